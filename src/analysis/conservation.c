@@ -90,11 +90,11 @@ latent_flops (const LsModel *m, uint32_t kind, double tokens, uint32_t seq)
   if (ls_model_is_compressed (m))
     return 6.0 * tokens * (double) ls_compressed_whole_params (m, kind) + indexed;
   const LsModel own = ls_model_of_kind (m, kind);
-  double width = (double) own.index_heads * own.index_dim;
-  double keys
-      = m->kv_lora > 0 ? (double) m->kv_lora + m->rope_dim : (double) own.n_kv_heads * ls_model_kv_dim (&own);
-  double linear = (double) m->hidden * ((double) m->q_lora + keys + own.index_dim + own.index_heads)
-      + m->q_lora * width;
+  double width = (double) own.index.heads * own.index.dim;
+  double keys = m->latent.kv_lora > 0 ? (double) m->latent.kv_lora + m->latent.rope_dim
+                                      : (double) own.n_kv_heads * ls_model_kv_dim (&own);
+  double linear = (double) m->hidden * ((double) m->latent.q_lora + keys + own.index.dim + own.index.heads)
+      + m->latent.q_lora * width;
   return 6.0 * tokens * linear + indexed;
 }
 
@@ -103,7 +103,7 @@ static double
 indexer_flops (const LsModel *m, uint32_t kind, double tokens, uint32_t seq)
 {
   const LsModel own = ls_model_of_kind (m, kind);
-  double columns = own.index_dim * (1.0 + own.index_heads);
+  double columns = own.index.dim * (1.0 + own.index.heads);
   return 6.0 * tokens * m->hidden * columns + 3 * tokens / seq * ls_model_index_flops (m, kind, seq);
 }
 
@@ -144,10 +144,10 @@ repeated_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
     latents += ls_layer_has_attention (kind) ? whole : 0;
     streams += (double) (ls_streams_linear_params (m, ls_layer_n_halves (kind)) + ls_streams_again_params (m)
                          + ls_beside_linear_params (m) + ls_norm_gate_params (m, kind))
-        + (ls_layer_has_attention (kind) ? (double) m->hidden * m->attention_experts : 0) /* a router */
+        + (ls_layer_has_attention (kind) ? (double) m->hidden * m->moe.attention_experts : 0) /* a router */
         + (kind & LS_LAYER_BLOCK ? (double) ls_block_whole_params (m) : 0);
   }
-  streams += s->sp ? 0 : (1 + m->predict_layers) * (double) ls_streams_end_linear_params (m);
+  streams += s->sp ? 0 : (1 + m->predict.layers) * (double) ls_streams_end_linear_params (m);
   streams += s->sp ? 0 : (double) (ls_beside_end_linear_params (m) + ls_ngram_linear_params (m));
   double heads = ls_model_has_latents (m) ? 0 : repeated_head_flops (m, s, tokens);
   return heads + (s->tp - 1.0) * latents + 6 * tokens * (s->tp - 1.0) * streams;
@@ -209,7 +209,7 @@ rows_of_share (const LsModel *m, const LsStrategy *s, uint32_t seq,
                     .expert_share = share,
                     .expert_capacity = s->experts.capacity,
                     .expert_padding = (LsExpertPadding) s->experts.padding };
-  double assignments = (double) s->global_batch * seq * m->top_k * n_with (m, LS_LAYER_EXPERTS);
+  double assignments = (double) s->global_batch * seq * m->moe.top_k * n_with (m, LS_LAYER_EXPERTS);
   return assignments * share_of (m, &shard);
 }
 
@@ -229,14 +229,14 @@ dropped_share (const LsModel *m, const LsShard *shard)
 double
 ls_dropped_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
 {
-  return m->n_experts == 0 || s->experts.capacity <= 0 ? 0 : flops_of_share (m, s, seq, dropped_share);
+  return m->moe.n_experts == 0 || s->experts.capacity <= 0 ? 0 : flops_of_share (m, s, seq, dropped_share);
 }
 
 /* Of rows of zeros. */
 static double
 blank_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
 {
-  bool has_none = m->n_experts == 0 || s->experts.padding == LS_EXPERT_PADDING_NONE;
+  bool has_none = m->moe.n_experts == 0 || s->experts.padding == LS_EXPERT_PADDING_NONE;
   return has_none ? 0 : flops_of_share (m, s, seq, ls_expert_blank_share);
 }
 

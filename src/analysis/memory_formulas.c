@@ -12,7 +12,7 @@ is_gpt (const LsModel *m)
 {
   return !ls_model_has_lists (m) && m->mlp == LS_MLP_GELU && m->ffn == 4 * m->hidden
       && m->n_kv_heads == m->n_heads && m->n_heads * m->head_dim == m->hidden && m->v_dim == 0
-      && m->norm == LS_NORM_LAYERNORM && m->norms == LS_NORMS_PRE && m->dropout && m->n_experts == 0;
+      && m->norm == LS_NORM_LAYERNORM && m->norms == LS_NORMS_PRE && m->dropout && m->moe.n_experts == 0;
 }
 
 double
@@ -62,7 +62,7 @@ ls_memory_formula (const LsModel *m, const LsStrategy *s, uint32_t pp_rank, uint
 {
   /* Of mixed precision by whole ranks: not of experts, replicas of pipes, scaled formats, what is
    * elsewhere or does not learn. */
-  bool applies = m->n_experts == 0 && s->lora.rank == 0 && s->memory.offload == LS_OFFLOAD_NONE
+  bool applies = m->moe.n_experts == 0 && s->lora.rank == 0 && s->memory.offload == LS_OFFLOAD_NONE
       && !ls_dtype_is_scaled ((LsDtype) s->dtype) && !ls_dp_traits (s->dp_kind)->is_fsdp && keeps_fp32 (s);
   const LsSched *sched = ls_sched_find (s->schedule);
   if (!applies || (sched && (sched->placement == LS_PLACE_PIPES || !ls_sched_is_flushed (sched))))

@@ -47,7 +47,7 @@ short_order (const Search *x, LsRankOrder order)
   if (x->spec->trace)
     return g_strdup ("the trace's");
   const LsStrategy *s = &x->p->now->strategy;
-  bool has_experts = x->p->now->model.n_experts > 0;
+  bool has_experts = x->p->now->model.moe.n_experts > 0;
   const uint32_t degree[LS_N_DIMS]
       = { MAX (s->tp, has_experts ? s->experts.etp : 1), s->cp, has_experts ? s->ep : 1, s->dp, s->pp };
   LsDim dims[LS_N_DIMS];
@@ -355,7 +355,7 @@ find_orders (const Search *x)
       other.order = g_array_index (orders, LsRankOrder, i);
       is_new = !ls_mesh_is_alike (&mesh, &other);
     }
-    if (is_new && (x->p->now->model.n_experts == 0 || ls_mesh_has_one_pipeline (&mesh)))
+    if (is_new && (x->p->now->model.moe.n_experts == 0 || ls_mesh_has_one_pipeline (&mesh)))
       g_array_append_val (orders, order);
   }
   return orders;

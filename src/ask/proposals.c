@@ -232,7 +232,7 @@ propose_layouts (Proposals *p)
 static void
 propose_expert_layouts (Proposals *p)
 {
-  if (p->r->model.n_experts == 0)
+  if (p->r->model.moe.n_experts == 0)
     return;
   ls_change_set (propose (p), "ep", "%u", 2 * p->s->ep);
   if (p->s->ep % 2 == 0)
@@ -244,7 +244,7 @@ static void
 propose_exchanges_of_tokens (Proposals *p)
 {
   const LsStrategy *s = p->s;
-  if (p->r->model.n_experts == 0 || s->ep == 1)
+  if (p->r->model.moe.n_experts == 0 || s->ep == 1)
     return;
   LsChange *change = propose (p);
   ls_change_set (change, "ep-overlap", s->mp.ep_overlap ? "0" : "1");
@@ -256,7 +256,7 @@ propose_exchanges_of_tokens (Proposals *p)
     ls_change_set (change, "vpp", "2");
   if (!s->mp.ep_overlap && s->experts.shared_overlap)
     ls_change_set (change, "shared-overlap", "0");
-  if (!s->mp.ep_overlap && p->r->model.shared_ffn > 0)
+  if (!s->mp.ep_overlap && p->r->model.moe.shared_ffn > 0)
     ls_change_set (propose (p), "shared-overlap", s->experts.shared_overlap ? "0" : "1");
   propose_names (p, "dispatcher", s->experts.dispatcher, LS_DISPATCHER_ALL_TO_ALL);
 }

@@ -61,7 +61,7 @@ ls_rank_parts (const LsJobResult *r, uint32_t role, const uint32_t *first_layers
     add_part (parts, LS_PART_EMBEDDING, operators);
   }
   for (uint32_t stage = 1; stage < n_stages && shard.sides_are_apart; stage++)
-    if (is_held[stage] && first_layers[stage] == m->encoder_layers) {
+    if (is_held[stage] && first_layers[stage] == m->sides.encoder_layers) {
       ls_operators_decoder_embedding (m, &shard, operators);
       add_part (parts, LS_PART_EMBEDDING, operators);
     }
@@ -69,7 +69,7 @@ ls_rank_parts (const LsJobResult *r, uint32_t role, const uint32_t *first_layers
     for (uint32_t l = first_layers[stage]; is_held[stage] && l < first_layers[stage + 1]; l++) {
       g_array_set_size (operators, 0);
       ls_operators_layer (m, &shard, l, operators);
-      if (shard.sides_are_apart && l + 1 == m->encoder_layers)
+      if (shard.sides_are_apart && l + 1 == m->sides.encoder_layers)
         ls_operators_encoder_end (m, &shard, operators);
       add_part (parts, l, operators);
     }

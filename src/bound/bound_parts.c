@@ -264,7 +264,7 @@ static Cut
 cut_of (const LsModel *m, const LsStrategy *s)
 {
   uint64_t copies = (uint64_t) s->dp * s->cp,
-           of_experts = m->n_experts ? s->tp * copies / ((uint64_t) s->ep * s->experts.etp) : copies;
+           of_experts = m->moe.n_experts ? s->tp * copies / ((uint64_t) s->ep * s->experts.etp) : copies;
   return (Cut) { MAX (1, copies), MAX (1, of_experts) };
 }
 
@@ -427,7 +427,7 @@ exchange_time (const Parts *x, const LsOperator *o, bool is_dispatch, bool count
     return t;
   if (counts_tokens)
     t += bound_ep_time (x->comm, LS_COLL_ALL_GATHER,
-                        (uint64_t) COUNT_BYTES * x->cut.model->n_experts * s->ep);
+                        (uint64_t) COUNT_BYTES * x->cut.model->moe.n_experts * s->ep);
   return t
       + bound_ep_time (x->comm, LS_COLL_ALL_TO_ALL, is_dispatch ? o->comm.to_ep_bytes : o->comm.ep_bytes);
 }

@@ -139,7 +139,7 @@ attention (const Job *j)
 static char *
 expert_load (const Job *j)
 {
-  return j->model->n_experts == 0 ? NULL : g_strdup (j->s->experts.load ? j->s->experts.load : "even");
+  return j->model->moe.n_experts == 0 ? NULL : g_strdup (j->s->experts.load ? j->s->experts.load : "even");
 }
 
 static char *

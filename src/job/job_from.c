@@ -129,11 +129,11 @@ predictions_of (const LsImport *from)
   GString *changes = g_string_new (NULL);
   if (!has (from->model_said, "predict_layers"))
     return g_string_free (changes, FALSE);
-  g_string_append_printf (changes, "predict_layers=%u", m->predict_layers);
+  g_string_append_printf (changes, "predict_layers=%u", m->predict.layers);
   if (has (from->model_said, "predict_pattern"))
-    g_string_append_printf (changes, ",predict_pattern=%s", m->predict_pattern);
+    g_string_append_printf (changes, ",predict_pattern=%s", m->predict.pattern);
   if (has (from->model_said, "predict_shared"))
-    g_string_append_printf (changes, ",predict_shared=%s", m->predict_shared ? "true" : "false");
+    g_string_append_printf (changes, ",predict_shared=%s", m->predict.shared ? "true" : "false");
   return g_string_free (changes, FALSE);
 }
 

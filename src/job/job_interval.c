@@ -100,7 +100,7 @@ ls_job_traits (const LsJobResult *r, const LsClusterSpec *cluster, LsTraits *ret
   ret->word[LS_ASPECT_SCHEDULE] = s->pp > 1 ? g_intern_string (s->schedule) : NULL;
   ret->word[LS_ASPECT_CONTEXT] = s->cp > 1 ? "on" : NULL;
   ret->word[LS_ASPECT_OFFLOAD] = s->memory.offload != LS_OFFLOAD_NONE ? "on" : NULL;
-  ret->word[LS_ASPECT_EXPERTS] = r->model.n_experts > 0 ? "on" : NULL;
+  ret->word[LS_ASPECT_EXPERTS] = r->model.moe.n_experts > 0 ? "on" : NULL;
   ret->word[LS_ASPECT_TRANSPORT] = transport_word (r, cluster);
   ret->figure[LS_ASPECT_GPUS - LS_N_WORD_ASPECTS] = n;
   ret->figure[LS_ASPECT_FABRIC - LS_N_WORD_ASPECTS] = fabric_rate (r, cluster);
@@ -150,21 +150,22 @@ unlike_all (const LsJobResult *r)
     return "none of the measured runs has replicas with unequal numbers of micro-batches";
   if (r->strategy.docs.lengths)
     return "none of the measured runs has documents of known lengths in a sequence";
-  if (r->model.encoder_layers > 0)
+  if (r->model.sides.encoder_layers > 0)
     return "none of the measured runs has an encoder";
   if (ls_model_is_compressed (&r->model) || ls_model_n_streams (&r->model) > 1)
     return "none of the measured runs has attention to compressed keys or several residual streams";
-  if (r->model.attention_experts > 0)
+  if (r->model.moe.attention_experts > 0)
     return "none of the measured runs has experts of attention";
-  if (r->model.shared_blocks > 0)
+  if (r->model.layers.shared_blocks > 0)
     return "none of the measured runs has blocks that layers share";
   if (ls_model_has_beside (&r->model))
     return "none of the measured runs has inputs of layers, shared keys and values, LAuReL or sparse MLPs";
-  if (r->model.difference || r->model.kv_conv + r->model.qk_conv > 0)
+  if (r->model.attn.difference || r->model.attn.kv_conv + r->model.attn.qk_conv > 0)
     return "none of the measured runs has differences of attention or convolutions of keys";
   if (ls_model_has_lists (&r->model))
     return "none of the measured runs has layers that differ in width one by one";
-  return r->model.mixer != LS_MIXER_NONE ? "none of the measured runs has layers without attention" : NULL;
+  return r->model.mixer.kind != LS_MIXER_NONE ? "none of the measured runs has layers without attention"
+                                              : NULL;
 }
 
 /* By published runs. */

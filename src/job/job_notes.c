@@ -435,7 +435,7 @@ static void
 note_fp8_attention (LsJobResult *r)
 {
   const LsModel *m = &r->model;
-  bool is_wide = m->head_dim > 128, has_window = m->window > 0 || m->n_layer_window > 0;
+  bool is_wide = m->head_dim > 128, has_window = m->attn.window > 0 || m->layers.n_window > 0;
   if (r->strategy.fp8.attention == LS_FP8_ATTENTION_NONE || !(is_wide || has_window))
     return;
   g_ptr_array_add (
@@ -461,7 +461,7 @@ note_slow_fp8 (LsJobResult *r)
 static void
 note_experts (const LsSoftwareSpec *program, LsJobResult *r)
 {
-  if (r->model.n_experts > 0 && program && program->experts)
+  if (r->model.moe.n_experts > 0 && program && program->experts)
     g_ptr_array_add (r->notes,
                      g_strdup_printf ("%s runs %s; here they run as Megatron-LM's, which is faster",
                                       program->program, program->experts));
@@ -478,7 +478,7 @@ note_fetches (LsJobResult *r)
         r->notes,
         g_strdup_printf ("DeepSpeed's stage 3 fetches and frees the parameters of %u experts one by "
                          "one in Python, which is not simulated: expect a step several times as long",
-                         r->model.n_experts));
+                         r->model.moe.n_experts));
 }
 
 /* Kernels of gated delta nets alone were measured (access triton-dot); products of other mixers' chunks take
@@ -486,7 +486,7 @@ note_fetches (LsJobResult *r)
 static void
 note_mixer (LsJobResult *r)
 {
-  LsMixerKind mixer = r->model.mixer;
+  LsMixerKind mixer = r->model.mixer.kind;
   const LsAccessFit *fit = &r->hardware->calibration.access[LS_ACCESS_TRITON_DOT];
   bool is_scan = mixer == LS_MIXER_MAMBA1 || mixer == LS_MIXER_RGLRU, is_known = fit->elements_per_sm > 0;
   if (mixer == LS_MIXER_NONE || mixer == LS_MIXER_CONV || mixer == LS_MIXER_PRODUCT
@@ -511,7 +511,7 @@ static void
 note_lone_products (LsJobResult *r)
 {
   double share = r->report.breakdown_s[LS_PART_HOST] / r->report.step_time_s;
-  if (r->model.n_experts > 0 && !r->strategy.experts.grouped_gemm && share > MUCH_OF_A_STEP)
+  if (r->model.moe.n_experts > 0 && !r->strategy.experts.grouped_gemm && share > MUCH_OF_A_STEP)
     g_ptr_array_add (r->notes,
                      g_strdup_printf ("the host takes %.0f %% of the step: products of experts are launched "
                                       "one by one, by one measured cost (--set host_product); "
@@ -540,7 +540,7 @@ note_scaled_experts (LsJobResult *r)
 {
   const LsStrategy *s = &r->strategy;
   bool is_by_modules = ls_dtype_is_scaled ((LsDtype) s->dtype) && s->fp8.recipe != LS_FP8_DEEPSEEK
-      && !s->experts.grouped_gemm && r->model.n_experts / MAX (1, s->ep) > 1;
+      && !s->experts.grouped_gemm && r->model.moe.n_experts / MAX (1, s->ep) > 1;
   if (is_by_modules && s->launch.cuda_graphs != LS_GRAPHS_STEP && layer_s (r) < HOST_OF_A_LAYER_S)
     g_ptr_array_add (
         r->notes,
@@ -585,11 +585,11 @@ void
 ls_note_adapters (const LsStrategy *s, const LsModel *m, GPtrArray *notes)
 {
   bool has_all = !s->lora.modules || g_str_equal (s->lora.modules, "all-linear");
-  if (s->lora.rank > 0 && m->n_experts > 0 && has_all)
+  if (s->lora.rank > 0 && m->moe.n_experts > 0 && has_all)
     g_ptr_array_add (notes,
                      g_strdup_printf ("adapters are of %s alone: those of experts, and of MLPs in a model "
                                       "with experts, are not modelled",
-                                      m->mixer == LS_MIXER_NONE ? "attention" : "attention and mixers"));
+                                      m->mixer.kind == LS_MIXER_NONE ? "attention" : "attention and mixers"));
   if (s->lora.rank > m->hidden) /* each of them has the hidden size on one side */
     g_ptr_array_add (notes,
                      g_strdup_printf ("adapters of rank %u are of a higher one than any weight next to them "
@@ -634,7 +634,7 @@ ls_note_documents (const LsStrategy *s, const LsModel *m, GPtrArray *notes)
 void
 ls_note_drops (const LsStrategy *s, const LsModel *m, GPtrArray *notes)
 {
-  if (m->n_experts == 0 || (s->experts.capacity <= 0 && s->experts.padding == LS_EXPERT_PADDING_NONE))
+  if (m->moe.n_experts == 0 || (s->experts.capacity <= 0 && s->experts.padding == LS_EXPERT_PADDING_NONE))
     return;
   g_autofree char *why = NULL;
   g_autofree double *share = ls_expert_shares (s->experts.load, m, &why);

@@ -124,7 +124,7 @@ weigh_parts (Lower *l, const uint64_t *tokens)
 static gboolean
 lower_experts (Lower *l, GError **error)
 {
-  if (l->model->n_experts == 0)
+  if (l->model->moe.n_experts == 0)
     return TRUE;
   g_autofree char *why = NULL;
   l->expert_share = ls_expert_shares (l->s->experts.load, l->model, &why);
@@ -296,9 +296,9 @@ uses_slot (const Lower *l, LsSlot slot)
     return m->shard > 0;
   case LS_SLOT_EP:
   case LS_SLOT_EDP:
-    return l->model->n_experts > 0;
+    return l->model->moe.n_experts > 0;
   case LS_SLOT_ETP:
-    return l->model->n_experts > 0 && m->etp != m->tp;
+    return l->model->moe.n_experts > 0 && m->etp != m->tp;
   case LS_SLOT_EMBEDDING:
     return is_tied_over_ranks (l);
   case LS_SLOT_PIPES:

@@ -367,7 +367,7 @@ refuse_long_segment (const Lower *l, GError **error)
     { 2 * s->pp <= n_layers && s->dp % 2 == 0, "more pipeline stages (--pp)" },
     { !is_end && s->vpp > 1 && s->pp * (s->vpp + 1) <= n_layers, "more chunks (--vpp)" },
     { is_end && s->zero_stage == 0 && copies > 1 && has_shards, "--zero 1" },
-    { is_end && l->model->n_experts % (2 * s->ep) == 0 && l->model->n_experts > s->ep
+    { is_end && l->model->moe.n_experts % (2 * s->ep) == 0 && l->model->moe.n_experts > s->ep
           && copies * s->tp % (2 * s->ep * s->experts.etp) == 0,
       "more --ep" },
   };

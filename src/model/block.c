@@ -40,29 +40,32 @@ ls_block_shared_other_params (const LsModel *m)
 uint64_t
 ls_block_whole_params (const LsModel *m)
 {
-  return m->hidden * ((uint64_t) m->hidden + m->block_mlp_rank + 6 * (uint64_t) m->block_attention_rank);
+  return m->hidden
+      * ((uint64_t) m->hidden + m->layers.block_mlp_rank + 6 * (uint64_t) m->layers.block_attention_rank);
 }
 
 uint64_t
 ls_block_own_linear_params (const LsModel *m)
 {
-  return ls_block_whole_params (m) + m->block_mlp_rank * up_width (m)
-      + m->block_attention_rank * (query_width (m) + key_value_width (m));
+  return ls_block_whole_params (m) + m->layers.block_mlp_rank * up_width (m)
+      + m->layers.block_attention_rank * (query_width (m) + key_value_width (m));
 }
 
 const char *
 ls_model_check_blocks (const LsModel *m)
 {
-  bool has_layers = m->layer_pattern && strchr (m->layer_pattern, 'B');
-  bool has_keys = m->shared_blocks + m->block_mlp_rank + m->block_attention_rank > 0;
+  bool has_layers = m->layers.pattern && strchr (m->layers.pattern, 'B');
+  bool has_keys = m->layers.shared_blocks + m->layers.block_mlp_rank + m->layers.block_attention_rank > 0;
   if (!has_layers && !has_keys)
     return NULL;
-  if (!has_layers || m->shared_blocks == 0)
+  if (!has_layers || m->layers.shared_blocks == 0)
     return "expected \"shared_blocks\" with layers B, and layers B with it";
-  bool is_plain = m->kv_lora + m->q_lora + m->out_groups + m->index_heads + m->attention_experts == 0
-      && m->encoder_layers + m->predict_layers + m->own_layers == 0 && !ls_model_widths_differ (m)
+  bool is_plain = m->latent.kv_lora + m->latent.q_lora + m->compressed.out_groups + m->index.heads
+              + m->moe.attention_experts
+          == 0
+      && m->sides.encoder_layers + m->predict.layers + m->layers.own == 0 && !ls_model_widths_differ (m)
       && !ls_model_has_beside (m) && ls_model_n_streams (m) == 1 && m->norms == LS_NORMS_PRE
-      && !m->linear_bias && !m->qkv_bias && !m->qk_norm && !m->attention_gate;
+      && !m->linear_bias && !m->attn.qkv_bias && !m->attn.qk_norm && !m->attn.gate;
   return is_plain
       ? NULL
       : "expected norms before each half, widths alike and neither latents, indexers, experts of "

@@ -3,19 +3,19 @@
 uint64_t
 ls_difference_params (const LsModel *m)
 {
-  return m->difference ? (m->difference_plain ? 4 : 6) * (uint64_t) m->head_dim : 0;
+  return m->attn.difference ? (m->attn.difference_plain ? 4 : 6) * (uint64_t) m->head_dim : 0;
 }
 
 uint32_t
 ls_difference_calls (const LsModel *m)
 {
-  return m->difference ? 2 : 1;
+  return m->attn.difference ? 2 : 1;
 }
 
 uint64_t
 ls_difference_noise_heads (const LsModel *m, uint64_t heads)
 {
-  return m->noise_heads > 0 ? heads * m->noise_heads / m->n_heads : heads / 2;
+  return m->attn.noise_heads > 0 ? heads * m->attn.noise_heads / m->n_heads : heads / 2;
 }
 
 uint64_t
@@ -27,7 +27,7 @@ ls_difference_context (const LsModel *m, uint64_t heads)
 bool
 ls_model_shares_keys_evenly (const LsModel *m)
 {
-  uint32_t half = m->n_kv_heads / 2, noise = m->noise_heads;
+  uint32_t half = m->n_kv_heads / 2, noise = m->attn.noise_heads;
   if (noise == 0 || noise >= m->n_heads || half == 0)
     return m->n_heads % m->n_kv_heads == 0;
   return (m->n_heads - noise) % half == 0 && noise % half == 0;
@@ -36,15 +36,15 @@ ls_model_shares_keys_evenly (const LsModel *m)
 const char *
 ls_model_check_difference (const LsModel *m)
 {
-  if (m->noise_heads > 0
-      && (!m->difference || m->noise_heads >= m->n_heads || m->n_heads % m->noise_heads != 0))
+  if (m->attn.noise_heads > 0
+      && (!m->attn.difference || m->attn.noise_heads >= m->n_heads || m->n_heads % m->attn.noise_heads != 0))
     return "expected \"difference\", and a divisor of the heads, less than all, with \"noise_heads\"";
-  if (!m->difference)
-    return m->difference_plain ? "expected \"difference\" with \"difference_plain\"" : NULL;
+  if (!m->attn.difference)
+    return m->attn.difference_plain ? "expected \"difference\" with \"difference_plain\"" : NULL;
   if (m->n_heads % 2 != 0 || m->n_kv_heads % 2 != 0)
     return "expected pairs of heads, of keys too, with differences of attention";
-  bool is_plain = m->kv_lora + m->q_lora + m->out_groups + m->index_heads + m->encoder_layers
-              + m->attention_experts + m->shared_blocks + m->v_dim
+  bool is_plain = m->latent.kv_lora + m->latent.q_lora + m->compressed.out_groups + m->index.heads
+              + m->sides.encoder_layers + m->moe.attention_experts + m->layers.shared_blocks + m->v_dim
           == 0
       && !ls_model_heads_differ (m);
   return is_plain ? NULL
@@ -55,17 +55,17 @@ ls_model_check_difference (const LsModel *m)
 uint64_t
 ls_kv_conv_params (const LsModel *m)
 {
-  return 2 * (uint64_t) m->n_kv_heads * m->kv_conv;
+  return 2 * (uint64_t) m->n_kv_heads * m->attn.kv_conv;
 }
 
 const char *
 ls_model_check_kv_conv (const LsModel *m)
 {
-  bool is_plain = m->kv_lora + m->out_groups + m->index_heads + m->encoder_layers + m->kv_shared_layers
-              + m->attention_experts + m->shared_blocks
+  bool is_plain = m->latent.kv_lora + m->compressed.out_groups + m->index.heads + m->sides.encoder_layers
+              + m->halves.kv_shared_layers + m->moe.attention_experts + m->layers.shared_blocks
           == 0
-      && !m->full_k_is_v;
-  return m->kv_conv == 0 || is_plain
+      && !m->attn.full_k_is_v;
+  return m->attn.kv_conv == 0 || is_plain
       ? NULL
       : "expected neither latents of keys, indexers, an encoder, shared keys or blocks, experts of attention "
         "nor keys that are values with a convolution of keys and values";

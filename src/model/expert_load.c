@@ -20,7 +20,7 @@ ls_expert_load_is_even (const char *load)
 LsDraw
 ls_expert_draw (const LsModel *m, const LsShard *s)
 {
-  return (LsDraw) { m->n_experts, m->top_k, m->expert_groups, m->top_groups, s->routes_in_turn };
+  return (LsDraw) { m->moe.n_experts, m->moe.top_k, m->moe.groups, m->moe.top_groups, s->routes_in_turn };
 }
 
 /* --- shares ------------------------------------------------------------------------ */
@@ -113,7 +113,7 @@ limit (double *w, uint32_t n, double most)
 double *
 ls_expert_shares (const char *load, const LsModel *m, char **ret_why)
 {
-  uint32_t n = m->n_experts;
+  uint32_t n = m->moe.n_experts;
   *ret_why = NULL;
   if (ls_expert_load_is_even (load) || n == 0)
     return NULL;
@@ -135,10 +135,10 @@ ls_expert_shares (const char *load, const LsModel *m, char **ret_why)
     return NULL;
   for (uint32_t e = 0; e < n; e++)
     w[e] /= sum;
-  if (!limit (w, n, 1.0 / m->top_k)) {
+  if (!limit (w, n, 1.0 / m->moe.top_k)) {
     *ret_why = g_strdup_printf (
-        "expected weights above 0 for %u experts at least, as a token goes to as many; got \"%s\"", m->top_k,
-        load);
+        "expected weights above 0 for %u experts at least, as a token goes to as many; got \"%s\"",
+        m->moe.top_k, load);
     return NULL;
   }
   return g_steal_pointer (&w);
@@ -194,17 +194,17 @@ share_out (const double *share, uint32_t n_experts, uint64_t n, uint64_t most, u
 static uint64_t
 capacity_of (const LsModel *m, const LsShard *s, uint64_t n)
 {
-  double mean = (double) n / m->n_experts;
+  double mean = (double) n / m->moe.n_experts;
   return s->expert_capacity > 0 ? (uint64_t) ceil (s->expert_capacity * mean) : UINT64_MAX;
 }
 
 void
 ls_expert_tokens (const LsModel *m, const LsShard *s, uint64_t *ret_kept, uint64_t *ret_sent)
 {
-  uint64_t tokens = tokens_of_group (s), n = tokens * m->top_k, limit = capacity_of (m, s, n);
-  g_autofree uint64_t *sent = g_new (uint64_t, m->n_experts);
-  share_out (s->expert_share, m->n_experts, n, tokens, sent);
-  for (uint32_t e = 0; e < m->n_experts; e++) {
+  uint64_t tokens = tokens_of_group (s), n = tokens * m->moe.top_k, limit = capacity_of (m, s, n);
+  g_autofree uint64_t *sent = g_new (uint64_t, m->moe.n_experts);
+  share_out (s->expert_share, m->moe.n_experts, n, tokens, sent);
+  for (uint32_t e = 0; e < m->moe.n_experts; e++) {
     if (ret_sent)
       ret_sent[e] = sent[e];
     if (ret_kept)
@@ -224,12 +224,12 @@ most_of (const uint64_t *x, uint32_t n)
 void
 ls_expert_rows (const LsModel *m, const LsShard *s, uint64_t *ret_brought, uint64_t *ret_computed)
 {
-  uint32_t per_rank = m->n_experts / MAX (1, s->ep);
-  uint64_t limit = capacity_of (m, s, tokens_of_group (s) * m->top_k);
+  uint32_t per_rank = m->moe.n_experts / MAX (1, s->ep);
+  uint64_t limit = capacity_of (m, s, tokens_of_group (s) * m->moe.top_k);
   ls_expert_tokens (m, s, ret_brought, NULL);
-  for (uint32_t e = 0; e < m->n_experts && s->expert_padding == LS_EXPERT_PADDING_CAPACITY; e++)
+  for (uint32_t e = 0; e < m->moe.n_experts && s->expert_padding == LS_EXPERT_PADDING_CAPACITY; e++)
     ret_brought[e] = limit;
-  for (uint32_t first = 0; first < m->n_experts; first += per_rank) {
+  for (uint32_t first = 0; first < m->moe.n_experts; first += per_rank) {
     uint64_t fullest = most_of (&ret_brought[first], per_rank);
     for (uint32_t e = first; e < first + per_rank; e++)
       ret_computed[e] = s->expert_padding == LS_EXPERT_PADDING_FULLEST ? fullest : ret_brought[e];
@@ -239,8 +239,9 @@ ls_expert_rows (const LsModel *m, const LsShard *s, uint64_t *ret_brought, uint6
 void
 ls_expert_rows_of_ranks (const LsModel *m, const LsShard *s, uint64_t *ret_rows)
 {
-  uint32_t ep = MAX (1, s->ep), per_rank = m->n_experts / ep;
-  g_autofree uint64_t *brought = g_new (uint64_t, m->n_experts), *computed = g_new (uint64_t, m->n_experts);
+  uint32_t ep = MAX (1, s->ep), per_rank = m->moe.n_experts / ep;
+  g_autofree uint64_t *brought = g_new (uint64_t, m->moe.n_experts),
+                      *computed = g_new (uint64_t, m->moe.n_experts);
   ls_expert_rows (m, s, brought, computed);
   for (uint32_t r = 0; r < ep; r++) {
     ret_rows[r] = 0;
@@ -261,19 +262,22 @@ sum_of_rows (const uint64_t *x, uint32_t n)
 double
 ls_expert_kept_share (const LsModel *m, const LsShard *s)
 {
-  g_autofree uint64_t *kept = g_new (uint64_t, m->n_experts), *sent = g_new (uint64_t, m->n_experts);
+  g_autofree uint64_t *kept = g_new (uint64_t, m->moe.n_experts), *sent = g_new (uint64_t, m->moe.n_experts);
   ls_expert_tokens (m, s, kept, sent);
-  double n_sent = sum_of_rows (sent, m->n_experts);
-  return n_sent > 0 ? sum_of_rows (kept, m->n_experts) / n_sent : 1;
+  double n_sent = sum_of_rows (sent, m->moe.n_experts);
+  return n_sent > 0 ? sum_of_rows (kept, m->moe.n_experts) / n_sent : 1;
 }
 
 double
 ls_expert_blank_share (const LsModel *m, const LsShard *s)
 {
-  g_autofree uint64_t *brought = g_new (uint64_t, m->n_experts), *computed = g_new (uint64_t, m->n_experts),
-                      *kept = g_new (uint64_t, m->n_experts), *sent = g_new (uint64_t, m->n_experts);
+  g_autofree uint64_t *brought = g_new (uint64_t, m->moe.n_experts),
+                      *computed = g_new (uint64_t, m->moe.n_experts),
+                      *kept = g_new (uint64_t, m->moe.n_experts), *sent = g_new (uint64_t, m->moe.n_experts);
   ls_expert_tokens (m, s, kept, sent);
   ls_expert_rows (m, s, brought, computed);
-  double n_sent = sum_of_rows (sent, m->n_experts);
-  return n_sent > 0 ? (sum_of_rows (computed, m->n_experts) - sum_of_rows (kept, m->n_experts)) / n_sent : 0;
+  double n_sent = sum_of_rows (sent, m->moe.n_experts);
+  return n_sent > 0
+      ? (sum_of_rows (computed, m->moe.n_experts) - sum_of_rows (kept, m->moe.n_experts)) / n_sent
+      : 0;
 }

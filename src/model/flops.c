@@ -23,12 +23,12 @@
 static double
 token_pairs (const LsModel *m, uint32_t kind, uint32_t seq)
 {
-  double s = seq, w = m->window;
+  double s = seq, w = m->attn.window;
   if (kind & LS_LAYER_ENCODER)
     return 1;
   if (!(kind & LS_LAYER_WINDOWED))
     return 0.5;
-  if (m->window_kind == LS_WINDOW_CHUNK)
+  if (m->attn.window_kind == LS_WINDOW_CHUNK)
     return w < s ? w / (2 * s) : 0.5;
   return w < s ? (w - w * w / (2 * s)) / s : 0.5;
 }
@@ -44,8 +44,8 @@ bool
 ls_model_masks_window (const LsModel *m, uint32_t kind, uint32_t seq)
 {
   const LsModel own = ls_model_of_kind (m, kind);
-  bool is_plain = own.index_heads == 0 && !ls_model_is_compressed (&own) && !(kind & LS_LAYER_ENCODER);
-  return is_plain && kind & LS_LAYER_WINDOWED && own.window <= seq;
+  bool is_plain = own.index.heads == 0 && !ls_model_is_compressed (&own) && !(kind & LS_LAYER_ENCODER);
+  return is_plain && kind & LS_LAYER_WINDOWED && own.attn.window <= seq;
 }
 
 double
@@ -54,7 +54,7 @@ ls_model_index_flops (const LsModel *m, uint32_t kind, uint32_t seq)
   bool has_indexer = ls_layer_has_attention (kind) && !(kind & LS_LAYER_CHOSEN) && kind & LS_LAYER_WINDOWED
       && (!ls_model_is_compressed (m) || kind & LS_LAYER_CSA);
   uint32_t n_keys = seq / MAX (1, ls_compressed_ratio (m, kind));
-  return has_indexer ? (double) seq * n_keys * m->index_heads * m->index_dim : 0;
+  return has_indexer ? (double) seq * n_keys * m->index.heads * m->index.dim : 0;
 }
 
 double
@@ -67,7 +67,7 @@ ls_model_attention_width (const LsModel *m, uint32_t kind)
 double
 ls_model_two_way_flops (const LsModel *m, uint32_t seq)
 {
-  double s = seq, q = (double) m->n_heads * m->head_dim, n = m->encoder_layers;
+  double s = seq, q = (double) m->n_heads * m->head_dim, n = m->sides.encoder_layers;
   return n == 0 ? 0 : 4 * s * q * (s * n + ls_model_decoder_seq (m, seq) * (m->n_layers - n));
 }
 
@@ -76,10 +76,11 @@ static double
 two_sided_flops (const LsModel *m, uint64_t vocab, uint32_t seq, bool causal)
 {
   double s = seq, t = ls_model_decoder_seq (m, seq), q = (double) m->n_heads * m->head_dim;
-  double keys = 2.0 * m->hidden * m->n_kv_heads * m->head_dim, decoders = m->n_layers - m->encoder_layers;
-  double encoder = 0, decoder = (double) vocab * m->hidden - (m->merged_cross ? 0 : keys * decoders);
+  double keys = 2.0 * m->hidden * m->n_kv_heads * m->head_dim,
+         decoders = m->n_layers - m->sides.encoder_layers;
+  double encoder = 0, decoder = (double) vocab * m->hidden - (m->sides.merged_cross ? 0 : keys * decoders);
   for (uint32_t i = 0; i < m->n_layers; i++)
-    *(i < m->encoder_layers ? &encoder : &decoder) += (double) ls_model_layer_linear_params (m, i);
+    *(i < m->sides.encoder_layers ? &encoder : &decoder) += (double) ls_model_layer_linear_params (m, i);
   double linear = 6 * (s * (encoder + keys * decoders) + t * decoder);
   return linear + (causal ? 6 : 12) * t * t * q * decoders + 3 * ls_model_two_way_flops (m, seq);
 }
@@ -87,7 +88,7 @@ two_sided_flops (const LsModel *m, uint64_t vocab, uint32_t seq, bool causal)
 double
 ls_model_flops (const LsModel *m, uint64_t vocab, uint32_t seq, double n_sequences, bool causal)
 {
-  if (m->encoder_layers > 0)
+  if (m->sides.encoder_layers > 0)
     return n_sequences * two_sided_flops (m, vocab, seq, causal);
   double s = seq;
   double linear = 6 * s * (double) ls_model_linear_params (m, vocab);

@@ -9,14 +9,14 @@
 static char
 letter_of (const LsModel *m, uint32_t layer)
 {
-  return m->layer_pattern ? m->layer_pattern[layer % strlen (m->layer_pattern)] : 'A';
+  return m->layers.pattern ? m->layers.pattern[layer % strlen (m->layers.pattern)] : 'A';
 }
 
 /* Whose weights it has: of this layer all that is said by place is said. */
 static uint32_t
 own_layer (const LsModel *m, uint32_t layer)
 {
-  return m->own_layers > 0 ? layer % m->own_layers : layer;
+  return m->layers.own > 0 ? layer % m->layers.own : layer;
 }
 
 bool
@@ -24,9 +24,9 @@ ls_model_has_experts (const LsModel *m, uint32_t again)
 {
   uint32_t layer = own_layer (m, again);
   char letter = letter_of (m, layer);
-  if (m->n_experts == 0 || layer < m->n_dense_layers || strchr ("BDamd", letter))
+  if (m->moe.n_experts == 0 || layer < m->moe.n_dense_layers || strchr ("BDamd", letter))
     return false;
-  return letter == 'e' || (layer - m->n_dense_layers + 1) % MAX (1, m->moe_every) == 0;
+  return letter == 'e' || (layer - m->moe.n_dense_layers + 1) % MAX (1, m->moe.every) == 0;
 }
 
 static uint32_t
@@ -64,42 +64,47 @@ ls_layer_has_attention (uint32_t kind)
 static bool
 is_windowed (const LsModel *m, uint32_t layer)
 {
-  if (m->n_layer_window > 0)
-    return m->layer_window[layer % m->n_layer_window] > 0;
-  return m->window > 0 && (m->full_every == 0 || (layer + !m->full_first) % m->full_every != 0);
+  if (m->layers.n_window > 0)
+    return m->layers.window[layer % m->layers.n_window] > 0;
+  return m->attn.window > 0
+      && (m->attn.full_every == 0 || (layer + !m->attn.full_first) % m->attn.full_every != 0);
 }
 
 static bool
 is_unrotated (const LsModel *m, uint32_t layer)
 {
-  return m->unrotated_every > 0 && (layer + 1) % m->unrotated_every == 0;
+  return m->attn.unrotated_every > 0 && (layer + 1) % m->attn.unrotated_every == 0;
 }
 
 static bool
 is_chosen_for (const LsModel *m, uint32_t layer)
 {
-  return m->index_every > 0 && layer >= m->index_first && (layer - m->index_first + 1) % m->index_every != 0;
+  return m->index.every > 0 && layer >= m->index.first && (layer - m->index.first + 1) % m->index.every != 0;
 }
 
 /* Whether it is the encoder's, or the decoder's behind one. */
 static uint32_t
 side_of (const LsModel *m, uint32_t layer)
 {
-  if (m->encoder_layers == 0)
+  if (m->sides.encoder_layers == 0)
     return 0;
-  return layer < m->encoder_layers ? LS_LAYER_ENCODER
-                                   : LS_LAYER_CROSS | (m->merged_cross ? LS_LAYER_MERGED : 0);
+  return layer < m->sides.encoder_layers ? LS_LAYER_ENCODER
+                                         : LS_LAYER_CROSS | (m->sides.merged_cross ? LS_LAYER_MERGED : 0);
 }
 
 #define MODEL_LIST(field_, name_)                                                                            \
   {                                                                                                          \
-    offsetof (LsModel, layer_##name_), offsetof (LsModel, n_layer_##name_), offsetof (LsModel, field_)       \
+    offsetof (LsModel, layers.name_), offsetof (LsModel, layers.n_##name_), offsetof (LsModel, field_)       \
   }
 
 const LsModelList ls_model_lists[LS_N_MODEL_LISTS] = {
-  MODEL_LIST (n_heads, heads),         MODEL_LIST (n_kv_heads, kv_heads), MODEL_LIST (ffn, ffn),
-  MODEL_LIST (window, window),         MODEL_LIST (n_experts, experts),   MODEL_LIST (top_k, top_k),
-  MODEL_LIST (expert_ffn, expert_ffn),
+  MODEL_LIST (n_heads, heads),
+  MODEL_LIST (n_kv_heads, kv_heads),
+  MODEL_LIST (ffn, ffn),
+  MODEL_LIST (attn.window, window),
+  MODEL_LIST (moe.n_experts, experts),
+  MODEL_LIST (moe.top_k, top_k),
+  MODEL_LIST (moe.expert_ffn, expert_ffn),
 };
 
 static uint32_t
@@ -114,7 +119,7 @@ value_at (const LsModel *m, const LsModelList *l, uint32_t layer)
 {
   uint32_t n = length_of (m, l), other = G_STRUCT_MEMBER (uint32_t, m, l->field);
   uint32_t own = n > 0 ? G_STRUCT_MEMBER (uint32_t *, m, l->list)[layer % n] : 0;
-  bool is_said = n > 0 && (own > 0 || l->field == offsetof (LsModel, window));
+  bool is_said = n > 0 && (own > 0 || l->field == offsetof (LsModel, attn.window));
   return is_said ? own : other;
 }
 
@@ -130,7 +135,7 @@ ls_model_has_lists (const LsModel *m)
 bool
 ls_model_experts_differ (const LsModel *m)
 {
-  return m->n_layer_experts + m->n_layer_top_k + m->n_layer_expert_ffn > 0;
+  return m->layers.n_experts + m->layers.n_top_k + m->layers.n_expert_ffn > 0;
 }
 
 static bool
@@ -157,9 +162,9 @@ first_as_wide (const LsModel *m, uint32_t layer)
 static uint32_t
 n_blocks_before (const LsModel *m, uint32_t layer)
 {
-  uint32_t length = (uint32_t) strlen (m->layer_pattern), n = 0;
+  uint32_t length = (uint32_t) strlen (m->layers.pattern), n = 0;
   for (uint32_t i = 0; i < length; i++)
-    if (m->layer_pattern[i] == 'B')
+    if (m->layers.pattern[i] == 'B')
       n += layer / length + (i < layer % length);
   return n;
 }
@@ -168,11 +173,11 @@ static uint32_t
 traits_at (const LsModel *m, uint32_t layer)
 {
   uint32_t kind = traits_of (letter_of (m, layer)) | (ls_model_has_experts (m, layer) ? LS_LAYER_EXPERTS : 0)
-      | (layer < m->sparse_layers ? LS_LAYER_SPARSE : 0);
-  bool shares = layer + m->kv_shared_layers >= m->n_layers;
+      | (layer < m->halves.sparse_layers ? LS_LAYER_SPARSE : 0);
+  bool shares = layer + m->halves.kv_shared_layers >= m->n_layers;
   if (!ls_layer_has_attention (kind))
     return kind | (shares && kind & LS_LAYER_MIXER ? LS_LAYER_KV_SHARED : 0);
-  kind |= kind & LS_LAYER_BLOCK && n_blocks_before (m, layer) >= m->shared_blocks ? LS_LAYER_AGAIN : 0;
+  kind |= kind & LS_LAYER_BLOCK && n_blocks_before (m, layer) >= m->layers.shared_blocks ? LS_LAYER_AGAIN : 0;
   kind |= shares ? LS_LAYER_KV_SHARED : 0;
   return kind | (is_windowed (m, layer) ? LS_LAYER_WINDOWED : 0)
       | (is_unrotated (m, layer) ? LS_LAYER_UNROTATED : 0) | (is_chosen_for (m, layer) ? LS_LAYER_CHOSEN : 0)
@@ -184,7 +189,7 @@ static uint32_t
 traits_of_predicting (const LsModel *m, char letter)
 {
   uint32_t last = m->n_layers - 1, kind = traits_of (letter);
-  kind |= m->n_experts > 0 && !strchr ("Damd", letter) ? LS_LAYER_EXPERTS : 0;
+  kind |= m->moe.n_experts > 0 && !strchr ("Damd", letter) ? LS_LAYER_EXPERTS : 0;
   if (!ls_layer_has_attention (kind))
     return kind;
   return kind | (is_windowed (m, last) ? LS_LAYER_WINDOWED : 0)
@@ -195,16 +200,16 @@ static uint32_t
 predicting_kind (const LsModel *m, uint32_t layer)
 {
   uint32_t place = layer - m->n_layers, n = ls_model_block_layers (m);
-  uint32_t kind = m->predict_pattern ? traits_of_predicting (m, m->predict_pattern[place % n])
+  uint32_t kind = m->predict.pattern ? traits_of_predicting (m, m->predict.pattern[place % n])
                                      : ls_model_layer_kind (m, m->n_layers - 1);
-  kind |= m->predict_windowed && ls_layer_has_attention (kind) ? LS_LAYER_WINDOWED : 0;
+  kind |= m->predict.windowed && ls_layer_has_attention (kind) ? LS_LAYER_WINDOWED : 0;
   return kind | (ls_model_block_is_again (m, place / n) ? LS_LAYER_AGAIN : 0);
 }
 
 uint32_t
 ls_model_layer_kind (const LsModel *m, uint32_t layer)
 {
-  if (m->predict_layers > 0 && layer >= m->n_layers)
+  if (m->predict.layers > 0 && layer >= m->n_layers)
     return predicting_kind (m, layer);
   uint32_t own = own_layer (m, layer);
   return traits_at (m, own) + (layer != own ? LS_LAYER_AGAIN : 0)
@@ -283,32 +288,32 @@ ls_model_of_kind (const LsModel *m, uint32_t kind)
     G_STRUCT_MEMBER (uint32_t *, &own, l->list) = NULL;
     G_STRUCT_MEMBER (uint32_t, &own, l->n) = 0;
   }
-  own.kv_shared_layers = (kind & LS_LAYER_KV_SHARED) != 0;
-  own.attention_gate = m->attention_gate && (!m->attention_gate_windowed || kind & LS_LAYER_WINDOWED);
-  own.attention_gate_own = m->attention_gate_own && own.attention_gate;
+  own.halves.kv_shared_layers = (kind & LS_LAYER_KV_SHARED) != 0;
+  own.attn.gate = m->attn.gate && (!m->attn.gate_windowed || kind & LS_LAYER_WINDOWED);
+  own.attn.gate_own = m->attn.gate_own && own.attn.gate;
   if (kind & LS_LAYER_CHOSEN || !(kind & LS_LAYER_WINDOWED))
-    own.index_heads = own.index_dim = own.index_block = 0;
+    own.index.heads = own.index.dim = own.index.block = 0;
   if (!(kind & LS_LAYER_WINDOWED))
     return own;
-  own.n_heads = m->window_heads ? m->window_heads : own.n_heads;
-  own.n_kv_heads = m->window_kv_heads ? m->window_kv_heads : own.n_kv_heads;
-  own.head_dim = m->window_head_dim ? m->window_head_dim : m->head_dim;
-  own.rotary_dim = m->rotary_dim < own.head_dim ? m->rotary_dim : 0;
-  own.full_k_is_v = false;
+  own.n_heads = m->attn.window_heads ? m->attn.window_heads : own.n_heads;
+  own.n_kv_heads = m->attn.window_kv_heads ? m->attn.window_kv_heads : own.n_kv_heads;
+  own.head_dim = m->attn.window_head_dim ? m->attn.window_head_dim : m->head_dim;
+  own.attn.rotary_dim = m->attn.rotary_dim < own.head_dim ? m->attn.rotary_dim : 0;
+  own.attn.full_k_is_v = false;
   return own;
 }
 
 bool
 ls_model_heads_differ (const LsModel *m)
 {
-  return m->window_heads + m->window_kv_heads + m->window_head_dim > 0 || m->full_k_is_v
-      || m->n_layer_heads + m->n_layer_kv_heads > 0;
+  return m->attn.window_heads + m->attn.window_kv_heads + m->attn.window_head_dim > 0 || m->attn.full_k_is_v
+      || m->layers.n_heads + m->layers.n_kv_heads > 0;
 }
 
 bool
 ls_model_widths_differ (const LsModel *m)
 {
-  return ls_model_heads_differ (m) || m->n_layer_ffn > 0;
+  return ls_model_heads_differ (m) || m->layers.n_ffn > 0;
 }
 
 bool
@@ -329,12 +334,13 @@ ls_model_is_cut_evenly (const LsModel *m, uint32_t tp)
 static const char *
 check_grouped_indexer (const LsModel *m)
 {
-  bool is_plain = m->q_lora == 0 && m->encoder_layers == 0 && m->mixer == LS_MIXER_NONE && !m->layer_pattern
-      && !ls_model_has_lists (m) && m->window_kind == LS_WINDOW_SLIDING && m->norms == LS_NORMS_PRE;
-  if (m->index_heads == 0 || m->index_dim == 0 || m->window == 0 || m->index_every + m->index_first > 0)
+  bool is_plain = m->latent.q_lora == 0 && m->sides.encoder_layers == 0 && m->mixer.kind == LS_MIXER_NONE
+      && !m->layers.pattern && !ls_model_has_lists (m) && m->attn.window_kind == LS_WINDOW_SLIDING
+      && m->norms == LS_NORMS_PRE;
+  if (m->index.heads == 0 || m->index.dim == 0 || m->attn.window == 0 || m->index.every + m->index.first > 0)
     return "expected \"index_heads\" and \"index_dim\" with a \"window\" of chosen keys, and neither "
            "\"index_every\" nor \"index_first\" without latent attention";
-  if (m->index_block > 0 && m->window % m->index_block != 0)
+  if (m->index.block > 0 && m->attn.window % m->index.block != 0)
     return "expected \"index_block\" that divides the \"window\" of chosen keys";
   return is_plain
       ? NULL
@@ -345,16 +351,16 @@ check_grouped_indexer (const LsModel *m)
 const char *
 ls_model_check_indexer (const LsModel *m)
 {
-  if (m->index_heads + m->index_dim + m->index_block + m->index_every + m->index_first == 0)
+  if (m->index.heads + m->index.dim + m->index.block + m->index.every + m->index.first == 0)
     return NULL;
-  if (m->kv_lora == 0)
+  if (m->latent.kv_lora == 0)
     return check_grouped_indexer (m);
-  if ((m->index_heads > 0) != (m->index_dim > 0) || m->index_block > 0
-      || (m->index_heads > 0 && (m->q_lora == 0 || m->window == 0 || m->full_every > 0)))
+  if ((m->index.heads > 0) != (m->index.dim > 0) || m->index.block > 0
+      || (m->index.heads > 0 && (m->latent.q_lora == 0 || m->attn.window == 0 || m->attn.full_every > 0)))
     return "expected \"index_heads\" and \"index_dim\", with \"q_lora\" and \"window\" keys in all layers, "
            "one by one";
-  if (m->index_every + m->index_first > 0
-      && (m->index_heads == 0 || m->index_every == 0 || m->layer_pattern || m->index_first > m->n_layers))
+  if (m->index.every + m->index.first > 0
+      && (m->index.heads == 0 || m->index.every == 0 || m->layers.pattern || m->index.first > m->n_layers))
     return "expected \"index_heads\" with \"index_every\" and, of no more than all layers, "
            "\"index_first\", and no \"layer_pattern\"";
   return NULL;
@@ -366,22 +372,23 @@ ls_model_check_lists (const LsModel *m)
   uint32_t first[LS_MAX_MODEL_KINDS];
   if (!ls_model_has_lists (m))
     return NULL;
-  if (m->kv_lora + m->out_groups + m->encoder_layers + m->predict_layers > 0)
+  if (m->latent.kv_lora + m->compressed.out_groups + m->sides.encoder_layers + m->predict.layers > 0)
     return "expected neither latents, an encoder nor predict_layers where widths are listed";
   if (m->n_layers > LS_MAX_LISTED_LAYERS)
     return "expected at most " G_STRINGIFY (LS_MAX_LISTED_LAYERS) " layers where widths are listed";
-  if (m->n_layer_heads + m->n_layer_kv_heads + m->n_layer_window > 0
-      && (m->window_heads + m->window_kv_heads + m->window_head_dim > 0 || m->full_k_is_v))
+  if (m->layers.n_heads + m->layers.n_kv_heads + m->layers.n_window > 0
+      && (m->attn.window_heads + m->attn.window_kv_heads + m->attn.window_head_dim > 0
+          || m->attn.full_k_is_v))
     return "expected no heads of windowed layers alone where heads or windows are listed";
-  if (ls_model_experts_differ (m) && (m->n_experts == 0 || m->expert_groups > 0))
+  if (ls_model_experts_differ (m) && (m->moe.n_experts == 0 || m->moe.groups > 0))
     return "expected \"experts\", and no groups of them, where those of layers are listed";
-  if (m->n_layer_window > 0 && (m->window + m->full_every + m->index_heads > 0))
+  if (m->layers.n_window > 0 && (m->attn.window + m->attn.full_every + m->index.heads > 0))
     return "expected neither \"window\", \"full_every\" nor an indexer where windows are listed";
   for (uint32_t i = 0; i < m->n_layers; i++) {
     LsModel own = ls_model_of_kind (m, LS_N_LAYER_TRAITS * first_as_wide (m, i));
     if (own.n_heads % own.n_kv_heads != 0)
       return "expected heads of keys and values that divide the heads of each layer";
-    if (ls_model_experts_differ (m) && own.top_k > own.n_experts)
+    if (ls_model_experts_differ (m) && own.moe.top_k > own.moe.n_experts)
       return "expected no more experts of a token than each layer has";
   }
   return find_kinds (m, first) <= LS_MAX_MODEL_KINDS
@@ -393,12 +400,12 @@ ls_model_check_lists (const LsModel *m)
 static const char *
 check_encoder (const LsModel *m)
 {
-  bool is_plain = !m->layer_pattern && m->window == 0 && m->unrotated_every == 0 && m->n_experts == 0
-      && m->kv_lora == 0 && m->predict_layers == 0 && !m->linear_bias && !m->qkv_bias
-      && (!m->qk_norm || m->merged_cross) && !m->attention_gate
+  bool is_plain = !m->layers.pattern && m->attn.window == 0 && m->attn.unrotated_every == 0
+      && m->moe.n_experts == 0 && m->latent.kv_lora == 0 && m->predict.layers == 0 && !m->linear_bias
+      && !m->attn.qkv_bias && (!m->attn.qk_norm || m->sides.merged_cross) && !m->attn.gate
       && (m->norms == LS_NORMS_PRE || m->norms == LS_NORMS_BOTH)
       && (m->position == LS_POSITION_NONE || m->position == LS_POSITION_ROPE);
-  if (m->encoder_layers >= m->n_layers)
+  if (m->sides.encoder_layers >= m->n_layers)
     return "expected fewer than \"layers\", which are of both sides";
   return is_plain
       ? NULL
@@ -410,15 +417,15 @@ check_encoder (const LsModel *m)
 const char *
 ls_model_check_sides (const LsModel *m)
 {
-  const char *wrong = m->encoder_layers > 0 ? check_encoder (m)
-      : m->decoder_seq > 0 || m->merged_cross
+  const char *wrong = m->sides.encoder_layers > 0 ? check_encoder (m)
+      : m->sides.decoder_seq > 0 || m->sides.merged_cross
       ? "missing key \"encoder_layers\", which \"decoder_seq\" and \"merged_cross\" go with"
       : NULL;
-  if (wrong || m->own_layers == 0)
+  if (wrong || m->layers.own == 0)
     return wrong;
-  if (m->n_layers % m->own_layers != 0)
+  if (m->n_layers % m->layers.own != 0)
     return "expected a divisor of \"layers\"";
-  return m->encoder_layers + m->predict_layers + m->index_every == 0
+  return m->sides.encoder_layers + m->predict.layers + m->index.every == 0
       ? NULL
       : "expected neither an encoder, \"predict_layers\" nor \"index_every\" where layers come again";
 }
@@ -426,9 +433,9 @@ ls_model_check_sides (const LsModel *m)
 const char *
 ls_model_check_windowed_gate (const LsModel *m)
 {
-  bool has_windows = m->window > 0 || m->n_layer_window > 0;
-  bool is_whole = m->attention_gate && has_windows && m->kv_lora == 0;
-  return !m->attention_gate_windowed || is_whole
+  bool has_windows = m->attn.window > 0 || m->layers.n_window > 0;
+  bool is_whole = m->attn.gate && has_windows && m->latent.kv_lora == 0;
+  return !m->attn.gate_windowed || is_whole
       ? NULL
       : "expected \"attention_gate\" and \"window\", without latents, with gates in layers with a window";
 }
@@ -436,16 +443,17 @@ ls_model_check_windowed_gate (const LsModel *m)
 const char *
 ls_model_check_attention_experts (const LsModel *m)
 {
-  if (m->attention_experts + m->attention_top_k == 0)
+  if (m->moe.attention_experts + m->moe.attention_top_k == 0)
     return NULL;
-  if (m->attention_top_k == 0 || m->attention_top_k > m->attention_experts
-      || m->n_heads % m->attention_top_k != 0 || m->n_heads / m->attention_top_k % m->n_kv_heads != 0)
+  if (m->moe.attention_top_k == 0 || m->moe.attention_top_k > m->moe.attention_experts
+      || m->n_heads % m->moe.attention_top_k != 0 || m->n_heads / m->moe.attention_top_k % m->n_kv_heads != 0)
     return "expected \"attention_top_k\" of the \"attention_experts\", each with a share of the heads that "
            "heads of keys and values divide";
-  bool is_plain
-      = m->kv_lora + m->q_lora + m->out_groups + m->index_heads + m->encoder_layers + m->predict_layers == 0
-      && !ls_model_heads_differ (m) && m->kv_shared_layers == 0 && !m->attention_gate && !m->linear_bias
-      && !m->qkv_bias && !m->qk_norm;
+  bool is_plain = m->latent.kv_lora + m->latent.q_lora + m->compressed.out_groups + m->index.heads
+              + m->sides.encoder_layers + m->predict.layers
+          == 0
+      && !ls_model_heads_differ (m) && m->halves.kv_shared_layers == 0 && !m->attn.gate && !m->linear_bias
+      && !m->attn.qkv_bias && !m->attn.qk_norm;
   return is_plain
       ? NULL
       : "expected neither latents, indexers, an encoder, layers that predict, heads that differ, shared "
@@ -455,14 +463,14 @@ ls_model_check_attention_experts (const LsModel *m)
 const char *
 ls_model_check_expert_parts (const LsModel *m)
 {
-  bool has_groups = m->expert_groups > 0, has_small = m->adjugate_ffn > 0;
-  if (has_groups != (m->top_groups > 0)
+  bool has_groups = m->moe.groups > 0, has_small = m->moe.adjugate_ffn > 0;
+  if (has_groups != (m->moe.top_groups > 0)
       || (has_groups
-          && (m->n_experts % m->expert_groups != 0 || m->top_groups > m->expert_groups
-              || m->top_k > m->n_experts / m->expert_groups * m->top_groups)))
+          && (m->moe.n_experts % m->moe.groups != 0 || m->moe.top_groups > m->moe.groups
+              || m->moe.top_k > m->moe.n_experts / m->moe.groups * m->moe.top_groups)))
     return "expected \"expert_groups\" that divide the experts, and \"top_groups\" of them that hold top_k";
-  if (has_small != (m->adjugate_of > 0)
-      || (has_small && (m->n_experts % m->adjugate_of != 0 || ls_model_experts_differ (m))))
+  if (has_small != (m->moe.adjugate_of > 0)
+      || (has_small && (m->moe.n_experts % m->moe.adjugate_of != 0 || ls_model_experts_differ (m))))
     return "expected \"adjugate_ffn\" with \"adjugate_of\", which divides the experts, alike in all layers";
   return NULL;
 }

@@ -179,18 +179,18 @@ static const struct {
 static uint32_t
 products_of (const LsModel *m, guint way, LsLoraProduct *products)
 {
-  uint64_t keys = (uint64_t) m->mixer_groups * m->mixer_state, width = ls_mixer_in_width (m), sum = 0;
+  uint64_t keys = (uint64_t) m->mixer.groups * m->mixer.state, width = ls_mixer_in_width (m), sum = 0;
   uint32_t n = 0;
-  if (ways_in[way].mixer != m->mixer)
+  if (ways_in[way].mixer != m->mixer.kind)
     return 0;
   for (; n < LS_LORA_MAX_PRODUCTS && sum < width; n++) {
     products[n].module = ways_in[way].parts[n].module;
     products[n].columns = ways_in[way].parts[n].keys * keys
         + ways_in[way].parts[n].inners * ls_mixer_inner (m)
-        + ways_in[way].parts[n].heads * (uint64_t) m->mixer_heads;
+        + ways_in[way].parts[n].heads * (uint64_t) m->mixer.heads;
     sum += products[n].columns;
   }
-  return sum == width && (m->mixer_products == 0 || m->mixer_products == n) ? n : 0;
+  return sum == width && (m->mixer.products == 0 || m->mixer.products == n) ? n : 0;
 }
 
 uint32_t
@@ -199,7 +199,7 @@ ls_lora_products_in (const LsModel *m, LsLoraProduct ret_products[LS_LORA_MAX_PR
   uint32_t n = 0;
   for (guint i = 0; i < G_N_ELEMENTS (ways_in) && n == 0; i++)
     n = products_of (m, i, ret_products);
-  if (n > 0 || m->mixer == LS_MIXER_NONE || m->mixer == LS_MIXER_PRODUCT)
+  if (n > 0 || m->mixer.kind == LS_MIXER_NONE || m->mixer.kind == LS_MIXER_PRODUCT)
     return n;
   ret_products[0] = (LsLoraProduct) { LS_LORA_IN, ls_mixer_in_width (m) };
   return 1;
@@ -208,8 +208,8 @@ ls_lora_products_in (const LsModel *m, LsLoraProduct ret_products[LS_LORA_MAX_PR
 LsLoraModule
 ls_lora_way_out (const LsModel *m)
 {
-  bool is_o = m->mixer == LS_MIXER_KDA || (m->mixer == LS_MIXER_DELTA && m->mixer_products > 4)
-      || m->mixer_undecayed || (m->mixer == LS_MIXER_LINEAR && m->mixer_products > 2);
+  bool is_o = m->mixer.kind == LS_MIXER_KDA || (m->mixer.kind == LS_MIXER_DELTA && m->mixer.products > 4)
+      || m->mixer.undecayed || (m->mixer.kind == LS_MIXER_LINEAR && m->mixer.products > 2);
   return is_o ? LS_LORA_O : LS_LORA_OUT;
 }
 
@@ -217,7 +217,7 @@ const char *
 ls_lora_check_products (const LsModel *m)
 {
   LsLoraProduct products[LS_LORA_MAX_PRODUCTS];
-  return m->mixer_products == 0 || ls_lora_products_in (m, products) == m->mixer_products
+  return m->mixer.products == 0 || ls_lora_products_in (m, products) == m->mixer.products
       ? NULL
       : "expected it of mixers that are made of so many: delta of 2, 4 or 6, linear of 2 or 4, one fewer "
         "without a gate, and one without decays";
@@ -247,8 +247,8 @@ of_mixer (const LsModel *m)
 static uint32_t
 all_of (const LsModel *m)
 {
-  uint32_t mlp = m->n_experts > 0 ? 0 : LS_LORA_MLP,
-           attention = m->kv_lora > 0 ? LS_LORA_ATTENTION & ~(uint32_t) LS_LORA_V : LS_LORA_ATTENTION;
+  uint32_t mlp = m->moe.n_experts > 0 ? 0 : LS_LORA_MLP,
+           attention = m->latent.kv_lora > 0 ? LS_LORA_ATTENTION & ~(uint32_t) LS_LORA_V : LS_LORA_ATTENTION;
   uint32_t first[LS_MAX_MODEL_KINDS], set = 0;
   for (uint32_t i = ls_model_first_of_kinds (m, first); i-- > 0;) {
     uint32_t kind = ls_model_layer_kind (m, first[i]);
@@ -322,24 +322,24 @@ static void
 add_latents (Widths *w, const LsModel *m, uint32_t modules)
 {
   uint64_t h = m->hidden, q = (uint64_t) m->n_heads * m->head_dim,
-           kv = (uint64_t) m->n_heads * (m->head_dim - m->rope_dim + m->v_dim);
-  if (modules & LS_LORA_Q && m->q_lora > 0)
-    add (w, h, false, m->q_lora, false);
+           kv = (uint64_t) m->n_heads * (m->head_dim - m->latent.rope_dim + m->v_dim);
+  if (modules & LS_LORA_Q && m->latent.q_lora > 0)
+    add (w, h, false, m->latent.q_lora, false);
   if (modules & LS_LORA_Q)
-    add (w, m->q_lora > 0 ? m->q_lora : h, false, q, true);
+    add (w, m->latent.q_lora > 0 ? m->latent.q_lora : h, false, q, true);
   if (modules & LS_LORA_K) {
-    add (w, h, false, m->kv_lora + m->rope_dim, false);
-    add (w, m->kv_lora, false, kv, true);
+    add (w, h, false, m->latent.kv_lora + m->latent.rope_dim, false);
+    add (w, m->latent.kv_lora, false, kv, true);
   }
 }
 
 static void
 add_qkv (Widths *w, const LsModel *m, uint32_t modules)
 {
-  uint64_t h = m->hidden, gate = m->attention_gate ? (uint64_t) m->n_heads * ls_model_v_dim (m) : 0;
+  uint64_t h = m->hidden, gate = m->attn.gate ? (uint64_t) m->n_heads * ls_model_v_dim (m) : 0;
   if (modules & LS_LORA_Q)
     add (w, h, false, (uint64_t) m->n_heads * m->head_dim + gate, true);
-  if (modules & LS_LORA_Q && m->attention_gate_own)
+  if (modules & LS_LORA_Q && m->attn.gate_own)
     add (w, h, false, 0, true);
   if (modules & LS_LORA_K)
     add (w, h, false, (uint64_t) m->n_kv_heads * m->head_dim, true);
@@ -363,7 +363,7 @@ add_mixer (Widths *w, const LsModel *m, uint32_t modules)
   if (ls_mixer_selects (m) && modules & LS_LORA_SELECT)
     add_inside (w, inner, true, ls_mixer_select_width (m), false);
   if (ls_mixer_selects (m) && modules & LS_LORA_STEP)
-    add_inside (w, m->mixer_rank, false, ls_mixer_n_steps (m), true);
+    add_inside (w, m->mixer.rank, false, ls_mixer_n_steps (m), true);
   if (modules & ls_lora_way_out (m))
     add (w, inner, true, h, false);
 }
@@ -374,7 +374,7 @@ widths (const LsModel *all, uint32_t kind, uint32_t modules)
   LsModel own = ls_model_of_kind (all, kind), *m = &own;
   Widths w = { 0 };
   if (ls_layer_has_attention (kind)) {
-    (m->kv_lora > 0 ? add_latents : add_qkv) (&w, m, modules);
+    (m->latent.kv_lora > 0 ? add_latents : add_qkv) (&w, m, modules);
     if (modules & LS_LORA_O)
       add (&w, (uint64_t) m->n_heads * ls_model_v_dim (m), true, m->hidden, false);
   }
@@ -418,7 +418,7 @@ uint64_t
 ls_lora_copied_params (const LsModel *m, const LsLora *lora, uint32_t tp)
 {
   uint64_t columns = 0;
-  for (uint32_t i = 0; lora->rank > 0 && m->kv_lora == 0 && i < m->n_layers; i++) {
+  for (uint32_t i = 0; lora->rank > 0 && m->latent.kv_lora == 0 && i < m->n_layers; i++) {
     uint32_t kind = ls_model_layer_kind (m, i);
     LsModel own = ls_model_of_kind (m, kind);
     uint64_t head = (lora->modules & LS_LORA_K ? own.head_dim : 0)

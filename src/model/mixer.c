@@ -3,58 +3,58 @@
 uint64_t
 ls_mixer_inner (const LsModel *m)
 {
-  return (uint64_t) m->mixer_heads * m->mixer_head_dim;
+  return (uint64_t) m->mixer.heads * m->mixer.head_dim;
 }
 
 static uint64_t
 keys (const LsModel *m)
 {
-  return (uint64_t) m->mixer_groups * m->mixer_state;
+  return (uint64_t) m->mixer.groups * m->mixer.state;
 }
 
 bool
 ls_mixer_selects (const LsModel *m)
 {
-  return m->mixer == LS_MIXER_MAMBA1 || (m->mixer == LS_MIXER_MAMBA2 && m->mixer_rank > 0);
+  return m->mixer.kind == LS_MIXER_MAMBA1 || (m->mixer.kind == LS_MIXER_MAMBA2 && m->mixer.rank > 0);
 }
 
 uint64_t
 ls_mixer_select_width (const LsModel *m)
 {
-  return m->mixer_rank + 2 * (m->mixer == LS_MIXER_MAMBA2 ? keys (m) : m->mixer_state);
+  return m->mixer.rank + 2 * (m->mixer.kind == LS_MIXER_MAMBA2 ? keys (m) : m->mixer.state);
 }
 
 uint64_t
 ls_mixer_n_steps (const LsModel *m)
 {
-  return m->mixer == LS_MIXER_MAMBA2 ? m->mixer_heads : ls_mixer_inner (m);
+  return m->mixer.kind == LS_MIXER_MAMBA2 ? m->mixer.heads : ls_mixer_inner (m);
 }
 
 bool
 ls_mixer_gates_memory (const LsModel *m)
 {
-  return m->kv_shared_layers > 0;
+  return m->halves.kv_shared_layers > 0;
 }
 
 uint64_t
 ls_mixer_in_width (const LsModel *m)
 {
-  uint64_t inner = ls_mixer_inner (m), heads = m->mixer_heads;
+  uint64_t inner = ls_mixer_inner (m), heads = m->mixer.heads;
   if (ls_mixer_gates_memory (m))
     return inner;
-  switch (m->mixer) {
+  switch (m->mixer.kind) {
   case LS_MIXER_MAMBA2:
     return 2 * inner + (ls_mixer_selects (m) ? 0 : 2 * keys (m) + heads);
   case LS_MIXER_DELTA:
   case LS_MIXER_MLSTM:
-    return (m->mixer_ungated ? 1 : 2) * inner + 2 * keys (m) + (m->mixer_undecayed ? 1 : 2) * heads;
+    return (m->mixer.ungated ? 1 : 2) * inner + 2 * keys (m) + (m->mixer.undecayed ? 1 : 2) * heads;
   case LS_MIXER_LINEAR:
-    return (m->mixer_ungated ? 1 : 2) * inner + 2 * keys (m);
+    return (m->mixer.ungated ? 1 : 2) * inner + 2 * keys (m);
   case LS_MIXER_CONV:
   case LS_MIXER_RWKV7:
     return 3 * inner;
   case LS_MIXER_KDA:
-    return (m->mixer_full_gate ? 2 : 1) * inner + 2 * keys (m) + heads;
+    return (m->mixer.full_gate ? 2 : 1) * inner + 2 * keys (m) + heads;
   case LS_MIXER_MAMBA1:
   case LS_MIXER_RGLRU:
     return 2 * inner;
@@ -68,10 +68,10 @@ ls_mixer_in_width (const LsModel *m)
 uint64_t
 ls_mixer_conv_width (const LsModel *m)
 {
-  bool has_keys = (m->mixer == LS_MIXER_MAMBA2 && !ls_mixer_selects (m)) || m->mixer == LS_MIXER_DELTA
-      || m->mixer == LS_MIXER_KDA;
-  bool has_none = m->mixer == LS_MIXER_LINEAR || m->mixer == LS_MIXER_MLSTM || m->mixer == LS_MIXER_RWKV7
-      || m->mixer == LS_MIXER_PRODUCT;
+  bool has_keys = (m->mixer.kind == LS_MIXER_MAMBA2 && !ls_mixer_selects (m))
+      || m->mixer.kind == LS_MIXER_DELTA || m->mixer.kind == LS_MIXER_KDA;
+  bool has_none = m->mixer.kind == LS_MIXER_LINEAR || m->mixer.kind == LS_MIXER_MLSTM
+      || m->mixer.kind == LS_MIXER_RWKV7 || m->mixer.kind == LS_MIXER_PRODUCT;
   return has_none ? 0 : ls_mixer_inner (m) + (has_keys ? 2 * keys (m) : 0);
 }
 
@@ -80,41 +80,41 @@ static uint64_t
 selection_params (const LsModel *m)
 {
   uint64_t inner = ls_mixer_inner (m);
-  if (m->mixer == LS_MIXER_RGLRU)
-    return 2 * inner * m->mixer_head_dim;
-  return ls_mixer_selects (m) ? inner * ls_mixer_select_width (m) + m->mixer_rank * ls_mixer_n_steps (m) : 0;
+  if (m->mixer.kind == LS_MIXER_RGLRU)
+    return 2 * inner * m->mixer.head_dim;
+  return ls_mixer_selects (m) ? inner * ls_mixer_select_width (m) + m->mixer.rank * ls_mixer_n_steps (m) : 0;
 }
 
 uint32_t
 ls_mixer_n_low_rank (const LsModel *m)
 {
-  if (m->mixer == LS_MIXER_LINEAR)
-    return m->mixer_rank > 0 ? 1 : 0;
-  return m->mixer != LS_MIXER_KDA ? 0 : m->mixer_full_gate ? 1 : 2;
+  if (m->mixer.kind == LS_MIXER_LINEAR)
+    return m->mixer.rank > 0 ? 1 : 0;
+  return m->mixer.kind != LS_MIXER_KDA ? 0 : m->mixer.full_gate ? 1 : 2;
 }
 
 uint64_t
 ls_mixer_pair_rank (const LsModel *m)
 {
-  return m->mixer == LS_MIXER_LINEAR ? m->mixer_rank : m->mixer_head_dim;
+  return m->mixer.kind == LS_MIXER_LINEAR ? m->mixer.rank : m->mixer.head_dim;
 }
 
 uint64_t
 ls_mixer_pair_width (const LsModel *m)
 {
-  return m->mixer == LS_MIXER_LINEAR ? keys (m) : ls_mixer_inner (m);
+  return m->mixer.kind == LS_MIXER_LINEAR ? keys (m) : ls_mixer_inner (m);
 }
 
 uint64_t
 ls_mixer_low_rank (const LsModel *m)
 {
-  return m->mixer == LS_MIXER_RWKV7 ? m->mixer_rank : ls_mixer_n_low_rank (m) * ls_mixer_pair_rank (m);
+  return m->mixer.kind == LS_MIXER_RWKV7 ? m->mixer.rank : ls_mixer_n_low_rank (m) * ls_mixer_pair_rank (m);
 }
 
 uint64_t
 ls_mixer_mlp_params (const LsModel *m)
 {
-  return m->mixer == LS_MIXER_RWKV7 ? m->hidden : 0;
+  return m->mixer.kind == LS_MIXER_RWKV7 ? m->hidden : 0;
 }
 
 uint64_t
@@ -129,53 +129,53 @@ ls_mixer_linear_params (const LsModel *m)
 uint64_t
 ls_mixer_in_biases (const LsModel *m)
 {
-  return m->mixer_bias && !ls_mixer_gates_memory (m) ? ls_mixer_in_width (m) : 0;
+  return m->mixer.bias && !ls_mixer_gates_memory (m) ? ls_mixer_in_width (m) : 0;
 }
 
 uint64_t
 ls_mixer_out_biases (const LsModel *m)
 {
-  return m->mixer_bias && !ls_mixer_gates_memory (m) ? m->hidden : 0;
+  return m->mixer.bias && !ls_mixer_gates_memory (m) ? m->hidden : 0;
 }
 
 static bool
 has_groups (const LsModel *m)
 {
-  return m->mixer == LS_MIXER_MAMBA2 || m->mixer == LS_MIXER_DELTA || m->mixer == LS_MIXER_KDA
-      || m->mixer == LS_MIXER_MLSTM;
+  return m->mixer.kind == LS_MIXER_MAMBA2 || m->mixer.kind == LS_MIXER_DELTA || m->mixer.kind == LS_MIXER_KDA
+      || m->mixer.kind == LS_MIXER_MLSTM;
 }
 
 static bool
 has_rank (const LsModel *m)
 {
-  return m->mixer == LS_MIXER_MAMBA1 || m->mixer == LS_MIXER_MAMBA2 || m->mixer == LS_MIXER_RWKV7
-      || m->mixer == LS_MIXER_LINEAR;
+  return m->mixer.kind == LS_MIXER_MAMBA1 || m->mixer.kind == LS_MIXER_MAMBA2
+      || m->mixer.kind == LS_MIXER_RWKV7 || m->mixer.kind == LS_MIXER_LINEAR;
 }
 
 const char *
 ls_mixer_check_keys (const LsModel *m, const char **ret_key)
 {
   *ret_key = "mixer_rank";
-  if (m->mixer_rank > 0 && !has_rank (m))
+  if (m->mixer.rank > 0 && !has_rank (m))
     return "expected \"mixer\" mamba1, mamba2, linear or rwkv7, of which something has a rank";
-  bool is_linear = m->mixer == LS_MIXER_LINEAR, is_delta = m->mixer == LS_MIXER_DELTA;
+  bool is_linear = m->mixer.kind == LS_MIXER_LINEAR, is_delta = m->mixer.kind == LS_MIXER_DELTA;
   *ret_key = "mixer_ungated";
-  if (m->mixer_ungated && !is_delta && !is_linear)
+  if (m->mixer.ungated && !is_delta && !is_linear)
     return "expected \"mixer\" delta or linear, which may have no gate";
   *ret_key = "mixer_undecayed";
-  if (m->mixer_undecayed && !is_delta)
+  if (m->mixer.undecayed && !is_delta)
     return "expected \"mixer\" delta, whose states may have no decay";
   *ret_key = "mixer_head_norm";
-  if (m->mixer_head_norm && !is_linear)
+  if (m->mixer.head_norm && !is_linear)
     return "expected \"mixer\" linear, whose norm is else as wide as all heads";
   *ret_key = "mixer_gate_bias";
-  if (m->mixer_gate_bias && m->mixer != LS_MIXER_KDA)
+  if (m->mixer.gate_bias && m->mixer.kind != LS_MIXER_KDA)
     return "expected \"mixer\" kda, whose gate may have a bias";
   *ret_key = "mixer_conv";
-  if (m->mixer_conv > 0 && ls_mixer_conv_width (m) == 0)
+  if (m->mixer.conv > 0 && ls_mixer_conv_width (m) == 0)
     return "expected a \"mixer\" that has a convolution: linear, mlstm, rwkv7 and product have none";
   *ret_key = "mixer_groups";
-  if (m->mixer_groups > 0 && m->mixer_groups != m->mixer_heads && !has_groups (m))
+  if (m->mixer.groups > 0 && m->mixer.groups != m->mixer.heads && !has_groups (m))
     return "expected \"mixer\" mamba2, delta or kda, of which heads share keys";
   return NULL;
 }
@@ -183,12 +183,13 @@ ls_mixer_check_keys (const LsModel *m, const char **ret_key)
 const char *
 ls_mixer_check_biases (const LsModel *m)
 {
-  bool is_mamba = (m->mixer == LS_MIXER_MAMBA1 || m->mixer == LS_MIXER_MAMBA2) && m->kv_shared_layers == 0;
-  if (m->mixer_plain_conv && !is_mamba)
+  bool is_mamba = (m->mixer.kind == LS_MIXER_MAMBA1 || m->mixer.kind == LS_MIXER_MAMBA2)
+      && m->halves.kv_shared_layers == 0;
+  if (m->mixer.plain_conv && !is_mamba)
     return "expected \"mixer\" mamba1 or mamba2, whose convolution has a bias";
-  if (m->mixer_plain_keys && m->mixer != LS_MIXER_MAMBA1)
+  if (m->mixer.plain_keys && m->mixer.kind != LS_MIXER_MAMBA1)
     return "expected \"mixer\" mamba1, whose keys and step sizes may have norms";
-  if (m->mixer_bias && !is_mamba && m->mixer != LS_MIXER_CONV)
+  if (m->mixer.bias && !is_mamba && m->mixer.kind != LS_MIXER_CONV)
     return "expected \"mixer\" mamba1, mamba2 or conv: of others no biases are known";
   return NULL;
 }
@@ -197,29 +198,29 @@ ls_mixer_check_biases (const LsModel *m)
 static uint64_t
 inner_params (const LsModel *m)
 {
-  uint64_t inner = ls_mixer_inner (m), conv = ls_mixer_conv_width (m), taps = m->mixer_conv,
-           bias = !m->mixer_plain_conv;
-  uint64_t heads = m->mixer_heads, state = m->mixer_state;
+  uint64_t inner = ls_mixer_inner (m), conv = ls_mixer_conv_width (m), taps = m->mixer.conv,
+           bias = !m->mixer.plain_conv;
+  uint64_t heads = m->mixer.heads, state = m->mixer.state;
   if (ls_mixer_gates_memory (m))
     return 0;
-  switch (m->mixer) {
+  switch (m->mixer.kind) {
   case LS_MIXER_MAMBA2:
     return ls_mixer_selects (m) ? conv * taps + 3 * heads + ls_mixer_select_width (m)
                                 : conv * (taps + bias) + 3 * heads + inner;
   case LS_MIXER_DELTA:
-    return conv * taps + (m->mixer_undecayed ? 0 : 2 * heads) + m->mixer_head_dim;
+    return conv * taps + (m->mixer.undecayed ? 0 : 2 * heads) + m->mixer.head_dim;
   case LS_MIXER_KDA:
-    return conv * taps + heads + (m->mixer_gate_bias ? 2 : 1) * inner + m->mixer_head_dim;
+    return conv * taps + heads + (m->mixer.gate_bias ? 2 : 1) * inner + m->mixer.head_dim;
   case LS_MIXER_LINEAR:
-    return (m->mixer_head_norm ? m->mixer_head_dim : inner) + (m->mixer_rank > 0 ? keys (m) : 0);
+    return (m->mixer.head_norm ? m->mixer.head_dim : inner) + (m->mixer.rank > 0 ? keys (m) : 0);
   case LS_MIXER_MLSTM:
     return inner + 2 * heads;
   case LS_MIXER_CONV:
-    return conv * (taps + m->mixer_bias);
+    return conv * (taps + m->mixer.bias);
   case LS_MIXER_RWKV7:
     return 6 * (uint64_t) m->hidden + 8 * inner;
   case LS_MIXER_MAMBA1:
-    return conv * (taps + bias) + inner * (state + 2) + (m->mixer_plain_keys ? 0 : ls_mixer_select_width (m));
+    return conv * (taps + bias) + inner * (state + 2) + (m->mixer.plain_keys ? 0 : ls_mixer_select_width (m));
   case LS_MIXER_RGLRU:
     return conv * (taps + 1) + 5 * inner + m->hidden;
   case LS_MIXER_PRODUCT:
@@ -238,7 +239,7 @@ ls_mixer_other_params (const LsModel *m)
 static uint64_t
 chunk_of (const LsModel *m, uint32_t seq)
 {
-  return MIN (m->mixer_chunk, seq);
+  return MIN (m->mixer.chunk, seq);
 }
 
 uint64_t
@@ -252,10 +253,10 @@ uint32_t
 ls_mixer_products (const LsModel *m, uint32_t n_ranks, uint32_t seq,
                    LsMixerProduct ret_products[LS_MIXER_MAX_PRODUCTS])
 {
-  uint64_t q = chunk_of (m, seq), p = m->mixer_head_dim, s = m->mixer_state;
-  uint64_t heads = m->mixer_heads / n_ranks, groups = MAX (1, m->mixer_groups / n_ranks);
-  bool is_delta = m->mixer == LS_MIXER_DELTA || m->mixer == LS_MIXER_KDA,
-       is_linear = m->mixer == LS_MIXER_LINEAR || m->mixer == LS_MIXER_MLSTM;
+  uint64_t q = chunk_of (m, seq), p = m->mixer.head_dim, s = m->mixer.state;
+  uint64_t heads = m->mixer.heads / n_ranks, groups = MAX (1, m->mixer.groups / n_ranks);
+  bool is_delta = m->mixer.kind == LS_MIXER_DELTA || m->mixer.kind == LS_MIXER_KDA,
+       is_linear = m->mixer.kind == LS_MIXER_LINEAR || m->mixer.kind == LS_MIXER_MLSTM;
   const LsMixerProduct mamba2[] = {
     { "ssd-scores", "ssd-scores-bwd", "ssd-scores-again", q, q, s, groups, 1, 0 },
     { "ssd-output", "ssd-output-bwd", "ssd-output-again", q, p, q, heads, 1, 0 },
@@ -285,11 +286,11 @@ ls_mixer_products (const LsModel *m, uint32_t n_ranks, uint32_t seq,
     { "delta-carried", "delta-carried-bwd", "delta-carried-again", q, p, s, heads, 0, 0 },
     { "delta-state", "delta-state-bwd", "delta-state-again", s, p, q, heads, 1, 0 },
   };
-  const LsMixerProduct *of_kind = m->mixer == LS_MIXER_MAMBA2 ? mamba2
-      : m->mixer == LS_MIXER_RWKV7                            ? rwkv7
-      : is_linear                                             ? linear
-      : is_delta                                              ? delta
-                                                              : NULL;
+  const LsMixerProduct *of_kind = m->mixer.kind == LS_MIXER_MAMBA2 ? mamba2
+      : m->mixer.kind == LS_MIXER_RWKV7                            ? rwkv7
+      : is_linear                                                  ? linear
+      : is_delta                                                   ? delta
+                                                                   : NULL;
   uint32_t n = !of_kind ? 0 : is_delta ? 8 : 4;
   for (uint32_t i = 0; i < n; i++)
     ret_products[i] = of_kind[i];
@@ -312,19 +313,19 @@ ls_mixer_flops (const LsModel *m, uint32_t n_ranks, uint32_t seq)
 bool
 ls_mixer_has_context_parallelism (const LsModel *m)
 {
-  return m->mixer == LS_MIXER_NONE || m->mixer == LS_MIXER_DELTA
-      || (m->mixer == LS_MIXER_MAMBA2 && !ls_mixer_selects (m));
+  return m->mixer.kind == LS_MIXER_NONE || m->mixer.kind == LS_MIXER_DELTA
+      || (m->mixer.kind == LS_MIXER_MAMBA2 && !ls_mixer_selects (m));
 }
 
 const char *
 ls_mixer_check_cut (const LsModel *m, uint32_t tp, uint32_t cp)
 {
-  uint32_t groups = m->mixer_groups / tp;
-  if (m->mixer == LS_MIXER_NONE || cp == 1)
+  uint32_t groups = m->mixer.groups / tp;
+  if (m->mixer.kind == LS_MIXER_NONE || cp == 1)
     return NULL;
-  if (m->mixer_heads / tp % cp != 0)
+  if (m->mixer.heads / tp % cp != 0)
     return "a divisor of the heads of mixers on a rank of tp";
-  if (m->mixer == LS_MIXER_DELTA)
+  if (m->mixer.kind == LS_MIXER_DELTA)
     return groups % cp == 0 ? NULL : "a divisor of the groups of mixers on a rank of tp";
   return groups % cp == 0 || (groups > 0 && cp % groups == 0)
       ? NULL
@@ -334,10 +335,10 @@ ls_mixer_check_cut (const LsModel *m, uint32_t tp, uint32_t cp)
 uint32_t
 ls_mixer_exchanges (const LsModel *m, uint32_t tp, uint32_t cp, uint64_t ret_columns[LS_MIXER_MAX_EXCHANGES])
 {
-  uint64_t inner = ls_mixer_inner (m) / tp, groups = MAX (m->mixer_groups / tp, cp);
+  uint64_t inner = ls_mixer_inner (m) / tp, groups = MAX (m->mixer.groups / tp, cp);
   const uint64_t mamba2[]
-      = { inner, inner, groups * m->mixer_state, groups * m->mixer_state, m->mixer_heads / tp };
-  bool is_apart = m->mixer == LS_MIXER_MAMBA2;
+      = { inner, inner, groups * m->mixer.state, groups * m->mixer.state, m->mixer.heads / tp };
+  bool is_apart = m->mixer.kind == LS_MIXER_MAMBA2;
   for (uint32_t i = 0; is_apart && i < G_N_ELEMENTS (mamba2); i++)
     ret_columns[i] = mamba2[i];
   if (!is_apart)

@@ -19,8 +19,8 @@ ls_model_clear (LsModel *model)
     return;
   g_free (model->name);
   g_free (model->source);
-  g_free (model->layer_pattern);
-  g_free (model->predict_pattern);
+  g_free (model->layers.pattern);
+  g_free (model->predict.pattern);
   for (guint i = 0; i < LS_N_MODEL_LISTS; i++)
     g_free (G_STRUCT_MEMBER (uint32_t *, model, ls_model_lists[i].list));
   *model = (LsModel) { 0 };
@@ -32,8 +32,8 @@ ls_model_copy (LsModel *dest, const LsModel *source)
   *dest = *source;
   dest->name = g_strdup (source->name);
   dest->source = g_strdup (source->source);
-  dest->layer_pattern = g_strdup (source->layer_pattern);
-  dest->predict_pattern = g_strdup (source->predict_pattern);
+  dest->layers.pattern = g_strdup (source->layers.pattern);
+  dest->predict.pattern = g_strdup (source->predict.pattern);
   for (guint i = 0; i < LS_N_MODEL_LISTS; i++) {
     const LsModelList *l = &ls_model_lists[i];
     G_STRUCT_MEMBER (uint32_t *, dest, l->list)
@@ -52,7 +52,7 @@ ls_model_padded_vocab (const LsModel *m, uint32_t multiple, uint32_t tp)
 uint32_t
 ls_model_decoder_seq (const LsModel *m, uint32_t seq)
 {
-  return m->decoder_seq > 0 ? m->decoder_seq : seq;
+  return m->sides.decoder_seq > 0 ? m->sides.decoder_seq : seq;
 }
 
 /* --- parameters --------------------------------------------------------------------- */
@@ -67,12 +67,12 @@ ls_model_v_dim (const LsModel *m)
 const char *
 ls_model_check_values (const LsModel *m)
 {
-  uint32_t windowed = m->window_head_dim > 0 ? m->window_head_dim : m->head_dim;
+  uint32_t windowed = m->attn.window_head_dim > 0 ? m->attn.window_head_dim : m->head_dim;
   if (m->v_dim == 0)
     return NULL;
   if ((m->head_dim + m->v_dim) % 2 != 0 || (windowed + m->v_dim) % 2 != 0)
     return "expected widths of keys and values whose sum is even";
-  if (m->kv_lora == 0 && (m->encoder_layers > 0 || m->full_k_is_v))
+  if (m->latent.kv_lora == 0 && (m->sides.encoder_layers > 0 || m->attn.full_k_is_v))
     return "expected values as wide as keys with an encoder, and where keys are values";
   return NULL;
 }
@@ -80,13 +80,13 @@ ls_model_check_values (const LsModel *m)
 uint32_t
 ls_model_kv_dim (const LsModel *m)
 {
-  return m->kv_shared_layers > 0 ? 0 : m->head_dim + (m->full_k_is_v ? 0 : ls_model_v_dim (m));
+  return m->halves.kv_shared_layers > 0 ? 0 : m->head_dim + (m->attn.full_k_is_v ? 0 : ls_model_v_dim (m));
 }
 
 uint32_t
 ls_model_router_width (const LsModel *m)
 {
-  return m->n_experts + m->zero_experts;
+  return m->moe.n_experts + m->moe.zero_experts;
 }
 
 static uint64_t
@@ -105,13 +105,14 @@ qkv_width (const LsModel *m)
 static uint64_t
 context_width (const LsModel *m)
 {
-  return m->difference ? ls_difference_context (m, m->n_heads) : (uint64_t) m->n_heads * ls_model_v_dim (m);
+  return m->attn.difference ? ls_difference_context (m, m->n_heads)
+                            : (uint64_t) m->n_heads * ls_model_v_dim (m);
 }
 
 bool
 ls_model_has_qkv_bias (const LsModel *m)
 {
-  return m->qkv_bias || (m->linear_bias && !m->unbiased_qkv);
+  return m->attn.qkv_bias || (m->linear_bias && !m->attn.unbiased_qkv);
 }
 
 bool
@@ -142,7 +143,7 @@ mlp_params (const LsModel *m, uint64_t width, uint64_t ffn)
 uint32_t
 ls_model_expert_width (const LsModel *m)
 {
-  return m->expert_latent > 0 ? m->expert_latent : m->hidden;
+  return m->moe.latent > 0 ? m->moe.latent : m->hidden;
 }
 
 static uint64_t
@@ -159,16 +160,18 @@ static uint64_t
 attention_expert_params (const LsModel *m, Experts which)
 {
   uint64_t met = m->hidden * (query_width (m) + context_width (m));
-  return (which == EXPERTS_MET ? met : m->attention_experts * (met / m->attention_top_k))
-      + (uint64_t) m->hidden * m->attention_experts;
+  return (which == EXPERTS_MET ? met : m->moe.attention_experts * (met / m->moe.attention_top_k))
+      + (uint64_t) m->hidden * m->moe.attention_experts;
 }
 
 /* Queries from their latent, one key and a weight for each head; of plain attention no weights. */
 static uint64_t
 indexer_params (const LsModel *m)
 {
-  uint64_t width = (uint64_t) m->index_heads * m->index_dim, weights = m->kv_lora > 0 ? m->index_heads : 0;
-  return (m->kv_lora > 0 ? m->q_lora : m->hidden) * width + m->hidden * (m->index_dim + weights);
+  uint64_t width = (uint64_t) m->index.heads * m->index.dim,
+           weights = m->latent.kv_lora > 0 ? m->index.heads : 0;
+  return (m->latent.kv_lora > 0 ? m->latent.q_lora : m->hidden) * width
+      + m->hidden * (m->index.dim + weights);
 }
 
 static uint64_t
@@ -177,17 +180,17 @@ attention_params (const LsModel *m, uint32_t kind, Experts which)
   uint64_t h = m->hidden, a = m->n_heads;
   if (ls_model_is_compressed (m))
     return ls_compressed_linear_params (m, kind);
-  if (m->attention_experts > 0)
+  if (m->moe.attention_experts > 0)
     return attention_expert_params (m, which) + h * m->n_kv_heads * ls_model_kv_dim (m);
-  uint64_t q_up = m->latent_gate ? 2 * (query_width (m) + a * m->v_dim) : query_width (m);
-  uint64_t q = m->q_lora > 0 ? m->q_lora * (h + q_up) : h * query_width (m);
-  if (m->kv_lora == 0)
+  uint64_t q_up = m->latent.gate ? 2 * (query_width (m) + a * m->v_dim) : query_width (m);
+  uint64_t q = m->latent.q_lora > 0 ? m->latent.q_lora * (h + q_up) : h * query_width (m);
+  if (m->latent.kv_lora == 0)
     return q
-        + h
-        * ((uint64_t) m->n_kv_heads * ls_model_kv_dim (m) + (m->attention_gate ? 2 : 1) * context_width (m))
+        + h * ((uint64_t) m->n_kv_heads * ls_model_kv_dim (m) + (m->attn.gate ? 2 : 1) * context_width (m))
         + indexer_params (m) + ls_convolved_linear_params (m);
-  uint64_t kv = h * (m->kv_lora + m->rope_dim) + m->kv_lora * a * (m->head_dim - m->rope_dim + m->v_dim);
-  uint64_t gate = m->attention_gate ? h * a * m->v_dim : 0;
+  uint64_t kv = h * (m->latent.kv_lora + m->latent.rope_dim)
+      + m->latent.kv_lora * a * (m->head_dim - m->latent.rope_dim + m->v_dim);
+  uint64_t gate = m->attn.gate ? h * a * m->v_dim : 0;
   return q + kv + gate + a * m->v_dim * h + indexer_params (m);
 }
 
@@ -197,27 +200,31 @@ attention_norm_params (const LsModel *m, uint32_t kind)
 {
   if (ls_model_is_compressed (m))
     return ls_compressed_other_params (m, kind);
-  bool is_all = m->qk_norm_over == LS_QK_NORM_ALL;
-  uint64_t heads = (is_all ? m->n_heads : 1) + (m->kv_shared_layers > 0 ? 0 : is_all ? m->n_kv_heads : 1);
-  return m->kv_lora + m->q_lora + 2 * (uint64_t) m->index_dim + (m->qk_norm ? heads * m->head_dim : 0)
-      + ls_difference_params (m) + ls_kv_conv_params (m) + ls_convolved_other_params (m);
+  bool is_all = m->attn.qk_norm_over == LS_QK_NORM_ALL;
+  uint64_t heads = (is_all ? m->n_heads : 1)
+      + (m->halves.kv_shared_layers > 0 ? 0
+             : is_all                   ? m->n_kv_heads
+                                        : 1);
+  return m->latent.kv_lora + m->latent.q_lora + 2 * (uint64_t) m->index.dim
+      + (m->attn.qk_norm ? heads * m->head_dim : 0) + ls_difference_params (m) + ls_kv_conv_params (m)
+      + ls_convolved_other_params (m);
 }
 
 uint64_t
 ls_model_expert_params (const LsModel *m)
 {
-  return mlp_params (m, ls_model_expert_width (m), (uint64_t) m->expert_ffn + m->adjugate_ffn);
+  return mlp_params (m, ls_model_expert_width (m), (uint64_t) m->moe.expert_ffn + m->moe.adjugate_ffn);
 }
 
 static uint64_t
 expert_params (const LsModel *m, Experts which)
 {
   uint64_t own = ls_model_expert_params (m),
-           shared = mlp_params (m, ls_model_expert_width (m), m->adjugate_ffn);
+           shared = mlp_params (m, ls_model_expert_width (m), m->moe.adjugate_ffn);
   if (which == EXPERTS_MET)
-    return m->top_k * own;
-  return m->n_experts * own
-      - (m->adjugate_of > 0 ? m->n_experts - m->n_experts / m->adjugate_of : 0) * shared;
+    return m->moe.top_k * own;
+  return m->moe.n_experts * own
+      - (m->moe.adjugate_of > 0 ? m->moe.n_experts - m->moe.n_experts / m->moe.adjugate_of : 0) * shared;
 }
 
 /* Of attention, or of what stands for it. */
@@ -243,8 +250,8 @@ layer_linear_params (const LsModel *all, uint32_t kind, Experts which)
     return n;
   if (!(kind & LS_LAYER_EXPERTS))
     return n + mlp_params (m, m->hidden, own.ffn);
-  return n + ls_router_linear_params (m) + 2 * (uint64_t) m->hidden * m->expert_latent
-      + expert_params (m, which) + mlp_params (m, m->hidden, m->shared_ffn);
+  return n + ls_router_linear_params (m) + 2 * (uint64_t) m->hidden * m->moe.latent + expert_params (m, which)
+      + mlp_params (m, m->hidden, m->moe.shared_ffn);
 }
 
 /* Of an MLP, or of experts and their router. */
@@ -257,7 +264,8 @@ mlp_biases (const LsModel *m, uint32_t kind, Experts which)
   if (!(kind & LS_LAYER_EXPERTS))
     return n_inputs * (uint64_t) m->ffn + m->hidden;
   return ls_model_router_width (m)
-      + (which == EXPERTS_MET ? m->top_k : m->n_experts) * (n_inputs * (uint64_t) m->expert_ffn + m->hidden);
+      + (which == EXPERTS_MET ? m->moe.top_k : m->moe.n_experts)
+      * (n_inputs * (uint64_t) m->moe.expert_ffn + m->hidden);
 }
 
 /* Neither latents nor mixers have biases. */
@@ -265,7 +273,7 @@ static uint64_t
 layer_biases (const LsModel *m, uint32_t kind, Experts which)
 {
   uint64_t n = 0;
-  if (ls_model_has_qkv_bias (m) && m->kv_lora == 0 && ls_layer_has_attention (kind))
+  if (ls_model_has_qkv_bias (m) && m->latent.kv_lora == 0 && ls_layer_has_attention (kind))
     n += qkv_width (m);
   if (m->linear_bias)
     n += (ls_layer_has_attention (kind) ? m->hidden : 0) + mlp_biases (m, kind, which);
@@ -342,7 +350,7 @@ ls_model_linear_params (const LsModel *m, uint64_t vocab)
 {
   uint64_t n = vocab * m->hidden + ls_streams_end_linear_params (m) + ls_beside_end_linear_params (m)
       + ls_ngram_linear_params (m);
-  n += m->predict_layers * (predict_linear_params (m) + vocab * m->hidden);
+  n += m->predict.layers * (predict_linear_params (m) + vocab * m->hidden);
   for (uint32_t i = 0; i < ls_model_n_all_layers (m); i++)
     n += met_linear_params (m, ls_model_layer_kind (m, i));
   return n;
@@ -360,8 +368,8 @@ params_with (const LsModel *m, uint64_t vocab, Experts which)
   layers += ls_streams_end_linear_params (m) + ls_streams_end_other_params (m);
   layers += ls_beside_table_params (m) + ls_beside_end_linear_params (m) + ls_beside_end_other_params (m);
   layers += ls_ngram_linear_params (m);
-  layers += which == EXPERTS_ALL ? ls_ngram_table_params (m) : m->ngram_tables * ls_ngram_width (m);
-  return table + positions + layers + (m->encoder_layers > 0 ? 2 : 1) * norm_params (m) + head;
+  layers += which == EXPERTS_ALL ? ls_ngram_table_params (m) : m->halves.ngram_tables * ls_ngram_width (m);
+  return table + positions + layers + (m->sides.encoder_layers > 0 ? 2 : 1) * norm_params (m) + head;
 }
 
 uint64_t

@@ -79,61 +79,45 @@ typedef enum {
 typedef enum { LS_FP8_LINEAR_TE, LS_FP8_LINEAR_TORCHAO_CAST, LS_FP8_LINEAR_TORCHAO } LsFp8Linear;
 typedef enum { LS_FP8_DELAYED, LS_FP8_CURRENT, LS_FP8_BLOCKWISE, LS_FP8_MXFP8, LS_FP8_DEEPSEEK } LsFp8Recipe;
 
+/* Latent attention, and latents of queries. */
 typedef struct {
-  char *name;
-  char *source;
-  uint32_t n_layers;
-  uint32_t hidden;
-  uint32_t n_heads;
-  uint32_t n_kv_heads; /* = n_heads without GQA           */
-  uint32_t head_dim;   /* usually hidden / n_heads        */
-  uint32_t kv_lora;    /* latent of keys and values; 0: no latent attention, and rope_dim is 0 too */
-  uint32_t q_lora;     /* of queries, of plain attention too; 0: none */
-  uint32_t rope_dim;   /* of head_dim, what is rotated    */
-  uint32_t v_dim;      /* width of a head of values; 0: head_dim, as without latent attention most have it */
+  uint32_t kv_lora;  /* latent of keys and values; 0: no latent attention, and rope_dim is 0 too */
+  uint32_t q_lora;   /* of queries, of plain attention too; 0: none */
+  uint32_t rope_dim; /* of head_dim, what is rotated    */
+  bool gate;         /* queries of latent attention, and a gate of its output, are made of their latent
+                               before and behind its norm together */
+} LsLatentAttention;
+
+/* What chooses the keys that a query meets. */
+typedef struct {
   /* An indexer that chooses which keys a query of latent attention meets (DeepSeek-AI 2025, DeepSeek-V3.2,
    * section 2.1): `window` of them; 0: none, and the next are 0 too. Behind the first so many layers only
    * each so manieth has one, the others meet what it chose (GLM-5.2; Megatron-LM at d98e8a64,
    * dsa_indexer_topk_freq); every 0: all have one. */
-  uint32_t index_heads, index_dim;
+  uint32_t heads, dim;
   /* Of plain attention it stands in windowed layers, a head of it for some of the heads of keys, and
    * chooses so many keys together (MiniMax-M3); 0: one by one. */
-  uint32_t index_block;
-  uint32_t index_every, index_first;
+  uint32_t block;
+  uint32_t every, first;
+  uint32_t top;
+} LsKeyIndexer;
+
+/* Attention to compressed keys (model/compressed.h). */
+typedef struct {
   /* Attention to compressed keys (model/compressed.h): heads share one key, which is its value; 0: it is of
    * another sort, and the rest is 0 too. Groups of heads and columns of each on the way out; tokens of a
    * compressed key, and how many of these an indexer chooses. */
   uint32_t out_groups, out_lora;
-  uint32_t csa_ratio, index_top;
+  uint32_t csa_ratio;
   uint32_t hca_ratio;
-  uint32_t streams; /* of the residual (model/streams.h); 0: one, and the next is 0 too */
-  LsStreamKind stream_kind;
-  /* Beside the halves of a layer (model/beside.h): an input of its own, so wide, and rows of the table that
-   * it comes from; the rank of products beside attention (LAuReL). 0: none. */
-  uint32_t layer_input, layer_vocab;
-  uint32_t laurel_rank;
-  uint32_t norm_gate_rank; /* of a gate behind norms of attention and of experts (model/beside.h); 0: none */
-  /* Tables of several tokens in a row (model/ngram.h), and rows of the first; 0: none, and the next is 0
-   * too. */
-  uint32_t ngram_tables, ngram_rows;
-  uint32_t kv_shared_layers; /* last layers that meet keys and values of a layer before them, of the last that
-                                is windowed as they are and has its own, or gate what a mixer made (model/
-                                difference.h); of one kind: whether it does so */
-  uint32_t sparse_layers;    /* first layers whose MLP keeps the highest values of its gate only */
-  uint32_t ffn;              /* inner width of the MLP          */
-  uint32_t vocab;            /* as published, before padding    */
-  uint32_t seq;              /* training sequence length        */
-  LsMlp mlp;
-  LsNorm norm;
-  LsPosition position;
-  LsAttention attention; /* default of the runs           */
-  bool act_limit;        /* what goes into the activation is kept between limits (GPT-OSS) */
-  bool linear_bias;      /* biases on the linear layers, those of experts and routers too */
-  bool qkv_bias;         /* bias on QKV only (Qwen)       */
-  bool unbiased_qkv;     /* with linear_bias, on all but QKV (GPT-Neo) */
-  bool qk_norm;          /* RMS norms of Q and K (Qwen3)             */
+} LsCompressedAttention;
+
+/* What plain attention has. */
+typedef struct {
+  bool qkv_bias;     /* bias on QKV only (Qwen)       */
+  bool unbiased_qkv; /* with linear_bias, on all but QKV (GPT-Neo) */
+  bool qk_norm;      /* RMS norms of Q and K (Qwen3)             */
   LsQkNormOver qk_norm_over;
-  LsNormPlaces norms;
   uint32_t rotary_dim;      /* of head_dim, what rope rotates; 0: all */
   bool scaled_rope;         /* cos and sin of rope are times a factor: YaRN's of attention (Peng et al. 2023,
                                arXiv 2309.00071, section 3.4) */
@@ -146,18 +130,37 @@ typedef struct {
   uint32_t window_heads, window_kv_heads, window_head_dim;
   bool full_k_is_v;         /* layers that see all have no values of their own: their keys are (Gemma 4) */
   bool logit_cap;           /* logits go through c tanh (x / c) */
+  bool gate;                /* attention's output is gated: as wide a projection more as that of queries */
+  bool gate_own;            /* by a linear layer of its own, not one with that of queries (model/lora.h) */
+  bool gate_windowed;       /* in layers with a window alone */
   bool difference;          /* of two attentions (model/difference.h) */
   bool difference_plain;    /* their norm has no weights */
   uint32_t noise_heads;     /* of the heads of queries, those of the second; 0: half */
   uint32_t kv_conv;         /* taps of a convolution of keys and values over tokens; 0: none */
   uint32_t qk_conv, qk_mix; /* taps of convolutions of queries and keys (model/convolved.h); 0: none */
-  uint32_t router_hidden;   /* columns of the layers of a router; 0: it has none but the last */
-  bool residual_scale;      /* each half scales what it adds, and what it adds to */
-  bool latent_gate;         /* queries of latent attention, and a gate of its output, are made of their latent
-                               before and behind its norm together */
-  bool attention_gate_own;  /* by a linear layer of its own, not one with that of queries (model/lora.h) */
-  bool attention_gate;      /* attention's output is gated: as wide a projection more as that of queries */
-  bool attention_gate_windowed; /* in layers with a window alone */
+} LsAttentionParts;
+
+/* What stands next to the halves of a layer, and how these are added (model/beside.h, ngram.h, streams.h). */
+typedef struct {
+  uint32_t streams; /* of the residual (model/streams.h); 0: one, and the next is 0 too */
+  LsStreamKind stream_kind;
+  bool residual_scale; /* each half scales what it adds, and what it adds to */
+  /* Beside the halves of a layer (model/beside.h): an input of its own, so wide, and rows of the table that
+   * it comes from; the rank of products beside attention (LAuReL). 0: none. */
+  uint32_t layer_input, layer_vocab;
+  uint32_t laurel_rank;
+  uint32_t norm_gate_rank; /* of a gate behind norms of attention and of experts (model/beside.h); 0: none */
+  /* Tables of several tokens in a row (model/ngram.h), and rows of the first; 0: none, and the next is 0
+   * too. */
+  uint32_t ngram_tables, ngram_rows;
+  uint32_t kv_shared_layers; /* last layers that meet keys and values of a layer before them, of the last that
+                                is windowed as they are and has its own, or gate what a mixer made (model/
+                                difference.h); of one kind: whether it does so */
+  uint32_t sparse_layers;    /* first layers whose MLP keeps the highest values of its gate only */
+} LsHalfParts;
+
+/* Layers that differ. */
+typedef struct {
   /* Layers one by one, a letter each, begun again where it is shorter than the model; NULL: all A.
    *
    *     A  attention, then an MLP or experts     a  attention alone    d  an MLP alone
@@ -166,34 +169,40 @@ typedef struct {
    *     B  a block that layers share, then a mixer alone (model/block.h)
    *     P  attention and a mixer side by side, then an MLP or experts
    *     S  attention to chosen compressed keys, then an MLP or experts; H  to more compressed ones */
-  char *layer_pattern;
+  char *pattern;
+  uint32_t own; /* first layers, whose weights those behind them use again, in order; 0: all have
+                              their own (Dehghani et al. 2018, Universal Transformers, arXiv 1807.03819) */
   /* Widths of layers one by one, begun again at the end of a list as the pattern is; 0, or no list: as
    * above, and of windows 0: the whole sequence. Found by search in Puzzle's models (Bercovich et al. 2024,
    * arXiv 2411.19146), set in DeciLM's. */
-  uint32_t *layer_heads, *layer_kv_heads, *layer_ffn, *layer_window, *layer_experts, *layer_top_k,
-      *layer_expert_ffn;
-  uint32_t n_layer_heads, n_layer_kv_heads, n_layer_ffn, n_layer_window, n_layer_experts, n_layer_top_k,
-      n_layer_expert_ffn;
-  /* A mixer: LS_MIXER_NONE, and the rest is 0 too. */
-  LsMixerKind mixer;
-  uint32_t mixer_heads, mixer_head_dim;
-  uint32_t mixer_groups, mixer_state; /* of keys, and their width */
-  uint32_t mixer_conv;                /* taps of the convolution before it */
-  uint32_t mixer_chunk;               /* tokens that meet each other in products */
-  uint32_t mixer_rank;                /* of step sizes, decays (linear), all low-rank products (rwkv7) */
-  uint32_t mixer_products;            /* linear layers that make the way in (model/lora.h); 0: the usual */
-  bool mixer_full_gate;               /* the gate is a product, not two of low rank (kda) */
-  bool mixer_bias;                    /* the ways into it and out of it have biases; of conv its taps, too */
-  bool mixer_plain_conv;              /* the convolution of mamba1 or mamba2 has no bias */
-  bool mixer_plain_keys;              /* keys and step sizes of mamba1 have no norms to learn */
-  bool mixer_ungated;                 /* nothing gates what it gives (delta, linear) */
-  bool mixer_undecayed;               /* states of delta have no decay */
-  bool mixer_head_norm;               /* the norm of linear is of a head, one for all, as delta's is */
-  bool mixer_gate_bias;               /* the gate of kda has a bias */
+  uint32_t *heads, *kv_heads, *ffn, *window, *experts, *top_k, *expert_ffn;
+  uint32_t n_heads, n_kv_heads, n_ffn, n_window, n_experts, n_top_k, n_expert_ffn;
   /* Sets of weights of blocks that layers B share; ranks of the adapters of each place. 0: none. */
   uint32_t shared_blocks, block_mlp_rank, block_attention_rank;
-  bool tied_embeddings;
-  bool dropout; /* trained with dropout          */
+} LsLayerKinds;
+
+/* A mixer in the place of attention (model/mixer.h). */
+typedef struct {
+  /* A mixer: LS_MIXER_NONE, and the rest is 0 too. */
+  LsMixerKind kind;
+  uint32_t heads, head_dim;
+  uint32_t groups, state; /* of keys, and their width */
+  uint32_t conv;          /* taps of the convolution before it */
+  uint32_t chunk;         /* tokens that meet each other in products */
+  uint32_t rank;          /* of step sizes, decays (linear), all low-rank products (rwkv7) */
+  uint32_t products;      /* linear layers that make the way in (model/lora.h); 0: the usual */
+  bool full_gate;         /* the gate is a product, not two of low rank (kda) */
+  bool bias;              /* the ways into it and out of it have biases; of conv its taps, too */
+  bool plain_conv;        /* the convolution of mamba1 or mamba2 has no bias */
+  bool plain_keys;        /* keys and step sizes of mamba1 have no norms to learn */
+  bool ungated;           /* nothing gates what it gives (delta, linear) */
+  bool undecayed;         /* states of delta have no decay */
+  bool head_norm;         /* the norm of linear is of a head, one for all, as delta's is */
+  bool gate_bias;         /* the gate of kda has a bias */
+} LsMixerParts;
+
+/* Mixture of experts. */
+typedef struct {
   /* Mixture of experts; n_experts 0: none, and the rest is then 0 too. */
   uint32_t n_experts;
   uint32_t top_k; /* experts that a token is sent to                 */
@@ -206,27 +215,67 @@ typedef struct {
   bool
       sigmoid_router; /* scores are sigmoids of logits, to which a bias of each expert is added for the choice
                              alone (DeepSeek-AI 2024, DeepSeek-V3, section 2.1.2) */
-  uint32_t expert_groups; /* parts of the experts, in order, of which a token is sent to experts of top_groups
+  uint32_t router_hidden; /* columns of the layers of a router; 0: it has none but the last */
+  uint32_t groups;        /* parts of the experts, in order, of which a token is sent to experts of top_groups
                               only; 0: to any, and the next is 0 too */
   uint32_t top_groups;
   uint32_t expert_ffn;   /* inner width of one expert's MLP                 */
   uint32_t adjugate_ffn; /* of a small one beside each, which adjugate_of neighbours share (Wu et al. 2025,
                               Grove MoE, arXiv 2508.07785); 0: none, and the next is 0 too */
   uint32_t adjugate_of;
-  uint32_t expert_latent;  /* width that experts read and write, between two projections of all; 0: hidden */
+  uint32_t latent;         /* width that experts read and write, between two projections of all; 0: hidden */
   uint32_t shared_ffn;     /* inner width of the experts that see every token, together */
   uint32_t n_dense_layers; /* first layers that have an MLP instead (of width ffn) */
-  uint32_t predict_layers; /* blocks of multi-token prediction behind the last layer (model/predict.h) */
-  char *predict_pattern;   /* layers of each, as in layer_pattern; NULL: one, as the last of the model */
-  bool predict_windowed;   /* their attention has the window, also where that of the last layer has none */
-  bool predict_shared;     /* each block has the weights of the first */
-  uint32_t moe_every;      /* of every so many others the last has experts: 1, all of them */
-  uint32_t own_layers;     /* first layers, whose weights those behind them use again, in order; 0: all have
-                              their own (Dehghani et al. 2018, Universal Transformers, arXiv 1807.03819) */
+  uint32_t every;          /* of every so many others the last has experts: 1, all of them */
+} LsMoe;
+
+/* Multi-token prediction (model/predict.h). */
+typedef struct {
+  uint32_t layers; /* blocks of multi-token prediction behind the last layer (model/predict.h) */
+  char *pattern;   /* layers of each, as in layer_pattern; NULL: one, as the last of the model */
+  bool windowed;   /* their attention has the window, also where that of the last layer has none */
+  bool shared;     /* each block has the weights of the first */
+} LsPredictLayers;
+
+/* An encoder and its decoder. */
+typedef struct {
   uint32_t encoder_layers; /* first layers that are an encoder's; 0: a decoder alone, and the next is 0 too */
   uint32_t decoder_seq;    /* tokens of a sequence of the decoder; 0: as the encoder's */
   bool merged_cross;       /* the decoder meets its tokens and the encoder's at once, with the same weights
                               (T5Gemma 2, arXiv 2512.14856) */
+} LsSides;
+
+typedef struct {
+  char *name;
+  char *source;
+  uint32_t n_layers;
+  uint32_t hidden;
+  uint32_t n_heads;
+  uint32_t n_kv_heads; /* = n_heads without GQA           */
+  uint32_t head_dim;   /* usually hidden / n_heads        */
+  uint32_t v_dim;      /* width of a head of values; 0: head_dim, as without latent attention most have it */
+  uint32_t ffn;        /* inner width of the MLP          */
+  uint32_t vocab;      /* as published, before padding    */
+  uint32_t seq;        /* training sequence length        */
+  LsMlp mlp;
+  LsNorm norm;
+  LsPosition position;
+  LsAttention attention; /* default of the runs           */
+  bool act_limit;        /* what goes into the activation is kept between limits (GPT-OSS) */
+  bool linear_bias;      /* biases on the linear layers, those of experts and routers too */
+  LsNormPlaces norms;
+  bool tied_embeddings;
+  bool dropout; /* trained with dropout          */
+  LsLatentAttention latent;
+  LsKeyIndexer index;
+  LsCompressedAttention compressed;
+  LsAttentionParts attn;
+  LsHalfParts halves;
+  LsLayerKinds layers;
+  LsMixerParts mixer;
+  LsMoe moe;
+  LsPredictLayers predict;
+  LsSides sides;
 } LsModel;
 
 void ls_model_clear (LsModel *model);                      /* NULL allowed */

@@ -392,7 +392,7 @@ own_key_width (const LsCut *cut)
 static LsOperator *
 append_qk_norm (GArray *operators, const LsCut *cut, const char *name, uint64_t width)
 {
-  bool is_over_all = cut->model->qk_norm_over == LS_QK_NORM_ALL;
+  bool is_over_all = cut->model->attn.qk_norm_over == LS_QK_NORM_ALL;
   LsOperator *op = ls_operator_append (operators, name, LS_TP_NONE);
   op->role = LS_OPERATOR_NORM;
   ls_operator_fwd (op, ls_cut_stream (cut, "qk-norm-fwd", LS_KERNEL_NORM, cut->tokens, width, 2 * cut->elt));
@@ -406,7 +406,7 @@ append_qk_norm (GArray *operators, const LsCut *cut, const char *name, uint64_t 
 static uint64_t
 qk_norm_weights (const LsModel *m, uint64_t width)
 {
-  return m->qk_norm_over == LS_QK_NORM_ALL ? width : m->head_dim;
+  return m->attn.qk_norm_over == LS_QK_NORM_ALL ? width : m->head_dim;
 }
 
 /* As listed: a norm of Q, or of K. */
@@ -459,8 +459,8 @@ append_rope (GArray *operators, const LsCut *cut)
   LsOperator *op = ls_operator_append (operators, "rope", LS_TP_NONE);
   op->role = LS_OPERATOR_ROPE;
 
-  if (m->rotary_dim > 0)
-    width = width / m->head_dim * m->rotary_dim;
+  if (m->attn.rotary_dim > 0)
+    width = width / m->head_dim * m->attn.rotary_dim;
 
   ls_operator_fwd (op,
                    ls_cut_stream (cut, "rope-fwd", LS_KERNEL_ELEMENTWISE, cut->tokens, width, 2 * cut->elt));
@@ -474,7 +474,7 @@ ls_operators_attention (GArray *operators, const LsCut *cut)
 {
   if (cut->model->position == LS_POSITION_ROPE && !(cut->kind & LS_LAYER_UNROTATED))
     append_rope (operators, cut);
-  if (cut->model->difference) {
+  if (cut->model->attn.difference) {
     ls_operators_difference (operators, cut);
     return;
   }

@@ -38,7 +38,7 @@ void
 ls_operators_laurel (GArray *operators, const LsCut *cut)
 {
   static const LsNormPlace place = { "laurel-norm", LS_RECIPE_INPUT_NORM, LS_RECIPE_ATTENTION_ADD, false };
-  uint64_t h = cut->model->hidden, r = cut->model->laurel_rank;
+  uint64_t h = cut->model->hidden, r = cut->model->halves.laurel_rank;
   if (r == 0)
     return;
   LsOperator *op = append_product (operators, cut, &down_names, h, r);
@@ -56,7 +56,8 @@ ls_operators_laurel (GArray *operators, const LsCut *cut)
 void
 ls_operators_norm_gate (GArray *operators, const LsCut *cut)
 {
-  uint64_t h = cut->model->hidden, r = cut->model->norm_gate_rank, bytes = cut->local_tokens * cut->elt;
+  uint64_t h = cut->model->hidden, r = cut->model->halves.norm_gate_rank,
+           bytes = cut->local_tokens * cut->elt;
   if (r == 0)
     return;
   append_product (operators, cut, &gate_down_names, h, r);
@@ -78,7 +79,7 @@ ls_operators_shared_keys (GArray *operators, const LsCut *cut)
 {
   if (!(cut->kind & LS_LAYER_KV_SHARED))
     return;
-  uint64_t width = cut->k_width + (cut->model->full_k_is_v ? 0 : cut->v_width);
+  uint64_t width = cut->k_width + (cut->model->attn.full_k_is_v ? 0 : cut->v_width);
   LsOperator *op = ls_operator_append (operators, "shared-keys", LS_TP_NONE);
   ls_operator_igrad (
       op,
@@ -105,7 +106,7 @@ void
 ls_operators_layer_input (GArray *operators, const LsCut *cut)
 {
   static const LsNormPlace place = { "layer-input-norm", LS_RECIPE_MLP_NORM, LS_RECIPE_MLP_ADD, false };
-  uint64_t h = cut->model->hidden, p = cut->model->layer_input;
+  uint64_t h = cut->model->hidden, p = cut->model->halves.layer_input;
   uint32_t n = ls_model_n_streams (cut->model);
   if (p == 0)
     return;
@@ -130,10 +131,10 @@ ls_operators_layer_inputs (GArray *operators, const LsCut *cut)
       = { "layer-words",           "layer-lookup",     "layer-lookup-mask",
           "layer-words-grad-zero", "layer-words-grad", "layer-words-grad-accumulate" };
   const LsModel *m = cut->model;
-  uint64_t p = m->layer_input, width = m->n_layers * p;
+  uint64_t p = m->halves.layer_input, width = m->n_layers * p;
   if (p == 0)
     return;
-  ls_operators_table (operators, cut, &names, m->layer_vocab / cut->shard->tp, width, width);
+  ls_operators_table (operators, cut, &names, m->halves.layer_vocab / cut->shard->tp, width, width);
   append_product (operators, cut, &all_names, m->hidden, width);
   ls_operators_latent_norm (operators, cut, "layer-inputs-norm", cut->local_tokens * m->n_layers, p);
   LsOperator *op = ls_operator_append (operators, "layer-inputs-add", LS_TP_NONE);
@@ -155,17 +156,18 @@ ls_operators_ngram (GArray *operators, const LsCut *cut)
 {
   const LsModel *m = cut->model;
   uint64_t h = m->hidden, rows = cut->local_tokens;
-  if (m->ngram_tables == 0)
+  if (m->halves.ngram_tables == 0)
     return;
   ls_operators_table (operators, cut, &ngram_table_names, ls_ngram_rows (m) / cut->shard->tp,
-                      ls_ngram_width (m), m->ngram_tables * ls_ngram_width (m));
-  for (uint32_t i = 0; i < m->ngram_tables; i++) {
+                      ls_ngram_width (m), m->halves.ngram_tables * ls_ngram_width (m));
+  for (uint32_t i = 0; i < m->halves.ngram_tables; i++) {
     LsOperator *op = ls_operator_append (operators, ngram_proj_names.fwd, LS_TP_NONE);
     ls_operator_local_linear (op, cut, &ngram_proj_names, cut->act, ls_ngram_width (m), h);
   }
   LsOperator *op = ls_operator_append (operators, "ngram-add", LS_TP_NONE);
   op->role = LS_OPERATOR_RESIDUAL;
-  ls_operator_fwd (
-      op, ls_cut_stream (cut, "ngram-add", LS_KERNEL_ELEMENTWISE, rows, h, (m->ngram_tables + 2) * cut->elt));
+  ls_operator_fwd (op,
+                   ls_cut_stream (cut, "ngram-add", LS_KERNEL_ELEMENTWISE, rows, h,
+                                  (m->halves.ngram_tables + 2) * cut->elt));
   ls_operator_igrad (op, ls_cut_stream (cut, "ngram-add-bwd", LS_KERNEL_ELEMENTWISE, rows, h, 2 * cut->elt));
 }

@@ -94,7 +94,7 @@ append_block_attention (GArray *operators, const LsCut *cut)
   leave_weights (operators, from, cut);
   ls_operators_low_rank (operators, cut,
                          &(LsLowRank) { .in = wide.hidden,
-                                        .rank = cut->model->block_attention_rank,
+                                        .rank = cut->model->layers.block_attention_rank,
                                         .n = 3,
                                         .out = { cut->q_width, cut->k_width, cut->v_width } });
   ls_operators_attention (operators, cut);
@@ -108,7 +108,7 @@ static void
 append_block_mlp (GArray *operators, const LsCut *cut)
 {
   static const LsNormPlace place = { "block-mlp-norm", LS_RECIPE_MLP_NORM, LS_RECIPE_MLP_ADD, false };
-  const LsMlpNames names = { "fc1", "mlp-act", "fc2", .adapter_rank = cut->model->block_mlp_rank };
+  const LsMlpNames names = { "fc1", "mlp-act", "fc2", .adapter_rank = cut->model->layers.block_mlp_rank };
   guint from = operators->len;
   ls_operators_norm (operators, cut, &place, ls_scaled_norm_out_bytes (cut->shard));
   guint mlp = operators->len;

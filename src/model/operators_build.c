@@ -26,7 +26,7 @@ ls_cut_init (LsCut *cut, const LsModel *m, const LsShard *s)
   cut->k_width = cut->kv_heads * m->head_dim;
   cut->v_width = cut->kv_heads * ls_model_v_dim (m);
   cut->context_width
-      = m->difference ? ls_difference_context (m, cut->heads) : cut->heads * ls_model_v_dim (m);
+      = m->attn.difference ? ls_difference_context (m, cut->heads) : cut->heads * ls_model_v_dim (m);
   cut->ffn = divide (m->ffn, s->tp);
   cut->vocab = ls_model_padded_vocab (m, s->vocab_multiple, s->tp) / s->tp;
   cut->act = ls_dtype_between (s->dtype);
@@ -420,7 +420,7 @@ uint32_t
 ls_residual_tensors (const LsModel *m, const LsShard *s, uint32_t layer, uint64_t ret_bytes[2])
 {
   uint32_t n = 0;
-  if (m->encoder_layers > 0 && layer > m->encoder_layers) {
+  if (m->sides.encoder_layers > 0 && layer > m->sides.encoder_layers) {
     LsShard own = *s;
     own.seq = ls_model_decoder_seq (m, s->seq);
     ret_bytes[n++] = ls_boundary_bytes (m, &own);

@@ -50,7 +50,7 @@ static void
 append_rope (GArray *operators, const LsCut *cut)
 {
   const LsModel *m = cut->model;
-  uint64_t width = cut->q_width + m->rope_dim;
+  uint64_t width = cut->q_width + m->latent.rope_dim;
   LsOperator *op = ls_operator_append (operators, "rope", LS_TP_NONE);
   op->role = LS_OPERATOR_ROPE;
   ls_operator_fwd (op,
@@ -64,7 +64,7 @@ append_rope (GArray *operators, const LsCut *cut)
 static void
 append_attention (GArray *operators, const LsCut *cut)
 {
-  uint64_t s = cut->shard->seq, turned = cut->heads * cut->model->rope_dim;
+  uint64_t s = cut->shard->seq, turned = cut->heads * cut->model->latent.rope_dim;
   LsAttentionPart whole = { .queries = s, .keys = s, .heads = cut->heads, .kv_heads = 1, .pairs = 0.5 };
   LsOperator *op = ls_operator_append (operators, "attention", LS_TP_NONE);
   op->role = LS_OPERATOR_ATTENTION;
@@ -87,7 +87,8 @@ static void
 append_out (GArray *operators, const LsCut *cut)
 {
   const LsModel *m = cut->model;
-  uint64_t groups = m->out_groups / cut->shard->tp, in = cut->q_width / groups, out = groups * m->out_lora;
+  uint64_t groups = m->compressed.out_groups / cut->shard->tp, in = cut->q_width / groups,
+           out = groups * m->compressed.out_lora;
   LsOperator *op = ls_operator_append (operators, "out-down", LS_TP_NONE);
   ls_operator_linear (op, cut, &out_names, cut->shard->dtype, in, out);
   ls_operator_weight (op, LS_TENSOR_ROWS, out, in, 1);
@@ -110,11 +111,11 @@ ls_operators_compressed_attention (GArray *operators, const LsCut *cut)
   if (cut->kind & LS_LAYER_CSA)
     ls_operators_indexer (
         operators, cut,
-        &(LsIndexer) { .columns = ls_compressed_index_columns (m, cut->kind) + m->index_heads,
-                       .norm = m->index_dim,
-                       .n_others = m->csa_ratio * ls_compressed_index_columns (m, cut->kind) / 2,
-                       .ratio = m->csa_ratio,
-                       .chosen = m->index_top,
+        &(LsIndexer) { .columns = ls_compressed_index_columns (m, cut->kind) + m->index.heads,
+                       .norm = m->index.dim,
+                       .n_others = m->compressed.csa_ratio * ls_compressed_index_columns (m, cut->kind) / 2,
+                       .ratio = m->compressed.csa_ratio,
+                       .chosen = m->index.top,
                        .scores = 1 });
   append_rope (operators, cut);
   append_attention (operators, cut);

@@ -12,7 +12,8 @@ static void
 append_mix (GArray *operators, const LsCut *cut)
 {
   const LsModel *m = cut->model;
-  uint64_t heads = cut->heads + cut->kv_heads, out = m->head_dim, in = out * m->qk_mix, tokens = cut->tokens;
+  uint64_t heads = cut->heads + cut->kv_heads, out = m->head_dim, in = out * m->attn.qk_mix,
+           tokens = cut->tokens;
   bool is_fused = ls_cut_fuses_gradients (cut);
   uint32_t grad_bytes = is_fused ? ls_dtype_bytes (cut->shard->grad_dtype) : cut->elt;
   LsOperator *op = ls_operator_append (operators, "qk-mix", LS_TP_NONE);
@@ -29,12 +30,12 @@ void
 ls_operators_qk_conv (GArray *operators, const LsCut *cut)
 {
   uint64_t width = cut->q_width + cut->k_width;
-  if (cut->model->qk_conv == 0)
+  if (cut->model->attn.qk_conv == 0)
     return;
   LsOperator *op = ls_operator_append (operators, "qk-conv", LS_TP_NONE);
   ls_operator_fwd (op, ls_cut_pass (cut, "qk-conv", width, 2));
   ls_operator_igrad (op, ls_cut_pass (cut, "qk-conv-bwd", width, 3));
-  ls_operator_param (op, width * (cut->model->qk_conv + 2) + cut->kv_heads);
+  ls_operator_param (op, width * (cut->model->attn.qk_conv + 2) + cut->kv_heads);
   append_mix (operators, cut);
   op = ls_operator_append (operators, "qk-scale", LS_TP_NONE);
   ls_operator_fwd (op, ls_cut_pass (cut, "qk-means", width, 4));
@@ -52,7 +53,7 @@ uint64_t
 ls_operators_router_layers (GArray *operators, const LsCut *cut)
 {
   const LsModel *m = cut->model;
-  uint64_t r = m->router_hidden;
+  uint64_t r = m->moe.router_hidden;
   if (r == 0)
     return m->hidden;
   LsOperator *op = ls_operator_append (operators, down_names.fwd, LS_TP_NONE);
@@ -76,7 +77,7 @@ void
 ls_operators_residual_scale (GArray *operators, const LsCut *cut)
 {
   uint64_t rows = cut->local_tokens, h = cut->model->hidden;
-  if (!cut->model->residual_scale)
+  if (!cut->model->halves.residual_scale)
     return;
   LsOperator *op = ls_operator_append (operators, "residual-scale", LS_TP_NONE);
   ls_operator_fwd (op, ls_cut_stream (cut, "residual-scale", LS_KERNEL_ELEMENTWISE, rows, h, 4 * cut->elt));

@@ -64,11 +64,11 @@ void
 ls_operators_kv_conv (GArray *operators, const LsCut *cut)
 {
   uint64_t width = cut->k_width + cut->v_width;
-  if (cut->model->kv_conv == 0)
+  if (cut->model->attn.kv_conv == 0)
     return;
   LsOperator *op = ls_operator_append (operators, "kv-conv", LS_TP_NONE);
   ls_operator_fwd (op, ls_cut_pass (cut, "kv-conv", width, 2));
   ls_operator_igrad (op, ls_cut_pass (cut, "kv-conv-bwd", width, 3));
-  ls_operator_param (op, 2 * cut->kv_heads * cut->model->kv_conv);
+  ls_operator_param (op, 2 * cut->kv_heads * cut->model->attn.kv_conv);
   op->kept.saved_bytes = cut->tokens * width * cut->elt;
 }

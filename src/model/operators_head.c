@@ -139,7 +139,7 @@ append_embedding (const LsModel *m, const LsShard *s, uint32_t seq, GArray *oper
   guint from = operators->len;
 
   append_words (operators, &cut);
-  if (m->encoder_layers > 0)
+  if (m->sides.encoder_layers > 0)
     g_array_index (operators, LsOperator, operators->len - 1).comm.tp_bytes
         = cut.tokens * m->hidden * cut.elt;
   if (m->position == LS_POSITION_LEARNED)
@@ -155,7 +155,7 @@ append_embedding (const LsModel *m, const LsShard *s, uint32_t seq, GArray *oper
 void
 ls_operators_embedding (const LsModel *m, const LsShard *s, GArray *operators)
 {
-  bool has_both = m->encoder_layers > 0 && !s->sides_are_apart;
+  bool has_both = m->sides.encoder_layers > 0 && !s->sides_are_apart;
   append_embedding (m, s, s->seq + (has_both ? ls_model_decoder_seq (m, s->seq) : 0), operators);
 }
 
@@ -319,7 +319,7 @@ append_head (GArray *operators, const LsCut *cut, bool with_weight)
 {
   const LsShard *s = cut->shard;
   append_logits (operators, cut, with_weight);
-  if (cut->model->logit_cap)
+  if (cut->model->attn.logit_cap)
     append_logit_cap (operators, cut);
   LsCut loss = *cut;
   if (gathers_logits (cut)) {
@@ -429,7 +429,7 @@ ls_operators_head (const LsModel *m, const LsShard *s, bool with_weight, GArray 
   LsCut cut;
   guint begin = operators->len;
   ls_cut_init (&cut, m, s);
-  if (m->encoder_layers > 0) {
+  if (m->sides.encoder_layers > 0) {
     if (!s->sides_are_apart) {
       ls_operators_encoder_end (m, s, operators);
       g_array_index (operators, LsOperator, operators->len - 1).kept.saved_bytes += ls_boundary_bytes (m, s);
@@ -439,7 +439,7 @@ ls_operators_head (const LsModel *m, const LsShard *s, bool with_weight, GArray 
     append_final_norm (operators, &cut);
     append_head (operators, &cut, with_weight);
   }
-  for (uint32_t i = 0; i < m->predict_layers; i++)
+  for (uint32_t i = 0; i < m->predict.layers; i++)
     append_prediction (operators, &cut, i);
   for (uint32_t i = 0; i < s->train_metrics; i++)
     append_metric (operators, &cut);

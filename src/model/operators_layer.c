@@ -47,8 +47,8 @@ void
 ls_operators_qkv (GArray *operators, const LsCut *cut)
 {
   const LsModel *m = cut->model;
-  uint64_t keys = own_key_width (cut), values = keys > 0 && !m->full_k_is_v ? cut->v_width : 0,
-           width = cut->q_width + keys + values, gate = m->attention_gate ? cut->context_width : 0;
+  uint64_t keys = own_key_width (cut), values = keys > 0 && !m->attn.full_k_is_v ? cut->v_width : 0,
+           width = cut->q_width + keys + values, gate = m->attn.gate ? cut->context_width : 0;
   bool has_bias = ls_model_has_qkv_bias (m);
   bool is_unfused = cut->shard->attention == LS_ATTENTION_UNFUSED,
        is_listed = ls_cut_lists (cut, LS_RECIPE_QKV);
@@ -259,22 +259,22 @@ static void
 append_indexer (GArray *operators, const LsCut *cut)
 {
   const LsModel *m = cut->model;
-  uint32_t block = MAX (1, m->index_block);
-  if (m->index_heads > 0)
+  uint32_t block = MAX (1, m->index.block);
+  if (m->index.heads > 0)
     ls_operators_indexer (operators, cut,
-                          &(LsIndexer) { .columns = m->index_dim,
-                                         .norm = m->index_dim,
+                          &(LsIndexer) { .columns = m->index.dim,
+                                         .norm = m->index.dim,
                                          .ratio = 1,
-                                         .chosen = m->index_heads * (m->window / block),
-                                         .scores = (double) m->index_heads / block });
+                                         .chosen = m->index.heads * (m->attn.window / block),
+                                         .scores = (double) m->index.heads / block });
 }
 
 /* A gate of a product of its own has an adapter of its own; else it is one with the queries. */
 static void
 append_qkv_adapters (GArray *operators, const LsCut *cut)
 {
-  bool is_own = cut->model->attention_gate_own;
-  uint64_t gate = cut->model->attention_gate ? cut->context_width : 0;
+  bool is_own = cut->model->attn.gate_own;
+  uint64_t gate = cut->model->attn.gate ? cut->context_width : 0;
   append_column_adapters (operators, cut, (LsLoraModule[]) { LS_LORA_Q, LS_LORA_K, LS_LORA_V },
                           (uint64_t[]) { cut->q_width + (is_own ? 0 : gate), cut->k_width, cut->v_width });
   if (is_own)
@@ -286,9 +286,9 @@ append_qkv_adapters (GArray *operators, const LsCut *cut)
 static void
 append_attention (GArray *operators, const LsCut *cut)
 {
-  (cut->model->q_lora > 0 ? ls_operators_latent_qkv : ls_operators_qkv) (operators, cut);
+  (cut->model->latent.q_lora > 0 ? ls_operators_latent_qkv : ls_operators_qkv) (operators, cut);
   append_qkv_adapters (operators, cut);
-  if (cut->model->qk_norm)
+  if (cut->model->attn.qk_norm)
     ls_operators_qk_norm (operators, cut);
   ls_operators_kv_conv (operators, cut);
   ls_operators_qk_conv (operators, cut);
@@ -297,7 +297,7 @@ append_attention (GArray *operators, const LsCut *cut)
   ls_operators_attention (operators, cut);
   if (cut->kind & LS_LAYER_MERGED)
     ls_operators_merged_attention (operators, cut);
-  if (cut->model->attention_gate)
+  if (cut->model->attn.gate)
     ls_operator_gate (operators, cut, cut->context_width);
   ls_operators_proj (operators, cut);
   append_row_adapter (operators, cut, LS_LORA_O, cut->context_width);
@@ -416,10 +416,10 @@ append_mixing (GArray *operators, const LsCut *cut)
 {
   guint from = operators->len;
   if (ls_layer_has_attention (cut->kind) && !(cut->kind & LS_LAYER_BLOCK))
-    (ls_model_is_compressed (cut->model)     ? ls_operators_compressed_attention
-         : cut->model->kv_lora > 0           ? ls_operators_latent_attention
-         : cut->model->attention_experts > 0 ? ls_operators_attention_experts
-                                             : append_attention) (operators, cut);
+    (ls_model_is_compressed (cut->model)         ? ls_operators_compressed_attention
+         : cut->model->latent.kv_lora > 0        ? ls_operators_latent_attention
+         : cut->model->moe.attention_experts > 0 ? ls_operators_attention_experts
+                                                 : append_attention) (operators, cut);
   if (!(cut->kind & LS_LAYER_MIXER))
     return;
   bool is_beside = operators->len > from;

@@ -53,7 +53,7 @@ append_in_adapters (GArray *operators, const LsCut *cut)
   const LsLora *lora = &cut->shard->lora;
   LsLoraProduct products[LS_LORA_MAX_PRODUCTS];
   uint32_t n = lora->rank > 0 ? ls_lora_products_in (cut->model, products) : 0,
-           of_attention = LS_LORA_Q | LS_LORA_K | (cut->model->kv_lora > 0 ? 0 : LS_LORA_V);
+           of_attention = LS_LORA_Q | LS_LORA_K | (cut->model->latent.kv_lora > 0 ? 0 : LS_LORA_V);
   LsAdapted what = { .in = cut->model->hidden,
                      .cuts_out = true,
                      .is_input_kept = cut->kind & LS_LAYER_BOTH && lora->modules & of_attention };
@@ -101,7 +101,7 @@ static void
 append_low_rank_of_rwkv (GArray *operators, const LsCut *cut)
 {
   const LsModel *m = cut->model;
-  uint64_t rank = m->mixer_rank, inner = ls_mixer_inner (m);
+  uint64_t rank = m->mixer.rank, inner = ls_mixer_inner (m);
   LsOperator *op = ls_operator_append (operators, down_names.fwd, LS_TP_NONE);
   ls_operator_linear (op, cut, &down_names, cut->shard->dtype, m->hidden, rank);
   ls_operator_weight (op, LS_TENSOR_WHOLE, rank, m->hidden, 1);
@@ -128,7 +128,7 @@ append_passes (GArray *operators, const LsCut *cut, const char *name, const char
 static void
 append_shift (GArray *operators, const LsCut *cut)
 {
-  if (cut->model->mixer == LS_MIXER_RWKV7)
+  if (cut->model->mixer.kind == LS_MIXER_RWKV7)
     append_passes (operators, cut, "token-shift", "token-shift-bwd", cut->model->hidden, 7, 8, 6);
 }
 
@@ -150,7 +150,7 @@ append_low_rank (GArray *operators, const LsCut *cut)
   const LsModel *m = cut->model;
   uint64_t n = ls_mixer_n_low_rank (m), rank = ls_mixer_pair_rank (m),
            wide = n * per_rank (cut, ls_mixer_pair_width (m));
-  if (m->mixer == LS_MIXER_RWKV7)
+  if (m->mixer.kind == LS_MIXER_RWKV7)
     append_low_rank_of_rwkv (operators, cut);
   if (n == 0)
     return;
@@ -183,7 +183,7 @@ inner_params (const LsModel *m)
 static bool
 is_mamba2 (const LsCut *cut)
 {
-  return cut->model->mixer == LS_MIXER_MAMBA2;
+  return cut->model->mixer.kind == LS_MIXER_MAMBA2;
 }
 
 static uint64_t
@@ -203,11 +203,11 @@ as_listed (LsOperator *op, const LsCut *cut, LsRecipeOperator which)
       (LsSizes) { .at
                   = { [LS_SIZE_Q] = (double) inner,
                       [LS_SIZE_K] = (double) keys,
-                      [LS_SIZE_A] = (double) inner / m->mixer_head_dim,
-                      [LS_SIZE_D] = m->mixer_head_dim,
-                      [LS_SIZE_STATES] = m->mixer_state,
-                      [LS_SIZE_KEY_GROUPS] = m->mixer_state > 0 ? (double) keys / m->mixer_state : 0,
-                      [LS_SIZE_CHUNK] = MIN (m->mixer_chunk, cut->shard->seq),
+                      [LS_SIZE_A] = (double) inner / m->mixer.head_dim,
+                      [LS_SIZE_D] = m->mixer.head_dim,
+                      [LS_SIZE_STATES] = m->mixer.state,
+                      [LS_SIZE_KEY_GROUPS] = m->mixer.state > 0 ? (double) keys / m->mixer.state : 0,
+                      [LS_SIZE_CHUNK] = MIN (m->mixer.chunk, cut->shard->seq),
                       [LS_SIZE_CHUNKS] = (double) ls_mixer_n_chunks (m, cut->shard->seq) / cp_of (cut) } });
 }
 
@@ -245,11 +245,11 @@ append_selection (GArray *operators, const LsCut *cut)
       (LsAdapted) {
           .cuts_in = true, .is_inside = true, .is_input_kept = true, .in = inner, .out = { width } });
   op = ls_operator_append (operators, "mixer-step", LS_TP_NONE);
-  ls_operator_linear (op, cut, &step_names, cut->shard->dtype, m->mixer_rank, steps);
-  linear_weight (op, LS_TENSOR_ROWS, steps, m->mixer_rank, 1);
+  ls_operator_linear (op, cut, &step_names, cut->shard->dtype, m->mixer.rank, steps);
+  linear_weight (op, LS_TENSOR_ROWS, steps, m->mixer.rank, 1);
   ls_operators_adapter_of (
       operators, cut, LS_LORA_STEP,
-      (LsAdapted) { .cuts_out = true, .is_inside = true, .in = m->mixer_rank, .out = { steps } });
+      (LsAdapted) { .cuts_out = true, .is_inside = true, .in = m->mixer.rank, .out = { steps } });
 }
 
 /* Reads x, z, the step sizes and B and C, writes y; 9 operations a state each way forwards, 2.5 times that
@@ -260,8 +260,8 @@ append_scan (GArray *operators, const LsCut *cut)
   const LsModel *m = cut->model;
   uint64_t inner = per_rank (cut, ls_mixer_inner (m));
   double tokens = (double) cut->tokens,
-         bytes = tokens * cut->elt * (4.0 * (double) inner + 2 * m->mixer_state);
-  double work = 9 * tokens * (double) inner * m->mixer_state;
+         bytes = tokens * cut->elt * (4.0 * (double) inner + 2 * m->mixer.state);
+  double work = 9 * tokens * (double) inner * m->mixer.state;
   LsOperator *op = ls_operator_append (operators, "mixer-scan", LS_TP_NONE);
   ls_operator_fwd (
       op,
@@ -324,7 +324,7 @@ append_chunks (GArray *operators, const LsCut *cut)
   LsOperator *op = ls_operator_append (operators, "mixer-chunks", LS_TP_NONE);
   if (is_mamba2 (cut)) {
     ls_operator_igrad (op, ls_cut_pass (cut, "mixer-conv-again", conv_width (cut), 2));
-    ls_operator_igrad (op, state_pass (cut, "state-passing-again", chunks, own * m->mixer_state));
+    ls_operator_igrad (op, state_pass (cut, "state-passing-again", chunks, own * m->mixer.state));
   }
   for (uint32_t i = 0; i < n; i++) {
     const LsMixerProduct *p = &products[i];
@@ -337,10 +337,10 @@ append_chunks (GArray *operators, const LsCut *cut)
         = ls_kernel_gemm (p->grad_name, cut->act, p->m, p->k, p->n, 2 * p->batch * chunks, cut->elt, false);
     ls_operator_igrad (op, chunk_kernel (cut, gradients, p->n_serial > 0 ? p->n_serial - 1 : 0));
   }
-  ls_operator_fwd (op, state_pass (cut, "state-passing", chunks, own * m->mixer_state));
-  ls_operator_igrad (op, state_pass (cut, "state-passing-bwd", chunks, own * m->mixer_state));
+  ls_operator_fwd (op, state_pass (cut, "state-passing", chunks, own * m->mixer.state));
+  ls_operator_igrad (op, state_pass (cut, "state-passing-bwd", chunks, own * m->mixer.state));
   op->kept.saved_bytes
-      = (is_mamba2 (cut) ? 0 : chunks * own * m->mixer_state * FP32_BYTES) + cut->tokens * inner * cut->elt;
+      = (is_mamba2 (cut) ? 0 : chunks * own * m->mixer.state * FP32_BYTES) + cut->tokens * inner * cut->elt;
   as_listed (op, cut, LS_RECIPE_MIXER_CHUNKS);
 }
 
@@ -349,13 +349,13 @@ static void
 append_gate (GArray *operators, const LsCut *cut)
 {
   uint64_t inner = per_rank (cut, ls_mixer_inner (cut->model));
-  if (cut->model->mixer == LS_MIXER_RWKV7) {
+  if (cut->model->mixer.kind == LS_MIXER_RWKV7) {
     append_passes (operators, cut, "mixer-gate", "mixer-gate-bwd", inner, 6, 12, 0);
     ls_operator_param (&g_array_index (operators, LsOperator, operators->len - 1), inner_params (cut->model));
     return;
   }
   LsOperator *op = ls_operator_append (operators, "mixer-gate", LS_TP_NONE);
-  bool has_gate = !cut->model->mixer_ungated;
+  bool has_gate = !cut->model->mixer.ungated;
   ls_operator_fwd (op,
                    ls_cut_stream (cut, has_gate ? "gated-norm" : "head-norm", LS_KERNEL_NORM, cut->tokens,
                                   inner, (has_gate ? 3 : 2) * cut->elt));
@@ -416,23 +416,23 @@ append_inner (GArray *operators, const LsCut *cut)
     return;
   }
   append_low_rank (operators, cut);
-  if (m->mixer == LS_MIXER_RWKV7)
+  if (m->mixer.kind == LS_MIXER_RWKV7)
     append_passes (operators, cut, "mixer-mix", "mixer-mix-bwd", ls_mixer_inner (m), 11, 17, 5);
   append_exchange (operators, cut, true);
   append_conv (operators, cut);
   if (ls_mixer_selects (m))
     append_selection (operators, cut);
-  if (m->mixer == LS_MIXER_MAMBA1) {
+  if (m->mixer.kind == LS_MIXER_MAMBA1) {
     append_scan (operators, cut);
     return;
   }
-  if (m->mixer == LS_MIXER_RGLRU) {
+  if (m->mixer.kind == LS_MIXER_RGLRU) {
     ls_operators_recurrence (operators, cut);
-  } else if (m->mixer != LS_MIXER_CONV) {
+  } else if (m->mixer.kind != LS_MIXER_CONV) {
     append_chunks (operators, cut);
   }
   append_exchange (operators, cut, false);
-  if (m->mixer == LS_MIXER_RGLRU || ls_mixer_selects (m))
+  if (m->mixer.kind == LS_MIXER_RGLRU || ls_mixer_selects (m))
     append_branch_gate (operators, cut);
   else
     append_gate (operators, cut);
@@ -455,7 +455,7 @@ ls_operators_mixer (GArray *operators, const LsCut *cut)
 {
   const LsModel *m = cut->model;
   uint64_t inner = per_rank (cut, ls_mixer_inner (m));
-  if (m->mixer != LS_MIXER_PRODUCT)
+  if (m->mixer.kind != LS_MIXER_PRODUCT)
     append_inner (operators, cut);
   LsOperator *op = ls_operator_append (operators, "mixer-out", LS_TP_ROW);
   ls_operator_linear (op, cut, &out_names, cut->shard->dtype, inner, m->hidden);

@@ -90,14 +90,14 @@ static void
 append_both_latents (GArray *operators, const LsCut *cut)
 {
   const LsModel *m = cut->model;
-  uint64_t both = 2 * (uint64_t) m->q_lora, values = cut->heads * m->v_dim;
+  uint64_t both = 2 * (uint64_t) m->latent.q_lora, values = cut->heads * m->v_dim;
   LsOperator *op = ls_operator_append (operators, "q-latents", LS_TP_NONE);
   ls_operator_fwd (
       op,
       ls_cut_stream (cut, "q-latents-join", LS_KERNEL_ELEMENTWISE, cut->local_tokens, both, 2 * cut->elt));
   ls_operator_igrad (op,
                      ls_cut_stream (cut, "q-latents-grad-add", LS_KERNEL_ELEMENTWISE, cut->local_tokens,
-                                    m->q_lora, 3 * cut->elt));
+                                    m->latent.q_lora, 3 * cut->elt));
   ls_operators_up (operators, cut, &q_up_names, both, both, cut->q_width + values);
 }
 
@@ -112,19 +112,20 @@ void
 ls_operators_latent_query (GArray *operators, const LsCut *cut)
 {
   const LsModel *m = cut->model;
-  if (m->q_lora == 0) {
+  if (m->latent.q_lora == 0) {
     ls_operators_up (operators, cut, &q_up_names, m->hidden, m->hidden, cut->q_width);
     append_up_adapter (operators, cut, LS_LORA_Q, m->hidden, cut->q_width);
     return;
   }
-  ls_operators_down (operators, cut, &q_down_names, m->q_lora);
-  ls_operators_adapter_of (operators, cut, LS_LORA_Q, (LsAdapted) { .in = m->hidden, .out = { m->q_lora } });
-  ls_operators_latent_norm (operators, cut, "q-norm", cut->local_tokens, m->q_lora);
-  if (m->latent_gate)
+  ls_operators_down (operators, cut, &q_down_names, m->latent.q_lora);
+  ls_operators_adapter_of (operators, cut, LS_LORA_Q,
+                           (LsAdapted) { .in = m->hidden, .out = { m->latent.q_lora } });
+  ls_operators_latent_norm (operators, cut, "q-norm", cut->local_tokens, m->latent.q_lora);
+  if (m->latent.gate)
     append_both_latents (operators, cut);
   else {
-    ls_operators_up (operators, cut, &q_up_names, m->q_lora, m->q_lora, cut->q_width);
-    append_up_adapter (operators, cut, LS_LORA_Q, m->q_lora, cut->q_width);
+    ls_operators_up (operators, cut, &q_up_names, m->latent.q_lora, m->latent.q_lora, cut->q_width);
+    append_up_adapter (operators, cut, LS_LORA_Q, m->latent.q_lora, cut->q_width);
   }
 }
 
@@ -133,17 +134,17 @@ ls_operators_latent_qkv (GArray *operators, const LsCut *cut)
 {
   const LsModel *m = cut->model;
   uint64_t keys = (uint64_t) m->n_kv_heads * m->head_dim,
-           values = (uint64_t) m->n_kv_heads * ls_model_v_dim (m), width = m->q_lora + keys + values;
+           values = (uint64_t) m->n_kv_heads * ls_model_v_dim (m), width = m->latent.q_lora + keys + values;
   LsOperator *op = ls_operator_append (operators, qkv_down_names.fwd, LS_TP_NONE);
   ls_operator_igrad (
       op,
       ls_cut_stream (cut, "qkv-grad-concat", LS_KERNEL_ELEMENTWISE, cut->local_tokens, width, 2 * cut->elt));
   ls_operator_local_linear (op, cut, &qkv_down_names, cut->shard->dtype, m->hidden, width);
-  ls_operator_product (op, m->q_lora);
+  ls_operator_product (op, m->latent.q_lora);
   ls_operator_product (op, keys);
   ls_operator_product (op, values);
-  ls_operators_latent_norm (operators, cut, "q-norm", cut->local_tokens, m->q_lora);
-  ls_operators_up (operators, cut, &q_up_names, m->q_lora, width, cut->q_width);
+  ls_operators_latent_norm (operators, cut, "q-norm", cut->local_tokens, m->latent.q_lora);
+  ls_operators_up (operators, cut, &q_up_names, m->latent.q_lora, width, cut->q_width);
   op = &g_array_index (operators, LsOperator, operators->len - 1);
   op->kept.saved_bytes += cut->tokens * (cut->q_width + cut->k_width + cut->v_width) * cut->elt; /* Q, K, V */
 }
@@ -153,15 +154,16 @@ static void
 append_key_value (GArray *operators, const LsCut *cut)
 {
   const LsModel *m = cut->model;
-  uint64_t latent = m->kv_lora + m->rope_dim, width = cut->heads * (m->head_dim - m->rope_dim + m->v_dim);
+  uint64_t latent = m->latent.kv_lora + m->latent.rope_dim,
+           width = cut->heads * (m->head_dim - m->latent.rope_dim + m->v_dim);
   ls_operators_down_beside (operators, cut, &kv_down_names, latent);
   ls_operators_adapter_of (operators, cut, LS_LORA_K,
                            (LsAdapted) { .in = m->hidden,
                                          .out = { latent },
                                          .is_input_kept = cut->shard->lora.modules & LS_LORA_Q });
-  ls_operators_latent_norm (operators, cut, "kv-norm", cut->local_tokens, m->kv_lora);
-  ls_operators_up (operators, cut, &kv_up_names, m->kv_lora, latent, width);
-  append_up_adapter (operators, cut, LS_LORA_K, m->kv_lora, width);
+  ls_operators_latent_norm (operators, cut, "kv-norm", cut->local_tokens, m->latent.kv_lora);
+  ls_operators_up (operators, cut, &kv_up_names, m->latent.kv_lora, latent, width);
+  append_up_adapter (operators, cut, LS_LORA_K, m->latent.kv_lora, width);
 }
 
 /* Rotates the queries in place; writes keys, with the rotated part in each head, and values. */
@@ -169,9 +171,9 @@ static void
 append_rope (GArray *operators, const LsCut *cut)
 {
   const LsModel *m = cut->model;
-  uint64_t nope = m->head_dim - m->rope_dim;
-  uint64_t queries = 2 * cut->heads * m->rope_dim;
-  uint64_t read = cut->heads * (nope + m->v_dim) + m->rope_dim,
+  uint64_t nope = m->head_dim - m->latent.rope_dim;
+  uint64_t queries = 2 * cut->heads * m->latent.rope_dim;
+  uint64_t read = cut->heads * (nope + m->v_dim) + m->latent.rope_dim,
            written = cut->heads * (m->head_dim + m->v_dim);
   LsOperator *op = ls_operator_append (operators, "rope", LS_TP_NONE);
   op->role = LS_OPERATOR_ROPE;
@@ -192,15 +194,15 @@ static void
 append_index_query (GArray *operators, const LsCut *cut, uint64_t width)
 {
   const LsModel *m = cut->model;
-  bool is_plain = m->q_lora == 0;
+  bool is_plain = m->latent.q_lora == 0;
   LsOperator *op = ls_operator_append (operators, "index-query", LS_TP_NONE);
-  ls_operator_local_linear (op, cut, &index_query_names, cut->shard->dtype, is_plain ? m->hidden : m->q_lora,
-                            width);
+  ls_operator_local_linear (op, cut, &index_query_names, cut->shard->dtype,
+                            is_plain ? m->hidden : m->latent.q_lora, width);
   if (!is_plain)
     return;
   op->kept.saved_bytes = op->kept.input_bytes = 0;
-  ls_operators_latent_norm (operators, cut, "index-query-norm", cut->local_tokens * m->index_heads,
-                            m->index_dim);
+  ls_operators_latent_norm (operators, cut, "index-query-norm", cut->local_tokens * m->index.heads,
+                            m->index.dim);
 }
 
 /* Every rank scores its own tokens against all before them: Q K^T of each head, weighted and summed in the
@@ -212,7 +214,7 @@ ls_operators_indexer (GArray *operators, const LsCut *cut, const LsIndexer *what
   const LsModel *m = cut->model;
   uint64_t sequences = cut->shard->micro_batch, queries = cut->local_tokens / sequences,
            keys = cut->shard->seq / what->ratio;
-  uint64_t width = (uint64_t) m->index_heads * m->index_dim, scores = cut->local_tokens * keys / 2;
+  uint64_t width = (uint64_t) m->index.heads * m->index.dim, scores = cut->local_tokens * keys / 2;
   LsOperator *op = ls_operators_down (operators, cut, &index_key_names, what->columns);
   op->kept.saved_bytes = op->kept.input_bytes = 0;
   if (what->n_others > 0)
@@ -220,12 +222,12 @@ ls_operators_indexer (GArray *operators, const LsCut *cut, const LsIndexer *what
   ls_operators_latent_norm (operators, cut, "index-norm", cut->local_tokens / what->ratio, what->norm);
   append_index_query (operators, cut, width);
   op = ls_operator_append (operators, "index-scores", LS_TP_NONE);
-  LsKernel kernel = ls_kernel_gemm ("index-scores", cut->act, queries, keys / 2, m->index_dim,
-                                    m->index_heads * sequences, cut->elt, false);
+  LsKernel kernel = ls_kernel_gemm ("index-scores", cut->act, queries, keys / 2, m->index.dim,
+                                    m->index.heads * sequences, cut->elt, false);
   kernel.flops = (double) scores * 2 * (double) width;
   kernel.bytes = (double) cut->elt
           * ((double) cut->local_tokens * (double) width
-             + (double) (cut->local_tokens / what->ratio) * (double) m->index_dim)
+             + (double) (cut->local_tokens / what->ratio) * (double) m->index.dim)
       + FP32_BYTES * what->scores * (double) scores;
   ls_operator_fwd (op, kernel);
   ls_operator_fwd (op,
@@ -282,17 +284,17 @@ ls_operators_latent_attention (GArray *operators, const LsCut *cut)
   ls_operators_latent_query (operators, cut);
   append_key_value (operators, cut);
   append_rope (operators, cut);
-  if (m->index_heads > 0)
+  if (m->index.heads > 0)
     ls_operators_indexer (operators, cut,
-                          &(LsIndexer) { .columns = m->index_dim + m->index_heads,
-                                         .norm = 2 * (uint64_t) m->index_dim,
+                          &(LsIndexer) { .columns = m->index.dim + m->index.heads,
+                                         .norm = 2 * (uint64_t) m->index.dim,
                                          .ratio = 1,
-                                         .chosen = m->window,
+                                         .chosen = m->attn.window,
                                          .scores = 1 });
   append_attention (operators, cut);
-  if (m->attention_gate)
+  if (m->attn.gate)
     append_gate (operators, cut, values);
-  if (m->latent_gate)
+  if (m->latent.gate)
     ls_operator_gate (operators, cut, values);
   LsOperator *op = ls_operator_append (operators, "proj", LS_TP_ROW);
   ls_operator_linear (op, cut, &proj_names, cut->shard->dtype, values, m->hidden);

@@ -108,18 +108,19 @@ experts_init (Experts *x, const LsCut *cut)
   const LsModel *m = cut->model;
   const LsShard *s = cut->shard;
   uint32_t ep = MAX (1, s->ep), etp = MAX (1, s->etp);
-  g_autofree uint64_t *brought = g_new (uint64_t, m->n_experts), *computed = g_new (uint64_t, m->n_experts);
+  g_autofree uint64_t *brought = g_new (uint64_t, m->moe.n_experts),
+                      *computed = g_new (uint64_t, m->moe.n_experts);
   uint64_t sum = 0;
 
   *x = (Experts) { .cut = *cut,
                    .local = cut->local_tokens,
-                   .n_experts = m->n_experts / ep,
-                   .ffn = (m->expert_ffn + m->adjugate_ffn) / etp,
-                   .adjugate = m->adjugate_ffn / etp,
+                   .n_experts = m->moe.n_experts / ep,
+                   .ffn = (m->moe.expert_ffn + m->moe.adjugate_ffn) / etp,
+                   .adjugate = m->moe.adjugate_ffn / etp,
                    .width = ls_model_expert_width (m) };
   ls_expert_rows (m, s, brought, computed);
   x->cut.tokens = 0;
-  for (uint32_t e = 0; e < m->n_experts; e++) {
+  for (uint32_t e = 0; e < m->moe.n_experts; e++) {
     sum += brought[e];
     if (e / x->n_experts != s->ep_rank)
       continue;
@@ -130,7 +131,7 @@ experts_init (Experts *x, const LsCut *cut)
   x->sent = sum / (ep * etp);
   if (s->sends_tokens_once) {
     LsDraw draw = ls_expert_draw (m, s);
-    x->arrived = (uint64_t) ((double) x->arrived * ls_draw_parts (&draw, ep) / m->top_k);
+    x->arrived = (uint64_t) ((double) x->arrived * ls_draw_parts (&draw, ep) / m->moe.top_k);
   }
 }
 
@@ -180,10 +181,10 @@ append_router (GArray *operators, const Experts *x)
     ls_operator_fwd (op, choose);
   ls_operator_experts_as_launched (op, &x->cut, LS_RECIPE_ROUTER, x->cut.tokens);
   ls_operator_igrad (op, token_sum (x, "moe-grad-add"));
-  if (m->shared_ffn > 0 && !keeps_gathered (s))
+  if (m->moe.shared_ffn > 0 && !keeps_gathered (s))
     op->kept.saved_bytes = op->kept.input_bytes = 0; /* the shared experts keep it */
   op->kept.saved_bytes += scores * (FP32_BYTES + 1);
-  if (m->shared_ffn > 0 && s->shared_is_beside) {
+  if (m->moe.shared_ffn > 0 && s->shared_is_beside) {
     ls_operator_igrad (op, token_sum (x, "moe-grad-add"));
     op->beside = LS_BESIDE_GRAD_SUM;
   }
@@ -215,9 +216,9 @@ append_permute (GArray *operators, const Experts *x)
     if (ls_cut_lists_order (&x->cut))
       ls_operator_experts_as_launched (op, &x->cut, LS_RECIPE_PERMUTE, x->cut.tokens);
   }
-  if (x->cut.model->shared_ffn > 0 && x->cut.shard->shared_is_beside)
+  if (x->cut.model->moe.shared_ffn > 0 && x->cut.shard->shared_is_beside)
     op->beside = LS_BESIDE_GATHER;
-  else if (x->cut.model->shared_ffn > 0)
+  else if (x->cut.model->moe.shared_ffn > 0)
     ls_operator_igrad (op, token_sum (x, "moe-grad-add"));
 }
 
@@ -268,7 +269,7 @@ append_weights (LsOperator *op, const Experts *x, LsTensorCut cut, uint64_t in, 
     ls_operator_weight (op, cut, out, in, n);
     return;
   }
-  uint64_t n_shared = n / x->cut.model->adjugate_of;
+  uint64_t n_shared = n / x->cut.model->moe.adjugate_of;
   ls_operator_weight (op, cut, is_in ? out : out / x->ffn * own, is_in ? own : in, n);
   ls_operator_weight (op, cut, is_in ? out : out / x->ffn * x->adjugate, is_in ? x->adjugate : in, n_shared);
 }
@@ -338,7 +339,7 @@ append_unpermute (GArray *operators, const Experts *x)
     ls_operator_igrad (op, row_copy (x, "unpermute-bwd", x->local + x->sent));
     ls_operator_experts_as_launched (op, &x->cut, LS_RECIPE_UNPERMUTE, x->cut.tokens);
   }
-  if (x->cut.model->shared_ffn == 0)
+  if (x->cut.model->moe.shared_ffn == 0)
     return;
   ls_operator_fwd (op, token_sum (x, "shared-expert-add"));
   if (x->cut.shard->shared_is_beside)
@@ -354,7 +355,7 @@ append_shared (GArray *operators, const LsCut *cut)
   guint from = operators->len;
   keeping.sp_save_gathered |= keeps_gathered (cut->shard);
   shared.shard = &keeping;
-  shared.ffn = cut->model->shared_ffn / cut->shard->tp;
+  shared.ffn = cut->model->moe.shared_ffn / cut->shard->tp;
   ls_operators_mlp (operators, &shared, &names);
   for (guint i = from; i < operators->len; i++) {
     LsOperator *op = &g_array_index (operators, LsOperator, i);
@@ -372,11 +373,11 @@ ls_operators_experts (GArray *operators, const LsCut *cut)
   Experts x;
   experts_init (&x, cut);
 
-  if (m->shared_ffn > 0)
+  if (m->moe.shared_ffn > 0)
     append_shared (operators, cut);
   guint from = operators->len;
   append_router (operators, &x);
-  if (m->expert_latent > 0)
+  if (m->moe.latent > 0)
     append_latent (operators, &x, &latent_down_names, m->hidden, x.width);
   append_permute (operators, &x);
   guint counted = operators->len;
@@ -396,7 +397,7 @@ ls_operators_experts (GArray *operators, const LsCut *cut)
   for (guint i = counted; i < operators->len; i++)
     g_array_index (operators, LsOperator, i).is_counted = true;
   append_unpermute (operators, &x);
-  if (m->expert_latent > 0)
+  if (m->moe.latent > 0)
     append_latent (operators, &x, &latent_up_names, x.width, m->hidden);
   for (guint i = from; i < operators->len; i++)
     g_array_index (operators, LsOperator, i).part = LS_MLP_PART_MOE;
@@ -415,9 +416,9 @@ static const LsLinearNames output_names
 static Experts
 attention_experts (const LsCut *cut)
 {
-  uint32_t n = cut->model->attention_experts;
+  uint32_t n = cut->model->moe.attention_experts;
   Experts x = { .cut = *cut, .local = cut->tokens, .n_experts = n, .width = cut->model->hidden };
-  x.sent = x.arrived = x.cut.tokens = cut->tokens * cut->model->attention_top_k;
+  x.sent = x.arrived = x.cut.tokens = cut->tokens * cut->model->moe.attention_top_k;
   uint64_t each = (x.sent + n - 1) / n;
   x.tiled = n * ((each + TILE_ROWS - 1) / TILE_ROWS * TILE_ROWS);
   return x;
@@ -441,7 +442,7 @@ append_attention_kv (GArray *operators, const LsCut *cut, const Experts *x)
 static void
 append_attention_router (GArray *operators, const LsCut *cut)
 {
-  uint64_t rows = cut->local_tokens, n = cut->model->attention_experts, h = cut->model->hidden;
+  uint64_t rows = cut->local_tokens, n = cut->model->moe.attention_experts, h = cut->model->hidden;
   LsOperator *op = ls_operator_append (operators, attention_router_names.fwd, LS_TP_NONE);
   op->role = LS_OPERATOR_ATTENTION;
   ls_operator_igrad (
@@ -491,8 +492,8 @@ void
 ls_operators_attention_experts (GArray *operators, const LsCut *cut)
 {
   const Experts x = attention_experts (cut);
-  uint64_t h = x.width, query = cut->q_width / cut->model->attention_top_k,
-           context = cut->context_width / cut->model->attention_top_k;
+  uint64_t h = x.width, query = cut->q_width / cut->model->moe.attention_top_k,
+           context = cut->context_width / cut->model->moe.attention_top_k;
   append_attention_kv (operators, cut, &x);
   append_attention_router (operators, cut);
   append_order (operators, &x, "attention-group", "attention-group-bwd", x.local + x.sent, h, 0)->role

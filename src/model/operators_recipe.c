@@ -26,25 +26,26 @@ sizes_of (const LsCut *cut, uint64_t tokens, uint64_t ffn)
   bool has_rope = cut->model->position == LS_POSITION_ROPE;
   return (LsSizes) { .is_sent_once = cut->shard->sends_tokens_once,
                      .is_padded = cut->shard->pads_sent_tokens,
-                     .is_normed = cut->model->qk_norm,
+                     .is_normed = cut->model->attn.qk_norm,
                      .is_rotated = has_rope && !(cut->kind & LS_LAYER_UNROTATED),
                      .is_sharded = cut->shard->cp > 1,
-                     .at = { [LS_SIZE_EXPERTS] = cut->model->n_experts,
-                             [LS_SIZE_CHOICES] = cut->model->top_k,
-                             [LS_SIZE_OWN_EXPERTS] = (double) cut->model->n_experts / MAX (1, cut->shard->ep),
-                             [LS_SIZE_S] = (double) tokens / sequences,
-                             [LS_SIZE_B] = sequences,
-                             [LS_SIZE_H] = (double) cut->model->hidden,
-                             [LS_SIZE_Q] = (double) cut->q_width,
-                             [LS_SIZE_K] = (double) cut->k_width,
-                             [LS_SIZE_A] = (double) cut->heads,
-                             [LS_SIZE_D] = (double) cut->model->head_dim,
-                             [LS_SIZE_F] = (double) ffn,
-                             [LS_SIZE_V] = (double) cut->vocab,
-                             [LS_SIZE_ROTATED] = (double) cut->model->rope_dim,
-                             [LS_SIZE_UNROTATED] = (double) (cut->model->head_dim - cut->model->rope_dim),
-                             [LS_SIZE_VALUES] = (double) cut->v_width,
-                             [LS_SIZE_LATENT] = (double) cut->model->kv_lora } };
+                     .at
+                     = { [LS_SIZE_EXPERTS] = cut->model->moe.n_experts,
+                         [LS_SIZE_CHOICES] = cut->model->moe.top_k,
+                         [LS_SIZE_OWN_EXPERTS] = (double) cut->model->moe.n_experts / MAX (1, cut->shard->ep),
+                         [LS_SIZE_S] = (double) tokens / sequences,
+                         [LS_SIZE_B] = sequences,
+                         [LS_SIZE_H] = (double) cut->model->hidden,
+                         [LS_SIZE_Q] = (double) cut->q_width,
+                         [LS_SIZE_K] = (double) cut->k_width,
+                         [LS_SIZE_A] = (double) cut->heads,
+                         [LS_SIZE_D] = (double) cut->model->head_dim,
+                         [LS_SIZE_F] = (double) ffn,
+                         [LS_SIZE_V] = (double) cut->vocab,
+                         [LS_SIZE_ROTATED] = (double) cut->model->latent.rope_dim,
+                         [LS_SIZE_UNROTATED] = (double) (cut->model->head_dim - cut->model->latent.rope_dim),
+                         [LS_SIZE_VALUES] = (double) cut->v_width,
+                         [LS_SIZE_LATENT] = (double) cut->model->latent.kv_lora } };
 }
 
 /* What a breakdown calls them. */

@@ -7,7 +7,7 @@ static void
 append_head_gates (GArray *operators, const LsCut *cut)
 {
   const LsModel *m = cut->model;
-  uint64_t heads = m->mixer_heads / cut->shard->tp, width = m->mixer_head_dim, tokens = cut->tokens;
+  uint64_t heads = m->mixer.heads / cut->shard->tp, width = m->mixer.head_dim, tokens = cut->tokens;
   bool is_fused = ls_cut_fuses_gradients (cut);
   uint32_t grad_bytes = is_fused ? ls_dtype_bytes (cut->shard->grad_dtype) : cut->elt;
   LsOperator *op = ls_operator_append (operators, "mixer-head-gates", LS_TP_NONE);

@@ -85,23 +85,23 @@ is_for (int models, const LsModel *m)
   case LS_FOR_RELU2:
     return m->mlp == LS_MLP_RELU2;
   case LS_FOR_GQA:
-    return m->n_kv_heads < m->n_heads && m->kv_lora == 0;
+    return m->n_kv_heads < m->n_heads && m->latent.kv_lora == 0;
   case LS_FOR_MHA:
     return m->n_kv_heads == m->n_heads;
   case LS_FOR_MHA_ROPE:
-    return m->n_kv_heads == m->n_heads && m->position == LS_POSITION_ROPE && m->kv_lora == 0;
+    return m->n_kv_heads == m->n_heads && m->position == LS_POSITION_ROPE && m->latent.kv_lora == 0;
   case LS_FOR_UNNORMED_ROPE:
-    return m->position == LS_POSITION_ROPE && !m->qk_norm && m->kv_lora == 0;
+    return m->position == LS_POSITION_ROPE && !m->attn.qk_norm && m->latent.kv_lora == 0;
   case LS_FOR_SCALED_ROPE:
-    return m->scaled_rope && m->kv_lora == 0;
+    return m->attn.scaled_rope && m->latent.kv_lora == 0;
   case LS_FOR_LIMITED_GEGLU:
     return m->mlp == LS_MLP_QUICK_GEGLU && m->act_limit;
   case LS_FOR_LINEAR_BIAS:
     return m->linear_bias;
   case LS_FOR_SIGMOID_ROUTER:
-    return m->sigmoid_router;
+    return m->moe.sigmoid_router;
   case LS_FOR_MAMBA2:
-    return m->mixer == LS_MIXER_MAMBA2 && m->mixer_rank == 0;
+    return m->mixer.kind == LS_MIXER_MAMBA2 && m->mixer.rank == 0;
   case LS_FOR_ALL:
   case LS_N_FOR:
     break;
@@ -172,7 +172,7 @@ ls_recipes_fuse_experts (const LsRecipes *recipes)
 bool
 ls_recipes_fit_alone (const LsRecipes *recipes, const LsModel *model)
 {
-  bool has_experts = model->n_experts > 0;
+  bool has_experts = model->moe.n_experts > 0;
   for (guint i = 0; i < recipes->operators->len; i++) {
     const LsRecipe *r = &g_array_index (recipes->operators, LsRecipe, i);
     bool is_experts = r->operator_ >= LS_RECIPE_EXPERT_FC1 && r->operator_ <= LS_RECIPE_UNPERMUTE;
@@ -195,14 +195,14 @@ bool
 ls_recipes_loop (const LsRecipes *recipes, const LsModel *model)
 {
   const LsRecipe *permute = ls_recipe_find (recipes, LS_RECIPE_PERMUTE, model);
-  return permute && permute->loops && model->n_experts > 0;
+  return permute && permute->loops && model->moe.n_experts > 0;
 }
 
 bool
 ls_recipes_mask_tokens (const LsRecipes *recipes, const LsModel *model)
 {
   const LsRecipe *permute = ls_recipe_find (recipes, LS_RECIPE_PERMUTE, model);
-  return permute && permute->is_one_hot && model->n_experts > 0;
+  return permute && permute->is_one_hot && model->moe.n_experts > 0;
 }
 
 const char *const ls_tp_copies[LS_N_TP_COPIES + 1] = {

@@ -3,19 +3,19 @@
 uint32_t
 ls_model_n_streams (const LsModel *m)
 {
-  return MAX (1, m->streams);
+  return MAX (1, m->halves.streams);
 }
 
 bool
 ls_streams_mix (const LsModel *m)
 {
-  return m->streams > 1 && m->stream_kind == LS_STREAMS_MIXED;
+  return m->halves.streams > 1 && m->halves.stream_kind == LS_STREAMS_MIXED;
 }
 
 bool
 ls_streams_alternate (const LsModel *m)
 {
-  return m->streams > 1 && m->stream_kind == LS_STREAMS_ALTERNATE;
+  return m->halves.streams > 1 && m->halves.stream_kind == LS_STREAMS_ALTERNATE;
 }
 
 /* Of mixed streams n^2 + 2 n, else 0. */

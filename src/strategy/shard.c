@@ -98,9 +98,10 @@ uint32_t
 ls_encoder_chunks (const LsStrategy *s, const LsModel *m)
 {
   uint32_t n_chunks = s->pp * s->vpp, sum = 0;
-  for (uint32_t i = 0; i < n_chunks && sum <= m->encoder_layers && !ls_chunks_want_balance (s, m); i++) {
+  for (uint32_t i = 0; i < n_chunks && sum <= m->sides.encoder_layers && !ls_chunks_want_balance (s, m);
+       i++) {
     sum += layers_of_chunk (s, m, n_chunks, i);
-    if (sum == m->encoder_layers)
+    if (sum == m->sides.encoder_layers)
       return i + 1;
   }
   return 0;
@@ -241,7 +242,7 @@ ls_strategy_shard (const LsStrategy *s, const LsModel *m)
     .grad_is_own = ls_master_is_the_weight ((LsMaster) s->opt.master),
     .recipes = s->use.recipes,
     .lora = ls_strategy_lora (s, m),
-    .sides_are_apart = m->encoder_layers > 0 && s->pp > 1,
+    .sides_are_apart = m->sides.encoder_layers > 0 && s->pp > 1,
     .gathers_in_pieces
     = s->sp && s->tp > 1 && s->mp.tp_overlap && s->mp.tp_overlap_kind == LS_TP_OVERLAP_RING,
   };

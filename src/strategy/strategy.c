@@ -266,16 +266,16 @@ ls_strategy_copy (LsStrategy *dest, const LsStrategy *source)
 static void
 check_difference (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 {
-  if (m->qk_conv > 0 && m->n_kv_heads % s->tp != 0)
+  if (m->attn.qk_conv > 0 && m->n_kv_heads % s->tp != 0)
     conflict (diags, "/tp", "expected a divisor of the %u heads of keys that are convolved; got %u",
               m->n_kv_heads, s->tp);
-  if (m->kv_conv + m->qk_conv > 0 && s->cp > 1)
+  if (m->attn.kv_conv + m->attn.qk_conv > 0 && s->cp > 1)
     unsupported (diags, "/cp",
                  "keys that meet those of tokens on another rank are not modelled; expected 1, got %u",
                  s->cp);
-  if (!m->difference)
+  if (!m->attn.difference)
     return;
-  uint32_t second = m->noise_heads > 0 ? m->noise_heads : m->n_heads / 2;
+  uint32_t second = m->attn.noise_heads > 0 ? m->attn.noise_heads : m->n_heads / 2;
   if (second % s->tp != 0 || m->n_kv_heads / 2 % s->tp != 0)
     conflict (diags, "/tp",
               "expected a divisor of the %u heads of second attentions and %u pairs of heads of keys; got %u",
@@ -293,13 +293,13 @@ check_difference (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 void
 check_beside (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 {
-  if (s->pp > 1 && m->layer_input + m->kv_shared_layers > 0)
+  if (s->pp > 1 && m->halves.layer_input + m->halves.kv_shared_layers > 0)
     unsupported (
         diags, "/pp",
         "inputs of layers, and keys and values that layers share, on another stage are not modelled; "
         "expected 1, got %u",
         s->pp);
-  if (s->cp > 1 && m->kv_shared_layers > 0)
+  if (s->cp > 1 && m->halves.kv_shared_layers > 0)
     unsupported (diags, "/cp",
                  "keys and values that layers share in sequences that are cut are not modelled; expected 1, "
                  "got %u",
@@ -309,9 +309,9 @@ check_beside (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
     conflict (diags, "/tp",
               "expected a divisor of the %" G_GUINT64_FORMAT " rows of tables of several tokens; got %u",
               ls_ngram_rows (m), s->tp);
-  if (m->layer_vocab % s->tp != 0)
+  if (m->halves.layer_vocab % s->tp != 0)
     conflict (diags, "/tp", "expected a divisor of the %u rows of the table of layers' inputs; got %u",
-              m->layer_vocab, s->tp);
+              m->halves.layer_vocab, s->tp);
 }
 
 void
@@ -393,7 +393,7 @@ static void
 check_fp8_shapes (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 {
   bool is_wide = m->head_dim > WIDE_HEAD;
-  if (m->attention_experts > 0 || m->index_heads > 0 || ls_model_is_compressed (m))
+  if (m->moe.attention_experts > 0 || m->index.heads > 0 || ls_model_is_compressed (m))
     unsupported (diags, "/fp8_attention",
                  "attention in fp8 with experts of its own, with an indexer or to compressed keys is not "
                  "modelled; expected none");
@@ -408,7 +408,7 @@ check_fp8_shapes (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
         "expected current, mxfp8 or none with heads wider than %u, as cuDNN has them from Blackwell on; "
         "got delayed",
         WIDE_HEAD);
-  if (m->encoder_layers > 0)
+  if (m->sides.encoder_layers > 0)
     unsupported (diags, "/fp8_attention", "attention in fp8 with an encoder is not modelled; expected none");
   if (s->cp > 1)
     unsupported (diags, "/fp8_attention",
@@ -446,7 +446,7 @@ check_fp8_linear (const LsStrategy *s, LsDiagList *diags)
 static void
 check_scaled_experts (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 {
-  bool has_bf16 = s->fp8.bf16_experts && (m->n_experts > 0 || m->attention_experts > 0);
+  bool has_bf16 = s->fp8.bf16_experts && (m->moe.n_experts > 0 || m->moe.attention_experts > 0);
   if (has_bf16 && s->fp8.params)
     unsupported (diags, "/fp8_params",
                  "expected false with experts in bf16, whose parameters would be gathered in another format");
@@ -500,7 +500,8 @@ check_documents (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
               "expected whole with unfused attention, which computes the scores of whole sequences and masks "
               "them; got \"%s\"",
               s->docs.lengths);
-  if (m->encoder_layers > 0 || m->index_heads > 0 || ls_model_is_compressed (m) || m->n_layer_window > 0)
+  if (m->sides.encoder_layers > 0 || m->index.heads > 0 || ls_model_is_compressed (m)
+      || m->layers.n_window > 0)
     unsupported (diags, "/lengths",
                  "several documents in a sequence with an encoder, with an indexer that chooses keys, with "
                  "compressed keys or with windows by layer, are not modelled; expected whole, got \"%s\"",
@@ -511,7 +512,7 @@ void
 check_kernels (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 {
   bool is_plain_flash = s->use.attention == LS_ATTENTION_FLASH && s->cp == 1 && !ls_model_has_latents (m)
-      && m->attention_experts == 0;
+      && m->moe.attention_experts == 0;
   if (s->use.qkv_layout != LS_QKV_JOINT && !is_plain_flash)
     conflict (
         diags, "/qkv_layout",

@@ -183,7 +183,7 @@ ls_strategy_why_even (const LsStrategy *s, const LsModel *m)
     return "delayed scales are agreed on in each micro-batch; expected fp8_amax_reduction tp or none";
   if (s->data.grad_sync == LS_GRAD_SYNC_EACH)
     return "gradients are reduced in each micro-batch (grad_sync each)";
-  if (m->n_experts > 0 && s->ep > 1)
+  if (m->moe.n_experts > 0 && s->ep > 1)
     return "tokens are exchanged between replicas (ep) in each micro-batch";
   if (s->docs.lengths)
     return "documents (lengths) are dealt to as many micro-batches each";
@@ -254,20 +254,20 @@ ops_refusal (const LsStrategy *s, const LsModel *m, uint32_t parts)
 {
   const LsSched *sched = s->schedule ? ls_sched_find (s->schedule) : NULL;
   uint32_t etp = s->experts.etp ? s->experts.etp : s->tp;
-  bool has_parts = m->n_experts > 0 || ls_model_has_latents (m);
+  bool has_parts = m->moe.n_experts > 0 || ls_model_has_latents (m);
   return sched && sched->is_split                        ? "with backwards that are split"
       : s->lora.rank > 0                                 ? "with adapters"
       : has_parts && parts != LS_RECOMPUTE_OP            ? "with experts or latent attention, or op"
-      : ls_model_is_compressed (m) || m->index_heads > 0 ? "with attention to chosen keys"
+      : ls_model_is_compressed (m) || m->index.heads > 0 ? "with attention to chosen keys"
       : ls_model_n_streams (m) > 1                       ? "with several residual streams"
-      : m->attention_experts > 0                         ? "with experts of attention"
-      : m->shared_blocks > 0                             ? "with blocks that layers share"
+      : m->moe.attention_experts > 0                     ? "with experts of attention"
+      : m->layers.shared_blocks > 0                      ? "with blocks that layers share"
       : ls_model_has_beside (m)                          ? "with parts next to the halves of layers"
-      : m->expert_latent > 0                             ? "with experts after a latent"
-      : m->n_experts > 0 && etp > 1 && s->ep > 1
+      : m->moe.latent > 0                                ? "with experts after a latent"
+      : m->moe.n_experts > 0 && etp > 1 && s->ep > 1
       ? "with experts that are cut and in groups; etp 1 has them whole"
-      : m->n_experts > 0 && s->experts.shared_overlap ? "with shared_overlap"
-                                                      : NULL;
+      : m->moe.n_experts > 0 && s->experts.shared_overlap ? "with shared_overlap"
+                                                          : NULL;
 }
 
 /* Megatron-LM (core/transformer/transformer_config.py) has the same rules: its combined 1F1B needs several
@@ -311,7 +311,7 @@ check_shared (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
   if (s->recompute == LS_RECOMPUTE_SELECTIVE && s->memory.recompute_parts & LS_RECOMPUTE_SHARED)
     conflict (diags, "/shared_overlap",
               "expected 0 where shared experts run again by themselves, next to no exchange; got 1");
-  if (m->shared_ffn == 0)
+  if (m->moe.shared_ffn == 0)
     conflict (diags, "/shared_overlap", "expected 0, as the model has no shared experts; got 1");
   if (s->zero_stage == 3)
     conflict (diags, "/shared_overlap",
@@ -328,8 +328,8 @@ check_parts (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
     const char *name;
   } rules[] = {
     { LS_RECOMPUTE_MLP, ls_model_n_moe_layers (m) < m->n_layers, "mlp, as no layer has a dense MLP" },
-    { LS_RECOMPUTE_MOE, m->n_experts > 0, "moe, as the model has no experts" },
-    { LS_RECOMPUTE_SHARED, m->shared_ffn > 0, "shared, as the model has no shared experts" },
+    { LS_RECOMPUTE_MOE, m->moe.n_experts > 0, "moe, as the model has no experts" },
+    { LS_RECOMPUTE_SHARED, m->moe.shared_ffn > 0, "shared, as the model has no shared experts" },
     { LS_RECOMPUTE_SHARED, !(s->memory.recompute_parts & LS_RECOMPUTE_MOE),
       "shared together with moe, which has it" },
   };
@@ -344,7 +344,7 @@ check_parts (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 void
 check_rank_order (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 {
-  const uint32_t degree[LS_N_DIMS] = { s->tp, s->cp, m->n_experts > 0 ? s->ep : 1, s->dp, s->pp };
+  const uint32_t degree[LS_N_DIMS] = { s->tp, s->cp, m->moe.n_experts > 0 ? s->ep : 1, s->dp, s->pp };
   LsRankOrder order;
   uint32_t named, n_stage = s->tp * s->cp * s->dp;
   if (!s->layout.rank_order || !ls_rank_order_parse (s->layout.rank_order, &order, &named))
@@ -353,7 +353,7 @@ check_rank_order (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
     if (degree[d] > 1 && !(named & 1u << d))
       conflict (diags, "/rank_order", "expected %s in it, as %s is %u; got \"%s\"", ls_dim_name ((LsDim) d),
                 ls_dim_name ((LsDim) d), degree[d], s->layout.rank_order);
-  if (m->n_experts == 0 || n_stage == 0 || s->experts.etp == 0
+  if (m->moe.n_experts == 0 || n_stage == 0 || s->experts.etp == 0
       || n_stage % ((uint64_t) s->ep * s->experts.etp) != 0)
     return;
   const LsMesh mesh = ls_strategy_mesh (s);
@@ -378,12 +378,13 @@ check_listed_experts (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
   for (uint32_t i = 0, n = ls_model_first_of_kinds (m, first); i < n; i++) {
     uint32_t kind = ls_model_layer_kind (m, first[i]);
     LsModel own = ls_model_of_kind (m, kind);
-    if (!(kind & LS_LAYER_EXPERTS) || (own.n_experts % s->ep == 0 && own.expert_ffn % s->experts.etp == 0))
+    if (!(kind & LS_LAYER_EXPERTS)
+        || (own.moe.n_experts % s->ep == 0 && own.moe.expert_ffn % s->experts.etp == 0))
       continue;
     conflict (diags, "/ep",
               "expected ep that divides the %u experts of layer %u, and etp that divides their width %u; got "
               "%u and %u",
-              own.n_experts, first[i], own.expert_ffn, s->ep, s->experts.etp);
+              own.moe.n_experts, first[i], own.moe.expert_ffn, s->ep, s->experts.etp);
     return;
   }
 }
@@ -393,7 +394,7 @@ check_experts (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 {
   check_shared (s, m, diags);
   check_parts (s, m, diags);
-  if (m->n_experts == 0) {
+  if (m->moe.n_experts == 0) {
     if (s->ep > 1)
       conflict (diags, "/ep", "expected 1, as the model has no experts; got %u", s->ep);
     if (s->experts.etp != s->tp)
@@ -427,19 +428,19 @@ check_experts (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
         "expected 1 with experts and tp %u, as Megatron-LM trains them no other way: each rank routes its own"
         " tokens; got 0",
         s->tp);
-  if (m->shared_ffn % s->tp != 0)
-    conflict (diags, "/tp", "expected a divisor of the shared experts' ffn width %u; got %u", m->shared_ffn,
-              s->tp);
+  if (m->moe.shared_ffn % s->tp != 0)
+    conflict (diags, "/tp", "expected a divisor of the shared experts' ffn width %u; got %u",
+              m->moe.shared_ffn, s->tp);
   uint64_t n = s->tp * n_copies (s);
-  if (m->n_experts % s->ep != 0)
-    conflict (diags, "/ep", "expected a divisor of the model's %u experts; got %u", m->n_experts, s->ep);
-  if (m->adjugate_of > 0
-      && (m->n_experts / s->ep % m->adjugate_of != 0 || m->adjugate_ffn % s->experts.etp != 0))
+  if (m->moe.n_experts % s->ep != 0)
+    conflict (diags, "/ep", "expected a divisor of the model's %u experts; got %u", m->moe.n_experts, s->ep);
+  if (m->moe.adjugate_of > 0
+      && (m->moe.n_experts / s->ep % m->moe.adjugate_of != 0 || m->moe.adjugate_ffn % s->experts.etp != 0))
     conflict (
         diags, "/ep",
         "expected ep that keeps the %u experts with one small expert together, and etp that divides its "
         "width %u; got %u and %u",
-        m->adjugate_of, m->adjugate_ffn, s->ep, s->experts.etp);
+        m->moe.adjugate_of, m->moe.adjugate_ffn, s->ep, s->experts.etp);
   check_listed_experts (s, m, diags);
   if (s->experts.grouped_gemm && ls_recipes_loop (s->use.recipes, m))
     conflict (diags, "/grouped_gemm", "expected 0, as %s runs experts one after the other; got 1",
@@ -449,8 +450,8 @@ check_experts (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
   if (n > 0 && n % ((uint64_t) s->ep * s->experts.etp) != 0)
     conflict (diags, "/ep", "expected ep * etp to divide tp * cp * dp = %" G_GUINT64_FORMAT "; got %u * %u",
               n, s->ep, s->experts.etp);
-  if (m->expert_ffn % s->experts.etp != 0)
-    conflict (diags, "/etp", "expected a divisor of the experts' ffn width %u; got %u", m->expert_ffn,
+  if (m->moe.expert_ffn % s->experts.etp != 0)
+    conflict (diags, "/etp", "expected a divisor of the experts' ffn width %u; got %u", m->moe.expert_ffn,
               s->experts.etp);
   g_autofree char *why = NULL;
   g_free (ls_expert_shares (s->experts.load, m, &why));
@@ -470,9 +471,9 @@ check_experts (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 static void
 check_compressed_attention (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 {
-  if (m->out_groups % s->tp != 0)
+  if (m->compressed.out_groups % s->tp != 0)
     conflict (diags, "/tp", "expected a divisor of the model's %u groups of attention's output; got %u",
-              m->out_groups, s->tp);
+              m->compressed.out_groups, s->tp);
   if (s->use.attention == LS_ATTENTION_UNFUSED)
     conflict (diags, "/attention", "expected flash with attention to compressed keys; got unfused");
   if (s->cp > 1)
@@ -486,11 +487,11 @@ check_latent_attention (const LsStrategy *s, const LsModel *m, LsDiagList *diags
 {
   if (ls_model_is_compressed (m))
     check_compressed_attention (s, m, diags);
-  if (s->cp > 1 && m->index_heads > 0 && !ls_model_is_compressed (m))
+  if (s->cp > 1 && m->index.heads > 0 && !ls_model_is_compressed (m))
     unsupported (diags, "/cp",
                  "context parallelism of attention with an indexer is not modelled; expected 1, got %u",
                  s->cp);
-  if (m->kv_lora == 0) {
+  if (m->latent.kv_lora == 0) {
     if (s->recompute == LS_RECOMPUTE_SELECTIVE && s->memory.recompute_parts & LS_RECOMPUTE_MLA_UP)
       conflict (diags, "/recompute_parts",
                 "expected no mla-up, as the model has no latent attention; got it");
@@ -518,7 +519,7 @@ check_encoder_stages (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
         diags, "/layers_per_chunk",
         "expected stages of the encoder's %u layers, then stages of the decoder's %u; say how many each "
         "of the pp = %u has",
-        m->encoder_layers, m->n_layers - m->encoder_layers, s->pp);
+        m->sides.encoder_layers, m->n_layers - m->sides.encoder_layers, s->pp);
   if (!m->tied_embeddings)
     unsupported (diags, "/pp",
                  "an embedding of encoder and decoder on two stages that the head does not share is not "
@@ -536,7 +537,7 @@ check_encoder_stages (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 void
 check_encoder (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 {
-  if (m->encoder_layers == 0)
+  if (m->sides.encoder_layers == 0)
     return;
   if (s->pp > 1)
     check_encoder_stages (s, m, diags);
@@ -574,11 +575,11 @@ void
 check_again (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 {
   bool gathers_each = (s->dp_kind == LS_DP_DEEPSPEED && s->zero_stage == 3) || s->dp_kind == LS_DP_XLA_FSDP;
-  if (gathers_each && m->predict_shared && m->predict_layers > 1)
+  if (gathers_each && m->predict.shared && m->predict.layers > 1)
     unsupported (diags, "/dp_kind",
                  "weights that blocks of multi-token prediction share, gathered for each of them, are not "
                  "modelled; expected another than deepspeed with zero 3, or xla-fsdp");
-  if (m->own_layers + m->shared_blocks == 0)
+  if (m->layers.own + m->layers.shared_blocks == 0)
     return;
   if (s->pp > 1)
     unsupported (
@@ -598,7 +599,7 @@ check_scaled_adapters (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
   bool is_whole = ls_dp_traits (s->dp_kind)->is_megatron && s->zero_stage <= 1;
   if (!ls_dtype_is_scaled ((LsDtype) s->dtype))
     return;
-  if (!is_whole || s->lora.qlora || m->n_experts > 0 || s->fp8.bf16_first + s->fp8.bf16_last > 0
+  if (!is_whole || s->lora.qlora || m->moe.n_experts > 0 || s->fp8.bf16_first + s->fp8.bf16_last > 0
       || (s->dtype == LS_DTYPE_FP8 && s->fp8.recipe == LS_FP8_DEEPSEEK))
     unsupported (
         diags, "/lora_rank",
@@ -609,17 +610,17 @@ check_scaled_adapters (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 const char *
 ls_strategy_bars_adapters (const LsModel *m)
 {
-  return m->mixer == LS_MIXER_RWKV7                             ? "time mixing of RWKV-7"
-      : m->shared_blocks > 0                                    ? "blocks that layers share"
-      : ls_model_is_compressed (m)                              ? "attention to compressed keys"
-      : m->index_heads > 0                                      ? "attention to keys that an indexer chooses"
-      : m->q_lora > 0 && m->kv_lora == 0                        ? "latents of queries alone"
-      : m->kv_lora > 0 && (m->latent_gate || m->attention_gate) ? "gates of latent attention"
-      : m->attention_experts > 0                                ? "experts of attention"
-      : ls_model_n_streams (m) > 1                              ? "several residual streams"
-      : m->encoder_layers > 0                                   ? "an encoder"
-      : m->predict_layers > 0                                   ? "layers that predict further tokens"
-      : m->own_layers > 0                                       ? "layers that come again"
+  return m->mixer.kind == LS_MIXER_RWKV7               ? "time mixing of RWKV-7"
+      : m->layers.shared_blocks > 0                    ? "blocks that layers share"
+      : ls_model_is_compressed (m)                     ? "attention to compressed keys"
+      : m->index.heads > 0                             ? "attention to keys that an indexer chooses"
+      : m->latent.q_lora > 0 && m->latent.kv_lora == 0 ? "latents of queries alone"
+      : m->latent.kv_lora > 0 && (m->latent.gate || m->attn.gate) ? "gates of latent attention"
+      : m->moe.attention_experts > 0                              ? "experts of attention"
+      : ls_model_n_streams (m) > 1                                ? "several residual streams"
+      : m->sides.encoder_layers > 0                               ? "an encoder"
+      : m->predict.layers > 0                                     ? "layers that predict further tokens"
+      : m->layers.own > 0                                         ? "layers that come again"
       : ls_model_has_beside (m) ? "inputs of layers, layers that share keys or sparse MLPs"
                                 : NULL;
 }
@@ -644,7 +645,7 @@ check_beside_adapters (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
         diags, "/lora_rank",
         "adapters where parts of layers other than core run again are not modelled, as a frozen layer "
         "keeps no input and its adapter does; expected 0");
-  if (m->full_k_is_v)
+  if (m->attn.full_k_is_v)
     unsupported (diags, "/lora_rank",
                  "adapters of layers whose keys are their values are not modelled; expected 0");
 }
@@ -661,9 +662,9 @@ check_lora (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
     g_autofree char *own = ls_lora_words (modules, ", ");
     conflict (diags, "/lora_modules",
               "expected all-linear or several of %s%s, which are the model's linear layers; got %s", own,
-              m->kv_lora > 0 ? " (k: keys and values, made of one latent)" : "", wrong);
+              m->latent.kv_lora > 0 ? " (k: keys and values, made of one latent)" : "", wrong);
   }
-  if (s->lora.qlora && m->n_experts > 0)
+  if (s->lora.qlora && m->moe.n_experts > 0)
     unsupported (diags, "/qlora", "experts in 4 bits are not modelled; expected 0");
   if (s->lora.qlora && s->zero_stage == 3 && s->dp_kind == LS_DP_DEEPSPEED)
     unsupported (diags, "/qlora", "DeepSpeed's ZeRO 3 gathers no weights of 4 bits; expected 0");

@@ -228,7 +228,7 @@ fill (LsStrategy *s, const LsModel *model, uint32_t n_gpus, LsDiagList *diags)
   fill_data_parallel (s, model);
   fill_tensor_parallel (s);
   fill_pipeline (s);
-  if (model->n_experts > 0 && s->ep == 1)
+  if (model->moe.n_experts > 0 && s->ep == 1)
     s->mp.ep_overlap = s->mp.delay_wgrad = 0; /* no exchange */
   ls_strategy_fill_auto (s);
   fill_from_model (s, model);
@@ -246,20 +246,20 @@ check_tensor_parallel (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
   if (m->n_kv_heads % s->tp != 0 && s->tp % m->n_kv_heads != 0)
     conflict (diags, "/tp", "expected a divisor or a multiple of the model's %u key-value heads; got %u",
               m->n_kv_heads, s->tp);
-  else if (m->attention_experts > 0 && m->n_heads / m->attention_top_k % s->tp != 0)
+  else if (m->moe.attention_experts > 0 && m->n_heads / m->moe.attention_top_k % s->tp != 0)
     conflict (diags, "/tp", "expected a divisor of the %u heads of an expert of attention; got %u",
-              m->n_heads / m->attention_top_k, s->tp);
+              m->n_heads / m->moe.attention_top_k, s->tp);
   check_widths (s, m, diags);
   if (m->ffn % s->tp != 0)
     conflict (diags, "/tp", "expected a divisor of the model's ffn width %u; got %u", m->ffn, s->tp);
-  if ((m->mixer == LS_MIXER_PRODUCT || m->mixer == LS_MIXER_RWKV7) && s->tp > 1)
+  if ((m->mixer.kind == LS_MIXER_PRODUCT || m->mixer.kind == LS_MIXER_RWKV7) && s->tp > 1)
     unsupported (
         diags, "/tp",
         "linear layers or RWKV in the place of attention, cut over ranks: not modelled; expected 1, got %u",
         s->tp);
-  else if (m->mixer != LS_MIXER_NONE && (m->mixer_heads % s->tp != 0 || m->mixer_groups % s->tp != 0))
+  else if (m->mixer.kind != LS_MIXER_NONE && (m->mixer.heads % s->tp != 0 || m->mixer.groups % s->tp != 0))
     conflict (diags, "/tp", "expected a divisor of the model's %u heads and %u groups of mixers; got %u",
-              m->mixer_heads, m->mixer_groups, s->tp);
+              m->mixer.heads, m->mixer.groups, s->tp);
   if (s->sp && s->seq % s->tp != 0)
     conflict (diags, "/sp", "expected a sequence length divisible by tp = %u; got %u", s->tp, s->seq);
 }
@@ -527,7 +527,7 @@ CONDITION (has_one_tp, s->tp == 1)
 CONDITION (has_one_stage, s->pp == 1)
 CONDITION (has_one_degree,
            (s->tp > 1) + (s->cp > 1) + (s->dp > 1) + (s->pp > 1) <= 1
-               && (m->n_experts == 0 || s->ep == 1 || s->tp * s->cp * s->dp == s->ep * s->experts.etp))
+               && (m->moe.n_experts == 0 || s->ep == 1 || s->tp * s->cp * s->dp == s->ep * s->experts.etp))
 CONDITION (has_one_rank, s->tp * s->cp * s->dp * s->pp == 1)
 CONDITION (has_one_cp, s->cp == 1)
 CONDITION (has_cp, s->cp > 1)
@@ -537,7 +537,7 @@ CONDITION (has_no_sp, !s->sp)
 CONDITION (fetches_everywhere_or_never,
            !s->launch.batch_sync || s->pp * s->vpp <= 2 || s->mp.p2p == LS_P2P_DEEPSPEED)
 CONDITION (has_one_ep, s->ep == 1)
-CONDITION (has_no_experts, m->n_experts == 0)
+CONDITION (has_no_experts, m->moe.n_experts == 0)
 CONDITION (has_no_nccl_tp, s->tp == 1 || s->mp.tp_overlap)
 CONDITION (has_no_nccl_ep, s->ep == 1 || s->experts.dispatcher != LS_DISPATCHER_ALL_TO_ALL)
 CONDITION (is_not_deepep, s->ep == 1 || s->experts.dispatcher != LS_DISPATCHER_DEEPEP)
@@ -581,7 +581,7 @@ CONDITION (has_no_lora, s->lora.rank == 0)
 CONDITION (drops_nothing,
            ls_expert_load_is_even (s->experts.load) && s->experts.capacity >= 1
                && s->experts.padding != LS_EXPERT_PADDING_CAPACITY)
-CONDITION (has_lone_experts, s->experts.padding != LS_EXPERT_PADDING_CAPACITY && m->n_experts == s->ep)
+CONDITION (has_lone_experts, s->experts.padding != LS_EXPERT_PADDING_CAPACITY && m->moe.n_experts == s->ep)
 CONDITION (pads_nothing,
            ls_expert_load_is_even (s->experts.load)
                && (s->experts.padding != LS_EXPERT_PADDING_CAPACITY || s->experts.capacity == 1))
@@ -592,7 +592,7 @@ CONDITION (has_no_attention, ls_model_n_attention_layers (m) == 0)
 CONDITION (has_no_layernorm, !ls_norm_is_layernorm (m->norm))
 CONDITION (has_no_bias, !m->linear_bias)
 CONDITION (has_no_norm, !s->opt.grad_norm)
-CONDITION (has_no_window, m->window == 0 && m->n_layer_window == 0)
+CONDITION (has_no_window, m->attn.window == 0 && m->layers.n_window == 0)
 CONDITION (has_whole_optimizer, s->zero_stage == 0)
 CONDITION (deals_tensors, s->opt.cut == LS_OPTIMIZER_CUT_TENSORS)
 CONDITION (needs_no_matrices,

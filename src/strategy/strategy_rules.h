@@ -25,7 +25,7 @@ static inline uint64_t
 n_expert_copies (const LsStrategy *s, const LsModel *m)
 {
   uint64_t per_copy = (uint64_t) s->ep * (s->experts.etp > 0 ? s->experts.etp : s->tp);
-  return m->n_experts == 0 ? 1 : s->tp * n_copies (s) / per_copy;
+  return m->moe.n_experts == 0 ? 1 : s->tp * n_copies (s) / per_copy;
 }
 
 /* --- strategy_pipeline.c --- */

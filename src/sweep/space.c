@@ -396,8 +396,8 @@ fill_degrees (LsSpace *space, LsSpaceAxis axis, const LsModel *m, const LsStrate
     add_divisors_of_each (space, axis, gpus, m->n_layers + 2);
   else if (axis == LS_SPACE_CP)
     add_divisors_of_each (space, axis, gpus, ls_space_most_cp (space, m, base));
-  else if (axis == LS_SPACE_EP && m->n_experts > 0)
-    add_divisors (space, axis, m->n_experts, largest (gpus));
+  else if (axis == LS_SPACE_EP && m->moe.n_experts > 0)
+    add_divisors (space, axis, m->moe.n_experts, largest (gpus));
   else if (axis == LS_SPACE_VPP)
     fill_vpp (space, m->n_layers, base);
   else if (axis == LS_SPACE_MICRO_BATCH)
@@ -528,7 +528,7 @@ ls_space_is_refused (const LsSpace *space, const LsModel *m, const LsStrategy *b
       != 0)
     return true;
   uint64_t ep = ls_space_value (space, p, LS_SPACE_EP), vpp = ls_space_value (space, p, LS_SPACE_VPP);
-  if (m->n_experts == 0 ? ep > 1 : m->n_experts % ep != 0)
+  if (m->moe.n_experts == 0 ? ep > 1 : m->moe.n_experts % ep != 0)
     return true;
   if (ls_space_has_layers (space, base, p) || (pp > 1 && ls_sched_fixes_chunks (ls_space_sched (space, p))))
     return false;

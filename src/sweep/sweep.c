@@ -403,7 +403,7 @@ ls_sweep_spec_run (LsSweepSpec *spec, GError **error)
   x->title = g_strdup_printf ("%s on %s", x->model.name, x->hardware->spec.name);
   x->report.title = x->title;
   x->report.software = x->base[LS_DP_NONE].program.software;
-  x->report.has_experts = x->model.n_experts > 0;
+  x->report.has_experts = x->model.moe.n_experts > 0;
   x->report.chip = ls_cluster_chip_word (&x->hardware->spec, 1);
   x->report.chips = ls_cluster_chip_word (&x->hardware->spec, 2);
   bool is_asked = spec->stop && g_atomic_int_get (spec->stop) != 0;

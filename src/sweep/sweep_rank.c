@@ -61,7 +61,7 @@ tp_of_rule (LsSweepRun *x, const Group *g, uint32_t node)
     most = tp <= node ? MAX (most, tp) : most;
     least = MIN (least, tp);
   }
-  return x->model.n_experts > 0 ? least : most;
+  return x->model.moe.n_experts > 0 ? least : most;
 }
 
 static GArray *

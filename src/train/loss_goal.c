@@ -125,10 +125,10 @@ refuse (GError **error, int code, const char *name, const char *why)
 static gboolean
 check_model (const LsJobSpec *job, const LsModel *m, GError **error)
 {
-  const char *what = m->n_experts > 0 ? "experts"
-      : m->encoder_layers > 0         ? "an encoder"
-      : job->strategy.lora.rank > 0   ? "adapters on frozen weights"
-                                      : NULL;
+  const char *what = m->moe.n_experts > 0 ? "experts"
+      : m->sides.encoder_layers > 0       ? "an encoder"
+      : job->strategy.lora.rank > 0       ? "adapters on frozen weights"
+                                          : NULL;
   if (!what)
     return TRUE;
   g_set_error (

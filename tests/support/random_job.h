@@ -50,23 +50,23 @@ pick (GRand *rand, uint32_t n, const uint32_t *choices)
 static inline void
 random_experts (GRand *rand, LsModel *m)
 {
-  m->n_experts = 8;
-  m->top_k = pick (rand, 2, (uint32_t[]) { 1, 2 });
-  m->expert_ffn = 512;
-  m->shared_ffn = g_rand_boolean (rand) ? 256 : 0;
-  m->moe_every = pick (rand, 2, (uint32_t[]) { 1, 2 });
-  m->n_dense_layers = pick (rand, 2, (uint32_t[]) { 0, 1 });
-  m->expert_groups = g_rand_boolean (rand) ? 4 : 0;
-  m->top_groups = m->expert_groups / 2;
+  m->moe.n_experts = 8;
+  m->moe.top_k = pick (rand, 2, (uint32_t[]) { 1, 2 });
+  m->moe.expert_ffn = 512;
+  m->moe.shared_ffn = g_rand_boolean (rand) ? 256 : 0;
+  m->moe.every = pick (rand, 2, (uint32_t[]) { 1, 2 });
+  m->moe.n_dense_layers = pick (rand, 2, (uint32_t[]) { 0, 1 });
+  m->moe.groups = g_rand_boolean (rand) ? 4 : 0;
+  m->moe.top_groups = m->moe.groups / 2;
   m->linear_bias = false;
 }
 
 static inline void
 random_latent (GRand *rand, LsModel *m)
 {
-  m->kv_lora = 128;
-  m->q_lora = g_rand_boolean (rand) ? 256 : 0;
-  m->rope_dim = 32;
+  m->latent.kv_lora = 128;
+  m->latent.q_lora = g_rand_boolean (rand) ? 256 : 0;
+  m->latent.rope_dim = 32;
   m->head_dim = 96;
   m->v_dim = 64;
   m->position = LS_POSITION_ROPE;
@@ -79,12 +79,12 @@ random_layers (GRand *rand, LsModel *m)
   bool is_rope = m->position == LS_POSITION_ROPE;
   m->n_kv_heads = pick (rand, 3, (uint32_t[]) { 1, 4, 16 });
   m->mlp = g_rand_int_range (rand, 0, 4);
-  m->qkv_bias = g_rand_boolean (rand);
-  m->qk_norm = g_rand_boolean (rand);
-  m->rotary_dim = is_rope && g_rand_boolean (rand) ? m->head_dim / 2 : 0;
-  m->unrotated_every = is_rope ? pick (rand, 3, (uint32_t[]) { 0, 2, 4 }) : 0;
-  m->window = pick (rand, 2, (uint32_t[]) { 0, 128 });
-  m->full_every = m->window > 0 ? pick (rand, 2, (uint32_t[]) { 0, 4 }) : 0;
+  m->attn.qkv_bias = g_rand_boolean (rand);
+  m->attn.qk_norm = g_rand_boolean (rand);
+  m->attn.rotary_dim = is_rope && g_rand_boolean (rand) ? m->head_dim / 2 : 0;
+  m->attn.unrotated_every = is_rope ? pick (rand, 3, (uint32_t[]) { 0, 2, 4 }) : 0;
+  m->attn.window = pick (rand, 2, (uint32_t[]) { 0, 128 });
+  m->attn.full_every = m->attn.window > 0 ? pick (rand, 2, (uint32_t[]) { 0, 4 }) : 0;
 }
 
 /* Of a small model another kind. */
@@ -97,13 +97,13 @@ random_kind (GRand *rand, LsModel *m)
     random_latent (rand, m);
   else if (g_rand_int_range (rand, 0, 3) == 0)
     random_layers (rand, m);
-  m->predict_layers = pick (rand, 5, (uint32_t[]) { 0, 0, 0, 0, 1 });
-  if (m->predict_layers > 0 && g_rand_boolean (rand)) {
-    m->predict_layers = 2;
-    m->predict_pattern = (char *) (g_rand_boolean (rand) ? "ad" : "D");
-    m->predict_shared = g_rand_boolean (rand);
+  m->predict.layers = pick (rand, 5, (uint32_t[]) { 0, 0, 0, 0, 1 });
+  if (m->predict.layers > 0 && g_rand_boolean (rand)) {
+    m->predict.layers = 2;
+    m->predict.pattern = (char *) (g_rand_boolean (rand) ? "ad" : "D");
+    m->predict.shared = g_rand_boolean (rand);
   }
-  m->tied_embeddings = m->tied_embeddings || m->predict_layers > 1;
+  m->tied_embeddings = m->tied_embeddings || m->predict.layers > 1;
 }
 
 /* One that Megatron-LM has no recipe of its own for, with any p2p. */

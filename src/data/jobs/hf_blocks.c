@@ -8,18 +8,18 @@
 #define MOST_LAYERS 65536
 
 /* Each list, what it is of, and where it goes. */
-#define LIST(list_, usual_)                                                                                  \
+#define LIST(of_, usual_)                                                                                    \
   {                                                                                                          \
-    offsetof (HfConfig, list_), offsetof (HfConfig, usual_), offsetof (LsModel, list_),                      \
-        offsetof (LsModel, n_##list_)                                                                        \
+    offsetof (HfConfig, layer_##of_), offsetof (HfConfig, usual_), offsetof (LsModel, layers.of_),           \
+        offsetof (LsModel, layers.n_##of_)                                                                   \
   }
 
 static const struct {
   size_t list, usual, model, n;
 } lists[] = {
-  LIST (layer_heads, heads),           LIST (layer_kv_heads, kv_heads), LIST (layer_ffn, ffn),
-  LIST (layer_window, sliding_window), LIST (layer_experts, experts),   LIST (layer_top_k, top_k),
-  LIST (layer_expert_ffn, expert_ffn),
+  LIST (heads, heads),           LIST (kv_heads, kv_heads), LIST (ffn, ffn),
+  LIST (window, sliding_window), LIST (experts, experts),   LIST (top_k, top_k),
+  LIST (expert_ffn, expert_ffn),
 };
 
 HfWidths *
@@ -417,11 +417,11 @@ hf_add_blocks (const HfConfig *c, LsModel *m)
         &G_STRUCT_MEMBER (uint32_t *, m, lists[i].model));
   if (!c->pattern)
     return;
-  g_free (m->layer_pattern);
-  m->layer_pattern = g_strdup (c->pattern);
+  g_free (m->layers.pattern);
+  m->layers.pattern = g_strdup (c->pattern);
   if (!strpbrk (c->pattern, "Mm"))
     return;
-  m->mixer = LS_MIXER_PRODUCT;
-  m->mixer_heads = 1;
-  m->mixer_head_dim = m->hidden;
+  m->mixer.kind = LS_MIXER_PRODUCT;
+  m->mixer.heads = 1;
+  m->mixer.head_dim = m->hidden;
 }

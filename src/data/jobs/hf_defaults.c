@@ -87,7 +87,7 @@ heads_of_widths (const HfFamily *f, const LsJsonDoc *doc, const LsField *fields,
 {
   const LsField *own = ls_field_find (fields, value->string);
   bool is_heads = own && own->kind == LS_FIELD_UINT && own->offset == offsetof (HfConfig, mixer_heads);
-  uint32_t n = is_heads && f->model.mixer == LS_MIXER_MAMBA2 && !is_said (f, doc, fields, value->string)
+  uint32_t n = is_heads && f->model.mixer.kind == LS_MIXER_MAMBA2 && !is_said (f, doc, fields, value->string)
       ? widths_over_head (doc, values)
       : 0;
   return n == value->valuedouble ? 0 : n;

@@ -78,8 +78,9 @@ check_last (const LsJsonDoc *doc, const Dense *d, LsDiagList *diags)
 static bool
 has_other_pattern (const HfFamily *f, const HfConfig *c)
 {
-  const char *own = f->model.layer_pattern;
-  return f->model.mixer != LS_MIXER_NONE || f->compressed || c->pattern || (own && own[strspn (own, "AD")]);
+  const char *own = f->model.layers.pattern;
+  return f->model.mixer.kind != LS_MIXER_NONE || f->compressed || c->pattern
+      || (own && own[strspn (own, "AD")]);
 }
 
 /* A pattern where they are not the first few. */
@@ -92,7 +93,7 @@ take_layers (const LsJsonDoc *doc, const HfFamily *f, const Dense *d, HfConfig *
   for (uint32_t i = 0; i < d->n; i++)
     n_dense += d->is_dense[i];
   c->dense_layers = n_first;
-  if (n_dense == n_first && !f->model.layer_pattern)
+  if (n_dense == n_first && !f->model.layers.pattern)
     return true;
   if (has_other_pattern (f, c))
     return n_dense == n_first
@@ -128,33 +129,33 @@ hf_add_experts (const HfFamily *f, const HfConfig *c, LsModel *m)
     m->ffn = c->shared_ffn;
   if (!hf_has_experts (f, c))
     return;
-  m->n_experts = c->experts;
-  m->top_k = c->top_k;
+  m->moe.n_experts = c->experts;
+  m->moe.top_k = c->top_k;
   if (f->heads_are_experts) {
-    m->attention_experts = c->experts;
-    m->attention_top_k = c->top_k;
+    m->moe.attention_experts = c->experts;
+    m->moe.attention_top_k = c->top_k;
   }
-  m->zero_experts = c->zero_experts;
+  m->moe.zero_experts = c->zero_experts;
   if (c->zero_experts > 0) { /* they take their share of what a token is sent to, rounded */
     uint64_t all = (uint64_t) c->experts + c->zero_experts;
-    m->top_k = (uint32_t) MAX (1, ((uint64_t) c->top_k * c->experts + all / 2) / all);
+    m->moe.top_k = (uint32_t) MAX (1, ((uint64_t) c->top_k * c->experts + all / 2) / all);
   }
   if (c->expert_groups > 1 && c->top_groups < c->expert_groups) { /* else they leave nothing out */
-    m->expert_groups = c->expert_groups;
-    m->top_groups = c->top_groups;
+    m->moe.groups = c->expert_groups;
+    m->moe.top_groups = c->top_groups;
   }
-  m->expert_ffn = c->expert_ffn;
-  m->expert_latent = c->expert_latent;
-  m->moe_every
+  m->moe.expert_ffn = c->expert_ffn;
+  m->moe.latent = c->expert_latent;
+  m->moe.every
       = MAX (1, f->experts == HF_INTERLEAVED ? c->interleave : MAX (c->sparse_step, c->expert_period));
   if (f->experts == HF_INTERLEAVED || c->expert_ffn == 0)
-    m->expert_ffn = c->ffn > 0 ? c->ffn : m->ffn; /* four times hidden, of a type without gates */
+    m->moe.expert_ffn = c->ffn > 0 ? c->ffn : m->ffn; /* four times hidden, of a type without gates */
   if (f->experts == HF_INTERLEAVED && c->dense_ffn > 0)
     m->ffn = c->dense_ffn;
-  m->shared_ffn = c->shared_ffn > 0  ? c->shared_ffn
-      : f->ffn_is_shared             ? c->ffn
-      : f->experts == HF_AFTER       ? c->n_shared * c->expert_ffn
-      : f->experts == HF_INTERLEAVED ? c->ffn
-                                     : 0;
-  m->n_dense_layers = f->experts == HF_AFTER || f->experts == HF_STEPPED ? c->dense_layers : 0;
+  m->moe.shared_ffn = c->shared_ffn > 0 ? c->shared_ffn
+      : f->ffn_is_shared                ? c->ffn
+      : f->experts == HF_AFTER          ? c->n_shared * c->expert_ffn
+      : f->experts == HF_INTERLEAVED    ? c->ffn
+                                        : 0;
+  m->moe.n_dense_layers = f->experts == HF_AFTER || f->experts == HF_STEPPED ? c->dense_layers : 0;
 }

@@ -134,9 +134,9 @@ find_pattern (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsDiag
     return hf_pattern_of_letters (doc, halves, diags);
   if (c->attention_period > 0)
     return pattern_of_period (c);
-  if (!f->model.layer_pattern)
+  if (!f->model.layers.pattern)
     hf_refuse (doc, ls_json_doc_root (doc), diags, "expected a list of layers, to know which have attention");
-  return g_strdup (f->model.layer_pattern);
+  return g_strdup (f->model.layers.pattern);
 }
 
 /* Of a layer with attention to compressed keys, by how many tokens each has, or by name; 0: unknown. */
@@ -188,37 +188,38 @@ compressed_pattern (const LsJsonDoc *doc, const HfConfig *c, LsDiagList *diags)
 static void
 drop_mixer (LsModel *m)
 {
-  g_clear_pointer (&m->layer_pattern, g_free);
-  m->mixer = LS_MIXER_NONE;
-  m->mixer_heads = m->mixer_head_dim = m->mixer_groups = m->mixer_state = m->mixer_conv = m->mixer_chunk = 0;
-  m->mixer_products = 0;
-  m->mixer_full_gate = m->mixer_bias = m->mixer_plain_conv = m->mixer_plain_keys = false;
-  m->mixer_ungated = m->mixer_undecayed = m->mixer_head_norm = m->mixer_gate_bias = false;
-  m->mixer_rank = 0;
+  g_clear_pointer (&m->layers.pattern, g_free);
+  m->mixer.kind = LS_MIXER_NONE;
+  m->mixer.heads = m->mixer.head_dim = m->mixer.groups = m->mixer.state = m->mixer.conv = m->mixer.chunk = 0;
+  m->mixer.products = 0;
+  m->mixer.full_gate = m->mixer.bias = m->mixer.plain_conv = m->mixer.plain_keys = false;
+  m->mixer.ungated = m->mixer.undecayed = m->mixer.head_norm = m->mixer.gate_bias = false;
+  m->mixer.rank = 0;
 }
 
 bool
 hf_add_pattern (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsModel *m, LsDiagList *diags)
 {
   if (f->compressed)
-    return (m->layer_pattern = compressed_pattern (doc, c, diags)) != NULL;
-  if (m->mixer == LS_MIXER_NONE) {
-    m->layer_pattern = g_strdup (f->model.layer_pattern);
+    return (m->layers.pattern = compressed_pattern (doc, c, diags)) != NULL;
+  if (m->mixer.kind == LS_MIXER_NONE) {
+    m->layers.pattern = g_strdup (f->model.layers.pattern);
     return true;
   }
-  m->layer_pattern = find_pattern (doc, f, c, diags);
-  if (!m->layer_pattern)
+  m->layers.pattern = find_pattern (doc, f, c, diags);
+  if (!m->layers.pattern)
     return false;
-  if (strspn (m->layer_pattern, "A") == strlen (m->layer_pattern)) {
+  if (strspn (m->layers.pattern, "A") == strlen (m->layers.pattern)) {
     drop_mixer (m);
     return true;
   }
-  if (f->halves && !strchr (m->layer_pattern, 'e')) { /* the file may say how many there would be */
-    m->n_experts = m->top_k = m->expert_ffn = m->expert_latent = m->shared_ffn = m->moe_every = 0;
-    m->expert_groups = m->top_groups = 0;
+  if (f->halves && !strchr (m->layers.pattern, 'e')) { /* the file may say how many there would be */
+    m->moe.n_experts = m->moe.top_k = m->moe.expert_ffn = m->moe.latent = m->moe.shared_ffn = m->moe.every
+        = 0;
+    m->moe.groups = m->moe.top_groups = 0;
   }
-  if (!strpbrk (m->layer_pattern, "AaPB")) { /* heads are the mixer's alone */
-    m->n_heads = m->n_kv_heads = m->mixer_heads;
+  if (!strpbrk (m->layers.pattern, "AaPB")) { /* heads are the mixer's alone */
+    m->n_heads = m->n_kv_heads = m->mixer.heads;
     m->head_dim = 1;
   }
   return true;

@@ -62,22 +62,22 @@ find_block (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsDiagLi
     return g_strdup ("A");
   if (is_first (doc, "mtp_mlp_layer_types", "dense"))
     return g_strdup ("D");
-  return g_strdup (f->model.predict_pattern);
+  return g_strdup (f->model.predict.pattern);
 }
 
 bool
 hf_add_predictions (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsModel *m, LsDiagList *diags)
 {
-  m->predict_layers = c->predict_layers;
-  m->predict_pattern = NULL;
-  m->predict_windowed = m->predict_shared = false;
+  m->predict.layers = c->predict_layers;
+  m->predict.pattern = NULL;
+  m->predict.windowed = m->predict.shared = false;
   if (c->predict_layers == 0)
     return true;
   guint n = ls_diag_list_n (diags);
-  m->predict_pattern = find_block (doc, f, c, diags);
-  m->predict_windowed = f->model.predict_windowed || is_windowed (doc, c);
-  m->predict_windowed = m->predict_windowed && m->window > 0;
-  m->predict_shared = c->predict_shared;
+  m->predict.pattern = find_block (doc, f, c, diags);
+  m->predict.windowed = f->model.predict.windowed || is_windowed (doc, c);
+  m->predict.windowed = m->predict.windowed && m->attn.window > 0;
+  m->predict.shared = c->predict_shared;
   return ls_diag_list_n (diags) == n && check_alike (doc, "mtp_mlp_layer_types", c->predict_layers, diags)
       && check_alike (doc, "mtp_layer_types", c->predict_layers, diags);
 }

@@ -105,12 +105,12 @@ add_rotation (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, const 
   g_autofree bool *has = g_new0 (bool, m->n_layers);
   Layers unrotated = { m->n_layers, has };
   bool is_exact = true;
-  m->unrotated_every = f->unrotated_full ? m->full_every : c->unrotated_every;
+  m->attn.unrotated_every = f->unrotated_full ? m->attn.full_every : c->unrotated_every;
   if (list_unrotated (doc, &unrotated))
-    m->unrotated_every = period_of (&unrotated, &is_exact);
-  else if (f->unrotated_full && full && m->n_layer_window > 0)
-    m->unrotated_every = period_of (full, &is_exact);
-  note_period (notes, is_exact, m->unrotated_every, "no rope");
+    m->attn.unrotated_every = period_of (&unrotated, &is_exact);
+  else if (f->unrotated_full && full && m->layers.n_window > 0)
+    m->attn.unrotated_every = period_of (full, &is_exact);
+  note_period (notes, is_exact, m->attn.unrotated_every, "no rope");
 }
 
 /* --- windows -------------------------------------------------------------------------- */
@@ -214,7 +214,7 @@ read_numbered (const LsJsonDoc *doc, const cJSON *list, Layers *full, LsDiagList
 static bool
 apply_rule (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, const LsModel *m, Layers *full)
 {
-  const char *pattern = m->layer_pattern ? m->layer_pattern : "A";
+  const char *pattern = m->layers.pattern ? m->layers.pattern : "A";
   bool is_listed = f->windows == HF_WINDOWS_UNROTATED && list_unrotated (doc, full);
   for (uint32_t i = 0; i < full->n_layers; i++) {
     bool is_unrotated
@@ -233,10 +233,10 @@ apply_rule (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, const Ls
 static bool
 may_list (const HfConfig *c, const LsModel *m)
 {
-  bool may_share = c->kv_shared == 0 || m->difference; /* else a layer that shares may have a window */
-  return m->kv_lora + m->out_groups + m->encoder_layers + m->index_heads == 0 && may_share
-      && m->window_heads + m->window_kv_heads + m->window_head_dim == 0 && !m->full_k_is_v
-      && m->window_kind == LS_WINDOW_SLIDING;
+  bool may_share = c->kv_shared == 0 || m->attn.difference; /* else a layer that shares may have a window */
+  return m->latent.kv_lora + m->compressed.out_groups + m->sides.encoder_layers + m->index.heads == 0
+      && may_share && m->attn.window_heads + m->attn.window_kv_heads + m->attn.window_head_dim == 0
+      && !m->attn.full_k_is_v && m->attn.window_kind == LS_WINDOW_SLIDING;
 }
 
 /* Of layers, some of which have a window: by a period if they have one, else one by one; else by the nearest
@@ -246,26 +246,26 @@ place_windows (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, const
                uint32_t window, LsModel *m, GPtrArray *notes, LsDiagList *diags)
 {
   bool is_exact;
-  m->full_every = period_of (full, &is_exact);
+  m->attn.full_every = period_of (full, &is_exact);
   uint32_t from_first = is_exact || f->unrotated_full ? 0 : period_from_first (full);
-  m->full_first = from_first > 1 && from_first < m->n_layers;
-  m->full_every = m->full_first ? from_first : m->full_every;
-  if (is_exact || m->full_first)
+  m->attn.full_first = from_first > 1 && from_first < m->n_layers;
+  m->attn.full_every = m->attn.full_first ? from_first : m->attn.full_every;
+  if (is_exact || m->attn.full_first)
     return true;
   if (may_list (c, m)) {
-    m->layer_window = g_new0 (uint32_t, m->n_layers);
-    m->n_layer_window = m->n_layers;
+    m->layers.window = g_new0 (uint32_t, m->n_layers);
+    m->layers.n_window = m->n_layers;
     for (uint32_t i = 0; i < m->n_layers; i++)
-      m->layer_window[i] = full->has[i] ? 0 : window;
-    m->full_every = 0;
+      m->layers.window[i] = full->has[i] ? 0 : window;
+    m->attn.full_every = 0;
     return true;
   }
-  if (m->full_every == 1)
+  if (m->attn.full_every == 1)
     return hf_refuse (
         doc, list_of_layers (doc) ? list_of_layers (doc) : ls_json_doc_root (doc), diags,
         "windows in so few layers cannot be simulated together with latents, indexers, chunks, shared keys "
         "or heads that go with windows");
-  note_period (notes, false, m->full_every, "attention over the whole sequence");
+  note_period (notes, false, m->attn.full_every, "attention over the whole sequence");
   return true;
 }
 
@@ -284,13 +284,14 @@ note_unheeded (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, const
 static void
 drop_windows (LsModel *m)
 {
-  m->window = m->full_every = 0, m->full_first = false, m->window_kind = LS_WINDOW_SLIDING;
-  m->window_heads = m->window_kv_heads = m->window_head_dim = 0; /* no layer has them */
-  m->attention_gate = m->attention_gate && !m->attention_gate_windowed;
-  m->attention_gate_own = m->attention_gate_own && m->attention_gate;
-  m->attention_gate_windowed = false;
-  if (m->kv_lora == 0)
-    m->index_heads = m->index_dim = m->index_block = 0;
+  m->attn.window = m->attn.full_every = 0, m->attn.full_first = false,
+  m->attn.window_kind = LS_WINDOW_SLIDING;
+  m->attn.window_heads = m->attn.window_kv_heads = m->attn.window_head_dim = 0; /* no layer has them */
+  m->attn.gate = m->attn.gate && !m->attn.gate_windowed;
+  m->attn.gate_own = m->attn.gate_own && m->attn.gate;
+  m->attn.gate_windowed = false;
+  if (m->latent.kv_lora == 0)
+    m->index.heads = m->index.dim = m->index.block = 0;
 }
 
 /* full: layers that see the whole sequence; NULL: the period of the type says which. */
@@ -303,12 +304,12 @@ add_windows (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, const L
   uint32_t usual = c->both_sides_window >= 2 ? c->both_sides_window / 2 : (uint32_t) MIN (chosen, 1 << 27),
            window = c->sliding_window ? c->sliding_window : usual;
   uint32_t period = period_said (doc);
-  m->full_every = period > 0 ? period : m->full_every;
-  if (m->n_layer_window > 0) { /* blocks said them */
-    m->window = m->full_every = 0, m->full_first = false;
+  m->attn.full_every = period > 0 ? period : m->attn.full_every;
+  if (m->layers.n_window > 0) { /* blocks said them */
+    m->attn.window = m->attn.full_every = 0, m->attn.full_first = false;
     return true;
   }
-  bool are_all_full = full ? count (full) == full->n_layers : m->full_every == 1;
+  bool are_all_full = full ? count (full) == full->n_layers : m->attn.full_every == 1;
   if (!f->slides || !c->use_sliding_window || is_off || window == 0 || are_all_full) {
     note_unheeded (doc, f, c, full, notes);
     drop_windows (m);
@@ -316,7 +317,7 @@ add_windows (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, const L
   }
   if (full && !place_windows (doc, f, c, full, window, m, notes, diags))
     return false;
-  m->window = m->n_layer_window > 0 ? 0 : window;
+  m->attn.window = m->layers.n_window > 0 ? 0 : window;
   return true;
 }
 
@@ -324,11 +325,11 @@ add_windows (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, const L
 static bool
 check_gates (const LsJsonDoc *doc, const HfFamily *f, const LsModel *m, LsDiagList *diags)
 {
-  const cJSON *list = f->model.attention_gate_windowed ? hf_get (doc, "attention_gate_layers") : NULL;
+  const cJSON *list = f->model.attn.gate_windowed ? hf_get (doc, "attention_gate_layers") : NULL;
   const cJSON *one = list ? list->child : NULL;
   uint32_t i = 0;
   for (; one && i < m->n_layers; one = one->next, i++)
-    if (cJSON_IsTrue (one) != ls_model_of_kind (m, ls_model_layer_kind (m, i)).attention_gate)
+    if (cJSON_IsTrue (one) != ls_model_of_kind (m, ls_model_layer_kind (m, i)).attn.gate)
       break;
   return !cJSON_IsArray (list) || (!one && i == m->n_layers)
       || hf_refuse (doc, list, diags,
@@ -342,7 +343,7 @@ hf_add_layers (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsMod
   g_autofree bool *has = g_new0 (bool, m->n_layers);
   Layers full = { m->n_layers, has };
   const cJSON *list = list_of_layers (doc);
-  bool is_plain = m->mixer == LS_MIXER_NONE && !f->compressed && !f->encoder, is_said = is_plain,
+  bool is_plain = m->mixer.kind == LS_MIXER_NONE && !f->compressed && !f->encoder, is_said = is_plain,
        is_half = f->windows == HF_WINDOWS_FIRST_HALF;
   if (!check_index_values (doc, diags)
       || (is_plain && list && !read_layer_types (doc, f, list, &full, diags)))

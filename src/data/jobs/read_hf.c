@@ -25,7 +25,7 @@ static bool
 check_shape (const LsJsonDoc *doc, const HfConfig *c, const LsModel *m, LsDiagList *diags)
 {
   const cJSON *root = ls_json_doc_root (doc);
-  if (c->head_dim == 0 && m->kv_lora == 0 && c->hidden % c->heads != 0) {
+  if (c->head_dim == 0 && m->latent.kv_lora == 0 && c->hidden % c->heads != 0) {
     ls_json_doc_diag (doc, first_of (doc, "num_attention_heads", "n_head"), LS_JSON_AT_VALUE, diags, NULL,
                       "%u heads do not divide a hidden size of %u", c->heads, c->hidden);
     return false;
@@ -38,8 +38,8 @@ check_shape (const LsJsonDoc *doc, const HfConfig *c, const LsModel *m, LsDiagLi
   }
   uint64_t inner = (uint64_t) c->mixer_expand * c->hidden,
            own = (uint64_t) c->mixer_heads * c->mixer_head_dim;
-  if (m->mixer == LS_MIXER_MAMBA2 && hf_get (doc, "expand") && inner > 0 && own > 0 && c->mixer_width == 0
-      && inner != own) {
+  if (m->mixer.kind == LS_MIXER_MAMBA2 && hf_get (doc, "expand") && inner > 0 && own > 0
+      && c->mixer_width == 0 && inner != own) {
     ls_json_doc_diag (doc, hf_get (doc, "expand"), LS_JSON_AT_VALUE, diags, NULL,
                       "expand x hidden_size = %" G_GUINT64_FORMAT " is not num_heads x head_dim = %u x %u",
                       inner, c->mixer_heads, c->mixer_head_dim);
@@ -47,10 +47,10 @@ check_shape (const LsJsonDoc *doc, const HfConfig *c, const LsModel *m, LsDiagLi
   }
   if (c->key_share > 0 && c->value_share > 0
       && (ls_mixer_inner (m) != (uint64_t) (c->value_share * c->hidden)
-          || (uint64_t) m->mixer_heads * m->mixer_state != (uint64_t) (c->key_share * c->hidden)))
+          || (uint64_t) m->mixer.heads * m->mixer.state != (uint64_t) (c->key_share * c->hidden)))
     return hf_refuse (doc, first_of (doc, "num_heads", "expand_ratio"), diags,
                       "expected heads that divide the width of all keys and that of all values");
-  if (m->mixer == LS_MIXER_KDA && c->value_share > 0 && m->mixer_head_dim != c->mixer_state)
+  if (m->mixer.kind == LS_MIXER_KDA && c->value_share > 0 && m->mixer.head_dim != c->mixer_state)
     return hf_refuse (doc, first_of (doc, "expand_v", "head_dim"), diags,
                       "values of kda wider or narrower than keys cannot be simulated; expected 1");
   if (c->window_v_dim > 0 && c->window_v_dim != ls_model_v_dim (m))
@@ -101,7 +101,7 @@ static void
 set_biases (const HfFamily *f, const HfConfig *c, LsModel *m)
 {
   m->linear_bias |= (c->bias && !f->qkv_bias_alone) || (c->attention_bias && c->mlp_bias);
-  m->qkv_bias |= (c->attention_bias && !c->mlp_bias) || (c->bias && f->qkv_bias_alone);
+  m->attn.qkv_bias |= (c->attention_bias && !c->mlp_bias) || (c->bias && f->qkv_bias_alone);
 }
 
 /* modeling_lfm2.py of Transformers, Lfm2MLP: whole numbers after each step. */
@@ -139,9 +139,9 @@ add_decoder (const HfFamily *f, const HfConfig *c, LsModel *m)
 {
   if (!f->encoder)
     return;
-  m->encoder_layers = c->encoder_layers > 0 ? c->encoder_layers : c->layers;
-  m->decoder_seq = c->decoder_seq;
-  m->n_layers = m->encoder_layers + (c->decoder_layers > 0 ? c->decoder_layers : c->layers);
+  m->sides.encoder_layers = c->encoder_layers > 0 ? c->encoder_layers : c->layers;
+  m->sides.decoder_seq = c->decoder_seq;
+  m->n_layers = m->sides.encoder_layers + (c->decoder_layers > 0 ? c->decoder_layers : c->layers);
 }
 
 /* Heads of layers with a window and without; 0 where these are those of all. */
@@ -153,12 +153,12 @@ set_window_heads (const HfConfig *c, LsModel *m)
            head_dim = c->window_head_dim ? c->window_head_dim : m->head_dim;
   if (c->head_dim == 0 && c->window_heads > 0 && c->window_head_dim == 0) /* as they divide hidden */
     head_dim = c->hidden / c->window_heads;
-  m->full_k_is_v = c->full_k_is_v;
+  m->attn.full_k_is_v = c->full_k_is_v;
   m->n_kv_heads = c->full_kv_heads ? c->full_kv_heads : m->n_kv_heads;
   m->head_dim = c->full_head_dim ? c->full_head_dim : m->head_dim;
-  m->window_heads = heads != m->n_heads ? heads : 0;
-  m->window_kv_heads = kv_heads != m->n_kv_heads ? kv_heads : 0;
-  m->window_head_dim = head_dim != m->head_dim ? head_dim : 0;
+  m->attn.window_heads = heads != m->n_heads ? heads : 0;
+  m->attn.window_kv_heads = kv_heads != m->n_kv_heads ? kv_heads : 0;
+  m->attn.window_head_dim = head_dim != m->head_dim ? head_dim : 0;
 }
 
 /* Latent types say it for latent attention alone, and may be without. */
@@ -182,18 +182,19 @@ position (const HfFamily *f, const HfConfig *c)
 static void
 add_beside (const HfConfig *c, LsModel *m)
 {
-  m->streams = c->streams > 1 ? c->streams : 0;
-  m->stream_kind = m->streams > 0 ? m->stream_kind : LS_STREAMS_MIXED;
-  m->layer_input = c->layer_input;
-  m->layer_vocab = c->layer_input > 0 ? c->layer_vocab : 0;
-  m->laurel_rank = c->laurel_rank;
-  m->norm_gate_rank = c->norm_gate_rank;
-  m->noise_heads = 2 * c->noise_heads == c->heads ? 0 : c->noise_heads;
-  m->kv_shared_layers = c->kv_shared;
-  m->sparse_layers = c->sparse_layers;
+  m->halves.streams = c->streams > 1 ? c->streams : 0;
+  m->halves.stream_kind = m->halves.streams > 0 ? m->halves.stream_kind : LS_STREAMS_MIXED;
+  m->halves.layer_input = c->layer_input;
+  m->halves.layer_vocab = c->layer_input > 0 ? c->layer_vocab : 0;
+  m->halves.laurel_rank = c->laurel_rank;
+  m->halves.norm_gate_rank = c->norm_gate_rank;
+  m->attn.noise_heads = 2 * c->noise_heads == c->heads ? 0 : c->noise_heads;
+  m->halves.kv_shared_layers = c->kv_shared;
+  m->halves.sparse_layers = c->sparse_layers;
   if (c->ngram_ratio > 0 && c->ngram_tokens > 1) {
-    m->ngram_tables = c->ngram_splits * (c->ngram_tokens - 1);
-    m->ngram_rows = m->ngram_tables > 0 ? (uint32_t) MIN (c->ngram_ratio * c->vocab, 1u << 31) + 1 : 0;
+    m->halves.ngram_tables = c->ngram_splits * (c->ngram_tokens - 1);
+    m->halves.ngram_rows
+        = m->halves.ngram_tables > 0 ? (uint32_t) MIN (c->ngram_ratio * c->vocab, 1u << 31) + 1 : 0;
   }
 }
 
@@ -201,10 +202,10 @@ static LsModel
 to_model (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c)
 {
   LsModel m = f->model;
-  m.layer_pattern = m.predict_pattern = NULL;
+  m.layers.pattern = m.predict.pattern = NULL;
   m.name = model_name (doc);
   m.source = g_strdup_printf ("Hugging Face configuration, model_type %s", f->model_type);
-  m.n_layers = c->layers * (f->layers_are_patterns ? (uint32_t) strlen (f->model.layer_pattern) : 1);
+  m.n_layers = c->layers * (f->layers_are_patterns ? (uint32_t) strlen (f->model.layers.pattern) : 1);
   m.hidden = c->hidden;
   m.n_heads = c->heads;
   m.n_kv_heads = kv_heads (f, c);
@@ -217,20 +218,20 @@ to_model (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c)
   m.mlp = activation (f, c);
   m.position = position (f, c);
   m.attention = LS_ATTENTION_FLASH;
-  m.attention_gate |= c->attention_gate;
-  m.kv_conv = c->kv_conv;
-  m.qk_conv = c->qk_conv;
-  m.qk_mix = c->qk_mix;
-  m.router_hidden = c->router_hidden;
-  m.qk_norm = c->qk_norm;
-  m.qk_norm_over = m.qk_norm ? m.qk_norm_over : LS_QK_NORM_HEAD;
+  m.attn.gate |= c->attention_gate;
+  m.attn.kv_conv = c->kv_conv;
+  m.attn.qk_conv = c->qk_conv;
+  m.attn.qk_mix = c->qk_mix;
+  m.moe.router_hidden = c->router_hidden;
+  m.attn.qk_norm = c->qk_norm;
+  m.attn.qk_norm_over = m.attn.qk_norm ? m.attn.qk_norm_over : LS_QK_NORM_HEAD;
   m.tied_embeddings = c->tied;
   m.dropout = c->dropout > 0;
   m.norms = c->post_norm ? LS_NORMS_BOTH : m.norms;
-  m.scaled_rope = m.position == LS_POSITION_ROPE && hf_rope_is_scaled (doc);
-  m.rotary_dim = c->rotary_share < 1 ? (uint32_t) (c->rotary_share * m.head_dim) : c->rotary_dim;
-  if (m.position != LS_POSITION_ROPE || m.rotary_dim >= m.head_dim)
-    m.rotary_dim = 0;
+  m.attn.scaled_rope = m.position == LS_POSITION_ROPE && hf_rope_is_scaled (doc);
+  m.attn.rotary_dim = c->rotary_share < 1 ? (uint32_t) (c->rotary_share * m.head_dim) : c->rotary_dim;
+  if (m.position != LS_POSITION_ROPE || m.attn.rotary_dim >= m.head_dim)
+    m.attn.rotary_dim = 0;
   set_biases (f, c, &m);
   hf_add_mixer (f, c, &m);
   add_decoder (f, c, &m);
@@ -244,17 +245,17 @@ add_compressed (const HfFamily *f, const HfConfig *c, LsModel *m)
 {
   if (!f->compressed)
     return;
-  m->out_groups = c->out_groups;
-  m->out_lora = c->out_lora;
-  m->q_lora = c->q_lora;
-  m->rope_dim = c->rope_dim ? c->rope_dim : m->rotary_dim ? m->rotary_dim : m->head_dim;
-  m->rotary_dim = 0;
-  bool chooses = strchr (m->layer_pattern, 'S') != NULL;
-  m->csa_ratio = chooses ? c->csa_ratio : 0;
-  m->index_heads = chooses ? c->index_heads : 0;
-  m->index_dim = chooses ? c->index_dim : 0;
-  m->index_top = chooses ? c->index_top : 0;
-  m->hca_ratio = strchr (m->layer_pattern, 'H') ? c->hca_ratio : 0;
+  m->compressed.out_groups = c->out_groups;
+  m->compressed.out_lora = c->out_lora;
+  m->latent.q_lora = c->q_lora;
+  m->latent.rope_dim = c->rope_dim ? c->rope_dim : m->attn.rotary_dim ? m->attn.rotary_dim : m->head_dim;
+  m->attn.rotary_dim = 0;
+  bool chooses = strchr (m->layers.pattern, 'S') != NULL;
+  m->compressed.csa_ratio = chooses ? c->csa_ratio : 0;
+  m->index.heads = chooses ? c->index_heads : 0;
+  m->index.dim = chooses ? c->index_dim : 0;
+  m->index.top = chooses ? c->index_top : 0;
+  m->compressed.hca_ratio = strchr (m->layers.pattern, 'H') ? c->hca_ratio : 0;
 }
 
 static void
@@ -262,22 +263,22 @@ add_latents (const HfFamily *f, const HfConfig *c, LsModel *m)
 {
   if (!hf_is_latent (f, c)) {
     bool chooses = c->index_top_blocks > 0; /* else what latent attention would have */
-    m->q_lora = f->latent_queries ? c->q_lora : 0;
-    m->index_heads = chooses ? c->index_heads : m->index_heads;
-    m->index_dim = chooses ? c->index_dim : m->index_dim;
-    m->index_block = chooses ? c->index_block : 0;
+    m->latent.q_lora = f->latent_queries ? c->q_lora : 0;
+    m->index.heads = chooses ? c->index_heads : m->index.heads;
+    m->index.dim = chooses ? c->index_dim : m->index.dim;
+    m->index.block = chooses ? c->index_block : 0;
     return;
   }
-  m->kv_lora = c->kv_lora;
-  m->q_lora = c->q_lora;
-  m->rope_dim = c->rope_dim;
+  m->latent.kv_lora = c->kv_lora;
+  m->latent.q_lora = c->q_lora;
+  m->latent.rope_dim = c->rope_dim;
   m->v_dim = c->v_dim;
-  m->index_heads = c->index_heads;
-  m->index_dim = c->index_dim;
-  m->index_every = c->index_every > 1 ? c->index_every : 0;
-  m->index_first = c->index_every > 1 ? c->index_first : 0;
+  m->index.heads = c->index_heads;
+  m->index.dim = c->index_dim;
+  m->index.every = c->index_every > 1 ? c->index_every : 0;
+  m->index.first = c->index_every > 1 ? c->index_first : 0;
   m->head_dim = c->nope_dim + c->rope_dim;
-  m->rotary_dim = 0;
+  m->attn.rotary_dim = 0;
   m->n_kv_heads = m->n_heads;
 }
 
@@ -285,11 +286,11 @@ add_latents (const HfFamily *f, const HfConfig *c, LsModel *m)
 static void
 add_shared_blocks (const HfConfig *c, LsModel *m)
 {
-  if (!m->layer_pattern || !strchr (m->layer_pattern, 'B'))
+  if (!m->layers.pattern || !strchr (m->layers.pattern, 'B'))
     return;
-  m->shared_blocks = c->mem_blocks;
-  m->block_mlp_rank = c->adapter_rank;
-  m->block_attention_rank = c->adapts_attention ? c->adapter_rank : 0;
+  m->layers.shared_blocks = c->mem_blocks;
+  m->layers.block_mlp_rank = c->adapter_rank;
+  m->layers.block_attention_rank = c->adapts_attention ? c->adapter_rank : 0;
 }
 
 /* Layers that are dense one by one, and experts of which not every so-manieth layer has. */
@@ -379,7 +380,7 @@ repeat_layers (const HfConfig *c, LsModel *m)
 {
   if (c->passes <= 1)
     return;
-  m->own_layers = m->n_layers;
+  m->layers.own = m->n_layers;
   m->n_layers *= c->passes;
 }
 
@@ -390,7 +391,7 @@ read_config (const LsJsonDoc *doc, const HfFamily *f, HfConfig *c, LsModel *ret_
   if (!hf_read_config (f, doc, c, notes, diags))
     return false;
   c->layers = c->layers ? c->layers : hf_count_layers (doc);
-  c->sparse_layers = f->model.sparse_layers;
+  c->sparse_layers = f->model.halves.sparse_layers;
   c->heads = f->heads_are_experts ? c->kv_heads * MIN (c->top_k, 65536) : c->heads;
   if (!hf_read_auto_sizes (doc, c, diags) || !hf_read_beside (doc, c, diags)
       || !hf_read_indexers (doc, c, diags) || !hf_read_blocks (doc, c, notes, diags))
@@ -413,7 +414,7 @@ read_config (const LsJsonDoc *doc, const HfFamily *f, HfConfig *c, LsModel *ret_
     add_compressed (f, c, &model);
   ok = ok && hf_add_layers (doc, f, c, &model, notes, diags) && hf_add_predictions (doc, f, c, &model, diags);
   repeat_layers (c, &model);
-  model.sigmoid_router = model.sigmoid_router && model.n_experts > 0;
+  model.moe.sigmoid_router = model.moe.sigmoid_router && model.moe.n_experts > 0;
   if (ok)
     *ret_model = model;
   else
@@ -436,9 +437,9 @@ read_as_type (const LsJsonDoc *doc, const LsJsonDoc *outer, const HfFamily *f, L
     .rotary_share = 1,
     .mixer_conv_bias = true,
     .mixer_gate = true,
-    .qk_norm = f->model.qk_norm,
-    .predict_shared = f->model.predict_shared,
-    .unrotated_every = f->model.unrotated_every,
+    .qk_norm = f->model.attn.qk_norm,
+    .predict_shared = f->model.predict.shared,
+    .unrotated_every = f->model.attn.unrotated_every,
     .attention_offset = UINT32_MAX, /* the last */
   };
   LsModel model = { 0 };

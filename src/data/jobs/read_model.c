@@ -28,28 +28,28 @@ complain (const LsJsonDoc *doc, const char *key, LsDiagList *diags, const char *
 static bool
 complete_experts (const LsJsonDoc *doc, LsModel *m, LsDiagList *diags)
 {
-  if (m->n_experts == 0) {
-    bool is_dense = m->expert_latent + m->zero_experts + m->top_k + m->expert_groups + m->top_groups
-            + m->expert_ffn + m->adjugate_ffn + m->adjugate_of + m->shared_ffn + m->n_dense_layers
-            + m->moe_every + m->sigmoid_router
+  if (m->moe.n_experts == 0) {
+    bool is_dense = m->moe.latent + m->moe.zero_experts + m->moe.top_k + m->moe.groups + m->moe.top_groups
+            + m->moe.expert_ffn + m->moe.adjugate_ffn + m->moe.adjugate_of + m->moe.shared_ffn
+            + m->moe.n_dense_layers + m->moe.every + m->moe.sigmoid_router
         == 0;
     return is_dense
         || complain (doc, "experts", diags, NULL, "missing key \"experts\", which others go with");
   }
-  m->moe_every = m->moe_every ? m->moe_every : 1;
-  if (m->top_k == 0 || m->top_k > m->n_experts)
+  m->moe.every = m->moe.every ? m->moe.every : 1;
+  if (m->moe.top_k == 0 || m->moe.top_k > m->moe.n_experts)
     return complain (doc, "top_k", diags, NULL, "expected \"top_k\" from 1 to the number of experts");
-  if (m->expert_ffn == 0)
+  if (m->moe.expert_ffn == 0)
     return complain (doc, "expert_ffn", diags, NULL,
                      "missing key \"expert_ffn\", the inner width of an expert");
   const char *wanted = ls_model_check_expert_parts (m);
   if (wanted)
-    return complain (doc, m->adjugate_ffn > 0 ? "adjugate_ffn" : "expert_groups", diags, NULL, wanted);
+    return complain (doc, m->moe.adjugate_ffn > 0 ? "adjugate_ffn" : "expert_groups", diags, NULL, wanted);
   if (ls_model_n_moe_layers (m) == 0)
     return complain (doc, "dense_layers", diags, NULL, "expected at least one layer with experts");
-  if (3.0 * m->n_layers * m->n_experts * m->hidden * m->expert_ffn > MAX_PARAMS)
+  if (3.0 * m->n_layers * m->moe.n_experts * m->hidden * m->moe.expert_ffn > MAX_PARAMS)
     return complain (doc, "experts", diags, NULL, "expected experts of fewer than 1e18 parameters together");
-  if (m->linear_bias && m->shared_ffn + m->expert_latent + m->adjugate_ffn + m->router_hidden > 0)
+  if (m->linear_bias && m->moe.shared_ffn + m->moe.latent + m->moe.adjugate_ffn + m->moe.router_hidden > 0)
     return complain (doc, "linear_bias", diags, NULL,
                      "expected neither shared experts, small ones, a latent around experts nor layers of a "
                      "router in a model with experts and biases");
@@ -59,35 +59,36 @@ complete_experts (const LsJsonDoc *doc, LsModel *m, LsDiagList *diags)
 static bool
 has_letter (const LsModel *m, char letter)
 {
-  return m->layer_pattern && strchr (m->layer_pattern, letter);
+  return m->layers.pattern && strchr (m->layers.pattern, letter);
 }
 
 static bool
 complete_compressed (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
 {
-  bool chooses = has_letter (m, 'S'), indexes = m->index_heads > 0 && m->index_dim > 0;
-  bool says_indexer = m->index_heads + m->index_dim + m->index_top > 0;
-  if (m->out_lora == 0 || m->q_lora == 0 || m->rope_dim == 0 || m->rope_dim > m->head_dim || m->window == 0)
+  bool chooses = has_letter (m, 'S'), indexes = m->index.heads > 0 && m->index.dim > 0;
+  bool says_indexer = m->index.heads + m->index.dim + m->index.top > 0;
+  if (m->compressed.out_lora == 0 || m->latent.q_lora == 0 || m->latent.rope_dim == 0
+      || m->latent.rope_dim > m->head_dim || m->attn.window == 0)
     return complain (
         doc, "out_groups", diags, NULL,
         "expected \"out_lora\", \"q_lora\", \"rope_dim\" of at most head_dim and \"window\" with "
         "attention to compressed keys");
-  if (m->n_heads % m->out_groups != 0 || m->n_kv_heads != 1)
+  if (m->n_heads % m->compressed.out_groups != 0 || m->n_kv_heads != 1)
     return complain (doc, "out_groups", diags, NULL,
                      "expected a divisor of the heads, and \"kv_heads\" 1, which all of them share");
-  if (m->kv_lora + m->v_dim + m->full_every > 0 || m->position != LS_POSITION_ROPE || m->linear_bias
-      || m->qkv_bias || m->qk_norm || m->attention_gate || m->rotary_dim > 0 || m->encoder_layers > 0
-      || m->window_kind != LS_WINDOW_SLIDING)
+  if (m->latent.kv_lora + m->v_dim + m->attn.full_every > 0 || m->position != LS_POSITION_ROPE
+      || m->linear_bias || m->attn.qkv_bias || m->attn.qk_norm || m->attn.gate || m->attn.rotary_dim > 0
+      || m->sides.encoder_layers > 0 || m->attn.window_kind != LS_WINDOW_SLIDING)
     return complain (doc, "out_groups", diags, NULL,
                      "expected rope, a sliding window in all layers, and neither latents of keys, biases, "
                      "norms of heads, gates nor an encoder");
-  if (chooses != (m->csa_ratio > 0) || chooses != says_indexer
-      || (chooses && (!indexes || m->index_top == 0)))
+  if (chooses != (m->compressed.csa_ratio > 0) || chooses != says_indexer
+      || (chooses && (!indexes || m->index.top == 0)))
     return complain (
         doc, "csa_ratio", diags, NULL,
         "expected \"csa_ratio\", \"index_heads\", \"index_dim\" and \"index_top\" with layers S, "
         "and only with them");
-  return has_letter (m, 'H') == (m->hca_ratio > 0)
+  return has_letter (m, 'H') == (m->compressed.hca_ratio > 0)
       || complain (doc, "hca_ratio", diags, NULL, "expected \"hca_ratio\" with layers H, and only with them");
 }
 
@@ -95,11 +96,11 @@ complete_compressed (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
 static bool
 complete_latent_queries (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
 {
-  if (m->rope_dim > 0)
+  if (m->latent.rope_dim > 0)
     return complain (doc, "kv_lora", diags, NULL, "missing key \"kv_lora\", which \"rope_dim\" goes with");
-  bool is_plain = !m->linear_bias && !m->qkv_bias && !m->attention_gate && !m->full_k_is_v
-      && m->kv_shared_layers + m->encoder_layers == 0;
-  return m->q_lora == 0 || is_plain
+  bool is_plain = !m->linear_bias && !m->attn.qkv_bias && !m->attn.gate && !m->attn.full_k_is_v
+      && m->halves.kv_shared_layers + m->sides.encoder_layers == 0;
+  return m->latent.q_lora == 0 || is_plain
       || complain (doc, "q_lora", diags, NULL,
                    "expected neither biases, gates, an encoder, shared keys nor keys that are values with "
                    "queries from a latent");
@@ -108,18 +109,18 @@ complete_latent_queries (const LsJsonDoc *doc, const LsModel *m, LsDiagList *dia
 static bool
 complete_latent (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
 {
-  if (m->out_groups > 0)
+  if (m->compressed.out_groups > 0)
     return complete_compressed (doc, m, diags);
-  if (m->out_lora + m->csa_ratio + m->index_top + m->hca_ratio > 0)
+  if (m->compressed.out_lora + m->compressed.csa_ratio + m->index.top + m->compressed.hca_ratio > 0)
     return complain (doc, "out_groups", diags, NULL, "missing key \"out_groups\", which others go with");
   const char *wanted = ls_model_check_indexer (m);
   if (wanted)
-    return complain (doc, m->index_every > 0 ? "index_every" : "index_heads", diags, NULL, wanted);
-  if (m->kv_lora == 0)
+    return complain (doc, m->index.every > 0 ? "index_every" : "index_heads", diags, NULL, wanted);
+  if (m->latent.kv_lora == 0)
     return complete_latent_queries (doc, m, diags);
-  if (m->v_dim == 0 || m->rope_dim == 0 || m->rope_dim >= m->head_dim)
+  if (m->v_dim == 0 || m->latent.rope_dim == 0 || m->latent.rope_dim >= m->head_dim)
     return complain (doc, "kv_lora", diags, NULL, "expected \"v_dim\", and \"rope_dim\" below head_dim");
-  if (m->n_kv_heads != m->n_heads || m->qkv_bias || m->linear_bias || m->qk_norm
+  if (m->n_kv_heads != m->n_heads || m->attn.qkv_bias || m->linear_bias || m->attn.qk_norm
       || (m->position != LS_POSITION_ROPE && m->position != LS_POSITION_NONE))
     return complain (
         doc, "kv_lora", diags, NULL,
@@ -131,24 +132,24 @@ complete_latent (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
 static bool
 complete_attention (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
 {
-  if (m->window == 0 && (m->full_every > 0 || m->window_kind != LS_WINDOW_SLIDING))
+  if (m->attn.window == 0 && (m->attn.full_every > 0 || m->attn.window_kind != LS_WINDOW_SLIDING))
     return complain (doc, "full_every", diags, NULL, "missing key \"window\", which others go with");
-  if (m->full_first && m->full_every == 0)
+  if (m->attn.full_first && m->attn.full_every == 0)
     return complain (doc, "full_first", diags, NULL, "missing key \"full_every\", which this one goes with");
-  if (m->qk_norm_over != LS_QK_NORM_HEAD && !m->qk_norm)
+  if (m->attn.qk_norm_over != LS_QK_NORM_HEAD && !m->attn.qk_norm)
     return complain (doc, "qk_norm_over", diags, NULL, "missing key \"qk_norm\", which this one goes with");
-  if ((m->rotary_dim > 0 || m->unrotated_every > 0) && m->position != LS_POSITION_ROPE)
+  if ((m->attn.rotary_dim > 0 || m->attn.unrotated_every > 0) && m->position != LS_POSITION_ROPE)
     return complain (doc, "position", diags, NULL, "expected \"rope\", as there is what it rotates");
-  if (m->scaled_rope && m->position != LS_POSITION_ROPE)
+  if (m->attn.scaled_rope && m->position != LS_POSITION_ROPE)
     return complain (doc, "scaled_rope", diags, NULL, "expected \"position\" rope, which it scales");
-  if (m->attention_gate_own && !m->attention_gate)
+  if (m->attn.gate_own && !m->attn.gate)
     return complain (doc, "attention_gate_own", diags, NULL,
                      "expected \"attention_gate\" with a layer for it");
-  if (m->rotary_dim > m->head_dim)
+  if (m->attn.rotary_dim > m->head_dim)
     return complain (doc, "rotary_dim", diags, NULL, "expected \"rotary_dim\" of at most head_dim");
   if (ls_model_check_windowed_gate (m))
     return complain (doc, "attention_gate_windowed", diags, NULL, ls_model_check_windowed_gate (m));
-  if (m->unbiased_qkv && !m->linear_bias)
+  if (m->attn.unbiased_qkv && !m->linear_bias)
     return complain (doc, "unbiased_qkv", diags, NULL, "expected \"linear_bias\" with biases on all but QKV");
   return !ls_model_check_values (m) || complain (doc, "v_dim", diags, NULL, ls_model_check_values (m));
 }
@@ -157,13 +158,13 @@ complete_attention (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
 static bool
 complete_window_heads (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
 {
-  if (m->window_heads + m->window_kv_heads + m->window_head_dim == 0 && !m->full_k_is_v)
+  if (m->attn.window_heads + m->attn.window_kv_heads + m->attn.window_head_dim == 0 && !m->attn.full_k_is_v)
     return true;
-  if (m->window == 0 || m->full_every == 0)
+  if (m->attn.window == 0 || m->attn.full_every == 0)
     return complain (
         doc, "window_heads", diags, NULL,
         "expected \"window\" and \"full_every\", so that some layers are windowed and some are not");
-  if (m->kv_lora > 0 || m->encoder_layers > 0)
+  if (m->latent.kv_lora > 0 || m->sides.encoder_layers > 0)
     return complain (doc, "window_heads", diags, NULL,
                      "expected neither latent attention nor an encoder where layers differ in their heads");
   LsModel windowed = ls_model_of_kind (m, LS_LAYER_WINDOWED);
@@ -174,24 +175,24 @@ complete_window_heads (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags
 static bool
 has_mixers (const LsModel *m)
 {
-  return m->layer_pattern && strpbrk (m->layer_pattern, "MmPB");
+  return m->layers.pattern && strpbrk (m->layers.pattern, "MmPB");
 }
 
 static bool
 complete_pattern (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
 {
-  const char *pattern = m->layer_pattern;
+  const char *pattern = m->layers.pattern;
   if (pattern && (!*pattern || pattern[strspn (pattern, "ABDMPSHamde")]))
     return complain (doc, "layer_pattern", diags, NULL,
                      "expected letters of A, B, D, M, P, S, H, a, m, d and e");
-  if (pattern && strpbrk (pattern, "SH") && m->out_groups == 0)
+  if (pattern && strpbrk (pattern, "SH") && m->compressed.out_groups == 0)
     return complain (doc, "layer_pattern", diags, NULL, "missing key \"out_groups\", for layers S and H");
   if (ls_streams_mix (m) && m->norms != LS_NORMS_PRE)
     return complain (doc, "streams", diags, NULL, "expected norms before each half with several streams");
-  if (m->streams > 1 && (m->dropout || m->encoder_layers > 0))
+  if (m->halves.streams > 1 && (m->dropout || m->sides.encoder_layers > 0))
     return complain (doc, "streams", diags, NULL,
                      "expected neither dropout nor an encoder with several streams");
-  if (pattern && strchr (pattern, 'e') && m->n_experts == 0)
+  if (pattern && strchr (pattern, 'e') && m->moe.n_experts == 0)
     return complain (doc, "layer_pattern", diags, NULL, "missing key \"experts\", for layers of them alone");
   if (m->norms == LS_NORMS_SHARED && pattern && strpbrk (pattern, "amdeB"))
     return complain (doc, "layer_pattern", diags, NULL, "expected two halves of a layer that share a norm");
@@ -202,45 +203,45 @@ complete_pattern (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
 static bool
 complete_mixer (const LsJsonDoc *doc, LsModel *m, LsDiagList *diags)
 {
-  uint32_t said = m->mixer_heads + m->mixer_head_dim + m->mixer_groups + m->mixer_state + m->mixer_conv
-      + m->mixer_chunk + m->mixer_rank + m->mixer_products + m->mixer_full_gate + m->mixer_bias
-      + m->mixer_plain_conv + m->mixer_plain_keys + m->mixer_ungated + m->mixer_undecayed + m->mixer_head_norm
-      + m->mixer_gate_bias;
-  bool is_delta = m->mixer == LS_MIXER_DELTA || m->mixer == LS_MIXER_KDA;
-  if (m->mixer == LS_MIXER_NONE)
+  uint32_t said = m->mixer.heads + m->mixer.head_dim + m->mixer.groups + m->mixer.state + m->mixer.conv
+      + m->mixer.chunk + m->mixer.rank + m->mixer.products + m->mixer.full_gate + m->mixer.bias
+      + m->mixer.plain_conv + m->mixer.plain_keys + m->mixer.ungated + m->mixer.undecayed + m->mixer.head_norm
+      + m->mixer.gate_bias;
+  bool is_delta = m->mixer.kind == LS_MIXER_DELTA || m->mixer.kind == LS_MIXER_KDA;
+  if (m->mixer.kind == LS_MIXER_NONE)
     return (said == 0 && !has_mixers (m)) || complain (doc, "mixer", diags, NULL, "missing key \"mixer\"");
-  if (m->mixer_heads == 0 || !has_mixers (m))
+  if (m->mixer.heads == 0 || !has_mixers (m))
     return complain (doc, "mixer", diags, NULL,
                      "missing key \"mixer_heads\" or \"layer_pattern\" with an M or m");
-  m->mixer_head_dim = m->mixer_head_dim ? m->mixer_head_dim : 1;
-  if (m->mixer == LS_MIXER_KDA && m->mixer_state > 0 && m->mixer_state != m->mixer_head_dim)
+  m->mixer.head_dim = m->mixer.head_dim ? m->mixer.head_dim : 1;
+  if (m->mixer.kind == LS_MIXER_KDA && m->mixer.state > 0 && m->mixer.state != m->mixer.head_dim)
     return complain (doc, "mixer_state", diags, NULL, "expected a state as wide as a head of kda");
-  if (m->mixer == LS_MIXER_KDA && m->mixer_heads % MAX (1, m->mixer_groups) != 0)
+  if (m->mixer.kind == LS_MIXER_KDA && m->mixer.heads % MAX (1, m->mixer.groups) != 0)
     return complain (doc, "mixer_groups", diags, NULL, "expected a divisor of the heads of kda");
-  if (m->mixer == LS_MIXER_MLSTM && m->mixer_groups > 0 && m->mixer_groups != m->mixer_heads)
+  if (m->mixer.kind == LS_MIXER_MLSTM && m->mixer.groups > 0 && m->mixer.groups != m->mixer.heads)
     return complain (doc, "mixer_groups", diags, NULL, "expected a key for each head of mlstm");
-  if (m->mixer == LS_MIXER_PRODUCT && (m->mixer_heads != 1 || m->mixer_head_dim != m->hidden))
+  if (m->mixer.kind == LS_MIXER_PRODUCT && (m->mixer.heads != 1 || m->mixer.head_dim != m->hidden))
     return complain (doc, "mixer_heads", diags, NULL, "expected one head as wide as hidden of a product");
-  if (m->mixer != LS_MIXER_KDA && m->mixer_full_gate)
+  if (m->mixer.kind != LS_MIXER_KDA && m->mixer.full_gate)
     return complain (doc, "mixer_full_gate", diags, NULL, "expected it with kda");
-  if (m->mixer == LS_MIXER_RWKV7
-      && (ls_mixer_inner (m) != m->hidden || m->mixer_rank == 0 || m->norms != LS_NORMS_PRE))
+  if (m->mixer.kind == LS_MIXER_RWKV7
+      && (ls_mixer_inner (m) != m->hidden || m->mixer.rank == 0 || m->norms != LS_NORMS_PRE))
     return complain (doc, "mixer", diags, NULL,
                      "expected rwkv7 as wide as hidden, with \"mixer_rank\", between norms before each half");
   const char *wanted = ls_mixer_check_biases (m), *key = NULL;
   if (wanted)
-    return complain (doc, m->mixer_bias ? "mixer_bias" : "mixer", diags, NULL, wanted);
+    return complain (doc, m->mixer.bias ? "mixer_bias" : "mixer", diags, NULL, wanted);
   wanted = ls_mixer_check_keys (m, &key);
   if (wanted)
     return complain (doc, key, diags, NULL, wanted);
-  m->mixer_groups = m->mixer_groups ? m->mixer_groups : m->mixer_heads;
-  m->mixer_state = m->mixer_state ? m->mixer_state : m->mixer_head_dim;
-  m->mixer_conv = m->mixer_conv ? m->mixer_conv : 4;
-  m->mixer_chunk = m->mixer_chunk                                            ? m->mixer_chunk
-      : is_delta || m->mixer == LS_MIXER_MLSTM || m->mixer == LS_MIXER_RWKV7 ? 64
-                                                                             : 256;
-  if (m->mixer == LS_MIXER_MAMBA1 && m->mixer_rank == 0)
-    m->mixer_rank = MAX (1, m->hidden / 16);
+  m->mixer.groups = m->mixer.groups ? m->mixer.groups : m->mixer.heads;
+  m->mixer.state = m->mixer.state ? m->mixer.state : m->mixer.head_dim;
+  m->mixer.conv = m->mixer.conv ? m->mixer.conv : 4;
+  m->mixer.chunk = m->mixer.chunk                                                      ? m->mixer.chunk
+      : is_delta || m->mixer.kind == LS_MIXER_MLSTM || m->mixer.kind == LS_MIXER_RWKV7 ? 64
+                                                                                       : 256;
+  if (m->mixer.kind == LS_MIXER_MAMBA1 && m->mixer.rank == 0)
+    m->mixer.rank = MAX (1, m->hidden / 16);
   wanted = ls_lora_check_products (m);
   return !wanted || complain (doc, "mixer_products", diags, NULL, wanted);
 }
@@ -258,7 +259,7 @@ complete_difference (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
   const char *wanted = ls_model_check_difference (m);
   const char *of_conv = ls_model_check_kv_conv (m), *of_qk = ls_model_check_convolved (m);
   if (of_qk)
-    return complain (doc, m->qk_conv > 0 ? "qk_conv" : "router_hidden", diags, NULL, of_qk);
+    return complain (doc, m->attn.qk_conv > 0 ? "qk_conv" : "router_hidden", diags, NULL, of_qk);
   if (of_conv)
     return complain (doc, "kv_conv", diags, NULL, of_conv);
   return !wanted || complain (doc, "difference", diags, NULL, wanted);
@@ -268,10 +269,10 @@ static bool
 complete_blocks (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
 {
   const char *wanted = ls_model_check_blocks (m);
-  const char *key = m->shared_blocks > 0 ? "shared_blocks"
-      : m->block_mlp_rank > 0            ? "block_mlp_rank"
-      : m->block_attention_rank > 0      ? "block_attention_rank"
-                                         : "layer_pattern";
+  const char *key = m->layers.shared_blocks > 0 ? "shared_blocks"
+      : m->layers.block_mlp_rank > 0            ? "block_mlp_rank"
+      : m->layers.block_attention_rank > 0      ? "block_attention_rank"
+                                                : "layer_pattern";
   return !wanted || complain (doc, key, diags, NULL, wanted);
 }
 
@@ -279,7 +280,7 @@ static bool
 complete_sides (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
 {
   const char *wanted = ls_model_check_sides (m);
-  bool has_encoder = m->encoder_layers + m->decoder_seq > 0 || m->merged_cross;
+  bool has_encoder = m->sides.encoder_layers + m->sides.decoder_seq > 0 || m->sides.merged_cross;
   return !wanted || complain (doc, has_encoder ? "encoder_layers" : "own_layers", diags, NULL, wanted);
 }
 
@@ -289,8 +290,8 @@ complete_predictions (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
   const char *wanted = ls_model_check_predictions (m);
   return !wanted
       || complain (doc,
-                   m->predict_pattern        ? "predict_pattern"
-                       : m->predict_windowed ? "predict_windowed"
+                   m->predict.pattern        ? "predict_pattern"
+                       : m->predict.windowed ? "predict_windowed"
                                              : "predict_shared",
                    diags, NULL, wanted);
 }
@@ -303,10 +304,11 @@ complete_beside (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
     return complain (doc, "ngram_tables", diags, NULL, wanted);
   wanted = ls_model_check_norm_gate (m);
   if (wanted)
-    return complain (doc, m->latent_gate ? "latent_gate" : "norm_gate_rank", diags, NULL, wanted);
+    return complain (doc, m->latent.gate ? "latent_gate" : "norm_gate_rank", diags, NULL, wanted);
   wanted = ls_model_check_beside (m);
   return !wanted
-      || complain (doc, m->kv_shared_layers > 0 ? "kv_shared_layers" : "layer_input", diags, NULL, wanted);
+      || complain (doc, m->halves.kv_shared_layers > 0 ? "kv_shared_layers" : "layer_input", diags, NULL,
+                   wanted);
 }
 
 /* The last of the lists that there are. */

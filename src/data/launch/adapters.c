@@ -135,7 +135,7 @@ set_modules (LsImport *import, const LaunchAdapters *a, uint32_t set)
     own |= set & LS_LORA_MIXER;
   else if (set & LS_LORA_OUT)
     set |= LS_LORA_O;
-  if (set & LS_LORA_MLP && import->model.n_experts > 0)
+  if (set & LS_LORA_MLP && import->model.moe.n_experts > 0)
     import_unknown (import, "%s: adapters of experts are left out", a->option);
   if ((set & own) == own)
     return;
@@ -151,7 +151,7 @@ can_be_simulated (const LsImport *import, const LaunchAdapters *a)
   const LsStrategy *s = &import->strategy;
   bool is_scaled = ls_dtype_is_scaled ((LsDtype) s->dtype);
   return !ls_strategy_bars_adapters (m)
-      && (!is_scaled || (s->dp_kind == LS_DP_MEGATRON && m->n_experts == 0 && !a->is_nf4));
+      && (!is_scaled || (s->dp_kind == LS_DP_MEGATRON && m->moe.n_experts == 0 && !a->is_nf4));
 }
 
 void

@@ -80,7 +80,7 @@ static const char *const dimension_keys[]
 
 /* Another name of the column expert_ffn. */
 static const LsField moe_ffn
-    = { "moe_ffn", LS_FIELD_UINT, offsetof (LsModel, expert_ffn), .min = 1, .max = 1 << 22 };
+    = { "moe_ffn", LS_FIELD_UINT, offsetof (LsModel, moe.expert_ffn), .min = 1, .max = 1 << 22 };
 
 /* --- columns --- */
 
@@ -262,16 +262,16 @@ check_heads (const LsCsv *csv, guint row, LsModel *m, LsDiagList *diags)
 static void
 check_experts (const LsCsv *csv, guint row, LsModel *m, LsDiagList *diags)
 {
-  if (m->n_experts == 0) {
+  if (m->moe.n_experts == 0) {
     m->ffn = m->ffn ? m->ffn : 4 * m->hidden;
     return;
   }
-  m->moe_every = m->moe_every ? m->moe_every : 1;
-  m->ffn = m->ffn ? m->ffn : m->expert_ffn;
-  if (m->top_k == 0 || m->top_k > m->n_experts || m->expert_ffn == 0)
+  m->moe.every = m->moe.every ? m->moe.every : 1;
+  m->ffn = m->ffn ? m->ffn : m->moe.expert_ffn;
+  if (m->moe.top_k == 0 || m->moe.top_k > m->moe.n_experts || m->moe.expert_ffn == 0)
     ls_csv_error (csv, row, (guint) ls_csv_column (csv, "experts"), diags,
                   "expected with it columns top_k, of at most as many, and expert_ffn; got %u and %u",
-                  m->top_k, m->expert_ffn);
+                  m->moe.top_k, m->moe.expert_ffn);
 }
 
 static void

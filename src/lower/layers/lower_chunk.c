@@ -69,7 +69,7 @@ static char *
 layer_kinds (const Lower *l, uint32_t first, uint32_t n)
 {
   GString *text = g_string_new (NULL);
-  bool has_kinds = l->model->n_experts > 0 || ls_model_n_layer_kinds (l->model) > 1
+  bool has_kinds = l->model->moe.n_experts > 0 || ls_model_n_layer_kinds (l->model) > 1
       || l->shard.bf16_first + l->shard.bf16_last > 0;
   for (uint32_t i = 0, from = 0; i < n && has_kinds; i++) {
     uint32_t kind = layer_kind (l, first + i);
@@ -120,7 +120,7 @@ layer_operators (Lower *l, uint32_t layer)
 static void
 find_side (const Lower *l, Chunk *c, uint32_t first_layer)
 {
-  uint32_t end = l->model->encoder_layers;
+  uint32_t end = l->model->sides.encoder_layers;
   if (!l->shard.sides_are_apart)
     return;
   c->ends_encoder = c->n_layers > 0 && first_layer + c->n_layers == end;

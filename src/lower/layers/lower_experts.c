@@ -69,7 +69,7 @@ host_counts_tokens (Build *b, LsTag tag)
   if (l->mesh.ep > 1) {
     bool has_map = l->plan->spread.is_hybrid;
     uint64_t each = has_map ? l->plan->spread.n_tokens : COUNT_BYTES;
-    uint64_t bytes = each * l->model->n_experts * l->mesh.ep;
+    uint64_t bytes = each * l->model->moe.n_experts * l->mesh.ep;
     const char *name = has_map ? "routing map all-gather" : "token counts all-gather";
     dep = (LsDep) { LS_DEP_END,
                     build_coll (b, LS_STREAM_EP, LS_SLOT_EP, LS_COLL_ALL_GATHER, bytes, LS_DTYPE_BYTE, tag,
@@ -78,7 +78,7 @@ host_counts_tokens (Build *b, LsTag tag)
   LsOp op = ls_op_blank (LS_OP_HOST_SYNC, LS_STREAM_COMPUTE, tag, "token counts");
   op.host = LS_HOST_SYNC;
   build_op (b, op, &dep, 1);
-  uint32_t n_others = l->model->n_experts / l->mesh.ep - 1;
+  uint32_t n_others = l->model->moe.n_experts / l->mesh.ep - 1;
   if (n_others > 0 && ls_recipes_loop (l->shard.recipes, l->model))
     build_waits (b, LS_HOST_SYNC, n_others, tag);
 }

@@ -72,7 +72,7 @@ scales_behind (const Lower *l, const DpPass *p)
 uint32_t
 n_amaxes (const Lower *l, const DpPass *p)
 {
-  uint32_t n = 0, n_experts = l->model->n_experts / l->mesh.ep;
+  uint32_t n = 0, n_experts = l->model->moe.n_experts / l->mesh.ep;
   for (uint32_t c = 0; c < l->n_chunks; c++) {
     const Chunk *chunk = chunk_at (l, p->pp_rank, c);
     n += chunk->n_products[0] + chunk->n_products[1] * n_experts;

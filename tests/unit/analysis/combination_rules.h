@@ -40,7 +40,7 @@ rules_of_sharding (const Ask *a, Broken *b)
   LsStrategy s = a->s;
   uint32_t dp = s.gpus / (s.tp * s.pp * s.cp), copies = dp * s.cp,
            etp = s.experts.etp > 0 ? s.experts.etp : s.tp;
-  uint32_t expert_copies = a->model.n_experts > 0 ? s.tp * copies / (s.ep * etp) : 1;
+  uint32_t expert_copies = a->model.moe.n_experts > 0 ? s.tp * copies / (s.ep * etp) : 1;
   bool may_offload = s.dp_kind == LS_DP_AUTO || s.dp_kind == LS_DP_DEEPSPEED;
   rule (b, s.memory.offload == LS_OFFLOAD_NONE || may_offload || (copies == 1 && expert_copies <= 1 && false),
         "/offload");
@@ -64,7 +64,7 @@ rules_of_sharding (const Ask *a, Broken *b)
   rule (b, s.dp_kind == LS_DP_NONE || strchr (stages[s.dp_kind], (int) ('0' + stage)), "/zero");
   uint32_t group = stage == 0 || s.data.zero_group == copies ? 0 : s.data.zero_group;
   rule (b, group == 0 || copies % group == 0, "/zero");
-  rule (b, group == 0 || s.ep == 1 || a->model.n_experts == 0, "/zero");
+  rule (b, group == 0 || s.ep == 1 || a->model.moe.n_experts == 0, "/zero");
   rule (b, s.dp_kind != LS_DP_DEEPSPEED || stage < 2 || s.pp == 1, "/zero");
   rule (b,
         !s.data.collective_lists
@@ -98,15 +98,16 @@ rules_of_experts (const Ask *a, Broken *b)
   const LsStrategy *s = &a->s;
   const LsModel *m = &a->model;
   uint32_t dp = s->gpus / (s->tp * s->pp * s->cp), etp = s->experts.etp > 0 ? s->experts.etp : s->tp;
-  rule (b, m->n_experts > 0 || s->ep == 1, "/ep");
-  rule (b, m->n_experts > 0 || s->experts.capacity <= 0, "/expert_capacity");
-  rule (b, m->n_experts == 0 || s->experts.capacity > 0 || s->experts.padding != LS_EXPERT_PADDING_CAPACITY,
+  rule (b, m->moe.n_experts > 0 || s->ep == 1, "/ep");
+  rule (b, m->moe.n_experts > 0 || s->experts.capacity <= 0, "/expert_capacity");
+  rule (b,
+        m->moe.n_experts == 0 || s->experts.capacity > 0 || s->experts.padding != LS_EXPERT_PADDING_CAPACITY,
         "/expert_padding");
-  if (m->n_experts == 0)
+  if (m->moe.n_experts == 0)
     return;
   rule (b, s->tp == 1 || s->sp, "/sp");
-  rule (b, m->n_experts % s->ep == 0 && s->tp * s->cp * dp % (s->ep * etp) == 0, "/ep");
-  rule (b, m->expert_ffn % etp == 0, "/etp");
+  rule (b, m->moe.n_experts % s->ep == 0 && s->tp * s->cp * dp % (s->ep * etp) == 0, "/ep");
+  rule (b, m->moe.expert_ffn % etp == 0, "/etp");
   rule (b, s->experts.dispatcher != LS_DISPATCHER_DEEPEP || etp == 1, "/dispatcher");
 }
 
@@ -131,7 +132,7 @@ has_one_copy (const Ask *a)
   const LsStrategy *s = &a->s;
   uint32_t rest = s->gpus / s->pp, per_copy = s->ep * (s->experts.etp > 0 ? s->experts.etp : s->tp);
   bool may_offload = s->dp_kind == LS_DP_AUTO || s->dp_kind == LS_DP_DEEPSPEED;
-  bool has_expert_copies = a->model.n_experts > 0 && rest / per_copy > 1;
+  bool has_expert_copies = a->model.moe.n_experts > 0 && rest / per_copy > 1;
   return rest == s->tp && !has_expert_copies && !(s->memory.offload != LS_OFFLOAD_NONE && may_offload);
 }
 
@@ -145,14 +146,14 @@ static void
 rules_of_overlap (const Ask *a, Broken *b)
 {
   const LsStrategy *s = &a->s;
-  bool has_experts = a->model.n_experts > 0, has_exchange = has_experts && s->ep > 1;
+  bool has_experts = a->model.moe.n_experts > 0, has_exchange = has_experts && s->ep > 1;
   const char *name = schedule_of (s);
   bool is_dual = g_str_has_prefix (name, "dualpipe"),
        may_pair = is_dual || g_str_equal (name, "none") || g_str_equal (name, "interleaved-1f1b");
   bool overlaps = s->mp.ep_overlap == 1 ? has_exchange || !has_experts
                                         : s->mp.ep_overlap != 0 && has_exchange && is_dual;
   bool delays = s->mp.delay_wgrad == 1 || (overlaps && is_dual && s->mp.delay_wgrad != 0);
-  bool has_shared = a->model.shared_ffn > 0;
+  bool has_shared = a->model.moe.shared_ffn > 0;
   rule (b, !s->experts.shared_overlap || (has_shared && !overlaps && s->zero_stage != 3), "/shared_overlap");
   rule (b, !overlaps || has_experts, "/ep_overlap");
   uint32_t parts = s->recompute == LS_RECOMPUTE_SELECTIVE ? s->memory.recompute_parts : 0;

@@ -12,10 +12,10 @@ latent (uint32_t q_lora)
   LsModel m = small_model ("latent");
   m.mlp = LS_MLP_SWIGLU;
   m.n_kv_heads = 8;
-  m.kv_lora = 128;
-  m.rope_dim = 32;
+  m.latent.kv_lora = 128;
+  m.latent.rope_dim = 32;
   m.v_dim = 64;
-  m.q_lora = q_lora;
+  m.latent.q_lora = q_lora;
   return m;
 }
 
@@ -25,7 +25,7 @@ weights_are_counted (void)
 {
   LsModel m = latent (1536);
   m.n_layers = 61, m.hidden = 7168, m.n_heads = m.n_kv_heads = 128;
-  m.head_dim = 192, m.v_dim = 128, m.kv_lora = 512, m.rope_dim = 64, m.ffn = 18432;
+  m.head_dim = 192, m.v_dim = 128, m.latent.kv_lora = 512, m.latent.rope_dim = 64, m.ffn = 18432;
   uint32_t modules;
   g_autofree char *wrong = NULL;
   LS_CHECK (ls_lora_modules (&m, "q,k,o", &modules, &wrong));
@@ -34,7 +34,7 @@ weights_are_counted (void)
                 61 * 16 * (7168 + 1536 + 1536 + 24576 + 7168 + 576 + 512 + 32768 + 16384 + 7168));
   LS_CHECK_INT (ls_lora_repeated_params (&m, &lora, false), ==,
                 61 * 16 * (7168 + 1536 + 1536 + 7168 + 576 + 512 + 7168));
-  m.q_lora = 0;
+  m.latent.q_lora = 0;
   lora.modules = LS_LORA_Q;
   LS_CHECK_INT (ls_lora_params (&m, &lora), ==, 61 * 16 * (7168 + 24576));
   LS_CHECK (!ls_lora_modules (&m, "q,v", &modules, &wrong)); /* keys and values are made together */
@@ -135,18 +135,18 @@ mixing (LsMixerKind mixer)
 {
   LsModel m = small_model ("mixing");
   m.mlp = LS_MLP_SWIGLU;
-  m.layer_pattern = (char *) "MMA";
-  m.mixer = mixer;
-  m.mixer_heads = 8, m.mixer_groups = 4;
-  m.mixer_head_dim = 64, m.mixer_state = 32;
-  m.mixer_conv = 4, m.mixer_chunk = 64;
-  m.mixer_rank = mixer == LS_MIXER_MAMBA1 ? 32 : 0;
+  m.layers.pattern = (char *) "MMA";
+  m.mixer.kind = mixer;
+  m.mixer.heads = 8, m.mixer.groups = 4;
+  m.mixer.head_dim = 64, m.mixer.state = 32;
+  m.mixer.conv = 4, m.mixer.chunk = 64;
+  m.mixer.rank = mixer == LS_MIXER_MAMBA1 ? 32 : 0;
   if (mixer == LS_MIXER_KDA)
-    m.mixer_groups = 8, m.mixer_state = 64;
+    m.mixer.groups = 8, m.mixer.state = 64;
   if (mixer == LS_MIXER_MLSTM || mixer == LS_MIXER_LINEAR)
-    m.mixer_groups = 8;
+    m.mixer.groups = 8;
   if (mixer == LS_MIXER_PRODUCT)
-    m.mixer_heads = m.mixer_groups = 1, m.mixer_head_dim = m.mixer_state = 512;
+    m.mixer.heads = m.mixer.groups = 1, m.mixer.head_dim = m.mixer.state = 512;
   return m;
 }
 
@@ -179,7 +179,7 @@ weights_of_mixers (void)
   };
   for (guint i = 0; i < G_N_ELEMENTS (of); i++) {
     LsModel m = mixing (of[i].mixer);
-    m.mixer_products = of[i].n_products;
+    m.mixer.products = of[i].n_products;
     LsLora lora = { .rank = 16 };
     g_autofree char *wrong = NULL;
     LS_CHECK (ls_lora_modules (&m, of[i].modules, &lora.modules, &wrong));
@@ -207,8 +207,8 @@ ways_in_without_a_gate (void)
   };
   for (guint i = 0; i < G_N_ELEMENTS (of); i++) {
     LsModel m = mixing (of[i].mixer);
-    m.mixer_ungated = of[i].ungated, m.mixer_undecayed = of[i].undecayed;
-    m.mixer_products = of[i].n_products, m.mixer_rank = of[i].rank;
+    m.mixer.ungated = of[i].ungated, m.mixer.undecayed = of[i].undecayed;
+    m.mixer.products = of[i].n_products, m.mixer.rank = of[i].rank;
     LsLora lora = { .rank = 16, .modules = LS_LORA_IN };
     LS_CHECK_INT (ls_lora_params (&m, &lora), ==, 4 * 16 * of[i].widths);
     LS_CHECK (!ls_lora_check_products (&m));
@@ -235,10 +235,10 @@ names_that_mixers_share (void)
                 16 * (4 * (3 * (512 + 512)) + 2 * (512 + 512 + 512 + 256 + 512 + 512)));
   LS_CHECK (!ls_lora_modules (&m, "out", &lora.modules, &wrong)); /* it is o */
   LS_CHECK_STR (wrong, "out");
-  m.mixer_products = 3;
+  m.mixer.products = 3;
   LS_CHECK (ls_lora_check_products (&m) != NULL);
   LsModel alone = mixing (LS_MIXER_MAMBA2);
-  alone.layer_pattern = (char *) "m";
+  alone.layers.pattern = (char *) "m";
   LS_CHECK (ls_lora_modules (&alone, NULL, &lora.modules, &wrong));
   LS_CHECK_INT (lora.modules, ==, LS_LORA_IN | LS_LORA_OUT); /* neither attention nor an MLP */
   g_autofree char *words = ls_lora_words (lora.modules, ", ");
@@ -250,15 +250,15 @@ static void
 gates_of_attention (void)
 {
   LsModel m = small_model ("gated");
-  m.attention_gate = true;
+  m.attn.gate = true;
   LsLora lora = { .rank = 16, .modules = LS_LORA_Q };
   LS_CHECK_INT (ls_lora_params (&m, &lora), ==, 6 * 16 * (512 + 2 * 512));
-  m.attention_gate_own = true;
+  m.attn.gate_own = true;
   LS_CHECK_INT (ls_lora_params (&m, &lora), ==, 6 * 16 * (2 * 512 + 2 * 512));
   for (guint i = 0; i < 4; i++) {
     LsStrategy s = small_job ();
     s.tp = i / 2 + 1;
-    m.attention_gate_own = i % 2;
+    m.attn.gate_own = i % 2;
     LS_CHECK (keeps_the_laws (&m, &s));
   }
 }
@@ -280,9 +280,9 @@ heads_that_ranks_share (void)
   for (guint i = 0; i < 32; i++) {
     LsStrategy s = small_job ();
     m.mlp = LS_MLP_SWIGLU;
-    m.window = i % 3 ? 0 : 64;
-    m.window_kv_heads = i % 3 ? 0 : 4;
-    m.full_every = i % 3 ? 0 : 2;
+    m.attn.window = i % 3 ? 0 : 64;
+    m.attn.window_kv_heads = i % 3 ? 0 : 4;
+    m.attn.full_every = i % 3 ? 0 : 2;
     s.tp = 4u << i % 2;
     s.sp = i / 2 % 2;
     s.recompute = i / 4 % 2 ? LS_RECOMPUTE_FULL : LS_RECOMPUTE_NONE;
@@ -299,10 +299,10 @@ mixers_keep_an_input_once (void)
   LsModel m = mixing (LS_MIXER_DELTA);
   const uint64_t input = 256 * 512 * 2, narrow = 256 * 16 * 2;
   LS_CHECK_INT (kept (&m, LS_LORA_IN) - kept (&m, LS_LORA_GATE), ==, 2 * narrow - input - narrow + input);
-  m.mixer_products = 4;
+  m.mixer.products = 4;
   LS_CHECK_INT (kept (&m, LS_LORA_IN) - kept (&m, LS_LORA_GATE), ==, 4 * narrow - narrow);
   m = mixing (LS_MIXER_MAMBA2);
-  m.layer_pattern = (char *) "P";
+  m.layers.pattern = (char *) "P";
   LS_CHECK_INT (kept (&m, LS_LORA_IN | LS_LORA_Q) + kept (&m, 0), ==,
                 kept (&m, LS_LORA_IN) + kept (&m, LS_LORA_Q) - input);
 }
@@ -317,14 +317,14 @@ jobs_with_mixers_keep_the_laws (void)
   for (guint i = 0; i < 24 * G_N_ELEMENTS (mixers); i++) {
     LsModel m = mixing (mixers[i / 24]);
     LsStrategy s = small_job ();
-    m.layer_pattern = (char *) patterns[i % 3];
-    s.tp = m.mixer == LS_MIXER_PRODUCT ? 1 : 1u << i / 3 % 2;
+    m.layers.pattern = (char *) patterns[i % 3];
+    s.tp = m.mixer.kind == LS_MIXER_PRODUCT ? 1 : 1u << i / 3 % 2;
     s.sp = s.tp > 1 && i / 6 % 2;
     s.recompute = i / 12 % 2 ? LS_RECOMPUTE_FULL : LS_RECOMPUTE_NONE;
     s.dp_kind = s.tp == 1 && i / 6 % 2 ? LS_DP_FSDP2 : LS_DP_AUTO;
     s.pp = s.tp == 2 && i % 3 == 0 ? 2 : 1;
     s.lora.qlora = i % 5 == 1;
-    s.lora.modules = i % 4 == 3 && m.mixer != LS_MIXER_PRODUCT ? g_strdup ("in") : NULL;
+    s.lora.modules = i % 4 == 3 && m.mixer.kind != LS_MIXER_PRODUCT ? g_strdup ("in") : NULL;
     LS_CHECK (keeps_the_laws (&m, &s));
   }
 }
@@ -336,7 +336,7 @@ groups_that_ranks_share (void)
   for (guint i = 0; i < 12; i++) {
     LsModel m = mixing (LS_MIXER_MAMBA2);
     LsStrategy s = small_job ();
-    m.mixer_groups = 1u << i % 2;
+    m.mixer.groups = 1u << i % 2;
     s.cp = 2u << i % 2;
     s.pp = i / 2 % 2 + 1;
     s.recompute = i / 4 % 3;
@@ -366,7 +366,7 @@ static void
 other_mixers_are_refused (void)
 {
   LsModel m = mixing (LS_MIXER_RWKV7);
-  m.mixer_rank = 32, m.mixer_groups = 8, m.mixer_state = 64;
+  m.mixer.rank = 32, m.mixer.groups = 8, m.mixer.state = 64;
   LsStrategy s = small_job ();
   says (&m, &s, "adapters of a model with time mixing of RWKV-7");
 }

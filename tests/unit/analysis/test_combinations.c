@@ -36,11 +36,11 @@ expert_model (void)
     .norm = LS_NORM_RMSNORM,
     .position = LS_POSITION_ROPE,
     .attention = LS_ATTENTION_FLASH,
-    .n_experts = 4,
-    .top_k = 2,
-    .expert_ffn = 512,
-    .shared_ffn = 512,
-    .moe_every = 1,
+    .moe.n_experts = 4,
+    .moe.top_k = 2,
+    .moe.expert_ffn = 512,
+    .moe.shared_ffn = 512,
+    .moe.every = 1,
   };
 }
 
@@ -109,7 +109,7 @@ draw_layers (GRand *rand, Ask *a)
   LsStrategy *s = &a->s;
   a->model.n_layers += chance (rand, 0.2) ? (uint32_t) g_rand_int_range (rand, 1, 4) : 0;
   s->layout.layer_rule = chance (rand, 0.05) ? LS_LAYER_RULE_BALANCED : LS_LAYER_RULE_AUTO;
-  a->model.predict_layers = chance (rand, 0.1) ? 1 : 0;
+  a->model.predict.layers = chance (rand, 0.1) ? 1 : 0;
   if (!chance (rand, 0.15))
     return;
   s->layout.n_layers_per_chunk = s->pp * s->vpp;
@@ -168,9 +168,9 @@ draw_fp8_attention (GRand *rand, Ask *a)
   const LsModel *m = &a->model;
   bool is_in_blocks = s->dtype == LS_DTYPE_FP8 && s->fp8.recipe == LS_FP8_BLOCKWISE,
        has_part = s->cp > 1 || s->docs.lengths || s->use.attention == LS_ATTENTION_UNFUSED
-      || m->attention == LS_ATTENTION_UNFUSED || m->encoder_layers > 0,
+      || m->attention == LS_ATTENTION_UNFUSED || m->sides.encoder_layers > 0,
        is_far
-      = m->index_heads > 0 || ls_model_is_compressed (m) || m->head_dim > 192 || ls_model_v_dim (m) > 128;
+      = m->index.heads > 0 || ls_model_is_compressed (m) || m->head_dim > 192 || ls_model_v_dim (m) > 128;
   int first = m->head_dim > 128 ? LS_FP8_ATTENTION_CURRENT : LS_FP8_ATTENTION_DELAYED;
   if (chance (rand, 0.3) && !has_part && !is_in_blocks && !is_far)
     s->fp8.attention = g_rand_int_range (rand, first, LS_FP8_ATTENTION_MXFP8 + 1);
@@ -201,9 +201,9 @@ draw_adapters (GRand *rand, Ask *a)
       && s->mp.delay_wgrad != 1 && s->dp_kind != LS_DP_XLA_FSDP && s->dp_kind != LS_DP_PS
       && s->memory.offload == LS_OFFLOAD_NONE && s->tp <= a->model.n_kv_heads;
   can &= s->recompute != LS_RECOMPUTE_SELECTIVE || s->memory.recompute_parts == LS_RECOMPUTE_CORE;
-  can &= a->model.predict_layers == 0;
+  can &= a->model.predict.layers == 0;
   s->lora.rank = chance (rand, 0.2) && can ? 8 : 0;
-  s->lora.qlora = chance (rand, 0.3) && a->model.n_experts == 0 && s->dp_kind != LS_DP_DEEPSPEED
+  s->lora.qlora = chance (rand, 0.3) && a->model.moe.n_experts == 0 && s->dp_kind != LS_DP_DEEPSPEED
       && s->dp_kind != LS_DP_AUTO;
 }
 
@@ -419,7 +419,7 @@ static void
 lists_of_parameters_are_copied_in_nvfp4_jobs (void)
 {
   Ask a = { .model = expert_model () };
-  a.model.n_experts = 0;
+  a.model.moe.n_experts = 0;
   ls_strategy_init (&a.s);
   a.s.dtype = LS_DTYPE_NVFP4;
   a.s.dp_kind = LS_DP_DEEPSPEED;

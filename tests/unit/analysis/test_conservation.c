@@ -123,46 +123,46 @@ layered (guint which)
                 .position = LS_POSITION_NONE,
                 .attention = LS_ATTENTION_FLASH };
   if (which == 3) {
-    m.encoder_layers = 3;
-    m.decoder_seq = 128;
+    m.sides.encoder_layers = 3;
+    m.sides.decoder_seq = 128;
     return m;
   }
   if (which == 4) {
-    m.window = 64;
-    m.full_every = 3;
+    m.attn.window = 64;
+    m.attn.full_every = 3;
     m.n_kv_heads = 1, m.head_dim = 128;
-    m.window_heads = 4, m.window_kv_heads = 2, m.window_head_dim = 64;
-    m.full_k_is_v = m.qk_norm = true, m.index_heads = 2, m.index_dim = m.index_block = 16;
+    m.attn.window_heads = 4, m.attn.window_kv_heads = 2, m.attn.window_head_dim = 64;
+    m.attn.full_k_is_v = m.attn.qk_norm = true, m.index.heads = 2, m.index.dim = m.index.block = 16;
     return m;
   }
   if (which == 5) {
-    m.layer_pattern = (char *) "ASHS";
+    m.layers.pattern = (char *) "ASHS";
     m.position = LS_POSITION_ROPE;
-    m.n_kv_heads = 1, m.q_lora = 96, m.rope_dim = 16, m.window = 64;
-    m.out_groups = 4, m.out_lora = 32;
-    m.csa_ratio = 4, m.index_heads = 2, m.index_dim = 16, m.index_top = 32;
-    m.hca_ratio = 32;
-    m.streams = 4;
+    m.n_kv_heads = 1, m.latent.q_lora = 96, m.latent.rope_dim = 16, m.attn.window = 64;
+    m.compressed.out_groups = 4, m.compressed.out_lora = 32;
+    m.compressed.csa_ratio = 4, m.index.heads = 2, m.index.dim = 16, m.index.top = 32;
+    m.compressed.hca_ratio = 32;
+    m.halves.streams = 4;
     return m;
   }
-  m.layer_pattern = (char *) (which == 0 ? "P" : "MMA");
-  m.mixer = which == 0 ? LS_MIXER_MAMBA2 : LS_MIXER_KDA;
-  m.mixer_full_gate = which == 2;
-  m.mixer_heads = m.mixer_groups = 8;
-  m.mixer_head_dim = m.mixer_state = m.mixer_chunk = 64;
-  m.mixer_conv = 4, m.v_dim = which == 0 ? 32 : 64;
+  m.layers.pattern = (char *) (which == 0 ? "P" : "MMA");
+  m.mixer.kind = which == 0 ? LS_MIXER_MAMBA2 : LS_MIXER_KDA;
+  m.mixer.full_gate = which == 2;
+  m.mixer.heads = m.mixer.groups = 8;
+  m.mixer.head_dim = m.mixer.state = m.mixer.chunk = 64;
+  m.mixer.conv = 4, m.v_dim = which == 0 ? 32 : 64;
   if (which == 0)
     return m;
-  m.kv_lora = 128;
-  m.rope_dim = 16;
-  m.attention_gate = true;
+  m.latent.kv_lora = 128;
+  m.latent.rope_dim = 16;
+  m.attn.gate = true;
   if (which == 2) {
-    m.n_experts = 4;
-    m.top_k = 2;
-    m.expert_ffn = 256;
-    m.expert_latent = 128;
-    m.shared_ffn = 256;
-    m.moe_every = 1;
+    m.moe.n_experts = 4;
+    m.moe.top_k = 2;
+    m.moe.expert_ffn = 256;
+    m.moe.latent = 128;
+    m.moe.shared_ffn = 256;
+    m.moe.every = 1;
   }
   return m;
 }
@@ -185,10 +185,10 @@ layers_of_every_kind_keep_the_laws (void)
     s->pp = (i % 6 == 5 && i / 36 % 2) || (i % 6 == 3 && i / 36 == 1) ? 2 : 1; /* with other layers each */
     s->global_batch = 8;
     if (i % 6 == 3 && s->pp > 1)
-      j.model.encoder_layers = 4, j.model.tied_embeddings = true;
+      j.model.sides.encoder_layers = 4, j.model.tied_embeddings = true;
     if (i % 6 == 3 && s->recompute == LS_RECOMPUTE_FULL)
-      j.model.decoder_seq = 0;
-    j.model.predict_layers
+      j.model.sides.decoder_seq = 0;
+    j.model.predict.layers
         = i % 6 != 3 && i % 6 != 4 && i / 72 % 2; /* as the last layer: one of attention, or a mixer */
     j.model.n_layers -= i / 72 % 2 && i / 36 % 2;
     bool is_legal = ls_strategy_resolve (s, &j.model, 4, 8, diags);
@@ -207,10 +207,10 @@ static LsModel
 of_widths (uint32_t kv_heads[5], uint32_t ffn[4])
 {
   LsModel m = layered (3);
-  m.encoder_layers = m.decoder_seq = 0;
-  m.layer_pattern = (char *) "AAdaA";
-  m.layer_kv_heads = kv_heads, m.n_layer_kv_heads = 5;
-  m.layer_ffn = ffn, m.n_layer_ffn = 4;
+  m.sides.encoder_layers = m.sides.decoder_seq = 0;
+  m.layers.pattern = (char *) "AAdaA";
+  m.layers.kv_heads = kv_heads, m.layers.n_kv_heads = 5;
+  m.layers.ffn = ffn, m.layers.n_ffn = 4;
   return m;
 }
 
@@ -220,7 +220,7 @@ says_of_widths (uint32_t kv_heads[5], uint32_t ffn[4], LsMixerKind mixer, const 
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   LsModel m = of_widths (kv_heads, ffn);
   LsStrategy s;
-  m.mixer = mixer;
+  m.mixer.kind = mixer;
   ls_strategy_init (&s);
   s.gpus = s.tp = 4;
   bool ok = ls_strategy_resolve (&s, &m, 4, 8, diags);
@@ -239,7 +239,7 @@ layers_of_their_own_width_keep_the_laws (void)
     g_autoptr (LsDiagList) diags = ls_diag_list_new ();
     g_autoptr (GError) error = NULL;
     Job j = { .model = of_widths (kv_heads, ffn) };
-    j.model.window = i / 2 % 2 * 64, j.model.v_dim = i / 4 % 2 * 32;
+    j.model.attn.window = i / 2 % 2 * 64, j.model.v_dim = i / 4 % 2 * 32;
     LsStrategy *s = &j.strategy;
     ls_strategy_init (s);
     s->gpus = 8;
@@ -271,13 +271,13 @@ shared_indexers_keep_the_laws (void)
     Job j = { .model = layered (1) };
     LsModel *m = &j.model;
     LsStrategy *s = &j.strategy;
-    m->layer_pattern = NULL;
-    m->mixer = LS_MIXER_NONE;
+    m->layers.pattern = NULL;
+    m->mixer.kind = LS_MIXER_NONE;
     m->n_kv_heads = m->n_heads;
     m->position = LS_POSITION_ROPE;
-    m->q_lora = 96, m->window = 64;
-    m->index_heads = 2, m->index_dim = 16;
-    m->index_first = 2, m->index_every = 3;
+    m->latent.q_lora = 96, m->attn.window = 64;
+    m->index.heads = 2, m->index.dim = 16;
+    m->index.first = 2, m->index.every = 3;
     ls_strategy_init (s);
     s->gpus = 4;
     s->tp = i % 2 + 1;
@@ -355,7 +355,7 @@ adapters_keep_the_laws (void)
     g_autoptr (LsDiagList) diags = ls_diag_list_new ();
     g_autoptr (GError) error = NULL;
     Job j = { .model = layered (3) };
-    j.model.encoder_layers = j.model.decoder_seq = 0;
+    j.model.sides.encoder_layers = j.model.sides.decoder_seq = 0;
     j.model.position = LS_POSITION_ROPE;
     LsStrategy *s = &j.strategy;
     ls_strategy_init (s);
@@ -396,8 +396,8 @@ adapters_are_refused_what_is_not_modelled (void)
   for (guint i = 0; i < 8; i++) {
     g_autoptr (LsDiagList) diags = ls_diag_list_new ();
     LsModel m = layered (3);
-    m.predict_layers = i == 0, m.decoder_seq = 0;
-    m.encoder_layers = i == 1 ? m.encoder_layers : 0;
+    m.predict.layers = i == 0, m.sides.decoder_seq = 0;
+    m.sides.encoder_layers = i == 1 ? m.sides.encoder_layers : 0;
     LsStrategy s;
     ls_strategy_init (&s);
     s.gpus = 2;
@@ -426,7 +426,7 @@ parts_run_again_beside_adapters (void)
   for (guint i = 0; i < G_N_ELEMENTS (parts); i++) {
     g_autoptr (LsDiagList) diags = ls_diag_list_new ();
     LsModel m = layered (3);
-    m.encoder_layers = m.decoder_seq = 0;
+    m.sides.encoder_layers = m.sides.decoder_seq = 0;
     LsStrategy s;
     ls_strategy_init (&s);
     s.gpus = 2;
@@ -473,10 +473,10 @@ dropped_tokens_have_no_flops (void)
     .vocab = 1000,
     .seq = 32,
     .mlp = LS_MLP_SWIGLU,
-    .n_experts = 4,
-    .top_k = 2,
-    .expert_ffn = 128,
-    .moe_every = 1,
+    .moe.n_experts = 4,
+    .moe.top_k = 2,
+    .moe.expert_ffn = 128,
+    .moe.every = 1,
   };
   LsStrategy s;
   ls_strategy_init (&s);
@@ -484,7 +484,7 @@ dropped_tokens_have_no_flops (void)
   s.experts.capacity = 0.5;
   double of_experts = 6.0 * 3 * 64 * 128 * 8 * 32 * 2 * 3; /* 6 x weights of one x tokens x top_k x layers */
   LS_CHECK_NEAR (ls_dropped_flops (&m, &s, 32), of_experts / 2, 1e-12);
-  m.predict_layers = 1; /* as the last, with experts */
+  m.predict.layers = 1; /* as the last, with experts */
   LS_CHECK_NEAR (ls_dropped_flops (&m, &s, 32), of_experts * 4 / 3 / 2, 1e-12);
   s.experts.capacity = 0;
   LS_CHECK_DOUBLE (ls_dropped_flops (&m, &s, 32), ==, 0);

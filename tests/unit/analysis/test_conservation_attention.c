@@ -11,10 +11,10 @@ factorized (void)
   LsModel m = small_model ("factorized");
   m.mlp = LS_MLP_SWIGLU;
   m.n_kv_heads = 1;
-  m.q_lora = 128;
-  m.layer_pattern = (char *) "DAAAAD";
-  m.n_experts = 4, m.top_k = 2, m.moe_every = 1;
-  m.expert_ffn = m.shared_ffn = 256;
+  m.latent.q_lora = 128;
+  m.layers.pattern = (char *) "DAAAAD";
+  m.moe.n_experts = 4, m.moe.top_k = 2, m.moe.every = 1;
+  m.moe.expert_ffn = m.moe.shared_ffn = 256;
   return m;
 }
 
@@ -76,9 +76,9 @@ keeps_the_laws_cut (const LsModel *m, guint i)
   s.gpus = 8;
   s.global_batch = 16;
   s.tp = 1u << i / 4 % 2;
-  s.sp = s.tp > 1 && (m->n_experts > 0 || i / 24 > 0);
-  s.ep = m->n_experts > 0 && i / 8 % 2 ? 2 : 1;
-  s.experts.etp = m->n_experts > 0 ? 1 : 0;
+  s.sp = s.tp > 1 && (m->moe.n_experts > 0 || i / 24 > 0);
+  s.ep = m->moe.n_experts > 0 && i / 8 % 2 ? 2 : 1;
+  s.experts.etp = m->moe.n_experts > 0 ? 1 : 0;
   s.recompute = i / 8 % 3;
   s.pp = i / 16 % 3 == 1 ? 2 : 1;
   s.cp = i / 16 % 3 == 2 ? 2 : 1;
@@ -94,7 +94,7 @@ jobs_keep_the_laws (void)
     LsModel m = factorized ();
     m.n_kv_heads = i % 4 == 3 ? 4 : 1;
     if (i % 4 == 2)
-      m.n_experts = m.top_k = m.moe_every = m.expert_ffn = m.shared_ffn = 0;
+      m.moe.n_experts = m.moe.top_k = m.moe.every = m.moe.expert_ffn = m.moe.shared_ffn = 0;
     LS_CHECK (keeps_the_laws_cut (&m, i));
   }
 }
@@ -107,7 +107,7 @@ what_is_not_modelled_is_refused (void)
           "without latent attention or experts of attention; got split", "with experts or latent" };
   for (guint i = 0; i < G_N_ELEMENTS (said); i++) {
     LsModel m = factorized ();
-    m.n_experts = m.top_k = m.moe_every = m.expert_ffn = m.shared_ffn = 0;
+    m.moe.n_experts = m.moe.top_k = m.moe.every = m.moe.expert_ffn = m.moe.shared_ffn = 0;
     LsStrategy s;
     ls_strategy_init (&s);
     s.gpus = 8;
@@ -128,9 +128,9 @@ mixed_heads (void)
 {
   LsModel m = small_model ("mixed-heads");
   m.mlp = LS_MLP_SWIGLU;
-  m.attention_experts = 4, m.attention_top_k = 2;
-  m.n_experts = 4, m.top_k = 2, m.moe_every = 1;
-  m.expert_ffn = 256;
+  m.moe.attention_experts = 4, m.moe.attention_top_k = 2;
+  m.moe.n_experts = 4, m.moe.top_k = 2, m.moe.every = 1;
+  m.moe.expert_ffn = 256;
   return m;
 }
 
@@ -199,7 +199,7 @@ jobs_with_experts_of_attention_keep_the_laws (void)
   for (guint i = 0; i < 48; i++) {
     LsModel m = mixed_heads ();
     if (i % 4 == 2)
-      m.n_experts = m.top_k = m.moe_every = m.expert_ffn = 0;
+      m.moe.n_experts = m.moe.top_k = m.moe.every = m.moe.expert_ffn = 0;
     m.n_kv_heads = i % 4 == 3 ? 1 : 4;
     LS_CHECK (keeps_the_laws_cut (&m, i));
   }
@@ -218,13 +218,13 @@ experts_of_attention_have_rules (void)
   s.gpus = s.global_batch = 8;
   s.lora.rank = 8;
   says (&m, &s, "with experts of attention");
-  wrong.attention_top_k = 0;
+  wrong.moe.attention_top_k = 0;
   LS_CHECK (strstr (ls_model_check_attention_experts (&wrong), "attention_top_k"));
-  wrong = m, wrong.attention_top_k = 5;
+  wrong = m, wrong.moe.attention_top_k = 5;
   LS_CHECK (strstr (ls_model_check_attention_experts (&wrong), "attention_top_k"));
-  wrong = m, wrong.attention_top_k = 4; /* two heads each, on four of keys */
+  wrong = m, wrong.moe.attention_top_k = 4; /* two heads each, on four of keys */
   LS_CHECK (strstr (ls_model_check_attention_experts (&wrong), "divide"));
-  wrong = m, wrong.qk_norm = true;
+  wrong = m, wrong.attn.qk_norm = true;
   LS_CHECK (strstr (ls_model_check_attention_experts (&wrong), "norms of queries"));
 }
 
@@ -235,8 +235,8 @@ windows_in_documents_are_no_masks (void)
   static const char *const lengths[] = { "fixed:32", "fixed:100", "uniform:1:300" };
   for (guint i = 0; i < 12; i++) {
     LsModel m = small_model ("windowed");
-    m.window = 64;
-    m.full_every = i % 2 ? 3 : 0;
+    m.attn.window = 64;
+    m.attn.full_every = i % 2 ? 3 : 0;
     for (guint masked = 0; masked < 2; masked++) {
       LsStrategy s;
       ls_strategy_init (&s);

@@ -15,19 +15,19 @@ beside (void)
   LsModel m = small_model ("beside");
   m.mlp = LS_MLP_GEGLU;
   m.norms = LS_NORMS_BOTH;
-  m.qk_norm = true;
+  m.attn.qk_norm = true;
   m.tied_embeddings = true;
-  m.window = 64;
-  m.full_every = 3;
-  m.layer_ffn = widths;
-  m.n_layer_ffn = 6;
-  m.streams = 4;
-  m.stream_kind = LS_STREAMS_ALTERNATE;
-  m.layer_input = 32;
-  m.layer_vocab = 4096;
-  m.laurel_rank = 16;
-  m.kv_shared_layers = 3;
-  m.sparse_layers = 2;
+  m.attn.window = 64;
+  m.attn.full_every = 3;
+  m.layers.ffn = widths;
+  m.layers.n_ffn = 6;
+  m.halves.streams = 4;
+  m.halves.stream_kind = LS_STREAMS_ALTERNATE;
+  m.halves.layer_input = 32;
+  m.halves.layer_vocab = 4096;
+  m.halves.laurel_rank = 16;
+  m.halves.kv_shared_layers = 3;
+  m.halves.sparse_layers = 2;
   return m;
 }
 
@@ -78,16 +78,16 @@ layers_keep_what_the_backward_reads (void)
 {
   const uint64_t token = 2 * 256;
   LsModel all = beside (), without = beside ();
-  without.kv_shared_layers = 0;
+  without.halves.kv_shared_layers = 0;
   LS_CHECK_INT (kept (&without, 3) - kept (&all, 3), ==, token * (512 + 256));
   LS_CHECK_INT (kept (&without, 2), ==, kept (&all, 2));
-  without = beside (), without.sparse_layers = 1;
+  without = beside (), without.halves.sparse_layers = 1;
   LS_CHECK_INT (kept (&all, 1) - kept (&without, 1), ==, token * 1024);
-  without = beside (), without.layer_input = without.layer_vocab = 0;
+  without = beside (), without.halves.layer_input = without.halves.layer_vocab = 0;
   LS_CHECK_INT (kept (&all, 0) - kept (&without, 0), ==, token * (512 + 32 + 32 + 512));
-  without = beside (), without.laurel_rank = 0;
+  without = beside (), without.halves.laurel_rank = 0;
   LS_CHECK_INT (kept (&all, 0) - kept (&without, 0), ==, token * (16 + 512));
-  without = beside (), without.streams = 0, without.stream_kind = LS_STREAMS_MIXED;
+  without = beside (), without.halves.streams = 0, without.halves.stream_kind = LS_STREAMS_MIXED;
   LS_CHECK_INT (kept (&all, 0) - kept (&without, 0), ==, token * 512 * (3 + 2 * 2 + 1));
 }
 
@@ -97,10 +97,10 @@ parts_beside_layers_keep_the_laws (void)
   for (guint i = 0; i < 48; i++) {
     LsModel m = beside ();
     if (i % 3 == 1) /* as Gemma 4 has them, with other heads in windows */
-      m.streams = m.laurel_rank = m.sparse_layers = 0, m.stream_kind = LS_STREAMS_MIXED,
-      m.window_head_dim = 32, m.n_kv_heads = 1;
+      m.halves.streams = m.halves.laurel_rank = m.halves.sparse_layers = 0,
+      m.halves.stream_kind = LS_STREAMS_MIXED, m.attn.window_head_dim = 32, m.n_kv_heads = 1;
     if (i % 3 == 2)
-      m.kv_shared_layers = m.layer_input = m.layer_vocab = 0, m.norms = LS_NORMS_PRE;
+      m.halves.kv_shared_layers = m.halves.layer_input = m.halves.layer_vocab = 0, m.norms = LS_NORMS_PRE;
     LsStrategy s;
     ls_strategy_init (&s);
     s.gpus = 8;
@@ -131,7 +131,7 @@ what_is_not_modelled_is_refused (void)
     s.cp = i == 1 ? 2 : 1;
     s.lora.rank = i == 2 ? 8 : 0;
     s.tp = i == 3 ? 2 : 1;
-    m.layer_vocab = i == 3 ? 4097 : m.layer_vocab;
+    m.halves.layer_vocab = i == 3 ? 4097 : m.halves.layer_vocab;
     says (&m, &s, said[i]);
   }
 }
@@ -141,23 +141,23 @@ static void
 models_must_agree_with_themselves (void)
 {
   LsModel m = beside (), none = beside ();
-  none.layer_vocab = 0;
+  none.halves.layer_vocab = 0;
   LS_CHECK (strstr (ls_model_check_beside (&none), "layer_vocab"));
-  none = m, none.streams = 0;
+  none = m, none.halves.streams = 0;
   LS_CHECK (strstr (ls_model_check_beside (&none), "where they alternate"));
-  none = m, none.kv_shared_layers = 4; /* before them no layer that sees all */
+  none = m, none.halves.kv_shared_layers = 4; /* before them no layer that sees all */
   LS_CHECK (strstr (ls_model_check_beside (&none), "windowed as they are"));
-  none = m, none.kv_shared_layers = 6;
+  none = m, none.halves.kv_shared_layers = 6;
   LS_CHECK (strstr (ls_model_check_beside (&none), "windowed as they are"));
-  none = m, none.sparse_layers = 7;
+  none = m, none.halves.sparse_layers = 7;
   LS_CHECK (strstr (ls_model_check_beside (&none), "sparse_layers"));
   none = m, none.mlp = LS_MLP_GELU;
   LS_CHECK (strstr (ls_model_check_beside (&none), "has a gate"));
-  none = m, none.own_layers = 3;
+  none = m, none.layers.own = 3;
   LS_CHECK (strstr (ls_model_check_beside (&none), "own_layers"));
-  none = m, none.n_layer_heads = 1;
+  none = m, none.layers.n_heads = 1;
   LS_CHECK (strstr (ls_model_check_beside (&none), "lists of heads"));
-  none = m, none.sparse_layers = 0, none.norms = LS_NORMS_SHARED;
+  none = m, none.halves.sparse_layers = 0, none.norms = LS_NORMS_SHARED;
   LS_CHECK (strstr (ls_model_check_beside (&none), "both halves"));
 }
 
@@ -168,7 +168,7 @@ static void
 tables_of_several_tokens (void)
 {
   LsModel m = small_model ("ngram"), plain = small_model ("plain");
-  m.ngram_tables = 4, m.ngram_rows = 1000;
+  m.halves.ngram_tables = 4, m.halves.ngram_rows = 1000;
   LS_CHECK (!ls_model_check_ngram (&m));
   count_weights (&m);
   const uint64_t tables = 4012 * 128, products = 512 * 512;
@@ -209,9 +209,9 @@ tables_of_several_tokens (void)
   s.global_batch = 16;
   s.tp = 8;
   says (&m, &s, "4012 rows of tables of several tokens");
-  m.ngram_rows = 0;
+  m.halves.ngram_rows = 0;
   LS_CHECK_STR (ls_model_check_ngram (&m), "expected \"ngram_tables\" with \"ngram_rows\"");
-  m.ngram_rows = 1000, m.dropout = true;
+  m.halves.ngram_rows = 1000, m.dropout = true;
   LS_CHECK (ls_model_check_ngram (&m) != NULL);
 }
 
@@ -223,12 +223,14 @@ static void
 norms_and_latents_have_gates (void)
 {
   LsModel m = small_model ("gated"), plain = small_model ("plain");
-  m.kv_lora = plain.kv_lora = 64, m.q_lora = plain.q_lora = 128, m.rope_dim = plain.rope_dim = 32;
+  m.latent.kv_lora = plain.latent.kv_lora = 64, m.latent.q_lora = plain.latent.q_lora = 128,
+  m.latent.rope_dim = plain.latent.rope_dim = 32;
   m.head_dim = plain.head_dim = 96, m.v_dim = plain.v_dim = 64, m.n_kv_heads = plain.n_kv_heads = 8;
-  m.n_experts = plain.n_experts = 8, m.top_k = plain.top_k = 2, m.expert_ffn = plain.expert_ffn = 256;
-  m.n_dense_layers = plain.n_dense_layers = 1, m.moe_every = plain.moe_every = 1;
+  m.moe.n_experts = plain.moe.n_experts = 8, m.moe.top_k = plain.moe.top_k = 2,
+  m.moe.expert_ffn = plain.moe.expert_ffn = 256;
+  m.moe.n_dense_layers = plain.moe.n_dense_layers = 1, m.moe.every = plain.moe.every = 1;
   m.mlp = plain.mlp = LS_MLP_SWIGLU;
-  m.latent_gate = true, m.norm_gate_rank = 16;
+  m.latent.gate = true, m.halves.norm_gate_rank = 16;
   LS_CHECK (!ls_model_check_norm_gate (&m));
   count_weights (&m);
   const uint64_t up = 128 * 8 * (96 + 2 * 64), gate = 2 * 512 * 16;
@@ -257,16 +259,16 @@ norms_and_latents_have_gates (void)
     s.tp = i % 2 + 1;
     LsModel own = m;
     if (i / 2 % 2) /* else each rank routes its own tokens */
-      own.n_experts = own.top_k = own.expert_ffn = own.n_dense_layers = own.moe_every = 0;
-    s.sp = i % 2 && own.n_experts > 0;
+      own.moe.n_experts = own.moe.top_k = own.moe.expert_ffn = own.moe.n_dense_layers = own.moe.every = 0;
+    s.sp = i % 2 && own.moe.n_experts > 0;
     s.recompute = i / 4 % 3;
     s.dp_kind = i / 12 ? LS_DP_FSDP2 : LS_DP_AUTO;
-    s.ep = i / 12 || own.n_experts == 0 ? 1 : 2;
+    s.ep = i / 12 || own.moe.n_experts == 0 ? 1 : 2;
     LS_CHECK (keeps_the_laws (&own, &s));
   }
   m.norms = LS_NORMS_BOTH;
   LS_CHECK (ls_model_check_norm_gate (&m) != NULL);
-  m.norms = LS_NORMS_PRE, m.attention_gate = true;
+  m.norms = LS_NORMS_PRE, m.attn.gate = true;
   LS_CHECK_STR (ls_model_check_norm_gate (&m),
                 "expected \"latent_gate\" with \"kv_lora\" and \"q_lora\", and without \"attention_gate\"");
 }

@@ -12,13 +12,13 @@ shared (void)
   m.mlp = LS_MLP_GEGLU;
   m.n_kv_heads = 8;
   m.head_dim = 128; /* 2 x 512 / 8 */
-  m.layer_pattern = (char *) "mmmBBB";
-  m.mixer = LS_MIXER_MAMBA2;
-  m.mixer_heads = 16, m.mixer_head_dim = 64;
-  m.mixer_groups = 2, m.mixer_state = 32;
-  m.mixer_conv = 4, m.mixer_chunk = 64;
-  m.shared_blocks = 2;
-  m.block_mlp_rank = 16, m.block_attention_rank = 8;
+  m.layers.pattern = (char *) "mmmBBB";
+  m.mixer.kind = LS_MIXER_MAMBA2;
+  m.mixer.heads = 16, m.mixer.head_dim = 64;
+  m.mixer.groups = 2, m.mixer.state = 32;
+  m.mixer.conv = 4, m.mixer.chunk = 64;
+  m.layers.shared_blocks = 2;
+  m.layers.block_mlp_rank = 16, m.layers.block_attention_rank = 8;
   m.tied_embeddings = true;
   return m;
 }
@@ -96,9 +96,11 @@ jobs_keep_the_laws (void)
   for (guint i = 0; i < 36; i++) {
     LsModel m = shared ();
     if (i % 3 == 1)
-      m.block_attention_rank = 0, m.mixer = LS_MIXER_MAMBA1, m.mixer_rank = 32, m.mixer_groups = 16;
+      m.layers.block_attention_rank = 0, m.mixer.kind = LS_MIXER_MAMBA1, m.mixer.rank = 32,
+      m.mixer.groups = 16;
     if (i % 3 == 2)
-      m.block_mlp_rank = m.block_attention_rank = 0, m.shared_blocks = 1, m.n_kv_heads = 1;
+      m.layers.block_mlp_rank = m.layers.block_attention_rank = 0, m.layers.shared_blocks = 1,
+      m.n_kv_heads = 1;
     LsStrategy s;
     ls_strategy_init (&s);
     s.gpus = 8;
@@ -128,13 +130,13 @@ what_is_not_modelled_is_refused (void)
     says (&m, &s, said[i]);
   }
   LsModel m = shared (), wrong = m;
-  wrong.shared_blocks = 0;
+  wrong.layers.shared_blocks = 0;
   LS_CHECK (strstr (ls_model_check_blocks (&wrong), "with layers B"));
-  wrong = m, wrong.layer_pattern = (char *) "m";
+  wrong = m, wrong.layers.pattern = (char *) "m";
   LS_CHECK (strstr (ls_model_check_blocks (&wrong), "with layers B"));
   wrong = m, wrong.norms = LS_NORMS_POST;
   LS_CHECK (strstr (ls_model_check_blocks (&wrong), "norms before each half"));
-  wrong = m, wrong.own_layers = 3;
+  wrong = m, wrong.layers.own = 3;
   LS_CHECK (strstr (ls_model_check_blocks (&wrong), "come again"));
 }
 

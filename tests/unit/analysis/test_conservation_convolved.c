@@ -9,14 +9,14 @@ convolved (void)
 {
   LsModel m = small_model ("convolved");
   m.mlp = LS_MLP_SWIGLU;
-  m.qk_conv = 2;
-  m.qk_mix = 3;
-  m.router_hidden = 64;
-  m.residual_scale = true;
-  m.n_experts = 8;
-  m.zero_experts = 1;
-  m.top_k = m.moe_every = 1;
-  m.expert_ffn = 256;
+  m.attn.qk_conv = 2;
+  m.attn.qk_mix = 3;
+  m.moe.router_hidden = 64;
+  m.halves.residual_scale = true;
+  m.moe.n_experts = 8;
+  m.moe.zero_experts = 1;
+  m.moe.top_k = m.moe.every = 1;
+  m.moe.expert_ffn = 256;
   return m;
 }
 
@@ -52,11 +52,11 @@ layers_keep_what_the_backward_reads (void)
 {
   const uint64_t token = 2 * 256;
   LsModel all = convolved (), without = convolved ();
-  without.qk_conv = without.qk_mix = 0;
+  without.attn.qk_conv = without.attn.qk_mix = 0;
   LS_CHECK_INT (kept (&all) - kept (&without), ==, token * 2 * 768);
-  without = convolved (), without.router_hidden = 0;
+  without = convolved (), without.moe.router_hidden = 0;
   LS_CHECK_INT (kept (&all) - kept (&without), ==, token * 6 * 64);
-  without = convolved (), without.residual_scale = false;
+  without = convolved (), without.halves.residual_scale = false;
   LS_CHECK_INT (kept (&all) - kept (&without), ==, token * 2 * 2 * 512);
 }
 
@@ -99,11 +99,11 @@ static void
 models_must_agree_with_themselves (void)
 {
   LsModel m = convolved (), none = convolved ();
-  none.qk_mix = 0;
+  none.attn.qk_mix = 0;
   LS_CHECK (strstr (ls_model_check_convolved (&none), "\"qk_conv\" with \"qk_mix\""));
-  none = m, none.n_experts = 0;
+  none = m, none.moe.n_experts = 0;
   LS_CHECK (strstr (ls_model_check_convolved (&none), "router_hidden"));
-  none = m, none.kv_conv = 2;
+  none = m, none.attn.kv_conv = 2;
   LS_CHECK (strstr (ls_model_check_convolved (&none), "plain attention"));
   none = m, none.norms = LS_NORMS_POST;
   LS_CHECK (strstr (ls_model_check_convolved (&none), "norms before each half"));

@@ -15,19 +15,19 @@ flash (void)
   m.mlp = LS_MLP_SWIGLU;
   m.norm = LS_NORM_LAYERNORM;
   m.position = LS_POSITION_NONE;
-  m.qkv_bias = m.difference = m.tied_embeddings = true;
-  m.layer_pattern = pattern;
-  m.layer_window = windows;
-  m.n_layer_window = 8;
-  m.kv_shared_layers = 2;
-  m.mixer = LS_MIXER_MAMBA1;
-  m.mixer_heads = 1024;
-  m.mixer_head_dim = 1;
-  m.mixer_groups = 1024;
-  m.mixer_state = 16;
-  m.mixer_conv = 4;
-  m.mixer_chunk = 256;
-  m.mixer_rank = 32;
+  m.attn.qkv_bias = m.attn.difference = m.tied_embeddings = true;
+  m.layers.pattern = pattern;
+  m.layers.window = windows;
+  m.layers.n_window = 8;
+  m.halves.kv_shared_layers = 2;
+  m.mixer.kind = LS_MIXER_MAMBA1;
+  m.mixer.heads = 1024;
+  m.mixer.head_dim = 1;
+  m.mixer.groups = 1024;
+  m.mixer.state = 16;
+  m.mixer.conv = 4;
+  m.mixer.chunk = 256;
+  m.mixer.rank = 32;
   return m;
 }
 
@@ -69,12 +69,13 @@ static void
 layers_keep_what_the_backward_reads (void)
 {
   LsModel m = flash (), without = flash ();
-  without.difference = false;
+  without.attn.difference = false;
   LS_CHECK_INT (kept (&m, 5) - kept (&without, 5), ==, 256 * (2 * 4 * 512 + 4 * 8));
   LS_CHECK_INT (kept (&without, 5) - kept (&without, 7), ==, 256 * 2 * 2 * 256);
-  without.layer_pattern = NULL, without.kv_shared_layers = 0; /* attention of the same layer, and a norm */
+  without.layers.pattern = NULL,
+  without.halves.kv_shared_layers = 0; /* attention of the same layer, and a norm */
   LsModel none = without;
-  none.layer_pattern = "d";
+  none.layers.pattern = "d";
   LS_CHECK_INT (kept (&m, 6) - kept (&none, 6), ==, 256 * 2 * (2 * 512 + 2 * 1024));
 }
 
@@ -85,8 +86,8 @@ static void
 grouped_heads_share_a_second (void)
 {
   LsModel m = small_model ("grouped"), plain = small_model ("plain");
-  m.difference = plain.difference = true;
-  m.noise_heads = 2;
+  m.attn.difference = plain.attn.difference = true;
+  m.attn.noise_heads = 2;
   LS_CHECK (!ls_model_check_difference (&m));
   count_weights (&m);
   LS_CHECK_INT (ls_model_layer_params (&m, 0) - ls_model_layer_params (&plain, 0), ==, (768 - 512) * 512);
@@ -125,9 +126,9 @@ differences_keep_the_laws (void)
 {
   for (guint i = 0; i < 24; i++) {
     LsModel m = flash ();
-    m.difference = i % 3 != 1;
+    m.attn.difference = i % 3 != 1;
     if (i % 3 == 2)
-      m.kv_shared_layers = 0;
+      m.halves.kv_shared_layers = 0;
     LsStrategy s;
     ls_strategy_init (&s);
     s.gpus = 8;
@@ -145,7 +146,7 @@ static void
 convolutions_of_keys_keep_the_laws (void)
 {
   LsModel with = small_model ("conv"), without = small_model ("plain");
-  with.kv_conv = 3;
+  with.attn.kv_conv = 3;
   LS_CHECK (!ls_model_check_kv_conv (&with));
   count_weights (&with);
   LS_CHECK_INT (ls_model_layer_params (&with, 0) - ls_model_layer_params (&without, 0), ==, 2 * 4 * 3);
@@ -166,7 +167,7 @@ static void
 what_is_not_modelled_is_refused (void)
 {
   LsModel conv = small_model ("conv");
-  conv.kv_conv = 2;
+  conv.attn.kv_conv = 2;
   LsStrategy cut;
   ls_strategy_init (&cut);
   cut.gpus = cut.global_batch = 8;
@@ -195,11 +196,11 @@ models_must_agree_with_themselves (void)
   LS_CHECK (strstr (ls_model_check_difference (&none), "pairs of heads"));
   none = m, none.v_dim = 32;
   LS_CHECK (strstr (ls_model_check_difference (&none), "v_dim"));
-  none = m, none.kv_shared_layers = 3; /* before them no layer that sees all */
+  none = m, none.halves.kv_shared_layers = 3; /* before them no layer that sees all */
   LS_CHECK (strstr (ls_model_check_beside (&none), "windowed as they are"));
-  none = m, none.kv_shared_layers = 6; /* some of them have windows */
+  none = m, none.halves.kv_shared_layers = 6; /* some of them have windows */
   LS_CHECK (strstr (ls_model_check_beside (&none), "windowed as they are"));
-  none = m, none.mixer = LS_MIXER_MAMBA2;
+  none = m, none.mixer.kind = LS_MIXER_MAMBA2;
   LS_CHECK (strstr (ls_model_check_beside (&none), "with mamba1 alone"));
   none = m, none.linear_bias = true;
   LS_CHECK (strstr (ls_model_check_beside (&none), "no biases"));

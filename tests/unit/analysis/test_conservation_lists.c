@@ -14,18 +14,18 @@ listed (void)
                   windows[] = { 64, 0, 128 };
   LsModel m = small_model ("listed");
   m.mlp = LS_MLP_SWIGLU;
-  m.n_experts = 4;
-  m.top_k = 2;
-  m.expert_ffn = 256;
-  m.moe_every = 1;
-  m.layer_experts = experts;
-  m.n_layer_experts = 2;
-  m.layer_top_k = top_k;
-  m.n_layer_top_k = 2;
-  m.layer_expert_ffn = widths;
-  m.n_layer_expert_ffn = 3;
-  m.layer_window = windows;
-  m.n_layer_window = 3;
+  m.moe.n_experts = 4;
+  m.moe.top_k = 2;
+  m.moe.expert_ffn = 256;
+  m.moe.every = 1;
+  m.layers.experts = experts;
+  m.layers.n_experts = 2;
+  m.layers.top_k = top_k;
+  m.layers.n_top_k = 2;
+  m.layers.expert_ffn = widths;
+  m.layers.n_expert_ffn = 3;
+  m.layers.window = windows;
+  m.layers.n_window = 3;
   return m;
 }
 
@@ -34,10 +34,10 @@ static LsModel
 repeated (void)
 {
   LsModel m = listed ();
-  m.n_experts = m.top_k = m.expert_ffn = m.moe_every = 0;
-  m.n_layer_experts = m.n_layer_top_k = m.n_layer_expert_ffn = m.n_layer_window = 0;
-  m.n_layers = 12, m.own_layers = 3;
-  m.window = 64, m.full_every = 3, m.unrotated_every = 2;
+  m.moe.n_experts = m.moe.top_k = m.moe.expert_ffn = m.moe.every = 0;
+  m.layers.n_experts = m.layers.n_top_k = m.layers.n_expert_ffn = m.layers.n_window = 0;
+  m.n_layers = 12, m.layers.own = 3;
+  m.attn.window = 64, m.attn.full_every = 3, m.attn.unrotated_every = 2;
   return m;
 }
 
@@ -73,7 +73,7 @@ static void
 layers_that_come_again_keep_the_laws (void)
 {
   LsModel m = repeated (), once = repeated ();
-  once.n_layers = 3, once.own_layers = 0;
+  once.n_layers = 3, once.layers.own = 0;
   count_weights (&m);
   LS_CHECK_INT (ls_model_params (&m, m.vocab), ==, ls_model_params (&once, m.vocab));
   LS_CHECK_INT (ls_model_layer_params (&m, 3), ==, 0);
@@ -99,8 +99,8 @@ static LsModel
 with_small_experts (void)
 {
   LsModel m = listed ();
-  m.n_layer_experts = m.n_layer_top_k = m.n_layer_expert_ffn = m.n_layer_window = 0;
-  m.adjugate_ffn = 64, m.adjugate_of = 2;
+  m.layers.n_experts = m.layers.n_top_k = m.layers.n_expert_ffn = m.layers.n_window = 0;
+  m.moe.adjugate_ffn = 64, m.moe.adjugate_of = 2;
   return m;
 }
 
@@ -108,7 +108,7 @@ static void
 small_experts_keep_the_laws (void)
 {
   LsModel m = with_small_experts (), none = with_small_experts ();
-  none.adjugate_ffn = none.adjugate_of = 0;
+  none.moe.adjugate_ffn = none.moe.adjugate_of = 0;
   count_weights (&m);
   LS_CHECK (!ls_model_check_expert_parts (&m));
   LS_CHECK_INT (ls_model_params (&m, 0) - ls_model_params (&none, 0), ==, 6 * 2 * 3 * 512 * 64);
@@ -122,7 +122,7 @@ small_experts_keep_the_laws (void)
     s.global_batch = 8;
     LS_CHECK (keeps_the_laws (&m, &s));
   }
-  m.adjugate_of = 3;
+  m.moe.adjugate_of = 3;
   LS_CHECK (ls_model_check_expert_parts (&m) != NULL);
 }
 
@@ -132,13 +132,13 @@ encoders_with_rope_keep_the_laws (void)
 {
   for (guint i = 0; i < 12; i++) {
     LsModel m = repeated ();
-    m.own_layers = m.window = m.full_every = m.unrotated_every = 0;
-    m.n_layers = 6, m.encoder_layers = 2, m.decoder_seq = 128;
+    m.layers.own = m.attn.window = m.attn.full_every = m.attn.unrotated_every = 0;
+    m.n_layers = 6, m.sides.encoder_layers = 2, m.sides.decoder_seq = 128;
     m.norms = LS_NORMS_BOTH;
     m.tied_embeddings = true;
-    m.merged_cross = m.qk_norm = i % 2 > 0;
+    m.sides.merged_cross = m.attn.qk_norm = i % 2 > 0;
     LS_CHECK (!ls_model_check_sides (&m));
-    LS_CHECK_INT (ls_layer_n_halves (ls_model_layer_kind (&m, 2)), ==, m.merged_cross ? 2 : 3);
+    LS_CHECK_INT (ls_layer_n_halves (ls_model_layer_kind (&m, 2)), ==, m.sides.merged_cross ? 2 : 3);
     count_weights (&m);
     LsStrategy s;
     ls_strategy_init (&s);
@@ -147,7 +147,7 @@ encoders_with_rope_keep_the_laws (void)
     s.sp = s.tp > 1 && i / 6 > 0;
     s.global_batch = 8;
     LS_CHECK (keeps_the_laws (&m, &s));
-    m.merged_cross = false, m.qk_norm = true;
+    m.sides.merged_cross = false, m.attn.qk_norm = true;
     LS_CHECK (ls_model_check_sides (&m) != NULL);
   }
 }
@@ -158,8 +158,8 @@ gates_in_windows_alone_keep_the_laws (void)
 {
   LsModel m = small_model ("gated"), plain = small_model ("plain");
   LsLora lora = { .rank = 16, .modules = LS_LORA_Q };
-  m.window = 64, m.full_every = 3;
-  m.attention_gate = m.attention_gate_own = m.attention_gate_windowed = true;
+  m.attn.window = 64, m.attn.full_every = 3;
+  m.attn.gate = m.attn.gate_own = m.attn.gate_windowed = true;
   LS_CHECK (!ls_model_check_windowed_gate (&m));
   count_weights (&m);
   for (uint32_t i = 0; i < m.n_layers; i++)
@@ -177,9 +177,9 @@ gates_in_windows_alone_keep_the_laws (void)
     s.global_batch = 8;
     LS_CHECK (keeps_the_laws (&m, &s));
   }
-  m.window = 0;
+  m.attn.window = 0;
   LS_CHECK (ls_model_check_windowed_gate (&m) != NULL);
-  m.window = 64, m.attention_gate = false;
+  m.attn.window = 64, m.attn.gate = false;
   LS_CHECK (ls_model_check_windowed_gate (&m) != NULL);
 }
 
@@ -187,8 +187,8 @@ static void
 what_is_not_modelled_is_refused (void)
 {
   LsModel again = repeated (), lists = listed (), small = with_small_experts (), sides = repeated ();
-  sides.own_layers = sides.window = sides.full_every = sides.unrotated_every = 0;
-  sides.encoder_layers = 6, sides.tied_embeddings = true;
+  sides.layers.own = sides.attn.window = sides.attn.full_every = sides.attn.unrotated_every = 0;
+  sides.sides.encoder_layers = 6, sides.tied_embeddings = true;
   const LsModel *const models[] = { &again, &again, &again, &lists, &lists, &lists, &small, &sides };
   for (guint i = 0; i < G_N_ELEMENTS (models); i++) {
     static const char *const said[] = { "layers that use the weights of others on another stage",

@@ -11,15 +11,15 @@ hybrid (bool is_shared)
   LsModel m = small_model ("hybrid");
   m.mlp = LS_MLP_RELU2;
   m.position = LS_POSITION_NONE;
-  m.layer_pattern = (char *) "memeae";
-  m.mixer = LS_MIXER_MAMBA2;
-  m.mixer_heads = 16, m.mixer_head_dim = 64;
-  m.mixer_groups = 2, m.mixer_state = 32;
-  m.mixer_conv = 4, m.mixer_chunk = 64;
-  m.n_experts = 8, m.top_k = 2, m.expert_ffn = 256, m.shared_ffn = 128, m.moe_every = 1;
-  m.predict_layers = 2;
-  m.predict_pattern = (char *) "ae";
-  m.predict_shared = is_shared;
+  m.layers.pattern = (char *) "memeae";
+  m.mixer.kind = LS_MIXER_MAMBA2;
+  m.mixer.heads = 16, m.mixer.head_dim = 64;
+  m.mixer.groups = 2, m.mixer.state = 32;
+  m.mixer.conv = 4, m.mixer.chunk = 64;
+  m.moe.n_experts = 8, m.moe.top_k = 2, m.moe.expert_ffn = 256, m.moe.shared_ffn = 128, m.moe.every = 1;
+  m.predict.layers = 2;
+  m.predict.pattern = (char *) "ae";
+  m.predict.shared = is_shared;
   return m;
 }
 
@@ -38,7 +38,7 @@ weights_are_counted_once_and_flops_each_time (void)
 {
   for (guint shared = 0; shared < 2; shared++) {
     LsModel m = hybrid (shared), none = m;
-    none.predict_layers = 0, none.predict_pattern = NULL, none.predict_shared = false;
+    none.predict.layers = 0, none.predict.pattern = NULL, none.predict.shared = false;
     LS_CHECK (!ls_model_check_predictions (&m));
     LS_CHECK_INT (ls_model_n_all_layers (&m), ==, 10);
     uint64_t n = ls_model_params (&none, 5000), blocks = shared ? 1 : 2;
@@ -60,21 +60,21 @@ layers_of_blocks_have_kinds (void)
   for (uint32_t i = 0; i < 4; i++)
     LS_CHECK_INT (ls_model_layer_kind (&m, 6 + i), ==,
                   ls_model_layer_kind (&m, 4 + i % 2) + (i < 2 ? 0 : LS_LAYER_AGAIN));
-  m.predict_shared = false;
+  m.predict.shared = false;
   LS_CHECK_INT (ls_model_layer_kind (&m, 9), ==, ls_model_layer_kind (&m, 5));
-  m.predict_pattern = (char *) "D";
+  m.predict.pattern = (char *) "D";
   LS_CHECK_INT (ls_model_layer_kind (&m, 6), ==, 0);
-  m.predict_pattern = (char *) "A";
+  m.predict.pattern = (char *) "A";
   LS_CHECK_INT (ls_model_layer_kind (&m, 7), ==, LS_LAYER_EXPERTS);
-  m.predict_pattern = NULL; /* as the last layer: experts alone */
+  m.predict.pattern = NULL; /* as the last layer: experts alone */
   LS_CHECK_INT (ls_model_layer_kind (&m, 7), ==, ls_model_layer_kind (&m, 5));
   LsModel plain = small_model ("plain");
-  plain.window = 64, plain.full_every = 2; /* the last layer sees all */
-  plain.predict_layers = 1;
+  plain.attn.window = 64, plain.attn.full_every = 2; /* the last layer sees all */
+  plain.predict.layers = 1;
   LS_CHECK_INT (ls_model_layer_kind (&plain, 6), ==, 0);
-  plain.predict_windowed = true;
+  plain.predict.windowed = true;
   LS_CHECK_INT (ls_model_layer_kind (&plain, 6), ==, LS_LAYER_WINDOWED);
-  plain.predict_pattern = (char *) "A";
+  plain.predict.pattern = (char *) "A";
   LS_CHECK_INT (ls_model_layer_kind (&plain, 6), ==, LS_LAYER_WINDOWED);
 }
 
@@ -127,7 +127,7 @@ static void
 states_are_there_once_and_activations_for_each_pass (void)
 {
   LsModel shared = hybrid (true), own = hybrid (false), one = hybrid (true);
-  one.predict_layers = 1;
+  one.predict.layers = 1;
   LS_CHECK_INT (bytes_of (&own, 0, 0, LS_MEM_PARAMETERS) - bytes_of (&shared, 0, 0, LS_MEM_PARAMETERS), ==,
                 2 * BLOCK);
   LS_CHECK_INT (bytes_of (&own, 0, 0, LS_MEM_GRADIENTS) - bytes_of (&shared, 0, 0, LS_MEM_GRADIENTS), ==,
@@ -148,7 +148,7 @@ parts_of_blocks_run_again (void)
   double flops[2];
   for (guint n = 0; n < 2; n++) {
     LsModel m = hybrid (true);
-    m.predict_layers = 1 + n;
+    m.predict.layers = 1 + n;
     LsStrategy s;
     ls_strategy_init (&s);
     s.gpus = 1, s.global_batch = 2;
@@ -161,7 +161,7 @@ parts_of_blocks_run_again (void)
   }
   LS_CHECK_NEAR (flops[1] - flops[0], 2 * 2 * 256.0 * (H * 8 + 2 * H * 128 + 2 * ROUTED), 1e-12);
   LsModel m = hybrid (true), without = m;
-  without.predict_layers = 0, without.predict_pattern = NULL, without.predict_shared = false;
+  without.predict.layers = 0, without.predict.pattern = NULL, without.predict.shared = false;
   uint64_t all = bytes_of (&m, 0, 0, LS_MEM_ACTIVATIONS),
            none = bytes_of (&without, 0, 0, LS_MEM_ACTIVATIONS),
            some = bytes_of (&m, LS_RECOMPUTE_SELECTIVE, LS_RECOMPUTE_MOE, LS_MEM_ACTIVATIONS),
@@ -177,7 +177,7 @@ jobs_keep_the_laws (void)
       = { LS_RECOMPUTE_CORE, LS_RECOMPUTE_MOE | LS_RECOMPUTE_NORM | LS_RECOMPUTE_ACTIVATION };
   for (guint i = 0; i < 96; i++) {
     LsModel m = hybrid (i % 2);
-    m.predict_pattern = (char *) patterns[i / 2 % 4];
+    m.predict.pattern = (char *) patterns[i / 2 % 4];
     LsStrategy s;
     ls_strategy_init (&s);
     s.gpus = 8;
@@ -199,24 +199,24 @@ static void
 what_is_wrong_is_said (void)
 {
   LsModel dense = small_model ("dense");
-  dense.predict_layers = 2, dense.predict_shared = true;
+  dense.predict.layers = 2, dense.predict.shared = true;
   LsStrategy s;
   ls_strategy_init (&s);
   s.gpus = s.global_batch = 8;
   s.dp_kind = LS_DP_DEEPSPEED, s.zero_stage = 3;
   says (&dense, &s, "gathered for each of them");
   LsModel m = hybrid (true), wrong = m;
-  wrong.predict_layers = 0;
+  wrong.predict.layers = 0;
   LS_CHECK (strstr (ls_model_check_predictions (&wrong), "missing key \"predict_layers\""));
-  wrong = m, wrong.predict_pattern = (char *) "aB";
+  wrong = m, wrong.predict.pattern = (char *) "aB";
   LS_CHECK (strstr (ls_model_check_predictions (&wrong), "letters of"));
-  wrong = m, wrong.predict_pattern = (char *) "S";
+  wrong = m, wrong.predict.pattern = (char *) "S";
   LS_CHECK (strstr (ls_model_check_predictions (&wrong), "layers S and H"));
-  wrong = m, wrong.n_experts = 0;
+  wrong = m, wrong.moe.n_experts = 0;
   LS_CHECK (strstr (ls_model_check_predictions (&wrong), "missing key \"experts\""));
-  wrong = m, wrong.predict_pattern = (char *) "m", wrong.mixer = LS_MIXER_NONE;
+  wrong = m, wrong.predict.pattern = (char *) "m", wrong.mixer.kind = LS_MIXER_NONE;
   LS_CHECK (strstr (ls_model_check_predictions (&wrong), "missing key \"mixer\""));
-  wrong = m, wrong.predict_windowed = true;
+  wrong = m, wrong.predict.windowed = true;
   LS_CHECK (strstr (ls_model_check_predictions (&wrong), "missing key \"window\""));
   wrong = m, wrong.norms = LS_NORMS_SHARED;
   LS_CHECK (strstr (ls_model_check_predictions (&wrong), "share a norm"));

@@ -25,11 +25,11 @@ static LsModel
 griffin (void)
 {
   LsModel m = small_model ("griffin");
-  m.layer_pattern = (char *) "MMA";
-  m.mixer = LS_MIXER_RGLRU;
-  m.mixer_heads = m.mixer_groups = 8;
-  m.mixer_head_dim = m.mixer_state = 64;
-  m.mixer_conv = 4, m.mixer_chunk = 256;
+  m.layers.pattern = (char *) "MMA";
+  m.mixer.kind = LS_MIXER_RGLRU;
+  m.mixer.heads = m.mixer.groups = 8;
+  m.mixer.head_dim = m.mixer.state = 64;
+  m.mixer.conv = 4, m.mixer.chunk = 256;
   m.mlp = LS_MLP_GEGLU;
   return m;
 }
@@ -112,7 +112,7 @@ what_is_not_known_is_refused (void)
   ls_strategy_init (&s);
   s.gpus = 8;
   s.global_batch = 16;
-  s.tp = 8, m.mixer_heads = m.mixer_groups = 4;
+  s.tp = 8, m.mixer.heads = m.mixer.groups = 4;
   says (&m, &s, "heads");
 }
 
@@ -122,8 +122,8 @@ static void
 keys_of_convolved_columns (void)
 {
   LsModel m = griffin ();
-  m.mixer = LS_MIXER_MAMBA2;
-  m.mixer_groups = 1, m.mixer_state = 32, m.mixer_rank = 96;
+  m.mixer.kind = LS_MIXER_MAMBA2;
+  m.mixer.groups = 1, m.mixer.state = 32, m.mixer.rank = 96;
   LS_CHECK_INT (ls_mixer_linear_params (&m), ==, 3 * 512 * 512 + 512 * (96 + 64) + 96 * 8);
   LS_CHECK_INT (ls_mixer_other_params (&m), ==, 512 * 4 + 3 * 8 + 96 + 64);
   count_weights (&m);
@@ -163,8 +163,8 @@ static void
 matrix_memories_are_linear_attention (void)
 {
   LsModel m = griffin ();
-  m.mixer = LS_MIXER_MLSTM;
-  m.mixer_state = 32, m.mixer_chunk = 64;
+  m.mixer.kind = LS_MIXER_MLSTM;
+  m.mixer.state = 32, m.mixer.chunk = 64;
   const uint64_t in = 2 * 8 * 32 + 2 * 512 + 2 * 8;
   LS_CHECK_INT (ls_mixer_in_width (&m), ==, in);
   LS_CHECK_INT (ls_mixer_linear_params (&m), ==, 512 * (in + 512));
@@ -191,16 +191,16 @@ static void
 decays_of_linear_attention (void)
 {
   LsModel m = griffin ();
-  m.mixer = LS_MIXER_LINEAR;
-  m.mixer_state = 32, m.mixer_chunk = 64;
+  m.mixer.kind = LS_MIXER_LINEAR;
+  m.mixer.state = 32, m.mixer.chunk = 64;
   LS_CHECK_INT (ls_mixer_linear_params (&m), ==, 512 * (2 * 256 + 2 * 512 + 512));
   LS_CHECK_INT (ls_mixer_other_params (&m), ==, 512);
-  m.mixer_rank = 16, m.mixer_head_norm = true;
+  m.mixer.rank = 16, m.mixer.head_norm = true;
   LS_CHECK_INT (ls_mixer_linear_params (&m), ==, 512 * (2 * 256 + 2 * 512 + 512) + 16 * (512 + 256));
   LS_CHECK_INT (ls_mixer_other_params (&m), ==, 64 + 256);
   LS_CHECK_DOUBLE (ls_mixer_flops (&m, 1, 256), ==, 4 * 2.0 * 8 * (3 * 64 * 64 * 32 + 64 * 64 * 64));
   for (guint i = 0; i < 2; i++) {
-    m.mixer_ungated = i == 1;
+    m.mixer.ungated = i == 1;
     count_weights (&m);
     LsShard shard = whole_shard (&m);
     shard.tp = 2;
@@ -226,26 +226,26 @@ static void
 delta_nets_without_gates_or_decays (void)
 {
   LsModel m = griffin ();
-  m.mixer = LS_MIXER_DELTA;
-  m.mixer_state = 32, m.mixer_chunk = 64;
+  m.mixer.kind = LS_MIXER_DELTA;
+  m.mixer.state = 32, m.mixer.chunk = 64;
   const double flops = ls_mixer_flops (&m, 1, 256);
   const uint64_t columns = 2 * 256 + 2 * 512 + 2 * 8, taps = 4 * (2 * 256 + 512);
   LS_CHECK_INT (ls_mixer_in_width (&m), ==, columns);
   LS_CHECK_INT (ls_mixer_other_params (&m), ==, taps + 2 * 8 + 64);
-  m.mixer_undecayed = true;
+  m.mixer.undecayed = true;
   LS_CHECK_INT (ls_mixer_in_width (&m), ==, columns - 8);
   LS_CHECK_INT (ls_mixer_other_params (&m), ==, taps + 64);
   check_laws (&m);
-  m.mixer_ungated = true;
+  m.mixer.ungated = true;
   LS_CHECK_INT (ls_mixer_in_width (&m), ==, columns - 8 - 512);
   LS_CHECK_INT (ls_mixer_conv_width (&m), ==, 2 * 256 + 512);
   LS_CHECK_DOUBLE (ls_mixer_flops (&m, 1, 256), ==, flops);
   count_weights (&m);
   check_laws (&m);
   LsModel kda = griffin ();
-  kda.mixer = LS_MIXER_KDA;
+  kda.mixer.kind = LS_MIXER_KDA;
   const uint64_t plain = ls_mixer_other_params (&kda);
-  kda.mixer_gate_bias = true;
+  kda.mixer.gate_bias = true;
   LS_CHECK_INT (ls_mixer_other_params (&kda) - plain, ==, 512);
   count_weights (&kda);
   check_laws (&kda);
@@ -257,13 +257,13 @@ static void
 ways_in_and_out_have_biases (void)
 {
   LsModel m = griffin ();
-  m.mixer = LS_MIXER_MAMBA1;
-  m.mixer_heads = m.mixer_groups = 512, m.mixer_head_dim = 1, m.mixer_state = 16, m.mixer_rank = 32;
+  m.mixer.kind = LS_MIXER_MAMBA1;
+  m.mixer.heads = m.mixer.groups = 512, m.mixer.head_dim = 1, m.mixer.state = 16, m.mixer.rank = 32;
   const uint64_t with_norms = ls_mixer_other_params (&m);
-  m.mixer_plain_keys = true;
+  m.mixer.plain_keys = true;
   LS_CHECK_INT (with_norms - ls_mixer_other_params (&m), ==, 32 + 2 * 16);
   LS_CHECK_INT (ls_mixer_other_params (&m), ==, 512 * (4 + 1) + 512 * (16 + 2));
-  m.mixer_plain_conv = m.mixer_bias = true;
+  m.mixer.plain_conv = m.mixer.bias = true;
   LS_CHECK_INT (ls_mixer_other_params (&m), ==, 512 * 4 + 512 * (16 + 2) + 2 * 512 + 512);
   count_weights (&m);
   LsShard shard = whole_shard (&m);
@@ -289,11 +289,11 @@ static void
 rwkv7_is_a_delta_rule (void)
 {
   LsModel m = griffin ();
-  m.layer_pattern = (char *) "M";
+  m.layers.pattern = (char *) "M";
   m.mlp = LS_MLP_RELU2;
   m.norm = LS_NORM_LAYERNORM;
-  m.mixer = LS_MIXER_RWKV7;
-  m.mixer_rank = 96, m.mixer_chunk = 64;
+  m.mixer.kind = LS_MIXER_RWKV7;
+  m.mixer.rank = 96, m.mixer.chunk = 64;
   const uint64_t h = 512, in_and_out = 4 * h * h, low = 96 * 2 * h;
   LS_CHECK_INT (ls_mixer_linear_params (&m), ==, in_and_out + low);
   LS_CHECK_INT (ls_mixer_other_params (&m), ==, 14 * h);

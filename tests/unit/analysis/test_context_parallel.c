@@ -57,16 +57,16 @@ model_of (const Case *k)
     .attention = LS_ATTENTION_FLASH,
   };
   if (k->mixer != LS_MIXER_NONE) {
-    m.layer_pattern = (char *) "M";
-    m.mixer = k->mixer;
-    m.mixer_heads = 16, m.mixer_groups = 2;
-    m.mixer_head_dim = 64, m.mixer_state = 32;
-    m.mixer_chunk = 128, m.mixer_conv = 4;
+    m.layers.pattern = (char *) "M";
+    m.mixer.kind = k->mixer;
+    m.mixer.heads = 16, m.mixer.groups = 2;
+    m.mixer.head_dim = 64, m.mixer.state = 32;
+    m.mixer.chunk = 128, m.mixer.conv = 4;
   }
   if (k->is_latent) {
     m.n_kv_heads = 16;
-    m.kv_lora = 128;
-    m.rope_dim = m.v_dim = 32;
+    m.latent.kv_lora = 128;
+    m.latent.rope_dim = m.v_dim = 32;
   }
   return m;
 }

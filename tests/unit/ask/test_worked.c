@@ -324,12 +324,12 @@ experts_ask_for_more_tokens (void)
                       .ffn = 2880,
                       .mlp = LS_MLP_SWIGLU,
                       .norm = LS_NORM_RMSNORM,
-                      .n_experts = 128,
-                      .top_k = 4,
-                      .expert_ffn = 2880,
-                      .moe_every = 1 };
+                      .moe.n_experts = 128,
+                      .moe.top_k = 4,
+                      .moe.expert_ffn = 2880,
+                      .moe.every = 1 };
   LsModel none = m;
-  none.n_experts = none.top_k = none.expert_ffn = none.moe_every = 0;
+  none.moe.n_experts = none.moe.top_k = none.moe.expert_ffn = none.moe.every = 0;
   none.ffn = 0;
   double moved = (double) ls_model_layer_params (&m, 0) - (double) ls_model_layer_params (&none, 0)
       - 128.0 * 2880; /* router */

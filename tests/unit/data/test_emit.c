@@ -34,19 +34,19 @@ model_of (Kind kind)
 {
   LsModel m = dense;
   if (kind == WINDOWED)
-    m.window = 128;
+    m.attn.window = 128;
   if (kind == LATENT) {
     m.n_kv_heads = m.n_heads;
-    m.kv_lora = 128;
-    m.rope_dim = m.v_dim = 32;
+    m.latent.kv_lora = 128;
+    m.latent.rope_dim = m.v_dim = 32;
   }
   if (kind != EXPERTS)
     return m;
-  m.n_experts = 8;
-  m.top_k = 2;
-  m.expert_ffn = 512;
-  m.shared_ffn = 256;
-  m.moe_every = 1;
+  m.moe.n_experts = 8;
+  m.moe.top_k = 2;
+  m.moe.expert_ffn = 512;
+  m.moe.shared_ffn = 256;
+  m.moe.every = 1;
   return m;
 }
 

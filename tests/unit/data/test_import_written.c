@@ -283,7 +283,7 @@ draw_knobs (GRand *rand, const OptionTable *table, const LsModel *m, LsStrategy 
 {
   for (gint n = g_rand_int_range (rand, 0, 4); n > 0; n--)
     draw_knob (rand, table, s);
-  if (m->n_experts > 0 && s->dp > 1)
+  if (m->moe.n_experts > 0 && s->dp > 1)
     s->ep = pick (rand, 2, (uint32_t[]) { 1, 2 });
   s->lora.rank = 0;
   if (s->dtype == LS_DTYPE_FP32 || (s->dtype == LS_DTYPE_FP16 && g_rand_boolean (rand)))

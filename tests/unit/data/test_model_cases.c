@@ -129,10 +129,10 @@ windows_of (const LsModel *m)
   uint32_t last = 0;
   for (uint32_t i = 0; i < m->n_layers; i++) {
     LsModel layer = ls_model_of_kind (m, ls_model_layer_kind (m, i));
-    if (!(ls_model_layer_kind (m, i) & LS_LAYER_WINDOWED) || layer.window == last)
+    if (!(ls_model_layer_kind (m, i) & LS_LAYER_WINDOWED) || layer.attn.window == last)
       continue;
-    g_string_append_printf (windows, "%s%u", last > 0 ? " " : "", layer.window);
-    last = layer.window;
+    g_string_append_printf (windows, "%s%u", last > 0 ? " " : "", layer.attn.window);
+    last = layer.attn.window;
   }
   return g_string_free (windows, FALSE);
 }

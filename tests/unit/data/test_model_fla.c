@@ -135,10 +135,10 @@ some_layers_have_attention (void)
   g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (keys, strlen (keys), "config.json", diags);
   if (!LS_CHECK (doc && ls_model_read (doc, &m, NULL, diags)))
     return;
-  LS_CHECK_STR (m.layer_pattern, "MAMA");
-  LS_CHECK (m.n_heads == 16 && m.n_kv_heads == 4 && m.head_dim == 128 && m.window == 512);
-  LS_CHECK (m.mixer_heads == 8 && m.mixer_groups == 8 && m.mixer_state == 256 && m.mixer_head_dim == 512);
-  LS_CHECK (m.mixer_products == 6 && m.mixer_chunk == 64 && m.position == LS_POSITION_ROPE);
+  LS_CHECK_STR (m.layers.pattern, "MAMA");
+  LS_CHECK (m.n_heads == 16 && m.n_kv_heads == 4 && m.head_dim == 128 && m.attn.window == 512);
+  LS_CHECK (m.mixer.heads == 8 && m.mixer.groups == 8 && m.mixer.state == 256 && m.mixer.head_dim == 512);
+  LS_CHECK (m.mixer.products == 6 && m.mixer.chunk == 64 && m.position == LS_POSITION_ROPE);
   ls_model_clear (&m);
 }
 
@@ -177,7 +177,7 @@ heads_follow_from_widths (void)
                       : cases[i].refused && strstr (said, cases[i].refused),
                    __FILE__, __LINE__, "%u: %s %s", i, told, said);
     LS_CHECK (!ok || cases[i].heads == 128 || !strstr (told, "num_heads 128"));
-    LS_CHECK_INT (m.mixer_heads, ==, cases[i].heads);
+    LS_CHECK_INT (m.mixer.heads, ==, cases[i].heads);
     ls_model_clear (&m);
   }
 }

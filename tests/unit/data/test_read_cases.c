@@ -312,8 +312,8 @@ models_may_have_experts_and_what_else_columns_say (void)
   if (!LS_CHECK (cases && cases->len == 1))
     return;
   const LsModel *m = &((LsCase *) g_ptr_array_index (cases, 0))->model;
-  LS_CHECK (m->n_experts == 64 && m->top_k == 4 && m->expert_ffn == 768 && m->ffn == 768 && m->moe_every == 1
-            && m->shared_ffn == 0);
+  LS_CHECK (m->moe.n_experts == 64 && m->moe.top_k == 4 && m->moe.expert_ffn == 768 && m->ffn == 768
+            && m->moe.every == 1 && m->moe.shared_ffn == 0);
   LS_CHECK (m->tied_embeddings && m->head_dim == 64 && m->norm == LS_NORM_RMSNORM);
   LS_CHECK (((LsCase *) g_ptr_array_index (cases, 0))->strategy.use.apex_norm);
   check_refused ("experts", "64", "8192",

@@ -25,11 +25,11 @@ moe_model (uint32_t n_dense)
     .norm = LS_NORM_RMSNORM,
     .position = LS_POSITION_ROPE,
     .attention = LS_ATTENTION_FLASH,
-    .n_experts = 16,
-    .top_k = 2,
-    .expert_ffn = 4096,
-    .n_dense_layers = n_dense,
-    .moe_every = 1,
+    .moe.n_experts = 16,
+    .moe.top_k = 2,
+    .moe.expert_ffn = 4096,
+    .moe.n_dense_layers = n_dense,
+    .moe.every = 1,
   };
 }
 

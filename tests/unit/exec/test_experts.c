@@ -26,11 +26,11 @@ moe_model (void)
     .norm = LS_NORM_RMSNORM,
     .position = LS_POSITION_ROPE,
     .attention = LS_ATTENTION_FLASH,
-    .n_experts = 16,
-    .top_k = TOP_K,
-    .expert_ffn = 4096,
-    .n_dense_layers = 1,
-    .moe_every = 1,
+    .moe.n_experts = 16,
+    .moe.top_k = TOP_K,
+    .moe.expert_ffn = 4096,
+    .moe.n_dense_layers = 1,
+    .moe.every = 1,
   };
 }
 

@@ -108,8 +108,8 @@ passes_keep_their_order (void)
   LsModel m = moe_model (0);
   for (int kind = 0; kind < 4; kind++) {
     bool delays = kind & 1, is_thin = kind & 2;
-    m.expert_ffn = is_thin ? 64 : 4096;
-    m.top_k = is_thin ? 8 : 2;
+    m.moe.expert_ffn = is_thin ? 64 : 4096;
+    m.moe.top_k = is_thin ? 8 : 2;
     Case j = { "none", 1, 1, 1, 8, 4, .delays = delays };
     Ran r = run_job (&j, &m, PAIRED);
     GArray *spans = lettered_spans (&r);
@@ -247,7 +247,7 @@ static LsModel
 shared_model (void)
 {
   LsModel m = moe_model (0);
-  m.shared_ffn = 4096;
+  m.moe.shared_ffn = 4096;
   return m;
 }
 
@@ -317,8 +317,8 @@ shared_experts_run_beside_the_exchange (void)
       "flash-attention-bwd" },
   };
   LsModel m = shared_model ();
-  m.top_k = 8;
-  m.shared_ffn = 512;
+  m.moe.top_k = 8;
+  m.moe.shared_ffn = 512;
   Ran r = run_job (&shared_jobs[0], &m, SHARED_BESIDE);
   for (guint i = 0; i < G_N_ELEMENTS (orders); i++)
     check_exchange (&r, orders[i]);
@@ -361,7 +361,7 @@ what_cannot_run_beside_is_refused (void)
     LsModel m = moe_model (0);
     LsStrategy s;
     g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-    m.shared_ffn = cases[i].shared;
+    m.moe.shared_ffn = cases[i].shared;
     ls_strategy_init (&s);
     s.ep = 2;
     s.experts.shared_overlap = true;

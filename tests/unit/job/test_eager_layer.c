@@ -115,7 +115,7 @@ static const LsModel qwen = { .n_layers = 24,
                               .norm = LS_NORM_RMSNORM,
                               .mlp = LS_MLP_SWIGLU,
                               .position = LS_POSITION_ROPE,
-                              .qkv_bias = true };
+                              .attn.qkv_bias = true };
 
 static bool
 lower_layer (Layer *layer)

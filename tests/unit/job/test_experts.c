@@ -27,17 +27,17 @@ moe_model (bool is_latent)
     .norm = LS_NORM_RMSNORM,
     .position = LS_POSITION_ROPE,
     .attention = LS_ATTENTION_FLASH,
-    .n_experts = 8,
-    .top_k = 2,
-    .expert_ffn = 256,
-    .shared_ffn = 256,
-    .n_dense_layers = 1,
-    .moe_every = 1,
+    .moe.n_experts = 8,
+    .moe.top_k = 2,
+    .moe.expert_ffn = 256,
+    .moe.shared_ffn = 256,
+    .moe.n_dense_layers = 1,
+    .moe.every = 1,
   };
   if (is_latent) {
-    m.kv_lora = 64;
-    m.q_lora = 96;
-    m.rope_dim = 16;
+    m.latent.kv_lora = 64;
+    m.latent.q_lora = 96;
+    m.latent.rope_dim = 16;
     m.v_dim = 24;
   }
   return m;
@@ -148,9 +148,10 @@ latent_attention_runs (void)
     return;
   run (hardware, &m, "ep 8", NULL, LS_SHORTCUT_CHECK);
   run (hardware, &m, "tp 4 sp 1 ep 4 etp 1 pp 2", "zb-h1", LS_SHORTCUT_AUTO);
-  m.n_experts = m.top_k = m.expert_ffn = m.shared_ffn = m.n_dense_layers = m.moe_every = 0;
+  m.moe.n_experts = m.moe.top_k = m.moe.expert_ffn = m.moe.shared_ffn = m.moe.n_dense_layers = m.moe.every
+      = 0;
   run (hardware, &m, "tp 4", NULL, LS_SHORTCUT_AUTO); /* latents on every rank: repeated FLOPs */
-  m.q_lora = 0;
+  m.latent.q_lora = 0;
   run (hardware, &m, "tp 4 sp 1 tp-overlap 1", NULL, LS_SHORTCUT_AUTO);
   ls_hardware_free (hardware);
 }
@@ -195,9 +196,9 @@ all_that_experts_do_besides (void)
   LsHardware *hardware = hardware_new ();
   for (guint k = 0; hardware && k < G_N_ELEMENTS (knobs); k++) {
     LsModel m = moe_model (strstr (knobs[k][0], "cp 2") == NULL);
-    m.expert_groups = k % 2 ? 4 : 0;
-    m.top_groups = k % 2 ? 2 : 0;
-    m.predict_layers = k % 3;
+    m.moe.groups = k % 2 ? 4 : 0;
+    m.moe.top_groups = k % 2 ? 2 : 0;
+    m.predict.layers = k % 3;
     LS_CHECK (run (hardware, &m, knobs[k][0], knobs[k][1], k % 3 == 0 ? LS_SHORTCUT_CHECK : LS_SHORTCUT_AUTO)
               > 0);
   }
@@ -449,7 +450,7 @@ static void
 predictions_are_counted (void)
 {
   LsModel m = moe_model (true), more = m;
-  more.predict_layers = 2;
+  more.predict.layers = 2;
   uint64_t layer = ls_model_layer_params (&m, 7), h = m.hidden;
   LS_CHECK_INT (ls_model_params (&more, 1024) - ls_model_params (&m, 1024), ==,
                 2 * (layer + 2 * h * h + 3 * h));

@@ -18,10 +18,10 @@ static const LsModel model = { .n_layers = 2,
                                .ffn = FFN,
                                .vocab = VOCAB,
                                .seq = 2048,
-                               .n_experts = 128,
-                               .top_k = 8,
-                               .expert_ffn = FFN,
-                               .moe_every = 1,
+                               .moe.n_experts = 128,
+                               .moe.top_k = 8,
+                               .moe.expert_ffn = FFN,
+                               .moe.every = 1,
                                .norm = LS_NORM_RMSNORM,
                                .mlp = LS_MLP_SWIGLU,
                                .position = LS_POSITION_ROPE };
@@ -69,7 +69,7 @@ a_later_list_goes_first (void)
   LS_CHECK (list == NULL);
   LS_CHECK (ls_recipes_fuse_experts (joined) && !ls_recipes_fuse_experts (alone));
   LsModel m = model;
-  m.sigmoid_router = true;
+  m.moe.sigmoid_router = true;
   LS_CHECK_INT (ls_recipe_find (joined, LS_RECIPE_ROUTER, &m)->forward->len, ==,
                 ls_recipe_find (alone, LS_RECIPE_ROUTER, &m)->forward->len);
 }
@@ -184,7 +184,7 @@ the_loss_reads_logits_twice (void)
 static void
 probabilities_in_fp32_widen_what_they_scale (void)
 {
-  const double elements = (double) TOKENS * model.top_k * HIDDEN,
+  const double elements = (double) TOKENS * model.moe.top_k * HIDDEN,
                bytes[2][2]
       = { { 2 + 6 + 4, 4 + 2 + 4 + 2 + 4 }, { 4 + 10 + 8 + 6, 6 + 8 + 4 + 8 + 4 + 6 + 4 } };
   g_autoptr (LsRecipes) recipes = load ("megatron-core-unfused");

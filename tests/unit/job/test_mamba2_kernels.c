@@ -18,11 +18,11 @@ static LsModel
 mamba2 (uint32_t heads, uint32_t groups, uint32_t chunk, uint32_t seq)
 {
   LsModel m = llama (4, 512, 8, 8, 2048, 1000);
-  m.layer_pattern = (char *) "M";
+  m.layers.pattern = (char *) "M";
   m.seq = seq;
-  m.mixer = LS_MIXER_MAMBA2;
-  m.mixer_heads = heads, m.mixer_head_dim = WIDTH, m.mixer_state = STATE, m.mixer_groups = groups;
-  m.mixer_chunk = chunk, m.mixer_conv = 4;
+  m.mixer.kind = LS_MIXER_MAMBA2;
+  m.mixer.heads = heads, m.mixer.head_dim = WIDTH, m.mixer.state = STATE, m.mixer.groups = groups;
+  m.mixer.chunk = chunk, m.mixer.conv = 4;
   return m;
 }
 

@@ -30,9 +30,9 @@ check_copies (const Copies *c, const LsRecipes *recipes)
                 .seq = SEQ,
                 .norm = LS_NORM_RMSNORM,
                 .mlp = LS_MLP_SWIGLU };
-  m.n_heads = c->heads, m.n_kv_heads = c->groups, m.kv_lora = c->kv_lora, m.position = c->position;
-  m.q_lora = 0, m.rope_dim = c->kv_lora > 0 ? 64 : 0, m.v_dim = c->kv_lora > 0 ? 128 : 0;
-  m.qk_norm = c->qk_norm;
+  m.n_heads = c->heads, m.n_kv_heads = c->groups, m.latent.kv_lora = c->kv_lora, m.position = c->position;
+  m.latent.q_lora = 0, m.latent.rope_dim = c->kv_lora > 0 ? 64 : 0, m.v_dim = c->kv_lora > 0 ? 128 : 0;
+  m.attn.qk_norm = c->qk_norm;
   LsShard shard = { .tp = c->tp,
                     .cp = MAX (1, c->cp),
                     .micro_batch = MAX (1, c->sequences),

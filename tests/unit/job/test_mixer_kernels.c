@@ -54,10 +54,10 @@ kernels_of_delta_nets_take_what_was_measured (void)
     if (!LS_CHECK (h != NULL))
       return;
     LsModel m = llama (4, 2048, 16, 2, 6144, 1000);
-    m.layer_pattern = (char *) "M";
-    m.mixer = LS_MIXER_DELTA;
-    m.mixer_heads = r->heads, m.mixer_groups = r->keys;
-    m.mixer_head_dim = m.mixer_state = 128, m.mixer_chunk = 64, m.mixer_conv = 4;
+    m.layers.pattern = (char *) "M";
+    m.mixer.kind = LS_MIXER_DELTA;
+    m.mixer.heads = r->heads, m.mixer.groups = r->keys;
+    m.mixer.head_dim = m.mixer.state = 128, m.mixer.chunk = 64, m.mixer.conv = 4;
     LsShard s = { .tp = 1, .cp = 1, .micro_batch = r->sequences, .seq = r->tokens, .dtype = LS_DTYPE_BF16 };
     s.attention = LS_ATTENTION_FLASH;
     g_autoptr (GArray) layer = layer_operators (&m, &s);

@@ -360,7 +360,7 @@ static void
 check_unfused (const Unfused *u)
 {
   LsModel m = model;
-  m.n_experts = 8, m.top_k = 2, m.expert_ffn = 512, m.hidden = 1024;
+  m.moe.n_experts = 8, m.moe.top_k = 2, m.moe.expert_ffn = 512, m.hidden = 1024;
   m.mlp = u->is_plain ? LS_MLP_SWIGLU : LS_MLP_QUICK_GEGLU, m.act_limit = m.linear_bias = !u->is_plain;
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   g_autoptr (LsRecipes) recipes = ls_recipes_load (u->list, diags);
@@ -415,7 +415,7 @@ megatron_adds_a_bias_apart_with_limits (void)
                { "attention-add", true, "residual-add; ", 6 } };
   for (guint i = 0; i < G_N_ELEMENTS (sums); i++) {
     LsModel m = model;
-    m.n_experts = 8, m.top_k = 2, m.expert_ffn = 512, m.hidden = 1024;
+    m.moe.n_experts = 8, m.moe.top_k = 2, m.moe.expert_ffn = 512, m.hidden = 1024;
     m.mlp = sums[i].is_plain ? LS_MLP_SWIGLU : LS_MLP_QUICK_GEGLU;
     m.act_limit = m.linear_bias = !sums[i].is_plain;
     g_autoptr (LsDiagList) diags = ls_diag_list_new ();
@@ -442,7 +442,8 @@ routers_that_are_not_fused_are_many_kernels (void)
           "megatron-core-unfused", "megatron-core-unfused-router" };
   for (guint i = 0; i < G_N_ELEMENTS (lists); i++) {
     LsModel m = model;
-    m.n_experts = 64, m.top_k = 8, m.expert_ffn = 512, m.hidden = 1024, m.sigmoid_router = i < 3;
+    m.moe.n_experts = 64, m.moe.top_k = 8, m.moe.expert_ffn = 512, m.hidden = 1024,
+    m.moe.sigmoid_router = i < 3;
     g_autoptr (LsDiagList) diags = ls_diag_list_new ();
     g_autoptr (LsRecipes) recipes = ls_recipes_load (lists[i], diags);
     LsShard shard = shard_with (recipes);

@@ -43,7 +43,7 @@ norm_us (const LsHardware *h, const LsRecipes *recipes, LsNorm norm, uint64_t ro
   LsShard s = { .tp = 1, .micro_batch = 1, .cp = 1, .dtype = LS_DTYPE_BF16, .recipes = recipes };
   m.norm = norm;
   m.hidden = is_of_head ? 4096 : width;
-  m.qk_norm = is_of_head;
+  m.attn.qk_norm = is_of_head;
   s.seq = is_of_head ? rows / m.n_heads : rows;
   s.attention = LS_ATTENTION_FLASH;
   g_autoptr (GArray) operators = ls_operators_new ();

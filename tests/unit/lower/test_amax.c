@@ -146,10 +146,10 @@ each_expert_has_scales (void)
   for (uint32_t i = 0; i < 2; i++) {
     LsModel m = model;
     m.attention = LS_ATTENTION_FLASH;
-    m.n_experts = 8;
-    m.top_k = 1;
-    m.expert_ffn = 1024;
-    m.moe_every = 1;
+    m.moe.n_experts = 8;
+    m.moe.top_k = 1;
+    m.moe.expert_ffn = 1024;
+    m.moe.every = 1;
     LsStrategy s = job (1, 1);
     s.gpus = s.dp = 4;
     s.ep = i == 0 ? 1 : 4;

@@ -134,9 +134,10 @@ of_two_kinds_of_layers_none_is_better_with_a_chunk_per_rank (void)
   for (int i = 0; i < 1000; i++) {
     Case c;
     random_case (rand, &c);
-    c.model.n_experts = 8;
-    c.model.n_dense_layers = (uint32_t) g_rand_int_range (rand, 0, (gint32) MIN (c.model.n_layers + 1, 5));
-    c.model.moe_every = (uint32_t) g_rand_int_range (rand, 1, 3);
+    c.model.moe.n_experts = 8;
+    c.model.moe.n_dense_layers
+        = (uint32_t) g_rand_int_range (rand, 0, (gint32) MIN (c.model.n_layers + 1, 5));
+    c.model.moe.every = (uint32_t) g_rand_int_range (rand, 1, 3);
     c.times.layer[1] = g_rand_int_range (rand, 50, 400);
     double over = excess (&c);
     sum += over;
@@ -186,9 +187,10 @@ of_two_kinds_of_layers_no_move_helps (void)
     uint32_t layers[12];
     double own[N_MEASURES], other[N_MEASURES];
     random_case (rand, &c);
-    c.model.n_experts = 8;
-    c.model.n_dense_layers = (uint32_t) g_rand_int_range (rand, 0, (gint32) MIN (c.model.n_layers + 1, 5));
-    c.model.moe_every = (uint32_t) g_rand_int_range (rand, 1, 3);
+    c.model.moe.n_experts = 8;
+    c.model.moe.n_dense_layers
+        = (uint32_t) g_rand_int_range (rand, 0, (gint32) MIN (c.model.n_layers + 1, 5));
+    c.model.moe.every = (uint32_t) g_rand_int_range (rand, 1, 3);
     c.times = (LsPartTimes) { g_rand_int_range (rand, 0, 2),
                               g_rand_int_range (rand, 0, 4),
                               { g_rand_int_range (rand, 1, 4), g_rand_int_range (rand, 1, 4) } };
@@ -233,7 +235,7 @@ static void
 layouts_are_as_documented (void)
 {
   const LsModel dense = { .n_layers = 61 },
-                deepseek = { .n_layers = 61, .n_experts = 256, .n_dense_layers = 3, .moe_every = 1 };
+                deepseek = { .n_layers = 61, .moe.n_experts = 256, .moe.n_dense_layers = 3, .moe.every = 1 };
   check_layout (&dense, 16, 1, "1f1b", (LsPartTimes) { 1, 15, { 10 } }, "3 4 4 4 4 4 4 4 4 4 4 4 4 4 4 2");
   check_layout (&dense, 16, 1, "1f1b", (LsPartTimes) { 0, 0, { 10 } }, "4 4 4 4 4 4 4 4 4 4 4 4 4 3 3 3");
   check_layout (&dense, 4, 1, "1f1b", (LsPartTimes) { 0, 80, { 10 } }, "18 17 17 9");

@@ -34,10 +34,10 @@ launches_of (LsStrategy s)
   Launches a = { 0 };
   LsHostCost each = s.launch.cuda_graphs == LS_GRAPHS_STEP ? LS_HOST_FREE : LS_HOST_LAUNCH;
   LsModel m = model;
-  m.n_experts = 8;
-  m.top_k = 2;
-  m.expert_ffn = 512;
-  m.moe_every = 1;
+  m.moe.n_experts = 8;
+  m.moe.top_k = 2;
+  m.moe.expert_ffn = 512;
+  m.moe.every = 1;
   m.linear_bias = false;
   m.attention = LS_ATTENTION_FLASH;
   s.gpus = s.dp = s.ep = 2;
@@ -125,10 +125,10 @@ experts_run_one_after_the_other (void)
   g_autoptr (LsRecipes) recipes = recipes_of (permute);
   g_array_append_val (recipes->operators, fc1);
   LsModel m = model;
-  m.n_experts = 8;
-  m.top_k = 2;
-  m.expert_ffn = 512;
-  m.moe_every = 1;
+  m.moe.n_experts = 8;
+  m.moe.top_k = 2;
+  m.moe.expert_ffn = 512;
+  m.moe.every = 1;
   m.mlp = LS_MLP_SWIGLU;
   m.linear_bias = false;
   m.attention = LS_ATTENTION_FLASH;
@@ -160,7 +160,7 @@ hybridep_sends_scores_and_gathers_a_map (void)
                 { "combine all-to-all", false },
                 { "combine grad all-to-all", false } };
   LsModel m = model;
-  m.n_experts = 8, m.top_k = 2, m.expert_ffn = 512, m.moe_every = 1;
+  m.moe.n_experts = 8, m.moe.top_k = 2, m.moe.expert_ffn = 512, m.moe.every = 1;
   m.linear_bias = false;
   LsStrategy s = job (1, 1);
   s.gpus = s.dp = s.ep = 2;

@@ -63,10 +63,10 @@ check_weights (uint32_t seq, uint32_t micro_batch, double sum)
   LsModel m = model;
   m.seq = seq;
   m.attention = LS_ATTENTION_FLASH;
-  m.n_experts = 8;
-  m.top_k = 1;
-  m.expert_ffn = 1024;
-  m.moe_every = 1;
+  m.moe.n_experts = 8;
+  m.moe.top_k = 1;
+  m.moe.expert_ffn = 1024;
+  m.moe.every = 1;
   LsStrategy s = job (1, 1);
   s.gpus = s.dp = s.ep = 4;
   s.micro_batch = micro_batch;
@@ -121,8 +121,8 @@ two_sides (void)
 {
   LsModel m = model;
   m.n_layers = 8;
-  m.encoder_layers = 4;
-  m.decoder_seq = 32;
+  m.sides.encoder_layers = 4;
+  m.sides.decoder_seq = 32;
   m.norm = LS_NORM_RMSNORM;
   m.attention = LS_ATTENTION_FLASH;
   m.linear_bias = m.dropout = false;

@@ -72,7 +72,8 @@ early_stop_runs_experts_to_their_end (void)
   static const char *const names[]
       = { "dispatch all-to-all", "expert-fc1", "expert-fc2", "combine all-to-all", "unpermute" };
   LsModel m = model;
-  m.n_experts = 4, m.top_k = 2, m.expert_ffn = 512, m.moe_every = 1, m.linear_bias = m.dropout = false;
+  m.moe.n_experts = 4, m.moe.top_k = 2, m.moe.expert_ffn = 512, m.moe.every = 1,
+  m.linear_bias = m.dropout = false;
   for (int is_early = 0; is_early <= 1; is_early++) {
     LsStrategy s = job (1, 1);
     s.recompute = LS_RECOMPUTE_FULL, s.memory.recompute_early_stop = is_early;
@@ -92,7 +93,7 @@ blocks_run_again_with_groups_of_layers (void)
 {
   LsModel m = model;
   uint64_t allocated[2];
-  m.predict_layers = 1;
+  m.predict.layers = 1;
   for (int is_block = 0; is_block <= 1; is_block++) {
     LsStrategy s = job (1, 1);
     s.recompute = LS_RECOMPUTE_FULL;
@@ -259,11 +260,11 @@ moe_model (uint32_t n_dense)
 {
   LsModel m = model;
   m.mlp = LS_MLP_SWIGLU;
-  m.n_experts = 8;
-  m.top_k = 2;
-  m.expert_ffn = m.shared_ffn = 512;
-  m.n_dense_layers = n_dense;
-  m.moe_every = 1;
+  m.moe.n_experts = 8;
+  m.moe.top_k = 2;
+  m.moe.expert_ffn = m.moe.shared_ffn = 512;
+  m.moe.n_dense_layers = n_dense;
+  m.moe.every = 1;
   return m;
 }
 

@@ -207,7 +207,7 @@ static LsModel
 with_experts (void)
 {
   LsModel m = small_llama ();
-  m.n_experts = 4, m.top_k = 2, m.expert_ffn = 512, m.moe_every = 1;
+  m.moe.n_experts = 4, m.moe.top_k = 2, m.moe.expert_ffn = 512, m.moe.every = 1;
   return m;
 }
 
@@ -216,7 +216,7 @@ lowered_experts (const LsModel *m, uint32_t parts, LsDispatcher dispatcher)
 {
   LsStrategy s = op_job (1);
   s.experts.dispatcher = dispatcher;
-  s.ep = m->n_experts > 0 ? 2 : 1;
+  s.ep = m->moe.n_experts > 0 ? 2 : 1;
   s.recompute = parts ? LS_RECOMPUTE_SELECTIVE : LS_RECOMPUTE_NONE;
   s.memory.recompute_parts = parts;
   LsPlan *plan = lowered_model (m, &s);
@@ -302,7 +302,7 @@ op_counts_latent_products (void)
                    { "proj", 0 },   { "fc1", 4 },  { "fc2", 0 } };
   LsModel m = small_llama ();
   m.n_kv_heads = 4;
-  m.kv_lora = 64, m.q_lora = 96, m.rope_dim = 32, m.v_dim = 32;
+  m.latent.kv_lora = 64, m.latent.q_lora = 96, m.latent.rope_dim = 32, m.v_dim = 32;
   LsStrategy s = op_job (1);
   g_autoptr (LsPlan) plan = lowered_model (&m, &s);
   if (!LS_CHECK (plan != NULL))

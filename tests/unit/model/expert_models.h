@@ -20,10 +20,10 @@ static inline LsModel
 mixtral (void)
 {
   LsModel m = llama (32, 4096, 32, 8, 14336, 32000);
-  m.n_experts = 8;
-  m.top_k = 2;
-  m.expert_ffn = 14336;
-  m.moe_every = 1;
+  m.moe.n_experts = 8;
+  m.moe.top_k = 2;
+  m.moe.expert_ffn = 14336;
+  m.moe.every = 1;
   m.seq = 4096;
   return m;
 }

@@ -272,8 +272,8 @@ latent_attention_sends_what_its_heads_are_wide (void)
                            .n_kv_heads = 16,
                            .head_dim = 192,
                            .v_dim = 128,
-                           .kv_lora = 512,
-                           .rope_dim = 64,
+                           .latent.kv_lora = 512,
+                           .latent.rope_dim = 64,
                            .ffn = 8192,
                            .vocab = 50000,
                            .seq = 8192,
@@ -374,10 +374,10 @@ a_window_that_is_a_mask_skips_nothing (void)
   LsShard s = { .tp = 1, .cp = 1, .micro_batch = 1, .seq = 8192, .attention = LS_ATTENTION_FLASH };
   s.window_mask = true;
   s.dtype = LS_DTYPE_BF16;
-  m.window = 8193;
+  m.attn.window = 8193;
   g_autoptr (GArray) wide = operators_new (), masked = operators_new ();
   ls_operators_layer (&m, &s, LS_LAYER_WINDOWED, wide);
-  m.window = 4096;
+  m.attn.window = 4096;
   ls_operators_layer (&m, &s, LS_LAYER_WINDOWED, masked);
   const LsOperator *op = find_operator (masked, "attention"), *causal = find_operator (wide, "attention");
   LS_CHECK_INT (causal->n_fwd, ==, 1);

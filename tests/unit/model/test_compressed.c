@@ -10,12 +10,12 @@ static LsModel
 with_compressed_keys (void)
 {
   LsModel m = small ();
-  m.layer_pattern = (char *) "ASH";
+  m.layers.pattern = (char *) "ASH";
   m.n_kv_heads = 1;
-  m.q_lora = 256, m.rope_dim = 64, m.window = 128;
-  m.out_groups = 4, m.out_lora = 96;
-  m.csa_ratio = 4, m.index_heads = 4, m.index_dim = 64, m.index_top = 512;
-  m.hca_ratio = 32;
+  m.latent.q_lora = 256, m.latent.rope_dim = 64, m.attn.window = 128;
+  m.compressed.out_groups = 4, m.compressed.out_lora = 96;
+  m.compressed.csa_ratio = 4, m.index.heads = 4, m.index.dim = 64, m.index.top = 512;
+  m.compressed.hca_ratio = 32;
   return m;
 }
 
@@ -47,7 +47,7 @@ compressed_keys_are_met (void)
   LS_CHECK_INT (find_operator (chosen, "index-scores")->kept.saved_bytes, ==, 4096 * 512 * 4);
   LS_CHECK_DOUBLE (find_operator (chosen, "pool")->fwd[0].bytes, ==, 2.0 * 4096 * (4 * 128 + 128 / 4));
   LS_CHECK_INT (ls_model_n_layer_kinds (&m), ==, 3);
-  m.index_top = 4096; /* more than there are */
+  m.index.top = 4096; /* more than there are */
   LS_CHECK_DOUBLE (ls_compressed_pairs (&m, LS_LAYER_CSA, 4096), ==, 1 / 8.0);
 }
 
@@ -59,7 +59,7 @@ residual_streams_are_mixed (void)
   LsModel m = small ();
   uint64_t before = ls_model_layer_params (&m, 0), all = ls_model_params (&m, 32000),
            tensor = 4096 * 1024 * 2;
-  m.streams = 4;
+  m.halves.streams = 4;
   LS_CHECK_INT (ls_model_layer_params (&m, 0), ==, before + 2 * (24 * 4096 + 24 + 3));
   LS_CHECK_INT (ls_model_params (&m, 32000), ==,
                 all + m.n_layers * 2 * (24 * 4096 + 24 + 3) + 4 * 4096 + 4 + 1);
@@ -87,9 +87,9 @@ static void
 an_indexer_of_groups_chooses_blocks (void)
 {
   LsModel m = small (), without;
-  m.window = 512, m.full_every = 4;
+  m.attn.window = 512, m.attn.full_every = 4;
   without = m;
-  m.index_heads = 4, m.index_dim = 64, m.index_block = 128;
+  m.index.heads = 4, m.index.dim = 64, m.index.block = 128;
   LS_CHECK (!ls_model_check_indexer (&m));
   for (uint32_t i = 0; i < m.n_layers; i++) {
     g_autoptr (GArray) operators = layer_of (&m, i);
@@ -107,11 +107,11 @@ an_indexer_of_groups_chooses_blocks (void)
   }
   LS_CHECK_NEAR (ls_model_flops (&m, 1000, 4096, 1, false) - ls_model_flops (&without, 1000, 4096, 1, false),
                  9 * (6.0 * 4096 * 1024 * 5 * 64 + 3 * 4096.0 * 4096 * 4 * 64), 1e-9);
-  m.index_block = 100;
+  m.index.block = 100;
   LS_CHECK (strstr (ls_model_check_indexer (&m), "divides"));
-  m.index_block = 0, m.window = 0;
+  m.index.block = 0, m.attn.window = 0;
   LS_CHECK (strstr (ls_model_check_indexer (&m), "window"));
-  m.window = 512, m.norms = LS_NORMS_SHARED;
+  m.attn.window = 512, m.norms = LS_NORMS_SHARED;
   LS_CHECK (strstr (ls_model_check_indexer (&m), "norms before"));
 }
 

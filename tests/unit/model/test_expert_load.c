@@ -6,7 +6,7 @@ static void
 largest_remainders_get_the_rest (void)
 {
   LsModel m = mixtral ();
-  m.n_experts = 4;
+  m.moe.n_experts = 4;
   m.seq = 5;
   LsShard s = expert_shard (&m, 1, 1, 1);
   g_autofree double *w = shares ("3,1", &m);
@@ -21,7 +21,7 @@ static void
 rows_of_zeros_make_experts_alike (void)
 {
   LsModel m = mixtral ();
-  m.n_experts = 4;
+  m.moe.n_experts = 4;
   m.seq = 5;
   LsShard s = expert_shard (&m, 1, 1, 1);
   g_autofree double *w = shares ("3,1", &m), *rising = shares ("1,2,3,4", &m);
@@ -63,8 +63,8 @@ all_assignments_are_shared_out (void)
       s.expert_share = w;
       ls_expert_tokens (&m, &s, kept, sent);
       ls_expert_rows_of_ranks (&m, &s, of_rank);
-      LS_CHECK_INT (SUM (uint64_t, 8, kept), ==, tokens * m.top_k);
-      LS_CHECK_INT (SUM (uint64_t, 4, of_rank), ==, tokens * m.top_k);
+      LS_CHECK_INT (SUM (uint64_t, 8, kept), ==, tokens * m.moe.top_k);
+      LS_CHECK_INT (SUM (uint64_t, 4, of_rank), ==, tokens * m.moe.top_k);
       for (guint e = 0; e < 8; e++)
         LS_CHECK (kept[e] <= tokens && kept[e] == sent[e]); /* nobody goes to an expert twice */
     }

@@ -7,15 +7,15 @@ deepseek (void)
 {
   LsModel m = llama (61, 7168, 128, 128, 18432, 129280);
   m.head_dim = 192;
-  m.kv_lora = 512;
-  m.q_lora = 1536;
-  m.rope_dim = 64;
+  m.latent.kv_lora = 512;
+  m.latent.q_lora = 1536;
+  m.latent.rope_dim = 64;
   m.v_dim = 128;
-  m.n_experts = 256;
-  m.top_k = 8;
-  m.expert_ffn = m.shared_ffn = 2048;
-  m.n_dense_layers = 3;
-  m.moe_every = 1;
+  m.moe.n_experts = 256;
+  m.moe.top_k = 8;
+  m.moe.expert_ffn = m.moe.shared_ffn = 2048;
+  m.moe.n_dense_layers = 3;
+  m.moe.every = 1;
   m.seq = 4096;
   return m;
 }
@@ -28,8 +28,8 @@ which_layers_have_experts (void)
   LsModel m = deepseek ();
   LS_CHECK (!ls_model_has_experts (&m, 2) && ls_model_has_experts (&m, 3) && ls_model_has_experts (&m, 60));
   LS_CHECK_INT (ls_model_n_moe_layers (&m), ==, 58);
-  m.n_dense_layers = 0;
-  m.moe_every = 2;
+  m.moe.n_dense_layers = 0;
+  m.moe.every = 2;
   LS_CHECK (!ls_model_has_experts (&m, 0) && ls_model_has_experts (&m, 1) && !ls_model_has_experts (&m, 60));
   LS_CHECK_INT (ls_model_n_moe_layers (&m), ==, 30);
 }
@@ -38,7 +38,7 @@ static GArray *
 moe_layer (const LsModel *m, const LsShard *s)
 {
   GArray *ops = operators_new ();
-  ls_operators_layer (m, s, m->n_dense_layers, ops);
+  ls_operators_layer (m, s, m->moe.n_dense_layers, ops);
   return ops;
 }
 
@@ -161,11 +161,11 @@ layers_hold_the_parameters_of_the_model (void)
 {
   LsModel m = deepseek (), qwen = llama (48, 2048, 32, 4, 6144, 151936);
   qwen.head_dim = 128;
-  qwen.qk_norm = true;
-  qwen.n_experts = 128;
-  qwen.top_k = 8;
-  qwen.expert_ffn = 768;
-  qwen.moe_every = 1;
+  qwen.attn.qk_norm = true;
+  qwen.moe.n_experts = 128;
+  qwen.moe.top_k = 8;
+  qwen.moe.expert_ffn = 768;
+  qwen.moe.every = 1;
   const LsModel *models[] = { &m, &qwen };
   for (guint i = 0; i < 2; i++)
     for (uint32_t tp = 1; tp <= 4; tp *= 2) {
@@ -269,7 +269,7 @@ each_layout_is_cast_by_itself (void)
   LsShard s = expert_shard (&m, 1, 64, 1);
   const double T = 4096, h = 7168, f = 2048, R = 8 * T, layout = 1 + 4.0 / 128, cast = 2 + layout;
   double is[2];
-  m.n_dense_layers = 0;
+  m.moe.n_dense_layers = 0;
   s.dtype = LS_DTYPE_FP8;
   s.fp8_recipe = LS_FP8_DEEPSEEK;
   s.sends_tokens_once = true;
@@ -315,7 +315,7 @@ weight_gradients_of_deepseek_are_by_blocks (void)
 {
   LsModel m = deepseek ();
   LsShard s = expert_shard (&m, 1, 64, 1);
-  m.n_dense_layers = 0;
+  m.moe.n_dense_layers = 0;
   s.dtype = LS_DTYPE_FP8;
   for (int recipe = LS_FP8_DELAYED; recipe <= LS_FP8_DEEPSEEK; recipe++) {
     s.fp8_recipe = (LsFp8Recipe) recipe;
@@ -338,7 +338,7 @@ tokens_in_turn_go_to_fewer_ranks (void)
   LsShard s = expert_shard (&m, 1, 64, 1);
   g_autofree char *why = NULL;
   const double R = 8 * 4096.0;
-  m.n_dense_layers = 0;
+  m.moe.n_dense_layers = 0;
   s.sends_tokens_once = true;
   g_autoptr (GArray) drawn = layer_operators (&m, &s);
   s.routes_in_turn = true;

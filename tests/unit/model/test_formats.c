@@ -30,11 +30,11 @@ static LsModel
 with_experts (void)
 {
   LsModel m = llama3_70b ();
-  m.n_experts = 8;
-  m.top_k = 2;
-  m.expert_ffn = 4096;
-  m.expert_latent = 1024;
-  m.shared_ffn = 2048;
+  m.moe.n_experts = 8;
+  m.moe.top_k = 2;
+  m.moe.expert_ffn = 4096;
+  m.moe.latent = 1024;
+  m.moe.shared_ffn = 2048;
   return m;
 }
 
@@ -137,7 +137,7 @@ blocks_have_one_autocast (void)
     { LS_DTYPE_NVFP4, "qkv:mxfp8,mtp:mxfp8", LS_DTYPE_BF16, LS_DTYPE_BF16 },
   };
   LsModel m = llama3_70b ();
-  m.predict_layers = 1;
+  m.predict.layers = 1;
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
     LsShard s = shard (&m, 1, false, 1);
     s.dtype = cases[i].dtype;

@@ -13,19 +13,19 @@ static void
 a_window_leaves_what_it_shows (void)
 {
   LsModel m = small ();
-  m.window = 1024;
-  m.full_every = 4;
+  m.attn.window = 1024;
+  m.attn.full_every = 4;
   g_autoptr (GArray) windowed = layer_of (&m, 2), full = layer_of (&m, 3);
   double pairs = 4.0 * 4096 * 8 * 128;
   LS_CHECK_DOUBLE (find_operator (full, "attention")->fwd[0].flops, ==, pairs * 2048);
   LS_CHECK_DOUBLE (find_operator (windowed, "attention")->fwd[0].flops, ==, pairs * 896);
   LS_CHECK_DOUBLE (find_operator (windowed, "attention")->igrad[0].flops, ==, 2.5 * pairs * 896);
 
-  m.window_kind = LS_WINDOW_CHUNK; /* four blocks of 1024: 512 by the mean */
+  m.attn.window_kind = LS_WINDOW_CHUNK; /* four blocks of 1024: 512 by the mean */
   g_autoptr (GArray) chunked = layer_of (&m, 2);
   LS_CHECK_DOUBLE (find_operator (chunked, "attention")->fwd[0].flops, ==, pairs * 512);
 
-  m.window = 8192; /* longer than the sequence */
+  m.attn.window = 8192; /* longer than the sequence */
   g_autoptr (GArray) wide = layer_of (&m, 2);
   LS_CHECK_DOUBLE (find_operator (wide, "attention")->fwd[0].flops, ==, pairs * 2048);
 }
@@ -35,8 +35,8 @@ static void
 flops_of_a_model_count_windows (void)
 {
   LsModel m = small (), all = small ();
-  m.window = 1024;
-  m.full_every = 4;
+  m.attn.window = 1024;
+  m.attn.full_every = 4;
   double attention = 12 * 4096.0 * 4096 * 1024;
   double linear = ls_model_flops (&all, 32000, 4096, 1, false) - 12 * attention;
   LS_CHECK_NEAR (ls_model_flops (&m, 32000, 4096, 1, false), linear + (3 + 9 * 896 / 2048.0) * attention,
@@ -49,8 +49,8 @@ static void
 rope_where_it_is (void)
 {
   LsModel m = small ();
-  m.unrotated_every = 4;
-  m.rotary_dim = 32; /* of 128 */
+  m.attn.unrotated_every = 4;
+  m.attn.rotary_dim = 32; /* of 128 */
   g_autoptr (GArray) rotated = layer_of (&m, 0), unrotated = layer_of (&m, 7);
   LS_CHECK_DOUBLE (find_operator (rotated, "rope")->fwd[0].bytes, ==, 4096.0 * (8 + 2) * 32 * 4);
   LS_CHECK (!find_operator (unrotated, "rope"));
@@ -91,8 +91,8 @@ operators_hold_the_parameters_of_a_layer (void)
           LsModel m = small ();
           m.norms = (LsNormPlaces) norms;
           m.norm = (LsNorm) norm;
-          m.qk_norm = true;
-          m.qk_norm_over = (LsQkNormOver) over;
+          m.attn.qk_norm = true;
+          m.attn.qk_norm_over = (LsQkNormOver) over;
           m.mlp = (LsMlp) mlp;
           g_autoptr (GArray) operators = layer_of (&m, 0);
           LS_CHECK_INT (n_layer_params (operators), ==, ls_model_layer_params (&m, 0));
@@ -103,20 +103,20 @@ static LsModel
 hybrid (LsMixerKind mixer)
 {
   LsModel m = small ();
-  m.layer_pattern = (char *) "AMamde";
-  m.mixer = mixer;
-  m.mixer_heads = 8;
-  m.mixer_head_dim = 64;
-  m.mixer_groups = 2;
-  m.mixer_state = 128;
-  m.mixer_conv = 4;
-  m.mixer_chunk = 256;
-  m.mixer_rank = mixer == LS_MIXER_MAMBA1 ? 64 : 0;
-  m.n_experts = 4;
-  m.top_k = 2;
-  m.expert_ffn = 512;
-  m.n_dense_layers = 1;
-  m.moe_every = 2;
+  m.layers.pattern = (char *) "AMamde";
+  m.mixer.kind = mixer;
+  m.mixer.heads = 8;
+  m.mixer.head_dim = 64;
+  m.mixer.groups = 2;
+  m.mixer.state = 128;
+  m.mixer.conv = 4;
+  m.mixer.chunk = 256;
+  m.mixer.rank = mixer == LS_MIXER_MAMBA1 ? 64 : 0;
+  m.moe.n_experts = 4;
+  m.moe.top_k = 2;
+  m.moe.expert_ffn = 512;
+  m.moe.n_dense_layers = 1;
+  m.moe.every = 2;
   return m;
 }
 
@@ -126,7 +126,7 @@ operators_hold_the_parameters_of_a_mixer (void)
 {
   for (int mixer = LS_MIXER_MAMBA1; mixer <= LS_MIXER_MLSTM; mixer++) {
     LsModel m = hybrid ((LsMixerKind) mixer);
-    m.attention_gate = true;
+    m.attn.gate = true;
     for (uint32_t layer = 0; layer < 6; layer++) {
       g_autoptr (GArray) operators = layer_of (&m, layer);
       LS_CHECK_INT (n_layer_params (operators), ==, ls_model_layer_params (&m, layer));
@@ -148,10 +148,10 @@ static void
 chunks_are_products (void)
 {
   LsModel m = hybrid (LS_MIXER_MAMBA2);
-  m.mixer_groups = 1;
+  m.mixer.groups = 1;
   LS_CHECK_DOUBLE (ls_mixer_flops (&m, 1, 256), ==, 150994944);
   for (int mixer = LS_MIXER_MAMBA1; mixer <= LS_MIXER_MLSTM; mixer++) {
-    m.mixer = (LsMixerKind) mixer, m.mixer_rank = mixer == LS_MIXER_MAMBA1 ? 64 : 0;
+    m.mixer.kind = (LsMixerKind) mixer, m.mixer.rank = mixer == LS_MIXER_MAMBA1 ? 64 : 0;
     g_autoptr (GArray) operators = layer_of (&m, 3);
     const LsOperator *chunks = find_operator (operators, "mixer-chunks");
     double flops = chunks ? gemm_flops (chunks->fwd, chunks->n_fwd) : 0;
@@ -170,7 +170,7 @@ letters_say_what_a_layer_has (void)
                     has_mlp[] = { true, true, false, false, true, false },
                     has_experts[] = { false, false, false, false, false, true };
   LsModel m = hybrid (LS_MIXER_MAMBA2);
-  m.moe_every = 12; /* but for the letter e, none has them */
+  m.moe.every = 12; /* but for the letter e, none has them */
   for (uint32_t i = 0; i < 6; i++) {
     g_autoptr (GArray) operators = layer_of (&m, i + 6);
     LS_CHECK ((find_operator (operators, "attention") != NULL) == has_attention[i]);
@@ -189,13 +189,13 @@ an_indexer_chooses_keys (void)
 {
   LsModel m = small ();
   m.n_kv_heads = m.n_heads;
-  m.kv_lora = 256;
-  m.q_lora = 512;
-  m.rope_dim = 64;
+  m.latent.kv_lora = 256;
+  m.latent.q_lora = 512;
+  m.latent.rope_dim = 64;
   m.v_dim = 128;
-  m.window = 512;
-  m.index_heads = 4;
-  m.index_dim = 64;
+  m.attn.window = 512;
+  m.index.heads = 4;
+  m.index.dim = 64;
   g_autoptr (GArray) operators = layer_of (&m, 0);
   LS_CHECK_DOUBLE (find_operator (operators, "attention")->fwd[0].flops, ==, 4.0 * 4096 * 8 * 128 * 480);
   LS_CHECK_DOUBLE (find_operator (operators, "index-scores")->fwd[0].flops, ==, 4096.0 * 4096 * 4 * 64);
@@ -211,16 +211,16 @@ an_indexer_chooses_for_several_layers (void)
 {
   LsModel m = small (), without;
   m.n_kv_heads = m.n_heads;
-  m.kv_lora = 256;
-  m.q_lora = 512;
-  m.rope_dim = 64;
+  m.latent.kv_lora = 256;
+  m.latent.q_lora = 512;
+  m.latent.rope_dim = 64;
   m.v_dim = 128;
-  m.window = 512;
-  m.index_heads = 4;
-  m.index_dim = 64;
-  m.index_every = m.index_first = 2;
+  m.attn.window = 512;
+  m.index.heads = 4;
+  m.index.dim = 64;
+  m.index.every = m.index.first = 2;
   without = m;
-  without.index_heads = without.index_dim = without.index_every = without.index_first = 0;
+  without.index.heads = without.index.dim = without.index.every = without.index.first = 0;
   uint64_t own = ls_model_layer_params (&m, 0) - ls_model_layer_params (&without, 0), all = 0;
   LS_CHECK_INT (own, ==, 512 * 4 * 64 + 1024 * (64 + 4) + 2 * 64);
   for (uint32_t i = 0; i < m.n_layers; i++) {
@@ -241,15 +241,15 @@ static void
 kda_has_gates_of_low_rank (void)
 {
   LsModel m = hybrid (LS_MIXER_KDA);
-  m.mixer_groups = 8;
-  m.mixer_state = 64;
+  m.mixer.groups = 8;
+  m.mixer.state = 64;
   uint64_t in = 1024 * (3 * 512 + 8), out = 512 * 1024, low = 64 * (1024 + 512);
   LS_CHECK_INT (ls_mixer_linear_params (&m), ==, in + out + 2 * low);
   LS_CHECK_INT (ls_mixer_other_params (&m), ==, 4 * 3 * 512 + 8 + 512 + 64);
   g_autoptr (GArray) operators = layer_of (&m, 3);
   LS_CHECK_DOUBLE (find_operator (operators, "mixer-gates-down")->fwd[0].flops, ==, 2.0 * 4096 * 1024 * 128);
   LS_CHECK_DOUBLE (find_operator (operators, "mixer-gates-up")->fwd[0].flops, ==, 2.0 * 4096 * 64 * 1024);
-  m.mixer_full_gate = true;
+  m.mixer.full_gate = true;
   LS_CHECK_INT (ls_mixer_linear_params (&m), ==, in + 1024 * 512 + out + low);
   g_autoptr (GArray) full = layer_of (&m, 3);
   LS_CHECK_INT (n_layer_params (full), ==, ls_model_layer_params (&m, 3));
@@ -261,10 +261,10 @@ static void
 attention_and_a_mixer_side_by_side (void)
 {
   LsModel m = hybrid (LS_MIXER_MAMBA2);
-  m.layer_pattern = (char *) "aaam";
-  m.n_experts = 0;
+  m.layers.pattern = (char *) "aaam";
+  m.moe.n_experts = 0;
   g_autoptr (GArray) a = layer_of (&m, 0), x = layer_of (&m, 3);
-  m.layer_pattern = (char *) "P";
+  m.layers.pattern = (char *) "P";
   g_autoptr (GArray) both = layer_of (&m, 0);
   uint64_t tensor = 4096 * 1024 * 2, mlp = 0;
   for (guint i = 0; i < both->len; i++) {
@@ -292,10 +292,10 @@ static void
 experts_behind_a_latent (void)
 {
   LsModel m = hybrid (LS_MIXER_MAMBA2);
-  m.layer_pattern = (char *) "e";
-  m.n_dense_layers = 0;
-  m.expert_latent = 256;
-  m.shared_ffn = 2048;
+  m.layers.pattern = (char *) "e";
+  m.moe.n_dense_layers = 0;
+  m.moe.latent = 256;
+  m.moe.shared_ffn = 2048;
   LS_CHECK_INT (ls_model_layer_params (&m, 0), ==,
                 4 * 3 * 256 * 512 + 2 * 1024 * 256 + 1024 * 4 + 3 * 1024 * 2048 + 1024);
   g_autoptr (GArray) operators = layer_of (&m, 0);
@@ -314,12 +314,12 @@ static LsModel
 with_window_heads (void)
 {
   LsModel m = small ();
-  m.window = 1024;
-  m.full_every = 4;
+  m.attn.window = 1024;
+  m.attn.full_every = 4;
   m.n_heads = 8, m.n_kv_heads = 2, m.head_dim = 256;
-  m.window_heads = 16, m.window_kv_heads = 4, m.window_head_dim = 128;
-  m.full_k_is_v = true;
-  m.qk_norm = true;
+  m.attn.window_heads = 16, m.attn.window_kv_heads = 4, m.attn.window_head_dim = 128;
+  m.attn.full_k_is_v = true;
+  m.attn.qk_norm = true;
   return m;
 }
 
@@ -342,7 +342,7 @@ windowed_layers_have_heads_of_their_own (void)
     LS_CHECK_INT (find_operator (operators, "attention")->fwd[0].k, ==, sees_all ? 256 : 128);
   }
   double linear = 6.0 * 4096 * (double) ls_model_linear_params (&m, 32000);
-  m.window_heads = 8; /* half as wide as the others: 9 of 12 layers have 896 / 2048 of half the FLOPs */
+  m.attn.window_heads = 8; /* half as wide as the others: 9 of 12 layers have 896 / 2048 of half the FLOPs */
   LS_CHECK_NEAR (ls_model_flops (&m, 32000, 4096, 1, false),
                  linear - 9 * 6.0 * 4096 * 2 * 1024 * 1024
                      + 12 * 4096.0 * 4096 * (3 * 2048 + 9 * 1024 * 896 / 2048.0),
@@ -362,7 +362,7 @@ values_may_be_narrower_than_keys (void)
   LS_CHECK_INT (ls_model_layer_params (&same, 0), ==, small_params);
   uint64_t rest = ls_model_layer_params (&same, 0) - 1024 * (1024 + 2 * 256) - 1024 * 1024;
   LS_CHECK_INT (ls_model_layer_params (&m, 0), ==, rest + 1024 * (1024 + 256 + 128) + 512 * 1024);
-  m.attention_gate = true; /* of the context */
+  m.attn.gate = true; /* of the context */
   LS_CHECK_INT (ls_model_layer_params (&m, 0), ==, rest + 1024 * (1024 + 256 + 128) + 2 * 512 * 1024);
   g_autoptr (GArray) operators = layer_of (&m, 0);
   const LsOperator *attention = find_operator (operators, "attention");
@@ -377,7 +377,7 @@ values_may_be_narrower_than_keys (void)
   LsLora lora = { .rank = 4, .modules = LS_LORA_V | LS_LORA_O };
   LS_CHECK_INT (ls_lora_params (&m, &lora), ==, m.n_layers * 4 * (1024 + 128 + 512 + 1024));
 
-  m.full_k_is_v = true;
+  m.attn.full_k_is_v = true;
   LS_CHECK (strstr (ls_model_check_values (&m), "where keys are values"));
 }
 
@@ -386,7 +386,7 @@ static void
 queries_keys_and_values_may_have_no_biases (void)
 {
   LsModel m = small (), plain = small ();
-  m.linear_bias = m.unbiased_qkv = true;
+  m.linear_bias = m.attn.unbiased_qkv = true;
   g_autoptr (GArray) operators = layer_of (&m, 0);
   LS_CHECK_INT (ls_model_layer_params (&m, 0) - ls_model_layer_params (&plain, 0), ==, 2 * 1024 + 2 * m.ffn);
   LS_CHECK_INT (n_layer_params (operators), ==, ls_model_layer_params (&m, 0));
@@ -397,10 +397,10 @@ static void
 experts_that_do_nothing_are_routed_to (void)
 {
   LsModel m = hybrid (LS_MIXER_MAMBA2);
-  m.layer_pattern = (char *) "e";
-  m.n_dense_layers = 0;
+  m.layers.pattern = (char *) "e";
+  m.moe.n_dense_layers = 0;
   uint64_t before = ls_model_layer_params (&m, 0);
-  m.zero_experts = 2;
+  m.moe.zero_experts = 2;
   LS_CHECK_INT (ls_model_layer_params (&m, 0), ==, before + 2 * 1024);
   g_autoptr (GArray) operators = layer_of (&m, 0);
   LS_CHECK_INT (n_layer_params (operators), ==, ls_model_layer_params (&m, 0));
@@ -413,9 +413,9 @@ two_sides (void)
   LsModel m = small ();
   m.n_kv_heads = m.n_heads;
   m.position = LS_POSITION_NONE;
-  m.encoder_layers = 5;
+  m.sides.encoder_layers = 5;
   m.seq = 512;
-  m.decoder_seq = 128;
+  m.sides.decoder_seq = 128;
   return m;
 }
 
@@ -474,7 +474,7 @@ static void
 caps_pass_over_the_logits (void)
 {
   LsModel m = small ();
-  m.logit_cap = true;
+  m.attn.logit_cap = true;
   LsShard s = shard (&m, 1, false, 1);
   g_autoptr (GArray) operators = operators_new ();
   ls_operators_head (&m, &s, true, operators);

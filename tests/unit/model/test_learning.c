@@ -285,7 +285,7 @@ modules_by_name (void)
   LsModel m = llama (12, 1024, 8, 2, 4096, 32000), g = gpt (2, 1024, 16), moe = m;
   uint32_t set = 0;
   char *wrong = NULL;
-  moe.n_experts = 4;
+  moe.moe.n_experts = 4;
   LS_CHECK (ls_lora_modules (&m, NULL, &set, &wrong) && set == (LS_LORA_ATTENTION | LS_LORA_MLP));
   LS_CHECK (ls_lora_modules (&m, "q,v", &set, &wrong) && set == (LS_LORA_Q | LS_LORA_V));
   LS_CHECK (ls_lora_modules (&g, "all-linear", &set, &wrong)

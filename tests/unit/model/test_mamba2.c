@@ -15,13 +15,13 @@ mamba2 (void)
 {
   LsModel m = llama (2, 512, 8, 8, 2048, 32000);
   m.seq = TOKENS;
-  m.mixer = LS_MIXER_MAMBA2;
-  m.mixer_heads = HEADS;
-  m.mixer_head_dim = INNER / HEADS;
-  m.mixer_state = STATE;
-  m.mixer_groups = GROUPS;
-  m.mixer_chunk = CHUNK;
-  m.mixer_conv = 4;
+  m.mixer.kind = LS_MIXER_MAMBA2;
+  m.mixer.heads = HEADS;
+  m.mixer.head_dim = INNER / HEADS;
+  m.mixer.state = STATE;
+  m.mixer.groups = GROUPS;
+  m.mixer.chunk = CHUNK;
+  m.mixer.conv = 4;
   return m;
 }
 

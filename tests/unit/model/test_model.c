@@ -83,7 +83,7 @@ qkv_bias_alone_adds_qkv_width (void)
 {
   LsModel m = llama3_70b ();
   uint64_t without = ls_model_layer_params (&m, 0);
-  m.qkv_bias = true;
+  m.attn.qkv_bias = true;
   LS_CHECK_INT (ls_model_layer_params (&m, 0) - without, ==, 8192 + 2 * 8 * 128);
   m.linear_bias = true; /* implies it */
   LS_CHECK_INT (ls_model_layer_params (&m, 0) - without, ==, 8192 + 2 * 8 * 128 + 8192 + 2 * 28672 + 8192);

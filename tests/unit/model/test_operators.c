@@ -216,7 +216,7 @@ params_over_ranks_are_the_models (void)
   check_params (gpt (96, 12288, 96));
   check_params (llama3_70b ());
   LsModel qwen = llama3_70b ();
-  qwen.qkv_bias = true;
+  qwen.attn.qkv_bias = true;
   check_params (qwen);
 }
 
@@ -241,11 +241,11 @@ layers_have_widths_of_their_own (void)
 {
   uint32_t kv_heads[] = { 0, 1, 0, 0 }, ffn[] = { 0, 1024, 512, 0 };
   LsModel m = small ();
-  m.layer_pattern = (char *) "AAdM";
-  m.mixer = LS_MIXER_PRODUCT;
-  m.mixer_heads = 1, m.mixer_head_dim = 1024;
-  m.layer_kv_heads = kv_heads, m.n_layer_kv_heads = 4;
-  m.layer_ffn = ffn, m.n_layer_ffn = 4;
+  m.layers.pattern = (char *) "AAdM";
+  m.mixer.kind = LS_MIXER_PRODUCT;
+  m.mixer.heads = 1, m.mixer.head_dim = 1024;
+  m.layers.kv_heads = kv_heads, m.layers.n_kv_heads = 4;
+  m.layers.ffn = ffn, m.layers.n_ffn = 4;
   const uint64_t q = 2 * 1024 * 1024, kv = 2 * 1024 * 128, mlp = 3 * 1024;
   const uint64_t params[] = { q + 2 * kv + mlp * 4096 + 2048, q + kv + mlp * 1024 + 2048, mlp * 512 + 1024,
                               1024 * 1024 + mlp * 4096 + 2048 };
@@ -281,11 +281,11 @@ widths_are_counted (void)
   LsModel m = small ();
   for (uint32_t i = 0; i <= LS_MAX_MODEL_KINDS; i++)
     ffn[i] = 64 * (i + 1);
-  m.layer_ffn = ffn;
-  m.n_layers = m.n_layer_ffn = LS_MAX_MODEL_KINDS;
+  m.layers.ffn = ffn;
+  m.n_layers = m.layers.n_ffn = LS_MAX_MODEL_KINDS;
   LS_CHECK (!ls_model_check_lists (&m));
   LS_CHECK_INT (ls_model_n_layer_kinds (&m), ==, LS_MAX_MODEL_KINDS);
-  m.n_layers = m.n_layer_ffn = LS_MAX_MODEL_KINDS + 1;
+  m.n_layers = m.layers.n_ffn = LS_MAX_MODEL_KINDS + 1;
   LS_CHECK (ls_model_check_lists (&m) != NULL);
 }
 

@@ -387,10 +387,10 @@ experts_have_sizes_of_their_own (void)
                  .forward = LIST (kernel ("softmax", LS_ACCESS_SOFTMAX, "s*b*E", 2, 4), CORE),
                  .backward = LIST (CORE, kernel ("softmax grad", LS_ACCESS_SOFTMAX, "s*b*E", 8, 2)) };
   LsModel m = llama ();
-  m.n_experts = 8;
-  m.top_k = 2;
-  m.expert_ffn = 256;
-  m.moe_every = 1;
+  m.moe.n_experts = 8;
+  m.moe.top_k = 2;
+  m.moe.expert_ffn = 256;
+  m.moe.every = 1;
   g_autoptr (LsRecipes) r = recipes_of (permute);
   g_array_append_val (r->operators, router);
   LsShard s = shard (r);
@@ -419,10 +419,10 @@ masks_bring_tokens_to_padded_experts (void)
 {
   const double flops = 2.0 * 1280 * 256 * 512;
   LsModel m = llama ();
-  m.n_experts = 8;
-  m.top_k = 2;
-  m.expert_ffn = 256;
-  m.moe_every = 1;
+  m.moe.n_experts = 8;
+  m.moe.top_k = 2;
+  m.moe.expert_ffn = 256;
+  m.moe.every = 1;
   g_autoptr (LsRecipes) r = recipes_of ((LsRecipe) { .operator_ = LS_RECIPE_PERMUTE, .is_one_hot = true });
   LsShard s = shard (r), plain = shard (NULL), dropless = shard (r);
   s.expert_capacity = plain.expert_capacity = 1.25;

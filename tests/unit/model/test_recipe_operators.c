@@ -48,7 +48,7 @@ static void
 norms_run_the_kernels_of_their_width (void)
 {
   LsModel m = llama ();
-  m.qk_norm = true;
+  m.attn.qk_norm = true;
   g_autoptr (LsRecipes) r = by_width ();
   LsShard s = shard (r);
   g_autoptr (GArray) ops = layer (&m, &s);
@@ -107,7 +107,7 @@ static void
 norms_of_heads_run_it_too (void)
 {
   LsModel m = llama ();
-  m.qk_norm = true;
+  m.attn.qk_norm = true;
   g_autoptr (LsRecipes) r = recipes_of (listed_norm ());
   LsShard s = shard (r), plain = shard (NULL);
   g_autoptr (GArray) ops = layer (&m, &s);
@@ -115,7 +115,7 @@ norms_of_heads_run_it_too (void)
   check_norm (named (ops, "k-norm"), 512 * 2, 64);
   g_autoptr (GArray) built_in = layer (&m, &plain);
   LS_CHECK (!named (ops, "qk-norm") && named (built_in, "qk-norm"));
-  m.qk_norm_over = LS_QK_NORM_ALL;
+  m.attn.qk_norm_over = LS_QK_NORM_ALL;
   g_autoptr (GArray) over_all = layer (&m, &s);
   check_norm (named (over_all, "q-norm"), 512, 512);
   check_norm (named (over_all, "k-norm"), 512, 128);
@@ -132,10 +132,10 @@ latent (void)
   LsModel m = llama ();
   m.n_kv_heads = 8;
   m.head_dim = 96;
-  m.rope_dim = 32;
+  m.latent.rope_dim = 32;
   m.v_dim = 48;
-  m.q_lora = 256;
-  m.kv_lora = 128;
+  m.latent.q_lora = 256;
+  m.latent.kv_lora = 128;
   return m;
 }
 

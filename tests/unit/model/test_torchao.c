@@ -83,8 +83,8 @@ static void
 experts_may_stay_in_bf16 (void)
 {
   LsModel m = llama3_70b ();
-  m.n_experts = 8;
-  m.top_k = 2;
+  m.moe.n_experts = 8;
+  m.moe.top_k = 2;
   LsShard s = shard (&m, 1, false, 1);
   g_autoptr (GArray) bf16 = layer_operators (&m, &s);
   s.dtype = LS_DTYPE_FP8;

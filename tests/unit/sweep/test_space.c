@@ -143,7 +143,7 @@ long_sequences_are_cut_over_ranks (void)
     if (!LS_CHECK (ls_model_load ("gpt-1.7b", &model, NULL, diags)))
       return;
     model.hidden = cases[i].hidden;
-    model.kv_shared_layers = cases[i].shared;
+    model.halves.kv_shared_layers = cases[i].shared;
     ls_strategy_init (&base);
     ls_space_init (&space);
     set (&space, "gpus", cases[i].gpus);

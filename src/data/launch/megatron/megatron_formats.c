@@ -140,7 +140,7 @@ format_of (Recipe *r, const char *path)
 static bool
 has_module (const LsModel *m, guint i)
 {
-  bool is_latent = m->kv_lora > 0;
+  bool is_latent = m->latent.kv_lora > 0;
   return modules[i].attention == EVERY_ATTENTION
       || modules[i].attention == (is_latent ? LATENT_ATTENTION : PLAIN_ATTENTION);
 }
@@ -171,7 +171,7 @@ static void
 add_blocks (Recipe *r, const LsModel *m, LsFormats *formats)
 {
   LsFormats own;
-  bool is_alike = formats_of (r, m, "mtp.layers.", "mtp_model_layer.", m->predict_layers, &own);
+  bool is_alike = formats_of (r, m, "mtp.layers.", "mtp_model_layer.", m->predict.layers, &own);
   uint8_t proj = (uint8_t) format_of (r, "mtp.layers.0.eh_proj");
   bool is_one = is_alike, is_as_layers = is_alike && proj == LS_FORMAT_OF_ALL;
   for (guint i = 0; i < G_N_ELEMENTS (modules); i++) {
@@ -206,7 +206,7 @@ set_formats (LsImport *import, const cJSON *tree)
                .import = import };
   if (!formats_of (&r, m, "decoder.layers.", "", m->n_layers > 0 ? m->n_layers : MANY_LAYERS, &formats))
     complain (&r, "patterns of single layers: all are assumed to be as the first");
-  if (m->predict_layers > 0 && import->strategy.dtype == LS_DTYPE_FP8)
+  if (m->predict.layers > 0 && import->strategy.dtype == LS_DTYPE_FP8)
     add_blocks (&r, m, &formats); /* nothing of a block is in nvfp4 */
   g_autofree char *text = ls_formats_text (&formats);
   if (*text)
