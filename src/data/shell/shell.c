@@ -52,23 +52,43 @@ is_export (const GPtrArray *words)
   return has_flag && is_declaration (words);
 }
 
+/* Whether a command declares variables of the function that is read. */
+static bool
+is_local (LsShell *sh, GPtrArray *words)
+{
+  return sh->locals && words->len > 0 && ls_shell_is_one (words->pdata[0], "local declare typeset")
+      && !g_ptr_array_find_with_equal_func (words, "-g", g_str_equal, NULL);
+}
+
+/* They are as they were once the function is over; what is not set is none until then. */
+static void
+make_local (LsShell *sh, const char *name)
+{
+  if (!g_hash_table_contains (sh->locals, name))
+    shell_keep (sh, sh->locals, name, ls_shell_exports (sh, name));
+}
+
 /* Exports those that stand there without a value; of any command, those that are set in front of it. */
 static void
-export_names (LsShell *sh, const GPtrArray *words, GHashTable *in_front)
+export_names (LsShell *sh, GPtrArray *words, GHashTable *in_front)
 {
   GHashTableIter iter;
   gpointer name;
   for (g_hash_table_iter_init (&iter, in_front);
        words->len > 0 && g_hash_table_iter_next (&iter, &name, NULL);)
     shell_export (sh, name);
-  for (guint i = 1; i < words->len && is_export (words); i++)
-    if (*(const char *) words->pdata[i] != '-')
+  for (guint i = 1; i < words->len; i++)
+    if (*(const char *) words->pdata[i] != '-' && is_export (words))
       shell_export (sh, words->pdata[i]);
+    else if (*(const char *) words->pdata[i] != '-' && is_local (sh, words)) {
+      make_local (sh, words->pdata[i]);
+      shell_unset (sh, words->pdata[i]);
+    }
 }
 
 /* "A=1" up to end, in a command whose words begin with these; none: in front of it. */
 static void
-assign_in_command (LsShell *sh, const char *p, const char *end, const GPtrArray *words, GHashTable *in_front)
+assign_in_command (LsShell *sh, const char *p, const char *end, GPtrArray *words, GHashTable *in_front)
 {
   const char *value = shell_assignment_value (p, end), *name_end = shell_name_end (p, end);
   g_autofree char *name = g_strndup (p, (gsize) (name_end - p));
@@ -76,16 +96,20 @@ assign_in_command (LsShell *sh, const char *p, const char *end, const GPtrArray 
        is_array = value < end && *value == '(';
   if (words->len == 0 && !g_hash_table_contains (in_front, name))
     shell_keep (sh, in_front, name, exports || ls_shell_exports (sh, name));
-  /* an element of an array is passed over */
-  GPtrArray *items = *name_end == '[' ? NULL : g_ptr_array_new_with_free_func (g_free);
-  ShellText array = { sh, value + 1, value + 1, end - 1, NULL, false, true };
-  if (items && is_array)
-    read_words (&array, "", items);
-  else if (items)
-    g_ptr_array_add (items, shell_expand_text (sh, value, end, false));
-  const ShellValue *old = is_appended ? shell_value (sh, name) : NULL;
-  if (items)
+  if (is_local (sh, words))
+    make_local (sh, name);
+  if (*name_end == '[')
+    shell_set_element (sh, p, value, shell_expand_text (sh, value, end, false), is_appended);
+  else {
+    GPtrArray *items = g_ptr_array_new_with_free_func (g_free);
+    ShellText array = { sh, value + 1, value + 1, end - 1, NULL, false, true };
+    if (is_array)
+      read_words (&array, "", items);
+    else
+      g_ptr_array_add (items, shell_expand_text (sh, value, end, false));
+    const ShellValue *old = is_appended ? shell_value (sh, name) : NULL;
     shell_assign (sh, name, items, is_array || (old && old->is_array), is_appended);
+  }
   if (exports)
     shell_export (sh, name);
 }
@@ -285,10 +309,18 @@ read_case (ShellText *s)
   return SHELL_DONE;
 }
 
+/* What a shell of its own sets, or that it ends, is of no account behind it. */
 static ShellStatus
 read_group (ShellText *s)
 {
-  return read_up_to (s, *s->p++ == '(' ? ")" : "}");
+  if (*s->p++ == '{')
+    return read_up_to (s, "}");
+  g_autoptr (GHashTable) kept = shell_keep_all (s->sh);
+  bool had_left = s->sh->has_left;
+  ShellStatus status = read_up_to (s, ")");
+  s->sh->has_left = had_left;
+  shell_set_all_back (s->sh, kept);
+  return status;
 }
 
 /* --- loops ---------------------------------------------------------------------------------------- */

@@ -317,3 +317,36 @@ shell_set_arithmetic (LsShell *sh, const char *text)
     shell_set (sh, name, is_known ? g_strdup_printf ("%" G_GINT64_FORMAT, value) : shell_hole (what));
   return is_known ? status_of (value != 0) : SHELL_UNKNOWN;
 }
+
+/* --- elements of arrays --------------------------------------------------------------------------- */
+
+void
+shell_set_element (LsShell *sh, const char *p, const char *end, char *text, bool is_appended)
+{
+  const char *name_end = shell_name_end (p, end), *close = end;
+  g_autofree char *name = g_strndup (p, (gsize) (name_end - p)), *own = text;
+  const ShellValue *old = shell_value (sh, name);
+  while (close > name_end && *close != ']')
+    close--;
+  g_autofree char *index = shell_expand_text (sh, MIN (name_end + 1, close), close, false);
+  gint64 at = 0;
+  bool is_known = shell_arithmetic (sh, index, &at) && at >= 0;
+  if (!old && (!is_known || !text))
+    return; /* of an array by names nothing is known */
+  GPtrArray *items = g_ptr_array_new_with_free_func (g_free);
+  guint n = old ? old->items->len : 0, i = is_known ? (guint) MIN ((guint64) at, n) : n;
+  for (guint k = 0; k < n; k++)
+    g_ptr_array_add (items, g_strdup (old->items->pdata[k]));
+  if (!is_known)
+    g_ptr_array_add (items, shell_hole (name));
+  else if (!text && i < n)
+    g_ptr_array_remove_index (items, i);
+  else if (text && i == n)
+    g_ptr_array_add (items, g_steal_pointer (&own));
+  else if (text) {
+    char *now = g_strconcat (is_appended ? items->pdata[i] : "", text, NULL);
+    g_free (items->pdata[i]);
+    items->pdata[i] = now;
+  }
+  shell_assign (sh, name, items, true, false);
+}

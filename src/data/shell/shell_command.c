@@ -46,12 +46,13 @@ static void
 read_inner (LsShell *sh, GPtrArray *words, guint n_outer, const char *text)
 {
   guint n_before = sh->outer->len;
-  bool had_left = sh->has_left;
+  bool had_left = sh->has_left, had_returned = sh->returns;
   for (guint i = 0; i < n_outer; i++)
     g_ptr_array_add (sh->outer, words->pdata[i]);
   sh->read (sh, text, strlen (text));
   g_ptr_array_set_size (sh->outer, (gint) n_before);
   sh->has_left = had_left;
+  sh->returns = had_returned;
 }
 
 guint
@@ -320,6 +321,7 @@ shell_output_of (LsShell *sh, const char *text, gsize n)
   sh->out = before.out;
   sh->mode = before.mode;
   sh->has_left = before.has_left;
+  sh->returns = before.returns;
   sh->continues = before.continues;
   return output;
 }
@@ -387,15 +389,22 @@ static bool
 run_builtin (LsShell *sh, GPtrArray *words, const char *here, ShellStatus *ret_status)
 {
   const char *name = words->pdata[0], *first = words->len > 1 ? words->pdata[1] : NULL;
-  if (ls_shell_is_one (name, "exit return"))
-    sh->has_left = sh->has_left || (sh->mode == SHELL_RUN && (!first || strcmp (first, "0") == 0));
+  if (strcmp (name, "return") == 0 && sh->locals)
+    sh->has_left = sh->returns = sh->mode == SHELL_RUN;
+  else if (ls_shell_is_one (name, "exit return"))
+    sh->has_left = sh->mode == SHELL_RUN && (!first || strcmp (first, "0") == 0);
   else if (strcmp (name, "continue") == 0)
     sh->has_left = sh->continues = sh->mode == SHELL_RUN;
   else if (strcmp (name, "set") == 0)
     set_options (sh, words);
   else if (strcmp (name, "unset") == 0)
-    for (guint i = 1; i < words->len; i++)
-      shell_unset (sh, words->pdata[i]);
+    for (guint i = 1; i < words->len; i++) {
+      const char *one = words->pdata[i];
+      if (strchr (one, '['))
+        shell_set_element (sh, one, one + strlen (one), NULL, false);
+      else
+        shell_unset (sh, one);
+    }
   else if (strcmp (name, "read") == 0 && here)
     read_names (sh, words, here);
   else if (strcmp (name, "let") == 0)
@@ -432,14 +441,19 @@ shell_run (LsShell *sh, GPtrArray *words, const ShellStreams *streams)
     return SHELL_NO;
   if (sh->out.text && !body && !here && run_for_output (sh, words))
     return SHELL_UNKNOWN;
-  if (sh->out.text && !body && strcmp (name, "exit") != 0)
+  if (sh->out.text && !body && !ls_shell_is_one (name, "exit return"))
     return print_command (sh, words, streams);
   if (run_builtin (sh, words, here, &status))
     return status;
   if (body) {
     g_autoptr (GHashTable) kept = enter_words (sh, (char *const *) words->pdata, words->len);
+    GHashTable *outer = sh->locals;
+    sh->locals = kept;
     sh->read (sh, body, strlen (body));
+    sh->locals = outer;
     shell_set_back (sh, kept);
+    sh->has_left = sh->has_left && !sh->returns;
+    sh->returns = false;
   } else if (!ls_shell_is_one (name, "echo cd mkdir shift rm"))
     run_program (sh, words, here);
   return status;

@@ -4,6 +4,8 @@
 #include <fnmatch.h>
 #include <string.h>
 
+#define MAX_COUNT 10000 /* of "{1..N}" */
+
 typedef struct {
   LsShell *sh;
   GPtrArray *fields; /* NULL: all goes into one text */
@@ -342,9 +344,42 @@ expand (Words *w, const char *p, const char *end, bool is_quoted, bool is_here)
   w->depth--;
 }
 
+/* The words that "a{1..3}b" and "a{x,y}b" stand for, in front of all else; NULL: it is no such word, or has
+ * quotes, expansions or braces within braces. */
+static GPtrArray *
+words_of_braces (const char *p, const char *end)
+{
+  g_autofree char *word = g_strndup (p, (gsize) (end - p));
+  char *open = strchr (word, '{'), *close = open ? strchr (open, '}') : NULL, *dots;
+  if (!close || strpbrk (word, "'\"\\$`") || strchr (open + 1, '{') || !(dots = strpbrk (open, ",."))
+      || dots > close)
+    return NULL;
+  *open = *close = '\0';
+  g_auto (GStrv) parts = g_strsplit (open + 1, *dots == ',' ? "," : "..", -1);
+  gint64 from, to;
+  bool is_range = *dots == '.' && g_strv_length (parts) == 2
+      && g_ascii_string_to_signed (parts[0], 10, -MAX_COUNT, MAX_COUNT, &from, NULL)
+      && g_ascii_string_to_signed (parts[1], 10, -MAX_COUNT, MAX_COUNT, &to, NULL);
+  if (!is_range && *dots != ',')
+    return NULL;
+  GPtrArray *words = g_ptr_array_new_with_free_func (g_free);
+  for (guint i = 0; !is_range && parts[i]; i++)
+    g_ptr_array_add (words, g_strconcat (word, parts[i], close + 1, NULL));
+  for (gint64 i = 0; is_range && i <= ABS (to - from); i++)
+    g_ptr_array_add (
+        words,
+        g_strdup_printf ("%s%" G_GINT64_FORMAT "%s", word, to < from ? from - i : from + i, close + 1));
+  return words;
+}
+
 void
 shell_expand (LsShell *sh, const char *p, const char *end, GPtrArray *fields)
 {
+  g_autoptr (GPtrArray) words = words_of_braces (p, end);
+  for (guint i = 0; words && i < words->len && shell_afford (sh, strlen (words->pdata[i])); i++)
+    g_ptr_array_add (fields, g_strdup (words->pdata[i]));
+  if (words)
+    return;
   Words w = { sh, fields, g_string_new (NULL), false, 0 };
   expand (&w, p, end, false, false);
   end_field (&w);

@@ -41,9 +41,11 @@ struct LsShell {
   GPtrArray *outer;      /* words of commands that this text was handed to, borrowed */
   GPtrArray *texts;      /* char *: those that are being read, one within the other, borrowed */
   ShellMode mode;
-  guint n_rounds;                                        /* of loops that were run as often as they say */
-  bool continues;                                        /* has_left, but only the round of a loop */
-  bool has_left;                                         /* exit was met, or return in a function */
+  guint n_rounds;     /* of loops that were run as often as they say */
+  bool continues;     /* has_left, but only the round of a loop */
+  bool has_left;      /* exit was met, or the next */
+  bool returns;       /* has_left, but only the function or the file */
+  GHashTable *locals; /* what variables of its own were before the function that is read; NULL: none is */
   void (*read) (LsShell *sh, const char *text, gsize n); /* reads a text as a script */
   ShellOutput out;
   int depth;     /* texts within texts, blocks within blocks */
@@ -87,6 +89,10 @@ void shell_export (LsShell *sh, const char *name);
 GHashTable *shell_kept_new (void);
 void shell_keep (LsShell *sh, GHashTable *kept, const char *name, bool is_exported);
 void shell_set_back (LsShell *sh, GHashTable *kept);
+/* All that there are, as a shell of its own finds them; they are again, and no others. The caller frees
+ * it. */
+GHashTable *shell_keep_all (LsShell *sh);
+void shell_set_all_back (LsShell *sh, GHashTable *kept);
 
 /* --- shell_text.c ----------------------------------------------------------------------------------- */
 
@@ -168,6 +174,10 @@ bool shell_arithmetic (const LsShell *sh, const char *text, gint64 *ret_value);
 ShellStatus shell_set_arithmetic (LsShell *sh, const char *text);
 /* Of [ ... ], the words behind the first; of [[ ... ]] with has_patterns those between the brackets. */
 ShellStatus shell_test (LsShell *sh, char *const *words, guint n, bool has_patterns);
+/* "NAME[INDEX]" up to end becomes a text, or has one more behind it, in the current mode; an index that is no
+ * number leaves a hole where there is an array. text NULL: it is taken away. Takes text. */
+void shell_set_element (LsShell *sh, const char *p, const char *end, char *text, bool is_appended);
+
 /* --- shell_command.c -------------------------------------------------------------------------------- */
 
 /* Runs a command, words (char *), in the current mode. */

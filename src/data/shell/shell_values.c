@@ -311,6 +311,33 @@ shell_set_back (LsShell *sh, GHashTable *kept)
   }
 }
 
+GHashTable *
+shell_keep_all (LsShell *sh)
+{
+  GHashTable *kept = shell_kept_new ();
+  GHashTableIter iter;
+  gpointer name;
+  for (g_hash_table_iter_init (&iter, sh->values); g_hash_table_iter_next (&iter, &name, NULL);)
+    shell_keep (sh, kept, name, ls_shell_exports (sh, name));
+  for (g_hash_table_iter_init (&iter, sh->exported); g_hash_table_iter_next (&iter, &name, NULL);)
+    shell_keep (sh, kept, name, true);
+  return kept;
+}
+
+static gboolean
+is_new (gpointer name, gpointer value, gpointer kept)
+{
+  return !g_hash_table_contains (kept, name);
+}
+
+void
+shell_set_all_back (LsShell *sh, GHashTable *kept)
+{
+  g_hash_table_foreach_remove (sh->values, is_new, kept);
+  g_hash_table_foreach_remove (sh->exported, is_new, kept);
+  shell_set_back (sh, kept);
+}
+
 /* --- what is asked of it -------------------------------------------------------------------------- */
 
 const GPtrArray *
