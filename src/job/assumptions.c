@@ -58,18 +58,23 @@ has_wide_shards (const Job *j)
   return is_torch && j->s->zero_stage > 0 && !j->s->data.narrow_shards;
 }
 
-/* Weights that the optimizer steps on itself have its format. */
+/* Weights that the optimizer steps on itself have its format; those that are frozen never. */
 static char *
 parameters (const Job *j)
 {
   LsDtype dtype = (LsDtype) j->s->dtype;
-  const char *narrow = ls_dtype_is_scaled (dtype) && !j->s->fp8.params ? ls_dtype_name (LS_DTYPE_BF16)
-                                                                       : ls_dtype_name (dtype);
-  if (j->s->opt.master == LS_MASTER_WEIGHTS || dtype == LS_DTYPE_FP32 || dtype == LS_DTYPE_TF32)
+  bool is_scaled = ls_dtype_is_scaled (dtype);
+  const char *between = ls_dtype_name (is_scaled ? LS_DTYPE_BF16 : dtype),
+             *narrow = is_scaled && j->s->fp8.params ? ls_dtype_name (dtype) : between;
+  if (dtype == LS_DTYPE_FP32 || dtype == LS_DTYPE_TF32)
     return g_strdup ("fp32");
-  return has_wide_shards (j) ? g_strdup_printf ("fp32 shards, gathered in %s", narrow)
-      : j->s->lora.qlora     ? g_strdup_printf ("nf4 in frozen layers, %s", narrow)
-                             : g_strdup (narrow);
+  g_autofree char *learned = j->s->opt.master == LS_MASTER_WEIGHTS ? g_strdup ("fp32")
+      : has_wide_shards (j) ? g_strdup_printf ("fp32 shards, gathered in %s", narrow)
+                            : g_strdup (j->s->lora.rank > 0 ? between : narrow);
+  return j->s->lora.rank == 0
+      ? g_steal_pointer (&learned)
+      : g_strdup_printf ("%s%s frozen, adapters %s", j->s->lora.qlora ? "nf4 in linear layers, " : "", narrow,
+                         learned);
 }
 
 static char *
