@@ -41,6 +41,19 @@ read_again (const LsJobSpec *spec, const LsEmitJob *job, const char *program, co
       && ls_job_spec_take_import (again, &from, diags) && set (again, "gpus", gpus, diags);
 }
 
+/* A configuration of DeepSpeed names no model. */
+static bool
+says_model (const char *text)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  LsImport alone;
+  if (!ls_import_read_for (text, strlen (text), "written", NULL, &alone, diags))
+    return false;
+  bool says = alone.model.n_layers > 0;
+  ls_import_clear (&alone);
+  return says;
+}
+
 /* "": none, or the text cannot be read alone. */
 static char *
 find_lacks (const LsJobSpec *spec, const LsEmitJob *job, const char *program, const char *text)
@@ -52,6 +65,9 @@ find_lacks (const LsJobSpec *spec, const LsEmitJob *job, const char *program, co
   again.no_notes = true;
   bool is_read = read_again (spec, job, program, text, &again, diags)
       && set_open (&again, job->strategy, options, diags);
+  g_autofree char *model = is_read && spec->model && !says_model (text) ? ls_shell_quote (spec->model) : NULL;
+  if (model)
+    g_string_append_printf (options, "--model %s ", model);
   g_autoptr (LsJobResult) r = is_read ? ls_job_spec_prepare (&again, NULL) : NULL;
   g_autofree char *rest = r ? ls_job_knobs_instead (&again, job->model, job->strategy, &r->strategy) : NULL;
   g_string_append (options, rest ? rest : "");

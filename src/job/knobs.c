@@ -103,6 +103,7 @@ typedef struct {
   GHashTable *given;
   bool is_alone_too;    /* without the defaults as well */
   const LsModel *model; /* of the job whose idle knobs are left out; NULL: none are */
+  const LsStrategy *at; /* whose program has defaults on its accelerator; NULL: s */
   LsStrategy filled, blank, usual;
 } Written;
 
@@ -114,7 +115,7 @@ is_left_out (const Written *w, const LsField *f, const char *value)
     return true;
   if (w->given && g_hash_table_contains (w->given, f->key))
     return false;
-  g_autofree char *program = ls_knob_of_program (f, w->s, w->defaults);
+  g_autofree char *program = ls_knob_of_program (f, w->at ? w->at : w->s, w->defaults);
   bool is_so_behind = !w->defaults || goes_without_saying (f, value, program, &w->blank, &w->usual);
   if (!is_so_behind || (w->defaults && !w->is_alone_too))
     return is_so_behind;
@@ -202,6 +203,7 @@ ls_job_knobs_instead (const LsJobSpec *job, const LsModel *m, const LsStrategy *
   GString *out = g_string_new (NULL);
   written_init (&own, s);
   written_init (&other, first);
+  own.at = first;
   for (const LsField *f = ls_strategy_fields; f->key; f++) {
     g_autofree char *there = value_of (&other, f), *here = value_of (&own, f),
                     *value = here || !there ? g_steal_pointer (&here) : taken_back (f, &other.filled);
