@@ -259,10 +259,10 @@ ls_job_tell_unasked (const LsJobSpec *spec, LsAnswer *a)
   if (!spec->from || spec->program)
     return;
   const char *writer = spec->software ? spec->software->emit : NULL;
-  g_autofree char *how = writer ? g_strdup_printf ("--for %s looks only at what it can", writer)
-                                : g_strdup ("what it cannot is not known");
+  g_autofree char *how = writer ? g_strdup_printf ("with --for %s only what it runs is looked at", writer)
+                                : g_strdup ("no list of what it cannot run is known");
   g_autofree char *line
-      = g_strdup_printf ("what is found is not asked whether %s can run it: %s", spec->from->program, how);
+      = g_strdup_printf ("that %s can run what is found was not checked: %s", spec->from->program, how);
   ls_answer_note (a, line);
 }
 
