@@ -14,7 +14,7 @@
 #include "data/text/json_doc.h"
 #include "data/traces/captured_trace.h"
 
-/* ---- capture processes ---- */
+/* ---- the processes that are captured ---- */
 
 #define EXIT_STUCK  72 /* LS_EXIT_STUCK of capture/standin.h: all that wait end so, each after a word */
 #define MOST_ROUNDS 8  /* each finds another family of ranks that differ */

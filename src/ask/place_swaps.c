@@ -226,7 +226,7 @@ try_swaps (Search *x, Candidate *best, guint *n_tries)
   return found < n;
 }
 
-/* ---- place shares ---- */
+/* ---- layers of stages, and micro-batches of replicas, by the speed of their nodes ---- */
 
 /* Layers of stages, and micro-batches of replicas, by the speed of the nodes that they
  * are on.

@@ -326,7 +326,7 @@ ls_assumption_clear (gpointer assumption)
   g_free (((LsAssumption *) assumption)->use);
 }
 
-/* ---- assumed slowdown ---- */
+/* ---- GEMMs together with a kernel that holds SMs ---- */
 
 /* GEMMs together with a kernel that holds r of n SMs.
  *

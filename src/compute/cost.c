@@ -108,7 +108,7 @@
 #include "compute/measured.h"
 #include "compute/tile.h"
 
-/* ---- tile ---- */
+/* ---- tiles of a product ---- */
 
 /* Which tile and cut along k a GEMM gets, and what that takes: cost.c has the equations. */
 
@@ -209,7 +209,7 @@ ls_tile_gemm_s (const LsKindFit *fit, const LsGpu *gpu, const LsKernel *kernel, 
   return best.takes_s;
 }
 
-/* ---- clock ---- */
+/* ---- the clock of the GPU ---- */
 
 /* Of what a power limit leaves. */
 static double

@@ -62,7 +62,7 @@
 #include "core/maxmin.h" /* LS_COEF_ONE */
 #include "network/period.h"
 
-/* ---- mesh rings ---- */
+/* ---- rings in a mesh of NVLinks ---- */
 
 #define MAX_GPUS  16
 #define MAX_RINGS 32

@@ -30,7 +30,7 @@
 #include "network/memo.h"
 #include "network/period.h"
 
-/* ---- place loads ---- */
+/* ---- loads by place ---- */
 
 #define MOST_PER_GPU 4 /* hosts in between, of each of these GPUs */
 

@@ -14,7 +14,7 @@
 
 static bool ls_space_has_layers (const LsSpace *space, const LsStrategy *base, const LsPoint *p);
 
-/* ---- space context ---- */
+/* ---- over how many ranks sequences are cut ---- */
 
 /* Over how many ranks a sweep cuts sequences by itself: see space.h. */
 
@@ -70,7 +70,7 @@ ls_space_most_cp (const LsSpace *space, const LsModel *m, const LsStrategy *base
   return is_long && ls_space_may_cut_sequences (m) ? MAX (seq / LS_SPACE_TOKENS_OF_RANK, 1) : 1;
 }
 
-/* ---- space items ---- */
+/* ---- the values of an axis in a text ---- */
 
 /* The values of an axis in a text: between commas, doublings spelt out. */
 

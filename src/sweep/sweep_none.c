@@ -11,7 +11,7 @@
 #include "sweep/layouts.h"
 #include "sweep/sweep_state.h"
 
-/* ---- sweep untried ---- */
+/* ---- axes that were not tried, and what to type ---- */
 
 /* Which axes a sweep did not go along, or not to their end, and what to type so that
  * it does. Of the table of axes (data/jobs/read_ranges.h): every knob with words of its own that is the

@@ -177,7 +177,7 @@ sweep_scaling (LsSweepReport *report)
   }
 }
 
-/* ---- sweep changes ---- */
+/* ---- the best of somebody's own job in the words of a program ---- */
 
 /* The best configuration of somebody's own job in the words of a program: as a
  * fragment, and as changes to the files that the job came from. */

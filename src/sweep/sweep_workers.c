@@ -15,7 +15,7 @@
 #include "job/job_steps.h"
 #include "sweep/sweep_state.h"
 
-/* ---- sweep queue ---- */
+/* ---- candidates in the order of what their steps take at least ---- */
 
 /* Candidates in the order of what their steps take at least. Those that nobody has
  * looked at lie sorted; the others are a heap. */

@@ -525,7 +525,7 @@ ls_collective_compare (LsCollectiveRun *run, const LsCollectiveSpec *spec, const
   return check_compared (run, error);
 }
 
-/* ---- collective sizes ---- */
+/* ---- the sizes that are asked for ---- */
 
 #define DEFAULT_MIN_BYTES UINT64_C (1024)
 #define DEFAULT_MAX_BYTES (UINT64_C (8) << 30)

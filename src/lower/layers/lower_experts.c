@@ -110,7 +110,7 @@ experts_after (Build *b, const LsOperator *o, bool is_backward, LsTag tag)
   }
 }
 
-/* ---- lower shared ---- */
+/* ---- shared experts together with the exchange of tokens ---- */
 
 /* Shared experts together with the exchange of tokens, on a stream of their
  * own, as Megatron-LM's moe_shared_expert_overlap has them (core/transformer/moe, shared_experts.py and

@@ -30,7 +30,7 @@
 static void hold_placeholder (Build *b, uint16_t op, const Chunk *c, guint i, bool is_free);
 static void make_gradients (Build *b, uint16_t op, const Chunk *c, guint i);
 
-/* ---- lower amax ---- */
+/* ---- amax of tensors in fp8 ---- */
 
 /* What delayed scaling of fp8 does behind a pass: ranks agree on the largest
  * number of each tensor, from which the scales of later passes follow.
@@ -123,7 +123,7 @@ build_scales (Build *b, const DpPass *p)
   build_kernel (b, &update, tag);
 }
 
-/* ---- lower saved ---- */
+/* ---- what is kept from a forward to its backward ---- */
 
 /* Buffers of what lives from a forward to its backward.
  *
@@ -589,7 +589,7 @@ build_backward_here (Build *b, const Chunk *c, guint i, LsActionType pass)
     keep_gradient (b, some_op (b, last), c, i, false);
 }
 
-/* ---- lower wgrad ---- */
+/* ---- weight gradients ---- */
 
 /* Weight gradients: those computed behind an exchange of tokens, and tensors
  * that stand for those that a buffer of the program's own takes. */

@@ -484,7 +484,7 @@ ls_nccl_p2p_seconds (const LsCollCall *call)
   return (double) call->bytes / (call->n_hosts == 1 ? call->nccl->p2p_intra : call->nccl->p2p_inter);
 }
 
-/* ---- nccl mix ---- */
+/* ---- figures on other links, and of nodes of several kinds ---- */
 
 /* Figures of NCCL carried to other places: other links, nodes of several
  * kinds. */
