@@ -225,23 +225,25 @@ def addresses(values):
                     pass
 
 
-def note_held(optimizer, kinds):
-    """What an optimizer holds now: where its memory was made is found by that."""
-    held = {"time_us": time.time_ns() // 1000}
+def note_held(kinds):
+    """What is held now, by kinds: where memory was made is found by that. The time is the middle of looking, in which nothing is
+    allocated: what was allocated in the microsecond before is older."""
+    began, held = time.time_ns(), {kind: set(addresses(tensors())) for kind, tensors in kinds.items()}
+    STATE["held"].append({"time_us": (began + time.time_ns()) // 2000, **held})
+
+
+def note_optimizer(optimizer, kinds):
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
     of = {"parameters": lambda: parameters, "gradients": lambda: [p.grad for p in parameters if p.grad is not None],
           "optimizer": lambda: list(optimizer.state.values())}
-    for kind in kinds:
-        held[kind] = set(addresses(of[kind]()))
-    STATE["held"].append(held)
+    note_held({kind: of[kind] for kind in kinds})
 
 
 def note_parameters(torch):
     """Of a program before its optimizer's first step: those too that no optimizer holds, as they are frozen."""
     tensors = [o for o in gc.get_objects() if issubclass(type(o), torch.Tensor)]
     parameters = [t for t in tensors if isinstance(t, torch.nn.Parameter)]
-    STATE["held"].append({"time_us": time.time_ns() // 1000, "parameters": set(addresses(parameters)),
-                          "gradients": set(addresses([p.grad for p in parameters if p.grad is not None]))})
+    note_held({"parameters": lambda: parameters, "gradients": lambda: [p.grad for p in parameters if p.grad is not None]})
 
 
 FUNCTIONS = {}
@@ -339,7 +341,7 @@ class Replay:
         self.segments, self.reserved, self.changes = 0, 0, []
 
     def tag_until(self, time_us):
-        while self.n_held < len(STATE["held"]) and STATE["held"][self.n_held]["time_us"] <= time_us:
+        while self.n_held < len(STATE["held"]) and STATE["held"][self.n_held]["time_us"] < time_us:
             tag(self.live, STATE["held"][self.n_held])
             self.n_held += 1
 
@@ -470,11 +472,11 @@ def after_torch(torch):
     def steps(which, arguments, more):
         if not STATE["held"]:
             note_parameters(torch)
-        note_held(which, ["parameters", "gradients"])
+        note_optimizer(which, ["parameters", "gradients"])
         is_over(which)
 
     def stepped(which, arguments, more):
-        note_held(which, ["parameters", "optimizer"])
+        note_optimizer(which, ["parameters", "optimizer"])
         is_over(which)
         (n, before), done = of.get(id(which), (0, 0)), work()
         of[id(which)] = n + (done > before), done
