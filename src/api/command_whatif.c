@@ -88,12 +88,6 @@ run (const LsRequest *r, LsAnswer *a, GError **error)
   if (ok) {
     ls_job_tell_from (&job, a);
     ls_job_tell_unasked (&job, a);
-    if (job.from)
-      ls_answer_note (
-          a,
-          "each change was simulated with all else as the files have it; run reads them anew with an "
-          "option, and rules of their program may change the batch or number formats with it: compare "
-          "the second line of its answer");
   }
   Data *w = ok ? simulate (&job, r, n_threads, a, error) : NULL;
   ls_job_spec_clear (&job);

@@ -380,7 +380,7 @@ static char *
 options_of (const LsJobAnswer *j)
 {
   const uint32_t *slice = j->spec.slice;
-  g_autofree char *knobs = ls_job_knobs (&j->spec, &j->job->model, &j->job->strategy);
+  g_autofree char *knobs = ls_job_knobs (&j->spec, &j->job->model, true, &j->job->strategy);
   GString *text = g_string_new (knobs);
   for (guint i = 0; i < LS_TORUS_AXES && slice[i] > 0; i++)
     g_string_append_printf (text, "%s%u", i ? "x" : " --slice ", slice[i]);

@@ -10,6 +10,7 @@
 #include "data/jobs/job_files.h"
 #include "data/text/field.h"
 #include "data/text/write_file.h"
+#include "job/job_from.h"
 #include "show/draw/drawing.h"
 #include "show/plot/picture.h"
 
@@ -351,16 +352,14 @@ ls_request_has_knobs (const LsRequest *r)
 /* What sets defaults comes first, and the model for which launch files are read. */
 static const char *const files[] = { "for", "software", "model", "from", "strategy", NULL };
 
-/* What the files of a job are to know: what a program makes of its options depends on them together, so those
- * of the command line count among them. */
+/* Options of the command line count among those of the files of a job. */
 static void
 append_known (const LsRequest *r, GString *lines)
 {
   for (guint i = 0; i < r->given->len; i++) {
     const Given *g = &g_array_index (r->given, Given, i);
-    const LsField *f = ls_field_find (ls_strategy_fields, g->option->key);
-    if (f && !f->file_only && g->option->topic && !strpbrk (g->value, ",/\n[]{}\"."))
-      g_string_append_printf (lines, "\n:%s=%s", f->key, g->value);
+    if (g->option->topic)
+      ls_job_add_known (lines, g->option->key, g->value);
   }
 }
 

@@ -90,10 +90,9 @@ estimate_one (guint i, gpointer data)
   Candidate *c = ((Candidate **) data)[i];
   LsJobSpec changed;
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  ls_job_spec_copy (c->spec, &changed);
+  bool is_made = ls_change_make (c->change, c->spec, &changed, diags);
   changed.no_notes = true;
-  g_autoptr (LsJobResult) r
-      = ls_change_apply (c->change, &changed, diags) ? ls_job_spec_prepare (&changed, NULL) : NULL;
+  g_autoptr (LsJobResult) r = is_made ? ls_job_spec_prepare (&changed, NULL) : NULL;
   if (r)
     estimate (c, &changed, r);
   ls_job_spec_clear (&changed);

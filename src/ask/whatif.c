@@ -32,21 +32,21 @@ ls_what_if_row (const LsJobResult *r)
 
 typedef struct {
   const LsJobSpec *spec;
-  const LsChange *change;
+  LsChange *change;
   LsWhatIfRow row; /* its place among all is its own */
 } Try;
 
 /* The job with the change; NULL with the reason. */
 static LsJobResult *
-simulate (const LsJobSpec *spec, const LsChange *change, GError **error)
+simulate (const LsJobSpec *spec, LsChange *change, GError **error)
 {
   LsJobSpec changed;
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   g_autoptr (LsJobResult) r = NULL;
-  ls_job_spec_copy (spec, &changed);
+  bool is_made = ls_change_make (change, spec, &changed, diags);
   changed.options.steady = changed.no_notes = true;
-  changed.network = changed.network == LS_JOB_NETWORK_ALL ? LS_JOB_NETWORK_FLOW : changed.network;
-  if (ls_change_apply (change, &changed, diags))
+  changed.network = spec->network == LS_JOB_NETWORK_ALL ? LS_JOB_NETWORK_FLOW : spec->network;
+  if (is_made)
     r = ls_job_spec_run (&changed, error);
   else
     ls_diag_list_to_error (diags, error);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "data/jobs/job_files.h"
+#include "job/job_from.h"
 
 LsChange *
 ls_change_new (const char *idea, const char *cost, bool needs_more)
@@ -109,15 +110,80 @@ ls_change_key (const LsChange *change)
   return g_strjoinv (NULL, (char **) parts->pdata);
 }
 
-gboolean
-ls_change_apply (const LsChange *change, LsJobSpec *spec, LsDiagList *diags)
+static bool
+apply (const LsChange *change, LsJobSpec *spec, LsDiagList *diags)
 {
   for (guint i = 0; i < change->settings->len; i += 2) {
     const char *key = change->settings->pdata[i];
     const char *value = change->settings->pdata[i + 1];
     if (strcmp (key, "software") == 0 ? !ls_job_spec_change_software (spec, value, diags)
                                       : !ls_job_spec_set (spec, key, value, diags))
-      return FALSE;
+      return false;
   }
-  return TRUE;
+  return true;
+}
+
+/* A setting of the job again; launch files are read with the change. */
+static bool
+set_again (const LsChange *change, const char *key, const char *value, LsJobSpec *ret, LsDiagList *diags)
+{
+  g_autoptr (GString) all = g_string_new (value);
+  for (guint k = 0; strcmp (key, "from") == 0 && k < change->settings->len; k += 2)
+    ls_job_add_known (all, change->settings->pdata[k], change->settings->pdata[k + 1]);
+  return ls_job_spec_set (ret, key, all->str, diags);
+}
+
+/* As if its options were appended to those of the job. */
+static bool
+set_all (const LsChange *change, const LsJobSpec *spec, LsJobSpec *ret, LsDiagList *diags)
+{
+  for (guint i = 0; i < spec->settings->len; i += 2)
+    if (!set_again (change, spec->settings->pdata[i], spec->settings->pdata[i + 1], ret, diags))
+      return false;
+  return apply (change, ret, diags);
+}
+
+bool
+ls_change_make_alone (const LsChange *change, const LsJobSpec *spec, bool names_program, LsJobSpec *ret,
+                      LsDiagList *diags)
+{
+  static const char *const names[] = { "model", "for", "software", NULL };
+  ls_job_spec_init (ret);
+  if (names_program && spec->software_is_from
+      && !ls_job_spec_set (ret, "software", spec->software_name, diags))
+    return false;
+  for (guint i = 0; i < spec->settings->len; i += 2) {
+    const char *key = spec->settings->pdata[i], *value = spec->settings->pdata[i + 1];
+    const char *known = strcmp (key, "from") == 0 ? strstr (value, "\n:") : NULL;
+    g_autofree char *files = known ? g_strndup (value, known - value) : g_strdup (value);
+    if ((g_strv_contains (names, key) || strcmp (key, "from") == 0)
+        && !set_again (change, key, files, ret, diags))
+      return false;
+  }
+  return apply (change, ret, diags);
+}
+
+/* The job of launch files, with the batch as it was. */
+static bool
+read_again (LsChange *change, const LsJobSpec *spec, LsJobSpec *ret, LsDiagList *diags)
+{
+  uint32_t batch = spec->strategy.global_batch;
+  ls_job_spec_init (ret);
+  if (!set_all (change, spec, ret, diags))
+    return false;
+  if (ret->strategy.global_batch == batch || batch == 0)
+    return true;
+  ls_job_spec_clear (ret);
+  ls_job_spec_init (ret);
+  ls_change_set (change, "global_batch", "%u", batch);
+  return set_all (change, spec, ret, diags);
+}
+
+bool
+ls_change_make (LsChange *change, const LsJobSpec *spec, LsJobSpec *ret_changed, LsDiagList *diags)
+{
+  if (spec->from)
+    return read_again (change, spec, ret_changed, diags);
+  ls_job_spec_copy (spec, ret_changed);
+  return apply (change, ret_changed, diags);
 }

@@ -32,7 +32,13 @@ char *ls_change_text (const LsChange *change);
 /* Equal for equal changes, whatever the order of their keys. Newly allocated. */
 char *ls_change_key (const LsChange *change);
 
-/* Sets all of it. Diagnostics as of ls_job_spec_set(). */
-gboolean ls_change_apply (const LsChange *change, LsJobSpec *spec, LsDiagList *diags);
+/* The job with all of it, which the caller clears in any case. Launch files are read again, as for the
+ * options that it is: rules of their program may follow it. But the batch stays, for which it gets an option
+ * more where a rule would have another one. Diagnostics as of ls_job_spec_set(). */
+bool ls_change_make (LsChange *change, const LsJobSpec *spec, LsJobSpec *ret_changed, LsDiagList *diags);
+/* The same of the model, the program and the launch files of the job alone, without other options that it
+ * has. names_program: one that they bring is named, too, as a whole command does. */
+bool ls_change_make_alone (const LsChange *change, const LsJobSpec *spec, bool names_program, LsJobSpec *ret,
+                           LsDiagList *diags);
 
 #endif

@@ -83,9 +83,8 @@ typedef struct {
   const LsSoftwareSpec *program; /* --for: software, where the job is to be legal there; NULL: for none */
   char *software_name;           /* as it was named */
   LsHeadroomAsk headroom;
-  GHashTable *said; /* keys of a strategy that a file or a flag has set: static strings; NULL: none */
-  /* char *: other options but model and cluster that were set, as "--steps 5"; NULL: none */
-  GPtrArray *options_said;
+  GHashTable *said;     /* keys of a strategy that a file or a flag has set: static strings; NULL: none */
+  GPtrArray *settings;  /* char *: key, value, key, ... as ls_job_spec_set() took them; NULL: none */
   LsRunOptions options; /* its `network` and `stragglers` follow from those below */
   LsSlow slow;
   int network;         /* LsJobNetwork  */

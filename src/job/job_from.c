@@ -25,6 +25,14 @@ ls_job_check_named (const LsJobSpec *spec, GError **error)
   return FALSE;
 }
 
+void
+ls_job_add_known (GString *files, const char *key, const char *value)
+{
+  const LsField *f = ls_field_find (ls_strategy_fields, key);
+  if (f && !f->file_only && !strpbrk (value, ",/\n[]{}\"."))
+    g_string_append_printf (files, "\n:%s=%s", f->key, value);
+}
+
 /* --- what is missing ------------------------------------------------------------------------------ */
 
 static bool

@@ -9,6 +9,10 @@
 
 #include "job/job.h"
 
+/* Appends to the files of --from, a line each, what is said beside them: what a program makes of its options
+ * depends on them together. What is no number or word says nothing there. */
+void ls_job_add_known (GString *files, const char *key, const char *value);
+
 /* LS_ERROR_USAGE: neither a model nor a launch file, or no cluster. */
 gboolean ls_job_check_named (const LsJobSpec *spec, GError **error);
 

@@ -84,7 +84,7 @@ ls_job_spec_clear (LsJobSpec *spec)
   g_free (spec->software_name);
   g_clear_pointer (&spec->said, g_hash_table_unref);
   g_clear_pointer (&spec->given_up, g_hash_table_unref);
-  g_clear_pointer (&spec->options_said, g_ptr_array_unref);
+  g_clear_pointer (&spec->settings, g_ptr_array_unref);
   ls_job_spec_init (spec);
 }
 
@@ -110,7 +110,7 @@ ls_job_spec_copy (const LsJobSpec *spec, LsJobSpec *ret_copy)
   if (spec->said)
     for (g_hash_table_iter_init (&keys, spec->said); g_hash_table_iter_next (&keys, &key, NULL);)
       g_hash_table_add (said_of (ret_copy), key);
-  ret_copy->options_said = spec->options_said ? g_ptr_array_copy (spec->options_said, copy_text, NULL) : NULL;
+  ret_copy->settings = spec->settings ? g_ptr_array_copy (spec->settings, copy_text, NULL) : NULL;
 }
 
 /* --- the program that it is for ----------------------------------------------------------------- */
@@ -359,22 +359,6 @@ set_from (LsJobSpec *spec, const char *files, LsDiagList *diags)
   return load_from (spec, files, &from, diags) && ls_job_spec_take_import (spec, &from, diags);
 }
 
-/* The last of several counts. */
-static void
-remember_option (LsJobSpec *spec, const LsField *f, const char *value)
-{
-  g_autofree char *quoted = ls_shell_quote (value), *option = ls_field_option (f, quoted),
-                  *flag = ls_field_flag (f);
-  if (!spec->options_said)
-    spec->options_said = g_ptr_array_new_with_free_func (g_free);
-  for (guint i = spec->options_said->len; i-- > 0;) {
-    const char *said = spec->options_said->pdata[i];
-    if (g_str_has_prefix (said, flag) && strchr (" =", said[strlen (flag)]))
-      g_ptr_array_remove_index (spec->options_said, i);
-  }
-  g_ptr_array_add (spec->options_said, g_steal_pointer (&option));
-}
-
 /* Whether it names a file of knobs. */
 static bool
 is_named (const char *key)
@@ -420,9 +404,6 @@ set_option (LsJobSpec *spec, const LsField *field, const char *value, LsDiagList
   if (strcmp (field->key, "nodes") == 0 || strcmp (field->key, "slice") == 0)
     forget_size (spec);
   forget_own (spec);
-  if (strcmp (field->key, "model") != 0 && strcmp (field->key, "cluster") != 0
-      && strcmp (field->key, "debug") != 0)
-    remember_option (spec, field, value);
   return TRUE;
 }
 
@@ -459,8 +440,8 @@ nearest_knob (const char *key)
   return near ? ls_field_find (ls_job_fields, near) : NULL;
 }
 
-gboolean
-ls_job_spec_set (LsJobSpec *spec, const char *key, const char *value, LsDiagList *diags)
+static gboolean
+set_key (LsJobSpec *spec, const char *key, const char *value, LsDiagList *diags)
 {
   const LsField *option = ls_field_find (ls_job_fields, key), *knob = ls_field_find (ls_strategy_fields, key);
   if (is_named (key))
@@ -472,6 +453,18 @@ ls_job_spec_set (LsJobSpec *spec, const char *key, const char *value, LsDiagList
   ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL, NULL,
                near ? "there is no knob \"%s\"; did you mean %s?" : "there is no knob \"%s\"", key, meant);
   return FALSE;
+}
+
+gboolean
+ls_job_spec_set (LsJobSpec *spec, const char *key, const char *value, LsDiagList *diags)
+{
+  if (!set_key (spec, key, value, diags))
+    return FALSE;
+  if (!spec->settings)
+    spec->settings = g_ptr_array_new_with_free_func (g_free);
+  g_ptr_array_add (spec->settings, g_strdup (key));
+  g_ptr_array_add (spec->settings, g_strdup (value));
+  return TRUE;
 }
 
 gboolean

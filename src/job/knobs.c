@@ -5,6 +5,7 @@
 #include "base/printable.h"
 #include "data/jobs/job_files.h"
 #include "data/text/field.h"
+#include "job/change.h"
 #include "strategy/strategy.h"
 
 /* $'...' of bash, in which each byte that is no plain letter, digit or mark is its number. */
@@ -157,24 +158,76 @@ append_option (GString *out, const LsField *f, const char *value)
   g_string_append_printf (out, "%s%s", out->len > 0 ? " " : "", option);
 }
 
-static char *
-format (Written w, const LsStrategy *s)
+static LsChange *
+knobs_of (Written w, const LsStrategy *s)
 {
-  GString *out = g_string_new (NULL);
+  LsChange *knobs = ls_change_new (NULL, NULL, false);
   written_init (&w, s);
   for (const LsField *f = ls_strategy_fields; f->key; f++) {
     g_autofree char *value = value_of (&w, f);
     if (value && !is_left_out (&w, f, value))
-      append_option (out, f, value);
+      ls_change_set (knobs, f->key, "%s", value);
   }
   written_clear (&w);
-  return g_string_free (out, FALSE);
+  return knobs;
+}
+
+/* --- of launch files, which are read again with the knobs ----------------------------------------- */
+
+/* What differs between the resolved strategy and that of files whose rules follow the knobs. */
+static guint
+add_differing (const LsStrategy *s, const LsStrategy *read, LsChange *knobs)
+{
+  guint n = 0;
+  for (const LsField *f = ls_strategy_fields; f->key; f++) {
+    g_autofree char *here = f->file_only ? NULL : ls_field_text (f, s, NULL),
+                    *there = f->file_only ? NULL : ls_field_text (f, read, NULL),
+                    *value = here || !there ? g_steal_pointer (&here) : taken_back (f, read);
+    if (!value || g_strcmp0 (value, there) == 0)
+      continue;
+    ls_change_set (knobs, f->key, "%s", value);
+    n++;
+  }
+  return n;
+}
+
+/* How many knobs they still lack, which are added; 0: none, or they are refused. */
+static guint
+add_rest (const LsJobSpec *job, const LsModel *model, const LsStrategy *s, bool names_program,
+          LsChange *knobs)
+{
+  LsJobSpec again;
+  LsStrategy filled;
+  g_autoptr (LsDiagList) diags = ls_diag_list_new_counting ();
+  guint n = 0;
+  if (ls_change_make_alone (knobs, job, names_program, &again, diags)) {
+    ls_strategy_resolve (&again.strategy, model, s->gpus, s->gpus, diags);
+    ls_strategy_fill_auto (&again.strategy);
+    ls_strategy_copy (&filled, s);
+    ls_strategy_fill_auto (&filled);
+    n = add_differing (&filled, &again.strategy, knobs);
+    ls_strategy_clear (&filled);
+  }
+  ls_job_spec_clear (&again);
+  return n;
+}
+
+#define MAX_READINGS 4 /* rules may follow what is added, too */
+
+static void
+complete (const LsJobSpec *job, const LsModel *model, const LsStrategy *s, bool names_program,
+          LsChange *knobs)
+{
+  for (guint i = 0; job->from && i < MAX_READINGS; i++)
+    if (add_rest (job, model, s, names_program, knobs) == 0)
+      return;
 }
 
 char *
 ls_knobs_format (const LsStrategy *s)
 {
-  return format ((Written) { .is_alone_too = true }, s);
+  g_autoptr (LsChange) knobs = knobs_of ((Written) { .is_alone_too = true }, s);
+  return ls_change_text (knobs);
 }
 
 /* What --from, --for or --software of a job say of knobs. */
@@ -188,12 +241,15 @@ behind (const LsJobSpec *job)
 }
 
 char *
-ls_job_knobs (const LsJobSpec *job, const LsModel *model, const LsStrategy *s)
+ls_job_knobs (const LsJobSpec *job, const LsModel *model, bool is_brief, const LsStrategy *s)
 {
   Written w = behind (job);
   w.is_alone_too = true;
-  w.model = model;
-  return format (w, s);
+  w.model = is_brief ? model : NULL;
+  g_autoptr (LsChange) knobs = knobs_of (w, s);
+  for (guint named = 0; named < 2; named++)
+    complete (job, model, s, named, knobs);
+  return ls_change_text (knobs);
 }
 
 char *
@@ -234,15 +290,50 @@ append_names (const LsJobSpec *job, GString *out)
     g_string_append_printf (out, " --%s %s", job->program ? "for" : "software", program);
 }
 
+/* The option that was set; NULL: a knob of the strategy, or what has its own place in a command. */
+static const LsField *
+option_of (const char *key)
+{
+  static const char *const apart[]
+      = { "model", "cluster", "for", "software", "from", "strategy", "debug", NULL };
+  return g_strv_contains (apart, key) ? NULL : ls_field_find (ls_job_fields, key);
+}
+
+/* The last of several counts. */
+static bool
+is_set_again (const GPtrArray *settings, guint at, const LsField *option)
+{
+  for (guint i = at + 2; i < settings->len; i += 2)
+    if (option_of (settings->pdata[i]) == option)
+      return true;
+  return false;
+}
+
 char *
-ls_job_command (const LsJobSpec *job, const LsStrategy *s)
+ls_job_options (const LsJobSpec *job)
+{
+  const GPtrArray *settings = job->settings;
+  GString *out = g_string_new (NULL);
+  for (guint i = 0; settings && i < settings->len; i += 2) {
+    const LsField *option = option_of (settings->pdata[i]);
+    if (!option || is_set_again (settings, i, option))
+      continue;
+    g_autofree char *quoted = ls_shell_quote (settings->pdata[i + 1]),
+                    *text = ls_field_option (option, quoted);
+    g_string_append_printf (out, "%s ", text);
+  }
+  return g_string_free (out, FALSE);
+}
+
+char *
+ls_job_command (const LsJobSpec *job, const LsModel *model, const LsStrategy *s)
 {
   GString *out = g_string_new ("lockstep run");
   append_names (job, out);
-  for (guint i = 0; job->options_said && i < job->options_said->len; i++)
-    g_string_append_printf (out, " %s", (const char *) job->options_said->pdata[i]);
-  g_autofree char *knobs = format (behind (job), s);
-  g_string_append_printf (out, " %s", knobs);
+  g_autoptr (LsChange) knobs = knobs_of (behind (job), s);
+  complete (job, model, s, true, knobs);
+  g_autofree char *options = ls_job_options (job), *text = ls_change_text (knobs);
+  g_string_append_printf (out, " %s%s", options, text);
   return g_string_free (out, FALSE);
 }
 

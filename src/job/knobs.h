@@ -10,13 +10,14 @@
 /* The knobs of a resolved strategy as one would type them: "--tp 8 --pp 8 ...", without those that are
  * so by themselves; the usual numbers and words are always there. Newly allocated. */
 char *ls_knobs_format (const LsStrategy *s);
-/* The knobs of a strategy, which is the resolved one of a job with other knobs: so that they hold behind
- * --for,
- * --software and --from of the job, and without. model: whose idle knobs are left out, as a recipe of fp8 in
- * bf16; NULL: none are. Newly allocated. */
-char *ls_job_knobs (const LsJobSpec *job, const LsModel *model, const LsStrategy *s);
+/* The knobs of a strategy, which is the resolved one of a job of the model with other knobs: so that they
+ * hold behind --for, --software and --from of the job, and without. is_brief: those that are idle in the
+ * model are left out, as a recipe of fp8 in bf16. Newly allocated. */
+char *ls_job_knobs (const LsJobSpec *job, const LsModel *model, bool is_brief, const LsStrategy *s);
+/* Options but model and cluster that were set, each with a blank after it: "--steps 5 ". Newly allocated. */
+char *ls_job_options (const LsJobSpec *job);
 /* The whole command that runs it: what was said of the job, then the knobs that it lacks. Newly allocated. */
-char *ls_job_command (const LsJobSpec *job, const LsStrategy *s);
+char *ls_job_command (const LsJobSpec *job, const LsModel *model, const LsStrategy *s);
 
 /* The knobs that, behind the command of `first`, make it that of s; none that make no difference to the model
  * m. Newly allocated. */

@@ -251,7 +251,7 @@ describe_nearest (LsSweepRun *x, LsSweepNone *none)
     return;
   sweep_note_untried (x, &index);
   candidate_strategy_at (x, index, &s);
-  none->nearest = ls_job_knobs (&x->spec->job, NULL, &s);
+  none->nearest = ls_job_knobs (&x->spec->job, &x->model, false, &s);
   none->gpus = s.gpus;
   none->capacity_bytes = x->capacity_bytes;
   none->headroom_bytes = x->headroom[s.dp_kind].bytes;

@@ -192,8 +192,8 @@ fill_row (const LsSweepRun *x, const Candidate *c, const Figures *f, LsSweepRow 
   ret_row->to_loss = ls_objective_figures (&x->objective, &x->price, &ret_row->strategy,
                                            ls_time_to_s (c->step), watts, c->goodput);
   ret_row->value = ls_objective_value (&x->objective, &ret_row->to_loss, f->tokens_per_s);
-  ret_row->knobs = ls_job_knobs (&x->spec->job, NULL, &ret_row->strategy);
-  ret_row->command = ls_job_command (&x->spec->job, &ret_row->strategy);
+  ret_row->knobs = ls_job_knobs (&x->spec->job, &x->model, false, &ret_row->strategy);
+  ret_row->command = ls_job_command (&x->spec->job, &x->model, &ret_row->strategy);
   ret_row->headroom_bytes = x->headroom[ret_row->strategy.dp_kind].bytes;
   ret_row->free_bytes = x->capacity_bytes - MIN (c->memory_bytes, x->capacity_bytes);
   for (int i = 0; i < LS_N_PARTS; i++)
@@ -215,7 +215,7 @@ add_variant (const LsSweepRun *x, LsSweepRow *row, const Candidate *c)
 {
   LsStrategy s;
   candidate_settled (x, c, &s);
-  char *knobs = ls_job_knobs (&x->spec->job, NULL, &s);
+  char *knobs = ls_job_knobs (&x->spec->job, &x->model, false, &s);
   LsSweepVariant v = { ls_idea_difference (&row->strategy, &s), knobs, c->step, c->memory_bytes, c->goodput };
   ls_strategy_clear (&s);
   if (!row->also)

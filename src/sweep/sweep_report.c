@@ -74,11 +74,9 @@ compare_indices (gconstpointer a, gconstpointer b)
 static char *
 options_of (const LsSweepRun *x, const LsStrategy *s)
 {
-  const GPtrArray *said = x->spec->job.options_said;
-  g_autofree char *knobs = ls_job_knobs (&x->spec->job, NULL, s);
-  g_autoptr (GString) all = g_string_new (NULL);
-  for (guint i = 0; said && i < said->len; i++)
-    g_string_append_printf (all, "%s ", (const char *) said->pdata[i]);
+  g_autofree char *options = ls_job_options (&x->spec->job),
+                  *knobs = ls_job_knobs (&x->spec->job, &x->model, false, s);
+  g_autoptr (GString) all = g_string_new (options);
   g_string_append (all, knobs);
   g_string_replace (all, "\"", "\"\"", 0);
   return g_strdup_printf ("\"%s\"", all->str);

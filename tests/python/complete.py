@@ -1,7 +1,8 @@
 """Pins that every configuration that is printed is complete: the rows of sweeps, what-ifs, advices and placements of random jobs,
 with and without a program, run again from their text, JSON, CSV and Python, take the same picoseconds; so does a job that
 was written for another program and is read from there, unless a note says what differs.
-Usage: complete.py ROOT, with LOCKSTEP_LIBRARY and PYTHONPATH in the environment. LS_CASES=N: seeds 1 to N; LS_CASE=N: that
+Usage: complete.py ROOT, with LOCKSTEP_LIBRARY and PYTHONPATH in the environment; with LS_SHARED_DATA, others' launch files, too.
+LS_CASES=N: seeds 1 to N; LS_CASE=N: that
 seed alone, and what it does"""
 
 import csv
@@ -33,6 +34,7 @@ MODELS = ["gpt-1.7b:layers=4", "gpt-22b:layers=8", "llama3.1-8b:layers=4", "llam
           "qwen3-30b-a3b:layers=4", "mixtral-8x7b:layers=4", "deepseek-v2:layers=4"]
 CLUSTERS = ["dgx-a100-80g", "dgx-h100", "dgx-h200", "dgx-b200", "gb200-nvl72", "a100-80g-ib800", "l40s-pcie", "mi300x-8", "perlmutter",
             "tpu-v5e", "dgx-h100:node.nics.count=4", "dgx-a100-80g:node.nics.link.bandwidth=50Gbit/s", "dgx-1-v100"]
+LAUNCHED = sorted(str(path) for path in Path(os.environ.get("LS_SHARED_DATA", ".")).glob("launch/*/*") if path.suffix not in (".md", ".csv"))
 EMITTED = ["megatron", "torchtitan", "deepspeed"]
 NUMBERS = {"tp": [1, 2, 4], "pp": [1, 2, 4], "cp": [2], "ep": [2, 4], "vpp": [2], "micro_batch": [1, 2], "zero": [0, 1, 2, 3], "seq": [1024, 4096],
            "lora_rank": [8], "host_launch": ["0us", "25us"], "expert_load": ["zipf:0.3"], "lengths": ["fixed:512"], "optimizer": ["muon", "sgd"],
@@ -51,7 +53,17 @@ def value_of(r, name):
     return r.choice(NUMBERS[name] if name in NUMBERS else option.choices.decode().split(", ") if option.choices else ["0", "1"])
 
 
+def draw_launched(r):
+    """A launch file that is a whole job of what is given."""
+    job = {}
+    while not isinstance(Known().step(job), int):
+        job = {"from_": [r.choice(LAUNCHED)], "cluster": r.choice(["dgx-h100", "dgx-a100-80g"]), "gpus": r.choice([8, 16]), "network": "alphabeta"}
+    return job
+
+
 def draw_job(r):
+    if LAUNCHED and r.randrange(3) == 0:
+        return draw_launched(r)
     job = {"model": r.choice(MODELS), "cluster": r.choice(CLUSTERS), "gpus": r.choice([4, 8, 8, 16]), "global_batch": r.choice([8, 16])}
     kind = r.randrange(5)
     if kind < 2:
@@ -70,6 +82,9 @@ def words_of(job):
     for name, value in job.items():
         option = TABLE[name]
         flag = option.flag.decode() if option.flag else None
+        if isinstance(value, list):
+            words += [f"--{flag}={one}" for one in value]
+            continue
         words += [f"--{flag}={value}"] if flag and option.argument else [f"--set={option.key.decode()}={value}"]
     return words
 
@@ -179,7 +194,7 @@ def sweep(case, r, job):
     if listed.exists():
         simulated = list(csv.DictReader(listed.open()))
         for row in r.sample(simulated, min(4, len(simulated))):
-            case.check_words("list", int(row["step_time_ps"]), row["knobs"], {k: v for k, v in fixed.items() if k in ("model", "cluster", "for_", "software")})
+            case.check_words("list", int(row["step_time_ps"]), row["knobs"], {k: v for k, v in fixed.items() if k in ("model", "cluster", "for_", "software", "from_")})
     if rows:
         lines = result.text().splitlines()
         first = command(lines[-1].strip())
@@ -230,7 +245,7 @@ def emit(case, r, job):
     """What a program's configuration cannot say is named by a note."""
     job["for_"] = program = r.choice(EMITTED)
     job.pop("software", None)
-    if job["model"].startswith("gpt"):  # whose table of positions is as long as a sequence
+    if job.get("model", "").startswith("gpt"):  # whose table of positions is as long as a sequence
         job.pop("seq", None)
     step = picoseconds(lockstep.run(**job).step_time_s)
     written = lockstep.run(**job, emit=program)

@@ -282,14 +282,13 @@ leads_to (const LsChange *change, const char *text)
 /* Whether `text` is `so_far` and up to n changes more, each of which whatif proposes for the job that those
  * before it make. */
 static bool
-is_known (const LsJobSpec *job, const LsChange *so_far, const char *text, guint n)
+is_known (const LsJobSpec *job, LsChange *so_far, const char *text, guint n)
 {
   LsJobSpec spec;
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  ls_job_spec_copy (job, &spec);
+  bool is_made = ls_change_make (so_far, job, &spec, diags);
   spec.no_notes = true;
-  g_autoptr (LsJobResult) r
-      = ls_change_apply (so_far, &spec, diags) ? ls_job_spec_prepare (&spec, NULL) : NULL;
+  g_autoptr (LsJobResult) r = is_made ? ls_job_spec_prepare (&spec, NULL) : NULL;
   g_autoptr (GPtrArray) changes = r ? ls_changes_propose (&spec, r) : g_ptr_array_new ();
   bool is_found = false;
   for (guint i = 0; i < changes->len && !is_found; i++) {
