@@ -29,7 +29,7 @@
 
 #include "checks.h"
 #include "failure.h"
-#include "journal.h"
+#include "rows.h"
 #include "nvml.h"
 #include "options.h"
 
@@ -90,7 +90,7 @@ private:
 
 using Launch = std::function<void (int set)>; /* set counts up: rotate operands by it */
 
-/* The GPU that the run is on (device.cpp). */
+/* The GPU that the run is on (bench.cpp). */
 class Device {
 public:
   /* Throws Failure, with words for people: no driver, no such GPU, none of our code for it. */
@@ -175,7 +175,7 @@ private:
   size_t n_skipped_ = 0, n_resumed_ = 0;
 };
 
-/* ops_flush.cu: reads all of x; and whether this program has code for the current GPU. */
+/* ops_elementwise.cu: reads all of x; and whether this program has code for the current GPU. */
 void read_all (cudaStream_t stream, const unsigned *x, size_t n, int n_blocks);
 cudaError_t find_code ();
 /* The program's own: which toolkit and libraries it runs with. */
@@ -186,7 +186,7 @@ void check_all (Checks &checks, cudaStream_t stream, int capability);
 struct Plan;
 /* --plan: places its operands, executes it or, on a dry run, lists it (plan_run.cpp). */
 void run_plan (Plan &plan, const Options &options);
-/* --shapes: times the kernels of a job; file: its name (shapes_run.cpp). Throws PlanError. */
+/* --shapes: times the kernels of a job; file: its name (plan_run.cpp). Throws PlanError. */
 void run_shapes (Bench &bench, const std::string &file, const std::string &text);
 
 /* --- the groups of a GPU, and the checks of its kernels --- */
