@@ -1,14 +1,14 @@
-// Storms (../bench/storm.h) held against SimGrid, which runs them as the same fluid model: a link for each trunk, model CM02
+// Storms (storm.h) held against SimGrid, which runs them as the same fluid model: a link for each trunk, model CM02
 // with its factors at 1, no latency, no TCP window, no cross-traffic, precision 1e-9. Its finish times are seconds as doubles.
 //
-//     storm HOSTS FLOWS OVERSUBSCRIPTION SPREAD_MS SEED [Lazy|Full]
+//     storm_simgrid HOSTS FLOWS OVERSUBSCRIPTION SPREAD_MS SEED [Lazy|Full]
 //
 // Pins: flows that start at random on a leaf-spine end when SimGrid says, to 1e-6. Prints the greatest difference of an end,
 // relative to the end.
 //
-//     storm speed NAME HOSTS FLOWS OVERSUBSCRIPTION [sustained]
+//     storm_simgrid speed NAME HOSTS FLOWS OVERSUBSCRIPTION [sustained]
 //
-// The storms of ../bench/bench_storm.c by SimGrid and by us: its flows per second, and how many times that ours are.
+// The storms of bench_storm.c by SimGrid and by us: its flows per second, and how many times that ours are.
 #include <algorithm>
 #include <cinttypes>
 #include <cmath>
@@ -210,7 +210,7 @@ int main(int argc, char **argv)
     return speed(argc - 2, argv + 2);
   if (argc == 6 || argc == 7)
     return check(argc, argv);
-  std::fprintf(stderr, "usage: storm HOSTS FLOWS OVERSUBSCRIPTION SPREAD_MS SEED [Lazy|Full]\n"
-                       "       storm speed NAME HOSTS FLOWS OVERSUBSCRIPTION [sustained]\n");
+  std::fprintf(stderr, "usage: storm_simgrid HOSTS FLOWS OVERSUBSCRIPTION SPREAD_MS SEED [Lazy|Full]\n"
+                       "       storm_simgrid speed NAME HOSTS FLOWS OVERSUBSCRIPTION [sustained]\n");
   return 2;
 }
