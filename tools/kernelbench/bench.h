@@ -1,4 +1,4 @@
-/* tools/kernelbench/bench.h — what every group of measurements shares: buffers and events, the
+/* tools/kernelbench/bench.h — what every group of measurements shares: options, buffers and events, the
  * three ways of timing, how a row is measured and what becomes of one that fails.
  *
  * Three ways of timing, because a kernel has three different times:
@@ -29,8 +29,8 @@
 
 #include "checks.h"
 #include "failure.h"
-#include "rows.h"
 #include "nvml.h"
+#include "rows.h"
 
 namespace kb {
 

@@ -346,10 +346,6 @@ Layer::append_backward ()
 
 /* ---- the loop ---- */
 
-/* A whole layer, forward and backward, again and again, against the sum of its
- * kernels' isolated times; and each kernel's time inside that loop, hot, with what the
- * one before it left in L2. */
-
 static constexpr double sustained_s = 3;
 static constexpr int n_layers = 25;  /* whose steps are timed one by one */
 static constexpr int n_isolated = 11;
