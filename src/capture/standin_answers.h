@@ -1,4 +1,4 @@
-/* capture/standin_answers.h — small answers that lines of names/ *.txt share, and structs of CUDA as their
+/* capture/standin_answers.h — small answers that lines of answered.txt share, and structs of CUDA as their
  * callers lay them out (public headers of CUDA 12 and 13, NCCL 2). */
 #ifndef LS_CAPTURE_STANDIN_ANSWERS_H
 #define LS_CAPTURE_STANDIN_ANSWERS_H

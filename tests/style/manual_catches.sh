@@ -121,7 +121,7 @@ manual() {
   wrong 'lockstep run has no page' 'mv src/manual/commands/run.md src/manual/commands/walk.md'
   wrong 'x.md is not reached' 'echo x > src/manual/x.md'
   wrong 'run.md is not in' 'echo > src/manual/meson.build'
-  wrong 'run.md has more than 500 lines' 'seq 500 >> src/manual/commands/run.md'
+  wrong 'run.md has more than 1,000 lines' 'seq 1000 >> src/manual/commands/run.md'
   wrong 'has 61 files' 'for i in {1..60}; do echo > src/manual/commands/$i.txt; done'
   wrong 'src/base/x.c cites PLAN.md' 'echo "/* PLAN.md 3 */" >> src/base/x.c'
 }

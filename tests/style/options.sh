@@ -8,7 +8,6 @@
 set -euo pipefail
 root=$(realpath -- "$1")
 lockstep=$(realpath -- "$2")
-awk=$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")/options.awk
 export LC_ALL=C.UTF-8
 out=$(mktemp -d)
 trap 'rm -rf -- "$out"' EXIT
@@ -34,6 +33,65 @@ hold() {
   fi
 }
 
+# The options of a command's --help, on standard input, as tables in Markdown, with the rows, the order and the
+# words of --help. Of section $1 "options": those of the command itself; of "knobs": a
+# table for each topic of a job, under a heading.
+tables() {
+  awk -v section="$1" '
+    function flush() {
+      if (tag == "")
+        return
+      gsub(/\|/, "\\|", tag)
+      gsub(/\|/, "\\|", text)
+      printf "| `%s` | %s |\n", tag, text
+      tag = text = ""
+    }
+
+    function head() { print "| Option | Meaning |\n|---|---|" }
+
+    /^[A-Z].*\(--help [a-z]+\):$/ {
+      flush()
+      on = section == "knobs"
+      if (on) {
+        topic = $0
+        sub(/.*\(--help /, "", topic)
+        sub(/\):$/, "", topic)
+        sub(/ \(--help.*/, "")
+        printf "\n### %s: `--help %s`\n\n", $0, topic
+        head()
+      }
+      next
+    }
+    /^(Results|Options):$/ {
+      flush()
+      on = section != "knobs"
+      if (on)
+        head()
+      next
+    }
+    /^$/ { flush(); if (on && section != "knobs") exit; next }
+    !on { next }
+    /^  -/ {
+      flush()
+      tag = substr($0, 3)
+      text = ""
+      if (length($0) > 30 && substr($0, 30, 1) == " ") {
+        tag = substr($0, 3, 27)
+        text = substr($0, 31)
+      }
+      gsub(/ +$/, "", tag)
+      if (tag !~ /^--set [a-z]/) # --set tp_async=0|1 is typed so
+        sub(/=/, " ", tag)
+      next
+    }
+    /^ +[^ ]/ {
+      sub(/^ +/, "")
+      text = text (text == "" ? "" : " ") $0
+    }
+    END { flush() }
+  '
+}
+
 # A row for each command, whose page is in folder $1.
 commands_table() {
   printf '| Command | What it does |\n|---|---|\n'
@@ -46,11 +104,11 @@ for command in $("$lockstep" --help | sed -nE '/^Commands:/,/^$/ s/^  ([a-z]+) .
   "$lockstep" "$command" --help all > "$out/help"
   { printf '```\n'; sed -nE '1s/^Usage: //p; 2,/^$/ s/^  (lockstep)/\1/p' "$out/help"; printf '```\n'; } > "$out/usage"
   hold "$page" "usage: $command" "$out/usage"
-  awk -v section=options -f "$awk" "$out/help" > "$out/options"
+  tables options < "$out/help" > "$out/options"
   [[ -s $out/options ]] || { printf 'no options in lockstep %s --help\n' "$command"; status=1; }
   hold "$page" "options: $command" "$out/options"
 done
-"$lockstep" run --help all | awk -v section=knobs -f "$awk" > "$out/knobs"
+"$lockstep" run --help all | tables knobs > "$out/knobs"
 hold src/manual/commands/knobs.md knobs "$out/knobs"
 commands_table '' > "$out/commands"
 hold src/manual/commands/index.md commands "$out/commands"

@@ -9,7 +9,6 @@
 #include "exec/run.h"
 #include "lower/lower.h"
 #include "nccl_tables.h"
-#include "sections.h"
 #include "tiny_cluster.h"
 
 static const LsNccl dp_nccl = {

@@ -10,7 +10,6 @@
 #include "job/job.h"
 #include "lower/lower.h"
 #include "ls_test.h"
-#include "sections.h"
 
 typedef struct {
   LsJobSpec spec;

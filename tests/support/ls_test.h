@@ -93,4 +93,12 @@ const char *ls_test_shared_data (void);
 /* LS_DATA_DIR becomes tests/golden/data, below what it was: the made-up models and clusters. */
 void ls_test_golden_data (void);
 
+/* Holds a text against section NAME of tests/FILE, which has expected texts of several tests:
+ *
+ *     === NAME
+ *     the text, line by line; it has no line that begins with "=== "
+ *
+ * LS_UPDATE_GOLDEN=1 writes a text anew, in its place. */
+void ls_check_section (const char *file, const char *name, const char *text);
+
 #endif

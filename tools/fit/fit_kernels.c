@@ -1,9 +1,8 @@
 /* tools/fit/fit_kernels.c — kernel calibrations from measured kernels.
  *
- *     fit_kernels DATA OWN OUT          fit, print the errors, write OUT/a100.json,
- *                                       h100, h200, b200, gb200
- *     fit_kernels --check DATA OWN OUT  fit, read the files of OUT back, print their
- *                                       errors; exit 1 if a file differs from the fit
+ *     fit_kernels DATA OWN OUT          fit, print the errors, write OUT/gpus.set.json
+ *     fit_kernels --check DATA OWN OUT  fit, read the set in OUT back, print its
+ *                                       errors; exit 1 if it differs from the fit
  *                                       or a held-out error is above what recipe.c
  *                                       promises; exit 77 (skip) if DATA is not there
  *
@@ -55,6 +54,7 @@
 #include "recipe.h"
 
 #define SKIP 77
+#define SET  "gpus.set.json"
 
 static void
 print_errors (const LsRecipe *r, const LsCalibration *c)
@@ -97,11 +97,38 @@ count_broken_promises (const LsRecipe *r, const LsCalibration *c)
   return n_broken;
 }
 
-/* The file must be, to the last character, what the fit writes. */
-static int
-check_file (LsRecipe *r, const char *path)
+/* A fit as a member of the set: without the lines that name its schema and itself. */
+static void
+append_member (GString *set, LsRecipe *r)
 {
-  g_autofree char *fitted = ls_recipe_json (r), *shipped = NULL;
+  g_autofree char *fitted = ls_recipe_json (r);
+  g_auto (GStrv) lines = g_strsplit (fitted, "\n", -1);
+  guint last = g_strv_length (lines) - 2; /* "}", before an empty one */
+  g_string_append_printf (set, "    \"%s\": {\n", r->name);
+  for (guint i = 3; i < last; i++)
+    g_string_append_printf (set, "    %s\n", lines[i]);
+  g_string_append (set, "    }");
+}
+
+static char *
+set_of (GPtrArray *all)
+{
+  GString *set = g_string_new ("{\n  \"schema\": \"lockstep.set/1\",\n  \"of\": \"lockstep.calibration/1\",\n"
+                               "  \"source\": \"Calibrations of GPUs whose kernels were measured, as tools/fit makes "
+                               "them of these: each says of which\",\n  \"members\": {\n");
+  for (guint i = 0; i < all->len; i++) {
+    g_string_append (set, i > 0 ? ",\n" : "");
+    append_member (set, g_ptr_array_index (all, i));
+  }
+  g_string_append (set, "\n  }\n}\n");
+  return g_string_free (set, FALSE);
+}
+
+/* The set must be, to the last character, what the fit writes. */
+static int
+check_set (GPtrArray *all, const char *folder)
+{
+  g_autofree char *fitted = set_of (all), *shipped = NULL, *path = g_build_filename (folder, SET, NULL);
   if (g_file_get_contents (path, &shipped, NULL, NULL) && strcmp (fitted, shipped) == 0)
     return 0;
   fprintf (stderr, "%s: not what this tool fits, which is\n%s", path, fitted);
@@ -111,24 +138,22 @@ check_file (LsRecipe *r, const char *path)
 static int
 check (LsRecipe *r, const char *folder, LsDiagList *diags)
 {
-  g_autofree char *file = g_strconcat (r->name, ".json", NULL);
-  g_autofree char *path = g_build_filename (folder, file, NULL);
+  g_autofree char *member = g_strconcat (SET "#", r->name, NULL);
+  g_autofree char *path = g_build_filename (folder, member, NULL);
   LsCalibration shipped;
   if (!ls_calibration_load (path, &shipped, diags))
     return 1;
   print_errors (r, &shipped);
-  int n_bad = count_broken_promises (r, &shipped) + check_file (r, path);
+  int n_bad = count_broken_promises (r, &shipped);
   ls_calibration_clear (&shipped);
   return n_bad;
 }
 
 static int
-fit_and_write (LsRecipe *r, const char *folder)
+write_set (GPtrArray *all, const char *folder)
 {
   g_autoptr (GError) error = NULL;
-  print_errors (r, &r->calibration);
-  g_autofree char *file = g_strconcat (r->name, ".json", NULL), *json = ls_recipe_json (r);
-  g_autofree char *path = g_build_filename (folder, file, NULL);
+  g_autofree char *json = set_of (all), *path = g_build_filename (folder, SET, NULL);
   if (ls_write_text (path, json, &error))
     return 0;
   fprintf (stderr, "%s\n", error->message);
@@ -172,8 +197,13 @@ run (const char *data, const char *own, const char *out, bool is_check)
   int n_bad = 0;
   for (guint i = 0; i < all->len && ls_diag_list_n (diags) == 0; i++) {
     LsRecipe *r = g_ptr_array_index (all, i);
-    n_bad += is_check ? check (r, out, diags) : fit_and_write (r, out);
+    if (is_check)
+      n_bad += check (r, out, diags);
+    else
+      print_errors (r, &r->calibration);
   }
+  if (ls_diag_list_n (diags) == 0)
+    n_bad += is_check ? check_set (all, out) : write_set (all, out);
   g_autofree char *trouble = ls_diag_list_format (diags);
   fputs (trouble, stderr);
   return n_bad > 0 || ls_diag_list_n (diags) > 0 ? EXIT_FAILURE : EXIT_SUCCESS;

@@ -51,7 +51,7 @@ static const Generation generations[] = {
     .clusters = { "dgx-a100-80g", "azure-ndv4-a100-40g" },
     .trust = "A",
     .nic = 25e9,
-    .of_cluster = "ring_bus_per_nic", /* NICs of virtual machines: topologies/azure-ndv4-a100-40g.json */
+    .of_cluster = "ring_bus_per_nic", /* NICs of virtual machines: azure-ndv4-a100-40g of topologies/measured.set.json */
     .fitted = { FIT (base_all_reduce, LS_NCCL_TIME, 8e-6), FIT (hop_intra, LS_NCCL_TIME, 1e-6),
                 FIT (handshake, LS_NCCL_TIME, 7e-6), FIT (ramp_bytes, LS_NCCL_BYTES, 8e6),
                 FIT (drain, LS_NCCL_RATIO, 0.5), FIT (ring_bus_per_nic, LS_NCCL_RATE, 16e9) } },

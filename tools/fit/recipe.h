@@ -112,7 +112,7 @@ void ls_recipe_take_cublaslt_nvfp4 (LsRecipe *r, const LsRecipe *from);
 void ls_recipe_fit_blocks_wgrad (LsRecipe *r, const char *folder, LsDiagList *diags);
 void ls_recipe_take_blocks_wgrad (LsRecipe *r, const LsRecipe *from);
 
-/* recipe_hot.c. From vidur's layers; `correction` for other cards than the recipe's. */
+/* recipe_training.c. From vidur's layers; `correction` for other cards than the recipe's. */
 void ls_recipe_fit_sustained (LsRecipe *r, const char *folder, const char *const *mlp, double correction,
                               LsDiagList *diags);
 /* From SimuMax's loops in `folder`, on a machine with memory of that bandwidth: the rate of a hot chip relative to what the fit

@@ -18,8 +18,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 sys.dont_write_bytecode = True
 
-from expressions import Evaluator, Wrong  # noqa: E402
-from figures import read_sets  # noqa: E402
+from figures import Evaluator, Wrong, read_sets  # noqa: E402
 
 # Answers any command with its options, as numbers where they are: "--n 4" is {"n": 4}.
 MADE_UP = """#!/usr/bin/env python3

@@ -1,4 +1,4 @@
-/* tools/kernelbench/bench.h — what every group of measurements shares: buffers and events, the
+/* tools/kernelbench/bench.h — what every group of measurements shares: options, buffers and events, the
  * three ways of timing, how a row is measured and what becomes of one that fails.
  *
  * Three ways of timing, because a kernel has three different times:
@@ -29,11 +29,49 @@
 
 #include "checks.h"
 #include "failure.h"
-#include "journal.h"
 #include "nvml.h"
-#include "options.h"
+#include "rows.h"
 
 namespace kb {
+
+/* ---- the command line (kernelbench.cpp) ---- */
+
+class Bench;
+
+/* In the order in which they run; the last has no name. Each program has its own. */
+struct Group {
+  const char *name;
+  void (*run) (Bench &);
+};
+extern const Group groups[];
+
+/* Of --only: a group, or rows of it. Name and shape are patterns of the shell (fnmatch). */
+struct RowChoice {
+  std::string text; /* GROUP[/NAME[/SHAPE]], as it was given */
+  std::string group, name, shape;
+};
+
+struct Options {
+  bool dry_run = false, resume = false, skips_checks = false, assembles = false, runs_nccl = false;
+  double seconds = 360;
+  uint64_t max_bytes = 1ull << 30; /* of --nccl */
+  int device = 0;
+  std::string json_file, rows_file, shapes_file;
+  std::vector<RowChoice> only;      /* empty: all */
+  std::string plan_file;         /* of --plan; "": the sweep */
+  uint64_t rank = 0;             /* of the plan */
+};
+
+/* Ends the program, with status 0 after --help, 2 after a wrong word. */
+Options parse_options (int argc, char **argv);
+
+bool chooses (const RowChoice &choice, const std::string &group, const std::string &name, const std::string &shape);
+/* Whether --only has the group, or rows of it. */
+bool wants_group (const Options &options, const std::string &group);
+/* Ends the program with status 2, after the reason. */
+[[noreturn]] void refuse (const std::string &why);
+
+/* ---- the GPU and its memory ---- */
 
 /* Device memory of n elements; none is allocated for n = 0. */
 template <typename T> class Buffer {
@@ -90,7 +128,7 @@ private:
 
 using Launch = std::function<void (int set)>; /* set counts up: rotate operands by it */
 
-/* The GPU that the run is on (device.cpp). */
+/* The GPU that the run is on (bench.cpp). */
 class Device {
 public:
   /* Throws Failure, with words for people: no driver, no such GPU, none of our code for it. */
@@ -175,7 +213,7 @@ private:
   size_t n_skipped_ = 0, n_resumed_ = 0;
 };
 
-/* ops_flush.cu: reads all of x; and whether this program has code for the current GPU. */
+/* ops_elementwise.cu: reads all of x; and whether this program has code for the current GPU. */
 void read_all (cudaStream_t stream, const unsigned *x, size_t n, int n_blocks);
 cudaError_t find_code ();
 /* The program's own: which toolkit and libraries it runs with. */
@@ -186,7 +224,7 @@ void check_all (Checks &checks, cudaStream_t stream, int capability);
 struct Plan;
 /* --plan: places its operands, executes it or, on a dry run, lists it (plan_run.cpp). */
 void run_plan (Plan &plan, const Options &options);
-/* --shapes: times the kernels of a job; file: its name (shapes_run.cpp). Throws PlanError. */
+/* --shapes: times the kernels of a job; file: its name (plan_run.cpp). Throws PlanError. */
 void run_shapes (Bench &bench, const std::string &file, const std::string &text);
 
 /* --- the groups of a GPU, and the checks of its kernels --- */

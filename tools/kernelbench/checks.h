@@ -9,7 +9,7 @@
 #include <functional>
 #include <map>
 
-#include "row.h"
+#include "rows.h"
 
 namespace kb {
 

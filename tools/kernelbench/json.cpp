@@ -1,6 +1,7 @@
 #include "json.h"
 
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -379,6 +380,38 @@ picoseconds_of (const Json &value)
     { "ps", 1 }, { "ns", 1000 }, { "us", 1000000 }, { "ms", 1000000000 }, { "s", 1000000000000 },
   };
   return quantity_of (value, units, "a time such as \"2us\"");
+}
+
+/* ---- files as a whole ---- */
+
+std::string
+read_text_file (const std::string &path)
+{
+  std::string text;
+  char part[65536];
+  FILE *file = fopen (path.c_str (), "rb");
+  for (size_t n; file && (n = fread (part, 1, sizeof part, file)) > 0;)
+    text.append (part, n);
+  bool is_read = file && !ferror (file);
+  if (file)
+    fclose (file);
+  if (!is_read)
+    throw PlanError (path + ": error: cannot be read");
+  return text;
+}
+
+void
+write_text_file (const std::string &path, const std::string &text)
+{
+  std::string beside = path + ".part";
+  FILE *file = fopen (beside.c_str (), "wb");
+  bool is_written = file && fwrite (text.data (), 1, text.size (), file) == text.size ();
+  if (file)
+    is_written = fclose (file) == 0 && is_written;
+  if (is_written && rename (beside.c_str (), path.c_str ()) == 0)
+    return;
+  remove (beside.c_str ());
+  throw PlanError (path + ": error: cannot be written");
 }
 
 }

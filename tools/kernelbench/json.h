@@ -2,7 +2,7 @@
  * stands; host code, for machines without a JSON library.
  *
  * Refused: what the RFC refuses, duplicate keys, more than 64 levels. An error is a
- * PlanError whose text begins "FILE:LINE:COLUMN: error: ". */
+ * PlanError whose text begins "FILE:LINE:COLUMN: error: ". Below it, files as a whole. */
 #ifndef LS_KERNELBENCH_JSON_H
 #define LS_KERNELBENCH_JSON_H
 
@@ -55,6 +55,13 @@ private:
  * bytes, picoseconds. Whole ones only. */
 uint64_t bytes_of (const Json &value);
 uint64_t picoseconds_of (const Json &value);
+
+/* ---- files as a whole ---- */
+
+/* Both throw PlanError, "PATH: error: ...". */
+std::string read_text_file (const std::string &path);
+/* Beside, then renamed: the file is there as a whole or not at all. */
+void write_text_file (const std::string &path, const std::string &text);
 
 }
 

@@ -1,9 +1,89 @@
-#include "layer.h"
-
+/* A transformer layer on one tensor-parallel rank, as the kernels that Megatron-LM (2021-22, unfused attention, fp16)
+ * launches for its forward and backward pass, in order, each reading what those before it wrote.
+ *
+ * Not as there: Q, K and V are dense tensors of their own in a row, not strided views
+ * of the QKV output, and the two copies between head and token order copy only.
+ *
+ * It runs again and again, as a whole, against the sum of its kernels' isolated times; and each kernel is timed inside that loop, hot,
+ * with what the one before it left in L2. */
 #include <algorithm>
 #include <cmath>
 
+#include "bench.h"
+#include "gemm.h"
+#include "ops.h"
+
 namespace kb {
+
+struct LayerShape {
+  int hidden, heads, head_dim, ffn; /* of one rank, but for hidden */
+  int sequences;                    /* of softmax_cols tokens      */
+};
+
+struct Step {
+  Row row; /* group, name, shape, bytes, flops */
+  std::function<void ()> launch;
+};
+
+class Layer {
+public:
+  /* allocate = false: the steps are there, but must not be launched. */
+  Layer (const LayerShape &shape, cudaStream_t stream, bool allocate);
+  Layer (const Layer &) = delete;
+
+  const std::vector<Step> &steps () const { return steps_; }
+  std::string shape_text () const;
+
+private:
+  struct Linear {
+    int in, out;
+    half *weight, *bias, *bias_grad;
+    float *weight_grad;
+  };
+  struct Norm {
+    half *gamma, *beta, *gamma_grad, *beta_grad;
+    float *mean, *rstd;
+  };
+
+  half *halves (size_t n, float deviation = 0);
+  float *floats (size_t n);
+  uint8_t *bytes (size_t n);
+  Linear make_linear (int in, int out);
+  Norm make_norm ();
+
+  void stream_step (const char *name, size_t rows, size_t cols, double bytes_per_element, std::function<void ()> launch);
+  void gemm_step (const char *name, Pass pass, const GemmShape &shape, const void *left, const void *right, void *out);
+  void append_norm (const Norm &norm, const half *x, half *y);
+  void append_norm_bwd (const Norm &norm, const half *x, const half *dy, const half *residual_grad, half *dx);
+  void append_linear_bwd (const char *dgrad, const char *wgrad, const Linear &l, const half *x, const half *dy, half *dx);
+  void append_bias_grad (const char *name, const half *dy, const Linear &l);
+  void append_bias_dropout_add (const Linear &l, const half *x, const half *residual, half *y, uint8_t *mask);
+  void append_attention ();
+  void append_attention_bwd ();
+  void append_forward ();
+  void append_backward ();
+
+  LayerShape shape_;
+  cudaStream_t stream_;
+  bool allocate_;
+  size_t tokens_, score_rows_;
+  uint64_t seed_ = 1000;
+  std::vector<Buffer<half>> half_buffers_;
+  std::vector<Buffer<float>> float_buffers_;
+  std::vector<Buffer<uint8_t>> byte_buffers_;
+
+  Linear qkv_, proj_, fc1_, fc2_;
+  Norm norm1_, norm2_;
+  float *partial_;
+  /* forward */
+  half *x_, *normed1_, *qkv_raw_, *qkv_out_, *scores_, *probs_, *dropped_, *context_, *context_tokens_, *proj_out_;
+  half *middle_, *normed2_, *fc1_out_, *activation_, *fc2_out_, *y_;
+  uint8_t *attention_mask_, *mask1_, *mask2_;
+  /* backward */
+  half *dy_, *d_branch_, *d_activation_, *d_fc1_, *d_normed_, *d_middle_, *d_context_, *d_scores_, *d_probs_;
+  half *d_qkv_, *d_qkv_tokens_, *dx_;
+  std::vector<Step> steps_;
+};
 
 static constexpr float p_drop = 0.1f;
 static constexpr float weight_deviation = 0.02f; /* Megatron-LM's init_method_std */
@@ -262,6 +342,156 @@ Layer::append_backward ()
   append_linear_bwd ("qkv-dgrad", "qkv-wgrad", qkv_, normed1_, d_qkv_tokens_, d_normed_);
   append_bias_grad ("qkv-bias-grad", d_qkv_tokens_, qkv_);
   append_norm_bwd (norm1_, x_, d_normed_, d_middle_, dx_);
+}
+
+/* ---- the loop ---- */
+
+static constexpr double sustained_s = 3;
+static constexpr int n_layers = 25;  /* whose steps are timed one by one */
+static constexpr int n_isolated = 11;
+static constexpr double case_s = 6;
+
+/* GPT of hidden size 6144 (48 heads), 12288 (96) and 20480 (128) on one of 8
+ * tensor-parallel ranks; 8192, 2048 and 2048 tokens. */
+static const LayerShape shapes[] = {
+  { 6144, 6, 128, 3072, 4 },
+  { 12288, 12, 128, 6144, 1 },
+  { 20480, 16, 160, 10240, 1 },
+};
+
+namespace {
+
+struct Total {
+  double bytes = 0, flops = 0, in_loop_us = 0, isolated_us = 0;
+  void add (const Row &row, double loop, double isolated)
+  {
+    bytes += row.bytes;
+    flops += row.flops;
+    in_loop_us += loop;
+    isolated_us += isolated;
+  }
+};
+
+}
+
+static void
+run_all (const Layer &layer)
+{
+  for (const Step &step : layer.steps ())
+    step.launch ();
+}
+
+static std::vector<double>
+isolated_us (Bench &bench, const Layer &layer)
+{
+  std::vector<double> us;
+  for (const Step &step : layer.steps ())
+    us.push_back (bench.isolated (step.launch, n_isolated).us);
+  return us;
+}
+
+/* An event between any two steps: about a microsecond each, which is why the loop as
+ * a whole is timed without them. */
+static std::vector<Timing>
+in_loop (Bench &bench, const Layer &layer)
+{
+  size_t n = layer.steps ().size ();
+  std::vector<Event> marks (n_layers * n + 1);
+  marks[0].record (bench.stream ());
+  for (size_t i = 0; i < n_layers * n; i++) {
+    layer.steps ()[i % n].launch ();
+    marks[i + 1].record (bench.stream ());
+  }
+  KB_CHECK (cudaStreamSynchronize (bench.stream ()));
+
+  std::vector<Timing> times;
+  for (size_t step = 0; step < n; step++) {
+    std::vector<double> us;
+    for (size_t i = n + step; i < n_layers * n; i += n) /* the first layer warms up */
+      us.push_back (marks[i + 1].us_since (marks[i]));
+    times.push_back (summarise (us));
+  }
+  return times;
+}
+
+static std::string
+compare_note (double us, double isolated)
+{
+  return format ("isolated_us=%.3f ratio=%.4f", isolated, us / isolated);
+}
+
+static Row
+total_row (const Layer &layer, const char *name, const Total &total, Timing time, const std::string &more)
+{
+  Row row { "context", name, layer.shape_text (), "fp16", total.bytes, total.flops, time };
+  row.note = compare_note (time.us, total.isolated_us) + more;
+  return row;
+}
+
+static std::vector<Row>
+measure (Bench &bench, const Layer &layer)
+{
+  Conditions loaded;
+  Total all, gemms, streams;
+  std::vector<Row> rows;
+  run_all (layer); /* every tensor holds data before anything is timed */
+  std::vector<double> isolated = isolated_us (bench, layer);
+  Timing whole = bench.sustained ([&] (int) { run_all (layer); }, sustained_s, &loaded);
+  std::vector<Timing> loop = in_loop (bench, layer);
+
+  for (size_t i = 0; i < isolated.size (); i++) {
+    Row row = layer.steps ()[i].row;
+    row.note += (row.note.empty () ? "" : " ") + compare_note (loop[i].us, isolated[i]);
+    row.time = loop[i];
+    rows.push_back (row);
+    all.add (row, loop[i].us, isolated[i]);
+    (row.flops > 0 ? gemms : streams).add (row, loop[i].us, isolated[i]);
+  }
+  rows.push_back (total_row (layer, "layer-gemms", gemms, { gemms.in_loop_us, 0 }, ""));
+  rows.push_back (total_row (layer, "layer-streams", streams, { streams.in_loop_us, 0 }, ""));
+  rows.push_back (total_row (layer, "layer", all, whole, " " + conditions_note (loaded)));
+  return rows;
+}
+
+static void
+plan (Bench &bench, const Layer &layer)
+{
+  for (const Step &step : layer.steps ())
+    bench.measure (step.row, 0, [] (Row &) { return Timing (); });
+}
+
+/* A layer with a wrong kernel in it is not timed. */
+static std::string
+objection (Bench &bench, const Layer &layer)
+{
+  for (const Step &step : layer.steps ())
+    if (std::string why = bench.checks ().objection (step.row); !why.empty ())
+      return step.row.name + ": " + why;
+  return "";
+}
+
+static void
+bench_layer (Bench &bench, const LayerShape &shape)
+{
+  Row row { "context", "layer", Layer (shape, bench.stream (), false).shape_text (), "fp16" };
+  bench.measure_case (row, case_s, [&] {
+    Layer layer (shape, bench.stream (), true);
+    std::string why = objection (bench, layer);
+    if (!why.empty ())
+      throw Failure (why);
+    bench.wake_up ();
+    return measure (bench, layer);
+  });
+}
+
+void
+bench_context (Bench &bench)
+{
+  for (const LayerShape &shape : shapes) {
+    if (bench.is_dry ())
+      plan (bench, Layer (shape, bench.stream (), false));
+    bench_layer (bench, shape);
+  }
 }
 
 }

@@ -9,7 +9,7 @@
 #include <string>
 #include <thread>
 
-#include "row.h"
+#include "rows.h"
 
 namespace kb {
 

@@ -19,7 +19,7 @@
 
 namespace kb {
 
-/* ops_fill.cu: normal (0, deviation) from a Philox stream of its own per seed. */
+/* ops_elementwise.cu: normal (0, deviation) from a Philox stream of its own per seed. */
 void fill_normal (cudaStream_t stream, half *x, size_t n, float deviation, uint64_t seed);
 void fill_normal (cudaStream_t stream, __nv_bfloat16 *x, size_t n, float deviation, uint64_t seed);
 void fill_normal (cudaStream_t stream, float *x, size_t n, float deviation, uint64_t seed);
@@ -40,7 +40,7 @@ void bias_gelu_bwd (cudaStream_t stream, const half *dy, const half *x, const ha
 /* Row i of y is row ids[i] of the table. */
 void gather (cudaStream_t stream, const half *table, const int *ids, half *y, size_t rows, size_t cols);
 
-/* ops_dropout.cu: element i is kept, and scaled by 1 / (1 - p), where the uniform
+/* ops_elementwise.cu: element i is kept, and scaled by 1 / (1 - p), where the uniform
  * number of its Philox stream is below 1 - p. Four elements share one call, as in
  * PyTorch's fused dropout: elements 4g to 4g + 3 use call g / T of sequence g % T,
  * T = dropout_threads (n). The mask has a byte per element: 1 kept, 0 dropped. */
@@ -50,13 +50,13 @@ void bias_dropout_add (cudaStream_t stream, const half *x, const half *bias, con
                        uint8_t *mask, size_t rows, size_t cols, float p, uint64_t seed);
 void dropout_bwd (cudaStream_t stream, const half *dy, const uint8_t *mask, half *dx, size_t n, float p);
 
-/* ops_softmax.cu: rows of 2048 scores, a warp each. Row t of every 2048 sees its
+/* ops_reduce.cu: rows of 2048 scores, a warp each. Row t of every 2048 sees its
  * columns 0 to t, the rest of y is 0 and of x is not read. Backward:
  * dx = scale y (dy - sum (y dy)). */
 void causal_softmax (cudaStream_t stream, const half *x, half *y, size_t rows, float scale);
 void causal_softmax_bwd (cudaStream_t stream, const half *dy, const half *y, half *dx, size_t rows, float scale);
 
-/* ops_norm.cu: cols a multiple of 8, at most 24576; the row stays in registers.
+/* ops_row.cu: cols a multiple of 8, at most 24576; the row stays in registers.
  * dgrad, with z = (x - mean) rstd and g = gamma dy:
  * dx = rstd (g - mean (g) - z mean (g z)); dgamma = sum (dy z), dbeta = sum (dy)
  * over the rows. partial: 2 * n_partials * cols values (one * for column_sum). */
@@ -67,7 +67,7 @@ void layernorm (cudaStream_t stream, const half *x, const half *gamma, const hal
 void layernorm_dgrad (cudaStream_t stream, const half *dy, const half *x, const half *gamma, const float *mean,
                       const float *rstd, half *dx, size_t rows, size_t cols);
 
-/* ops_llama.cu. RMSNorm: cols as above; dx = rstd (g - z mean (g z)), z = x rstd, in the same
+/* ops_row.cu. RMSNorm: cols as above; dx = rstd (g - z mean (g z)), z = x rstd, in the same
  * pass as dgamma; partial: n_rms_partials * cols values. */
 constexpr int n_rms_partials = 512;
 constexpr float rmsnorm_epsilon = 1e-5f;
@@ -83,7 +83,7 @@ void rope_table (cudaStream_t stream, float2 *table, size_t seq, size_t d, float
 void rope (cudaStream_t stream, const half *x, half *y, const float2 *table, size_t sequences, size_t seq, size_t heads,
            size_t d, bool is_backward);
 
-/* ops_vocab.cu. Row ids[i] of grad += row i of dy, by atomics. The mean loss over rows;
+/* ops_row.cu. Row ids[i] of grad += row i of dy, by atomics. The mean loss over rows;
  * loss and lse have a value per row. MoE: token t = sum over its k slots s of weight[s]
  * times row place[s] of y (to permute is to gather). */
 void embedding_grad (cudaStream_t stream, const half *dy, const int *ids, float *grad, size_t rows, size_t cols);
@@ -117,7 +117,7 @@ void column_sum (cudaStream_t stream, const half *x, float *partial, half *y, si
 constexpr int n_square_partials = 1024;
 void sum_squares (cudaStream_t stream, const float *x, float *partial, float *y, size_t n);
 
-/* ops_optimizer.cu: flat fp32 buffers. */
+/* ops_elementwise.cu: flat fp32 buffers. */
 struct AdamStep {
   float rate = 1e-4f, beta1 = 0.9f, beta2 = 0.95f, epsilon = 1e-8f, decay = 0.1f;
   int step = 10;

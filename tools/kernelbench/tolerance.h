@@ -23,7 +23,7 @@
  *                        products are aligned to the largest of them first, once more 2^-13.
  *
  * Allowed is four times what is expected: a kernel that forgets a term is off by much more.
- * Host code; tests/test_tolerance.cpp computes all of these by simulating the roundings. */
+ * Host code; tests/test_reference.cpp computes all of these by simulating the roundings. */
 #ifndef LS_KERNELBENCH_TOLERANCE_H
 #define LS_KERNELBENCH_TOLERANCE_H
 

@@ -138,8 +138,7 @@ asset (const char *name)
 static void
 append_scripts (GString *out)
 {
-  static const char *const names[] = { "page.js",     "charts.js",     "timeline.js",    "timeline_draw.js",
-                                       "view_run.js", "view_sweep.js", "view_others.js", "start.js" };
+  static const char *const names[] = { "page.js", "charts.js", "timeline.js", "views.js" };
   for (guint i = 0; i < G_N_ELEMENTS (names); i++)
     g_string_append (out, asset (names[i]));
 }

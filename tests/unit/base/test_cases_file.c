@@ -1,8 +1,8 @@
-/* Pins: the form of the files of tests/reject (support/cases_file.h): what is read is written again byte for
+/* Pins: the form of the files of tests/reject (support/reject.h): what is read is written again byte for
  * byte, and a text of another form is refused with its line, so that no case is passed over. */
 #include "ls_test.h"
 
-#include "cases_file.h"
+#include "reject.h"
 
 static void
 what_is_read_is_written_again (void)

@@ -37,7 +37,7 @@ every_type_is_whole (void)
     g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (text, strlen (text), name, diags);
     g_autoptr (HfFamily) f = hf_find_family (doc, NULL, diags);
     bool is_several
-        = cJSON_GetObjectItemCaseSensitive (type, "variants") != NULL; /* tests/models/variants.txt */
+        = cJSON_GetObjectItemCaseSensitive (type, "variants") != NULL; /* tests/models/types.txt */
     bool ok = is_several || (f && (f->experts == HF_DENSE || ls_model_read (doc, &m, NULL, diags)));
     if (ok && f && f->experts != HF_DENSE)
       ls_model_clear (&m);

@@ -1,5 +1,5 @@
 /* Pins: the exact diagnostics of wrong files, and the exit code that they stand for: the
- * cases of tests/reject (support/cases_file.h). */
+ * cases of tests/reject (support/reject.h). */
 #include "reject.h"
 
 #include "data/inspect.h"

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "model_layers.h"
+#include "model_shapes.h"
 #include "model/mixer.h"
 
 /* Query i of 4096 sees min (i + 1, 1024) keys: 1024 - 1024^2 / 8192 = 896 by the mean, taken as a line. */

@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-#include "model_layers.h"
-
 #include "model/kernel.h"
 
 /* Pins the FLOP and byte counts of a GEMM and the names of kernel kinds. */

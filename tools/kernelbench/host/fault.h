@@ -1,6 +1,6 @@
 /* tools/kernelbench/host/fault.h — what a test may make of the host's runtime: calls that fail, devices, a small cache.
  *
- * no_fault.cpp: nothing. tests/injected_fault.cpp: as the environment says. */
+ * runtime.cpp: nothing. tests/injected_fault.cpp, where it is linked: as the environment says. */
 #ifndef LS_KERNELBENCH_HOST_FAULT_H
 #define LS_KERNELBENCH_HOST_FAULT_H
 

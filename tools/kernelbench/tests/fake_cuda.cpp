@@ -1,4 +1,4 @@
-/* A CUDA runtime for tests, found as libcudart.so on LD_LIBRARY_PATH, and as libcublasLt.so (fake_cublaslt.cpp): one GPU of compute
+/* A CUDA runtime for tests, found as libcudart.so on LD_LIBRARY_PATH, and as libcublasLt.so: one GPU of compute
  * capability 9.0 with 132 SMs, whose memory is the host's and whose kernels compute nothing, each in 10 us of its clock. With these the
  * program that nvcc built runs where there is no GPU, and meets what injected_fault.cpp puts in the way of a call, or the launch of a
  * kernel, by its name.
@@ -7,18 +7,52 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <map>
 #include <string>
 
+#include <cublasLt.h>
 #include <cuda_runtime_api.h>
 #include <cxxabi.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "../host/fault.h"
-#include "fake_cuda.h"
 
-static constexpr double launch_us = fake_launch_us, event_us = 1;
+/* ---- the clock ---- */
+
+static constexpr double launch_us = 10, event_us = 1; /* of a kernel, whatever it is; of an event */
+static double now_us;
+
+/* So much of the device's time. */
+static void
+pass (double us)
+{
+  now_us += us;
+}
+
+extern "C" int
+clock_gettime (clockid_t id, timespec *time)
+{
+  int status = (int) syscall (SYS_clock_gettime, id, time);
+  if (status == 0 && id == CLOCK_MONOTONIC) {
+    double ns = (double) time->tv_nsec + 1e3 * now_us;
+    time->tv_sec += (time_t) (ns / 1e9);
+    time->tv_nsec = (long) (ns - 1e9 * (double) (time_t) (ns / 1e9));
+  }
+  return status;
+}
+
+/* A kernel of the made-up cuDNN. */
+void
+fake_launch ()
+{
+  pass (launch_us);
+}
+
+/* ---- the runtime ---- */
+
 static constexpr int n_sms = 132;
 static constexpr size_t page = 4096;
 static constexpr size_t most_touched = 16u << 20; /* of more bytes nothing is written: the memory of a GPU is not here */
@@ -84,7 +118,7 @@ launch (const void *kernel, dim3 grid, void **arguments)
     status = cudaErrorInvalidDeviceFunction;
   if (status != cudaSuccess)
     return last_error = status;
-  fake_pass (launch_us);
+  pass (launch_us);
   if (known->second.find ("_resident") != std::string::npos)
     begin_resident (*static_cast<Shared **> (arguments[0]), grid.x);
   return cudaSuccess;
@@ -349,7 +383,7 @@ cudaMemset (void *data, int value, size_t n)
 cudaError_t
 cudaMemsetAsync (void *data, int value, size_t n, cudaStream_t)
 {
-  fake_pass (launch_us);
+  pass (launch_us);
   return cudaMemset (data, value, n);
 }
 
@@ -365,7 +399,7 @@ cudaMemcpy (void *to, const void *from, size_t n, cudaMemcpyKind)
 cudaError_t
 cudaMemcpyAsync (void *to, const void *from, size_t n, cudaMemcpyKind kind, cudaStream_t)
 {
-  fake_pass (launch_us);
+  pass (launch_us);
   return cudaMemcpy (to, from, n, kind);
 }
 
@@ -438,7 +472,7 @@ cudaError_t
 cudaGraphLaunch (cudaGraphExec_t, cudaStream_t)
 {
   MAY_FAIL ();
-  fake_pass (launch_us);
+  pass (launch_us);
   return cudaSuccess;
 }
 
@@ -467,8 +501,8 @@ cudaError_t
 cudaEventRecord (cudaEvent_t event, cudaStream_t)
 {
   MAY_FAIL ();
-  fake_pass (event_us);
-  *reinterpret_cast<double *> (event) = fake_now_us ();
+  pass (event_us);
+  *reinterpret_cast<double *> (event) = now_us;
   return cudaSuccess;
 }
 
@@ -485,6 +519,132 @@ cudaEventElapsedTime (float *ms, cudaEvent_t start, cudaEvent_t end)
   MAY_FAIL ();
   *ms = (float) (1e-3 * (*reinterpret_cast<double *> (end) - *reinterpret_cast<double *> (start)));
   return cudaSuccess;
+}
+
+}
+
+/* ---- cuBLASLt ---- */
+
+/* Takes every product and computes none. KB_FAULT's status, of its calls, is one of this
+ * library: 15 is not supported. */
+
+extern "C" {
+
+static cublasStatus_t
+blas_fault (const char *call)
+{
+  return (cublasStatus_t) kb::fault_of (call);
+}
+
+static int an_object;
+
+cublasStatus_t
+cublasLtCreate (cublasLtHandle_t *handle)
+{
+  *handle = reinterpret_cast<cublasLtHandle_t> (&an_object);
+  return blas_fault (__func__);
+}
+
+const char *
+cublasLtGetStatusString (cublasStatus_t status)
+{
+  return status == CUBLAS_STATUS_NOT_SUPPORTED ? "the functionality requested is not supported" : "another status";
+}
+
+size_t
+cublasLtGetVersion ()
+{
+  return 130000;
+}
+
+cublasStatus_t
+cublasLtMatmulDescCreate (cublasLtMatmulDesc_t *desc, cublasComputeType_t, cudaDataType_t)
+{
+  *desc = reinterpret_cast<cublasLtMatmulDesc_t> (&an_object);
+  return blas_fault (__func__);
+}
+
+cublasStatus_t
+cublasLtMatmulDescDestroy (cublasLtMatmulDesc_t)
+{
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t
+cublasLtMatmulDescSetAttribute (cublasLtMatmulDesc_t, cublasLtMatmulDescAttributes_t, const void *, size_t)
+{
+  return blas_fault (__func__);
+}
+
+cublasStatus_t
+cublasLtMatrixLayoutCreate (cublasLtMatrixLayout_t *layout, cudaDataType, uint64_t, uint64_t, int64_t)
+{
+  *layout = reinterpret_cast<cublasLtMatrixLayout_t> (&an_object);
+  return blas_fault (__func__);
+}
+
+cublasStatus_t
+cublasLtMatrixLayoutDestroy (cublasLtMatrixLayout_t)
+{
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t
+cublasLtMatrixLayoutSetAttribute (cublasLtMatrixLayout_t, cublasLtMatrixLayoutAttribute_t, const void *, size_t)
+{
+  return blas_fault (__func__);
+}
+
+cublasStatus_t
+cublasLtMatmulPreferenceCreate (cublasLtMatmulPreference_t *preference)
+{
+  *preference = reinterpret_cast<cublasLtMatmulPreference_t> (&an_object);
+  return blas_fault (__func__);
+}
+
+cublasStatus_t
+cublasLtMatmulPreferenceDestroy (cublasLtMatmulPreference_t)
+{
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t
+cublasLtMatmulPreferenceSetAttribute (cublasLtMatmulPreference_t, cublasLtMatmulPreferenceAttributes_t, const void *, size_t)
+{
+  return blas_fault (__func__);
+}
+
+/* KB_NO_ALGORITHM: it knows none. */
+cublasStatus_t
+cublasLtMatmulAlgoGetHeuristic (cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
+                                cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatmulPreference_t, int,
+                                cublasLtMatmulHeuristicResult_t results[], int *n_found)
+{
+  memset (results, 0, sizeof *results);
+  *n_found = getenv ("KB_NO_ALGORITHM") ? 0 : 1;
+  return blas_fault (__func__);
+}
+
+/* The kernels of this library are launched in clusters of two blocks. */
+cublasStatus_t
+cublasLtMatmulAlgoConfigGetAttribute (const cublasLtMatmulAlgo_t *, cublasLtMatmulAlgoConfigAttributes_t attribute, void *value,
+                                      size_t n, size_t *written)
+{
+  if (attribute != CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID || n != sizeof (uint16_t))
+    return CUBLAS_STATUS_INVALID_VALUE;
+  *static_cast<uint16_t *> (value) = CUBLASLT_CLUSTER_SHAPE_2x1x1;
+  *written = n;
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t
+cublasLtMatmul (cublasLtHandle_t, cublasLtMatmulDesc_t, const void *, const void *, cublasLtMatrixLayout_t, const void *,
+                cublasLtMatrixLayout_t, const void *, const void *, cublasLtMatrixLayout_t, void *, cublasLtMatrixLayout_t,
+                const cublasLtMatmulAlgo_t *, void *, size_t, cudaStream_t)
+{
+  cublasStatus_t status = blas_fault (__func__);
+  pass (status == CUBLAS_STATUS_SUCCESS ? launch_us : 0);
+  return status;
 }
 
 }

@@ -12,7 +12,7 @@
 
 #include <dlfcn.h>
 
-#include "../cudnn_sdpa.h"
+#include "../cudnn.h"
 #include "../failure.h"
 #include "../reference.h"
 #include "../tolerance.h"

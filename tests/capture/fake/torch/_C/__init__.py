@@ -1,2 +1,0 @@
-def _dispatch_get_all_op_names():
-    return []

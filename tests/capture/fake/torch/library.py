@@ -1,6 +1,0 @@
-class Library:
-    def __init__(self, *more):
-        pass
-
-    def impl(self, *more):
-        pass

@@ -1,9 +1,0 @@
-from .cuda import Tensor
-
-
-class Parameter(Tensor):
-    pass
-
-
-class init:
-    pass

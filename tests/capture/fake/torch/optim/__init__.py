@@ -1,2 +1,0 @@
-from . import optimizer  # noqa: F401
-from .optimizer import Adam  # noqa: F401
