@@ -53,25 +53,7 @@ void ls_answer_fail (LsAnswer *a, GError *error);
 typedef gboolean (*LsAnswerWrite) (gconstpointer data, const char *path, GError **error);
 void ls_answer_write (LsAnswer *a, const LsRequest *r, const char *key, LsAnswerWrite write);
 
-/* Of a command whose work a team shares (base/team.h). */
-#define LS_OPTION_MPI                                                                                        \
-  {                                                                                                          \
-    "mpi", .meaning = "With all processes that mpirun started"                                               \
-  }
-/* The option of a command whose JSON a page shows (show/page/). */
-#define LS_OPTION_REPORT                                                                                     \
-  {                                                                                                          \
-    "report", .argument = "FILE", .writes = LS_WRITES_FILE,                                                  \
-              .meaning = "Write it as a page to look at: one HTML file, which needs no network"              \
-  }
-/* The option of a command that has Markdown, with its forms: "text|json|markdown"; ls_request_form() reads
- * it. */
-#define LS_OPTION_FORMAT(forms)                                                                              \
-  {                                                                                                          \
-    "format", .argument = forms, .is_rare = TRUE,                                                            \
-              .meaning = "What to print; markdown: tables for an issue or a paper"                           \
-  }
-/* Writes that page, where the request names one. */
+/* Writes a page to look at (show/page/), where the option "report" names one. */
 void ls_answer_write_page (LsAnswer *a, const LsRequest *r);
 
 #endif

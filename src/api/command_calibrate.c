@@ -71,45 +71,6 @@ reconcile (const LsRequest *r, LsAnswer *a, GError **error)
   return TRUE;
 }
 
-/* --- options ---------------------------------------------------------------------------------------- */
-
-static const LsOption own[] = {
-  { "file", .is_positional = TRUE, .is_repeated = TRUE, .argument = "FILE", .meaning = "Measured times" },
-  { "gpu", .argument = "NAME|FILE", .meaning = "On which GPU they ran; default: that which a profile names" },
-  { "nccl", .meaning = "The files are outputs of nccl-tests, or tables of measured collectives" },
-  { "cluster", .argument = "NAME|FILE",
-    .meaning = "Where they ran; required with --nccl and --pytorch-trace" },
-  { "op", .argument = "KIND", .meaning = "With --nccl: what ran; default: what the files say" },
-  { "runs", .argument = "FILE",
-    .meaning = "Step times measured on one cluster, as lockstep validate reads them: a table or logs" },
-  { "threads", .argument = "N", .meaning = "With --runs: simulations at once; default: one per processor" },
-  { "pytorch-trace", .argument = "FILE",
-    .meaning = "What torch.profiler wrote of one rank, .json or .json.gz" },
-  { "rank", .argument = "N",
-    .meaning = "With --pytorch-trace: which of the job's; default: as the trace says, else 0" },
-  { "step", .argument = "N|FROM:TO",
-    .meaning = "With --pytorch-trace: N of ProfilerStep#N, or a range such as 120ms:180ms; default: the last "
-               "whole one" },
-  { "other-job", .meaning = "With --pytorch-trace: compare a profile that is plainly of another job too" },
-  { "json", .meaning = "With --pytorch-trace: print JSON" },
-  { "template", .argument = "runs|nccl|kernels", .meaning = "Print a table to fill in, and exit" },
-  { "hold-out", .argument = "fifth|half",
-    .meaning = "Of kernels: how many families are kept from the fit and predicted; default fifth" },
-  { "max-mape", .argument = "P",
-    .meaning = "Of kernels: exit 5 if those held out are off by more percent in the mean" },
-  { "output", .letter = 'o', .argument = "FILE", .writes = LS_WRITES_NAMED,
-    .meaning = "Write the calibration there; with --pytorch-trace the software, for --software" },
-  { "cluster-output", .argument = "FILE", .writes = LS_WRITES_NAMED,
-    .meaning = "Of kernels, with --cluster: write it there with its links as measured, simulated with the "
-               "calibration of -o" },
-  { "plot", .argument = "FILE", .writes = LS_WRITES_PICTURE, .is_repeated = TRUE,
-    .meaning
-    = "Draw predicted over measured time (.svg or .png, by gnuplot; .gp: its script); may be repeated" },
-  { NULL },
-};
-
-static const char *const job_too[] = { "cluster", NULL };
-
 /* One of them: of kernels, of collectives, of whole steps. */
 typedef struct {
   LsCalibrateRun *kernels;
@@ -311,8 +272,8 @@ show_template (const LsRequest *r, LsAnswer *a, GError **error)
   return text != NULL;
 }
 
-static gboolean
-run (const LsRequest *r, LsAnswer *a, GError **error)
+gboolean
+command_calibrate (const LsRequest *r, LsAnswer *a, GError **error)
 {
   double max_pct = 0;
   if (ls_request_text (r, "template"))
@@ -335,43 +296,3 @@ run (const LsRequest *r, LsAnswer *a, GError **error)
     check_mape (c->kernels, max_pct, a);
   return TRUE;
 }
-
-const Command command_calibrate = {
-  .shown = {
-    .name = "calibrate",
-    .line = "fit a GPU's kernels, or NCCL, to measured times",
-    .usage
-    = "calibrate FILE... [--gpu NAME|FILE] [-o NAME.json] | --nccl FILE... --cluster NAME|FILE "
-      "[-o NAME.json]\n"
-      "  lockstep calibrate --runs CASES.csv|LOG... [--cluster NAME|FILE] [-o NAME.json]\n"
-      "  lockstep calibrate --pytorch-trace FILE --model NAME|FILE --cluster NAME|FILE [JOB...] "
-      "[-o NAME.json]\n"
-      "  lockstep calibrate --template runs|nccl|kernels",
-    .summary = "Fits the kernels of a GPU to measured ones, NCCL to outputs of nccl-tests, or a cluster to\n"
-               "step times measured on it; prints how far off the fit is, on what it saw and on what was\n"
-               "held out. Or lays a step that torch.profiler recorded next to the predicted one, op by op.",
-    .examples
-    = "FILE is a profile of tools/kernelbench (JSON or CSV), the spans of its --plan, or a table of GEMMs,\n"
-      "attention or streaming kernels; with --nccl, what nccl-tests printed or wrote (-J). "
-      "The file written is for\n"
-      "--gpu-calibration, with --nccl for --nccl of other commands; with --runs it is a cluster, with\n"
-      "--pytorch-trace a file of software, for --software ./NAME.json.\n"
-      "With --pytorch-trace, the options that say which job are those of lockstep run, from --model to\n"
-      "--strategy.\n\n"
-      "Examples:\n"
-      "  lockstep calibrate --template runs > mine.csv\n"
-      "  lockstep calibrate profile.json -o mine.json --plot mine.svg\n"
-      "  lockstep calibrate profile.json --hold-out half --max-mape 50\n"
-      "  lockstep calibrate gemm.csv attention.csv --gpu h100\n"
-      "  lockstep calibrate profile.json --cluster dgx-h200 -o mine.json --cluster-output my-h200.json\n"
-      "  lockstep calibrate --nccl all_reduce.txt all_gather.json --cluster dgx-h100 -o nccl-mine.json\n"
-      "  lockstep calibrate --runs mine.csv --cluster dgx-h100 -o my-h100.json\n"
-      "  lockstep calibrate --pytorch-trace rank0.json.gz --model llama3.1-8b --cluster dgx-h100 --tp 2\n"
-      "  lockstep calibrate --pytorch-trace rank0.json.gz --model llama3.1-8b --cluster dgx-h100 --tp 2 "
-      "-o my-software.json",
-    .job = LS_JOB_TAKEN,
-  },
-  .own = own,
-  .job_too = job_too,
-  .run = run,
-};

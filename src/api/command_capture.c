@@ -12,43 +12,6 @@
 
 #define DEFAULT_STEPS 2
 
-static const LsOption own[] = {
-  { "command", .is_positional = TRUE, .is_repeated = TRUE, .argument = "COMMAND",
-    .meaning
-    = "What starts the training, after --: python, torchrun, accelerate, deepspeed, a shell script" },
-  { "memory", .meaning = "Say what it allocates, where, and whether it fits" },
-  { "output", .letter = 'o', .argument = "FOLDER", .writes = LS_WRITES_FILE,
-    .meaning = "Write a trace of its last step into a new folder, which run --trace replays on any cluster" },
-  { "cluster", .argument = "NAME|FILE",
-    .meaning = "On which its ranks run: its GPU, and how many a node has" },
-  { "gpu", .argument = "NAME|FILE", .meaning = "The GPU alone, eight to a node; default h100" },
-  { "world", .argument = "N", .meaning = "Ranks in all; default: those that the command starts" },
-  { "ranks", .argument = "auto|all|LIST",
-    .meaning
-    = "Those that are run, as 0,8,16: default auto: one of each role, and one where all have the same" },
-  { "members", .argument = "N",
-    .meaning
-    = "Of each role, how many ranks are run and compared; default 1, but 2 of one of four roles or more" },
-  { "keep", .argument = "FOLDER",
-    .meaning = "Where a capture that is stopped leaves what it did: the same command goes on with that" },
-  { "rank", .argument = "N", .meaning = "The only one that is run, for all of them" },
-  { "expert-load", .argument = "even|zipf:S",
-    .meaning
-    = "What a router is assumed to choose, where its values are not known; default: each as likely" },
-  { "steps", .argument = "N",
-    .meaning = "Steps of its optimizer; it is ended when the next one begins; default 2" },
-  { "range",
-    .meaning
-    = "Run it twice more, as on GPUs of half and of double the speed, and say what is reserved there" },
-  { "snapshot", .argument = "FILE", .writes = LS_WRITES_FILE,
-    .meaning = "Write PyTorch's own memory snapshot (.pickle), for pytorch.org/memory_viz" },
-  LS_OPTION_REPORT,
-  { "junit", .argument = "FILE", .writes = LS_WRITES_FILE,
-    .meaning = "Write whether it fits as a test of continuous integration" },
-  { "json", .meaning = "Print JSON" },
-  { NULL },
-};
-
 typedef struct {
   LsCaptured *captured;
   char *command;
@@ -291,8 +254,8 @@ is_load (const char *text)
   return strcmp (text, "even") == 0 || (end > power && *end == '\0' && value >= 0 && value < 10);
 }
 
-static gboolean
-run (const LsRequest *r, LsAnswer *a, GError **error)
+gboolean
+command_capture (const LsRequest *r, LsAnswer *a, GError **error)
 {
   gint64 world = 0, steps = DEFAULT_STEPS, members = 0;
   LsCaptureWhich which;
@@ -350,23 +313,3 @@ run (const LsRequest *r, LsAnswer *a, GError **error)
   ls_gpu_clear (&gpu);
   return ok;
 }
-
-const Command command_capture = {
-  .shown = {
-    .name = "capture",
-    .line = "a training program as it is, run without its GPUs: its memory, its step",
-    .usage = "capture --memory|-o FOLDER [OPTION...] -- COMMAND...",
-    .summary = "Runs a PyTorch program without GPUs, one rank for all, with libraries that answer as CUDA's\n"
-               "would on the named GPU, for some steps; where ranks differ, as stages of a pipeline do,\n"
-               "one of each role. Says what PyTorch's allocator held at its peak,\n"
-               "and which lines of the program held it, what comes on top, and whether it fits; with -o\n"
-               "what a step does is written, as a trace that lockstep run --trace replays. The\n"
-               "program is not changed, and nothing but COMMAND is run. What it prints goes to stderr.",
-    .examples = "Examples:\n"
-                "  lockstep capture --memory --gpu h100 -- torchrun --nproc-per-node 8 train.py\n"
-                "  lockstep capture -o step --cluster dgx-h100 -- torchrun --nproc-per-node 8 train.py",
-    .can_stop = TRUE,
-  },
-  .own = own,
-  .run = run,
-};

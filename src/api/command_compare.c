@@ -11,24 +11,6 @@
 #include "data/text/read_file.h"
 #include "show/answers.h"
 
-static const LsOption own[] = {
-  { "file", .is_positional = TRUE, .is_repeated = TRUE, .takes_json = TRUE, .argument = "FILE",
-    .meaning = "Results of lockstep run --json, or launch files that import reads, which are simulated; with "
-               "--spans tables of spans" },
-  { "from", .argument = "FILE", .is_repeated = TRUE,
-    .meaning = "A launch file, as its name alone is, after those: a side of its own; may be repeated" },
-  { "spans", .meaning = "The files hold spans, the measured ones first" },
-  { "max-error", .argument = "P",
-    .meaning = "With --spans: exit 5 if the predicted step is off by more percent" },
-  LS_OPTION_REPORT,
-  LS_OPTION_FORMAT ("text|json|markdown"),
-  { "json", .meaning = "Print JSON" },
-  { NULL },
-};
-
-/* Flags of a job that do not go with several; --from is a side here. */
-static const char *const without[] = { "from", "model", "strategy", "trace", "measured", "published", NULL };
-
 /* --- results -------------------------------------------------------------------------------------- */
 
 LS_ANSWER_FREE (files_free, g_ptr_array_unref)
@@ -161,8 +143,8 @@ compare_spans (const char *const *paths, double max_pct, LsAnswer *a, GError **e
 
 /* --- the command ---------------------------------------------------------------------------------- */
 
-static gboolean
-run (const LsRequest *r, LsAnswer *a, GError **error)
+gboolean
+command_compare (const LsRequest *r, LsAnswer *a, GError **error)
 {
   g_autofree const char **paths = ls_request_paths (r, "file");
   guint n = paths ? g_strv_length ((char **) paths) : 0;
@@ -181,26 +163,3 @@ run (const LsRequest *r, LsAnswer *a, GError **error)
     return FALSE;
   return has_spans ? compare_spans (paths, max_pct, a, error) : compare_results (r, paths, a, error);
 }
-
-const Command command_compare = {
-  .shown = {
-    .name = "compare",
-    .line = "two results side by side, or measured spans and predicted ones",
-    .usage = "compare A.json B.json... | --spans MEASURED.csv PREDICTED.csv\n"
-             "  lockstep compare A.sh B.sh... [--from FILE...] --cluster NAME|FILE [OPTION...]",
-    .summary
-    = "Results of lockstep run --json side by side: which options differ, which parts of the step,\n"
-      "of the memory and of the links moved, and by how much; of more than two, a column each. Launch files\n"
-               "of other programs are simulated on --cluster, with the options of lockstep run. Or spans\n"
-      "that kernelbench --plan measured on a GPU together with those that lockstep run --csv predicted: by\n"
-      "kernel, gaps and the whole.",
-    .examples = "Examples:\n"
-                "  lockstep compare before.json after.json\n"
-                "  lockstep compare pretrain_gpt.sh megatron.log --cluster dgx-h100\n"
-                "  lockstep compare --spans measured.csv predicted.csv --json",
-    .job = LS_JOB_TAKEN,
-  },
-  .own = own,
-  .without = without,
-  .run = run,
-};

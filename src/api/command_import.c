@@ -11,16 +11,6 @@
 #include "data/text/write_file.h"
 #include "show/tell_import.h"
 
-static const LsOption own[] = {
-  { "file", .is_positional = TRUE, .is_repeated = TRUE, .argument = "FILE",
-    .meaning = "A launch script, a configuration or a log; after it files that it names" },
-  { "output", .letter = 'o', .argument = "NAME.json", .writes = LS_WRITES_NAMED,
-    .meaning = "Write the strategy there and the model to NAME-model.json, for --strategy and --model" },
-  { "strict", .meaning = "Exit 4 if something is not known that may matter" },
-  { "json", .meaning = "Print JSON" },
-  { NULL },
-};
-
 LS_ANSWER_FORM (to_text, ls_import_to_text (data))
 LS_ANSWER_FORM (to_json, ls_import_to_json (data))
 
@@ -130,8 +120,8 @@ judge (const LsImport *import, const LsRequest *r, LsAnswer *a)
                                      import->unknown->len == 1 ? "thing is" : "things are"));
 }
 
-static gboolean
-run (const LsRequest *r, LsAnswer *a, GError **error)
+gboolean
+command_import (const LsRequest *r, LsAnswer *a, GError **error)
 {
   static const LsAnswerForms forms = { .text = to_text, .json = to_json, .free = import_free };
   g_autofree const char **paths = ls_request_texts (r, "file");
@@ -147,29 +137,3 @@ run (const LsRequest *r, LsAnswer *a, GError **error)
   judge (import, r, a);
   return TRUE;
 }
-
-const Command command_import = {
-  .shown = {
-    .name = "import",
-    .line = "a launch script or log of another program as our files",
-    .usage = "import FILE... [-o NAME.json] [OPTION...]",
-    .summary
-    = "Reads what a job of another program is launched with, and says what it means by the keys of our\n"
-      "models and strategies: what the file says, what follows from the program's defaults, what is not\n"
-      "known and may matter, what contradicts itself, and what is ignored. Nothing is executed: what only\n"
-      "a run would know is named. Of a log, also the time of an iteration and the memory of the fullest\n"
-      "rank.\n"
-      "\n"
-      "Read are scripts, options and logs of Megatron-LM and Megatron-DeepSpeed; configurations, scripts\n"
-      "and logs of torchtitan; configurations and logs of DeepSpeed; configurations of accelerate,\n"
-      "axolotl, gpt-neox, NeMo, NeMo AutoModel, Megatron-Bridge, llm-foundry and MaxText; configurations\n"
-      "and scripts of InternEvo, lingua, LitGPT, nanotron, OLMo, torchtune and XTuner; variables of MLPerf\n"
-      "Training; scripts of Hugging Face's Trainer.",
-    .examples = "Examples:\n"
-                "  lockstep import pretrain_gpt.sh\n"
-                "  lockstep import pretrain_gpt.sh config.sh -o mine.json\n"
-                "  lockstep import megatron.log --json",
-  },
-  .own = own,
-  .run = run,
-};

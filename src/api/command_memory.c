@@ -88,23 +88,6 @@ write_snapshot (const LsJobAnswer *j, const GArray *ranks, const char *path, LsA
 
 /* --- the table -------------------------------------------------------------------------------------- */
 
-static const LsOption own[] = {
-  { "memory-chart", .argument = "FILE", .writes = LS_WRITES_DRAWING,
-    .meaning = "Draw a rank over the step (.svg; .png by gnuplot; .gp: its script)" },
-  { "snapshot", .argument = "FILE", .writes = LS_WRITES_FILE,
-    .meaning = "Write what PyTorch's allocator does as a memory snapshot of PyTorch (.pickle), for "
-               "pytorch.org/memory_viz" },
-  { "rank", .argument = "N[,N...]",
-    .meaning = "The rank that --memory-chart draws, those that --snapshot has; default: the fullest" },
-  LS_OPTION_REPORT,
-  LS_OPTION_FORMAT ("text|json|csv|markdown"),
-  { "no-advice", .meaning = "Do not simulate what would make it fit" },
-  { "json", .meaning = "Print JSON" },
-  { "csv", .meaning = "Print a row for each class of ranks" },
-  { "require-fit", .meaning = "Exit 4 if it does not fit into memory" },
-  { NULL },
-};
-
 static char *
 format (const LsJobAnswer *j, char *(*to) (const LsMemoryTable *t))
 {
@@ -168,8 +151,8 @@ first_of (const GArray *ranks)
   return ranks->len > 0 ? (gint64) g_array_index (ranks, uint32_t, 0) : -1;
 }
 
-static gboolean
-run (const LsRequest *r, LsAnswer *a, GError **error)
+gboolean
+command_memory (const LsRequest *r, LsAnswer *a, GError **error)
 {
   g_autoptr (GArray) ranks = ranks_of (r, error);
   g_autoptr (LsJobAnswer) made = ranks ? ls_job_answer_new (r, a, error) : NULL;
@@ -184,23 +167,3 @@ run (const LsRequest *r, LsAnswer *a, GError **error)
   ls_job_answer_check_fit (j, r, NULL, a);
   return TRUE;
 }
-
-const Command command_memory = {
-  .shown = {
-    .name = "memory",
-    .line = "what each rank holds at its peak, and what would make it fit",
-    .usage = "memory --model NAME|FILE --cluster NAME|FILE [OPTION...]",
-    .summary = "What each rank of a job holds at its peak, by category, when and in which op, next to the\n"
-               "formulas of the papers. If it does not fit: which changes make it fit, simulated, the\n"
-               "fastest first. The options that say which job are those of lockstep run.",
-    .examples
-    = "Examples:\n"
-      "  lockstep memory --model gpt-22b --cluster dgx-a100-80g --tp 8 --micro-batch 4 --memory-clock "
-      "device\n"
-      "  lockstep memory --model llama3.1-70b --cluster dgx-h100 --nodes 1 --tp 8 --memory-chart memory.svg\n"
-      "  lockstep memory --model llama3.1-8b --cluster dgx-h100 --nodes 1 --tp 2 --snapshot memory.pickle",
-    .job = LS_JOB_TAKEN,
-  },
-  .own = own,
-  .run = run,
-};

@@ -8,20 +8,6 @@
 
 #include <string.h>
 
-static const LsOption own[] = {
-  { "output", .letter = 'o', .argument = "NAME.json", .writes = LS_WRITES_NAMED,
-    .meaning = "Write the best placement, for --placement of lockstep run" },
-  { "any-nodes", .meaning = "The job may also have nodes of the cluster that it does not have now" },
-  { "tries", .argument = "N",
-    .meaning = "Swaps of nodes simulated; default 8 to 256, fewer where they take longer" },
-  { "threads", .letter = 'j', .argument = "N", .meaning = "Simulations at once; default one per processor" },
-  LS_OPTION_REPORT,
-  LS_OPTION_FORMAT ("text|json|csv|markdown"),
-  { "json", .meaning = "Print JSON" },
-  { "csv", .meaning = "Print a row for each order that was tried" },
-  { NULL },
-};
-
 typedef struct {
   LsPlace *place;
   char *title, *subtitle;
@@ -97,8 +83,8 @@ note_best (const LsPlace *p, const char *knobs, LsAnswer *a)
   ls_answer_note (a, line);
 }
 
-static gboolean
-run (const LsRequest *r, LsAnswer *a, GError **error)
+gboolean
+command_place (const LsRequest *r, LsAnswer *a, GError **error)
 {
   gint64 n_tries = 0;
   LsPlaceOptions options = { .any_nodes = ls_request_is_on (r, "any-nodes") };
@@ -124,23 +110,3 @@ run (const LsRequest *r, LsAnswer *a, GError **error)
     note_best (d->place, knobs, a);
   return TRUE;
 }
-
-const Command command_place = {
-  .shown = {
-    .name = "place",
-    .line = "which order of ranks and of nodes makes the step shortest",
-    .usage = "place --model NAME|FILE --cluster NAME|FILE [OPTION...]",
-    .summary = "Simulates a job in all orders of its degrees (--rank-order), on its GPUs as they are\n"
-               "given and in the order of the cluster, on a torus with its axes in every order; then with\n"
-               "nodes swapped. Shows the gain and the links that explain it, and writes the best\n"
-               "placement. The options that say which job are those of lockstep run.",
-    .examples
-    = "Examples:\n"
-      "  lockstep place --model llama3.1-8b --cluster dgx-h100 --gpus 16 --tp 8 --placement cyclic\n"
-      "  lockstep place --model llama3.1-8b --cluster dgx-h100 --gpus 16 --tp 2 --pp 2 -o best.json\n"
-      "  lockstep place --trace two-ranks --cluster dgx-h100 --nodes 2 --placement cyclic",
-    .job = LS_JOB_TAKEN,
-  },
-  .own = own,
-  .run = run,
-};

@@ -21,53 +21,6 @@
 #define TRACE_MAX_RANKS 16
 #define TRACE_MAX_OPS   50000 /* 17 MB */
 
-static const LsOption own[] = {
-  { "json", .meaning = "Print JSON" },
-  { "chrome-trace", .argument = "FILE", .writes = LS_WRITES_FILE,
-    .meaning = "Write a trace for Perfetto or chrome://tracing (.json, or .json.gz: packed)" },
-  { "chrome-trace-all", .is_rare = TRUE, .meaning = "All ranks and ops in it, however large it is" },
-  { "csv", .argument = "FILE", .writes = LS_WRITES_FILE, .is_rare = TRUE,
-    .meaning = "Write every span: a row each, times in picoseconds" },
-  { "links", .argument = "FILE", .writes = LS_WRITES_FILE, .is_rare = TRUE,
-    .meaning = "Write what each link carried: a row each" },
-  { "timeline", .argument = "FILE", .writes = LS_WRITES_DRAWING, .is_repeated = TRUE,
-    .meaning = "Draw the step (.svg; .png by gnuplot; .gp: its script); may be repeated" },
-  { "timeline-rows", .argument = "ranks|micro-batches|streams|ops",
-    .meaning = "Its rows: ranks, or below each what is under way, its streams, its ops" },
-  { "timeline-arrows", .is_rare = TRUE,
-    .meaning = "With arrows: messages between ranks; of streams also what ops waited for" },
-  { "timeline-ranks", .argument = "N[,N...]", .is_rare = TRUE,
-    .meaning = "Only these ranks in it; default: all, or one of each role" },
-  { "timeline-window", .argument = "FROM..TO", .is_rare = TRUE,
-    .meaning = "Only this part of the step in it, such as 1.2s..1.35s" },
-  { "timeline-width", .argument = "N", .is_rare = TRUE, .meaning = "Its pixels; default 1600" },
-  { "memory-chart", .argument = "FILE", .writes = LS_WRITES_DRAWING,
-    .meaning = "Draw what the fullest rank holds over the step (.svg; .png; .gp: a script)" },
-  { "critical-path", .meaning = "Which ops, links and ranks the step went through" },
-  { "sensitivity", .meaning = "What a percent more FLOPs, bandwidth, latency is worth: a dozen runs more" },
-  { "faults", .argument = "each:KIND[=SHARE]", .is_rare = TRUE,
-    .meaning
-    = "Which link, gpu or node hurts most with SHARE left of it, default 0.5: a run for each kind of part" },
-  { "ecmp-seeds", .argument = "N", .is_rare = TRUE,
-    .meaning = "How the step varies with the seed of hashed routing: a run for each of N" },
-  { "what-if", .is_rare = TRUE,
-    .meaning = "What single changes gain, as lockstep whatif: a simulation of each" },
-  { "jitter", .argument = "NAME|FILE|off",
-    .meaning = "How steps vary, by how ranks and steps differ (lockstep list jitter)" },
-  { "jitter-seed", .argument = "N", .is_rare = TRUE, .meaning = "What clusters are drawn by; default: 1" },
-  LS_OPTION_REPORT,
-  LS_OPTION_FORMAT ("text|json|markdown"),
-  { "emit", .argument = "PROGRAM",
-    .meaning = "Print the job for another program instead: megatron, torchtitan, deepspeed" },
-  { "residuals", .argument = "NAME|FILE", .is_rare = TRUE,
-    .meaning
-    = "Measured runs that the interval around the step comes from; none: no interval; default: those "
-      "that the cluster was fitted to, else residuals" },
-  { "show-placement", .is_rare = TRUE, .meaning = "Print which rank runs on which GPU with whom" },
-  { "require-fit", .is_rare = TRUE, .meaning = "Exit 4 if it does not fit into memory" },
-  { NULL },
-};
-
 /* --- what it prints ------------------------------------------------------------------------------- */
 
 static char *
@@ -366,8 +319,8 @@ run_with (const LsRequest *r, const Variation *v, LsAnswer *a, GError **error)
   return TRUE;
 }
 
-static gboolean
-run (const LsRequest *r, LsAnswer *a, GError **error)
+gboolean
+command_run (const LsRequest *r, LsAnswer *a, GError **error)
 {
   Variation v;
   if (!check (r, error))
@@ -376,23 +329,3 @@ run (const LsRequest *r, LsAnswer *a, GError **error)
   ls_jitter_clear (&v.jitter);
   return ok;
 }
-
-static const char *const job_too[] = { "residuals", NULL };
-
-const Command command_run = {
-  .shown = {
-    .name = "run",
-    .line = "simulate one training job: step time, where it goes, memory",
-    .usage = "run --model NAME|FILE|--trace NAME|FILE --cluster NAME|FILE [OPTION...]",
-    .summary
-    = "Simulates one training job: step time, where it goes, memory. Times are in seconds,\n"
-      "batches in sequences, degrees in ranks. Options override --strategy, which overrides --software.",
-    .examples
-    = "Example:\n"
-      "  lockstep run --model gpt3-175b --cluster dgx-a100-80g --tp 8 --sp --pp 8 --recompute selective",
-    .job = LS_JOB_SHOWN,
-  },
-  .own = own,
-  .job_too = job_too,
-  .run = run,
-};

@@ -14,77 +14,6 @@
 #include "show/answers.h"
 #include "sweep/sweep_charts.h"
 
-static const LsOption own[] = {
-  { "command", .is_positional = TRUE, .is_repeated = TRUE, .argument = "COMMAND",
-    .meaning = "Of --capture, after --: what starts the training, with {tp} where a value of --tp goes" },
-  { "capture",
-    .meaning
-    = "Layouts of a program of yours: each is captured (lockstep capture) and replayed on --cluster" },
-  { "ranges", .takes_json = TRUE, .argument = "FILE",
-    .meaning = "Ranges of axes from a file; the flags override it" },
-  { "prune", .argument = "on|off", .meaning = "off: simulate all that may fit; default on" },
-  { "top", .argument = "N",
-    .meaning = "How many ideas are ranked of each number of GPUs and global batch; default 5" },
-  { "objective", .argument = "NAME",
-    .meaning = "What the best is best in: step; goodput: tokens that count, with failures; time-to-loss; "
-               "cost-to-loss; default step" },
-  { "loss", .argument = "X",
-    .meaning = "The loss, in nats per token: a law says how many tokens that takes" },
-  { "tokens", .argument = "N", .meaning = "Tokens that small batches need, in its place" },
-  { "scaling-law", .argument = "NAME|FILE",
-    .meaning = "The law of --loss (lockstep list scaling); default: besiroglu-2024" },
-  { "critical-batch", .argument = "TOKENS|NAME|FILE",
-    .meaning
-    = "Where a larger batch begins to need more tokens: steps of B tokens need 1 + B / TOKENS times as "
-      "many; a law says it of the loss" },
-  { "reliability", .argument = "NAME|FILE",
-    .meaning
-    = "How often what fails (lockstep list reliability); none: nothing; default: llama3-h100, of TPUs "
-      "none" },
-  { "time-limit", .argument = "TIME",
-    .meaning = "End with the results so far after that time, with exit code 6" },
-  { "pareto", .meaning = "Also what nothing beats in time, memory and cost together" },
-  { "threads", .letter = 'j', .argument = "N", .meaning = "Threads; default: one per processor" },
-  LS_OPTION_MPI,
-  { "gpu-hour", .argument = "USD", .meaning = "Dollars for an hour of a GPU; default: of May 2026" },
-  { "gpu-watts", .argument = "W",
-    .meaning
-    = "Power of a GPU, whatever it does; default: what is published of it by what it does, or its board "
-      "limit" },
-  { "pue", .argument = "X", .meaning = "Power of the data centre over that; default 1.1" },
-  { "list", .argument = "FILE", .writes = LS_WRITES_FILE,
-    .meaning = "Write every simulated configuration with its picoseconds (CSV)" },
-  { "journal", .argument = "FILE",
-    .meaning = "Write down what is done; started again, the sweep goes on from there" },
-  { "heat-map", .argument = "FILE", .writes = LS_WRITES_PICTURE,
-    .meaning = "Draw the best over two axes, with what a bound left out (.svg or .png; .gp: its script)" },
-  { "heat-axes", .argument = "A,B", .meaning = "Which axes, across and up; default tp,pp" },
-  { "heat-figure", .argument = "NAME", .meaning = "Of which figure: step, tokens, mfu; default step" },
-  { "pareto-chart", .argument = "FILE", .writes = LS_WRITES_PICTURE,
-    .meaning = "Draw time, memory and cost (.svg or .png; .gp: its script); implies --pareto" },
-  { "scaling-chart", .argument = "FILE", .writes = LS_WRITES_PICTURE,
-    .meaning = "Draw the best over several numbers of GPUs or batches against ideal scaling (.svg or .png; "
-               ".gp: its script)" },
-  { "emit", .argument = "PROGRAM",
-    .meaning
-    = "Print the best for that program instead, which --for names: megatron, torchtitan, deepspeed" },
-  { "timing", .meaning = "Also how long it took" },
-  LS_OPTION_REPORT,
-  LS_OPTION_FORMAT ("text|json|csv|markdown"),
-  { "json", .meaning = "Print JSON" },
-  { "csv", .meaning = "Print a row for each of the best" },
-  { NULL },
-};
-
-/* Of its own, those that ls_sweep_spec_set() reads. */
-static const char *const set_by_spec[]
-    = { "objective", "loss",       "tokens",  "scaling-law", "critical-batch", "reliability", "prune",
-        "top",       "time-limit", "threads", "gpu-hour",    "gpu-watts",      "pue",         NULL };
-
-/* Flags of a job that a sweep has not. */
-static const char *const without[]
-    = { "trace", "order", "measured", "published", "slow", "dp", "slice", NULL };
-
 typedef struct {
   LsSweepSpec spec;
   LsSweepRun *run;
@@ -193,7 +122,7 @@ read_spec (LsSweepSpec *spec, const LsRequest *r, GError **error)
 {
   const char *ranges = ls_request_text (r, "ranges");
   if ((ranges && !load_ranges (spec, ranges, error)) || !ls_request_set_job (r, set_knob, spec, error)
-      || !ls_request_set_all (r, set_by_spec, set_knob, spec, error) || !ask_for_charts (spec, r, error))
+      || !ls_request_set_own (r, set_knob, spec, error) || !ask_for_charts (spec, r, error))
     return FALSE;
   spec->has_timing = ls_request_is_on (r, "timing");
   spec->journal = ls_request_text (r, "journal");
@@ -258,7 +187,9 @@ static gboolean
 check_capture (const LsRequest *r, GError **error)
 {
   static const char *const allowed[] = { "capture", "command", "format", "json", NULL };
-  for (const LsOption *o = own; o->key; o++) {
+  const GArray *own = ls_request_command (r)->own;
+  for (guint i = 0; i < own->len; i++) {
+    const LsOption *o = &g_array_index (own, LsOption, i);
     if (g_strv_contains (allowed, o->key) || (!ls_request_text (r, o->key) && !ls_request_is_on (r, o->key)))
       continue;
     g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--%s does not go with --capture", o->key);
@@ -268,8 +199,8 @@ check_capture (const LsRequest *r, GError **error)
 }
 
 /* Of a team only the leader has results. */
-static gboolean
-run (const LsRequest *r, LsAnswer *a, GError **error)
+gboolean
+command_sweep (const LsRequest *r, LsAnswer *a, GError **error)
 {
   if (ls_request_is_on (r, "capture"))
     return check_capture (r, error) && ls_sweep_capture (r, a, error);
@@ -320,33 +251,3 @@ ls_team_leave (LsTeam *team, const GError *error)
 {
   ls_team_free (team, error);
 }
-
-const Command command_sweep = {
-  .shown = {
-    .name = "sweep",
-    .line = "the best of all legal configurations of a job",
-    .usage = "sweep --model NAME|FILE --cluster NAME|FILE --gpus N --global-batch B [OPTION...]",
-    .summary
-    = "The best of all legal configurations: enumerated, those that cannot fit or cannot win left out\n"
-      "by bounds, the rest simulated on threads. --gpus, --global-batch, --tp, --pp, --cp, --ep, --vpp,\n"
-      "--sp, --zero, --dp-kind, --micro-batch, --schedule, --recompute and --tp-overlap take a list\n"
-      "(\"1,2,4\", or the doublings \"1..4\") that narrows their range; every other knob of parallelism\n"
-      "takes one too (--p2p batched,overlapped; where values have commas: --layers-per-chunk\n"
-      "auto/balanced/4x13,3x3). The other options that say which job are those of lockstep run, --for and\n"
-      "--headroom among them. With --capture the layouts are those of a program of yours: each is captured\n"
-      "(lockstep capture), and its step replayed on --cluster.",
-    .examples
-    = "Ctrl-C ends it with the results so far and exit code 6; a second time at once.\n\n"
-      "Examples:\n"
-      "  lockstep sweep --model gpt-7.5b --cluster dgx-a100-80g --gpus 16 --global-batch 128\n"
-      "  lockstep sweep --model llama3.1-8b --cluster dgx-h100 --gpus 16 --global-batch 64 --for megatron "
-      "--top 3\n"
-      "  lockstep sweep --model gpt-7.5b --cluster dgx-a100-80g --gpus 16 --global-batch 64 "
-      "--micro-batch 1 --p2p scatter-gather --list all.csv",
-    .job = LS_JOB_TAKEN,
-    .can_stop = TRUE,
-  },
-  .own = own,
-  .without = without,
-  .run = run,
-};

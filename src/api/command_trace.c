@@ -178,24 +178,6 @@ import_profiles (const LsRequest *r, LsAnswer *a, GError **error)
 
 /* --- the command ------------------------------------------------------------------------------------ */
 
-static const LsOption own[] = {
-  { "action", .is_positional = TRUE, .argument = "export|import", .meaning = "What to do: export, import" },
-  { "file", .is_positional = TRUE, .is_repeated = TRUE, .argument = "FILE",
-    .meaning = "Profiles, or a folder of Chakra traces, to import" },
-  { "step", .argument = "N|FROM:TO", .usually = "",
-    .meaning = "Import: which step, the N of ProfilerStep#N, or a range of time" },
-  { "as-measured", .meaning = "Import: communication takes the time that it took, on any cluster" },
-  { "without-stalls", .meaning = "Import: without waits for the host, and those that nothing explains" },
-  { "compute-scale", .argument = "FACTOR", .usually = "1",
-    .meaning = "Import: the time of kernels times this" },
-  { "format", .argument = "lockstep|chakra|chakra-roles|goal", .usually = "lockstep",
-    .meaning
-    = "Export: a file of ours, a new folder of Chakra execution traces, of each rank or role, or GOAL" },
-  { "output", .letter = 'o', .argument = "FILE", .writes = LS_WRITES_FILE,
-    .meaning = "Where to write; required" },
-  { NULL },
-};
-
 /* "a/gpt3.json" is named gpt3: a file says its own name. */
 static char *
 name_of (const char *path)
@@ -296,8 +278,8 @@ static const struct {
   { "import", import_profiles },
 };
 
-static gboolean
-run (const LsRequest *r, LsAnswer *a, GError **error)
+gboolean
+command_trace (const LsRequest *r, LsAnswer *a, GError **error)
 {
   const char *action = ls_request_text (r, "action");
   for (guint i = 0; action && i < G_N_ELEMENTS (actions); i++)
@@ -309,32 +291,3 @@ run (const LsRequest *r, LsAnswer *a, GError **error)
     names[i] = actions[i].name;
   return ls_request_refuse_word (NULL, names, action, error);
 }
-
-const Command command_trace = {
-  .shown = {
-    .name = "trace",
-    .line = "write what a job does, or did, as a file that run replays",
-    .usage = "trace export|import [PROFILE...] [OPTION...] -o FILE",
-    .summary = "Writes the plan of a job, what each rank runs and exchanges, as a file that lockstep run\n"
-               "--trace replays: on the same cluster with the same result, or on another; or as Chakra\n"
-               "traces (MLCommons), which it replays too; or in GOAL, for LogGOPSim and the like. All\n"
-               "options of lockstep run that say which job are taken, from --model to --strategy. The\n"
-               "formats are documented in the manual, formats/trace.md.\n"
-               "\n"
-               "trace import makes such a file of profiles of a real run, of one rank or of several, which\n"
-               "PyTorch's profiler has written, or of an export of Nsight Systems (nsys export --type\n"
-               "sqlite): kernels as measured, communication by the network of the replay. With --cluster it\n"
-               "is replayed, and its step printed next to the measured one.",
-    .examples
-    = "Examples:\n"
-      "  lockstep trace export --model gpt3-175b --cluster dgx-a100-80g --nodes 8 --tp 8 --pp 8 "
-      "-o gpt3.json\n"
-      "  lockstep run --trace ./gpt3.json --cluster dgx-h100\n"
-      "  lockstep trace export --format chakra --model llama3.1-8b --cluster dgx-h100 --gpus 8 -o folder\n"
-      "  lockstep run --trace ./folder --cluster dgx-h100\n"
-      "  lockstep trace import rank0.json.gz -o mine.json --cluster dgx-h100",
-    .job = LS_JOB_TAKEN,
-  },
-  .own = own,
-  .run = run,
-};

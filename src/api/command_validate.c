@@ -10,44 +10,6 @@
 #include "show/plot/plots.h"
 #include "validate/validate.h"
 
-static const LsOption own[] = {
-  { "cases", .is_positional = TRUE, .is_repeated = TRUE, .argument = "FILE",
-    .meaning = "Tables of measured runs, a row each (CSV), and logs of programs that import reads" },
-  { "from", .argument = "FILE", .is_repeated = TRUE,
-    .meaning = "A log, as its name alone is: a job of its own; may be repeated" },
-  { "cluster", .argument = "NAME|FILE",
-    .meaning = "Where the logs ran, and rows that name no cluster; without it, such rows by their hardware" },
-  { "split", .argument = "validation|pool", .meaning = "Only rows of this split" },
-  { "only", .argument = "REGEX", .meaning = "Only rows whose id matches" },
-  { "threads", .letter = 'j', .argument = "N", .meaning = "Threads; default: one per processor" },
-  LS_OPTION_MPI,
-  { "assume", .argument = "KNOB=VALUE", .is_repeated = TRUE,
-    .meaning = "Sets a knob of the strategy, or a host cost, for every row, whatever the row says; may be "
-               "repeated" },
-  { "max-mape", .argument = "P", .meaning = "Exit 5 if the mean absolute error in percent is larger" },
-  { "coverage",
-    .meaning = "Whether intervals as of run hold: those of each source by what the others measured" },
-  { "min-coverage", .argument = "P",
-    .meaning = "With coverage: exit 5 if they hold less percent, each source counting once" },
-  { "max-width", .argument = "P",
-    .meaning = "With coverage: exit 5 if their median width in percent is larger, likewise" },
-  { "residuals", .argument = "NAME.json", .writes = LS_WRITES_NAMED,
-    .meaning = "Write what was measured over what was predicted, for run --residuals" },
-  { "fold", .argument = "auto|off|check", .meaning = "As for run" },
-  { "coarsen", .argument = "auto|off|check", .meaning = "As for run" },
-  { "network", .argument = "flow|alphabeta|step", .meaning = "As for run" },
-  { "chart", .argument = "FILE", .writes = LS_WRITES_PICTURE,
-    .meaning = "Draw predicted over measured time (.svg or .png, by gnuplot; .gp: its script)" },
-  { "markdown", .argument = "FILE", .writes = LS_WRITES_FILE,
-    .meaning = "Write the scores by family as a table in Markdown" },
-  { "ablate",
-    .meaning = "Simulate all again with each mechanism off in turn, and show what that does to the errors" },
-  { "template", .meaning = "Print a file of cases to fill in, and exit" },
-  LS_OPTION_REPORT,
-  { "json", .meaning = "Print JSON" },
-  { NULL },
-};
-
 static const char *const of_coverage[] = { "coverage", "min-coverage", "max-width", NULL };
 
 /* --- what it prints and writes -------------------------------------------------------------------- */
@@ -155,11 +117,9 @@ check_network (const LsJobSpec *spec, GError **error)
 static gboolean
 read_options (const LsRequest *r, LsRunOptions *ret_options, GError **error)
 {
-  static const char *const keys[] = { "fold", "coarsen", "network", NULL };
   LsJobSpec spec;
-  gboolean ok = ls_request_job (r, &spec, error)
-      && ls_request_set_all (r, keys, ls_request_set_knob, &spec, error) && check_network (&spec, error)
-      && ls_job_spec_options (&spec, ret_options, error);
+  gboolean ok = ls_request_job (r, &spec, error) && ls_request_set_own (r, ls_request_set_knob, &spec, error)
+      && check_network (&spec, error) && ls_job_spec_options (&spec, ret_options, error);
   ls_job_spec_clear (&spec);
   return ok;
 }
@@ -195,8 +155,8 @@ show_template (const LsRequest *r, LsAnswer *a, GError **error)
   return TRUE;
 }
 
-static gboolean
-run (const LsRequest *r, LsAnswer *a, GError **error)
+gboolean
+command_validate (const LsRequest *r, LsAnswer *a, GError **error)
 {
   Limits limits;
   if (ls_request_is_on (r, "template"))
@@ -219,22 +179,3 @@ run (const LsRequest *r, LsAnswer *a, GError **error)
   check_limits (ls_validation_run_scores (made), &limits, a);
   return TRUE;
 }
-
-const Command command_validate = {
-  .shown = {
-    .name = "validate",
-    .line = "compare with published measurements",
-    .usage = "validate CASES.csv... | LOG... --cluster NAME|FILE [OPTION...]\n"
-             "  lockstep validate --template",
-    .summary = "Simulates measured training runs and compares the step times. A case that needs a\n"
-               "mechanism which does not exist yet is refused with the reason, never guessed.",
-    .examples = "Examples:\n"
-                "  lockstep validate --template > mine.csv\n"
-                "  lockstep validate cases.csv --split validation\n"
-                "  lockstep validate megatron.log --cluster dgx-h100\n"
-                "  lockstep validate cases.csv --only '^korth' -j 4 --max-mape 10 --json\n"
-                "  lockstep validate cases.csv --chart errors.svg --markdown table.md --ablate",
-  },
-  .own = own,
-  .run = run,
-};

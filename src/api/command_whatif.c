@@ -6,19 +6,6 @@
 
 #define DEFAULT_TOP 15
 
-static const LsOption own[] = {
-  { "top", .argument = "N", .meaning = "Changes shown that gain and fit; default 15" },
-  { "all", .meaning = "Show all, also those that gain nothing or are not possible, with the reasons" },
-  { "software-each",
-    .meaning = "In the place of changes, the job in each program that can run it, with that one's defaults" },
-  { "threads", .letter = 'j', .argument = "N", .meaning = "Simulations at once; default one per processor" },
-  LS_OPTION_REPORT,
-  LS_OPTION_FORMAT ("text|json|csv|markdown"),
-  { "json", .meaning = "Print JSON" },
-  { "csv", .meaning = "Print a row for each change" },
-  { NULL },
-};
-
 typedef struct {
   LsWhatIf *table;
   char *title, *subtitle;
@@ -76,8 +63,8 @@ simulate (const LsJobSpec *job, const LsRequest *r, guint n_threads, LsAnswer *a
   return w;
 }
 
-static gboolean
-run (const LsRequest *r, LsAnswer *a, GError **error)
+gboolean
+command_whatif (const LsRequest *r, LsAnswer *a, GError **error)
 {
   gint64 top = DEFAULT_TOP;
   guint n_threads;
@@ -103,24 +90,3 @@ run (const LsRequest *r, LsAnswer *a, GError **error)
   ls_answer_take (a, w, &forms);
   return TRUE;
 }
-
-const Command command_whatif = {
-  .shown = {
-    .name = "whatif",
-    .line = "single changes to a job, simulated and ranked by what they gain",
-    .usage = "whatif --model NAME|FILE --cluster NAME|FILE [OPTION...]",
-    .summary = "Makes single changes to a job, simulates each, and ranks them by what they gain: pipeline\n"
-               "schedules and chunks, layouts, micro-batches, recomputation, offloading, overlap, data\n"
-               "parallelism, number formats, faster links, later GPUs. Each line shows the options to "
-               "append\n"
-               "to the job. The options that say which job are those of lockstep run.",
-    .examples
-    = "Examples:\n"
-      "  lockstep whatif --model llama3.1-8b --cluster dgx-h100 --gpus 16 --tp 2 --global-batch 64\n"
-      "  lockstep whatif --model gpt-18.4b --cluster dgx-a100-80g --gpus 8 --tp 2 --pp 4 --sp "
-      "--global-batch 16 --all",
-    .job = LS_JOB_TAKEN,
-  },
-  .own = own,
-  .run = run,
-};

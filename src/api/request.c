@@ -318,14 +318,14 @@ ls_request_percent (const LsRequest *r, const char *key, double max, double *val
 }
 
 gboolean
-ls_request_set_all (const LsRequest *r, const char *const *keys, LsSetFunc set, gpointer target,
-                    GError **error)
+ls_request_set_own (const LsRequest *r, LsSetFunc set, gpointer target, GError **error)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  for (; *keys; keys++) {
-    const char *value = ls_request_text (r, *keys);
+  const GPtrArray *keys = r->command->set;
+  for (guint i = 0; keys->pdata[i]; i++) {
+    const char *value = ls_request_text (r, keys->pdata[i]);
     if (value)
-      set (target, *keys, value, diags);
+      set (target, keys->pdata[i], value, diags);
   }
   return ls_diag_list_to_error (diags, error);
 }
@@ -335,8 +335,7 @@ ls_request_set_all (const LsRequest *r, const char *const *keys, LsSetFunc set, 
 static gboolean
 is_of_job (const LsRequest *r, const LsOption *o)
 {
-  const char *const *too = r->command->job_too;
-  return o->topic || (too && g_strv_contains (too, o->key));
+  return o->topic || g_strv_contains ((const char *const *) r->command->job_too->pdata, o->key);
 }
 
 gboolean

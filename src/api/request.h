@@ -29,11 +29,10 @@ gboolean ls_request_threads (const LsRequest *r, guint *ret_n, GError **error);
 /* A limit in percent, from 0 to max. */
 gboolean ls_request_percent (const LsRequest *r, const char *key, double max, double *value, GError **error);
 
-/* Sets, of the keys, ends in NULL, those that the request has, with ls_X_spec_set(). All malformed values are
- * in the error, LS_ERROR_USAGE. */
+/* Sets with ls_X_spec_set(), of the options that commands.txt says so of, those that the request has. All
+ * malformed values are in the error, LS_ERROR_USAGE. */
 typedef gboolean (*LsSetFunc) (gpointer target, const char *key, const char *value, LsDiagList *diags);
-gboolean ls_request_set_all (const LsRequest *r, const char *const *keys, LsSetFunc set, gpointer target,
-                             GError **error);
+gboolean ls_request_set_own (const LsRequest *r, LsSetFunc set, gpointer target, GError **error);
 /* Defines an LsSetFunc by that of one type. */
 #define LS_REQUEST_SET(name, set)                                                                            \
   static gboolean name (gpointer target, const char *key, const char *value, LsDiagList *diags)              \
