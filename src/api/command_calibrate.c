@@ -34,26 +34,13 @@ write_software (gconstpointer run, const char *path, GError **error)
   return json && ls_write_text (path, json, error);
 }
 
-static gboolean
-check_profile (const LsRequest *r, GError **error)
-{
-  static const char *const others[]
-      = { "file",     "nccl",     "runs",           "gpu", "op", "plot", "threads",
-          "hold-out", "max-mape", "cluster-output", NULL };
-  return !ls_request_has_any (r, others)
-      || ls_request_refuse (
-          "--pytorch-trace goes with the flags of a job, --rank, --step, --other-job, --json and --output "
-          "only",
-          error);
-}
-
-/* LS_ERROR_USAGE: options that do not go with a profile; else as of ls_reconcile_run_new(). */
+/* Errors as of ls_reconcile_run_new(). */
 static gboolean
 reconcile (const LsRequest *r, LsAnswer *a, GError **error)
 {
   LsJobSpec job;
   gint64 rank = -1;
-  if (!check_profile (r, error) || !ls_request_number (r, "rank", 0, G_MAXINT64, &rank, error))
+  if (!ls_request_number (r, "rank", 0, G_MAXINT64, &rank, error))
     return FALSE;
   gboolean is_read = ls_request_job (r, &job, error);
   const LsReconcileSpec spec = { .job = &job,
@@ -144,59 +131,6 @@ write_files (const Data *c, const LsRequest *r, LsAnswer *a)
     ls_answer_write (a, r, "output", write_calibration);
 }
 
-/* --- what goes together --------------------------------------------------------------------------- */
-
-static gboolean
-check_held_out (const LsRequest *r, gboolean is_of_kernels, GError **error)
-{
-  const char *share = ls_request_text (r, "hold-out");
-  if ((share || ls_request_text (r, "max-mape")) && !is_of_kernels)
-    return ls_request_refuse ("--hold-out and --max-mape go with kernels, not with --runs or --nccl", error);
-  return !share || strcmp (share, "half") == 0 || strcmp (share, "fifth") == 0
-      || ls_request_refuse ("--hold-out: expected fifth or half", error);
-}
-
-static const char *
-wrong_with_runs (const LsRequest *r)
-{
-  static const char *const others[] = { "nccl", "gpu", "op", "plot", NULL };
-  return ls_request_has_any (r, others)
-      ? "--runs goes with more such files, --cluster, --threads and --output only"
-      : NULL;
-}
-
-static const char *
-wrong_with_files (const LsRequest *r)
-{
-  static const char *const of_kernels[] = { "gpu", "plot", NULL };
-  gboolean is_nccl = ls_request_is_on (r, "nccl");
-  if (ls_request_text (r, "threads"))
-    return "--threads goes with --runs";
-  if (!ls_request_text (r, "file"))
-    return "expected files with measured times";
-  if (is_nccl && ls_request_has_any (r, of_kernels))
-    return "--gpu and --plot go with kernels, not with --nccl";
-  if (is_nccl && !ls_request_text (r, "cluster"))
-    return "expected --cluster with --nccl";
-  return !is_nccl && ls_request_text (r, "op") ? "--op goes with --nccl" : NULL;
-}
-
-static gboolean
-check (const LsRequest *r, GError **error)
-{
-  static const char *const of_trace[] = { "rank", "step", "other-job", "json", NULL };
-  gboolean is_of_kernels = !ls_request_text (r, "runs") && !ls_request_is_on (r, "nccl");
-  if (ls_request_has_knobs (r) || ls_request_has_any (r, of_trace))
-    return ls_request_refuse (
-        "--rank, --step, --other-job, --json and the flags of a job go with --pytorch-trace", error);
-  const char *wrong = ls_request_text (r, "runs") ? wrong_with_runs (r) : wrong_with_files (r);
-  if (wrong)
-    return ls_request_refuse (wrong, error);
-  if (ls_request_text (r, "cluster-output") && (!is_of_kernels || !ls_request_text (r, "cluster")))
-    return ls_request_refuse ("--cluster-output goes with kernels and --cluster", error);
-  return check_held_out (r, is_of_kernels, error);
-}
-
 /* --- the command ---------------------------------------------------------------------------------- */
 
 /* "--runs *.log": the first belongs to the option, the others follow. Borrowed; ends in NULL. */
@@ -262,8 +196,6 @@ static gboolean
 show_template (const LsRequest *r, LsAnswer *a, GError **error)
 {
   const char *which = ls_request_text (r, "template");
-  if (!ls_request_is_alone (r, "template"))
-    return ls_request_refuse ("--template goes without files and other options", error);
   char *text = ls_template_text (which);
   if (text)
     ls_answer_take_text (a, text);
@@ -280,7 +212,7 @@ command_calibrate (const LsRequest *r, LsAnswer *a, GError **error)
     return show_template (r, a, error);
   if (ls_request_text (r, "pytorch-trace"))
     return reconcile (r, a, error);
-  if (!check (r, error) || !ls_request_percent (r, "max-mape", G_MAXDOUBLE, &max_pct, error))
+  if (!ls_request_percent (r, "max-mape", G_MAXDOUBLE, &max_pct, error))
     return FALSE;
   g_autoptr (Data) made = g_new0 (Data, 1);
   if (!fit (r, made, error))

@@ -46,8 +46,6 @@ read_gpu (const LsRequest *r, LsGpu *ret_gpu, uint32_t *ret_per_node, GError **e
   const char *cluster = ls_request_text (r, "cluster"), *gpu = ls_request_text (r, "gpu");
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   *ret_per_node = 8;
-  if (cluster && gpu)
-    return ls_request_refuse ("--gpu does not go with --cluster, which has one", error);
   if (!cluster)
     return ls_gpu_load (gpu ? gpu : "h100", ret_gpu, diags) || ls_diag_list_to_error (diags, error);
   LsClusterSpec spec;
@@ -229,8 +227,6 @@ read_ranks (const LsRequest *r, gint64 world, GArray *ranks, LsCaptureWhich *ret
   gint64 rank = 0;
   *ret_which = g_strcmp0 (text, "all") == 0 ? LS_CAPTURE_ALL : LS_CAPTURE_AUTO;
   if (ls_request_text (r, "rank")) {
-    if (text)
-      return ls_request_refuse ("--rank does not go with --ranks: it is one of them", error);
     if (!ls_request_number (r, "rank", 0, 9999999, &rank, error))
       return FALSE;
     if (world > 0 && rank >= world)
@@ -265,9 +261,6 @@ command_capture (const LsRequest *r, LsAnswer *a, GError **error)
   if (!command || !command[0])
     return ls_request_refuse ("expected -- and the command that starts the training", error);
   const char *folder = ls_request_text (r, "output");
-  if (!ls_request_is_on (r, "memory") && !folder)
-    return ls_request_refuse ("expected --memory: what a program allocates, or -o FOLDER: what it does",
-                              error);
   if (folder && g_file_test (folder, G_FILE_TEST_EXISTS))
     return ls_request_refuse ("-o: expected the name of a new folder", error);
   if (!ls_request_number (r, "world", 1, 10000000, &world, error)
@@ -277,10 +270,6 @@ command_capture (const LsRequest *r, LsAnswer *a, GError **error)
     return FALSE;
   if (folder && steps < 2)
     return ls_request_refuse ("-o goes with --steps 2 or more: the step that is traced follows one", error);
-  if (ls_request_text (r, "members") && which != LS_CAPTURE_AUTO)
-    return ls_request_refuse ("--members goes with --ranks auto: else ranks have no roles", error);
-  if (ls_request_text (r, "keep") && which == LS_CAPTURE_ONE)
-    return ls_request_refuse ("--keep does not go with --rank: of a single rank nothing is kept", error);
   const char *load = ls_request_text (r, "expert-load");
   if (load && !is_load (load))
     return ls_request_refuse ("--expert-load: expected even or zipf:S, as zipf:1", error);

@@ -155,10 +155,6 @@ command_compare (const LsRequest *r, LsAnswer *a, GError **error)
                  n);
     return FALSE;
   }
-  if (has_spans && (ls_request_has_knobs (r) || ls_request_text (r, "from")))
-    return ls_request_refuse ("--from and options of a job go with launch files, not with --spans", error);
-  if (!has_spans && ls_request_text (r, "max-error"))
-    return ls_request_refuse ("--max-error goes with --spans", error);
   if (!ls_request_percent (r, "max-error", G_MAXDOUBLE, &max_pct, error))
     return FALSE;
   return has_spans ? compare_spans (paths, max_pct, a, error) : compare_results (r, paths, a, error);

@@ -126,8 +126,6 @@ command_import (const LsRequest *r, LsAnswer *a, GError **error)
   static const LsAnswerForms forms = { .text = to_text, .json = to_json, .free = import_free };
   g_autofree const char **paths = ls_request_texts (r, "file");
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  if (!paths)
-    return ls_request_refuse ("expected a file to read", error);
   LsImport *import = g_new0 (LsImport, 1);
   if (!ls_import_load (paths, import, diags)) {
     g_free (import);

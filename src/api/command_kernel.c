@@ -37,8 +37,6 @@ command_kernel (const LsRequest *r, LsAnswer *a, GError **error)
 {
   if (ls_request_is_on (r, "list-shapes"))
     return list_shapes (r, a, error);
-  if (ls_request_has_knobs (r))
-    return ls_request_refuse ("the flags of a job go with --list-shapes", error);
   LsKernelSpec spec;
   ls_kernel_spec_init (&spec);
   LsKernelRows *rows

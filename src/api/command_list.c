@@ -76,10 +76,6 @@ command_check (const LsRequest *r, LsAnswer *a, GError **error)
   static const LsAnswerForms forms = { .text = to_text_check, .json = to_json_check, .free = free_files };
   const char *model = ls_request_text (r, "model"), *cluster = ls_request_text (r, "cluster");
   g_autofree const char **paths = ls_request_texts (r, "file");
-  if (!paths)
-    return ls_request_refuse ("expected a file to check", error);
-  if (!model != !cluster)
-    return ls_request_refuse ("--model and --cluster go together", error);
   GPtrArray *files = g_ptr_array_new_with_free_func (free_file);
   for (guint i = 0; paths[i]; i++)
     g_ptr_array_add (files, ls_catalog_check (paths[i], model, cluster));

@@ -219,8 +219,6 @@ read_variation (const LsRequest *r, Variation *ret_v, GError **error)
   const char *name = ls_request_text (r, "jitter");
   gboolean is_on = name && strcmp (name, LS_JITTER_OFF) != 0;
   *ret_v = (Variation) { .seed = 1 };
-  if (ls_request_text (r, "jitter-seed") && !is_on)
-    return ls_request_refuse ("--jitter-seed goes with --jitter NAME", error);
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   return ls_request_number (r, "jitter-seed", 0, UINT32_MAX, &ret_v->seed, error)
       && (!is_on || ls_jitter_load (name, &ret_v->jitter, diags) || ls_diag_list_to_error (diags, error));
@@ -277,11 +275,6 @@ check (const LsRequest *r, GError **error)
   LsFaultAsk ask;
   if (faults && !read_faults (faults, &ask, error))
     return FALSE;
-  if (target && ls_request_is_on (r, "json"))
-    return ls_request_refuse (
-        "--emit does not go with --json: each prints what it has instead of the summary", error);
-  if (ls_request_is_on (r, "chrome-trace-all") && !ls_request_text (r, "chrome-trace"))
-    return ls_request_refuse ("--chrome-trace-all goes with --chrome-trace FILE", error);
   return (!target || ls_emit_check_target (target, error)) && ls_timeline_options_check (r, error);
 }
 

@@ -81,8 +81,6 @@ command_share (const LsRequest *r, LsAnswer *a, GError **error)
   LsSharingOptions options;
   ls_sharing_options_init (&options);
   const char *path = ls_request_text (r, "file");
-  if (!path)
-    return ls_request_refuse ("expected a file of jobs", error);
   if (!ls_request_number (r, "top", 1, 1000, &top, error) || !ls_request_threads (r, &n_threads, error)
       || !read_options (r, &options, error))
     return FALSE;

@@ -110,8 +110,6 @@ ask_for_charts (LsSweepSpec *spec, const LsRequest *r, GError **error)
 {
   const char *axes = ls_request_text (r, "heat-axes"), *figure = ls_request_text (r, "heat-figure");
   gboolean has_map = ls_request_text (r, "heat-map") != NULL;
-  if (!has_map && (axes || figure))
-    return ls_request_refuse ("--heat-axes and --heat-figure need --heat-map", error);
   spec->pareto = ls_request_is_on (r, "pareto") || ls_request_text (r, "pareto-chart");
   spec->scaling_chart = ls_request_text (r, "scaling-chart") != NULL;
   return !has_map || ls_sweep_spec_set_heat (spec, axes, figure, error);
@@ -153,13 +151,9 @@ check_result (const LsSweepReport *s, LsAnswer *a)
 static gboolean
 check_emit (const LsRequest *r, const LsSweepSpec *spec, GError **error)
 {
-  static const char *const others[] = { "json", "csv", "format", NULL };
   const char *target = ls_request_text (r, "emit");
   if (!target)
     return TRUE;
-  if (ls_request_has_any (r, others))
-    return ls_request_refuse ("--emit goes neither with --json nor with --csv: it prints the job instead",
-                              error);
   if (!ls_emit_check_target (target, error))
     return FALSE;
   if (spec->job.program && strcmp (spec->job.program->emit, target) == 0)
@@ -204,8 +198,6 @@ command_sweep (const LsRequest *r, LsAnswer *a, GError **error)
 {
   if (ls_request_is_on (r, "capture"))
     return check_capture (r, error) && ls_sweep_capture (r, a, error);
-  if (ls_request_text (r, "command"))
-    return ls_request_refuse ("a command goes with --capture", error);
   g_autoptr (Data) made = g_new0 (Data, 1);
   ls_sweep_spec_init (&made->spec);
   if (!read_spec (&made->spec, r, error) || !check_emit (r, &made->spec, error))

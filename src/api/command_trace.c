@@ -154,13 +154,11 @@ import_profiles (const LsRequest *r, LsAnswer *a, GError **error)
                                .step = ls_request_text (r, "step"),
                                .as_measured = ls_request_is_on (r, "as-measured"),
                                .changes = { .without_stalls = ls_request_is_on (r, "without-stalls") } };
-  if (paths && g_file_test (paths[0], G_FILE_TEST_IS_DIR))
+  if (g_file_test (paths[0], G_FILE_TEST_IS_DIR))
     return import_folder (r, a, paths, error);
   static const char *const exports[] = { "format", NULL };
   if (ls_request_has_any (r, exports))
     return ls_request_refuse ("--format goes with export", error);
-  if (!paths)
-    return ls_request_refuse ("expected a profile to import", error);
   if (!ls_measured_step_check (spec.step, error) || !read_scale (r, &spec.changes.compute_scale, error)
       || !(name = ls_output_name (path, error)))
     return FALSE;
@@ -188,19 +186,6 @@ name_of (const char *path)
 }
 
 /* --- export: the plan of a job ---------------------------------------------------------------------- */
-
-static gboolean
-check_export (const LsRequest *r, GError **error)
-{
-  static const char *const files[] = { "file", NULL },
-                           *const imports[]
-      = { "step", "as-measured", "without-stalls", "compute-scale", NULL };
-  if (ls_request_has_any (r, imports))
-    return ls_request_refuse ("--step, --as-measured, --without-stalls and --compute-scale go with import",
-                              error);
-  return !ls_request_has_any (r, files)
-      || ls_request_refuse ("trace export takes a job by its options, and no file", error);
-}
 
 static gboolean
 export_ours (const LsJobSpec *spec, const char *name, const char *path, LsAnswer *a, GError **error)
@@ -256,8 +241,6 @@ static gboolean
 export_job (const LsRequest *r, LsAnswer *a, GError **error)
 {
   guint format = find_format (r);
-  if (!check_export (r, error))
-    return FALSE;
   const char *path = ls_request_text (r, "output");
   g_autofree char *name = name_of (path);
   LsJobSpec spec;

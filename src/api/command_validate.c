@@ -55,9 +55,6 @@ read_limits (const LsRequest *r, Limits *limits, GError **error)
 {
   static const char *const of_limits[] = { "min-coverage", "max-width", NULL };
   *limits = (Limits) { INFINITY, 0, INFINITY, ls_request_has_any (r, of_limits) };
-  const char *network = ls_request_text (r, "network");
-  if (ls_request_text (r, "residuals") && network && g_strcmp0 (network, "flow") != 0)
-    return ls_request_refuse ("--residuals are of --network flow, as the intervals of run are", error);
   return ls_request_percent (r, "max-mape", G_MAXDOUBLE, &limits->max_mape, error)
       && ls_request_percent (r, "min-coverage", 100, &limits->min_coverage, error)
       && ls_request_percent (r, "max-width", G_MAXDOUBLE, &limits->max_width, error);
@@ -146,23 +143,14 @@ validate (const LsRequest *r, GError **error)
   return ls_validate (&spec, error);
 }
 
-static gboolean
-show_template (const LsRequest *r, LsAnswer *a, GError **error)
-{
-  if (!ls_request_is_alone (r, "template"))
-    return ls_request_refuse ("--template goes without a file of cases and other options", error);
-  ls_answer_take_text (a, ls_template_text ("runs"));
-  return TRUE;
-}
-
 gboolean
 command_validate (const LsRequest *r, LsAnswer *a, GError **error)
 {
   Limits limits;
-  if (ls_request_is_on (r, "template"))
-    return show_template (r, a, error);
-  if (!ls_request_text (r, "cases") && !ls_request_text (r, "from"))
-    return ls_request_refuse ("expected a file of cases, or logs", error);
+  if (ls_request_is_on (r, "template")) {
+    ls_answer_take_text (a, ls_template_text ("runs"));
+    return TRUE;
+  }
   if (!read_limits (r, &limits, error))
     return FALSE;
   LsValidationRun *made = validate (r, error);

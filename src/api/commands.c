@@ -98,7 +98,8 @@ static LsAnswer *
 answer (const LsRequest *r, GError **error)
 {
   LsForm form;
-  if (!ls_request_form (r, &form, error) || !ls_request_check_outputs (r, error))
+  if (!ls_request_form (r, &form, error) || !ls_request_check_rules (r, error)
+      || !ls_request_check_outputs (r, error))
     return NULL;
   if (ls_request_is_on (r, "mpi") && !ls_request_team (r)) {
     ls_request_refuse ("--mpi: this program did not join the others: ls_team_join()", error);

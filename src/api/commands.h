@@ -19,6 +19,7 @@ typedef struct {
   GPtrArray *set;     /* keys of its own that ls_request_set_own() sets; these and those below end in NULL */
   GPtrArray *job_too; /* keys of its own that the job has too */
   char **without;     /* flags of a job that it does not take */
+  char **rules;       /* of what goes with what; NULL: none */
   GArray *options;    /* all, once they are asked for */
   gsize has_options;
   CommandRun *run;

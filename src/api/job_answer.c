@@ -18,9 +18,6 @@
 
 #define MAX_RANKS 256
 
-static const char *const keys[]
-    = { "timeline-rows", "timeline-ranks", "timeline-window", "timeline-width", "timeline-arrows", NULL };
-
 static gboolean
 refuse (const char *key, const char *expected, const char *text, GError **error)
 {
@@ -101,13 +98,7 @@ ls_timeline_options_check (const LsRequest *r, GError **error)
 {
   LsTimelinePicture picture;
   g_autoptr (GArray) ranks = NULL;
-  if (!read_options (r, &picture, &ranks, error))
-    return FALSE;
-  g_autofree const char **paths = ls_request_texts (r, "timeline");
-  bool is_asked = ls_request_has_any (r, keys);
-  return !is_asked || paths
-      || ls_request_refuse ("--timeline-rows, -arrows, -ranks, -window and -width go with --timeline FILE",
-                            error);
+  return read_options (r, &picture, &ranks, error);
 }
 
 static gboolean

@@ -252,6 +252,8 @@ read_part (GPtrArray *commands, const char *head, const char *text)
   Command *last = commands->len > 0 ? commands->pdata[commands->len - 1] : NULL;
   if (strcmp (head, "options") == 0)
     read_options (last, commands->pdata[0], text);
+  else if (strcmp (head, "rules") == 0)
+    last->rules = g_strsplit (text, "\n", -1);
   else if (strcmp (head, "usage") == 0)
     last->shown.usage = g_intern_string (text);
   else if (strcmp (head, "summary") == 0)

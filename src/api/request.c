@@ -255,23 +255,58 @@ ls_request_is_on (const LsRequest *r, const char *key)
   return g_strcmp0 (ls_request_text (r, key), "1") == 0;
 }
 
-gboolean
-ls_request_has_any (const LsRequest *r, const char *const *keys)
+static gboolean
+is_given (const LsRequest *r, const char *key)
 {
-  for (; *keys; keys++) {
-    const char *text = ls_request_text (r, *keys);
-    if (text && (strcmp (text, "0") != 0 || command_option (&ls_request_command (r)->shown, *keys)->argument))
-      return TRUE;
-  }
-  return FALSE;
+  const char *text = ls_request_text (r, key);
+  return text && (strcmp (text, "0") != 0 || command_option (&r->command->shown, key)->argument);
 }
 
 gboolean
-ls_request_is_alone (const LsRequest *r, const char *key)
+ls_request_has_any (const LsRequest *r, const char *const *keys)
 {
-  for (guint i = 0; i < r->given->len; i++)
-    if (!g_str_equal (g_array_index (r->given, Given, i).option->key, key))
-      return FALSE;
+  while (*keys && !is_given (r, *keys))
+    keys++;
+  return *keys != NULL;
+}
+
+static gboolean
+has_others (const LsRequest *r)
+{
+  for (guint i = 1; i < r->given->len; i++)
+    if (g_array_index (r->given, Given, i).option != g_array_index (r->given, Given, 0).option)
+      return TRUE;
+  return FALSE;
+}
+
+/* Whether a term of a rule (commands.txt) holds. */
+static gboolean
+holds (const LsRequest *r, const char *term)
+{
+  gboolean is_contrary = *term == '!', has_one = FALSE;
+  g_auto (GStrv) keys = g_strsplit (term + is_contrary, "|", -1);
+  for (char **key = keys; *key; key++) {
+    g_auto (GStrv) pair = g_strsplit (*key, "=", 2);
+    has_one |= pair[1]                 ? g_strcmp0 (ls_request_text (r, pair[0]), pair[1]) == 0
+        : strcmp (*key, "knobs") == 0  ? ls_request_has_knobs (r)
+        : strcmp (*key, "others") == 0 ? has_others (r)
+                                       : is_given (r, *key);
+  }
+  return has_one != is_contrary;
+}
+
+gboolean
+ls_request_check_rules (const LsRequest *r, GError **error)
+{
+  for (char **rule = r->command->rules; rule && *rule; rule++) {
+    g_auto (GStrv) parts = g_strsplit (*rule, ": ", 2);
+    g_auto (GStrv) terms = g_strsplit (parts[0], " ", -1);
+    char **term = terms;
+    while (*term && holds (r, *term))
+      term++;
+    if (!*term)
+      return ls_request_refuse (parts[1], error);
+  }
   return TRUE;
 }
 

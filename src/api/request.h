@@ -73,7 +73,7 @@ gboolean ls_request_refuse_word (const char *flag, const char *const *words, con
 gboolean ls_request_refuse (const char *why, GError **error);
 /* Whether one of its own options, of a NULL-terminated list of keys, is set, and not to "0". */
 gboolean ls_request_has_any (const LsRequest *r, const char *const *keys);
-/* Whether nothing but that option is set. */
-gboolean ls_request_is_alone (const LsRequest *r, const char *key);
+/* Whether no rule of commands.txt forbids what is set together. LS_ERROR_USAGE. */
+gboolean ls_request_check_rules (const LsRequest *r, GError **error);
 
 #endif
