@@ -40,13 +40,14 @@ void ls_answer_set_command (LsAnswer *a, const char *name, char *command);
 void ls_answer_set_form (LsAnswer *a, LsForm form);
 
 /* Appends a line; lines; the lines of an array, NULL: none. */
-void ls_answer_note (LsAnswer *a, const char *line);
+void ls_answer_note (LsAnswer *a, const char *format, ...) G_GNUC_PRINTF (2, 3);
 void ls_answer_note_lines (LsAnswer *a, const char *lines);
 void ls_answer_note_all (LsAnswer *a, const GPtrArray *notes);
 /* Takes the text; see ls_answer_warning(). */
 void ls_answer_warn (LsAnswer *a, char *text);
 /* There is an answer, and yet the command failed. Takes the error; the first one stays. */
 void ls_answer_fail (LsAnswer *a, GError *error);
+void ls_answer_fail_with (LsAnswer *a, LsErrorCode code, const char *format, ...) G_GNUC_PRINTF (3, 4);
 
 /* Asks `write` to write the answer's data to each file that the option names, and fails the answer where it
  * cannot. */

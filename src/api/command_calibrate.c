@@ -181,13 +181,11 @@ check_mape (const LsCalibrateRun *kernels, double max_pct, LsAnswer *a)
   if (n > 0 && error_pct <= max_pct)
     return;
   if (n == 0)
-    ls_answer_fail (
-        a, g_error_new (LS_ERROR, LS_ERROR_TOLERANCE, "no kernel was held out, so nothing was predicted"));
+    ls_answer_fail_with (a, LS_ERROR_TOLERANCE, "no kernel was held out, so nothing was predicted");
   else
-    ls_answer_fail (a,
-                    g_error_new (LS_ERROR, LS_ERROR_TOLERANCE,
-                                 "mean absolute error %.2f %% of %u kernels held out exceeds %.2f %%",
-                                 error_pct, n, max_pct));
+    ls_answer_fail_with (a, LS_ERROR_TOLERANCE,
+                         "mean absolute error %.2f %% of %u kernels held out exceeds %.2f %%", error_pct, n,
+                         max_pct);
 }
 
 static const char *const templates[] = { "runs", "nccl", "kernels", NULL };

@@ -90,14 +90,14 @@ note_unlike (const LsCaptured *c, const LsCapturedRank *r, LsAnswer *a)
         || g_strcmp0 (first->trace, r->trace) == 0)
       continue;
     uint64_t n, apart = ls_captured_apart (r, first, &n);
-    g_autofree char *text = apart > 0
-        ? g_strdup_printf ("rank %u differs from rank %u of its role in %" G_GUINT64_FORMAT
-                           " of %" G_GUINT64_FORMAT " launches, messages and blocks: others may too "
-                           "(--ranks LIST)",
-                           r->rank, first->rank, apart, n)
-        : g_strdup_printf ("rank %u does what rank %u of its role does in another order", r->rank,
-                           first->rank);
-    ls_answer_note (a, text);
+    if (apart > 0)
+      ls_answer_note (a,
+                      "rank %u differs from rank %u of its role in %" G_GUINT64_FORMAT
+                      " of %" G_GUINT64_FORMAT " launches, messages and blocks: others may too "
+                      "(--ranks LIST)",
+                      r->rank, first->rank, apart, n);
+    else
+      ls_answer_note (a, "rank %u does what rank %u of its role does in another order", r->rank, first->rank);
   }
 }
 
@@ -116,18 +116,17 @@ note_all (const LsCaptured *c, LsAnswer *a)
         "whether work is done depends on how fast the GPU is, and so may what is reserved: --range says how "
         "much");
   if (c->n_kept > 0) {
-    g_autofree char *text
-        = g_strdup_printf ("%u of %u ranks had ended before the capture was stopped: they are not run again, "
-                           "whatever has changed in the program's files",
-                           c->n_kept, c->ranks->len);
-    ls_answer_note (a, text);
+    ls_answer_note (a,
+                    "%u of %u ranks had ended before the capture was stopped: they are not run again, "
+                    "whatever has changed in the program's files",
+                    c->n_kept, c->ranks->len);
   }
   if (c->recorded) {
-    g_autofree char *text = g_strdup_printf (
-        "of rank %u: %" G_GUINT64_FORMAT " operators and %" G_GUINT64_FORMAT
-        " launches and copies in its last step; in %" G_GUINT64_FORMAT " PyTorch's record and ours differ",
-        c->rank, c->n_operators, c->n_launches, c->n_apart);
-    ls_answer_note (a, text);
+    ls_answer_note (a,
+                    "of rank %u: %" G_GUINT64_FORMAT " operators and %" G_GUINT64_FORMAT
+                    " launches and copies in its last step; in %" G_GUINT64_FORMAT
+                    " PyTorch's record and ours differ",
+                    c->rank, c->n_operators, c->n_launches, c->n_apart);
   }
   if (c->n_plans > 0)
     ls_answer_note (a, "cuDNN was used: what it takes as workspace is not known, and not counted");
@@ -136,7 +135,7 @@ note_all (const LsCaptured *c, LsAnswer *a)
                     "CUDA graphs were captured: what the driver keeps of them is not known, and not "
                     "counted");
   for (guint i = 0; i < c->notes->len; i++)
-    ls_answer_note (a, g_ptr_array_index (c->notes, i));
+    ls_answer_note (a, "%s", (const char *) g_ptr_array_index (c->notes, i));
 }
 
 /* A program that failed otherwise than by its memory has no answer that holds. */
@@ -144,10 +143,10 @@ static void
 check (const LsCaptured *c, LsAnswer *a)
 {
   if (c->error && c->n_out_of_memory == 0) /* else the error is that */
-    ls_answer_fail (a, g_error_new (LS_ERROR, LS_ERROR_FAILED, "the program failed: %s", c->error));
+    ls_answer_fail_with (a, LS_ERROR_FAILED, "the program failed: %s", c->error);
   else if (!ls_captured_fits (c)) {
     g_autofree char *advice = ls_captured_advice (c);
-    ls_answer_fail (a, g_error_new (LS_ERROR, LS_ERROR_NO_FIT, "does not fit%s", advice));
+    ls_answer_fail_with (a, LS_ERROR_NO_FIT, "does not fit%s", advice);
   }
 }
 

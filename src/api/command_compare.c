@@ -134,10 +134,8 @@ compare_spans (const char *const *paths, double max_pct, LsAnswer *a, GError **e
   ls_answer_take (a, compare, &forms);
   double error_pct = 100 * (compare->predicted.step_us / compare->measured.step_us - 1);
   if (!(fabs (error_pct) <= max_pct))
-    ls_answer_fail (a,
-                    g_error_new (LS_ERROR, LS_ERROR_TOLERANCE,
-                                 "the predicted step is off by %+.2f %%, more than %.2f %%", error_pct,
-                                 max_pct));
+    ls_answer_fail_with (a, LS_ERROR_TOLERANCE, "the predicted step is off by %+.2f %%, more than %.2f %%",
+                         error_pct, max_pct);
   return TRUE;
 }
 
@@ -150,11 +148,8 @@ command_compare (const LsRequest *r, LsAnswer *a, GError **error)
   guint n = paths ? g_strv_length ((char **) paths) : 0;
   gboolean has_spans = ls_request_is_on (r, "spans");
   double max_pct = INFINITY;
-  if (n < 2 || (has_spans && n != 2)) {
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "expected two files%s; got %u", has_spans ? "" : " or more",
-                 n);
-    return FALSE;
-  }
+  if (n < 2 || (has_spans && n != 2))
+    return ls_fail (error, LS_ERROR_USAGE, "expected two files%s; got %u", has_spans ? "" : " or more", n);
   if (!ls_request_percent (r, "max-error", G_MAXDOUBLE, &max_pct, error))
     return FALSE;
   return has_spans ? compare_spans (paths, max_pct, a, error) : compare_results (r, paths, a, error);

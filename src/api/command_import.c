@@ -80,18 +80,16 @@ write_files (const LsImport *import, const char *path, LsAnswer *a, GError **err
                   *strategy = ls_import_strategy_text (import, name);
   if ((has_model && !ls_write_text (model_path, model, error)) || !ls_write_text (path, strategy, error))
     return FALSE;
-  g_autofree char *of_files = has_model ? g_strdup_printf ("--model %s ", model_path) : g_strdup (""),
-                  *line = g_strdup_printf ("written: %s--strategy %s", of_files, path);
-  ls_answer_note (a, line);
-  if (has_model)
-    return TRUE;
-  g_autofree char *missing = missing_of (import),
-                  *told = g_strdup_printf ("no model is written, as the file does not say %s: give it behind "
-                                           "the file's name, or the model by --model",
-                                           missing);
-  if (!*missing)
+  ls_answer_note (a, "written: %s%s%s--strategy %s", has_model ? "--model " : "", has_model ? model_path : "",
+                  has_model ? " " : "", path);
+  g_autofree char *missing = missing_of (import);
+  if (!has_model && !*missing)
     return ls_diag_list_to_error (of_model, error);
-  ls_answer_note (a, told);
+  if (!has_model)
+    ls_answer_note (a,
+                    "no model is written, as the file does not say %s: give it behind the file's name, or "
+                    "the model by --model",
+                    missing);
   return TRUE;
 }
 

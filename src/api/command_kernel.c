@@ -17,11 +17,9 @@ list_shapes (const LsRequest *r, LsAnswer *a, GError **error)
   const Command *c = ls_request_command (r);
   const char *const *keys = (const char *const *) c->set->pdata;
   for (guint i = 0; keys[i]; i++)
-    if (ls_request_text (r, keys[i]) && !g_strv_contains ((const char *const *) c->job_too->pdata, keys[i])) {
-      g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--%s does not go with --list-shapes, which is of a job",
-                   keys[i]);
-      return FALSE;
-    }
+    if (ls_request_text (r, keys[i]) && !g_strv_contains ((const char *const *) c->job_too->pdata, keys[i]))
+      return ls_fail (error, LS_ERROR_USAGE, "--%s does not go with --list-shapes, which is of a job",
+                      keys[i]);
   LsJobSpec spec;
   char *text = ls_request_job (r, &spec, error) ? ls_job_spec_shapes (&spec, error) : NULL;
   ls_job_spec_clear (&spec);

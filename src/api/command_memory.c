@@ -28,11 +28,10 @@ note_device (const LsSnapshotDevice *d, guint number, LsAnswer *a)
       ? g_strdup_printf (": %" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT " around the peak",
                          h->n_changes - h->n_left_out, h->n_changes)
       : NULL;
-  g_autofree char *line = g_strdup_printf (
-      "snapshot: device %u is rank %u, a step of %" G_GUINT64_FORMAT " allocations and frees%s%s", number,
-      d->rank, h->n_changes, left_out ? left_out : "",
-      h->is_timed ? "" : "; without times: in the order of its program, one each microsecond");
-  ls_answer_note (a, line);
+  ls_answer_note (a,
+                  "snapshot: device %u is rank %u, a step of %" G_GUINT64_FORMAT " allocations and frees%s%s",
+                  number, d->rank, h->n_changes, left_out ? left_out : "",
+                  h->is_timed ? "" : "; without times: in the order of its program, one each microsecond");
 }
 
 static void
@@ -42,10 +41,9 @@ note_outside (const LsJobResult *r, LsAnswer *a)
   if (bytes == 0)
     return;
   g_autofree char *size = ls_format_bytes (bytes);
-  g_autofree char *line = g_strdup_printf (
-      "snapshot: without the buffers of NCCL (%s on the fullest rank), which PyTorch does not allocate",
+  ls_answer_note (
+      a, "snapshot: without the buffers of NCCL (%s on the fullest rank), which PyTorch does not allocate",
       size);
-  ls_answer_note (a, line);
 }
 
 static gboolean
@@ -112,7 +110,7 @@ advise (LsJobAnswer *j, LsAnswer *a)
     return;
   j->advice = ls_memory_advise (&j->spec, j->job, &error);
   if (!j->advice)
-    ls_answer_note (a, error->message);
+    ls_answer_note (a, "%s", error->message);
 }
 
 /* uint32_t; empty: the fullest. */
@@ -125,12 +123,10 @@ ranks_of (const LsRequest *r, GError **error)
   for (char **word = words; *word; word++) {
     guint64 rank;
     if (word - words == SNAPSHOT_MAX_RANKS
-        || !g_ascii_string_to_unsigned (*word, 10, 0, UINT32_MAX - 1, &rank, NULL)) {
-      g_set_error (error, LS_ERROR, LS_ERROR_USAGE,
-                   "--rank: expected a rank, or at most %d with a comma between two; got \"%s\"",
-                   SNAPSHOT_MAX_RANKS, text);
-      return NULL;
-    }
+        || !g_ascii_string_to_unsigned (*word, 10, 0, UINT32_MAX - 1, &rank, NULL))
+      return ls_fail_null (error, LS_ERROR_USAGE,
+                           "--rank: expected a rank, or at most %d with a comma between two; got \"%s\"",
+                           SNAPSHOT_MAX_RANKS, text);
     uint32_t value = (uint32_t) rank;
     g_array_append_val (ranks, value);
   }

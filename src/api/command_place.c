@@ -77,10 +77,9 @@ note_best (const LsPlace *p, const char *knobs, LsAnswer *a)
   const LsPlan *now = p->now->plan, *then = p->then->plan;
   bool is_moved = !ls_plan_has_same_gpus (now, then);
   bool is_written = strstr (knobs, "--placement") != NULL;
-  g_autofree char *line = g_strdup_printf (
-      "the best is the job with %s%s%s", knobs, is_moved && !is_written && *knobs != '\0' ? " and " : "",
-      is_moved && !is_written ? "the placement that -o FILE writes" : "");
-  ls_answer_note (a, line);
+  ls_answer_note (a, "the best is the job with %s%s%s", knobs,
+                  is_moved && !is_written && *knobs != '\0' ? " and " : "",
+                  is_moved && !is_written ? "the placement that -o FILE writes" : "");
 }
 
 gboolean

@@ -106,11 +106,11 @@ note_left_out (const LsJobAnswer *j, const LsRequest *r, LsAnswer *a)
 {
   LsTraceSize size = trace_size (j);
   guint64 n = ls_request_text (r, "chrome-trace") ? ls_trace_chrome_left_out (j->job->timeline, &size) : 0;
-  g_autofree char *line = g_strdup_printf ("the Chrome trace leaves out %" G_GUINT64_FORMAT
-                                           " ops, to stay below 20 MB: --chrome-trace-all has all",
-                                           n);
   if (n > 0)
-    ls_answer_note (a, line);
+    ls_answer_note (a,
+                    "the Chrome trace leaves out %" G_GUINT64_FORMAT
+                    " ops, to stay below 20 MB: --chrome-trace-all has all",
+                    n);
 }
 
 static gboolean
@@ -170,12 +170,11 @@ read_faults (const char *text, LsFaultAsk *ret_ask, GError **error)
   if (g_str_has_prefix (text, "each:") && ls_fault_ask_parse (text + strlen ("each:"), ret_ask))
     return TRUE;
   g_autofree char *hint = fault_hint (text);
-  g_set_error (
-      error, LS_ERROR, LS_ERROR_USAGE,
+  return ls_fail (
+      error, LS_ERROR_USAGE,
       "--faults: expected each: and link, gpu or node, and what is left of it, such as each:link=0.1 (of "
       "a link from 0 on, of others from %g on; below 1); got \"%s\"%s",
       1 / LS_SLOW_MAX, text, hint);
-  return FALSE;
 }
 
 static gboolean
@@ -240,22 +239,19 @@ note_other_program (const LsStrategy *s, const char *target, LsAnswer *a)
   if (!s->program.software || !ls_software_load_head (s->program.software, &head, diags))
     return;
   bool is_program = head.dp_kinds || head.emit || strcmp (s->program.software, LS_SOFTWARE_TEXTBOOK) == 0;
-  g_autofree char *note = g_strdup_printf (
-      "the step was predicted as %s runs it, with its kernels: --for %s predicts it with its own",
-      s->program.software, target);
   if (is_program && g_strcmp0 (head.emit, target) != 0)
-    ls_answer_note (a, note);
+    ls_answer_note (
+        a, "the step was predicted as %s runs it, with its kernels: --for %s predicts it with its own",
+        s->program.software, target);
   ls_software_clear (&head);
 }
 
 static gboolean
 emit (LsJobAnswer *j, const char *target, LsAnswer *a, GError **error)
 {
-  if (j->spec.trace) {
-    g_set_error (error, LS_ERROR, LS_ERROR_UNSUPPORTED,
-                 "--emit %s does not go with --trace: it is not known which knobs made its ops", target);
-    return FALSE;
-  }
+  if (j->spec.trace)
+    return ls_fail (error, LS_ERROR_UNSUPPORTED,
+                    "--emit %s does not go with --trace: it is not known which knobs made its ops", target);
   const LsJobResult *r = j->job;
   const LsEmitJob emitted
       = { .model = &r->model, .strategy = &r->strategy, .order = j->spec.order, .title = j->title };

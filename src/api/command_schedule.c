@@ -130,9 +130,8 @@ check_output (const char *path, guint format, GError **error)
   g_autofree char *suffix = g_strconcat (".", formats[format - FIRST_PICTURE], NULL);
   if (path && g_str_has_suffix (path, suffix))
     return ls_drawing_check (path, error);
-  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--format %s: expected -o and a name that ends in %s",
-               formats[format - FIRST_PICTURE], suffix);
-  return FALSE;
+  return ls_fail (error, LS_ERROR_USAGE, "--format %s: expected -o and a name that ends in %s",
+                  formats[format - FIRST_PICTURE], suffix);
 }
 
 /* What went to a file is not printed. */

@@ -134,17 +134,15 @@ static void
 check_result (const LsSweepReport *s, LsAnswer *a)
 {
   if (s->is_interrupted)
-    ls_answer_fail (a,
-                    g_error_new (LS_ERROR, LS_ERROR_STOPPED,
-                                 "stopped with %" G_GUINT64_FORMAT
-                                 " configurations left: these are the results so far",
-                                 s->counts.left));
+    ls_answer_fail_with (a, LS_ERROR_STOPPED,
+                         "stopped with %" G_GUINT64_FORMAT
+                         " configurations left: these are the results so far",
+                         s->counts.left);
   else if (s->best->len == 0)
-    ls_answer_fail (a,
-                    g_error_new (LS_ERROR, LS_ERROR_NO_FIT,
-                                 "of %" G_GUINT64_FORMAT " configurations %" G_GUINT64_FORMAT
-                                 " are illegal and %" G_GUINT64_FORMAT " do not fit",
-                                 s->counts.enumerated, s->counts.illegal, s->counts.infeasible));
+    ls_answer_fail_with (a, LS_ERROR_NO_FIT,
+                         "of %" G_GUINT64_FORMAT " configurations %" G_GUINT64_FORMAT
+                         " are illegal and %" G_GUINT64_FORMAT " do not fit",
+                         s->counts.enumerated, s->counts.illegal, s->counts.infeasible);
 }
 
 /* Only a sweep for the program tries what it can run. */
@@ -158,9 +156,8 @@ check_emit (const LsRequest *r, const LsSweepSpec *spec, GError **error)
     return FALSE;
   if (spec->job.program && strcmp (spec->job.program->emit, target) == 0)
     return TRUE;
-  g_set_error (error, LS_ERROR, LS_ERROR_USAGE,
-               "--emit %s goes with --for %s, so that it can run what is found", target, target);
-  return FALSE;
+  return ls_fail (error, LS_ERROR_USAGE, "--emit %s goes with --for %s, so that it can run what is found",
+                  target, target);
 }
 
 static void
@@ -186,8 +183,7 @@ check_capture (const LsRequest *r, GError **error)
     const LsOption *o = &g_array_index (own, LsOption, i);
     if (g_strv_contains (allowed, o->key) || (!ls_request_text (r, o->key) && !ls_request_is_on (r, o->key)))
       continue;
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--%s does not go with --capture", o->key);
-    return FALSE;
+    return ls_fail (error, LS_ERROR_USAGE, "--%s does not go with --capture", o->key);
   }
   return TRUE;
 }

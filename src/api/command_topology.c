@@ -66,10 +66,9 @@ check_picture (const LsRequest *r, const char *key, GError **error)
   g_autofree char *suffix = g_strconcat (".", key, NULL);
   if (!path || g_str_has_suffix (path, suffix) || g_str_has_suffix (path, ".gp"))
     return TRUE;
-  g_set_error (error, LS_ERROR, LS_ERROR_USAGE,
-               "--%s: expected a name that ends in %s, or in .gp for the script; got \"%s\"", key, suffix,
-               path);
-  return FALSE;
+  return ls_fail (error, LS_ERROR_USAGE,
+                  "--%s: expected a name that ends in %s, or in .gp for the script; got \"%s\"", key, suffix,
+                  path);
 }
 
 static LsTopologyRun *

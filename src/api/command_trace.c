@@ -48,11 +48,10 @@ read_scale (const LsRequest *r, double *scale, GError **error)
   *scale = text ? g_ascii_strtod (text, &end) : 1;
   if (!text || (*text && !*end && *scale > 0 && *scale <= MAX_SCALE))
     return TRUE;
-  g_set_error (
-      error, LS_ERROR, LS_ERROR_USAGE,
+  return ls_fail (
+      error, LS_ERROR_USAGE,
       "--compute-scale: expected a factor of the time of kernels, above 0 and at most %g; got \"%s\"",
       MAX_SCALE, text);
-  return FALSE;
 }
 
 /* A replay does not know of it. */
@@ -60,10 +59,10 @@ static void
 note_other_gpu (LsProfileImport *import, const char *gpu)
 {
   if (import->gpu && ls_gpu_is_other (import->gpu, gpu))
-    g_ptr_array_add (import->notes,
-                     g_strdup_printf ("kernels keep the time that they took on \"%s\", also on the %s of "
-                                      "this cluster: --compute-scale changes it",
-                                      import->gpu, gpu));
+    ls_note (import->notes,
+             "kernels keep the time that they took on \"%s\", also on the %s of "
+             "this cluster: --compute-scale changes it",
+             import->gpu, gpu);
 }
 
 /* As `lockstep run --trace` would. */
@@ -212,7 +211,7 @@ export_goal (const LsJobSpec *spec, const char *name, const char *path, LsAnswer
   g_autofree char *note = NULL;
   gboolean ok = ls_job_spec_export_goal (spec, name, path, &note, error);
   if (note)
-    ls_answer_note (a, note);
+    ls_answer_note (a, "%s", note);
   return ok;
 }
 

@@ -86,8 +86,7 @@ check_fit (const LsRequest *r, const LsTrainReport *report, LsAnswer *a, GError 
     ls_answer_warn (a, g_steal_pointer (&text));
     return TRUE;
   }
-  g_set_error (error, LS_ERROR, LS_ERROR_NO_FIT, "%s; --ignore-memory answers all the same", text);
-  return FALSE;
+  return ls_fail (error, LS_ERROR_NO_FIT, "%s; --ignore-memory answers all the same", text);
 }
 
 gboolean

@@ -80,9 +80,8 @@ static void
 check_limits (const LsScores *scores, const Limits *limits, LsAnswer *a)
 {
   if (scores->total.mape_pct > limits->max_mape)
-    ls_answer_fail (a,
-                    g_error_new (LS_ERROR, LS_ERROR_TOLERANCE, "mean absolute error %.2f %% exceeds %.2f %%",
-                                 scores->total.mape_pct, limits->max_mape));
+    ls_answer_fail_with (a, LS_ERROR_TOLERANCE, "mean absolute error %.2f %% exceeds %.2f %%",
+                         scores->total.mape_pct, limits->max_mape);
   GError *error = limits->has_coverage ? outside_coverage (scores->coverage, limits) : NULL;
   if (error)
     ls_answer_fail (a, error);
@@ -95,9 +94,8 @@ check_simulated (const LsScores *scores, GError **error)
   if (scores->total.n > 0)
     return TRUE;
   g_autofree char *reasons = ls_scores_refusals (scores);
-  g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "no case could be simulated, %u refused:\n%s",
-               scores->total.refused, g_strchomp (reasons));
-  return FALSE;
+  return ls_fail (error, LS_ERROR_CONFLICT, "no case could be simulated, %u refused:\n%s",
+                  scores->total.refused, g_strchomp (reasons));
 }
 
 /* --- the command ---------------------------------------------------------------------------------- */

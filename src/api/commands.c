@@ -53,9 +53,9 @@ ls_command_find (const char *name, GError **error)
       return commands[i];
   }
   const char *near = ls_suggest (name, names);
-  g_set_error (error, LS_ERROR, LS_ERROR_USAGE,
-               near ? "unknown command \"%s\"; did you mean \"%s\"?" : "unknown command \"%s\"", name, near);
-  return NULL;
+  return ls_fail_null (error, LS_ERROR_USAGE,
+                       near ? "unknown command \"%s\"; did you mean \"%s\"?" : "unknown command \"%s\"", name,
+                       near);
 }
 
 const char *
@@ -88,8 +88,7 @@ note_counts (const LsRequest *r, LsAnswer *a)
         || !g_ascii_isalpha (text[strlen (text) - 1]))
       continue;
     g_autofree char *flag = ls_field_option (f, text);
-    g_autofree char *line = g_strdup_printf ("%s is %" G_GUINT64_FORMAT, flag, (guint64) count);
-    ls_answer_note (a, line);
+    ls_answer_note (a, "%s is %" G_GUINT64_FORMAT, flag, (guint64) count);
   }
 }
 

@@ -21,8 +21,7 @@
 static gboolean
 refuse (const char *key, const char *expected, const char *text, GError **error)
 {
-  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--%s: expected %s; got \"%s\"", key, expected, text);
-  return FALSE;
+  return ls_fail (error, LS_ERROR_USAGE, "--%s: expected %s; got \"%s\"", key, expected, text);
 }
 
 static gboolean
@@ -109,12 +108,11 @@ check_ranks (const LsTimeline *t, const GArray *ranks, GError **error)
     bool is_there = rank < t->n_ranks;
     if (is_there && (!t->is_sampled || ls_timeline_multiplicity (t, rank) > 0))
       continue;
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE,
-                 is_there
-                     ? "--timeline-ranks: spans of rank %u were not kept, only those of one rank of each role"
-                     : "--timeline-ranks: there is no rank %u",
-                 rank);
-    return FALSE;
+    return ls_fail (
+        error, LS_ERROR_USAGE,
+        is_there ? "--timeline-ranks: spans of rank %u were not kept, only those of one rank of each role"
+                 : "--timeline-ranks: there is no rank %u",
+        rank);
   }
   return TRUE;
 }
@@ -250,11 +248,9 @@ ls_job_tell_unasked (const LsJobSpec *spec, LsAnswer *a)
   if (!spec->from || spec->program)
     return;
   const char *writer = spec->software ? spec->software->emit : NULL;
-  g_autofree char *how = writer ? g_strdup_printf ("with --for %s only what it runs is looked at", writer)
-                                : g_strdup ("no list of what it cannot run is known");
-  g_autofree char *line
-      = g_strdup_printf ("that %s can run what is found was not checked: %s", spec->from->program, how);
-  ls_answer_note (a, line);
+  ls_answer_note (a, "that %s can run what is found was not checked: %s%s%s", spec->from->program,
+                  writer ? "with --for " : "no list of what it cannot run is known", writer ? writer : "",
+                  writer ? " only what it runs is looked at" : "");
 }
 
 /* A length that is given need not be told as assumed. */
@@ -283,11 +279,12 @@ ls_job_tell_interval (const LsJobSpec *spec, const LsJobResult *r, const char *w
   double step_s = r->report.step_time_s;
   g_autofree char *label = ls_interval_label (&interval),
                   *low = ls_format_time (ls_time_from_s (interval.low * step_s)),
-                  *high = ls_format_time (ls_time_from_s (interval.high * step_s)),
-                  *line = interval.none ? g_strdup_printf ("the interval of %s is %s", what, label)
-                                        : g_strdup_printf ("%s takes %s to %s: %s", what, low, high, label);
+                  *high = ls_format_time (ls_time_from_s (interval.high * step_s));
+  if (interval.none)
+    ls_answer_note (a, "the interval of %s is %s", what, label);
+  else
+    ls_answer_note (a, "%s takes %s to %s: %s", what, low, high, label);
   ls_interval_clear (&interval);
-  ls_answer_note (a, line);
 }
 
 static void
@@ -295,17 +292,16 @@ note_result (const LsJobAnswer *j, LsAnswer *a)
 {
   ls_answer_note_all (a, j->job->notes);
   const LsReport *r = &j->job->report;
-  g_autofree char *line = r->mfu > 1
-      ? g_strdup (
-          "an MFU above 100 % is no error: kernels compute less than the FLOPs of the model, as where "
-          "attention has windows or chosen keys, or run in a format with a higher peak than the job's")
-      : r->mfu_all_pairs > 1 || r->hfu_all_pairs > 1
-      ? g_strdup_printf ("MFU %.0f %% of all pairs counts attention that a causal mask leaves out, as "
-                         "Megatron-LM prints it; kernels compute the causal half",
-                         100 * r->mfu_all_pairs)
-      : NULL;
-  if (line)
-    ls_answer_note (a, line);
+  if (r->mfu > 1)
+    ls_answer_note (
+        a,
+        "an MFU above 100 %% is no error: kernels compute less than the FLOPs of the model, as where "
+        "attention has windows or chosen keys, or run in a format with a higher peak than the job's");
+  else if (r->mfu_all_pairs > 1 || r->hfu_all_pairs > 1)
+    ls_answer_note (a,
+                    "MFU %.0f %% of all pairs counts attention that a causal mask leaves out, as Megatron-LM "
+                    "prints it; kernels compute the causal half",
+                    100 * r->mfu_all_pairs);
 }
 
 /* The numbers of a log that are of another job. */
@@ -318,11 +314,10 @@ note_contradictions (const LsJobAnswer *j, const LsModel *model, GPtrArray *note
     return;
   g_ptr_array_add (words, NULL);
   g_autofree char *all = g_strjoinv ("; ", (char **) words->pdata);
-  g_ptr_array_add (
-      notes,
-      g_strdup_printf ("warning: %s contradicts this job: %s. Its length, batch, model or number "
-                       "of %ss may be another",
-                       m->source ? m->source : "--measured", all, j->job->report.chip));
+  ls_note (notes,
+           "warning: %s contradicts this job: %s. Its length, batch, model or number "
+           "of %ss may be another",
+           m->source ? m->source : "--measured", all, j->job->report.chip);
 }
 
 /* The interval, what the numbers say, and how it is called. */

@@ -298,7 +298,6 @@ ls_request_refuse_word (const char *flag, const char *const *words, const char *
   g_autofree char *known = g_strjoinv ("\", \"", (char **) words);
   g_autofree char *typed = got ? g_strdup_printf ("; got \"%s\"", got) : g_strdup ("");
   g_autofree char *meant = got ? ls_did_you_mean (got, words) : g_strdup ("");
-  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "%s%sexpected one of \"%s\"%s%s", flag ? flag : "",
-               flag ? ": " : "", known, typed, meant);
-  return FALSE;
+  return ls_fail (error, LS_ERROR_USAGE, "%s%sexpected one of \"%s\"%s%s", flag ? flag : "", flag ? ": " : "",
+                  known, typed, meant);
 }

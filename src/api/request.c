@@ -62,10 +62,8 @@ refuse_key (const LsRequest *r, const char *key, GError **error)
 {
   const char *name = r->command->shown.name;
   if (r->command->shown.job == LS_JOB_NONE || ls_field_find (ls_job_fields, key)
-      || ls_field_find (ls_strategy_fields, key)) {
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "%s has no option \"%s\"", name, key);
-    return FALSE;
-  }
+      || ls_field_find (ls_strategy_fields, key))
+    return ls_fail (error, LS_ERROR_USAGE, "%s has no option \"%s\"", name, key);
   LsJobSpec spec;
   ls_job_spec_init (&spec);
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
@@ -82,14 +80,10 @@ ls_request_set (LsRequest *r, const char *key, const char *value, GError **error
   if (!option)
     return refuse_key (r, key, error);
   gboolean is_own_switch = !option->topic && !option->argument && !option->is_positional;
-  if (is_own_switch && value && strcmp (value, "0") != 0 && strcmp (value, "1") != 0) {
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--%s: expected 0 or 1; got \"%s\"", option->key, value);
-    return FALSE;
-  }
-  if (option->argument && !value) {
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--%s: expected %s", option->key, option->argument);
-    return FALSE;
-  }
+  if (is_own_switch && value && strcmp (value, "0") != 0 && strcmp (value, "1") != 0)
+    return ls_fail (error, LS_ERROR_USAGE, "--%s: expected 0 or 1; got \"%s\"", option->key, value);
+  if (option->argument && !value)
+    return ls_fail (error, LS_ERROR_USAGE, "--%s: expected %s", option->key, option->argument);
   const Given given = { option, g_strdup (value ? value : "1") };
   g_array_append_val (r->given, given);
   return TRUE;
@@ -323,8 +317,7 @@ ls_request_number (const LsRequest *r, const char *key, gint64 min, gint64 max, 
   g_autofree char *range = max == G_MAXINT64
       ? g_strdup_printf ("%" G_GINT64_FORMAT " or more", min)
       : g_strdup_printf ("%" G_GINT64_FORMAT " to %" G_GINT64_FORMAT, min, max);
-  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--%s: expected %s; got \"%s\"", key, range, text);
-  return FALSE;
+  return ls_fail (error, LS_ERROR_USAGE, "--%s: expected %s; got \"%s\"", key, range, text);
 }
 
 gboolean
@@ -348,8 +341,7 @@ ls_request_percent (const LsRequest *r, const char *key, double max, double *val
     return TRUE;
   }
   g_autofree char *of = is_number ? g_strdup_printf ("up to %g", max) : g_strdup ("of 0 or more");
-  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--%s: expected a percentage %s; got \"%s\"", key, of, text);
-  return FALSE;
+  return ls_fail (error, LS_ERROR_USAGE, "--%s: expected a percentage %s; got \"%s\"", key, of, text);
 }
 
 gboolean
@@ -551,10 +543,8 @@ ls_request_form (const LsRequest *r, LsForm *ret_form, GError **error)
   *ret_form = form >= 0 ? (LsForm) form : is_json ? LS_FORM_JSON : is_csv ? LS_FORM_CSV : LS_FORM_TEXT;
   if (is_json && is_csv)
     return ls_request_refuse ("--json and --csv exclude each other", error);
-  if (form >= 0 && (is_json || is_csv) && (is_json ? LS_FORM_JSON : LS_FORM_CSV) != *ret_form) {
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "expected --%s or --format %s; got both",
-                 is_json ? "json" : "csv", format);
-    return FALSE;
-  }
+  if (form >= 0 && (is_json || is_csv) && (is_json ? LS_FORM_JSON : LS_FORM_CSV) != *ret_form)
+    return ls_fail (error, LS_ERROR_USAGE, "expected --%s or --format %s; got both", is_json ? "json" : "csv",
+                    format);
   return TRUE;
 }

@@ -54,7 +54,7 @@ capture (const LsRequest *r, Said *said, const LsClusterSpec *cluster, LsAnswer 
     return FALSE;
   ls_answer_take (a, layouts, &forms);
   if (!g_array_index (layouts->layouts, LsCaptureLayout, 0).fits)
-    ls_answer_fail (a, g_error_new (LS_ERROR, LS_ERROR_NO_FIT, "no layout fits"));
+    ls_answer_fail_with (a, LS_ERROR_NO_FIT, "no layout fits");
   return TRUE;
 }
 

@@ -100,11 +100,10 @@ ls_budget_check_plan (const LsPlan *plan, uint64_t max_bytes, GError **error)
   if (max_bytes == 0 || bytes <= (double) max_bytes)
     return TRUE;
   g_autofree char *need = ls_format_bytes ((uint64_t) MIN (bytes, 1e18)), *may = ls_format_bytes (max_bytes);
-  g_set_error (error, LS_ERROR, LS_ERROR_LIMIT,
-               "a step of %u micro-batches, %.3g ops on a rank of each stage, needs %s of memory or more;"
-               " --max-memory is %s",
-               plan->n_micro_batches, n, need, may);
-  return FALSE;
+  return ls_fail (error, LS_ERROR_LIMIT,
+                  "a step of %u micro-batches, %.3g ops on a rank of each stage, needs %s of memory or more;"
+                  " --max-memory is %s",
+                  plan->n_micro_batches, n, need, may);
 }
 
 /* Of a layer in each direction, whatever it is made of: query-key-value, attention, projection, and two
@@ -120,9 +119,9 @@ ls_budget_check_passes (const LsStrategy *s, const LsModel *m, uint64_t max_byte
   if (max_bytes == 0 || bytes <= (double) max_bytes)
     return TRUE;
   g_autofree char *need = ls_format_bytes ((uint64_t) MIN (bytes, 1e18)), *may = ls_format_bytes (max_bytes);
-  g_set_error (error, LS_ERROR, LS_ERROR_LIMIT,
-               "a step of %" G_GUINT64_FORMAT " micro-batches through %u layers needs %s of memory or more;"
-               " --max-memory is %s",
-               n_micro_batches, m->n_layers, need, may);
-  return FALSE;
+  return ls_fail (error, LS_ERROR_LIMIT,
+                  "a step of %" G_GUINT64_FORMAT
+                  " micro-batches through %u layers needs %s of memory or more;"
+                  " --max-memory is %s",
+                  n_micro_batches, m->n_layers, need, may);
 }

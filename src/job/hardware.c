@@ -226,11 +226,8 @@ find_calibrated (const char *calibration, const LsGpu *gpu)
 static bool
 take_files (LsGpu *gpu, bool is_torus, const LsMeasuredFiles *files, LsDiagList *diags)
 {
-  if (files->nccl && is_torus) {
-    ls_diag_add (diags, LS_ERROR_CONFLICT, NULL, 0, 0, NULL, NULL, NULL, "--nccl %s: a torus has no NCCL",
-                 files->nccl);
-    return false;
-  }
+  if (files->nccl && is_torus)
+    return ls_diag_fail (diags, LS_ERROR_CONFLICT, "--nccl %s: a torus has no NCCL", files->nccl);
   char *nccl = files->nccl ? g_strdup (files->nccl) : ls_hardware_nccl_name (gpu);
   g_free (gpu->nccl);
   gpu->nccl = nccl;
@@ -356,8 +353,7 @@ ls_hardware_set_slice (LsHardware *h, const uint32_t slice[LS_TORUS_AXES], GErro
     g_autofree char *axes = h->spec.interior == LS_INTERIOR_TORUS
         ? g_strdup_printf ("a torus of %u axes", t->n_axes)
         : g_strdup ("no torus");
-    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "--slice with %u axes: %s is %s", n, h->spec.name, axes);
-    return FALSE;
+    return ls_fail (error, LS_ERROR_CONFLICT, "--slice with %u axes: %s is %s", n, h->spec.name, axes);
   }
   if (n > 0) {
     ls_cluster_spec_set_slice (&h->spec, dims);
@@ -406,9 +402,8 @@ ls_hardware_check_dtype (const LsGpu *gpu, LsDtype dtype, GError **error)
   g_autofree char *hint = usual < LS_N_DTYPES
       ? g_strdup_printf ("\nnote: it has one for --dtype %s", ls_dtype_name (usual))
       : g_strdup ("");
-  g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "--dtype %s: %s gives no peak_flops for it%s",
-               ls_dtype_name (dtype), gpu->name, hint);
-  return FALSE;
+  return ls_fail (error, LS_ERROR_CONFLICT, "--dtype %s: %s gives no peak_flops for it%s",
+                  ls_dtype_name (dtype), gpu->name, hint);
 }
 
 static gboolean
@@ -423,12 +418,11 @@ check_formats_of (const LsGpu *gpu, const LsStrategy *s, GError **error)
     return FALSE;
   if ((!is_mxfp8 && !has_mxfp8) || gpu->has_mxfp8)
     return TRUE;
-  g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
-               "%s mxfp8: the matrix units of %s take no scale for each 32 values\n"
-               "note: expected %s there",
-               is_mxfp8 ? "--fp8-recipe" : "--module-formats", gpu->name,
-               is_mxfp8 ? "delayed, current or blockwise" : "bf16, current or blockwise");
-  return FALSE;
+  return ls_fail (error, LS_ERROR_CONFLICT,
+                  "%s mxfp8: the matrix units of %s take no scale for each 32 values\n"
+                  "note: expected %s there",
+                  is_mxfp8 ? "--fp8-recipe" : "--module-formats", gpu->name,
+                  is_mxfp8 ? "delayed, current or blockwise" : "bf16, current or blockwise");
 }
 
 gboolean
@@ -457,12 +451,10 @@ check_fp8_attention (const LsHardware *h, const LsStrategy *s, GError **error)
          is_delayed = s->fp8.attention == LS_FP8_ATTENTION_DELAYED;
     if (is_known && (is_delayed || gpu->has_mxfp8))
       continue;
-    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "--fp8-attention %s: %s %s\nnote: expected %s there",
-                 word,
-                 is_known ? "Transformer Engine has it from Blackwell on, not on"
-                          : "no times of cuDNN's attention in fp8 are known on",
-                 gpu->name, has_delayed ? "delayed or none" : "none");
-    return FALSE;
+    return ls_fail (error, LS_ERROR_CONFLICT, "--fp8-attention %s: %s %s\nnote: expected %s there", word,
+                    is_known ? "Transformer Engine has it from Blackwell on, not on"
+                             : "no times of cuDNN's attention in fp8 are known on",
+                    gpu->name, has_delayed ? "delayed or none" : "none");
   }
   return TRUE;
 }
@@ -473,33 +465,28 @@ ls_hardware_check_parts (const LsHardware *h, const LsCluster *cluster, const Ls
   bool wants_drives = s->memory.offload != LS_OFFLOAD_NONE && s->memory.offload_to == LS_OFFLOAD_TO_NVME,
        wants_dispatch = s->experts.dispatcher != LS_DISPATCHER_ALL_TO_ALL && s->ep > 1,
        is_hybrid = s->experts.dispatcher == LS_DISPATCHER_HYBRIDEP;
-  if (wants_drives && !ls_cluster_has_nvme (cluster)) {
-    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
-                 "--offload-to nvme: the nodes of %s have no drives\n"
-                 "note: expected cpu there, or node.nvme in the cluster's file",
-                 h->spec.name);
-    return FALSE;
-  }
+  if (wants_drives && !ls_cluster_has_nvme (cluster))
+    return ls_fail (error, LS_ERROR_CONFLICT,
+                    "--offload-to nvme: the nodes of %s have no drives\n"
+                    "note: expected cpu there, or node.nvme in the cluster's file",
+                    h->spec.name);
   const LsDispatchFigures *figures = is_hybrid ? &h->nccl.hybrid_dispatch : &h->nccl.dispatch;
   if (wants_dispatch && figures->of_nvlink <= 0) {
     const char *key = is_hybrid ? ", or the key hybrid_dispatch in its NCCL file"
                                 : ", or the key dispatch in its NCCL file";
-    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
-                 "--dispatcher %s: no figures of %s on %s are known\n"
-                 "note: expected all-to-all there%s",
-                 ls_dispatcher_name (s->experts.dispatcher), is_hybrid ? "HybridEP" : "DeepEP",
-                 h->spec.gpu.name, h->spec.interior == LS_INTERIOR_TORUS ? "" : key);
-    return FALSE;
+    return ls_fail (error, LS_ERROR_CONFLICT,
+                    "--dispatcher %s: no figures of %s on %s are known\n"
+                    "note: expected all-to-all there%s",
+                    ls_dispatcher_name (s->experts.dispatcher), is_hybrid ? "HybridEP" : "DeepEP",
+                    h->spec.gpu.name, h->spec.interior == LS_INTERIOR_TORUS ? "" : key);
   }
   if (!check_fp8_attention (h, s, error))
     return FALSE;
   uint32_t max_ctas
       = s->mp.tp_max_ctas | s->mp.cp_max_ctas | s->mp.ep_max_ctas | s->mp.dp_max_ctas | s->mp.pp_max_ctas;
-  if (max_ctas > 0 && h->spec.interior == LS_INTERIOR_TORUS) {
-    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
-                 "--set tp_max_ctas and its like: a torus has no NCCL, whose thread blocks these are");
-    return FALSE;
-  }
+  if (max_ctas > 0 && h->spec.interior == LS_INTERIOR_TORUS)
+    return ls_fail (error, LS_ERROR_CONFLICT,
+                    "--set tp_max_ctas and its like: a torus has no NCCL, whose thread blocks these are");
   return TRUE;
 }
 
@@ -508,10 +495,9 @@ ls_hardware_check_alike (const LsClusterSpec *spec, const char *what, GError **e
 {
   if (!spec->others)
     return TRUE;
-  g_set_error (error, LS_ERROR, LS_ERROR_UNSUPPORTED,
-               "%s is for nodes of one kind; %s has some with %s and some with %s", what, spec->name,
-               spec->gpu.name, ls_cluster_spec_of_kind (spec, 1)->gpu.name);
-  return FALSE;
+  return ls_fail (error, LS_ERROR_UNSUPPORTED,
+                  "%s is for nodes of one kind; %s has some with %s and some with %s", what, spec->name,
+                  spec->gpu.name, ls_cluster_spec_of_kind (spec, 1)->gpu.name);
 }
 
 gboolean

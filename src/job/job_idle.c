@@ -219,7 +219,7 @@ note_if_idle (Search *x, const LsField *f, GPtrArray *notes)
     return;
   bool is_time = f->kind == LS_FIELD_TIME; /* whose text is in picoseconds */
   g_autofree char *option = is_time ? ls_field_flag (f) : ls_field_option (f, value);
-  g_ptr_array_add (notes, g_strdup_printf ("%s has no effect here: %s", theirs ? theirs : option, why));
+  ls_note (notes, "%s has no effect here: %s", theirs ? theirs : option, why);
 }
 
 void

@@ -96,11 +96,9 @@ static gboolean
 has_shape (const char *path, const LsOrders *orders, const LsStrategy *s, GError **error)
 {
   const LsLayout *l = &orders->layout;
-  if (s->layout.micro_batches_per_replica) {
-    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
-                 "--order %s: it is of one number of micro-batches; got micro_batches_per_replica", path);
-    return FALSE;
-  }
+  if (s->layout.micro_batches_per_replica)
+    return ls_fail (error, LS_ERROR_CONFLICT,
+                    "--order %s: it is of one number of micro-batches; got micro_batches_per_replica", path);
   const LsSchedShape shape = ls_strategy_sched_shape (s, ls_strategy_micro_batches (s, 0));
   const LsSched *sched = ls_sched_find (s->schedule);
   uint32_t n_chunks = ls_sched_n_chunks (sched, &shape),
@@ -108,13 +106,13 @@ has_shape (const char *path, const LsOrders *orders, const LsStrategy *s, GError
   if (l->n_ranks == s->pp && l->n_chunks == n_chunks && l->n_pipes == n_pipes
       && l->n_micro_batches * l->n_pipes == shape.n_micro_batches)
     return TRUE;
-  g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
-               "--order %s: pp %u, vpp %u, %u micro-batches%s; expected pp %u, vpp %u, %u micro-batches%s, "
-               "as the job has them",
-               path, l->n_ranks, l->n_pipes > 1 ? 1 : l->n_chunks, l->n_micro_batches * l->n_pipes,
-               l->n_pipes > 1 ? " and replicas of the model" : "", s->pp, s->vpp, shape.n_micro_batches,
-               n_pipes > 1 ? " and replicas of the model" : "");
-  return FALSE;
+  return ls_fail (
+      error, LS_ERROR_CONFLICT,
+      "--order %s: pp %u, vpp %u, %u micro-batches%s; expected pp %u, vpp %u, %u micro-batches%s, "
+      "as the job has them",
+      path, l->n_ranks, l->n_pipes > 1 ? 1 : l->n_chunks, l->n_micro_batches * l->n_pipes,
+      l->n_pipes > 1 ? " and replicas of the model" : "", s->pp, s->vpp, shape.n_micro_batches,
+      n_pipes > 1 ? " and replicas of the model" : "");
 }
 
 static gboolean
@@ -128,11 +126,10 @@ is_placed_alike (const char *path, const LsOrders *orders, const LsStrategy *s, 
       LsStageRef expected = ls_place (placement, l->n_ranks, l->n_chunks, rank, chunk);
       if (at.stage == expected.stage && at.pipe == expected.pipe)
         continue;
-      g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
-                   "--order %s: stage %u is chunk %u of rank %u, where --schedule %s has stage %u; name a "
-                   "schedule with the same placement",
-                   path, at.stage, chunk, rank, s->schedule, expected.stage);
-      return FALSE;
+      return ls_fail (error, LS_ERROR_CONFLICT,
+                      "--order %s: stage %u is chunk %u of rank %u, where --schedule %s has stage %u; name a "
+                      "schedule with the same placement",
+                      path, at.stage, chunk, rank, s->schedule, expected.stage);
     }
   return TRUE;
 }
@@ -140,11 +137,10 @@ is_placed_alike (const char *path, const LsOrders *orders, const LsStrategy *s, 
 LsOrders *
 ls_job_order_load (const char *path, const LsStrategy *s, GError **error)
 {
-  if (!ls_sched_is_flushed (ls_sched_find (s->schedule))) {
-    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
-                 "--order %s: %s has no flush, so its steps have no order of their own", path, s->schedule);
-    return NULL;
-  }
+  if (!ls_sched_is_flushed (ls_sched_find (s->schedule)))
+    return ls_fail_null (error, LS_ERROR_CONFLICT,
+                         "--order %s: %s has no flush, so its steps have no order of their own", path,
+                         s->schedule);
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   g_autoptr (LsOrders) orders = ls_read_schedule (path, diags);
   if (!orders) {

@@ -63,11 +63,9 @@ count_ranks (const LsStrategy *s, const LsClusterSpec *cluster, uint32_t *ret_n,
 {
   uint32_t dp = MAX (s->dp, 1);
   guint64 n;
-  if (!g_uint64_checked_mul (&n, (guint64) s->tp * s->pp, (guint64) s->cp * dp) || n > UINT32_MAX) {
-    g_set_error (error, LS_ERROR, LS_ERROR_LIMIT, "tp * pp * cp * dp = %u * %u * %u * %u exceeds 2^32 %s",
-                 s->tp, s->pp, s->cp, dp, ls_cluster_chip_word (cluster, 2));
-    return FALSE;
-  }
+  if (!g_uint64_checked_mul (&n, (guint64) s->tp * s->pp, (guint64) s->cp * dp) || n > UINT32_MAX)
+    return ls_fail (error, LS_ERROR_LIMIT, "tp * pp * cp * dp = %u * %u * %u * %u exceeds 2^32 %s", s->tp,
+                    s->pp, s->cp, dp, ls_cluster_chip_word (cluster, 2));
   *ret_n = MAX ((uint32_t) n, 1); /* a degree of 0 is refused later, with the other rules */
   return TRUE;
 }

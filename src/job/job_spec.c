@@ -133,10 +133,9 @@ static gboolean
 refuse_program (const char *name, LsDiagList *diags)
 {
   g_autofree char *known = known_programs ();
-  ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL, NULL,
-               "--for: expected a program that a job can be written for, which are %s; got \"%s\"", known,
-               name);
-  return FALSE;
+  return ls_diag_fail (diags, LS_ERROR_USAGE,
+                       "--for: expected a program that a job can be written for, which are %s; got \"%s\"",
+                       known, name);
 }
 
 /* Whether the time for it has not passed. */
@@ -146,11 +145,10 @@ check_software (const LsJobSpec *spec, bool is_for, LsDiagList *diags)
   const char *flag = is_for ? "--for" : "--software", *other = is_for ? "--software" : "--for";
   bool is_named = spec->software && (spec->program != NULL) != is_for;
   if (is_named)
-    ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL, NULL, "%s: the program was named by %s", flag,
-                 other);
+    ls_diag_fail (diags, LS_ERROR_USAGE, "%s: the program was named by %s", flag, other);
   else if (spec->said && g_hash_table_size (spec->said) > 0)
-    ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL, NULL,
-                 "%s: expected before all knobs of a strategy, as it sets their defaults", flag);
+    ls_diag_fail (diags, LS_ERROR_USAGE,
+                  "%s: expected before all knobs of a strategy, as it sets their defaults", flag);
   else
     return TRUE;
   return FALSE;
@@ -183,11 +181,9 @@ set_software (LsJobSpec *spec, const char *name, bool is_for, LsDiagList *diags)
 gboolean
 ls_job_spec_change_software (LsJobSpec *spec, const char *name, LsDiagList *diags)
 {
-  if (spec->program || spec->from) {
-    ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL, NULL,
-                 "--software: the program was named by %s", spec->program ? "--for" : "--from");
-    return FALSE;
-  }
+  if (spec->program || spec->from)
+    return ls_diag_fail (diags, LS_ERROR_USAGE, "--software: the program was named by %s",
+                         spec->program ? "--for" : "--from");
   LsStrategy own, other;
   LsSoftwareSpec software;
   if (!ls_software_load (name, &software, diags))
@@ -469,9 +465,9 @@ ls_job_spec_set (LsJobSpec *spec, const char *key, const char *value, LsDiagList
     return option ? set_option (spec, option, value, diags) : set_strategy (spec, knob, value, diags);
   const LsField *near = nearest_knob (key);
   g_autofree char *meant = near ? ls_field_flag (near) : NULL;
-  ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL, NULL,
-               near ? "there is no knob \"%s\"; did you mean %s?" : "there is no knob \"%s\"", key, meant);
-  return FALSE;
+  return ls_diag_fail (diags, LS_ERROR_USAGE,
+                       near ? "there is no knob \"%s\"; did you mean %s?" : "there is no knob \"%s\"", key,
+                       meant);
 }
 
 gboolean

@@ -77,9 +77,8 @@ check_kind (const char *kind, GError **error)
   g_ptr_array_add (names, (gpointer) "schedules");
   g_ptr_array_add (names, NULL);
   const char *near = ls_suggest (kind, (const char *const *) names->pdata);
-  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "expected %s or schedules; got \"%s\"%s%s%s", known->str,
-               kind, near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
-  return FALSE;
+  return ls_fail (error, LS_ERROR_USAGE, "expected %s or schedules; got \"%s\"%s%s%s", known->str, kind,
+                  near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
 }
 
 static gboolean

@@ -43,19 +43,16 @@ set_number (double *ret, const char *key, const char *value, double min, double 
   if (ok)
     *ret = number;
   else
-    ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL, NULL,
-                 "--%s: expected a number from %g to %g; got \"%s\"", key, min, max, value);
+    ls_diag_fail (diags, LS_ERROR_USAGE, "--%s: expected a number from %g to %g; got \"%s\"", key, min, max,
+                  value);
   return ok;
 }
 
 static gboolean
 set_prune (LsSweepSpec *spec, const char *value, LsDiagList *diags)
 {
-  if (strcmp (value, "on") != 0 && strcmp (value, "off") != 0) {
-    ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL, NULL,
-                 "--prune: expected on or off; got \"%s\"", value);
-    return FALSE;
-  }
+  if (strcmp (value, "on") != 0 && strcmp (value, "off") != 0)
+    return ls_diag_fail (diags, LS_ERROR_USAGE, "--prune: expected on or off; got \"%s\"", value);
   spec->no_prune = strcmp (value, "off") == 0;
   return TRUE;
 }
@@ -68,9 +65,8 @@ set_count (uint32_t *ret, const char *key, const char *value, uint32_t max, LsDi
     *ret = (uint32_t) number;
     return TRUE;
   }
-  ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL, NULL,
-               "--%s: expected a whole number from 1 to %u; got \"%s\"", key, max, value);
-  return FALSE;
+  return ls_diag_fail (diags, LS_ERROR_USAGE, "--%s: expected a whole number from 1 to %u; got \"%s\"", key,
+                       max, value);
 }
 
 static gboolean
@@ -79,9 +75,8 @@ set_time_limit (LsSweepSpec *spec, const char *value, LsDiagList *diags)
   const char *expected;
   if (ls_parse_time (value, &spec->time_limit, &expected) && spec->time_limit > 0)
     return TRUE;
-  ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL, NULL,
-               "--time-limit: expected a time above 0 such as 90s; got \"%s\"", value);
-  return FALSE;
+  return ls_diag_fail (diags, LS_ERROR_USAGE, "--time-limit: expected a time above 0 such as 90s; got \"%s\"",
+                       value);
 }
 
 gboolean
@@ -113,8 +108,7 @@ ls_sweep_spec_set (LsSweepSpec *spec, const char *key, const char *value, LsDiag
     return set_number (&spec->price.pue, key, value, 1, 100, diags);
   if (!g_strv_contains (single_knobs, key))
     return ls_job_spec_set (&spec->job, key, value, diags);
-  ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL, NULL, "--%s does not go with a sweep", key);
-  return FALSE;
+  return ls_diag_fail (diags, LS_ERROR_USAGE, "--%s does not go with a sweep", key);
 }
 
 /* --- the road ------------------------------------------------------------------------------------ */
@@ -202,11 +196,10 @@ check_memory (const LsClusterSpec *spec, GError **error)
     const LsGpu *a = &spec->gpu, *b = &ls_cluster_spec_of_kind (spec, k)->gpu;
     if (ls_memory_capacity (a) == ls_memory_capacity (b))
       continue;
-    g_set_error (error, LS_ERROR, LS_ERROR_UNSUPPORTED,
-                 "a sweep over nodes whose GPUs differ in memory (%s and %s) is not supported\n"
-                 "note: lockstep run and place check each rank against its own GPU",
-                 a->name, b->name);
-    return FALSE;
+    return ls_fail (error, LS_ERROR_UNSUPPORTED,
+                    "a sweep over nodes whose GPUs differ in memory (%s and %s) is not supported\n"
+                    "note: lockstep run and place check each rank against its own GPU",
+                    a->name, b->name);
   }
   return TRUE;
 }
@@ -349,12 +342,10 @@ static gboolean
 find_objective (LsSweepRun *x, GError **error)
 {
   const LsSweepSpec *spec = x->spec;
-  if (spec->pareto && spec->objective.kind != LS_OBJECTIVE_STEP) {
-    g_set_error (
-        error, LS_ERROR, LS_ERROR_USAGE,
+  if (spec->pareto && spec->objective.kind != LS_OBJECTIVE_STEP)
+    return ls_fail (
+        error, LS_ERROR_USAGE,
         "--pareto and --pareto-chart compare tokens, memory and cost: they go with --objective step");
-    return FALSE;
-  }
   x->report.objective = &x->objective;
   return ls_objective_find (&spec->objective, &spec->job, &x->hardware->spec, &x->price, &x->objective,
                             error);
@@ -436,10 +427,10 @@ ls_sweep_run_notes (const LsSweepRun *run, GPtrArray *notes)
     return;
   g_autofree char *low = ls_format_time (ls_time_from_s (best->low_s)),
                   *high = ls_format_time (ls_time_from_s (best->high_s));
-  g_ptr_array_add (notes,
-                   g_strdup_printf ("a step of the best takes %s to %s: %.0f %% interval, whose "
-                                    "sources lockstep run names",
-                                    low, high, 100 * LS_INTERVAL_LEVEL));
+  ls_note (notes,
+           "a step of the best takes %s to %s: %.0f %% interval, whose "
+           "sources lockstep run names",
+           low, high, 100 * LS_INTERVAL_LEVEL);
 }
 
 const LsSweepReport *

@@ -26,8 +26,8 @@ can_be_emitted (const LsSweepRun *x, const LsStrategy *s, LsDiagList *why)
   g_auto (GStrv) lines = why ? g_strsplit (error->message, "\n", -1) : NULL;
   for (char **line = lines; line && *line; line++)
     if (g_str_has_prefix (*line, "error: "))
-      ls_diag_add (why, LS_ERROR_UNSUPPORTED, NULL, 0, 0, NULL, NULL, NULL, "%s: %s",
-                   x->spec->job.program->program, *line + strlen ("error: "));
+      ls_diag_fail (why, LS_ERROR_UNSUPPORTED, "%s: %s", x->spec->job.program->program,
+                    *line + strlen ("error: "));
   return false;
 }
 
@@ -42,7 +42,7 @@ can_be_placed (const LsStrategy *s, const LsCluster *cluster, LsDiagList *why)
   const char *what = why ? error->message : "";
   what += g_str_has_prefix (what, "error: ") ? strlen ("error: ") : 0;
   if (why)
-    ls_diag_add (why, LS_ERROR_CONFLICT, NULL, 0, 0, NULL, NULL, NULL, "%s", what);
+    ls_diag_fail (why, LS_ERROR_CONFLICT, "%s", what);
   return false;
 }
 

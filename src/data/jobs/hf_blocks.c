@@ -275,8 +275,7 @@ read_blocks (const LsJsonDoc *doc, HfConfig *c, GPtrArray *notes, LsDiagList *di
   if (pattern->len == 0)
     return hf_refuse (doc, blocks, diags, "expected a block that does something");
   if (pattern->len < n)
-    g_ptr_array_add (notes,
-                     g_strdup_printf ("%u layers that do nothing are left out", n - (uint32_t) pattern->len));
+    ls_note (notes, "%u layers that do nothing are left out", n - (uint32_t) pattern->len);
   c->layers = (uint32_t) pattern->len;
   c->pattern = g_strdup (pattern->str);
   return true;

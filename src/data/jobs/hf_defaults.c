@@ -97,9 +97,8 @@ static void
 note_heads (const cJSON *value, uint32_t n, GPtrArray *notes)
 {
   if (notes)
-    g_ptr_array_add (notes,
-                     g_strdup_printf ("%s: %u, as expand x hidden_size / head_dim says, not the class's %.0f",
-                                      value->string, n, value->valuedouble));
+    ls_note (notes, "%s: %u, as expand x hidden_size / head_dim says, not the class's %.0f", value->string, n,
+             value->valuedouble);
 }
 
 /* Of its class, which are changed: what the file leaves out is told, but for what is off. */
@@ -169,7 +168,6 @@ hf_read_defaults (const HfFamily *f, const LsJsonDoc *doc, const LsField *fields
   cJSON_Delete (of_base);
   cJSON_Delete (own);
   if (notes && told->len > 0)
-    g_ptr_array_add (notes,
-                     g_strdup_printf ("the file leaves out what its class has defaults of: %s", told->str));
+    ls_note (notes, "the file leaves out what its class has defaults of: %s", told->str);
   return ok;
 }

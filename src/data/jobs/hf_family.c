@@ -385,12 +385,9 @@ type_of_classes (const LsJsonDoc *types, const LsJsonDoc *doc, GPtrArray *notes)
     if (!type)
       continue;
     if (notes)
-      g_ptr_array_add (
-          notes,
-          g_strdup_printf ("model_type %s is not known; read as %s, which its architecture %s is",
-                           cJSON_IsString (own) ? own->valuestring : "(none)",
-                           cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (type, "type")),
-                           name->valuestring));
+      ls_note (notes, "model_type %s is not known; read as %s, which its architecture %s is",
+               cJSON_IsString (own) ? own->valuestring : "(none)",
+               cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (type, "type")), name->valuestring);
     return type;
   }
   return NULL;

@@ -57,14 +57,12 @@ hf_is_tied (const LsJsonDoc *part, const LsJsonDoc *outer, bool usual, GPtrArray
         : cJSON_IsBool (inside)   ? cJSON_IsTrue (inside)
                                   : usual;
   if (cJSON_IsTrue (inside) != cJSON_IsTrue (outside))
-    g_ptr_array_add (
-        notes,
-        g_strdup_printf ("tie_word_embeddings is %s in the part that reads text and %s outside of "
-                         "it: Transformers %s; taken as %s",
-                         cJSON_IsTrue (inside) ? "true" : "false", cJSON_IsTrue (outside) ? "true" : "false",
-                         is_outside ? "5, which saved the file, heeds the latter"
-                                    : "before 5 heeds the former",
-                         cJSON_IsTrue (is_outside ? outside : inside) ? "true" : "false"));
+    ls_note (notes,
+             "tie_word_embeddings is %s in the part that reads text and %s outside of "
+             "it: Transformers %s; taken as %s",
+             cJSON_IsTrue (inside) ? "true" : "false", cJSON_IsTrue (outside) ? "true" : "false",
+             is_outside ? "5, which saved the file, heeds the latter" : "before 5 heeds the former",
+             cJSON_IsTrue (is_outside ? outside : inside) ? "true" : "false");
   return cJSON_IsTrue (is_outside ? outside : inside);
 }
 

@@ -49,9 +49,7 @@ static void
 note_period (GPtrArray *notes, bool is_exact, uint32_t period, const char *what)
 {
   if (!is_exact)
-    g_ptr_array_add (
-        notes,
-        g_strdup_printf ("%s: taken as each %u. layer, which the file has in other layers", what, period));
+    ls_note (notes, "%s: taken as each %u. layer, which the file has in other layers", what, period);
 }
 
 /* --- rope ------------------------------------------------------------------------------- */
@@ -277,8 +275,7 @@ note_unheeded (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, const
   bool is_off = !c->use_sliding_window || cJSON_IsNull (hf_get (doc, "sliding_window"));
   bool is_listed = full && list_of_layers (doc) && count (full) < full->n_layers;
   if (!f->slides && !f->encoder && (is_listed || (c->sliding_window > 0 && !is_off)))
-    g_ptr_array_add (
-        notes, g_strdup_printf ("windows are not used: attention of %s sees whole sequences", f->model_type));
+    ls_note (notes, "windows are not used: attention of %s sees whole sequences", f->model_type);
 }
 
 static void

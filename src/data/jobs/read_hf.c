@@ -328,17 +328,15 @@ note_zero_experts (const HfConfig *c, GPtrArray *notes)
 {
   uint64_t all = (uint64_t) c->experts + c->zero_experts, part = (uint64_t) c->top_k * c->experts;
   if (part % all == 0)
-    g_ptr_array_add (notes,
-                     g_strdup_printf ("a token is sent to %u experts, zero_expert_num of which do "
-                                      "nothing: the mean number of the others is simulated",
-                                      c->top_k));
+    ls_note (notes,
+             "a token is sent to %u experts, zero_expert_num of which do "
+             "nothing: the mean number of the others is simulated",
+             c->top_k);
   else
-    g_ptr_array_add (
-        notes,
-        g_strdup_printf (
-            "experts that do nothing are %u of %" G_GUINT64_FORMAT
-            ": were all chosen alike, a token would meet %.2f others; %" G_GUINT64_FORMAT " simulated",
-            c->zero_experts, all, (double) part / (double) all, MAX (1, (part + all / 2) / all)));
+    ls_note (notes,
+             "experts that do nothing are %u of %" G_GUINT64_FORMAT
+             ": were all chosen alike, a token would meet %.2f others; %" G_GUINT64_FORMAT " simulated",
+             c->zero_experts, all, (double) part / (double) all, MAX (1, (part + all / 2) / all));
 }
 
 static void
@@ -353,14 +351,12 @@ static void
 note_assumptions (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, GPtrArray *notes)
 {
   static const char *const positions[] = { "alibi", "nope", "rope", NULL };
-  g_ptr_array_add (notes,
-                   g_strdup_printf ("sequences of %u tokens, the longest position; " LENGTH_REMEDY, c->seq));
+  ls_note (notes, "sequences of %u tokens, the longest position; " LENGTH_REMEDY, c->seq);
   if (c->activation && !is_known_activation (c->activation))
     note (notes, "the activation is assumed to cost as much as GELU or SiLU");
   if (c->position && !g_strv_contains (positions, c->position))
-    g_ptr_array_add (notes,
-                     g_strdup_printf ("position_embedding_type %s is not known: taken as others of %s",
-                                      c->position, f->model_type));
+    ls_note (notes, "position_embedding_type %s is not known: taken as others of %s", c->position,
+             f->model_type);
   if (c->zero_experts > 0)
     note_zero_experts (c, notes);
   if (c->kv_shared > 0 && f->own_behind_half == 0)

@@ -335,8 +335,7 @@ ls_model_file_of (const char *name, LsDiagList *diags)
   }
   const char *longer = doc ? longer_name (doc, own) : NULL;
   if (longer) {
-    ls_diag_add (diags, LS_ERROR_INPUT, NULL, 0, 0, NULL, NULL, NULL,
-                 "no model is named \"%s\"; did you mean \"%s\"?", own, longer);
+    ls_diag_fail (diags, LS_ERROR_INPUT, "no model is named \"%s\"; did you mean \"%s\"?", own, longer);
     return NULL;
   }
   if (!doc || !looks_like_a_hub_name (own))

@@ -240,7 +240,7 @@ of_text (const char *path, const char *text, const char *all, LsDiagList *diags)
   char *why = NULL;
   g_autoptr (GPtrArray) all_names = all ? ls_node_list_names (all, &why) : NULL;
   if (why) {
-    ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL, NULL, "%s", why);
+    ls_diag_fail (diags, LS_ERROR_USAGE, "%s", why);
     g_free (why);
     return NULL;
   }
@@ -287,7 +287,7 @@ ls_placement_load (const char *text, LsDiagList *diags)
   char *why = NULL;
   LsAllocation *a = ls_allocation_parse (text, &why);
   if (!a)
-    ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL, NULL, "%s", why);
+    ls_diag_fail (diags, LS_ERROR_USAGE, "%s", why);
   g_free (why);
   return a;
 }

@@ -107,11 +107,9 @@ ls_seen_report_file (const LsSeenReport *r, const char *name, GError **error)
   guint n = 0;
   for (guint i = 0; i < r->keys->len; i++)
     n += key_at (r, i)->value != NULL;
-  if (n == 0) {
-    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
-                 "%s: the trace shows nothing of its software that a file could hold", r->profile);
-    return NULL;
-  }
+  if (n == 0)
+    return ls_fail_null (error, LS_ERROR_CONFLICT,
+                         "%s: the trace shows nothing of its software that a file could hold", r->profile);
   g_autofree char *source = source_of (r);
   LsJsonOut w;
   ls_json_out_open_as (&w, "software");
