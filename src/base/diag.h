@@ -57,7 +57,7 @@ gboolean ls_diag_list_to_error (const LsDiagList *list, GError **error);
 
 /* --- what is told at once --------------------------------------------------------------------------- */
 
-/* Sets *error as g_set_error() does, of the domain LS_ERROR. Returns FALSE, or NULL, for who fails with it. */
+/* Sets *error as g_set_error() does, of the domain LS_ERROR. Returns FALSE, or NULL, for who fails. */
 gboolean ls_fail (GError **error, LsErrorCode code, const char *format, ...) G_GNUC_PRINTF (3, 4);
 gpointer ls_fail_null (GError **error, LsErrorCode code, const char *format, ...) G_GNUC_PRINTF (3, 4);
 

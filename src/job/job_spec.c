@@ -4,7 +4,6 @@
 
 #include "data/jobs/emit.h"
 #include "data/jobs/job_files.h"
-#include "data/jobs/value_files.h"
 #include "data/text/field.h"
 #include "job/job.h"
 #include "job/job_steps.h"
