@@ -1,10 +1,12 @@
 #include "sweep/sweep.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <string.h>
 
 #include <lockstep/error.h>
 
+#include "data/text/field.h"
 #include "job/job_from.h"
 #include "job/job_interval.h"
 #include "job/softwares.h"
@@ -34,50 +36,33 @@ ls_sweep_spec_clear (LsSweepSpec *spec)
 static const char *const single_knobs[]
     = { "trace", "order", "measured", "published", "slow", "dp", "slice", NULL };
 
-static gboolean
-set_number (double *ret, const char *key, const char *value, double min, double max, LsDiagList *diags)
+static bool
+parse_prune (const char *text, void *target)
 {
-  char *end;
-  double number = g_ascii_strtod (value, &end);
-  bool ok = end != value && *end == '\0' && number >= min && number <= max;
-  if (ok)
-    *ret = number;
-  else
-    ls_diag_fail (diags, LS_ERROR_USAGE, "--%s: expected a number from %g to %g; got \"%s\"", key, min, max,
-                  value);
-  return ok;
+  bool is_off = strcmp (text, "off") == 0;
+  if (!is_off && strcmp (text, "on") != 0)
+    return false;
+  ((LsSweepSpec *) target)->no_prune = is_off;
+  return true;
 }
 
-static gboolean
-set_prune (LsSweepSpec *spec, const char *value, LsDiagList *diags)
+static bool
+parse_time_limit (const char *text, void *target)
 {
-  if (strcmp (value, "on") != 0 && strcmp (value, "off") != 0)
-    return ls_diag_fail (diags, LS_ERROR_USAGE, "--prune: expected on or off; got \"%s\"", value);
-  spec->no_prune = strcmp (value, "off") == 0;
-  return TRUE;
+  LsTime *limit = &((LsSweepSpec *) target)->time_limit;
+  return ls_parse_time (text, limit, NULL) && *limit > 0;
 }
 
-static gboolean
-set_count (uint32_t *ret, const char *key, const char *value, uint32_t max, LsDiagList *diags)
-{
-  uint64_t number;
-  if (ls_parse_count (value, &number, NULL) && number >= 1 && number <= max) {
-    *ret = (uint32_t) number;
-    return TRUE;
-  }
-  return ls_diag_fail (diags, LS_ERROR_USAGE, "--%s: expected a whole number from 1 to %u; got \"%s\"", key,
-                       max, value);
-}
-
-static gboolean
-set_time_limit (LsSweepSpec *spec, const char *value, LsDiagList *diags)
-{
-  const char *expected;
-  if (ls_parse_time (value, &spec->time_limit, &expected) && spec->time_limit > 0)
-    return TRUE;
-  return ls_diag_fail (diags, LS_ERROR_USAGE, "--time-limit: expected a time above 0 such as 90s; got \"%s\"",
-                       value);
-}
+static const LsField fields[] = {
+  { "prune", LS_FIELD_CUSTOM, .parse = parse_prune, .expected = "on or off" },
+  { "top", LS_FIELD_UINT, offsetof (LsSweepSpec, top), .min = 1, .max = 1000 },
+  { "time_limit", LS_FIELD_CUSTOM, .parse = parse_time_limit, .expected = "a time above 0 such as 90s" },
+  { "threads", LS_FIELD_UINT, offsetof (LsSweepSpec, n_threads), .min = 1, .max = 1024 },
+  { "gpu_hour", LS_FIELD_DOUBLE, offsetof (LsSweepSpec, price.usd_per_gpu_hour), .max = 1e6 },
+  { "gpu_watts", LS_FIELD_DOUBLE, offsetof (LsSweepSpec, price.gpu_watts), .above = true, .max = 1e6 },
+  { "pue", LS_FIELD_DOUBLE, offsetof (LsSweepSpec, price.pue), .min = 1, .max = 100 },
+  { NULL },
+};
 
 gboolean
 ls_sweep_spec_set (LsSweepSpec *spec, const char *key, const char *value, LsDiagList *diags)
@@ -90,22 +75,10 @@ ls_sweep_spec_set (LsSweepSpec *spec, const char *key, const char *value, LsDiag
     ls_space_unset (&spec->space, axis);
   if (axis != LS_NO_SPACE_AXIS && axis == spec->space.layers_axis)
     spec->has_layers = true;
-  if (strcmp (key, "prune") == 0)
-    return set_prune (spec, value, diags);
-  if (strcmp (key, "top") == 0)
-    return set_count (&spec->top, key, value, 1000, diags);
-  if (strcmp (key, "time-limit") == 0)
-    return set_time_limit (spec, value, diags);
-  if (strcmp (key, "threads") == 0)
-    return set_count (&spec->n_threads, key, value, 1024, diags);
-  if (strcmp (key, "gpu-hour") == 0)
-    return set_number (&spec->price.usd_per_gpu_hour, key, value, 0, 1e6, diags);
-  if (strcmp (key, "gpu-watts") == 0)
-    return set_number (&spec->price.gpu_watts, key, value, 1, 1e6, diags);
+  if (ls_field_find (fields, key))
+    return ls_field_set_text (fields, spec, key, value, diags);
   if (ls_objective_ask_has (key))
     return ls_objective_ask_set (&spec->objective, key, value, diags);
-  if (strcmp (key, "pue") == 0)
-    return set_number (&spec->price.pue, key, value, 1, 100, diags);
   if (!g_strv_contains (single_knobs, key))
     return ls_job_spec_set (&spec->job, key, value, diags);
   return ls_diag_fail (diags, LS_ERROR_USAGE, "--%s does not go with a sweep", key);
