@@ -325,41 +325,6 @@ static const LsField common[] = {
   { NULL },
 };
 
-/* Keys whose lists are looked at by their names. */
-static const char *const lists[] = { "time_step_rank",
-                                     "mamba_dt_rank",
-                                     "linear_attn_config",
-                                     "layer_types",
-                                     "compress_ratios",
-                                     "sliding_window_pattern",
-                                     "global_attn_every_n_layers",
-                                     "no_rope_layers",
-                                     "mlp_only_layers",
-                                     "mlp_layer_types",
-                                     "indexer_types",
-                                     "moe_layers_enum",
-                                     "hybrid_override_pattern",
-                                     "mtp_hybrid_override_pattern",
-                                     "mtp_layers_block_type",
-                                     "mtp_layer_types",
-                                     "mtp_mlp_layer_types",
-                                     "layers_block_type",
-                                     "attn_type_list",
-                                     "full_attn_idxs",
-                                     "sliding_window_layout",
-                                     "sliding_window_layers",
-                                     "hybrid_layer_pattern",
-                                     "rope_layout",
-                                     "layer_rope_theta",
-                                     "block_configs",
-                                     "per_layer_config",
-                                     "block_types",
-                                     "_block_types",
-                                     "block_type",
-                                     "activation_sparsity_pattern",
-                                     "ffn_multipliers",
-                                     "ffn_dim_divisor" };
-
 static void
 append_ignored (GArray *fields, const char *key)
 {
@@ -407,8 +372,7 @@ hf_fields_of (const HfFamily *f, const char *section)
   if (!section) {
     g_array_append_vals (fields, common, G_N_ELEMENTS (common) - 1);
     append_names (fields, hf_get (f->doc, "keys"));
-    for (guint i = 0; i < G_N_ELEMENTS (lists); i++)
-      append_ignored (fields, lists[i]);
+    cJSON_ArrayForEach (key, hf_get (f->doc, "lists")) append_ignored (fields, key->valuestring);
     cJSON_ArrayForEach (key, hf_get (f->doc, "ignored")) append_ignored (fields, key->valuestring);
     cJSON_ArrayForEach (key, hf_get (f->doc, "told")) append_ignored (fields, key->string);
   }

@@ -147,7 +147,7 @@ add_model_fields (guint n)
 
 typedef struct {
   char *name, *source;
-  GArray *ignored, *types;
+  GArray *lists, *ignored, *types;
 } TypesFile;
 
 static const LsField file_fields[] = {
@@ -161,6 +161,9 @@ static const LsField file_fields[] = {
     .meaning = "the same of types with halves, where each is one half of a layer" },
   { "sees_all", LS_FIELD_IGNORED, .expected = "object", .default_text = "none",
     .meaning = "names of layers with attention in a list, each with whether it sees the whole sequence" },
+  { "lists", LS_FIELD_ARRAY, offsetof (TypesFile, lists), .fields = text_element,
+    .element_size = sizeof (char *), .default_text = "none",
+    .meaning = "keys of a config.json that are read each in its own way, lists of layers above all" },
   { "ignored", LS_FIELD_ARRAY, offsetof (TypesFile, ignored), .fields = text_element,
     .element_size = sizeof (char *), .default_text = "none",
     .meaning = "keys of a config.json that make no difference to a step" },
