@@ -479,3 +479,123 @@ ls_job_spec_options (const LsJobSpec *spec, LsRunOptions *ret_options, GError **
                                                               : LS_NETWORK_FLOW;
   return TRUE;
 }
+
+/* --- a change to a job, as the options that make it ---------------------------------------------- */
+
+LsChange *
+ls_change_new (const char *idea, const char *cost, bool needs_more)
+{
+  LsChange *change = g_new (LsChange, 1);
+  *change = (LsChange) { idea, cost, needs_more, g_ptr_array_new_with_free_func (g_free) };
+  return change;
+}
+
+void
+ls_change_free (LsChange *change)
+{
+  if (!change)
+    return;
+  g_ptr_array_unref (change->settings);
+  g_free (change);
+}
+
+void
+ls_change_set (LsChange *change, const char *key, const char *format, ...)
+{
+  va_list args;
+  va_start (args, format);
+  char *value = g_strdup_vprintf (format, args);
+  va_end (args);
+  for (guint i = 0; i < change->settings->len; i += 2)
+    if (strcmp (change->settings->pdata[i], key) == 0) {
+      g_free (change->settings->pdata[i + 1]);
+      change->settings->pdata[i + 1] = value;
+      return;
+    }
+  g_ptr_array_add (change->settings, g_strdup (key));
+  g_ptr_array_add (change->settings, value);
+}
+
+/* Both, or the one that there is. */
+static const char *
+both (const char *a, const char *b)
+{
+  if (!a || (b && strstr (b, a)))
+    return b;
+  if (!b || strstr (a, b))
+    return a;
+  g_autofree char *text = g_strdup_printf ("%s; %s", a, b);
+  return g_intern_string (text);
+}
+
+void
+ls_change_need (LsChange *change, const char *cost)
+{
+  change->needs_more = true;
+  change->cost = both (change->cost, cost);
+}
+
+LsChange *
+ls_change_join (const LsChange *a, const LsChange *b)
+{
+  LsChange *change
+      = ls_change_new (both (a->idea, b->idea), both (a->cost, b->cost), a->needs_more || b->needs_more);
+  const GPtrArray *const parts[] = { a->settings, b->settings };
+  for (guint part = 0; part < G_N_ELEMENTS (parts); part++)
+    for (guint i = 0; i < parts[part]->len; i += 2)
+      ls_change_set (change, parts[part]->pdata[i], "%s", (const char *) parts[part]->pdata[i + 1]);
+  return change;
+}
+
+/* --- words and deeds ---------------------------------------------------------------------- */
+
+static const LsField *
+knob_of (const char *key)
+{
+  const LsField *field = ls_field_find (ls_strategy_fields, key);
+  return field && !field->file_only ? field : ls_field_find (ls_job_fields, key);
+}
+
+char *
+ls_change_text (const LsChange *change)
+{
+  GString *out = g_string_new (NULL);
+  for (guint i = 0; i < change->settings->len; i += 2) {
+    const char *key = change->settings->pdata[i], *value = change->settings->pdata[i + 1];
+    g_autofree char *option = ls_field_option (knob_of (key), value);
+    g_string_append_printf (out, "%s%s", i > 0 ? " " : "", option);
+  }
+  return g_string_free (out, FALSE);
+}
+
+static int
+compare_texts (gconstpointer a, gconstpointer b)
+{
+  return strcmp (*(char *const *) a, *(char *const *) b);
+}
+
+char *
+ls_change_key (const LsChange *change)
+{
+  g_autoptr (GPtrArray) parts = g_ptr_array_new_with_free_func (g_free);
+  for (guint i = 0; i < change->settings->len; i += 2)
+    g_ptr_array_add (parts,
+                     g_strdup_printf ("%s %s ", (char *) change->settings->pdata[i],
+                                      (char *) change->settings->pdata[i + 1]));
+  g_ptr_array_sort (parts, compare_texts);
+  g_ptr_array_add (parts, NULL);
+  return g_strjoinv (NULL, (char **) parts->pdata);
+}
+
+gboolean
+ls_change_apply (const LsChange *change, LsJobSpec *spec, LsDiagList *diags)
+{
+  for (guint i = 0; i < change->settings->len; i += 2) {
+    const char *key = change->settings->pdata[i];
+    const char *value = change->settings->pdata[i + 1];
+    if (strcmp (key, "software") == 0 ? !ls_job_spec_change_software (spec, value, diags)
+                                      : !ls_job_spec_set (spec, key, value, diags))
+      return FALSE;
+  }
+  return TRUE;
+}

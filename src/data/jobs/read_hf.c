@@ -48,8 +48,8 @@ hf_read_encoder (const LsJsonDoc *outer, const LsJsonDoc *decoder, HfConfig *c, 
   return true;
 }
 
-/* Whether a part of a file has one table of tokens: as it says, or the whole does (usual: neither). Notes tell
- * which counts where they differ. Transformers 4, tie_weights(), asks get_text_config(); 5,
+/* Whether a part of a file has one table of tokens: as it says, or the whole does (usual: neither). Notes
+ * tell which counts where they differ. Transformers 4, tie_weights(), asks get_text_config(); 5,
  * get_expanded_tied_weights_keys(), the config of the class with the head, which is the whole's (both in
  * modeling_utils.py). */
 static bool
