@@ -5,7 +5,7 @@
 #include "ask/collective/collective_sizes.h"
 #include "ask/override_notes.h"
 #include "show/plot/plots.h"
-#include "show/write_collective.h"
+#include "show/answers.h"
 
 LS_ANSWER_FORM (to_text, ls_collective_to_text (ls_collective_run_table (data)))
 LS_ANSWER_FORM (to_json, ls_collective_to_json (ls_collective_run_table (data)))

@@ -3,7 +3,6 @@
 #include "api/commands.h"
 #include "api/request.h"
 #include "show/catalog.h"
-#include "show/schema/schemas.h"
 
 /* What is listed; JSON is made when it is asked for. */
 typedef struct {

@@ -130,6 +130,10 @@ ranks_of (const LsRequest *r, GError **error)
     uint32_t value = (uint32_t) rank;
     g_array_append_val (ranks, value);
   }
+  if (ranks->len > 0 && !ls_request_text (r, "memory-chart") && !ls_request_text (r, "snapshot")) {
+    ls_request_refuse ("--rank goes with --memory-chart or --snapshot: the table has all ranks", error);
+    return NULL;
+  }
   if (ranks->len > 1 && ls_request_text (r, "memory-chart")) {
     ls_request_refuse ("--memory-chart draws one rank: --rank N", error);
     return NULL;

@@ -14,7 +14,6 @@
 #include "job/softwares.h"
 #include "show/plot/plots.h"
 #include "show/run/trace_chrome.h"
-#include "show/run/write_report.h"
 #include "show/run/write_run.h"
 
 /* A Chrome trace of more ranks shows one of each role. */

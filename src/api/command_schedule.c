@@ -7,9 +7,9 @@
 #include "ask/schedule.h"
 #include "data/text/write_file.h"
 #include "show/draw/pictures.h"
-#include "show/page/page_parts.h"
+#include "show/page/page.h"
 #include "show/plot/plots.h"
-#include "show/write_schedule.h"
+#include "show/answers.h"
 
 #define DEFAULT_WIDTH 120
 #define MIN_WIDTH     50

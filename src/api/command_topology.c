@@ -5,7 +5,7 @@
 #include "ask/topology_view.h"
 #include "data/text/write_file.h"
 #include "show/draw/pictures.h"
-#include "show/write_topology.h"
+#include "show/answers.h"
 
 typedef struct {
   LsTopologyRun *run;

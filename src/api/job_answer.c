@@ -11,8 +11,8 @@
 #include "job/job_from.h"
 #include "job/knobs.h"
 #include "show/draw/pictures.h"
-#include "show/page/page_parts.h"
-#include "show/run/write_report.h"
+#include "show/page/page.h"
+#include "show/run/write_run.h"
 
 /* --- lockstep run --timeline --------------------------------------------------------------------- */
 

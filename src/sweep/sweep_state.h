@@ -2,15 +2,16 @@
 #ifndef LS_SWEEP_SWEEP_STATE_H
 #define LS_SWEEP_SWEEP_STATE_H
 
+#include <glib.h>
+
 #include "base/stop.h"
 #include "bound/bound.h"
 #include "data/text/journal.h"
 #include "exec/shortcuts/plan_bound.h"
-#include "job/job_interval.h"
-#include "sweep/sweep.h"
 #include "job/hardware.h"
+#include "job/job_interval.h"
 #include "strategy/strategy.h"
-#include <glib.h>
+#include "sweep/sweep.h"
 
 typedef enum {
   TRY_PENDING,

@@ -169,7 +169,7 @@ hf_read_defaults (const HfFamily *f, const LsJsonDoc *doc, const LsField *fields
   const cJSON *base = class ? hf_find_type (f->doc, class) : NULL;
   if (!class && !of (f, f->chain->len - 1, "class_defaults"))
     return !is_guessed (f, doc, fields, c, diags);
-  cJSON *of_base = cJSON_Duplicate (cJSON_GetObjectItemCaseSensitive (base, "class_defaults"), true),
+  cJSON *of_base = cJSON_Duplicate (ls_json_at (base, "class_defaults"), true),
         *own = cJSON_Duplicate (of (f, f->chain->len - 1, "class_defaults"), true);
   bool ok = read_class (f, doc, fields, of_base, c, told, notes, diags)
       && read_class (f, doc, fields, own, c, told, notes, diags);
@@ -533,15 +533,6 @@ hf_is_decoder (const LsJsonDoc *doc, const HfFamily *f, LsDiagList *diags)
 
 /* --- what it must say ------------------------------------------------------------------- */
 
-static bool
-missing (const LsJsonDoc *doc, LsDiagList *diags, uint32_t value, const char *key)
-{
-  if (value > 0)
-    return false;
-  ls_json_doc_diag (doc, ls_json_doc_root (doc), LS_JSON_AT_VALUE, diags, NULL, "missing key \"%s\"", key);
-  return true;
-}
-
 bool
 hf_has_experts (const HfFamily *f, const HfConfig *c)
 {
@@ -559,33 +550,37 @@ hf_is_latent (const HfFamily *f, const HfConfig *c)
 bool
 hf_is_complete (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsDiagList *diags)
 {
-  bool is_missing = missing (doc, diags, c->layers, "num_hidden_layers");
-  is_missing = missing (doc, diags, c->hidden, "hidden_size") || is_missing;
-  is_missing = missing (doc, diags, c->heads, "num_attention_heads") || is_missing;
-  is_missing = missing (doc, diags, c->vocab, "vocab_size") || is_missing;
-  is_missing = missing (doc, diags, c->seq, "max_position_embeddings") || is_missing;
-  bool has_mlp = !hf_has_experts (f, c) || c->expert_ffn == 0 || c->dense_layers > 0;
-  if (ls_mlp_is_gated (f->model.mlp) && has_mlp && c->expansion == 0
-      && c->ffn_share == 0) /* no rule gives it; the others have four times hidden */
-    is_missing = missing (doc, diags, c->ffn, "intermediate_size") || is_missing;
-  if (hf_has_experts (f, c)) {
-    is_missing = missing (doc, diags, c->experts, f->experts == HF_AFTER ? "n_routed_experts" : "num_experts")
-        || is_missing;
-    is_missing = missing (doc, diags, c->top_k, "num_experts_per_tok") || is_missing;
-  }
-  if (hf_has_experts (f, c) && (f->experts == HF_STEPPED || f->experts == HF_AFTER))
-    is_missing = missing (doc, diags, c->expert_ffn, "moe_intermediate_size") || is_missing;
-  if (f->compressed) {
-    is_missing = missing (doc, diags, c->out_groups, "o_groups") || is_missing;
-    is_missing = missing (doc, diags, c->out_lora, "o_lora_rank") || is_missing;
-    is_missing = missing (doc, diags, c->q_lora, "q_lora_rank") || is_missing;
-    is_missing = missing (doc, diags, c->sliding_window, "sliding_window") || is_missing;
-  }
-  if (hf_is_latent (f, c)) {
-    is_missing = missing (doc, diags, c->kv_lora, "kv_lora_rank") || is_missing;
-    is_missing = missing (doc, diags, c->rope_dim, "qk_rope_head_dim") || is_missing;
-    is_missing = missing (doc, diags, c->nope_dim, "qk_nope_head_dim") || is_missing;
-    is_missing = missing (doc, diags, c->v_dim, "v_head_dim") || is_missing;
-  }
-  return !is_missing;
+  bool has_experts = hf_has_experts (f, c), is_latent = hf_is_latent (f, c),
+       has_own_width = has_experts && (f->experts == HF_STEPPED || f->experts == HF_AFTER),
+       has_mlp = !has_experts || c->expert_ffn == 0 || c->dense_layers > 0,
+       has_no_rule = c->expansion == 0 && c->ffn_share == 0; /* else the others have four times hidden */
+  const struct {
+    uint32_t value;
+    const char *key;
+    bool is_needed;
+  } needs[] = {
+    { c->layers, "num_hidden_layers", true },
+    { c->hidden, "hidden_size", true },
+    { c->heads, "num_attention_heads", true },
+    { c->vocab, "vocab_size", true },
+    { c->seq, "max_position_embeddings", true },
+    { c->ffn, "intermediate_size", ls_mlp_is_gated (f->model.mlp) && has_mlp && has_no_rule },
+    { c->experts, f->experts == HF_AFTER ? "n_routed_experts" : "num_experts", has_experts },
+    { c->top_k, "num_experts_per_tok", has_experts },
+    { c->expert_ffn, "moe_intermediate_size", has_own_width },
+    { c->out_groups, "o_groups", f->compressed },
+    { c->out_lora, "o_lora_rank", f->compressed },
+    { c->q_lora, "q_lora_rank", f->compressed },
+    { c->sliding_window, "sliding_window", f->compressed },
+    { c->kv_lora, "kv_lora_rank", is_latent },
+    { c->rope_dim, "qk_rope_head_dim", is_latent },
+    { c->nope_dim, "qk_nope_head_dim", is_latent },
+    { c->v_dim, "v_head_dim", is_latent },
+  };
+  bool is_complete = true;
+  for (guint i = 0; i < G_N_ELEMENTS (needs); i++)
+    if (needs[i].is_needed && needs[i].value == 0)
+      is_complete = ls_json_doc_diag (doc, ls_json_doc_root (doc), LS_JSON_AT_VALUE, diags, NULL,
+                                      "missing key \"%s\"", needs[i].key);
+  return is_complete;
 }

@@ -27,7 +27,7 @@ hf_pattern_of_list (const LsJsonDoc *doc, const HfFamily *f, const cJSON *list, 
   const cJSON *name;
   cJSON_ArrayForEach (name, list)
   {
-    const cJSON *of_block = cJSON_GetObjectItemCaseSensitive (name, "block_type");
+    const cJSON *of_block = ls_json_at (name, "block_type");
     char letter = letter_of_name (f, of_block ? of_block : name);
     if (!letter) {
       hf_refuse (doc, name, diags,
@@ -73,10 +73,10 @@ numbered_attention (const LsJsonDoc *doc, uint32_t *ret_first)
 {
   static const char *const lists[] = { "attn_layer_indices", "full_attn_idxs", "gqa_layers" };
   const cJSON *config = hf_get (doc, "linear_attn_config");
-  const cJSON *list = cJSON_GetObjectItemCaseSensitive (config, "full_attn_layers");
+  const cJSON *list = ls_json_at (config, "full_attn_layers");
   *ret_first = cJSON_IsArray (list) ? 1 : 0;
   if (!cJSON_IsArray (list))
-    list = cJSON_GetObjectItemCaseSensitive (hf_get (doc, "attn"), "layers");
+    list = ls_json_at (hf_get (doc, "attn"), "layers");
   for (guint i = 0; i < G_N_ELEMENTS (lists) && !cJSON_IsArray (list); i++)
     list = hf_get (doc, lists[i]);
   return cJSON_IsArray (list) ? list : NULL;

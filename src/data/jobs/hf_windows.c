@@ -68,8 +68,8 @@ hf_rope_is_scaled (const LsJsonDoc *doc)
 {
   const cJSON *scaling = hf_get (doc, "rope_scaling"),
               *rope = scaling ? scaling : hf_get (doc, "rope_parameters");
-  const cJSON *new_type = cJSON_GetObjectItemCaseSensitive (rope, "rope_type"),
-              *type = new_type ? new_type : cJSON_GetObjectItemCaseSensitive (rope, "type");
+  const cJSON *new_type = ls_json_at (rope, "rope_type"),
+              *type = new_type ? new_type : ls_json_at (rope, "type");
   double mscale = number_or (rope, "mscale", 0), all = number_or (rope, "mscale_all_dim", 0);
   bool is_yarn = cJSON_IsString (type) && strcmp (type->valuestring, "yarn") == 0,
        is_alike = mscale != 0 && mscale == all;
@@ -161,9 +161,9 @@ static bool
 check_index_values (const LsJsonDoc *doc, LsDiagList *diags)
 {
   const cJSON *config = hf_get (doc, "sparse_attention_config"), *is_without;
-  const cJSON *has = cJSON_GetObjectItemCaseSensitive (config, "sparse_attention_freq");
+  const cJSON *has = ls_json_at (config, "sparse_attention_freq");
   const cJSON *one = cJSON_IsArray (has) ? has->child : NULL;
-  cJSON_ArrayForEach (is_without, cJSON_GetObjectItemCaseSensitive (config, "sparse_disable_index_value"))
+  cJSON_ArrayForEach (is_without, ls_json_at (config, "sparse_disable_index_value"))
   {
     if (one && one->valuedouble > 0 && is_without->valuedouble == 0)
       return hf_refuse (
@@ -183,7 +183,7 @@ list_of_layers (const LsJsonDoc *doc)
     hf_get (doc, "layer_types"),
     hf_get (doc, "sliding_window_layout"),
     hf_get (doc, "hybrid_layer_pattern"),
-    cJSON_GetObjectItemCaseSensitive (hf_get (doc, "sparse_attention_config"), "sparse_attention_freq"),
+    ls_json_at (hf_get (doc, "sparse_attention_config"), "sparse_attention_freq"),
   };
   for (guint i = 0; i < G_N_ELEMENTS (lists); i++)
     if (cJSON_IsArray (lists[i]))

@@ -22,8 +22,7 @@ hf_has_sides (const LsJsonDoc *outer)
 static const cJSON *
 hf_encoder_part (const LsJsonDoc *outer)
 {
-  const cJSON *part = hf_get (outer, "encoder"),
-              *text = cJSON_GetObjectItemCaseSensitive (part, "text_config");
+  const cJSON *part = hf_get (outer, "encoder"), *text = ls_json_at (part, "text_config");
   return cJSON_IsObject (text) ? text : part;
 }
 
@@ -33,8 +32,7 @@ hf_read_encoder (const LsJsonDoc *outer, const LsJsonDoc *decoder, HfConfig *c, 
 {
   static const char *const widths[]
       = { "hidden_size", "intermediate_size", "num_attention_heads", "num_key_value_heads", "head_dim" };
-  const cJSON *part = hf_encoder_part (outer),
-              *n = cJSON_GetObjectItemCaseSensitive (part, "num_hidden_layers");
+  const cJSON *part = hf_encoder_part (outer), *n = ls_json_at (part, "num_hidden_layers");
   for (size_t i = 0; i < G_N_ELEMENTS (widths); i++) {
     const cJSON *theirs = cJSON_GetObjectItemCaseSensitive (part, widths[i]);
     if (!cJSON_Compare (theirs, hf_get (decoder, widths[i]), true) && (theirs || hf_get (decoder, widths[i])))
@@ -181,26 +179,21 @@ static bool
 check_shape (const LsJsonDoc *doc, const HfConfig *c, const LsModel *m, LsDiagList *diags)
 {
   const cJSON *root = ls_json_doc_root (doc);
-  if (c->head_dim == 0 && m->latent.kv_lora == 0 && c->hidden % c->heads != 0) {
-    ls_json_doc_diag (doc, first_of (doc, "num_attention_heads", "n_head"), LS_JSON_AT_VALUE, diags, NULL,
-                      "%u heads do not divide a hidden size of %u", c->heads, c->hidden);
-    return false;
-  }
-  if (!ls_model_shares_keys_evenly (m)) {
-    ls_json_doc_diag (doc, first_of (doc, "num_key_value_heads", "num_kv_heads"), LS_JSON_AT_VALUE, diags,
-                      NULL, "%u heads do not share %u heads of keys and values evenly", m->n_heads,
-                      m->n_kv_heads);
-    return false;
-  }
+  if (c->head_dim == 0 && m->latent.kv_lora == 0 && c->hidden % c->heads != 0)
+    return ls_json_doc_diag (doc, first_of (doc, "num_attention_heads", "n_head"), LS_JSON_AT_VALUE, diags,
+                             NULL, "%u heads do not divide a hidden size of %u", c->heads, c->hidden);
+  if (!ls_model_shares_keys_evenly (m))
+    return ls_json_doc_diag (doc, first_of (doc, "num_key_value_heads", "num_kv_heads"), LS_JSON_AT_VALUE,
+                             diags, NULL, "%u heads do not share %u heads of keys and values evenly",
+                             m->n_heads, m->n_kv_heads);
   uint64_t inner = (uint64_t) c->mixer_expand * c->hidden,
            own = (uint64_t) c->mixer_heads * c->mixer_head_dim;
   if (m->mixer.kind == LS_MIXER_MAMBA2 && hf_get (doc, "expand") && inner > 0 && own > 0
-      && c->mixer_width == 0 && inner != own) {
-    ls_json_doc_diag (doc, hf_get (doc, "expand"), LS_JSON_AT_VALUE, diags, NULL,
-                      "expand x hidden_size = %" G_GUINT64_FORMAT " is not num_heads x head_dim = %u x %u",
-                      inner, c->mixer_heads, c->mixer_head_dim);
-    return false;
-  }
+      && c->mixer_width == 0 && inner != own)
+    return ls_json_doc_diag (doc, hf_get (doc, "expand"), LS_JSON_AT_VALUE, diags, NULL,
+                             "expand x hidden_size = %" G_GUINT64_FORMAT
+                             " is not num_heads x head_dim = %u x %u",
+                             inner, c->mixer_heads, c->mixer_head_dim);
   if (c->key_share > 0 && c->value_share > 0
       && (ls_mixer_inner (m) != (uint64_t) (c->value_share * c->hidden)
           || (uint64_t) m->mixer.heads * m->mixer.state != (uint64_t) (c->key_share * c->hidden)))
@@ -726,9 +719,9 @@ refuse (const Changed *of, const char *key, const char *change, LsDiagList *diag
   g_autofree char *hint = near
       ? g_strdup_printf ("did you mean \"%s\"?", near)
       : g_strdup ("expected a key of config.json, such as num_hidden_layers or intermediate_size");
-  ls_json_doc_diag (of->doc, ls_json_doc_root (of->doc), LS_JSON_AT_VALUE, diags, hint,
-                    "%s: \"%s\" is not read of a config.json of %s", change, key, of->family->model_type);
-  return false;
+  return ls_json_doc_diag (of->doc, ls_json_doc_root (of->doc), LS_JSON_AT_VALUE, diags, hint,
+                           "%s: \"%s\" is not read of a config.json of %s", change, key,
+                           of->family->model_type);
 }
 
 /* Where a key of the part is spelled otherwise in the file, that one is changed. */

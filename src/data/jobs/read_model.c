@@ -21,8 +21,7 @@ static bool
 complain (const LsJsonDoc *doc, const char *key, LsDiagList *diags, const char *hint, const char *message)
 {
   const cJSON *root = ls_json_doc_root (doc), *node = cJSON_GetObjectItemCaseSensitive (root, key);
-  ls_json_doc_diag (doc, node ? node : root, LS_JSON_AT_VALUE, diags, hint, "%s", message);
-  return false;
+  return ls_json_doc_diag (doc, node ? node : root, LS_JSON_AT_VALUE, diags, hint, "%s", message);
 }
 
 #define MAX_PARAMS 1e18 /* counted in 64 bits, as are the bytes of some of them */
@@ -495,8 +494,7 @@ static bool
 check (const LsJsonDoc *doc, const LsScalingLaw *law, LsDiagList *diags)
 {
   const cJSON *root = ls_json_doc_root (doc);
-  bool has_tokens = cJSON_GetObjectItemCaseSensitive (root, "tokens"),
-       has_steps = cJSON_GetObjectItemCaseSensitive (root, "steps");
+  bool has_tokens = ls_json_at (root, "tokens"), has_steps = ls_json_at (root, "steps");
   if (!check_term (doc, "model", &law->model, diags) || !check_term (doc, "tokens", &law->tokens, diags)
       || !check_term (doc, "steps", &law->steps, diags))
     return false;

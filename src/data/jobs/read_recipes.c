@@ -376,17 +376,14 @@ check_kernel (Check *check, const cJSON *node, LsRecipeKernel *k)
     complain (check, node, "expected \"bytes\", or \"read\" and \"write\"; got both");
   const char *sizes = rules[check->recipe->operator_].sizes;
   if (k->where == LS_WHERE_GROUPS && (!strchr (sizes, 'k') || strchr (sizes, 'N')))
-    complain (check, cJSON_GetObjectItemCaseSensitive (node, "where"), "%s has no heads of K",
-              operator_name (check->recipe));
+    complain (check, ls_json_at (node, "where"), "%s has no heads of K", operator_name (check->recipe));
   if ((k->where == LS_WHERE_SENT_ONCE || k->where == LS_WHERE_SENT_EACH || k->where == LS_WHERE_UNPADDED)
       && !strchr (sizes, 'O'))
-    complain (check, cJSON_GetObjectItemCaseSensitive (node, "where"), "%s is not of experts",
-              operator_name (check->recipe));
+    complain (check, ls_json_at (node, "where"), "%s is not of experts", operator_name (check->recipe));
   if (k->where == LS_WHERE_SEQUENCES && !strchr (sizes, 'b'))
-    complain (check, cJSON_GetObjectItemCaseSensitive (node, "where"), "%s has no sequences",
-              operator_name (check->recipe));
+    complain (check, ls_json_at (node, "where"), "%s has no sequences", operator_name (check->recipe));
   if (k->is_product && (k->access != LS_ACCESS_TRITON_DOT || !strchr (sizes, 'N') || k->launches_text))
-    complain (check, cJSON_GetObjectItemCaseSensitive (node, "product"),
+    complain (check, ls_json_at (node, "product"),
               "expected it of one launch of a mixer's, with access triton-dot");
   k->elements = parse (check, node, "elements", k->elements_text);
   k->bytes = parse (check, node, "bytes", k->bytes_text);
@@ -449,19 +446,19 @@ check_collectives (Check *check, const cJSON *object)
 {
   const LsRecipe *r = check->recipe;
   if (r->gathers_each && !r->one_by_one)
-    complain (check, cJSON_GetObjectItemCaseSensitive (object, "gathers_each"),
+    complain (check, ls_json_at (object, "gathers_each"),
               "the products of %s are joint: expected \"one_by_one\" together with it", operator_name (r));
   if (r->reduces_each && !r->one_by_one)
-    complain (check, cJSON_GetObjectItemCaseSensitive (object, "reduces_each"),
+    complain (check, ls_json_at (object, "reduces_each"),
               "the products of %s are joint: expected \"one_by_one\" together with it", operator_name (r));
   if (r->reduces_gathered && (!r->reduces_each || r->gathers_each))
-    complain (check, cJSON_GetObjectItemCaseSensitive (object, "reduces_gathered"),
+    complain (check, ls_json_at (object, "reduces_gathered"),
               "the products of %s do not share a gather: expected \"reduces_each\" together with it, and no"
               " \"gathers_each\"",
               operator_name (r));
   if (r->gathers_output && r->operator_ != LS_RECIPE_LOGITS)
-    complain (check, cJSON_GetObjectItemCaseSensitive (object, "gathers_output"),
-              "%s makes no logits; expected it of logits", operator_name (r));
+    complain (check, ls_json_at (object, "gathers_output"), "%s makes no logits; expected it of logits",
+              operator_name (r));
 }
 
 /* Of permute it says all, and takes the place of kernels. */
@@ -469,7 +466,7 @@ static void
 check_one_hot (Check *check, const cJSON *object)
 {
   const LsRecipe *r = check->recipe;
-  const cJSON *at = cJSON_GetObjectItemCaseSensitive (object, "one_hot");
+  const cJSON *at = ls_json_at (object, "one_hot");
   bool is_order = r->operator_ == LS_RECIPE_PERMUTE;
   if (r->is_one_hot && r->operator_ != LS_RECIPE_EMBEDDING && !is_order)
     complain (check, at, "%s looks no tokens up; expected it of embedding, or of permute", operator_name (r));
@@ -487,26 +484,24 @@ check_place (Check *check, const cJSON *object)
   bool is_step = r->operator_ >= LS_RECIPE_TP,
        has_products = r->operator_ == LS_RECIPE_QKV || r->operator_ == LS_RECIPE_FC1;
   if (is_step && r->backward && r->backward->len > 0)
-    complain (check, cJSON_GetObjectItemCaseSensitive (object, "backward"), "%s has no backward",
-              operator_name (r));
+    complain (check, ls_json_at (object, "backward"), "%s has no backward", operator_name (r));
   if (is_step && (!r->forward || r->forward->len == 0))
     complain (check, object, "expected \"forward\": the kernels of %s", operator_name (r));
   check_one_hot (check, object);
   if (r->bias_grad_is_listed && !has_bias (r))
-    complain (check, cJSON_GetObjectItemCaseSensitive (object, "bias_grad_listed"),
+    complain (check, ls_json_at (object, "bias_grad_listed"),
               "%s has no bias; expected it of qkv, fc1, a product of experts or a sum", operator_name (r));
   if (r->loops && r->operator_ != LS_RECIPE_PERMUTE)
-    complain (check, cJSON_GetObjectItemCaseSensitive (object, "loops"),
-              "%s does not say how experts run; expected it of permute", operator_name (r));
+    complain (check, ls_json_at (object, "loops"), "%s does not say how experts run; expected it of permute",
+              operator_name (r));
   if (is_of_mixer (r) && r->models != LS_FOR_MAMBA2)
     complain (check, object, "expected \"for\": \"mamba2\" of %s: of no other mixer kernels are listed",
               operator_name (r));
   if (r->n_widths > 0 && !ls_recipe_is_norm ((LsRecipeOperator) r->operator_))
-    complain (check, cJSON_GetObjectItemCaseSensitive (object, "widths"),
-              "%s is no norm; expected it of norms", operator_name (r));
+    complain (check, ls_json_at (object, "widths"), "%s is no norm; expected it of norms", operator_name (r));
   if (r->one_by_one && !has_products)
-    complain (check, cJSON_GetObjectItemCaseSensitive (object, "one_by_one"),
-              "%s is one product; expected it of qkv or fc1", operator_name (r));
+    complain (check, ls_json_at (object, "one_by_one"), "%s is one product; expected it of qkv or fc1",
+              operator_name (r));
   check_collectives (check, object);
 }
 
@@ -544,7 +539,7 @@ read_over_bases (const LsJsonDoc *doc, guint n_bases, LsDiagList *diags)
     return NULL;
   if (recipes->based_on && !read_base (doc, n_bases, recipes, diags))
     return NULL;
-  const cJSON *list = cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "operators");
+  const cJSON *list = ls_json_doc_at (doc, "operators");
   for (guint i = 0; i < recipes->operators->len; i++)
     check_operator (&check, cJSON_GetArrayItem (list, (int) i),
                     &g_array_index (recipes->operators, LsRecipe, i), recipes);

@@ -32,8 +32,7 @@ check_lacks (const LsJsonDoc *doc, const LsSoftwareSpec *s, LsDiagList *diags)
     g_auto (GStrv) ways = g_strsplit (said ? said : "", ",", -1);
     for (char **way = ways; *way; way++)
       if (!g_strv_contains ((const char *const *) known, *way)) {
-        ls_json_doc_diag (doc, cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "lacks"),
-                          LS_JSON_AT_VALUE, diags, NULL,
+        ls_json_doc_diag (doc, ls_json_doc_at (doc, "lacks"), LS_JSON_AT_VALUE, diags, NULL,
                           "expected ways with commas, of " LS_SOFTWARE_WAYS "; got \"%s\"", *way);
         ok = false;
       }
@@ -51,9 +50,8 @@ check_dp_kinds (const LsJsonDoc *doc, const LsSoftwareSpec *s, LsDiagList *diags
     for (int kind = LS_DP_NONE; kind < LS_N_DP_KINDS; kind++)
       is_known |= strcmp (*name, ls_dp_kind_name (kind)) == 0;
     if (!is_known)
-      ls_json_doc_diag (doc, cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "dp_kinds"),
-                        LS_JSON_AT_VALUE, diags, NULL, "expected values of dp_kind with commas; got \"%s\"",
-                        *name);
+      ls_json_doc_diag (doc, ls_json_doc_at (doc, "dp_kinds"), LS_JSON_AT_VALUE, diags, NULL,
+                        "expected values of dp_kind with commas; got \"%s\"", *name);
     ok &= is_known;
   }
   return ok;
@@ -89,24 +87,21 @@ check_architectures (const LsJsonDoc *doc, const cJSON *node, const char *beside
   if (!*name)
     return true;
   const char *near = ls_suggest (*name, all);
-  ls_json_doc_diag (doc, node, LS_JSON_AT_VALUE, diags, NULL,
-                    "expected names of files in %s, %s%sor " LS_ARCHITECTURE_TPU ", with commas; got "
-                    "\"%s\"%s%s%s",
-                    ls_data_folder (LS_DATA_NCCL_TABLES), besides ? besides : "", besides ? " " : "", *name,
-                    near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
-  return false;
+  return ls_json_doc_diag (doc, node, LS_JSON_AT_VALUE, diags, NULL,
+                           "expected names of files in %s, %s%sor " LS_ARCHITECTURE_TPU ", with commas; got "
+                           "\"%s\"%s%s%s",
+                           ls_data_folder (LS_DATA_NCCL_TABLES), besides ? besides : "", besides ? " " : "",
+                           *name, near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
 }
 
 static bool
 check_all_architectures (const LsJsonDoc *doc, LsDiagList *diags)
 {
   const cJSON *root = ls_json_doc_root (doc), *one;
-  bool ok = check_architectures (doc, cJSON_GetObjectItemCaseSensitive (root, "architectures"), NULL, diags);
-  ok = check_architectures (doc, cJSON_GetObjectItemCaseSensitive (root, "runs_on"), LS_ARCHITECTURES_OF_GPUS,
-                            diags)
-      && ok;
-  cJSON_ArrayForEach (one, cJSON_GetObjectItemCaseSensitive (root, "by_architecture")) ok
-      = check_architectures (doc, cJSON_GetObjectItemCaseSensitive (one, "architectures"), NULL, diags) && ok;
+  bool ok = check_architectures (doc, ls_json_at (root, "architectures"), NULL, diags);
+  ok = check_architectures (doc, ls_json_at (root, "runs_on"), LS_ARCHITECTURES_OF_GPUS, diags) && ok;
+  cJSON_ArrayForEach (one, ls_json_at (root, "by_architecture")) ok
+      = check_architectures (doc, ls_json_at (one, "architectures"), NULL, diags) && ok;
   return ok;
 }
 
@@ -290,9 +285,8 @@ check_emit (const LsJsonDoc *doc, const LsSoftwareSpec *s, LsDiagList *diags)
   if (!s->emit || ls_emit_check_target (s->emit, &error))
     return true;
   g_autofree char *known = g_strjoinv (", ", (char **) ls_emit_targets ());
-  ls_json_doc_diag (doc, cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "emit"), LS_JSON_AT_VALUE,
-                    diags, NULL, "expected one of %s; got \"%s\"", known, s->emit);
-  return false;
+  return ls_json_doc_diag (doc, ls_json_doc_at (doc, "emit"), LS_JSON_AT_VALUE, diags, NULL,
+                           "expected one of %s; got \"%s\"", known, s->emit);
 }
 
 /* A row without the column, or a job without the key, would never meet it. */
@@ -303,7 +297,7 @@ check_conditions (const LsJsonDoc *doc, const char *list, const char *besides, L
   bool ok = true;
   cJSON_ArrayForEach (one, all)
   {
-    cJSON_ArrayForEach (condition, cJSON_GetObjectItemCaseSensitive (one, "when"))
+    cJSON_ArrayForEach (condition, ls_json_at (one, "when"))
     {
       const char *key = condition->string ? condition->string : "";
       if (ls_field_find (ls_model_fields, key) || ls_field_find (ls_strategy_fields, key)
@@ -365,7 +359,7 @@ forget_own (const cJSON *root, LsSoftwareSpec *s)
   g_clear_pointer (&s->architectures, g_free);
   g_clear_pointer (&s->package, g_free);
   drop_list (table_fields, &s->tables);
-  drop_said (cJSON_GetObjectItemCaseSensitive (root, "defaults"), s->by_architecture);
+  drop_said (ls_json_at (root, "defaults"), s->by_architecture);
   if (cJSON_HasObjectItem (root, "headroom"))
     drop_list (headroom_fields, &s->headroom);
   if (cJSON_HasObjectItem (root, "lacks"))
@@ -386,14 +380,14 @@ init (LsSoftwareSpec *s)
 static bool
 read_over_bases (const LsJsonDoc *doc, guint n_bases, LsSoftwareSpec *ret_software, LsDiagList *diags)
 {
-  const cJSON *root = ls_json_doc_root (doc), *base = cJSON_GetObjectItemCaseSensitive (root, "based_on");
+  const cJSON *root = ls_json_doc_root (doc), *base = ls_json_at (root, "based_on");
   LsSoftwareSpec s;
   init (&s);
   if (cJSON_IsString (base) && !read_base (doc, n_bases, &s, diags))
     return false;
   forget_own (root, &s);
   bool is_read = ls_fields_read_file (ls_software_fields (), "software", doc, &s, diags);
-  bool ok = ls_ranges_check_lists (doc, cJSON_GetObjectItemCaseSensitive (root, "ranges"), diags) && is_read;
+  bool ok = ls_ranges_check_lists (doc, ls_json_at (root, "ranges"), diags) && is_read;
   ok = check_emit (doc, &s, diags) && ok;
   ok = ls_software_check_lists (doc, &s, diags) && ok;
   ok = check_conditions (doc, "tables", "cluster", diags) && ok;

@@ -463,10 +463,9 @@ check_chunks (const LsJsonDoc *doc, const LsStrategy *s, LsDiagList *diags)
 {
   if (s->layout.n_layers_per_chunk <= LS_MAX_CHUNKS)
     return true;
-  const cJSON *list = cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "layers_per_chunk");
-  ls_json_doc_diag (doc, list, LS_JSON_AT_VALUE, diags, NULL, "expected at most %d chunks; got %u",
-                    LS_MAX_CHUNKS, s->layout.n_layers_per_chunk);
-  return false;
+  const cJSON *list = ls_json_doc_at (doc, "layers_per_chunk");
+  return ls_json_doc_diag (doc, list, LS_JSON_AT_VALUE, diags, NULL, "expected at most %d chunks; got %u",
+                           LS_MAX_CHUNKS, s->layout.n_layers_per_chunk);
 }
 
 static bool
@@ -495,7 +494,7 @@ bool
 ls_strategy_find_software (const char *name, char **ret_software, LsDiagList *diags)
 {
   g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_STRATEGIES, name, diags);
-  const cJSON *software = doc ? cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "software") : NULL;
+  const cJSON *software = doc ? ls_json_doc_at (doc, "software") : NULL;
   *ret_software = cJSON_IsString (software) ? g_strdup (software->valuestring) : NULL;
   return doc != NULL;
 }

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "exec/replay/timeline.h"
-#include "show/draw/axis.h"
 #include "show/draw/drawing.h"
 #include "show/draw/palette.h"
 #include "show/run/timeline_boxes.h"

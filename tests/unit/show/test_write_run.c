@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "data/text/csv.h"
-#include "show/run/write_report.h"
 #include "show/run/write_run.h"
 
 /* Pins the terminal summary, character by character. */
