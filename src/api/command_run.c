@@ -25,21 +25,8 @@
 static char *
 summary (const LsJobAnswer *j, const LsTextStyle *style)
 {
-  const LsSummaryText text = {
-    .title = j->title,
-    .subtitle = j->subtitle,
-    .interval = j->interval,
-    .measured = &j->spec.measured,
-    .findings = j->findings,
-    .critical_path = j->critical_summary,
-    .sensitivity = j->sensitivity,
-    .faults = j->faults,
-    .ecmp = j->ecmp,
-    .what_if = j->what_if,
-    .step_spread = j->step_spread,
-    .color = style->has_color,
-    .ascii = style->is_ascii,
-  };
+  const LsSummaryText text
+      = { j->title, j->subtitle, ls_job_answer_extras (j), style->has_color, style->is_ascii };
   return ls_summary_format (&j->job->report, &text);
 }
 

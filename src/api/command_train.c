@@ -7,48 +7,33 @@
 #include "show/answers.h"
 #include "train/train.h"
 
-typedef struct {
-  LsTrainReport *report;
-  char *title, *subtitle;
-} Data;
-
-static void
-data_free (gpointer data)
-{
-  Data *d = data;
-  ls_train_report_free (d->report);
-  g_free (d->title);
-  g_free (d->subtitle);
-  g_free (d);
-}
-
 static char *
 to_text (gconstpointer data, const LsTextStyle *style)
 {
-  const Data *d = data;
-  return ls_train_to_text (d->report, d->title, d->subtitle);
+  const LsTitled *d = data;
+  return ls_train_to_text (d->result, d->title, d->subtitle);
 }
 
-LS_ANSWER_FORM (to_json, ls_train_to_json (((const Data *) data)->report))
-LS_ANSWER_FORM (to_csv, ls_train_to_csv (((const Data *) data)->report))
+LS_ANSWER_FORM (to_json, ls_train_to_json (((const LsTitled *) data)->result))
+LS_ANSWER_FORM (to_csv, ls_train_to_csv (((const LsTitled *) data)->result))
 
 static gboolean
 write_plot (gconstpointer data, const char *path, GError **error)
 {
-  const Data *d = data;
+  const LsTitled *d = data;
   g_autofree char *line = g_strndup (d->subtitle, strcspn (d->subtitle, "\n"));
-  g_autoptr (LsDrawing) drawing = ls_draw_train (d->report, d->title, line);
+  g_autoptr (LsDrawing) drawing = ls_draw_train (d->result, d->title, line);
   return ls_drawing_write (drawing, path, error);
 }
 
 static void
 page (gconstpointer data, LsPage *p)
 {
-  const Data *d = data;
+  const LsTitled *d = data;
   ls_page_set_title (p, d->title, d->subtitle);
 }
 
-static const LsAnswerForms forms = { to_text, to_json, to_csv, NULL, data_free, page };
+static const LsAnswerForms forms = { to_text, to_json, to_csv, NULL, ls_titled_free, page };
 
 LS_REQUEST_SET (set_knob, ls_train_spec_set)
 
@@ -105,10 +90,8 @@ command_train (const LsRequest *r, LsAnswer *a, GError **error)
   ls_train_spec_clear (&spec);
   if (!report)
     return FALSE;
-  Data *d = g_new (Data, 1);
-  *d = (Data) { report, ls_job_title (report->job), ls_job_subtitle (report->job) };
   ls_answer_note_all (a, report->notes);
-  ls_answer_take (a, d, &forms);
+  ls_answer_take (a, ls_titled_new (report, (GDestroyNotify) ls_train_report_free, report->job), &forms);
   if (!ls_request_leads (r))
     return TRUE;
   ls_answer_write (a, r, "plot", write_plot);

@@ -6,34 +6,18 @@
 
 #define DEFAULT_TOP 15
 
-typedef struct {
-  LsWhatIf *table;
-  char *title, *subtitle;
-  guint top; /* 0: all */
-} Data;
-
-static void
-data_free (gpointer data)
-{
-  Data *w = data;
-  ls_what_if_free (w->table);
-  g_free (w->title);
-  g_free (w->subtitle);
-  g_free (w);
-}
-
 static char *
 to_text (gconstpointer data, const LsTextStyle *style)
 {
-  const Data *w = data;
+  const LsTitled *w = data;
   const LsWhatIfText text = { w->title, w->subtitle, w->top };
-  return ls_what_if_to_text (w->table, &text);
+  return ls_what_if_to_text (w->result, &text);
 }
 
-LS_ANSWER_FORM (to_json, ls_what_if_to_json (((const Data *) data)->table))
-LS_ANSWER_FORM (to_csv, ls_what_if_to_csv (((const Data *) data)->table))
+LS_ANSWER_FORM (to_json, ls_what_if_to_json (((const LsTitled *) data)->result))
+LS_ANSWER_FORM (to_csv, ls_what_if_to_csv (((const LsTitled *) data)->result))
 
-static const LsAnswerForms forms = { to_text, to_json, to_csv, NULL, data_free };
+static const LsAnswerForms forms = { to_text, to_json, to_csv, NULL, ls_titled_free };
 
 /* The job as what-ifs need it: without intervals, in one network. */
 static LsJobResult *
@@ -45,7 +29,7 @@ run_now (const LsJobSpec *job, GError **error)
   return ls_job_spec_run (&spec, error);
 }
 
-static Data *
+static LsTitled *
 simulate (const LsJobSpec *job, const LsRequest *r, guint n_threads, LsAnswer *a, GError **error)
 {
   g_autoptr (LsJobResult) now = run_now (job, error);
@@ -58,9 +42,7 @@ simulate (const LsJobSpec *job, const LsRequest *r, guint n_threads, LsAnswer *a
   LsWhatIf *table = (is_each ? ls_what_if_softwares : ls_what_if_new) (job, now, n_threads, &progress, error);
   if (!table)
     return NULL;
-  Data *w = g_new (Data, 1);
-  *w = (Data) { table, ls_job_title (now), ls_job_subtitle (now), DEFAULT_TOP };
-  return w;
+  return ls_titled_new (table, (GDestroyNotify) ls_what_if_free, now);
 }
 
 gboolean
@@ -82,7 +64,7 @@ command_whatif (const LsRequest *r, LsAnswer *a, GError **error)
           "option, and rules of their program may change the batch or number formats with it: compare "
           "the second line of its answer");
   }
-  Data *w = ok ? simulate (&job, r, n_threads, a, error) : NULL;
+  LsTitled *w = ok ? simulate (&job, r, n_threads, a, error) : NULL;
   ls_job_spec_clear (&job);
   if (!w)
     return FALSE;

@@ -19,12 +19,6 @@
 #define MAX_RANKS 256
 
 static gboolean
-refuse (const char *key, const char *expected, const char *text, GError **error)
-{
-  return ls_fail (error, LS_ERROR_USAGE, "--%s: expected %s; got \"%s\"", key, expected, text);
-}
-
-static gboolean
 read_rows (const LsRequest *r, LsTimelineRows *rows, GError **error)
 {
   const char *text = ls_request_text (r, "timeline-rows");
@@ -54,7 +48,9 @@ read_ranks (const LsRequest *r, GArray **ret_ranks, GError **error)
   for (char **word = words; *word; word++) {
     guint64 rank;
     if (word - words == MAX_RANKS || !g_ascii_string_to_unsigned (*word, 10, 0, UINT32_MAX - 1, &rank, NULL))
-      return refuse ("timeline-ranks", "at most 256 ranks with a comma between two", text, error);
+      return ls_fail (error, LS_ERROR_USAGE,
+                      "--timeline-ranks: expected at most 256 ranks with a comma between two; got \"%s\"",
+                      text);
     uint32_t value = (uint32_t) rank;
     g_array_append_val (ranks, value);
   }
@@ -72,7 +68,8 @@ read_window (const LsRequest *r, LsTime *from, LsTime *to, GError **error)
   if (g_strv_length (ends) == 2 && ls_parse_time (ends[0], from, &expected)
       && ls_parse_time (ends[1], to, &expected) && *from >= 0 && *to > *from)
     return TRUE;
-  return refuse ("timeline-window", "two times with units, such as 1.2s..1.35s", text, error);
+  return ls_fail (error, LS_ERROR_USAGE,
+                  "--timeline-window: expected two times with units, such as 1.2s..1.35s; got \"%s\"", text);
 }
 
 /* Free ret->ranks. */
@@ -233,6 +230,24 @@ ls_job_subtitle (const LsJobResult *r)
   return g_strconcat (knobs, taken ? ", on " : "", taken ? taken : "", assumed ? "\n" : NULL, assumed, NULL);
 }
 
+LsTitled *
+ls_titled_new (gpointer result, GDestroyNotify free, const LsJobResult *job)
+{
+  LsTitled *t = g_new (LsTitled, 1);
+  *t = (LsTitled) { result, ls_job_title (job), ls_job_subtitle (job), free, 0 };
+  return t;
+}
+
+void
+ls_titled_free (gpointer titled)
+{
+  LsTitled *t = titled;
+  t->free (t->result);
+  g_free (t->title);
+  g_free (t->subtitle);
+  g_free (t);
+}
+
 void
 ls_job_tell_from (LsJobSpec *spec, LsAnswer *a)
 {
@@ -373,6 +388,13 @@ options_of (const LsJobAnswer *j)
   return g_string_free (text, FALSE);
 }
 
+LsReportExtras
+ls_job_answer_extras (const LsJobAnswer *j)
+{
+  return (LsReportExtras) { j->interval, j->critical_summary, j->sensitivity,    j->faults,  j->ecmp,
+                            j->what_if,  j->step_spread,      &j->spec.measured, j->findings };
+}
+
 char *
 ls_job_answer_to_json (const LsJobAnswer *j, const char *version)
 {
@@ -397,8 +419,7 @@ ls_job_answer_to_json (const LsJobAnswer *j, const char *version)
     .options = options,
     .assumptions = r->assumptions,
   };
-  const LsReportExtras extras = { j->interval, j->critical_summary, j->sensitivity,    j->faults,  j->ecmp,
-                                  j->what_if,  j->step_spread,      &j->spec.measured, j->findings };
+  const LsReportExtras extras = ls_job_answer_extras (j);
   return ls_report_to_json (&r->report, &provenance, &extras);
 }
 

@@ -48,20 +48,24 @@ void ls_json_what_if (LsJsonOut *out, const LsWhatIf *w);
 
 /* The result of a run for people, at a terminal of 80 columns or more. */
 
-/* What the report does not know. Strings are borrowed; NULL ones leave their line
- * out. */
+/* What was asked for besides; NULL: it was not. Borrowed. */
 typedef struct {
-  const char *title;    /* "gpt3-175b on dgx-a100-80g, 64 GPUs"            */
-  const char *subtitle; /* "tp 8, pp 8, interleaved-1f1b, ..."             */
   const LsInterval *interval;
-  const LsMeasured *measured; /* of time 0: none                           */
-  const GPtrArray *findings;  /* char *: what its numbers say              */
   const LsPathSummary *critical_path;
   const LsSensitivityTable *sensitivity;
   const LsFaultTable *faults;
   const LsEcmpTable *ecmp;
   const LsWhatIf *what_if;
   const LsStepSpread *step_spread;
+  const LsMeasured *measured; /* of time 0: none */
+  const GPtrArray *findings;  /* char *, with measured */
+} LsReportExtras;
+
+/* What the report does not know. Strings are borrowed; NULL ones leave their line out. */
+typedef struct {
+  const char *title;    /* "gpt3-175b on dgx-a100-80g, 64 GPUs"            */
+  const char *subtitle; /* "tp 8, pp 8, interleaved-1f1b, ..."             */
+  LsReportExtras x;
   bool color; /* ANSI escapes                                     */
   bool ascii; /* no block characters: the terminal is not UTF-8   */
 } LsSummaryText;
@@ -182,19 +186,6 @@ typedef struct {
   const char *options;                          /* the resolved knobs, as one would type them   */
   const GArray *assumptions;                    /* LsAssumption (job/assumptions.h)             */
 } LsReportProvenance;
-
-/* What was asked for besides; NULL: it was not. Borrowed. */
-typedef struct {
-  const LsInterval *interval;
-  const LsPathSummary *critical_path;
-  const LsSensitivityTable *sensitivity;
-  const LsFaultTable *faults;
-  const LsEcmpTable *ecmp;
-  const LsWhatIf *what_if;
-  const LsStepSpread *step_spread;
-  const LsMeasured *measured; /* of time 0: none */
-  const GPtrArray *findings;  /* char *, with measured */
-} LsReportExtras;
 
 /* Newly allocated, ends in a newline. extras: what to add. A figure that is not finite becomes
  * null. */
