@@ -7,8 +7,6 @@
 #include "data/jobs/job_files.h"
 #include "lower/lower.h"
 
-/* --- keys, and kinds of kernels as files and flags name them ------------------------------------- */
-
 /* --- kinds of kernels as files and flags name them ----------------------------------------------- */
 
 #define KIND(name, kind) [kind] = { name, kind }
@@ -33,49 +31,54 @@ const LsEnumName ls_attention_kernel_names[] = {
 /* strategies/kernels/NAME.json: the kernels that a release of some software launches for each operator
  * (model/recipe.h). */
 
-const LsEnumName ls_recipe_operator_names[] = {
-  { "embedding", LS_RECIPE_EMBEDDING },
-  { "norm", LS_RECIPE_NORM },
-  { "input-norm", LS_RECIPE_INPUT_NORM },
-  { "mlp-norm", LS_RECIPE_MLP_NORM },
-  { "final-norm", LS_RECIPE_FINAL_NORM },
-  { "qkv", LS_RECIPE_QKV },
-  { "rope", LS_RECIPE_ROPE },
-  { "latent-rope", LS_RECIPE_LATENT_ROPE },
-  { "attention", LS_RECIPE_ATTENTION },
-  { "scores", LS_RECIPE_SCORES },
-  { "softmax", LS_RECIPE_SOFTMAX },
-  { "context", LS_RECIPE_CONTEXT },
-  { "proj", LS_RECIPE_PROJ },
-  { "residual", LS_RECIPE_RESIDUAL },
-  { "attention-add", LS_RECIPE_ATTENTION_ADD },
-  { "mlp-add", LS_RECIPE_MLP_ADD },
-  { "fc1", LS_RECIPE_FC1 },
-  { "activation", LS_RECIPE_ACTIVATION },
-  { "fc2", LS_RECIPE_FC2 },
-  { "expert-fc1", LS_RECIPE_EXPERT_FC1 },
-  { "expert-activation", LS_RECIPE_EXPERT_ACTIVATION },
-  { "expert-fc2", LS_RECIPE_EXPERT_FC2 },
-  { "expert-pad", LS_RECIPE_EXPERT_PAD },
-  { "expert-stash", LS_RECIPE_EXPERT_STASH },
-  { "router", LS_RECIPE_ROUTER },
-  { "permute", LS_RECIPE_PERMUTE },
-  { "unpermute", LS_RECIPE_UNPERMUTE },
-  { "mixer-conv", LS_RECIPE_MIXER_CONV },
-  { "mixer-chunks", LS_RECIPE_MIXER_CHUNKS },
-  { "mixer-gate", LS_RECIPE_MIXER_GATE },
-  { "lora-a", LS_RECIPE_LORA_A },
-  { "lora-b", LS_RECIPE_LORA_B },
-  { "logits", LS_RECIPE_LOGITS },
-  { "loss", LS_RECIPE_LOSS },
-  { "vocab-loss", LS_RECIPE_VOCAB_LOSS },
-  { "metric", LS_RECIPE_METRIC },
-  { "tp", LS_RECIPE_TP },
-  { "fsdp", LS_RECIPE_FSDP },
-  { "clip", LS_RECIPE_CLIP },
-  { "optimizer", LS_RECIPE_OPTIMIZER },
-  { NULL },
-};
+/* Whether its own kernels stand in a list. */
+typedef enum { NO_CORE, ONE_CORE, MAY_BE_CORE } Core;
+
+/* Operators: their names, the sizes that there are, and whether they have a core. */
+#define OPERATORS(ROW)                                                                                       \
+  ROW (EMBEDDING, "embedding", "sbhV", NO_CORE)                                                              \
+  ROW (NORM, "norm", "sbh", MAY_BE_CORE)                                                                     \
+  ROW (INPUT_NORM, "input-norm", "sbh", MAY_BE_CORE)                                                         \
+  ROW (MLP_NORM, "mlp-norm", "sbh", MAY_BE_CORE)                                                             \
+  ROW (FINAL_NORM, "final-norm", "sbh", MAY_BE_CORE)                                                         \
+  ROW (QKV, "qkv", "sbhqkad", ONE_CORE)                                                                      \
+  ROW (ROPE, "rope", "sbhqkad", MAY_BE_CORE)                                                                 \
+  ROW (LATENT_ROPE, "latent-rope", "sbhqadrnvl", NO_CORE)                                                    \
+  ROW (ATTENTION, "attention", "sbhqkad", ONE_CORE)                                                          \
+  ROW (SCORES, "scores", "sbhqkad", ONE_CORE)                                                                \
+  ROW (SOFTMAX, "softmax", "sbhqkad", NO_CORE)                                                               \
+  ROW (CONTEXT, "context", "sbhqkad", ONE_CORE)                                                              \
+  ROW (PROJ, "proj", "sbhqkad", ONE_CORE)                                                                    \
+  ROW (RESIDUAL, "residual", "sbh", NO_CORE)                                                                 \
+  ROW (ATTENTION_ADD, "attention-add", "sbh", NO_CORE)                                                       \
+  ROW (MLP_ADD, "mlp-add", "sbh", NO_CORE)                                                                   \
+  ROW (FC1, "fc1", "sbhf", ONE_CORE)                                                                         \
+  ROW (ACTIVATION, "activation", "sbf", NO_CORE)                                                             \
+  ROW (FC2, "fc2", "sbhf", ONE_CORE)                                                                         \
+  ROW (EXPERT_FC1, "expert-fc1", "sbhfO", ONE_CORE)                                                          \
+  ROW (EXPERT_ACTIVATION, "expert-activation", "sbfO", NO_CORE)                                              \
+  ROW (EXPERT_FC2, "expert-fc2", "sbhfO", ONE_CORE)                                                          \
+  ROW (EXPERT_PAD, "expert-pad", "sbhfO", NO_CORE)                                                           \
+  ROW (EXPERT_STASH, "expert-stash", "sbhfO", NO_CORE)                                                       \
+  ROW (ROUTER, "router", "sbhEC", ONE_CORE)                                                                  \
+  ROW (PERMUTE, "permute", "sbhECOP", NO_CORE)                                                               \
+  ROW (UNPERMUTE, "unpermute", "sbhECOP", NO_CORE)                                                           \
+  ROW (MIXER_CONV, "mixer-conv", "sbqkadNgcm", NO_CORE)                                                      \
+  ROW (MIXER_CHUNKS, "mixer-chunks", "sbqkadNgcm", NO_CORE)                                                  \
+  ROW (MIXER_GATE, "mixer-gate", "sbqkadNgcm", NO_CORE)                                                      \
+  ROW (LORA_A, "lora-a", "sbh", ONE_CORE)                                                                    \
+  ROW (LORA_B, "lora-b", "sbh", ONE_CORE)                                                                    \
+  ROW (LOGITS, "logits", "sbhV", ONE_CORE)                                                                   \
+  ROW (LOSS, "loss", "sbhV", NO_CORE)                                                                        \
+  ROW (VOCAB_LOSS, "vocab-loss", "sbhV", NO_CORE)                                                            \
+  ROW (METRIC, "metric", "sbV", NO_CORE)                                                                     \
+  ROW (TP, "tp", "", NO_CORE)                                                                                \
+  ROW (FSDP, "fsdp", "", NO_CORE)                                                                            \
+  ROW (CLIP, "clip", "ST", NO_CORE)                                                                          \
+  ROW (OPTIMIZER, "optimizer", "ST", NO_CORE)
+
+#define NAME(operator_, name_, sizes_, core_) { name_, LS_RECIPE_##operator_ },
+const LsEnumName ls_recipe_operator_names[] = { OPERATORS (NAME) { NULL } };
 G_STATIC_ASSERT (G_N_ELEMENTS (ls_recipe_operator_names) == LS_N_RECIPE_OPERATORS + 1);
 
 static const LsEnumName models[] = {
@@ -114,56 +117,39 @@ G_STATIC_ASSERT (G_N_ELEMENTS (places) == LS_N_WHERE + 1);
 static const LsEnumName dtypes[]
     = { { "bf16", LS_DTYPE_BF16 }, { "fp16", LS_DTYPE_FP16 }, { "fp32", LS_DTYPE_FP32 }, { NULL } };
 
-#define KERNEL(key_, kind_, member_)                                                                         \
-  {                                                                                                          \
-    key_, kind_, offsetof (LsRecipeKernel, member_)
+#define KERNEL(key_, kind_, member_) key_, kind_, offsetof (LsRecipeKernel, member_)
 
-static const LsField kernel_fields[] = { KERNEL ("core", LS_FIELD_BOOL, is_core), .default_text = "false",
-                                         .meaning = "here stand the operator's own matrix products, or "
-                                                    "attention; no other key then. Of norms and rope: its "
-                                                    "own kernels, and `access` says how they touch memory" },
-                     KERNEL ("name", LS_FIELD_STRING, name), .default_text = "required, but of the core",
-                     .meaning = "what pictures show"
-}
-, KERNEL ("access", LS_FIELD_ENUM, access), .names = ls_access_names,
-                                            .default_text = "required, but of the core",
-                                            .meaning = "how it touches memory, which its rate depends on"
-}
-, KERNEL ("elements", LS_FIELD_STRING, elements_text),
+static const LsField kernel_fields[] = {
+  { KERNEL ("core", LS_FIELD_BOOL, is_core), .default_text = "false",
+    .meaning = "here stand the operator's own matrix products, or attention; no other key then. Of norms and "
+               "rope: its own kernels, and `access` says how they touch memory" },
+  { KERNEL ("name", LS_FIELD_STRING, name), .default_text = "required, but of the core",
+    .meaning = "what pictures show" },
+  { KERNEL ("access", LS_FIELD_ENUM, access), .names = ls_access_names,
+    .default_text = "required, but of the core",
+    .meaning = "how it touches memory, which its rate depends on" },
+  { KERNEL ("elements", LS_FIELD_STRING, elements_text),
     .default_text = "required, but of the core, of tp and of fsdp",
-    .meaning = "how many: sums of products of sizes, such as 0.5*s*b*q"
-}
-, KERNEL ("read", LS_FIELD_DOUBLE, read), .max = 1e3, .default_text = "0",
-                                          .meaning = "bytes of an element that it reads"
-}
-, KERNEL ("write", LS_FIELD_DOUBLE, write), .max = 1e3, .default_text = "0", .meaning = "and writes"
-}
-, KERNEL ("bytes", LS_FIELD_STRING, bytes_text), .default_text = "elements times read and write",
-                                                 .meaning = "all its traffic, where what is read and what is "
-                                                            "written differ in elements"
-}
-, KERNEL ("launches", LS_FIELD_STRING, launches_text),
-    .default_text = "one", .meaning = "as many kernels that share elements and bytes, such as T"
-}
-, KERNEL ("product", LS_FIELD_BOOL, is_product),
-    .default_text = "false", .meaning = "its elements are multiply-adds, which count as FLOPs of the model"
-}
-, KERNEL ("where", LS_FIELD_ENUM, where),
-    .names = places, .default_text = "`\"always\"`",
-    .meaning = "groups: where a rank has several heads of K, and more "
-               "of Q; sequences: where a micro-batch has several; "
-               "sent-once, sent-each: where dispatcher is deepep or "
-               "hybridep, or another; unpadded: where it is not hybridep; normed: where heads of Q and K "
-               "have norms; normed-views: where they do, and not "
-               "groups; plain-keys: where K is neither normed nor "
-               "rotated; sharded: with cp above 1"
-}
-, KERNEL ("dtype", LS_FIELD_ENUM, dtype), .names = dtypes, .default_text = "`\"bf16\"`",
-                                          .meaning = "of what it reads"
-}
-, { NULL },
-}
-;
+    .meaning = "how many: sums of products of sizes, such as 0.5*s*b*q" },
+  { KERNEL ("read", LS_FIELD_DOUBLE, read), .max = 1e3, .default_text = "0",
+    .meaning = "bytes of an element that it reads" },
+  { KERNEL ("write", LS_FIELD_DOUBLE, write), .max = 1e3, .default_text = "0", .meaning = "and writes" },
+  { KERNEL ("bytes", LS_FIELD_STRING, bytes_text), .default_text = "elements times read and write",
+    .meaning = "all its traffic, where what is read and what is written differ in elements" },
+  { KERNEL ("launches", LS_FIELD_STRING, launches_text), .default_text = "one",
+    .meaning = "as many kernels that share elements and bytes, such as T" },
+  { KERNEL ("product", LS_FIELD_BOOL, is_product), .default_text = "false",
+    .meaning = "its elements are multiply-adds, which count as FLOPs of the model" },
+  { KERNEL ("where", LS_FIELD_ENUM, where), .names = places, .default_text = "`\"always\"`",
+    .meaning
+    = "groups: where a rank has several heads of K, and more of Q; sequences: where a micro-batch has "
+      "several; sent-once, sent-each: where dispatcher is deepep or hybridep, or another; unpadded: "
+      "where it is not hybridep; normed: where heads of Q and K have norms; normed-views: where they "
+      "do, and not groups; plain-keys: where K is neither normed nor rotated; sharded: with cp above 1" },
+  { KERNEL ("dtype", LS_FIELD_ENUM, dtype), .names = dtypes, .default_text = "`\"bf16\"`",
+    .meaning = "of what it reads" },
+  { NULL },
+};
 
 static const LsRecipeKernel kernel_blank = { .dtype = LS_DTYPE_BF16 };
 
@@ -236,54 +222,11 @@ const LsField ls_recipes_fields[] = {
 
 /* --- what a list may say beyond the types of its keys -------------------------------------------- */
 
-/* By LsRecipeOperator: the sizes that there are, and whether its own kernels stand in a list. */
-typedef enum { NO_CORE, ONE_CORE, MAY_BE_CORE } Core;
-
+#define RULE(operator_, name_, sizes_, core_) [LS_RECIPE_##operator_] = { sizes_, core_ },
 static const struct {
   const char *sizes;
   Core core;
-} rules[LS_N_RECIPE_OPERATORS] = {
-  [LS_RECIPE_EMBEDDING] = { "sbhV", NO_CORE },
-  [LS_RECIPE_NORM] = { "sbh", MAY_BE_CORE },
-  [LS_RECIPE_INPUT_NORM] = { "sbh", MAY_BE_CORE },
-  [LS_RECIPE_MLP_NORM] = { "sbh", MAY_BE_CORE },
-  [LS_RECIPE_FINAL_NORM] = { "sbh", MAY_BE_CORE },
-  [LS_RECIPE_QKV] = { "sbhqkad", ONE_CORE },
-  [LS_RECIPE_ROPE] = { "sbhqkad", MAY_BE_CORE },
-  [LS_RECIPE_LATENT_ROPE] = { "sbhqadrnvl", NO_CORE },
-  [LS_RECIPE_ATTENTION] = { "sbhqkad", ONE_CORE },
-  [LS_RECIPE_PROJ] = { "sbhqkad", ONE_CORE },
-  [LS_RECIPE_SCORES] = { "sbhqkad", ONE_CORE },
-  [LS_RECIPE_SOFTMAX] = { "sbhqkad", NO_CORE },
-  [LS_RECIPE_CONTEXT] = { "sbhqkad", ONE_CORE },
-  [LS_RECIPE_RESIDUAL] = { "sbh", NO_CORE },
-  [LS_RECIPE_ATTENTION_ADD] = { "sbh", NO_CORE },
-  [LS_RECIPE_MLP_ADD] = { "sbh", NO_CORE },
-  [LS_RECIPE_FC1] = { "sbhf", ONE_CORE },
-  [LS_RECIPE_ACTIVATION] = { "sbf", NO_CORE },
-  [LS_RECIPE_FC2] = { "sbhf", ONE_CORE },
-  [LS_RECIPE_EXPERT_FC1] = { "sbhfO", ONE_CORE },
-  [LS_RECIPE_EXPERT_ACTIVATION] = { "sbfO", NO_CORE },
-  [LS_RECIPE_EXPERT_FC2] = { "sbhfO", ONE_CORE },
-  [LS_RECIPE_EXPERT_PAD] = { "sbhfO", NO_CORE },
-  [LS_RECIPE_EXPERT_STASH] = { "sbhfO", NO_CORE },
-  [LS_RECIPE_ROUTER] = { "sbhEC", ONE_CORE },
-  [LS_RECIPE_PERMUTE] = { "sbhECOP", NO_CORE },
-  [LS_RECIPE_UNPERMUTE] = { "sbhECOP", NO_CORE },
-  [LS_RECIPE_MIXER_CONV] = { "sbqkadNgcm", NO_CORE },
-  [LS_RECIPE_MIXER_CHUNKS] = { "sbqkadNgcm", NO_CORE },
-  [LS_RECIPE_MIXER_GATE] = { "sbqkadNgcm", NO_CORE },
-  [LS_RECIPE_LORA_A] = { "sbh", ONE_CORE },
-  [LS_RECIPE_LORA_B] = { "sbh", ONE_CORE },
-  [LS_RECIPE_LOGITS] = { "sbhV", ONE_CORE },
-  [LS_RECIPE_LOSS] = { "sbhV", NO_CORE },
-  [LS_RECIPE_VOCAB_LOSS] = { "sbhV", NO_CORE },
-  [LS_RECIPE_METRIC] = { "sbV", NO_CORE },
-  [LS_RECIPE_TP] = { "", NO_CORE },
-  [LS_RECIPE_FSDP] = { "", NO_CORE },
-  [LS_RECIPE_CLIP] = { "ST", NO_CORE },
-  [LS_RECIPE_OPTIMIZER] = { "ST", NO_CORE },
-};
+} rules[LS_N_RECIPE_OPERATORS] = { OPERATORS (RULE) };
 
 typedef struct {
   const LsJsonDoc *doc;
