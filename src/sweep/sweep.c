@@ -32,10 +32,6 @@ ls_sweep_spec_clear (LsSweepSpec *spec)
   ls_space_clear (&spec->space);
 }
 
-/* Knobs of `run` that make no sense for many jobs at once. */
-static const char *const single_knobs[]
-    = { "trace", "order", "measured", "published", "slow", "dp", "slice", NULL };
-
 static bool
 parse_prune (const char *text, void *target)
 {
@@ -79,9 +75,7 @@ ls_sweep_spec_set (LsSweepSpec *spec, const char *key, const char *value, LsDiag
     return ls_field_set_text (fields, spec, key, value, diags);
   if (ls_objective_ask_has (key))
     return ls_objective_ask_set (&spec->objective, key, value, diags);
-  if (!g_strv_contains (single_knobs, key))
-    return ls_job_spec_set (&spec->job, key, value, diags);
-  return ls_diag_fail (diags, LS_ERROR_USAGE, "--%s does not go with a sweep", key);
+  return ls_job_spec_set (&spec->job, key, value, diags);
 }
 
 /* --- the road ------------------------------------------------------------------------------------ */

@@ -54,26 +54,11 @@ trace_cut (const LsTimeline *t, const LsSpan *s, LsTime *ret_from, LsTime *ret_t
   return true;
 }
 
-/* Of Catapult's colour scheme (tracing/tracing/base/color_scheme.html). */
-static const char *
-color_of (LsBoxKind kind)
-{
-  static const char *const colors[LS_N_BOX_KINDS] = {
-    [LS_BOX_FORWARD] = "rail_response",
-    [LS_BOX_BACKWARD] = "rail_idle",
-    [LS_BOX_WEIGHT] = "rail_load",
-    [LS_BOX_SYNC] = "thread_state_iowait",
-    [LS_BOX_RECOMPUTE] = "light_memory_dump",
-    [LS_BOX_OPTIMIZER] = "generic_work",
-  };
-  return colors[kind];
-}
-
 /* "forward 3", with the chunk where a rank has several; newly allocated. */
 static char *
 pass_name (const Trace *w, const LsTimelineBox *b)
 {
-  const char *kind = ls_box_kind_name (b->kind);
+  const char *kind = ls_box_style (b->kind)->name;
   if (!ls_box_has_micro_batch (b))
     return g_strdup (kind);
   return w->t->plan->n_chunks > 1 ? g_strdup_printf ("%s %u, chunk %u", kind, b->mb, b->chunk)
