@@ -1,5 +1,5 @@
-/* `lockstep calibrate`: kernels, collectives or a cluster fitted to what was measured. With a profile of
- * PyTorch it is profile_answer.h. */
+/* `lockstep calibrate`: kernels, collectives or a cluster fitted to what was measured; a profile of PyTorch
+ * next to a job. */
 #include "api/job_answer.h"
 
 #include <string.h>
@@ -133,24 +133,12 @@ write_files (const Data *c, const LsRequest *r, LsAnswer *a)
 
 /* --- the command ---------------------------------------------------------------------------------- */
 
-/* "--runs *.log": the first belongs to the option, the others follow. Borrowed; ends in NULL. */
-static GPtrArray *
-paths_of_runs (const LsRequest *r)
-{
-  g_autofree const char **files = ls_request_texts (r, "file");
-  GPtrArray *paths = g_ptr_array_new ();
-  g_ptr_array_add (paths, (gpointer) ls_request_text (r, "runs"));
-  for (guint i = 0; files && files[i]; i++)
-    g_ptr_array_add (paths, (gpointer) files[i]);
-  g_ptr_array_add (paths, NULL);
-  return paths;
-}
-
+/* "--runs *.log": the first belongs to the option, the others follow. */
 static LsCalibrateRuns *
 fit_runs (const LsRequest *r, GError **error)
 {
-  g_autoptr (GPtrArray) paths = paths_of_runs (r);
-  LsCalibrateRunsSpec spec = { .paths = (const char *const *) paths->pdata,
+  g_autofree const char **paths = ls_request_paths (r, "runs", "file");
+  LsCalibrateRunsSpec spec = { .paths = paths,
                                .cluster = ls_request_text (r, "cluster"),
                                .version = ls_version (),
                                .progress = ls_request_progress (r) };

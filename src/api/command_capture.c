@@ -5,6 +5,7 @@
 #include "api/commands.h"
 #include "api/request.h"
 #include "ask/captured.h"
+#include "base/order.h"
 #include "data/datadir.h"
 #include "data/machines/machines.h"
 #include "data/text/write_file.h"
@@ -186,13 +187,6 @@ answer (const LsRequest *r, const LsCaptureAsk *ask, LsAnswer *a, GError **error
   return TRUE;
 }
 
-static int
-compare_ranks (gconstpointer a, gconstpointer b)
-{
-  uint32_t x = *(const uint32_t *) a, y = *(const uint32_t *) b;
-  return (x > y) - (x < y);
-}
-
 /* "0,8,16-19"; ranks: in order, each once. */
 static gboolean
 read_list (const char *text, gint64 world, GArray *ranks, GError **error)
@@ -212,7 +206,7 @@ read_list (const char *text, gint64 world, GArray *ranks, GError **error)
       g_array_append_val (ranks, value);
     }
   }
-  g_array_sort (ranks, compare_ranks);
+  g_array_sort (ranks, ls_compare_uint32);
   for (guint i = 1; i < ranks->len; i++)
     if (g_array_index (ranks, uint32_t, i) == g_array_index (ranks, uint32_t, i - 1))
       return ls_request_refuse ("--ranks: a rank stands twice", error);

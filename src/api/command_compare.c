@@ -144,7 +144,7 @@ compare_spans (const char *const *paths, double max_pct, LsAnswer *a, GError **e
 gboolean
 command_compare (const LsRequest *r, LsAnswer *a, GError **error)
 {
-  g_autofree const char **paths = ls_request_paths (r, "file");
+  g_autofree const char **paths = ls_request_paths (r, "file", "from");
   guint n = paths ? g_strv_length ((char **) paths) : 0;
   gboolean has_spans = ls_request_is_on (r, "spans");
   double max_pct = INFINITY;

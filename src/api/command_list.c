@@ -41,17 +41,7 @@ command_list (const LsRequest *r, LsAnswer *a, GError **error)
 LS_ANSWER_FORM (to_text_check, ls_checked_files_to_text (data))
 LS_ANSWER_FORM (to_json_check, ls_checked_files_to_json (data))
 
-static void
-free_files (gpointer data)
-{
-  g_ptr_array_unref (data);
-}
-
-static void
-free_file (gpointer data)
-{
-  ls_checked_file_free (data);
-}
+LS_ANSWER_FREE (free_files, g_ptr_array_unref)
 
 /* What is wrong in all files, with the code of the first; NULL: nothing. */
 static GError *
@@ -75,7 +65,7 @@ command_check (const LsRequest *r, LsAnswer *a, GError **error)
   static const LsAnswerForms forms = { .text = to_text_check, .json = to_json_check, .free = free_files };
   const char *model = ls_request_text (r, "model"), *cluster = ls_request_text (r, "cluster");
   g_autofree const char **paths = ls_request_texts (r, "file");
-  GPtrArray *files = g_ptr_array_new_with_free_func (free_file);
+  GPtrArray *files = g_ptr_array_new_with_free_func ((GDestroyNotify) ls_checked_file_free);
   for (guint i = 0; paths[i]; i++)
     g_ptr_array_add (files, ls_catalog_check (paths[i], model, cluster));
   GError *wrong = error_of (files);

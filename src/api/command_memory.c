@@ -117,19 +117,10 @@ advise (LsJobAnswer *j, LsAnswer *a)
 static GArray *
 ranks_of (const LsRequest *r, GError **error)
 {
-  g_autoptr (GArray) ranks = g_array_new (FALSE, FALSE, sizeof (uint32_t));
-  const char *text = ls_request_text (r, "rank");
-  g_auto (GStrv) words = g_strsplit (text ? text : "", ",", SNAPSHOT_MAX_RANKS + 1);
-  for (char **word = words; *word; word++) {
-    guint64 rank;
-    if (word - words == SNAPSHOT_MAX_RANKS
-        || !g_ascii_string_to_unsigned (*word, 10, 0, UINT32_MAX - 1, &rank, NULL))
-      return ls_fail_null (error, LS_ERROR_USAGE,
-                           "--rank: expected a rank, or at most %d with a comma between two; got \"%s\"",
-                           SNAPSHOT_MAX_RANKS, text);
-    uint32_t value = (uint32_t) rank;
-    g_array_append_val (ranks, value);
-  }
+  g_autoptr (GArray) ranks = ls_request_ranks (r, "rank", SNAPSHOT_MAX_RANKS,
+                                               "a rank, or at most 16 with a comma between two", error);
+  if (!ranks)
+    return NULL;
   if (ranks->len > 0 && !ls_request_text (r, "memory-chart") && !ls_request_text (r, "snapshot")) {
     ls_request_refuse ("--rank goes with --memory-chart or --snapshot: the table has all ranks", error);
     return NULL;

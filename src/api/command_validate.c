@@ -122,7 +122,8 @@ read_options (const LsRequest *r, LsRunOptions *ret_options, GError **error)
 static LsValidationRun *
 validate (const LsRequest *r, GError **error)
 {
-  g_autofree const char **paths = ls_request_paths (r, "cases"), **assume = ls_request_texts (r, "assume");
+  g_autofree const char **paths = ls_request_paths (r, "cases", "from"),
+                        **assume = ls_request_texts (r, "assume");
   LsRunOptions options;
   LsValidateSpec spec = {
     .paths = paths,

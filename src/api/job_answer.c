@@ -39,23 +39,11 @@ read_rows (const LsRequest *r, LsTimelineRows *rows, GError **error)
 static gboolean
 read_ranks (const LsRequest *r, GArray **ret_ranks, GError **error)
 {
-  const char *text = ls_request_text (r, "timeline-ranks");
-  *ret_ranks = NULL;
-  if (!text)
-    return TRUE;
-  g_autoptr (GArray) ranks = g_array_new (FALSE, FALSE, sizeof (uint32_t));
-  g_auto (GStrv) words = g_strsplit (text, ",", MAX_RANKS + 1);
-  for (char **word = words; *word; word++) {
-    guint64 rank;
-    if (word - words == MAX_RANKS || !g_ascii_string_to_unsigned (*word, 10, 0, UINT32_MAX - 1, &rank, NULL))
-      return ls_fail (error, LS_ERROR_USAGE,
-                      "--timeline-ranks: expected at most 256 ranks with a comma between two; got \"%s\"",
-                      text);
-    uint32_t value = (uint32_t) rank;
-    g_array_append_val (ranks, value);
-  }
-  *ret_ranks = g_steal_pointer (&ranks);
-  return TRUE;
+  bool is_set = ls_request_text (r, "timeline-ranks") != NULL;
+  *ret_ranks = is_set
+      ? ls_request_ranks (r, "timeline-ranks", MAX_RANKS, "at most 256 ranks with a comma between two", error)
+      : NULL;
+  return !is_set || *ret_ranks;
 }
 
 static gboolean

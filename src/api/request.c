@@ -216,9 +216,9 @@ ls_request_texts (const LsRequest *r, const char *key)
 }
 
 const char **
-ls_request_paths (const LsRequest *r, const char *key)
+ls_request_paths (const LsRequest *r, const char *key, const char *other)
 {
-  const char *const keys[] = { key, "from" };
+  const char *const keys[] = { key, other };
   g_autoptr (GPtrArray) paths = g_ptr_array_new ();
   for (guint i = 0; i < G_N_ELEMENTS (keys); i++) {
     g_autofree const char **some = ls_request_texts (r, keys[i]);
@@ -318,6 +318,22 @@ ls_request_number (const LsRequest *r, const char *key, gint64 min, gint64 max, 
       ? g_strdup_printf ("%" G_GINT64_FORMAT " or more", min)
       : g_strdup_printf ("%" G_GINT64_FORMAT " to %" G_GINT64_FORMAT, min, max);
   return ls_fail (error, LS_ERROR_USAGE, "--%s: expected %s; got \"%s\"", key, range, text);
+}
+
+GArray *
+ls_request_ranks (const LsRequest *r, const char *key, guint most, const char *expected, GError **error)
+{
+  g_autoptr (GArray) ranks = g_array_new (FALSE, FALSE, sizeof (uint32_t));
+  const char *text = ls_request_text (r, key);
+  g_auto (GStrv) words = g_strsplit (text ? text : "", ",", (gint) most + 1);
+  for (guint i = 0; words[i]; i++) {
+    guint64 rank;
+    if (i == most || !g_ascii_string_to_unsigned (words[i], 10, 0, UINT32_MAX - 1, &rank, NULL))
+      return ls_fail_null (error, LS_ERROR_USAGE, "--%s: expected %s; got \"%s\"", key, expected, text);
+    uint32_t value = (uint32_t) rank;
+    g_array_append_val (ranks, value);
+  }
+  return g_steal_pointer (&ranks);
 }
 
 gboolean

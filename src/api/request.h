@@ -19,12 +19,15 @@ gboolean ls_request_is_on (const LsRequest *r, const char *key);
 /* All values of a repeated option, which are borrowed; ends in NULL; NULL: there is none. g_free() the
  * array. */
 const char **ls_request_texts (const LsRequest *r, const char *key);
-/* Files that stand alone (key), and behind them those of --from. */
-const char **ls_request_paths (const LsRequest *r, const char *key);
+/* The files of one option, and behind them those of another; likewise. */
+const char **ls_request_paths (const LsRequest *r, const char *key, const char *other);
 /* A whole number from min to max; what was not set leaves *value. LS_ERROR_USAGE. */
 gboolean ls_request_number (const LsRequest *r, const char *key, gint64 min, gint64 max, gint64 *value,
                             GError **error);
-/* The same of "threads": 0, or as said. */
+/* "N[,N...]" with at most so many, as uint32_t; empty: it was not set. expected: what an error says of it. */
+GArray *ls_request_ranks (const LsRequest *r, const char *key, guint most, const char *expected,
+                          GError **error);
+/* A whole number, of "threads": 0, or as said. */
 gboolean ls_request_threads (const LsRequest *r, guint *ret_n, GError **error);
 /* A limit in percent, from 0 to max. */
 gboolean ls_request_percent (const LsRequest *r, const char *key, double max, double *value, GError **error);

@@ -157,8 +157,8 @@ ls_job_spec_export (const LsJobSpec *spec, const char *name, GError **error)
   return text;
 }
 
-/* The same with what each kernel takes alone on the job's GPU, newly allocated; NULL: *error is set, and there
- * is nothing to end. */
+/* The same with what each kernel takes alone on the job's GPU, newly allocated; NULL: *error is set, and
+ * there is nothing to end. */
 static LsTime *
 export_begin_timed (const LsJobSpec *spec, const char *name, Export *e, GError **error)
 {

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "analysis/report.h"
+#include "base/order.h"
 #include "data/text/write_file.h"
 #include "exec/memory/memory.h"
 #include "network/coll.h"
@@ -137,13 +138,6 @@ write_arrows (Trace *w)
 
 /* --- how much of it ---------------------------------------------------------------------------------- */
 
-static int
-compare_times (const void *a, const void *b)
-{
-  LsTime x = *(const LsTime *) a, y = *(const LsTime *) b;
-  return (x > y) - (x < y);
-}
-
 /* Until when ops of a rank begin of which there are *left; how many are not there is added. */
 static LsTime
 cut_ops (const LsTimeline *t, uint32_t rank, guint64 *left, guint64 *left_out)
@@ -154,7 +148,7 @@ cut_ops (const LsTimeline *t, uint32_t rank, guint64 *left, guint64 *left_out)
   for (uint32_t i = 0; i < r->n; i++)
     if (is_slice (t, rank, &r->spans[i], &from, &to))
       g_array_append_val (starts, from);
-  g_array_sort (starts, compare_times);
+  g_array_sort (starts, ls_compare_int64);
   guint n = starts->len;
   if (n > *left) {
     until = g_array_index (starts, LsTime, *left);
