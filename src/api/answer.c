@@ -80,11 +80,21 @@ ls_answer_set_form (LsAnswer *a, LsForm form)
   a->form = form;
 }
 
-void
-ls_answer_note (LsAnswer *a, const char *line)
+static void
+append_note (LsAnswer *a, const char *line)
 {
   g_autofree char *shown = ls_printable_lines (line);
   g_string_append_printf (a->notes, "%s\n", shown);
+}
+
+void
+ls_answer_note (LsAnswer *a, const char *format, ...)
+{
+  va_list args;
+  va_start (args, format);
+  g_autofree char *line = g_strdup_vprintf (format, args);
+  va_end (args);
+  append_note (a, line);
 }
 
 void
@@ -100,7 +110,7 @@ void
 ls_answer_note_all (LsAnswer *a, const GPtrArray *notes)
 {
   for (guint i = 0; notes && i < notes->len; i++)
-    ls_answer_note (a, notes->pdata[i]);
+    append_note (a, notes->pdata[i]);
 }
 
 void
@@ -122,6 +132,15 @@ ls_answer_fail (LsAnswer *a, GError *error)
 }
 
 void
+ls_answer_fail_with (LsAnswer *a, LsErrorCode code, const char *format, ...)
+{
+  va_list args;
+  va_start (args, format);
+  ls_answer_fail (a, g_error_new_valist (LS_ERROR, (gint) code, format, args));
+  va_end (args);
+}
+
+void
 ls_answer_write (LsAnswer *a, const LsRequest *r, const char *key, LsAnswerWrite write)
 {
   g_autofree const char **paths = ls_request_texts (r, key);
@@ -136,10 +155,8 @@ char *
 ls_answer_page (const LsAnswer *a, GError **error)
 {
   g_return_val_if_fail (a, NULL);
-  if (!a->forms.json || a->forms.json == same_text) {
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--report shows results; there is none of these options");
-    return NULL;
-  }
+  if (!a->forms.json || a->forms.json == same_text)
+    return ls_fail_null (error, LS_ERROR_USAGE, "--report shows results; there is none of these options");
   g_autoptr (LsPage) page = ls_page_new (a->name);
   ls_page_set_notes (page, a->notes->str);
   ls_page_take (page, "result", ls_answer_format (a, LS_FORM_JSON, NULL));

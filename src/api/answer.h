@@ -40,38 +40,21 @@ void ls_answer_set_command (LsAnswer *a, const char *name, char *command);
 void ls_answer_set_form (LsAnswer *a, LsForm form);
 
 /* Appends a line; lines; the lines of an array, NULL: none. */
-void ls_answer_note (LsAnswer *a, const char *line);
+void ls_answer_note (LsAnswer *a, const char *format, ...) G_GNUC_PRINTF (2, 3);
 void ls_answer_note_lines (LsAnswer *a, const char *lines);
 void ls_answer_note_all (LsAnswer *a, const GPtrArray *notes);
 /* Takes the text; see ls_answer_warning(). */
 void ls_answer_warn (LsAnswer *a, char *text);
 /* There is an answer, and yet the command failed. Takes the error; the first one stays. */
 void ls_answer_fail (LsAnswer *a, GError *error);
+void ls_answer_fail_with (LsAnswer *a, LsErrorCode code, const char *format, ...) G_GNUC_PRINTF (3, 4);
 
 /* Asks `write` to write the answer's data to each file that the option names, and fails the answer where it
  * cannot. */
 typedef gboolean (*LsAnswerWrite) (gconstpointer data, const char *path, GError **error);
 void ls_answer_write (LsAnswer *a, const LsRequest *r, const char *key, LsAnswerWrite write);
 
-/* Of a command whose work a team shares (base/team.h). */
-#define LS_OPTION_MPI                                                                                        \
-  {                                                                                                          \
-    "mpi", .meaning = "With all processes that mpirun started"                                               \
-  }
-/* The option of a command whose JSON a page shows (show/page/). */
-#define LS_OPTION_REPORT                                                                                     \
-  {                                                                                                          \
-    "report", .argument = "FILE", .writes = LS_WRITES_FILE,                                                  \
-              .meaning = "Write it as a page to look at: one HTML file, which needs no network"              \
-  }
-/* The option of a command that has Markdown, with its forms: "text|json|markdown"; ls_request_form() reads
- * it. */
-#define LS_OPTION_FORMAT(forms)                                                                              \
-  {                                                                                                          \
-    "format", .argument = forms, .is_rare = TRUE,                                                            \
-              .meaning = "What to print; markdown: tables for an issue or a paper"                           \
-  }
-/* Writes that page, where the request names one. */
+/* Writes a page to look at (show/page/), where the option "report" names one. */
 void ls_answer_write_page (LsAnswer *a, const LsRequest *r);
 
 #endif

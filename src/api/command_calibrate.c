@@ -1,5 +1,5 @@
-/* `lockstep calibrate`: kernels, collectives or a cluster fitted to what was measured. With a profile of
- * PyTorch it is profile_answer.h. */
+/* `lockstep calibrate`: kernels, collectives or a cluster fitted to what was measured; a profile of PyTorch
+ * next to a job. */
 #include "api/job_answer.h"
 
 #include <string.h>
@@ -34,26 +34,13 @@ write_software (gconstpointer run, const char *path, GError **error)
   return json && ls_write_text (path, json, error);
 }
 
-static gboolean
-check_profile (const LsRequest *r, GError **error)
-{
-  static const char *const others[]
-      = { "file",     "nccl",     "runs",           "gpu", "op", "plot", "threads",
-          "hold-out", "max-mape", "cluster-output", NULL };
-  return !ls_request_has_any (r, others)
-      || ls_request_refuse (
-          "--pytorch-trace goes with the flags of a job, --rank, --step, --other-job, --json and --output "
-          "only",
-          error);
-}
-
-/* LS_ERROR_USAGE: options that do not go with a profile; else as of ls_reconcile_run_new(). */
+/* Errors as of ls_reconcile_run_new(). */
 static gboolean
 reconcile (const LsRequest *r, LsAnswer *a, GError **error)
 {
   LsJobSpec job;
   gint64 rank = -1;
-  if (!check_profile (r, error) || !ls_request_number (r, "rank", 0, G_MAXINT64, &rank, error))
+  if (!ls_request_number (r, "rank", 0, G_MAXINT64, &rank, error))
     return FALSE;
   gboolean is_read = ls_request_job (r, &job, error);
   const LsReconcileSpec spec = { .job = &job,
@@ -70,45 +57,6 @@ reconcile (const LsRequest *r, LsAnswer *a, GError **error)
   ls_answer_write (a, r, "output", write_software);
   return TRUE;
 }
-
-/* --- options ---------------------------------------------------------------------------------------- */
-
-static const LsOption own[] = {
-  { "file", .is_positional = TRUE, .is_repeated = TRUE, .argument = "FILE", .meaning = "Measured times" },
-  { "gpu", .argument = "NAME|FILE", .meaning = "On which GPU they ran; default: that which a profile names" },
-  { "nccl", .meaning = "The files are outputs of nccl-tests, or tables of measured collectives" },
-  { "cluster", .argument = "NAME|FILE",
-    .meaning = "Where they ran; required with --nccl and --pytorch-trace" },
-  { "op", .argument = "KIND", .meaning = "With --nccl: what ran; default: what the files say" },
-  { "runs", .argument = "FILE",
-    .meaning = "Step times measured on one cluster, as lockstep validate reads them: a table or logs" },
-  { "threads", .argument = "N", .meaning = "With --runs: simulations at once; default: one per processor" },
-  { "pytorch-trace", .argument = "FILE",
-    .meaning = "What torch.profiler wrote of one rank, .json or .json.gz" },
-  { "rank", .argument = "N",
-    .meaning = "With --pytorch-trace: which of the job's; default: as the trace says, else 0" },
-  { "step", .argument = "N|FROM:TO",
-    .meaning = "With --pytorch-trace: N of ProfilerStep#N, or a range such as 120ms:180ms; default: the last "
-               "whole one" },
-  { "other-job", .meaning = "With --pytorch-trace: compare a profile that is plainly of another job too" },
-  { "json", .meaning = "With --pytorch-trace: print JSON" },
-  { "template", .argument = "runs|nccl|kernels", .meaning = "Print a table to fill in, and exit" },
-  { "hold-out", .argument = "fifth|half",
-    .meaning = "Of kernels: how many families are kept from the fit and predicted; default fifth" },
-  { "max-mape", .argument = "P",
-    .meaning = "Of kernels: exit 5 if those held out are off by more percent in the mean" },
-  { "output", .letter = 'o', .argument = "FILE", .writes = LS_WRITES_NAMED,
-    .meaning = "Write the calibration there; with --pytorch-trace the software, for --software" },
-  { "cluster-output", .argument = "FILE", .writes = LS_WRITES_NAMED,
-    .meaning = "Of kernels, with --cluster: write it there with its links as measured, simulated with the "
-               "calibration of -o" },
-  { "plot", .argument = "FILE", .writes = LS_WRITES_PICTURE, .is_repeated = TRUE,
-    .meaning
-    = "Draw predicted over measured time (.svg or .png, by gnuplot; .gp: its script); may be repeated" },
-  { NULL },
-};
-
-static const char *const job_too[] = { "cluster", NULL };
 
 /* One of them: of kernels, of collectives, of whole steps. */
 typedef struct {
@@ -183,79 +131,14 @@ write_files (const Data *c, const LsRequest *r, LsAnswer *a)
     ls_answer_write (a, r, "output", write_calibration);
 }
 
-/* --- what goes together --------------------------------------------------------------------------- */
-
-static gboolean
-check_held_out (const LsRequest *r, gboolean is_of_kernels, GError **error)
-{
-  const char *share = ls_request_text (r, "hold-out");
-  if ((share || ls_request_text (r, "max-mape")) && !is_of_kernels)
-    return ls_request_refuse ("--hold-out and --max-mape go with kernels, not with --runs or --nccl", error);
-  return !share || strcmp (share, "half") == 0 || strcmp (share, "fifth") == 0
-      || ls_request_refuse ("--hold-out: expected fifth or half", error);
-}
-
-static const char *
-wrong_with_runs (const LsRequest *r)
-{
-  static const char *const others[] = { "nccl", "gpu", "op", "plot", NULL };
-  return ls_request_has_any (r, others)
-      ? "--runs goes with more such files, --cluster, --threads and --output only"
-      : NULL;
-}
-
-static const char *
-wrong_with_files (const LsRequest *r)
-{
-  static const char *const of_kernels[] = { "gpu", "plot", NULL };
-  gboolean is_nccl = ls_request_is_on (r, "nccl");
-  if (ls_request_text (r, "threads"))
-    return "--threads goes with --runs";
-  if (!ls_request_text (r, "file"))
-    return "expected files with measured times";
-  if (is_nccl && ls_request_has_any (r, of_kernels))
-    return "--gpu and --plot go with kernels, not with --nccl";
-  if (is_nccl && !ls_request_text (r, "cluster"))
-    return "expected --cluster with --nccl";
-  return !is_nccl && ls_request_text (r, "op") ? "--op goes with --nccl" : NULL;
-}
-
-static gboolean
-check (const LsRequest *r, GError **error)
-{
-  static const char *const of_trace[] = { "rank", "step", "other-job", "json", NULL };
-  gboolean is_of_kernels = !ls_request_text (r, "runs") && !ls_request_is_on (r, "nccl");
-  if (ls_request_has_knobs (r) || ls_request_has_any (r, of_trace))
-    return ls_request_refuse (
-        "--rank, --step, --other-job, --json and the flags of a job go with --pytorch-trace", error);
-  const char *wrong = ls_request_text (r, "runs") ? wrong_with_runs (r) : wrong_with_files (r);
-  if (wrong)
-    return ls_request_refuse (wrong, error);
-  if (ls_request_text (r, "cluster-output") && (!is_of_kernels || !ls_request_text (r, "cluster")))
-    return ls_request_refuse ("--cluster-output goes with kernels and --cluster", error);
-  return check_held_out (r, is_of_kernels, error);
-}
-
 /* --- the command ---------------------------------------------------------------------------------- */
 
-/* "--runs *.log": the first belongs to the option, the others follow. Borrowed; ends in NULL. */
-static GPtrArray *
-paths_of_runs (const LsRequest *r)
-{
-  g_autofree const char **files = ls_request_texts (r, "file");
-  GPtrArray *paths = g_ptr_array_new ();
-  g_ptr_array_add (paths, (gpointer) ls_request_text (r, "runs"));
-  for (guint i = 0; files && files[i]; i++)
-    g_ptr_array_add (paths, (gpointer) files[i]);
-  g_ptr_array_add (paths, NULL);
-  return paths;
-}
-
+/* "--runs *.log": the first belongs to the option, the others follow. */
 static LsCalibrateRuns *
 fit_runs (const LsRequest *r, GError **error)
 {
-  g_autoptr (GPtrArray) paths = paths_of_runs (r);
-  LsCalibrateRunsSpec spec = { .paths = (const char *const *) paths->pdata,
+  g_autofree const char **paths = ls_request_paths (r, "runs", "file");
+  LsCalibrateRunsSpec spec = { .paths = paths,
                                .cluster = ls_request_text (r, "cluster"),
                                .version = ls_version (),
                                .progress = ls_request_progress (r) };
@@ -286,13 +169,11 @@ check_mape (const LsCalibrateRun *kernels, double max_pct, LsAnswer *a)
   if (n > 0 && error_pct <= max_pct)
     return;
   if (n == 0)
-    ls_answer_fail (
-        a, g_error_new (LS_ERROR, LS_ERROR_TOLERANCE, "no kernel was held out, so nothing was predicted"));
+    ls_answer_fail_with (a, LS_ERROR_TOLERANCE, "no kernel was held out, so nothing was predicted");
   else
-    ls_answer_fail (a,
-                    g_error_new (LS_ERROR, LS_ERROR_TOLERANCE,
-                                 "mean absolute error %.2f %% of %u kernels held out exceeds %.2f %%",
-                                 error_pct, n, max_pct));
+    ls_answer_fail_with (a, LS_ERROR_TOLERANCE,
+                         "mean absolute error %.2f %% of %u kernels held out exceeds %.2f %%", error_pct, n,
+                         max_pct);
 }
 
 static const char *const templates[] = { "runs", "nccl", "kernels", NULL };
@@ -301,8 +182,6 @@ static gboolean
 show_template (const LsRequest *r, LsAnswer *a, GError **error)
 {
   const char *which = ls_request_text (r, "template");
-  if (!ls_request_is_alone (r, "template"))
-    return ls_request_refuse ("--template goes without files and other options", error);
   char *text = ls_template_text (which);
   if (text)
     ls_answer_take_text (a, text);
@@ -311,15 +190,15 @@ show_template (const LsRequest *r, LsAnswer *a, GError **error)
   return text != NULL;
 }
 
-static gboolean
-run (const LsRequest *r, LsAnswer *a, GError **error)
+gboolean
+command_calibrate (const LsRequest *r, LsAnswer *a, GError **error)
 {
   double max_pct = 0;
   if (ls_request_text (r, "template"))
     return show_template (r, a, error);
   if (ls_request_text (r, "pytorch-trace"))
     return reconcile (r, a, error);
-  if (!check (r, error) || !ls_request_percent (r, "max-mape", G_MAXDOUBLE, &max_pct, error))
+  if (!ls_request_percent (r, "max-mape", G_MAXDOUBLE, &max_pct, error))
     return FALSE;
   g_autoptr (Data) made = g_new0 (Data, 1);
   if (!fit (r, made, error))
@@ -335,43 +214,3 @@ run (const LsRequest *r, LsAnswer *a, GError **error)
     check_mape (c->kernels, max_pct, a);
   return TRUE;
 }
-
-const Command command_calibrate = {
-  .shown = {
-    .name = "calibrate",
-    .line = "fit a GPU's kernels, or NCCL, to measured times",
-    .usage
-    = "calibrate FILE... [--gpu NAME|FILE] [-o NAME.json] | --nccl FILE... --cluster NAME|FILE "
-      "[-o NAME.json]\n"
-      "  lockstep calibrate --runs CASES.csv|LOG... [--cluster NAME|FILE] [-o NAME.json]\n"
-      "  lockstep calibrate --pytorch-trace FILE --model NAME|FILE --cluster NAME|FILE [JOB...] "
-      "[-o NAME.json]\n"
-      "  lockstep calibrate --template runs|nccl|kernels",
-    .summary = "Fits the kernels of a GPU to measured ones, NCCL to outputs of nccl-tests, or a cluster to\n"
-               "step times measured on it; prints how far off the fit is, on what it saw and on what was\n"
-               "held out. Or lays a step that torch.profiler recorded next to the predicted one, op by op.",
-    .examples
-    = "FILE is a profile of tools/kernelbench (JSON or CSV), the spans of its --plan, or a table of GEMMs,\n"
-      "attention or streaming kernels; with --nccl, what nccl-tests printed or wrote (-J). "
-      "The file written is for\n"
-      "--gpu-calibration, with --nccl for --nccl of other commands; with --runs it is a cluster, with\n"
-      "--pytorch-trace a file of software, for --software ./NAME.json.\n"
-      "With --pytorch-trace, the options that say which job are those of lockstep run, from --model to\n"
-      "--strategy.\n\n"
-      "Examples:\n"
-      "  lockstep calibrate --template runs > mine.csv\n"
-      "  lockstep calibrate profile.json -o mine.json --plot mine.svg\n"
-      "  lockstep calibrate profile.json --hold-out half --max-mape 50\n"
-      "  lockstep calibrate gemm.csv attention.csv --gpu h100\n"
-      "  lockstep calibrate profile.json --cluster dgx-h200 -o mine.json --cluster-output my-h200.json\n"
-      "  lockstep calibrate --nccl all_reduce.txt all_gather.json --cluster dgx-h100 -o nccl-mine.json\n"
-      "  lockstep calibrate --runs mine.csv --cluster dgx-h100 -o my-h100.json\n"
-      "  lockstep calibrate --pytorch-trace rank0.json.gz --model llama3.1-8b --cluster dgx-h100 --tp 2\n"
-      "  lockstep calibrate --pytorch-trace rank0.json.gz --model llama3.1-8b --cluster dgx-h100 --tp 2 "
-      "-o my-software.json",
-    .job = LS_JOB_TAKEN,
-  },
-  .own = own,
-  .job_too = job_too,
-  .run = run,
-};

@@ -5,49 +5,13 @@
 #include "api/commands.h"
 #include "api/request.h"
 #include "ask/captured.h"
+#include "base/order.h"
 #include "data/datadir.h"
 #include "data/machines/machines.h"
 #include "data/text/write_file.h"
 #include "show/write_captured.h"
 
 #define DEFAULT_STEPS 2
-
-static const LsOption own[] = {
-  { "command", .is_positional = TRUE, .is_repeated = TRUE, .argument = "COMMAND",
-    .meaning
-    = "What starts the training, after --: python, torchrun, accelerate, deepspeed, a shell script" },
-  { "memory", .meaning = "Say what it allocates, where, and whether it fits" },
-  { "output", .letter = 'o', .argument = "FOLDER", .writes = LS_WRITES_FILE,
-    .meaning = "Write a trace of its last step into a new folder, which run --trace replays on any cluster" },
-  { "cluster", .argument = "NAME|FILE",
-    .meaning = "On which its ranks run: its GPU, and how many a node has" },
-  { "gpu", .argument = "NAME|FILE", .meaning = "The GPU alone, eight to a node; default h100" },
-  { "world", .argument = "N", .meaning = "Ranks in all; default: those that the command starts" },
-  { "ranks", .argument = "auto|all|LIST",
-    .meaning
-    = "Those that are run, as 0,8,16: default auto: one of each role, and one where all have the same" },
-  { "members", .argument = "N",
-    .meaning
-    = "Of each role, how many ranks are run and compared; default 1, but 2 of one of four roles or more" },
-  { "keep", .argument = "FOLDER",
-    .meaning = "Where a capture that is stopped leaves what it did: the same command goes on with that" },
-  { "rank", .argument = "N", .meaning = "The only one that is run, for all of them" },
-  { "expert-load", .argument = "even|zipf:S",
-    .meaning
-    = "What a router is assumed to choose, where its values are not known; default: each as likely" },
-  { "steps", .argument = "N",
-    .meaning = "Steps of its optimizer; it is ended when the next one begins; default 2" },
-  { "range",
-    .meaning
-    = "Run it twice more, as on GPUs of half and of double the speed, and say what is reserved there" },
-  { "snapshot", .argument = "FILE", .writes = LS_WRITES_FILE,
-    .meaning = "Write PyTorch's own memory snapshot (.pickle), for pytorch.org/memory_viz" },
-  LS_OPTION_REPORT,
-  { "junit", .argument = "FILE", .writes = LS_WRITES_FILE,
-    .meaning = "Write whether it fits as a test of continuous integration" },
-  { "json", .meaning = "Print JSON" },
-  { NULL },
-};
 
 typedef struct {
   LsCaptured *captured;
@@ -83,8 +47,6 @@ read_gpu (const LsRequest *r, LsGpu *ret_gpu, uint32_t *ret_per_node, GError **e
   const char *cluster = ls_request_text (r, "cluster"), *gpu = ls_request_text (r, "gpu");
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   *ret_per_node = 8;
-  if (cluster && gpu)
-    return ls_request_refuse ("--gpu does not go with --cluster, which has one", error);
   if (!cluster)
     return ls_gpu_load (gpu ? gpu : "h100", ret_gpu, diags) || ls_diag_list_to_error (diags, error);
   LsClusterSpec spec;
@@ -129,14 +91,14 @@ note_unlike (const LsCaptured *c, const LsCapturedRank *r, LsAnswer *a)
         || g_strcmp0 (first->trace, r->trace) == 0)
       continue;
     uint64_t n, apart = ls_captured_apart (r, first, &n);
-    g_autofree char *text = apart > 0
-        ? g_strdup_printf ("rank %u differs from rank %u of its role in %" G_GUINT64_FORMAT
-                           " of %" G_GUINT64_FORMAT " launches, messages and blocks: others may too "
-                           "(--ranks LIST)",
-                           r->rank, first->rank, apart, n)
-        : g_strdup_printf ("rank %u does what rank %u of its role does in another order", r->rank,
-                           first->rank);
-    ls_answer_note (a, text);
+    if (apart > 0)
+      ls_answer_note (a,
+                      "rank %u differs from rank %u of its role in %" G_GUINT64_FORMAT
+                      " of %" G_GUINT64_FORMAT " launches, messages and blocks: others may too "
+                      "(--ranks LIST)",
+                      r->rank, first->rank, apart, n);
+    else
+      ls_answer_note (a, "rank %u does what rank %u of its role does in another order", r->rank, first->rank);
   }
 }
 
@@ -155,18 +117,17 @@ note_all (const LsCaptured *c, LsAnswer *a)
         "whether work is done depends on how fast the GPU is, and so may what is reserved: --range says how "
         "much");
   if (c->n_kept > 0) {
-    g_autofree char *text
-        = g_strdup_printf ("%u of %u ranks had ended before the capture was stopped: they are not run again, "
-                           "whatever has changed in the program's files",
-                           c->n_kept, c->ranks->len);
-    ls_answer_note (a, text);
+    ls_answer_note (a,
+                    "%u of %u ranks had ended before the capture was stopped: they are not run again, "
+                    "whatever has changed in the program's files",
+                    c->n_kept, c->ranks->len);
   }
   if (c->recorded) {
-    g_autofree char *text = g_strdup_printf (
-        "of rank %u: %" G_GUINT64_FORMAT " operators and %" G_GUINT64_FORMAT
-        " launches and copies in its last step; in %" G_GUINT64_FORMAT " PyTorch's record and ours differ",
-        c->rank, c->n_operators, c->n_launches, c->n_apart);
-    ls_answer_note (a, text);
+    ls_answer_note (a,
+                    "of rank %u: %" G_GUINT64_FORMAT " operators and %" G_GUINT64_FORMAT
+                    " launches and copies in its last step; in %" G_GUINT64_FORMAT
+                    " PyTorch's record and ours differ",
+                    c->rank, c->n_operators, c->n_launches, c->n_apart);
   }
   if (c->n_plans > 0)
     ls_answer_note (a, "cuDNN was used: what it takes as workspace is not known, and not counted");
@@ -175,7 +136,7 @@ note_all (const LsCaptured *c, LsAnswer *a)
                     "CUDA graphs were captured: what the driver keeps of them is not known, and not "
                     "counted");
   for (guint i = 0; i < c->notes->len; i++)
-    ls_answer_note (a, g_ptr_array_index (c->notes, i));
+    ls_answer_note (a, "%s", (const char *) g_ptr_array_index (c->notes, i));
 }
 
 /* A program that failed otherwise than by its memory has no answer that holds. */
@@ -183,10 +144,10 @@ static void
 check (const LsCaptured *c, LsAnswer *a)
 {
   if (c->error && c->n_out_of_memory == 0) /* else the error is that */
-    ls_answer_fail (a, g_error_new (LS_ERROR, LS_ERROR_FAILED, "the program failed: %s", c->error));
+    ls_answer_fail_with (a, LS_ERROR_FAILED, "the program failed: %s", c->error);
   else if (!ls_captured_fits (c)) {
     g_autofree char *advice = ls_captured_advice (c);
-    ls_answer_fail (a, g_error_new (LS_ERROR, LS_ERROR_NO_FIT, "does not fit%s", advice));
+    ls_answer_fail_with (a, LS_ERROR_NO_FIT, "does not fit%s", advice);
   }
 }
 
@@ -226,13 +187,6 @@ answer (const LsRequest *r, const LsCaptureAsk *ask, LsAnswer *a, GError **error
   return TRUE;
 }
 
-static int
-compare_ranks (gconstpointer a, gconstpointer b)
-{
-  uint32_t x = *(const uint32_t *) a, y = *(const uint32_t *) b;
-  return (x > y) - (x < y);
-}
-
 /* "0,8,16-19"; ranks: in order, each once. */
 static gboolean
 read_list (const char *text, gint64 world, GArray *ranks, GError **error)
@@ -252,7 +206,7 @@ read_list (const char *text, gint64 world, GArray *ranks, GError **error)
       g_array_append_val (ranks, value);
     }
   }
-  g_array_sort (ranks, compare_ranks);
+  g_array_sort (ranks, ls_compare_uint32);
   for (guint i = 1; i < ranks->len; i++)
     if (g_array_index (ranks, uint32_t, i) == g_array_index (ranks, uint32_t, i - 1))
       return ls_request_refuse ("--ranks: a rank stands twice", error);
@@ -266,8 +220,6 @@ read_ranks (const LsRequest *r, gint64 world, GArray *ranks, LsCaptureWhich *ret
   gint64 rank = 0;
   *ret_which = g_strcmp0 (text, "all") == 0 ? LS_CAPTURE_ALL : LS_CAPTURE_AUTO;
   if (ls_request_text (r, "rank")) {
-    if (text)
-      return ls_request_refuse ("--rank does not go with --ranks: it is one of them", error);
     if (!ls_request_number (r, "rank", 0, 9999999, &rank, error))
       return FALSE;
     if (world > 0 && rank >= world)
@@ -291,8 +243,8 @@ is_load (const char *text)
   return strcmp (text, "even") == 0 || (end > power && *end == '\0' && value >= 0 && value < 10);
 }
 
-static gboolean
-run (const LsRequest *r, LsAnswer *a, GError **error)
+gboolean
+command_capture (const LsRequest *r, LsAnswer *a, GError **error)
 {
   gint64 world = 0, steps = DEFAULT_STEPS, members = 0;
   LsCaptureWhich which;
@@ -302,9 +254,6 @@ run (const LsRequest *r, LsAnswer *a, GError **error)
   if (!command || !command[0])
     return ls_request_refuse ("expected -- and the command that starts the training", error);
   const char *folder = ls_request_text (r, "output");
-  if (!ls_request_is_on (r, "memory") && !folder)
-    return ls_request_refuse ("expected --memory: what a program allocates, or -o FOLDER: what it does",
-                              error);
   if (folder && g_file_test (folder, G_FILE_TEST_EXISTS))
     return ls_request_refuse ("-o: expected the name of a new folder", error);
   if (!ls_request_number (r, "world", 1, 10000000, &world, error)
@@ -314,10 +263,6 @@ run (const LsRequest *r, LsAnswer *a, GError **error)
     return FALSE;
   if (folder && steps < 2)
     return ls_request_refuse ("-o goes with --steps 2 or more: the step that is traced follows one", error);
-  if (ls_request_text (r, "members") && which != LS_CAPTURE_AUTO)
-    return ls_request_refuse ("--members goes with --ranks auto: else ranks have no roles", error);
-  if (ls_request_text (r, "keep") && which == LS_CAPTURE_ONE)
-    return ls_request_refuse ("--keep does not go with --rank: of a single rank nothing is kept", error);
   const char *load = ls_request_text (r, "expert-load");
   if (load && !is_load (load))
     return ls_request_refuse ("--expert-load: expected even or zipf:S, as zipf:1", error);
@@ -350,23 +295,3 @@ run (const LsRequest *r, LsAnswer *a, GError **error)
   ls_gpu_clear (&gpu);
   return ok;
 }
-
-const Command command_capture = {
-  .shown = {
-    .name = "capture",
-    .line = "a training program as it is, run without its GPUs: its memory, its step",
-    .usage = "capture --memory|-o FOLDER [OPTION...] -- COMMAND...",
-    .summary = "Runs a PyTorch program without GPUs, one rank for all, with libraries that answer as CUDA's\n"
-               "would on the named GPU, for some steps; where ranks differ, as stages of a pipeline do,\n"
-               "one of each role. Says what PyTorch's allocator held at its peak,\n"
-               "and which lines of the program held it, what comes on top, and whether it fits; with -o\n"
-               "what a step does is written, as a trace that lockstep run --trace replays. The\n"
-               "program is not changed, and nothing but COMMAND is run. What it prints goes to stderr.",
-    .examples = "Examples:\n"
-                "  lockstep capture --memory --gpu h100 -- torchrun --nproc-per-node 8 train.py\n"
-                "  lockstep capture -o step --cluster dgx-h100 -- torchrun --nproc-per-node 8 train.py",
-    .can_stop = TRUE,
-  },
-  .own = own,
-  .run = run,
-};

@@ -11,24 +11,6 @@
 #include "data/text/read_file.h"
 #include "show/answers.h"
 
-static const LsOption own[] = {
-  { "file", .is_positional = TRUE, .is_repeated = TRUE, .takes_json = TRUE, .argument = "FILE",
-    .meaning = "Results of lockstep run --json, or launch files that import reads, which are simulated; with "
-               "--spans tables of spans" },
-  { "from", .argument = "FILE", .is_repeated = TRUE,
-    .meaning = "A launch file, as its name alone is, after those: a side of its own; may be repeated" },
-  { "spans", .meaning = "The files hold spans, the measured ones first" },
-  { "max-error", .argument = "P",
-    .meaning = "With --spans: exit 5 if the predicted step is off by more percent" },
-  LS_OPTION_REPORT,
-  LS_OPTION_FORMAT ("text|json|markdown"),
-  { "json", .meaning = "Print JSON" },
-  { NULL },
-};
-
-/* Flags of a job that do not go with several; --from is a side here. */
-static const char *const without[] = { "from", "model", "strategy", "trace", "measured", "published", NULL };
-
 /* --- results -------------------------------------------------------------------------------------- */
 
 LS_ANSWER_FREE (files_free, g_ptr_array_unref)
@@ -152,55 +134,23 @@ compare_spans (const char *const *paths, double max_pct, LsAnswer *a, GError **e
   ls_answer_take (a, compare, &forms);
   double error_pct = 100 * (compare->predicted.step_us / compare->measured.step_us - 1);
   if (!(fabs (error_pct) <= max_pct))
-    ls_answer_fail (a,
-                    g_error_new (LS_ERROR, LS_ERROR_TOLERANCE,
-                                 "the predicted step is off by %+.2f %%, more than %.2f %%", error_pct,
-                                 max_pct));
+    ls_answer_fail_with (a, LS_ERROR_TOLERANCE, "the predicted step is off by %+.2f %%, more than %.2f %%",
+                         error_pct, max_pct);
   return TRUE;
 }
 
 /* --- the command ---------------------------------------------------------------------------------- */
 
-static gboolean
-run (const LsRequest *r, LsAnswer *a, GError **error)
+gboolean
+command_compare (const LsRequest *r, LsAnswer *a, GError **error)
 {
-  g_autofree const char **paths = ls_request_paths (r, "file");
+  g_autofree const char **paths = ls_request_paths (r, "file", "from");
   guint n = paths ? g_strv_length ((char **) paths) : 0;
   gboolean has_spans = ls_request_is_on (r, "spans");
   double max_pct = INFINITY;
-  if (n < 2 || (has_spans && n != 2)) {
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "expected two files%s; got %u", has_spans ? "" : " or more",
-                 n);
-    return FALSE;
-  }
-  if (has_spans && (ls_request_has_knobs (r) || ls_request_text (r, "from")))
-    return ls_request_refuse ("--from and options of a job go with launch files, not with --spans", error);
-  if (!has_spans && ls_request_text (r, "max-error"))
-    return ls_request_refuse ("--max-error goes with --spans", error);
+  if (n < 2 || (has_spans && n != 2))
+    return ls_fail (error, LS_ERROR_USAGE, "expected two files%s; got %u", has_spans ? "" : " or more", n);
   if (!ls_request_percent (r, "max-error", G_MAXDOUBLE, &max_pct, error))
     return FALSE;
   return has_spans ? compare_spans (paths, max_pct, a, error) : compare_results (r, paths, a, error);
 }
-
-const Command command_compare = {
-  .shown = {
-    .name = "compare",
-    .line = "two results side by side, or measured spans and predicted ones",
-    .usage = "compare A.json B.json... | --spans MEASURED.csv PREDICTED.csv\n"
-             "  lockstep compare A.sh B.sh... [--from FILE...] --cluster NAME|FILE [OPTION...]",
-    .summary
-    = "Results of lockstep run --json side by side: which options differ, which parts of the step,\n"
-      "of the memory and of the links moved, and by how much; of more than two, a column each. Launch files\n"
-               "of other programs are simulated on --cluster, with the options of lockstep run. Or spans\n"
-      "that kernelbench --plan measured on a GPU together with those that lockstep run --csv predicted: by\n"
-      "kernel, gaps and the whole.",
-    .examples = "Examples:\n"
-                "  lockstep compare before.json after.json\n"
-                "  lockstep compare pretrain_gpt.sh megatron.log --cluster dgx-h100\n"
-                "  lockstep compare --spans measured.csv predicted.csv --json",
-    .job = LS_JOB_TAKEN,
-  },
-  .own = own,
-  .without = without,
-  .run = run,
-};

@@ -11,16 +11,6 @@
 #include "data/text/write_file.h"
 #include "show/tell_import.h"
 
-static const LsOption own[] = {
-  { "file", .is_positional = TRUE, .is_repeated = TRUE, .argument = "FILE",
-    .meaning = "A launch script, a configuration or a log; after it files that it names" },
-  { "output", .letter = 'o', .argument = "NAME.json", .writes = LS_WRITES_NAMED,
-    .meaning = "Write the strategy there and the model to NAME-model.json, for --strategy and --model" },
-  { "strict", .meaning = "Exit 4 if something is not known that may matter" },
-  { "json", .meaning = "Print JSON" },
-  { NULL },
-};
-
 LS_ANSWER_FORM (to_text, ls_import_to_text (data))
 LS_ANSWER_FORM (to_json, ls_import_to_json (data))
 
@@ -90,18 +80,16 @@ write_files (const LsImport *import, const char *path, LsAnswer *a, GError **err
                   *strategy = ls_import_strategy_text (import, name);
   if ((has_model && !ls_write_text (model_path, model, error)) || !ls_write_text (path, strategy, error))
     return FALSE;
-  g_autofree char *of_files = has_model ? g_strdup_printf ("--model %s ", model_path) : g_strdup (""),
-                  *line = g_strdup_printf ("written: %s--strategy %s", of_files, path);
-  ls_answer_note (a, line);
-  if (has_model)
-    return TRUE;
-  g_autofree char *missing = missing_of (import),
-                  *told = g_strdup_printf ("no model is written, as the file does not say %s: give it behind "
-                                           "the file's name, or the model by --model",
-                                           missing);
-  if (!*missing)
+  ls_answer_note (a, "written: %s%s%s--strategy %s", has_model ? "--model " : "", has_model ? model_path : "",
+                  has_model ? " " : "", path);
+  g_autofree char *missing = missing_of (import);
+  if (!has_model && !*missing)
     return ls_diag_list_to_error (of_model, error);
-  ls_answer_note (a, told);
+  if (!has_model)
+    ls_answer_note (a,
+                    "no model is written, as the file does not say %s: give it behind the file's name, or "
+                    "the model by --model",
+                    missing);
   return TRUE;
 }
 
@@ -130,14 +118,12 @@ judge (const LsImport *import, const LsRequest *r, LsAnswer *a)
                                      import->unknown->len == 1 ? "thing is" : "things are"));
 }
 
-static gboolean
-run (const LsRequest *r, LsAnswer *a, GError **error)
+gboolean
+command_import (const LsRequest *r, LsAnswer *a, GError **error)
 {
   static const LsAnswerForms forms = { .text = to_text, .json = to_json, .free = import_free };
   g_autofree const char **paths = ls_request_texts (r, "file");
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  if (!paths)
-    return ls_request_refuse ("expected a file to read", error);
   LsImport *import = g_new0 (LsImport, 1);
   if (!ls_import_load (paths, import, diags)) {
     g_free (import);
@@ -147,29 +133,3 @@ run (const LsRequest *r, LsAnswer *a, GError **error)
   judge (import, r, a);
   return TRUE;
 }
-
-const Command command_import = {
-  .shown = {
-    .name = "import",
-    .line = "a launch script or log of another program as our files",
-    .usage = "import FILE... [-o NAME.json] [OPTION...]",
-    .summary
-    = "Reads what a job of another program is launched with, and says what it means by the keys of our\n"
-      "models and strategies: what the file says, what follows from the program's defaults, what is not\n"
-      "known and may matter, what contradicts itself, and what is ignored. Nothing is executed: what only\n"
-      "a run would know is named. Of a log, also the time of an iteration and the memory of the fullest\n"
-      "rank.\n"
-      "\n"
-      "Read are scripts, options and logs of Megatron-LM and Megatron-DeepSpeed; configurations, scripts\n"
-      "and logs of torchtitan; configurations and logs of DeepSpeed; configurations of accelerate,\n"
-      "axolotl, gpt-neox, NeMo, NeMo AutoModel, Megatron-Bridge, llm-foundry and MaxText; configurations\n"
-      "and scripts of InternEvo, lingua, LitGPT, nanotron, OLMo, torchtune and XTuner; variables of MLPerf\n"
-      "Training; scripts of Hugging Face's Trainer.",
-    .examples = "Examples:\n"
-                "  lockstep import pretrain_gpt.sh\n"
-                "  lockstep import pretrain_gpt.sh config.sh -o mine.json\n"
-                "  lockstep import megatron.log --json",
-  },
-  .own = own,
-  .run = run,
-};

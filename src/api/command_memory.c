@@ -28,11 +28,10 @@ note_device (const LsSnapshotDevice *d, guint number, LsAnswer *a)
       ? g_strdup_printf (": %" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT " around the peak",
                          h->n_changes - h->n_left_out, h->n_changes)
       : NULL;
-  g_autofree char *line = g_strdup_printf (
-      "snapshot: device %u is rank %u, a step of %" G_GUINT64_FORMAT " allocations and frees%s%s", number,
-      d->rank, h->n_changes, left_out ? left_out : "",
-      h->is_timed ? "" : "; without times: in the order of its program, one each microsecond");
-  ls_answer_note (a, line);
+  ls_answer_note (a,
+                  "snapshot: device %u is rank %u, a step of %" G_GUINT64_FORMAT " allocations and frees%s%s",
+                  number, d->rank, h->n_changes, left_out ? left_out : "",
+                  h->is_timed ? "" : "; without times: in the order of its program, one each microsecond");
 }
 
 static void
@@ -42,10 +41,9 @@ note_outside (const LsJobResult *r, LsAnswer *a)
   if (bytes == 0)
     return;
   g_autofree char *size = ls_format_bytes (bytes);
-  g_autofree char *line = g_strdup_printf (
-      "snapshot: without the buffers of NCCL (%s on the fullest rank), which PyTorch does not allocate",
+  ls_answer_note (
+      a, "snapshot: without the buffers of NCCL (%s on the fullest rank), which PyTorch does not allocate",
       size);
-  ls_answer_note (a, line);
 }
 
 static gboolean
@@ -88,23 +86,6 @@ write_snapshot (const LsJobAnswer *j, const GArray *ranks, const char *path, LsA
 
 /* --- the table -------------------------------------------------------------------------------------- */
 
-static const LsOption own[] = {
-  { "memory-chart", .argument = "FILE", .writes = LS_WRITES_DRAWING,
-    .meaning = "Draw a rank over the step (.svg; .png by gnuplot; .gp: its script)" },
-  { "snapshot", .argument = "FILE", .writes = LS_WRITES_FILE,
-    .meaning = "Write what PyTorch's allocator does as a memory snapshot of PyTorch (.pickle), for "
-               "pytorch.org/memory_viz" },
-  { "rank", .argument = "N[,N...]",
-    .meaning = "The rank that --memory-chart draws, those that --snapshot has; default: the fullest" },
-  LS_OPTION_REPORT,
-  LS_OPTION_FORMAT ("text|json|csv|markdown"),
-  { "no-advice", .meaning = "Do not simulate what would make it fit" },
-  { "json", .meaning = "Print JSON" },
-  { "csv", .meaning = "Print a row for each class of ranks" },
-  { "require-fit", .meaning = "Exit 4 if it does not fit into memory" },
-  { NULL },
-};
-
 static char *
 format (const LsJobAnswer *j, char *(*to) (const LsMemoryTable *t))
 {
@@ -129,28 +110,17 @@ advise (LsJobAnswer *j, LsAnswer *a)
     return;
   j->advice = ls_memory_advise (&j->spec, j->job, &error);
   if (!j->advice)
-    ls_answer_note (a, error->message);
+    ls_answer_note (a, "%s", error->message);
 }
 
 /* uint32_t; empty: the fullest. */
 static GArray *
 ranks_of (const LsRequest *r, GError **error)
 {
-  g_autoptr (GArray) ranks = g_array_new (FALSE, FALSE, sizeof (uint32_t));
-  const char *text = ls_request_text (r, "rank");
-  g_auto (GStrv) words = g_strsplit (text ? text : "", ",", SNAPSHOT_MAX_RANKS + 1);
-  for (char **word = words; *word; word++) {
-    guint64 rank;
-    if (word - words == SNAPSHOT_MAX_RANKS
-        || !g_ascii_string_to_unsigned (*word, 10, 0, UINT32_MAX - 1, &rank, NULL)) {
-      g_set_error (error, LS_ERROR, LS_ERROR_USAGE,
-                   "--rank: expected a rank, or at most %d with a comma between two; got \"%s\"",
-                   SNAPSHOT_MAX_RANKS, text);
-      return NULL;
-    }
-    uint32_t value = (uint32_t) rank;
-    g_array_append_val (ranks, value);
-  }
+  g_autoptr (GArray) ranks = ls_request_ranks (r, "rank", SNAPSHOT_MAX_RANKS,
+                                               "a rank, or at most 16 with a comma between two", error);
+  if (!ranks)
+    return NULL;
   if (ranks->len > 0 && !ls_request_text (r, "memory-chart") && !ls_request_text (r, "snapshot")) {
     ls_request_refuse ("--rank goes with --memory-chart or --snapshot: the table has all ranks", error);
     return NULL;
@@ -168,8 +138,8 @@ first_of (const GArray *ranks)
   return ranks->len > 0 ? (gint64) g_array_index (ranks, uint32_t, 0) : -1;
 }
 
-static gboolean
-run (const LsRequest *r, LsAnswer *a, GError **error)
+gboolean
+command_memory (const LsRequest *r, LsAnswer *a, GError **error)
 {
   g_autoptr (GArray) ranks = ranks_of (r, error);
   g_autoptr (LsJobAnswer) made = ranks ? ls_job_answer_new (r, a, error) : NULL;
@@ -184,23 +154,3 @@ run (const LsRequest *r, LsAnswer *a, GError **error)
   ls_job_answer_check_fit (j, r, NULL, a);
   return TRUE;
 }
-
-const Command command_memory = {
-  .shown = {
-    .name = "memory",
-    .line = "what each rank holds at its peak, and what would make it fit",
-    .usage = "memory --model NAME|FILE --cluster NAME|FILE [OPTION...]",
-    .summary = "What each rank of a job holds at its peak, by category, when and in which op, next to the\n"
-               "formulas of the papers. If it does not fit: which changes make it fit, simulated, the\n"
-               "fastest first. The options that say which job are those of lockstep run.",
-    .examples
-    = "Examples:\n"
-      "  lockstep memory --model gpt-22b --cluster dgx-a100-80g --tp 8 --micro-batch 4 --memory-clock "
-      "device\n"
-      "  lockstep memory --model llama3.1-70b --cluster dgx-h100 --nodes 1 --tp 8 --memory-chart memory.svg\n"
-      "  lockstep memory --model llama3.1-8b --cluster dgx-h100 --nodes 1 --tp 2 --snapshot memory.pickle",
-    .job = LS_JOB_TAKEN,
-  },
-  .own = own,
-  .run = run,
-};

@@ -8,54 +8,25 @@
 
 #include <string.h>
 
-static const LsOption own[] = {
-  { "output", .letter = 'o', .argument = "NAME.json", .writes = LS_WRITES_NAMED,
-    .meaning = "Write the best placement, for --placement of lockstep run" },
-  { "any-nodes", .meaning = "The job may also have nodes of the cluster that it does not have now" },
-  { "tries", .argument = "N",
-    .meaning = "Swaps of nodes simulated; default 8 to 256, fewer where they take longer" },
-  { "threads", .letter = 'j', .argument = "N", .meaning = "Simulations at once; default one per processor" },
-  LS_OPTION_REPORT,
-  LS_OPTION_FORMAT ("text|json|csv|markdown"),
-  { "json", .meaning = "Print JSON" },
-  { "csv", .meaning = "Print a row for each order that was tried" },
-  { NULL },
-};
-
-typedef struct {
-  LsPlace *place;
-  char *title, *subtitle;
-} Data;
-
-static void
-data_free (gpointer data)
-{
-  Data *d = data;
-  ls_place_free (d->place);
-  g_free (d->title);
-  g_free (d->subtitle);
-  g_free (d);
-}
-
 static char *
 to_text (gconstpointer data, const LsTextStyle *style)
 {
-  const Data *d = data;
-  return ls_place_to_text (d->place, d->title, d->subtitle);
+  const LsTitled *d = data;
+  return ls_place_to_text (d->result, d->title, d->subtitle);
 }
 
-LS_ANSWER_FORM (to_json, ls_place_to_json (((const Data *) data)->place))
-LS_ANSWER_FORM (to_csv, ls_place_to_csv (((const Data *) data)->place))
+LS_ANSWER_FORM (to_json, ls_place_to_json (((const LsTitled *) data)->result))
+LS_ANSWER_FORM (to_csv, ls_place_to_csv (((const LsTitled *) data)->result))
 
-static const LsAnswerForms forms = { to_text, to_json, to_csv, NULL, data_free };
+static const LsAnswerForms forms = { to_text, to_json, to_csv, NULL, ls_titled_free };
 
 static gboolean
 write_placement (gconstpointer data, const char *path, GError **error)
 {
-  const LsPlace *p = ((const Data *) data)->place;
+  const LsPlace *p = ((const LsTitled *) data)->result;
   const LsJobResult *best = p->then;
   g_autofree char *name = g_path_get_basename (path),
-                  *source = g_strdup_printf ("lockstep place: %s", ((const Data *) data)->title);
+                  *source = g_strdup_printf ("lockstep place: %s", ((const LsTitled *) data)->title);
   if (g_str_has_suffix (name, ".json"))
     name[strlen (name) - strlen (".json")] = '\0';
   g_autofree char *text
@@ -63,7 +34,7 @@ write_placement (gconstpointer data, const char *path, GError **error)
   return ls_write_text (path, text, error);
 }
 
-static Data *
+static LsTitled *
 search (const LsJobSpec *job, const LsRequest *r, const LsPlaceOptions *options, LsAnswer *a, GError **error)
 {
   LsJobSpec spec = *job; /* borrows all */
@@ -79,9 +50,7 @@ search (const LsJobSpec *job, const LsRequest *r, const LsPlaceOptions *options,
     ls_answer_note (a,
                     "the job does not fit into its accelerators: lockstep memory, with the same options, "
                     "shows what would make it fit");
-  Data *d = g_new (Data, 1);
-  *d = (Data) { place, ls_job_title (place->now), ls_job_subtitle (place->now) };
-  return d;
+  return ls_titled_new (place, (GDestroyNotify) ls_place_free, place->now);
 }
 
 /* How to run it. */
@@ -91,14 +60,13 @@ note_best (const LsPlace *p, const char *knobs, LsAnswer *a)
   const LsPlan *now = p->now->plan, *then = p->then->plan;
   bool is_moved = !ls_plan_has_same_gpus (now, then);
   bool is_written = strstr (knobs, "--placement") != NULL;
-  g_autofree char *line = g_strdup_printf (
-      "the best is the job with %s%s%s", knobs, is_moved && !is_written && *knobs != '\0' ? " and " : "",
-      is_moved && !is_written ? "the placement that -o FILE writes" : "");
-  ls_answer_note (a, line);
+  ls_answer_note (a, "the best is the job with %s%s%s", knobs,
+                  is_moved && !is_written && *knobs != '\0' ? " and " : "",
+                  is_moved && !is_written ? "the placement that -o FILE writes" : "");
 }
 
-static gboolean
-run (const LsRequest *r, LsAnswer *a, GError **error)
+gboolean
+command_place (const LsRequest *r, LsAnswer *a, GError **error)
 {
   gint64 n_tries = 0;
   LsPlaceOptions options = { .any_nodes = ls_request_is_on (r, "any-nodes") };
@@ -112,35 +80,15 @@ run (const LsRequest *r, LsAnswer *a, GError **error)
     ls_job_tell_from (&job, a);
     ls_job_tell_unasked (&job, a);
   }
-  Data *d = ok ? search (&job, r, &options, a, error) : NULL;
+  LsTitled *d = ok ? search (&job, r, &options, a, error) : NULL;
   ls_job_spec_clear (&job);
   if (!d)
     return FALSE;
   const char *path = ls_request_text (r, "output");
-  g_autofree char *knobs = ls_place_options (d->place, path);
+  g_autofree char *knobs = ls_place_options (d->result, path);
   ls_answer_take (a, d, &forms);
   ls_answer_write (a, r, "output", write_placement);
-  if (d->place->gain >= LS_PLACE_LEAST_GAIN)
-    note_best (d->place, knobs, a);
+  if (((const LsPlace *) d->result)->gain >= LS_PLACE_LEAST_GAIN)
+    note_best (d->result, knobs, a);
   return TRUE;
 }
-
-const Command command_place = {
-  .shown = {
-    .name = "place",
-    .line = "which order of ranks and of nodes makes the step shortest",
-    .usage = "place --model NAME|FILE --cluster NAME|FILE [OPTION...]",
-    .summary = "Simulates a job in all orders of its degrees (--rank-order), on its GPUs as they are\n"
-               "given and in the order of the cluster, on a torus with its axes in every order; then with\n"
-               "nodes swapped. Shows the gain and the links that explain it, and writes the best\n"
-               "placement. The options that say which job are those of lockstep run.",
-    .examples
-    = "Examples:\n"
-      "  lockstep place --model llama3.1-8b --cluster dgx-h100 --gpus 16 --tp 8 --placement cyclic\n"
-      "  lockstep place --model llama3.1-8b --cluster dgx-h100 --gpus 16 --tp 2 --pp 2 -o best.json\n"
-      "  lockstep place --trace two-ranks --cluster dgx-h100 --nodes 2 --placement cyclic",
-    .job = LS_JOB_TAKEN,
-  },
-  .own = own,
-  .run = run,
-};

@@ -14,80 +14,19 @@
 #include "job/softwares.h"
 #include "show/plot/plots.h"
 #include "show/run/trace_chrome.h"
-#include "show/run/write_report.h"
 #include "show/run/write_run.h"
 
 /* A Chrome trace of more ranks shows one of each role. */
 #define TRACE_MAX_RANKS 16
 #define TRACE_MAX_OPS   50000 /* 17 MB */
 
-static const LsOption own[] = {
-  { "json", .meaning = "Print JSON" },
-  { "chrome-trace", .argument = "FILE", .writes = LS_WRITES_FILE,
-    .meaning = "Write a trace for Perfetto or chrome://tracing (.json, or .json.gz: packed)" },
-  { "chrome-trace-all", .is_rare = TRUE, .meaning = "All ranks and ops in it, however large it is" },
-  { "csv", .argument = "FILE", .writes = LS_WRITES_FILE, .is_rare = TRUE,
-    .meaning = "Write every span: a row each, times in picoseconds" },
-  { "links", .argument = "FILE", .writes = LS_WRITES_FILE, .is_rare = TRUE,
-    .meaning = "Write what each link carried: a row each" },
-  { "timeline", .argument = "FILE", .writes = LS_WRITES_DRAWING, .is_repeated = TRUE,
-    .meaning = "Draw the step (.svg; .png by gnuplot; .gp: its script); may be repeated" },
-  { "timeline-rows", .argument = "ranks|micro-batches|streams|ops",
-    .meaning = "Its rows: ranks, or below each what is under way, its streams, its ops" },
-  { "timeline-arrows", .is_rare = TRUE,
-    .meaning = "With arrows: messages between ranks; of streams also what ops waited for" },
-  { "timeline-ranks", .argument = "N[,N...]", .is_rare = TRUE,
-    .meaning = "Only these ranks in it; default: all, or one of each role" },
-  { "timeline-window", .argument = "FROM..TO", .is_rare = TRUE,
-    .meaning = "Only this part of the step in it, such as 1.2s..1.35s" },
-  { "timeline-width", .argument = "N", .is_rare = TRUE, .meaning = "Its pixels; default 1600" },
-  { "memory-chart", .argument = "FILE", .writes = LS_WRITES_DRAWING,
-    .meaning = "Draw what the fullest rank holds over the step (.svg; .png; .gp: a script)" },
-  { "critical-path", .meaning = "Which ops, links and ranks the step went through" },
-  { "sensitivity", .meaning = "What a percent more FLOPs, bandwidth, latency is worth: a dozen runs more" },
-  { "faults", .argument = "each:KIND[=SHARE]", .is_rare = TRUE,
-    .meaning
-    = "Which link, gpu or node hurts most with SHARE left of it, default 0.5: a run for each kind of part" },
-  { "ecmp-seeds", .argument = "N", .is_rare = TRUE,
-    .meaning = "How the step varies with the seed of hashed routing: a run for each of N" },
-  { "what-if", .is_rare = TRUE,
-    .meaning = "What single changes gain, as lockstep whatif: a simulation of each" },
-  { "jitter", .argument = "NAME|FILE|off",
-    .meaning = "How steps vary, by how ranks and steps differ (lockstep list jitter)" },
-  { "jitter-seed", .argument = "N", .is_rare = TRUE, .meaning = "What clusters are drawn by; default: 1" },
-  LS_OPTION_REPORT,
-  LS_OPTION_FORMAT ("text|json|markdown"),
-  { "emit", .argument = "PROGRAM",
-    .meaning = "Print the job for another program instead: megatron, torchtitan, deepspeed" },
-  { "residuals", .argument = "NAME|FILE", .is_rare = TRUE,
-    .meaning
-    = "Measured runs that the interval around the step comes from; none: no interval; default: those "
-      "that the cluster was fitted to, else residuals" },
-  { "show-placement", .is_rare = TRUE, .meaning = "Print which rank runs on which GPU with whom" },
-  { "require-fit", .is_rare = TRUE, .meaning = "Exit 4 if it does not fit into memory" },
-  { NULL },
-};
-
 /* --- what it prints ------------------------------------------------------------------------------- */
 
 static char *
 summary (const LsJobAnswer *j, const LsTextStyle *style)
 {
-  const LsSummaryText text = {
-    .title = j->title,
-    .subtitle = j->subtitle,
-    .interval = j->interval,
-    .measured = &j->spec.measured,
-    .findings = j->findings,
-    .critical_path = j->critical_summary,
-    .sensitivity = j->sensitivity,
-    .faults = j->faults,
-    .ecmp = j->ecmp,
-    .what_if = j->what_if,
-    .step_spread = j->step_spread,
-    .color = style->has_color,
-    .ascii = style->is_ascii,
-  };
+  const LsSummaryText text
+      = { j->title, j->subtitle, ls_job_answer_extras (j), style->has_color, style->is_ascii };
   return ls_summary_format (&j->job->report, &text);
 }
 
@@ -153,11 +92,11 @@ note_left_out (const LsJobAnswer *j, const LsRequest *r, LsAnswer *a)
 {
   LsTraceSize size = trace_size (j);
   guint64 n = ls_request_text (r, "chrome-trace") ? ls_trace_chrome_left_out (j->job->timeline, &size) : 0;
-  g_autofree char *line = g_strdup_printf ("the Chrome trace leaves out %" G_GUINT64_FORMAT
-                                           " ops, to stay below 20 MB: --chrome-trace-all has all",
-                                           n);
   if (n > 0)
-    ls_answer_note (a, line);
+    ls_answer_note (a,
+                    "the Chrome trace leaves out %" G_GUINT64_FORMAT
+                    " ops, to stay below 20 MB: --chrome-trace-all has all",
+                    n);
 }
 
 static gboolean
@@ -217,12 +156,11 @@ read_faults (const char *text, LsFaultAsk *ret_ask, GError **error)
   if (g_str_has_prefix (text, "each:") && ls_fault_ask_parse (text + strlen ("each:"), ret_ask))
     return TRUE;
   g_autofree char *hint = fault_hint (text);
-  g_set_error (
-      error, LS_ERROR, LS_ERROR_USAGE,
+  return ls_fail (
+      error, LS_ERROR_USAGE,
       "--faults: expected each: and link, gpu or node, and what is left of it, such as each:link=0.1 (of "
       "a link from 0 on, of others from %g on; below 1); got \"%s\"%s",
       1 / LS_SLOW_MAX, text, hint);
-  return FALSE;
 }
 
 static gboolean
@@ -266,8 +204,6 @@ read_variation (const LsRequest *r, Variation *ret_v, GError **error)
   const char *name = ls_request_text (r, "jitter");
   gboolean is_on = name && strcmp (name, LS_JITTER_OFF) != 0;
   *ret_v = (Variation) { .seed = 1 };
-  if (ls_request_text (r, "jitter-seed") && !is_on)
-    return ls_request_refuse ("--jitter-seed goes with --jitter NAME", error);
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   return ls_request_number (r, "jitter-seed", 0, UINT32_MAX, &ret_v->seed, error)
       && (!is_on || ls_jitter_load (name, &ret_v->jitter, diags) || ls_diag_list_to_error (diags, error));
@@ -289,22 +225,19 @@ note_other_program (const LsStrategy *s, const char *target, LsAnswer *a)
   if (!s->program.software || !ls_software_load_head (s->program.software, &head, diags))
     return;
   bool is_program = head.dp_kinds || head.emit || strcmp (s->program.software, LS_SOFTWARE_TEXTBOOK) == 0;
-  g_autofree char *note = g_strdup_printf (
-      "the step was predicted as %s runs it, with its kernels: --for %s predicts it with its own",
-      s->program.software, target);
   if (is_program && g_strcmp0 (head.emit, target) != 0)
-    ls_answer_note (a, note);
+    ls_answer_note (
+        a, "the step was predicted as %s runs it, with its kernels: --for %s predicts it with its own",
+        s->program.software, target);
   ls_software_clear (&head);
 }
 
 static gboolean
 emit (LsJobAnswer *j, const char *target, LsAnswer *a, GError **error)
 {
-  if (j->spec.trace) {
-    g_set_error (error, LS_ERROR, LS_ERROR_UNSUPPORTED,
-                 "--emit %s does not go with --trace: it is not known which knobs made its ops", target);
-    return FALSE;
-  }
+  if (j->spec.trace)
+    return ls_fail (error, LS_ERROR_UNSUPPORTED,
+                    "--emit %s does not go with --trace: it is not known which knobs made its ops", target);
   const LsJobResult *r = j->job;
   const LsEmitJob emitted
       = { .model = &r->model, .strategy = &r->strategy, .order = j->spec.order, .title = j->title };
@@ -324,11 +257,6 @@ check (const LsRequest *r, GError **error)
   LsFaultAsk ask;
   if (faults && !read_faults (faults, &ask, error))
     return FALSE;
-  if (target && ls_request_is_on (r, "json"))
-    return ls_request_refuse (
-        "--emit does not go with --json: each prints what it has instead of the summary", error);
-  if (ls_request_is_on (r, "chrome-trace-all") && !ls_request_text (r, "chrome-trace"))
-    return ls_request_refuse ("--chrome-trace-all goes with --chrome-trace FILE", error);
   return (!target || ls_emit_check_target (target, error)) && ls_timeline_options_check (r, error);
 }
 
@@ -366,8 +294,8 @@ run_with (const LsRequest *r, const Variation *v, LsAnswer *a, GError **error)
   return TRUE;
 }
 
-static gboolean
-run (const LsRequest *r, LsAnswer *a, GError **error)
+gboolean
+command_run (const LsRequest *r, LsAnswer *a, GError **error)
 {
   Variation v;
   if (!check (r, error))
@@ -376,23 +304,3 @@ run (const LsRequest *r, LsAnswer *a, GError **error)
   ls_jitter_clear (&v.jitter);
   return ok;
 }
-
-static const char *const job_too[] = { "residuals", NULL };
-
-const Command command_run = {
-  .shown = {
-    .name = "run",
-    .line = "simulate one training job: step time, where it goes, memory",
-    .usage = "run --model NAME|FILE|--trace NAME|FILE --cluster NAME|FILE [OPTION...]",
-    .summary
-    = "Simulates one training job: step time, where it goes, memory. Times are in seconds,\n"
-      "batches in sequences, degrees in ranks. Options override --strategy, which overrides --software.",
-    .examples
-    = "Example:\n"
-      "  lockstep run --model gpt3-175b --cluster dgx-a100-80g --tp 8 --sp --pp 8 --recompute selective",
-    .job = LS_JOB_SHOWN,
-  },
-  .own = own,
-  .job_too = job_too,
-  .run = run,
-};

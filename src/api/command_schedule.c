@@ -7,60 +7,13 @@
 #include "ask/schedule.h"
 #include "data/text/write_file.h"
 #include "show/draw/pictures.h"
-#include "show/page/page_parts.h"
+#include "show/page/page.h"
 #include "show/plot/plots.h"
-#include "show/write_schedule.h"
+#include "show/answers.h"
 
 #define DEFAULT_WIDTH 120
 #define MIN_WIDTH     50
 #define MAX_WIDTH     1000
-
-static const LsOption own[] = {
-  { "schedule", .argument = "NAME[,NAME...]|FILE.csv",
-    .meaning
-    = "A schedule's name, several to compare and to draw under each other, or a file in PyTorch's text "
-      "format" },
-  { "all", .meaning = "Compare all schedules for the same job" },
-  { "pp", .argument = "P", .meaning = "Ranks of the pipeline" },
-  { "vpp", .argument = "V",
-    .meaning = "Chunks of a rank, where a schedule leaves a choice; of several default 2" },
-  { "micro-batches", .argument = "M", .meaning = "Micro-batches of a step" },
-  { "group", .argument = "N",
-    .meaning = "Micro-batches that pass a chunk before the next chunk's turn: interleaved-1f1b, default P; "
-               "hanayo, default M" },
-  { "rounds", .argument = "megatron|pytorch",
-    .meaning = "Whose rule forms the groups of interleaved-1f1b; default megatron" },
-  { "waves", .argument = "W", .meaning = "Waves of hanayo, of two chunks each; default 1" },
-  { "pipes", .argument = "K", .meaning = "Replicas of chimera, half in each direction; default 2" },
-  { "f-time", .argument = "T",
-    .meaning
-    = "Forward of a chunk (of several schedules: of a rank's whole share): a number, or all times with a "
-      "unit; default 1" },
-  { "b-time", .argument = "T",
-    .meaning = "Full backward, default 2; with --w-time the input gradient, default 1" },
-  { "w-time", .argument = "T", .meaning = "Weight gradient; default: half of the backward" },
-  { "fb-time", .argument = "T",
-    .meaning = "A forward and a backward together; default: one after the other" },
-  { "comm-time", .argument = "T", .meaning = "From a rank to another; default 0" },
-  { "memory-limit", .argument = "X",
-    .meaning = "For orders that are searched for: micro-batches of a rank's full activations; of several "
-               "others are marked that exceed it" },
-  { "format", .argument = "text|csv|json|markdown|svg|png",
-    .meaning = "What to print; png is drawn by gnuplot" },
-  LS_OPTION_REPORT,
-  { "json", .meaning = "The same as --format json" },
-  { "output", .letter = 'o', .argument = "FILE", .meaning = "Where to; default: stdout, but for pictures" },
-  { "plot", .argument = "FILE", .writes = LS_WRITES_DRAWING,
-    .meaning
-    = "Draw as well (.svg; .png and .gp by gnuplot): the schedule, several on one scale, or with --all "
-      "bubbles over micro-batches and over stages" },
-  { "width", .argument = "N", .meaning = "Columns of the text; default: the terminal's, or 120" },
-  { NULL },
-};
-
-static const char *const keys[]
-    = { "schedule", "pp",     "vpp",    "micro-batches", "group",     "rounds",       "waves", "pipes",
-        "f-time",   "b-time", "w-time", "fb-time",       "comm-time", "memory-limit", NULL };
 
 typedef struct {
   LsScheduleSpec spec;
@@ -177,9 +130,8 @@ check_output (const char *path, guint format, GError **error)
   g_autofree char *suffix = g_strconcat (".", formats[format - FIRST_PICTURE], NULL);
   if (path && g_str_has_suffix (path, suffix))
     return ls_drawing_check (path, error);
-  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--format %s: expected -o and a name that ends in %s",
-               formats[format - FIRST_PICTURE], suffix);
-  return FALSE;
+  return ls_fail (error, LS_ERROR_USAGE, "--format %s: expected -o and a name that ends in %s",
+                  formats[format - FIRST_PICTURE], suffix);
 }
 
 /* What went to a file is not printed. */
@@ -206,7 +158,7 @@ make (const LsRequest *r, GError **error)
 {
   g_autoptr (Data) s = g_new0 (Data, 1);
   ls_schedule_spec_init (&s->spec);
-  if (!ls_request_set_all (r, keys, set_knob, &s->spec, error))
+  if (!ls_request_set_own (r, set_knob, &s->spec, error))
     return NULL;
   bool is_list = s->spec.schedule && ls_schedule_is_list (s->spec.schedule);
   if (is_list && ls_request_is_on (r, "all")) {
@@ -220,8 +172,8 @@ make (const LsRequest *r, GError **error)
   return s->table || s->run ? g_steal_pointer (&s) : NULL;
 }
 
-static gboolean
-run (const LsRequest *r, LsAnswer *a, GError **error)
+gboolean
+command_schedule (const LsRequest *r, LsAnswer *a, GError **error)
 {
   const char *path = ls_request_text (r, "output");
   gint64 width = 0;
@@ -238,24 +190,3 @@ run (const LsRequest *r, LsAnswer *a, GError **error)
   put (s, path, format, a);
   return TRUE;
 }
-
-const Command command_schedule = {
-  .shown = {
-    .name = "schedule",
-    .line = "a pipeline schedule: its order drawn and timed, or all compared",
-    .usage = "schedule --schedule NAME[,NAME...]|FILE.csv --pp P --micro-batches M [OPTION...]",
-    .summary = "Draws and times a pipeline schedule: the order in which each rank executes forwards and\n"
-               "backwards, its makespan, bubble and activations; or compares all of them. Without link\n"
-               "contention and with equal stages: `lockstep run` has both.",
-    .examples
-    = "Examples:\n"
-      "  lockstep schedule --schedule zb-h1 --pp 4 --micro-batches 8 --b-time 1 --w-time 1\n"
-      "  lockstep schedule --schedule interleaved-1f1b --pp 4 --vpp 2 --micro-batches 8 --format svg "
-      "-o chart.svg\n"
-      "  lockstep schedule --schedule mine.csv --f-time 2ms --b-time 4ms --json\n"
-      "  lockstep schedule --schedule gpipe,1f1b,zb-h1,dualpipe --pp 4 --micro-batches 8 --plot sheet.svg\n"
-      "  lockstep schedule --all --pp 8 --micro-batches 32 --plot bubbles.svg",
-  },
-  .own = own,
-  .run = run,
-};

@@ -9,29 +9,6 @@
 
 #define DEFAULT_TOP 10
 
-static const LsOption own[] = {
-  { "file", .is_positional = TRUE, .takes_json = TRUE, .argument = "FILE",
-    .meaning = "The jobs, their nodes and starts" },
-  { "steps", .argument = "N",
-    .meaning = "Steps of each job that are measured, where all does not repeat sooner; default 8" },
-  { "shift", .argument = "N",
-    .meaning = "Also begin each job after the first later, by each of N parts of its step: which is best" },
-  { "network", .argument = "flow|alphabeta",
-    .meaning = "Shared links, or no contention, by which nobody is slower; default: flow" },
-  { "top", .argument = "N", .meaning = "Contested links shown; default 10" },
-  { "all", .meaning = "Show all contested links" },
-  { "fold", .argument = "auto|off|check", .is_rare = TRUE,
-    .meaning = "Simulate ranks that behave alike once; check: both ways, exit 1 if they differ" },
-  { "coarsen", .argument = "auto|off|check", .is_rare = TRUE,
-    .meaning = "Run undisturbed segments as one op" },
-  { "threads", .letter = 'j', .argument = "N", .meaning = "Simulations at once; default one per processor" },
-  LS_OPTION_REPORT,
-  LS_OPTION_FORMAT ("text|json|csv|markdown"),
-  { "json", .meaning = "Print JSON" },
-  { "csv", .meaning = "Print a row for each job" },
-  { NULL },
-};
-
 typedef struct {
   LsSharing *sharing;
   guint top; /* 0: all */
@@ -96,16 +73,14 @@ read_options (const LsRequest *r, LsSharingOptions *o, GError **error)
   return TRUE;
 }
 
-static gboolean
-run (const LsRequest *r, LsAnswer *a, GError **error)
+gboolean
+command_share (const LsRequest *r, LsAnswer *a, GError **error)
 {
   gint64 top = DEFAULT_TOP;
   guint n_threads;
   LsSharingOptions options;
   ls_sharing_options_init (&options);
   const char *path = ls_request_text (r, "file");
-  if (!path)
-    return ls_request_refuse ("expected a file of jobs", error);
   if (!ls_request_number (r, "top", 1, 1000, &top, error) || !ls_request_threads (r, &n_threads, error)
       || !read_options (r, &options, error))
     return FALSE;
@@ -119,18 +94,3 @@ run (const LsRequest *r, LsAnswer *a, GError **error)
   ls_answer_take (a, data, &forms);
   return TRUE;
 }
-
-const Command command_share = {
-  .shown = {
-    .name = "share",
-    .line = "several jobs on one cluster: what each loses, and on which links",
-    .usage = "share FILE [OPTION...]",
-    .summary
-    = "Replays the jobs of a file together, on one cluster and one clock, and each of them alone: how much\n"
-      "longer the step of each becomes, and which links carry bytes of two jobs or more.",
-    .examples = "Example:\n"
-                "  lockstep share jobs.json",
-  },
-  .own = own,
-  .run = run,
-};

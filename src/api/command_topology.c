@@ -5,26 +5,7 @@
 #include "ask/topology_view.h"
 #include "data/text/write_file.h"
 #include "show/draw/pictures.h"
-#include "show/write_topology.h"
-
-static const LsOption own[] = {
-  { "cluster", .argument = "NAME|FILE", .meaning = "Which cluster" },
-  { "nodes", .argument = "N", .meaning = "Nodes of the cluster; default: the file's" },
-  { "gpus", .argument = "N", .meaning = "As many nodes as hold so many GPUs" },
-  { "slice", .argument = "XxY[xZ]", .meaning = "Chips of a TPU slice along x, y (and z)" },
-  { "links", .meaning = "List every kind of link, with its source" },
-  { "all", .meaning = "List every link, not only kinds; also in JSON" },
-  { "path", .argument = "A,B", .is_repeated = TRUE,
-    .meaning = "Show the way between two GPUs, such as 0,12 or node0/gpu0,node1/gpu4; may be repeated" },
-  { "dot", .argument = "FILE", .writes = LS_WRITES_FILE, .meaning = "Write a graph for Graphviz" },
-  { "svg", .argument = "FILE", .writes = LS_WRITES_DRAWING,
-    .meaning = "Draw the cluster (.svg; .gp: a script for gnuplot)" },
-  { "png", .argument = "FILE", .writes = LS_WRITES_DRAWING, .meaning = "The same as PNG, by gnuplot" },
-  { "json", .meaning = "Print JSON" },
-  { NULL },
-};
-
-static const char *const keys[] = { "cluster", "nodes", "gpus", "slice", NULL };
+#include "show/answers.h"
 
 typedef struct {
   LsTopologyRun *run;
@@ -85,10 +66,9 @@ check_picture (const LsRequest *r, const char *key, GError **error)
   g_autofree char *suffix = g_strconcat (".", key, NULL);
   if (!path || g_str_has_suffix (path, suffix) || g_str_has_suffix (path, ".gp"))
     return TRUE;
-  g_set_error (error, LS_ERROR, LS_ERROR_USAGE,
-               "--%s: expected a name that ends in %s, or in .gp for the script; got \"%s\"", key, suffix,
-               path);
-  return FALSE;
+  return ls_fail (error, LS_ERROR_USAGE,
+                  "--%s: expected a name that ends in %s, or in .gp for the script; got \"%s\"", key, suffix,
+                  path);
 }
 
 static LsTopologyRun *
@@ -98,15 +78,15 @@ describe (const LsRequest *r, GError **error)
   const char *lists = ls_request_is_on (r, "all") ? "all" : ls_request_text (r, "dot") ? "dot" : NULL;
   LsJobSpec spec;
   ls_job_spec_init (&spec);
-  LsTopologyRun *run = ls_request_set_all (r, keys, ls_request_set_knob, &spec, error)
+  LsTopologyRun *run = ls_request_set_own (r, ls_request_set_knob, &spec, error)
       ? ls_topology_run_new (&spec, paths, lists, error)
       : NULL;
   ls_job_spec_clear (&spec);
   return run;
 }
 
-static gboolean
-run (const LsRequest *r, LsAnswer *a, GError **error)
+gboolean
+command_topology (const LsRequest *r, LsAnswer *a, GError **error)
 {
   if (!check_picture (r, "svg", error) || !check_picture (r, "png", error))
     return FALSE;
@@ -122,20 +102,3 @@ run (const LsRequest *r, LsAnswer *a, GError **error)
   ls_answer_write (a, r, "png", draw);
   return TRUE;
 }
-
-const Command command_topology = {
-  .shown = {
-    .name = "topology",
-    .line = "a cluster as a tree, its links and bandwidths, paths, pictures",
-    .usage = "topology --cluster NAME|FILE [OPTION...]",
-    .summary = "Shows a cluster: what a node consists of, what joins the nodes, how much gets through at\n"
-               "each level and between halves, and the way from one GPU to another. Rates are of one\n"
-               "direction.",
-    .examples = "Examples:\n"
-                "  lockstep topology --cluster dgx-h100 --nodes 4 --links\n"
-                "  lockstep topology --cluster dgx-h100:fabric.oversubscription=4,nodes=64 --path 0,511\n"
-                "  lockstep topology --cluster tpu-v5e --slice 4x4 --svg slice.svg",
-  },
-  .own = own,
-  .run = run,
-};

@@ -48,11 +48,10 @@ read_scale (const LsRequest *r, double *scale, GError **error)
   *scale = text ? g_ascii_strtod (text, &end) : 1;
   if (!text || (*text && !*end && *scale > 0 && *scale <= MAX_SCALE))
     return TRUE;
-  g_set_error (
-      error, LS_ERROR, LS_ERROR_USAGE,
+  return ls_fail (
+      error, LS_ERROR_USAGE,
       "--compute-scale: expected a factor of the time of kernels, above 0 and at most %g; got \"%s\"",
       MAX_SCALE, text);
-  return FALSE;
 }
 
 /* A replay does not know of it. */
@@ -60,10 +59,10 @@ static void
 note_other_gpu (LsProfileImport *import, const char *gpu)
 {
   if (import->gpu && ls_gpu_is_other (import->gpu, gpu))
-    g_ptr_array_add (import->notes,
-                     g_strdup_printf ("kernels keep the time that they took on \"%s\", also on the %s of "
-                                      "this cluster: --compute-scale changes it",
-                                      import->gpu, gpu));
+    ls_note (import->notes,
+             "kernels keep the time that they took on \"%s\", also on the %s of "
+             "this cluster: --compute-scale changes it",
+             import->gpu, gpu);
 }
 
 /* As `lockstep run --trace` would. */
@@ -154,13 +153,11 @@ import_profiles (const LsRequest *r, LsAnswer *a, GError **error)
                                .step = ls_request_text (r, "step"),
                                .as_measured = ls_request_is_on (r, "as-measured"),
                                .changes = { .without_stalls = ls_request_is_on (r, "without-stalls") } };
-  if (paths && g_file_test (paths[0], G_FILE_TEST_IS_DIR))
+  if (g_file_test (paths[0], G_FILE_TEST_IS_DIR))
     return import_folder (r, a, paths, error);
   static const char *const exports[] = { "format", NULL };
   if (ls_request_has_any (r, exports))
     return ls_request_refuse ("--format goes with export", error);
-  if (!paths)
-    return ls_request_refuse ("expected a profile to import", error);
   if (!ls_measured_step_check (spec.step, error) || !read_scale (r, &spec.changes.compute_scale, error)
       || !(name = ls_output_name (path, error)))
     return FALSE;
@@ -178,24 +175,6 @@ import_profiles (const LsRequest *r, LsAnswer *a, GError **error)
 
 /* --- the command ------------------------------------------------------------------------------------ */
 
-static const LsOption own[] = {
-  { "action", .is_positional = TRUE, .argument = "export|import", .meaning = "What to do: export, import" },
-  { "file", .is_positional = TRUE, .is_repeated = TRUE, .argument = "FILE",
-    .meaning = "Profiles, or a folder of Chakra traces, to import" },
-  { "step", .argument = "N|FROM:TO", .usually = "",
-    .meaning = "Import: which step, the N of ProfilerStep#N, or a range of time" },
-  { "as-measured", .meaning = "Import: communication takes the time that it took, on any cluster" },
-  { "without-stalls", .meaning = "Import: without waits for the host, and those that nothing explains" },
-  { "compute-scale", .argument = "FACTOR", .usually = "1",
-    .meaning = "Import: the time of kernels times this" },
-  { "format", .argument = "lockstep|chakra|chakra-roles|goal", .usually = "lockstep",
-    .meaning
-    = "Export: a file of ours, a new folder of Chakra execution traces, of each rank or role, or GOAL" },
-  { "output", .letter = 'o', .argument = "FILE", .writes = LS_WRITES_FILE,
-    .meaning = "Where to write; required" },
-  { NULL },
-};
-
 /* "a/gpt3.json" is named gpt3: a file says its own name. */
 static char *
 name_of (const char *path)
@@ -206,19 +185,6 @@ name_of (const char *path)
 }
 
 /* --- export: the plan of a job ---------------------------------------------------------------------- */
-
-static gboolean
-check_export (const LsRequest *r, GError **error)
-{
-  static const char *const files[] = { "file", NULL },
-                           *const imports[]
-      = { "step", "as-measured", "without-stalls", "compute-scale", NULL };
-  if (ls_request_has_any (r, imports))
-    return ls_request_refuse ("--step, --as-measured, --without-stalls and --compute-scale go with import",
-                              error);
-  return !ls_request_has_any (r, files)
-      || ls_request_refuse ("trace export takes a job by its options, and no file", error);
-}
 
 static gboolean
 export_ours (const LsJobSpec *spec, const char *name, const char *path, LsAnswer *a, GError **error)
@@ -245,7 +211,7 @@ export_goal (const LsJobSpec *spec, const char *name, const char *path, LsAnswer
   g_autofree char *note = NULL;
   gboolean ok = ls_job_spec_export_goal (spec, name, path, &note, error);
   if (note)
-    ls_answer_note (a, note);
+    ls_answer_note (a, "%s", note);
   return ok;
 }
 
@@ -274,8 +240,6 @@ static gboolean
 export_job (const LsRequest *r, LsAnswer *a, GError **error)
 {
   guint format = find_format (r);
-  if (!check_export (r, error))
-    return FALSE;
   const char *path = ls_request_text (r, "output");
   g_autofree char *name = name_of (path);
   LsJobSpec spec;
@@ -296,8 +260,8 @@ static const struct {
   { "import", import_profiles },
 };
 
-static gboolean
-run (const LsRequest *r, LsAnswer *a, GError **error)
+gboolean
+command_trace (const LsRequest *r, LsAnswer *a, GError **error)
 {
   const char *action = ls_request_text (r, "action");
   for (guint i = 0; action && i < G_N_ELEMENTS (actions); i++)
@@ -309,32 +273,3 @@ run (const LsRequest *r, LsAnswer *a, GError **error)
     names[i] = actions[i].name;
   return ls_request_refuse_word (NULL, names, action, error);
 }
-
-const Command command_trace = {
-  .shown = {
-    .name = "trace",
-    .line = "write what a job does, or did, as a file that run replays",
-    .usage = "trace export|import [PROFILE...] [OPTION...] -o FILE",
-    .summary = "Writes the plan of a job, what each rank runs and exchanges, as a file that lockstep run\n"
-               "--trace replays: on the same cluster with the same result, or on another; or as Chakra\n"
-               "traces (MLCommons), which it replays too; or in GOAL, for LogGOPSim and the like. All\n"
-               "options of lockstep run that say which job are taken, from --model to --strategy. The\n"
-               "formats are documented in the manual, formats/trace.md.\n"
-               "\n"
-               "trace import makes such a file of profiles of a real run, of one rank or of several, which\n"
-               "PyTorch's profiler has written, or of an export of Nsight Systems (nsys export --type\n"
-               "sqlite): kernels as measured, communication by the network of the replay. With --cluster it\n"
-               "is replayed, and its step printed next to the measured one.",
-    .examples
-    = "Examples:\n"
-      "  lockstep trace export --model gpt3-175b --cluster dgx-a100-80g --nodes 8 --tp 8 --pp 8 "
-      "-o gpt3.json\n"
-      "  lockstep run --trace ./gpt3.json --cluster dgx-h100\n"
-      "  lockstep trace export --format chakra --model llama3.1-8b --cluster dgx-h100 --gpus 8 -o folder\n"
-      "  lockstep run --trace ./folder --cluster dgx-h100\n"
-      "  lockstep trace import rank0.json.gz -o mine.json --cluster dgx-h100",
-    .job = LS_JOB_TAKEN,
-  },
-  .own = own,
-  .run = run,
-};

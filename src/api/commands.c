@@ -8,12 +8,18 @@
 #include "base/suggest.h"
 #include "data/jobs/job_files.h"
 
-/* In the order in which they are shown. */
-static const Command *const table[]
-    = { &command_run,     &command_sweep,    &command_collective, &command_kernel,   &command_calibrate,
-        &command_compare, &command_topology, &command_schedule,   &command_validate, &command_whatif,
-        &command_train,   &command_memory,   &command_capture,    &command_share,    &command_place,
-        &command_trace,   &command_import,   &command_list,       &command_check,    &command_schema };
+static const struct {
+  const char *name;
+  CommandRun *run;
+} table[] = {
+  { "run", command_run },           { "sweep", command_sweep },         { "collective", command_collective },
+  { "kernel", command_kernel },     { "calibrate", command_calibrate }, { "compare", command_compare },
+  { "topology", command_topology }, { "schedule", command_schedule },   { "validate", command_validate },
+  { "whatif", command_whatif },     { "train", command_train },         { "memory", command_memory },
+  { "capture", command_capture },   { "share", command_share },         { "place", command_place },
+  { "trace", command_trace },       { "import", command_import },       { "list", command_list },
+  { "check", command_check },       { "schema", command_schema },
+};
 #define N_COMMANDS G_N_ELEMENTS (table)
 
 const LsCommand *const *
@@ -22,8 +28,14 @@ ls_commands (void)
   static const LsCommand *shown[N_COMMANDS + 1];
   static gsize is_made;
   if (ls_once_enter (&is_made)) {
-    for (guint i = 0; i < N_COMMANDS; i++)
-      shown[i] = &table[i]->shown;
+    g_autoptr (GPtrArray) commands = commands_read ();
+    g_assert (commands->len == N_COMMANDS + 1);
+    for (guint i = 0; i < N_COMMANDS; i++) {
+      Command *c = commands->pdata[i + 1];
+      g_assert (strcmp (c->shown.name, table[i].name) == 0);
+      c->run = table[i].run;
+      shown[i] = &c->shown;
+    }
     ls_once_leave (&is_made);
   }
   return shown;
@@ -33,16 +45,17 @@ const LsCommand *
 ls_command_find (const char *name, GError **error)
 {
   g_return_val_if_fail (name, NULL);
+  const LsCommand *const *commands = ls_commands ();
   const char *names[N_COMMANDS + 1] = { NULL };
   for (guint i = 0; i < N_COMMANDS; i++) {
-    names[i] = table[i]->shown.name;
+    names[i] = commands[i]->name;
     if (strcmp (names[i], name) == 0)
-      return &table[i]->shown;
+      return commands[i];
   }
   const char *near = ls_suggest (name, names);
-  g_set_error (error, LS_ERROR, LS_ERROR_USAGE,
-               near ? "unknown command \"%s\"; did you mean \"%s\"?" : "unknown command \"%s\"", name, near);
-  return NULL;
+  return ls_fail_null (error, LS_ERROR_USAGE,
+                       near ? "unknown command \"%s\"; did you mean \"%s\"?" : "unknown command \"%s\"", name,
+                       near);
 }
 
 const char *
@@ -75,8 +88,7 @@ note_counts (const LsRequest *r, LsAnswer *a)
         || !g_ascii_isalpha (text[strlen (text) - 1]))
       continue;
     g_autofree char *flag = ls_field_option (f, text);
-    g_autofree char *line = g_strdup_printf ("%s is %" G_GUINT64_FORMAT, flag, (guint64) count);
-    ls_answer_note (a, line);
+    ls_answer_note (a, "%s is %" G_GUINT64_FORMAT, flag, (guint64) count);
   }
 }
 
@@ -85,7 +97,8 @@ static LsAnswer *
 answer (const LsRequest *r, GError **error)
 {
   LsForm form;
-  if (!ls_request_form (r, &form, error) || !ls_request_check_outputs (r, error))
+  if (!ls_request_form (r, &form, error) || !ls_request_check_rules (r, error)
+      || !ls_request_check_outputs (r, error))
     return NULL;
   if (ls_request_is_on (r, "mpi") && !ls_request_team (r)) {
     ls_request_refuse ("--mpi: this program did not join the others: ls_team_join()", error);

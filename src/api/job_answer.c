@@ -11,22 +11,12 @@
 #include "job/job_from.h"
 #include "job/knobs.h"
 #include "show/draw/pictures.h"
-#include "show/page/page_parts.h"
-#include "show/run/write_report.h"
+#include "show/page/page.h"
+#include "show/run/write_run.h"
 
 /* --- lockstep run --timeline --------------------------------------------------------------------- */
 
 #define MAX_RANKS 256
-
-static const char *const keys[]
-    = { "timeline-rows", "timeline-ranks", "timeline-window", "timeline-width", "timeline-arrows", NULL };
-
-static gboolean
-refuse (const char *key, const char *expected, const char *text, GError **error)
-{
-  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--%s: expected %s; got \"%s\"", key, expected, text);
-  return FALSE;
-}
 
 static gboolean
 read_rows (const LsRequest *r, LsTimelineRows *rows, GError **error)
@@ -49,21 +39,11 @@ read_rows (const LsRequest *r, LsTimelineRows *rows, GError **error)
 static gboolean
 read_ranks (const LsRequest *r, GArray **ret_ranks, GError **error)
 {
-  const char *text = ls_request_text (r, "timeline-ranks");
-  *ret_ranks = NULL;
-  if (!text)
-    return TRUE;
-  g_autoptr (GArray) ranks = g_array_new (FALSE, FALSE, sizeof (uint32_t));
-  g_auto (GStrv) words = g_strsplit (text, ",", MAX_RANKS + 1);
-  for (char **word = words; *word; word++) {
-    guint64 rank;
-    if (word - words == MAX_RANKS || !g_ascii_string_to_unsigned (*word, 10, 0, UINT32_MAX - 1, &rank, NULL))
-      return refuse ("timeline-ranks", "at most 256 ranks with a comma between two", text, error);
-    uint32_t value = (uint32_t) rank;
-    g_array_append_val (ranks, value);
-  }
-  *ret_ranks = g_steal_pointer (&ranks);
-  return TRUE;
+  bool is_set = ls_request_text (r, "timeline-ranks") != NULL;
+  *ret_ranks = is_set
+      ? ls_request_ranks (r, "timeline-ranks", MAX_RANKS, "at most 256 ranks with a comma between two", error)
+      : NULL;
+  return !is_set || *ret_ranks;
 }
 
 static gboolean
@@ -76,7 +56,8 @@ read_window (const LsRequest *r, LsTime *from, LsTime *to, GError **error)
   if (g_strv_length (ends) == 2 && ls_parse_time (ends[0], from, &expected)
       && ls_parse_time (ends[1], to, &expected) && *from >= 0 && *to > *from)
     return TRUE;
-  return refuse ("timeline-window", "two times with units, such as 1.2s..1.35s", text, error);
+  return ls_fail (error, LS_ERROR_USAGE,
+                  "--timeline-window: expected two times with units, such as 1.2s..1.35s; got \"%s\"", text);
 }
 
 /* Free ret->ranks. */
@@ -101,13 +82,7 @@ ls_timeline_options_check (const LsRequest *r, GError **error)
 {
   LsTimelinePicture picture;
   g_autoptr (GArray) ranks = NULL;
-  if (!read_options (r, &picture, &ranks, error))
-    return FALSE;
-  g_autofree const char **paths = ls_request_texts (r, "timeline");
-  bool is_asked = ls_request_has_any (r, keys);
-  return !is_asked || paths
-      || ls_request_refuse ("--timeline-rows, -arrows, -ranks, -window and -width go with --timeline FILE",
-                            error);
+  return read_options (r, &picture, &ranks, error);
 }
 
 static gboolean
@@ -118,12 +93,11 @@ check_ranks (const LsTimeline *t, const GArray *ranks, GError **error)
     bool is_there = rank < t->n_ranks;
     if (is_there && (!t->is_sampled || ls_timeline_multiplicity (t, rank) > 0))
       continue;
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE,
-                 is_there
-                     ? "--timeline-ranks: spans of rank %u were not kept, only those of one rank of each role"
-                     : "--timeline-ranks: there is no rank %u",
-                 rank);
-    return FALSE;
+    return ls_fail (
+        error, LS_ERROR_USAGE,
+        is_there ? "--timeline-ranks: spans of rank %u were not kept, only those of one rank of each role"
+                 : "--timeline-ranks: there is no rank %u",
+        rank);
   }
   return TRUE;
 }
@@ -244,6 +218,24 @@ ls_job_subtitle (const LsJobResult *r)
   return g_strconcat (knobs, taken ? ", on " : "", taken ? taken : "", assumed ? "\n" : NULL, assumed, NULL);
 }
 
+LsTitled *
+ls_titled_new (gpointer result, GDestroyNotify free, const LsJobResult *job)
+{
+  LsTitled *t = g_new (LsTitled, 1);
+  *t = (LsTitled) { result, ls_job_title (job), ls_job_subtitle (job), free, 0 };
+  return t;
+}
+
+void
+ls_titled_free (gpointer titled)
+{
+  LsTitled *t = titled;
+  t->free (t->result);
+  g_free (t->title);
+  g_free (t->subtitle);
+  g_free (t);
+}
+
 void
 ls_job_tell_from (LsJobSpec *spec, LsAnswer *a)
 {
@@ -259,11 +251,9 @@ ls_job_tell_unasked (const LsJobSpec *spec, LsAnswer *a)
   if (!spec->from || spec->program)
     return;
   const char *writer = spec->software ? spec->software->emit : NULL;
-  g_autofree char *how = writer ? g_strdup_printf ("with --for %s only what it runs is looked at", writer)
-                                : g_strdup ("no list of what it cannot run is known");
-  g_autofree char *line
-      = g_strdup_printf ("that %s can run what is found was not checked: %s", spec->from->program, how);
-  ls_answer_note (a, line);
+  ls_answer_note (a, "that %s can run what is found was not checked: %s%s%s", spec->from->program,
+                  writer ? "with --for " : "no list of what it cannot run is known", writer ? writer : "",
+                  writer ? " only what it runs is looked at" : "");
 }
 
 /* A length that is given need not be told as assumed. */
@@ -292,11 +282,12 @@ ls_job_tell_interval (const LsJobSpec *spec, const LsJobResult *r, const char *w
   double step_s = r->report.step_time_s;
   g_autofree char *label = ls_interval_label (&interval),
                   *low = ls_format_time (ls_time_from_s (interval.low * step_s)),
-                  *high = ls_format_time (ls_time_from_s (interval.high * step_s)),
-                  *line = interval.none ? g_strdup_printf ("the interval of %s is %s", what, label)
-                                        : g_strdup_printf ("%s takes %s to %s: %s", what, low, high, label);
+                  *high = ls_format_time (ls_time_from_s (interval.high * step_s));
+  if (interval.none)
+    ls_answer_note (a, "the interval of %s is %s", what, label);
+  else
+    ls_answer_note (a, "%s takes %s to %s: %s", what, low, high, label);
   ls_interval_clear (&interval);
-  ls_answer_note (a, line);
 }
 
 static void
@@ -304,17 +295,16 @@ note_result (const LsJobAnswer *j, LsAnswer *a)
 {
   ls_answer_note_all (a, j->job->notes);
   const LsReport *r = &j->job->report;
-  g_autofree char *line = r->mfu > 1
-      ? g_strdup (
-          "an MFU above 100 % is no error: kernels compute less than the FLOPs of the model, as where "
-          "attention has windows or chosen keys, or run in a format with a higher peak than the job's")
-      : r->mfu_all_pairs > 1 || r->hfu_all_pairs > 1
-      ? g_strdup_printf ("MFU %.0f %% of all pairs counts attention that a causal mask leaves out, as "
-                         "Megatron-LM prints it; kernels compute the causal half",
-                         100 * r->mfu_all_pairs)
-      : NULL;
-  if (line)
-    ls_answer_note (a, line);
+  if (r->mfu > 1)
+    ls_answer_note (
+        a,
+        "an MFU above 100 %% is no error: kernels compute less than the FLOPs of the model, as where "
+        "attention has windows or chosen keys, or run in a format with a higher peak than the job's");
+  else if (r->mfu_all_pairs > 1 || r->hfu_all_pairs > 1)
+    ls_answer_note (a,
+                    "MFU %.0f %% of all pairs counts attention that a causal mask leaves out, as Megatron-LM "
+                    "prints it; kernels compute the causal half",
+                    100 * r->mfu_all_pairs);
 }
 
 /* The numbers of a log that are of another job. */
@@ -327,11 +317,10 @@ note_contradictions (const LsJobAnswer *j, const LsModel *model, GPtrArray *note
     return;
   g_ptr_array_add (words, NULL);
   g_autofree char *all = g_strjoinv ("; ", (char **) words->pdata);
-  g_ptr_array_add (
-      notes,
-      g_strdup_printf ("warning: %s contradicts this job: %s. Its length, batch, model or number "
-                       "of %ss may be another",
-                       m->source ? m->source : "--measured", all, j->job->report.chip));
+  ls_note (notes,
+           "warning: %s contradicts this job: %s. Its length, batch, model or number "
+           "of %ss may be another",
+           m->source ? m->source : "--measured", all, j->job->report.chip);
 }
 
 /* The interval, what the numbers say, and how it is called. */
@@ -387,6 +376,13 @@ options_of (const LsJobAnswer *j)
   return g_string_free (text, FALSE);
 }
 
+LsReportExtras
+ls_job_answer_extras (const LsJobAnswer *j)
+{
+  return (LsReportExtras) { j->interval, j->critical_summary, j->sensitivity,    j->faults,  j->ecmp,
+                            j->what_if,  j->step_spread,      &j->spec.measured, j->findings };
+}
+
 char *
 ls_job_answer_to_json (const LsJobAnswer *j, const char *version)
 {
@@ -411,8 +407,7 @@ ls_job_answer_to_json (const LsJobAnswer *j, const char *version)
     .options = options,
     .assumptions = r->assumptions,
   };
-  const LsReportExtras extras = { j->interval, j->critical_summary, j->sensitivity,    j->faults,  j->ecmp,
-                                  j->what_if,  j->step_spread,      &j->spec.measured, j->findings };
+  const LsReportExtras extras = ls_job_answer_extras (j);
   return ls_report_to_json (&r->report, &provenance, &extras);
 }
 

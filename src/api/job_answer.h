@@ -38,6 +38,8 @@ typedef struct {
 LsJobAnswer *ls_job_answer_new (const LsRequest *r, LsAnswer *a, GError **error);
 /* The same of a launch file in the place of --from; NULL: as above. */
 LsJobAnswer *ls_job_answer_new_of (const LsRequest *r, const char *from, LsAnswer *a, GError **error);
+/* What was asked for besides, borrowed. */
+LsReportExtras ls_job_answer_extras (const LsJobAnswer *j);
 /* As `run --json` of that version of Lockstep prints it, newly allocated. */
 char *ls_job_answer_to_json (const LsJobAnswer *j, const char *version);
 void ls_job_answer_free (gpointer answer); /* NULL allowed */
@@ -67,6 +69,18 @@ gboolean ls_job_answer_plot_memory (const LsJobAnswer *j, gint64 rank, const cha
  * busy links were. */
 void ls_job_answer_page (gconstpointer job_answer, LsPage *page);
 void ls_job_answer_memory_page (gconstpointer job_answer, LsPage *page);
+
+/* What was found out about a job, with its title and subtitle. */
+typedef struct {
+  gpointer result;
+  char *title, *subtitle;
+  GDestroyNotify free; /* of the result */
+  guint top;           /* rows that are shown; 0: all */
+} LsTitled;
+
+/* Takes the result. */
+LsTitled *ls_titled_new (gpointer result, GDestroyNotify free, const LsJobResult *job);
+void ls_titled_free (gpointer titled);
 
 /* "gpt3-175b on 64 GPUs of dgx-a100-80g"; "tp 8 + sp, pp 8 x 3 chunks, ...", or where a trace comes from.
  * Newly allocated. */

@@ -63,10 +63,8 @@ refuse_key (const LsRequest *r, const char *key, GError **error)
 {
   const char *name = r->command->shown.name;
   if (r->command->shown.job == LS_JOB_NONE || ls_field_find (ls_job_fields, key)
-      || ls_field_find (ls_strategy_fields, key)) {
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "%s has no option \"%s\"", name, key);
-    return FALSE;
-  }
+      || ls_field_find (ls_strategy_fields, key))
+    return ls_fail (error, LS_ERROR_USAGE, "%s has no option \"%s\"", name, key);
   LsJobSpec spec;
   ls_job_spec_init (&spec);
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
@@ -83,14 +81,10 @@ ls_request_set (LsRequest *r, const char *key, const char *value, GError **error
   if (!option)
     return refuse_key (r, key, error);
   gboolean is_own_switch = !option->topic && !option->argument && !option->is_positional;
-  if (is_own_switch && value && strcmp (value, "0") != 0 && strcmp (value, "1") != 0) {
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--%s: expected 0 or 1; got \"%s\"", option->key, value);
-    return FALSE;
-  }
-  if (option->argument && !value) {
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--%s: expected %s", option->key, option->argument);
-    return FALSE;
-  }
+  if (is_own_switch && value && strcmp (value, "0") != 0 && strcmp (value, "1") != 0)
+    return ls_fail (error, LS_ERROR_USAGE, "--%s: expected 0 or 1; got \"%s\"", option->key, value);
+  if (option->argument && !value)
+    return ls_fail (error, LS_ERROR_USAGE, "--%s: expected %s", option->key, option->argument);
   const Given given = { option, g_strdup (value ? value : "1") };
   g_array_append_val (r->given, given);
   return TRUE;
@@ -223,9 +217,9 @@ ls_request_texts (const LsRequest *r, const char *key)
 }
 
 const char **
-ls_request_paths (const LsRequest *r, const char *key)
+ls_request_paths (const LsRequest *r, const char *key, const char *other)
 {
-  const char *const keys[] = { key, "from" };
+  const char *const keys[] = { key, other };
   g_autoptr (GPtrArray) paths = g_ptr_array_new ();
   for (guint i = 0; i < G_N_ELEMENTS (keys); i++) {
     g_autofree const char **some = ls_request_texts (r, keys[i]);
@@ -256,23 +250,58 @@ ls_request_is_on (const LsRequest *r, const char *key)
   return g_strcmp0 (ls_request_text (r, key), "1") == 0;
 }
 
-gboolean
-ls_request_has_any (const LsRequest *r, const char *const *keys)
+static gboolean
+is_given (const LsRequest *r, const char *key)
 {
-  for (; *keys; keys++) {
-    const char *text = ls_request_text (r, *keys);
-    if (text && (strcmp (text, "0") != 0 || command_option (&ls_request_command (r)->shown, *keys)->argument))
-      return TRUE;
-  }
-  return FALSE;
+  const char *text = ls_request_text (r, key);
+  return text && (strcmp (text, "0") != 0 || command_option (&r->command->shown, key)->argument);
 }
 
 gboolean
-ls_request_is_alone (const LsRequest *r, const char *key)
+ls_request_has_any (const LsRequest *r, const char *const *keys)
 {
-  for (guint i = 0; i < r->given->len; i++)
-    if (!g_str_equal (g_array_index (r->given, Given, i).option->key, key))
-      return FALSE;
+  while (*keys && !is_given (r, *keys))
+    keys++;
+  return *keys != NULL;
+}
+
+static gboolean
+has_others (const LsRequest *r)
+{
+  for (guint i = 1; i < r->given->len; i++)
+    if (g_array_index (r->given, Given, i).option != g_array_index (r->given, Given, 0).option)
+      return TRUE;
+  return FALSE;
+}
+
+/* Whether a term of a rule (commands.txt) holds. */
+static gboolean
+holds (const LsRequest *r, const char *term)
+{
+  gboolean is_contrary = *term == '!', has_one = FALSE;
+  g_auto (GStrv) keys = g_strsplit (term + is_contrary, "|", -1);
+  for (char **key = keys; *key; key++) {
+    g_auto (GStrv) pair = g_strsplit (*key, "=", 2);
+    has_one |= pair[1]                 ? g_strcmp0 (ls_request_text (r, pair[0]), pair[1]) == 0
+        : strcmp (*key, "knobs") == 0  ? ls_request_has_knobs (r)
+        : strcmp (*key, "others") == 0 ? has_others (r)
+                                       : is_given (r, *key);
+  }
+  return has_one != is_contrary;
+}
+
+gboolean
+ls_request_check_rules (const LsRequest *r, GError **error)
+{
+  for (char **rule = r->command->rules; rule && *rule; rule++) {
+    g_auto (GStrv) parts = g_strsplit (*rule, ": ", 2);
+    g_auto (GStrv) terms = g_strsplit (parts[0], " ", -1);
+    char **term = terms;
+    while (*term && holds (r, *term))
+      term++;
+    if (!*term)
+      return ls_request_refuse (parts[1], error);
+  }
   return TRUE;
 }
 
@@ -289,8 +318,23 @@ ls_request_number (const LsRequest *r, const char *key, gint64 min, gint64 max, 
   g_autofree char *range = max == G_MAXINT64
       ? g_strdup_printf ("%" G_GINT64_FORMAT " or more", min)
       : g_strdup_printf ("%" G_GINT64_FORMAT " to %" G_GINT64_FORMAT, min, max);
-  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--%s: expected %s; got \"%s\"", key, range, text);
-  return FALSE;
+  return ls_fail (error, LS_ERROR_USAGE, "--%s: expected %s; got \"%s\"", key, range, text);
+}
+
+GArray *
+ls_request_ranks (const LsRequest *r, const char *key, guint most, const char *expected, GError **error)
+{
+  g_autoptr (GArray) ranks = g_array_new (FALSE, FALSE, sizeof (uint32_t));
+  const char *text = ls_request_text (r, key);
+  g_auto (GStrv) words = g_strsplit (text ? text : "", ",", (gint) most + 1);
+  for (guint i = 0; words[i]; i++) {
+    guint64 rank;
+    if (i == most || !g_ascii_string_to_unsigned (words[i], 10, 0, UINT32_MAX - 1, &rank, NULL))
+      return ls_fail_null (error, LS_ERROR_USAGE, "--%s: expected %s; got \"%s\"", key, expected, text);
+    uint32_t value = (uint32_t) rank;
+    g_array_append_val (ranks, value);
+  }
+  return g_steal_pointer (&ranks);
 }
 
 gboolean
@@ -314,19 +358,18 @@ ls_request_percent (const LsRequest *r, const char *key, double max, double *val
     return TRUE;
   }
   g_autofree char *of = is_number ? g_strdup_printf ("up to %g", max) : g_strdup ("of 0 or more");
-  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--%s: expected a percentage %s; got \"%s\"", key, of, text);
-  return FALSE;
+  return ls_fail (error, LS_ERROR_USAGE, "--%s: expected a percentage %s; got \"%s\"", key, of, text);
 }
 
 gboolean
-ls_request_set_all (const LsRequest *r, const char *const *keys, LsSetFunc set, gpointer target,
-                    GError **error)
+ls_request_set_own (const LsRequest *r, LsSetFunc set, gpointer target, GError **error)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  for (; *keys; keys++) {
-    const char *value = ls_request_text (r, *keys);
+  const GPtrArray *keys = r->command->set;
+  for (guint i = 0; keys->pdata[i]; i++) {
+    const char *value = ls_request_text (r, keys->pdata[i]);
     if (value)
-      set (target, *keys, value, diags);
+      set (target, keys->pdata[i], value, diags);
   }
   return ls_diag_list_to_error (diags, error);
 }
@@ -336,8 +379,7 @@ ls_request_set_all (const LsRequest *r, const char *const *keys, LsSetFunc set, 
 static gboolean
 is_of_job (const LsRequest *r, const LsOption *o)
 {
-  const char *const *too = r->command->job_too;
-  return o->topic || (too && g_strv_contains (too, o->key));
+  return o->topic || g_strv_contains ((const char *const *) r->command->job_too->pdata, o->key);
 }
 
 gboolean
@@ -516,10 +558,8 @@ ls_request_form (const LsRequest *r, LsForm *ret_form, GError **error)
   *ret_form = form >= 0 ? (LsForm) form : is_json ? LS_FORM_JSON : is_csv ? LS_FORM_CSV : LS_FORM_TEXT;
   if (is_json && is_csv)
     return ls_request_refuse ("--json and --csv exclude each other", error);
-  if (form >= 0 && (is_json || is_csv) && (is_json ? LS_FORM_JSON : LS_FORM_CSV) != *ret_form) {
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "expected --%s or --format %s; got both",
-                 is_json ? "json" : "csv", format);
-    return FALSE;
-  }
+  if (form >= 0 && (is_json || is_csv) && (is_json ? LS_FORM_JSON : LS_FORM_CSV) != *ret_form)
+    return ls_fail (error, LS_ERROR_USAGE, "expected --%s or --format %s; got both", is_json ? "json" : "csv",
+                    format);
   return TRUE;
 }

@@ -19,21 +19,23 @@ gboolean ls_request_is_on (const LsRequest *r, const char *key);
 /* All values of a repeated option, which are borrowed; ends in NULL; NULL: there is none. g_free() the
  * array. */
 const char **ls_request_texts (const LsRequest *r, const char *key);
-/* Files that stand alone (key), and behind them those of --from. */
-const char **ls_request_paths (const LsRequest *r, const char *key);
+/* The files of one option, and behind them those of another; likewise. */
+const char **ls_request_paths (const LsRequest *r, const char *key, const char *other);
 /* A whole number from min to max; what was not set leaves *value. LS_ERROR_USAGE. */
 gboolean ls_request_number (const LsRequest *r, const char *key, gint64 min, gint64 max, gint64 *value,
                             GError **error);
-/* The same of "threads": 0, or as said. */
+/* "N[,N...]" with at most so many, as uint32_t; empty: it was not set. expected: what an error says of it. */
+GArray *ls_request_ranks (const LsRequest *r, const char *key, guint most, const char *expected,
+                          GError **error);
+/* A whole number, of "threads": 0, or as said. */
 gboolean ls_request_threads (const LsRequest *r, guint *ret_n, GError **error);
 /* A limit in percent, from 0 to max. */
 gboolean ls_request_percent (const LsRequest *r, const char *key, double max, double *value, GError **error);
 
-/* Sets, of the keys, ends in NULL, those that the request has, with ls_X_spec_set(). All malformed values are
- * in the error, LS_ERROR_USAGE. */
+/* Sets with ls_X_spec_set(), of the options that commands.txt says so of, those that the request has. All
+ * malformed values are in the error, LS_ERROR_USAGE. */
 typedef gboolean (*LsSetFunc) (gpointer target, const char *key, const char *value, LsDiagList *diags);
-gboolean ls_request_set_all (const LsRequest *r, const char *const *keys, LsSetFunc set, gpointer target,
-                             GError **error);
+gboolean ls_request_set_own (const LsRequest *r, LsSetFunc set, gpointer target, GError **error);
 /* Defines an LsSetFunc by that of one type. */
 #define LS_REQUEST_SET(name, set)                                                                            \
   static gboolean name (gpointer target, const char *key, const char *value, LsDiagList *diags)              \
@@ -74,7 +76,7 @@ gboolean ls_request_refuse_word (const char *flag, const char *const *words, con
 gboolean ls_request_refuse (const char *why, GError **error);
 /* Whether one of its own options, of a NULL-terminated list of keys, is set, and not to "0". */
 gboolean ls_request_has_any (const LsRequest *r, const char *const *keys);
-/* Whether nothing but that option is set. */
-gboolean ls_request_is_alone (const LsRequest *r, const char *key);
+/* Whether no rule of commands.txt forbids what is set together. LS_ERROR_USAGE. */
+gboolean ls_request_check_rules (const LsRequest *r, GError **error);
 
 #endif

@@ -3,7 +3,7 @@
  * Problem. Which of some layouts of one's own program is the fastest of those that fit.
  *
  * Method. In the words of its command each {KEY} is a value of that axis. Every combination is captured
- * (captured.h), and its trace replayed (job/job_trace.c): memory is the program's, time the simulation's.
+ * (captured.h), and its trace replayed (job/job.c): memory is the program's, time the simulation's.
  *
  * Worked example. {tp} of 1 and 2, {mb} of 4: two captures. tests/golden/capture.txt, capture-sweep.
  *

@@ -22,7 +22,7 @@
 #include <stdint.h>
 
 #include "base/parallel.h"
-#include "job/change.h"
+#include "job/knobs.h"
 
 /* --- the single changes to a job that are worth trying ------------------------------------------- */
 

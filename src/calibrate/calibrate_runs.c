@@ -9,7 +9,7 @@
 #include "calibrate/runs_fit.h"
 #include "data/datadir.h"
 #include "job/job_cases.h"
-#include "job/fitted.h"
+#include "job/hardware.h"
 #include "job/job_interval.h"
 #include "job/softwares.h"
 

@@ -2,7 +2,7 @@
  *
  * The file is one of data/measured/read_cases.h, all rows of one cluster. A row is simulated as
  * `lockstep run` would with the knobs of its columns (architecture by its mlp: data/measured/read_cases.h, no
- * family's own software). At most five parameters are fitted (calibrate/runs_fit.h, job/fitted.h);
+ * family's own software). At most five parameters are fitted (calibrate/runs_fit.h, job/hardware.h);
  * where they start is what the cluster's files say, and how far they may go is:
  *
  *   compute      0.5 to 1.2 times   kernels alone on a cool GPU against a step under a power

@@ -27,21 +27,4 @@ gboolean cli_print (const char *text, GError **error);
   "    a sweep in which nothing is legal and fits\n"                                                         \
   "  5 outside the tolerance asked for   6 a sweep that was stopped"
 
-/* --- progress --------------------------------------------------------------------------------------- */
-
-/* How far a long command is: a line on a terminal, nothing into a file or a pipe. */
-
-typedef struct {
-  gint64 started, shown; /* us; the same: nothing yet */
-  gboolean has_terminal;
-} CliProgress;
-
-void cli_progress_begin (CliProgress *progress);
-/* An LsProgressFunc, of a CliProgress. */
-void cli_progress_show (guint64 n_done, guint64 n_to_do, gpointer progress);
-/* An LsBestFunc, of a CliProgress: a line that stays. */
-void cli_progress_show_best (double step_s, const char *what, gpointer progress);
-/* The line is gone after it. */
-void cli_progress_end (CliProgress *progress);
-
 #endif

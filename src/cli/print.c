@@ -43,6 +43,70 @@ text_style (void)
   return (LsTextStyle) { is_terminal && wants_color, !is_utf8, has_width ? size.ws_col : 0 };
 }
 
+/* --- progress --------------------------------------------------------------------------------------- */
+
+/* How far a long command is: a line on a terminal, nothing into a file or a pipe. */
+
+#define WIDTH     30
+#define PERIOD_US 100000
+
+typedef struct {
+  gint64 started, shown; /* us; the same: nothing yet */
+  gboolean has_terminal;
+} Progress;
+
+static void
+progress_begin (Progress *p)
+{
+  gint64 now = g_get_monotonic_time ();
+  *p = (Progress) { .started = now, .shown = now, .has_terminal = isatty (STDERR_FILENO) };
+}
+
+/* "\033[K": to the end of the line there is nothing. */
+static void
+show_bar (guint64 n_done, guint64 n_to_do, double rate)
+{
+  int filled = (int) (WIDTH * n_done / n_to_do);
+  g_autofree char *full = g_strnfill ((gsize) filled, '#'),
+                  *rest = g_strnfill ((gsize) (WIDTH - filled), '.');
+  fprintf (stderr,
+           "\r[%s%s] %" G_GUINT64_FORMAT " of at most %" G_GUINT64_FORMAT
+           ", %.1f/s, %.0f s left at this rate\033[K",
+           full, rest, n_done, n_to_do, rate, (double) (n_to_do - n_done) / rate);
+}
+
+static void
+progress_show (guint64 n_done, guint64 n_to_do, gpointer data)
+{
+  Progress *p = data;
+  gint64 now = g_get_monotonic_time ();
+  if (!p->has_terminal || now - p->shown < PERIOD_US)
+    return;
+  double seconds = (double) (now - p->started) / 1e6, rate = (double) n_done / seconds;
+  if (n_to_do > 0)
+    show_bar (n_done, n_to_do, rate);
+  else
+    fprintf (stderr, "\r%" G_GUINT64_FORMAT " simulations in %.0f s, %.1f/s\033[K", n_done, seconds, rate);
+  p->shown = now;
+}
+
+static void
+progress_show_best (double step_s, const char *what, gpointer data)
+{
+  const Progress *p = data;
+  double seconds = (double) (g_get_monotonic_time () - p->started) / 1e6;
+  g_autofree char *step = ls_format_time (ls_time_from_s (step_s));
+  if (p->has_terminal)
+    fprintf (stderr, "\r\033[Kbest after %.1f s: a step of %s with %s\n", seconds, step, what);
+}
+
+static void
+progress_end (Progress *p)
+{
+  if (p->shown > p->started)
+    fputs ("\r\033[K", stderr);
+}
+
 /* --- while it runs -------------------------------------------------------------------------------- */
 
 static const int asking[] = { SIGINT, SIGTERM };
@@ -71,10 +135,10 @@ on_end (int number)
 static LsAnswer *
 run (const LsCommand *command, LsRequest *request, GError **error)
 {
-  CliProgress progress;
-  cli_progress_begin (&progress);
-  ls_request_set_progress (request, cli_progress_show, &progress);
-  ls_request_set_best (request, cli_progress_show_best, &progress);
+  Progress progress;
+  progress_begin (&progress);
+  ls_request_set_progress (request, progress_show, &progress);
+  ls_request_set_best (request, progress_show_best, &progress);
   if (command->can_stop)
     ls_request_set_stop (request, &stop_asked);
   for (guint i = 0; i < G_N_ELEMENTS (asking); i++)
@@ -84,7 +148,7 @@ run (const LsCommand *command, LsRequest *request, GError **error)
   for (guint i = 0; i < G_N_ELEMENTS (asking); i++)
     if (signal (asking[i], SIG_DFL) == SIG_IGN)
       signal (asking[i], SIG_IGN);
-  cli_progress_end (&progress);
+  progress_end (&progress);
   return answer;
 }
 
@@ -104,61 +168,4 @@ cli_answer (const LsCommand *command, LsRequest *request, LsTeam *team, GError *
     return FALSE;
   talk ("warning", leads ? warning : "");
   return ls_answer_check (answer, error);
-}
-
-/* --- progress --------------------------------------------------------------------------------------- */
-
-#define WIDTH     30
-#define PERIOD_US 100000
-
-void
-cli_progress_begin (CliProgress *p)
-{
-  gint64 now = g_get_monotonic_time ();
-  *p = (CliProgress) { .started = now, .shown = now, .has_terminal = isatty (STDERR_FILENO) };
-}
-
-/* "\033[K": to the end of the line there is nothing. */
-static void
-show_bar (guint64 n_done, guint64 n_to_do, double rate)
-{
-  int filled = (int) (WIDTH * n_done / n_to_do);
-  g_autofree char *full = g_strnfill ((gsize) filled, '#'),
-                  *rest = g_strnfill ((gsize) (WIDTH - filled), '.');
-  fprintf (stderr,
-           "\r[%s%s] %" G_GUINT64_FORMAT " of at most %" G_GUINT64_FORMAT
-           ", %.1f/s, %.0f s left at this rate\033[K",
-           full, rest, n_done, n_to_do, rate, (double) (n_to_do - n_done) / rate);
-}
-
-void
-cli_progress_show (guint64 n_done, guint64 n_to_do, gpointer data)
-{
-  CliProgress *p = data;
-  gint64 now = g_get_monotonic_time ();
-  if (!p->has_terminal || now - p->shown < PERIOD_US)
-    return;
-  double seconds = (double) (now - p->started) / 1e6, rate = (double) n_done / seconds;
-  if (n_to_do > 0)
-    show_bar (n_done, n_to_do, rate);
-  else
-    fprintf (stderr, "\r%" G_GUINT64_FORMAT " simulations in %.0f s, %.1f/s\033[K", n_done, seconds, rate);
-  p->shown = now;
-}
-
-void
-cli_progress_show_best (double step_s, const char *what, gpointer data)
-{
-  const CliProgress *p = data;
-  double seconds = (double) (g_get_monotonic_time () - p->started) / 1e6;
-  g_autofree char *step = ls_format_time (ls_time_from_s (step_s));
-  if (p->has_terminal)
-    fprintf (stderr, "\r\033[Kbest after %.1f s: a step of %s with %s\n", seconds, step, what);
-}
-
-void
-cli_progress_end (CliProgress *p)
-{
-  if (p->shown > p->started)
-    fputs ("\r\033[K", stderr);
 }

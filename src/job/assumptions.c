@@ -17,7 +17,7 @@ typedef struct {
 typedef struct {
   const char *key;
   const char *knob;                /* of the strategy, which gives another value */
-  char *(*value) (const Job *j);   /* newly allocated */
+  char *(*value) (const Job *j);   /* newly allocated; NULL: that of the knob */
   const char *words;               /* with %s for the value; NULL: not in the sentence */
   const char *otherwise;           /* whence, where nobody says anything; NULL: the textbook */
   char *(*derived) (const Job *j); /* the same, newly allocated; NULL: otherwise */
@@ -29,12 +29,6 @@ static char *
 knob_text (const Job *j, const char *key)
 {
   return ls_field_text (ls_field_find (ls_strategy_fields, key), j->s, NULL);
-}
-
-static char *
-seq (const Job *j)
-{
-  return g_strdup_printf ("%u", j->s->seq);
 }
 
 static char *
@@ -78,12 +72,6 @@ parameters (const Job *j)
 }
 
 static char *
-products (const Job *j)
-{
-  return g_strdup (ls_dtype_name ((LsDtype) j->s->dtype));
-}
-
-static char *
 gradients (const Job *j)
 {
   const char *reduced = ls_dtype_name ((LsDtype) j->s->opt.grad_dtype);
@@ -124,12 +112,6 @@ moments (const Job *j)
 }
 
 static char *
-optimizer (const Job *j)
-{
-  return g_strdup (j->s->opt.optimizer ? j->s->opt.optimizer : "adam");
-}
-
-static char *
 attention (const Job *j)
 {
   if (ls_model_n_attention_layers (j->model) == 0)
@@ -161,15 +143,15 @@ software (const Job *j)
 }
 
 static const Row rows[] = {
-  { "seq", "seq", seq, "sequences of %s", "the model's" },
+  { "seq", "seq", NULL, "sequences of %s", "the model's" },
   { "tokens", "global_batch", tokens, "%s tokens a step", NULL, batch_rule },
   { "dp_kind", "dp_kind", backend, "gradients reduced as by %s", "by --zero and the accelerator" },
-  { "dtype", "dtype", products },
+  { "dtype", "dtype" },
   { "parameters", "dtype", parameters, "parameters %s" },
   { "gradients", "grad_dtype", gradients, "gradients %s" },
   { "masters", "master", masters, "masters %s" },
   { "moments", "moment_dtype", moments },
-  { "optimizer", "optimizer", optimizer, "optimizer %s" },
+  { "optimizer", "optimizer", NULL, "optimizer %s" },
   { "lora", "lora_modules", adapters, "adapters %s", "all linear layers by default" },
   { "attention", "attention", attention, "attention %s", "the model's" },
   { "expert_load", "expert_load", expert_load, "load of experts %s" },
@@ -277,7 +259,7 @@ ls_assumptions_new (const LsJobSpec *spec, const LsModel *model, const LsStrateg
   GArray *all = g_array_new (FALSE, FALSE, sizeof (LsAssumption));
   g_array_set_clear_func (all, assumption_clear);
   for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
-    g_autofree char *value = rows[i].value (&j);
+    g_autofree char *value = rows[i].value ? rows[i].value (&j) : knob_text (&j, rows[i].knob);
     if (!value)
       continue;
     char *why = whence (&j, &rows[i]), *words = in_words (&rows[i], value);

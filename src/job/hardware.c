@@ -1,8 +1,9 @@
 #include "job/hardware.h"
 
 #include <glib.h>
-#include <lockstep/error.h>
+#include <math.h>
 #include <string.h>
+#include <lockstep/error.h>
 
 #include "cluster/route.h"
 #include "cluster/segment.h"
@@ -13,7 +14,6 @@
 #include "data/jobs/read_software.h"
 #include "data/machines/machines.h"
 #include "data/text/override.h"
-#include "job/fitted.h"
 #include "network/nccl/nccl.h"
 
 /* --- GPUs by what their driver calls them: "NVIDIA A100-SXM4-80GB" is a100-80g ------------------- */
@@ -226,11 +226,8 @@ find_calibrated (const char *calibration, const LsGpu *gpu)
 static bool
 take_files (LsGpu *gpu, bool is_torus, const LsMeasuredFiles *files, LsDiagList *diags)
 {
-  if (files->nccl && is_torus) {
-    ls_diag_add (diags, LS_ERROR_CONFLICT, NULL, 0, 0, NULL, NULL, NULL, "--nccl %s: a torus has no NCCL",
-                 files->nccl);
-    return false;
-  }
+  if (files->nccl && is_torus)
+    return ls_diag_fail (diags, LS_ERROR_CONFLICT, "--nccl %s: a torus has no NCCL", files->nccl);
   char *nccl = files->nccl ? g_strdup (files->nccl) : ls_hardware_nccl_name (gpu);
   g_free (gpu->nccl);
   gpu->nccl = nccl;
@@ -356,8 +353,7 @@ ls_hardware_set_slice (LsHardware *h, const uint32_t slice[LS_TORUS_AXES], GErro
     g_autofree char *axes = h->spec.interior == LS_INTERIOR_TORUS
         ? g_strdup_printf ("a torus of %u axes", t->n_axes)
         : g_strdup ("no torus");
-    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "--slice with %u axes: %s is %s", n, h->spec.name, axes);
-    return FALSE;
+    return ls_fail (error, LS_ERROR_CONFLICT, "--slice with %u axes: %s is %s", n, h->spec.name, axes);
   }
   if (n > 0) {
     ls_cluster_spec_set_slice (&h->spec, dims);
@@ -406,9 +402,8 @@ ls_hardware_check_dtype (const LsGpu *gpu, LsDtype dtype, GError **error)
   g_autofree char *hint = usual < LS_N_DTYPES
       ? g_strdup_printf ("\nnote: it has one for --dtype %s", ls_dtype_name (usual))
       : g_strdup ("");
-  g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "--dtype %s: %s gives no peak_flops for it%s",
-               ls_dtype_name (dtype), gpu->name, hint);
-  return FALSE;
+  return ls_fail (error, LS_ERROR_CONFLICT, "--dtype %s: %s gives no peak_flops for it%s",
+                  ls_dtype_name (dtype), gpu->name, hint);
 }
 
 static gboolean
@@ -423,12 +418,11 @@ check_formats_of (const LsGpu *gpu, const LsStrategy *s, GError **error)
     return FALSE;
   if ((!is_mxfp8 && !has_mxfp8) || gpu->has_mxfp8)
     return TRUE;
-  g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
-               "%s mxfp8: the matrix units of %s take no scale for each 32 values\n"
-               "note: expected %s there",
-               is_mxfp8 ? "--fp8-recipe" : "--module-formats", gpu->name,
-               is_mxfp8 ? "delayed, current or blockwise" : "bf16, current or blockwise");
-  return FALSE;
+  return ls_fail (error, LS_ERROR_CONFLICT,
+                  "%s mxfp8: the matrix units of %s take no scale for each 32 values\n"
+                  "note: expected %s there",
+                  is_mxfp8 ? "--fp8-recipe" : "--module-formats", gpu->name,
+                  is_mxfp8 ? "delayed, current or blockwise" : "bf16, current or blockwise");
 }
 
 gboolean
@@ -457,12 +451,10 @@ check_fp8_attention (const LsHardware *h, const LsStrategy *s, GError **error)
          is_delayed = s->fp8.attention == LS_FP8_ATTENTION_DELAYED;
     if (is_known && (is_delayed || gpu->has_mxfp8))
       continue;
-    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "--fp8-attention %s: %s %s\nnote: expected %s there",
-                 word,
-                 is_known ? "Transformer Engine has it from Blackwell on, not on"
-                          : "no times of cuDNN's attention in fp8 are known on",
-                 gpu->name, has_delayed ? "delayed or none" : "none");
-    return FALSE;
+    return ls_fail (error, LS_ERROR_CONFLICT, "--fp8-attention %s: %s %s\nnote: expected %s there", word,
+                    is_known ? "Transformer Engine has it from Blackwell on, not on"
+                             : "no times of cuDNN's attention in fp8 are known on",
+                    gpu->name, has_delayed ? "delayed or none" : "none");
   }
   return TRUE;
 }
@@ -473,33 +465,28 @@ ls_hardware_check_parts (const LsHardware *h, const LsCluster *cluster, const Ls
   bool wants_drives = s->memory.offload != LS_OFFLOAD_NONE && s->memory.offload_to == LS_OFFLOAD_TO_NVME,
        wants_dispatch = s->experts.dispatcher != LS_DISPATCHER_ALL_TO_ALL && s->ep > 1,
        is_hybrid = s->experts.dispatcher == LS_DISPATCHER_HYBRIDEP;
-  if (wants_drives && !ls_cluster_has_nvme (cluster)) {
-    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
-                 "--offload-to nvme: the nodes of %s have no drives\n"
-                 "note: expected cpu there, or node.nvme in the cluster's file",
-                 h->spec.name);
-    return FALSE;
-  }
+  if (wants_drives && !ls_cluster_has_nvme (cluster))
+    return ls_fail (error, LS_ERROR_CONFLICT,
+                    "--offload-to nvme: the nodes of %s have no drives\n"
+                    "note: expected cpu there, or node.nvme in the cluster's file",
+                    h->spec.name);
   const LsDispatchFigures *figures = is_hybrid ? &h->nccl.hybrid_dispatch : &h->nccl.dispatch;
   if (wants_dispatch && figures->of_nvlink <= 0) {
     const char *key = is_hybrid ? ", or the key hybrid_dispatch in its NCCL file"
                                 : ", or the key dispatch in its NCCL file";
-    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
-                 "--dispatcher %s: no figures of %s on %s are known\n"
-                 "note: expected all-to-all there%s",
-                 ls_dispatcher_name (s->experts.dispatcher), is_hybrid ? "HybridEP" : "DeepEP",
-                 h->spec.gpu.name, h->spec.interior == LS_INTERIOR_TORUS ? "" : key);
-    return FALSE;
+    return ls_fail (error, LS_ERROR_CONFLICT,
+                    "--dispatcher %s: no figures of %s on %s are known\n"
+                    "note: expected all-to-all there%s",
+                    ls_dispatcher_name (s->experts.dispatcher), is_hybrid ? "HybridEP" : "DeepEP",
+                    h->spec.gpu.name, h->spec.interior == LS_INTERIOR_TORUS ? "" : key);
   }
   if (!check_fp8_attention (h, s, error))
     return FALSE;
   uint32_t max_ctas
       = s->mp.tp_max_ctas | s->mp.cp_max_ctas | s->mp.ep_max_ctas | s->mp.dp_max_ctas | s->mp.pp_max_ctas;
-  if (max_ctas > 0 && h->spec.interior == LS_INTERIOR_TORUS) {
-    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
-                 "--set tp_max_ctas and its like: a torus has no NCCL, whose thread blocks these are");
-    return FALSE;
-  }
+  if (max_ctas > 0 && h->spec.interior == LS_INTERIOR_TORUS)
+    return ls_fail (error, LS_ERROR_CONFLICT,
+                    "--set tp_max_ctas and its like: a torus has no NCCL, whose thread blocks these are");
   return TRUE;
 }
 
@@ -508,10 +495,9 @@ ls_hardware_check_alike (const LsClusterSpec *spec, const char *what, GError **e
 {
   if (!spec->others)
     return TRUE;
-  g_set_error (error, LS_ERROR, LS_ERROR_UNSUPPORTED,
-               "%s is for nodes of one kind; %s has some with %s and some with %s", what, spec->name,
-               spec->gpu.name, ls_cluster_spec_of_kind (spec, 1)->gpu.name);
-  return FALSE;
+  return ls_fail (error, LS_ERROR_UNSUPPORTED,
+                  "%s is for nodes of one kind; %s has some with %s and some with %s", what, spec->name,
+                  spec->gpu.name, ls_cluster_spec_of_kind (spec, 1)->gpu.name);
 }
 
 gboolean
@@ -523,4 +509,112 @@ ls_hardware_check_allocator (const LsClusterSpec *spec, const LsMemoryOptions *m
                        "--memory-allocator caching: TPUs have no caching allocator of PyTorch: XLA places "
                        "buffers when it compiles");
   return FALSE;
+}
+
+/* --- what a cluster file's "fitted" does to it --------------------------------------------------- */
+
+static bool
+is_compute (int kind)
+{
+  return ls_kernel_is_gemm (kind) || ls_kernel_is_attention (kind);
+}
+
+/* The table goes before the fit, and must be as fast. */
+static void
+apply_compute (LsCalibration *c, double by)
+{
+  for (guint slot = 0; slot < LS_N_ENTRIES; slot++)
+    ls_entry_fit (c, slot)->compute_efficiency *= by;
+  for (guint i = 0; c->measured && i < c->measured->len; i++) {
+    LsMeasuredKernel *row = &g_array_index (c->measured, LsMeasuredKernel, i);
+    if (is_compute (row->kind))
+      row->time = (LsTime) llround ((double) row->time / by);
+  }
+}
+
+static void
+apply_link (LsLinkSpec *link, double by)
+{
+  link->efficiency = fmin (1, link->efficiency * by);
+}
+
+static void
+apply_links (GArray *links, double by)
+{
+  for (guint i = 0; links && i < links->len; i++)
+    apply_link (&g_array_index (links, LsListLink, i).link, by);
+}
+
+static void
+apply_intra (LsHardware *h, double by)
+{
+  LsClusterSpec *s = &h->spec;
+  LsLinkSpec *const links[] = { &s->server.nvlink, &s->server.pcie, &s->server.c2c, &s->ici };
+  for (guint i = 0; i < G_N_ELEMENTS (links); i++)
+    apply_link (links[i], by);
+  apply_links (s->list.links, by);
+  h->nccl.ring_bus_intra *= by;
+  h->nccl.nvls_bus *= by;
+  h->nccl.p2p_intra *= by;
+}
+
+static void
+apply_inter (LsHardware *h, double by)
+{
+  LsClusterSpec *s = &h->spec;
+  LsLinkSpec *const links[] = { &s->nics.port, &s->network.spine, &s->network.core };
+  for (guint i = 0; i < G_N_ELEMENTS (links); i++)
+    apply_link (links[i], by);
+  apply_links (s->network.links, by);
+  h->nccl.ring_bus_per_nic *= by;
+  h->nccl.p2p_inter *= by;
+}
+
+static bool
+changes (double factor)
+{
+  return factor > 0 && factor != 1;
+}
+
+void
+ls_fitted_apply (LsHardware *h, const LsFitted *f)
+{
+  if (changes (f->compute))
+    apply_compute (&h->calibration, f->compute);
+  if (changes (f->overlap))
+    h->nccl.stall_per_byte *= f->overlap;
+  if (changes (f->intra_node))
+    apply_intra (h, f->intra_node);
+  if (changes (f->inter_node))
+    apply_inter (h, f->inter_node);
+}
+
+static GArray *
+list_copy (GArray *list)
+{
+  return list ? g_array_copy (list) : NULL;
+}
+
+LsHardware *
+ls_fitted_copy_new (const LsHardware *base, const LsFitted *fitted)
+{
+  LsHardware *h = g_new (LsHardware, 1);
+  *h = *base;
+  h->calibration.measured = list_copy (base->calibration.measured);
+  h->spec.list.links = list_copy (base->spec.list.links);
+  h->spec.network.links = list_copy (base->spec.network.links);
+  h->spec.fitted = *fitted;
+  ls_fitted_apply (h, fitted);
+  return h;
+}
+
+void
+ls_fitted_copy_free (LsHardware *h)
+{
+  if (!h)
+    return;
+  g_clear_pointer (&h->calibration.measured, g_array_unref);
+  g_clear_pointer (&h->spec.list.links, g_array_unref);
+  g_clear_pointer (&h->spec.network.links, g_array_unref);
+  g_free (h);
 }

@@ -210,7 +210,7 @@ void ls_job_hardware (const LsJobResult *r, const LsHardware *hardware, const Ls
                       LsHardware *ret_hardware);
 
 /* What the host pays: by itself, times the call_time of its CPUs; over that what a cluster was fitted to
- * (job/fitted.h), over that what the strategy says. costs: those of an x86 server, replaced. */
+ * (job/hardware.h), over that what the strategy says. costs: those of an x86 server, replaced. */
 void ls_job_host (const LsHardware *hardware, const LsStrategy *s, LsHostCosts *costs);
 
 /* The plan of a job as a folder of Chakra traces (data/traces/chakra.h), which says that name. */

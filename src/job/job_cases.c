@@ -319,9 +319,8 @@ ls_job_cases_check_cluster (const GPtrArray *cases, const char *cluster, const c
   for (guint i = 0; i < cases->len; i++)
     if (!cluster || g_str_equal (((const LsCase *) cases->pdata[i])->cluster, cluster))
       return TRUE;
-  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--cluster %s: each row of %s names a cluster of its own",
-               cluster, files);
-  return FALSE;
+  return ls_fail (error, LS_ERROR_USAGE, "--cluster %s: each row of %s names a cluster of its own", cluster,
+                  files);
 }
 
 static void

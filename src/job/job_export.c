@@ -157,10 +157,18 @@ ls_job_spec_export (const LsJobSpec *spec, const char *name, GError **error)
   return text;
 }
 
-/* Each kernel alone on the job's GPU. */
+/* The same with what each kernel takes alone on the job's GPU, newly allocated; NULL: *error is set, and
+ * there is nothing to end. */
 static LsTime *
-kernel_times (const LsJobResult *r)
+export_begin_timed (const LsJobSpec *spec, const char *name, Export *e, GError **error)
 {
+  if (!export_begin (spec, name, e, error))
+    return NULL;
+  const LsJobResult *r = e->job;
+  if (!ls_hardware_check_alike (&r->cluster->spec, "a trace with times of kernels", error)) {
+    export_end (e);
+    return NULL;
+  }
   LsTime *times = g_new (LsTime, MAX (1, r->plan->n_kernels));
   for (uint32_t i = 0; i < r->plan->n_kernels; i++)
     times[i] = ls_kernel_cost (&r->hardware->calibration, &r->cluster->spec.gpu, &r->plan->kernels[i]).alone;
@@ -172,13 +180,9 @@ ls_job_spec_export_chakra (const LsJobSpec *spec, const char *name, bool by_role
                            GError **error)
 {
   Export e;
-  if (!export_begin (spec, name, &e, error))
+  g_autofree LsTime *times = export_begin_timed (spec, name, &e, error);
+  if (!times)
     return FALSE;
-  if (!ls_hardware_check_alike (&e.job->cluster->spec, "a trace with times of kernels", error)) {
-    export_end (&e);
-    return FALSE;
-  }
-  g_autofree LsTime *times = kernel_times (e.job);
   gboolean ok = ls_chakra_write (e.job->plan, &e.head, times, by_role, folder, error);
   export_end (&e);
   return ok;
@@ -190,13 +194,9 @@ ls_job_spec_export_goal (const LsJobSpec *spec, const char *name, const char *pa
 {
   Export e;
   *ret_note = NULL;
-  if (!export_begin (spec, name, &e, error))
+  g_autofree LsTime *times = export_begin_timed (spec, name, &e, error);
+  if (!times)
     return FALSE;
-  if (!ls_hardware_check_alike (&e.job->cluster->spec, "a trace with times of kernels", error)) {
-    export_end (&e);
-    return FALSE;
-  }
-  g_autofree LsTime *times = kernel_times (e.job);
   uint32_t n_rings;
   const LsGoal goal = { e.job->plan, e.job->cluster, &e.job->hardware->nccl, times, e.source };
   gboolean ok = ls_goal_write (&goal, path, &n_rings, error);

@@ -20,9 +20,8 @@ ls_job_check_named (const LsJobSpec *spec, GError **error)
   }
   if (has_job && spec->cluster)
     return TRUE;
-  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "expected %s",
-               has_job ? "--cluster" : "--model, or --from and a launch file");
-  return FALSE;
+  return ls_fail (error, LS_ERROR_USAGE, "expected %s",
+                  has_job ? "--cluster" : "--model, or --from and a launch file");
 }
 
 void
@@ -217,11 +216,11 @@ ls_job_note_attention_fit (const LsJobSpec *spec, const LsModel *model, const Ls
       : spec->from          ? spec->from->program
       : spec->software      ? spec->software->program
                             : "the model";
-  g_ptr_array_add (notes,
-                   g_strdup_printf ("%s has no flash attention, which %s %s: attention is computed in parts. "
-                                    "PyTorch's memory-efficient attention, which is not simulated, takes as "
-                                    "much memory as --attention flash",
-                                    hardware->spec.gpu.name, who, is_said ? "asks for" : "takes by itself"));
+  ls_note (notes,
+           "%s has no flash attention, which %s %s: attention is computed in parts. "
+           "PyTorch's memory-efficient attention, which is not simulated, takes as "
+           "much memory as --attention flash",
+           hardware->spec.gpu.name, who, is_said ? "asks for" : "takes by itself");
 }
 
 /* --- what is told --------------------------------------------------------------------------------- */
@@ -290,17 +289,16 @@ tell_given_up (const LsJobSpec *spec, GPtrArray *notes)
     bool is_so = has (spec->given_up, f->key) && !has (spec->said, f->key);
     g_autofree char *change = is_so ? text_of_change (spec, f) : NULL;
     if (change && strcmp (f->key, "zero") == 0 && spec->zero_is_given_up)
-      g_ptr_array_add (notes,
-                       g_strdup_printf ("%s says a stage of ZeRO that %s does not have; taken from %s: %s; "
-                                        "--zero says another",
-                                        from->path, spec->software_name, spec->software_name, change));
+      ls_note (notes,
+               "%s says a stage of ZeRO that %s does not have; taken from %s: %s; "
+               "--zero says another",
+               from->path, spec->software_name, spec->software_name, change);
     else if (change)
       g_string_append_printf (keys, "%s%s", keys->len > 0 ? ", " : "", change);
   }
   if (keys->len > 0)
-    g_ptr_array_add (notes,
-                     g_strdup_printf ("%s does not say these, only rules of %s do; taken from %s: %s",
-                                      from->path, from->program, spec->software_name, keys->str));
+    ls_note (notes, "%s does not say these, only rules of %s do; taken from %s: %s", from->path,
+             from->program, spec->software_name, keys->str);
   g_string_free (keys, TRUE);
 }
 
@@ -312,23 +310,22 @@ ls_job_from_notes (const LsJobSpec *spec, GPtrArray *notes)
     return;
   g_autoptr (GPtrArray) lines = unsettled (spec);
   g_ptr_array_sort (lines, explained_first); /* stable */
-  g_ptr_array_add (notes,
-                   g_strdup_printf ("%s is a job of %s: %u values, %u inferred, %u ignored, %u not known "
-                                    "that may matter; lockstep import shows all",
-                                    from->path, from->program, n_values (from), from->inferred->len,
-                                    from->ignored->len, lines->len));
+  ls_note (notes,
+           "%s is a job of %s: %u values, %u inferred, %u ignored, %u not known "
+           "that may matter; lockstep import shows all",
+           from->path, from->program, n_values (from), from->inferred->len, from->ignored->len, lines->len);
   for (guint i = 0; i < MIN (lines->len, MAX_SHOWN); i++)
-    g_ptr_array_add (notes, g_strdup_printf ("not known, may matter: %s", (char *) lines->pdata[i]));
+    ls_note (notes, "not known, may matter: %s", (char *) lines->pdata[i]);
   if (lines->len > MAX_SHOWN)
-    g_ptr_array_add (notes, g_strdup_printf ("not known, may matter: %u more", lines->len - MAX_SHOWN));
+    ls_note (notes, "not known, may matter: %u more", lines->len - MAX_SHOWN);
   tell_given_up (spec, notes);
   if (!spec->software && !spec->strategy.program.software)
-    g_ptr_array_add (notes,
-                     g_strdup_printf ("%s does not say on what it runs, so that no release of %s is "
-                                      "taken: it runs the textbook; --software NAME for another one",
-                                      from->path, from->program));
+    ls_note (notes,
+             "%s does not say on what it runs, so that no release of %s is "
+             "taken: it runs the textbook; --software NAME for another one",
+             from->path, from->program);
   if (spec->model)
-    g_ptr_array_add (notes, g_strdup_printf ("the model is %s, not that of %s", spec->model, from->path));
+    ls_note (notes, "the model is %s, not that of %s", spec->model, from->path);
 }
 
 /* --- what a log measured -------------------------------------------------------------------------- */
@@ -358,9 +355,8 @@ ls_job_from_measure (LsJobSpec *spec, GPtrArray *notes)
     return;
   const char *key = changed_knob (spec), *path = from->measured.path ? from->measured.path : from->path;
   if (key) {
-    g_ptr_array_add (notes,
-                     g_strdup_printf ("%s timed a step of %.4g s, of another job: %s is not as it was logged",
-                                      path, from->measured.step_s, key));
+    ls_note (notes, "%s timed a step of %.4g s, of another job: %s is not as it was logged", path,
+             from->measured.step_s, key);
     return;
   }
   spec->measured = (LsMeasured) { .step_s = from->measured.step_s,

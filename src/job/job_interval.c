@@ -264,11 +264,10 @@ void
 ls_note_roofline (const LsHardware *hardware, GPtrArray *notes)
 {
   if (!hardware->calibration.kind[LS_KERNEL_GEMM].is_fitted)
-    g_ptr_array_add (
-        notes,
-        g_strdup_printf ("no kernel of %s was measured: they take what its data sheet promises, "
-                         "a bound that real ones do not reach; with your own: lockstep calibrate",
-                         hardware->spec.gpu.name));
+    ls_note (notes,
+             "no kernel of %s was measured: they take what its data sheet promises, "
+             "a bound that real ones do not reach; with your own: lockstep calibrate",
+             hardware->spec.gpu.name);
 }
 
 void

@@ -1,12 +1,17 @@
-/* job/job_notes.c — what keeps a job from what its schedule promises. */
-#include <lockstep/units.h>
+/* job/job_notes.c — what keeps a job from what its schedule promises; knobs that were set and make no
+ * difference. */
+#include <math.h>
 #include <string.h>
+#include <lockstep/units.h>
 
+#include "compute/around.h"
 #include "compute/clock.h"
 #include "compute/measured.h"
+#include "data/jobs/imported.h"
 #include "data/jobs/job_files.h"
 #include "data/text/field.h"
 #include "data/text/override.h"
+#include "data/traces/trace_json.h"
 #include "job/job_interval.h"
 #include "job/job_steps.h"
 #include "job/knobs.h"
@@ -16,6 +21,7 @@
 #include "strategy/dp_traits.h"
 #include "strategy/packing.h"
 #include "strategy/shard.h"
+#include "strategy/strategy.h"
 
 /* ---- job notes program ---- */
 
@@ -56,11 +62,10 @@ note_what_it_cannot (const LsJobSpec *spec, LsJobResult *r)
       || ls_software_check (spec->software, &r->model, &r->strategy, &refused))
     return;
   g_autofree char *what = in_one_line (refused->message);
-  g_ptr_array_add (r->notes,
-                   g_strdup_printf ("software %s: %s cannot express this job, which is simulated as if it "
-                                    "could (--for %s refuses it): %s",
-                                    r->strategy.program.software, spec->software->program,
-                                    spec->software->emit, what));
+  ls_note (r->notes,
+           "software %s: %s cannot express this job, which is simulated as if it "
+           "could (--for %s refuses it): %s",
+           r->strategy.program.software, spec->software->program, spec->software->emit, what);
 }
 
 /* Whether the job is run in that way (LS_SOFTWARE_WAYS). */
@@ -91,10 +96,8 @@ note_what_it_lacks (const LsJobSpec *spec, LsJobResult *r)
         g_string_append_printf (used, "%s%s", used->len > 0 ? ", " : "", *way);
   }
   if (used->len > 0)
-    g_ptr_array_add (
-        r->notes,
-        g_strdup_printf ("software %s: %s of that release has no %s; this job is simulated as if it had",
-                         r->strategy.program.software, spec->software->program, used->str));
+    ls_note (r->notes, "software %s: %s of that release has no %s; this job is simulated as if it had",
+             r->strategy.program.software, spec->software->program, used->str);
 }
 
 /* --- what is not simulated of it ------------------------------------------------------------------ */
@@ -156,10 +159,8 @@ ls_job_note_program (const LsJobSpec *spec, LsJobResult *r)
   if (!program || ls_software_names_architecture (program->runs_on, ls_hardware_architecture (r->hardware)))
     return;
   g_autofree char *on = runs_on_words (program);
-  g_ptr_array_add (
-      r->notes,
-      g_strdup_printf ("software %s: %s runs on %s, not on %s; it is simulated there as if it did",
-                       r->strategy.program.software, program->program, on, r->cluster->spec.gpu.name));
+  ls_note (r->notes, "software %s: %s runs on %s, not on %s; it is simulated there as if it did",
+           r->strategy.program.software, program->program, on, r->cluster->spec.gpu.name);
 }
 
 /* ---- job notes recompute ---- */
@@ -172,12 +173,10 @@ note_flash_run_again (LsJobResult *r)
 {
   const LsStrategy *s = &r->strategy;
   if (ls_strategy_recompute_frees_nothing (s) && s->memory.recompute_flash)
-    g_ptr_array_add (
-        r->notes,
-        g_strdup_printf ("--recompute selective frees next to nothing here: flash attention, which keeps "
-                         "no scores, runs again as a whole; %s drops more",
-                         s->lora.rank > 0 ? "together with adapters --recompute full"
-                                          : "--recompute-parts norm"));
+    ls_note (r->notes,
+             "--recompute selective frees next to nothing here: flash attention, which keeps "
+             "no scores, runs again as a whole; %s drops more",
+             s->lora.rank > 0 ? "together with adapters --recompute full" : "--recompute-parts norm");
 }
 
 /* Of a chunk of a pipeline stage, the most. */
@@ -203,10 +202,10 @@ note_recomputed_layers (LsJobResult *r)
   for (uint32_t i = 0; s->memory.recompute_stages && i < s->pp; i++)
     asked = MAX (i == 0 ? 0 : asked, s->memory.recompute_stages[i]);
   if (s->recompute == LS_RECOMPUTE_FULL && asked > most)
-    g_ptr_array_add (r->notes,
-                     g_strdup_printf ("%u layers are to be recomputed, and no stage has more than "
-                                      "%u at once: these all are",
-                                      asked, most));
+    ls_note (r->notes,
+             "%u layers are to be recomputed, and no stage has more than "
+             "%u at once: these all are",
+             asked, most);
 }
 
 /* Of recomputation; part of ls_job_note_kernels(). */
@@ -228,11 +227,11 @@ note_tensor_parallel (LsJobResult *r)
   double exposed = r->report.breakdown_s[LS_PART_EXPOSED_TP];
   if (s->tp == 1 || !s->mp.tp_async || s->mp.tp_overlap || exposed < LEAST_SHARE * r->report.step_time_s)
     return;
-  g_ptr_array_add (r->notes,
-                   g_strdup_printf ("%s puts weight gradients off: tensor-parallel collectives of backwards "
-                                    "have no GEMM of them to run together with,"
-                                    " as they have in 1f1b (exposed tp %.1f %% of the step)",
-                                    s->schedule, 100 * exposed / r->report.step_time_s));
+  ls_note (r->notes,
+           "%s puts weight gradients off: tensor-parallel collectives of backwards "
+           "have no GEMM of them to run together with,"
+           " as they have in 1f1b (exposed tp %.1f %% of the step)",
+           s->schedule, 100 * exposed / r->report.step_time_s);
 }
 
 void
@@ -243,11 +242,10 @@ ls_job_note_schedule (LsJobResult *r)
     return;
   note_tensor_parallel (r);
   if (sched->bounded && !r->report.fits)
-    g_ptr_array_add (
-        r->notes,
-        g_strdup_printf ("%s holds as many activations as make it shorter, whatever a GPU has: %s "
-                         "hold fewer",
-                         sched->name, sched->bounded));
+    ls_note (r->notes,
+             "%s holds as many activations as make it shorter, whatever a GPU has: %s "
+             "hold fewer",
+             sched->name, sched->bounded);
 }
 
 /* Measured: all-reduce of 8 MB to 128 MB over 4 nodes of 8 V100, a TCP network of 100 Gbit/s, bus bandwidth 4
@@ -277,10 +275,10 @@ void
 ls_note_known (const GString *words, GPtrArray *notes)
 {
   if (words->len > 0)
-    g_ptr_array_add (notes,
-                     g_strdup_printf ("not measured on this machine, with what a time is typically "
-                                      "off for that: %s",
-                                      words->str));
+    ls_note (notes,
+             "not measured on this machine, with what a time is typically "
+             "off for that: %s",
+             words->str);
 }
 
 /* Chips that are no slice, nor slices alike, lie in slices of which the last has idle ones. What is cut over
@@ -301,11 +299,10 @@ note_slices (const LsJobSpec *spec, LsJobResult *r)
                          "by a NIC of each slice: %u chips would be a copy in each",
                          n_slices * of_slice)
       : g_strdup ("");
-  g_ptr_array_add (r->notes,
-                   g_strdup_printf ("%u chips are no whole slice%s: they lie in %u of %u chips, of which %u "
-                                    "are idle%s",
-                                    n, n_slices > 1 ? "s" : "", n_slices, of_slice, n_slices * of_slice - n,
-                                    across));
+  ls_note (r->notes,
+           "%u chips are no whole slice%s: they lie in %u of %u chips, of which %u "
+           "are idle%s",
+           n, n_slices > 1 ? "s" : "", n_slices, of_slice, n_slices * of_slice - n, across);
 }
 
 /* A file of ours says no number of nodes: they are as many as a job needs. */
@@ -319,28 +316,25 @@ ls_job_note_nodes (const LsJobSpec *spec, LsJobResult *r)
   uint32_t said = r->hardware->spec.n_nodes, taken = r->cluster->spec.n_nodes,
            per_node = ls_cluster_taken (&r->cluster->spec);
   if (spec->n_nodes > 1 && !r->strategy.layout.allocation && r->plan->n_ranks <= per_node)
-    g_ptr_array_add (r->notes,
-                     g_strdup_printf ("--nodes %u has no effect here: %u ranks fill the first node%s",
-                                      spec->n_nodes, r->plan->n_ranks,
-                                      r->plan->n_ranks < per_node ? " in part" : ""));
+    ls_note (r->notes, "--nodes %u has no effect here: %u ranks fill the first node%s", spec->n_nodes,
+             r->plan->n_ranks, r->plan->n_ranks < per_node ? " in part" : "");
   if (spec->n_nodes == 0 && said > 1 && taken > said)
-    g_ptr_array_add (
-        r->notes,
-        g_strdup_printf ("the cluster says %u nodes, the job takes %u: it is simulated on as many; "
-                         "--nodes %u holds it to what the cluster says",
-                         said, taken, said));
+    ls_note (r->notes,
+             "the cluster says %u nodes, the job takes %u: it is simulated on as many; "
+             "--nodes %u holds it to what the cluster says",
+             said, taken, said);
 }
 
 /* By ls_nic_of_gpu(), rings and messages alike. */
 static void
 note_idle_nics (const LsClusterSpec *c, GPtrArray *notes)
 {
-  g_ptr_array_add (notes,
-                   g_strdup_printf ("a node has %u NICs for %u GPUs: what crosses nodes uses one of each "
-                                    "GPU. Where NCCL sees several as one (ports of an adapter, a plugin), "
-                                    "say so: node.nics.count %u, and the bandwidth of all in node.nics.link "
-                                    "and fabric.link",
-                                    c->nics.n, c->gpus_per_node, c->gpus_per_node));
+  ls_note (notes,
+           "a node has %u NICs for %u GPUs: what crosses nodes uses one of each "
+           "GPU. Where NCCL sees several as one (ports of an adapter, a plugin), "
+           "say so: node.nics.count %u, and the bandwidth of all in node.nics.link "
+           "and fabric.link",
+           c->nics.n, c->gpus_per_node, c->gpus_per_node);
 }
 
 /* Whether a change of the cluster's file says what of a link between nodes is reached. */
@@ -376,12 +370,12 @@ note_built_in (const LsSoftwareSpec *named, LsJobResult *r)
   bool is_program = named && strcmp (named->name, LS_SOFTWARE_TEXTBOOK) != 0;
   if (!is_program || r->strategy.use.kernels || !is_other_software (&r->strategy, &r->cluster->spec))
     return;
-  g_ptr_array_add (r->notes,
-                   g_strdup_printf ("kernels are fused, as Megatron-Core and Transformer Engine launch them; "
-                                    "what runs with --dp-kind %s may launch others:"
-                                    " --software NAME (lockstep list software) or --kernels NAME (lockstep "
-                                    "list kernels)",
-                                    ls_dp_kind_name (r->strategy.dp_kind)));
+  ls_note (r->notes,
+           "kernels are fused, as Megatron-Core and Transformer Engine launch them; "
+           "what runs with --dp-kind %s may launch others:"
+           " --software NAME (lockstep list software) or --kernels NAME (lockstep "
+           "list kernels)",
+           ls_dp_kind_name (r->strategy.dp_kind));
 }
 
 /* The implementation of attention that the job runs, where its accelerator was not measured with it.
@@ -397,11 +391,9 @@ note_attention (bool is_said, LsJobResult *r)
   const LsStrategy other = { .use.attention_kernel = s->program.attention_else };
   g_autofree char *name = ls_field_text (field, s, NULL), *flag = ls_field_flag (field),
                   *runs_as = ls_field_text (field, &other, NULL);
-  g_ptr_array_add (r->notes,
-                   g_strdup_printf ("%s%sattention by %s was not measured on %s: it takes the time of %s",
-                                    is_said ? flag : "", is_said ? " has no effect here: " : "", name,
-                                    r->cluster->spec.gpu.name,
-                                    s->program.attention_else ? runs_as : "what was"));
+  ls_note (r->notes, "%s%sattention by %s was not measured on %s: it takes the time of %s",
+           is_said ? flag : "", is_said ? " has no effect here: " : "", name, r->cluster->spec.gpu.name,
+           s->program.attention_else ? runs_as : "what was");
 }
 
 /* Of the implementation that the job runs: that it was not measured on this accelerator, but on another one
@@ -422,12 +414,10 @@ note_guessed_attention (LsJobResult *r)
     return;
   const LsField *field = ls_field_find (ls_strategy_fields, "attention_kernel");
   g_autofree char *name = ls_field_text (field, s, NULL);
-  g_ptr_array_add (
-      r->notes,
-      g_strdup_printf (
-          "attention by %s%s was not measured on %s: its times are those of another accelerator, "
-          "scaled, as the source in calibration %s says",
-          name, is_fp8 ? " in fp8" : "", r->cluster->spec.gpu.name, c->name));
+  ls_note (r->notes,
+           "attention by %s%s was not measured on %s: its times are those of another accelerator, "
+           "scaled, as the source in calibration %s says",
+           name, is_fp8 ? " in fp8" : "", r->cluster->spec.gpu.name, c->name);
 }
 
 /* Of fp8, in which heads of 64 and 128 were measured without a window. */
@@ -438,11 +428,9 @@ note_fp8_attention (LsJobResult *r)
   bool is_wide = m->head_dim > 128, has_window = m->attn.window > 0 || m->layers.n_window > 0;
   if (r->strategy.fp8.attention == LS_FP8_ATTENTION_NONE || !(is_wide || has_window))
     return;
-  g_ptr_array_add (
-      r->notes,
-      g_strdup_printf ("attention in fp8 was not measured %s: its rate is that of others in fp8%s",
-                       is_wide ? "with heads wider than 128" : "with a window",
-                       has_window ? ", and its backward skips nothing that a window leaves out" : ""));
+  ls_note (r->notes, "attention in fp8 was not measured %s: its rate is that of others in fp8%s",
+           is_wide ? "with heads wider than 128" : "with a window",
+           has_window ? ", and its backward skips nothing that a window leaves out" : "");
 }
 
 /* Units that multiply fp8 no faster than 16 bits: v5p and v6e convert it. */
@@ -451,10 +439,10 @@ note_slow_fp8 (LsJobResult *r)
 {
   const LsGpu *gpu = &r->cluster->spec.gpu;
   if (r->strategy.dtype == LS_DTYPE_FP8 && gpu->peak_flops[LS_DTYPE_FP8] <= gpu->peak_flops[LS_DTYPE_BF16])
-    g_ptr_array_add (r->notes,
-                     g_strdup_printf ("fp8 on %s: its products take as long as in bf16, it has no faster "
-                                      "units for them; what fp8 adds around them is on top",
-                                      gpu->name));
+    ls_note (r->notes,
+             "fp8 on %s: its products take as long as in bf16, it has no faster "
+             "units for them; what fp8 adds around them is on top",
+             gpu->name);
 }
 
 /* Grouped products and fused copies of rows stand for what some software does expert by expert. */
@@ -462,9 +450,8 @@ static void
 note_experts (const LsSoftwareSpec *program, LsJobResult *r)
 {
   if (r->model.moe.n_experts > 0 && program && program->experts)
-    g_ptr_array_add (r->notes,
-                     g_strdup_printf ("%s runs %s; here they run as Megatron-LM's, which is faster",
-                                      program->program, program->experts));
+    ls_note (r->notes, "%s runs %s; here they run as Megatron-LM's, which is faster", program->program,
+             program->experts);
 }
 
 /* ms-swift's Qwen3-30B-A3B takes 91.2 s a step on 16 A800 with stage 3 (docs, Megatron-SWIFT/Quick-start.md):
@@ -474,11 +461,10 @@ note_fetches (LsJobResult *r)
 {
   const LsStrategy *s = &r->strategy;
   if (s->dp_kind == LS_DP_DEEPSPEED && s->zero_stage == 3 && ls_recipes_loop (s->use.recipes, &r->model))
-    g_ptr_array_add (
-        r->notes,
-        g_strdup_printf ("DeepSpeed's stage 3 fetches and frees the parameters of %u experts one by "
-                         "one in Python, which is not simulated: expect a step several times as long",
-                         r->model.moe.n_experts));
+    ls_note (r->notes,
+             "DeepSpeed's stage 3 fetches and frees the parameters of %u experts one by "
+             "one in Python, which is not simulated: expect a step several times as long",
+             r->model.moe.n_experts);
 }
 
 /* Kernels of gated delta nets alone were measured (access triton-dot); products of other mixers' chunks take
@@ -492,16 +478,13 @@ note_mixer (LsJobResult *r)
   if (mixer == LS_MIXER_NONE || mixer == LS_MIXER_CONV || mixer == LS_MIXER_PRODUCT
       || (mixer == LS_MIXER_DELTA && fit->is_fitted))
     return;
-  g_ptr_array_add (
-      r->notes,
-      g_strdup_printf (
-          "no kernel of the layers without attention was measured%s: %s",
-          mixer == LS_MIXER_DELTA ? " on this accelerator" : "",
-          is_scan         ? "their scan takes the time of its bytes and FLOPs"
-              : !is_known ? "products of their chunks take the time of a library's"
-              : fit->is_fitted
-              ? "products of their chunks take the rate of gated delta nets'"
-              : "products of their chunks take the rate of gated delta nets' on another, scaled"));
+  ls_note (r->notes, "no kernel of the layers without attention was measured%s: %s",
+           mixer == LS_MIXER_DELTA ? " on this accelerator" : "",
+           is_scan         ? "their scan takes the time of its bytes and FLOPs"
+               : !is_known ? "products of their chunks take the time of a library's"
+               : fit->is_fitted
+               ? "products of their chunks take the rate of gated delta nets'"
+               : "products of their chunks take the rate of gated delta nets' on another, scaled");
 }
 
 /* What it costs to launch one of them rests on one measurement (exec/replay/host.c). */
@@ -512,11 +495,11 @@ note_lone_products (LsJobResult *r)
 {
   double share = r->report.breakdown_s[LS_PART_HOST] / r->report.step_time_s;
   if (r->model.moe.n_experts > 0 && !r->strategy.experts.grouped_gemm && share > MUCH_OF_A_STEP)
-    g_ptr_array_add (r->notes,
-                     g_strdup_printf ("the host takes %.0f %% of the step: products of experts are launched "
-                                      "one by one, by one measured cost (--set host_product); "
-                                      "--grouped-gemm launches all in one",
-                                      100 * share));
+    ls_note (r->notes,
+             "the host takes %.0f %% of the step: products of experts are launched "
+             "one by one, by one measured cost (--set host_product); "
+             "--grouped-gemm launches all in one",
+             100 * share);
 }
 
 /* Of Qwen3 235B in mxfp8 on B200 the host took 16 ms for a layer both ways, with 16 experts a rank, where its
@@ -542,12 +525,11 @@ note_scaled_experts (LsJobResult *r)
   bool is_by_modules = ls_dtype_is_scaled ((LsDtype) s->dtype) && s->fp8.recipe != LS_FP8_DEEPSEEK
       && !s->experts.grouped_gemm && r->model.moe.n_experts / MAX (1, s->ep) > 1;
   if (is_by_modules && s->launch.cuda_graphs != LS_GRAPHS_STEP && layer_s (r) < HOST_OF_A_LAYER_S)
-    g_ptr_array_add (
-        r->notes,
-        g_strdup_printf ("a layer takes %.1f ms here, both ways; the host of one measured run took "
-                         "%.0f ms for one with experts in mxfp8, which is not simulated: the step may "
-                         "wait for the host; --cuda-graphs step spares it",
-                         1e3 * layer_s (r), 1e3 * HOST_OF_A_LAYER_S));
+    ls_note (r->notes,
+             "a layer takes %.1f ms here, both ways; the host of one measured run took "
+             "%.0f ms for one with experts in mxfp8, which is not simulated: the step may "
+             "wait for the host; --cuda-graphs step spares it",
+             1e3 * layer_s (r), 1e3 * HOST_OF_A_LAYER_S);
 }
 
 void
@@ -573,12 +555,12 @@ ls_note_optimizer (const LsStrategy *s, GPtrArray *notes)
 {
   if (!s->opt.kind)
     return;
-  g_ptr_array_add (notes,
-                   g_strdup_printf ("optimizer %s: its kernels are counted from its code; none of the runs "
-                                    "of an interval has it",
-                                    s->opt.optimizer));
+  ls_note (notes,
+           "optimizer %s: its kernels are counted from its code; none of the runs "
+           "of an interval has it",
+           s->opt.optimizer);
   if (s->opt.kind->note)
-    g_ptr_array_add (notes, g_strdup_printf ("optimizer %s: %s", s->opt.optimizer, s->opt.kind->note));
+    ls_note (notes, "optimizer %s: %s", s->opt.optimizer, s->opt.kind->note);
 }
 
 void
@@ -586,15 +568,15 @@ ls_note_adapters (const LsStrategy *s, const LsModel *m, GPtrArray *notes)
 {
   bool has_all = !s->lora.modules || g_str_equal (s->lora.modules, "all-linear");
   if (s->lora.rank > 0 && m->moe.n_experts > 0 && has_all)
-    g_ptr_array_add (notes,
-                     g_strdup_printf ("adapters are of %s alone: those of experts, and of MLPs in a model "
-                                      "with experts, are not modelled",
-                                      m->mixer.kind == LS_MIXER_NONE ? "attention" : "attention and mixers"));
+    ls_note (notes,
+             "adapters are of %s alone: those of experts, and of MLPs in a model "
+             "with experts, are not modelled",
+             m->mixer.kind == LS_MIXER_NONE ? "attention" : "attention and mixers");
   if (s->lora.rank > m->hidden) /* each of them has the hidden size on one side */
-    g_ptr_array_add (notes,
-                     g_strdup_printf ("adapters of rank %u are of a higher one than any weight next to them "
-                                      "can have: each has more numbers than that weight, and can say no more",
-                                      s->lora.rank));
+    ls_note (notes,
+             "adapters of rank %u are of a higher one than any weight next to them "
+             "can have: each has more numbers than that weight, and can say no more",
+             s->lora.rank);
 }
 
 /* Megatron-LM refuses it: --max-position-embeddings is the size of the table. */
@@ -602,11 +584,11 @@ void
 ls_note_positions (const LsStrategy *s, const LsModel *m, GPtrArray *notes)
 {
   if (m->position == LS_POSITION_LEARNED && s->seq > m->seq)
-    g_ptr_array_add (notes,
-                     g_strdup_printf ("--seq %u: %s has a table of %u learned positions, which does not grow "
-                                      "with it and has no rows for those behind; seq=%u after the model's "
-                                      "name makes it longer",
-                                      s->seq, m->name, m->seq, s->seq));
+    ls_note (notes,
+             "--seq %u: %s has a table of %u learned positions, which does not grow "
+             "with it and has no rows for those behind; seq=%u after the model's "
+             "name makes it longer",
+             s->seq, m->name, m->seq, s->seq);
 }
 
 void
@@ -618,17 +600,16 @@ ls_note_documents (const LsStrategy *s, const LsModel *m, GPtrArray *notes)
   g_autofree char *busiest = s->docs.draw == LS_LENGTHS_EACH && s->dp > 1
       ? g_strdup_printf ("; the busiest copy has %.3f of the mean", packing->busiest_copy)
       : NULL;
-  g_ptr_array_add (notes,
-                   g_strdup_printf ("lengths %s: %.1f documents in a sequence leave %.1f %% of its "
-                                    "attention; FLOPs and MFU count these, Megatron-LM all of it%s",
-                                    s->docs.lengths, packing->n_documents / s->global_batch,
-                                    100 * packing->mean.pairs, busiest ? busiest : ""));
+  ls_note (notes,
+           "lengths %s: %.1f documents in a sequence leave %.1f %% of its "
+           "attention; FLOPs and MFU count these, Megatron-LM all of it%s",
+           s->docs.lengths, packing->n_documents / s->global_batch, 100 * packing->mean.pairs,
+           busiest ? busiest : "");
   if (packing->n_longer > 0)
-    g_ptr_array_add (
-        notes,
-        g_strdup_printf ("lengths %s: documents longer than a sequence of %u tokens (--seq; %u of the "
-                         "step) are cut, and their parts do not see each other",
-                         s->docs.lengths, s->seq, packing->n_longer));
+    ls_note (notes,
+             "lengths %s: documents longer than a sequence of %u tokens (--seq; %u of the "
+             "step) are cut, and their parts do not see each other",
+             s->docs.lengths, s->seq, packing->n_longer);
 }
 
 void
@@ -643,36 +624,33 @@ ls_note_drops (const LsStrategy *s, const LsModel *m, GPtrArray *notes)
   double kept = ls_expert_kept_share (m, &shard), blank = ls_expert_blank_share (m, &shard);
   double dropped = 1 - kept;
   if (blank > 0)
-    g_ptr_array_add (notes,
-                     g_strdup_printf ("%.1f %% of the rows that experts compute are zeros "
-                                      "(expert_padding); FLOPs and MFU leave these out",
-                                      100 * blank / (kept + blank)));
+    ls_note (notes,
+             "%.1f %% of the rows that experts compute are zeros "
+             "(expert_padding); FLOPs and MFU leave these out",
+             100 * blank / (kept + blank));
   if (dropped > 0)
-    g_ptr_array_add (
-        notes,
-        g_strdup_printf ("expert_capacity %g: experts drop %.1f %% of the tokens that are sent to "
-                         "them; FLOPs and MFU leave these out, tokens/s and Megatron-LM count all",
-                         s->experts.capacity, 100 * dropped));
+    ls_note (notes,
+             "expert_capacity %g: experts drop %.1f %% of the tokens that are sent to "
+             "them; FLOPs and MFU leave these out, tokens/s and Megatron-LM count all",
+             s->experts.capacity, 100 * dropped);
 }
 
 void
 ls_note_nccl (const char *nccl, const LsHardware *h, GPtrArray *notes)
 {
   if (nccl && ls_hardware_has_other_nccl (h))
-    g_ptr_array_add (notes,
-                     g_strdup_printf ("--nccl %s is of %s; %s is of %s, on which it was not measured", nccl,
-                                      h->nccl.tables.name, h->spec.gpu.name, h->own_generation));
+    ls_note (notes, "--nccl %s is of %s; %s is of %s, on which it was not measured", nccl,
+             h->nccl.tables.name, h->spec.gpu.name, h->own_generation);
 }
 
 void
 ls_job_note_calibration (const LsJobSpec *spec, LsJobResult *r)
 {
   if (r->hardware->calibration_of)
-    g_ptr_array_add (r->notes,
-                     g_strdup_printf ("--gpu-calibration %s is of kernels on %s; on %s they take as large a "
-                                      "share of its peak rates here, which was not measured",
-                                      spec->gpu_calibration, r->hardware->calibration_of,
-                                      r->cluster->spec.gpu.name));
+    ls_note (r->notes,
+             "--gpu-calibration %s is of kernels on %s; on %s they take as large a "
+             "share of its peak rates here, which was not measured",
+             spec->gpu_calibration, r->hardware->calibration_of, r->cluster->spec.gpu.name);
 }
 
 void
@@ -683,9 +661,233 @@ ls_job_note_drawn_speeds (const LsJobSpec *spec, LsJobResult *r)
   uint32_t n = r->plan->n_ranks;
   double slower = ls_clock (c, gpu, 1) / ls_clock (c, gpu, n) - 1;
   if (spec->slow.sigma > 0 && slower >= 0.0005)
-    g_ptr_array_add (r->notes,
-                     g_strdup_printf ("--slow draws speeds around that of a mean %s; without it all are as "
-                                      "fast as the slowest of %u in the mean, whose matrix products take "
-                                      "%.1f %% longer",
-                                      ls_cluster_chip_word (&r->cluster->spec, 1), n, 100 * slower));
+    ls_note (r->notes,
+             "--slow draws speeds around that of a mean %s; without it all are as "
+             "fast as the slowest of %u in the mean, whose matrix products take "
+             "%.1f %% longer",
+             ls_cluster_chip_word (&r->cluster->spec, 1), n, 100 * slower);
+}
+
+/* --- knobs that were set and make no difference -------------------------------------------------- */
+
+typedef struct {
+  const LsJobSpec *spec;
+  const LsJobResult *job;
+  const LsHardware *hardware;
+  LsStrategy blank; /* what knobs are by default */
+  char *plan;       /* of the job, as text: made when it is asked for */
+} Search;
+
+/* --- the job without a knob --- */
+
+static GHashTable *
+said_but (GHashTable *said, const LsField *knob)
+{
+  GHashTable *rest = g_hash_table_new (g_str_hash, g_str_equal);
+  GHashTableIter keys;
+  gpointer key;
+  if (said)
+    for (g_hash_table_iter_init (&keys, said); g_hash_table_iter_next (&keys, &key, NULL);)
+      if (strcmp (key, knob->key) != 0)
+        g_hash_table_add (rest, key);
+  return rest;
+}
+
+/* As the spec gives it, but for one knob, which is as the software that it names has it. */
+static void
+strategy_without (const Search *x, const LsField *knob, LsStrategy *ret_strategy)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  const LsSoftwareSpec *named = x->spec->software;
+  const LsStrategy *usual = named ? &named->defaults : &x->blank;
+  ls_strategy_init (ret_strategy);
+  for (const LsField *f = ls_strategy_fields; f->key; f++) {
+    g_autofree char *value
+        = f->file_only ? NULL : ls_field_text (f, f == knob ? usual : &x->spec->strategy, NULL);
+    if (value)
+      ls_field_set_text (ls_strategy_fields, ret_strategy, f->key, value, diags);
+  }
+  ls_strategy_lend_own (ret_strategy, usual);
+  g_autoptr (GHashTable) said = said_but (x->spec->said, knob);
+  ls_softwares_settle (x->spec->software, x->hardware, said, ret_strategy);
+}
+
+static LsMesh
+mesh_of (const LsJobResult *r)
+{
+  return (LsMesh) { r->strategy.tp, r->strategy.cp, r->strategy.dp, r->strategy.pp };
+}
+
+/* Whether GEMMs launch a block for each SM, if not of some kinds of nodes then maybe of others. */
+static bool
+takes_second_waves (const LsHardware *h)
+{
+  LsGemms gemms = ls_around_gemms (&h->calibration.around, h->spec.gpu.persistent_gemms, false);
+  return gemms == LS_GEMMS_PERSISTENT || ls_cluster_spec_n_kinds (&h->spec) > 1;
+}
+
+/* What GEMMs are told of SMs that communication will hold makes a difference to those that launch a block for
+ * each SM, or where something of it was measured (exec/replay/kernel_run.c). */
+static bool
+heeds_margins (const LsHardware *h)
+{
+  const LsAround *a = &h->calibration.around;
+  LsGemms gemms = ls_around_gemms (a, h->spec.gpu.persistent_gemms, false);
+  double saved = ls_around_lost (a, gemms) - ls_around_told (a, gemms);
+  return takes_second_waves (h) || a->priority_wait > 0 || fabs (saved) > 0;
+}
+
+/* Of what the GPUs heed, but for who does it. */
+static char *
+plan_text (const Search *x, const LsJobResult *r)
+{
+  const LsTraceHead head
+      = { .name = "", .source = "", .no_margins = !heeds_margins (x->hardware), .no_ranks = true };
+  return ls_trace_format (r->plan, &head, NULL);
+}
+
+/* An order that is searched for costs more than the answer is worth; an order from a file, kernels of another
+ * implementation, and what an allocator does at the limit are not in the plan. Another batch is always
+ * another plan. */
+static bool
+can_compare (const Search *x, const LsField *f)
+{
+  static const char *const others[]
+      = { "attention_kernel", "cuda_allocator", "dynamic_gemms", "global_batch", NULL };
+  const LsSched *sched = ls_sched_find (x->job->strategy.schedule);
+  return !x->spec->order && !(sched && ls_sched_is_searched (sched)) && !g_strv_contains (others, f->key);
+}
+
+/* NULL: it is none. On another mesh ranks do something else, and it has no plan. */
+static LsJobResult *
+job_without (const Search *x, const LsField *f)
+{
+  LsStrategy without;
+  strategy_without (x, f, &without);
+  g_autoptr (LsJobResult) r = ls_job_settle_beside (x->job, x->hardware, x->spec->n_nodes, &without, NULL);
+  ls_strategy_clear (&without);
+  if (!r)
+    return NULL;
+  const LsMesh mesh = mesh_of (r), own = mesh_of (x->job);
+  bool is_same_mesh = memcmp (&mesh, &own, sizeof mesh) == 0;
+  return !is_same_mesh || ls_job_lower (r, x->hardware, NULL) ? g_steal_pointer (&r) : NULL;
+}
+
+/* Plans of other sizes have other texts, which are long. */
+static bool
+has_same_sizes (const LsPlan *a, const LsPlan *b)
+{
+  bool is_same = a->n_ranks == b->n_ranks && a->n_segments == b->n_segments && a->n_roles == b->n_roles
+      && a->n_kernels == b->n_kernels && a->n_comms == b->n_comms;
+  for (uint32_t s = 0; is_same && s < a->n_segments; s++)
+    is_same = a->segments[s].n_ops == b->segments[s].n_ops;
+  for (uint32_t p = 0; is_same && p < a->n_roles; p++)
+    is_same = a->programs[p].n_instances == b->programs[p].n_instances;
+  return is_same;
+}
+
+static bool
+has_same_plan (Search *x, const LsJobResult *without)
+{
+  if (!without->plan || !has_same_sizes (without->plan, x->job->plan)
+      || !ls_plan_has_same_ranks (without->plan, x->job->plan))
+    return false;
+  g_autofree char *text = plan_text (x, without);
+  if (!x->plan)
+    x->plan = plan_text (x, x->job);
+  return text && g_strcmp0 (text, x->plan) == 0;
+}
+
+/* Why the value makes no difference; NULL: it makes one, or is what the knob would be anyway. */
+static const char *
+find_reason (Search *x, const LsField *f, const char *value)
+{
+  const char *why = strcmp (f->key, "dynamic_gemms") == 0 && !takes_second_waves (x->hardware)
+      ? "GEMMs of this accelerator take no second wave"
+      : ls_strategy_idle (&x->job->strategy, &x->job->model, f->key);
+  g_autoptr (LsJobResult) without = can_compare (x, f) ? job_without (x, f) : NULL;
+  if (!without)
+    return why;
+  g_autofree char *anyway = ls_field_text (f, &without->strategy, NULL);
+  if (anyway && g_ascii_strcasecmp (anyway, value) == 0) /* "1F1B" is 1f1b */
+    return NULL;
+  bool is_other_program
+      = g_strcmp0 (without->strategy.program.software, x->job->strategy.program.software) != 0;
+  if (is_other_program
+      && !has_same_plan (x, without)) /* the way to be data parallel says whose kernels run */
+    return NULL;
+  return why ? why : has_same_plan (x, without) ? "every rank does the same without it" : NULL;
+}
+
+/* --- what the host pays --- */
+
+static bool
+has_op_of (const LsPlan *plan, LsHostCost cost)
+{
+  for (uint32_t s = 0; s < plan->n_segments; s++)
+    for (uint32_t o = 0; o < plan->segments[s].n_ops; o++)
+      if (plan->segments[s].ops[o].host == (int) cost)
+        return true;
+  return false;
+}
+
+/* NULL also where the host is merely fast enough to hide what it pays. */
+static const char *
+find_host_reason (const LsJobResult *job, const LsField *f)
+{
+  if (job->strategy.launch.is_compiled)
+    return "a step is one executable, whose ops the host does not issue";
+  if (f->kind != LS_FIELD_TIME)
+    return NULL;
+  LsHostCost cost = (LsHostCost) ((f->offset - offsetof (LsStrategy, launch.host)) / sizeof (LsTime));
+  if (has_op_of (job->plan, cost))
+    return NULL;
+  return cost == LS_HOST_BATCH ? "it needs --set batch_sync=1" : "the host makes no such call here";
+}
+
+/* --- notes --- */
+
+/* What a launch file says is said in words of its program, or is what its program does by itself. */
+static bool
+is_of_launch_file (const LsJobSpec *spec, const LsField *f, const char *value)
+{
+  const LsImport *from = spec->from;
+  if (!from || !g_hash_table_contains (from->strategy_said, f->key))
+    return false;
+  g_autofree char *there = ls_field_text (f, &from->strategy, NULL);
+  return g_strcmp0 (there, value) == 0;
+}
+
+static void
+note_if_idle (Search *x, const LsField *f, GPtrArray *notes)
+{
+  g_autofree char *value = ls_field_text (f, &x->spec->strategy, NULL),
+                  *usual = ls_field_text (f, &x->blank, NULL);
+  bool is_said = x->spec->said && g_hash_table_contains (x->spec->said, f->key);
+  if (!is_said || !value || g_strcmp0 (value, usual) == 0)
+    return;
+  bool is_theirs = is_of_launch_file (x->spec, f, value);
+  g_autofree char *theirs = is_theirs ? ls_launch_option_of (x->spec->from, f->key) : NULL;
+  if (is_theirs && !theirs)
+    return;
+  bool is_host = strcmp (f->topic, "host") == 0;
+  const char *why = is_host ? find_host_reason (x->job, f) : find_reason (x, f, value);
+  if (!why)
+    return;
+  bool is_time = f->kind == LS_FIELD_TIME; /* whose text is in picoseconds */
+  g_autofree char *option = is_time ? ls_field_flag (f) : ls_field_option (f, value);
+  ls_note (notes, "%s has no effect here: %s", theirs ? theirs : option, why);
+}
+
+void
+ls_idle_notes (const LsJobSpec *spec, const LsJobResult *prepared, const LsHardware *hardware,
+               GPtrArray *notes)
+{
+  Search x = { spec, prepared, hardware, .plan = NULL };
+  ls_strategy_init (&x.blank);
+  for (const LsField *f = ls_strategy_fields; f->key; f++)
+    if (!f->file_only)
+      note_if_idle (&x, f, notes);
+  ls_strategy_clear (&x.blank);
+  g_free (x.plan);
 }

@@ -18,7 +18,7 @@
 LsJobResult *ls_job_settle_beside (const LsJobResult *job, const LsHardware *hardware, uint32_t n_nodes,
                                    const LsStrategy *strategy, GError **error);
 
-/* --- budget.c -------------------------------------------------------------------------------------- */
+/* --- job_prepare.c: memory that a job will take -------------------------------------------------- */
 
 /* Whether a job may be built at all: what it will take, known before it does.
  *
@@ -33,20 +33,20 @@ gboolean ls_budget_check_passes (const LsStrategy *strategy, const LsModel *mode
 /* Of a plan, before anything walks through it. */
 gboolean ls_budget_check_plan (const LsPlan *plan, uint64_t max_bytes, GError **error);
 
-/* --- job_order.c: a job in the order of a file instead of its schedule's own ----------------------- */
+/* --- job_prepare.c: a job in the order of a file instead of its schedule's own ------------------- */
 
 /* Reads a CSV in PyTorch's text format (data/jobs/read_schedule.h). It must have the ranks, chunks and
  * micro-batches of the resolved strategy, each stage where the strategy's schedule has it. NULL:
  * LS_ERROR_INPUT (the file), LS_ERROR_CONFLICT. Free with ls_orders_free(). */
 LsOrders *ls_job_order_load (const char *path, const LsStrategy *s, GError **error);
 
-/* --- job_trace.c: a job that a trace holds, up to its plan ----------------------------------------- */
+/* --- job.c: a job that a trace holds, up to its plan ------------------------------------- */
 
 /* Of a spec with a trace. Errors: those of reading it, LS_ERROR_USAGE (knobs that it has fixed),
  * LS_ERROR_CONFLICT. */
 LsJobResult *ls_job_prepare_trace (const LsJobSpec *spec, GError **error);
 
-/* --- job_place.c: where a job runs ------------------------------------------------------------------- */
+/* --- job_prepare.c: where a job runs ------------------------------------------------------------- */
 
 /* Of so many nodes, 0: as many as the job or the file says. s: its number of GPUs, or degrees, of which it
  * follows. */
@@ -60,7 +60,7 @@ uint32_t *ls_job_gpus (const LsStrategy *s, const LsCluster *cluster, GError **e
  * group are in one node, and reach each other's memory. LS_ERROR_CONFLICT. */
 gboolean ls_job_check_pieces (const LsPlan *plan, const LsStrategy *s, const LsCluster *c, GError **error);
 
-/* --- job_order.c --------------------------------------------------------------------------------- */
+/* --- job_prepare.c: times of a cluster ----------------------------------------------------------- */
 
 /* What the lowering has to know of a cluster to order a pipeline: how long kernels, tensor-parallel
  * collectives and sends between stages take alone. Zero bubble's authors measure the same in the first
@@ -80,7 +80,7 @@ typedef struct {
 /* Borrows `of`, which must outlive the result. */
 LsLowerCosts ls_lower_costs (LsCostSources *of);
 
-/* --- job_idle.c: knobs that were set and make no difference to the job, in words ------------------- */
+/* --- job_notes.c: knobs that were set and make no difference to the job, in words ---------------- */
 
 /* Appends a note (char *) for each knob that a flag or a file has set, that is not what it is by default,
  * and makes no difference to the job that was made of it: "--dp-overlap 0 has no effect here: FSDP always

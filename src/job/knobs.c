@@ -5,7 +5,6 @@
 #include "base/printable.h"
 #include "data/jobs/job_files.h"
 #include "data/text/field.h"
-#include "job/change.h"
 #include "strategy/strategy.h"
 
 /* $'...' of bash, in which each byte that is no plain letter, digit or mark is its number. */

@@ -4,8 +4,15 @@
 #ifndef LS_SHOW_ANSWERS_H
 #define LS_SHOW_ANSWERS_H
 
+#include <glib.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "analysis/topology.h"
+#include "ask/collective/collective_table.h"
 #include "ask/compare.h"
 #include "ask/place.h"
+#include "ask/schedule.h"
 #include "ask/sharing.h"
 #include "data/text/json_out.h"
 #include "show/run/write_run.h"
@@ -63,5 +70,88 @@ void ls_sweep_again_print (const LsSweepReport *r, GString *out);
 char *ls_train_to_text (const LsTrainReport *r, const char *title, const char *subtitle);
 char *ls_train_to_json (const LsTrainReport *r);
 char *ls_train_to_csv (const LsTrainReport *r);
+
+/* --- collective ---------------------------------------------------------------------------------- */
+
+/* Times of collectives as a table in the shape of nccl-tests,
+ * as CSV and as JSON (`collective --json`); next
+ * to measured ones, their errors.
+ *
+ *     algbw = bytes / time          busbw = algbw * bus_factor
+ *
+ * in GB/s of 1e9 bytes; a call without data has no bandwidth: 0. bytes are those of
+ * nccl-tests: the whole array; of all-to-all, what one rank sends. */
+
+/* Newly allocated, ending in a newline. Of a comparison the text has a line per
+ * family, JSON and CSV all rows. */
+char *ls_collective_to_text (const LsCollectiveTable *t);
+char *ls_collective_to_json (const LsCollectiveTable *t);
+char *ls_collective_to_csv (const LsCollectiveTable *t);
+
+/* By how much a measured one is off, percent (private). */
+double ls_collective_error_pct (const LsCollectiveRow *row);
+
+/* --- schedule ------------------------------------------------------------------------------------ */
+
+/* A pipeline schedule and what it costs, for people and for programs.
+ *
+ *     bubble of makespan = 1 - ideal / makespan       of span = 1 - ideal / span
+ *     bubble of ideal    = makespan / ideal - 1
+ *
+ * ideal is the time of the rank with most work, span the longest that a rank is there from its first action
+ * to its last. */
+
+typedef struct {
+  bool color;  /* ANSI escapes */
+  bool ascii;  /* no block characters */
+  guint width; /* columns to fill at most */
+} LsScheduleText;
+
+/* Newly allocated, ending in a newline. JSON has the names of the manual's formats; CSV is
+ * PyTorch's text format, a line per rank. */
+char *ls_schedule_to_text (const LsScheduleView *v, const LsScheduleText *text);
+char *ls_schedule_to_json (const LsScheduleView *v);
+char *ls_schedule_to_csv (const LsScheduleView *v);
+
+/* Schedules beside each other. Whether a row fits is told where there is a limit. */
+char *ls_schedule_all_to_text (const LsScheduleTable *t);
+char *ls_schedule_all_to_json (const LsScheduleTable *t);
+char *ls_schedule_all_to_csv (const LsScheduleTable *t);
+
+/* --- write_schedule.c ------------------------------------------------------------------------------ */
+
+/* A pipeline schedule drawn with characters: a row per rank, time to the right.
+ *
+ * Where there is room an action is a box with its letter (lower case on chunks 1, 3, ..) and micro-batch, in
+ * colour a box of its colour with the micro-batch. Where there is not, a column is a slice of time: a letter
+ * where one kind of work has four fifths of what is done in it, else a mixture, lighter where the rank is
+ * idle for more than half of it. Of more than MAX_ROWS ranks every n-th is shown. */
+
+void ls_schedule_chart (const LsScheduleView *v, const LsScheduleText *text, GString *out);
+
+/* --- topology ------------------------------------------------------------------------------------ */
+
+/* A described cluster for people and for programs. */
+
+typedef struct {
+  bool has_links; /* every kind of link, with its source */
+  bool has_all;   /* and every trunk                     */
+  bool ascii;     /* no box-drawing characters           */
+} LsTopologyText;
+
+/* paths: of LsTopoPath. Newly allocated. */
+char *ls_topology_to_text (const LsTopoMap *map, const GPtrArray *paths, const LsTopologyText *text);
+char *ls_topology_to_json (const LsTopoMap *map, const GPtrArray *paths, bool has_all);
+/* The same to a file, a piece at a time: of 100,000 nodes it is 1.7 GB. Errors stay with the file. */
+void ls_topology_write_json (const LsTopoMap *map, const GPtrArray *paths, bool has_all, FILE *out);
+
+/* "gpu to nvswitch"; newly allocated. */
+char *ls_topology_ends (const LsClusterSpec *spec, const LsTopoLinks *links);
+/* "node1/gpu3"; newly allocated. */
+char *ls_topology_gpu_name (const LsCluster *cluster, uint32_t gpu);
+
+/* As a graph for Graphviz (dot -Tsvg FILE): node 0 in full, the others as one box each, the switches of the
+ * fabric. Newly allocated. */
+char *ls_dot_format (const LsCluster *cluster);
 
 #endif

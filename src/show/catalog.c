@@ -12,7 +12,6 @@
 #include "data/text/json_out.h"
 #include "job/job.h"
 #include "schedules/sched.h"
-#include "show/schema/schemas.h"
 #include "show/text_table.h"
 
 static const struct {
@@ -77,9 +76,8 @@ check_kind (const char *kind, GError **error)
   g_ptr_array_add (names, (gpointer) "schedules");
   g_ptr_array_add (names, NULL);
   const char *near = ls_suggest (kind, (const char *const *) names->pdata);
-  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "expected %s or schedules; got \"%s\"%s%s%s", known->str,
-               kind, near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
-  return FALSE;
+  return ls_fail (error, LS_ERROR_USAGE, "expected %s or schedules; got \"%s\"%s%s%s", known->str, kind,
+                  near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
 }
 
 static gboolean
@@ -182,39 +180,19 @@ ls_checked_file_free (LsCheckedFile *f)
   g_free (f);
 }
 
-static void
-write_place (LsJsonOut *w, const char *key, int place)
-{
-  if (place > 0)
-    ls_json_out_int (w, key, place);
-  else
-    ls_json_out_null (w, key);
-}
-
-static void
-write_mistake (LsJsonOut *w, const LsDiagView *d)
-{
-  ls_json_out_begin_object (w, NULL);
-  ls_json_out_string (w, "text", d->message);
-  write_place (w, "line", d->line);
-  write_place (w, "column", d->col);
-  ls_json_out_string (w, "key", d->pointer);
-  ls_json_out_string (w, "hint", d->hint);
-  ls_json_out_end_object (w);
-}
-
-static void
-write_mistakes (LsJsonOut *w, const LsCheckedFile *f)
+/* What is wrong with its places, or one mistake without any. */
+static guint
+n_mistakes (const LsCheckedFile *f)
 {
   guint n = ls_diag_list_n_kept (f->diags);
-  ls_json_out_begin_array (w, "errors");
-  for (guint i = 0; i < n; i++) {
-    const LsDiagView d = ls_diag_list_at (f->diags, i);
-    write_mistake (w, &d);
-  }
-  if (n == 0 && f->problem)
-    write_mistake (w, &(LsDiagView) { .message = f->problem->message });
-  ls_json_out_end_array (w);
+  return n > 0 ? n : f->problem != NULL;
+}
+
+static LsDiagView
+mistake_at (const LsCheckedFile *f, guint i)
+{
+  return ls_diag_list_n_kept (f->diags) > 0 ? ls_diag_list_at (f->diags, i)
+                                            : (LsDiagView) { .message = f->problem->message };
 }
 
 #include "show/check_keys.h"

@@ -29,4 +29,15 @@ void ls_checked_file_free (LsCheckedFile *f); /* NULL allowed */
 char *ls_checked_files_to_text (const GPtrArray *files);
 char *ls_checked_files_to_json (const GPtrArray *files);
 
+/* --- schemas ------------------------------------------------------------------------------------- */
+
+/* JSON Schemas of all JSON of ours, read or written; of what is written, generate.py
+ * makes them of result_keys.txt. */
+
+/* A schema as a JSON document. name: "run" or "lockstep.run/1". Newly allocated; NULL with LS_ERROR_USAGE:
+ * there is none of that name. */
+char *ls_schema_to_json (const char *name, GError **error);
+/* What there is, as text. Newly allocated. */
+char *ls_schemas_list (void);
+
 #endif

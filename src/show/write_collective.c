@@ -1,4 +1,5 @@
-#include "show/write_collective.h"
+/* show/write_collective.c — times of collectives as text, JSON and CSV. */
+#include "show/answers.h"
 
 #include <math.h>
 #include <string.h>

@@ -9,7 +9,7 @@
 
 #include "data/text/json_out.h"
 #include "job/assumptions.h"
-#include "show/quantity.h"
+#include "show/text_table.h"
 #include "show/run/write_run.h"
 
 #define MAX_LINKS  10 /* of a text */
@@ -305,56 +305,34 @@ ls_compare_many_to_json (LsResultFile *const *files, guint n)
 
 #define LEAST_GAIN 5e-4 /* what is shown as 0.0 % is none */
 
-typedef bool (*Filter) (const LsWhatIfRow *row);
+/* What a change comes to, and sets of these. */
+typedef enum {
+  REFUSED = 1,
+  GAINS = 2,       /* and fits */
+  GAINS_SHORT = 4, /* of memory */
+  LOSES = 8,       /* or gains nothing */
+  LOSES_SHORT = 16,
+  GAINS_NOTHING = LOSES | LOSES_SHORT,
+  FITS = GAINS | LOSES,
+  DOES_NOT_FIT = GAINS_SHORT | LOSES_SHORT,
+  POSSIBLE = FITS | DOES_NOT_FIT,
+} Outcome;
 
-static bool
-gains_and_fits (const LsWhatIfRow *row)
+static Outcome
+outcome_of (const LsWhatIfRow *row)
 {
-  return !row->refused && row->gain >= LEAST_GAIN && row->fits;
-}
-
-static bool
-gains_without_fitting (const LsWhatIfRow *row)
-{
-  return !row->refused && row->gain >= LEAST_GAIN && !row->fits;
-}
-
-static bool
-gains_nothing (const LsWhatIfRow *row)
-{
-  return !row->refused && row->gain < LEAST_GAIN;
-}
-
-static bool
-is_refused (const LsWhatIfRow *row)
-{
-  return row->refused != NULL;
-}
-
-static bool
-is_possible (const LsWhatIfRow *row)
-{
-  return !row->refused;
-}
-
-static bool
-fits (const LsWhatIfRow *row)
-{
-  return !row->refused && row->fits;
-}
-
-static bool
-does_not_fit (const LsWhatIfRow *row)
-{
-  return !row->refused && !row->fits;
+  return row->refused              ? REFUSED
+      : !(row->gain >= LEAST_GAIN) ? (row->fits ? LOSES : LOSES_SHORT)
+      : row->fits                  ? GAINS
+                                   : GAINS_SHORT;
 }
 
 static guint
-count (const LsWhatIf *w, Filter filter)
+count (const LsWhatIf *w, Outcome of)
 {
   guint n = 0;
   for (guint i = 0; i < w->rows->len; i++)
-    n += filter (&g_array_index (w->rows, LsWhatIfRow, i));
+    n += (outcome_of (&g_array_index (w->rows, LsWhatIfRow, i)) & of) != 0;
   return n;
 }
 

@@ -1,4 +1,5 @@
-#include "show/write_schedule.h"
+/* show/write_schedule.c — a pipeline schedule and what it costs, for people and programs. */
+#include "show/answers.h"
 
 #include <math.h>
 #include <string.h>

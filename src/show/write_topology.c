@@ -1,4 +1,5 @@
-#include "show/write_topology.h"
+/* show/write_topology.c — a described cluster for people and for programs. */
+#include "show/answers.h"
 
 #include <math.h>
 

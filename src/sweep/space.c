@@ -440,21 +440,17 @@ ls_space_fill (LsSpace *space, const LsModel *m, const LsStrategy *base, uint32_
   for (int a = LS_SPACE_GPUS; a <= LS_SPACE_GLOBAL_BATCH; a++)
     if (space->values[a]->len == 0 && value_of (base, (LsSpaceAxis) a) > 0)
       add_value (space, (LsSpaceAxis) a, value_of (base, (LsSpaceAxis) a));
-  if (space->values[LS_SPACE_GPUS]->len == 0 || space->values[LS_SPACE_GLOBAL_BATCH]->len == 0) {
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "expected --%s",
-                 space->values[LS_SPACE_GPUS]->len == 0 ? "gpus" : "global-batch");
-    return FALSE;
-  }
+  if (space->values[LS_SPACE_GPUS]->len == 0 || space->values[LS_SPACE_GLOBAL_BATCH]->len == 0)
+    return ls_fail (error, LS_ERROR_USAGE, "expected --%s",
+                    space->values[LS_SPACE_GPUS]->len == 0 ? "gpus" : "global-batch");
   space->size = 1;
   space->n_varied = 0;
   for (guint a = 0; a < ls_space_n_axes (); a++) {
     if (a < LS_N_SPACE_AXES && space->values[a]->len == 0)
       fill_axis (space, (LsSpaceAxis) a, m, base, gpus_per_node, is_torus);
     space->size *= ls_space_n (space, (LsSpaceAxis) a); /* each is at most 2^20 values, checked after each */
-    if (space->size > MAX_SIZE) {
-      g_set_error (error, LS_ERROR, LS_ERROR_LIMIT, "more than 2^40 configurations; narrow the ranges");
-      return FALSE;
-    }
+    if (space->size > MAX_SIZE)
+      return ls_fail (error, LS_ERROR_LIMIT, "more than 2^40 configurations; narrow the ranges");
     if (ls_space_n (space, (LsSpaceAxis) a) > 1)
       space->varied[space->n_varied++] = (uint16_t) a;
   }

@@ -1,10 +1,12 @@
 #include "sweep/sweep.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <string.h>
 
 #include <lockstep/error.h>
 
+#include "data/text/field.h"
 #include "job/job_from.h"
 #include "job/job_interval.h"
 #include "job/softwares.h"
@@ -30,59 +32,33 @@ ls_sweep_spec_clear (LsSweepSpec *spec)
   ls_space_clear (&spec->space);
 }
 
-/* Knobs of `run` that make no sense for many jobs at once. */
-static const char *const single_knobs[]
-    = { "trace", "order", "measured", "published", "slow", "dp", "slice", NULL };
-
-static gboolean
-set_number (double *ret, const char *key, const char *value, double min, double max, LsDiagList *diags)
+static bool
+parse_prune (const char *text, void *target)
 {
-  char *end;
-  double number = g_ascii_strtod (value, &end);
-  bool ok = end != value && *end == '\0' && number >= min && number <= max;
-  if (ok)
-    *ret = number;
-  else
-    ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL, NULL,
-                 "--%s: expected a number from %g to %g; got \"%s\"", key, min, max, value);
-  return ok;
+  bool is_off = strcmp (text, "off") == 0;
+  if (!is_off && strcmp (text, "on") != 0)
+    return false;
+  ((LsSweepSpec *) target)->no_prune = is_off;
+  return true;
 }
 
-static gboolean
-set_prune (LsSweepSpec *spec, const char *value, LsDiagList *diags)
+static bool
+parse_time_limit (const char *text, void *target)
 {
-  if (strcmp (value, "on") != 0 && strcmp (value, "off") != 0) {
-    ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL, NULL,
-                 "--prune: expected on or off; got \"%s\"", value);
-    return FALSE;
-  }
-  spec->no_prune = strcmp (value, "off") == 0;
-  return TRUE;
+  LsTime *limit = &((LsSweepSpec *) target)->time_limit;
+  return ls_parse_time (text, limit, NULL) && *limit > 0;
 }
 
-static gboolean
-set_count (uint32_t *ret, const char *key, const char *value, uint32_t max, LsDiagList *diags)
-{
-  uint64_t number;
-  if (ls_parse_count (value, &number, NULL) && number >= 1 && number <= max) {
-    *ret = (uint32_t) number;
-    return TRUE;
-  }
-  ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL, NULL,
-               "--%s: expected a whole number from 1 to %u; got \"%s\"", key, max, value);
-  return FALSE;
-}
-
-static gboolean
-set_time_limit (LsSweepSpec *spec, const char *value, LsDiagList *diags)
-{
-  const char *expected;
-  if (ls_parse_time (value, &spec->time_limit, &expected) && spec->time_limit > 0)
-    return TRUE;
-  ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL, NULL,
-               "--time-limit: expected a time above 0 such as 90s; got \"%s\"", value);
-  return FALSE;
-}
+static const LsField fields[] = {
+  { "prune", LS_FIELD_CUSTOM, .parse = parse_prune, .expected = "on or off" },
+  { "top", LS_FIELD_UINT, offsetof (LsSweepSpec, top), .min = 1, .max = 1000 },
+  { "time_limit", LS_FIELD_CUSTOM, .parse = parse_time_limit, .expected = "a time above 0 such as 90s" },
+  { "threads", LS_FIELD_UINT, offsetof (LsSweepSpec, n_threads), .min = 1, .max = 1024 },
+  { "gpu_hour", LS_FIELD_DOUBLE, offsetof (LsSweepSpec, price.usd_per_gpu_hour), .max = 1e6 },
+  { "gpu_watts", LS_FIELD_DOUBLE, offsetof (LsSweepSpec, price.gpu_watts), .above = true, .max = 1e6 },
+  { "pue", LS_FIELD_DOUBLE, offsetof (LsSweepSpec, price.pue), .min = 1, .max = 100 },
+  { NULL },
+};
 
 gboolean
 ls_sweep_spec_set (LsSweepSpec *spec, const char *key, const char *value, LsDiagList *diags)
@@ -95,26 +71,11 @@ ls_sweep_spec_set (LsSweepSpec *spec, const char *key, const char *value, LsDiag
     ls_space_unset (&spec->space, axis);
   if (axis != LS_NO_SPACE_AXIS && axis == spec->space.layers_axis)
     spec->has_layers = true;
-  if (strcmp (key, "prune") == 0)
-    return set_prune (spec, value, diags);
-  if (strcmp (key, "top") == 0)
-    return set_count (&spec->top, key, value, 1000, diags);
-  if (strcmp (key, "time-limit") == 0)
-    return set_time_limit (spec, value, diags);
-  if (strcmp (key, "threads") == 0)
-    return set_count (&spec->n_threads, key, value, 1024, diags);
-  if (strcmp (key, "gpu-hour") == 0)
-    return set_number (&spec->price.usd_per_gpu_hour, key, value, 0, 1e6, diags);
-  if (strcmp (key, "gpu-watts") == 0)
-    return set_number (&spec->price.gpu_watts, key, value, 1, 1e6, diags);
+  if (ls_field_find (fields, key))
+    return ls_field_set_text (fields, spec, key, value, diags);
   if (ls_objective_ask_has (key))
     return ls_objective_ask_set (&spec->objective, key, value, diags);
-  if (strcmp (key, "pue") == 0)
-    return set_number (&spec->price.pue, key, value, 1, 100, diags);
-  if (!g_strv_contains (single_knobs, key))
-    return ls_job_spec_set (&spec->job, key, value, diags);
-  ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL, NULL, "--%s does not go with a sweep", key);
-  return FALSE;
+  return ls_job_spec_set (&spec->job, key, value, diags);
 }
 
 /* --- the road ------------------------------------------------------------------------------------ */
@@ -202,11 +163,10 @@ check_memory (const LsClusterSpec *spec, GError **error)
     const LsGpu *a = &spec->gpu, *b = &ls_cluster_spec_of_kind (spec, k)->gpu;
     if (ls_memory_capacity (a) == ls_memory_capacity (b))
       continue;
-    g_set_error (error, LS_ERROR, LS_ERROR_UNSUPPORTED,
-                 "a sweep over nodes whose GPUs differ in memory (%s and %s) is not supported\n"
-                 "note: lockstep run and place check each rank against its own GPU",
-                 a->name, b->name);
-    return FALSE;
+    return ls_fail (error, LS_ERROR_UNSUPPORTED,
+                    "a sweep over nodes whose GPUs differ in memory (%s and %s) is not supported\n"
+                    "note: lockstep run and place check each rank against its own GPU",
+                    a->name, b->name);
   }
   return TRUE;
 }
@@ -349,12 +309,10 @@ static gboolean
 find_objective (LsSweepRun *x, GError **error)
 {
   const LsSweepSpec *spec = x->spec;
-  if (spec->pareto && spec->objective.kind != LS_OBJECTIVE_STEP) {
-    g_set_error (
-        error, LS_ERROR, LS_ERROR_USAGE,
+  if (spec->pareto && spec->objective.kind != LS_OBJECTIVE_STEP)
+    return ls_fail (
+        error, LS_ERROR_USAGE,
         "--pareto and --pareto-chart compare tokens, memory and cost: they go with --objective step");
-    return FALSE;
-  }
   x->report.objective = &x->objective;
   return ls_objective_find (&spec->objective, &spec->job, &x->hardware->spec, &x->price, &x->objective,
                             error);
@@ -436,10 +394,10 @@ ls_sweep_run_notes (const LsSweepRun *run, GPtrArray *notes)
     return;
   g_autofree char *low = ls_format_time (ls_time_from_s (best->low_s)),
                   *high = ls_format_time (ls_time_from_s (best->high_s));
-  g_ptr_array_add (notes,
-                   g_strdup_printf ("a step of the best takes %s to %s: %.0f %% interval, whose "
-                                    "sources lockstep run names",
-                                    low, high, 100 * LS_INTERVAL_LEVEL));
+  ls_note (notes,
+           "a step of the best takes %s to %s: %.0f %% interval, whose "
+           "sources lockstep run names",
+           low, high, 100 * LS_INTERVAL_LEVEL);
 }
 
 const LsSweepReport *

@@ -26,9 +26,7 @@ set_figure (LsSweepSpec *spec, const char *text, GError **error)
       spec->heat_figure = (LsSweepFigure) i;
       return TRUE;
     }
-  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--heat-figure: expected step, tokens or mfu; got \"%s\"",
-               text);
-  return FALSE;
+  return ls_fail (error, LS_ERROR_USAGE, "--heat-figure: expected step, tokens or mfu; got \"%s\"", text);
 }
 
 static void
@@ -46,11 +44,9 @@ gboolean
 ls_sweep_spec_set_heat (LsSweepSpec *spec, const char *axes, const char *figure, GError **error)
 {
   g_auto (GStrv) names = g_strsplit (axes ? axes : "tp,pp", ",", -1);
-  if (g_strv_length (names) != 2 || strcmp (names[0], names[1]) == 0) {
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE,
-                 "--heat-axes: expected two different axes of the sweep such as tp,pp; got \"%s\"", axes);
-    return FALSE;
-  }
+  if (g_strv_length (names) != 2 || strcmp (names[0], names[1]) == 0)
+    return ls_fail (error, LS_ERROR_USAGE,
+                    "--heat-axes: expected two different axes of the sweep such as tp,pp; got \"%s\"", axes);
   for (guint i = 0; i < 2; i++) {
     spec->heat_axes[i] = ls_space_axis (names[i]);
     if (spec->heat_axes[i] != LS_NO_SPACE_AXIS)
@@ -68,16 +64,13 @@ ls_sweep_spec_check_charts (const LsSweepSpec *spec, GError **error)
   static const char *const flags[] = { [LS_SPACE_GPUS] = "gpus", [LS_SPACE_GLOBAL_BATCH] = "global-batch" };
   guint n_groups = spec->space.values[LS_SPACE_GPUS]->len * spec->space.values[LS_SPACE_GLOBAL_BATCH]->len;
   for (int a = LS_SPACE_GPUS; spec->heat_map && a <= LS_SPACE_GLOBAL_BATCH; a++)
-    if (spec->space.values[a]->len > 1 && (int) spec->heat_axes[0] != a && (int) spec->heat_axes[1] != a) {
-      g_set_error (error, LS_ERROR, LS_ERROR_USAGE,
-                   "--heat-axes: with several --%s expected %s as one of the axes", flags[a], flags[a]);
-      return FALSE;
-    }
+    if (spec->space.values[a]->len > 1 && (int) spec->heat_axes[0] != a && (int) spec->heat_axes[1] != a)
+      return ls_fail (error, LS_ERROR_USAGE, "--heat-axes: with several --%s expected %s as one of the axes",
+                      flags[a], flags[a]);
   if (!spec->scaling_chart || n_groups > 1)
     return TRUE;
-  g_set_error (error, LS_ERROR, LS_ERROR_USAGE,
-               "--scaling-chart: expected several numbers in --gpus or in --global-batch");
-  return FALSE;
+  return ls_fail (error, LS_ERROR_USAGE,
+                  "--scaling-chart: expected several numbers in --gpus or in --global-batch");
 }
 
 /* --- cells ---------------------------------------------------------------------------------- */

@@ -8,7 +8,6 @@
 #include "job/knobs.h"
 #include "schedules/sched.h"
 #include "strategy/shard.h"
-#include "sweep/layouts.h"
 #include "sweep/sweep_state.h"
 
 /* ---- axes that were not tried, and what to type ---- */

@@ -1,14 +1,14 @@
 /* sweep/sweep_rank.c — the best configurations of a sweep in words and figures, and where the
  * rule of thumb stands among them. */
-#include "sweep/sweep_state.h"
-
 #include <string.h>
 
 #include "base/order.h"
+#include "data/jobs/job_files.h"
+#include "data/text/field.h"
 #include "job/assumptions.h"
 #include "job/knobs.h"
 #include "strategy/dp_traits.h"
-#include "sweep/idea.h"
+#include "sweep/sweep_state.h"
 
 /* --- the rule of thumb ------------------------------------------------------------------------ */
 

@@ -215,8 +215,7 @@ ls_sweep_emit (const LsSweepRun *x, const char *target, char **ret_notes, GError
   const LsSweepRow *best = best_of (x);
   if (best)
     return emit (x, &x->model, &best->strategy, target, ret_notes, error);
-  g_set_error (error, LS_ERROR, LS_ERROR_NO_FIT, "nothing to be written: no configuration is legal and fits");
-  return NULL;
+  return ls_fail_null (error, LS_ERROR_NO_FIT, "nothing to be written: no configuration is legal and fits");
 }
 
 /* --- the job as it is ------------------------------------------------------------------------------ */

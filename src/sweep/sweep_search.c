@@ -8,7 +8,7 @@
 
 /* --- one beside another ------------------------------------------------------------------------- */
 
-double
+static double
 seconds_per_token (const LsSweepRun *x, const Candidate *c, LsTime step)
 {
   return ls_time_to_s (step) / g_array_index (x->groups, Group, c->group).global_batch;

@@ -2,11 +2,15 @@
 #ifndef LS_SWEEP_SWEEP_STATE_H
 #define LS_SWEEP_SWEEP_STATE_H
 
+#include <glib.h>
+
 #include "base/stop.h"
 #include "bound/bound.h"
 #include "data/text/journal.h"
 #include "exec/shortcuts/plan_bound.h"
+#include "job/hardware.h"
 #include "job/job_interval.h"
+#include "strategy/strategy.h"
 #include "sweep/sweep.h"
 
 typedef enum {
@@ -165,8 +169,6 @@ void candidate_start (const LsSweepRun *x, const LsPoint *p, LsStrategy *ret_s);
 bool candidate_settle (const LsSweepRun *x, const LsPoint *p, LsStrategy *s, LsDiagList *why);
 /* The same whatever its program can do. */
 bool candidate_is_allowed (const LsSweepRun *x, const LsPoint *p, LsStrategy *ret_s);
-/* The backend of data parallelism (LsDpKind) that a configuration asks for. */
-int candidate_dp_kind (const LsSweepRun *x, const LsPoint *p);
 /* ls_space_variant(), and apart for each program that jobs are taken to run. */
 uint64_t candidate_variant (const LsSweepRun *x, const LsPoint *p);
 /* What a configuration may need: the capacity without the headroom of its program. */
@@ -248,7 +250,6 @@ double sweep_paced (const Candidate *c);
 Candidate *sweep_next_ahead (LsSweepRun *x);
 /* Candidate *: those of a group that ran, fastest first. */
 GPtrArray *sweep_ranking (LsSweepRun *x, const Group *g);
-double seconds_per_token (const LsSweepRun *x, const Candidate *c, LsTime step);
 
 /* --- sweep_rank.c --- */
 
@@ -303,5 +304,37 @@ void sweep_scaling (LsSweepReport *report);
  * launch file, for no program, of another program, or nothing is legal and fits. */
 LsSweepChanges *ls_sweep_changes_new (const LsSweepRun *run);
 void ls_sweep_changes_free (LsSweepChanges *changes); /* NULL allowed */
+
+/* --- sweep_enumerate.c: layers of chunks --------------------------------------------------------- */
+
+/* Layers balanced over chunks for many configurations: what their parts take is
+ * timed once for all that have it in common. */
+
+typedef struct LsLayouts LsLayouts;
+
+/* Borrows both. One thread at a time. */
+LsLayouts *ls_layouts_new (const LsModel *m, const LsHardware *hardware);
+void ls_layouts_free (LsLayouts *layouts); /* NULL allowed */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsLayouts, ls_layouts_free)
+
+/* As ls_strategy_balance() with what things take on a cluster, which is to outlive the layouts. s: resolved.
+ * variant: strategies with the same agree in all knobs that have no axis of their own in a sweep
+ * (sweep/space.h). False: that cannot be known, as such a job cannot be lowered. */
+bool ls_layouts_balance (LsLayouts *layouts, LsStrategy *s, const LsCluster *cluster, uint64_t variant);
+
+/* --- sweep_enumerate.c: ideas ------------------------------------------------------------------------- */
+
+/* What makes two configurations one idea: the same layout, with knobs turned.
+ *
+ * One idea: GPUs, global batch, tp, pp, cp, ep (so dp too), who shards what (dp_kind, zero), how much is
+ * recomputed, and the family of the schedule: interleaved-1f1b is 1f1b with more chunks, all of zb-h1, zb-h2,
+ * zb-auto ... are zero bubble in a line, zbv, v-half, v-min in a V. Chunks, micro-batch, overlap, sequence
+ * parallelism and all else are turned within an idea. */
+
+/* Of a resolved strategy, newly allocated: equal for one idea. */
+char *ls_idea_text (const LsStrategy *s);
+
+/* How b differs from a within their idea: "vpp 5, no tp-overlap"; newly allocated. Both resolved. */
+char *ls_idea_difference (const LsStrategy *a, const LsStrategy *b);
 
 #endif

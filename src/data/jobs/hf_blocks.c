@@ -94,8 +94,7 @@ read_multipliers (const LsJsonDoc *doc, HfConfig *c, LsDiagList *diags)
 static bool
 are_flat (const cJSON *blocks)
 {
-  return cJSON_IsArray (blocks) && cJSON_IsObject (blocks->child)
-      && !cJSON_GetObjectItemCaseSensitive (blocks->child, "attention");
+  return cJSON_IsArray (blocks) && cJSON_IsObject (blocks->child) && !ls_json_at (blocks->child, "attention");
 }
 
 /* What blocks say of a number that no list has: the same, if at all. said: of those before. */
@@ -206,9 +205,8 @@ ffn_of (const cJSON *ffn, uint32_t hidden)
 static const char *
 wrong_with (const cJSON *block, Half mixing, Half mlp, uint32_t kv_heads, uint32_t width)
 {
-  const cJSON *attention = cJSON_GetObjectItemCaseSensitive (block, "attention"),
-              *ffn = cJSON_GetObjectItemCaseSensitive (block, "ffn"),
-              *gated = cJSON_GetObjectItemCaseSensitive (ffn, "gated");
+  const cJSON *attention = ls_json_at (block, "attention"), *ffn = ls_json_at (block, "ffn"),
+              *gated = ls_json_at (ffn, "gated");
   bool has_attention = mixing == HALF_OWN;
   if (!cJSON_IsObject (attention) || !cJSON_IsObject (ffn))
     return "expected attention and ffn of a block";
@@ -240,8 +238,7 @@ letter_of (Half mixing, Half mlp)
 static bool
 read_block (const LsJsonDoc *doc, const cJSON *block, HfConfig *c, GString *pattern, LsDiagList *diags)
 {
-  const cJSON *attention = cJSON_GetObjectItemCaseSensitive (block, "attention"),
-              *ffn = cJSON_GetObjectItemCaseSensitive (block, "ffn");
+  const cJSON *attention = ls_json_at (block, "attention"), *ffn = ls_json_at (block, "ffn");
   Half mixing = half_of (attention), mlp = half_of (ffn);
   uint32_t kv_heads = mixing == HALF_OWN ? kv_heads_of (attention, c->heads) : 0;
   uint32_t width = mlp == HALF_OWN ? ffn_of (ffn, c->hidden) : 0;
@@ -275,8 +272,7 @@ read_blocks (const LsJsonDoc *doc, HfConfig *c, GPtrArray *notes, LsDiagList *di
   if (pattern->len == 0)
     return hf_refuse (doc, blocks, diags, "expected a block that does something");
   if (pattern->len < n)
-    g_ptr_array_add (notes,
-                     g_strdup_printf ("%u layers that do nothing are left out", n - (uint32_t) pattern->len));
+    ls_note (notes, "%u layers that do nothing are left out", n - (uint32_t) pattern->len);
   c->layers = (uint32_t) pattern->len;
   c->pattern = g_strdup (pattern->str);
   return true;

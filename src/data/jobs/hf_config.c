@@ -1,9 +1,186 @@
-/* Keys of config.json, what other names they have and what a type of models adds to them, and whether a file
- * is one and of a decoder. */
+/* data/jobs/hf_config.c — keys of config.json, what other names they have and what a type of models adds to
+ * them; what a file leaves out; whether it is one and of a decoder. */
 #include <string.h>
 
 #include "data/jobs/hf_family.h"
 #include "data/jobs/job_files.h"
+
+/* --- what a file leaves out: values of the type, and of its configuration class ------------------- */
+
+static const cJSON *
+of (const HfFamily *f, guint i, const char *key)
+{
+  return cJSON_GetObjectItemCaseSensitive (f->chain->pdata[i], key);
+}
+
+/* Null in the file is a value: no default counts then. */
+static bool
+read_values (const HfFamily *f, const LsJsonDoc *doc, const LsField *fields, const cJSON *values, HfConfig *c,
+             LsDiagList *diags)
+{
+  cJSON *left = cJSON_Duplicate (values, true);
+  const cJSON *value;
+  cJSON_ArrayForEach (value, values)
+  {
+    if (cJSON_IsNull (hf_get (doc, value->string)))
+      cJSON_DeleteItemFromObjectCaseSensitive (left, value->string);
+  }
+  bool ok = !left || ls_fields_read (fields, f->doc, left, c, NULL, diags);
+  cJSON_Delete (left);
+  return ok;
+}
+
+static bool
+is_same (const LsField *f, const LsField *other)
+{
+  return f && other && f->kind == other->kind && f->offset == other->offset;
+}
+
+/* Whether an object of the file has it, by the names that the type gives there. */
+static bool
+is_said_in (const cJSON *object, const cJSON *names, const LsField *fields, const LsField *own)
+{
+  const cJSON *name;
+  cJSON_ArrayForEach (name, names)
+  {
+    const char *other = cJSON_GetStringValue (name);
+    if (other && is_same (ls_field_find (fields, other), own)
+        && cJSON_GetObjectItemCaseSensitive (object, name->string))
+      return true;
+  }
+  return false;
+}
+
+/* Whether the file has a value of a key, by any of its names. */
+static bool
+is_said (const HfFamily *t, const LsJsonDoc *doc, const LsField *fields, const char *key)
+{
+  const LsField *own = ls_field_find (fields, key);
+  const cJSON *section;
+  for (const LsField *f = fields; f->key; f++)
+    if (is_same (f, own) && hf_get (doc, f->key))
+      return true;
+  for (guint i = 0; i < t->chain->len; i++)
+    cJSON_ArrayForEach (section, of (t, i, "keys"))
+    {
+      const cJSON *object = cJSON_IsObject (section) ? hf_get (doc, section->string) : NULL;
+      if (object && is_said_in (object, section, fields, own))
+        return true;
+    }
+  return false;
+}
+
+static double
+number_of (const LsJsonDoc *doc, const cJSON *own, const char *key)
+{
+  const cJSON *said = hf_get (doc, key), *value = said ? said : cJSON_GetObjectItemCaseSensitive (own, key);
+  return cJSON_IsNumber (value) ? value->valuedouble : 0;
+}
+
+/* expand x hidden_size / head_dim; 0: no such widths, or heads do not divide them. */
+static uint32_t
+widths_over_head (const LsJsonDoc *doc, const cJSON *own)
+{
+  double inner = number_of (doc, NULL, "expand") * number_of (doc, own, "hidden_size"),
+         width = number_of (doc, own, "head_dim"), n = width > 0 ? inner / width : 0;
+  return n >= 1 && n <= 1 << 20 && n == (uint32_t) n ? (uint32_t) n : 0;
+}
+
+/* Heads of mamba2: as widths of the file say, where the class has another number. 0: as the class has it. */
+static uint32_t
+heads_of_widths (const HfFamily *f, const LsJsonDoc *doc, const LsField *fields, const cJSON *values,
+                 const cJSON *value)
+{
+  const LsField *own = ls_field_find (fields, value->string);
+  bool is_heads = own && own->kind == LS_FIELD_UINT && own->offset == offsetof (HfConfig, mixer_heads);
+  uint32_t n = is_heads && f->model.mixer.kind == LS_MIXER_MAMBA2 && !is_said (f, doc, fields, value->string)
+      ? widths_over_head (doc, values)
+      : 0;
+  return n == value->valuedouble ? 0 : n;
+}
+
+static void
+note_heads (const cJSON *value, uint32_t n, GPtrArray *notes)
+{
+  if (notes)
+    ls_note (notes, "%s: %u, as expand x hidden_size / head_dim says, not the class's %.0f", value->string, n,
+             value->valuedouble);
+}
+
+/* Of its class, which are changed: what the file leaves out is told, but for what is off. */
+static bool
+read_class (const HfFamily *f, const LsJsonDoc *doc, const LsField *fields, cJSON *values, HfConfig *c,
+            GString *told, GPtrArray *notes, LsDiagList *diags)
+{
+  cJSON *value;
+  cJSON_ArrayForEach (value, values)
+  {
+    uint32_t n = heads_of_widths (f, doc, fields, values, value);
+    if (n > 0) {
+      note_heads (value, n, notes);
+      cJSON_SetNumberValue (value, n);
+      continue;
+    }
+    char *printed = is_said (f, doc, fields, value->string) || hf_is_off (value)
+        ? NULL
+        : cJSON_PrintUnformatted (value);
+    if (printed)
+      g_string_append_printf (told, "%s%s %s", told->len > 0 ? ", " : "", value->string, printed);
+    cJSON_free (printed);
+  }
+  return read_values (f, doc, fields, values, c, diags);
+}
+
+/* Of a class that is not known, the nearest known one tells what it may have otherwise than is usual. */
+static bool
+is_guessed (const HfFamily *f, const LsJsonDoc *doc, const LsField *fields, const HfConfig *c,
+            LsDiagList *diags)
+{
+  const cJSON *near = NULL;
+  for (guint i = f->chain->len; i-- > 0 && !near;)
+    near = of (f, i, "class_defaults");
+  const struct {
+    const char *key;
+    uint32_t usual; /* of all of the type */
+  } widths[] = { { "num_key_value_heads", c->kv_heads }, { "head_dim", c->head_dim } };
+  for (guint i = 0; i < G_N_ELEMENTS (widths) && !f->latent; i++) {
+    const char *key = widths[i].key;
+    if (widths[i].usual > 0 || !cJSON_GetObjectItemCaseSensitive (near, key) || is_said (f, doc, fields, key))
+      continue;
+    ls_json_doc_diag (doc, ls_json_doc_root (doc), LS_JSON_AT_VALUE, diags, NULL,
+                      "missing key \"%s\"; what the class of %s takes without it is not known", key,
+                      f->model_type);
+    return true;
+  }
+  return false;
+}
+
+/* Defaults of the type and of its class, but for keys of which the file says null, into c. Notes (NULL
+ * allowed) tell what is as the class has it. */
+static bool
+hf_read_defaults (const HfFamily *f, const LsJsonDoc *doc, const LsField *fields, HfConfig *c,
+                  GPtrArray *notes, LsDiagList *diags)
+{
+  for (guint i = 0; i < f->chain->len; i++)
+    if (!read_values (f, doc, fields, of (f, i, "defaults"), c, diags))
+      return false;
+  g_autoptr (GString) told = g_string_new (NULL);
+  const char *class = cJSON_GetStringValue (of (f, f->chain->len - 1, "class")); /* its own alone */
+  const cJSON *base = class ? hf_find_type (f->doc, class) : NULL;
+  if (!class && !of (f, f->chain->len - 1, "class_defaults"))
+    return !is_guessed (f, doc, fields, c, diags);
+  cJSON *of_base = cJSON_Duplicate (ls_json_at (base, "class_defaults"), true),
+        *own = cJSON_Duplicate (of (f, f->chain->len - 1, "class_defaults"), true);
+  bool ok = read_class (f, doc, fields, of_base, c, told, notes, diags)
+      && read_class (f, doc, fields, own, c, told, notes, diags);
+  cJSON_Delete (of_base);
+  cJSON_Delete (own);
+  if (notes && told->len > 0)
+    ls_note (notes, "the file leaves out what its class has defaults of: %s", told->str);
+  return ok;
+}
+
+/* --- keys ---------------------------------------------------------------------------------------- */
 
 #define UINT(key_, member, max_)                                                                             \
   {                                                                                                          \
@@ -148,41 +325,6 @@ static const LsField common[] = {
   { NULL },
 };
 
-/* Keys whose lists are looked at by their names. */
-static const char *const lists[] = { "time_step_rank",
-                                     "mamba_dt_rank",
-                                     "linear_attn_config",
-                                     "layer_types",
-                                     "compress_ratios",
-                                     "sliding_window_pattern",
-                                     "global_attn_every_n_layers",
-                                     "no_rope_layers",
-                                     "mlp_only_layers",
-                                     "mlp_layer_types",
-                                     "indexer_types",
-                                     "moe_layers_enum",
-                                     "hybrid_override_pattern",
-                                     "mtp_hybrid_override_pattern",
-                                     "mtp_layers_block_type",
-                                     "mtp_layer_types",
-                                     "mtp_mlp_layer_types",
-                                     "layers_block_type",
-                                     "attn_type_list",
-                                     "full_attn_idxs",
-                                     "sliding_window_layout",
-                                     "sliding_window_layers",
-                                     "hybrid_layer_pattern",
-                                     "rope_layout",
-                                     "layer_rope_theta",
-                                     "block_configs",
-                                     "per_layer_config",
-                                     "block_types",
-                                     "_block_types",
-                                     "block_type",
-                                     "activation_sparsity_pattern",
-                                     "ffn_multipliers",
-                                     "ffn_dim_divisor" };
-
 static void
 append_ignored (GArray *fields, const char *key)
 {
@@ -230,8 +372,7 @@ hf_fields_of (const HfFamily *f, const char *section)
   if (!section) {
     g_array_append_vals (fields, common, G_N_ELEMENTS (common) - 1);
     append_names (fields, hf_get (f->doc, "keys"));
-    for (guint i = 0; i < G_N_ELEMENTS (lists); i++)
-      append_ignored (fields, lists[i]);
+    cJSON_ArrayForEach (key, hf_get (f->doc, "lists")) append_ignored (fields, key->valuestring);
     cJSON_ArrayForEach (key, hf_get (f->doc, "ignored")) append_ignored (fields, key->valuestring);
     cJSON_ArrayForEach (key, hf_get (f->doc, "told")) append_ignored (fields, key->string);
   }
@@ -392,15 +533,6 @@ hf_is_decoder (const LsJsonDoc *doc, const HfFamily *f, LsDiagList *diags)
 
 /* --- what it must say ------------------------------------------------------------------- */
 
-static bool
-missing (const LsJsonDoc *doc, LsDiagList *diags, uint32_t value, const char *key)
-{
-  if (value > 0)
-    return false;
-  ls_json_doc_diag (doc, ls_json_doc_root (doc), LS_JSON_AT_VALUE, diags, NULL, "missing key \"%s\"", key);
-  return true;
-}
-
 bool
 hf_has_experts (const HfFamily *f, const HfConfig *c)
 {
@@ -418,33 +550,37 @@ hf_is_latent (const HfFamily *f, const HfConfig *c)
 bool
 hf_is_complete (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsDiagList *diags)
 {
-  bool is_missing = missing (doc, diags, c->layers, "num_hidden_layers");
-  is_missing = missing (doc, diags, c->hidden, "hidden_size") || is_missing;
-  is_missing = missing (doc, diags, c->heads, "num_attention_heads") || is_missing;
-  is_missing = missing (doc, diags, c->vocab, "vocab_size") || is_missing;
-  is_missing = missing (doc, diags, c->seq, "max_position_embeddings") || is_missing;
-  bool has_mlp = !hf_has_experts (f, c) || c->expert_ffn == 0 || c->dense_layers > 0;
-  if (ls_mlp_is_gated (f->model.mlp) && has_mlp && c->expansion == 0
-      && c->ffn_share == 0) /* no rule gives it; the others have four times hidden */
-    is_missing = missing (doc, diags, c->ffn, "intermediate_size") || is_missing;
-  if (hf_has_experts (f, c)) {
-    is_missing = missing (doc, diags, c->experts, f->experts == HF_AFTER ? "n_routed_experts" : "num_experts")
-        || is_missing;
-    is_missing = missing (doc, diags, c->top_k, "num_experts_per_tok") || is_missing;
-  }
-  if (hf_has_experts (f, c) && (f->experts == HF_STEPPED || f->experts == HF_AFTER))
-    is_missing = missing (doc, diags, c->expert_ffn, "moe_intermediate_size") || is_missing;
-  if (f->compressed) {
-    is_missing = missing (doc, diags, c->out_groups, "o_groups") || is_missing;
-    is_missing = missing (doc, diags, c->out_lora, "o_lora_rank") || is_missing;
-    is_missing = missing (doc, diags, c->q_lora, "q_lora_rank") || is_missing;
-    is_missing = missing (doc, diags, c->sliding_window, "sliding_window") || is_missing;
-  }
-  if (hf_is_latent (f, c)) {
-    is_missing = missing (doc, diags, c->kv_lora, "kv_lora_rank") || is_missing;
-    is_missing = missing (doc, diags, c->rope_dim, "qk_rope_head_dim") || is_missing;
-    is_missing = missing (doc, diags, c->nope_dim, "qk_nope_head_dim") || is_missing;
-    is_missing = missing (doc, diags, c->v_dim, "v_head_dim") || is_missing;
-  }
-  return !is_missing;
+  bool has_experts = hf_has_experts (f, c), is_latent = hf_is_latent (f, c),
+       has_own_width = has_experts && (f->experts == HF_STEPPED || f->experts == HF_AFTER),
+       has_mlp = !has_experts || c->expert_ffn == 0 || c->dense_layers > 0,
+       has_no_rule = c->expansion == 0 && c->ffn_share == 0; /* else the others have four times hidden */
+  const struct {
+    uint32_t value;
+    const char *key;
+    bool is_needed;
+  } needs[] = {
+    { c->layers, "num_hidden_layers", true },
+    { c->hidden, "hidden_size", true },
+    { c->heads, "num_attention_heads", true },
+    { c->vocab, "vocab_size", true },
+    { c->seq, "max_position_embeddings", true },
+    { c->ffn, "intermediate_size", ls_mlp_is_gated (f->model.mlp) && has_mlp && has_no_rule },
+    { c->experts, f->experts == HF_AFTER ? "n_routed_experts" : "num_experts", has_experts },
+    { c->top_k, "num_experts_per_tok", has_experts },
+    { c->expert_ffn, "moe_intermediate_size", has_own_width },
+    { c->out_groups, "o_groups", f->compressed },
+    { c->out_lora, "o_lora_rank", f->compressed },
+    { c->q_lora, "q_lora_rank", f->compressed },
+    { c->sliding_window, "sliding_window", f->compressed },
+    { c->kv_lora, "kv_lora_rank", is_latent },
+    { c->rope_dim, "qk_rope_head_dim", is_latent },
+    { c->nope_dim, "qk_nope_head_dim", is_latent },
+    { c->v_dim, "v_head_dim", is_latent },
+  };
+  bool is_complete = true;
+  for (guint i = 0; i < G_N_ELEMENTS (needs); i++)
+    if (needs[i].is_needed && needs[i].value == 0)
+      is_complete = ls_json_doc_diag (doc, ls_json_doc_root (doc), LS_JSON_AT_VALUE, diags, NULL,
+                                      "missing key \"%s\"", needs[i].key);
+  return is_complete;
 }

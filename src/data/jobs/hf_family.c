@@ -147,7 +147,7 @@ add_model_fields (guint n)
 
 typedef struct {
   char *name, *source;
-  GArray *ignored, *types;
+  GArray *lists, *ignored, *types;
 } TypesFile;
 
 static const LsField file_fields[] = {
@@ -161,6 +161,9 @@ static const LsField file_fields[] = {
     .meaning = "the same of types with halves, where each is one half of a layer" },
   { "sees_all", LS_FIELD_IGNORED, .expected = "object", .default_text = "none",
     .meaning = "names of layers with attention in a list, each with whether it sees the whole sequence" },
+  { "lists", LS_FIELD_ARRAY, offsetof (TypesFile, lists), .fields = text_element,
+    .element_size = sizeof (char *), .default_text = "none",
+    .meaning = "keys of a config.json that are read each in its own way, lists of layers above all" },
   { "ignored", LS_FIELD_ARRAY, offsetof (TypesFile, ignored), .fields = text_element,
     .element_size = sizeof (char *), .default_text = "none",
     .meaning = "keys of a config.json that make no difference to a step" },
@@ -205,7 +208,7 @@ hf_find_type (const LsJsonDoc *types, const char *name)
   const cJSON *type;
   cJSON_ArrayForEach (type, hf_get (types, "types"))
   {
-    const cJSON *own = cJSON_GetObjectItemCaseSensitive (type, "type");
+    const cJSON *own = ls_json_at (type, "type");
     if (cJSON_IsString (own) && strcmp (own->valuestring, name) == 0)
       return type;
   }
@@ -224,7 +227,7 @@ static bool
 is_variant (const LsJsonDoc *doc, const cJSON *variant)
 {
   const cJSON *key, *value;
-  cJSON_ArrayForEach (key, cJSON_GetObjectItemCaseSensitive (variant, "where"))
+  cJSON_ArrayForEach (key, ls_json_at (variant, "where"))
   {
     const cJSON *own = hf_get (doc, key->string);
     bool has = !cJSON_IsArray (key) && has_value (own, key);
@@ -239,7 +242,7 @@ static const cJSON *
 find_variant (const LsJsonDoc *doc, const cJSON *type)
 {
   const cJSON *variant;
-  cJSON_ArrayForEach (variant, cJSON_GetObjectItemCaseSensitive (type, "variants"))
+  cJSON_ArrayForEach (variant, ls_json_at (type, "variants"))
   {
     if (is_variant (doc, variant))
       return variant;
@@ -254,13 +257,11 @@ static bool
 add_type (HfFamily *f, const cJSON *type, guint depth, LsDiagList *diags)
 {
   const cJSON *variant = f->config ? find_variant (f->config, type) : NULL, *node;
-  const cJSON *like = cJSON_GetObjectItemCaseSensitive (variant ? variant : type, "like");
+  const cJSON *like = ls_json_at (variant ? variant : type, "like");
   const cJSON *base = cJSON_IsString (like) ? hf_find_type (f->doc, like->valuestring) : NULL;
-  if ((like && !base) || depth == MOST_LIKE) {
-    ls_json_doc_diag (f->doc, like ? like : type, LS_JSON_AT_VALUE, diags, NULL,
-                      "expected a type of this file");
-    return false;
-  }
+  if ((like && !base) || depth == MOST_LIKE)
+    return ls_json_doc_diag (f->doc, like ? like : type, LS_JSON_AT_VALUE, diags, NULL,
+                             "expected a type of this file");
   if (base && !add_type (f, base, depth + 1, diags))
     return false;
   g_ptr_array_add (f->chain, (gpointer) type);
@@ -322,7 +323,7 @@ hf_note_omissions (const LsJsonDoc *doc, const HfFamily *f, GPtrArray *notes)
 {
   for (guint i = 0; i < f->chain->len; i++) {
     const cJSON *note;
-    cJSON_ArrayForEach (note, cJSON_GetObjectItemCaseSensitive (f->chain->pdata[i], "notes"))
+    cJSON_ArrayForEach (note, ls_json_at (f->chain->pdata[i], "notes"))
         g_ptr_array_add (notes, g_strdup (note->valuestring));
   }
   tell_keys (doc, f, notes);
@@ -332,15 +333,15 @@ bool
 hf_is_simulated (const LsJsonDoc *doc, const HfFamily *f, LsDiagList *diags)
 {
   const cJSON *own = hf_get (doc, "model_type"); /* NULL: known by its class, or by the whole that it is of */
-  if (cJSON_GetObjectItemCaseSensitive (f->chain->pdata[0], "variants")) /* it is like none */
+  if (ls_json_at (f->chain->pdata[0], "variants")) /* it is like none */
     return hf_refuse (doc, own ? own : ls_json_doc_root (doc), diags,
                       "a type of several kinds, and the file has the keys of none that "
                       "models/types/huggingface.json has");
   for (guint i = 0; i < f->chain->len; i++) {
-    const cJSON *reason = cJSON_GetObjectItemCaseSensitive (f->chain->pdata[i], "unsupported");
+    const cJSON *reason = ls_json_at (f->chain->pdata[i], "unsupported");
     if (reason)
       return hf_refuse (doc, own ? own : ls_json_doc_root (doc), diags, reason->valuestring);
-    cJSON_ArrayForEach (reason, cJSON_GetObjectItemCaseSensitive (f->chain->pdata[i], "refused"))
+    cJSON_ArrayForEach (reason, ls_json_at (f->chain->pdata[i], "refused"))
     {
       const cJSON *node = hf_get (doc, reason->string);
       if (!hf_is_off (node))
@@ -360,8 +361,8 @@ type_of_class (const LsJsonDoc *types, const char *class_name)
   const cJSON *type, *own;
   cJSON_ArrayForEach (type, hf_get (types, "types"))
   {
-    const char *name = cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (type, "type"));
-    cJSON_ArrayForEach (own, cJSON_GetObjectItemCaseSensitive (type, "classes"))
+    const char *name = cJSON_GetStringValue (ls_json_at (type, "type"));
+    cJSON_ArrayForEach (own, ls_json_at (type, "classes"))
     {
       if (strcmp (own->valuestring, class_name) == 0)
         return type;
@@ -385,12 +386,9 @@ type_of_classes (const LsJsonDoc *types, const LsJsonDoc *doc, GPtrArray *notes)
     if (!type)
       continue;
     if (notes)
-      g_ptr_array_add (
-          notes,
-          g_strdup_printf ("model_type %s is not known; read as %s, which its architecture %s is",
-                           cJSON_IsString (own) ? own->valuestring : "(none)",
-                           cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (type, "type")),
-                           name->valuestring));
+      ls_note (notes, "model_type %s is not known; read as %s, which its architecture %s is",
+               cJSON_IsString (own) ? own->valuestring : "(none)",
+               cJSON_GetStringValue (ls_json_at (type, "type")), name->valuestring);
     return type;
   }
   return NULL;
@@ -403,7 +401,7 @@ nearest_type (const LsJsonDoc *types, const char *typed)
   g_autoptr (GPtrArray) names = g_ptr_array_new ();
   const cJSON *type;
   cJSON_ArrayForEach (type, hf_get (types, "types"))
-      g_ptr_array_add (names, cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (type, "type")));
+      g_ptr_array_add (names, cJSON_GetStringValue (ls_json_at (type, "type")));
   g_ptr_array_add (names, NULL);
   return typed ? ls_suggest (typed, (const char *const *) names->pdata) : NULL;
 }
@@ -445,11 +443,10 @@ check_variants (const LsJsonDoc *doc, const cJSON *type, LsDiagList *diags)
 {
   const cJSON *variant;
   bool ok = true;
-  cJSON_ArrayForEach (variant, cJSON_GetObjectItemCaseSensitive (type, "variants"))
+  cJSON_ArrayForEach (variant, ls_json_at (type, "variants"))
   {
-    const cJSON *like = cJSON_GetObjectItemCaseSensitive (variant, "like"),
-                *other = hf_find_type (doc, like->valuestring);
-    if (other && !cJSON_GetObjectItemCaseSensitive (other, "variants"))
+    const cJSON *like = ls_json_at (variant, "like"), *other = hf_find_type (doc, like->valuestring);
+    if (other && !ls_json_at (other, "variants"))
       continue;
     ls_json_doc_diag (doc, like, LS_JSON_AT_VALUE, diags, NULL, "expected a type of this file, of one kind");
     ok = false;
@@ -461,13 +458,12 @@ check_variants (const LsJsonDoc *doc, const cJSON *type, LsDiagList *diags)
 static bool
 check_class (const LsJsonDoc *doc, const cJSON *type, LsDiagList *diags)
 {
-  const cJSON *class = cJSON_GetObjectItemCaseSensitive (type, "class"),
+  const cJSON *class = ls_json_at (type, "class"),
               *other = class ? hf_find_type (doc, class->valuestring) : NULL;
   if (!class || (cJSON_HasObjectItem (other, "class_defaults") && !cJSON_HasObjectItem (other, "class")))
     return true;
-  ls_json_doc_diag (doc, class, LS_JSON_AT_VALUE, diags, NULL,
-                    "expected a type of this file with class_defaults and no class of another");
-  return false;
+  return ls_json_doc_diag (doc, class, LS_JSON_AT_VALUE, diags, NULL,
+                           "expected a type of this file with class_defaults and no class of another");
 }
 
 /* Its values, and those of what it is like. */
@@ -496,7 +492,7 @@ ls_model_types_check (const LsJsonDoc *doc, LsDiagList *diags)
   const cJSON *type;
   cJSON_ArrayForEach (type, hf_get (doc, "types"))
   {
-    const cJSON *name = cJSON_GetObjectItemCaseSensitive (type, "type");
+    const cJSON *name = ls_json_at (type, "type");
     bool is_first = hf_find_type (doc, name->valuestring) == type;
     if (!is_first)
       ls_json_doc_diag (doc, name, LS_JSON_AT_VALUE, diags, NULL, "expected a type that comes once");

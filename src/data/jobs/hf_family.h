@@ -152,10 +152,6 @@ LsField *hf_fields_of (const HfFamily *f, const char *section);
 /* Reads what the file leaves out, then the file, into c. Keys that are not understood go to notes. */
 bool hf_read_config (const HfFamily *f, const LsJsonDoc *doc, HfConfig *c, GPtrArray *notes,
                      LsDiagList *diags);
-/* Defaults of the type and of its class, but for keys of which the file says null, into c. Notes (NULL
- * allowed) tell what is as the class has it. */
-bool hf_read_defaults (const HfFamily *f, const LsJsonDoc *doc, const LsField *fields, HfConfig *c,
-                       GPtrArray *notes, LsDiagList *diags);
 /* Layers without experts, where a list says which: mlp_only_layers by number, mlp_layer_types by kind,
  * moe_layers_enum by the numbers of the others. Where they are not the first few c has a pattern of
  * layers. */
@@ -196,10 +192,6 @@ uint32_t hf_count_layers (const LsJsonDoc *doc);
  * the type has them. */
 bool hf_add_pattern (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsModel *m,
                      LsDiagList *diags);
-/* A pattern of a list of names, and of a string of letters, one half of a layer each. The caller frees it;
- * NULL: a diagnostic says why. */
-char *hf_pattern_of_list (const LsJsonDoc *doc, const HfFamily *f, const cJSON *list, LsDiagList *diags);
-char *hf_pattern_of_letters (const LsJsonDoc *doc, const cJSON *letters, LsDiagList *diags);
 /* What is given behind a file's name of multi-token prediction; the layers of its blocks, into a model that
  * is else complete. */
 void hf_read_predictions (const LsJsonDoc *outer, HfConfig *c);
@@ -217,19 +209,6 @@ bool hf_has_experts (const HfFamily *f, const HfConfig *c);
 bool hf_is_latent (const HfFamily *f, const HfConfig *c); /* attention */
 /* Whether all that the type has no default of is there; else a diagnostic of each key. */
 bool hf_is_complete (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsDiagList *diags);
-
-/* Of a multimodal file the part that reads text, of one with a part for each side the decoder's; NULL: it is
- * no such file. */
-const cJSON *hf_text_part (const LsJsonDoc *doc);
-bool hf_has_sides (const LsJsonDoc *outer);            /* an encoder and a decoder; NULL allowed */
-const cJSON *hf_encoder_part (const LsJsonDoc *outer); /* or what of it reads text */
-/* The encoder's layers, which are as wide as the decoder's. */
-bool hf_read_encoder (const LsJsonDoc *outer, const LsJsonDoc *decoder, HfConfig *c, LsDiagList *diags);
-/* Whether a part of a file has one table of words: as it says, or the whole does (usual: neither). Notes tell
- * which counts where they differ: Transformers 4 heeds the part, 5 the whole. */
-bool hf_is_tied (const LsJsonDoc *part, const LsJsonDoc *outer, bool usual, GPtrArray *notes);
-/* Of a model whose sides have a table of words each. */
-bool hf_separate_tables (const LsJsonDoc *doc, LsModel *m, GPtrArray *notes, LsDiagList *diags);
 
 /* A diagnostic at a node with a reason; false. */
 bool hf_refuse (const LsJsonDoc *doc, const cJSON *node, LsDiagList *diags, const char *reason);

@@ -1,4 +1,5 @@
-/* Layers of a config.json that differ: mixers, indexers. Windows are in hf_windows.c. */
+/* data/jobs/hf_layers.c — layers of a config.json that differ: mixers, indexers, experts, those that predict
+ * further tokens. Windows are in hf_windows.c. */
 #include <string.h>
 
 #include "data/jobs/hf_family.h"
@@ -18,14 +19,15 @@ letter_of_name (const HfFamily *f, const cJSON *name)
   return cJSON_IsString (letter) ? *letter->valuestring : '\0';
 }
 
-char *
+/* The caller frees it; NULL: a diagnostic says why. */
+static char *
 hf_pattern_of_list (const LsJsonDoc *doc, const HfFamily *f, const cJSON *list, LsDiagList *diags)
 {
   g_autoptr (GString) pattern = g_string_new (NULL);
   const cJSON *name;
   cJSON_ArrayForEach (name, list)
   {
-    const cJSON *of_block = cJSON_GetObjectItemCaseSensitive (name, "block_type");
+    const cJSON *of_block = ls_json_at (name, "block_type");
     char letter = letter_of_name (f, of_block ? of_block : name);
     if (!letter) {
       hf_refuse (doc, name, diags,
@@ -40,7 +42,7 @@ hf_pattern_of_list (const LsJsonDoc *doc, const HfFamily *f, const cJSON *list, 
 }
 
 /* M mixer, * attention, - MLP, E experts. */
-char *
+static char *
 hf_pattern_of_letters (const LsJsonDoc *doc, const cJSON *halves, LsDiagList *diags)
 {
   static const char theirs[] = "M*-E", ours[] = "made"; /* place by place */
@@ -71,10 +73,10 @@ numbered_attention (const LsJsonDoc *doc, uint32_t *ret_first)
 {
   static const char *const lists[] = { "attn_layer_indices", "full_attn_idxs", "gqa_layers" };
   const cJSON *config = hf_get (doc, "linear_attn_config");
-  const cJSON *list = cJSON_GetObjectItemCaseSensitive (config, "full_attn_layers");
+  const cJSON *list = ls_json_at (config, "full_attn_layers");
   *ret_first = cJSON_IsArray (list) ? 1 : 0;
   if (!cJSON_IsArray (list))
-    list = cJSON_GetObjectItemCaseSensitive (hf_get (doc, "attn"), "layers");
+    list = ls_json_at (hf_get (doc, "attn"), "layers");
   for (guint i = 0; i < G_N_ELEMENTS (lists) && !cJSON_IsArray (list); i++)
     list = hf_get (doc, lists[i]);
   return cJSON_IsArray (list) ? list : NULL;
@@ -256,4 +258,354 @@ hf_read_indexers (const LsJsonDoc *doc, HfConfig *c, LsDiagList *diags)
   c->index_every = every;
   c->index_first = first;
   return true;
+}
+
+/* --- mixers: state-space models, linear attention, short convolutions ---------------------------- */
+
+bool
+hf_read_auto_sizes (const LsJsonDoc *doc, HfConfig *c, LsDiagList *diags)
+{
+  const struct {
+    const char *key;
+    uint32_t *target;
+  } sizes[] = {
+    { "time_step_rank", &c->mixer_rank },
+    { "mamba_dt_rank", &c->mixer_rank },
+    { "dt_rank", &c->mixer_rank },
+    { "mamba_d_head", &c->mixer_head_dim },
+  };
+  for (size_t i = 0; i < G_N_ELEMENTS (sizes); i++) {
+    const cJSON *node = hf_get (doc, sizes[i].key);
+    bool is_auto = cJSON_IsString (node) && strcmp (node->valuestring, "auto") == 0;
+    if (!node || cJSON_IsNull (node) || is_auto)
+      continue;
+    if (!cJSON_IsNumber (node) || node->valuedouble < 1 || node->valuedouble > 1 << 20
+        || node->valuedouble != (uint32_t) node->valuedouble)
+      return hf_refuse (doc, node, diags, "expected \"auto\" or a whole number from 1 to 1048576");
+    *sizes[i].target = (uint32_t) node->valuedouble;
+  }
+  return true;
+}
+
+/* configuration_olmo_hybrid.py of Transformers; modeling_phi4flash.py. */
+void
+hf_share_out (const HfFamily *f, HfConfig *c)
+{
+  if (f->own_behind_half > 0)
+    c->kv_shared
+        = c->layers > c->layers / 2 + f->own_behind_half ? c->layers - c->layers / 2 - f->own_behind_half : 0;
+  if (f->mixer_key_share <= 0)
+    return;
+  c->mixer_heads = c->mixer_heads ? c->mixer_heads : c->heads;
+  c->mixer_groups = c->mixer_groups ? c->mixer_groups : c->heads;
+  if (c->mixer_state == 0)
+    c->mixer_state = (uint32_t) (f->mixer_key_share * c->hidden / c->mixer_groups);
+  c->mixer_head_dim = c->mixer_head_dim ? c->mixer_head_dim : 2 * c->mixer_state;
+}
+
+/* configuration_mamba.py of Transformers: a sixteenth of hidden, rounded up; modeling_plamo2.py. */
+static uint32_t
+rank (const HfFamily *f, const HfConfig *c, const LsModel *m)
+{
+  if (m->mixer.kind == LS_MIXER_RWKV7)
+    return c->decay_rank + c->rate_rank + c->value_rank + c->gate_rank;
+  if (m->mixer.kind == LS_MIXER_LINEAR)
+    return c->decay_rank;
+  if (f->least_rank > 0)
+    return MAX (f->least_rank, m->hidden / 16);
+  return m->mixer.kind != LS_MIXER_MAMBA1 ? 0 : c->mixer_rank > 0 ? c->mixer_rank : (m->hidden + 15) / 16;
+}
+
+/* Widths that are shares of others (fla/layers of flash-linear-attention, xlstm): keys and values of all
+ * heads of hidden; where keys of a head are said, a value of a key. A width of a head may say how many there
+ * are. */
+static void
+set_shares (const HfConfig *c, LsModel *m)
+{
+  if (c->value_share <= 0)
+    return;
+  if (c->key_share <= 0) {
+    m->mixer.heads = c->mixer_heads ? c->mixer_heads : c->mixer_groups;
+    m->mixer.head_dim = (uint32_t) (c->value_share * c->mixer_state);
+    return;
+  }
+  m->mixer.heads = m->mixer.kind == LS_MIXER_MLSTM ? m->n_heads
+      : c->mixer_head_dim > 0                      ? c->hidden / c->mixer_head_dim
+                                                   : c->mixer_heads;
+  m->mixer.head_dim = (uint32_t) (c->value_share * c->hidden) / MAX (1, m->mixer.heads);
+  m->mixer.state = (uint32_t) (c->key_share * c->hidden) / MAX (1, m->mixer.heads);
+}
+
+void
+hf_add_mixer (const HfFamily *f, const HfConfig *c, LsModel *m)
+{
+  bool is_conv = m->mixer.kind == LS_MIXER_CONV; /* as wide as all unless conv_dim says otherwise */
+  uint64_t own = (uint64_t) (c->mixer_expand == 0 && is_conv ? 1 : c->mixer_expand) * c->hidden,
+           inner = c->mixer_width > 0 ? c->mixer_width : own;
+  if (m->mixer.kind == LS_MIXER_NONE)
+    return;
+  bool is_linear = m->mixer.kind == LS_MIXER_LINEAR, is_recurrent = m->mixer.kind == LS_MIXER_RGLRU;
+  uint32_t width = c->mixer_width ? c->mixer_width : c->hidden;
+  uint64_t own_dim = c->mixer_head_dim || c->mixer_heads == 0 ? c->mixer_head_dim : inner / c->mixer_heads;
+  m->mixer.head_dim = is_linear ? m->head_dim : is_recurrent ? width / m->n_heads : (uint32_t) own_dim;
+  m->mixer.heads = is_linear || is_recurrent ? m->n_heads
+      : c->mixer_heads                       ? c->mixer_heads
+                                             : (uint32_t) (inner / MAX (1, c->mixer_head_dim));
+  m->mixer.groups = c->mixer_groups;
+  m->mixer.state = m->mixer.kind != LS_MIXER_KDA ? c->mixer_state : 0; /* else as wide as values */
+  m->mixer.conv = c->mixer_conv;
+  m->mixer.chunk = c->mixer_chunk;
+  m->mixer.rank = rank (f, c, m);
+  m->mixer.bias = c->mixer_bias;
+  m->mixer.plain_conv
+      = !c->mixer_conv_bias && (m->mixer.kind == LS_MIXER_MAMBA1 || m->mixer.kind == LS_MIXER_MAMBA2);
+  m->mixer.full_gate = c->mixer_full_gate;
+  if (m->mixer.kind == LS_MIXER_RWKV7) { /* heads as wide as the file says divide hidden */
+    m->mixer.head_dim = m->mixer.state = m->head_dim;
+    m->mixer.heads = m->hidden / MAX (1, m->head_dim);
+    m->mixer.groups = m->mixer.heads;
+  }
+  set_shares (c, m);
+  m->mixer.ungated = !c->mixer_gate;
+  if (m->mixer.ungated && m->mixer.products > 0)
+    m->mixer.products--;
+}
+
+/* --- experts: of what kind, and which layers have them where a list says it ---------------------- */
+
+/* [n]; of each layer. */
+typedef struct {
+  bool *is_dense;
+  uint32_t n;
+  const cJSON *said; /* the last list; NULL: none */
+} Dense;
+
+/* By kind: dense or sparse, or whether it has experts. */
+static void
+read_kinds (const LsJsonDoc *doc, Dense *d)
+{
+  const cJSON *kinds = hf_get (doc, "mlp_layer_types"), *one;
+  uint32_t i = 0;
+  kinds = cJSON_IsArray (kinds) ? kinds : hf_get (doc, "is_moe_layer");
+  if (cJSON_IsArray (kinds) && kinds->child)
+    d->said = kinds;
+  cJSON_ArrayForEach (one, d->said)
+  {
+    if (i < d->n)
+      d->is_dense[i++] = g_strcmp0 (cJSON_GetStringValue (one), "dense") == 0 || cJSON_IsFalse (one);
+  }
+}
+
+/* By the numbers of those without experts. */
+static void
+read_numbers (const LsJsonDoc *doc, Dense *d)
+{
+  const cJSON *numbers = hf_get (doc, "mlp_only_layers"), *one;
+  cJSON_ArrayForEach (one, numbers)
+  {
+    if (!cJSON_IsNumber (one) || one->valuedouble < 0 || one->valuedouble >= d->n)
+      continue;
+    d->is_dense[(uint32_t) one->valuedouble] = true;
+    d->said = numbers;
+  }
+}
+
+/* By the numbers of those with experts, in a list or in one string: "4,5,6". */
+static bool
+read_enumeration (const LsJsonDoc *doc, Dense *d, LsDiagList *diags)
+{
+  const cJSON *list = hf_get (doc, "moe_layers_enum");
+  char *printed = cJSON_IsArray (list) ? cJSON_PrintUnformatted (list) : NULL; /* "[4,5,6]" */
+  g_autofree char *text = g_strdup (printed ? printed : cJSON_GetStringValue (list));
+  cJSON_free (printed);
+  if (!text || *g_strstrip (g_strdelimit (text, "[]", ' ')) == '\0')
+    return true;
+  g_auto (GStrv) words = g_strsplit (text, ",", -1);
+  for (uint32_t i = 0; i < d->n; i++)
+    d->is_dense[i] = true;
+  for (char **word = words; *word; word++) {
+    guint64 number;
+    if (!g_ascii_string_to_unsigned (g_strstrip (*word), 10, 0, d->n - 1, &number, NULL))
+      return hf_refuse (doc, list, diags, "expected numbers of layers, with commas between them");
+    d->is_dense[number] = false;
+  }
+  d->said = list;
+  return true;
+}
+
+/* Of ERNIE, moe_layer_end_index: the last layer with experts, from 0; -1: the last. Of a list the first
+ * number, that of what reads text. */
+static bool
+check_last (const LsJsonDoc *doc, const Dense *d, LsDiagList *diags)
+{
+  const cJSON *last = hf_get (doc, "moe_layer_end_index"), *number = last && last->child ? last->child : last;
+  bool is_before = cJSON_IsNumber (number)
+      && (number->valuedouble < 0 ? number->valuedouble < -1 : number->valuedouble + 1 < d->n);
+  return !is_before || hf_refuse (doc, last, diags, "layers without experts after the others; expected -1");
+}
+
+/* A type may have a pattern of such layers itself. */
+static bool
+has_other_pattern (const HfFamily *f, const HfConfig *c)
+{
+  const char *own = f->model.layers.pattern;
+  return f->model.mixer.kind != LS_MIXER_NONE || f->compressed || c->pattern
+      || (own && own[strspn (own, "AD")]);
+}
+
+/* A pattern where they are not the first few. */
+static bool
+take_layers (const LsJsonDoc *doc, const HfFamily *f, const Dense *d, HfConfig *c, LsDiagList *diags)
+{
+  uint32_t n_first = 0, n_dense = 0;
+  while (n_first < d->n && d->is_dense[n_first])
+    n_first++;
+  for (uint32_t i = 0; i < d->n; i++)
+    n_dense += d->is_dense[i];
+  c->dense_layers = n_first;
+  if (n_dense == n_first && !f->model.layers.pattern)
+    return true;
+  if (has_other_pattern (f, c))
+    return n_dense == n_first
+        || hf_refuse (
+               doc, d->said, diags,
+               "dense layers by number next to a pattern of layers; only the first few, or all but each "
+               "n-th, can be");
+  c->dense_layers = 0;
+  c->pattern = g_strnfill (d->n, 'A');
+  for (uint32_t i = 0; i < d->n; i++)
+    if (d->is_dense[i])
+      c->pattern[i] = 'D';
+  return true;
+}
+
+bool
+hf_read_dense_layers (const LsJsonDoc *doc, const HfFamily *f, HfConfig *c, LsDiagList *diags)
+{
+  g_autofree bool *is_dense = g_new0 (bool, c->layers);
+  Dense d = { is_dense, c->layers, NULL };
+  if (c->layers == 0)
+    return true;
+  read_kinds (doc, &d);
+  read_numbers (doc, &d);
+  return read_enumeration (doc, &d, diags) && check_last (doc, &d, diags)
+      && (!d.said || take_layers (doc, f, &d, c, diags));
+}
+
+void
+hf_add_experts (const HfFamily *f, const HfConfig *c, LsModel *m)
+{
+  if (!hf_has_experts (f, c) && f->dense_is_shared && c->shared_ffn > 0)
+    m->ffn = c->shared_ffn;
+  if (!hf_has_experts (f, c))
+    return;
+  m->moe.n_experts = c->experts;
+  m->moe.top_k = c->top_k;
+  if (f->heads_are_experts) {
+    m->moe.attention_experts = c->experts;
+    m->moe.attention_top_k = c->top_k;
+  }
+  m->moe.zero_experts = c->zero_experts;
+  if (c->zero_experts > 0) { /* they take their share of what a token is sent to, rounded */
+    uint64_t all = (uint64_t) c->experts + c->zero_experts;
+    m->moe.top_k = (uint32_t) MAX (1, ((uint64_t) c->top_k * c->experts + all / 2) / all);
+  }
+  if (c->expert_groups > 1 && c->top_groups < c->expert_groups) { /* else they leave nothing out */
+    m->moe.groups = c->expert_groups;
+    m->moe.top_groups = c->top_groups;
+  }
+  m->moe.expert_ffn = c->expert_ffn;
+  m->moe.latent = c->expert_latent;
+  m->moe.every
+      = MAX (1, f->experts == HF_INTERLEAVED ? c->interleave : MAX (c->sparse_step, c->expert_period));
+  if (f->experts == HF_INTERLEAVED || c->expert_ffn == 0)
+    m->moe.expert_ffn = c->ffn > 0 ? c->ffn : m->ffn; /* four times hidden, of a type without gates */
+  if (f->experts == HF_INTERLEAVED && c->dense_ffn > 0)
+    m->ffn = c->dense_ffn;
+  m->moe.shared_ffn = c->shared_ffn > 0 ? c->shared_ffn
+      : f->ffn_is_shared                ? c->ffn
+      : f->experts == HF_AFTER          ? c->n_shared * c->expert_ffn
+      : f->experts == HF_INTERLEAVED    ? c->ffn
+                                        : 0;
+  m->moe.n_dense_layers = f->experts == HF_AFTER || f->experts == HF_STEPPED ? c->dense_layers : 0;
+}
+
+/* --- multi-token prediction ---------------------------------------------------------------------- */
+
+void
+hf_read_predictions (const LsJsonDoc *outer, HfConfig *c)
+{
+  const cJSON *n = hf_get (outer, "predict_layers"), *pattern = hf_get (outer, "predict_pattern");
+  if (cJSON_IsNumber (n) && n->valuedouble >= 0 && n->valuedouble <= MAX_PREDICTIONS)
+    c->predict_layers = (uint32_t) n->valuedouble;
+  if (cJSON_IsString (pattern))
+    c->predict_pattern = g_strdup (pattern->valuestring);
+  c->predict_shared |= cJSON_IsTrue (hf_get (outer, "predict_shared"));
+}
+
+static bool
+is_first (const LsJsonDoc *doc, const char *key, const char *wanted)
+{
+  const cJSON *list = hf_get (doc, key);
+  return cJSON_IsArray (list) && g_strcmp0 (cJSON_GetStringValue (list->child), wanted) == 0;
+}
+
+/* Of lists of layers that go on behind the last (Step-3.5-Flash); of Transformers' list of blocks. */
+static bool
+is_windowed (const LsJsonDoc *doc, const HfConfig *c)
+{
+  const cJSON *behind = cJSON_GetArrayItem (hf_get (doc, "layer_types"), (int) c->layers);
+  return g_strcmp0 (cJSON_GetStringValue (behind), "sliding_attention") == 0
+      || is_first (doc, "mtp_layer_types", "sliding_attention");
+}
+
+/* All blocks are as the first. */
+static bool
+check_alike (const LsJsonDoc *doc, const char *key, uint32_t n, LsDiagList *diags)
+{
+  const cJSON *list = hf_get (doc, key), *one;
+  uint32_t i = 0;
+  if (!cJSON_IsArray (list))
+    return true;
+  cJSON_ArrayForEach (one, list) if (i++ < n && !cJSON_Compare (one, list->child, true)) return hf_refuse (
+      doc, one, diags, "blocks that predict further tokens and differ cannot be simulated");
+  return true;
+}
+
+/* The caller frees it; NULL: none is said. Of attention to compressed keys, what the list of layers says
+ * behind the last; of Transformers' mtp_mlp_layer_types, an MLP where others have experts. */
+static char *
+find_block (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsDiagList *diags)
+{
+  const cJSON *letters = hf_get (doc, "mtp_hybrid_override_pattern"),
+              *halves = hf_get (doc, "mtp_layers_block_type");
+  const cJSON *behind = cJSON_GetArrayItem (hf_get (doc, "compress_ratios"), (int) c->layers);
+  if (c->predict_pattern)
+    return g_strdup (c->predict_pattern);
+  if (f->halves && cJSON_IsString (letters) && *letters->valuestring)
+    return hf_pattern_of_letters (doc, letters, diags);
+  if (f->halves && cJSON_IsArray (halves) && halves->child)
+    return hf_pattern_of_list (doc, f, halves, diags);
+  if (f->compressed && cJSON_IsNumber (behind) && behind->valuedouble == 0)
+    return g_strdup ("A");
+  if (is_first (doc, "mtp_mlp_layer_types", "dense"))
+    return g_strdup ("D");
+  return g_strdup (f->model.predict.pattern);
+}
+
+bool
+hf_add_predictions (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsModel *m, LsDiagList *diags)
+{
+  m->predict.layers = c->predict_layers;
+  m->predict.pattern = NULL;
+  m->predict.windowed = m->predict.shared = false;
+  if (c->predict_layers == 0)
+    return true;
+  guint n = ls_diag_list_n (diags);
+  m->predict.pattern = find_block (doc, f, c, diags);
+  m->predict.windowed = f->model.predict.windowed || is_windowed (doc, c);
+  m->predict.windowed = m->predict.windowed && m->attn.window > 0;
+  m->predict.shared = c->predict_shared;
+  return ls_diag_list_n (diags) == n && check_alike (doc, "mtp_mlp_layer_types", c->predict_layers, diags)
+      && check_alike (doc, "mtp_layer_types", c->predict_layers, diags);
 }

@@ -49,9 +49,7 @@ static void
 note_period (GPtrArray *notes, bool is_exact, uint32_t period, const char *what)
 {
   if (!is_exact)
-    g_ptr_array_add (
-        notes,
-        g_strdup_printf ("%s: taken as each %u. layer, which the file has in other layers", what, period));
+    ls_note (notes, "%s: taken as each %u. layer, which the file has in other layers", what, period);
 }
 
 /* --- rope ------------------------------------------------------------------------------- */
@@ -70,8 +68,8 @@ hf_rope_is_scaled (const LsJsonDoc *doc)
 {
   const cJSON *scaling = hf_get (doc, "rope_scaling"),
               *rope = scaling ? scaling : hf_get (doc, "rope_parameters");
-  const cJSON *new_type = cJSON_GetObjectItemCaseSensitive (rope, "rope_type"),
-              *type = new_type ? new_type : cJSON_GetObjectItemCaseSensitive (rope, "type");
+  const cJSON *new_type = ls_json_at (rope, "rope_type"),
+              *type = new_type ? new_type : ls_json_at (rope, "type");
   double mscale = number_or (rope, "mscale", 0), all = number_or (rope, "mscale_all_dim", 0);
   bool is_yarn = cJSON_IsString (type) && strcmp (type->valuestring, "yarn") == 0,
        is_alike = mscale != 0 && mscale == all;
@@ -163,9 +161,9 @@ static bool
 check_index_values (const LsJsonDoc *doc, LsDiagList *diags)
 {
   const cJSON *config = hf_get (doc, "sparse_attention_config"), *is_without;
-  const cJSON *has = cJSON_GetObjectItemCaseSensitive (config, "sparse_attention_freq");
+  const cJSON *has = ls_json_at (config, "sparse_attention_freq");
   const cJSON *one = cJSON_IsArray (has) ? has->child : NULL;
-  cJSON_ArrayForEach (is_without, cJSON_GetObjectItemCaseSensitive (config, "sparse_disable_index_value"))
+  cJSON_ArrayForEach (is_without, ls_json_at (config, "sparse_disable_index_value"))
   {
     if (one && one->valuedouble > 0 && is_without->valuedouble == 0)
       return hf_refuse (
@@ -185,7 +183,7 @@ list_of_layers (const LsJsonDoc *doc)
     hf_get (doc, "layer_types"),
     hf_get (doc, "sliding_window_layout"),
     hf_get (doc, "hybrid_layer_pattern"),
-    cJSON_GetObjectItemCaseSensitive (hf_get (doc, "sparse_attention_config"), "sparse_attention_freq"),
+    ls_json_at (hf_get (doc, "sparse_attention_config"), "sparse_attention_freq"),
   };
   for (guint i = 0; i < G_N_ELEMENTS (lists); i++)
     if (cJSON_IsArray (lists[i]))
@@ -277,8 +275,7 @@ note_unheeded (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, const
   bool is_off = !c->use_sliding_window || cJSON_IsNull (hf_get (doc, "sliding_window"));
   bool is_listed = full && list_of_layers (doc) && count (full) < full->n_layers;
   if (!f->slides && !f->encoder && (is_listed || (c->sliding_window > 0 && !is_off)))
-    g_ptr_array_add (
-        notes, g_strdup_printf ("windows are not used: attention of %s sees whole sequences", f->model_type));
+    ls_note (notes, "windows are not used: attention of %s sees whole sequences", f->model_type);
 }
 
 static void

@@ -87,7 +87,7 @@ guint ls_model_types_check (const LsJsonDoc *doc, LsDiagList *diags);
 /* Takes out the note about seq, once the training length is known from elsewhere; notes may be NULL. */
 void ls_model_notes_drop_length (GPtrArray *notes);
 
-/* --- read_scaling.c: laws of loss and batch (model/scaling.h), models/scaling/NAME.json --- */
+/* --- read_model.c: laws of loss and batch (model/scaling.h), models/scaling/NAME.json --- */
 
 extern const LsField ls_scaling_fields[];
 
@@ -97,7 +97,7 @@ extern const LsField ls_scaling_fields[];
 bool ls_scaling_load (const char *name, LsScalingLaw *ret_law, LsDiagList *diags);
 bool ls_scaling_read (const LsJsonDoc *doc, LsScalingLaw *ret_law, LsDiagList *diags);
 
-/* --- read_strategy.c: the knobs of a run, strategies/NAME.json --- */
+/* --- strategy_values.c: the knobs of a run, strategies/NAME.json --- */
 
 /* The same table sets them from flags: ls_field_set_text (ls_strategy_fields, s, "tp", "8", ...). */
 extern const LsField ls_strategy_fields[]; /* strategy_fields.c */
@@ -129,7 +129,7 @@ bool ls_optimizer_is_adam (const char *name);
 LsOptimizerKind *ls_optimizer_load (const char *name, LsDiagList *diags);
 LsOptimizerKind *ls_optimizer_read (const LsJsonDoc *doc, LsDiagList *diags);
 
-/* --- recipe_fields.c, read_recipes.c: the kernels that software launches for an operator,
+/* --- read_recipes.c: the kernels that software launches for an operator,
  *     strategies/kernels/NAME.json --- */
 
 #define LS_BUILT_IN_KERNELS "built-in" /* what --kernels calls what no list names */
@@ -141,7 +141,7 @@ extern const LsEnumName ls_recipe_operator_names[]; /* by LsRecipeOperator */
  * not have, kernels in the wrong place. */
 LsRecipes *ls_recipes_read (const LsJsonDoc *doc, LsDiagList *diags);
 
-/* --- load_recipes.c: lists by their names --------------------------------------------------------- */
+/* --- lists by their names ------------------------------------------------------------------------ */
 
 /* By name or path, or several joined by "+", of which a later one goes before those before it; NULL and
  * diagnostics if a file is wrong. */
@@ -161,5 +161,9 @@ extern const LsEnumName ls_attention_kernel_names[];        /* those that a job 
 
 /* Those that only stream: neither GEMM nor attention. */
 #define LS_STREAM_KIND_NAMES (ls_kernel_kind_names + LS_KERNEL_SOFTMAX)
+
+/* Whether the file that the value of a knob names can be read; else its mistakes (LS_ERROR_INPUT). key: of a
+ * strategy. Values that are no files are not looked at. */
+bool ls_value_file_check (const char *key, const char *text, LsDiagList *diags);
 
 #endif

@@ -1,11 +1,165 @@
-/* data/jobs/read_hf.c — config.json of Hugging Face, read. */
-
+/* data/jobs/read_hf.c — config.json of Hugging Face, read: its parts, what it leaves out, changes behind its
+ * name. */
 #include <string.h>
 
 #include "data/jobs/hf_family.h"
 #include "data/jobs/job_files.h"
+#include "data/text/override.h"
 #include "model/difference.h"
 #include "model/mixer.h"
+
+/* --- files that hold a model as a part ----------------------------------------------------------- */
+
+/* Whether a file has a part for each side. outer: NULL allowed. */
+static bool
+hf_has_sides (const LsJsonDoc *outer)
+{
+  return outer && cJSON_IsTrue (hf_get (outer, "is_encoder_decoder"))
+      && cJSON_IsObject (hf_get (outer, "decoder"));
+}
+
+/* Of a file with a part for each side, the encoder's, or what of it reads text. */
+static const cJSON *
+hf_encoder_part (const LsJsonDoc *outer)
+{
+  const cJSON *part = hf_get (outer, "encoder"), *text = ls_json_at (part, "text_config");
+  return cJSON_IsObject (text) ? text : part;
+}
+
+/* Its layers, which are as wide as the decoder's. */
+static bool
+hf_read_encoder (const LsJsonDoc *outer, const LsJsonDoc *decoder, HfConfig *c, LsDiagList *diags)
+{
+  static const char *const widths[]
+      = { "hidden_size", "intermediate_size", "num_attention_heads", "num_key_value_heads", "head_dim" };
+  const cJSON *part = hf_encoder_part (outer), *n = ls_json_at (part, "num_hidden_layers");
+  for (size_t i = 0; i < G_N_ELEMENTS (widths); i++) {
+    const cJSON *theirs = cJSON_GetObjectItemCaseSensitive (part, widths[i]);
+    if (!cJSON_Compare (theirs, hf_get (decoder, widths[i]), true) && (theirs || hf_get (decoder, widths[i])))
+      return hf_refuse (outer, theirs ? theirs : part, diags,
+                        "an encoder of other widths than its decoder cannot be simulated");
+  }
+  if (!cJSON_IsNumber (n) || n->valuedouble < 1 || n->valuedouble > 65535)
+    return hf_refuse (outer, part ? part : ls_json_doc_root (outer), diags,
+                      "expected num_hidden_layers of the encoder");
+  c->encoder_layers = (uint32_t) n->valuedouble;
+  return true;
+}
+
+/* Whether a part of a file has one table of tokens: as it says, or the whole does (usual: neither). Notes
+ * tell which counts where they differ. Transformers 4, tie_weights(), asks get_text_config(); 5,
+ * get_expanded_tied_weights_keys(), the config of the class with the head, which is the whole's (both in
+ * modeling_utils.py). */
+static bool
+hf_is_tied (const LsJsonDoc *part, const LsJsonDoc *outer, bool usual, GPtrArray *notes)
+{
+  const cJSON *inside = hf_get (part, "tie_word_embeddings"),
+              *outside = hf_get (outer, "tie_word_embeddings");
+  const char *version = cJSON_GetStringValue (hf_get (outer, "transformers_version"));
+  bool is_outside = version && g_ascii_strtoull (version, NULL, 10) >= 5;
+  if (!cJSON_IsBool (inside) || !cJSON_IsBool (outside))
+    return cJSON_IsBool (outside) ? cJSON_IsTrue (outside)
+        : cJSON_IsBool (inside)   ? cJSON_IsTrue (inside)
+                                  : usual;
+  if (cJSON_IsTrue (inside) != cJSON_IsTrue (outside))
+    ls_note (notes,
+             "tie_word_embeddings is %s in the part that reads text and %s outside of "
+             "it: Transformers %s; taken as %s",
+             cJSON_IsTrue (inside) ? "true" : "false", cJSON_IsTrue (outside) ? "true" : "false",
+             is_outside ? "5, which saved the file, heeds the latter" : "before 5 heeds the former",
+             cJSON_IsTrue (is_outside ? outside : inside) ? "true" : "false");
+  return cJSON_IsTrue (is_outside ? outside : inside);
+}
+
+/* A model of ours has one table for both sides: with a head apart they are as many weights. */
+static bool
+hf_separate_tables (const LsJsonDoc *doc, LsModel *m, GPtrArray *notes, LsDiagList *diags)
+{
+  bool is_tied = m->tied_embeddings;
+  m->tied_embeddings = false;
+  g_ptr_array_add (
+      notes, g_strdup ("the decoder's table of tokens, which is the head's, is counted as the head alone"));
+  return is_tied
+      || hf_refuse (doc, ls_json_doc_root (doc), diags, "three tables of tokens cannot be simulated");
+}
+
+/* Of a multimodal file the part that reads text, of one with a part for each side the decoder's; NULL: it is
+ * no such file. */
+static const cJSON *
+hf_text_part (const LsJsonDoc *doc)
+{
+  static const char *const names[] = { "text_config", "language_config", "llm_config", "decoder_config" };
+  const cJSON *outer = hf_get (doc, "thinker_config");
+  const cJSON *within = cJSON_IsObject (outer) ? outer : ls_json_doc_root (doc);
+  if (hf_has_sides (doc))
+    return hf_get (doc, "decoder");
+  for (size_t i = 0; i < G_N_ELEMENTS (names); i++) {
+    const cJSON *part = cJSON_GetObjectItemCaseSensitive (within, names[i]);
+    if (cJSON_IsObject (part))
+      return part;
+  }
+  return NULL;
+}
+
+/* target_modules in words of the knob lora_modules: "q,v"; NULL: one is none of these, or a pattern. */
+static char *
+modules_of_adapter (const LsJsonDoc *doc)
+{
+  static const char *const names[]
+      = { "q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj", NULL };
+  g_autoptr (GString) words = g_string_new (NULL);
+  const cJSON *module, *list = hf_get (doc, "target_modules");
+  if (cJSON_IsString (list) && strcmp (list->valuestring, "all-linear") == 0)
+    return g_strdup ("all-linear");
+  cJSON_ArrayForEach (module, list)
+  {
+    if (!cJSON_IsString (module) || !g_strv_contains (names, module->valuestring))
+      return NULL;
+    g_string_append_printf (words, "%s%.*s", words->len > 0 ? "," : "",
+                            (int) (strlen (module->valuestring) - strlen ("_proj")), module->valuestring);
+  }
+  return cJSON_IsArray (list) && words->len > 0 ? g_string_free (g_steal_pointer (&words), FALSE) : NULL;
+}
+
+/* What names its model elsewhere: Ultravox has the name of what reads text, and a params.json of Meta's or
+ * Mistral's own code is none of Hugging Face's. */
+static bool
+refuse_elsewhere (const LsJsonDoc *doc, LsDiagList *diags)
+{
+  const char *text = cJSON_GetStringValue (hf_get (doc, "text_model_id"));
+  const cJSON *config = hf_get (doc, "text_config");
+  bool is_named = text && !(config && config->child);
+  if (!is_named && !(hf_get (doc, "dim") && hf_get (doc, "n_layers") && !hf_get (doc, "model_type")))
+    return false;
+  ls_json_doc_diag_code (doc, LS_ERROR_UNSUPPORTED, ls_json_doc_root (doc), LS_JSON_AT_VALUE, diags, NULL,
+                         is_named
+                             ? "what reads text is another model: expected %s as --model"
+                             : "a params.json%s of the model's own code: expected the config.json of its "
+                               "Hugging Face repository, or the model's name",
+                         is_named ? text : "");
+  return true;
+}
+
+bool
+ls_refuse_adapter (const LsJsonDoc *doc, LsDiagList *diags)
+{
+  const cJSON *base = hf_get (doc, "base_model_name_or_path"), *rank = hf_get (doc, "r");
+  if (hf_get (doc, "schema"))
+    return false;
+  if (!hf_get (doc, "peft_type"))
+    return refuse_elsewhere (doc, diags);
+  g_autofree char *modules = modules_of_adapter (doc);
+  g_autofree char *number = cJSON_IsNumber (rank) ? g_strdup_printf ("%.0f", rank->valuedouble) : NULL;
+  ls_json_doc_diag_code (
+      doc, LS_ERROR_UNSUPPORTED, ls_json_doc_root (doc), LS_JSON_AT_VALUE, diags, NULL,
+      "an adapter of PEFT, no model: expected its base%s%s as --model, with --lora-rank %s "
+      "--lora-modules %s",
+      cJSON_IsString (base) ? " " : "", cJSON_IsString (base) ? base->valuestring : "", number ? number : "N",
+      modules ? modules : "A,B (lockstep run --help memory)");
+  return true;
+}
+
+/* --- a file, read -------------------------------------------------------------------------------- */
 
 static void
 note (GPtrArray *notes, const char *text)
@@ -25,26 +179,21 @@ static bool
 check_shape (const LsJsonDoc *doc, const HfConfig *c, const LsModel *m, LsDiagList *diags)
 {
   const cJSON *root = ls_json_doc_root (doc);
-  if (c->head_dim == 0 && m->latent.kv_lora == 0 && c->hidden % c->heads != 0) {
-    ls_json_doc_diag (doc, first_of (doc, "num_attention_heads", "n_head"), LS_JSON_AT_VALUE, diags, NULL,
-                      "%u heads do not divide a hidden size of %u", c->heads, c->hidden);
-    return false;
-  }
-  if (!ls_model_shares_keys_evenly (m)) {
-    ls_json_doc_diag (doc, first_of (doc, "num_key_value_heads", "num_kv_heads"), LS_JSON_AT_VALUE, diags,
-                      NULL, "%u heads do not share %u heads of keys and values evenly", m->n_heads,
-                      m->n_kv_heads);
-    return false;
-  }
+  if (c->head_dim == 0 && m->latent.kv_lora == 0 && c->hidden % c->heads != 0)
+    return ls_json_doc_diag (doc, first_of (doc, "num_attention_heads", "n_head"), LS_JSON_AT_VALUE, diags,
+                             NULL, "%u heads do not divide a hidden size of %u", c->heads, c->hidden);
+  if (!ls_model_shares_keys_evenly (m))
+    return ls_json_doc_diag (doc, first_of (doc, "num_key_value_heads", "num_kv_heads"), LS_JSON_AT_VALUE,
+                             diags, NULL, "%u heads do not share %u heads of keys and values evenly",
+                             m->n_heads, m->n_kv_heads);
   uint64_t inner = (uint64_t) c->mixer_expand * c->hidden,
            own = (uint64_t) c->mixer_heads * c->mixer_head_dim;
   if (m->mixer.kind == LS_MIXER_MAMBA2 && hf_get (doc, "expand") && inner > 0 && own > 0
-      && c->mixer_width == 0 && inner != own) {
-    ls_json_doc_diag (doc, hf_get (doc, "expand"), LS_JSON_AT_VALUE, diags, NULL,
-                      "expand x hidden_size = %" G_GUINT64_FORMAT " is not num_heads x head_dim = %u x %u",
-                      inner, c->mixer_heads, c->mixer_head_dim);
-    return false;
-  }
+      && c->mixer_width == 0 && inner != own)
+    return ls_json_doc_diag (doc, hf_get (doc, "expand"), LS_JSON_AT_VALUE, diags, NULL,
+                             "expand x hidden_size = %" G_GUINT64_FORMAT
+                             " is not num_heads x head_dim = %u x %u",
+                             inner, c->mixer_heads, c->mixer_head_dim);
   if (c->key_share > 0 && c->value_share > 0
       && (ls_mixer_inner (m) != (uint64_t) (c->value_share * c->hidden)
           || (uint64_t) m->mixer.heads * m->mixer.state != (uint64_t) (c->key_share * c->hidden)))
@@ -328,17 +477,15 @@ note_zero_experts (const HfConfig *c, GPtrArray *notes)
 {
   uint64_t all = (uint64_t) c->experts + c->zero_experts, part = (uint64_t) c->top_k * c->experts;
   if (part % all == 0)
-    g_ptr_array_add (notes,
-                     g_strdup_printf ("a token is sent to %u experts, zero_expert_num of which do "
-                                      "nothing: the mean number of the others is simulated",
-                                      c->top_k));
+    ls_note (notes,
+             "a token is sent to %u experts, zero_expert_num of which do "
+             "nothing: the mean number of the others is simulated",
+             c->top_k);
   else
-    g_ptr_array_add (
-        notes,
-        g_strdup_printf (
-            "experts that do nothing are %u of %" G_GUINT64_FORMAT
-            ": were all chosen alike, a token would meet %.2f others; %" G_GUINT64_FORMAT " simulated",
-            c->zero_experts, all, (double) part / (double) all, MAX (1, (part + all / 2) / all)));
+    ls_note (notes,
+             "experts that do nothing are %u of %" G_GUINT64_FORMAT
+             ": were all chosen alike, a token would meet %.2f others; %" G_GUINT64_FORMAT " simulated",
+             c->zero_experts, all, (double) part / (double) all, MAX (1, (part + all / 2) / all));
 }
 
 static void
@@ -353,14 +500,12 @@ static void
 note_assumptions (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, GPtrArray *notes)
 {
   static const char *const positions[] = { "alibi", "nope", "rope", NULL };
-  g_ptr_array_add (notes,
-                   g_strdup_printf ("sequences of %u tokens, the longest position; " LENGTH_REMEDY, c->seq));
+  ls_note (notes, "sequences of %u tokens, the longest position; " LENGTH_REMEDY, c->seq);
   if (c->activation && !is_known_activation (c->activation))
     note (notes, "the activation is assumed to cost as much as GELU or SiLU");
   if (c->position && !g_strv_contains (positions, c->position))
-    g_ptr_array_add (notes,
-                     g_strdup_printf ("position_embedding_type %s is not known: taken as others of %s",
-                                      c->position, f->model_type));
+    ls_note (notes, "position_embedding_type %s is not known: taken as others of %s", c->position,
+             f->model_type);
   if (c->zero_experts > 0)
     note_zero_experts (c, notes);
   if (c->kv_shared > 0 && f->own_behind_half == 0)
@@ -507,4 +652,154 @@ void
 ls_model_notes_drop_length (GPtrArray *notes)
 {
   drop_notes (notes, LENGTH_REMEDY);
+}
+
+/* --- changes behind the name of a file ----------------------------------------------------------- */
+
+/* The file that is changed: what of it is read, by which keys. */
+typedef struct {
+  const LsJsonDoc *doc;
+  const LsJsonDoc *part; /* what is read: doc, or the part of it that reads text */
+  const HfFamily *family;
+  const LsField *fields; /* keys that are read of part */
+  char *way;             /* to the part, with its dots; "": it is doc */
+} Changed;
+
+/* Keys of a model of ours that mean the same in a file of a decoder. Widths of MLPs and what is of experts do
+ * not: a type has its own idea of them. */
+static const struct {
+  const char *own, *theirs;
+} alike[] = {
+  { "layers", "num_hidden_layers" },     { "hidden", "hidden_size" }, { "heads", "num_attention_heads" },
+  { "kv_heads", "num_key_value_heads" }, { "vocab", "vocab_size" },   { "seq", "max_position_embeddings" },
+};
+
+/* The key of a file that means the same as this one of ours; NULL: none. */
+static const char *
+theirs_of (const char *own)
+{
+  for (size_t i = 0; i < G_N_ELEMENTS (alike); i++)
+    if (strcmp (alike[i].own, own) == 0)
+      return alike[i].theirs;
+  return NULL;
+}
+
+/* Layers of an encoder are others than those of its decoder, and layers that tokens pass again count anew. */
+static const char *
+spelled (const Changed *of, const char *key)
+{
+  bool is_plain = !of->family->encoder && !hf_has_sides (of->doc) && !hf_get (of->part, "total_ut_steps");
+  bool is_theirs = ls_field_find (of->fields, key) != NULL;
+  return is_plain && !is_theirs && theirs_of (key) ? theirs_of (key) : key;
+}
+
+static bool
+has_key (const LsJsonDoc *doc, const char *key)
+{
+  return hf_get (doc, key) != NULL;
+}
+
+/* The keys of the part that say the same as this one, in other spellings: char *, borrowed. */
+static GPtrArray *
+spellings (const Changed *of, const LsField *field)
+{
+  GPtrArray *keys = g_ptr_array_new ();
+  for (const LsField *f = of->fields; f->key; f++) {
+    bool is_same = f->kind == field->kind && f->kind != LS_FIELD_IGNORED && f->offset == field->offset;
+    if (is_same && has_key (of->part, f->key) && !g_ptr_array_find (keys, f->key, NULL))
+      g_ptr_array_add (keys, (gpointer) f->key);
+  }
+  return keys;
+}
+
+static bool
+refuse (const Changed *of, const char *key, const char *change, LsDiagList *diags)
+{
+  const char *near = theirs_of (key) ? NULL : ls_field_suggest (of->fields, key);
+  g_autofree char *hint = near
+      ? g_strdup_printf ("did you mean \"%s\"?", near)
+      : g_strdup ("expected a key of config.json, such as num_hidden_layers or intermediate_size");
+  return ls_json_doc_diag (of->doc, ls_json_doc_root (of->doc), LS_JSON_AT_VALUE, diags, hint,
+                           "%s: \"%s\" is not read of a config.json of %s", change, key,
+                           of->family->model_type);
+}
+
+/* Where a key of the part is spelled otherwise in the file, that one is changed. */
+static void
+add_of_part (const Changed *of, const LsField *field, const char *key, const char *rest, GPtrArray *ret_list)
+{
+  g_autoptr (GPtrArray) keys = spellings (of, field);
+  if (*rest != '=' || keys->len == 0 || has_key (of->part, key)) {
+    g_ptr_array_add (ret_list, g_strconcat (of->way, key, rest, NULL));
+    return;
+  }
+  for (guint i = 0; i < keys->len; i++)
+    g_ptr_array_add (ret_list, g_strconcat (of->way, keys->pdata[i], rest, NULL));
+}
+
+/* One change, as it is made in the file: once, or in the file and in its part. */
+static bool
+place (const Changed *of, const char *change, GPtrArray *ret_list, LsDiagList *diags)
+{
+  gsize n = strcspn (change, ".=");
+  g_autofree char *asked = g_strndup (change, n);
+  const char *key = spelled (of, asked);
+  const LsField *field = ls_field_find (of->fields, key);
+  bool is_whole = of->part == of->doc, is_outside = !is_whole && has_key (of->doc, key);
+  bool is_inside = is_whole || !is_outside || has_key (of->part, key);
+  if (is_outside)
+    g_ptr_array_add (ret_list, g_strconcat (key, change + n, NULL));
+  if (!is_inside && !(field && field->kind != LS_FIELD_IGNORED))
+    return true; /* of the file around the part: its type, its other parts */
+  if (!field)
+    return refuse (of, asked, change, diags);
+  add_of_part (of, field, key, change + n, ret_list);
+  return true;
+}
+
+/* "text_config." of the node that this is, or "thinker_config.text_config."; newly allocated. */
+static char *
+way_to (const LsJsonDoc *doc, const cJSON *part)
+{
+  g_autofree char *pointer = ls_json_doc_pointer (doc, part);
+  g_autofree char *dotted = g_strdelimit (g_strdup (pointer + 1), "/", '.');
+  return g_strconcat (dotted, ".", NULL);
+}
+
+/* As ls_override_apply() takes them; NULL: one is refused. What is no change stays, for that to refuse. */
+static char *
+placed (const Changed *of, const char *changes, LsDiagList *diags)
+{
+  g_autoptr (GPtrArray) asked = ls_override_split (changes), list = g_ptr_array_new_with_free_func (g_free);
+  gsize n = 0;
+  bool ok = true;
+  for (guint i = 0; i < asked->len; i++) {
+    ok = place (of, asked->pdata[i], list, diags) && ok;
+    n += strlen (asked->pdata[i]) + 1;
+  }
+  if (n <= strlen (changes))
+    g_ptr_array_add (list, g_strdup (changes + n));
+  g_ptr_array_add (list, NULL);
+  return ok ? g_strjoinv (",", (char **) list->pdata) : NULL;
+}
+
+LsJsonDoc *
+ls_hf_change (LsJsonDoc *doc, const char *changes, LsDiagList *diags)
+{
+  const cJSON *text = hf_text_part (doc);
+  g_autoptr (LsJsonDoc) inner = text ? ls_json_doc_part (doc, text, NULL) : NULL;
+  g_autoptr (LsDiagList) unknown = ls_diag_list_new ();
+  g_autoptr (HfFamily) of_part = hf_find_family (inner ? inner : doc, NULL, unknown);
+  g_autoptr (HfFamily) of_doc = of_part ? NULL : hf_find_family (doc, NULL, unknown);
+  HfFamily *family = of_part ? of_part : of_doc;
+  if (!family) /* a change may say the type; else it is refused when it is read */
+    return ls_override_apply (doc, changes, diags);
+  g_autofree LsField *fields = hf_fields_of (family, NULL);
+  g_autofree char *way = text ? way_to (doc, text) : g_strdup ("");
+  Changed of = { doc, inner ? inner : doc, family, fields, way };
+  g_autofree char *list = placed (&of, changes, diags);
+  if (list)
+    return ls_override_apply (doc, list, diags);
+  ls_json_doc_free (doc);
+  return NULL;
 }

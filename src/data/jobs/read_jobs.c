@@ -86,7 +86,7 @@ void
 ls_jobs_diag (const LsJobsFile *f, guint job, const char *key, bool is_option, LsErrorCode code,
               const char *text, LsDiagList *diags)
 {
-  const cJSON *at = node_of (f, "jobs", job), *options = cJSON_GetObjectItemCaseSensitive (at, "options"),
+  const cJSON *at = node_of (f, "jobs", job), *options = ls_json_at (at, "options"),
               *value = key ? cJSON_GetObjectItemCaseSensitive (is_option ? options : at, key) : NULL;
   complain (f, value ? value : is_option && options ? options : at, code, text, diags);
 }
@@ -94,13 +94,12 @@ ls_jobs_diag (const LsJobsFile *f, guint job, const char *key, bool is_option, L
 static bool
 check_count (const LsJobsFile *f, LsDiagList *diags)
 {
-  const cJSON *jobs = cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (f->doc), "jobs");
+  const cJSON *jobs = ls_json_at (ls_json_doc_root (f->doc), "jobs");
   guint n = f->jobs ? f->jobs->len : 0;
   if (n >= 1 && n <= LS_JOBS_MAX)
     return true;
-  ls_json_doc_diag (f->doc, jobs, LS_JSON_AT_VALUE, diags, NULL, "expected 1 to %u jobs; got %u", LS_JOBS_MAX,
-                    n);
-  return false;
+  return ls_json_doc_diag (f->doc, jobs, LS_JSON_AT_VALUE, diags, NULL, "expected 1 to %u jobs; got %u",
+                           LS_JOBS_MAX, n);
 }
 
 static bool

@@ -1,9 +1,9 @@
-/* data/jobs/read_model.c — models/ read; models of others by their names and their config.json. */
-#include "data/jobs/job_files.h"
-
+/* data/jobs/read_model.c — models/ and models/scaling/ read; models of others by their names and their
+ * config.json. */
 #include <string.h>
 
 #include "data/datadir.h"
+#include "data/jobs/job_files.h"
 #include "data/text/override.h"
 #include "model/beside.h"
 #include "model/block.h"
@@ -15,12 +15,13 @@
 #include "model/predict.h"
 #include "model/streams.h"
 
+/* --- models/ read -------------------------------------------------------------------------------- */
+
 static bool
-complain (const LsJsonDoc *doc, const char *key, LsDiagList *diags, const char *hint, const char *message)
+complain (const LsJsonDoc *doc, const char *key, LsDiagList *diags, const char *message)
 {
   const cJSON *root = ls_json_doc_root (doc), *node = cJSON_GetObjectItemCaseSensitive (root, key);
-  ls_json_doc_diag (doc, node ? node : root, LS_JSON_AT_VALUE, diags, hint, "%s", message);
-  return false;
+  return ls_json_doc_diag (doc, node ? node : root, LS_JSON_AT_VALUE, diags, NULL, "%s", message);
 }
 
 #define MAX_PARAMS 1e18 /* counted in 64 bits, as are the bytes of some of them */
@@ -33,24 +34,22 @@ complete_experts (const LsJsonDoc *doc, LsModel *m, LsDiagList *diags)
             + m->moe.expert_ffn + m->moe.adjugate_ffn + m->moe.adjugate_of + m->moe.shared_ffn
             + m->moe.n_dense_layers + m->moe.every + m->moe.sigmoid_router
         == 0;
-    return is_dense
-        || complain (doc, "experts", diags, NULL, "missing key \"experts\", which others go with");
+    return is_dense || complain (doc, "experts", diags, "missing key \"experts\", which others go with");
   }
   m->moe.every = m->moe.every ? m->moe.every : 1;
   if (m->moe.top_k == 0 || m->moe.top_k > m->moe.n_experts)
-    return complain (doc, "top_k", diags, NULL, "expected \"top_k\" from 1 to the number of experts");
+    return complain (doc, "top_k", diags, "expected \"top_k\" from 1 to the number of experts");
   if (m->moe.expert_ffn == 0)
-    return complain (doc, "expert_ffn", diags, NULL,
-                     "missing key \"expert_ffn\", the inner width of an expert");
+    return complain (doc, "expert_ffn", diags, "missing key \"expert_ffn\", the inner width of an expert");
   const char *wanted = ls_model_check_expert_parts (m);
   if (wanted)
-    return complain (doc, m->moe.adjugate_ffn > 0 ? "adjugate_ffn" : "expert_groups", diags, NULL, wanted);
+    return complain (doc, m->moe.adjugate_ffn > 0 ? "adjugate_ffn" : "expert_groups", diags, wanted);
   if (ls_model_n_moe_layers (m) == 0)
-    return complain (doc, "dense_layers", diags, NULL, "expected at least one layer with experts");
+    return complain (doc, "dense_layers", diags, "expected at least one layer with experts");
   if (3.0 * m->n_layers * m->moe.n_experts * m->hidden * m->moe.expert_ffn > MAX_PARAMS)
-    return complain (doc, "experts", diags, NULL, "expected experts of fewer than 1e18 parameters together");
+    return complain (doc, "experts", diags, "expected experts of fewer than 1e18 parameters together");
   if (m->linear_bias && m->moe.shared_ffn + m->moe.latent + m->moe.adjugate_ffn + m->moe.router_hidden > 0)
-    return complain (doc, "linear_bias", diags, NULL,
+    return complain (doc, "linear_bias", diags,
                      "expected neither shared experts, small ones, a latent around experts nor layers of a "
                      "router in a model with experts and biases");
   return true;
@@ -70,26 +69,26 @@ complete_compressed (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
   if (m->compressed.out_lora == 0 || m->latent.q_lora == 0 || m->latent.rope_dim == 0
       || m->latent.rope_dim > m->head_dim || m->attn.window == 0)
     return complain (
-        doc, "out_groups", diags, NULL,
+        doc, "out_groups", diags,
         "expected \"out_lora\", \"q_lora\", \"rope_dim\" of at most head_dim and \"window\" with "
         "attention to compressed keys");
   if (m->n_heads % m->compressed.out_groups != 0 || m->n_kv_heads != 1)
-    return complain (doc, "out_groups", diags, NULL,
+    return complain (doc, "out_groups", diags,
                      "expected a divisor of the heads, and \"kv_heads\" 1, which all of them share");
   if (m->latent.kv_lora + m->v_dim + m->attn.full_every > 0 || m->position != LS_POSITION_ROPE
       || m->linear_bias || m->attn.qkv_bias || m->attn.qk_norm || m->attn.gate || m->attn.rotary_dim > 0
       || m->sides.encoder_layers > 0 || m->attn.window_kind != LS_WINDOW_SLIDING)
-    return complain (doc, "out_groups", diags, NULL,
+    return complain (doc, "out_groups", diags,
                      "expected rope, a sliding window in all layers, and neither latents of keys, biases, "
                      "norms of heads, gates nor an encoder");
   if (chooses != (m->compressed.csa_ratio > 0) || chooses != says_indexer
       || (chooses && (!indexes || m->index.top == 0)))
     return complain (
-        doc, "csa_ratio", diags, NULL,
+        doc, "csa_ratio", diags,
         "expected \"csa_ratio\", \"index_heads\", \"index_dim\" and \"index_top\" with layers S, "
         "and only with them");
   return has_letter (m, 'H') == (m->compressed.hca_ratio > 0)
-      || complain (doc, "hca_ratio", diags, NULL, "expected \"hca_ratio\" with layers H, and only with them");
+      || complain (doc, "hca_ratio", diags, "expected \"hca_ratio\" with layers H, and only with them");
 }
 
 /* Queries of plain attention alone. */
@@ -97,11 +96,11 @@ static bool
 complete_latent_queries (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
 {
   if (m->latent.rope_dim > 0)
-    return complain (doc, "kv_lora", diags, NULL, "missing key \"kv_lora\", which \"rope_dim\" goes with");
+    return complain (doc, "kv_lora", diags, "missing key \"kv_lora\", which \"rope_dim\" goes with");
   bool is_plain = !m->linear_bias && !m->attn.qkv_bias && !m->attn.gate && !m->attn.full_k_is_v
       && m->halves.kv_shared_layers + m->sides.encoder_layers == 0;
   return m->latent.q_lora == 0 || is_plain
-      || complain (doc, "q_lora", diags, NULL,
+      || complain (doc, "q_lora", diags,
                    "expected neither biases, gates, an encoder, shared keys nor keys that are values with "
                    "queries from a latent");
 }
@@ -112,18 +111,18 @@ complete_latent (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
   if (m->compressed.out_groups > 0)
     return complete_compressed (doc, m, diags);
   if (m->compressed.out_lora + m->compressed.csa_ratio + m->index.top + m->compressed.hca_ratio > 0)
-    return complain (doc, "out_groups", diags, NULL, "missing key \"out_groups\", which others go with");
+    return complain (doc, "out_groups", diags, "missing key \"out_groups\", which others go with");
   const char *wanted = ls_model_check_indexer (m);
   if (wanted)
-    return complain (doc, m->index.every > 0 ? "index_every" : "index_heads", diags, NULL, wanted);
+    return complain (doc, m->index.every > 0 ? "index_every" : "index_heads", diags, wanted);
   if (m->latent.kv_lora == 0)
     return complete_latent_queries (doc, m, diags);
   if (m->v_dim == 0 || m->latent.rope_dim == 0 || m->latent.rope_dim >= m->head_dim)
-    return complain (doc, "kv_lora", diags, NULL, "expected \"v_dim\", and \"rope_dim\" below head_dim");
+    return complain (doc, "kv_lora", diags, "expected \"v_dim\", and \"rope_dim\" below head_dim");
   if (m->n_kv_heads != m->n_heads || m->attn.qkv_bias || m->linear_bias || m->attn.qk_norm
       || (m->position != LS_POSITION_ROPE && m->position != LS_POSITION_NONE))
     return complain (
-        doc, "kv_lora", diags, NULL,
+        doc, "kv_lora", diags,
         "expected as many heads of keys and values as of queries, rope or no positions, and neither "
         "biases nor qk_norm, with latent attention");
   return true;
@@ -133,25 +132,24 @@ static bool
 complete_attention (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
 {
   if (m->attn.window == 0 && (m->attn.full_every > 0 || m->attn.window_kind != LS_WINDOW_SLIDING))
-    return complain (doc, "full_every", diags, NULL, "missing key \"window\", which others go with");
+    return complain (doc, "full_every", diags, "missing key \"window\", which others go with");
   if (m->attn.full_first && m->attn.full_every == 0)
-    return complain (doc, "full_first", diags, NULL, "missing key \"full_every\", which this one goes with");
+    return complain (doc, "full_first", diags, "missing key \"full_every\", which this one goes with");
   if (m->attn.qk_norm_over != LS_QK_NORM_HEAD && !m->attn.qk_norm)
-    return complain (doc, "qk_norm_over", diags, NULL, "missing key \"qk_norm\", which this one goes with");
+    return complain (doc, "qk_norm_over", diags, "missing key \"qk_norm\", which this one goes with");
   if ((m->attn.rotary_dim > 0 || m->attn.unrotated_every > 0) && m->position != LS_POSITION_ROPE)
-    return complain (doc, "position", diags, NULL, "expected \"rope\", as there is what it rotates");
+    return complain (doc, "position", diags, "expected \"rope\", as there is what it rotates");
   if (m->attn.scaled_rope && m->position != LS_POSITION_ROPE)
-    return complain (doc, "scaled_rope", diags, NULL, "expected \"position\" rope, which it scales");
+    return complain (doc, "scaled_rope", diags, "expected \"position\" rope, which it scales");
   if (m->attn.gate_own && !m->attn.gate)
-    return complain (doc, "attention_gate_own", diags, NULL,
-                     "expected \"attention_gate\" with a layer for it");
+    return complain (doc, "attention_gate_own", diags, "expected \"attention_gate\" with a layer for it");
   if (m->attn.rotary_dim > m->head_dim)
-    return complain (doc, "rotary_dim", diags, NULL, "expected \"rotary_dim\" of at most head_dim");
+    return complain (doc, "rotary_dim", diags, "expected \"rotary_dim\" of at most head_dim");
   if (ls_model_check_windowed_gate (m))
-    return complain (doc, "attention_gate_windowed", diags, NULL, ls_model_check_windowed_gate (m));
+    return complain (doc, "attention_gate_windowed", diags, ls_model_check_windowed_gate (m));
   if (m->attn.unbiased_qkv && !m->linear_bias)
-    return complain (doc, "unbiased_qkv", diags, NULL, "expected \"linear_bias\" with biases on all but QKV");
-  return !ls_model_check_values (m) || complain (doc, "v_dim", diags, NULL, ls_model_check_values (m));
+    return complain (doc, "unbiased_qkv", diags, "expected \"linear_bias\" with biases on all but QKV");
+  return !ls_model_check_values (m) || complain (doc, "v_dim", diags, ls_model_check_values (m));
 }
 
 /* Heads that windowed layers have for their own. */
@@ -162,14 +160,14 @@ complete_window_heads (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags
     return true;
   if (m->attn.window == 0 || m->attn.full_every == 0)
     return complain (
-        doc, "window_heads", diags, NULL,
+        doc, "window_heads", diags,
         "expected \"window\" and \"full_every\", so that some layers are windowed and some are not");
   if (m->latent.kv_lora > 0 || m->sides.encoder_layers > 0)
-    return complain (doc, "window_heads", diags, NULL,
+    return complain (doc, "window_heads", diags,
                      "expected neither latent attention nor an encoder where layers differ in their heads");
   LsModel windowed = ls_model_of_kind (m, LS_LAYER_WINDOWED);
   return windowed.n_heads % windowed.n_kv_heads == 0
-      || complain (doc, "window_kv_heads", diags, NULL, "expected a divisor of the heads of windowed layers");
+      || complain (doc, "window_kv_heads", diags, "expected a divisor of the heads of windowed layers");
 }
 
 static bool
@@ -183,19 +181,17 @@ complete_pattern (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
 {
   const char *pattern = m->layers.pattern;
   if (pattern && (!*pattern || pattern[strspn (pattern, "ABDMPSHamde")]))
-    return complain (doc, "layer_pattern", diags, NULL,
-                     "expected letters of A, B, D, M, P, S, H, a, m, d and e");
+    return complain (doc, "layer_pattern", diags, "expected letters of A, B, D, M, P, S, H, a, m, d and e");
   if (pattern && strpbrk (pattern, "SH") && m->compressed.out_groups == 0)
-    return complain (doc, "layer_pattern", diags, NULL, "missing key \"out_groups\", for layers S and H");
+    return complain (doc, "layer_pattern", diags, "missing key \"out_groups\", for layers S and H");
   if (ls_streams_mix (m) && m->norms != LS_NORMS_PRE)
-    return complain (doc, "streams", diags, NULL, "expected norms before each half with several streams");
+    return complain (doc, "streams", diags, "expected norms before each half with several streams");
   if (m->halves.streams > 1 && (m->dropout || m->sides.encoder_layers > 0))
-    return complain (doc, "streams", diags, NULL,
-                     "expected neither dropout nor an encoder with several streams");
+    return complain (doc, "streams", diags, "expected neither dropout nor an encoder with several streams");
   if (pattern && strchr (pattern, 'e') && m->moe.n_experts == 0)
-    return complain (doc, "layer_pattern", diags, NULL, "missing key \"experts\", for layers of them alone");
+    return complain (doc, "layer_pattern", diags, "missing key \"experts\", for layers of them alone");
   if (m->norms == LS_NORMS_SHARED && pattern && strpbrk (pattern, "amdeB"))
-    return complain (doc, "layer_pattern", diags, NULL, "expected two halves of a layer that share a norm");
+    return complain (doc, "layer_pattern", diags, "expected two halves of a layer that share a norm");
   return true;
 }
 
@@ -209,31 +205,30 @@ complete_mixer (const LsJsonDoc *doc, LsModel *m, LsDiagList *diags)
       + m->mixer.gate_bias;
   bool is_delta = m->mixer.kind == LS_MIXER_DELTA || m->mixer.kind == LS_MIXER_KDA;
   if (m->mixer.kind == LS_MIXER_NONE)
-    return (said == 0 && !has_mixers (m)) || complain (doc, "mixer", diags, NULL, "missing key \"mixer\"");
+    return (said == 0 && !has_mixers (m)) || complain (doc, "mixer", diags, "missing key \"mixer\"");
   if (m->mixer.heads == 0 || !has_mixers (m))
-    return complain (doc, "mixer", diags, NULL,
-                     "missing key \"mixer_heads\" or \"layer_pattern\" with an M or m");
+    return complain (doc, "mixer", diags, "missing key \"mixer_heads\" or \"layer_pattern\" with an M or m");
   m->mixer.head_dim = m->mixer.head_dim ? m->mixer.head_dim : 1;
   if (m->mixer.kind == LS_MIXER_KDA && m->mixer.state > 0 && m->mixer.state != m->mixer.head_dim)
-    return complain (doc, "mixer_state", diags, NULL, "expected a state as wide as a head of kda");
+    return complain (doc, "mixer_state", diags, "expected a state as wide as a head of kda");
   if (m->mixer.kind == LS_MIXER_KDA && m->mixer.heads % MAX (1, m->mixer.groups) != 0)
-    return complain (doc, "mixer_groups", diags, NULL, "expected a divisor of the heads of kda");
+    return complain (doc, "mixer_groups", diags, "expected a divisor of the heads of kda");
   if (m->mixer.kind == LS_MIXER_MLSTM && m->mixer.groups > 0 && m->mixer.groups != m->mixer.heads)
-    return complain (doc, "mixer_groups", diags, NULL, "expected a key for each head of mlstm");
+    return complain (doc, "mixer_groups", diags, "expected a key for each head of mlstm");
   if (m->mixer.kind == LS_MIXER_PRODUCT && (m->mixer.heads != 1 || m->mixer.head_dim != m->hidden))
-    return complain (doc, "mixer_heads", diags, NULL, "expected one head as wide as hidden of a product");
+    return complain (doc, "mixer_heads", diags, "expected one head as wide as hidden of a product");
   if (m->mixer.kind != LS_MIXER_KDA && m->mixer.full_gate)
-    return complain (doc, "mixer_full_gate", diags, NULL, "expected it with kda");
+    return complain (doc, "mixer_full_gate", diags, "expected it with kda");
   if (m->mixer.kind == LS_MIXER_RWKV7
       && (ls_mixer_inner (m) != m->hidden || m->mixer.rank == 0 || m->norms != LS_NORMS_PRE))
-    return complain (doc, "mixer", diags, NULL,
+    return complain (doc, "mixer", diags,
                      "expected rwkv7 as wide as hidden, with \"mixer_rank\", between norms before each half");
   const char *wanted = ls_mixer_check_biases (m), *key = NULL;
   if (wanted)
-    return complain (doc, m->mixer.bias ? "mixer_bias" : "mixer", diags, NULL, wanted);
+    return complain (doc, m->mixer.bias ? "mixer_bias" : "mixer", diags, wanted);
   wanted = ls_mixer_check_keys (m, &key);
   if (wanted)
-    return complain (doc, key, diags, NULL, wanted);
+    return complain (doc, key, diags, wanted);
   m->mixer.groups = m->mixer.groups ? m->mixer.groups : m->mixer.heads;
   m->mixer.state = m->mixer.state ? m->mixer.state : m->mixer.head_dim;
   m->mixer.conv = m->mixer.conv ? m->mixer.conv : 4;
@@ -243,72 +238,52 @@ complete_mixer (const LsJsonDoc *doc, LsModel *m, LsDiagList *diags)
   if (m->mixer.kind == LS_MIXER_MAMBA1 && m->mixer.rank == 0)
     m->mixer.rank = MAX (1, m->hidden / 16);
   wanted = ls_lora_check_products (m);
-  return !wanted || complain (doc, "mixer_products", diags, NULL, wanted);
+  return !wanted || complain (doc, "mixer_products", diags, wanted);
+}
+
+/* What is wrong with a key; NULL: nothing. */
+typedef struct {
+  const char *key, *wrong;
+} Verdict;
+
+/* The first of what is wrong. */
+static bool
+are_right (const LsJsonDoc *doc, const Verdict *verdicts, guint n, LsDiagList *diags)
+{
+  for (guint i = 0; i < n; i++)
+    if (verdicts[i].wrong)
+      return complain (doc, verdicts[i].key, diags, verdicts[i].wrong);
+  return true;
 }
 
 static bool
-complete_attention_experts (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
+complete_parts (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
 {
-  const char *wanted = ls_model_check_attention_experts (m);
-  return !wanted || complain (doc, "attention_experts", diags, NULL, wanted);
-}
-
-static bool
-complete_difference (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
-{
-  const char *wanted = ls_model_check_difference (m);
-  const char *of_conv = ls_model_check_kv_conv (m), *of_qk = ls_model_check_convolved (m);
-  if (of_qk)
-    return complain (doc, m->attn.qk_conv > 0 ? "qk_conv" : "router_hidden", diags, NULL, of_qk);
-  if (of_conv)
-    return complain (doc, "kv_conv", diags, NULL, of_conv);
-  return !wanted || complain (doc, "difference", diags, NULL, wanted);
-}
-
-static bool
-complete_blocks (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
-{
-  const char *wanted = ls_model_check_blocks (m);
-  const char *key = m->layers.shared_blocks > 0 ? "shared_blocks"
-      : m->layers.block_mlp_rank > 0            ? "block_mlp_rank"
-      : m->layers.block_attention_rank > 0      ? "block_attention_rank"
-                                                : "layer_pattern";
-  return !wanted || complain (doc, key, diags, NULL, wanted);
-}
-
-static bool
-complete_sides (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
-{
-  const char *wanted = ls_model_check_sides (m);
+  const char *of_blocks = m->layers.shared_blocks > 0 ? "shared_blocks"
+      : m->layers.block_mlp_rank > 0                  ? "block_mlp_rank"
+      : m->layers.block_attention_rank > 0            ? "block_attention_rank"
+                                                      : "layer_pattern";
+  const char *of_predictions = m->predict.pattern ? "predict_pattern"
+      : m->predict.windowed                       ? "predict_windowed"
+                                                  : "predict_shared";
   bool has_encoder = m->sides.encoder_layers + m->sides.decoder_seq > 0 || m->sides.merged_cross;
-  return !wanted || complain (doc, has_encoder ? "encoder_layers" : "own_layers", diags, NULL, wanted);
-}
-
-static bool
-complete_predictions (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
-{
-  const char *wanted = ls_model_check_predictions (m);
-  return !wanted
-      || complain (doc,
-                   m->predict.pattern        ? "predict_pattern"
-                       : m->predict.windowed ? "predict_windowed"
-                                             : "predict_shared",
-                   diags, NULL, wanted);
-}
-
-static bool
-complete_beside (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
-{
-  const char *wanted = ls_model_check_ngram (m);
-  if (wanted)
-    return complain (doc, "ngram_tables", diags, NULL, wanted);
-  wanted = ls_model_check_norm_gate (m);
-  if (wanted)
-    return complain (doc, m->latent.gate ? "latent_gate" : "norm_gate_rank", diags, NULL, wanted);
-  wanted = ls_model_check_beside (m);
-  return !wanted
-      || complain (doc, m->halves.kv_shared_layers > 0 ? "kv_shared_layers" : "layer_input", diags, NULL,
-                   wanted);
+  const Verdict layers[] = { { "attention_experts", ls_model_check_attention_experts (m) },
+                             { of_blocks, ls_model_check_blocks (m) } };
+  const Verdict beside[] = {
+    { has_encoder ? "encoder_layers" : "own_layers", ls_model_check_sides (m) },
+    { "ngram_tables", ls_model_check_ngram (m) },
+    { m->latent.gate ? "latent_gate" : "norm_gate_rank", ls_model_check_norm_gate (m) },
+    { m->halves.kv_shared_layers > 0 ? "kv_shared_layers" : "layer_input", ls_model_check_beside (m) },
+  };
+  const Verdict others[] = {
+    { m->attn.qk_conv > 0 ? "qk_conv" : "router_hidden", ls_model_check_convolved (m) },
+    { "kv_conv", ls_model_check_kv_conv (m) },
+    { "difference", ls_model_check_difference (m) },
+    { of_predictions, ls_model_check_predictions (m) },
+  };
+  bool ok = are_right (doc, layers, G_N_ELEMENTS (layers), diags);
+  ok = are_right (doc, beside, G_N_ELEMENTS (beside), diags) && ok;
+  return are_right (doc, others, G_N_ELEMENTS (others), diags) && ok;
 }
 
 /* The last of the lists that there are. */
@@ -329,10 +304,8 @@ ls_model_complete (const LsJsonDoc *doc, LsModel *m, LsDiagList *diags)
   ok = complete_pattern (doc, m, diags) && complete_mixer (doc, m, diags) && ok;
   ok = complete_attention (doc, m, diags) && complete_window_heads (doc, m, diags) && ok;
   const char *wanted = ls_model_check_lists (m);
-  ok = (!wanted || complain (doc, listed_key (m), diags, NULL, wanted)) && ok;
-  ok = complete_attention_experts (doc, m, diags) && complete_blocks (doc, m, diags) && ok;
-  ok = complete_sides (doc, m, diags) && complete_beside (doc, m, diags) && ok;
-  ok = complete_difference (doc, m, diags) && complete_predictions (doc, m, diags) && ok;
+  ok = (!wanted || complain (doc, listed_key (m), diags, wanted)) && ok;
+  ok = complete_parts (doc, m, diags) && ok;
   return complete_latent (doc, m, diags) && ok;
 }
 
@@ -344,15 +317,16 @@ complete (const LsJsonDoc *doc, LsModel *m, LsDiagList *diags)
   m->n_kv_heads = m->n_kv_heads ? m->n_kv_heads : m->n_heads;
   m->ffn = m->ffn ? m->ffn : 4 * m->hidden;
   if (m->head_dim == 0 && m->hidden % m->n_heads != 0) {
-    g_autofree char *text
-        = g_strdup_printf ("%u heads do not divide a hidden size of %u", m->n_heads, m->hidden);
-    ok = complain (doc, "heads", diags, "give \"head_dim\" if a head is not hidden / heads wide", text);
+    const cJSON *heads = ls_json_doc_at (doc, "heads");
+    ok = ls_json_doc_diag (doc, heads ? heads : ls_json_doc_root (doc), LS_JSON_AT_VALUE, diags,
+                           "give \"head_dim\" if a head is not hidden / heads wide",
+                           "%u heads do not divide a hidden size of %u", m->n_heads, m->hidden);
   }
   m->head_dim = m->head_dim ? m->head_dim : m->hidden / m->n_heads;
   if (!ls_model_shares_keys_evenly (m)) {
     g_autofree char *text = g_strdup_printf ("%u heads do not share %u heads of keys and values evenly",
                                              m->n_heads, m->n_kv_heads);
-    ok = complain (doc, "kv_heads", diags, NULL, text);
+    ok = complain (doc, "kv_heads", diags, text);
   }
   return ls_model_complete (doc, m, diags) && ok;
 }
@@ -430,4 +404,100 @@ ls_model_load (const char *name, LsModel *ret_model, GPtrArray *notes, LsDiagLis
     return false;
   ret_model->name = ls_override_name (ret_model->name, name);
   return true;
+}
+
+/* --- models/scaling/ ----------------------------------------------------------------------------- */
+
+static const LsEnumName params[] = { { "all", LS_SCALING_ALL }, { "layers", LS_SCALING_LAYERS }, { NULL } };
+static const LsEnumName kinds_of[]
+    = { { "loss", LS_CRITICAL_OF_LOSS }, { "tokens", LS_CRITICAL_OF_TOKENS }, { NULL } };
+
+#define TERM(key_, member_) key_, LS_FIELD_DOUBLE, offsetof (LsPowerTerm, member_)
+#define CRITICAL(kind_, member_)                                                                             \
+  kind_, offsetof (LsScalingLaw, critical.member_) - offsetof (LsScalingLaw, critical)
+#define LAW(key_, kind_, member_) key_, kind_, offsetof (LsScalingLaw, member_)
+
+static const LsField term_fields[] = {
+  { TERM ("coefficient", coefficient), .above = true, .max = 1e30, .default_text = "`scale` says it",
+    .meaning = "A: the term is A / x^exponent" },
+  { TERM ("scale", scale), .above = true, .max = 1e30, .default_text = "`coefficient` says it",
+    .meaning = "c: the term is (c / x)^exponent" },
+  { TERM ("exponent", exponent), .required = true, .above = true, .max = 10, .meaning = "how fast it falls" },
+  { NULL },
+};
+
+static const LsField critical_fields[] = {
+  { "of", CRITICAL (LS_FIELD_ENUM, of), .required = true, .names = kinds_of,
+    .meaning = "x: the loss, or the tokens that small batches need" },
+  { "tokens", CRITICAL (LS_FIELD_DOUBLE, tokens), .required = true, .above = true, .max = 1e30,
+    .meaning = "B: the critical batch is B x^exponent tokens" },
+  { "exponent", CRITICAL (LS_FIELD_DOUBLE, exponent), .required = true, .min = -100, .max = 100,
+    .meaning = "below 0 of a loss" },
+  { NULL },
+};
+
+const LsField ls_scaling_fields[] = {
+  LS_FIELDS_HEADER (LsScalingLaw),
+  { LAW ("params", LS_FIELD_ENUM, params), .names = params, .default_text = "`\"all\"`",
+    .meaning = "what counts as parameters: all; layers: those of the layers, without embeddings and head" },
+  { LAW ("irreducible", LS_FIELD_DOUBLE, irreducible), .max = 100, .default_text = "0",
+    .meaning = "nats per token that no model goes below" },
+  { LAW ("model", LS_FIELD_OBJECT, model), .fields = term_fields, .default_text = "none",
+    .meaning = "what the parameters leave" },
+  { LAW ("tokens", LS_FIELD_OBJECT, tokens), .fields = term_fields, .default_text = "none",
+    .meaning = "what the tokens leave" },
+  { LAW ("steps", LS_FIELD_OBJECT, steps), .fields = term_fields, .default_text = "none",
+    .meaning = "in its place: what so many steps with endless batches leave" },
+  { LAW ("critical_batch", LS_FIELD_OBJECT, critical), .fields = critical_fields, .default_text = "none",
+    .meaning = "where a larger batch begins to need more tokens" },
+  { "sources", LS_FIELD_SOURCES, .default_text = "none", .meaning = "where each figure comes from, by key" },
+  { NULL },
+};
+
+static bool
+check_term (const LsJsonDoc *doc, const char *key, const LsPowerTerm *t, LsDiagList *diags)
+{
+  bool is_there = cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), key);
+  if (!is_there || (t->coefficient > 0) != (t->scale > 0))
+    return true;
+  return complain (doc, key, diags, "expected either \"coefficient\" or \"scale\"");
+}
+
+static bool
+check (const LsJsonDoc *doc, const LsScalingLaw *law, LsDiagList *diags)
+{
+  const cJSON *root = ls_json_doc_root (doc);
+  bool has_tokens = ls_json_at (root, "tokens"), has_steps = ls_json_at (root, "steps");
+  if (!check_term (doc, "model", &law->model, diags) || !check_term (doc, "tokens", &law->tokens, diags)
+      || !check_term (doc, "steps", &law->steps, diags))
+    return false;
+  if (has_tokens && has_steps)
+    return complain (doc, "steps", diags, "expected \"tokens\" or \"steps\"; got both");
+  bool is_of_loss = ls_scaling_has_critical (law) && law->critical.of == LS_CRITICAL_OF_LOSS;
+  if (is_of_loss && law->critical.exponent > 0)
+    return complain (doc, "critical_batch", diags, "of a loss its \"exponent\" is below 0");
+  if (has_steps && !is_of_loss)
+    return complain (doc, "steps", diags, "\"steps\" need a \"critical_batch\" of the loss to become tokens");
+  if (!has_tokens && !has_steps && !ls_scaling_has_critical (law))
+    return complain (doc, NULL, diags, "expected \"tokens\", \"steps\" or \"critical_batch\"");
+  return true;
+}
+
+bool
+ls_scaling_read (const LsJsonDoc *doc, LsScalingLaw *ret_law, LsDiagList *diags)
+{
+  LsScalingLaw law = { 0 };
+  bool ok = ls_fields_read_file (ls_scaling_fields, "scaling", doc, &law, diags) && check (doc, &law, diags);
+  if (ok)
+    *ret_law = law;
+  else
+    ls_scaling_law_clear (&law);
+  return ok;
+}
+
+bool
+ls_scaling_load (const char *name, LsScalingLaw *ret_law, LsDiagList *diags)
+{
+  g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_SCALING, name, diags);
+  return doc && ls_scaling_read (doc, ret_law, diags);
 }

@@ -38,7 +38,7 @@ const LsField ls_model_names_fields[] = {
 static const cJSON *
 models_of (const LsJsonDoc *doc)
 {
-  return cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "models");
+  return ls_json_doc_at (doc, "models");
 }
 
 static bool
@@ -67,7 +67,7 @@ path_of (const LsJsonDoc *doc, const char *name)
 static bool
 read_entry (const LsJsonDoc *doc, const cJSON *entry, LsModel *ret_model, LsDiagList *diags)
 {
-  const cJSON *model = cJSON_GetObjectItemCaseSensitive (entry, "model");
+  const cJSON *model = ls_json_at (entry, "model");
   g_autofree char *path = cJSON_IsString (model) ? path_of (doc, model->valuestring) : NULL;
   if (path)
     return ls_model_load (path, ret_model, NULL, diags);
@@ -101,7 +101,7 @@ static bool
 has_encoder (const cJSON *entry)
 {
   static const char *const parts[] = { "vision_config", "audio_config", "text_config", "language_config" };
-  const cJSON *model = cJSON_GetObjectItemCaseSensitive (entry, "model");
+  const cJSON *model = ls_json_at (entry, "model");
   for (guint i = 0; i < G_N_ELEMENTS (parts); i++)
     if (cJSON_GetObjectItemCaseSensitive (model, parts[i]))
       return true;
@@ -127,7 +127,7 @@ static const char *
 name_with (const cJSON *entry, const char *const *prefixes)
 {
   const cJSON *one;
-  cJSON_ArrayForEach (one, cJSON_GetObjectItemCaseSensitive (entry, "names"))
+  cJSON_ArrayForEach (one, ls_json_at (entry, "names"))
   {
     const char *slash = cJSON_IsString (one) ? strchr (one->valuestring, '/') : NULL;
     g_autofree char *prefix = slash ? g_strndup (one->valuestring, slash - one->valuestring) : NULL;
@@ -177,7 +177,7 @@ ls_model_name_of (const LsModel *model, const char *const *prefixes)
 static char *
 file_of (const LsJsonDoc *doc, const cJSON *entry)
 {
-  const cJSON *model = cJSON_GetObjectItemCaseSensitive (entry, "model");
+  const cJSON *model = ls_json_at (entry, "model");
   if (cJSON_IsString (model))
     return path_of (doc, model->valuestring);
   char *printed = cJSON_PrintUnformatted (model), *text = g_strdup (printed);
@@ -217,7 +217,7 @@ name_called (const cJSON *entry, const char *bare)
 {
   const cJSON *one;
   const char *called = NULL;
-  cJSON_ArrayForEach (one, cJSON_GetObjectItemCaseSensitive (entry, "names"))
+  cJSON_ArrayForEach (one, ls_json_at (entry, "names"))
   {
     g_autofree char *own = bare_name (one->valuestring);
     called = g_str_equal (own, bare) ? one->valuestring : called;
@@ -228,8 +228,8 @@ name_called (const cJSON *entry, const char *bare)
 static bool
 is_config (const cJSON *entry)
 {
-  const cJSON *model = cJSON_GetObjectItemCaseSensitive (entry, "model");
-  return cJSON_GetObjectItemCaseSensitive (model, "model_type") != NULL;
+  const cJSON *model = ls_json_at (entry, "model");
+  return ls_json_at (model, "model_type") != NULL;
 }
 
 /* The only entry whose bare name it is, of all or of those that are a config.json; NULL: none, or several. */
@@ -270,7 +270,7 @@ longer_name (const LsJsonDoc *doc, const char *name)
   const cJSON *models = models_of (doc), *entry, *one;
   cJSON_ArrayForEach (entry, models)
   {
-    cJSON_ArrayForEach (one, cJSON_GetObjectItemCaseSensitive (entry, "names"))
+    cJSON_ArrayForEach (one, ls_json_at (entry, "names"))
     {
       g_autofree char *own = bare_name (one->valuestring);
       if (strlen (begun) > 3 && !strchr (name, '/') && g_str_has_prefix (own, begun))
@@ -286,7 +286,7 @@ collect_names (const LsJsonDoc *doc, GPtrArray *names)
   const cJSON *models = models_of (doc), *entry, *one;
   cJSON_ArrayForEach (entry, models)
   {
-    cJSON_ArrayForEach (one, cJSON_GetObjectItemCaseSensitive (entry, "names"))
+    cJSON_ArrayForEach (one, ls_json_at (entry, "names"))
     {
       g_ptr_array_add (names, one->valuestring);
     }
@@ -335,8 +335,7 @@ ls_model_file_of (const char *name, LsDiagList *diags)
   }
   const char *longer = doc ? longer_name (doc, own) : NULL;
   if (longer) {
-    ls_diag_add (diags, LS_ERROR_INPUT, NULL, 0, 0, NULL, NULL, NULL,
-                 "no model is named \"%s\"; did you mean \"%s\"?", own, longer);
+    ls_diag_fail (diags, LS_ERROR_INPUT, "no model is named \"%s\"; did you mean \"%s\"?", own, longer);
     return NULL;
   }
   if (!doc || !looks_like_a_hub_name (own))
@@ -366,12 +365,12 @@ check_list (const LsJsonDoc *doc, const cJSON *names, GHashTable *seen, LsDiagLi
 static bool
 check_names (const LsJsonDoc *doc, const cJSON *entry, GHashTable *seen, LsDiagList *diags)
 {
-  const cJSON *names = cJSON_GetObjectItemCaseSensitive (entry, "names");
+  const cJSON *names = ls_json_at (entry, "names");
   bool ok = cJSON_IsArray (names) && names->child;
   if (!ok)
     ls_json_doc_diag (doc, entry, LS_JSON_AT_VALUE, diags, NULL, "expected \"names\", a list of names");
   return check_list (doc, names, seen, diags)
-      && check_list (doc, cJSON_GetObjectItemCaseSensitive (entry, "decoder_of"), seen, diags) && ok;
+      && check_list (doc, ls_json_at (entry, "decoder_of"), seen, diags) && ok;
 }
 
 guint
@@ -418,7 +417,7 @@ static const char *
 name_that_ends (const cJSON *entry, const char *end)
 {
   const cJSON *one;
-  cJSON_ArrayForEach (one, cJSON_GetObjectItemCaseSensitive (entry, "names"))
+  cJSON_ArrayForEach (one, ls_json_at (entry, "names"))
   {
     const char *slash = cJSON_IsString (one) ? strrchr (one->valuestring, '/') : NULL;
     if (slash && g_ascii_strcasecmp (slash + 1, end) == 0)

@@ -129,7 +129,7 @@ has_any (const cJSON *object, const char *const *keys)
 static bool
 is_product (const cJSON *kernel)
 {
-  return cJSON_GetObjectItemCaseSensitive (kernel, "m") != NULL;
+  return ls_json_at (kernel, "m") != NULL;
 }
 
 static void
@@ -150,7 +150,7 @@ check_kernel (Check *check, const cJSON *node, const LsOptimizerPart *part, cons
 static void
 check_part (Check *check, const cJSON *node, const LsOptimizerPart *part, bool is_last)
 {
-  const cJSON *list = cJSON_GetObjectItemCaseSensitive (node, "kernels");
+  const cJSON *list = ls_json_at (node, "kernels");
   for (guint i = 0; i < part->kernels->len; i++) {
     const LsOptimizerKernel *k = &g_array_index (part->kernels, LsOptimizerKernel, i);
     const cJSON *kernel = cJSON_GetArrayItem (list, (int) i);
@@ -175,7 +175,7 @@ ls_optimizer_read (const LsJsonDoc *doc, LsDiagList *diags)
   Check check = { .doc = doc, .diags = diags };
   if (!ls_fields_read_file (ls_optimizer_fields, "optimizer", doc, kind, diags))
     return NULL;
-  const cJSON *list = cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "parts");
+  const cJSON *list = ls_json_doc_at (doc, "parts");
   if (kind->parts->len == 0)
     complain (&check, list, "expected a part that takes all tensors");
   for (guint i = 0; i < kind->parts->len; i++)

@@ -42,7 +42,7 @@ complain (const LsJsonDoc *doc, const cJSON *node, LsDiagList *diags, char *what
 static LsAllocation *
 of_nodes (const LsJsonDoc *doc, const char *nodes, LsDiagList *diags)
 {
-  const cJSON *node = cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "nodes");
+  const cJSON *node = ls_json_doc_at (doc, "nodes");
   char *why = NULL;
   LsAllocation *a = ls_allocation_parse (nodes, &why);
   if (!a)
@@ -59,7 +59,7 @@ of_nodes (const LsJsonDoc *doc, const char *nodes, LsDiagList *diags)
 static LsAllocation *
 of_ranks (const LsJsonDoc *doc, const GArray *ranks, LsDiagList *diags)
 {
-  const cJSON *list = cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "ranks"), *node = list->child;
+  const cJSON *list = ls_json_doc_at (doc, "ranks"), *node = list->child;
   guint n_before = ls_diag_list_n (diags), n = ranks->len;
   g_autofree LsJsonSpot *spots = g_new (LsJsonSpot, n + 1);
   g_autofree LsSeat *seats = g_new0 (LsSeat, n + 1);
@@ -240,7 +240,7 @@ of_text (const char *path, const char *text, const char *all, LsDiagList *diags)
   char *why = NULL;
   g_autoptr (GPtrArray) all_names = all ? ls_node_list_names (all, &why) : NULL;
   if (why) {
-    ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL, NULL, "%s", why);
+    ls_diag_fail (diags, LS_ERROR_USAGE, "%s", why);
     g_free (why);
     return NULL;
   }
@@ -287,7 +287,7 @@ ls_placement_load (const char *text, LsDiagList *diags)
   char *why = NULL;
   LsAllocation *a = ls_allocation_parse (text, &why);
   if (!a)
-    ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL, NULL, "%s", why);
+    ls_diag_fail (diags, LS_ERROR_USAGE, "%s", why);
   g_free (why);
   return a;
 }

@@ -173,8 +173,8 @@ check_schedule (const LsJsonDoc *doc, const cJSON *node, LsDiagList *diags)
   g_autofree char *hint
       = near ? g_strdup_printf ("did you mean \"%s\"?", near) : g_strdup ("lockstep list schedules");
   g_autofree char *got = ls_json_describe (node);
-  ls_json_doc_diag (doc, node, LS_JSON_AT_VALUE, diags, hint, "expected the name of a schedule; got %s", got);
-  return false;
+  return ls_json_doc_diag (doc, node, LS_JSON_AT_VALUE, diags, hint,
+                           "expected the name of a schedule; got %s", got);
 }
 
 bool

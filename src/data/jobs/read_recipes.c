@@ -1,59 +1,232 @@
-/* What a list of kernels may say beyond the types of its keys. */
-#include "data/jobs/job_files.h"
-
+/* data/jobs/read_recipes.c — lists of kernels read, by their names or several joined by "+"; kinds of kernels
+ * as files and flags name them. */
 #include <string.h>
 
+#include "base/handover.h"
 #include "data/datadir.h"
+#include "data/jobs/job_files.h"
 #include "lower/lower.h"
 
-/* By LsRecipeOperator: the sizes that there are, and whether its own kernels stand in a list. */
+/* --- kinds of kernels as files and flags name them ----------------------------------------------- */
+
+#define KIND(name, kind) [kind] = { name, kind }
+
+const LsEnumName ls_kernel_kind_names[LS_N_KERNEL_KINDS + 1] = { LS_KERNEL_KINDS (KIND) };
+G_STATIC_ASSERT (LS_KERNEL_ATTENTION_BWD + 1 == LS_KERNEL_SOFTMAX);
+
+const LsEnumName ls_access_names[LS_N_ACCESSES + 1] = { LS_ACCESSES (KIND) };
+
+const LsEnumName ls_attention_kernel_names[] = {
+  { "auto", LS_ATTENTION_KERNEL_AUTO },
+  { "fa1", LS_ATTENTION_KERNEL_FA1 },
+  { "triton", LS_ATTENTION_KERNEL_TRITON },
+  { "fa2", LS_ATTENTION_KERNEL_FA2 },
+  { "fa3", LS_ATTENTION_KERNEL_FA3 },
+  { "pallas", LS_ATTENTION_KERNEL_PALLAS },
+  { "aotriton", LS_ATTENTION_KERNEL_AOTRITON },
+  { "cudnn", LS_ATTENTION_KERNEL_CUDNN },
+  { NULL },
+};
+
+/* strategies/kernels/NAME.json: the kernels that a release of some software launches for each operator
+ * (model/recipe.h). */
+
+/* Whether its own kernels stand in a list. */
 typedef enum { NO_CORE, ONE_CORE, MAY_BE_CORE } Core;
 
+/* Operators: their names, the sizes that there are, and whether they have a core. */
+#define OPERATORS(ROW)                                                                                       \
+  ROW (EMBEDDING, "embedding", "sbhV", NO_CORE)                                                              \
+  ROW (NORM, "norm", "sbh", MAY_BE_CORE)                                                                     \
+  ROW (INPUT_NORM, "input-norm", "sbh", MAY_BE_CORE)                                                         \
+  ROW (MLP_NORM, "mlp-norm", "sbh", MAY_BE_CORE)                                                             \
+  ROW (FINAL_NORM, "final-norm", "sbh", MAY_BE_CORE)                                                         \
+  ROW (QKV, "qkv", "sbhqkad", ONE_CORE)                                                                      \
+  ROW (ROPE, "rope", "sbhqkad", MAY_BE_CORE)                                                                 \
+  ROW (LATENT_ROPE, "latent-rope", "sbhqadrnvl", NO_CORE)                                                    \
+  ROW (ATTENTION, "attention", "sbhqkad", ONE_CORE)                                                          \
+  ROW (SCORES, "scores", "sbhqkad", ONE_CORE)                                                                \
+  ROW (SOFTMAX, "softmax", "sbhqkad", NO_CORE)                                                               \
+  ROW (CONTEXT, "context", "sbhqkad", ONE_CORE)                                                              \
+  ROW (PROJ, "proj", "sbhqkad", ONE_CORE)                                                                    \
+  ROW (RESIDUAL, "residual", "sbh", NO_CORE)                                                                 \
+  ROW (ATTENTION_ADD, "attention-add", "sbh", NO_CORE)                                                       \
+  ROW (MLP_ADD, "mlp-add", "sbh", NO_CORE)                                                                   \
+  ROW (FC1, "fc1", "sbhf", ONE_CORE)                                                                         \
+  ROW (ACTIVATION, "activation", "sbf", NO_CORE)                                                             \
+  ROW (FC2, "fc2", "sbhf", ONE_CORE)                                                                         \
+  ROW (EXPERT_FC1, "expert-fc1", "sbhfO", ONE_CORE)                                                          \
+  ROW (EXPERT_ACTIVATION, "expert-activation", "sbfO", NO_CORE)                                              \
+  ROW (EXPERT_FC2, "expert-fc2", "sbhfO", ONE_CORE)                                                          \
+  ROW (EXPERT_PAD, "expert-pad", "sbhfO", NO_CORE)                                                           \
+  ROW (EXPERT_STASH, "expert-stash", "sbhfO", NO_CORE)                                                       \
+  ROW (ROUTER, "router", "sbhEC", ONE_CORE)                                                                  \
+  ROW (PERMUTE, "permute", "sbhECOP", NO_CORE)                                                               \
+  ROW (UNPERMUTE, "unpermute", "sbhECOP", NO_CORE)                                                           \
+  ROW (MIXER_CONV, "mixer-conv", "sbqkadNgcm", NO_CORE)                                                      \
+  ROW (MIXER_CHUNKS, "mixer-chunks", "sbqkadNgcm", NO_CORE)                                                  \
+  ROW (MIXER_GATE, "mixer-gate", "sbqkadNgcm", NO_CORE)                                                      \
+  ROW (LORA_A, "lora-a", "sbh", ONE_CORE)                                                                    \
+  ROW (LORA_B, "lora-b", "sbh", ONE_CORE)                                                                    \
+  ROW (LOGITS, "logits", "sbhV", ONE_CORE)                                                                   \
+  ROW (LOSS, "loss", "sbhV", NO_CORE)                                                                        \
+  ROW (VOCAB_LOSS, "vocab-loss", "sbhV", NO_CORE)                                                            \
+  ROW (METRIC, "metric", "sbV", NO_CORE)                                                                     \
+  ROW (TP, "tp", "", NO_CORE)                                                                                \
+  ROW (FSDP, "fsdp", "", NO_CORE)                                                                            \
+  ROW (CLIP, "clip", "ST", NO_CORE)                                                                          \
+  ROW (OPTIMIZER, "optimizer", "ST", NO_CORE)
+
+#define NAME(operator_, name_, sizes_, core_) { name_, LS_RECIPE_##operator_ },
+const LsEnumName ls_recipe_operator_names[] = { OPERATORS (NAME) { NULL } };
+G_STATIC_ASSERT (G_N_ELEMENTS (ls_recipe_operator_names) == LS_N_RECIPE_OPERATORS + 1);
+
+static const LsEnumName models[] = {
+  { "all", LS_FOR_ALL },
+  { "rmsnorm", LS_FOR_RMSNORM },
+  { "layernorm", LS_FOR_LAYERNORM },
+  { "swiglu", LS_FOR_SWIGLU },
+  { "gelu", LS_FOR_GELU },
+  { "relu2", LS_FOR_RELU2 },
+  { "gqa", LS_FOR_GQA },
+  { "mha", LS_FOR_MHA },
+  { "mha-rope", LS_FOR_MHA_ROPE },
+  { "unnormed-rope", LS_FOR_UNNORMED_ROPE },
+  { "scaled-rope", LS_FOR_SCALED_ROPE },
+  { "limited-geglu", LS_FOR_LIMITED_GEGLU },
+  { "linear-bias", LS_FOR_LINEAR_BIAS },
+  { "sigmoid-router", LS_FOR_SIGMOID_ROUTER },
+  { "mamba2", LS_FOR_MAMBA2 },
+  { NULL },
+};
+G_STATIC_ASSERT (G_N_ELEMENTS (models) == LS_N_FOR + 1);
+
+static const LsEnumName places[] = { { "always", LS_WHERE_ALWAYS },
+                                     { "groups", LS_WHERE_GROUPS },
+                                     { "sequences", LS_WHERE_SEQUENCES },
+                                     { "sent-once", LS_WHERE_SENT_ONCE },
+                                     { "sent-each", LS_WHERE_SENT_EACH },
+                                     { "unpadded", LS_WHERE_UNPADDED },
+                                     { "normed", LS_WHERE_NORMED },
+                                     { "normed-views", LS_WHERE_NORMED_VIEWS },
+                                     { "plain-keys", LS_WHERE_PLAIN_KEYS },
+                                     { "sharded", LS_WHERE_SHARDED },
+                                     { NULL } };
+G_STATIC_ASSERT (G_N_ELEMENTS (places) == LS_N_WHERE + 1);
+
+static const LsEnumName dtypes[]
+    = { { "bf16", LS_DTYPE_BF16 }, { "fp16", LS_DTYPE_FP16 }, { "fp32", LS_DTYPE_FP32 }, { NULL } };
+
+#define KERNEL(key_, kind_, member_) key_, kind_, offsetof (LsRecipeKernel, member_)
+
+static const LsField kernel_fields[] = {
+  { KERNEL ("core", LS_FIELD_BOOL, is_core), .default_text = "false",
+    .meaning = "here stand the operator's own matrix products, or attention; no other key then. Of norms and "
+               "rope: its own kernels, and `access` says how they touch memory" },
+  { KERNEL ("name", LS_FIELD_STRING, name), .default_text = "required, but of the core",
+    .meaning = "what pictures show" },
+  { KERNEL ("access", LS_FIELD_ENUM, access), .names = ls_access_names,
+    .default_text = "required, but of the core",
+    .meaning = "how it touches memory, which its rate depends on" },
+  { KERNEL ("elements", LS_FIELD_STRING, elements_text),
+    .default_text = "required, but of the core, of tp and of fsdp",
+    .meaning = "how many: sums of products of sizes, such as 0.5*s*b*q" },
+  { KERNEL ("read", LS_FIELD_DOUBLE, read), .max = 1e3, .default_text = "0",
+    .meaning = "bytes of an element that it reads" },
+  { KERNEL ("write", LS_FIELD_DOUBLE, write), .max = 1e3, .default_text = "0", .meaning = "and writes" },
+  { KERNEL ("bytes", LS_FIELD_STRING, bytes_text), .default_text = "elements times read and write",
+    .meaning = "all its traffic, where what is read and what is written differ in elements" },
+  { KERNEL ("launches", LS_FIELD_STRING, launches_text), .default_text = "one",
+    .meaning = "as many kernels that share elements and bytes, such as T" },
+  { KERNEL ("product", LS_FIELD_BOOL, is_product), .default_text = "false",
+    .meaning = "its elements are multiply-adds, which count as FLOPs of the model" },
+  { KERNEL ("where", LS_FIELD_ENUM, where), .names = places, .default_text = "`\"always\"`",
+    .meaning
+    = "groups: where a rank has several heads of K, and more of Q; sequences: where a micro-batch has "
+      "several; sent-once, sent-each: where dispatcher is deepep or hybridep, or another; unpadded: "
+      "where it is not hybridep; normed: where heads of Q and K have norms; normed-views: where they "
+      "do, and not groups; plain-keys: where K is neither normed nor rotated; sharded: with cp above 1" },
+  { KERNEL ("dtype", LS_FIELD_ENUM, dtype), .names = dtypes, .default_text = "`\"bf16\"`",
+    .meaning = "of what it reads" },
+  { NULL },
+};
+
+static const LsRecipeKernel kernel_blank = { .dtype = LS_DTYPE_BF16 };
+
+#define KERNELS(key_, member_, meaning_)                                                                     \
+  {                                                                                                          \
+    key_, LS_FIELD_ARRAY, offsetof (LsRecipe, member_), .fields = kernel_fields, .blank = &kernel_blank,     \
+                                                        .element_size = sizeof (LsRecipeKernel),             \
+                                                        .default_text = "none", .meaning = (meaning_)        \
+  }
+
+static const LsField operator_fields[] = {
+  { "operator", LS_FIELD_ENUM, offsetof (LsRecipe, operator_), .required = true,
+    .names = ls_recipe_operator_names,
+    .meaning = "which one; norm, residual, activation: any that is not named apart" },
+  { "for", LS_FIELD_ENUM, offsetof (LsRecipe, models), .names = models, .default_text = "`\"all\"`",
+    .meaning = "models that have this; of several entries the first that fits" },
+  { "widths", LS_FIELD_UINT_LIST, offsetof (LsRecipe, widths), .n_offset = offsetof (LsRecipe, n_widths),
+    .min = 1, .default_text = "any",
+    .meaning = "norms: rows of so many numbers, of hidden, a head or a latent, as a library is tuned for; an "
+               "entry after it is for the others" },
+  { "one_by_one", LS_FIELD_BOOL, offsetof (LsRecipe, one_by_one), .default_text = "false",
+    .meaning = "qkv, fc1: a matrix product for each of Q, K and V, of gate and up" },
+  { "gathers_each", LS_FIELD_BOOL, offsetof (LsRecipe, gathers_each), .default_text = "false",
+    .meaning = "one_by_one: with sequence parallelism each product gathers its input by itself" },
+  { "reduces_each", LS_FIELD_BOOL, offsetof (LsRecipe, reduces_each), .default_text = "false",
+    .meaning = "one_by_one: with tensor parallelism the input gradient of each is reduced by itself" },
+  { "reduces_gathered", LS_FIELD_BOOL, offsetof (LsRecipe, reduces_gathered), .default_text = "false",
+    .meaning = "reduces_each: but with sequence parallelism once, after the gather that they share" },
+  { "gathers_output", LS_FIELD_BOOL, offsetof (LsRecipe, gathers_output), .default_text = "false",
+    .meaning = "logits: with tensor parallelism each rank gathers them all, and computes the whole loss" },
+  { "one_hot", LS_FIELD_BOOL, offsetof (LsRecipe, is_one_hot), .default_text = "false",
+    .meaning
+    = "embedding: tokens are looked up by a product with a one-hot matrix, the core then; permute: where "
+      "experts are padded to a capacity, tokens reach them, and come back, by products with such matrices" },
+  { "loops", LS_FIELD_BOOL, offsetof (LsRecipe, loops), .default_text = "false",
+    .meaning = "permute: a rank's experts run one after the other, each after a count of its tokens that the "
+               "host waits for" },
+  { "host_reads", LS_FIELD_UINT, offsetof (LsRecipe, host_reads), .max = 8, .default_text = "none",
+    .meaning
+    = "so often the host waits for all that is before the last kernel of `forward`, as for a copy from "
+      "pageable memory" },
+  { "bias_grad_listed", LS_FIELD_BOOL, offsetof (LsRecipe, bias_grad_is_listed), .default_text = "false",
+    .meaning = "a kernel of `backward` sums the gradient of the bias too; else one does that is built in" },
+  KERNELS ("forward", forward, "in order; again where the forward is computed again"),
+  KERNELS ("backward", backward,
+           "in order, but for gradients of weights that products have; of residual: the sum of its two "
+           "gradients"),
+  { "saved", LS_FIELD_STRING, offsetof (LsRecipe, saved_text), .default_text = "as built in",
+    .meaning = "bytes kept for the backward, as an expression of sizes; of a product besides its input; of "
+               "the optimizer: what its step holds besides its states" },
+  { "source", LS_FIELD_STRING, offsetof (LsRecipe, source), .required = true,
+    .meaning = "who says so, and how sure it is" },
+  { NULL },
+};
+
+const LsField ls_recipes_fields[] = {
+  LS_FIELDS_HEADER (LsRecipes),
+  { "based_on", LS_FIELD_STRING, offsetof (LsRecipes, based_on), .default_text = "none",
+    .meaning = "the list that has what this one does not name" },
+  { "variant_of", LS_FIELD_STRING, offsetof (LsRecipes, variant_of), .default_text = "none",
+    .meaning = "the list that it takes the place of where the program is asked to, say to compile: whatif "
+               "proposes it" },
+  { "fused_experts", LS_FIELD_BOOL, offsetof (LsRecipes, fuses_experts), .default_text = "false",
+    .meaning = "in mxfp8 the products of a rank's experts are one kernel each, which computes the activation "
+               "between them, or its gradient, and casts it" },
+  { "operators", LS_FIELD_ARRAY, offsetof (LsRecipes, operators), .required = true, .fields = operator_fields,
+    .element_size = sizeof (LsRecipe), .meaning = "those that differ from what is built in" },
+  { NULL },
+};
+
+/* --- what a list may say beyond the types of its keys -------------------------------------------- */
+
+#define RULE(operator_, name_, sizes_, core_) [LS_RECIPE_##operator_] = { sizes_, core_ },
 static const struct {
   const char *sizes;
   Core core;
-} rules[LS_N_RECIPE_OPERATORS] = {
-  [LS_RECIPE_EMBEDDING] = { "sbhV", NO_CORE },
-  [LS_RECIPE_NORM] = { "sbh", MAY_BE_CORE },
-  [LS_RECIPE_INPUT_NORM] = { "sbh", MAY_BE_CORE },
-  [LS_RECIPE_MLP_NORM] = { "sbh", MAY_BE_CORE },
-  [LS_RECIPE_FINAL_NORM] = { "sbh", MAY_BE_CORE },
-  [LS_RECIPE_QKV] = { "sbhqkad", ONE_CORE },
-  [LS_RECIPE_ROPE] = { "sbhqkad", MAY_BE_CORE },
-  [LS_RECIPE_LATENT_ROPE] = { "sbhqadrnvl", NO_CORE },
-  [LS_RECIPE_ATTENTION] = { "sbhqkad", ONE_CORE },
-  [LS_RECIPE_PROJ] = { "sbhqkad", ONE_CORE },
-  [LS_RECIPE_SCORES] = { "sbhqkad", ONE_CORE },
-  [LS_RECIPE_SOFTMAX] = { "sbhqkad", NO_CORE },
-  [LS_RECIPE_CONTEXT] = { "sbhqkad", ONE_CORE },
-  [LS_RECIPE_RESIDUAL] = { "sbh", NO_CORE },
-  [LS_RECIPE_ATTENTION_ADD] = { "sbh", NO_CORE },
-  [LS_RECIPE_MLP_ADD] = { "sbh", NO_CORE },
-  [LS_RECIPE_FC1] = { "sbhf", ONE_CORE },
-  [LS_RECIPE_ACTIVATION] = { "sbf", NO_CORE },
-  [LS_RECIPE_FC2] = { "sbhf", ONE_CORE },
-  [LS_RECIPE_EXPERT_FC1] = { "sbhfO", ONE_CORE },
-  [LS_RECIPE_EXPERT_ACTIVATION] = { "sbfO", NO_CORE },
-  [LS_RECIPE_EXPERT_FC2] = { "sbhfO", ONE_CORE },
-  [LS_RECIPE_EXPERT_PAD] = { "sbhfO", NO_CORE },
-  [LS_RECIPE_EXPERT_STASH] = { "sbhfO", NO_CORE },
-  [LS_RECIPE_ROUTER] = { "sbhEC", ONE_CORE },
-  [LS_RECIPE_PERMUTE] = { "sbhECOP", NO_CORE },
-  [LS_RECIPE_UNPERMUTE] = { "sbhECOP", NO_CORE },
-  [LS_RECIPE_MIXER_CONV] = { "sbqkadNgcm", NO_CORE },
-  [LS_RECIPE_MIXER_CHUNKS] = { "sbqkadNgcm", NO_CORE },
-  [LS_RECIPE_MIXER_GATE] = { "sbqkadNgcm", NO_CORE },
-  [LS_RECIPE_LORA_A] = { "sbh", ONE_CORE },
-  [LS_RECIPE_LORA_B] = { "sbh", ONE_CORE },
-  [LS_RECIPE_LOGITS] = { "sbhV", ONE_CORE },
-  [LS_RECIPE_LOSS] = { "sbhV", NO_CORE },
-  [LS_RECIPE_VOCAB_LOSS] = { "sbhV", NO_CORE },
-  [LS_RECIPE_METRIC] = { "sbV", NO_CORE },
-  [LS_RECIPE_TP] = { "", NO_CORE },
-  [LS_RECIPE_FSDP] = { "", NO_CORE },
-  [LS_RECIPE_CLIP] = { "ST", NO_CORE },
-  [LS_RECIPE_OPTIMIZER] = { "ST", NO_CORE },
-};
+} rules[LS_N_RECIPE_OPERATORS] = { OPERATORS (RULE) };
 
 typedef struct {
   const LsJsonDoc *doc;
@@ -146,17 +319,14 @@ check_kernel (Check *check, const cJSON *node, LsRecipeKernel *k)
     complain (check, node, "expected \"bytes\", or \"read\" and \"write\"; got both");
   const char *sizes = rules[check->recipe->operator_].sizes;
   if (k->where == LS_WHERE_GROUPS && (!strchr (sizes, 'k') || strchr (sizes, 'N')))
-    complain (check, cJSON_GetObjectItemCaseSensitive (node, "where"), "%s has no heads of K",
-              operator_name (check->recipe));
+    complain (check, ls_json_at (node, "where"), "%s has no heads of K", operator_name (check->recipe));
   if ((k->where == LS_WHERE_SENT_ONCE || k->where == LS_WHERE_SENT_EACH || k->where == LS_WHERE_UNPADDED)
       && !strchr (sizes, 'O'))
-    complain (check, cJSON_GetObjectItemCaseSensitive (node, "where"), "%s is not of experts",
-              operator_name (check->recipe));
+    complain (check, ls_json_at (node, "where"), "%s is not of experts", operator_name (check->recipe));
   if (k->where == LS_WHERE_SEQUENCES && !strchr (sizes, 'b'))
-    complain (check, cJSON_GetObjectItemCaseSensitive (node, "where"), "%s has no sequences",
-              operator_name (check->recipe));
+    complain (check, ls_json_at (node, "where"), "%s has no sequences", operator_name (check->recipe));
   if (k->is_product && (k->access != LS_ACCESS_TRITON_DOT || !strchr (sizes, 'N') || k->launches_text))
-    complain (check, cJSON_GetObjectItemCaseSensitive (node, "product"),
+    complain (check, ls_json_at (node, "product"),
               "expected it of one launch of a mixer's, with access triton-dot");
   k->elements = parse (check, node, "elements", k->elements_text);
   k->bytes = parse (check, node, "bytes", k->bytes_text);
@@ -219,19 +389,19 @@ check_collectives (Check *check, const cJSON *object)
 {
   const LsRecipe *r = check->recipe;
   if (r->gathers_each && !r->one_by_one)
-    complain (check, cJSON_GetObjectItemCaseSensitive (object, "gathers_each"),
+    complain (check, ls_json_at (object, "gathers_each"),
               "the products of %s are joint: expected \"one_by_one\" together with it", operator_name (r));
   if (r->reduces_each && !r->one_by_one)
-    complain (check, cJSON_GetObjectItemCaseSensitive (object, "reduces_each"),
+    complain (check, ls_json_at (object, "reduces_each"),
               "the products of %s are joint: expected \"one_by_one\" together with it", operator_name (r));
   if (r->reduces_gathered && (!r->reduces_each || r->gathers_each))
-    complain (check, cJSON_GetObjectItemCaseSensitive (object, "reduces_gathered"),
+    complain (check, ls_json_at (object, "reduces_gathered"),
               "the products of %s do not share a gather: expected \"reduces_each\" together with it, and no"
               " \"gathers_each\"",
               operator_name (r));
   if (r->gathers_output && r->operator_ != LS_RECIPE_LOGITS)
-    complain (check, cJSON_GetObjectItemCaseSensitive (object, "gathers_output"),
-              "%s makes no logits; expected it of logits", operator_name (r));
+    complain (check, ls_json_at (object, "gathers_output"), "%s makes no logits; expected it of logits",
+              operator_name (r));
 }
 
 /* Of permute it says all, and takes the place of kernels. */
@@ -239,7 +409,7 @@ static void
 check_one_hot (Check *check, const cJSON *object)
 {
   const LsRecipe *r = check->recipe;
-  const cJSON *at = cJSON_GetObjectItemCaseSensitive (object, "one_hot");
+  const cJSON *at = ls_json_at (object, "one_hot");
   bool is_order = r->operator_ == LS_RECIPE_PERMUTE;
   if (r->is_one_hot && r->operator_ != LS_RECIPE_EMBEDDING && !is_order)
     complain (check, at, "%s looks no tokens up; expected it of embedding, or of permute", operator_name (r));
@@ -257,26 +427,24 @@ check_place (Check *check, const cJSON *object)
   bool is_step = r->operator_ >= LS_RECIPE_TP,
        has_products = r->operator_ == LS_RECIPE_QKV || r->operator_ == LS_RECIPE_FC1;
   if (is_step && r->backward && r->backward->len > 0)
-    complain (check, cJSON_GetObjectItemCaseSensitive (object, "backward"), "%s has no backward",
-              operator_name (r));
+    complain (check, ls_json_at (object, "backward"), "%s has no backward", operator_name (r));
   if (is_step && (!r->forward || r->forward->len == 0))
     complain (check, object, "expected \"forward\": the kernels of %s", operator_name (r));
   check_one_hot (check, object);
   if (r->bias_grad_is_listed && !has_bias (r))
-    complain (check, cJSON_GetObjectItemCaseSensitive (object, "bias_grad_listed"),
+    complain (check, ls_json_at (object, "bias_grad_listed"),
               "%s has no bias; expected it of qkv, fc1, a product of experts or a sum", operator_name (r));
   if (r->loops && r->operator_ != LS_RECIPE_PERMUTE)
-    complain (check, cJSON_GetObjectItemCaseSensitive (object, "loops"),
-              "%s does not say how experts run; expected it of permute", operator_name (r));
+    complain (check, ls_json_at (object, "loops"), "%s does not say how experts run; expected it of permute",
+              operator_name (r));
   if (is_of_mixer (r) && r->models != LS_FOR_MAMBA2)
     complain (check, object, "expected \"for\": \"mamba2\" of %s: of no other mixer kernels are listed",
               operator_name (r));
   if (r->n_widths > 0 && !ls_recipe_is_norm ((LsRecipeOperator) r->operator_))
-    complain (check, cJSON_GetObjectItemCaseSensitive (object, "widths"),
-              "%s is no norm; expected it of norms", operator_name (r));
+    complain (check, ls_json_at (object, "widths"), "%s is no norm; expected it of norms", operator_name (r));
   if (r->one_by_one && !has_products)
-    complain (check, cJSON_GetObjectItemCaseSensitive (object, "one_by_one"),
-              "%s is one product; expected it of qkv or fc1", operator_name (r));
+    complain (check, ls_json_at (object, "one_by_one"), "%s is one product; expected it of qkv or fc1",
+              operator_name (r));
   check_collectives (check, object);
 }
 
@@ -314,7 +482,7 @@ read_over_bases (const LsJsonDoc *doc, guint n_bases, LsDiagList *diags)
     return NULL;
   if (recipes->based_on && !read_base (doc, n_bases, recipes, diags))
     return NULL;
-  const cJSON *list = cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "operators");
+  const cJSON *list = ls_json_doc_at (doc, "operators");
   for (guint i = 0; i < recipes->operators->len; i++)
     check_operator (&check, cJSON_GetArrayItem (list, (int) i),
                     &g_array_index (recipes->operators, LsRecipe, i), recipes);
@@ -325,4 +493,94 @@ LsRecipes *
 ls_recipes_read (const LsJsonDoc *doc, LsDiagList *diags)
 {
   return read_over_bases (doc, 0, diags);
+}
+
+/* --- lists by their names ------------------------------------------------------------------------ */
+
+static LsRecipes *
+load_one (const char *name, LsDiagList *diags)
+{
+  g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_KERNELS, name, diags);
+  return doc ? ls_recipes_read (doc, diags) : NULL;
+}
+
+static bool
+has_list (const LsRecipes *chain, const char *name)
+{
+  for (; chain; chain = chain->base)
+    if (strcmp (chain->name, name) == 0)
+      return true;
+  return false;
+}
+
+/* What a later list is based on, where the earlier ones are not, behind these. */
+static void
+put_behind (LsRecipes *earlier, LsRecipes *base)
+{
+  LsRecipes *end = earlier;
+  while (end->base)
+    end = end->base;
+  if (base && !has_list (earlier, base->name))
+    end->base = base;
+  else
+    ls_recipes_unref (base);
+}
+
+GStrv
+ls_recipes_parts (const char *text)
+{
+  if (!g_file_test (text, G_FILE_TEST_EXISTS))
+    return g_strsplit (text, "+", -1);
+  GStrv one = g_new0 (char *, 2); /* a file, whose name may have a "+" */
+  one[0] = g_strdup (text);
+  return one;
+}
+
+LsRecipes *
+ls_recipes_load (const char *name, LsDiagList *diags)
+{
+  g_auto (GStrv) parts = ls_recipes_parts (name);
+  guint n = g_strv_length (parts);
+  if (n < 2)
+    return load_one (name, diags);
+  g_autoptr (LsRecipes) all = NULL;
+  for (guint i = 0; i < n; i++) {
+    LsRecipes *list = load_one (parts[i], diags);
+    if (!list)
+      return NULL;
+    if (all) {
+      put_behind (all, list->base);
+      list->base = all;
+    }
+    all = list;
+  }
+  g_free (all->name);
+  all->name = g_strdup (name);
+  return g_steal_pointer (&all);
+}
+
+static GPtrArray *
+load_all (void)
+{
+  GPtrArray *all = g_ptr_array_new ();
+  g_autoptr (GPtrArray) entries = ls_data_list (LS_DATA_KERNELS);
+  for (guint i = 0; i < entries->len; i++) {
+    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+    LsRecipes *list = load_one (((const LsDataEntry *) entries->pdata[i])->path, diags);
+    if (list)
+      g_ptr_array_add (all, list);
+  }
+  return all;
+}
+
+const GPtrArray *
+ls_recipes_all (void)
+{
+  static GPtrArray *all;
+  static gsize is_made;
+  if (ls_once_enter (&is_made)) {
+    all = load_all ();
+    ls_once_leave (&is_made);
+  }
+  return all;
 }

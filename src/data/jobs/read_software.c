@@ -8,6 +8,111 @@
 #include "data/jobs/emit.h"
 #include "data/jobs/job_files.h"
 #include "data/text/override.h"
+#include "strategy/strategy.h"
+
+/* --- lists of names, with commas ----------------------------------------------------------------- */
+
+/* "a|b" lists what it may be, ">=8" is the least that it may. */
+bool
+ls_software_condition_holds (const char *wanted, const char *value)
+{
+  if (g_str_has_prefix (wanted, ">="))
+    return *value && g_ascii_strtod (value, NULL) >= g_ascii_strtod (wanted + 2, NULL);
+  g_auto (GStrv) choices = g_strsplit (wanted, "|", -1);
+  return g_strv_contains ((const char *const *) choices, value);
+}
+
+static bool
+check_lacks (const LsJsonDoc *doc, const LsSoftwareSpec *s, LsDiagList *diags)
+{
+  g_auto (GStrv) known = g_strsplit (LS_SOFTWARE_WAYS, ", ", -1);
+  bool ok = true;
+  for (guint i = 0; s->lacks && i < s->lacks->len; i++) {
+    const char *said = g_array_index (s->lacks, LsLacking, i).ways; /* NULL: a complaint has told it */
+    g_auto (GStrv) ways = g_strsplit (said ? said : "", ",", -1);
+    for (char **way = ways; *way; way++)
+      if (!g_strv_contains ((const char *const *) known, *way)) {
+        ls_json_doc_diag (doc, ls_json_doc_at (doc, "lacks"), LS_JSON_AT_VALUE, diags, NULL,
+                          "expected ways with commas, of " LS_SOFTWARE_WAYS "; got \"%s\"", *way);
+        ok = false;
+      }
+  }
+  return ok;
+}
+
+static bool
+check_dp_kinds (const LsJsonDoc *doc, const LsSoftwareSpec *s, LsDiagList *diags)
+{
+  g_auto (GStrv) names = g_strsplit (s->dp_kinds ? s->dp_kinds : "", ",", -1);
+  bool ok = true;
+  for (char **name = names; *name; name++) {
+    bool is_known = false;
+    for (int kind = LS_DP_NONE; kind < LS_N_DP_KINDS; kind++)
+      is_known |= strcmp (*name, ls_dp_kind_name (kind)) == 0;
+    if (!is_known)
+      ls_json_doc_diag (doc, ls_json_doc_at (doc, "dp_kinds"), LS_JSON_AT_VALUE, diags, NULL,
+                        "expected values of dp_kind with commas; got \"%s\"", *name);
+    ok &= is_known;
+  }
+  return ok;
+}
+
+/* Of all names, each of which is borrowed, and another that is said before them or NULL. */
+static GPtrArray *
+architectures_of (const GPtrArray *generations, const char *besides)
+{
+  GPtrArray *names = g_ptr_array_new ();
+  if (besides)
+    g_ptr_array_add (names, (gpointer) besides);
+  for (guint i = 0; i < generations->len; i++)
+    g_ptr_array_add (names, ((const LsDataEntry *) generations->pdata[i])->name);
+  g_ptr_array_add (names, (gpointer) LS_ARCHITECTURE_TPU);
+  g_ptr_array_add (names, NULL);
+  return names;
+}
+
+/* node: a list with commas, which also takes the word `besides` (NULL: no other); NULL: none. */
+static bool
+check_architectures (const LsJsonDoc *doc, const cJSON *node, const char *besides, LsDiagList *diags)
+{
+  if (!cJSON_IsString (node))
+    return true;
+  g_auto (GStrv) names = g_strsplit (node->valuestring, ",", -1);
+  g_autoptr (GPtrArray) generations = ls_data_list (LS_DATA_NCCL_TABLES),
+                        known = architectures_of (generations, besides);
+  const char *const *all = (const char *const *) known->pdata;
+  char **name = names;
+  while (*name && g_strv_contains (all, *name))
+    name++;
+  if (!*name)
+    return true;
+  const char *near = ls_suggest (*name, all);
+  return ls_json_doc_diag (doc, node, LS_JSON_AT_VALUE, diags, NULL,
+                           "expected names of files in %s, %s%sor " LS_ARCHITECTURE_TPU ", with commas; got "
+                           "\"%s\"%s%s%s",
+                           ls_data_folder (LS_DATA_NCCL_TABLES), besides ? besides : "", besides ? " " : "",
+                           *name, near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+}
+
+static bool
+check_all_architectures (const LsJsonDoc *doc, LsDiagList *diags)
+{
+  const cJSON *root = ls_json_doc_root (doc), *one;
+  bool ok = check_architectures (doc, ls_json_at (root, "architectures"), NULL, diags);
+  ok = check_architectures (doc, ls_json_at (root, "runs_on"), LS_ARCHITECTURES_OF_GPUS, diags) && ok;
+  cJSON_ArrayForEach (one, ls_json_at (root, "by_architecture")) ok
+      = check_architectures (doc, ls_json_at (one, "architectures"), NULL, diags) && ok;
+  return ok;
+}
+
+/* dp_kinds, lacks and what names architectures: whether each name is known; else diags says which is not. */
+static bool
+ls_software_check_lists (const LsJsonDoc *doc, const LsSoftwareSpec *s, LsDiagList *diags)
+{
+  bool ok = check_lacks (doc, s, diags);
+  ok = check_dp_kinds (doc, s, diags) && ok;
+  return check_all_architectures (doc, diags) && ok;
+}
 
 static const LsField headroom_fields[] = {
   { "what", LS_FIELD_STRING, offsetof (LsHeadroomItem, what), .required = true, .meaning = "who takes it" },
@@ -180,9 +285,8 @@ check_emit (const LsJsonDoc *doc, const LsSoftwareSpec *s, LsDiagList *diags)
   if (!s->emit || ls_emit_check_target (s->emit, &error))
     return true;
   g_autofree char *known = g_strjoinv (", ", (char **) ls_emit_targets ());
-  ls_json_doc_diag (doc, cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "emit"), LS_JSON_AT_VALUE,
-                    diags, NULL, "expected one of %s; got \"%s\"", known, s->emit);
-  return false;
+  return ls_json_doc_diag (doc, ls_json_doc_at (doc, "emit"), LS_JSON_AT_VALUE, diags, NULL,
+                           "expected one of %s; got \"%s\"", known, s->emit);
 }
 
 /* A row without the column, or a job without the key, would never meet it. */
@@ -193,7 +297,7 @@ check_conditions (const LsJsonDoc *doc, const char *list, const char *besides, L
   bool ok = true;
   cJSON_ArrayForEach (one, all)
   {
-    cJSON_ArrayForEach (condition, cJSON_GetObjectItemCaseSensitive (one, "when"))
+    cJSON_ArrayForEach (condition, ls_json_at (one, "when"))
     {
       const char *key = condition->string ? condition->string : "";
       if (ls_field_find (ls_model_fields, key) || ls_field_find (ls_strategy_fields, key)
@@ -255,7 +359,7 @@ forget_own (const cJSON *root, LsSoftwareSpec *s)
   g_clear_pointer (&s->architectures, g_free);
   g_clear_pointer (&s->package, g_free);
   drop_list (table_fields, &s->tables);
-  drop_said (cJSON_GetObjectItemCaseSensitive (root, "defaults"), s->by_architecture);
+  drop_said (ls_json_at (root, "defaults"), s->by_architecture);
   if (cJSON_HasObjectItem (root, "headroom"))
     drop_list (headroom_fields, &s->headroom);
   if (cJSON_HasObjectItem (root, "lacks"))
@@ -276,14 +380,14 @@ init (LsSoftwareSpec *s)
 static bool
 read_over_bases (const LsJsonDoc *doc, guint n_bases, LsSoftwareSpec *ret_software, LsDiagList *diags)
 {
-  const cJSON *root = ls_json_doc_root (doc), *base = cJSON_GetObjectItemCaseSensitive (root, "based_on");
+  const cJSON *root = ls_json_doc_root (doc), *base = ls_json_at (root, "based_on");
   LsSoftwareSpec s;
   init (&s);
   if (cJSON_IsString (base) && !read_base (doc, n_bases, &s, diags))
     return false;
   forget_own (root, &s);
   bool is_read = ls_fields_read_file (ls_software_fields (), "software", doc, &s, diags);
-  bool ok = ls_ranges_check_lists (doc, cJSON_GetObjectItemCaseSensitive (root, "ranges"), diags) && is_read;
+  bool ok = ls_ranges_check_lists (doc, ls_json_at (root, "ranges"), diags) && is_read;
   ok = check_emit (doc, &s, diags) && ok;
   ok = ls_software_check_lists (doc, &s, diags) && ok;
   ok = check_conditions (doc, "tables", "cluster", diags) && ok;
@@ -445,4 +549,55 @@ ls_software_settle (const LsSoftwareSpec *software, LsStrategy *s)
   bool is_interleaved = s->schedule ? strcmp (s->schedule, "interleaved-1f1b") == 0 : s->vpp > 1;
   if (s->mp.p2p == LS_P2P_AUTO && s->pp > 1 && is_interleaved && software->p2p_interleaved != LS_P2P_AUTO)
     s->mp.p2p = software->p2p_interleaved;
+}
+
+/* --- by the version of a package ----------------------------------------------------------------- */
+
+#define N_PARTS  3
+#define MAX_PART 999999
+
+/* "0.4.1" as a number that orders versions; what follows the third part, or is no number, does not count. */
+static guint64
+order_of (const char *version)
+{
+  g_auto (GStrv) parts = g_strsplit (version, ".", -1);
+  guint64 order = 0;
+  guint n = g_strv_length (parts);
+  for (guint i = 0; i < N_PARTS; i++)
+    order = order * (MAX_PART + 1) + (i < n ? MIN (g_ascii_strtoull (parts[i], NULL, 10), MAX_PART) : 0);
+  return order;
+}
+
+/* The version behind the name; NULL: of another package, or none. */
+static const char *
+version_of (const LsSoftwareSpec *s, const char *package)
+{
+  gsize n = strlen (package);
+  bool is_its = s->package && strncmp (s->package, package, n) == 0 && s->package[n] == ' ';
+  return is_its ? s->package + n + 1 : NULL;
+}
+
+char *
+ls_software_of_package (const char *package, const char *version)
+{
+  g_autoptr (GPtrArray) entries = ls_data_list (LS_DATA_SOFTWARE);
+  guint64 asked = order_of (version), best = 0;
+  char *name = NULL;
+  for (guint i = 0; i < entries->len; i++) {
+    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+    const LsDataEntry *entry = entries->pdata[i];
+    LsSoftwareSpec head;
+    if (!ls_software_load_head (entry->path, &head, diags))
+      continue;
+    const char *from = version_of (&head, package);
+    guint64 order = from ? order_of (from) : 0;
+    bool is_nearer = order <= asked ? best > asked || order > best : order < best;
+    if (from && (!name || is_nearer)) {
+      g_free (name);
+      name = g_strdup (entry->name);
+      best = order;
+    }
+    ls_software_clear (&head);
+  }
+  return name;
 }

@@ -80,9 +80,6 @@ const LsField *ls_software_fields (void); /* made once, then static */
 /* What a condition says, "a|b" or ">=8", of a value as it is written. */
 bool ls_software_condition_holds (const char *wanted, const char *value);
 
-/* dp_kinds, lacks and what names architectures: whether each name is known; else diags says which is not. */
-bool ls_software_check_lists (const LsJsonDoc *doc, const LsSoftwareSpec *software, LsDiagList *diags);
-
 /* LS_ERROR_INPUT. On success the caller clears *ret_software; on failure it is untouched. */
 bool ls_software_load (const char *name, LsSoftwareSpec *ret_software, LsDiagList *diags);
 /* Only dp_kinds, architectures, emit and package, as the file itself has them: what a program is chosen by. A
@@ -90,7 +87,7 @@ bool ls_software_load (const char *name, LsSoftwareSpec *ret_software, LsDiagLis
 bool ls_software_load_head (const char *name, LsSoftwareSpec *ret_head, LsDiagList *diags);
 bool ls_software_read (const LsJsonDoc *doc, LsSoftwareSpec *ret_software, LsDiagList *diags);
 /* The name of the file that speaks of a version of a package: the last that is not later, else the first;
- * NULL: none speaks of it. The caller frees it (software_packages.c). */
+ * NULL: none speaks of it. The caller frees it. */
 char *ls_software_of_package (const char *package, const char *version);
 void ls_software_clear (LsSoftwareSpec *software); /* NULL allowed */
 

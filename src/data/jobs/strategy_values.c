@@ -1,7 +1,6 @@
 #include "data/jobs/strategy_values.h"
 
 #include <string.h>
-
 #include <lockstep/units.h>
 
 #include "base/suggest.h"
@@ -9,6 +8,7 @@
 #include "data/jobs/job_files.h"
 #include "data/jobs/read_placement.h"
 #include "data/text/csv.h"
+#include "data/text/json_doc.h"
 #include "strategy/strategy.h"
 
 static const struct {
@@ -224,7 +224,8 @@ read_cell (const LsCsv *csv, guint row, int column, guint64 min, guint64 max, Ls
   return n;
 }
 
-LsLengths *
+/* A CSV with columns length and count. NULL: diagnostics. */
+static LsLengths *
 strategy_load_lengths (const char *path, LsDiagList *diags)
 {
   g_autoptr (LsCsv) csv = ls_csv_load (path, diags);
@@ -395,4 +396,132 @@ strategy_format_zero (const void *target)
     return g_strdup ("auto");
   return s->data.zero_group > 0 ? g_strdup_printf ("%u@%u", s->zero_stage, s->data.zero_group)
                                 : g_strdup_printf ("%u", s->zero_stage);
+}
+
+/* --- values that are files of somebody's --------------------------------------------------------- */
+
+static void
+read_kernels (const char *text, LsDiagList *diags)
+{
+  ls_recipes_unref (ls_recipes_load (text, diags));
+}
+
+static void
+read_optimizer (const char *text, LsDiagList *diags)
+{
+  ls_optimizer_kind_unref (ls_optimizer_load (text, diags));
+}
+
+static void
+read_placement (const char *text, LsDiagList *diags)
+{
+  ls_allocation_unref (ls_placement_load (text, diags));
+}
+
+static void
+read_lengths (const char *text, LsDiagList *diags)
+{
+  ls_lengths_unref (strategy_load_lengths (text, diags));
+}
+
+static const struct {
+  const char *key, *prefix; /* what stands before the name of a file */
+  void (*read) (const char *text, LsDiagList *diags);
+} kinds[] = { { "kernels", "", read_kernels },
+              { "optimizer", "", read_optimizer },
+              { "placement", "", read_placement },
+              { "lengths", LS_LENGTHS_FILE, read_lengths } };
+
+/* A mistake that has a place: one of a value that is no file, or of a name that no file has, has none. */
+static bool
+is_in_file (const LsDiagList *diags)
+{
+  return ls_diag_list_n_kept (diags) > 0 && ls_diag_list_at (diags, 0).file;
+}
+
+bool
+ls_value_file_check (const char *key, const char *text, LsDiagList *diags)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (kinds); i++) {
+    g_autoptr (LsDiagList) found = ls_diag_list_new ();
+    gsize n = strlen (kinds[i].prefix);
+    if (strcmp (kinds[i].key, key) != 0 || strncmp (text, kinds[i].prefix, n) != 0 || ls_json_is_given (text))
+      continue;
+    kinds[i].read (text + n, found);
+    if (!is_in_file (found))
+      continue;
+    kinds[i].read (text + n, diags);
+    return false;
+  }
+  return true;
+}
+
+/* --- strategies/ read ---------------------------------------------------------------------------- */
+
+static bool
+check_chunks (const LsJsonDoc *doc, const LsStrategy *s, LsDiagList *diags)
+{
+  if (s->layout.n_layers_per_chunk <= LS_MAX_CHUNKS)
+    return true;
+  const cJSON *list = ls_json_doc_at (doc, "layers_per_chunk");
+  return ls_json_doc_diag (doc, list, LS_JSON_AT_VALUE, diags, NULL, "expected at most %d chunks; got %u",
+                           LS_MAX_CHUNKS, s->layout.n_layers_per_chunk);
+}
+
+static bool
+read_over (const LsJsonDoc *doc, const LsStrategy *base, LsStrategy *ret_strategy, LsDiagList *diags)
+{
+  LsStrategy s;
+  ls_strategy_copy (&s, base);
+  bool ok
+      = ls_fields_read_file (ls_strategy_fields, "strategy", doc, &s, diags) && check_chunks (doc, &s, diags);
+  if (ok)
+    *ret_strategy = s;
+  else
+    ls_strategy_clear (&s);
+  return ok;
+}
+
+bool
+ls_strategy_read (const LsJsonDoc *doc, LsStrategy *ret_strategy, LsDiagList *diags)
+{
+  LsStrategy blank;
+  ls_strategy_init (&blank);
+  return read_over (doc, &blank, ret_strategy, diags);
+}
+
+bool
+ls_strategy_find_software (const char *name, char **ret_software, LsDiagList *diags)
+{
+  g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_STRATEGIES, name, diags);
+  const cJSON *software = doc ? ls_json_doc_at (doc, "software") : NULL;
+  *ret_software = cJSON_IsString (software) ? g_strdup (software->valuestring) : NULL;
+  return doc != NULL;
+}
+
+bool
+ls_strategy_load_over (const char *name, const LsStrategy *base, LsStrategy *ret_strategy, GHashTable *said,
+                       LsDiagList *diags)
+{
+  g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_STRATEGIES, name, diags);
+  return doc && ls_strategy_read_over (doc, base, ret_strategy, said, diags);
+}
+
+bool
+ls_strategy_read_over (const LsJsonDoc *doc, const LsStrategy *base, LsStrategy *ret_strategy,
+                       GHashTable *said, LsDiagList *diags)
+{
+  if (!read_over (doc, base, ret_strategy, diags))
+    return false;
+  for (const LsField *f = ls_strategy_fields; f->key && said; f++)
+    if (!f->file_only && cJSON_HasObjectItem (ls_json_doc_root (doc), f->key))
+      g_hash_table_add (said, (gpointer) f->key);
+  return true;
+}
+
+bool
+ls_strategy_load (const char *name, LsStrategy *ret_strategy, LsDiagList *diags)
+{
+  g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_STRATEGIES, name, diags);
+  return doc && ls_strategy_read (doc, ret_strategy, diags);
 }

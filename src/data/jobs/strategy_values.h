@@ -32,8 +32,6 @@ char *strategy_format_lengths (const void *target);
 void strategy_clear_lengths (void *target);
 char *strategy_why_lengths (const char *text);
 #define LS_LENGTHS_FILE "file:"
-/* A CSV with columns length and count. NULL: diagnostics. */
-LsLengths *strategy_load_lengths (const char *path, LsDiagList *diags);
 /* "tp-pp-dp"; names of degrees */
 bool strategy_parse_rank_order (const char *text, void *target);
 char *strategy_format_rank_order (const void *target);

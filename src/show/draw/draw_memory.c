@@ -1,5 +1,5 @@
 /* show/draw/draw_memory.c — what a rank holds over a step, drawn. */
-#include "show/draw/axis.h"
+#include "show/draw/drawing.h"
 #include "show/draw/pictures.h"
 
 #define LEFT      66.0 /* margins, pixels */

@@ -1,5 +1,5 @@
 /* show/draw/draw_schedule.c — pipeline schedules on one scale, drawn. */
-#include "show/draw/axis.h"
+#include "show/draw/drawing.h"
 #include "show/draw/palette.h"
 #include "show/draw/pictures.h"
 

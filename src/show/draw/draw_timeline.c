@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "exec/replay/timeline.h"
-#include "show/draw/axis.h"
 #include "show/draw/drawing.h"
 #include "show/draw/palette.h"
 #include "show/run/timeline_boxes.h"
@@ -50,16 +49,6 @@ typedef struct {
 
 /* --- how an op is drawn and called ------------------------------------------------------------------ */
 
-static const char *
-ls_box_paint (LsBoxKind kind)
-{
-  static const char *const paints[LS_N_BOX_KINDS] = {
-    [LS_BOX_FORWARD] = "forward", [LS_BOX_BACKWARD] = "backward",   [LS_BOX_WEIGHT] = "weight",
-    [LS_BOX_SYNC] = "dp",         [LS_BOX_RECOMPUTE] = "recompute", [LS_BOX_OPTIMIZER] = "optimizer",
-  };
-  return paints[kind];
-}
-
 const char *
 ls_stream_paint (int stream)
 {
@@ -98,18 +87,16 @@ letters_of (const LsOp *op)
   }
 }
 
-/* What an op of a stream is drawn as: its own, or for kernels that of its tag. */
 /* Its stream's, or for kernels that of its tag. */
 static const char *
 ls_op_paint (const LsOp *op)
 {
   int stream = ls_lane_of (op);
   bool is_work = stream == LS_STREAM_COMPUTE || stream == LS_STREAM_SHARED;
-  return is_work ? ls_box_paint (ls_box_kind_of ((LsTag) op->tag)) : ls_stream_paint (stream);
+  return is_work ? ls_box_style (ls_box_kind_of ((LsTag) op->tag))->paint : ls_stream_paint (stream);
 }
 
-/* A job without a pipeline is told by layers, one with by micro-batches. */
-/* "F 3", "AG"; at most `size` bytes. */
+/* "F 3", "AG"; at most `size` bytes. A job without a pipeline is told by layers, others by micro-batches. */
 static void
 ls_op_label (const LsTimeline *t, uint32_t rank, const LsSpan *s, char *label, gsize size)
 {
@@ -425,13 +412,13 @@ draw_passes (Plot *p, uint32_t rank)
       continue;
     g_autofree char *took = ls_format_time (b->to - b->from);
     double share = (double) b->work / (double) (b->to - b->from);
-    Item item = { b->from, b->to, ls_box_paint (b->kind), share, tint_of (p, b->chunk), "", NULL };
+    Item item = { b->from, b->to, ls_box_style (b->kind)->paint, share, tint_of (p, b->chunk), "", NULL };
     bool has_number = ls_box_has_micro_batch (b);
     if (has_number)
       g_snprintf (item.name, sizeof item.name, "%u", b->mb);
-    item.tip = has_number ? g_strdup_printf ("%s of micro-batch %u, chunk %u: %s", ls_box_kind_name (b->kind),
-                                             b->mb, b->chunk, took)
-                          : g_strdup_printf ("%s: %s", ls_box_kind_name (b->kind), took);
+    item.tip = has_number ? g_strdup_printf ("%s of micro-batch %u, chunk %u: %s",
+                                             ls_box_style (b->kind)->name, b->mb, b->chunk, took)
+                          : g_strdup_printf ("%s: %s", ls_box_style (b->kind)->name, took);
     g_array_append_val (l.items, item);
   }
   lane_close (&l);
@@ -557,7 +544,7 @@ unite (Item *open, Item *next)
   if (open->paint == next->paint || !is_backward (open->paint) || !is_backward (next->paint)
       || strcmp (open->name + 1, next->name + 1) != 0)
     return;
-  open->paint = next->paint = ls_box_paint (LS_BOX_BACKWARD);
+  open->paint = next->paint = ls_box_style (LS_BOX_BACKWARD)->paint;
   open->name[0] = next->name[0] = 'B';
 }
 

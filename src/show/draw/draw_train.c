@@ -2,9 +2,9 @@
 #include <math.h>
 
 #include "base/order.h"
-#include "show/draw/axis.h"
+#include "show/draw/drawing.h"
 #include "show/draw/pictures.h"
-#include "show/quantity.h"
+#include "show/text_table.h"
 
 #define LEFT       210.0 /* margins, pixels */
 #define RIGHT      120.0

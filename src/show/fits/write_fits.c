@@ -5,7 +5,7 @@
 #include "analysis/conformal.h"
 #include "analysis/interval.h"
 #include "calibrate/fitted_file.h"
-#include "show/quantity.h"
+#include "show/text_table.h"
 
 #define N_WORST 8
 #define AGREES  0.1

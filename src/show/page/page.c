@@ -8,7 +8,6 @@
 #include "data/text/write_file.h"
 #include "show/draw/palette.h"
 #include "show/draw/pictures.h"
-#include "show/page/page_parts.h"
 #include "show/run/timeline_boxes.h"
 
 typedef struct {

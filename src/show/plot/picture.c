@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/diag.h"
 #include "data/text/write_file.h"
 
 /* --- runs a gnuplot script that draws one picture ------------------------------------------------ */
@@ -69,11 +70,10 @@ read_limit (guint *ret_seconds, GError **error)
 {
   const char *text = g_getenv ("LS_GNUPLOT_SECONDS");
   guint64 seconds = DEFAULT_SECONDS;
-  if (text && !g_ascii_string_to_unsigned (text, 10, 1, MAX_SECONDS, &seconds, NULL)) {
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE,
-                 "LS_GNUPLOT_SECONDS: expected a whole number from 1 to %u; got \"%s\"", MAX_SECONDS, text);
-    return FALSE;
-  }
+  if (text && !g_ascii_string_to_unsigned (text, 10, 1, MAX_SECONDS, &seconds, NULL))
+    return ls_fail (error, LS_ERROR_USAGE,
+                    "LS_GNUPLOT_SECONDS: expected a whole number from 1 to %u; got \"%s\"", MAX_SECONDS,
+                    text);
   *ret_seconds = (guint) seconds;
   return TRUE;
 }
@@ -105,8 +105,7 @@ start (Child *child, const Drawing *d, GError **error)
     child->deadline = g_get_monotonic_time () + (gint64) d->seconds * G_USEC_PER_SEC;
     return TRUE;
   }
-  g_set_error (error, LS_ERROR, LS_ERROR_IO, "gnuplot did not start: %s", failure->message);
-  return FALSE;
+  return ls_fail (error, LS_ERROR_IO, "gnuplot did not start: %s", failure->message);
 }
 
 static gboolean
@@ -221,9 +220,9 @@ suffix_of (const char *path, GError **error)
   for (guint i = 0; i < G_N_ELEMENTS (suffixes); i++)
     if (g_str_has_suffix (path, suffixes[i]))
       return suffixes[i];
-  g_set_error (error, LS_ERROR, LS_ERROR_USAGE,
-               "%s: expected a name that ends in .svg or .png, or in .gp for the script and its data", path);
-  return NULL;
+  return ls_fail_null (error, LS_ERROR_USAGE,
+                       "%s: expected a name that ends in .svg or .png, or in .gp for the script and its data",
+                       path);
 }
 
 /* The picture is checked first: it is what the user named. */

@@ -73,10 +73,8 @@ ls_plot_bubbles (const LsBubbles *b, const char *path, GError **error)
   g_auto (LsPicture) picture = { 0 };
   if (!ls_picture_init (&picture, path, error))
     return FALSE;
-  if (b->panels[0]->len + b->panels[1]->len == 0) {
-    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "%s: no schedule can be drawn", path);
-    return FALSE;
-  }
+  if (b->panels[0]->len + b->panels[1]->len == 0)
+    return ls_fail (error, LS_ERROR_CONFLICT, "%s: no schedule can be drawn", path);
   Plot p = { b, &picture };
   return ls_picture_draw (&picture, write_data, write_script, &p, error);
 }

@@ -9,7 +9,7 @@
 
 #include "show/draw/palette.h"
 #include "show/plot/picture.h"
-#include "show/write_collective.h"
+#include "show/answers.h"
 
 /* Pixels. */
 #define MAX_COLUMNS  4

@@ -173,9 +173,7 @@ ls_plot_heat (const LsHeatMap *map, const char *path, GError **error)
   if (!ls_picture_init (&picture, path, error))
     return FALSE;
   Plot plot = { .map = map, .picture = &picture };
-  if (!plot_init (&plot)) {
-    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "%s: nothing was simulated that could be drawn", path);
-    return FALSE;
-  }
+  if (!plot_init (&plot))
+    return ls_fail (error, LS_ERROR_CONFLICT, "%s: nothing was simulated that could be drawn", path);
   return ls_picture_draw (&picture, write_data, write_script, &plot, error);
 }

@@ -116,60 +116,30 @@ find_group (const Plot *p, const Row *row, uint32_t curve, uint32_t x)
 }
 
 /* What a panel shows, and how that follows the tokens/s of a GPU. */
+typedef enum { STEP, TOKENS, COUNTED, MFU, GOODPUT, DAYS, HOURS, USD } Figure;
 typedef enum { IS_TIME, IS_RATE, IS_APART } Follows;
 typedef struct {
   const char *name;
-  double (*of) (const LsSweepGroup *g);
+  Figure figure;
   Follows follows;
   bool is_percent, is_linear;
 } Panel;
 
 static double
-step_of (const LsSweepGroup *g)
+figure_of (const LsSweepGroup *g, Figure figure)
 {
-  return ls_time_to_s (g->first->step);
-}
-
-static double
-tokens_of (const LsSweepGroup *g)
-{
-  return g->first->tokens_per_s;
-}
-
-static double
-counted_of (const LsSweepGroup *g)
-{
-  return g->first->tokens_per_s * g->first->goodput;
-}
-
-static double
-mfu_of (const LsSweepGroup *g)
-{
-  return 100 * g->first->mfu;
-}
-
-static double
-goodput_of (const LsSweepGroup *g)
-{
-  return 100 * g->first->goodput;
-}
-
-static double
-days_of (const LsSweepGroup *g)
-{
-  return g->first->to_loss.time_s / 86400;
-}
-
-static double
-hours_of (const LsSweepGroup *g)
-{
-  return g->gpus * g->first->to_loss.time_s / 3600;
-}
-
-static double
-usd_of (const LsSweepGroup *g)
-{
-  return g->first->to_loss.usd;
+  const LsSweepRow *r = g->first;
+  const double figures[] = {
+    [STEP] = ls_time_to_s (r->step),
+    [TOKENS] = r->tokens_per_s,
+    [COUNTED] = r->tokens_per_s * r->goodput,
+    [MFU] = 100 * r->mfu,
+    [GOODPUT] = 100 * r->goodput,
+    [DAYS] = r->to_loss.time_s / 86400,
+    [HOURS] = g->gpus * r->to_loss.time_s / 3600,
+    [USD] = r->to_loss.usd,
+  };
+  return figures[figure];
 }
 
 #define N_PANELS 3
@@ -178,16 +148,16 @@ usd_of (const LsSweepGroup *g)
 static const Panel *
 panel_of (const Plot *p, guint column)
 {
-  static const Panel of_steps[] = { { "step time (s)", step_of, IS_TIME, false, false },
-                                    { "tokens/s", tokens_of, IS_RATE, false, false },
-                                    { "MFU (%)", mfu_of, IS_RATE, true, true } };
-  static const Panel of_goodput[] = { { "step time (s)", step_of, IS_TIME, false, false },
-                                      { "tokens/s that count", counted_of, IS_RATE, false, false },
-                                      { "goodput (%)", goodput_of, IS_APART, true, true } };
-  static const Panel to_loss[] = { { "days to the loss", days_of, IS_TIME, false, false },
-                                   { "cost to the loss ($)", usd_of, IS_TIME, false, true },
-                                   { "goodput (%)", goodput_of, IS_APART, true, true } };
-  static const Panel hours = { "chip hours to the loss", hours_of, IS_TIME, false, true };
+  static const Panel of_steps[] = { { "step time (s)", STEP, IS_TIME, false, false },
+                                    { "tokens/s", TOKENS, IS_RATE, false, false },
+                                    { "MFU (%)", MFU, IS_RATE, true, true } };
+  static const Panel of_goodput[] = { { "step time (s)", STEP, IS_TIME, false, false },
+                                      { "tokens/s that count", COUNTED, IS_RATE, false, false },
+                                      { "goodput (%)", GOODPUT, IS_APART, true, true } };
+  static const Panel to_loss[] = { { "days to the loss", DAYS, IS_TIME, false, false },
+                                   { "cost to the loss ($)", USD, IS_TIME, false, true },
+                                   { "goodput (%)", GOODPUT, IS_APART, true, true } };
+  static const Panel hours = { "chip hours to the loss", HOURS, IS_TIME, false, true };
   int kind = p->r->objective ? p->r->objective->kind : LS_OBJECTIVE_STEP;
   if (kind == LS_OBJECTIVE_STEP)
     return &of_steps[column];
@@ -203,7 +173,7 @@ values_of (const Plot *p, const Row *row, const LsSweepGroup *g, guint column, d
 {
   double share = row->over_gpus ? g->of_fewest_gpus : g->of_largest_batch;
   const Panel *panel = panel_of (p, column);
-  ret[0] = panel->of (g);
+  ret[0] = figure_of (g, panel->figure);
   ret[1] = panel->follows == IS_TIME ? ret[0] * share : panel->follows == IS_RATE ? ret[0] / share : ret[0];
 }
 

@@ -73,10 +73,8 @@ ls_plot_scores (const LsScores *scores, const char *path, GError **error)
   g_auto (LsPicture) picture = { 0 };
   if (!ls_picture_init (&picture, path, error))
     return FALSE;
-  if (scores->total.n == 0) {
-    g_set_error (error, LS_ERROR, LS_ERROR_FAILED, "%s: nothing to draw, as no row could be simulated", path);
-    return FALSE;
-  }
+  if (scores->total.n == 0)
+    return ls_fail (error, LS_ERROR_FAILED, "%s: nothing to draw, as no row could be simulated", path);
   Plot plot = { .s = scores, .picture = &picture };
   find_range (&plot);
   return ls_picture_draw (&picture, write_scores_data, write_scores_script, &plot, error);

@@ -132,14 +132,18 @@ ls_p2p_pairs (const LsTimeline *t)
 /* A timeline reduced to what a picture of it shows: boxes of compute, and strips of exposed
  * communication. */
 
-const char *
-ls_box_kind_name (LsBoxKind kind)
+const LsBoxStyle *
+ls_box_style (LsBoxKind kind)
 {
-  static const char *const names[LS_N_BOX_KINDS] = {
-    [LS_BOX_FORWARD] = "forward",    [LS_BOX_BACKWARD] = "backward",   [LS_BOX_WEIGHT] = "weight gradient",
-    [LS_BOX_SYNC] = "gradient sync", [LS_BOX_RECOMPUTE] = "recompute", [LS_BOX_OPTIMIZER] = "optimizer",
+  static const LsBoxStyle styles[LS_N_BOX_KINDS] = {
+    [LS_BOX_FORWARD] = { "forward", "forward", "rail_response" },
+    [LS_BOX_BACKWARD] = { "backward", "backward", "rail_idle" },
+    [LS_BOX_WEIGHT] = { "weight gradient", "weight", "rail_load" },
+    [LS_BOX_SYNC] = { "gradient sync", "dp", "thread_state_iowait" },
+    [LS_BOX_RECOMPUTE] = { "recompute", "recompute", "light_memory_dump" },
+    [LS_BOX_OPTIMIZER] = { "optimizer", "optimizer", "generic_work" },
   };
-  return names[kind];
+  return &styles[kind];
 }
 
 LsBoxKind

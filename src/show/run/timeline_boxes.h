@@ -16,8 +16,14 @@ typedef enum {
   LS_N_BOX_KINDS
 } LsBoxKind;
 
-LsBoxKind ls_box_kind_of (LsTag tag);          /* of a kernel that is for that */
-const char *ls_box_kind_name (LsBoxKind kind); /* static: "weight gradient" */
+LsBoxKind ls_box_kind_of (LsTag tag); /* of a kernel that is for that */
+
+typedef struct {
+  const char *name;  /* "weight gradient" */
+  const char *paint; /* show/draw/palette.h */
+  const char *trace; /* of Catapult's colour scheme (tracing/tracing/base/color_scheme.html) */
+} LsBoxStyle;
+const LsBoxStyle *ls_box_style (LsBoxKind kind); /* static */
 
 /* Kernels of one instance and kind that follow each other: a chunk's forward of one micro-batch is one box,
  * or several with gaps between them. */

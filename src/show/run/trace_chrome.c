@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "analysis/report.h"
+#include "base/order.h"
 #include "data/text/write_file.h"
 #include "exec/memory/memory.h"
 #include "network/coll.h"
@@ -54,26 +55,11 @@ trace_cut (const LsTimeline *t, const LsSpan *s, LsTime *ret_from, LsTime *ret_t
   return true;
 }
 
-/* Of Catapult's colour scheme (tracing/tracing/base/color_scheme.html). */
-static const char *
-color_of (LsBoxKind kind)
-{
-  static const char *const colors[LS_N_BOX_KINDS] = {
-    [LS_BOX_FORWARD] = "rail_response",
-    [LS_BOX_BACKWARD] = "rail_idle",
-    [LS_BOX_WEIGHT] = "rail_load",
-    [LS_BOX_SYNC] = "thread_state_iowait",
-    [LS_BOX_RECOMPUTE] = "light_memory_dump",
-    [LS_BOX_OPTIMIZER] = "generic_work",
-  };
-  return colors[kind];
-}
-
 /* "forward 3", with the chunk where a rank has several; newly allocated. */
 static char *
 pass_name (const Trace *w, const LsTimelineBox *b)
 {
-  const char *kind = ls_box_kind_name (b->kind);
+  const char *kind = ls_box_style (b->kind)->name;
   if (!ls_box_has_micro_batch (b))
     return g_strdup (kind);
   return w->t->plan->n_chunks > 1 ? g_strdup_printf ("%s %u, chunk %u", kind, b->mb, b->chunk)
@@ -152,13 +138,6 @@ write_arrows (Trace *w)
 
 /* --- how much of it ---------------------------------------------------------------------------------- */
 
-static int
-compare_times (const void *a, const void *b)
-{
-  LsTime x = *(const LsTime *) a, y = *(const LsTime *) b;
-  return (x > y) - (x < y);
-}
-
 /* Until when ops of a rank begin of which there are *left; how many are not there is added. */
 static LsTime
 cut_ops (const LsTimeline *t, uint32_t rank, guint64 *left, guint64 *left_out)
@@ -169,7 +148,7 @@ cut_ops (const LsTimeline *t, uint32_t rank, guint64 *left, guint64 *left_out)
   for (uint32_t i = 0; i < r->n; i++)
     if (is_slice (t, rank, &r->spans[i], &from, &to))
       g_array_append_val (starts, from);
-  g_array_sort (starts, compare_times);
+  g_array_sort (starts, ls_compare_int64);
   guint n = starts->len;
   if (n > *left) {
     until = g_array_index (starts, LsTime, *left);

@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "job/assumptions.h"
-#include "show/quantity.h"
+#include "show/text_table.h"
 
 char *
 ls_headroom_verdict (const LsHeadroom *h, uint64_t needed_bytes, uint64_t capacity_bytes)

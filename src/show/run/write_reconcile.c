@@ -64,10 +64,6 @@ beginning_of (const char *name)
 
 #include "show/reconcile_text.h"
 
-/* ---- for programs ---- */
-
-#include "show/calibrate_keys.h"
-
 /* --- what the profile shows of its software --------------------------------------------------------- */
 
 static const LsSeenKey *
@@ -107,11 +103,9 @@ ls_seen_report_file (const LsSeenReport *r, const char *name, GError **error)
   guint n = 0;
   for (guint i = 0; i < r->keys->len; i++)
     n += key_at (r, i)->value != NULL;
-  if (n == 0) {
-    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
-                 "%s: the trace shows nothing of its software that a file could hold", r->profile);
-    return NULL;
-  }
+  if (n == 0)
+    return ls_fail_null (error, LS_ERROR_CONFLICT,
+                         "%s: the trace shows nothing of its software that a file could hold", r->profile);
   g_autofree char *source = source_of (r);
   LsJsonOut w;
   ls_json_out_open_as (&w, "software");
@@ -127,6 +121,19 @@ ls_seen_report_file (const LsSeenReport *r, const char *name, GError **error)
 /* ---- the kernels of a profiled layer next to those of a job and of lists ---- */
 
 static const char *const pass_names[LS_N_PASSES] = { "forward", "backward" };
+
+/* What a pass that was measured has in the job, and in the nearest list. */
+static LsPassKernels
+of_job (const LsLayerReport *r, const LsPassKernels *m)
+{
+  return ls_pass_kernels_as (&ls_layer_report_job (r)->kernels.pass[m - r->measured.pass], m);
+}
+
+static LsPassKernels
+of_nearest (const LsLayerReport *r, const LsPassKernels *m)
+{
+  return ls_pass_kernels_as (&ls_layer_report_nearest (r)->kernels.pass[m - r->measured.pass], m);
+}
 
 /* ---- for people ---- */
 
@@ -152,8 +159,7 @@ static void
 add_differences (const LsLayerReport *r, LsPass pass, GArray *differences)
 {
   const LsPassKernels *m = &r->measured.pass[pass];
-  const LsPassKernels job = ls_pass_kernels_as (&ls_layer_report_job (r)->kernels.pass[pass], m);
-  const LsPassKernels near = ls_pass_kernels_as (&ls_layer_report_nearest (r)->kernels.pass[pass], m);
+  const LsPassKernels job = of_job (r, m), near = of_nearest (r, m);
   for (int part = 0; part < LS_N_LAYER_PARTS && m->n_layers > 0; part++) {
     const Difference d
         = { pass, (LsLayerPart) part, m->n[part], job.n[part], near.n[part], m->time[part], job.time[part] };
@@ -192,53 +198,4 @@ total (const LsLayerReport *r, const LsLayerKernels *of)
 
 /* ---- for programs ---- */
 
-static void
-write_part (LsJsonOut *w, LsLayerPart part, const LsPassKernels *m, const LsPassKernels *p,
-            const LsPassKernels *near)
-{
-  ls_json_out_begin_object (w, NULL);
-  ls_json_out_string (w, "part", ls_layer_part_name (part));
-  ls_json_out_uint (w, "n_measured", m->n[part]);
-  ls_json_out_uint (w, "n_predicted", p->n[part]);
-  ls_json_out_uint (w, "n_nearest", near->n[part]);
-  ls_json_out_double (w, "measured_s", ls_time_to_s (m->time[part]));
-  ls_json_out_double (w, "predicted_s", ls_time_to_s (p->time[part]));
-  ls_json_out_end_object (w);
-}
-
-static void
-write_pass (const LsLayerReport *r, LsPass pass, LsJsonOut *w)
-{
-  const LsPassKernels *m = &r->measured.pass[pass];
-  const LsPassKernels p = ls_pass_kernels_as (&ls_layer_report_job (r)->kernels.pass[pass], m);
-  const LsPassKernels near = ls_pass_kernels_as (&ls_layer_report_nearest (r)->kernels.pass[pass], m);
-  ls_json_out_begin_object (w, pass_names[pass]);
-  ls_json_out_uint (w, "n_layers", m->n_layers);
-  ls_json_out_uint (w, "n_stretches", m->n_spans);
-  ls_json_out_bool (w, "told_apart", m->is_split);
-  ls_json_out_begin_array (w, "parts");
-  for (int part = 0; part < LS_N_LAYER_PARTS && m->n_layers > 0; part++)
-    if (m->n[part] + p.n[part] > 0)
-      write_part (w, (LsLayerPart) part, m, &p, &near);
-  ls_json_out_end_array (w);
-  ls_json_out_end_object (w);
-}
-
-void
-ls_layer_report_write (const LsLayerReport *r, LsJsonOut *w)
-{
-  if (!ls_layer_report_is_there (r)) {
-    ls_json_out_null (w, "layer");
-    return;
-  }
-  const LsLayerList *near = ls_layer_report_nearest (r);
-  ls_json_out_begin_object (w, "layer");
-  ls_json_out_string (w, "kernels", ls_layer_report_job (r)->name);
-  ls_json_out_string (w, "nearest", near->name);
-  ls_json_out_uint (w, "n_measured", total (r, &r->measured));
-  ls_json_out_uint (w, "n_nearest", total (r, &near->kernels));
-  ls_json_out_uint (w, "n_apart", near->off);
-  for (int pass = 0; pass < LS_N_PASSES; pass++)
-    write_pass (r, (LsPass) pass, w);
-  ls_json_out_end_object (w);
-}
+#include "show/calibrate_keys.h"

@@ -16,6 +16,7 @@
 #include "ask/step_spread.h"
 #include "ask/whatif.h"
 #include "cluster/cluster.h"
+#include "data/jobs/imported.h"
 #include "data/text/json_out.h"
 #include "exec/replay/timeline.h"
 
@@ -47,20 +48,24 @@ void ls_json_what_if (LsJsonOut *out, const LsWhatIf *w);
 
 /* The result of a run for people, at a terminal of 80 columns or more. */
 
-/* What the report does not know. Strings are borrowed; NULL ones leave their line
- * out. */
+/* What was asked for besides; NULL: it was not. Borrowed. */
 typedef struct {
-  const char *title;    /* "gpt3-175b on dgx-a100-80g, 64 GPUs"            */
-  const char *subtitle; /* "tp 8, pp 8, interleaved-1f1b, ..."             */
   const LsInterval *interval;
-  const LsMeasured *measured; /* of time 0: none                           */
-  const GPtrArray *findings;  /* char *: what its numbers say              */
   const LsPathSummary *critical_path;
   const LsSensitivityTable *sensitivity;
   const LsFaultTable *faults;
   const LsEcmpTable *ecmp;
   const LsWhatIf *what_if;
   const LsStepSpread *step_spread;
+  const LsMeasured *measured; /* of time 0: none */
+  const GPtrArray *findings;  /* char *, with measured */
+} LsReportExtras;
+
+/* What the report does not know. Strings are borrowed; NULL ones leave their line out. */
+typedef struct {
+  const char *title;    /* "gpt3-175b on dgx-a100-80g, 64 GPUs"            */
+  const char *subtitle; /* "tp 8, pp 8, interleaved-1f1b, ..."             */
+  LsReportExtras x;
   bool color; /* ANSI escapes                                     */
   bool ascii; /* no block characters: the terminal is not UTF-8   */
 } LsSummaryText;
@@ -132,7 +137,6 @@ char *ls_seen_report_file (const LsSeenReport *report, const char *name, GError 
 
 /* The kernels that a profiled layer launches beside those of a job and of the lists that there are. */
 void ls_layer_report_append (const LsLayerReport *report, GString *out);
-void ls_layer_report_write (const LsLayerReport *report, LsJsonOut *w); /* a member "layer" */
 
 /* The spans of a timeline as comma-separated text (RFC 4180), for data frames, spreadsheets and awk:
  * `run --csv`. */
@@ -162,5 +166,29 @@ void ls_layer_report_write (const LsLayerReport *report, LsJsonOut *w); /* a mem
 gboolean ls_spans_write (const LsTimeline *t, const char *path, GError **error);
 /* The same as a text, newly allocated (g_free). */
 char *ls_spans_to_csv (const LsTimeline *t);
+
+/* --- write_summary.c: the result of a run for programs ------------------------------------------- */
+
+/* The result of a run for programs: `run --json`, with the
+ * names of src/manual/formats/result.md. Seconds, bytes, fractions of 1. */
+
+/* Where a result comes from. All strings borrowed; NULL ones are left out. */
+typedef struct {
+  const char *version;
+  const char *trace, *trace_source; /* that does not say what is trained */
+  const char *model, *model_source;
+  const char *cluster, *cluster_source;
+  const char *strategy, *strategy_source;
+  const LsImport *from;                         /* the launch file that says the job */
+  const char *software;                         /* whose defaults the strategy began with */
+  const char *calibration, *calibration_source; /* kernel times        */
+  const char *network, *network_source;         /* NCCL figures        */
+  const char *options;                          /* the resolved knobs, as one would type them   */
+  const GArray *assumptions;                    /* LsAssumption (job/assumptions.h)             */
+} LsReportProvenance;
+
+/* Newly allocated, ends in a newline. extras: what to add. A figure that is not finite becomes
+ * null. */
+char *ls_report_to_json (const LsReport *r, const LsReportProvenance *p, const LsReportExtras *extras);
 
 #endif

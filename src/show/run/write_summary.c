@@ -10,11 +10,9 @@
 #include "data/text/csv.h"
 #include "data/text/write_file.h"
 #include "job/assumptions.h"
-#include "show/quantity.h"
-#include "show/run/timeline_boxes.h"
-#include "show/run/write_report.h"
-#include "show/run_keys.h"
 #include "show/text_table.h"
+#include "show/run/timeline_boxes.h"
+#include "show/run_keys.h"
 
 #define BAR_WIDTH     36
 #define MAX_LINK_ROWS 5

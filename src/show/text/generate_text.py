@@ -50,7 +50,7 @@ FORMS = {  # and of what printf writes
     "more1": ("%+.1f %%", "100 * {}"), "more2": ("%+.2f %%", "100 * {}"),
     "us": ("%.3f", "ls_time_to_s ({}) * 1e6"),
 }
-HEAD = '/* Made by show/text/generate_text.py. */\n#include "show/quantity.h"\n#include "show/text_table.h"\n'
+HEAD = '/* Made by show/text/generate_text.py. */\n#include "show/text_table.h"\n'
 
 
 class Line:

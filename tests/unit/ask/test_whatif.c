@@ -16,7 +16,7 @@
 #include "ask/whatif.h"
 #include "data/datadir.h"
 #include "data/jobs/job_files.h"
-#include "job/change.h"
+#include "job/knobs.h"
 #include "show/run/write_run.h"
 
 static void

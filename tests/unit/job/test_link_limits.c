@@ -5,7 +5,7 @@
 #include <glib/gstdio.h>
 #include <string.h>
 
-#include "job/fitted.h"
+#include "job/hardware.h"
 #include "job/job.h"
 
 /* Pins that no kind of link is dead code: for each there is a small trace whose step is

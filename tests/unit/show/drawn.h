@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "ls_test.h"
-#include "show/draw/axis.h"
 #include "show/draw/drawing.h"
 
 typedef struct {

@@ -2,7 +2,7 @@
 #ifndef LS_TEST_REPORT_EXAMPLE_H
 #define LS_TEST_REPORT_EXAMPLE_H
 
-#include "show/run/write_report.h"
+#include "show/run/write_run.h"
 
 static inline LsReport
 report_example (void)

@@ -13,7 +13,7 @@
 #include "data/traces/trace_json.h"
 #include "job/job.h"
 #include "schedules/sched.h"
-#include "show/run/write_report.h"
+#include "show/run/write_run.h"
 
 /* Options that make a job, "key=value". */
 typedef struct {

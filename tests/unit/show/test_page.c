@@ -9,7 +9,6 @@
 #include "ls_test.h"
 #include "pipeline.h"
 #include "show/draw/palette.h"
-#include "show/page/page_parts.h"
 
 #define HOSTILE "</script><script>alert(1)</script>]]>&\"'<!--\x01\xe2\x80\xa8"
 

@@ -30,7 +30,7 @@ static void
 check_box (const GArray *boxes, guint i, LsBoxKind kind, uint32_t mb, LsTime from, LsTime to)
 {
   const LsTimelineBox *box = &g_array_index (boxes, LsTimelineBox, i);
-  LS_CHECK_STR (ls_box_kind_name (box->kind), ls_box_kind_name (kind));
+  LS_CHECK_STR (ls_box_style (box->kind)->name, ls_box_style (kind)->name);
   LS_CHECK_INT (box->mb, ==, mb);
   LS_CHECK_INT (box->from, ==, from);
   LS_CHECK_INT (box->to, ==, to);

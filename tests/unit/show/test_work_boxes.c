@@ -62,7 +62,7 @@ an_exchange_of_gradients_is_no_weight_gradient (void)
       p.ops[segment][PIPELINE_SECOND].tag = cases[i].second;
     }
     g_autoptr (GArray) boxes = ls_timeline_boxes (&p.t, 0, LS_TIME_NEVER);
-    LS_CHECK_STR (ls_box_kind_name (g_array_index (boxes, LsTimelineBox, 2).kind), cases[i].kind);
+    LS_CHECK_STR (ls_box_style (g_array_index (boxes, LsTimelineBox, 2).kind)->name, cases[i].kind);
     pipeline_clear (&p);
   }
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "show/fits/write_fits.h"
-#include "show/write_collective.h"
+#include "show/answers.h"
 
 /* Pins bandwidths as nccl-tests defines them, and the three forms of a table. */
 

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "data/text/csv.h"
-#include "show/run/write_report.h"
 #include "show/run/write_run.h"
 
 /* Pins the terminal summary, character by character. */
@@ -20,8 +19,8 @@ static const LsMeasured measured
 static const LsSummaryText text = {
   .title = "gpt3-175b on dgx-a100-80g, 64 GPUs",
   .subtitle = "tp 8, pp 8, vpp 3, interleaved-1f1b",
-  .measured = &measured,
-  .findings = &no_findings,
+  .x.measured = &measured,
+  .x.findings = &no_findings,
 };
 static const char golden[]
     = "gpt3-175b on dgx-a100-80g, 64 GPUs; 174.6 B parameters\n"
@@ -146,7 +145,7 @@ the_interval_stands_below_the_step (void)
 {
   LsReport r = report_example ();
   LsInterval interval = { .low = 0.96, .high = 1.2, .software = "Megatron-LM", .n_sources = 7 };
-  LsSummaryText with = { .interval = &interval };
+  LsSummaryText with = { .x.interval = &interval };
   g_autofree char *got = ls_summary_format (&r, &with);
   LS_CHECK (g_str_has_prefix (
       got,

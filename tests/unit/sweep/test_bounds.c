@@ -9,7 +9,7 @@
 
 #include "job/knobs.h"
 #include "small_sweep.h"
-#include "sweep/layouts.h"
+#include "sweep/sweep_state.h"
 
 /* With calls that others planned it runs as without. */
 static void

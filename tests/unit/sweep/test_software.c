@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "data/jobs/emit.h"
-#include "sweep/idea.h"
+#include "sweep/sweep_state.h"
 
 /* --- whose word counts ---------------------------------------------------------------------------- */
 
