@@ -46,35 +46,6 @@ bool ls_cluster_load (const char *name, LsClusterSpec *ret_spec, LsDiagList *dia
 const LsLinkSpec *ls_cluster_link_at (const LsClusterSpec *spec, const char *path);
 bool ls_cluster_read (const LsJsonDoc *doc, LsClusterSpec *ret_spec, LsDiagList *diags);
 
-/* --- read_fabric.c --------------------------------------------------------------------------------- */
-
-/* Of a cluster file, what joins the nodes, and what of it is broken. Which links exist, and whether a list
- * joins all, is for ls_cluster_build() to say. */
-
-extern const LsField ls_fabric_fields[]; /* offsets in an LsClusterSpec */
-
-/* After the fields of the file are read: keys that only some kinds of fabric need or
- * have, and the object "faults", into spec->faults. */
-bool ls_fabric_finish (const LsJsonDoc *doc, LsClusterSpec *spec, LsDiagList *diags);
-
-/* --- read_other_nodes.c: nodes of other kinds ------------------------------------------------------- */
-
-extern const LsField ls_other_nodes_fields[]; /* offsets in LsOtherNodes */
-
-/* After all else of the file is read: their numbers, each there once, and what they are. */
-bool ls_other_nodes_finish (const LsJsonDoc *doc, LsClusterSpec *spec, LsDiagList *diags);
-
-/* --- read_calibration.c -------------------------------------------------------------------------- */
-
-/* The key "fitted" of a cluster file: what runs on the cluster itself say about it. */
-
-extern const LsField ls_fitted_fields[]; /* offsets in LsClusterSpec */
-
-/* What keys by themselves do not show: a range has two ends in order, and as many runs as it takes. */
-bool ls_fitted_finish (const LsJsonDoc *doc, const LsFitted *fitted, LsDiagList *diags);
-
-/* --- write_cluster.c: a cluster's file with some of it changed, as a file of its own --------------- */
-
 /* The document as our files are indented, newly allocated. */
 char *ls_cluster_print (const cJSON *root);
 
@@ -86,6 +57,8 @@ LsJsonDoc *ls_cluster_with_own_gpu (LsJsonDoc *doc, LsDiagList *diags);
  * its source. Newly allocated; NULL: diagnostics. */
 char *ls_cluster_changed_to_json (LsJsonDoc *base, const GPtrArray *changes, const char *name,
                                   const char *source, LsDiagList *diags);
+
+/* --- read_calibration.c -------------------------------------------------------------------------- */
 
 /* topologies/calib/NAME.json: how close the kernels of one accelerator come to its peaks. */
 
@@ -99,8 +72,6 @@ extern const LsEnumName ls_gemms_names[];         /* LsGemms */
  * untouched and diags says why (LS_ERROR_INPUT). */
 bool ls_calibration_load (const char *name, LsCalibration *ret_calibration, LsDiagList *diags);
 bool ls_calibration_read (const LsJsonDoc *doc, LsCalibration *ret_calibration, LsDiagList *diags);
-
-/* --- read_access.c --------------------------------------------------------------------------------- */
 
 /* topologies/calib/access-NAME.json: how fast kernels of one accelerator are by how they touch memory
  * (LsAccess), for kernels that are listed one by one as a framework launches them. */
@@ -135,7 +106,7 @@ extern const LsField ls_nccl_fields[];
 bool ls_nccl_load (const char *name, LsNccl *ret_nccl, LsDiagList *diags);
 bool ls_nccl_read (const LsJsonDoc *doc, LsNccl *ret_nccl, LsDiagList *diags);
 
-/* --- read_nccl_tables.c: topologies/nccl/NAME.json: NCCL's numbers for a generation of GPUs -------- */
+/* --- read_nccl.c: topologies/nccl/NAME.json: NCCL's numbers for a generation of GPUs -------- */
 
 extern const LsField ls_nccl_tables_fields[];
 

@@ -123,38 +123,26 @@ ls_known_check (const LsJsonDoc *doc, const cJSON *at, const LsKnown *known, LsD
   bool is_measured = known->by == LS_KNOWN_MEASURED;
   if (!at || is_measured == (known->error == 0))
     return true;
-  ls_json_doc_diag (doc, at, LS_JSON_AT_VALUE, diags, NULL,
-                    is_measured ? "what was measured has no \"error\" here"
-                                : "what was not measured wants an \"error\" above 0");
-  return false;
-}
-
-static bool
-check_known (const LsJsonDoc *doc, const cJSON *object, const LsGpu *gpu, LsDiagList *diags)
-{
-  const cJSON *known = cJSON_GetObjectItemCaseSensitive (object, "known");
-  bool ok
-      = ls_known_check (doc, cJSON_GetObjectItemCaseSensitive (known, "kernels"), &gpu->kernels_known, diags);
-  return ls_known_check (doc, cJSON_GetObjectItemCaseSensitive (known, "collectives"),
-                         &gpu->collectives_known, diags)
-      && ok;
+  return ls_json_doc_diag (doc, at, LS_JSON_AT_VALUE, diags, NULL,
+                           is_measured ? "what was measured has no \"error\" here"
+                                       : "what was not measured wants an \"error\" above 0");
 }
 
 /* What one key alone cannot show. Takes gpu, of which all is read if ok. */
 static bool
 finish (const LsJsonDoc *doc, const cJSON *object, bool ok, LsGpu *gpu, LsGpu *ret_gpu, LsDiagList *diags)
 {
-  if (ok && gpu->reserved_bytes >= gpu->hbm_bytes) {
-    ls_json_doc_diag (doc, cJSON_GetObjectItemCaseSensitive (object, "reserved"), LS_JSON_AT_VALUE, diags,
-                      NULL, "leaves nothing of \"hbm_size\"");
-    ok = false;
+  if (ok && gpu->reserved_bytes >= gpu->hbm_bytes)
+    ok = ls_json_doc_diag (doc, ls_json_at (object, "reserved"), LS_JSON_AT_VALUE, diags, NULL,
+                           "leaves nothing of \"hbm_size\"");
+  else if (ok) {
+    ok = ls_known_check (doc, ls_json_at (object, "known.kernels"), &gpu->kernels_known, diags);
+    ok &= ls_known_check (doc, ls_json_at (object, "known.collectives"), &gpu->collectives_known, diags);
   }
-  if (ok && check_known (doc, object, gpu, diags))
+  if (ok)
     *ret_gpu = *gpu;
-  else {
+  else
     ls_gpu_clear (gpu);
-    ok = false;
-  }
   return ok;
 }
 

@@ -134,8 +134,7 @@ const LsField ls_reliability_fields[] = {
 static bool
 complain (const LsJsonDoc *doc, const cJSON *node, LsDiagList *diags, const char *message)
 {
-  ls_json_doc_diag (doc, node, LS_JSON_AT_VALUE, diags, NULL, "%s", message);
-  return false;
+  return ls_json_doc_diag (doc, node, LS_JSON_AT_VALUE, diags, NULL, "%s", message);
 }
 
 /* The rate of a cause that was counted. */
@@ -169,8 +168,7 @@ ls_reliability_read (const LsJsonDoc *doc, LsReliability *ret_reliability, LsDia
 {
   LsReliability r = { 0 };
   bool ok = ls_fields_read_file (ls_reliability_fields, "reliability", doc, &r, diags);
-  const cJSON *list = cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "causes"),
-              *node = list ? list->child : NULL;
+  const cJSON *list = ls_json_doc_at (doc, "causes"), *node = list ? list->child : NULL;
   for (guint i = 0; ok && i < r.causes->len; i++, node = node->next)
     ok = finish_cause (doc, node, &r, &g_array_index (r.causes, LsFailureCause, i), diags);
   if (ok)

@@ -171,7 +171,7 @@ add_diag (const LsJsonDoc *doc, LsErrorCode code, const cJSON *node, LsJsonPlace
                 hint, message);
 }
 
-void
+bool
 ls_json_doc_diag (const LsJsonDoc *doc, const cJSON *node, LsJsonPlace place, LsDiagList *diags,
                   const char *hint, const char *format, ...)
 {
@@ -180,6 +180,7 @@ ls_json_doc_diag (const LsJsonDoc *doc, const cJSON *node, LsJsonPlace place, Ls
   g_autofree char *message = g_strdup_vprintf (format, args);
   va_end (args);
   add_diag (doc, LS_ERROR_INPUT, node, place, diags, hint, message);
+  return false;
 }
 
 void
@@ -191,6 +192,21 @@ ls_json_doc_diag_code (const LsJsonDoc *doc, LsErrorCode code, const cJSON *node
   g_autofree char *message = g_strdup_vprintf (format, args);
   va_end (args);
   add_diag (doc, code, node, place, diags, hint, message);
+}
+
+const cJSON *
+ls_json_at (const cJSON *object, const char *path)
+{
+  g_auto (GStrv) keys = g_strsplit (path, ".", -1);
+  for (char **key = keys; *key && object; key++)
+    object = cJSON_GetObjectItemCaseSensitive (object, *key);
+  return object;
+}
+
+const cJSON *
+ls_json_doc_at (const LsJsonDoc *doc, const char *path)
+{
+  return ls_json_at (ls_json_doc_root (doc), path);
 }
 
 const char *
@@ -459,6 +475,13 @@ const cJSON *
 ls_json_doc_root (const LsJsonDoc *doc)
 {
   return doc->root;
+}
+
+bool
+ls_json_doc_unexpected (const LsJsonDoc *doc, const cJSON *node, LsDiagList *diags, const char *expected)
+{
+  g_autofree char *got = ls_json_describe (node);
+  return ls_json_doc_diag (doc, node, LS_JSON_AT_VALUE, diags, NULL, "expected %s; got %s", expected, got);
 }
 
 const char *

@@ -72,9 +72,13 @@ void ls_json_doc_locate_all (const LsJsonDoc *doc, const cJSON *list, LsJsonSpot
 char *ls_json_doc_pointer (const LsJsonDoc *doc, const cJSON *node);
 
 /* Appends a diagnostic that points at node; the root is shown as "/". hint may be
- * NULL. */
-void ls_json_doc_diag (const LsJsonDoc *doc, const cJSON *node, LsJsonPlace place, LsDiagList *diags,
+ * NULL. Returns false, as what complains does. */
+bool ls_json_doc_diag (const LsJsonDoc *doc, const cJSON *node, LsJsonPlace place, LsDiagList *diags,
                        const char *hint, const char *format, ...) G_GNUC_PRINTF (6, 7);
+
+/* The same of a value that is not what is expected: "expected WHAT; got a list". */
+bool ls_json_doc_unexpected (const LsJsonDoc *doc, const cJSON *node, LsDiagList *diags,
+                             const char *expected);
 
 /* The same with another code than LS_ERROR_INPUT. */
 void ls_json_doc_diag_code (const LsJsonDoc *doc, LsErrorCode code, const cJSON *node, LsJsonPlace place,
@@ -89,6 +93,11 @@ LsJsonDoc *ls_json_doc_insert (LsJsonDoc *doc, const cJSON *object, const char *
 
 /* The document without one key of an object. Takes doc; NULL and diagnostics as above. */
 LsJsonDoc *ls_json_doc_remove (LsJsonDoc *doc, const cJSON *node, LsDiagList *diags);
+
+/* What keys with dots between lead to, "node.nics.link", from the root or from an object, which may be NULL;
+ * NULL: it is not there. */
+const cJSON *ls_json_doc_at (const LsJsonDoc *doc, const char *path);
+const cJSON *ls_json_at (const cJSON *object, const char *path);
 
 /* Of a member of an object; NULL: it is not there, or no text. */
 const char *ls_json_text (const cJSON *object, const char *key);
