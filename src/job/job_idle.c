@@ -8,7 +8,7 @@
 #include "data/jobs/job_files.h"
 #include "data/jobs/imported.h"
 #include "data/text/field.h"
-#include "data/traces/trace_json.h"
+#include "data/traces/traces.h"
 #include "job/softwares.h"
 #include "schedules/sched.h"
 #include "strategy/strategy.h"

@@ -2,7 +2,7 @@
 #include "job/assumptions.h"
 #include "job/job_steps.h"
 
-#include "data/traces/trace_json.h"
+#include "data/traces/traces.h"
 #include "job/hardware.h"
 
 /* What a trace has fixed cannot be set. */

@@ -3,7 +3,7 @@
  * refused with reasons. What is read is a legal plan. */
 #include <string.h>
 
-#include "data/traces/chakra.h"
+#include "data/traces/traces.h"
 #include "fuzz.h"
 
 static void

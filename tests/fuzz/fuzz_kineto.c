@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "ask/profile/import_profile.h"
-#include "data/traces/trace_json.h"
+#include "data/traces/traces.h"
 #include "fuzz.h"
 
 #include "ask/profile/measured_step.h"

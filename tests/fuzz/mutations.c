@@ -20,8 +20,7 @@
 #include "data/jobs/job_files.h"
 #include "data/machines/machines.h"
 #include "data/measured/read_cases.h"
-#include "data/measured/read_residuals.h"
-#include "data/traces/trace_json.h"
+#include "data/traces/traces.h"
 #include "mutate.h"
 
 #define SPAWN_EVERY 30

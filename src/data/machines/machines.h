@@ -2,6 +2,7 @@
 #ifndef LS_DATA_MACHINES_MACHINES_H
 #define LS_DATA_MACHINES_MACHINES_H
 
+#include "analysis/interval.h"
 #include "base/diag.h"
 #include "cluster/cluster.h"
 #include "cluster/gpu.h"
@@ -96,6 +97,18 @@ bool ls_access_load (const char *name, LsCalibration *calibration, LsDiagList *d
 
 /* What of each launch in that file is the gap of a queue; 0: it does not say, or NULL was named. */
 bool ls_access_gap (const char *name, LsTime *ret_gap, LsDiagList *diags);
+
+/* topologies/calib/residuals.json: what published runs measured over what was predicted for them.
+ * `lockstep validate CASES.csv --residuals FILE.json` writes it. */
+
+extern const LsField ls_residuals_fields[];
+
+/* By name or path; NULL and diagnostics (LS_ERROR_INPUT). Free with ls_residuals_free(). */
+LsResiduals *ls_residuals_load (const char *name, LsDiagList *diags);
+LsResiduals *ls_residuals_read (const LsJsonDoc *doc, LsDiagList *diags);
+
+/* Whether there is a file of that name. */
+bool ls_residuals_exist (const char *name);
 
 /* --- read_nccl.c: NCCL on one accelerator, a file of topologies/calib ------------------------------ */
 

@@ -7,7 +7,6 @@
 #include "analysis/op_class.h"
 #include "base/dtype.h"
 #include "data/measured/kineto_reader.h"
-#include "data/measured/nsys_reader.h"
 #include "data/text/read_file.h"
 
 void

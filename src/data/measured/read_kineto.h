@@ -94,7 +94,7 @@ typedef struct {
   uint64_t n_records;
 } LsKineto;
 
-/* Also of an export of Nsight Systems (nsys_reader.h), which is told by how it begins. NULL, with
+/* Also of an export of Nsight Systems (read_nsys.c), which is told by how it begins. NULL, with
  * diagnostics (LS_ERROR_INPUT). */
 LsKineto *ls_kineto_load (const char *path, LsDiagList *diags);
 /* The same of n bytes, which may be gzip. */

@@ -1,5 +1,5 @@
 /* data/measured/read_nsys.c — an export of Nsight Systems, an SQLite file that may be anybody's, read. */
-#include "data/measured/nsys_reader.h"
+#include "data/measured/kineto_reader.h"
 
 #include <sqlite3.h>
 #include <stdbool.h>
@@ -10,7 +10,6 @@
 #include "analysis/op_class.h"
 #include "base/diag.h"
 #include "base/printable.h"
-#include "data/measured/kineto_reader.h"
 
 #define KERNELS "CUPTI_ACTIVITY_KIND_KERNEL"
 #define COPIES  "CUPTI_ACTIVITY_KIND_MEMCPY"

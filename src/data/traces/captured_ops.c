@@ -2,7 +2,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "data/traces/captured_kernels.h"
 #include "data/traces/captured_read.h"
 
 #define MAX_OPS  50000   /* of a segment: those of a trace are fewer than 60,000 */

@@ -25,57 +25,19 @@ chakra_complain (RankReading *x, const ChakraNode *node, const char *format, ...
 /* --- what is kept once ---------------------------------------------------------------------- */
 
 uint32_t
-chakra_place (ChakraReading *all, GHashTable *known, GBytes *what, const LsField *fields, GArray *list,
-              void *element)
+chakra_place (ChakraReading *all, GHashTable *known, const LsField *fields, GArray *list, void *element)
 {
+  char *what = ls_fields_text (fields, element, NULL);
   guint place = GPOINTER_TO_UINT (g_hash_table_lookup (known, what));
   if (place > 0) {
     ls_fields_clear (fields, element);
-    g_bytes_unref (what);
+    g_free (what);
     return place - 1;
   }
-  all->n_bytes += g_bytes_get_size (what);
+  all->n_bytes += strlen (what);
   g_array_append_vals (list, element, 1);
   g_hash_table_insert (known, what, GUINT_TO_POINTER (list->len));
   return list->len - 1;
-}
-
-/* With the NUL at its end; NULL: as "". */
-static void
-append_text (GByteArray *what, const char *text)
-{
-  g_byte_array_append (what, (const guint8 *) (text ? text : ""), text ? (guint) strlen (text) + 1 : 1);
-}
-
-static void
-append_list (GByteArray *what, const GArray *list)
-{
-  guint n = list ? list->len * g_array_get_element_size ((GArray *) list) : 0;
-  g_byte_array_append (what, (const guint8 *) &n, sizeof n);
-  if (n > 0)
-    g_byte_array_append (what, (const guint8 *) list->data, n);
-}
-
-/* All that is said of its ops, as they stand in memory. */
-static GBytes *
-bytes_of_segment (const TraceSegment *segment)
-{
-  GByteArray *what = g_byte_array_sized_new (segment->ops->len * 2 * sizeof (TraceOp));
-  append_text (what, segment->name);
-  for (guint i = 0; i < segment->ops->len; i++) {
-    const TraceOp *op = &g_array_index (segment->ops, TraceOp, i);
-    TraceOp plain;
-    memcpy (&plain, op, sizeof plain);
-    plain.name = plain.algorithm = NULL;
-    plain.after = plain.transfers = plain.buffers = NULL;
-    g_byte_array_append (what, (const guint8 *) &plain, sizeof plain);
-    append_text (what, op->name);
-    append_text (what, op->algorithm);
-    append_list (what, op->after);
-    append_list (what, op->transfers);
-    append_list (what, op->buffers);
-  }
-  return g_byte_array_free_to_bytes (what);
 }
 
 bool
@@ -141,6 +103,58 @@ chakra_remember (RankReading *x, const ChakraNode *node)
 /* --- attributes ------------------------------------------------------------------------------ */
 
 const ChakraAttr *
+chakra_find (ChakraAttr *const *attrs, size_t n, const char *name)
+{
+  for (size_t i = 0; i < n; i++)
+    if (strcmp (attrs[i]->name, name) == 0)
+      return attrs[i];
+  return NULL;
+}
+
+/* A whole number of any of the integer types, not below 0; false: it is none. */
+static bool
+read_uint (const ChakraAttr *attr, uint64_t *ret_value)
+{
+  switch (attr->value_case) { /* members of one type are one member */
+  case CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_INT32_VAL:
+  case CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_SINT32_VAL:
+  case CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_SFIXED32_VAL:
+    *ret_value = (uint64_t) attr->int32_val;
+    return attr->int32_val >= 0;
+  case CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_INT64_VAL:
+  case CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_SINT64_VAL:
+  case CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_SFIXED64_VAL:
+    *ret_value = (uint64_t) attr->int64_val;
+    return attr->int64_val >= 0;
+  case CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_UINT32_VAL:
+  case CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_FIXED32_VAL:
+    *ret_value = attr->uint32_val;
+    return true;
+  case CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_UINT64_VAL:
+  case CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_FIXED64_VAL:
+    *ret_value = attr->uint64_val;
+    return true;
+  default:
+    return false;
+  }
+}
+
+const char *
+chakra_text (const ChakraAttr *attr)
+{
+  return attr && attr->value_case == CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_STRING_VAL ? attr->string_val
+                                                                                         : NULL;
+}
+
+bool
+chakra_is_attribute (const char *key)
+{
+  static const char *const others[]
+      = { "op", "name", "kernel", "coll", "bytes", "after", "stream", "transfers", "buffers", NULL };
+  return !g_strv_contains (others, key);
+}
+
+const ChakraAttr *
 chakra_attr (const ChakraNode *node, const char *name)
 {
   return chakra_find (node->attr, node->n_attr, name);
@@ -167,7 +181,7 @@ chakra_uint_in (RankReading *x, const ChakraNode *node, const ChakraAttr *attr, 
   uint64_t value;
   if (!attr)
     return false;
-  if (!chakra_uint (attr, &value) || value > max)
+  if (!read_uint (attr, &value) || value > max)
     return chakra_complain (x, node, "%s: expected a whole number up to %" G_GUINT64_FORMAT, attr->name, max);
   *ret_value = value;
   return true;
@@ -203,7 +217,7 @@ value_text (const ChakraAttr *attr)
     return g_strdup (attr->bool_val ? "true" : "false");
   if (attr->value_case == CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_DOUBLE_VAL)
     return g_strdup (g_ascii_dtostr (number, sizeof number, attr->double_val));
-  if (chakra_uint (attr, &value))
+  if (read_uint (attr, &value))
     return g_strdup_printf ("%" G_GUINT64_FORMAT, value);
   return ls_printable (chakra_text (attr) ? chakra_text (attr) : "");
 }
@@ -238,8 +252,8 @@ chakra_end_instance (RankReading *x)
                             x->n_left);
   if (!x->segment.ops)
     return true;
-  x->row[ROW_SEGMENT] = chakra_place (x->all, x->all->segments, bytes_of_segment (&x->segment),
-                                      ls_trace_segment_fields, x->all->file.segments, &x->segment);
+  x->row[ROW_SEGMENT]
+      = chakra_place (x->all, x->all->segments, ls_trace_segment_fields, x->all->file.segments, &x->segment);
   x->segment = (TraceSegment) { 0 };
   g_array_append_val (x->program.instances, x->row);
   return chakra_check_size (x, x->program.instances->len * sizeof x->row);
@@ -479,10 +493,13 @@ chakra_begin_op (RankReading *x, const ChakraNode *node, LsOpKind kind, LsStream
   op->stream = (int) stream;
   op->after = read_deps (x, node, seen->is_of_host ? LS_N_STREAMS : (uint32_t) stream);
   for (size_t i = 0; x->is_ours && i < node->n_attr; i++) {
-    const LsField *f = chakra_attribute (node->attr[i]->name);
-    g_autofree char *text = f ? value_text (node->attr[i]) : NULL;
-    if (f)
-      set_field (x, node, f, op, text);
+    const LsField *f = ls_trace_op_fields;
+    while (f->key && strcmp (f->key, node->attr[i]->name) != 0)
+      f++;
+    if (!f->key || !chakra_is_attribute (f->key))
+      continue;
+    g_autofree char *text = value_text (node->attr[i]);
+    set_field (x, node, f, op, text);
   }
   if (x->is_ours)
     op->buffers = read_buffers (x, node);
@@ -510,23 +527,10 @@ share_of (RankReading *x, const ChakraNode *node, const char *name)
   return x->ok ? (double) (all / repeat) : 0;
 }
 
-static GBytes *
-bytes_of_kernel (const LsKernel *k)
-{
-  GByteArray *what = g_byte_array_new ();
-  LsKernel plain;
-  memcpy (&plain, k, sizeof plain);
-  plain.name = NULL;
-  g_byte_array_append (what, (const guint8 *) &plain, sizeof plain);
-  append_text (what, k->name);
-  return g_byte_array_free_to_bytes (what);
-}
-
 static uint32_t
 kernel_of (RankReading *x, const ChakraNode *node)
 {
-  LsKernel k;
-  memcpy (&k, &ls_trace_kernel_blank, sizeof k);
+  LsKernel k = ls_trace_kernel_blank;
   for (const LsField *f = ls_trace_kernel_fields; f->key; f++) {
     g_autofree char *name = g_strconcat (CHAKRA_KERNEL, f->key, NULL);
     const ChakraAttr *attr = chakra_attr (node, name);
@@ -540,8 +544,7 @@ kernel_of (RankReading *x, const ChakraNode *node)
     else if (f->required)
       chakra_complain (x, node, "expected its attribute %s", name);
   }
-  return chakra_place (x->all, x->all->kernels, bytes_of_kernel (&k), ls_trace_kernel_fields,
-                       x->all->file.kernels, &k);
+  return chakra_place (x->all, x->all->kernels, ls_trace_kernel_fields, x->all->file.kernels, &k);
 }
 
 /* A node of others takes its duration; without one nothing is known of it. */

@@ -11,10 +11,8 @@
 #include "data/jobs/job_files.h"
 #include "data/text/field.h"
 #include "data/text/write_file.h"
-#include "data/traces/chakra.h"
-#include "data/traces/chakra_node.h"
+#include "data/traces/chakra_read.h"
 #include "data/traces/op_walk.h"
-#include "data/traces/trace_file.h"
 
 /* Attributes under way, as both messages hold them; what they point to lives in `texts`. */
 typedef struct {

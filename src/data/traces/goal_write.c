@@ -6,7 +6,7 @@
 #include <lockstep/error.h>
 
 #include "data/text/write_file.h"
-#include "data/traces/goal.h"
+#include "data/traces/traces.h"
 #include "data/traces/op_walk.h"
 #include "exec/replay/calls.h"
 #include "network/script.h"

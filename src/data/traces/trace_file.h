@@ -1,11 +1,11 @@
 /* data/traces/trace_file.h — lockstep.trace/1 as it stands in the file, before its indices are
  * known to mean something: the structs that the field tables fill in and write. Used
- * by trace_read.c and trace_write.c only. Numbers that a file may leave out and that
+ * by trace_read.c and trace_file.c only. Numbers that a file may leave out and that
  * have no neutral value are LS_TRACE_ABSENT (enums -1) then. */
 #ifndef LS_DATA_TRACES_TRACE_FILE_H
 #define LS_DATA_TRACES_TRACE_FILE_H
 
-#include "data/traces/trace_json.h"
+#include "data/traces/traces.h"
 
 #define LS_TRACE_ABSENT UINT32_MAX
 

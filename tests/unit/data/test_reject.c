@@ -15,9 +15,8 @@
 #include "data/measured/read_kineto.h"
 #include "data/measured/read_nccl_tests.h"
 #include "data/measured/read_profile.h"
-#include "data/measured/read_residuals.h"
 #include "data/measured/read_result.h"
-#include "data/traces/trace_json.h"
+#include "data/traces/traces.h"
 
 /* Readers that must fail: what they would return is not looked at. */
 static bool
