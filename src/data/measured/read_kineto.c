@@ -218,24 +218,25 @@ read_ranks (LsJsonPull *p, GString *to)
   return true;
 }
 
-/* Bytes of an element of a number format of c10; 0: unknown. */
+/* Bytes of an element of a number format of c10, by how its name begins; 0: unknown. */
 static uint32_t
 dtype_bytes (const char *name)
 {
   static const struct {
-    const char *name;
     uint32_t bytes;
+    const char *names[7];
   } sizes[] = {
-    { "bfloat16", 2 }, { "half", 2 },  { "float16", 2 }, { "float32", 4 }, { "float64", 8 },
-    { "float8", 1 },   { "float", 4 }, { "double", 8 },  { "byte", 1 },    { "uint8", 1 },
-    { "int8", 1 },     { "char", 1 },  { "bool", 1 },    { "short", 2 },   { "int16", 2 },
-    { "int64", 8 },    { "int32", 4 }, { "int", 4 },     { "long", 8 },
+    { 1, { "float8", "byte", "uint8", "int8", "char", "bool" } },
+    { 2, { "bfloat16", "half", "float16", "short", "int16" } },
+    { 8, { "float64", "double", "int64", "long" } },
+    { 4, { "float", "int" } },
   };
   g_autofree char *small = g_ascii_strdown (name, -1);
   const char *plain = g_str_has_prefix (small, "torch.") ? small + strlen ("torch.") : small;
   for (guint i = 0; i < G_N_ELEMENTS (sizes); i++)
-    if (g_str_has_prefix (plain, sizes[i].name))
-      return sizes[i].bytes;
+    for (const char *const *known = sizes[i].names; *known; known++)
+      if (g_str_has_prefix (plain, *known))
+        return sizes[i].bytes;
   return 0;
 }
 
@@ -252,6 +253,23 @@ read_known (LsKinetoEvent *e, LsJsonPull *p, const Member *m)
   return m->kind == RANKS ? read_ranks (p, *text_of (e, m))
       : m->kind == TEXT   ? read_string (p, *text_of (e, m))
                           : read_number (p, m->kind == MICROSECONDS ? 3 : 0, number_of (e, m));
+}
+
+static bool
+pass_over (KinetoReader *r)
+{
+  return ls_json_pull_skip (r->p, ls_json_pull_next (r->p));
+}
+
+/* The value of a key, if it is one of n members, else passed over. */
+static bool
+read_one_of (KinetoReader *r, const Member *from, guint n, const char *key,
+             int (*compare) (const char *, const char *))
+{
+  for (guint i = 0; i < n; i++)
+    if (compare (key, from[i].key) == 0)
+      return read_known (&r->event, r->p, &from[i]);
+  return pass_over (r);
 }
 
 /* Reads the value of a member of an object; false: bad JSON. */
@@ -282,39 +300,18 @@ read_objects (KinetoReader *r, LsJsonToken token, ReadMember *member)
 }
 
 static bool
-pass_over (KinetoReader *r)
-{
-  return ls_json_pull_skip (r->p, ls_json_pull_next (r->p));
-}
-
-static bool
 read_arg (KinetoReader *r, const char *key)
 {
-  for (guint i = N_OWN; i < G_N_ELEMENTS (members); i++)
-    if (g_ascii_strcasecmp (key, members[i].key) == 0) /* "external id", once */
-      return read_known (&r->event, r->p, &members[i]);
   r->event.is_xla = r->event.is_xla || strcmp (key, "hlo_op") == 0 || strcmp (key, "hlo_module") == 0;
-  return pass_over (r);
+  return read_one_of (r, members + N_OWN, G_N_ELEMENTS (members) - N_OWN, key,
+                      g_ascii_strcasecmp); /* "external id", once */
 }
 
 static bool
 read_member (KinetoReader *r, const char *key)
 {
-  if (strcmp (key, "args") == 0)
-    return read_object (r, ls_json_pull_next (r->p), read_arg);
-  for (guint i = 0; i < N_OWN; i++)
-    if (strcmp (key, members[i].key) == 0)
-      return read_known (&r->event, r->p, &members[i]);
-  return pass_over (r);
-}
-
-/* Whose first token is there; false: bad JSON. */
-static bool
-read_event (KinetoReader *r, LsJsonToken token)
-{
-  event_reset (&r->event);
-  r->event.where = ls_json_pull_where (r->p);
-  return read_object (r, token, read_member);
+  return strcmp (key, "args") == 0 ? read_object (r, ls_json_pull_next (r->p), read_arg)
+                                   : read_one_of (r, members, N_OWN, key, g_strcmp0);
 }
 
 /* ---- events ---- */
@@ -585,7 +582,9 @@ read_events (KinetoReader *r, LsJsonToken token)
     return ls_json_pull_skip (r->p, token);
   }
   while ((token = ls_json_pull_next (r->p)) != LS_TOKEN_ARRAY_END) {
-    if (!read_event (r, token))
+    event_reset (&r->event);
+    r->event.where = ls_json_pull_where (r->p);
+    if (!read_object (r, token, read_member))
       return false;
     if (token == LS_TOKEN_OBJECT && ls_diag_list_n (r->diags) < MAX_DIAGS)
       take_event (r);
@@ -607,10 +606,7 @@ read_integer (KinetoReader *r, int64_t *ret)
 static bool
 read_listed (KinetoReader *r, const char *key)
 {
-  for (guint i = 0; i < G_N_ELEMENTS (listed); i++)
-    if (strcmp (key, listed[i].key) == 0)
-      return read_known (&r->event, r->p, &listed[i]);
-  return pass_over (r);
+  return read_one_of (r, listed, G_N_ELEMENTS (listed), key, g_strcmp0);
 }
 
 static bool

@@ -107,10 +107,10 @@ ls_profile_free (LsProfile *p)
   g_free (p->cuda);
   g_free (p->date);
   g_free (p->sha256);
-  g_clear_pointer (&p->kernels, g_array_unref);
-  g_clear_pointer (&p->sustained, g_array_unref);
-  g_clear_pointer (&p->in_layer, g_array_unref);
-  g_clear_pointer (&p->facts, g_array_unref);
+  g_array_unref (p->kernels);
+  g_array_unref (p->sustained);
+  g_array_unref (p->in_layer);
+  g_array_unref (p->facts);
   ls_json_doc_free (p->doc);
   ls_csv_free (p->csv);
   g_free (p);
@@ -134,9 +134,8 @@ static void G_GNUC_PRINTF (5, 6)
     ls_csv_error (p->csv, row, (guint) MAX (column, 0), diags, "%s", message);
     return;
   }
-  const cJSON *rows = cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (p->doc), "rows");
-  const cJSON *node = cJSON_GetArrayItem (rows, (int) row),
-              *member = cJSON_GetObjectItemCaseSensitive (node, key);
+  const cJSON *node = cJSON_GetArrayItem (ls_json_doc_at (p->doc, "rows"), (int) row),
+              *member = ls_json_at (node, key);
   ls_json_doc_diag (p->doc, member ? member : node, LS_JSON_AT_VALUE, diags, NULL, "%s", message);
 }
 
@@ -152,73 +151,39 @@ ls_profile_error (const LsProfile *p, guint row, LsDiagList *diags, const char *
 
 /* ---- the kernel of a row ---- */
 
-/* The kernels of kernelbench and their kinds in the simulator (model/operators_*.c). */
+/* The kernels of kernelbench by their kinds in the simulator (model/operators_*.c). */
 static const struct {
-  const char *name;
   LsKernelKind kind;
+  const char *names[24];
 } known[] = {
-  { "forward", LS_KERNEL_GEMM },
-  { "dgrad", LS_KERNEL_GEMM },
-  { "wgrad", LS_KERNEL_GEMM },
-  { "wgrad16", LS_KERNEL_GEMM },
-  { "scores-bmm", LS_KERNEL_GEMM },
-  { "dk-bmm", LS_KERNEL_GEMM },
-  { "expert-fc1", LS_KERNEL_GEMM },
-  { "expert-fc1-wgrad", LS_KERNEL_GEMM },
-  { "expert-fc2", LS_KERNEL_GEMM },
-  { "expert-fc2-wgrad", LS_KERNEL_GEMM },
-  { "flash-attention-fwd", LS_KERNEL_ATTENTION_FWD },
-  { "flash-attention-bwd", LS_KERNEL_ATTENTION_BWD },
-  { "copy", LS_KERNEL_ELEMENTWISE },
-  { "memcpy", LS_KERNEL_ELEMENTWISE },
-  { "memset", LS_KERNEL_MEMSET },
-  { "add", LS_KERNEL_ELEMENTWISE },
-  { "residual-grad-add", LS_KERNEL_ELEMENTWISE },
-  { "bias-add", LS_KERNEL_ELEMENTWISE },
-  { "bias-gelu", LS_KERNEL_ELEMENTWISE },
-  { "gelu-bwd", LS_KERNEL_ELEMENTWISE },
-  { "bias-dropout-add", LS_KERNEL_ELEMENTWISE },
-  { "dropout", LS_KERNEL_ELEMENTWISE },
-  { "dropout-bwd", LS_KERNEL_ELEMENTWISE },
-  { "bias-grad", LS_KERNEL_REDUCTION },
-  { "scale-mask-softmax", LS_KERNEL_SOFTMAX },
-  { "scale-mask-softmax-bwd", LS_KERNEL_SOFTMAX },
-  { "layernorm-fwd", LS_KERNEL_NORM },
-  { "layernorm-dgrad", LS_KERNEL_NORM },
-  { "layernorm-gamma-beta-grad", LS_KERNEL_NORM },
-  { "rmsnorm-fwd", LS_KERNEL_NORM },
-  { "rmsnorm-bwd", LS_KERNEL_NORM },
-  { "swiglu", LS_KERNEL_ELEMENTWISE },
-  { "swiglu-bwd", LS_KERNEL_ELEMENTWISE },
-  { "rope-fwd", LS_KERNEL_ELEMENTWISE },
-  { "rope-bwd", LS_KERNEL_ELEMENTWISE },
-  { "moe-permute", LS_KERNEL_ELEMENTWISE },
-  { "moe-unpermute", LS_KERNEL_ELEMENTWISE },
-  { "embedding-lookup", LS_KERNEL_EMBEDDING },
-  { "embedding-grad", LS_KERNEL_EMBEDDING },
-  { "cross-entropy", LS_KERNEL_CROSS_ENTROPY },
-  { "cross-entropy-bwd", LS_KERNEL_CROSS_ENTROPY },
-  { "adam", LS_KERNEL_OPTIMIZER },
-  { "weight-copy", LS_KERNEL_OPTIMIZER },
-  { "main-grad-copy", LS_KERNEL_OPTIMIZER },
-  { "grad-unscale", LS_KERNEL_OPTIMIZER },
-  { "grad-norm", LS_KERNEL_REDUCTION },
-  { "grad-clip", LS_KERNEL_OPTIMIZER },
+  { LS_KERNEL_GEMM,
+    { "forward", "dgrad", "wgrad", "wgrad16", "scores-bmm", "dk-bmm", "expert-fc1", "expert-fc1-wgrad",
+      "expert-fc2", "expert-fc2-wgrad" } },
+  { LS_KERNEL_ATTENTION_FWD, { "flash-attention-fwd" } },
+  { LS_KERNEL_ATTENTION_BWD, { "flash-attention-bwd" } },
+  { LS_KERNEL_ELEMENTWISE,
+    { "copy", "memcpy", "add", "residual-grad-add", "bias-add", "bias-gelu", "gelu-bwd", "bias-dropout-add",
+      "dropout", "dropout-bwd", "swiglu", "swiglu-bwd", "rope-fwd", "rope-bwd", "moe-permute",
+      "moe-unpermute" } },
+  { LS_KERNEL_MEMSET, { "memset" } },
+  { LS_KERNEL_REDUCTION, { "bias-grad", "grad-norm" } },
+  { LS_KERNEL_SOFTMAX, { "scale-mask-softmax", "scale-mask-softmax-bwd" } },
+  { LS_KERNEL_NORM,
+    { "layernorm-fwd", "layernorm-dgrad", "layernorm-gamma-beta-grad", "rmsnorm-fwd", "rmsnorm-bwd" } },
+  { LS_KERNEL_EMBEDDING, { "embedding-lookup", "embedding-grad" } },
+  { LS_KERNEL_CROSS_ENTROPY, { "cross-entropy", "cross-entropy-bwd" } },
+  { LS_KERNEL_OPTIMIZER, { "adam", "weight-copy", "main-grad-copy", "grad-unscale", "grad-clip" } },
 };
 
 /* Kernels of its layer, which go by what they are used for. */
 static const struct {
-  const char *use, *stream;
-} uses[] = {
-  { "attention-dropout", "dropout" },
-  { "attention-dropout-bwd", "dropout-bwd" },
-  { "bias-dropout-add-bwd", "dropout-bwd" },
-  { "row-bias-grad", "bias-grad" },
-  { "fc1-bias-grad", "bias-grad" },
-  { "qkv-bias-grad", "bias-grad" },
-  { "qkv-bias", "bias-add" },
-  { "context-transpose", "copy" },
-  { "qkv-grad-concat", "copy" },
+  const char *stream, *uses[4];
+} used[] = {
+  { "dropout", { "attention-dropout" } },
+  { "dropout-bwd", { "attention-dropout-bwd", "bias-dropout-add-bwd" } },
+  { "bias-grad", { "row-bias-grad", "fc1-bias-grad", "qkv-bias-grad" } },
+  { "bias-add", { "qkv-bias" } },
+  { "copy", { "context-transpose", "qkv-grad-concat" } },
 };
 
 /* Of interleaved batches the simulator knows nothing. */
@@ -371,15 +336,15 @@ static bool
 take_known (LsProfile *p, guint i, guint row, const LsProfileRow *r, LsDiagList *diags)
 {
   const char *name = r->name;
-  for (guint u = 0; groups[i].is_passed && u < G_N_ELEMENTS (uses); u++)
-    if (strcmp (name, uses[u].use) == 0)
-      name = uses[u].stream;
+  for (guint u = 0; groups[i].is_passed && u < G_N_ELEMENTS (used); u++)
+    if (g_strv_contains (used[u].uses, r->name))
+      name = used[u].stream;
   if (groups[i].is_of == ls_kernel_is_gemm && r->note && strstr (r->note, interleaved))
     return false;
   for (guint k = 0; k < G_N_ELEMENTS (known); k++)
-    if (groups[i].is_of (known[k].kind) && strcmp (name, known[k].name) == 0) {
+    if (groups[i].is_of (known[k].kind) && g_strv_contains (known[k].names, name)) {
       GArray *list = *(GArray **) (gpointer) ((char *) p + groups[i].list);
-      append (p, row, r, known[k].name, known[k].kind, list, diags);
+      append (p, row, r, g_intern_string (name), known[k].kind, list, diags);
       return !groups[i].is_passed;
     }
   return false;
@@ -449,12 +414,6 @@ take_row (LsProfile *p, guint row, const LsProfileRow *r, LsDiagList *diags)
 
 /* ---- events around kernels ---- */
 
-static bool
-is_isolated (LsKernelKind kind)
-{
-  return kind <= LS_KERNEL_ATTENTION_BWD;
-}
-
 static void
 find_events (LsProfile *p, const LsProfileRow *r)
 {
@@ -462,23 +421,16 @@ find_events (LsProfile *p, const LsProfileRow *r)
     p->events_s = r->time_us * 1e-6;
 }
 
-static void
-take_events_off_each (const LsProfile *p, GArray *kernels, bool with_streams)
-{
-  for (guint i = 0; i < kernels->len; i++) {
-    LsTimedKernel *t = &g_array_index (kernels, LsTimedKernel, i);
-    if ((with_streams || is_isolated (t->kernel.kind)) && p->events_s < t->measured_s)
-      t->measured_s -= p->events_s;
-  }
-}
-
 /* Products and attention are timed alone, between two events, and so are the kernels of a layer; streams back
  * to back. */
 static void
-take_events_off (LsProfile *p)
+take_events_off (const LsProfile *p, GArray *kernels, bool with_streams)
 {
-  take_events_off_each (p, p->kernels, false);
-  take_events_off_each (p, p->in_layer, true);
+  for (guint i = 0; i < kernels->len; i++) {
+    LsTimedKernel *t = &g_array_index (kernels, LsTimedKernel, i);
+    if ((with_streams || t->kernel.kind <= LS_KERNEL_ATTENTION_BWD) && p->events_s < t->measured_s)
+      t->measured_s -= p->events_s;
+  }
 }
 
 /* ---- kernels of a step that kernelbench ran from a trace (`--plan`), as rows of a profile ---- */
@@ -521,12 +473,6 @@ static const LsField span_fields[] = {
   SPAN_TEXT ("implementation", row.implementation, false),
   { NULL },
 };
-
-static bool
-has_spans (const LsCsv *csv)
-{
-  return ls_csv_column (csv, "start_us") >= 0 && ls_csv_column (csv, "end_us") >= 0;
-}
 
 static void
 span_clear (gpointer span)
@@ -673,12 +619,9 @@ read_json (LsProfile *p, LsDiagList *diags)
   static const char *const schema = "lockstep.kernelbench/1";
   File file = { 0 };
   bool ok = ls_fields_read (ls_profile_file_fields, p->doc, ls_json_doc_root (p->doc), &file, NULL, diags);
-  if (ok && strcmp (file.schema, schema) != 0) {
-    const cJSON *node = cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (p->doc), "schema");
-    ls_json_doc_diag (p->doc, node, LS_JSON_AT_VALUE, diags, NULL, "expected \"%s\"; got \"%.40s\"", schema,
-                      file.schema);
-    ok = false;
-  }
+  if (ok && strcmp (file.schema, schema) != 0)
+    ok = ls_json_doc_diag (p->doc, ls_json_doc_at (p->doc, "schema"), LS_JSON_AT_VALUE, diags, NULL,
+                           "expected \"%s\"; got \"%.40s\"", schema, file.schema);
   p->n_rows = file.rows ? file.rows->len : 0;
   for (guint i = 0; ok && i < p->n_rows; i++) {
     find_events (p, &g_array_index (file.rows, LsProfileRow, i));
@@ -729,13 +672,6 @@ read_table (LsProfile *p, const char *text, const char *gpu, LsDiagList *diags)
   }
 }
 
-/* The first character that is no blank tells JSON from CSV. */
-static bool
-is_json (const char *text)
-{
-  return text[strspn (text, " \t\r\n")] == '{';
-}
-
 LsProfile *
 ls_profile_parse (const char *path, const char *text, size_t n, const char *gpu, LsDiagList *diags)
 {
@@ -747,13 +683,13 @@ ls_profile_parse (const char *path, const char *text, size_t n, const char *gpu,
   p->sustained = g_array_new (FALSE, FALSE, sizeof (LsTimedKernel));
   p->in_layer = g_array_new (FALSE, FALSE, sizeof (LsTimedKernel));
   p->facts = g_array_new (FALSE, FALSE, sizeof (LsProfileFact));
-  if (is_json (text))
+  if (text[strspn (text, " \t\r\n")] == '{')
     p->doc = ls_json_doc_parse (text, n, path, diags);
   else
     p->csv = ls_csv_parse (path, text, (gssize) n, diags);
   if (!p->doc && !p->csv)
     return NULL;
-  bool are_spans = p->csv && has_spans (p->csv);
+  bool are_spans = p->csv && ls_csv_column (p->csv, "start_us") >= 0 && ls_csv_column (p->csv, "end_us") >= 0;
   p->is_ours = p->doc || are_spans
       || (ls_csv_column (p->csv, "group") >= 0 && ls_csv_column (p->csv, "time_us") >= 0);
   if (p->doc)
@@ -764,7 +700,8 @@ ls_profile_parse (const char *path, const char *text, size_t n, const char *gpu,
     read_csv (p, diags);
   else
     read_table (p, text, gpu ? gpu : "", diags);
-  take_events_off (p);
+  take_events_off (p, p->kernels, false);
+  take_events_off (p, p->in_layer, true);
   ls_hold_kernels_out (p->kernels, false);
   ls_hold_kernels_out (p->sustained, false);
   return ls_diag_list_n (diags) == n_before ? g_steal_pointer (&p) : NULL;

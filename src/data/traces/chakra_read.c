@@ -42,6 +42,75 @@ head_text (const ChakraProtoMsg__GlobalMetadata *head, const char *name)
   return chakra_text (chakra_find (head->attr, head->n_attr, name));
 }
 
+/* --- process groups ------------------------------------------------------------------------ */
+
+bool
+chakra_is_member_list (const cJSON *ranks)
+{
+  const cJSON *rank;
+  if (!cJSON_IsArray (ranks))
+    return false;
+  cJSON_ArrayForEach (rank, ranks) if (!cJSON_IsNumber (rank) || rank->valuedouble < 0
+                                       || rank->valuedouble >= LS_CHAKRA_MAX_RANKS
+                                       || rank->valuedouble != (double) rank->valueint) return false;
+  return true;
+}
+
+static void
+group_free (gpointer group)
+{
+  ChakraGroup *g = group;
+  g_free (g->name);
+  g_free (g->is.ranks);
+  g_free (g);
+}
+
+ChakraGroup *
+chakra_group (ChakraReading *all, const char *name)
+{
+  for (guint i = 0; i < all->groups->len; i++)
+    if (strcmp (((ChakraGroup *) all->groups->pdata[i])->name, name) == 0)
+      return all->groups->pdata[i];
+  return NULL;
+}
+
+ChakraGroup *
+chakra_add_group (ChakraReading *all, const char *name, const cJSON *ranks)
+{
+  uint32_t n = ranks && ranks->child ? (uint32_t) cJSON_GetArraySize (ranks) : all->n_ranks;
+  g_autofree uint32_t *members = g_new (uint32_t, n);
+  const cJSON *rank = ranks ? ranks->child : NULL;
+  for (uint32_t i = 0; i < n; i++, rank = rank ? rank->next : NULL)
+    members[i] = rank ? (uint32_t) rank->valueint : i;
+  ChakraGroup *g = chakra_group (all, name);
+  if (g)
+    return g->is.n_ranks == n && memcmp (g->is.ranks, members, n * sizeof *members) == 0 ? g : NULL;
+  g = g_new0 (ChakraGroup, 1);
+  *g = (ChakraGroup) { all->groups->len,
+                       g_strdup (name),
+                       { .axis = -1, .ranks = g_steal_pointer (&members), .n_ranks = n } };
+  g_ptr_array_add (all->groups, g);
+  return g;
+}
+
+static bool
+read_groups_file (ChakraReading *all, const char *text)
+{
+  g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (text, strlen (text), CHAKRA_GROUPS, all->diags);
+  const cJSON *group, *root = doc ? ls_json_doc_root (doc) : NULL;
+  if (!doc)
+    return false;
+  cJSON_ArrayForEach (group, root) if (!group->string || !chakra_is_member_list (group))
+  {
+    ls_json_doc_diag (doc, group, LS_JSON_AT_VALUE, all->diags, NULL,
+                      "expected a list of ranks below %d for each name of a process group",
+                      LS_CHAKRA_MAX_RANKS);
+    return false;
+  }
+  else chakra_add_group (all, group->string, group);
+  return true;
+}
+
 /* --- head and program of a rank -------------------------------------------------------------- */
 
 /* Of the first file; all others must say the same. */
@@ -321,7 +390,7 @@ reading_new (const char *name, uint32_t n_ranks, bool has_rings, LsDiagList *dia
   for (guint i = 0; i < G_N_ELEMENTS (known); i++)
     *known[i] = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   all.roles = g_ptr_array_new_with_free_func (g_free);
-  all.groups = g_ptr_array_new_with_free_func (chakra_group_free);
+  all.groups = g_ptr_array_new_with_free_func (group_free);
   all.file = ls_trace_file_new (name);
   return all;
 }
@@ -373,7 +442,7 @@ static bool
 read_all (ChakraReading *all, const Source *source)
 {
   const cJSON *said = source->manifest ? list_of (source->manifest, "ranks")->child : NULL;
-  bool ok = !source->groups || chakra_read_groups_file (all, source->groups);
+  bool ok = !source->groups || read_groups_file (all, source->groups);
   ok = ok && (!source->manifest || read_axes (all, source->manifest));
   for (uint32_t rank = 0; ok && rank < source->n_ranks; rank++) {
     if (said) {

@@ -99,7 +99,17 @@ typedef struct {
   uint64_t n_left; /* nodes of the open op that are still to come */
 } RankReading;
 
-/* chakra_nodes.c */
+/* --- chakra_read.c ------------------------------------------------------------------------------------ */
+
+/* NULL: there is none. */
+ChakraGroup *chakra_group (ChakraReading *all, const char *name);
+/* No members are all ranks, as PyTorch has it. NULL: it is there, with other members. */
+ChakraGroup *chakra_add_group (ChakraReading *all, const char *name, const cJSON *ranks);
+/* Whether that is a list of ranks. */
+bool chakra_is_member_list (const cJSON *ranks);
+
+/* --- chakra_nodes.c ----------------------------------------------------------------------------------- */
+
 bool chakra_complain (RankReading *x, const ChakraNode *node, const char *format, ...) G_GNUC_PRINTF (3, 4);
 
 /* Whether what was read so far, with n more bytes, is little enough. */
@@ -108,40 +118,13 @@ bool chakra_check_size (RankReading *x, size_t n);
 uint32_t chakra_place (ChakraReading *all, GHashTable *known, const LsField *fields, GArray *list,
                        void *element);
 
-/* chakra_read_groups.c */
-bool chakra_read_groups_file (ChakraReading *all, const char *text);
-void chakra_group_free (gpointer group);
-ChakraGroup *chakra_group (ChakraReading *all, const char *name); /* NULL: there is none */
-void chakra_read_groups (RankReading *x, const ChakraNode *node);
-
-/* chakra_nodes.c */
 void chakra_nodes_init (RankReading *x);
 void chakra_nodes_clear (RankReading *x);
-/* NULL and a complaint: there is one of that id, or there are too many. */
-ChakraSeen *chakra_remember (RankReading *x, const ChakraNode *node);
-const ChakraAttr *chakra_attr (const ChakraNode *node, const char *name);
-const char *chakra_text_of (const ChakraNode *node, const char *name);
-/* That of an attribute of a list of texts; NULL: it is none. */
-const ChakraProtoMsg__StringList *chakra_list_of (const ChakraNode *node, const char *name);
-bool chakra_is_on (const ChakraNode *node, const char *name);
 /* Of an attribute, which may be NULL; false: it is not there, or, with a complaint, no whole number up to
  * max; *ret_value then stays. */
 bool chakra_uint_in (RankReading *x, const ChakraNode *node, const ChakraAttr *attr, uint64_t max,
                      uint64_t *ret_value);
-bool chakra_uint_of (RankReading *x, const ChakraNode *node, const char *name, uint64_t max,
-                     uint64_t *ret_value);
-/* A number up to that of bytes which can be simulated, or a complaint. */
-bool chakra_need_uint (RankReading *x, const ChakraNode *node, const char *name, uint64_t *ret_value);
 bool chakra_end_instance (RankReading *x);
 void chakra_read_node (RankReading *x, const ChakraNode *node);
-/* An op of that kind, with what the node says of all kinds, until the next begins; of others than ours on the
- * stream. NULL and a complaint: it cannot be. */
-TraceOp *chakra_begin_op (RankReading *x, const ChakraNode *node, LsOpKind kind, LsStream stream);
-
-/* chakra_read_groups.c */
-bool chakra_is_send (const ChakraNode *node);
-bool chakra_is_message (const ChakraNode *node); /* a send or a receive */
-void chakra_read_collective (RankReading *x, const ChakraNode *node);
-void chakra_read_message (RankReading *x, const ChakraNode *node);
 
 #endif
