@@ -214,7 +214,7 @@ check_cases (const char *path, const GByteArray *b, guint32 seed)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   g_autofree char *text = g_strndup ((const char *) b->data, b->len);
-  g_autoptr (GPtrArray) cases = ls_parse_cases (path, text, diags);
+  g_autoptr (GPtrArray) cases = ls_read_cases (path, text, false, diags);
   check_diags (cases != NULL, diags, path, seed);
 }
 

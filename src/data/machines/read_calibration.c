@@ -547,24 +547,22 @@ const LsField ls_residuals_fields[] = {
 static bool
 check_group (const LsJsonDoc *doc, const LsResidualGroup *g, const cJSON *node, LsDiagList *diags)
 {
-  const cJSON *list = cJSON_GetObjectItemCaseSensitive (node, "residuals");
   bool is_sorted = true;
   for (guint k = 1; k < g->residuals->len; k++)
     is_sorted
         = is_sorted && g_array_index (g->residuals, double, k - 1) <= g_array_index (g->residuals, double, k);
   if (g->residuals->len > 0 && g->residuals->len <= g->n && is_sorted)
     return true;
-  ls_json_doc_diag (doc, list, LS_JSON_AT_VALUE, diags,
-                    "lockstep validate CASES.csv --residuals FILE.json writes such a file",
-                    "expected 1 to n = %u numbers, ascending; got %u%s", g->n, g->residuals->len,
-                    is_sorted ? "" : ", not ascending");
-  return false;
+  return ls_json_doc_diag (doc, ls_json_at (node, "residuals"), LS_JSON_AT_VALUE, diags,
+                           "lockstep validate CASES.csv --residuals FILE.json writes such a file",
+                           "expected 1 to n = %u numbers, ascending; got %u%s", g->n, g->residuals->len,
+                           is_sorted ? "" : ", not ascending");
 }
 
 static bool
 check_groups (const LsJsonDoc *doc, const LsResiduals *r, LsDiagList *diags)
 {
-  const cJSON *node = cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "groups")->child;
+  const cJSON *node = ls_json_doc_at (doc, "groups")->child;
   bool ok = true;
   for (guint i = 0; i < r->groups->len; i++, node = node->next)
     ok = check_group (doc, &g_array_index (r->groups, LsResidualGroup, i), node, diags) && ok;

@@ -63,7 +63,7 @@ typedef struct {
 
 /* Which streams a synchronising call was about, as an event of its own says. */
 typedef struct {
-  uint64_t correlation, record;
+  uint64_t record;
   int32_t stream, awaited;
 } SyncDetail;
 
@@ -74,8 +74,7 @@ typedef struct {
   LsKinetoEvent event;
   GHashTable *launches; /* correlation -> Launch  */
   GHashTable *messages; /* external id -> Message */
-  GArray *details;      /* SyncDetail             */
-  GArray *externals;    /* int64_t of each op; -1: none */
+  GHashTable *details;  /* correlation -> SyncDetail */
   int64_t device;       /* of the kernels, -1: none yet */
   bool has_devices, has_kernels, has_events, is_xla;
   GPtrArray *categories; /* char *: the first few that occur */
@@ -93,6 +92,8 @@ LsKinetoOp *kineto_add_op (KinetoReader *r, int64_t start, int64_t end, const ch
 /* A call of that name, which may be a launch, if its correlation is above 0. */
 void kineto_add_call (KinetoReader *r, int64_t correlation, const char *name, Launch launch);
 void kineto_add_step (KinetoReader *r, LsKinetoStep step);
+/* Of a call of that correlation, above 0. */
+void kineto_add_detail (KinetoReader *r, int64_t correlation, SyncDetail detail);
 
 /* Of a kernel, without arguments: names of templates go on for lines. Newly allocated. */
 char *kineto_short_name (const char *name);

@@ -634,17 +634,10 @@ cases_of_table (const LsCsv *csv, bool by_row, LsDiagList *diags)
 }
 
 GPtrArray *
-ls_read_cases (const char *path, bool by_row, LsDiagList *diags)
+ls_read_cases (const char *path, const char *text, bool by_row, LsDiagList *diags)
 {
-  g_autoptr (LsCsv) csv = ls_csv_load (path, diags);
+  g_autoptr (LsCsv) csv = ls_csv_parse (path, text, -1, diags);
   return csv ? cases_of_table (csv, by_row, diags) : NULL;
-}
-
-GPtrArray *
-ls_parse_cases (const char *name, const char *text, LsDiagList *diags)
-{
-  g_autoptr (LsCsv) csv = ls_csv_parse (name, text, -1, diags);
-  return csv ? cases_of_table (csv, false, diags) : NULL;
 }
 
 /* --- tables to fill in ------------------------------------------------------------------------------- */

@@ -333,9 +333,12 @@ read_row (const LsCsv *csv, guint row, const Table *table, const GArray *columns
   g_free (cells.op);
 }
 
-static GArray *
-rows_of_table (const LsCsv *csv, const char *gpu, guint *n_foreign, LsDiagList *diags)
+GArray *
+ls_read_kernels (const char *path, const char *text, const char *gpu, guint *n_foreign, LsDiagList *diags)
 {
+  g_autoptr (LsCsv) csv = ls_csv_parse (path, text, -1, diags);
+  if (!csv)
+    return NULL;
   guint n_passed = 0;
   guint n_before = ls_diag_list_n (diags);
   const Table *table = find_table (csv, diags);
@@ -355,18 +358,4 @@ rows_of_table (const LsCsv *csv, const char *gpu, guint *n_foreign, LsDiagList *
   if (n_foreign)
     *n_foreign = n_passed;
   return ls_diag_list_n (diags) == n_before ? g_steal_pointer (&rows) : NULL;
-}
-
-GArray *
-ls_read_kernels (const char *path, const char *gpu, guint *n_foreign, LsDiagList *diags)
-{
-  g_autoptr (LsCsv) csv = ls_csv_load (path, diags);
-  return csv ? rows_of_table (csv, gpu, n_foreign, diags) : NULL;
-}
-
-GArray *
-ls_parse_kernels (const char *name, const char *text, const char *gpu, LsDiagList *diags)
-{
-  g_autoptr (LsCsv) csv = ls_csv_parse (name, text, -1, diags);
-  return csv ? rows_of_table (csv, gpu, NULL, diags) : NULL;
 }

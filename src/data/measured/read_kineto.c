@@ -388,6 +388,7 @@ kineto_add_op (KinetoReader *r, int64_t start, int64_t end, const char *name, Ls
                           .correlation = (uint64_t) correlation,
                           .thread = -1,
                           .stream = -1,
+                          .external = -1,
                           .class = (uint8_t) class };
   g_array_append_val (r->k->ops, op);
   r->first = MIN (r->first, start);
@@ -432,8 +433,7 @@ add_op (KinetoReader *r, LsOpClass class)
   op->dtype = kineto_dtype (e->dtype->str);
   op->record = (uint32_t) r->k->n_records;
   op->stream = stream_of (&e->stream);
-  int64_t external = e->external.is_good ? e->external.value : -1;
-  g_array_append_val (r->externals, external);
+  op->external = e->external.is_good ? e->external.value : -1;
 }
 
 static gpointer
@@ -485,6 +485,12 @@ add_call (KinetoReader *r)
                                 .thread = e->thread.is_good ? e->thread.value : -1 });
 }
 
+void
+kineto_add_detail (KinetoReader *r, int64_t correlation, SyncDetail detail)
+{
+  g_hash_table_insert (r->details, keyed (correlation), g_memdup2 (&detail, sizeof detail));
+}
+
 /* "Stream Wait Event", "Stream Sync", "Context Sync": what CUPTI knows of a call besides. */
 static void
 add_detail (KinetoReader *r)
@@ -493,11 +499,10 @@ add_detail (KinetoReader *r)
   bool is_wait = e->wait_stream.is_good;
   if (!e->correlation.is_good || e->correlation.value == 0)
     return;
-  const SyncDetail detail = { .correlation = (uint64_t) e->correlation.value,
-                              .record = e->wait_record.is_good ? (uint64_t) e->wait_record.value : 0,
-                              .stream = is_wait ? stream_of (&e->stream) : -1,
-                              .awaited = stream_of (is_wait ? &e->wait_stream : &e->stream) };
-  g_array_append_val (r->details, detail);
+  kineto_add_detail (r, e->correlation.value,
+                     (SyncDetail) { .record = e->wait_record.is_good ? (uint64_t) e->wait_record.value : 0,
+                                    .stream = is_wait ? stream_of (&e->stream) : -1,
+                                    .awaited = stream_of (is_wait ? &e->wait_stream : &e->stream) });
 }
 
 static void
@@ -506,12 +511,11 @@ add_message (KinetoReader *r)
   const LsKinetoEvent *e = &r->event;
   if (!e->external.is_good || e->collective->len == 0)
     return;
-  Message *message = g_new (Message, 1);
-  *message = (Message) { .bytes = message_bytes (e),
-                         .group = kineto_group_of (r->k, e),
-                         .class = (uint8_t) ls_op_class_of_collective (e->collective->str),
-                         .dtype = kineto_dtype (e->dtype->str) };
-  g_hash_table_insert (r->messages, keyed (e->external.value), message);
+  const Message message = { .bytes = message_bytes (e),
+                            .group = kineto_group_of (r->k, e),
+                            .class = (uint8_t) ls_op_class_of_collective (e->collective->str),
+                            .dtype = kineto_dtype (e->dtype->str) };
+  g_hash_table_insert (r->messages, keyed (e->external.value), g_memdup2 (&message, sizeof message));
 }
 
 static void
@@ -683,9 +687,8 @@ kineto_reader_init (KinetoReader *r, LsKineto *k, LsDiagList *diags)
   *r = (KinetoReader) { .k = k, .diags = diags, .device = -1, .first = G_MAXINT64 };
   r->launches = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, g_free);
   r->messages = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, g_free);
-  r->externals = g_array_new (FALSE, FALSE, sizeof (int64_t));
+  r->details = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, g_free);
   r->categories = g_ptr_array_new_with_free_func (g_free);
-  r->details = g_array_new (FALSE, FALSE, sizeof (SyncDetail));
   event_reset (&r->event);
 }
 
@@ -693,8 +696,7 @@ void
 kineto_reader_clear (KinetoReader *r)
 {
   event_clear (&r->event);
-  g_array_unref (r->externals);
-  g_array_unref (r->details);
+  g_hash_table_unref (r->details);
   g_ptr_array_unref (r->categories);
   g_hash_table_unref (r->launches);
   g_hash_table_unref (r->messages);

@@ -43,9 +43,12 @@ read_row (const LsCsv *csv, guint row, const GArray *columns, LsDiagList *diags)
   return m;
 }
 
-static GPtrArray *
-collectives_of_table (const LsCsv *csv, LsDiagList *diags)
+GPtrArray *
+ls_read_collectives (const char *path, const char *text, LsDiagList *diags)
 {
+  g_autoptr (LsCsv) csv = ls_csv_parse (path, text, -1, diags);
+  if (!csv)
+    return NULL;
   guint n_before = ls_diag_list_n (diags);
   g_autoptr (GArray) columns = g_array_new (FALSE, FALSE, sizeof (LsCsvField));
   for (const LsField *field = fields; field->key; field++)
@@ -60,20 +63,6 @@ collectives_of_table (const LsCsv *csv, LsDiagList *diags)
   for (guint row = 0; row < ls_csv_n_rows (csv); row++)
     g_ptr_array_add (rows, read_row (csv, row, columns, diags));
   return ls_diag_list_n (diags) == n_before ? g_steal_pointer (&rows) : NULL;
-}
-
-GPtrArray *
-ls_read_collectives (const char *path, LsDiagList *diags)
-{
-  g_autoptr (LsCsv) csv = ls_csv_load (path, diags);
-  return csv ? collectives_of_table (csv, diags) : NULL;
-}
-
-GPtrArray *
-ls_parse_collectives (const char *name, const char *text, LsDiagList *diags)
-{
-  g_autoptr (LsCsv) csv = ls_csv_parse (name, text, -1, diags);
-  return csv ? collectives_of_table (csv, diags) : NULL;
 }
 
 /* Runs of nccl-tests, as text or as JSON (its -J), or a table of measured collectives
@@ -681,7 +670,7 @@ static void
 read_table (GPtrArray *runs, const char *path, const char *sha256, const char *text, size_t n,
             LsDiagList *diags)
 {
-  g_autoptr (GPtrArray) rows = ls_parse_collectives (path, text, diags);
+  g_autoptr (GPtrArray) rows = ls_read_collectives (path, text, diags);
   for (guint i = 0; rows && i < rows->len; i++) {
     const LsMeasuredCollective *m = rows->pdata[i];
     LsNcclTests *t = run_of (runs, path, sha256, m);

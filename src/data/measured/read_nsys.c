@@ -236,8 +236,7 @@ add_op (NsysReader *n, sqlite3_stmt *rows, LsOpClass class, const char *name)
   KinetoReader *r = &n->r;
   uint32_t record = r->k->ops->len;
   int64_t start = sqlite3_column_int64 (rows, 0), end = sqlite3_column_int64 (rows, 1),
-          stream = sqlite3_column_int64 (rows, 2), correlation = sqlite3_column_int64 (rows, 3),
-          external = record;
+          stream = sqlite3_column_int64 (rows, 2), correlation = sqlite3_column_int64 (rows, 3);
   if (!is_time (start, end)) {
     complain (n, NULL,
               "row %u of the GPU's work: it lasts from %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT " ns",
@@ -248,7 +247,6 @@ add_op (NsysReader *n, sqlite3_stmt *rows, LsOpClass class, const char *name)
   LsKinetoOp *op = kineto_add_op (r, start, end, shown, class, MAX (correlation, 0));
   op->record = record;
   op->stream = (int32_t) CLAMP (stream, -1, G_MAXINT32);
-  g_array_append_val (r->externals, external);
 }
 
 static bool
@@ -360,11 +358,10 @@ read_syncs (NsysReader *n)
   for (sqlite3_stmt *rows; (rows = db_next (&n->db));) {
     int64_t stream = sqlite3_column_int64 (rows, 0), correlation = sqlite3_column_int64 (rows, 1),
             type = sqlite3_column_int64 (rows, 2);
-    const SyncDetail detail = { .correlation = (uint64_t) MAX (correlation, 0),
-                                .stream = -1,
-                                .awaited = stream > 0 && stream < G_MAXINT32 ? (int32_t) stream : -1 };
+    const SyncDetail detail
+        = { .stream = -1, .awaited = stream > 0 && stream < G_MAXINT32 ? (int32_t) stream : -1 };
     if (correlation > 0 && type == 3) /* CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_SYNCHRONIZE */
-      g_array_append_val (n->r.details, detail);
+      kineto_add_detail (&n->r, correlation, detail);
   }
 }
 

@@ -118,9 +118,8 @@ ls_profile_free (LsProfile *p)
 
 /* ---- where ---- */
 
-/* At the cell, or the time, of a row. */
-static void G_GNUC_PRINTF (5, 6)
-    error_at (const LsProfile *p, guint row, const char *key, LsDiagList *diags, const char *format, ...)
+void
+ls_profile_error (const LsProfile *p, guint row, const char *key, LsDiagList *diags, const char *format, ...)
 {
   va_list args;
   va_start (args, format);
@@ -137,16 +136,6 @@ static void G_GNUC_PRINTF (5, 6)
   const cJSON *node = cJSON_GetArrayItem (ls_json_doc_at (p->doc, "rows"), (int) row),
               *member = ls_json_at (node, key);
   ls_json_doc_diag (p->doc, member ? member : node, LS_JSON_AT_VALUE, diags, NULL, "%s", message);
-}
-
-void
-ls_profile_error (const LsProfile *p, guint row, LsDiagList *diags, const char *format, ...)
-{
-  va_list args;
-  va_start (args, format);
-  g_autofree char *message = g_strdup_vprintf (format, args);
-  va_end (args);
-  error_at (p, row, "time_us", diags, "%s", message);
 }
 
 /* ---- the kernel of a row ---- */
@@ -209,14 +198,14 @@ check_row (const LsProfile *p, guint row, const LsProfileRow *r, const char *sha
 {
   guint n_before = ls_diag_list_n (diags);
   if (!has_shape)
-    error_at (p, row, "shape", diags, "expected %s; got \"%.40s\"", shape, r->shape ? r->shape : "");
+    ls_profile_error (p, row, "shape", diags, "expected %s; got \"%.40s\"", shape, r->shape ? r->shape : "");
   if (!r->dtype || !ls_dtype_parse (r->dtype, ret_dtype) || *ret_dtype == LS_DTYPE_BYTE)
-    error_at (p, row, "dtype", diags, "expected a number format such as bf16 or fp8; got \"%.40s\"",
-              r->dtype ? r->dtype : "");
+    ls_profile_error (p, row, "dtype", diags, "expected a number format such as bf16 or fp8; got \"%.40s\"",
+                      r->dtype ? r->dtype : "");
   if (!(r->time_us > 0))
-    error_at (p, row, "time_us", diags, "expected a time above 0; got %g", r->time_us);
+    ls_profile_error (p, row, "time_us", diags, "expected a time above 0; got %g", r->time_us);
   if (!(r->bytes > 0))
-    error_at (p, row, "bytes", diags, "expected bytes above 0; got %g", r->bytes);
+    ls_profile_error (p, row, "bytes", diags, "expected bytes above 0; got %g", r->bytes);
   return ls_diag_list_n (diags) == n_before;
 }
 
@@ -302,8 +291,8 @@ append (LsProfile *p, guint row, const LsProfileRow *r, const char *name, LsKern
                       .measured_s = r->time_us * 1e-6,
                       .row = row };
   if (t.kernel.flops != 0 && fabs (r->flops / t.kernel.flops - 1) > FLOPS_SLACK)
-    error_at (p, row, "flops", diags, "expected %.0f FLOPs of this shape; got %.0f", t.kernel.flops,
-              r->flops);
+    ls_profile_error (p, row, "flops", diags, "expected %.0f FLOPs of this shape; got %.0f", t.kernel.flops,
+                      r->flops);
   t.kernel.bytes = r->bytes;
   g_array_append_val (kernels, t);
 }
@@ -498,7 +487,8 @@ read_spans (LsProfile *p, LsDiagList *diags)
     ls_csv_fields_read (p->csv, i, columns, &s, diags);
     g_array_append_val (spans, s);
     if (s.end_us < s.start_us)
-      error_at (p, i, "end_us", diags, "expected an end after the start, %g; got %g", s.start_us, s.end_us);
+      ls_profile_error (p, i, "end_us", diags, "expected an end after the start, %g; got %g", s.start_us,
+                        s.end_us);
   }
   return spans;
 }
@@ -659,7 +649,7 @@ read_csv (LsProfile *p, LsDiagList *diags)
 static void
 read_table (LsProfile *p, const char *text, const char *gpu, LsDiagList *diags)
 {
-  g_autoptr (GArray) rows = ls_parse_kernels (p->path, text, gpu, diags);
+  g_autoptr (GArray) rows = ls_read_kernels (p->path, text, gpu, NULL, diags);
   p->n_rows = ls_csv_n_rows (p->csv);
   for (guint i = 0; rows && i < rows->len; i++) {
     const LsTimedKernel *t = &g_array_index (rows, LsTimedKernel, i);

@@ -63,9 +63,10 @@ LsProfile *ls_profile_parse (const char *path, const char *text, size_t n, const
 void ls_profile_free (LsProfile *profile); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsProfile, ls_profile_free)
 
-/* A diagnostic (LS_ERROR_INPUT) at the time of a row: LsTimedKernel.row. */
-void ls_profile_error (const LsProfile *profile, guint row, LsDiagList *diags, const char *format, ...)
-    G_GNUC_PRINTF (4, 5);
+/* A diagnostic (LS_ERROR_INPUT) at that key of a row, LsTimedKernel.row; "time_us" is its time, however the
+ * file calls it. */
+void ls_profile_error (const LsProfile *profile, guint row, const char *key, LsDiagList *diags,
+                       const char *format, ...) G_GNUC_PRINTF (5, 6);
 
 /* --- what it says besides its kernels, by group and name of its rows ------- */
 

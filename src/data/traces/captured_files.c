@@ -14,13 +14,6 @@
 #define MAX_WORLD    1048576
 #define MOST_UNKNOWN 4 /* operators that are named */
 
-/* Of a member of an object; NULL: there is none. */
-static const cJSON *
-at (const cJSON *object, const char *key)
-{
-  return cJSON_GetObjectItemCaseSensitive (object, key);
-}
-
 bool
 captured_complain (CapturedReading *x, const char *file, const char *format, ...)
 {
@@ -41,7 +34,7 @@ captured_complain (CapturedReading *x, const char *file, const char *format, ...
 static GArray *
 read_ranks (CapturedReading *x, const char *file, const cJSON *run)
 {
-  const cJSON *list = cJSON_IsObject (run) ? at (run, "ranks") : NULL, *each;
+  const cJSON *list = cJSON_IsObject (run) ? ls_json_at (run, "ranks") : NULL, *each;
   g_autoptr (GArray) ranks = g_array_new (FALSE, FALSE, sizeof (uint32_t));
   double first = cJSON_GetNumberValue (cJSON_GetArrayItem (run, 0)),
          n = cJSON_GetNumberValue (cJSON_GetArrayItem (run, 1)),
@@ -128,10 +121,10 @@ has_schema (const cJSON *root, const char *schema)
 static bool
 read_groups (CapturedReading *x, const char *file, const cJSON *root, CapturedRole *role)
 {
-  const cJSON *each;
-  cJSON_ArrayForEach (each, at (root, "groups"))
+  const cJSON *every = x->roles->len == 0 ? ls_json_at (root, "every_group") : NULL, *each;
+  cJSON_ArrayForEach (each, ls_json_at (root, "groups"))
   {
-    GArray *ranks = read_ranks (x, file, at (each, "ranks"));
+    GArray *ranks = read_ranks (x, file, ls_json_at (each, "ranks"));
     const char *name = ls_json_text (each, "name");
     if (!ranks)
       return false;
@@ -139,7 +132,7 @@ read_groups (CapturedReading *x, const char *file, const cJSON *root, CapturedRo
     *g = (CapturedGroup) { g_strdup (name ? name : ""), ranks, .slot = LS_N_SLOTS };
     g_ptr_array_add (role->groups, g);
   }
-  cJSON_ArrayForEach (each, at (root, x->roles->len == 0 ? "every_group" : ""))
+  cJSON_ArrayForEach (each, every)
   {
     GArray *ranks = read_ranks (x, file, each);
     if (!ranks)
@@ -162,7 +155,7 @@ read_held (const cJSON *root, CapturedRole *role)
                 { "optimizer", LS_MEM_OPTIMIZER },
                 { "buffers and others", LS_MEM_WORKSPACE } };
   const cJSON *each;
-  cJSON_ArrayForEach (each, at (root, "held"))
+  cJSON_ArrayForEach (each, ls_json_at (root, "held"))
   {
     guint i = 0;
     while (i < G_N_ELEMENTS (kinds) && g_strcmp0 (each->string, kinds[i].kind) != 0)
@@ -211,8 +204,8 @@ role_at (const CapturedReading *x, uint32_t rank)
 static uint32_t
 first_of (const cJSON *manifest, uint32_t rank)
 {
-  const cJSON *roles = at (manifest, "roles"), *each;
-  cJSON_ArrayForEach (each, at (roles, "members"))
+  const cJSON *roles = ls_json_at (manifest, "roles"), *each;
+  cJSON_ArrayForEach (each, ls_json_at (roles, "members"))
   {
     const cJSON *member = cJSON_GetArrayItem (each, 0), *first = cJSON_GetArrayItem (each, 1);
     if (cJSON_IsNumber (member) && cJSON_IsNumber (first) && member->valuedouble == rank
@@ -225,8 +218,8 @@ first_of (const cJSON *manifest, uint32_t rank)
 static bool
 read_roles (CapturedReading *x, const cJSON *root)
 {
-  const cJSON *roles = at (root, "roles");
-  const cJSON *represents = at (roles, "represents");
+  const cJSON *roles = ls_json_at (root, "roles");
+  const cJSON *represents = ls_json_at (roles, "represents");
   const cJSON *each = cJSON_IsArray (represents) ? represents->child : NULL;
   if (each && (uint32_t) cJSON_GetArraySize (represents) != x->world)
     return captured_complain (x, LS_CAPTURED_MANIFEST, "roles.represents: expected one for each of %u ranks",
@@ -246,17 +239,17 @@ static bool
 read_manifest (CapturedReading *x, const LsJsonDoc *doc, GPtrArray *docs, GPtrArray *names)
 {
   const cJSON *root = ls_json_doc_root (doc), *each;
-  double world = cJSON_GetNumberValue (at (root, "world"));
+  double world = cJSON_GetNumberValue (ls_json_at (root, "world"));
   if (!has_schema (root, "lockstep.captured-job/1"))
     return captured_complain (x, LS_CAPTURED_MANIFEST, "expected \"schema\": \"lockstep.captured-job/1\"");
   if (!(world >= 1 && world <= MAX_WORLD))
     return captured_complain (x, LS_CAPTURED_MANIFEST, "world: expected 1 to %d", MAX_WORLD);
   x->world = (uint32_t) world;
   double before = -1;
-  cJSON_ArrayForEach (each, at (root, "files"))
+  cJSON_ArrayForEach (each, ls_json_at (root, "files"))
   {
     const char *file = ls_json_text (each, "file");
-    double rank = cJSON_GetNumberValue (at (each, "rank"));
+    double rank = cJSON_GetNumberValue (ls_json_at (each, "rank"));
     if (!file || strchr (file, G_DIR_SEPARATOR) || !(rank > before && rank < world))
       return captured_complain (x, LS_CAPTURED_MANIFEST,
                                 "files: expected {\"rank\": N, \"file\": NAME}, by rank");

@@ -117,8 +117,8 @@ tensors_of (const LsCapturedLaunch *l)
 
 enum { BY_TYPES = LS_N_ACCESSES, BY_SHAPES, BY_DIMENSION };
 
-/* The first of which a word stands in the kernel's name, and one in the operator's. Norms and losses read rows
- * in vectors, as other kernels over contiguous tensors do. */
+/* The first of which a word stands in the kernel's name, and one in the operator's. Norms and losses read
+ * rows in vectors, as other kernels over contiguous tensors do. */
 static const struct {
   LsKernelKind kind;
   int access;                    /* or how it is found */

@@ -638,7 +638,7 @@ group_of (RankReading *x, const ChakraNode *node)
   return x->ok ? group : NULL;
 }
 
-static const LsCollKind coll_kinds[] = {
+const LsCollKind chakra_coll_kinds[CHAKRA_N_COLLS] = {
   [CHAKRA_PROTO_MSG__COLLECTIVE_COMM_TYPE__ALL_REDUCE] = LS_COLL_ALL_REDUCE,
   [CHAKRA_PROTO_MSG__COLLECTIVE_COMM_TYPE__REDUCE] = LS_COLL_REDUCE,
   [CHAKRA_PROTO_MSG__COLLECTIVE_COMM_TYPE__ALL_GATHER] = LS_COLL_ALL_GATHER,
@@ -689,8 +689,8 @@ take_collective (RankReading *x, const ChakraNode *node)
   uint64_t type;
   if (!need_uint (x, node, "comm_type", &type))
     return;
-  if (type < G_N_ELEMENTS (coll_kinds))
-    read_collective (x, node, coll_kinds[type]);
+  if (type < CHAKRA_N_COLLS)
+    read_collective (x, node, chakra_coll_kinds[type]);
   else
     chakra_complain (x, node, "comm_type %" G_GUINT64_FORMAT " is none of Chakra's", type);
 }

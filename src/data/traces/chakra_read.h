@@ -35,6 +35,10 @@ const char *chakra_text (const ChakraAttr *attr);
 #define CHAKRA_MANIFEST        "manifest.json"
 #define CHAKRA_MANIFEST_SCHEMA "lockstep.chakra-roles/1"
 
+/* What each type of Chakra's collectives is here; written is the first of several that are alike. */
+#define CHAKRA_N_COLLS (CHAKRA_PROTO_MSG__COLLECTIVE_COMM_TYPE__BARRIER + 1)
+extern const LsCollKind chakra_coll_kinds[CHAKRA_N_COLLS];
+
 /* comm_size is what one member brings: the array of a gathering is so many times as large. */
 static inline uint32_t
 chakra_shares (LsCollKind kind, uint32_t n_ranks)

@@ -12,7 +12,6 @@
 #include "data/text/field.h"
 #include "data/text/write_file.h"
 #include "data/traces/chakra_read.h"
-#include "data/traces/op_walk.h"
 
 /* Attributes under way, as both messages hold them; what they point to lives in `texts`. */
 typedef struct {
@@ -148,18 +147,6 @@ put_node (ChakraWriter *w, ChakraProtoMsg__NodeType type, const char *name, uint
   put_message (w, &node.base);
   attrs_reset (&w->attrs);
 }
-
-static const ChakraProtoMsg__CollectiveCommType comm_types[LS_N_COLL_KINDS] = {
-  [LS_COLL_ALL_REDUCE] = CHAKRA_PROTO_MSG__COLLECTIVE_COMM_TYPE__ALL_REDUCE,
-  [LS_COLL_ALL_GATHER] = CHAKRA_PROTO_MSG__COLLECTIVE_COMM_TYPE__ALL_GATHER,
-  [LS_COLL_REDUCE_SCATTER] = CHAKRA_PROTO_MSG__COLLECTIVE_COMM_TYPE__REDUCE_SCATTER,
-  [LS_COLL_BROADCAST] = CHAKRA_PROTO_MSG__COLLECTIVE_COMM_TYPE__BROADCAST,
-  [LS_COLL_REDUCE] = CHAKRA_PROTO_MSG__COLLECTIVE_COMM_TYPE__REDUCE,
-  [LS_COLL_ALL_TO_ALL] = CHAKRA_PROTO_MSG__COLLECTIVE_COMM_TYPE__ALL_TO_ALL,
-  [LS_COLL_GATHER] = CHAKRA_PROTO_MSG__COLLECTIVE_COMM_TYPE__GATHER,
-  [LS_COLL_SCATTER] = CHAKRA_PROTO_MSG__COLLECTIVE_COMM_TYPE__SCATTER,
-  [LS_COLL_BARRIER] = CHAKRA_PROTO_MSG__COLLECTIVE_COMM_TYPE__BARRIER,
-};
 
 /* --- attributes of an op ------------------------------------------------------------------ */
 
@@ -332,7 +319,10 @@ put_collective (ChakraWriter *w, const LsOp *op)
     return;
   }
   uint32_t n = chakra_shares ((LsCollKind) op->coll, ls_plan_communicator (w->plan, comm).n_ranks);
-  add (&w->attrs, "comm_type", INT64)->int64_val = comm_types[op->coll];
+  int64_t type = 0;
+  while (type < CHAKRA_N_COLLS - 1 && chakra_coll_kinds[type] != (LsCollKind) op->coll)
+    type++;
+  add (&w->attrs, "comm_type", INT64)->int64_val = type;
   add (&w->attrs, "comm_size", INT64)->int64_val = (int64_t) (op->bytes / n + (op->bytes % n != 0));
   if (op->bytes % n != 0)
     add (&w->attrs, "bytes", INT64)->int64_val = (int64_t) op->bytes;

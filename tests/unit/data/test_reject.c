@@ -160,21 +160,21 @@ read_residuals (const char *path, LsDiagList *diags)
 static bool
 read_cases (const char *path, LsDiagList *diags)
 {
-  g_autoptr (GPtrArray) cases = ls_read_cases (path, false, diags);
+  g_autoptr (GPtrArray) cases = ls_read_cases (path, NULL, false, diags);
   return cases != NULL;
 }
 
 static bool
 read_collectives (const char *path, LsDiagList *diags)
 {
-  g_autoptr (GPtrArray) rows = ls_read_collectives (path, diags);
+  g_autoptr (GPtrArray) rows = ls_read_collectives (path, NULL, diags);
   return rows != NULL;
 }
 
 static bool
 read_kernels (const char *path, LsDiagList *diags)
 {
-  g_autoptr (GArray) rows = ls_read_kernels (path, "a100", NULL, diags);
+  g_autoptr (GArray) rows = ls_read_kernels (path, NULL, "a100", NULL, diags);
   return rows != NULL;
 }
 
