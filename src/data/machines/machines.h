@@ -1,4 +1,7 @@
-/* data/machines/machines.h — files of topologies/: GPUs, clusters, and how fast either was measured to be. */
+/* data/machines/machines.h — files of topologies/: GPUs, clusters, and how fast either was measured to be.
+ *
+ * What loads does so by name or path, what reads takes a document. On success the caller clears what *ret is;
+ * on failure that is untouched and diags says why (LS_ERROR_INPUT). */
 #ifndef LS_DATA_MACHINES_MACHINES_H
 #define LS_DATA_MACHINES_MACHINES_H
 
@@ -21,8 +24,6 @@ extern const LsField ls_gpu_fields[];
 extern const LsField ls_known_fields[];
 bool ls_known_check (const LsJsonDoc *doc, const cJSON *at, const LsKnown *known, LsDiagList *diags);
 
-/* By name or path. On success the caller clears *ret_gpu; on failure it is
- * untouched and diags says why (LS_ERROR_INPUT). */
 bool ls_gpu_load (const char *name, LsGpu *ret_gpu, LsDiagList *diags);
 bool ls_gpu_read (const LsJsonDoc *doc, LsGpu *ret_gpu, LsDiagList *diags);
 
@@ -39,8 +40,7 @@ bool ls_gpu_read_part (const LsJsonDoc *doc, const cJSON *object, const char *as
 extern const LsField ls_cluster_fields[];
 extern const LsField ls_link_fields[]; /* of an LsLinkSpec */
 
-/* By name or path; what ends in ".xml" is a topology file of NCCL. On success the caller clears *ret_spec; on
- * failure it is untouched and diags says why (LS_ERROR_INPUT). */
+/* What ends in ".xml" is a topology file of NCCL. */
 bool ls_cluster_load (const char *name, LsClusterSpec *ret_spec, LsDiagList *diags);
 /* The link of which "node.nics.link" or a key inside it, "node.nics.link.bandwidth", speaks; NULL: of
  * none. */
@@ -68,9 +68,7 @@ extern const LsField ls_kind_fit_fields[];        /* of an LsKindFit */
 extern const LsEnumName ls_measured_attentions[]; /* LsAttentionKernel that rows may be of */
 extern const LsEnumName ls_gemms_names[];         /* LsGemms */
 
-/* By name or path. Kernel kinds that the file leaves out are plain rooflines, not
- * fitted. On success the caller clears *ret_calibration; on failure it is
- * untouched and diags says why (LS_ERROR_INPUT). */
+/* Kernel kinds that the file leaves out are plain rooflines, not fitted. */
 bool ls_calibration_load (const char *name, LsCalibration *ret_calibration, LsDiagList *diags);
 bool ls_calibration_read (const LsJsonDoc *doc, LsCalibration *ret_calibration, LsDiagList *diags);
 
@@ -86,8 +84,7 @@ typedef struct {
 extern const LsField ls_access_fields[];
 
 void ls_access_file_clear (LsAccessFile *file);
-/* Access kinds that the file leaves out go at the bandwidth, not fitted. On success the caller clears
- * *ret_file; on failure it is untouched and diags says why (LS_ERROR_INPUT). */
+/* Access kinds that the file leaves out go at the bandwidth, not fitted. */
 bool ls_access_read (const LsJsonDoc *doc, LsAccessFile *ret_file, LsDiagList *diags);
 
 /* By name or path, into the calibration of a GPU; NULL: at the bandwidth. Where the calibration holds a gap
@@ -114,8 +111,6 @@ bool ls_residuals_exist (const char *name);
 
 extern const LsField ls_nccl_fields[];
 
-/* By name or path. On success the caller clears *ret_nccl; on failure it is
- * untouched and diags says why (LS_ERROR_INPUT). */
 bool ls_nccl_load (const char *name, LsNccl *ret_nccl, LsDiagList *diags);
 bool ls_nccl_read (const LsJsonDoc *doc, LsNccl *ret_nccl, LsDiagList *diags);
 
@@ -123,8 +118,6 @@ bool ls_nccl_read (const LsJsonDoc *doc, LsNccl *ret_nccl, LsDiagList *diags);
 
 extern const LsField ls_nccl_tables_fields[];
 
-/* By name or path. On success the caller clears *ret_tables; on failure it is
- * untouched and diags says why (LS_ERROR_INPUT). */
 bool ls_nccl_tables_load (const char *name, LsNcclTables *ret_tables, LsDiagList *diags);
 bool ls_nccl_tables_read (const LsJsonDoc *doc, LsNcclTables *ret_tables, LsDiagList *diags);
 
@@ -138,8 +131,7 @@ bool ls_nccl_tables_find (uint32_t compute_capability, LsNcclTables *ret_tables,
 
 extern const LsField ls_reliability_fields[];
 
-/* By name or path. On success the caller clears *ret_reliability, whose causes have their rates; on failure
- * it is untouched and diags says why (LS_ERROR_INPUT). */
+/* Causes have their rates then. */
 bool ls_reliability_load (const char *name, LsReliability *ret_reliability, LsDiagList *diags);
 bool ls_reliability_read (const LsJsonDoc *doc, LsReliability *ret_reliability, LsDiagList *diags);
 
@@ -147,8 +139,6 @@ bool ls_reliability_read (const LsJsonDoc *doc, LsReliability *ret_reliability, 
 
 extern const LsField ls_jitter_fields[];
 
-/* By name or path. On success the caller clears *ret_jitter; on failure it is untouched and diags says why
- * (LS_ERROR_INPUT). */
 bool ls_jitter_load (const char *name, LsJitter *ret_jitter, LsDiagList *diags);
 bool ls_jitter_read (const LsJsonDoc *doc, LsJitter *ret_jitter, LsDiagList *diags);
 

@@ -134,14 +134,8 @@ static const LsField kernel_fields[] = {
 };
 G_STATIC_ASSERT (G_N_ELEMENTS (kernel_fields) == LS_N_KERNEL_KINDS + 25);
 
-#define MAX_SIZE 1e9 /* of a dimension */
-#define MEASURED(key_, kind_, member_)                                                                       \
-  {                                                                                                          \
-    key_, kind_, offsetof (LsMeasuredKernel, member_)
-#define SIZE(member_, min_, default_, meaning_)                                                              \
-  MEASURED (#member_, LS_FIELD_UINT64, member_), .required = (min_) > 0, .min = (min_), .max = MAX_SIZE,     \
-                                                 .default_text = (default_), .meaning = (meaning_)           \
-  }
+#define MAX_SIZE                       1e9 /* of a dimension */
+#define MEASURED(key_, kind_, member_) key_, kind_, offsetof (LsMeasuredKernel, member_)
 
 static const LsEnumName dtype_names[] = { { "fp32", LS_DTYPE_FP32 },
                                           { "tf32", LS_DTYPE_TF32 },
@@ -152,42 +146,39 @@ static const LsEnumName dtype_names[] = { { "fp32", LS_DTYPE_FP32 },
                                           { NULL } };
 
 /* kernelbench's own attention is a kernel that no job runs: it is none of these. */
-const LsEnumName ls_measured_attentions[] = {
-  { "fa1", LS_ATTENTION_KERNEL_FA1 },
-  { "triton", LS_ATTENTION_KERNEL_TRITON },
-  { "fa2", LS_ATTENTION_KERNEL_FA2 },
-  { "fa3", LS_ATTENTION_KERNEL_FA3 },
-  { "aotriton", LS_ATTENTION_KERNEL_AOTRITON },
-  { "cudnn", LS_ATTENTION_KERNEL_CUDNN },
+const LsEnumName ls_measured_attentions[] = { { "fa1", LS_ATTENTION_KERNEL_FA1 },
+                                              { "triton", LS_ATTENTION_KERNEL_TRITON },
+                                              { "fa2", LS_ATTENTION_KERNEL_FA2 },
+                                              { "fa3", LS_ATTENTION_KERNEL_FA3 },
+                                              { "aotriton", LS_ATTENTION_KERNEL_AOTRITON },
+                                              { "cudnn", LS_ATTENTION_KERNEL_CUDNN },
+                                              { NULL } };
+
+static const LsField measured_fields[] = {
+  { MEASURED ("kernel", LS_FIELD_ENUM, kind), .required = true, .names = ls_kernel_kind_names,
+    .meaning = "kind of kernel" },
+  { MEASURED ("name", LS_FIELD_STRING, name), .default_text = "any",
+    .meaning = "which one of that kind, as the timeline shows it" },
+  { MEASURED ("implementation", LS_FIELD_ENUM, implementation), .names = ls_measured_attentions,
+    .default_text = "the usual one",
+    .meaning = "of attention: whose; used for jobs with that `attention_kernel` only" },
+  { MEASURED ("dtype", LS_FIELD_ENUM, dtype), .required = true, .names = dtype_names,
+    .meaning = "of the inputs" },
+  { MEASURED ("m", LS_FIELD_UINT64, m), .required = true, .min = 1, .max = MAX_SIZE,
+    .meaning = "rows of the result; of attention queries" },
+  { MEASURED ("n", LS_FIELD_UINT64, n), .required = true, .min = 1, .max = MAX_SIZE,
+    .meaning = "its columns; of attention keys" },
+  { MEASURED ("k", LS_FIELD_UINT64, k), .max = MAX_SIZE, .default_text = "0",
+    .meaning = "length of the inner loop; of attention the width of a head" },
+  { MEASURED ("batch", LS_FIELD_UINT64, batch), .max = MAX_SIZE, .default_text = "1",
+    .meaning = "so many at once" },
+  { MEASURED ("flops", LS_FIELD_DOUBLE, flops), .max = 1e24, .default_text = "0", .meaning = "of all" },
+  { MEASURED ("bytes", LS_FIELD_DOUBLE, bytes), .required = true, .above = true, .max = 1e18,
+    .meaning = "that cross HBM once" },
+  { MEASURED ("time", LS_FIELD_TIME, time), .required = true, .above = true, .max = (double) (1000 * LS_S),
+    .meaning = "alone on a cool GPU" },
   { NULL },
 };
-
-static const LsField measured_fields[] = { MEASURED ("kernel", LS_FIELD_ENUM, kind), .required = true,
-                                           .names = ls_kernel_kind_names, .meaning = "kind of kernel" },
-                     MEASURED ("name", LS_FIELD_STRING, name), .default_text = "any",
-                     .meaning = "which one of that kind, as the timeline shows it"
-}
-, MEASURED ("implementation", LS_FIELD_ENUM, implementation),
-    .names = ls_measured_attentions, .default_text = "the usual one",
-    .meaning = "of attention: whose; used for jobs with that `attention_kernel` only"
-}
-, MEASURED ("dtype", LS_FIELD_ENUM, dtype), .required = true, .names = dtype_names, .meaning = "of the inputs"
-}
-, SIZE (m, 1, NULL, "rows of the result; of attention queries"),
-    SIZE (n, 1, NULL, "its columns; of attention keys"),
-    SIZE (k, 0, "0", "length of the inner loop; of attention the width of a head"),
-    SIZE (batch, 0, "1", "so many at once"), MEASURED ("flops", LS_FIELD_DOUBLE, flops),
-    .max = 1e24, .default_text = "0", .meaning = "of all"
-}
-, MEASURED ("bytes", LS_FIELD_DOUBLE, bytes), .required = true, .above = true, .max = 1e18,
-                                              .meaning = "that cross HBM once"
-}
-, MEASURED ("time", LS_FIELD_TIME, time), .required = true, .above = true, .max = (double) (1000 * LS_S),
-                                          .meaning = "alone on a cool GPU"
-}
-, { NULL },
-}
-;
 
 const LsEnumName ls_gemms_names[] = {
   { "tiles", LS_GEMMS_TILES },

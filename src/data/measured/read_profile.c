@@ -29,39 +29,29 @@ typedef struct {
   GArray *failed; /* Failed */
 } File;
 
-#define TEXT(type, key_, member_)                                                                            \
-  {                                                                                                          \
-    key_, LS_FIELD_STRING, offsetof (type, member_)                                                          \
-  }
-#define NUMBER(key_, member_, max_)                                                                          \
-  {                                                                                                          \
-    key_, LS_FIELD_DOUBLE, offsetof (LsProfileRow, member_), .required = true, .max = (max_)                 \
-  }
-#define IGNORED(key_)                                                                                        \
-  {                                                                                                          \
-    key_, LS_FIELD_IGNORED                                                                                   \
-  }
+#define ROW(key_, kind_, member_)     key_, kind_, offsetof (LsProfileRow, member_)
+#define OF_FILE(key_, kind_, member_) key_, kind_, offsetof (File, member_)
 
 static const LsField row_fields[] = {
-  { "group", LS_FIELD_STRING, offsetof (LsProfileRow, group), .required = true },
-  { "name", LS_FIELD_STRING, offsetof (LsProfileRow, name), .required = true },
-  TEXT (LsProfileRow, "shape", shape),
-  TEXT (LsProfileRow, "dtype", dtype),
-  NUMBER ("bytes", bytes, 1e18),
-  NUMBER ("flops", flops, 1e24),
-  NUMBER ("time_us", time_us, MAX_TIME_US),
-  IGNORED ("spread_pct"),
-  IGNORED ("rate"),
-  TEXT (LsProfileRow, "note", note),
-  TEXT (LsProfileRow, "disturbed", disturbed),
-  TEXT (LsProfileRow, "implementation", implementation),
-  IGNORED ("sm_mhz"),
-  IGNORED ("sm_mhz_min"),
-  IGNORED ("memory_mhz"),
-  IGNORED ("power_w"),
-  IGNORED ("temperature_c"),
-  IGNORED ("throttle"),
-  IGNORED ("others"),
+  { ROW ("group", LS_FIELD_STRING, group), .required = true },
+  { ROW ("name", LS_FIELD_STRING, name), .required = true },
+  { ROW ("shape", LS_FIELD_STRING, shape) },
+  { ROW ("dtype", LS_FIELD_STRING, dtype) },
+  { ROW ("bytes", LS_FIELD_DOUBLE, bytes), .required = true, .max = 1e18 },
+  { ROW ("flops", LS_FIELD_DOUBLE, flops), .required = true, .max = 1e24 },
+  { ROW ("time_us", LS_FIELD_DOUBLE, time_us), .required = true, .max = MAX_TIME_US },
+  { "spread_pct", LS_FIELD_IGNORED },
+  { "rate", LS_FIELD_IGNORED },
+  { ROW ("note", LS_FIELD_STRING, note) },
+  { ROW ("disturbed", LS_FIELD_STRING, disturbed) },
+  { ROW ("implementation", LS_FIELD_STRING, implementation) },
+  { "sm_mhz", LS_FIELD_IGNORED },
+  { "sm_mhz_min", LS_FIELD_IGNORED },
+  { "memory_mhz", LS_FIELD_IGNORED },
+  { "power_w", LS_FIELD_IGNORED },
+  { "temperature_c", LS_FIELD_IGNORED },
+  { "throttle", LS_FIELD_IGNORED },
+  { "others", LS_FIELD_IGNORED },
   { NULL },
 };
 
@@ -72,26 +62,26 @@ static const LsField failed_fields[] = {
 };
 
 const LsField ls_profile_file_fields[] = {
-  { "schema", LS_FIELD_STRING, offsetof (File, schema), .required = true },
-  { "gpu", LS_FIELD_STRING, offsetof (File, gpu), .required = true, .meaning = "what the driver calls it" },
-  { "n_sms", LS_FIELD_UINT, offsetof (File, n_sm), .required = true, .min = 1, .max = 65536,
+  { OF_FILE ("schema", LS_FIELD_STRING, schema), .required = true },
+  { OF_FILE ("gpu", LS_FIELD_STRING, gpu), .required = true, .meaning = "what the driver calls it" },
+  { OF_FILE ("n_sms", LS_FIELD_UINT, n_sm), .required = true, .min = 1, .max = 65536,
     .meaning = "its multiprocessors" },
-  TEXT (File, "driver", driver),
-  TEXT (File, "cuda", cuda),
-  { "date", LS_FIELD_STRING, offsetof (File, date), .required = true, .meaning = "of the measurement" },
-  IGNORED ("l2_bytes"),
-  IGNORED ("memory_bytes"),
-  IGNORED ("cublaslt"),
-  IGNORED ("method"),
-  IGNORED ("n_skipped"),
-  IGNORED ("states"),
-  IGNORED ("uuid"),
-  IGNORED ("mig"),
-  IGNORED ("host"),
-  IGNORED ("checked"),
-  { "failed", LS_FIELD_ARRAY, offsetof (File, failed), .fields = failed_fields,
-    .element_size = sizeof (Failed), .meaning = "kernels that could not be measured" },
-  { "rows", LS_FIELD_ARRAY, offsetof (File, rows), .required = true, .fields = row_fields,
+  { OF_FILE ("driver", LS_FIELD_STRING, driver) },
+  { OF_FILE ("cuda", LS_FIELD_STRING, cuda) },
+  { OF_FILE ("date", LS_FIELD_STRING, date), .required = true, .meaning = "of the measurement" },
+  { "l2_bytes", LS_FIELD_IGNORED },
+  { "memory_bytes", LS_FIELD_IGNORED },
+  { "cublaslt", LS_FIELD_IGNORED },
+  { "method", LS_FIELD_IGNORED },
+  { "n_skipped", LS_FIELD_IGNORED },
+  { "states", LS_FIELD_IGNORED },
+  { "uuid", LS_FIELD_IGNORED },
+  { "mig", LS_FIELD_IGNORED },
+  { "host", LS_FIELD_IGNORED },
+  { "checked", LS_FIELD_IGNORED },
+  { OF_FILE ("failed", LS_FIELD_ARRAY, failed), .fields = failed_fields, .element_size = sizeof (Failed),
+    .meaning = "kernels that could not be measured" },
+  { OF_FILE ("rows", LS_FIELD_ARRAY, rows), .required = true, .fields = row_fields,
     .element_size = sizeof (LsProfileRow), .meaning = "the kernels" },
   { NULL },
 };
@@ -440,26 +430,19 @@ typedef struct {
   guint number; /* in the file */
 } Span;
 
-#define SPAN_TEXT(key_, member_, required_)                                                                  \
-  {                                                                                                          \
-    key_, LS_FIELD_STRING, offsetof (Span, member_), .required = (required_)                                 \
-  }
-#define SPAN_NUMBER(key_, member_, max_)                                                                     \
-  {                                                                                                          \
-    key_, LS_FIELD_DOUBLE, offsetof (Span, member_), .required = true, .max = (max_)                         \
-  }
 /* What has no kernel has no shape, number format, note and implementation. */
+#define SPAN(key_, kind_, member_) key_, kind_, offsetof (Span, member_)
 static const LsField span_fields[] = {
-  SPAN_TEXT ("stream", stream, true),
-  SPAN_TEXT ("name", row.name, true),
-  SPAN_NUMBER ("start_us", start_us, 1e12),
-  SPAN_NUMBER ("end_us", end_us, 1e12),
-  SPAN_TEXT ("shape", row.shape, false),
-  SPAN_TEXT ("dtype", row.dtype, false),
-  SPAN_NUMBER ("bytes", row.bytes, 1e18),
-  SPAN_NUMBER ("flops", row.flops, 1e24),
-  SPAN_TEXT ("note", row.note, false),
-  SPAN_TEXT ("implementation", row.implementation, false),
+  { SPAN ("stream", LS_FIELD_STRING, stream), .required = true },
+  { SPAN ("name", LS_FIELD_STRING, row.name), .required = true },
+  { SPAN ("start_us", LS_FIELD_DOUBLE, start_us), .required = true, .max = 1e12 },
+  { SPAN ("end_us", LS_FIELD_DOUBLE, end_us), .required = true, .max = 1e12 },
+  { SPAN ("shape", LS_FIELD_STRING, row.shape) },
+  { SPAN ("dtype", LS_FIELD_STRING, row.dtype) },
+  { SPAN ("bytes", LS_FIELD_DOUBLE, row.bytes), .required = true, .max = 1e18 },
+  { SPAN ("flops", LS_FIELD_DOUBLE, row.flops), .required = true, .max = 1e24 },
+  { SPAN ("note", LS_FIELD_STRING, row.note) },
+  { SPAN ("implementation", LS_FIELD_STRING, row.implementation) },
   { NULL },
 };
 
