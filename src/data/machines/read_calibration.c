@@ -8,72 +8,72 @@
 #include "data/datadir.h"
 #include "data/jobs/job_files.h"
 
+#define OF_FIT(key_, kind_) #key_, kind_, offsetof(LsKindFit, key_)
 const LsField ls_kind_fit_fields[] = {
   { "fitted", LS_FIELD_BOOL, offsetof (LsKindFit, is_fitted), .required = true,
     .meaning = "false: the figures are a stated guess" },
-  { "compute_efficiency", LS_FIELD_DOUBLE, offsetof (LsKindFit, compute_efficiency), .above = true, .max = 1,
-    .default_text = "1", .meaning = "share of the peak FLOP rate, in the largest tile and a deep loop" },
-  { "flops_half", LS_FIELD_DOUBLE, offsetof (LsKindFit, flops_half), .max = 1e24, .default_text = "0",
+  { OF_FIT (compute_efficiency, LS_FIELD_DOUBLE), .above = true, .max = 1, .default_text = "1",
+    .meaning = "share of the peak FLOP rate, in the largest tile and a deep loop" },
+  { OF_FIT (flops_half, LS_FIELD_DOUBLE), .max = 1e24, .default_text = "0",
     .meaning = "FLOPs of one launch at which that share is halved (kinds without tiles); 0: no fall-off" },
-  { "depth_half", LS_FIELD_DOUBLE, offsetof (LsKindFit, depth_half), .max = 1e9, .default_text = "0",
+  { OF_FIT (depth_half, LS_FIELD_DOUBLE), .max = 1e9, .default_text = "0",
     .meaning = "length of the inner loop (k of a GEMM, keys of attention) at which half of a tile's time is "
                "overhead" },
-  { "width_half", LS_FIELD_DOUBLE, offsetof (LsKindFit, width_half), .max = 1e9, .default_text = "0",
+  { OF_FIT (width_half, LS_FIELD_DOUBLE), .max = 1e9, .default_text = "0",
     .meaning = "width of a head at which softmax takes half the time of attention" },
-  { "wide_slow", LS_FIELD_DOUBLE, offsetof (LsKindFit, wide_slow), .max = 10, .default_text = "0",
+  { OF_FIT (wide_slow, LS_FIELD_DOUBLE), .max = 10, .default_text = "0",
     .meaning = "extra share of the time of attention with heads wider than wide_head" },
-  { "wide_head", LS_FIELD_DOUBLE, offsetof (LsKindFit, wide_head), .max = 1e9, .default_text = "128",
+  { OF_FIT (wide_head, LS_FIELD_DOUBLE), .max = 1e9, .default_text = "128",
     .meaning = "width of a head from which on wide_slow is paid, itself not" },
-  { "width_step", LS_FIELD_DOUBLE, offsetof (LsKindFit, width_step), .max = 1e9, .default_text = "0",
+  { OF_FIT (width_step, LS_FIELD_DOUBLE), .max = 1e9, .default_text = "0",
     .meaning = "heads run kernels for the next multiple of this width, up to 128; 0: for their own" },
-  { "causal_block", LS_FIELD_DOUBLE, offsetof (LsKindFit, causal_block), .max = 1e9, .default_text = "128",
+  { OF_FIT (causal_block, LS_FIELD_DOUBLE), .max = 1e9, .default_text = "128",
     .meaning = "edge of the blocks of queries and keys that attention computes or skips whole" },
-  { "tail", LS_FIELD_DOUBLE, offsetof (LsKindFit, tail), .max = 10, .default_text = "0",
+  { OF_FIT (tail, LS_FIELD_DOUBLE), .max = 10, .default_text = "0",
     .meaning = "longest tiles of attention in which the SMs run out of work; 0: it spreads evenly over "
                "them" },
-  { "tile_half", LS_FIELD_DOUBLE, offsetof (LsKindFit, tile_half), .max = 1e9, .default_text = "0",
+  { OF_FIT (tile_half, LS_FIELD_DOUBLE), .max = 1e9, .default_text = "0",
     .meaning = "edge of the square tile that runs at half rate" },
-  { "square_tile", LS_FIELD_DOUBLE, offsetof (LsKindFit, square_tile), .max = 4096, .default_text = "0",
+  { OF_FIT (square_tile, LS_FIELD_DOUBLE), .max = 4096, .default_text = "0",
     .meaning
     = "edge of a square tile that the library of GEMMs has next to 256 x 128 and smaller ones; 0: none" },
-  { "wave_blind", LS_FIELD_BOOL, offsetof (LsKindFit, wave_blind), .default_text = "false",
+  { OF_FIT (wave_blind, LS_FIELD_BOOL), .default_text = "false",
     .meaning = "that library chooses a tile as if of a started wave only its share were paid" },
-  { "wave_rounding", LS_FIELD_DOUBLE, offsetof (LsKindFit, wave_rounding), .max = 1, .default_text = "0",
+  { OF_FIT (wave_rounding, LS_FIELD_DOUBLE), .max = 1, .default_text = "0",
     .meaning = "how much of a started wave of tiles is paid; 0: the work spreads evenly over the SMs" },
-  { "split_launch", LS_FIELD_TIME, offsetof (LsKindFit, split_launch), .max = (double) LS_S,
-    .default_text = "0us", .meaning = "joining the partial sums of a GEMM that is cut along k" },
-  { "throttle", LS_FIELD_DOUBLE, offsetof (LsKindFit, throttle), .max = 10, .default_text = "0",
+  { OF_FIT (split_launch, LS_FIELD_TIME), .max = (double) LS_S, .default_text = "0us",
+    .meaning = "joining the partial sums of a GEMM that is cut along k" },
+  { OF_FIT (throttle, LS_FIELD_DOUBLE), .max = 10, .default_text = "0",
     .meaning = "extra share of compute time on a hot chip" },
-  { "burst", LS_FIELD_TIME, offsetof (LsKindFit, burst), .max = (double) LS_S, .default_text = "0us",
+  { OF_FIT (burst, LS_FIELD_TIME), .max = (double) LS_S, .default_text = "0us",
     .meaning = "compute time of a kernel up to which a loop of its like stays cool" },
-  { "overlap", LS_FIELD_DOUBLE, offsetof (LsKindFit, overlap), .max = 1e3, .default_text = "0",
+  { OF_FIT (overlap, LS_FIELD_DOUBLE), .max = 1e3, .default_text = "0",
     .meaning = "p of (compute^p + memory^p)^(1/p); 0: the larger of the two" },
-  { "wide_exposed", LS_FIELD_DOUBLE, offsetof (LsKindFit, wide_exposed), .max = 1, .default_text = "0",
+  { OF_FIT (wide_exposed, LS_FIELD_DOUBLE), .max = 1, .default_text = "0",
     .meaning = "of GEMMs: of the traffic of a result beyond 16 bits an element, as of one that is added to "
                "in fp32, the share that moves while no FLOPs run, at the full HBM bandwidth" },
-  { "memory_efficiency", LS_FIELD_DOUBLE, offsetof (LsKindFit, memory_efficiency), .above = true, .max = 1,
-    .default_text = "1", .meaning = "share of the HBM bandwidth" },
-  { "bytes_half", LS_FIELD_DOUBLE, offsetof (LsKindFit, bytes_half), .max = 1e18, .default_text = "0",
+  { OF_FIT (memory_efficiency, LS_FIELD_DOUBLE), .above = true, .max = 1, .default_text = "1",
+    .meaning = "share of the HBM bandwidth" },
+  { OF_FIT (bytes_half, LS_FIELD_DOUBLE), .max = 1e18, .default_text = "0",
     .meaning = "bytes of one launch at which that share is halved; 0: no fall-off" },
-  { "cache_bytes", LS_FIELD_DOUBLE, offsetof (LsKindFit, cache_bytes), .max = 1e18, .default_text = "0",
+  { OF_FIT (cache_bytes, LS_FIELD_DOUBLE), .max = 1e18, .default_text = "0",
     .meaning = "traffic of one launch that the L2 serves whole, none of twice that; of GEMMs that of the "
                "first operand and the result" },
-  { "cache_speed", LS_FIELD_DOUBLE, offsetof (LsKindFit, cache_speed), .max = 1e3, .default_text = "0",
+  { OF_FIT (cache_speed, LS_FIELD_DOUBLE), .max = 1e3, .default_text = "0",
     .meaning = "rate of the L2 relative to the HBM; up to 1: no effect" },
-  { "launch", LS_FIELD_TIME, offsetof (LsKindFit, launch), .max = (double) LS_S, .default_text = "0us",
+  { OF_FIT (launch, LS_FIELD_TIME), .max = (double) LS_S, .default_text = "0us",
     .meaning = "fixed time of one launch" },
-  { "matrix_launch", LS_FIELD_TIME, offsetof (LsKindFit, matrix_launch), .max = (double) LS_S,
-    .default_text = "0us", .meaning = "what each matrix but the first of a grouped product adds to that" },
-  { "timed_host", LS_FIELD_TIME, offsetof (LsKindFit, timed_host), .max = (double) LS_S,
-    .default_text = "0us", .meaning = "constant that the timings of the fit held besides the kernel" },
-  { "timed_efficiency", LS_FIELD_DOUBLE, offsetof (LsKindFit, timed_efficiency), .max = 1e3,
-    .default_text = "0",
+  { OF_FIT (matrix_launch, LS_FIELD_TIME), .max = (double) LS_S, .default_text = "0us",
+    .meaning = "what each matrix but the first of a grouped product adds to that" },
+  { OF_FIT (timed_host, LS_FIELD_TIME), .max = (double) LS_S, .default_text = "0us",
+    .meaning = "constant that the timings of the fit held besides the kernel" },
+  { OF_FIT (timed_efficiency, LS_FIELD_DOUBLE), .max = 1e3, .default_text = "0",
     .meaning = "share of the bandwidth at which a second kernel in those timings ran; 0: none" },
-  { "min_work", LS_FIELD_DOUBLE, offsetof (LsKindFit, min_work), .max = 1e24, .default_text = "0",
+  { OF_FIT (min_work, LS_FIELD_DOUBLE), .max = 1e24, .default_text = "0",
     .meaning = "least FLOPs (compute kinds) or bytes seen in the fit" },
-  { "max_work", LS_FIELD_DOUBLE, offsetof (LsKindFit, max_work), .max = 1e24, .default_text = "0",
+  { OF_FIT (max_work, LS_FIELD_DOUBLE), .max = 1e24, .default_text = "0",
     .meaning = "most FLOPs or bytes seen in the fit" },
-  { "mape", LS_FIELD_DOUBLE, offsetof (LsKindFit, mape), .max = 1e6, .default_text = "none",
+  { OF_FIT (mape, LS_FIELD_DOUBLE), .max = 1e6, .default_text = "none",
     .meaning = "mean absolute error on held-out shapes, as a fraction" },
   { "source", LS_FIELD_IGNORED, .required = true, .meaning = "data, method and hold-out, or why this guess" },
   { NULL },
@@ -86,11 +86,9 @@ const LsField ls_kind_fit_fields[] = {
         .meaning = "coefficients of this kind of kernel"                                                     \
   }
 
-#define ATTENTION(key_, kernel_, backward_, meaning_)                                                        \
-  {                                                                                                          \
-    key_, LS_FIELD_OBJECT, offsetof (LsCalibration, attention[kernel_][backward_]),                          \
-        .fields = ls_kind_fit_fields, .default_text = "not known", .meaning = (meaning_)                     \
-  }
+#define ATTENTION(kernel_, backward_)                                                                        \
+  LS_FIELD_OBJECT, offsetof (LsCalibration, attention[kernel_][backward_]), .fields = ls_kind_fit_fields,    \
+                                                                            .default_text = "not known"
 
 static const LsField kernel_fields[] = {
   LS_KERNEL_KINDS (KIND),
@@ -108,28 +106,29 @@ static const LsField kernel_fields[] = {
     .default_text = "roofline", .meaning = "vLLM's RMSNorm of 2023: only for comparing with its timings" },
   { "vllm_silu_mul", LS_FIELD_OBJECT, offsetof (LsCalibration, vllm_silu_mul), .fields = ls_kind_fit_fields,
     .default_text = "roofline", .meaning = "vLLM's SiLU and product of 2023: the same" },
-  ATTENTION ("fa1_fwd", LS_ATTENTION_KERNEL_FA1, 0, "FlashAttention, forward: for attention_kernel fa1"),
-  ATTENTION ("fa1_bwd", LS_ATTENTION_KERNEL_FA1, 1, "backward"),
-  ATTENTION ("triton_fwd", LS_ATTENTION_KERNEL_TRITON, 0, "FlashAttention in Triton, forward"),
-  ATTENTION ("triton_bwd", LS_ATTENTION_KERNEL_TRITON, 1, "backward"),
-  ATTENTION ("fa2_fwd", LS_ATTENTION_KERNEL_FA2, 0, "FlashAttention-2, forward"),
-  ATTENTION ("fa2_bwd", LS_ATTENTION_KERNEL_FA2, 1, "backward"),
-  ATTENTION ("fa3_fwd", LS_ATTENTION_KERNEL_FA3, 0, "FlashAttention-3, forward"),
-  ATTENTION ("fa3_bwd", LS_ATTENTION_KERNEL_FA3, 1, "backward"),
-  ATTENTION ("pallas_fwd", LS_ATTENTION_KERNEL_PALLAS, 0,
-             "flash attention of JAX's Pallas on TPUs, forward, where all keys are met"),
-  ATTENTION ("pallas_bwd", LS_ATTENTION_KERNEL_PALLAS, 1, "backward"),
-  ATTENTION ("aotriton_fwd", LS_ATTENTION_KERNEL_AOTRITON, 0,
-             "AOTriton's, which PyTorch's scaled_dot_product_attention runs on AMD's GPUs, forward"),
-  ATTENTION ("aotriton_bwd", LS_ATTENTION_KERNEL_AOTRITON, 1, "backward"),
-  ATTENTION ("cudnn_fwd", LS_ATTENTION_KERNEL_CUDNN, 0, "cuDNN's, forward"),
-  ATTENTION ("cudnn_bwd", LS_ATTENTION_KERNEL_CUDNN, 1, "backward"),
-  ATTENTION ("cudnn_fp8_fwd", LS_ATTENTION_KERNEL_CUDNN_FP8, 0,
-             "cuDNN's in fp8, forward: for fp8_attention delayed and current"),
-  ATTENTION ("cudnn_fp8_bwd", LS_ATTENTION_KERNEL_CUDNN_FP8, 1, "backward"),
-  ATTENTION ("cudnn_mxfp8_fwd", LS_ATTENTION_KERNEL_CUDNN_MXFP8, 0,
-             "the same with a scale for each 32 values, forward: for fp8_attention mxfp8"),
-  ATTENTION ("cudnn_mxfp8_bwd", LS_ATTENTION_KERNEL_CUDNN_MXFP8, 1, "backward"),
+  { "fa1_fwd", ATTENTION (LS_ATTENTION_KERNEL_FA1, 0),
+    .meaning = "FlashAttention, forward: for attention_kernel fa1" },
+  { "fa1_bwd", ATTENTION (LS_ATTENTION_KERNEL_FA1, 1), .meaning = "backward" },
+  { "triton_fwd", ATTENTION (LS_ATTENTION_KERNEL_TRITON, 0), .meaning = "FlashAttention in Triton, forward" },
+  { "triton_bwd", ATTENTION (LS_ATTENTION_KERNEL_TRITON, 1), .meaning = "backward" },
+  { "fa2_fwd", ATTENTION (LS_ATTENTION_KERNEL_FA2, 0), .meaning = "FlashAttention-2, forward" },
+  { "fa2_bwd", ATTENTION (LS_ATTENTION_KERNEL_FA2, 1), .meaning = "backward" },
+  { "fa3_fwd", ATTENTION (LS_ATTENTION_KERNEL_FA3, 0), .meaning = "FlashAttention-3, forward" },
+  { "fa3_bwd", ATTENTION (LS_ATTENTION_KERNEL_FA3, 1), .meaning = "backward" },
+  { "pallas_fwd", ATTENTION (LS_ATTENTION_KERNEL_PALLAS, 0),
+    .meaning = "flash attention of JAX's Pallas on TPUs, forward, where all keys are met" },
+  { "pallas_bwd", ATTENTION (LS_ATTENTION_KERNEL_PALLAS, 1), .meaning = "backward" },
+  { "aotriton_fwd", ATTENTION (LS_ATTENTION_KERNEL_AOTRITON, 0),
+    .meaning = "AOTriton's, which PyTorch's scaled_dot_product_attention runs on AMD's GPUs, forward" },
+  { "aotriton_bwd", ATTENTION (LS_ATTENTION_KERNEL_AOTRITON, 1), .meaning = "backward" },
+  { "cudnn_fwd", ATTENTION (LS_ATTENTION_KERNEL_CUDNN, 0), .meaning = "cuDNN's, forward" },
+  { "cudnn_bwd", ATTENTION (LS_ATTENTION_KERNEL_CUDNN, 1), .meaning = "backward" },
+  { "cudnn_fp8_fwd", ATTENTION (LS_ATTENTION_KERNEL_CUDNN_FP8, 0),
+    .meaning = "cuDNN's in fp8, forward: for fp8_attention delayed and current" },
+  { "cudnn_fp8_bwd", ATTENTION (LS_ATTENTION_KERNEL_CUDNN_FP8, 1), .meaning = "backward" },
+  { "cudnn_mxfp8_fwd", ATTENTION (LS_ATTENTION_KERNEL_CUDNN_MXFP8, 0),
+    .meaning = "the same with a scale for each 32 values, forward: for fp8_attention mxfp8" },
+  { "cudnn_mxfp8_bwd", ATTENTION (LS_ATTENTION_KERNEL_CUDNN_MXFP8, 1), .meaning = "backward" },
   { NULL },
 };
 G_STATIC_ASSERT (G_N_ELEMENTS (kernel_fields) == LS_N_KERNEL_KINDS + 25);
@@ -187,43 +186,42 @@ const LsEnumName ls_gemms_names[] = {
   { NULL },
 };
 
-#define AROUND(key_, kind_, member_, max_, default_, meaning_)                                               \
-  {                                                                                                          \
-    key_, kind_, offsetof (LsCalibration, around.member_), .above = true, .max = (max_),                     \
-                                                           .default_text = (default_), .meaning = (meaning_) \
-  }
+#define AROUND(key_, kind_, member_) key_, kind_, offsetof (LsCalibration, around.member_), .above = true
 static const LsField around_fields[] = {
-  AROUND ("host_launch", LS_FIELD_TIME, host_launch, (double) LS_S, "0us",
-          "what the driver's call to launch a kernel takes on the host: no job pays less, unless "
-          "`--host-launch` says so"),
-  AROUND ("kernel_gap", LS_FIELD_TIME, kernel_gap, (double) LS_S, "as the access file has it",
-          "from the end of a kernel to the start of the next of a full queue: of kernels with an access "
-          "kind"),
-  AROUND ("graph_gap", LS_FIELD_TIME, graph_gap, (double) LS_S, "kernel_gap",
-          "the same in a CUDA graph: of all kernels that a graph launches"),
-  AROUND ("memcpy_share", LS_FIELD_DOUBLE, memcpy_share, 1, "as the access file has it",
-          "share of the HBM bandwidth that copies within the GPU reach"),
-  AROUND ("copy_duplex", LS_FIELD_DOUBLE, copy_duplex, 1, "1",
-          "rate of a copy to or from the host while another goes the other way, over its rate alone"),
-  AROUND (
-      "priority_wait", LS_FIELD_TIME, priority_wait, (double) LS_S, "0us",
-      "how long communication waits for SMs that gets ready while a kernel runs; at most until that kernel "
-      "ends"),
-  AROUND (
-      "streams_in_layer", LS_FIELD_DOUBLE, streams_in_layer, 16, "1",
-      "time of elementwise kernels, norms, softmaxes and reductions inside a layer, over their time alone; "
-      "not of those with an access kind"),
+  { AROUND ("host_launch", LS_FIELD_TIME, host_launch), .max = (double) LS_S, .default_text = "0us",
+    .meaning = "what the driver's call to launch a kernel takes on the host: no job pays less, unless "
+               "`--host-launch` says so" },
+  { AROUND ("kernel_gap", LS_FIELD_TIME, kernel_gap), .max = (double) LS_S,
+    .default_text = "as the access file has it",
+    .meaning = "from the end of a kernel to the start of the next of a full queue: of kernels with an access "
+               "kind" },
+  { AROUND ("graph_gap", LS_FIELD_TIME, graph_gap), .max = (double) LS_S, .default_text = "kernel_gap",
+    .meaning = "the same in a CUDA graph: of all kernels that a graph launches" },
+  { AROUND ("memcpy_share", LS_FIELD_DOUBLE, memcpy_share), .max = 1,
+    .default_text = "as the access file has it",
+    .meaning = "share of the HBM bandwidth that copies within the GPU reach" },
+  { AROUND ("copy_duplex", LS_FIELD_DOUBLE, copy_duplex), .max = 1, .default_text = "1",
+    .meaning = "rate of a copy to or from the host while another goes the other way, over its rate alone" },
+  { AROUND ("priority_wait", LS_FIELD_TIME, priority_wait), .max = (double) LS_S, .default_text = "0us",
+    .meaning
+    = "how long communication waits for SMs that gets ready while a kernel runs; at most until that kernel "
+      "ends" },
+  { AROUND ("streams_in_layer", LS_FIELD_DOUBLE, streams_in_layer), .max = 16, .default_text = "1",
+    .meaning
+    = "time of elementwise kernels, norms, softmaxes and reductions inside a layer, over their time alone; "
+      "not of those with an access kind" },
   { "gemms", LS_FIELD_ENUM, offsetof (LsCalibration, around.gemms), .names = ls_gemms_names,
     .default_text = "as persistent_gemms of the GPU",
     .meaning = "how the library's GEMMs occupy the SMs: a block for each tile, clusters of blocks, or a "
                "block for each SM" },
-  AROUND ("lost_tiles", LS_FIELD_DOUBLE, lost_tiles, 16, "1",
-          "SMs that a GEMM of a block for each tile loses for each that communication holds"),
-  AROUND ("lost_clusters", LS_FIELD_DOUBLE, lost_clusters, 16, "1", "the same of one in clusters"),
-  AROUND ("lost_told", LS_FIELD_DOUBLE, lost_told, 16, "1",
-          "the same of one that was given how many SMs are left"),
-  AROUND ("waves", LS_FIELD_DOUBLE, waves, 16, "2",
-          "time of a persistent GEMM that begins together with communication, over its time alone"),
+  { AROUND ("lost_tiles", LS_FIELD_DOUBLE, lost_tiles), .max = 16, .default_text = "1",
+    .meaning = "SMs that a GEMM of a block for each tile loses for each that communication holds" },
+  { AROUND ("lost_clusters", LS_FIELD_DOUBLE, lost_clusters), .max = 16, .default_text = "1",
+    .meaning = "the same of one in clusters" },
+  { AROUND ("lost_told", LS_FIELD_DOUBLE, lost_told), .max = 16, .default_text = "1",
+    .meaning = "the same of one that was given how many SMs are left" },
+  { AROUND ("waves", LS_FIELD_DOUBLE, waves), .max = 16, .default_text = "2",
+    .meaning = "time of a persistent GEMM that begins together with communication, over its time alone" },
   { "source", LS_FIELD_SOURCES, .default_text = "none", .meaning = "by key: which rows it comes from" },
   { NULL },
 };
@@ -450,10 +448,7 @@ static const LsField residual_element[] = {
   { NULL },
 };
 
-#define TEXT(member, meaning_)                                                                               \
-  {                                                                                                          \
-#member, LS_FIELD_STRING, offsetof(LsResidualGroup, member), .required = true, .meaning = (meaning_)     \
-  }
+#define TEXT(member) #member, LS_FIELD_STRING, offsetof(LsResidualGroup, member), .required = true
 
 static const LsField trait_element[] = { { "", LS_FIELD_STRING, 0, .required = true, .max = 64 }, { NULL } };
 
@@ -497,12 +492,13 @@ static const LsField stretch_fields[] = {
 };
 
 static const LsField group_fields[] = {
-  TEXT (source, "paper or benchmark; all sources count alike"),
-  TEXT (family, "which of its runs"),
-  TEXT (architecture, "of their GPUs: name of a file in topologies/nccl, or tpu"),
-  TEXT (software,
-        "whose training loop ran them (runs_like of a file of software); jobs are compared with runs of the "
-        "same"),
+  { TEXT (source), .meaning = "paper or benchmark; all sources count alike" },
+  { TEXT (family), .meaning = "which of its runs" },
+  { TEXT (architecture), .meaning = "of their GPUs: name of a file in topologies/nccl, or tpu" },
+  { TEXT (software),
+    .meaning
+    = "whose training loop ran them (runs_like of a file of software); jobs are compared with runs of the "
+      "same" },
   { "n", LS_FIELD_UINT, offsetof (LsResidualGroup, n), .required = true, .min = 1, .meaning = "runs" },
   { "lowest_mfu", LS_FIELD_DOUBLE, offsetof (LsResidualGroup, lowest_mfu), .required = true, .min = 1e-4,
     .max = 1, .meaning = "the lowest MFU that was predicted for one of them" },

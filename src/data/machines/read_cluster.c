@@ -7,6 +7,8 @@
 #include "data/datadir.h"
 #include "data/text/override.h"
 
+#define SPEC(member) offsetof (LsClusterSpec, member)
+
 const LsField ls_link_fields[] = {
   { "bandwidth", LS_FIELD_RATE, offsetof (LsLinkSpec, bandwidth_bytes_per_s), .required = true, .above = true,
     .max = 1e15, .meaning = "one direction of one physical link, as the data sheet says" },
@@ -83,57 +85,54 @@ static const LsField switch_nics_fields[] = {
   { NULL },
 };
 static const LsField fabric_fields[] = {
-  { "kind", LS_FIELD_ENUM, offsetof (LsClusterSpec, fabric), .required = true, .names = fabric_kinds,
+  { "kind", LS_FIELD_ENUM, SPEC (fabric), .required = true, .names = fabric_kinds,
     .meaning
     = "two tiers of switches, three, as listed, or groups of switches that are joined each to each" },
-  { "rails", LS_FIELD_UINT, offsetof (LsClusterSpec, network.rails), .min = 1, .max = 1024,
-    .default_text = "1", .meaning = "NIC i of every node goes to a leaf of rail i mod rails" },
-  { "routing", LS_FIELD_ENUM, offsetof (LsClusterSpec, network.routing), .names = routings,
-    .default_text = "ideal",
+  { "rails", LS_FIELD_UINT, SPEC (network.rails), .min = 1, .max = 1024, .default_text = "1",
+    .meaning = "NIC i of every node goes to a leaf of rail i mod rails" },
+  { "routing", LS_FIELD_ENUM, SPEC (network.routing), .names = routings, .default_text = "ideal",
     .meaning
     = "how flows take to equally good links: spread over all, each packet to the least loaded or in "
       "turn, or each flow hashed onto one; of a dragonfly, which ways: direct links and detours when "
       "these are full (`ideal`, `adaptive`), direct links alone, detours alone" },
-  { "seed", LS_FIELD_UINT, offsetof (LsClusterSpec, network.seed), .max = UINT32_MAX, .default_text = "0",
+  { "seed", LS_FIELD_UINT, SPEC (network.seed), .max = UINT32_MAX, .default_text = "0",
     .meaning = "of the hash of `ecmp`" },
-  { "pxn", LS_FIELD_BOOL, offsetof (LsClusterSpec, network.pxn), .default_text = "true",
+  { "pxn", LS_FIELD_BOOL, SPEC (network.pxn), .default_text = "true",
     .meaning = "with rails, what goes to another rail is sent over NVLink to the GPU whose NIC is there, and "
                "rings keep to rails; NCCL before 2.12 has none" },
-  { "nodes_per_leaf", LS_FIELD_UINT, offsetof (LsClusterSpec, network.nodes_per_leaf), .min = 1,
-    .max = 1 << 20, .default_text = "required but of a list",
+  { "nodes_per_leaf", LS_FIELD_UINT, SPEC (network.nodes_per_leaf), .min = 1, .max = 1 << 20,
+    .default_text = "required but of a list",
     .meaning = "nodes that one leaf of a rail serves; of a dragonfly, a switch" },
-  { "oversubscription", LS_FIELD_DOUBLE, offsetof (LsClusterSpec, network.oversubscription), .min = 1,
-    .max = 1e6, .default_text = "1",
-    .meaning = "of a leaf: bandwidth down / bandwidth up; not of a dragonfly" },
-  { "link", LS_FIELD_OBJECT, offsetof (LsClusterSpec, network.spine), .fields = ls_link_fields,
+  { "oversubscription", LS_FIELD_DOUBLE, SPEC (network.oversubscription), .min = 1, .max = 1e6,
+    .default_text = "1", .meaning = "of a leaf: bandwidth down / bandwidth up; not of a dragonfly" },
+  { "link", LS_FIELD_OBJECT, SPEC (network.spine), .fields = ls_link_fields,
     .default_text = "required but of a list",
     .meaning = "one leaf-spine link, or between switches of a group; of a list, those without `link`" },
-  { "nodes_per_pod", LS_FIELD_UINT, offsetof (LsClusterSpec, network.nodes_per_pod), .min = 1, .max = 1 << 20,
+  { "nodes_per_pod", LS_FIELD_UINT, SPEC (network.nodes_per_pod), .min = 1, .max = 1 << 20,
     .default_text = "required of a fat-tree",
     .meaning = "nodes whose leaves share spines; a multiple of nodes_per_leaf" },
-  { "spine_oversubscription", LS_FIELD_DOUBLE, offsetof (LsClusterSpec, network.spine_oversubscription),
-    .min = 1, .max = 1e6, .default_text = "1",
-    .meaning = "of a fat-tree, of a spine: bandwidth down / bandwidth up" },
-  { "core_link", LS_FIELD_OBJECT, offsetof (LsClusterSpec, network.core), .fields = ls_link_fields,
+  { "spine_oversubscription", LS_FIELD_DOUBLE, SPEC (network.spine_oversubscription), .min = 1, .max = 1e6,
+    .default_text = "1", .meaning = "of a fat-tree, of a spine: bandwidth down / bandwidth up" },
+  { "core_link", LS_FIELD_OBJECT, SPEC (network.core), .fields = ls_link_fields,
     .default_text = "required of a fat-tree", .meaning = "one spine-core link" },
-  { "nodes_per_group", LS_FIELD_UINT, offsetof (LsClusterSpec, network.nodes_per_group), .min = 1,
-    .max = 1 << 20, .default_text = "required of a dragonfly",
+  { "nodes_per_group", LS_FIELD_UINT, SPEC (network.nodes_per_group), .min = 1, .max = 1 << 20,
+    .default_text = "required of a dragonfly",
     .meaning = "nodes of a group of switches; a multiple of nodes_per_leaf" },
-  { "groups", LS_FIELD_UINT, offsetof (LsClusterSpec, network.groups), .min = 1, .max = 1 << 16,
+  { "groups", LS_FIELD_UINT, SPEC (network.groups), .min = 1, .max = 1 << 16,
     .default_text = "required of a dragonfly",
     .meaning = "of the machine, those without nodes of the cluster included: detours lead over them" },
-  { "local_links", LS_FIELD_UINT, offsetof (LsClusterSpec, network.local_links), .min = 1, .max = 1024,
-    .default_text = "1", .meaning = "of a dragonfly: links between any two switches of a group" },
-  { "global_links", LS_FIELD_UINT, offsetof (LsClusterSpec, network.global_links), .min = 1, .max = 1024,
+  { "local_links", LS_FIELD_UINT, SPEC (network.local_links), .min = 1, .max = 1024, .default_text = "1",
+    .meaning = "of a dragonfly: links between any two switches of a group" },
+  { "global_links", LS_FIELD_UINT, SPEC (network.global_links), .min = 1, .max = 1024,
     .default_text = "required of a dragonfly", .meaning = "links between any two groups" },
-  { "global_link", LS_FIELD_OBJECT, offsetof (LsClusterSpec, network.core), .fields = ls_link_fields,
+  { "global_link", LS_FIELD_OBJECT, SPEC (network.core), .fields = ls_link_fields,
     .default_text = "required of a dragonfly", .meaning = "one link between groups" },
-  { "switches", LS_FIELD_ARRAY, offsetof (LsClusterSpec, network.switches), .element_size = sizeof (char *),
+  { "switches", LS_FIELD_ARRAY, SPEC (network.switches), .element_size = sizeof (char *),
     .fields = switch_element, .default_text = "required of a list", .meaning = "names" },
-  { "links", LS_FIELD_ARRAY, offsetof (LsClusterSpec, network.links), .element_size = sizeof (LsListLink),
+  { "links", LS_FIELD_ARRAY, SPEC (network.links), .element_size = sizeof (LsListLink),
     .fields = switch_link_fields, .blank = &blank_link, .lines = true, .default_text = "none",
     .meaning = "of a list: which switches are joined" },
-  { "nics", LS_FIELD_ARRAY, offsetof (LsClusterSpec, network.nics), .element_size = sizeof (LsListNics),
+  { "nics", LS_FIELD_ARRAY, SPEC (network.nics), .element_size = sizeof (LsListNics),
     .fields = switch_nics_fields, .blank = &blank_nics, .lines = true, .default_text = "required of a list",
     .meaning = "which NICs are at which switch" },
   { NULL },
@@ -150,25 +149,20 @@ static const LsField other_nodes_fields[] = {
   { NULL },
 };
 
-#define SPEC(member) offsetof (LsClusterSpec, member)
-#define COUNT(key_, member, max_, meaning_)                                                                  \
-  {                                                                                                          \
-    key_, LS_FIELD_UINT, SPEC (member), .required = true, .min = 1, .max = (max_), .meaning = (meaning_)     \
-  }
-#define LINK(key_, member, meaning_)                                                                         \
-  {                                                                                                          \
-    key_, LS_FIELD_OBJECT, SPEC (member), .required = true, .fields = ls_link_fields, .meaning = (meaning_)  \
-  }
+#define COUNT(key_, member) key_, LS_FIELD_UINT, SPEC (member), .required = true, .min = 1
+#define LINK(key_, member)  key_, LS_FIELD_OBJECT, SPEC (member), .required = true, .fields = ls_link_fields
 
 static const LsField nvswitch_fields[] = {
-  COUNT ("planes", server.nvswitch_planes, 1024, "NVSwitch chips that every GPU is joined to"),
-  COUNT ("links_per_gpu", server.nvlinks_per_gpu, 1024, "NVLinks of one GPU, spread over the planes"),
-  LINK ("link", server.nvlink, "one NVLink"),
+  { COUNT ("planes", server.nvswitch_planes), .max = 1024,
+    .meaning = "NVSwitch chips that every GPU is joined to" },
+  { COUNT ("links_per_gpu", server.nvlinks_per_gpu), .max = 1024,
+    .meaning = "NVLinks of one GPU, spread over the planes" },
+  { LINK ("link", server.nvlink), .meaning = "one NVLink" },
   { NULL },
 };
 static const LsField write_fields[] = {
-  LINK ("bridge", server.write_bridge,
-        "through the host bridge of a CPU: of one switch, or of one GPU without"),
+  { LINK ("bridge", server.write_bridge),
+    .meaning = "through the host bridge of a CPU: of one switch, or of one GPU without" },
   { "sockets", LS_FIELD_OBJECT, SPEC (server.write_sockets), .fields = ls_link_fields,
     .default_text = "with sockets "
                     "of one board required",
@@ -178,7 +172,7 @@ static const LsField write_fields[] = {
 static const LsField pcie_fields[] = {
   { "switches", LS_FIELD_UINT, SPEC (server.pcie_switches), .required = true, .max = 1024,
     .meaning = "per node; GPUs, NICs and drives are dealt to them evenly; 0: to the CPUs themselves" },
-  LINK ("link", server.pcie, "x16"),
+  { LINK ("link", server.pcie), .meaning = "x16" },
   { "p2p", LS_FIELD_IGNORED, .expected = "true, false or `\"switch\"`", .default_text = "true",
     .meaning = "false: GPUs do not copy to each other over PCIe (GeForce, virtual machines, "
                "NCCL_P2P_DISABLE=1); data pass the memory of the sender's CPU. switch: only below one "
@@ -202,11 +196,12 @@ static const LsField mesh_fields[] = {
   { "links", LS_FIELD_ARRAY, SPEC (server.mesh_links), .element_size = sizeof (LsMeshLink),
     .fields = mesh_link_element, .lines = true, .default_text = "none",
     .meaning = "of a list: GPU, GPU, links between them" },
-  LINK ("link", server.nvlink, "one NVLink or xGMI link"),
+  { LINK ("link", server.nvlink), .meaning = "one NVLink or xGMI link" },
   { NULL },
 };
 static const LsField cpu_fields[] = {
-  COUNT ("sockets", server.cpu_sockets, 1024, "per node; PCIe switches are dealt to them evenly"),
+  { COUNT ("sockets", server.cpu_sockets), .max = 1024,
+    .meaning = "per node; PCIe switches are dealt to them evenly" },
   { "boards", LS_FIELD_UINT, SPEC (server.cpu_boards), .min = 1, .max = 1024, .default_text = "1",
     .meaning = "sockets are dealt to them; between boards there is no CPU link" },
   { "call_time", LS_FIELD_DOUBLE, SPEC (server.cpu_call_time), .above = true, .max = 100, .default_text = "1",
@@ -214,15 +209,15 @@ static const LsField cpu_fields[] = {
                "Xeon Platinum 8480C" },
   { "c2c", LS_FIELD_OBJECT, SPEC (server.c2c), .fields = ls_link_fields, .default_text = "none",
     .meaning = "GPU to CPU by NVLink-C2C instead of PCIe, of one GPU" },
-  LINK ("interconnect", server.cpu_interconnect, "between two sockets of a board"),
-  LINK ("memory", server.cpu_memory, "of one socket"),
+  { LINK ("interconnect", server.cpu_interconnect), .meaning = "between two sockets of a board" },
+  { LINK ("memory", server.cpu_memory), .meaning = "of one socket" },
   { "memory_size", LS_FIELD_BYTES, SPEC (server.cpu_memory_bytes), .required = true, .above = true,
     .meaning = "of the node" },
   { NULL },
 };
 static const LsField nvme_fields[] = {
-  COUNT ("drives", server.nvme_drives, 1024, "per node, dealt to the PCIe switches"),
-  LINK ("link", server.nvme, "one drive, reads"),
+  { COUNT ("drives", server.nvme_drives), .max = 1024, .meaning = "per node, dealt to the PCIe switches" },
+  { LINK ("link", server.nvme), .meaning = "one drive, reads" },
   { "size", LS_FIELD_BYTES, SPEC (server.nvme_bytes), .required = true, .above = true,
     .meaning = "of one drive" },
   { NULL },
@@ -232,7 +227,7 @@ static const LsEnumName transports[] = { { "rdma", LS_NIC_RDMA }, { "tcp", LS_NI
 static const LsField nic_fields[] = {
   { "count", LS_FIELD_UINT, SPEC (nics.n), .min = 1, .max = 1024,
     .default_text = "required, but of a list those in it", .meaning = NICS_MEANING },
-  LINK ("link", nics.port, "one port, NIC to leaf"),
+  { LINK ("link", nics.port), .meaning = "one port, NIC to leaf" },
   { "transport", LS_FIELD_ENUM, SPEC (nics.transport), .names = transports, .default_text = "`\"rdma\"`",
     .meaning = "InfiniBand verbs and RoCE, or sockets (NCCL_IB_DISABLE=1)" },
   { "gpudirect", LS_FIELD_IGNORED, .expected = "true or false", .default_text = "true with `\"rdma\"`",
@@ -288,8 +283,8 @@ static const LsField torus_host_fields[] = {
   { "chips", LS_FIELD_ROW, SPEC (torus.host), .n_row = LS_TORUS_AXES, .required = true, .min = 1,
     .max = LS_TORUS_MAX_AXIS, .expected = "a list of 2 or 3 whole numbers",
     .meaning = "chips of one host along x, y (and z), or all of a shorter axis" },
-  LINK ("pcie", server.pcie, "chip to host"),
-  LINK ("memory", server.cpu_memory, "of the host"),
+  { LINK ("pcie", server.pcie), .meaning = "chip to host" },
+  { LINK ("memory", server.cpu_memory), .meaning = "of the host" },
   { "memory_size", LS_FIELD_BYTES, SPEC (server.cpu_memory_bytes), .required = true, .above = true,
     .meaning = "of the host" },
   { "nics", LS_FIELD_UINT, SPEC (torus.nics_per_host), .max = 64, .default_text = "0",
@@ -309,7 +304,7 @@ static const LsField torus_fields[] = {
     .meaning = "axes whose last chip is joined to the first: full-axes: those as long as in the largest "
                "slice; cubes: all if "
                "each is a multiple of 4" },
-  LINK ("link", ici, "between two chips"),
+  { LINK ("link", ici), .meaning = "between two chips" },
   { "start", LS_FIELD_TIME, SPEC (torus.start), .max = (double) LS_S, .default_text = "0us",
     .meaning = "what a collective takes once, in addition to the latency of its hops" },
   { "host", LS_FIELD_OBJECT, 0, .required = true, .fields = torus_host_fields,
@@ -344,11 +339,8 @@ static const LsField node_fields[] = {
 static const LsField name_element[] = { { "", LS_FIELD_STRING, 0, .required = true, .max = 64 }, { NULL } };
 
 /* What runs on the cluster itself say about it. */
-#define MOST(key_, member, max_, meaning_)                                                                   \
-  {                                                                                                          \
-    key_, LS_FIELD_DOUBLE, SPEC (fitted.runs.member), .above = true, .max = (max_),                          \
-                                                      .default_text = "not known", .meaning = (meaning_)     \
-  }
+#define MOST(key_, member)                                                                                   \
+  key_, LS_FIELD_DOUBLE, SPEC (fitted.runs.member), .above = true, .default_text = "not known"
 static const LsField left_out_fields[] = {
   { "runs", LS_FIELD_UINT, SPEC (fitted.runs.n), .required = true, .min = 1,
     .meaning = "how many, of different jobs" },
@@ -361,29 +353,28 @@ static const LsField left_out_fields[] = {
     .default_text = "none: too few runs", .meaning = "where it ends" },
   { "architecture", LS_FIELD_STRING, SPEC (fitted.runs.architecture), .default_text = "not known",
     .meaning = "of their GPUs" },
-  MOST ("lowest_mfu", lowest_mfu, 10, "the lowest MFU that the fit predicts for one of them"),
-  MOST ("gpus", gpus, 1e9, "the most GPUs of one of them"),
-  MOST ("tp", tp, 1e9, "their highest degree of tensor parallelism"),
-  MOST ("params", params, 1e18, "parameters of their largest model"),
-  MOST ("fabric", fabric, 1e15, "bytes/s of the NICs per GPU, the least of those on several nodes"),
+  { MOST ("lowest_mfu", lowest_mfu), .max = 10,
+    .meaning = "the lowest MFU that the fit predicts for one of them" },
+  { MOST ("gpus", gpus), .max = 1e9, .meaning = "the most GPUs of one of them" },
+  { MOST ("tp", tp), .max = 1e9, .meaning = "their highest degree of tensor parallelism" },
+  { MOST ("params", params), .max = 1e18, .meaning = "parameters of their largest model" },
+  { MOST ("fabric", fabric), .max = 1e15,
+    .meaning = "bytes/s of the NICs per GPU, the least of those on several nodes" },
   { "traits", LS_FIELD_ARRAY, SPEC (fitted.runs.traits), .fields = name_element,
     .element_size = sizeof (char *), .default_text = "not known",
     .meaning = "what they have: aspect and word, as \"format bf16\" (`src/analysis/likeness.h`)" },
   { NULL },
 };
 
-#define FACTOR(key_, member, meaning_)                                                                       \
-  {                                                                                                          \
-    key_, LS_FIELD_DOUBLE, SPEC (fitted.member), .above = true, .max = 10, .default_text = "1",              \
-                                                 .meaning = (meaning_)                                       \
-  }
+#define FACTOR(key_, member)                                                                                 \
+  key_, LS_FIELD_DOUBLE, SPEC (fitted.member), .above = true, .max = 10, .default_text = "1"
 static const LsField fitted_fields[] = {
-  FACTOR ("compute", compute, "rate of arithmetic, times that of the GPU's calibration"),
-  FACTOR ("overlap", overlap,
-          "what moving data cost a kernel together with them, times that of the NCCL file"),
-  FACTOR ("intra_node", intra_node,
-          "rate inside a node, times that of the NCCL file and the links' efficiency (at most 1)"),
-  FACTOR ("inter_node", inter_node, "rate between nodes, likewise"),
+  { FACTOR ("compute", compute), .meaning = "rate of arithmetic, times that of the GPU's calibration" },
+  { FACTOR ("overlap", overlap),
+    .meaning = "what moving data cost a kernel together with them, times that of the NCCL file" },
+  { FACTOR ("intra_node", intra_node),
+    .meaning = "rate inside a node, times that of the NCCL file and the links' efficiency (at most 1)" },
+  { FACTOR ("inter_node", inter_node), .meaning = "rate between nodes, likewise" },
   { "host_launch", LS_FIELD_TIME, SPEC (fitted.host_launch), .above = true, .max = (double) LS_S,
     .default_text = "10us", .meaning = "what issuing a kernel costs the host, unless `--host-launch` says" },
   { "left_out", LS_FIELD_OBJECT, 0, .fields = left_out_fields, .default_text = "none",

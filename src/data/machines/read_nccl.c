@@ -14,23 +14,20 @@ typedef struct {
   GArray *tree_by_size[LS_NCCL_N_PROTOCOLS]; /* double */
 } TablesFile;
 
-#define SCALE(key_, scale_, meaning_)                                                                        \
-  {                                                                                                          \
-    key_, LS_FIELD_RATE, (scale_) * sizeof (double), .required = true, .above = true, .meaning = (meaning_)  \
-  }
+#define SCALE(scale_) LS_FIELD_RATE, (scale_) * sizeof (double), .required = true, .above = true
 
 static const LsField scale_fields[] = {
   { "one_host", LS_FIELD_RATE, 0, .above = true, .default_text = "not possible",
     .meaning = "ranks on one host" },
-  SCALE ("two_hosts", 1, "ranks on two hosts"),
-  SCALE ("more_hosts", 2, "ranks on more hosts"),
+  { "two_hosts", SCALE (1), .meaning = "ranks on two hosts" },
+  { "more_hosts", SCALE (2), .meaning = "ranks on more hosts" },
   { NULL },
 };
-static const LsField two_or_more_fields[] = { SCALE ("two_hosts", 0, "ranks on two hosts"),
-                                              SCALE ("more_hosts", 1, "ranks on more hosts"),
+static const LsField two_or_more_fields[] = { { "two_hosts", SCALE (0), .meaning = "ranks on two hosts" },
+                                              { "more_hosts", SCALE (1), .meaning = "ranks on more hosts" },
                                               { NULL } };
-static const LsField across_fields[] = { SCALE ("two_hosts", 1, "ranks on two hosts"),
-                                         SCALE ("more_hosts", 2, "ranks on more hosts"),
+static const LsField across_fields[] = { { "two_hosts", SCALE (1), .meaning = "ranks on two hosts" },
+                                         { "more_hosts", SCALE (2), .meaning = "ranks on more hosts" },
                                          { NULL } };
 static const LsField ll_across_fields[] = {
   { "amd", LS_FIELD_OBJECT, LS_NCCL_CPU_AMD * 2 * sizeof (double), .required = true,
@@ -40,40 +37,32 @@ static const LsField ll_across_fields[] = {
   { NULL },
 };
 
-#define PROTOCOL(key_, protocol_, ...)                                                                       \
-  {                                                                                                          \
-    key_, LS_FIELD_TIME, (protocol_) * sizeof (LsTime), .max = (double) LS_S, __VA_ARGS__                    \
-  }
+#define PROTOCOL(protocol_) LS_FIELD_TIME, (protocol_) * sizeof (LsTime), .max = (double) LS_S
 static const LsField by_protocol_fields[]
-    = { PROTOCOL ("ll", LS_NCCL_LL, .default_text = "0us", .meaning = "with LL"),
-        PROTOCOL ("ll128", LS_NCCL_LL128, .default_text = "0us", .meaning = "with LL128"),
-        PROTOCOL ("simple", LS_NCCL_SIMPLE, .required = true, .above = true, .meaning = "with Simple"),
+    = { { "ll", PROTOCOL (LS_NCCL_LL), .default_text = "0us", .meaning = "with LL" },
+        { "ll128", PROTOCOL (LS_NCCL_LL128), .default_text = "0us", .meaning = "with LL128" },
+        { "simple", PROTOCOL (LS_NCCL_SIMPLE), .required = true, .above = true, .meaning = "with Simple" },
         { NULL } };
 
-#define HOP(member, ...)                                                                                     \
-  {                                                                                                          \
-#member, LS_FIELD_OBJECT, offsetof(LsNcclLatency, member), .fields = by_protocol_fields, __VA_ARGS__     \
-  }
+#define HOP(member) #member, LS_FIELD_OBJECT, offsetof(LsNcclLatency, member), .fields = by_protocol_fields
 static const LsField latency_fields[]
-    = { HOP (base, .default_text = "none", .meaning = "once"),
-        HOP (nvlink, .default_text = "none", .meaning = "each hop between GPUs over NVLink"),
-        HOP (pcie, .default_text = "none", .meaning = "each hop between GPUs over PCIe"),
-        HOP (net, .required = true, .meaning = "each hop across hosts"),
+    = { { HOP (base), .default_text = "none", .meaning = "once" },
+        { HOP (nvlink), .default_text = "none", .meaning = "each hop between GPUs over NVLink" },
+        { HOP (pcie), .default_text = "none", .meaning = "each hop between GPUs over PCIe" },
+        { HOP (net), .required = true, .meaning = "each hop across hosts" },
         { NULL } };
 
-#define ALGORITHM(key_, algorithm, meaning_)                                                                 \
-  {                                                                                                          \
-    key_, LS_FIELD_OBJECT, (algorithm) * sizeof (LsNcclLatency), .required = true, .fields = latency_fields, \
-                                                                 .meaning = (meaning_)                       \
-  }
+#define ALGORITHM(of_)                                                                                       \
+  LS_FIELD_OBJECT, (of_) * sizeof (LsNcclLatency), .required = true, .fields = latency_fields
 static const LsField algorithm_fields[]
-    = { ALGORITHM ("tree", LS_TUNE_TREE, "trees"),
-        ALGORITHM ("ring", LS_TUNE_RING, "rings"),
-        ALGORITHM ("collnet_direct", LS_TUNE_COLLNET_DIRECT, "reductions in switches, from each GPU"),
-        ALGORITHM ("collnet_chain", LS_TUNE_COLLNET_CHAIN, "the same, along a chain"),
-        ALGORITHM ("nvls", LS_TUNE_NVLS, "reductions in NVSwitches"),
-        ALGORITHM ("nvls_tree", LS_TUNE_NVLS_TREE, "the same, with trees across hosts"),
-        ALGORITHM ("pat", LS_TUNE_PAT, "parallel aggregated trees"),
+    = { { "tree", ALGORITHM (LS_TUNE_TREE), .meaning = "trees" },
+        { "ring", ALGORITHM (LS_TUNE_RING), .meaning = "rings" },
+        { "collnet_direct", ALGORITHM (LS_TUNE_COLLNET_DIRECT),
+          .meaning = "reductions in switches, from each GPU" },
+        { "collnet_chain", ALGORITHM (LS_TUNE_COLLNET_CHAIN), .meaning = "the same, along a chain" },
+        { "nvls", ALGORITHM (LS_TUNE_NVLS), .meaning = "reductions in NVSwitches" },
+        { "nvls_tree", ALGORITHM (LS_TUNE_NVLS_TREE), .meaning = "the same, with trees across hosts" },
+        { "pat", ALGORITHM (LS_TUNE_PAT), .meaning = "parallel aggregated trees" },
         { NULL } };
 
 static const LsField number_element[] = { { "", LS_FIELD_DOUBLE, 0, .above = true, .max = 1 }, { NULL } };
@@ -292,43 +281,25 @@ typedef struct {
   char *generation;
 } File;
 
-#define CHANNELS(member, meaning_)                                                                           \
-  {                                                                                                          \
-#member, LS_FIELD_UINT, offsetof(LsNccl, member), .required = true, .min = 1, .max = 1024,               \
-                                                      .meaning = (meaning_)                                  \
-  }
-#define RATE(member, meaning_)                                                                               \
-  {                                                                                                          \
-#member, LS_FIELD_RATE, offsetof(LsNccl, member), .required = true, .above = true, .meaning = (meaning_) \
-  }
-#define LATENCY(member, meaning_)                                                                            \
-  {                                                                                                          \
-#member, LS_FIELD_TIME, offsetof(LsNccl, member), .required = true, .max = (double) LS_S,                \
-                                                      .meaning = (meaning_)                                  \
-  }
-#define NUMBER(member, max_, meaning_)                                                                       \
-  {                                                                                                          \
-#member, LS_FIELD_DOUBLE, offsetof(LsNccl, member), .required = true, .max = (max_),                     \
-                                                        .meaning = (meaning_)                                \
-  }
+#define OF_NCCL(member, kind_) #member, kind_, offsetof(LsNccl, member)
+#define CHANNELS(member)                                                                                     \
+#member, LS_FIELD_UINT, offsetof(LsNccl, member), .required = true, .min = 1, .max = 1024
+#define RATE(member) #member, LS_FIELD_RATE, offsetof(LsNccl, member), .required = true, .above = true
+#define LATENCY(member)                                                                                      \
+#member, LS_FIELD_TIME, offsetof(LsNccl, member), .required = true, .max = (double) LS_S
+#define NUMBER(member) #member, LS_FIELD_DOUBLE, offsetof(LsNccl, member), .required = true
 
-#define LINK_RATE(member, meaning_)                                                                          \
-  {                                                                                                          \
-#member, LS_FIELD_RATE, offsetof(LsNcclLinks, member), .above = true, .default_text = "none",            \
-                                                           .meaning = (meaning_)                             \
-  }
-#define LINK_LATENCY(member, meaning_)                                                                       \
-  {                                                                                                          \
-#member, LS_FIELD_TIME, offsetof(LsNcclLinks, member), .max = (double) LS_S, .default_text = "0us",      \
-                                                           .meaning = (meaning_)                             \
-  }
+#define LINK_RATE(member)                                                                                    \
+#member, LS_FIELD_RATE, offsetof(LsNcclLinks, member), .above = true, .default_text = "none"
+#define LINK_LATENCY(member)                                                                                 \
+#member, LS_FIELD_TIME, offsetof(LsNcclLinks, member), .max = (double) LS_S, .default_text = "0us"
 
 static const LsField links_fields[] = {
-  LINK_RATE (nvlink, "all NVLinks of a GPU, one direction, by the data sheet"),
-  LINK_LATENCY (nvlink_latency, "of one hop, as in the cluster's file"),
-  LINK_RATE (nic, "one NIC, by the data sheet"),
-  LINK_LATENCY (nic_latency, "of its link"),
-  LINK_LATENCY (pcie_latency, "of a PCIe link on the way to it"),
+  { LINK_RATE (nvlink), .meaning = "all NVLinks of a GPU, one direction, by the data sheet" },
+  { LINK_LATENCY (nvlink_latency), .meaning = "of one hop, as in the cluster's file" },
+  { LINK_RATE (nic), .meaning = "one NIC, by the data sheet" },
+  { LINK_LATENCY (nic_latency), .meaning = "of its link" },
+  { LINK_LATENCY (pcie_latency), .meaning = "of a PCIe link on the way to it" },
   { NULL },
 };
 
@@ -359,60 +330,62 @@ static const LsField dispatch_fields[] = {
 
 const LsField ls_nccl_fields[] = {
   LS_FIELDS_HEADER (LsNccl),
-  { "measured_on", LS_FIELD_OBJECT, offsetof (LsNccl, measured_on), .fields = links_fields,
+  { OF_NCCL (measured_on, LS_FIELD_OBJECT), .fields = links_fields,
     .default_text = "any: the rates hold as they stand",
     .meaning = "the links on which the rates and latencies were measured: on a cluster with other links they "
                "follow these" },
   { "generation", LS_FIELD_STRING, offsetof (File, generation), .default_text = "`\"" USUAL_GENERATION "\"`",
     .meaning = "name of a file in topologies/nccl: whose tables NCCL's tuner uses" },
-  { "nvlink", LS_FIELD_RATE, offsetof (LsNccl, nvlink), .default_text = "0GB/s",
+  { OF_NCCL (nvlink, LS_FIELD_RATE), .default_text = "0GB/s",
     .meaning = "what NCCL counts for the NVLinks of a GPU; 0GB/s: its tuner goes by ring_bus_intra; where no "
                "generation is named either there is no tuner, the fastest algorithm runs, with Simple" },
-  CHANNELS (channels_ring, "of ring collectives inside a node"),
-  CHANNELS (channels_net, "of ring collectives across nodes, for each NIC that a node uses"),
-  { "channels_nvls", LS_FIELD_UINT, offsetof (LsNccl, channels_nvls), .required = true, .max = 1024,
+  { CHANNELS (channels_ring), .meaning = "of ring collectives inside a node" },
+  { CHANNELS (channels_net), .meaning = "of ring collectives across nodes, for each NIC that a node uses" },
+  { OF_NCCL (channels_nvls, LS_FIELD_UINT), .required = true, .max = 1024,
     .meaning = "of all-reduces in the NVSwitches (NVLink SHARP); 0: none" },
-  CHANNELS (channels_p2p, "of one peer on another node"),
-  RATE (ring_bus_intra, "bus bandwidth of a ring inside a node"),
-  { "ring_bus_staged", LS_FIELD_RATE, offsetof (LsNccl, ring_bus_staged), .default_text = "0GB/s",
+  { CHANNELS (channels_p2p), .meaning = "of one peer on another node" },
+  { RATE (ring_bus_intra), .meaning = "bus bandwidth of a ring inside a node" },
+  { OF_NCCL (ring_bus_staged, LS_FIELD_RATE), .default_text = "0GB/s",
     .meaning = "the same where a step passes the memory of a CPU (NCCL's transport SHM); 0GB/s: as the links "
                "let it" },
-  RATE (ring_bus_per_nic, "what a ring gets through one NIC"),
-  { "nvls_bus", LS_FIELD_RATE, offsetof (LsNccl, nvls_bus), .required = true,
+  { RATE (ring_bus_per_nic), .meaning = "what a ring gets through one NIC" },
+  { OF_NCCL (nvls_bus, LS_FIELD_RATE), .required = true,
     .meaning = "bus bandwidth of an all-reduce in the NVSwitches over a whole node; 0GB/s: none" },
-  RATE (p2p_intra, "one send and receive inside a node"),
-  RATE (p2p_inter, "one send and receive across nodes"),
-  LATENCY (base_all_reduce, "fixed part of the latency of an all-reduce"),
-  LATENCY (base_all_gather, "of an all-gather"),
-  LATENCY (base_reduce_scatter, "of a reduce-scatter"),
-  LATENCY (base_nvls, "of an all-reduce in the NVSwitches"),
-  LATENCY (base_p2p_intra, "of a send and receive inside a node"),
-  LATENCY (base_p2p_inter, "of a send and receive across nodes"),
-  LATENCY (hop_intra, "part for each step inside a node"),
-  LATENCY (hop_inter, "part for each step across nodes"),
-  { "handshake", LS_FIELD_TIME, offsetof (LsNccl, handshake), .default_text = "0us", .max = (double) LS_S,
+  { RATE (p2p_intra), .meaning = "one send and receive inside a node" },
+  { RATE (p2p_inter), .meaning = "one send and receive across nodes" },
+  { LATENCY (base_all_reduce), .meaning = "fixed part of the latency of an all-reduce" },
+  { LATENCY (base_all_gather), .meaning = "of an all-gather" },
+  { LATENCY (base_reduce_scatter), .meaning = "of a reduce-scatter" },
+  { LATENCY (base_nvls), .meaning = "of an all-reduce in the NVSwitches" },
+  { LATENCY (base_p2p_intra), .meaning = "of a send and receive inside a node" },
+  { LATENCY (base_p2p_inter), .meaning = "of a send and receive across nodes" },
+  { LATENCY (hop_intra), .meaning = "part for each step inside a node" },
+  { LATENCY (hop_inter), .meaning = "part for each step across nodes" },
+  { OF_NCCL (handshake, LS_FIELD_TIME), .default_text = "0us", .max = (double) LS_S,
     .meaning = "part once with the protocols Simple and LL128" },
-  { "handshake_hop", LS_FIELD_TIME, offsetof (LsNccl, handshake_hop), .default_text = "0us",
-    .max = (double) LS_S, .meaning = "part for each step inside a node with the protocol Simple" },
-  { "ramp_bytes", LS_FIELD_BYTES_DOUBLE, offsetof (LsNccl, ramp_bytes), .required = true,
+  { OF_NCCL (handshake_hop, LS_FIELD_TIME), .default_text = "0us", .max = (double) LS_S,
+    .meaning = "part for each step inside a node with the protocol Simple" },
+  { OF_NCCL (ramp_bytes, LS_FIELD_BYTES_DOUBLE), .required = true,
     .meaning = "a message of W bytes on the wire costs W ramp / (W + ramp) bytes more of the bus's time; "
                "across nodes times the share of a node's channels" },
-  NUMBER (drain, 16, "time of the last step of a ring over that of one that also sends"),
-  { "self_copy", LS_FIELD_DOUBLE, offsetof (LsNccl, self_copy), .default_text = "0", .max = 16,
+  { NUMBER (drain), .max = 16,
+    .meaning = "time of the last step of a ring over that of one that also sends" },
+  { OF_NCCL (self_copy, LS_FIELD_DOUBLE), .default_text = "0", .max = 16,
     .meaning = "all-to-all: time of what a member copies to itself over that of a message" },
-  NUMBER (sm_share_per_channel, 1, "SMs held by one channel / SMs of the GPU"),
-  { "stall_per_byte", LS_FIELD_DOUBLE, offsetof (LsNccl, stall_per_byte), .default_text = "0", .max = 16,
+  { NUMBER (sm_share_per_channel), .max = 1, .meaning = "SMs held by one channel / SMs of the GPU" },
+  { OF_NCCL (stall_per_byte, LS_FIELD_DOUBLE), .default_text = "0", .max = 16,
     .meaning
     = "a compute-bound kernel together with moving data stands still while the HBM could move this many "
       "bytes per byte of the array" },
-  NUMBER (hbm_per_wire_all_reduce, 16, "HBM bytes for each byte on the wire, all-reduce"),
-  NUMBER (hbm_per_wire_all_gather, 16, "all-gather"),
-  NUMBER (hbm_per_wire_reduce_scatter, 16, "reduce-scatter"),
-  NUMBER (hbm_per_wire_p2p, 16, "send and receive"),
-  { "dispatch", LS_FIELD_OBJECT, offsetof (LsNccl, dispatch), .fields = dispatch_fields,
+  { NUMBER (hbm_per_wire_all_reduce), .max = 16,
+    .meaning = "HBM bytes for each byte on the wire, all-reduce" },
+  { NUMBER (hbm_per_wire_all_gather), .max = 16, .meaning = "all-gather" },
+  { NUMBER (hbm_per_wire_reduce_scatter), .max = 16, .meaning = "reduce-scatter" },
+  { NUMBER (hbm_per_wire_p2p), .max = 16, .meaning = "send and receive" },
+  { OF_NCCL (dispatch, LS_FIELD_OBJECT), .fields = dispatch_fields,
     .default_text = "nothing is known: `dispatcher` `deepep` is refused",
     .meaning = "DeepEP's kernels on this GPU" },
-  { "hybrid_dispatch", LS_FIELD_OBJECT, offsetof (LsNccl, hybrid_dispatch), .fields = dispatch_fields,
+  { OF_NCCL (hybrid_dispatch, LS_FIELD_OBJECT), .fields = dispatch_fields,
     .default_text = "nothing is known: `dispatcher` `hybridep` is refused",
     .meaning = "the same of HybridEP's" },
   { "sources", LS_FIELD_SOURCES, .default_text = "none", .meaning = "where each figure comes from, by key" },

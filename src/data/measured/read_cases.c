@@ -287,23 +287,20 @@ case_model_read (const LsCsv *csv, guint row, const Table *t, const GPtrArray *f
 
 /* --- a run -------------------------------------------------------------------------------------------- */
 
-#define TEXT(key_, is_required)                                                                              \
-  {                                                                                                          \
-#key_, LS_FIELD_STRING, offsetof(LsCase, key_), .required = (is_required)                                \
-  }
+#define TEXT(key_) #key_, LS_FIELD_STRING, offsetof(LsCase, key_)
 
 /* What only some say may be empty, or its column absent. */
 static const LsField case_fields[] = {
-  TEXT (id, true),
-  TEXT (split, false),
-  TEXT (source, false),
-  TEXT (caveat, false),
-  TEXT (software, false),
-  TEXT (family, false),
+  { TEXT (id), .required = true },
+  { TEXT (split) },
+  { TEXT (source) },
+  { TEXT (caveat) },
+  { TEXT (software) },
+  { TEXT (family) },
   { "iteration_s", LS_FIELD_DOUBLE, offsetof (LsCase, measured_s), .required = true, .min = LS_MEASURED_MIN_S,
     .max = LS_MEASURED_MAX_S },
-  TEXT (cluster, false),
-  TEXT (hardware, false),
+  { TEXT (cluster) },
+  { TEXT (hardware) },
   { "allocated_gib", LS_FIELD_DOUBLE, offsetof (LsCase, allocated_gib), .above = true,
     .max = LS_MEASURED_MAX_GIB },
   { "gpus_per_node", LS_FIELD_UINT, offsetof (LsCase, gpus_per_node), .min = 1, .max = UINT32_MAX },

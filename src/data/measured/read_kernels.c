@@ -63,63 +63,54 @@ parse_python_bool (const char *text, void *target)
 }
 
 #define SIZE(key_, member_)                                                                                  \
-  {                                                                                                          \
-    key_, LS_FIELD_UINT64, offsetof (Cells, member_), .required = true, .min = 1, .max = SIZE_MAX_D          \
-  }
+  key_, LS_FIELD_UINT64, offsetof (Cells, member_), .required = true, .min = 1, .max = SIZE_MAX_D
 #define TIMED(key_, member_)                                                                                 \
-  {                                                                                                          \
-    key_, LS_FIELD_DOUBLE, offsetof (Cells, member_), .required = true, .min = 1e-6, .max = 1e12             \
-  }
+  key_, LS_FIELD_DOUBLE, offsetof (Cells, member_), .required = true, .min = 1e-6, .max = 1e12
 #define DTYPE(key_)                                                                                          \
-  {                                                                                                          \
-    key_, LS_FIELD_CUSTOM, 0, .parse = parse_dtype, .expected = "a number format such as bf16 or fp8"        \
-  }
-#define GPU_COLUMN                                                                                           \
-  {                                                                                                          \
-    "gpu", LS_FIELD_STRING, offsetof (Cells, gpu)                                                            \
-  }
+  key_, LS_FIELD_CUSTOM, 0, .parse = parse_dtype, .expected = "a number format such as bf16 or fp8"
+#define GPU_COLUMN "gpu", LS_FIELD_STRING, offsetof (Cells, gpu)
 
-static const LsField gemm_fields[]
-    = { SIZE ("m", m), SIZE ("n", n), SIZE ("k", k), DTYPE ("dtype"), GPU_COLUMN, { NULL } };
-static const LsField big_gemm_fields[]
-    = { SIZE ("M", m), SIZE ("N", n), SIZE ("K", k), DTYPE ("dtype"), GPU_COLUMN, { NULL } };
+static const LsField gemm_fields[] = { { SIZE ("m", m) },   { SIZE ("n", n) }, { SIZE ("k", k) },
+                                       { DTYPE ("dtype") }, { GPU_COLUMN },    { NULL } };
+static const LsField big_gemm_fields[] = { { SIZE ("M", m) },   { SIZE ("N", n) }, { SIZE ("K", k) },
+                                           { DTYPE ("dtype") }, { GPU_COLUMN },    { NULL } };
 static const LsField attention_fields[] = {
-  SIZE ("batch", batch),
-  SIZE ("seq", seq),
-  SIZE ("heads", heads),
-  SIZE ("kv_heads", kv_heads),
-  SIZE ("head_dim", head_dim),
-  DTYPE ("attn_dtype"),
+  { SIZE ("batch", batch) },
+  { SIZE ("seq", seq) },
+  { SIZE ("heads", heads) },
+  { SIZE ("kv_heads", kv_heads) },
+  { SIZE ("head_dim", head_dim) },
+  { DTYPE ("attn_dtype") },
   { "kv_dtype", LS_FIELD_CUSTOM, 0, .parse = parse_kv_dtype,
     .expected = "a number format such as bf16 or fp8" },
-  GPU_COLUMN,
+  { GPU_COLUMN },
   { NULL },
 };
 static const LsField stream_fields[] = {
   { "op", LS_FIELD_STRING, offsetof (Cells, op), .required = true },
-  SIZE ("tokens", tokens),
-  SIZE ("hidden", hidden),
+  { SIZE ("tokens", tokens) },
+  { SIZE ("hidden", hidden) },
   { "bytes_min", LS_FIELD_DOUBLE, offsetof (Cells, bytes), .required = true, .above = true, .max = 1e15 },
-  GPU_COLUMN,
+  { GPU_COLUMN },
   { NULL },
 };
 static const LsField layer_fields[] = {
-  SIZE ("n_head", heads),
-  SIZE ("n_kv_head", kv_heads),
-  SIZE ("n_embd", hidden),
-  SIZE ("n_expanded_embd", ffn),
-  SIZE ("num_tokens", tokens),
-  SIZE ("num_tensor_parallel_workers", tp),
+  { SIZE ("n_head", heads) },
+  { SIZE ("n_kv_head", kv_heads) },
+  { SIZE ("n_embd", hidden) },
+  { SIZE ("n_expanded_embd", ffn) },
+  { SIZE ("num_tokens", tokens) },
+  { SIZE ("num_tensor_parallel_workers", tp) },
   { "use_gated_mlp", LS_FIELD_CUSTOM, 0, .required = true, .parse = parse_python_bool,
     .expected = "True or False" },
-  TIMED ("attn_pre_proj_median_ms", qkv_ms),
-  TIMED ("attn_post_proj_median_ms", projection_ms),
-  TIMED ("mlp_up_proj_median_ms", up_ms),
-  TIMED ("mlp_down_proj_median_ms", down_ms),
-  TIMED ("input_layernorm_median_ms", norm_ms),
-  TIMED ("mlp_act_median_ms", act_ms),
-  TIMED ("add_median_ms", add_ms),
-  GPU_COLUMN,
+  { TIMED ("attn_pre_proj_median_ms", qkv_ms) },
+  { TIMED ("attn_post_proj_median_ms", projection_ms) },
+  { TIMED ("mlp_up_proj_median_ms", up_ms) },
+  { TIMED ("mlp_down_proj_median_ms", down_ms) },
+  { TIMED ("input_layernorm_median_ms", norm_ms) },
+  { TIMED ("mlp_act_median_ms", act_ms) },
+  { TIMED ("add_median_ms", add_ms) },
+  { GPU_COLUMN },
   { NULL },
 };
 
@@ -128,10 +119,10 @@ static const struct {
   LsField field;
   double unit_s;
 } time_columns[] = {
-  { TIMED ("latency_ms", time), 1e-3 },
-  { TIMED ("latency_us", time), 1e-6 },
-  { TIMED ("us_median", time), 1e-6 },
-  { TIMED ("time_us", time), 1e-6 },
+  { { TIMED ("latency_ms", time) }, 1e-3 },
+  { { TIMED ("latency_us", time) }, 1e-6 },
+  { { TIMED ("us_median", time) }, 1e-6 },
+  { { TIMED ("time_us", time) }, 1e-6 },
 };
 
 guint

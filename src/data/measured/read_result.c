@@ -12,12 +12,9 @@
 /* Spans read back: those that `run --csv` predicts (show/run/write_run.h) and those that
  * tools/kernelbench measures (`kernelbench --plan`). */
 
-#define US_PER_PS 1e-6
-#define MAX_TIME  1e18
-#define TIME(key_, member)                                                                                   \
-  {                                                                                                          \
-    key_, LS_FIELD_DOUBLE, offsetof (Row, member), .min = -MAX_TIME, .max = MAX_TIME                         \
-  }
+#define US_PER_PS    1e-6
+#define MAX_TIME     1e18
+#define TIME(member) LS_FIELD_DOUBLE, offsetof (Row, member), .min = -MAX_TIME, .max = MAX_TIME
 
 /* A row, in the unit of its file. */
 typedef struct {
@@ -32,8 +29,8 @@ static const LsField row_fields[] = {
   { "name", LS_FIELD_STRING, offsetof (Row, name) },
   { NULL },
 };
-static const LsField measured_times[] = { TIME ("start_us", start), TIME ("end_us", end), { NULL } };
-static const LsField predicted_times[] = { TIME ("start_ps", start), TIME ("end_ps", end), { NULL } };
+static const LsField measured_times[] = { { "start_us", TIME (start) }, { "end_us", TIME (end) }, { NULL } };
+static const LsField predicted_times[] = { { "start_ps", TIME (start) }, { "end_ps", TIME (end) }, { NULL } };
 
 void
 ls_span_table_free (LsSpanTable *table)

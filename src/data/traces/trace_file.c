@@ -127,36 +127,22 @@ const TraceRank ls_trace_rank_blank = {
 };
 static const TraceRole role_blank = { .stage = LS_TRACE_ABSENT };
 
-#define ENUM(type, key_, member, names_, ...)                                                                \
-  {                                                                                                          \
-    key_, LS_FIELD_ENUM, offsetof (type, member), .names = (names_), __VA_ARGS__                             \
-  }
-#define INDEX(type, key_, member, max_, ...)                                                                 \
-  {                                                                                                          \
-    key_, LS_FIELD_UINT, offsetof (type, member), .max = (max_), __VA_ARGS__                                 \
-  }
-#define BYTES(type, key_, member, ...)                                                                       \
-  {                                                                                                          \
-    key_, LS_FIELD_BYTES, offsetof (type, member), .max = LS_TRACE_MAX_BYTES, __VA_ARGS__                    \
-  }
-#define ARRAY(type, key_, member, element, fields_, ...)                                                     \
-  {                                                                                                          \
-    key_, LS_FIELD_ARRAY, offsetof (type, member), .element_size = sizeof (element), .fields = (fields_),    \
-                                                   __VA_ARGS__                                               \
-  }
+#define ENUM(type, key_, member, names_) key_, LS_FIELD_ENUM, offsetof (type, member), .names = (names_)
+#define INDEX(type, key_, member, max_)  key_, LS_FIELD_UINT, offsetof (type, member), .max = (max_)
+#define BYTES(type, key_, at_)           key_, LS_FIELD_BYTES, offsetof (type, at_), .max = LS_TRACE_MAX_BYTES
+#define ARRAY(type, key_, member, element, fields_)                                                          \
+  key_, LS_FIELD_ARRAY, offsetof (type, member), .element_size = sizeof (element), .fields = (fields_)
 
-#define SHAPE(key_, meaning_)                                                                                \
-  {                                                                                                          \
-#key_, LS_FIELD_UINT64, offsetof(LsKernel, key_), .min = 1, .default_text = "0", .meaning = (meaning_)   \
-  }
+#define SHAPE(key_) #key_, LS_FIELD_UINT64, offsetof(LsKernel, key_), .min = 1, .default_text = "0"
 
 const LsField ls_trace_kernel_fields[] = {
   { "name", LS_FIELD_STRING, offsetof (LsKernel, name), .required = true, .meaning = "what pictures show" },
-  ENUM (LsKernel, "kind", kind, ls_kernel_kind_names, .required = true, .meaning = "which formula costs it"),
-  ENUM (LsKernel, "dtype", dtype, dtypes, .required = true, .meaning = "of its inputs"),
-  SHAPE (m, "rows; attention: queries"),
-  SHAPE (n, "columns; attention: keys"),
-  SHAPE (k, "inner dimension; attention: width of a head"),
+  { ENUM (LsKernel, "kind", kind, ls_kernel_kind_names), .required = true,
+    .meaning = "which formula costs it" },
+  { ENUM (LsKernel, "dtype", dtype, dtypes), .required = true, .meaning = "of its inputs" },
+  { SHAPE (m), .meaning = "rows; attention: queries" },
+  { SHAPE (n), .meaning = "columns; attention: keys" },
+  { SHAPE (k), .meaning = "inner dimension; attention: width of a head" },
   { "batch", LS_FIELD_UINT64, offsetof (LsKernel, batch), .min = 1, .default_text = "1",
     .meaning = "products of that shape; attention: sequences x heads" },
   { "flops", LS_FIELD_DOUBLE, offsetof (LsKernel, flops), .max = LS_TRACE_MAX_FLOPS,
@@ -164,10 +150,10 @@ const LsField ls_trace_kernel_fields[] = {
   { "bytes", LS_FIELD_BYTES_DOUBLE, offsetof (LsKernel, bytes), .max = LS_TRACE_MAX_BYTES,
     .default_text = "of a GEMM its three matrices once; else required",
     .meaning = "that cross the GPU's memory once" },
-  ENUM (LsKernel, "access", access, ls_access_names, .default_text = "none: as its kind",
-        .meaning = "how a kernel of m x n elements touches memory"),
-  ENUM (LsKernel, "attention", attention, ls_attention_kernel_names, .default_text = "auto",
-        .meaning = "of attention: whose kernel; auto: that of the job"),
+  { ENUM (LsKernel, "access", access, ls_access_names), .default_text = "none: as its kind",
+    .meaning = "how a kernel of m x n elements touches memory" },
+  { ENUM (LsKernel, "attention", attention, ls_attention_kernel_names), .default_text = "auto",
+    .meaning = "of attention: whose kernel; auto: that of the job" },
   { "by_blocks", LS_FIELD_BOOL, offsetof (LsKernel, by_blocks), .default_text = "false",
     .meaning = "a GEMM in fp8 whose operands both have scales of blocks along k" },
   { "unaligned", LS_FIELD_BOOL, offsetof (LsKernel, unaligned), .default_text = "false",
@@ -188,88 +174,89 @@ static const LsField dep_element[] = {
 };
 
 static const LsField transfer_fields[] = {
-  ENUM (TraceTransfer, "send", send, &ls_slot_names[LS_SLOT_PREV], .meaning = "to this neighbour"),
-  ENUM (TraceTransfer, "receive", receive, &ls_slot_names[LS_SLOT_PREV],
-        .meaning = "from this neighbour; one of the two"),
-  BYTES (TraceTransfer, "bytes", bytes, .required = true, .meaning = "of the message"),
-  INDEX (TraceTransfer, "max_ctas", max_ctas, UINT8_MAX, .default_text = "0: any",
-         .meaning = "thread blocks of NCCL's kernel at most"),
+  { ENUM (TraceTransfer, "send", send, &ls_slot_names[LS_SLOT_PREV]), .meaning = "to this neighbour" },
+  { ENUM (TraceTransfer, "receive", receive, &ls_slot_names[LS_SLOT_PREV]),
+    .meaning = "from this neighbour; one of the two" },
+  { BYTES (TraceTransfer, "bytes", bytes), .required = true, .meaning = "of the message" },
+  { INDEX (TraceTransfer, "max_ctas", max_ctas, UINT8_MAX), .default_text = "0: any",
+    .meaning = "thread blocks of NCCL's kernel at most" },
   { NULL },
 };
 
 const LsField ls_trace_buffer_fields[] = {
-  INDEX (TraceBuffer, "alloc", alloc, UINT16_MAX,
-         .meaning = "a new buffer of this id, which is that of its micro-batch and chunk"),
-  INDEX (TraceBuffer, "free", free, UINT16_MAX, .meaning = "the buffer of this id; one of the two"),
-  ENUM (TraceBuffer, "category", category, ls_mem_category_names, .required = true,
-        .meaning = "what it holds"),
-  BYTES (TraceBuffer, "bytes", bytes, .required = true, .meaning = "freed are as many as were allocated"),
-  ENUM (TraceBuffer, "when", when, instants, .default_text = "alloc: issue, free: end",
-        .meaning = "of the op"),
+  { INDEX (TraceBuffer, "alloc", alloc, UINT16_MAX),
+    .meaning = "a new buffer of this id, which is that of its micro-batch and chunk" },
+  { INDEX (TraceBuffer, "free", free, UINT16_MAX), .meaning = "the buffer of this id; one of the two" },
+  { ENUM (TraceBuffer, "category", category, ls_mem_category_names), .required = true,
+    .meaning = "what it holds" },
+  { BYTES (TraceBuffer, "bytes", bytes), .required = true, .meaning = "freed are as many as were allocated" },
+  { ENUM (TraceBuffer, "when", when, instants), .default_text = "alloc: issue, free: end",
+    .meaning = "of the op" },
   { NULL },
 };
 
 const LsField ls_trace_op_fields[] = {
-  ENUM (TraceOp, "op", kind, ls_op_kind_names, .required = true, .meaning = "what it is"),
+  { ENUM (TraceOp, "op", kind, ls_op_kind_names), .required = true, .meaning = "what it is" },
   { "name", LS_FIELD_STRING, offsetof (TraceOp, name), .default_text = "the kernel's, or what it is",
     .meaning = "what pictures show" },
-  ENUM (TraceOp, "stream", stream, ls_stream_names,
-        .default_text = "by op and slot: compute, tp, dp, global, pp-fwd, copy",
-        .meaning = "in-order queue that it runs on"),
-  ENUM (TraceOp, "tag", tag, ls_tag_names, .default_text = "of a kernel F, else sync",
-        .meaning = "what it is for; I input gradient, W weight gradient, B both"),
-  ENUM (TraceOp, "host", host, host_costs, .default_text = "by op",
-        .meaning = "what issuing it costs: --host-launch, --host-comm, nothing, --host-sync, --host-view, "
-                   "--host-batch, --host-product"),
-  INDEX (TraceOp, "kernel", kernel, UINT32_MAX - 1, .default_text = "none",
-         .meaning = "of a kernel: index into `kernels`"),
+  { ENUM (TraceOp, "stream", stream, ls_stream_names),
+    .default_text = "by op and slot: compute, tp, dp, global, pp-fwd, copy",
+    .meaning = "in-order queue that it runs on" },
+  { ENUM (TraceOp, "tag", tag, ls_tag_names), .default_text = "of a kernel F, else sync",
+    .meaning = "what it is for; I input gradient, W weight gradient, B both" },
+  { ENUM (TraceOp, "host", host, host_costs), .default_text = "by op",
+    .meaning = "what issuing it costs: --host-launch, --host-comm, nothing, --host-sync, --host-view, "
+               "--host-batch, --host-product" },
+  { INDEX (TraceOp, "kernel", kernel, UINT32_MAX - 1), .default_text = "none",
+    .meaning = "of a kernel: index into `kernels`" },
   { "recorded", LS_FIELD_TIME, offsetof (TraceOp, recorded), .max = MAX_TIME,
     .default_text = "costed from the shape", .meaning = "of a kernel, copy or host-delay: how long it took" },
   { "beside", LS_FIELD_TIME, offsetof (TraceOp, beside), .max = MAX_TIME, .default_text = "0s",
     .meaning
     = "of a kernel: for so long of `recorded` communication ran together with it, whose slowdown is in it" },
-  INDEX (TraceOp, "repeat", repeat, LS_TRACE_MAX_REPEAT, .min = 1, .default_text = "1",
-         .meaning = "of a kernel or host-delay: so many alike, one after the other; issuing each costs the "
-                    "host"),
-  ENUM (TraceOp, "slot", slot, comm_slots, .default_text = "none",
-        .meaning = "of a collective: on which communicator of the rank"),
-  ENUM (TraceOp, "coll", coll, colls, .default_text = "none", .meaning = "of a collective: which"),
+  { INDEX (TraceOp, "repeat", repeat, LS_TRACE_MAX_REPEAT), .min = 1, .default_text = "1",
+    .meaning = "of a kernel or host-delay: so many alike, one after the other; issuing each costs the "
+               "host" },
+  { ENUM (TraceOp, "slot", slot, comm_slots), .default_text = "none",
+    .meaning = "of a collective: on which communicator of the rank" },
+  { ENUM (TraceOp, "coll", coll, colls), .default_text = "none", .meaning = "of a collective: which" },
   { "algorithm", LS_FIELD_STRING, offsetof (TraceOp, algorithm), .default_text = "chosen as NCCL does",
     .meaning = "of a collective: by which algorithm (those of `lockstep collective`)" },
   { "margin", LS_FIELD_BOOL, offsetof (TraceOp, has_margin), .default_text = "false",
     .meaning = "of a collective: GEMMs together with it are launched on the SMs that it leaves" },
   { "light", LS_FIELD_BOOL, offsetof (TraceOp, is_light), .default_text = "false",
     .meaning = "of a collective of few numbers: it takes its time, but loads no link" },
-  INDEX (TraceOp, "max_ctas", max_ctas, UINT8_MAX, .default_text = "0: any",
-         .meaning = "of a collective: thread blocks of NCCL's kernel at most"),
+  { INDEX (TraceOp, "max_ctas", max_ctas, UINT8_MAX), .default_text = "0: any",
+    .meaning = "of a collective: thread blocks of NCCL's kernel at most" },
   { "graph", LS_FIELD_BOOL, offsetof (TraceOp, is_in_graph), .default_text = "false",
     .meaning = "of a kernel: it is launched by a CUDA graph, after another of it" },
-  BYTES (TraceOp, "bytes", bytes, .default_text = "0B",
-         .meaning = "of a collective: the whole array, as nccl-tests counts; of a copy"),
-  ENUM (TraceOp, "dtype", dtype, dtypes, .default_text = "the kernel's, or fp32",
-        .meaning = "of the numbers"),
-  INDEX (TraceOp, "root", root, UINT32_MAX - 1, .default_text = "0",
-         .meaning = "of a broadcast, reduce, gather or scatter: the member in whose hands it starts or ends, "
-                    "by its place in the communicator"),
-  ENUM (TraceOp, "direction", direction, directions, .default_text = "to-device", .meaning = "of a copy"),
-  INDEX (TraceOp, "layer", layer, MAX_INDEX_16, .default_text = "none", .meaning = "within the chunk"),
-  INDEX (TraceOp, "unit", unit, MAX_INDEX_16, .default_text = "none", .meaning = "gradient bucket"),
-  INDEX (TraceOp, "event", event, MAX_INDEX_16,
-         .default_text = "of a record: none, it only joins its dependencies",
-         .meaning = "of a record or wait: which, of its micro-batch and chunk"),
-  ARRAY (TraceOp, "after", after, LsDep, dep_element, .default_text = "none",
-         .meaning = "waits for the end of these ops, their issue, or all issued before on these streams"),
-  ARRAY (TraceOp, "transfers", transfers, TraceTransfer, transfer_fields, .blank = &ls_trace_transfer_blank,
-         .default_text = "none", .meaning = "of a p2p: what is sent and received at once"),
-  ARRAY (TraceOp, "buffers", buffers, TraceBuffer, ls_trace_buffer_fields, .blank = &ls_trace_buffer_blank,
-         .default_text = "none", .meaning = "memory allocated and freed"),
+  { BYTES (TraceOp, "bytes", bytes), .default_text = "0B",
+    .meaning = "of a collective: the whole array, as nccl-tests counts; of a copy" },
+  { ENUM (TraceOp, "dtype", dtype, dtypes), .default_text = "the kernel's, or fp32",
+    .meaning = "of the numbers" },
+  { INDEX (TraceOp, "root", root, UINT32_MAX - 1), .default_text = "0",
+    .meaning = "of a broadcast, reduce, gather or scatter: the member in whose hands it starts or ends, "
+               "by its place in the communicator" },
+  { ENUM (TraceOp, "direction", direction, directions), .default_text = "to-device", .meaning = "of a copy" },
+  { INDEX (TraceOp, "layer", layer, MAX_INDEX_16), .default_text = "none", .meaning = "within the chunk" },
+  { INDEX (TraceOp, "unit", unit, MAX_INDEX_16), .default_text = "none", .meaning = "gradient bucket" },
+  { INDEX (TraceOp, "event", event, MAX_INDEX_16),
+    .default_text = "of a record: none, it only joins its dependencies",
+    .meaning = "of a record or wait: which, of its micro-batch and chunk" },
+  { ARRAY (TraceOp, "after", after, LsDep, dep_element), .default_text = "none",
+    .meaning = "waits for the end of these ops, their issue, or all issued before on these streams" },
+  { ARRAY (TraceOp, "transfers", transfers, TraceTransfer, transfer_fields),
+    .blank = &ls_trace_transfer_blank, .default_text = "none",
+    .meaning = "of a p2p: what is sent and received at once" },
+  { ARRAY (TraceOp, "buffers", buffers, TraceBuffer, ls_trace_buffer_fields), .blank = &ls_trace_buffer_blank,
+    .default_text = "none", .meaning = "memory allocated and freed" },
   { NULL },
 };
 
 const LsField ls_trace_segment_fields[] = {
   { "name", LS_FIELD_STRING, offsetof (TraceSegment, name), .required = true, .meaning = "such as forward" },
-  ARRAY (TraceSegment, "ops", ops, TraceOp, ls_trace_op_fields, .blank = &ls_trace_op_blank, .lines = true,
-         .required = true, .meaning = "in the order in which the host issues them"),
+  { ARRAY (TraceSegment, "ops", ops, TraceOp, ls_trace_op_fields), .blank = &ls_trace_op_blank, .lines = true,
+    .required = true, .meaning = "in the order in which the host issues them" },
   { NULL },
 };
 
@@ -280,7 +267,9 @@ static const LsField instance_element[] = {
 };
 
 #define STATIC(key_, category)                                                                               \
-  BYTES (TraceRole, key_, static_bytes[category], .default_text = "0B", .meaning = "alive throughout")
+  {                                                                                                          \
+    BYTES (TraceRole, key_, static_bytes[category]), .default_text = "0B", .meaning = "alive throughout"     \
+  }
 static const LsField static_fields[] = {
   STATIC ("parameters", LS_MEM_PARAMETERS), STATIC ("gradients", LS_MEM_GRADIENTS),
   STATIC ("optimizer", LS_MEM_OPTIMIZER),   STATIC ("activations", LS_MEM_ACTIVATIONS),
@@ -289,8 +278,8 @@ static const LsField static_fields[] = {
 };
 
 const LsField ls_trace_role_fields[] = {
-  INDEX (TraceRole, "stage", stage, UINT16_MAX, .default_text = "index of the role",
-         .meaning = "pipeline stage, for pictures"),
+  { INDEX (TraceRole, "stage", stage, UINT16_MAX), .default_text = "index of the role",
+    .meaning = "pipeline stage, for pictures" },
   { "params", LS_FIELD_UINT64, offsetof (TraceRole, n_params), .default_text = "0",
     .meaning = "parameters on a rank" },
   { "static", LS_FIELD_OBJECT, 0, .fields = static_fields, .default_text = "nothing",
@@ -298,29 +287,26 @@ const LsField ls_trace_role_fields[] = {
   { "instances", LS_FIELD_ARRAY, offsetof (TraceRole, instances), .element_size = N_ROW * sizeof (uint32_t),
     .fields = instance_element, .lines = true, .required = true,
     .meaning = "the program of a step: segments in the order in which the host runs them" },
-  INDEX (TraceRole, "lead", n_lead, UINT32_MAX - 1, .default_text = "0",
-         .meaning = "how many of these, at the front, only the first step runs"),
+  { INDEX (TraceRole, "lead", n_lead, UINT32_MAX - 1), .default_text = "0",
+    .meaning = "how many of these, at the front, only the first step runs" },
   { NULL },
 };
 
-#define DEGREE(key_, meaning_)                                                                               \
-  {                                                                                                          \
-#key_, LS_FIELD_UINT, offsetof(TraceFile, mesh.key_), .min = 1, .max = 1 << 20, .default_text = "1",     \
-                                                          .meaning = (meaning_)                              \
-  }
+#define DEGREE(key_)                                                                                         \
+#key_, LS_FIELD_UINT, offsetof(TraceFile, mesh.key_), .min = 1, .max = 1 << 20, .default_text = "1"
 static const LsField mesh_fields[] = {
-  DEGREE (tp, "tensor-parallel degree: neighbouring ranks"),
-  DEGREE (cp, "context-parallel degree"),
-  DEGREE (dp, "data-parallel degree; --dp overrides it"),
-  DEGREE (pp, "pipeline stages, one for each role"),
+  { DEGREE (tp), .meaning = "tensor-parallel degree: neighbouring ranks" },
+  { DEGREE (cp), .meaning = "context-parallel degree" },
+  { DEGREE (dp), .meaning = "data-parallel degree; --dp overrides it" },
+  { DEGREE (pp), .meaning = "pipeline stages, one for each role" },
   { NULL },
 };
 
 static const LsField slot_element[] = { { "", LS_FIELD_ENUM, 0, .names = mesh_slots }, { NULL } };
 
 static const LsField communicator_fields[] = {
-  ENUM (TraceCommunicator, "axis", axis, ls_axis_names, .required = true,
-        .meaning = "whose exposed time its transfers are"),
+  { ENUM (TraceCommunicator, "axis", axis, ls_axis_names), .required = true,
+    .meaning = "whose exposed time its transfers are" },
   { "spans_stages", LS_FIELD_BOOL, offsetof (TraceCommunicator, spans_stages), .default_text = "false",
     .meaning = "waiting for its members is bubble, not skew" },
   { "ranks", LS_FIELD_UINT_LIST, offsetof (TraceCommunicator, ranks),
@@ -330,12 +316,14 @@ static const LsField communicator_fields[] = {
 };
 
 #define COMM(key_, slot)                                                                                     \
-  INDEX (TraceRank, key_, comm[slot], UINT32_MAX - 1, .default_text = "none",                                \
-         .meaning = "index into `communicators`")
+  {                                                                                                          \
+    INDEX (TraceRank, key_, comm[slot], UINT32_MAX - 1), .default_text = "none",                             \
+                                                         .meaning = "index into `communicators`"             \
+  }
 static const LsField rank_fields[] = {
-  INDEX (TraceRank, "role", role, UINT32_MAX - 1, .required = true, .meaning = "index into `roles`"),
-  INDEX (TraceRank, "gpu", gpu, UINT32_MAX - 1, .default_text = "index of the rank",
-         .meaning = "that it runs on, counted over nodes"),
+  { INDEX (TraceRank, "role", role, UINT32_MAX - 1), .required = true, .meaning = "index into `roles`" },
+  { INDEX (TraceRank, "gpu", gpu, UINT32_MAX - 1), .default_text = "index of the rank",
+    .meaning = "that it runs on, counted over nodes" },
   COMM ("tp", LS_SLOT_TP),
   COMM ("dp", LS_SLOT_DP),
   COMM ("cp", LS_SLOT_CP),
@@ -350,10 +338,10 @@ static const LsField rank_fields[] = {
   COMM ("stage", LS_SLOT_STAGE),
   COMM ("model", LS_SLOT_MODEL),
   COMM ("world", LS_SLOT_WORLD),
-  INDEX (TraceRank, "prev", peer[0], UINT32_MAX - 1, .default_text = "none",
-         .meaning = "rank that `prev` names"),
-  INDEX (TraceRank, "next", peer[1], UINT32_MAX - 1, .default_text = "none",
-         .meaning = "rank that `next` names"),
+  { INDEX (TraceRank, "prev", peer[0], UINT32_MAX - 1), .default_text = "none",
+    .meaning = "rank that `prev` names" },
+  { INDEX (TraceRank, "next", peer[1], UINT32_MAX - 1), .default_text = "none",
+    .meaning = "rank that `next` names" },
   { NULL },
 };
 
@@ -365,18 +353,18 @@ const LsField ls_trace_fields[] = {
     .meaning = "object as in strategies/, with `global_batch`" },
   { "mesh", LS_FIELD_OBJECT, 0, .fields = mesh_fields, .default_text = "none: `ranks`",
     .meaning = "ranks by rule: role, neighbours and communicators follow from the coordinates" },
-  ARRAY (TraceFile, "slots", slots, int, slot_element, .default_text = "those of the collectives",
-         .meaning = "of a mesh: slots that are bound"),
-  ARRAY (TraceFile, "communicators", communicators, TraceCommunicator, communicator_fields, .lines = true,
-         .default_text = "none", .meaning = "of `ranks`"),
-  ARRAY (TraceFile, "ranks", ranks, TraceRank, rank_fields, .blank = &ls_trace_rank_blank, .lines = true,
-         .default_text = "none: `mesh`", .meaning = "ranks one by one"),
-  ARRAY (TraceFile, "kernels", kernels, LsKernel, ls_trace_kernel_fields, .blank = &ls_trace_kernel_blank,
-         .lines = true, .default_text = "none", .meaning = "kernels by shape"),
-  ARRAY (TraceFile, "segments", segments, TraceSegment, ls_trace_segment_fields, .lines = true,
-         .required = true, .meaning = "ops that belong together"),
-  ARRAY (TraceFile, "roles", roles, TraceRole, ls_trace_role_fields, .blank = &role_blank, .lines = true,
-         .required = true, .meaning = "programs; of a mesh one for each stage"),
+  { ARRAY (TraceFile, "slots", slots, int, slot_element), .default_text = "those of the collectives",
+    .meaning = "of a mesh: slots that are bound" },
+  { ARRAY (TraceFile, "communicators", communicators, TraceCommunicator, communicator_fields), .lines = true,
+    .default_text = "none", .meaning = "of `ranks`" },
+  { ARRAY (TraceFile, "ranks", ranks, TraceRank, rank_fields), .blank = &ls_trace_rank_blank, .lines = true,
+    .default_text = "none: `mesh`", .meaning = "ranks one by one" },
+  { ARRAY (TraceFile, "kernels", kernels, LsKernel, ls_trace_kernel_fields), .blank = &ls_trace_kernel_blank,
+    .lines = true, .default_text = "none", .meaning = "kernels by shape" },
+  { ARRAY (TraceFile, "segments", segments, TraceSegment, ls_trace_segment_fields), .lines = true,
+    .required = true, .meaning = "ops that belong together" },
+  { ARRAY (TraceFile, "roles", roles, TraceRole, ls_trace_role_fields), .blank = &role_blank, .lines = true,
+    .required = true, .meaning = "programs; of a mesh one for each stage" },
   { NULL },
 };
 
