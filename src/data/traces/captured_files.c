@@ -14,18 +14,6 @@
 #define MAX_WORLD    1048576
 #define MOST_UNKNOWN 4 /* operators that are named */
 
-bool
-captured_complain (CapturedReading *x, const char *file, const char *format, ...)
-{
-  va_list arguments;
-  va_start (arguments, format);
-  g_autofree char *text = g_strdup_vprintf (format, arguments);
-  va_end (arguments);
-  g_autofree char *path = g_build_filename (x->folder, file, NULL);
-  ls_diag_add (x->diags, LS_ERROR_INPUT, path, 0, 0, NULL, NULL, NULL, "%s", text);
-  return false;
-}
-
 /* --- groups of ranks that a program made --------------------------------------------------------------- */
 
 #define MOST_MEMBERS (1 << 26) /* of all groups that a program makes */
@@ -64,15 +52,6 @@ read_ranks (CapturedReading *x, const char *file, const cJSON *run)
                      "a group: expected [FIRST, HOW MANY, HOW FAR APART] or {\"ranks\": [...]}, below %u",
                      x->world);
   return NULL;
-}
-
-guint
-captured_place_in (const GArray *ranks, uint32_t rank)
-{
-  guint i = 0;
-  while (i < ranks->len && g_array_index (ranks, uint32_t, i) != rank)
-    i++;
-  return i;
 }
 
 static void

@@ -8,6 +8,27 @@
 #define MOST_OPS 5000000 /* of a rank, as graphs may be launched often */
 #define LARGEST  1e15    /* number of a file that is taken as it stands: it fits into 64 bits */
 
+bool
+captured_complain (CapturedReading *x, const char *file, const char *format, ...)
+{
+  va_list arguments;
+  va_start (arguments, format);
+  g_autofree char *text = g_strdup_vprintf (format, arguments);
+  va_end (arguments);
+  g_autofree char *path = g_build_filename (x->folder, file, NULL);
+  ls_diag_add (x->diags, LS_ERROR_INPUT, path, 0, 0, NULL, NULL, NULL, "%s", text);
+  return false;
+}
+
+guint
+captured_place_in (const GArray *ranks, uint32_t rank)
+{
+  guint i = 0;
+  while (i < ranks->len && g_array_index (ranks, uint32_t, i) != rank)
+    i++;
+  return i;
+}
+
 /* A line of "did"; of a launch, with the operator that it is of. */
 typedef struct {
   char what;

@@ -482,12 +482,12 @@ read_buffers (RankReading *x, const ChakraNode *node)
 }
 
 /* An op of that kind, with what the node says of all kinds, until the next begins; of others than ours on the
- * stream. NULL and a complaint: it cannot be. */
+ * stream, LS_N_STREAMS: as its kind. NULL and a complaint: it cannot be. */
 static TraceOp *
 begin_op (RankReading *x, const ChakraNode *node, LsOpKind kind, LsStream usual)
 {
   ChakraSeen *seen = remember (x, node);
-  uint64_t stream = usual;
+  uint64_t stream = usual == LS_N_STREAMS ? ls_op_kinds[kind].stream : (uint64_t) usual;
   if (!x->segment.ops)
     begin_instance (x, "step");
   if (x->segment.ops->len >= MAX_OPS)
@@ -523,12 +523,6 @@ begin_op (RankReading *x, const ChakraNode *node, LsOpKind kind, LsStream usual)
   if (kind == LS_OP_RECORD && op->event != LS_TRACE_ABSENT)
     seen->event = op->event;
   return op;
-}
-
-static LsStream
-usual_stream (LsOpKind kind)
-{
-  return (LsStream) ls_op_kinds[kind].stream;
 }
 
 /* --- process groups of a rank ---------------------------------------------------------------------- */
@@ -849,7 +843,7 @@ read_duration (RankReading *x, const ChakraNode *node, TraceOp *op)
 static void
 read_kernel (RankReading *x, const ChakraNode *node)
 {
-  TraceOp *op = begin_op (x, node, LS_OP_KERNEL, usual_stream (LS_OP_KERNEL));
+  TraceOp *op = begin_op (x, node, LS_OP_KERNEL, LS_N_STREAMS);
   if (op && attribute (node, CHAKRA_KERNEL "kind"))
     op->kernel = kernel_of (x, node);
   else if (op && (!x->is_ours || op->recorded == LS_TIME_NEVER))
@@ -864,7 +858,7 @@ read_host_delay (RankReading *x, const ChakraNode *node)
     pass_through (x, node);
     return;
   }
-  TraceOp *op = begin_op (x, node, LS_OP_HOST_DELAY, usual_stream (LS_OP_HOST_DELAY));
+  TraceOp *op = begin_op (x, node, LS_OP_HOST_DELAY, LS_N_STREAMS);
   if (op && !x->is_ours)
     read_duration (x, node, op);
 }
@@ -875,7 +869,7 @@ read_copy (RankReading *x, const ChakraNode *node, LsCopyDirection direction)
   uint64_t bytes = 0;
   if (!need_uint (x, node, "tensor_size", &bytes))
     return;
-  TraceOp *op = begin_op (x, node, LS_OP_COPY, usual_stream (LS_OP_COPY));
+  TraceOp *op = begin_op (x, node, LS_OP_COPY, LS_N_STREAMS);
   if (!op)
     return;
   op->bytes = bytes;
@@ -892,7 +886,7 @@ read_metadata (RankReading *x, const ChakraNode *node)
   const char *op = x->is_ours ? text_of (node, CHAKRA_OP) : NULL;
   for (guint i = 0; op && i < G_N_ELEMENTS (kinds); i++)
     if (strcmp (op, ls_op_kind_names[kinds[i]].name) == 0) {
-      begin_op (x, node, kinds[i], usual_stream (kinds[i]));
+      begin_op (x, node, kinds[i], LS_N_STREAMS);
       return;
     }
   if (op && strcmp (op, "segment") == 0) {
