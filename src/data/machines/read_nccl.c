@@ -205,18 +205,12 @@ ls_nccl_tables_load (const char *name, LsNcclTables *ret_tables, LsDiagList *dia
 
 /* --- all of them ------------------------------------------------------------------ */
 
-static void
-clear_tables (gpointer tables)
-{
-  ls_nccl_tables_clear (tables);
-}
-
 /* Those with a compute capability. NULL with diagnostics if one cannot be read. */
 static GArray *
 load_all (LsDiagList *diags)
 {
   g_autoptr (GArray) all = g_array_new (FALSE, FALSE, sizeof (LsNcclTables));
-  g_array_set_clear_func (all, clear_tables);
+  g_array_set_clear_func (all, (GDestroyNotify) ls_nccl_tables_clear);
   g_autoptr (GPtrArray) entries = ls_data_list (LS_DATA_NCCL_TABLES);
   for (guint i = 0; i < entries->len; i++) {
     LsNcclTables tables;

@@ -662,13 +662,6 @@ load_gpu (Making *m, const char *named)
   return path ? ls_gpu_load (path, &m->spec->gpu, m->diags) : complain (m, 0, NULL, "%s", message);
 }
 
-static char *
-stem_of (const char *path)
-{
-  g_autofree char *base = g_path_get_basename (path);
-  return g_strndup (base, g_str_has_suffix (base, ".xml") ? strlen (base) - 4 : strlen (base));
-}
-
 static void
 add_network (Making *m, uint32_t n_nics)
 {
@@ -687,7 +680,8 @@ make (Making *m, const char *gpu)
   LsClusterSpec *s = m->spec;
   if (!check_gpus (m) || !load_gpu (m, gpu))
     return false;
-  s->name = stem_of (m->path);
+  g_autofree char *base = g_path_get_basename (m->path);
+  s->name = g_strndup (base, strlen (base) - (g_str_has_suffix (base, ".xml") ? strlen (".xml") : 0));
   s->source
       = g_strdup_printf ("%s, a topology file of NCCL; fabric assumed: non-blocking leaf-spine", m->path);
   s->n_nodes = 1;

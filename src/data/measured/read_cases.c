@@ -330,12 +330,9 @@ ls_case_new (void)
 {
   LsCase *c = g_new0 (LsCase, 1);
   ls_strategy_init (&c->strategy);
-  c->split = g_strdup ("");
-  c->cluster = g_strdup ("");
-  c->hardware = g_strdup ("");
-  c->source = g_strdup ("");
-  c->caveat = g_strdup ("");
-  c->software = g_strdup ("");
+  char **texts[] = { &c->split, &c->cluster, &c->hardware, &c->source, &c->caveat, &c->software };
+  for (guint i = 0; i < G_N_ELEMENTS (texts); i++)
+    *texts[i] = g_strdup ("");
   c->said = g_hash_table_new (g_str_hash, g_str_equal);
   return c;
 }
@@ -489,15 +486,6 @@ finish_model (LsCase *c)
 }
 
 static void
-finish_strategy (LsStrategy *s, const LsSoftwareSpec *software)
-{
-  if (s->dp == 1 && s->cp > 1 && s->dp_kind == LS_DP_NONE)
-    s->dp_kind = LS_DP_AUTO; /* a row with dp 1 says none; gradients are summed over cp all the same */
-  if (software)
-    ls_software_settle (software, s);
-}
-
-static void
 remember_said (const LsCsv *csv, guint row, LsCase *c)
 {
   for (const LsField *f = ls_strategy_fields; f->key; f++) {
@@ -524,7 +512,11 @@ read_case (const LsCsv *csv, guint row, const Table *t, LsDiagList *diags)
   g_autofree char *cluster = c->cluster;
   c->cluster = ls_data_beside (ls_csv_name (csv), cluster);
   finish_model (c);
-  finish_strategy (&c->strategy, software);
+  if (c->strategy.dp == 1 && c->strategy.cp > 1 && c->strategy.dp_kind == LS_DP_NONE)
+    c->strategy.dp_kind
+        = LS_DP_AUTO; /* a row with dp 1 says none; gradients are summed over cp all the same */
+  if (software)
+    ls_software_settle (software, &c->strategy);
   if (c->strategy.use.attention != LS_ATTENTION_AUTO)
     c->model.attention = (LsAttention) c->strategy.use.attention;
   return c;
@@ -570,22 +562,17 @@ read_any_case (const LsCsv *csv, guint row, const Table *t)
   return c;
 }
 
-static bool
-is_any_whole (const GPtrArray *cases)
-{
-  for (guint i = 0; i < cases->len; i++)
-    if (!((const LsCase *) g_ptr_array_index (cases, i))->wrong)
-      return true;
-  return false;
-}
-
 static GPtrArray *
 read_rows (const LsCsv *csv, const Table *t, bool by_row, LsDiagList *diags)
 {
   GPtrArray *cases = ls_cases_new ();
-  for (guint row = 0; row < ls_csv_n_rows (csv); row++)
-    g_ptr_array_add (cases, by_row ? read_any_case (csv, row, t) : read_case (csv, row, t, diags));
-  if (by_row && !is_any_whole (cases)) { /* all that is wrong, with its place */
+  bool is_any_whole = false;
+  for (guint row = 0; row < ls_csv_n_rows (csv); row++) {
+    LsCase *c = by_row ? read_any_case (csv, row, t) : read_case (csv, row, t, diags);
+    is_any_whole |= !c->wrong;
+    g_ptr_array_add (cases, c);
+  }
+  if (by_row && !is_any_whole) { /* all that is wrong, with its place */
     g_ptr_array_unref (cases);
     return read_rows (csv, t, false, diags);
   }

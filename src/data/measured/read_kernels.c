@@ -204,22 +204,31 @@ timed_stream (const char *name, LsKernelKind kind, LsTimedWhat what, uint64_t to
   };
 }
 
+static const struct {
+  const char *op;
+  LsKernelKind kind;
+  LsTimedWhat what;
+} stream_ops[] = { { "add", LS_KERNEL_ELEMENTWISE, LS_TIMED_USUAL },
+                   { "rmsnorm", LS_KERNEL_NORM, LS_TIMED_VLLM_RMSNORM },
+                   { "silu_mul", LS_KERNEL_ELEMENTWISE, LS_TIMED_VLLM_SILU_MUL } };
+
+/* Of stream_ops: as many as there are if it is none. */
+static guint
+find_stream (const char *op)
+{
+  guint i = 0;
+  while (i < G_N_ELEMENTS (stream_ops) && strcmp (op, stream_ops[i].op) != 0)
+    i++;
+  return i;
+}
+
 static void
 append_stream (const Cells *c, double seconds, GArray *rows)
 {
-  static const struct {
-    const char *op;
-    LsKernelKind kind;
-    LsTimedWhat what;
-  } ops[] = { { "add", LS_KERNEL_ELEMENTWISE, LS_TIMED_USUAL },
-              { "rmsnorm", LS_KERNEL_NORM, LS_TIMED_VLLM_RMSNORM },
-              { "silu_mul", LS_KERNEL_ELEMENTWISE, LS_TIMED_VLLM_SILU_MUL } };
-  for (guint i = 0; i < G_N_ELEMENTS (ops); i++)
-    if (strcmp (c->op, ops[i].op) == 0) {
-      LsTimedKernel row
-          = timed_stream (ops[i].op, ops[i].kind, ops[i].what, c->tokens, c->hidden, c->bytes, seconds);
-      g_array_append_val (rows, row);
-    }
+  guint i = find_stream (c->op);
+  LsTimedKernel row = timed_stream (stream_ops[i].op, stream_ops[i].kind, stream_ops[i].what, c->tokens,
+                                    c->hidden, c->bytes, seconds);
+  g_array_append_val (rows, row);
 }
 
 /* The operators of a layer that vidur timed: QKV, projection, up (with gate), down;
@@ -295,23 +304,15 @@ find_time (const LsCsv *csv, GArray *columns, LsDiagList *diags)
 }
 
 static void
-check_op (const LsCsv *csv, guint row, const Cells *c, LsDiagList *diags)
-{
-  static const char *const known[] = { "add", "rmsnorm", "silu_mul", NULL };
-  if (c->op && !g_strv_contains (known, c->op))
-    ls_csv_error (csv, row, (guint) ls_csv_column (csv, "op"), diags,
-                  "expected add, rmsnorm or silu_mul; got \"%.40s\"", c->op);
-}
-
-static void
 read_row (const LsCsv *csv, guint row, const Table *table, const GArray *columns, double unit_s,
           const char *gpu, GArray *rows, guint *n_foreign, LsDiagList *diags)
 {
   guint n_before = ls_diag_list_n (diags);
   Cells cells = { .dtype = (int) table->dtype };
   ls_csv_fields_read (csv, row, columns, &cells, diags);
-  if (table->fields == stream_fields)
-    check_op (csv, row, &cells, diags);
+  if (table->fields == stream_fields && cells.op && find_stream (cells.op) == G_N_ELEMENTS (stream_ops))
+    ls_csv_error (csv, row, (guint) ls_csv_column (csv, "op"), diags,
+                  "expected add, rmsnorm or silu_mul; got \"%.40s\"", cells.op);
   bool is_ours = !cells.gpu || strcmp (cells.gpu, gpu) == 0;
   guint n_rows = rows->len;
   bool is_foreign = cells.dtype == FOREIGN || (cells.kv_dtype && cells.kv_dtype != 1 + cells.dtype);

@@ -111,13 +111,6 @@ db_open (NsysDb *db, const char *name, const void *bytes, size_t n, LsDiagList *
   return false;
 }
 
-static void
-db_close (NsysDb *db)
-{
-  sqlite3_close (db->sqlite);
-  db->sqlite = NULL;
-}
-
 /* A column as a query names it, of the table called t there; "-1": there is none. */
 static const char *
 column_of (NsysDb *db, const char *table, const char *column)
@@ -625,7 +618,7 @@ ls_nsys_load (const char *path, const void *bytes, size_t n, LsDiagList *diags)
   kineto_reader_init (&reader.r, k, diags);
   if (db_open (&reader.db, path, bytes, n, diags))
     read_all (&reader);
-  db_close (&reader.db);
+  sqlite3_close (reader.db.sqlite);
   if (ls_diag_list_n (diags) == n_before)
     kineto_finish (&reader.r);
   kineto_reader_clear (&reader.r);

@@ -22,15 +22,8 @@ typedef struct {
   char *what, *why;
 } Failed;
 
-typedef struct {
-  char *schema, *gpu, *driver, *cuda, *date;
-  uint32_t n_sm;
-  GArray *rows;   /* LsProfileRow */
-  GArray *failed; /* Failed */
-} File;
-
 #define ROW(key_, kind_, member_)     key_, kind_, offsetof (LsProfileRow, member_)
-#define OF_FILE(key_, kind_, member_) key_, kind_, offsetof (File, member_)
+#define OF_FILE(key_, kind_, member_) key_, kind_, offsetof (LsProfile, member_)
 
 static const LsField row_fields[] = {
   { ROW ("group", LS_FIELD_STRING, group), .required = true },
@@ -92,10 +85,7 @@ ls_profile_free (LsProfile *p)
   if (!p)
     return;
   g_free (p->path);
-  g_free (p->gpu);
-  g_free (p->driver);
-  g_free (p->cuda);
-  g_free (p->date);
+  ls_fields_clear (ls_profile_file_fields, p);
   g_free (p->sha256);
   g_array_unref (p->kernels);
   g_array_unref (p->sustained);
@@ -215,15 +205,6 @@ shape_of (LsKernelKind kind)
   return ls_kernel_is_gemm (kind) ? &gemm : ls_kernel_is_attention (kind) ? &attention : &stream;
 }
 
-static guint
-family_of (const Shape *shape, const uint64_t *sizes)
-{
-  g_autoptr (GString) key = g_string_new (NULL);
-  for (guint i = 0; i < shape->n_family; i++)
-    g_string_append_printf (key, "%s%" G_GUINT64_FORMAT, i > 0 ? "," : "", sizes[shape->family + i]);
-  return ls_kernel_family (key->str);
-}
-
 /* Whose flash attention ran; AUTO: none that a job runs, so kernelbench's own. */
 static LsAttentionKernel
 attention_of (const LsProfileRow *r)
@@ -275,8 +256,11 @@ append (LsProfile *p, guint row, const LsProfileRow *r, const char *name, LsKern
       && (batch == 1 || ls_kernel_is_gemm (kind) || (!is_attention && is_of_job (r)));
   if (!check_row (p, row, r, shape->expected, has_shape, &dtype, diags))
     return;
+  g_autoptr (GString) family = g_string_new (NULL);
+  for (guint i = 0; i < shape->n_family; i++)
+    g_string_append_printf (family, "%s%" G_GUINT64_FORMAT, i > 0 ? "," : "", s[shape->family + i]);
   LsTimedKernel t = { .kernel = kernel_of (name, kind, dtype, s, batch, r),
-                      .family = family_of (shape, s),
+                      .family = ls_kernel_family (family->str),
                       .attention = is_attention ? attention_of (r) : LS_ATTENTION_KERNEL_AUTO,
                       .measured_s = r->time_us * 1e-6,
                       .row = row };
@@ -528,13 +512,6 @@ same_free (gpointer same)
   g_free (same);
 }
 
-static char *
-key_of (const Span *s)
-{
-  return g_strdup_printf ("%s,%s,%s,%.17g,%s,%s", s->row.name, s->row.shape, s->row.dtype, s->row.bytes,
-                          s->row.note, s->row.implementation);
-}
-
 static void
 take (LsProfile *p, const Same *same, double events, LsDiagList *diags)
 {
@@ -558,7 +535,8 @@ group_spans (LsProfile *p, const GArray *spans)
       p->n_passed += !is_of_step (s);
       continue;
     }
-    g_autofree char *key = key_of (s);
+    g_autofree char *key = g_strdup_printf ("%s,%s,%s,%.17g,%s,%s", s->row.name, s->row.shape, s->row.dtype,
+                                            s->row.bytes, s->row.note, s->row.implementation);
     Same *same = g_hash_table_lookup (seen, key);
     if (!same) {
       same = g_new (Same, 1);
@@ -590,23 +568,16 @@ static void
 read_json (LsProfile *p, LsDiagList *diags)
 {
   static const char *const schema = "lockstep.kernelbench/1";
-  File file = { 0 };
-  bool ok = ls_fields_read (ls_profile_file_fields, p->doc, ls_json_doc_root (p->doc), &file, NULL, diags);
-  if (ok && strcmp (file.schema, schema) != 0)
+  bool ok = ls_fields_read (ls_profile_file_fields, p->doc, ls_json_doc_root (p->doc), p, NULL, diags);
+  if (ok && strcmp (p->schema, schema) != 0)
     ok = ls_json_doc_diag (p->doc, ls_json_doc_at (p->doc, "schema"), LS_JSON_AT_VALUE, diags, NULL,
-                           "expected \"%s\"; got \"%.40s\"", schema, file.schema);
-  p->n_rows = file.rows ? file.rows->len : 0;
+                           "expected \"%s\"; got \"%.40s\"", schema, p->schema);
+  p->n_rows = p->rows ? p->rows->len : 0;
   for (guint i = 0; ok && i < p->n_rows; i++) {
-    find_events (p, &g_array_index (file.rows, LsProfileRow, i));
-    take_row (p, i, &g_array_index (file.rows, LsProfileRow, i), diags);
+    find_events (p, &g_array_index (p->rows, LsProfileRow, i));
+    take_row (p, i, &g_array_index (p->rows, LsProfileRow, i), diags);
   }
-  p->n_failed = file.failed ? file.failed->len : 0;
-  p->gpu = g_steal_pointer (&file.gpu);
-  p->driver = g_steal_pointer (&file.driver);
-  p->cuda = g_steal_pointer (&file.cuda);
-  p->date = g_steal_pointer (&file.date);
-  p->n_sm = file.n_sm;
-  ls_fields_clear (ls_profile_file_fields, &file);
+  p->n_failed = p->failed ? p->failed->len : 0;
 }
 
 static void

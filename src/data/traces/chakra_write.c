@@ -59,25 +59,12 @@ attr_free (gpointer attr)
   g_free (a);
 }
 
-static void
-attrs_init (ChakraAttrs *a)
-{
-  *a = (ChakraAttrs) { g_ptr_array_new_with_free_func (attr_free), g_string_chunk_new (4096) };
-}
-
 /* Empty, for the next node. */
 static void
 attrs_reset (ChakraAttrs *a)
 {
   g_ptr_array_set_size (a->list, 0);
   g_string_chunk_clear (a->texts);
-}
-
-static void
-attrs_clear (ChakraAttrs *a)
-{
-  g_ptr_array_unref (a->list);
-  g_string_chunk_free (a->texts);
 }
 
 /* Its value is the caller's to set. */
@@ -559,7 +546,7 @@ write_rank (FILE *out, void *data, GError **error)
   (void) error;
   w->out = out;
   w->bytes = g_byte_array_new ();
-  attrs_init (&w->attrs);
+  w->attrs = (ChakraAttrs) { g_ptr_array_new_with_free_func (attr_free), g_string_chunk_new (4096) };
   ls_op_walk_begin (&w->at, w->plan, w->rank);
   w->calls = g_new0 (uint32_t, MAX (1, w->plan->n_comms));
   put_head (w);
@@ -567,7 +554,8 @@ write_rank (FILE *out, void *data, GError **error)
   for (uint32_t i = 0; i < w->at.program->n_instances; i++)
     put_instance (w, &w->at.program->instances[i], i < w->at.program->n_lead);
   g_byte_array_unref (w->bytes);
-  attrs_clear (&w->attrs);
+  g_ptr_array_unref (w->attrs.list);
+  g_string_chunk_free (w->attrs.texts);
   ls_op_walk_end (&w->at);
   g_free (w->calls);
   return TRUE;

@@ -620,12 +620,6 @@ put_ranks (TraceFile *file, const LsPlan *plan)
 /* --- what the file cannot say ---------------------------------------------------------- */
 
 static bool
-is_whole (double bytes)
-{
-  return bytes >= 0 && bytes <= LS_TRACE_MAX_BYTES && (double) (uint64_t) bytes == bytes;
-}
-
-static bool
 can_say_op (const LsOp *op)
 {
   bool ok = op->bytes <= LS_TRACE_MAX_BYTES;
@@ -651,9 +645,11 @@ ls_trace_can_say (const LsPlan *plan, GError **error)
     return FALSE;
   }
   const char *what = NULL;
-  for (uint32_t i = 0; i < plan->n_kernels && !what; i++)
-    if (!is_whole (plan->kernels[i].bytes) || plan->kernels[i].flops > LS_TRACE_MAX_FLOPS)
-      what = plan->kernels[i].name;
+  for (uint32_t i = 0; i < plan->n_kernels && !what; i++) {
+    double bytes = plan->kernels[i].bytes;
+    bool is_whole = bytes >= 0 && bytes <= LS_TRACE_MAX_BYTES && (double) (uint64_t) bytes == bytes;
+    what = is_whole && !(plan->kernels[i].flops > LS_TRACE_MAX_FLOPS) ? NULL : plan->kernels[i].name;
+  }
   for (uint32_t s = 0; s < plan->n_segments && !what; s++)
     for (uint32_t i = 0; i < plan->segments[s].n_ops && !what; i++)
       if (!can_say_op (&plan->segments[s].ops[i]))
