@@ -1,8 +1,6 @@
 /* data/traces/captured_files.c — the folder of a captured step, written, and read as a trace. */
 #include "data/traces/captured_read.h"
 
-#include <errno.h>
-#include <glib/gstdio.h>
 #include <string.h>
 
 #include <lockstep/error.h>
@@ -577,29 +575,20 @@ gboolean
 ls_captured_trace_write (const char *folder, uint32_t world, const char *gpu, const char *roles,
                          const GArray *files, GError **error)
 {
-  if (g_mkdir (folder, 0777) != 0) {
-    g_set_error (error, LS_ERROR, LS_ERROR_IO, "%s: %s; expected the name of a new folder", folder,
-                 g_strerror (errno));
+  if (!ls_make_folder (folder, error))
     return FALSE;
-  }
   g_autofree char *text = manifest (world, gpu, roles, files),
                   *path = g_build_filename (folder, LS_CAPTURED_MANIFEST, NULL);
-  guint n = 0;
   gboolean ok = TRUE;
-  for (; ok && n < files->len; n++) {
-    const LsCapturedFile *f = &g_array_index (files, LsCapturedFile, n);
+  for (guint i = 0; ok && i < files->len; i++) {
+    const LsCapturedFile *f = &g_array_index (files, LsCapturedFile, i);
     g_autofree char *name = name_of (f), *place = g_build_filename (folder, name, NULL);
     ok = ls_write_file (place, put_bytes, f->recorded, error);
   }
-  if (ok && ls_write_text (path, text, error))
-    return TRUE;
-  for (guint i = 0; i < n; i++) {
-    g_autofree char *name = name_of (&g_array_index (files, LsCapturedFile, i)),
-                    *place = g_build_filename (folder, name, NULL);
-    g_remove (place);
-  }
-  g_rmdir (folder);
-  return FALSE;
+  ok = ok && ls_write_text (path, text, error);
+  if (!ok)
+    ls_remove_folder (folder);
+  return ok;
 }
 
 bool

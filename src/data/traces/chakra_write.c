@@ -1,10 +1,7 @@
 /* data/traces/chakra_write.c — plan -> a folder of Chakra traces. */
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <glib/gstdio.h>
 
 #include <lockstep/error.h>
 
@@ -603,29 +600,13 @@ write_in (const char *folder, const char *name, const char *text, GError **error
   return ls_write_text (path, text, error);
 }
 
-/* That was made here, with what is in it. */
-static void
-remove_folder (const char *folder)
-{
-  g_autoptr (GDir) dir = g_dir_open (folder, 0, NULL);
-  for (const char *name = dir ? g_dir_read_name (dir) : NULL; name; name = g_dir_read_name (dir)) {
-    g_autofree char *path = g_build_filename (folder, name, NULL);
-    g_remove (path);
-  }
-  g_rmdir (folder);
-}
-
 gboolean
 ls_chakra_write (const LsPlan *plan, const LsTraceHead *head, const LsTime *kernel_times, bool by_role,
                  const char *folder, GError **error)
 {
-  if (!ls_trace_can_say (plan, error) || !check_size (plan, by_role, error))
+  if (!ls_trace_can_say (plan, error) || !check_size (plan, by_role, error)
+      || !ls_make_folder (folder, error))
     return FALSE;
-  if (g_mkdir (folder, 0777) != 0) {
-    g_set_error (error, LS_ERROR, LS_ERROR_IO, "%s: %s; expected the name of a new folder", folder,
-                 g_strerror (errno));
-    return FALSE;
-  }
   TraceFile said = { .kernels = ls_trace_kernels_of (plan) };
   g_autofree char *groups = groups_text (plan), *manifest = by_role ? manifest_text (plan) : NULL;
   gboolean ok = write_in (folder, CHAKRA_GROUPS, groups, error)
@@ -638,7 +619,7 @@ ls_chakra_write (const LsPlan *plan, const LsTraceHead *head, const LsTime *kern
     ok = ls_write_file (path, write_rank, &w, error);
   }
   if (!ok)
-    remove_folder (folder);
+    ls_remove_folder (folder);
   ls_fields_clear (ls_trace_fields, &said);
   return ok;
 }
