@@ -577,9 +577,7 @@ read_like (const LsJsonDoc *doc, const cJSON *at, const LsClusterSpec *s, LsOthe
 {
   bool is_xml = ls_is_nccl_topo (other->like);
   g_autofree char *message = NULL;
-  const char *changes = ls_override_find (other->like);
-  g_autofree char *name
-      = changes ? g_strndup (other->like, (gsize) (changes - 1 - other->like)) : g_strdup (other->like);
+  g_autofree char *name = ls_override_bare (other->like);
   g_autofree char *path = is_xml ? g_strdup (name) : ls_data_find (LS_DATA_CLUSTERS, name, &message);
   if (!path)
     return ls_json_doc_diag (doc, at, LS_JSON_AT_VALUE, diags, NULL, "%s", message);
@@ -628,9 +626,7 @@ finish_other_nodes (const LsJsonDoc *doc, LsClusterSpec *s, LsDiagList *diags)
 static bool
 load_gpu (const LsJsonDoc *doc, const cJSON *node, LsGpu *ret_gpu, LsDiagList *diags)
 {
-  const char *changes = ls_override_find (node->valuestring);
-  g_autofree char *name = changes ? g_strndup (node->valuestring, (gsize) (changes - 1 - node->valuestring))
-                                  : g_strdup (node->valuestring);
+  g_autofree char *name = ls_override_bare (node->valuestring);
   g_autofree char *message = NULL;
   g_autofree char *path = ls_data_find (LS_DATA_GPUS, name, &message);
   return path ? ls_gpu_load (node->valuestring, ret_gpu, diags)

@@ -390,8 +390,7 @@ const LsField ls_nccl_fields[] = {
 static bool
 load_tables (const LsJsonDoc *doc, const char *name, LsNcclTables *ret_tables, LsDiagList *diags)
 {
-  const char *changes = ls_override_find (name);
-  g_autofree char *bare = changes ? g_strndup (name, (gsize) (changes - 1 - name)) : g_strdup (name);
+  g_autofree char *bare = ls_override_bare (name);
   g_autofree char *message = NULL;
   g_autofree char *path = ls_data_find (LS_DATA_NCCL_TABLES, bare, &message);
   return path ? ls_nccl_tables_load (name, ret_tables, diags)

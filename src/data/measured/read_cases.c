@@ -129,16 +129,6 @@ find_models (Table *t, const LsCsv *csv, LsDiagList *diags)
 
 /* --- a named model --- */
 
-/* The name may have changes behind it. */
-static bool
-is_there (const char *name, char **reterr_message)
-{
-  const char *changes = ls_override_find (name);
-  g_autofree char *own = changes ? g_strndup (name, (gsize) (changes - 1 - name)) : g_strdup (name);
-  g_autofree char *path = ls_data_find (LS_DATA_MODELS, own, reterr_message);
-  return path != NULL;
-}
-
 /* NULL: the row names none, or a wrong one. */
 static const LsModel *
 named_model (const LsCsv *csv, guint row, const Table *t, LsDiagList *diags)
@@ -148,8 +138,9 @@ named_model (const LsCsv *csv, guint row, const Table *t, LsDiagList *diags)
   LsModel *model = g_hash_table_lookup (t->models, name);
   if (model || *name == '\0')
     return model;
-  g_autofree char *message = NULL;
-  if (!is_there (name, &message)) {
+  g_autofree char *message = NULL, *bare = ls_override_bare (name),
+                  *path = ls_data_find (LS_DATA_MODELS, bare, &message);
+  if (!path) {
     ls_csv_error (csv, row, (guint) t->model, diags, "%s", message);
     return NULL;
   }
