@@ -8,7 +8,7 @@
 #include "api/request.h"
 #include "ask/profile/import_profile.h"
 #include "data/text/write_file.h"
-#include "data/traces/trace_json.h"
+#include "data/traces/traces.h"
 #include "job/hardware.h"
 #include "show/tell_import.h"
 

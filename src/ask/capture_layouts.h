@@ -7,7 +7,7 @@
  *
  * Worked example. {tp} of 1 and 2, {mb} of 4: two captures. tests/golden/capture.txt, capture-sweep.
  *
- * Deviations. Those of captured.h and of data/traces/captured_trace.h. */
+ * Deviations. Those of captured.h and of data/traces/traces.h. */
 #ifndef LS_ASK_CAPTURE_LAYOUTS_H
 #define LS_ASK_CAPTURE_LAYOUTS_H
 

@@ -12,7 +12,7 @@
 
 #include "ask/capture_processes.h"
 #include "data/text/json_doc.h"
-#include "data/traces/captured_trace.h"
+#include "data/traces/traces.h"
 
 /* ---- the processes that are captured ---- */
 

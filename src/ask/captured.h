@@ -67,7 +67,7 @@ typedef struct {
   char *trace;      /* the same where ranks launched, sent and allocated the same in the same order */
   GHashTable *done; /* what it did, by its hash: how often */
   char *error;      /* what it failed with, or NULL */
-  GBytes *recorded; /* its last step, as data/traces/captured_trace.h reads it; NULL: not asked */
+  GBytes *recorded; /* its last step, as data/traces/traces.h reads it; NULL: not asked */
 } LsCapturedRank;
 
 /* Of the rank that decides: one that failed, else the fullest. */
@@ -100,7 +100,7 @@ typedef struct {
  * LS_ERROR_STOPPED. */
 LsCaptured *ls_capture_run (const LsCaptureAsk *ask, GError **error);
 void ls_captured_free (LsCaptured *captured); /* NULL allowed */
-/* What was asked for with_trace, as data/traces/captured_trace.h has it. LS_ERROR_FAILED: not of all its
+/* What was asked for with_trace, as data/traces/traces.h has it. LS_ERROR_FAILED: not of all its
  * ranks a whole step was seen; LS_ERROR_IO. */
 gboolean ls_captured_write_trace (const LsCaptured *c, const char *folder, GError **error);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsCaptured, ls_captured_free)

@@ -376,7 +376,7 @@ static gboolean
 append_table (const Bench *b, GArray *rows, GPtrArray *notes, LsDiagList *diags, GError **error)
 {
   guint n_foreign = 0;
-  g_autoptr (GArray) table = ls_read_kernels (b->spec->from, b->calibration.name, &n_foreign, diags);
+  g_autoptr (GArray) table = ls_read_kernels (b->spec->from, NULL, b->calibration.name, &n_foreign, diags);
   if (n_foreign > 0)
     g_ptr_array_add (notes,
                      g_strdup_printf ("%u rows are passed over: products in fp8_block, fp4_block or int8, or "
@@ -460,7 +460,7 @@ load (Bench *b, LsDiagList *diags)
   if (!ls_access_load (b->gpu.access, &b->calibration, diags))
     return false;
   if (b->spec->measured)
-    b->measured = ls_read_kernels (b->spec->measured, b->calibration.name, NULL, diags);
+    b->measured = ls_read_kernels (b->spec->measured, NULL, b->calibration.name, NULL, diags);
   return !b->spec->measured || b->measured;
 }
 

@@ -197,13 +197,14 @@ check_rate (const LsCalibrateRun *run, const LsProfile *p, const LsTimedKernel *
   const LsKernel *k = &t->kernel;
   double peak = peak_of (gpu, k->dtype), flops = k->flops / t->measured_s, bytes = k->bytes / t->measured_s;
   if (is_matrix (k) && peak <= 0)
-    ls_profile_error (p, t->row, diags, "%s has no matrix units for %s", gpu->name, ls_dtype_name (k->dtype));
+    ls_profile_error (p, t->row, "time_us", diags, "%s has no matrix units for %s", gpu->name,
+                      ls_dtype_name (k->dtype));
   else if (is_matrix (k) && flops > peak)
-    ls_profile_error (p, t->row, diags, "%.4g TFLOP/s, %.2f times the peak of %s in %s", flops / 1e12,
-                      flops / peak, gpu->name, ls_dtype_name (k->dtype));
+    ls_profile_error (p, t->row, "time_us", diags, "%.4g TFLOP/s, %.2f times the peak of %s in %s",
+                      flops / 1e12, flops / peak, gpu->name, ls_dtype_name (k->dtype));
   else if (!is_matrix (k) && k->bytes >= BEYOND_CACHE && bytes > gpu->hbm_bytes_per_s)
-    ls_profile_error (p, t->row, diags, "%.4g GB/s, %.2f times the HBM bandwidth of %s", bytes / 1e9,
-                      bytes / gpu->hbm_bytes_per_s, gpu->name);
+    ls_profile_error (p, t->row, "time_us", diags, "%.4g GB/s, %.2f times the HBM bandwidth of %s",
+                      bytes / 1e9, bytes / gpu->hbm_bytes_per_s, gpu->name);
 }
 
 static char *
@@ -234,7 +235,7 @@ check_kernels (const LsCalibrateRun *run, const LsProfile *p, const GArray *kern
     if (!before)
       g_hash_table_insert (seen, g_steal_pointer (&key), (gpointer) t);
     else if (contradicts (t->measured_s, before->measured_s))
-      ls_profile_error (p, t->row, diags,
+      ls_profile_error (p, t->row, "time_us", diags,
                         "%.2f us contradict the %.2f us that row %u has for the same kernel",
                         t->measured_s * 1e6, before->measured_s * 1e6, before->row + 1);
   }

@@ -43,7 +43,7 @@ ls_data_beside (const char *file, const char *name)
 {
   g_autofree char *folder = g_path_get_dirname (file);
   const char *changes = ls_override_find (name);
-  g_autofree char *bare = changes ? g_strndup (name, (gsize) (changes - 1 - name)) : g_strdup (name);
+  g_autofree char *bare = ls_override_bare (name);
   g_autofree char *there = g_build_filename (folder, bare, NULL);
   bool is_here = g_str_equal (folder, ".") || g_path_is_absolute (bare) || !ls_data_is_path (bare);
   if (is_here || !is_there (there))
@@ -238,7 +238,7 @@ static LsJsonDoc *
 load (LsDataKind kind, const char *name, guint depth, LsDiagList *diags)
 {
   const char *changes = ls_override_find (name);
-  g_autofree char *bare = changes ? g_strndup (name, (gsize) (changes - 1 - name)) : g_strdup (name);
+  g_autofree char *bare = ls_override_bare (name);
   g_autofree char *message = NULL;
   g_autofree char *path = ls_data_find (kind, bare, &message);
   if (path) {

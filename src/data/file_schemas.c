@@ -9,7 +9,6 @@
 #include "data/jobs/read_software.h"
 #include "data/machines/machines.h"
 #include "data/measured/read_profile.h"
-#include "data/measured/read_residuals.h"
 #include "data/text/field.h"
 #include "data/traces/trace_file.h"
 

@@ -11,9 +11,8 @@
 #include "data/jobs/read_ranges.h"
 #include "data/jobs/read_software.h"
 #include "data/machines/machines.h"
-#include "data/measured/read_residuals.h"
 #include "data/text/field.h"
-#include "data/traces/trace_json.h"
+#include "data/traces/traces.h"
 
 /* Each reads a document and says in a line what it holds; NULL with diagnostics. */
 typedef char *(*Inspect) (const LsJsonDoc *doc, LsDiagList *diags);

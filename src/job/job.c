@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "analysis/conservation.h"
-#include "data/traces/trace_json.h"
+#include "data/traces/traces.h"
 #include "exec/shortcuts/plan_bound.h"
 #include "job/assumptions.h"
 #include "job/job_steps.h"

@@ -213,10 +213,10 @@ void ls_job_hardware (const LsJobResult *r, const LsHardware *hardware, const Ls
  * (job/hardware.h), over that what the strategy says. costs: those of an x86 server, replaced. */
 void ls_job_host (const LsHardware *hardware, const LsStrategy *s, LsHostCosts *costs);
 
-/* The plan of a job as a folder of Chakra traces (data/traces/chakra.h), which says that name. */
+/* The plan of a job as a folder of Chakra traces (data/traces/traces.h), which says that name. */
 gboolean ls_job_spec_export_chakra (const LsJobSpec *spec, const char *name, bool by_role, const char *folder,
                                     GError **error);
-/* The same as a GOAL file (data/traces/goal.h). ret_note, newly allocated, says what it has instead of what
+/* The same as a GOAL file (data/traces/traces.h). ret_note, newly allocated, says what it has instead of what
  * the language cannot say; NULL: nothing. */
 gboolean ls_job_spec_export_goal (const LsJobSpec *spec, const char *name, const char *path, char **ret_note,
                                   GError **error);

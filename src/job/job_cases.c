@@ -237,7 +237,7 @@ find_cluster (Load *l, LsCase *c)
 static void
 add_table (Load *l, const char *path, LsDiagList *diags)
 {
-  GPtrArray *rows = ls_read_cases (path, l->by_row, diags);
+  GPtrArray *rows = ls_read_cases (path, NULL, l->by_row, diags);
   for (guint i = 0; rows && i < rows->len; i++) {
     LsCase *c = rows->pdata[i];
     find_cluster (l, c);

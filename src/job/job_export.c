@@ -4,9 +4,7 @@
 
 #include "compute/cost.h"
 #include "data/text/json_out.h"
-#include "data/traces/chakra.h"
-#include "data/traces/goal.h"
-#include "data/traces/trace_json.h"
+#include "data/traces/traces.h"
 #include "job/job.h"
 #include "job/knobs.h"
 #include "plan/plan.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "analysis/own_runs.h"
-#include "data/measured/read_residuals.h"
+#include "data/machines/machines.h"
 #include "data/text/override.h"
 #include "job/job_from.h"
 #include "job/job_steps.h"

@@ -11,7 +11,7 @@
 #include "data/jobs/job_files.h"
 #include "data/text/field.h"
 #include "data/text/override.h"
-#include "data/traces/trace_json.h"
+#include "data/traces/traces.h"
 #include "job/job_interval.h"
 #include "job/job_steps.h"
 #include "job/knobs.h"

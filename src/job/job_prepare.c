@@ -7,7 +7,7 @@
 #include "cluster/route.h"
 #include "compute/cost.h"
 #include "data/jobs/read_schedule.h"
-#include "data/traces/trace_json.h"
+#include "data/traces/traces.h"
 #include "exec/memory/memory.h"
 #include "exec/replay/timeline.h"
 #include "job/assumptions.h"

@@ -41,7 +41,7 @@ const LsCoverage *ls_coverage_run_result (const LsCoverageRun *run); /* borrowed
 /* Of the step times, in the order of the rows. */
 guint64 ls_predictions_digest (const LsScoreRow *rows, guint n_rows);
 
-/* --- residuals.c: residuals as a file that data/measured/read_residuals.h reads --------------- */
+/* --- residuals.c: residuals as a file that data/machines/machines.h reads --------------- */
 
 /* What a file was made by and from. Borrowed. */
 typedef struct {

@@ -37,7 +37,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsValidationRun, ls_validation_run_free)
 /* Borrowed until the run is freed. Families in order of their first row. */
 const LsScores *ls_validation_run_scores (const LsValidationRun *run);
 
-/* The text of a file of that name that data/measured/read_residuals.h reads. Newly allocated. */
+/* The text of a file of that name that data/machines/machines.h reads. Newly allocated. */
 char *ls_validation_run_residuals (const LsValidationRun *run, const char *name, const char *version);
 
 #endif

@@ -15,8 +15,7 @@
 #include "data/jobs/job_files.h"
 #include "data/jobs/read_placement.h"
 #include "data/machines/machines.h"
-#include "data/measured/read_residuals.h"
-#include "data/traces/trace_json.h"
+#include "data/traces/traces.h"
 #include "exec/run.h"
 #include "lower/lower.h"
 

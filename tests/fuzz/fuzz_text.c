@@ -39,7 +39,7 @@ static bool
 read_cases (const char *text, LsDiagList *diags)
 {
   int n_rows = rows_of (text);
-  g_autoptr (GPtrArray) cases = ls_parse_cases ("fuzz.csv", text, diags);
+  g_autoptr (GPtrArray) cases = ls_read_cases ("fuzz.csv", text, false, diags);
   g_assert (!cases || (int) cases->len == n_rows);
   return cases != NULL;
 }
@@ -47,7 +47,7 @@ read_cases (const char *text, LsDiagList *diags)
 static bool
 read_collectives (const char *text, LsDiagList *diags)
 {
-  g_autoptr (GPtrArray) rows = ls_parse_collectives ("fuzz.csv", text, diags);
+  g_autoptr (GPtrArray) rows = ls_read_collectives ("fuzz.csv", text, diags);
   for (guint i = 0; rows && i < rows->len; i++) {
     const LsMeasuredCollective *m = g_ptr_array_index (rows, i);
     g_assert (m->cluster && m->op && *m->op && m->n_nodes > 0 && m->n_gpus % m->n_nodes == 0
@@ -59,7 +59,7 @@ read_collectives (const char *text, LsDiagList *diags)
 static bool
 read_kernels (const char *text, LsDiagList *diags)
 {
-  g_autoptr (GArray) rows = ls_parse_kernels ("fuzz.csv", text, "a100", diags);
+  g_autoptr (GArray) rows = ls_read_kernels ("fuzz.csv", text, "a100", NULL, diags);
   for (guint i = 0; rows && i < rows->len; i++) {
     const LsTimedKernel *t = &g_array_index (rows, LsTimedKernel, i);
     g_assert (t->kernel.bytes > 0 && t->kernel.flops >= 0 && isfinite (t->kernel.flops));
@@ -108,7 +108,7 @@ read_profile (const char *text, LsDiagList *diags)
   check_profile_rows (p->kernels, p->n_rows);
   check_profile_rows (p->sustained, p->n_rows);
   for (guint i = 0; i < p->n_rows; i++)
-    ls_profile_error (p, i, pointed, "row %u", i);
+    ls_profile_error (p, i, "time_us", pointed, "row %u", i);
   g_autofree char *said = ls_diag_list_format (pointed);
   g_assert (g_utf8_validate (said, -1, NULL));
   return true;

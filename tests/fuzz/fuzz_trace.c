@@ -7,8 +7,7 @@
 #include "ask/profile/import_profile.h"
 #include "ask/profile/measured_step.h"
 #include "data/measured/read_kineto.h"
-#include "data/traces/chakra.h"
-#include "data/traces/trace_json.h"
+#include "data/traces/traces.h"
 
 /* ---- Chakra: a trace of the only rank, or of two, a half each, where the first byte is odd; or, where it has the second bit,
  * manifest.json up to a NUL and the file of the only role. What is read is a legal plan. ---- */

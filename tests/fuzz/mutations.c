@@ -20,8 +20,7 @@
 #include "data/jobs/job_files.h"
 #include "data/machines/machines.h"
 #include "data/measured/read_cases.h"
-#include "data/measured/read_residuals.h"
-#include "data/traces/trace_json.h"
+#include "data/traces/traces.h"
 #include "mutate.h"
 
 #define SPAWN_EVERY 30
@@ -215,7 +214,7 @@ check_cases (const char *path, const GByteArray *b, guint32 seed)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   g_autofree char *text = g_strndup ((const char *) b->data, b->len);
-  g_autoptr (GPtrArray) cases = ls_parse_cases (path, text, diags);
+  g_autoptr (GPtrArray) cases = ls_read_cases (path, text, false, diags);
   check_diags (cases != NULL, diags, path, seed);
 }
 

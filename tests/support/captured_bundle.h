@@ -2,7 +2,7 @@
 #ifndef LS_TESTS_CAPTURED_BUNDLE_H
 #define LS_TESTS_CAPTURED_BUNDLE_H
 
-#include "data/traces/captured_trace.h"
+#include "data/traces/traces.h"
 
 static inline LsJsonDoc *
 captured_bundle_file (const char *file, gconstpointer bundle, LsDiagList *diags)

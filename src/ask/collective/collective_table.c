@@ -286,7 +286,7 @@ static gboolean
 read_measured (LsCollectiveRun *run, const LsCollectiveSpec *spec, GError **error)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  run->measured = ls_read_collectives (spec->compare, diags);
+  run->measured = ls_read_collectives (spec->compare, NULL, diags);
   if (!run->measured)
     return ls_diag_list_to_error (diags, error);
   const LsMeasuredCollective *first = g_ptr_array_index (run->measured, 0);

@@ -5,7 +5,7 @@
 #include <lockstep/error.h>
 
 #include "base/order.h"
-#include "data/traces/trace_json.h"
+#include "data/traces/traces.h"
 
 #define PS_PER_NS 1000
 

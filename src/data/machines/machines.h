@@ -1,7 +1,11 @@
-/* data/machines/machines.h — files of topologies/: GPUs, clusters, and how fast either was measured to be. */
+/* data/machines/machines.h — files of topologies/: GPUs, clusters, and how fast either was measured to be.
+ *
+ * What loads does so by name or path, what reads takes a document. On success the caller clears what *ret is;
+ * on failure that is untouched and diags says why (LS_ERROR_INPUT). */
 #ifndef LS_DATA_MACHINES_MACHINES_H
 #define LS_DATA_MACHINES_MACHINES_H
 
+#include "analysis/interval.h"
 #include "base/diag.h"
 #include "cluster/cluster.h"
 #include "cluster/gpu.h"
@@ -20,8 +24,6 @@ extern const LsField ls_gpu_fields[];
 extern const LsField ls_known_fields[];
 bool ls_known_check (const LsJsonDoc *doc, const cJSON *at, const LsKnown *known, LsDiagList *diags);
 
-/* By name or path. On success the caller clears *ret_gpu; on failure it is
- * untouched and diags says why (LS_ERROR_INPUT). */
 bool ls_gpu_load (const char *name, LsGpu *ret_gpu, LsDiagList *diags);
 bool ls_gpu_read (const LsJsonDoc *doc, LsGpu *ret_gpu, LsDiagList *diags);
 
@@ -38,42 +40,12 @@ bool ls_gpu_read_part (const LsJsonDoc *doc, const cJSON *object, const char *as
 extern const LsField ls_cluster_fields[];
 extern const LsField ls_link_fields[]; /* of an LsLinkSpec */
 
-/* By name or path; what ends in ".xml" is a topology file of NCCL. On success the caller clears *ret_spec; on
- * failure it is untouched and diags says why (LS_ERROR_INPUT). */
+/* What ends in ".xml" is a topology file of NCCL. */
 bool ls_cluster_load (const char *name, LsClusterSpec *ret_spec, LsDiagList *diags);
 /* The link of which "node.nics.link" or a key inside it, "node.nics.link.bandwidth", speaks; NULL: of
  * none. */
 const LsLinkSpec *ls_cluster_link_at (const LsClusterSpec *spec, const char *path);
 bool ls_cluster_read (const LsJsonDoc *doc, LsClusterSpec *ret_spec, LsDiagList *diags);
-
-/* --- read_fabric.c --------------------------------------------------------------------------------- */
-
-/* Of a cluster file, what joins the nodes, and what of it is broken. Which links exist, and whether a list
- * joins all, is for ls_cluster_build() to say. */
-
-extern const LsField ls_fabric_fields[]; /* offsets in an LsClusterSpec */
-
-/* After the fields of the file are read: keys that only some kinds of fabric need or
- * have, and the object "faults", into spec->faults. */
-bool ls_fabric_finish (const LsJsonDoc *doc, LsClusterSpec *spec, LsDiagList *diags);
-
-/* --- read_other_nodes.c: nodes of other kinds ------------------------------------------------------- */
-
-extern const LsField ls_other_nodes_fields[]; /* offsets in LsOtherNodes */
-
-/* After all else of the file is read: their numbers, each there once, and what they are. */
-bool ls_other_nodes_finish (const LsJsonDoc *doc, LsClusterSpec *spec, LsDiagList *diags);
-
-/* --- read_calibration.c -------------------------------------------------------------------------- */
-
-/* The key "fitted" of a cluster file: what runs on the cluster itself say about it. */
-
-extern const LsField ls_fitted_fields[]; /* offsets in LsClusterSpec */
-
-/* What keys by themselves do not show: a range has two ends in order, and as many runs as it takes. */
-bool ls_fitted_finish (const LsJsonDoc *doc, const LsFitted *fitted, LsDiagList *diags);
-
-/* --- write_cluster.c: a cluster's file with some of it changed, as a file of its own --------------- */
 
 /* The document as our files are indented, newly allocated. */
 char *ls_cluster_print (const cJSON *root);
@@ -87,6 +59,8 @@ LsJsonDoc *ls_cluster_with_own_gpu (LsJsonDoc *doc, LsDiagList *diags);
 char *ls_cluster_changed_to_json (LsJsonDoc *base, const GPtrArray *changes, const char *name,
                                   const char *source, LsDiagList *diags);
 
+/* --- read_calibration.c -------------------------------------------------------------------------- */
+
 /* topologies/calib/NAME.json: how close the kernels of one accelerator come to its peaks. */
 
 extern const LsField ls_calibration_fields[];
@@ -94,13 +68,9 @@ extern const LsField ls_kind_fit_fields[];        /* of an LsKindFit */
 extern const LsEnumName ls_measured_attentions[]; /* LsAttentionKernel that rows may be of */
 extern const LsEnumName ls_gemms_names[];         /* LsGemms */
 
-/* By name or path. Kernel kinds that the file leaves out are plain rooflines, not
- * fitted. On success the caller clears *ret_calibration; on failure it is
- * untouched and diags says why (LS_ERROR_INPUT). */
+/* Kernel kinds that the file leaves out are plain rooflines, not fitted. */
 bool ls_calibration_load (const char *name, LsCalibration *ret_calibration, LsDiagList *diags);
 bool ls_calibration_read (const LsJsonDoc *doc, LsCalibration *ret_calibration, LsDiagList *diags);
-
-/* --- read_access.c --------------------------------------------------------------------------------- */
 
 /* topologies/calib/access-NAME.json: how fast kernels of one accelerator are by how they touch memory
  * (LsAccess), for kernels that are listed one by one as a framework launches them. */
@@ -114,8 +84,7 @@ typedef struct {
 extern const LsField ls_access_fields[];
 
 void ls_access_file_clear (LsAccessFile *file);
-/* Access kinds that the file leaves out go at the bandwidth, not fitted. On success the caller clears
- * *ret_file; on failure it is untouched and diags says why (LS_ERROR_INPUT). */
+/* Access kinds that the file leaves out go at the bandwidth, not fitted. */
 bool ls_access_read (const LsJsonDoc *doc, LsAccessFile *ret_file, LsDiagList *diags);
 
 /* By name or path, into the calibration of a GPU; NULL: at the bandwidth. Where the calibration holds a gap
@@ -126,21 +95,29 @@ bool ls_access_load (const char *name, LsCalibration *calibration, LsDiagList *d
 /* What of each launch in that file is the gap of a queue; 0: it does not say, or NULL was named. */
 bool ls_access_gap (const char *name, LsTime *ret_gap, LsDiagList *diags);
 
+/* topologies/calib/residuals.json: what published runs measured over what was predicted for them.
+ * `lockstep validate CASES.csv --residuals FILE.json` writes it. */
+
+extern const LsField ls_residuals_fields[];
+
+/* By name or path; NULL and diagnostics (LS_ERROR_INPUT). Free with ls_residuals_free(). */
+LsResiduals *ls_residuals_load (const char *name, LsDiagList *diags);
+LsResiduals *ls_residuals_read (const LsJsonDoc *doc, LsDiagList *diags);
+
+/* Whether there is a file of that name. */
+bool ls_residuals_exist (const char *name);
+
 /* --- read_nccl.c: NCCL on one accelerator, a file of topologies/calib ------------------------------ */
 
 extern const LsField ls_nccl_fields[];
 
-/* By name or path. On success the caller clears *ret_nccl; on failure it is
- * untouched and diags says why (LS_ERROR_INPUT). */
 bool ls_nccl_load (const char *name, LsNccl *ret_nccl, LsDiagList *diags);
 bool ls_nccl_read (const LsJsonDoc *doc, LsNccl *ret_nccl, LsDiagList *diags);
 
-/* --- read_nccl_tables.c: topologies/nccl/NAME.json: NCCL's numbers for a generation of GPUs -------- */
+/* --- read_nccl.c: topologies/nccl/NAME.json: NCCL's numbers for a generation of GPUs -------- */
 
 extern const LsField ls_nccl_tables_fields[];
 
-/* By name or path. On success the caller clears *ret_tables; on failure it is
- * untouched and diags says why (LS_ERROR_INPUT). */
 bool ls_nccl_tables_load (const char *name, LsNcclTables *ret_tables, LsDiagList *diags);
 bool ls_nccl_tables_read (const LsJsonDoc *doc, LsNcclTables *ret_tables, LsDiagList *diags);
 
@@ -154,8 +131,7 @@ bool ls_nccl_tables_find (uint32_t compute_capability, LsNcclTables *ret_tables,
 
 extern const LsField ls_reliability_fields[];
 
-/* By name or path. On success the caller clears *ret_reliability, whose causes have their rates; on failure
- * it is untouched and diags says why (LS_ERROR_INPUT). */
+/* Causes have their rates then. */
 bool ls_reliability_load (const char *name, LsReliability *ret_reliability, LsDiagList *diags);
 bool ls_reliability_read (const LsJsonDoc *doc, LsReliability *ret_reliability, LsDiagList *diags);
 
@@ -163,8 +139,6 @@ bool ls_reliability_read (const LsJsonDoc *doc, LsReliability *ret_reliability, 
 
 extern const LsField ls_jitter_fields[];
 
-/* By name or path. On success the caller clears *ret_jitter; on failure it is untouched and diags says why
- * (LS_ERROR_INPUT). */
 bool ls_jitter_load (const char *name, LsJitter *ret_jitter, LsDiagList *diags);
 bool ls_jitter_read (const LsJsonDoc *doc, LsJitter *ret_jitter, LsDiagList *diags);
 

@@ -1,150 +1,79 @@
-/* data/machines/read_calibration.c — topologies/calib/, kernels, read; of a cluster file, what runs on the
- * cluster itself say about it. */
+/* data/machines/read_calibration.c — topologies/calib/ read: kernels, also by how they touch memory, and
+ * residuals. */
 #include "data/machines/machines.h"
 
-#include "analysis/conformal.h"
-#include "analysis/interval.h"
+#include <string.h>
+
 #include "compute/measured.h"
 #include "data/datadir.h"
 #include "data/jobs/job_files.h"
 
-/* --- of a cluster file, what runs on the cluster itself say about it ----------------------------- */
-
-#define SPEC(member) offsetof (LsClusterSpec, member)
-
-static const LsField left_out_trait[] = { { "", LS_FIELD_STRING, 0, .required = true, .max = 64 }, { NULL } };
-#define MOST(key_, member, max_, meaning_)                                                                   \
-  {                                                                                                          \
-    key_, LS_FIELD_DOUBLE, SPEC (fitted.runs.member), .above = true, .max = (max_),                          \
-                                                      .default_text = "not known", .meaning = (meaning_)     \
-  }
-static const LsField left_out_fields[] = {
-  { "runs", LS_FIELD_UINT, SPEC (fitted.runs.n), .required = true, .min = 1,
-    .meaning = "how many, of different jobs" },
-  { "file", LS_FIELD_STRING, SPEC (fitted.runs.file), .required = true, .meaning = "where they were read" },
-  { "low", LS_FIELD_DOUBLE, SPEC (fitted.runs.low), .above = true, .max = 1000,
-    .default_text = "none: too few runs",
-    .meaning = "measured step over that predicted by a fit to the other runs: where the interval begins "
-               "(`src/analysis/own_runs.h`)" },
-  { "high", LS_FIELD_DOUBLE, SPEC (fitted.runs.high), .above = true, .max = 1000,
-    .default_text = "none: too few runs", .meaning = "where it ends" },
-  { "architecture", LS_FIELD_STRING, SPEC (fitted.runs.architecture), .default_text = "not known",
-    .meaning = "of their GPUs" },
-  MOST ("lowest_mfu", lowest_mfu, 10, "the lowest MFU that the fit predicts for one of them"),
-  MOST ("gpus", gpus, 1e9, "the most GPUs of one of them"),
-  MOST ("tp", tp, 1e9, "their highest degree of tensor parallelism"),
-  MOST ("params", params, 1e18, "parameters of their largest model"),
-  MOST ("fabric", fabric, 1e15, "bytes/s of the NICs per GPU, the least of those on several nodes"),
-  { "traits", LS_FIELD_ARRAY, SPEC (fitted.runs.traits), .fields = left_out_trait,
-    .element_size = sizeof (char *), .default_text = "not known",
-    .meaning = "what they have: aspect and word, as \"format bf16\" (`src/analysis/likeness.h`)" },
-  { NULL },
-};
-
-#define FACTOR(key_, member, meaning_)                                                                       \
-  {                                                                                                          \
-    key_, LS_FIELD_DOUBLE, SPEC (fitted.member), .above = true, .max = 10, .default_text = "1",              \
-                                                 .meaning = (meaning_)                                       \
-  }
-const LsField ls_fitted_fields[] = {
-  FACTOR ("compute", compute, "rate of arithmetic, times that of the GPU's calibration"),
-  FACTOR ("overlap", overlap,
-          "what moving data cost a kernel together with them, times that of the NCCL file"),
-  FACTOR ("intra_node", intra_node,
-          "rate inside a node, times that of the NCCL file and the links' efficiency (at most 1)"),
-  FACTOR ("inter_node", inter_node, "rate between nodes, likewise"),
-  { "host_launch", LS_FIELD_TIME, SPEC (fitted.host_launch), .above = true, .max = (double) LS_S,
-    .default_text = "10us", .meaning = "what issuing a kernel costs the host, unless `--host-launch` says" },
-  { "left_out", LS_FIELD_OBJECT, 0, .fields = left_out_fields, .default_text = "none",
-    .meaning = "how far the runs were off, left out one at a time: the interval around a job's step" },
-  { "provenance", LS_FIELD_SOURCES, .default_text = "none",
-    .meaning = "what they were fitted to, and how well" },
-  { NULL },
-};
-
-bool
-ls_fitted_finish (const LsJsonDoc *doc, const LsFitted *fitted, LsDiagList *diags)
-{
-  const LsFittedRuns *r = &fitted->runs;
-  const cJSON *left_out = cJSON_GetObjectItemCaseSensitive (
-      cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "fitted"), "left_out");
-  guint least = ls_conformal_least (LS_INTERVAL_LEVEL), n_before = ls_diag_list_n (diags);
-  bool has_low = r->low > 0, has_high = r->high > 0;
-  if (has_low != has_high || (left_out && has_low != (r->n >= least)))
-    ls_json_doc_diag (doc, left_out, LS_JSON_AT_VALUE, diags, NULL,
-                      "expected both \"low\" and \"high\" of %u runs or more, of fewer neither", least);
-  if (r->low > r->high && has_high)
-    ls_json_doc_diag (doc, cJSON_GetObjectItemCaseSensitive (left_out, "high"), LS_JSON_AT_VALUE, diags, NULL,
-                      "expected at least \"low\"");
-  return ls_diag_list_n (diags) == n_before;
-}
-
+#define OF_FIT(key_, kind_) #key_, kind_, offsetof(LsKindFit, key_)
 const LsField ls_kind_fit_fields[] = {
   { "fitted", LS_FIELD_BOOL, offsetof (LsKindFit, is_fitted), .required = true,
     .meaning = "false: the figures are a stated guess" },
-  { "compute_efficiency", LS_FIELD_DOUBLE, offsetof (LsKindFit, compute_efficiency), .above = true, .max = 1,
-    .default_text = "1", .meaning = "share of the peak FLOP rate, in the largest tile and a deep loop" },
-  { "flops_half", LS_FIELD_DOUBLE, offsetof (LsKindFit, flops_half), .max = 1e24, .default_text = "0",
+  { OF_FIT (compute_efficiency, LS_FIELD_DOUBLE), .above = true, .max = 1, .default_text = "1",
+    .meaning = "share of the peak FLOP rate, in the largest tile and a deep loop" },
+  { OF_FIT (flops_half, LS_FIELD_DOUBLE), .max = 1e24, .default_text = "0",
     .meaning = "FLOPs of one launch at which that share is halved (kinds without tiles); 0: no fall-off" },
-  { "depth_half", LS_FIELD_DOUBLE, offsetof (LsKindFit, depth_half), .max = 1e9, .default_text = "0",
+  { OF_FIT (depth_half, LS_FIELD_DOUBLE), .max = 1e9, .default_text = "0",
     .meaning = "length of the inner loop (k of a GEMM, keys of attention) at which half of a tile's time is "
                "overhead" },
-  { "width_half", LS_FIELD_DOUBLE, offsetof (LsKindFit, width_half), .max = 1e9, .default_text = "0",
+  { OF_FIT (width_half, LS_FIELD_DOUBLE), .max = 1e9, .default_text = "0",
     .meaning = "width of a head at which softmax takes half the time of attention" },
-  { "wide_slow", LS_FIELD_DOUBLE, offsetof (LsKindFit, wide_slow), .max = 10, .default_text = "0",
+  { OF_FIT (wide_slow, LS_FIELD_DOUBLE), .max = 10, .default_text = "0",
     .meaning = "extra share of the time of attention with heads wider than wide_head" },
-  { "wide_head", LS_FIELD_DOUBLE, offsetof (LsKindFit, wide_head), .max = 1e9, .default_text = "128",
+  { OF_FIT (wide_head, LS_FIELD_DOUBLE), .max = 1e9, .default_text = "128",
     .meaning = "width of a head from which on wide_slow is paid, itself not" },
-  { "width_step", LS_FIELD_DOUBLE, offsetof (LsKindFit, width_step), .max = 1e9, .default_text = "0",
+  { OF_FIT (width_step, LS_FIELD_DOUBLE), .max = 1e9, .default_text = "0",
     .meaning = "heads run kernels for the next multiple of this width, up to 128; 0: for their own" },
-  { "causal_block", LS_FIELD_DOUBLE, offsetof (LsKindFit, causal_block), .max = 1e9, .default_text = "128",
+  { OF_FIT (causal_block, LS_FIELD_DOUBLE), .max = 1e9, .default_text = "128",
     .meaning = "edge of the blocks of queries and keys that attention computes or skips whole" },
-  { "tail", LS_FIELD_DOUBLE, offsetof (LsKindFit, tail), .max = 10, .default_text = "0",
+  { OF_FIT (tail, LS_FIELD_DOUBLE), .max = 10, .default_text = "0",
     .meaning = "longest tiles of attention in which the SMs run out of work; 0: it spreads evenly over "
                "them" },
-  { "tile_half", LS_FIELD_DOUBLE, offsetof (LsKindFit, tile_half), .max = 1e9, .default_text = "0",
+  { OF_FIT (tile_half, LS_FIELD_DOUBLE), .max = 1e9, .default_text = "0",
     .meaning = "edge of the square tile that runs at half rate" },
-  { "square_tile", LS_FIELD_DOUBLE, offsetof (LsKindFit, square_tile), .max = 4096, .default_text = "0",
+  { OF_FIT (square_tile, LS_FIELD_DOUBLE), .max = 4096, .default_text = "0",
     .meaning
     = "edge of a square tile that the library of GEMMs has next to 256 x 128 and smaller ones; 0: none" },
-  { "wave_blind", LS_FIELD_BOOL, offsetof (LsKindFit, wave_blind), .default_text = "false",
+  { OF_FIT (wave_blind, LS_FIELD_BOOL), .default_text = "false",
     .meaning = "that library chooses a tile as if of a started wave only its share were paid" },
-  { "wave_rounding", LS_FIELD_DOUBLE, offsetof (LsKindFit, wave_rounding), .max = 1, .default_text = "0",
+  { OF_FIT (wave_rounding, LS_FIELD_DOUBLE), .max = 1, .default_text = "0",
     .meaning = "how much of a started wave of tiles is paid; 0: the work spreads evenly over the SMs" },
-  { "split_launch", LS_FIELD_TIME, offsetof (LsKindFit, split_launch), .max = (double) LS_S,
-    .default_text = "0us", .meaning = "joining the partial sums of a GEMM that is cut along k" },
-  { "throttle", LS_FIELD_DOUBLE, offsetof (LsKindFit, throttle), .max = 10, .default_text = "0",
+  { OF_FIT (split_launch, LS_FIELD_TIME), .max = (double) LS_S, .default_text = "0us",
+    .meaning = "joining the partial sums of a GEMM that is cut along k" },
+  { OF_FIT (throttle, LS_FIELD_DOUBLE), .max = 10, .default_text = "0",
     .meaning = "extra share of compute time on a hot chip" },
-  { "burst", LS_FIELD_TIME, offsetof (LsKindFit, burst), .max = (double) LS_S, .default_text = "0us",
+  { OF_FIT (burst, LS_FIELD_TIME), .max = (double) LS_S, .default_text = "0us",
     .meaning = "compute time of a kernel up to which a loop of its like stays cool" },
-  { "overlap", LS_FIELD_DOUBLE, offsetof (LsKindFit, overlap), .max = 1e3, .default_text = "0",
+  { OF_FIT (overlap, LS_FIELD_DOUBLE), .max = 1e3, .default_text = "0",
     .meaning = "p of (compute^p + memory^p)^(1/p); 0: the larger of the two" },
-  { "wide_exposed", LS_FIELD_DOUBLE, offsetof (LsKindFit, wide_exposed), .max = 1, .default_text = "0",
+  { OF_FIT (wide_exposed, LS_FIELD_DOUBLE), .max = 1, .default_text = "0",
     .meaning = "of GEMMs: of the traffic of a result beyond 16 bits an element, as of one that is added to "
                "in fp32, the share that moves while no FLOPs run, at the full HBM bandwidth" },
-  { "memory_efficiency", LS_FIELD_DOUBLE, offsetof (LsKindFit, memory_efficiency), .above = true, .max = 1,
-    .default_text = "1", .meaning = "share of the HBM bandwidth" },
-  { "bytes_half", LS_FIELD_DOUBLE, offsetof (LsKindFit, bytes_half), .max = 1e18, .default_text = "0",
+  { OF_FIT (memory_efficiency, LS_FIELD_DOUBLE), .above = true, .max = 1, .default_text = "1",
+    .meaning = "share of the HBM bandwidth" },
+  { OF_FIT (bytes_half, LS_FIELD_DOUBLE), .max = 1e18, .default_text = "0",
     .meaning = "bytes of one launch at which that share is halved; 0: no fall-off" },
-  { "cache_bytes", LS_FIELD_DOUBLE, offsetof (LsKindFit, cache_bytes), .max = 1e18, .default_text = "0",
+  { OF_FIT (cache_bytes, LS_FIELD_DOUBLE), .max = 1e18, .default_text = "0",
     .meaning = "traffic of one launch that the L2 serves whole, none of twice that; of GEMMs that of the "
                "first operand and the result" },
-  { "cache_speed", LS_FIELD_DOUBLE, offsetof (LsKindFit, cache_speed), .max = 1e3, .default_text = "0",
+  { OF_FIT (cache_speed, LS_FIELD_DOUBLE), .max = 1e3, .default_text = "0",
     .meaning = "rate of the L2 relative to the HBM; up to 1: no effect" },
-  { "launch", LS_FIELD_TIME, offsetof (LsKindFit, launch), .max = (double) LS_S, .default_text = "0us",
+  { OF_FIT (launch, LS_FIELD_TIME), .max = (double) LS_S, .default_text = "0us",
     .meaning = "fixed time of one launch" },
-  { "matrix_launch", LS_FIELD_TIME, offsetof (LsKindFit, matrix_launch), .max = (double) LS_S,
-    .default_text = "0us", .meaning = "what each matrix but the first of a grouped product adds to that" },
-  { "timed_host", LS_FIELD_TIME, offsetof (LsKindFit, timed_host), .max = (double) LS_S,
-    .default_text = "0us", .meaning = "constant that the timings of the fit held besides the kernel" },
-  { "timed_efficiency", LS_FIELD_DOUBLE, offsetof (LsKindFit, timed_efficiency), .max = 1e3,
-    .default_text = "0",
+  { OF_FIT (matrix_launch, LS_FIELD_TIME), .max = (double) LS_S, .default_text = "0us",
+    .meaning = "what each matrix but the first of a grouped product adds to that" },
+  { OF_FIT (timed_host, LS_FIELD_TIME), .max = (double) LS_S, .default_text = "0us",
+    .meaning = "constant that the timings of the fit held besides the kernel" },
+  { OF_FIT (timed_efficiency, LS_FIELD_DOUBLE), .max = 1e3, .default_text = "0",
     .meaning = "share of the bandwidth at which a second kernel in those timings ran; 0: none" },
-  { "min_work", LS_FIELD_DOUBLE, offsetof (LsKindFit, min_work), .max = 1e24, .default_text = "0",
+  { OF_FIT (min_work, LS_FIELD_DOUBLE), .max = 1e24, .default_text = "0",
     .meaning = "least FLOPs (compute kinds) or bytes seen in the fit" },
-  { "max_work", LS_FIELD_DOUBLE, offsetof (LsKindFit, max_work), .max = 1e24, .default_text = "0",
+  { OF_FIT (max_work, LS_FIELD_DOUBLE), .max = 1e24, .default_text = "0",
     .meaning = "most FLOPs or bytes seen in the fit" },
-  { "mape", LS_FIELD_DOUBLE, offsetof (LsKindFit, mape), .max = 1e6, .default_text = "none",
+  { OF_FIT (mape, LS_FIELD_DOUBLE), .max = 1e6, .default_text = "none",
     .meaning = "mean absolute error on held-out shapes, as a fraction" },
   { "source", LS_FIELD_IGNORED, .required = true, .meaning = "data, method and hold-out, or why this guess" },
   { NULL },
@@ -157,11 +86,9 @@ const LsField ls_kind_fit_fields[] = {
         .meaning = "coefficients of this kind of kernel"                                                     \
   }
 
-#define ATTENTION(key_, kernel_, backward_, meaning_)                                                        \
-  {                                                                                                          \
-    key_, LS_FIELD_OBJECT, offsetof (LsCalibration, attention[kernel_][backward_]),                          \
-        .fields = ls_kind_fit_fields, .default_text = "not known", .meaning = (meaning_)                     \
-  }
+#define ATTENTION(kernel_, backward_)                                                                        \
+  LS_FIELD_OBJECT, offsetof (LsCalibration, attention[kernel_][backward_]), .fields = ls_kind_fit_fields,    \
+                                                                            .default_text = "not known"
 
 static const LsField kernel_fields[] = {
   LS_KERNEL_KINDS (KIND),
@@ -179,40 +106,35 @@ static const LsField kernel_fields[] = {
     .default_text = "roofline", .meaning = "vLLM's RMSNorm of 2023: only for comparing with its timings" },
   { "vllm_silu_mul", LS_FIELD_OBJECT, offsetof (LsCalibration, vllm_silu_mul), .fields = ls_kind_fit_fields,
     .default_text = "roofline", .meaning = "vLLM's SiLU and product of 2023: the same" },
-  ATTENTION ("fa1_fwd", LS_ATTENTION_KERNEL_FA1, 0, "FlashAttention, forward: for attention_kernel fa1"),
-  ATTENTION ("fa1_bwd", LS_ATTENTION_KERNEL_FA1, 1, "backward"),
-  ATTENTION ("triton_fwd", LS_ATTENTION_KERNEL_TRITON, 0, "FlashAttention in Triton, forward"),
-  ATTENTION ("triton_bwd", LS_ATTENTION_KERNEL_TRITON, 1, "backward"),
-  ATTENTION ("fa2_fwd", LS_ATTENTION_KERNEL_FA2, 0, "FlashAttention-2, forward"),
-  ATTENTION ("fa2_bwd", LS_ATTENTION_KERNEL_FA2, 1, "backward"),
-  ATTENTION ("fa3_fwd", LS_ATTENTION_KERNEL_FA3, 0, "FlashAttention-3, forward"),
-  ATTENTION ("fa3_bwd", LS_ATTENTION_KERNEL_FA3, 1, "backward"),
-  ATTENTION ("pallas_fwd", LS_ATTENTION_KERNEL_PALLAS, 0,
-             "flash attention of JAX's Pallas on TPUs, forward, where all keys are met"),
-  ATTENTION ("pallas_bwd", LS_ATTENTION_KERNEL_PALLAS, 1, "backward"),
-  ATTENTION ("aotriton_fwd", LS_ATTENTION_KERNEL_AOTRITON, 0,
-             "AOTriton's, which PyTorch's scaled_dot_product_attention runs on AMD's GPUs, forward"),
-  ATTENTION ("aotriton_bwd", LS_ATTENTION_KERNEL_AOTRITON, 1, "backward"),
-  ATTENTION ("cudnn_fwd", LS_ATTENTION_KERNEL_CUDNN, 0, "cuDNN's, forward"),
-  ATTENTION ("cudnn_bwd", LS_ATTENTION_KERNEL_CUDNN, 1, "backward"),
-  ATTENTION ("cudnn_fp8_fwd", LS_ATTENTION_KERNEL_CUDNN_FP8, 0,
-             "cuDNN's in fp8, forward: for fp8_attention delayed and current"),
-  ATTENTION ("cudnn_fp8_bwd", LS_ATTENTION_KERNEL_CUDNN_FP8, 1, "backward"),
-  ATTENTION ("cudnn_mxfp8_fwd", LS_ATTENTION_KERNEL_CUDNN_MXFP8, 0,
-             "the same with a scale for each 32 values, forward: for fp8_attention mxfp8"),
-  ATTENTION ("cudnn_mxfp8_bwd", LS_ATTENTION_KERNEL_CUDNN_MXFP8, 1, "backward"),
+  { "fa1_fwd", ATTENTION (LS_ATTENTION_KERNEL_FA1, 0),
+    .meaning = "FlashAttention, forward: for attention_kernel fa1" },
+  { "fa1_bwd", ATTENTION (LS_ATTENTION_KERNEL_FA1, 1), .meaning = "backward" },
+  { "triton_fwd", ATTENTION (LS_ATTENTION_KERNEL_TRITON, 0), .meaning = "FlashAttention in Triton, forward" },
+  { "triton_bwd", ATTENTION (LS_ATTENTION_KERNEL_TRITON, 1), .meaning = "backward" },
+  { "fa2_fwd", ATTENTION (LS_ATTENTION_KERNEL_FA2, 0), .meaning = "FlashAttention-2, forward" },
+  { "fa2_bwd", ATTENTION (LS_ATTENTION_KERNEL_FA2, 1), .meaning = "backward" },
+  { "fa3_fwd", ATTENTION (LS_ATTENTION_KERNEL_FA3, 0), .meaning = "FlashAttention-3, forward" },
+  { "fa3_bwd", ATTENTION (LS_ATTENTION_KERNEL_FA3, 1), .meaning = "backward" },
+  { "pallas_fwd", ATTENTION (LS_ATTENTION_KERNEL_PALLAS, 0),
+    .meaning = "flash attention of JAX's Pallas on TPUs, forward, where all keys are met" },
+  { "pallas_bwd", ATTENTION (LS_ATTENTION_KERNEL_PALLAS, 1), .meaning = "backward" },
+  { "aotriton_fwd", ATTENTION (LS_ATTENTION_KERNEL_AOTRITON, 0),
+    .meaning = "AOTriton's, which PyTorch's scaled_dot_product_attention runs on AMD's GPUs, forward" },
+  { "aotriton_bwd", ATTENTION (LS_ATTENTION_KERNEL_AOTRITON, 1), .meaning = "backward" },
+  { "cudnn_fwd", ATTENTION (LS_ATTENTION_KERNEL_CUDNN, 0), .meaning = "cuDNN's, forward" },
+  { "cudnn_bwd", ATTENTION (LS_ATTENTION_KERNEL_CUDNN, 1), .meaning = "backward" },
+  { "cudnn_fp8_fwd", ATTENTION (LS_ATTENTION_KERNEL_CUDNN_FP8, 0),
+    .meaning = "cuDNN's in fp8, forward: for fp8_attention delayed and current" },
+  { "cudnn_fp8_bwd", ATTENTION (LS_ATTENTION_KERNEL_CUDNN_FP8, 1), .meaning = "backward" },
+  { "cudnn_mxfp8_fwd", ATTENTION (LS_ATTENTION_KERNEL_CUDNN_MXFP8, 0),
+    .meaning = "the same with a scale for each 32 values, forward: for fp8_attention mxfp8" },
+  { "cudnn_mxfp8_bwd", ATTENTION (LS_ATTENTION_KERNEL_CUDNN_MXFP8, 1), .meaning = "backward" },
   { NULL },
 };
 G_STATIC_ASSERT (G_N_ELEMENTS (kernel_fields) == LS_N_KERNEL_KINDS + 25);
 
-#define MAX_SIZE 1e9 /* of a dimension */
-#define MEASURED(key_, kind_, member_)                                                                       \
-  {                                                                                                          \
-    key_, kind_, offsetof (LsMeasuredKernel, member_)
-#define SIZE(member_, min_, default_, meaning_)                                                              \
-  MEASURED (#member_, LS_FIELD_UINT64, member_), .required = (min_) > 0, .min = (min_), .max = MAX_SIZE,     \
-                                                 .default_text = (default_), .meaning = (meaning_)           \
-  }
+#define MAX_SIZE                       1e9 /* of a dimension */
+#define MEASURED(key_, kind_, member_) key_, kind_, offsetof (LsMeasuredKernel, member_)
 
 static const LsEnumName dtype_names[] = { { "fp32", LS_DTYPE_FP32 },
                                           { "tf32", LS_DTYPE_TF32 },
@@ -223,42 +145,39 @@ static const LsEnumName dtype_names[] = { { "fp32", LS_DTYPE_FP32 },
                                           { NULL } };
 
 /* kernelbench's own attention is a kernel that no job runs: it is none of these. */
-const LsEnumName ls_measured_attentions[] = {
-  { "fa1", LS_ATTENTION_KERNEL_FA1 },
-  { "triton", LS_ATTENTION_KERNEL_TRITON },
-  { "fa2", LS_ATTENTION_KERNEL_FA2 },
-  { "fa3", LS_ATTENTION_KERNEL_FA3 },
-  { "aotriton", LS_ATTENTION_KERNEL_AOTRITON },
-  { "cudnn", LS_ATTENTION_KERNEL_CUDNN },
+const LsEnumName ls_measured_attentions[] = { { "fa1", LS_ATTENTION_KERNEL_FA1 },
+                                              { "triton", LS_ATTENTION_KERNEL_TRITON },
+                                              { "fa2", LS_ATTENTION_KERNEL_FA2 },
+                                              { "fa3", LS_ATTENTION_KERNEL_FA3 },
+                                              { "aotriton", LS_ATTENTION_KERNEL_AOTRITON },
+                                              { "cudnn", LS_ATTENTION_KERNEL_CUDNN },
+                                              { NULL } };
+
+static const LsField measured_fields[] = {
+  { MEASURED ("kernel", LS_FIELD_ENUM, kind), .required = true, .names = ls_kernel_kind_names,
+    .meaning = "kind of kernel" },
+  { MEASURED ("name", LS_FIELD_STRING, name), .default_text = "any",
+    .meaning = "which one of that kind, as the timeline shows it" },
+  { MEASURED ("implementation", LS_FIELD_ENUM, implementation), .names = ls_measured_attentions,
+    .default_text = "the usual one",
+    .meaning = "of attention: whose; used for jobs with that `attention_kernel` only" },
+  { MEASURED ("dtype", LS_FIELD_ENUM, dtype), .required = true, .names = dtype_names,
+    .meaning = "of the inputs" },
+  { MEASURED ("m", LS_FIELD_UINT64, m), .required = true, .min = 1, .max = MAX_SIZE,
+    .meaning = "rows of the result; of attention queries" },
+  { MEASURED ("n", LS_FIELD_UINT64, n), .required = true, .min = 1, .max = MAX_SIZE,
+    .meaning = "its columns; of attention keys" },
+  { MEASURED ("k", LS_FIELD_UINT64, k), .max = MAX_SIZE, .default_text = "0",
+    .meaning = "length of the inner loop; of attention the width of a head" },
+  { MEASURED ("batch", LS_FIELD_UINT64, batch), .max = MAX_SIZE, .default_text = "1",
+    .meaning = "so many at once" },
+  { MEASURED ("flops", LS_FIELD_DOUBLE, flops), .max = 1e24, .default_text = "0", .meaning = "of all" },
+  { MEASURED ("bytes", LS_FIELD_DOUBLE, bytes), .required = true, .above = true, .max = 1e18,
+    .meaning = "that cross HBM once" },
+  { MEASURED ("time", LS_FIELD_TIME, time), .required = true, .above = true, .max = (double) (1000 * LS_S),
+    .meaning = "alone on a cool GPU" },
   { NULL },
 };
-
-static const LsField measured_fields[] = { MEASURED ("kernel", LS_FIELD_ENUM, kind), .required = true,
-                                           .names = ls_kernel_kind_names, .meaning = "kind of kernel" },
-                     MEASURED ("name", LS_FIELD_STRING, name), .default_text = "any",
-                     .meaning = "which one of that kind, as the timeline shows it"
-}
-, MEASURED ("implementation", LS_FIELD_ENUM, implementation),
-    .names = ls_measured_attentions, .default_text = "the usual one",
-    .meaning = "of attention: whose; used for jobs with that `attention_kernel` only"
-}
-, MEASURED ("dtype", LS_FIELD_ENUM, dtype), .required = true, .names = dtype_names, .meaning = "of the inputs"
-}
-, SIZE (m, 1, NULL, "rows of the result; of attention queries"),
-    SIZE (n, 1, NULL, "its columns; of attention keys"),
-    SIZE (k, 0, "0", "length of the inner loop; of attention the width of a head"),
-    SIZE (batch, 0, "1", "so many at once"), MEASURED ("flops", LS_FIELD_DOUBLE, flops),
-    .max = 1e24, .default_text = "0", .meaning = "of all"
-}
-, MEASURED ("bytes", LS_FIELD_DOUBLE, bytes), .required = true, .above = true, .max = 1e18,
-                                              .meaning = "that cross HBM once"
-}
-, MEASURED ("time", LS_FIELD_TIME, time), .required = true, .above = true, .max = (double) (1000 * LS_S),
-                                          .meaning = "alone on a cool GPU"
-}
-, { NULL },
-}
-;
 
 const LsEnumName ls_gemms_names[] = {
   { "tiles", LS_GEMMS_TILES },
@@ -267,43 +186,42 @@ const LsEnumName ls_gemms_names[] = {
   { NULL },
 };
 
-#define AROUND(key_, kind_, member_, max_, default_, meaning_)                                               \
-  {                                                                                                          \
-    key_, kind_, offsetof (LsCalibration, around.member_), .above = true, .max = (max_),                     \
-                                                           .default_text = (default_), .meaning = (meaning_) \
-  }
+#define AROUND(key_, kind_, member_) key_, kind_, offsetof (LsCalibration, around.member_), .above = true
 static const LsField around_fields[] = {
-  AROUND ("host_launch", LS_FIELD_TIME, host_launch, (double) LS_S, "0us",
-          "what the driver's call to launch a kernel takes on the host: no job pays less, unless "
-          "`--host-launch` says so"),
-  AROUND ("kernel_gap", LS_FIELD_TIME, kernel_gap, (double) LS_S, "as the access file has it",
-          "from the end of a kernel to the start of the next of a full queue: of kernels with an access "
-          "kind"),
-  AROUND ("graph_gap", LS_FIELD_TIME, graph_gap, (double) LS_S, "kernel_gap",
-          "the same in a CUDA graph: of all kernels that a graph launches"),
-  AROUND ("memcpy_share", LS_FIELD_DOUBLE, memcpy_share, 1, "as the access file has it",
-          "share of the HBM bandwidth that copies within the GPU reach"),
-  AROUND ("copy_duplex", LS_FIELD_DOUBLE, copy_duplex, 1, "1",
-          "rate of a copy to or from the host while another goes the other way, over its rate alone"),
-  AROUND (
-      "priority_wait", LS_FIELD_TIME, priority_wait, (double) LS_S, "0us",
-      "how long communication waits for SMs that gets ready while a kernel runs; at most until that kernel "
-      "ends"),
-  AROUND (
-      "streams_in_layer", LS_FIELD_DOUBLE, streams_in_layer, 16, "1",
-      "time of elementwise kernels, norms, softmaxes and reductions inside a layer, over their time alone; "
-      "not of those with an access kind"),
+  { AROUND ("host_launch", LS_FIELD_TIME, host_launch), .max = (double) LS_S, .default_text = "0us",
+    .meaning = "what the driver's call to launch a kernel takes on the host: no job pays less, unless "
+               "`--host-launch` says so" },
+  { AROUND ("kernel_gap", LS_FIELD_TIME, kernel_gap), .max = (double) LS_S,
+    .default_text = "as the access file has it",
+    .meaning = "from the end of a kernel to the start of the next of a full queue: of kernels with an access "
+               "kind" },
+  { AROUND ("graph_gap", LS_FIELD_TIME, graph_gap), .max = (double) LS_S, .default_text = "kernel_gap",
+    .meaning = "the same in a CUDA graph: of all kernels that a graph launches" },
+  { AROUND ("memcpy_share", LS_FIELD_DOUBLE, memcpy_share), .max = 1,
+    .default_text = "as the access file has it",
+    .meaning = "share of the HBM bandwidth that copies within the GPU reach" },
+  { AROUND ("copy_duplex", LS_FIELD_DOUBLE, copy_duplex), .max = 1, .default_text = "1",
+    .meaning = "rate of a copy to or from the host while another goes the other way, over its rate alone" },
+  { AROUND ("priority_wait", LS_FIELD_TIME, priority_wait), .max = (double) LS_S, .default_text = "0us",
+    .meaning
+    = "how long communication waits for SMs that gets ready while a kernel runs; at most until that kernel "
+      "ends" },
+  { AROUND ("streams_in_layer", LS_FIELD_DOUBLE, streams_in_layer), .max = 16, .default_text = "1",
+    .meaning
+    = "time of elementwise kernels, norms, softmaxes and reductions inside a layer, over their time alone; "
+      "not of those with an access kind" },
   { "gemms", LS_FIELD_ENUM, offsetof (LsCalibration, around.gemms), .names = ls_gemms_names,
     .default_text = "as persistent_gemms of the GPU",
     .meaning = "how the library's GEMMs occupy the SMs: a block for each tile, clusters of blocks, or a "
                "block for each SM" },
-  AROUND ("lost_tiles", LS_FIELD_DOUBLE, lost_tiles, 16, "1",
-          "SMs that a GEMM of a block for each tile loses for each that communication holds"),
-  AROUND ("lost_clusters", LS_FIELD_DOUBLE, lost_clusters, 16, "1", "the same of one in clusters"),
-  AROUND ("lost_told", LS_FIELD_DOUBLE, lost_told, 16, "1",
-          "the same of one that was given how many SMs are left"),
-  AROUND ("waves", LS_FIELD_DOUBLE, waves, 16, "2",
-          "time of a persistent GEMM that begins together with communication, over its time alone"),
+  { AROUND ("lost_tiles", LS_FIELD_DOUBLE, lost_tiles), .max = 16, .default_text = "1",
+    .meaning = "SMs that a GEMM of a block for each tile loses for each that communication holds" },
+  { AROUND ("lost_clusters", LS_FIELD_DOUBLE, lost_clusters), .max = 16, .default_text = "1",
+    .meaning = "the same of one in clusters" },
+  { AROUND ("lost_told", LS_FIELD_DOUBLE, lost_told), .max = 16, .default_text = "1",
+    .meaning = "the same of one that was given how many SMs are left" },
+  { AROUND ("waves", LS_FIELD_DOUBLE, waves), .max = 16, .default_text = "2",
+    .meaning = "time of a persistent GEMM that begins together with communication, over its time alone" },
   { "source", LS_FIELD_SOURCES, .default_text = "none", .meaning = "by key: which rows it comes from" },
   { NULL },
 };
@@ -355,4 +273,308 @@ ls_calibration_load (const char *name, LsCalibration *ret_calibration, LsDiagLis
 {
   g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_CALIBRATIONS, name, diags);
   return doc && ls_calibration_read (doc, ret_calibration, diags);
+}
+
+/* --- kernels by how they touch memory ----------------------------------------------------------- */
+
+static const LsField fit_fields[] = {
+  { "fitted", LS_FIELD_BOOL, offsetof (LsAccessFit, is_fitted), .required = true,
+    .meaning = "false: the figures are a stated guess" },
+  { "share", LS_FIELD_DOUBLE, offsetof (LsAccessFit, share), .above = true, .max = 1, .default_text = "1",
+    .meaning = "share of the HBM bandwidth" },
+  { "elements_per_sm", LS_FIELD_DOUBLE, offsetof (LsAccessFit, elements_per_sm), .max = 1e15,
+    .default_text = "0",
+    .meaning = "elements that an SM does in a second, whatever their bytes; 0: no limit" },
+  { "launch", LS_FIELD_TIME, offsetof (LsAccessFit, launch), .max = (double) LS_S, .default_text = "0us",
+    .meaning = "gap between two kernels of a queue, and what a small kernel takes at least" },
+  { "step", LS_FIELD_TIME, offsetof (LsAccessFit, step), .max = (double) LS_S, .default_text = "0us",
+    .meaning = "triton-dot: what a tile takes that waits for another" },
+  { "source", LS_FIELD_IGNORED, .required = true, .meaning = "who measured it, or why this guess" },
+  { NULL },
+};
+
+#define FIT(key_, access_, default_, meaning_)                                                               \
+  {                                                                                                          \
+    key_, LS_FIELD_OBJECT, offsetof (LsAccessFile, fit[access_]),                                            \
+        .fields = fit_fields, .default_text = (default_), .meaning = (meaning_)                              \
+  }
+#define ACCESS(key_, access_, meaning_) FIT (key_, access_, "the bandwidth", meaning_)
+/* Of ls_access_is_of_library(). */
+#define LIBRARY(key_, access_, meaning_) FIT (key_, access_, "as other kernels of its kind", meaning_)
+
+/* Keys are those of ls_access_name(); a test compares them. */
+static const LsField kind_fields[] = {
+  ACCESS ("vec", LS_ACCESS_VEC, "contiguous tensors of one shape, loaded in vectors"),
+  ACCESS ("castdn", LS_ACCESS_CASTDN, "fp32 to 16 bits"),
+  ACCESS ("castup", LS_ACCESS_CASTUP, "16 bits to fp32"),
+  ACCESS ("bcast16", LS_ACCESS_BCAST16, "elementwise with an operand that is broadcast, 16 bits"),
+  ACCESS ("bcast32", LS_ACCESS_BCAST32, "the same in fp32"),
+  ACCESS ("strided16", LS_ACCESS_STRIDED16,
+          "elementwise or a copy with an operand that is transposed or a slice, 16 bits"),
+  ACCESS ("strided32", LS_ACCESS_STRIDED32, "the same in fp32"),
+  ACCESS ("cat", LS_ACCESS_CAT, "tensors side by side copied into one"),
+  ACCESS ("gather", LS_ACCESS_GATHER, "rows by an index"),
+  ACCESS ("scatter", LS_ACCESS_SCATTER, "rows added by an index"),
+  ACCESS ("rowred", LS_ACCESS_ROWRED, "a reduction over the last dimension"),
+  ACCESS ("colred", LS_ACCESS_COLRED, "over the first"),
+  ACCESS ("fill", LS_ACCESS_FILL, "writes a constant"),
+  ACCESS ("memcpy", LS_ACCESS_MEMCPY, "a copy by the driver"),
+  ACCESS ("multi-tensor", LS_ACCESS_MULTI, "many tensors in one launch: foreach, apex; fp32"),
+  ACCESS ("multi-tensor16", LS_ACCESS_MULTI16, "the same in 16 bits"),
+  ACCESS ("adam", LS_ACCESS_ADAM, "a fused step of Adam, many tensors in one launch; fp32"),
+  ACCESS ("adam16", LS_ACCESS_ADAM16, "the same in 16 bits"),
+  ACCESS ("softmax", LS_ACCESS_SOFTMAX, "a softmax that is not fused with what is around it"),
+  ACCESS ("triton", LS_ACCESS_TRITON, "made by a compiler: elementwise, fused"),
+  ACCESS ("triton-red", LS_ACCESS_TRITON_RED, "the same with a reduction over rows"),
+  ACCESS ("xla", LS_ACCESS_XLA, "made by XLA for a GPU: elementwise, fused"),
+  ACCESS ("xla-red", LS_ACCESS_XLA_RED, "the same with a reduction over rows"),
+  ACCESS ("xla-colred", LS_ACCESS_XLA_COLRED, "elementwise, with sums over the first dimension next to it"),
+  ACCESS ("xla-transpose", LS_ACCESS_XLA_TRANSPOSE, "transposes, with sums next to it"),
+  ACCESS ("tiny", LS_ACCESS_TINY, "a few kB: all launch"),
+  ACCESS ("triton-dot", LS_ACCESS_TRITON_DOT,
+          "made by a compiler: products of tiles of a chunk; an element is a multiply-add"),
+  LIBRARY ("mx-cast", LS_ACCESS_MX_CAST,
+           "16 bits to fp8 with a scale for each 32 values, along one dimension"),
+  LIBRARY ("mx-cast-both", LS_ACCESS_MX_CAST_BOTH, "the same along both dimensions in one kernel"),
+  LIBRARY ("block-cast", LS_ACCESS_BLOCK_CAST,
+           "16 bits to fp8 with a scale for each 128 values, along both dimensions in one kernel"),
+  LIBRARY ("te-norm", LS_ACCESS_TE_NORM, "RMSNorm of Transformer Engine, of widths that it is tuned for"),
+  LIBRARY ("te-norm-grad", LS_ACCESS_TE_NORM_GRAD, "its backward"),
+  LIBRARY ("te-layer-norm", LS_ACCESS_TE_LAYER_NORM, "LayerNorm of Transformer Engine, forward or backward"),
+  LIBRARY ("te-norm-any", LS_ACCESS_TE_NORM_ANY, "its RMSNorm of any other width"),
+  LIBRARY ("te-norm-any-grad", LS_ACCESS_TE_NORM_ANY_GRAD, "the backward of that"),
+  LIBRARY ("te-norm-any-sum", LS_ACCESS_TE_NORM_ANY_SUM,
+           "the kernel after that, which sums the weight's gradients of all its blocks"),
+  LIBRARY ("te-norm-sum", LS_ACCESS_TE_NORM_SUM,
+           "the same for rows of a head, of which more blocks fit on an SM"),
+  LIBRARY ("te-rope", LS_ACCESS_TE_ROPE, "Transformer Engine's rotations of Q or K"),
+  { NULL },
+};
+G_STATIC_ASSERT (G_N_ELEMENTS (kind_fields) == LS_N_ACCESSES);
+
+const LsField ls_access_fields[] = {
+  LS_FIELDS_HEADER (LsAccessFile),
+  { "gap", LS_FIELD_TIME, offsetof (LsAccessFile, gap), .max = (double) LS_S, .default_text = "not known",
+    .meaning = "what of each launch is the gap between two kernels of a full queue: one that was measured "
+               "replaces it" },
+  { "access", LS_FIELD_OBJECT, 0, .required = true, .fields = kind_fields,
+    .meaning = "by how kernels touch memory" },
+  { NULL },
+};
+
+void
+ls_access_file_clear (LsAccessFile *file)
+{
+  g_free (file->name);
+  g_free (file->source);
+  memset (file, 0, sizeof *file);
+}
+
+bool
+ls_access_read (const LsJsonDoc *doc, LsAccessFile *ret_file, LsDiagList *diags)
+{
+  LsAccessFile file = { 0 };
+  ls_access_init_roofline (file.fit);
+  bool ok = ls_fields_read_file (ls_access_fields, "access", doc, &file, diags);
+  if (ok)
+    *ret_file = file;
+  else
+    ls_access_file_clear (&file);
+  return ok;
+}
+
+static void
+put_copy (LsCalibration *c)
+{
+  LsAccessFit *copy = &c->access[LS_ACCESS_MEMCPY];
+  if (c->around.memcpy_share <= 0)
+    return;
+  copy->share = c->around.memcpy_share;
+  copy->is_fitted = true;
+}
+
+static void
+put_gap (LsCalibration *c, LsTime gap)
+{
+  for (int i = 0; i < LS_N_ACCESSES; i++)
+    c->access[i].launch = ls_around_launch (&c->around, c->access[i].launch, gap);
+}
+
+static bool
+load_file (const char *name, LsAccessFile *file, LsDiagList *diags)
+{
+  g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_CALIBRATIONS, name, diags);
+  return doc && ls_access_read (doc, file, diags);
+}
+
+bool
+ls_access_gap (const char *name, LsTime *ret_gap, LsDiagList *diags)
+{
+  LsAccessFile file;
+  *ret_gap = 0;
+  if (!name)
+    return true;
+  if (!load_file (name, &file, diags))
+    return false;
+  *ret_gap = file.gap;
+  ls_access_file_clear (&file);
+  return true;
+}
+
+bool
+ls_access_load (const char *name, LsCalibration *c, LsDiagList *diags)
+{
+  if (!name) {
+    ls_access_init_roofline (c->access);
+    put_gap (c, 0);
+    put_copy (c);
+    return true;
+  }
+  LsAccessFile file;
+  if (!load_file (name, &file, diags))
+    return false;
+  memcpy (c->access, file.fit, sizeof file.fit);
+  if (file.gap > 0)
+    put_gap (c, file.gap);
+  put_copy (c);
+  ls_access_file_clear (&file);
+  return true;
+}
+
+/* --- what published runs measured -------------------------------------------------------------------- */
+
+static const LsField residual_element[] = {
+  { "", LS_FIELD_DOUBLE, 0, .min = -1, .max = 1 },
+  { NULL },
+};
+
+#define TEXT(member) #member, LS_FIELD_STRING, offsetof(LsResidualGroup, member), .required = true
+
+static const LsField trait_element[] = { { "", LS_FIELD_STRING, 0, .required = true, .max = 64 }, { NULL } };
+
+#define FIGURE(aspect, key_, max_, meaning_)                                                                 \
+  {                                                                                                          \
+    key_, LS_FIELD_DOUBLE,                                                                                   \
+        offsetof (LsResidualGroup, figures) + ((aspect) -LS_N_WORD_ASPECTS) * sizeof (double),               \
+        .min = 0, .max = (max_), .default_text = "not known", .meaning = (meaning_)                          \
+  }
+
+static const LsEnumName aspect_names[] = {
+  { "architecture", LS_ASPECT_ARCHITECTURE },
+  { "format", LS_ASPECT_FORMAT },
+  { "node", LS_ASPECT_NODE },
+  { "backend", LS_ASPECT_BACKEND },
+  { "schedule", LS_ASPECT_SCHEDULE },
+  { "context", LS_ASPECT_CONTEXT },
+  { "offload", LS_ASPECT_OFFLOAD },
+  { "experts", LS_ASPECT_EXPERTS },
+  { "transport", LS_ASPECT_TRANSPORT },
+  { "gpus", LS_ASPECT_GPUS },
+  { "fabric", LS_ASPECT_FABRIC },
+  { "guessed", LS_ASPECT_GUESSED },
+  { "tp", LS_ASPECT_TENSOR },
+  { "params", LS_ASPECT_PARAMS },
+  { NULL },
+};
+
+static const LsField stretch_fields[] = {
+  { "aspect", LS_FIELD_ENUM, offsetof (LsStretch, aspect), .required = true, .names = aspect_names,
+    .meaning = "in which a job may be unlike all runs with its software" },
+  { "factor", LS_FIELD_DOUBLE, offsetof (LsStretch, factor), .required = true, .min = 1, .max = 1e6,
+    .meaning = "how many times as wide its interval then is" },
+  { "reach", LS_FIELD_DOUBLE, offsetof (LsStretch, reach), .min = 0, .max = 100,
+    .default_text = "0: of a word",
+    .meaning = "of a figure: how far beyond those of the runs it holds; ln of the ratio, of shares their "
+               "difference" },
+  { "n", LS_FIELD_UINT, offsetof (LsStretch, n), .required = true, .min = 2,
+    .meaning = "words or figures of runs that were left out in turn to find it" },
+  { NULL },
+};
+
+static const LsField group_fields[] = {
+  { TEXT (source), .meaning = "paper or benchmark; all sources count alike" },
+  { TEXT (family), .meaning = "which of its runs" },
+  { TEXT (architecture), .meaning = "of their GPUs: name of a file in topologies/nccl, or tpu" },
+  { TEXT (software),
+    .meaning
+    = "whose training loop ran them (runs_like of a file of software); jobs are compared with runs of the "
+      "same" },
+  { "n", LS_FIELD_UINT, offsetof (LsResidualGroup, n), .required = true, .min = 1, .meaning = "runs" },
+  { "lowest_mfu", LS_FIELD_DOUBLE, offsetof (LsResidualGroup, lowest_mfu), .required = true, .min = 1e-4,
+    .max = 1, .meaning = "the lowest MFU that was predicted for one of them" },
+  FIGURE (LS_ASPECT_GPUS, "gpus", 1e9, "the most GPUs of one of them"),
+  FIGURE (LS_ASPECT_FABRIC, "fabric", 1e15,
+          "bytes/s of the NICs per GPU, the least of those on several nodes"),
+  FIGURE (LS_ASPECT_GUESSED, "guessed", 1,
+          "the largest share of kernel time by data sheets and stated guesses"),
+  FIGURE (LS_ASPECT_TENSOR, "tp", 1e9, "the highest degree of tensor parallelism"),
+  FIGURE (LS_ASPECT_PARAMS, "params", 1e18, "parameters of the largest model"),
+  { "traits", LS_FIELD_ARRAY, offsetof (LsResidualGroup, traits), .fields = trait_element,
+    .element_size = sizeof (char *), .default_text = "not known",
+    .meaning = "what they have: aspect and word, as \"format bf16\" (analysis/likeness.h)" },
+  { "residuals", LS_FIELD_ARRAY, offsetof (LsResidualGroup, residuals), .required = true,
+    .fields = residual_element, .element_size = sizeof (double),
+    .meaning = "quantiles of MFU · ln (measured / predicted step), ascending" },
+  { NULL },
+};
+
+const LsField ls_residuals_fields[] = {
+  LS_FIELDS_HEADER (LsResiduals),
+  { "provenance", LS_FIELD_SOURCES, .default_text = "none",
+    .meaning = "the command that wrote the file, and what it was given" },
+  { "stretches", LS_FIELD_ARRAY, offsetof (LsResiduals, stretches), .fields = stretch_fields,
+    .element_size = sizeof (LsStretch), .default_text = "none",
+    .meaning = "for jobs that are unlike all runs; without one of its aspect they have no interval" },
+  { "groups", LS_FIELD_ARRAY, offsetof (LsResiduals, groups), .required = true, .fields = group_fields,
+    .element_size = sizeof (LsResidualGroup), .meaning = "runs of one kind" },
+  { NULL },
+};
+
+/* What keys by themselves do not show. */
+static bool
+check_group (const LsJsonDoc *doc, const LsResidualGroup *g, const cJSON *node, LsDiagList *diags)
+{
+  bool is_sorted = true;
+  for (guint k = 1; k < g->residuals->len; k++)
+    is_sorted
+        = is_sorted && g_array_index (g->residuals, double, k - 1) <= g_array_index (g->residuals, double, k);
+  if (g->residuals->len > 0 && g->residuals->len <= g->n && is_sorted)
+    return true;
+  return ls_json_doc_diag (doc, ls_json_at (node, "residuals"), LS_JSON_AT_VALUE, diags,
+                           "lockstep validate CASES.csv --residuals FILE.json writes such a file",
+                           "expected 1 to n = %u numbers, ascending; got %u%s", g->n, g->residuals->len,
+                           is_sorted ? "" : ", not ascending");
+}
+
+static bool
+check_groups (const LsJsonDoc *doc, const LsResiduals *r, LsDiagList *diags)
+{
+  const cJSON *node = ls_json_doc_at (doc, "groups")->child;
+  bool ok = true;
+  for (guint i = 0; i < r->groups->len; i++, node = node->next)
+    ok = check_group (doc, &g_array_index (r->groups, LsResidualGroup, i), node, diags) && ok;
+  return ok;
+}
+
+LsResiduals *
+ls_residuals_read (const LsJsonDoc *doc, LsDiagList *diags)
+{
+  g_autoptr (LsResiduals) r = ls_residuals_new ();
+  if (!ls_fields_read_file (ls_residuals_fields, "residuals", doc, r, diags) || !check_groups (doc, r, diags))
+    return NULL;
+  return g_steal_pointer (&r);
+}
+
+LsResiduals *
+ls_residuals_load (const char *name, LsDiagList *diags)
+{
+  g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_CALIBRATIONS, name, diags);
+  return doc ? ls_residuals_read (doc, diags) : NULL;
+}
+
+bool
+ls_residuals_exist (const char *name)
+{
+  g_autofree char *message = NULL, *path = ls_data_find (LS_DATA_CALIBRATIONS, name, &message);
+  return path && g_file_test (path, G_FILE_TEST_EXISTS);
 }

@@ -1,8 +1,13 @@
-/* data/machines/read_cluster.c — topologies/ read. */
+/* data/machines/read_cluster.c — topologies/ read, and written with some of it changed. */
 #include "data/machines/machines.h"
 
+#include "analysis/conformal.h"
+#include "analysis/interval.h"
+#include "cluster/allocation.h"
 #include "data/datadir.h"
 #include "data/text/override.h"
+
+#define SPEC(member) offsetof (LsClusterSpec, member)
 
 const LsField ls_link_fields[] = {
   { "bandwidth", LS_FIELD_RATE, offsetof (LsLinkSpec, bandwidth_bytes_per_s), .required = true, .above = true,
@@ -16,25 +21,148 @@ const LsField ls_link_fields[] = {
   { NULL },
 };
 
-#define SPEC(member) offsetof (LsClusterSpec, member)
-#define COUNT(key_, member, max_, meaning_)                                                                  \
-  {                                                                                                          \
-    key_, LS_FIELD_UINT, SPEC (member), .required = true, .min = 1, .max = (max_), .meaning = (meaning_)     \
-  }
-#define LINK(key_, member, meaning_)                                                                         \
-  {                                                                                                          \
-    key_, LS_FIELD_OBJECT, SPEC (member), .required = true, .fields = ls_link_fields, .meaning = (meaning_)  \
-  }
+/* --- what joins the nodes ------------------------------------------------------------------------ */
+
+static const LsEnumName fabric_kinds[] = { { "leaf-spine", LS_FABRIC_LEAF_SPINE },
+                                           { "fat-tree", LS_FABRIC_FAT_TREE },
+                                           { "list", LS_FABRIC_LIST },
+                                           { "dragonfly", LS_FABRIC_DRAGONFLY },
+                                           { "dragonfly+", LS_FABRIC_DRAGONFLY_PLUS },
+                                           { NULL } };
+static const LsEnumName routings[] = { { "ideal", LS_ROUTING_IDEAL },
+                                       { "adaptive", LS_ROUTING_ADAPTIVE },
+                                       { "spray", LS_ROUTING_SPRAY },
+                                       { "ecmp", LS_ROUTING_ECMP },
+                                       { "minimal", LS_ROUTING_MINIMAL },
+                                       { "valiant", LS_ROUTING_VALIANT },
+                                       { NULL } };
+static const LsField switch_element[]
+    = { { "", LS_FIELD_STRING, 0, .expected = "a list of names" }, { NULL } };
+static const LsField switch_link_fields[] = {
+  { "from", LS_FIELD_STRING, offsetof (LsListLink, from), .required = true, .meaning = "name of a switch" },
+  { "to", LS_FIELD_STRING, offsetof (LsListLink, to), .required = true,
+    .meaning = "name of a switch; the way back is alike" },
+  { "count", LS_FIELD_UINT, offsetof (LsListLink, count), .min = 1, .max = 1024, .default_text = "1",
+    .meaning = "physical links side by side" },
+  { "link", LS_FIELD_OBJECT, offsetof (LsListLink, link), .fields = ls_link_fields,
+    .default_text = "that of the fabric", .meaning = "one of these" },
+  { NULL },
+};
+
+/* "5" or "0-15". */
+static bool
+parse_nodes (const char *text, void *target)
+{
+  LsListNics *nics = target;
+  g_auto (GStrv) ends = g_strsplit (text, "-", 2);
+  guint64 at[2];
+  for (int i = 0; i < 2; i++)
+    if (!g_ascii_string_to_unsigned (ends[i] ? ends[i] : ends[0], 10, 0, UINT32_MAX - 1, &at[i], NULL))
+      return false;
+  if (at[0] > at[1])
+    return false;
+  nics->first = (uint32_t) at[0];
+  nics->last = (uint32_t) at[1];
+  return true;
+}
+
+static char *
+format_nodes (const void *target)
+{
+  const LsListNics *nics = target;
+  return g_strdup_printf ("%u-%u", nics->first, nics->last);
+}
+
+static const LsListLink blank_link = { .count = 1 };
+static const LsListNics blank_nics = { .last = UINT32_MAX - 1 };
+static const LsField switch_nics_fields[] = {
+  { "rail", LS_FIELD_UINT, offsetof (LsListNics, rail), .max = 1023, .default_text = "0",
+    .meaning = "the NICs i of a node with i mod rails equal to this" },
+  { "nodes", LS_FIELD_CUSTOM, 0, .parse = parse_nodes, .format = format_nodes,
+    .expected = "a node or a range such as \"0-15\"", .default_text = "all",
+    .meaning = "of these nodes; those that the cluster does not have count for nothing" },
+  { "switch", LS_FIELD_STRING, offsetof (LsListNics, at), .required = true, .meaning = "are at this switch" },
+  { NULL },
+};
+static const LsField fabric_fields[] = {
+  { "kind", LS_FIELD_ENUM, SPEC (fabric), .required = true, .names = fabric_kinds,
+    .meaning
+    = "two tiers of switches, three, as listed, or groups of switches that are joined each to each" },
+  { "rails", LS_FIELD_UINT, SPEC (network.rails), .min = 1, .max = 1024, .default_text = "1",
+    .meaning = "NIC i of every node goes to a leaf of rail i mod rails" },
+  { "routing", LS_FIELD_ENUM, SPEC (network.routing), .names = routings, .default_text = "ideal",
+    .meaning
+    = "how flows take to equally good links: spread over all, each packet to the least loaded or in "
+      "turn, or each flow hashed onto one; of a dragonfly, which ways: direct links and detours when "
+      "these are full (`ideal`, `adaptive`), direct links alone, detours alone" },
+  { "seed", LS_FIELD_UINT, SPEC (network.seed), .max = UINT32_MAX, .default_text = "0",
+    .meaning = "of the hash of `ecmp`" },
+  { "pxn", LS_FIELD_BOOL, SPEC (network.pxn), .default_text = "true",
+    .meaning = "with rails, what goes to another rail is sent over NVLink to the GPU whose NIC is there, and "
+               "rings keep to rails; NCCL before 2.12 has none" },
+  { "nodes_per_leaf", LS_FIELD_UINT, SPEC (network.nodes_per_leaf), .min = 1, .max = 1 << 20,
+    .default_text = "required but of a list",
+    .meaning = "nodes that one leaf of a rail serves; of a dragonfly, a switch" },
+  { "oversubscription", LS_FIELD_DOUBLE, SPEC (network.oversubscription), .min = 1, .max = 1e6,
+    .default_text = "1", .meaning = "of a leaf: bandwidth down / bandwidth up; not of a dragonfly" },
+  { "link", LS_FIELD_OBJECT, SPEC (network.spine), .fields = ls_link_fields,
+    .default_text = "required but of a list",
+    .meaning = "one leaf-spine link, or between switches of a group; of a list, those without `link`" },
+  { "nodes_per_pod", LS_FIELD_UINT, SPEC (network.nodes_per_pod), .min = 1, .max = 1 << 20,
+    .default_text = "required of a fat-tree",
+    .meaning = "nodes whose leaves share spines; a multiple of nodes_per_leaf" },
+  { "spine_oversubscription", LS_FIELD_DOUBLE, SPEC (network.spine_oversubscription), .min = 1, .max = 1e6,
+    .default_text = "1", .meaning = "of a fat-tree, of a spine: bandwidth down / bandwidth up" },
+  { "core_link", LS_FIELD_OBJECT, SPEC (network.core), .fields = ls_link_fields,
+    .default_text = "required of a fat-tree", .meaning = "one spine-core link" },
+  { "nodes_per_group", LS_FIELD_UINT, SPEC (network.nodes_per_group), .min = 1, .max = 1 << 20,
+    .default_text = "required of a dragonfly",
+    .meaning = "nodes of a group of switches; a multiple of nodes_per_leaf" },
+  { "groups", LS_FIELD_UINT, SPEC (network.groups), .min = 1, .max = 1 << 16,
+    .default_text = "required of a dragonfly",
+    .meaning = "of the machine, those without nodes of the cluster included: detours lead over them" },
+  { "local_links", LS_FIELD_UINT, SPEC (network.local_links), .min = 1, .max = 1024, .default_text = "1",
+    .meaning = "of a dragonfly: links between any two switches of a group" },
+  { "global_links", LS_FIELD_UINT, SPEC (network.global_links), .min = 1, .max = 1024,
+    .default_text = "required of a dragonfly", .meaning = "links between any two groups" },
+  { "global_link", LS_FIELD_OBJECT, SPEC (network.core), .fields = ls_link_fields,
+    .default_text = "required of a dragonfly", .meaning = "one link between groups" },
+  { "switches", LS_FIELD_ARRAY, SPEC (network.switches), .element_size = sizeof (char *),
+    .fields = switch_element, .default_text = "required of a list", .meaning = "names" },
+  { "links", LS_FIELD_ARRAY, SPEC (network.links), .element_size = sizeof (LsListLink),
+    .fields = switch_link_fields, .blank = &blank_link, .lines = true, .default_text = "none",
+    .meaning = "of a list: which switches are joined" },
+  { "nics", LS_FIELD_ARRAY, SPEC (network.nics), .element_size = sizeof (LsListNics),
+    .fields = switch_nics_fields, .blank = &blank_nics, .lines = true, .default_text = "required of a list",
+    .meaning = "which NICs are at which switch" },
+  { NULL },
+};
+
+/* --- the whole -------------------------------------------------------------------------------------- */
+
+static const LsField other_nodes_fields[] = {
+  { "nodes", LS_FIELD_STRING, offsetof (LsOtherNodes, nodes), .required = true,
+    .meaning = "their numbers, from 0: `\"2-3,7\"`" },
+  { "like", LS_FIELD_STRING, offsetof (LsOtherNodes, like), .required = true,
+    .meaning = "a cluster by name or path, changes after a colon included: its accelerator, what is in a "
+               "node, its NICs; not its fabric and faults" },
+  { NULL },
+};
+
+#define COUNT(key_, member) key_, LS_FIELD_UINT, SPEC (member), .required = true, .min = 1
+#define LINK(key_, member)  key_, LS_FIELD_OBJECT, SPEC (member), .required = true, .fields = ls_link_fields
 
 static const LsField nvswitch_fields[] = {
-  COUNT ("planes", server.nvswitch_planes, 1024, "NVSwitch chips that every GPU is joined to"),
-  COUNT ("links_per_gpu", server.nvlinks_per_gpu, 1024, "NVLinks of one GPU, spread over the planes"),
-  LINK ("link", server.nvlink, "one NVLink"),
+  { COUNT ("planes", server.nvswitch_planes), .max = 1024,
+    .meaning = "NVSwitch chips that every GPU is joined to" },
+  { COUNT ("links_per_gpu", server.nvlinks_per_gpu), .max = 1024,
+    .meaning = "NVLinks of one GPU, spread over the planes" },
+  { LINK ("link", server.nvlink), .meaning = "one NVLink" },
   { NULL },
 };
 static const LsField write_fields[] = {
-  LINK ("bridge", server.write_bridge,
-        "through the host bridge of a CPU: of one switch, or of one GPU without"),
+  { LINK ("bridge", server.write_bridge),
+    .meaning = "through the host bridge of a CPU: of one switch, or of one GPU without" },
   { "sockets", LS_FIELD_OBJECT, SPEC (server.write_sockets), .fields = ls_link_fields,
     .default_text = "with sockets "
                     "of one board required",
@@ -44,7 +172,7 @@ static const LsField write_fields[] = {
 static const LsField pcie_fields[] = {
   { "switches", LS_FIELD_UINT, SPEC (server.pcie_switches), .required = true, .max = 1024,
     .meaning = "per node; GPUs, NICs and drives are dealt to them evenly; 0: to the CPUs themselves" },
-  LINK ("link", server.pcie, "x16"),
+  { LINK ("link", server.pcie), .meaning = "x16" },
   { "p2p", LS_FIELD_IGNORED, .expected = "true, false or `\"switch\"`", .default_text = "true",
     .meaning = "false: GPUs do not copy to each other over PCIe (GeForce, virtual machines, "
                "NCCL_P2P_DISABLE=1); data pass the memory of the sender's CPU. switch: only below one "
@@ -68,11 +196,12 @@ static const LsField mesh_fields[] = {
   { "links", LS_FIELD_ARRAY, SPEC (server.mesh_links), .element_size = sizeof (LsMeshLink),
     .fields = mesh_link_element, .lines = true, .default_text = "none",
     .meaning = "of a list: GPU, GPU, links between them" },
-  LINK ("link", server.nvlink, "one NVLink or xGMI link"),
+  { LINK ("link", server.nvlink), .meaning = "one NVLink or xGMI link" },
   { NULL },
 };
 static const LsField cpu_fields[] = {
-  COUNT ("sockets", server.cpu_sockets, 1024, "per node; PCIe switches are dealt to them evenly"),
+  { COUNT ("sockets", server.cpu_sockets), .max = 1024,
+    .meaning = "per node; PCIe switches are dealt to them evenly" },
   { "boards", LS_FIELD_UINT, SPEC (server.cpu_boards), .min = 1, .max = 1024, .default_text = "1",
     .meaning = "sockets are dealt to them; between boards there is no CPU link" },
   { "call_time", LS_FIELD_DOUBLE, SPEC (server.cpu_call_time), .above = true, .max = 100, .default_text = "1",
@@ -80,15 +209,15 @@ static const LsField cpu_fields[] = {
                "Xeon Platinum 8480C" },
   { "c2c", LS_FIELD_OBJECT, SPEC (server.c2c), .fields = ls_link_fields, .default_text = "none",
     .meaning = "GPU to CPU by NVLink-C2C instead of PCIe, of one GPU" },
-  LINK ("interconnect", server.cpu_interconnect, "between two sockets of a board"),
-  LINK ("memory", server.cpu_memory, "of one socket"),
+  { LINK ("interconnect", server.cpu_interconnect), .meaning = "between two sockets of a board" },
+  { LINK ("memory", server.cpu_memory), .meaning = "of one socket" },
   { "memory_size", LS_FIELD_BYTES, SPEC (server.cpu_memory_bytes), .required = true, .above = true,
     .meaning = "of the node" },
   { NULL },
 };
 static const LsField nvme_fields[] = {
-  COUNT ("drives", server.nvme_drives, 1024, "per node, dealt to the PCIe switches"),
-  LINK ("link", server.nvme, "one drive, reads"),
+  { COUNT ("drives", server.nvme_drives), .max = 1024, .meaning = "per node, dealt to the PCIe switches" },
+  { LINK ("link", server.nvme), .meaning = "one drive, reads" },
   { "size", LS_FIELD_BYTES, SPEC (server.nvme_bytes), .required = true, .above = true,
     .meaning = "of one drive" },
   { NULL },
@@ -98,7 +227,7 @@ static const LsEnumName transports[] = { { "rdma", LS_NIC_RDMA }, { "tcp", LS_NI
 static const LsField nic_fields[] = {
   { "count", LS_FIELD_UINT, SPEC (nics.n), .min = 1, .max = 1024,
     .default_text = "required, but of a list those in it", .meaning = NICS_MEANING },
-  LINK ("link", nics.port, "one port, NIC to leaf"),
+  { LINK ("link", nics.port), .meaning = "one port, NIC to leaf" },
   { "transport", LS_FIELD_ENUM, SPEC (nics.transport), .names = transports, .default_text = "`\"rdma\"`",
     .meaning = "InfiniBand verbs and RoCE, or sockets (NCCL_IB_DISABLE=1)" },
   { "gpudirect", LS_FIELD_IGNORED, .expected = "true or false", .default_text = "true with `\"rdma\"`",
@@ -154,8 +283,8 @@ static const LsField torus_host_fields[] = {
   { "chips", LS_FIELD_ROW, SPEC (torus.host), .n_row = LS_TORUS_AXES, .required = true, .min = 1,
     .max = LS_TORUS_MAX_AXIS, .expected = "a list of 2 or 3 whole numbers",
     .meaning = "chips of one host along x, y (and z), or all of a shorter axis" },
-  LINK ("pcie", server.pcie, "chip to host"),
-  LINK ("memory", server.cpu_memory, "of the host"),
+  { LINK ("pcie", server.pcie), .meaning = "chip to host" },
+  { LINK ("memory", server.cpu_memory), .meaning = "of the host" },
   { "memory_size", LS_FIELD_BYTES, SPEC (server.cpu_memory_bytes), .required = true, .above = true,
     .meaning = "of the host" },
   { "nics", LS_FIELD_UINT, SPEC (torus.nics_per_host), .max = 64, .default_text = "0",
@@ -175,7 +304,7 @@ static const LsField torus_fields[] = {
     .meaning = "axes whose last chip is joined to the first: full-axes: those as long as in the largest "
                "slice; cubes: all if "
                "each is a multiple of 4" },
-  LINK ("link", ici, "between two chips"),
+  { LINK ("link", ici), .meaning = "between two chips" },
   { "start", LS_FIELD_TIME, SPEC (torus.start), .max = (double) LS_S, .default_text = "0us",
     .meaning = "what a collective takes once, in addition to the latency of its hops" },
   { "host", LS_FIELD_OBJECT, 0, .required = true, .fields = torus_host_fields,
@@ -209,6 +338,52 @@ static const LsField node_fields[] = {
 
 static const LsField name_element[] = { { "", LS_FIELD_STRING, 0, .required = true, .max = 64 }, { NULL } };
 
+/* What runs on the cluster itself say about it. */
+#define MOST(key_, member)                                                                                   \
+  key_, LS_FIELD_DOUBLE, SPEC (fitted.runs.member), .above = true, .default_text = "not known"
+static const LsField left_out_fields[] = {
+  { "runs", LS_FIELD_UINT, SPEC (fitted.runs.n), .required = true, .min = 1,
+    .meaning = "how many, of different jobs" },
+  { "file", LS_FIELD_STRING, SPEC (fitted.runs.file), .required = true, .meaning = "where they were read" },
+  { "low", LS_FIELD_DOUBLE, SPEC (fitted.runs.low), .above = true, .max = 1000,
+    .default_text = "none: too few runs",
+    .meaning = "measured step over that predicted by a fit to the other runs: where the interval begins "
+               "(`src/analysis/own_runs.h`)" },
+  { "high", LS_FIELD_DOUBLE, SPEC (fitted.runs.high), .above = true, .max = 1000,
+    .default_text = "none: too few runs", .meaning = "where it ends" },
+  { "architecture", LS_FIELD_STRING, SPEC (fitted.runs.architecture), .default_text = "not known",
+    .meaning = "of their GPUs" },
+  { MOST ("lowest_mfu", lowest_mfu), .max = 10,
+    .meaning = "the lowest MFU that the fit predicts for one of them" },
+  { MOST ("gpus", gpus), .max = 1e9, .meaning = "the most GPUs of one of them" },
+  { MOST ("tp", tp), .max = 1e9, .meaning = "their highest degree of tensor parallelism" },
+  { MOST ("params", params), .max = 1e18, .meaning = "parameters of their largest model" },
+  { MOST ("fabric", fabric), .max = 1e15,
+    .meaning = "bytes/s of the NICs per GPU, the least of those on several nodes" },
+  { "traits", LS_FIELD_ARRAY, SPEC (fitted.runs.traits), .fields = name_element,
+    .element_size = sizeof (char *), .default_text = "not known",
+    .meaning = "what they have: aspect and word, as \"format bf16\" (`src/analysis/likeness.h`)" },
+  { NULL },
+};
+
+#define FACTOR(key_, member)                                                                                 \
+  key_, LS_FIELD_DOUBLE, SPEC (fitted.member), .above = true, .max = 10, .default_text = "1"
+static const LsField fitted_fields[] = {
+  { FACTOR ("compute", compute), .meaning = "rate of arithmetic, times that of the GPU's calibration" },
+  { FACTOR ("overlap", overlap),
+    .meaning = "what moving data cost a kernel together with them, times that of the NCCL file" },
+  { FACTOR ("intra_node", intra_node),
+    .meaning = "rate inside a node, times that of the NCCL file and the links' efficiency (at most 1)" },
+  { FACTOR ("inter_node", inter_node), .meaning = "rate between nodes, likewise" },
+  { "host_launch", LS_FIELD_TIME, SPEC (fitted.host_launch), .above = true, .max = (double) LS_S,
+    .default_text = "10us", .meaning = "what issuing a kernel costs the host, unless `--host-launch` says" },
+  { "left_out", LS_FIELD_OBJECT, 0, .fields = left_out_fields, .default_text = "none",
+    .meaning = "how far the runs were off, left out one at a time: the interval around a job's step" },
+  { "provenance", LS_FIELD_SOURCES, .default_text = "none",
+    .meaning = "what they were fitted to, and how well" },
+  { NULL },
+};
+
 const LsField ls_cluster_fields[] = {
   LS_FIELDS_HEADER (LsClusterSpec),
   { "also", LS_FIELD_ARRAY, SPEC (also), .element_size = sizeof (char *), .fields = name_element,
@@ -223,12 +398,12 @@ const LsField ls_cluster_fields[] = {
   { "nodes", LS_FIELD_UINT, SPEC (n_nodes), .min = 1, .max = 1 << 20, .default_text = "1",
     .meaning = "nodes of the cluster" },
   { "node", LS_FIELD_OBJECT, 0, .required = true, .fields = node_fields, .meaning = "what one node holds" },
-  { "fabric", LS_FIELD_OBJECT, 0, .fields = ls_fabric_fields, .default_text = "none",
+  { "fabric", LS_FIELD_OBJECT, 0, .fields = fabric_fields, .default_text = "none",
     .meaning = "what joins the nodes" },
   { "other_nodes", LS_FIELD_ARRAY, SPEC (others), .element_size = sizeof (LsOtherNodes),
-    .fields = ls_other_nodes_fields, .default_text = "none: all are alike",
+    .fields = other_nodes_fields, .default_text = "none: all are alike",
     .meaning = "nodes of up to 3 other kinds" },
-  { "fitted", LS_FIELD_OBJECT, 0, .fields = ls_fitted_fields, .default_text = "none",
+  { "fitted", LS_FIELD_OBJECT, 0, .fields = fitted_fields, .default_text = "none",
     .meaning = "what `lockstep calibrate --runs` found on the cluster itself" },
   { "successors", LS_FIELD_ARRAY, SPEC (successors), .element_size = sizeof (char *), .fields = name_element,
     .default_text = "none",
@@ -239,41 +414,236 @@ const LsField ls_cluster_fields[] = {
   { NULL },
 };
 
+/* --- what only some kinds need --- */
+
+static const LsField *
+field_of (const char *key)
+{
+  const LsField *f = fabric_fields;
+  while (g_strcmp0 (f->key, key) != 0)
+    f++;
+  return f;
+}
+
+/* Of kinds (bits) that need a key, or that have no use for one. */
+#define TREES   (1u << LS_FABRIC_LEAF_SPINE | 1u << LS_FABRIC_FAT_TREE)
+#define FAT     (1u << LS_FABRIC_FAT_TREE)
+#define LIST    (1u << LS_FABRIC_LIST)
+#define FLY     (1u << LS_FABRIC_DRAGONFLY)
+#define PLUS    (1u << LS_FABRIC_DRAGONFLY_PLUS)
+#define GROUPED (FLY | PLUS)
+static const struct {
+  const char *key;
+  unsigned needed, allowed;
+} by_kind[] = {
+  { "nodes_per_leaf", TREES | GROUPED, TREES | GROUPED },
+  { "oversubscription", 0, TREES | PLUS },
+  { "link", TREES | GROUPED, TREES | GROUPED | LIST },
+  { "nodes_per_pod", FAT, FAT },
+  { "spine_oversubscription", 0, FAT },
+  { "core_link", FAT, FAT },
+  { "nodes_per_group", GROUPED, GROUPED },
+  { "groups", GROUPED, GROUPED },
+  { "local_links", 0, FLY },
+  { "global_links", GROUPED, GROUPED },
+  { "global_link", GROUPED, GROUPED },
+  { "switches", LIST, LIST },
+  { "links", 0, LIST },
+  { "nics", LIST, LIST },
+};
+
+static bool
+check_keys (const LsJsonDoc *doc, const cJSON *fabric, LsFabricId kind, LsDiagList *diags)
+{
+  bool ok = true;
+  for (size_t i = 0; i < G_N_ELEMENTS (by_kind); i++) {
+    const cJSON *value = ls_json_at (fabric, by_kind[i].key);
+    const char *name = fabric_kinds[kind].name;
+    if (!value && by_kind[i].needed & 1u << kind)
+      ls_json_doc_diag (doc, fabric, LS_JSON_AT_VALUE, diags, NULL, "missing key \"%s\" (%s)", by_kind[i].key,
+                        field_of (by_kind[i].key)->meaning);
+    else if (value && !(by_kind[i].allowed & 1u << kind))
+      ls_json_doc_diag (doc, value, LS_JSON_AT_KEY, diags, NULL, "has no meaning in a fabric of kind \"%s\"",
+                        name);
+    else
+      continue;
+    ok = false;
+  }
+  return ok;
+}
+
+/* --- faults --- */
+
+static const LsField fault_fields[] = {
+  { "capacity", LS_FIELD_DOUBLE, offsetof (LsFault, capacity), .max = 1, .default_text = "1",
+    .meaning = "share that is left of the capacity; 0: failed" },
+  { "links", LS_FIELD_UINT, offsetof (LsFault, n_links), .max = UINT32_MAX, .default_text = "all",
+    .meaning = "so many of the physical links have that capacity, the others all of theirs" },
+  { "failed_links", LS_FIELD_UINT, offsetof (LsFault, failed_links), .max = UINT32_MAX, .default_text = "0",
+    .meaning = "of the physical links that it stands for" },
+  { "one_way", LS_FIELD_BOOL, offsetof (LsFault, one_way), .default_text = "false",
+    .meaning = "the way back is as ever" },
+  { NULL },
+};
+
+static bool
+read_fault (const LsJsonDoc *doc, const cJSON *value, LsFault *ret_fault, LsDiagList *diags)
+{
+  *ret_fault = (LsFault) { .capacity = 1 };
+  if (cJSON_IsObject (value))
+    return ls_fields_read (fault_fields, doc, value, ret_fault, NULL, diags);
+  if (cJSON_IsNumber (value) && value->valuedouble >= 0 && value->valuedouble <= 1) {
+    ret_fault->capacity = value->valuedouble;
+    return true;
+  }
+  return ls_json_doc_unexpected (doc, value, diags, "a share of capacity from 0 to 1, or an object");
+}
+
+static bool
+read_faults (const LsJsonDoc *doc, LsClusterSpec *s, LsDiagList *diags)
+{
+  const cJSON *faults = ls_json_doc_at (doc, "faults");
+  if (!faults)
+    return true;
+  if (!cJSON_IsObject (faults))
+    return ls_json_doc_unexpected (doc, faults, diags, "an object");
+  bool ok = true;
+  s->network.faults = g_array_new (FALSE, TRUE, sizeof (LsFault));
+  for (const cJSON *value = faults->child; value; value = value->next) {
+    LsFault fault;
+    if (g_str_has_prefix (value->string, "x-"))
+      continue;
+    ok = read_fault (doc, value, &fault, diags) && ok;
+    fault.link = g_strdup (value->string);
+    g_array_append_val (s->network.faults, fault);
+  }
+  return ok;
+}
+
+static bool
+finish_fabric (const LsJsonDoc *doc, LsClusterSpec *s, LsDiagList *diags)
+{
+  const cJSON *fabric = ls_json_doc_at (doc, "fabric");
+  bool ok = fabric ? check_keys (doc, fabric, s->fabric, diags)
+      : s->nics.n == 0 && s->n_nodes == 1
+      ? true
+      : ls_json_doc_diag (doc, ls_json_doc_root (doc), LS_JSON_AT_VALUE, diags, NULL,
+                          "missing key \"fabric\" (what joins the nodes)");
+  return read_faults (doc, s, diags) && ok;
+}
+
+/* --- nodes of other kinds ----------------------------------------------------------------------- */
+
+/* Whether node n of those that are there is in no range yet; owners: [n_nodes] its entry + 1. */
+static bool
+take_node (const LsClusterSpec *s, uint32_t node, guint entry, uint32_t *owners, GArray *ranges,
+           char **reterr_why)
+{
+  if (node >= s->n_nodes) {
+    *reterr_why = g_strdup_printf ("node %u: the cluster has %u, 0 to %u", node, s->n_nodes, s->n_nodes - 1);
+    return false;
+  }
+  if (owners[node] > 0) {
+    *reterr_why = g_strdup_printf ("node %u is there twice, first in entry %u", node, owners[node] - 1);
+    return false;
+  }
+  owners[node] = entry + 1;
+  LsNodeRange *last = ranges->len > 0 ? &g_array_index (ranges, LsNodeRange, ranges->len - 1) : NULL;
+  if (last && last->last + 1 == node)
+    last->last = node;
+  else
+    g_array_append_val (ranges, ((LsNodeRange) { node, node }));
+  return true;
+}
+
+static bool
+read_ranges (const LsJsonDoc *doc, const cJSON *at, const LsClusterSpec *s, guint entry, uint32_t *owners,
+             LsOtherNodes *other, LsDiagList *diags)
+{
+  g_autofree char *why = NULL;
+  g_autoptr (LsAllocation) nodes = ls_allocation_parse (other->nodes, &why);
+  if (nodes && nodes->kind != LS_ALLOCATION_NODES)
+    why = g_strdup_printf ("expected numbers of nodes, such as \"2-3,7\"; got \"%s\"", other->nodes);
+  other->ranges = g_array_new (FALSE, FALSE, sizeof (LsNodeRange));
+  for (uint32_t i = 0; !why && i < nodes->n_seats; i++)
+    take_node (s, nodes->seats[i].node, entry, owners, other->ranges, &why);
+  return !why || ls_json_doc_diag (doc, at, LS_JSON_AT_VALUE, diags, NULL, "%s", why);
+}
+
+/* Not read at all where it has other nodes itself: its file may be this one. */
+static bool
+read_like (const LsJsonDoc *doc, const cJSON *at, const LsClusterSpec *s, LsOtherNodes *other,
+           LsDiagList *diags)
+{
+  bool is_xml = ls_is_nccl_topo (other->like);
+  g_autofree char *message = NULL;
+  g_autofree char *name = ls_override_bare (other->like);
+  g_autofree char *path = is_xml ? g_strdup (name) : ls_data_find (LS_DATA_CLUSTERS, name, &message);
+  if (!path)
+    return ls_json_doc_diag (doc, at, LS_JSON_AT_VALUE, diags, NULL, "%s", message);
+  g_autoptr (LsJsonDoc) like = is_xml ? NULL : ls_data_load (LS_DATA_CLUSTERS, other->like, diags);
+  if (!is_xml && !like)
+    return false;
+  if (like && ls_json_doc_at (like, "other_nodes"))
+    return ls_json_doc_diag (doc, at, LS_JSON_AT_VALUE, diags, NULL,
+                             "a cluster whose nodes are all alike goes here");
+  g_autofree LsClusterSpec *spec = g_new0 (LsClusterSpec, 1);
+  if (!ls_cluster_load (other->like, spec, diags))
+    return false;
+  other->spec = g_steal_pointer (&spec);
+  g_autoptr (GError) error = NULL;
+  return ls_cluster_spec_check_other (s, other, &error)
+      || ls_json_doc_diag (doc, at, LS_JSON_AT_VALUE, diags, NULL, "%s", error->message);
+}
+
+static bool
+finish_other_nodes (const LsJsonDoc *doc, LsClusterSpec *s, LsDiagList *diags)
+{
+  const cJSON *list = ls_json_doc_at (doc, "other_nodes");
+  bool ok = true;
+  if (!s->others)
+    return true;
+  if (s->others->len == 0 || s->others->len >= LS_MAX_NODE_KINDS)
+    return ls_json_doc_diag (doc, list, LS_JSON_AT_VALUE, diags, NULL,
+                             "expected 1 to %d other kinds of nodes; got %u", LS_MAX_NODE_KINDS - 1,
+                             s->others->len);
+  g_autofree uint32_t *owners = g_new0 (uint32_t, s->n_nodes);
+  for (guint i = 0; i < s->others->len; i++) {
+    LsOtherNodes *other = &g_array_index (s->others, LsOtherNodes, i);
+    const cJSON *entry = cJSON_GetArrayItem (list, (int) i);
+    ok = read_ranges (doc, ls_json_at (entry, "nodes"), s, i, owners, other, diags) && ok;
+    ok = read_like (doc, ls_json_at (entry, "like"), s, other, diags) && ok;
+  }
+  const cJSON *fitted = ls_json_doc_at (doc, "fitted");
+  return fitted ? ls_json_doc_diag (doc, fitted, LS_JSON_AT_KEY, diags, NULL,
+                                    "goes with nodes that are all alike: it does not say of which kind it is")
+                : ok;
+}
+
+/* --- what only some nodes need ------------------------------------------------------------------- */
+
 /* A complaint about the name of an accelerator points at the key that has it. */
 static bool
 load_gpu (const LsJsonDoc *doc, const cJSON *node, LsGpu *ret_gpu, LsDiagList *diags)
 {
-  const char *changes = ls_override_find (node->valuestring);
-  g_autofree char *name = changes ? g_strndup (node->valuestring, (gsize) (changes - 1 - node->valuestring))
-                                  : g_strdup (node->valuestring);
+  g_autofree char *name = ls_override_bare (node->valuestring);
   g_autofree char *message = NULL;
   g_autofree char *path = ls_data_find (LS_DATA_GPUS, name, &message);
-  if (path)
-    return ls_gpu_load (node->valuestring, ret_gpu, diags);
-  ls_json_doc_diag (doc, node, LS_JSON_AT_VALUE, diags, NULL, "%s", message);
-  return false;
+  return path ? ls_gpu_load (node->valuestring, ret_gpu, diags)
+              : ls_json_doc_diag (doc, node, LS_JSON_AT_VALUE, diags, NULL, "%s", message);
 }
 
 /* By name or path, or described in place: then it is called as the cluster where it has no name. */
 static bool
 read_gpu_of (const LsJsonDoc *doc, LsClusterSpec *s, LsDiagList *diags)
 {
-  const cJSON *node = cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "gpu");
+  const cJSON *node = ls_json_doc_at (doc, "gpu");
   if (cJSON_IsObject (node))
     return ls_gpu_read_part (doc, node, s->name, s->source, &s->gpu, diags);
   if (cJSON_IsString (node) && *node->valuestring)
     return load_gpu (doc, node, &s->gpu, diags);
-  g_autofree char *got = ls_json_describe (node);
-  ls_json_doc_diag (doc, node, LS_JSON_AT_VALUE, diags, NULL,
-                    "expected the name of an accelerator, or an object that describes it; got %s", got);
-  return false;
-}
-
-static bool
-complain (const LsJsonDoc *doc, const cJSON *node, LsJsonPlace place, LsDiagList *diags, const char *message)
-{
-  ls_json_doc_diag (doc, node, place, diags, NULL, "%s", message);
-  return false;
+  return ls_json_doc_unexpected (doc, node, diags,
+                                 "the name of an accelerator, or an object that describes it");
 }
 
 static uint32_t
@@ -292,16 +662,16 @@ finish_list (const LsJsonDoc *doc, const cJSON *node, LsClusterSpec *s, LsDiagLi
   static const char *const others[] = { "nvswitch", "nvlink_mesh", "pcie", "cpu", "nvme" };
   bool ok = true;
   for (size_t i = 0; i < G_N_ELEMENTS (others); i++) {
-    const cJSON *other = cJSON_GetObjectItemCaseSensitive (node, others[i]);
+    const cJSON *other = ls_json_at (node, others[i]);
     if (other)
-      ok = complain (doc, other, LS_JSON_AT_KEY, diags,
-                     "a node is given by \"list\" or by its parts, not both");
+      ok = ls_json_doc_diag (doc, other, LS_JSON_AT_KEY, diags, NULL,
+                             "a node is given by \"list\" or by its parts, not both");
   }
   s->interior = LS_INTERIOR_LIST;
-  if (!cJSON_GetObjectItemCaseSensitive (node, "gpus"))
+  if (!ls_json_at (node, "gpus"))
     s->gpus_per_node = n_of_kind (s, LS_NODE_GPU);
-  const cJSON *nics = cJSON_GetObjectItemCaseSensitive (node, "nics");
-  if (nics && !cJSON_GetObjectItemCaseSensitive (nics, "count"))
+  const cJSON *nics = ls_json_at (node, "nics");
+  if (nics && !ls_json_at (nics, "count"))
     s->nics.n = n_of_kind (s, LS_NODE_NIC);
   return ok;
 }
@@ -310,46 +680,35 @@ finish_list (const LsJsonDoc *doc, const cJSON *node, LsClusterSpec *s, LsDiagLi
 static bool
 finish_torus (const LsJsonDoc *doc, const cJSON *node, LsClusterSpec *s, LsDiagList *diags)
 {
-  const cJSON *torus = cJSON_GetObjectItemCaseSensitive (node, "torus");
-  const cJSON *dims = cJSON_GetObjectItemCaseSensitive (torus, "dims");
-  const cJSON *slice = cJSON_GetObjectItemCaseSensitive (torus, "slice");
-  const cJSON *host = cJSON_GetObjectItemCaseSensitive (torus, "host");
-  const cJSON *chips = cJSON_GetObjectItemCaseSensitive (host, "chips");
+  const cJSON *torus = ls_json_at (node, "torus"), *dims = ls_json_at (torus, "dims"),
+              *slice = ls_json_at (torus, "slice"), *host = ls_json_at (torus, "host"),
+              *chips = ls_json_at (host, "chips");
   bool ok = true;
   for (const cJSON *key = node->child; key; key = key->next)
     if (key != torus && !g_str_has_prefix (key->string, "x-"))
-      ok = complain (doc, key, LS_JSON_AT_KEY, diags,
-                     "a node is given by \"torus\" or by its parts, not both");
+      ok = ls_json_doc_diag (doc, key, LS_JSON_AT_KEY, diags, NULL,
+                             "a node is given by \"torus\" or by its parts, not both");
   if (cJSON_GetArraySize (dims) < 2)
-    ok = complain (doc, dims, LS_JSON_AT_VALUE, diags, "expected 2 or 3 axes");
+    ok = ls_json_doc_diag (doc, dims, LS_JSON_AT_VALUE, diags, NULL, "expected 2 or 3 axes");
   if (cJSON_GetArraySize (chips) != cJSON_GetArraySize (dims))
-    ok = complain (doc, chips, LS_JSON_AT_VALUE, diags, "expected as many axes as \"dims\" has");
+    ok = ls_json_doc_diag (doc, chips, LS_JSON_AT_VALUE, diags, NULL,
+                           "expected as many axes as \"dims\" has");
   if (slice && cJSON_GetArraySize (slice) != cJSON_GetArraySize (dims))
-    ok = complain (doc, slice, LS_JSON_AT_VALUE, diags, "expected as many axes as \"dims\" has");
-  if (s->torus.nics_per_host > 0 && !cJSON_GetObjectItemCaseSensitive (host, "nic"))
-    ok = complain (doc, host, LS_JSON_AT_VALUE, diags, "missing key \"nic\" (one port, NIC to leaf)");
+    ok = ls_json_doc_diag (doc, slice, LS_JSON_AT_VALUE, diags, NULL,
+                           "expected as many axes as \"dims\" has");
+  if (s->torus.nics_per_host > 0 && !ls_json_at (host, "nic"))
+    ok = ls_json_doc_diag (doc, host, LS_JSON_AT_VALUE, diags, NULL,
+                           "missing key \"nic\" (one port, NIC to leaf)");
   if (ok)
     ls_cluster_spec_init_torus (s);
   return ok;
-}
-
-/* What is true or false, or not said: then `otherwise`. */
-static bool
-read_truth (const LsJsonDoc *doc, const cJSON *node, bool otherwise, bool *ret, LsDiagList *diags)
-{
-  *ret = node ? cJSON_IsTrue (node) : otherwise;
-  if (!node || cJSON_IsBool (node))
-    return true;
-  g_autofree char *got = ls_json_describe (node);
-  ls_json_doc_diag (doc, node, LS_JSON_AT_VALUE, diags, NULL, "expected true or false; got %s", got);
-  return false;
 }
 
 /* GPUs copy to each other unless the file says that they do not, or where they do. */
 static bool
 finish_p2p (const LsJsonDoc *doc, const cJSON *pcie, LsClusterSpec *s, LsDiagList *diags)
 {
-  const cJSON *p2p = cJSON_GetObjectItemCaseSensitive (pcie, "p2p");
+  const cJSON *p2p = ls_json_at (pcie, "p2p");
   bool is_below = cJSON_IsString (p2p) && g_str_equal (p2p->valuestring, "switch");
   s->server.copies = is_below ? LS_COPIES_BELOW_SWITCH : LS_COPIES_ANYWHERE;
   if (!p2p || is_below || cJSON_IsTrue (p2p))
@@ -357,49 +716,62 @@ finish_p2p (const LsJsonDoc *doc, const cJSON *pcie, LsClusterSpec *s, LsDiagLis
   s->server.copies = LS_COPIES_NOWHERE;
   if (cJSON_IsFalse (p2p))
     return true;
-  g_autofree char *got = ls_json_describe (p2p);
-  ls_json_doc_diag (doc, p2p, LS_JSON_AT_VALUE, diags, NULL, "expected true, false or \"switch\"; got %s",
-                    got);
-  return false;
+  return ls_json_doc_unexpected (doc, p2p, diags, "true, false or \"switch\"");
 }
 
 /* Sockets know nothing of GPUs, unless the file says so. */
 static bool
 finish_transport (const LsJsonDoc *doc, const cJSON *nics, LsClusterSpec *s, LsDiagList *diags)
 {
-  const cJSON *node = cJSON_GetObjectItemCaseSensitive (nics, "gpudirect");
-  bool has_gpudirect;
-  if (!read_truth (doc, node, s->nics.transport != LS_NIC_TCP, &has_gpudirect, diags))
-    return false;
-  s->nics.is_staged = !has_gpudirect;
-  const cJSON *key = node ? node : cJSON_GetObjectItemCaseSensitive (nics, "transport");
+  const cJSON *node = ls_json_at (nics, "gpudirect");
+  if (node && !cJSON_IsBool (node))
+    return ls_json_doc_unexpected (doc, node, diags, "true or false");
+  s->nics.is_staged = node ? cJSON_IsFalse (node) : s->nics.transport == LS_NIC_TCP;
+  const cJSON *key = node ? node : ls_json_at (nics, "transport");
   return !s->nics.is_staged || !s->list.vertices
-      || complain (doc, key, LS_JSON_AT_KEY, diags,
-                   "a way through host memory goes with a node given by its parts, not with \"list\"");
+      || ls_json_doc_diag (
+          doc, key, LS_JSON_AT_KEY, diags, NULL,
+          "a way through host memory goes with a node given by its parts, not with \"list\"");
 }
 
 /* What only some kinds of node need. */
 static bool
 finish_node (const LsJsonDoc *doc, LsClusterSpec *s, LsDiagList *diags)
 {
-  const cJSON *node = cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "node");
-  const cJSON *nics = cJSON_GetObjectItemCaseSensitive (node, "nics");
-  if (cJSON_GetObjectItemCaseSensitive (node, "torus"))
+  const cJSON *node = ls_json_doc_at (doc, "node");
+  const cJSON *nics = ls_json_at (node, "nics");
+  if (ls_json_at (node, "torus"))
     return finish_torus (doc, node, s, diags);
   bool ok = finish_transport (doc, nics, s, diags);
-  ok = finish_p2p (doc, cJSON_GetObjectItemCaseSensitive (node, "pcie"), s, diags) && ok;
-  ok = ls_known_check (doc, cJSON_GetObjectItemCaseSensitive (nics, "known"), &s->network.known, diags) && ok;
+  ok = finish_p2p (doc, ls_json_at (node, "pcie"), s, diags) && ok;
+  ok = ls_known_check (doc, ls_json_at (nics, "known"), &s->network.known, diags) && ok;
   if (s->list.vertices)
     return finish_list (doc, node, s, diags) && ok;
   if (s->server.mesh != LS_MESH_LIST && s->server.mesh_links)
-    ok = complain (
-        doc,
-        cJSON_GetObjectItemCaseSensitive (cJSON_GetObjectItemCaseSensitive (node, "nvlink_mesh"), "links"),
-        LS_JSON_AT_KEY, diags, "goes with \"shape\": \"list\"");
+    ok = ls_json_doc_diag (doc, ls_json_at (node, "nvlink_mesh.links"), LS_JSON_AT_KEY, diags, NULL,
+                           "goes with \"shape\": \"list\"");
   if (s->gpus_per_node == 0)
-    ok = complain (doc, node, LS_JSON_AT_VALUE, diags, "missing key \"gpus\" (" GPUS_MEANING ")");
+    ok = ls_json_doc_diag (doc, node, LS_JSON_AT_VALUE, diags, NULL,
+                           "missing key \"gpus\" (" GPUS_MEANING ")");
   if (nics && s->nics.n == 0)
-    ok = complain (doc, nics, LS_JSON_AT_VALUE, diags, "missing key \"count\" (" NICS_MEANING ")");
+    ok = ls_json_doc_diag (doc, nics, LS_JSON_AT_VALUE, diags, NULL,
+                           "missing key \"count\" (" NICS_MEANING ")");
+  return ok;
+}
+
+/* What keys by themselves do not show: a range has two ends in order, and as many runs as it takes. */
+static bool
+finish_fitted (const LsJsonDoc *doc, const LsFittedRuns *r, LsDiagList *diags)
+{
+  const cJSON *left_out = ls_json_doc_at (doc, "fitted.left_out");
+  guint least = ls_conformal_least (LS_INTERVAL_LEVEL);
+  bool has_low = r->low > 0, has_high = r->high > 0, ok = true;
+  if (has_low != has_high || (left_out && has_low != (r->n >= least)))
+    ok = ls_json_doc_diag (doc, left_out, LS_JSON_AT_VALUE, diags, NULL,
+                           "expected both \"low\" and \"high\" of %u runs or more, of fewer neither", least);
+  if (r->low > r->high && has_high)
+    ok = ls_json_doc_diag (doc, ls_json_at (left_out, "high"), LS_JSON_AT_VALUE, diags, NULL,
+                           "expected at least \"low\"");
   return ok;
 }
 
@@ -413,9 +785,9 @@ ls_cluster_read (const LsJsonDoc *doc, LsClusterSpec *ret_spec, LsDiagList *diag
                          .network.local_links = 1,
                          .network.pxn = true };
   bool ok = ls_fields_read_file (ls_cluster_fields, "cluster", doc, &spec, diags)
-      && finish_node (doc, &spec, diags) && ls_fabric_finish (doc, &spec, diags)
-      && ls_fitted_finish (doc, &spec.fitted, diags) && read_gpu_of (doc, &spec, diags)
-      && ls_other_nodes_finish (doc, &spec, diags);
+      && finish_node (doc, &spec, diags) && finish_fabric (doc, &spec, diags)
+      && finish_fitted (doc, &spec.fitted.runs, diags) && read_gpu_of (doc, &spec, diags)
+      && finish_other_nodes (doc, &spec, diags);
   if (ok)
     *ret_spec = spec;
   else
@@ -455,4 +827,65 @@ ls_cluster_link_at (const LsClusterSpec *spec, const char *path)
   }
   return fields == ls_link_fields ? (const LsLinkSpec *) (gconstpointer) ((const char *) spec + offset)
                                   : NULL;
+}
+
+/* --- a cluster's file with some of it changed ---------------------------------------------------- */
+
+/* cJSON indents with tabs; our files have two blanks. Tabs inside strings are escapes. */
+static char *
+with_blanks (const char *printed)
+{
+  GString *out = g_string_new (NULL);
+  for (const char *c = printed; *c; c++)
+    if (*c != '\t')
+      g_string_append_c (out, *c);
+    else
+      g_string_append (out, c[-1] == ':' ? " " : "  ");
+  g_string_append_c (out, '\n');
+  return g_string_free (out, FALSE);
+}
+
+char *
+ls_cluster_print (const cJSON *root)
+{
+  char *printed = cJSON_Print (root), *text = with_blanks (printed);
+  cJSON_free (printed);
+  return text;
+}
+
+LsJsonDoc *
+ls_cluster_with_own_gpu (LsJsonDoc *doc, LsDiagList *diags)
+{
+  const cJSON *node = ls_json_doc_at (doc, "gpu");
+  if (!cJSON_IsString (node))
+    return doc;
+  g_autoptr (LsJsonDoc) gpu = ls_data_load (LS_DATA_GPUS, node->valuestring, diags);
+  if (!gpu) {
+    ls_json_doc_free (doc);
+    return NULL;
+  }
+  cJSON *own = cJSON_Duplicate (ls_json_doc_root (gpu), true);
+  cJSON_DeleteItemFromObjectCaseSensitive (own, "schema");
+  char *text = cJSON_PrintUnformatted (own);
+  doc = ls_json_doc_replace (doc, node, text, diags);
+  cJSON_free (text);
+  cJSON_Delete (own);
+  return doc;
+}
+
+char *
+ls_cluster_changed_to_json (LsJsonDoc *base, const GPtrArray *changes, const char *name, const char *source,
+                            LsDiagList *diags)
+{
+  for (guint i = 0; base && i < changes->len; i++)
+    base = ls_override_apply (base, g_ptr_array_index (changes, i), diags);
+  if (!base)
+    return NULL;
+  cJSON *root = cJSON_Duplicate (ls_json_doc_root (base), true);
+  cJSON_ReplaceItemInObjectCaseSensitive (root, "name", cJSON_CreateString (name));
+  cJSON_ReplaceItemInObjectCaseSensitive (root, "source", cJSON_CreateString (source));
+  char *text = ls_cluster_print (root);
+  cJSON_Delete (root);
+  ls_json_doc_free (base);
+  return text;
 }

@@ -45,20 +45,18 @@ ls_jitter_load (const char *name, LsJitter *ret_jitter, LsDiagList *diags)
 #define MAX_PER_DAY 1e6
 #define MAX_TIME_PS (90.0 * 86400 * (double) LS_S)
 
-#define SEEN(key_, unit_, meaning_)                                                                          \
-  {                                                                                                          \
-    key_, LS_FIELD_DOUBLE, offsetof (LsExposure, of) + (unit_) * sizeof (double),                            \
-        .above = true, .max = 1e9, .default_text = "not said", .meaning = meaning_                           \
-  }
+#define SEEN(unit_)                                                                                          \
+  LS_FIELD_DOUBLE, offsetof (LsExposure, of) + (unit_) * sizeof (double), .above = true, .max = 1e9,         \
+                                                                          .default_text = "not said"
 
 static const LsField seen_fields[] = {
   { "days", LS_FIELD_DOUBLE, offsetof (LsExposure, days), .required = true, .above = true, .max = 1e5,
     .meaning = "how long they were counted" },
-  SEEN ("gpus", LS_FAILS_GPU, "on so many accelerators"),
-  SEEN ("nodes", LS_FAILS_NODE, "that is, nodes"),
-  SEEN ("nics", LS_FAILS_NIC, "that is, ports of the network"),
-  SEEN ("jobs", LS_FAILS_JOB, "that is, jobs"),
-  SEEN ("racks", LS_FAILS_RACK, "that is, racks"),
+  { "gpus", SEEN (LS_FAILS_GPU), .meaning = "on so many accelerators" },
+  { "nodes", SEEN (LS_FAILS_NODE), .meaning = "that is, nodes" },
+  { "nics", SEEN (LS_FAILS_NIC), .meaning = "that is, ports of the network" },
+  { "jobs", SEEN (LS_FAILS_JOB), .meaning = "that is, jobs" },
+  { "racks", SEEN (LS_FAILS_RACK), .meaning = "that is, racks" },
   { NULL },
 };
 
@@ -134,8 +132,7 @@ const LsField ls_reliability_fields[] = {
 static bool
 complain (const LsJsonDoc *doc, const cJSON *node, LsDiagList *diags, const char *message)
 {
-  ls_json_doc_diag (doc, node, LS_JSON_AT_VALUE, diags, NULL, "%s", message);
-  return false;
+  return ls_json_doc_diag (doc, node, LS_JSON_AT_VALUE, diags, NULL, "%s", message);
 }
 
 /* The rate of a cause that was counted. */
@@ -169,8 +166,7 @@ ls_reliability_read (const LsJsonDoc *doc, LsReliability *ret_reliability, LsDia
 {
   LsReliability r = { 0 };
   bool ok = ls_fields_read_file (ls_reliability_fields, "reliability", doc, &r, diags);
-  const cJSON *list = cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "causes"),
-              *node = list ? list->child : NULL;
+  const cJSON *list = ls_json_doc_at (doc, "causes"), *node = list ? list->child : NULL;
   for (guint i = 0; ok && i < r.causes->len; i++, node = node->next)
     ok = finish_cause (doc, node, &r, &g_array_index (r.causes, LsFailureCause, i), diags);
   if (ok)

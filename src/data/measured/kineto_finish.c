@@ -114,7 +114,7 @@ kineto_group_of (LsKineto *k, const LsKinetoEvent *e)
 /* --- what can be told once all events are there -------------------------------------------------- */
 
 static void
-link_op (KinetoReader *r, LsKinetoOp *op, int64_t external)
+link_op (KinetoReader *r, LsKinetoOp *op)
 {
   int64_t correlation = (int64_t) op->correlation;
   const Launch *launch = correlation != 0 ? g_hash_table_lookup (r->launches, &correlation) : NULL;
@@ -126,8 +126,8 @@ link_op (KinetoReader *r, LsKinetoOp *op, int64_t external)
   op->in_graph = launch && launch->is_graph;
   op->start -= r->first;
   op->end -= r->first;
-  const Message *message = external >= 0 && g_ascii_strncasecmp (op->name, "nccl", 4) == 0
-      ? g_hash_table_lookup (r->messages, &external)
+  const Message *message = op->external >= 0 && g_ascii_strncasecmp (op->name, "nccl", 4) == 0
+      ? g_hash_table_lookup (r->messages, &op->external)
       : NULL;
   if (!message)
     return;
@@ -160,15 +160,9 @@ calls_by_start (gconstpointer a, gconstpointer b)
 static void
 finish_calls (KinetoReader *r)
 {
-  g_autoptr (GHashTable) details = g_hash_table_new (g_direct_hash, g_direct_equal); /* by correlation */
-  for (guint i = 0; i < r->details->len; i++) {
-    SyncDetail *d = &g_array_index (r->details, SyncDetail, i);
-    g_hash_table_insert (details, GSIZE_TO_POINTER (d->correlation), d);
-  }
   for (guint i = 0; i < r->k->calls->len; i++) {
     LsKinetoCall *call = &g_array_index (r->k->calls, LsKinetoCall, i);
-    const SyncDetail *d
-        = call->correlation ? g_hash_table_lookup (details, GSIZE_TO_POINTER (call->correlation)) : NULL;
+    const SyncDetail *d = call->correlation ? g_hash_table_lookup (r->details, &call->correlation) : NULL;
     call->start = CLAMP (call->start - r->first, -MAX_SPAN_NS, MAX_SPAN_NS);
     call->end = CLAMP (call->end - r->first, -MAX_SPAN_NS, MAX_SPAN_NS);
     call->stream = d ? d->stream : -1;
@@ -280,7 +274,7 @@ kineto_finish (KinetoReader *r)
   if (!check_span (r))
     return;
   for (guint i = 0; i < k->ops->len; i++)
-    link_op (r, &g_array_index (k->ops, LsKinetoOp, i), g_array_index (r->externals, int64_t, i));
+    link_op (r, &g_array_index (k->ops, LsKinetoOp, i));
   for (guint i = 0; i < k->steps->len; i++) {
     LsKinetoStep *step = &g_array_index (k->steps, LsKinetoStep, i);
     step->start -= r->first;

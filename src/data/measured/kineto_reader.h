@@ -63,7 +63,7 @@ typedef struct {
 
 /* Which streams a synchronising call was about, as an event of its own says. */
 typedef struct {
-  uint64_t correlation, record;
+  uint64_t record;
   int32_t stream, awaited;
 } SyncDetail;
 
@@ -74,8 +74,7 @@ typedef struct {
   LsKinetoEvent event;
   GHashTable *launches; /* correlation -> Launch  */
   GHashTable *messages; /* external id -> Message */
-  GArray *details;      /* SyncDetail             */
-  GArray *externals;    /* int64_t of each op; -1: none */
+  GHashTable *details;  /* correlation -> SyncDetail */
   int64_t device;       /* of the kernels, -1: none yet */
   bool has_devices, has_kernels, has_events, is_xla;
   GPtrArray *categories; /* char *: the first few that occur */
@@ -93,6 +92,8 @@ LsKinetoOp *kineto_add_op (KinetoReader *r, int64_t start, int64_t end, const ch
 /* A call of that name, which may be a launch, if its correlation is above 0. */
 void kineto_add_call (KinetoReader *r, int64_t correlation, const char *name, Launch launch);
 void kineto_add_step (KinetoReader *r, LsKinetoStep step);
+/* Of a call of that correlation, above 0. */
+void kineto_add_detail (KinetoReader *r, int64_t correlation, SyncDetail detail);
 
 /* Of a kernel, without arguments: names of templates go on for lines. Newly allocated. */
 char *kineto_short_name (const char *name);
@@ -106,5 +107,32 @@ uint8_t kineto_dtype (const char *name);
 /* What can be told once all events are there: launches and messages of ops, times from the first one on,
  * order. */
 void kineto_finish (KinetoReader *r);
+
+/* --- read_nsys.c ------------------------------------------------------------------------------------- */
+
+/* What Nsight Systems wrote of a run: `nsys export --type sqlite`.
+ *
+ *     CUPTI_ACTIVITY_KIND_KERNEL (start, end, deviceId, streamId, correlationId, globalPid, demangledName)
+ *     CUPTI_ACTIVITY_KIND_MEMCPY, _MEMSET     the same without a name; copyKind
+ *     CUPTI_ACTIVITY_KIND_RUNTIME (start, end, correlationId, globalTid, nameId)
+ *     CUPTI_ACTIVITY_KIND_SYNCHRONIZATION (streamId, correlationId, ...)
+ *     NVTX_EVENTS (start, end, text or textId, globalTid, jsonText or jsonTextId)
+ *     StringIds (id, value), TARGET_INFO_GPU (id, name)
+ *
+ * Times are nanoseconds. Which columns there are differs by release: what is missing is done without, but
+ * for start, end and stream of kernels. It becomes what a profile of torch.profiler does
+ * (data/measured/read_kineto.h):
+ *
+ *     steps         NVTX ranges "ProfilerStep#N", "step N" or "iteration N", also with "_", "#", ":" or
+ *                   nothing between
+ *     collectives   of kernels of NCCL that were launched within a range of NCCL's own
+ *     one device    of several that with the lowest number, of its first process; said as a note */
+
+/* Whether the bytes begin as SQLite's do. */
+bool ls_nsys_is (const void *bytes, size_t n);
+
+/* By path; or, with bytes not NULL, n bytes in memory of that name. NULL, with diagnostics
+ * (LS_ERROR_INPUT). */
+LsKineto *ls_nsys_load (const char *path, const void *bytes, size_t n, LsDiagList *diags);
 
 #endif

@@ -1,5 +1,6 @@
 #include "data/measured/read_cases.h"
 
+#include <gio/gio.h>
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
@@ -73,7 +74,7 @@ facts_of (const LsSoftwareSpec *software, const LsCsv *csv, guint row)
 
 /* Columns named and spelt as the keys of a model. */
 static const char *const dimension_keys[]
-    = { "layers", "hidden", "heads", "kv_heads", "vocab", "seq", "mlp", "ffn" };
+    = { "layers", "hidden", "heads", "kv_heads", "vocab", "seq", "mlp", "ffn", NULL };
 
 /* The one of them that a job may have otherwise than its model. */
 #define SEQ "seq"
@@ -84,13 +85,15 @@ static const LsField moe_ffn
 
 /* --- columns --- */
 
-/* The columns of a table that say models, and the models that its rows name. */
+/* Where the columns of a table go, as LsCsvField values; what its rows name. */
 typedef struct {
-  int column;           /* `model`; -1: the table has none           */
-  GArray *dimensions;   /* LsCsvField of LsModel                     */
-  GArray *architecture; /* what the kind of MLP tells without them   */
-  GHashTable *named;    /* name -> LsModel                           */
-} CaseModels;
+  GArray *columns;      /* all but those of models, into a LsCase    */
+  GArray *dimensions;   /* of LsModel                                */
+  GArray *architecture; /* of LsModel: what the kind of MLP tells without them */
+  int model;            /* `model`; -1: the table has none           */
+  GHashTable *models;   /* name -> LsModel, as rows name it          */
+  GHashTable *software; /* name -> LsSoftwareSpec, likewise          */
+} Table;
 
 static void
 model_free (gpointer model)
@@ -99,77 +102,46 @@ model_free (gpointer model)
   g_free (model);
 }
 
-static bool
-is_dimension (const char *key)
-{
-  for (guint i = 0; i < G_N_ELEMENTS (dimension_keys); i++)
-    if (g_str_equal (dimension_keys[i], key))
-      return true;
-  return false;
-}
-
 static void
-find_dimension (CaseModels *models, const LsCsv *csv, const char *key, LsDiagList *diags)
+find_dimension (const Table *t, const LsCsv *csv, const char *key, LsDiagList *diags)
 {
-  GArray *columns = models->dimensions;
+  GArray *columns = t->dimensions;
   guint n = columns->len;
   const LsField *field = ls_field_find (ls_model_fields, key);
-  bool may_lack = models->column >= 0 || !field->required;
+  bool may_lack = t->model >= 0 || !field->required;
   ls_csv_fields_find (csv, field, !may_lack, 0, columns, diags);
   if (columns->len > n)
     g_array_index (columns, LsCsvField, n).may_be_empty = may_lack;
 }
 
-/* Diagnostics for columns that a table without `model` lacks. Clear it in either case. */
+/* Diagnostics for columns that a table without `model` lacks. */
 static void
-case_models_init (CaseModels *models, const LsCsv *csv, LsDiagList *diags)
+find_models (Table *t, const LsCsv *csv, LsDiagList *diags)
 {
-  *models = (CaseModels) {
-    .column = ls_csv_column (csv, "model"),
-    .dimensions = g_array_new (FALSE, FALSE, sizeof (LsCsvField)),
-    .architecture = g_array_new (FALSE, FALSE, sizeof (LsCsvField)),
-    .named = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, model_free),
-  };
-  for (guint i = 0; i < G_N_ELEMENTS (dimension_keys); i++)
-    find_dimension (models, csv, dimension_keys[i], diags);
-  ls_csv_fields_find_optional (csv, &moe_ffn, 0, models->architecture);
+  for (const char *const *key = dimension_keys; *key; key++)
+    find_dimension (t, csv, *key, diags);
+  ls_csv_fields_find_optional (csv, &moe_ffn, 0, t->architecture);
   for (const LsField *f = ls_model_fields; f->key; f++)
-    if (!f->file_only && !ls_field_find (ls_strategy_fields, f->key) && !is_dimension (f->key))
-      ls_csv_fields_find_optional (csv, f, 0, models->architecture);
-}
-
-static void
-case_models_clear (CaseModels *models)
-{
-  g_array_unref (models->dimensions);
-  g_array_unref (models->architecture);
-  g_hash_table_unref (models->named);
+    if (!f->file_only && !ls_field_find (ls_strategy_fields, f->key)
+        && !g_strv_contains (dimension_keys, f->key))
+      ls_csv_fields_find_optional (csv, f, 0, t->architecture);
 }
 
 /* --- a named model --- */
 
-/* The name may have changes behind it. */
-static bool
-is_there (const char *name, char **reterr_message)
-{
-  const char *changes = ls_override_find (name);
-  g_autofree char *own = changes ? g_strndup (name, (gsize) (changes - 1 - name)) : g_strdup (name);
-  g_autofree char *path = ls_data_find (LS_DATA_MODELS, own, reterr_message);
-  return path != NULL;
-}
-
 /* NULL: the row names none, or a wrong one. */
 static const LsModel *
-named_model (const LsCsv *csv, guint row, const CaseModels *models, LsDiagList *diags)
+named_model (const LsCsv *csv, guint row, const Table *t, LsDiagList *diags)
 {
-  const char *cell = models->column < 0 ? "" : ls_csv_cell (csv, row, (guint) models->column);
+  const char *cell = t->model < 0 ? "" : ls_csv_cell (csv, row, (guint) t->model);
   g_autofree char *name = ls_data_beside (ls_csv_name (csv), cell);
-  LsModel *model = g_hash_table_lookup (models->named, name);
+  LsModel *model = g_hash_table_lookup (t->models, name);
   if (model || *name == '\0')
     return model;
-  g_autofree char *message = NULL;
-  if (!is_there (name, &message)) {
-    ls_csv_error (csv, row, (guint) models->column, diags, "%s", message);
+  g_autofree char *message = NULL, *bare = ls_override_bare (name),
+                  *path = ls_data_find (LS_DATA_MODELS, bare, &message);
+  if (!path) {
+    ls_csv_error (csv, row, (guint) t->model, diags, "%s", message);
     return NULL;
   }
   model = g_new0 (LsModel, 1);
@@ -177,7 +149,7 @@ named_model (const LsCsv *csv, guint row, const CaseModels *models, LsDiagList *
     g_free (model);
     return NULL;
   }
-  g_hash_table_insert (models->named, g_strdup (name), model);
+  g_hash_table_insert (t->models, g_strdup (name), model);
   return model;
 }
 
@@ -198,12 +170,12 @@ check_agrees (const LsCsv *csv, guint row, const GArray *columns, const LsModel 
 }
 
 static void
-take_named (const LsCsv *csv, guint row, const CaseModels *models, const LsModel *named, LsModel *m,
-            LsStrategy *s, LsDiagList *diags)
+take_named (const LsCsv *csv, guint row, const Table *t, const LsModel *named, LsModel *m, LsStrategy *s,
+            LsDiagList *diags)
 {
-  ls_csv_fields_read (csv, row, models->architecture, m, diags);
-  check_agrees (csv, row, models->dimensions, m, named, diags);
-  check_agrees (csv, row, models->architecture, m, named, diags);
+  ls_csv_fields_read (csv, row, t->architecture, m, diags);
+  check_agrees (csv, row, t->dimensions, m, named, diags);
+  check_agrees (csv, row, t->architecture, m, named, diags);
   s->seq = m->seq;
   ls_model_clear (m);
   ls_model_copy (m, named);
@@ -213,10 +185,10 @@ take_named (const LsCsv *csv, guint row, const CaseModels *models, const LsModel
 
 /* Only a table with a column `model` may leave them out. */
 static void
-check_complete (const LsCsv *csv, guint row, const CaseModels *models, LsDiagList *diags)
+check_complete (const LsCsv *csv, guint row, const Table *t, LsDiagList *diags)
 {
   g_autoptr (GString) missing = g_string_new (NULL);
-  for (guint i = 0; models->column >= 0 && i < G_N_ELEMENTS (dimension_keys); i++) {
+  for (guint i = 0; t->model >= 0 && dimension_keys[i]; i++) {
     const char *key = dimension_keys[i];
     int column = ls_csv_column (csv, key);
     if (!ls_field_find (ls_model_fields, key)->required)
@@ -227,7 +199,7 @@ check_complete (const LsCsv *csv, guint row, const CaseModels *models, LsDiagLis
       ls_csv_error (csv, row, (guint) column, diags, "expected a value, as the row names no model; got none");
   }
   if (missing->len > 0)
-    ls_csv_error (csv, row, (guint) models->column, diags,
+    ls_csv_error (csv, row, (guint) t->model, diags,
                   "expected a model, or else columns with its dimensions; there are none of %s",
                   missing->str);
 }
@@ -285,20 +257,20 @@ apply_model_facts (const GPtrArray *facts, LsModel *m)
  * diagnostic, but for `seq`, which is the job's and goes to s->seq. Else the row's dimensions, `facts` (of
  * LsTableFacts) put over them, and what follows from the kind of MLP. m was zero. */
 static void
-case_model_read (const LsCsv *csv, guint row, const CaseModels *models, const GPtrArray *facts, LsModel *m,
+case_model_read (const LsCsv *csv, guint row, const Table *t, const GPtrArray *facts, LsModel *m,
                  LsStrategy *s, LsDiagList *diags)
 {
-  const LsModel *named = named_model (csv, row, models, diags);
-  bool names_one = models->column >= 0 && *ls_csv_cell (csv, row, (guint) models->column) != '\0';
-  ls_csv_fields_read (csv, row, models->dimensions, m, diags);
+  const LsModel *named = named_model (csv, row, t, diags);
+  bool names_one = t->model >= 0 && *ls_csv_cell (csv, row, (guint) t->model) != '\0';
+  ls_csv_fields_read (csv, row, t->dimensions, m, diags);
   if (named)
-    take_named (csv, row, models, named, m, s, diags);
+    take_named (csv, row, t, named, m, s, diags);
   if (names_one)
     return;
-  check_complete (csv, row, models, diags);
+  check_complete (csv, row, t, diags);
   apply_model_facts (facts, m); /* the MLP decides on what follows */
   set_architecture (m);
-  ls_csv_fields_read (csv, row, models->architecture, m, diags);
+  ls_csv_fields_read (csv, row, t->architecture, m, diags);
   apply_model_facts (facts, m);
   check_heads (csv, row, m, diags);
   check_experts (csv, row, m, diags);
@@ -306,23 +278,20 @@ case_model_read (const LsCsv *csv, guint row, const CaseModels *models, const GP
 
 /* --- a run -------------------------------------------------------------------------------------------- */
 
-#define TEXT(key_, is_required)                                                                              \
-  {                                                                                                          \
-#key_, LS_FIELD_STRING, offsetof(LsCase, key_), .required = (is_required)                                \
-  }
+#define TEXT(key_) #key_, LS_FIELD_STRING, offsetof(LsCase, key_)
 
 /* What only some say may be empty, or its column absent. */
 static const LsField case_fields[] = {
-  TEXT (id, true),
-  TEXT (split, false),
-  TEXT (source, false),
-  TEXT (caveat, false),
-  TEXT (software, false),
-  TEXT (family, false),
+  { TEXT (id), .required = true },
+  { TEXT (split) },
+  { TEXT (source) },
+  { TEXT (caveat) },
+  { TEXT (software) },
+  { TEXT (family) },
   { "iteration_s", LS_FIELD_DOUBLE, offsetof (LsCase, measured_s), .required = true, .min = LS_MEASURED_MIN_S,
     .max = LS_MEASURED_MAX_S },
-  TEXT (cluster, false),
-  TEXT (hardware, false),
+  { TEXT (cluster) },
+  { TEXT (hardware) },
   { "allocated_gib", LS_FIELD_DOUBLE, offsetof (LsCase, allocated_gib), .above = true,
     .max = LS_MEASURED_MAX_GIB },
   { "gpus_per_node", LS_FIELD_UINT, offsetof (LsCase, gpus_per_node), .min = 1, .max = UINT32_MAX },
@@ -331,7 +300,7 @@ static const LsField case_fields[] = {
 
 /* Columns named and spelt as the knobs of a strategy. What a run cannot do without; all others may be empty
  * or absent, and are then as `run` has them. One of those is a key of a model too. */
-static const char *const required_keys[] = { "gpus", "global_batch" };
+static const char *const required_keys[] = { "gpus", "global_batch", NULL };
 #define ATTENTION "attention"
 
 static void
@@ -352,12 +321,9 @@ ls_case_new (void)
 {
   LsCase *c = g_new0 (LsCase, 1);
   ls_strategy_init (&c->strategy);
-  c->split = g_strdup ("");
-  c->cluster = g_strdup ("");
-  c->hardware = g_strdup ("");
-  c->source = g_strdup ("");
-  c->caveat = g_strdup ("");
-  c->software = g_strdup ("");
+  char **texts[] = { &c->split, &c->cluster, &c->hardware, &c->source, &c->caveat, &c->software };
+  for (guint i = 0; i < G_N_ELEMENTS (texts); i++)
+    *texts[i] = g_strdup ("");
   c->said = g_hash_table_new (g_str_hash, g_str_equal);
   return c;
 }
@@ -370,18 +336,13 @@ ls_cases_new (void)
 
 /* --- columns --- */
 
-/* Where the columns of a table go, as LsCsvField values. */
-typedef struct {
-  GArray *columns;      /* all but those of                        */
-  CaseModels models;    /* its models                              */
-  GHashTable *software; /* name -> LsSoftwareSpec, as rows name it */
-} Table;
-
 static void
 table_clear (Table *t)
 {
   g_array_unref (t->columns);
-  case_models_clear (&t->models);
+  g_array_unref (t->dimensions);
+  g_array_unref (t->architecture);
+  g_hash_table_unref (t->models);
   g_hash_table_unref (t->software);
 }
 
@@ -390,19 +351,16 @@ static bool
 is_optional_knob (const LsField *f)
 {
   bool is_models = ls_field_find (ls_model_fields, f->key) && strcmp (f->key, ATTENTION) != 0;
-  for (guint i = 0; i < G_N_ELEMENTS (required_keys); i++)
-    if (strcmp (f->key, required_keys[i]) == 0)
-      return false;
-  return !f->file_only && !is_models && !ls_field_find (case_fields, f->key);
+  return !g_strv_contains (required_keys, f->key) && !f->file_only && !is_models
+      && !ls_field_find (case_fields, f->key);
 }
 
 static void
 find_knobs (const LsCsv *csv, GArray *columns, LsDiagList *diags)
 {
   size_t offset = offsetof (LsCase, strategy);
-  for (guint i = 0; i < G_N_ELEMENTS (required_keys); i++)
-    ls_csv_fields_find (csv, ls_field_find (ls_strategy_fields, required_keys[i]), TRUE, offset, columns,
-                        diags);
+  for (const char *const *key = required_keys; *key; key++)
+    ls_csv_fields_find (csv, ls_field_find (ls_strategy_fields, *key), TRUE, offset, columns, diags);
   for (const LsField *f = ls_strategy_fields; f->key; f++)
     if (is_optional_knob (f))
       ls_csv_fields_find_optional (csv, f, offset, columns);
@@ -418,10 +376,16 @@ software_free (gpointer software)
 static void
 find_columns (const LsCsv *csv, Table *t, LsDiagList *diags)
 {
-  t->columns = g_array_new (FALSE, FALSE, sizeof (LsCsvField));
-  t->software = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, software_free);
+  *t = (Table) {
+    .columns = g_array_new (FALSE, FALSE, sizeof (LsCsvField)),
+    .dimensions = g_array_new (FALSE, FALSE, sizeof (LsCsvField)),
+    .architecture = g_array_new (FALSE, FALSE, sizeof (LsCsvField)),
+    .model = ls_csv_column (csv, "model"),
+    .models = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, model_free),
+    .software = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, software_free),
+  };
   ls_csv_fields_find_all (csv, case_fields, 0, t->columns, diags);
-  case_models_init (&t->models, csv, diags);
+  find_models (t, csv, diags);
   find_knobs (csv, t->columns, diags);
 }
 
@@ -439,10 +403,10 @@ ignored_columns (const LsCsv *csv, const Table *t)
   guint n = ls_csv_n_columns (csv);
   g_autofree bool *is_read = g_new0 (bool, n);
   mark_columns (t->columns, is_read);
-  mark_columns (t->models.dimensions, is_read);
-  mark_columns (t->models.architecture, is_read);
-  if (t->models.column >= 0)
-    is_read[t->models.column] = true;
+  mark_columns (t->dimensions, is_read);
+  mark_columns (t->architecture, is_read);
+  if (t->model >= 0)
+    is_read[t->model] = true;
   g_autoptr (GStrvBuilder) names = g_strv_builder_new ();
   for (guint i = 0; i < n; i++)
     if (!is_read[i])
@@ -513,15 +477,6 @@ finish_model (LsCase *c)
 }
 
 static void
-finish_strategy (LsStrategy *s, const LsSoftwareSpec *software)
-{
-  if (s->dp == 1 && s->cp > 1 && s->dp_kind == LS_DP_NONE)
-    s->dp_kind = LS_DP_AUTO; /* a row with dp 1 says none; gradients are summed over cp all the same */
-  if (software)
-    ls_software_settle (software, s);
-}
-
-static void
 remember_said (const LsCsv *csv, guint row, LsCase *c)
 {
   for (const LsField *f = ls_strategy_fields; f->key; f++) {
@@ -541,14 +496,18 @@ read_case (const LsCsv *csv, guint row, const Table *t, LsDiagList *diags)
     ls_strategy_copy (&c->strategy, &software->defaults);
     c->runs_like = g_intern_string (software->runs_like);
   }
-  case_model_read (csv, row, &t->models, facts, &c->model, &c->strategy, diags);
+  case_model_read (csv, row, t, facts, &c->model, &c->strategy, diags);
   ls_csv_fields_read (csv, row, t->columns, c, diags);
   remember_said (csv, row, c);
   apply_facts (facts, c);
   g_autofree char *cluster = c->cluster;
   c->cluster = ls_data_beside (ls_csv_name (csv), cluster);
   finish_model (c);
-  finish_strategy (&c->strategy, software);
+  if (c->strategy.dp == 1 && c->strategy.cp > 1 && c->strategy.dp_kind == LS_DP_NONE)
+    c->strategy.dp_kind
+        = LS_DP_AUTO; /* a row with dp 1 says none; gradients are summed over cp all the same */
+  if (software)
+    ls_software_settle (software, &c->strategy);
   if (c->strategy.use.attention != LS_ATTENTION_AUTO)
     c->model.attention = (LsAttention) c->strategy.use.attention;
   return c;
@@ -594,22 +553,17 @@ read_any_case (const LsCsv *csv, guint row, const Table *t)
   return c;
 }
 
-static bool
-is_any_whole (const GPtrArray *cases)
-{
-  for (guint i = 0; i < cases->len; i++)
-    if (!((const LsCase *) g_ptr_array_index (cases, i))->wrong)
-      return true;
-  return false;
-}
-
 static GPtrArray *
 read_rows (const LsCsv *csv, const Table *t, bool by_row, LsDiagList *diags)
 {
   GPtrArray *cases = ls_cases_new ();
-  for (guint row = 0; row < ls_csv_n_rows (csv); row++)
-    g_ptr_array_add (cases, by_row ? read_any_case (csv, row, t) : read_case (csv, row, t, diags));
-  if (by_row && !is_any_whole (cases)) { /* all that is wrong, with its place */
+  bool is_any_whole = false;
+  for (guint row = 0; row < ls_csv_n_rows (csv); row++) {
+    LsCase *c = by_row ? read_any_case (csv, row, t) : read_case (csv, row, t, diags);
+    is_any_whole |= !c->wrong;
+    g_ptr_array_add (cases, c);
+  }
+  if (by_row && !is_any_whole) { /* all that is wrong, with its place */
     g_ptr_array_unref (cases);
     return read_rows (csv, t, false, diags);
   }
@@ -634,15 +588,57 @@ cases_of_table (const LsCsv *csv, bool by_row, LsDiagList *diags)
 }
 
 GPtrArray *
-ls_read_cases (const char *path, bool by_row, LsDiagList *diags)
+ls_read_cases (const char *path, const char *text, bool by_row, LsDiagList *diags)
 {
-  g_autoptr (LsCsv) csv = ls_csv_load (path, diags);
+  g_autoptr (LsCsv) csv = ls_csv_parse (path, text, -1, diags);
   return csv ? cases_of_table (csv, by_row, diags) : NULL;
 }
 
-GPtrArray *
-ls_parse_cases (const char *name, const char *text, LsDiagList *diags)
+/* --- tables to fill in ---------------------------------------------------------------------------------- */
+
+/* ": fp16, bf16": what a knob may be. */
+static void
+append_choices (GString *out, const LsField *f)
 {
-  g_autoptr (LsCsv) csv = ls_csv_parse (name, text, -1, diags);
-  return csv ? cases_of_table (csv, false, diags) : NULL;
+  const LsEnumName *names = f->kind == LS_FIELD_ENUM ? f->names : NULL;
+  for (const LsEnumName *n = names; n && n->name; n++)
+    if (ls_enum_is_first (names, n))
+      g_string_append_printf (out, "%s%s", n == names ? ": " : ", ", n->name);
+  if (f->kind == LS_FIELD_BOOL)
+    g_string_append (out, ": 0, 1");
+}
+
+GResource *templates_get_resource (void); /* of templates.gresource.xml */
+
+/* A line of a template as it stands there; "# dtype  @" says what that knob means. */
+static void
+append_line (GString *out, const char *line)
+{
+  static const char open[] = "# ";
+  if (!g_str_has_suffix (line, "@")) {
+    g_string_append (out, line);
+    return;
+  }
+  g_autofree char *key = g_strndup (line + strlen (open), strcspn (line + strlen (open), " "));
+  const LsField *knob = ls_field_find (ls_strategy_fields, key);
+  g_string_append_printf (out, "%.*s%s", (int) strlen (line) - 1, line, knob->meaning);
+  append_choices (out, knob);
+}
+
+char *
+ls_template_text (const char *name)
+{
+  g_autofree char *path = g_strdup_printf ("/lockstep/measured/template_%s.txt", name);
+  g_autoptr (GBytes) file
+      = g_resource_lookup_data (templates_get_resource (), path, G_RESOURCE_LOOKUP_FLAGS_NONE, NULL);
+  if (!file)
+    return NULL;
+  g_autofree char *text = g_strndup (g_bytes_get_data (file, NULL), g_bytes_get_size (file));
+  g_auto (GStrv) lines = g_strsplit (text, "\n", -1);
+  GString *out = g_string_new (NULL);
+  for (char **line = lines; *line; line++) {
+    append_line (out, *line);
+    g_string_append (out, line[1] ? "\n" : "");
+  }
+  return g_string_free (out, FALSE);
 }

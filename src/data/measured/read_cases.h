@@ -76,12 +76,10 @@ typedef struct {
 LsCase *ls_case_new (void);
 GPtrArray *ls_cases_new (void);
 
-/* Reads all rows; NULL, with located diagnostics, if any cell is wrong or there is no
- * row. A GPtrArray of LsCase that frees them. by_row: rows with wrong cells stay, and say what is wrong, as
- * long as there is one without. */
-GPtrArray *ls_read_cases (const char *path, bool by_row, LsDiagList *diags);
-/* The same, not by row, from memory; `name` stands for the file in diagnostics. */
-GPtrArray *ls_parse_cases (const char *name, const char *text, LsDiagList *diags);
+/* Reads all rows of the file, or of its text if that is not NULL; NULL, with located diagnostics, if any
+ * cell is wrong or there is no row. A GPtrArray of LsCase that frees them. by_row: rows with wrong cells
+ * stay, and say what is wrong, as long as there is one without. */
+GPtrArray *ls_read_cases (const char *path, const char *text, bool by_row, LsDiagList *diags);
 
 /* A table to fill in: what each column means as comments, a header, and a row as an example; our readers read
  * it as it is. "runs" (this one), "nccl" (data/measured/read_nccl_tests.h), "kernels"

@@ -63,63 +63,54 @@ parse_python_bool (const char *text, void *target)
 }
 
 #define SIZE(key_, member_)                                                                                  \
-  {                                                                                                          \
-    key_, LS_FIELD_UINT64, offsetof (Cells, member_), .required = true, .min = 1, .max = SIZE_MAX_D          \
-  }
+  key_, LS_FIELD_UINT64, offsetof (Cells, member_), .required = true, .min = 1, .max = SIZE_MAX_D
 #define TIMED(key_, member_)                                                                                 \
-  {                                                                                                          \
-    key_, LS_FIELD_DOUBLE, offsetof (Cells, member_), .required = true, .min = 1e-6, .max = 1e12             \
-  }
+  key_, LS_FIELD_DOUBLE, offsetof (Cells, member_), .required = true, .min = 1e-6, .max = 1e12
 #define DTYPE(key_)                                                                                          \
-  {                                                                                                          \
-    key_, LS_FIELD_CUSTOM, 0, .parse = parse_dtype, .expected = "a number format such as bf16 or fp8"        \
-  }
-#define GPU_COLUMN                                                                                           \
-  {                                                                                                          \
-    "gpu", LS_FIELD_STRING, offsetof (Cells, gpu)                                                            \
-  }
+  key_, LS_FIELD_CUSTOM, 0, .parse = parse_dtype, .expected = "a number format such as bf16 or fp8"
+#define GPU_COLUMN "gpu", LS_FIELD_STRING, offsetof (Cells, gpu)
 
-static const LsField gemm_fields[]
-    = { SIZE ("m", m), SIZE ("n", n), SIZE ("k", k), DTYPE ("dtype"), GPU_COLUMN, { NULL } };
-static const LsField big_gemm_fields[]
-    = { SIZE ("M", m), SIZE ("N", n), SIZE ("K", k), DTYPE ("dtype"), GPU_COLUMN, { NULL } };
+static const LsField gemm_fields[] = { { SIZE ("m", m) },   { SIZE ("n", n) }, { SIZE ("k", k) },
+                                       { DTYPE ("dtype") }, { GPU_COLUMN },    { NULL } };
+static const LsField big_gemm_fields[] = { { SIZE ("M", m) },   { SIZE ("N", n) }, { SIZE ("K", k) },
+                                           { DTYPE ("dtype") }, { GPU_COLUMN },    { NULL } };
 static const LsField attention_fields[] = {
-  SIZE ("batch", batch),
-  SIZE ("seq", seq),
-  SIZE ("heads", heads),
-  SIZE ("kv_heads", kv_heads),
-  SIZE ("head_dim", head_dim),
-  DTYPE ("attn_dtype"),
+  { SIZE ("batch", batch) },
+  { SIZE ("seq", seq) },
+  { SIZE ("heads", heads) },
+  { SIZE ("kv_heads", kv_heads) },
+  { SIZE ("head_dim", head_dim) },
+  { DTYPE ("attn_dtype") },
   { "kv_dtype", LS_FIELD_CUSTOM, 0, .parse = parse_kv_dtype,
     .expected = "a number format such as bf16 or fp8" },
-  GPU_COLUMN,
+  { GPU_COLUMN },
   { NULL },
 };
 static const LsField stream_fields[] = {
   { "op", LS_FIELD_STRING, offsetof (Cells, op), .required = true },
-  SIZE ("tokens", tokens),
-  SIZE ("hidden", hidden),
+  { SIZE ("tokens", tokens) },
+  { SIZE ("hidden", hidden) },
   { "bytes_min", LS_FIELD_DOUBLE, offsetof (Cells, bytes), .required = true, .above = true, .max = 1e15 },
-  GPU_COLUMN,
+  { GPU_COLUMN },
   { NULL },
 };
 static const LsField layer_fields[] = {
-  SIZE ("n_head", heads),
-  SIZE ("n_kv_head", kv_heads),
-  SIZE ("n_embd", hidden),
-  SIZE ("n_expanded_embd", ffn),
-  SIZE ("num_tokens", tokens),
-  SIZE ("num_tensor_parallel_workers", tp),
+  { SIZE ("n_head", heads) },
+  { SIZE ("n_kv_head", kv_heads) },
+  { SIZE ("n_embd", hidden) },
+  { SIZE ("n_expanded_embd", ffn) },
+  { SIZE ("num_tokens", tokens) },
+  { SIZE ("num_tensor_parallel_workers", tp) },
   { "use_gated_mlp", LS_FIELD_CUSTOM, 0, .required = true, .parse = parse_python_bool,
     .expected = "True or False" },
-  TIMED ("attn_pre_proj_median_ms", qkv_ms),
-  TIMED ("attn_post_proj_median_ms", projection_ms),
-  TIMED ("mlp_up_proj_median_ms", up_ms),
-  TIMED ("mlp_down_proj_median_ms", down_ms),
-  TIMED ("input_layernorm_median_ms", norm_ms),
-  TIMED ("mlp_act_median_ms", act_ms),
-  TIMED ("add_median_ms", add_ms),
-  GPU_COLUMN,
+  { TIMED ("attn_pre_proj_median_ms", qkv_ms) },
+  { TIMED ("attn_post_proj_median_ms", projection_ms) },
+  { TIMED ("mlp_up_proj_median_ms", up_ms) },
+  { TIMED ("mlp_down_proj_median_ms", down_ms) },
+  { TIMED ("input_layernorm_median_ms", norm_ms) },
+  { TIMED ("mlp_act_median_ms", act_ms) },
+  { TIMED ("add_median_ms", add_ms) },
+  { GPU_COLUMN },
   { NULL },
 };
 
@@ -128,10 +119,10 @@ static const struct {
   LsField field;
   double unit_s;
 } time_columns[] = {
-  { TIMED ("latency_ms", time), 1e-3 },
-  { TIMED ("latency_us", time), 1e-6 },
-  { TIMED ("us_median", time), 1e-6 },
-  { TIMED ("time_us", time), 1e-6 },
+  { { TIMED ("latency_ms", time) }, 1e-3 },
+  { { TIMED ("latency_us", time) }, 1e-6 },
+  { { TIMED ("us_median", time) }, 1e-6 },
+  { { TIMED ("time_us", time) }, 1e-6 },
 };
 
 guint
@@ -213,22 +204,31 @@ timed_stream (const char *name, LsKernelKind kind, LsTimedWhat what, uint64_t to
   };
 }
 
+static const struct {
+  const char *op;
+  LsKernelKind kind;
+  LsTimedWhat what;
+} stream_ops[] = { { "add", LS_KERNEL_ELEMENTWISE, LS_TIMED_USUAL },
+                   { "rmsnorm", LS_KERNEL_NORM, LS_TIMED_VLLM_RMSNORM },
+                   { "silu_mul", LS_KERNEL_ELEMENTWISE, LS_TIMED_VLLM_SILU_MUL } };
+
+/* Of stream_ops: as many as there are if it is none. */
+static guint
+find_stream (const char *op)
+{
+  guint i = 0;
+  while (i < G_N_ELEMENTS (stream_ops) && strcmp (op, stream_ops[i].op) != 0)
+    i++;
+  return i;
+}
+
 static void
 append_stream (const Cells *c, double seconds, GArray *rows)
 {
-  static const struct {
-    const char *op;
-    LsKernelKind kind;
-    LsTimedWhat what;
-  } ops[] = { { "add", LS_KERNEL_ELEMENTWISE, LS_TIMED_USUAL },
-              { "rmsnorm", LS_KERNEL_NORM, LS_TIMED_VLLM_RMSNORM },
-              { "silu_mul", LS_KERNEL_ELEMENTWISE, LS_TIMED_VLLM_SILU_MUL } };
-  for (guint i = 0; i < G_N_ELEMENTS (ops); i++)
-    if (strcmp (c->op, ops[i].op) == 0) {
-      LsTimedKernel row
-          = timed_stream (ops[i].op, ops[i].kind, ops[i].what, c->tokens, c->hidden, c->bytes, seconds);
-      g_array_append_val (rows, row);
-    }
+  guint i = find_stream (c->op);
+  LsTimedKernel row = timed_stream (stream_ops[i].op, stream_ops[i].kind, stream_ops[i].what, c->tokens,
+                                    c->hidden, c->bytes, seconds);
+  g_array_append_val (rows, row);
 }
 
 /* The operators of a layer that vidur timed: QKV, projection, up (with gate), down;
@@ -304,23 +304,15 @@ find_time (const LsCsv *csv, GArray *columns, LsDiagList *diags)
 }
 
 static void
-check_op (const LsCsv *csv, guint row, const Cells *c, LsDiagList *diags)
-{
-  static const char *const known[] = { "add", "rmsnorm", "silu_mul", NULL };
-  if (c->op && !g_strv_contains (known, c->op))
-    ls_csv_error (csv, row, (guint) ls_csv_column (csv, "op"), diags,
-                  "expected add, rmsnorm or silu_mul; got \"%.40s\"", c->op);
-}
-
-static void
 read_row (const LsCsv *csv, guint row, const Table *table, const GArray *columns, double unit_s,
           const char *gpu, GArray *rows, guint *n_foreign, LsDiagList *diags)
 {
   guint n_before = ls_diag_list_n (diags);
   Cells cells = { .dtype = (int) table->dtype };
   ls_csv_fields_read (csv, row, columns, &cells, diags);
-  if (table->fields == stream_fields)
-    check_op (csv, row, &cells, diags);
+  if (table->fields == stream_fields && cells.op && find_stream (cells.op) == G_N_ELEMENTS (stream_ops))
+    ls_csv_error (csv, row, (guint) ls_csv_column (csv, "op"), diags,
+                  "expected add, rmsnorm or silu_mul; got \"%.40s\"", cells.op);
   bool is_ours = !cells.gpu || strcmp (cells.gpu, gpu) == 0;
   guint n_rows = rows->len;
   bool is_foreign = cells.dtype == FOREIGN || (cells.kv_dtype && cells.kv_dtype != 1 + cells.dtype);
@@ -333,9 +325,12 @@ read_row (const LsCsv *csv, guint row, const Table *table, const GArray *columns
   g_free (cells.op);
 }
 
-static GArray *
-rows_of_table (const LsCsv *csv, const char *gpu, guint *n_foreign, LsDiagList *diags)
+GArray *
+ls_read_kernels (const char *path, const char *text, const char *gpu, guint *n_foreign, LsDiagList *diags)
 {
+  g_autoptr (LsCsv) csv = ls_csv_parse (path, text, -1, diags);
+  if (!csv)
+    return NULL;
   guint n_passed = 0;
   guint n_before = ls_diag_list_n (diags);
   const Table *table = find_table (csv, diags);
@@ -355,18 +350,4 @@ rows_of_table (const LsCsv *csv, const char *gpu, guint *n_foreign, LsDiagList *
   if (n_foreign)
     *n_foreign = n_passed;
   return ls_diag_list_n (diags) == n_before ? g_steal_pointer (&rows) : NULL;
-}
-
-GArray *
-ls_read_kernels (const char *path, const char *gpu, guint *n_foreign, LsDiagList *diags)
-{
-  g_autoptr (LsCsv) csv = ls_csv_load (path, diags);
-  return csv ? rows_of_table (csv, gpu, n_foreign, diags) : NULL;
-}
-
-GArray *
-ls_parse_kernels (const char *name, const char *text, const char *gpu, LsDiagList *diags)
-{
-  g_autoptr (LsCsv) csv = ls_csv_parse (name, text, -1, diags);
-  return csv ? rows_of_table (csv, gpu, NULL, diags) : NULL;
 }

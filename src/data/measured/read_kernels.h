@@ -39,14 +39,13 @@ typedef struct {
   guint row;                   /* of the file, from 0 below its header                        */
 } LsTimedKernel;
 
-/* All rows that are for `gpu` ("a100": the name of a calibration); NULL, with located
- * diagnostics (LS_ERROR_INPUT), if the columns are those of no known table, a cell is
- * wrong or no row is left. A GArray of LsTimedKernel. Rows in a format of which no product is
- * simulated by itself (fp8_block, fp4_block, int8), or with keys and values in another than the rest
- * (kv_dtype), are passed over and counted in `n_foreign`, which may be NULL. */
-GArray *ls_read_kernels (const char *path, const char *gpu, guint *n_foreign, LsDiagList *diags);
-/* The same from memory; `name` stands for the file in diagnostics. */
-GArray *ls_parse_kernels (const char *name, const char *text, const char *gpu, LsDiagList *diags);
+/* All rows of the file, or of its text if that is not NULL, that are for `gpu` ("a100": the name of a
+ * calibration); NULL, with located diagnostics (LS_ERROR_INPUT), if the columns are those of no known
+ * table, a cell is wrong or no row is left. A GArray of LsTimedKernel. Rows in a format of which no
+ * product is simulated by itself (fp8_block, fp4_block, int8), or with keys and values in another than the
+ * rest (kv_dtype), are passed over and counted in `n_foreign`, which may be NULL. */
+GArray *ls_read_kernels (const char *path, const char *text, const char *gpu, guint *n_foreign,
+                         LsDiagList *diags);
 
 /* The md5 of the key of a family mod 10: "4096,1024". */
 guint ls_kernel_family (const char *key);

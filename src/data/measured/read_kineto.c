@@ -7,7 +7,6 @@
 #include "analysis/op_class.h"
 #include "base/dtype.h"
 #include "data/measured/kineto_reader.h"
-#include "data/measured/nsys_reader.h"
 #include "data/text/read_file.h"
 
 void
@@ -219,24 +218,25 @@ read_ranks (LsJsonPull *p, GString *to)
   return true;
 }
 
-/* Bytes of an element of a number format of c10; 0: unknown. */
+/* Bytes of an element of a number format of c10, by how its name begins; 0: unknown. */
 static uint32_t
 dtype_bytes (const char *name)
 {
   static const struct {
-    const char *name;
     uint32_t bytes;
+    const char *names[7];
   } sizes[] = {
-    { "bfloat16", 2 }, { "half", 2 },  { "float16", 2 }, { "float32", 4 }, { "float64", 8 },
-    { "float8", 1 },   { "float", 4 }, { "double", 8 },  { "byte", 1 },    { "uint8", 1 },
-    { "int8", 1 },     { "char", 1 },  { "bool", 1 },    { "short", 2 },   { "int16", 2 },
-    { "int64", 8 },    { "int32", 4 }, { "int", 4 },     { "long", 8 },
+    { 1, { "float8", "byte", "uint8", "int8", "char", "bool" } },
+    { 2, { "bfloat16", "half", "float16", "short", "int16" } },
+    { 8, { "float64", "double", "int64", "long" } },
+    { 4, { "float", "int" } },
   };
   g_autofree char *small = g_ascii_strdown (name, -1);
   const char *plain = g_str_has_prefix (small, "torch.") ? small + strlen ("torch.") : small;
   for (guint i = 0; i < G_N_ELEMENTS (sizes); i++)
-    if (g_str_has_prefix (plain, sizes[i].name))
-      return sizes[i].bytes;
+    for (const char *const *known = sizes[i].names; *known; known++)
+      if (g_str_has_prefix (plain, *known))
+        return sizes[i].bytes;
   return 0;
 }
 
@@ -253,6 +253,23 @@ read_known (LsKinetoEvent *e, LsJsonPull *p, const Member *m)
   return m->kind == RANKS ? read_ranks (p, *text_of (e, m))
       : m->kind == TEXT   ? read_string (p, *text_of (e, m))
                           : read_number (p, m->kind == MICROSECONDS ? 3 : 0, number_of (e, m));
+}
+
+static bool
+pass_over (KinetoReader *r)
+{
+  return ls_json_pull_skip (r->p, ls_json_pull_next (r->p));
+}
+
+/* The value of a key, if it is one of n members, else passed over. */
+static bool
+read_one_of (KinetoReader *r, const Member *from, guint n, const char *key,
+             int (*compare) (const char *, const char *))
+{
+  for (guint i = 0; i < n; i++)
+    if (compare (key, from[i].key) == 0)
+      return read_known (&r->event, r->p, &from[i]);
+  return pass_over (r);
 }
 
 /* Reads the value of a member of an object; false: bad JSON. */
@@ -283,39 +300,18 @@ read_objects (KinetoReader *r, LsJsonToken token, ReadMember *member)
 }
 
 static bool
-pass_over (KinetoReader *r)
-{
-  return ls_json_pull_skip (r->p, ls_json_pull_next (r->p));
-}
-
-static bool
 read_arg (KinetoReader *r, const char *key)
 {
-  for (guint i = N_OWN; i < G_N_ELEMENTS (members); i++)
-    if (g_ascii_strcasecmp (key, members[i].key) == 0) /* "external id", once */
-      return read_known (&r->event, r->p, &members[i]);
   r->event.is_xla = r->event.is_xla || strcmp (key, "hlo_op") == 0 || strcmp (key, "hlo_module") == 0;
-  return pass_over (r);
+  return read_one_of (r, members + N_OWN, G_N_ELEMENTS (members) - N_OWN, key,
+                      g_ascii_strcasecmp); /* "external id", once */
 }
 
 static bool
 read_member (KinetoReader *r, const char *key)
 {
-  if (strcmp (key, "args") == 0)
-    return read_object (r, ls_json_pull_next (r->p), read_arg);
-  for (guint i = 0; i < N_OWN; i++)
-    if (strcmp (key, members[i].key) == 0)
-      return read_known (&r->event, r->p, &members[i]);
-  return pass_over (r);
-}
-
-/* Whose first token is there; false: bad JSON. */
-static bool
-read_event (KinetoReader *r, LsJsonToken token)
-{
-  event_reset (&r->event);
-  r->event.where = ls_json_pull_where (r->p);
-  return read_object (r, token, read_member);
+  return strcmp (key, "args") == 0 ? read_object (r, ls_json_pull_next (r->p), read_arg)
+                                   : read_one_of (r, members, N_OWN, key, g_strcmp0);
 }
 
 /* ---- events ---- */
@@ -392,6 +388,7 @@ kineto_add_op (KinetoReader *r, int64_t start, int64_t end, const char *name, Ls
                           .correlation = (uint64_t) correlation,
                           .thread = -1,
                           .stream = -1,
+                          .external = -1,
                           .class = (uint8_t) class };
   g_array_append_val (r->k->ops, op);
   r->first = MIN (r->first, start);
@@ -436,8 +433,7 @@ add_op (KinetoReader *r, LsOpClass class)
   op->dtype = kineto_dtype (e->dtype->str);
   op->record = (uint32_t) r->k->n_records;
   op->stream = stream_of (&e->stream);
-  int64_t external = e->external.is_good ? e->external.value : -1;
-  g_array_append_val (r->externals, external);
+  op->external = e->external.is_good ? e->external.value : -1;
 }
 
 static gpointer
@@ -489,6 +485,12 @@ add_call (KinetoReader *r)
                                 .thread = e->thread.is_good ? e->thread.value : -1 });
 }
 
+void
+kineto_add_detail (KinetoReader *r, int64_t correlation, SyncDetail detail)
+{
+  g_hash_table_insert (r->details, keyed (correlation), g_memdup2 (&detail, sizeof detail));
+}
+
 /* "Stream Wait Event", "Stream Sync", "Context Sync": what CUPTI knows of a call besides. */
 static void
 add_detail (KinetoReader *r)
@@ -497,11 +499,10 @@ add_detail (KinetoReader *r)
   bool is_wait = e->wait_stream.is_good;
   if (!e->correlation.is_good || e->correlation.value == 0)
     return;
-  const SyncDetail detail = { .correlation = (uint64_t) e->correlation.value,
-                              .record = e->wait_record.is_good ? (uint64_t) e->wait_record.value : 0,
-                              .stream = is_wait ? stream_of (&e->stream) : -1,
-                              .awaited = stream_of (is_wait ? &e->wait_stream : &e->stream) };
-  g_array_append_val (r->details, detail);
+  kineto_add_detail (r, e->correlation.value,
+                     (SyncDetail) { .record = e->wait_record.is_good ? (uint64_t) e->wait_record.value : 0,
+                                    .stream = is_wait ? stream_of (&e->stream) : -1,
+                                    .awaited = stream_of (is_wait ? &e->wait_stream : &e->stream) });
 }
 
 static void
@@ -510,12 +511,11 @@ add_message (KinetoReader *r)
   const LsKinetoEvent *e = &r->event;
   if (!e->external.is_good || e->collective->len == 0)
     return;
-  Message *message = g_new (Message, 1);
-  *message = (Message) { .bytes = message_bytes (e),
-                         .group = kineto_group_of (r->k, e),
-                         .class = (uint8_t) ls_op_class_of_collective (e->collective->str),
-                         .dtype = kineto_dtype (e->dtype->str) };
-  g_hash_table_insert (r->messages, keyed (e->external.value), message);
+  const Message message = { .bytes = message_bytes (e),
+                            .group = kineto_group_of (r->k, e),
+                            .class = (uint8_t) ls_op_class_of_collective (e->collective->str),
+                            .dtype = kineto_dtype (e->dtype->str) };
+  g_hash_table_insert (r->messages, keyed (e->external.value), g_memdup2 (&message, sizeof message));
 }
 
 static void
@@ -586,7 +586,9 @@ read_events (KinetoReader *r, LsJsonToken token)
     return ls_json_pull_skip (r->p, token);
   }
   while ((token = ls_json_pull_next (r->p)) != LS_TOKEN_ARRAY_END) {
-    if (!read_event (r, token))
+    event_reset (&r->event);
+    r->event.where = ls_json_pull_where (r->p);
+    if (!read_object (r, token, read_member))
       return false;
     if (token == LS_TOKEN_OBJECT && ls_diag_list_n (r->diags) < MAX_DIAGS)
       take_event (r);
@@ -608,10 +610,7 @@ read_integer (KinetoReader *r, int64_t *ret)
 static bool
 read_listed (KinetoReader *r, const char *key)
 {
-  for (guint i = 0; i < G_N_ELEMENTS (listed); i++)
-    if (strcmp (key, listed[i].key) == 0)
-      return read_known (&r->event, r->p, &listed[i]);
-  return pass_over (r);
+  return read_one_of (r, listed, G_N_ELEMENTS (listed), key, g_strcmp0);
 }
 
 static bool
@@ -688,9 +687,8 @@ kineto_reader_init (KinetoReader *r, LsKineto *k, LsDiagList *diags)
   *r = (KinetoReader) { .k = k, .diags = diags, .device = -1, .first = G_MAXINT64 };
   r->launches = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, g_free);
   r->messages = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, g_free);
-  r->externals = g_array_new (FALSE, FALSE, sizeof (int64_t));
+  r->details = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, g_free);
   r->categories = g_ptr_array_new_with_free_func (g_free);
-  r->details = g_array_new (FALSE, FALSE, sizeof (SyncDetail));
   event_reset (&r->event);
 }
 
@@ -698,8 +696,7 @@ void
 kineto_reader_clear (KinetoReader *r)
 {
   event_clear (&r->event);
-  g_array_unref (r->externals);
-  g_array_unref (r->details);
+  g_hash_table_unref (r->details);
   g_ptr_array_unref (r->categories);
   g_hash_table_unref (r->launches);
   g_hash_table_unref (r->messages);

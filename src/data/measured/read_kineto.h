@@ -42,14 +42,15 @@ typedef struct {
   const char *name;           /* in the trace's names                                       */
   uint64_t bytes;             /* a collective: the whole array; 0: not known                 */
   uint64_t correlation;
-  uint32_t record; /* number in traceEvents, from 0                              */
-  int32_t stream;  /* -1: not said                                               */
-  uint8_t class;   /* LsOpClass (analysis/op_class.h)                            */
-  uint8_t dtype;   /* LsDtype of what a collective moves, by its width; of others fp32 */
-  bool in_graph;   /* launched by cudaGraphLaunch, or HIP's                      */
-  uint32_t group;  /* of a collective: 1 + place in groups; 0: not known         */
-  int64_t called;  /* end of the launching call; LS_KINETO_NONE as launch        */
-  int64_t thread;  /* that launched it; -1: not said                             */
+  uint32_t record;  /* number in traceEvents, from 0                              */
+  int32_t stream;   /* -1: not said                                               */
+  uint8_t class;    /* LsOpClass (analysis/op_class.h)                            */
+  uint8_t dtype;    /* LsDtype of what a collective moves, by its width; of others fp32 */
+  bool in_graph;    /* launched by cudaGraphLaunch, or HIP's                      */
+  uint32_t group;   /* of a collective: 1 + place in groups; 0: not known         */
+  int64_t called;   /* end of the launching call; LS_KINETO_NONE as launch        */
+  int64_t thread;   /* that launched it; -1: not said                             */
+  int64_t external; /* "External id", by which its call says what it moves; -1: none */
 } LsKinetoOp;
 
 /* A process group, by what is said of the ranks in it: start, start + stride, ... */
@@ -94,7 +95,7 @@ typedef struct {
   uint64_t n_records;
 } LsKineto;
 
-/* Also of an export of Nsight Systems (nsys_reader.h), which is told by how it begins. NULL, with
+/* Also of an export of Nsight Systems (read_nsys.c), which is told by how it begins. NULL, with
  * diagnostics (LS_ERROR_INPUT). */
 LsKineto *ls_kineto_load (const char *path, LsDiagList *diags);
 /* The same of n bytes, which may be gzip. */

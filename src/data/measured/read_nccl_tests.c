@@ -43,9 +43,12 @@ read_row (const LsCsv *csv, guint row, const GArray *columns, LsDiagList *diags)
   return m;
 }
 
-static GPtrArray *
-collectives_of_table (const LsCsv *csv, LsDiagList *diags)
+GPtrArray *
+ls_read_collectives (const char *path, const char *text, LsDiagList *diags)
 {
+  g_autoptr (LsCsv) csv = ls_csv_parse (path, text, -1, diags);
+  if (!csv)
+    return NULL;
   guint n_before = ls_diag_list_n (diags);
   g_autoptr (GArray) columns = g_array_new (FALSE, FALSE, sizeof (LsCsvField));
   for (const LsField *field = fields; field->key; field++)
@@ -60,20 +63,6 @@ collectives_of_table (const LsCsv *csv, LsDiagList *diags)
   for (guint row = 0; row < ls_csv_n_rows (csv); row++)
     g_ptr_array_add (rows, read_row (csv, row, columns, diags));
   return ls_diag_list_n (diags) == n_before ? g_steal_pointer (&rows) : NULL;
-}
-
-GPtrArray *
-ls_read_collectives (const char *path, LsDiagList *diags)
-{
-  g_autoptr (LsCsv) csv = ls_csv_load (path, diags);
-  return csv ? collectives_of_table (csv, diags) : NULL;
-}
-
-GPtrArray *
-ls_parse_collectives (const char *name, const char *text, LsDiagList *diags)
-{
-  g_autoptr (LsCsv) csv = ls_csv_parse (name, text, -1, diags);
-  return csv ? collectives_of_table (csv, diags) : NULL;
 }
 
 /* Runs of nccl-tests, as text or as JSON (its -J), or a table of measured collectives
@@ -200,18 +189,22 @@ devices_end (Devices *d, LsNcclTests *t)
 
 /* ---- rows ---- */
 
-/* What is wrong with a row, newly allocated, or NULL. algbw in GB/s. */
+/* Appends a row of a size above 0; what is wrong with it, newly allocated, or NULL. algbw in GB/s. */
 static char *
-row_trouble (double bytes, double time_us, double algbw, double n_wrong)
+take_row (LsNcclTests *t, uint64_t bytes, double time_us, double algbw, double n_wrong)
 {
+  double should = (double) bytes / time_us / 1e3;
+  if (bytes == 0)
+    return NULL;
   if (!(time_us > 0) || isinf (time_us))
     return g_strdup_printf ("expected a time above 0; got %g", time_us);
   if (n_wrong > 0)
     return g_strdup_printf ("%g wrong elements (#wrong): times of wrong results are worth nothing", n_wrong);
-  double should = bytes / time_us / 1e3;
   if (!(fabs (algbw - should) <= RATE_SLACK * should + RATE_STEP_GB_S))
-    return g_strdup_printf ("the line is damaged: %.0f bytes in %g us are %.4g GB/s, not %g", bytes, time_us,
-                            should, algbw);
+    return g_strdup_printf ("the line is damaged: %.0f bytes in %g us are %.4g GB/s, not %g", (double) bytes,
+                            time_us, should, algbw);
+  const LsNcclTestsRow row = { bytes, time_us };
+  g_array_append_val (t->rows, row);
   return NULL;
 }
 
@@ -428,22 +421,9 @@ read_figures (Reader *r)
     complain (r, "the line is damaged: expected size, count, type, redop, root and %u figures", r->n_values);
     return;
   }
-  g_autofree char *trouble
-      = bytes > 0 ? row_trouble ((double) bytes, time_us, algbw, r->is_error ? 0 : n_wrong) : NULL;
-  const LsNcclTestsRow row = { bytes, time_us };
+  g_autofree char *trouble = take_row (r->t, bytes, time_us, algbw, r->is_error ? 0 : n_wrong);
   if (trouble)
     complain (r, "%s", trouble);
-  else if (bytes > 0)
-    g_array_append_val (r->t->rows, row);
-}
-
-/* What MPI and NCCL print in between ("NCCL version 2.18.5+cuda12.2", a host's banner) is
- * no row: those begin with a blank or a digit. */
-static bool
-is_figures (const char *line)
-{
-  const char *first = line + strspn (line, " \t");
-  return g_ascii_isdigit (*first) || (*first == '-' && g_ascii_isdigit (first[1]));
 }
 
 /* One run: lines first to last - 1, which it may change. */
@@ -455,17 +435,41 @@ read_lines (LsNcclTests *t, char **lines, guint first, guint last, LsDiagList *d
   for (guint i = first; i < last; i++) {
     r.number = (int) i + 1;
     r.line = g_strchomp (lines[i]);
+    const char *first_word = r.line + strspn (r.line, " \t");
+    bool is_figures
+        = g_ascii_isdigit (*first_word) || (*first_word == '-' && g_ascii_isdigit (first_word[1]));
     if (*r.line == '#')
       read_comment (&r);
     else if (*r.line == '{')
       complain (&r, "JSON among text; expected a file for each");
-    else if (is_figures (r.line) && !r.is_useless)
+    else if (is_figures && !r.is_useless) /* what MPI and NCCL print in between begins otherwise */
       read_figures (&r);
   }
   if (r.devices.has_groups)
     ls_diag_add (diags, LS_ERROR_INPUT, t->path, t->line, t->line > 0, NULL, NULL, NULL, SEVERAL_GROUPS);
   devices_end (&r.devices, t);
   return ls_diag_list_n (diags) == n_before;
+}
+
+static LsNcclTests *
+run_new (const char *path, const char *sha256)
+{
+  LsNcclTests *t = g_new0 (LsNcclTests, 1);
+  t->path = g_strdup (path);
+  t->sha256 = g_strdup (sha256);
+  t->rows = g_array_new (FALSE, FALSE, sizeof (LsNcclTestsRow));
+  return t;
+}
+
+static void
+check_run (const LsNcclTests *t, LsDiagList *diags)
+{
+  const char *missing = t->rows->len == 0 ? "output of nccl-tests with rows of sizes above 0"
+      : t->n_ranks == 0                   ? "devices that took part (\"#  Rank  0 ... on HOST device ...\")"
+                                          : NULL;
+  if (missing)
+    ls_diag_add (diags, LS_ERROR_INPUT, t->path, t->line, t->line > 0, NULL, NULL, NULL,
+                 "expected the %s; got none", missing);
 }
 
 /* --- as JSON ------------------------------------------------------------------------------------- */
@@ -543,38 +547,21 @@ static const LsField file_fields[] = {
   { NULL },
 };
 
-/* The program is the first of `args`. */
-static char *
-test_of (const LsJsonDoc *doc)
-{
-  const cJSON *args = cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "args");
-  const char *program = cJSON_GetStringValue (cJSON_GetArrayItem (args, 0));
-  return program ? test_name (program) : NULL;
-}
-
 static void
 read_results (LsNcclTests *t, const LsJsonDoc *doc, const File *file, LsDiagList *diags)
 {
-  const cJSON *results = cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "results");
+  const cJSON *results = ls_json_doc_at (doc, "results");
   for (guint i = 0; file->results && i < file->results->len; i++) {
     const Result *r = &g_array_index (file->results, Result, i);
     const Side *s = &r->out_of_place;
-    const cJSON *node
-        = cJSON_GetObjectItemCaseSensitive (cJSON_GetArrayItem (results, (int) i), "out_of_place");
-    g_autofree char *trouble = NULL;
-    if (s->cpu_time > 0)
-      trouble = g_strdup (TIMES_OF_HOST);
-    else if (r->bytes > 0)
-      trouble = row_trouble ((double) r->bytes, s->time, s->algbw, s->n_wrong);
-    const LsNcclTestsRow row = { r->bytes, s->time };
+    g_autofree char *trouble
+        = s->cpu_time > 0 ? g_strdup (TIMES_OF_HOST) : take_row (t, r->bytes, s->time, s->algbw, s->n_wrong);
     if (trouble)
-      ls_json_doc_diag (doc, node, LS_JSON_AT_VALUE, diags, NULL, "%s", trouble);
-    else if (r->bytes > 0)
-      g_array_append_val (t->rows, row);
+      ls_json_doc_diag (doc, ls_json_at (cJSON_GetArrayItem (results, (int) i), "out_of_place"),
+                        LS_JSON_AT_VALUE, diags, NULL, "%s", trouble);
   }
-  const cJSON *bounds = cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "out_of_bounds");
   if (file->n_out_of_bounds > 0)
-    ls_json_doc_diag (doc, bounds, LS_JSON_AT_VALUE, diags, NULL,
+    ls_json_doc_diag (doc, ls_json_doc_at (doc, "out_of_bounds"), LS_JSON_AT_VALUE, diags, NULL,
                       "%" G_GUINT64_FORMAT " out of bounds values: times of wrong results are worth nothing",
                       file->n_out_of_bounds);
 }
@@ -595,49 +582,33 @@ read_devices (LsNcclTests *t, const LsJsonDoc *doc, const File *file, LsDiagList
   devices_end (&d, t);
 }
 
-static bool
-read_json (LsNcclTests *t, const char *text, size_t n, LsDiagList *diags)
+/* One run. */
+static void
+read_json (GPtrArray *runs, const char *path, const char *sha256, const char *text, size_t n,
+           LsDiagList *diags)
 {
-  g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (text, n, t->path, diags);
+  LsNcclTests *t = run_new (path, sha256);
+  g_ptr_array_add (runs, t);
+  g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (text, n, path, diags);
   if (!doc)
-    return false;
+    return;
   guint n_before = ls_diag_list_n (diags);
   g_autoptr (GPtrArray) notes = g_ptr_array_new_with_free_func (g_free);
   File file = { 0 };
   if (ls_fields_read (file_fields, doc, ls_json_doc_root (doc), &file, notes, diags)) {
     read_results (t, doc, &file, diags);
     read_devices (t, doc, &file, diags);
-    t->test = test_of (doc);
+    const char *program = cJSON_GetStringValue (cJSON_GetArrayItem (ls_json_doc_at (doc, "args"), 0));
+    t->test = program ? test_name (program) : NULL;
     t->date = g_steal_pointer (&file.date);
     t->version = file.nccl_version > 0 ? g_strdup_printf ("%" G_GUINT64_FORMAT, file.nccl_version) : NULL;
   }
   ls_fields_clear (file_fields, &file);
-  return ls_diag_list_n (diags) == n_before;
+  if (ls_diag_list_n (diags) == n_before)
+    check_run (t, diags);
 }
 
 /* ---- file ---- */
-
-static LsNcclTests *
-run_new (const char *path, const char *sha256)
-{
-  LsNcclTests *t = g_new0 (LsNcclTests, 1);
-  t->path = g_strdup (path);
-  t->sha256 = g_strdup (sha256);
-  t->rows = g_array_new (FALSE, FALSE, sizeof (LsNcclTestsRow));
-  return t;
-}
-
-static void
-check_run (const LsNcclTests *t, LsDiagList *diags)
-{
-  int column = t->line > 0;
-  if (t->rows->len == 0)
-    ls_diag_add (diags, LS_ERROR_INPUT, t->path, t->line, column, NULL, NULL, NULL,
-                 "expected the output of nccl-tests with rows of sizes above 0; got none");
-  else if (t->n_ranks == 0)
-    ls_diag_add (diags, LS_ERROR_INPUT, t->path, t->line, column, NULL, NULL, NULL,
-                 "expected the devices that took part (\"#  Rank  0 ... on HOST device ...\"); got none");
-}
 
 static void
 read_texts (GPtrArray *runs, const char *path, const char *sha256, const char *text, size_t n,
@@ -658,16 +629,6 @@ read_texts (GPtrArray *runs, const char *path, const char *sha256, const char *t
     if (read_lines (t, lines, first, last, diags))
       check_run (t, diags);
   }
-}
-
-static void
-read_one_json (GPtrArray *runs, const char *path, const char *sha256, const char *text, size_t n,
-               LsDiagList *diags)
-{
-  LsNcclTests *t = run_new (path, sha256);
-  g_ptr_array_add (runs, t);
-  if (read_json (t, text, n, diags))
-    check_run (t, diags);
 }
 
 /* ---- tables ---- */
@@ -709,7 +670,7 @@ static void
 read_table (GPtrArray *runs, const char *path, const char *sha256, const char *text, size_t n,
             LsDiagList *diags)
 {
-  g_autoptr (GPtrArray) rows = ls_parse_collectives (path, text, diags);
+  g_autoptr (GPtrArray) rows = ls_read_collectives (path, text, diags);
   for (guint i = 0; rows && i < rows->len; i++) {
     const LsMeasuredCollective *m = rows->pdata[i];
     LsNcclTests *t = run_of (runs, path, sha256, m);
@@ -728,7 +689,7 @@ ls_nccl_tests_parse (const char *path, const char *text, size_t n, LsDiagList *d
   g_autoptr (GPtrArray) runs = g_ptr_array_new_with_free_func ((GDestroyNotify) ls_nccl_tests_free);
   g_autofree char *sha256 = g_compute_checksum_for_data (G_CHECKSUM_SHA256, (const guchar *) text, n);
   bool is_json = text[strspn (text, " \t\r\n")] == '{';
-  (is_json ? read_one_json : is_table (text) ? read_table : read_texts) (runs, path, sha256, text, n, diags);
+  (is_json ? read_json : is_table (text) ? read_table : read_texts) (runs, path, sha256, text, n, diags);
   return ls_diag_list_n (diags) == n_before ? g_steal_pointer (&runs) : NULL;
 }
 

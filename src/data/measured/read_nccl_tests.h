@@ -73,10 +73,8 @@ typedef struct {
   double time_us;
 } LsMeasuredCollective;
 
-/* Reads all rows; NULL, with located diagnostics, if any cell is wrong or there is no
- * row. A GPtrArray of LsMeasuredCollective that frees them. */
-GPtrArray *ls_read_collectives (const char *path, LsDiagList *diags);
-/* The same from memory; `name` stands for the file in diagnostics. */
-GPtrArray *ls_parse_collectives (const char *name, const char *text, LsDiagList *diags);
+/* Reads all rows of the file, or of its text if that is not NULL; NULL, with located diagnostics, if any
+ * cell is wrong or there is no row. A GPtrArray of LsMeasuredCollective that frees them. */
+GPtrArray *ls_read_collectives (const char *path, const char *text, LsDiagList *diags);
 
 #endif

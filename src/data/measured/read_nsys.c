@@ -1,5 +1,5 @@
 /* data/measured/read_nsys.c — an export of Nsight Systems, an SQLite file that may be anybody's, read. */
-#include "data/measured/nsys_reader.h"
+#include "data/measured/kineto_reader.h"
 
 #include <sqlite3.h>
 #include <stdbool.h>
@@ -10,7 +10,6 @@
 #include "analysis/op_class.h"
 #include "base/diag.h"
 #include "base/printable.h"
-#include "data/measured/kineto_reader.h"
 
 #define KERNELS "CUPTI_ACTIVITY_KIND_KERNEL"
 #define COPIES  "CUPTI_ACTIVITY_KIND_MEMCPY"
@@ -110,13 +109,6 @@ db_open (NsysDb *db, const char *name, const void *bytes, size_t n, LsDiagList *
     return true;
   blame (db, "was it cut off? nsys export --type sqlite writes it anew");
   return false;
-}
-
-static void
-db_close (NsysDb *db)
-{
-  sqlite3_close (db->sqlite);
-  db->sqlite = NULL;
 }
 
 /* A column as a query names it, of the table called t there; "-1": there is none. */
@@ -237,8 +229,7 @@ add_op (NsysReader *n, sqlite3_stmt *rows, LsOpClass class, const char *name)
   KinetoReader *r = &n->r;
   uint32_t record = r->k->ops->len;
   int64_t start = sqlite3_column_int64 (rows, 0), end = sqlite3_column_int64 (rows, 1),
-          stream = sqlite3_column_int64 (rows, 2), correlation = sqlite3_column_int64 (rows, 3),
-          external = record;
+          stream = sqlite3_column_int64 (rows, 2), correlation = sqlite3_column_int64 (rows, 3);
   if (!is_time (start, end)) {
     complain (n, NULL,
               "row %u of the GPU's work: it lasts from %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT " ns",
@@ -249,7 +240,6 @@ add_op (NsysReader *n, sqlite3_stmt *rows, LsOpClass class, const char *name)
   LsKinetoOp *op = kineto_add_op (r, start, end, shown, class, MAX (correlation, 0));
   op->record = record;
   op->stream = (int32_t) CLAMP (stream, -1, G_MAXINT32);
-  g_array_append_val (r->externals, external);
 }
 
 static bool
@@ -361,11 +351,10 @@ read_syncs (NsysReader *n)
   for (sqlite3_stmt *rows; (rows = db_next (&n->db));) {
     int64_t stream = sqlite3_column_int64 (rows, 0), correlation = sqlite3_column_int64 (rows, 1),
             type = sqlite3_column_int64 (rows, 2);
-    const SyncDetail detail = { .correlation = (uint64_t) MAX (correlation, 0),
-                                .stream = -1,
-                                .awaited = stream > 0 && stream < G_MAXINT32 ? (int32_t) stream : -1 };
+    const SyncDetail detail
+        = { .stream = -1, .awaited = stream > 0 && stream < G_MAXINT32 ? (int32_t) stream : -1 };
     if (correlation > 0 && type == 3) /* CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_SYNCHRONIZE */
-      g_array_append_val (n->r.details, detail);
+      kineto_add_detail (&n->r, correlation, detail);
   }
 }
 
@@ -629,7 +618,7 @@ ls_nsys_load (const char *path, const void *bytes, size_t n, LsDiagList *diags)
   kineto_reader_init (&reader.r, k, diags);
   if (db_open (&reader.db, path, bytes, n, diags))
     read_all (&reader);
-  db_close (&reader.db);
+  sqlite3_close (reader.db.sqlite);
   if (ls_diag_list_n (diags) == n_before)
     kineto_finish (&reader.r);
   kineto_reader_clear (&reader.r);

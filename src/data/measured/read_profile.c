@@ -22,46 +22,29 @@ typedef struct {
   char *what, *why;
 } Failed;
 
-typedef struct {
-  char *schema, *gpu, *driver, *cuda, *date;
-  uint32_t n_sm;
-  GArray *rows;   /* LsProfileRow */
-  GArray *failed; /* Failed */
-} File;
-
-#define TEXT(type, key_, member_)                                                                            \
-  {                                                                                                          \
-    key_, LS_FIELD_STRING, offsetof (type, member_)                                                          \
-  }
-#define NUMBER(key_, member_, max_)                                                                          \
-  {                                                                                                          \
-    key_, LS_FIELD_DOUBLE, offsetof (LsProfileRow, member_), .required = true, .max = (max_)                 \
-  }
-#define IGNORED(key_)                                                                                        \
-  {                                                                                                          \
-    key_, LS_FIELD_IGNORED                                                                                   \
-  }
+#define ROW(key_, kind_, member_)     key_, kind_, offsetof (LsProfileRow, member_)
+#define OF_FILE(key_, kind_, member_) key_, kind_, offsetof (LsProfile, member_)
 
 static const LsField row_fields[] = {
-  { "group", LS_FIELD_STRING, offsetof (LsProfileRow, group), .required = true },
-  { "name", LS_FIELD_STRING, offsetof (LsProfileRow, name), .required = true },
-  TEXT (LsProfileRow, "shape", shape),
-  TEXT (LsProfileRow, "dtype", dtype),
-  NUMBER ("bytes", bytes, 1e18),
-  NUMBER ("flops", flops, 1e24),
-  NUMBER ("time_us", time_us, MAX_TIME_US),
-  IGNORED ("spread_pct"),
-  IGNORED ("rate"),
-  TEXT (LsProfileRow, "note", note),
-  TEXT (LsProfileRow, "disturbed", disturbed),
-  TEXT (LsProfileRow, "implementation", implementation),
-  IGNORED ("sm_mhz"),
-  IGNORED ("sm_mhz_min"),
-  IGNORED ("memory_mhz"),
-  IGNORED ("power_w"),
-  IGNORED ("temperature_c"),
-  IGNORED ("throttle"),
-  IGNORED ("others"),
+  { ROW ("group", LS_FIELD_STRING, group), .required = true },
+  { ROW ("name", LS_FIELD_STRING, name), .required = true },
+  { ROW ("shape", LS_FIELD_STRING, shape) },
+  { ROW ("dtype", LS_FIELD_STRING, dtype) },
+  { ROW ("bytes", LS_FIELD_DOUBLE, bytes), .required = true, .max = 1e18 },
+  { ROW ("flops", LS_FIELD_DOUBLE, flops), .required = true, .max = 1e24 },
+  { ROW ("time_us", LS_FIELD_DOUBLE, time_us), .required = true, .max = MAX_TIME_US },
+  { "spread_pct", LS_FIELD_IGNORED },
+  { "rate", LS_FIELD_IGNORED },
+  { ROW ("note", LS_FIELD_STRING, note) },
+  { ROW ("disturbed", LS_FIELD_STRING, disturbed) },
+  { ROW ("implementation", LS_FIELD_STRING, implementation) },
+  { "sm_mhz", LS_FIELD_IGNORED },
+  { "sm_mhz_min", LS_FIELD_IGNORED },
+  { "memory_mhz", LS_FIELD_IGNORED },
+  { "power_w", LS_FIELD_IGNORED },
+  { "temperature_c", LS_FIELD_IGNORED },
+  { "throttle", LS_FIELD_IGNORED },
+  { "others", LS_FIELD_IGNORED },
   { NULL },
 };
 
@@ -72,26 +55,26 @@ static const LsField failed_fields[] = {
 };
 
 const LsField ls_profile_file_fields[] = {
-  { "schema", LS_FIELD_STRING, offsetof (File, schema), .required = true },
-  { "gpu", LS_FIELD_STRING, offsetof (File, gpu), .required = true, .meaning = "what the driver calls it" },
-  { "n_sms", LS_FIELD_UINT, offsetof (File, n_sm), .required = true, .min = 1, .max = 65536,
+  { OF_FILE ("schema", LS_FIELD_STRING, schema), .required = true },
+  { OF_FILE ("gpu", LS_FIELD_STRING, gpu), .required = true, .meaning = "what the driver calls it" },
+  { OF_FILE ("n_sms", LS_FIELD_UINT, n_sm), .required = true, .min = 1, .max = 65536,
     .meaning = "its multiprocessors" },
-  TEXT (File, "driver", driver),
-  TEXT (File, "cuda", cuda),
-  { "date", LS_FIELD_STRING, offsetof (File, date), .required = true, .meaning = "of the measurement" },
-  IGNORED ("l2_bytes"),
-  IGNORED ("memory_bytes"),
-  IGNORED ("cublaslt"),
-  IGNORED ("method"),
-  IGNORED ("n_skipped"),
-  IGNORED ("states"),
-  IGNORED ("uuid"),
-  IGNORED ("mig"),
-  IGNORED ("host"),
-  IGNORED ("checked"),
-  { "failed", LS_FIELD_ARRAY, offsetof (File, failed), .fields = failed_fields,
-    .element_size = sizeof (Failed), .meaning = "kernels that could not be measured" },
-  { "rows", LS_FIELD_ARRAY, offsetof (File, rows), .required = true, .fields = row_fields,
+  { OF_FILE ("driver", LS_FIELD_STRING, driver) },
+  { OF_FILE ("cuda", LS_FIELD_STRING, cuda) },
+  { OF_FILE ("date", LS_FIELD_STRING, date), .required = true, .meaning = "of the measurement" },
+  { "l2_bytes", LS_FIELD_IGNORED },
+  { "memory_bytes", LS_FIELD_IGNORED },
+  { "cublaslt", LS_FIELD_IGNORED },
+  { "method", LS_FIELD_IGNORED },
+  { "n_skipped", LS_FIELD_IGNORED },
+  { "states", LS_FIELD_IGNORED },
+  { "uuid", LS_FIELD_IGNORED },
+  { "mig", LS_FIELD_IGNORED },
+  { "host", LS_FIELD_IGNORED },
+  { "checked", LS_FIELD_IGNORED },
+  { OF_FILE ("failed", LS_FIELD_ARRAY, failed), .fields = failed_fields, .element_size = sizeof (Failed),
+    .meaning = "kernels that could not be measured" },
+  { OF_FILE ("rows", LS_FIELD_ARRAY, rows), .required = true, .fields = row_fields,
     .element_size = sizeof (LsProfileRow), .meaning = "the kernels" },
   { NULL },
 };
@@ -102,15 +85,12 @@ ls_profile_free (LsProfile *p)
   if (!p)
     return;
   g_free (p->path);
-  g_free (p->gpu);
-  g_free (p->driver);
-  g_free (p->cuda);
-  g_free (p->date);
+  ls_fields_clear (ls_profile_file_fields, p);
   g_free (p->sha256);
-  g_clear_pointer (&p->kernels, g_array_unref);
-  g_clear_pointer (&p->sustained, g_array_unref);
-  g_clear_pointer (&p->in_layer, g_array_unref);
-  g_clear_pointer (&p->facts, g_array_unref);
+  g_array_unref (p->kernels);
+  g_array_unref (p->sustained);
+  g_array_unref (p->in_layer);
+  g_array_unref (p->facts);
   ls_json_doc_free (p->doc);
   ls_csv_free (p->csv);
   g_free (p);
@@ -118,9 +98,8 @@ ls_profile_free (LsProfile *p)
 
 /* ---- where ---- */
 
-/* At the cell, or the time, of a row. */
-static void G_GNUC_PRINTF (5, 6)
-    error_at (const LsProfile *p, guint row, const char *key, LsDiagList *diags, const char *format, ...)
+void
+ls_profile_error (const LsProfile *p, guint row, const char *key, LsDiagList *diags, const char *format, ...)
 {
   va_list args;
   va_start (args, format);
@@ -134,91 +113,46 @@ static void G_GNUC_PRINTF (5, 6)
     ls_csv_error (p->csv, row, (guint) MAX (column, 0), diags, "%s", message);
     return;
   }
-  const cJSON *rows = cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (p->doc), "rows");
-  const cJSON *node = cJSON_GetArrayItem (rows, (int) row),
-              *member = cJSON_GetObjectItemCaseSensitive (node, key);
+  const cJSON *node = cJSON_GetArrayItem (ls_json_doc_at (p->doc, "rows"), (int) row),
+              *member = ls_json_at (node, key);
   ls_json_doc_diag (p->doc, member ? member : node, LS_JSON_AT_VALUE, diags, NULL, "%s", message);
-}
-
-void
-ls_profile_error (const LsProfile *p, guint row, LsDiagList *diags, const char *format, ...)
-{
-  va_list args;
-  va_start (args, format);
-  g_autofree char *message = g_strdup_vprintf (format, args);
-  va_end (args);
-  error_at (p, row, "time_us", diags, "%s", message);
 }
 
 /* ---- the kernel of a row ---- */
 
-/* The kernels of kernelbench and their kinds in the simulator (model/operators_*.c). */
+/* The kernels of kernelbench by their kinds in the simulator (model/operators_*.c). */
 static const struct {
-  const char *name;
   LsKernelKind kind;
+  const char *names[24];
 } known[] = {
-  { "forward", LS_KERNEL_GEMM },
-  { "dgrad", LS_KERNEL_GEMM },
-  { "wgrad", LS_KERNEL_GEMM },
-  { "wgrad16", LS_KERNEL_GEMM },
-  { "scores-bmm", LS_KERNEL_GEMM },
-  { "dk-bmm", LS_KERNEL_GEMM },
-  { "expert-fc1", LS_KERNEL_GEMM },
-  { "expert-fc1-wgrad", LS_KERNEL_GEMM },
-  { "expert-fc2", LS_KERNEL_GEMM },
-  { "expert-fc2-wgrad", LS_KERNEL_GEMM },
-  { "flash-attention-fwd", LS_KERNEL_ATTENTION_FWD },
-  { "flash-attention-bwd", LS_KERNEL_ATTENTION_BWD },
-  { "copy", LS_KERNEL_ELEMENTWISE },
-  { "memcpy", LS_KERNEL_ELEMENTWISE },
-  { "memset", LS_KERNEL_MEMSET },
-  { "add", LS_KERNEL_ELEMENTWISE },
-  { "residual-grad-add", LS_KERNEL_ELEMENTWISE },
-  { "bias-add", LS_KERNEL_ELEMENTWISE },
-  { "bias-gelu", LS_KERNEL_ELEMENTWISE },
-  { "gelu-bwd", LS_KERNEL_ELEMENTWISE },
-  { "bias-dropout-add", LS_KERNEL_ELEMENTWISE },
-  { "dropout", LS_KERNEL_ELEMENTWISE },
-  { "dropout-bwd", LS_KERNEL_ELEMENTWISE },
-  { "bias-grad", LS_KERNEL_REDUCTION },
-  { "scale-mask-softmax", LS_KERNEL_SOFTMAX },
-  { "scale-mask-softmax-bwd", LS_KERNEL_SOFTMAX },
-  { "layernorm-fwd", LS_KERNEL_NORM },
-  { "layernorm-dgrad", LS_KERNEL_NORM },
-  { "layernorm-gamma-beta-grad", LS_KERNEL_NORM },
-  { "rmsnorm-fwd", LS_KERNEL_NORM },
-  { "rmsnorm-bwd", LS_KERNEL_NORM },
-  { "swiglu", LS_KERNEL_ELEMENTWISE },
-  { "swiglu-bwd", LS_KERNEL_ELEMENTWISE },
-  { "rope-fwd", LS_KERNEL_ELEMENTWISE },
-  { "rope-bwd", LS_KERNEL_ELEMENTWISE },
-  { "moe-permute", LS_KERNEL_ELEMENTWISE },
-  { "moe-unpermute", LS_KERNEL_ELEMENTWISE },
-  { "embedding-lookup", LS_KERNEL_EMBEDDING },
-  { "embedding-grad", LS_KERNEL_EMBEDDING },
-  { "cross-entropy", LS_KERNEL_CROSS_ENTROPY },
-  { "cross-entropy-bwd", LS_KERNEL_CROSS_ENTROPY },
-  { "adam", LS_KERNEL_OPTIMIZER },
-  { "weight-copy", LS_KERNEL_OPTIMIZER },
-  { "main-grad-copy", LS_KERNEL_OPTIMIZER },
-  { "grad-unscale", LS_KERNEL_OPTIMIZER },
-  { "grad-norm", LS_KERNEL_REDUCTION },
-  { "grad-clip", LS_KERNEL_OPTIMIZER },
+  { LS_KERNEL_GEMM,
+    { "forward", "dgrad", "wgrad", "wgrad16", "scores-bmm", "dk-bmm", "expert-fc1", "expert-fc1-wgrad",
+      "expert-fc2", "expert-fc2-wgrad" } },
+  { LS_KERNEL_ATTENTION_FWD, { "flash-attention-fwd" } },
+  { LS_KERNEL_ATTENTION_BWD, { "flash-attention-bwd" } },
+  { LS_KERNEL_ELEMENTWISE,
+    { "copy", "memcpy", "add", "residual-grad-add", "bias-add", "bias-gelu", "gelu-bwd", "bias-dropout-add",
+      "dropout", "dropout-bwd", "swiglu", "swiglu-bwd", "rope-fwd", "rope-bwd", "moe-permute",
+      "moe-unpermute" } },
+  { LS_KERNEL_MEMSET, { "memset" } },
+  { LS_KERNEL_REDUCTION, { "bias-grad", "grad-norm" } },
+  { LS_KERNEL_SOFTMAX, { "scale-mask-softmax", "scale-mask-softmax-bwd" } },
+  { LS_KERNEL_NORM,
+    { "layernorm-fwd", "layernorm-dgrad", "layernorm-gamma-beta-grad", "rmsnorm-fwd", "rmsnorm-bwd" } },
+  { LS_KERNEL_EMBEDDING, { "embedding-lookup", "embedding-grad" } },
+  { LS_KERNEL_CROSS_ENTROPY, { "cross-entropy", "cross-entropy-bwd" } },
+  { LS_KERNEL_OPTIMIZER, { "adam", "weight-copy", "main-grad-copy", "grad-unscale", "grad-clip" } },
 };
 
 /* Kernels of its layer, which go by what they are used for. */
 static const struct {
-  const char *use, *stream;
-} uses[] = {
-  { "attention-dropout", "dropout" },
-  { "attention-dropout-bwd", "dropout-bwd" },
-  { "bias-dropout-add-bwd", "dropout-bwd" },
-  { "row-bias-grad", "bias-grad" },
-  { "fc1-bias-grad", "bias-grad" },
-  { "qkv-bias-grad", "bias-grad" },
-  { "qkv-bias", "bias-add" },
-  { "context-transpose", "copy" },
-  { "qkv-grad-concat", "copy" },
+  const char *stream, *uses[4];
+} used[] = {
+  { "dropout", { "attention-dropout" } },
+  { "dropout-bwd", { "attention-dropout-bwd", "bias-dropout-add-bwd" } },
+  { "bias-grad", { "row-bias-grad", "fc1-bias-grad", "qkv-bias-grad" } },
+  { "bias-add", { "qkv-bias" } },
+  { "copy", { "context-transpose", "qkv-grad-concat" } },
 };
 
 /* Of interleaved batches the simulator knows nothing. */
@@ -244,14 +178,14 @@ check_row (const LsProfile *p, guint row, const LsProfileRow *r, const char *sha
 {
   guint n_before = ls_diag_list_n (diags);
   if (!has_shape)
-    error_at (p, row, "shape", diags, "expected %s; got \"%.40s\"", shape, r->shape ? r->shape : "");
+    ls_profile_error (p, row, "shape", diags, "expected %s; got \"%.40s\"", shape, r->shape ? r->shape : "");
   if (!r->dtype || !ls_dtype_parse (r->dtype, ret_dtype) || *ret_dtype == LS_DTYPE_BYTE)
-    error_at (p, row, "dtype", diags, "expected a number format such as bf16 or fp8; got \"%.40s\"",
-              r->dtype ? r->dtype : "");
+    ls_profile_error (p, row, "dtype", diags, "expected a number format such as bf16 or fp8; got \"%.40s\"",
+                      r->dtype ? r->dtype : "");
   if (!(r->time_us > 0))
-    error_at (p, row, "time_us", diags, "expected a time above 0; got %g", r->time_us);
+    ls_profile_error (p, row, "time_us", diags, "expected a time above 0; got %g", r->time_us);
   if (!(r->bytes > 0))
-    error_at (p, row, "bytes", diags, "expected bytes above 0; got %g", r->bytes);
+    ls_profile_error (p, row, "bytes", diags, "expected bytes above 0; got %g", r->bytes);
   return ls_diag_list_n (diags) == n_before;
 }
 
@@ -269,15 +203,6 @@ shape_of (LsKernelKind kind)
                      attention = { 5, "sequences x tokens x heads x key/value heads x width", 2, 3 },
                      stream = { 2, "rows x columns such as 8192x6144", 0, 2 };
   return ls_kernel_is_gemm (kind) ? &gemm : ls_kernel_is_attention (kind) ? &attention : &stream;
-}
-
-static guint
-family_of (const Shape *shape, const uint64_t *sizes)
-{
-  g_autoptr (GString) key = g_string_new (NULL);
-  for (guint i = 0; i < shape->n_family; i++)
-    g_string_append_printf (key, "%s%" G_GUINT64_FORMAT, i > 0 ? "," : "", sizes[shape->family + i]);
-  return ls_kernel_family (key->str);
 }
 
 /* Whose flash attention ran; AUTO: none that a job runs, so kernelbench's own. */
@@ -331,14 +256,17 @@ append (LsProfile *p, guint row, const LsProfileRow *r, const char *name, LsKern
       && (batch == 1 || ls_kernel_is_gemm (kind) || (!is_attention && is_of_job (r)));
   if (!check_row (p, row, r, shape->expected, has_shape, &dtype, diags))
     return;
+  g_autoptr (GString) family = g_string_new (NULL);
+  for (guint i = 0; i < shape->n_family; i++)
+    g_string_append_printf (family, "%s%" G_GUINT64_FORMAT, i > 0 ? "," : "", s[shape->family + i]);
   LsTimedKernel t = { .kernel = kernel_of (name, kind, dtype, s, batch, r),
-                      .family = family_of (shape, s),
+                      .family = ls_kernel_family (family->str),
                       .attention = is_attention ? attention_of (r) : LS_ATTENTION_KERNEL_AUTO,
                       .measured_s = r->time_us * 1e-6,
                       .row = row };
   if (t.kernel.flops != 0 && fabs (r->flops / t.kernel.flops - 1) > FLOPS_SLACK)
-    error_at (p, row, "flops", diags, "expected %.0f FLOPs of this shape; got %.0f", t.kernel.flops,
-              r->flops);
+    ls_profile_error (p, row, "flops", diags, "expected %.0f FLOPs of this shape; got %.0f", t.kernel.flops,
+                      r->flops);
   t.kernel.bytes = r->bytes;
   g_array_append_val (kernels, t);
 }
@@ -371,15 +299,15 @@ static bool
 take_known (LsProfile *p, guint i, guint row, const LsProfileRow *r, LsDiagList *diags)
 {
   const char *name = r->name;
-  for (guint u = 0; groups[i].is_passed && u < G_N_ELEMENTS (uses); u++)
-    if (strcmp (name, uses[u].use) == 0)
-      name = uses[u].stream;
+  for (guint u = 0; groups[i].is_passed && u < G_N_ELEMENTS (used); u++)
+    if (g_strv_contains (used[u].uses, r->name))
+      name = used[u].stream;
   if (groups[i].is_of == ls_kernel_is_gemm && r->note && strstr (r->note, interleaved))
     return false;
   for (guint k = 0; k < G_N_ELEMENTS (known); k++)
-    if (groups[i].is_of (known[k].kind) && strcmp (name, known[k].name) == 0) {
+    if (groups[i].is_of (known[k].kind) && g_strv_contains (known[k].names, name)) {
       GArray *list = *(GArray **) (gpointer) ((char *) p + groups[i].list);
-      append (p, row, r, known[k].name, known[k].kind, list, diags);
+      append (p, row, r, g_intern_string (name), known[k].kind, list, diags);
       return !groups[i].is_passed;
     }
   return false;
@@ -449,12 +377,6 @@ take_row (LsProfile *p, guint row, const LsProfileRow *r, LsDiagList *diags)
 
 /* ---- events around kernels ---- */
 
-static bool
-is_isolated (LsKernelKind kind)
-{
-  return kind <= LS_KERNEL_ATTENTION_BWD;
-}
-
 static void
 find_events (LsProfile *p, const LsProfileRow *r)
 {
@@ -462,23 +384,16 @@ find_events (LsProfile *p, const LsProfileRow *r)
     p->events_s = r->time_us * 1e-6;
 }
 
-static void
-take_events_off_each (const LsProfile *p, GArray *kernels, bool with_streams)
-{
-  for (guint i = 0; i < kernels->len; i++) {
-    LsTimedKernel *t = &g_array_index (kernels, LsTimedKernel, i);
-    if ((with_streams || is_isolated (t->kernel.kind)) && p->events_s < t->measured_s)
-      t->measured_s -= p->events_s;
-  }
-}
-
 /* Products and attention are timed alone, between two events, and so are the kernels of a layer; streams back
  * to back. */
 static void
-take_events_off (LsProfile *p)
+take_events_off (const LsProfile *p, GArray *kernels, bool with_streams)
 {
-  take_events_off_each (p, p->kernels, false);
-  take_events_off_each (p, p->in_layer, true);
+  for (guint i = 0; i < kernels->len; i++) {
+    LsTimedKernel *t = &g_array_index (kernels, LsTimedKernel, i);
+    if ((with_streams || t->kernel.kind <= LS_KERNEL_ATTENTION_BWD) && p->events_s < t->measured_s)
+      t->measured_s -= p->events_s;
+  }
 }
 
 /* ---- kernels of a step that kernelbench ran from a trace (`--plan`), as rows of a profile ---- */
@@ -499,34 +414,21 @@ typedef struct {
   guint number; /* in the file */
 } Span;
 
-#define SPAN_TEXT(key_, member_, required_)                                                                  \
-  {                                                                                                          \
-    key_, LS_FIELD_STRING, offsetof (Span, member_), .required = (required_)                                 \
-  }
-#define SPAN_NUMBER(key_, member_, max_)                                                                     \
-  {                                                                                                          \
-    key_, LS_FIELD_DOUBLE, offsetof (Span, member_), .required = true, .max = (max_)                         \
-  }
 /* What has no kernel has no shape, number format, note and implementation. */
+#define SPAN(key_, kind_, member_) key_, kind_, offsetof (Span, member_)
 static const LsField span_fields[] = {
-  SPAN_TEXT ("stream", stream, true),
-  SPAN_TEXT ("name", row.name, true),
-  SPAN_NUMBER ("start_us", start_us, 1e12),
-  SPAN_NUMBER ("end_us", end_us, 1e12),
-  SPAN_TEXT ("shape", row.shape, false),
-  SPAN_TEXT ("dtype", row.dtype, false),
-  SPAN_NUMBER ("bytes", row.bytes, 1e18),
-  SPAN_NUMBER ("flops", row.flops, 1e24),
-  SPAN_TEXT ("note", row.note, false),
-  SPAN_TEXT ("implementation", row.implementation, false),
+  { SPAN ("stream", LS_FIELD_STRING, stream), .required = true },
+  { SPAN ("name", LS_FIELD_STRING, row.name), .required = true },
+  { SPAN ("start_us", LS_FIELD_DOUBLE, start_us), .required = true, .max = 1e12 },
+  { SPAN ("end_us", LS_FIELD_DOUBLE, end_us), .required = true, .max = 1e12 },
+  { SPAN ("shape", LS_FIELD_STRING, row.shape) },
+  { SPAN ("dtype", LS_FIELD_STRING, row.dtype) },
+  { SPAN ("bytes", LS_FIELD_DOUBLE, row.bytes), .required = true, .max = 1e18 },
+  { SPAN ("flops", LS_FIELD_DOUBLE, row.flops), .required = true, .max = 1e24 },
+  { SPAN ("note", LS_FIELD_STRING, row.note) },
+  { SPAN ("implementation", LS_FIELD_STRING, row.implementation) },
   { NULL },
 };
-
-static bool
-has_spans (const LsCsv *csv)
-{
-  return ls_csv_column (csv, "start_us") >= 0 && ls_csv_column (csv, "end_us") >= 0;
-}
 
 static void
 span_clear (gpointer span)
@@ -552,7 +454,8 @@ read_spans (LsProfile *p, LsDiagList *diags)
     ls_csv_fields_read (p->csv, i, columns, &s, diags);
     g_array_append_val (spans, s);
     if (s.end_us < s.start_us)
-      error_at (p, i, "end_us", diags, "expected an end after the start, %g; got %g", s.start_us, s.end_us);
+      ls_profile_error (p, i, "end_us", diags, "expected an end after the start, %g; got %g", s.start_us,
+                        s.end_us);
   }
   return spans;
 }
@@ -609,13 +512,6 @@ same_free (gpointer same)
   g_free (same);
 }
 
-static char *
-key_of (const Span *s)
-{
-  return g_strdup_printf ("%s,%s,%s,%.17g,%s,%s", s->row.name, s->row.shape, s->row.dtype, s->row.bytes,
-                          s->row.note, s->row.implementation);
-}
-
 static void
 take (LsProfile *p, const Same *same, double events, LsDiagList *diags)
 {
@@ -639,7 +535,8 @@ group_spans (LsProfile *p, const GArray *spans)
       p->n_passed += !is_of_step (s);
       continue;
     }
-    g_autofree char *key = key_of (s);
+    g_autofree char *key = g_strdup_printf ("%s,%s,%s,%.17g,%s,%s", s->row.name, s->row.shape, s->row.dtype,
+                                            s->row.bytes, s->row.note, s->row.implementation);
     Same *same = g_hash_table_lookup (seen, key);
     if (!same) {
       same = g_new (Same, 1);
@@ -671,26 +568,16 @@ static void
 read_json (LsProfile *p, LsDiagList *diags)
 {
   static const char *const schema = "lockstep.kernelbench/1";
-  File file = { 0 };
-  bool ok = ls_fields_read (ls_profile_file_fields, p->doc, ls_json_doc_root (p->doc), &file, NULL, diags);
-  if (ok && strcmp (file.schema, schema) != 0) {
-    const cJSON *node = cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (p->doc), "schema");
-    ls_json_doc_diag (p->doc, node, LS_JSON_AT_VALUE, diags, NULL, "expected \"%s\"; got \"%.40s\"", schema,
-                      file.schema);
-    ok = false;
-  }
-  p->n_rows = file.rows ? file.rows->len : 0;
+  bool ok = ls_fields_read (ls_profile_file_fields, p->doc, ls_json_doc_root (p->doc), p, NULL, diags);
+  if (ok && strcmp (p->schema, schema) != 0)
+    ok = ls_json_doc_diag (p->doc, ls_json_doc_at (p->doc, "schema"), LS_JSON_AT_VALUE, diags, NULL,
+                           "expected \"%s\"; got \"%.40s\"", schema, p->schema);
+  p->n_rows = p->rows ? p->rows->len : 0;
   for (guint i = 0; ok && i < p->n_rows; i++) {
-    find_events (p, &g_array_index (file.rows, LsProfileRow, i));
-    take_row (p, i, &g_array_index (file.rows, LsProfileRow, i), diags);
+    find_events (p, &g_array_index (p->rows, LsProfileRow, i));
+    take_row (p, i, &g_array_index (p->rows, LsProfileRow, i), diags);
   }
-  p->n_failed = file.failed ? file.failed->len : 0;
-  p->gpu = g_steal_pointer (&file.gpu);
-  p->driver = g_steal_pointer (&file.driver);
-  p->cuda = g_steal_pointer (&file.cuda);
-  p->date = g_steal_pointer (&file.date);
-  p->n_sm = file.n_sm;
-  ls_fields_clear (ls_profile_file_fields, &file);
+  p->n_failed = p->failed ? p->failed->len : 0;
 }
 
 static void
@@ -716,7 +603,7 @@ read_csv (LsProfile *p, LsDiagList *diags)
 static void
 read_table (LsProfile *p, const char *text, const char *gpu, LsDiagList *diags)
 {
-  g_autoptr (GArray) rows = ls_parse_kernels (p->path, text, gpu, diags);
+  g_autoptr (GArray) rows = ls_read_kernels (p->path, text, gpu, NULL, diags);
   p->n_rows = ls_csv_n_rows (p->csv);
   for (guint i = 0; rows && i < rows->len; i++) {
     const LsTimedKernel *t = &g_array_index (rows, LsTimedKernel, i);
@@ -727,13 +614,6 @@ read_table (LsProfile *p, const char *text, const char *gpu, LsDiagList *diags)
     }
     g_array_append_val (p->kernels, *t);
   }
-}
-
-/* The first character that is no blank tells JSON from CSV. */
-static bool
-is_json (const char *text)
-{
-  return text[strspn (text, " \t\r\n")] == '{';
 }
 
 LsProfile *
@@ -747,13 +627,13 @@ ls_profile_parse (const char *path, const char *text, size_t n, const char *gpu,
   p->sustained = g_array_new (FALSE, FALSE, sizeof (LsTimedKernel));
   p->in_layer = g_array_new (FALSE, FALSE, sizeof (LsTimedKernel));
   p->facts = g_array_new (FALSE, FALSE, sizeof (LsProfileFact));
-  if (is_json (text))
+  if (text[strspn (text, " \t\r\n")] == '{')
     p->doc = ls_json_doc_parse (text, n, path, diags);
   else
     p->csv = ls_csv_parse (path, text, (gssize) n, diags);
   if (!p->doc && !p->csv)
     return NULL;
-  bool are_spans = p->csv && has_spans (p->csv);
+  bool are_spans = p->csv && ls_csv_column (p->csv, "start_us") >= 0 && ls_csv_column (p->csv, "end_us") >= 0;
   p->is_ours = p->doc || are_spans
       || (ls_csv_column (p->csv, "group") >= 0 && ls_csv_column (p->csv, "time_us") >= 0);
   if (p->doc)
@@ -764,7 +644,8 @@ ls_profile_parse (const char *path, const char *text, size_t n, const char *gpu,
     read_csv (p, diags);
   else
     read_table (p, text, gpu ? gpu : "", diags);
-  take_events_off (p);
+  take_events_off (p, p->kernels, false);
+  take_events_off (p, p->in_layer, true);
   ls_hold_kernels_out (p->kernels, false);
   ls_hold_kernels_out (p->sustained, false);
   return ls_diag_list_n (diags) == n_before ? g_steal_pointer (&p) : NULL;

@@ -35,18 +35,20 @@ typedef struct {
   bool is_ours;               /* of tools/kernelbench                             */
   char *gpu;                  /* what the driver calls it; NULL: the file does not say */
   char *driver, *cuda, *date; /* NULL: the file does not say              */
-  guint n_sm;                 /* 0: the file does not say                         */
-  char *sha256;               /* of the file                                      */
-  guint n_rows;               /* in the file                                      */
-  guint n_passed;             /* of them passed over                              */
-  guint n_disturbed;          /* of these, because they were disturbed            */
-  guint n_beside;             /* spans of a plan that were not alone              */
-  guint n_own_attention;      /* of kernelbench's own flash attention, which no job runs */
-  guint n_failed;             /* kernels that could not be measured               */
-  double events_s;            /* what two events cost; taken off isolated times   */
-  GArray *kernels;            /* LsTimedKernel, on a cool GPU                     */
-  GArray *sustained;          /* LsTimedKernel, on a hot one                      */
-  GArray *in_layer;           /* LsTimedKernel: streams in the midst of a layer; counted as passed over too */
+  uint32_t n_sm;              /* 0: the file does not say                         */
+  char *schema;               /* of JSON, with what it lists: rows as they stand, what failed */
+  GArray *rows, *failed;
+  char *sha256;          /* of the file                                      */
+  guint n_rows;          /* in the file                                      */
+  guint n_passed;        /* of them passed over                              */
+  guint n_disturbed;     /* of these, because they were disturbed            */
+  guint n_beside;        /* spans of a plan that were not alone              */
+  guint n_own_attention; /* of kernelbench's own flash attention, which no job runs */
+  guint n_failed;        /* kernels that could not be measured               */
+  double events_s;       /* what two events cost; taken off isolated times   */
+  GArray *kernels;       /* LsTimedKernel, on a cool GPU                     */
+  GArray *sustained;     /* LsTimedKernel, on a hot one                      */
+  GArray *in_layer;      /* LsTimedKernel: streams in the midst of a layer; counted as passed over too */
   /* LsProfileFact, of the groups `host`, `copies`, `slowdown` and `context`; counted as passed over too */
   GArray *facts;
   LsJsonDoc *doc; /* one of these two, to say where a row stands      */
@@ -63,9 +65,10 @@ LsProfile *ls_profile_parse (const char *path, const char *text, size_t n, const
 void ls_profile_free (LsProfile *profile); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsProfile, ls_profile_free)
 
-/* A diagnostic (LS_ERROR_INPUT) at the time of a row: LsTimedKernel.row. */
-void ls_profile_error (const LsProfile *profile, guint row, LsDiagList *diags, const char *format, ...)
-    G_GNUC_PRINTF (4, 5);
+/* A diagnostic (LS_ERROR_INPUT) at that key of a row, LsTimedKernel.row; "time_us" is its time, however the
+ * file calls it. */
+void ls_profile_error (const LsProfile *profile, guint row, const char *key, LsDiagList *diags,
+                       const char *format, ...) G_GNUC_PRINTF (5, 6);
 
 /* --- what it says besides its kernels, by group and name of its rows ------- */
 

@@ -12,12 +12,9 @@
 /* Spans read back: those that `run --csv` predicts (show/run/write_run.h) and those that
  * tools/kernelbench measures (`kernelbench --plan`). */
 
-#define US_PER_PS 1e-6
-#define MAX_TIME  1e18
-#define TIME(key_, member)                                                                                   \
-  {                                                                                                          \
-    key_, LS_FIELD_DOUBLE, offsetof (Row, member), .min = -MAX_TIME, .max = MAX_TIME                         \
-  }
+#define US_PER_PS    1e-6
+#define MAX_TIME     1e18
+#define TIME(member) LS_FIELD_DOUBLE, offsetof (Row, member), .min = -MAX_TIME, .max = MAX_TIME
 
 /* A row, in the unit of its file. */
 typedef struct {
@@ -32,8 +29,8 @@ static const LsField row_fields[] = {
   { "name", LS_FIELD_STRING, offsetof (Row, name) },
   { NULL },
 };
-static const LsField measured_times[] = { TIME ("start_us", start), TIME ("end_us", end), { NULL } };
-static const LsField predicted_times[] = { TIME ("start_ps", start), TIME ("end_ps", end), { NULL } };
+static const LsField measured_times[] = { { "start_us", TIME (start) }, { "end_us", TIME (end) }, { NULL } };
+static const LsField predicted_times[] = { { "start_ps", TIME (start) }, { "end_ps", TIME (end) }, { NULL } };
 
 void
 ls_span_table_free (LsSpanTable *table)
@@ -222,7 +219,7 @@ static const cJSON *
 require (const LsJsonDoc *doc, const cJSON *parent, const char *key, cJSON_bool (*is_kind) (const cJSON *),
          const char *kind, LsDiagList *diags)
 {
-  const cJSON *node = cJSON_GetObjectItemCaseSensitive (parent, key);
+  const cJSON *node = ls_json_at (parent, key);
   if (is_kind (node))
     return node;
   g_autofree char *got = node ? ls_json_describe (node) : g_strdup ("none");
@@ -247,11 +244,11 @@ static void
 read_part (LsResultFile *file, const LsJsonDoc *doc, guint i, LsDiagList *diags)
 {
   const cJSON *root = ls_json_doc_root (doc), *each;
-  const cJSON *parent = parts[i].parent ? cJSON_GetObjectItemCaseSensitive (root, parts[i].parent) : root;
+  const cJSON *parent = parts[i].parent ? ls_json_at (root, parts[i].parent) : root;
   bool is_before = parts[i].before && !cJSON_HasObjectItem (root, "mfu_all_pairs");
   const char *key = is_before ? parts[i].before : parts[i].key,
              *name = parts[i].name ? parts[i].name : parts[i].key;
-  const cJSON *node = cJSON_GetObjectItemCaseSensitive (parent, key);
+  const cJSON *node = ls_json_at (parent, key);
   if (parts[i].parent && parts[i].is_required && !cJSON_IsObject (parent))
     return;
   if (parts[i].kind == MEMBERS && (node || parts[i].is_required))
@@ -307,16 +304,12 @@ read_options (LsResultFile *file, const char *text)
 static void
 read_names (LsResultFile *file, const cJSON *root)
 {
-  const cJSON *provenance = cJSON_GetObjectItemCaseSensitive (root, "provenance");
-  const struct {
-    const char *what;
-    char **name;
-  } names[] = { { "model", &file->model }, { "trace", &file->trace }, { "cluster", &file->cluster } };
-  for (guint i = 0; i < G_N_ELEMENTS (names); i++)
-    *names[i].name
-        = g_strdup (ls_json_text (cJSON_GetObjectItemCaseSensitive (provenance, names[i].what), "name"));
+  const cJSON *provenance = ls_json_at (root, "provenance");
+  file->model = g_strdup (ls_json_text (ls_json_at (provenance, "model"), "name"));
+  file->trace = g_strdup (ls_json_text (ls_json_at (provenance, "trace"), "name"));
+  file->cluster = g_strdup (ls_json_text (ls_json_at (provenance, "cluster"), "name"));
   file->model_is_of_file = cJSON_HasObjectItem (provenance, "from");
-  file->params = cJSON_GetNumberValue (cJSON_GetObjectItemCaseSensitive (root, "params"));
+  file->params = cJSON_GetNumberValue (ls_json_at (root, "params"));
   read_options (file, ls_json_text (provenance, "options"));
   if (ls_json_text (provenance, "software"))
     g_ptr_array_add (file->options, option_new ("--software", ls_json_text (provenance, "software")));
@@ -334,7 +327,7 @@ read_assumptions (LsResultFile *file, const cJSON *list)
 static void
 read_root (LsResultFile *file, const LsJsonDoc *doc, LsDiagList *diags)
 {
-  const cJSON *root = ls_json_doc_root (doc), *schema = cJSON_GetObjectItemCaseSensitive (root, "schema");
+  const cJSON *root = ls_json_doc_root (doc), *schema = ls_json_at (root, "schema");
   if (schema && g_strcmp0 (ls_json_text (root, "schema"), SCHEMA) != 0) {
     g_autofree char *got = ls_json_describe (schema);
     ls_json_doc_diag (doc, schema, LS_JSON_AT_VALUE, diags, hint, "expected \"" SCHEMA "\"; got %s", got);
@@ -345,10 +338,10 @@ read_root (LsResultFile *file, const LsJsonDoc *doc, LsDiagList *diags)
   for (guint i = 0; i < G_N_ELEMENTS (parts); i++)
     read_part (file, doc, i, diags);
   require (doc, root, "memory", cJSON_IsObject, "an object", diags);
-  const cJSON *groups = cJSON_GetObjectItemCaseSensitive (root, "link_groups");
+  const cJSON *groups = ls_json_at (root, "link_groups");
   const cJSON *links = require (doc, root, groups ? "link_groups" : "links", cJSON_IsArray, "a list", diags);
   read_links (file, doc, links, groups ? "max_utilisation" : "utilisation", diags);
-  read_assumptions (file, cJSON_GetObjectItemCaseSensitive (root, "assumptions"));
+  read_assumptions (file, ls_json_at (root, "assumptions"));
   read_names (file, root);
 }
 

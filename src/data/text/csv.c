@@ -175,6 +175,8 @@ has_commas (const LsCsv *csv, LsDiagList *diags)
 LsCsv *
 ls_csv_parse (const char *name, const char *text, gssize n, LsDiagList *diags)
 {
+  if (!text)
+    return ls_csv_load (name, diags);
   if (!g_utf8_validate (text, n, NULL)) {
     ls_diag_add (diags, LS_ERROR_INPUT, name, 0, 0, NULL, NULL, NULL, "expected UTF-8 text without NUL");
     return NULL;

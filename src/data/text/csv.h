@@ -24,7 +24,7 @@ typedef struct LsCsv LsCsv;
  * number of cells than the header. Free with ls_csv_free(). */
 LsCsv *ls_csv_load (const char *path, LsDiagList *diags);
 /* The same of n bytes and a NUL in memory, -1: up to the NUL; `name` stands for the file in
- * diagnostics. */
+ * diagnostics. text NULL: of the file of that name. */
 LsCsv *ls_csv_parse (const char *name, const char *text, gssize n, LsDiagList *diags);
 void ls_csv_free (LsCsv *csv); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsCsv, ls_csv_free)

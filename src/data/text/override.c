@@ -51,6 +51,13 @@ ls_override_find (const char *name)
   return NULL;
 }
 
+char *
+ls_override_bare (const char *name)
+{
+  const char *changes = ls_override_find (name);
+  return changes ? g_strndup (name, (gsize) (changes - 1 - name)) : g_strdup (name);
+}
+
 bool
 ls_override_changes (const char *name, const char *prefix, const char *part)
 {

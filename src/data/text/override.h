@@ -16,6 +16,8 @@
 /* Where the changes begin in such a name, or behind JSON in its place: behind the colon; NULL if it has
  * none. */
 const char *ls_override_find (const char *name);
+/* The name without them, newly allocated. */
+char *ls_override_bare (const char *name);
 
 /* The document with the changes made, or NULL and diagnostics (LS_ERROR_INPUT). Takes doc;
  * frees it. changes: what ls_override_find() found. */

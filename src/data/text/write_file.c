@@ -307,3 +307,24 @@ ls_write_file_packed (const char *path, LsWriteFunc write, void *data, GError **
   free (text);
   return ok;
 }
+
+gboolean
+ls_make_folder (const char *path, GError **error)
+{
+  if (g_mkdir (path, 0777) == 0)
+    return TRUE;
+  g_set_error (error, LS_ERROR, LS_ERROR_IO, "%s: %s; expected the name of a new folder", path,
+               g_strerror (errno));
+  return FALSE;
+}
+
+void
+ls_remove_folder (const char *path)
+{
+  g_autoptr (GDir) dir = g_dir_open (path, 0, NULL);
+  for (const char *name = dir ? g_dir_read_name (dir) : NULL; name; name = g_dir_read_name (dir)) {
+    g_autofree char *file = g_build_filename (path, name, NULL);
+    g_remove (file);
+  }
+  g_rmdir (path);
+}

@@ -26,6 +26,11 @@ gboolean ls_write_file_check (const char *path, GError **error);
 /* The same for a text that is already there. */
 gboolean ls_write_text (const char *path, const char *text, GError **error);
 
+/* A new folder, which must not be there. LS_ERROR_IO. */
+gboolean ls_make_folder (const char *path, GError **error);
+/* With the files in it. */
+void ls_remove_folder (const char *path);
+
 /* What a file calls itself that is found by its name: that of the path without ".json", newly allocated.
  * NULL, LS_ERROR_USAGE: the path is not of NAME.json, NAME of letters, digits, "-", "_" and ".". */
 char *ls_output_name (const char *path, GError **error);

@@ -1,4 +1,5 @@
-#include "data/traces/captured_kernels.h"
+/* data/traces/captured_kernels.c — kernels by class: their names, and the tensors of who launches them. */
+#include "data/traces/captured_read.h"
 
 #include <glib.h>
 #include <stdlib.h>
@@ -94,23 +95,18 @@ add_tensors (const cJSON *node, double times, Tensors *t)
   t->n++;
 }
 
-/* Operators that write what stands first among their inputs, and do not read it. */
-static bool
-overwrites (const char *op)
-{
-  static const char *const names[]
-      = { "aten::copy_",    "aten::fill_", "aten::zero_",          "aten::random_",        "aten::normal_",
-          "aten::uniform_", "aten::set_",  "aten::_foreach_copy_", "aten::_foreach_zero_", NULL };
-  return op && g_strv_contains (names, op);
-}
-
 static Tensors
 tensors_of (const LsCapturedLaunch *l)
 {
+  /* operators that write what stands first among their inputs, and do not read it */
+  static const char *const overwriting[]
+      = { "aten::copy_",    "aten::fill_", "aten::zero_",          "aten::random_",        "aten::normal_",
+          "aten::uniform_", "aten::set_",  "aten::_foreach_copy_", "aten::_foreach_zero_", NULL };
   Tensors t = { 0 };
-  bool is_in_place = l->op && g_str_has_suffix (l->op, "_");
+  bool is_in_place = l->op && g_str_has_suffix (l->op, "_"),
+       overwrites = l->op && g_strv_contains (overwriting, l->op);
   const cJSON *first = cJSON_GetArrayItem (l->inputs, 0), *each;
-  cJSON_ArrayForEach (each, l->inputs) add_tensors (each, each == first && overwrites (l->op) ? 0 : 1, &t);
+  cJSON_ArrayForEach (each, l->inputs) add_tensors (each, each == first && overwrites ? 0 : 1, &t);
   add_tensors (l->outputs, 1, &t);
   if (is_in_place && cJSON_GetArraySize (l->outputs) == 0) /* lists of tensors are not given back */
     add_tensors (first, 1, &t);
@@ -121,67 +117,57 @@ tensors_of (const LsCapturedLaunch *l)
 
 enum { BY_TYPES = LS_N_ACCESSES, BY_SHAPES, BY_DIMENSION };
 
-/* The first whose word stands in the kernel's name, and whose other word in the operator's. Norms and losses
- * read rows in vectors, as other kernels over contiguous tensors do. */
+/* The first of which a word stands in the kernel's name, and one in the operator's. Norms and losses read
+ * rows in vectors, as other kernels over contiguous tensors do. */
 static const struct {
-  const char *word, *op;
   LsKernelKind kind;
-  int access; /* or how it is found */
+  int access;                    /* or how it is found */
+  const char *words[8], *ops[3]; /* without any: all operators */
 } rows[] = {
-  { "multi_tensor_apply", "adam", LS_KERNEL_OPTIMIZER, LS_ACCESS_ADAM },
-  { "multi_tensor_apply", NULL, LS_KERNEL_OPTIMIZER, LS_ACCESS_MULTI },
-  { "multi_tensor", NULL, LS_KERNEL_OPTIMIZER, LS_ACCESS_MULTI },
-  { "FillFunctor", NULL, LS_KERNEL_MEMSET, LS_ACCESS_FILL },
-  { "CatArrayBatchedCopy", NULL, LS_KERNEL_ELEMENTWISE, LS_ACCESS_CAT },
-  { "split_with_sizes_copy", NULL, LS_KERNEL_ELEMENTWISE, LS_ACCESS_CAT },
-  { "chunk_cat", NULL, LS_KERNEL_ELEMENTWISE, LS_ACCESS_CAT },
-  { "triton_red", NULL, LS_KERNEL_ELEMENTWISE, LS_ACCESS_TRITON_RED },
-  { "triton_per", NULL, LS_KERNEL_ELEMENTWISE, LS_ACCESS_TRITON_RED },
-  { "triton_poi", NULL, LS_KERNEL_ELEMENTWISE, LS_ACCESS_TRITON }, /* and no templates */
-  { "triton_for", NULL, LS_KERNEL_ELEMENTWISE, LS_ACCESS_TRITON },
-  { "ayer_norm", NULL, LS_KERNEL_NORM, LS_ACCESS_VEC },
-  { "LayerNorm", NULL, LS_KERNEL_NORM, LS_ACCESS_VEC },
-  { "ayerNorm", NULL, LS_KERNEL_NORM, LS_ACCESS_VEC },
-  { "GammaBeta", NULL, LS_KERNEL_NORM, LS_ACCESS_VEC },
-  { "rmsnorm", NULL, LS_KERNEL_NORM, LS_ACCESS_VEC },
-  { "RMSNorm", NULL, LS_KERNEL_NORM, LS_ACCESS_VEC },
-  { "rms_norm", NULL, LS_KERNEL_NORM, LS_ACCESS_VEC },
-  { "SoftMax", "log_softmax", LS_KERNEL_CROSS_ENTROPY, LS_ACCESS_VEC },
-  { "nll_loss", NULL, LS_KERNEL_CROSS_ENTROPY, LS_ACCESS_VEC },
-  { "SoftMax", NULL, LS_KERNEL_SOFTMAX, LS_ACCESS_SOFTMAX },
-  { "softmax", NULL, LS_KERNEL_SOFTMAX, LS_ACCESS_SOFTMAX },
-  { "gather", NULL, LS_KERNEL_EMBEDDING, LS_ACCESS_GATHER },
-  { "indexSelect", NULL, LS_KERNEL_EMBEDDING, LS_ACCESS_GATHER },
-  { "embedding_backward", NULL, LS_KERNEL_EMBEDDING, LS_ACCESS_SCATTER },
-  { "embedding", "backward", LS_KERNEL_EMBEDDING, LS_ACCESS_SCATTER },
-  { "indexing_backward", NULL, LS_KERNEL_EMBEDDING, LS_ACCESS_SCATTER },
-  { "scatter", NULL, LS_KERNEL_EMBEDDING, LS_ACCESS_SCATTER },
-  { "prepare_grouped_gemm", NULL, LS_KERNEL_ELEMENTWISE, LS_ACCESS_TINY },
-  { "", "aten::repeat_interleave", LS_KERNEL_EMBEDDING, LS_ACCESS_GATHER },
-  { "", "aten::topk", LS_KERNEL_REDUCTION, LS_ACCESS_ROWRED },
-  { "", "aten::_assert_async", LS_KERNEL_ELEMENTWISE, LS_ACCESS_TINY },
-  { "", "aten::sort", LS_KERNEL_REDUCTION, LS_ACCESS_VEC },
-  { "", "aten::cumsum", LS_KERNEL_REDUCTION, LS_ACCESS_VEC },
-  { "", "fsdp::chunk_cat", LS_KERNEL_ELEMENTWISE, LS_ACCESS_CAT },
-  { "", "embedding_dense_backward", LS_KERNEL_EMBEDDING, LS_ACCESS_SCATTER },
-  { "", "_foreach_norm", LS_KERNEL_REDUCTION, LS_ACCESS_MULTI },
-  { "index_elementwise", "index_put", LS_KERNEL_EMBEDDING, LS_ACCESS_SCATTER },
-  { "index", NULL, LS_KERNEL_EMBEDDING, LS_ACCESS_GATHER },
-  { "reduce_kernel", NULL, LS_KERNEL_REDUCTION, BY_DIMENSION },
-  { "unrolled_elementwise_kernel", NULL, LS_KERNEL_ELEMENTWISE, BY_TYPES },
-  { "vectorized_elementwise_kernel", NULL, LS_KERNEL_ELEMENTWISE, BY_TYPES },
-  { "elementwise_kernel", NULL, LS_KERNEL_ELEMENTWISE, BY_SHAPES },
-  { "copy_kernel", NULL, LS_KERNEL_ELEMENTWISE, BY_TYPES },
-  { "distribution_", NULL, LS_KERNEL_ELEMENTWISE, LS_ACCESS_VEC },
-  { "fused_dropout", NULL, LS_KERNEL_ELEMENTWISE, LS_ACCESS_VEC },
-  { "flash_bwd_dot_do_o", NULL, LS_KERNEL_ELEMENTWISE, LS_ACCESS_ROWRED },
-  { "flash_bwd_convert_dq", NULL, LS_KERNEL_ELEMENTWISE, LS_ACCESS_CASTDN },
-  { "Scan", NULL, LS_KERNEL_REDUCTION, LS_ACCESS_VEC },
-  { "RadixSort", NULL, LS_KERNEL_REDUCTION, LS_ACCESS_VEC },
-  { "cub", NULL, LS_KERNEL_REDUCTION, LS_ACCESS_VEC },
-  { "tri", "tril", LS_KERNEL_ELEMENTWISE, LS_ACCESS_VEC },
-  { "tri", "triu", LS_KERNEL_ELEMENTWISE, LS_ACCESS_VEC },
+  { LS_KERNEL_OPTIMIZER, LS_ACCESS_ADAM, { "multi_tensor_apply" }, { "adam" } },
+  { LS_KERNEL_OPTIMIZER, LS_ACCESS_MULTI, { "multi_tensor" } },
+  { LS_KERNEL_MEMSET, LS_ACCESS_FILL, { "FillFunctor" } },
+  { LS_KERNEL_ELEMENTWISE, LS_ACCESS_CAT, { "CatArrayBatchedCopy", "split_with_sizes_copy", "chunk_cat" } },
+  { LS_KERNEL_ELEMENTWISE, LS_ACCESS_TRITON_RED, { "triton_red", "triton_per" } },
+  { LS_KERNEL_ELEMENTWISE, LS_ACCESS_TRITON, { "triton_poi", "triton_for" } }, /* and no templates */
+  { LS_KERNEL_NORM,
+    LS_ACCESS_VEC,
+    { "ayer_norm", "LayerNorm", "ayerNorm", "GammaBeta", "rmsnorm", "RMSNorm", "rms_norm" } },
+  { LS_KERNEL_CROSS_ENTROPY, LS_ACCESS_VEC, { "SoftMax" }, { "log_softmax" } },
+  { LS_KERNEL_CROSS_ENTROPY, LS_ACCESS_VEC, { "nll_loss" } },
+  { LS_KERNEL_SOFTMAX, LS_ACCESS_SOFTMAX, { "SoftMax", "softmax" } },
+  { LS_KERNEL_EMBEDDING, LS_ACCESS_GATHER, { "gather", "indexSelect" } },
+  { LS_KERNEL_EMBEDDING, LS_ACCESS_SCATTER, { "embedding_backward" } },
+  { LS_KERNEL_EMBEDDING, LS_ACCESS_SCATTER, { "embedding" }, { "backward" } },
+  { LS_KERNEL_EMBEDDING, LS_ACCESS_SCATTER, { "indexing_backward", "scatter" } },
+  { LS_KERNEL_ELEMENTWISE, LS_ACCESS_TINY, { "prepare_grouped_gemm" } },
+  { LS_KERNEL_EMBEDDING, LS_ACCESS_GATHER, { "" }, { "aten::repeat_interleave" } },
+  { LS_KERNEL_REDUCTION, LS_ACCESS_ROWRED, { "" }, { "aten::topk" } },
+  { LS_KERNEL_ELEMENTWISE, LS_ACCESS_TINY, { "" }, { "aten::_assert_async" } },
+  { LS_KERNEL_REDUCTION, LS_ACCESS_VEC, { "" }, { "aten::sort", "aten::cumsum" } },
+  { LS_KERNEL_ELEMENTWISE, LS_ACCESS_CAT, { "" }, { "fsdp::chunk_cat" } },
+  { LS_KERNEL_EMBEDDING, LS_ACCESS_SCATTER, { "" }, { "embedding_dense_backward" } },
+  { LS_KERNEL_REDUCTION, LS_ACCESS_MULTI, { "" }, { "_foreach_norm" } },
+  { LS_KERNEL_EMBEDDING, LS_ACCESS_SCATTER, { "index_elementwise" }, { "index_put" } },
+  { LS_KERNEL_EMBEDDING, LS_ACCESS_GATHER, { "index" } },
+  { LS_KERNEL_REDUCTION, BY_DIMENSION, { "reduce_kernel" } },
+  { LS_KERNEL_ELEMENTWISE, BY_TYPES, { "unrolled_elementwise_kernel", "vectorized_elementwise_kernel" } },
+  { LS_KERNEL_ELEMENTWISE, BY_SHAPES, { "elementwise_kernel" } },
+  { LS_KERNEL_ELEMENTWISE, BY_TYPES, { "copy_kernel" } },
+  { LS_KERNEL_ELEMENTWISE, LS_ACCESS_VEC, { "distribution_", "fused_dropout" } },
+  { LS_KERNEL_ELEMENTWISE, LS_ACCESS_ROWRED, { "flash_bwd_dot_do_o" } },
+  { LS_KERNEL_ELEMENTWISE, LS_ACCESS_CASTDN, { "flash_bwd_convert_dq" } },
+  { LS_KERNEL_REDUCTION, LS_ACCESS_VEC, { "Scan", "RadixSort", "cub" } },
+  { LS_KERNEL_ELEMENTWISE, LS_ACCESS_VEC, { "tri" }, { "tril", "triu" } },
 };
+
+static bool
+has_word (const char *text, const char *const *words)
+{
+  while (*words && !strstr (text, *words))
+    words++;
+  return *words != NULL;
+}
 
 static double
 size_of_first (const cJSON *list)
@@ -302,23 +288,17 @@ streams_in_library (const LsCapturedLaunch *l, LsKernel *ret)
   return is_known;
 }
 
-/* All that it is given and makes: an operator of PyTorch's dispatcher, or a kernel of its compiler. */
-static bool
-shows_tensors (const char *op)
-{
-  return g_str_has_prefix (op, "triton_") || (strstr (op, "::") && !g_str_has_prefix (op, "autograd::"));
-}
-
 static bool
 streams (const LsCapturedLaunch *l, LsKernel *ret)
 {
   Tensors t = tensors_of (l);
   const char *name = l->kernel ? l->kernel : "", *op = l->op ? l->op : "";
-  if (!shows_tensors (op))
+  /* all that it is given and makes is shown by an operator of PyTorch's dispatcher, or a compiled kernel */
+  if (!g_str_has_prefix (op, "triton_") && (!strstr (op, "::") || g_str_has_prefix (op, "autograd::")))
     return streams_in_library (l, ret);
   guint i = 0;
   while (i < G_N_ELEMENTS (rows)
-         && !(strstr (name, rows[i].word) && (!rows[i].op || strstr (op, rows[i].op))))
+         && !(has_word (name, rows[i].words) && (!rows[i].ops[0] || has_word (op, rows[i].ops))))
     i++;
   bool is_known = i < G_N_ELEMENTS (rows) && t.n > 0;
   double bytes = t.n > 0 ? t.bytes * l->share : l->threads * THREAD_BYTES;
@@ -330,23 +310,20 @@ streams (const LsCapturedLaunch *l, LsKernel *ret)
 /* --- attention ----------------------------------------------------------------------------------------- */
 
 /* Of operators whose queries, keys and values are inputs FIRST and those after it: how their dimensions
- * lie. */
+ * lie. That of PyTorch's compiler is its own kernel. */
 static const struct {
-  const char *word;
   uint32_t first;
   bool heads_first; /* [sequences, heads, tokens, width], else tokens before heads */
+  const char *words[5];
 } attentions[] = {
-  { "_scaled_dot_product_flash_attention_backward", 1, true },
-  { "_scaled_dot_product_efficient_attention_backward", 1, true },
-  { "_scaled_dot_product_cudnn_attention_backward", 1, true },
-  { "_cudnn_attention_backward", 1, true },
-  { "_flash_attention_backward", 1, false },
-  { "_efficient_attention_backward", 1, false },
-  { "_scaled_dot_product_", 0, true },
-  { "_cudnn_attention_forward", 0, true },
-  { "_flash_attention_forward", 0, false },
-  { "_efficient_attention_forward", 0, false },
-  { "flex_attention", 0, true }, /* by PyTorch's compiler: its kernels are its operators */
+  { 1,
+    true,
+    { "_scaled_dot_product_flash_attention_backward", "_scaled_dot_product_efficient_attention_backward",
+      "_scaled_dot_product_cudnn_attention_backward", "_cudnn_attention_backward" } },
+  { 1, false, { "_flash_attention_backward", "_efficient_attention_backward" } },
+  { 0, true, { "_scaled_dot_product_", "_cudnn_attention_forward" } },
+  { 0, false, { "_flash_attention_forward", "_efficient_attention_forward" } },
+  { 0, true, { "flex_attention" } },
 };
 
 /* Whether it is causal is the first truth value of the arguments; of the forward of cuDNN and of efficient
@@ -395,17 +372,16 @@ attends (const LsCapturedLaunch *l, LsKernel *ret)
 {
   bool is_plan = l->work == LS_CAPTURED_PLAN;
   const char *name = l->kernel ? l->kernel : "";
-  bool is_main = is_plan
-      || (strstr (name, "flash_") && !strstr (name, "dot_do_o") && !strstr (name, "convert_dq")
-          && !strstr (name, "combine"))
-      || strstr (name, "fmha_") || strstr (name, "AttentionKernel") || strstr (name, "flex_attention")
-      || strstr (name, "AttentionBackwardKernel");
+  static const char *const beside[] = { "dot_do_o", "convert_dq", "combine", NULL },
+                           *const others[]
+      = { "fmha_", "AttentionKernel", "flex_attention", "AttentionBackwardKernel", NULL };
+  bool is_main = is_plan || (strstr (name, "flash_") && !has_word (name, beside)) || has_word (name, others);
   if (!is_main)
     return false;
   for (guint i = 0; l->op && i < G_N_ELEMENTS (attentions); i++) {
     Tensor q, k;
     uint32_t first = attentions[i].first;
-    if (!strstr (l->op, attentions[i].word))
+    if (!has_word (l->op, attentions[i].words))
       continue;
     if (!tensor_at (l->inputs, (int) first, &q) || !tensor_at (l->inputs, (int) first + 1, &k)
         || q.n_dims != 4 || k.n_dims != 4)
@@ -484,19 +460,17 @@ grouped_product (const LsCapturedLaunch *l, LsKernel *ret)
 bool
 ls_captured_kernel (const LsCapturedLaunch *l, LsKernel *ret)
 {
+  bool is_fill = l->work == LS_CAPTURED_FILL;
+  double bytes = MAX (l->bytes, 1);
   switch (l->work) {
   case LS_CAPTURED_PRODUCT:
     product (l, ret);
     return true;
   case LS_CAPTURED_FILL:
-    *ret = ls_kernel_stream ("fill", LS_KERNEL_MEMSET, LS_DTYPE_BYTE, 1, (uint64_t) MAX (l->bytes, 1),
-                             MAX (l->bytes, 1), 0);
-    ret->access = LS_ACCESS_FILL;
-    return true;
   case LS_CAPTURED_MOVE:
-    *ret = ls_kernel_stream ("copy", LS_KERNEL_ELEMENTWISE, LS_DTYPE_BYTE, 1, (uint64_t) MAX (l->bytes, 1),
-                             2 * MAX (l->bytes, 1), 0);
-    ret->access = LS_ACCESS_MEMCPY;
+    *ret = ls_kernel_stream (is_fill ? "fill" : "copy", is_fill ? LS_KERNEL_MEMSET : LS_KERNEL_ELEMENTWISE,
+                             LS_DTYPE_BYTE, 1, (uint64_t) bytes, is_fill ? bytes : 2 * bytes, 0);
+    ret->access = is_fill ? LS_ACCESS_FILL : LS_ACCESS_MEMCPY;
     return true;
   default:
     if (l->products == 1) { /* a graph of cuDNN's */

@@ -2,12 +2,32 @@
 #include <math.h>
 #include <string.h>
 
-#include "data/traces/captured_kernels.h"
 #include "data/traces/captured_read.h"
 
 #define MAX_OPS  50000   /* of a segment: those of a trace are fewer than 60,000 */
 #define MOST_OPS 5000000 /* of a rank, as graphs may be launched often */
 #define LARGEST  1e15    /* number of a file that is taken as it stands: it fits into 64 bits */
+
+bool
+captured_complain (CapturedReading *x, const char *file, const char *format, ...)
+{
+  va_list arguments;
+  va_start (arguments, format);
+  g_autofree char *text = g_strdup_vprintf (format, arguments);
+  va_end (arguments);
+  g_autofree char *path = g_build_filename (x->folder, file, NULL);
+  ls_diag_add (x->diags, LS_ERROR_INPUT, path, 0, 0, NULL, NULL, NULL, "%s", text);
+  return false;
+}
+
+guint
+captured_place_in (const GArray *ranks, uint32_t rank)
+{
+  guint i = 0;
+  while (i < ranks->len && g_array_index (ranks, uint32_t, i) != rank)
+    i++;
+  return i;
+}
 
 /* A line of "did"; of a launch, with the operator that it is of. */
 typedef struct {
@@ -263,11 +283,10 @@ G_STATIC_ASSERT (LS_N_STREAMS == 16);
 typedef struct {
   CapturedReading *x;
   CapturedRole *role;
-  const cJSON **rows, **kinds, **kernels, **modules; /* by place */
-  guint n_rows, n_kinds, n_kernels, n_modules;
-  double *threads;     /* of all that each row launches */
-  GArray *ops;         /* TraceOp, of the open segment */
-  int64_t n_ops, base; /* of all, and before the open segment */
+  GPtrArray *rows, *kinds, *kernels, *modules; /* cJSON by place */
+  double *threads;                             /* of all that each row launches */
+  GArray *ops;                                 /* TraceOp, of the open segment */
+  int64_t n_ops, base;                         /* of all, and before the open segment */
   Points issued, waits[LS_N_STREAMS], waited[LS_N_STREAMS];
   GArray *events;     /* Points */
   int64_t next_row;   /* the first operator that has not begun */
@@ -279,22 +298,28 @@ typedef struct {
   double made; /* bytes that were allocated since the last launch */
 } Writing;
 
-static const cJSON **
-places_of (const cJSON *root, const char *key, guint *ret_n)
+/* Of cJSON. */
+static GPtrArray *
+places_of (const cJSON *root, const char *key)
 {
-  const cJSON *list = cJSON_GetObjectItemCaseSensitive (root, key), *each;
-  guint n = 0;
-  const cJSON **places = g_new (const cJSON *, (guint) cJSON_GetArraySize (list) + 1);
-  cJSON_ArrayForEach (each, list) places[n++] = each;
-  *ret_n = n;
+  const cJSON *each;
+  GPtrArray *places = g_ptr_array_new ();
+  cJSON_ArrayForEach (each, cJSON_GetObjectItemCaseSensitive (root, key))
+      g_ptr_array_add (places, (gpointer) each);
   return places;
+}
+
+/* NULL: there is none at that place. */
+static const cJSON *
+at_place (const GPtrArray *places, double place)
+{
+  return place >= 0 && place < places->len ? places->pdata[(guint) place] : NULL;
 }
 
 static const cJSON *
 kind_of (const Writing *w, int64_t row)
 {
-  double kind = row >= 0 && row < w->n_rows ? number_at (w->rows[row], 0) : -1;
-  return kind >= 0 && kind < w->n_kinds ? w->kinds[(guint) kind] : NULL;
+  return at_place (w->kinds, number_at (at_place (w->rows, (double) row), 0));
 }
 
 static const char *
@@ -306,16 +331,15 @@ operator_of (const Writing *w, int64_t row)
 static const char *
 module_of (const Writing *w, int64_t row)
 {
-  double module = row >= 0 && row < w->n_rows ? number_at (w->rows[row], 3) : -1;
   const char *name
-      = module >= 0 && module < w->n_modules ? cJSON_GetStringValue (w->modules[(guint) module]) : NULL;
+      = cJSON_GetStringValue (at_place (w->modules, number_at (at_place (w->rows, (double) row), 3)));
   return name ? name : "";
 }
 
 static int64_t
 caller_of (const Writing *w, int64_t row)
 {
-  double caller = row >= 0 && row < w->n_rows ? number_at (w->rows[row], 1) : -1;
+  double caller = number_at (at_place (w->rows, (double) row), 1);
   return caller < (double) row ? (int64_t) caller : -1;
 }
 
@@ -344,7 +368,8 @@ static LsTag
 tag_of (Writing *w, int64_t row)
 {
   static const LsTag tags[] = { LS_TAG_F, LS_TAG_B, LS_TAG_RECOMPUTE, LS_TAG_OPTIMIZER };
-  double phase = row >= 0 && row < w->n_rows ? number_at (w->rows[row], 2) : 4;
+  const cJSON *of = at_place (w->rows, (double) row);
+  double phase = of ? number_at (of, 2) : 4;
   bool is_sure = phase > 0 ? phase < 4 : *module_of (w, row) != '\0';
   if (is_sure)
     w->is_after_backward = phase == 1 || phase == 2;
@@ -514,8 +539,7 @@ write_launch (Writing *w, const Line *l)
                               .share = 1 };
   w->made = 0;
   if (l->what == 'k') {
-    double name = number_at (l->line, 3);
-    launch.kernel = name >= 0 && name < w->n_kernels ? cJSON_GetStringValue (w->kernels[(guint) name]) : NULL;
+    launch.kernel = cJSON_GetStringValue (at_place (w->kernels, number_at (l->line, 3)));
     launch.threads = threads_of (l);
     launch.blocks = (double) (size_at (l->line, 4) * size_at (l->line, 5) * size_at (l->line, 6));
     launch.share = l->row >= 0 ? launch.threads / w->threads[l->row] : 1;
@@ -743,7 +767,7 @@ take_next (Writing *w, const cJSON *each, GArray *batch, bool *is_batch, const c
 {
   Line l;
   read_line (each, &l);
-  l.row = l.row < w->n_rows ? MAX (l.row, -1) : -1;
+  l.row = l.row < w->rows->len ? MAX (l.row, -1) : -1;
   if (l.what == 'r')
     l.event = w->n_records++;
   if (l.what == 'b') {
@@ -796,7 +820,7 @@ sum_threads (Writing *w, const cJSON *did)
   cJSON_ArrayForEach (each, did)
   {
     Line l;
-    if (read_line (each, &l) && l.what == 'k' && l.row >= 0 && l.row < w->n_rows)
+    if (read_line (each, &l) && l.what == 'k' && l.row >= 0 && l.row < w->rows->len)
       w->threads[l.row] += threads_of (&l);
   }
 }
@@ -813,11 +837,11 @@ captured_read_ops (CapturedReading *x, const char *file, const cJSON *root, Capt
   const cJSON *did = cJSON_GetObjectItemCaseSensitive (root, "did"), *each;
   bool ok = true, is_open = false;
   w.graphs = g_hash_table_new_full (NULL, NULL, NULL, (GDestroyNotify) g_array_unref);
-  w.rows = places_of (root, "operators", &w.n_rows);
-  w.kinds = places_of (root, "kinds", &w.n_kinds);
-  w.kernels = places_of (root, "kernels", &w.n_kernels);
-  w.modules = places_of (root, "modules", &w.n_modules);
-  w.threads = g_new0 (double, w.n_rows + 1);
+  w.rows = places_of (root, "operators");
+  w.kinds = places_of (root, "kinds");
+  w.kernels = places_of (root, "kernels");
+  w.modules = places_of (root, "modules");
+  w.threads = g_new0 (double, w.rows->len + 1);
   for (guint s = 0; s < LS_N_STREAMS; s++)
     w.waits[s] = w.waited[s] = no_points;
   sum_threads (&w, did);
@@ -826,10 +850,10 @@ captured_read_ops (CapturedReading *x, const char *file, const cJSON *root, Capt
   g_array_unref (w.ops);
   g_array_unref (w.events);
   g_hash_table_unref (w.graphs);
-  g_free (w.rows);
-  g_free (w.kinds);
-  g_free (w.kernels);
-  g_free (w.modules);
+  g_ptr_array_unref (w.rows);
+  g_ptr_array_unref (w.kinds);
+  g_ptr_array_unref (w.kernels);
+  g_ptr_array_unref (w.modules);
   g_free (w.threads);
   return ok;
 }

@@ -1,5 +1,5 @@
-/* data/traces/chakra_nodes.c — nodes of a Chakra trace that were read, where segments begin, what an op waits
- * for, and what op it becomes. */
+/* data/traces/chakra_nodes.c — nodes of a Chakra trace that were read: where segments begin, the process
+ * groups of a rank, what an op waits for, and what op each becomes. */
 #include <string.h>
 
 #include "base/printable.h"
@@ -25,57 +25,19 @@ chakra_complain (RankReading *x, const ChakraNode *node, const char *format, ...
 /* --- what is kept once ---------------------------------------------------------------------- */
 
 uint32_t
-chakra_place (ChakraReading *all, GHashTable *known, GBytes *what, const LsField *fields, GArray *list,
-              void *element)
+chakra_place (ChakraReading *all, GHashTable *known, const LsField *fields, GArray *list, void *element)
 {
+  char *what = ls_fields_text (fields, element, NULL);
   guint place = GPOINTER_TO_UINT (g_hash_table_lookup (known, what));
   if (place > 0) {
     ls_fields_clear (fields, element);
-    g_bytes_unref (what);
+    g_free (what);
     return place - 1;
   }
-  all->n_bytes += g_bytes_get_size (what);
+  all->n_bytes += strlen (what);
   g_array_append_vals (list, element, 1);
   g_hash_table_insert (known, what, GUINT_TO_POINTER (list->len));
   return list->len - 1;
-}
-
-/* With the NUL at its end; NULL: as "". */
-static void
-append_text (GByteArray *what, const char *text)
-{
-  g_byte_array_append (what, (const guint8 *) (text ? text : ""), text ? (guint) strlen (text) + 1 : 1);
-}
-
-static void
-append_list (GByteArray *what, const GArray *list)
-{
-  guint n = list ? list->len * g_array_get_element_size ((GArray *) list) : 0;
-  g_byte_array_append (what, (const guint8 *) &n, sizeof n);
-  if (n > 0)
-    g_byte_array_append (what, (const guint8 *) list->data, n);
-}
-
-/* All that is said of its ops, as they stand in memory. */
-static GBytes *
-bytes_of_segment (const TraceSegment *segment)
-{
-  GByteArray *what = g_byte_array_sized_new (segment->ops->len * 2 * sizeof (TraceOp));
-  append_text (what, segment->name);
-  for (guint i = 0; i < segment->ops->len; i++) {
-    const TraceOp *op = &g_array_index (segment->ops, TraceOp, i);
-    TraceOp plain;
-    memcpy (&plain, op, sizeof plain);
-    plain.name = plain.algorithm = NULL;
-    plain.after = plain.transfers = plain.buffers = NULL;
-    g_byte_array_append (what, (const guint8 *) &plain, sizeof plain);
-    append_text (what, op->name);
-    append_text (what, op->algorithm);
-    append_list (what, op->after);
-    append_list (what, op->transfers);
-    append_list (what, op->buffers);
-  }
-  return g_byte_array_free_to_bytes (what);
 }
 
 bool
@@ -121,8 +83,9 @@ seen_of (const RankReading *x, uint64_t id)
   return g_hash_table_lookup (x->nodes, GSIZE_TO_POINTER (id));
 }
 
-ChakraSeen *
-chakra_remember (RankReading *x, const ChakraNode *node)
+/* NULL and a complaint: there is one of that id, or there are too many. */
+static ChakraSeen *
+remember (RankReading *x, const ChakraNode *node)
 {
   if (seen_of (x, node->id)) {
     chakra_complain (x, node, "its id is that of an earlier node");
@@ -141,21 +104,74 @@ chakra_remember (RankReading *x, const ChakraNode *node)
 /* --- attributes ------------------------------------------------------------------------------ */
 
 const ChakraAttr *
-chakra_attr (const ChakraNode *node, const char *name)
+chakra_find (ChakraAttr *const *attrs, size_t n, const char *name)
+{
+  for (size_t i = 0; i < n; i++)
+    if (strcmp (attrs[i]->name, name) == 0)
+      return attrs[i];
+  return NULL;
+}
+
+/* A whole number of any of the integer types, not below 0; false: it is none. */
+static bool
+read_uint (const ChakraAttr *attr, uint64_t *ret_value)
+{
+  switch (attr->value_case) { /* members of one type are one member */
+  case CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_INT32_VAL:
+  case CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_SINT32_VAL:
+  case CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_SFIXED32_VAL:
+    *ret_value = (uint64_t) attr->int32_val;
+    return attr->int32_val >= 0;
+  case CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_INT64_VAL:
+  case CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_SINT64_VAL:
+  case CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_SFIXED64_VAL:
+    *ret_value = (uint64_t) attr->int64_val;
+    return attr->int64_val >= 0;
+  case CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_UINT32_VAL:
+  case CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_FIXED32_VAL:
+    *ret_value = attr->uint32_val;
+    return true;
+  case CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_UINT64_VAL:
+  case CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_FIXED64_VAL:
+    *ret_value = attr->uint64_val;
+    return true;
+  default:
+    return false;
+  }
+}
+
+const char *
+chakra_text (const ChakraAttr *attr)
+{
+  return attr && attr->value_case == CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_STRING_VAL ? attr->string_val
+                                                                                         : NULL;
+}
+
+bool
+chakra_is_attribute (const char *key)
+{
+  static const char *const others[]
+      = { "op", "name", "kernel", "coll", "bytes", "after", "stream", "transfers", "buffers", NULL };
+  return !g_strv_contains (others, key);
+}
+
+static const ChakraAttr *
+attribute (const ChakraNode *node, const char *name)
 {
   return chakra_find (node->attr, node->n_attr, name);
 }
 
-const char *
-chakra_text_of (const ChakraNode *node, const char *name)
+static const char *
+text_of (const ChakraNode *node, const char *name)
 {
-  return chakra_text (chakra_attr (node, name));
+  return chakra_text (attribute (node, name));
 }
 
-const ChakraProtoMsg__StringList *
-chakra_list_of (const ChakraNode *node, const char *name)
+/* That of an attribute of a list of texts; NULL: it is none. */
+static const ChakraProtoMsg__StringList *
+list_of (const ChakraNode *node, const char *name)
 {
-  const ChakraAttr *attr = chakra_attr (node, name);
+  const ChakraAttr *attr = attribute (node, name);
   bool is_list = attr && attr->value_case == CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_STRING_LIST;
   return is_list ? attr->string_list : NULL;
 }
@@ -167,29 +183,30 @@ chakra_uint_in (RankReading *x, const ChakraNode *node, const ChakraAttr *attr, 
   uint64_t value;
   if (!attr)
     return false;
-  if (!chakra_uint (attr, &value) || value > max)
+  if (!read_uint (attr, &value) || value > max)
     return chakra_complain (x, node, "%s: expected a whole number up to %" G_GUINT64_FORMAT, attr->name, max);
   *ret_value = value;
   return true;
 }
 
-bool
-chakra_uint_of (RankReading *x, const ChakraNode *node, const char *name, uint64_t max, uint64_t *ret_value)
+static bool
+uint_of (RankReading *x, const ChakraNode *node, const char *name, uint64_t max, uint64_t *ret_value)
 {
-  return chakra_uint_in (x, node, chakra_attr (node, name), max, ret_value);
+  return chakra_uint_in (x, node, attribute (node, name), max, ret_value);
 }
 
-bool
-chakra_need_uint (RankReading *x, const ChakraNode *node, const char *name, uint64_t *ret_value)
+/* A number up to that of bytes which can be simulated, or a complaint. */
+static bool
+need_uint (RankReading *x, const ChakraNode *node, const char *name, uint64_t *ret_value)
 {
-  return chakra_uint_of (x, node, name, (uint64_t) LS_TRACE_MAX_BYTES, ret_value)
+  return uint_of (x, node, name, (uint64_t) LS_TRACE_MAX_BYTES, ret_value)
       || (x->ok && chakra_complain (x, node, "expected its attribute %s", name));
 }
 
-bool
-chakra_is_on (const ChakraNode *node, const char *name)
+static bool
+is_on (const ChakraNode *node, const char *name)
 {
-  const ChakraAttr *attr = chakra_attr (node, name);
+  const ChakraAttr *attr = attribute (node, name);
   return attr && attr->value_case == CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_BOOL_VAL && attr->bool_val;
 }
 
@@ -203,7 +220,7 @@ value_text (const ChakraAttr *attr)
     return g_strdup (attr->bool_val ? "true" : "false");
   if (attr->value_case == CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_DOUBLE_VAL)
     return g_strdup (g_ascii_dtostr (number, sizeof number, attr->double_val));
-  if (chakra_uint (attr, &value))
+  if (read_uint (attr, &value))
     return g_strdup_printf ("%" G_GUINT64_FORMAT, value);
   return ls_printable (chakra_text (attr) ? chakra_text (attr) : "");
 }
@@ -217,6 +234,18 @@ set_field (RankReading *x, const ChakraNode *node, const LsField *f, void *targe
   g_autofree char *got = g_strdup_printf ("\"%.40s\"", text);
   g_autofree char *complaint = ls_field_value_complaint (f, LS_FIELD_IN_JSON, text, got);
   chakra_complain (x, node, "%s: %s", f->key, complaint);
+}
+
+static bool
+is_send (const ChakraNode *node)
+{
+  return node->type == CHAKRA_PROTO_MSG__NODE_TYPE__COMM_SEND_NODE;
+}
+
+static bool
+is_message (const ChakraNode *node)
+{
+  return is_send (node) || node->type == CHAKRA_PROTO_MSG__NODE_TYPE__COMM_RECV_NODE;
 }
 
 /* --- segments ------------------------------------------------------------------------------- */
@@ -238,8 +267,8 @@ chakra_end_instance (RankReading *x)
                             x->n_left);
   if (!x->segment.ops)
     return true;
-  x->row[ROW_SEGMENT] = chakra_place (x->all, x->all->segments, bytes_of_segment (&x->segment),
-                                      ls_trace_segment_fields, x->all->file.segments, &x->segment);
+  x->row[ROW_SEGMENT]
+      = chakra_place (x->all, x->all->segments, ls_trace_segment_fields, x->all->file.segments, &x->segment);
   x->segment = (TraceSegment) { 0 };
   g_array_append_val (x->program.instances, x->row);
   return chakra_check_size (x, x->program.instances->len * sizeof x->row);
@@ -254,10 +283,10 @@ read_segment (RankReading *x, const ChakraNode *node)
     return;
   for (guint i = ROW_MB; i < N_ROW; i++) {
     uint64_t value = 0;
-    chakra_uint_of (x, node, keys[i], UINT32_MAX - 1, &value);
+    uint_of (x, node, keys[i], UINT32_MAX - 1, &value);
     x->row[i] = (uint32_t) value;
   }
-  if (chakra_is_on (node, "lead"))
+  if (is_on (node, "lead"))
     x->program.n_lead++;
   begin_instance (x, node->name);
 }
@@ -325,7 +354,7 @@ static bool
 pass_send (RankReading *x, const ChakraNode *node, uint64_t id)
 {
   ChakraSeen *receive = seen_of (x, node->id);
-  if (!seen_of (x, id)->is_send || chakra_is_send (node) || !chakra_is_message (node))
+  if (!seen_of (x, id)->is_send || is_send (node) || !is_message (node))
     return false;
   if (!receive->through)
     receive->through = g_array_new (FALSE, FALSE, sizeof (uint64_t));
@@ -364,7 +393,7 @@ add_issues (RankReading *x, const ChakraNode *node, GArray *deps)
 static uint32_t
 add_streams (RankReading *x, const ChakraNode *node, GArray *deps)
 {
-  const ChakraProtoMsg__StringList *names = x->is_ours ? chakra_list_of (node, CHAKRA_AFTER) : NULL;
+  const ChakraProtoMsg__StringList *names = x->is_ours ? list_of (node, CHAKRA_AFTER) : NULL;
   uint32_t streams = 0;
   for (size_t i = 0; names && i < names->n_values; i++) {
     int stream = ls_enum_value (ls_stream_names, names->values[i]);
@@ -381,7 +410,7 @@ static GArray *
 read_deps (RankReading *x, const ChakraNode *node, uint32_t stream)
 {
   uint64_t event = 0;
-  bool has_event = x->is_ours && chakra_uint_of (x, node, "event", UINT16_MAX, &event);
+  bool has_event = x->is_ours && uint_of (x, node, "event", UINT16_MAX, &event);
   g_autoptr (GArray) streams = g_array_new (FALSE, FALSE, sizeof (LsDep));
   After after = { g_array_new (FALSE, FALSE, sizeof (LsDep)), stream, add_streams (x, node, streams),
                   has_event ? (int64_t) event : -1 };
@@ -416,7 +445,7 @@ static void
 pass_through (RankReading *x, const ChakraNode *node)
 {
   GArray *ids = ops_behind (x, node);
-  ChakraSeen *seen = x->ok ? chakra_remember (x, node) : NULL;
+  ChakraSeen *seen = x->ok ? remember (x, node) : NULL;
   x->n_through += ids->len;
   if (seen)
     seen->through = g_array_ref (ids);
@@ -440,7 +469,7 @@ read_buffer (const char *text, TraceBuffer *ret)
 static GArray *
 read_buffers (RankReading *x, const ChakraNode *node)
 {
-  const ChakraProtoMsg__StringList *texts = chakra_list_of (node, "buffers");
+  const ChakraProtoMsg__StringList *texts = list_of (node, "buffers");
   GArray *buffers = texts ? g_array_new (FALSE, FALSE, sizeof (TraceBuffer)) : NULL;
   for (size_t i = 0; texts && i < texts->n_values; i++) {
     TraceBuffer b;
@@ -452,17 +481,19 @@ read_buffers (RankReading *x, const ChakraNode *node)
   return buffers;
 }
 
-TraceOp *
-chakra_begin_op (RankReading *x, const ChakraNode *node, LsOpKind kind, LsStream usual)
+/* An op of that kind, with what the node says of all kinds, until the next begins; of others than ours on the
+ * stream, LS_N_STREAMS: as its kind. NULL and a complaint: it cannot be. */
+static TraceOp *
+begin_op (RankReading *x, const ChakraNode *node, LsOpKind kind, LsStream usual)
 {
-  ChakraSeen *seen = chakra_remember (x, node);
-  uint64_t stream = usual;
+  ChakraSeen *seen = remember (x, node);
+  uint64_t stream = usual == LS_N_STREAMS ? ls_op_kinds[kind].stream : (uint64_t) usual;
   if (!x->segment.ops)
     begin_instance (x, "step");
   if (x->segment.ops->len >= MAX_OPS)
     chakra_complain (x, node, "more than %d ops without a segment that begins", MAX_OPS);
   if (x->is_ours)
-    chakra_uint_of (x, node, "stream", LS_N_STREAMS - 1, &stream);
+    uint_of (x, node, "stream", LS_N_STREAMS - 1, &stream);
   if (!seen || !x->ok)
     return NULL;
   *seen = (ChakraSeen) { .instance = x->instance,
@@ -470,7 +501,7 @@ chakra_begin_op (RankReading *x, const ChakraNode *node, LsOpKind kind, LsStream
                          .stream = (uint8_t) stream,
                          .is_of_host = ls_op_is_of_host ((uint8_t) kind),
                          .event = -1,
-                         .is_send = !x->is_ours && chakra_is_send (node) };
+                         .is_send = !x->is_ours && is_send (node) };
   g_array_append_vals (x->segment.ops, &ls_trace_op_blank, 1);
   g_array_set_size (x->stamps, x->segment.ops->len);
   TraceOp *op = &g_array_index (x->segment.ops, TraceOp, seen->op);
@@ -479,10 +510,13 @@ chakra_begin_op (RankReading *x, const ChakraNode *node, LsOpKind kind, LsStream
   op->stream = (int) stream;
   op->after = read_deps (x, node, seen->is_of_host ? LS_N_STREAMS : (uint32_t) stream);
   for (size_t i = 0; x->is_ours && i < node->n_attr; i++) {
-    const LsField *f = chakra_attribute (node->attr[i]->name);
-    g_autofree char *text = f ? value_text (node->attr[i]) : NULL;
-    if (f)
-      set_field (x, node, f, op, text);
+    const LsField *f = ls_trace_op_fields;
+    while (f->key && strcmp (f->key, node->attr[i]->name) != 0)
+      f++;
+    if (!f->key || !chakra_is_attribute (f->key))
+      continue;
+    g_autofree char *text = value_text (node->attr[i]);
+    set_field (x, node, f, op, text);
   }
   if (x->is_ours)
     op->buffers = read_buffers (x, node);
@@ -491,10 +525,273 @@ chakra_begin_op (RankReading *x, const ChakraNode *node, LsOpKind kind, LsStream
   return op;
 }
 
-static LsStream
-usual_stream (LsOpKind kind)
+/* --- process groups of a rank ---------------------------------------------------------------------- */
+
+/* -1: none yet. */
+static int
+slot_of (const RankReading *x, const ChakraGroup *group)
 {
-  return (LsStream) ls_op_kinds[kind].stream;
+  for (int s = 0; s < LS_SLOT_PREV; s++)
+    if (x->is.comm[s] == group->index)
+      return s;
+  return -1;
+}
+
+/* Slots are only names: a group of others takes the next. */
+static void
+bind_next_slot (RankReading *x, const ChakraNode *node, const ChakraGroup *group)
+{
+  int slot = 0;
+  while (slot < LS_SLOT_PREV && x->is.comm[slot] != LS_TRACE_ABSENT)
+    slot++;
+  if (slot < LS_SLOT_PREV)
+    x->is.comm[slot] = group->index;
+  else
+    chakra_complain (x, node, "a rank in more than %d process groups", LS_SLOT_PREV);
+}
+
+/* The rank has this group; of ours, the node says its slots and axis. */
+static void
+bind_group (RankReading *x, const ChakraNode *node, ChakraGroup *group)
+{
+  const ChakraProtoMsg__StringList *slots = list_of (node, "slots");
+  const char *name = text_of (node, "axis");
+  int axis = ls_enum_value (ls_axis_names, name);
+  if (!x->is_ours || !name)
+    return;
+  group->is.axis = group->is.axis < 0 ? axis : group->is.axis;
+  if (axis < 0 || group->is.axis != axis)
+    chakra_complain (x, node, "axis: another than before, or none of ours");
+  group->is.spans_stages |= is_on (node, "spans_stages");
+  for (size_t i = 0; slots && i < slots->n_values; i++) {
+    int slot = ls_enum_value (ls_slot_names, slots->values[i]);
+    if (slot < 0 || slot >= LS_SLOT_PREV)
+      chakra_complain (x, node, "slots: \"%.40s\" is none", slots->values[i]);
+    else if (x->is.comm[slot] != LS_TRACE_ABSENT && x->is.comm[slot] != group->index)
+      chakra_complain (x, node, "slot %s is that of another process group", slots->values[i]);
+    else
+      x->is.comm[slot] = group->index;
+  }
+}
+
+/* What PyTorch puts around JSON: a list of one text, as Python writes it. */
+static cJSON *
+parse_groups (const char *values)
+{
+  size_t n = strlen (values);
+  return n > 4 && values[0] == '[' && values[n - 1] == ']' ? cJSON_ParseWithLength (values + 2, n - 4) : NULL;
+}
+
+static void
+read_group (RankReading *x, const ChakraNode *node, const cJSON *said)
+{
+  const cJSON *name = cJSON_GetObjectItemCaseSensitive (said, "pg_name"),
+              *ranks = cJSON_GetObjectItemCaseSensitive (said, "ranks");
+  if (!cJSON_IsString (name) || !chakra_is_member_list (ranks)) {
+    chakra_complain (x, node, "expected process groups with \"pg_name\" and \"ranks\" below %d",
+                     LS_CHAKRA_MAX_RANKS);
+    return;
+  }
+  ChakraGroup *g = chakra_add_group (x->all, name->valuestring, ranks);
+  if (!g) {
+    chakra_complain (x, node, "process group %s has other members here", name->valuestring);
+    return;
+  }
+  bind_group (x, node, g);
+}
+
+static void
+read_groups (RankReading *x, const ChakraNode *node)
+{
+  const char *values = node->inputs ? node->inputs->values : "";
+  cJSON *list = parse_groups (values);
+  const cJSON *said;
+  if (!cJSON_IsArray (list))
+    chakra_complain (x, node, "expected process groups as a list in inputs.values");
+  cJSON_ArrayForEach (said, list) read_group (x, node, said);
+  cJSON_Delete (list);
+}
+
+/* --- communication ------------------------------------------------------------------------------ */
+
+/* NULL and a complaint: there is no such group, or the rank is not in it. All ranks, where none is named. */
+static const ChakraGroup *
+group_of (RankReading *x, const ChakraNode *node)
+{
+  const char *name = text_of (node, "pg_name");
+  const ChakraGroup *group = chakra_group (x->all, name ? name : "");
+  if (!group && !name)
+    group = chakra_add_group (x->all, "", NULL);
+  if (!group)
+    chakra_complain (x, node,
+                     "process group \"%.40s\" is nowhere defined: neither in " CHAKRA_GROUPS
+                     " nor by a node of process groups",
+                     name);
+  else if (slot_of (x, group) < 0)
+    bind_next_slot (x, node, group);
+  return x->ok ? group : NULL;
+}
+
+const LsCollKind chakra_coll_kinds[CHAKRA_N_COLLS] = {
+  [CHAKRA_PROTO_MSG__COLLECTIVE_COMM_TYPE__ALL_REDUCE] = LS_COLL_ALL_REDUCE,
+  [CHAKRA_PROTO_MSG__COLLECTIVE_COMM_TYPE__REDUCE] = LS_COLL_REDUCE,
+  [CHAKRA_PROTO_MSG__COLLECTIVE_COMM_TYPE__ALL_GATHER] = LS_COLL_ALL_GATHER,
+  [CHAKRA_PROTO_MSG__COLLECTIVE_COMM_TYPE__GATHER] = LS_COLL_GATHER,
+  [CHAKRA_PROTO_MSG__COLLECTIVE_COMM_TYPE__SCATTER] = LS_COLL_SCATTER,
+  [CHAKRA_PROTO_MSG__COLLECTIVE_COMM_TYPE__BROADCAST] = LS_COLL_BROADCAST,
+  [CHAKRA_PROTO_MSG__COLLECTIVE_COMM_TYPE__ALL_TO_ALL] = LS_COLL_ALL_TO_ALL,
+  [CHAKRA_PROTO_MSG__COLLECTIVE_COMM_TYPE__REDUCE_SCATTER] = LS_COLL_REDUCE_SCATTER,
+  [CHAKRA_PROTO_MSG__COLLECTIVE_COMM_TYPE__REDUCE_SCATTER_BLOCK] = LS_COLL_REDUCE_SCATTER,
+  [CHAKRA_PROTO_MSG__COLLECTIVE_COMM_TYPE__BARRIER] = LS_COLL_BARRIER,
+};
+
+/* comm_size is one member's part of what `bytes` counts. */
+static bool
+read_bytes (RankReading *x, const ChakraNode *node, LsCollKind kind, uint32_t n_ranks, uint64_t *ret_bytes)
+{
+  uint64_t size = 0, bytes, shares = chakra_shares (kind, n_ranks);
+  if (kind != LS_COLL_BARRIER && !need_uint (x, node, "comm_size", &size))
+    return false;
+  if ((double) size * (double) shares > LS_TRACE_MAX_BYTES)
+    return chakra_complain (x, node, "comm_size: more than can be simulated");
+  *ret_bytes = size * shares;
+  if (!x->is_ours || !uint_of (x, node, "bytes", (uint64_t) LS_TRACE_MAX_BYTES, &bytes))
+    return x->ok;
+  *ret_bytes = bytes;
+  return bytes / shares + (bytes % shares != 0) == size
+      || chakra_complain (x, node, "bytes and comm_size contradict each other");
+}
+
+static void
+read_collective (RankReading *x, const ChakraNode *node, LsCollKind kind)
+{
+  const ChakraGroup *group = group_of (x, node);
+  uint64_t bytes = 0;
+  if (!group || !read_bytes (x, node, kind, group->is.n_ranks, &bytes))
+    return;
+  TraceOp *op = begin_op (x, node, LS_OP_COLLECTIVE, LS_STREAM_DP);
+  if (!op)
+    return;
+  op->slot = op->slot < 0 ? slot_of (x, group) : op->slot;
+  op->coll = (int) kind;
+  op->bytes = bytes;
+}
+
+static void
+take_collective (RankReading *x, const ChakraNode *node)
+{
+  uint64_t type;
+  if (!need_uint (x, node, "comm_type", &type))
+    return;
+  if (type < CHAKRA_N_COLLS)
+    read_collective (x, node, chakra_coll_kinds[type]);
+  else
+    chakra_complain (x, node, "comm_type %" G_GUINT64_FORMAT " is none of Chakra's", type);
+}
+
+/* --- messages ------------------------------------------------------------------------------------- */
+
+/* Where the node does not say it: ranks further on are `next`; in a ring, who is sent to first. */
+static int
+guess_side (const RankReading *x, const ChakraNode *node, uint64_t other)
+{
+  int wanted = x->all->has_rings ? is_send (node) : other > x->rank;
+  for (int side = 0; x->all->has_rings && side < 2; side++)
+    if (x->is.peer[side] == other)
+      return side;
+  bool is_free = x->is.peer[wanted] == LS_TRACE_ABSENT || x->is.peer[wanted] == other;
+  return is_free || !x->all->has_rings ? wanted : !wanted;
+}
+
+/* The neighbour that a message goes to or comes from: 0 before, 1 after. -1 and a complaint: the rank has
+ * others there. */
+static int
+side_of (RankReading *x, const ChakraNode *node)
+{
+  const char *said = x->is_ours ? text_of (node, is_send (node) ? "send" : "receive") : NULL;
+  uint64_t other;
+  if (!need_uint (x, node, is_send (node) ? "comm_dst" : "comm_src", &other))
+    return -1;
+  int side = said ? strcmp (said, "next") == 0 : guess_side (x, node, other);
+  if (x->is.peer[side] == LS_TRACE_ABSENT && !x->is_ours && other < LS_CHAKRA_MAX_RANKS)
+    x->is.peer[side] = (uint32_t) other;
+  if (x->is.peer[side] == other)
+    return side;
+  x->all->wants_rings = !x->is_ours && !x->all->has_rings;
+  chakra_complain (x, node,
+                   "rank %" G_GUINT64_FORMAT " is not its %s: a rank exchanges messages with one rank before "
+                   "and one after it",
+                   other, side ? "next" : "prev");
+  return -1;
+}
+
+static void
+add_transfer (RankReading *x, const ChakraNode *node, TraceOp *op)
+{
+  TraceTransfer t = ls_trace_transfer_blank;
+  int side = side_of (x, node);
+  if (side < 0 || !need_uint (x, node, "comm_size", &t.bytes))
+    return;
+  *(is_send (node) ? &t.send : &t.receive) = LS_SLOT_PREV + side;
+  g_array_append_val (op->transfers, t);
+}
+
+/* A further node of the last op: of a permutation it says nothing new. */
+static void
+continue_op (RankReading *x, const ChakraNode *node)
+{
+  ChakraSeen *seen = remember (x, node);
+  uint32_t last = x->segment.ops->len - 1;
+  TraceOp *op = &g_array_index (x->segment.ops, TraceOp, last);
+  if (!seen)
+    return;
+  *seen = (ChakraSeen) { x->instance, last, (uint8_t) op->stream, false, -1, NULL };
+  if (op->transfers)
+    add_transfer (x, node, op);
+  x->n_left--;
+}
+
+/* Messages of others wait for none of another direction. */
+static LsStream
+message_stream (RankReading *x, const ChakraNode *node)
+{
+  bool is_next = !x->is_ours && side_of (x, node) == 1;
+  if (is_send (node))
+    return is_next ? LS_STREAM_PP_FWD : LS_STREAM_PP_BWD;
+  return is_next ? LS_STREAM_PP_BWD_RECV : LS_STREAM_PP_FWD_RECV;
+}
+
+static void
+read_messages (RankReading *x, const ChakraNode *node)
+{
+  LsStream stream = message_stream (x, node);
+  uint64_t n = 1;
+  if (x->is_ours)
+    uint_of (x, node, CHAKRA_NODES, UINT16_MAX, &n);
+  if (n == 0)
+    chakra_complain (x, node, CHAKRA_NODES ": expected 1 or more");
+  TraceOp *op = x->ok ? begin_op (x, node, LS_OP_P2P, stream) : NULL;
+  if (!op)
+    return;
+  op->transfers = g_array_new (FALSE, FALSE, sizeof (TraceTransfer));
+  add_transfer (x, node, op);
+  x->n_left = n - 1;
+}
+
+static void
+take_message (RankReading *x, const ChakraNode *node)
+{
+  const char *op = x->is_ours ? text_of (node, CHAKRA_OP) : NULL;
+  bool is_permute = g_strcmp0 (op, ls_coll_kind_name (LS_COLL_PERMUTE)) == 0,
+       is_copy = g_strcmp0 (op, ls_coll_kind_name (LS_COLL_COPY_PERMUTE)) == 0;
+  if (x->n_left > 0) {
+    continue_op (x, node);
+  } else if (is_permute || is_copy) {
+    read_collective (x, node, is_copy ? LS_COLL_COPY_PERMUTE : LS_COLL_PERMUTE);
+    x->n_left = 1;
+  } else {
+    read_messages (x, node);
+  }
 }
 
 /* --- computing --------------------------------------------------------------------------------- */
@@ -504,32 +801,19 @@ static double
 share_of (RankReading *x, const ChakraNode *node, const char *name)
 {
   uint64_t all = 0, repeat = 1;
-  chakra_uint_of (x, node, "repeat", LS_TRACE_MAX_REPEAT, &repeat);
-  if (chakra_need_uint (x, node, name, &all) && (repeat == 0 || all % repeat != 0))
+  uint_of (x, node, "repeat", LS_TRACE_MAX_REPEAT, &repeat);
+  if (need_uint (x, node, name, &all) && (repeat == 0 || all % repeat != 0))
     chakra_complain (x, node, "%s: expected a multiple of repeat", name);
   return x->ok ? (double) (all / repeat) : 0;
-}
-
-static GBytes *
-bytes_of_kernel (const LsKernel *k)
-{
-  GByteArray *what = g_byte_array_new ();
-  LsKernel plain;
-  memcpy (&plain, k, sizeof plain);
-  plain.name = NULL;
-  g_byte_array_append (what, (const guint8 *) &plain, sizeof plain);
-  append_text (what, k->name);
-  return g_byte_array_free_to_bytes (what);
 }
 
 static uint32_t
 kernel_of (RankReading *x, const ChakraNode *node)
 {
-  LsKernel k;
-  memcpy (&k, &ls_trace_kernel_blank, sizeof k);
+  LsKernel k = ls_trace_kernel_blank;
   for (const LsField *f = ls_trace_kernel_fields; f->key; f++) {
     g_autofree char *name = g_strconcat (CHAKRA_KERNEL, f->key, NULL);
-    const ChakraAttr *attr = chakra_attr (node, name);
+    const ChakraAttr *attr = attribute (node, name);
     g_autofree char *text = attr ? value_text (attr) : NULL;
     if (attr)
       set_field (x, node, f, &k, text);
@@ -540,8 +824,7 @@ kernel_of (RankReading *x, const ChakraNode *node)
     else if (f->required)
       chakra_complain (x, node, "expected its attribute %s", name);
   }
-  return chakra_place (x->all, x->all->kernels, bytes_of_kernel (&k), ls_trace_kernel_fields,
-                       x->all->file.kernels, &k);
+  return chakra_place (x->all, x->all->kernels, ls_trace_kernel_fields, x->all->file.kernels, &k);
 }
 
 /* A node of others takes its duration; without one nothing is known of it. */
@@ -560,8 +843,8 @@ read_duration (RankReading *x, const ChakraNode *node, TraceOp *op)
 static void
 read_kernel (RankReading *x, const ChakraNode *node)
 {
-  TraceOp *op = chakra_begin_op (x, node, LS_OP_KERNEL, usual_stream (LS_OP_KERNEL));
-  if (op && chakra_attr (node, CHAKRA_KERNEL "kind"))
+  TraceOp *op = begin_op (x, node, LS_OP_KERNEL, LS_N_STREAMS);
+  if (op && attribute (node, CHAKRA_KERNEL "kind"))
     op->kernel = kernel_of (x, node);
   else if (op && (!x->is_ours || op->recorded == LS_TIME_NEVER))
     read_duration (x, node, op);
@@ -575,7 +858,7 @@ read_host_delay (RankReading *x, const ChakraNode *node)
     pass_through (x, node);
     return;
   }
-  TraceOp *op = chakra_begin_op (x, node, LS_OP_HOST_DELAY, usual_stream (LS_OP_HOST_DELAY));
+  TraceOp *op = begin_op (x, node, LS_OP_HOST_DELAY, LS_N_STREAMS);
   if (op && !x->is_ours)
     read_duration (x, node, op);
 }
@@ -584,9 +867,9 @@ static void
 read_copy (RankReading *x, const ChakraNode *node, LsCopyDirection direction)
 {
   uint64_t bytes = 0;
-  if (!chakra_need_uint (x, node, "tensor_size", &bytes))
+  if (!need_uint (x, node, "tensor_size", &bytes))
     return;
-  TraceOp *op = chakra_begin_op (x, node, LS_OP_COPY, usual_stream (LS_OP_COPY));
+  TraceOp *op = begin_op (x, node, LS_OP_COPY, LS_N_STREAMS);
   if (!op)
     return;
   op->bytes = bytes;
@@ -600,34 +883,34 @@ static void
 read_metadata (RankReading *x, const ChakraNode *node)
 {
   static const LsOpKind kinds[] = { LS_OP_RECORD, LS_OP_WAIT, LS_OP_HOST_SYNC };
-  const char *op = x->is_ours ? chakra_text_of (node, CHAKRA_OP) : NULL;
+  const char *op = x->is_ours ? text_of (node, CHAKRA_OP) : NULL;
   for (guint i = 0; op && i < G_N_ELEMENTS (kinds); i++)
     if (strcmp (op, ls_op_kind_names[kinds[i]].name) == 0) {
-      chakra_begin_op (x, node, kinds[i], usual_stream (kinds[i]));
+      begin_op (x, node, kinds[i], LS_N_STREAMS);
       return;
     }
   if (op && strcmp (op, "segment") == 0) {
-    if (chakra_remember (x, node))
+    if (remember (x, node))
       read_segment (x, node);
     return;
   }
   pass_through (x, node);
   if (x->ok && strstr (node->name, "process_group:init"))
-    chakra_read_groups (x, node);
+    read_groups (x, node);
 }
 
 /* Communication that the host only launches, as PyTorch's traces have it beside that of the GPU. */
 static bool
 is_launch (const RankReading *x, const ChakraNode *node)
 {
-  bool is_comm = node->type == CHAKRA_PROTO_MSG__NODE_TYPE__COMM_COLL_NODE || chakra_is_message (node);
-  return is_comm && !x->is_ours && chakra_is_on (node, "is_cpu_op") && !chakra_attr (node, "comm_size");
+  bool is_comm = node->type == CHAKRA_PROTO_MSG__NODE_TYPE__COMM_COLL_NODE || is_message (node);
+  return is_comm && !x->is_ours && is_on (node, "is_cpu_op") && !attribute (node, "comm_size");
 }
 
 void
 chakra_read_node (RankReading *x, const ChakraNode *node)
 {
-  if (x->n_left > 0 && !chakra_is_message (node)) {
+  if (x->n_left > 0 && !is_message (node)) {
     chakra_complain (x, node, "expected a message: the op before has more");
     return;
   }
@@ -640,7 +923,7 @@ chakra_read_node (RankReading *x, const ChakraNode *node)
     read_metadata (x, node);
     return;
   case CHAKRA_PROTO_MSG__NODE_TYPE__COMP_NODE:
-    (chakra_is_on (node, "is_cpu_op") ? read_host_delay : read_kernel) (x, node);
+    (is_on (node, "is_cpu_op") ? read_host_delay : read_kernel) (x, node);
     return;
   case CHAKRA_PROTO_MSG__NODE_TYPE__MEM_LOAD_NODE:
     read_copy (x, node, LS_COPY_TO_DEVICE);
@@ -649,11 +932,11 @@ chakra_read_node (RankReading *x, const ChakraNode *node)
     read_copy (x, node, LS_COPY_TO_HOST);
     return;
   case CHAKRA_PROTO_MSG__NODE_TYPE__COMM_COLL_NODE:
-    chakra_read_collective (x, node);
+    take_collective (x, node);
     return;
   case CHAKRA_PROTO_MSG__NODE_TYPE__COMM_SEND_NODE:
   case CHAKRA_PROTO_MSG__NODE_TYPE__COMM_RECV_NODE:
-    chakra_read_message (x, node);
+    take_message (x, node);
     return;
   default:
     chakra_complain (x, node, "a node of type %d, which has no counterpart here", (int) node->type);

@@ -42,6 +42,75 @@ head_text (const ChakraProtoMsg__GlobalMetadata *head, const char *name)
   return chakra_text (chakra_find (head->attr, head->n_attr, name));
 }
 
+/* --- process groups ------------------------------------------------------------------------ */
+
+bool
+chakra_is_member_list (const cJSON *ranks)
+{
+  const cJSON *rank;
+  if (!cJSON_IsArray (ranks))
+    return false;
+  cJSON_ArrayForEach (rank, ranks) if (!cJSON_IsNumber (rank) || rank->valuedouble < 0
+                                       || rank->valuedouble >= LS_CHAKRA_MAX_RANKS
+                                       || rank->valuedouble != (double) rank->valueint) return false;
+  return true;
+}
+
+static void
+group_free (gpointer group)
+{
+  ChakraGroup *g = group;
+  g_free (g->name);
+  g_free (g->is.ranks);
+  g_free (g);
+}
+
+ChakraGroup *
+chakra_group (ChakraReading *all, const char *name)
+{
+  for (guint i = 0; i < all->groups->len; i++)
+    if (strcmp (((ChakraGroup *) all->groups->pdata[i])->name, name) == 0)
+      return all->groups->pdata[i];
+  return NULL;
+}
+
+ChakraGroup *
+chakra_add_group (ChakraReading *all, const char *name, const cJSON *ranks)
+{
+  uint32_t n = ranks && ranks->child ? (uint32_t) cJSON_GetArraySize (ranks) : all->n_ranks;
+  g_autofree uint32_t *members = g_new (uint32_t, n);
+  const cJSON *rank = ranks ? ranks->child : NULL;
+  for (uint32_t i = 0; i < n; i++, rank = rank ? rank->next : NULL)
+    members[i] = rank ? (uint32_t) rank->valueint : i;
+  ChakraGroup *g = chakra_group (all, name);
+  if (g)
+    return g->is.n_ranks == n && memcmp (g->is.ranks, members, n * sizeof *members) == 0 ? g : NULL;
+  g = g_new0 (ChakraGroup, 1);
+  *g = (ChakraGroup) { all->groups->len,
+                       g_strdup (name),
+                       { .axis = -1, .ranks = g_steal_pointer (&members), .n_ranks = n } };
+  g_ptr_array_add (all->groups, g);
+  return g;
+}
+
+static bool
+read_groups_file (ChakraReading *all, const char *text)
+{
+  g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (text, strlen (text), CHAKRA_GROUPS, all->diags);
+  const cJSON *group, *root = doc ? ls_json_doc_root (doc) : NULL;
+  if (!doc)
+    return false;
+  cJSON_ArrayForEach (group, root) if (!group->string || !chakra_is_member_list (group))
+  {
+    ls_json_doc_diag (doc, group, LS_JSON_AT_VALUE, all->diags, NULL,
+                      "expected a list of ranks below %d for each name of a process group",
+                      LS_CHAKRA_MAX_RANKS);
+    return false;
+  }
+  else chakra_add_group (all, group->string, group);
+  return true;
+}
+
 /* --- head and program of a rank -------------------------------------------------------------- */
 
 /* Of the first file; all others must say the same. */
@@ -110,30 +179,23 @@ read_head (RankReading *x, const ChakraProtoMsg__GlobalMetadata *head)
     read_ours (x, head);
 }
 
-static GBytes *
-bytes_of_role (const TraceRole *role)
-{
-  char *text = ls_fields_text (ls_trace_role_fields, role, NULL);
-  return g_bytes_new_take (text, strlen (text));
-}
-
 /* The program of a role that a rank has named, the same for all of them. */
 static void
 take_role (RankReading *x)
 {
   ChakraReading *all = x->all;
-  g_autoptr (GBytes) what = bytes_of_role (&x->program);
+  g_autofree char *what = ls_fields_text (ls_trace_role_fields, &x->program, NULL);
   while (all->roles->len <= x->is.role) {
     static const TraceRole none;
     g_ptr_array_add (all->roles, NULL);
     g_array_append_val (all->file.roles, none);
   }
-  GBytes **known = (GBytes **) &all->roles->pdata[x->is.role];
-  if (*known && !g_bytes_equal (*known, what))
+  char **known = (char **) &all->roles->pdata[x->is.role];
+  if (*known && strcmp (*known, what) != 0)
     chakra_complain (x, NULL, "its program is not that of the other ranks of role %u", x->is.role);
   if (*known)
     return;
-  all->n_bytes += g_bytes_get_size (what);
+  all->n_bytes += strlen (what);
   *known = g_steal_pointer (&what);
   g_array_index (all->file.roles, TraceRole, x->is.role) = x->program;
   x->program = (TraceRole) { 0 };
@@ -147,8 +209,7 @@ finish_rank (RankReading *x)
   if (x->is.role != LS_TRACE_ABSENT) {
     take_role (x);
   } else {
-    x->is.role = chakra_place (all, all->programs, bytes_of_role (&x->program), ls_trace_role_fields,
-                               all->file.roles, &x->program);
+    x->is.role = chakra_place (all, all->programs, ls_trace_role_fields, all->file.roles, &x->program);
     x->program = (TraceRole) { 0 };
   }
   g_array_append_val (all->file.ranks, x->is);
@@ -208,14 +269,13 @@ read_rank (ChakraReading *all, uint32_t rank, const GByteArray *file)
 static bool
 refuse (const LsJsonDoc *doc, const cJSON *node, LsDiagList *diags, const char *expected)
 {
-  ls_json_doc_diag (doc, node, LS_JSON_AT_VALUE, diags, NULL, "expected %s", expected);
-  return false;
+  return ls_json_doc_diag (doc, node, LS_JSON_AT_VALUE, diags, NULL, "expected %s", expected);
 }
 
 static const cJSON *
 list_of (const LsJsonDoc *doc, const char *key)
 {
-  const cJSON *list = cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), key);
+  const cJSON *list = ls_json_doc_at (doc, key);
   return cJSON_IsArray (list) ? list : NULL;
 }
 
@@ -229,8 +289,7 @@ is_file_name (const cJSON *item)
 static bool
 check_manifest (const LsJsonDoc *doc, uint32_t *ret_n_ranks, LsDiagList *diags)
 {
-  const cJSON *root = ls_json_doc_root (doc), *schema = cJSON_GetObjectItemCaseSensitive (root, "schema"),
-              *item;
+  const cJSON *root = ls_json_doc_root (doc), *schema = ls_json_at (root, "schema"), *item;
   const cJSON *roles = list_of (doc, "roles"), *ranks = list_of (doc, "ranks");
   if (g_strcmp0 (ls_json_text (root, "schema"), CHAKRA_MANIFEST_SCHEMA) != 0)
     return refuse (doc, schema ? schema : root, diags, "\"schema\": \"" CHAKRA_MANIFEST_SCHEMA "\"");
@@ -251,17 +310,17 @@ check_manifest (const LsJsonDoc *doc, uint32_t *ret_n_ranks, LsDiagList *diags)
 static bool
 read_axes (ChakraReading *all, const LsJsonDoc *doc)
 {
-  const cJSON *groups = cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "groups"), *said;
+  const cJSON *groups = ls_json_doc_at (doc, "groups"), *said;
   cJSON_ArrayForEach (said, groups)
   {
-    const cJSON *axis = cJSON_GetObjectItemCaseSensitive (said, "axis");
+    const cJSON *axis = ls_json_at (said, "axis");
     ChakraGroup *g = said->string ? chakra_group (all, said->string) : NULL;
     if (!g)
       return refuse (doc, said, all->diags, "a process group of " CHAKRA_GROUPS);
     g->is.axis = ls_enum_value (ls_axis_names, cJSON_GetStringValue (axis));
     if (g->is.axis < 0)
       return refuse (doc, axis ? axis : said, all->diags, "\"axis\", one of ours");
-    g->is.spans_stages = cJSON_IsTrue (cJSON_GetObjectItemCaseSensitive (said, "spans_stages"));
+    g->is.spans_stages = cJSON_IsTrue (ls_json_at (said, "spans_stages"));
   }
   return true;
 }
@@ -329,9 +388,9 @@ reading_new (const char *name, uint32_t n_ranks, bool has_rings, LsDiagList *dia
   ChakraReading all = { .name = name, .diags = diags, .n_ranks = n_ranks, .has_rings = has_rings };
   GHashTable **known[] = { &all.kernels, &all.segments, &all.programs };
   for (guint i = 0; i < G_N_ELEMENTS (known); i++)
-    *known[i] = g_hash_table_new_full (g_bytes_hash, g_bytes_equal, (GDestroyNotify) g_bytes_unref, NULL);
-  all.roles = g_ptr_array_new_with_free_func ((GDestroyNotify) g_bytes_unref);
-  all.groups = g_ptr_array_new_with_free_func (chakra_group_free);
+    *known[i] = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  all.roles = g_ptr_array_new_with_free_func (g_free);
+  all.groups = g_ptr_array_new_with_free_func (group_free);
   all.file = ls_trace_file_new (name);
   return all;
 }
@@ -383,7 +442,7 @@ static bool
 read_all (ChakraReading *all, const Source *source)
 {
   const cJSON *said = source->manifest ? list_of (source->manifest, "ranks")->child : NULL;
-  bool ok = !source->groups || chakra_read_groups_file (all, source->groups);
+  bool ok = !source->groups || read_groups_file (all, source->groups);
   ok = ok && (!source->manifest || read_axes (all, source->manifest));
   for (uint32_t rank = 0; ok && rank < source->n_ranks; rank++) {
     if (said) {
@@ -539,28 +598,13 @@ load_beside (const char *folder, const char *name, bool *ret_is_there, LsDiagLis
   return *ret_is_there ? ls_read_file (path, LS_MAX_INPUT_BYTES, &n, diags) : NULL;
 }
 
-static LsTrace *
-load_files (const char *folder, const GPtrArray *paths, uint32_t n_ranks, const LsJsonDoc *manifest,
-            uint32_t dp, LsDiagList *diags)
+static GPtrArray *
+files_of_roles (const char *folder, const LsJsonDoc *manifest)
 {
-  bool has_groups;
-  g_autofree char *groups = load_beside (folder, CHAKRA_GROUPS, &has_groups, diags);
-  const Source source = { folder, n_ranks, load_file, paths, groups, manifest };
-  return has_groups && !groups ? NULL : parse (&source, dp, diags);
-}
-
-static LsTrace *
-load_by_role (const char *folder, const char *manifest, uint32_t dp, LsDiagList *diags)
-{
-  g_autofree char *name = g_build_filename (folder, CHAKRA_MANIFEST, NULL);
-  g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (manifest, strlen (manifest), name, diags);
-  g_autoptr (GPtrArray) paths = g_ptr_array_new_with_free_func (g_free);
-  uint32_t n_ranks;
-  if (!doc || !check_manifest (doc, &n_ranks, diags))
-    return NULL;
-  for (const cJSON *role = list_of (doc, "roles")->child; role; role = role->next)
+  GPtrArray *paths = g_ptr_array_new_with_free_func (g_free);
+  for (const cJSON *role = list_of (manifest, "roles")->child; role; role = role->next)
     g_ptr_array_add (paths, g_build_filename (folder, role->valuestring, NULL));
-  return load_files (folder, paths, n_ranks, doc, dp, diags);
+  return paths;
 }
 
 LsTrace *
@@ -569,10 +613,17 @@ ls_chakra_load (const char *folder, uint32_t dp, LsDiagList *diags)
   g_autofree char *path = g_strdup (folder);
   for (size_t n = strlen (path); n > 1 && path[n - 1] == '/'; n--)
     path[n - 1] = '\0';
-  bool has_roles;
-  g_autofree char *manifest = load_beside (path, CHAKRA_MANIFEST, &has_roles, diags);
-  if (has_roles)
-    return manifest ? load_by_role (path, manifest, dp, diags) : NULL;
-  g_autoptr (GPtrArray) paths = find_files (path, diags);
-  return paths ? load_files (path, paths, paths->len, NULL, dp, diags) : NULL;
+  bool has_roles, has_groups;
+  uint32_t n_ranks;
+  g_autofree char *text = load_beside (path, CHAKRA_MANIFEST, &has_roles, diags),
+                  *name = g_build_filename (path, CHAKRA_MANIFEST, NULL);
+  g_autoptr (LsJsonDoc) manifest = text ? ls_json_doc_parse (text, strlen (text), name, diags) : NULL;
+  if (has_roles && (!manifest || !check_manifest (manifest, &n_ranks, diags)))
+    return NULL;
+  g_autoptr (GPtrArray) paths = manifest ? files_of_roles (path, manifest) : find_files (path, diags);
+  g_autofree char *groups = paths ? load_beside (path, CHAKRA_GROUPS, &has_groups, diags) : NULL;
+  if (!paths || (has_groups && !groups))
+    return NULL;
+  const Source source = { path, manifest ? n_ranks : paths->len, load_file, paths, groups, manifest };
+  return parse (&source, dp, diags);
 }

@@ -1,10 +1,53 @@
-/* data/traces/chakra_read.h — reading Chakra traces: what its parts share (private to chakra_*.c). */
+/* data/traces/chakra_read.h — nodes of a Chakra trace and their attributes, and what reading them has on its
+ * way (private to chakra_*.c). */
 #ifndef LS_DATA_TRACES_CHAKRA_READ_H
 #define LS_DATA_TRACES_CHAKRA_READ_H
 
-#include "data/traces/chakra.h"
-#include "data/traces/chakra_node.h"
+#include "data/et_def.pb-c.h"
+#include "data/traces/traces.h"
 #include "data/traces/trace_file.h"
+#include "network/coll.h"
+
+typedef ChakraProtoMsg__Node ChakraNode;
+typedef ChakraProtoMsg__AttributeProto ChakraAttr;
+
+/* The value of our attribute `lockstep` of GlobalMetadata, and the version of the schema. */
+#define CHAKRA_FORM    "lockstep.chakra/1"
+#define CHAKRA_VERSION "0.0.4"
+
+/* Names of attributes that say what a node of ours is; those of an op's keys are as in lockstep.trace/1. */
+#define CHAKRA_OP     "op"
+#define CHAKRA_NODES  "nodes"
+#define CHAKRA_AFTER  "after_streams"
+#define CHAKRA_KERNEL "kernel."
+#define CHAKRA_STATIC "static."
+
+/* NULL: there is none of that name. */
+const ChakraAttr *chakra_find (ChakraAttr *const *attrs, size_t n, const char *name);
+/* Text; NULL: it is none. */
+const char *chakra_text (const ChakraAttr *attr);
+
+/* --- what writing and reading agree on -------------------------------------------------------------- */
+
+/* The process groups of a folder. */
+#define CHAKRA_GROUPS "comm_groups.json"
+/* What the ranks of a folder with a file for each role are. */
+#define CHAKRA_MANIFEST        "manifest.json"
+#define CHAKRA_MANIFEST_SCHEMA "lockstep.chakra-roles/1"
+
+/* What each type of Chakra's collectives is here; written is the first of several that are alike. */
+#define CHAKRA_N_COLLS (CHAKRA_PROTO_MSG__COLLECTIVE_COMM_TYPE__BARRIER + 1)
+extern const LsCollKind chakra_coll_kinds[CHAKRA_N_COLLS];
+
+/* comm_size is what one member brings: the array of a gathering is so many times as large. */
+static inline uint32_t
+chakra_shares (LsCollKind kind, uint32_t n_ranks)
+{
+  return kind == LS_COLL_ALL_GATHER || kind == LS_COLL_GATHER ? n_ranks : 1;
+}
+
+/* Whether a key of an op is an attribute by its name: a node has no field for it. */
+bool chakra_is_attribute (const char *key);
 
 typedef struct {
   uint32_t index;
@@ -20,11 +63,11 @@ typedef struct {
   LsDiagList *diags;
   uint32_t n_ranks;
   TraceFile file;                 /* but for its communicators */
-  GHashTable *kernels, *segments; /* GBytes: what those in the file are -> place + 1 */
+  GHashTable *kernels, *segments; /* char *: what those in the file are -> place + 1 */
   GHashTable *programs;           /* the same, of ranks that do not say their role */
-  GPtrArray *roles;               /* GBytes: the same by role; NULL: none yet  */
+  GPtrArray *roles;               /* char *: the same by role; NULL: none yet  */
   GPtrArray *groups;              /* ChakraGroup */
-  size_t n_bytes;                 /* of all these bytes */
+  size_t n_bytes;                 /* of all these texts */
   bool has_rings;                 /* messages of others: by who is sent to, not by the order of ranks */
   bool wants_rings;               /* which that order does not fit */
   char *head[N_HEAD_TEXTS];
@@ -60,49 +103,32 @@ typedef struct {
   uint64_t n_left; /* nodes of the open op that are still to come */
 } RankReading;
 
-/* chakra_nodes.c */
+/* --- chakra_read.c ------------------------------------------------------------------------------------ */
+
+/* NULL: there is none. */
+ChakraGroup *chakra_group (ChakraReading *all, const char *name);
+/* No members are all ranks, as PyTorch has it. NULL: it is there, with other members. */
+ChakraGroup *chakra_add_group (ChakraReading *all, const char *name, const cJSON *ranks);
+/* Whether that is a list of ranks. */
+bool chakra_is_member_list (const cJSON *ranks);
+
+/* --- chakra_nodes.c ----------------------------------------------------------------------------------- */
+
 bool chakra_complain (RankReading *x, const ChakraNode *node, const char *format, ...) G_GNUC_PRINTF (3, 4);
 
 /* Whether what was read so far, with n more bytes, is little enough. */
 bool chakra_check_size (RankReading *x, size_t n);
-/* The place of an element in its list, where each stands once: told apart by what they are. Takes both. */
-uint32_t chakra_place (ChakraReading *all, GHashTable *known, GBytes *what, const LsField *fields,
-                       GArray *list, void *element);
+/* The place of an element in its list, where each stands once, by what its fields say. Takes it. */
+uint32_t chakra_place (ChakraReading *all, GHashTable *known, const LsField *fields, GArray *list,
+                       void *element);
 
-/* chakra_read_groups.c */
-bool chakra_read_groups_file (ChakraReading *all, const char *text);
-void chakra_group_free (gpointer group);
-ChakraGroup *chakra_group (ChakraReading *all, const char *name); /* NULL: there is none */
-void chakra_read_groups (RankReading *x, const ChakraNode *node);
-
-/* chakra_nodes.c */
 void chakra_nodes_init (RankReading *x);
 void chakra_nodes_clear (RankReading *x);
-/* NULL and a complaint: there is one of that id, or there are too many. */
-ChakraSeen *chakra_remember (RankReading *x, const ChakraNode *node);
-const ChakraAttr *chakra_attr (const ChakraNode *node, const char *name);
-const char *chakra_text_of (const ChakraNode *node, const char *name);
-/* That of an attribute of a list of texts; NULL: it is none. */
-const ChakraProtoMsg__StringList *chakra_list_of (const ChakraNode *node, const char *name);
-bool chakra_is_on (const ChakraNode *node, const char *name);
 /* Of an attribute, which may be NULL; false: it is not there, or, with a complaint, no whole number up to
  * max; *ret_value then stays. */
 bool chakra_uint_in (RankReading *x, const ChakraNode *node, const ChakraAttr *attr, uint64_t max,
                      uint64_t *ret_value);
-bool chakra_uint_of (RankReading *x, const ChakraNode *node, const char *name, uint64_t max,
-                     uint64_t *ret_value);
-/* A number up to that of bytes which can be simulated, or a complaint. */
-bool chakra_need_uint (RankReading *x, const ChakraNode *node, const char *name, uint64_t *ret_value);
 bool chakra_end_instance (RankReading *x);
 void chakra_read_node (RankReading *x, const ChakraNode *node);
-/* An op of that kind, with what the node says of all kinds, until the next begins; of others than ours on the
- * stream. NULL and a complaint: it cannot be. */
-TraceOp *chakra_begin_op (RankReading *x, const ChakraNode *node, LsOpKind kind, LsStream stream);
-
-/* chakra_read_groups.c */
-bool chakra_is_send (const ChakraNode *node);
-bool chakra_is_message (const ChakraNode *node); /* a send or a receive */
-void chakra_read_collective (RankReading *x, const ChakraNode *node);
-void chakra_read_message (RankReading *x, const ChakraNode *node);
 
 #endif

@@ -1,20 +1,14 @@
 /* data/traces/chakra_write.c — plan -> a folder of Chakra traces. */
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <glib/gstdio.h>
 
 #include <lockstep/error.h>
 
 #include "data/jobs/job_files.h"
 #include "data/text/field.h"
 #include "data/text/write_file.h"
-#include "data/traces/chakra.h"
-#include "data/traces/chakra_node.h"
-#include "data/traces/op_walk.h"
-#include "data/traces/trace_file.h"
+#include "data/traces/chakra_read.h"
 
 /* Attributes under way, as both messages hold them; what they point to lives in `texts`. */
 typedef struct {
@@ -62,25 +56,12 @@ attr_free (gpointer attr)
   g_free (a);
 }
 
-static void
-attrs_init (ChakraAttrs *a)
-{
-  *a = (ChakraAttrs) { g_ptr_array_new_with_free_func (attr_free), g_string_chunk_new (4096) };
-}
-
 /* Empty, for the next node. */
 static void
 attrs_reset (ChakraAttrs *a)
 {
   g_ptr_array_set_size (a->list, 0);
   g_string_chunk_clear (a->texts);
-}
-
-static void
-attrs_clear (ChakraAttrs *a)
-{
-  g_ptr_array_unref (a->list);
-  g_string_chunk_free (a->texts);
 }
 
 /* Its value is the caller's to set. */
@@ -150,18 +131,6 @@ put_node (ChakraWriter *w, ChakraProtoMsg__NodeType type, const char *name, uint
   put_message (w, &node.base);
   attrs_reset (&w->attrs);
 }
-
-static const ChakraProtoMsg__CollectiveCommType comm_types[LS_N_COLL_KINDS] = {
-  [LS_COLL_ALL_REDUCE] = CHAKRA_PROTO_MSG__COLLECTIVE_COMM_TYPE__ALL_REDUCE,
-  [LS_COLL_ALL_GATHER] = CHAKRA_PROTO_MSG__COLLECTIVE_COMM_TYPE__ALL_GATHER,
-  [LS_COLL_REDUCE_SCATTER] = CHAKRA_PROTO_MSG__COLLECTIVE_COMM_TYPE__REDUCE_SCATTER,
-  [LS_COLL_BROADCAST] = CHAKRA_PROTO_MSG__COLLECTIVE_COMM_TYPE__BROADCAST,
-  [LS_COLL_REDUCE] = CHAKRA_PROTO_MSG__COLLECTIVE_COMM_TYPE__REDUCE,
-  [LS_COLL_ALL_TO_ALL] = CHAKRA_PROTO_MSG__COLLECTIVE_COMM_TYPE__ALL_TO_ALL,
-  [LS_COLL_GATHER] = CHAKRA_PROTO_MSG__COLLECTIVE_COMM_TYPE__GATHER,
-  [LS_COLL_SCATTER] = CHAKRA_PROTO_MSG__COLLECTIVE_COMM_TYPE__SCATTER,
-  [LS_COLL_BARRIER] = CHAKRA_PROTO_MSG__COLLECTIVE_COMM_TYPE__BARRIER,
-};
 
 /* --- attributes of an op ------------------------------------------------------------------ */
 
@@ -334,7 +303,10 @@ put_collective (ChakraWriter *w, const LsOp *op)
     return;
   }
   uint32_t n = chakra_shares ((LsCollKind) op->coll, ls_plan_communicator (w->plan, comm).n_ranks);
-  add (&w->attrs, "comm_type", INT64)->int64_val = comm_types[op->coll];
+  int64_t type = 0;
+  while (type < CHAKRA_N_COLLS - 1 && chakra_coll_kinds[type] != (LsCollKind) op->coll)
+    type++;
+  add (&w->attrs, "comm_type", INT64)->int64_val = type;
   add (&w->attrs, "comm_size", INT64)->int64_val = (int64_t) (op->bytes / n + (op->bytes % n != 0));
   if (op->bytes % n != 0)
     add (&w->attrs, "bytes", INT64)->int64_val = (int64_t) op->bytes;
@@ -571,7 +543,7 @@ write_rank (FILE *out, void *data, GError **error)
   (void) error;
   w->out = out;
   w->bytes = g_byte_array_new ();
-  attrs_init (&w->attrs);
+  w->attrs = (ChakraAttrs) { g_ptr_array_new_with_free_func (attr_free), g_string_chunk_new (4096) };
   ls_op_walk_begin (&w->at, w->plan, w->rank);
   w->calls = g_new0 (uint32_t, MAX (1, w->plan->n_comms));
   put_head (w);
@@ -579,7 +551,8 @@ write_rank (FILE *out, void *data, GError **error)
   for (uint32_t i = 0; i < w->at.program->n_instances; i++)
     put_instance (w, &w->at.program->instances[i], i < w->at.program->n_lead);
   g_byte_array_unref (w->bytes);
-  attrs_clear (&w->attrs);
+  g_ptr_array_unref (w->attrs.list);
+  g_string_chunk_free (w->attrs.texts);
   ls_op_walk_end (&w->at);
   g_free (w->calls);
   return TRUE;
@@ -627,29 +600,13 @@ write_in (const char *folder, const char *name, const char *text, GError **error
   return ls_write_text (path, text, error);
 }
 
-/* That was made here, with what is in it. */
-static void
-remove_folder (const char *folder)
-{
-  g_autoptr (GDir) dir = g_dir_open (folder, 0, NULL);
-  for (const char *name = dir ? g_dir_read_name (dir) : NULL; name; name = g_dir_read_name (dir)) {
-    g_autofree char *path = g_build_filename (folder, name, NULL);
-    g_remove (path);
-  }
-  g_rmdir (folder);
-}
-
 gboolean
 ls_chakra_write (const LsPlan *plan, const LsTraceHead *head, const LsTime *kernel_times, bool by_role,
                  const char *folder, GError **error)
 {
-  if (!ls_trace_can_say (plan, error) || !check_size (plan, by_role, error))
+  if (!ls_trace_can_say (plan, error) || !check_size (plan, by_role, error)
+      || !ls_make_folder (folder, error))
     return FALSE;
-  if (g_mkdir (folder, 0777) != 0) {
-    g_set_error (error, LS_ERROR, LS_ERROR_IO, "%s: %s; expected the name of a new folder", folder,
-                 g_strerror (errno));
-    return FALSE;
-  }
   TraceFile said = { .kernels = ls_trace_kernels_of (plan) };
   g_autofree char *groups = groups_text (plan), *manifest = by_role ? manifest_text (plan) : NULL;
   gboolean ok = write_in (folder, CHAKRA_GROUPS, groups, error)
@@ -662,7 +619,7 @@ ls_chakra_write (const LsPlan *plan, const LsTraceHead *head, const LsTime *kern
     ok = ls_write_file (path, write_rank, &w, error);
   }
   if (!ok)
-    remove_folder (folder);
+    ls_remove_folder (folder);
   ls_fields_clear (ls_trace_fields, &said);
   return ok;
 }

@@ -6,8 +6,8 @@
 #include <lockstep/error.h>
 
 #include "data/text/write_file.h"
-#include "data/traces/goal.h"
-#include "data/traces/op_walk.h"
+#include "data/traces/traces.h"
+#include "data/traces/trace_file.h"
 #include "exec/replay/calls.h"
 #include "network/script.h"
 
@@ -22,9 +22,8 @@ typedef struct {
 
 /* Of one collective of a communicator. */
 typedef struct {
-  uint32_t n_lanes; /* 1: a round waits for all of the one before */
-  uint32_t n;
-  GArray **members; /* [n] of GoalMessage, by round, then as the sender has them */
+  uint32_t n_lanes;   /* 1: a round waits for all of the one before */
+  GPtrArray *members; /* GArray of GoalMessage, by round, then as the sender has them */
 } GoalCall;
 
 typedef struct {
@@ -37,11 +36,8 @@ typedef struct {
 static void
 free_call (gpointer call)
 {
-  GoalCall *c = call;
-  for (uint32_t i = 0; i < c->n; i++)
-    g_array_unref (c->members[i]);
-  g_free (c->members);
-  g_free (c);
+  g_ptr_array_unref (((GoalCall *) call)->members);
+  g_free (call);
 }
 
 /* Without switches that compute. */
@@ -69,12 +65,6 @@ check_messages (GoalCalls *c, const LsScript *s, GError **error)
 }
 
 static void
-add_message (GoalCall *call, uint32_t member, GoalMessage m)
-{
-  g_array_append_val (call->members[member], m);
-}
-
-static void
 add_round (GoalCall *call, const LsScript *s, const uint32_t *ranks, uint32_t round, LsSend *sends)
 {
   for (uint32_t place = 0; place < s->n; place++) {
@@ -82,8 +72,10 @@ add_round (GoalCall *call, const LsScript *s, const uint32_t *ranks, uint32_t ro
     for (uint32_t k = 0; k < n; k++) {
       uint64_t bytes = (uint64_t) MAX (1, llround (sends[k].n * s->block_bytes));
       uint32_t lane = s->has_lanes ? k : 0;
-      add_message (call, place, (GoalMessage) { round, lane, ranks[sends[k].to], bytes, true });
-      add_message (call, sends[k].to, (GoalMessage) { round, lane, ranks[place], bytes, false });
+      const GoalMessage sent = { round, lane, ranks[sends[k].to], bytes, true },
+                        received = { round, lane, ranks[place], bytes, false };
+      g_array_append_val ((GArray *) call->members->pdata[place], sent);
+      g_array_append_val ((GArray *) call->members->pdata[sends[k].to], received);
     }
   }
 }
@@ -93,10 +85,9 @@ call_of (const LsScript *s, const uint32_t *ranks)
 {
   GoalCall *call = g_new0 (GoalCall, 1);
   call->n_lanes = s->has_lanes ? s->max_sends : 1;
-  call->n = s->n;
-  call->members = g_new (GArray *, s->n);
+  call->members = g_ptr_array_new_with_free_func ((GDestroyNotify) g_array_unref);
   for (uint32_t i = 0; i < s->n; i++)
-    call->members[i] = g_array_new (FALSE, FALSE, sizeof (GoalMessage));
+    g_ptr_array_add (call->members, g_array_new (FALSE, FALSE, sizeof (GoalMessage)));
   g_autofree LsSend *sends = g_new (LsSend, MAX (1, s->max_sends));
   for (uint32_t round = 0; s->n > 1 && round < s->n_rounds; round++)
     add_round (call, s, ranks, round, sends);
@@ -284,7 +275,7 @@ lanes_end (Writer *w, Lane *lanes, uint32_t n, unsigned cpu)
 static uint64_t
 put_collective (Writer *w, const LsOp *op, const GoalCall *call, uint32_t comm)
 {
-  const GArray *messages = call->members[w->at.binding.member[op->slot]];
+  const GArray *messages = call->members->pdata[w->at.binding.member[op->slot]];
   g_autoptr (GArray) entry = g_array_new (FALSE, FALSE, sizeof (uint64_t));
   uint64_t begin = join (w, w->at.ends, op->stream);
   Lane *lanes = lanes_new (call->n_lanes, begin);

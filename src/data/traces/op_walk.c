@@ -1,4 +1,5 @@
-#include "data/traces/op_walk.h"
+/* data/traces/op_walk.c — the ops of a rank as nodes of a graph. */
+#include "data/traces/trace_file.h"
 
 void
 ls_op_walk_add (GArray *ids, uint64_t id)

@@ -1,10 +1,14 @@
+/* data/traces/trace_file.c — lockstep.trace/1: its keys, what is by default, plan -> TraceFile -> text. */
 #include "data/traces/trace_file.h"
 
 #include <string.h>
 
+#include <lockstep/error.h>
+
 #include "base/printable.h"
 #include "data/jobs/job_files.h"
 #include "network/coll.h"
+#include "plan/bind.h"
 
 /* Indices of plan/plan.h in 16 bits; a duration far below where LsTime ends. */
 #define MAX_INDEX_16 (UINT16_MAX - 1)
@@ -123,36 +127,22 @@ const TraceRank ls_trace_rank_blank = {
 };
 static const TraceRole role_blank = { .stage = LS_TRACE_ABSENT };
 
-#define ENUM(type, key_, member, names_, ...)                                                                \
-  {                                                                                                          \
-    key_, LS_FIELD_ENUM, offsetof (type, member), .names = (names_), __VA_ARGS__                             \
-  }
-#define INDEX(type, key_, member, max_, ...)                                                                 \
-  {                                                                                                          \
-    key_, LS_FIELD_UINT, offsetof (type, member), .max = (max_), __VA_ARGS__                                 \
-  }
-#define BYTES(type, key_, member, ...)                                                                       \
-  {                                                                                                          \
-    key_, LS_FIELD_BYTES, offsetof (type, member), .max = LS_TRACE_MAX_BYTES, __VA_ARGS__                    \
-  }
-#define ARRAY(type, key_, member, element, fields_, ...)                                                     \
-  {                                                                                                          \
-    key_, LS_FIELD_ARRAY, offsetof (type, member), .element_size = sizeof (element), .fields = (fields_),    \
-                                                   __VA_ARGS__                                               \
-  }
+#define ENUM(type, key_, member, names_) key_, LS_FIELD_ENUM, offsetof (type, member), .names = (names_)
+#define INDEX(type, key_, member, max_)  key_, LS_FIELD_UINT, offsetof (type, member), .max = (max_)
+#define BYTES(type, key_, at_)           key_, LS_FIELD_BYTES, offsetof (type, at_), .max = LS_TRACE_MAX_BYTES
+#define ARRAY(type, key_, member, element, fields_)                                                          \
+  key_, LS_FIELD_ARRAY, offsetof (type, member), .element_size = sizeof (element), .fields = (fields_)
 
-#define SHAPE(key_, meaning_)                                                                                \
-  {                                                                                                          \
-#key_, LS_FIELD_UINT64, offsetof(LsKernel, key_), .min = 1, .default_text = "0", .meaning = (meaning_)   \
-  }
+#define SHAPE(key_) #key_, LS_FIELD_UINT64, offsetof(LsKernel, key_), .min = 1, .default_text = "0"
 
 const LsField ls_trace_kernel_fields[] = {
   { "name", LS_FIELD_STRING, offsetof (LsKernel, name), .required = true, .meaning = "what pictures show" },
-  ENUM (LsKernel, "kind", kind, ls_kernel_kind_names, .required = true, .meaning = "which formula costs it"),
-  ENUM (LsKernel, "dtype", dtype, dtypes, .required = true, .meaning = "of its inputs"),
-  SHAPE (m, "rows; attention: queries"),
-  SHAPE (n, "columns; attention: keys"),
-  SHAPE (k, "inner dimension; attention: width of a head"),
+  { ENUM (LsKernel, "kind", kind, ls_kernel_kind_names), .required = true,
+    .meaning = "which formula costs it" },
+  { ENUM (LsKernel, "dtype", dtype, dtypes), .required = true, .meaning = "of its inputs" },
+  { SHAPE (m), .meaning = "rows; attention: queries" },
+  { SHAPE (n), .meaning = "columns; attention: keys" },
+  { SHAPE (k), .meaning = "inner dimension; attention: width of a head" },
   { "batch", LS_FIELD_UINT64, offsetof (LsKernel, batch), .min = 1, .default_text = "1",
     .meaning = "products of that shape; attention: sequences x heads" },
   { "flops", LS_FIELD_DOUBLE, offsetof (LsKernel, flops), .max = LS_TRACE_MAX_FLOPS,
@@ -160,10 +150,10 @@ const LsField ls_trace_kernel_fields[] = {
   { "bytes", LS_FIELD_BYTES_DOUBLE, offsetof (LsKernel, bytes), .max = LS_TRACE_MAX_BYTES,
     .default_text = "of a GEMM its three matrices once; else required",
     .meaning = "that cross the GPU's memory once" },
-  ENUM (LsKernel, "access", access, ls_access_names, .default_text = "none: as its kind",
-        .meaning = "how a kernel of m x n elements touches memory"),
-  ENUM (LsKernel, "attention", attention, ls_attention_kernel_names, .default_text = "auto",
-        .meaning = "of attention: whose kernel; auto: that of the job"),
+  { ENUM (LsKernel, "access", access, ls_access_names), .default_text = "none: as its kind",
+    .meaning = "how a kernel of m x n elements touches memory" },
+  { ENUM (LsKernel, "attention", attention, ls_attention_kernel_names), .default_text = "auto",
+    .meaning = "of attention: whose kernel; auto: that of the job" },
   { "by_blocks", LS_FIELD_BOOL, offsetof (LsKernel, by_blocks), .default_text = "false",
     .meaning = "a GEMM in fp8 whose operands both have scales of blocks along k" },
   { "unaligned", LS_FIELD_BOOL, offsetof (LsKernel, unaligned), .default_text = "false",
@@ -184,88 +174,89 @@ static const LsField dep_element[] = {
 };
 
 static const LsField transfer_fields[] = {
-  ENUM (TraceTransfer, "send", send, &ls_slot_names[LS_SLOT_PREV], .meaning = "to this neighbour"),
-  ENUM (TraceTransfer, "receive", receive, &ls_slot_names[LS_SLOT_PREV],
-        .meaning = "from this neighbour; one of the two"),
-  BYTES (TraceTransfer, "bytes", bytes, .required = true, .meaning = "of the message"),
-  INDEX (TraceTransfer, "max_ctas", max_ctas, UINT8_MAX, .default_text = "0: any",
-         .meaning = "thread blocks of NCCL's kernel at most"),
+  { ENUM (TraceTransfer, "send", send, &ls_slot_names[LS_SLOT_PREV]), .meaning = "to this neighbour" },
+  { ENUM (TraceTransfer, "receive", receive, &ls_slot_names[LS_SLOT_PREV]),
+    .meaning = "from this neighbour; one of the two" },
+  { BYTES (TraceTransfer, "bytes", bytes), .required = true, .meaning = "of the message" },
+  { INDEX (TraceTransfer, "max_ctas", max_ctas, UINT8_MAX), .default_text = "0: any",
+    .meaning = "thread blocks of NCCL's kernel at most" },
   { NULL },
 };
 
 const LsField ls_trace_buffer_fields[] = {
-  INDEX (TraceBuffer, "alloc", alloc, UINT16_MAX,
-         .meaning = "a new buffer of this id, which is that of its micro-batch and chunk"),
-  INDEX (TraceBuffer, "free", free, UINT16_MAX, .meaning = "the buffer of this id; one of the two"),
-  ENUM (TraceBuffer, "category", category, ls_mem_category_names, .required = true,
-        .meaning = "what it holds"),
-  BYTES (TraceBuffer, "bytes", bytes, .required = true, .meaning = "freed are as many as were allocated"),
-  ENUM (TraceBuffer, "when", when, instants, .default_text = "alloc: issue, free: end",
-        .meaning = "of the op"),
+  { INDEX (TraceBuffer, "alloc", alloc, UINT16_MAX),
+    .meaning = "a new buffer of this id, which is that of its micro-batch and chunk" },
+  { INDEX (TraceBuffer, "free", free, UINT16_MAX), .meaning = "the buffer of this id; one of the two" },
+  { ENUM (TraceBuffer, "category", category, ls_mem_category_names), .required = true,
+    .meaning = "what it holds" },
+  { BYTES (TraceBuffer, "bytes", bytes), .required = true, .meaning = "freed are as many as were allocated" },
+  { ENUM (TraceBuffer, "when", when, instants), .default_text = "alloc: issue, free: end",
+    .meaning = "of the op" },
   { NULL },
 };
 
 const LsField ls_trace_op_fields[] = {
-  ENUM (TraceOp, "op", kind, ls_op_kind_names, .required = true, .meaning = "what it is"),
+  { ENUM (TraceOp, "op", kind, ls_op_kind_names), .required = true, .meaning = "what it is" },
   { "name", LS_FIELD_STRING, offsetof (TraceOp, name), .default_text = "the kernel's, or what it is",
     .meaning = "what pictures show" },
-  ENUM (TraceOp, "stream", stream, ls_stream_names,
-        .default_text = "by op and slot: compute, tp, dp, global, pp-fwd, copy",
-        .meaning = "in-order queue that it runs on"),
-  ENUM (TraceOp, "tag", tag, ls_tag_names, .default_text = "of a kernel F, else sync",
-        .meaning = "what it is for; I input gradient, W weight gradient, B both"),
-  ENUM (TraceOp, "host", host, host_costs, .default_text = "by op",
-        .meaning = "what issuing it costs: --host-launch, --host-comm, nothing, --host-sync, --host-view, "
-                   "--host-batch, --host-product"),
-  INDEX (TraceOp, "kernel", kernel, UINT32_MAX - 1, .default_text = "none",
-         .meaning = "of a kernel: index into `kernels`"),
+  { ENUM (TraceOp, "stream", stream, ls_stream_names),
+    .default_text = "by op and slot: compute, tp, dp, global, pp-fwd, copy",
+    .meaning = "in-order queue that it runs on" },
+  { ENUM (TraceOp, "tag", tag, ls_tag_names), .default_text = "of a kernel F, else sync",
+    .meaning = "what it is for; I input gradient, W weight gradient, B both" },
+  { ENUM (TraceOp, "host", host, host_costs), .default_text = "by op",
+    .meaning = "what issuing it costs: --host-launch, --host-comm, nothing, --host-sync, --host-view, "
+               "--host-batch, --host-product" },
+  { INDEX (TraceOp, "kernel", kernel, UINT32_MAX - 1), .default_text = "none",
+    .meaning = "of a kernel: index into `kernels`" },
   { "recorded", LS_FIELD_TIME, offsetof (TraceOp, recorded), .max = MAX_TIME,
     .default_text = "costed from the shape", .meaning = "of a kernel, copy or host-delay: how long it took" },
   { "beside", LS_FIELD_TIME, offsetof (TraceOp, beside), .max = MAX_TIME, .default_text = "0s",
     .meaning
     = "of a kernel: for so long of `recorded` communication ran together with it, whose slowdown is in it" },
-  INDEX (TraceOp, "repeat", repeat, LS_TRACE_MAX_REPEAT, .min = 1, .default_text = "1",
-         .meaning = "of a kernel or host-delay: so many alike, one after the other; issuing each costs the "
-                    "host"),
-  ENUM (TraceOp, "slot", slot, comm_slots, .default_text = "none",
-        .meaning = "of a collective: on which communicator of the rank"),
-  ENUM (TraceOp, "coll", coll, colls, .default_text = "none", .meaning = "of a collective: which"),
+  { INDEX (TraceOp, "repeat", repeat, LS_TRACE_MAX_REPEAT), .min = 1, .default_text = "1",
+    .meaning = "of a kernel or host-delay: so many alike, one after the other; issuing each costs the "
+               "host" },
+  { ENUM (TraceOp, "slot", slot, comm_slots), .default_text = "none",
+    .meaning = "of a collective: on which communicator of the rank" },
+  { ENUM (TraceOp, "coll", coll, colls), .default_text = "none", .meaning = "of a collective: which" },
   { "algorithm", LS_FIELD_STRING, offsetof (TraceOp, algorithm), .default_text = "chosen as NCCL does",
     .meaning = "of a collective: by which algorithm (those of `lockstep collective`)" },
   { "margin", LS_FIELD_BOOL, offsetof (TraceOp, has_margin), .default_text = "false",
     .meaning = "of a collective: GEMMs together with it are launched on the SMs that it leaves" },
   { "light", LS_FIELD_BOOL, offsetof (TraceOp, is_light), .default_text = "false",
     .meaning = "of a collective of few numbers: it takes its time, but loads no link" },
-  INDEX (TraceOp, "max_ctas", max_ctas, UINT8_MAX, .default_text = "0: any",
-         .meaning = "of a collective: thread blocks of NCCL's kernel at most"),
+  { INDEX (TraceOp, "max_ctas", max_ctas, UINT8_MAX), .default_text = "0: any",
+    .meaning = "of a collective: thread blocks of NCCL's kernel at most" },
   { "graph", LS_FIELD_BOOL, offsetof (TraceOp, is_in_graph), .default_text = "false",
     .meaning = "of a kernel: it is launched by a CUDA graph, after another of it" },
-  BYTES (TraceOp, "bytes", bytes, .default_text = "0B",
-         .meaning = "of a collective: the whole array, as nccl-tests counts; of a copy"),
-  ENUM (TraceOp, "dtype", dtype, dtypes, .default_text = "the kernel's, or fp32",
-        .meaning = "of the numbers"),
-  INDEX (TraceOp, "root", root, UINT32_MAX - 1, .default_text = "0",
-         .meaning = "of a broadcast, reduce, gather or scatter: the member in whose hands it starts or ends, "
-                    "by its place in the communicator"),
-  ENUM (TraceOp, "direction", direction, directions, .default_text = "to-device", .meaning = "of a copy"),
-  INDEX (TraceOp, "layer", layer, MAX_INDEX_16, .default_text = "none", .meaning = "within the chunk"),
-  INDEX (TraceOp, "unit", unit, MAX_INDEX_16, .default_text = "none", .meaning = "gradient bucket"),
-  INDEX (TraceOp, "event", event, MAX_INDEX_16,
-         .default_text = "of a record: none, it only joins its dependencies",
-         .meaning = "of a record or wait: which, of its micro-batch and chunk"),
-  ARRAY (TraceOp, "after", after, LsDep, dep_element, .default_text = "none",
-         .meaning = "waits for the end of these ops, their issue, or all issued before on these streams"),
-  ARRAY (TraceOp, "transfers", transfers, TraceTransfer, transfer_fields, .blank = &ls_trace_transfer_blank,
-         .default_text = "none", .meaning = "of a p2p: what is sent and received at once"),
-  ARRAY (TraceOp, "buffers", buffers, TraceBuffer, ls_trace_buffer_fields, .blank = &ls_trace_buffer_blank,
-         .default_text = "none", .meaning = "memory allocated and freed"),
+  { BYTES (TraceOp, "bytes", bytes), .default_text = "0B",
+    .meaning = "of a collective: the whole array, as nccl-tests counts; of a copy" },
+  { ENUM (TraceOp, "dtype", dtype, dtypes), .default_text = "the kernel's, or fp32",
+    .meaning = "of the numbers" },
+  { INDEX (TraceOp, "root", root, UINT32_MAX - 1), .default_text = "0",
+    .meaning = "of a broadcast, reduce, gather or scatter: the member in whose hands it starts or ends, "
+               "by its place in the communicator" },
+  { ENUM (TraceOp, "direction", direction, directions), .default_text = "to-device", .meaning = "of a copy" },
+  { INDEX (TraceOp, "layer", layer, MAX_INDEX_16), .default_text = "none", .meaning = "within the chunk" },
+  { INDEX (TraceOp, "unit", unit, MAX_INDEX_16), .default_text = "none", .meaning = "gradient bucket" },
+  { INDEX (TraceOp, "event", event, MAX_INDEX_16),
+    .default_text = "of a record: none, it only joins its dependencies",
+    .meaning = "of a record or wait: which, of its micro-batch and chunk" },
+  { ARRAY (TraceOp, "after", after, LsDep, dep_element), .default_text = "none",
+    .meaning = "waits for the end of these ops, their issue, or all issued before on these streams" },
+  { ARRAY (TraceOp, "transfers", transfers, TraceTransfer, transfer_fields),
+    .blank = &ls_trace_transfer_blank, .default_text = "none",
+    .meaning = "of a p2p: what is sent and received at once" },
+  { ARRAY (TraceOp, "buffers", buffers, TraceBuffer, ls_trace_buffer_fields), .blank = &ls_trace_buffer_blank,
+    .default_text = "none", .meaning = "memory allocated and freed" },
   { NULL },
 };
 
 const LsField ls_trace_segment_fields[] = {
   { "name", LS_FIELD_STRING, offsetof (TraceSegment, name), .required = true, .meaning = "such as forward" },
-  ARRAY (TraceSegment, "ops", ops, TraceOp, ls_trace_op_fields, .blank = &ls_trace_op_blank, .lines = true,
-         .required = true, .meaning = "in the order in which the host issues them"),
+  { ARRAY (TraceSegment, "ops", ops, TraceOp, ls_trace_op_fields), .blank = &ls_trace_op_blank, .lines = true,
+    .required = true, .meaning = "in the order in which the host issues them" },
   { NULL },
 };
 
@@ -276,7 +267,9 @@ static const LsField instance_element[] = {
 };
 
 #define STATIC(key_, category)                                                                               \
-  BYTES (TraceRole, key_, static_bytes[category], .default_text = "0B", .meaning = "alive throughout")
+  {                                                                                                          \
+    BYTES (TraceRole, key_, static_bytes[category]), .default_text = "0B", .meaning = "alive throughout"     \
+  }
 static const LsField static_fields[] = {
   STATIC ("parameters", LS_MEM_PARAMETERS), STATIC ("gradients", LS_MEM_GRADIENTS),
   STATIC ("optimizer", LS_MEM_OPTIMIZER),   STATIC ("activations", LS_MEM_ACTIVATIONS),
@@ -285,8 +278,8 @@ static const LsField static_fields[] = {
 };
 
 const LsField ls_trace_role_fields[] = {
-  INDEX (TraceRole, "stage", stage, UINT16_MAX, .default_text = "index of the role",
-         .meaning = "pipeline stage, for pictures"),
+  { INDEX (TraceRole, "stage", stage, UINT16_MAX), .default_text = "index of the role",
+    .meaning = "pipeline stage, for pictures" },
   { "params", LS_FIELD_UINT64, offsetof (TraceRole, n_params), .default_text = "0",
     .meaning = "parameters on a rank" },
   { "static", LS_FIELD_OBJECT, 0, .fields = static_fields, .default_text = "nothing",
@@ -294,29 +287,26 @@ const LsField ls_trace_role_fields[] = {
   { "instances", LS_FIELD_ARRAY, offsetof (TraceRole, instances), .element_size = N_ROW * sizeof (uint32_t),
     .fields = instance_element, .lines = true, .required = true,
     .meaning = "the program of a step: segments in the order in which the host runs them" },
-  INDEX (TraceRole, "lead", n_lead, UINT32_MAX - 1, .default_text = "0",
-         .meaning = "how many of these, at the front, only the first step runs"),
+  { INDEX (TraceRole, "lead", n_lead, UINT32_MAX - 1), .default_text = "0",
+    .meaning = "how many of these, at the front, only the first step runs" },
   { NULL },
 };
 
-#define DEGREE(key_, meaning_)                                                                               \
-  {                                                                                                          \
-#key_, LS_FIELD_UINT, offsetof(TraceFile, mesh.key_), .min = 1, .max = 1 << 20, .default_text = "1",     \
-                                                          .meaning = (meaning_)                              \
-  }
+#define DEGREE(key_)                                                                                         \
+#key_, LS_FIELD_UINT, offsetof(TraceFile, mesh.key_), .min = 1, .max = 1 << 20, .default_text = "1"
 static const LsField mesh_fields[] = {
-  DEGREE (tp, "tensor-parallel degree: neighbouring ranks"),
-  DEGREE (cp, "context-parallel degree"),
-  DEGREE (dp, "data-parallel degree; --dp overrides it"),
-  DEGREE (pp, "pipeline stages, one for each role"),
+  { DEGREE (tp), .meaning = "tensor-parallel degree: neighbouring ranks" },
+  { DEGREE (cp), .meaning = "context-parallel degree" },
+  { DEGREE (dp), .meaning = "data-parallel degree; --dp overrides it" },
+  { DEGREE (pp), .meaning = "pipeline stages, one for each role" },
   { NULL },
 };
 
 static const LsField slot_element[] = { { "", LS_FIELD_ENUM, 0, .names = mesh_slots }, { NULL } };
 
 static const LsField communicator_fields[] = {
-  ENUM (TraceCommunicator, "axis", axis, ls_axis_names, .required = true,
-        .meaning = "whose exposed time its transfers are"),
+  { ENUM (TraceCommunicator, "axis", axis, ls_axis_names), .required = true,
+    .meaning = "whose exposed time its transfers are" },
   { "spans_stages", LS_FIELD_BOOL, offsetof (TraceCommunicator, spans_stages), .default_text = "false",
     .meaning = "waiting for its members is bubble, not skew" },
   { "ranks", LS_FIELD_UINT_LIST, offsetof (TraceCommunicator, ranks),
@@ -326,12 +316,14 @@ static const LsField communicator_fields[] = {
 };
 
 #define COMM(key_, slot)                                                                                     \
-  INDEX (TraceRank, key_, comm[slot], UINT32_MAX - 1, .default_text = "none",                                \
-         .meaning = "index into `communicators`")
+  {                                                                                                          \
+    INDEX (TraceRank, key_, comm[slot], UINT32_MAX - 1), .default_text = "none",                             \
+                                                         .meaning = "index into `communicators`"             \
+  }
 static const LsField rank_fields[] = {
-  INDEX (TraceRank, "role", role, UINT32_MAX - 1, .required = true, .meaning = "index into `roles`"),
-  INDEX (TraceRank, "gpu", gpu, UINT32_MAX - 1, .default_text = "index of the rank",
-         .meaning = "that it runs on, counted over nodes"),
+  { INDEX (TraceRank, "role", role, UINT32_MAX - 1), .required = true, .meaning = "index into `roles`" },
+  { INDEX (TraceRank, "gpu", gpu, UINT32_MAX - 1), .default_text = "index of the rank",
+    .meaning = "that it runs on, counted over nodes" },
   COMM ("tp", LS_SLOT_TP),
   COMM ("dp", LS_SLOT_DP),
   COMM ("cp", LS_SLOT_CP),
@@ -346,10 +338,10 @@ static const LsField rank_fields[] = {
   COMM ("stage", LS_SLOT_STAGE),
   COMM ("model", LS_SLOT_MODEL),
   COMM ("world", LS_SLOT_WORLD),
-  INDEX (TraceRank, "prev", peer[0], UINT32_MAX - 1, .default_text = "none",
-         .meaning = "rank that `prev` names"),
-  INDEX (TraceRank, "next", peer[1], UINT32_MAX - 1, .default_text = "none",
-         .meaning = "rank that `next` names"),
+  { INDEX (TraceRank, "prev", peer[0], UINT32_MAX - 1), .default_text = "none",
+    .meaning = "rank that `prev` names" },
+  { INDEX (TraceRank, "next", peer[1], UINT32_MAX - 1), .default_text = "none",
+    .meaning = "rank that `next` names" },
   { NULL },
 };
 
@@ -361,18 +353,18 @@ const LsField ls_trace_fields[] = {
     .meaning = "object as in strategies/, with `global_batch`" },
   { "mesh", LS_FIELD_OBJECT, 0, .fields = mesh_fields, .default_text = "none: `ranks`",
     .meaning = "ranks by rule: role, neighbours and communicators follow from the coordinates" },
-  ARRAY (TraceFile, "slots", slots, int, slot_element, .default_text = "those of the collectives",
-         .meaning = "of a mesh: slots that are bound"),
-  ARRAY (TraceFile, "communicators", communicators, TraceCommunicator, communicator_fields, .lines = true,
-         .default_text = "none", .meaning = "of `ranks`"),
-  ARRAY (TraceFile, "ranks", ranks, TraceRank, rank_fields, .blank = &ls_trace_rank_blank, .lines = true,
-         .default_text = "none: `mesh`", .meaning = "ranks one by one"),
-  ARRAY (TraceFile, "kernels", kernels, LsKernel, ls_trace_kernel_fields, .blank = &ls_trace_kernel_blank,
-         .lines = true, .default_text = "none", .meaning = "kernels by shape"),
-  ARRAY (TraceFile, "segments", segments, TraceSegment, ls_trace_segment_fields, .lines = true,
-         .required = true, .meaning = "ops that belong together"),
-  ARRAY (TraceFile, "roles", roles, TraceRole, ls_trace_role_fields, .blank = &role_blank, .lines = true,
-         .required = true, .meaning = "programs; of a mesh one for each stage"),
+  { ARRAY (TraceFile, "slots", slots, int, slot_element), .default_text = "those of the collectives",
+    .meaning = "of a mesh: slots that are bound" },
+  { ARRAY (TraceFile, "communicators", communicators, TraceCommunicator, communicator_fields), .lines = true,
+    .default_text = "none", .meaning = "of `ranks`" },
+  { ARRAY (TraceFile, "ranks", ranks, TraceRank, rank_fields), .blank = &ls_trace_rank_blank, .lines = true,
+    .default_text = "none: `mesh`", .meaning = "ranks one by one" },
+  { ARRAY (TraceFile, "kernels", kernels, LsKernel, ls_trace_kernel_fields), .blank = &ls_trace_kernel_blank,
+    .lines = true, .default_text = "none", .meaning = "kernels by shape" },
+  { ARRAY (TraceFile, "segments", segments, TraceSegment, ls_trace_segment_fields), .lines = true,
+    .required = true, .meaning = "ops that belong together" },
+  { ARRAY (TraceFile, "roles", roles, TraceRole, ls_trace_role_fields), .blank = &role_blank, .lines = true,
+    .required = true, .meaning = "programs; of a mesh one for each stage" },
   { NULL },
 };
 
@@ -430,4 +422,290 @@ ls_trace_default_name (const TraceOp *op, const GArray *kernels)
   if (ls_op_has (op->kind, LS_HAS_CALL) && op->coll >= 0)
     return ls_coll_kind_name ((LsCollKind) op->coll);
   return ls_op_kind_names[op->kind].name;
+}
+
+static GArray *
+array_of (size_t element_size, guint n)
+{
+  GArray *a = g_array_sized_new (FALSE, TRUE, (guint) element_size, n);
+  g_array_set_size (a, n);
+  return a;
+}
+
+/* --- ops ------------------------------------------------------------------------- */
+
+static void
+put_lists (TraceOp *to, const LsOp *op)
+{
+  if (op->n_deps > 0) {
+    to->after = g_array_new (FALSE, FALSE, sizeof (LsDep));
+    g_array_append_vals (to->after, op->deps, op->n_deps);
+  }
+  if (op->n_transfers > 0)
+    to->transfers = array_of (sizeof (TraceTransfer), op->n_transfers);
+  for (uint32_t i = 0; i < op->n_transfers; i++) {
+    const LsTransfer *t = &op->transfers[i];
+    g_array_index (to->transfers, TraceTransfer, i) = (TraceTransfer) { .send = t->is_send ? t->slot : -1,
+                                                                        .receive = t->is_send ? -1 : t->slot,
+                                                                        .bytes = t->bytes,
+                                                                        .max_ctas = t->max_ctas };
+  }
+  if (op->n_buffers > 0)
+    to->buffers = array_of (sizeof (TraceBuffer), op->n_buffers);
+  for (uint32_t i = 0; i < op->n_buffers; i++) {
+    const LsBufferEvent *b = &op->buffers[i];
+    bool is_default = b->when == (b->is_free ? LS_AT_END : LS_AT_ISSUE);
+    g_array_index (to->buffers, TraceBuffer, i) = (TraceBuffer) {
+      .alloc = b->is_free ? LS_TRACE_ABSENT : b->id,
+      .free = b->is_free ? b->id : LS_TRACE_ABSENT,
+      .category = b->category,
+      .when = is_default ? -1 : b->when,
+      .bytes = b->bytes,
+    };
+  }
+}
+
+/* Only what the kind of op has a meaning for; what it is by default stays away. */
+TraceOp
+ls_trace_op_of (const LsOp *op, const GArray *kernels)
+{
+  TraceOp to = ls_trace_op_blank;
+  to.kind = op->kind;
+  to.kernel = ls_op_has (op->kind, LS_HAS_KERNEL) ? op->kernel : LS_TRACE_ABSENT;
+  to.is_in_graph = op->is_in_graph;
+  to.recorded = op->recorded;
+  to.beside = op->beside;
+  to.repeat = MAX (op->repeat, 1);
+  to.layer = op->layer == UINT16_MAX ? LS_TRACE_ABSENT : op->layer;
+  to.unit = op->unit == UINT16_MAX ? LS_TRACE_ABSENT : op->unit;
+  if (ls_op_has (op->kind, LS_HAS_CALL)) {
+    to.slot = op->slot;
+    to.coll = op->coll;
+    to.has_margin = op->has_margin;
+    to.is_light = op->is_light;
+    to.algorithm
+        = op->algorithm != LS_ALGORITHM_CHOOSE ? g_strdup (ls_coll_algorithm_name (op->algorithm)) : NULL;
+    to.root = op->root > 0 ? op->root : LS_TRACE_ABSENT;
+    to.max_ctas = op->max_ctas;
+  }
+  if (ls_op_has (op->kind, LS_HAS_DIRECTION))
+    to.direction = op->root;
+  if (ls_op_has (op->kind, LS_HAS_BYTES))
+    to.bytes = op->bytes;
+  if (ls_op_has (op->kind, LS_HAS_EVENT) && op->event != LS_EVENT_NONE)
+    to.event = op->event;
+  put_lists (&to, op);
+
+  to.stream = op->stream == ls_trace_default_stream (&to) ? -1 : op->stream;
+  to.tag = op->tag == ls_op_kinds[op->kind].tag ? -1 : op->tag;
+  to.host = op->host == ls_op_kinds[op->kind].host ? -1 : op->host;
+  to.dtype = op->dtype == ls_trace_default_dtype (&to, kernels) ? -1 : op->dtype;
+  bool is_default = !op->name || strcmp (op->name, ls_trace_default_name (&to, kernels)) == 0;
+  to.name = is_default ? NULL : g_strdup (op->name);
+  return to;
+}
+
+static GArray *
+segments_of (const LsPlan *plan, const GArray *kernels, bool no_margins)
+{
+  GArray *segments = array_of (sizeof (TraceSegment), plan->n_segments);
+  for (uint32_t s = 0; s < plan->n_segments; s++) {
+    TraceSegment *to = &g_array_index (segments, TraceSegment, s);
+    to->name = g_strdup (plan->segments[s].name);
+    to->ops = array_of (sizeof (TraceOp), plan->segments[s].n_ops);
+    for (uint32_t i = 0; i < plan->segments[s].n_ops; i++) {
+      TraceOp *op = &g_array_index (to->ops, TraceOp, i);
+      *op = ls_trace_op_of (&plan->segments[s].ops[i], kernels);
+      op->has_margin &= !no_margins;
+    }
+  }
+  return segments;
+}
+
+/* --- programs, kernels, bindings ---------------------------------------------------- */
+
+static GArray *
+roles_of (const LsPlan *plan)
+{
+  GArray *roles = array_of (sizeof (TraceRole), plan->n_roles);
+  for (uint32_t r = 0; r < plan->n_roles; r++) {
+    const LsProgram *p = &plan->programs[r];
+    TraceRole *to = &g_array_index (roles, TraceRole, r);
+    *to = (TraceRole) { .stage = p->stage == r ? LS_TRACE_ABSENT : p->stage,
+                        .n_params = p->n_params,
+                        .n_lead = p->n_lead };
+    memcpy (to->static_bytes, p->static_bytes, sizeof to->static_bytes);
+    to->instances = array_of (N_ROW * sizeof (uint32_t), p->n_instances);
+    uint32_t *row = (uint32_t *) (gpointer) to->instances->data;
+    for (uint32_t i = 0; i < p->n_instances; i++, row += N_ROW) {
+      row[ROW_SEGMENT] = p->instances[i].segment;
+      row[ROW_MB] = p->instances[i].mb;
+      row[ROW_CHUNK] = p->instances[i].chunk;
+      row[ROW_STAGE] = p->instances[i].stage;
+    }
+  }
+  return roles;
+}
+
+GArray *
+ls_trace_kernels_of (const LsPlan *plan)
+{
+  GArray *kernels = g_array_new (FALSE, FALSE, sizeof (LsKernel));
+  g_array_append_vals (kernels, plan->kernels, plan->n_kernels);
+  for (uint32_t i = 0; i < plan->n_kernels; i++)
+    g_array_index (kernels, LsKernel, i).name = g_strdup (plan->kernels[i].name);
+  return kernels;
+}
+
+static uint32_t
+slots_bound (const LsPlan *plan)
+{
+  uint32_t slots = 0;
+  for (uint32_t r = 0; r < plan->n_ranks; r++)
+    for (int s = 0; s < LS_SLOT_PREV; s++)
+      if (ls_plan_comm_of (plan, r, s) != UINT32_MAX)
+        slots |= LS_SLOT_BIT (s);
+  return slots;
+}
+
+/* Whether the rules of the mesh give exactly these bindings. */
+static bool
+is_mesh (const LsPlan *plan, const LsMesh *mesh, uint32_t slots)
+{
+  if (!mesh || ls_mesh_n_ranks (mesh) != plan->n_ranks || mesh->pp != plan->n_roles
+      || (slots & ~LS_MESH_SLOTS) != 0)
+    return false;
+  LsPlan *made = g_new0 (LsPlan, 1);
+  made->arena = ls_arena_new ();
+  ls_plan_bind_mesh (made, mesh, slots);
+  bool is_same = ls_plan_has_same_ranks (made, plan);
+  ls_plan_free (made);
+  return is_same;
+}
+
+static void
+put_mesh (TraceFile *file, const LsMesh *mesh, uint32_t slots)
+{
+  file->mesh = *mesh;
+  file->slots = g_array_new (FALSE, FALSE, sizeof (int));
+  for (int s = 0; s < LS_SLOT_PREV; s++)
+    if (slots & LS_SLOT_BIT (s))
+      g_array_append_val (file->slots, s);
+}
+
+static void
+put_ranks (TraceFile *file, const LsPlan *plan)
+{
+  file->communicators = array_of (sizeof (TraceCommunicator), plan->n_comms);
+  for (uint32_t i = 0; i < plan->n_comms; i++) {
+    const LsCommunicator c = ls_plan_communicator (plan, i);
+    g_array_index (file->communicators, TraceCommunicator, i) = (TraceCommunicator) {
+      .axis = (int) c.axis,
+      .spans_stages = c.spans_stages,
+      .ranks = ls_comm_ranks (&c),
+      .n_ranks = c.n_ranks,
+    };
+  }
+  file->ranks = array_of (sizeof (TraceRank), plan->n_ranks);
+  for (uint32_t r = 0; r < plan->n_ranks; r++) {
+    const LsBinding b = ls_plan_binding (plan, r);
+    TraceRank *to = &g_array_index (file->ranks, TraceRank, r);
+    *to = (TraceRank) { .role = b.role,
+                        .gpu = ls_plan_gpu (plan, r) == r ? LS_TRACE_ABSENT : ls_plan_gpu (plan, r) };
+    memcpy (to->comm, b.comm, sizeof to->comm);
+    memcpy (to->peer, b.peer, sizeof to->peer);
+  }
+}
+
+/* --- what the file cannot say ---------------------------------------------------------- */
+
+static bool
+can_say_op (const LsOp *op)
+{
+  bool ok = op->bytes <= LS_TRACE_MAX_BYTES;
+  for (uint32_t i = 0; i < op->n_transfers; i++)
+    ok = ok && op->transfers[i].bytes <= LS_TRACE_MAX_BYTES;
+  for (uint32_t i = 0; i < op->n_buffers; i++)
+    ok = ok && op->buffers[i].bytes <= LS_TRACE_MAX_BYTES;
+  return ok;
+}
+
+gboolean
+ls_trace_can_say (const LsPlan *plan, GError **error)
+{
+  if (plan->n_weights > 0) {
+    g_set_error (error, LS_ERROR, LS_ERROR_UNSUPPORTED,
+                 "a trace cannot say that the parts of an all-to-all are unequal (expert_load)");
+    return FALSE;
+  }
+  if (plan->spread.draw.n_drawn > 0) {
+    g_set_error (
+        error, LS_ERROR, LS_ERROR_UNSUPPORTED,
+        "a trace cannot say that a token is sent once for several experts (dispatcher deepep or hybridep)");
+    return FALSE;
+  }
+  const char *what = NULL;
+  for (uint32_t i = 0; i < plan->n_kernels && !what; i++) {
+    double bytes = plan->kernels[i].bytes;
+    bool is_whole = bytes >= 0 && bytes <= LS_TRACE_MAX_BYTES && (double) (uint64_t) bytes == bytes;
+    what = is_whole && !(plan->kernels[i].flops > LS_TRACE_MAX_FLOPS) ? NULL : plan->kernels[i].name;
+  }
+  for (uint32_t s = 0; s < plan->n_segments && !what; s++)
+    for (uint32_t i = 0; i < plan->segments[s].n_ops && !what; i++)
+      if (!can_say_op (&plan->segments[s].ops[i]))
+        what = plan->segments[s].ops[i].name;
+  for (uint32_t r = 0; r < plan->n_roles && !what; r++)
+    for (int c = 0; c < LS_N_MEM && !what; c++)
+      if (plan->programs[r].static_bytes[c] > LS_TRACE_MAX_BYTES)
+        what = ls_mem_category_name ((LsMemCategory) c);
+  if (what)
+    g_set_error (error, LS_ERROR, LS_ERROR_UNSUPPORTED,
+                 "%s: a trace holds whole numbers of bytes up to %.0e and %.0e FLOPs; this is none or more",
+                 what, LS_TRACE_MAX_BYTES, LS_TRACE_MAX_FLOPS);
+  return !what;
+}
+
+/* --- text ------------------------------------------------------------------------- */
+
+static void
+write_object (LsJsonOut *w, const char *key, const LsField *fields, const void *object)
+{
+  ls_json_out_begin_object (w, key);
+  ls_fields_write (fields, w, object, NULL);
+  ls_json_out_end_object (w);
+}
+
+/* The model and the strategy are written by their own tables, after the head. */
+static char *
+format_file (const TraceFile *file, const LsTraceHead *head)
+{
+  LsJsonOut w;
+  ls_json_out_open_as (&w, "trace");
+  ls_json_out_string (&w, "name", head->name);
+  ls_json_out_string (&w, "source", head->source);
+  if (head->model) {
+    write_object (&w, "model", ls_model_fields, head->model);
+    write_object (&w, "strategy", ls_strategy_fields, head->strategy);
+  }
+  ls_fields_write (ls_trace_fields, &w, file, &ls_trace_file_blank);
+  return ls_json_out_close (&w);
+}
+
+char *
+ls_trace_format (const LsPlan *plan, const LsTraceHead *head, GError **error)
+{
+  TraceFile file = ls_trace_file_blank;
+  if (!ls_trace_can_say (plan, error))
+    return NULL;
+  file.kernels = ls_trace_kernels_of (plan);
+  file.segments = segments_of (plan, file.kernels, head->no_margins);
+  file.roles = roles_of (plan);
+  uint32_t slots = head->no_ranks ? 0 : slots_bound (plan);
+  if (!head->no_ranks && is_mesh (plan, head->mesh, slots))
+    put_mesh (&file, head->mesh, slots);
+  else if (!head->no_ranks)
+    put_ranks (&file, plan);
+  char *text = format_file (&file, head);
+  ls_fields_clear (ls_trace_fields, &file);
+  return text;
 }

@@ -6,10 +6,8 @@
 
 #include "data/datadir.h"
 #include "data/jobs/job_files.h"
-#include "data/traces/captured_trace.h"
-#include "data/traces/chakra.h"
+#include "data/traces/traces.h"
 #include "data/traces/trace_file.h"
-#include "data/traces/trace_json.h"
 #include "network/coll.h"
 #include "plan/bind.h"
 #include "strategy/strategy.h"

@@ -128,7 +128,7 @@ add_timed (GString *csv, const Fixture *x, GRand *rand, const Table *t, const ch
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   g_autofree char *one = g_strdup_printf ("%s\n%s,1\n", header, cells);
-  g_autoptr (GArray) rows = ls_parse_kernels ("t.csv", one, x->gpu.calibration, diags);
+  g_autoptr (GArray) rows = ls_read_kernels ("t.csv", one, x->gpu.calibration, NULL, diags);
   if (!LS_CHECK (rows && rows->len == 1))
     return;
   if (csv->len == 0)

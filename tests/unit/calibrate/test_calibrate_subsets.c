@@ -79,7 +79,7 @@ source_load (Measured *d, guint which, const Fixture *x, const char *file)
   if (!g_file_get_contents (path, &text, NULL, NULL))
     return;
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  g_autoptr (GArray) kernels = ls_parse_kernels (file, text, x->gpu.calibration, diags);
+  g_autoptr (GArray) kernels = ls_read_kernels (file, text, x->gpu.calibration, NULL, diags);
   g_autoptr (GPtrArray) lines = lines_of (text);
   d->source[which].header = g_strdup (lines->pdata[0]);
   if (kernels) /* NULL: none is of this GPU */

@@ -7,7 +7,7 @@
 
 #include "data/et_def.pb-c.h"
 #include "data/datadir.h"
-#include "data/traces/chakra.h"
+#include "data/traces/traces.h"
 
 typedef ChakraProtoMsg__Node Node;
 typedef ChakraProtoMsg__AttributeProto Attr;

@@ -352,10 +352,28 @@ what_is_written_is_json (void)
     LS_CHECK_DOUBLE (node->valuedouble, ==, x);
 }
 
+static void
+members_are_found_by_their_way (void)
+{
+  static const char text[] = "{\"a\": {\"b\": {\"c\": 3}, \"d\": [1]}}";
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (text, strlen (text), "t.json", diags);
+  if (!LS_CHECK (doc != NULL))
+    return;
+  LS_CHECK_INT (ls_json_doc_at (doc, "a.b.c")->valueint, ==, 3);
+  LS_CHECK (ls_json_at (ls_json_doc_at (doc, "a"), "d") == ls_json_doc_at (doc, "a.d"));
+  LS_CHECK (ls_json_doc_at (doc, "a.d.c") == NULL && ls_json_doc_at (doc, "x.b") == NULL);
+  LS_CHECK (ls_json_at (NULL, "a") == NULL);
+  LS_CHECK (!ls_json_doc_unexpected (doc, ls_json_doc_at (doc, "a.d"), diags, "a number"));
+  g_autofree char *said = ls_diag_list_format (diags);
+  LS_CHECK_STR (strstr (said, "/a/d: "), "/a/d: expected a number; got a list\n");
+}
+
 LS_TEST_SUITE (LS_TEST (what_is_bad_stays_bad), LS_TEST (every_node_is_found_again),
                LS_TEST (columns_count_code_points), LS_TEST (pointers_are_escaped),
                LS_TEST (scanner_accepts_json), LS_TEST (scanner_says_where), LS_TEST (nesting_is_limited),
                LS_TEST (many_mistakes_are_cheap), LS_TEST (no_prefix_of_a_document_is_one),
                LS_TEST (bytes_that_are_no_text), LS_TEST (what_is_no_file), LS_TEST (what_is_too_large),
                LS_TEST (standard_input_may_be_a_pipe), LS_TEST (stems_lose_folder_and_suffix),
-               LS_TEST (compact), LS_TEST (indented), LS_TEST (what_is_written_is_json))
+               LS_TEST (compact), LS_TEST (indented), LS_TEST (what_is_written_is_json),
+               LS_TEST (members_are_found_by_their_way))

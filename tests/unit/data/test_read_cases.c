@@ -17,11 +17,11 @@ static void
 a_row_becomes_a_model_and_a_strategy (void)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  g_autoptr (GPtrArray) cases = ls_parse_cases (
+  g_autoptr (GPtrArray) cases = ls_read_cases (
       "c.csv",
       HEADER "x-1,pool,some-cluster,128,24,2048,16,4,8192,50000,1024,swiglu,flash,bf16,fp32,96,2,4,8,3,4,1,1,"
              "3@2,1,selective,interleaved-1f1b,fsdp1,1,0,batched,1.25,\"paper, table 2\",\n",
-      diags);
+      false, diags);
   if (!LS_CHECK (cases != NULL && cases->len == 1))
     return;
   const LsCase *c = g_ptr_array_index (cases, 0);
@@ -63,7 +63,7 @@ a_table_may_have_run_elsewhere_than_its_column_says (void)
   g_string_append_printf (csv, row, "b", "dgx-b200", "torchao training benchmarks");
   g_string_append_printf (csv, row, "c", "dgx-h100", "some paper");
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  g_autoptr (GPtrArray) cases = ls_parse_cases ("c.csv", csv->str, diags);
+  g_autoptr (GPtrArray) cases = ls_read_cases ("c.csv", csv->str, false, diags);
   if (!LS_CHECK (cases != NULL && cases->len == 3))
     return;
   static const char *const expected[] = { "grand-teton-h100-96g", "dgx-b200", "dgx-h100" };
@@ -87,7 +87,7 @@ a_table_may_not_say_that_it_recomputes (void)
   g_string_append_printf (csv, row, "b", 24, 2880, 32);
   g_string_append_printf (csv, row, "c", 36, 2880, 128);
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  g_autoptr (GPtrArray) cases = ls_parse_cases ("c.csv", csv->str, diags);
+  g_autoptr (GPtrArray) cases = ls_read_cases ("c.csv", csv->str, false, diags);
   if (!LS_CHECK (cases != NULL && cases->len == 3))
     return;
   for (guint i = 0; i < 3; i++) {
@@ -113,12 +113,12 @@ every_wrong_cell_is_reported (void)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   g_autoptr (GPtrArray) cases
-      = ls_parse_cases ("c.csv",
-                        HEADER "x,,c,0,24,2048,15,16,8192,50000,1024,silu,flash,int4,fp32,96,2,4,8,3,4,1,1,"
-                               "4,2,selective,1f1b,dpp,1,0,sent,-1,,\n"
-                               "x,,c,8,24,2048,16,16,8192,50000,1024,gelu,flash,bf16,bf16,96,2,1,1,1,8,1,1,"
-                               "1@8,0,none,none,megatron,1,0,none,1,,\n",
-                        diags);
+      = ls_read_cases ("c.csv",
+                       HEADER "x,,c,0,24,2048,15,16,8192,50000,1024,silu,flash,int4,fp32,96,2,4,8,3,4,1,1,"
+                              "4,2,selective,1f1b,dpp,1,0,sent,-1,,\n"
+                              "x,,c,8,24,2048,16,16,8192,50000,1024,gelu,flash,bf16,bf16,96,2,1,1,1,8,1,1,"
+                              "1@8,0,none,none,megatron,1,0,none,1,,\n",
+                       false, diags);
   LS_CHECK (cases == NULL);
   LS_CHECK_INT (ls_diag_list_n (diags), ==, 11);
   g_autofree char *report = ls_diag_list_format (diags);
@@ -143,12 +143,12 @@ static void
 cells_have_the_limits_of_the_data_files (void)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  g_autoptr (GPtrArray) cases = ls_parse_cases (
+  g_autoptr (GPtrArray) cases = ls_read_cases (
       "c.csv",
       HEADER
       "x,,c,8,65537,2097152,16,5,8388608,33554432,268435456,gelu,flash,bf16,bf16,2147483648,1,1,1,1,8,1,1,"
       "1,0,none,none,megatron,1,0,none,1e10,,\n",
-      diags);
+      false, diags);
   LS_CHECK (cases == NULL);
   g_autofree char *report = ls_diag_list_format (diags);
   check_says (report, "/x/layers: expected a whole number from 1 to 65536; got \"65537\"");
@@ -165,7 +165,7 @@ static void
 a_table_without_rows_is_refused (void)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  g_autoptr (GPtrArray) cases = ls_parse_cases ("c.csv", HEADER, diags);
+  g_autoptr (GPtrArray) cases = ls_read_cases ("c.csv", HEADER, false, diags);
   LS_CHECK (cases == NULL);
   g_autofree char *report = ls_diag_list_format (diags);
   check_says (report, "c.csv:1:1: error: expected a row for each measured run below the header; got none");
@@ -175,7 +175,7 @@ static void
 missing_columns_are_named (void)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  g_autoptr (GPtrArray) cases = ls_parse_cases ("c.csv", "id,cluster\nx,y\n", diags);
+  g_autoptr (GPtrArray) cases = ls_read_cases ("c.csv", "id,cluster\nx,y\n", false, diags);
   LS_CHECK (cases == NULL);
   LS_CHECK_INT (ls_diag_list_n (diags), ==, 9);
   g_autofree char *report = ls_diag_list_format (diags);
@@ -188,10 +188,10 @@ most_cells_may_be_left_out (void)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   g_autoptr (GPtrArray) cases
-      = ls_parse_cases ("c.csv",
-                        "id,gpus,layers,hidden,heads,vocab,seq,mlp,global_batch,tp,ep,sp,vpp,iteration_s\n"
-                        "x,8,2,512,4,1000,128,gelu,8,2,,,,1\n",
-                        diags);
+      = ls_read_cases ("c.csv",
+                       "id,gpus,layers,hidden,heads,vocab,seq,mlp,global_batch,tp,ep,sp,vpp,iteration_s\n"
+                       "x,8,2,512,4,1000,128,gelu,8,2,,,,1\n",
+                       false, diags);
   LsStrategy blank;
   ls_strategy_init (&blank);
   if (LS_CHECK (cases && cases->len == 1)) {
@@ -227,7 +227,7 @@ wrong_rows_leave_the_others_alone (void)
   g_autoptr (LsDiagList) diags = ls_diag_list_new (), strict = ls_diag_list_new (),
                          none = ls_diag_list_new ();
   g_file_set_contents (path, good, -1, NULL);
-  g_autoptr (GPtrArray) cases = ls_read_cases (path, true, diags);
+  g_autoptr (GPtrArray) cases = ls_read_cases (path, NULL, true, diags);
   if (LS_CHECK (cases && cases->len == 4 && ls_diag_list_n (diags) == 0)) {
     const LsCase *const *c = (const LsCase *const *) cases->pdata;
     LS_CHECK (!c[0]->wrong && g_str_equal (c[3]->id, "d") && isnan (c[3]->measured_s));
@@ -236,10 +236,10 @@ wrong_rows_leave_the_others_alone (void)
     LS_CHECK (!c[2]->wrong && g_str_equal (c[2]->cluster, "")); /* its hardware may tell */
     LS_CHECK (g_str_has_prefix (c[3]->wrong, "iteration_s: expected a number"));
   }
-  g_autoptr (GPtrArray) all = ls_read_cases (path, false, strict);
+  g_autoptr (GPtrArray) all = ls_read_cases (path, NULL, false, strict);
   LS_CHECK (!all && ls_diag_list_n (strict) == 2);
   g_file_set_contents (path, bad, -1, NULL);
-  g_autoptr (GPtrArray) nothing = ls_read_cases (path, true, none);
+  g_autoptr (GPtrArray) nothing = ls_read_cases (path, NULL, true, none);
   LS_CHECK (!nothing && ls_diag_list_n (none) == 3);
   g_unlink (path);
   g_close (file, NULL);
@@ -253,7 +253,7 @@ the_published_rows_are_read (void)
     return;
   g_autofree char *path = g_build_filename (dir, "runs", "cases.csv", NULL);
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  g_autoptr (GPtrArray) cases = ls_read_cases (path, false, diags);
+  g_autoptr (GPtrArray) cases = ls_read_cases (path, NULL, false, diags);
   g_autofree char *report = ls_diag_list_format (diags);
   LS_CHECK_STR (report, "");
   LS_CHECK (cases && cases->len == 671);
@@ -272,7 +272,7 @@ memory_may_be_measured_too (void)
                      "0,0,none,none,none,1,0,none,1.25,,,\n",
                      NULL);
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  g_autoptr (GPtrArray) cases = ls_parse_cases ("c.csv", text, diags);
+  g_autoptr (GPtrArray) cases = ls_read_cases ("c.csv", text, false, diags);
   static const double gib[] = { 61.5, 0 };
   for (guint i = 0; LS_CHECK (cases && cases->len == 2) && i < 2; i++) {
     const LsCase *c = g_ptr_array_index (cases, i);
@@ -290,7 +290,7 @@ parse_with (const char *columns, const char *cells, const char *ffn, LsDiagList 
       header, ",", columns, "\n", "x-1,pool,c,8,24,2048,16,4,", ffn,
       ",50000,1024,swiglu,flash,bf16,fp32,8,1,1,1,1,8,1,1,1,0,none,none,megatron,1,0,none,1.25,,,", cells,
       "\n", NULL);
-  return ls_parse_cases ("c.csv", text, diags);
+  return ls_read_cases ("c.csv", text, false, diags);
 }
 
 static void
@@ -340,7 +340,7 @@ files_are_found_beside_the_table (void)
   g_autofree char *text = g_strconcat (columns, "a,./own.json,./own.json:layers=2,", cells,
                                        "b,./none.json,./own.json,", cells, NULL);
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  g_autoptr (GPtrArray) cases = ls_parse_cases (table, text, diags);
+  g_autoptr (GPtrArray) cases = ls_read_cases (table, text, false, diags);
   g_autofree char *report = ls_diag_list_format (diags);
   LS_CHECK_STR (report, "");
   if (LS_CHECK (cases && cases->len == 2)) {

@@ -12,8 +12,7 @@
 #include "data/jobs/read_software.h"
 #include "data/launch/program/program_map.h"
 #include "data/machines/machines.h"
-#include "data/measured/read_residuals.h"
-#include "data/traces/trace_json.h"
+#include "data/traces/traces.h"
 
 static bool
 has_schema (const char *path, const char *expected)

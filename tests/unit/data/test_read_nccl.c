@@ -146,7 +146,7 @@ static void
 a_row_is_one_measured_call (void)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  g_autoptr (GPtrArray) rows = ls_parse_collectives (
+  g_autoptr (GPtrArray) rows = ls_read_collectives (
       "c.csv",
       "notes,time_us,size_bytes,nodes,gpus,op,trust,cluster\n\"a, b\",12.5,1024,2,16,all-gather,B,dgx-h100\n",
       diags);
@@ -168,8 +168,8 @@ trust_and_cluster_may_be_unknown (void)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   g_autoptr (GPtrArray) without
-      = ls_parse_collectives ("c.csv", "cluster,op,gpus,nodes,size_bytes,time_us\n,p2p,2,1,8,1\n", diags);
-  g_autoptr (GPtrArray) empty = ls_parse_collectives (
+      = ls_read_collectives ("c.csv", "cluster,op,gpus,nodes,size_bytes,time_us\n,p2p,2,1,8,1\n", diags);
+  g_autoptr (GPtrArray) empty = ls_read_collectives (
       "c.csv", "cluster,trust,op,gpus,nodes,size_bytes,time_us\npair,,p2p,2,1,8,1\n", diags);
   if (!LS_CHECK (without != NULL && empty != NULL))
     return;
@@ -187,7 +187,7 @@ the_measured_rows_are_read (void)
     return;
   g_autofree char *path = g_build_filename (shared, "collectives", "collectives.csv", NULL);
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  g_autoptr (GPtrArray) rows = ls_read_collectives (path, diags);
+  g_autoptr (GPtrArray) rows = ls_read_collectives (path, NULL, diags);
   g_autofree char *said = ls_diag_list_format (diags);
   LS_CHECK_STR (said, "");
   LS_CHECK (rows != NULL && rows->len > 1000);

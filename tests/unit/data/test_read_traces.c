@@ -8,7 +8,6 @@
 #include "analysis/op_class.h"
 #include "data/measured/kineto_reader.h"
 #include "data/measured/read_kineto.h"
-#include "data/measured/nsys_reader.h"
 
 /* Pins how a Kineto trace is read: what is kept, exact nanoseconds, launches by correlation,
  * collectives by the kernel or by its call, gzip in one or more members; and that damage is

@@ -15,7 +15,6 @@
 #include "data/jobs/read_software.h"
 #include "data/launch/program/program_map.h"
 #include "data/machines/machines.h"
-#include "data/measured/read_residuals.h"
 #include "data/traces/trace_file.h"
 
 #define MODELS     "models/README.md"

@@ -15,9 +15,8 @@
 #include "data/measured/read_kineto.h"
 #include "data/measured/read_nccl_tests.h"
 #include "data/measured/read_profile.h"
-#include "data/measured/read_residuals.h"
 #include "data/measured/read_result.h"
-#include "data/traces/trace_json.h"
+#include "data/traces/traces.h"
 
 /* Readers that must fail: what they would return is not looked at. */
 static bool
@@ -161,21 +160,21 @@ read_residuals (const char *path, LsDiagList *diags)
 static bool
 read_cases (const char *path, LsDiagList *diags)
 {
-  g_autoptr (GPtrArray) cases = ls_read_cases (path, false, diags);
+  g_autoptr (GPtrArray) cases = ls_read_cases (path, NULL, false, diags);
   return cases != NULL;
 }
 
 static bool
 read_collectives (const char *path, LsDiagList *diags)
 {
-  g_autoptr (GPtrArray) rows = ls_read_collectives (path, diags);
+  g_autoptr (GPtrArray) rows = ls_read_collectives (path, NULL, diags);
   return rows != NULL;
 }
 
 static bool
 read_kernels (const char *path, LsDiagList *diags)
 {
-  g_autoptr (GArray) rows = ls_read_kernels (path, "a100", NULL, diags);
+  g_autoptr (GArray) rows = ls_read_kernels (path, NULL, "a100", NULL, diags);
   return rows != NULL;
 }
 

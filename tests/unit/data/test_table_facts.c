@@ -28,7 +28,7 @@ parse (Row r)
       r.schedule ? r.schedule : "none", r.dp_kind ? r.dp_kind : "megatron", r.p2p ? r.p2p : "none",
       r.source ? r.source : "a table of their own", r.software);
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  GPtrArray *cases = ls_parse_cases ("c.csv", text, diags);
+  GPtrArray *cases = ls_read_cases ("c.csv", text, false, diags);
   g_autofree char *report = ls_diag_list_format (diags);
   LS_CHECK_STR (report, "");
   LS_CHECK (cases && cases->len == 1);

@@ -9,7 +9,7 @@
 #include "random_job.h"
 
 #include "data/datadir.h"
-#include "data/traces/trace_json.h"
+#include "data/traces/traces.h"
 #include "plan/bind.h"
 
 static bool

@@ -8,8 +8,8 @@
 #include "../../fuzz/mutate.h"
 #include "captured_bundle.h"
 #include "data/datadir.h"
-#include "data/traces/captured_kernels.h"
-#include "data/traces/trace_json.h"
+#include "data/traces/captured_read.h"
+#include "data/traces/traces.h"
 
 /* --- kernels --- */
 

@@ -10,7 +10,7 @@
 
 #include "data/jobs/job_files.h"
 #include "data/text/field.h"
-#include "data/traces/trace_json.h"
+#include "data/traces/traces.h"
 #include "job/job.h"
 #include "schedules/sched.h"
 #include "show/run/write_run.h"

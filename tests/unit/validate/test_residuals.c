@@ -234,7 +234,7 @@ vtrain_is_told_17_5_percent_off (void)
     return;
   g_autofree char *path = g_build_filename (shared, "runs", "cases.csv", NULL);
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  g_autoptr (GPtrArray) cases = ls_read_cases (path, false, diags);
+  g_autoptr (GPtrArray) cases = ls_read_cases (path, NULL, false, diags);
   if (!LS_CHECK (cases != NULL))
     return;
   g_autofree LsScoreRow *rows = g_new0 (LsScoreRow, cases->len);

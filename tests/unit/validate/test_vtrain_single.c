@@ -136,7 +136,7 @@ rows_are_the_formula_of_a_simulator (void)
   if (!cases_path || !read_table (table_path, table))
     return;
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  g_autoptr (GPtrArray) cases = ls_read_cases (cases_path, false, diags);
+  g_autoptr (GPtrArray) cases = ls_read_cases (cases_path, NULL, false, diags);
   if (!LS_CHECK (cases != NULL))
     return;
   g_autoptr (GHashTable) groups = groups_without_pipeline (cases);

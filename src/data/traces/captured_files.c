@@ -1,33 +1,16 @@
-/* data/traces/captured_read.c — the folder of a captured step as a document lockstep.trace/1. */
+/* data/traces/captured_files.c — the folder of a captured step, written, and read as a trace. */
 #include "data/traces/captured_read.h"
 
 #include <string.h>
 
 #include <lockstep/error.h>
 
+#include "data/text/json_out.h"
 #include "data/text/read_file.h"
+#include "data/text/write_file.h"
 
 #define MAX_WORLD    1048576
 #define MOST_UNKNOWN 4 /* operators that are named */
-
-/* Of a member of an object; NULL: there is none. */
-static const cJSON *
-at (const cJSON *object, const char *key)
-{
-  return cJSON_GetObjectItemCaseSensitive (object, key);
-}
-
-bool
-captured_complain (CapturedReading *x, const char *file, const char *format, ...)
-{
-  va_list arguments;
-  va_start (arguments, format);
-  g_autofree char *text = g_strdup_vprintf (format, arguments);
-  va_end (arguments);
-  g_autofree char *path = g_build_filename (x->folder, file, NULL);
-  ls_diag_add (x->diags, LS_ERROR_INPUT, path, 0, 0, NULL, NULL, NULL, "%s", text);
-  return false;
-}
 
 /* --- groups of ranks that a program made --------------------------------------------------------------- */
 
@@ -37,7 +20,7 @@ captured_complain (CapturedReading *x, const char *file, const char *format, ...
 static GArray *
 read_ranks (CapturedReading *x, const char *file, const cJSON *run)
 {
-  const cJSON *list = cJSON_IsObject (run) ? at (run, "ranks") : NULL, *each;
+  const cJSON *list = cJSON_IsObject (run) ? ls_json_at (run, "ranks") : NULL, *each;
   g_autoptr (GArray) ranks = g_array_new (FALSE, FALSE, sizeof (uint32_t));
   double first = cJSON_GetNumberValue (cJSON_GetArrayItem (run, 0)),
          n = cJSON_GetNumberValue (cJSON_GetArrayItem (run, 1)),
@@ -67,15 +50,6 @@ read_ranks (CapturedReading *x, const char *file, const cJSON *run)
                      "a group: expected [FIRST, HOW MANY, HOW FAR APART] or {\"ranks\": [...]}, below %u",
                      x->world);
   return NULL;
-}
-
-guint
-captured_place_in (const GArray *ranks, uint32_t rank)
-{
-  guint i = 0;
-  while (i < ranks->len && g_array_index (ranks, uint32_t, i) != rank)
-    i++;
-  return i;
 }
 
 static void
@@ -124,10 +98,10 @@ has_schema (const cJSON *root, const char *schema)
 static bool
 read_groups (CapturedReading *x, const char *file, const cJSON *root, CapturedRole *role)
 {
-  const cJSON *each;
-  cJSON_ArrayForEach (each, at (root, "groups"))
+  const cJSON *every = x->roles->len == 0 ? ls_json_at (root, "every_group") : NULL, *each;
+  cJSON_ArrayForEach (each, ls_json_at (root, "groups"))
   {
-    GArray *ranks = read_ranks (x, file, at (each, "ranks"));
+    GArray *ranks = read_ranks (x, file, ls_json_at (each, "ranks"));
     const char *name = ls_json_text (each, "name");
     if (!ranks)
       return false;
@@ -135,7 +109,7 @@ read_groups (CapturedReading *x, const char *file, const cJSON *root, CapturedRo
     *g = (CapturedGroup) { g_strdup (name ? name : ""), ranks, .slot = LS_N_SLOTS };
     g_ptr_array_add (role->groups, g);
   }
-  cJSON_ArrayForEach (each, at (root, x->roles->len == 0 ? "every_group" : ""))
+  cJSON_ArrayForEach (each, every)
   {
     GArray *ranks = read_ranks (x, file, each);
     if (!ranks)
@@ -158,7 +132,7 @@ read_held (const cJSON *root, CapturedRole *role)
                 { "optimizer", LS_MEM_OPTIMIZER },
                 { "buffers and others", LS_MEM_WORKSPACE } };
   const cJSON *each;
-  cJSON_ArrayForEach (each, at (root, "held"))
+  cJSON_ArrayForEach (each, ls_json_at (root, "held"))
   {
     guint i = 0;
     while (i < G_N_ELEMENTS (kinds) && g_strcmp0 (each->string, kinds[i].kind) != 0)
@@ -207,8 +181,8 @@ role_at (const CapturedReading *x, uint32_t rank)
 static uint32_t
 first_of (const cJSON *manifest, uint32_t rank)
 {
-  const cJSON *roles = at (manifest, "roles"), *each;
-  cJSON_ArrayForEach (each, at (roles, "members"))
+  const cJSON *roles = ls_json_at (manifest, "roles"), *each;
+  cJSON_ArrayForEach (each, ls_json_at (roles, "members"))
   {
     const cJSON *member = cJSON_GetArrayItem (each, 0), *first = cJSON_GetArrayItem (each, 1);
     if (cJSON_IsNumber (member) && cJSON_IsNumber (first) && member->valuedouble == rank
@@ -221,8 +195,8 @@ first_of (const cJSON *manifest, uint32_t rank)
 static bool
 read_roles (CapturedReading *x, const cJSON *root)
 {
-  const cJSON *roles = at (root, "roles");
-  const cJSON *represents = at (roles, "represents");
+  const cJSON *roles = ls_json_at (root, "roles");
+  const cJSON *represents = ls_json_at (roles, "represents");
   const cJSON *each = cJSON_IsArray (represents) ? represents->child : NULL;
   if (each && (uint32_t) cJSON_GetArraySize (represents) != x->world)
     return captured_complain (x, LS_CAPTURED_MANIFEST, "roles.represents: expected one for each of %u ranks",
@@ -242,17 +216,17 @@ static bool
 read_manifest (CapturedReading *x, const LsJsonDoc *doc, GPtrArray *docs, GPtrArray *names)
 {
   const cJSON *root = ls_json_doc_root (doc), *each;
-  double world = cJSON_GetNumberValue (at (root, "world"));
+  double world = cJSON_GetNumberValue (ls_json_at (root, "world"));
   if (!has_schema (root, "lockstep.captured-job/1"))
     return captured_complain (x, LS_CAPTURED_MANIFEST, "expected \"schema\": \"lockstep.captured-job/1\"");
   if (!(world >= 1 && world <= MAX_WORLD))
     return captured_complain (x, LS_CAPTURED_MANIFEST, "world: expected 1 to %d", MAX_WORLD);
   x->world = (uint32_t) world;
   double before = -1;
-  cJSON_ArrayForEach (each, at (root, "files"))
+  cJSON_ArrayForEach (each, ls_json_at (root, "files"))
   {
     const char *file = ls_json_text (each, "file");
-    double rank = cJSON_GetNumberValue (at (each, "rank"));
+    double rank = cJSON_GetNumberValue (ls_json_at (each, "rank"));
     if (!file || strchr (file, G_DIR_SEPARATOR) || !(rank > before && rank < world))
       return captured_complain (x, LS_CAPTURED_MANIFEST,
                                 "files: expected {\"rank\": N, \"file\": NAME}, by rank");
@@ -549,4 +523,77 @@ ls_captured_trace_load (const char *folder, uint32_t dp, LsDiagList *diags)
   g_autofree char *path = g_build_filename (folder, LS_CAPTURED_MANIFEST, NULL);
   g_autoptr (LsJsonDoc) doc = ls_json_doc_load (path, diags);
   return doc ? ls_captured_trace_parse (folder, doc, load_packed, folder, dp, diags) : NULL;
+}
+
+/* --- writing ----------------------------------------------------------------------------------------- */
+
+static gboolean
+put_bytes (FILE *out, gpointer bytes, GError **error)
+{
+  (void) error;
+  fwrite (g_bytes_get_data (bytes, NULL), 1, g_bytes_get_size (bytes),
+          out); /* fails: seen by who closes it */
+  return TRUE;
+}
+
+static char *
+name_of (const LsCapturedFile *f)
+{
+  return g_strdup_printf ("rank-%u.json.gz", f->rank);
+}
+
+static char *
+manifest (uint32_t world, const char *gpu, const char *roles, const GArray *files)
+{
+  LsJsonOut w;
+  ls_json_out_open_as (&w, "captured-job");
+  ls_json_out_uint (&w, "world", world);
+  ls_json_out_string (&w, "gpu", gpu);
+  ls_json_out_begin_array (&w, "files");
+  for (guint i = 0; i < files->len; i++) {
+    const LsCapturedFile *f = &g_array_index (files, LsCapturedFile, i);
+    g_autofree char *name = name_of (f);
+    ls_json_out_begin_object (&w, NULL);
+    ls_json_out_uint (&w, "rank", f->rank);
+    ls_json_out_string (&w, "file", name);
+    ls_json_out_end_object (&w);
+  }
+  ls_json_out_end_array (&w);
+  ls_json_out_null (&w, "roles");
+  char *text = ls_json_out_close (&w);
+  char *end = roles ? g_strrstr (text, "null") : NULL; /* roles are JSON already */
+  if (end) {
+    g_autofree char *head = g_strndup (text, (gsize) (end - text));
+    char *all = g_strconcat (head, roles, end + strlen ("null"), NULL);
+    g_free (text);
+    text = all;
+  }
+  return text;
+}
+
+gboolean
+ls_captured_trace_write (const char *folder, uint32_t world, const char *gpu, const char *roles,
+                         const GArray *files, GError **error)
+{
+  if (!ls_make_folder (folder, error))
+    return FALSE;
+  g_autofree char *text = manifest (world, gpu, roles, files),
+                  *path = g_build_filename (folder, LS_CAPTURED_MANIFEST, NULL);
+  gboolean ok = TRUE;
+  for (guint i = 0; ok && i < files->len; i++) {
+    const LsCapturedFile *f = &g_array_index (files, LsCapturedFile, i);
+    g_autofree char *name = name_of (f), *place = g_build_filename (folder, name, NULL);
+    ok = ls_write_file (place, put_bytes, f->recorded, error);
+  }
+  ok = ok && ls_write_text (path, text, error);
+  if (!ok)
+    ls_remove_folder (folder);
+  return ok;
+}
+
+bool
+ls_captured_trace_is (const char *folder)
+{
+  g_autofree char *path = g_build_filename (folder, LS_CAPTURED_MANIFEST, NULL);
+  return g_file_test (path, G_FILE_TEST_EXISTS);
 }
