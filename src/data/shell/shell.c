@@ -254,7 +254,7 @@ static void
 make_local (LsShell *sh, const char *name)
 {
   if (!g_hash_table_contains (sh->locals, name))
-    shell_keep (sh, sh->locals, name, ls_shell_exports (sh, name));
+    shell_keep (sh, sh->locals, name);
 }
 
 /* Of a declaration those that stand there without a value; of any command, those that are set in front of it
@@ -293,7 +293,7 @@ assign_in_command (LsShell *sh, const char *p, const char *end, GPtrArray *words
   bool exports = d.exports || sh->exports_all, is_appended = value[-2] == '+',
        is_array = value < end && *value == '(';
   if (words->len == 0 && !g_hash_table_contains (in_front, name))
-    shell_keep (sh, in_front, name, exports || ls_shell_exports (sh, name));
+    shell_keep (sh, in_front, name);
   if (d.is_local)
     make_local (sh, name);
   if (d.is_map)
@@ -361,7 +361,7 @@ read_simple (ShellText *s)
   if (s->p == begin && s->p < s->end)
     s->p++; /* a bracket out of place */
   bool is_skipped = s->sh->mode == SHELL_SKIPPED || s->sh->has_left;
-  if (words->len == 0 && !is_skipped && !(s->sh->out.joint >= 0 && g_str_has_prefix (begin, "IFS=")))
+  if (words->len == 0 && !is_skipped && g_hash_table_size (in_front) == 0)
     s->sh->out.is_lost = s->sh->out.is_lost || s->sh->out.text;
   declare_names (s->sh, words, in_front);
   if (words->len > 0 && !is_skipped && !declaration_of (s->sh, words).is_one && !s->sh->fault) {
@@ -515,11 +515,9 @@ read_group (ShellText *s)
 {
   if (*s->p++ == '{')
     return read_up_to (s, "}");
-  g_autoptr (GHashTable) kept = shell_keep_all (s->sh);
-  bool had_left = s->sh->has_left;
+  const ShellOutside outside = shell_begin_own (s->sh);
   ShellStatus status = read_up_to (s, ")");
-  s->sh->has_left = had_left;
-  shell_set_all_back (s->sh, kept);
+  shell_end_own (s->sh, outside);
   return status;
 }
 
@@ -787,7 +785,6 @@ ls_shell_read (LsShell *sh, const char *name, const char *text, gsize n)
       copy[length++] = g_ascii_iscntrl (text[i]) && text[i] != '\n' && text[i] != '\t' ? ' ' : text[i];
   copy[length] = '\0';
   sh->read = read_text;
-  sh->out.joint = -1;
   shell_set_place (sh, path, true);
   read_text (sh, copy, length);
   return g_strdup (sh->fault);

@@ -15,17 +15,26 @@ value_free (gpointer value)
   g_free (value);
 }
 
+/* With the same items. of: NULL for what is not set. */
+static ShellValue *
+value_copy (const ShellValue *of)
+{
+  ShellValue *value = of ? g_memdup2 (of, sizeof *of) : g_new0 (ShellValue, 1);
+  if (value->items)
+    g_ptr_array_ref (value->items);
+  return value;
+}
+
 LsShell *
 ls_shell_new (const LsShellFuncs *funcs, gpointer data)
 {
   LsShell *sh = g_new0 (LsShell, 1);
   sh->funcs = *funcs;
   sh->data = data;
-  sh->values = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, value_free);
+  sh->values = shell_kept_new ();
   sh->names = g_ptr_array_new_with_free_func (g_free);
   sh->functions = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
   sh->outside = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
-  sh->exported = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   sh->unset = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   sh->outer = g_ptr_array_new ();
   sh->texts = g_ptr_array_new ();
@@ -41,7 +50,6 @@ ls_shell_free (LsShell *sh)
   g_hash_table_unref (sh->values);
   g_ptr_array_unref (sh->names);
   g_hash_table_unref (sh->functions);
-  g_hash_table_unref (sh->exported);
   g_hash_table_unref (sh->unset);
   g_hash_table_unref (sh->outside);
   g_ptr_array_unref (sh->outer);
@@ -118,7 +126,8 @@ note_outside (const LsShell *sh, const char *name, LsShellOutside what)
 static const ShellValue *
 look_up (const LsShell *sh, const char *name)
 {
-  return g_hash_table_lookup (sh->values, name);
+  const ShellValue *value = g_hash_table_lookup (sh->values, name);
+  return value && value->items ? value : NULL;
 }
 
 const ShellValue *
@@ -205,24 +214,11 @@ shell_enter (LsShell *sh, ShellMode mode)
   return before;
 }
 
-/* Whether an assignment counts. In a $(command) only that of IFS does: what it prints behind others is not
- * known. */
-static bool
-counts (LsShell *sh, const char *name, const GPtrArray *items, gsize n)
-{
-  if (sh->out.text && sh->mode == SHELL_RUN && strcmp (name, "IFS") == 0) {
-    sh->out.joint = items->len > 0 ? *(const unsigned char *) items->pdata[0] : 0;
-    return false;
-  }
-  if (sh->out.text && sh->mode != SHELL_SKIPPED)
-    sh->out.is_lost = true;
-  return sh->mode != SHELL_SKIPPED && !sh->out.is_lost && shell_afford (sh, n);
-}
-
-/* It is these from now on, in any mode. Takes its items. */
+/* It is this from now on, in any mode; exported if it was. Takes its items. */
 static void
 put (LsShell *sh, const char *name, ShellValue value)
 {
+  value.is_exported = ls_shell_exports (sh, name);
   g_hash_table_replace (sh->values, g_strdup (name), g_memdup2 (&value, sizeof value));
 }
 
@@ -242,13 +238,11 @@ void
 shell_assign (LsShell *sh, const char *name, GPtrArray *items, bool is_array, bool is_appended)
 {
   const ShellValue *old = look_up (sh, name);
-  if (!counts (sh, name, items,
-               size_of (items) + (old && is_appended ? size_of (old->items) : 0) + strlen (name))) {
-    g_ptr_array_unref (items);
-    return;
-  }
-  if (old && old->is_map && is_array) {
+  const gsize n = size_of (items) + (old && is_appended ? size_of (old->items) : 0) + strlen (name);
+  bool is_map = old && old->is_map && is_array, counts = sh->mode != SHELL_SKIPPED && shell_afford (sh, n);
+  if (counts && is_map)
     assign_keys (sh, name, items);
+  if (is_map || !counts) {
     g_ptr_array_unref (items);
     return;
   }
@@ -273,8 +267,7 @@ void
 shell_declare_map (LsShell *sh, const char *name)
 {
   const ShellValue *old = look_up (sh, name);
-  sh->out.is_lost = sh->out.is_lost || sh->out.text;
-  if (sh->mode != SHELL_SKIPPED && !sh->out.is_lost && !(old && old->is_map))
+  if (sh->mode != SHELL_SKIPPED && !(old && old->is_map))
     put (sh, name,
          (ShellValue) { .items = g_ptr_array_new_with_free_func (g_free), .is_array = true, .is_map = true });
 }
@@ -282,9 +275,6 @@ shell_declare_map (LsShell *sh, const char *name)
 void
 shell_unset (LsShell *sh, const char *name)
 {
-  sh->out.is_lost = sh->out.is_lost || sh->out.text;
-  if (sh->out.is_lost)
-    return;
   if (sh->mode == SHELL_RUN)
     g_hash_table_remove (sh->values, name);
   else if (sh->mode == SHELL_MAYBE && look_up (sh, name))
@@ -311,57 +301,40 @@ shell_kept_new (void)
 }
 
 void
-shell_keep (LsShell *sh, GHashTable *kept, const char *name, bool is_exported)
+shell_keep (const LsShell *sh, GHashTable *kept, const char *name)
 {
-  const ShellValue *value = look_up (sh, name);
-  ShellValue one = value ? *value : (ShellValue) { 0 };
-  if (value)
-    g_ptr_array_ref (one.items);
-  one.is_exported = is_exported;
-  g_hash_table_insert (kept, g_strdup (name), g_memdup2 (&one, sizeof one));
+  g_hash_table_insert (kept, g_strdup (name), value_copy (g_hash_table_lookup (sh->values, name)));
 }
 
 void
-shell_set_back (LsShell *sh, GHashTable *kept)
+shell_set_back (LsShell *sh, const GHashTable *kept)
 {
   GHashTableIter iter;
-  gpointer name, data;
-  for (g_hash_table_iter_init (&iter, kept); g_hash_table_iter_next (&iter, &name, &data);) {
-    ShellValue one = *(ShellValue *) data;
-    if (!one.is_exported)
-      g_hash_table_remove (sh->exported, name);
-    if (one.items)
-      put (sh, name, (g_ptr_array_ref (one.items), one));
-    else
-      g_hash_table_remove (sh->values, name);
-  }
+  gpointer name, value;
+  for (g_hash_table_iter_init (&iter, (GHashTable *) kept); g_hash_table_iter_next (&iter, &name, &value);)
+    g_hash_table_replace (sh->values, g_strdup (name), value_copy (value));
 }
 
-GHashTable *
-shell_keep_all (LsShell *sh)
+ShellOutside
+shell_begin_own (LsShell *sh)
 {
-  GHashTable *kept = shell_kept_new ();
+  const ShellOutside outside = { sh->values, sh->names->len, sh->has_left };
+  sh->values = shell_kept_new ();
   GHashTableIter iter;
-  gpointer name;
-  for (g_hash_table_iter_init (&iter, sh->values); g_hash_table_iter_next (&iter, &name, NULL);)
-    shell_keep (sh, kept, name, ls_shell_exports (sh, name));
-  for (g_hash_table_iter_init (&iter, sh->exported); g_hash_table_iter_next (&iter, &name, NULL);)
-    shell_keep (sh, kept, name, true);
-  return kept;
-}
-
-static gboolean
-is_new (gpointer name, gpointer value, gpointer kept)
-{
-  return !g_hash_table_contains (kept, name);
+  gpointer name, value;
+  shell_afford (sh, (gsize) g_hash_table_size (outside.values) * sizeof (ShellValue));
+  for (g_hash_table_iter_init (&iter, outside.values); g_hash_table_iter_next (&iter, &name, &value);)
+    g_hash_table_insert (sh->values, g_strdup (name), value_copy (value));
+  return outside;
 }
 
 void
-shell_set_all_back (LsShell *sh, GHashTable *kept)
+shell_end_own (LsShell *sh, ShellOutside outside)
 {
-  g_hash_table_foreach_remove (sh->values, is_new, kept);
-  g_hash_table_foreach_remove (sh->exported, is_new, kept);
-  shell_set_back (sh, kept);
+  g_hash_table_unref (sh->values);
+  sh->values = outside.values;
+  g_ptr_array_set_size (sh->names, (gint) outside.n_names);
+  sh->has_left = outside.has_left;
 }
 
 /* --- what is asked of it -------------------------------------------------------------------------- */
@@ -406,14 +379,19 @@ ls_shell_unset (const LsShell *sh)
 void
 shell_export (LsShell *sh, const char *name)
 {
-  if (sh->mode != SHELL_SKIPPED)
-    g_hash_table_add (sh->exported, g_strdup (name));
+  ShellValue *value = g_hash_table_lookup (sh->values, name);
+  if (sh->mode == SHELL_SKIPPED)
+    return;
+  if (!value)
+    g_hash_table_insert (sh->values, g_strdup (name), value = value_copy (NULL));
+  value->is_exported = true;
 }
 
 bool
 ls_shell_exports (const LsShell *sh, const char *name)
 {
-  return g_hash_table_contains (sh->exported, name);
+  const ShellValue *value = g_hash_table_lookup (sh->values, name);
+  return value && value->is_exported;
 }
 
 void
@@ -527,8 +505,8 @@ read_source (LsShell *sh, const char *path, bool is_started, GPtrArray *words, g
   g_autoptr (GHashTable) kept = shell_kept_new ();
   if (!text)
     return;
-  shell_keep (sh, kept, "0", true);
-  shell_keep (sh, kept, "BASH_SOURCE", true);
+  shell_keep (sh, kept, "0");
+  shell_keep (sh, kept, "BASH_SOURCE");
   shell_set_place (sh, shell_is_beside (path) ? path : NULL, is_started);
   read_inner (sh, words, n_outer, text);
   shell_set_back (sh, kept);
@@ -545,7 +523,7 @@ enter_words (LsShell *sh, char *const *words, guint n)
   GPtrArray *all = g_ptr_array_new_with_free_func (g_free);
   for (guint i = 1; i < n; i++)
     g_ptr_array_add (all, g_strdup (words[i]));
-  shell_keep (sh, kept, "@", true);
+  shell_keep (sh, kept, "@");
   put (sh, "@", (ShellValue) { .items = all, .is_array = true });
   return kept;
 }
@@ -760,8 +738,8 @@ shell_output_of (LsShell *sh, const char *text)
   const LsShell before = *sh;
   if (!shell_afford (sh, strlen (text)))
     return NULL;
+  const ShellOutside outside = shell_begin_own (sh);
   sh->out = (ShellOutput) { .text = g_string_new (NULL),
-                            .joint = -1,
                             .is_in_maybe = before.out.is_in_maybe || before.mode == SHELL_MAYBE,
                             .folder = g_strdup (before.out.folder) };
   sh->mode = SHELL_RUN;
@@ -772,7 +750,7 @@ shell_output_of (LsShell *sh, const char *text)
   g_free (sh->out.folder);
   sh->out = before.out;
   sh->mode = before.mode;
-  sh->has_left = before.has_left;
+  shell_end_own (sh, outside);
   sh->returns = before.returns;
   sh->continues = before.continues;
   return output;
@@ -899,7 +877,7 @@ shell_run (LsShell *sh, GPtrArray *words, const ShellStreams *streams)
     return SHELL_NO;
   if (sh->out.text && !body && !here && run_for_output (sh, words))
     return SHELL_UNKNOWN;
-  if (sh->out.text && !body && !ls_shell_is_one (name, "exit return"))
+  if (sh->out.text && !body && !ls_shell_is_one (name, "exit return continue unset shift let set eval"))
     return print_command (sh, words, streams);
   if (run_builtin (sh, words, here, &status))
     return status;

@@ -277,9 +277,7 @@ static void
 add_value (Words *w, const Parameter *q, bool is_quoted)
 {
   const ShellValue *ifs = is_quoted ? shell_value (w->sh, "IFS") : NULL;
-  const char joint = is_quoted && w->sh->out.joint >= 0 ? (char) w->sh->out.joint
-      : ifs && ifs->items->len > 0                      ? *(const char *) ifs->items->pdata[0]
-                                                        : ' ',
+  const char joint = ifs && ifs->items->len > 0 ? *(const char *) ifs->items->pdata[0] : ' ',
              *item = item_of (q);
   if (item)
     add_text (w, item, is_quoted);

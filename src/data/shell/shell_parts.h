@@ -14,10 +14,10 @@ typedef enum { SHELL_NO, SHELL_YES, SHELL_UNKNOWN, SHELL_DONE } ShellStatus;
 
 /* A value: one item, or those of an array. */
 typedef struct {
-  GPtrArray *items; /* char *; of one that is kept NULL: it was not set */
+  GPtrArray *items; /* char *; NULL: it is not set */
   bool is_array;
   bool is_map;      /* of "declare -A": its items are variables "NAME[key]" */
-  bool is_exported; /* of one that is kept */
+  bool is_exported; /* processes see it */
 } ShellValue;
 
 /* What a $(command) prints. */
@@ -25,7 +25,6 @@ typedef struct {
   GString *text;    /* NULL: none is being read */
   bool is_lost;     /* it is not known */
   bool is_in_maybe; /* it stands in what is perhaps run */
-  int joint;        /* the first character of IFS that it sets; -1: it sets none */
   char *folder;     /* that it changed to; NULL: it did not */
 } ShellOutput;
 
@@ -35,7 +34,6 @@ struct LsShell {
   GHashTable *values;    /* name: ShellValue * */
   GPtrArray *names;      /* char *: in the order in which they were first set */
   GHashTable *functions; /* name: text of its body */
-  GHashTable *exported;  /* names that processes see */
   bool exports_all;      /* "set -a": what is set from now on is exported */
   GHashTable *unset;     /* names that were taken as not set */
   GHashTable *outside;   /* name: LsShellOutside of what is set from outside */
@@ -85,15 +83,19 @@ void shell_set_place (LsShell *sh, const char *path, bool is_started);
 /* Processes see it. */
 void shell_export (LsShell *sh, const char *name);
 
-/* What variables were before, which they are again after shell_set_back(); not exported again unless they
- * were. The caller frees it. */
+/* What variables were before, which they are again after shell_set_back(). The caller frees it. */
 GHashTable *shell_kept_new (void);
-void shell_keep (LsShell *sh, GHashTable *kept, const char *name, bool is_exported);
-void shell_set_back (LsShell *sh, GHashTable *kept);
-/* All that there are, as a shell of its own finds them; they are again, and no others. The caller frees
- * it. */
-GHashTable *shell_keep_all (LsShell *sh);
-void shell_set_all_back (LsShell *sh, GHashTable *kept);
+void shell_keep (const LsShell *sh, GHashTable *kept, const char *name);
+void shell_set_back (LsShell *sh, const GHashTable *kept);
+
+/* What is so again behind a shell of its own, which finds all variables and changes none of them. */
+typedef struct {
+  GHashTable *values;
+  guint n_names;
+  bool has_left;
+} ShellOutside;
+ShellOutside shell_begin_own (LsShell *sh);
+void shell_end_own (LsShell *sh, ShellOutside outside);
 
 /* --- shell_command.c: commands ---------------------------------------------------------------------- */
 
