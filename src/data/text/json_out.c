@@ -173,13 +173,6 @@ ls_json_out_uint (LsJsonOut *w, const char *key, uint64_t value)
 }
 
 void
-ls_json_out_bytes (LsJsonOut *w, const char *key, uint64_t bytes)
-{
-  begin_item (w, key);
-  g_string_append_printf (w->text, "\"%" G_GUINT64_FORMAT "B\"", (guint64) bytes);
-}
-
-void
 ls_json_out_bool (LsJsonOut *w, const char *key, bool value)
 {
   begin_item (w, key);

@@ -2,8 +2,6 @@
 
 #include <string.h>
 
-#include "data/text/json_pull.h"
-
 static bool
 is_key_char (char c)
 {
@@ -77,10 +75,9 @@ ls_override_name (char *own, const char *asked)
 static char *
 value_text (const char *value)
 {
-  LsJsonFault fault;
-  if (ls_json_scan (value, &fault))
+  g_autoptr (LsJsonPull) p = ls_json_pull_of_text (value, LS_JSON_STRICT);
+  if (ls_json_pull_skip (p, ls_json_pull_next (p)) && ls_json_pull_next (p) == LS_TOKEN_END)
     return g_strdup (value);
-  g_free (fault.message);
   cJSON *string = cJSON_CreateString (value);
   char *printed = cJSON_PrintUnformatted (string), *text = g_strdup (printed);
   cJSON_free (printed);

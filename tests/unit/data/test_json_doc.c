@@ -9,7 +9,6 @@
 #include "data/text/json_doc.h"
 #include "data/text/json_out.h"
 #include "data/text/json_pull.h"
-#include "data/text/json_scan.h"
 
 /* Pins: where a diagnostic points (every node of a document is found again), JSON
  * pointers, and which texts are not JSON to us. Messages are pinned by
@@ -85,6 +84,17 @@ pointers_are_escaped (void)
   LS_CHECK_STR (deep, "/a~1b/1/c~0d");
 }
 
+/* Whether a text is no JSON, as it is read to its end. */
+static bool
+is_bad (LsJsonPull *p)
+{
+  LsJsonToken token;
+  do
+    token = ls_json_pull_next (p);
+  while (token < LS_TOKEN_END);
+  return token == LS_TOKEN_BAD;
+}
+
 static void
 scanner_accepts_json (void)
 {
@@ -94,9 +104,8 @@ scanner_accepts_json (void)
     "[]",   "{}",     "[[],{}]", "{\"a\":{\"b\":[1,2]},\"c\":\"\"}",
   };
   for (size_t i = 0; i < G_N_ELEMENTS (good); i++) {
-    LsJsonFault fault;
-    if (!LS_CHECK (ls_json_scan (good[i], &fault)))
-      g_free (fault.message);
+    g_autoptr (LsJsonPull) p = ls_json_pull_of_text (good[i], LS_JSON_STRICT);
+    LS_CHECK (!is_bad (p));
   }
 }
 
@@ -137,11 +146,11 @@ scanner_says_where (void)
     { "nullx", 4 },
   };
   for (size_t i = 0; i < G_N_ELEMENTS (bad); i++) {
-    LsJsonFault fault = { 0 };
-    LS_CHECK (!ls_json_scan (bad[i].text, &fault));
+    g_autoptr (LsJsonPull) p = ls_json_pull_of_text (bad[i].text, LS_JSON_STRICT);
+    LS_CHECK (is_bad (p));
+    const LsJsonFault fault = ls_json_pull_fault (p);
     ls_check_impl (fault.offset == bad[i].offset, __FILE__, __LINE__, "%s: fault at %zu, not %zu: %s",
                    bad[i].text, fault.offset, bad[i].offset, fault.message);
-    g_free (fault.message);
   }
 }
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "data/text/csv.h"
-#include "data/text/json_scan.h"
+#include "data/text/json_doc.h"
 #include "data/text/toml.h"
 #include "data/text/yaml.h"
 
