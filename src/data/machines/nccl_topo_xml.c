@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "data/text/lookalikes.h"
+#include "data/text/text_place.h"
 
 #define MAX_THINGS 4096
 #define MAX_HEAD   4096 /* bytes that tell what another file is */

@@ -6,7 +6,6 @@
 
 #include "base/handover.h"
 #include "base/printable.h"
-#include "data/text/lookalikes.h"
 #include "data/text/read_file.h"
 #include "data/text/text_place.h"
 
