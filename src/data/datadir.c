@@ -570,16 +570,6 @@ static const struct {
 
 /* ---- paths ---- */
 
-static char *
-json_string (const char *value)
-{
-  g_autoptr (GString) text = g_string_new (NULL);
-  LsJsonOut out;
-  ls_json_out_init (&out, text, 0);
-  ls_json_out_string (&out, NULL, value);
-  return g_string_free (g_steal_pointer (&text), FALSE);
-}
-
 static bool
 is_there (const char *path)
 {
@@ -608,7 +598,7 @@ rebase_path (LsJsonDoc *doc, const cJSON *node, LsDiagList *diags)
   g_autofree char *path = ls_data_beside (ls_json_doc_name (doc), node->valuestring);
   if (g_str_equal (path, node->valuestring))
     return doc;
-  g_autofree char *text = json_string (path);
+  g_autofree char *text = ls_json_string (path);
   return ls_json_doc_replace (doc, node, text, diags);
 }
 
@@ -763,7 +753,7 @@ ls_data_member (const LsJsonDoc *set, const char *member, LsDiagList *diags)
     return NULL;
   }
   g_autofree char *name = g_strconcat (ls_json_doc_name (set), "#", member, NULL);
-  g_autofree char *schema = json_string (of->valuestring), *called = json_string (member);
+  g_autofree char *schema = ls_json_string (of->valuestring), *called = ls_json_string (member);
   g_autofree char *own = g_strdup_printf ("\"schema\": %s, \"name\": %s", schema, called);
   LsJsonDoc *doc = ls_json_doc_part (set, node, name);
   return ls_json_doc_insert (doc, ls_json_doc_root (doc), own, diags);

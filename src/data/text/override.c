@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "data/text/json_out.h"
+
 static bool
 is_key_char (char c)
 {
@@ -78,11 +80,7 @@ value_text (const char *value)
   g_autoptr (LsJsonPull) p = ls_json_pull_of_text (value, LS_JSON_STRICT);
   if (ls_json_pull_skip (p, ls_json_pull_next (p)) && ls_json_pull_next (p) == LS_TOKEN_END)
     return g_strdup (value);
-  cJSON *string = cJSON_CreateString (value);
-  char *printed = cJSON_PrintUnformatted (string), *text = g_strdup (printed);
-  cJSON_free (printed);
-  cJSON_Delete (string);
-  return text;
+  return ls_json_string (value);
 }
 
 static const cJSON *

@@ -433,40 +433,29 @@ new_table (Toml *t, cJSON *table, const char *key, Kind kind)
 static bool read_pair (Toml *t, cJSON *table, guint depth);
 static cJSON *read_value (Toml *t, guint depth);
 
+/* What stands in brackets: an array of values, on several lines, or a table of pairs, on one line and without
+ * a comma behind the last. */
 static bool
-fill_array (Toml *t, cJSON *array, guint depth)
+fill (Toml *t, cJSON *item, guint depth)
 {
-  for (;;) {
-    if (!skip_lines (t))
-      return false;
-    if (*t->at == ']')
-      return true;
-    cJSON *item = read_value (t, depth);
-    if (!item)
-      return false;
-    cJSON_AddItemToArray (array, item);
-    if (!skip_lines (t))
-      return false;
-    if (*t->at != ',')
-      return *t->at == ']' || fail (t, t->at, "expected ',' or ']'");
-    t->at++;
-  }
-}
-
-/* On one line, without a comma behind the last pair. */
-static bool
-fill_inline (Toml *t, cJSON *table, guint depth)
-{
-  skip_blanks (t);
-  if (*t->at == '}')
-    return true;
-  for (;;) {
-    if (!read_pair (t, table, depth))
-      return false;
+  const bool is_array = cJSON_IsArray (item);
+  const char end = is_array ? ']' : '}';
+  for (bool is_first = true;; is_first = false, t->at++) {
     skip_blanks (t);
+    if (is_array && !skip_lines (t))
+      return false;
+    if (*t->at == end && (is_array || is_first))
+      return true;
+    cJSON *value = is_array ? read_value (t, depth) : NULL;
+    if (is_array ? !value : !read_pair (t, item, depth))
+      return false;
+    if (value)
+      cJSON_AddItemToArray (item, value);
+    skip_blanks (t);
+    if (is_array && !skip_lines (t))
+      return false;
     if (*t->at != ',')
-      return *t->at == '}' || fail (t, t->at, "expected ',' or '}'");
-    t->at++;
+      return *t->at == end || fail (t, t->at, "expected ',' or '%c'", end);
   }
 }
 
@@ -490,7 +479,7 @@ read_container (Toml *t, guint depth)
   cJSON *item = count (t, is_array ? cJSON_CreateArray () : cJSON_CreateObject ());
   if (item && !is_array)
     set_kind (item, DOTTED);
-  if (!item || !(is_array ? fill_array (t, item, depth + 1) : fill_inline (t, item, depth + 1))) {
+  if (!item || !fill (t, item, depth + 1)) {
     cJSON_Delete (item);
     return NULL;
   }
@@ -509,17 +498,22 @@ read_value (Toml *t, guint depth)
   return item ? count (t, item) : NULL;
 }
 
-/* The table that the front of a dotted key names, within that of its section; NULL: it cannot be. */
+/* The table that the front of a dotted key names, within that of its section, or of a header; NULL: it cannot
+ * be. */
 static cJSON *
-descend_pair (Toml *t, cJSON *table, const GPtrArray *parts, const char *where)
+descend (Toml *t, cJSON *table, const GPtrArray *parts, const char *where, bool is_header)
 {
   for (guint i = 0; table && i + 1 < parts->len; i++) {
-    cJSON *next = find (t, table, parts->pdata[i]);
-    if (next && kind_of (next) != DOTTED)
-      return fail (t, where, "\"%s\" is defined already, and not by such keys",
-                   (const char *) parts->pdata[i]),
+    const char *part = parts->pdata[i];
+    cJSON *next = find (t, table, part);
+    Kind kind = next ? kind_of (next) : 0;
+    if (next && (is_header ? kind == CLOSED || kind == 0 : kind != DOTTED))
+      return fail (t, where, "\"%s\" is defined already, and %s", part,
+                   is_header ? "no table" : "not by such keys"),
              NULL;
-    table = next ? next : new_table (t, table, parts->pdata[i], DOTTED);
+    if (kind == TABLES)
+      next = next->child->prev; /* the last */
+    table = next ? next : new_table (t, table, part, is_header ? IMPLICIT : DOTTED);
   }
   return table;
 }
@@ -535,7 +529,7 @@ read_pair (Toml *t, cJSON *table, guint depth)
   if (*t->at != '=')
     return fail (t, t->at, "expected '=' after a key");
   t->at++;
-  cJSON *target = descend_pair (t, table, parts, where);
+  cJSON *target = descend (t, table, parts, where, false);
   const char *key = parts->pdata[parts->len - 1];
   if (!target)
     return false;
@@ -551,22 +545,6 @@ read_pair (Toml *t, cJSON *table, guint depth)
 }
 
 /* --- sections -------------------------------------------------------------------------------------- */
-
-/* The table in front of the last part of a header; NULL: it cannot be. */
-static cJSON *
-descend_header (Toml *t, cJSON *table, const GPtrArray *parts, const char *where)
-{
-  for (guint i = 0; table && i + 1 < parts->len; i++) {
-    cJSON *next = find (t, table, parts->pdata[i]);
-    Kind kind = next ? kind_of (next) : IMPLICIT;
-    if (kind == CLOSED || kind == 0)
-      return fail (t, where, "\"%s\" is defined already, and no table", (const char *) parts->pdata[i]), NULL;
-    if (kind == TABLES)
-      next = next->child->prev; /* the last */
-    table = next ? next : new_table (t, table, parts->pdata[i], IMPLICIT);
-  }
-  return table;
-}
 
 /* "[a.b]" */
 static cJSON *
@@ -616,7 +594,7 @@ read_header (Toml *t, cJSON *root)
   if (t->at[0] != ']' || (is_item && t->at[1] != ']'))
     return fail (t, t->at, is_item ? "expected ']]'" : "expected ']'"), NULL;
   t->at += is_item ? 2 : 1;
-  cJSON *parent = descend_header (t, root, parts, where);
+  cJSON *parent = descend (t, root, parts, where, true);
   const char *key = parts->pdata[parts->len - 1];
   cJSON *table = !parent ? NULL
       : is_item          ? open_item (t, parent, key, where)
