@@ -183,15 +183,22 @@ set_number (const LsField *f, void *target, const char *text)
   return true;
 }
 
+/* Of a value by that name; NULL: there is none. */
+static const LsEnumName *
+find_name (const LsEnumName *names, const char *text)
+{
+  while (names && names->name && g_strcmp0 (names->name, text) != 0)
+    names++;
+  return names && names->name ? names : NULL;
+}
+
 static bool
 set_enum (const LsField *f, void *target, const char *text)
 {
-  for (const LsEnumName *e = f->names; e->name; e++)
-    if (strcmp (e->name, text) == 0) {
-      *(int *) ((char *) target + f->offset) = e->value;
-      return true;
-    }
-  return false;
+  const LsEnumName *e = find_name (f->names, text);
+  if (e)
+    *(int *) ((char *) target + f->offset) = e->value;
+  return e != NULL;
 }
 
 static bool
@@ -246,13 +253,12 @@ append_run (const LsField *f, GArray *values, char *text)
 static bool
 set_word (const LsField *f, void *target, const char *text)
 {
-  for (const LsEnumName *e = f->names; e && e->name; e++)
-    if (strcmp (e->name, text) == 0) {
-      ls_field_value_set_list (f, target, NULL, 0);
-      *(int *) ((char *) target + f->word_offset) = e->value;
-      return true;
-    }
-  return false;
+  const LsEnumName *e = find_name (f->names, text);
+  if (!e)
+    return false;
+  ls_field_value_set_list (f, target, NULL, 0);
+  *(int *) ((char *) target + f->word_offset) = e->value;
+  return true;
 }
 
 static bool
@@ -611,9 +617,8 @@ ls_enum_name (const LsEnumName *names, int value)
 int
 ls_enum_value (const LsEnumName *names, const char *name)
 {
-  while (names->name && g_strcmp0 (names->name, name) != 0)
-    names++;
-  return names->name ? names->value : -1;
+  const LsEnumName *e = find_name (names, name);
+  return e ? e->value : -1;
 }
 
 bool
