@@ -171,7 +171,7 @@ take_redirection (ShellText *s, ShellStreams *streams)
   const char *mark = s->p;
   bool is_word = is_at (s, "<<<"), is_error = mark > s->begin && mark[-1] == '2',
        is_output = is_at (s, ">") && !is_at (s, ">&") && !is_error;
-  s->sh->out.is_lost = s->sh->out.is_lost || (s->sh->out.text && is_at (s, ">&") && !is_error);
+  s->sh->out.is_lost = s->sh->out.is_lost || (is_at (s, ">&") && !is_error);
   if (is_at (s, "<<") && !is_word) {
     char *text = take_here (s);
     if (text) {
@@ -362,7 +362,7 @@ read_simple (ShellText *s)
     s->p++; /* a bracket out of place */
   bool is_skipped = s->sh->mode == SHELL_SKIPPED || s->sh->has_left;
   if (words->len == 0 && !is_skipped && g_hash_table_size (in_front) == 0)
-    s->sh->out.is_lost = s->sh->out.is_lost || s->sh->out.text;
+    s->sh->out.is_lost = true;
   declare_names (s->sh, words, in_front);
   if (words->len > 0 && !is_skipped && !declaration_of (s->sh, words).is_one && !s->sh->fault) {
     status = shell_run (s->sh, words, &streams);
@@ -679,8 +679,8 @@ read_command (ShellText *s)
 {
   bool is_negated = false;
   skip_blanks (s);
-  for (; take (s, "!") || take (s, "time"); skip_blanks (s))
-    is_negated = !is_negated;
+  for (bool is_time; (is_time = take (s, "time")) || take (s, "!"); skip_blanks (s))
+    is_negated = is_negated == is_time;
   if (++s->sh->depth > MAX_DEPTH)
     give_up (s, "blocks or texts are nested too deep");
   ShellStatus status = s->is_bad ? SHELL_UNKNOWN : read_block (s);
@@ -696,7 +696,7 @@ read_pipeline (ShellText *s)
   ShellStatus status = read_command (s);
   for (skip_blanks (s); is_at (s, "|") && !is_at (s, "||"); skip_blanks (s)) {
     s->p += is_at (s, "|&") ? 2 : 1;
-    s->sh->out.is_lost = s->sh->out.is_lost || s->sh->out.text;
+    s->sh->out.is_lost = true;
     while (skip_blanks (s), s->p < s->end && *s->p == '\n')
       skip_newline (s);
     read_command (s);
@@ -707,7 +707,7 @@ read_pipeline (ShellText *s)
     take_redirection (s, &streams);
     g_free (streams.here);
     g_free (streams.target);
-    s->sh->out.is_lost = s->sh->out.is_lost || s->sh->out.text;
+    s->sh->out.is_lost = true;
     skip_blanks (s);
   }
   return status;

@@ -23,7 +23,7 @@ typedef struct {
 /* What a $(command) prints. */
 typedef struct {
   GString *text;    /* NULL: none is being read */
-  bool is_lost;     /* it is not known */
+  bool is_lost;     /* it is not known; of no account where none is read */
   bool is_in_maybe; /* it stands in what is perhaps run */
   char *folder;     /* that it changed to; NULL: it did not */
 } ShellOutput;
