@@ -123,37 +123,19 @@ parse_real (const LsField *f, const char *text, FieldNumber *ret, const char **r
 }
 
 static bool
-parse_time (const LsField *f, const char *text, FieldNumber *ret, const char **reterr_expected)
+parse_quantity (const LsField *f, const char *text, FieldNumber *ret, const char **reterr_expected)
 {
-  return ls_parse_time (text, &ret->time, reterr_expected);
-}
-
-static bool
-parse_bytes (const LsField *f, const char *text, FieldNumber *ret, const char **reterr_expected)
-{
-  return ls_parse_bytes (text, &ret->whole, reterr_expected);
-}
-
-static bool
-parse_bytes_real (const LsField *f, const char *text, FieldNumber *ret, const char **reterr_expected)
-{
-  uint64_t bytes;
-  if (!ls_parse_bytes (text, &bytes, reterr_expected))
-    return false;
-  ret->real = (double) bytes;
-  return true;
-}
-
-static bool
-parse_rate (const LsField *f, const char *text, FieldNumber *ret, const char **reterr_expected)
-{
-  return ls_parse_rate (text, &ret->real, reterr_expected);
-}
-
-static bool
-parse_flops (const LsField *f, const char *text, FieldNumber *ret, const char **reterr_expected)
-{
-  return ls_parse_flops (text, &ret->real, reterr_expected);
+  const FieldKind *k = field_kind (f);
+  if (k->quantity == LS_QUANTITY_TIME)
+    return ls_parse_time (text, &ret->time, reterr_expected);
+  if (k->quantity == LS_QUANTITY_RATE)
+    return ls_parse_rate (text, &ret->real, reterr_expected);
+  if (k->quantity == LS_QUANTITY_FLOPS)
+    return ls_parse_flops (text, &ret->real, reterr_expected);
+  bool ok = ls_parse_bytes (text, &ret->whole, reterr_expected);
+  if (ok && k->memory == FIELD_REAL)
+    ret->real = (double) ret->whole;
+  return ok;
 }
 
 double
@@ -534,16 +516,16 @@ static const FieldKind kinds[] = {
       .describe = field_describe_count, .expected = "a whole number", .argument = "N" },
   [LS_FIELD_DOUBLE] = { FIELD_REAL, parse_real, 0, shown_real, .write = write_number, .types = "number",
                         .describe = field_describe_real, .expected = "a number", .argument = "X" },
-  [LS_FIELD_TIME] = { FIELD_MOMENT, parse_time, 0, shown_time, true, "ps", LS_QUANTITY_TIME,
+  [LS_FIELD_TIME] = { FIELD_MOMENT, parse_quantity, 0, shown_time, true, "ps", LS_QUANTITY_TIME,
                       .write = write_number, .types = "string", .argument = "TIME" },
-  [LS_FIELD_BYTES] = { FIELD_WHOLE, parse_bytes, 0, shown_bytes, true, "B", LS_QUANTITY_BYTES,
+  [LS_FIELD_BYTES] = { FIELD_WHOLE, parse_quantity, 0, shown_bytes, true, "B", LS_QUANTITY_BYTES,
                        .write = write_number, .types = "string", .argument = "SIZE" },
-  [LS_FIELD_BYTES_DOUBLE] = { FIELD_REAL, parse_bytes_real, 0, shown_bytes, true, "B", LS_QUANTITY_BYTES,
+  [LS_FIELD_BYTES_DOUBLE] = { FIELD_REAL, parse_quantity, 0, shown_bytes, true, "B", LS_QUANTITY_BYTES,
                               .write = write_number, .types = "string" },
   [LS_FIELD_RATE]
-  = { FIELD_REAL, parse_rate, 0, ls_format_rate, true, NULL, LS_QUANTITY_RATE, .types = "string" },
+  = { FIELD_REAL, parse_quantity, 0, ls_format_rate, true, NULL, LS_QUANTITY_RATE, .types = "string" },
   [LS_FIELD_FLOPS]
-  = { FIELD_REAL, parse_flops, 0, ls_format_flops, true, NULL, LS_QUANTITY_FLOPS, .types = "string" },
+  = { FIELD_REAL, parse_quantity, 0, ls_format_flops, true, NULL, LS_QUANTITY_FLOPS, .types = "string" },
   [LS_FIELD_ENUM] = { FIELD_CHOICE, .set = set_enum, .is_there = has_name, .write = write_name,
                       .describe = field_describe_names, .argument = "KIND" },
   [LS_FIELD_UINT_LIST] = { FIELD_OTHER, .max = UINT32_MAX, .shown = shown_whole, .set = set_list,
