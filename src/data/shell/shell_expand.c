@@ -149,7 +149,7 @@ typedef struct {
   LsShell *sh;
   GPtrArray *fields; /* NULL: all goes into one text */
   GString *field;
-  bool has_field;
+  bool has_field, is_void; /* is_void: "$@" or its kin was there, and has no items */
   int depth;
 } Words;
 
@@ -279,6 +279,7 @@ add_value (Words *w, const Parameter *q, bool is_quoted)
   const ShellValue *ifs = is_quoted ? shell_value (w->sh, "IFS") : NULL;
   const char joint = ifs && ifs->items->len > 0 ? *(const char *) ifs->items->pdata[0] : ' ',
              *item = item_of (q);
+  w->is_void = w->is_void || (q->subscript == '@' && q->value->items->len == 0);
   if (item)
     add_text (w, item, is_quoted);
   for (guint i = 0; !item && i < q->value->items->len; i++) {
@@ -468,6 +469,9 @@ static const char *
 add_quoted (Words *w, const char *p, const char *end)
 {
   const char *behind = quote_end (p + 1, end, *p, 0);
+  const bool had_field = w->has_field;
+  const gsize length = w->field->len;
+  w->is_void = false;
   w->has_field = true;
   if (!behind) {
     shell_fail (w->sh, "a quote is not closed");
@@ -477,6 +481,8 @@ add_quoted (Words *w, const char *p, const char *end)
     expand (w, p + 1, behind - 1, true, false);
   else
     add_literal (w, p + 1, behind - 1);
+  if (w->is_void && w->field->len == length)
+    w->has_field = had_field;
   return behind;
 }
 
@@ -563,7 +569,7 @@ shell_expand (LsShell *sh, const char *p, const char *end, GPtrArray *fields)
     g_ptr_array_add (fields, g_strdup (words->pdata[i]));
   if (words)
     return;
-  Words w = { sh, fields, g_string_new (NULL), false, 0 };
+  Words w = { .sh = sh, .fields = fields, .field = g_string_new (NULL) };
   expand (&w, p, end, false, false);
   end_field (&w);
   g_string_free (w.field, TRUE);
@@ -572,7 +578,7 @@ shell_expand (LsShell *sh, const char *p, const char *end, GPtrArray *fields)
 char *
 shell_expand_text (LsShell *sh, const char *p, const char *end, bool is_here)
 {
-  Words w = { sh, NULL, g_string_new (NULL), false, 0 };
+  Words w = { .sh = sh, .field = g_string_new (NULL) };
   expand (&w, p, end, false, is_here);
   return g_string_free (w.field, FALSE);
 }
