@@ -171,53 +171,29 @@ add_char (Toml *t, GString *out, char quote, bool lines)
   return true;
 }
 
-/* How many of such quotes are here, of five at most: two of them may belong to the string. */
-static gsize
-count_quotes (const char *at, char quote)
-{
-  gsize n = 0;
-  while (n < 5 && at[n] == quote)
-    n++;
-  return n;
-}
-
-/* Behind the three quotes. */
-static bool
-add_lines (Toml *t, GString *out, char quote)
-{
-  skip_newline (t);
-  for (;;) {
-    gsize n = count_quotes (t->at, quote);
-    t->at += n;
-    for (gsize i = n >= 3 ? 3 : 0; i < n; i++)
-      g_string_append_c (out, quote);
-    if (n >= 3)
-      return true;
-    if (n == 0 && !add_char (t, out, quote, true))
-      return false;
-  }
-}
-
-static bool
-add_line (Toml *t, GString *out, char quote)
-{
-  while (*t->at != quote)
-    if (!add_char (t, out, quote, false))
-      return false;
-  t->at++;
-  return true;
-}
-
-/* A string, newly allocated. At its first quote; lines: whether it may be one of several lines. */
+/* A string, newly allocated. At its first quote; lines: whether it may be one of several lines, whose end is
+ * three quotes, with two of its own in front at most. */
 static char *
 string (Toml *t, bool lines)
 {
-  GString *out = g_string_new (NULL);
-  char quote = *t->at;
-  bool is_long = lines && t->at[1] == quote && t->at[2] == quote;
-  t->at += is_long ? 3 : 1;
-  bool ok = is_long ? add_lines (t, out, quote) : add_line (t, out, quote);
-  return g_string_free (out, !ok);
+  g_autoptr (GString) out = g_string_new (NULL);
+  const char quote = *t->at;
+  const bool is_long = lines && t->at[1] == quote && t->at[2] == quote;
+  const gsize n_end = is_long ? 3 : 1, most = is_long ? 5 : 1;
+  t->at += n_end;
+  if (is_long)
+    skip_newline (t);
+  for (gsize n;;) {
+    for (n = 0; n < most && t->at[n] == quote;)
+      n++;
+    if (n >= n_end) {
+      g_string_append_len (out, t->at, (gssize) (n - n_end));
+      t->at += n;
+      return g_string_free (g_steal_pointer (&out), FALSE);
+    }
+    if (!add_char (t, out, quote, is_long))
+      return NULL;
+  }
 }
 
 /* One part of a key, newly allocated; NULL: none is here. */
