@@ -26,4 +26,15 @@ void ls_parallel (guint n, guint n_threads, LsParallelFunc each, gpointer data, 
  * freed; all places are NULL then. Which one it was; n: there is none. */
 guint ls_parallel_first_error (GError **errors, guint n, GError **error);
 
+/* Threads that do one thing after the other, and are gone at the end. Those of a GThreadPool stay for the
+ * next pool of the process; a process that forks would wait for them, as a child has none. */
+typedef struct LsCrew LsCrew;
+
+/* work (item, data) for each item, on at most n threads, which are made as they are needed. */
+LsCrew *ls_crew_new (GFunc work, gpointer data, guint n);
+/* item: not NULL. */
+void ls_crew_push (LsCrew *crew, gpointer item);
+/* Returns when all that was pushed is done and no thread is left. Frees it. */
+void ls_crew_end (LsCrew *crew);
+
 #endif

@@ -76,89 +76,74 @@ goes_on_number (const char *rest)
   return rest && (*rest == '.' || g_ascii_isdigit (*rest));
 }
 
-/* The shortest word that begins with what was typed, whose last number is whole there: "gpt3-175b" for
- * "gpt-3", not "gpt-3.6b". NULL: that does not end in a number. */
-static const char *
-shortest_of_number (const char *typed, const char *const *words)
-{
-  const char *shortest = NULL;
-  size_t n = strlen (typed);
-  if (n < 2 || !g_ascii_isdigit (typed[n - 1]))
-    return NULL;
-  for (; *words; words++) {
-    const char *rest = rest_of (*words, typed);
-    if (rest && !goes_on_number (rest) && (!shortest || strlen (*words) < strlen (shortest)))
-      shortest = *words;
-  }
-  return shortest;
-}
+/* How far a word is from what was typed; SIZE_MAX: that is not it. */
+typedef size_t Distance (const char *typed, const char *word);
 
-/* The shortest word that continues what was typed, or has it between dashes. */
+/* The first of the nearest. */
 static const char *
-shortest_longer (const char *typed, const char *const *words)
-{
-  const char *shortest = NULL;
-  size_t n = strlen (typed);
-  if (n < 2)
-    return NULL;
-  for (; *words; words++)
-    if ((g_ascii_strncasecmp (*words, typed, n) == 0 || has_words (*words, typed))
-        && (!shortest || strlen (*words) < strlen (shortest)))
-      shortest = *words;
-  return shortest;
-}
-
-static const char *
-nearest (const char *typed, const char *const *words)
+nearest (Distance *distance, const char *typed, const char *const *words)
 {
   const char *best = NULL;
   size_t least = SIZE_MAX;
   for (; *words; words++) {
-    size_t distance = ls_edit_distance (typed, *words), n = strlen (*words);
-    if (distance <= MAX (n / 3, 1) && distance < least && distance < n) {
-      least = distance;
-      best = *words;
-    }
+    const size_t far = distance (typed, *words);
+    best = far < least ? *words : best;
+    least = MIN (far, least);
   }
   return best;
+}
+
+/* The shortest word that begins with what was typed, whose last number is whole there: "gpt3-175b" for
+ * "gpt-3", not "gpt-3.6b". */
+static size_t
+of_number (const char *typed, const char *word)
+{
+  const size_t n = strlen (typed);
+  const char *rest = n >= 2 && g_ascii_isdigit (typed[n - 1]) ? rest_of (word, typed) : NULL;
+  return rest && !goes_on_number (rest) ? strlen (word) : SIZE_MAX;
+}
+
+/* The shortest word that continues what was typed, or has it between dashes. */
+static size_t
+of_longer (const char *typed, const char *word)
+{
+  const size_t n = strlen (typed);
+  bool is_it = n >= 2 && (g_ascii_strncasecmp (word, typed, n) == 0 || has_words (word, typed));
+  return is_it ? strlen (word) : SIZE_MAX;
+}
+
+static size_t
+of_similar (const char *typed, const char *word)
+{
+  const size_t distance = ls_edit_distance (typed, word), n = strlen (word);
+  return distance <= MAX (n / 3, 1) && distance < n ? distance : SIZE_MAX;
+}
+
+/* The longest word that what was typed begins with, up to a dash. */
+static size_t
+of_shorter (const char *typed, const char *word)
+{
+  const size_t n = strlen (word);
+  bool is_it = n > 2 && g_ascii_strncasecmp (word, typed, n) == 0 && (typed[n] == '-' || typed[n] == '_');
+  return is_it ? SIZE_MAX - n : SIZE_MAX;
 }
 
 /* The word whose beginning, up to a dash or a number, is nearest: "mixtral-8x7b" for "mixtrl", "fsdp1" for
  * "fdsp"; of equals the shortest. At most a quarter of that beginning would change. */
-static const char *
-nearest_beginning (const char *typed, const char *const *words)
+static size_t
+of_beginning (const char *typed, const char *word)
 {
-  const char *best = NULL;
+  const size_t n_word = strlen (word);
   size_t least = SIZE_MAX;
-  for (; *words; words++)
-    for (size_t n = LEAST_BEGINNING; n < strlen (*words); n++) {
-      char before = (*words)[n - 1], at = (*words)[n];
-      if (!strchr ("-_", at) && !(g_ascii_isdigit (at) && g_ascii_isalpha (before)))
-        continue;
-      g_autofree char *beginning = g_strndup (*words, n);
-      size_t distance = ls_edit_distance (typed, beginning);
-      bool is_better = distance < least || (distance == least && best && strlen (*words) < strlen (best));
-      if (distance <= n / 4 && is_better) {
-        least = distance;
-        best = *words;
-      }
-    }
-  return best;
-}
-
-/* The longest word that what was typed begins with, up to a dash. */
-static const char *
-longest_shorter (const char *typed, const char *const *words)
-{
-  const char *longest = NULL;
-  for (; *words; words++) {
-    size_t n = strlen (*words);
-    bool continues
-        = n > 2 && g_ascii_strncasecmp (*words, typed, n) == 0 && (typed[n] == '-' || typed[n] == '_');
-    if (continues && (!longest || n > strlen (longest)))
-      longest = *words;
+  for (size_t n = LEAST_BEGINNING; n < n_word; n++) {
+    if (!strchr ("-_", word[n]) && !(g_ascii_isdigit (word[n]) && g_ascii_isalpha (word[n - 1])))
+      continue;
+    g_autofree char *beginning = g_strndup (word, n);
+    const size_t distance = ls_edit_distance (typed, beginning);
+    if (distance <= n / 4)
+      least = MIN (least, (distance << 32) + n_word);
   }
-  return longest;
+  return least;
 }
 
 const char *
@@ -166,16 +151,13 @@ ls_suggest (const char *typed, const char *const *words)
 {
   if (strlen (typed) > MAX_TYPED)
     return NULL;
-  const char *word = shortest_longer (typed, words),
+  static Distance *const others[] = { of_similar, of_shorter, of_beginning };
+  const char *word = nearest (of_longer, typed, words),
              *whole
-      = word && goes_on_number (rest_of (word, typed)) ? shortest_of_number (typed, words) : NULL;
-  if (whole)
-    return whole;
-  if (!word)
-    word = nearest (typed, words);
-  if (!word)
-    word = longest_shorter (typed, words);
-  return word ? word : nearest_beginning (typed, words);
+      = word && goes_on_number (rest_of (word, typed)) ? nearest (of_number, typed, words) : NULL;
+  for (gsize i = 0; i < G_N_ELEMENTS (others) && !word; i++)
+    word = nearest (others[i], typed, words);
+  return whole ? whole : word;
 }
 
 /* --- words that have values ----------------------------------------------------------------------- */

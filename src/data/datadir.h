@@ -92,6 +92,10 @@ LsJsonDoc *ls_data_load_base (LsDataKind kind, const LsJsonDoc *doc, guint n_bas
  * user's. */
 LsJsonDoc *ls_data_complete (LsDataKind kind, LsJsonDoc *doc, LsDiagList *diags);
 
+/* As names are compared: in lower case, each run of blanks, dots, dashes and underscores as one dash.
+ * "GB300 NVL72" is "gb300-nvl72". Newly allocated. */
+char *ls_data_folded (const char *name);
+
 typedef struct {
   char *name;       /* without ".json"                               */
   char *path;       /* of a file or of a member of a set             */

@@ -11,6 +11,8 @@
 #include "data/jobs/read_ranges.h"
 #include "data/jobs/read_software.h"
 #include "data/machines/machines.h"
+#include "data/measured/read_profile.h"
+#include "data/traces/trace_file.h"
 #include "data/text/field.h"
 #include "data/traces/traces.h"
 
@@ -354,34 +356,43 @@ inspect_trace (const LsJsonDoc *doc, LsDiagList *diags)
 
 #define OF_NO_FOLDER LS_N_DATA_KINDS
 
+/* In the order in which they are told. */
 static const struct {
-  const char *schema;
-  LsFileKind kind;
-  Inspect inspect;
-  LsDataKind data; /* whose files may extend one another */
+  const char *kind, *meaning; /* "model" of "lockstep.model/1" */
+  Inspect inspect;            /* NULL: such files are not asked for */
+  LsDataKind data;            /* whose files may extend one another */
+  const LsField *fields;
+  const LsField *(*made_fields) (void); /* where the table is made; neither: a set */
 } kinds[] = {
-  { "lockstep.model/1", LS_FILE_MODEL, inspect_model, LS_DATA_MODELS },
-  { "lockstep.model-names/1", LS_FILE_MODEL_NAMES, inspect_model_names, OF_NO_FOLDER },
-  { "lockstep.model-types/1", LS_FILE_MODEL_TYPES, inspect_model_types, OF_NO_FOLDER },
-  { "lockstep.cluster/1", LS_FILE_CLUSTER, inspect_cluster, LS_DATA_CLUSTERS },
-  { "lockstep.gpu/1", LS_FILE_GPU, inspect_gpu, LS_DATA_GPUS },
-  { "lockstep.calibration/1", LS_FILE_CALIBRATION, inspect_calibration, LS_DATA_CALIBRATIONS },
-  { "lockstep.access/1", LS_FILE_ACCESS, inspect_access, LS_DATA_CALIBRATIONS },
-  { "lockstep.nccl/1", LS_FILE_NCCL, inspect_nccl, LS_DATA_CALIBRATIONS },
-  { "lockstep.nccl-generation/1", LS_FILE_NCCL_TABLES, inspect_nccl_tables, LS_DATA_NCCL_TABLES },
-  { "lockstep.residuals/1", LS_FILE_RESIDUALS, inspect_residuals, OF_NO_FOLDER },
-  { "lockstep.strategy/1", LS_FILE_STRATEGY, inspect_strategy, LS_DATA_STRATEGIES },
-  { "lockstep.ranges/1", LS_FILE_RANGES, inspect_ranges, OF_NO_FOLDER },
-  { "lockstep.jobs/1", LS_FILE_JOBS, inspect_jobs, OF_NO_FOLDER },
-  { "lockstep.software/1", LS_FILE_SOFTWARE, inspect_software, OF_NO_FOLDER },
-  { "lockstep.kernels/1", LS_FILE_KERNELS, inspect_kernels, OF_NO_FOLDER },
-  { "lockstep.program/1", LS_FILE_PROGRAM, ls_program_inspect, OF_NO_FOLDER },
-  { "lockstep.optimizer/1", LS_FILE_OPTIMIZER, inspect_optimizer, OF_NO_FOLDER },
-  { "lockstep.placement/1", LS_FILE_PLACEMENT, inspect_placement, OF_NO_FOLDER },
-  { "lockstep.reliability/1", LS_FILE_RELIABILITY, inspect_reliability, LS_DATA_RELIABILITY },
-  { "lockstep.scaling/1", LS_FILE_SCALING, inspect_scaling, LS_DATA_SCALING },
-  { "lockstep.jitter/1", LS_FILE_JITTER, inspect_jitter, LS_DATA_JITTER },
-  { "lockstep.trace/1", LS_FILE_TRACE, inspect_trace, OF_NO_FOLDER },
+  { "model", "a model", inspect_model, LS_DATA_MODELS, ls_model_fields },
+  { "model-names", "models by the names of programs and hubs", inspect_model_names, OF_NO_FOLDER,
+    ls_model_names_fields },
+  { "model-types", "what types of models of Hugging Face have", inspect_model_types, OF_NO_FOLDER,
+    .made_fields = ls_model_types_fields },
+  { "cluster", "a cluster", inspect_cluster, LS_DATA_CLUSTERS, ls_cluster_fields },
+  { "gpu", "an accelerator", inspect_gpu, LS_DATA_GPUS, ls_gpu_fields },
+  { "calibration", "times of kernels", inspect_calibration, LS_DATA_CALIBRATIONS, ls_calibration_fields },
+  { "access", "rates by how kernels touch memory", inspect_access, LS_DATA_CALIBRATIONS, ls_access_fields },
+  { "nccl", "what NCCL reaches", inspect_nccl, LS_DATA_CALIBRATIONS, ls_nccl_fields },
+  { "nccl-generation", "NCCL's tables for a generation of GPUs", inspect_nccl_tables, LS_DATA_NCCL_TABLES,
+    ls_nccl_tables_fields },
+  { "residuals", "errors of published runs", inspect_residuals, OF_NO_FOLDER, ls_residuals_fields },
+  { "strategy", "how a job is spread over ranks", inspect_strategy, LS_DATA_STRATEGIES, ls_strategy_fields },
+  { "ranges", "ranges of a sweep", inspect_ranges, OF_NO_FOLDER, .made_fields = ls_ranges_fields },
+  { "jobs", "jobs that share a cluster", inspect_jobs, OF_NO_FOLDER, ls_jobs_fields },
+  { "software", "facts of a training program", inspect_software, OF_NO_FOLDER,
+    .made_fields = ls_software_fields },
+  { "kernels", "kernels that a program launches", inspect_kernels, OF_NO_FOLDER, ls_recipes_fields },
+  { "program", "what the options of another program mean", ls_program_inspect, OF_NO_FOLDER,
+    ls_program_fields },
+  { "optimizer", "what an optimizer keeps and runs", inspect_optimizer, OF_NO_FOLDER, ls_optimizer_fields },
+  { "placement", "which GPU each rank has", inspect_placement, OF_NO_FOLDER, ls_placement_fields },
+  { "reliability", "how often what fails", inspect_reliability, LS_DATA_RELIABILITY, ls_reliability_fields },
+  { "scaling", "what loss tokens come to", inspect_scaling, LS_DATA_SCALING, ls_scaling_fields },
+  { "jitter", "how much GPUs and steps differ", inspect_jitter, LS_DATA_JITTER, ls_jitter_fields },
+  { "trace", "what each rank runs and exchanges", inspect_trace, OF_NO_FOLDER, ls_trace_fields },
+  { "kernelbench", "kernels that kernelbench measured", NULL, OF_NO_FOLDER, ls_profile_file_fields },
+  { "set", "several files of one kind in one", NULL, OF_NO_FOLDER },
 };
 
 #define SET_SCHEMA "lockstep.set/1"
@@ -392,7 +403,8 @@ unknown_schema (const LsJsonDoc *doc, const cJSON *schema, LsDiagList *diags)
   g_autofree char *got = ls_json_describe (schema);
   g_autoptr (GString) known = g_string_new (NULL);
   for (guint i = 0; i < G_N_ELEMENTS (kinds); i++)
-    g_string_append_printf (known, "\"%s\", ", kinds[i].schema);
+    if (kinds[i].inspect)
+      g_string_append_printf (known, "\"lockstep.%s/1\", ", kinds[i].kind);
   ls_json_doc_diag (doc, schema, LS_JSON_AT_VALUE, diags, NULL, "expected one of %s\"%s\"; got %s",
                     known->str, SET_SCHEMA, got);
   return NULL;
@@ -400,16 +412,18 @@ unknown_schema (const LsJsonDoc *doc, const cJSON *schema, LsDiagList *diags)
 
 /* Takes doc, whose schema that is. */
 static char *
-inspect_as (LsJsonDoc *own, const cJSON *schema, LsFileKind *ret_kind, LsDiagList *diags)
+inspect_as (LsJsonDoc *own, const cJSON *schema, const char **ret_kind, LsDiagList *diags)
 {
   g_autoptr (LsJsonDoc) doc = own;
-  for (guint i = 0; i < G_N_ELEMENTS (kinds); i++)
-    if (g_strcmp0 (cJSON_GetStringValue (schema), kinds[i].schema) == 0) {
-      *ret_kind = kinds[i].kind;
-      if (kinds[i].data != OF_NO_FOLDER)
-        doc = ls_data_complete (kinds[i].data, g_steal_pointer (&doc), diags);
-      return doc ? kinds[i].inspect (doc, diags) : NULL;
-    }
+  for (guint i = 0; i < G_N_ELEMENTS (kinds); i++) {
+    g_autofree char *name = g_strdup_printf ("lockstep.%s/1", kinds[i].kind);
+    if (!kinds[i].inspect || g_strcmp0 (cJSON_GetStringValue (schema), name) != 0)
+      continue;
+    *ret_kind = kinds[i].kind;
+    if (kinds[i].data != OF_NO_FOLDER)
+      doc = ls_data_complete (kinds[i].data, g_steal_pointer (&doc), diags);
+    return doc ? kinds[i].inspect (doc, diags) : NULL;
+  }
   return unknown_schema (doc, schema, diags);
 }
 
@@ -421,7 +435,7 @@ schema_of (const LsJsonDoc *doc)
 
 /* Each member as a file of its own. */
 static char *
-inspect_set (const LsJsonDoc *set, LsFileKind *ret_kind, LsDiagList *diags)
+inspect_set (const LsJsonDoc *set, const char **ret_kind, LsDiagList *diags)
 {
   const cJSON *members = cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (set), "members");
   guint n_before = ls_diag_list_n (diags), n = 0;
@@ -439,10 +453,10 @@ inspect_set (const LsJsonDoc *set, LsFileKind *ret_kind, LsDiagList *diags)
 }
 
 char *
-ls_inspect_file (const char *path, LsFileKind *ret_kind, LsDiagList *diags)
+ls_inspect_file (const char *path, const char **ret_kind, LsDiagList *diags)
 {
   if (ls_is_nccl_topo (path)) {
-    *ret_kind = LS_FILE_CLUSTER;
+    *ret_kind = "cluster";
     return inspect_nccl_topo (path, diags);
   }
   g_autoptr (LsJsonDoc) doc = ls_data_open (path, diags);
@@ -457,10 +471,81 @@ ls_inspect_file (const char *path, LsFileKind *ret_kind, LsDiagList *diags)
     return NULL;
   }
   if (!schema) {
-    *ret_kind = LS_FILE_MODEL; /* a Hugging Face config, or the reader says what is missing */
+    *ret_kind = "model"; /* a Hugging Face config, or the reader says what is missing */
     return inspect_model (doc, diags);
   }
   if (g_strcmp0 (cJSON_GetStringValue (schema), SET_SCHEMA) == 0)
     return inspect_set (doc, ret_kind, diags);
   return inspect_as (g_steal_pointer (&doc), schema, ret_kind, diags);
+}
+
+/* --- schemas ----------------------------------------------------------------------------------- */
+
+static void
+begin_key (LsJsonOut *w, const char *key, const char *type, const char *description)
+{
+  ls_json_out_begin_object (w, key);
+  ls_json_out_string (w, "type", type);
+  ls_json_out_string (w, "description", description);
+}
+
+static void
+write_set_keys (LsJsonOut *w)
+{
+  begin_key (w, "schema", "string", "kind and version of the file");
+  ls_json_out_string (w, "const", "lockstep.set/1");
+  ls_json_out_end_object (w);
+  begin_key (w, "of", "string", "kind and version of its members");
+  ls_json_out_begin_array (w, "enum");
+  for (guint i = 0; kinds[i].fields || kinds[i].made_fields; i++) {
+    g_autofree char *schema = g_strdup_printf ("lockstep.%s/1", kinds[i].kind);
+    ls_json_out_string (w, NULL, schema);
+  }
+  ls_json_out_end_array (w);
+  ls_json_out_end_object (w);
+  begin_key (w, "source", "string", "where the figures of all come from");
+  ls_json_out_end_object (w);
+  begin_key (w, "members", "object", "files of that kind by their names, without schema and name");
+  ls_json_out_uint (w, "minProperties", 1);
+  ls_json_out_begin_object (w, "additionalProperties");
+  ls_json_out_string (w, "type", "object");
+  ls_json_out_end_object (w);
+  ls_json_out_end_object (w);
+}
+
+/* Several files in one (data/datadir.h). */
+static void
+write_set_schema (LsJsonOut *w)
+{
+  ls_json_out_string (w, "type", "object");
+  ls_json_out_begin_object (w, "properties");
+  write_set_keys (w);
+  ls_json_out_end_object (w);
+  ls_json_out_begin_array (w, "required");
+  ls_json_out_string (w, NULL, "schema");
+  ls_json_out_string (w, NULL, "of");
+  ls_json_out_string (w, NULL, "members");
+  ls_json_out_end_array (w);
+}
+
+const char *
+ls_file_schema_kind (guint i)
+{
+  return i < G_N_ELEMENTS (kinds) ? kinds[i].kind : NULL;
+}
+
+const char *
+ls_file_schema_meaning (guint i)
+{
+  return kinds[i].meaning;
+}
+
+void
+ls_file_schema_write (guint i, LsJsonOut *w)
+{
+  const LsField *fields = kinds[i].made_fields ? kinds[i].made_fields () : kinds[i].fields;
+  if (fields)
+    ls_fields_schema (fields, kinds[i].kind, kinds[i].data != OF_NO_FOLDER, w);
+  else
+    write_set_schema (w);
 }

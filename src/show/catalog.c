@@ -37,7 +37,7 @@ static char *
 summary_of (const LsDataEntry *entry)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  LsFileKind kind;
+  const char *kind;
   g_autofree char *summary = ls_inspect_file (entry->path, &kind, diags);
   const char *comma = summary ? strstr (summary, ", ") : NULL;
   return comma ? g_strdup (comma + 2) : g_steal_pointer (&summary);
@@ -157,13 +157,13 @@ LsCheckedFile *
 ls_catalog_check (const char *path, const char *model, const char *cluster)
 {
   LsCheckedFile *f = g_new0 (LsCheckedFile, 1);
-  LsFileKind kind;
+  const char *kind;
   f->path = ls_json_is_given (path) ? g_strdup ("file") : ls_printable (path);
   f->diags = ls_diag_list_new ();
   f->about = ls_inspect_file (path, &kind, f->diags);
   if (!f->about)
     ls_diag_list_to_error (f->diags, &f->problem);
-  else if (kind == LS_FILE_STRATEGY && model && !check_strategy (path, model, cluster, &f->problem))
+  else if (g_str_equal (kind, "strategy") && model && !check_strategy (path, model, cluster, &f->problem))
     g_clear_pointer (&f->about, g_free);
   return f;
 }

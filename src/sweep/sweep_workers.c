@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/crew.h"
+#include "base/parallel.h"
 #include "base/handover.h"
 #include "job/job_steps.h"
 #include "sweep/sweep_state.h"

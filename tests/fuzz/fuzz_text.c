@@ -14,7 +14,7 @@
 #include "data/measured/read_nccl_tests.h"
 #include "data/measured/read_profile.h"
 #include "data/text/csv.h"
-#include "data/text/json_scan.h"
+#include "data/text/json_doc.h"
 #include "data/text/toml.h"
 #include "data/text/yaml.h"
 #include "job/job.h"

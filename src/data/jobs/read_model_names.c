@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/suggest.h"
-#include "data/datadir_called.h"
+#include "data/datadir.h"
 #include "data/jobs/job_files.h"
 #include "data/text/override.h"
 

@@ -171,6 +171,18 @@ word_of (const char *text)
   return g_strdelimit (g_strdup (ls_shell_base_of (text)), others, '~');
 }
 
+/* Whether a word may be options of torchrun that nobody knows, or how many it starts: not the value of
+ * another option. */
+static bool
+is_open (const GPtrArray *front, guint i)
+{
+  static const char others[] = "--standalone --no-python --no_python --module -m --run-path --run_path "
+                               "--nnodes --nproc-per-node --nproc_per_node";
+  const char *before = i > 0 ? front->pdata[i - 1] : "";
+  bool is_value = *before == '-' && !strchr (before, '=') && !ls_shell_is_one (before, others);
+  return *(const char *) front->pdata[i] == LS_SHELL_HOLE && !is_value;
+}
+
 /* The words in front, the first, and what is not decided. */
 static void
 add_front (LaunchWords *w, const GPtrArray *front)
@@ -180,7 +192,7 @@ add_front (LaunchWords *w, const GPtrArray *front)
   for (guint i = 0; i < front->len; i++) {
     g_autofree char *base = word_of (front->pdata[i]);
     g_string_append_printf (all, "%s%s", i > 0 ? " " : "", base);
-    open = open || *(const char *) front->pdata[i] != LS_SHELL_HOLE ? open : front->pdata[i];
+    open = open || !is_open (front, i) ? open : front->pdata[i];
   }
   g_autofree char *hole = open ? ls_shell_hole_names (open) : NULL,
                   *written = ls_shell_has_hole (first) ? ls_shell_hole_names (first) : g_strdup (first),

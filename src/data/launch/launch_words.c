@@ -4,7 +4,7 @@
 
 #include "data/launch/yaml_config.h"
 #include "data/shell/shell.h"
-#include "data/text/json_scan.h"
+#include "data/text/json_doc.h"
 
 /* --- names ----------------------------------------------------------------------------------------- */
 
@@ -341,7 +341,7 @@ open_values (LaunchWords *w)
 bool
 launch_words_add_json (LaunchWords *w, const char *text, gsize n, const char *path, LsDiagList *diags)
 {
-  g_autoptr (LsJsonDoc) doc = relaxed_json_parse (text, n, path, diags);
+  g_autoptr (LsJsonDoc) doc = ls_json_doc_parse_as (text, n, path, LS_JSON_BY_HAND, diags);
   if (!doc)
     return false;
   launch_words_add_tree (w, ls_json_doc_root (doc));

@@ -44,7 +44,7 @@ void launch_words_add_beside_pairs (LaunchWords *w, char *const *words, guint n)
  * one option of several values, as on a command line; a list of lists or objects counts its items, "a.0.b".
  * true is an option without a value; false, null, "" and what is empty are off. */
 void launch_words_add_tree (LaunchWords *w, const cJSON *tree);
-/* The same of JSON as people write it (data/text/json_scan.h); values that a script or a program fills in,
+/* The same of JSON as people write it (LS_JSON_BY_HAND); values that a script or a program fills in,
  * "auto" and "$X", are holes. path: for diagnostics. False: with a diagnostic. */
 bool launch_words_add_json (LaunchWords *w, const char *text, gsize n, const char *path, LsDiagList *diags);
 

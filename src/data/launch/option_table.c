@@ -182,7 +182,8 @@ option_tell_hole (const LaunchJob *job, const char *word)
     return;
   g_autofree char *names = ls_shell_hole_names (word);
   job->import->may_have_more = true;
-  import_unknown (job->import, "what %s stands for: the script does not say", names);
+  import_unknown (job->import, "what %s stands for: %s", names,
+                  strstr (word, LS_SHELL_UNREAD) ? "it is not read" : "the script does not say");
 }
 
 /* Words with holes behind an option that takes so many. */
@@ -275,11 +276,12 @@ is_open (LaunchJob *job, const LaunchOption *o, const char *key)
   if (o->values->len == 0 || !ls_shell_has_hole (o->values->pdata[0]))
     return false;
   g_autofree char *names = ls_shell_hole_names (o->values->pdata[0]);
-  static const char format[] = "%s: its value is %s, which is not said here";
+  static const char format[] = "%s: its value is %s, which is not %s";
+  const char *why = strstr (o->values->pdata[0], LS_SHELL_UNREAD) ? "read" : "said here";
   if (key)
-    import_open (job->import, key, format, o->written, names);
+    import_open (job->import, key, format, o->written, names, why);
   else
-    import_unknown (job->import, format, o->written, names);
+    import_unknown (job->import, format, o->written, names, why);
   return true;
 }
 
@@ -333,13 +335,19 @@ set_text (LaunchJob *job, const LaunchOption *o, const OptionRow *row, const cha
     import_unknown (job->import, "%s %s", o->written, theirs);
 }
 
-static bool
-values_differ (const LaunchOption *o)
+/* How many values it has, if they differ; else 0. Words that are not known may be none. */
+static guint
+count_values (const LaunchOption *o)
 {
-  for (guint i = 1; i < o->values->len; i++)
-    if (!g_str_equal (o->values->pdata[i], o->values->pdata[0]))
-      return true;
-  return false;
+  guint n = 0;
+  bool differ = false;
+  for (guint i = 0; i < o->values->len; i++) {
+    const char *value = o->values->pdata[i];
+    bool is_known = !ls_shell_has_hole (value);
+    n += is_known;
+    differ = differ || (is_known && !g_str_equal (value, o->values->pdata[0]));
+  }
+  return differ ? n : 0;
 }
 
 static void
@@ -357,9 +365,9 @@ set_value (LaunchJob *job, const LaunchOption *o, const OptionRow *row)
       g_hash_table_add (job->open, (gpointer) row->key);
   } else if (o->values->len > 0) {
     set_text (job, o, row, o->values->pdata[0]);
-    if (values_differ (o))
-      import_unknown (job->import, "%s: %u values where one is expected; the first is taken", o->written,
-                      o->values->len);
+    const guint n = count_values (o);
+    if (n > 0)
+      import_unknown (job->import, "%s: %u values where one is expected; the first is taken", o->written, n);
   } else if (!is_given)
     import_conflict (job->import, "%s: a value is missing", o->written);
 }

@@ -9,7 +9,7 @@
 #include "data/launch/launch_gpus.h"
 #include "data/launch/launch_script.h"
 #include "data/launch/yaml_config.h"
-#include "data/text/json_scan.h"
+#include "data/text/json_doc.h"
 #include "data/text/yaml.h"
 
 #define ARGUMENT "model_name_or_path:"     /* of a Trainer, in YAML */
@@ -94,7 +94,7 @@ add_fsdp (const ImportFiles *files, LaunchWords *words, LsDiagList *diags)
   const char *name = launch_words_text (words, "fsdp_config");
   gsize n;
   g_autofree char *text = name && *name != '{' ? launch_file_of (files, name, &n) : NULL;
-  g_autoptr (LsJsonDoc) doc = text ? relaxed_json_parse (text, n, name, diags) : NULL;
+  g_autoptr (LsJsonDoc) doc = text ? ls_json_doc_parse_as (text, n, name, LS_JSON_BY_HAND, diags) : NULL;
   if (doc) {
     cJSON *tree = cJSON_CreateObject ();
     cJSON_AddItemToObject (tree, "fsdp_config", cJSON_Duplicate (ls_json_doc_root (doc), true));

@@ -5,7 +5,7 @@
 
 #include "data/shell/shell.h"
 #include "data/launch/yaml_config.h"
-#include "data/text/json_scan.h"
+#include "data/text/json_doc.h"
 #include "data/text/yaml.h"
 
 #define MAX_TEXT   ((gsize) 16 << 20) /* bytes that are searched for interpolations, and added by them */

@@ -20,7 +20,7 @@
 #include "base/order.h"
 #include "data/datadir.h"
 #include "data/machines/machines.h"
-#include "data/text/lookalikes.h"
+#include "data/text/text_place.h"
 #include "data/text/read_file.h"
 
 #define MAX_THINGS 4096

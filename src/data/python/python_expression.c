@@ -1,5 +1,7 @@
 /* data/python/python_expression.c — values of Python, and texts, numbers, names, lists, calls and operators
- * that make them. What is not known is a hole, with its words and what names in it were set to. */
+ * that make them. What is not known is a hole, with its words and what names in it were set to. What a call
+ * gives: a class of the files, a function of them whose body only assigns and calls, a few functions of
+ * Python itself; another call is kept as it is. */
 #include <math.h>
 #include <string.h>
 
@@ -53,8 +55,8 @@ python_n (const PythonValue *of)
   return of && of->items ? of->items->len : 0;
 }
 
-void
-python_add (PythonValue *to, PythonValue *item)
+static void
+add_item (PythonValue *to, PythonValue *item)
 {
   if (!to->items)
     to->items = g_ptr_array_new ();
@@ -96,11 +98,12 @@ python_set (PythonValue *to, const char *key, PythonValue *item, bool to_end)
     g_ptr_array_remove_index (to->keys, i);
   }
   g_ptr_array_add (to->keys, (gpointer) key);
-  python_add (to, item);
+  add_item (to, item);
 }
 
-void
-python_set_place (LsPython *p, PythonValue *to, guint i, PythonValue *item)
+/* Of an argument in order. */
+static void
+set_place (LsPython *p, PythonValue *to, guint i, PythonValue *item)
 {
   g_autofree char *key = g_strdup_printf ("%u", i);
   python_set (to, g_string_chunk_insert_const (p->texts, key), item, true);
@@ -113,18 +116,19 @@ python_merge (PythonValue *to, const PythonValue *from, guint first, bool to_end
     if (from->keys)
       python_set (to, from->keys->pdata[i], from->items->pdata[i], to_end);
     else
-      python_add (to, from->items->pdata[i]);
+      add_item (to, from->items->pdata[i]);
 }
 
-PythonValue *
-python_copy (LsPython *p, PythonValue *of)
+/* Another value of lists, dictionaries and objects, and of what they hold; others are themselves. */
+static PythonValue *
+copy_of (LsPython *p, PythonValue *of)
 {
   if (!python_is_mutable (of) || !python_enter (p, p->line))
     return of;
   PythonValue *v = python_called (p, of->kind, of->text);
   python_merge (v, of, 0, false);
   for (guint i = 0; i < python_n (v) && !p->why; i++) {
-    PythonValue *item = v->items->pdata[i] = python_copy (p, v->items->pdata[i]);
+    PythonValue *item = v->items->pdata[i] = copy_of (p, v->items->pdata[i]);
     item->is_held = true;
   }
   p->depth--;
@@ -161,8 +165,9 @@ python_is_mutable (const PythonValue *v)
       || (v->kind == PYTHON_IS_HOLE && v->items);
 }
 
-bool
-python_is_unknown (const PythonValue *v)
+/* Whether nothing is known of what it is. What a class makes is true, and not None. */
+static bool
+is_unknown (const PythonValue *v)
 {
   const char *dot = v->text ? strrchr (v->text, '.') : NULL;
   return v->kind == PYTHON_IS_HOLE || v->kind == PYTHON_IS_NAME
@@ -172,7 +177,7 @@ python_is_unknown (const PythonValue *v)
 PythonTruth
 python_truth_of (const PythonValue *v)
 {
-  if (python_is_unknown (v))
+  if (is_unknown (v))
     return PYTHON_OPEN;
   bool is_true = v->kind <= PYTHON_IS_NUMBER ? v->number != 0
       : v->kind == PYTHON_IS_TEXT            ? *v->text != '\0'
@@ -180,20 +185,22 @@ python_truth_of (const PythonValue *v)
   return is_true ? PYTHON_TRUE : PYTHON_FALSE;
 }
 
-/* Lists and objects are told apart by nothing here. */
+/* "a == b": of what is known None alone is None. Lists and objects are told apart by nothing here. */
 static PythonTruth
-is_same (const PythonValue *a, const PythonValue *b)
+is_equal (const PythonValue *a, const PythonValue *b)
 {
-  if (python_is_unknown (a) || python_is_unknown (b) || MAX (a->kind, b->kind) > PYTHON_IS_TEXT)
+  bool is_none = a->kind == PYTHON_IS_NONE || b->kind == PYTHON_IS_NONE,
+       are_numbers = a->kind + b->kind == PYTHON_IS_BOOL + PYTHON_IS_NUMBER; /* True == 1 */
+  if (is_unknown (a) || is_unknown (b) || (!is_none && MAX (a->kind, b->kind) > PYTHON_IS_TEXT))
     return PYTHON_OPEN;
-  bool are_numbers = a->kind + b->kind == PYTHON_IS_BOOL + PYTHON_IS_NUMBER; /* True == 1 */
-  bool is_same
+  bool is_equal
       = (a->kind == b->kind || are_numbers) && a->number == b->number && g_strcmp0 (a->text, b->text) == 0;
-  return is_same ? PYTHON_TRUE : PYTHON_FALSE;
+  return is_equal ? PYTHON_TRUE : PYTHON_FALSE;
 }
 
-char *
-python_written (const PythonValue *v)
+/* What str () makes of a value; NULL: that is not known. The caller frees it. */
+static char *
+written (const PythonValue *v)
 {
   if (v->kind == PYTHON_IS_TEXT)
     return g_strdup (v->text);
@@ -241,6 +248,233 @@ python_json (LsPython *p, const PythonValue *v)
   p->depth--;
   return item;
 }
+
+bool
+python_is_change (const char *method)
+{
+  static const char changes[] = "append extend update insert pop remove clear reverse sort add setdefault "
+                                "popitem discard";
+  return ls_shell_is_one (method, changes);
+}
+
+/* --- functions of the files --------------------------------------------------------------------------- */
+
+bool
+python_read_parameter (PythonPlace *x, bool asks_usual, PythonParameter *ret)
+{
+  *ret = (PythonParameter) { .is_named = python_take (x, "**") };
+  ret->is_all = ret->is_named || python_take (x, "*");
+  if (ret->is_named || python_token (x)->kind == PYTHON_NAME) {
+    ret->name = python_token (x)->word;
+    x->at++;
+    python_pass_to (x, "= , )");
+    ret->has_usual = python_take (x, "=");
+    if (ret->has_usual && asks_usual)
+      ret->usual = python_expression (x);
+    python_pass_to (x, "= , )");
+  } else if (!ret->is_all && !python_take (x, "/"))
+    return false;
+  return !x->python->why && (python_take (x, ",") || python_is (python_token (x), ")"));
+}
+
+/* What parameters are in a call, none of whose arguments is left over. False: one of them has no value. */
+static bool
+bind (LsPython *p, const PythonValue *function, const PythonValue *call, GHashTable *names)
+{
+  const PythonLine *line = python_line (p, function->line);
+  PythonPlace x = { .python = p, .module = line->module, .at = python_parameters_of (p, line) };
+  guint place = 0, n_bound = 0;
+  for (PythonParameter one; !python_is (python_token (&x), ")");) {
+    char number[16];
+    if (!python_read_parameter (&x, false, &one))
+      return false;
+    if (!one.name)
+      continue;
+    g_snprintf (number, sizeof number, "%u", place);
+    PythonValue *item = one.is_all ? python_new (p, one.is_named ? PYTHON_IS_DICTIONARY : PYTHON_IS_TUPLE)
+                                   : python_get (call, one.name);
+    if (!item && (item = python_get (call, number)))
+      place++;
+    n_bound += item && !one.is_all;
+    item = item ? item : python_get (function, one.name);
+    if (!item)
+      return false;
+    item->is_held = true;
+    g_hash_table_insert (names, (gpointer) one.name, item);
+  }
+  return n_bound == python_n (call);
+}
+
+PythonValue *
+python_run_function (LsPython *p, const PythonValue *function, const PythonValue *call)
+{
+  g_autoptr (GHashTable) names = g_hash_table_new (g_str_hash, g_str_equal);
+  PythonValue *result = NULL;
+  if (python_enter (p, p->line) && python_parameters_of (p, python_line (p, function->line)) > 0
+      && bind (p, function, call, names)) {
+    result = python_run_lines (p, function->line + 1, python_block_end (p, function->line), names);
+    result = result ? result : python_new (p, PYTHON_IS_NONE);
+  }
+  p->depth--;
+  return result;
+}
+
+/* --- functions of Python itself ----------------------------------------------------------------------- */
+
+PythonValue *
+python_converted (LsPython *p, bool is_float, const PythonValue *of)
+{
+  const char *text = of->kind == PYTHON_IS_TEXT ? of->text : NULL, *digits = text;
+  char *end = NULL;
+  double value = text ? g_ascii_strtod (text, &end) : of->number;
+  digits += text && (*digits == '-' || *digits == '+');
+  bool is_number = text
+      ? end > text && *end == '\0' && (is_float || strspn (digits, G_CSET_DIGITS) == strlen (digits))
+      : of->kind == PYTHON_IS_NUMBER;
+  if (!is_number || value > 9e15 || value < -9e15)
+    return NULL;
+  return python_scalar (p, PYTHON_IS_NUMBER, is_float ? value : (double) (gint64) value, is_float);
+}
+
+/* What one of these gives: os.environ.get ("A", usual), dict (a, n=1), int (a); NULL: it is not known. */
+static PythonValue *
+answer (LsPython *p, const char *name, const PythonValue *call)
+{
+  PythonValue *of = python_get (call, "0"), *usual = python_get (call, "1");
+  bool is_open = true, is_alone = of && python_n (call) == 1;
+  if (strstr (name, "env")) {
+    PythonValue *value = of ? python_variable (p, of, &is_open) : NULL;
+    usual = usual ? usual : python_get (call, "default");
+    return is_open ? NULL : value ? value : usual ? usual : python_new (p, PYTHON_IS_NONE);
+  }
+  if (strcmp (name, "dict") == 0 && (!of || of->kind == PYTHON_IS_DICTIONARY)) {
+    PythonValue *made = python_new (p, PYTHON_IS_DICTIONARY);
+    python_merge (made, of, 0, false);
+    python_merge (made, call, of != NULL, false);
+    return made;
+  }
+  if (is_alone && (strcmp (name, "int") == 0 || strcmp (name, "float") == 0))
+    return python_converted (p, *name == 'f', of);
+  g_autofree char *text = is_alone && strcmp (name, "str") == 0 ? written (of) : NULL;
+  return text ? python_called (p, PYTHON_IS_TEXT, text) : NULL;
+}
+
+/* replace (x, a=1), copy.deepcopy (x). NULL: it is none of them. */
+static PythonValue *
+copied (LsPython *p, const char *name, const PythonValue *call)
+{
+  PythonValue *of = python_get (call, "0");
+  bool is_copy = g_str_has_suffix (name, "deepcopy"), is_list = of && of->kind == PYTHON_IS_LIST;
+  if (!of || !python_is_mutable (of) || !(is_copy || (g_str_has_suffix (name, "replace") && !is_list)))
+    return NULL;
+  PythonValue *other = is_copy ? copy_of (p, of) : python_called (p, of->kind, of->text);
+  if (!is_copy)
+    python_merge (other, of, 0, true);
+  if (!is_list)
+    python_merge (other, call, 1, true);
+  return other;
+}
+
+/* Whether a function that is not here, and no class, is handed an object that something else holds, and may
+ * change it; one that is known, unless it is called for nothing but what it does. */
+static bool
+may_change (const char *name, const PythonValue *call, bool is_statement)
+{
+  static const char others[]
+      = "asdict cast dumps fields format print repr set sorted sum type vars zip pprint "
+        "any all field partial enumerate isinstance hasattr join";
+  const char *dot = strrchr (name, '.'), *last = dot ? dot + 1 : name;
+  bool is_changed = false;
+  for (guint i = 0; i < python_n (call); i++) {
+    const PythonValue *item = call->items->pdata[i];
+    is_changed
+        = is_changed || (item->is_held && python_is_mutable (item) && (is_statement || !is_unknown (item)));
+  }
+  return is_changed && !g_ascii_isupper (*last) && !ls_shell_is_one (last, others);
+}
+
+/* os.environ.setdefault ("A", "1"), os.environ.update (A="1"). */
+static void
+set_variables (LsPython *p, const char *method, const PythonValue *call)
+{
+  const PythonValue *name = python_get (call, "0");
+  bool is_open = true, is_usual = strcmp (method, "setdefault") == 0;
+  if (is_usual && name && !(p->variable ? python_variable (p, name, &is_open) : NULL)) {
+    PythonValue *usual = is_open && p->variable ? NULL : python_get (call, "1");
+    python_set_variable (p, name, usual ? usual : python_called (p, PYTHON_IS_HOLE, method));
+  }
+  for (guint i = 0; !is_usual && i < python_n (call); i++)
+    python_set_variable (p, name ? name : python_called (p, PYTHON_IS_TEXT, call->keys->pdata[i]),
+                         call->items->pdata[i]);
+}
+
+/* --- calls -------------------------------------------------------------------------------------------- */
+
+/* What begins behind the last end of a line before a token. */
+static guint
+statement_of (const PythonPlace *x, guint at)
+{
+  while (at > 0 && g_array_index (x->python->tokens, PythonToken, at - 1).kind != PYTHON_END)
+    at--;
+  return at;
+}
+
+/* What a call gives, which begins with a token. Members that one of a class does not say are as they usually
+ * are; with arguments in order nobody knows which they are. */
+static PythonValue *
+call_of (PythonPlace *x, PythonValue *callee, PythonValue *call, guint first)
+{
+  LsPython *p = x->python;
+  const guint start = statement_of (x, first);
+  bool is_function = callee->kind == PYTHON_IS_FUNCTION, is_class = callee->kind == PYTHON_IS_CLASS,
+       is_program = is_function && python_is_program (p, callee->line);
+  const char *name = callee->kind == PYTHON_IS_NAME ? callee->text : "";
+  for (guint i = 0; is_class && i < python_n (callee) && !python_get (call, "0"); i++)
+    if (!python_get (call, callee->keys->pdata[i]))
+      python_set (call, callee->keys->pdata[i], copy_of (p, callee->items->pdata[i]), true);
+  PythonValue *made = is_class ? call
+      : is_function            ? (is_program ? NULL : python_run_function (p, callee, call))
+      : *name                  ? copied (p, name, call)
+                               : NULL;
+  bool is_own = ls_shell_is_one (name, "int float str bool list tuple dict max min len getattr")
+      || (p->variable && ls_shell_is_one (name, "os.environ.get os.getenv environ.get getenv"));
+  if (g_str_has_prefix (name, "os.environ.") && strcmp (name, "os.environ.get") != 0)
+    set_variables (p, strrchr (name, '.') + 1, call);
+  if (!made && is_own) {
+    made = answer (p, name, call);
+    return made ? made : python_hole (x, first);
+  }
+  if (is_program || (!made && !is_function && may_change (name, call, first == start)))
+    python_pass (p, start);
+  return made ? made : is_function || *name ? call : python_hole (x, first);
+}
+
+/* What a method of a value gives. */
+static PythonValue *
+call_method (PythonPlace *x, PythonValue *of, const char *name, const PythonValue *call, guint first)
+{
+  const PythonValue *file = python_get (call, "0");
+  bool is_beside
+      = of->kind == PYTHON_IS_CALL && strcmp (name, "with_name") == 0 && g_str_has_suffix (of->text, "Path"),
+      is_lower = of->kind == PYTHON_IS_TEXT && strcmp (name, "lower") == 0 && g_str_is_ascii (of->text);
+  const PythonValue *path = is_beside ? python_get (of, "0") : NULL;
+  if (path && file && path->kind == PYTHON_IS_TEXT && file->kind == PYTHON_IS_TEXT) {
+    g_autofree char *folder = g_path_get_dirname (path->text),
+                    *beside = g_build_filename (folder, file->text, NULL);
+    return python_called (x->python, PYTHON_IS_TEXT, beside);
+  }
+  if (is_lower && !call->items) {
+    g_autofree char *lower = g_ascii_strdown (of->text, -1);
+    return python_called (x->python, PYTHON_IS_TEXT, lower);
+  }
+  if (python_is_mutable (of) && python_is_change (name)) {
+    python_pass (x->python, statement_of (x, first));
+    python_open (x->python, of, python_hole_text (x, first, x->at));
+  }
+  return python_hole (x, first);
+}
+
+/* --- expressions ------------------------------------------------------------------------------------ */
 
 static bool
 expect (PythonPlace *x, const char *text)
@@ -294,7 +528,7 @@ append_value (GString *out, const PythonPlace *x, const char *at)
   const PythonValue *v = *names ? python_lookup (x, *names) : NULL;
   for (char **name = names + 1; v && *name; name++)
     v = python_get (v, *name);
-  g_autofree char *text = v ? python_written (v) : NULL;
+  g_autofree char *text = v ? written (v) : NULL;
   g_string_append (out, text ? text : "");
   return text ? strcspn (at, "}") + 1 : 0;
 }
@@ -415,7 +649,7 @@ add_element (PythonPlace *x, PythonValue *to)
   }
   PythonValue *value = to->kind == PYTHON_IS_DICTIONARY && expect (x, ":") ? python_expression (x) : item;
   if (to->kind != PYTHON_IS_DICTIONARY)
-    python_add (to, item);
+    add_item (to, item);
   else if (item->kind == PYTHON_IS_TEXT)
     python_set (to, item->text, value, false);
   return to->kind != PYTHON_IS_DICTIONARY || item->kind == PYTHON_IS_TEXT;
@@ -456,7 +690,7 @@ python_several (PythonPlace *x)
     return item;
   PythonValue *all = python_new (x->python, PYTHON_IS_TUPLE);
   if (item)
-    python_add (all, item);
+    add_item (all, item);
   return elements (x, all, "= ] )", first);
 }
 
@@ -479,14 +713,14 @@ python_arguments (PythonPlace *x, const char *callee)
       python_merge (call, v, 0, false);
     else if (is_list)
       for (guint i = 0; i < python_n (v); i++)
-        python_set_place (x->python, call, n++, v->items->pdata[i]);
+        set_place (x->python, call, n++, v->items->pdata[i]);
     else {
       if (has_more (x, ")"))
         is_held = (v = python_hole (x, first))->is_held;
       if (is_named)
         python_set (call, t->word, v, true);
       else
-        python_set_place (x->python, call, n++, v);
+        set_place (x->python, call, n++, v);
       v->is_held = is_held;
     }
     if (!python_take (x, ","))
@@ -508,7 +742,7 @@ member (PythonPlace *x, PythonValue *v, guint first)
     return python_fail (x->python, python_token (x)->line, "expected a name"), v;
   x->at++;
   if (!is_path && python_take (x, "("))
-    return python_method (x, v, word, python_arguments (x, word), first);
+    return call_method (x, v, word, python_arguments (x, word), first);
   PythonValue *item = python_is_list (v) ? NULL : python_get (v, word);
   g_autofree char *longer = !item && is_path ? g_strconcat (v->text, ".", word, NULL) : NULL;
   return item ? item : longer ? python_called (x->python, PYTHON_IS_NAME, longer) : python_hole (x, first);
@@ -565,7 +799,7 @@ operand (PythonPlace *x)
     if (python_take (x, "."))
       v = member (x, v, first);
     else if (python_take (x, "("))
-      v = python_call (x, v, python_arguments (x, v->text ? v->text : ""), first);
+      v = call_of (x, v, python_arguments (x, v->text ? v->text : ""), first);
     else if (python_take (x, "["))
       v = subscript (x, v, first);
     else
@@ -616,38 +850,20 @@ python_arithmetic (LsPython *p, const char *mark, const PythonValue *a, const Py
   return isfinite (value) && is_exact ? python_scalar (p, PYTHON_IS_NUMBER, value, is_float) : NULL;
 }
 
-static PythonTruth
-inverse (PythonTruth truth)
-{
-  return truth == PYTHON_OPEN ? truth : PYTHON_TRUE - truth;
-}
-
-/* "a == b"; None, and nothing else that is known, is None. */
-static PythonTruth
-is_equal (const PythonValue *a, const PythonValue *b)
-{
-  if (a->kind != PYTHON_IS_NONE && b->kind != PYTHON_IS_NONE)
-    return is_same (a, b);
-  if (a->kind == b->kind)
-    return PYTHON_TRUE;
-  return python_is_unknown (a) || python_is_unknown (b) ? PYTHON_OPEN : PYTHON_FALSE;
-}
-
+/* Of "!=" whether they are equal. */
 static PythonTruth
 compared (const char *mark, const PythonValue *a, const PythonValue *b)
 {
   if (strcmp (mark, "in") == 0 && python_is_list (b)) {
     PythonTruth truth = PYTHON_FALSE;
     for (guint i = 0; i < python_n (b) && truth != PYTHON_TRUE; i++) {
-      PythonTruth is_it = is_same (b->items->pdata[i], a);
+      PythonTruth is_it = is_equal (b->items->pdata[i], a);
       truth = is_it == PYTHON_FALSE ? truth : is_it;
     }
     return truth;
   }
-  if (ls_shell_is_one (mark, "== is"))
+  if (ls_shell_is_one (mark, "== != is"))
     return is_equal (a, b);
-  if (strcmp (mark, "!=") == 0)
-    return inverse (is_equal (a, b));
   if (strcmp (mark, "in") == 0 || a->kind != PYTHON_IS_NUMBER || b->kind != PYTHON_IS_NUMBER)
     return PYTHON_OPEN;
   const double below = a->number - b->number;
@@ -721,7 +937,8 @@ applied (PythonPlace *x, guint level, PythonValue *v, bool is_chain)
   bool is_not = level == COMPARISON && python_take (x, "not");
   const char *mark = python_token (x)->word;
   x->at += python_token (x)->kind != PYTHON_END;
-  is_not = is_not || (level == COMPARISON && strcmp (mark, "is") == 0 && python_take (x, "not"));
+  is_not = is_not || strcmp (mark, "!=") == 0
+      || (level == COMPARISON && strcmp (mark, "is") == 0 && python_take (x, "not"));
   PythonValue *other = part (x, level);
   if (level > COMPARISON)
     return python_arithmetic (x->python, mark, v, other);

@@ -157,16 +157,11 @@ PythonValue *python_called (LsPython *p, PythonKind kind, const char *text);
 guint python_n (const PythonValue *of);
 /* A member, an argument or an item by its key; NULL: there is none. */
 PythonValue *python_get (const PythonValue *of, const char *key);
-/* Appends an item, under a key of the reader's or without one; one that is there is replaced in its place,
- * or, to_end, is the last then. */
-void python_add (PythonValue *to, PythonValue *item);
+/* Sets an item under a key of the reader's; one that is there is replaced in its place, or, to_end, is the
+ * last then. */
 void python_set (PythonValue *to, const char *key, PythonValue *item, bool to_end);
-/* The same of an argument in order. */
-void python_set_place (LsPython *p, PythonValue *to, guint i, PythonValue *item);
 /* Those of another value, from one on. */
 void python_merge (PythonValue *to, const PythonValue *from, guint first, bool to_end);
-/* Another value of lists, dictionaries and objects, and of what they hold; others are themselves. */
-PythonValue *python_copy (LsPython *p, PythonValue *of);
 /* It is a hole from now on. */
 void python_open (LsPython *p, PythonValue *v, const char *text);
 /* Of a list by its place, from its end too, of a dictionary by its key; NULL: there is none. */
@@ -174,13 +169,9 @@ PythonValue **python_item_at (const PythonValue *of, const PythonValue *key);
 bool python_is_list (const PythonValue *v);
 /* A list, a dictionary or an object, which can be changed. */
 bool python_is_mutable (const PythonValue *v);
-/* Whether nothing is known of what it is. What a class makes is true, and not None. */
-bool python_is_unknown (const PythonValue *v);
 PythonTruth python_truth_of (const PythonValue *v);
 /* The caller frees it; python_fail() may be called. */
 cJSON *python_json (LsPython *p, const PythonValue *v);
-/* What str () makes of a value; NULL: that is not known. The caller frees it. */
-char *python_written (const PythonValue *v);
 
 /* What stands from a token on, up to here. */
 PythonValue *python_hole (PythonPlace *x, guint first);
@@ -194,7 +185,8 @@ PythonValue *python_several (PythonPlace *x);
 /* Of "+" and its kin; NULL: that is not known. */
 PythonValue *python_arithmetic (LsPython *p, const char *mark, const PythonValue *a, const PythonValue *b);
 
-/* --- python_statements.c --------------------------------------------------------------------------- */
+/* Whether a method changes what it is called of. */
+bool python_is_change (const char *method);
 
 /* A parameter, from its mark on. */
 typedef struct {
@@ -207,16 +199,12 @@ typedef struct {
 
 /* False: there is none, or none that is followed. */
 bool python_read_parameter (PythonPlace *x, bool asks_usual, PythonParameter *ret);
-/* What a call gives; callee is a name, a function, a class or something else. first: the token where it
- * begins. */
-PythonValue *python_call (PythonPlace *x, PythonValue *callee, PythonValue *call, guint first);
-/* The same of a method. */
-PythonValue *python_method (PythonPlace *x, PythonValue *of, const char *name, const PythonValue *call,
-                            guint first);
 /* What a function gives; NULL: the arguments do not fit. */
 PythonValue *python_run_function (LsPython *p, const PythonValue *function, const PythonValue *call);
 /* int, float of a number or of a text that is one; NULL: it is not known. */
 PythonValue *python_converted (LsPython *p, bool is_float, const PythonValue *of);
+
+/* --- python_statements.c --------------------------------------------------------------------------- */
 
 /* The lines from one on, up to another: what they return, NULL: nothing. names: of a function; NULL: of the
  * file. */

@@ -1,235 +1,9 @@
-/* data/python/python_statements.c — statements of Python that assign, return, import and define; what others
- * set is not known behind them. What a call gives: a class of the files, a function of them whose body only
- * assigns and calls, a few functions of Python itself; another call is kept as it is. */
+/* data/python/python_statements.c — statements of Python that assign, return, import, define, and declare
+ * options; what others set is not known behind them. */
 #include <string.h>
 
 #include "data/python/python_parts.h"
 #include "data/shell/shell.h"
-
-/* Whether a method changes what it is called of. */
-static bool
-changes_its_object (const char *method)
-{
-  static const char changes[] = "append extend update insert pop remove clear reverse sort add setdefault "
-                                "popitem discard";
-  return ls_shell_is_one (method, changes);
-}
-
-/* --- functions of the files --------------------------------------------------------------------------- */
-
-bool
-python_read_parameter (PythonPlace *x, bool asks_usual, PythonParameter *ret)
-{
-  *ret = (PythonParameter) { .is_named = python_take (x, "**") };
-  ret->is_all = ret->is_named || python_take (x, "*");
-  if (ret->is_named || python_token (x)->kind == PYTHON_NAME) {
-    ret->name = python_token (x)->word;
-    x->at++;
-    python_pass_to (x, "= , )");
-    ret->has_usual = python_take (x, "=");
-    if (ret->has_usual && asks_usual)
-      ret->usual = python_expression (x);
-    python_pass_to (x, "= , )");
-  } else if (!ret->is_all && !python_take (x, "/"))
-    return false;
-  return !x->python->why && (python_take (x, ",") || python_is (python_token (x), ")"));
-}
-
-/* What parameters are in a call, none of whose arguments is left over. False: one of them has no value. */
-static bool
-bind (LsPython *p, const PythonValue *function, const PythonValue *call, GHashTable *names)
-{
-  const PythonLine *line = python_line (p, function->line);
-  PythonPlace x = { .python = p, .module = line->module, .at = python_parameters_of (p, line) };
-  guint place = 0, n_bound = 0;
-  for (PythonParameter one; !python_is (python_token (&x), ")");) {
-    char number[16];
-    if (!python_read_parameter (&x, false, &one))
-      return false;
-    if (!one.name)
-      continue;
-    g_snprintf (number, sizeof number, "%u", place);
-    PythonValue *item = one.is_all ? python_new (p, one.is_named ? PYTHON_IS_DICTIONARY : PYTHON_IS_TUPLE)
-                                   : python_get (call, one.name);
-    if (!item && (item = python_get (call, number)))
-      place++;
-    n_bound += item && !one.is_all;
-    item = item ? item : python_get (function, one.name);
-    if (!item)
-      return false;
-    item->is_held = true;
-    g_hash_table_insert (names, (gpointer) one.name, item);
-  }
-  return n_bound == python_n (call);
-}
-
-PythonValue *
-python_run_function (LsPython *p, const PythonValue *function, const PythonValue *call)
-{
-  g_autoptr (GHashTable) names = g_hash_table_new (g_str_hash, g_str_equal);
-  PythonValue *result = NULL;
-  if (python_enter (p, p->line) && python_parameters_of (p, python_line (p, function->line)) > 0
-      && bind (p, function, call, names)) {
-    result = python_run_lines (p, function->line + 1, python_block_end (p, function->line), names);
-    result = result ? result : python_new (p, PYTHON_IS_NONE);
-  }
-  p->depth--;
-  return result;
-}
-
-/* --- functions of Python itself ----------------------------------------------------------------------- */
-
-PythonValue *
-python_converted (LsPython *p, bool is_float, const PythonValue *of)
-{
-  const char *text = of->kind == PYTHON_IS_TEXT ? of->text : NULL, *digits = text;
-  char *end = NULL;
-  double value = text ? g_ascii_strtod (text, &end) : of->number;
-  digits += text && (*digits == '-' || *digits == '+');
-  bool is_number = text
-      ? end > text && *end == '\0' && (is_float || strspn (digits, G_CSET_DIGITS) == strlen (digits))
-      : of->kind == PYTHON_IS_NUMBER;
-  if (!is_number || value > 9e15 || value < -9e15)
-    return NULL;
-  return python_scalar (p, PYTHON_IS_NUMBER, is_float ? value : (double) (gint64) value, is_float);
-}
-
-/* What one of these gives: os.environ.get ("A", usual), dict (a, n=1), int (a); NULL: it is not known. */
-static PythonValue *
-answer (LsPython *p, const char *name, const PythonValue *call)
-{
-  PythonValue *of = python_get (call, "0"), *usual = python_get (call, "1");
-  bool is_open = true, is_alone = of && python_n (call) == 1;
-  if (strstr (name, "env")) {
-    PythonValue *value = of ? python_variable (p, of, &is_open) : NULL;
-    usual = usual ? usual : python_get (call, "default");
-    return is_open ? NULL : value ? value : usual ? usual : python_new (p, PYTHON_IS_NONE);
-  }
-  if (strcmp (name, "dict") == 0 && (!of || of->kind == PYTHON_IS_DICTIONARY)) {
-    PythonValue *made = python_new (p, PYTHON_IS_DICTIONARY);
-    python_merge (made, of, 0, false);
-    python_merge (made, call, of != NULL, false);
-    return made;
-  }
-  if (is_alone && (strcmp (name, "int") == 0 || strcmp (name, "float") == 0))
-    return python_converted (p, *name == 'f', of);
-  g_autofree char *text = is_alone && strcmp (name, "str") == 0 ? python_written (of) : NULL;
-  return text ? python_called (p, PYTHON_IS_TEXT, text) : NULL;
-}
-
-/* replace (x, a=1), copy.deepcopy (x). NULL: it is none of them. */
-static PythonValue *
-copied (LsPython *p, const char *name, const PythonValue *call)
-{
-  PythonValue *of = python_get (call, "0");
-  bool is_copy = g_str_has_suffix (name, "deepcopy"), is_list = of && of->kind == PYTHON_IS_LIST;
-  if (!of || !python_is_mutable (of) || !(is_copy || (g_str_has_suffix (name, "replace") && !is_list)))
-    return NULL;
-  PythonValue *other = is_copy ? python_copy (p, of) : python_called (p, of->kind, of->text);
-  if (!is_copy)
-    python_merge (other, of, 0, true);
-  if (!is_list)
-    python_merge (other, call, 1, true);
-  return other;
-}
-
-/* Whether a function that is not here, and no class, is handed an object that something else holds, and may
- * change it; one that is known, unless it is called for nothing but what it does. */
-static bool
-may_change (const char *name, const PythonValue *call, bool is_statement)
-{
-  static const char others[]
-      = "asdict cast dumps fields format print repr set sorted sum type vars zip pprint "
-        "any all field partial enumerate isinstance hasattr join";
-  const char *dot = strrchr (name, '.'), *last = dot ? dot + 1 : name;
-  bool is_changed = false;
-  for (guint i = 0; i < python_n (call); i++) {
-    const PythonValue *item = call->items->pdata[i];
-    is_changed = is_changed
-        || (item->is_held && python_is_mutable (item) && (is_statement || !python_is_unknown (item)));
-  }
-  return is_changed && !g_ascii_isupper (*last) && !ls_shell_is_one (last, others);
-}
-
-/* os.environ.setdefault ("A", "1"), os.environ.update (A="1"). */
-static void
-set_variables (LsPython *p, const char *method, const PythonValue *call)
-{
-  const PythonValue *name = python_get (call, "0");
-  bool is_open = true, is_usual = strcmp (method, "setdefault") == 0;
-  if (is_usual && name && !(p->variable ? python_variable (p, name, &is_open) : NULL)) {
-    PythonValue *usual = is_open && p->variable ? NULL : python_get (call, "1");
-    python_set_variable (p, name, usual ? usual : python_called (p, PYTHON_IS_HOLE, method));
-  }
-  for (guint i = 0; !is_usual && i < python_n (call); i++)
-    python_set_variable (p, name ? name : python_called (p, PYTHON_IS_TEXT, call->keys->pdata[i]),
-                         call->items->pdata[i]);
-}
-
-/* --- calls -------------------------------------------------------------------------------------------- */
-
-/* What begins behind the last end of a line before a token. */
-static guint
-statement_of (const PythonPlace *x, guint at)
-{
-  while (at > 0 && g_array_index (x->python->tokens, PythonToken, at - 1).kind != PYTHON_END)
-    at--;
-  return at;
-}
-
-/* Members that a call of a class does not say are as they usually are. With arguments in order nobody knows
- * which they are. */
-PythonValue *
-python_call (PythonPlace *x, PythonValue *callee, PythonValue *call, guint first)
-{
-  LsPython *p = x->python;
-  const guint start = statement_of (x, first);
-  bool is_function = callee->kind == PYTHON_IS_FUNCTION, is_class = callee->kind == PYTHON_IS_CLASS,
-       is_program = is_function && python_is_program (p, callee->line);
-  const char *name = callee->kind == PYTHON_IS_NAME ? callee->text : "";
-  for (guint i = 0; is_class && i < python_n (callee) && !python_get (call, "0"); i++)
-    if (!python_get (call, callee->keys->pdata[i]))
-      python_set (call, callee->keys->pdata[i], python_copy (p, callee->items->pdata[i]), true);
-  PythonValue *made = is_class ? call
-      : is_function            ? (is_program ? NULL : python_run_function (p, callee, call))
-      : *name                  ? copied (p, name, call)
-                               : NULL;
-  bool is_own = ls_shell_is_one (name, "int float str bool list tuple dict max min len getattr")
-      || (p->variable && ls_shell_is_one (name, "os.environ.get os.getenv environ.get getenv"));
-  if (g_str_has_prefix (name, "os.environ.") && strcmp (name, "os.environ.get") != 0)
-    set_variables (p, strrchr (name, '.') + 1, call);
-  if (!made && is_own) {
-    made = answer (p, name, call);
-    return made ? made : python_hole (x, first);
-  }
-  if (is_program || (!made && !is_function && may_change (name, call, first == start)))
-    python_pass (p, start);
-  return made ? made : is_function || *name ? call : python_hole (x, first);
-}
-
-PythonValue *
-python_method (PythonPlace *x, PythonValue *of, const char *name, const PythonValue *call, guint first)
-{
-  const PythonValue *file = python_get (call, "0");
-  bool is_beside
-      = of->kind == PYTHON_IS_CALL && strcmp (name, "with_name") == 0 && g_str_has_suffix (of->text, "Path"),
-      is_lower = of->kind == PYTHON_IS_TEXT && strcmp (name, "lower") == 0 && g_str_is_ascii (of->text);
-  const PythonValue *path = is_beside ? python_get (of, "0") : NULL;
-  if (path && file && path->kind == PYTHON_IS_TEXT && file->kind == PYTHON_IS_TEXT) {
-    g_autofree char *folder = g_path_get_dirname (path->text),
-                    *beside = g_build_filename (folder, file->text, NULL);
-    return python_called (x->python, PYTHON_IS_TEXT, beside);
-  }
-  if (is_lower && !call->items) {
-    g_autofree char *lower = g_ascii_strdown (of->text, -1);
-    return python_called (x->python, PYTHON_IS_TEXT, lower);
-  }
-  if (python_is_mutable (of) && changes_its_object (name)) {
-    python_pass (x->python, statement_of (x, first));
-    python_open (x->python, of, python_hole_text (x, first, x->at));
-  }
-  return python_hole (x, first);
-}
 
 /* --- what a value goes to ----------------------------------------------------------------------------- */
 
@@ -459,7 +233,7 @@ call_alone (PythonPlace *x)
        path.at += 2)
     dot = path.at;
   bool is_change = of && dot > first + 1 && python_is (python_token (&path), "(")
-      && changes_its_object (python_token (&path)[-1].word);
+      && python_is_change (python_token (&path)[-1].word);
   const guint n_passed = x->python->passed->len;
   const PythonValue *v = rest_of (x);
   bool is_open = v->kind == PYTHON_IS_HOLE,
@@ -534,19 +308,6 @@ class_of (PythonPlace *x, guint i)
 
 /* --- what is not followed ------------------------------------------------------------------------------- */
 
-/* What objects a line names is not known any more. */
-static void
-open_objects (PythonPlace *x, const PythonLine *line, const char *hole)
-{
-  for (guint at = line->first; at < line->first + line->n; at++) {
-    const PythonToken *t = &g_array_index (x->python->tokens, PythonToken, at);
-    bool is_name = t->kind == PYTHON_NAME && !(at > 0 && python_is (t - 1, "."));
-    PythonValue *v = is_name ? python_lookup (x, t->word) : NULL;
-    if (v && python_is_mutable (v))
-      python_open (x->python, v, hole);
-  }
-}
-
 /* What one line sets. */
 static void
 open_line (PythonPlace *x, const PythonLine *line, const char *hole)
@@ -570,8 +331,14 @@ open_line (PythonPlace *x, const PythonLine *line, const char *hole)
     guint n = p->passed->len;
     assign (x, MIN (mark, type.at), open, line->first);
     python_forget_passed (p, n); /* the block is told */
-  } else if (!python_is (t, others))
-    open_objects (x, line, hole);
+  } else
+    for (guint i = 0; i < line->n && !python_is (t, others); i++) { /* what objects it names */
+      PythonValue *v = t[i].kind == PYTHON_NAME && !(i > 0 && python_is (t + i - 1, "."))
+          ? python_lookup (x, t[i].word)
+          : NULL;
+      if (v && python_is_mutable (v))
+        python_open (p, v, hole);
+    }
   for (guint i = 0; i + 1 < line->n && mark == end && !is_removed && !python_is (t, others); i++)
     if (python_is (t + i, "os") && python_is (t + i + 1, ".") && python_is (t + i + 2, "environ"))
       p->is_environment_open = true;
@@ -681,4 +448,215 @@ python_run_module (LsPython *p, guint module)
   if (!is_run)
     python_run_lines (p, m->first_line, m->end_line, NULL);
   p->line = line;
+}
+
+/* --- options that a program declares ------------------------------------------------------------------- */
+
+/* Wherever it does:
+ *
+ *     parser.add_argument ("--layers", type=int, default=32)
+ *     HfArgumentParser ((A, B)), tyro.cli (A)       the members of dataclasses
+ *     fire.Fire (train), typer.run (train)          the parameters of train
+ *     @click.option ("--layers", default=32)        that option
+ *
+ * with what each is where the command does not say it. What is declared under a condition, or twice in two
+ * ways, is not known; neither is what the program computes of it. */
+
+/* The last part of the name of a class or a function, "argparse.ArgumentParser"; "": it is none. */
+static const char *
+last_name (const PythonValue *v)
+{
+  const char *name = v && v->text ? v->text : "", *dot = strrchr (name, '.');
+  return dot ? dot + 1 : name;
+}
+
+static PythonValue *
+hole_of (LsPython *p, const char *text)
+{
+  return python_called (p, PYTHON_IS_HOLE, text);
+}
+
+/* A hole where two of them differ. */
+static void
+add_option (LsPython *p, const char *name, const PythonValue *usual)
+{
+  cJSON *item = python_json (p, usual), *other = cJSON_GetObjectItemCaseSensitive (p->found.options, name);
+  if (!other) {
+    cJSON_AddItemToObject (p->found.options, name, item);
+    return;
+  }
+  if (!cJSON_Compare (item, other, true))
+    cJSON_ReplaceItemInObjectCaseSensitive (p->found.options, name, python_json (p, hole_of (p, name)));
+  cJSON_Delete (item);
+}
+
+/* --- argparse and click ------------------------------------------------------------------------------- */
+
+/* What an option is that a command does not say; of a type that is not known here a text is not known. */
+static PythonValue *
+usual_of (LsPython *p, const PythonValue *call)
+{
+  PythonValue *usual = python_get (call, "default");
+  const char *action = last_name (python_get (call, "action")), *type = last_name (python_get (call, "type"));
+  if (!usual)
+    return g_str_has_prefix (action, "store_")
+        ? python_scalar (p, PYTHON_IS_BOOL, strcmp (action, "store_false") == 0, false)
+        : python_new (p, PYTHON_IS_NONE);
+  if (usual->kind != PYTHON_IS_TEXT || *type == '\0' || strcmp (type, "str") == 0)
+    return usual;
+  bool is_float = strcmp (type, "float") == 0;
+  PythonValue *made = is_float || strcmp (type, "int") == 0 ? python_converted (p, is_float, usual) : NULL;
+  return made ? made : hole_of (p, usual->text);
+}
+
+/* Whether a line stands in a block that is perhaps not run. */
+static bool
+is_conditional (const LsPython *p, guint i)
+{
+  guint indent = python_line (p, i)->indent;
+  for (; i-- > 0 && indent > 0;) {
+    const PythonLine *line = python_line (p, i);
+    if (line->indent >= indent)
+      continue;
+    const PythonToken *t = python_first (p, line);
+    indent = line->indent;
+    if (python_is_block (p, i) && !python_is (t + 1, "__name__"))
+      return true;
+  }
+  return false;
+}
+
+/* "add_argument (" or "option (" behind a dot, in a line; an option has its longest name. */
+static void
+declare (LsPython *p, guint i, const PythonValue *call, bool is_click)
+{
+  const char *said = NULL;
+  for (guint k = 0; k < python_n (call); k++) {
+    const PythonValue *item = call->items->pdata[k];
+    bool is_name = g_ascii_isdigit (*(char *) call->keys->pdata[k]) && item->kind == PYTHON_IS_TEXT
+        && *item->text == '-';
+    if (is_name && (!said || (g_str_has_prefix (item->text, "--") && !g_str_has_prefix (said, "--"))))
+      said = item->text;
+  }
+  const PythonValue *usual = is_click && !python_get (call, "default") ? NULL : usual_of (p, call);
+  if (!said || p->why || !usual || strcmp (last_name (usual), "SUPPRESS") == 0)
+    return;
+  g_autofree char *name = g_strdup (said + strspn (said, "-"));
+  if (is_click)
+    g_strdelimit (name, "-", '_');
+  add_option (p, name, is_conditional (p, i) ? hole_of (p, name) : usual);
+}
+
+/* "set_defaults (a=1)": of options that were declared in front. */
+static void
+set_usual (LsPython *p, guint i, const PythonValue *call)
+{
+  for (guint k = 0; k < python_n (call); k++) {
+    g_autofree char *name = g_strdelimit (g_strdup (call->keys->pdata[k]), "_", '-');
+    const char *own = cJSON_HasObjectItem (p->found.options, name) ? name : call->keys->pdata[k];
+    cJSON_DeleteItemFromObjectCaseSensitive (p->found.options, own);
+    add_option (p, own, is_conditional (p, i) ? hole_of (p, own) : call->items->pdata[k]);
+  }
+}
+
+/* --- functions and classes ---------------------------------------------------------------------------- */
+
+/* Each class or function that is named in the brackets behind a token. */
+static void
+add_members (LsPython *p, PythonPlace x)
+{
+  PythonPlace end = x;
+  python_pass_to (&end, ")");
+  for (; x.at < end.at; x.at++) {
+    const PythonToken *t = python_token (&x);
+    const PythonValue *of = t->kind == PYTHON_NAME ? python_lookup (&x, t->word) : NULL;
+    bool has_usual = of && of->kind >= PYTHON_IS_FUNCTION;
+    for (guint i = 0; has_usual && i < python_n (of); i++)
+      add_option (p, of->keys->pdata[i], of->items->pdata[i]);
+  }
+}
+
+/* --- DeepSpeed ---------------------------------------------------------------------------------------- */
+
+/* Whether a name stands in a function otherwise than as the configuration of a call. */
+static bool
+is_used (const LsPython *p, const char *name)
+{
+  for (guint i = 0; i < p->lines->len; i++) {
+    const PythonLine *line = python_line (p, i);
+    for (guint k = 0; k < line->n && (line->indent > 0 || python_is_block (p, i)); k++) {
+      const PythonToken *t = python_first (p, line) + k;
+      if (python_is (t, name) && !(k > 1 && python_is (t - 1, "=")))
+        return true;
+    }
+  }
+  return false;
+}
+
+/* "deepspeed.initialize (": what is written there, or a name that the file alone sets, is its configuration;
+ * another is not known. */
+static void
+note_engine (LsPython *p, PythonPlace x)
+{
+  PythonPlace end = x;
+  const PythonValue *call = python_arguments (&end, "deepspeed.initialize"),
+                    *config = python_get (call, "config");
+  config = config ? config : python_get (call, "config_params");
+  while (
+      x.at < end.at
+      && !(python_is (python_token (&x), "config config_params") && python_is (python_token (&x) + 1, "=")))
+    x.at++;
+  x.at += 2;
+  const PythonToken *t = python_token (&x);
+  bool is_open = config && x.at < end.at && t->kind == PYTHON_NAME && is_used (p, t->word);
+  if (p->found.engine && (!config || !cJSON_IsNull (p->found.engine)))
+    return;
+  cJSON_Delete (p->found.engine);
+  p->found.engine = is_open ? python_json (p, hole_of (p, t->word))
+      : config              ? python_json (p, config)
+                            : cJSON_CreateNull ();
+}
+
+/* --- lines -------------------------------------------------------------------------------------------- */
+
+/* What a call declares, whose name stands at a token of line i, k words from its begin. */
+static void
+read_call (LsPython *p, guint i, const PythonToken *t, guint k)
+{
+  const PythonLine *line = python_line (p, i);
+  PythonPlace x = { .python = p, .module = line->module, .at = line->first + k + 2 };
+  bool is_method = k > 1 && python_is (t - 1, "."),
+       is_start = python_is (t, "HfArgumentParser TrlParser")
+      || (is_method && python_is (t, "Fire") && python_is (t - 2, "fire"))
+      || (is_method && python_is (t, "run") && python_is (t - 2, "typer"))
+      || (is_method && python_is (t, "cli") && python_is (t - 2, "tyro"));
+  bool is_click = is_method && python_is (t, "option") && python_is (t - 2, "click");
+  if (is_click || (is_method && python_is (t, "add_argument")))
+    declare (p, i, python_arguments (&x, t->word), is_click);
+  else if (is_method && python_is (t, "set_defaults"))
+    set_usual (p, i, python_arguments (&x, t->word));
+  else if (is_method && python_is (t, "initialize") && python_is (t - 2, "deepspeed"))
+    note_engine (p, x);
+  else if (is_start)
+    add_members (p, x);
+}
+
+void
+ls_python_start (LsPython *p)
+{
+  for (guint m = p->modules->len; m-- > 0;)
+    python_run_module (p, m);
+  for (guint i = 0; i < p->lines->len; i++) {
+    const PythonLine *line = python_line (p, i);
+    const PythonToken *t = python_first (p, line);
+    g_clear_pointer (&p->why, g_free);
+    p->depth = 0;
+    for (guint k = 0; k + 1 < line->n; k++)
+      if (t[k].kind == PYTHON_NAME && python_is (t + k + 1, "("))
+        read_call (p, i, t + k, k);
+    if (line->n > 1 && line->indent > 0 && python_is (t, "os") && python_is (t + 2, "environ"))
+      python_open_lines (p, i, i + 1);
+  }
+  python_move_passed (p, NULL);
+  g_clear_pointer (&p->why, g_free);
 }

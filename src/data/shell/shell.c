@@ -8,9 +8,202 @@
 #define MAX_SAME   3   /* of a text within itself: what ends it, if anything does, only a run would know */
 #define MAX_ROUNDS 256 /* of loops that are run as often as they say, in all */
 
+/* A shell script as it is read: what stands between words, what a word is, where here documents lie. */
+typedef struct {
+  LsShell *sh;
+  const char *begin, *p, *end;
+  const char *here_to; /* behind the here documents of this line; NULL: it has none */
+  bool is_bad;         /* something is not closed: the rest is not read */
+  bool is_array;       /* of its items: comments are no directives      */
+} ShellText;
+
 static ShellStatus read_command (ShellText *s);
 static ShellStatus read_list (ShellText *s, const char *const *stops);
 static void read_text (LsShell *sh, const char *text, gsize n);
+
+/* --- between words ------------------------------------------------------------------------------ */
+
+static bool
+is_at (ShellText *s, const char *text)
+{
+  gsize n = strlen (text);
+  return (gsize) (s->end - s->p) >= n && strncmp (s->p, text, n) == 0;
+}
+
+/* A line "#SBATCH --nodes=4" is a command whose first word is the line's. */
+static void
+read_directive (ShellText *s, const char *end)
+{
+  g_autoptr (GPtrArray) words = g_ptr_array_new_with_free_func (g_free);
+  g_autofree char *line = g_strndup (s->p, (gsize) (end - s->p));
+  char *comment = strstr (line + 1, " #");
+  if (comment)
+    *comment = '\0';
+  shell_split (line, words);
+  if (s->sh->mode != SHELL_RUN || words->len < 2
+      || !ls_shell_is_one (words->pdata[0], "#SBATCH #PBS #BSUB #$") || !shell_afford (s->sh, strlen (line)))
+    return;
+  g_ptr_array_add (words, NULL);
+  const LsShellCommand command = { (char *const *) words->pdata, words->len - 1, true };
+  s->sh->funcs.command (&command, s->sh->data);
+}
+
+/* Blanks, comments, and lines that go on; of comments, those of a batch system are commands. */
+static void
+skip_blanks (ShellText *s)
+{
+  while (s->p < s->end) {
+    if (*s->p == ' ' || *s->p == '\t')
+      s->p++;
+    else if (is_at (s, "\\\n"))
+      s->p += 2;
+    else if (*s->p == '#' && (s->p == s->begin || g_ascii_isspace (s->p[-1]) || s->p[-1] == ';')) {
+      const char *newline = shell_find (s->p, s->end, '\n');
+      if (!s->is_array)
+        read_directive (s, newline);
+      s->p = newline;
+    } else
+      return;
+  }
+}
+
+/* At a newline: passes over it, and the here documents of its line. */
+static void
+skip_newline (ShellText *s)
+{
+  s->p = s->here_to ? s->here_to : s->p + 1;
+  s->here_to = NULL;
+}
+
+/* All that separates commands, but not the ;; of a case. */
+static void
+skip_separators (ShellText *s)
+{
+  for (skip_blanks (s); s->p < s->end; skip_blanks (s)) {
+    if (*s->p == '\n')
+      skip_newline (s);
+    else if (!is_at (s, ";;") && (*s->p == ';' || *s->p == '&'))
+      s->p++;
+    else
+      return;
+  }
+}
+
+/* The script cannot be read, and why. */
+static void
+give_up (ShellText *s, const char *why)
+{
+  shell_fail (s->sh, why);
+  s->is_bad = true;
+  s->p = s->end;
+}
+
+/* The end of the word that begins here. */
+static const char *
+next_end (ShellText *s)
+{
+  const char *end = shell_word_end (s->p, s->end);
+  if (!end)
+    give_up (s, "a quote or bracket is not closed");
+  return end ? end : s->end;
+}
+
+/* Whether a word begins here that is this one, not only its beginning. */
+static bool
+is_word (ShellText *s, const char *word)
+{
+  if (!is_at (s, word))
+    return false;
+  const char *behind = s->p + strlen (word);
+  return behind >= s->end || g_ascii_isspace (*behind) || strchr (";&|()<>", *behind) || strpbrk (word, ";)");
+}
+
+/* The same, and passes over it; or over separators in front too. */
+static bool
+take (ShellText *s, const char *word)
+{
+  if (!is_word (s, word))
+    return false;
+  s->p += strlen (word);
+  return true;
+}
+
+static bool
+take_word (ShellText *s, const char *word)
+{
+  skip_separators (s);
+  return take (s, word);
+}
+
+/* --- here documents and redirections -------------------------------------------------------------- */
+
+/* The lines up to the delimiter; where those of the command go on. NULL: they are not asked for. */
+static char *
+take_here (ShellText *s)
+{
+  bool has_tabs = is_at (s, "<<-");
+  s->p += has_tabs ? 3 : 2;
+  skip_blanks (s);
+  const char *begin = s->p;
+  s->p = next_end (s);
+  g_autofree char *delimiter = g_strndup (begin, (gsize) (s->p - begin));
+  bool is_literal = strpbrk (delimiter, "'\"\\") != NULL;
+  g_strstrip (g_strdelimit (delimiter, "'\"\\", ' '));
+  const char *from = s->here_to ? s->here_to : MIN (shell_find (s->p, s->end, '\n') + 1, s->end);
+  for (const char *line = from; line < s->end && !s->is_bad; line = s->here_to) {
+    const char *line_end = shell_find (line, s->end, '\n'), *text = line;
+    s->here_to = MIN (line_end + 1, s->end);
+    while (has_tabs && text < line_end && *text == '\t')
+      text++;
+    if ((gsize) (line_end - text) == strlen (delimiter) && g_str_has_prefix (text, delimiter))
+      return s->sh->mode == SHELL_SKIPPED ? NULL
+          : is_literal                    ? g_strndup (from, (gsize) (line - from))
+                                          : shell_expand_text (s->sh, from, line, true);
+  }
+  give_up (s, "a here document has no end");
+  return NULL;
+}
+
+/* Passes over "> file", "2>&1", "<(command)", and notes what that is for a command. */
+static void
+take_redirection (ShellText *s, ShellStreams *streams)
+{
+  const char *mark = s->p;
+  bool is_word = is_at (s, "<<<"), is_error = mark > s->begin && mark[-1] == '2',
+       is_output = is_at (s, ">") && !is_at (s, ">&") && !is_error;
+  s->sh->out.is_lost = s->sh->out.is_lost || (is_at (s, ">&") && !is_error);
+  if (is_at (s, "<<") && !is_word) {
+    char *text = take_here (s);
+    if (text) {
+      g_free (streams->here);
+      streams->here = text;
+    }
+    return;
+  }
+  while (s->p < s->end && strchr ("<>&|", *s->p))
+    s->p++;
+  skip_blanks (s);
+  const char *begin = s->p;
+  bool is_group = s->p < s->end && *s->p == '(' && !is_word;
+  s->p = is_group ? shell_group_end (s->p + 1, s->end, "()", 0) : next_end (s);
+  if (!s->p)
+    give_up (s, "a bracket is not closed");
+  char **text = is_word ? &streams->here : is_output ? &streams->target : NULL;
+  if (is_output)
+    streams->is_appended = mark + 1 < s->end && mark[1] == '>';
+  if (text && begin < s->p && !s->is_bad && !(is_word && s->sh->mode == SHELL_SKIPPED)) {
+    char *before = *text;
+    *text = shell_expand_text (s->sh, begin, s->p, false);
+    g_free (before);
+  }
+}
+
+static bool
+is_redirection (ShellText *s)
+{
+  bool is_input = is_at (s, "<") && !shell_placeholder_end (s->p, s->end);
+  return is_input || is_at (s, ">") || is_at (s, "&>");
+}
 
 /* --- words -------------------------------------------------------------------------------------- */
 
@@ -25,9 +218,9 @@ pass_word (ShellText *s, const char *end)
 static void
 read_words (ShellText *s, const char *ends, GPtrArray *fields)
 {
-  for (shell_skip_blanks (s); s->p < s->end && !strchr (ends, *s->p) && !s->is_bad && !s->sh->fault;
-       shell_skip_blanks (s)) {
-    const char *end = shell_next_end (s);
+  for (skip_blanks (s); s->p < s->end && !strchr (ends, *s->p) && !s->is_bad && !s->sh->fault;
+       skip_blanks (s)) {
+    const char *end = next_end (s);
     if (s->sh->mode != SHELL_SKIPPED)
       shell_expand (s->sh, s->p, end, fields);
     pass_word (s, end);
@@ -36,28 +229,24 @@ read_words (ShellText *s, const char *ends, GPtrArray *fields)
 
 /* --- assignments -------------------------------------------------------------------------------- */
 
-static bool
-is_declaration (const GPtrArray *words)
-{
-  return words->len > 0 && ls_shell_is_one (words->pdata[0], "export declare local readonly typeset");
-}
+/* What a command says of the variables that it names. */
+typedef struct {
+  bool is_one, exports, is_local, is_map;
+} Declaration;
 
-/* Whether the names in a command are exported: "export A", "declare -x A". */
-static bool
-is_export (const GPtrArray *words)
+static Declaration
+declaration_of (const LsShell *sh, const GPtrArray *words)
 {
-  bool has_flag = words->len > 0 && strcmp (words->pdata[0], "export") == 0;
-  for (guint i = 1; i < words->len; i++)
-    has_flag = has_flag || (*(char *) words->pdata[i] == '-' && strchr (words->pdata[i], 'x'));
-  return has_flag && is_declaration (words);
-}
-
-/* Whether a command declares variables of the function that is read. */
-static bool
-is_local (LsShell *sh, GPtrArray *words)
-{
-  return sh->locals && words->len > 0 && ls_shell_is_one (words->pdata[0], "local declare typeset")
-      && !g_ptr_array_find_with_equal_func (words, "-g", g_str_equal, NULL);
+  const char *name = words->len > 0 ? words->pdata[0] : "", *word;
+  Declaration d = { .is_one = ls_shell_is_one (name, "export declare local readonly typeset"),
+                    .exports = strcmp (name, "export") == 0,
+                    .is_local = sh->locals && ls_shell_is_one (name, "local declare typeset") };
+  for (guint i = 1; d.is_one && i < words->len && *(word = words->pdata[i]) == '-'; i++) {
+    d.exports = d.exports || strchr (word, 'x');
+    d.is_map = d.is_map || strchr (word, 'A');
+    d.is_local = d.is_local && !strchr (word, 'g');
+  }
+  return d;
 }
 
 /* They are as they were once the function is over; what is not set is none until then. */
@@ -65,25 +254,33 @@ static void
 make_local (LsShell *sh, const char *name)
 {
   if (!g_hash_table_contains (sh->locals, name))
-    shell_keep (sh, sh->locals, name, ls_shell_exports (sh, name));
+    shell_keep (sh, sh->locals, name);
 }
 
-/* Exports those that stand there without a value; of any command, those that are set in front of it. */
+/* Of a declaration those that stand there without a value; of any command, those that are set in front of it
+ * are exported. */
 static void
-export_names (LsShell *sh, GPtrArray *words, GHashTable *in_front)
+declare_names (LsShell *sh, const GPtrArray *words, GHashTable *in_front)
 {
+  const Declaration d = declaration_of (sh, words);
   GHashTableIter iter;
   gpointer name;
   for (g_hash_table_iter_init (&iter, in_front);
        words->len > 0 && g_hash_table_iter_next (&iter, &name, NULL);)
     shell_export (sh, name);
-  for (guint i = 1; i < words->len; i++)
-    if (*(const char *) words->pdata[i] != '-' && is_export (words))
-      shell_export (sh, words->pdata[i]);
-    else if (*(const char *) words->pdata[i] != '-' && is_local (sh, words)) {
-      make_local (sh, words->pdata[i]);
-      shell_unset (sh, words->pdata[i]);
+  for (guint i = 1; d.is_one && i < words->len; i++) {
+    const char *word = words->pdata[i];
+    if (*word == '-')
+      continue;
+    if (d.exports)
+      shell_export (sh, word);
+    else if (d.is_local) {
+      make_local (sh, word);
+      shell_unset (sh, word);
     }
+    if (d.is_map)
+      shell_declare_map (sh, word);
+  }
 }
 
 /* "A=1" up to end, in a command whose words begin with these; none: in front of it. */
@@ -92,12 +289,15 @@ assign_in_command (LsShell *sh, const char *p, const char *end, GPtrArray *words
 {
   const char *value = shell_assignment_value (p, end), *name_end = shell_name_end (p, end);
   g_autofree char *name = g_strndup (p, (gsize) (name_end - p));
-  bool exports = is_export (words) || sh->exports_all, is_appended = value[-2] == '+',
+  const Declaration d = declaration_of (sh, words);
+  bool exports = d.exports || sh->exports_all, is_appended = value[-2] == '+',
        is_array = value < end && *value == '(';
   if (words->len == 0 && !g_hash_table_contains (in_front, name))
-    shell_keep (sh, in_front, name, exports || ls_shell_exports (sh, name));
-  if (is_local (sh, words))
+    shell_keep (sh, in_front, name);
+  if (d.is_local)
     make_local (sh, name);
+  if (d.is_map)
+    shell_declare_map (sh, name);
   if (*name_end == '[')
     shell_set_element (sh, p, value, shell_expand_text (sh, value, end, false), is_appended);
   else {
@@ -120,11 +320,12 @@ assign_in_command (LsShell *sh, const char *p, const char *end, GPtrArray *words
 static void
 read_word (ShellText *s, GPtrArray *words, GHashTable *in_front, bool *ret_has_begun)
 {
-  const char *end = shell_next_end (s);
+  const char *end = next_end (s);
   const gsize n_digits = strspn (s->p, G_CSET_DIGITS);
   bool is_skipped = s->sh->mode == SHELL_SKIPPED || s->sh->has_left,
        is_descriptor = n_digits > 0 && s->p + n_digits == end && end < s->end && (*end == '<' || *end == '>'),
-       assigns = (!*ret_has_begun || is_declaration (words)) && shell_assignment_value (s->p, end);
+       assigns
+      = (!*ret_has_begun || declaration_of (s->sh, words).is_one) && shell_assignment_value (s->p, end);
   if (!is_descriptor && !s->is_bad && !is_skipped) {
     if (assigns)
       assign_in_command (s->sh, s->p, end, words, in_front);
@@ -138,7 +339,7 @@ read_word (ShellText *s, GPtrArray *words, GHashTable *in_front, bool *ret_has_b
 static bool
 has_ended (ShellText *s)
 {
-  return s->p >= s->end || strchr ("\n;|)(", *s->p) || (*s->p == '&' && !shell_is_at (s, "&>"));
+  return s->p >= s->end || strchr ("\n;|)(", *s->p) || (*s->p == '&' && !is_at (s, "&>"));
 }
 
 static ShellStatus
@@ -150,20 +351,20 @@ read_simple (ShellText *s)
   ShellStatus status = SHELL_DONE;
   bool has_begun = false;
   const char *begin = s->p;
-  for (shell_skip_blanks (s); !has_ended (s) && !s->sh->fault; shell_skip_blanks (s)) {
+  for (skip_blanks (s); !has_ended (s) && !s->sh->fault; skip_blanks (s)) {
     const char *before = streams.here;
-    if (shell_is_redirection (s))
-      shell_take_redirection (s, &streams);
-    if (streams.here == before && !has_ended (s) && !shell_is_redirection (s))
+    if (is_redirection (s))
+      take_redirection (s, &streams);
+    if (streams.here == before && !has_ended (s) && !is_redirection (s))
       read_word (s, words, in_front, &has_begun);
   }
   if (s->p == begin && s->p < s->end)
     s->p++; /* a bracket out of place */
   bool is_skipped = s->sh->mode == SHELL_SKIPPED || s->sh->has_left;
-  if (words->len == 0 && !is_skipped && !(s->sh->out.joint >= 0 && g_str_has_prefix (begin, "IFS=")))
-    s->sh->out.is_lost = s->sh->out.is_lost || s->sh->out.text;
-  export_names (s->sh, words, in_front);
-  if (words->len > 0 && !is_skipped && !is_declaration (words) && !s->sh->fault) {
+  if (words->len == 0 && !is_skipped && g_hash_table_size (in_front) == 0)
+    s->sh->out.is_lost = true;
+  declare_names (s->sh, words, in_front);
+  if (words->len > 0 && !is_skipped && !declaration_of (s->sh, words).is_one && !s->sh->fault) {
     status = shell_run (s->sh, words, &streams);
     shell_set_back (s->sh, in_front);
   }
@@ -180,15 +381,15 @@ read_test (ShellText *s)
 {
   g_autoptr (GPtrArray) words = g_ptr_array_new_with_free_func (g_free);
   for (s->p += 2; s->p < s->end && !s->is_bad;) {
-    const char *end = shell_next_end (s);
+    const char *end = next_end (s);
     if (g_ascii_isspace (*s->p)) {
       s->p++;
       continue;
     }
-    if (shell_is_word (s, "]]"))
+    if (is_word (s, "]]"))
       break;
     if (end == s->p)
-      end += shell_is_at (s, "&&") || shell_is_at (s, "||") ? 2 : 1;
+      end += is_at (s, "&&") || is_at (s, "||") ? 2 : 1;
     g_ptr_array_add (
         words, s->sh->mode == SHELL_SKIPPED ? g_strdup ("") : shell_expand_text (s->sh, s->p, end, false));
     s->p = end;
@@ -203,7 +404,7 @@ read_double_brackets (ShellText *s)
 {
   const char *end = shell_group_end (s->p + 1, s->end, "()", 0);
   if (!end) {
-    shell_give_up (s, "a bracket is not closed");
+    give_up (s, "a bracket is not closed");
     return NULL;
   }
   const char *begin = s->p + 2;
@@ -226,7 +427,7 @@ static ShellStatus
 read_up_to (ShellText *s, const char *stop)
 {
   ShellStatus status = read_list (s, (const char *const[]) { stop, NULL });
-  shell_take_word (s, stop);
+  take_word (s, stop);
   return status;
 }
 
@@ -240,12 +441,12 @@ read_if (ShellText *s)
     shell_enter (s->sh, mode_if (condition, SHELL_YES));
     read_list (s, (const char *const[]) { "elif", "else", "fi", NULL });
     rest = MIN (rest, mode_if (condition, SHELL_NO));
-  } while (shell_take_word (s, "elif"));
+  } while (take_word (s, "elif"));
   s->sh->mode = rest;
-  if (shell_take_word (s, "else"))
+  if (take_word (s, "else"))
     read_up_to (s, "fi");
   else
-    shell_take_word (s, "fi");
+    take_word (s, "fi");
   s->sh->mode = outer;
   return SHELL_DONE;
 }
@@ -266,11 +467,11 @@ static ShellStatus
 read_patterns (ShellText *s, const char *word)
 {
   ShellStatus found = SHELL_NO;
-  if (shell_is_at (s, "("))
+  if (is_at (s, "("))
     s->p++;
   while (s->p < s->end && *s->p != ')' && !s->is_bad) {
-    shell_skip_blanks (s);
-    const char *end = shell_next_end (s);
+    skip_blanks (s);
+    const char *end = next_end (s);
     g_autofree char *pattern = shell_expand_text (s->sh, s->p, end, false);
     const char *words[] = { word, "==", pattern };
     if (end > s->p && found != SHELL_YES)
@@ -284,27 +485,26 @@ read_patterns (ShellText *s, const char *word)
 static ShellStatus
 read_case (ShellText *s)
 {
-  shell_skip_blanks (s);
-  const char *end = shell_next_end (s);
+  skip_blanks (s);
+  const char *end = next_end (s);
   ShellMode outer = s->sh->mode, rest = outer;
   g_autofree char *word = shell_expand_text (s->sh, s->p, end, false);
   s->p = end;
-  shell_take_word (s, "in");
-  for (shell_skip_separators (s); s->p < s->end && !shell_is_word (s, "esac") && !s->is_bad;
-       shell_skip_separators (s)) {
+  take_word (s, "in");
+  for (skip_separators (s); s->p < s->end && !is_word (s, "esac") && !s->is_bad; skip_separators (s)) {
     s->sh->mode = rest;
     const char *begin = s->p;
     ShellStatus fits = read_patterns (s, word);
     shell_enter (s->sh, mode_if (fits, SHELL_YES));
     read_list (s, (const char *const[]) { ";;", "esac", NULL });
     rest = MIN (rest, mode_if (fits, SHELL_NO));
-    shell_skip_separators (s);
-    if (shell_is_at (s, ";;"))
+    skip_separators (s);
+    if (is_at (s, ";;"))
       s->p += 2;
     if (s->p == begin)
       s->p++;
   }
-  shell_take_word (s, "esac");
+  take_word (s, "esac");
   s->sh->mode = outer;
   return SHELL_DONE;
 }
@@ -315,11 +515,9 @@ read_group (ShellText *s)
 {
   if (*s->p++ == '{')
     return read_up_to (s, "}");
-  g_autoptr (GHashTable) kept = shell_keep_all (s->sh);
-  bool had_left = s->sh->has_left;
+  const ShellOutside outside = shell_begin_own (s->sh);
   ShellStatus status = read_up_to (s, ")");
-  s->sh->has_left = had_left;
-  shell_set_all_back (s->sh, kept);
+  shell_end_own (s->sh, outside);
   return status;
 }
 
@@ -372,29 +570,29 @@ begin_round (ShellText *s, const char *name, const GPtrArray *words, char *const
 static ShellStatus
 read_for (ShellText *s)
 {
-  shell_skip_blanks (s);
+  skip_blanks (s);
   ShellMode outer = s->sh->mode;
   const char *name_end = shell_name_end (s->p, s->end);
   g_autofree char *name = g_strndup (s->p, (gsize) (name_end - s->p));
   g_autoptr (GPtrArray) words = NULL;
   g_auto (GStrv) parts = NULL;
   s->p = name_end;
-  if (shell_is_at (s, "((")) { /* "((i = 0; i < N; i++))" */
+  if (is_at (s, "((")) { /* "((i = 0; i < N; i++))" */
     g_autofree char *text = read_double_brackets (s);
     parts = g_strsplit (text ? text : "", ";", -1);
     if (g_strv_length (parts) != 3)
       g_clear_pointer (&parts, g_strfreev);
   } else { /* none, where the script does not say them all */
     words = g_ptr_array_new_with_free_func (g_free);
-    shell_skip_blanks (s);
-    shell_take (s, "in");
+    skip_blanks (s);
+    take (s, "in");
     read_words (s, "\n;|)(&", words);
   }
   for (guint i = 0; words && i < words->len; i++)
     if (ls_shell_has_hole (words->pdata[i]))
       g_ptr_array_set_size (words, 0);
-  shell_skip_separators (s);
-  shell_take_word (s, "do");
+  skip_separators (s);
+  take_word (s, "do");
   const guint n = words ? words->len : parts ? count_rounds (s->sh, parts) : 0;
   const char *begin = s->p;
   if (n > 0 && outer == SHELL_RUN && !s->is_bad && can_repeat (s, n)) {
@@ -437,11 +635,11 @@ function_head_end (ShellText *s)
 static ShellStatus
 read_function (ShellText *s)
 {
-  shell_skip_blanks (s);
+  skip_blanks (s);
   const char *head_end = function_head_end (s), *name_end = shell_name_end (s->p, s->end);
   g_autofree char *name = g_strndup (s->p, (gsize) (name_end - s->p));
   s->p = MAX (name_end, head_end);
-  shell_skip_separators (s);
+  skip_separators (s);
   const char *body = s->p;
   ShellMode outer = shell_enter (s->sh, SHELL_SKIPPED);
   read_command (s);
@@ -463,15 +661,15 @@ read_block (ShellText *s)
       = { { "if", read_if },      { "while", read_while }, { "until", read_while },      { "for", read_for },
           { "select", read_for }, { "case", read_case },   { "function", read_function } };
   for (guint i = 0; i < G_N_ELEMENTS (blocks); i++)
-    if (shell_take (s, blocks[i].word))
+    if (take (s, blocks[i].word))
       return blocks[i].read (s);
-  if (shell_is_word (s, "[["))
+  if (is_word (s, "[["))
     return read_test (s);
-  if (shell_is_at (s, "((")) {
+  if (is_at (s, "((")) {
     g_autofree char *text = read_double_brackets (s);
     return text ? shell_set_arithmetic (s->sh, text) : SHELL_UNKNOWN;
   }
-  if (shell_is_at (s, "(") || shell_is_word (s, "{"))
+  if (is_at (s, "(") || is_word (s, "{"))
     return read_group (s);
   return function_head_end (s) > s->p ? read_function (s) : read_simple (s);
 }
@@ -480,11 +678,11 @@ static ShellStatus
 read_command (ShellText *s)
 {
   bool is_negated = false;
-  shell_skip_blanks (s);
-  for (; shell_take (s, "!") || shell_take (s, "time"); shell_skip_blanks (s))
-    is_negated = !is_negated;
+  skip_blanks (s);
+  for (bool is_time; (is_time = take (s, "time")) || take (s, "!"); skip_blanks (s))
+    is_negated = is_negated == is_time;
   if (++s->sh->depth > MAX_DEPTH)
-    shell_give_up (s, "blocks or texts are nested too deep");
+    give_up (s, "blocks or texts are nested too deep");
   ShellStatus status = s->is_bad ? SHELL_UNKNOWN : read_block (s);
   s->sh->depth--;
   if (!is_negated || status == SHELL_UNKNOWN)
@@ -496,21 +694,21 @@ static ShellStatus
 read_pipeline (ShellText *s)
 {
   ShellStatus status = read_command (s);
-  for (shell_skip_blanks (s); shell_is_at (s, "|") && !shell_is_at (s, "||"); shell_skip_blanks (s)) {
-    s->p += shell_is_at (s, "|&") ? 2 : 1;
-    s->sh->out.is_lost = s->sh->out.is_lost || s->sh->out.text;
-    while (shell_skip_blanks (s), s->p < s->end && *s->p == '\n')
-      shell_skip_newline (s);
+  for (skip_blanks (s); is_at (s, "|") && !is_at (s, "||"); skip_blanks (s)) {
+    s->p += is_at (s, "|&") ? 2 : 1;
+    s->sh->out.is_lost = true;
+    while (skip_blanks (s), s->p < s->end && *s->p == '\n')
+      skip_newline (s);
     read_command (s);
     status = SHELL_DONE;
   }
-  while (s->p < s->end && shell_is_redirection (s)) {
+  while (s->p < s->end && is_redirection (s)) {
     ShellStreams streams = { 0 }; /* of a block */
-    shell_take_redirection (s, &streams);
+    take_redirection (s, &streams);
     g_free (streams.here);
     g_free (streams.target);
-    s->sh->out.is_lost = s->sh->out.is_lost || s->sh->out.text;
-    shell_skip_blanks (s);
+    s->sh->out.is_lost = true;
+    skip_blanks (s);
   }
   return status;
 }
@@ -520,11 +718,11 @@ read_and_or (ShellText *s)
 {
   ShellMode outer = s->sh->mode;
   ShellStatus status = read_pipeline (s);
-  for (shell_skip_blanks (s); shell_is_at (s, "&&") || shell_is_at (s, "||"); shell_skip_blanks (s)) {
-    bool is_and = shell_is_at (s, "&&");
+  for (skip_blanks (s); is_at (s, "&&") || is_at (s, "||"); skip_blanks (s)) {
+    bool is_and = is_at (s, "&&");
     s->p += 2;
-    while (shell_skip_blanks (s), s->p < s->end && *s->p == '\n')
-      shell_skip_newline (s);
+    while (skip_blanks (s), s->p < s->end && *s->p == '\n')
+      skip_newline (s);
     ShellStatus taken = status == SHELL_DONE ? SHELL_YES : status;
     shell_enter (s->sh, mode_if (taken, is_and ? SHELL_YES : SHELL_NO));
     bool is_read = s->sh->mode != SHELL_SKIPPED;
@@ -542,10 +740,10 @@ static ShellStatus
 read_list (ShellText *s, const char *const *stops)
 {
   ShellStatus status = SHELL_YES;
-  for (shell_skip_separators (s); s->p < s->end && !s->is_bad && !s->sh->fault; shell_skip_separators (s)) {
+  for (skip_separators (s); s->p < s->end && !s->is_bad && !s->sh->fault; skip_separators (s)) {
     const char *begin = s->p;
     for (const char *const *stop = stops; stop && *stop; stop++)
-      if (shell_is_word (s, *stop))
+      if (is_word (s, *stop))
         return status;
     status = read_and_or (s);
     if (s->p == begin)
@@ -566,7 +764,7 @@ read_text (LsShell *sh, const char *text, gsize n)
     return;
   g_ptr_array_add (sh->texts, (gpointer) text);
   if (++sh->depth > MAX_DEPTH)
-    shell_give_up (&s, "blocks or texts are nested too deep");
+    give_up (&s, "blocks or texts are nested too deep");
   else
     read_list (&s, NULL);
   sh->depth--;
@@ -587,7 +785,6 @@ ls_shell_read (LsShell *sh, const char *name, const char *text, gsize n)
       copy[length++] = g_ascii_iscntrl (text[i]) && text[i] != '\n' && text[i] != '\t' ? ' ' : text[i];
   copy[length] = '\0';
   sh->read = read_text;
-  sh->out.joint = -1;
   shell_set_place (sh, path, true);
   read_text (sh, copy, length);
   return g_strdup (sh->fault);

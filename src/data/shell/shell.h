@@ -1,10 +1,11 @@
 /* data/shell/shell.h — the commands of a shell script, found by reading it: nothing is executed.
  *
- * Followed are assignments, arrays, ${X:-default} and its kin, $((arithmetic)), if, case, functions, eval,
- * bash -c "...", here documents, $(commands) that print what the script says, and files that are sourced, as
- * far as the script decides them. What only a run would know ($1, the output of another command, a variable
- * that nobody set) stands in a word as a hole with its name. A variable that nobody set is taken as not set
- * where the script asks (-z, ${X:-...}).
+ * Followed are assignments, arrays, maps (declare -A), ${X:-default} and its kin, $((arithmetic)), if, case,
+ * functions, shift, eval, bash -c "...", here documents, $(commands) that print what the script says, and
+ * files that are sourced, as far as the script decides them. What only a run would know ($1, the output of
+ * another command, a variable that nobody set) stands in a word as a hole with its name; so does what is said
+ * in a form that is not read. A variable that nobody set is taken as not set where the script asks (-z,
+ * ${X:-...}).
  *
  * A loop over words that the script says is run for each of them. Another loop is read once, as what perhaps
  * happens; so are the branches of a condition that is not decided: what they append is kept as such, what
@@ -24,6 +25,8 @@
 #define LS_SHELL_HOLE_END '\002'
 /* The hole that stands for the folder of the script, in front of paths from there. */
 #define LS_SHELL_FOLDER "\001the folder of the script\002"
+/* In a hole, behind what the script says in a form that is not read: "${A/x/y}", "mapfile A". */
+#define LS_SHELL_UNREAD ", which is not read"
 
 typedef struct {
   char *const *words; /* of the commands around it first; NULL at the end */

@@ -1,7 +1,412 @@
-/* data/shell/shell_command.c — one simple command: what it sets, exports, prints in $(...), or hands on. */
+/* data/shell/shell_command.c — variables, and commands: what they set, export, print in $(...) or hand on. */
 #include "data/shell/shell_parts.h"
 
 #include <string.h>
+
+/* In a hole, behind the name of a variable that branches set, which are perhaps taken. */
+#define UNDECIDED ", which the script does not decide"
+
+#define MAX_UNSET 1000 /* names that are noted as not set */
+
+static void
+value_free (gpointer value)
+{
+  g_clear_pointer (&((ShellValue *) value)->items, g_ptr_array_unref);
+  g_free (value);
+}
+
+/* With the same items. of: NULL for what is not set. */
+static ShellValue *
+value_copy (const ShellValue *of)
+{
+  ShellValue *value = of ? g_memdup2 (of, sizeof *of) : g_new0 (ShellValue, 1);
+  if (value->items)
+    g_ptr_array_ref (value->items);
+  return value;
+}
+
+LsShell *
+ls_shell_new (const LsShellFuncs *funcs, gpointer data)
+{
+  LsShell *sh = g_new0 (LsShell, 1);
+  sh->funcs = *funcs;
+  sh->data = data;
+  sh->values = shell_kept_new ();
+  sh->names = g_ptr_array_new_with_free_func (g_free);
+  sh->functions = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
+  sh->outside = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  sh->unset = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  sh->outer = g_ptr_array_new ();
+  sh->texts = g_ptr_array_new ();
+  sh->mode = SHELL_RUN;
+  return sh;
+}
+
+void
+ls_shell_free (LsShell *sh)
+{
+  if (!sh)
+    return;
+  g_hash_table_unref (sh->values);
+  g_ptr_array_unref (sh->names);
+  g_hash_table_unref (sh->functions);
+  g_hash_table_unref (sh->unset);
+  g_hash_table_unref (sh->outside);
+  g_ptr_array_unref (sh->outer);
+  g_ptr_array_unref (sh->texts);
+  g_free (sh->fault);
+  g_free (sh);
+}
+
+void
+shell_fail (LsShell *sh, const char *why)
+{
+  if (!sh->fault)
+    sh->fault = g_strdup (why);
+}
+
+bool
+shell_afford (LsShell *sh, gsize n)
+{
+  if (n <= LS_SHELL_MAX_BYTES - sh->n_bytes) {
+    sh->n_bytes += n;
+    return true;
+  }
+  g_autofree char *why = g_strdup_printf ("its words grow beyond %d MiB", (int) (LS_SHELL_MAX_BYTES >> 20));
+  shell_fail (sh, why);
+  return false;
+}
+
+/* --- holes -------------------------------------------------------------------------------------- */
+
+bool
+ls_shell_has_hole (const char *word)
+{
+  return strchr (word, LS_SHELL_HOLE) != NULL;
+}
+
+char *
+shell_hole (const char *name)
+{
+  return g_strdup_printf ("%c%s%c", LS_SHELL_HOLE, name, LS_SHELL_HOLE_END);
+}
+
+bool
+shell_is_beside (const char *path)
+{
+  return g_str_has_prefix (path, LS_SHELL_FOLDER) && strrchr (path, LS_SHELL_HOLE) == path;
+}
+
+char *
+ls_shell_hole_names (const char *word)
+{
+  GString *names = g_string_new (NULL);
+  for (const char *p = strchr (word, LS_SHELL_HOLE); p; p = strchr (p, LS_SHELL_HOLE)) {
+    const char *end = strchr (++p, LS_SHELL_HOLE_END);
+    const char *why = strstr (p, ", which "); /* not decided, or not read */
+    gsize n = end ? (gsize) (end - p) : strlen (p);
+    n = why && why < p + n ? (gsize) (why - p) : n;
+    g_string_append_printf (names, "%s%.*s", names->len > 0 ? ", " : "", (int) MIN (n, 60), p);
+  }
+  return g_string_free (names, FALSE);
+}
+
+/* --- variables ---------------------------------------------------------------------------------- */
+
+/* A variable from outside has this become of it, unless another thing has. */
+static void
+note_outside (const LsShell *sh, const char *name, LsShellOutside what)
+{
+  gpointer state;
+  if (g_hash_table_lookup_extended (sh->outside, name, NULL, &state)
+      && GPOINTER_TO_INT (state) == LS_SHELL_UNASKED)
+    g_hash_table_insert (sh->outside, g_strdup (name), GINT_TO_POINTER (what));
+}
+
+static const ShellValue *
+look_up (const LsShell *sh, const char *name)
+{
+  const ShellValue *value = g_hash_table_lookup (sh->values, name);
+  return value && value->items ? value : NULL;
+}
+
+const ShellValue *
+shell_value (const LsShell *sh, const char *name)
+{
+  note_outside (sh, name, LS_SHELL_ASKED);
+  return look_up (sh, name);
+}
+
+void
+shell_note_unset (LsShell *sh, const char *name)
+{
+  if (g_hash_table_size (sh->unset) < MAX_UNSET)
+    g_hash_table_add (sh->unset, g_strdup (name));
+}
+
+static GPtrArray *
+new_items (char *first)
+{
+  GPtrArray *items = g_ptr_array_new_with_free_func (g_free);
+  g_ptr_array_add (items, first);
+  return items;
+}
+
+static gpointer
+copy_text (gconstpointer text, gpointer data)
+{
+  return g_strdup (text);
+}
+
+static gsize
+size_of (const GPtrArray *items)
+{
+  gsize n = 0;
+  for (guint i = 0; i < items->len; i++)
+    n += strlen (items->pdata[i]) + sizeof (char *);
+  return n;
+}
+
+static bool
+begins_with (const GPtrArray *items, const GPtrArray *old)
+{
+  guint i = 0;
+  while (i < MIN (items->len, old->len) && strcmp (items->pdata[i], old->pdata[i]) == 0)
+    i++;
+  return i == old->len;
+}
+
+/* What a branch that is perhaps taken leaves of a value: the value before, with a hole behind it where the
+ * branch only appends; a hole where it sets another. */
+static GPtrArray *
+perhaps_items (const char *name, const ShellValue *old, GPtrArray *items, bool is_array)
+{
+  g_autoptr (GPtrArray) made = items;
+  g_autofree char *what = g_strconcat ("$", name, UNDECIDED, NULL), *hole = shell_hole (what);
+  bool extends = old && !is_array && old->items->len == 1 && items->len == 1
+      && g_str_has_prefix (items->pdata[0], old->items->pdata[0]) && *(char *) old->items->pdata[0];
+  if (extends)
+    return new_items (g_strconcat (old->items->pdata[0], " ", hole, NULL));
+  if (!old || !is_array || !begins_with (items, old->items))
+    return new_items (g_steal_pointer (&hole));
+  GPtrArray *kept = g_ptr_array_copy (old->items, copy_text, NULL);
+  g_ptr_array_add (kept, g_steal_pointer (&hole));
+  return kept;
+}
+
+static GPtrArray *
+appended (const ShellValue *old, GPtrArray *items, bool is_array)
+{
+  if (is_array || old->items->len == 0) {
+    GPtrArray *all = g_ptr_array_copy (old->items, copy_text, NULL);
+    g_ptr_array_extend_and_steal (all, items);
+    return all;
+  }
+  g_autoptr (GPtrArray) more = items;
+  return new_items (g_strconcat (old->items->pdata[0], more->len > 0 ? more->pdata[0] : "", NULL));
+}
+
+ShellMode
+shell_enter (LsShell *sh, ShellMode mode)
+{
+  ShellMode before = sh->mode;
+  sh->mode = MIN (before, mode);
+  return before;
+}
+
+/* It is this from now on, in any mode; exported if it was. Takes its items. */
+static void
+put (LsShell *sh, const char *name, ShellValue value)
+{
+  value.is_exported = ls_shell_exports (sh, name);
+  g_hash_table_replace (sh->values, g_strdup (name), g_memdup2 (&value, sizeof value));
+}
+
+/* "[key]=value" of a map, each. */
+static void
+assign_keys (LsShell *sh, const char *name, const GPtrArray *items)
+{
+  for (guint i = 0; i < items->len; i++) {
+    const char *item = items->pdata[i], *close = strstr (item, "]=");
+    g_autofree char *key = close ? g_strdup_printf ("%s%.*s]", name, (int) (close - item), item) : NULL;
+    if (*item == '[' && key)
+      shell_set (sh, key, g_strdup (close + 2));
+  }
+}
+
+void
+shell_assign (LsShell *sh, const char *name, GPtrArray *items, bool is_array, bool is_appended)
+{
+  const ShellValue *old = look_up (sh, name);
+  const gsize n = size_of (items) + (old && is_appended ? size_of (old->items) : 0) + strlen (name);
+  bool is_map = old && old->is_map && is_array, counts = sh->mode != SHELL_SKIPPED && shell_afford (sh, n);
+  if (counts && is_map)
+    assign_keys (sh, name, items);
+  if (is_map || !counts) {
+    g_ptr_array_unref (items);
+    return;
+  }
+  note_outside (sh, name, is_appended ? LS_SHELL_ASKED : LS_SHELL_OVERWRITTEN);
+  if (old && is_appended)
+    items = appended (old, items, is_array);
+  bool is_same = old && old->items->len == items->len && begins_with (items, old->items);
+  if (sh->mode == SHELL_MAYBE && !is_same)
+    items = perhaps_items (name, old, items, is_array);
+  if (!old)
+    g_ptr_array_add (sh->names, g_strdup (name));
+  put (sh, name, (ShellValue) { .items = items, .is_array = is_array });
+}
+
+void
+shell_set (LsShell *sh, const char *name, char *text)
+{
+  shell_assign (sh, name, new_items (text), false, false);
+}
+
+void
+shell_declare_map (LsShell *sh, const char *name)
+{
+  const ShellValue *old = look_up (sh, name);
+  if (sh->mode != SHELL_SKIPPED && !(old && old->is_map))
+    put (sh, name,
+         (ShellValue) { .items = g_ptr_array_new_with_free_func (g_free), .is_array = true, .is_map = true });
+}
+
+void
+shell_unset (LsShell *sh, const char *name)
+{
+  if (sh->mode == SHELL_RUN)
+    g_hash_table_remove (sh->values, name);
+  else if (sh->mode == SHELL_MAYBE && look_up (sh, name))
+    shell_set (sh, name, g_strdup (""));
+}
+
+void
+shell_set_place (LsShell *sh, const char *path, bool is_started)
+{
+  static const char *const names[] = { "BASH_SOURCE", "0" };
+  for (guint i = 0; i < (is_started ? 2 : 1); i++)
+    if (path)
+      put (sh, names[i], (ShellValue) { .items = new_items (g_strdup (path)) });
+    else
+      g_hash_table_remove (sh->values, names[i]);
+}
+
+/* --- what variables are for a while ---------------------------------------------------------------- */
+
+GHashTable *
+shell_kept_new (void)
+{
+  return g_hash_table_new_full (g_str_hash, g_str_equal, g_free, value_free);
+}
+
+void
+shell_keep (const LsShell *sh, GHashTable *kept, const char *name)
+{
+  g_hash_table_insert (kept, g_strdup (name), value_copy (g_hash_table_lookup (sh->values, name)));
+}
+
+void
+shell_set_back (LsShell *sh, const GHashTable *kept)
+{
+  GHashTableIter iter;
+  gpointer name, value;
+  for (g_hash_table_iter_init (&iter, (GHashTable *) kept); g_hash_table_iter_next (&iter, &name, &value);)
+    g_hash_table_replace (sh->values, g_strdup (name), value_copy (value));
+}
+
+ShellOutside
+shell_begin_own (LsShell *sh)
+{
+  const ShellOutside outside = { sh->values, sh->names->len, sh->has_left };
+  sh->values = shell_kept_new ();
+  GHashTableIter iter;
+  gpointer name, value;
+  shell_afford (sh, (gsize) g_hash_table_size (outside.values) * sizeof (ShellValue));
+  for (g_hash_table_iter_init (&iter, outside.values); g_hash_table_iter_next (&iter, &name, &value);)
+    g_hash_table_insert (sh->values, g_strdup (name), value_copy (value));
+  return outside;
+}
+
+void
+shell_end_own (LsShell *sh, ShellOutside outside)
+{
+  g_hash_table_unref (sh->values);
+  sh->values = outside.values;
+  g_ptr_array_set_size (sh->names, (gint) outside.n_names);
+  sh->has_left = outside.has_left;
+}
+
+/* --- what is asked of it -------------------------------------------------------------------------- */
+
+const GPtrArray *
+ls_shell_names (const LsShell *sh)
+{
+  return sh->names;
+}
+
+void
+shell_split (const char *text, GPtrArray *words)
+{
+  for (const char *p = text; *p;) {
+    bool is_in_hole = false;
+    while (g_ascii_isspace (*p))
+      p++;
+    const char *begin = p;
+    for (; *p && (is_in_hole || !g_ascii_isspace (*p)); p++)
+      is_in_hole = *p == LS_SHELL_HOLE || (is_in_hole && *p != LS_SHELL_HOLE_END);
+    if (p > begin)
+      g_ptr_array_add (words, g_strndup (begin, (gsize) (p - begin)));
+  }
+}
+
+GPtrArray *
+ls_shell_words (const LsShell *sh, const char *name)
+{
+  const ShellValue *value = look_up (sh, name);
+  GPtrArray *words = value ? g_ptr_array_new_with_free_func (g_free) : NULL;
+  for (guint i = 0; value && i < value->items->len; i++)
+    shell_split (value->items->pdata[i], words);
+  return words;
+}
+
+GList *
+ls_shell_unset (const LsShell *sh)
+{
+  return g_list_sort (g_hash_table_get_keys (sh->unset), (GCompareFunc) strcmp);
+}
+
+void
+shell_export (LsShell *sh, const char *name)
+{
+  ShellValue *value = g_hash_table_lookup (sh->values, name);
+  if (sh->mode == SHELL_SKIPPED)
+    return;
+  if (!value)
+    g_hash_table_insert (sh->values, g_strdup (name), value = value_copy (NULL));
+  value->is_exported = true;
+}
+
+bool
+ls_shell_exports (const LsShell *sh, const char *name)
+{
+  const ShellValue *value = g_hash_table_lookup (sh->values, name);
+  return value && value->is_exported;
+}
+
+void
+ls_shell_set (LsShell *sh, const char *name, const char *text)
+{
+  shell_set (sh, name, g_strdup (text));
+  shell_export (sh, name);
+  g_hash_table_insert (sh->outside, g_strdup (name), GINT_TO_POINTER (LS_SHELL_UNASKED));
+}
+
+LsShellOutside
+ls_shell_outside (const LsShell *sh, const char *name)
+{
+  return (LsShellOutside) GPOINTER_TO_INT (g_hash_table_lookup (sh->outside, name));
+}
 
 #define MAX_OUTPUT ((gsize) 64 << 10) /* of what is printed */
 
@@ -100,8 +505,8 @@ read_source (LsShell *sh, const char *path, bool is_started, GPtrArray *words, g
   g_autoptr (GHashTable) kept = shell_kept_new ();
   if (!text)
     return;
-  shell_keep (sh, kept, "0", true);
-  shell_keep (sh, kept, "BASH_SOURCE", true);
+  shell_keep (sh, kept, "0");
+  shell_keep (sh, kept, "BASH_SOURCE");
   shell_set_place (sh, shell_is_beside (path) ? path : NULL, is_started);
   read_inner (sh, words, n_outer, text);
   shell_set_back (sh, kept);
@@ -109,28 +514,31 @@ read_source (LsShell *sh, const char *path, bool is_started, GPtrArray *words, g
 
 /* --- functions and scripts ------------------------------------------------------------------------ */
 
-#define MAX_POSITIONAL 100 /* "$1" to "$99" */
-
-/* What $1, $2, ... and $@ were, which are the words behind the first of these from now on. */
+/* What "$@", of which $1, $2, ... are, was, and is again after shell_set_back(): it is the words behind the
+ * first of these from now on. */
 static GHashTable *
 enter_words (LsShell *sh, char *const *words, guint n)
 {
   GHashTable *kept = shell_kept_new ();
   GPtrArray *all = g_ptr_array_new_with_free_func (g_free);
-  char name[16] = "@";
-  for (guint i = 0; i < MAX_POSITIONAL; i++) {
-    if (i > 0)
-      g_snprintf (name, sizeof name, "%u", i);
-    shell_keep (sh, kept, name, true);
-    g_hash_table_remove (sh->values, name);
-  }
-  for (guint i = 1; i < n; i++) {
-    g_snprintf (name, sizeof name, "%u", i);
-    shell_set (sh, name, g_strdup (words[i]));
+  for (guint i = 1; i < n; i++)
     g_ptr_array_add (all, g_strdup (words[i]));
-  }
-  shell_assign (sh, "@", all, true, false);
+  shell_keep (sh, kept, "@");
+  put (sh, "@", (ShellValue) { .items = all, .is_array = true });
   return kept;
+}
+
+/* "shift", "shift 2". */
+static void
+shift_words (LsShell *sh, const char *count)
+{
+  const ShellValue *old = look_up (sh, "@");
+  gint64 n = 1;
+  if (!old || (count && !g_ascii_string_to_signed (count, 10, 0, old->items->len, &n, NULL)))
+    return;
+  GPtrArray *left = g_ptr_array_copy (old->items, copy_text, NULL);
+  g_ptr_array_remove_range (left, 0, (guint) MIN (n, left->len));
+  shell_assign (sh, "@", left, true, false);
 }
 
 /* --- what a command sets -------------------------------------------------------------------------- */
@@ -254,6 +662,27 @@ print_expr (LsShell *sh, const GPtrArray *words)
   return print (sh, digits, "\n");
 }
 
+#define MAX_COUNT 1000000 /* of seq */
+
+/* "seq LAST", "seq FIRST LAST", "seq FIRST STEP LAST" of whole numbers. */
+static ShellStatus
+print_seq (LsShell *sh, const GPtrArray *words)
+{
+  gint64 row[] = { 1, 1, 0 };
+  g_autoptr (GString) text = g_string_new (NULL);
+  const guint n = words->len - 1;
+  bool is_known = n > 0 && n <= G_N_ELEMENTS (row);
+  for (guint i = 0; i < n && is_known; i++)
+    is_known = g_ascii_string_to_signed (words->pdata[i + 1], 10, -MAX_COUNT, MAX_COUNT,
+                                         &row[i + 1 < n ? i : 2], NULL);
+  is_known = is_known && row[1] != 0;
+  for (gint64 i = row[0]; is_known && (row[1] > 0 ? i <= row[2] : i >= row[2]); i += row[1]) {
+    g_string_append_printf (text, "%" G_GINT64_FORMAT "\n", i);
+    is_known = text->len <= MAX_OUTPUT;
+  }
+  return print (sh, is_known ? text->str : NULL, "");
+}
+
 /* What a command prints of the first word that is no option, a path; "cd", of which pwd knows then, nothing.
  * NULL: that is not known. */
 static char *
@@ -297,30 +726,31 @@ print_command (LsShell *sh, const GPtrArray *words, const ShellStreams *streams)
     return print_words (sh, words);
   if (strcmp (name, "expr") == 0)
     return print_expr (sh, words);
+  if (strcmp (name, "seq") == 0)
+    return print_seq (sh, words);
   g_autofree char *path = path_of (sh, name, words);
   return print (sh, path, is_move ? "" : "\n");
 }
 
 char *
-shell_output_of (LsShell *sh, const char *text, gsize n)
+shell_output_of (LsShell *sh, const char *text)
 {
   const LsShell before = *sh;
-  g_autofree char *copy = g_strndup (text, n);
-  if (!shell_afford (sh, n))
+  if (!shell_afford (sh, strlen (text)))
     return NULL;
+  const ShellOutside outside = shell_begin_own (sh);
   sh->out = (ShellOutput) { .text = g_string_new (NULL),
-                            .joint = -1,
                             .is_in_maybe = before.out.is_in_maybe || before.mode == SHELL_MAYBE,
                             .folder = g_strdup (before.out.folder) };
   sh->mode = SHELL_RUN;
-  sh->read (sh, copy, strlen (copy));
+  sh->read (sh, text, strlen (text));
   char *output = g_string_free (sh->out.text, sh->out.is_lost || sh->has_left);
   for (gsize length = output ? strlen (output) : 0; length > 0 && output[length - 1] == '\n'; length--)
     output[length - 1] = '\0';
   g_free (sh->out.folder);
   sh->out = before.out;
   sh->mode = before.mode;
-  sh->has_left = before.has_left;
+  shell_end_own (sh, outside);
   sh->returns = before.returns;
   sh->continues = before.continues;
   return output;
@@ -405,7 +835,13 @@ run_builtin (LsShell *sh, GPtrArray *words, const char *here, ShellStatus *ret_s
       else
         shell_unset (sh, one);
     }
-  else if (strcmp (name, "read") == 0 && here)
+  else if (strcmp (name, "shift") == 0)
+    shift_words (sh, first);
+  else if (ls_shell_is_one (name, "mapfile readarray")) {
+    const char *last = words->pdata[words->len - 1];
+    g_autofree char *what = g_strconcat ("$", last, LS_SHELL_UNREAD, NULL);
+    shell_set (sh, last, shell_hole (what));
+  } else if (strcmp (name, "read") == 0 && here)
     read_names (sh, words, here);
   else if (strcmp (name, "let") == 0)
     for (guint i = 1; i < words->len; i++)
@@ -441,7 +877,7 @@ shell_run (LsShell *sh, GPtrArray *words, const ShellStreams *streams)
     return SHELL_NO;
   if (sh->out.text && !body && !here && run_for_output (sh, words))
     return SHELL_UNKNOWN;
-  if (sh->out.text && !body && !ls_shell_is_one (name, "exit return"))
+  if (sh->out.text && !body && !ls_shell_is_one (name, "exit return continue unset shift let set eval"))
     return print_command (sh, words, streams);
   if (run_builtin (sh, words, here, &status))
     return status;
@@ -454,7 +890,7 @@ shell_run (LsShell *sh, GPtrArray *words, const ShellStreams *streams)
     shell_set_back (sh, kept);
     sh->has_left = sh->has_left && !sh->returns;
     sh->returns = false;
-  } else if (!ls_shell_is_one (name, "echo cd mkdir shift rm"))
+  } else if (!ls_shell_is_one (name, "echo cd mkdir rm"))
     run_program (sh, words, here);
   return status;
 }

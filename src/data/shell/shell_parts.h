@@ -1,4 +1,4 @@
-/* data/shell/shell_parts.h — what the files of the shell reader share (private to launch/). */
+/* data/shell/shell_parts.h — what the files of the shell reader share (private to shell/). */
 #ifndef LS_DATA_LAUNCH_SHELL_PARTS_H
 #define LS_DATA_LAUNCH_SHELL_PARTS_H
 
@@ -14,17 +14,17 @@ typedef enum { SHELL_NO, SHELL_YES, SHELL_UNKNOWN, SHELL_DONE } ShellStatus;
 
 /* A value: one item, or those of an array. */
 typedef struct {
-  GPtrArray *items; /* char *; of one that is kept NULL: it was not set */
+  GPtrArray *items; /* char *; NULL: it is not set */
   bool is_array;
-  bool is_exported; /* of one that is kept */
+  bool is_map;      /* of "declare -A": its items are variables "NAME[key]" */
+  bool is_exported; /* processes see it */
 } ShellValue;
 
 /* What a $(command) prints. */
 typedef struct {
   GString *text;    /* NULL: none is being read */
-  bool is_lost;     /* it is not known */
+  bool is_lost;     /* it is not known; of no account where none is read */
   bool is_in_maybe; /* it stands in what is perhaps run */
-  int joint;        /* the first character of IFS that it sets; -1: it sets none */
   char *folder;     /* that it changed to; NULL: it did not */
 } ShellOutput;
 
@@ -34,7 +34,6 @@ struct LsShell {
   GHashTable *values;    /* name: ShellValue * */
   GPtrArray *names;      /* char *: in the order in which they were first set */
   GHashTable *functions; /* name: text of its body */
-  GHashTable *exported;  /* names that processes see */
   bool exports_all;      /* "set -a": what is set from now on is exported */
   GHashTable *unset;     /* names that were taken as not set */
   GHashTable *outside;   /* name: LsShellOutside of what is set from outside */
@@ -53,7 +52,7 @@ struct LsShell {
   char *fault;   /* what ended the reading; NULL: nothing did */
 };
 
-/* --- shell_values.c --------------------------------------------------------------------------------- */
+/* --- shell_command.c: variables --------------------------------------------------------------------- */
 
 /* Gives up for a reason; the first one counts. */
 void shell_fail (LsShell *sh, const char *why);
@@ -73,8 +72,8 @@ void shell_note_unset (LsShell *sh, const char *name);
 void shell_assign (LsShell *sh, const char *name, GPtrArray *items, bool is_array, bool is_appended);
 /* Sets it to one text. Takes text. */
 void shell_set (LsShell *sh, const char *name, char *text);
-/* It is these from now on, in any mode. Takes items. */
-void shell_put (LsShell *sh, const char *name, GPtrArray *items, bool is_array);
+/* It is an array whose items have names, none of which is set. */
+void shell_declare_map (LsShell *sh, const char *name);
 void shell_unset (LsShell *sh, const char *name);
 /* Enters a mode, if it does less than that which is; what was. */
 ShellMode shell_enter (LsShell *sh, ShellMode mode);
@@ -84,50 +83,21 @@ void shell_set_place (LsShell *sh, const char *path, bool is_started);
 /* Processes see it. */
 void shell_export (LsShell *sh, const char *name);
 
-/* What variables were before, which they are again after shell_set_back(); not exported again unless they
- * were. The caller frees it. */
+/* What variables were before, which they are again after shell_set_back(). The caller frees it. */
 GHashTable *shell_kept_new (void);
-void shell_keep (LsShell *sh, GHashTable *kept, const char *name, bool is_exported);
-void shell_set_back (LsShell *sh, GHashTable *kept);
-/* All that there are, as a shell of its own finds them; they are again, and no others. The caller frees
- * it. */
-GHashTable *shell_keep_all (LsShell *sh);
-void shell_set_all_back (LsShell *sh, GHashTable *kept);
+void shell_keep (const LsShell *sh, GHashTable *kept, const char *name);
+void shell_set_back (LsShell *sh, const GHashTable *kept);
 
-/* --- shell_text.c ----------------------------------------------------------------------------------- */
-
-/* Where a word of a shell script ends.
- *
- * Quotes, $(...), ${...}, $((...)), `...` and arrays =( ... ) belong to a word; what is nested deeper than
- * SHELL_MAX_NESTED is given up. */
-
-#define SHELL_MAX_NESTED 32
-
-/* Where a character stands next; end: nowhere. */
-const char *shell_find (const char *p, const char *end, char c);
-/* Behind a word that begins at p; p itself: there is none. NULL: a quote or bracket of it is not closed. */
-const char *shell_word_end (const char *p, const char *end);
-/* Behind the bracket that closes what was opened before p, "()"; NULL: none does. depth: of what it is in. */
-const char *shell_group_end (const char *p, const char *end, const char *brackets, int depth);
-/* Behind the quote that closes what was opened before p; NULL: none does. */
-const char *shell_quote_end (const char *p, const char *end, char quote, int depth);
-/* Behind an expansion, p at its '$' or '`'; NULL: it is not closed. */
-const char *shell_expansion_end (const char *p, const char *end, int depth);
-/* Behind a "<path to data>" that stands for what a user is to fill in, p at its '<'; NULL: it is none. */
-const char *shell_placeholder_end (const char *p, const char *end);
-/* Behind a name of a variable that begins at p; p itself: there is none. */
-const char *shell_name_end (const char *p, const char *end);
-/* Of NAME=, NAME+= or NAME[...]=: behind the '='; NULL: the word assigns nothing. */
-const char *shell_assignment_value (const char *p, const char *end);
-
-/* A shell script as it is read: what stands between words, what a word is, where here documents lie. */
+/* What is so again behind a shell of its own, which finds all variables and changes none of them. */
 typedef struct {
-  LsShell *sh;
-  const char *begin, *p, *end;
-  const char *here_to; /* behind the here documents of this line; NULL: it has none */
-  bool is_bad;         /* something is not closed: the rest is not read */
-  bool is_array;       /* of its items: comments are no directives      */
-} ShellText;
+  GHashTable *values;
+  guint n_names;
+  bool has_left;
+} ShellOutside;
+ShellOutside shell_begin_own (LsShell *sh);
+void shell_end_own (LsShell *sh, ShellOutside outside);
+
+/* --- shell_command.c: commands ---------------------------------------------------------------------- */
 
 /* What a command reads and writes, newly allocated: a here document at its input, and the file that its
  * output goes to; NULL: none. */
@@ -136,37 +106,37 @@ typedef struct {
   bool is_appended;
 } ShellStreams;
 
-/* Blanks, comments, and lines that go on; of comments, those of a batch system are commands. */
-void shell_skip_blanks (ShellText *s);
-/* p at a newline: passes over it, and the here documents of its line. */
-void shell_skip_newline (ShellText *s);
-/* All that separates commands, but not the ;; of a case. */
-void shell_skip_separators (ShellText *s);
-/* The script cannot be read, and why. */
-void shell_give_up (ShellText *s, const char *why);
-/* The end of the word that begins here. */
-const char *shell_next_end (ShellText *s);
-bool shell_is_at (ShellText *s, const char *text);
-/* Whether a word begins here that is this one, not only its beginning; passes over it if so, or passes over
- * separators in front too. */
-bool shell_is_word (ShellText *s, const char *word);
-bool shell_take (ShellText *s, const char *word);
-bool shell_take_word (ShellText *s, const char *word);
-/* Passes over "> file", "2>&1", "<(command)", and notes what that is for a command. */
-void shell_take_redirection (ShellText *s, ShellStreams *streams);
-bool shell_is_redirection (ShellText *s);
-/* --- shell_expand.c --------------------------------------------------------------------------------- */
+/* Runs a command, words (char *), in the current mode. */
+ShellStatus shell_run (LsShell *sh, GPtrArray *words, const ShellStreams *streams);
+/* What a command prints, without newlines at its end, newly allocated; NULL: only a run would know. What it
+ * sets is lost, as in a shell of its own. */
+char *shell_output_of (LsShell *sh, const char *text);
+
+/* --- shell_expand.c: where a word ends -------------------------------------------------------------- */
+
+/* Quotes, $(...), ${...}, $((...)), `...` and arrays =( ... ) belong to a word; what is nested deeper than
+ * SHELL_MAX_NESTED is given up. */
+#define SHELL_MAX_NESTED 32
+
+/* Where a character stands next; end: nowhere. */
+const char *shell_find (const char *p, const char *end, char c);
+/* Behind a word that begins at p; p itself: there is none. NULL: a quote or bracket of it is not closed. */
+const char *shell_word_end (const char *p, const char *end);
+/* Behind the bracket that closes what was opened before p, "()"; NULL: none does. depth: of what it is in. */
+const char *shell_group_end (const char *p, const char *end, const char *brackets, int depth);
+/* Behind a "<path to data>" that stands for what a user is to fill in, p at its '<'; NULL: it is none. */
+const char *shell_placeholder_end (const char *p, const char *end);
+/* Behind a name of a variable that begins at p; p itself: there is none. */
+const char *shell_name_end (const char *p, const char *end);
+/* Of NAME=, NAME+= or NAME[...]=: behind the '='; NULL: the word assigns nothing. */
+const char *shell_assignment_value (const char *p, const char *end);
+
+/* --- shell_expand.c: what a word is ----------------------------------------------------------------- */
 
 /* Appends the fields of a word, char *. */
 void shell_expand (LsShell *sh, const char *p, const char *end, GPtrArray *fields);
 /* The word as one text, newly allocated, as in quotes; with is_here, quotes are characters. */
 char *shell_expand_text (LsShell *sh, const char *p, const char *end, bool is_here);
-/* The variable of the batch system that says what a $(command) counts of the job's nodes or GPUs; NULL: it
- * counts something else. */
-const char *shell_counted (const char *text, gsize n);
-
-/* --- shell_arith.c ---------------------------------------------------------------------------------- */
-
 /* The value of an expression whose expansions were made; false: it has holes, or makes no sense. */
 bool shell_arithmetic (const LsShell *sh, const char *text, gint64 *ret_value);
 /* Whether it is not 0, and the same of "NAME = ...", "NAME += ..." and "NAME++", which set a variable, in the
@@ -177,13 +147,5 @@ ShellStatus shell_test (LsShell *sh, char *const *words, guint n, bool has_patte
 /* "NAME[INDEX]" up to end becomes a text, or has one more behind it, in the current mode; an index that is no
  * number leaves a hole where there is an array. text NULL: it is taken away. Takes text. */
 void shell_set_element (LsShell *sh, const char *p, const char *end, char *text, bool is_appended);
-
-/* --- shell_command.c -------------------------------------------------------------------------------- */
-
-/* Runs a command, words (char *), in the current mode. */
-ShellStatus shell_run (LsShell *sh, GPtrArray *words, const ShellStreams *streams);
-/* What a command prints, without newlines at its end, newly allocated; NULL: only a run would know. What it
- * sets is lost, as in a shell of its own. */
-char *shell_output_of (LsShell *sh, const char *text, gsize n);
 
 #endif

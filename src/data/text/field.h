@@ -148,7 +148,7 @@ const char *ls_field_suggest (const LsField *fields, const char *typed);
 /* --- one value of one field: from text to memory ------------------------------------------------- */
 
 /* Used by
- * field.c, field_write.c, csv.c and read_cases.c only. */
+ * field.c, csv.c and read_cases.c only. */
 
 /* Stores the value that text stands for; false leaves the field alone. Not for
  * ROW, ARRAY, OBJECT, SETTINGS, SOURCES and IGNORED. */

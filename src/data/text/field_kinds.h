@@ -70,12 +70,9 @@ size_t field_size (const LsField *f); /* in memory, of what is compared with a b
 double field_number (const LsField *f, const void *place);
 
 FieldRead field_read_object, field_read_list, field_read_row, field_read_array, field_read_settings,
-    field_read_sources, field_read_nothing; /* field.c */
-FieldIsThere field_has_pointer, field_has_name, field_has_list, field_has_members, field_has_format;
-FieldWrite field_write_string, field_write_bool, field_write_number, field_write_name, field_write_list,
-    field_write_row, field_write_array, field_write_object, field_write_custom; /* field_write.c */
+    field_read_sources, field_read_nothing;
 FieldDescribe field_describe_string, field_describe_real, field_describe_count, field_describe_names,
     field_describe_list, field_describe_object, field_describe_settings, field_describe_sources,
-    field_describe_ignored; /* field_schema.c */
+    field_describe_ignored;
 
 #endif

@@ -1,6 +1,7 @@
-/* data/text/field_value.c — one value of a row of a table of fields, from text to memory. */
+/* data/text/field_value.c — kinds of fields: their values from text to memory, and written again. */
 #include "data/text/field_kinds.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -122,37 +123,19 @@ parse_real (const LsField *f, const char *text, FieldNumber *ret, const char **r
 }
 
 static bool
-parse_time (const LsField *f, const char *text, FieldNumber *ret, const char **reterr_expected)
+parse_quantity (const LsField *f, const char *text, FieldNumber *ret, const char **reterr_expected)
 {
-  return ls_parse_time (text, &ret->time, reterr_expected);
-}
-
-static bool
-parse_bytes (const LsField *f, const char *text, FieldNumber *ret, const char **reterr_expected)
-{
-  return ls_parse_bytes (text, &ret->whole, reterr_expected);
-}
-
-static bool
-parse_bytes_real (const LsField *f, const char *text, FieldNumber *ret, const char **reterr_expected)
-{
-  uint64_t bytes;
-  if (!ls_parse_bytes (text, &bytes, reterr_expected))
-    return false;
-  ret->real = (double) bytes;
-  return true;
-}
-
-static bool
-parse_rate (const LsField *f, const char *text, FieldNumber *ret, const char **reterr_expected)
-{
-  return ls_parse_rate (text, &ret->real, reterr_expected);
-}
-
-static bool
-parse_flops (const LsField *f, const char *text, FieldNumber *ret, const char **reterr_expected)
-{
-  return ls_parse_flops (text, &ret->real, reterr_expected);
+  const FieldKind *k = field_kind (f);
+  if (k->quantity == LS_QUANTITY_TIME)
+    return ls_parse_time (text, &ret->time, reterr_expected);
+  if (k->quantity == LS_QUANTITY_RATE)
+    return ls_parse_rate (text, &ret->real, reterr_expected);
+  if (k->quantity == LS_QUANTITY_FLOPS)
+    return ls_parse_flops (text, &ret->real, reterr_expected);
+  bool ok = ls_parse_bytes (text, &ret->whole, reterr_expected);
+  if (ok && k->memory == FIELD_REAL)
+    ret->real = (double) ret->whole;
+  return ok;
 }
 
 double
@@ -182,15 +165,22 @@ set_number (const LsField *f, void *target, const char *text)
   return true;
 }
 
+/* Of a value by that name; NULL: there is none. */
+static const LsEnumName *
+find_name (const LsEnumName *names, const char *text)
+{
+  while (names && names->name && g_strcmp0 (names->name, text) != 0)
+    names++;
+  return names && names->name ? names : NULL;
+}
+
 static bool
 set_enum (const LsField *f, void *target, const char *text)
 {
-  for (const LsEnumName *e = f->names; e->name; e++)
-    if (strcmp (e->name, text) == 0) {
-      *(int *) ((char *) target + f->offset) = e->value;
-      return true;
-    }
-  return false;
+  const LsEnumName *e = find_name (f->names, text);
+  if (e)
+    *(int *) ((char *) target + f->offset) = e->value;
+  return e != NULL;
 }
 
 static bool
@@ -245,13 +235,12 @@ append_run (const LsField *f, GArray *values, char *text)
 static bool
 set_word (const LsField *f, void *target, const char *text)
 {
-  for (const LsEnumName *e = f->names; e && e->name; e++)
-    if (strcmp (e->name, text) == 0) {
-      ls_field_value_set_list (f, target, NULL, 0);
-      *(int *) ((char *) target + f->word_offset) = e->value;
-      return true;
-    }
-  return false;
+  const LsEnumName *e = find_name (f->names, text);
+  if (!e)
+    return false;
+  ls_field_value_set_list (f, target, NULL, 0);
+  *(int *) ((char *) target + f->word_offset) = e->value;
+  return true;
 }
 
 static bool
@@ -270,44 +259,286 @@ set_list (const LsField *f, void *target, const char *text)
   return true;
 }
 
+/* --- what is written, and what is left out --------------------------------------- */
+
+static bool is_written (const LsField *f, const void *target, const void *blank);
+
+/* --- what is left out ---------------------------------------------------------- */
+
+static const void *
+inside (const void *object, const LsField *f)
+{
+  return object ? (const char *) object + f->offset : NULL;
+}
+
+/* Stands for a list, and is not what it is without: that is the word of 0. */
+static bool
+is_word (const LsField *f, const void *target)
+{
+  return f->names && *(const int *) ((const char *) target + f->word_offset) != 0;
+}
+
+static bool
+has_pointer (const LsField *f, const void *target, const void *blank)
+{
+  return *(const gconstpointer *) inside (target, f) != NULL;
+}
+
+static bool
+has_name (const LsField *f, const void *target, const void *blank)
+{
+  return ls_enum_name (f->names, *(const int *) inside (target, f)) != NULL;
+}
+
+static bool
+has_list (const LsField *f, const void *target, const void *blank)
+{
+  return has_pointer (f, target, blank) || is_word (f, target);
+}
+
+static bool
+has_members (const LsField *f, const void *target, const void *blank)
+{
+  for (const LsField *member = f->fields; member->key; member++)
+    if (is_written (member, inside (target, f), inside (blank, f)))
+      return true;
+  return false;
+}
+
+static bool
+has_format (const LsField *f, const void *target, const void *blank)
+{
+  return f->format != NULL;
+}
+
+static bool
+is_written (const LsField *f, const void *target, const void *blank)
+{
+  const FieldKind *k = field_kind (f);
+  const void *place = inside (target, f);
+  size_t size = field_size (f);
+  if (!k->write || (k->parse && !ls_field_value_in_range (f, field_number (f, place))))
+    return false;
+  if (blank && !f->required && size > 0 && memcmp (place, inside (blank, f), size) == 0)
+    return false;
+  return !k->is_there || k->is_there (f, target, blank);
+}
+
+/* --- values ---------------------------------------------------------------------- */
+
+static void
+write_numbers (LsJsonOut *w, const char *key, const uint32_t *values, uint32_t n)
+{
+  int indent = w->indent;
+  ls_json_out_begin_array (w, key);
+  w->indent = 0; /* on one line */
+  for (uint32_t i = 0; i < n; i++)
+    ls_json_out_uint (w, NULL, values[i]);
+  ls_json_out_end_array (w);
+  w->indent = indent;
+}
+
+/* As the flag has it: "7,8x14,7", or a word; newly allocated. */
+static char *
+list_text (const LsField *f, const void *target)
+{
+  const uint32_t *values = *(uint32_t *const *) ((const char *) target + f->offset);
+  uint32_t n = *(const uint32_t *) ((const char *) target + f->n_offset);
+  GString *text = g_string_new (values ? NULL : ls_enum_name (f->names, true));
+  for (uint32_t i = 0, run; values && i < n; i += run) {
+    for (run = 1; i + run < n && values[i + run] == values[i];)
+      run++;
+    g_string_append_printf (text, run > 1 ? "%s%ux%u" : "%s%u", i > 0 ? "," : "", values[i], run);
+  }
+  return g_string_free (text, FALSE);
+}
+
+static void
+write_list (const LsField *f, LsJsonOut *w, const char *key, const void *target, const void *blank)
+{
+  const uint32_t *values = *(uint32_t *const *) inside (target, f);
+  if (values)
+    write_numbers (w, key, values, *(const uint32_t *) ((const char *) target + f->n_offset));
+  else
+    ls_json_out_string (w, key, ls_enum_name (f->names, true));
+}
+
+static void
+write_row (const LsField *f, LsJsonOut *w, const char *key, const void *target, const void *blank)
+{
+  write_numbers (w, key, inside (target, f), f->n_row);
+}
+
+static void
+write_string (const LsField *f, LsJsonOut *w, const char *key, const void *target, const void *blank)
+{
+  ls_json_out_string (w, key, *(char *const *) inside (target, f));
+}
+
+static void
+write_bool (const LsField *f, LsJsonOut *w, const char *key, const void *target, const void *blank)
+{
+  ls_json_out_bool (w, key, *(const bool *) inside (target, f));
+}
+
+static void
+write_name (const LsField *f, LsJsonOut *w, const char *key, const void *target, const void *blank)
+{
+  ls_json_out_string (w, key, ls_enum_name (f->names, *(const int *) inside (target, f)));
+}
+
+/* With its unit as a text. */
+static void
+write_number (const LsField *f, LsJsonOut *w, const char *key, const void *target, const void *blank)
+{
+  const FieldKind *k = field_kind (f);
+  const void *place = inside (target, f);
+  uint64_t whole = k->memory == FIELD_WHOLE || k->memory == FIELD_MOMENT ? *(const uint64_t *) place
+                                                                         : (uint64_t) field_number (f, place);
+  g_autofree char *text = g_strdup_printf ("%" PRIu64 "%s", whole, k->unit ? k->unit : "");
+  if (k->unit)
+    ls_json_out_string (w, key, text);
+  else if (k->memory == FIELD_REAL)
+    ls_json_out_double (w, key, field_number (f, place));
+  else
+    ls_json_out_uint (w, key, whole);
+}
+
+static bool
+has_lines (const LsField *fields)
+{
+  for (const LsField *f = fields; f->key; f++)
+    if (f->lines)
+      return true;
+  return false;
+}
+
+static void
+write_element (const LsField *f, LsJsonOut *w, const void *element)
+{
+  if (*f->fields->key == '\0') {
+    field_kind (f->fields)->write (f->fields, w, NULL, element, NULL);
+    return;
+  }
+  int indent = w->indent;
+  ls_json_out_begin_object (w, NULL);
+  w->indent = has_lines (f->fields) ? indent : 0;
+  ls_fields_write (f->fields, w, element, f->blank);
+  ls_json_out_end_object (w);
+  w->indent = indent;
+}
+
+static void
+write_array (const LsField *f, LsJsonOut *w, const char *key, const void *target, const void *blank)
+{
+  const GArray *array = *(GArray *const *) inside (target, f);
+  int indent = w->indent;
+  ls_json_out_begin_array (w, key);
+  w->indent = f->lines ? indent : 0;
+  for (guint i = 0; i < array->len; i++)
+    write_element (f, w, array->data + i * f->element_size);
+  ls_json_out_end_array (w);
+  w->indent = indent;
+}
+
+static void
+write_object (const LsField *f, LsJsonOut *w, const char *key, const void *target, const void *blank)
+{
+  int indent = w->indent;
+  ls_json_out_begin_object (w, key);
+  w->indent = 0;
+  ls_fields_write (f->fields, w, inside (target, f), inside (blank, f));
+  ls_json_out_end_object (w);
+  w->indent = indent;
+}
+
+static void
+write_custom (const LsField *f, LsJsonOut *w, const char *key, const void *target, const void *blank)
+{
+  g_autofree char *text = f->format (target);
+  guint64 number;
+  if (g_ascii_string_to_unsigned (text, 10, 0, G_MAXUINT32, &number, NULL))
+    ls_json_out_uint (w, key, number);
+  else
+    ls_json_out_string (w, key, text);
+}
+
+char *
+ls_field_text (const LsField *f, const void *target, const void *blank)
+{
+  if (!is_written (f, target, blank))
+    return NULL;
+  if (f->kind == LS_FIELD_UINT_LIST && f->runs)
+    return list_text (f, target);
+  if (f->kind == LS_FIELD_CUSTOM)
+    return f->format (target);
+  g_autoptr (GString) json = g_string_new (NULL);
+  LsJsonOut w;
+  ls_json_out_init (&w, json, 0);
+  field_kind (f)->write (f, &w, NULL, target, blank);
+  /* "text", [1, 2] or a bare value: none of these has anything to escape. */
+  g_autofree char *bare = g_strdelimit (g_strdup (json->str), "\"[] ", '\n');
+  g_auto (GStrv) parts = g_strsplit (bare, "\n", -1);
+  return g_strjoinv ("", parts);
+}
+
+void
+ls_fields_write (const LsField *fields, LsJsonOut *w, const void *target, const void *blank)
+{
+  for (const LsField *f = fields; f->key; f++)
+    if (is_written (f, target, blank))
+      field_kind (f)->write (f, w, f->key, target, blank);
+}
+
+char *
+ls_fields_text (const LsField *fields, const void *target, const void *blank)
+{
+  GString *text = g_string_new (NULL);
+  LsJsonOut w;
+  ls_json_out_init (&w, text, 0);
+  ls_json_out_begin_object (&w, NULL);
+  ls_fields_write (fields, &w, target, blank);
+  ls_json_out_end_object (&w);
+  return g_string_free (text, FALSE);
+}
+
 /* --- kinds ---------------------------------------------------------------------- */
 
 static const FieldKind kinds[] = {
-  [LS_FIELD_STRING]
-  = { FIELD_OTHER, .set = set_string, .is_there = field_has_pointer, .write = field_write_string,
-      .types = "string", .describe = field_describe_string, .expected = "a string" },
-  [LS_FIELD_BOOL] = { FIELD_FLAG, .set = set_bool, .write = field_write_bool, .types = "boolean" },
-  [LS_FIELD_UINT] = { FIELD_COUNT, parse_count, UINT32_MAX, shown_whole, .write = field_write_number,
-                      .types = "integer string", .describe = field_describe_count,
-                      .expected = "a whole number", .argument = "N" },
-  [LS_FIELD_UINT64] = { FIELD_WHOLE, parse_whole, MAX_EXACT, shown_whole, .write = field_write_number,
-                        .types = "integer string", .describe = field_describe_count,
-                        .expected = "a whole number", .argument = "N" },
-  [LS_FIELD_DOUBLE] = { FIELD_REAL, parse_real, 0, shown_real, .write = field_write_number, .types = "number",
+  [LS_FIELD_STRING] = { FIELD_OTHER, .set = set_string, .is_there = has_pointer, .write = write_string,
+                        .types = "string", .describe = field_describe_string, .expected = "a string" },
+  [LS_FIELD_BOOL] = { FIELD_FLAG, .set = set_bool, .write = write_bool, .types = "boolean" },
+  [LS_FIELD_UINT]
+  = { FIELD_COUNT, parse_count, UINT32_MAX, shown_whole, .write = write_number, .types = "integer string",
+      .describe = field_describe_count, .expected = "a whole number", .argument = "N" },
+  [LS_FIELD_UINT64]
+  = { FIELD_WHOLE, parse_whole, MAX_EXACT, shown_whole, .write = write_number, .types = "integer string",
+      .describe = field_describe_count, .expected = "a whole number", .argument = "N" },
+  [LS_FIELD_DOUBLE] = { FIELD_REAL, parse_real, 0, shown_real, .write = write_number, .types = "number",
                         .describe = field_describe_real, .expected = "a number", .argument = "X" },
-  [LS_FIELD_TIME] = { FIELD_MOMENT, parse_time, 0, shown_time, true, "ps", LS_QUANTITY_TIME,
-                      .write = field_write_number, .types = "string", .argument = "TIME" },
-  [LS_FIELD_BYTES] = { FIELD_WHOLE, parse_bytes, 0, shown_bytes, true, "B", LS_QUANTITY_BYTES,
-                       .write = field_write_number, .types = "string", .argument = "SIZE" },
-  [LS_FIELD_BYTES_DOUBLE] = { FIELD_REAL, parse_bytes_real, 0, shown_bytes, true, "B", LS_QUANTITY_BYTES,
-                              .write = field_write_number, .types = "string" },
+  [LS_FIELD_TIME] = { FIELD_MOMENT, parse_quantity, 0, shown_time, true, "ps", LS_QUANTITY_TIME,
+                      .write = write_number, .types = "string", .argument = "TIME" },
+  [LS_FIELD_BYTES] = { FIELD_WHOLE, parse_quantity, 0, shown_bytes, true, "B", LS_QUANTITY_BYTES,
+                       .write = write_number, .types = "string", .argument = "SIZE" },
+  [LS_FIELD_BYTES_DOUBLE] = { FIELD_REAL, parse_quantity, 0, shown_bytes, true, "B", LS_QUANTITY_BYTES,
+                              .write = write_number, .types = "string" },
   [LS_FIELD_RATE]
-  = { FIELD_REAL, parse_rate, 0, ls_format_rate, true, NULL, LS_QUANTITY_RATE, .types = "string" },
+  = { FIELD_REAL, parse_quantity, 0, ls_format_rate, true, NULL, LS_QUANTITY_RATE, .types = "string" },
   [LS_FIELD_FLOPS]
-  = { FIELD_REAL, parse_flops, 0, ls_format_flops, true, NULL, LS_QUANTITY_FLOPS, .types = "string" },
-  [LS_FIELD_ENUM] = { FIELD_CHOICE, .set = set_enum, .is_there = field_has_name, .write = field_write_name,
+  = { FIELD_REAL, parse_quantity, 0, ls_format_flops, true, NULL, LS_QUANTITY_FLOPS, .types = "string" },
+  [LS_FIELD_ENUM] = { FIELD_CHOICE, .set = set_enum, .is_there = has_name, .write = write_name,
                       .describe = field_describe_names, .argument = "KIND" },
   [LS_FIELD_UINT_LIST] = { FIELD_OTHER, .max = UINT32_MAX, .shown = shown_whole, .set = set_list,
-                           .read = field_read_list, .is_there = field_has_list, .write = field_write_list,
+                           .read = field_read_list, .is_there = has_list, .write = write_list,
                            .describe = field_describe_list, .expected = "a list of whole numbers, each" },
   [LS_FIELD_ROW] = { FIELD_OTHER, .max = UINT32_MAX, .shown = shown_whole, .read = field_read_row,
-                     .write = field_write_row, .describe = field_describe_list },
-  [LS_FIELD_ARRAY] = { FIELD_OTHER, .read = field_read_array, .is_there = field_has_pointer,
-                       .write = field_write_array, .describe = field_describe_list, .expected = "a list" },
-  [LS_FIELD_CUSTOM] = { FIELD_OTHER, .set = set_custom, .is_there = field_has_format,
-                        .write = field_write_custom, .types = "string number" },
-  [LS_FIELD_OBJECT] = { FIELD_OTHER, .read = field_read_object, .is_there = field_has_members,
-                        .write = field_write_object, .describe = field_describe_object },
+                     .write = write_row, .describe = field_describe_list },
+  [LS_FIELD_ARRAY] = { FIELD_OTHER, .read = field_read_array, .is_there = has_pointer, .write = write_array,
+                       .describe = field_describe_list, .expected = "a list" },
+  [LS_FIELD_CUSTOM] = { FIELD_OTHER, .set = set_custom, .is_there = has_format, .write = write_custom,
+                        .types = "string number" },
+  [LS_FIELD_OBJECT] = { FIELD_OTHER, .read = field_read_object, .is_there = has_members,
+                        .write = write_object, .describe = field_describe_object },
   [LS_FIELD_SETTINGS]
   = { FIELD_OTHER, .read = field_read_settings, .types = "object", .describe = field_describe_settings },
   [LS_FIELD_SOURCES] = { FIELD_OTHER, .read = field_read_sources, .types = "object",
@@ -368,9 +599,8 @@ ls_enum_name (const LsEnumName *names, int value)
 int
 ls_enum_value (const LsEnumName *names, const char *name)
 {
-  while (names->name && g_strcmp0 (names->name, name) != 0)
-    names++;
-  return names->name ? names->value : -1;
+  const LsEnumName *e = find_name (names, name);
+  return e ? e->value : -1;
 }
 
 bool

@@ -6,9 +6,6 @@
 
 #include "base/handover.h"
 #include "base/printable.h"
-#include "data/text/json_pull.h"
-#include "data/text/json_scan.h"
-#include "data/text/lookalikes.h"
 #include "data/text/read_file.h"
 #include "data/text/text_place.h"
 
@@ -19,138 +16,119 @@ struct LsJsonDoc {
   cJSON *root;
   LsJsonDoc *whole; /* that it is a part of, which has its text and its nodes; NULL: it is whole */
   bool is_given;    /* in place of a file */
+  LsJsonDialect dialect;
 };
 
 /* --- finding a node again ----------------------------------------------------- */
 
-typedef struct {
-  int n;
-  int child[LS_JSON_MAX_DEPTH];
-} Path;
-
-/* Depth is bounded: the text was scanned before cJSON saw it. */
+/* How many nodes stand in front of one; false: it is not there. */
 static bool
-find_path (const cJSON *at, const cJSON *node, Path *path)
+count_to (const cJSON *at, const cJSON *node, guint *n)
 {
   if (at == node)
     return true;
-  int depth = path->n++, k = 0;
-  for (const cJSON *c = at->child; c; c = c->next, k++) {
-    path->child[depth] = k;
-    if (find_path (c, node, path))
+  for (const cJSON *c = at->child; c; c = c->next) {
+    ++*n;
+    if (count_to (c, node, n))
       return true;
   }
-  path->n--;
   return false;
 }
 
-static const char *
-skip_blanks (const char *p)
+/* Reads the text again, up to a node, whose first token *ret_token is; *ret_key: where its key stands, or the
+ * node itself. */
+static LsJsonPull *
+pull_to (const LsJsonDoc *doc, const cJSON *node, LsJsonToken *ret_token, LsJsonWhere *ret_key)
 {
-  return p + strspn (p, " \t\r\n");
-}
-
-static const char *
-skip_string (const char *p)
-{
-  for (p++; *p != '"'; p++)
-    if (*p == '\\')
-      p++;
-  return p + 1;
-}
-
-static const char *
-skip_value (const char *p)
-{
-  int depth = 0;
-  do {
-    if (*p == '"') {
-      p = skip_string (p);
-    } else if (*p == '{' || *p == '[') {
-      depth++;
-      p++;
-    } else if (*p == '}' || *p == ']') {
-      depth--;
-      p++;
-    } else {
-      p += depth > 0 ? 1 : strcspn (p, ",]} \t\r\n");
-    }
-  } while (depth > 0);
-  return p;
-}
-
-/* The k-th child of the container at p; *ret_key its key or NULL. */
-static const char *
-step_into (const char *p, int k, const char **ret_key)
-{
-  bool is_object = *p == '{';
-  for (p = skip_blanks (p + 1);; p = skip_blanks (p + 1)) { /* past '{', '[' or ',' */
-    *ret_key = is_object ? p : NULL;
-    if (is_object)
-      p = skip_blanks (skip_blanks (skip_string (p)) + 1); /* past ':' */
-    if (k-- == 0)
+  guint n = 0;
+  if (!count_to (doc->whole ? doc->whole->root : doc->root, node, &n))
+    g_error ("json: a node of another document");
+  LsJsonPull *p = ls_json_pull_of_text (doc->text, doc->dialect);
+  LsJsonToken before = LS_TOKEN_END;
+  for (;; before = *ret_token) {
+    *ret_token = ls_json_pull_next (p);
+    if (before != LS_TOKEN_KEY)
+      *ret_key = ls_json_pull_where (p);
+    bool is_end = *ret_token == LS_TOKEN_OBJECT_END || *ret_token == LS_TOKEN_ARRAY_END;
+    if (*ret_token != LS_TOKEN_KEY && !is_end && n-- == 0)
       return p;
-    p = skip_blanks (skip_value (p));
   }
 }
 
-static size_t
-offset_of (const LsJsonDoc *doc, const cJSON *node, LsJsonPlace place)
+/* Bytes of the text: where a node and its key begin, and where it ends. */
+typedef struct {
+  size_t key, at, end;
+} Span;
+
+static Span
+span_of (const LsJsonDoc *doc, const cJSON *node)
 {
-  Path path = { 0 };
-  if (!find_path (doc->whole ? doc->whole->root : doc->root, node, &path))
-    g_error ("json: a node of another document");
-  const char *p = skip_blanks (doc->text), *key = NULL;
-  for (int d = 0; d < path.n; d++)
-    p = step_into (p, path.child[d], &key);
-  return (size_t) ((place == LS_JSON_AT_KEY && key ? key : p) - doc->text);
+  LsJsonToken token;
+  LsJsonWhere key;
+  g_autoptr (LsJsonPull) p = pull_to (doc, node, &token, &key);
+  Span span = { key.offset, ls_json_pull_where (p).offset };
+  ls_json_pull_skip (p, token);
+  span.end = ls_json_pull_behind (p);
+  return span;
+}
+
+static LsJsonWhere
+where_is (const LsJsonDoc *doc, const cJSON *node, LsJsonPlace place)
+{
+  LsJsonToken token;
+  LsJsonWhere key;
+  g_autoptr (LsJsonPull) p = pull_to (doc, node, &token, &key);
+  return place == LS_JSON_AT_KEY ? key : ls_json_pull_where (p);
 }
 
 void
 ls_json_doc_locate (const LsJsonDoc *doc, const cJSON *node, LsJsonPlace place, int *ret_line, int *ret_col)
 {
-  ls_text_place (doc->text, offset_of (doc, node, place), ret_line, ret_col);
+  LsJsonWhere where = where_is (doc, node, place);
+  *ret_line = where.line;
+  *ret_col = where.col;
 }
 
 void
 ls_json_doc_locate_all (const LsJsonDoc *doc, const cJSON *list, LsJsonSpot *ret_spots)
 {
-  const char *key, *at = doc->text, *p = step_into (at + offset_of (doc, list, LS_JSON_AT_VALUE), 0, &key);
-  LsJsonSpot spot = { 1, 1 };
-  for (const cJSON *c = list->child; c; c = c->next, p = skip_blanks (skip_blanks (skip_value (p)) + 1)) {
-    ls_text_advance (at, (size_t) (p - at), &spot.line, &spot.col);
-    *ret_spots++ = spot;
-    at = p;
+  LsJsonToken token;
+  LsJsonWhere key;
+  g_autoptr (LsJsonPull) p = pull_to (doc, list, &token, &key);
+  for (const cJSON *c = list->child; c; c = c->next) {
+    token = ls_json_pull_next (p);
+    token = token == LS_TOKEN_KEY ? ls_json_pull_next (p) : token;
+    LsJsonWhere where = ls_json_pull_where (p);
+    *ret_spots++ = (LsJsonSpot) { where.line, where.col };
+    ls_json_pull_skip (p, token);
   }
 }
 
-static void
-append_escaped (GString *pointer, const char *key)
+/* Appends the way from one node to another; false: it does not lead there. */
+static bool
+append_way (GString *pointer, const cJSON *at, const cJSON *node)
 {
-  for (; *key; key++) {
-    if (*key == '~' || *key == '/')
-      g_string_append (pointer, *key == '~' ? "~0" : "~1");
-    else
-      g_string_append_c (pointer, *key);
+  int k = 0;
+  for (const cJSON *c = at == node ? NULL : at->child; c; c = c->next, k++) {
+    const gsize n = pointer->len;
+    g_string_append_c (pointer, '/');
+    for (const char *key = c->string; key && *key; key++)
+      g_string_append_printf (pointer, *key == '~' ? "~0" : *key == '/' ? "~1" : "%c", *key);
+    if (!c->string)
+      g_string_append_printf (pointer, "%d", k);
+    if (append_way (pointer, c, node))
+      return true;
+    g_string_truncate (pointer, n);
   }
+  return at == node;
 }
 
 char *
 ls_json_doc_pointer (const LsJsonDoc *doc, const cJSON *node)
 {
-  Path path = { 0 };
-  if (!find_path (doc->root, node, &path))
-    g_error ("json: a node of another document");
   GString *pointer = g_string_new (NULL);
-  const cJSON *at = doc->root;
-  for (int d = 0; d < path.n; d++) {
-    at = cJSON_GetArrayItem (at, path.child[d]); /* works for objects too */
-    g_string_append_c (pointer, '/');
-    if (at->string)
-      append_escaped (pointer, at->string);
-    else
-      g_string_append_printf (pointer, "%d", path.child[d]);
-  }
+  if (!append_way (pointer, doc->root, node))
+    g_error ("json: a node of another document");
   return g_string_free (pointer, FALSE);
 }
 
@@ -167,8 +145,8 @@ add_diag (const LsJsonDoc *doc, LsErrorCode code, const cJSON *node, LsJsonPlace
     return;
   }
   g_autofree char *pointer = ls_json_doc_pointer (doc, node);
-  ls_text_diag (code, doc->name, doc->text, offset_of (doc, node, place), diags, *pointer ? pointer : "/",
-                hint, message);
+  ls_text_diag (code, doc->name, doc->text, where_is (doc, node, place).offset, diags,
+                *pointer ? pointer : "/", hint, message);
 }
 
 bool
@@ -253,16 +231,48 @@ check_bytes (const char *text, size_t n, const char *name, LsDiagList *diags)
   return true;
 }
 
-static bool
-check_syntax (const char *text, const char *name, LsDiagList *diags)
+/* What begins with a token; NULL: it is bad. */
+static cJSON *
+build (LsJsonPull *p, LsJsonToken token)
 {
-  LsJsonFault fault;
-  if (ls_json_scan (text, &fault))
+  bool is_object = token == LS_TOKEN_OBJECT;
+  if (token == LS_TOKEN_STRING)
+    return cJSON_CreateString (ls_json_pull_text (p));
+  if (token == LS_TOKEN_NUMBER)
+    return cJSON_CreateNumber (g_ascii_strtod (ls_json_pull_text (p), NULL));
+  if (token == LS_TOKEN_WORD) {
+    const char first = *ls_json_pull_text (p);
+    return first == 'n' ? cJSON_CreateNull () : cJSON_CreateBool (first == 't');
+  }
+  if (!is_object && token != LS_TOKEN_ARRAY)
+    return NULL;
+  cJSON *node = is_object ? cJSON_CreateObject () : cJSON_CreateArray ();
+  while ((token = ls_json_pull_next (p)) != LS_TOKEN_OBJECT_END && token != LS_TOKEN_ARRAY_END) {
+    g_autofree char *key = token == LS_TOKEN_KEY ? g_strdup (ls_json_pull_text (p)) : NULL;
+    cJSON *item = build (p, key ? ls_json_pull_next (p) : token);
+    if (!item) {
+      cJSON_Delete (node);
+      return NULL;
+    }
+    if (key)
+      cJSON_AddItemToObject (node, key, item);
+    else
+      cJSON_AddItemToArray (node, item);
+  }
+  return node;
+}
+
+static bool
+build_tree (LsJsonDoc *doc, LsDiagList *diags)
+{
+  g_autoptr (LsJsonPull) p = ls_json_pull_of_text (doc->text, doc->dialect);
+  doc->root = build (p, ls_json_pull_next (p));
+  if (doc->root && ls_json_pull_next (p) == LS_TOKEN_END)
     return true;
-  const char *hint = text[strspn (text, " \t\r\n")] != '{' ? ls_lookalike_hint (text) : NULL;
-  ls_text_diag (LS_ERROR_INPUT, name, text, fault.offset, diags, NULL, hint ? hint : fault.hint,
+  const LsJsonFault fault = ls_json_pull_fault (p);
+  const char *hint = doc->text[strspn (doc->text, " \t\r\n")] != '{' ? ls_lookalike_hint (doc->text) : NULL;
+  ls_text_diag (LS_ERROR_INPUT, doc->name, doc->text, fault.offset, diags, NULL, hint ? hint : fault.hint,
                 fault.message);
-  g_free (fault.message);
   return false;
 }
 
@@ -293,35 +303,8 @@ check_duplicates (const LsJsonDoc *doc, const cJSON *node, LsDiagList *diags)
   }
 }
 
-/* All strings and keys; places are found by counting, not by name. */
-static void
-make_printable (cJSON *node)
-{
-  for (cJSON *c = node; c; c = c->next) {
-    ls_make_printable (c->string);
-    ls_make_printable (c->valuestring);
-    make_printable (c->child);
-  }
-}
-
-static bool
-build_tree (LsJsonDoc *doc, LsDiagList *diags)
-{
-  const char *end = NULL;
-  doc->root = cJSON_ParseWithLengthOpts (doc->text, strlen (doc->text) + 1, &end, 1);
-  if (!doc->root) {
-    ls_text_diag (LS_ERROR_INPUT, doc->name, doc->text, end ? (size_t) (end - doc->text) : 0, diags, NULL,
-                  NULL, "cannot parse from here");
-    return false;
-  }
-  guint n_before = ls_diag_list_n (diags);
-  check_duplicates (doc, doc->root, diags);
-  make_printable (doc->root);
-  return ls_diag_list_n (diags) == n_before;
-}
-
 LsJsonDoc *
-ls_json_doc_parse (const char *text, size_t n, const char *name, LsDiagList *diags)
+ls_json_doc_parse_as (const char *text, size_t n, const char *name, LsJsonDialect dialect, LsDiagList *diags)
 {
   if (n > LS_MAX_INPUT_BYTES) {
     ls_diag_add (diags, LS_ERROR_INPUT, name, 0, 0, NULL, NULL, NULL,
@@ -330,17 +313,23 @@ ls_json_doc_parse (const char *text, size_t n, const char *name, LsDiagList *dia
   }
   g_autoptr (LsJsonDoc) doc = g_new0 (LsJsonDoc, 1);
   doc->n_refs = 1;
+  doc->dialect = dialect;
   doc->name = g_strdup (name);
   doc->text = g_malloc (n + 1);
   if (n > 0)
     memcpy (doc->text, text, n);
   doc->text[n] = '\0';
-  if (!check_bytes (doc->text, n, name, diags))
+  if (!check_bytes (doc->text, n, name, diags) || !build_tree (doc, diags))
     return NULL;
-  ls_json_blank_infinities (doc->text);
-  if (!check_syntax (doc->text, name, diags) || !build_tree (doc, diags))
-    return NULL;
-  return g_steal_pointer (&doc);
+  const guint n_before = ls_diag_list_n (diags);
+  check_duplicates (doc, doc->root, diags);
+  return ls_diag_list_n (diags) == n_before ? g_steal_pointer (&doc) : NULL;
+}
+
+LsJsonDoc *
+ls_json_doc_parse (const char *text, size_t n, const char *name, LsDiagList *diags)
+{
+  return ls_json_doc_parse_as (text, n, name, LS_JSON_PYTHON, diags);
 }
 
 LsJsonDoc *
@@ -383,9 +372,9 @@ LsJsonDoc *
 ls_json_doc_part (const LsJsonDoc *doc, const cJSON *node, const char *name)
 {
   LsJsonDoc *part = g_new (LsJsonDoc, 1), *whole = ls_json_doc_ref (doc->whole ? doc->whole : doc);
-  *part = (LsJsonDoc) { 1,           g_strdup (name ? name : doc->name),
-                        whole->text, (cJSON *) node,
-                        whole,       doc->is_given };
+  *part = (LsJsonDoc) {
+    1, g_strdup (name ? name : doc->name), whole->text, (cJSON *) node, whole, doc->is_given, doc->dialect
+  };
   return part;
 }
 
@@ -397,22 +386,22 @@ own_text (const LsJsonDoc *doc)
 {
   if (!doc->whole)
     return g_strdup (doc->text);
-  size_t from = offset_of (doc, doc->root, LS_JSON_AT_VALUE);
-  char *text = g_strndup (doc->text, (gsize) (skip_value (doc->text + from) - doc->text));
-  for (char *p = text; p < text + from; p++)
+  const Span span = span_of (doc, doc->root);
+  char *text = g_strndup (doc->text, span.end);
+  for (char *p = text; p < text + span.at; p++)
     *p = *p == '\n' ? '\n' : ' ';
   return text;
 }
 
-/* With `text` in place of n bytes at `at`. */
+/* With `text` in place of what stands from one byte to another. */
 static LsJsonDoc *
-splice (LsJsonDoc *doc, size_t at, size_t n, const char *text, LsDiagList *diags)
+splice (LsJsonDoc *doc, size_t from, size_t to, const char *text, LsDiagList *diags)
 {
   g_autofree char *own = own_text (doc);
-  g_autoptr (GString) all = g_string_new_len (own, (gssize) at);
+  g_autoptr (GString) all = g_string_new_len (own, (gssize) from);
   g_string_append (all, text);
-  g_string_append (all, own + at + n);
-  LsJsonDoc *changed = ls_json_doc_parse (all->str, all->len, doc->name, diags);
+  g_string_append (all, own + to);
+  LsJsonDoc *changed = ls_json_doc_parse_as (all->str, all->len, doc->name, doc->dialect, diags);
   if (changed)
     changed->is_given = doc->is_given;
   ls_json_doc_free (doc);
@@ -422,30 +411,30 @@ splice (LsJsonDoc *doc, size_t at, size_t n, const char *text, LsDiagList *diags
 LsJsonDoc *
 ls_json_doc_replace (LsJsonDoc *doc, const cJSON *node, const char *text, LsDiagList *diags)
 {
-  size_t at = offset_of (doc, node, LS_JSON_AT_VALUE);
-  return splice (doc, at, (size_t) (skip_value (doc->text + at) - doc->text) - at, text, diags);
+  const Span span = span_of (doc, node);
+  return splice (doc, span.at, span.end, text, diags);
 }
 
 LsJsonDoc *
 ls_json_doc_insert (LsJsonDoc *doc, const cJSON *object, const char *members, LsDiagList *diags)
 {
   g_autofree char *text = g_strconcat (members, object->child ? ", " : "", NULL);
-  return splice (doc, offset_of (doc, object, LS_JSON_AT_VALUE) + 1, 0, text, diags);
+  const size_t at = span_of (doc, object).at + 1;
+  return splice (doc, at, at, text, diags);
 }
 
 LsJsonDoc *
 ls_json_doc_remove (LsJsonDoc *doc, const cJSON *node, LsDiagList *diags)
 {
-  const char *key = doc->text + offset_of (doc, node, LS_JSON_AT_KEY),
-             *end = skip_blanks (skip_value (doc->text + offset_of (doc, node, LS_JSON_AT_VALUE)));
-  if (*end == ',')
-    end++;
+  Span span = span_of (doc, node);
+  span.end += strspn (doc->text + span.end, " \t\r\n");
+  if (doc->text[span.end] == ',')
+    span.end++;
   else /* the last: with the comma before it, if it has one */
-    while (key > doc->text && *key != '{' && *key != ',')
-      key--;
-  if (*key == '{')
-    key++;
-  return splice (doc, (size_t) (key - doc->text), (size_t) (end - key), "", diags);
+    while (doc->text[span.key] != '{' && doc->text[span.key] != ',')
+      span.key--;
+  span.key += doc->text[span.key] == '{';
+  return splice (doc, span.key, span.end, "", diags);
 }
 
 LsJsonDoc *

@@ -1,8 +1,7 @@
 /* data/text/json_doc.h — a JSON document that can say where each of its nodes stands.
  *
- * cJSON keeps no positions. A node is found again from its ordinal path (k-th
- * child at each depth) by skipping through the text, only when a diagnostic is
- * printed: a good file pays nothing for it.
+ * cJSON keeps no positions. A node is found again by counting, as the text is read once more (json_pull.h),
+ * only when a diagnostic is printed: a good file pays nothing for it.
  *
  * Infinity and -Infinity, which Python writes, are null. A document that loads has no duplicate keys, no NUL
  * bytes, valid UTF-8 and at most LS_JSON_MAX_DEPTH levels; every diagnostic is LS_ERROR_INPUT. */
@@ -14,8 +13,7 @@
 #include <stdbool.h>
 
 #include "base/diag.h"
-
-#define LS_JSON_MAX_DEPTH 64
+#include "data/text/json_pull.h"
 
 typedef struct LsJsonDoc LsJsonDoc;
 
@@ -29,6 +27,10 @@ LsJsonDoc *ls_json_doc_load_kept (const char *path, LsDiagList *diags);
 /* The same for n bytes of memory; name stands for the path in diagnostics and
  * gives the stem. The text is copied. */
 LsJsonDoc *ls_json_doc_parse (const char *text, size_t n, const char *name, LsDiagList *diags);
+
+/* The same, as that dialect has it; ls_json_doc_parse() reads LS_JSON_PYTHON. */
+LsJsonDoc *ls_json_doc_parse_as (const char *text, size_t n, const char *name, LsJsonDialect dialect,
+                                 LsDiagList *diags);
 
 /* What is given in place of a path or name may be the JSON itself: then it begins with '{'. */
 bool ls_json_is_given (const char *text);

@@ -149,6 +149,14 @@ ls_json_out_string (LsJsonOut *w, const char *key, const char *value)
     g_string_append (w->text, "null");
 }
 
+char *
+ls_json_string (const char *value)
+{
+  LsJsonOut w = { .text = g_string_new (NULL) };
+  append_string (&w, value);
+  return g_string_free (w.text, FALSE);
+}
+
 void
 ls_json_out_double (LsJsonOut *w, const char *key, double value)
 {
@@ -170,13 +178,6 @@ ls_json_out_uint (LsJsonOut *w, const char *key, uint64_t value)
 {
   begin_item (w, key);
   g_string_append_printf (w->text, "%" G_GUINT64_FORMAT, (guint64) value);
-}
-
-void
-ls_json_out_bytes (LsJsonOut *w, const char *key, uint64_t bytes)
-{
-  begin_item (w, key);
-  g_string_append_printf (w->text, "\"%" G_GUINT64_FORMAT "B\"", (guint64) bytes);
 }
 
 void

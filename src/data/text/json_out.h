@@ -49,8 +49,10 @@ void ls_json_out_string (LsJsonOut *w, const char *key, const char *value); /* U
 void ls_json_out_double (LsJsonOut *w, const char *key, double value);
 void ls_json_out_int (LsJsonOut *w, const char *key, int64_t value);
 void ls_json_out_uint (LsJsonOut *w, const char *key, uint64_t value);
-void ls_json_out_bytes (LsJsonOut *w, const char *key, uint64_t bytes); /* "4096B", as our files have sizes */
 void ls_json_out_bool (LsJsonOut *w, const char *key, bool value);
 void ls_json_out_null (LsJsonOut *w, const char *key);
+
+/* A text with its quotes and escapes, newly allocated. */
+char *ls_json_string (const char *value);
 
 #endif

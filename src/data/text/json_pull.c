@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/printable.h"
-#include "data/text/json_doc.h"
 
 #define PIECE 65536
 
@@ -12,6 +11,7 @@
 typedef enum { AT_VALUE, AT_FIRST_VALUE, AT_KEY, AT_FIRST_KEY, AT_SEPARATOR, AT_END, AT_FAULT } State;
 
 struct LsJsonPull {
+  LsJsonDialect dialect;
   LsInput *input; /* NULL: a text in memory, which is in the piece as a whole, with a NUL behind it */
   char *name;
   const unsigned char *piece;
@@ -32,10 +32,20 @@ struct LsJsonPull {
 LsJsonPull *
 ls_json_pull_new (LsInput *input, const char *name)
 {
-  LsJsonPull *p = g_new0 (LsJsonPull, 1);
+  LsJsonPull *p = ls_json_pull_of_text ("", LS_JSON_STRICT);
   p->input = input;
   p->piece = p->buffer = g_malloc (PIECE);
   p->name = g_strdup (name);
+  return p;
+}
+
+LsJsonPull *
+ls_json_pull_of_text (const char *text, LsJsonDialect dialect)
+{
+  LsJsonPull *p = g_new0 (LsJsonPull, 1);
+  p->dialect = dialect;
+  p->piece = (const unsigned char *) text;
+  p->n = strlen (text);
   p->text = g_string_new (NULL);
   p->line = p->col = 1;
   return p;
@@ -99,11 +109,39 @@ here (const LsJsonPull *p)
   return (LsJsonWhere) { p->line, p->col, p->at };
 }
 
+/* In a text. */
+static const char *
+rest (const LsJsonPull *p)
+{
+  return (const char *) p->piece + p->at;
+}
+
+static void
+pass (LsJsonPull *p, size_t n)
+{
+  while (n-- > 0)
+    step (p);
+}
+
+/* Whether a comment was here, which by hand may be. */
+static bool
+skip_comment (LsJsonPull *p)
+{
+  const char *at = p->dialect == LS_JSON_BY_HAND ? rest (p) : "";
+  bool is_block = g_str_has_prefix (at, "/*");
+  if (!is_block && *at != '#' && !g_str_has_prefix (at, "//"))
+    return false;
+  const char *end = is_block ? strstr (at, "*/") : strchr (at, '\n');
+  pass (p, end ? (size_t) (end - at) + (is_block ? 2 : 0) : strlen (at));
+  return true;
+}
+
 static void
 skip_blanks (LsJsonPull *p)
 {
-  for (int c = peek (p); c == ' ' || c == '\n' || c == '\t' || c == '\r'; c = peek (p))
-    step (p);
+  for (int c = peek (p); c == ' ' || c == '\n' || c == '\t' || c == '\r' || skip_comment (p); c = peek (p))
+    if (c == ' ' || c == '\n' || c == '\t' || c == '\r')
+      step (p);
   p->start = here (p);
 }
 
@@ -350,14 +388,14 @@ read_number (LsJsonPull *p)
   return LS_TOKEN_NUMBER;
 }
 
+static const char *const words[] = { "true", "false", "null", NULL };
+
 static LsJsonToken
 read_word (LsJsonPull *p)
 {
-  static const char *const words[] = { "true", "false", "null" };
   int first = peek (p);
-  for (size_t i = 0; i < G_N_ELEMENTS (words); i++) {
-    bool is_here
-        = p->input ? first == words[i][0] : g_str_has_prefix ((const char *) p->piece + p->at, words[i]);
+  for (size_t i = 0; words[i]; i++) {
+    bool is_here = p->input ? first == words[i][0] : g_str_has_prefix (rest (p), words[i]);
     if (!is_here)
       continue;
     for (const char *c = words[i]; *c; c++) {
@@ -369,6 +407,41 @@ read_word (LsJsonPull *p)
     return LS_TOKEN_WORD;
   }
   return unexpected (p, "a value");
+}
+
+/* Of Python. */
+static bool
+take_infinity (LsJsonPull *p)
+{
+  static const char word[] = "Infinity";
+  const size_t sign = *rest (p) == '-';
+  if (!g_str_has_prefix (rest (p) + sign, word))
+    return false;
+  pass (p, sign + strlen (word));
+  g_string_append (p->text, "null");
+  return true;
+}
+
+/* A word without quotes: true, false, null, or what a script puts a value in place of. */
+static LsJsonToken
+read_bare (LsJsonPull *p)
+{
+  const char *at = rest (p);
+  const size_t n_braces = g_str_has_prefix (at, "${") ? strcspn (at, "}\n") : 0;
+  const size_t n = n_braces > 0 ? n_braces + (at[n_braces] == '}')
+                                : strspn (at, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "_$<>");
+  g_autofree char *word = g_strdelimit (g_strndup (at, n), "\"\\", '_');
+  const char *name = word + strspn (word, "${");
+  bool is_plain = g_strv_contains (words, word);
+  pass (p, n);
+  g_string_append_printf (p->text, is_plain ? "%.*s" : "${%.*s}", (int) strcspn (name, "}"), name);
+  return is_plain ? LS_TOKEN_WORD : LS_TOKEN_STRING;
+}
+
+static bool
+is_bare (const LsJsonPull *p, int c)
+{
+  return p->dialect == LS_JSON_BY_HAND && c > 0 && (g_ascii_isalpha (c) || strchr ("_$<", c));
 }
 
 /* ---- structure ---- */
@@ -397,15 +470,22 @@ read_value (LsJsonPull *p)
   p->state = p->depth > 0 ? AT_SEPARATOR : AT_END;
   if (c == '"')
     return read_string (p) ? LS_TOKEN_STRING : LS_TOKEN_BAD;
+  if (is_bare (p, c))
+    return read_bare (p);
+  if (p->dialect == LS_JSON_PYTHON && take_infinity (p))
+    return LS_TOKEN_WORD;
   return c == '-' || (c != NOTHING && g_ascii_isdigit ((char) c)) ? read_number (p) : read_word (p);
 }
 
 static LsJsonToken
 read_key (LsJsonPull *p)
 {
-  if (peek (p) != '"')
+  bool is_word = is_bare (p, peek (p));
+  if (!is_word && peek (p) != '"')
     return unexpected (p, "a key");
-  if (!read_string (p))
+  if (is_word)
+    read_bare (p);
+  else if (!read_string (p))
     return LS_TOKEN_BAD;
   LsJsonWhere start = p->start;
   skip_blanks (p);
@@ -417,7 +497,7 @@ read_key (LsJsonPull *p)
   return LS_TOKEN_KEY;
 }
 
-/* A comma, which is no token, or what closes the container. */
+/* A comma, which is no token, or what closes the container; by hand, that may stand behind a comma too. */
 static bool
 pass_comma (LsJsonPull *p)
 {
@@ -426,7 +506,10 @@ pass_comma (LsJsonPull *p)
     return unexpected (p, is_object ? "',' or '}'" : "',' or ']'"), false;
   step (p);
   skip_blanks (p);
-  p->state = is_object ? AT_KEY : AT_VALUE;
+  if (p->dialect == LS_JSON_BY_HAND)
+    p->state = is_object ? AT_FIRST_KEY : AT_FIRST_VALUE;
+  else
+    p->state = is_object ? AT_KEY : AT_VALUE;
   return true;
 }
 
@@ -439,11 +522,11 @@ ls_json_pull_next (LsJsonPull *p)
   skip_blanks (p);
   if (p->state == AT_END)
     return peek (p) == NOTHING && !trouble (p) ? LS_TOKEN_END : unexpected (p, "the end of the file");
+  if (p->state == AT_SEPARATOR && peek (p) != p->closer[p->depth - 1] && !pass_comma (p))
+    return LS_TOKEN_BAD;
   bool may_close = p->state == AT_SEPARATOR || p->state == AT_FIRST_KEY || p->state == AT_FIRST_VALUE;
   if (may_close && peek (p) == p->closer[p->depth - 1])
     return close_container (p);
-  if (p->state == AT_SEPARATOR && !pass_comma (p))
-    return LS_TOKEN_BAD;
   return p->state == AT_KEY || p->state == AT_FIRST_KEY ? read_key (p) : read_value (p);
 }
 
@@ -510,19 +593,14 @@ ls_json_pull_complain (const LsJsonPull *p, LsDiagList *diags)
   ls_json_pull_diag (p, p->fault_at, diags, p->hint, "%s", p->fault ? p->fault : "no JSON");
 }
 
-/* ---- texts ---- */
-
-bool
-ls_json_scan (const char *text, LsJsonFault *reterr_fault)
+size_t
+ls_json_pull_behind (const LsJsonPull *p)
 {
-  LsJsonPull p = { .piece = (const unsigned char *) text, .n = strlen (text), .line = 1, .col = 1 };
-  LsJsonToken token;
-  p.text = g_string_new (NULL);
-  p.is_skipping = true;
-  do
-    token = ls_json_pull_next (&p);
-  while (token < LS_TOKEN_END);
-  g_string_free (p.text, TRUE);
-  *reterr_fault = (LsJsonFault) { p.fault_at.offset, p.fault, p.hint };
-  return token == LS_TOKEN_END;
+  return p->at;
+}
+
+LsJsonFault
+ls_json_pull_fault (const LsJsonPull *p)
+{
+  return (LsJsonFault) { p->fault_at.offset, p->fault, p->hint };
 }

@@ -25,6 +25,7 @@ typedef enum {
   LS_TOKEN_BAD,  /* for good; ls_json_pull_complain() says why */
 } LsJsonToken;
 
+#define LS_JSON_MAX_DEPTH     64
 #define LS_JSON_PULL_MAX_TEXT ((size_t) 16 << 20) /* bytes of a string */
 
 typedef struct LsJsonPull LsJsonPull;
@@ -57,18 +58,26 @@ void ls_json_pull_diag (const LsJsonPull *p, LsJsonWhere where, LsDiagList *diag
 /* Why the last token was bad. */
 void ls_json_pull_complain (const LsJsonPull *p, LsDiagList *diags);
 
-/* --- is this text JSON, and if not, where not? --------------------------------------------------------- */
+/* --- texts --------------------------------------------------------------------------------------------- */
 
-/* cJSON, which then builds the tree, recurses, reads "01" and raw control characters, and says of an error
- * only where it gave up. */
+typedef enum {
+  LS_JSON_STRICT,
+  LS_JSON_PYTHON, /* Infinity and -Infinity, which Python writes where it has one, are null */
+  /* Comments ("//", "#", of C) and commas behind the last item are passed over, as Hjson does, which
+   * DeepSpeed loads; words without quotes (BATCH_SIZE, ${MICRO}) are texts "${BATCH_SIZE}", "${MICRO}" */
+  LS_JSON_BY_HAND,
+} LsJsonDialect;
+
+/* text: NUL-terminated valid UTF-8, borrowed. */
+LsJsonPull *ls_json_pull_of_text (const char *text, LsJsonDialect dialect);
+/* Behind the last token of a text, in bytes. */
+size_t ls_json_pull_behind (const LsJsonPull *p);
+
+/* Why the last token of a text was bad; borrowed. */
 typedef struct {
-  size_t offset;    /* of the offending byte             */
-  char *message;    /* newly allocated                   */
-  const char *hint; /* static, may be NULL               */
+  size_t offset;              /* of the offending byte */
+  const char *message, *hint; /* hint: NULL if there is none */
 } LsJsonFault;
-
-/* text: NUL-terminated valid UTF-8. On failure fills *reterr_fault, whose message
- * the caller frees. */
-bool ls_json_scan (const char *text, LsJsonFault *reterr_fault);
+LsJsonFault ls_json_pull_fault (const LsJsonPull *p);
 
 #endif

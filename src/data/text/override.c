@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "data/text/json_pull.h"
+#include "data/text/json_out.h"
 
 static bool
 is_key_char (char c)
@@ -84,15 +84,10 @@ ls_override_name (char *own, const char *asked)
 static char *
 value_text (const char *value)
 {
-  LsJsonFault fault;
-  if (ls_json_scan (value, &fault))
+  g_autoptr (LsJsonPull) p = ls_json_pull_of_text (value, LS_JSON_STRICT);
+  if (ls_json_pull_skip (p, ls_json_pull_next (p)) && ls_json_pull_next (p) == LS_TOKEN_END)
     return g_strdup (value);
-  g_free (fault.message);
-  cJSON *string = cJSON_CreateString (value);
-  char *printed = cJSON_PrintUnformatted (string), *text = g_strdup (printed);
-  cJSON_free (printed);
-  cJSON_Delete (string);
-  return text;
+  return ls_json_string (value);
 }
 
 static const cJSON *
@@ -234,23 +229,19 @@ ls_override_add (const char *name, const char *changes)
 LsJsonDoc *
 ls_override_apply (LsJsonDoc *doc, const char *changes, LsDiagList *diags)
 {
-  if (!ls_override_check (ls_json_doc_name (doc), changes, diags)) {
-    ls_json_doc_free (doc);
-    return NULL;
-  }
-  for (const char *p = changes; doc && *p;) {
-    const char *equals = key_end (p);
-    if (!equals) {
-      ls_diag_add (diags, LS_ERROR_INPUT, ls_json_doc_name (doc), 0, 0, NULL, NULL, NULL,
-                   "expected changes as KEY=VALUE,KEY=VALUE; got \"%s\"", p);
-      ls_json_doc_free (doc);
-      return NULL;
-    }
-    const char *end = value_end (equals + 1, ',');
-    g_autofree char *path = g_strndup (p, (gsize) (equals - p));
-    g_autofree char *value = g_strndup (equals + 1, (gsize) (end - equals - 1));
-    doc = apply_one (doc, path, value, diags);
-    p = *end ? end + 1 : end;
+  bool ok = ls_override_check (ls_json_doc_name (doc), changes, diags);
+  g_autoptr (GPtrArray) list = ls_override_split (changes);
+  const char *rest = changes;
+  for (guint i = 0; i < list->len; i++)
+    rest += strlen (list->pdata[i]) + (rest[strlen (list->pdata[i])] != '\0');
+  if (ok && *rest)
+    ls_diag_add (diags, LS_ERROR_INPUT, ls_json_doc_name (doc), 0, 0, NULL, NULL, NULL,
+                 "expected changes as KEY=VALUE,KEY=VALUE; got \"%s\"", rest);
+  if (!ok || *rest)
+    g_clear_pointer (&doc, ls_json_doc_free);
+  for (guint i = 0; doc && i < list->len; i++) {
+    g_auto (GStrv) pair = g_strsplit (list->pdata[i], "=", 2);
+    doc = apply_one (doc, pair[0], pair[1], diags);
   }
   return doc;
 }

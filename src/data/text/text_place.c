@@ -51,3 +51,47 @@ ls_text_check (const char *text, size_t n, const char *name, const char *what, L
   ls_text_diag (LS_ERROR_INPUT, name, text, (size_t) (end - text), diags, NULL, NULL, message);
   return false;
 }
+
+/* --- files of other programs ------------------------------------------------------ */
+
+#define LOG "--from FILE reads it, after the script or configuration of its job"
+#define CLUSTERS                                                                                             \
+  "--cluster reads files of Lockstep in JSON and what NCCL dumps (NCCL_TOPO_DUMP_FILE), in a file *.xml; "   \
+  "lockstep list clusters names those that are known"
+#define TORCHTITAN "this looks like TOML of torchtitan: --from FILE reads it, and lockstep import shows it"
+
+/* The first whose marks all are there. */
+static const struct {
+  const char *mark, *other; /* NULL: one is enough */
+  const char *hint;
+} lookalikes[] = {
+  { "completed step: ", "TFLOP/s/device", "this looks like a log of MaxText: " LOG },
+  { "***** Running training *****", NULL, "this looks like a log of Hugging Face's Trainer: " LOG },
+  { "# nThread ", "busbw", "this looks like a log of nccl-tests: lockstep calibrate --nccl FILE reads it" },
+  { "-model-parallel-size", NULL,
+    "this looks like arguments of Megatron-LM: --from FILE reads them, and lockstep import shows them" },
+  { "[parallelism]", NULL, TORCHTITAN },
+  { "[training]", NULL, TORCHTITAN },
+  { "<system", "<cpu",
+    "this looks like a topology that NCCL dumps: --cluster FILE reads it, from a file *.xml" },
+  { "GPU0", "CPU Affinity", "this looks like what nvidia-smi topo -m prints: " CLUSTERS },
+  { "<topology", "<object", "this looks like XML of lstopo: " CLUSTERS },
+  { "<platform", "<zone", "this looks like a platform of SimGrid: " CLUSTERS },
+  { "npus_count", "bandwidth", "this looks like a network of ASTRA-sim: " CLUSTERS },
+  { "vendid=", "devid=", "this looks like what ibnetdiscover prints: " CLUSTERS },
+  { "SwitchName=", NULL, "this looks like topology.conf of Slurm: " CLUSTERS },
+  { "\"model_type\"", "\"hidden_size\"", "this looks like a model of Hugging Face: --model FILE reads it" },
+  { "lockstep.model/", NULL, "this looks like a model of Lockstep: --model FILE reads it" },
+  { "lockstep.strategy/", NULL, "this looks like a strategy of Lockstep: --strategy FILE reads it" },
+  { "lockstep.cluster/", NULL, "this looks like a cluster of Lockstep: --cluster FILE reads it" },
+  { "#!/", NULL, "this looks like a script: --from FILE reads those that launch a training run" },
+};
+
+const char *
+ls_lookalike_hint (const char *text)
+{
+  for (gsize i = 0; i < G_N_ELEMENTS (lookalikes); i++)
+    if (strstr (text, lookalikes[i].mark) && (!lookalikes[i].other || strstr (text, lookalikes[i].other)))
+      return lookalikes[i].hint;
+  return NULL;
+}

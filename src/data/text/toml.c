@@ -23,7 +23,7 @@ typedef struct {
   char *why;    /* what is wrong, newly allocated; NULL: nothing is */
   size_t fault; /* the byte where */
   unsigned n_items;
-  GHashTable *kinds; /* cJSON * -> Kind */
+  GRegex *numbers;
   GHashTable *items; /* Place * -> cJSON *: a table of many keys is searched as fast */
 } Toml;
 
@@ -171,53 +171,29 @@ add_char (Toml *t, GString *out, char quote, bool lines)
   return true;
 }
 
-/* How many of such quotes are here, of five at most: two of them may belong to the string. */
-static gsize
-count_quotes (const char *at, char quote)
-{
-  gsize n = 0;
-  while (n < 5 && at[n] == quote)
-    n++;
-  return n;
-}
-
-/* Behind the three quotes. */
-static bool
-add_lines (Toml *t, GString *out, char quote)
-{
-  skip_newline (t);
-  for (;;) {
-    gsize n = count_quotes (t->at, quote);
-    t->at += n;
-    for (gsize i = n >= 3 ? 3 : 0; i < n; i++)
-      g_string_append_c (out, quote);
-    if (n >= 3)
-      return true;
-    if (n == 0 && !add_char (t, out, quote, true))
-      return false;
-  }
-}
-
-static bool
-add_line (Toml *t, GString *out, char quote)
-{
-  while (*t->at != quote)
-    if (!add_char (t, out, quote, false))
-      return false;
-  t->at++;
-  return true;
-}
-
-/* A string, newly allocated. At its first quote; lines: whether it may be one of several lines. */
+/* A string, newly allocated. At its first quote; lines: whether it may be one of several lines, whose end is
+ * three quotes, with two of its own in front at most. */
 static char *
 string (Toml *t, bool lines)
 {
-  GString *out = g_string_new (NULL);
-  char quote = *t->at;
-  bool is_long = lines && t->at[1] == quote && t->at[2] == quote;
-  t->at += is_long ? 3 : 1;
-  bool ok = is_long ? add_lines (t, out, quote) : add_line (t, out, quote);
-  return g_string_free (out, !ok);
+  g_autoptr (GString) out = g_string_new (NULL);
+  const char quote = *t->at;
+  const bool is_long = lines && t->at[1] == quote && t->at[2] == quote;
+  const gsize n_end = is_long ? 3 : 1, most = is_long ? 5 : 1;
+  t->at += n_end;
+  if (is_long)
+    skip_newline (t);
+  for (gsize n;;) {
+    for (n = 0; n < most && t->at[n] == quote;)
+      n++;
+    if (n >= n_end) {
+      g_string_append_len (out, t->at, (gssize) (n - n_end));
+      t->at += n;
+      return g_string_free (g_steal_pointer (&out), FALSE);
+    }
+    if (!add_char (t, out, quote, is_long))
+      return NULL;
+  }
 }
 
 /* One part of a key, newly allocated; NULL: none is here. */
@@ -276,114 +252,47 @@ read_date_or_time (Toml *t)
 
 /* --- numbers --------------------------------------------------------------------------------------- */
 
-/* Digits with single '_' between them, without the '_'; NULL: it is none such. */
-static char *
-digits_of (const char *at, gsize n, const char *allowed)
-{
-  GString *out = g_string_new (NULL);
-  bool ok = n > 0 && at[0] != '_' && at[n - 1] != '_';
-  for (gsize i = 0; ok && i < n; i++) {
-    ok = at[i] == '_' ? at[i - 1] != '_' : strchr (allowed, at[i]) != NULL;
-    if (at[i] != '_')
-      g_string_append_c (out, at[i]);
-  }
-  return g_string_free (out, !ok);
-}
+#define DIGITS "\\d(?:_?\\d)*+"
+#define WHOLE  "[+-]?(?:0|[1-9](?:_?\\d)*+)"
+#define BASED  "0x[[:xdigit:]](?:_?[[:xdigit:]])*+|0o[0-7](?:_?[0-7])*+|0b[01](?:_?[01])*+"
+#define REAL   WHOLE "(?:\\." DIGITS ")?(?:[eE][+-]?" DIGITS ")?|[+-]?(?:inf|nan)"
 
+/* What it is by the group that fits. */
+enum { IS_BASED = 1, IS_WHOLE, IS_REAL };
+static const char numbers[] = "(?:(" BASED ")|(" WHOLE ")|(" REAL "))\\z";
+
+/* Of a whole number of n characters; beyond what a double holds its digits. */
 static cJSON *
-whole_number (gint64 value)
+read_whole (Toml *t, const char *digits, guint base)
 {
+  gint64 value;
+  if (!g_ascii_string_to_signed (digits, base, G_MININT64, G_MAXINT64, &value, NULL))
+    return fail (t, t->at, base == 10 ? "a whole number beyond 64 bits" : "not a whole number"), NULL;
   char text[24];
   g_snprintf (text, sizeof text, "%" G_GINT64_FORMAT, value);
   bool is_exact = value <= ((gint64) 1 << 53) && value >= -((gint64) 1 << 53);
   return is_exact ? cJSON_CreateNumber ((double) value) : cJSON_CreateRaw (text);
 }
 
-/* "0x..", "0o..", "0b..": n characters. */
+/* A number of n characters. */
 static cJSON *
-read_based (Toml *t, gsize n)
+read_number (Toml *t, gsize n)
 {
-  guint base = t->at[1] == 'x' ? 16 : t->at[1] == 'o' ? 8 : 2;
-  g_autofree char *digits = digits_of (t->at + 2, n - 2,
-                                       base == 16      ? "0123456789abcdefABCDEF"
-                                           : base == 8 ? "01234567"
-                                                       : "01");
-  guint64 value;
-  if (digits && g_ascii_string_to_unsigned (digits, base, 0, G_MAXINT64, &value, NULL))
-    return whole_number ((gint64) value);
-  return fail (t, t->at, "not a whole number"), NULL;
-}
-
-/* Decimal digits of at most so many characters, in front of what is not: how many characters; 0: none. */
-static gsize
-span_digits (const char *at)
-{
-  gsize n = strspn (at, "0123456789_");
-  g_autofree char *digits = digits_of (at, n, "0123456789");
-  return digits ? n : 0;
-}
-
-/* [+-]digits[.digits][e[+-]digits] of n characters; *ret_whole: neither point nor exponent. */
-static bool
-is_decimal (const char *at, gsize n, bool *ret_whole)
-{
-  const char *p = at + (*at == '+' || *at == '-');
-  gsize k = span_digits (p);
-  if (k == 0 || (p[0] == '0' && k > 1))
-    return false;
-  p += k;
-  *ret_whole = p == at + n;
-  if (*p == '.') {
-    k = span_digits (p + 1);
-    p += 1 + k;
-    if (k == 0)
-      return false;
-  }
-  if (*p == 'e' || *p == 'E') {
-    p += 1 + (p[1] == '+' || p[1] == '-');
-    k = span_digits (p);
-    p += k;
-    if (k == 0)
-      return false;
-  }
-  return p == at + n;
-}
-
-static cJSON *
-read_decimal (Toml *t, gsize n)
-{
-  bool is_whole = false;
-  gint64 value;
-  if (!is_decimal (t->at, n, &is_whole))
-    return fail (t, t->at, "not a value as TOML writes them"), NULL;
-  GString *text = g_string_new_len (t->at + (*t->at == '+'), (gssize) (n - (*t->at == '+')));
+  g_autofree char *word = g_strndup (t->at, n);
+  g_autoptr (GMatchInfo) match = NULL;
+  const bool is_based = n > 2 && word[0] == '0' && strchr ("xob", word[1]);
+  if (!g_regex_match (t->numbers, word, 0, &match))
+    return fail (t, t->at, is_based ? "not a whole number" : "not a value as TOML writes them"), NULL;
+  const int what = g_match_info_get_match_count (match) - 1;
+  g_autoptr (GString) text = g_string_new (word + (*word == '+'));
   g_string_replace (text, "_", "", 0);
-  bool fits = !is_whole || g_ascii_string_to_signed (text->str, 10, G_MININT64, G_MAXINT64, &value, NULL);
-  double x = g_ascii_strtod (text->str, NULL);
-  g_string_free (text, TRUE);
-  if (!fits)
-    fail (t, t->at, "a whole number beyond 64 bits");
-  return !fits ? NULL : is_whole ? whole_number (value) : cJSON_CreateNumber (x);
-}
-
-/* --- words ----------------------------------------------------------------------------------------- */
-
-static cJSON *
-read_word (const char *at, gsize n)
-{
-  static const struct {
-    const char *word;
-    double value;
-  } numbers[] = { { "inf", INFINITY }, { "+inf", INFINITY }, { "-inf", -INFINITY },
-                  { "nan", NAN },      { "+nan", NAN },      { "-nan", NAN } };
-  if (n == 4 && memcmp (at, "true", 4) == 0)
-    return cJSON_CreateTrue ();
-  if (n == 5 && memcmp (at, "false", 5) == 0)
-    return cJSON_CreateFalse ();
-  for (gsize i = 0; i < G_N_ELEMENTS (numbers); i++)
-    if (strlen (numbers[i].word) == n && memcmp (at, numbers[i].word, n) == 0)
-      return cJSON_CreateNumber (numbers[i].value);
-  return NULL;
+  if (what == IS_REAL)
+    return cJSON_CreateNumber (g_ascii_strtod (text->str, NULL));
+  return what == IS_WHOLE ? read_whole (t, text->str, 10)
+                          : read_whole (t, text->str + 2,
+                                        word[1] == 'x'       ? 16
+                                            : word[1] == 'o' ? 8
+                                                             : 2);
 }
 
 static bool
@@ -404,10 +313,9 @@ scalar (Toml *t)
   if (is_moment (t->at))
     return read_date_or_time (t);
   gsize n = strcspn (t->at, " \t\r\n#,]}");
-  cJSON *item = read_word (t->at, n);
-  bool is_based = n > 2 && t->at[0] == '0' && strchr ("xob", t->at[1]);
-  if (!item)
-    item = is_based ? read_based (t, n) : read_decimal (t, n);
+  bool is_true = n == 4 && g_str_has_prefix (t->at, "true"),
+       is_truth = is_true || (n == 5 && g_str_has_prefix (t->at, "false"));
+  cJSON *item = is_truth ? cJSON_CreateBool (is_true) : read_number (t, n);
   t->at += item ? n : 0;
   return item;
 }
@@ -433,16 +341,17 @@ place_equal (gconstpointer a, gconstpointer b)
   return p->table == q->table && strcmp (p->key, q->key) == 0;
 }
 
+/* It is kept where cJSON has the value of a number. */
 static Kind
-kind_of (const Toml *t, const cJSON *item)
+kind_of (const cJSON *item)
 {
-  return (Kind) GPOINTER_TO_INT (g_hash_table_lookup (t->kinds, item));
+  return cJSON_IsObject (item) || cJSON_IsArray (item) ? (Kind) item->valueint : 0;
 }
 
 static void
-set_kind (Toml *t, cJSON *item, Kind kind)
+set_kind (cJSON *item, Kind kind)
 {
-  g_hash_table_insert (t->kinds, item, GINT_TO_POINTER (kind));
+  item->valueint = (int) kind;
 }
 
 static cJSON *
@@ -491,7 +400,7 @@ new_table (Toml *t, cJSON *table, const char *key, Kind kind)
 {
   cJSON *item = add (t, table, key, count (t, cJSON_CreateObject ()));
   if (item)
-    set_kind (t, item, kind);
+    set_kind (item, kind);
   return item;
 }
 
@@ -500,51 +409,40 @@ new_table (Toml *t, cJSON *table, const char *key, Kind kind)
 static bool read_pair (Toml *t, cJSON *table, guint depth);
 static cJSON *read_value (Toml *t, guint depth);
 
+/* What stands in brackets: an array of values, on several lines, or a table of pairs, on one line and without
+ * a comma behind the last. */
 static bool
-fill_array (Toml *t, cJSON *array, guint depth)
+fill (Toml *t, cJSON *item, guint depth)
 {
-  for (;;) {
-    if (!skip_lines (t))
-      return false;
-    if (*t->at == ']')
-      return true;
-    cJSON *item = read_value (t, depth);
-    if (!item)
-      return false;
-    cJSON_AddItemToArray (array, item);
-    if (!skip_lines (t))
-      return false;
-    if (*t->at != ',')
-      return *t->at == ']' || fail (t, t->at, "expected ',' or ']'");
-    t->at++;
-  }
-}
-
-/* On one line, without a comma behind the last pair. */
-static bool
-fill_inline (Toml *t, cJSON *table, guint depth)
-{
-  skip_blanks (t);
-  if (*t->at == '}')
-    return true;
-  for (;;) {
-    if (!read_pair (t, table, depth))
-      return false;
+  const bool is_array = cJSON_IsArray (item);
+  const char end = is_array ? ']' : '}';
+  for (bool is_first = true;; is_first = false, t->at++) {
     skip_blanks (t);
+    if (is_array && !skip_lines (t))
+      return false;
+    if (*t->at == end && (is_array || is_first))
+      return true;
+    cJSON *value = is_array ? read_value (t, depth) : NULL;
+    if (is_array ? !value : !read_pair (t, item, depth))
+      return false;
+    if (value)
+      cJSON_AddItemToArray (item, value);
+    skip_blanks (t);
+    if (is_array && !skip_lines (t))
+      return false;
     if (*t->at != ',')
-      return *t->at == '}' || fail (t, t->at, "expected ',' or '}'");
-    t->at++;
+      return *t->at == end || fail (t, t->at, "expected ',' or '%c'", end);
   }
 }
 
 /* All tables within a value are complete with it. */
 static void
-close_tables (Toml *t, cJSON *item)
+close_tables (cJSON *item)
 {
   for (cJSON *c = item->child; c; c = c->next)
-    close_tables (t, c);
+    close_tables (c);
   if (cJSON_IsObject (item) || cJSON_IsArray (item))
-    set_kind (t, item, CLOSED);
+    set_kind (item, CLOSED);
 }
 
 static cJSON *
@@ -556,8 +454,8 @@ read_container (Toml *t, guint depth)
   t->at++;
   cJSON *item = count (t, is_array ? cJSON_CreateArray () : cJSON_CreateObject ());
   if (item && !is_array)
-    set_kind (t, item, DOTTED);
-  if (!item || !(is_array ? fill_array (t, item, depth + 1) : fill_inline (t, item, depth + 1))) {
+    set_kind (item, DOTTED);
+  if (!item || !fill (t, item, depth + 1)) {
     cJSON_Delete (item);
     return NULL;
   }
@@ -576,17 +474,22 @@ read_value (Toml *t, guint depth)
   return item ? count (t, item) : NULL;
 }
 
-/* The table that the front of a dotted key names, within that of its section; NULL: it cannot be. */
+/* The table that the front of a dotted key names, within that of its section, or of a header; NULL: it cannot
+ * be. */
 static cJSON *
-descend_pair (Toml *t, cJSON *table, const GPtrArray *parts, const char *where)
+descend (Toml *t, cJSON *table, const GPtrArray *parts, const char *where, bool is_header)
 {
   for (guint i = 0; table && i + 1 < parts->len; i++) {
-    cJSON *next = find (t, table, parts->pdata[i]);
-    if (next && kind_of (t, next) != DOTTED)
-      return fail (t, where, "\"%s\" is defined already, and not by such keys",
-                   (const char *) parts->pdata[i]),
+    const char *part = parts->pdata[i];
+    cJSON *next = find (t, table, part);
+    Kind kind = next ? kind_of (next) : 0;
+    if (next && (is_header ? kind == CLOSED || kind == 0 : kind != DOTTED))
+      return fail (t, where, "\"%s\" is defined already, and %s", part,
+                   is_header ? "no table" : "not by such keys"),
              NULL;
-    table = next ? next : new_table (t, table, parts->pdata[i], DOTTED);
+    if (kind == TABLES)
+      next = next->child->prev; /* the last */
+    table = next ? next : new_table (t, table, part, is_header ? IMPLICIT : DOTTED);
   }
   return table;
 }
@@ -602,7 +505,7 @@ read_pair (Toml *t, cJSON *table, guint depth)
   if (*t->at != '=')
     return fail (t, t->at, "expected '=' after a key");
   t->at++;
-  cJSON *target = descend_pair (t, table, parts, where);
+  cJSON *target = descend (t, table, parts, where, false);
   const char *key = parts->pdata[parts->len - 1];
   if (!target)
     return false;
@@ -612,28 +515,12 @@ read_pair (Toml *t, cJSON *table, guint depth)
   cJSON *value = read_value (t, depth + parts->len);
   if (!value)
     return false;
-  close_tables (t, value);
+  close_tables (value);
   add (t, target, key, value);
   return true;
 }
 
 /* --- sections -------------------------------------------------------------------------------------- */
-
-/* The table in front of the last part of a header; NULL: it cannot be. */
-static cJSON *
-descend_header (Toml *t, cJSON *table, const GPtrArray *parts, const char *where)
-{
-  for (guint i = 0; table && i + 1 < parts->len; i++) {
-    cJSON *next = find (t, table, parts->pdata[i]);
-    Kind kind = next ? kind_of (t, next) : IMPLICIT;
-    if (kind == CLOSED || kind == 0)
-      return fail (t, where, "\"%s\" is defined already, and no table", (const char *) parts->pdata[i]), NULL;
-    if (kind == TABLES)
-      next = next->child->prev; /* the last */
-    table = next ? next : new_table (t, table, parts->pdata[i], IMPLICIT);
-  }
-  return table;
-}
 
 /* "[a.b]" */
 static cJSON *
@@ -642,9 +529,9 @@ open_table (Toml *t, cJSON *parent, const char *key, const char *where)
   cJSON *item = find (t, parent, key);
   if (!item)
     return new_table (t, parent, key, HEADER);
-  if (kind_of (t, item) != IMPLICIT)
+  if (kind_of (item) != IMPLICIT)
     return fail (t, where, "\"%s\" is defined already", key), NULL;
-  set_kind (t, item, HEADER);
+  set_kind (item, HEADER);
   return item;
 }
 
@@ -653,20 +540,20 @@ static cJSON *
 open_item (Toml *t, cJSON *parent, const char *key, const char *where)
 {
   cJSON *array = find (t, parent, key);
-  if (array && kind_of (t, array) != TABLES)
+  if (array && kind_of (array) != TABLES)
     return fail (t, where, "\"%s\" is defined already, and no array of tables", key), NULL;
   if (!array) {
     array = add (t, parent, key, count (t, cJSON_CreateArray ()));
     if (!array)
       return NULL;
-    set_kind (t, array, TABLES);
+    set_kind (array, TABLES);
   }
   cJSON *item = count (t, cJSON_CreateObject ());
   if (item) {
     cJSON_AddItemToArray (array, item);
-    set_kind (t, item, HEADER);
+    set_kind (item, HEADER);
   } else if (!array->child)
-    set_kind (t, array, CLOSED);
+    set_kind (array, CLOSED);
   return item;
 }
 
@@ -683,7 +570,7 @@ read_header (Toml *t, cJSON *root)
   if (t->at[0] != ']' || (is_item && t->at[1] != ']'))
     return fail (t, t->at, is_item ? "expected ']]'" : "expected ']'"), NULL;
   t->at += is_item ? 2 : 1;
-  cJSON *parent = descend_header (t, root, parts, where);
+  cJSON *parent = descend (t, root, parts, where, true);
   const char *key = parts->pdata[parts->len - 1];
   cJSON *table = !parent ? NULL
       : is_item          ? open_item (t, parent, key, where)
@@ -717,13 +604,13 @@ ls_toml_parse (const char *text, size_t n, const char *name, LsDiagList *diags)
   if (!ls_text_check (copy, n, name, "TOML", diags))
     return NULL;
   Toml t = { .text = copy, .at = copy };
-  t.kinds = g_hash_table_new (g_direct_hash, g_direct_equal);
+  t.numbers = g_regex_new (numbers, G_REGEX_RAW | G_REGEX_ANCHORED, 0, NULL);
   t.items = g_hash_table_new_full (place_hash, place_equal, g_free, NULL);
   cJSON *root = cJSON_CreateObject ();
-  set_kind (&t, root, HEADER);
+  set_kind (root, HEADER);
   bool ok = read_text (&t, root);
   g_hash_table_unref (t.items);
-  g_hash_table_unref (t.kinds);
+  g_regex_unref (t.numbers);
   if (ok)
     return root;
   ls_text_diag (LS_ERROR_INPUT, name, copy, t.fault, diags, NULL, NULL, t.why);

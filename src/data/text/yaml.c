@@ -40,21 +40,19 @@ is_sign (char c)
   return c == '-' || c == '+';
 }
 
-/* Of the characters in set, and not only of '_'. */
+/* Digits of a base, and '_' between them. */
 static bool
-is_all (const char *text, const char *set)
+read_digits (const char *text, int base, double *ret_value)
 {
-  return text[strspn (text, set)] == '\0' && text[strspn (text, "_")] != '\0';
-}
-
-static double
-digits_value (const char *text, guint base)
-{
-  double value = 0;
-  for (; *text; text++)
-    if (*text != '_')
-      value = value * base + g_ascii_xdigit_value (*text);
-  return value;
+  bool has_digit = false;
+  for (*ret_value = 0; *text; text++) {
+    const int digit = g_ascii_xdigit_value (*text);
+    if (*text != '_' && (digit < 0 || digit >= base))
+      return false;
+    *ret_value = *text == '_' ? *ret_value : *ret_value * base + digit;
+    has_digit = has_digit || digit >= 0;
+  }
+  return has_digit;
 }
 
 /* "1:30:00": 5400. */
@@ -63,14 +61,15 @@ read_sexagesimal (const char *text, double *ret_value)
 {
   g_auto (GStrv) parts = g_strsplit (text, ":", 16);
   guint n = g_strv_length (parts);
-  if (n < 2 || n >= 16 || !is_all (parts[0], "0123456789_") || text[0] < '1' || text[0] > '9')
+  double part;
+  if (n < 2 || n >= 16 || !read_digits (parts[0], 10, ret_value) || text[0] < '1' || text[0] > '9')
     return false;
-  *ret_value = digits_value (parts[0], 10);
   for (guint i = 1; i < n; i++) {
     gsize length = strlen (parts[i]);
-    if (length == 0 || length > 2 || !is_all (parts[i], "0123456789") || (length == 2 && parts[i][0] > '5'))
+    if (length > 2 || !read_digits (parts[i], 10, &part) || (length == 2 && parts[i][0] > '5')
+        || strchr (parts[i], '_'))
       return false;
-    *ret_value = *ret_value * 60 + digits_value (parts[i], 10);
+    *ret_value = *ret_value * 60 + part;
   }
   return true;
 }
@@ -79,19 +78,15 @@ read_sexagesimal (const char *text, double *ret_value)
 static bool
 read_whole (const char *text, double *ret_value)
 {
-  guint base = 10;
-  const char *set = "0123456789_";
-  if (text[0] == '0' && text[1]) {
-    bool is_binary = text[1] == 'b', is_hex = text[1] == 'x';
-    base = is_binary ? 2 : is_hex ? 16 : 8;
-    set = is_binary ? "01_" : is_hex ? "0123456789abcdefABCDEF_" : "01234567_";
-    text += is_binary || is_hex ? 2 : 1;
-  } else if (!g_ascii_isdigit (text[0]))
-    return false;
-  if (!is_all (text, set))
-    return read_sexagesimal (text, ret_value);
-  *ret_value = digits_value (text, base);
-  return true;
+  bool is_binary = g_str_has_prefix (text, "0b"), is_hex = g_str_has_prefix (text, "0x"),
+       is_octal = !is_binary && !is_hex && text[0] == '0' && text[1];
+  const int n_prefix = is_binary || is_hex ? 2 : is_octal,
+            base = is_binary ? 2
+      : is_hex               ? 16
+      : is_octal             ? 8
+                             : 10;
+  return g_ascii_isdigit (text[0])
+      && (read_digits (text + n_prefix, base, ret_value) || read_sexagesimal (text, ret_value));
 }
 
 /* Without its sign: digits, a point, digits, and an exponent with a sign. */
@@ -108,18 +103,6 @@ is_float (const char *text)
   return *text == '\0';
 }
 
-static cJSON *
-float_node (const char *text)
-{
-  GString *plain = g_string_new (NULL);
-  for (; *text; text++)
-    if (*text != '_')
-      g_string_append_c (plain, *text);
-  double value = g_ascii_strtod (plain->str, NULL);
-  g_string_free (plain, TRUE);
-  return isfinite (value) ? cJSON_CreateNumber (value) : NULL;
-}
-
 /* NULL: it is none, or none that a double holds. */
 static cJSON *
 number_node (const char *text)
@@ -128,7 +111,10 @@ number_node (const char *text)
   double value;
   if (read_whole (bare, &value))
     return value <= MAX_WHOLE ? cJSON_CreateNumber (text[0] == '-' ? -value : value) : NULL;
-  return is_float (bare) ? float_node (text) : NULL;
+  g_autoptr (GString) plain = g_string_new (text);
+  g_string_replace (plain, "_", "", 0);
+  value = is_float (bare) ? g_ascii_strtod (plain->str, NULL) : INFINITY;
+  return isfinite (value) ? cJSON_CreateNumber (value) : NULL;
 }
 
 /* --- scalars -------------------------------------------------------------------------------------- */

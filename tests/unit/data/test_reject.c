@@ -238,7 +238,7 @@ resolve (const char *path, LsDiagList *diags)
 static bool
 inspect (const char *path, LsDiagList *diags)
 {
-  LsFileKind kind;
+  const char *kind;
   g_autofree char *line = ls_inspect_file (path, &kind, diags);
   return line != NULL;
 }

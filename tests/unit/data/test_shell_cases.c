@@ -67,7 +67,7 @@ static void
 scripts_are_followed (void)
 {
   static const LsCaseKind kind = { read_case, contradiction, g_free, .is_whole = true };
-  ls_cases_run ("shell", &kind, 17);
+  ls_cases_run ("shell", &kind, 22);
 }
 
 /* Scripts that would take any time or memory, or end nowhere, are refused. */

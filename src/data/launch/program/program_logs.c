@@ -4,7 +4,7 @@
 
 #include "data/launch/log_steps.h"
 #include "data/launch/program/program_map.h"
-#include "data/text/json_scan.h"
+#include "data/text/json_doc.h"
 
 #define GIB       1073741824.0
 #define MIB       1048576.0
@@ -269,7 +269,8 @@ add_printed (ProgramRun *run, const char *text, LaunchWords *words)
   start = start ? strchr (start, '{') : NULL;
   const char *end = start ? log_object_end (start) : NULL;
   g_autofree char *json = end ? as_json (start, (gsize) (end - start)) : NULL;
-  g_autoptr (LsJsonDoc) doc = json ? relaxed_json_parse (json, strlen (json), run->path, none) : NULL;
+  g_autoptr (LsJsonDoc) doc
+      = json ? ls_json_doc_parse_as (json, strlen (json), run->path, LS_JSON_BY_HAND, none) : NULL;
   if (!doc)
     return;
   cJSON *tree = cJSON_Duplicate (ls_json_doc_root (doc), true);
