@@ -394,7 +394,7 @@ import_has_strategy (const LsImport *import, const char *key)
 static const char *
 name_of (const char *theirs, double momentum)
 {
-  const ProgramMap *map = program_map_get ("optimizers");
+  const ProgramMap *map = program_doors->map_get ("optimizers");
   if (g_ascii_strcasecmp (theirs, "sgd") == 0)
     return momentum > 0 ? "sgd-momentum" : "sgd";
   return map ? cJSON_GetStringValue (cJSON_GetObjectItem (map->tables, theirs)) : NULL;

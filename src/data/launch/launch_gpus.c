@@ -1,5 +1,4 @@
-#include "data/launch/launch_gpus.h"
-
+/* On how many GPUs a command starts a job, by its launcher and the lines of a batch system. */
 #include <string.h>
 
 #include "data/launch/launch_script.h"
@@ -148,7 +147,7 @@ launch_read_batch (LaunchWords *batch, LsShell *shell, const LsShellCommand *c, 
   launch_words_add (w, words, n);
   launch_words_add_value (w, "line", line);
   launch_words_add_words (w, batch);
-  program_run_map ("starters", part, &job, NULL, NULL);
+  program_doors->run_map ("starters", part, &(ProgramWith) { NULL }, &job, NULL, NULL);
   take_added (w, batch, shell);
   if (strcmp (part, "sbatch") == 0)
     read_export (shell, w);
@@ -201,6 +200,7 @@ launch_count_gpus (const LaunchPlace *place, const GPtrArray *front, bool is_com
   add_front (w, front);
   launch_words_add_words (w, place->batch);
   launch_words_add_value (w, "front.is-one", place->is_one_of_many ? "true" : "");
-  program_run_map ("starters", is_command ? "by_variables" : "by_words", &job, NULL, NULL);
+  program_doors->run_map ("starters", is_command ? "by_variables" : "by_words", &(ProgramWith) { NULL }, &job,
+                          NULL, NULL);
   return job.gpus;
 }

@@ -6,7 +6,6 @@
 #include <lockstep/error.h>
 
 #include "data/launch/hf_rules.h"
-#include "data/launch/launch_gpus.h"
 #include "data/launch/program/program_map.h"
 #include "data/text/read_file.h"
 

@@ -48,6 +48,8 @@ void launch_words_add_tree (LaunchWords *w, const cJSON *tree);
  * "auto" and "$X", are holes. path: for diagnostics. False: with a diagnostic. */
 bool launch_words_add_json (LaunchWords *w, const char *text, gsize n, const char *path, LsDiagList *diags);
 
+/* A scalar as text, newly allocated; NULL: it is none. A whole number that a double holds has no point. */
+char *launch_scalar_text (const cJSON *node);
 /* All options of others, as they hold there. */
 void launch_words_add_words (LaunchWords *w, const LaunchWords *others);
 /* An option of other words by another name, which is static; it is shown as it is written. */

@@ -1,12 +1,10 @@
 /* A configuration of accelerate, in YAML, or a script that launches a Trainer of Hugging Face; with what they
  * name behind them: configurations of accelerate and DeepSpeed, a model's config.json. */
-#include <string.h>
-
 #include <lockstep/error.h>
+#include <string.h>
 
 #include "data/jobs/job_files.h"
 #include "data/launch/hf_rules.h"
-#include "data/launch/launch_gpus.h"
 #include "data/launch/launch_script.h"
 #include "data/launch/yaml_config.h"
 #include "data/text/json_scan.h"
@@ -40,7 +38,7 @@ hf_read_configuration (const ImportFiles *files, LsImport *import, LsDiagList *d
   LaunchJob job = { .import = import, .words = words };
   const ProgramTold told[] = { { "alone", "configuration" }, { NULL } };
   return add_yaml (words, file->text, file->n, file->path, import, diags)
-      && program_run_with ("trainer", NULL, &(ProgramWith) { .told = told }, &job, files, diags);
+      && program_doors->run_map ("trainer", NULL, &(ProgramWith) { .told = told }, &job, files, diags);
 }
 
 /* --- scripts --------------------------------------------------------------------------------------- */
@@ -126,7 +124,7 @@ dialect_words (const ProgramMap *d, LaunchWords *words, guint64 gpus, LsImport *
   if (hf_dialect_is_own (d))
     import_infer (import, IMPORT_READ_AS, d->program, ls_json_doc_name (d->doc));
   option_translate (&own, to);
-  bool ok = program_run_rules (&run, d->rules);
+  bool ok = program_doors->run_rules (&run, d->rules);
   run.says = NULL; /* not its own */
   program_run_clear (&run);
   return ok ? g_steal_pointer (&to) : NULL;
@@ -149,14 +147,15 @@ read_words (const ImportFiles *files, const char *script, LaunchWords *said, Lau
   const ProgramWith with = { .told = told, .around = dialect };
   LaunchJob own = { .import = import, .words = said, .script = script, .gpus = gpus }, job = own;
   if ((dialect && !hf_dialect_check (dialect, script, said, import->path, diags))
-      || !program_run_with ("trainer", "task", &with, &own, files, diags))
+      || !program_doors->run_map ("trainer", "task", &with, &own, files, diags))
     return false;
   g_autoptr (LaunchWords) theirs = dialect ? dialect_words (dialect, said, gpus, import, diags) : NULL;
   if (dialect && !theirs)
     return false;
   launch_words_add_words (words, theirs ? theirs : said);
   job.words = words;
-  return add_fsdp (files, words, diags) && program_run_with ("trainer", NULL, &with, &job, files, diags);
+  return add_fsdp (files, words, diags)
+      && program_doors->run_map ("trainer", NULL, &with, &job, files, diags);
 }
 
 /* "key=value" behind a file of arguments (OmegaConf.from_cli of LLaMA-Factory). */
@@ -253,4 +252,138 @@ hf_is_around (const ImportFile *file)
   const OptionRow *model = d ? option_find (&d->table, "model") : NULL;
   bool is_own = model && g_strcmp0 (model->key, "model_name_or_path") == 0;
   return d && launch_words_find (words, is_own ? "model" : "model_name_or_path");
+}
+
+const OptionTable *
+hf_options (void)
+{
+  static const OptionTable none;
+  const ProgramMap *trainer = program_doors->map_get ("trainer");
+  return trainer ? &trainer->table : &none;
+}
+
+typedef struct {
+  GPtrArray *maps; /* const ProgramMap * */
+  guint n_own;     /* the first of them: a user's own */
+} Dialects;
+
+static const Dialects *
+all_dialects (void)
+{
+  static Dialects all;
+  static gsize is_made;
+  if (g_once_init_enter (&is_made)) {
+    all.maps = g_ptr_array_new ();
+    for (const ProgramAsked *a = program_doors->maps (); a->map; a++) {
+      const ProgramMap *map = program_doors->map_get (a->map);
+      if (!map || !map->is_around || g_ptr_array_find (all.maps, map, NULL))
+        continue;
+      all.n_own += a->is_own;
+      g_ptr_array_add (all.maps, (gpointer) map);
+    }
+    g_once_init_leave (&is_made, 1);
+  }
+  return &all;
+}
+
+bool
+hf_dialect_is_own (const ProgramMap *d)
+{
+  guint i;
+  return g_ptr_array_find (all_dialects ()->maps, d, &i) && i < all_dialects ()->n_own;
+}
+
+/* --- whose it is --------------------------------------------------------------------------------------- */
+
+/* "swift sft" among "swift sft swift pt"; list NULL: it is not. */
+static bool
+is_listed (const char *list, const char *item)
+{
+  g_autofree char *all = g_strdup_printf (" %s ", list ? list : ""), *one = g_strdup_printf (" %s ", item);
+  return strstr (all, one) != NULL;
+}
+
+const char *
+hf_dialect_old (const ProgramMap *d, const LaunchWords *words)
+{
+  return launch_words_first (words, d->around.old);
+}
+
+/* Its commands begin as this one does. */
+static bool
+begins (const ProgramAround *a, const char *script)
+{
+  return script && a->commands_of && g_str_has_prefix (script, a->commands_of);
+}
+
+/* It has no option that this program lacks. */
+static bool
+is_command (const ProgramAround *a, const char *script, const LaunchWords *words)
+{
+  return a->commands_of && is_listed (a->commands, script)
+      && (strchr (script, ' ') || !launch_words_has_any (words, a->lacks));
+}
+
+/* Options that it alone has go first: two trainers of a program may have one command. */
+const ProgramMap *
+hf_dialect_of (const char *script, const LaunchWords *words)
+{
+  const GPtrArray *all = all_dialects ()->maps;
+  for (guint i = 0; i < all->len; i++)
+    if (launch_words_has_any (words, ((const ProgramMap *) all->pdata[i])->around.marks))
+      return all->pdata[i];
+  for (guint i = 0; i < all->len && script; i++)
+    if (is_command (&((const ProgramMap *) all->pdata[i])->around, script, words))
+      return all->pdata[i];
+  for (guint i = 0; i < all->len; i++)
+    if (begins (&((const ProgramMap *) all->pdata[i])->around, script))
+      return all->pdata[i];
+  return NULL;
+}
+
+bool
+hf_dialect_check (const ProgramMap *d, const char *script, const LaunchWords *words, const char *path,
+                  LsDiagList *diags)
+{
+  const ProgramAround *a = &d->around;
+  bool is_other = begins (a, script) && !is_listed (a->commands, script);
+  const LaunchOption *kind = launch_words_find (words, "rlhf_type");
+  g_autofree char *name = a->tasks ? g_strndup (a->tasks, strcspn (a->tasks, "=")) : g_strdup ("");
+  const char *text = launch_words_text (words, name);
+  g_autofree char *pair = text ? g_strconcat (name, "=", text, NULL) : NULL;
+  const char *trains = a->trains ? a->trains : "do_train";
+  const char *other = launch_words_find (words, trains) ? NULL : launch_words_first (words, a->others);
+  const char *learns = script ? NULL : launch_words_first (words, a->learns);
+  if (other)
+    return import_refuse_task (path, diags, "%s without %s", other, trains);
+  if (learns)
+    return import_refuse_task (path, diags, "%s", learns);
+  if (!is_other && !kind && (!pair || is_listed (a->tasks, pair)))
+    return true;
+  return import_refuse_task (path, diags, "%s", is_other ? script : kind ? kind->written : pair);
+}
+
+/* --- how its commands are known ------------------------------------------------------------------------- */
+
+bool
+hf_knows (const char *name)
+{
+  const OptionRow *row = option_find (hf_options (), name);
+  const GPtrArray *all = all_dialects ()->maps;
+  for (guint i = 0; i < all->len && !(row && row->kind != OPTION_IGNORED); i++) {
+    const OptionRow *own = option_find (&((const ProgramMap *) all->pdata[i])->table, name);
+    row = own && *own->option != '*' ? own : row;
+  }
+  return row && row->kind != OPTION_IGNORED;
+}
+
+/* A program of nobody here may be told no more than a configuration of DeepSpeed, which its script names or
+ * writes. */
+bool
+hf_needs_one (const ImportFiles *files)
+{
+  const ImportFile *file = &files->files[0];
+  return strstr (file->text, "--deepspeed")
+      && (strstr (file->text, ".json") || strstr (file->text, "zero_optimization")
+          || strstr (file->text, "--deepspeed_config"));
 }

@@ -35,8 +35,6 @@ bool yaml_config_is_rather (const cJSON *tree, const OptionTable *of, const Opti
 
 /* A member by its path, "model.num_layers", '-' and '_' alike; NULL: there is none. */
 cJSON *yaml_config_find (const cJSON *tree, const char *path);
-/* A scalar as text, newly allocated; NULL: it is none. A whole number that a double holds has no point. */
-char *yaml_config_text (const cJSON *node);
 /* Sets a member as Hydra does: text is a value of YAML; mappings on the way to it are made. */
 void yaml_config_set (cJSON *tree, const char *path, const char *text);
 void yaml_config_set_node (cJSON *tree, const char *path, cJSON *node); /* the same; takes the node */

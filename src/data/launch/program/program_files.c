@@ -8,8 +8,6 @@
 #include "base/order.h"
 #include "data/launch/hf_rules.h"
 #include "data/launch/launch_script.h"
-#include "data/launch/log_steps.h"
-#include "data/launch/megatron/megatron_rules.h"
 #include "data/launch/program/program_map.h"
 #include "data/launch/yaml_config.h"
 #include "data/shell/shell.h"
@@ -133,7 +131,7 @@ program_run_engine (ProgramRun *run, ProgramAct *a)
   LsImport *import = run->job->import;
   LaunchJob engine = { .import = import, .words = words };
   const OptionTable *table = import->table;
-  program_run_map ("deepspeed", "engine", &engine, NULL, NULL);
+  program_doors->run_map ("deepspeed", "engine", &(ProgramWith) { NULL }, &engine, NULL, NULL);
   import->table = table;
 }
 
@@ -264,7 +262,7 @@ static ProgramValue
 f_printed (ProgramRun *run, const ProgramArgument *a)
 {
   const ProgramArgument of[] = { { .value = { (char *) run->text, NAN } }, a[0] };
-  return program_function_find ("group")->call (run, of);
+  return program_doors->function_find ("group")->call (run, of);
 }
 
 /* Whether a file that is looked at is a configuration of a program around a Trainer. */

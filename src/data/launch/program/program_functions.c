@@ -5,9 +5,7 @@
 #include "base/gcd.h"
 #include "data/jobs/job_files.h"
 #include "data/jobs/read_software.h"
-#include "data/launch/launch_gpus.h"
 #include "data/launch/launch_script.h"
-#include "data/launch/megatron/megatron_rules.h"
 #include "data/launch/program/program_map.h"
 #include "data/launch/python/python_names.h"
 #include "data/launch/yaml_config.h"
@@ -455,7 +453,7 @@ PROGRAM_TEXT (f_text_at, cJSON_GetStringValue (node_of (run, a)))
 PROGRAM_NUMBER (f_number_at, cJSON_GetNumberValue (node_of (run, a)))
 
 /* A text, a number or a truth value, as a text. */
-PROGRAM_TAKEN (f_scalar, cJSON_IsNull (node_of (run, a)) ? NULL : yaml_config_text (node_of (run, a)))
+PROGRAM_TAKEN (f_scalar, cJSON_IsNull (node_of (run, a)) ? NULL : launch_scalar_text (node_of (run, a)))
 
 /* How many members there are. */
 PROGRAM_NUMBER (f_size, cJSON_GetArraySize (node_of (run, a)))
@@ -888,7 +886,7 @@ static const ProgramFunction functions[] = {
 };
 
 const ProgramFunction *
-engine_function_find (const char *name)
+program_function_find (const char *name)
 {
   for (guint i = 0; i < G_N_ELEMENTS (functions); i++)
     if (strcmp (functions[i].name, name) == 0)

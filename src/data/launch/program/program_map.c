@@ -635,7 +635,7 @@ load_embedded (const char *name)
 }
 
 const ProgramMap *
-engine_map_get (const char *name)
+program_map_get (const char *name)
 {
   static GRecMutex lock;   /* a map may look at another */
   static GHashTable *maps; /* NULL: cannot be read */

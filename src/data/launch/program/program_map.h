@@ -19,12 +19,12 @@
 
 #include <math.h>
 
-#include "data/launch/adapters.h"
+#include "data/launch/modules.h"
 #include "data/launch/launch_script.h"
 #include "data/launch/option_table.h"
 
 typedef struct ProgramMap ProgramMap;
-struct Emit;
+typedef struct Emit Emit;
 
 /* How a file of the program is known: a YAML, names that a text in Python sets, or a script. Lists of texts
  * have blanks between them; NULL: what is not said. */
@@ -189,15 +189,15 @@ ProgramMap *program_map_read (const LsJsonDoc *doc, LsDiagList *diags);
 void program_map_free (ProgramMap *map); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (ProgramMap, program_map_free)
 
-/* The same, loaded once and kept; NULL: it cannot be read. */
-const ProgramMap *program_map_get (const char *name);
-
 /* A map that is looked at. */
 typedef struct {
   const LsJsonDoc *doc;
   LsDiagList *diags;
   guint n_wrong;
 } ProgramCheck;
+
+/* What is wrong with a map, at its line. */
+void program_complain (ProgramCheck *check, const cJSON *node, const char *format, ...) G_GNUC_PRINTF (3, 4);
 
 /* --- program_expr.c: expressions ---------------------------------------------------------------------- */
 
@@ -250,7 +250,7 @@ typedef struct {
   const OptionTable *theirs; /* its options, where the file is looked at; NULL: these are not known */
   GHashTable *parts;         /* char *: parts that rules run, where the file is looked at; or NULL */
   GHashTable *named;         /* char *: options that expressions name, where the file is looked at; or NULL */
-  struct Emit *emit;         /* the job is written for the program; NULL: it is read */
+  Emit *emit;                /* the job is written for the program; NULL: it is read */
   bool is_written;           /* so are its options: keys are those of a whole job */
   LsDiagList *diags;
 } ProgramRun;
@@ -334,6 +334,22 @@ bool program_is_true_at (ProgramRun *run, const cJSON *rule, const char *key);
 /* A number without its fraction; 0: there is none above 0. */
 guint64 program_whole (const ProgramValue *v);
 
+/* A job that is written for a program. */
+struct Emit {
+  const LsModel *m;
+  const LsStrategy *s;
+  const char *title;
+  LsDiagList *refusals;
+  GString *notes;
+};
+
+/* What an option is in a job, newly allocated, "": it is on; NULL: it is not written. */
+char *program_written (const ProgramMap *map, const char *expression, const LsModel *m, const LsStrategy *s);
+/* Refuses what the program does not have, and notes what is said elsewhere. */
+void program_check_written (const char *map, Emit *e);
+/* knob: "--schedule zb-2p", as one would type it; why: of the target. */
+void program_refuse_written (Emit *e, const char *knob, const char *format, ...) G_GNUC_PRINTF (3, 4);
+
 /* --- program_functions.c: functions of expressions ------------------------------------------------------ */
 
 /* An option, a key or a word as it is written, or a value: by the letter of the function. */
@@ -362,9 +378,8 @@ typedef struct {
     return expression;                                                                                       \
   }
 
-const ProgramFunction *program_function_find (const char *name); /* NULL: there is none */
-extern const ProgramFunction program_file_functions[];           /* program_files.c; the last has no name */
-extern const ProgramFunction program_layer_functions[];          /* program_layers.c; the last has no name */
+extern const ProgramFunction program_file_functions[];  /* program_files.c; the last has no name */
+extern const ProgramFunction program_layer_functions[]; /* program_layers.c; the last has no name */
 
 /* "model.layers", "strategy.tp": NULL: there is no such key. */
 const LsField *program_key_find (const char *word, bool *ret_is_model);
@@ -384,13 +399,12 @@ typedef struct {
   bool is_evaluated;
 } ProgramAct;
 typedef void ProgramAction (ProgramRun *run, ProgramAct *a);
+ProgramAction program_lack, program_note, program_note_attention; /* of a job that is written */
 
 /* What it says, where it is an expression: evaluated once, when first asked for. As a text, "" of none. */
 const ProgramValue *program_act_value (ProgramRun *run, ProgramAct *a);
 const char *program_act_text (ProgramRun *run, ProgramAct *a);
 
-/* Whether all were run: else one refuses the job, and run->diags says why. */
-bool program_run_rules (ProgramRun *run, const cJSON *rules);
 /* Looks at rules that no job is run by: actions, keys, options and expressions that there are not. */
 void program_check_rules (ProgramRun *run, const cJSON *rules);
 
@@ -401,23 +415,15 @@ ProgramAction program_base, program_translate, program_say, program_say_option, 
     program_fill_open, program_hand_adapters;
 /* Tells a value of the act as "why" of its rule says, or as the default of the program. */
 void program_tell_default (ProgramRun *run, ProgramAct *a);
-/* A job in options of a map's program by its rules, or by a part of them, before which they were read. False:
- * with a diagnostic. */
-bool program_run_map (const char *name, const char *part, LaunchJob *job, const ImportFiles *files,
-                      LsDiagList *diags);
-/* The same with what else is known: what is told, a configuration of DeepSpeed, which is
- * taken, adapters and a program around it; NULL: none. */
+/* What else is known of a job that rules of a map are run over: what is told, a configuration of DeepSpeed,
+ * which is taken, adapters and a program around it; NULL: none. */
 typedef struct {
   const ProgramTold *told;
   LaunchWords *deepspeed;
   const LaunchAdapters *adapters;
   const ProgramMap *around;
-  struct Emit *emit; /* the job is written, not read */
+  Emit *emit; /* the job is written, not read */
 } ProgramWith;
-bool program_run_with (const char *name, const char *part, const ProgramWith *with, LaunchJob *job,
-                       const ImportFiles *files, LsDiagList *diags);
-/* The options of a program that is read in C, or by a map; NULL: of none of that name. */
-const OptionTable *program_table_find (const char *name);
 /* What "translate" calls the options of a configuration of the program itself, for those of a command. */
 #define PROGRAM_CONFIGURATION "configuration"
 
@@ -449,14 +455,6 @@ bool program_take (ProgramRun *run, cJSON *tree);
 /* What the script sets, or is given beside it; NULL: nothing. */
 const char *program_environment (const ProgramRun *run, const char *name);
 
-/* --- program_write.c: jobs that are written for the program -------------------------------------------- */
-
-/* What an option is in a job, newly allocated, "": it is on; NULL: it is not written. */
-char *program_written (const ProgramMap *map, const char *expression, const LsModel *m, const LsStrategy *s);
-/* Refuses what the program does not have, and notes what is said elsewhere. */
-void program_check_written (const char *map, struct Emit *e);
-ProgramAction program_lack, program_note, program_note_attention;
-
 /* --- program_wrap.c: files that wrap a launch script --------------------------------------------------- */
 
 /* Puts the script in place of a file that this map unwraps, which loses its tree; another file stays as it
@@ -485,73 +483,75 @@ bool program_reader_of (const char *name, bool is_own, bool is_last, const Impor
                         ProgramReader *ret_reader);
 bool program_read (const ProgramReader *reader, const ImportFiles *files, LsImport *import,
                    LsDiagList *diags);
-/* import_choose.c: by the first file; a script that only starts another one, which stands behind it or beside
- * it, by that. False: nobody's. */
-bool import_choose (const ImportFiles *files, ProgramReader *ret_reader);
 /* What the file says of options that the tree has not, or, on top, whatever it has. */
 void program_add_said (ProgramRun *run, cJSON *tree, bool is_on_top);
-/* A configuration of a map's first file, which code has read, and which is changed. False: a diagnostic. */
-bool program_read_tree (const char *name, cJSON *tree, const char *path, const ProgramTold *told,
-                        LsImport *import, LsDiagList *diags);
 /* Takes a member out of a tree by its path; false: there is none. */
 bool program_drop (cJSON *tree, const char *path);
 
 /* --- program_logs.c: logs ------------------------------------------------------------------------------- */
 
-/* A log of a program: numbers of the time of its steps, of memory and batches. */
-typedef struct {
-  const ProgramMap *map;
-  const cJSON *node; /* of map->logs */
-} ProgramLog;
-
 void program_check_logs (ProgramCheck *check, const cJSON *logs);
-/* What is wrong with a map, at its line. */
-void program_complain (ProgramCheck *check, const cJSON *node, const char *format, ...) G_GNUC_PRINTF (3, 4);
-/* Whether a text is such a log: a line says the time of a step, or its batch. */
-bool program_log_of (const ProgramMap *map, const char *text, ProgramLog *ret_log);
-/* "a log of MaxText", borrowed. */
-const char *program_log_what (const ProgramLog *log);
-/* Sets what is measured (log_measure ()), and a batch that no file of the job says. */
-void program_log_measure (const ProgramLog *log, const char *text, LsImport *import);
-/* Of a log without a job's files: the model is not known. */
-void program_log_read_alone (const ProgramLog *log, const ImportFile *file, LsImport *import);
-
 /* Options that a log says of its job. */
 void program_log_options (ProgramRun *run, const char *text, LaunchWords *words);
+
+/* The number behind such words before the end of a line of n bytes, "6,180" and "12.3K" too; NAN: there is
+ * none. */
+double log_number_behind (const char *line, gsize n, const char *words);
+/* Without what colours it on a terminal. Newly allocated. */
+char *log_without_colours (const char *text);
+/* Where a line ends. */
+const char *log_line_end (const char *line);
+/* Where an object of JSON or Python ends, behind its brace; NULL: it does not. Braces in texts count too. */
+const char *log_object_end (const char *object);
 
 /* Marks (ProgramFile) in n bytes of a text. */
 bool program_has_marks (const char *text, gsize n, const char *marks);
 
-/* --- program_doors.c: what readers in C and lower files of the engine call of higher ones -------------- */
+/* --- what lower files call of higher ones -------------------------------------------------------------- */
 
-/* Circles of files end here: each function of these names is called by its door, program_run_map () and its
- * kin, and import_choose.c, which knows all files, opens them before main () runs. */
+/* A map that is asked whose file it is, in the order in which that is done. */
 typedef struct {
-  const ProgramFunction *(*function_find) (const char *name);
+  const char *map;
+  bool unwraps; /* files that wrap a script, which others then read */
+  bool is_last; /* files of the map that it wants to be asked for so */
+  bool is_own;  /* of the user, or none of those that ship */
+} ProgramAsked;
+
+/* Circles of files end here: import.c, which knows all files, sets them before main () runs. */
+typedef struct {
+  /* All maps, the user's own first; the last has no name. */
+  const ProgramAsked *(*maps) (void);
+  /* As program_map_load() reads it, loaded once and kept; NULL: it cannot be read. */
   const ProgramMap *(*map_get) (const char *name);
-  bool (*run_with) (const char *name, const char *part, const ProgramWith *with, LaunchJob *job,
-                    const ImportFiles *files, LsDiagList *diags);
+  const ProgramFunction *(*function_find) (const char *name); /* NULL: there is none */
+  /* Whether all were run: else one refuses the job, and run->diags says why. */
   bool (*run_rules) (ProgramRun *run, const cJSON *rules);
+  /* A job in options of a map's program by its rules, or by a part of them, before which they were read.
+   * False: with a diagnostic. */
+  bool (*run_map) (const char *name, const char *part, const ProgramWith *with, LaunchJob *job,
+                   const ImportFiles *files, LsDiagList *diags);
+  /* A configuration of a map's first file, which code has read, and which is changed. False: a diagnostic. */
   bool (*read_tree) (const char *name, cJSON *tree, const char *path, const ProgramTold *told,
                      LsImport *import, LsDiagList *diags);
-  void (*maps_each) (void (*call) (const char *name, bool is_own, gpointer data), gpointer data);
-  bool (*is_log_of) (const ImportFile *file, const char *map);
-  bool (*measure_log) (const char *text, LsImport *import);
-  bool (*log_alone) (const ImportFiles *files, LsImport *import, LsDiagList *diags);
 } ProgramDoors;
 
 extern const ProgramDoors *program_doors;
 
-const ProgramFunction *engine_function_find (const char *name);
-const ProgramMap *engine_map_get (const char *name);
-bool engine_run_with (const char *name, const char *part, const ProgramWith *with, LaunchJob *job,
+/* The functions behind them. */
+const ProgramMap *program_map_get (const char *name);
+const ProgramFunction *program_function_find (const char *name);
+bool program_run_rules (ProgramRun *run, const cJSON *rules);
+bool program_run_map (const char *name, const char *part, const ProgramWith *with, LaunchJob *job,
                       const ImportFiles *files, LsDiagList *diags);
-bool engine_run_rules (ProgramRun *run, const cJSON *rules);
-bool engine_read_tree (const char *name, cJSON *tree, const char *path, const ProgramTold *told,
-                       LsImport *import, LsDiagList *diags);
-void engine_maps_each (void (*call) (const char *name, bool is_own, gpointer data), gpointer data);
-bool engine_is_log_of (const ImportFile *file, const char *map);
-bool engine_measure_log (const char *text, LsImport *import);
-bool engine_log_alone (const ImportFiles *files, LsImport *import, LsDiagList *diags);
+bool program_read_tree (const char *name, cJSON *tree, const char *path, const ProgramTold *told,
+                        LsImport *import, LsDiagList *diags);
+
+/* The options of a program; NULL: there is none of that name, or NULL. */
+static inline const OptionTable *
+program_table_find (const char *name)
+{
+  const ProgramMap *map = name ? program_doors->map_get (name) : NULL;
+  return map && map->table.n > 0 ? &map->table : NULL;
+}
 
 #endif

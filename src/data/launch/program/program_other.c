@@ -205,10 +205,10 @@ program_hand_adapters (ProgramRun *run, ProgramAct *a)
 
 /* By all rules, or by a part of them, before which options were read. */
 bool
-engine_run_with (const char *name, const char *part, const ProgramWith *with, LaunchJob *job,
+program_run_map (const char *name, const char *part, const ProgramWith *with, LaunchJob *job,
                  const ImportFiles *files, LsDiagList *diags)
 {
-  const ProgramMap *map = program_map_get (name);
+  const ProgramMap *map = program_doors->map_get (name);
   if (!map && diags)
     program_map_free (program_map_load (name, diags)); /* it says what is wrong */
   if (!map)
@@ -231,7 +231,8 @@ engine_run_with (const char *name, const char *part, const ProgramWith *with, La
   bool had_open = part && job->open;
   if (!had_open)
     job->open = g_hash_table_new (g_str_hash, g_str_equal);
-  bool ok = program_run_rules (&run, part ? cJSON_GetObjectItemCaseSensitive (map->parts, part) : map->rules);
+  bool ok = program_doors->run_rules (
+      &run, part ? cJSON_GetObjectItemCaseSensitive (map->parts, part) : map->rules);
   if (!had_open)
     g_clear_pointer (&job->open, g_hash_table_unref);
   run.job = NULL;
@@ -248,10 +249,11 @@ program_run_part (ProgramRun *run, ProgramAct *a)
   const char *of = program_member (a->rule, "of_map"), *part = a->what->valuestring;
   bool is_own = cJSON_HasObjectItem (a->rule, "own");
   if (!of)
-    run->is_refused |= !program_run_rules (run, cJSON_GetObjectItemCaseSensitive (run->map->parts, part));
+    run->is_refused
+        |= !program_doors->run_rules (run, cJSON_GetObjectItemCaseSensitive (run->map->parts, part));
   else if (run->says || is_own)
-    run->is_refused |= !program_run_with (of, part, &(ProgramWith) { .emit = run->emit },
-                                          is_own ? run->job : &run->other, run->files, run->diags);
+    run->is_refused |= !program_doors->run_map (of, part, &(ProgramWith) { .emit = run->emit },
+                                                is_own ? run->job : &run->other, run->files, run->diags);
 }
 
 /* { "translate": program }: options that it has too, by its names. */
@@ -279,6 +281,6 @@ program_read_as (ProgramRun *run, ProgramAct *a)
                              .adapters = run->adapters.option ? &run->adapters : NULL };
   run->other.table = program_table_find (name);
   run->other.gpus = run->job->gpus;
-  run->is_refused |= !program_run_with (name, NULL, &with, &run->other, run->files, run->diags);
+  run->is_refused |= !program_doors->run_map (name, NULL, &with, &run->other, run->files, run->diags);
   run->other.open = run->job->open; /* its reader made its own */
 }

@@ -287,7 +287,7 @@ run_on (ProgramRun *run, cJSON *tree, const cJSON *rules)
 {
   const cJSON *before = run->tree;
   run->tree = tree;
-  bool ok = program_run_rules (run, rules);
+  bool ok = program_doors->run_rules (run, rules);
   run->tree = before;
   return ok;
 }
@@ -366,7 +366,7 @@ picked (ProgramRun *run, cJSON *tree)
   g_autoptr (LaunchWords) none = launch_words_new ();
   run->job->words = none;
   run->tree = object;
-  if (object && program_run_rules (run, of->rules)) {
+  if (object && program_doors->run_rules (run, of->rules)) {
     const cJSON *part = of->under ? yaml_config_find (object, of->under) : object;
     options = cJSON_IsObject (part) ? cJSON_Duplicate (part, true) : cJSON_CreateObject ();
     program_add_said (run, options, true);
@@ -656,6 +656,7 @@ program_configure (ProgramRun *run, ProgramAct *a)
   }
   g_autoptr (cJSON) tree = made (run);
   run->is_refused |= !tree
-      || !program_read_tree (a->what->valuestring, tree, run->path, told, run->job->import, run->diags);
+      || !program_doors->read_tree (a->what->valuestring, tree, run->path, told, run->job->import,
+                                    run->diags);
   run->is_read = true;
 }

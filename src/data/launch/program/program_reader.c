@@ -6,7 +6,6 @@
 
 #include "data/launch/hf_rules.h"
 #include "data/launch/launch_script.h"
-#include "data/launch/log_steps.h"
 #include "data/launch/program/program_map.h"
 #include "data/launch/yaml_config.h"
 #include "data/text/toml.h"
@@ -125,7 +124,7 @@ read_job (ProgramRun *run, LaunchWords *words, const cJSON *tree)
     g_hash_table_unref (run->job->open);
     option_read_all (run->job);
   }
-  return program_run_rules (run, run->map->rules);
+  return program_doors->run_rules (run, run->map->rules);
 }
 
 /* --- a configuration ----------------------------------------------------------------------------------- */
@@ -171,7 +170,7 @@ shape (ProgramRun *run, cJSON *tree)
   g_autoptr (LaunchWords) none = launch_words_new ();
   set_words (run, none, tree);
   run->shaped = tree;
-  bool ok = program_run_rules (run, run->file->rules);
+  bool ok = program_doors->run_rules (run, run->file->rules);
   run->shaped = NULL;
   return ok;
 }
@@ -187,7 +186,7 @@ take_environment (ProgramRun *run, cJSON *tree)
     run->seen = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
   cJSON_ArrayForEach (one, env)
   {
-    char *text = yaml_config_text (one);
+    char *text = launch_scalar_text (one);
     if (text)
       g_hash_table_replace (run->seen, g_strdup (one->string), text);
   }
@@ -313,7 +312,7 @@ read_open (ProgramRun *run, const ImportFile *file)
   if (!end || !launch_words_add_json (words, object, (gsize) (end - object), file->path, run->diags))
     return false;
   set_words (run, words, NULL);
-  if (!program_run_rules (run, run->file->rules) || !read_job (run, words, NULL))
+  if (!program_doors->run_rules (run, run->file->rules) || !read_job (run, words, NULL))
     return false;
   if (prints)
     import_measure_log (file->text, import);
@@ -609,7 +608,7 @@ static bool
 read_configured (ProgramRun *run)
 {
   set_words (run, run->script->words, NULL);
-  if (!program_run_rules (run, run->file->rules))
+  if (!program_doors->run_rules (run, run->file->rules))
     return false;
   if (run->file->toml)
     return read_on_top (run);
@@ -626,7 +625,7 @@ read_made (ProgramRun *run)
   const cJSON *begins = run->file->begins;
   g_autoptr (cJSON) tree = begins ? cJSON_Duplicate (begins, true) : cJSON_CreateObject ();
   set_words (run, run->script->words, tree);
-  return program_run_rules (run, run->file->rules);
+  return program_doors->run_rules (run, run->file->rules);
 }
 
 /* Options of the file that lies under those of the command; false: with a diagnostic. */
@@ -798,7 +797,7 @@ read_log (ProgramRun *run)
     return import_log_alone (run->files, run->job->import, run->diags);
   run->job->is_dump = true;
   set_words (run, words, NULL);
-  bool ok = program_run_rules (run, run->file->rules) && read_job (run, words, NULL);
+  bool ok = program_doors->run_rules (run, run->file->rules) && read_job (run, words, NULL);
   import_measure_log (text, run->job->import);
   return ok;
 }
@@ -870,10 +869,10 @@ program_read (const ProgramReader *r, const ImportFiles *files, LsImport *import
 }
 
 bool
-engine_read_tree (const char *name, cJSON *tree, const char *path, const ProgramTold *told, LsImport *import,
-                  LsDiagList *diags)
+program_read_tree (const char *name, cJSON *tree, const char *path, const ProgramTold *told, LsImport *import,
+                   LsDiagList *diags)
 {
-  const ProgramMap *map = program_map_get (name);
+  const ProgramMap *map = program_doors->map_get (name);
   LaunchJob job = { .import = import };
   ProgramRun run = { .map = map, .job = &job, .path = path, .told = told, .diags = diags };
   if (!map) {
@@ -890,7 +889,7 @@ bool
 program_reader_of (const char *name, bool is_own, bool is_last, const ImportFile *file,
                    ProgramReader *ret_reader)
 {
-  const ProgramMap *map = program_map_get (name);
+  const ProgramMap *map = program_doors->map_get (name);
   for (guint i = 0; map && i < map->files->len; i++) {
     const ProgramFile *of = &g_array_index (map->files, ProgramFile, i);
     if ((of->is_last == is_last || is_own) && is_of (map, of, file)) {

@@ -5,7 +5,6 @@
 #include <lockstep/error.h>
 
 #include "data/jobs/job_files.h"
-#include "data/launch/megatron/megatron_rules.h"
 #include "data/launch/program/program_map.h"
 #include "data/launch/yaml_config.h"
 #include "strategy/strategy.h"
@@ -500,7 +499,7 @@ act (ProgramRun *run, const cJSON *rule, bool is_its)
   if (!what || (!is_its && !is_rules))
     return true;
   if (is_rules)
-    return program_run_rules (run, is_its ? what : cJSON_GetObjectItemCaseSensitive (rule, "else"));
+    return program_doors->run_rules (run, is_its ? what : cJSON_GetObjectItemCaseSensitive (rule, "else"));
   if (actions[i].of.as < AS_MEMBERS)
     act_on (run, i, rule, what);
   else
@@ -579,7 +578,7 @@ run_members (ProgramRun *run, const cJSON *rule, const char *path, bool is_each)
 }
 
 bool
-engine_run_rules (ProgramRun *run, const cJSON *rules)
+program_run_rules (ProgramRun *run, const cJSON *rules)
 {
   const cJSON *rule;
   cJSON_ArrayForEach (rule, rules)
@@ -658,7 +657,7 @@ check_name (ProgramRun *run, const cJSON *node, As as)
 {
   const char *name = node->valuestring;
   bool is_there = g_strcmp0 (name, run->map->name) == 0 || program_table_find (name) != NULL
-      || (as == AS_MAP && program_map_get (name))
+      || (as == AS_MAP && program_doors->map_get (name))
       || (as == AS_TABLE && run->theirs && strcmp (name, PROGRAM_CONFIGURATION) == 0);
   if (!is_there)
     program_complain (run->check, node, "there is no program of that name");

@@ -1,9 +1,9 @@
-/* data/launch/adapters.h — adapters on frozen weights (model/lora.h) as programs name them (private to
- * launch/). */
-#ifndef LS_DATA_LAUNCH_ADAPTERS_H
-#define LS_DATA_LAUNCH_ADAPTERS_H
+/* data/launch/modules.h — modules of a model as programs name them: which have adapters (model/lora.h), which
+ * run in which format (private to launch/). */
+#ifndef LS_DATA_LAUNCH_MODULES_H
+#define LS_DATA_LAUNCH_MODULES_H
 
-#include "data/launch/import_reader.h"
+#include "data/launch/option_table.h"
 
 typedef struct {
   const char *option;  /* that says there are adapters */
@@ -20,5 +20,10 @@ void launch_set_adapters (LsImport *import, const LaunchAdapters *a);
 
 /* Where a file names none: those of PEFT for Llama and its kin. char *, static. */
 GPtrArray *launch_usual_modules (void);
+
+/* Formats of single modules by --te-precision-config-file of Megatron-LM, behind the number format. */
+void megatron_formats (LaunchJob *job);
+/* Such a file as that value, JSON, newly allocated; NULL: it is no mapping of YAML. name: for its path. */
+char *megatron_formats_text (const char *text, gsize n, const char *name);
 
 #endif
