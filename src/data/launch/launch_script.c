@@ -1,11 +1,11 @@
 #include "data/launch/launch_script.h"
 #include "data/launch/option_table.h"
 
+#include <math.h>
 #include <string.h>
 
 #include <lockstep/error.h>
 
-#include "data/launch/hf_rules.h"
 #include "data/launch/program/program_map.h"
 #include "data/text/read_file.h"
 
@@ -64,7 +64,7 @@ launch_knows (const LaunchKind *kind, const char *name)
       : option_find (kind->map->arguments ? &kind->map->arguments->table : &kind->map->table, name);
   if (of->is_valued)
     return option_is_valued (row);
-  return row && !(of->needs > 0 && row->kind == OPTION_IGNORED) && strcmp (row->option, "*") != 0;
+  return row && !(of->needs && row->kind == OPTION_IGNORED) && strcmp (row->option, "*") != 0;
 }
 
 const char *
@@ -478,9 +478,10 @@ search_init (Search *s, const ImportFiles *files, const LaunchKind *kind, LsImpo
 {
   static const LsShellFuncs funcs = { take_command, find_source, note_written };
   const ProgramFile *of = kind ? kind->of : NULL;
-  bool is_one = of && of->is_around && hf_needs_one (files);
+  ProgramRun look = { .map = kind ? kind->map : NULL, .text = files->files[0].text };
+  g_auto (ProgramValue) needs = program_value_of (&look, of ? of->needs : NULL);
   *s = (Search) {
-    .files = files, .import = import, .kind = kind, .n_needed = !of || is_one ? 1 : MAX (1, of->needs)
+    .files = files, .import = import, .kind = kind, .n_needed = (guint) fmax (1, needs.number)
   };
   s->shell = ls_shell_new (&funcs, s);
   s->batch = launch_words_new ();

@@ -72,7 +72,7 @@ char *launch_started (const ImportFile *file);
 bool launch_learns (const char *name);
 bool launch_uses_model (const char *name);
 
-/* --- launch_gpus.c: by a launcher and the lines of a batch system, whose words are in the map "starters" --- */
+/* --- launch_gpus.c: by a launcher and the lines of a batch system, with the words of the map "starters" --- */
 
 /* What starts processes, beside its own words. */
 typedef struct {

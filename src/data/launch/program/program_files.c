@@ -6,7 +6,6 @@
 #include <lockstep/error.h>
 
 #include "base/order.h"
-#include "data/launch/hf_rules.h"
 #include "data/launch/launch_script.h"
 #include "data/launch/program/program_map.h"
 #include "data/launch/yaml_config.h"

@@ -67,6 +67,9 @@ PROGRAM_NUMBER (f_refused,
 PROGRAM_TEXT (f_text, option_text (job_of (run, a), a->word))
 PROGRAM_TEXT (f_raw, raw_of (run, a))
 
+/* Its name as the file has it, "--tp_size". */
+PROGRAM_TEXT (f_written, option_of (run, a) ? option_of (run, a)->written : NULL)
+
 /* 0: it is not given. */
 PROGRAM_NUMBER (f_number, (double) option_number (job_of (run, a), a->word))
 
@@ -778,6 +781,7 @@ static const ProgramFunction functions[] = {
   { "none", "o", f_none },
   { "text", "o", f_text },
   { "raw", "o", f_raw },
+  { "written", "o", f_written },
   { "number", "o", f_number },
   { "real", "o", f_real },
   { "number_or", "owv", f_number_or },

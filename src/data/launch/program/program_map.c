@@ -6,28 +6,6 @@
 #include "data/jobs/job_files.h"
 #include "data/text/field.h"
 
-#define AROUND(key_, meaning_)                                                                               \
-  {                                                                                                          \
-    .key = #key_, .kind = LS_FIELD_STRING, .offset = offsetof (ProgramAround, key_), .default_text = "none", \
-    .meaning = meaning_                                                                                      \
-  }
-
-static const LsField around_fields[] = {
-  AROUND (commands_of, "what its commands begin with"),
-  AROUND (commands, "those that train"),
-  AROUND (marks, "options that no other program has"),
-  AROUND (tasks, "values of an option with which it learns the next token: \"stage=pt stage=sft\""),
-  AROUND (others, "options of what trains nothing"),
-  AROUND (trains, "an option of what trains, with which `others` are; without it do_train"),
-  AROUND (lacks, "options that a script of another program has that is called so too"),
-  AROUND (learns, "options of learning from preferences"),
-  AROUND (data, "the option that names a data set"),
-  AROUND (release, "the software of the release of transformers that it runs with today"),
-  AROUND (pins, "who says so"),
-  AROUND (old, "options that only its releases for transformers 4 have"),
-  { NULL },
-};
-
 const LsField ls_program_fields[] = {
   LS_FIELDS_HEADER (ProgramMap),
   { "program", LS_FIELD_STRING, offsetof (ProgramMap, program), .required = true,
@@ -38,7 +16,7 @@ const LsField ls_program_fields[] = {
     .meaning = "what may stand in front of an option that rules name with `~`: \"fsdp_config. fsdp_\"" },
   { "reads", LS_FIELD_IGNORED, .default_text = "none", .expected = "list",
     .meaning = "how its files are known, a file after the other" },
-  { "around", LS_FIELD_OBJECT, offsetof (ProgramMap, around), .fields = around_fields, .default_text = "none",
+  { "around", LS_FIELD_IGNORED, .expected = "object", .default_text = "none",
     .meaning = "in place of `reads`: how commands of a program around a Trainer of Hugging Face are known" },
   { "comes_with", LS_FIELD_IGNORED, .expected = "object", .default_text = "none",
     .meaning = "configurations of DeepSpeed that come with it, by their names there" },
@@ -314,8 +292,9 @@ static const FileKey file_texts[] = {
 };
 
 static const FileKey file_nodes[] = {
-  AT (others), AT (ships), AT (says),      AT (lines), AT (chooses), AT (begins), AT (functions),
-  AT (shapes), AT (rules), AT (overrides), AT (moves), AT (beside),  AT (sets),   AT (without),
+  AT (others), AT (ships),     AT (says),   AT (lines),   AT (chooses),
+  AT (begins), AT (functions), AT (shapes), AT (rules),   AT (overrides),
+  AT (moves),  AT (beside),    AT (sets),   AT (without), AT (needs),
 };
 
 static const FileKey file_switches[] = {
@@ -342,14 +321,12 @@ file_of (const cJSON *one)
 {
   ProgramFile file = { 0 };
   char *at = (char *) &file;
-  const cJSON *needs = member (one, "needs");
   for (guint i = 0; i < G_N_ELEMENTS (file_texts); i++)
     *(const char **) (gpointer) (at + file_texts[i].at) = program_member (one, file_texts[i].key);
   for (guint i = 0; i < G_N_ELEMENTS (file_nodes); i++)
     *(const cJSON **) (gpointer) (at + file_nodes[i].at) = member (one, file_nodes[i].key);
   for (guint i = 0; i < G_N_ELEMENTS (file_switches); i++)
     *(bool *) (at + file_switches[i].at) = is_true (one, file_switches[i].key);
-  file.needs = cJSON_IsNumber (needs) ? (guint) CLAMP (needs->valuedouble, 0, 100) : 0;
   return file;
 }
 
@@ -362,7 +339,7 @@ is_script (const ProgramFile *file)
 static void
 check_file (Reading *x, const cJSON *node, const ProgramFile *file)
 {
-  static const char *const expressions[] = { "when", "fits", "overrides", "word", "adds" };
+  static const char *const expressions[] = { "when", "fits", "overrides", "word", "adds", "needs" };
   const cJSON *const lists[] = { file->beside, file->without, file->says }, *one;
   bool is_tree = file->yaml || file->json || (file->toml && !is_script (file));
   if (!file->is_log && is_tree == (file->python || is_script (file)))
@@ -446,7 +423,7 @@ options_of_reader (const ProgramMap *map)
   const cJSON *reader = first_rule (map->rules, map->has_beside ? "beside" : "translate");
   for (guint i = 0; i < map->files->len && !reader; i++)
     reader = first_rule (g_array_index (map->files, ProgramFile, i).rules, "translate");
-  return program_table_find (map->is_around ? "trainer" : cJSON_GetStringValue (reader));
+  return program_table_find (map->around ? "trainer" : cJSON_GetStringValue (reader));
 }
 
 static void
@@ -598,9 +575,9 @@ program_map_read (const LsJsonDoc *doc, LsDiagList *diags)
   map->unwraps = member (root, "unwraps");
   map->writes = member (root, "writes");
   map->comes = member (root, "comes_with");
-  map->is_around = cJSON_HasObjectItem (root, "around");
+  map->around = member (root, "around");
   Reading x = { map, { map->doc, diags, 0 }, NULL, map->kept };
-  if (!map->logs && !member (root, "reads") && !map->is_around && !member (root, "parts") && !map->tables
+  if (!map->logs && !member (root, "reads") && !map->around && !member (root, "parts") && !map->tables
       && !map->unwraps)
     program_complain (&x.check, root,
                       "expected \"reads\", with \"options\" and \"rules\", \"parts\" or \"logs\"");

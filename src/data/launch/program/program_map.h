@@ -46,8 +46,8 @@ typedef struct ProgramFile {
   /* As a Trainer of Hugging Face has them, and programs around one: read by hf_read_script (), or, of a YAML,
    * hf_read_configuration (). */
   bool is_around;
-  guint needs; /* options that matter of a command that starts it; 0: one of all */
-  bool has_te; /* its layers are Transformer Engine's, which reads variables */
+  const cJSON *needs; /* how many options that matter a command has that starts it; NULL: one of all */
+  bool has_te;        /* its layers are Transformer Engine's, which reads variables */
   /* An option that names a YAML or JSON of options, under its own, as a word of none of these may; NULL: none
    * does. */
   const char *below;
@@ -138,24 +138,6 @@ typedef struct ProgramFile {
   const char *called; /* its member that is such a name too; or NULL */
 } ProgramFile;
 
-/* Of a program around a Trainer of Hugging Face, whose options are those of one by other names and with other
- * defaults (hf_rules.h): how its commands are known. Lists have blanks between their items; NULL: there are
- * none. */
-typedef struct {
-  char *commands_of; /* what its commands begin with; NULL: it is a script of any name */
-  char *commands;    /* those that train */
-  char *marks;       /* options that no other program has */
-  char *tasks;       /* "stage=pt stage=sft": values of an option with which it is the next token */
-  char *others;      /* options of what trains nothing, where `trains` is not on */
-  char *trains;      /* an option of what trains; NULL: do_train */
-  char *lacks;       /* options that a script of another program has that is called so too */
-  char *learns;      /* options of learning from preferences, where no command says */
-  char *data;        /* the option that names a data set, which tells it too */
-  char *release;     /* of transformers that it runs with today: HF_RELEASE_5; NULL: nothing says */
-  char *pins;        /* who says so */
-  char *old;         /* options that only its releases for transformers 4 have */
-} ProgramAround;
-
 struct ProgramMap {
   char *name, *source;
   char *program, *prefix; /* as it is called; what "$" in front of an option stands for, or NULL */
@@ -171,8 +153,9 @@ struct ProgramMap {
   const cJSON *unwraps; /* of doc: files that wrap a script; NULL: none do */
   bool is_dialect;      /* options of it become those of another program that is read in C */
   bool has_beside;      /* rules say what is configured beside it in options of another program */
-  ProgramAround around;
-  bool is_around;
+  /* Of doc: of a program around a Trainer of Hugging Face, whose options are those of one by other names and
+   * with other defaults, how its commands are known; NULL: it is none. */
+  const cJSON *around;
   const cJSON *comes;           /* files that come with it, of doc: names and what they say; NULL: none do */
   struct ProgramMap *arguments; /* of a command that names no configuration, in options of one; NULL: none */
   const char *negates; /* of arguments: what in front of the last part of one turns it off, or NULL */
@@ -422,7 +405,8 @@ typedef struct {
   LaunchWords *deepspeed;
   const LaunchAdapters *adapters;
   const ProgramMap *around;
-  Emit *emit; /* the job is written, not read */
+  LaunchWords *says; /* takes what its options are as those of a Trainer; NULL: they are its own */
+  Emit *emit;        /* the job is written, not read */
 } ProgramWith;
 /* What "translate" calls the options of a configuration of the program itself, for those of a command. */
 #define PROGRAM_CONFIGURATION "configuration"
@@ -487,6 +471,17 @@ bool program_read (const ProgramReader *reader, const ImportFiles *files, LsImpo
 void program_add_said (ProgramRun *run, cJSON *tree, bool is_on_top);
 /* Takes a member out of a tree by its path; false: there is none. */
 bool program_drop (cJSON *tree, const char *path);
+
+/* --- read_hf_launch.c: a Trainer of Hugging Face, and programs around one --------------------------------- */
+
+/* A script that launches one, and what that names; a configuration of accelerate, or of a program around a
+ * Trainer. False: with a diagnostic. */
+bool hf_read_script (const LaunchKind *kind, const ImportFiles *files, LsImport *import, LsDiagList *diags);
+bool hf_read_configuration (const ImportFiles *files, bool is_around, LsImport *import, LsDiagList *diags);
+/* Whether a YAML is of a program around one, with a name of a model under the option of that program. */
+bool hf_is_around (const ImportFile *file);
+/* Whether an option matters to a Trainer, or is one of a program around it. */
+bool hf_knows (const char *name);
 
 /* --- program_logs.c: logs ------------------------------------------------------------------------------- */
 

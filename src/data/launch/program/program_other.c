@@ -2,7 +2,6 @@
  * and ask for them with ">" in front of a name. */
 #include <string.h>
 
-#include "data/launch/hf_rules.h"
 #include "data/launch/launch_script.h"
 #include "data/launch/program/program_map.h"
 #include "data/launch/yaml_config.h"
@@ -219,6 +218,11 @@ program_run_map (const char *name, const char *part, const ProgramWith *with, La
                      .path = job->import->path,
                      .files = files,
                      .told = with->told,
+                     .says = with->says,
+                     .other = { .import = job->import,
+                                .words = with->says,
+                                .table = program_table_find ("trainer"),
+                                .gpus = job->gpus },
                      .deepspeed = with->deepspeed,
                      .handed = with->adapters,
                      .around = with->around,
@@ -231,11 +235,15 @@ program_run_map (const char *name, const char *part, const ProgramWith *with, La
   bool had_open = part && job->open;
   if (!had_open)
     job->open = g_hash_table_new (g_str_hash, g_str_equal);
+  run.other.open = job->open;
+  if (run.says)
+    option_translate (job, run.says);
   bool ok = program_doors->run_rules (
       &run, part ? cJSON_GetObjectItemCaseSensitive (map->parts, part) : map->rules);
   if (!had_open)
     g_clear_pointer (&job->open, g_hash_table_unref);
   run.job = NULL;
+  run.says = with->says ? NULL : run.says;
   program_run_clear (&run);
   job->table = part && table ? table : job->table;
   return ok;

@@ -4,7 +4,6 @@
 
 #include <lockstep/error.h>
 
-#include "data/launch/hf_rules.h"
 #include "data/launch/launch_script.h"
 #include "data/launch/program/program_map.h"
 #include "data/launch/yaml_config.h"
@@ -855,7 +854,7 @@ program_read (const ProgramReader *r, const ImportFiles *files, LsImport *import
   if (r->file->is_around && marks_of (r->file))
     return hf_read_script (&(LaunchKind) { r->map, r->file }, files, import, diags);
   if (r->file->is_around)
-    return (r->map->is_around ? hf_read_around : hf_read_configuration) (files, import, diags);
+    return hf_read_configuration (files, r->map->around, import, diags);
   bool ok = r->file->is_open   ? read_open (&run, first)
       : r->file->is_log        ? read_log (&run)
       : r->file->has_variables ? read_variables (&run)

@@ -749,7 +749,7 @@ check_action (ProgramRun *run, const cJSON *rule, guint action)
     program_complain (run->check, rule, "a map that unwraps files, and no other, has such rules");
   if (maps & OF_OTHER && !map->is_dialect && !map->has_beside)
     program_complain (run->check, rule, "its options become those of no other program");
-  if (maps & OF_FILES && map->is_around)
+  if (maps & OF_FILES && map->around)
     program_complain (run->check, rule, "what is around a Trainer has no such rules");
 }
 
