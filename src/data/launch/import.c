@@ -104,7 +104,7 @@ reader_of (const ImportFile *file, ProgramReader *ret_reader)
 /* By a script that lies beside and is named: one that only submits it says nothing of the job itself. False:
  * none of another program than `first` is known. */
 static bool
-reader_beside (const ImportFile *file, const ProgramFile *first, ProgramReader *ret_reader)
+reader_beside (const ImportFile *file, const cJSON *first, ProgramReader *ret_reader)
 {
   static const char *const own[] = { "--num-layers", "--tensor-model-parallel-size", "pretrain_" };
   bool is_found = false;

@@ -9,13 +9,12 @@
 
 struct LsPython; /* data/python/python.h */
 struct ProgramMap;
-struct ProgramFile;
 
 /* Whose commands are looked for: a map, and the file of it that says how they are known
  * (program/program_map.h). */
 typedef struct {
   const struct ProgramMap *map;
-  const struct ProgramFile *of;
+  const cJSON *of;
 } LaunchKind;
 
 /* Whether an option is the program's. */

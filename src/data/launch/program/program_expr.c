@@ -370,8 +370,7 @@ is_equal (const ProgramValue *a, const ProgramValue *b)
 static bool
 is_in (const ProgramValue *a, const ProgramValue *words)
 {
-  g_auto (GStrv) all = words->text ? g_strsplit (words->text, " ", -1) : NULL;
-  return a->text && all && g_strv_contains ((const char *const *) all, a->text);
+  return a->text && program_has_word (words->text, a->text);
 }
 
 static ProgramValue
@@ -510,6 +509,42 @@ const char *
 program_member (const cJSON *rule, const char *key)
 {
   return cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (rule, key));
+}
+
+bool
+program_has_word (const char *words, const char *word)
+{
+  g_auto (GStrv) all = program_words (words, " ");
+  return g_strv_contains ((const char *const *) all, word);
+}
+
+bool
+reads_is_script (const cJSON *of)
+{
+  return cJSON_GetObjectItemCaseSensitive (of, "marks") || cJSON_GetObjectItemCaseSensitive (of, "starts");
+}
+
+const cJSON *
+reads_node (const cJSON *of, const char *key)
+{
+  static const char inherited[] = "python fits sets keeps made_by own inner classes without without_none";
+  const cJSON *node = cJSON_GetObjectItemCaseSensitive (of, key), *next = of ? of->next : NULL;
+  bool is_heir = !node && next && reads_is_script (of) && cJSON_GetObjectItemCaseSensitive (of, "config")
+      && cJSON_GetObjectItemCaseSensitive (next, "python") && !reads_is_script (next)
+      && program_has_word (inherited, key);
+  return is_heir ? cJSON_GetObjectItemCaseSensitive (next, key) : node;
+}
+
+const char *
+reads_text (const cJSON *of, const char *key)
+{
+  return cJSON_GetStringValue (reads_node (of, key));
+}
+
+bool
+reads_is (const cJSON *of, const char *key)
+{
+  return cJSON_IsTrue (reads_node (of, key));
 }
 
 ProgramValue

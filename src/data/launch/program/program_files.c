@@ -185,12 +185,12 @@ read_argument (LaunchWords *words, const char *line, const char *end)
 }
 
 void
-program_add_printed (LaunchWords *words, const char *text, const ProgramFile *of)
+program_add_printed (LaunchWords *words, const char *text, const cJSON *of)
 {
-  const char *head = strstr (text, of->prints);
+  const char *head = strstr (text, reads_text (of, "prints"));
   for (const char *p = head ? log_line_end (head) : NULL; p && *p == '\n';) {
     const char *end = log_line_end (++p);
-    if (of->ends && g_strstr_len (p, end - p, of->ends))
+    if (reads_text (of, "ends") && g_strstr_len (p, end - p, reads_text (of, "ends")))
       return;
     read_argument (words, p, end);
     p = end;

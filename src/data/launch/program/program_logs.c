@@ -342,7 +342,7 @@ static void
 add_printed (ProgramRun *run, const char *text, LaunchWords *words)
 {
   g_autoptr (LsDiagList) none = ls_diag_list_new ();
-  g_auto (GStrv) all = program_words (run->file->prints, " ");
+  g_auto (GStrv) all = program_words (reads_text (run->file, "prints"), " ");
   const char *start = NULL;
   for (char **head = all; *head && !start; head++)
     start = strstr (text, g_strdelimit (*head, "~", ' '));
@@ -402,7 +402,7 @@ program_log_options (ProgramRun *run, const char *text, LaunchWords *words)
   add_printed (run, text, words);
   for (const char *p = text, *end; *p; p = *end ? end + 1 : end) {
     end = log_line_end (p);
-    cJSON_ArrayForEach (kind, run->file->lines)
+    cJSON_ArrayForEach (kind, reads_node (run->file, "lines"))
     {
       if (!program_has_marks (p, (gsize) (end - p), program_member (kind, "has")))
         continue;

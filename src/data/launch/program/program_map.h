@@ -26,117 +26,13 @@
 typedef struct ProgramMap ProgramMap;
 typedef struct Emit Emit;
 
-/* How a file of the program is known: a YAML, names that a text in Python sets, or a script. Lists of texts
- * have blanks between them; NULL: what is not said. */
-typedef struct ProgramFile {
-  const char *what; /* "a configuration of nanotron"; NULL: another of them says so */
-  const char *when; /* what holds of the text of the file: an expression; NULL: nothing is asked */
-
-  /* Of a script. */
-  const char *marks;  /* lists of texts, of each of which it has one; ';' is between lists, '~' a blank in a
-                       * text; NULL: one of starts */
-  const char *starts; /* words of a command that starts it, '~' between two of which one stands behind the
-                       * other; NULL: its options tell */
-  const char *knows;  /* options of that command, where they are none of the program's */
-  const char *config; /* its option that names the configuration, "": a word of none does; NULL: its own
-                       * options are the job's */
-  const char *ends;   /* what such a word ends with, and has where it does not say it; of what a log prints */
-  bool has_pairs;     /* its options are words "a.b=c" */
-  bool submits;       /* these say on how many GPUs, not what it is started by */
-  /* As a Trainer of Hugging Face has them, and programs around one: read by hf_read_script (), or, of a YAML,
-   * hf_read_configuration (). */
-  bool is_around;
-  const cJSON *needs; /* how many options that matter a command has that starts it; NULL: one of all */
-  bool has_te;        /* its layers are Transformer Engine's, which reads variables */
-  /* An option that names a YAML or JSON of options, under its own, as a word of none of these may; NULL: none
-   * does. */
-  const char *below;
-  const char *environment; /* its mapping of variables of the processes; NULL: it has none */
-  bool has_switches;       /* "true" and "false" behind an option turn it on and off */
-  bool is_last;            /* it is asked behind all other programs */
-  bool is_valued;          /* those of its options are known that are keys with values, and no switches */
-  bool takes_variables;    /* options that only variables hold are a command too */
-  const char *yaml_lines;  /* starts of lines of a YAML with options that a command names; NULL: none */
-  const cJSON *others; /* starts of names of scripts that train nothing, by what they do; NULL: all train */
-  const char *stacks;  /* what words of none of its options end with that name configurations, each on top of
-                       * those before; NULL: none do */
-  const cJSON *ships;  /* names of such files that need not be there, each with the option that is that name
-                       * then */
-  const char *adds;    /* what holds of the text of a file behind it that lies on top too; NULL: none does */
-  const cJSON *says;   /* options that it has where it does not say them, an expression for each; of what is
-                       * picked (see there), on top of its own */
-  bool has_means;      /* its options that matter are known beside `knows` */
-  bool has_variables;  /* the variables that it sets are the options; no command is asked for */
-
-  /* Of a log that says what its job is. */
-  bool is_log;
-  bool is_open; /* JSON by hand, or such that a log prints, some of whose values others fill in */
-  /* Texts, as marks, in front of a dictionary of Python or JSON with its options; with `ends` one in the line
-   * behind which arguments stand, a line each; or NULL. */
-  const char *prints;
-  const cJSON *lines; /* kinds of lines, by marks, and options with patterns or values; NULL: none are */
-
-  /* Of a script with a configuration. */
-  const cJSON *rules;     /* about its command, or what Python made or picks, before that is read; of a YAML
-                           * about it as it stands, before its options are read */
-  const char *changes;    /* an option of it, whose values "a.b=c" change the configuration */
-  const cJSON *overrides; /* true, or an expression: where its other options lie on top of the YAML, which,
-                           * but beside pairs, need then not be named; NULL: they do not */
-  const char *word;       /* the option that a word of none is the value of: an expression */
-  const char *behind;     /* words "a=b" and "~a" behind the name of the configuration change it; of a mapping
-                           * this member is set; NULL: they do not */
-
-  const cJSON *chooses; /* words of the command, each with options that it stands for; NULL: none */
-  const char *gpus;     /* options that say how many GPUs, whatever starts it; NULL: none does */
-  const char *within;   /* what may stand in front of the names of pairs */
-  const cJSON
-      *begins; /* of a script whose rules make a configuration: what that has at first; NULL: nothing */
-
-  const char *asks; /* its option that names a function, and that which names the module of this; NULL: it */
-  const char *module; /* names a file */
-
-  /* Of a configuration, which a script may name. */
-  const char *toml;   /* a text that such a TOML has; NULL: it is none */
-  const char *json;   /* a text that such a JSON has, of what a configuration in Python makes */
-  const char *yaml;   /* a text that such a YAML has; NULL: it is none */
-  const char *python; /* a text that such a file has. A script that names one, which stands in front of it in
-                       * the list, has all of that which it does not say itself */
-  const char *fits;   /* what holds of the configuration: an expression; NULL: nothing is asked */
-
-  /* Of a YAML. */
-  const cJSON *moves;  /* mappings that are read at other places, by their paths */
-  const char *lifts;   /* a mapping whose members are the configuration's own */
-  const char *drops;   /* paths of what of it matters to nothing, however much it has, which is told */
-  const char *fills;   /* a mapping where "${NAME:text}" is the text, as where nobody sets it */
-  const char *under;   /* mappings, the first of which that is there is its tree; NULL: all is */
-  const char *at;      /* of one that is plain: a mapping of that tree with its options; NULL: all are */
-  bool is_plain;       /* nothing is filled in */
-  bool is_apart;       /* a key that two files have is refused by the program */
-  bool is_alone;       /* files behind it are none of the configuration */
-  const cJSON *beside; /* but members of it where they fit: an expression for each; NULL: none */
-
-  /* Of a configuration in Python. */
-  const char *keeps;   /* what of the names that are set are the program's; NULL: all */
-  const cJSON *sets;   /* names to paths where the value of the first that is set lies, "": it is all; NULL:
-                        * all names */
-  const char *made_by; /* classes that make a value that is all, of a job of ours; NULL: any */
-  const char *own;     /* modules whose names begin so are the program's, and never here */
-  const char *inner;   /* path of an object whose members lie on top of those around it */
-  const char *classes; /* paths of objects that are told by what makes them, "a.b?": by a class alone */
-  const char *returns; /* in place of names that are set: functions return it, one of which is asked for so */
-  const char *noun;    /* what each of these is, "recipe", or what a script launches; NULL: a configuration,
-                        * the program */
-  const char *joins;   /* parts of modules that it imports from, whose files are found as in a checkout, and
-                        * those behind it are of it too; NULL: of itself alone */
-  const cJSON *functions; /* then what functions of the program do: lists of lines by their files */
-  const char *places;     /* files of a module, "models/%s/config.py", with blanks between */
-  const cJSON *shapes;    /* rules that change its members, and may refuse it; NULL: there are none */
-  const cJSON *without;   /* paths of what is no option, each with what holds of the tree then, or true */
-  bool has_no_none;       /* None is as if nothing was said */
-  const char *picks; /* a class, of whose objects one is read, of it the mapping `under`; NULL: all is read */
-  const char *by;    /* what asks for it by its name behind the file's */
-  const char *called; /* its member that is such a name too; or NULL */
-} ProgramFile;
+/* Of a member of `reads`, how a file of the program is known and read (src/manual/formats/program.md): a text,
+ * NULL where none is there; whether it is true; whatever is there, or NULL. A script that names a configuration
+ * in Python, which stands behind it in the list, has all of that which it does not say itself. */
+const char *reads_text (const cJSON *of, const char *key);
+bool reads_is (const cJSON *of, const char *key);
+const cJSON *reads_node (const cJSON *of, const char *key);
+bool reads_is_script (const cJSON *of);
 
 struct ProgramMap {
   char *name, *source;
@@ -145,7 +41,7 @@ struct ProgramMap {
   LsJsonDoc *doc;
   OptionTable table;
   GPtrArray *kept;      /* what its rows are made of, beside doc */
-  GArray *files;        /* ProgramFile */
+  const cJSON *files;   /* of doc, `reads`; NULL: none are known */
   const cJSON *rules;   /* of doc */
   const cJSON *parts;   /* lists of rules by name, of doc, which rules of other maps run too; NULL: none */
   const cJSON *tables;  /* what code looks up, of doc; NULL: nothing */
@@ -198,11 +94,11 @@ typedef struct {
 /* What expressions see, and rules change: a job that is being read. */
 typedef struct {
   const ProgramMap *map;
-  const ProgramFile *file; /* which of the map's files is read */
-  LaunchJob *job;          /* NULL: nothing is known, as where the file alone is looked at */
-  LaunchWords *words;      /* of job, to which rules may add */
-  const cJSON *tree;       /* of a configuration, or a part that rules look at; NULL: there is none */
-  const cJSON *root;       /* of a file that is unwrapped: its tree, or a list of its documents; or NULL */
+  const cJSON *file;  /* which of the map's files is read, a member of `reads` */
+  LaunchJob *job;     /* NULL: nothing is known, as where the file alone is looked at */
+  LaunchWords *words; /* of job, to which rules may add */
+  const cJSON *tree;  /* of a configuration, or a part that rules look at; NULL: there is none */
+  const cJSON *root;  /* of a file that is unwrapped: its tree, or a list of its documents; or NULL */
   struct ProgramScript *wraps; /* what is written in its place; NULL: nothing is */
   cJSON *shaped;               /* the same before its options are read, where rules may change it; or NULL */
   const ProgramTold *told;     /* NULL: nothing is */
@@ -289,6 +185,9 @@ program_words (const char *text, const char *separator)
 {
   return g_strsplit (text ? text : "", separator, -1);
 }
+
+/* Whether one of words, with blanks between, is that; words NULL: none is. */
+bool program_has_word (const char *words, const char *word);
 
 /* What later expressions call so; takes the value. */
 void program_let (ProgramRun *run, const char *name, ProgramValue v);
@@ -417,7 +316,7 @@ ProgramAction program_set_windows, program_unset; /* program_layers.c */
 ProgramAction program_add_options, program_leave_more, program_take_file, program_take_arguments,
     program_read_engine, program_run_engine, program_take_golden;
 /* Arguments that a log prints. */
-void program_add_printed (LaunchWords *words, const char *text, const ProgramFile *of);
+void program_add_printed (LaunchWords *words, const char *text, const cJSON *of);
 
 /* --- program_python.c: configurations in Python --------------------------------------------------------- */
 
@@ -426,7 +325,7 @@ cJSON *program_python_tree (ProgramRun *run, const char *text, gsize n, const ch
 ProgramAction program_python, program_put, program_put_text, program_move, program_drop_members,
     program_put_said, program_put_pairs, program_lay_files, program_lie_on, program_configure;
 /* The first file of a map that functions in Python return; NULL: there is none. */
-const ProgramFile *program_returned (const ProgramMap *map);
+const cJSON *program_returned (const ProgramMap *map);
 /* What a function of a text returns, the only one if none is asked for; as that, NULL: a diagnostic. */
 cJSON *program_python_returned (ProgramRun *run, const char *asked, const ImportFile *file);
 /* The same of a function of that name; with what file->joins says, file is one of the job's. */
@@ -456,7 +355,7 @@ guint program_commands (const ProgramRun *run);
 /* Whose file it is. */
 typedef struct {
   const ProgramMap *map;
-  const ProgramFile *file;
+  const cJSON *file;
   bool is_own;  /* of a user, which is told */
   bool is_last; /* of scripts that no other program takes */
 } ProgramReader;
@@ -499,7 +398,7 @@ const char *log_line_end (const char *line);
 /* Where an object of JSON or Python ends, behind its brace; NULL: it does not. Braces in texts count too. */
 const char *log_object_end (const char *object);
 
-/* Marks (ProgramFile) in n bytes of a text. */
+/* Marks, as `reads` has them, in n bytes of a text. */
 bool program_has_marks (const char *text, gsize n, const char *marks);
 
 /* --- what lower files call of higher ones -------------------------------------------------------------- */

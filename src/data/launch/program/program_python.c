@@ -27,7 +27,7 @@ void
 program_add_said (ProgramRun *run, cJSON *tree, bool is_on_top)
 {
   const cJSON *one;
-  cJSON_ArrayForEach (one, run->file->says)
+  cJSON_ArrayForEach (one, reads_node (run->file, "says"))
   {
     g_auto (ProgramValue) v = program_value_of (run, one);
     if (v.text && is_on_top)
@@ -124,7 +124,7 @@ value_of (const ProgramRun *run, const char *text, gsize n, const char *path, co
   g_autofree char *world = ranks > 0 ? g_strdup_printf ("%" G_GUINT64_FORMAT, ranks) : NULL;
   Environment e = { run, asked, unset, world };
   g_autoptr (LsPython) python = ls_python_new (text, n, path, run->diags);
-  if (!python || !add_imported (run, python, run->file->own, texts))
+  if (!python || !add_imported (run, python, reads_text (run->file, "own"), texts))
     return NULL;
   ls_python_set_environment (python, variable, &e);
   cJSON *value = ls_python_name (python, name, passed, run->diags);
@@ -189,9 +189,9 @@ lift (cJSON *tree, const char *path)
 
 /* "a b?": of b where a class makes it, and no function. */
 static void
-name_classes (const ProgramFile *of, cJSON *tree)
+name_classes (const cJSON *of, cJSON *tree)
 {
-  g_auto (GStrv) paths = g_strsplit (of->classes, " ", -1);
+  g_auto (GStrv) paths = g_strsplit (reads_text (of, "classes"), " ", -1);
   for (char **path = paths; *path; path++) {
     char *mark = strchr (*path, '?');
     if (mark)
@@ -218,21 +218,21 @@ drop_nulls (cJSON *tree)
 static void
 drop_rest (const ProgramRun *run, cJSON *tree)
 {
-  const ProgramFile *of = run->file;
-  g_auto (GStrv) kept = program_words (of->keeps, " ");
-  for (cJSON *item = of->keeps ? tree->child : NULL, *next; item; item = next) {
+  const cJSON *of = run->file;
+  g_auto (GStrv) kept = program_words (reads_text (of, "keeps"), " ");
+  for (cJSON *item = reads_text (of, "keeps") ? tree->child : NULL, *next; item; item = next) {
     next = item->next;
     if (!g_strv_contains ((const char *const *) kept, item->string))
       cJSON_Delete (cJSON_DetachItemViaPointer (tree, item));
   }
   const cJSON *one;
-  cJSON_ArrayForEach (one, of->without)
+  cJSON_ArrayForEach (one, reads_node (of, "without"))
   {
     if (!cJSON_IsString (one)
         || program_fits ((ProgramRun) { .map = run->map, .tree = tree }, one->valuestring))
       program_drop (tree, one->string);
   }
-  if (of->has_no_none)
+  if (reads_is (of, "without_none"))
     drop_nulls (tree);
 }
 
@@ -240,7 +240,7 @@ drop_rest (const ProgramRun *run, cJSON *tree)
 static void
 change (const ProgramRun *run, cJSON *tree)
 {
-  const char *option = run->script ? run->file->changes : NULL;
+  const char *option = run->script ? reads_text (run->file, "changes") : NULL;
   const LaunchOption *pairs = option ? launch_words_find (run->script->words, option) : NULL;
   for (guint i = 0; pairs && i < pairs->values->len; i++)
     yaml_config_set_pair (tree, pairs->values->pdata[i]);
@@ -295,9 +295,9 @@ run_on (ProgramRun *run, cJSON *tree, const cJSON *rules)
 static void
 shape (const ProgramRun *run, cJSON *tree)
 {
-  if (run->file->inner)
-    lift (tree, run->file->inner);
-  if (run->file->classes)
+  if (reads_text (run->file, "inner"))
+    lift (tree, reads_text (run->file, "inner"));
+  if (reads_text (run->file, "classes"))
     name_classes (run->file, tree);
   python_names_forget_calls (tree);
   change (run, tree);
@@ -321,9 +321,9 @@ made_by (cJSON *item, const char *class)
 
 /* By what it is set to, or by a member, in which '-' is '_' too. */
 static bool
-is_called (const ProgramFile *of, const cJSON *item, const cJSON *object, const char *asked)
+is_called (const cJSON *of, const cJSON *item, const cJSON *object, const char *asked)
 {
-  const char *own = of->called ? program_member (object, of->called) : NULL;
+  const char *own = reads_text (of, "called") ? program_member (object, reads_text (of, "called")) : NULL;
   g_autofree char *name = g_strdelimit (g_strdup (own ? own : ""), "-", '_'),
                   *folded = g_strdelimit (g_strdup (asked), "-", '_');
   return strcmp (item->string, asked) == 0 || strcmp (name, folded) == 0;
@@ -333,14 +333,14 @@ is_called (const ProgramFile *of, const cJSON *item, const cJSON *object, const 
 static cJSON *
 find_object (const ProgramRun *run, const cJSON *tree)
 {
-  const ProgramFile *of = run->file;
-  const char *asked = of->by ? import_given (run->files, of->by) : NULL;
+  const cJSON *of = run->file;
+  const char *asked = reads_text (of, "by") ? import_given (run->files, reads_text (of, "by")) : NULL;
   g_autoptr (GString) names = g_string_new (NULL);
   cJSON *only = NULL, *item;
   guint n = 0;
   cJSON_ArrayForEach (item, tree)
   {
-    cJSON *object = made_by (item, of->picks);
+    cJSON *object = made_by (item, reads_text (of, "picks"));
     if (object && asked && is_called (of, item, object, asked))
       return object;
     if (object)
@@ -349,8 +349,9 @@ find_object (const ProgramRun *run, const cJSON *tree)
   }
   if (n == 1 && !asked)
     return only;
-  g_autofree char *hint
-      = of->by ? g_strdup_printf ("say which after its name: %s:%s=NAME", run->path, of->by) : NULL;
+  g_autofree char *hint = reads_text (of, "by")
+      ? g_strdup_printf ("say which after its name: %s:%s=NAME", run->path, reads_text (of, "by"))
+      : NULL;
   ls_diag_add (run->diags, LS_ERROR_INPUT, run->path, 0, 0, NULL, NULL, asked ? NULL : hint,
                asked ? "it has no model %s; it has %s" : "%sit has several models: %s", asked ? asked : "",
                names->str);
@@ -361,13 +362,14 @@ find_object (const ProgramRun *run, const cJSON *tree)
 static cJSON *
 picked (ProgramRun *run, cJSON *tree)
 {
-  const ProgramFile *of = run->file;
+  const cJSON *of = run->file;
   cJSON *object = find_object (run, tree), *options = NULL;
   g_autoptr (LaunchWords) none = launch_words_new ();
   run->job->words = none;
   run->tree = object;
-  if (object && program_doors->run_rules (run, of->rules)) {
-    const cJSON *part = of->under ? yaml_config_find (object, of->under) : object;
+  if (object && program_doors->run_rules (run, reads_node (of, "rules"))) {
+    const cJSON *part
+        = reads_text (of, "under") ? yaml_config_find (object, reads_text (of, "under")) : object;
     options = cJSON_IsObject (part) ? cJSON_Duplicate (part, true) : cJSON_CreateObject ();
     program_add_said (run, options, true);
   }
@@ -383,7 +385,7 @@ static cJSON *
 value_at (ProgramRun *run, const char *text, gsize n, const char *path, const char *name, const char *at)
 {
   g_autoptr (cJSON) value = value_of (run, text, n, path, name);
-  const char *made_by = *at ? NULL : run->file->made_by;
+  const char *made_by = *at ? NULL : reads_text (run->file, "made_by");
   const char *made = program_member (value, "()"), *last = made ? made : "something that is not followed";
   last = strrchr (last, '.') ? strrchr (last, '.') + 1 : last;
   g_auto (GStrv) classes = program_words (made_by, " ");
@@ -402,10 +404,10 @@ value_at (ProgramRun *run, const char *text, gsize n, const char *path, const ch
 cJSON *
 program_python_tree (ProgramRun *run, const char *text, gsize n, const char *path)
 {
-  const cJSON *sets = run->file->sets ? run->file->sets->child : NULL;
+  const cJSON *sets = reads_node (run->file, "sets") ? reads_node (run->file, "sets")->child : NULL;
   if (!sets) {
     g_autoptr (cJSON) all = python_names_of (run->files, text, n, path, run->job->import, run->diags);
-    cJSON *tree = all && run->file->picks ? picked (run, all) : g_steal_pointer (&all);
+    cJSON *tree = all && reads_text (run->file, "picks") ? picked (run, all) : g_steal_pointer (&all);
     if (tree)
       shape (run, tree);
     return tree;
@@ -419,7 +421,7 @@ program_python_tree (ProgramRun *run, const char *text, gsize n, const char *pat
 bool
 program_shape (ProgramRun *run, cJSON *tree)
 {
-  bool ok = run_on (run, tree, run->file->shapes);
+  bool ok = run_on (run, tree, reads_node (run->file, "shapes"));
   if (ok)
     shape (run, tree);
   return ok;
@@ -428,16 +430,16 @@ program_shape (ProgramRun *run, cJSON *tree)
 bool
 program_take (ProgramRun *run, cJSON *tree)
 {
-  return run_on (run, tree, run->file->rules) && program_shape (run, tree);
+  return run_on (run, tree, reads_node (run->file, "rules")) && program_shape (run, tree);
 }
 
-const ProgramFile *
+const cJSON *
 program_returned (const ProgramMap *map)
 {
-  for (guint i = 0; i < map->files->len; i++)
-    if (g_array_index (map->files, ProgramFile, i).returns)
-      return &g_array_index (map->files, ProgramFile, i);
-  return NULL;
+  const cJSON *of = map->files ? map->files->child : NULL;
+  while (of && !reads_text (of, "returns"))
+    of = of->next;
+  return of;
 }
 
 /* The file, with what it imports if that is read. texts outlive it; NULL: a diagnostic. */
@@ -445,13 +447,14 @@ static LsPython *
 evaluated (const ProgramRun *run, const ImportFile *file, GPtrArray *texts)
 {
   const ImportFiles *files = run->files;
-  const ProgramFile *of = run->file;
-  if (!of->joins)
+  const cJSON *of = run->file;
+  if (!reads_text (of, "joins"))
     return ls_python_new (file->text, file->n, file->path, run->diags);
   guint first = 0;
   while (first + 1 < files->n && files->files[first].text != file->text)
     first++;
-  const PythonJoin join = { files, first, of->joins, of->functions, run->job->import };
+  const PythonJoin join
+      = { files, first, reads_text (of, "joins"), reads_node (of, "functions"), run->job->import };
   return python_join (&join, texts, run->diags);
 }
 
@@ -459,7 +462,7 @@ evaluated (const ProgramRun *run, const ImportFile *file, GPtrArray *texts)
 static bool
 take_returned (ProgramRun *run, cJSON *tree, const char *function, const GPtrArray *passed)
 {
-  bool ok = run_on (run, tree, run->file->rules);
+  bool ok = run_on (run, tree, reads_node (run->file, "rules"));
   if (ok)
     python_tell_passed (run->job->import, function, passed);
   return ok && program_shape (run, tree);
@@ -475,7 +478,7 @@ program_python_made (ProgramRun *run, const char *function, const ImportFile *fi
   g_autoptr (cJSON) tree = python ? ls_python_value (python, function, passed, run->diags) : NULL;
   bool is_program = python && python_refuse_program (python, file->path, run->map->name, run->diags);
   if (tree && !is_program)
-    launch_python_environment (python, run->file->has_te, run->job->import);
+    launch_python_environment (python, reads_is (run->file, "te"), run->job->import);
   run->name = function;
   run->path = file->path;
   bool ok = tree && !is_program && take_returned (run, tree, function, passed);
@@ -487,8 +490,9 @@ program_python_made (ProgramRun *run, const char *function, const ImportFile *fi
 cJSON *
 program_python_returned (ProgramRun *run, const char *asked, const ImportFile *file)
 {
-  const ProgramFile *of = run->file;
-  const PythonPick pick = { of->returns, of->noun ? of->noun : "configuration" };
+  const cJSON *of = run->file;
+  const PythonPick pick
+      = { reads_text (of, "returns"), reads_text (of, "noun") ? reads_text (of, "noun") : "configuration" };
   g_autoptr (LsPython) python = ls_python_new (file->text, file->n, file->path, run->diags);
   const char *function = python ? python_pick_function (python, &pick, asked, file->path, run->diags) : NULL;
   return function ? program_python_made (run, function, file) : NULL;
@@ -540,7 +544,7 @@ program_put_said (ProgramRun *run, ProgramAct *a)
 static void
 put_pair (const ProgramRun *run, const char *word)
 {
-  const char *within = run->file->within, *name = word + strspn (word, "+");
+  const char *within = reads_text (run->file, "within"), *name = word + strspn (word, "+");
   if (within && g_str_has_prefix (name, within))
     name += strlen (within);
   yaml_config_set_pair ((cJSON *) run->tree, name);
@@ -570,7 +574,7 @@ program_put_pairs (ProgramRun *run, ProgramAct *a)
 {
   const LaunchWords *words = run->script ? run->script->words : NULL;
   g_auto (GStrv) names = g_strsplit (a->what->valuestring, " ", -1);
-  bool has_pairs = words && run->file->has_pairs;
+  bool has_pairs = words && reads_is (run->file, "pairs");
   for (guint i = 0; words && run->tree && i < words->others->len; i++) {
     put_pair (run, words->others->pdata[i]);
     if (!has_pairs)
@@ -608,7 +612,7 @@ void
 program_lie_on (ProgramRun *run, ProgramAct *a)
 {
   const char *function = program_act_value (run, a)->text;
-  const ProgramFile *script = run->file, *of = program_returned (run->map);
+  const cJSON *script = run->file, *of = program_returned (run->map);
   const ImportFiles *files = run->files;
   guint i = 1, n = files ? files->n : 0;
   while (i < n && !g_str_has_suffix (files->files[i].path, ".py"))

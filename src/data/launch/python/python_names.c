@@ -403,7 +403,7 @@ add_options (LaunchWords *words, const LsPython *python, const LaunchKind *kind,
     g_autofree char *word = word_of (one);
     g_autoptr (GPtrArray) list = word ? NULL : list_of (one);
     bool is_of_other = strstr (one->string, "ref_model") || strstr (one->string, "reference_model");
-    if (kind->of->is_around
+    if (reads_is (kind->of, "around")
         && is_of_other) /* what learns from preferences, whether a command says it or not */
       launch_words_add_value (words, one->string, NULL);
     bool is_on = cJSON_IsTrue (one),
@@ -544,7 +544,7 @@ launch_python (const ImportFiles *files, const LaunchKind *kind, const GPtrArray
   ls_python_start (python);
   add_options (words, python, kind, name, import);
   tell_packages (text, python, name, import);
-  if (kind->of->is_around)
+  if (reads_is (kind->of, "around"))
     add_engine (files, words, python, name, import);
   add_variables (python, environment);
 }
