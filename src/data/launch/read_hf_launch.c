@@ -1,5 +1,5 @@
-/* A configuration of accelerate, in YAML, or a script that launches a Trainer of Hugging Face, or a program around
- * one; with what they name behind them: configurations of accelerate and DeepSpeed, a model's config.json. */
+/* A configuration of accelerate, in YAML, or a script that launches a Trainer of Hugging Face, or a program
+ * around one; with what they name behind them: configurations of accelerate and DeepSpeed, a config.json. */
 #include <string.h>
 
 #include <lockstep/error.h>
@@ -46,8 +46,8 @@ is_of (const cJSON *around, Way way, const char *script, const LaunchWords *word
           && (strchr (script, ' ') || !launch_words_has_any (words, program_member (around, "lacks")));
 }
 
-/* By its command, or by an option of it; NULL: it is a Trainer itself, or unknown. Options that it alone has go
- * first: two trainers of a program may have one command. */
+/* By its command, or by an option of it; NULL: it is a Trainer itself, or unknown. Options that it alone has
+ * go first: two trainers of a program may have one command. */
 static const ProgramAsked *
 dialect_of (const char *script, const LaunchWords *words)
 {

@@ -256,14 +256,6 @@ f_object_has (ProgramRun *run, const ProgramArgument *a)
   return program_number (is_object && has_one);
 }
 
-/* What the first group of a pattern is in the text of the file; none: that does not fit. */
-static ProgramValue
-f_printed (ProgramRun *run, const ProgramArgument *a)
-{
-  const ProgramArgument of[] = { { .value = { (char *) run->text, NAN } }, a[0] };
-  return program_doors->function_find ("group")->call (run, of);
-}
-
 /* Whether a file that is looked at is a configuration of a program around a Trainer. */
 static ProgramValue
 f_is_around (ProgramRun *run, const ProgramArgument *a)
@@ -342,7 +334,6 @@ const ProgramFunction program_file_functions[] = {
   { "of_engine", "w", f_of_engine },
   { "number_behind", "v", f_number_behind },
   { "object_has", "vv", f_object_has, true },
-  { "printed", "v", f_printed },
   { "is_around", "", f_is_around, true },
   { NULL },
 };

@@ -53,17 +53,6 @@ PROGRAM_NUMBER (f_off, option_is_off (job_of (run, a), a->word))
 PROGRAM_NUMBER (f_given, option_is_there (job_of (run, a), a->word))
 PROGRAM_NUMBER (f_none, option_is_none (job_of (run, a), a->word))
 
-/* Of a switch that is on where nothing is said. */
-PROGRAM_NUMBER (f_on_by_default,
-                option_is_on (job_of (run, a), a->word)
-                    || !(option_is_there (job_of (run, a), a->word)
-                         || option_is_none (job_of (run, a), a->word)))
-
-/* Off, or there and not on. */
-PROGRAM_NUMBER (f_refused,
-                option_is_off (job_of (run, a), a->word)
-                    || (option_of (run, a) && !option_is_on (job_of (run, a), a->word)))
-
 PROGRAM_TEXT (f_text, option_text (job_of (run, a), a->word))
 PROGRAM_TEXT (f_raw, raw_of (run, a))
 
@@ -100,30 +89,9 @@ f_any (ProgramRun *run, const ProgramArgument *a)
   return program_number (has_any);
 }
 
-/* Whether it is there with a value that is neither 0 nor false, be that known or not. */
-static ProgramValue
-f_nonzero (ProgramRun *run, const ProgramArgument *a)
-{
-  const char *text = option_text (job_of (run, a), a->word);
-  bool is_zero = text && (strcmp (text, "0") == 0 || g_ascii_strcasecmp (text, "false") == 0);
-  return program_number (option_of (run, a) && !is_zero);
-}
-
-/* Whether the file leaves its value open: "auto", "$X"; what that is, in words; whether it is the end of its
- * value: "/models/$X". */
+/* Whether the file leaves its value open: "auto", "$X"; what that is, in words. */
 PROGRAM_NUMBER (f_left_open, open_of (raw_of (run, a)) != NULL)
 PROGRAM_TAKEN (f_leaves, names_open_in (raw_of (run, a)))
-PROGRAM_NUMBER (f_ends_open,
-                raw_of (run, a)
-                    && g_str_has_suffix (raw_of (run, a), (const char[]) { LS_SHELL_HOLE_END, 0 }))
-
-/* Of "$HOME/models/Qwen/Qwen3-32B" what is known, behind the last hole, where it is whole folders. */
-static ProgramValue
-f_path_end (ProgramRun *run, const ProgramArgument *a)
-{
-  const char *text = raw_of (run, a), *end = text ? strrchr (text, LS_SHELL_HOLE_END) : NULL;
-  return program_text (end && end[1] == '/' && end[2] ? end + 1 : NULL);
-}
 
 /* "5e8": none: it is not given, or left open, or, which is a conflict, no number that counts something. */
 static ProgramValue
@@ -152,22 +120,6 @@ f_values (ProgramRun *run, const ProgramArgument *a)
   for (guint i = 0; o && i < o->values->len; i++)
     g_string_append_printf (text, "%s%s", i > 0 ? " " : "", (const char *) o->values->pdata[i]);
   return program_taken (text ? g_string_free (text, FALSE) : NULL);
-}
-
-/* Of the first n values of an option each p-th is that word, by the first of them; -p: not these alone; 0:
- * none is. */
-static ProgramValue
-f_every (ProgramRun *run, const ProgramArgument *a)
-{
-  const LaunchOption *o = option_of (run, a);
-  guint period = 0, n = o ? (guint) fmax (0, fmin (o->values->len, a[2].value.number)) : 0;
-  bool is_regular = true;
-  for (guint i = 0; i < n; i++) {
-    bool is_one = strcmp (o->values->pdata[i], a[1].word) == 0;
-    period = period == 0 && is_one ? i + 1 : period;
-    is_regular &= period == 0 || is_one == ((i + 1) % period == 0);
-  }
-  return program_number (is_regular ? period : -(double) period);
 }
 
 /* Whether the program has such an option. */
@@ -347,18 +299,6 @@ f_exported (ProgramRun *run, const ProgramArgument *a)
   return program_number (is_exported);
 }
 
-/* What processes are told by a variable that the script sets, or by an option of that name, as files of
- * recipes have it. */
-static ProgramValue
-f_setting (ProgramRun *run, const ProgramArgument *a)
-{
-  const char *text = variable_of (run, a->word);
-  g_autofree char *of_recipe = g_strconcat ("env_vars.", a->word, NULL);
-  text = text ? text : option_text (run->job, a->word);
-  text = text ? text : option_text (run->job, of_recipe);
-  return program_text (text);
-}
-
 /* A variable of the script, or given beside it, which says what it is set to as an option does. */
 static ProgramValue
 f_environment (ProgramRun *run, const ProgramArgument *a)
@@ -403,19 +343,14 @@ PROGRAM_NUMBER (f_lacks, run->has_lacks)
 /* The name whose value a configuration in Python is. */
 PROGRAM_TEXT (f_name_set, run->name)
 
-/* The name of its folder; none: it is in none. */
-static ProgramValue
-f_folder (ProgramRun *run, const ProgramArgument *a)
-{
-  g_autofree char *folder = g_path_get_dirname (run->path), *name = g_path_get_basename (folder);
-  return program_text (strcmp (name, ".") == 0 ? NULL : name);
-}
-
 /* What is given of that name behind the name of the file. */
 PROGRAM_TEXT (f_beside, run->files ? import_given (run->files, a->word) : NULL)
 
 /* Whether a file that is looked at is a mapping of YAML. */
 PROGRAM_NUMBER (f_is_yaml, run->looked != NULL && cJSON_IsObject (yaml_config_tree (run->looked)))
+
+/* All of its text. */
+PROGRAM_TEXT (f_content, run->text)
 
 /* Whether a line of the file begins so, behind blanks: one of several that '|' parts. */
 static ProgramValue
@@ -464,20 +399,6 @@ PROGRAM_NUMBER (f_size, cJSON_GetArraySize (node_of (run, a)))
 /* What a text of the tree leaves open, "$X"; none: nothing. */
 PROGRAM_TAKEN (f_hole_at, names_open_in (cJSON_GetStringValue (node_of (run, a))))
 
-/* What makes the items of a list, with blanks between. */
-static ProgramValue
-f_makers_at (ProgramRun *run, const ProgramArgument *a)
-{
-  GString *all = g_string_new (NULL);
-  const cJSON *item;
-  cJSON_ArrayForEach (item, node_of (run, a))
-  {
-    const char *made = program_member (item, "()");
-    g_string_append_printf (all, "%s%s", all->len > 0 ? " " : "", made ? made : "?");
-  }
-  return program_taken (g_string_free (all, FALSE));
-}
-
 /* Members of a mapping that another one has not, or otherwise. */
 static ProgramValue
 f_others_at (ProgramRun *run, const ProgramArgument *a)
@@ -490,47 +411,6 @@ f_others_at (ProgramRun *run, const ProgramArgument *a)
       g_string_append_printf (names, "%s%s", names->len > 0 ? " " : "", item->string);
   }
   return program_taken (g_string_free (names, FALSE));
-}
-
-/* Of "defaults", files that Hydra reads too; '~' is a blank in one. */
-static ProgramValue
-f_defaults (ProgramRun *run, const ProgramArgument *a)
-{
-  GString *names = g_string_new (NULL);
-  const cJSON *list = run->tree ? yaml_config_find (run->tree, "defaults") : NULL, *item;
-  cJSON_ArrayForEach (item, list)
-  {
-    const cJSON *pair = cJSON_IsObject (item) ? item->child : NULL;
-    g_autofree char *name = g_strdup (pair                        ? pair->string
-                                          : cJSON_IsString (item) ? item->valuestring
-                                                                  : "_self_");
-    if (strcmp (name, "_self_") != 0 && !(pair && cJSON_IsNull (pair)))
-      g_string_append_printf (names, "%s%s", names->len > 0 ? " " : "", g_strdelimit (name, " ,", '~'));
-  }
-  return program_taken (g_string_free (names, FALSE));
-}
-
-/* The first of names, with blanks between, that a mapping has. */
-static ProgramValue
-f_which (ProgramRun *run, const ProgramArgument *a)
-{
-  g_auto (GStrv) names = program_words (a[1].value.text, " ");
-  const cJSON *mapping = node_of (run, a);
-  char **name = names;
-  while (*name && !(mapping && yaml_config_find (mapping, *name)))
-    name++;
-  return program_text (*name);
-}
-
-/* How many of these names, with blanks between, the file has. */
-static ProgramValue
-f_members (ProgramRun *run, const ProgramArgument *a)
-{
-  g_auto (GStrv) names = program_words (a->value.text, " ");
-  guint n = 0;
-  for (char **name = names; run->tree && *name; name++)
-    n += yaml_config_find (run->tree, *name) != NULL;
-  return program_number (n);
 }
 
 /* Whether the file's own values are rather of a program that is read in C. */
@@ -713,14 +593,6 @@ f_first (ProgramRun *run, const ProgramArgument *a)
   return program_value_copy (&a[program_value_is_none (&a->value)].value);
 }
 
-/* Whether a text has these letters alone, and is not empty. */
-static ProgramValue
-f_made_of (ProgramRun *run, const ProgramArgument *a)
-{
-  const char *text = a[0].value.text, *letters = a[1].value.text;
-  return program_number (text && letters && *text && strspn (text, letters) == strlen (text));
-}
-
 /* A text behind another that it starts with. */
 PROGRAM_TEXT (f_without,
               has_at (a, g_str_has_prefix) ? a->value.text + strlen (a[1].value.text) : a->value.text)
@@ -745,39 +617,17 @@ f_behind (ProgramRun *run, const ProgramArgument *a)
   return program_text (at ? at + strlen (mark) : text);
 }
 
-/* A text in front of the first of another; all of it where that is not there. */
-static ProgramValue
-f_before (ProgramRun *run, const ProgramArgument *a)
-{
-  const char *text = a[0].value.text, *mark = a[1].value.text,
-             *at = text && mark ? strstr (text, mark) : NULL;
-  return at ? program_taken (g_strndup (text, (gsize) (at - text))) : program_value_copy (&a->value);
-}
-
 /* In bytes. */
 PROGRAM_NUMBER (f_length, a->value.text ? (double) strlen (a->value.text) : 0)
-
-/* "b/c" of "a/b/c/", the last two parts of a path; none: it has fewer. */
-static ProgramValue
-f_last_parts (ProgramRun *run, const ProgramArgument *a)
-{
-  g_auto (GStrv) parts = program_words (a->value.text, "/");
-  guint n = g_strv_length (parts), wanted = (guint) fmin (fmax (a[1].value.number, 0), n + 1);
-  while (n > 0 && *parts[n - 1] == '\0')
-    g_clear_pointer (&parts[--n], g_free);
-  return program_taken (wanted <= n ? g_strjoinv ("/", parts + n - wanted) : NULL);
-}
 
 /* --- the table ----------------------------------------------------------------------------------------- */
 
 static const ProgramFunction functions[] = {
   { "on", "o", f_on },
   { "off", "o", f_off },
-  { "on_by_default", "o", f_on_by_default },
   { "given", "o", f_given },
   { "found", "o", f_found },
   { "any", "o", f_any },
-  { "nonzero", "o", f_nonzero },
   { "none", "o", f_none },
   { "text", "o", f_text },
   { "raw", "o", f_raw },
@@ -787,10 +637,8 @@ static const ProgramFunction functions[] = {
   { "number_or", "owv", f_number_or },
   { "amount", "o", f_amount },
   { "left_open", "o", f_left_open },
-  { "ends_open", "o", f_ends_open },
   { "count", "o", f_count },
   { "values", "o", f_values },
-  { "every", "owv", f_every },
   { "has", "k", f_has },
   { "is_open", "k", f_is_open },
   { "is_given", "k", f_is_given },
@@ -811,7 +659,6 @@ static const ProgramFunction functions[] = {
   { "variable", "w", f_variable },
   { "set", "w", f_set },
   { "exported", "w", f_exported },
-  { "setting", "w", f_setting },
   { "environment", "w", f_environment },
   { "batch", "w", f_batch },
   { "script", "", f_script },
@@ -821,9 +668,7 @@ static const ProgramFunction functions[] = {
   { "path", "", f_path },
   { "lacks", "", f_lacks },
   { "name_set", "", f_name_set },
-  { "folder", "", f_folder },
   { "beside", "w", f_beside },
-  { "makers_at", "w", f_makers_at, true },
   { "at", "w", f_at, true },
   { "on_at", "w", f_on_at, true },
   { "mapping", "w", f_mapping, true },
@@ -832,13 +677,11 @@ static const ProgramFunction functions[] = {
   { "scalar", "w", f_scalar, true },
   { "size", "w", f_size, true },
   { "others_at", "ww", f_others_at, true },
-  { "defaults", "", f_defaults, true },
   { "hole_at", "w", f_hole_at, true },
-  { "which", "wv", f_which, true },
-  { "members", "v", f_members, true },
   { "rather", "w", f_rather, true },
   { "other_at", "wv", f_other_at, true },
   { "line", "v", f_line, true },
+  { "content", "", f_content, true },
   { "matches", "v", f_matches, true },
   { "min", "vv", f_min, true },
   { "max", "vv", f_max, true },
@@ -861,19 +704,14 @@ static const ProgramFunction functions[] = {
   { "without", "vv", f_without, true },
   { "without_end", "vv", f_without_end, true },
   { "behind", "vv", f_behind, true },
-  { "before", "vv", f_before, true },
   { "length", "v", f_length, true },
-  { "last_parts", "vv", f_last_parts, true },
   { "first", "vv", f_first, true },
   { "like", "vv", f_like, true },
   { "nothing", "", f_nothing, true },
-  { "made_of", "vv", f_made_of, true },
   { "quoted", "v", f_quoted, true },
   { "times", "vv", f_times, true },
   { "commands", "", f_commands, true },
-  { "refused", "o", f_refused },
   { "leaves", "o", f_leaves },
-  { "path_end", "o", f_path_end },
   { "is_option", "o", f_is_option },
   { "called", "", f_called },
   { "left_to", "v", f_left_to, true },

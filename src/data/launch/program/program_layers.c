@@ -252,36 +252,12 @@ f_layout_chunks (ProgramRun *run, const ProgramArgument *a)
   return is_read ? program_taken (g_strdup (list->str)) : program_none ();
 }
 
-/* "4,5" of "MM-M|M*MM-" by "|": how long the parts of a text are. */
-static ProgramValue
-f_lengths (ProgramRun *run, const ProgramArgument *a)
-{
-  g_auto (GStrv) parts
-      = g_strsplit (a->value.text ? a->value.text : "",
-                    a[1].value.text && *a[1].value.text ? a[1].value.text : ",", LS_MAX_CHUNKS + 1);
-  GString *list = g_string_new (NULL);
-  for (char **part = parts; *part; part++)
-    g_string_append_printf (list, "%s%" G_GSIZE_FORMAT, part > parts ? "," : "", strlen (*part));
-  return taken_text (list);
-}
-
 /* Whether a schedule of ours says itself how many chunks a stage has. */
 static ProgramValue
 f_fixes_chunks (ProgramRun *run, const ProgramArgument *a)
 {
   const LsSched *sched = a->value.text ? ls_sched_find (a->value.text) : NULL;
   return program_number (sched && ls_sched_fixes_chunks (sched));
-}
-
-/* Whether all words of a text, with commas between, are the same. */
-static ProgramValue
-f_is_even (ProgramRun *run, const ProgramArgument *a)
-{
-  g_auto (GStrv) words = program_words (a->value.text, ",");
-  bool is_even = true;
-  for (char **word = words; *word; word++)
-    is_even = is_even && strcmp (*word, words[0]) == 0;
-  return program_number (is_even);
 }
 
 /* --- rules -------------------------------------------------------------------------------------------- */
@@ -331,13 +307,11 @@ const ProgramFunction program_layer_functions[] = {
   { "pattern_at", "wv", f_pattern_at, true },
   { "chunks", "w", f_chunks },
   { "fixes_chunks", "v", f_fixes_chunks, true },
-  { "is_even", "v", f_is_even, true },
   { "is_ordered", "v", f_is_ordered },
   { "repeated", "vv", f_repeated, true },
   { "spelled", "vv", f_spelled, true },
   { "spaced", "vvv", f_spaced, true },
   { "expert_places", "v", f_expert_places, true },
   { "layout_chunks", "vv", f_layout_chunks, true },
-  { "lengths", "vv", f_lengths, true },
   { NULL, NULL, NULL },
 };
