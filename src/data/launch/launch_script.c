@@ -32,18 +32,6 @@ typedef struct {
   GPtrArray *started; /* the same of scripts that are started */
 } Search;
 
-/* Whether one of the names, with blanks between, fits. */
-static bool
-is_listed (const char *names, const char *name)
-{
-  for (; *names; names += strspn (names, " ")) {
-    if (option_fits (names, name))
-      return true;
-    names += strcspn (names, " ");
-  }
-  return false;
-}
-
 bool
 launch_knows (const LaunchKind *kind, const char *name)
 {
@@ -63,7 +51,7 @@ launch_knows (const LaunchKind *kind, const char *name)
       && !kind->map->arguments;
   if (reads_text (of, "knows"))
     return !reads_is (of, "valued") && !reads_node (of, "needs")
-        && is_listed (reads_text (of, "knows"), name);
+        && option_is_listed (reads_text (of, "knows"), name);
   row = is_named
       ? NULL
       : option_find (kind->map->arguments ? &kind->map->arguments->table : &kind->map->table, name);

@@ -41,6 +41,17 @@ option_fits (const char *pattern, const char *name)
   return *pattern == '\0' || *pattern == ' ';
 }
 
+bool
+option_is_listed (const char *names, const char *name)
+{
+  for (; *names; names += strspn (names, " ")) {
+    if (option_fits (names, name))
+      return true;
+    names += strcspn (names, " ");
+  }
+  return false;
+}
+
 const OptionRow *
 option_find (const OptionTable *table, const char *name)
 {
@@ -688,93 +699,118 @@ typedef struct {
   const char *first_word, *last_word; /* who says so; NULL: none */
 } ReleaseRange;
 
-static const OptionSpan *
-find_span (const OptionTable *table, const char *name)
+/* Whether a list of a release, "new" or "last", has an option. */
+static bool
+lists (const cJSON *release, const char *list, const char *option)
 {
-  for (const OptionSpan *span = table->spans; span->option; span++)
-    if (option_fits (span->option, name))
-      return span;
-  return NULL;
+  const cJSON *one;
+  bool has_it = false;
+  cJSON_ArrayForEach (one, cJSON_GetObjectItemCaseSensitive (release, list))
+  {
+    has_it = has_it || (cJSON_IsString (one) && option_is_listed (one->valuestring, option));
+  }
+  return has_it;
 }
 
 static ReleaseRange
-range_of (const LaunchJob *job, guint n_releases)
+range_of (const LaunchJob *job)
 {
-  ReleaseRange range = { 0, n_releases - 1, NULL, NULL };
+  const cJSON *releases = job->table->releases, *release;
+  ReleaseRange range = { 0, (guint) cJSON_GetArraySize (releases) - 1, NULL, NULL };
   for (guint i = 0; i < job->words->options->len; i++) {
     const LaunchOption *o = job->words->options->pdata[i];
-    const OptionSpan *span = find_span (job->table, o->name);
-    if (span && span->first > range.first) {
-      range.first = span->first;
-      range.first_word = o->written;
-    }
-    if (span && span->last < range.last) {
-      range.last = span->last;
-      range.last_word = o->written;
+    guint at = 0;
+    cJSON_ArrayForEach (release, releases)
+    {
+      if (at > range.first && lists (release, "new", o->name)) {
+        range.first = at;
+        range.first_word = o->written;
+      }
+      if (at < range.last && lists (release, "last", o->name)) {
+        range.last = at;
+        range.last_word = o->written;
+      }
+      at++;
     }
   }
   return range;
 }
 
-/* The last up to that one, and not before `first`, which has a profile; else the first behind it. */
-static const OptionRelease *
-find_profile (const OptionTable *table, guint first, guint last)
+static const char *
+member (const cJSON *release, const char *key)
 {
-  const OptionRelease *r = &table->releases[last];
-  for (guint i = last + 1; i-- > first;)
-    if (table->releases[i].software)
-      return &table->releases[i];
-  while (r->name && !r->software)
-    r++;
+  return cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (release, key));
+}
+
+/* The last up to that one, and not before `first`, which has a profile; else the first behind it. */
+static const cJSON *
+find_profile (const cJSON *releases, guint first, guint last)
+{
+  const cJSON *r = cJSON_GetArrayItem (releases, (int) last);
+  for (const cJSON *at = r; last >= first; at = at->prev) {
+    if (member (at, "software"))
+      return at;
+    if (last-- == 0)
+      break;
+  }
+  while (r->next && !member (r, "software"))
+    r = r->next;
   return r;
+}
+
+static guint
+year_of (const cJSON *release)
+{
+  const cJSON *year = cJSON_GetObjectItemCaseSensitive (release, "year");
+  return cJSON_IsNumber (year) ? (guint) CLAMP (year->valuedouble, 0, 9999) : 0;
 }
 
 /* Of releases by number: "core 0.15 of 2025". */
 static char *
-dated (const OptionRelease *r)
+dated (const cJSON *release)
 {
-  g_autofree char *year = g_strdup_printf ("%u", r->year);
-  return strstr (r->name, year) ? g_strdup (r->name) : g_strdup_printf ("%s of %s", r->name, year);
+  const char *name = member (release, "name");
+  g_autofree char *year = g_strdup_printf ("%u", year_of (release));
+  return strstr (name, year) ? g_strdup (name) : g_strdup_printf ("%s of %s", name, year);
 }
 
 /* "of core 0.9 (--moe-token-dispatcher-type) to core 0.15" */
 static void
-tell_range (LaunchJob *job, const ReleaseRange *range, const OptionRelease *taken)
+tell_range (LaunchJob *job, const ReleaseRange *range, const cJSON *taken)
 {
-  const OptionRelease *of = job->table->releases;
+  const cJSON *first = cJSON_GetArrayItem (job->table->releases, (int) range->first),
+              *last = cJSON_GetArrayItem (job->table->releases, (int) range->last);
+  const char *software = member (taken, "software");
   LsImport *import = job->import;
   if (range->first > range->last) {
-    import_infer (import, "software %s: no release of %s has both %s (%s on) and %s (up to %s)",
-                  taken->software, import->program, range->first_word, of[range->first].name,
-                  range->last_word, of[range->last].name);
+    import_infer (import, "software %s: no release of %s has both %s (%s on) and %s (up to %s)", software,
+                  import->program, range->first_word, member (first, "name"), range->last_word,
+                  member (last, "name"));
     return;
   }
-  g_autofree char *first = dated (&of[range->first]), *last = dated (&of[range->last]);
+  g_autofree char *from = dated (first), *to = dated (last);
   GString *said = g_string_new (NULL);
-  import->first_year = of[range->first].year;
-  import->last_year = of[range->last].year;
-  g_string_append_printf (said, "its options are those of %s", first);
+  import->first_year = year_of (first);
+  import->last_year = year_of (last);
+  g_string_append_printf (said, "its options are those of %s", from);
   if (range->first_word)
     g_string_append_printf (said, " (%s)", range->first_word);
   if (range->last > range->first)
-    g_string_append_printf (said, " to %s", last);
+    g_string_append_printf (said, " to %s", to);
   if (range->last_word && g_strcmp0 (range->last_word, range->first_word) != 0)
     g_string_append_printf (said, " (%s)", range->last_word);
-  import_infer (import, "software %s: %s%s%s", taken->software, said->str,
-                taken == &of[range->last] ? "" : "; the nearest that is known is ",
-                taken == &of[range->last] ? "" : taken->name);
+  import_infer (import, "software %s: %s%s%s", software, said->str,
+                taken == last ? "" : "; the nearest that is known is ",
+                taken == last ? "" : member (taken, "name"));
   g_string_free (said, TRUE);
 }
 
 static void
-release_by_spans (LaunchJob *job)
+release_by_range (LaunchJob *job)
 {
-  guint n = 0;
-  while (job->table->releases[n].name)
-    n++;
-  ReleaseRange range = range_of (job, n);
-  const OptionRelease *taken = find_profile (job->table, MIN (range.first, range.last), range.last);
-  import_set_software (job->import, taken->software);
+  ReleaseRange range = range_of (job);
+  const cJSON *taken = find_profile (job->table->releases, MIN (range.first, range.last), range.last);
+  import_set_software (job->import, member (taken, "software"));
   tell_range (job, &range, taken);
 }
 
@@ -782,7 +818,7 @@ void
 option_release (LaunchJob *job, const char *today)
 {
   if (job->table->releases) {
-    release_by_spans (job);
+    release_by_range (job);
     return;
   }
   const char *until = NULL, *word = NULL;

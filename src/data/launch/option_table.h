@@ -53,29 +53,18 @@ typedef struct {
   const char *remark; /* behind it, where there are comments                                            */
 } OptionRow;
 
-/* A release of a program, and the profile of strategies/software that is its; NULL: none is. */
-typedef struct {
-  const char *name, *software;
-  guint year;
-} OptionRelease;
-
-/* The first and the last release that has an option, by their place; what all have is not listed. */
-typedef struct {
-  const char *option;
-  guint first, last;
-} OptionSpan;
-
 typedef struct OptionTable {
   const OptionRow *rows; /* of several for one key the first is today's, which is written */
   guint n;
-  /* Oldest first, of which the last is today's; they end in a NULL. NULL: rows say `until`. */
-  const OptionRelease *releases;
-  const OptionSpan *spans;
+  /* Of its map, `releases`, oldest first, of which the last is today's; NULL: rows say `until`. */
+  const struct cJSON *releases;
   const struct ProgramMap *map; /* that has it, of which rows have expressions; NULL: it is in C */
 } OptionTable;
 
-/* Whether a row of that name, which ends at a blank too, is for an option. */
+/* Whether a row of that name, which ends at a blank too, is for an option; whether one of several is, with
+ * blanks between. */
 bool option_fits (const char *pattern, const char *name);
+bool option_is_listed (const char *names, const char *name);
 /* Whether it is one of a key with a value, and no switch; NULL: it is not. */
 static inline bool
 option_is_valued (const OptionRow *row)

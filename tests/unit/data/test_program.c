@@ -50,7 +50,6 @@ expressions_have_values (void)
     { "group('llama3', '_(gpu)')", NULL },
     { "group(1 / 0, '(a)')", NULL },
     { "decided('a')", "a" },
-    { "letters_at(nowhere, 'decoder=t')", NULL },
     { "count_in('gpu:a100:8') + count_in('x')", "8" },
     { "times(2, 3)", "6" },
     { "times('$N', 2)", "$(($N*2))" },

@@ -95,54 +95,6 @@ f_spelled (ProgramRun *run, const ProgramArgument *a)
   return program_text (text->str);
 }
 
-/* Appends those of a list, so many times; false: a kind has none. */
-static bool
-add_letters (GString *text, const cJSON *kinds, guint times, char *const *letters)
-{
-  const cJSON *kind;
-  for (guint i = 0; i < times && text->len < MOST_LAYERS; i++)
-    cJSON_ArrayForEach (kind, kinds)
-    {
-      const char *letter = cJSON_IsString (kind) ? other_of (letters, kind->valuestring) : NULL;
-      if (!letter || !*letter)
-        return false;
-      g_string_append_c (text, *letter);
-    }
-  return true;
-}
-
-/* [["embedding", "decoder"], ["loss"]] as "Et|L": the kinds of layers of each chunk, each by its letter in
- * "embedding=E decoder=t loss=L"; none: it is written otherwise, or has other kinds. */
-static ProgramValue
-f_letters_at (ProgramRun *run, const ProgramArgument *a)
-{
-  const cJSON *chunks = program_node (run, a[0].word);
-  g_auto (GStrv) all = program_words (a[1].value.text, " ");
-  GString *text = g_string_new (NULL);
-  bool is_read = cJSON_IsArray (chunks) && chunks->child;
-  for (const cJSON *chunk = is_read ? chunks->child : NULL; chunk && is_read; chunk = chunk->next) {
-    g_string_append (text, chunk == chunks->child ? "" : "|");
-    is_read = cJSON_IsArray (chunk) && add_letters (text, chunk, 1, all);
-  }
-  return program_taken (g_string_free (text, !is_read));
-}
-
-/* The same of [[["flash", "mamba"], 12], ...]: of each part, so many times, or once. */
-static ProgramValue
-f_pattern_at (ProgramRun *run, const ProgramArgument *a)
-{
-  const cJSON *parts = program_node (run, a[0].word);
-  g_auto (GStrv) all = program_words (a[1].value.text, " ");
-  GString *pattern = g_string_new (NULL);
-  bool is_read = cJSON_IsArray (parts);
-  for (const cJSON *part = is_read ? parts->child : NULL; part && is_read; part = part->next) {
-    const cJSON *times = cJSON_GetArrayItem (part, 1);
-    guint n = cJSON_IsNumber (times) ? (guint) CLAMP (times->valuedouble, 0, 4096) : 1;
-    is_read = add_letters (pattern, cJSON_GetArrayItem (part, 0), n, all);
-  }
-  return program_taken (g_string_free (pattern, !is_read || pattern->len == 0));
-}
-
 /* Puts a letter at even distances in place of "m": behind `section` of these each. */
 static void
 space_out (char *pattern, char letter, double section)
@@ -262,28 +214,6 @@ f_fixes_chunks (ProgramRun *run, const ProgramArgument *a)
 
 /* --- rules -------------------------------------------------------------------------------------------- */
 
-/* { "windows": pattern, "of": { "S": width }, "layers": n }: layer i has the width of the letter i of the
- * pattern, which repeats; the last layer has none. */
-void
-program_set_windows (ProgramRun *run, ProgramAct *a)
-{
-  const char *pattern = program_act_value (run, a)->text;
-  const cJSON *of = cJSON_GetObjectItemCaseSensitive (a->rule, "of");
-  gsize length = pattern ? strlen (pattern) : 0;
-  g_auto (ProgramValue) n = program_value_at (run, a->rule, "layers");
-  g_autoptr (GString) text = g_string_new (NULL);
-  bool has_any = false;
-  for (guint64 i = 0; length > 0 && (double) i < MIN (n.number, MOST_LAYERS); i++) {
-    const char letter[] = { g_ascii_toupper (pattern[i % length]), '\0' };
-    const cJSON *node = (double) (i + 1) < n.number ? cJSON_GetObjectItemCaseSensitive (of, letter) : NULL;
-    g_auto (ProgramValue) width = node ? program_value_of (run, node) : (ProgramValue) { NULL, 0 };
-    g_string_append_printf (text, "%s%.0f", i > 0 ? "," : "", width.number);
-    has_any |= width.number > 0;
-  }
-  if (has_any)
-    option_set_model (run->job, "layer_window", text->str);
-}
-
 /* { "unset": "a b" }: numbers of the model are as if nothing set them. */
 void
 program_unset (ProgramRun *run, ProgramAct *a)
@@ -303,8 +233,6 @@ program_unset (ProgramRun *run, ProgramAct *a)
 
 const ProgramFunction program_layer_functions[] = {
   { "expert_layers", "", f_expert_layers },
-  { "letters_at", "wv", f_letters_at, true },
-  { "pattern_at", "wv", f_pattern_at, true },
   { "chunks", "w", f_chunks },
   { "fixes_chunks", "v", f_fixes_chunks, true },
   { "is_ordered", "v", f_is_ordered },

@@ -207,55 +207,21 @@ add_group (Reading *x, const cJSON *group)
 
 /* { "name": "core 0.6", "software": profile, "year": 2024, "new": [ "a b" ], "last": [ "c" ] } */
 
-/* The span of an option in the list, which begins as one of all n releases. */
-static OptionSpan *
-span_of (Reading *x, GArray *spans, const char *name, guint n)
-{
-  for (guint i = 0; i < spans->len; i++)
-    if (strcmp (g_array_index (spans, OptionSpan, i).option, name) == 0)
-      return &g_array_index (spans, OptionSpan, i);
-  const OptionSpan span = { g_strdup (name), 0, n - 1 };
-  g_ptr_array_add (x->kept, (gpointer) span.option);
-  g_array_append_val (spans, span);
-  return &g_array_index (spans, OptionSpan, spans->len - 1);
-}
-
 static void
-read_spans (Reading *x, const cJSON *list, GArray *spans, guint n, guint release, bool is_last)
+check_release (Reading *x, const cJSON *one)
 {
-  const cJSON *one;
-  cJSON_ArrayForEach (one, list)
-  {
-    g_auto (GStrv) names = g_strsplit (cJSON_IsString (one) ? one->valuestring : "", " ", -1);
-    for (char **name = names; *name; name++) {
-      OptionSpan *span = span_of (x, spans, *name, n);
-      *(is_last ? &span->last : &span->first) = release;
-      if (!option_find (&x->map->table, *name))
-        program_complain (&x->check, one, "there is no option %s among the options", *name);
+  const cJSON *const lists[] = { member (one, "new"), member (one, "last") }, *text;
+  if (!program_member (one, "name") || !cJSON_IsNumber (member (one, "year"))
+      || (!one->next && !program_member (one, "software")))
+    program_complain (&x->check, one, "expected \"name\" and \"year\", and of the last \"software\"");
+  for (guint i = 0; i < G_N_ELEMENTS (lists); i++)
+    cJSON_ArrayForEach (text, lists[i])
+    {
+      g_auto (GStrv) names = program_words (cJSON_GetStringValue (text), " ");
+      for (char **name = names; *name; name++)
+        if (!option_find (&x->map->table, *name))
+          program_complain (&x->check, text, "there is no option %s among the options", *name);
     }
-  }
-}
-
-static void
-read_releases (Reading *x, const cJSON *list)
-{
-  OptionTable *table = &x->map->table;
-  guint n = (guint) cJSON_GetArraySize (list);
-  OptionRelease *releases = g_new0 (OptionRelease, n + 1);
-  GArray *spans = g_array_new (TRUE, TRUE, sizeof (OptionSpan));
-  for (guint i = 0; i < n; i++) {
-    const cJSON *one = cJSON_GetArrayItem (list, (int) i), *year = member (one, "year");
-    releases[i] = (OptionRelease) { program_member (one, "name"), program_member (one, "software"),
-                                    cJSON_IsNumber (year) ? (guint) CLAMP (year->valuedouble, 0, 9999) : 0 };
-    if (!releases[i].name || !releases[i].year || (i + 1 == n && !releases[i].software))
-      program_complain (&x->check, one, "expected \"name\" and \"year\", and of the last \"software\"");
-    read_spans (x, member (one, "new"), spans, n, i, false);
-    read_spans (x, member (one, "last"), spans, n, i, true);
-  }
-  table->releases = n > 0 ? releases : NULL;
-  table->spans = (const OptionSpan *) spans->data;
-  g_ptr_array_add (x->kept, releases);
-  g_ptr_array_add (x->kept, g_array_free (spans, FALSE));
 }
 
 /* Such an expression sees no job. NULL allowed. */
@@ -281,7 +247,8 @@ check_reads_key (Reading *x, const cJSON *node)
       truths[] = "pairs submits te around switches last valued takes_variables means variables log "
                  "open plain apart alone without_none",
       others[] = "others ships says lines chooses begins functions shapes rules overrides moves "
-                 "beside sets without needs";
+                 "beside"
+                 " sets without needs";
   bool is_text = program_has_word (texts, node->string), is_truth = program_has_word (truths, node->string);
   if ((is_text && !cJSON_IsString (node)) || (is_truth && !cJSON_IsBool (node)))
     program_complain (&x->check, node, "expected %s", is_text ? "a text" : "true or false");
@@ -439,7 +406,11 @@ read_lists (Reading *x, const cJSON *node, const OptionTable *theirs)
   map->table.map = map;
   map->table.n = x->rows->len;
   map->table.rows = (const OptionRow *) g_array_free (x->rows, FALSE);
-  read_releases (x, member (node, "releases"));
+  map->table.releases = member (node, "releases");
+  cJSON_ArrayForEach (one, map->table.releases)
+  {
+    check_release (x, one);
+  }
   map->files = member (node, "reads");
   if (map->files && !map->files->child)
     program_complain (&x->check, map->files, "expected a list of at least one file");

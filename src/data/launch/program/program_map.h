@@ -312,7 +312,7 @@ typedef struct {
 
 /* --- program_files.c: files that options name, what a log prints, what a test measured ----------------- */
 
-ProgramAction program_set_windows, program_unset; /* program_layers.c */
+ProgramAction program_unset; /* program_layers.c */
 ProgramAction program_add_options, program_leave_more, program_take_file, program_take_arguments,
     program_read_engine, program_run_engine, program_take_golden;
 /* Arguments that a log prints. */

@@ -394,7 +394,6 @@ static const struct {
   { { "engine_but", AS_TEXT }, program_run_engine },
   { { "golden", AS_TEXT }, program_take_golden, OF_JOBS, { { "bytes", AS_TEXT } } },
   { { "gpus", AS_VALUE }, set_gpus },
-  { { "windows", AS_VALUE }, program_set_windows, OF_JOBS, { { "layers", AS_VALUE }, { "of", AS_VALUES } } },
   { { "adapters", AS_TEMPLATE },
     set_adapters,
     OF_JOBS,
