@@ -139,7 +139,7 @@ run (const LsRequest *r, LsAnswer *a, GError **error)
   if (!paths)
     return ls_request_refuse ("expected a file to read", error);
   LsImport *import = g_new0 (LsImport, 1);
-  if (!ls_import_load (paths, import, diags)) {
+  if (!ls_import_load (paths, NULL, import, diags)) {
     g_free (import);
     return ls_diag_list_to_error (diags, error);
   }

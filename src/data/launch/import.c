@@ -515,13 +515,7 @@ split_path (const char *path, GPtrArray *changes)
 }
 
 bool
-ls_import_load (const char *const *paths, LsImport *ret_import, LsDiagList *diags)
-{
-  return ls_import_load_with (paths, NULL, ret_import, diags);
-}
-
-bool
-ls_import_load_with (const char *const *paths, const LsModel *model, LsImport *ret_import, LsDiagList *diags)
+ls_import_load (const char *const *paths, const LsModel *model, LsImport *ret_import, LsDiagList *diags)
 {
   g_autoptr (GArray) files = g_array_new (FALSE, FALSE, sizeof (ImportFile));
   g_autoptr (GPtrArray) names = g_ptr_array_new_with_free_func (g_free),
@@ -544,14 +538,8 @@ ls_import_load_with (const char *const *paths, const LsModel *model, LsImport *r
 }
 
 bool
-ls_import_read (const char *text, gsize n, const char *name, LsImport *ret_import, LsDiagList *diags)
-{
-  return ls_import_read_for (text, n, name, NULL, ret_import, diags);
-}
-
-bool
-ls_import_read_for (const char *text, gsize n, const char *name, const LsModel *model, LsImport *ret_import,
-                    LsDiagList *diags)
+ls_import_read (const char *text, gsize n, const char *name, const LsModel *model, LsImport *ret_import,
+                LsDiagList *diags)
 {
   ImportFile file = { name, g_malloc (n + 1), n, NULL, g_new0 (ImportYaml, 1), NULL };
   memcpy (file.text, text, n);

@@ -71,8 +71,6 @@ void import_note_word (LsImport *import, const char *name, const char *key);
  * that was given stays as it is. */
 void import_set_model (LsImport *import, const char *key, const char *text, const char *option);
 void import_set_strategy (LsImport *import, const char *key, const char *text, const char *option);
-/* By a rule; the second as an option says it. */
-void import_set_strategy_number (LsImport *import, const char *key, guint64 value);
 void import_set_strategy_count (LsImport *import, const char *key, guint64 value, const char *option);
 /* What is told of a key of the model or the strategy whose value the file leaves open: of `unknown` too. What
  * is told first stays. */

@@ -231,15 +231,6 @@ words_of (const char *text)
   return w;
 }
 
-static char *
-value_of (const LaunchOption *o)
-{
-  GString *value = g_string_new (NULL);
-  for (guint i = 0; i < o->values->len; i++)
-    g_string_append_printf (value, "%s%s", i > 0 ? " " : "", (const char *) o->values->pdata[i]);
-  return g_string_free (value, FALSE);
-}
-
 /* --- the user's options ---------------------------------------------------------------------------- */
 
 static bool
@@ -362,7 +353,7 @@ static void
 set_option (Work *w, const LaunchOption *wanted)
 {
   const LaunchOption *now = w->now ? launch_words_find (w->now, wanted->name) : NULL;
-  g_autofree char *after = value_of (wanted), *before = now ? value_of (now) : NULL;
+  g_autofree char *after = launch_option_text (wanted), *before = now ? launch_option_text (now) : NULL;
   if (now && strcmp (before, after) == 0)
     return;
   const LsImportOption *user = option_named (w->import, wanted->name);
@@ -394,7 +385,7 @@ add_other_words (Work *w, const LaunchOption *now)
 {
   LsLaunchChange *c = g_new0 (LsLaunchChange, 1);
   c->option = g_strdup (now->written);
-  c->before = value_of (now);
+  c->before = launch_option_text (now);
   g_ptr_array_add (w->changes, c);
 }
 

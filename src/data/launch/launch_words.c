@@ -131,6 +131,15 @@ launch_words_text (const LaunchWords *w, const char *name)
   return o && o->values->len > 0 ? o->values->pdata[0] : NULL;
 }
 
+char *
+launch_option_text (const LaunchOption *option)
+{
+  GString *text = g_string_new (NULL);
+  for (guint i = 0; i < option->values->len; i++)
+    g_string_append_printf (text, "%s%s", i > 0 ? " " : "", (const char *) option->values->pdata[i]);
+  return g_string_free (text, FALSE);
+}
+
 const char *
 launch_words_alone (const LaunchWords *w, bool (*fits) (const char *word))
 {
@@ -230,19 +239,6 @@ launch_words_add_words (LaunchWords *w, const LaunchWords *others)
   while (g_hash_table_iter_next (&iter, &name, NULL))
     if (!launch_words_find (w, name))
       add_off (w, name);
-}
-
-void
-launch_words_add_pairs (LaunchWords *w, char *const *words, guint n)
-{
-  for (guint i = 0; i < n; i++) {
-    const char *word = words[i] + strspn (words[i], "+"), *equals = strchr (word, '=');
-    g_autofree char *name = equals ? g_strndup (word, (gsize) (equals - word)) : NULL;
-    if (name && *name)
-      launch_words_add_value (w, name, equals + 1);
-    else
-      g_ptr_array_add (w->others, bare (words[i]));
-  }
 }
 
 void

@@ -14,8 +14,8 @@
 
 /* Names of modules in models of Transformers, as PEFT matches their ends; in NeMo's and Megatron-LM's, and in
  * MPT; and words that stand for several: strategies/programs/peft.json. */
-static const cJSON *
-table_of (const char *name)
+const cJSON *
+launch_modules (const char *name)
 {
   const ProgramMap *peft = program_doors->map_get ("peft");
   return peft ? cJSON_GetObjectItemCaseSensitive (peft->tables, name) : NULL;
@@ -51,7 +51,7 @@ static uint32_t
 modules_of (const LsModel *m, const char *name)
 {
   const char *dot = strrchr (name, '.'), *last = dot ? dot + 1 : name;
-  const cJSON *modules = table_of ("modules");
+  const cJSON *modules = launch_modules ("modules");
   g_autofree char *mixer = ls_field_text (ls_field_find (ls_model_fields, "mixer"), m, NULL);
   uint32_t own
       = m->n_layers > 0 && mixer ? find_modules (cJSON_GetObjectItemCaseSensitive (modules, mixer), last) : 0;
@@ -73,7 +73,7 @@ modules_by_pattern (const char *pattern)
   const cJSON *above, *below;
   g_autofree char *whole = g_strdup_printf ("^(?:%s)$", pattern);
   uint32_t set = 0;
-  cJSON_ArrayForEach (above, table_of ("above")) cJSON_ArrayForEach (below, table_of ("below"))
+  cJSON_ArrayForEach (above, launch_modules ("above")) cJSON_ArrayForEach (below, launch_modules ("below"))
   {
     g_autofree char *path = g_strconcat (above->string, below->string, NULL);
     if (g_regex_match_simple (whole, path, G_REGEX_DEFAULT, G_REGEX_MATCH_DEFAULT))
@@ -177,18 +177,6 @@ launch_set_adapters (LsImport *import, const LaunchAdapters *a)
   set_modules (import, a, set);
   if (a->is_nf4)
     import_set_strategy (import, "qlora", "1", a->option);
-}
-
-GPtrArray *
-launch_usual_modules (void)
-{
-  GPtrArray *modules = g_ptr_array_new ();
-  const cJSON *one;
-  cJSON_ArrayForEach (one, table_of ("usual"))
-  {
-    g_ptr_array_add (modules, one->string);
-  }
-  return modules;
 }
 
 /* --- formats of single modules -------------------------------------------------------------------------- */

@@ -18,8 +18,8 @@ typedef struct {
  * simulated all weights are taken to be trained, which is told, as is each name that is none of a module. */
 void launch_set_adapters (LsImport *import, const LaunchAdapters *a);
 
-/* Where a file names none: those of PEFT for Llama and its kin. char *, static. */
-GPtrArray *launch_usual_modules (void);
+/* A table of the map "peft": "usual", a text, those where a file names none. NULL: there is none. */
+const cJSON *launch_modules (const char *table);
 
 /* Formats of single modules by --te-precision-config-file of Megatron-LM, behind the number format. */
 void megatron_formats (LaunchJob *job);

@@ -145,12 +145,6 @@ option_tell_other (const LaunchJob *job, const char *name, const char *words, co
     import_unknown (job->import, "%s %s: assumed to be %s", name, text, taken);
 }
 
-void
-option_set_model (LaunchJob *job, const char *key, const char *value)
-{
-  import_set_model (job->import, key, value, key);
-}
-
 /* Words by which files leave a number open; lists in Python, which have rules of their own. */
 static bool
 is_open_number (const char *text)

@@ -140,8 +140,6 @@ bool option_is_off (const LaunchJob *job, const char *name);
 /* Tells a text that is none of the words that a rule knows, which have blanks between them, in any case: what
  * the rule takes then is `taken`. */
 void option_tell_other (const LaunchJob *job, const char *name, const char *words, const char *taken);
-/* Sets a key of the model, as an option of that name would. */
-void option_set_model (LaunchJob *job, const char *key, const char *value);
 guint64 option_number (const LaunchJob *job, const char *name); /* 0: not given, or no number */
 
 /* Sets a key of the strategy unless it is set, or is left open by the file. */

@@ -216,9 +216,9 @@ static void
 add_pairs (const LaunchWords *own, LaunchWords *said)
 {
   for (guint i = 1; i < own->others->len; i++) {
-    char *word = own->others->pdata[i];
-    if (g_ascii_isalpha (*word) && strchr (word, '='))
-      launch_words_add_pairs (said, &word, 1);
+    g_auto (GStrv) pair = g_strsplit (own->others->pdata[i], "=", 2);
+    if (pair[0] && pair[1] && g_ascii_isalpha (*pair[0]))
+      launch_words_add_value (said, pair[0], pair[1]);
   }
 }
 

@@ -79,43 +79,18 @@ yaml_config_add (cJSON *into, const ImportFile *file, LsImport *import, LsDiagLi
   return ok;
 }
 
-/* said: NULL: the option has no value. */
-static bool
-add_named (cJSON *into, const ImportFiles *files, const char *said, LsImport *import, LsDiagList *diags)
+cJSON *
+yaml_config_of_name (const ImportFiles *files, const char *said, LsImport *import, LsDiagList *diags)
 {
   g_autofree char *name = said
       ? g_strconcat (said, launch_is_yaml (said) || g_str_has_suffix (said, ".json") ? "" : ".yaml", NULL)
       : NULL;
-  ImportYaml yaml = { 0 };
-  ImportFile file = { .path = name, .yaml = &yaml };
-  file.text = name ? launch_file_of (files, name, &file.n) : NULL;
-  bool ok
-      = file.text ? yaml_config_add (into, &file, import, diags) : launch_refuse_config (name, import, diags);
-  cJSON_Delete (yaml.tree);
-  g_free (file.text);
-  return ok;
-}
-
-cJSON *
-yaml_config_of_name (const ImportFiles *files, const char *name, LsImport *import, LsDiagList *diags)
-{
-  cJSON *tree = cJSON_CreateObject ();
-  if (add_named (tree, files, name, import, diags))
-    return tree;
-  cJSON_Delete (tree);
-  return NULL;
-}
-
-cJSON *
-yaml_config_of_option (const ImportFiles *files, const LaunchWords *words, const char *option,
-                       LsImport *import, LsDiagList *diags)
-{
-  cJSON *tree = cJSON_CreateObject ();
-  if (!launch_words_find (words, option)
-      || add_named (tree, files, launch_words_text (words, option), import, diags))
-    return tree;
-  cJSON_Delete (tree);
-  return NULL;
+  gsize n = 0;
+  g_autofree char *text = name ? launch_file_of (files, name, &n) : NULL;
+  g_autoptr (cJSON) tree = cJSON_CreateObject ();
+  bool ok = text ? yaml_config_add (tree, &(ImportFile) { .path = name, .text = text, .n = n }, import, diags)
+                 : launch_refuse_config (name, import, diags);
+  return ok ? g_steal_pointer (&tree) : NULL;
 }
 
 bool
@@ -295,10 +270,10 @@ config_set_batch (LaunchJob *job, guint64 n_copies, guint64 n_micro_batches)
   if (import_is_given (import, "gpus"))
     n_copies = s->gpus / of_model;
   if (n_copies > 0 && n_copies * of_model <= G_MAXUINT32)
-    import_set_strategy_number (import, "gpus", n_copies * of_model);
+    import_set_strategy_count (import, "gpus", n_copies * of_model, "--");
   if (n_copies > 0 && n_micro_batches > 0 && import_has_strategy (import, "micro_batch")
       && !import_has_strategy (import, "global_batch")) {
-    import_set_strategy_number (import, "global_batch", n_copies * n_micro_batches * s->micro_batch);
+    import_set_strategy_count (import, "global_batch", n_copies * n_micro_batches * s->micro_batch, "--");
     import_follows_gpus (import, "global_batch");
   }
 }

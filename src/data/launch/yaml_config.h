@@ -22,10 +22,6 @@ void yaml_config_merge (cJSON *into, cJSON *from);
  * said. NULL: a diagnostic. */
 cJSON *yaml_config_of_name (const ImportFiles *files, const char *name, LsImport *import, LsDiagList *diags);
 
-/* The same of options that were read; one that is not there is an empty configuration. */
-cJSON *yaml_config_of_option (const ImportFiles *files, const LaunchWords *words, const char *option,
-                              LsImport *import, LsDiagList *diags);
-
 /* Why a file that no reader takes is not read, if its name says that it is YAML: a diagnostic. False: it is
  * none by its name. */
 bool yaml_config_refuse (const ImportFile *file, LsDiagList *diags);

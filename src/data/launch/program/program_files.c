@@ -51,7 +51,9 @@ program_take_arguments (ProgramRun *run, ProgramAct *a)
   const LaunchWords *own = job->words;
   g_autofree char *option = program_option (run->map, a->what->valuestring);
   g_auto (GStrv) lifts = g_strsplit (program_member (a->rule, "lifts"), " ", -1);
-  cJSON *tree = yaml_config_of_option (run->files, own, option, job->import, run->diags);
+  cJSON *tree = launch_words_find (own, option)
+      ? yaml_config_of_name (run->files, launch_words_text (own, option), job->import, run->diags)
+      : cJSON_CreateObject ();
   if (!tree) {
     run->is_refused = true;
     return;

@@ -112,15 +112,7 @@ f_amount (ProgramRun *run, const ProgramArgument *a)
 PROGRAM_NUMBER (f_count, option_of (run, a) ? option_of (run, a)->values->len : 0)
 
 /* All its values, with blanks between them. */
-static ProgramValue
-f_values (ProgramRun *run, const ProgramArgument *a)
-{
-  const LaunchOption *o = option_of (run, a);
-  GString *text = o ? g_string_new (NULL) : NULL;
-  for (guint i = 0; o && i < o->values->len; i++)
-    g_string_append_printf (text, "%s%s", i > 0 ? " " : "", (const char *) o->values->pdata[i]);
-  return program_taken (text ? g_string_free (text, FALSE) : NULL);
-}
+PROGRAM_TAKEN (f_values, option_of (run, a) ? launch_option_text (option_of (run, a)) : NULL)
 
 /* Whether the program has such an option. */
 PROGRAM_NUMBER (f_is_option, option_find (a->is_other ? run->other.table : &run->map->table, a->word) != NULL)
@@ -421,25 +413,6 @@ f_rather (ProgramRun *run, const ProgramArgument *a)
   return program_number (run->tree && other && yaml_config_is_rather (run->tree, other, &run->map->table));
 }
 
-/* The first text of a tree that is none of words; NULL: all are. */
-static const char *
-find_other (const cJSON *node, const char *const *words)
-{
-  if (cJSON_IsString (node))
-    return g_strv_contains (words, node->valuestring) ? NULL : node->valuestring;
-  const char *other = NULL;
-  for (const cJSON *child = node ? node->child : NULL; child && !other; child = child->next)
-    other = find_other (child, words);
-  return other;
-}
-
-static ProgramValue
-f_other_at (ProgramRun *run, const ProgramArgument *a)
-{
-  g_auto (GStrv) words = program_words (a[1].value.text, " ");
-  return program_text (find_other (node_of (run, a), (const char *const *) words));
-}
-
 /* A recipe of formats, a mapping or the name of its file, as Megatron-LM's option of one is read. */
 static ProgramValue
 f_formats_at (ProgramRun *run, const ProgramArgument *a)
@@ -679,7 +652,6 @@ static const ProgramFunction functions[] = {
   { "others_at", "ww", f_others_at, true },
   { "hole_at", "w", f_hole_at, true },
   { "rather", "w", f_rather, true },
-  { "other_at", "wv", f_other_at, true },
   { "line", "v", f_line, true },
   { "content", "", f_content, true },
   { "matches", "v", f_matches, true },

@@ -85,30 +85,18 @@ tell_list (LsImport *import, const char *what, GPtrArray *list)
 
 /* --- a value ------------------------------------------------------------------------------------------- */
 
-/* Files that it imports from, which stand behind it or beside it, to texts; those of the program itself,
- * whose names begin so, are not asked for. */
-static bool
-add_imported (const ProgramRun *run, LsPython *python, const char *own, GPtrArray *texts)
+/* Which stands behind it or beside it; those of the program itself, whose names begin as its own do, are not
+ * asked for. data: ProgramRun. */
+static char *
+find_imported (const char *module, const char *from, gsize *ret_n, char **ret_path, gpointer data)
 {
-  g_autoptr (GHashTable) seen = g_hash_table_new (g_str_hash, g_str_equal);
-  for (guint file = 0; file <= texts->len && file < MAX_FILES; file++) {
-    const GPtrArray *modules = ls_python_imports (python, file);
-    for (guint i = 0; i < modules->len; i++) {
-      const char *module = modules->pdata[i];
-      g_autofree char *name = g_strdelimit (g_strdup (module), ".", '/'),
-                      *path = g_strconcat (name, ".py", NULL);
-      bool is_asked = *module != '.' && !(own && g_str_has_prefix (module, own))
-          && g_hash_table_add (seen, (gpointer) module);
-      gsize n;
-      char *text = is_asked ? launch_file_of (run->files, path, &n) : NULL;
-      if (!text)
-        continue;
-      g_ptr_array_add (texts, text);
-      if (!ls_python_add (python, text, n, path, run->diags))
-        return false;
-    }
-  }
-  return true;
+  const ProgramRun *run = data;
+  const char *own = reads_text (run->file, "own");
+  g_autofree char *name = g_strdelimit (g_strdup (module), ".", '/');
+  *ret_path = g_strconcat (name, ".py", NULL);
+  return *module == '.' || (own && g_str_has_prefix (module, own))
+      ? NULL
+      : launch_file_of (run->files, *ret_path, ret_n);
 }
 
 /* What a text sets a name to; NULL: a diagnostic. */
@@ -116,15 +104,17 @@ static cJSON *
 value_of (const ProgramRun *run, const char *text, gsize n, const char *path, const char *name)
 {
   LsImport *import = run->job->import;
-  g_autoptr (GPtrArray) texts = g_ptr_array_new_with_free_func (g_free),
-                        passed = g_ptr_array_new_with_free_func (g_free),
-                        asked = g_ptr_array_new_with_free_func (g_free),
-                        unset = g_ptr_array_new_with_free_func (g_free);
+  g_autoptr (GPtrArray) texts
+      = g_ptr_array_new_with_free_func (g_free),
+      paths = g_ptr_array_new_with_free_func (g_free), passed = g_ptr_array_new_with_free_func (g_free),
+      asked = g_ptr_array_new_with_free_func (g_free), unset = g_ptr_array_new_with_free_func (g_free);
   guint64 ranks = import_has_strategy (import, "gpus") ? import->strategy.gpus : run->job->gpus;
   g_autofree char *world = ranks > 0 ? g_strdup_printf ("%" G_GUINT64_FORMAT, ranks) : NULL;
   Environment e = { run, asked, unset, world };
   g_autoptr (LsPython) python = ls_python_new (text, n, path, run->diags);
-  if (!python || !add_imported (run, python, reads_text (run->file, "own"), texts))
+  g_ptr_array_add (paths, g_strdup (path));
+  if (!python
+      || !python_add_imported (python, paths, texts, MAX_FILES, find_imported, (gpointer) run, run->diags))
     return NULL;
   ls_python_set_environment (python, variable, &e);
   cJSON *value = ls_python_name (python, name, passed, run->diags);
@@ -349,12 +339,8 @@ find_object (const ProgramRun *run, const cJSON *tree)
   }
   if (n == 1 && !asked)
     return only;
-  g_autofree char *hint = reads_text (of, "by")
-      ? g_strdup_printf ("say which after its name: %s:%s=NAME", run->path, reads_text (of, "by"))
-      : NULL;
-  ls_diag_add (run->diags, LS_ERROR_INPUT, run->path, 0, 0, NULL, NULL, asked ? NULL : hint,
-               asked ? "it has no model %s; it has %s" : "%sit has several models: %s", asked ? asked : "",
-               names->str);
+  const PythonPick pick = { reads_text (of, "by"), "model" };
+  python_refuse_choice (&pick, asked, names->str, run->path, run->diags);
   return NULL;
 }
 

@@ -162,12 +162,13 @@ adapted (ProgramRun *run, const cJSON *rule)
   const cJSON *more = cJSON_GetObjectItemCaseSensitive (rule, "more");
   g_autofree char *option = on ? program_option_of (run, on) : NULL;
   const LaunchOption *named = option ? launch_words_find (run->job->words, option) : NULL;
-  if (!more)
-    return named && named->values->len > 0 ? g_ptr_array_ref (named->values) : launch_usual_modules ();
+  if (!more && named && named->values->len > 0)
+    return g_ptr_array_ref (named->values);
   GPtrArray *modules = g_ptr_array_new_with_free_func (g_free);
-  for (guint i = 0; named && i < named->values->len; i++)
+  for (guint i = 0; more && named && i < named->values->len; i++)
     g_ptr_array_add (modules, g_strdup (named->values->pdata[i]));
-  g_auto (ProgramValue) v = program_value_of (run, more);
+  g_auto (ProgramValue) v
+      = more ? program_value_of (run, more) : program_text (cJSON_GetStringValue (launch_modules ("usual")));
   g_auto (GStrv) words = program_words (v.text, " ");
   for (char **word = words; *word; word++)
     g_ptr_array_add (modules, g_strdup (*word));

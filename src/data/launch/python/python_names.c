@@ -87,6 +87,18 @@ add_text (Pasted *to, const char *text, const char *path, guint depth)
 
 /* --- functions --------------------------------------------------------------------------------------- */
 
+void
+python_refuse_choice (const PythonPick *pick, const char *asked, const char *names, const char *path,
+                      LsDiagList *diags)
+{
+  g_autofree char *hint = pick->key && !asked
+      ? g_strdup_printf ("say which after its name: %s:%s=NAME", path, pick->key)
+      : NULL;
+  ls_diag_add (diags, LS_ERROR_INPUT, path, 0, 0, NULL, NULL, hint,
+               asked ? "it has no %s %s; it has %s" : "it has several %ss%s: %s", pick->what,
+               asked ? asked : "", names);
+}
+
 const char *
 python_pick_function (const LsPython *python, const PythonPick *pick, const char *asked, const char *path,
                       LsDiagList *diags)
@@ -100,10 +112,7 @@ python_pick_function (const LsPython *python, const PythonPick *pick, const char
   }
   if (!asked && functions->len == 1)
     return functions->pdata[0];
-  g_autofree char *hint = g_strdup_printf ("say which after its name: %s:%s=NAME", path, pick->key);
-  ls_diag_add (diags, LS_ERROR_INPUT, path, 0, 0, NULL, NULL, asked ? NULL : hint,
-               asked ? "it has no %s %s; it has %s" : "it has several %ss%s: %s", pick->what,
-               asked ? asked : "", names->str);
+  python_refuse_choice (pick, asked, names->str, path, diags);
   return NULL;
 }
 
@@ -265,31 +274,36 @@ has_part (const char *module, char *const *parts)
   return has_one;
 }
 
-/* Files that those which are given import from, where they lie as in the program: beside the folders of the
- * file that names them. */
-static bool
-add_imported (LsPython *python, const PythonJoin *join, GPtrArray *paths, GPtrArray *texts, LsDiagList *diags)
+bool
+python_add_imported (LsPython *python, GPtrArray *paths, GPtrArray *texts, guint most, PythonFind *find,
+                     gpointer data, LsDiagList *diags)
 {
-  g_auto (GStrv) parts = g_strsplit (join->parts, " ", -1);
-  for (guint i = 0; i < paths->len && i < MAX_FILES; i++) {
+  for (guint i = 0; i < paths->len && i < most; i++) {
     const GPtrArray *modules = ls_python_imports (python, i);
     for (guint k = 0; k < modules->len; k++) {
-      gsize n;
-      const char *module = modules->pdata[k];
-      g_autofree char *path = has_part (module, parts) ? python_find_module (paths->pdata[i], module) : NULL;
-      if (!path || g_ptr_array_find_with_equal_func (paths, path, g_str_equal, NULL))
+      gsize n = 0;
+      g_autofree char *path = NULL, *text = find (modules->pdata[k], paths->pdata[i], &n, &path, data);
+      const char *own = text;
+      if (!text || g_ptr_array_find_with_equal_func (paths, path, g_str_equal, NULL))
         continue;
-      char *text = ls_read_file (path, LAUNCH_MAX_BESIDE, &n, diags);
-      if (!text)
+      g_ptr_array_add (texts, g_steal_pointer (&text));
+      if (!ls_python_add (python, own, n, path, diags))
         return false;
-      g_ptr_array_add (texts, text);
-      g_ptr_array_add (join->import->files, g_strdup (path));
       g_ptr_array_add (paths, g_steal_pointer (&path));
-      if (!ls_python_add (python, text, n, paths->pdata[paths->len - 1], diags))
-        return false;
     }
   }
   return true;
+}
+
+/* Where it lies as in the program: beside the folders of the file that names it. data: PythonJoin. */
+static char *
+find_joined (const char *module, const char *from, gsize *ret_n, char **ret_path, gpointer data)
+{
+  const PythonJoin *join = data;
+  g_autoptr (LsDiagList) none = ls_diag_list_new ();
+  g_auto (GStrv) parts = g_strsplit (join->parts, " ", -1);
+  *ret_path = has_part (module, parts) ? python_find_module (from, module) : NULL;
+  return *ret_path ? ls_read_file (*ret_path, LAUNCH_MAX_BESIDE, ret_n, none) : NULL;
 }
 
 /* What functions of the program do that are not here. */
@@ -327,14 +341,16 @@ python_join (const PythonJoin *join, GPtrArray *texts, LsDiagList *diags)
                           : ls_python_add (python, file->text, file->n, file->path, diags);
     g_ptr_array_add (paths, g_strdup (file->path));
   }
-  ok = ok && add_imported (python, join, paths, texts, diags)
+  guint n_given = paths->len;
+  ok = ok && python_add_imported (python, paths, texts, MAX_FILES, find_joined, (gpointer) join, diags)
       && add_known (python, join->known, texts, diags);
+  for (guint i = n_given; i < paths->len; i++)
+    g_ptr_array_add (join->import->files, g_strdup (paths->pdata[i]));
   return ok ? g_steal_pointer (&python) : NULL;
 }
 
 #define MAX_IMPORTED 16 /* files of a program */
 #define MAX_SHOWN    8  /* options */
-#define MAX_ABOVE    3  /* folders above the script */
 
 static const char *
 exported_variable (const char *name, gpointer data)
@@ -343,25 +359,13 @@ exported_variable (const char *name, gpointer data)
   return g_hash_table_contains (e->exported, name) ? g_hash_table_lookup (e->variables, name) : NULL;
 }
 
-/* Files beside it that it imports from, "from arguments import get_args"; packages are others. */
-static void
-add_beside (LsPython *python, const ImportFiles *files, GPtrArray *texts)
+/* Beside it, "from arguments import get_args"; packages are others. files: ImportFiles. */
+static char *
+find_beside (const char *module, const char *from, gsize *ret_n, char **ret_path, gpointer files)
 {
-  g_autoptr (LsDiagList) none = ls_diag_list_new ();
-  for (guint file = 0; file <= texts->len && file < MAX_IMPORTED; file++) {
-    const GPtrArray *modules = ls_python_imports (python, file);
-    for (guint i = 0; i < modules->len; i++) {
-      const char *module = (const char *) modules->pdata[i] + (*(const char *) modules->pdata[i] == '.');
-      g_autofree char *name = g_strconcat (module, ".py", NULL);
-      gsize n;
-      char *text = *module && !strchr (module, '.') ? launch_file_of (files, name, &n) : NULL;
-      if (!text)
-        continue;
-      g_ptr_array_add (texts, text);
-      if (!ls_python_add (python, text, n, name, none))
-        return;
-    }
-  }
+  module += *module == '.';
+  *ret_path = g_strconcat (module, ".py", NULL);
+  return *module && !strchr (module, '.') ? launch_file_of (files, *ret_path, ret_n) : NULL;
 }
 
 /* As a command would say it; NULL: it would not, or its value is not known. The caller frees it. */
@@ -511,20 +515,6 @@ add_variables (const LsPython *python, const LaunchEnvironment *e)
     g_hash_table_add (e->exported, g_strdup (name));
 }
 
-/* Where it says from the folder of the script, beside that, or above, where the script may be started;
- * NULL: it is not there. The caller frees it. */
-static char *
-find_program (const ImportFiles *files, const char *path, gsize *ret_n)
-{
-  char *text = g_str_has_suffix (path, ".py") ? launch_file_of (files, path, ret_n) : NULL;
-  g_autoptr (GString) above = g_string_new (path);
-  for (guint i = 0; i < MAX_ABOVE && !text && g_str_has_suffix (path, ".py") && *path != '/'; i++) {
-    g_string_prepend (above, "../");
-    text = launch_file_of (files, above->str, ret_n);
-  }
-  return text;
-}
-
 void
 launch_python (const ImportFiles *files, const LaunchKind *kind, const GPtrArray *command, LaunchWords *words,
                const LaunchEnvironment *environment, LsImport *import)
@@ -533,13 +523,18 @@ launch_python (const ImportFiles *files, const LaunchKind *kind, const GPtrArray
   guint at = 0;
   g_autofree char *name = NULL;
   const guint first = launch_find_script (command, &at, &name);
-  g_autofree char *text = first > 0 ? find_program (files, command->pdata[at], &n) : NULL;
-  g_autoptr (GPtrArray) texts = g_ptr_array_new_with_free_func (g_free);
+  const char *path = first > 0 && g_str_has_suffix (command->pdata[at], ".py") ? command->pdata[at] : NULL;
+  g_autofree char *beside = path ? launch_file_of (files, path, &n) : NULL,
+                  *above = path && !beside && *path != '/' ? launch_read_above (files, path, true, &n) : NULL;
+  const char *text = beside ? beside : above;
+  g_autoptr (GPtrArray) texts = g_ptr_array_new_with_free_func (g_free),
+                        paths = g_ptr_array_new_with_free_func (g_free);
   g_autoptr (LsDiagList) none = ls_diag_list_new ();
   g_autoptr (LsPython) python = text ? ls_python_new (text, n, name, none) : NULL;
   if (!python)
     return;
-  add_beside (python, files, texts);
+  g_ptr_array_add (paths, g_strdup (name));
+  python_add_imported (python, paths, texts, MAX_IMPORTED, find_beside, (gpointer) files, none);
   ls_python_set_environment (python, exported_variable, (gpointer) environment);
   ls_python_start (python);
   add_options (words, python, kind, name, import);
