@@ -59,7 +59,7 @@ void launch_python_environment (const struct LsPython *python, bool has_te, LsIm
 LaunchWords *launch_script_variables (const ImportFiles *files, LsImport *import, bool *ret_lacks,
                                       LsDiagList *diags);
 
-/* --- launch_refuse.c --- */
+/* --- launch_beside.c --- */
 
 /* Why a file that no reader takes is not read, if it is a script: a diagnostic. False: it is none. */
 bool launch_script_refuse (const ImportFile *file, LsDiagList *diags);
@@ -71,7 +71,7 @@ char *launch_started (const ImportFile *file);
 bool launch_learns (const char *name);
 bool launch_uses_model (const char *name);
 
-/* --- launch_gpus.c: by a launcher and the lines of a batch system, with the words of the map "starters" --- */
+/* --- by a launcher and the lines of a batch system, with the words of the map "starters" --- */
 
 /* What starts processes, beside its own words. */
 typedef struct {

@@ -389,9 +389,9 @@ set_formats (LsImport *import, const cJSON *tree)
 }
 
 void
-megatron_formats (LaunchJob *job)
+megatron_formats (LaunchJob *job, const char *option)
 {
-  const char *text = option_text (job, "te-precision-config-file");
+  const char *text = option_text (job, option);
   cJSON *tree = text && *text == '{' ? cJSON_Parse (text) : NULL;
   if (text && !tree)
     import_unknown (job->import, OPTION " %s: it is not here", text);

@@ -22,7 +22,7 @@ void launch_set_adapters (LsImport *import, const LaunchAdapters *a);
 const cJSON *launch_modules (const char *table);
 
 /* Formats of single modules by --te-precision-config-file of Megatron-LM, behind the number format. */
-void megatron_formats (LaunchJob *job);
+void megatron_formats (LaunchJob *job, const char *option);
 /* Such a file as that value, JSON, newly allocated; NULL: it is no mapping of YAML. name: for its path. */
 char *megatron_formats_text (const char *text, gsize n, const char *name);
 

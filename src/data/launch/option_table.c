@@ -252,8 +252,10 @@ tell_unknown (const LaunchJob *job, const LaunchOption *o)
   tell_holes (job, o, 0);
 }
 
-bool
-option_is_known (const LaunchJob *job, const LaunchOption *o, const OptionRow *row)
+/* Tells an option that no row fits, and a mapping where the table has an option with a value, of which it
+ * would ignore the members; false: it is one of these. row: of option_find(). */
+static bool
+is_known (const LaunchJob *job, const LaunchOption *o, const OptionRow *row)
 {
   g_autofree char *above = option_above (job->table, o->name, row);
   if (above)
@@ -430,7 +432,7 @@ static void
 read_option (LaunchJob *job, const LaunchOption *o)
 {
   const OptionRow *row = option_find (job->table, o->name);
-  if (!option_is_known (job, o, row))
+  if (!is_known (job, o, row))
     return;
   if (row->kind == OPTION_IGNORED) {
     import_ignore (job->import, "%s", o->written);
@@ -651,7 +653,7 @@ static void
 translate (const LaunchJob *job, const LaunchOption *o, LaunchWords *to)
 {
   const OptionRow *row = option_find (job->table, o->name);
-  if (!option_is_known (job, o, row))
+  if (!is_known (job, o, row))
     return;
   if (row->kind == OPTION_IGNORED)
     import_ignore (job->import, "%s", o->written);

@@ -121,10 +121,6 @@ void option_tell_hole (const LaunchJob *job, const char *word);
  * strategy, say `otherwise`. */
 void option_set_defaults (LaunchJob *job, OptionKind kind);
 
-/* Tells an option that no row fits, and a mapping where the table has an option with a value, of which it
- * would ignore the members; false: it is one of these. row: of option_find(). */
-bool option_is_known (const LaunchJob *job, const LaunchOption *o, const OptionRow *row);
-
 /* For a table whose rules name options of another program of the same value ("*": of the same name): adds
  * them to its words, and tells what is ignored and what no row fits. */
 void option_translate (const LaunchJob *job, LaunchWords *to); /* option_write.c */

@@ -366,13 +366,6 @@ is_equal (const ProgramValue *a, const ProgramValue *b)
   return strcmp (x, y) == 0;
 }
 
-/* "in": of words with blanks between them. */
-static bool
-is_in (const ProgramValue *a, const ProgramValue *words)
-{
-  return a->text && program_has_word (words->text, a->text);
-}
-
 static ProgramValue
 parse_comparison (Parser *p)
 {
@@ -387,7 +380,7 @@ parse_comparison (Parser *p)
                              a.number <= b.number,
                              a.number<b.number, a.number >= b.number, a.number> b.number,
                              a.text && b.text && strstr (a.text, b.text) != NULL,
-                             is_in (&a, &b) };
+                             a.text && program_has_word (b.text, a.text) };
     return program_number (results[i]);
   }
   return (ProgramValue) { g_steal_pointer (&a.text), a.number };

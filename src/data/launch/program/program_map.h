@@ -260,8 +260,7 @@ typedef struct {
     return expression;                                                                                       \
   }
 
-extern const ProgramFunction program_file_functions[];  /* program_files.c; the last has no name */
-extern const ProgramFunction program_layer_functions[]; /* program_layers.c; the last has no name */
+extern const ProgramFunction program_file_functions[]; /* program_other.c; the last has no name */
 
 /* "model.layers", "strategy.tp": NULL: there is no such key. */
 const LsField *program_key_find (const char *word, bool *ret_is_model);
@@ -310,9 +309,9 @@ typedef struct {
 /* What "translate" calls the options of a configuration of the program itself, for those of a command. */
 #define PROGRAM_CONFIGURATION "configuration"
 
-/* --- program_files.c: files that options name, what a log prints, what a test measured ----------------- */
+/* Files that options name, what a log prints, what a test measured. */
 
-ProgramAction program_unset; /* program_layers.c */
+ProgramAction program_unset; /* program_functions.c */
 ProgramAction program_add_options, program_leave_more, program_take_file, program_take_arguments,
     program_read_engine, program_run_engine, program_take_golden;
 /* Arguments that a log prints. */
@@ -328,8 +327,6 @@ ProgramAction program_python, program_put, program_put_text, program_move, progr
 const cJSON *program_returned (const ProgramMap *map);
 /* What a function of a text returns, the only one if none is asked for; as that, NULL: a diagnostic. */
 cJSON *program_python_returned (ProgramRun *run, const char *asked, const ImportFile *file);
-/* The same of a function of that name; with what file->joins says, file is one of the job's. */
-cJSON *program_python_made (ProgramRun *run, const char *function, const ImportFile *file);
 /* Shapes what was made elsewhere, as by a map's configurations in Python; false: a rule refuses it. */
 bool program_shape (ProgramRun *run, cJSON *tree);
 /* The same behind the file's own rules about it. */

@@ -454,8 +454,9 @@ take_returned (ProgramRun *run, cJSON *tree, const char *function, const GPtrArr
   return ok && program_shape (run, tree);
 }
 
-cJSON *
-program_python_made (ProgramRun *run, const char *function, const ImportFile *file)
+/* What a function of that name returns; with what file->joins says, file is one of the job's. */
+static cJSON *
+made_by_function (ProgramRun *run, const char *function, const ImportFile *file)
 {
   const char *path = run->path;
   g_autoptr (GPtrArray) passed = g_ptr_array_new_with_free_func (g_free),
@@ -481,7 +482,7 @@ program_python_returned (ProgramRun *run, const char *asked, const ImportFile *f
       = { reads_text (of, "returns"), reads_text (of, "noun") ? reads_text (of, "noun") : "configuration" };
   g_autoptr (LsPython) python = ls_python_new (file->text, file->n, file->path, run->diags);
   const char *function = python ? python_pick_function (python, &pick, asked, file->path, run->diags) : NULL;
-  return function ? program_python_made (run, function, file) : NULL;
+  return function ? made_by_function (run, function, file) : NULL;
 }
 
 /* { "python": name of a file, "name": what it sets, "to": where its value lies among what is said in options
@@ -605,7 +606,7 @@ program_lie_on (ProgramRun *run, ProgramAct *a)
     i++;
   if (function && of && run->tree && i < n) {
     run->file = of;
-    g_autoptr (cJSON) below = program_python_made (run, function, &files->files[i]);
+    g_autoptr (cJSON) below = made_by_function (run, function, &files->files[i]);
     run->file = script;
     run->is_refused |= !below;
     if (below) { /* it changes places with what lies on it */

@@ -257,13 +257,6 @@ fix (ProgramRun *run, ProgramAct *a)
     g_hash_table_add (run->job->import->given, (gpointer) f->key);
 }
 
-/* { "formats": true }: of single modules, as Megatron-LM's option names a recipe of them. */
-static void
-set_formats (ProgramRun *run, ProgramAct *a)
-{
-  megatron_formats (run->job);
-}
-
 /* What a member is: an expression, a text with expressions in braces, a text, an option, a key of ours, a
  * program, one that reads the job, a map, a name, a list of rules; the others are objects of
  * values, of options with values, of cases with options of the other program, and those whose members are
@@ -412,7 +405,7 @@ static const struct {
   { { "fixed", AS_KEY }, fix },
   { { "model_file", AS_VALUE }, read_model_file, OF_FILES },
   { { "read", AS_VALUE }, read_options, OF_FILES },
-  { { "formats", AS_VALUE }, set_formats, OF_FILES },
+  { { "formats", AS_OPTION }, .of_job = megatron_formats },
   { { "refuse", AS_TEMPLATE }, refuse, OF_ALL, { { "hint", AS_TEXT, true } } },
   { { "lacking", AS_TEMPLATE }, refuse, OF_ALL, { { "hint", AS_TEXT, true } } },
   { { "refuse_task", AS_TEMPLATE }, refuse_task },
