@@ -1,5 +1,5 @@
-/* What a command names: its script, files next to those that are read; what a text begins with; on how many GPUs
- * it starts a job; and why a script is not read. */
+/* What a command names: its script, files next to those that are read; what a text begins with; on how many
+ * GPUs it starts a job; and why a script is not read. */
 #include <lockstep/error.h>
 #include <string.h>
 

@@ -202,41 +202,15 @@ megatron_formats_text (const char *text, gsize n, const char *name)
   return copy;
 }
 
-/* Of latent attention; of any other. */
-typedef enum { EVERY_ATTENTION, LATENT_ATTENTION, PLAIN_ATTENTION } Attention;
-
-static const struct {
-  const char *name;
-  LsModule module;
-  Attention attention;
-} modules[] = {
-  { "self_attention.linear_qkv", LS_MODULE_QKV, PLAIN_ATTENTION },
-  { "self_attention.linear_q_proj", LS_MODULE_QKV, LATENT_ATTENTION },
-  { "self_attention.linear_q_down_proj", LS_MODULE_QKV, LATENT_ATTENTION },
-  { "self_attention.linear_q_up_proj", LS_MODULE_QKV, LATENT_ATTENTION },
-  { "self_attention.linear_kv_down_proj", LS_MODULE_QKV, LATENT_ATTENTION },
-  { "self_attention.linear_kv_up_proj", LS_MODULE_QKV, LATENT_ATTENTION },
-  { "self_attention.linear_proj", LS_MODULE_PROJ, EVERY_ATTENTION },
-  { "mlp.linear_fc1", LS_MODULE_FC1, EVERY_ATTENTION },
-  { "mlp.linear_fc2", LS_MODULE_FC2, EVERY_ATTENTION },
-  { "mlp.experts.linear_fc1", LS_MODULE_EXPERT_FC1, EVERY_ATTENTION },
-  { "mlp.experts.linear_fc2", LS_MODULE_EXPERT_FC2, EVERY_ATTENTION },
-  { "mlp.shared_experts.linear_fc1", LS_MODULE_SHARED_FC1, EVERY_ATTENTION },
-  { "mlp.shared_experts.linear_fc2", LS_MODULE_SHARED_FC2, EVERY_ATTENTION },
-  { "mlp.fc1_latent_proj", LS_MODULE_LATENT_DOWN, EVERY_ATTENTION },
-  { "mlp.fc2_latent_proj", LS_MODULE_LATENT_UP, EVERY_ATTENTION },
-  { "mixer.in_proj", LS_MODULE_MIXER_IN, EVERY_ATTENTION },
-  { "mixer.out_proj", LS_MODULE_MIXER_OUT, EVERY_ATTENTION },
-};
-
 #define MANY_LAYERS 128 /* of a model that is not in the files */
 #define OPTION      "--te-precision-config-file"
 
 /* A file. */
 typedef struct {
-  const cJSON *matchers, *configs;
-  LsFormat of_all;  /* the job's own, which needs no word */
-  LsImport *import; /* which is told what is not understood */
+  const cJSON *matchers, *configs, *formats; /* formats: ours by its words */
+  GPtrArray *modules;                        /* cJSON: modules of the model by their names, ours */
+  LsFormat of_all;                           /* the job's own, which needs no word */
+  LsImport *import;                          /* which is told what is not understood */
 } Recipe;
 
 /* Each once. */
@@ -260,17 +234,27 @@ word (const cJSON *object, const char *key)
   return cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (object, key));
 }
 
+/* 0: it is none of them. */
+static guint
+index_of (const char *const *names, const char *name)
+{
+  guint i = 0;
+  while (names[i] && g_strcmp0 (names[i], name) != 0)
+    i++;
+  return names[i] ? i : 0;
+}
+
+/* Ours of one of the modules. */
+static LsModule
+module_at (const Recipe *r, guint i)
+{
+  return index_of (ls_module_names, cJSON_GetStringValue (r->modules->pdata[i]));
+}
+
 /* What a module runs in while it is trained. */
 static LsFormat
 format_of_config (Recipe *r, const cJSON *config)
 {
-  static const struct {
-    const char *name;
-    LsFormat format;
-  } recipes[] = { { "tensorwise", LS_FORMAT_CURRENT },
-                  { "blockwise", LS_FORMAT_BLOCKWISE },
-                  { "mxfp8", LS_FORMAT_MXFP8 },
-                  { "nvfp4", LS_FORMAT_NVFP4 } };
   const cJSON *training = cJSON_GetObjectItemCaseSensitive (config, "training_recipe"),
               *overrides = cJSON_GetObjectItemCaseSensitive (training, "override_quantized_autocast");
   const char *fp8 = word (training, "fp8_quantization_recipe"),
@@ -285,11 +269,10 @@ format_of_config (Recipe *r, const cJSON *config)
     return LS_FORMAT_OF_ALL;
   if (!name)
     return LS_FORMAT_BF16;
-  for (guint i = 0; i < G_N_ELEMENTS (recipes); i++)
-    if (strcmp (name, recipes[i].name) == 0)
-      return recipes[i].format;
-  complain (r, name);
-  return LS_FORMAT_OF_ALL;
+  LsFormat format = index_of (ls_format_names, word (r->formats, name));
+  if (format == LS_FORMAT_OF_ALL)
+    complain (r, name);
+  return format;
 }
 
 static LsFormat
@@ -312,25 +295,18 @@ format_of (Recipe *r, const char *path)
   return LS_FORMAT_OF_ALL;
 }
 
-static bool
-has_module (const LsModel *m, guint i)
-{
-  bool is_latent = m->latent.kv_lora > 0;
-  return modules[i].attention == EVERY_ATTENTION
-      || modules[i].attention == (is_latent ? LATENT_ATTENTION : PLAIN_ATTENTION);
-}
-
 /* Of modules in so many layers, or blocks, whose names begin so. False: some of one kind have another than
  * the first. */
 static bool
-formats_of (Recipe *r, const LsModel *m, const char *begin, const char *inside, guint n, LsFormats *ret)
+formats_of (Recipe *r, const char *begin, const char *inside, guint n, LsFormats *ret)
 {
   bool is_alike = true, is_known[LS_N_MODULES] = { false };
   *ret = (LsFormats) { 0 };
-  for (guint i = 0; i < G_N_ELEMENTS (modules); i++) {
-    LsModule module = modules[i].module;
-    for (guint layer = 0; layer < n && has_module (m, i); layer++) {
-      g_autofree char *path = g_strdup_printf ("%s%u.%s%s", begin, layer, inside, modules[i].name);
+  for (guint i = 0; i < r->modules->len; i++) {
+    LsModule module = module_at (r, i);
+    for (guint layer = 0; layer < n; layer++) {
+      g_autofree char *path
+          = g_strdup_printf ("%s%u.%s%s", begin, layer, inside, ((cJSON *) r->modules->pdata[i])->string);
       LsFormat format = format_of (r, path);
       is_alike &= !is_known[module] || ret->of[module] == format;
       if (!is_known[module])
@@ -346,12 +322,12 @@ static void
 add_blocks (Recipe *r, const LsModel *m, LsFormats *formats)
 {
   LsFormats own;
-  bool is_alike = formats_of (r, m, "mtp.layers.", "mtp_model_layer.", m->predict.layers, &own);
+  bool is_alike = formats_of (r, "mtp.layers.", "mtp_model_layer.", m->predict.layers, &own);
   uint8_t proj = (uint8_t) format_of (r, "mtp.layers.0.eh_proj");
   bool is_one = is_alike, is_as_layers = is_alike && proj == LS_FORMAT_OF_ALL;
-  for (guint i = 0; i < G_N_ELEMENTS (modules); i++) {
-    is_one &= !has_module (m, i) || own.of[modules[i].module] == proj;
-    is_as_layers &= own.of[modules[i].module] == formats->of[modules[i].module];
+  for (guint i = 0; i < r->modules->len; i++) {
+    is_one &= own.of[module_at (r, i)] == proj;
+    is_as_layers &= own.of[module_at (r, i)] == formats->of[module_at (r, i)];
   }
   if (is_as_layers)
     return;
@@ -375,11 +351,21 @@ set_formats (LsImport *import, const cJSON *tree)
 {
   const LsModel *m = &import->model;
   LsFormats formats;
-  Recipe r = { .matchers = cJSON_GetObjectItemCaseSensitive (tree, "matchers"),
+  const ProgramMap *map = program_doors->map_get ("megatron");
+  const cJSON *tables = map ? map->tables : NULL,
+              *attention = cJSON_GetObjectItemCaseSensitive (
+                  tables, m->latent.kv_lora > 0 ? "latent_attention" : "plain_attention"),
+              *others = cJSON_GetObjectItemCaseSensitive (tables, "modules"), *one;
+  g_autoptr (GPtrArray) modules = g_ptr_array_new ();
+  cJSON_ArrayForEach (one, attention) g_ptr_array_add (modules, (gpointer) one);
+  cJSON_ArrayForEach (one, others) g_ptr_array_add (modules, (gpointer) one);
+  Recipe r = { .modules = modules,
+               .formats = cJSON_GetObjectItemCaseSensitive (tables, "formats"),
+               .matchers = cJSON_GetObjectItemCaseSensitive (tree, "matchers"),
                .configs = cJSON_GetObjectItemCaseSensitive (tree, "configs"),
                .of_all = format_of_job (&import->strategy),
                .import = import };
-  if (!formats_of (&r, m, "decoder.layers.", "", m->n_layers > 0 ? m->n_layers : MANY_LAYERS, &formats))
+  if (!formats_of (&r, "decoder.layers.", "", m->n_layers > 0 ? m->n_layers : MANY_LAYERS, &formats))
     complain (&r, "patterns of single layers: all are assumed to be as the first");
   if (m->predict.layers > 0 && import->strategy.dtype == LS_DTYPE_FP8)
     add_blocks (&r, m, &formats); /* nothing of a block is in nvfp4 */

@@ -416,7 +416,7 @@ program_log_options (ProgramRun *run, const char *text, LaunchWords *words)
 
 typedef struct {
   double step_s;
-  /* 0: the line does not say. Sequences of the step; FLOP/s and tokens/s of one GPU as the log counts them. */
+  /* 0: the line does not say. Sequences of the step; FLOP/s and tokens/s of a GPU as the log counts them. */
   double batch, flops_per_gpu, tokens_per_s_per_gpu;
 } LogStep;
 

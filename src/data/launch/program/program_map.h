@@ -368,7 +368,7 @@ void program_add_said (ProgramRun *run, cJSON *tree, bool is_on_top);
 /* Takes a member out of a tree by its path; false: there is none. */
 bool program_drop (cJSON *tree, const char *path);
 
-/* --- read_hf_launch.c: a Trainer of Hugging Face, and programs around one --------------------------------- */
+/* --- read_hf_launch.c: a Trainer of Hugging Face, and programs around one -------------------------- */
 
 /* A script that launches one, and what that names; a configuration of accelerate, or of a program around a
  * Trainer. False: with a diagnostic. */

@@ -1,5 +1,5 @@
-/* Options of another program that those of one become, whose reader reads the job then; and what else a job is
- * told by: arguments that a log prints or a file has in place of a command's, files that options name, and
+/* Options of another program that those of one become, whose reader reads the job then; and what else a job
+ * is told by: arguments that a log prints or a file has in place of a command's, files that options name, and
  * numbers that a test measured. */
 #include <lockstep/error.h>
 #include <math.h>
