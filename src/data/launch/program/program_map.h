@@ -26,9 +26,9 @@
 typedef struct ProgramMap ProgramMap;
 typedef struct Emit Emit;
 
-/* Of a member of `reads`, how a file of the program is known and read (src/manual/formats/program.md): a text,
- * NULL where none is there; whether it is true; whatever is there, or NULL. A script that names a configuration
- * in Python, which stands behind it in the list, has all of that which it does not say itself. */
+/* Of a member of `reads`, how a file of the program is known and read (src/manual/formats/program.md): a
+ * text, NULL where none is there; whether it is true; whatever is there, or NULL. A script that names a
+ * configuration in Python, which stands behind it in the list, has all of that which it does not say itself. */
 const char *reads_text (const cJSON *of, const char *key);
 bool reads_is (const cJSON *of, const char *key);
 const cJSON *reads_node (const cJSON *of, const char *key);
@@ -292,8 +292,8 @@ void program_check_rules (ProgramRun *run, const cJSON *rules);
 /* --- program_other.c: options of another program, and what reads the job by these ----------------------- */
 
 ProgramAction program_base, program_translate, program_say, program_say_option, program_assume,
-    program_say_default, program_switch, program_deepspeed, program_read_as, program_run_part, program_beside,
-    program_fill_open, program_hand_adapters;
+    program_switch, program_deepspeed, program_read_as, program_run_part, program_beside, program_fill_open,
+    program_hand_adapters;
 /* Tells a value of the act as "why" of its rule says, or as the default of the program. */
 void program_tell_default (ProgramRun *run, ProgramAct *a);
 /* What else is known of a job that rules of a map are run over: what is told, a configuration of DeepSpeed,
@@ -321,8 +321,8 @@ void program_add_printed (LaunchWords *words, const char *text, const cJSON *of)
 
 /* What a text sets, or the first of names that it sets, as members by their paths; NULL: a diagnostic. */
 cJSON *program_python_tree (ProgramRun *run, const char *text, gsize n, const char *path);
-ProgramAction program_python, program_put, program_put_text, program_move, program_drop_members,
-    program_put_said, program_put_pairs, program_lay_files, program_lie_on, program_configure;
+ProgramAction program_python, program_put, program_move, program_drop_members, program_put_said,
+    program_put_pairs, program_lay_files, program_lie_on, program_configure;
 /* The first file of a map that functions in Python return; NULL: there is none. */
 const cJSON *program_returned (const ProgramMap *map);
 /* What a function of a text returns, the only one if none is asked for; as that, NULL: a diagnostic. */

@@ -73,26 +73,20 @@ program_tell_default (ProgramRun *run, ProgramAct *a)
 }
 
 /* { "assumes": { option: value } }: options of the program that are not given, which is told. { "say_usual":
- * { option: value } }: the same of those of the other program. */
+ * { option: value } }: the same of those of the other program. { "say_default": { option: value }, "unless":
+ * options of the program, "why": in words; without it they are its defaults }: of the other program where
+ * nothing says them on or off, nor one of its own options. */
 void
 program_assume (ProgramRun *run, ProgramAct *a)
 {
   LaunchWords *words = strcmp (a->action, "assumes") == 0 ? run->words : run->says;
-  if (launch_words_find (words, a->name))
+  bool is_default = strcmp (a->action, "say_default") == 0,
+       is_there = is_default ? launch_words_has_any (words, a->name)
+          || launch_words_has_any (run->job->words, program_member (a->rule, "unless"))
+                             : launch_words_find (words, a->name) != NULL;
+  if (is_there)
     return;
   launch_words_add_by (words, false, a->name, program_act_text (run, a));
-  program_tell_default (run, a);
-}
-
-/* { "say_default": { option: value }, "unless": options of the program, "why": in words; without it they are
- * its defaults }: where nothing says them on or off, nor one of its own options; what is said is told. */
-void
-program_say_default (ProgramRun *run, ProgramAct *a)
-{
-  if (launch_words_has_any (run->says, a->name)
-      || launch_words_has_any (run->job->words, program_member (a->rule, "unless")))
-    return;
-  launch_words_add_by (run->says, false, a->name, program_act_text (run, a));
   program_tell_default (run, a);
 }
 

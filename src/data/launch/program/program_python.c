@@ -236,22 +236,19 @@ change (const ProgramRun *run, cJSON *tree)
     yaml_config_set_pair (tree, pairs->values->pdata[i]);
 }
 
-/* { "put": { path: value } }: of the configuration; a value that is none is none of it. */
+/* { "put": { path: value } }: of the configuration; a value that is none is none of it. { "put_text": { path:
+ * value } }: the same as a text, whatever it looks like. */
 void
 program_put (ProgramRun *run, ProgramAct *a)
 {
   const char *text = program_act_text (run, a);
-  if (run->tree && !program_value_is_none (&a->value))
-    yaml_config_set ((cJSON *) run->tree, a->name, text);
-}
-
-/* { "put_text": { path: value } }: the same as a text, whatever it looks like. */
-void
-program_put_text (ProgramRun *run, ProgramAct *a)
-{
-  const char *text = program_act_value (run, a)->text;
-  if (run->tree && text)
+  bool is_text = strcmp (a->action, "put_text") == 0;
+  if (!run->tree || program_value_is_none (&a->value) || (is_text && !a->value.text))
+    return;
+  if (is_text)
     yaml_config_set_node ((cJSON *) run->tree, a->name, cJSON_CreateString (text));
+  else
+    yaml_config_set ((cJSON *) run->tree, a->name, text);
 }
 
 /* { "move": { FROM: TO } }, of a YAML before its options are read: a mapping becomes part of another, whose

@@ -187,12 +187,6 @@ count_of (const cJSON *mapping, const char *names)
 }
 
 static void
-let_text (ProgramRun *run, const char *name, const char *text)
-{
-  program_let (run, name, program_text (text));
-}
-
-static void
 walk (ProgramRun *run, const cJSON *rule, const cJSON *node, const char *pods, guint depth)
 {
   if (depth > MAX_DEPTH || !(cJSON_IsObject (node) || cJSON_IsArray (node)))
@@ -200,8 +194,8 @@ walk (ProgramRun *run, const cJSON *rule, const cJSON *node, const char *pods, g
   g_autofree char *count
       = cJSON_IsObject (node) ? count_of (node, program_member (rule, "times")) : g_strdup ("1"),
       *copies = program_times (count, pods);
-  let_text (run, "pods", pods);
-  let_text (run, "copies", copies);
+  program_let (run, "pods", program_text (pods));
+  program_let (run, "copies", program_text (copies));
   program_let (run, "depth", program_number (depth));
   run->tree = node;
   if (cJSON_IsObject (node) && program_is_true_at (run, rule, "until"))
@@ -261,7 +255,7 @@ unwrap (ProgramRun *run, const cJSON *rules, GPtrArray *told, const LsDiagList *
                          done = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   struct ProgramScript script = { g_string_new ("#!/bin/bash\n"), own, done, told, 0 };
   g_autofree char *wrong = ls_diag_list_n (why) > 0 ? ls_diag_list_format (why) : g_strdup ("");
-  let_text (run, "wrong", g_strchomp (wrong));
+  program_let (run, "wrong", program_text (g_strchomp (wrong)));
   run->wraps = &script;
   bool ok = program_doors->run_rules (run, rules);
   if (ok)
