@@ -28,7 +28,8 @@ typedef struct Emit Emit;
 
 /* Of a member of `reads`, how a file of the program is known and read (src/manual/formats/program.md): a
  * text, NULL where none is there; whether it is true; whatever is there, or NULL. A script that names a
- * configuration in Python, which stands behind it in the list, has all of that which it does not say itself. */
+ * configuration in Python, which stands behind it in the list, has all of that which it does not say
+ * itself. */
 const char *reads_text (const cJSON *of, const char *key);
 bool reads_is (const cJSON *of, const char *key);
 const cJSON *reads_node (const cJSON *of, const char *key);
