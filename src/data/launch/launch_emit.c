@@ -1,5 +1,5 @@
-/* data/launch/launch_emit.c — the programs for which launch files are written, and how somebody's files change
- * for another configuration, in the words of their program. */
+/* data/launch/launch_emit.c — the programs for which launch files are written, and how somebody's files
+ * change for another configuration, in the words of their program. */
 #include <lockstep/error.h>
 #include <stdbool.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 #include "data/text/read_file.h"
 #include "data/text/toml.h"
 
-/* --- the programs ----------------------------------------------------------------------------------------- */
+/* --- the programs -------------------------------------------------------------------------------- */
 
 static const char *const names[] = { "megatron", "torchtitan", "deepspeed", NULL };
 

@@ -1,5 +1,5 @@
-/* data/launch/modules.h — modules of a model as programs name them: which have adapters (model/lora.h), which
- * run in which format (private to launch/). */
+/* data/launch/modules.h — modules of a model as programs name them: which have adapters (model/lora.h),
+ * which run in which format (private to launch/). */
 #ifndef LS_DATA_LAUNCH_MODULES_H
 #define LS_DATA_LAUNCH_MODULES_H
 
