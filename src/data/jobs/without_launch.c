@@ -26,7 +26,7 @@ ls_import_load (const char *const *paths, const LsModel *model, LsImport *ret_im
 
 bool
 ls_import_read (const char *text, gsize n, const char *name, const LsModel *model, LsImport *ret_import,
-                    LsDiagList *diags)
+                LsDiagList *diags)
 {
   return refuse (name, diags);
 }
