@@ -246,7 +246,7 @@ check_reads_key (Reading *x, const cJSON *node)
         "classes picks by called",
       truths[] = "pairs submits te around switches last valued takes_variables means variables log "
                  "open plain apart alone without_none",
-      others[] = "others ships says lines chooses begins functions shapes rules overrides moves "
+      others[] = "others ships says lines chooses begins functions shapes rules overrides "
                  "beside"
                  " sets without needs";
   bool is_text = program_has_word (texts, node->string), is_truth = program_has_word (truths, node->string);

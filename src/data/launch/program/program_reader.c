@@ -210,10 +210,6 @@ read_tree (ProgramRun *run, cJSON *whole)
   if (reads_text (of, "fills"))
     fill_variables (yaml_config_find (whole, reads_text (of, "fills")), run->job->import);
   cJSON *part = part_of (of, whole), *tree = cJSON_IsObject (part) ? part : none;
-  cJSON_ArrayForEach (one, reads_node (of, "moves"))
-  {
-    yaml_config_move (tree, one->string, cJSON_GetStringValue (one));
-  }
   if (reads_text (of, "lifts"))
     yaml_config_lift (tree, reads_text (of, "lifts"));
   if (reads_text (of, "drops"))
