@@ -125,7 +125,7 @@ command_import (const LsRequest *r, LsAnswer *a, GError **error)
   g_autofree const char **paths = ls_request_texts (r, "file");
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   LsImport *import = g_new0 (LsImport, 1);
-  if (!ls_import_load (paths, import, diags)) {
+  if (!ls_import_load (paths, NULL, import, diags)) {
     g_free (import);
     return ls_diag_list_to_error (diags, error);
   }

@@ -327,10 +327,10 @@ load_from (const LsJobSpec *spec, const char *files, LsImport *ret_from, LsDiagL
   g_auto (GStrv) paths = g_strsplit (files, "\n", -1);
   g_autoptr (GPtrArray) notes = g_ptr_array_new_with_free_func (g_free);
   if (!spec->model)
-    return ls_import_load ((const char *const *) paths, ret_from, diags);
+    return ls_import_load ((const char *const *) paths, NULL, ret_from, diags);
   if (!ls_model_load (spec->model, &model, notes, diags))
     return false;
-  bool ok = ls_import_load_with ((const char *const *) paths, &model, ret_from, diags);
+  bool ok = ls_import_load ((const char *const *) paths, &model, ret_from, diags);
   ls_model_clear (&model);
   return ok;
 }

@@ -37,7 +37,7 @@ read_again (const LsJobSpec *spec, const LsEmitJob *job, const char *program, co
   g_autofree char *gpus = g_strdup_printf ("%u", job->strategy->gpus);
   return set (again, "for", program, diags) && set (again, "model", spec->model, diags)
       && set (again, "cluster", spec->cluster, diags)
-      && ls_import_read_for (text, strlen (text), "written", job->model, &from, diags)
+      && ls_import_read (text, strlen (text), "written", job->model, &from, diags)
       && ls_job_spec_take_import (again, &from, diags) && set (again, "gpus", gpus, diags);
 }
 
@@ -47,7 +47,7 @@ says_model (const char *text)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   LsImport alone;
-  if (!ls_import_read_for (text, strlen (text), "written", NULL, &alone, diags))
+  if (!ls_import_read (text, strlen (text), "written", NULL, &alone, diags))
     return false;
   bool says = alone.model.n_layers > 0;
   ls_import_clear (&alone);

@@ -247,7 +247,7 @@ fuzz_launch (const uint8_t *data, size_t n)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   LsImport import;
-  bool ok = ls_import_read ((const char *) data, n, "fuzz.sh", &import, diags);
+  bool ok = ls_import_read ((const char *) data, n, "fuzz.sh", NULL, &import, diags);
   g_assert (ok == (ls_diag_list_n (diags) == 0));
   g_autofree char *text = ls_diag_list_format (diags);
   g_assert (g_utf8_validate (text, -1, NULL));

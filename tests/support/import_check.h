@@ -12,7 +12,7 @@ static inline bool
 read_text (const char *text, LsImport *import)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  bool ok = ls_import_read (text, strlen (text), "job.sh", import, diags);
+  bool ok = ls_import_read (text, strlen (text), "job.sh", NULL, import, diags);
   g_autofree char *said = ls_diag_list_format (diags);
   ls_check_impl (ok, __FILE__, __LINE__, "%s\n%s", text, said);
   return ok;
@@ -72,7 +72,7 @@ check_read (const char *program, const char *text, const char *expected)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   LsImport import;
-  bool ok = ls_import_read (text, strlen (text), "job.yaml", &import, diags);
+  bool ok = ls_import_read (text, strlen (text), "job.yaml", NULL, &import, diags);
   g_autofree char *said = ls_diag_list_format (diags);
   if (!program) {
     ls_check_impl (!ok && strstr (said, expected), __FILE__, __LINE__, "%s\nexpected: %s", said, expected);

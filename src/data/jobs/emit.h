@@ -1,6 +1,6 @@
 /* data/jobs/emit.h — a job as another program is told to run it.
  *
- * Each program is a map in strategies/programs, and a row in launch/emit_registry.c. What it cannot express
+ * Each program is a map in strategies/programs, and a row in launch/launch_emit.c. What it cannot express
  * is refused, naming the knob; what it expresses elsewhere than in this fragment is a note. */
 #ifndef LS_DATA_JOBS_EMIT_H
 #define LS_DATA_JOBS_EMIT_H

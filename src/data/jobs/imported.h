@@ -46,7 +46,7 @@ typedef struct {
   /* Options that the files give, also as off: "tensor-parallel" for "--tensor_parallel", and of "a.b.c" also
    * "b.c" and "c" (char *, owned). Keys of the strategy that they decide by their rows, static strings. */
   GHashTable *words, *decided;
-  bool model_is_given;         /* by ls_import_load_with() */
+  bool model_is_given;         /* by ls_import_load() */
   bool model_is_named;         /* the files name one, whether it is known or not */
   guint first_year, last_year; /* of the releases that have the options; 0: not known */
   guint32 positions;           /* rows of a table of learned positions, if the model has one; 0: not known */
@@ -70,17 +70,15 @@ typedef struct {
  * "train.sh:vocab=50257,NNODES=4", keys of a model, of a strategy, and variables that a script asks for. With
  * no path, ":gpus=8", behind the first, it is known without being told, and dropped if it is malformed. On
  * success the caller clears *ret_import; on failure it is untouched and diags says why: LS_ERROR_INPUT;
- * LS_ERROR_UNSUPPORTED for jobs that are no decoders; LS_ERROR_USAGE: what is given is of no use. */
-bool ls_import_load (const char *const *paths, LsImport *ret_import, LsDiagList *diags);
-/* The same for a job that runs another model than the files say: rules that depend on a model see this one.
- * A job chooses how long a sequence is and how many layers predict further tokens: the files still say these.
- * model NULL: theirs. */
-bool ls_import_load_with (const char *const *paths, const LsModel *model, LsImport *ret_import,
-                          LsDiagList *diags);
+ * LS_ERROR_UNSUPPORTED for jobs that are no decoders; LS_ERROR_USAGE: what is given is of no use.
+ *
+ * model: of a job that runs another one than the files say: rules that depend on a model see this one. A job
+ * chooses how long a sequence is and how many layers predict further tokens: the files still say these. NULL:
+ * theirs. */
+bool ls_import_load (const char *const *paths, const LsModel *model, LsImport *ret_import, LsDiagList *diags);
 /* The same of a text; name stands for its path, and nothing is given. */
-bool ls_import_read (const char *text, gsize n, const char *name, LsImport *ret_import, LsDiagList *diags);
-bool ls_import_read_for (const char *text, gsize n, const char *name, const LsModel *model,
-                         LsImport *ret_import, LsDiagList *diags);
+bool ls_import_read (const char *text, gsize n, const char *name, const LsModel *model, LsImport *ret_import,
+                     LsDiagList *diags);
 void ls_import_clear (LsImport *import); /* NULL allowed */
 
 /* Whether another program that runs the job has a key of the strategy as it has it by itself: no word of the

@@ -19,26 +19,14 @@ refuse (const char *path, LsDiagList *diags)
 }
 
 bool
-ls_import_load (const char *const *paths, LsImport *ret_import, LsDiagList *diags)
+ls_import_load (const char *const *paths, const LsModel *model, LsImport *ret_import, LsDiagList *diags)
 {
   return refuse (paths[0], diags);
 }
 
 bool
-ls_import_load_with (const char *const *paths, const LsModel *model, LsImport *ret_import, LsDiagList *diags)
-{
-  return refuse (paths[0], diags);
-}
-
-bool
-ls_import_read (const char *text, gsize n, const char *name, LsImport *ret_import, LsDiagList *diags)
-{
-  return refuse (name, diags);
-}
-
-bool
-ls_import_read_for (const char *text, gsize n, const char *name, const LsModel *model, LsImport *ret_import,
-                    LsDiagList *diags)
+ls_import_read (const char *text, gsize n, const char *name, const LsModel *model, LsImport *ret_import,
+                LsDiagList *diags)
 {
   return refuse (name, diags);
 }

@@ -1,14 +1,14 @@
-/* data/launch/import.c — a job's files of another program, read. */
-#include "data/jobs/imported.h"
-
+/* data/launch/import.c — a job's files of another program, read: which program's they are, what is given
+ * behind their names, logs next to them. */
 #include <lockstep/error.h>
 #include <string.h>
 
 #include "base/suggest.h"
+#include "data/datadir.h"
+#include "data/jobs/imported.h"
 #include "data/jobs/job_files.h"
 #include "data/launch/import_reader.h"
 #include "data/launch/launch_script.h"
-#include "data/launch/log_steps.h"
 #include "data/launch/program/program_map.h"
 #include "data/launch/yaml_config.h"
 #include "data/text/field.h"
@@ -16,7 +16,154 @@
 #include "data/text/override.h"
 #include "data/text/read_file.h"
 
-/* --- a job as the files of another program say it: launch scripts, configurations, logs ---------- */
+/* --- the registry ----------------------------------------------------------------------------------- */
+
+/* Those that ship, in the order in which the map "strangers" has them: "deepspeed", "deepspeed last",
+ * "skypilot unwraps". */
+static GArray *
+shipped (void)
+{
+  GArray *all = g_array_new (TRUE, FALSE, sizeof (ProgramAsked));
+  const ProgramMap *map = program_map_get ("strangers");
+  const cJSON *list = map ? cJSON_GetObjectItemCaseSensitive (map->tables, "asked") : NULL, *one;
+  cJSON_ArrayForEach (one, list)
+  {
+    g_auto (GStrv) words = g_strsplit (cJSON_IsString (one) ? one->valuestring : "", " ", 2);
+    const ProgramAsked asked = { .map = g_intern_string (words[0] ? words[0] : ""),
+                                 .unwraps = g_strcmp0 (words[1], "unwraps") == 0,
+                                 .is_last = g_strcmp0 (words[1], "last") == 0 };
+    g_array_append_val (all, asked);
+  }
+  return all;
+}
+
+/* A user's own maps, which come first: those that lie in their folders, and what else the list has not. */
+static bool
+is_own (const LsDataEntry *entry, const GArray *list)
+{
+  for (guint k = 0; k < list->len; k++)
+    if (strcmp (g_array_index (list, ProgramAsked, k).map, entry->name) == 0)
+      return strcmp (entry->from, ".") == 0 || strcmp (entry->from, "user") == 0;
+  return true;
+}
+
+static const ProgramAsked *
+all_asked (void)
+{
+  static GArray *all; /* kept */
+  static gsize is_made;
+  if (g_once_init_enter (&is_made)) {
+    g_autoptr (GPtrArray) maps = ls_data_list (LS_DATA_PROGRAMS);
+    g_autoptr (GArray) list = shipped ();
+    all = g_array_new (TRUE, FALSE, sizeof (ProgramAsked));
+    for (guint i = 0; i < maps->len; i++) {
+      const char *name = g_intern_string (((const LsDataEntry *) maps->pdata[i])->name);
+      const ProgramAsked own = { .map = name, .unwraps = true, .is_own = true };
+      if (is_own (maps->pdata[i], list))
+        g_array_append_val (all, own);
+    }
+    g_array_append_vals (all, list->data, list->len);
+    g_once_init_leave (&is_made, 1);
+  }
+  return (const ProgramAsked *) (gpointer) all->data;
+}
+
+/* Whether the user's own maps of programs can be read: diagnostics. */
+static bool
+maps_are_right (LsDiagList *diags)
+{
+  bool ok = true;
+  for (const ProgramAsked *a = all_asked (); a->map; a++) {
+    g_autoptr (ProgramMap) map
+        = a->is_own && !program_map_get (a->map) ? program_map_load (a->map, diags) : NULL;
+    ok = ok && (!a->is_own || program_map_get (a->map));
+  }
+  return ok;
+}
+
+/* Puts the script in place of a file that wraps one, by the maps of programs; told: takes what is said of it.
+ * False: a diagnostic. */
+static bool
+unwrap (ImportFile *file, GPtrArray *told, LsDiagList *diags)
+{
+  bool ok = true;
+  for (const ProgramAsked *a = all_asked (); ok && (a->map); a++)
+    ok = !a->unwraps || program_unwrap (a->map, file, told, diags);
+  return ok;
+}
+
+static bool
+reader_of (const ImportFile *file, ProgramReader *ret_reader)
+{
+  bool is_found = false;
+  for (const ProgramAsked *a = all_asked (); !is_found && a->map; a++)
+    is_found = program_reader_of (a->map, a->is_own, a->is_last, file, ret_reader);
+  return is_found;
+}
+
+/* By a script that lies beside and is named: one that only submits it says nothing of the job itself. False:
+ * none of another program than `first` is known. */
+static bool
+reader_beside (const ImportFile *file, const cJSON *first, ProgramReader *ret_reader)
+{
+  static const char *const own[] = { "--num-layers", "--tensor-model-parallel-size", "pretrain_" };
+  bool is_found = false;
+  for (guint i = 0; i < G_N_ELEMENTS (own); i++)
+    if (strstr (file->text, own[i]))
+      return false;
+  g_auto (GStrv) words = g_strsplit_set (file->text, " \t\n\r\"'`;&|()=/", -1);
+  g_autofree char *folder = g_path_get_dirname (file->path), *self = g_path_get_basename (file->path);
+  for (char **word = words; *word && !is_found; word++) {
+    if (!launch_has_end (*word, ".sh .bash .slurm .sbatch") || strcmp (*word, self) == 0)
+      continue;
+    g_autofree char *path = g_build_filename (folder, *word, NULL);
+    g_autoptr (LsDiagList) none = ls_diag_list_new ();
+    size_t n = 0;
+    g_autofree char *text = g_file_test (path, G_FILE_TEST_IS_REGULAR)
+        ? ls_read_file (path, LAUNCH_MAX_BESIDE, &n, none)
+        : NULL;
+    ImportYaml yaml = { 0 };
+    const ImportFile other = { .path = path, .text = text, .n = n, .yaml = &yaml };
+    is_found = text && reader_of (&other, ret_reader) && ret_reader->file != first;
+    cJSON_Delete (yaml.tree);
+  }
+  return is_found;
+}
+
+/* By the first file; a script that only starts another one, which stands behind it or beside it, by that.
+ * False: nobody's. */
+static bool
+choose (const ImportFiles *files, ProgramReader *ret_reader)
+{
+  ProgramReader first = { NULL };
+  bool is_known = reader_of (&files->files[0], &first),
+       is_script = first.is_last && g_str_has_prefix (files->files[0].text, "#!");
+  for (guint i = 1; i < files->n && is_script; i++)
+    if (g_str_has_prefix (files->files[i].text, "#!") && reader_of (&files->files[i], ret_reader)
+        && ret_reader->file != first.file)
+      return true;
+  if ((is_script || !is_known) && reader_beside (&files->files[0], first.file, ret_reader))
+    return true;
+  *ret_reader = first;
+  return is_known;
+}
+
+/* Those files that the job is read from, in front, and behind them logs that only have steps; how many the
+ * former are. A log in front of a job's files is the job where it says what it is. */
+static guint
+set_logs_apart (ImportFile *files, guint n)
+{
+  ProgramReader reader;
+  g_autofree ImportFile *logs = g_new0 (ImportFile, n);
+  guint n_files = 0, n_logs = 0;
+  for (guint i = 0; i < n; i++)
+    if (n > 1 && import_log_what (&files[i]) && (i > 0 || !reader_of (&files[i], &reader)))
+      logs[n_logs++] = files[i];
+    else
+      files[n_files++] = files[i];
+  memcpy (files + n_files, logs, n_logs * sizeof *logs);
+  return n_files;
+}
 
 /* --- what is given behind the name ------------------------------------------------------------------ */
 
@@ -263,10 +410,10 @@ static bool
 read_files (const ImportFiles *files, const GPtrArray *changes, const LsModel *model, LsImport *ret_import,
             LsDiagList *diags)
 {
-  if (!import_maps_are_right (diags))
+  if (!maps_are_right (diags))
     return false;
   ProgramReader reader;
-  const bool is_known = files->n > 0 && import_choose (files, &reader);
+  const bool is_known = files->n > 0 && choose (files, &reader);
   if (!is_known && !(files->n > 0 && import_log_what (&files->files[0]))) {
     refuse_unknown (&files->files[0], diags);
     return false;
@@ -341,9 +488,9 @@ unpack_and_read (ImportFile *files, guint n, const GPtrArray *all_changes, const
 {
   g_autoptr (GPtrArray) told = g_ptr_array_new_with_free_func (g_free);
   g_autoptr (GPtrArray) changes = substitute_all (files, n, all_changes, told);
-  guint n_read = import_set_logs_apart (files, n);
+  guint n_read = set_logs_apart (files, n);
   const ImportFiles all = { .files = files, .n = n_read, .n_logs = n - n_read, .told = told };
-  return import_unwrap (&files[0], told, diags) && read_files (&all, changes, model, ret_import, diags);
+  return unwrap (&files[0], told, diags) && read_files (&all, changes, model, ret_import, diags);
 }
 
 static void
@@ -368,13 +515,7 @@ split_path (const char *path, GPtrArray *changes)
 }
 
 bool
-ls_import_load (const char *const *paths, LsImport *ret_import, LsDiagList *diags)
-{
-  return ls_import_load_with (paths, NULL, ret_import, diags);
-}
-
-bool
-ls_import_load_with (const char *const *paths, const LsModel *model, LsImport *ret_import, LsDiagList *diags)
+ls_import_load (const char *const *paths, const LsModel *model, LsImport *ret_import, LsDiagList *diags)
 {
   g_autoptr (GArray) files = g_array_new (FALSE, FALSE, sizeof (ImportFile));
   g_autoptr (GPtrArray) names = g_ptr_array_new_with_free_func (g_free),
@@ -397,14 +538,8 @@ ls_import_load_with (const char *const *paths, const LsModel *model, LsImport *r
 }
 
 bool
-ls_import_read (const char *text, gsize n, const char *name, LsImport *ret_import, LsDiagList *diags)
-{
-  return ls_import_read_for (text, n, name, NULL, ret_import, diags);
-}
-
-bool
-ls_import_read_for (const char *text, gsize n, const char *name, const LsModel *model, LsImport *ret_import,
-                    LsDiagList *diags)
+ls_import_read (const char *text, gsize n, const char *name, const LsModel *model, LsImport *ret_import,
+                LsDiagList *diags)
 {
   ImportFile file = { name, g_malloc (n + 1), n, NULL, g_new0 (ImportYaml, 1), NULL };
   memcpy (file.text, text, n);
@@ -413,4 +548,19 @@ ls_import_read_for (const char *text, gsize n, const char *name, const LsModel *
   bool ok = unpack_and_read (&file, 1, none, model, ret_import, diags);
   file_clear (&file);
   return ok;
+}
+
+/* --- what lower files call of all this ------------------------------------------------------------------ */
+
+static void __attribute__ ((constructor)) open_doors (void)
+{
+  static const ProgramDoors doors = {
+    .maps = all_asked,
+    .map_get = program_map_get,
+    .function_find = program_function_find,
+    .run_rules = program_run_rules,
+    .run_map = program_run_map,
+    .read_tree = program_read_tree,
+  };
+  program_doors = &doors;
 }

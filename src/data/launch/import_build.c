@@ -189,12 +189,6 @@ import_set_strategy_count (LsImport *import, const char *key, guint64 value, con
   import_set_strategy (import, key, text, option);
 }
 
-void
-import_set_strategy_number (LsImport *import, const char *key, guint64 value)
-{
-  import_set_strategy_count (import, key, value, "--");
-}
-
 /* --- what is left open ----------------------------------------------------------------------------- */
 
 static const char *
@@ -365,7 +359,7 @@ import_padded_vocab (LsImport *import, guint64 words)
   import_set_model (import, "vocab", text, "vocab");
   if (words % ((guint64) LS_VOCAB_MULTIPLE * MAX (1, import->strategy.tp)) == 0)
     return;
-  import_set_strategy_number (import, "vocab_multiple", 1);
+  import_set_strategy_count (import, "vocab_multiple", 1, "--");
   g_hash_table_remove (import->by_rule, "vocab_multiple"); /* the file says both, by the words with padding */
 }
 
@@ -394,7 +388,7 @@ import_has_strategy (const LsImport *import, const char *key)
 static const char *
 name_of (const char *theirs, double momentum)
 {
-  const ProgramMap *map = program_map_get ("optimizers");
+  const ProgramMap *map = program_doors->map_get ("optimizers");
   if (g_ascii_strcasecmp (theirs, "sgd") == 0)
     return momentum > 0 ? "sgd-momentum" : "sgd";
   return map ? cJSON_GetStringValue (cJSON_GetObjectItem (map->tables, theirs)) : NULL;

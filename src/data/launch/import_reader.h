@@ -43,10 +43,6 @@ typedef struct {
   GPtrArray *told;     /* char *: what is said of a first file that was unpacked; NULL: it was not */
 } ImportFiles;
 
-/* import_choose.c: whether the user's own maps of programs can be read: diagnostics. */
-bool import_maps_are_right (LsDiagList *diags);
-/* For each map of a program, the user's own first, and then in the order in which they are asked. */
-void import_maps_each (void (*call) (const char *name, bool is_own, gpointer data), gpointer data);
 /* Whether the lines of a log are known, by the maps of programs (program/program_map.h): what it is,
  * borrowed; NULL: it is none. The second: whether it is one of this program. */
 const char *import_log_what (const ImportFile *file);
@@ -55,13 +51,6 @@ bool import_is_log_of (const ImportFile *file, const char *map);
 bool import_measure_log (const char *text, LsImport *import);
 /* The first file, a log that does not say what its job is: what was measured alone. */
 bool import_log_alone (const ImportFiles *files, LsImport *import, LsDiagList *diags);
-/* Those files that the job is read from, in front, and behind them logs that only have steps; how many the
- * former are. A log in front of a job's files is the job where it says what it is. */
-guint import_set_logs_apart (ImportFile *files, guint n);
-
-/* Puts the script in place of a file that wraps one, by the maps of programs; told: takes what is said of it.
- * False: a diagnostic. */
-bool import_unwrap (ImportFile *file, GPtrArray *told, LsDiagList *diags);
 
 /* Something of the file is taken: one of which nothing is, is refused. */
 void import_use_file (const ImportFile *file);
@@ -82,8 +71,6 @@ void import_note_word (LsImport *import, const char *name, const char *key);
  * that was given stays as it is. */
 void import_set_model (LsImport *import, const char *key, const char *text, const char *option);
 void import_set_strategy (LsImport *import, const char *key, const char *text, const char *option);
-/* By a rule; the second as an option says it. */
-void import_set_strategy_number (LsImport *import, const char *key, guint64 value);
 void import_set_strategy_count (LsImport *import, const char *key, guint64 value, const char *option);
 /* What is told of a key of the model or the strategy whose value the file leaves open: of `unknown` too. What
  * is told first stays. */

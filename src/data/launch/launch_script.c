@@ -1,12 +1,11 @@
 #include "data/launch/launch_script.h"
 #include "data/launch/option_table.h"
 
+#include <math.h>
 #include <string.h>
 
 #include <lockstep/error.h>
 
-#include "data/launch/hf_rules.h"
-#include "data/launch/launch_gpus.h"
 #include "data/launch/program/program_map.h"
 #include "data/text/read_file.h"
 
@@ -33,46 +32,39 @@ typedef struct {
   GPtrArray *started; /* the same of scripts that are started */
 } Search;
 
-/* Whether one of the names, with blanks between, fits. */
-static bool
-is_listed (const char *names, const char *name)
-{
-  for (; *names; names += strspn (names, " ")) {
-    if (option_fits (names, name))
-      return true;
-    names += strcspn (names, " ");
-  }
-  return false;
-}
-
 bool
 launch_knows (const LaunchKind *kind, const char *name)
 {
-  const ProgramFile *of = kind->of;
-  if (of->is_around)
+  const cJSON *of = kind->of;
+  if (reads_is (of, "around"))
     return hf_knows (name);
-  if (of->config && *of->config && strcmp (of->config, name) == 0)
+  if (reads_text (of, "config") && *reads_text (of, "config")
+      && strcmp (reads_text (of, "config"), name) == 0)
     return true;
-  name += of->within && g_str_has_prefix (name, of->within) ? strlen (of->within) : 0;
-  const OptionRow *row = of->has_means ? option_find (&kind->map->table, name) : NULL;
+  name += reads_text (of, "within") && g_str_has_prefix (name, reads_text (of, "within"))
+      ? strlen (reads_text (of, "within"))
+      : 0;
+  const OptionRow *row = reads_is (of, "means") ? option_find (&kind->map->table, name) : NULL;
   if (row && row->kind != OPTION_IGNORED)
     return true;
-  bool is_named = of->config && !of->overrides && !of->has_pairs && !kind->map->arguments;
-  if (of->knows)
-    return !of->is_valued && !of->needs && is_listed (of->knows, name);
+  bool is_named = reads_text (of, "config") && !reads_node (of, "overrides") && !reads_is (of, "pairs")
+      && !kind->map->arguments;
+  if (reads_text (of, "knows"))
+    return !reads_is (of, "valued") && !reads_node (of, "needs")
+        && option_is_listed (reads_text (of, "knows"), name);
   row = is_named
       ? NULL
       : option_find (kind->map->arguments ? &kind->map->arguments->table : &kind->map->table, name);
-  if (of->is_valued)
+  if (reads_is (of, "valued"))
     return option_is_valued (row);
-  return row && !(of->needs > 0 && row->kind == OPTION_IGNORED) && strcmp (row->option, "*") != 0;
+  return row && !(reads_node (of, "needs") && row->kind == OPTION_IGNORED) && strcmp (row->option, "*") != 0;
 }
 
 const char *
 launch_other (const LaunchKind *kind, const char *script)
 {
   const cJSON *one;
-  cJSON_ArrayForEach (one, kind->of->others)
+  cJSON_ArrayForEach (one, reads_node (kind->of, "others"))
   {
     g_auto (GStrv) starts = g_strsplit (cJSON_IsString (one) ? one->valuestring : "", " ", -1);
     for (char **start = starts; *start; start++)
@@ -106,7 +98,7 @@ are_at (const LsShellCommand *c, guint i, const char *words)
 static bool
 starts (const LaunchKind *kind, const LsShellCommand *c)
 {
-  g_auto (GStrv) all = g_strsplit (kind->of->starts, " ", -1);
+  g_auto (GStrv) all = g_strsplit (reads_text (kind->of, "starts"), " ", -1);
   for (guint i = 0; i < c->n; i++)
     for (char **word = all; *word; word++)
       if (are_at (c, i, *word))
@@ -137,7 +129,7 @@ count_known (const Search *s, char *const *words, guint n)
 {
   guint n_known = 0;
   for (guint i = 0; i < n; i++)
-    n_known += s->kind->of->has_pairs ? is_known_pair (s, words[i]) : is_known (s, words[i]);
+    n_known += reads_is (s->kind->of, "pairs") ? is_known_pair (s, words[i]) : is_known (s, words[i]);
   return n_known;
 }
 
@@ -196,8 +188,8 @@ trains_model (const LaunchKind *kind, const LsShellCommand *c)
     g_ptr_array_add (words, c->words[i]);
   launch_find_script (words, &at, &script);
   return !script
-      || (kind->of->is_around ? !launch_learns (script) && !launch_uses_model (script)
-                              : !launch_other (kind, script));
+      || (reads_is (kind->of, "around") ? !launch_learns (script) && !launch_uses_model (script)
+                                        : !launch_other (kind, script));
 }
 
 static void
@@ -213,11 +205,12 @@ take_command (const LsShellCommand *c, gpointer data)
   }
   if (!s->kind)
     return;
-  const ProgramFile *of = s->kind->of;
+  const cJSON *of = s->kind->of;
   guint n_known = count_known (s, c->words, c->n);
-  if (of->starts)
+  if (reads_text (of, "starts"))
     n_known = starts (s->kind, c) ? n_known + s->n_needed : 0;
-  if (of->yaml_lines && launch_names_file (s->files, c->words, c->n, of->yaml_lines))
+  if (reads_text (of, "yaml_lines")
+      && launch_names_file (s->files, c->words, c->n, reads_text (of, "yaml_lines")))
     n_known += s->n_needed;
   if (n_known < s->n_needed)
     return;
@@ -317,7 +310,7 @@ take_variables (Search *s)
 static const char *
 program_of (const LaunchKind *kind)
 {
-  return kind->of->is_around ? kind->of->noun : kind->map->program;
+  return reads_is (kind->of, "around") ? reads_text (kind->of, "noun") : kind->map->program;
 }
 
 /* --- the launch -------------------------------------------------------------------------------------- */
@@ -337,12 +330,13 @@ refuse (const Search *s, const ImportFile *file, LsDiagList *diags)
   g_autofree char *started = s->sources->len + s->started->len > 0 ? NULL : launch_started (file);
   GString *why = g_string_new (NULL);
   g_string_printf (why, "nothing here launches %s%s%s%s", program_of (s->kind),
-                   s->kind->of->is_last ? ", nor another program that is read" : "",
+                   reads_is (s->kind->of, "last") ? ", nor another program that is read" : "",
                    started ? "; it starts " : "", started ? started : "");
   add_names (why, "; it sources what is not here: ", s->sources);
   add_names (why, "; it starts what is not here: ", s->started);
-  const char *hint = s->sources->len + s->started->len > 0      ? "give these files too, after it"
-      : s->kind->of->yaml_lines && strstr (file->text, ".yaml") ? "give the YAML that it names too, after it"
+  const char *hint = s->sources->len + s->started->len > 0 ? "give these files too, after it"
+      : reads_text (s->kind->of, "yaml_lines") && strstr (file->text, ".yaml")
+      ? "give the YAML that it names too, after it"
       : started
       ? "if another script starts this one and sets its variables, give that one in front; else " IMPORT_ELSE
       : IMPORT_ELSE;
@@ -422,7 +416,7 @@ search (Search *s, LsImport *import, LsDiagList *diags)
                     (const char *) s->bare->pdata[0]);
   if (s->words->len == 0 && count_known (s, (char *const *) s->bare->pdata, s->bare->len) > 0)
     add_words (s->words, (char *const *) s->bare->pdata, s->bare->len);
-  s->has_no_command = s->words->len == 0 && s->kind->of->takes_variables;
+  s->has_no_command = s->words->len == 0 && reads_is (s->kind->of, "takes_variables");
   if (s->has_no_command)
     take_variables (s);
   if (s->words->len == 0)
@@ -455,7 +449,7 @@ seen_of (const Search *s)
 static void
 split (Search *s, LaunchScript *ret, LsImport *import)
 {
-  const ProgramFile *of = s->kind->of;
+  const cJSON *of = s->kind->of;
   g_autofree char *starter = launch_drop_starter (s->words, &ret->nodes, &ret->of_node);
   if (starter)
     import_unknown (import, "how %s starts this command, and on how many nodes", starter);
@@ -463,10 +457,11 @@ split (Search *s, LaunchScript *ret, LsImport *import)
   ret->front = g_ptr_array_new_with_free_func (g_free);
   add_words (ret->front, (char *const *) s->words->pdata, first > 0 ? at : 0);
   ret->words = launch_words_new ();
-  (of->has_pairs ? launch_words_add_beside_pairs : launch_words_add) (
+  (reads_is (of, "pairs") ? launch_words_add_beside_pairs : launch_words_add) (
       ret->words, (char *const *) s->words->pdata + first, s->words->len - first);
   /* with pairs the program says how many, if that is what submits it */
-  bool is_said = of->gpus ? launch_words_first (ret->words, of->gpus) != NULL : of->has_pairs && of->submits;
+  bool is_said = reads_text (of, "gpus") ? launch_words_first (ret->words, reads_text (of, "gpus")) != NULL
+                                         : reads_is (of, "pairs") && reads_is (of, "submits");
   g_autoptr (GHashTable) seen = seen_of (s);
   const LaunchPlace place = { s->batch, seen, is_one_of_many (s, ret->words) };
   bool is_command = ret->script && strchr (ret->script, ' ');
@@ -478,10 +473,11 @@ static void
 search_init (Search *s, const ImportFiles *files, const LaunchKind *kind, LsImport *import)
 {
   static const LsShellFuncs funcs = { take_command, find_source, note_written };
-  const ProgramFile *of = kind ? kind->of : NULL;
-  bool is_one = of && of->is_around && hf_needs_one (files);
+  const cJSON *of = kind ? kind->of : NULL;
+  ProgramRun look = { .map = kind ? kind->map : NULL, .text = files->files[0].text };
+  g_auto (ProgramValue) needs = program_value_of (&look, of ? reads_node (of, "needs") : NULL);
   *s = (Search) {
-    .files = files, .import = import, .kind = kind, .n_needed = !of || is_one ? 1 : MAX (1, of->needs)
+    .files = files, .import = import, .kind = kind, .n_needed = (guint) fmax (1, needs.number)
   };
   s->shell = ls_shell_new (&funcs, s);
   s->batch = launch_words_new ();
@@ -519,7 +515,7 @@ launch_script_read (const ImportFiles *files, const LaunchKind *kind, LaunchScri
     launch_python (files, kind, s.words, ret_script->words, &(LaunchEnvironment) { s.variables, s.exported },
                    import);
     ret_script->variables = g_hash_table_ref (s.variables);
-    launch_environment (kind->of->has_te, s.variables, s.exported, import);
+    launch_environment (reads_is (kind->of, "te"), s.variables, s.exported, import);
   }
   search_clear (&s);
   return ok;

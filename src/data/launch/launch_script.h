@@ -9,13 +9,12 @@
 
 struct LsPython; /* data/python/python.h */
 struct ProgramMap;
-struct ProgramFile;
 
 /* Whose commands are looked for: a map, and the file of it that says how they are known
  * (program/program_map.h). */
 typedef struct {
   const struct ProgramMap *map;
-  const struct ProgramFile *of;
+  const cJSON *of;
 } LaunchKind;
 
 /* Whether an option is the program's. */
@@ -60,7 +59,7 @@ void launch_python_environment (const struct LsPython *python, bool has_te, LsIm
 LaunchWords *launch_script_variables (const ImportFiles *files, LsImport *import, bool *ret_lacks,
                                       LsDiagList *diags);
 
-/* --- launch_refuse.c --- */
+/* --- launch_beside.c --- */
 
 /* Why a file that no reader takes is not read, if it is a script: a diagnostic. False: it is none. */
 bool launch_script_refuse (const ImportFile *file, LsDiagList *diags);
@@ -71,6 +70,38 @@ char *launch_started (const ImportFile *file);
 /* By the name of a script or module: it learns from rewards or preferences; it trains nothing. */
 bool launch_learns (const char *name);
 bool launch_uses_model (const char *name);
+
+/* --- by a launcher and the lines of a batch system, with the words of the map "starters" --- */
+
+/* What starts processes, beside its own words. */
+typedef struct {
+  LaunchWords *batch;  /* what lines and commands ask of a batch system: "batch.nodes", as the map has it */
+  GHashTable *seen;    /* variables that it sees: name -> text */
+  bool is_one_of_many; /* each process has one GPU, and something else starts them */
+} LaunchPlace;
+
+/* The number at the end: "8", "gpu:8", "gpu:a100:8"; 0: there is none. */
+guint64 launch_last_number (const char *text);
+/* The first of these options with a number. */
+guint64 launch_first_of (const LaunchWords *w, const char *const *names);
+
+/* What a line of a script asks of a batch system is added to batch: "#SBATCH --nodes=4"; "sbatch --nodes=4
+ * --export=A=1 job.sh", for the script that it starts; "kubernetes-pods --nodes=16 --gpus-per-node=4", one
+ * for each kind of pods (program/program_wrap.c); "xpk workload create --tpu-type=v6e-256". Other commands
+ * are passed over. Variables that the batch system sets are set in the shell; what is not decided is told. */
+void launch_read_batch (LaunchWords *batch, LsShell *shell, const LsShellCommand *c, LsImport *import);
+/* "srun --export=ALL,A=1": of names that a command sees, and of what variables are, those that this changes.
+ * Without ALL it sees none but what stands there. */
+void launch_export (char *const *words, guint n, GHashTable *variables, GHashTable *exported);
+/* A variable that is given: that of the nodes goes before lines, too. */
+void launch_given_nodes (LaunchWords *batch, const char *name, const char *value);
+
+/* front: char *, the words in front of the program. is_command: it is one that a package installs, which
+ * starts processes as variables say. 0: not known; what is not decided is told in import. */
+guint64 launch_count_gpus (const LaunchPlace *place, const GPtrArray *front, bool is_command,
+                           LsImport *import);
+
+/* --- files that a command names --- */
 
 #define LAUNCH_MAX_BESIDE ((size_t) 4 << 20) /* bytes of a file that is found beside */
 

@@ -1,8 +1,8 @@
 #include "data/launch/launch_words.h"
 
+#include <math.h>
 #include <string.h>
 
-#include "data/launch/yaml_config.h"
 #include "data/shell/shell.h"
 #include "data/text/json_doc.h"
 
@@ -131,6 +131,15 @@ launch_words_text (const LaunchWords *w, const char *name)
   return o && o->values->len > 0 ? o->values->pdata[0] : NULL;
 }
 
+char *
+launch_option_text (const LaunchOption *option)
+{
+  GString *text = g_string_new (NULL);
+  for (guint i = 0; i < option->values->len; i++)
+    g_string_append_printf (text, "%s%s", i > 0 ? " " : "", (const char *) option->values->pdata[i]);
+  return g_string_free (text, FALSE);
+}
+
 const char *
 launch_words_alone (const LaunchWords *w, bool (*fits) (const char *word))
 {
@@ -233,19 +242,6 @@ launch_words_add_words (LaunchWords *w, const LaunchWords *others)
 }
 
 void
-launch_words_add_pairs (LaunchWords *w, char *const *words, guint n)
-{
-  for (guint i = 0; i < n; i++) {
-    const char *word = words[i] + strspn (words[i], "+"), *equals = strchr (word, '=');
-    g_autofree char *name = equals ? g_strndup (word, (gsize) (equals - word)) : NULL;
-    if (name && *name)
-      launch_words_add_value (w, name, equals + 1);
-    else
-      g_ptr_array_add (w->others, bare (words[i]));
-  }
-}
-
-void
 launch_words_add_beside_pairs (LaunchWords *to, char *const *words, guint n)
 {
   g_autoptr (GPtrArray) rest = g_ptr_array_new ();
@@ -255,6 +251,24 @@ launch_words_add_beside_pairs (LaunchWords *to, char *const *words, guint n)
     else
       g_ptr_array_add (rest, words[i]);
   launch_words_add (to, (char *const *) rest->pdata, rest->len);
+}
+
+char *
+launch_scalar_text (const cJSON *node)
+{
+  char text[G_ASCII_DTOSTR_BUF_SIZE];
+  if (cJSON_IsString (node) || cJSON_IsRaw (node))
+    return g_strdup (node->valuestring);
+  if (!cJSON_IsNumber (node))
+    return g_strdup (cJSON_IsTrue (node)        ? "true"
+                         : cJSON_IsFalse (node) ? "false"
+                         : cJSON_IsNull (node)  ? "null"
+                                                : NULL);
+  double x = node->valuedouble;
+  if (fabs (x) < 9007199254740992.0 && x == floor (x))
+    return g_strdup_printf ("%.0f", x);
+  g_ascii_formatd (text, sizeof text, "%.15g", x);
+  return g_strdup (g_ascii_strtod (text, NULL) == x ? text : g_ascii_dtostr (text, sizeof text, x));
 }
 
 /* --- trees ----------------------------------------------------------------------------------------- */
@@ -279,13 +293,13 @@ add_list (LaunchWords *w, const char *name, const cJSON *list)
 {
   LaunchOption *o = add_option (w, g_strdup (name), NULL);
   const cJSON *item;
-  cJSON_ArrayForEach (item, list) g_ptr_array_add (o->values, yaml_config_text (item));
+  cJSON_ArrayForEach (item, list) g_ptr_array_add (o->values, launch_scalar_text (item));
 }
 
 static void
 add_item (LaunchWords *w, const char *name, const cJSON *item)
 {
-  g_autofree char *text = is_tree (item) ? NULL : yaml_config_text (item);
+  g_autofree char *text = is_tree (item) ? NULL : launch_scalar_text (item);
   if (is_tree (item) && !item->child)
     add_off (w, name);
   else if (!is_tree (item))

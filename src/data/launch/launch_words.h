@@ -36,8 +36,6 @@ void launch_words_add (LaunchWords *w, char *const *words, guint n);
 void launch_words_add_value (LaunchWords *w, const char *name, const char *value);
 /* The same; is_said: as a file says, else as its program has it where nothing is said. */
 void launch_words_add_by (LaunchWords *w, bool is_said, const char *name, const char *value);
-/* "a.b=c": an option with its value, as above; "+" in front is passed over. Words without "=" are others. */
-void launch_words_add_pairs (LaunchWords *w, char *const *words, guint n);
 /* "--a", "b", "c.d=e": options, and pairs, which are of no option in front of them but others. */
 void launch_words_add_beside_pairs (LaunchWords *w, char *const *words, guint n);
 /* A configuration: keys of objects within objects by dots, "training.seq_len". A list of texts and numbers is
@@ -48,6 +46,8 @@ void launch_words_add_tree (LaunchWords *w, const cJSON *tree);
  * "auto" and "$X", are holes. path: for diagnostics. False: with a diagnostic. */
 bool launch_words_add_json (LaunchWords *w, const char *text, gsize n, const char *path, LsDiagList *diags);
 
+/* A scalar as text, newly allocated; NULL: it is none. A whole number that a double holds has no point. */
+char *launch_scalar_text (const cJSON *node);
 /* All options of others, as they hold there. */
 void launch_words_add_words (LaunchWords *w, const LaunchWords *others);
 /* An option of other words by another name, which is static; it is shown as it is written. */
@@ -57,6 +57,8 @@ void launch_words_add_renamed (LaunchWords *w, const char *name, const LaunchOpt
 LaunchOption *launch_words_find (const LaunchWords *w, const char *name);
 /* Its first value, borrowed; NULL: it is not there, off, or has none. */
 const char *launch_words_text (const LaunchWords *w, const char *name);
+/* All its values, with blanks between them. Newly allocated. */
+char *launch_option_text (const LaunchOption *option);
 /* The first of names, with blanks between, that is there, as it is written; NULL: none is, or names NULL. */
 const char *launch_words_first (const LaunchWords *w, const char *names);
 /* Whether one of names, with blanks between, is there or off; names NULL: none is. */

@@ -53,29 +53,18 @@ typedef struct {
   const char *remark; /* behind it, where there are comments                                            */
 } OptionRow;
 
-/* A release of a program, and the profile of strategies/software that is its; NULL: none is. */
-typedef struct {
-  const char *name, *software;
-  guint year;
-} OptionRelease;
-
-/* The first and the last release that has an option, by their place; what all have is not listed. */
-typedef struct {
-  const char *option;
-  guint first, last;
-} OptionSpan;
-
 typedef struct OptionTable {
   const OptionRow *rows; /* of several for one key the first is today's, which is written */
   guint n;
-  /* Oldest first, of which the last is today's; they end in a NULL. NULL: rows say `until`. */
-  const OptionRelease *releases;
-  const OptionSpan *spans;
+  /* Of its map, `releases`, oldest first, of which the last is today's; NULL: rows say `until`. */
+  const struct cJSON *releases;
   const struct ProgramMap *map; /* that has it, of which rows have expressions; NULL: it is in C */
 } OptionTable;
 
-/* Whether a row of that name, which ends at a blank too, is for an option. */
+/* Whether a row of that name, which ends at a blank too, is for an option; whether one of several is, with
+ * blanks between. */
 bool option_fits (const char *pattern, const char *name);
+bool option_is_listed (const char *names, const char *name);
 /* Whether it is one of a key with a value, and no switch; NULL: it is not. */
 static inline bool
 option_is_valued (const OptionRow *row)
@@ -132,10 +121,6 @@ void option_tell_hole (const LaunchJob *job, const char *word);
  * strategy, say `otherwise`. */
 void option_set_defaults (LaunchJob *job, OptionKind kind);
 
-/* Tells an option that no row fits, and a mapping where the table has an option with a value, of which it
- * would ignore the members; false: it is one of these. row: of option_find(). */
-bool option_is_known (const LaunchJob *job, const LaunchOption *o, const OptionRow *row);
-
 /* For a table whose rules name options of another program of the same value ("*": of the same name): adds
  * them to its words, and tells what is ignored and what no row fits. */
 void option_translate (const LaunchJob *job, LaunchWords *to); /* option_write.c */
@@ -151,8 +136,6 @@ bool option_is_off (const LaunchJob *job, const char *name);
 /* Tells a text that is none of the words that a rule knows, which have blanks between them, in any case: what
  * the rule takes then is `taken`. */
 void option_tell_other (const LaunchJob *job, const char *name, const char *words, const char *taken);
-/* Sets a key of the model, as an option of that name would. */
-void option_set_model (LaunchJob *job, const char *key, const char *value);
 guint64 option_number (const LaunchJob *job, const char *name); /* 0: not given, or no number */
 
 /* Sets a key of the strategy unless it is set, or is left open by the file. */

@@ -1,19 +1,93 @@
-/* A configuration of accelerate, in YAML, or a script that launches a Trainer of Hugging Face; with what they
- * name behind them: configurations of accelerate and DeepSpeed, a model's config.json. */
+/* A configuration of accelerate, in YAML, or a script that launches a Trainer of Hugging Face, or a program
+ * around one; with what they name behind them: configurations of accelerate and DeepSpeed, a config.json. */
 #include <string.h>
 
 #include <lockstep/error.h>
 
 #include "data/jobs/job_files.h"
-#include "data/launch/hf_rules.h"
-#include "data/launch/launch_gpus.h"
 #include "data/launch/launch_script.h"
+#include "data/launch/program/program_map.h"
 #include "data/launch/yaml_config.h"
 #include "data/text/json_doc.h"
 #include "data/text/yaml.h"
 
-#define ARGUMENT "model_name_or_path:"     /* of a Trainer, in YAML */
-#define DUMPED   "\"model_name_or_path\":" /* in JSON */
+/* --- programs around a Trainer ----------------------------------------------------------------------- */
+
+/* A map that is asked, if it is of one; NULL: it is not. */
+static const ProgramMap *
+around_of (const ProgramAsked *a)
+{
+  const ProgramMap *map = program_doors->map_get (a->map);
+  return map && map->around ? map : NULL;
+}
+
+/* "swift sft" among "swift sft swift pt"; list NULL: it is not. */
+static bool
+is_listed (const char *list, const char *item)
+{
+  g_autofree char *all = g_strdup_printf (" %s ", list ? list : ""), *one = g_strdup_printf (" %s ", item);
+  return strstr (all, one) != NULL;
+}
+
+/* How a command is known: by options that its program alone has; by one that trains, with no option that the
+ * program lacks; by what the program's commands begin with. */
+typedef enum { BY_MARKS, BY_COMMAND, BY_BEGIN, N_WAYS } Way;
+
+static bool
+is_of (const cJSON *around, Way way, const char *script, const LaunchWords *words)
+{
+  const char *begin = program_member (around, "commands_of");
+  if (way == BY_MARKS)
+    return launch_words_has_any (words, program_member (around, "marks"));
+  if (!begin || !script)
+    return false;
+  return way == BY_BEGIN ? g_str_has_prefix (script, begin)
+                         : is_listed (program_member (around, "commands"), script)
+          && (strchr (script, ' ') || !launch_words_has_any (words, program_member (around, "lacks")));
+}
+
+/* By its command, or by an option of it; NULL: it is a Trainer itself, or unknown. Options that it alone has
+ * go first: two trainers of a program may have one command. */
+static const ProgramAsked *
+dialect_of (const char *script, const LaunchWords *words)
+{
+  for (Way way = 0; way < N_WAYS; way++)
+    for (const ProgramAsked *a = program_doors->maps (); a->map; a++) {
+      const ProgramMap *map = around_of (a);
+      if (map && is_of (map->around, way, script, words))
+        return a;
+    }
+  return NULL;
+}
+
+bool
+hf_knows (const char *name)
+{
+  const ProgramMap *trainer = program_doors->map_get ("trainer");
+  const OptionRow *row = trainer ? option_find (&trainer->table, name) : NULL;
+  for (const ProgramAsked *a = program_doors->maps (); a->map && !(row && row->kind != OPTION_IGNORED); a++) {
+    const ProgramMap *map = around_of (a);
+    const OptionRow *own = map ? option_find (&map->table, name) : NULL;
+    row = own && *own->option != '*' ? own : row;
+  }
+  return row && row->kind != OPTION_IGNORED;
+}
+
+bool
+hf_is_around (const ImportFile *file)
+{
+  const cJSON *tree = yaml_config_tree (file);
+  g_autoptr (LaunchWords) words = launch_words_new ();
+  if (!cJSON_IsObject (tree))
+    return false;
+  launch_words_add_tree (words, tree);
+  const ProgramAsked *d = dialect_of (NULL, words);
+  const OptionRow *model = d ? option_find (&around_of (d)->table, "model") : NULL;
+  bool is_own = model && g_strcmp0 (model->key, "model_name_or_path") == 0;
+  return d && launch_words_find (words, is_own ? "model" : "model_name_or_path");
+}
+
+/* --- configurations ---------------------------------------------------------------------------------- */
 
 static bool
 add_yaml (LaunchWords *words, const char *text, gsize n, const char *path, LsImport *import,
@@ -30,17 +104,67 @@ add_yaml (LaunchWords *words, const char *text, gsize n, const char *path, LsImp
   return true;
 }
 
-/* --- configurations -------------------------------------------------------------------------------- */
+/* What a file of JSON behind --fsdp_config says, by the names that a mapping in its place has. */
+static bool
+add_fsdp (const ImportFiles *files, LaunchWords *words, LsDiagList *diags)
+{
+  const char *name = launch_words_text (words, "fsdp_config");
+  gsize n;
+  g_autofree char *text = name && *name != '{' ? launch_file_of (files, name, &n) : NULL;
+  g_autoptr (LsJsonDoc) doc = text ? ls_json_doc_parse_as (text, n, name, LS_JSON_BY_HAND, diags) : NULL;
+  if (doc) {
+    cJSON *tree = cJSON_CreateObject ();
+    cJSON_AddItemToObject (tree, "fsdp_config", cJSON_Duplicate (ls_json_doc_root (doc), true));
+    launch_words_add_tree (words, tree);
+    cJSON_Delete (tree);
+  }
+  return !text || doc;
+}
+
+/* Reads words that a script or a configuration says, behind those in front of the script: a program around a
+ * Trainer has its own part "task", and makes them words of a Trainer. script NULL: there is none. */
+static bool
+read_words (const ImportFiles *files, const char *script, LaunchWords *said, LaunchWords *words, guint64 gpus,
+            LsImport *import, LsDiagList *diags)
+{
+  const ProgramAsked *a = dialect_of (script, said);
+  const ProgramMap *d = a ? around_of (a) : NULL;
+  const cJSON *around = d ? d->around : NULL;
+  const ProgramTold told[] = { { "alone", "script" },
+                               { "around", d ? d->program : NULL },
+                               { "front", words->options->len > 0 ? "1" : NULL },
+                               { "software", program_member (around, "release") },
+                               { "why", program_member (around, "pins") },
+                               { "old", launch_words_first (said, program_member (around, "old")) },
+                               { NULL } };
+  g_autoptr (LaunchWords) theirs = launch_words_new ();
+  const ProgramWith with = { .told = told, .around = d }, translated = { .told = told, .says = theirs };
+  LaunchJob own = { .import = import, .words = said, .script = script, .gpus = gpus }, job = own;
+  if ((d && !program_doors->run_map (a->map, "task", &with, &own, files, diags))
+      || !program_doors->run_map ("trainer", "task", &with, &own, files, diags))
+    return false;
+  if (d && a->is_own)
+    import_infer (import, IMPORT_READ_AS, d->program, ls_json_doc_name (d->doc));
+  if (d && !program_doors->run_map (a->map, NULL, &translated, &own, NULL, diags))
+    return false;
+  launch_words_add_words (words, d ? theirs : said);
+  job.words = words;
+  return add_fsdp (files, words, diags)
+      && program_doors->run_map ("trainer", NULL, &with, &job, files, diags);
+}
 
 bool
-hf_read_configuration (const ImportFiles *files, LsImport *import, LsDiagList *diags)
+hf_read_configuration (const ImportFiles *files, bool is_around, LsImport *import, LsDiagList *diags)
 {
   const ImportFile *file = &files->files[0];
-  g_autoptr (LaunchWords) words = launch_words_new ();
-  LaunchJob job = { .import = import, .words = words };
+  g_autoptr (LaunchWords) said = launch_words_new (), words = launch_words_new ();
+  LaunchJob job = { .import = import, .words = said };
   const ProgramTold told[] = { { "alone", "configuration" }, { NULL } };
-  return add_yaml (words, file->text, file->n, file->path, import, diags)
-      && program_run_with ("trainer", NULL, &(ProgramWith) { .told = told }, &job, files, diags);
+  if (!add_yaml (said, file->text, file->n, file->path, import, diags))
+    return false;
+  return is_around
+      ? read_words (files, NULL, said, words, 0, import, diags)
+      : program_doors->run_map ("trainer", NULL, &(ProgramWith) { .told = told }, &job, files, diags);
 }
 
 /* --- scripts --------------------------------------------------------------------------------------- */
@@ -87,86 +211,14 @@ add_front (const ImportFiles *files, const LaunchScript *script, LaunchWords *wo
   return true;
 }
 
-/* What a file of JSON behind --fsdp_config says, by the names that a mapping in its place has. */
-static bool
-add_fsdp (const ImportFiles *files, LaunchWords *words, LsDiagList *diags)
-{
-  const char *name = launch_words_text (words, "fsdp_config");
-  gsize n;
-  g_autofree char *text = name && *name != '{' ? launch_file_of (files, name, &n) : NULL;
-  g_autoptr (LsJsonDoc) doc = text ? ls_json_doc_parse_as (text, n, name, LS_JSON_BY_HAND, diags) : NULL;
-  if (doc) {
-    cJSON *tree = cJSON_CreateObject ();
-    cJSON_AddItemToObject (tree, "fsdp_config", cJSON_Duplicate (ls_json_doc_root (doc), true));
-    launch_words_add_tree (words, tree);
-    cJSON_Delete (tree);
-  }
-  return !text || doc;
-}
-
-/* Its options as those of a Trainer, with its defaults; what is told of them is told. gpus: 0: not
- * known. NULL: with a diagnostic. */
-static LaunchWords *
-dialect_words (const ProgramMap *d, LaunchWords *words, guint64 gpus, LsImport *import, LsDiagList *diags)
-{
-  g_autoptr (LaunchWords) to = launch_words_new ();
-  LaunchJob own = { .import = import,
-                    .words = words,
-                    .table = &d->table,
-                    .gpus = gpus,
-                    .open = g_hash_table_new (g_str_hash, g_str_equal) };
-  ProgramRun run
-      = { .map = d,
-          .job = &own,
-          .words = words,
-          .says = to,
-          .other = { .import = import, .words = to, .table = hf_options (), .gpus = gpus, .open = own.open },
-          .path = import->path,
-          .diags = diags };
-  if (hf_dialect_is_own (d))
-    import_infer (import, IMPORT_READ_AS, d->program, ls_json_doc_name (d->doc));
-  option_translate (&own, to);
-  bool ok = program_run_rules (&run, d->rules);
-  run.says = NULL; /* not its own */
-  program_run_clear (&run);
-  return ok ? g_steal_pointer (&to) : NULL;
-}
-
-/* With the words of the program that it is, if it is around a Trainer. */
-static bool
-read_words (const ImportFiles *files, const char *script, LaunchWords *said, LaunchWords *words, guint64 gpus,
-            LsImport *import, LsDiagList *diags)
-{
-  const ProgramMap *dialect = hf_dialect_of (script, said);
-  const ProgramTold told[] = { { "alone", "script" },
-                               { "around", dialect ? dialect->program : NULL },
-                               { "data", dialect ? dialect->around.data : NULL },
-                               { "front", words->options->len > 0 ? "1" : NULL },
-                               { "software", dialect ? dialect->around.release : NULL },
-                               { "why", dialect ? dialect->around.pins : NULL },
-                               { "old", dialect ? hf_dialect_old (dialect, said) : NULL },
-                               { NULL } };
-  const ProgramWith with = { .told = told, .around = dialect };
-  LaunchJob own = { .import = import, .words = said, .script = script, .gpus = gpus }, job = own;
-  if ((dialect && !hf_dialect_check (dialect, script, said, import->path, diags))
-      || !program_run_with ("trainer", "task", &with, &own, files, diags))
-    return false;
-  g_autoptr (LaunchWords) theirs = dialect ? dialect_words (dialect, said, gpus, import, diags) : NULL;
-  if (dialect && !theirs)
-    return false;
-  launch_words_add_words (words, theirs ? theirs : said);
-  job.words = words;
-  return add_fsdp (files, words, diags) && program_run_with ("trainer", NULL, &with, &job, files, diags);
-}
-
 /* "key=value" behind a file of arguments (OmegaConf.from_cli of LLaMA-Factory). */
 static void
 add_pairs (const LaunchWords *own, LaunchWords *said)
 {
   for (guint i = 1; i < own->others->len; i++) {
-    char *word = own->others->pdata[i];
-    if (g_ascii_isalpha (*word) && strchr (word, '='))
-      launch_words_add_pairs (said, &word, 1);
+    g_auto (GStrv) pair = g_strsplit (own->others->pdata[i], "=", 2);
+    if (pair[0] && pair[1] && g_ascii_isalpha (*pair[0]))
+      launch_words_add_value (said, pair[0], pair[1]);
   }
 }
 
@@ -179,8 +231,9 @@ add_arguments (const ImportFiles *files, const LaunchWords *own, LaunchWords *sa
   const LaunchOption *config = launch_words_find (own, "config");
   const GPtrArray *names = config ? config->values : own->others;
   const char *name = names->len > 0 ? names->pdata[0] : NULL;
-  bool is_yaml
-      = name && (launch_is_yaml (name) || launch_names_file (files, (char *const *) names->pdata, 1, DUMPED));
+  bool is_yaml = name
+      && (launch_is_yaml (name)
+          || launch_names_file (files, (char *const *) names->pdata, 1, "\"model_name_or_path\":"));
   gsize n;
   g_autofree char *text = is_yaml ? launch_file_of (files, name, &n) : NULL;
   if (text && !add_yaml (said, text, n, name, import, diags))
@@ -194,63 +247,15 @@ add_arguments (const ImportFiles *files, const LaunchWords *own, LaunchWords *sa
   return true;
 }
 
-static bool
-read_launch (const ImportFiles *files, const LaunchScript *script, LsImport *import, LsDiagList *diags)
-{
-  g_autoptr (LaunchWords) words = launch_words_new (), said = launch_words_new ();
-  return add_front (files, script, words, import, diags)
-      && add_arguments (files, script->words, said, import, diags)
-      && read_words (files, script->script, said, words, script->gpus, import, diags);
-}
-
-/* Arguments without the command that they are of: how many GPUs there are, and what shards, it says. */
-static bool
-check_command (const ImportFile *file, LsDiagList *diags)
-{
-  static const char *const starts[] = { "accelerate ", "torchrun ", "deepspeed ", "python", "#!" };
-  bool is_bare = launch_has_line (file->text, ARGUMENT);
-  for (guint i = 0; i < G_N_ELEMENTS (starts) && is_bare; i++)
-    is_bare = !launch_has_line (file->text, starts[i]);
-  if (is_bare)
-    ls_diag_add (diags, LS_ERROR_INPUT, file->path, 0, 0, NULL, NULL,
-                 "give the script that is started with them, which names this file, and this file after it",
-                 "arguments of a Trainer, without the command that they are of");
-  return !is_bare;
-}
-
 bool
 hf_read_script (const LaunchKind *kind, const ImportFiles *files, LsImport *import, LsDiagList *diags)
 {
+  g_autoptr (LaunchWords) words = launch_words_new (), said = launch_words_new ();
   LaunchScript script;
-  if (!check_command (&files->files[0], diags))
-    return false;
   bool ok = launch_script_read (files, kind, &script, import, diags)
-      && read_launch (files, &script, import, diags);
+      && add_front (files, &script, words, import, diags)
+      && add_arguments (files, script.words, said, import, diags)
+      && read_words (files, script.script, said, words, script.gpus, import, diags);
   launch_script_clear (&script);
   return ok;
-}
-
-/* --- configurations of programs around a Trainer ----------------------------------------------------- */
-
-bool
-hf_read_around (const ImportFiles *files, LsImport *import, LsDiagList *diags)
-{
-  const ImportFile *file = &files->files[0];
-  g_autoptr (LaunchWords) said = launch_words_new (), words = launch_words_new ();
-  return add_yaml (said, file->text, file->n, file->path, import, diags)
-      && read_words (files, NULL, said, words, 0, import, diags);
-}
-
-bool
-hf_is_around (const ImportFile *file)
-{
-  const cJSON *tree = yaml_config_tree (file);
-  g_autoptr (LaunchWords) words = launch_words_new ();
-  if (!cJSON_IsObject (tree))
-    return false;
-  launch_words_add_tree (words, tree);
-  const ProgramMap *d = hf_dialect_of (NULL, words);
-  const OptionRow *model = d ? option_find (&d->table, "model") : NULL;
-  bool is_own = model && g_strcmp0 (model->key, "model_name_or_path") == 0;
-  return d && launch_words_find (words, is_own ? "model" : "model_name_or_path");
 }

@@ -1,9 +1,10 @@
-#include "data/launch/yaml_config.h"
-
+#include <lockstep/error.h>
+#include <math.h>
 #include <string.h>
 
-#include <lockstep/error.h>
-
+#include "data/launch/yaml_config.h"
+#include "data/shell/shell.h"
+#include "data/text/json_doc.h"
 #include "data/text/yaml.h"
 
 /* --- files ---------------------------------------------------------------------------------------- */
@@ -78,43 +79,18 @@ yaml_config_add (cJSON *into, const ImportFile *file, LsImport *import, LsDiagLi
   return ok;
 }
 
-/* said: NULL: the option has no value. */
-static bool
-add_named (cJSON *into, const ImportFiles *files, const char *said, LsImport *import, LsDiagList *diags)
+cJSON *
+yaml_config_of_name (const ImportFiles *files, const char *said, LsImport *import, LsDiagList *diags)
 {
   g_autofree char *name = said
       ? g_strconcat (said, launch_is_yaml (said) || g_str_has_suffix (said, ".json") ? "" : ".yaml", NULL)
       : NULL;
-  ImportYaml yaml = { 0 };
-  ImportFile file = { .path = name, .yaml = &yaml };
-  file.text = name ? launch_file_of (files, name, &file.n) : NULL;
-  bool ok
-      = file.text ? yaml_config_add (into, &file, import, diags) : launch_refuse_config (name, import, diags);
-  cJSON_Delete (yaml.tree);
-  g_free (file.text);
-  return ok;
-}
-
-cJSON *
-yaml_config_of_name (const ImportFiles *files, const char *name, LsImport *import, LsDiagList *diags)
-{
-  cJSON *tree = cJSON_CreateObject ();
-  if (add_named (tree, files, name, import, diags))
-    return tree;
-  cJSON_Delete (tree);
-  return NULL;
-}
-
-cJSON *
-yaml_config_of_option (const ImportFiles *files, const LaunchWords *words, const char *option,
-                       LsImport *import, LsDiagList *diags)
-{
-  cJSON *tree = cJSON_CreateObject ();
-  if (!launch_words_find (words, option)
-      || add_named (tree, files, launch_words_text (words, option), import, diags))
-    return tree;
-  cJSON_Delete (tree);
-  return NULL;
+  gsize n = 0;
+  g_autofree char *text = name ? launch_file_of (files, name, &n) : NULL;
+  g_autoptr (cJSON) tree = cJSON_CreateObject ();
+  bool ok = text ? yaml_config_add (tree, &(ImportFile) { .path = name, .text = text, .n = n }, import, diags)
+                 : launch_refuse_config (name, import, diags);
+  return ok ? g_steal_pointer (&tree) : NULL;
 }
 
 bool
@@ -294,10 +270,310 @@ config_set_batch (LaunchJob *job, guint64 n_copies, guint64 n_micro_batches)
   if (import_is_given (import, "gpus"))
     n_copies = s->gpus / of_model;
   if (n_copies > 0 && n_copies * of_model <= G_MAXUINT32)
-    import_set_strategy_number (import, "gpus", n_copies * of_model);
+    import_set_strategy_count (import, "gpus", n_copies * of_model, "--");
   if (n_copies > 0 && n_micro_batches > 0 && import_has_strategy (import, "micro_batch")
       && !import_has_strategy (import, "global_batch")) {
-    import_set_strategy_number (import, "global_batch", n_copies * n_micro_batches * s->micro_batch);
+    import_set_strategy_count (import, "global_batch", n_copies * n_micro_batches * s->micro_batch, "--");
     import_follows_gpus (import, "global_batch");
   }
+}
+
+/* --- interpolations ---------------------------------------------------------------------------------- */
+
+/* OmegaConf's interpolations, https://omegaconf.readthedocs.io (2.3, "Variable interpolation"), with the
+ * resolvers that NeMo and its launcher register: multiply, add, subtract, divide_ceil, divide_floor. */
+
+#define MAX_TEXT   ((gsize) 16 << 20) /* bytes that are searched for interpolations, and added by them */
+#define MAX_NESTED 16                 /* ${ within ${ */
+
+typedef struct {
+  cJSON *tree;
+  GHashTable *above; /* cJSON * -> cJSON *: the mapping or list around it */
+  GHashTable *open;  /* cJSON *: being resolved */
+  GHashTable *done;  /* cJSON * */
+  gsize n_bytes;
+  guint n_nested;
+} Resolve;
+
+static void resolve_node (Resolve *r, cJSON *node);
+
+/* --- what a text may mean ------------------------------------------------------------------------- */
+
+static char *
+hole (const char *text, gsize n)
+{
+  return g_strdup_printf ("%c${%.*s}%c", LS_SHELL_HOLE, (int) MIN (n, 200), text, LS_SHELL_HOLE_END);
+}
+
+/* The } that closes what begins at text; NULL: none does. */
+static const char *
+find_close (Resolve *r, const char *text)
+{
+  guint depth = 0;
+  for (; *text && r->n_bytes <= MAX_TEXT; text++) {
+    r->n_bytes++;
+    if (text[0] == '$' && text[1] == '{') {
+      depth++;
+      text++;
+    } else if (*text == '}' && depth-- == 0)
+      return text;
+  }
+  return NULL;
+}
+
+/* --- what it names -------------------------------------------------------------------------------- */
+
+static cJSON *
+child_of (cJSON *node, const char *key)
+{
+  guint64 index;
+  if (cJSON_IsArray (node))
+    return g_ascii_string_to_unsigned (key, 10, 0, G_MAXINT, &index, NULL)
+        ? cJSON_GetArrayItem (node, (int) index)
+        : NULL;
+  return cJSON_IsObject (node) ? cJSON_GetObjectItemCaseSensitive (node, key) : NULL;
+}
+
+/* "a.b", "a[0]", ".b", "..b" from a node; NULL: there is none. */
+static cJSON *
+find (const Resolve *r, const cJSON *from, const char *path)
+{
+  gsize up = strspn (path, ".");
+  cJSON *at = up > 0 ? (cJSON *) from : NULL;
+  for (gsize i = 0; at && i < up; i++)
+    at = g_hash_table_lookup (r->above, at);
+  at = at ? at : r->tree;
+  g_auto (GStrv) keys = g_strsplit_set (path + up, ".[]", 2 * LS_JSON_MAX_DEPTH);
+  for (char **key = keys; *key && at; key++)
+    at = **key ? child_of (at, *key) : at;
+  return at;
+}
+
+/* NULL: nothing. A part of a larger configuration may name itself from the root of that, as the files of
+ * NeMo's launcher do by "training.". */
+static cJSON *
+named (Resolve *r, const cJSON *from, const char *path)
+{
+  cJSON *node = find (r, from, path);
+  if (!node && g_str_has_prefix (path, "training."))
+    node = find (r, from, path + strlen ("training."));
+  if (!node || node == r->tree)
+    return NULL;
+  resolve_node (r, node);
+  return g_hash_table_contains (r->open, node) ? NULL : node;
+}
+
+/* --- what a call gives ---------------------------------------------------------------------------- */
+
+/* Newly allocated; NULL: not known. */
+static char *
+call (const char *name, char **args, guint n)
+{
+  char *end[2] = { NULL, NULL };
+  if (strcmp (name, "oc.env") == 0)
+    return n == 2 ? g_strdup (args[1]) : NULL;
+  if (strcmp (name, "oc.decode") == 0)
+    return n == 1 ? g_strdup (args[0]) : NULL;
+  if (n != 2)
+    return NULL;
+  double a = g_ascii_strtod (args[0], &end[0]), b = g_ascii_strtod (args[1], &end[1]);
+  if (end[0] == args[0] || *end[0] || end[1] == args[1] || *end[1])
+    return NULL;
+  const struct {
+    const char *name;
+    double value;
+  } calls[] = { { "multiply", a * b },
+                { "add", a + b },
+                { "sum", a + b },
+                { "subtract", a - b },
+                { "divide_ceil", ceil (a / b) },
+                { "divide_floor", floor (a / b) },
+                { "int_div", floor (a / b) },
+                { "divide", a / b } };
+  for (guint i = 0; i < G_N_ELEMENTS (calls); i++)
+    if (strcmp (name, calls[i].name) == 0 && isfinite (calls[i].value))
+      return launch_scalar_text (&(cJSON) { .type = cJSON_Number, .valuedouble = calls[i].value });
+  return NULL;
+}
+
+/* At commas outside of braces. */
+static GPtrArray *
+split_args (const char *text)
+{
+  GPtrArray *args = g_ptr_array_new_with_free_func (g_free);
+  const char *from = text;
+  guint depth = 0;
+  for (const char *p = text;; p++) {
+    depth += p[0] == '$' && p[1] == '{';
+    depth -= *p == '}' && depth > 0;
+    if (*p == '\0' || (*p == ',' && depth == 0)) {
+      g_ptr_array_add (args, g_strstrip (g_strndup (from, (gsize) (p - from))));
+      from = p + 1;
+    }
+    if (*p == '\0')
+      return args;
+  }
+}
+
+static char *resolve_text (Resolve *r, const cJSON *from, const char *text);
+
+static char *
+resolve_call (Resolve *r, const cJSON *from, const char *inner, const char *colon)
+{
+  g_autofree char *name = g_strndup (inner, (gsize) (colon - inner));
+  g_autoptr (GPtrArray) args = split_args (colon + 1);
+  for (guint i = 0; i < args->len; i++) {
+    char *arg = resolve_text (r, from, args->pdata[i]);
+    g_free (args->pdata[i]);
+    args->pdata[i] = arg;
+  }
+  return call (name, (char **) args->pdata, args->len);
+}
+
+/* What stands between ${ and }: its node, or else its text, newly allocated; both NULL: not known. */
+static cJSON *
+resolve_inner (Resolve *r, const cJSON *from, const char *inner, char **ret_text)
+{
+  const char *colon = strchr (inner, ':'), *nested = strstr (inner, "${");
+  *ret_text = NULL;
+  if (r->n_nested >= MAX_NESTED)
+    return NULL;
+  r->n_nested++;
+  cJSON *node = NULL;
+  if (colon && (!nested || colon < nested))
+    *ret_text = resolve_call (r, from, inner, colon);
+  else {
+    g_autofree char *path = resolve_text (r, from, inner);
+    node = named (r, from, g_strstrip (path));
+  }
+  r->n_nested--;
+  return node;
+}
+
+/* With its parts replaced, newly allocated. */
+static char *
+resolve_text (Resolve *r, const cJSON *from, const char *text)
+{
+  GString *out = g_string_new (NULL);
+  while (*text) {
+    const char *close = text[0] == '$' && text[1] == '{' ? find_close (r, text + 2) : NULL;
+    if (!close) {
+      g_string_append_c (out, *text++);
+      continue;
+    }
+    g_autofree char *inner = g_strndup (text + 2, (gsize) (close - text - 2)), *part = NULL;
+    cJSON *node = resolve_inner (r, from, inner, &part);
+    part = part ? part : node ? launch_scalar_text (node) : NULL;
+    if (!part || (r->n_bytes += strlen (part)) > MAX_TEXT) {
+      g_free (part);
+      part = hole (inner, strlen (inner));
+    }
+    g_string_append (out, part);
+    text = close + 1;
+  }
+  return g_string_free (out, FALSE);
+}
+
+/* --- in place ------------------------------------------------------------------------------------- */
+
+/* node becomes what other is; takes other. */
+static void
+become (cJSON *node, cJSON *other)
+{
+  cJSON old = { .type = node->type, .child = node->child, .valuestring = node->valuestring };
+  node->type = other->type;
+  node->child = other->child;
+  node->valuestring = other->valuestring;
+  node->valueint = other->valueint;
+  node->valuedouble = other->valuedouble;
+  other->type = old.type;
+  other->child = old.child;
+  other->valuestring = old.valuestring;
+  cJSON_Delete (other);
+}
+
+/* A scalar, or a mapping or list of nothing else, of which a copy makes nothing deeper. */
+static bool
+may_copy (Resolve *r, const cJSON *node)
+{
+  for (const cJSON *child = node->child; child; child = child->next) {
+    r->n_bytes += sizeof *child + (child->valuestring ? strlen (child->valuestring) : 0);
+    if (child->child || r->n_bytes > MAX_TEXT)
+      return false;
+  }
+  return true;
+}
+
+/* All of the text is one ${...}, which keeps its type; false: it has none. */
+static bool
+resolve_whole (Resolve *r, cJSON *node, const char *inner)
+{
+  g_autofree char *part = NULL;
+  cJSON *other = resolve_inner (r, node, inner, &part);
+  if (part)
+    become (node, ls_yaml_scalar (part));
+  else if (other && may_copy (r, other))
+    become (node, cJSON_Duplicate (other, true));
+  else
+    return false;
+  return true;
+}
+
+static void
+resolve_string (Resolve *r, cJSON *node)
+{
+  const char *text = node->valuestring;
+  const char *close = g_str_has_prefix (text, "${") ? find_close (r, text + 2) : NULL;
+  g_autofree char *inner = close && !close[1] ? g_strndup (text + 2, (gsize) (close - text - 2)) : NULL;
+  if (inner && resolve_whole (r, node, inner))
+    return;
+  bool is_missing = strcmp (text, "???") == 0;
+  g_autofree char *resolved = is_missing ? g_strdup_printf ("%c???%c", LS_SHELL_HOLE, LS_SHELL_HOLE_END)
+                                         : resolve_text (r, node, text);
+  become (node, cJSON_CreateString (resolved));
+}
+
+static bool
+has_parts (const cJSON *node)
+{
+  return cJSON_IsString (node)
+      && (strstr (node->valuestring, "${") || strcmp (node->valuestring, "???") == 0);
+}
+
+/* With all below it. */
+static void
+resolve_node (Resolve *r, cJSON *node)
+{
+  if (g_hash_table_contains (r->done, node) || !g_hash_table_add (r->open, node))
+    return;
+  if (has_parts (node))
+    resolve_string (r, node);
+  else
+    for (cJSON *child = node->child; child; child = child->next)
+      resolve_node (r, child);
+  g_hash_table_remove (r->open, node);
+  g_hash_table_add (r->done, node);
+}
+
+static void
+note_above (Resolve *r, cJSON *node)
+{
+  for (cJSON *child = node->child; child; child = child->next) {
+    g_hash_table_insert (r->above, child, node);
+    note_above (r, child);
+  }
+}
+
+void
+yaml_config_resolve (cJSON *tree)
+{
+  Resolve r = { .tree = tree };
+  r.above = g_hash_table_new (g_direct_hash, g_direct_equal);
+  r.open = g_hash_table_new (g_direct_hash, g_direct_equal);
+  r.done = g_hash_table_new (g_direct_hash, g_direct_equal);
+  note_above (&r, tree);
+  resolve_node (&r, tree);
+  g_hash_table_unref (r.above);
+  g_hash_table_unref (r.open);
+  g_hash_table_unref (r.done);
 }

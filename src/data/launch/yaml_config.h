@@ -22,10 +22,6 @@ void yaml_config_merge (cJSON *into, cJSON *from);
  * said. NULL: a diagnostic. */
 cJSON *yaml_config_of_name (const ImportFiles *files, const char *name, LsImport *import, LsDiagList *diags);
 
-/* The same of options that were read; one that is not there is an empty configuration. */
-cJSON *yaml_config_of_option (const ImportFiles *files, const LaunchWords *words, const char *option,
-                              LsImport *import, LsDiagList *diags);
-
 /* Why a file that no reader takes is not read, if its name says that it is YAML: a diagnostic. False: it is
  * none by its name. */
 bool yaml_config_refuse (const ImportFile *file, LsDiagList *diags);
@@ -35,8 +31,6 @@ bool yaml_config_is_rather (const cJSON *tree, const OptionTable *of, const Opti
 
 /* A member by its path, "model.num_layers", '-' and '_' alike; NULL: there is none. */
 cJSON *yaml_config_find (const cJSON *tree, const char *path);
-/* A scalar as text, newly allocated; NULL: it is none. A whole number that a double holds has no point. */
-char *yaml_config_text (const cJSON *node);
 /* Sets a member as Hydra does: text is a value of YAML; mappings on the way to it are made. */
 void yaml_config_set (cJSON *tree, const char *path, const char *text);
 void yaml_config_set_node (cJSON *tree, const char *path, cJSON *node); /* the same; takes the node */

@@ -94,7 +94,7 @@ files_of_recipes_find_what_they_import (void)
   const char *const given[] = { paths->pdata[0], NULL };
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   LsImport import;
-  bool ok = ls_import_load (given, &import, diags);
+  bool ok = ls_import_load (given, NULL, &import, diags);
   g_autofree char *said = ls_diag_list_format (diags);
   ls_check_impl (ok, __FILE__, __LINE__, "%s", said);
   if (!ok)
@@ -124,7 +124,7 @@ files_of_recipes_are_found_from_within (void)
   const char *const given[] = { "a.py", NULL };
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   LsImport import;
-  bool ok = ls_import_load (given, &import, diags);
+  bool ok = ls_import_load (given, NULL, &import, diags);
   LS_CHECK_INT (g_chdir (cwd), ==, 0);
   g_autofree char *said = ls_diag_list_format (diags);
   ls_check_impl (ok, __FILE__, __LINE__, "%s", said);
@@ -155,7 +155,7 @@ a_checkout_says_its_release (void)
     const char *const given[] = { own, NULL };
     g_autoptr (LsDiagList) diags = ls_diag_list_new ();
     LsImport import;
-    if (!LS_CHECK (ls_import_load (given, &import, diags)))
+    if (!LS_CHECK (ls_import_load (given, NULL, &import, diags)))
       return;
     check_one (&import, cases[i][2], "a.py");
     ls_import_clear (&import);

@@ -23,7 +23,7 @@ load (const LsExpectedCase *c, char *const *texts, LsImport *import, LsDiagList 
       g_ptr_array_add (given, path);
   }
   g_ptr_array_add (given, NULL);
-  bool ok = ls_import_load ((const char *const *) given->pdata, import, diags);
+  bool ok = ls_import_load ((const char *const *) given->pdata, NULL, import, diags);
   for (guint i = 0; i < paths->len; i++)
     for (char *path = paths->pdata[i]; strlen (path) >= strlen (folder) && g_remove (path) == 0;)
       *strrchr (path, '/') = '\0';
@@ -40,7 +40,7 @@ import_files (const LsExpectedCase *c, const char *option, char **said)
     texts[i] = ls_case_text (&g_array_index (c->files, LsCaseFile, i), option);
   const char *name = g_array_index (c->files, LsCaseFile, 0).name;
   bool ok = c->files->len > 1 ? load (c, texts, import, diags)
-                              : ls_import_read (texts[0], strlen (texts[0]), name, import, diags);
+                              : ls_import_read (texts[0], strlen (texts[0]), name, NULL, import, diags);
   *said = ls_diag_list_format (diags);
   if (!ok)
     g_clear_pointer (&import, g_free);

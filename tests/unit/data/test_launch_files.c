@@ -161,7 +161,7 @@ judge_table (const char *folder, const char *frameworks, Count *count)
     const char *const paths[] = { file, NULL };
     LsImport import;
     if (!strstr (frameworks, cell (csv, row, "framework")) || !is_default (cell (csv, row, "variant"))
-        || !ls_import_load (paths, &import, why))
+        || !ls_import_load (paths, NULL, &import, why))
       continue;
     count->n_files++;
     judge (&import, csv, row, count);
@@ -251,7 +251,7 @@ every_file_is_read_or_refused_for_a_reason (void)
     g_autofree char *file = g_build_filename (folder, cell (csv, row, "file"), NULL);
     const char *const paths[] = { file, NULL };
     LsImport import;
-    bool ok = ls_import_load (paths, &import, why);
+    bool ok = ls_import_load (paths, NULL, &import, why);
     ls_check_impl (ok || ls_diag_list_n (why) > 0, __FILE__, __LINE__, "%s: refused without a word", file);
     if (ok)
       ls_import_clear (&import);

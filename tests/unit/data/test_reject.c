@@ -196,7 +196,7 @@ static bool
 read_launch (const char *path, LsDiagList *diags)
 {
   LsImport import;
-  return ls_import_load ((const char *const[]) { path, NULL }, &import, diags);
+  return ls_import_load ((const char *const[]) { path, NULL }, NULL, &import, diags);
 }
 
 static bool

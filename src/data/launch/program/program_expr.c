@@ -296,7 +296,7 @@ parse_name (Parser *p)
   g_autofree char *name = g_strndup (p->at, n);
   p->at += n;
   if (takes (p, "(")) {
-    const ProgramFunction *f = program_function_find (name);
+    const ProgramFunction *f = program_doors->function_find (name);
     return f ? call (p, f) : complain (p, "there is no function %s", name);
   }
   const ProgramValue *let = p->run->lets ? g_hash_table_lookup (p->run->lets, name) : NULL;
@@ -366,14 +366,6 @@ is_equal (const ProgramValue *a, const ProgramValue *b)
   return strcmp (x, y) == 0;
 }
 
-/* "in": of words with blanks between them. */
-static bool
-is_in (const ProgramValue *a, const ProgramValue *words)
-{
-  g_auto (GStrv) all = words->text ? g_strsplit (words->text, " ", -1) : NULL;
-  return a->text && all && g_strv_contains ((const char *const *) all, a->text);
-}
-
 static ProgramValue
 parse_comparison (Parser *p)
 {
@@ -388,7 +380,7 @@ parse_comparison (Parser *p)
                              a.number <= b.number,
                              a.number<b.number, a.number >= b.number, a.number> b.number,
                              a.text && b.text && strstr (a.text, b.text) != NULL,
-                             is_in (&a, &b) };
+                             a.text && program_has_word (b.text, a.text) };
     return program_number (results[i]);
   }
   return (ProgramValue) { g_steal_pointer (&a.text), a.number };
@@ -512,6 +504,42 @@ program_member (const cJSON *rule, const char *key)
   return cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (rule, key));
 }
 
+bool
+program_has_word (const char *words, const char *word)
+{
+  g_auto (GStrv) all = program_words (words, " ");
+  return g_strv_contains ((const char *const *) all, word);
+}
+
+bool
+reads_is_script (const cJSON *of)
+{
+  return cJSON_GetObjectItemCaseSensitive (of, "marks") || cJSON_GetObjectItemCaseSensitive (of, "starts");
+}
+
+const cJSON *
+reads_node (const cJSON *of, const char *key)
+{
+  static const char inherited[] = "python fits sets keeps made_by own inner classes without without_none";
+  const cJSON *node = cJSON_GetObjectItemCaseSensitive (of, key), *next = of ? of->next : NULL;
+  bool is_heir = !node && next && reads_is_script (of) && cJSON_GetObjectItemCaseSensitive (of, "config")
+      && cJSON_GetObjectItemCaseSensitive (next, "python") && !reads_is_script (next)
+      && program_has_word (inherited, key);
+  return is_heir ? cJSON_GetObjectItemCaseSensitive (next, key) : node;
+}
+
+const char *
+reads_text (const cJSON *of, const char *key)
+{
+  return cJSON_GetStringValue (reads_node (of, key));
+}
+
+bool
+reads_is (const cJSON *of, const char *key)
+{
+  return cJSON_IsTrue (reads_node (of, key));
+}
+
 ProgramValue
 program_value_of (ProgramRun *run, const cJSON *node)
 {
@@ -572,4 +600,112 @@ program_check_text (ProgramRun *run, const cJSON *node, bool is_template)
   if (run->wrong)
     program_complain (run->check, node, "%s", run->wrong);
   g_clear_pointer (&run->wrong, g_free);
+}
+
+void
+program_complain (ProgramCheck *check, const cJSON *node, const char *format, ...)
+{
+  va_list args;
+  va_start (args, format);
+  g_autofree char *text = g_strdup_vprintf (format, args);
+  va_end (args);
+  ls_json_doc_diag (check->doc, node, LS_JSON_AT_VALUE, check->diags, NULL, "%s", text);
+  check->n_wrong++;
+}
+
+/* --- jobs that are written for a program ---------------------------------------------------------------- */
+
+void
+program_refuse_written (Emit *e, const char *knob, const char *format, ...)
+{
+  va_list args;
+  va_start (args, format);
+  g_autofree char *why = g_strdup_vprintf (format, args);
+  va_end (args);
+  ls_diag_add (e->refusals, LS_ERROR_UNSUPPORTED, NULL, 0, 0, NULL, NULL, NULL, "%s: %s", knob, why);
+}
+
+static G_GNUC_PRINTF (2, 3) void note (Emit *e, const char *format, ...)
+{
+  va_list args;
+  va_start (args, format);
+  g_string_append_vprintf (e->notes, format, args);
+  va_end (args);
+  g_string_append_c (e->notes, '\n');
+}
+
+/* --- what rules do ------------------------------------------------------------------------------------- */
+
+/* { "lacks": option of ours, "says": why } */
+void
+program_lack (ProgramRun *run, ProgramAct *a)
+{
+  g_autofree char *why = program_fill (run, program_member (a->rule, "says"));
+  if (run->emit)
+    program_refuse_written (run->emit, program_act_text (run, a), "%s", why);
+}
+
+void
+program_note (ProgramRun *run, ProgramAct *a)
+{
+  if (run->emit)
+    note (run->emit, "%s", program_act_text (run, a));
+}
+
+/* { "note_attention": the library that it is up to what attention runs, where it is not what the program runs
+ * by itself } */
+void
+program_note_attention (ProgramRun *run, ProgramAct *a)
+{
+  const LsStrategy *s = run->emit ? run->emit->s : NULL;
+  if (!s || s->use.attention_kernel == LS_ATTENTION_KERNEL_AUTO
+      || s->use.attention_kernel == s->program.attention_else)
+    return;
+  const LsField *knob = ls_field_find (ls_strategy_fields, "attention_kernel");
+  g_autofree char *kernel = ls_field_text (knob, s, NULL), *option = ls_field_option (knob, kernel);
+  note (run->emit, "which kernel attention runs (%s) is up to %s", option, a->what->valuestring);
+}
+
+/* --- a job --------------------------------------------------------------------------------------------- */
+
+/* A job that rules look at, of which all keys are known, with what is calculated of it. The caller clears
+ * it. */
+static void
+start_written (ProgramRun *run, const ProgramMap *map, LaunchJob *job, Emit *e)
+{
+  const cJSON *let = cJSON_GetObjectItemCaseSensitive (map->writes, "let"), *one;
+  *run = (ProgramRun) { .map = map, .job = job, .emit = e, .is_written = true };
+  cJSON_ArrayForEach (one, let)
+  {
+    program_let (run, one->string, program_value_of (run, one));
+  }
+}
+
+char *
+program_written (const ProgramMap *map, const char *expression, const LsModel *m, const LsStrategy *s)
+{
+  LsImport import = { .model = *m, .strategy = *s }; /* theirs: nothing of it is freed */
+  LaunchJob job = { .import = &import };
+  ProgramRun run;
+  start_written (&run, map, &job, NULL);
+  g_auto (ProgramValue) v = program_eval (&run, expression);
+  char *text = program_value_is_none (&v) ? NULL : program_value_text (&v);
+  program_run_clear (&run);
+  return text;
+}
+
+void
+program_check_written (const char *name, Emit *e)
+{
+  const ProgramMap *map = program_doors->map_get (name);
+  LsImport import = { .model = *e->m, .strategy = *e->s };
+  LaunchJob job = { .import = &import };
+  ProgramRun run;
+  if (!map) {
+    program_refuse_written (e, "--emit", "your own map of %s is wrong: see lockstep check", name);
+    return;
+  }
+  start_written (&run, map, &job, e);
+  program_doors->run_rules (&run, cJSON_GetObjectItemCaseSensitive (map->writes, "rules"));
+  program_run_clear (&run);
 }

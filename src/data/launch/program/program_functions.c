@@ -1,19 +1,20 @@
-/* Functions of expressions. */
+/* Functions of expressions: about options, keys, files, numbers and texts, layers. */
 #include <math.h>
 #include <string.h>
 
 #include "base/gcd.h"
 #include "data/jobs/job_files.h"
 #include "data/jobs/read_software.h"
-#include "data/launch/launch_gpus.h"
 #include "data/launch/launch_script.h"
-#include "data/launch/megatron/megatron_rules.h"
 #include "data/launch/program/program_map.h"
 #include "data/launch/python/python_names.h"
 #include "data/launch/yaml_config.h"
 #include "data/shell/shell.h"
 #include "data/text/field.h"
 #include "data/text/read_file.h"
+#include "schedules/sched.h"
+#include "strategy/shard.h"
+#include "strategy/strategy.h"
 
 /* --- options of the job, or in those of another program ------------------------------------------------- */
 
@@ -55,19 +56,11 @@ PROGRAM_NUMBER (f_off, option_is_off (job_of (run, a), a->word))
 PROGRAM_NUMBER (f_given, option_is_there (job_of (run, a), a->word))
 PROGRAM_NUMBER (f_none, option_is_none (job_of (run, a), a->word))
 
-/* Of a switch that is on where nothing is said. */
-PROGRAM_NUMBER (f_on_by_default,
-                option_is_on (job_of (run, a), a->word)
-                    || !(option_is_there (job_of (run, a), a->word)
-                         || option_is_none (job_of (run, a), a->word)))
-
-/* Off, or there and not on. */
-PROGRAM_NUMBER (f_refused,
-                option_is_off (job_of (run, a), a->word)
-                    || (option_of (run, a) && !option_is_on (job_of (run, a), a->word)))
-
 PROGRAM_TEXT (f_text, option_text (job_of (run, a), a->word))
 PROGRAM_TEXT (f_raw, raw_of (run, a))
+
+/* Its name as the file has it, "--tp_size". */
+PROGRAM_TEXT (f_written, option_of (run, a) ? option_of (run, a)->written : NULL)
 
 /* 0: it is not given. */
 PROGRAM_NUMBER (f_number, (double) option_number (job_of (run, a), a->word))
@@ -99,30 +92,9 @@ f_any (ProgramRun *run, const ProgramArgument *a)
   return program_number (has_any);
 }
 
-/* Whether it is there with a value that is neither 0 nor false, be that known or not. */
-static ProgramValue
-f_nonzero (ProgramRun *run, const ProgramArgument *a)
-{
-  const char *text = option_text (job_of (run, a), a->word);
-  bool is_zero = text && (strcmp (text, "0") == 0 || g_ascii_strcasecmp (text, "false") == 0);
-  return program_number (option_of (run, a) && !is_zero);
-}
-
-/* Whether the file leaves its value open: "auto", "$X"; what that is, in words; whether it is the end of its
- * value: "/models/$X". */
+/* Whether the file leaves its value open: "auto", "$X"; what that is, in words. */
 PROGRAM_NUMBER (f_left_open, open_of (raw_of (run, a)) != NULL)
 PROGRAM_TAKEN (f_leaves, names_open_in (raw_of (run, a)))
-PROGRAM_NUMBER (f_ends_open,
-                raw_of (run, a)
-                    && g_str_has_suffix (raw_of (run, a), (const char[]) { LS_SHELL_HOLE_END, 0 }))
-
-/* Of "$HOME/models/Qwen/Qwen3-32B" what is known, behind the last hole, where it is whole folders. */
-static ProgramValue
-f_path_end (ProgramRun *run, const ProgramArgument *a)
-{
-  const char *text = raw_of (run, a), *end = text ? strrchr (text, LS_SHELL_HOLE_END) : NULL;
-  return program_text (end && end[1] == '/' && end[2] ? end + 1 : NULL);
-}
 
 /* "5e8": none: it is not given, or left open, or, which is a conflict, no number that counts something. */
 static ProgramValue
@@ -143,31 +115,7 @@ f_amount (ProgramRun *run, const ProgramArgument *a)
 PROGRAM_NUMBER (f_count, option_of (run, a) ? option_of (run, a)->values->len : 0)
 
 /* All its values, with blanks between them. */
-static ProgramValue
-f_values (ProgramRun *run, const ProgramArgument *a)
-{
-  const LaunchOption *o = option_of (run, a);
-  GString *text = o ? g_string_new (NULL) : NULL;
-  for (guint i = 0; o && i < o->values->len; i++)
-    g_string_append_printf (text, "%s%s", i > 0 ? " " : "", (const char *) o->values->pdata[i]);
-  return program_taken (text ? g_string_free (text, FALSE) : NULL);
-}
-
-/* Of the first n values of an option each p-th is that word, by the first of them; -p: not these alone; 0:
- * none is. */
-static ProgramValue
-f_every (ProgramRun *run, const ProgramArgument *a)
-{
-  const LaunchOption *o = option_of (run, a);
-  guint period = 0, n = o ? (guint) fmax (0, fmin (o->values->len, a[2].value.number)) : 0;
-  bool is_regular = true;
-  for (guint i = 0; i < n; i++) {
-    bool is_one = strcmp (o->values->pdata[i], a[1].word) == 0;
-    period = period == 0 && is_one ? i + 1 : period;
-    is_regular &= period == 0 || is_one == ((i + 1) % period == 0);
-  }
-  return program_number (is_regular ? period : -(double) period);
-}
+PROGRAM_TAKEN (f_values, option_of (run, a) ? launch_option_text (option_of (run, a)) : NULL)
 
 /* Whether the program has such an option. */
 PROGRAM_NUMBER (f_is_option, option_find (a->is_other ? run->other.table : &run->map->table, a->word) != NULL)
@@ -346,18 +294,6 @@ f_exported (ProgramRun *run, const ProgramArgument *a)
   return program_number (is_exported);
 }
 
-/* What processes are told by a variable that the script sets, or by an option of that name, as files of
- * recipes have it. */
-static ProgramValue
-f_setting (ProgramRun *run, const ProgramArgument *a)
-{
-  const char *text = variable_of (run, a->word);
-  g_autofree char *of_recipe = g_strconcat ("env_vars.", a->word, NULL);
-  text = text ? text : option_text (run->job, a->word);
-  text = text ? text : option_text (run->job, of_recipe);
-  return program_text (text);
-}
-
 /* A variable of the script, or given beside it, which says what it is set to as an option does. */
 static ProgramValue
 f_environment (ProgramRun *run, const ProgramArgument *a)
@@ -402,19 +338,14 @@ PROGRAM_NUMBER (f_lacks, run->has_lacks)
 /* The name whose value a configuration in Python is. */
 PROGRAM_TEXT (f_name_set, run->name)
 
-/* The name of its folder; none: it is in none. */
-static ProgramValue
-f_folder (ProgramRun *run, const ProgramArgument *a)
-{
-  g_autofree char *folder = g_path_get_dirname (run->path), *name = g_path_get_basename (folder);
-  return program_text (strcmp (name, ".") == 0 ? NULL : name);
-}
-
 /* What is given of that name behind the name of the file. */
 PROGRAM_TEXT (f_beside, run->files ? import_given (run->files, a->word) : NULL)
 
 /* Whether a file that is looked at is a mapping of YAML. */
 PROGRAM_NUMBER (f_is_yaml, run->looked != NULL && cJSON_IsObject (yaml_config_tree (run->looked)))
+
+/* All of its text. */
+PROGRAM_TEXT (f_content, run->text)
 
 /* Whether a line of the file begins so, behind blanks: one of several that '|' parts. */
 static ProgramValue
@@ -455,27 +386,13 @@ PROGRAM_TEXT (f_text_at, cJSON_GetStringValue (node_of (run, a)))
 PROGRAM_NUMBER (f_number_at, cJSON_GetNumberValue (node_of (run, a)))
 
 /* A text, a number or a truth value, as a text. */
-PROGRAM_TAKEN (f_scalar, cJSON_IsNull (node_of (run, a)) ? NULL : yaml_config_text (node_of (run, a)))
+PROGRAM_TAKEN (f_scalar, cJSON_IsNull (node_of (run, a)) ? NULL : launch_scalar_text (node_of (run, a)))
 
 /* How many members there are. */
 PROGRAM_NUMBER (f_size, cJSON_GetArraySize (node_of (run, a)))
 
 /* What a text of the tree leaves open, "$X"; none: nothing. */
 PROGRAM_TAKEN (f_hole_at, names_open_in (cJSON_GetStringValue (node_of (run, a))))
-
-/* What makes the items of a list, with blanks between. */
-static ProgramValue
-f_makers_at (ProgramRun *run, const ProgramArgument *a)
-{
-  GString *all = g_string_new (NULL);
-  const cJSON *item;
-  cJSON_ArrayForEach (item, node_of (run, a))
-  {
-    const char *made = program_member (item, "()");
-    g_string_append_printf (all, "%s%s", all->len > 0 ? " " : "", made ? made : "?");
-  }
-  return program_taken (g_string_free (all, FALSE));
-}
 
 /* Members of a mapping that another one has not, or otherwise. */
 static ProgramValue
@@ -491,72 +408,12 @@ f_others_at (ProgramRun *run, const ProgramArgument *a)
   return program_taken (g_string_free (names, FALSE));
 }
 
-/* Of "defaults", files that Hydra reads too; '~' is a blank in one. */
-static ProgramValue
-f_defaults (ProgramRun *run, const ProgramArgument *a)
-{
-  GString *names = g_string_new (NULL);
-  const cJSON *list = run->tree ? yaml_config_find (run->tree, "defaults") : NULL, *item;
-  cJSON_ArrayForEach (item, list)
-  {
-    const cJSON *pair = cJSON_IsObject (item) ? item->child : NULL;
-    g_autofree char *name = g_strdup (pair                        ? pair->string
-                                          : cJSON_IsString (item) ? item->valuestring
-                                                                  : "_self_");
-    if (strcmp (name, "_self_") != 0 && !(pair && cJSON_IsNull (pair)))
-      g_string_append_printf (names, "%s%s", names->len > 0 ? " " : "", g_strdelimit (name, " ,", '~'));
-  }
-  return program_taken (g_string_free (names, FALSE));
-}
-
-/* The first of names, with blanks between, that a mapping has. */
-static ProgramValue
-f_which (ProgramRun *run, const ProgramArgument *a)
-{
-  g_auto (GStrv) names = program_words (a[1].value.text, " ");
-  const cJSON *mapping = node_of (run, a);
-  char **name = names;
-  while (*name && !(mapping && yaml_config_find (mapping, *name)))
-    name++;
-  return program_text (*name);
-}
-
-/* How many of these names, with blanks between, the file has. */
-static ProgramValue
-f_members (ProgramRun *run, const ProgramArgument *a)
-{
-  g_auto (GStrv) names = program_words (a->value.text, " ");
-  guint n = 0;
-  for (char **name = names; run->tree && *name; name++)
-    n += yaml_config_find (run->tree, *name) != NULL;
-  return program_number (n);
-}
-
 /* Whether the file's own values are rather of a program that is read in C. */
 static ProgramValue
 f_rather (ProgramRun *run, const ProgramArgument *a)
 {
   const OptionTable *other = program_table_find (a->word);
   return program_number (run->tree && other && yaml_config_is_rather (run->tree, other, &run->map->table));
-}
-
-/* The first text of a tree that is none of words; NULL: all are. */
-static const char *
-find_other (const cJSON *node, const char *const *words)
-{
-  if (cJSON_IsString (node))
-    return g_strv_contains (words, node->valuestring) ? NULL : node->valuestring;
-  const char *other = NULL;
-  for (const cJSON *child = node ? node->child : NULL; child && !other; child = child->next)
-    other = find_other (child, words);
-  return other;
-}
-
-static ProgramValue
-f_other_at (ProgramRun *run, const ProgramArgument *a)
-{
-  g_auto (GStrv) words = program_words (a[1].value.text, " ");
-  return program_text (find_other (node_of (run, a), (const char *const *) words));
 }
 
 /* A recipe of formats, a mapping or the name of its file, as Megatron-LM's option of one is read. */
@@ -712,14 +569,6 @@ f_first (ProgramRun *run, const ProgramArgument *a)
   return program_value_copy (&a[program_value_is_none (&a->value)].value);
 }
 
-/* Whether a text has these letters alone, and is not empty. */
-static ProgramValue
-f_made_of (ProgramRun *run, const ProgramArgument *a)
-{
-  const char *text = a[0].value.text, *letters = a[1].value.text;
-  return program_number (text && letters && *text && strspn (text, letters) == strlen (text));
-}
-
 /* A text behind another that it starts with. */
 PROGRAM_TEXT (f_without,
               has_at (a, g_str_has_prefix) ? a->value.text + strlen (a[1].value.text) : a->value.text)
@@ -744,27 +593,229 @@ f_behind (ProgramRun *run, const ProgramArgument *a)
   return program_text (at ? at + strlen (mark) : text);
 }
 
-/* A text in front of the first of another; all of it where that is not there. */
-static ProgramValue
-f_before (ProgramRun *run, const ProgramArgument *a)
-{
-  const char *text = a[0].value.text, *mark = a[1].value.text,
-             *at = text && mark ? strstr (text, mark) : NULL;
-  return at ? program_taken (g_strndup (text, (gsize) (at - text))) : program_value_copy (&a->value);
-}
-
 /* In bytes. */
 PROGRAM_NUMBER (f_length, a->value.text ? (double) strlen (a->value.text) : 0)
 
-/* "b/c" of "a/b/c/", the last two parts of a path; none: it has fewer. */
+/* --- layers, and the chunks of a pipeline that they are cut into ---------------------------------------- */
+
+#define MOST_LAYERS 65536
+
 static ProgramValue
-f_last_parts (ProgramRun *run, const ProgramArgument *a)
+taken_text (GString *text)
 {
-  g_auto (GStrv) parts = program_words (a->value.text, "/");
-  guint n = g_strv_length (parts), wanted = (guint) fmin (fmax (a[1].value.number, 0), n + 1);
-  while (n > 0 && *parts[n - 1] == '\0')
-    g_clear_pointer (&parts[--n], g_free);
-  return program_taken (wanted <= n ? g_strjoinv ("/", parts + n - wanted) : NULL);
+  return program_taken (g_string_free (text, FALSE));
+}
+
+/* --- of a job ------------------------------------------------------------------------------------------ */
+
+/* Which layers have experts, "[0]*3+[1]*58": so many of a kind after each other. */
+static ProgramValue
+f_expert_layers (ProgramRun *run, const ProgramArgument *a)
+{
+  const LsModel *m = &run->job->import->model;
+  GString *layers = g_string_new (NULL);
+  for (uint32_t layer = 0, n; layer < m->n_layers; layer += n) {
+    bool has = ls_model_has_experts (m, layer);
+    for (n = 1; layer + n < m->n_layers && ls_model_has_experts (m, layer + n) == has;)
+      n++;
+    g_string_append_printf (layers, "%s[%d]*%u", layer > 0 ? "+" : "", has, n);
+  }
+  return taken_text (layers);
+}
+
+/* "t*3|t||t*2": layers of each chunk of the pipeline, each a letter; none: it is not to be cut so. */
+static ProgramValue
+f_chunks (ProgramRun *run, const ProgramArgument *a)
+{
+  const LsStrategy *s = &run->job->import->strategy;
+  uint32_t n = s->pp * s->vpp;
+  g_autofree uint32_t *layers = g_new0 (uint32_t, n);
+  g_autoptr (LsDiagList) none = ls_diag_list_new ();
+  if (!ls_chunk_layers (s, &run->job->import->model, layers, none))
+    return program_none ();
+  GString *text = g_string_new (NULL);
+  for (uint32_t i = 0; i < n; i++) {
+    g_string_append_printf (text, "%s%s", i > 0 ? "|" : "", layers[i] > 0 ? a->word : "");
+    if (layers[i] > 1)
+      g_string_append_printf (text, "*%u", layers[i]);
+  }
+  return taken_text (text);
+}
+
+/* Whether ranks of the job are numbered as by that order. */
+PROGRAM_NUMBER (f_is_ordered,
+                a->value.text != NULL && ls_strategy_is_ordered (&run->job->import->strategy, a->value.text))
+
+/* --- patterns ------------------------------------------------------------------------------------------ */
+
+/* A text so many times. */
+static ProgramValue
+f_repeated (ProgramRun *run, const ProgramArgument *a)
+{
+  GString *text = g_string_new (NULL);
+  for (double i = 0; a->value.text && i < fmin (a[1].value.number, MOST_LAYERS); i++)
+    g_string_append (text, a->value.text);
+  return taken_text (text);
+}
+
+/* What "NAME=OTHER" of a list has for a name; NULL: nothing. */
+static const char *
+other_of (char *const *pairs, const char *name)
+{
+  const char *other = NULL;
+  for (; *pairs && !other; pairs++)
+    other = program_pair_value (*pairs, name);
+  return other;
+}
+
+/* "maade" of "MA*-E" by "M=m A=a *=a -=d E=e", a letter each; none: a letter has no other, or there are too
+ * many. */
+static ProgramValue
+f_spelled (ProgramRun *run, const ProgramArgument *a)
+{
+  g_auto (GStrv) pairs = program_words (a[1].value.text, " ");
+  g_autoptr (GString) text = g_string_new (NULL);
+  for (const char *p = a->value.text ? a->value.text : ""; *p; p++) {
+    const char *other = other_of (pairs, (const char[]) { *p, '\0' });
+    if (!other || text->len >= MOST_LAYERS)
+      return program_none ();
+    g_string_append (text, other);
+  }
+  return program_text (text->str);
+}
+
+/* Puts a letter at even distances in place of "m": behind `section` of these each. */
+static void
+space_out (char *pattern, char letter, double section)
+{
+  double x = section;
+  for (char *p = pattern; *p; p++)
+    if (*p == 'm') {
+      bool is_its = x < 0.5;
+      *p = is_its ? letter : 'm';
+      x += is_its ? section : -1;
+    }
+}
+
+/* So many layers "m", of which shares are "a" and "d", evenly spaced; none: there are no layers. */
+static ProgramValue
+f_spaced (ProgramRun *run, const ProgramArgument *a)
+{
+  double n = fmin (a->value.number, MOST_LAYERS), n_attention = rint (n * CLAMP (a[1].value.number, 0, 1)),
+         n_mlp = rint (n * CLAMP (a[2].value.number, 0, 1));
+  if (!(n > 0))
+    return program_none ();
+  char *pattern = g_strnfill ((gsize) n, 'm');
+  space_out (pattern, 'a', (n - n_attention) / (n_attention + 1));
+  if (n_mlp > 0)
+    space_out (pattern, 'd', (n - n_attention - n_mlp) / n_mlp);
+  return program_taken (pattern);
+}
+
+/* --- which layers have experts ------------------------------------------------------------------------- */
+
+/* "Et*3|(t|)*2" as "Ettt|t|t|", "[0]*2+[1]" as "00+1": a character, a list or what stands in parentheses as
+ * often as "*n" behind it says. Newly allocated; NULL: it is too long. */
+static char *
+expanded (const char *text)
+{
+  g_autoptr (GString) all = g_string_new (NULL);
+  for (const char *p = text; *p;) {
+    const char *end = *p == '[' ? strchr (p, ']') : *p == '(' ? strchr (p, ')') : NULL;
+    bool is_group = end && (*p == '[' || end[1] == '*');
+    g_autofree char *piece = g_strndup (p + is_group, is_group ? (gsize) (end - p - 1) : 1),
+                    *inner = is_group ? expanded (piece) : g_strdup (piece);
+    p = is_group ? end + 1 : p + 1;
+    guint64 times = *p == '*' ? g_ascii_strtoull (p + 1, (char **) &p, 10) : 1;
+    if (!inner || times > MOST_LAYERS || strlen (inner) * times + all->len > MOST_LAYERS)
+      return NULL;
+    for (; times > 0; times--)
+      g_string_append (all, inner);
+  }
+  return g_strdup (all->str);
+}
+
+/* Of "([0]*3+[1]*58)", "[0,1]*24" a 0 or 1 for each layer, newly allocated; NULL: it is none such. */
+static char *
+layers_of (const char *text)
+{
+  bool is_list = text && strchr (text, '[') && text[strspn (text, G_CSET_DIGITS "[,]()+* ")] == '\0';
+  g_autofree char *all = is_list ? expanded (text) : NULL;
+  if (!all || all[strspn (all, "01,()+ ")] || !strpbrk (all, "01"))
+    return NULL;
+  char *to = all;
+  for (const char *p = all; *p; p++)
+    if (g_ascii_isdigit (*p))
+      *to++ = *p;
+  *to = '\0';
+  return g_steal_pointer (&all);
+}
+
+/* Layers without experts at the start, and that of every so many behind them the last has some, of such a
+ * list: "3 1". None: they lie otherwise. */
+static ProgramValue
+f_expert_places (ProgramRun *run, const ProgramArgument *a)
+{
+  g_autofree char *layers = layers_of (a->value.text);
+  if (!layers)
+    return program_none ();
+  const char *first = strchr (layers, '1'), *second = first ? strchr (first + 1, '1') : NULL;
+  gsize every = second ? (gsize) (second - first) : 1, n_before = first ? (gsize) (first - layers) : 0,
+        n_dense = n_before >= every - 1 ? n_before - (every - 1) : 0;
+  bool is_so = first != NULL;
+  for (gsize i = 0; layers[i]; i++)
+    is_so = is_so && (i >= n_dense && (i - n_dense + 1) % every == 0) == (layers[i] == '1');
+  return is_so ? program_taken (g_strdup_printf ("%" G_GSIZE_FORMAT " %" G_GSIZE_FORMAT, n_dense, every))
+               : program_none ();
+}
+
+/* --- chunks of a pipeline ------------------------------------------------------------------------------ */
+
+/* "Ett|t*3|ttL": layers of each chunk, in model order, "2,3,2". None: it has other parts, or not so many
+ * blocks of multi-token prediction, all in the last chunk. */
+static ProgramValue
+f_layout_chunks (ProgramRun *run, const ProgramArgument *a)
+{
+  g_autoptr (GString) list = g_string_new (NULL);
+  g_autofree char *all = expanded (a->value.text ? a->value.text : "");
+  g_auto (GStrv) chunks = g_strsplit (all ? all : "", "|", LS_MAX_CHUNKS + 1);
+  bool is_read = all != NULL;
+  for (char **chunk = chunks; *chunk && is_read; chunk++) {
+    guint n_layers = 0, n_blocks = 0;
+    for (const char *p = *chunk; *p; p++) {
+      n_layers += *p == 't';
+      n_blocks += *p == 'm';
+      is_read = is_read && strchr ("EtmL, ", *p); /* commas are for the eye */
+    }
+    is_read = is_read && (n_blocks == 0 || n_blocks == (chunk[1] ? 0 : a[1].value.number));
+    g_string_append_printf (list, "%s%u", chunk > chunks ? "," : "", n_layers);
+  }
+  return is_read ? program_taken (g_strdup (list->str)) : program_none ();
+}
+
+/* Whether a schedule of ours says itself how many chunks a stage has. */
+static ProgramValue
+f_fixes_chunks (ProgramRun *run, const ProgramArgument *a)
+{
+  const LsSched *sched = a->value.text ? ls_sched_find (a->value.text) : NULL;
+  return program_number (sched && ls_sched_fixes_chunks (sched));
+}
+
+/* --- rules -------------------------------------------------------------------------------------------- */
+
+/* { "unset": "a b" }: numbers of the model are as if nothing set them. */
+void
+program_unset (ProgramRun *run, ProgramAct *a)
+{
+  LsImport *import = run->job->import;
+  g_auto (GStrv) keys = g_strsplit (a->what->valuestring, " ", -1);
+  for (char **key = keys; *key; key++) {
+    const LsField *f = ls_field_find_value (ls_model_fields, *key);
+    if (!f || f->kind != LS_FIELD_UINT)
+      continue;
+    g_hash_table_remove (import->model_said, f->key);
+    *(uint32_t *) (gpointer) ((char *) &import->model + f->offset) = 0;
+  }
 }
 
 /* --- the table ----------------------------------------------------------------------------------------- */
@@ -772,23 +823,20 @@ f_last_parts (ProgramRun *run, const ProgramArgument *a)
 static const ProgramFunction functions[] = {
   { "on", "o", f_on },
   { "off", "o", f_off },
-  { "on_by_default", "o", f_on_by_default },
   { "given", "o", f_given },
   { "found", "o", f_found },
   { "any", "o", f_any },
-  { "nonzero", "o", f_nonzero },
   { "none", "o", f_none },
   { "text", "o", f_text },
   { "raw", "o", f_raw },
+  { "written", "o", f_written },
   { "number", "o", f_number },
   { "real", "o", f_real },
   { "number_or", "owv", f_number_or },
   { "amount", "o", f_amount },
   { "left_open", "o", f_left_open },
-  { "ends_open", "o", f_ends_open },
   { "count", "o", f_count },
   { "values", "o", f_values },
-  { "every", "owv", f_every },
   { "has", "k", f_has },
   { "is_open", "k", f_is_open },
   { "is_given", "k", f_is_given },
@@ -809,7 +857,6 @@ static const ProgramFunction functions[] = {
   { "variable", "w", f_variable },
   { "set", "w", f_set },
   { "exported", "w", f_exported },
-  { "setting", "w", f_setting },
   { "environment", "w", f_environment },
   { "batch", "w", f_batch },
   { "script", "", f_script },
@@ -819,9 +866,7 @@ static const ProgramFunction functions[] = {
   { "path", "", f_path },
   { "lacks", "", f_lacks },
   { "name_set", "", f_name_set },
-  { "folder", "", f_folder },
   { "beside", "w", f_beside },
-  { "makers_at", "w", f_makers_at, true },
   { "at", "w", f_at, true },
   { "on_at", "w", f_on_at, true },
   { "mapping", "w", f_mapping, true },
@@ -830,13 +875,10 @@ static const ProgramFunction functions[] = {
   { "scalar", "w", f_scalar, true },
   { "size", "w", f_size, true },
   { "others_at", "ww", f_others_at, true },
-  { "defaults", "", f_defaults, true },
   { "hole_at", "w", f_hole_at, true },
-  { "which", "wv", f_which, true },
-  { "members", "v", f_members, true },
   { "rather", "w", f_rather, true },
-  { "other_at", "wv", f_other_at, true },
   { "line", "v", f_line, true },
+  { "content", "", f_content, true },
   { "matches", "v", f_matches, true },
   { "min", "vv", f_min, true },
   { "max", "vv", f_max, true },
@@ -859,19 +901,14 @@ static const ProgramFunction functions[] = {
   { "without", "vv", f_without, true },
   { "without_end", "vv", f_without_end, true },
   { "behind", "vv", f_behind, true },
-  { "before", "vv", f_before, true },
   { "length", "v", f_length, true },
-  { "last_parts", "vv", f_last_parts, true },
   { "first", "vv", f_first, true },
   { "like", "vv", f_like, true },
   { "nothing", "", f_nothing, true },
-  { "made_of", "vv", f_made_of, true },
   { "quoted", "v", f_quoted, true },
   { "times", "vv", f_times, true },
   { "commands", "", f_commands, true },
-  { "refused", "o", f_refused },
   { "leaves", "o", f_leaves },
-  { "path_end", "o", f_path_end },
   { "is_option", "o", f_is_option },
   { "called", "", f_called },
   { "left_to", "v", f_left_to, true },
@@ -885,18 +922,25 @@ static const ProgramFunction functions[] = {
   { "package", "wv", f_package },
   { "names_model", "", f_names_model },
   { "is_yaml", "", f_is_yaml, true },
+  { "expert_layers", "", f_expert_layers },
+  { "chunks", "w", f_chunks },
+  { "fixes_chunks", "v", f_fixes_chunks, true },
+  { "is_ordered", "v", f_is_ordered },
+  { "repeated", "vv", f_repeated, true },
+  { "spelled", "vv", f_spelled, true },
+  { "spaced", "vvv", f_spaced, true },
+  { "expert_places", "v", f_expert_places, true },
+  { "layout_chunks", "vv", f_layout_chunks, true },
 };
 
 const ProgramFunction *
-engine_function_find (const char *name)
+program_function_find (const char *name)
 {
   for (guint i = 0; i < G_N_ELEMENTS (functions); i++)
     if (strcmp (functions[i].name, name) == 0)
       return &functions[i];
-  const ProgramFunction *const more[] = { program_layer_functions, program_file_functions };
-  for (guint i = 0; i < G_N_ELEMENTS (more); i++)
-    for (const ProgramFunction *f = more[i]; f->name; f++)
-      if (strcmp (f->name, name) == 0)
-        return f;
+  for (const ProgramFunction *f = program_file_functions; f->name; f++)
+    if (strcmp (f->name, name) == 0)
+      return f;
   return NULL;
 }

@@ -1,14 +1,78 @@
 /* data/launch/program/program_logs.c — logs of programs: which lines say which numbers. */
+#include <lockstep/error.h>
 #include <math.h>
 #include <string.h>
 
-#include "data/launch/log_steps.h"
+#include "base/order.h"
 #include "data/launch/program/program_map.h"
 #include "data/text/json_doc.h"
 
-#define GIB       1073741824.0
-#define MIB       1048576.0
-#define MAX_BYTES (1e6 * GIB) /* what a rank can hold: a larger number is of something else */
+#define N_WARM_UP_LINES 1 /* the first line has what is done once: allocation, compilation, connections */
+#define MAX_DIGITS      32
+#define GIB             1073741824.0
+#define MIB             1048576.0
+#define MAX_BYTES       (1e6 * GIB) /* what a rank can hold: a larger number is of something else */
+
+/* --- texts ------------------------------------------------------------------------------------------- */
+
+/* "12.3K": what a letter at the end of a number stands for. */
+static double
+unit_of (const char *digits, const char *end)
+{
+  static const char letters[] = "KMBT";
+  const char *letter = end > digits && *end && end[1] == '\0' ? strchr (letters, *end) : NULL;
+  return letter ? pow (1000, (double) (letter - letters) + 1) : 1;
+}
+
+double
+log_number_behind (const char *line, gsize n, const char *words)
+{
+  const char *p = g_strstr_len (line, (gssize) n, words);
+  char digits[MAX_DIGITS + 1], *end = NULL;
+  gsize k = 0;
+  if (!p)
+    return NAN;
+  p += strlen (words);
+  while (p < line + n && *p == ' ')
+    p++;
+  for (; p < line + n && k < MAX_DIGITS && (g_ascii_isalnum (*p) || strchr ("+-.,", *p)) && *p; p++)
+    if (*p != ',' || !g_ascii_isdigit (p[1]))
+      digits[k++] = *p;
+  digits[k] = '\0';
+  double value = g_ascii_strtod (digits, &end) * unit_of (digits, end);
+  return end > digits && isfinite (value) ? value : NAN;
+}
+
+const char *
+log_line_end (const char *line)
+{
+  const char *end = strchr (line, '\n');
+  return end ? end : line + strlen (line);
+}
+
+char *
+log_without_colours (const char *text)
+{
+  GString *out = g_string_new (NULL);
+  for (const char *p = text; *p; p++)
+    if (*p != '\033' || p[1] != '[')
+      g_string_append_c (out, *p);
+    else if (*(p += strcspn (p, "m\n")) == '\0')
+      break;
+  return g_string_free (out, FALSE);
+}
+
+const char *
+log_object_end (const char *object)
+{
+  int depth = 0;
+  for (const char *p = object; *p; p++) {
+    depth += *p == '{' ? 1 : *p == '}' ? -1 : 0;
+    if (depth == 0)
+      return p + 1;
+  }
+  return NULL;
+}
 
 /* --- marks -------------------------------------------------------------------------------------------- */
 
@@ -112,17 +176,6 @@ wrong_of (const cJSON *member)
 }
 
 void
-program_complain (ProgramCheck *check, const cJSON *node, const char *format, ...)
-{
-  va_list args;
-  va_start (args, format);
-  g_autofree char *text = g_strdup_vprintf (format, args);
-  va_end (args);
-  ls_json_doc_diag (check->doc, node, LS_JSON_AT_VALUE, check->diags, NULL, "%s", text);
-  check->n_wrong++;
-}
-
-void
 program_check_logs (ProgramCheck *check, const cJSON *logs)
 {
   const cJSON *log, *line, *one;
@@ -144,6 +197,12 @@ program_check_logs (ProgramCheck *check, const cJSON *logs)
   }
 }
 
+/* A log of a program: numbers of the time of its steps, of memory and batches. */
+typedef struct {
+  const ProgramMap *map;
+  const cJSON *node; /* of map->logs */
+} Log;
+
 /* --- reading a log ------------------------------------------------------------------------------------ */
 
 /* Behind one of these texts in a line, the first that has an amount; 0: behind none. */
@@ -153,7 +212,7 @@ amount_behind (const char *line, gsize n, const cJSON *texts)
   double value = 0;
   const cJSON *one = cJSON_IsArray (texts) ? texts->child : texts;
   for (; one && value == 0; one = cJSON_IsArray (texts) ? one->next : NULL)
-    value = log_amount_behind (line, n, one->valuestring);
+    value = fmax (log_number_behind (line, n, one->valuestring), 0);
   return value;
 }
 
@@ -178,7 +237,7 @@ read_line (const cJSON *kind, const char *line, gsize n, double amounts[N_AMOUNT
 
 /* Calls for each line that is of a kind. */
 static void
-read_lines (const ProgramLog *log, const char *text, bool (*take) (const double *amounts, gpointer data),
+read_lines (const Log *log, const char *text, bool (*take) (const double *amounts, gpointer data),
             gpointer data)
 {
   const cJSON *lines = cJSON_GetObjectItemCaseSensitive (log->node, "lines"), *kind;
@@ -209,7 +268,7 @@ is_first (const double *amounts, gpointer is_its)
 
 /* What the whole lacks no line has; colours may stand within it. */
 static bool
-may_be_its (const ProgramLog *log, const char *text)
+may_be_its (const Log *log, const char *text)
 {
   const cJSON *kind;
   cJSON_ArrayForEach (kind, cJSON_GetObjectItemCaseSensitive (log->node, "lines"))
@@ -220,14 +279,15 @@ may_be_its (const ProgramLog *log, const char *text)
   return false;
 }
 
-bool
-program_log_of (const ProgramMap *map, const char *text, ProgramLog *ret_log)
+/* Whether a text is a log of a program: a line says the time of a step, or its batch. */
+static bool
+is_log_of (const ProgramMap *map, const char *text, Log *ret_log)
 {
   const cJSON *node;
   bool is_its = false;
   cJSON_ArrayForEach (node, map->logs)
   {
-    *ret_log = (ProgramLog) { map, node };
+    *ret_log = (Log) { map, node };
     if (may_be_its (ret_log, text))
       read_lines (ret_log, text, is_first, &is_its);
     if (is_its)
@@ -236,10 +296,30 @@ program_log_of (const ProgramMap *map, const char *text, ProgramLog *ret_log)
   return false;
 }
 
-const char *
-program_log_what (const ProgramLog *log)
+/* The same by the maps of all programs. */
+static bool
+find_log (const char *text, Log *ret_log)
 {
-  return program_member (log->node, "what");
+  for (const ProgramAsked *a = program_doors->maps (); a->map; a++) {
+    const ProgramMap *map = program_doors->map_get (a->map);
+    if (map && is_log_of (map, text, ret_log))
+      return true;
+  }
+  return false;
+}
+
+const char *
+import_log_what (const ImportFile *file)
+{
+  Log log;
+  return find_log (file->text, &log) ? program_member (log.node, "what") : NULL;
+}
+
+bool
+import_is_log_of (const ImportFile *file, const char *map)
+{
+  Log log;
+  return find_log (file->text, &log) && strcmp (log.map->name, map) == 0;
 }
 
 /* --- what a log says of its job ----------------------------------------------------------------------- */
@@ -262,7 +342,7 @@ static void
 add_printed (ProgramRun *run, const char *text, LaunchWords *words)
 {
   g_autoptr (LsDiagList) none = ls_diag_list_new ();
-  g_auto (GStrv) all = program_words (run->file->prints, " ");
+  g_auto (GStrv) all = program_words (reads_text (run->file, "prints"), " ");
   const char *start = NULL;
   for (char **head = all; *head && !start; head++)
     start = strstr (text, g_strdelimit (*head, "~", ' '));
@@ -323,7 +403,7 @@ program_log_options (ProgramRun *run, const char *text, LaunchWords *words)
   add_printed (run, text, words);
   for (const char *p = text, *end; *p; p = *end ? end + 1 : end) {
     end = log_line_end (p);
-    cJSON_ArrayForEach (kind, run->file->lines)
+    cJSON_ArrayForEach (kind, reads_node (run->file, "lines"))
     {
       if (!program_has_marks (p, (gsize) (end - p), program_member (kind, "has")))
         continue;
@@ -334,6 +414,65 @@ program_log_options (ProgramRun *run, const char *text, LaunchWords *words)
 }
 
 /* --- what it measured --------------------------------------------------------------------------------- */
+
+typedef struct {
+  double step_s;
+  /* 0: the line does not say. Sequences of the step; FLOP/s and tokens/s of a GPU as the log counts them. */
+  double batch, flops_per_gpu, tokens_per_s_per_gpu;
+} LogStep;
+
+/* Of one member of lines, where they say it; 0: none does. */
+static double
+median_of (const GArray *steps, gsize member)
+{
+  g_autoptr (GArray) values = g_array_new (FALSE, FALSE, sizeof (double));
+  for (guint i = 0; i < steps->len; i++) {
+    double value = G_STRUCT_MEMBER (double, &g_array_index (steps, LogStep, i), member);
+    if (value > 0)
+      g_array_append_val (values, value);
+  }
+  return values->len > 0 ? ls_median (&g_array_index (values, double, 0), values->len) : 0;
+}
+
+/* What is steady of them. */
+static GArray *
+steady_of (const GArray *lines, double batch)
+{
+  GArray *steady = g_array_new (FALSE, FALSE, sizeof (LogStep));
+  for (guint i = lines->len > N_WARM_UP_LINES ? N_WARM_UP_LINES : 0; i < lines->len; i++)
+    if (g_array_index (lines, LogStep, i).batch == batch)
+      g_array_append_val (steady, g_array_index (lines, LogStep, i));
+  if (steady->len >= 4)
+    g_array_remove_range (steady, 0, steady->len / 2);
+  if (steady->len == 0)
+    g_array_append_val (steady, g_array_index (lines, LogStep, 0));
+  return steady;
+}
+
+/* Sets what is measured from lines (LogStep): the median of the later half of those that have the batch of
+ * the last one, without the first line of the log; of few, of all of them. A batch that is not that of the
+ * job is a contradiction. What lines say of FLOP/s and tokens is the median of the same. */
+static void
+measure (const GArray *lines, LsImport *import)
+{
+  LsImportMeasured *m = &import->measured;
+  m->n_lines = lines->len;
+  if (lines->len == 0)
+    return;
+  double batch = g_array_index (lines, LogStep, lines->len - 1).batch;
+  g_autoptr (GArray) steady = steady_of (lines, batch);
+  m->n_steady = steady->len;
+  m->step_s = median_of (steady, offsetof (LogStep, step_s));
+  m->flops_per_gpu = median_of (steady, offsetof (LogStep, flops_per_gpu));
+  m->tokens_per_s_per_gpu = median_of (steady, offsetof (LogStep, tokens_per_s_per_gpu));
+  import_infer (import, "measured.iteration_s: the median of the last %u of %u lines that time iterations",
+                m->n_steady, m->n_lines);
+  bool is_other_job = import->departs != NULL; /* as it is asked for now, not as it was logged */
+  if (batch > 0 && !is_other_job && import_has_strategy (import, "global_batch")
+      && batch != import->strategy.global_batch)
+    import_conflict (import, "the timed iterations have a global batch of %g, the arguments one of %u", batch,
+                     import->strategy.global_batch);
+}
 
 typedef struct {
   LsImport *import;
@@ -405,32 +544,44 @@ set_batch (LsImport *import, const char *key, double said, guint32 known)
     import_conflict (import, "the log says %s %g, the job %u", key, said, known);
 }
 
-void
-program_log_measure (const ProgramLog *log, const char *text, LsImport *import)
+bool
+import_measure_log (const char *text, LsImport *import)
 {
+  Log log;
+  if (!find_log (text, &log))
+    return false;
   g_autoptr (GArray) steps = g_array_new (FALSE, FALSE, sizeof (LogStep));
   Measuring m = { .import = import, .steps = steps };
   const cJSON *kind;
-  read_lines (log, text, take_line, &m);
+  read_lines (&log, text, take_line, &m);
   set_batch (import, "micro_batch", m.micro_batch, import->strategy.micro_batch);
   set_batch (import, "global_batch", m.global_batch, import->strategy.global_batch);
   if (m.needs)
     import_infer (import, "the time of a step follows from its %s", m.needs);
-  log_measure (steps, import);
-  cJSON_ArrayForEach (kind, cJSON_GetObjectItemCaseSensitive (log->node, "lines"))
+  measure (steps, import);
+  cJSON_ArrayForEach (kind, cJSON_GetObjectItemCaseSensitive (log.node, "lines"))
   {
     const char *says = program_member (kind, "says");
     const char *has = program_member (kind, "has");
     if (says && program_has_marks (text, strlen (text), has))
       import_infer (import, "%s", says);
   }
+  return true;
 }
 
-void
-program_log_read_alone (const ProgramLog *log, const ImportFile *file, LsImport *import)
+bool
+import_log_alone (const ImportFiles *files, LsImport *import, LsDiagList *diags)
 {
-  import->program = log->map->program;
-  program_log_measure (log, file->text, import);
+  const ImportFile *file = &files->files[0];
+  Log log;
+  if (!find_log (file->text, &log)) {
+    ls_diag_add (diags, LS_ERROR_INPUT, file->path, 0, 0, NULL, NULL, NULL,
+                 "this log has no line of a step, nor what it says when it starts");
+    return false;
+  }
+  import->program = log.map->program;
+  import_measure_log (file->text, import);
   import_unknown (import, "the model: %s names none here; the files of its job may stand in front of it",
-                  program_log_what (log));
+                  program_member (log.node, "what"));
+  return true;
 }

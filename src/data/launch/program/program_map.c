@@ -6,28 +6,6 @@
 #include "data/jobs/job_files.h"
 #include "data/text/field.h"
 
-#define AROUND(key_, meaning_)                                                                               \
-  {                                                                                                          \
-    .key = #key_, .kind = LS_FIELD_STRING, .offset = offsetof (ProgramAround, key_), .default_text = "none", \
-    .meaning = meaning_                                                                                      \
-  }
-
-static const LsField around_fields[] = {
-  AROUND (commands_of, "what its commands begin with"),
-  AROUND (commands, "those that train"),
-  AROUND (marks, "options that no other program has"),
-  AROUND (tasks, "values of an option with which it learns the next token: \"stage=pt stage=sft\""),
-  AROUND (others, "options of what trains nothing"),
-  AROUND (trains, "an option of what trains, with which `others` are; without it do_train"),
-  AROUND (lacks, "options that a script of another program has that is called so too"),
-  AROUND (learns, "options of learning from preferences"),
-  AROUND (data, "the option that names a data set"),
-  AROUND (release, "the software of the release of transformers that it runs with today"),
-  AROUND (pins, "who says so"),
-  AROUND (old, "options that only its releases for transformers 4 have"),
-  { NULL },
-};
-
 const LsField ls_program_fields[] = {
   LS_FIELDS_HEADER (ProgramMap),
   { "program", LS_FIELD_STRING, offsetof (ProgramMap, program), .required = true,
@@ -38,7 +16,7 @@ const LsField ls_program_fields[] = {
     .meaning = "what may stand in front of an option that rules name with `~`: \"fsdp_config. fsdp_\"" },
   { "reads", LS_FIELD_IGNORED, .default_text = "none", .expected = "list",
     .meaning = "how its files are known, a file after the other" },
-  { "around", LS_FIELD_OBJECT, offsetof (ProgramMap, around), .fields = around_fields, .default_text = "none",
+  { "around", LS_FIELD_IGNORED, .expected = "object", .default_text = "none",
     .meaning = "in place of `reads`: how commands of a program around a Trainer of Hugging Face are known" },
   { "comes_with", LS_FIELD_IGNORED, .expected = "object", .default_text = "none",
     .meaning = "configurations of DeepSpeed that come with it, by their names there" },
@@ -69,12 +47,8 @@ program_map_free (ProgramMap *map)
   if (!map)
     return;
   ls_fields_clear (ls_program_fields, map);
-  if (map->files)
-    g_array_unref (map->files);
-  if (map->arguments) {
-    g_array_unref (map->arguments->files);
+  if (map->arguments)
     g_free ((gpointer) map->arguments->table.rows);
-  }
   g_free (map->arguments);
   g_free ((gpointer) map->table.rows);
   if (map->kept)
@@ -233,55 +207,21 @@ add_group (Reading *x, const cJSON *group)
 
 /* { "name": "core 0.6", "software": profile, "year": 2024, "new": [ "a b" ], "last": [ "c" ] } */
 
-/* The span of an option in the list, which begins as one of all n releases. */
-static OptionSpan *
-span_of (Reading *x, GArray *spans, const char *name, guint n)
-{
-  for (guint i = 0; i < spans->len; i++)
-    if (strcmp (g_array_index (spans, OptionSpan, i).option, name) == 0)
-      return &g_array_index (spans, OptionSpan, i);
-  const OptionSpan span = { g_strdup (name), 0, n - 1 };
-  g_ptr_array_add (x->kept, (gpointer) span.option);
-  g_array_append_val (spans, span);
-  return &g_array_index (spans, OptionSpan, spans->len - 1);
-}
-
 static void
-read_spans (Reading *x, const cJSON *list, GArray *spans, guint n, guint release, bool is_last)
+check_release (Reading *x, const cJSON *one)
 {
-  const cJSON *one;
-  cJSON_ArrayForEach (one, list)
-  {
-    g_auto (GStrv) names = g_strsplit (cJSON_IsString (one) ? one->valuestring : "", " ", -1);
-    for (char **name = names; *name; name++) {
-      OptionSpan *span = span_of (x, spans, *name, n);
-      *(is_last ? &span->last : &span->first) = release;
-      if (!option_find (&x->map->table, *name))
-        program_complain (&x->check, one, "there is no option %s among the options", *name);
+  const cJSON *const lists[] = { member (one, "new"), member (one, "last") }, *text;
+  if (!program_member (one, "name") || !cJSON_IsNumber (member (one, "year"))
+      || (!one->next && !program_member (one, "software")))
+    program_complain (&x->check, one, "expected \"name\" and \"year\", and of the last \"software\"");
+  for (guint i = 0; i < G_N_ELEMENTS (lists); i++)
+    cJSON_ArrayForEach (text, lists[i])
+    {
+      g_auto (GStrv) names = program_words (cJSON_GetStringValue (text), " ");
+      for (char **name = names; *name; name++)
+        if (!option_find (&x->map->table, *name))
+          program_complain (&x->check, text, "there is no option %s among the options", *name);
     }
-  }
-}
-
-static void
-read_releases (Reading *x, const cJSON *list)
-{
-  OptionTable *table = &x->map->table;
-  guint n = (guint) cJSON_GetArraySize (list);
-  OptionRelease *releases = g_new0 (OptionRelease, n + 1);
-  GArray *spans = g_array_new (TRUE, TRUE, sizeof (OptionSpan));
-  for (guint i = 0; i < n; i++) {
-    const cJSON *one = cJSON_GetArrayItem (list, (int) i), *year = member (one, "year");
-    releases[i] = (OptionRelease) { program_member (one, "name"), program_member (one, "software"),
-                                    cJSON_IsNumber (year) ? (guint) CLAMP (year->valuedouble, 0, 9999) : 0 };
-    if (!releases[i].name || !releases[i].year || (i + 1 == n && !releases[i].software))
-      program_complain (&x->check, one, "expected \"name\" and \"year\", and of the last \"software\"");
-    read_spans (x, member (one, "new"), spans, n, i, false);
-    read_spans (x, member (one, "last"), spans, n, i, true);
-  }
-  table->releases = n > 0 ? releases : NULL;
-  table->spans = (const OptionSpan *) spans->data;
-  g_ptr_array_add (x->kept, releases);
-  g_ptr_array_add (x->kept, g_array_free (spans, FALSE));
 }
 
 /* Such an expression sees no job. NULL allowed. */
@@ -293,85 +233,47 @@ check_expression (Reading *x, const cJSON *node)
     program_check_text (&run, node, false);
 }
 
-/* Keys of a file, whose members are called as they are but for switches. */
-typedef struct {
-  const char *key;
-  gsize at;
-} FileKey;
+/* --- how files are known ------------------------------------------------------------------------------- */
 
-#define AT(member_)                                                                                          \
-  {                                                                                                          \
-    .key = #member_, .at = offsetof (ProgramFile, member_)                                                   \
-  }
-
-static const FileKey file_texts[] = {
-  AT (what),    AT (when),        AT (marks),      AT (starts),  AT (knows),  AT (config), AT (ends),
-  AT (below),   AT (environment), AT (yaml_lines), AT (stacks),  AT (adds),   AT (prints), AT (gpus),
-  AT (within),  AT (noun),        AT (joins),      AT (asks),    AT (module), AT (toml),   AT (json),
-  AT (returns), AT (places),      AT (changes),    AT (word),    AT (behind), AT (yaml),   AT (python),
-  AT (fits),    AT (lifts),       AT (drops),      AT (fills),   AT (under),  AT (at),     AT (keeps),
-  AT (made_by), AT (own),         AT (inner),      AT (classes), AT (picks),  AT (by),     AT (called),
-};
-
-static const FileKey file_nodes[] = {
-  AT (others), AT (ships), AT (says),      AT (lines), AT (chooses), AT (begins), AT (functions),
-  AT (shapes), AT (rules), AT (overrides), AT (moves), AT (beside),  AT (sets),   AT (without),
-};
-
-static const FileKey file_switches[] = {
-  { "pairs", offsetof (ProgramFile, has_pairs) },
-  { "submits", offsetof (ProgramFile, submits) },
-  { "te", offsetof (ProgramFile, has_te) },
-  { "around", offsetof (ProgramFile, is_around) },
-  { "switches", offsetof (ProgramFile, has_switches) },
-  { "last", offsetof (ProgramFile, is_last) },
-  { "valued", offsetof (ProgramFile, is_valued) },
-  { "takes_variables", offsetof (ProgramFile, takes_variables) },
-  { "means", offsetof (ProgramFile, has_means) },
-  { "variables", offsetof (ProgramFile, has_variables) },
-  { "log", offsetof (ProgramFile, is_log) },
-  { "open", offsetof (ProgramFile, is_open) },
-  { "plain", offsetof (ProgramFile, is_plain) },
-  { "apart", offsetof (ProgramFile, is_apart) },
-  { "alone", offsetof (ProgramFile, is_alone) },
-  { "without_none", offsetof (ProgramFile, has_no_none) },
-};
-
-static ProgramFile
-file_of (const cJSON *one)
+/* A key that there is not, or one of a text or a truth value that has something else. */
+static void
+check_reads_key (Reading *x, const cJSON *node)
 {
-  ProgramFile file = { 0 };
-  char *at = (char *) &file;
-  const cJSON *needs = member (one, "needs");
-  for (guint i = 0; i < G_N_ELEMENTS (file_texts); i++)
-    *(const char **) (gpointer) (at + file_texts[i].at) = program_member (one, file_texts[i].key);
-  for (guint i = 0; i < G_N_ELEMENTS (file_nodes); i++)
-    *(const cJSON **) (gpointer) (at + file_nodes[i].at) = member (one, file_nodes[i].key);
-  for (guint i = 0; i < G_N_ELEMENTS (file_switches); i++)
-    *(bool *) (at + file_switches[i].at) = is_true (one, file_switches[i].key);
-  file.needs = cJSON_IsNumber (needs) ? (guint) CLAMP (needs->valuedouble, 0, 100) : 0;
-  return file;
-}
-
-static bool
-is_script (const ProgramFile *file)
-{
-  return file->marks || file->starts;
+  static const char texts[]
+      = "what when marks starts knows config ends below environment yaml_lines stacks adds "
+        "prints gpus within noun joins asks module toml json returns places changes word "
+        "behind yaml python fits lifts drops fills under at keeps made_by own inner "
+        "classes picks by called",
+      truths[] = "pairs submits te around switches last valued takes_variables means variables log "
+                 "open plain apart alone without_none",
+      others[] = "others ships says lines chooses begins functions shapes rules overrides "
+                 "beside"
+                 " sets without needs";
+  bool is_text = program_has_word (texts, node->string), is_truth = program_has_word (truths, node->string);
+  if ((is_text && !cJSON_IsString (node)) || (is_truth && !cJSON_IsBool (node)))
+    program_complain (&x->check, node, "expected %s", is_text ? "a text" : "true or false");
+  else if (!is_text && !is_truth && !program_has_word (others, node->string)
+           && !g_str_has_prefix (node->string, "x-"))
+    program_complain (&x->check, node, "\"reads\" has no such key \"%s\"", node->string);
 }
 
 static void
-check_file (Reading *x, const cJSON *node, const ProgramFile *file)
+check_file (Reading *x, const cJSON *of)
 {
-  static const char *const expressions[] = { "when", "fits", "overrides", "word", "adds" };
-  const cJSON *const lists[] = { file->beside, file->without, file->says }, *one;
-  bool is_tree = file->yaml || file->json || (file->toml && !is_script (file));
-  if (!file->is_log && is_tree == (file->python || is_script (file)))
+  static const char *const expressions[] = { "when", "fits", "overrides", "word", "adds", "needs" };
+  const cJSON *const lists[] = { member (of, "beside"), member (of, "without"), member (of, "says") }, *one;
+  bool is_tree = member (of, "yaml") || member (of, "json") || (member (of, "toml") && !reads_is_script (of));
+  if (!reads_is (of, "log") && is_tree == (member (of, "python") || reads_is_script (of)))
     program_complain (
-        &x->check, node,
+        &x->check, of,
         "expected \"yaml\", \"toml\", \"json\" or \"python\", of a configuration, or \"marks\" or "
         "\"starts\", of a script");
+  cJSON_ArrayForEach (one, of)
+  {
+    check_reads_key (x, one);
+  }
   for (guint i = 0; i < G_N_ELEMENTS (expressions); i++)
-    check_expression (x, member (node, expressions[i]));
+    check_expression (x, member (of, expressions[i]));
   for (guint i = 0; i < G_N_ELEMENTS (lists); i++)
     cJSON_ArrayForEach (one, lists[i])
     {
@@ -379,51 +281,16 @@ check_file (Reading *x, const cJSON *node, const ProgramFile *file)
         program_complain (&x->check, one, "expected an expression");
       check_expression (x, one);
     }
-  cJSON_ArrayForEach (one, file->lines)
+  cJSON_ArrayForEach (one, member (of, "lines"))
   {
     if (!program_member (one, "has"))
       program_complain (&x->check, one, "expected \"has\", texts that such a line has");
   }
-  cJSON_ArrayForEach (one, file->sets)
+  cJSON_ArrayForEach (one, member (of, "sets"))
   {
     if (!cJSON_IsString (one))
       program_complain (&x->check, one, "expected a path");
   }
-}
-
-/* A script that names a configuration in Python has of that what it does not say itself. */
-static void
-inherit (ProgramFile *script, const ProgramFile *of)
-{
-  if (!is_script (script) || !script->config || !of->python || is_script (of))
-    return;
-  script->python = script->python ? script->python : of->python;
-  script->fits = script->fits ? script->fits : of->fits;
-  script->sets = script->sets ? script->sets : of->sets;
-  script->keeps = of->keeps;
-  script->made_by = of->made_by;
-  script->own = of->own;
-  script->inner = of->inner;
-  script->classes = of->classes;
-  script->without = of->without;
-  script->has_no_none = of->has_no_none;
-}
-
-static void
-read_files (Reading *x, const cJSON *list)
-{
-  GArray *files = x->map->files;
-  const cJSON *one;
-  cJSON_ArrayForEach (one, list)
-  {
-    const ProgramFile file = file_of (one);
-    check_file (x, one, &file);
-    g_array_append_val (files, file);
-  }
-  if (list && files->len == 0)
-    program_complain (&x->check, list, "expected a list of at least one file");
-  for (guint i = 1; i < files->len; i++)
-    inherit (&g_array_index (files, ProgramFile, i - 1), &g_array_index (files, ProgramFile, i));
 }
 
 /* What the first of rules that has such a member says there; NULL: none has. */
@@ -444,9 +311,9 @@ static const OptionTable *
 options_of_reader (const ProgramMap *map)
 {
   const cJSON *reader = first_rule (map->rules, map->has_beside ? "beside" : "translate");
-  for (guint i = 0; i < map->files->len && !reader; i++)
-    reader = first_rule (g_array_index (map->files, ProgramFile, i).rules, "translate");
-  return program_table_find (map->is_around ? "trainer" : cJSON_GetStringValue (reader));
+  for (const cJSON *of = map->files ? map->files->child : NULL; of && !reader; of = of->next)
+    reader = first_rule (member (of, "rules"), "translate");
+  return program_table_find (map->around ? "trainer" : cJSON_GetStringValue (reader));
 }
 
 static void
@@ -539,8 +406,18 @@ read_lists (Reading *x, const cJSON *node, const OptionTable *theirs)
   map->table.map = map;
   map->table.n = x->rows->len;
   map->table.rows = (const OptionRow *) g_array_free (x->rows, FALSE);
-  read_releases (x, member (node, "releases"));
-  read_files (x, member (node, "reads"));
+  map->table.releases = member (node, "releases");
+  cJSON_ArrayForEach (one, map->table.releases)
+  {
+    check_release (x, one);
+  }
+  map->files = member (node, "reads");
+  if (map->files && !map->files->child)
+    program_complain (&x->check, map->files, "expected a list of at least one file");
+  cJSON_ArrayForEach (one, map->files)
+  {
+    check_file (x, one);
+  }
   ProgramRun run = { .map = map,
                      .check = &x->check,
                      .named = named,
@@ -549,10 +426,10 @@ read_lists (Reading *x, const cJSON *node, const OptionTable *theirs)
   check_theirs (x, options, run.theirs);
   check_unwraps (x, &run);
   check_writes (x);
-  for (guint i = 0; i < map->files->len; i++) {
-    const ProgramFile *file = &g_array_index (map->files, ProgramFile, i);
-    program_check_rules (&run, file->rules);
-    program_check_rules (&run, file->shapes);
+  cJSON_ArrayForEach (one, map->files)
+  {
+    program_check_rules (&run, member (one, "rules"));
+    program_check_rules (&run, member (one, "shapes"));
   }
   program_check_rules (&run, map->rules);
   cJSON_ArrayForEach (one, map->parts)
@@ -576,7 +453,6 @@ read_arguments (Reading *x, const cJSON *node)
   map->arguments = g_new0 (ProgramMap, 1);
   map->arguments->program = map->program;
   map->arguments->doc = map->doc;
-  map->arguments->files = g_array_new (FALSE, FALSE, sizeof (ProgramFile));
   map->arguments->negates = program_member (node, "negates");
   x->map = map->arguments;
   read_lists (x, node, &map->table);
@@ -591,16 +467,15 @@ program_map_read (const LsJsonDoc *doc, LsDiagList *diags)
     return NULL;
   const cJSON *root = ls_json_doc_root (doc);
   map->doc = ls_json_doc_ref (doc);
-  map->files = g_array_new (FALSE, FALSE, sizeof (ProgramFile));
   map->kept = g_ptr_array_new_with_free_func (g_free);
   map->logs = member (root, "logs");
   map->tables = member (root, "tables");
   map->unwraps = member (root, "unwraps");
   map->writes = member (root, "writes");
   map->comes = member (root, "comes_with");
-  map->is_around = cJSON_HasObjectItem (root, "around");
+  map->around = member (root, "around");
   Reading x = { map, { map->doc, diags, 0 }, NULL, map->kept };
-  if (!map->logs && !member (root, "reads") && !map->is_around && !member (root, "parts") && !map->tables
+  if (!map->logs && !member (root, "reads") && !map->around && !member (root, "parts") && !map->tables
       && !map->unwraps)
     program_complain (&x.check, root,
                       "expected \"reads\", with \"options\" and \"rules\", \"parts\" or \"logs\"");
@@ -635,7 +510,7 @@ load_embedded (const char *name)
 }
 
 const ProgramMap *
-engine_map_get (const char *name)
+program_map_get (const char *name)
 {
   static GRecMutex lock;   /* a map may look at another */
   static GHashTable *maps; /* NULL: cannot be read */

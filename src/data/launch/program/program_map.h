@@ -19,142 +19,21 @@
 
 #include <math.h>
 
-#include "data/launch/adapters.h"
+#include "data/launch/modules.h"
 #include "data/launch/launch_script.h"
 #include "data/launch/option_table.h"
 
 typedef struct ProgramMap ProgramMap;
-struct Emit;
+typedef struct Emit Emit;
 
-/* How a file of the program is known: a YAML, names that a text in Python sets, or a script. Lists of texts
- * have blanks between them; NULL: what is not said. */
-typedef struct ProgramFile {
-  const char *what; /* "a configuration of nanotron"; NULL: another of them says so */
-  const char *when; /* what holds of the text of the file: an expression; NULL: nothing is asked */
-
-  /* Of a script. */
-  const char *marks;  /* lists of texts, of each of which it has one; ';' is between lists, '~' a blank in a
-                       * text; NULL: one of starts */
-  const char *starts; /* words of a command that starts it, '~' between two of which one stands behind the
-                       * other; NULL: its options tell */
-  const char *knows;  /* options of that command, where they are none of the program's */
-  const char *config; /* its option that names the configuration, "": a word of none does; NULL: its own
-                       * options are the job's */
-  const char *ends;   /* what such a word ends with, and has where it does not say it; of what a log prints */
-  bool has_pairs;     /* its options are words "a.b=c" */
-  bool submits;       /* these say on how many GPUs, not what it is started by */
-  /* As a Trainer of Hugging Face has them, and programs around one: read by hf_read_script (), or, of a YAML,
-   * hf_read_configuration (). */
-  bool is_around;
-  guint needs; /* options that matter of a command that starts it; 0: one of all */
-  bool has_te; /* its layers are Transformer Engine's, which reads variables */
-  /* An option that names a YAML or JSON of options, under its own, as a word of none of these may; NULL: none
-   * does. */
-  const char *below;
-  const char *environment; /* its mapping of variables of the processes; NULL: it has none */
-  bool has_switches;       /* "true" and "false" behind an option turn it on and off */
-  bool is_last;            /* it is asked behind all other programs */
-  bool is_valued;          /* those of its options are known that are keys with values, and no switches */
-  bool takes_variables;    /* options that only variables hold are a command too */
-  const char *yaml_lines;  /* starts of lines of a YAML with options that a command names; NULL: none */
-  const cJSON *others; /* starts of names of scripts that train nothing, by what they do; NULL: all train */
-  const char *stacks;  /* what words of none of its options end with that name configurations, each on top of
-                       * those before; NULL: none do */
-  const cJSON *ships;  /* names of such files that need not be there, each with the option that is that name
-                       * then */
-  const char *adds;    /* what holds of the text of a file behind it that lies on top too; NULL: none does */
-  const cJSON *says;   /* options that it has where it does not say them, an expression for each; of what is
-                       * picked (see there), on top of its own */
-  bool has_means;      /* its options that matter are known beside `knows` */
-  bool has_variables;  /* the variables that it sets are the options; no command is asked for */
-
-  /* Of a log that says what its job is. */
-  bool is_log;
-  bool is_open; /* JSON by hand, or such that a log prints, some of whose values others fill in */
-  /* Texts, as marks, in front of a dictionary of Python or JSON with its options; with `ends` one in the line
-   * behind which arguments stand, a line each; or NULL. */
-  const char *prints;
-  const cJSON *lines; /* kinds of lines, by marks, and options with patterns or values; NULL: none are */
-
-  /* Of a script with a configuration. */
-  const cJSON *rules;     /* about its command, or what Python made or picks, before that is read; of a YAML
-                           * about it as it stands, before its options are read */
-  const char *changes;    /* an option of it, whose values "a.b=c" change the configuration */
-  const cJSON *overrides; /* true, or an expression: where its other options lie on top of the YAML, which,
-                           * but beside pairs, need then not be named; NULL: they do not */
-  const char *word;       /* the option that a word of none is the value of: an expression */
-  const char *behind;     /* words "a=b" and "~a" behind the name of the configuration change it; of a mapping
-                           * this member is set; NULL: they do not */
-
-  const cJSON *chooses; /* words of the command, each with options that it stands for; NULL: none */
-  const char *gpus;     /* options that say how many GPUs, whatever starts it; NULL: none does */
-  const char *within;   /* what may stand in front of the names of pairs */
-  const cJSON
-      *begins; /* of a script whose rules make a configuration: what that has at first; NULL: nothing */
-
-  const char *asks; /* its option that names a function, and that which names the module of this; NULL: it */
-  const char *module; /* names a file */
-
-  /* Of a configuration, which a script may name. */
-  const char *toml;   /* a text that such a TOML has; NULL: it is none */
-  const char *json;   /* a text that such a JSON has, of what a configuration in Python makes */
-  const char *yaml;   /* a text that such a YAML has; NULL: it is none */
-  const char *python; /* a text that such a file has. A script that names one, which stands in front of it in
-                       * the list, has all of that which it does not say itself */
-  const char *fits;   /* what holds of the configuration: an expression; NULL: nothing is asked */
-
-  /* Of a YAML. */
-  const cJSON *moves;  /* mappings that are read at other places, by their paths */
-  const char *lifts;   /* a mapping whose members are the configuration's own */
-  const char *drops;   /* paths of what of it matters to nothing, however much it has, which is told */
-  const char *fills;   /* a mapping where "${NAME:text}" is the text, as where nobody sets it */
-  const char *under;   /* mappings, the first of which that is there is its tree; NULL: all is */
-  const char *at;      /* of one that is plain: a mapping of that tree with its options; NULL: all are */
-  bool is_plain;       /* nothing is filled in */
-  bool is_apart;       /* a key that two files have is refused by the program */
-  bool is_alone;       /* files behind it are none of the configuration */
-  const cJSON *beside; /* but members of it where they fit: an expression for each; NULL: none */
-
-  /* Of a configuration in Python. */
-  const char *keeps;   /* what of the names that are set are the program's; NULL: all */
-  const cJSON *sets;   /* names to paths where the value of the first that is set lies, "": it is all; NULL:
-                        * all names */
-  const char *made_by; /* classes that make a value that is all, of a job of ours; NULL: any */
-  const char *own;     /* modules whose names begin so are the program's, and never here */
-  const char *inner;   /* path of an object whose members lie on top of those around it */
-  const char *classes; /* paths of objects that are told by what makes them, "a.b?": by a class alone */
-  const char *returns; /* in place of names that are set: functions return it, one of which is asked for so */
-  const char *noun;    /* what each of these is, "recipe", or what a script launches; NULL: a configuration,
-                        * the program */
-  const char *joins;   /* parts of modules that it imports from, whose files are found as in a checkout, and
-                        * those behind it are of it too; NULL: of itself alone */
-  const cJSON *functions; /* then what functions of the program do: lists of lines by their files */
-  const char *places;     /* files of a module, "models/%s/config.py", with blanks between */
-  const cJSON *shapes;    /* rules that change its members, and may refuse it; NULL: there are none */
-  const cJSON *without;   /* paths of what is no option, each with what holds of the tree then, or true */
-  bool has_no_none;       /* None is as if nothing was said */
-  const char *picks; /* a class, of whose objects one is read, of it the mapping `under`; NULL: all is read */
-  const char *by;    /* what asks for it by its name behind the file's */
-  const char *called; /* its member that is such a name too; or NULL */
-} ProgramFile;
-
-/* Of a program around a Trainer of Hugging Face, whose options are those of one by other names and with other
- * defaults (hf_rules.h): how its commands are known. Lists have blanks between their items; NULL: there are
- * none. */
-typedef struct {
-  char *commands_of; /* what its commands begin with; NULL: it is a script of any name */
-  char *commands;    /* those that train */
-  char *marks;       /* options that no other program has */
-  char *tasks;       /* "stage=pt stage=sft": values of an option with which it is the next token */
-  char *others;      /* options of what trains nothing, where `trains` is not on */
-  char *trains;      /* an option of what trains; NULL: do_train */
-  char *lacks;       /* options that a script of another program has that is called so too */
-  char *learns;      /* options of learning from preferences, where no command says */
-  char *data;        /* the option that names a data set, which tells it too */
-  char *release;     /* of transformers that it runs with today: HF_RELEASE_5; NULL: nothing says */
-  char *pins;        /* who says so */
-  char *old;         /* options that only its releases for transformers 4 have */
-} ProgramAround;
+/* Of a member of `reads`, how a file of the program is known and read (src/manual/formats/program.md): a
+ * text, NULL where none is there; whether it is true; whatever is there, or NULL. A script that names a
+ * configuration in Python, which stands behind it in the list, has all of that which it does not say
+ * itself. */
+const char *reads_text (const cJSON *of, const char *key);
+bool reads_is (const cJSON *of, const char *key);
+const cJSON *reads_node (const cJSON *of, const char *key);
+bool reads_is_script (const cJSON *of);
 
 struct ProgramMap {
   char *name, *source;
@@ -163,7 +42,7 @@ struct ProgramMap {
   LsJsonDoc *doc;
   OptionTable table;
   GPtrArray *kept;      /* what its rows are made of, beside doc */
-  GArray *files;        /* ProgramFile */
+  const cJSON *files;   /* of doc, `reads`; NULL: none are known */
   const cJSON *rules;   /* of doc */
   const cJSON *parts;   /* lists of rules by name, of doc, which rules of other maps run too; NULL: none */
   const cJSON *tables;  /* what code looks up, of doc; NULL: nothing */
@@ -171,8 +50,9 @@ struct ProgramMap {
   const cJSON *unwraps; /* of doc: files that wrap a script; NULL: none do */
   bool is_dialect;      /* options of it become those of another program that is read in C */
   bool has_beside;      /* rules say what is configured beside it in options of another program */
-  ProgramAround around;
-  bool is_around;
+  /* Of doc: of a program around a Trainer of Hugging Face, whose options are those of one by other names and
+   * with other defaults, how its commands are known; NULL: it is none. */
+  const cJSON *around;
   const cJSON *comes;           /* files that come with it, of doc: names and what they say; NULL: none do */
   struct ProgramMap *arguments; /* of a command that names no configuration, in options of one; NULL: none */
   const char *negates; /* of arguments: what in front of the last part of one turns it off, or NULL */
@@ -189,15 +69,15 @@ ProgramMap *program_map_read (const LsJsonDoc *doc, LsDiagList *diags);
 void program_map_free (ProgramMap *map); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (ProgramMap, program_map_free)
 
-/* The same, loaded once and kept; NULL: it cannot be read. */
-const ProgramMap *program_map_get (const char *name);
-
 /* A map that is looked at. */
 typedef struct {
   const LsJsonDoc *doc;
   LsDiagList *diags;
   guint n_wrong;
 } ProgramCheck;
+
+/* What is wrong with a map, at its line. */
+void program_complain (ProgramCheck *check, const cJSON *node, const char *format, ...) G_GNUC_PRINTF (3, 4);
 
 /* --- program_expr.c: expressions ---------------------------------------------------------------------- */
 
@@ -215,11 +95,11 @@ typedef struct {
 /* What expressions see, and rules change: a job that is being read. */
 typedef struct {
   const ProgramMap *map;
-  const ProgramFile *file; /* which of the map's files is read */
-  LaunchJob *job;          /* NULL: nothing is known, as where the file alone is looked at */
-  LaunchWords *words;      /* of job, to which rules may add */
-  const cJSON *tree;       /* of a configuration, or a part that rules look at; NULL: there is none */
-  const cJSON *root;       /* of a file that is unwrapped: its tree, or a list of its documents; or NULL */
+  const cJSON *file;  /* which of the map's files is read, a member of `reads` */
+  LaunchJob *job;     /* NULL: nothing is known, as where the file alone is looked at */
+  LaunchWords *words; /* of job, to which rules may add */
+  const cJSON *tree;  /* of a configuration, or a part that rules look at; NULL: there is none */
+  const cJSON *root;  /* of a file that is unwrapped: its tree, or a list of its documents; or NULL */
   struct ProgramScript *wraps; /* what is written in its place; NULL: nothing is */
   cJSON *shaped;               /* the same before its options are read, where rules may change it; or NULL */
   const ProgramTold *told;     /* NULL: nothing is */
@@ -250,7 +130,7 @@ typedef struct {
   const OptionTable *theirs; /* its options, where the file is looked at; NULL: these are not known */
   GHashTable *parts;         /* char *: parts that rules run, where the file is looked at; or NULL */
   GHashTable *named;         /* char *: options that expressions name, where the file is looked at; or NULL */
-  struct Emit *emit;         /* the job is written for the program; NULL: it is read */
+  Emit *emit;                /* the job is written for the program; NULL: it is read */
   bool is_written;           /* so are its options: keys are those of a whole job */
   LsDiagList *diags;
 } ProgramRun;
@@ -307,6 +187,9 @@ program_words (const char *text, const char *separator)
   return g_strsplit (text ? text : "", separator, -1);
 }
 
+/* Whether one of words, with blanks between, is that; words NULL: none is. */
+bool program_has_word (const char *words, const char *word);
+
 /* What later expressions call so; takes the value. */
 void program_let (ProgramRun *run, const char *name, ProgramValue v);
 /* Adds a copy of a text that is not in a list. */
@@ -333,6 +216,22 @@ guint64 program_whole_at (ProgramRun *run, const cJSON *rule, const char *key);
 bool program_is_true_at (ProgramRun *run, const cJSON *rule, const char *key);
 /* A number without its fraction; 0: there is none above 0. */
 guint64 program_whole (const ProgramValue *v);
+
+/* A job that is written for a program. */
+struct Emit {
+  const LsModel *m;
+  const LsStrategy *s;
+  const char *title;
+  LsDiagList *refusals;
+  GString *notes;
+};
+
+/* What an option is in a job, newly allocated, "": it is on; NULL: it is not written. */
+char *program_written (const ProgramMap *map, const char *expression, const LsModel *m, const LsStrategy *s);
+/* Refuses what the program does not have, and notes what is said elsewhere. */
+void program_check_written (const char *map, Emit *e);
+/* knob: "--schedule zb-2p", as one would type it; why: of the target. */
+void program_refuse_written (Emit *e, const char *knob, const char *format, ...) G_GNUC_PRINTF (3, 4);
 
 /* --- program_functions.c: functions of expressions ------------------------------------------------------ */
 
@@ -362,9 +261,7 @@ typedef struct {
     return expression;                                                                                       \
   }
 
-const ProgramFunction *program_function_find (const char *name); /* NULL: there is none */
-extern const ProgramFunction program_file_functions[];           /* program_files.c; the last has no name */
-extern const ProgramFunction program_layer_functions[];          /* program_layers.c; the last has no name */
+extern const ProgramFunction program_file_functions[]; /* program_other.c; the last has no name */
 
 /* "model.layers", "strategy.tp": NULL: there is no such key. */
 const LsField *program_key_find (const char *word, bool *ret_is_model);
@@ -384,63 +281,53 @@ typedef struct {
   bool is_evaluated;
 } ProgramAct;
 typedef void ProgramAction (ProgramRun *run, ProgramAct *a);
+ProgramAction program_lack, program_note, program_note_attention; /* of a job that is written */
 
 /* What it says, where it is an expression: evaluated once, when first asked for. As a text, "" of none. */
 const ProgramValue *program_act_value (ProgramRun *run, ProgramAct *a);
 const char *program_act_text (ProgramRun *run, ProgramAct *a);
 
-/* Whether all were run: else one refuses the job, and run->diags says why. */
-bool program_run_rules (ProgramRun *run, const cJSON *rules);
 /* Looks at rules that no job is run by: actions, keys, options and expressions that there are not. */
 void program_check_rules (ProgramRun *run, const cJSON *rules);
 
 /* --- program_other.c: options of another program, and what reads the job by these ----------------------- */
 
 ProgramAction program_base, program_translate, program_say, program_say_option, program_assume,
-    program_say_default, program_switch, program_deepspeed, program_read_as, program_run_part, program_beside,
-    program_fill_open, program_hand_adapters;
+    program_switch, program_deepspeed, program_read_as, program_run_part, program_beside, program_fill_open,
+    program_hand_adapters;
 /* Tells a value of the act as "why" of its rule says, or as the default of the program. */
 void program_tell_default (ProgramRun *run, ProgramAct *a);
-/* A job in options of a map's program by its rules, or by a part of them, before which they were read. False:
- * with a diagnostic. */
-bool program_run_map (const char *name, const char *part, LaunchJob *job, const ImportFiles *files,
-                      LsDiagList *diags);
-/* The same with what else is known: what is told, a configuration of DeepSpeed, which is
- * taken, adapters and a program around it; NULL: none. */
+/* What else is known of a job that rules of a map are run over: what is told, a configuration of DeepSpeed,
+ * which is taken, adapters and a program around it; NULL: none. */
 typedef struct {
   const ProgramTold *told;
   LaunchWords *deepspeed;
   const LaunchAdapters *adapters;
   const ProgramMap *around;
-  struct Emit *emit; /* the job is written, not read */
+  LaunchWords *says; /* takes what its options are as those of a Trainer; NULL: they are its own */
+  Emit *emit;        /* the job is written, not read */
 } ProgramWith;
-bool program_run_with (const char *name, const char *part, const ProgramWith *with, LaunchJob *job,
-                       const ImportFiles *files, LsDiagList *diags);
-/* The options of a program that is read in C, or by a map; NULL: of none of that name. */
-const OptionTable *program_table_find (const char *name);
 /* What "translate" calls the options of a configuration of the program itself, for those of a command. */
 #define PROGRAM_CONFIGURATION "configuration"
 
-/* --- program_files.c: files that options name, what a log prints, what a test measured ----------------- */
+/* Files that options name, what a log prints, what a test measured. */
 
-ProgramAction program_set_windows, program_unset; /* program_layers.c */
+ProgramAction program_unset; /* program_functions.c */
 ProgramAction program_add_options, program_leave_more, program_take_file, program_take_arguments,
     program_read_engine, program_run_engine, program_take_golden;
 /* Arguments that a log prints. */
-void program_add_printed (LaunchWords *words, const char *text, const ProgramFile *of);
+void program_add_printed (LaunchWords *words, const char *text, const cJSON *of);
 
 /* --- program_python.c: configurations in Python --------------------------------------------------------- */
 
 /* What a text sets, or the first of names that it sets, as members by their paths; NULL: a diagnostic. */
 cJSON *program_python_tree (ProgramRun *run, const char *text, gsize n, const char *path);
-ProgramAction program_python, program_put, program_put_text, program_move, program_drop_members,
-    program_put_said, program_put_pairs, program_lay_files, program_lie_on, program_configure;
+ProgramAction program_python, program_put, program_move, program_drop_members, program_put_said,
+    program_put_pairs, program_lay_files, program_lie_on, program_configure;
 /* The first file of a map that functions in Python return; NULL: there is none. */
-const ProgramFile *program_returned (const ProgramMap *map);
+const cJSON *program_returned (const ProgramMap *map);
 /* What a function of a text returns, the only one if none is asked for; as that, NULL: a diagnostic. */
 cJSON *program_python_returned (ProgramRun *run, const char *asked, const ImportFile *file);
-/* The same of a function of that name; with what file->joins says, file is one of the job's. */
-cJSON *program_python_made (ProgramRun *run, const char *function, const ImportFile *file);
 /* Shapes what was made elsewhere, as by a map's configurations in Python; false: a rule refuses it. */
 bool program_shape (ProgramRun *run, cJSON *tree);
 /* The same behind the file's own rules about it. */
@@ -448,14 +335,6 @@ bool program_take (ProgramRun *run, cJSON *tree);
 
 /* What the script sets, or is given beside it; NULL: nothing. */
 const char *program_environment (const ProgramRun *run, const char *name);
-
-/* --- program_write.c: jobs that are written for the program -------------------------------------------- */
-
-/* What an option is in a job, newly allocated, "": it is on; NULL: it is not written. */
-char *program_written (const ProgramMap *map, const char *expression, const LsModel *m, const LsStrategy *s);
-/* Refuses what the program does not have, and notes what is said elsewhere. */
-void program_check_written (const char *map, struct Emit *e);
-ProgramAction program_lack, program_note, program_note_attention;
 
 /* --- program_wrap.c: files that wrap a launch script --------------------------------------------------- */
 
@@ -474,7 +353,7 @@ guint program_commands (const ProgramRun *run);
 /* Whose file it is. */
 typedef struct {
   const ProgramMap *map;
-  const ProgramFile *file;
+  const cJSON *file;
   bool is_own;  /* of a user, which is told */
   bool is_last; /* of scripts that no other program takes */
 } ProgramReader;
@@ -485,73 +364,86 @@ bool program_reader_of (const char *name, bool is_own, bool is_last, const Impor
                         ProgramReader *ret_reader);
 bool program_read (const ProgramReader *reader, const ImportFiles *files, LsImport *import,
                    LsDiagList *diags);
-/* import_choose.c: by the first file; a script that only starts another one, which stands behind it or beside
- * it, by that. False: nobody's. */
-bool import_choose (const ImportFiles *files, ProgramReader *ret_reader);
 /* What the file says of options that the tree has not, or, on top, whatever it has. */
 void program_add_said (ProgramRun *run, cJSON *tree, bool is_on_top);
-/* A configuration of a map's first file, which code has read, and which is changed. False: a diagnostic. */
-bool program_read_tree (const char *name, cJSON *tree, const char *path, const ProgramTold *told,
-                        LsImport *import, LsDiagList *diags);
 /* Takes a member out of a tree by its path; false: there is none. */
 bool program_drop (cJSON *tree, const char *path);
 
+/* --- read_hf_launch.c: a Trainer of Hugging Face, and programs around one -------------------------- */
+
+/* A script that launches one, and what that names; a configuration of accelerate, or of a program around a
+ * Trainer. False: with a diagnostic. */
+bool hf_read_script (const LaunchKind *kind, const ImportFiles *files, LsImport *import, LsDiagList *diags);
+bool hf_read_configuration (const ImportFiles *files, bool is_around, LsImport *import, LsDiagList *diags);
+/* Whether a YAML is of a program around one, with a name of a model under the option of that program. */
+bool hf_is_around (const ImportFile *file);
+/* Whether an option matters to a Trainer, or is one of a program around it. */
+bool hf_knows (const char *name);
+
 /* --- program_logs.c: logs ------------------------------------------------------------------------------- */
 
-/* A log of a program: numbers of the time of its steps, of memory and batches. */
-typedef struct {
-  const ProgramMap *map;
-  const cJSON *node; /* of map->logs */
-} ProgramLog;
-
 void program_check_logs (ProgramCheck *check, const cJSON *logs);
-/* What is wrong with a map, at its line. */
-void program_complain (ProgramCheck *check, const cJSON *node, const char *format, ...) G_GNUC_PRINTF (3, 4);
-/* Whether a text is such a log: a line says the time of a step, or its batch. */
-bool program_log_of (const ProgramMap *map, const char *text, ProgramLog *ret_log);
-/* "a log of MaxText", borrowed. */
-const char *program_log_what (const ProgramLog *log);
-/* Sets what is measured (log_measure ()), and a batch that no file of the job says. */
-void program_log_measure (const ProgramLog *log, const char *text, LsImport *import);
-/* Of a log without a job's files: the model is not known. */
-void program_log_read_alone (const ProgramLog *log, const ImportFile *file, LsImport *import);
-
 /* Options that a log says of its job. */
 void program_log_options (ProgramRun *run, const char *text, LaunchWords *words);
 
-/* Marks (ProgramFile) in n bytes of a text. */
+/* The number behind such words before the end of a line of n bytes, "6,180" and "12.3K" too; NAN: there is
+ * none. */
+double log_number_behind (const char *line, gsize n, const char *words);
+/* Without what colours it on a terminal. Newly allocated. */
+char *log_without_colours (const char *text);
+/* Where a line ends. */
+const char *log_line_end (const char *line);
+/* Where an object of JSON or Python ends, behind its brace; NULL: it does not. Braces in texts count too. */
+const char *log_object_end (const char *object);
+
+/* Marks, as `reads` has them, in n bytes of a text. */
 bool program_has_marks (const char *text, gsize n, const char *marks);
 
-/* --- program_doors.c: what readers in C and lower files of the engine call of higher ones -------------- */
+/* --- what lower files call of higher ones -------------------------------------------------------------- */
 
-/* Circles of files end here: each function of these names is called by its door, program_run_map () and its
- * kin, and import_choose.c, which knows all files, opens them before main () runs. */
+/* A map that is asked whose file it is, in the order in which that is done. */
 typedef struct {
-  const ProgramFunction *(*function_find) (const char *name);
+  const char *map;
+  bool unwraps; /* files that wrap a script, which others then read */
+  bool is_last; /* files of the map that it wants to be asked for so */
+  bool is_own;  /* of the user, or none of those that ship */
+} ProgramAsked;
+
+/* Circles of files end here: import.c, which knows all files, sets them before main () runs. */
+typedef struct {
+  /* All maps, the user's own first; the last has no name. */
+  const ProgramAsked *(*maps) (void);
+  /* As program_map_load() reads it, loaded once and kept; NULL: it cannot be read. */
   const ProgramMap *(*map_get) (const char *name);
-  bool (*run_with) (const char *name, const char *part, const ProgramWith *with, LaunchJob *job,
-                    const ImportFiles *files, LsDiagList *diags);
+  const ProgramFunction *(*function_find) (const char *name); /* NULL: there is none */
+  /* Whether all were run: else one refuses the job, and run->diags says why. */
   bool (*run_rules) (ProgramRun *run, const cJSON *rules);
+  /* A job in options of a map's program by its rules, or by a part of them, before which they were read.
+   * False: with a diagnostic. */
+  bool (*run_map) (const char *name, const char *part, const ProgramWith *with, LaunchJob *job,
+                   const ImportFiles *files, LsDiagList *diags);
+  /* A configuration of a map's first file, which code has read, and which is changed. False: a diagnostic. */
   bool (*read_tree) (const char *name, cJSON *tree, const char *path, const ProgramTold *told,
                      LsImport *import, LsDiagList *diags);
-  void (*maps_each) (void (*call) (const char *name, bool is_own, gpointer data), gpointer data);
-  bool (*is_log_of) (const ImportFile *file, const char *map);
-  bool (*measure_log) (const char *text, LsImport *import);
-  bool (*log_alone) (const ImportFiles *files, LsImport *import, LsDiagList *diags);
 } ProgramDoors;
 
 extern const ProgramDoors *program_doors;
 
-const ProgramFunction *engine_function_find (const char *name);
-const ProgramMap *engine_map_get (const char *name);
-bool engine_run_with (const char *name, const char *part, const ProgramWith *with, LaunchJob *job,
+/* The functions behind them. */
+const ProgramMap *program_map_get (const char *name);
+const ProgramFunction *program_function_find (const char *name);
+bool program_run_rules (ProgramRun *run, const cJSON *rules);
+bool program_run_map (const char *name, const char *part, const ProgramWith *with, LaunchJob *job,
                       const ImportFiles *files, LsDiagList *diags);
-bool engine_run_rules (ProgramRun *run, const cJSON *rules);
-bool engine_read_tree (const char *name, cJSON *tree, const char *path, const ProgramTold *told,
-                       LsImport *import, LsDiagList *diags);
-void engine_maps_each (void (*call) (const char *name, bool is_own, gpointer data), gpointer data);
-bool engine_is_log_of (const ImportFile *file, const char *map);
-bool engine_measure_log (const char *text, LsImport *import);
-bool engine_log_alone (const ImportFiles *files, LsImport *import, LsDiagList *diags);
+bool program_read_tree (const char *name, cJSON *tree, const char *path, const ProgramTold *told,
+                        LsImport *import, LsDiagList *diags);
+
+/* The options of a program; NULL: there is none of that name, or NULL. */
+static inline const OptionTable *
+program_table_find (const char *name)
+{
+  const ProgramMap *map = name ? program_doors->map_get (name) : NULL;
+  return map && map->table.n > 0 ? &map->table : NULL;
+}
 
 #endif

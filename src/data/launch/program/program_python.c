@@ -27,7 +27,7 @@ void
 program_add_said (ProgramRun *run, cJSON *tree, bool is_on_top)
 {
   const cJSON *one;
-  cJSON_ArrayForEach (one, run->file->says)
+  cJSON_ArrayForEach (one, reads_node (run->file, "says"))
   {
     g_auto (ProgramValue) v = program_value_of (run, one);
     if (v.text && is_on_top)
@@ -85,30 +85,18 @@ tell_list (LsImport *import, const char *what, GPtrArray *list)
 
 /* --- a value ------------------------------------------------------------------------------------------- */
 
-/* Files that it imports from, which stand behind it or beside it, to texts; those of the program itself,
- * whose names begin so, are not asked for. */
-static bool
-add_imported (const ProgramRun *run, LsPython *python, const char *own, GPtrArray *texts)
+/* Which stands behind it or beside it; those of the program itself, whose names begin as its own do, are not
+ * asked for. data: ProgramRun. */
+static char *
+find_imported (const char *module, const char *from, gsize *ret_n, char **ret_path, gpointer data)
 {
-  g_autoptr (GHashTable) seen = g_hash_table_new (g_str_hash, g_str_equal);
-  for (guint file = 0; file <= texts->len && file < MAX_FILES; file++) {
-    const GPtrArray *modules = ls_python_imports (python, file);
-    for (guint i = 0; i < modules->len; i++) {
-      const char *module = modules->pdata[i];
-      g_autofree char *name = g_strdelimit (g_strdup (module), ".", '/'),
-                      *path = g_strconcat (name, ".py", NULL);
-      bool is_asked = *module != '.' && !(own && g_str_has_prefix (module, own))
-          && g_hash_table_add (seen, (gpointer) module);
-      gsize n;
-      char *text = is_asked ? launch_file_of (run->files, path, &n) : NULL;
-      if (!text)
-        continue;
-      g_ptr_array_add (texts, text);
-      if (!ls_python_add (python, text, n, path, run->diags))
-        return false;
-    }
-  }
-  return true;
+  const ProgramRun *run = data;
+  const char *own = reads_text (run->file, "own");
+  g_autofree char *name = g_strdelimit (g_strdup (module), ".", '/');
+  *ret_path = g_strconcat (name, ".py", NULL);
+  return *module == '.' || (own && g_str_has_prefix (module, own))
+      ? NULL
+      : launch_file_of (run->files, *ret_path, ret_n);
 }
 
 /* What a text sets a name to; NULL: a diagnostic. */
@@ -116,15 +104,17 @@ static cJSON *
 value_of (const ProgramRun *run, const char *text, gsize n, const char *path, const char *name)
 {
   LsImport *import = run->job->import;
-  g_autoptr (GPtrArray) texts = g_ptr_array_new_with_free_func (g_free),
-                        passed = g_ptr_array_new_with_free_func (g_free),
-                        asked = g_ptr_array_new_with_free_func (g_free),
-                        unset = g_ptr_array_new_with_free_func (g_free);
+  g_autoptr (GPtrArray) texts
+      = g_ptr_array_new_with_free_func (g_free),
+      paths = g_ptr_array_new_with_free_func (g_free), passed = g_ptr_array_new_with_free_func (g_free),
+      asked = g_ptr_array_new_with_free_func (g_free), unset = g_ptr_array_new_with_free_func (g_free);
   guint64 ranks = import_has_strategy (import, "gpus") ? import->strategy.gpus : run->job->gpus;
   g_autofree char *world = ranks > 0 ? g_strdup_printf ("%" G_GUINT64_FORMAT, ranks) : NULL;
   Environment e = { run, asked, unset, world };
   g_autoptr (LsPython) python = ls_python_new (text, n, path, run->diags);
-  if (!python || !add_imported (run, python, run->file->own, texts))
+  g_ptr_array_add (paths, g_strdup (path));
+  if (!python
+      || !python_add_imported (python, paths, texts, MAX_FILES, find_imported, (gpointer) run, run->diags))
     return NULL;
   ls_python_set_environment (python, variable, &e);
   cJSON *value = ls_python_name (python, name, passed, run->diags);
@@ -189,9 +179,9 @@ lift (cJSON *tree, const char *path)
 
 /* "a b?": of b where a class makes it, and no function. */
 static void
-name_classes (const ProgramFile *of, cJSON *tree)
+name_classes (const cJSON *of, cJSON *tree)
 {
-  g_auto (GStrv) paths = g_strsplit (of->classes, " ", -1);
+  g_auto (GStrv) paths = g_strsplit (reads_text (of, "classes"), " ", -1);
   for (char **path = paths; *path; path++) {
     char *mark = strchr (*path, '?');
     if (mark)
@@ -218,21 +208,21 @@ drop_nulls (cJSON *tree)
 static void
 drop_rest (const ProgramRun *run, cJSON *tree)
 {
-  const ProgramFile *of = run->file;
-  g_auto (GStrv) kept = program_words (of->keeps, " ");
-  for (cJSON *item = of->keeps ? tree->child : NULL, *next; item; item = next) {
+  const cJSON *of = run->file;
+  g_auto (GStrv) kept = program_words (reads_text (of, "keeps"), " ");
+  for (cJSON *item = reads_text (of, "keeps") ? tree->child : NULL, *next; item; item = next) {
     next = item->next;
     if (!g_strv_contains ((const char *const *) kept, item->string))
       cJSON_Delete (cJSON_DetachItemViaPointer (tree, item));
   }
   const cJSON *one;
-  cJSON_ArrayForEach (one, of->without)
+  cJSON_ArrayForEach (one, reads_node (of, "without"))
   {
     if (!cJSON_IsString (one)
         || program_fits ((ProgramRun) { .map = run->map, .tree = tree }, one->valuestring))
       program_drop (tree, one->string);
   }
-  if (of->has_no_none)
+  if (reads_is (of, "without_none"))
     drop_nulls (tree);
 }
 
@@ -240,28 +230,25 @@ drop_rest (const ProgramRun *run, cJSON *tree)
 static void
 change (const ProgramRun *run, cJSON *tree)
 {
-  const char *option = run->script ? run->file->changes : NULL;
+  const char *option = run->script ? reads_text (run->file, "changes") : NULL;
   const LaunchOption *pairs = option ? launch_words_find (run->script->words, option) : NULL;
   for (guint i = 0; pairs && i < pairs->values->len; i++)
     yaml_config_set_pair (tree, pairs->values->pdata[i]);
 }
 
-/* { "put": { path: value } }: of the configuration; a value that is none is none of it. */
+/* { "put": { path: value } }: of the configuration; a value that is none is none of it. { "put_text": { path:
+ * value } }: the same as a text, whatever it looks like. */
 void
 program_put (ProgramRun *run, ProgramAct *a)
 {
   const char *text = program_act_text (run, a);
-  if (run->tree && !program_value_is_none (&a->value))
-    yaml_config_set ((cJSON *) run->tree, a->name, text);
-}
-
-/* { "put_text": { path: value } }: the same as a text, whatever it looks like. */
-void
-program_put_text (ProgramRun *run, ProgramAct *a)
-{
-  const char *text = program_act_value (run, a)->text;
-  if (run->tree && text)
+  bool is_text = strcmp (a->action, "put_text") == 0;
+  if (!run->tree || program_value_is_none (&a->value) || (is_text && !a->value.text))
+    return;
+  if (is_text)
     yaml_config_set_node ((cJSON *) run->tree, a->name, cJSON_CreateString (text));
+  else
+    yaml_config_set ((cJSON *) run->tree, a->name, text);
 }
 
 /* { "move": { FROM: TO } }, of a YAML before its options are read: a mapping becomes part of another, whose
@@ -287,7 +274,7 @@ run_on (ProgramRun *run, cJSON *tree, const cJSON *rules)
 {
   const cJSON *before = run->tree;
   run->tree = tree;
-  bool ok = program_run_rules (run, rules);
+  bool ok = program_doors->run_rules (run, rules);
   run->tree = before;
   return ok;
 }
@@ -295,9 +282,9 @@ run_on (ProgramRun *run, cJSON *tree, const cJSON *rules)
 static void
 shape (const ProgramRun *run, cJSON *tree)
 {
-  if (run->file->inner)
-    lift (tree, run->file->inner);
-  if (run->file->classes)
+  if (reads_text (run->file, "inner"))
+    lift (tree, reads_text (run->file, "inner"));
+  if (reads_text (run->file, "classes"))
     name_classes (run->file, tree);
   python_names_forget_calls (tree);
   change (run, tree);
@@ -321,9 +308,9 @@ made_by (cJSON *item, const char *class)
 
 /* By what it is set to, or by a member, in which '-' is '_' too. */
 static bool
-is_called (const ProgramFile *of, const cJSON *item, const cJSON *object, const char *asked)
+is_called (const cJSON *of, const cJSON *item, const cJSON *object, const char *asked)
 {
-  const char *own = of->called ? program_member (object, of->called) : NULL;
+  const char *own = reads_text (of, "called") ? program_member (object, reads_text (of, "called")) : NULL;
   g_autofree char *name = g_strdelimit (g_strdup (own ? own : ""), "-", '_'),
                   *folded = g_strdelimit (g_strdup (asked), "-", '_');
   return strcmp (item->string, asked) == 0 || strcmp (name, folded) == 0;
@@ -333,14 +320,14 @@ is_called (const ProgramFile *of, const cJSON *item, const cJSON *object, const 
 static cJSON *
 find_object (const ProgramRun *run, const cJSON *tree)
 {
-  const ProgramFile *of = run->file;
-  const char *asked = of->by ? import_given (run->files, of->by) : NULL;
+  const cJSON *of = run->file;
+  const char *asked = reads_text (of, "by") ? import_given (run->files, reads_text (of, "by")) : NULL;
   g_autoptr (GString) names = g_string_new (NULL);
   cJSON *only = NULL, *item;
   guint n = 0;
   cJSON_ArrayForEach (item, tree)
   {
-    cJSON *object = made_by (item, of->picks);
+    cJSON *object = made_by (item, reads_text (of, "picks"));
     if (object && asked && is_called (of, item, object, asked))
       return object;
     if (object)
@@ -349,11 +336,8 @@ find_object (const ProgramRun *run, const cJSON *tree)
   }
   if (n == 1 && !asked)
     return only;
-  g_autofree char *hint
-      = of->by ? g_strdup_printf ("say which after its name: %s:%s=NAME", run->path, of->by) : NULL;
-  ls_diag_add (run->diags, LS_ERROR_INPUT, run->path, 0, 0, NULL, NULL, asked ? NULL : hint,
-               asked ? "it has no model %s; it has %s" : "%sit has several models: %s", asked ? asked : "",
-               names->str);
+  const PythonPick pick = { reads_text (of, "by"), "model" };
+  python_refuse_choice (&pick, asked, names->str, run->path, run->diags);
   return NULL;
 }
 
@@ -361,13 +345,14 @@ find_object (const ProgramRun *run, const cJSON *tree)
 static cJSON *
 picked (ProgramRun *run, cJSON *tree)
 {
-  const ProgramFile *of = run->file;
+  const cJSON *of = run->file;
   cJSON *object = find_object (run, tree), *options = NULL;
   g_autoptr (LaunchWords) none = launch_words_new ();
   run->job->words = none;
   run->tree = object;
-  if (object && program_run_rules (run, of->rules)) {
-    const cJSON *part = of->under ? yaml_config_find (object, of->under) : object;
+  if (object && program_doors->run_rules (run, reads_node (of, "rules"))) {
+    const cJSON *part
+        = reads_text (of, "under") ? yaml_config_find (object, reads_text (of, "under")) : object;
     options = cJSON_IsObject (part) ? cJSON_Duplicate (part, true) : cJSON_CreateObject ();
     program_add_said (run, options, true);
   }
@@ -383,7 +368,7 @@ static cJSON *
 value_at (ProgramRun *run, const char *text, gsize n, const char *path, const char *name, const char *at)
 {
   g_autoptr (cJSON) value = value_of (run, text, n, path, name);
-  const char *made_by = *at ? NULL : run->file->made_by;
+  const char *made_by = *at ? NULL : reads_text (run->file, "made_by");
   const char *made = program_member (value, "()"), *last = made ? made : "something that is not followed";
   last = strrchr (last, '.') ? strrchr (last, '.') + 1 : last;
   g_auto (GStrv) classes = program_words (made_by, " ");
@@ -402,10 +387,10 @@ value_at (ProgramRun *run, const char *text, gsize n, const char *path, const ch
 cJSON *
 program_python_tree (ProgramRun *run, const char *text, gsize n, const char *path)
 {
-  const cJSON *sets = run->file->sets ? run->file->sets->child : NULL;
+  const cJSON *sets = reads_node (run->file, "sets") ? reads_node (run->file, "sets")->child : NULL;
   if (!sets) {
     g_autoptr (cJSON) all = python_names_of (run->files, text, n, path, run->job->import, run->diags);
-    cJSON *tree = all && run->file->picks ? picked (run, all) : g_steal_pointer (&all);
+    cJSON *tree = all && reads_text (run->file, "picks") ? picked (run, all) : g_steal_pointer (&all);
     if (tree)
       shape (run, tree);
     return tree;
@@ -419,7 +404,7 @@ program_python_tree (ProgramRun *run, const char *text, gsize n, const char *pat
 bool
 program_shape (ProgramRun *run, cJSON *tree)
 {
-  bool ok = run_on (run, tree, run->file->shapes);
+  bool ok = run_on (run, tree, reads_node (run->file, "shapes"));
   if (ok)
     shape (run, tree);
   return ok;
@@ -428,16 +413,16 @@ program_shape (ProgramRun *run, cJSON *tree)
 bool
 program_take (ProgramRun *run, cJSON *tree)
 {
-  return run_on (run, tree, run->file->rules) && program_shape (run, tree);
+  return run_on (run, tree, reads_node (run->file, "rules")) && program_shape (run, tree);
 }
 
-const ProgramFile *
+const cJSON *
 program_returned (const ProgramMap *map)
 {
-  for (guint i = 0; i < map->files->len; i++)
-    if (g_array_index (map->files, ProgramFile, i).returns)
-      return &g_array_index (map->files, ProgramFile, i);
-  return NULL;
+  const cJSON *of = map->files ? map->files->child : NULL;
+  while (of && !reads_text (of, "returns"))
+    of = of->next;
+  return of;
 }
 
 /* The file, with what it imports if that is read. texts outlive it; NULL: a diagnostic. */
@@ -445,13 +430,14 @@ static LsPython *
 evaluated (const ProgramRun *run, const ImportFile *file, GPtrArray *texts)
 {
   const ImportFiles *files = run->files;
-  const ProgramFile *of = run->file;
-  if (!of->joins)
+  const cJSON *of = run->file;
+  if (!reads_text (of, "joins"))
     return ls_python_new (file->text, file->n, file->path, run->diags);
   guint first = 0;
   while (first + 1 < files->n && files->files[first].text != file->text)
     first++;
-  const PythonJoin join = { files, first, of->joins, of->functions, run->job->import };
+  const PythonJoin join
+      = { files, first, reads_text (of, "joins"), reads_node (of, "functions"), run->job->import };
   return python_join (&join, texts, run->diags);
 }
 
@@ -459,14 +445,15 @@ evaluated (const ProgramRun *run, const ImportFile *file, GPtrArray *texts)
 static bool
 take_returned (ProgramRun *run, cJSON *tree, const char *function, const GPtrArray *passed)
 {
-  bool ok = run_on (run, tree, run->file->rules);
+  bool ok = run_on (run, tree, reads_node (run->file, "rules"));
   if (ok)
     python_tell_passed (run->job->import, function, passed);
   return ok && program_shape (run, tree);
 }
 
-cJSON *
-program_python_made (ProgramRun *run, const char *function, const ImportFile *file)
+/* What a function of that name returns; with what file->joins says, file is one of the job's. */
+static cJSON *
+made_by_function (ProgramRun *run, const char *function, const ImportFile *file)
 {
   const char *path = run->path;
   g_autoptr (GPtrArray) passed = g_ptr_array_new_with_free_func (g_free),
@@ -475,7 +462,7 @@ program_python_made (ProgramRun *run, const char *function, const ImportFile *fi
   g_autoptr (cJSON) tree = python ? ls_python_value (python, function, passed, run->diags) : NULL;
   bool is_program = python && python_refuse_program (python, file->path, run->map->name, run->diags);
   if (tree && !is_program)
-    launch_python_environment (python, run->file->has_te, run->job->import);
+    launch_python_environment (python, reads_is (run->file, "te"), run->job->import);
   run->name = function;
   run->path = file->path;
   bool ok = tree && !is_program && take_returned (run, tree, function, passed);
@@ -487,11 +474,12 @@ program_python_made (ProgramRun *run, const char *function, const ImportFile *fi
 cJSON *
 program_python_returned (ProgramRun *run, const char *asked, const ImportFile *file)
 {
-  const ProgramFile *of = run->file;
-  const PythonPick pick = { of->returns, of->noun ? of->noun : "configuration" };
+  const cJSON *of = run->file;
+  const PythonPick pick
+      = { reads_text (of, "returns"), reads_text (of, "noun") ? reads_text (of, "noun") : "configuration" };
   g_autoptr (LsPython) python = ls_python_new (file->text, file->n, file->path, run->diags);
   const char *function = python ? python_pick_function (python, &pick, asked, file->path, run->diags) : NULL;
-  return function ? program_python_made (run, function, file) : NULL;
+  return function ? made_by_function (run, function, file) : NULL;
 }
 
 /* { "python": name of a file, "name": what it sets, "to": where its value lies among what is said in options
@@ -540,7 +528,7 @@ program_put_said (ProgramRun *run, ProgramAct *a)
 static void
 put_pair (const ProgramRun *run, const char *word)
 {
-  const char *within = run->file->within, *name = word + strspn (word, "+");
+  const char *within = reads_text (run->file, "within"), *name = word + strspn (word, "+");
   if (within && g_str_has_prefix (name, within))
     name += strlen (within);
   yaml_config_set_pair ((cJSON *) run->tree, name);
@@ -570,7 +558,7 @@ program_put_pairs (ProgramRun *run, ProgramAct *a)
 {
   const LaunchWords *words = run->script ? run->script->words : NULL;
   g_auto (GStrv) names = g_strsplit (a->what->valuestring, " ", -1);
-  bool has_pairs = words && run->file->has_pairs;
+  bool has_pairs = words && reads_is (run->file, "pairs");
   for (guint i = 0; words && run->tree && i < words->others->len; i++) {
     put_pair (run, words->others->pdata[i]);
     if (!has_pairs)
@@ -608,14 +596,14 @@ void
 program_lie_on (ProgramRun *run, ProgramAct *a)
 {
   const char *function = program_act_value (run, a)->text;
-  const ProgramFile *script = run->file, *of = program_returned (run->map);
+  const cJSON *script = run->file, *of = program_returned (run->map);
   const ImportFiles *files = run->files;
   guint i = 1, n = files ? files->n : 0;
   while (i < n && !g_str_has_suffix (files->files[i].path, ".py"))
     i++;
   if (function && of && run->tree && i < n) {
     run->file = of;
-    g_autoptr (cJSON) below = program_python_made (run, function, &files->files[i]);
+    g_autoptr (cJSON) below = made_by_function (run, function, &files->files[i]);
     run->file = script;
     run->is_refused |= !below;
     if (below) { /* it changes places with what lies on it */
@@ -656,6 +644,7 @@ program_configure (ProgramRun *run, ProgramAct *a)
   }
   g_autoptr (cJSON) tree = made (run);
   run->is_refused |= !tree
-      || !program_read_tree (a->what->valuestring, tree, run->path, told, run->job->import, run->diags);
+      || !program_doors->read_tree (a->what->valuestring, tree, run->path, told, run->job->import,
+                                    run->diags);
   run->is_read = true;
 }

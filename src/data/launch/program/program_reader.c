@@ -4,9 +4,7 @@
 
 #include <lockstep/error.h>
 
-#include "data/launch/hf_rules.h"
 #include "data/launch/launch_script.h"
-#include "data/launch/log_steps.h"
 #include "data/launch/program/program_map.h"
 #include "data/launch/yaml_config.h"
 #include "data/text/toml.h"
@@ -16,9 +14,9 @@
 
 /* Borrowed; NULL: it has none. */
 static cJSON *
-part_of (const ProgramFile *of, const cJSON *tree)
+part_of (const cJSON *of, const cJSON *tree)
 {
-  g_auto (GStrv) paths = of->under ? g_strsplit (of->under, " ", -1) : NULL;
+  g_auto (GStrv) paths = reads_text (of, "under") ? g_strsplit (reads_text (of, "under"), " ", -1) : NULL;
   cJSON *part = paths ? NULL : (cJSON *) tree;
   for (char **path = paths; path && *path && !part; path++)
     part = yaml_config_find (tree, *path);
@@ -46,36 +44,38 @@ fill_variables (cJSON *node, LsImport *import)
 
 /* A text that files of that kind have. */
 static const char *
-sign_of (const ProgramFile *of)
+sign_of (const cJSON *of)
 {
-  return of->prints ? of->prints
-      : of->yaml    ? of->yaml
-      : of->toml    ? of->toml
-      : of->json    ? of->json
-                    : of->python;
+  return reads_text (of, "prints") ? reads_text (of, "prints")
+      : reads_text (of, "yaml")    ? reads_text (of, "yaml")
+      : reads_text (of, "toml")    ? reads_text (of, "toml")
+      : reads_text (of, "json")    ? reads_text (of, "json")
+                                   : reads_text (of, "python");
 }
 
 static const char *
-marks_of (const ProgramFile *of)
+marks_of (const cJSON *of)
 {
-  return of->marks ? of->marks : of->starts;
+  return reads_text (of, "marks") ? reads_text (of, "marks") : reads_text (of, "starts");
 }
 
 static bool
-is_of (const ProgramMap *map, const ProgramFile *of, const ImportFile *file)
+is_of (const ProgramMap *map, const cJSON *of, const ImportFile *file)
 {
   const char *marks = marks_of (of);
-  if (of->is_log && !of->ends && !of->is_open)
+  if (reads_is (of, "log") && !reads_text (of, "ends") && !reads_is (of, "open"))
     return import_is_log_of (file, map->name);
   bool is_marked
       = marks ? program_has_marks (file->text, file->n, marks) : strstr (file->text, sign_of (of)) != NULL;
   const ProgramRun look = { .map = map, .text = file->text, .looked = file, .path = file->path };
-  if (!is_marked || !program_fits (look, of->when))
+  if (!is_marked || !program_fits (look, reads_text (of, "when")))
     return false;
-  if (marks || !of->yaml || of->is_around)
-    return marks || of->is_around || program_fits ((ProgramRun) { .map = map, .text = file->text }, of->fits);
+  if (marks || !reads_text (of, "yaml") || reads_is (of, "around"))
+    return marks || reads_is (of, "around")
+        || program_fits ((ProgramRun) { .map = map, .text = file->text }, reads_text (of, "fits"));
   const cJSON *tree = yaml_config_tree (file), *part = cJSON_IsObject (tree) ? part_of (of, tree) : NULL;
-  return cJSON_IsObject (part) && program_fits ((ProgramRun) { .map = map, .tree = part }, of->fits);
+  return cJSON_IsObject (part)
+      && program_fits ((ProgramRun) { .map = map, .tree = part }, reads_text (of, "fits"));
 }
 
 /* --- reading it ---------------------------------------------------------------------------------------- */
@@ -125,7 +125,7 @@ read_job (ProgramRun *run, LaunchWords *words, const cJSON *tree)
     g_hash_table_unref (run->job->open);
     option_read_all (run->job);
   }
-  return program_run_rules (run, run->map->rules);
+  return program_doors->run_rules (run, run->map->rules);
 }
 
 /* --- a configuration ----------------------------------------------------------------------------------- */
@@ -155,12 +155,13 @@ add_files (const ProgramRun *run, cJSON *tree, const char *name, const char *hol
 
 /* As they are, or with what OmegaConf fills in. */
 static LaunchWords *
-words_of (const ProgramFile *of, const cJSON *tree)
+words_of (const cJSON *of, const cJSON *tree)
 {
-  if (!of->is_plain)
+  if (!reads_is (of, "plain"))
     return yaml_config_words (cJSON_Duplicate (tree, true));
   LaunchWords *words = launch_words_new ();
-  launch_words_add_tree (words, of->at ? yaml_config_find (tree, of->at) : tree);
+  launch_words_add_tree (words,
+                         reads_text (of, "at") ? yaml_config_find (tree, reads_text (of, "at")) : tree);
   return words;
 }
 
@@ -171,7 +172,7 @@ shape (ProgramRun *run, cJSON *tree)
   g_autoptr (LaunchWords) none = launch_words_new ();
   set_words (run, none, tree);
   run->shaped = tree;
-  bool ok = program_run_rules (run, run->file->rules);
+  bool ok = program_doors->run_rules (run, reads_node (run->file, "rules"));
   run->shaped = NULL;
   return ok;
 }
@@ -180,14 +181,15 @@ shape (ProgramRun *run, cJSON *tree)
 static void
 take_environment (ProgramRun *run, cJSON *tree)
 {
-  cJSON *env = run->file->environment ? cJSON_DetachItemFromObjectCaseSensitive (tree, run->file->environment)
-                                      : NULL,
+  cJSON *env = reads_text (run->file, "environment")
+      ? cJSON_DetachItemFromObjectCaseSensitive (tree, reads_text (run->file, "environment"))
+      : NULL,
         *one;
   if (!run->seen)
     run->seen = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
   cJSON_ArrayForEach (one, env)
   {
-    char *text = yaml_config_text (one);
+    char *text = launch_scalar_text (one);
     if (text)
       g_hash_table_replace (run->seen, g_strdup (one->string), text);
   }
@@ -202,27 +204,23 @@ take_environment (ProgramRun *run, cJSON *tree)
 static bool
 read_tree (ProgramRun *run, cJSON *whole)
 {
-  const ProgramFile *of = run->file;
+  const cJSON *of = run->file;
   const cJSON *one;
   g_autoptr (cJSON) none = cJSON_CreateObject ();
-  if (of->fills)
-    fill_variables (yaml_config_find (whole, of->fills), run->job->import);
+  if (reads_text (of, "fills"))
+    fill_variables (yaml_config_find (whole, reads_text (of, "fills")), run->job->import);
   cJSON *part = part_of (of, whole), *tree = cJSON_IsObject (part) ? part : none;
-  cJSON_ArrayForEach (one, of->moves)
-  {
-    yaml_config_move (tree, one->string, cJSON_GetStringValue (one));
-  }
-  if (of->lifts)
-    yaml_config_lift (tree, of->lifts);
-  if (of->drops)
-    drop_all (tree, of->drops, run->job->import);
-  cJSON_ArrayForEach (one, of->beside)
+  if (reads_text (of, "lifts"))
+    yaml_config_lift (tree, reads_text (of, "lifts"));
+  if (reads_text (of, "drops"))
+    drop_all (tree, reads_text (of, "drops"), run->job->import);
+  cJSON_ArrayForEach (one, reads_node (of, "beside"))
   {
     add_files (run, tree, one->string, cJSON_GetStringValue (one));
   }
-  if (of->environment)
+  if (reads_text (of, "environment"))
     take_environment (run, tree);
-  if (of->rules && !marks_of (of) && !shape (run, tree))
+  if (reads_node (of, "rules") && !marks_of (of) && !shape (run, tree))
     return false;
   g_autoptr (LaunchWords) words = words_of (of, tree);
   return read_job (run, words, tree);
@@ -254,8 +252,8 @@ read_yaml (ProgramRun *run)
   LsImport *import = run->job->import;
   g_autoptr (cJSON) tree = cJSON_CreateObject ();
   bool ok = true;
-  for (guint i = 0; i < (run->file->is_alone ? 1 : run->files->n) && ok; i++) {
-    if (run->file->is_apart)
+  for (guint i = 0; i < (reads_is (run->file, "alone") ? 1 : run->files->n) && ok; i++) {
+    if (reads_is (run->file, "apart"))
       tell_apart (tree, &run->files->files[i], import);
     ok = yaml_config_add (tree, &run->files->files[i], import, run->diags);
   }
@@ -274,7 +272,7 @@ read_members (ProgramRun *run, const cJSON *tree)
 static bool
 read_python (ProgramRun *run, const ImportFile *file)
 {
-  const char *returns = run->file->returns;
+  const char *returns = reads_text (run->file, "returns");
   g_autoptr (cJSON) tree = returns ? program_python_returned (run, import_given (run->files, returns), file)
                                    : program_python_tree (run, file->text, file->n, file->path);
   return read_members (run, tree);
@@ -301,7 +299,8 @@ static bool
 read_open (ProgramRun *run, const ImportFile *file)
 {
   LsImport *import = run->job->import;
-  const char *prints = run->file->prints, *text = prints ? strstr (file->text, prints) : file->text,
+  const char *prints = reads_text (run->file, "prints"),
+             *text = prints ? strstr (file->text, prints) : file->text,
              *object = text && prints ? strchr (text, '{') : text,
              *end = !prints ? file->text + file->n
       : object              ? log_object_end (object)
@@ -313,7 +312,7 @@ read_open (ProgramRun *run, const ImportFile *file)
   if (!end || !launch_words_add_json (words, object, (gsize) (end - object), file->path, run->diags))
     return false;
   set_words (run, words, NULL);
-  if (!program_run_rules (run, run->file->rules) || !read_job (run, words, NULL))
+  if (!program_doors->run_rules (run, reads_node (run->file, "rules")) || !read_job (run, words, NULL))
     return false;
   if (prints)
     import_measure_log (file->text, import);
@@ -327,7 +326,7 @@ static void
 add_pairs (const ProgramRun *run, cJSON *tree)
 {
   const GPtrArray *pairs = run->script->words->others;
-  const char *config = run->file->config;
+  const char *config = reads_text (run->file, "config");
   for (guint i = 0; i < pairs->len; i++)
     if (!config || !program_pair_value (pairs->pdata[i], config))
       yaml_config_set_pair (tree, pairs->pdata[i]);
@@ -341,7 +340,7 @@ add_options (const ProgramRun *run, cJSON *tree)
   for (guint i = 0; i < options->len; i++) {
     const LaunchOption *o = options->pdata[i];
     g_autofree char *name = folded (o->name);
-    if (strcmp (name, run->file->config) != 0)
+    if (strcmp (name, reads_text (run->file, "config")) != 0)
       yaml_config_set (tree, name, o->values->len > 0 ? o->values->pdata[0] : "true");
   }
 }
@@ -360,26 +359,27 @@ add_behind (const ProgramRun *run, cJSON *tree, const char *word)
     return;
   }
   g_autofree char *path = g_strndup (word, (gsize) (equals - word)),
-                  *within = g_strconcat (path, ".", run->file->behind, NULL);
+                  *within = g_strconcat (path, ".", reads_text (run->file, "behind"), NULL);
   yaml_config_set (tree, cJSON_IsObject (yaml_config_find (tree, path)) ? within : path, equals + 1);
 }
 
 static void
 add_words (ProgramRun *run, cJSON *tree)
 {
-  const ProgramFile *of = run->file;
+  const cJSON *of = run->file;
   const LaunchWords *words = run->script->words;
-  const LaunchOption *config = launch_words_find (words, of->config);
-  const char *word = of->word ? launch_words_alone (words, NULL) : NULL;
+  const LaunchOption *config = launch_words_find (words, reads_text (of, "config"));
+  const char *word = reads_text (of, "word") ? launch_words_alone (words, NULL) : NULL;
   run->tree = tree;
-  if (cJSON_IsString (of->overrides) ? program_holds (run, of->overrides->valuestring)
-                                     : cJSON_IsTrue (of->overrides))
-    (of->has_pairs ? add_pairs : add_options) (run, tree);
+  if (cJSON_IsString (reads_node (of, "overrides"))
+          ? program_holds (run, reads_node (of, "overrides")->valuestring)
+          : cJSON_IsTrue (reads_node (of, "overrides")))
+    (reads_is (of, "pairs") ? add_pairs : add_options) (run, tree);
   if (word) {
-    g_auto (ProgramValue) option = program_eval (run, of->word);
+    g_auto (ProgramValue) option = program_eval (run, reads_text (of, "word"));
     yaml_config_set (tree, option.text ? option.text : "", word);
   }
-  for (guint i = 1; of->behind && config && i < config->values->len; i++)
+  for (guint i = 1; reads_text (of, "behind") && config && i < config->values->len; i++)
     add_behind (run, tree, config->values->pdata[i]);
 }
 
@@ -395,12 +395,13 @@ is_no_pair (const char *word)
 static char *
 config_named (const ProgramRun *run)
 {
-  const ProgramFile *of = run->file;
-  if (of->has_pairs)
-    return g_strdup (program_pair (run->script, of->config));
-  if (*of->config)
-    return g_strdup (launch_words_text (run->script->words, of->config));
-  const char *word = launch_words_alone (run->script->words, is_no_pair), *ends = of->ends ? of->ends : "";
+  const cJSON *of = run->file;
+  if (reads_is (of, "pairs"))
+    return g_strdup (program_pair (run->script, reads_text (of, "config")));
+  if (*reads_text (of, "config"))
+    return g_strdup (launch_words_text (run->script->words, reads_text (of, "config")));
+  const char *word = launch_words_alone (run->script->words, is_no_pair),
+             *ends = reads_text (of, "ends") ? reads_text (of, "ends") : "";
   return word ? g_strconcat (word, g_str_has_suffix (word, ends) ? "" : ends, NULL) : NULL;
 }
 
@@ -408,15 +409,15 @@ config_named (const ProgramRun *run)
 static bool
 refuse_config (const ProgramRun *run, const char *name)
 {
-  const ProgramFile *of = run->file;
-  bool is_by_option = *of->config || !of->starts;
-  g_autofree char *words
-      = is_by_option ? g_strdup ("is started so") : g_strdup_printf ("%s is started with", of->starts);
+  const cJSON *of = run->file;
+  bool is_by_option = *reads_text (of, "config") || !reads_text (of, "starts");
+  g_autofree char *words = is_by_option ? g_strdup ("is started so")
+                                        : g_strdup_printf ("%s is started with", reads_text (of, "starts"));
   g_strdelimit (words, "~", ' ');
   ls_diag_add (run->diags, LS_ERROR_UNSUPPORTED, run->path, 0, 0, NULL, NULL, NULL,
                "%s%s%s%s: it is no configuration of %s, and what else %s is not known",
-               *of->config ? "--" : "", of->config, *of->config ? " " : "", name ? name : "",
-               run->map->program, words);
+               *reads_text (of, "config") ? "--" : "", reads_text (of, "config"),
+               *reads_text (of, "config") ? " " : "", name ? name : "", run->map->program, words);
   return false;
 }
 
@@ -425,12 +426,13 @@ refuse_config (const ProgramRun *run, const char *name)
 static cJSON *
 load_named (const ProgramRun *run, const char *name)
 {
-  const ProgramFile *of = run->file;
+  const cJSON *of = run->file;
   const ImportFiles *files = run->files;
-  bool is_option = *of->config && !of->has_pairs;
-  if (is_option && of->overrides && !launch_words_find (run->script->words, of->config))
+  bool is_option = *reads_text (of, "config") && !reads_is (of, "pairs");
+  if (is_option && reads_node (of, "overrides")
+      && !launch_words_find (run->script->words, reads_text (of, "config")))
     return cJSON_CreateObject ();
-  if (*of->config || !name || !ls_shell_has_hole (name) || files->n < 2)
+  if (*reads_text (of, "config") || !name || !ls_shell_has_hole (name) || files->n < 2)
     return yaml_config_of_name (files, name, run->job->import, run->diags);
   import_infer (run->job->import, "%s: what the script is given as a configuration", files->files[1].path);
   g_autoptr (cJSON) tree = cJSON_CreateObject ();
@@ -444,7 +446,8 @@ read_yaml_of_script (ProgramRun *run, const char *name)
   g_autoptr (cJSON) tree = load_named (run, name);
   if (!tree)
     return false;
-  if (!program_fits ((ProgramRun) { .map = run->map, .tree = part_of (run->file, tree) }, run->file->fits))
+  if (!program_fits ((ProgramRun) { .map = run->map, .tree = part_of (run->file, tree) },
+                     reads_text (run->file, "fits")))
     return refuse_config (run, name);
   add_words (run, tree);
   return read_tree (run, tree);
@@ -491,8 +494,8 @@ read_python_of_script (ProgramRun *run, const char *name)
     return read_arguments (run);
   if (!text)
     return launch_refuse_config (name, run->job->import, run->diags);
-  if (!strstr (text, run->file->python)
-      || !program_fits ((ProgramRun) { .map = run->map, .text = text }, run->file->fits))
+  if (!strstr (text, reads_text (run->file, "python"))
+      || !program_fits ((ProgramRun) { .map = run->map, .text = text }, reads_text (run->file, "fits")))
     return refuse_config (run, name);
   return read_python (run, &(ImportFile) { .path = name, .text = text, .n = n });
 }
@@ -531,7 +534,7 @@ find_module (const ProgramRun *run, const char *module, gsize *ret_n, char **ret
   const ImportFiles *files = run->files;
   g_autofree char *folders = g_strdelimit (g_strdup (module), ".", '/'),
                   *said = g_strdup_printf ("a configuration in Python of the module %s", module);
-  g_auto (GStrv) places = g_strsplit (program_returned (run->map)->places, " ", -1);
+  g_auto (GStrv) places = g_strsplit (reads_text (program_returned (run->map), "places"), " ", -1);
   for (char **place = places; *place; place++) {
     g_auto (GStrv) around = g_strsplit (*place, "%s", 2);
     g_autofree char *path = g_strjoinv (folders, around);
@@ -549,7 +552,7 @@ find_module (const ProgramRun *run, const char *module, gsize *ret_n, char **ret
 static cJSON *
 tree_of_module (ProgramRun *run, const char *module, const char *asked)
 {
-  const ProgramFile *script = run->file;
+  const cJSON *script = run->file;
   if (!module || !asked || ls_shell_has_hole (module) || ls_shell_has_hole (asked)) {
     refuse_lack (run, "a configuration that it does not name");
     return NULL;
@@ -565,11 +568,11 @@ tree_of_module (ProgramRun *run, const char *module, const char *asked)
 
 /* Words of the command that stand for options, be they of one in front of them or not: "a:b". */
 static void
-add_chosen (const ProgramFile *of, LaunchWords *words, const GPtrArray *list)
+add_chosen (const cJSON *of, LaunchWords *words, const GPtrArray *list)
 {
   const cJSON *one, *option;
   for (guint i = 0; i < list->len; i++)
-    cJSON_ArrayForEach (one, of->chooses)
+    cJSON_ArrayForEach (one, reads_node (of, "chooses"))
     {
       if (option_fits (one->string, list->pdata[i]))
         cJSON_ArrayForEach (option, one)
@@ -582,17 +585,17 @@ add_chosen (const ProgramFile *of, LaunchWords *words, const GPtrArray *list)
 static bool
 read_on_top (ProgramRun *run)
 {
-  const ProgramFile *of = run->file;
+  const cJSON *of = run->file;
   LaunchWords *own = run->script->words;
-  const char *name = launch_words_text (own, of->config);
-  bool is_of_module = !name && of->asks && launch_words_find (own, of->asks);
+  const char *name = launch_words_text (own, reads_text (of, "config"));
+  bool is_of_module = !name && reads_text (of, "asks") && launch_words_find (own, reads_text (of, "asks"));
   gsize n;
   g_autofree char *text
       = name ? find_config (run, ls_shell_has_hole (name) ? "a configuration" : name, &n) : NULL;
   g_autoptr (cJSON) tree = text ? ls_toml_parse (text, n, name, run->diags)
-      : is_of_module
-      ? tree_of_module (run, launch_words_text (own, of->module), launch_words_text (own, of->asks))
-      : NULL;
+      : is_of_module            ? tree_of_module (run, launch_words_text (own, reads_text (of, "module")),
+                                                  launch_words_text (own, reads_text (of, "asks")))
+                                : NULL;
   if ((name || is_of_module) && !tree)
     return false;
   g_autoptr (LaunchWords) words = launch_words_new ();
@@ -609,12 +612,12 @@ static bool
 read_configured (ProgramRun *run)
 {
   set_words (run, run->script->words, NULL);
-  if (!program_run_rules (run, run->file->rules))
+  if (!program_doors->run_rules (run, reads_node (run->file, "rules")))
     return false;
-  if (run->file->toml)
+  if (reads_text (run->file, "toml"))
     return read_on_top (run);
   g_autofree char *name = config_named (run);
-  return (run->file->python ? read_python_of_script : read_yaml_of_script) (run, name);
+  return (reads_text (run->file, "python") ? read_python_of_script : read_yaml_of_script) (run, name);
 }
 
 /* --- scripts ------------------------------------------------------------------------------------------- */
@@ -623,10 +626,10 @@ read_configured (ProgramRun *run)
 static bool
 read_made (ProgramRun *run)
 {
-  const cJSON *begins = run->file->begins;
+  const cJSON *begins = reads_node (run->file, "begins");
   g_autoptr (cJSON) tree = begins ? cJSON_Duplicate (begins, true) : cJSON_CreateObject ();
   set_words (run, run->script->words, tree);
-  return program_run_rules (run, run->file->rules);
+  return program_doors->run_rules (run, reads_node (run->file, "rules"));
 }
 
 /* Options of the file that lies under those of the command; false: with a diagnostic. */
@@ -634,7 +637,7 @@ static bool
 add_below (ProgramRun *run, LaunchWords *to)
 {
   const LaunchWords *own = run->script->words;
-  const LaunchOption *config = launch_words_find (own, run->file->below);
+  const LaunchOption *config = launch_words_find (own, reads_text (run->file, "below"));
   const GPtrArray *names = config ? config->values : own->others;
   const char *name = names->len > 0 ? names->pdata[0] : NULL;
   gsize n;
@@ -669,7 +672,7 @@ static bool
 read_switches (ProgramRun *run)
 {
   g_autoptr (LaunchWords) words = launch_words_new ();
-  if (run->file->below && !add_below (run, words))
+  if (reads_text (run->file, "below") && !add_below (run, words))
     return false;
   add_switches (words, run->script->words);
   return read_job (run, words, NULL);
@@ -681,9 +684,9 @@ static bool
 read_command (ProgramRun *run)
 {
   LaunchWords *own = run->script->words;
-  if (run->file->has_switches)
+  if (reads_is (run->file, "switches"))
     return read_switches (run);
-  if (!run->file->has_pairs)
+  if (!reads_is (run->file, "pairs"))
     return read_job (run, own, NULL);
   cJSON *tree = cJSON_CreateObject ();
   add_pairs (run, tree);
@@ -705,7 +708,7 @@ add_named (ProgramRun *run, cJSON *tree, const char *word)
   for (guint i = 1; i < run->files->n; i++)
     if (g_str_has_suffix (run->files->files[i].path, name))
       return yaml_config_add (tree, &run->files->files[i], import, run->diags);
-  const char *option = program_member (run->file->ships, name);
+  const char *option = program_member (reads_node (run->file, "ships"), name);
   if (option)
     yaml_config_set (tree, option, name);
   else
@@ -722,11 +725,12 @@ read_stacked (ProgramRun *run)
   g_autoptr (cJSON) tree = cJSON_CreateObject ();
   bool ok = true;
   for (guint i = 0; i < words->len && ok; i++)
-    if (is_no_pair (words->pdata[i]) && g_str_has_suffix (words->pdata[i], run->file->stacks))
+    if (is_no_pair (words->pdata[i]) && g_str_has_suffix (words->pdata[i], reads_text (run->file, "stacks")))
       ok = add_named (run, tree, words->pdata[i]);
   for (guint i = 1; i < files->n && ok; i++)
-    if (run->file->adds
-        && program_fits ((ProgramRun) { .map = run->map, .text = files->files[i].text }, run->file->adds))
+    if (reads_text (run->file, "adds")
+        && program_fits ((ProgramRun) { .map = run->map, .text = files->files[i].text },
+                         reads_text (run->file, "adds")))
       ok = yaml_config_add (tree, &files->files[i], run->job->import, run->diags);
   run->tree = tree;
   program_add_said (run, tree, false);
@@ -753,7 +757,7 @@ is_started_by (const char *start, const LaunchScript *script)
 static bool
 take_command (ProgramRun *run)
 {
-  const char *words = run->file->starts, *first = NULL, *script = run->script->script;
+  const char *words = reads_text (run->file, "starts"), *first = NULL, *script = run->script->script;
   bool is_whole = false;
   g_auto (GStrv) starts = g_strsplit (words ? words : "", " ", -1);
   for (char **start = starts; *start && !run->command; start++) {
@@ -790,7 +794,7 @@ read_log (ProgramRun *run)
 {
   g_autofree char *text = log_without_colours (run->text);
   g_autoptr (LaunchWords) words = launch_words_new ();
-  if (run->file->ends)
+  if (reads_text (run->file, "ends"))
     program_add_printed (words, text, run->file);
   else
     program_log_options (run, text, words);
@@ -798,7 +802,7 @@ read_log (ProgramRun *run)
     return import_log_alone (run->files, run->job->import, run->diags);
   run->job->is_dump = true;
   set_words (run, words, NULL);
-  bool ok = program_run_rules (run, run->file->rules) && read_job (run, words, NULL);
+  bool ok = program_doors->run_rules (run, reads_node (run->file, "rules")) && read_job (run, words, NULL);
   import_measure_log (text, run->job->import);
   return ok;
 }
@@ -819,7 +823,7 @@ refuse_other (const ProgramRun *run)
 static bool
 read_script (ProgramRun *run)
 {
-  const ProgramFile *of = run->file;
+  const cJSON *of = run->file;
   const LaunchKind kind = { run->map, of };
   LaunchScript script;
   bool ok = launch_script_read (run->files, &kind, &script, run->job->import, run->diags);
@@ -827,10 +831,10 @@ read_script (ProgramRun *run)
   run->job->gpus = script.gpus;
   run->job->variables = script.variables;
   ok = ok && !refuse_other (run) && take_command (run)
-      && (of->stacks       ? read_stacked
-              : of->config ? read_configured
-              : of->rules  ? read_made
-                           : read_command) (run);
+      && (reads_text (of, "stacks")       ? read_stacked
+              : reads_text (of, "config") ? read_configured
+              : reads_node (of, "rules")  ? read_made
+                                          : read_command) (run);
   launch_script_clear (&script);
   run->script = NULL;
   return ok;
@@ -853,34 +857,34 @@ program_read (const ProgramReader *r, const ImportFiles *files, LsImport *import
   import->program = r->map->program;
   if (r->is_own)
     import_infer (import, IMPORT_READ_AS, r->map->program, ls_json_doc_name (r->map->doc));
-  if (r->file->is_around && marks_of (r->file))
+  if (reads_is (r->file, "around") && marks_of (r->file))
     return hf_read_script (&(LaunchKind) { r->map, r->file }, files, import, diags);
-  if (r->file->is_around)
-    return (r->map->is_around ? hf_read_around : hf_read_configuration) (files, import, diags);
-  bool ok = r->file->is_open   ? read_open (&run, first)
-      : r->file->is_log        ? read_log (&run)
-      : r->file->has_variables ? read_variables (&run)
-      : marks_of (r->file)     ? read_script (&run)
-      : r->file->python        ? read_python (&run, first)
-      : r->file->toml          ? read_toml (&run, first)
-      : r->file->json          ? read_json (&run, first)
-                               : read_yaml (&run);
+  if (reads_is (r->file, "around"))
+    return hf_read_configuration (files, r->map->around, import, diags);
+  bool ok = reads_is (r->file, "open")  ? read_open (&run, first)
+      : reads_is (r->file, "log")       ? read_log (&run)
+      : reads_is (r->file, "variables") ? read_variables (&run)
+      : marks_of (r->file)              ? read_script (&run)
+      : reads_text (r->file, "python")  ? read_python (&run, first)
+      : reads_text (r->file, "toml")    ? read_toml (&run, first)
+      : reads_text (r->file, "json")    ? read_json (&run, first)
+                                        : read_yaml (&run);
   program_run_clear (&run);
   return ok;
 }
 
 bool
-engine_read_tree (const char *name, cJSON *tree, const char *path, const ProgramTold *told, LsImport *import,
-                  LsDiagList *diags)
+program_read_tree (const char *name, cJSON *tree, const char *path, const ProgramTold *told, LsImport *import,
+                   LsDiagList *diags)
 {
-  const ProgramMap *map = program_map_get (name);
+  const ProgramMap *map = program_doors->map_get (name);
   LaunchJob job = { .import = import };
   ProgramRun run = { .map = map, .job = &job, .path = path, .told = told, .diags = diags };
   if (!map) {
     program_map_free (program_map_load (name, diags)); /* it says what is wrong */
     return false;
   }
-  run.file = &g_array_index (map->files, ProgramFile, 0);
+  run.file = map->files ? map->files->child : NULL;
   bool ok = read_tree (&run, tree);
   program_run_clear (&run);
   return ok;
@@ -890,10 +894,9 @@ bool
 program_reader_of (const char *name, bool is_own, bool is_last, const ImportFile *file,
                    ProgramReader *ret_reader)
 {
-  const ProgramMap *map = program_map_get (name);
-  for (guint i = 0; map && i < map->files->len; i++) {
-    const ProgramFile *of = &g_array_index (map->files, ProgramFile, i);
-    if ((of->is_last == is_last || is_own) && is_of (map, of, file)) {
+  const ProgramMap *map = program_doors->map_get (name);
+  for (const cJSON *of = map && map->files ? map->files->child : NULL; of; of = of->next) {
+    if ((reads_is (of, "last") == is_last || is_own) && is_of (map, of, file)) {
       *ret_reader = (ProgramReader) { map, of, is_own, is_last };
       return true;
     }

@@ -5,7 +5,6 @@
 #include <lockstep/error.h>
 
 #include "data/jobs/job_files.h"
-#include "data/launch/megatron/megatron_rules.h"
 #include "data/launch/program/program_map.h"
 #include "data/launch/yaml_config.h"
 #include "strategy/strategy.h"
@@ -163,12 +162,13 @@ adapted (ProgramRun *run, const cJSON *rule)
   const cJSON *more = cJSON_GetObjectItemCaseSensitive (rule, "more");
   g_autofree char *option = on ? program_option_of (run, on) : NULL;
   const LaunchOption *named = option ? launch_words_find (run->job->words, option) : NULL;
-  if (!more)
-    return named && named->values->len > 0 ? g_ptr_array_ref (named->values) : launch_usual_modules ();
+  if (!more && named && named->values->len > 0)
+    return g_ptr_array_ref (named->values);
   GPtrArray *modules = g_ptr_array_new_with_free_func (g_free);
-  for (guint i = 0; named && i < named->values->len; i++)
+  for (guint i = 0; more && named && i < named->values->len; i++)
     g_ptr_array_add (modules, g_strdup (named->values->pdata[i]));
-  g_auto (ProgramValue) v = program_value_of (run, more);
+  g_auto (ProgramValue) v
+      = more ? program_value_of (run, more) : program_text (cJSON_GetStringValue (launch_modules ("usual")));
   g_auto (GStrv) words = program_words (v.text, " ");
   for (char **word = words; *word; word++)
     g_ptr_array_add (modules, g_strdup (*word));
@@ -257,13 +257,6 @@ fix (ProgramRun *run, ProgramAct *a)
     g_hash_table_add (run->job->import->given, (gpointer) f->key);
 }
 
-/* { "formats": true }: of single modules, as Megatron-LM's option names a recipe of them. */
-static void
-set_formats (ProgramRun *run, ProgramAct *a)
-{
-  megatron_formats (run->job);
-}
-
 /* What a member is: an expression, a text with expressions in braces, a text, an option, a key of ours, a
  * program, one that reads the job, a map, a name, a list of rules; the others are objects of
  * values, of options with values, of cases with options of the other program, and those whose members are
@@ -322,7 +315,7 @@ static const struct {
   { { "table", AS_VALUES }, look_up, OF_ALL, { { "of", AS_VALUE }, { "gives", AS_LET } } },
   { { "list", AS_VALUE }, make_list, OF_JOBS, { { "of", AS_VALUE }, { "gives", AS_LET } } },
   { { "put", AS_MEMBERS }, program_put },
-  { { "put_text", AS_MEMBERS }, program_put_text },
+  { { "put_text", AS_MEMBERS }, program_put },
   { { "put_said", AS_VALUE }, program_put_said, OF_JOBS, { { "switches", AS_VALUE, true } } },
   { { "put_pairs", AS_TEXT }, program_put_pairs },
   { { "lay_files", AS_TEMPLATE }, program_lay_files, OF_JOBS, { { "hint", AS_TEXT, true } } },
@@ -351,7 +344,7 @@ static const struct {
   { { "say_option", AS_THEIR_OPTIONS }, program_say_option, OF_OTHER },
   { { "say_usual", AS_THEIRS }, program_assume, OF_OTHER },
   { { "say_default", AS_THEIRS },
-    program_say_default,
+    program_assume,
     OF_OTHER,
     { { "unless", AS_TEXT, true }, { "why", AS_TEXT, true } } },
   { { "switch", AS_OPTION }, program_switch, OF_OTHER, { { "cases", AS_CASES } } },
@@ -395,7 +388,6 @@ static const struct {
   { { "engine_but", AS_TEXT }, program_run_engine },
   { { "golden", AS_TEXT }, program_take_golden, OF_JOBS, { { "bytes", AS_TEXT } } },
   { { "gpus", AS_VALUE }, set_gpus },
-  { { "windows", AS_VALUE }, program_set_windows, OF_JOBS, { { "layers", AS_VALUE }, { "of", AS_VALUES } } },
   { { "adapters", AS_TEMPLATE },
     set_adapters,
     OF_JOBS,
@@ -413,7 +405,7 @@ static const struct {
   { { "fixed", AS_KEY }, fix },
   { { "model_file", AS_VALUE }, read_model_file, OF_FILES },
   { { "read", AS_VALUE }, read_options, OF_FILES },
-  { { "formats", AS_VALUE }, set_formats, OF_FILES },
+  { { "formats", AS_OPTION }, .of_job = megatron_formats },
   { { "refuse", AS_TEMPLATE }, refuse, OF_ALL, { { "hint", AS_TEXT, true } } },
   { { "lacking", AS_TEMPLATE }, refuse, OF_ALL, { { "hint", AS_TEXT, true } } },
   { { "refuse_task", AS_TEMPLATE }, refuse_task },
@@ -500,7 +492,7 @@ act (ProgramRun *run, const cJSON *rule, bool is_its)
   if (!what || (!is_its && !is_rules))
     return true;
   if (is_rules)
-    return program_run_rules (run, is_its ? what : cJSON_GetObjectItemCaseSensitive (rule, "else"));
+    return program_doors->run_rules (run, is_its ? what : cJSON_GetObjectItemCaseSensitive (rule, "else"));
   if (actions[i].of.as < AS_MEMBERS)
     act_on (run, i, rule, what);
   else
@@ -579,7 +571,7 @@ run_members (ProgramRun *run, const cJSON *rule, const char *path, bool is_each)
 }
 
 bool
-engine_run_rules (ProgramRun *run, const cJSON *rules)
+program_run_rules (ProgramRun *run, const cJSON *rules)
 {
   const cJSON *rule;
   cJSON_ArrayForEach (rule, rules)
@@ -658,7 +650,7 @@ check_name (ProgramRun *run, const cJSON *node, As as)
 {
   const char *name = node->valuestring;
   bool is_there = g_strcmp0 (name, run->map->name) == 0 || program_table_find (name) != NULL
-      || (as == AS_MAP && program_map_get (name))
+      || (as == AS_MAP && program_doors->map_get (name))
       || (as == AS_TABLE && run->theirs && strcmp (name, PROGRAM_CONFIGURATION) == 0);
   if (!is_there)
     program_complain (run->check, node, "there is no program of that name");
@@ -750,7 +742,7 @@ check_action (ProgramRun *run, const cJSON *rule, guint action)
     program_complain (run->check, rule, "a map that unwraps files, and no other, has such rules");
   if (maps & OF_OTHER && !map->is_dialect && !map->has_beside)
     program_complain (run->check, rule, "its options become those of no other program");
-  if (maps & OF_FILES && map->is_around)
+  if (maps & OF_FILES && map->around)
     program_complain (run->check, rule, "what is around a Trainer has no such rules");
 }
 

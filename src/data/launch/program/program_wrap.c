@@ -137,7 +137,7 @@ program_write_command (ProgramRun *run, ProgramAct *a)
   for (char **path = paths; *path; path++) {
     const cJSON *list = yaml_config_find (run->tree, *path);
     for (const cJSON *one = cJSON_IsString (list) || !list ? list : list->child; one; one = one->next) {
-      char *text = cJSON_IsNull (one) ? NULL : yaml_config_text (one);
+      char *text = cJSON_IsNull (one) ? NULL : launch_scalar_text (one);
       if (text)
         g_ptr_array_add (words, text);
       if (one == list)
@@ -163,7 +163,7 @@ program_write_once (ProgramRun *run, ProgramAct *a)
   GString *above = s->text;
   s->text = g_string_new (NULL);
   g_hash_table_remove_all (s->own);
-  run->is_refused |= !program_run_rules (run, a->what);
+  run->is_refused |= !program_doors->run_rules (run, a->what);
   if (s->n_commands > n && g_hash_table_add (s->done, g_strdup (s->text->str)))
     g_string_append (above, s->text->str);
   g_string_free (s->text, TRUE);
@@ -179,17 +179,11 @@ count_of (const cJSON *mapping, const char *names)
   g_auto (GStrv) all = g_strsplit (names, " ", -1);
   for (char **name = all; *name; name++) {
     const cJSON *node = cJSON_GetObjectItemCaseSensitive (mapping, *name);
-    char *text = cJSON_IsNull (node) ? NULL : yaml_config_text (node);
+    char *text = cJSON_IsNull (node) ? NULL : launch_scalar_text (node);
     if (text)
       return text;
   }
   return g_strdup ("1");
-}
-
-static void
-let_text (ProgramRun *run, const char *name, const char *text)
-{
-  program_let (run, name, program_text (text));
 }
 
 static void
@@ -200,12 +194,12 @@ walk (ProgramRun *run, const cJSON *rule, const cJSON *node, const char *pods, g
   g_autofree char *count
       = cJSON_IsObject (node) ? count_of (node, program_member (rule, "times")) : g_strdup ("1"),
       *copies = program_times (count, pods);
-  let_text (run, "pods", pods);
-  let_text (run, "copies", copies);
+  program_let (run, "pods", program_text (pods));
+  program_let (run, "copies", program_text (copies));
   program_let (run, "depth", program_number (depth));
   run->tree = node;
   if (cJSON_IsObject (node) && program_is_true_at (run, rule, "until"))
-    run->is_refused |= !program_run_rules (run, cJSON_GetObjectItemCaseSensitive (rule, "rules"));
+    run->is_refused |= !program_doors->run_rules (run, cJSON_GetObjectItemCaseSensitive (rule, "rules"));
   else
     for (const cJSON *one = node->child; one; one = one->next)
       walk (run, rule, one, copies, depth + 1);
@@ -261,9 +255,9 @@ unwrap (ProgramRun *run, const cJSON *rules, GPtrArray *told, const LsDiagList *
                          done = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   struct ProgramScript script = { g_string_new ("#!/bin/bash\n"), own, done, told, 0 };
   g_autofree char *wrong = ls_diag_list_n (why) > 0 ? ls_diag_list_format (why) : g_strdup ("");
-  let_text (run, "wrong", g_strchomp (wrong));
+  program_let (run, "wrong", program_text (g_strchomp (wrong)));
   run->wraps = &script;
-  bool ok = program_run_rules (run, rules);
+  bool ok = program_doors->run_rules (run, rules);
   if (ok)
     put_in_place (file, script.text);
   g_string_free (script.text, TRUE);
@@ -273,7 +267,7 @@ unwrap (ProgramRun *run, const cJSON *rules, GPtrArray *told, const LsDiagList *
 bool
 program_unwrap (const char *name, ImportFile *file, GPtrArray *told, LsDiagList *diags)
 {
-  const ProgramMap *map = program_map_get (name);
+  const ProgramMap *map = program_doors->map_get (name);
   const cJSON *wrap = map ? map->unwraps : NULL;
   ProgramRun run = { .map = map, .path = file->path, .text = file->text, .diags = diags };
   if (!wrap || strlen (file->text) != file->n || !program_holds (&run, program_member (wrap, "when"))) {

@@ -13,7 +13,8 @@
  * it; NULL: a diagnostic. */
 cJSON *python_names_of (const ImportFiles *files, const char *text, gsize n, const char *name,
                         LsImport *import, LsDiagList *diags);
-/* The word that asks for one of the functions of a file behind its name, and what each of them returns. */
+/* The word that asks for one of the functions of a file behind its name, NULL: none does, and what each of
+ * them returns. */
 typedef struct {
   const char *key, *what;
 } PythonPick;
@@ -24,6 +25,14 @@ const char *python_pick_function (const LsPython *python, const PythonPick *pick
                                   const char *path, LsDiagList *diags);
 /* a.b.c for a file x/a/y.py: x/a/b/c.py or x/a/b/c/__init__.py, which the caller frees; NULL: none is. */
 char *python_find_module (const char *path, const char *module);
+/* The text of the file that a module which a file imports from is, and its path, both newly allocated; NULL:
+ * it is not looked for, or not here. */
+typedef char *PythonFind (const char *module, const char *from, gsize *ret_n, char **ret_path, gpointer data);
+/* Adds what files import from, be it by files that are added, of the first `most`. paths: char *, of all
+ * files of python so far, to which those of the new ones are added; texts: takes their texts. False: a
+ * diagnostic. */
+bool python_add_imported (LsPython *python, GPtrArray *paths, GPtrArray *texts, guint most, PythonFind *find,
+                          gpointer data, LsDiagList *diags);
 /* Files of a job from `first` on, and those that they import from, of modules that have one of these words as
  * a part; what functions of the program do that are not here, lists of lines by their paths, or NULL. */
 typedef struct {
@@ -35,6 +44,9 @@ typedef struct {
 } PythonJoin;
 /* All of these, each well formed; NULL: a diagnostic. texts, to which what is read is added, outlive it. */
 LsPython *python_join (const PythonJoin *join, GPtrArray *texts, LsDiagList *diags);
+/* Refuses what is asked for, or where nothing is, that there are several: names. */
+void python_refuse_choice (const PythonPick *pick, const char *asked, const char *names, const char *path,
+                           LsDiagList *diags);
 /* Tells what a function of a configuration does that is not followed, of ls_python_value(): the first few
  * places, and how many more there are. */
 void python_tell_passed (LsImport *import, const char *function, const GPtrArray *passed);

@@ -1,16 +1,112 @@
-/* data/launch/launch_changes.c — how somebody's files change for another configuration, in the words of
- * their program. */
+/* data/launch/launch_emit.c — the programs for which launch files are written, and how somebody's files
+ * change for another configuration, in the words of their program. */
+#include <lockstep/error.h>
 #include <stdbool.h>
 #include <string.h>
 
 #include "base/diag.h"
-#include "data/jobs/job_files.h"
+#include "base/suggest.h"
+#include "data/jobs/emit.h"
 #include "data/jobs/imported.h"
+#include "data/jobs/job_files.h"
 #include "data/launch/launch_words.h"
 #include "data/launch/option_table.h"
+#include "data/launch/program/program_map.h"
 #include "data/text/field.h"
 #include "data/text/read_file.h"
 #include "data/text/toml.h"
+
+/* --- the programs -------------------------------------------------------------------------------- */
+
+static const char *const names[] = { "megatron", "torchtitan", "deepspeed", NULL };
+
+/* Of those names: what a fragment says is in the map, which reads it too. */
+typedef struct {
+  const char *program;
+  OptionSyntax syntax;
+  const char *array; /* of a shell, that has the arguments; NULL: of another syntax */
+} EmitTarget;
+
+static const EmitTarget targets[] = { { "Megatron-LM", OPTION_ARGUMENTS, "MEGATRON_ARGS" },
+                                      { "torchtitan", OPTION_TOML, NULL },
+                                      { "DeepSpeed", OPTION_JSON, NULL } };
+
+const char *const *
+ls_emit_targets (void)
+{
+  return names;
+}
+
+static const EmitTarget *
+find (const char *name)
+{
+  for (guint i = 0; names[i]; i++)
+    if (g_str_equal (names[i], name))
+      return &targets[i];
+  return NULL;
+}
+
+gboolean
+ls_emit_check_target (const char *target, GError **error)
+{
+  if (find (target))
+    return TRUE;
+  g_autofree char *known = g_strjoinv (", ", (char **) ls_emit_targets ());
+  g_autofree char *hint = ls_did_you_mean (target, ls_emit_targets ());
+  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--emit: expected one of %s; got \"%s\"%s", known, target,
+               hint);
+  return FALSE;
+}
+
+static char *
+write (const EmitTarget *target, const LsEmitJob *job)
+{
+  GString *out = g_string_new (NULL);
+  if (target->syntax != OPTION_JSON)
+    g_string_append_printf (out, "# %s\n", job->title);
+  if (target->array)
+    g_string_append_printf (out, "%s=(\n", target->array);
+  option_write (program_table_find (names[target - targets]), target->syntax, job->model, job->strategy, out);
+  if (target->array)
+    g_string_append (out, ")\n");
+  return g_string_free (out, FALSE);
+}
+
+/* Whether the program has all of the job; false: *error is set. */
+static bool
+is_had (const EmitTarget *target, const LsEmitJob *job, GString *notes, GError **error)
+{
+  g_autoptr (LsDiagList) refusals = error ? ls_diag_list_new () : ls_diag_list_new_counting ();
+  Emit e = { job->model, job->strategy, job->title, refusals, notes };
+  if (job->order)
+    program_refuse_written (&e, "--order", "the order of a file; a schedule has a name there");
+  program_check_written (names[target - targets], &e);
+  if (!error)
+    return ls_diag_list_n (refusals) == 0;
+  g_autoptr (GError) refused = NULL;
+  if (ls_diag_list_to_error (refusals, &refused))
+    return true;
+  g_prefix_error (&refused, "%s cannot express this job:\n", target->program);
+  g_propagate_error (error, g_steal_pointer (&refused));
+  return false;
+}
+
+gboolean
+ls_emit_check (const LsEmitJob *job, const char *target, GError **error)
+{
+  g_autoptr (GString) notes = g_string_new (NULL);
+  return ls_emit_check_target (target, error) && is_had (find (target), job, notes, error);
+}
+
+char *
+ls_emit (const LsEmitJob *job, const char *target, char **ret_notes, GError **error)
+{
+  g_autoptr (GString) notes = g_string_new (NULL);
+  if (!ls_emit_check_target (target, error) || !is_had (find (target), job, notes, error))
+    return NULL;
+  *ret_notes = g_strdup (notes->str);
+  return write (find (target), job);
+}
 
 /* --- where an option stands ------------------------------------------------------------------------- */
 
@@ -135,15 +231,6 @@ words_of (const char *text)
   return w;
 }
 
-static char *
-value_of (const LaunchOption *o)
-{
-  GString *value = g_string_new (NULL);
-  for (guint i = 0; i < o->values->len; i++)
-    g_string_append_printf (value, "%s%s", i > 0 ? " " : "", (const char *) o->values->pdata[i]);
-  return g_string_free (value, FALSE);
-}
-
 /* --- the user's options ---------------------------------------------------------------------------- */
 
 static bool
@@ -266,7 +353,7 @@ static void
 set_option (Work *w, const LaunchOption *wanted)
 {
   const LaunchOption *now = w->now ? launch_words_find (w->now, wanted->name) : NULL;
-  g_autofree char *after = value_of (wanted), *before = now ? value_of (now) : NULL;
+  g_autofree char *after = launch_option_text (wanted), *before = now ? launch_option_text (now) : NULL;
   if (now && strcmp (before, after) == 0)
     return;
   const LsImportOption *user = option_named (w->import, wanted->name);
@@ -298,7 +385,7 @@ add_other_words (Work *w, const LaunchOption *now)
 {
   LsLaunchChange *c = g_new0 (LsLaunchChange, 1);
   c->option = g_strdup (now->written);
-  c->before = value_of (now);
+  c->before = launch_option_text (now);
   g_ptr_array_add (w->changes, c);
 }
 
