@@ -20,37 +20,6 @@ count_classes (const uint32_t *class_of, uint32_t n, uint32_t n_classes, uint32_
   *ret_count = count;
 }
 
-/* Takes the classes of resources, which know how many they are. */
-static void
-fold_places (Fold *f, FoldClasses *c)
-{
-  f->whole.n_resources = c->n_resources + 1;
-  f->whole.places = g_steal_pointer (&c->places);
-  f->n_of_resource = g_steal_pointer (&f->whole.places->n_of_resource);
-  f->whole.capacity = g_steal_pointer (&f->whole.places->capacity);
-}
-
-/* The same, found out one by one. */
-static void
-fold_resources (Fold *f, const LsCluster *cluster, const double *capacity, FoldClasses *c)
-{
-  uint32_t n = ls_cluster_n_resources (cluster);
-  double most = 0;
-  f->whole.n_resources = c->n_resources + 1;
-  f->class_of_resource = g_steal_pointer (&c->resource);
-  f->n_of_resource = g_new0 (uint32_t, f->whole.n_resources);
-  f->whole.capacity = g_new0 (double, f->whole.n_resources);
-  for (uint32_t i = 0; i < n; i++) {
-    uint32_t class = f->class_of_resource[i];
-    most = MAX (most, capacity[i]);
-    if (class == NO_CLASS)
-      continue;
-    f->whole.capacity[class] = capacity[i];
-    f->n_of_resource[class]++;
-  }
-  f->whole.capacity[c->n_resources] = most;
-}
-
 /* A member of the quotient's communicator: a class of ranks. All have it in one slot (fold_owed()). */
 static void
 fold_comm (Fold *f, const FoldClasses *c, uint32_t id, uint32_t *seen)
@@ -102,26 +71,12 @@ fold_plan (Fold *f, const FoldClasses *c)
     fold_comm (f, c, i, seen);
 }
 
-/* Where a rank has two communicators of one class, one in the quotient cannot be both. */
-bool
-fold_has_slots_apart (const Refine *r, const uint32_t *comm)
-{
-  for (uint32_t i = 0; i < r->n_ranks; i++)
-    for (int s = 0; s < LS_SLOT_PREV; s++)
-      for (int o = 0; o < s && r->bindings[i].comm[s] != UINT32_MAX; o++)
-        if (r->bindings[i].comm[o] != UINT32_MAX
-            && comm[r->bindings[i].comm[o]] == comm[r->bindings[i].comm[s]])
-          return false;
-  return true;
-}
-
 void
 fold_classes_clear (FoldClasses *c)
 {
   Refine *r = c->refine;
   ls_rank_classes_free (c->rank);
   g_free (c->comm);
-  g_free (c->resource);
   place_classes_free (c->places);
   g_free (c->sends);
   g_free (c->class_of);
@@ -139,8 +94,7 @@ fold_classes_clear (FoldClasses *c)
   g_free ((void *) r->is_ample);
   g_free ((void *) r->loads);
   g_free ((void *) r->first);
-  if (r->uses) /* else they are the plan's */
-    g_free ((void *) r->bindings);
+  g_free ((void *) r->bindings);
   g_free ((void *) r->members);
   g_free ((void *) r->first_member);
   g_free ((void *) r->uses);
@@ -150,33 +104,6 @@ fold_classes_clear (FoldClasses *c)
 
 /* --- its hooks ---------------------------------------------------------------- */
 
-static uint32_t
-class_of_resource (const Fold *f, uint32_t resource)
-{
-  return f->whole.places ? place_classes_of (f->whole.places, resource) : f->class_of_resource[resource];
-}
-
-static void
-spread_at (const PlaceClasses *p, uint32_t place, const double *of_class, double *ret)
-{
-  uint32_t n = ls_places_n_at (&p->at, place);
-  const uint32_t *class_of = &p->class_of[p->first[p->class_of_place[place]]];
-  for (uint32_t i = 0; i < n; i++)
-    ret[ls_places_resource (&p->at, place, i)] = class_of[i] == NO_CLASS ? 0 : of_class[class_of[i]];
-}
-
-static void
-spread (const Run *x, const double *of_class, uint32_t n, double *ret)
-{
-  const Fold *f = x->extras->fold;
-  if (!f->whole.places)
-    for (uint32_t i = 0; i < n; i++)
-      ret[i] = f->class_of_resource[i] == NO_CLASS ? 0 : of_class[f->class_of_resource[i]];
-  else
-    for (uint32_t place = 0; place < ls_places_n (&f->whole.places->at); place++)
-      spread_at (f->whole.places, place, of_class, ret);
-}
-
 /* A load that each of n_alike makes as that of one in the quotient, but for ample resources. */
 static uint32_t
 fold_uses (const Run *x, const LsLoad *loads, uint32_t n, uint32_t n_alike, LsFlowUse *ret_uses)
@@ -184,7 +111,7 @@ fold_uses (const Run *x, const LsLoad *loads, uint32_t n, uint32_t n_alike, LsFl
   const Fold *f = x->extras->fold;
   uint32_t n_uses = 0;
   for (uint32_t i = 0; i < n; i++) {
-    uint32_t class = class_of_resource (f, loads[i].resource);
+    uint32_t class = place_classes_of (f->whole.places, loads[i].resource);
     g_assert (class != NO_CLASS);
     if (f->is_ample[class])
       continue;
@@ -209,7 +136,7 @@ more_uses (const Run *x, uint32_t caller, CallKey key, uint32_t phase, LsFlowUse
 }
 
 static void
-fold_by (Run *x, const double *capacity, FoldClasses *c)
+fold_by (Run *x, FoldClasses *c)
 {
   Fold *f = x->extras->fold = ls_arena_new_array (x->arena, Fold, 1);
   x->whole = &f->whole;
@@ -217,10 +144,10 @@ fold_by (Run *x, const double *capacity, FoldClasses *c)
   f->quotient = ls_arena_new_array (x->arena, LsPlan, 1);
   ls_rank_classes_count (c->rank, c->n_ranks, &f->whole.rank, &f->whole.n_of_rank);
   count_classes (c->comm, f->whole.plan->n_comms, c->n_comms, &f->whole.comm, &f->whole.n_of_comm);
-  if (c->places)
-    fold_places (f, c);
-  else
-    fold_resources (f, x->cluster, capacity, c);
+  f->whole.n_resources = c->n_resources + 1;
+  f->whole.places = g_steal_pointer (&c->places);
+  f->n_of_resource = g_steal_pointer (&f->whole.places->n_of_resource);
+  f->whole.capacity = g_steal_pointer (&f->whole.places->capacity);
   fold_plan (f, c);
   g_assert (f->quotient->n_ranks < x->plan->n_ranks && f->quotient->n_comms <= x->plan->n_comms);
   f->whole.classes = g_steal_pointer (&c->rank);
@@ -230,13 +157,12 @@ fold_by (Run *x, const double *capacity, FoldClasses *c)
     if (c->class_of[i] != NO_CLASS)
       f->is_ample[c->class_of[i]] = c->refine->is_ample[i];
   f->ample = fold_ample_new (c);
-  f->whole.calls = f->whole.places ? fold_planned (x, f, c) : NULL;
+  f->whole.calls = fold_planned (x, f, c);
   f->sum = g_new0 (uint64_t, f->whole.n_resources);
   fold_weigh (f, x, c->comm);
   x->plan = f->quotient;
   x->hooks.uses = fold_uses;
   x->hooks.more_uses = more_uses;
-  x->hooks.spread = spread;
 }
 
 bool
@@ -245,12 +171,10 @@ fold_new (Run *x)
   FoldClasses classes = { 0 };
   const LsRunOptions *o = x->extras->options;
   bool may_fold = o->fold != LS_SHORTCUT_OFF && o->network != LS_NETWORK_STEP && x->plan->n_ranks > 1;
-  bool is_known = may_fold && !o->folds_by_walk && fold_by_blocks (x, &classes);
-  g_autofree double *capacity = may_fold && !is_known ? run_capacities (x) : NULL;
-  if (may_fold && !is_known)
-    is_known = fold_by_walk (x, capacity, &classes);
+  bool is_known = may_fold && !o->folds_by_walk && fold_classes (x, false, &classes);
+  is_known = is_known || (may_fold && fold_classes (x, true, &classes));
   if (is_known && classes.n_ranks < x->plan->n_ranks && classes.has_slots_apart)
-    fold_by (x, capacity, &classes);
+    fold_by (x, &classes);
   fold_classes_clear (&classes);
   return x->extras->fold != NULL;
 }
@@ -261,7 +185,6 @@ fold_free (Fold *f)
   if (!f)
     return;
   ls_arena_free (f->quotient->arena);
-  g_free (f->class_of_resource);
   g_free (f->n_of_resource);
   g_free (f->is_private);
   g_free (f->is_ample);

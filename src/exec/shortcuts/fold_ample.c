@@ -56,27 +56,19 @@ find_seen (const FoldClasses *c)
   return is_seen;
 }
 
-static void
-add_use (GArray *uses, const FoldClasses *c, uint32_t resource, RefineUse of)
-{
-  const AmpleUse use
-      = { c->owner[of.owner], of.pattern, { .coef = of.coef, .resource = c->class_of[resource] } };
-  g_array_append_val (uses, use);
-}
-
 static GArray *
 find_uses (const FoldClasses *c)
 {
   const Refine *r = c->refine;
   g_autofree bool *is_seen = find_seen (c);
   GArray *uses = g_array_new (FALSE, FALSE, sizeof (AmpleUse));
-  for (uint32_t t = 0; t < r->n_resources && r->uses; t++)
-    for (uint32_t i = r->first_use[t]; i < r->first_use[t + 1] && is_seen[t]; i++)
-      add_use (uses, c, t, r->uses[i]);
-  for (uint32_t o = 0; o < r->n_comms + r->n_ranks && !r->uses; o++)
-    for (uint32_t i = r->first[o]; i < r->first[o + 1]; i++)
-      if (is_seen[r->loads[i].resource])
-        add_use (uses, c, r->loads[i].resource, (RefineUse) { r->loads[i].coef, o, r->loads[i].pattern });
+  for (uint32_t t = 0; t < r->n_resources; t++)
+    for (uint32_t i = r->first_use[t]; i < r->first_use[t + 1] && is_seen[t]; i++) {
+      const RefineUse *of = &r->uses[i];
+      const AmpleUse use
+          = { c->owner[of->owner], of->pattern, { .coef = of->coef, .resource = c->class_of[t] } };
+      g_array_append_val (uses, use);
+    }
   return uses;
 }
 

@@ -102,19 +102,35 @@ find_in_stretches (Blocks *b, const uint8_t *slot)
   return false;
 }
 
-bool
-blocks_init (Blocks *b, const Run *x, const uint8_t *slot, const uint8_t *peers)
+/* The cluster as its places are, or as one. False: it has none. */
+static bool
+lay_out (Blocks *b, bool is_one)
 {
-  *b = (Blocks) { .x = x, .plan = x->plan, .roles = x->role_calls, .peers = peers };
-  b->fastest = run_fastest_kernel (x);
-  if (x->n_jobs > 1 || x->extras->n_traffic > 0 || !(b->shapes = shapes_new (x)))
+  const Run *x = b->x;
+  bool knows_hosts = x->n_jobs == 1 && x->extras->n_traffic == 0;
+  b->shapes = is_one || knows_hosts ? shapes_new (x, is_one) : NULL;
+  if (!b->shapes)
     return false;
   stretches_init (&b->stretches, shapes_places (b->shapes));
   b->at = &b->stretches.at;
+  b->fastest = run_fastest_kernel (x);
+  b->capacity = is_one ? run_capacities (x) : NULL;
+  b->laid_out = !is_one                                ? b->stretches.whole
+      : ls_places_init (&b->laid_out_else, x->cluster) ? &b->laid_out_else
+                                                       : NULL;
+  return true;
+}
+
+/* slot: [n_comms] of each communicator's members. False: this cluster or plan is not made so. */
+static bool
+blocks_init (Blocks *b, bool is_one, const uint8_t *slot)
+{
+  const Run *x = b->x;
   b->arena = ls_arena_new ();
-  if (!find_ranks (b))
+  if (!lay_out (b, is_one) || !find_ranks (b))
     return false;
-  find_period (b);
+  if (!is_one)
+    find_period (b);
   if (!find_in_stretches (b, slot) && !find (b, slot))
     return false;
   b->is_ample = g_new (bool, b->n_places - b->at->n_hosts + 1);
@@ -125,7 +141,7 @@ blocks_init (Blocks *b, const Run *x, const uint8_t *slot, const uint8_t *peers)
   return true;
 }
 
-void
+static void
 blocks_clear (Blocks *b)
 {
   forget (b);
@@ -133,6 +149,7 @@ blocks_clear (Blocks *b)
   g_free (b->rank_of_gpu);
   g_clear_pointer (&b->arena, ls_arena_free);
   g_free (b->is_ample);
+  g_free (b->capacity);
   g_free (b->class_of_place);
 }
 
@@ -161,7 +178,7 @@ count_resources (const Blocks *b, const uint32_t *place, uint32_t n_classes, Pla
     n_places[b->class_of_place[i]] += stretch_times (&b->stretches, i);
   for (uint32_t class = 0; class < b->n_place_classes; class ++)
     for (uint32_t i = 0; i < ls_places_n_at (b->at, place[class]); i++) {
-      double capacity = run_capacity (b->x, &p->at, b->fastest, blocks_resource (b, place[class], i));
+      double capacity = blocks_capacity (b, blocks_resource (b, place[class], i));
       uint32_t of = p->class_of[p->first[class] + i];
       most = MAX (most, capacity);
       if (of == NO_CLASS)
@@ -179,11 +196,16 @@ blocks_spread_resources (const Blocks *b, const uint32_t *place, const uint32_t 
 {
   const Refine *r = ret->refine;
   uint32_t n = 0;
+  g_autofree bool *is_loaded = g_new0 (bool, r->n_resources + 1);
+  for (uint32_t e = 0; e < r->n_resources; e++)
+    is_loaded[e] = r->first_use[e + 1] > r->first_use[e];
+  for (uint32_t i = 0; i < ret->n_others; i++)
+    is_loaded[ret->others[i]] = true;
   g_autofree Element *elements = g_new (Element, r->n_resources + 1);
   g_autofree uint32_t *number = g_new0 (uint32_t, r->n_resources + 1);
   for (uint32_t class = 0; class < b->n_place_classes; class ++)
     for (uint32_t e = first[class]; e < first[class + 1]; e++)
-      if (r->first_use[e + 1] > r->first_use[e])
+      if (is_loaded[e])
         elements[n++] = (Element) { blocks_resource (b, place[class], e - first[class]), e };
   qsort (elements, n, sizeof *elements, by_resource);
   ret->class_of = g_new (uint32_t, r->n_resources + 1);
@@ -203,11 +225,11 @@ blocks_spread_resources (const Blocks *b, const uint32_t *place, const uint32_t 
 }
 
 bool
-fold_by_blocks (Run *x, FoldClasses *ret)
+fold_classes (Run *x, bool is_one, FoldClasses *ret)
 {
   g_autofree uint8_t *slot = fold_owed (x), *peers = fold_peers (x);
-  Blocks b = { 0 };
-  bool ok = slot && blocks_init (&b, x, slot, peers);
+  Blocks b = { .x = x, .plan = x->plan, .roles = x->role_calls, .peers = peers };
+  bool ok = slot && blocks_init (&b, is_one, slot);
   ok = ok && blocks_classify (&b, slot, ret);
   blocks_clear (&b);
   return ok;

@@ -26,6 +26,10 @@
  *
  * Where whole stretches of hosts come again, only one of each sort is looked at (fold_stretch.h).
  *
+ * A cluster that is laid out otherwise, or whose hosts traffic loads or several jobs use, is one place: then
+ * the first step knows nothing, the second looks at each rank, communicator and resource, and nothing is
+ * assumed to be alike. LsRunOptions.folds_by_walk has it so for any cluster.
+ *
  * Cost. Once: O(communicators), O(ranks) to compare their roles and to say their classes. First step: O(kept
  * places + (bundles at such a place)) a round. Second step: O(classes of places * what one loads). Shapes:
  * each is lowered once, in the hosts of its ranks.
@@ -38,6 +42,7 @@
 #ifndef LS_EXEC_SHORTCUTS_FOLD_BLOCKS_H
 #define LS_EXEC_SHORTCUTS_FOLD_BLOCKS_H
 
+#include "exec/replay/state.h"
 #include "exec/shortcuts/fold.h"
 #include "exec/shortcuts/fold_stretch.h"
 #include "exec/shortcuts/shapes.h"
@@ -128,8 +133,11 @@ typedef struct {
   const uint8_t *peers; /* see Refine */
   Shapes *shapes;
   Stretches stretches;
-  const LsPlaces *at;                                /* of stretches */
-  double fastest;                                    /* run_fastest_kernel() */
+  const LsPlaces *laid_out; /* places of the cluster, with what is ample; NULL: it has none */
+  LsPlaces laid_out_else;   /* these, where all is one place                               */
+  double *capacity;         /* likewise: [resources]; NULL: run_capacity()                 */
+  const LsPlaces *at;       /* of stretches */
+  double fastest;           /* run_fastest_kernel() */
   uint32_t period, groups_of_period, pods_of_period; /* hosts; 0: nothing is known of other places         */
   uint32_t *rank_of_gpu;                             /* [GPUs], or UINT32_MAX; NULL: GPU i has rank i      */
   LsArena *arena;
@@ -150,10 +158,6 @@ typedef struct {
   uint32_t *class_of_place, n_place_classes;
   uint32_t n_comm_classes;
 } Blocks;
-
-/* slot: [n_comms] of each communicator's members. False: this cluster or plan is not made so. */
-bool blocks_init (Blocks *b, const Run *x, const uint8_t *slot, const uint8_t *peers);
-void blocks_clear (Blocks *b);
 
 /* Of a GPU of those places; UINT32_MAX: none. */
 static inline uint32_t
@@ -176,6 +180,12 @@ static inline uint32_t
 blocks_resource (const Blocks *b, uint32_t place, uint32_t local)
 {
   return ls_places_resource (b->stretches.whole, stretch_place (&b->stretches, place), local);
+}
+
+static inline double
+blocks_capacity (const Blocks *b, uint32_t resource)
+{
+  return b->capacity ? b->capacity[resource] : run_capacity (b->x, b->stretches.whole, b->fastest, resource);
 }
 
 /* A place, so many periods further on. */
@@ -236,7 +246,7 @@ blocks_matters (const Blocks *b, uint32_t place)
   return place < b->at->n_hosts || !b->is_ample[place - b->at->n_hosts];
 }
 
-/* Parts of blocks_init(). fold_sorts.c: keeps one stretch of each sort, and fills in across; false: there
+/* Parts of fold_classes(). fold_sorts.c: keeps one stretch of each sort, and fills in across; false: there
  * are too many, or a call cannot be planned. fold_bundles.c, fold_rows.c: false: a call cannot be planned, or
  * stretches are not alike after all. */
 bool sorts_find (Blocks *b, const uint8_t *slot);

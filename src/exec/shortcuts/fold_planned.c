@@ -1,8 +1,5 @@
 /* exec/shortcuts/fold_planned.c — the calls of the quotient's communicators without planning them again: the
- * structure of the cluster (fold_blocks.h) has planned one of each shape, and knows what that loads by class.
- *
- * The plain way, where classes were found by a walk, plans each call of a communicator that stands for others
- * once more and adds its loads up by class (compile.c). Both are the same but for the order of uses. */
+ * structure of the cluster (fold_blocks.h) has planned one of each shape, and knows what that loads by class. */
 #include <math.h>
 
 #include "exec/shortcuts/refine.h"

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/tally.h"
+#include "exec/extras.h"
 #include "exec/shortcuts/fold_blocks.h"
-#include "exec/replay/state.h"
 
 /* Things of it: a seat is GPU i of the place of a class, a resource the i-th of such a place. */
 typedef struct {
@@ -21,6 +21,7 @@ typedef struct {
   GArray *members, *first_member; /* RefineMember, uint32_t */
   GArray *uses;                   /* RefineUseOf */
   uint32_t (*sends)[3];           /* [n_ranks] see FoldClasses */
+  GArray *others;                 /* uint32_t: likewise        */
 } Quotient;
 
 /* --- who stands for whom --------------------------------------------------------------- */
@@ -287,14 +288,32 @@ first_of_rank (const Quotient *q, uint32_t i)
   LsSig sig = { 0 };
   ls_sig_add (&sig, ls_plan_role (q->b->plan, rank_at (q, i)));
   ls_sig_add_double (&sig, slow ? slow[rank_at (q, i)] : 1);
+  ls_sig_add (&sig, (uint64_t) (run_kind_of (q->b->x, q->b->plan, rank_at (q, i)) - q->b->x->kinds));
   for (int p = 0; p < 3; p++)
     if (q->shape[i][p] != NO_SHAPE)
       ls_sig_add_sig (&sig, shapes_at (q->b->shapes, q->shape[i][p])->sig);
   return sig;
 }
 
+/* Resources are alike only where the same traffic loads them, as much. Then all is one place. */
 static void
-tell_apart (const Quotient *q, Refine *r)
+tell_traffic (Quotient *q, Refine *r)
+{
+  const Extras *extras = q->b->x->extras;
+  for (uint32_t t = 0; t < extras->n_traffic; t++) {
+    const LsPhase *p = extras->traffic[t].phase;
+    for (uint32_t i = 0; i < p->n_loads; i++) {
+      uint32_t at;
+      ls_places_find (q->b->at, p->loads[i].resource, &at);
+      ls_sig_add (&r->resource[at], t);
+      ls_sig_add (&r->resource[at], p->loads[i].coef);
+      g_array_append_val (q->others, at);
+    }
+  }
+}
+
+static void
+tell_apart (Quotient *q, Refine *r)
 {
   const Blocks *b = q->b;
   r->rank = g_new (LsSig, r->n_ranks + 1);
@@ -312,9 +331,10 @@ tell_apart (const Quotient *q, Refine *r)
   for (uint32_t class = 0; class < b->n_place_classes; class ++)
     for (uint32_t i = q->first_resource[class]; i < q->first_resource[class + 1]; i++) {
       uint32_t resource = blocks_resource (b, q->place[class], i - q->first_resource[class]);
-      is_ample[i] = ls_places_is_ample (b->stretches.whole, b->x->cluster, resource);
-      ls_sig_add_double (&r->resource[i], run_capacity (b->x, b->stretches.whole, b->fastest, resource));
+      is_ample[i] = b->laid_out && ls_places_is_ample (b->laid_out, b->x->cluster, resource);
+      ls_sig_add_double (&r->resource[i], blocks_capacity (b, resource));
     }
+  tell_traffic (q, r);
 }
 
 /* Takes the lists of the quotient. */
@@ -339,6 +359,19 @@ refine_new (Quotient *q)
   r->members = (RefineMember *) g_array_free (g_steal_pointer (&q->members), FALSE);
   r->first_member = (uint32_t *) g_array_free (g_steal_pointer (&q->first_member), FALSE);
   return r;
+}
+
+/* Where a rank has two communicators of one class, one in the quotient cannot be both. */
+static bool
+has_slots_apart (const Refine *r, const uint32_t *comm)
+{
+  for (uint32_t i = 0; i < r->n_ranks; i++)
+    for (int s = 0; s < LS_SLOT_PREV; s++)
+      for (int o = 0; o < s && r->bindings[i].comm[s] != UINT32_MAX; o++)
+        if (r->bindings[i].comm[o] != UINT32_MAX
+            && comm[r->bindings[i].comm[o]] == comm[r->bindings[i].comm[s]])
+          return false;
+  return true;
 }
 
 /* --- what it says of all --------------------------------------------------------------------- */
@@ -447,6 +480,7 @@ find_loads (Quotient *q)
   q->members = g_array_new (FALSE, FALSE, sizeof (RefineMember));
   q->first_member = g_array_new (FALSE, FALSE, sizeof (uint32_t));
   q->uses = g_array_new (FALSE, FALSE, sizeof (RefineUseOf));
+  q->others = g_array_new (FALSE, FALSE, sizeof (uint32_t));
   q->sends = g_malloc0_n ((gsize) q->n_ranks + 1, sizeof *q->sends);
   for (uint32_t c = 0; c < q->b->n_comm_classes; c++)
     add_comm (q, c);
@@ -462,9 +496,10 @@ blocks_classify (const Blocks *b, const uint8_t *slot, FoldClasses *ret)
   bool ok = find_shapes (&q);
   if (ok) {
     find_loads (&q);
-    *ret = (FoldClasses) { .refine = refine_new (&q), .sends = q.sends };
+    *ret = (FoldClasses) { .refine = refine_new (&q), .sends = q.sends, .n_others = q.others->len };
+    ret->others = (uint32_t *) g_array_free (q.others, FALSE);
     Classes c = refine (ret->refine);
-    ret->has_slots_apart = fold_has_slots_apart (ret->refine, c.comm);
+    ret->has_slots_apart = has_slots_apart (ret->refine, c.comm);
     spread_comms (&q, &c, ret);
     spread_ranks (&q, &c, ret);
     spread_sends (&q, ret);

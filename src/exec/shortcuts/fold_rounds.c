@@ -36,8 +36,7 @@ first_above (const Blocks *b, uint32_t place)
 {
   LsSig sig = { .a = place < b->at->n_hosts + b->at->n_groups ? 2 : 3 };
   for (uint32_t i = 0; i < ls_places_n_at (b->at, place); i++)
-    ls_sig_add_double (&sig,
-                       run_capacity (b->x, b->stretches.whole, b->fastest, blocks_resource (b, place, i)));
+    ls_sig_add_double (&sig, blocks_capacity (b, blocks_resource (b, place, i)));
   return sig;
 }
 

@@ -124,13 +124,7 @@ add_members (Round *x)
 {
   const Refine *r = x->r;
   memset (x->sums, 0, r->n_comms * sizeof *x->sums);
-  for (uint32_t i = 0; i < r->n_ranks && !r->members; i++)
-    for (int s = 0; s < LS_SLOT_PREV; s++) {
-      uint32_t comm = r->bindings[i].comm[s];
-      if (comm != UINT32_MAX)
-        ls_sig_add_times (&x->sums[comm], 1, ls_sig_of ((uint64_t) (s + 16) << 32 | x->c.rank[i]));
-    }
-  for (uint32_t c = 0; c < r->n_comms && r->members; c++)
+  for (uint32_t c = 0; c < r->n_comms; c++)
     for (uint32_t i = r->first_member[c]; i < r->first_member[c + 1]; i++) {
       const RefineMember *m = &r->members[i];
       ls_sig_add_times (&x->sums[c], m->n, ls_sig_of ((uint64_t) (m->slot + 16) << 32 | x->c.rank[m->rank]));
@@ -175,12 +169,7 @@ static void
 add_loads (Round *x, const uint32_t *classes, uint32_t first, uint32_t n)
 {
   const Refine *r = x->r;
-  for (uint32_t o = 0; o < n && !r->uses; o++)
-    for (uint32_t i = r->first[first + o]; i < r->first[first + o + 1]; i++) {
-      const RefineLoad *l = &r->loads[i];
-      ls_sig_add_times (&x->sums[l->resource], l->coef, ls_sig_with (x->of_class[classes[o]], l->pattern));
-    }
-  for (uint32_t t = 0; t < r->n_resources && r->uses; t++)
+  for (uint32_t t = 0; t < r->n_resources; t++)
     for (uint32_t i = r->first_use[t]; i < r->first_use[t + 1]; i++) {
       const RefineUse *u = &r->uses[i];
       if (u->owner >= first && u->owner < first + n)

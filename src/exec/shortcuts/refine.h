@@ -67,8 +67,8 @@ typedef struct {
   uint32_t pattern;
 } RefineUse;
 
-/* `rank`, `comm` and `resource`: what tells things apart to begin with. members and uses are there where each
- * thing stands for many (fold_blocks.h); else they follow from bindings and loads. */
+/* `rank`, `comm` and `resource`: what tells things apart to begin with. Each thing may stand for many
+ * (fold_blocks.h), so that members and uses do not follow from bindings and loads. */
 typedef struct Refine {
   uint32_t n_ranks, n_comms, n_resources;
   const LsBinding *bindings; /* [n_ranks] */

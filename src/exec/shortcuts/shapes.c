@@ -24,16 +24,19 @@ sig_add_phase (LsSig *sig, const LsPhase *phase)
 }
 
 Shapes *
-shapes_new (const Run *x)
+shapes_new (const Run *x, bool is_one)
 {
   LsLie lie;
-  if (!ls_lie_init (&lie, x->cluster))
+  if (is_one)
+    ls_lie_init_at (&lie, x->cluster, ls_places_one (x->cluster));
+  else if (!ls_lie_init (&lie, x->cluster))
     return NULL;
   Shapes *s = g_new0 (Shapes, 1);
   uint32_t zero = 0;
   s->x = x;
   s->plan = x->plan;
   s->lie = lie;
+  s->is_one = is_one;
   s->arena = ls_arena_new ();
   s->shapes = g_array_new (FALSE, FALSE, sizeof (Shape));
   s->known = g_hash_table_new (ls_sig_hash, ls_sig_is_same);
@@ -231,7 +234,7 @@ plan_calls (Shapes *s, const GArray *keys, const uint32_t *ranks, uint32_t n, Ls
   for (guint i = 0; i < keys->len; i++) {
     CallKey call = g_array_index (keys, CallKey, i);
     LsCollRequest request = run_request (s->x, call, ranks, n, memo, arena);
-    request.places = s->lie.has_faults ? NULL : &s->lie.at;
+    request.places = s->lie.has_faults || s->is_one ? NULL : &s->lie.at;
     const LsCollPlan *plan = known_call_plan (s->x, &request, arena, NULL);
     if (!plan)
       return NULL;

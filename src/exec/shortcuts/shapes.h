@@ -48,8 +48,8 @@ typedef struct {
 
 typedef struct Shapes Shapes;
 
-/* NULL: the cluster is not one of places. Borrows the run. */
-Shapes *shapes_new (const Run *x);
+/* is_one: all of the cluster is one place. Else NULL: it is not one of places. Borrows the run. */
+Shapes *shapes_new (const Run *x, bool is_one);
 void shapes_free (Shapes *s); /* NULL allowed */
 const LsPlaces *shapes_places (const Shapes *s);
 

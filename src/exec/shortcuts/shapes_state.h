@@ -73,6 +73,7 @@ struct Shapes {
   const Run *x;
   const LsPlan *plan; /* whole */
   LsLie lie;
+  bool is_one; /* all is one place */
   LsArena *arena;
   GArray *shapes;       /* Shape */
   GHashTable *known;    /* LsSig of a key > shape + 1 */
