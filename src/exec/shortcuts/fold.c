@@ -86,19 +86,8 @@ fold_classes_clear (FoldClasses *c)
   g_free (c->owner);
   g_free (c->calls);
   g_free (c->first_pattern);
-  if (!r)
-    return;
-  g_free (r->rank);
-  g_free (r->comm);
-  g_free (r->resource);
-  g_free ((void *) r->is_ample);
-  g_free ((void *) r->loads);
-  g_free ((void *) r->first);
-  g_free ((void *) r->bindings);
-  g_free ((void *) r->members);
-  g_free ((void *) r->first_member);
-  g_free ((void *) r->uses);
-  g_free ((void *) r->first_use);
+  if (r)
+    refine_clear (r);
   g_free (r);
 }
 

@@ -17,11 +17,9 @@ typedef struct {
   uint32_t n_ranks;
   uint32_t (*shape)[3]; /* [n_ranks] see rows_shape_rank() */
   uint32_t (*send_places)[2][SEND_PLACES];
-  GArray *loads, *first;          /* RefineLoad, uint32_t */
-  GArray *members, *first_member; /* RefineMember, uint32_t */
-  GArray *uses;                   /* RefineUseOf */
-  uint32_t (*sends)[3];           /* [n_ranks] see FoldClasses */
-  GArray *others;                 /* uint32_t: likewise        */
+  RefineLists lists;
+  uint32_t (*sends)[3]; /* [n_ranks] see FoldClasses */
+  GArray *others;       /* uint32_t: likewise        */
 } Quotient;
 
 /* --- who stands for whom --------------------------------------------------------------- */
@@ -83,19 +81,6 @@ stands_for_others (const Quotient *q, uint32_t place)
 
 /* --- what each loads ------------------------------------------------------------------- */
 
-static void
-add_load (Quotient *q, uint32_t resource, uint64_t coef, uint32_t pattern)
-{
-  const RefineLoad load = { .coef = coef, .resource = resource, .pattern = pattern };
-  g_array_append_val (q->loads, load);
-}
-
-static void
-begin_owner (Quotient *q)
-{
-  g_array_append_val (q->first, q->loads->len);
-}
-
 /* n times what a vector loads, at places of the class of this one. */
 static void
 add_vector (Quotient *q, uint32_t class, uint32_t vector, uint64_t n, uint32_t pattern)
@@ -103,7 +88,18 @@ add_vector (Quotient *q, uint32_t class, uint32_t vector, uint64_t n, uint32_t p
   uint32_t n_loads;
   const PlaceLoad *l = shapes_vector (q->b->shapes, vector, &n_loads);
   for (uint32_t i = 0; i < n_loads; i++)
-    add_load (q, q->first_resource[class] + l[i].local, n * l[i].coef, pattern + l[i].pattern);
+    refine_add_load (&q->lists, q->first_resource[class] + l[i].local, n * l[i].coef, pattern + l[i].pattern);
+}
+
+/* The same, of those who load the places of a class. */
+static void
+use_vector (Quotient *q, uint32_t class, uint32_t vector, uint32_t owner, uint32_t pattern)
+{
+  uint32_t n_loads;
+  const PlaceLoad *l = shapes_vector (q->b->shapes, vector, &n_loads);
+  for (uint32_t i = 0; i < n_loads; i++)
+    refine_add_use (&q->lists, q->first_resource[class] + l[i].local, l[i].coef, owner,
+                    pattern + l[i].pattern);
 }
 
 static void
@@ -117,8 +113,7 @@ add_comm (Quotient *q, uint32_t class)
   const Template *template = blocks_template (b, kept);
   const Shape *shape = shapes_at (b->shapes, template->shape);
   g_autoptr (GArray) vectors = ls_tally_new (), ranks = ls_tally_new ();
-  begin_owner (q);
-  g_array_append_val (q->first_member, q->members->len);
+  refine_begin_comm (&q->lists);
   for (uint32_t k = 0; k < kind->n; k++)
     ls_tally_add_times (vectors,
                         (uint64_t) b->class_of_place[blocks_moved (b, kind->place[k], bundle->shift)] << 32
@@ -137,8 +132,7 @@ add_comm (Quotient *q, uint32_t class)
   ls_tally_sort (ranks);
   for (guint i = 0; i < ranks->len; i++) {
     const LsTally *t = &g_array_index (ranks, LsTally, i);
-    const RefineMember member = { .n = t->n, .rank = (uint32_t) t->value, .slot = q->slot[kept->comm] };
-    g_array_append_val (q->members, member);
+    refine_add_member (&q->lists, (RefineMember) { t->n, (uint32_t) t->value, q->slot[kept->comm] });
   }
 }
 
@@ -153,15 +147,19 @@ first_pattern (const Quotient *q, uint32_t i, uint32_t part)
   return pattern;
 }
 
+/* Of the rank that stands for its place: its kernels, its sends, its copies. */
 static void
 add_rank (Quotient *q, uint32_t i)
 {
   const Blocks *b = q->b;
-  uint32_t per_host = b->at->gpus_per_host, class = q->seat[i] / per_host;
-  begin_owner (q);
-  add_load (q, q->first_resource[class] + b->at->trunks_per_host + q->seat[i] % per_host, LS_COEF_ONE, 0);
+  uint32_t per_host = b->at->gpus_per_host, class = q->seat[i] / per_host,
+           hbm = q->first_resource[class] + b->at->trunks_per_host + q->seat[i] % per_host,
+           owner = b->n_comm_classes + i, copies = shapes_at (b->shapes, q->shape[i][2])->vector[0];
+  refine_begin_rank (&q->lists);
+  refine_add_load (&q->lists, hbm, LS_COEF_ONE, 0);
+  refine_add_use (&q->lists, hbm, LS_COEF_ONE, owner, 0);
   for (uint32_t p = 0; p < 2; p++) {
-    q->sends[i][p] = q->loads->len;
+    q->sends[i][p] = q->lists.loads->len;
     if (q->shape[i][p] == NO_SHAPE)
       continue;
     const Shape *shape = shapes_at (b->shapes, q->shape[i][p]);
@@ -169,22 +167,12 @@ add_rank (Quotient *q, uint32_t i)
       add_vector (q, b->class_of_place[q->send_places[i][p][k]], shape->vector[k], 1,
                   first_pattern (q, i, p));
   }
-  q->sends[i][2] = q->loads->len;
-  add_vector (q, class, shapes_at (b->shapes, q->shape[i][2])->vector[0], 1, first_pattern (q, i, 2));
+  q->sends[i][2] = q->lists.loads->len;
+  add_vector (q, class, copies, 1, first_pattern (q, i, 2));
+  use_vector (q, class, copies, owner, first_pattern (q, i, 2));
 }
 
 /* --- who loads each --------------------------------------------------------------------- */
-
-static void
-use_vector (Quotient *q, uint32_t place, uint32_t vector, uint32_t owner, uint32_t pattern)
-{
-  uint32_t n, first = q->first_resource[q->b->class_of_place[place]];
-  const PlaceLoad *l = shapes_vector (q->b->shapes, vector, &n);
-  for (uint32_t i = 0; i < n; i++) {
-    const RefineUseOf use = { first + l[i].local, { l[i].coef, owner, pattern + l[i].pattern } };
-    g_array_append_val (q->uses, use);
-  }
-}
 
 /* What the communicators of a bundle load at the k-th place of its kind. */
 static void
@@ -194,7 +182,7 @@ use_by_bundle (Quotient *q, const Bundle *bundle, const BundleKind *kind, uint32
   for (uint32_t i = 0; i < kind->n_comms; i++) {
     const Shape *shape
         = shapes_at (b->shapes, g_array_index (b->templates, Template, kind->templates[i]).shape);
-    use_vector (q, place, shape->vector[kind->number[k]],
+    use_vector (q, b->class_of_place[place], shape->vector[kind->number[k]],
                 blocks_kept (b, b->kept_of_bundle[bundle->first + i])->class, 0);
   }
 }
@@ -222,8 +210,8 @@ use_by_row (Quotient *q, uint32_t from, uint32_t place, const Row *row, uint32_t
   for (uint32_t i = 0; i < row->n; i++) {
     uint32_t element = q->rank_of_seat[b->class_of_place[from] * b->at->gpus_per_host + row->gpu + i];
     if (row->shape[i] != NO_SHAPE)
-      use_vector (q, place, shapes_at (b->shapes, row->shape[i])->vector[k], b->n_comm_classes + element,
-                  first_pattern (q, element, row->to_next));
+      use_vector (q, b->class_of_place[place], shapes_at (b->shapes, row->shape[i])->vector[k],
+                  b->n_comm_classes + element, first_pattern (q, element, row->to_next));
   }
 }
 
@@ -241,26 +229,6 @@ use_by_rows (Quotient *q)
         use_by_row (q, blocks_moved (b, lie->from, at->shift), place, row, k);
     }
   }
-}
-
-/* Of those that stand for others: their kernels and copies. */
-static void
-use_by_ranks (Quotient *q)
-{
-  const Blocks *b = q->b;
-  for (uint32_t i = 0; i < q->n_ranks; i++) {
-    uint32_t from = g_array_index (q->first, uint32_t, b->n_comm_classes + i), owner = b->n_comm_classes + i;
-    for (uint32_t k = from; k < q->loads->len; k++) {
-      if (k == from + 1)
-        k = q->sends[i][2];
-      if (k >= g_array_index (q->first, uint32_t, owner + 1))
-        break;
-      const RefineLoad *l = &g_array_index (q->loads, RefineLoad, k);
-      const RefineUseOf use = { l->resource, { l->coef, owner, l->pattern } };
-      g_array_append_val (q->uses, use);
-    }
-  }
-  use_by_rows (q);
 }
 
 /* --- the refinement ------------------------------------------------------------------------ */
@@ -326,12 +294,11 @@ tell_apart (Quotient *q, Refine *r)
     ls_sig_add (&r->comm[c], ls_plan_communicator (b->plan, kept->comm).n_ranks);
     ls_sig_add_sig (&r->comm[c], shapes_at (b->shapes, blocks_template (b, kept)->shape)->sig);
   }
-  bool *is_ample = g_new (bool, r->n_resources + 1);
-  r->is_ample = is_ample;
+  r->is_ample = g_new (bool, r->n_resources + 1);
   for (uint32_t class = 0; class < b->n_place_classes; class ++)
     for (uint32_t i = q->first_resource[class]; i < q->first_resource[class + 1]; i++) {
       uint32_t resource = blocks_resource (b, q->place[class], i - q->first_resource[class]);
-      is_ample[i] = b->laid_out && ls_places_is_ample (b->laid_out, b->x->cluster, resource);
+      r->is_ample[i] = b->laid_out && ls_places_is_ample (b->laid_out, b->x->cluster, resource);
       ls_sig_add_double (&r->resource[i], blocks_capacity (b, resource));
     }
   tell_traffic (q, r);
@@ -349,15 +316,9 @@ refine_new (Quotient *q)
   r->bindings = bindings_of (q);
   r->peers = b->peers;
   tell_apart (q, r);
-  begin_owner (q); /* none: where the last ends */
-  g_array_append_val (q->first_member, q->members->len);
   use_by_bundles (q);
-  use_by_ranks (q);
-  refine_take_uses (r, q->uses);
-  r->loads = (RefineLoad *) g_array_free (g_steal_pointer (&q->loads), FALSE);
-  r->first = (uint32_t *) g_array_free (g_steal_pointer (&q->first), FALSE);
-  r->members = (RefineMember *) g_array_free (g_steal_pointer (&q->members), FALSE);
-  r->first_member = (uint32_t *) g_array_free (g_steal_pointer (&q->first_member), FALSE);
+  use_by_rows (q);
+  refine_take_lists (r, &q->lists);
   return r;
 }
 
@@ -458,7 +419,6 @@ quotient_clear (Quotient *q)
   g_free (q->first_resource);
   g_free (q->shape);
   g_free (q->send_places);
-  g_clear_pointer (&q->uses, g_array_unref);
 }
 
 static bool
@@ -475,11 +435,7 @@ find_shapes (Quotient *q)
 static void
 find_loads (Quotient *q)
 {
-  q->loads = g_array_new (FALSE, FALSE, sizeof (RefineLoad));
-  q->first = g_array_new (FALSE, FALSE, sizeof (uint32_t));
-  q->members = g_array_new (FALSE, FALSE, sizeof (RefineMember));
-  q->first_member = g_array_new (FALSE, FALSE, sizeof (uint32_t));
-  q->uses = g_array_new (FALSE, FALSE, sizeof (RefineUseOf));
+  q->lists = refine_lists_new ();
   q->others = g_array_new (FALSE, FALSE, sizeof (uint32_t));
   q->sends = g_malloc0_n ((gsize) q->n_ranks + 1, sizeof *q->sends);
   for (uint32_t c = 0; c < q->b->n_comm_classes; c++)

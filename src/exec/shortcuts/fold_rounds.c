@@ -1,4 +1,5 @@
-/* exec/shortcuts/fold_rounds.c — places and communicators refined, round by round: the first step. */
+/* exec/shortcuts/fold_rounds.c — places and communicators refined: the first step. Of this refinement hosts are
+ * the ranks, bundles of several places the communicators, and places the resources. */
 #include <string.h>
 
 #include "exec/shortcuts/fold_blocks.h"
@@ -40,143 +41,6 @@ first_above (const Blocks *b, uint32_t place)
   return sig;
 }
 
-/* --- a round ---------------------------------------------------------------------------- */
-
-typedef struct {
-  Blocks *b;
-  LsSig *sums; /* [most of places, bundles] */
-  LsSig *scratch;
-  uint32_t *wide, n_wide;   /* bundles of several places      */
-  uint32_t *class, n_class; /* [n_wide]; classes of these    */
-  LsSig *of_class;          /* [the same most] of the classes that are looked at */
-  LsSig **of_label;         /* [kinds][places of a kind]                         */
-  LsSig *of_row, *of_peers; /* [row labels]                                      */
-  uint32_t *once;           /* [most places of a kind] 1                         */
-} Round;
-
-/* Who sees what: a word says it, by what, as a label or a class. */
-typedef enum { SEEN_LABEL, SEEN_ROW, SEEN_PEERS, SEEN_PLACE, SEEN_BUNDLE } Seen;
-
-static inline LsSig
-sig_seen (Seen what, uint32_t number)
-{
-  return ls_sig_of ((uint64_t) what << 32 | number);
-}
-
-/* So many things of that class by that label: the sum over all that is seen is bilinear in random words, so
- * that two sums of other pairs are alike by no chance that counts. */
-static inline void
-add_seen (LsSig *sum, uint32_t times, LsSig class, LsSig label)
-{
-  sum->a += times * class.a * label.a;
-  sum->b += times * class.b * label.b;
-}
-
-static void
-look_at (Round *x, Seen what, uint32_t n_classes)
-{
-  for (uint32_t i = 0; i < n_classes; i++)
-    x->of_class[i] = sig_seen (what, i);
-}
-
-static void
-refine_bundles (Round *x)
-{
-  const Blocks *b = x->b;
-  look_at (x, SEEN_PLACE, b->n_place_classes);
-  for (uint32_t i = 0; i < x->n_wide; i++) {
-    const Bundle *bundle = &b->bundles[x->wide[i]];
-    const BundleKind *kind = blocks_kind (b, bundle);
-    const LsSig *of_label = x->of_label[bundle->kind];
-    const uint32_t *times = kind->times ? kind->times : x->once;
-    LsSig sum = { 0 }, own = ls_sig_of (x->class[i]);
-    for (uint32_t k = 0; k < kind->n_hosts; k++)
-      add_seen (&sum, times[k], x->of_class[b->class_of_place[kind->place[k] + bundle->shift * b->period]],
-                of_label[k]);
-    for (uint32_t k = kind->n_hosts; k < kind->n; k++) {
-      uint32_t place = blocks_moved (b, kind->place[k], bundle->shift);
-      if (blocks_matters (b, place))
-        add_seen (&sum, times[k], x->of_class[b->class_of_place[place]], of_label[k]);
-    }
-    ls_sig_add_sig (&own, sum);
-    x->scratch[i] = own;
-  }
-  x->n_class = sigs_number (x->scratch, x->n_wide, x->class);
-}
-
-static void
-add_bundles (Round *x)
-{
-  const Blocks *b = x->b;
-  for (uint32_t i = 0; i < x->n_wide; i++) {
-    const Bundle *bundle = &b->bundles[x->wide[i]];
-    const BundleKind *kind = blocks_kind (b, bundle);
-    const LsSig own = sig_seen (SEEN_BUNDLE, x->class[i]), *of_label = x->of_label[bundle->kind];
-    for (uint32_t k = 0; k < kind->n_hosts; k++)
-      add_seen (&x->sums[kind->place[k] + bundle->shift * b->period], 1, own, of_label[k]);
-    for (uint32_t k = kind->n_hosts; k < kind->n; k++)
-      add_seen (&x->sums[blocks_moved (b, kind->place[k], bundle->shift)], 1, own, of_label[k]);
-  }
-}
-
-static void
-add_rows (Round *x)
-{
-  const Blocks *b = x->b;
-  look_at (x, SEEN_PLACE, b->n_place_classes);
-  for (guint i = 0; i < b->rows_at->len; i++) {
-    const RowAt *at = &g_array_index (b->rows_at, RowAt, i);
-    const RowLie *lie = &g_array_index (b->row_lies, RowLie, at->lie);
-    const Row *row = &g_array_index (b->rows, Row, lie->row);
-    const uint32_t *places = &g_array_index (b->row_places, uint32_t, lie->first);
-    uint32_t from = blocks_moved (b, lie->from, at->shift), to = blocks_moved (b, lie->to, at->shift);
-    LsSig own = x->of_class[b->class_of_place[from]];
-    add_seen (&x->sums[from], 1, x->of_class[b->class_of_place[to]], x->of_peers[row->label]);
-    for (uint32_t k = 0; k < row->n_places; k++)
-      add_seen (&x->sums[blocks_moved (b, places[k], at->shift)], 1, own, x->of_row[row->label + k]);
-  }
-}
-
-static void
-add_above (const Blocks *b, uint32_t place, LsSig *sig)
-{
-  if (blocks_matters (b, place))
-    ls_sig_add (sig, b->class_of_place[place]);
-}
-
-/* Whether a round knows the same of a host as of the one before it. */
-static bool
-is_as_before (const Round *x, uint32_t host)
-{
-  const Blocks *b = x->b;
-  return host > 0 && b->class_of_place[host] == b->class_of_place[host - 1]
-      && x->sums[host].a == x->sums[host - 1].a && x->sums[host].b == x->sums[host - 1].b
-      && ls_places_group_of (b->at, host) == ls_places_group_of (b->at, host - 1);
-}
-
-static void
-refine_places (Round *x)
-{
-  Blocks *b = x->b;
-  memset (x->sums, 0, b->n_places * sizeof *x->sums);
-  add_bundles (x);
-  add_rows (x);
-  for (uint32_t i = 0; i < b->n_places; i++) {
-    if (i < b->at->n_hosts && is_as_before (x, i)) {
-      x->scratch[i] = x->scratch[i - 1];
-      continue;
-    }
-    LsSig own = ls_sig_of (b->class_of_place[i]);
-    ls_sig_add_sig (&own, x->sums[i]);
-    if (i < b->at->n_hosts) {
-      add_above (b, ls_places_group_of (b->at, i), &own);
-      add_above (b, ls_places_pod_of (b->at, i), &own);
-    }
-    x->scratch[i] = own;
-  }
-  b->n_place_classes = sigs_number (x->scratch, b->n_places, b->class_of_place);
-}
-
 /* What a bundle in one host adds to what the host is. */
 static LsSig
 sig_of_local (const BundleKind *kind)
@@ -186,89 +50,114 @@ sig_of_local (const BundleKind *kind)
   return sig;
 }
 
-static void
-find_wide (Round *x)
+/* --- who sees what ------------------------------------------------------------------------ */
+
+/* What a host sees: itself, what it is in, what it sends or hears by a label. */
+enum { OF_ITSELF, OF_ABOVE, OF_ROWS };
+
+static uint32_t
+pattern_of_row (uint32_t label, bool is_peer)
 {
-  const Blocks *b = x->b;
-  memset (x->sums, 0, b->n_places * sizeof *x->sums);
+  return OF_ROWS + 2 * label + is_peer;
+}
+
+/* The bundles of several places, and those of one host as a part of what that is: of_place. */
+static void
+add_bundles (const Blocks *b, RefineLists *l, GArray *wide, LsSig *of_place)
+{
   for (uint32_t i = 0; i < b->n_bundles; i++) {
-    const BundleKind *kind = blocks_kind (b, &b->bundles[i]);
-    if (blocks_is_local (kind))
-      ls_sig_add_times (&x->sums[blocks_moved (b, kind->place[0], b->bundles[i].shift)], 1,
-                        sig_of_local (kind));
-    else
-      x->wide[x->n_wide++] = i;
+    const Bundle *bundle = &b->bundles[i];
+    const BundleKind *kind = blocks_kind (b, bundle);
+    if (blocks_is_local (kind)) {
+      ls_sig_add_times (&of_place[blocks_moved (b, kind->place[0], bundle->shift)], 1, sig_of_local (kind));
+      continue;
+    }
+    refine_begin_comm (l);
+    for (uint32_t k = 0; k < kind->n; k++) {
+      uint32_t place = blocks_moved (b, kind->place[k], bundle->shift);
+      refine_add_load (l, place, kind->times ? kind->times[k] : 1, kind->label[k]);
+      refine_add_use (l, place, 1, wide->len, kind->label[k]);
+    }
+    g_array_append_val (wide, i);
   }
 }
 
 static void
-find_labels (Round *x)
+add_row (const Blocks *b, RefineLists *l, const RowAt *at, uint32_t owner)
 {
-  const Blocks *b = x->b;
-  uint32_t most = 0;
-  x->of_label = g_new (LsSig *, b->kinds->len + 1);
-  for (guint i = 0; i < b->kinds->len; i++) {
-    const BundleKind *kind = &g_array_index (b->kinds, BundleKind, i);
-    x->of_label[i] = ls_arena_new_array (b->arena, LsSig, MAX (1, kind->n));
-    for (uint32_t k = 0; k < kind->n; k++)
-      x->of_label[i][k] = sig_seen (SEEN_LABEL, kind->label[k]);
-    most = MAX (most, kind->n);
-  }
-  x->once = g_new (uint32_t, most + 1);
-  for (uint32_t k = 0; k < most; k++)
-    x->once[k] = 1;
-  x->of_row = g_new (LsSig, b->n_row_labels + 1);
-  x->of_peers = g_new (LsSig, b->n_row_labels + 1);
-  for (uint32_t i = 0; i < b->n_row_labels; i++) {
-    x->of_row[i] = sig_seen (SEEN_ROW, i);
-    x->of_peers[i] = sig_seen (SEEN_PEERS, i);
-  }
+  const RowLie *lie = &g_array_index (b->row_lies, RowLie, at->lie);
+  const Row *row = &g_array_index (b->rows, Row, lie->row);
+  const uint32_t *places = &g_array_index (b->row_places, uint32_t, lie->first);
+  refine_add_load (l, blocks_moved (b, lie->to, at->shift), 1, pattern_of_row (row->label, true));
+  for (uint32_t k = 0; k < row->n_places; k++)
+    refine_add_use (l, blocks_moved (b, places[k], at->shift), 1, owner,
+                    pattern_of_row (row->label + k, false));
 }
 
+/* Rows are in the order of the hosts that send. */
 static void
-begin (Round *x)
+add_hosts (const Blocks *b, RefineLists *l, uint32_t n_wide)
 {
-  Blocks *b = x->b;
-  find_wide (x);
-  find_labels (x);
-  first_of_hosts (b, x->scratch);
+  guint next = 0;
+  for (uint32_t host = 0; host < b->at->n_hosts; host++) {
+    refine_begin_rank (l);
+    refine_add_load (l, host, 1, OF_ITSELF);
+    refine_add_use (l, host, 1, n_wide + host, OF_ITSELF);
+    for (uint32_t tier = 1; tier <= 2; tier++)
+      if (blocks_matters (b, ls_places_of_host (b->at, host, tier)))
+        refine_add_load (l, ls_places_of_host (b->at, host, tier), 1, OF_ABOVE);
+    for (; next < b->rows_at->len; next++) {
+      const RowAt *at = &g_array_index (b->rows_at, RowAt, next);
+      if (blocks_moved (b, g_array_index (b->row_lies, RowLie, at->lie).from, at->shift) != host)
+        break;
+      add_row (b, l, at, n_wide + host);
+    }
+  }
+  g_assert (next == b->rows_at->len);
+}
+
+/* What things are to begin with; resource: with what add_bundles() knows of them. */
+static void
+tell_apart (const Blocks *b, const GArray *wide, Refine *r)
+{
+  g_autofree LsSig *hosts = g_new (LsSig, b->at->n_hosts + 1);
+  first_of_hosts (b, hosts);
+  r->rank = g_new0 (LsSig, r->n_ranks + 1);
+  r->comm = g_new (LsSig, r->n_comms + 1);
+  r->is_ample = g_new (bool, r->n_resources + 1);
   for (uint32_t i = 0; i < b->n_places; i++) {
-    if (i >= b->at->n_hosts)
-      x->scratch[i] = first_above (b, i);
-    ls_sig_add_sig (&x->scratch[i], x->sums[i]);
+    ls_sig_add_sig (&r->resource[i], i < b->at->n_hosts ? hosts[i] : first_above (b, i));
+    r->is_ample[i] = !blocks_matters (b, i);
   }
-  b->n_place_classes = sigs_number (x->scratch, b->n_places, b->class_of_place);
-  for (uint32_t i = 0; i < x->n_wide; i++)
-    x->scratch[i] = blocks_kind (b, &b->bundles[x->wide[i]])->sig;
-  x->n_class = sigs_number (x->scratch, x->n_wide, x->class);
+  for (guint i = 0; i < wide->len; i++)
+    r->comm[i] = blocks_kind (b, &b->bundles[g_array_index (wide, uint32_t, i)])->sig;
 }
 
 /* --- what it says of communicators --------------------------------------------------------- */
 
-/* Classes of all bundles, with those of one host. */
+/* Classes of all bundles, by those of several places and those of hosts. */
 static uint32_t
-number_bundles (Round *x, uint32_t *ret_class)
+number_bundles (const Blocks *b, const GArray *wide, const uint32_t *class_of_wide, uint32_t *ret_class)
 {
-  const Blocks *b = x->b;
+  g_autofree LsSig *sig = g_new (LsSig, b->n_bundles + 1);
   for (uint32_t i = 0; i < b->n_bundles; i++) {
     const BundleKind *kind = blocks_kind (b, &b->bundles[i]);
     if (!blocks_is_local (kind))
       continue;
-    x->scratch[i] = sig_of_local (kind);
-    ls_sig_add (&x->scratch[i], b->class_of_place[blocks_moved (b, kind->place[0], b->bundles[i].shift)]);
+    sig[i] = sig_of_local (kind);
+    ls_sig_add (&sig[i], b->class_of_place[blocks_moved (b, kind->place[0], b->bundles[i].shift)]);
   }
-  for (uint32_t i = 0; i < x->n_wide; i++)
-    x->scratch[x->wide[i]] = ls_sig_of (x->class[i]);
-  return sigs_number (x->scratch, b->n_bundles, ret_class);
+  for (guint i = 0; i < wide->len; i++)
+    sig[g_array_index (wide, uint32_t, i)] = ls_sig_of (class_of_wide[i]);
+  return sigs_number (sig, b->n_bundles, ret_class);
 }
 
 /* Of communicators that are kept: one class for each of a bundle. */
 static void
-spread_bundles (Round *x)
+spread_bundles (Blocks *b, const GArray *wide, const uint32_t *class_of_wide)
 {
-  Blocks *b = x->b;
   g_autofree uint32_t *class = g_new (uint32_t, b->n_bundles + 1);
-  uint32_t n = number_bundles (x, class);
+  uint32_t n = number_bundles (b, wide, class_of_wide, class);
   g_autofree uint32_t *first = g_new0 (uint32_t, n + 1); /* + 1 */
   for (uint32_t i = 0; i < b->n_bundles; i++) {
     uint32_t *own = &first[class[i]], n_comms = b->bundles[i + 1].first - b->bundles[i].first;
@@ -284,29 +173,19 @@ spread_bundles (Round *x)
 void
 blocks_refine (Blocks *b)
 {
-  uint32_t most = MAX (b->n_places, b->n_bundles) + 1;
-  b->class_of_place = g_new (uint32_t, b->n_places + 1);
-  Round x = { .b = b,
-              .sums = g_new (LsSig, most),
-              .scratch = g_new (LsSig, most),
-              .wide = g_new (uint32_t, most),
-              .class = g_new (uint32_t, most),
-              .of_class = g_new (LsSig, most) };
-  begin (&x);
-  for (uint32_t before = 0, now = 1; now != before;) {
-    before = b->n_place_classes + x.n_class;
-    refine_bundles (&x);
-    refine_places (&x);
-    now = b->n_place_classes + x.n_class;
-  }
-  spread_bundles (&x);
-  g_free (x.sums);
-  g_free (x.scratch);
-  g_free (x.wide);
-  g_free (x.class);
-  g_free (x.of_class);
-  g_free (x.of_label);
-  g_free (x.of_row);
-  g_free (x.of_peers);
-  g_free (x.once);
+  g_autoptr (GArray) wide = g_array_new (FALSE, FALSE, sizeof (uint32_t)); /* bundles of several places */
+  RefineLists lists = refine_lists_new ();
+  Refine r = { .n_resources = b->n_places, .n_ranks = b->at->n_hosts };
+  r.resource = g_new0 (LsSig, b->n_places + 1);
+  add_bundles (b, &lists, wide, r.resource);
+  add_hosts (b, &lists, wide->len);
+  r.n_comms = wide->len;
+  tell_apart (b, wide, &r);
+  refine_take_lists (&r, &lists);
+  Classes c = refine (&r);
+  b->class_of_place = g_steal_pointer (&c.resource);
+  b->n_place_classes = c.n_resources;
+  spread_bundles (b, wide, c.comm);
+  classes_clear (&c);
+  refine_clear (&r);
 }

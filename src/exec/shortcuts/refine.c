@@ -67,23 +67,99 @@ sigs_id (GHashTable *ids, LsArena *arena, LsSig sig)
   return id;
 }
 
-/* --- uses by resource -------------------------------------------------------- */
+/* --- what is refined ---------------------------------------------------------- */
+
+/* A use, and of what. */
+typedef struct {
+  uint32_t resource;
+  RefineUse use;
+} UseOf;
+
+RefineLists
+refine_lists_new (void)
+{
+  return (RefineLists) { .loads = g_array_new (FALSE, FALSE, sizeof (RefineLoad)),
+                         .first = g_array_new (FALSE, FALSE, sizeof (uint32_t)),
+                         .members = g_array_new (FALSE, FALSE, sizeof (RefineMember)),
+                         .first_member = g_array_new (FALSE, FALSE, sizeof (uint32_t)),
+                         .uses = g_array_new (FALSE, FALSE, sizeof (UseOf)) };
+}
 
 void
-refine_take_uses (Refine *r, const GArray *uses)
+refine_begin_comm (RefineLists *l)
 {
-  uint32_t *first = g_new0 (uint32_t, (gsize) r->n_resources + 2);
-  RefineUse *sorted = g_new (RefineUse, uses->len + 1);
+  g_array_append_val (l->first, l->loads->len);
+  g_array_append_val (l->first_member, l->members->len);
+}
+
+void
+refine_begin_rank (RefineLists *l)
+{
+  g_array_append_val (l->first, l->loads->len);
+}
+
+void
+refine_add_load (RefineLists *l, uint32_t resource, uint64_t coef, uint32_t pattern)
+{
+  const RefineLoad load = { .coef = coef, .resource = resource, .pattern = pattern };
+  g_array_append_val (l->loads, load);
+}
+
+void
+refine_add_member (RefineLists *l, RefineMember member)
+{
+  g_array_append_val (l->members, member);
+}
+
+void
+refine_add_use (RefineLists *l, uint32_t resource, uint64_t coef, uint32_t owner, uint32_t pattern)
+{
+  const UseOf use = { resource, { coef, owner, pattern } };
+  g_array_append_val (l->uses, use);
+}
+
+/* By resource. */
+static void
+sort_uses (Refine *r, const GArray *uses)
+{
+  r->first_use = g_new0 (uint32_t, (gsize) r->n_resources + 2);
+  r->uses = g_new (RefineUse, uses->len + 1);
   for (guint i = 0; i < uses->len; i++)
-    first[g_array_index (uses, RefineUseOf, i).resource + 2]++;
+    r->first_use[g_array_index (uses, UseOf, i).resource + 2]++;
   for (uint32_t i = 0; i < r->n_resources; i++)
-    first[i + 2] += first[i + 1];
+    r->first_use[i + 2] += r->first_use[i + 1];
   for (guint i = 0; i < uses->len; i++) {
-    const RefineUseOf *use = &g_array_index (uses, RefineUseOf, i);
-    sorted[first[use->resource + 1]++] = use->use;
+    const UseOf *use = &g_array_index (uses, UseOf, i);
+    r->uses[r->first_use[use->resource + 1]++] = use->use;
   }
-  r->uses = sorted;
-  r->first_use = first;
+}
+
+void
+refine_take_lists (Refine *r, RefineLists *l)
+{
+  refine_begin_comm (l); /* none: where the last ends */
+  sort_uses (r, l->uses);
+  g_array_unref (l->uses);
+  r->loads = (RefineLoad *) g_array_free (l->loads, FALSE);
+  r->first = (uint32_t *) g_array_free (l->first, FALSE);
+  r->members = (RefineMember *) g_array_free (l->members, FALSE);
+  r->first_member = (uint32_t *) g_array_free (l->first_member, FALSE);
+}
+
+void
+refine_clear (Refine *r)
+{
+  g_free (r->bindings);
+  g_free (r->rank);
+  g_free (r->comm);
+  g_free (r->resource);
+  g_free (r->is_ample);
+  g_free (r->loads);
+  g_free (r->first);
+  g_free (r->members);
+  g_free (r->first_member);
+  g_free (r->uses);
+  g_free (r->first_use);
 }
 
 /* --- a round ------------------------------------------------------------------- */
@@ -151,11 +227,11 @@ refine_ranks (Round *x)
   uint32_t n = x->r->n_ranks;
   hash_classes (x, x->c.n_resources, 1);
   for (uint32_t i = 0; i < n; i++) {
-    const LsBinding *b = &x->r->bindings[i];
+    const LsBinding *b = x->r->bindings ? &x->r->bindings[i] : NULL;
     LsSig sig = ls_sig_of (x->c.rank[i]);
-    for (int s = 0; s < LS_SLOT_PREV; s++)
+    for (int s = 0; s < LS_SLOT_PREV && b; s++)
       ls_sig_add (&sig, b->comm[s] == UINT32_MAX ? UINT64_MAX : x->c.comm[b->comm[s]]);
-    for (int p = 0; p < 2; p++)
+    for (int p = 0; p < 2 && b; p++)
       if (x->r->peers[b->role] & 1 << p)
         ls_sig_add (&sig, x->c.rank[b->peer[p]]);
     ls_sig_add_sig (&sig, loads_of (x, x->r->n_comms + i));
