@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "exec/extras.h"
-#include "exec/shortcuts/coarsen.h"
 
 void
 ls_run_options_init (LsRunOptions *o)

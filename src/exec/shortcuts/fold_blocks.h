@@ -246,8 +246,8 @@ blocks_matters (const Blocks *b, uint32_t place)
   return place < b->at->n_hosts || !b->is_ample[place - b->at->n_hosts];
 }
 
-/* Parts of fold_classes(). fold_sorts.c: keeps one stretch of each sort, and fills in across; false: there
- * are too many, or a call cannot be planned. fold_bundles.c, fold_rows.c: false: a call cannot be planned, or
+/* Parts of fold_classes(), fold_bundles.c. The first keeps one stretch of each sort and fills in across;
+ * false: there are too many, or a call cannot be planned. The others: false: a call cannot be planned, or
  * stretches are not alike after all. */
 bool sorts_find (Blocks *b, const uint8_t *slot);
 bool bundles_find (Blocks *b, const uint8_t *slot);
@@ -255,7 +255,7 @@ bool rows_find (Blocks *b);
 /* Whether GPUs of both hosts have ranks of the same roles, where GPU i has rank i. */
 bool rows_are_of_same_roles (const Blocks *b, uint32_t host, uint32_t other);
 
-/* fold_rounds.c: fills in the classes of places and of communicators that are kept. */
+/* fold_quotient.c: the first step. Fills in the classes of places and of communicators that are kept. */
 void blocks_refine (Blocks *b);
 
 /* The shapes of the sends of a kept rank to previous and next, and of its copies; NO_SHAPE: none. ret_places:
@@ -264,12 +264,7 @@ void blocks_refine (Blocks *b);
 bool rows_shape_rank (const Blocks *b, uint32_t rank, uint32_t ret_shape[3],
                       uint32_t ret_places[2][SEND_PLACES]);
 
-/* fold_quotient.c: the second step. Takes the blocks' arrays for scratch. False: a copy cannot be planned. */
+/* The second step. Takes the blocks' arrays for scratch. False: a copy cannot be planned. */
 bool blocks_classify (const Blocks *b, const uint8_t *slot, FoldClasses *ret);
-
-/* Fills in places, class_of and n_resources of classes of which the refinement is there. place: the first of
- * each class; first: [classes + 1] of its elements; class_of: [elements] what the refinement made of them. */
-void blocks_spread_resources (const Blocks *b, const uint32_t *place, const uint32_t *first,
-                              const uint32_t *class_of, FoldClasses *ret);
 
 #endif
