@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "exec/memory/allocator.h"
-#include "exec/memory/memory_laps.h"
 #include "exec/memory/memory_libraries.h"
+#include "exec/memory/memory_times.h"
 #include "exec/memory/retries.h"
 
 /* --- the ledger: what is alive, and the most of it ------------------------------- */
@@ -95,7 +95,7 @@ outside_allocator (const LsClassMemory *m)
 }
 
 static void
-ledger_init (Ledger *l, LsClassMemory *m, const LsMemoryInput *in, uint32_t n_laps, guint n_changes)
+ledger_init (Ledger *l, LsClassMemory *m, const LsMemoryInput *in, uint32_t n_laps, const GArray *changes)
 {
   *l = (Ledger) { .m = m };
   memcpy (l->alive, m->at_begin, sizeof l->alive);
@@ -103,11 +103,9 @@ ledger_init (Ledger *l, LsClassMemory *m, const LsMemoryInput *in, uint32_t n_la
     l->total += l->alive[c];
   if (in->options.allocator != LS_MEMORY_CACHING)
     return;
-  l->handles = memory_laps_handles (n_laps, n_changes);
+  l->handles = memory_laps_handles (n_laps, changes->len);
   l->allocator = ls_allocator_new (memory_allocator_limit (in, m->rank, l->alive));
-  for (int c = 0; c < LS_N_MEM; c++)
-    if (l->alive[c] > 0 && !memory_is_outside_allocator (c))
-      ls_allocator_take (l->allocator, l->alive[c], LS_STREAM_COMPUTE);
+  memory_take_first (changes, l->alive, NULL, l->allocator, l->handles);
 }
 
 /* What the step before has left to be freed. */
@@ -118,11 +116,8 @@ carry_in (Ledger *l, const GArray *changes)
     const MemoryChange *c = &g_array_index (changes, MemoryChange, i);
     if (!c->is_carried)
       continue;
-    const MemoryChange *alloc = &g_array_index (changes, MemoryChange, c->alloc);
-    add_bytes (l, changes, alloc);
+    add_bytes (l, changes, &g_array_index (changes, MemoryChange, c->alloc));
     l->m->at_begin[c->buffer->category] += c->buffer->bytes;
-    if (l->allocator)
-      l->handles[c->alloc] = ls_allocator_take (l->allocator, alloc->buffer->bytes, alloc->stream);
   }
 }
 
@@ -199,7 +194,7 @@ measure (LsClassMemory *m, const LsMemoryInput *in, const GArray *changes, const
   }
   MemoryLaps ordered = memory_laps_of (events, w.n_laps, w.period);
   Ledger l;
-  ledger_init (&l, m, in, w.n_laps, changes->len);
+  ledger_init (&l, m, in, w.n_laps, changes);
   carry_in (&l, changes);
   l.samples = samples;
   account (&l, changes, &ordered, &w);
