@@ -84,11 +84,12 @@ MemoryWindow memory_window_of (const LsTimeline *t, bool overlaps);
 /* Of allocations, by memory_laps_place(): none is made yet, which is UINT32_MAX. g_free(). */
 uint32_t *memory_laps_handles (uint32_t n_laps, guint n_changes);
 
-/* As ls_allocator_take(); alloc: the change that it is, or NULL: bytes of that category are held throughout. */
+/* As ls_allocator_take(); alloc: the change that it is; NULL: bytes of that category, held throughout. */
 typedef uint32_t (*MemoryTake) (void *data, uint64_t bytes, uint32_t stream, uint8_t category,
                                 const MemoryChange *alloc);
 /* Takes what is there when the first lap begins: of each category of PyTorch's allocator a block that is held
- * throughout, then what the step before has left to be freed, into handles. take NULL: data is an LsAllocator. */
+ * throughout, then what the step before has left to be freed, into handles. take NULL: data is an
+ * LsAllocator. */
 void memory_take_first (const GArray *changes, const uint64_t throughout[LS_N_MEM], MemoryTake take,
                         void *data, uint32_t *handles);
 
