@@ -1,4 +1,4 @@
-/* exec/known_calls.c — calls as they were planned, and what they take alone, kept from one run to the next. */
+/* exec/known_calls.c — calls as they were planned, and what they take alone, kept from run to run. */
 #include <string.h>
 
 #include "base/handover.h"

@@ -99,26 +99,38 @@ add_row (const Blocks *b, RefineLists *l, const RowAt *at, uint32_t owner)
                     pattern_of_row (row->label + k, false));
 }
 
-/* Rows are in the order of the hosts that send. */
-static void
+static uint32_t
+from_of_row (const Blocks *b, guint i)
+{
+  const RowAt *at = &g_array_index (b->rows_at, RowAt, i);
+  return blocks_moved (b, g_array_index (b->row_lies, RowLie, at->lie).from, at->shift);
+}
+
+/* Hosts that see more than what loads them: what they are in, where that matters, and to whom they send. Rows
+ * are in the order of these. Returns how many. */
+static uint32_t
 add_hosts (const Blocks *b, RefineLists *l, uint32_t n_wide)
 {
+  uint32_t n = 0;
   guint next = 0;
   for (uint32_t host = 0; host < b->at->n_hosts; host++) {
+    uint32_t group = ls_places_group_of (b->at, host), pod = ls_places_pod_of (b->at, host);
+    bool sends = next < b->rows_at->len && from_of_row (b, next) == host;
+    if (!sends && !blocks_matters (b, group) && !blocks_matters (b, pod))
+      continue;
     refine_begin_rank (l);
     refine_add_load (l, host, 1, OF_ITSELF);
-    refine_add_use (l, host, 1, n_wide + host, OF_ITSELF);
-    for (uint32_t tier = 1; tier <= 2; tier++)
-      if (blocks_matters (b, ls_places_of_host (b->at, host, tier)))
-        refine_add_load (l, ls_places_of_host (b->at, host, tier), 1, OF_ABOVE);
-    for (; next < b->rows_at->len; next++) {
-      const RowAt *at = &g_array_index (b->rows_at, RowAt, next);
-      if (blocks_moved (b, g_array_index (b->row_lies, RowLie, at->lie).from, at->shift) != host)
-        break;
-      add_row (b, l, at, n_wide + host);
-    }
+    refine_add_use (l, host, 1, n_wide + n, OF_ITSELF);
+    if (blocks_matters (b, group))
+      refine_add_load (l, group, 1, OF_ABOVE);
+    if (blocks_matters (b, pod))
+      refine_add_load (l, pod, 1, OF_ABOVE);
+    for (; next < b->rows_at->len && from_of_row (b, next) == host; next++)
+      add_row (b, l, &g_array_index (b->rows_at, RowAt, next), n_wide + n);
+    n++;
   }
   g_assert (next == b->rows_at->len);
+  return n;
 }
 
 /* What things are to begin with; resource: with what add_bundles() knows of them. */
@@ -180,11 +192,11 @@ blocks_refine (Blocks *b)
 {
   g_autoptr (GArray) wide = g_array_new (FALSE, FALSE, sizeof (uint32_t)); /* bundles of several places */
   RefineLists lists = refine_lists_new ();
-  Refine r = { .n_resources = b->n_places, .n_ranks = b->at->n_hosts };
+  Refine r = { .n_resources = b->n_places };
   r.resource = g_new0 (LsSig, b->n_places + 1);
   add_bundles (b, &lists, wide, r.resource);
-  add_hosts (b, &lists, wide->len);
   r.n_comms = wide->len;
+  r.n_ranks = add_hosts (b, &lists, wide->len);
   tell_places_apart (b, wide, &r);
   refine_take_lists (&r, &lists);
   Classes c = refine (&r);

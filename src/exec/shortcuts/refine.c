@@ -169,8 +169,8 @@ typedef struct {
   Classes c;
   Table table;
   LsSig *scratch;  /* [most of ranks, communicators, resources] */
-  LsSig *sums;     /* the same                                  */
   LsSig *of_class; /* the same                                 */
+  LsSig *of_owner; /* [communicators, ranks]                   */
 } Round;
 
 static void
@@ -194,28 +194,27 @@ loads_of (const Round *x, uint32_t owner)
   return sum;
 }
 
-/* T of communicators over their members. */
-static void
-add_members (Round *x)
+/* T of a communicator over its members. */
+static LsSig
+members_of (const Round *x, uint32_t comm)
 {
   const Refine *r = x->r;
-  memset (x->sums, 0, r->n_comms * sizeof *x->sums);
-  for (uint32_t c = 0; c < r->n_comms; c++)
-    for (uint32_t i = r->first_member[c]; i < r->first_member[c + 1]; i++) {
-      const RefineMember *m = &r->members[i];
-      ls_sig_add_times (&x->sums[c], m->n, ls_sig_of ((uint64_t) (m->slot + 16) << 32 | x->c.rank[m->rank]));
-    }
+  LsSig sum = { 0 };
+  for (uint32_t i = r->first_member[comm]; i < r->first_member[comm + 1]; i++) {
+    const RefineMember *m = &r->members[i];
+    ls_sig_add_times (&sum, m->n, ls_sig_of ((uint64_t) (m->slot + 16) << 32 | x->c.rank[m->rank]));
+  }
+  return sum;
 }
 
 static void
 refine_comms (Round *x)
 {
   uint32_t n = x->r->n_comms;
-  add_members (x);
   hash_classes (x, x->c.n_resources, 1);
   for (uint32_t i = 0; i < n; i++) {
     x->scratch[i] = ls_sig_of (x->c.comm[i]);
-    ls_sig_add_sig (&x->scratch[i], x->sums[i]);
+    ls_sig_add_sig (&x->scratch[i], members_of (x, i));
     ls_sig_add_sig (&x->scratch[i], loads_of (x, i));
   }
   x->c.n_comms = number (x->scratch, n, &x->table, x->c.comm);
@@ -240,32 +239,31 @@ refine_ranks (Round *x)
   x->c.n_ranks = number (x->scratch, n, &x->table, x->c.rank);
 }
 
-/* T, by who loads: communicators, or ranks. */
+/* Of each that loads resources the word of its class. */
 static void
-add_loads (Round *x, const uint32_t *classes, uint32_t first, uint32_t n)
+hash_owners (Round *x)
 {
-  const Refine *r = x->r;
-  for (uint32_t t = 0; t < r->n_resources; t++)
-    for (uint32_t i = r->first_use[t]; i < r->first_use[t + 1]; i++) {
-      const RefineUse *u = &r->uses[i];
-      if (u->owner >= first && u->owner < first + n)
-        ls_sig_add_times (&x->sums[t], u->coef,
-                          ls_sig_with (x->of_class[classes[u->owner - first]], u->pattern));
-    }
+  uint32_t n_comms = x->r->n_comms;
+  hash_classes (x, x->c.n_comms, 2);
+  for (uint32_t i = 0; i < n_comms; i++)
+    x->of_owner[i] = x->of_class[x->c.comm[i]];
+  hash_classes (x, x->c.n_ranks, 3);
+  for (uint32_t i = 0; i < x->r->n_ranks; i++)
+    x->of_owner[n_comms + i] = x->of_class[x->c.rank[i]];
 }
 
+/* By T. */
 static void
 refine_resources (Round *x)
 {
   const Refine *r = x->r;
-  memset (x->sums, 0, r->n_resources * sizeof *x->sums);
-  hash_classes (x, x->c.n_comms, 2);
-  add_loads (x, x->c.comm, 0, r->n_comms);
-  hash_classes (x, x->c.n_ranks, 3);
-  add_loads (x, x->c.rank, r->n_comms, r->n_ranks);
-  for (uint32_t i = 0; i < r->n_resources; i++) {
-    x->scratch[i] = ls_sig_of (x->c.resource[i]);
-    ls_sig_add_sig (&x->scratch[i], x->sums[i]);
+  hash_owners (x);
+  for (uint32_t t = 0; t < r->n_resources; t++) {
+    LsSig sum = { 0 };
+    for (const RefineUse *u = &r->uses[r->first_use[t]]; u < &r->uses[r->first_use[t + 1]]; u++)
+      ls_sig_add_times (&sum, u->coef, ls_sig_with (x->of_owner[u->owner], u->pattern));
+    x->scratch[t] = ls_sig_of (x->c.resource[t]);
+    ls_sig_add_sig (&x->scratch[t], sum);
   }
   x->c.n_resources = number (x->scratch, r->n_resources, &x->table, x->c.resource);
 }
@@ -277,8 +275,8 @@ refine (const Refine *r)
            most = MAX (MAX (n_ranks, n_comms), r->n_resources) + 1;
   Round x = { .r = r, .table.ids = g_new (uint32_t, slots_for (most)) };
   x.scratch = g_new (LsSig, most);
-  x.sums = g_new (LsSig, most);
   x.of_class = g_new (LsSig, most);
+  x.of_owner = g_new (LsSig, (gsize) n_comms + n_ranks + 1);
   x.c = (Classes) { .rank = g_new (uint32_t, n_ranks + 1),
                     .comm = g_new (uint32_t, n_comms + 1),
                     .resource = g_new (uint32_t, r->n_resources + 1) };
@@ -294,8 +292,8 @@ refine (const Refine *r)
   }
   g_free (x.table.ids);
   g_free (x.scratch);
-  g_free (x.sums);
   g_free (x.of_class);
+  g_free (x.of_owner);
   return x.c;
 }
 
