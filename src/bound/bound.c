@@ -241,15 +241,30 @@ bound_fsdp_passes (const LsStrategy *s, const BoundPart *chunk, uint32_t n_mb)
       + (reduces_each (s) ? 0 : n - 1) * chunk->add;
 }
 
-/* --- DeepSpeed ----------------------------------------------------------------------------- */
+/* --- parameters and gradients of a rank ------------------------------------------------------ */
+
+/* Of experts, and of all else. */
+static LsTime
+data_time (const BoundComm *c, LsCollKind kind, uint64_t n_others, uint64_t n_experts, uint64_t size)
+{
+  return bound_time (c, GROUP_COPIES, kind, n_others * size)
+      + bound_time (c, GROUP_EXPERT_COPIES, kind, n_experts * size);
+}
 
 static LsTime
-zero3_gathers_time (const BoundComm *c, uint64_t n_others, uint64_t n_experts)
+gathers_time (const BoundComm *c, uint64_t n_others, uint64_t n_experts)
 {
-  uint64_t size = c->s->fp8.params ? 1 : 2;
-  return bound_time (c, GROUP_COPIES, LS_COLL_ALL_GATHER, n_others * size)
-      + bound_time (c, GROUP_EXPERT_COPIES, LS_COLL_ALL_GATHER, n_experts * size);
+  return data_time (c, LS_COLL_ALL_GATHER, n_others, n_experts, c->s->fp8.params ? 1 : 2);
 }
+
+static LsTime
+reductions_time (const BoundComm *c, LsCollKind kind, const BoundPart *p)
+{
+  uint64_t size = c->s->opt.grad_dtype == LS_DTYPE_FP32 ? 4 : 2;
+  return data_time (c, kind, p->n_params - p->n_expert, p->n_expert, size);
+}
+
+/* --- DeepSpeed ----------------------------------------------------------------------------- */
 
 /* At most, what a backward finds gathered: to be used again soon, fetched ahead or passed over. */
 static uint64_t
@@ -267,11 +282,10 @@ bound_zero3_passes (const BoundComm *c, const BoundPart *p, uint32_t n_mb)
       || s->memory.offload != LS_OFFLOAD_NONE || s->mp.ep_overlap)
     return 0;
   uint64_t n_experts = p->n_expert - p->n_persistent_experts, n = p->n_params - p->n_expert - p->n_persistent,
-           left = most_left_over (s, p), grad = s->opt.grad_dtype == LS_DTYPE_FP32 ? 4 : 2;
-  LsTime gather = zero3_gathers_time (c, n, n_experts),
-         again = zero3_gathers_time (c, n - MIN (n, left), n_experts - MIN (n_experts, left)),
-         reduce = bound_time (c, GROUP_COPIES, LS_COLL_REDUCE_SCATTER, (p->n_params - p->n_expert) * grad)
-      + bound_time (c, GROUP_EXPERT_COPIES, LS_COLL_REDUCE_SCATTER, p->n_expert * grad);
+           left = most_left_over (s, p);
+  LsTime gather = gathers_time (c, n, n_experts),
+         again = gathers_time (c, n - MIN (n, left), n_experts - MIN (n_experts, left)),
+         reduce = reductions_time (c, LS_COLL_REDUCE_SCATTER, p);
   return (LsTime) n_mb * (MAX (0, gather - p->f) + MAX (0, MAX (reduce, again) - p->b));
 }
 
@@ -296,22 +310,13 @@ gathers_early (const LsStrategy *s)
   return is_sharded (s) && !deals_tensors (s) && s->data.gather_overlap == 1;
 }
 
-/* Of experts, and of all else. */
-static LsTime
-gathers_time (const BoundComm *c, const BoundPart *p)
-{
-  uint64_t size = c->s->fp8.params ? 1 : 2;
-  return bound_time (c, GROUP_COPIES, LS_COLL_ALL_GATHER, (p->n_params - p->n_expert) * size)
-      + bound_time (c, GROUP_EXPERT_COPIES, LS_COLL_ALL_GATHER, p->n_expert * size);
-}
-
 /* What the first forward of a step takes longer, where Megatron-LM's loop gathers parameters for it. */
 static LsTime
 bound_first_gathers (const BoundComm *c, const BoundRank *rank)
 {
   if (!gathers_early (c->s) || c->s->vpp > 1)
     return 0;
-  LsTime time = gathers_time (c, rank->sum);
+  LsTime time = gathers_time (c, rank->sum->n_params - rank->sum->n_expert, rank->sum->n_expert);
   return rank->has_embedding ? MAX (0, time - rank->sum->f) : time;
 }
 
@@ -319,7 +324,9 @@ bound_first_gathers (const BoundComm *c, const BoundRank *rank)
 static LsTime
 bound_last_gathers (const BoundComm *c, const BoundRank *rank)
 {
-  return is_sharded (c->s) && !gathers_early (c->s) ? gathers_time (c, rank->sum) : 0;
+  return is_sharded (c->s) && !gathers_early (c->s)
+      ? gathers_time (c, rank->sum->n_params - rank->sum->n_expert, rank->sum->n_expert)
+      : 0;
 }
 
 static LsTime
@@ -328,11 +335,10 @@ megatron_reductions (const BoundComm *c, const BoundRank *rank)
   const LsStrategy *s = c->s;
   const BoundPart *p = rank->sum;
   LsCollKind kind = s->zero_stage > 0 && !deals_tensors (s) ? LS_COLL_REDUCE_SCATTER : LS_COLL_ALL_REDUCE;
-  uint64_t size = s->opt.grad_dtype == LS_DTYPE_FP32 ? 4 : 2;
   if (s->data.zero_group > 0 || s->memory.offload != LS_OFFLOAD_NONE || (s->data.overlap && s->vpp > 1))
     return 0;
-  LsTime others = bound_time (c, GROUP_COPIES, kind, (p->n_params - p->n_expert) * size),
-         all = others + bound_time (c, GROUP_EXPERT_COPIES, kind, p->n_expert * size);
+  const BoundPart dense = { .n_params = p->n_params - p->n_expert };
+  LsTime others = reductions_time (c, kind, &dense), all = reductions_time (c, kind, p);
   if (!s->data.overlap)
     return all;
   if (rank->has_embedding)
@@ -346,11 +352,9 @@ static LsTime
 fsdp2_reductions (const BoundComm *c, const BoundPart *p)
 {
   const LsStrategy *s = c->s;
-  uint64_t size = s->opt.grad_dtype == LS_DTYPE_FP32 ? 4 : 2;
   if (s->pp == 1 || reduces_each (s) || s->data.zero_group > 0)
     return 0;
-  return p->copy_in + bound_time (c, GROUP_COPIES, LS_COLL_REDUCE_SCATTER, (p->n_params - p->n_expert) * size)
-      + bound_time (c, GROUP_EXPERT_COPIES, LS_COLL_REDUCE_SCATTER, p->n_expert * size);
+  return p->copy_in + reductions_time (c, LS_COLL_REDUCE_SCATTER, p);
 }
 
 /* Behind the last backward, before the optimizer: what is left to reduce. */

@@ -52,6 +52,11 @@ typedef struct Extras {
 void extras_hang (Run *x, Extras *extras, const LsRunOptions *options);
 void extras_clear (Run *x);
 
+/* run.c: such an error names ranks: all, not one for each class. */
+bool run_names_ranks (const GError *error);
+/* The options without the shortcuts that are to be checked. */
+LsRunOptions run_plain_twin (const LsRunOptions *options, bool checks_fold, bool checks_pieces);
+
 /* messages/sent.c: with --network step; after the net is there. */
 void sent_init (Run *x);
 void sent_clear (Run *x);

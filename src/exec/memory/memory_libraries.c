@@ -106,9 +106,10 @@ buffers_of (const LsPlan *plan, const LsCluster *cluster, const LsNccl *nccl, ui
   return channels * ((n.n_here - 1) * inside_node () + across_nodes ()) / n.n_here;
 }
 
-void
-memory_add_libraries (const LsPlan *plan, const LsCluster *cluster, const LsNccl *nccl, uint32_t rank,
-                      uint64_t bytes[LS_N_MEM])
+/* Adds what the rank's program makes them take, by category. TPUs have neither. */
+static void
+add_libraries (const LsPlan *plan, const LsCluster *cluster, const LsNccl *nccl, uint32_t rank,
+               uint64_t bytes[LS_N_MEM])
 {
   const LsBinding binding = ls_plan_binding (plan, rank);
   const LsProgram *program = &plan->programs[binding.role];
@@ -132,7 +133,7 @@ memory_throughout (const LsMemoryInput *in, uint32_t role, uint32_t rank, uint64
 {
   memcpy (ret_bytes, in->plan->programs[role].static_bytes, LS_N_MEM * sizeof *ret_bytes);
   if (in->cluster && in->nccl && rank != UINT32_MAX)
-    memory_add_libraries (in->plan, in->cluster, in->nccl, rank, ret_bytes);
+    add_libraries (in->plan, in->cluster, in->nccl, rank, ret_bytes);
 }
 
 uint64_t

@@ -30,10 +30,6 @@
 
 #include "exec/memory/memory.h"
 
-/* Adds what the rank's program makes them take, by category. TPUs have neither. */
-void memory_add_libraries (const LsPlan *plan, const LsCluster *cluster, const LsNccl *nccl, uint32_t rank,
-                           uint64_t bytes[LS_N_MEM]);
-
 /* What a rank of a role holds for the whole run: its program's, and of a rank (UINT32_MAX: none) on a cluster
  * what libraries take. */
 void memory_throughout (const LsMemoryInput *in, uint32_t role, uint32_t rank, uint64_t ret_bytes[LS_N_MEM]);

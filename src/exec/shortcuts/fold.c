@@ -77,8 +77,8 @@ fold_plan (Fold *f, const FoldClasses *c)
     fold_comm (f, c, i, seen);
 }
 
-void
-fold_classes_clear (FoldClasses *c)
+static void
+classes_free (FoldClasses *c)
 {
   Refine *r = c->refine;
   ls_rank_classes_free (c->rank);
@@ -628,7 +628,7 @@ fold_new (Run *x)
   is_known = is_known || (may_fold && fold_classes (x, true, &classes));
   if (is_known && classes.n_ranks < x->plan->n_ranks && classes.has_slots_apart)
     fold_by (x, &classes);
-  fold_classes_clear (&classes);
+  classes_free (&classes);
   return x->extras->fold != NULL;
 }
 

@@ -87,12 +87,9 @@ typedef struct {
  * owe each other what they call or send, a call cannot be planned, all that is loaded takes more than a
  * quarter of options->max_memory_bytes; or there is no such structure. */
 bool fold_classes (Run *x, bool is_one, FoldClasses *ret);
-void fold_classes_clear (FoldClasses *c);
 
 /* [n_comms], newly allocated: the slot of the first member; NULL unless every member has the
  * communicator in one slot and calls the same, and ranks expect what is sent. */
 uint8_t *fold_owed (const Run *x);
-/* See Refine.peers, newly allocated. */
-uint8_t *fold_peers (const Run *x);
 
 #endif

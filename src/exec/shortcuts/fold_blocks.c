@@ -266,8 +266,9 @@ fold_owed (const Run *x)
   return slot && check_transfers (&o) ? g_steal_pointer (&slot) : NULL;
 }
 
-uint8_t *
-fold_peers (const Run *x)
+/* See Refine.peers, newly allocated. */
+static uint8_t *
+peers_of (const Run *x)
 {
   uint8_t *peers = g_new0 (uint8_t, x->plan->n_roles + 1);
   for (uint32_t r = 0; r < x->plan->n_roles; r++)
@@ -282,7 +283,7 @@ fold_peers (const Run *x)
 bool
 fold_classes (Run *x, bool is_one, FoldClasses *ret)
 {
-  g_autofree uint8_t *slot = fold_owed (x), *peers = fold_peers (x);
+  g_autofree uint8_t *slot = fold_owed (x), *peers = peers_of (x);
   Blocks b = { .x = x, .plan = x->plan, .roles = x->role_calls, .peers = peers };
   bool ok = slot && blocks_init (&b, is_one, slot);
   ok = ok && blocks_classify (&b, slot, ret);

@@ -87,18 +87,11 @@ stretch_place_of (const Stretches *s, uint32_t place)
   return (StretchPlace) { t, i / t->block, i % t->block / t->stretch, i % t->stretch };
 }
 
-/* Whether a place or GPU is kept. */
+/* Whether a place is kept. */
 static inline bool
 stretch_keeps (const Stretches *s, uint32_t place)
 {
   uint32_t i = s->kept ? stretch_place_of (s, place).stretch : 0;
-  return !s->kept || s->first[s->kept[i]] == i;
-}
-
-static inline bool
-stretch_keeps_gpu (const Stretches *s, uint32_t gpu)
-{
-  uint32_t i = s->kept ? stretch_of_gpu (s, gpu) : 0;
   return !s->kept || s->first[s->kept[i]] == i;
 }
 

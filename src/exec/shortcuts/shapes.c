@@ -177,12 +177,6 @@ shapes_vector (const Shapes *s, uint32_t vector, uint32_t *ret_n)
   return &g_array_index (s->loads, PlaceLoad, first[0]);
 }
 
-uint32_t
-shapes_n_vectors (const Shapes *s)
-{
-  return s->first->len - 1;
-}
-
 /* --- where it lies ---------------------------------------------------------------- */
 
 /* How these ranks lie. Numbers all their places. */
@@ -324,7 +318,7 @@ vector_of (Shapes *s, guint from, guint to)
     ls_sig_add (&sig, (uint64_t) l->pattern << 32 | l->local);
     ls_sig_add (&sig, l->coef);
   }
-  uint32_t n_known = shapes_n_vectors (s), vector = sigs_id (s->vectors, s->arena, sig) - 1;
+  uint32_t n_known = s->first->len - 1, vector = sigs_id (s->vectors, s->arena, sig) - 1;
   if (vector < n_known)
     return vector;
   for (guint i = from; i < to; i++)

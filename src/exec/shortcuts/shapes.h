@@ -66,6 +66,5 @@ uint32_t shapes_of_copies (Shapes *s, const RoleCalls *role, uint32_t rank);
 
 const Shape *shapes_at (const Shapes *s, uint32_t shape);
 const PlaceLoad *shapes_vector (const Shapes *s, uint32_t vector, uint32_t *ret_n);
-uint32_t shapes_n_vectors (const Shapes *s);
 
 #endif
