@@ -428,42 +428,12 @@ labels_of (Shapes *s, const Periods *p, const uint32_t *vector, const uint32_t *
   return label;
 }
 
-static bool
-is_vector (const Shapes *s, uint32_t vector, guint from, guint to)
-{
-  uint32_t n;
-  const PlaceLoad *loads = shapes_vector (s, vector, &n);
-  bool is_same = n == to - from;
-  for (uint32_t i = 0; i < n && is_same; i++) {
-    const PlaceLoad *l = &g_array_index (s->found, Found, from + i).load;
-    is_same = l->coef == loads[i].coef && l->local == loads[i].local && l->pattern == loads[i].pattern;
-  }
-  return is_same;
-}
-
-/* The latest vectors: what a place loads, one shortly before it mostly loads too. */
-#define N_LATEST 4
-typedef struct {
-  uint32_t vector[N_LATEST], n; /* that ever were */
-} Latest;
-
-/* The vector of found[from .. to). */
-static uint32_t
-vector_after (Shapes *s, Latest *latest, guint from, guint to)
-{
-  for (uint32_t i = 0; i < MIN (latest->n, N_LATEST); i++)
-    if (is_vector (s, latest->vector[i], from, to))
-      return latest->vector[i];
-  return latest->vector[latest->n++ % N_LATEST] = vector_of (s, from, to);
-}
-
 /* Of what was found in the first period of each sort. */
 static const uint32_t *
 find_vectors (Shapes *s, const Periods *p)
 {
   uint32_t n = s->lie.places->len, size = n / p->n,
            *vector = ls_arena_new_array (s->arena, uint32_t, MAX (n, 1));
-  Latest latest = { .n = 0 };
   guint i = 0;
   sort_found (s, n);
   for (uint32_t period = 0; period < p->n; period++)
@@ -472,7 +442,7 @@ find_vectors (Shapes *s, const Periods *p)
       guint from = i;
       while (i < s->found->len && g_array_index (s->found, Found, i).place == place)
         i++;
-      vector[place] = vector_after (s, &latest, from, i);
+      vector[place] = vector_of (s, from, i);
     }
   spread_periods (p, size, vector);
   return vector;
