@@ -4,7 +4,6 @@
 
 #include "base/order.h"
 #include "exec/memory/allocator.h"
-#include "exec/memory/memory_libraries.h"
 #include "exec/memory/memory_times.h"
 
 #define NONE UINT32_MAX

@@ -5,7 +5,6 @@
 #include "base/order.h"
 #include "base/stop.h"
 #include "exec/memory/allocator.h"
-#include "exec/memory/memory_libraries.h"
 
 /* --- in order ----------------------------------------------------------------- */
 

@@ -36,6 +36,22 @@ bool memory_changes_streams (const GArray *changes);
 /* Those of buffers that are taken when their op starts become nothing: no order says when that is. */
 void memory_changes_leave_out_places (GArray *changes);
 
+/* ---- what is there throughout: memory.c ---- */
+
+/* What a rank of a role holds for the whole run: its program's, and of a rank (UINT32_MAX: none) on a cluster
+ * what libraries take. */
+void memory_throughout (const LsMemoryInput *in, uint32_t role, uint32_t rank, uint64_t ret_bytes[LS_N_MEM]);
+
+/* Of these, what is not PyTorch's: NCCL asks the driver. */
+static inline bool
+memory_is_outside_allocator (int category)
+{
+  return category == LS_MEM_COMM_BUFFERS;
+}
+
+/* What segments may have together beside that; 0: no limit. */
+uint64_t memory_allocator_limit (const LsMemoryInput *in, uint32_t rank, const uint64_t throughout[LS_N_MEM]);
+
 /* ---- laps ---- */
 
 /* Changes in the order in which they happen, with the same step laid before and behind it.
