@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/digest.h"
-#include "bound/bound_parts.h"
 #include "bound/bound_state.h"
 #include "exec/shortcuts/plan_bound.h"
 #include "job/job_steps.h"
@@ -13,8 +12,6 @@
 #include "strategy/shard.h"
 
 /* ---- what collectives and messages of a job's stages take at least ---- */
-
-typedef enum { GROUP_TP, GROUP_COPIES, GROUP_EXPERTS, GROUP_EXPERT_TP, GROUP_EXPERT_COPIES } Group;
 
 /* A call of the groups of a mesh whose ranks lie node after node. No gaps: hashed and compared as bytes. */
 typedef struct {
@@ -65,7 +62,7 @@ gpu_of (const BoundComm *c, uint32_t rank)
 
 /* The i-th of those with the rank of a stage. */
 static uint32_t
-member (const LsMesh *mesh, uint32_t stage, Group group, uint32_t i)
+member (const LsMesh *mesh, uint32_t stage, BoundGroup group, uint32_t i)
 {
   LsCoord at = { .pp = stage, .tp = group == GROUP_TP ? i : 0 };
   if (group == GROUP_TP || group == GROUP_COPIES)
@@ -77,7 +74,8 @@ member (const LsMesh *mesh, uint32_t stage, Group group, uint32_t i)
 
 /* Of the ranks of a group, in order of rank. */
 static LsTime
-fastest_of (const BoundComm *c, const LsMesh *mesh, LsCollKind kind, uint64_t bytes, uint32_t n, Group group)
+fastest_of (const BoundComm *c, const LsMesh *mesh, LsCollKind kind, uint64_t bytes, uint32_t n,
+            BoundGroup group)
 {
   LsTime least = LS_TIME_NEVER;
   g_autofree uint32_t *gpus = g_new (uint32_t, n);
@@ -90,10 +88,23 @@ fastest_of (const BoundComm *c, const LsMesh *mesh, LsCollKind kind, uint64_t by
   return least;
 }
 
-/* Each mesh is asked once, unless its ranks are where somebody has put them. */
-static LsTime
-fastest (const BoundComm *c, LsCollKind kind, uint64_t bytes, uint32_t n, Group group)
+static uint32_t
+group_size (const LsStrategy *s, BoundGroup group)
 {
+  const uint32_t copies = s->cp * s->dp,
+                 sizes[] = { [GROUP_TP] = s->tp,
+                             [GROUP_COPIES] = copies,
+                             [GROUP_EXPERTS] = s->ep,
+                             [GROUP_EXPERT_TP] = s->experts.etp,
+                             [GROUP_EXPERT_COPIES] = s->tp * copies / MAX (1, s->ep * s->experts.etp) };
+  return sizes[group];
+}
+
+/* Each mesh is asked once, unless its ranks are where somebody has put them. */
+LsTime
+bound_time (const BoundComm *c, BoundGroup group, LsCollKind kind, uint64_t bytes)
+{
+  uint32_t n = group_size (c->s, group);
   if (n == 1 || bytes == 0)
     return 0;
   GroupKey key;
@@ -107,39 +118,6 @@ fastest (const BoundComm *c, LsCollKind kind, uint64_t bytes, uint32_t n, Group 
   if (!c->gpus)
     g_hash_table_insert (c->times->groups, g_memdup2 (&key, sizeof key), g_memdup2 (&least, sizeof least));
   return least;
-}
-
-LsTime
-bound_tp_time (const BoundComm *c, LsCollKind kind, uint64_t bytes)
-{
-  return fastest (c, kind, bytes, c->s->tp, GROUP_TP);
-}
-
-LsTime
-bound_dp_time (const BoundComm *c, LsCollKind kind, uint64_t bytes)
-{
-  return fastest (c, kind, bytes, c->s->cp * c->s->dp, GROUP_COPIES);
-}
-
-LsTime
-bound_ep_time (const BoundComm *c, LsCollKind kind, uint64_t bytes)
-{
-  return fastest (c, kind, bytes, c->s->ep, GROUP_EXPERTS);
-}
-
-LsTime
-bound_etp_time (const BoundComm *c, LsCollKind kind, uint64_t bytes)
-{
-  return fastest (c, kind, bytes, c->s->experts.etp, GROUP_EXPERT_TP);
-}
-
-LsTime
-bound_edp_time (const BoundComm *c, LsCollKind kind, uint64_t bytes)
-{
-  const LsStrategy *s = c->s;
-  return bytes > 0
-      ? fastest (c, kind, bytes, s->tp * s->cp * s->dp / (s->ep * s->experts.etp), GROUP_EXPERT_COPIES)
-      : 0;
 }
 
 /* From a stage to the next, or back from the last to the first, whichever is fastest. */
@@ -189,6 +167,12 @@ bound_send_time (const BoundComm *c, uint64_t bytes)
  * Worked example. A backward of 30 ms, of which the first layer takes 8; experts' gradients take 40 ms to
  * reduce, all others 5: they are reduced 40 + 5 - 8 = 37 ms behind the backward. */
 
+/* Of a rank: what its parts add up to, and those of its first layer. */
+typedef struct {
+  const BoundPart *sum, *first_layer;
+  bool has_embedding;
+} BoundRank;
+
 /* --- FSDP ---------------------------------------------------------------------------------- */
 
 static bool
@@ -221,25 +205,23 @@ keeps_for_step (const LsStrategy *s)
 static LsTime
 bound_fsdp_forward (const LsStrategy *s, const BoundPart *chunk)
 {
-  const BoundUnits *u = &chunk->units;
-  return s->mp.ep_overlap ? 0 : u->root + MAX (u->copy_out, u->gather - chunk->f);
+  return s->mp.ep_overlap ? 0 : chunk->root + MAX (chunk->copy_out, chunk->gather - chunk->f);
 }
 
 /* More than a backward computes. */
 static LsTime
 backward_time (const LsStrategy *s, const BoundPart *chunk, bool reduces)
 {
-  const BoundUnits *u = &chunk->units;
   bool gathers = is_fsdp2 (s) ? s->data.reshard_after_forward == 1 : s->zero_stage == 3;
-  LsTime n_ahead = MAX (1, s->data.backward_prefetch_units), copies = gathers ? u->copy_out : 0,
-         left = is_fsdp2 (s) ? u->gather - n_ahead * u->most
-      : s->pp == 1           ? 2 * u->gather - MAX (chunk->f, u->gather)
+  LsTime n_ahead = MAX (1, s->data.backward_prefetch_units), copies = gathers ? chunk->copy_out : 0,
+         left = is_fsdp2 (s) ? chunk->gather - n_ahead * chunk->gather_most
+      : s->pp == 1           ? 2 * chunk->gather - MAX (chunk->f, chunk->gather)
                              : 0;
-  LsTime copied_in = reduces ? u->copy_in : 0, time = copies + copied_in;
+  LsTime copied_in = reduces ? chunk->copy_in : 0, time = copies + copied_in;
   if (gathers) /* one ahead begins behind the copy of the one before */
     time = MAX (time, left - chunk->b + (n_ahead == 1 ? copies : 0));
   if (reduces)
-    time = MAX (time, u->reduce - chunk->b);
+    time = MAX (time, chunk->unit_reduce - chunk->b);
   return s->mp.ep_overlap ? 0 : time;
 }
 
@@ -247,28 +229,42 @@ backward_time (const LsStrategy *s, const BoundPart *chunk, bool reduces)
 static LsTime
 bound_fsdp_passes (const LsStrategy *s, const BoundPart *chunk, uint32_t n_mb)
 {
-  const BoundUnits *u = &chunk->units;
   bool is_behind = is_fsdp2 (s) && s->pp > 1; /* all of a step is reduced behind its last backward */
   LsTime n = n_mb, n_forwards = keeps_units (s) && keeps_for_step (s) ? 1 : n,
          n_roots = keeps_for_step (s) ? 1 : n,
          n_reduced = reduces_each (s) ? n
       : is_behind                     ? 0
                                       : 1;
-  LsTime root = s->mp.ep_overlap ? 0 : u->root;
+  LsTime root = s->mp.ep_overlap ? 0 : chunk->root;
   return n_roots * root + n_forwards * (bound_fsdp_forward (s, chunk) - root)
       + n_reduced * backward_time (s, chunk, true) + (n - n_reduced) * backward_time (s, chunk, false)
-      + (reduces_each (s) ? 0 : n - 1) * u->add;
+      + (reduces_each (s) ? 0 : n - 1) * chunk->add;
+}
+
+/* --- parameters and gradients of a rank ------------------------------------------------------ */
+
+/* Of experts, and of all else. */
+static LsTime
+data_time (const BoundComm *c, LsCollKind kind, uint64_t n_others, uint64_t n_experts, uint64_t size)
+{
+  return bound_time (c, GROUP_COPIES, kind, n_others * size)
+      + bound_time (c, GROUP_EXPERT_COPIES, kind, n_experts * size);
+}
+
+static LsTime
+gathers_time (const BoundComm *c, uint64_t n_others, uint64_t n_experts)
+{
+  return data_time (c, LS_COLL_ALL_GATHER, n_others, n_experts, c->s->fp8.params ? 1 : 2);
+}
+
+static LsTime
+reductions_time (const BoundComm *c, LsCollKind kind, const BoundPart *p)
+{
+  uint64_t size = c->s->opt.grad_dtype == LS_DTYPE_FP32 ? 4 : 2;
+  return data_time (c, kind, p->n_params - p->n_expert, p->n_expert, size);
 }
 
 /* --- DeepSpeed ----------------------------------------------------------------------------- */
-
-static LsTime
-zero3_gathers_time (const BoundComm *c, uint64_t n_others, uint64_t n_experts)
-{
-  uint64_t size = c->s->fp8.params ? 1 : 2;
-  return bound_dp_time (c, LS_COLL_ALL_GATHER, n_others * size)
-      + bound_edp_time (c, LS_COLL_ALL_GATHER, n_experts * size);
-}
 
 /* At most, what a backward finds gathered: to be used again soon, fetched ahead or passed over. */
 static uint64_t
@@ -286,11 +282,10 @@ bound_zero3_passes (const BoundComm *c, const BoundPart *p, uint32_t n_mb)
       || s->memory.offload != LS_OFFLOAD_NONE || s->mp.ep_overlap)
     return 0;
   uint64_t n_experts = p->n_expert - p->n_persistent_experts, n = p->n_params - p->n_expert - p->n_persistent,
-           left = most_left_over (s, p), grad = s->opt.grad_dtype == LS_DTYPE_FP32 ? 4 : 2;
-  LsTime gather = zero3_gathers_time (c, n, n_experts),
-         again = zero3_gathers_time (c, n - MIN (n, left), n_experts - MIN (n_experts, left)),
-         reduce = bound_dp_time (c, LS_COLL_REDUCE_SCATTER, (p->n_params - p->n_expert) * grad)
-      + bound_edp_time (c, LS_COLL_REDUCE_SCATTER, p->n_expert * grad);
+           left = most_left_over (s, p);
+  LsTime gather = gathers_time (c, n, n_experts),
+         again = gathers_time (c, n - MIN (n, left), n_experts - MIN (n_experts, left)),
+         reduce = reductions_time (c, LS_COLL_REDUCE_SCATTER, p);
   return (LsTime) n_mb * (MAX (0, gather - p->f) + MAX (0, MAX (reduce, again) - p->b));
 }
 
@@ -315,22 +310,13 @@ gathers_early (const LsStrategy *s)
   return is_sharded (s) && !deals_tensors (s) && s->data.gather_overlap == 1;
 }
 
-/* Of experts, and of all else. */
-static LsTime
-gathers_time (const BoundComm *c, const BoundPart *p)
-{
-  uint64_t size = c->s->fp8.params ? 1 : 2;
-  return bound_dp_time (c, LS_COLL_ALL_GATHER, (p->n_params - p->n_expert) * size)
-      + bound_edp_time (c, LS_COLL_ALL_GATHER, p->n_expert * size);
-}
-
 /* What the first forward of a step takes longer, where Megatron-LM's loop gathers parameters for it. */
 static LsTime
 bound_first_gathers (const BoundComm *c, const BoundRank *rank)
 {
   if (!gathers_early (c->s) || c->s->vpp > 1)
     return 0;
-  LsTime time = gathers_time (c, rank->sum);
+  LsTime time = gathers_time (c, rank->sum->n_params - rank->sum->n_expert, rank->sum->n_expert);
   return rank->has_embedding ? MAX (0, time - rank->sum->f) : time;
 }
 
@@ -338,7 +324,9 @@ bound_first_gathers (const BoundComm *c, const BoundRank *rank)
 static LsTime
 bound_last_gathers (const BoundComm *c, const BoundRank *rank)
 {
-  return is_sharded (c->s) && !gathers_early (c->s) ? gathers_time (c, rank->sum) : 0;
+  return is_sharded (c->s) && !gathers_early (c->s)
+      ? gathers_time (c, rank->sum->n_params - rank->sum->n_expert, rank->sum->n_expert)
+      : 0;
 }
 
 static LsTime
@@ -347,11 +335,10 @@ megatron_reductions (const BoundComm *c, const BoundRank *rank)
   const LsStrategy *s = c->s;
   const BoundPart *p = rank->sum;
   LsCollKind kind = s->zero_stage > 0 && !deals_tensors (s) ? LS_COLL_REDUCE_SCATTER : LS_COLL_ALL_REDUCE;
-  uint64_t size = s->opt.grad_dtype == LS_DTYPE_FP32 ? 4 : 2;
   if (s->data.zero_group > 0 || s->memory.offload != LS_OFFLOAD_NONE || (s->data.overlap && s->vpp > 1))
     return 0;
-  LsTime others = bound_dp_time (c, kind, (p->n_params - p->n_expert) * size),
-         all = others + bound_edp_time (c, kind, p->n_expert * size);
+  const BoundPart dense = { .n_params = p->n_params - p->n_expert };
+  LsTime others = reductions_time (c, kind, &dense), all = reductions_time (c, kind, p);
   if (!s->data.overlap)
     return all;
   if (rank->has_embedding)
@@ -365,11 +352,9 @@ static LsTime
 fsdp2_reductions (const BoundComm *c, const BoundPart *p)
 {
   const LsStrategy *s = c->s;
-  uint64_t size = s->opt.grad_dtype == LS_DTYPE_FP32 ? 4 : 2;
   if (s->pp == 1 || reduces_each (s) || s->data.zero_group > 0)
     return 0;
-  return p->units.copy_in + bound_dp_time (c, LS_COLL_REDUCE_SCATTER, (p->n_params - p->n_expert) * size)
-      + bound_edp_time (c, LS_COLL_REDUCE_SCATTER, p->n_expert * size);
+  return p->copy_in + reductions_time (c, LS_COLL_REDUCE_SCATTER, p);
 }
 
 /* Behind the last backward, before the optimizer: what is left to reduce. */
@@ -386,20 +371,7 @@ typedef struct {
   uint64_t n, of;
 } CountKey;
 
-LS_DEFINE_BYTES_KEY (key, Key)
-
-static guint
-count_hash (gconstpointer key)
-{
-  const CountKey *k = key;
-  return (guint) ((k->n ^ k->n >> 32) * 31 + k->of);
-}
-
-static gboolean
-count_equal (gconstpointer a, gconstpointer b)
-{
-  return memcmp (a, b, sizeof (CountKey)) == 0;
-}
+LS_DEFINE_BYTES_KEY (count, CountKey)
 
 static void
 count_kinds (LsBounds *b)
@@ -422,8 +394,6 @@ ls_bounds_new (const LsModel *m, const LsHardware *hardware)
   b->model = m;
   b->hardware = hardware;
   b->chosen = *hardware;
-  b->entries = g_hash_table_new_full (key_hash, key_equal, NULL, g_free);
-  b->sizes = bound_sizes_table_new ();
   b->optimizer = g_hash_table_new_full (count_hash, count_equal, g_free, g_free);
   b->times = bound_times_new (&hardware->nccl);
   b->kernels = bound_kernels_new (&b->chosen.calibration);
@@ -438,8 +408,8 @@ ls_bounds_free (LsBounds *b)
 {
   if (!b)
     return;
-  g_hash_table_unref (b->entries);
-  g_hash_table_unref (b->sizes);
+  g_clear_pointer (&b->entries.all, g_hash_table_unref);
+  g_clear_pointer (&b->sizes.all, g_hash_table_unref);
   g_hash_table_unref (b->optimizer);
   bound_times_free (b->times);
   bound_kernels_free (b->kernels);
@@ -488,33 +458,18 @@ entry_of (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, const LsSc
 {
   Key key;
   fill_key_of_times (&key, b, s, cluster, sched);
-  if (b->last && key_equal (&b->last->key, &key))
-    return b->last;
-  b->last = g_hash_table_lookup (b->entries, &key);
-  if (b->last)
-    return b->last;
-  Entry *e = g_new0 (Entry, 1);
-  e->key = key;
+  bool is_new;
+  Entry *e = bound_entry (&b->entries, &key, &is_new);
+  if (!is_new)
+    return e;
   const BoundComm comm = { b->times, cluster, s, b->gpus };
-  const BoundParts in = { b->model, &comm, b->kernels, key.is_split != 0, key.has_head_weight != 0 };
+  BoundParts in = { b->model, s, &comm, b->kernels, key.is_split != 0, key.has_head_weight != 0 };
   bound_parts (&in, e->part);
   e->message = bound_send_time (&comm, message_bytes (b, s));
-  g_hash_table_insert (b->entries, &e->key, e);
-  return b->last = e;
+  return e;
 }
 
 /* --- a rank ------------------------------------------------------------------------------ */
-
-static void
-add_units (BoundUnits *to, const BoundUnits *u, LsTime n)
-{
-  to->gather += n * u->gather;
-  to->most = MAX (to->most, n > 0 ? u->most : 0);
-  to->reduce += n * u->reduce;
-  to->copy_out += n * u->copy_out;
-  to->copy_in += n * u->copy_in;
-  to->add += n * u->add;
-}
 
 /* Chunks in model order: n of them. */
 BoundPart
@@ -522,38 +477,10 @@ bound_chunk (const LsBounds *b, const BoundPart *part, uint32_t stage, uint32_t 
 {
   uint32_t first = b->first[stage], n_layers = b->layers[stage];
   BoundPart p = { 0 };
-  for (uint32_t i = 0; i < b->n_kinds; i++) {
-    uint64_t n_layers_of = b->n_of_kind[i][first + n_layers] - b->n_of_kind[i][first];
-    const BoundPart *l = &part[PART_LAYER + i];
-    p.f += (LsTime) n_layers_of * l->f;
-    p.b += (LsTime) n_layers_of * l->b;
-    p.reduce += (LsTime) n_layers_of * l->reduce;
-    p.n_params += n_layers_of * l->n_params;
-    p.n_expert += n_layers_of * l->n_expert;
-    p.n_frozen += n_layers_of * l->n_frozen;
-    p.n_frozen_experts += n_layers_of * l->n_frozen_experts;
-    p.n_nf4 += n_layers_of * l->n_nf4;
-    p.kept += n_layers_of * l->kept;
-    p.n_most = MAX (p.n_most, l->n_params);
-    p.n_persistent += n_layers_of * l->n_persistent;
-    p.n_persistent_experts += n_layers_of * l->n_persistent_experts;
-    p.w += (LsTime) n_layers_of * l->w;
-    add_units (&p.units, &l->units, (LsTime) n_layers_of);
-  }
-  for (int end = 0; end < 2; end++) {
-    const BoundPart *q = &part[end ? PART_HEAD : PART_EMBEDDING];
-    if (stage != (end ? n - 1 : 0))
-      continue;
-    p.f += q->f;
-    p.b += q->b;
-    p.w += q->w;
-    p.reduce += q->reduce;
-    p.n_params += q->n_params;
-    p.n_most = MAX (p.n_most, q->n_params);
-    p.n_persistent += q->n_persistent;
-    p.n_frozen += q->n_frozen;
-    p.units.root = MAX (p.units.root, q->units.root); /* both are gathered as one */
-  }
+  for (uint32_t i = 0; i < b->n_kinds; i++)
+    bound_add (&p, &part[PART_LAYER + i], b->n_of_kind[i][first + n_layers] - b->n_of_kind[i][first]);
+  bound_add (&p, &part[PART_EMBEDDING], stage == 0);
+  bound_add (&p, &part[PART_HEAD], stage == n - 1);
   return p;
 }
 
@@ -597,12 +524,7 @@ rank_parts (const LsBounds *b, const LsStrategy *s, const LsSched *sched, const 
     BoundPart p = bound_chunk (b, e->part, bound_stage (s, sched, rank, c), s->pp * s->vpp);
     if (c == 0)
       r.first = p;
-    r.sum.f += p.f;
-    r.sum.b += p.b;
-    r.sum.w += p.w;
-    r.sum.reduce += p.reduce;
-    r.sum.units.copy_in += p.units.copy_in;
-    bound_add_sizes (&r.sum, &p);
+    bound_add (&r.sum, &p, 1);
     r.fsdp += bound_fsdp_passes (s, &p, n_mb);
   }
   return r;

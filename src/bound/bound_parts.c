@@ -6,12 +6,11 @@
  *
  * Worked example. Two operators of 1 ms forwards, whose weights take 0.8 and 1.5 ms to gather: the first
  * begins at 0.8, the second when both are there, at 2.3 ms, and not at 1.8: f = 3.3 ms. */
-#include "bound/bound_parts.h"
+#include "bound/bound_state.h"
 
 #include <string.h>
 
 #include "base/digest.h"
-#include "bound/bound_state.h"
 #include "compute/cost.h"
 #include "lower/lower.h"
 #include "strategy/dp_traits.h"
@@ -122,7 +121,7 @@ bound_kernel_time (BoundKernels *kernels, const LsClusterSpec *spec, bool is_in_
 /* Whether it runs again as a part of what does, or as its layer. is_last: nothing behind it in its layer
  * keeps anything. */
 static bool
-bound_runs_again (const BoundCut *x, const LsOperator *o, bool is_last)
+bound_runs_again (const BoundParts *x, const LsOperator *o, bool is_last)
 {
   const LsStrategy *s = x->s;
   if (!x->is_layer || s->recompute == LS_RECOMPUTE_NONE)
@@ -150,7 +149,7 @@ may_drop_input (const LsStrategy *s, const LsOperator *before)
 
 /* Of selective recomputation of parts. */
 static uint64_t
-kept_beside_parts (const BoundCut *x, const LsOperator *o, const LsOperator *before)
+kept_beside_parts (const BoundParts *x, const LsOperator *o, const LsOperator *before)
 {
   bool is_made_again = x->s->memory.recompute_parts & LS_RECOMPUTE_MLA_UP && o->kept.is_latent_up;
   if (is_made_again || bound_runs_again (x, o, false))
@@ -161,7 +160,7 @@ kept_beside_parts (const BoundCut *x, const LsOperator *o, const LsOperator *bef
 /* Bytes of a layer's operator that surely stay; of the input of layers that run again: below. before: NULL:
  * the first. again: where outputs are kept by operator, with what is made again, else NULL. */
 static uint64_t
-kept_bytes (const BoundCut *x, const LsOperator *o, const LsOperator *before, const LsOperator *again)
+kept_bytes (const BoundParts *x, const LsOperator *o, const LsOperator *before, const LsOperator *again)
 {
   const LsStrategy *s = x->s;
   bool is_even = !s->experts.load || !o->params.is_expert;
@@ -176,7 +175,7 @@ kept_bytes (const BoundCut *x, const LsOperator *o, const LsOperator *before, co
 
 /* The input of each layer stays. */
 static bool
-keeps_input (const BoundCut *x)
+keeps_input (const BoundParts *x)
 {
   const LsStrategy *s = x->s;
   bool is_whole = s->recompute == LS_RECOMPUTE_FULL && s->memory.recompute_method == LS_RECOMPUTE_UNIFORM
@@ -205,7 +204,7 @@ add_params (const LsStrategy *s, const LsOperator *o, BoundPart *p)
 
 /* All but times, which are 0. again: ls_layer_again(), or NULL. */
 static BoundPart
-bound_operators_sizes (const BoundCut *x, const GArray *operators, const GArray *again)
+bound_operators_sizes (const BoundParts *x, const GArray *operators, const GArray *again)
 {
   BoundPart p = { .kept = keeps_input (x) ? ls_boundary_bytes (x->model, &x->shard) : 0 };
   for (guint i = 0; i < operators->len; i++) {
@@ -213,6 +212,7 @@ bound_operators_sizes (const BoundCut *x, const GArray *operators, const GArray 
     p.kept += kept_bytes (x, o, i > 0 ? o - 1 : NULL, again ? &g_array_index (again, LsOperator, i) : NULL);
     add_params (x->s, o, &p);
   }
+  p.n_most = p.n_params;
   return p;
 }
 
@@ -224,27 +224,6 @@ bound_shard (const LsStrategy *s, const LsModel *m)
   shard.bf16_first = shard.bf16_last = 0;
   shard.grad_is_fresh |= shard.grad_is_own; /* the first micro-batch's, the least that others take */
   return shard;
-}
-
-/* Of all parts of a job. */
-static void
-bound_sizes (const LsModel *m, const LsStrategy *s, bool has_head_weight, BoundPart ret_parts[N_BOUND_PARTS])
-{
-  BoundCut x = { m, s, bound_shard (s, m), false };
-  g_autoptr (GArray) operators = ls_operators_new ();
-  ls_operators_embedding (m, &x.shard, operators);
-  ret_parts[PART_EMBEDDING] = bound_operators_sizes (&x, operators, NULL);
-  g_array_set_size (operators, 0);
-  ls_operators_head (m, &x.shard, has_head_weight, operators);
-  ret_parts[PART_HEAD] = bound_operators_sizes (&x, operators, NULL);
-  x.is_layer = true;
-  uint32_t first[LS_MAX_MODEL_KINDS], n_kinds = ls_model_first_of_kinds (m, first);
-  for (uint32_t k = 0; k < n_kinds; k++) {
-    g_array_set_size (operators, 0);
-    ls_operators_layer (m, &x.shard, first[k], operators);
-    g_autoptr (GArray) again = ls_layer_again (m, s, &x.shard, operators);
-    ret_parts[PART_LAYER + k] = bound_operators_sizes (&x, operators, again);
-  }
 }
 
 /* --- a rank --- */
@@ -317,22 +296,15 @@ bound_static_bytes (const LsModel *m, const LsStrategy *s, const BoundPart *p)
 
 #define COUNT_BYTES 8 /* as lower_experts.c */
 
-typedef struct {
-  BoundCut cut;
-  const LsCluster *cluster;
-  const BoundComm *comm;
-  BoundKernels *kernels;
-  bool is_split;
-} Parts;
-
 static LsTime
-kernel_time (const Parts *x, const LsKernel *k)
+kernel_time (const BoundParts *x, const LsKernel *k)
 {
-  return bound_kernel_time (x->kernels, &x->cluster->spec, x->cut.s->launch.cuda_graphs != LS_GRAPHS_NONE, k);
+  return bound_kernel_time (x->kernels, &x->comm->cluster->spec, x->s->launch.cuda_graphs != LS_GRAPHS_NONE,
+                            k);
 }
 
 static LsTime
-kernels_time (const Parts *x, const LsKernel *k, uint32_t n)
+kernels_time (const BoundParts *x, const LsKernel *k, uint32_t n)
 {
   LsTime sum = 0;
   for (uint32_t i = 0; i < n; i++)
@@ -342,15 +314,15 @@ kernels_time (const Parts *x, const LsKernel *k, uint32_t n)
 
 /* Attention that is cut over cp, on the rank with index 0: what it computes in each step (lower_cp.c). */
 static LsTime
-context_time (const Parts *x, const LsOperator *o, bool is_backward)
+context_time (const BoundParts *x, const LsOperator *o, bool is_backward)
 {
-  const LsShard *shard = &x->cut.shard;
+  const LsShard *shard = &x->shard;
   bool is_ring = shard->cp_kind == LS_CP_RING || ls_context_is_pytorchs (shard);
   LsContextPlace place = { .layer_kind = o->layer_kind };
   LsTime sum = 0;
   for (; place.step < (is_ring ? shard->cp : 1); place.step++) {
     LsContextStep s;
-    ls_context_step (x->cut.model, shard, place, &s);
+    ls_context_step (x->model, shard, place, &s);
     const LsKernel *merge = is_backward ? &s.merge_grad : &s.merge;
     sum += s.is_idle ? 0 : kernel_time (x, is_backward ? &s.bwd : &s.fwd);
     sum += s.is_idle || merge->bytes <= 0 ? 0 : kernel_time (x, merge);
@@ -360,18 +332,18 @@ context_time (const Parts *x, const LsOperator *o, bool is_backward)
 
 /* Beside another pass its kernels hide it. */
 static LsTime
-tp_time (const Parts *x, LsCollKind kind, uint64_t bytes)
+tp_time (const BoundParts *x, LsCollKind kind, uint64_t bytes)
 {
-  return x->cut.s->mp.ep_overlap ? 0 : bound_tp_time (x->comm, kind, bytes);
+  return x->s->mp.ep_overlap ? 0 : bound_time (x->comm, GROUP_TP, kind, bytes);
 }
 
 /* In pieces beside the moves of a ring (lower_tp_overlap.c): tp pieces of g and tp - 1 moves of m, the
  * first piece before the last moves, or the last behind them. */
 static LsTime
-pieces_time (const Parts *x, const LsKernel *k, uint32_t n)
+pieces_time (const BoundParts *x, const LsKernel *k, uint32_t n)
 {
-  uint32_t tp = x->cut.s->tp;
-  uint64_t bytes = ls_boundary_bytes (x->cut.model, &x->cut.shard);
+  uint32_t tp = x->s->tp;
+  uint64_t bytes = ls_boundary_bytes (x->model, &x->shard);
   LsTime sum = 0;
   for (uint32_t i = 0; i < n; i++) {
     if (k[i].kind != LS_KERNEL_GEMM) {
@@ -387,21 +359,21 @@ pieces_time (const Parts *x, const LsKernel *k, uint32_t n)
 }
 
 static uint64_t
-full_bytes (const Parts *x, const LsOperator *o)
+full_bytes (const BoundParts *x, const LsOperator *o)
 {
   uint64_t bytes = o->comm.tp_bytes > 0
       ? o->comm.tp_bytes
-      : ls_boundary_bytes (x->cut.model, &x->cut.shard) * (x->cut.shard.sp ? x->cut.s->tp : 1);
-  bool has_nvfp4 = ls_formats_have (&x->cut.shard.formats, LS_FORMAT_NVFP4);
-  return ls_dtype_cast_bytes (has_nvfp4 ? LS_DTYPE_NVFP4 : x->cut.shard.dtype, bytes); /* some are in fp8 */
+      : ls_boundary_bytes (x->model, &x->shard) * (x->shard.sp ? x->s->tp : 1);
+  bool has_nvfp4 = ls_formats_have (&x->shard.formats, LS_FORMAT_NVFP4);
+  return ls_dtype_cast_bytes (has_nvfp4 ? LS_DTYPE_NVFP4 : x->shard.dtype, bytes); /* some are in fp8 */
 }
 
 static bool
-is_pipelined (const Parts *x, const LsOperator *o)
+is_pipelined (const BoundParts *x, const LsOperator *o)
 {
   bool is_linear = (o->tp == LS_TP_COLUMN || o->tp == LS_TP_ROW) && o->comm.tp_bytes == 0;
-  return x->cut.s->mp.tp_overlap && x->cut.s->mp.tp_overlap_kind == LS_TP_OVERLAP_RING && x->cut.shard.sp
-      && is_linear && x->cut.is_layer;
+  return x->s->mp.tp_overlap && x->s->mp.tp_overlap_kind == LS_TP_OVERLAP_RING && x->shard.sp && is_linear
+      && x->is_layer;
 }
 
 /* On a stream of its own, where kernels of others hide its collectives. */
@@ -415,28 +387,29 @@ is_beside (const LsOperator *o)
  * Where parts are unequal and where something runs beside it, it counts as nothing; of what DeepEP does only
  * what is over ranks that cut experts counts. */
 static LsTime
-exchange_time (const Parts *x, const LsOperator *o, bool is_dispatch, bool counts_tokens)
+exchange_time (const BoundParts *x, const LsOperator *o, bool is_dispatch, bool counts_tokens)
 {
-  const LsStrategy *s = x->cut.s;
+  const LsStrategy *s = x->s;
   if (o->ep == LS_EP_NONE || s->experts.load || s->mp.ep_overlap || s->mp.delay_wgrad
-      || x->cut.shard.shared_is_beside)
+      || x->shard.shared_is_beside)
     return 0;
-  LsTime t = bound_etp_time (x->comm, is_dispatch ? LS_COLL_ALL_GATHER : LS_COLL_REDUCE_SCATTER,
-                             o->comm.etp_bytes);
-  if (s->ep == 1 || x->cut.shard.sends_tokens_once)
+  LsTime t = bound_time (x->comm, GROUP_EXPERT_TP, is_dispatch ? LS_COLL_ALL_GATHER : LS_COLL_REDUCE_SCATTER,
+                         o->comm.etp_bytes);
+  if (s->ep == 1 || x->shard.sends_tokens_once)
     return t;
   if (counts_tokens)
-    t += bound_ep_time (x->comm, LS_COLL_ALL_GATHER,
-                        (uint64_t) COUNT_BYTES * x->cut.model->moe.n_experts * s->ep);
+    t += bound_time (x->comm, GROUP_EXPERTS, LS_COLL_ALL_GATHER,
+                     (uint64_t) COUNT_BYTES * x->model->moe.n_experts * s->ep);
   return t
-      + bound_ep_time (x->comm, LS_COLL_ALL_TO_ALL, is_dispatch ? o->comm.to_ep_bytes : o->comm.ep_bytes);
+      + bound_time (x->comm, GROUP_EXPERTS, LS_COLL_ALL_TO_ALL,
+                    is_dispatch ? o->comm.to_ep_bytes : o->comm.ep_bytes);
 }
 
 /* As build_forward_operator (). */
 static LsTime
-forward_time (const Parts *x, const LsOperator *o)
+forward_time (const BoundParts *x, const LsOperator *o)
 {
-  bool sp = x->cut.shard.sp;
+  bool sp = x->shard.sp;
   if (is_beside (o))
     return kernels_time (x, o->fwd, o->n_fwd);
   if (is_pipelined (x, o) && !o->comm.is_context_parallel)
@@ -455,11 +428,11 @@ forward_time (const Parts *x, const LsOperator *o)
 
 /* As build_backward_operator () of a whole backward; of a split one without "||". */
 static LsTime
-backward_time (const Parts *x, const LsOperator *o)
+backward_time (const BoundParts *x, const LsOperator *o)
 {
   if (is_beside (o))
     return kernels_time (x, o->igrad, o->n_igrad) + kernels_time (x, o->wgrad, o->n_wgrad);
-  bool sp = x->cut.shard.sp, gathers_input = sp && !x->cut.shard.sp_save_gathered && o->n_wgrad > 0,
+  bool sp = x->shard.sp, gathers_input = sp && !x->shard.sp_save_gathered && o->n_wgrad > 0,
        gathers_grad = sp && (o->tp == LS_TP_ROW || o->tp == LS_TP_VOCAB) && o->n_igrad + o->n_wgrad > 0;
   bool pieces = gathers_grad && is_pipelined (x, o);
   LsTime i = o->comm.is_context_parallel ? context_time (x, o, true)
@@ -486,28 +459,28 @@ typedef struct {
 } UnitOp;
 
 static bool
-is_cut (const Parts *x, const LsOperator *o)
+is_cut (const BoundParts *x, const LsOperator *o)
 {
-  return ls_dp_traits (x->cut.s->dp_kind)->cuts_operators && x->cut.s->data.zero_group == 0
-      && !o->params.is_expert && !o->params.is_replicated;
+  return ls_dp_traits (x->s->dp_kind)->cuts_operators && x->s->data.zero_group == 0 && !o->params.is_expert
+      && !o->params.is_replicated;
 }
 
 /* A turn of the loop is a layer, or as many as run again together. */
 static bool
-is_unit (const Parts *x)
+is_unit (const BoundParts *x)
 {
   bool is_grouped
-      = x->cut.s->recompute == LS_RECOMPUTE_FULL && x->cut.s->memory.recompute_method == LS_RECOMPUTE_UNIFORM;
-  return !x->cut.is_layer || !is_grouped || x->cut.s->memory.recompute_layers == 1;
+      = x->s->recompute == LS_RECOMPUTE_FULL && x->s->memory.recompute_method == LS_RECOMPUTE_UNIFORM;
+  return !x->is_layer || !is_grouped || x->s->memory.recompute_layers == 1;
 }
 
 /* again: what of it does where outputs are kept by operator, else NULL. */
 static UnitOp
-unit_op (const Parts *x, const LsOperator *o, const LsOperator *again, bool is_last)
+unit_op (const BoundParts *x, const LsOperator *o, const LsOperator *again, bool is_last)
 {
-  bool is_even = (!x->cut.s->experts.load || !o->params.is_expert) /* else ranks differ, */
-      && !(x->cut.s->docs.lengths && ls_operator_is_flash (o));    /* or micro-batches do */
-  UnitOp u = { .runs_again = again || bound_runs_again (&x->cut, o, is_last) };
+  bool is_even = (!x->s->experts.load || !o->params.is_expert) /* else ranks differ, */
+      && !(x->s->docs.lengths && ls_operator_is_flash (o));    /* or micro-batches do */
+  UnitOp u = { .runs_again = again || bound_runs_again (x, o, is_last) };
   uint64_t numel = 0;
   if (is_even) {
     u.f = forward_time (x, o);
@@ -517,11 +490,11 @@ unit_op (const Parts *x, const LsOperator *o, const LsOperator *again, bool is_l
   }
   for (uint32_t i = 0; i < o->params.n && is_cut (x, o); i++)
     numel += o->params.numel[i];
-  int overlap = ls_strategy_loop_overlap (x->cut.s);
+  int overlap = ls_strategy_loop_overlap (x->s);
   if (is_unit (x) && overlap != LS_LOOP_OVERLAP_PIPELINED)
-    u.gather = bound_dp_time (x->comm, LS_COLL_ALL_GATHER, numel * (x->cut.s->fp8.params ? 1 : 2));
+    u.gather = bound_time (x->comm, GROUP_COPIES, LS_COLL_ALL_GATHER, numel * (x->s->fp8.params ? 1 : 2));
   if (overlap == LS_LOOP_OVERLAP_GATHERS)
-    u.reduce = bound_dp_time (x->comm, LS_COLL_REDUCE_SCATTER, numel * 2);
+    u.reduce = bound_time (x->comm, GROUP_COPIES, LS_COLL_REDUCE_SCATTER, numel * 2);
   return u;
 }
 
@@ -541,17 +514,17 @@ unit_forward (const UnitOp *ops, guint n)
  * backward. Of recomputation by operators and by block neither is sure. Compute waits for a reduction,
  * and that for all gathers of the layer, which are before it on their stream. */
 static LsTime
-unit_backward (const Parts *x, const UnitOp *ops, guint n, bool reduces)
+unit_backward (const BoundParts *x, const UnitOp *ops, guint n, bool reduces)
 {
-  const LsStrategy *s = x->cut.s;
+  const LsStrategy *s = x->s;
   bool is_full = s->recompute == LS_RECOMPUTE_FULL;
   bool has_ops
       = s->recompute == LS_RECOMPUTE_SELECTIVE && s->memory.recompute_parts & LS_RECOMPUTE_BY_OPERATORS;
-  bool is_backwards = x->cut.is_layer && !is_full && !has_ops;
+  bool is_backwards = x->is_layer && !is_full && !has_ops;
   LsTime t = 0, gathered = 0, all = 0;
   for (guint i = 0; i < n; i++) {
-    gathered += x->cut.is_layer && is_full ? ops[i].gather : 0;
-    all += x->cut.is_layer && !x->is_split ? ops[i].gather : 0;
+    gathered += x->is_layer && is_full ? ops[i].gather : 0;
+    all += x->is_layer && !x->is_split ? ops[i].gather : 0;
     if (ops[i].runs_again)
       t = MAX (t, gathered) + ops[i].again;
   }
@@ -568,44 +541,43 @@ unit_backward (const Parts *x, const UnitOp *ops, guint n, bool reduces)
 /* --- with what FSDP gathers, adds and copies (lower_fsdp.c, lower_dp_fsdp2.c) --------------------- */
 
 static LsTime
-copy_time (const Parts *x, const char *name, uint64_t numel, uint64_t bytes_each)
+copy_time (const BoundParts *x, const char *name, uint64_t numel, uint64_t bytes_each)
 {
-  const LsRecipe *r = ls_recipe_find (x->cut.shard.recipes, LS_RECIPE_FSDP, x->cut.model);
+  const LsRecipe *r = ls_recipe_find (x->shard.recipes, LS_RECIPE_FSDP, x->model);
   const LsRecipeKernel *listed = r ? ls_recipe_kernel_named (r->forward, name) : NULL;
-  LsKernel k = ls_kernel_stream (name, LS_KERNEL_ELEMENTWISE, ls_dtype_between (x->cut.shard.dtype), 1, numel,
+  LsKernel k = ls_kernel_stream (name, LS_KERNEL_ELEMENTWISE, ls_dtype_between (x->shard.dtype), 1, numel,
                                  (double) (numel * bytes_each), 0);
   k.access = listed ? (LsAccess) listed->access : LS_ACCESS_NONE;
   return numel > 0 ? kernel_time (x, &k) : 0;
 }
 
 /* Of a layer that is a unit, or of what is in none. */
-static BoundUnits
-units_of (const Parts *x, const BoundPart *p)
+static void
+add_units (const BoundParts *x, BoundPart *p)
 {
-  const LsStrategy *s = x->cut.s;
+  const LsStrategy *s = x->s;
   const LsDpTraits *kind = ls_dp_traits (s->dp_kind);
   bool is_whole = s->data.grad_sync != LS_GRAD_SYNC_EACH && s->pp > 1;
   uint64_t reduced = ls_dtype_bytes ((LsDtype) s->opt.grad_dtype),
-           grad = ls_dtype_bytes (ls_dtype_between (x->cut.shard.dtype)), size = s->fp8.params ? 1 : 2,
+           grad = ls_dtype_bytes (ls_dtype_between (x->shard.dtype)), size = s->fp8.params ? 1 : 2,
            others = p->n_params - p->n_expert;
-  BoundUnits u = { 0 };
   if (!kind->is_fsdp || kind->cuts_operators || s->data.zero_group > 0 || s->data.layers_per_unit != 1)
-    return u;
-  LsTime gather = bound_dp_time (x->comm, LS_COLL_ALL_GATHER, others * size);
-  if (!x->cut.is_layer) {
-    u.root = gather;
-    return u;
+    return;
+  LsTime gather = bound_time (x->comm, GROUP_COPIES, LS_COLL_ALL_GATHER, others * size);
+  if (!x->is_layer) {
+    p->root = gather;
+    return;
   }
-  u.gather = u.most = gather + bound_edp_time (x->comm, LS_COLL_ALL_GATHER, p->n_expert * size);
-  u.reduce = bound_dp_time (x->comm, LS_COLL_REDUCE_SCATTER, others * reduced)
-      + bound_edp_time (x->comm, LS_COLL_REDUCE_SCATTER, p->n_expert * reduced);
+  p->gather = p->gather_most
+      = gather + bound_time (x->comm, GROUP_EXPERT_COPIES, LS_COLL_ALL_GATHER, p->n_expert * size);
+  p->unit_reduce = bound_time (x->comm, GROUP_COPIES, LS_COLL_REDUCE_SCATTER, others * reduced)
+      + bound_time (x->comm, GROUP_EXPERT_COPIES, LS_COLL_REDUCE_SCATTER, p->n_expert * reduced);
   if (!kind->has_reshard)
-    return u;
-  u.copy_out = copy_time (x, "gather-copy-out", p->n_params, 2 * size);
-  u.copy_in
+    return;
+  p->copy_out = copy_time (x, "gather-copy-out", p->n_params, 2 * size);
+  p->copy_in
       = copy_time (x, "reduce-copy-in", p->n_params, reduced + (is_whole ? reduced : MIN (grad, reduced)));
-  u.add = copy_time (x, "grad-accumulate", p->n_params, grad + 2 * reduced);
-  return u;
+  p->add = copy_time (x, "grad-accumulate", p->n_params, grad + 2 * reduced);
 }
 
 /* The last operator that keeps something; 0: none does. */
@@ -619,14 +591,15 @@ last_that_saves (const GArray *operators)
 }
 
 static void
-add_operators (const Parts *x, const GArray *operators, BoundPart *ret_part)
+add_operators (const BoundParts *x, const GArray *operators, BoundPart *ret_part)
 {
-  const LsStrategy *s = x->cut.s;
-  g_autoptr (GArray) again
-      = x->cut.is_layer ? ls_layer_again (x->cut.model, s, &x->cut.shard, operators) : NULL;
+  const LsStrategy *s = x->s;
+  g_autoptr (GArray) again = x->is_layer ? ls_layer_again (x->model, s, &x->shard, operators) : NULL;
   g_autofree UnitOp *ops = g_new0 (UnitOp, operators->len + 1);
   guint last_saving = last_that_saves (operators);
-  BoundPart p = bound_operators_sizes (&x->cut, operators, again);
+  BoundPart p = *ret_part = bound_operators_sizes (x, operators, again);
+  if (!x->comm)
+    return;
   for (guint i = 0; i < operators->len; i++) {
     const LsOperator *o = &g_array_index (operators, LsOperator, i);
     ops[i] = unit_op (x, o, again ? &g_array_index (again, LsOperator, i) : NULL, i >= last_saving);
@@ -636,32 +609,40 @@ add_operators (const Parts *x, const GArray *operators, BoundPart *ret_part)
   p.f = unit_forward (ops, operators->len);
   p.b = unit_backward (x, ops, operators->len, reduces_each);
   p.reduce = reduces_each ? 0 : unit_backward (x, ops, operators->len, true) - p.b;
-  p.units = units_of (x, &p);
+  add_units (x, &p);
   *ret_part = p;
 }
 
 void
-bound_parts (const BoundParts *in, BoundPart ret_parts[N_BOUND_PARTS])
+bound_add (BoundPart *to, const BoundPart *p, uint64_t n)
 {
-  const LsModel *m = in->model;
-  const LsStrategy *strategy = in->comm->s;
-  Parts x = { .cut = { m, strategy, bound_shard (strategy, m), false },
-              .cluster = in->comm->cluster,
-              .comm = in->comm,
-              .kernels = in->kernels,
-              .is_split = in->is_split };
+  for (guint i = 0; i < G_N_ELEMENTS (to->sums); i++)
+    to->sums[i] += n * p->sums[i];
+  if (n == 0)
+    return;
+  to->n_most = MAX (to->n_most, p->n_most);
+  to->gather_most = MAX (to->gather_most, p->gather_most);
+  to->root = MAX (to->root, p->root); /* all of it is gathered as one */
+}
+
+void
+bound_parts (BoundParts *x, BoundPart ret_parts[N_BOUND_PARTS])
+{
+  const LsModel *m = x->model;
   g_autoptr (GArray) operators = ls_operators_new ();
-  ls_operators_embedding (m, &x.cut.shard, operators);
-  add_operators (&x, operators, &ret_parts[PART_EMBEDDING]);
+  x->shard = bound_shard (x->s, m);
+  x->is_layer = false;
+  ls_operators_embedding (m, &x->shard, operators);
+  add_operators (x, operators, &ret_parts[PART_EMBEDDING]);
   g_array_set_size (operators, 0);
-  ls_operators_head (m, &x.cut.shard, in->has_head_weight, operators);
-  add_operators (&x, operators, &ret_parts[PART_HEAD]);
-  x.cut.is_layer = true;
+  ls_operators_head (m, &x->shard, x->has_head_weight, operators);
+  add_operators (x, operators, &ret_parts[PART_HEAD]);
+  x->is_layer = true;
   uint32_t first[LS_MAX_MODEL_KINDS], n_kinds = ls_model_first_of_kinds (m, first);
   for (uint32_t k = 0; k < n_kinds; k++) {
     g_array_set_size (operators, 0);
-    ls_operators_layer (m, &x.cut.shard, first[k], operators);
-    add_operators (&x, operators, &ret_parts[PART_LAYER + k]);
+    ls_operators_layer (m, &x->shard, first[k], operators);
+    add_operators (x, operators, &ret_parts[PART_LAYER + k]);
   }
 }
 
@@ -675,10 +656,22 @@ bound_parts (const BoundParts *in, BoundPart ret_parts[N_BOUND_PARTS])
 
 LS_DEFINE_BYTES_KEY (key, Key)
 
-GHashTable *
-bound_sizes_table_new (void)
+Entry *
+bound_entry (Entries *entries, const Key *key, bool *ret_is_new)
 {
-  return g_hash_table_new_full (key_hash, key_equal, NULL, g_free);
+  *ret_is_new = false;
+  if (entries->last && key_equal (&entries->last->key, key))
+    return entries->last;
+  if (!entries->all)
+    entries->all = g_hash_table_new_full (key_hash, key_equal, NULL, g_free);
+  entries->last = g_hash_table_lookup (entries->all, key);
+  if (entries->last)
+    return entries->last;
+  *ret_is_new = true;
+  entries->last = g_new0 (Entry, 1);
+  entries->last->key = *key;
+  g_hash_table_insert (entries->all, &entries->last->key, entries->last);
+  return entries->last;
 }
 
 void
@@ -697,21 +690,17 @@ bound_fill_key (Key *key, const LsBounds *b, const LsStrategy *s, const LsCluste
   key->recompute = (uint32_t) s->recompute, key->recompute_parts = s->memory.recompute_parts;
 }
 
-static const Sizes *
+static const Entry *
 sizes_of (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, const LsSched *sched)
 {
   Key key;
+  bool is_new;
   bound_fill_key (&key, b, s, cluster, sched);
-  if (b->last_sizes && key_equal (&b->last_sizes->key, &key))
-    return b->last_sizes;
-  b->last_sizes = g_hash_table_lookup (b->sizes, &key);
-  if (b->last_sizes)
-    return b->last_sizes;
-  Sizes *sizes = g_new0 (Sizes, 1);
-  sizes->key = key;
-  bound_sizes (b->model, s, key.has_head_weight != 0, sizes->part);
-  g_hash_table_insert (b->sizes, &sizes->key, sizes);
-  return b->last_sizes = sizes;
+  Entry *sizes = bound_entry (&b->sizes, &key, &is_new);
+  BoundParts in = { .model = b->model, .s = s, .has_head_weight = key.has_head_weight != 0 };
+  if (is_new)
+    bound_parts (&in, sizes->part);
+  return sizes;
 }
 
 /* What those among them keep that are of this chunk. */
@@ -722,22 +711,9 @@ n_of_chunk (const LsStrategy *s, uint64_t n_passes, uint32_t chunk)
   return n_passes / round * s->pp + (rest > from ? MIN (rest - from, s->pp) : 0);
 }
 
-void
-bound_add_sizes (BoundPart *to, const BoundPart *p)
-{
-  to->n_params += p->n_params;
-  to->n_expert += p->n_expert;
-  to->n_most = MAX (to->n_most, p->n_most);
-  to->n_persistent += p->n_persistent;
-  to->n_persistent_experts += p->n_persistent_experts;
-  to->n_frozen += p->n_frozen;
-  to->n_frozen_experts += p->n_frozen_experts;
-  to->n_nf4 += p->n_nf4;
-}
-
 /* What it holds for the whole step, and of what is in flight. */
 static uint64_t
-rank_bytes (const LsBounds *b, const LsStrategy *s, const LsSched *sched, const Sizes *sizes, uint32_t rank,
+rank_bytes (const LsBounds *b, const LsStrategy *s, const LsSched *sched, const Entry *sizes, uint32_t rank,
             uint32_t n_mb)
 {
   const LsSchedShape shape = ls_strategy_sched_shape (s, n_mb);
@@ -745,7 +721,7 @@ rank_bytes (const LsBounds *b, const LsStrategy *s, const LsSched *sched, const 
   BoundPart sum = { 0 };
   for (uint32_t c = 0; c < s->vpp; c++) {
     BoundPart p = bound_chunk (b, sizes->part, bound_stage (s, sched, rank, c), s->pp * s->vpp);
-    bound_add_sizes (&sum, &p);
+    bound_add (&sum, &p, 1);
     kept += p.kept * n_of_chunk (s, n_passes, c);
   }
   return bound_static_bytes (b->model, s, &sum) + kept;
@@ -761,7 +737,7 @@ ls_bound_memory (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, uin
     return 0;
   b->variant = variant;
   bound_find_chunks (b, s);
-  const Sizes *sizes = sizes_of (b, s, cluster, sched);
+  const Entry *sizes = sizes_of (b, s, cluster, sched);
   for (uint32_t r = 0; r < s->pp; r++)
     most = MAX (most, rank_bytes (b, s, sched, sizes, r, n_mb));
   return most;
@@ -786,7 +762,7 @@ ls_bound_memory_of_any_layers (LsBounds *b, const LsStrategy *s, const LsCluster
   if (sched->placement == LS_PLACE_PIPES)
     return 0;
   b->variant = variant;
-  const Sizes *sizes = sizes_of (b, s, cluster, sched);
+  const Entry *sizes = sizes_of (b, s, cluster, sched);
   for (uint32_t k = 0; k < b->n_kinds; k++) {
     double n_on_all = 0; /* of a byte each */
     for (uint32_t r = 0; r < s->pp; r++)

@@ -1,10 +1,101 @@
-/* bound/bound_state.h — what bounds remember (private). */
+/* bound/bound_state.h — what bounds are made of, and what they remember (private). */
 #ifndef LS_BOUND_BOUND_STATE_H
 #define LS_BOUND_BOUND_STATE_H
 
+#include <stddef.h>
+
 #include "bound/bound.h"
-#include "bound/bound_parts.h"
+#include "job/hardware.h"
+#include "model/operators.h"
+#include "network/call_times.h"
 #include "schedules/sched.h"
+#include "strategy/strategy.h"
+
+/* --- bound.c: what communication of the ranks of a pipeline takes at least -------------------- */
+
+/* What is known of calls, for any jobs on clusters that outlive it, with one NCCL. One thread at a time. */
+typedef struct BoundTimes BoundTimes;
+
+/* Of a job: borrows all. */
+typedef struct {
+  BoundTimes *times;
+  const LsCluster *cluster;
+  const LsStrategy *s;  /* resolved                                               */
+  const uint32_t *gpus; /* of its ranks; NULL: node after node (cluster/segment.h) */
+} BoundComm;
+
+/* Ranks with tp, cp and dp index 0, or with the experts of the rank with index 0: over tp; with the same
+ * parameters; over experts; that cut its experts; with the same parts of the same experts. */
+typedef enum { GROUP_TP, GROUP_COPIES, GROUP_EXPERTS, GROUP_EXPERT_TP, GROUP_EXPERT_COPIES } BoundGroup;
+
+/* Of the groups of each stage the fastest; 0 for nothing to do. */
+LsTime bound_time (const BoundComm *c, BoundGroup group, LsCollKind kind, uint64_t bytes);
+
+/* --- bound_parts.c: times of kernels alone --------------------------------------------------------- */
+
+/* Those that are known, of clusters of the same kinds of GPUs. */
+typedef struct BoundKernels BoundKernels;
+
+BoundKernels *bound_kernels_new (const LsCalibration *calibration); /* lent */
+void bound_kernels_free (BoundKernels *kernels);
+/* Behind a change of the calibration. */
+void bound_kernels_forget (BoundKernels *kernels);
+
+/* On the fastest of the cluster's GPUs; in a CUDA graph it begins sooner. */
+LsTime bound_kernel_time (BoundKernels *kernels, const LsClusterSpec *spec, bool is_in_graph,
+                          const LsKernel *kernel);
+
+/* --- bound_parts.c: what a stage of it takes ---------------------------------------------------------- */
+
+/* Of one micro-batch on one rank, at least. What stands in sums adds up over layers and chunks. */
+typedef struct {
+  union {
+    struct {
+      LsTime f, b;   /* b: with what runs again */
+      LsTime reduce; /* what b takes longer where gradients are reduced once, in the last backward */
+      LsTime w;      /* of b: what a split backward does last, at most */
+      uint64_t n_params, n_expert;                 /* the latter of the former: experts; those that learn */
+      uint64_t n_frozen, n_frozen_experts, n_nf4;  /* that do not; the others of the first */
+      uint64_t n_persistent, n_persistent_experts; /* of those that learn: never cut by DeepSpeed's ZeRO-3 */
+      uint64_t kept;                               /* bytes from forward to backward */
+      /* Of FSDP's units of one layer each, for one pass: of parameters, of gradients; FSDP2: out of a gather,
+       * into a reduction, to the gradients before. */
+      LsTime gather, unit_reduce, copy_out, copy_in, add;
+    };
+    uint64_t sums[17];
+  };
+  uint64_t n_most;          /* parameters in a layer, or beside all layers, at most */
+  LsTime gather_most, root; /* of the unit that takes longest; of what is in no layer */
+} BoundPart;
+G_STATIC_ASSERT (offsetof (BoundPart, n_most) == sizeof ((BoundPart *) 0)->sums);
+
+/* n of them. */
+void bound_add (BoundPart *to, const BoundPart *p, uint64_t n);
+
+/* PART_LAYER + i: a layer of the i-th kind that the model has. */
+enum { PART_EMBEDDING, PART_HEAD, PART_LAYER, N_BOUND_PARTS = PART_LAYER + LS_MAX_MODEL_KINDS };
+
+/* Of the strategy and how it cuts the model. */
+typedef struct {
+  const LsModel *model;
+  const LsStrategy *s;
+  const BoundComm *comm; /* with its strategy and cluster; NULL: times are not asked for, and are 0 */
+  BoundKernels *kernels; /* with the attention kernel of the job */
+  bool is_split;         /* backwards are I and W */
+  bool has_head_weight;
+  LsShard shard; /* set by bound_parts(), as what follows  */
+  bool is_layer; /* else the embedding or the head */
+} BoundParts;
+
+/* As lower/lower_state.h cuts the model. */
+LsShard bound_shard (const LsStrategy *s, const LsModel *m);
+void bound_parts (BoundParts *x, BoundPart ret_parts[N_BOUND_PARTS]);
+
+/* Of a rank, by the sum of its parts: elements that its optimizer steps on; parameters, gradients where they
+ * are kept, and the optimizer's state. */
+uint64_t bound_n_owned (const LsModel *m, const LsStrategy *s, const BoundPart *sum);
+
+/* --- what is remembered ------------------------------------------------------------------------------ */
 
 /* What a part depends on. No gaps: hashed and compared as bytes. */
 typedef struct {
@@ -22,11 +113,11 @@ typedef struct {
   LsTime message; /* to a neighbour */
 } Entry;
 
-/* What of them memory follows from: times are 0, and so is in the key what only they depend on. */
+/* Entries by their keys. */
 typedef struct {
-  Key key;
-  BoundPart part[N_BOUND_PARTS];
-} Sizes;
+  GHashTable *all;
+  Entry *last;
+} Entries;
 
 struct LsBounds {
   const LsModel *model;
@@ -35,8 +126,8 @@ struct LsBounds {
   BoundKernels *kernels; /* on it                                */
   int attention_kernel;
   uint32_t n_gpus;
-  GHashTable *entries;   /* Key -> Entry                        */
-  GHashTable *sizes;     /* Key -> Sizes                        */
+  Entries entries;       /* of times                            */
+  Entries sizes;         /* of what memory follows from: times are 0, and so is what only they depend on */
   GHashTable *optimizer; /* CountKey -> LsTime *                */
   uint64_t variant;      /* of the strategy at hand             */
   const uint32_t *gpus;  /* of its ranks; NULL: node after node */
@@ -44,8 +135,6 @@ struct LsBounds {
   uint32_t n_kinds;                        /* of layers */
   uint32_t *n_of_kind[LS_MAX_MODEL_KINDS]; /* [n_layers + 1] of the i-th among the first so many */
   uint32_t *layers, *first;                /* scratch: layers of each chunk, and before it */
-  Entry *last;
-  Sizes *last_sizes;
 };
 
 /* --- bound.c --- */
@@ -57,11 +146,11 @@ BoundPart bound_chunk (const LsBounds *b, const BoundPart *part, uint32_t stage,
 
 /* --- bound_parts.c --- */
 
-GHashTable *bound_sizes_table_new (void);
+/* Of this key; new and without parts if *ret_is_new. */
+Entry *bound_entry (Entries *entries, const Key *key, bool *ret_is_new);
 /* What sizes follow from. */
 void bound_fill_key (Key *key, const LsBounds *b, const LsStrategy *s, const LsCluster *cluster,
                      const LsSched *sched);
-void bound_add_sizes (BoundPart *to, const BoundPart *p);
 
 /* Which stage the chunk of a rank is (schedules/sched.h). */
 static inline uint32_t

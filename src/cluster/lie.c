@@ -6,14 +6,20 @@ bool
 ls_lie_init (LsLie *l, const LsCluster *c)
 {
   LsPlaces at;
-  if (!ls_places_init (&at, c))
-    return false;
+  bool has_places = ls_places_init (&at, c);
+  if (has_places)
+    ls_lie_init_at (l, c, at);
+  return has_places;
+}
+
+void
+ls_lie_init_at (LsLie *l, const LsCluster *c, LsPlaces at)
+{
   uint32_t n = ls_places_n (&at);
   *l = (LsLie) { .cluster = c, .at = at, .has_faults = ls_cluster_has_faults (&c->spec) };
   l->number = g_new (uint32_t, n);
   memset (l->number, 0xff, n * sizeof *l->number);
   l->places = g_array_sized_new (FALSE, FALSE, sizeof (uint32_t), n);
-  return true;
 }
 
 void

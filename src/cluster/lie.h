@@ -30,6 +30,8 @@ typedef struct {
 
 /* False: the cluster is not one of places, and there is nothing to clear. */
 bool ls_lie_init (LsLie *l, const LsCluster *c);
+/* In these places. */
+void ls_lie_init_at (LsLie *l, const LsCluster *c, LsPlaces at);
 void ls_lie_clear (LsLie *l);
 
 /* Of n members. gpu_of: NULL, or their GPUs by what stands in members. Numbers all their places, until the

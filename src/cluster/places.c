@@ -16,6 +16,21 @@ ls_places_init (LsPlaces *p, const LsCluster *c)
   return is_tree && !c->kind_of_host && c->spec.interior != LS_INTERIOR_TORUS && !x->has_failed_switch_links;
 }
 
+LsPlaces
+ls_places_one (const LsCluster *c)
+{
+  return (LsPlaces) { .n_hosts = 1,
+                      .n_groups = 1,
+                      .n_pods = 1,
+                      .gpus_per_host = c->n_gpus,
+                      .hosts_per_group = 1,
+                      .groups_per_pod = 1,
+                      .trunks_per_host = c->n_trunks,
+                      .first_of_groups = c->n_trunks,
+                      .first_of_pods = c->n_trunks,
+                      .n_trunks = c->n_trunks };
+}
+
 bool
 ls_places_is_sound (const LsCluster *c, uint32_t host)
 {

@@ -31,6 +31,8 @@ typedef struct LsPlaces {
 /* False: it is laid out in another way, nodes are of several kinds, switches hash, or links between switches
  * have failed. */
 bool ls_places_init (LsPlaces *p, const LsCluster *c);
+/* All of a cluster as one host, however it is laid out. */
+LsPlaces ls_places_one (const LsCluster *c);
 
 /* Ways from, to and in it are those of every other host, and so are its rates. */
 bool ls_places_is_sound (const LsCluster *c, uint32_t host);

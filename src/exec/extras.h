@@ -11,7 +11,7 @@
 #include "exec/traffic.h"
 
 typedef struct Steady Steady; /* shortcuts/steady.c      */
-typedef struct Coarse Coarse; /* shortcuts/coarsen.h     */
+typedef struct Coarse Coarse; /* shortcuts/coarsen.c     */
 typedef struct Share Share;   /* share.c                 */
 
 /* Traffic between two nodes. */
@@ -52,16 +52,39 @@ typedef struct Extras {
 void extras_hang (Run *x, Extras *extras, const LsRunOptions *options);
 void extras_clear (Run *x);
 
+/* run.c: such an error names ranks: all, not one for each class. */
+bool run_names_ranks (const GError *error);
+/* The options without the shortcuts that are to be checked. */
+LsRunOptions run_plain_twin (const LsRunOptions *options, bool checks_fold, bool checks_pieces);
+
 /* messages/sent.c: with --network step; after the net is there. */
 void sent_init (Run *x);
 void sent_clear (Run *x);
 
-/* known_calls.c: as call_plan(), but kept by options->calls, which outlives the run. */
+/* known_calls.c: calls as they were planned, and what they take alone, kept from one run to the next. */
+struct LsKnownCalls {
+  GMutex lock;
+  LsArena *arena;     /* of plans */
+  GHashTable *plans;  /* GBytes of known_calls_key() -> LsCollPlan * */
+  GHashTable *bounds; /* the same -> BoundCall * (shortcuts/plan_bound.c) */
+};
+
+/* Around every use of its members. */
+void known_calls_lock (struct LsKnownCalls *calls);
+void known_calls_unlock (struct LsKnownCalls *calls);
+
+/* All that a plan of the request depends on but NCCL and fidelity. NULL: there is more to it, or none are
+ * kept. */
+GBytes *known_calls_key (const LsKnownCalls *calls, const LsCluster *cluster, const LsCollRequest *request);
+
+/* As call_plan(), but kept by options->calls, which outlives the run. */
 const LsCollPlan *known_call_plan (const Run *x, const LsCollRequest *request, LsArena *arena,
                                    GError **error);
 
-/* shortcuts/ahead.c */
-bool may_run_ahead (const Run *x, const Rank *r);
+/* shortcuts/coarsen.c: segments that nothing disturbs, in one piece; after the ranks. */
+void coarsen_init (Run *x);
+void coarsen_clear (Run *x);
+uint64_t coarsen_count (const Run *x); /* frames that ran in one piece */
 
 /* shortcuts/steady.c: after the ranks. */
 void steady_init (Run *x);

@@ -1,5 +1,4 @@
-#include "exec/known_calls.h"
-
+/* exec/known_calls.c — calls as they were planned, and what they take alone, kept from run to run. */
 #include <string.h>
 
 #include "base/handover.h"

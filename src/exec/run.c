@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "exec/extras.h"
-#include "exec/shortcuts/coarsen.h"
 
 void
 ls_run_options_init (LsRunOptions *o)
@@ -84,12 +83,20 @@ run_once (Asked asked, double *ret_cost_share, bool *ret_is_folded, GError **err
   return t;
 }
 
-/* Such an error names ranks: all, not one for each class. */
-static bool
-is_of_ranks (const GError *error)
+bool
+run_names_ranks (const GError *error)
 {
   return g_error_matches (error, LS_ERROR, LS_ERROR_DEADLOCK)
       || g_error_matches (error, LS_ERROR, LS_ERROR_INPUT);
+}
+
+LsRunOptions
+run_plain_twin (const LsRunOptions *options, bool checks_fold, bool checks_pieces)
+{
+  LsRunOptions plain = *options;
+  plain.fold = checks_fold ? LS_SHORTCUT_OFF : plain.fold;
+  plain.coarsen = checks_pieces ? LS_SHORTCUT_OFF : plain.coarsen;
+  return plain;
 }
 
 /* What is to be checked is done the plain way, and compared. */
@@ -100,9 +107,7 @@ check_twin (const LsTimeline *t, bool is_folded, Asked asked, GError **error)
        checks_pieces = asked.options->coarsen == LS_SHORTCUT_CHECK;
   if (!checks_fold && !checks_pieces)
     return TRUE;
-  LsRunOptions plain = *asked.options;
-  plain.fold = checks_fold ? LS_SHORTCUT_OFF : plain.fold;
-  plain.coarsen = checks_pieces ? LS_SHORTCUT_OFF : plain.coarsen;
+  const LsRunOptions plain = run_plain_twin (asked.options, checks_fold, checks_pieces);
   bool none;
   g_autoptr (LsTimeline) twin = run_once (asked_with (asked, &plain), NULL, &none, error);
   const char *names = !checks_pieces ? "folded and unfolded"
@@ -118,9 +123,8 @@ run_folded (Asked asked, double *ret_cost_share, GError **error)
   bool is_folded, none;
   g_autoptr (GError) failed = NULL;
   g_autoptr (LsTimeline) t = run_once (asked, ret_cost_share, &is_folded, &failed);
-  if (!t && is_folded && is_of_ranks (failed)) {
-    LsRunOptions unfolded = *asked.options;
-    unfolded.fold = LS_SHORTCUT_OFF;
+  if (!t && is_folded && run_names_ranks (failed)) {
+    const LsRunOptions unfolded = run_plain_twin (asked.options, true, false);
     return run_once (asked_with (asked, &unfolded), ret_cost_share, &none, error);
   }
   if (!t) {

@@ -447,14 +447,6 @@ check_same (const LsShare *a, const LsShare *b, GError **error)
   return FALSE;
 }
 
-/* All, then, not one for each class. */
-static bool
-names_ranks (const GError *error)
-{
-  return g_error_matches (error, LS_ERROR, LS_ERROR_DEADLOCK)
-      || g_error_matches (error, LS_ERROR, LS_ERROR_INPUT);
-}
-
 LsShare *
 ls_run_share (const LsShareJob *jobs, uint32_t n_jobs, uint32_t only, const LsShareTraffic *traffic,
               const LsCluster *cluster, const LsNccl *nccl, const LsRunOptions *options, GError **error)
@@ -467,18 +459,17 @@ ls_run_share (const LsShareJob *jobs, uint32_t n_jobs, uint32_t only, const LsSh
   }
   g_autoptr (GError) failed = NULL;
   g_autoptr (LsShare) share = run_as (jobs, n_jobs, only, traffic, cluster, nccl, options, &failed);
-  if (names_ranks (failed) && options->fold != LS_SHORTCUT_OFF) {
-    LsRunOptions unfolded = *options;
-    unfolded.fold = LS_SHORTCUT_OFF;
+  if (run_names_ranks (failed) && options->fold != LS_SHORTCUT_OFF) {
+    const LsRunOptions unfolded = run_plain_twin (options, true, false);
     return run_as (jobs, n_jobs, only, traffic, cluster, nccl, &unfolded, error);
   }
   if (failed)
     g_propagate_error (error, g_steal_pointer (&failed));
-  if (!share || (options->fold != LS_SHORTCUT_CHECK && options->coarsen != LS_SHORTCUT_CHECK))
+  bool checks_fold = options->fold == LS_SHORTCUT_CHECK,
+       checks_pieces = options->coarsen == LS_SHORTCUT_CHECK;
+  if (!share || (!checks_fold && !checks_pieces))
     return g_steal_pointer (&share);
-  LsRunOptions plain = *options;
-  plain.fold = options->fold == LS_SHORTCUT_CHECK ? LS_SHORTCUT_OFF : options->fold;
-  plain.coarsen = options->coarsen == LS_SHORTCUT_CHECK ? LS_SHORTCUT_OFF : options->coarsen;
+  const LsRunOptions plain = run_plain_twin (options, checks_fold, checks_pieces);
   g_autoptr (LsShare) twin = run_as (jobs, n_jobs, only, traffic, cluster, nccl, &plain, error);
   return twin && check_same (share, twin, error) ? g_steal_pointer (&share) : NULL;
 }

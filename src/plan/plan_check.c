@@ -5,8 +5,6 @@
 #include <lockstep/error.h>
 #include <string.h>
 
-static gboolean ls_plan_check_programs (const LsPlanCheck *check, LsPlanFault *fault);
-
 /* --- programs whose events and buffers come and go alike: one is looked at for all --------------- */
 
 /* Problem. Where ranks have experts of different load each has a program of its own, which differs in shapes
@@ -23,13 +21,14 @@ typedef struct {
   uint64_t bytes;
 } Bytes;
 
-struct LsPlanShapes {
+/* The shapes of a plan's programs; indices are known to be in range. Borrows the plan. */
+typedef struct {
   const LsPlan *plan;
   uint32_t *shape;      /* [n_segments]                                             */
   GHashTable *programs; /* GBytes: those that were asked for                        */
   uint32_t *seen;       /* [n_segments * n_chunks] role + 1 that was last there     */
   Bytes *bytes;         /* [n_chunks * ID_END] of the role at hand                  */
-};
+} Shapes;
 
 #define ID_END (UINT16_MAX + 1u)
 
@@ -49,7 +48,7 @@ append_shape (GByteArray *text, const LsOp *op)
 }
 
 static void
-find_shapes (LsPlanShapes *x)
+find_shapes (Shapes *x)
 {
   g_autoptr (GHashTable) ids
       = g_hash_table_new_full (g_bytes_hash, g_bytes_equal, (GDestroyNotify) g_bytes_unref, NULL);
@@ -68,33 +67,30 @@ find_shapes (LsPlanShapes *x)
   }
 }
 
-static LsPlanShapes *
-ls_plan_shapes_new (const LsPlan *plan)
+static void
+shapes_init (Shapes *x, const LsPlan *plan)
 {
-  LsPlanShapes *x = g_new0 (LsPlanShapes, 1);
   x->plan = plan;
   x->shape = g_new (uint32_t, plan->n_segments + 1);
   x->programs = g_hash_table_new_full (g_bytes_hash, g_bytes_equal, (GDestroyNotify) g_bytes_unref, NULL);
   x->seen = g_new0 (uint32_t, (gsize) plan->n_segments * plan->n_chunks + 1);
   x->bytes = g_new0 (Bytes, (gsize) plan->n_chunks * ID_END + 1);
   find_shapes (x);
-  return x;
 }
 
-void
-ls_plan_shapes_free (LsPlanShapes *x)
+static void
+shapes_clear (Shapes *x)
 {
-  if (!x)
-    return;
   g_free (x->shape);
   g_hash_table_unref (x->programs);
   g_free (x->seen);
   g_free (x->bytes);
-  g_free (x);
 }
 
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Shapes, shapes_clear)
+
 static bool
-is_new_name_or_same (LsPlanShapes *x, uint32_t role, uint16_t chunk, const LsBufferEvent *b)
+is_new_name_or_same (Shapes *x, uint32_t role, uint16_t chunk, const LsBufferEvent *b)
 {
   Bytes *known = &x->bytes[(gsize) chunk * ID_END + b->id];
   if (known->role == role + 1)
@@ -105,7 +101,7 @@ is_new_name_or_same (LsPlanShapes *x, uint32_t role, uint16_t chunk, const LsBuf
 
 /* All that one buffer id and chunk names has the same bytes. */
 static bool
-has_bytes_by_name (LsPlanShapes *x, uint32_t role)
+has_bytes_by_name (Shapes *x, uint32_t role)
 {
   const LsProgram *p = &x->plan->programs[role];
   for (uint32_t i = 0; i < p->n_instances; i++) {
@@ -124,7 +120,7 @@ has_bytes_by_name (LsPlanShapes *x, uint32_t role)
 }
 
 static GBytes *
-shape_of_program (const LsPlanShapes *x, uint32_t role)
+shape_of_program (const Shapes *x, uint32_t role)
 {
   const LsProgram *p = &x->plan->programs[role];
   gsize n = 2 + 3 * (gsize) p->n_instances;
@@ -141,16 +137,13 @@ shape_of_program (const LsPlanShapes *x, uint32_t role)
 
 /* Events and buffers of a program are right if those of the programs are that this was asked of before. */
 static bool
-ls_plan_shapes_is_known (LsPlanShapes *x, uint32_t role)
+shapes_is_known (Shapes *x, uint32_t role)
 {
   GBytes *key = shape_of_program (x, role);
   bool is_known = g_hash_table_contains (x->programs, key);
   g_hash_table_add (x->programs, key);
   return is_known && has_bytes_by_name (x, role);
 }
-
-/* The order of checks: bindings (roles, communicators, peers), then each program by itself, then what
- * ranks owe each other. */
 
 gboolean
 ls_op_next (const LsPlan *plan, LsOpPlace *at)
@@ -285,42 +278,6 @@ find_rank_of_roles (const LsPlan *plan, uint32_t *ret_rank_of_role, LsPlanFault 
     if (ret_rank_of_role[role] == UINT32_MAX)
       return fail (fault, "role %u: no rank runs it", role);
   return TRUE;
-}
-
-static gboolean
-check_all (const LsPlan *plan, LsPlanFault *fault)
-{
-  if (!check_communicators (plan, fault))
-    return FALSE;
-  for (uint32_t rank = 0; rank < plan->n_ranks; rank++)
-    if (!check_binding (plan, rank, fault))
-      return FALSE;
-  if (!check_peers (plan, fault) || !check_gpus (plan, fault))
-    return FALSE;
-
-  g_autofree uint32_t *rank_of_role = g_new (uint32_t, plan->n_roles);
-  if (!find_rank_of_roles (plan, rank_of_role, fault))
-    return FALSE;
-  LsPlanCheck check = { .plan = plan, .rank_of_role = rank_of_role };
-  return ls_plan_check_programs (&check, fault) && ls_plan_check_matches (&check, fault);
-}
-
-gboolean
-ls_plan_check_at (const LsPlan *plan, LsOpPlace *reterr_at, GError **error)
-{
-  LsPlanFault fault = { .at = { .role = UINT32_MAX } };
-  if (check_all (plan, &fault))
-    return TRUE;
-  *reterr_at = fault.at;
-  g_propagate_error (error, fault.error);
-  return FALSE;
-}
-
-gboolean
-ls_plan_check (const LsPlan *plan, GError **error)
-{
-  LsOpPlace at;
-  return ls_plan_check_at (plan, &at, error);
 }
 
 /* ---- plan check local ---- */
@@ -745,13 +702,52 @@ check_lifetimes (const LsPlanCheck *check, uint32_t role, LsPlanFault *fault)
 
 /* What one program must keep by itself. */
 static gboolean
-ls_plan_check_programs (const LsPlanCheck *check, LsPlanFault *fault)
+check_programs (const LsPlanCheck *check, LsPlanFault *fault)
 {
   if (!check_ranges (check, fault) || !check_slots (check, fault))
     return FALSE;
-  g_autoptr (LsPlanShapes) shapes = ls_plan_shapes_new (check->plan);
+  g_auto (Shapes) shapes;
+  shapes_init (&shapes, check->plan);
   for (uint32_t role = 0; role < check->plan->n_roles; role++)
-    if (!ls_plan_shapes_is_known (shapes, role) && !check_lifetimes (check, role, fault))
+    if (!shapes_is_known (&shapes, role) && !check_lifetimes (check, role, fault))
       return FALSE;
   return TRUE;
+}
+
+/* ---- all of it ---- */
+
+static gboolean
+check_all (const LsPlan *plan, LsPlanFault *fault)
+{
+  if (!check_communicators (plan, fault))
+    return FALSE;
+  for (uint32_t rank = 0; rank < plan->n_ranks; rank++)
+    if (!check_binding (plan, rank, fault))
+      return FALSE;
+  if (!check_peers (plan, fault) || !check_gpus (plan, fault))
+    return FALSE;
+
+  g_autofree uint32_t *rank_of_role = g_new (uint32_t, plan->n_roles);
+  if (!find_rank_of_roles (plan, rank_of_role, fault))
+    return FALSE;
+  LsPlanCheck check = { .plan = plan, .rank_of_role = rank_of_role };
+  return check_programs (&check, fault) && ls_plan_check_matches (&check, fault);
+}
+
+gboolean
+ls_plan_check_at (const LsPlan *plan, LsOpPlace *reterr_at, GError **error)
+{
+  LsPlanFault fault = { .at = { .role = UINT32_MAX } };
+  if (check_all (plan, &fault))
+    return TRUE;
+  *reterr_at = fault.at;
+  g_propagate_error (error, fault.error);
+  return FALSE;
+}
+
+gboolean
+ls_plan_check (const LsPlan *plan, GError **error)
+{
+  LsOpPlace at;
+  return ls_plan_check_at (plan, &at, error);
 }

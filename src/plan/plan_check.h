@@ -43,11 +43,6 @@ gboolean ls_op_next (const LsPlan *plan, LsOpPlace *at);
 gboolean ls_plan_fail (LsPlanFault *fault, const LsPlan *plan, uint32_t rank, LsOpPlace at,
                        const char *format, ...) G_GNUC_PRINTF (5, 6);
 
-/* plan_check.c: the shapes of a plan's programs; indices are known to be in range. Borrows the plan. */
-typedef struct LsPlanShapes LsPlanShapes;
-void ls_plan_shapes_free (LsPlanShapes *shapes); /* NULL allowed */
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsPlanShapes, ls_plan_shapes_free)
-
 /* plan_check_match.c: what ranks owe each other. */
 gboolean ls_plan_check_matches (const LsPlanCheck *check, LsPlanFault *fault);
 

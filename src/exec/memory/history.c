@@ -4,8 +4,7 @@
 
 #include "base/order.h"
 #include "exec/memory/allocator.h"
-#include "exec/memory/memory_laps.h"
-#include "exec/memory/memory_libraries.h"
+#include "exec/memory/memory_times.h"
 
 #define NONE UINT32_MAX
 
@@ -148,25 +147,11 @@ happen (Replay *r, const MemoryEvent *e)
 
 /* --- what is there from the start ---------------------------------------------------------- */
 
-static void
-take_throughout (Replay *r, const uint64_t bytes[LS_N_MEM])
+static uint32_t
+take_first (void *replay, uint64_t bytes, uint32_t stream, uint8_t category, const MemoryChange *alloc)
 {
-  for (int c = 0; c < LS_N_MEM; c++)
-    if (bytes[c] > 0 && !memory_is_outside_allocator (c))
-      take (r, bytes[c], LS_STREAM_COMPUTE, (LsBlockUse) { .category = (uint8_t) c, .instance = NONE });
-}
-
-/* What the step before has left to be freed. */
-static void
-carry_in (Replay *r)
-{
-  for (guint i = 0; i < r->changes->len; i++) {
-    const MemoryChange *c = &g_array_index (r->changes, MemoryChange, i);
-    if (!c->is_carried)
-      continue;
-    const MemoryChange *alloc = &g_array_index (r->changes, MemoryChange, c->alloc);
-    r->handles[c->alloc] = take (r, alloc->buffer->bytes, alloc->stream, use_of (alloc));
-  }
+  const LsBlockUse held = { .category = category, .instance = NONE };
+  return take (replay, bytes, stream, alloc ? use_of (alloc) : held);
 }
 
 /* What is free has no owner. */
@@ -309,8 +294,7 @@ record_rank (const LsMemoryInput *in, LsMemoryHistory *h, const GArray *changes,
   r.owners = g_array_new (FALSE, TRUE, sizeof (Owner));
   r.handles = memory_laps_handles (w->n_laps, changes->len);
   ls_allocator_watch (r.allocator, on_segment, &r);
-  take_throughout (&r, bytes);
-  carry_in (&r);
+  memory_take_first (changes, bytes, take_first, &r, r.handles);
   g_autoptr (GArray) events = memory_events (changes);
   Range range = range_of (changes, events, w, max_changes, &h->n_changes);
   h->n_left_out = h->n_changes - (range.to - range.from);

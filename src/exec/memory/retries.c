@@ -4,8 +4,7 @@
 
 #include "base/order.h"
 #include "exec/memory/allocator.h"
-#include "exec/memory/memory_laps.h"
-#include "exec/memory/memory_libraries.h"
+#include "exec/memory/memory_times.h"
 
 #define N_LAPS    MEMORY_MAX_LAPS
 #define FIRST_LAP 1 /* that may count */
@@ -122,27 +121,6 @@ happen (Replay *r, const Happening *e)
 
 /* --- one rank -------------------------------------------------------------------- */
 
-static void
-take_static (Replay *r, const uint64_t bytes[LS_N_MEM])
-{
-  for (int i = 0; i < LS_N_MEM; i++)
-    if (bytes[i] > 0 && !memory_is_outside_allocator (i))
-      ls_allocator_take (r->allocator, bytes[i], LS_STREAM_COMPUTE);
-}
-
-/* What the step before has left to be freed. */
-static void
-carry_in (Replay *r)
-{
-  for (guint i = 0; i < r->changes->len; i++) {
-    const MemoryChange *c = &g_array_index (r->changes, MemoryChange, i);
-    if (!c->is_carried)
-      continue;
-    const MemoryChange *alloc = &g_array_index (r->changes, MemoryChange, c->alloc);
-    r->handles[c->alloc] = ls_allocator_take (r->allocator, alloc->buffer->bytes, alloc->stream);
-  }
-}
-
 static uint64_t
 limit_of (const LsMemoryInput *in, uint32_t role, const uint64_t bytes[LS_N_MEM])
 {
@@ -235,8 +213,7 @@ replay (const LsMemoryInput *in, const GArray *changes, const Tape *tape, Memory
     r.laps[i].calls = g_array_new (FALSE, FALSE, sizeof (LsDriverCall));
   r.handles = memory_laps_handles (N_LAPS, changes->len);
   r.pending = g_array_new (FALSE, FALSE, sizeof (gsize));
-  take_static (&r, tape->bytes);
-  carry_in (&r);
+  memory_take_first (changes, tape->bytes, NULL, r.allocator, r.handles);
   LsRoleRetries to = result_of (&r, replay_laps (&r, tape, laps), limit);
   g_array_unref (r.pending);
   g_free (r.handles);

@@ -65,7 +65,7 @@ void ls_retries_free (LsRetries *r); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsRetries, ls_retries_free)
 
 /* What ls_memory_new() finds: in order, of all ranks of a role; at its times, of one. events: of the changes
- * (exec/memory/memory_laps.h). */
+ * (exec/memory/memory_times.h). */
 void retries_add_role (LsRetries *r, const LsMemoryInput *in, uint32_t role, const GArray *changes);
 void retries_add_rank (LsRetries *r, const LsMemoryInput *in, uint32_t rank, const GArray *changes,
                        const GArray *events, LsTime period);

@@ -44,8 +44,6 @@ typedef struct {
 
   /* ---- afterwards ---- */
 
-  /* Of each resource of the cluster, what one of its class has; each is its own class. */
-  void (*spread) (const Run *x, const double *of_class, uint32_t n, double *ret);
   /* Adds what moved in this step and is of no call's phases; nothing. */
   void (*add_bytes) (const Run *x, uint32_t step, double *bytes);
 } Hooks;

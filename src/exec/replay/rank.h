@@ -12,7 +12,7 @@
  *     dp                          ^ frame 7, op 9
  *
  * A rank may go ahead of the clock where a hook says that nothing outside can touch
- * it (shortcuts/ahead.c): then what begins later than now need not wait for an event. */
+ * it (../extras.c): then what begins later than now need not wait for an event. */
 #ifndef LS_EXEC_REPLAY_RANK_H
 #define LS_EXEC_REPLAY_RANK_H
 

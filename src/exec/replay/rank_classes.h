@@ -4,7 +4,7 @@
  * Problem. A million ranks have a few dozen classes, and a list of a million numbers takes longer than the
  * run.
  *
- * Equation. Ranks lie in blocks, blocks in stretches (shortcuts/fold_stretch.h). Of those that are alike one
+ * Equation. Ranks lie in blocks, blocks in stretches (shortcuts/fold_blocks.h). Of those that are alike one
  * is kept, kept[s] for the s-th of a block, so with n_kept of them rank r has what stands in class_of at
  *
  *     (r / per_block * n_kept + kept[r mod per_block / per_stretch]) per_stretch + r mod per_stretch.

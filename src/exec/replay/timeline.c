@@ -187,7 +187,7 @@ ls_timeline_bytes (const LsTimeline *t, uint32_t resource)
 const uint32_t *
 ls_timeline_places (const LsTimeline *t)
 {
-  return t->places ? t->places->class_of_place : NULL;
+  return t->places && t->places->at.n_hosts > 1 ? t->places->class_of_place : NULL;
 }
 
 /* What one of each class carries, newly allocated: [classes of resources]. */
@@ -217,10 +217,14 @@ timeline_count_bytes (const Run *x, const XJob *job, uint32_t step)
 {
   uint32_t n = ls_cluster_n_resources (x->cluster);
   double *bytes = bytes_of_classes (x, job, step);
-  if (x->hooks.spread) {
+  const PlaceClasses *places = x->whole->places;
+  if (places) {
     g_autofree double *of_class = bytes;
     bytes = g_new (double, n);
-    x->hooks.spread (x, of_class, n, bytes);
+    for (uint32_t i = 0; i < n; i++) {
+      uint32_t class = place_classes_of (places, i);
+      bytes[i] = class == NO_CLASS ? 0 : of_class[class];
+    }
   }
   if (x->hooks.add_bytes)
     x->hooks.add_bytes (x, step, bytes);

@@ -1,6 +1,12 @@
 #include "exec/shortcuts/fold.h"
 
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/order.h"
 #include "exec/extras.h"
+#include "exec/replay/state.h"
+#include "exec/shortcuts/refine.h"
 #include "exec/shortcuts/shapes.h"
 
 /* --- the quotient ------------------------------------------------------------- */
@@ -18,37 +24,6 @@ count_classes (const uint32_t *class_of, uint32_t n, uint32_t n_classes, uint32_
   }
   *ret_first = first;
   *ret_count = count;
-}
-
-/* Takes the classes of resources, which know how many they are. */
-static void
-fold_places (Fold *f, FoldClasses *c)
-{
-  f->whole.n_resources = c->n_resources + 1;
-  f->whole.places = g_steal_pointer (&c->places);
-  f->n_of_resource = g_steal_pointer (&f->whole.places->n_of_resource);
-  f->whole.capacity = g_steal_pointer (&f->whole.places->capacity);
-}
-
-/* The same, found out one by one. */
-static void
-fold_resources (Fold *f, const LsCluster *cluster, const double *capacity, FoldClasses *c)
-{
-  uint32_t n = ls_cluster_n_resources (cluster);
-  double most = 0;
-  f->whole.n_resources = c->n_resources + 1;
-  f->class_of_resource = g_steal_pointer (&c->resource);
-  f->n_of_resource = g_new0 (uint32_t, f->whole.n_resources);
-  f->whole.capacity = g_new0 (double, f->whole.n_resources);
-  for (uint32_t i = 0; i < n; i++) {
-    uint32_t class = f->class_of_resource[i];
-    most = MAX (most, capacity[i]);
-    if (class == NO_CLASS)
-      continue;
-    f->whole.capacity[class] = capacity[i];
-    f->n_of_resource[class]++;
-  }
-  f->whole.capacity[c->n_resources] = most;
 }
 
 /* A member of the quotient's communicator: a class of ranks. All have it in one slot (fold_owed()). */
@@ -102,26 +77,12 @@ fold_plan (Fold *f, const FoldClasses *c)
     fold_comm (f, c, i, seen);
 }
 
-/* Where a rank has two communicators of one class, one in the quotient cannot be both. */
-bool
-fold_has_slots_apart (const Refine *r, const uint32_t *comm)
-{
-  for (uint32_t i = 0; i < r->n_ranks; i++)
-    for (int s = 0; s < LS_SLOT_PREV; s++)
-      for (int o = 0; o < s && r->bindings[i].comm[s] != UINT32_MAX; o++)
-        if (r->bindings[i].comm[o] != UINT32_MAX
-            && comm[r->bindings[i].comm[o]] == comm[r->bindings[i].comm[s]])
-          return false;
-  return true;
-}
-
-void
-fold_classes_clear (FoldClasses *c)
+static void
+classes_free (FoldClasses *c)
 {
   Refine *r = c->refine;
   ls_rank_classes_free (c->rank);
   g_free (c->comm);
-  g_free (c->resource);
   place_classes_free (c->places);
   g_free (c->sends);
   g_free (c->class_of);
@@ -131,51 +92,468 @@ fold_classes_clear (FoldClasses *c)
   g_free (c->owner);
   g_free (c->calls);
   g_free (c->first_pattern);
-  if (!r)
-    return;
-  g_free (r->rank);
-  g_free (r->comm);
-  g_free (r->resource);
-  g_free ((void *) r->is_ample);
-  g_free ((void *) r->loads);
-  g_free ((void *) r->first);
-  if (r->uses) /* else they are the plan's */
-    g_free ((void *) r->bindings);
-  g_free ((void *) r->members);
-  g_free ((void *) r->first_member);
-  g_free ((void *) r->uses);
-  g_free ((void *) r->first_use);
+  if (r)
+    refine_clear (r);
   g_free (r);
 }
 
-/* --- its hooks ---------------------------------------------------------------- */
+/* ---- what communicators have to themselves ---- */
 
-static uint32_t
-class_of_resource (const Fold *f, uint32_t resource)
-{
-  return f->whole.places ? place_classes_of (f->whole.places, resource) : f->class_of_resource[resource];
-}
+/* Which communicators have what they load to themselves.
+ *
+ * Everything that loads a resource needs some ranks: a collective its members, a transfer
+ * both ends, a kernel or a copy one. A resource is owned by the classes of ranks that all of
+ * these need: while one of them does something else, nothing loads it. A communicator of one
+ * class whose calls load only what that class owns cannot be disturbed by anything in which
+ * the class has no part.
+ *
+ * Worked example. Tensor parallelism in a node beside a pipeline: the NVLink ports of a GPU carry
+ * its all-reduces and, if the next stage is in the same node, its sends. All need that GPU, so
+ * its class owns the port. If all-reduces cross a NIC that another class sends through, nobody
+ * owns that, nor what traffic of no rank loads. */
 
-static void
-spread_at (const PlaceClasses *p, uint32_t place, const double *of_class, double *ret)
+#define NOBODY UINT32_MAX
+
+typedef struct {
+  uint32_t a, b; /* classes of ranks; NOBODY: none; b is not a */
+  bool is_loaded;
+} Owners;
+
+typedef struct {
+  const FoldClasses *c;
+  Owners *owners; /* by class of resource */
+} Private;
+
+static bool
+is_among (const uint32_t *classes, uint32_t n, uint32_t class)
 {
-  uint32_t n = ls_places_n_at (&p->at, place);
-  const uint32_t *class_of = &p->class_of[p->first[p->class_of_place[place]]];
   for (uint32_t i = 0; i < n; i++)
-    ret[ls_places_resource (&p->at, place, i)] = class_of[i] == NO_CLASS ? 0 : of_class[class_of[i]];
+    if (classes[i] == class)
+      return true;
+  return false;
+}
+
+/* Of what is loaded; NULL: it is ample, and disturbs nobody. */
+static Owners *
+owners_of (const Private *p, uint32_t load)
+{
+  uint32_t resource = p->c->refine->loads[load].resource;
+  return p->c->refine->is_ample[resource] ? NULL : &p->owners[p->c->class_of[resource]];
+}
+
+/* Loads from .. to need these classes: owners are those that have been needed each time. More than
+ * two come last: what only they load, is of no communicator of one class. */
+static void
+need (Private *p, uint32_t from, uint32_t to, const uint32_t *classes, uint32_t n)
+{
+  for (uint32_t i = from; i < to; i++) {
+    Owners *o = owners_of (p, i);
+    if (!o)
+      continue;
+    if (!o->is_loaded)
+      *o = (Owners) { classes[0], n > 1 ? classes[1] : NOBODY, true };
+    if (!is_among (classes, n, o->a))
+      o->a = NOBODY;
+    if (!is_among (classes, n, o->b))
+      o->b = NOBODY;
+  }
 }
 
 static void
-spread (const Run *x, const double *of_class, uint32_t n, double *ret)
+need_sends (Private *p, const Fold *f, uint32_t class, int to_next)
 {
-  const Fold *f = x->extras->fold;
-  if (!f->whole.places)
-    for (uint32_t i = 0; i < n; i++)
-      ret[i] = f->class_of_resource[i] == NO_CLASS ? 0 : of_class[f->class_of_resource[i]];
-  else
-    for (uint32_t place = 0; place < ls_places_n (&f->whole.places->at); place++)
-      spread_at (f->whole.places, place, of_class, ret);
+  uint32_t rank = f->whole.rank[class], peer = ls_plan_peer (f->whole.plan, rank, to_next);
+  const uint32_t *sends = p->c->sends[p->c->row_of_rank[class]];
+  const uint32_t ends[2] = { class, peer == UINT32_MAX ? class : ls_rank_class (f->whole.classes, peer) };
+  need (p, sends[to_next], sends[to_next + 1], ends, 2);
 }
+
+/* One of a class stands for all: they load resources of the same classes. */
+static void
+find_owners (Private *p, const Fold *f)
+{
+  const uint32_t *first = p->c->refine->first;
+  for (uint32_t i = 0; i < f->quotient->n_ranks; i++) {
+    uint32_t row = p->c->row_of_rank[i], at = p->c->refine->n_comms + row;
+    need (p, first[at], p->c->sends[row][0], &i, 1);
+    need_sends (p, f, i, 0);
+    need_sends (p, f, i, 1);
+    need (p, p->c->sends[row][2], first[at + 1], &i, 1);
+  }
+  for (int is_last = 0; is_last < 2; is_last++)
+    for (uint32_t i = 0; i < f->quotient->n_comms; i++) {
+      const LsCommunicator c = ls_plan_communicator (f->quotient, i);
+      g_autofree uint32_t *ranks = ls_comm_ranks (&c);
+      if ((c.n_ranks > 1) == is_last)
+        need (p, first[p->c->row_of_comm[i]], first[p->c->row_of_comm[i] + 1], ranks, c.n_ranks);
+    }
+  for (uint32_t i = 0; i < p->c->n_others; i++)
+    p->owners[p->c->class_of[p->c->others[i]]] = (Owners) { NOBODY, NOBODY, true };
+}
+
+static bool
+owns_all (const Private *p, uint32_t from, uint32_t to, uint32_t class)
+{
+  for (uint32_t i = from; i < to; i++) {
+    const Owners *o = owners_of (p, i);
+    if (o && o->a != class && o->b != class)
+      return false;
+  }
+  return true;
+}
+
+/* See Fold.is_private, newly allocated. */
+static bool *
+find_private (const Fold *f, const FoldClasses *classes)
+{
+  g_autofree Owners *owners = g_new0 (Owners, f->whole.n_resources);
+  Private p = { classes, owners };
+  find_owners (&p, f);
+  bool *is_private = g_new0 (bool, (gsize) f->quotient->n_comms + 1);
+  for (uint32_t i = 0; i < f->quotient->n_comms; i++) {
+    const LsCommunicator c = ls_plan_communicator (f->quotient, i);
+    const uint32_t *first = &classes->refine->first[classes->row_of_comm[i]];
+    is_private[i] = c.n_ranks == 1 && owns_all (&p, first[0], first[1], ls_comm_rank (&c, 0));
+  }
+  return is_private;
+}
+
+/* What the quotient's one makes of a sum of coefficients over a class of n_resources, each loaded by n_alike
+ * in all. */
+static uint64_t
+fold_coef (uint64_t sum, uint32_t n_alike, uint32_t n_resources)
+{
+  unsigned __int128 all = (unsigned __int128) sum * n_alike;
+  g_assert (all % n_resources == 0);
+  return (uint64_t) (all / n_resources);
+}
+
+/* ---- what ample resources carry ---- */
+
+/* What ample resources carry in a folded run.
+ *
+ * Problem. An ample resource (cluster/places.h) never fills, so ranks and communicators of one class may load
+ * different ones, or none: what one of a class loads says nothing of the others. But each resource knows all
+ * that load it (T of refine.h), and those of one class have the same.
+ *
+ * Equation. With T[r, o, p] the sum of coefficients that pattern p of owners of class o puts on a resource r,
+ * and D[o, p] what the one that stands for o moved by that pattern, r carried the sum of T * D over o and p.
+ * So a call of the quotient gets uses with the coefficients T that count bytes only, behind those of its
+ * flow.
+ *
+ * Worked example. Rings over three hosts, two hosts a leaf: 0 1 | 2, 3 | 4 5, 6 7 | 8. Each goes up once from
+ * two leaves, one of which the first and the second share. The three are one class if leaves are ample; T is
+ * 2 for that leaf, 1 for the other four. */
+
+/* A use of the only one of its class that is looked at. */
+typedef struct {
+  uint32_t owner, pattern; /* class of communicators, or of ranks behind them */
+  LsFlowUse use;
+} AmpleUse;
+
+static int
+by_owner (const void *a, const void *b)
+{
+  const AmpleUse *x = a, *y = b;
+  if (x->owner != y->owner)
+    return LS_ORDER (x->owner, y->owner);
+  return x->pattern != y->pattern ? LS_ORDER (x->pattern, y->pattern)
+                                  : LS_ORDER (x->use.resource, y->use.resource);
+}
+
+/* By resource of refine: whether it is the ample one that is looked at in its class. */
+static bool *
+find_seen (const FoldClasses *c)
+{
+  const Refine *r = c->refine;
+  g_autofree bool *has_one = g_new0 (bool, c->n_resources + 1);
+  bool *is_seen = g_new0 (bool, r->n_resources + 1);
+  for (uint32_t i = 0; i < r->n_resources; i++) {
+    if (!r->is_ample[i] || c->class_of[i] == NO_CLASS || has_one[c->class_of[i]])
+      continue;
+    has_one[c->class_of[i]] = is_seen[i] = true;
+  }
+  return is_seen;
+}
+
+/* Sums the coefficients of what is the same. */
+static void
+merge (GArray *uses)
+{
+  guint n = 0;
+  g_array_sort (uses, by_owner);
+  for (guint i = 0; i < uses->len; i++) {
+    const AmpleUse *use = &g_array_index (uses, AmpleUse, i);
+    if (n > 0 && by_owner (&g_array_index (uses, AmpleUse, n - 1), use) == 0)
+      g_array_index (uses, AmpleUse, n - 1).use.coef += use->use.coef;
+    else
+      g_array_index (uses, AmpleUse, n++) = *use;
+  }
+  g_array_set_size (uses, n);
+}
+
+/* AmpleUse, in order, each owner, pattern and resource once. */
+static GArray *
+find_uses (const FoldClasses *c)
+{
+  const Refine *r = c->refine;
+  g_autofree bool *is_seen = find_seen (c);
+  GArray *uses = g_array_new (FALSE, FALSE, sizeof (AmpleUse));
+  for (uint32_t t = 0; t < r->n_resources; t++)
+    for (uint32_t i = r->first_use[t]; i < r->first_use[t + 1] && is_seen[t]; i++) {
+      const RefineUse *of = &r->uses[i];
+      const AmpleUse use
+          = { c->owner[of->owner], of->pattern, { .coef = of->coef, .resource = c->class_of[t] } };
+      g_array_append_val (uses, use);
+    }
+  merge (uses);
+  return uses;
+}
+
+/* The first that does not come before that owner and pattern. */
+static guint
+find_first (const Fold *f, uint32_t owner, uint32_t pattern)
+{
+  guint from = 0, to = f->ample->len;
+  while (from < to) {
+    guint mid = (from + to) / 2;
+    const AmpleUse *use = &g_array_index (f->ample, AmpleUse, mid);
+    if (use->owner < owner || (use->owner == owner && use->pattern < pattern))
+      from = mid + 1;
+    else
+      to = mid;
+  }
+  return from;
+}
+
+/* That call of a list of calls; NULL: there is none. */
+static const ShapedCall *
+find_call (const ShapedCalls *calls, CallKey key)
+{
+  for (uint32_t i = 0; calls && i < calls->n; i++)
+    if (call_key_equal (calls->calls[i].key, key))
+      return &calls->calls[i];
+  return NULL;
+}
+
+/* What the one that stands for its class adds by a pattern of a call of that list to ample resources of each
+ * class. Returns how many; ret: NULL: they are only counted. */
+static uint32_t
+ample_uses (const Fold *f, uint32_t list, uint32_t pattern, LsFlowUse *ret)
+{
+  uint32_t n = 0, n_comms = f->quotient->n_comms,
+           owner = list < n_comms ? list : n_comms + (list - n_comms) / 2;
+  if (pattern == UINT32_MAX)
+    return 0;
+  pattern += f->first_pattern[list];
+  for (guint i = find_first (f, owner, pattern); i < f->ample->len; i++) {
+    const AmpleUse *use = &g_array_index (f->ample, AmpleUse, i);
+    if (use->owner != owner || use->pattern != pattern)
+      break;
+    if (ret)
+      ret[n] = use->use;
+    n++;
+  }
+  return n;
+}
+
+/* ---- calls that are planned ---- */
+
+/* The calls of the quotient's communicators without planning them again: the structure of the cluster
+ * (fold_blocks.h) has planned one of each shape, and knows what that loads by class. */
+
+typedef struct {
+  const Run *x;
+  const Fold *f;
+  const FoldClasses *c;
+  uint32_t comm;     /* of the quotient */
+  uint32_t n_alike;  /* how many that stands for */
+  uint32_t *classes; /* [n_uses] of resources loaded by the present phase */
+  uint64_t *sum;     /* [n_resources] zeros between phases                */
+} Planned;
+
+/* What a phase of that pattern loads; behind these *ret_n_ample that are ample. */
+static LsFlowUse *
+uses_of (Planned *p, uint32_t pattern, uint32_t *ret_n, uint32_t *ret_n_ample)
+{
+  const Refine *r = p->c->refine;
+  uint32_t row = p->c->row_of_comm[p->comm], n = 0;
+  for (uint32_t i = r->first[row]; i < r->first[row + 1]; i++) {
+    const RefineLoad *l = &r->loads[i];
+    if (l->pattern != pattern || r->is_ample[l->resource])
+      continue;
+    uint32_t class = p->c->class_of[l->resource];
+    if (p->sum[class] == 0)
+      p->classes[n++] = class;
+    p->sum[class] += l->coef;
+  }
+  uint32_t n_ample = *ret_n_ample = ample_uses (p->f, p->comm, pattern, NULL);
+  LsFlowUse *uses = ls_arena_new_array (p->x->arena, LsFlowUse, n + n_ample);
+  for (uint32_t i = 0; i < n; i++) {
+    uint32_t class = p->classes[i];
+    uses[i] = (LsFlowUse) { .resource = class,
+                            .coef = fold_coef (p->sum[class], p->n_alike, p->f->n_of_resource[class]) };
+    p->sum[class] = 0;
+  }
+  ample_uses (p->f, p->comm, pattern, &uses[n]);
+  *ret_n = n;
+  return uses;
+}
+
+static Call *
+call_of (Planned *p, const ShapedCall *shaped, Call *next)
+{
+  uint32_t n_phases = shaped->plan->n_phases;
+  Call *call = ls_arena_new_array (p->x->arena, Call, 1);
+  call->next = next;
+  call->key = shaped->key;
+  call->plan = shaped->plan;
+  call->stall = shaped->stall;
+  call->sm_share = (uint64_t) llround (shaped->plan->sm_share * (double) LS_COEF_ONE);
+  call->uses = ls_arena_new_array (p->x->arena, LsFlowUse *, n_phases);
+  call->n_uses = ls_arena_new_array (p->x->arena, uint32_t, n_phases);
+  call->n_ample = ls_arena_new_array (p->x->arena, uint32_t, n_phases);
+  for (uint32_t i = 0; i < n_phases; i++)
+    if (shaped->pattern[i] != UINT32_MAX)
+      call->uses[i] = uses_of (p, shaped->pattern[i], &call->n_uses[i], &call->n_ample[i]);
+  return call;
+}
+
+/* See Whole.calls; in the arena of x, but for the array, which is newly allocated. */
+static Call **
+plan_calls (const Run *x, const Fold *f, const FoldClasses *c)
+{
+  g_autofree uint32_t *classes = g_new (uint32_t, f->whole.n_resources);
+  g_autofree uint64_t *sum = g_new0 (uint64_t, f->whole.n_resources);
+  Call **calls = g_new0 (Call *, c->n_comms + 1);
+  Planned p = { .x = x, .f = f, .c = c, .classes = classes, .sum = sum };
+  for (p.comm = 0; p.comm < c->n_comms; p.comm++) {
+    p.n_alike = f->whole.n_of_comm[p.comm];
+    g_assert (p.n_alike > 0);
+    const ShapedCalls *shaped = f->calls[p.comm];
+    for (uint32_t i = 0; i < shaped->n; i++)
+      calls[p.comm] = call_of (&p, &shaped->calls[i], calls[p.comm]);
+  }
+  return calls;
+}
+
+/* ---- weights in the digest ---- */
+
+/* By what the members of a class count in the digest.
+ *
+ * Problem. The digest is a sum of weights times powers of times (replay/spans.h), so a class counts by the
+ * sum of the weights of all its ranks, as they do one by one. A million ranks have a few classes, in long
+ * runs: a sum over a run must not take each of them.
+ *
+ * Equation. The weight of rank r for a thing of kind w is a product of two words that look random,
+ *
+ *     weight (r, w) = f(r / B, w) g(r mod B),  B = 4096, f and g of SplitMix64,
+ *
+ * so the ranks from a up to b - 1 sum up to
+ *
+ *     G(b') f(b / B, w) - G(a') f(a / B, w) + G(B) sum of f(k, w) over a / B <= k < b / B,
+ *     where G(i) = g(0) + ... + g(i - 1), a' = a mod B, b' = b mod B.
+ *
+ * Two ranks that change places differ in the sum, as in a sum of single words; four in a rectangle of two
+ * blocks do too, by (f - f') (g - g').
+ *
+ * Worked example. Ranks 4,000 to 9,000, B = 4096: G(808) f(2) - G(4000) f(0) + G(4096) (f(0) + f(1)): that is
+ * 96 of block 0, all of block 1 and 808 of block 2, where 9,000 itself is left out.
+ *
+ * Reference. Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014. */
+
+/* What the ranks of a role do, to the next and to the previous. */
+typedef struct {
+  bool sends[2], copies;
+} RoleWork;
+
+typedef struct {
+  Fold *f;
+  RoleWork *works; /* [roles] */
+  uint64_t *sum;   /* [n + 1] G (i), of the n ranks of a block, or of all if these are fewer */
+} Weights;
+
+static RoleWork *
+role_works_new (const LsPlan *plan, const RoleCalls *roles)
+{
+  RoleWork *works = g_new0 (RoleWork, plan->n_roles + 1);
+  for (uint32_t r = 0; r < plan->n_roles; r++) {
+    for (int d = 0; d < LS_N_COPY_DIRECTIONS; d++)
+      works[r].copies = works[r].copies || roles[r].id[COPIES + d] != 0;
+    for (int p = 0; p < 2; p++)
+      works[r].sends[p] = roles[r].id[SENDS + 1 - p] != 0;
+  }
+  return works;
+}
+
+static uint64_t *
+sums_new (uint32_t n_ranks)
+{
+  uint32_t n = MIN (n_ranks, DIGEST_RANKS_PER_BLOCK);
+  uint64_t *sum = g_new (uint64_t, (gsize) n + 1);
+  sum[0] = 0;
+  for (uint32_t i = 0; i < n; i++)
+    sum[i + 1] = sum[i] + digest_word_of_rank (i);
+  return sum;
+}
+
+/* Of ranks that follow each other: from the first up to the one before `end`. */
+static uint64_t
+weight_of (const Weights *w, uint64_t what, uint32_t first, uint32_t end)
+{
+  uint32_t block = first / DIGEST_RANKS_PER_BLOCK, last = end / DIGEST_RANKS_PER_BLOCK;
+  uint64_t sum = -w->sum[first % DIGEST_RANKS_PER_BLOCK] * digest_word_of_block (what, block);
+  for (; block < last; block++)
+    sum += w->sum[DIGEST_RANKS_PER_BLOCK] * digest_word_of_block (what, block);
+  return sum + w->sum[end % DIGEST_RANKS_PER_BLOCK] * digest_word_of_block (what, last);
+}
+
+/* Those of a role are of one stage, so in a mesh their neighbours are at one distance. */
+static uint32_t
+end_of_alike (const Fold *f, uint32_t first)
+{
+  const LsPlan *plan = f->whole.plan;
+  return plan->bindings
+      ? first + 1
+      : MIN (ls_plan_end_of_role (plan, first), ls_rank_classes_end (f->whole.classes, first));
+}
+
+/* Returns the first behind those that are alike. */
+static uint32_t
+weigh_alike (Weights *w, uint32_t first)
+{
+  Fold *f = w->f;
+  const RoleWork *work = &w->works[ls_plan_role (f->whole.plan, first)];
+  uint32_t class = ls_rank_class (f->whole.classes, first), end = end_of_alike (f, first);
+  g_assert (end > first && class < f->quotient->n_ranks);
+  if (work->copies)
+    f->whole.copy_weight[class] += weight_of (w, DIGEST_COPY, first, end);
+  for (uint32_t p = 0; p < 2; p++)
+    if (work->sends[p])
+      f->whole.channel_weight[2 * class + p]
+          += weight_of (w, ls_plan_peer (f->whole.plan, first, 1 - p) - first, first, end);
+  return end;
+}
+
+/* The weights of all classes. */
+static void
+weigh (Fold *f, const Run *x, const uint32_t *class_of_comm)
+{
+  const LsPlan *plan = f->whole.plan;
+  uint32_t n_ranks = f->quotient->n_ranks;
+  Weights w = { .f = f, .works = role_works_new (plan, x->role_calls), .sum = sums_new (plan->n_ranks) };
+  f->whole.comm_weight = g_new0 (uint64_t, (gsize) f->quotient->n_comms + 1);
+  f->whole.channel_weight = g_new0 (uint64_t, 2 * (gsize) n_ranks);
+  f->whole.copy_weight = g_new0 (uint64_t, n_ranks);
+  for (uint32_t i = 0; i < plan->n_comms; i++)
+    f->whole.comm_weight[class_of_comm[i]] += digest_of (i);
+  for (uint32_t i = 0; i < plan->n_ranks;)
+    i = weigh_alike (&w, i);
+  g_free (w.works);
+  g_free (w.sum);
+}
+
+/* --- its hooks ---------------------------------------------------------------- */
 
 /* A load that each of n_alike makes as that of one in the quotient, but for ample resources. */
 static uint32_t
@@ -184,7 +562,7 @@ fold_uses (const Run *x, const LsLoad *loads, uint32_t n, uint32_t n_alike, LsFl
   const Fold *f = x->extras->fold;
   uint32_t n_uses = 0;
   for (uint32_t i = 0; i < n; i++) {
-    uint32_t class = class_of_resource (f, loads[i].resource);
+    uint32_t class = place_classes_of (f->whole.places, loads[i].resource);
     g_assert (class != NO_CLASS);
     if (f->is_ample[class])
       continue;
@@ -203,13 +581,13 @@ fold_uses (const Run *x, const LsLoad *loads, uint32_t n, uint32_t n_alike, LsFl
 static uint32_t
 more_uses (const Run *x, uint32_t caller, CallKey key, uint32_t phase, LsFlowUse *ret_uses)
 {
-  const FoldAmple *ample = x->extras->fold->ample;
-  const ShapedCall *call = fold_ample_call (ample, caller, key);
-  return call ? fold_ample_uses (ample, caller, call->pattern[phase], ret_uses) : 0;
+  const Fold *f = x->extras->fold;
+  const ShapedCall *call = find_call (f->calls[caller], key);
+  return call ? ample_uses (f, caller, call->pattern[phase], ret_uses) : 0;
 }
 
 static void
-fold_by (Run *x, const double *capacity, FoldClasses *c)
+fold_by (Run *x, FoldClasses *c)
 {
   Fold *f = x->extras->fold = ls_arena_new_array (x->arena, Fold, 1);
   x->whole = &f->whole;
@@ -217,26 +595,27 @@ fold_by (Run *x, const double *capacity, FoldClasses *c)
   f->quotient = ls_arena_new_array (x->arena, LsPlan, 1);
   ls_rank_classes_count (c->rank, c->n_ranks, &f->whole.rank, &f->whole.n_of_rank);
   count_classes (c->comm, f->whole.plan->n_comms, c->n_comms, &f->whole.comm, &f->whole.n_of_comm);
-  if (c->places)
-    fold_places (f, c);
-  else
-    fold_resources (f, x->cluster, capacity, c);
+  f->whole.n_resources = c->n_resources + 1;
+  f->whole.places = g_steal_pointer (&c->places);
+  f->n_of_resource = g_steal_pointer (&f->whole.places->n_of_resource);
+  f->whole.capacity = g_steal_pointer (&f->whole.places->capacity);
   fold_plan (f, c);
   g_assert (f->quotient->n_ranks < x->plan->n_ranks && f->quotient->n_comms <= x->plan->n_comms);
   f->whole.classes = g_steal_pointer (&c->rank);
-  f->is_private = fold_private (f, c);
+  f->is_private = find_private (f, c);
   f->is_ample = g_new0 (bool, f->whole.n_resources);
   for (uint32_t i = 0; i < c->refine->n_resources; i++)
     if (c->class_of[i] != NO_CLASS)
       f->is_ample[c->class_of[i]] = c->refine->is_ample[i];
-  f->ample = fold_ample_new (c);
-  f->whole.calls = f->whole.places ? fold_planned (x, f, c) : NULL;
+  f->ample = find_uses (c);
+  f->calls = g_steal_pointer (&c->calls);
+  f->first_pattern = g_steal_pointer (&c->first_pattern);
+  f->whole.calls = plan_calls (x, f, c);
   f->sum = g_new0 (uint64_t, f->whole.n_resources);
-  fold_weigh (f, x, c->comm);
+  weigh (f, x, c->comm);
   x->plan = f->quotient;
   x->hooks.uses = fold_uses;
   x->hooks.more_uses = more_uses;
-  x->hooks.spread = spread;
 }
 
 bool
@@ -245,13 +624,11 @@ fold_new (Run *x)
   FoldClasses classes = { 0 };
   const LsRunOptions *o = x->extras->options;
   bool may_fold = o->fold != LS_SHORTCUT_OFF && o->network != LS_NETWORK_STEP && x->plan->n_ranks > 1;
-  bool is_known = may_fold && !o->folds_by_walk && fold_by_blocks (x, &classes);
-  g_autofree double *capacity = may_fold && !is_known ? run_capacities (x) : NULL;
-  if (may_fold && !is_known)
-    is_known = fold_by_walk (x, capacity, &classes);
+  bool is_known = may_fold && !o->folds_by_walk && fold_classes (x, false, &classes);
+  is_known = is_known || (may_fold && fold_classes (x, true, &classes));
   if (is_known && classes.n_ranks < x->plan->n_ranks && classes.has_slots_apart)
-    fold_by (x, capacity, &classes);
-  fold_classes_clear (&classes);
+    fold_by (x, &classes);
+  classes_free (&classes);
   return x->extras->fold != NULL;
 }
 
@@ -261,10 +638,11 @@ fold_free (Fold *f)
   if (!f)
     return;
   ls_arena_free (f->quotient->arena);
-  g_free (f->class_of_resource);
   g_free (f->n_of_resource);
   g_free (f->is_private);
   g_free (f->is_ample);
-  fold_ample_free (f->ample);
+  g_array_unref (f->ample);
+  g_free (f->calls);
+  g_free (f->first_pattern);
   g_free (f->sum);
 }

@@ -37,19 +37,19 @@
 #include "network/coll.h"
 
 typedef struct ShapedCalls ShapedCalls; /* shapes.h */
-typedef struct FoldAmple FoldAmple;     /* shapes.h */
 
 typedef struct Fold {
-  Whole whole;                 /* first member: what the run knows of it */
-  LsPlan *quotient;            /* in the arena of the run, but for what is in its own */
-  uint32_t *class_of_resource; /* [resources of the cluster]; NO_CLASS: not loaded. NULL: see whole.places  */
-  uint32_t *n_of_resource;     /* [n_resources] in the class; the last has nobody, but the most capacity of
+  Whole whole;               /* first member: what the run knows of it */
+  LsPlan *quotient;          /* in the arena of the run, but for what is in its own */
+  uint32_t *n_of_resource;   /* [n_resources] in the class; the last has nobody, but the most capacity of
                                   all, for the quantum                                                      */
-  bool *is_private;            /* [n_comms of the quotient] of one class of ranks, without which nothing loads
+  bool *is_private;          /* [n_comms of the quotient] of one class of ranks, without which nothing loads
                                   what its calls do                                                         */
-  bool *is_ample;              /* [n_resources]                                                             */
-  FoldAmple *ample;            /* what these carry                                                          */
-  uint64_t *sum;               /* [n_resources] zeros: scratch of fold_uses()                               */
+  bool *is_ample;            /* [n_resources]                                                             */
+  GArray *ample;             /* AmpleUse: what these carry                                                */
+  const ShapedCalls **calls; /* as of FoldClasses                                                         */
+  uint32_t *first_pattern;   /* likewise                                                                  */
+  uint64_t *sum;             /* [n_resources] zeros: scratch of fold_uses()                               */
 } Fold;
 
 /* Of x, the plan, the cluster, NCCL and the options are there. True: something is alike: x->plan is the
@@ -67,11 +67,10 @@ gboolean fold_check (const LsTimeline *folded, const LsTimeline *whole, const Ls
 typedef struct {
   LsRankClasses *rank;                    /* of the plan                                           */
   uint32_t *comm;                         /* [of the plan]                                         */
-  uint32_t *resource;                     /* [resources of the cluster] NO_CLASS: not loaded; or   */
-  PlaceClasses *places;                   /* the same by structure                                */
+  PlaceClasses *places;                   /* of resources                                          */
   uint32_t n_ranks, n_comms, n_resources; /* classes                                              */
   bool has_slots_apart;                   /* no rank has two communicators of one class            */
-  struct Refine *refine;                  /* owned, with all that it points to but peers and plan  */
+  struct Refine *refine;                  /* owned, with all that it points to but peers           */
   uint32_t (*sends)[3]; /* [ranks of refine] of its loads, where those of its sends to the previous
                                             begin, to the next, and of what comes behind             */
   uint32_t *class_of;   /* [resources of refine] NO_CLASS: not loaded              */
@@ -84,40 +83,13 @@ typedef struct {
   uint32_t n_others;
 } FoldClasses;
 
-/* Both the same but for what it takes: each call of each communicator and channel looked at (fold_calls.c);
- * by the structure of the cluster (fold_blocks.h). False: ranks do not owe each other what they call or
- * send, a call cannot be planned, all that is loaded takes more than a quarter of options->max_memory_bytes;
- * or there is no such structure. */
-bool fold_by_walk (Run *x, const double *capacity, FoldClasses *ret);
-bool fold_by_blocks (Run *x, FoldClasses *ret);
-void fold_classes_clear (FoldClasses *c);
-/* comm: by communicator of refine, its class. */
-bool fold_has_slots_apart (const struct Refine *r, const uint32_t *comm);
+/* By the structure of the cluster (fold_blocks.h), or is_one: with each rank looked at. False: ranks do not
+ * owe each other what they call or send, a call cannot be planned, all that is loaded takes more than a
+ * quarter of options->max_memory_bytes; or there is no such structure. */
+bool fold_classes (Run *x, bool is_one, FoldClasses *ret);
 
-/* fold_owed.c: [n_comms], newly allocated: the slot of the first member; NULL unless every member has the
+/* [n_comms], newly allocated: the slot of the first member; NULL unless every member has the
  * communicator in one slot and calls the same, and ranks expect what is sent. */
 uint8_t *fold_owed (const Run *x);
-/* See Refine.peers, newly allocated. */
-uint8_t *fold_peers (const Run *x);
-
-/* fold_weights.c: the weights of all classes. */
-void fold_weigh (Fold *f, const Run *x, const uint32_t *class_of_comm);
-
-/* fold_private.c: which communicators of the quotient have what they load to themselves. Newly
- * allocated, see Fold.is_private. */
-bool *fold_private (const Fold *f, const FoldClasses *c);
-
-/* fold_planned.c: see Whole.calls; in the arena of x, but for the array, which is newly allocated. */
-struct Call **fold_planned (const Run *x, const Fold *f, const FoldClasses *c);
-
-/* What the quotient's one makes of a sum of coefficients over a class of n_resources, each loaded by n_alike
- * in all. */
-static inline uint64_t
-fold_coef (uint64_t sum, uint32_t n_alike, uint32_t n_resources)
-{
-  unsigned __int128 all = (unsigned __int128) sum * n_alike;
-  g_assert (all % n_resources == 0);
-  return (uint64_t) (all / n_resources);
-}
 
 #endif

@@ -1,11 +1,112 @@
 #include "exec/shortcuts/fold_blocks.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/order.h"
-
+#include "base/gcd.h"
 #include "exec/extras.h"
+
+/* ---- stretches ---- */
+
+/* Tiers of which nothing is above hosts do not come again: there may be one for all. */
+static void
+set_tiers (Stretches *s, uint32_t n_blocks, uint32_t n)
+{
+  const uint32_t n_places[3] = { s->whole->n_hosts, s->whole->n_groups, s->whole->n_pods };
+  const bool comes_again[3] = { true, s->whole->trunks_per_group > 0, s->whole->trunks_per_pod > 0 };
+  uint32_t first = 0;
+  for (int k = 0; k < 3; k++) {
+    uint32_t block = MAX (1, comes_again[k] ? n_places[k] / n_blocks : n_places[k]);
+    s->tier[k] = (StretchTier) { first, first, block, comes_again[k] ? block / n : block };
+    first += n_places[k];
+  }
+  s->n = s->n_kept = n;
+  s->gpus_of_block = s->tier[0].block * s->whole->gpus_per_host;
+  s->gpus_of_stretch = s->tier[0].stretch * s->whole->gpus_per_host;
+}
+
+void
+stretches_init (Stretches *s, const LsPlaces *whole)
+{
+  *s = (Stretches) { .whole = whole, .at = *whole };
+  set_tiers (s, 1, 1);
+}
+
+void
+stretches_clear (Stretches *s)
+{
+  g_clear_pointer (&s->kept, g_free);
+  g_clear_pointer (&s->first, g_free);
+  g_clear_pointer (&s->n_of, g_free);
+}
+
+/* Whether ranks of a block have the same roles a stretch on: a block is of whole stages, or part of one. */
+static bool
+have_same_roles (const LsPlan *plan, uint32_t block, uint32_t stretch)
+{
+  const uint32_t *role = plan->role_of_rank;
+  for (uint32_t first = 0; role && first < plan->n_ranks; first += block)
+    if (memcmp (&role[first], &role[first + stretch], (block - stretch) * sizeof *role) != 0)
+      return false;
+  return true;
+}
+
+bool
+stretches_find (Stretches *s, const LsPlan *plan, uint32_t period)
+{
+  uint32_t per_host = s->whole->gpus_per_host, block, unit = ls_mesh_binding_repeats (plan->by_mesh, &block);
+  uint64_t gpus = period * (uint64_t) per_host, stretch = gpus / ls_gcd ((uint32_t) gpus, unit) * unit;
+  if (plan->n_ranks != s->whole->n_hosts * per_host || block % per_host != 0 || stretch >= block
+      || block % stretch != 0 || !have_same_roles (plan, block, (uint32_t) stretch))
+    return false;
+  set_tiers (s, plan->n_ranks / block, (uint32_t) (block / stretch));
+  return true;
+}
+
+void
+stretches_keep (Stretches *s, const uint32_t *sort, uint32_t n_sorts)
+{
+  uint32_t *n_kept[3] = { &s->at.n_hosts, &s->at.n_groups, &s->at.n_pods }, first = 0;
+  s->kept = g_memdup2 (sort, s->n * sizeof *sort);
+  s->first = g_new (uint32_t, n_sorts);
+  s->n_of = g_new0 (uint32_t, n_sorts);
+  for (uint32_t i = 0; i < s->n; i++)
+    if (s->n_of[sort[i]]++ == 0)
+      s->first[sort[i]] = i;
+  s->n_kept = n_sorts;
+  for (int k = 0; k < 3; k++) {
+    StretchTier *t = &s->tier[k];
+    t->first_kept = first;
+    if (t->stretch < t->block)
+      *n_kept[k] = *n_kept[k] / t->block * n_sorts * t->stretch;
+    first += *n_kept[k];
+  }
+}
+
+void
+stretches_spread (const Stretches *s, const uint32_t *of_kept, uint32_t *ret)
+{
+  const uint32_t n[3] = { s->whole->n_hosts, s->whole->n_groups, s->whole->n_pods };
+  for (int k = 0; k < 3; k++)
+    for (uint32_t i = 0; i < n[k]; i += s->tier[k].stretch) {
+      uint32_t place = s->tier[k].first + i;
+      memcpy (&ret[place], &of_kept[stretch_kept (s, place)],
+              MIN (s->tier[k].stretch, n[k] - i) * sizeof *ret);
+    }
+}
+
+uint32_t
+stretch_n_gpus (const Stretches *s)
+{
+  return s->at.n_hosts * s->at.gpus_per_host;
+}
+
+LsRankClasses *
+stretch_classes_new (const Stretches *s, uint32_t *class_of, uint32_t n_ranks)
+{
+  return s->kept ? ls_rank_classes_of_stretches (class_of, n_ranks, s->gpus_of_block, s->gpus_of_stretch,
+                                                 s->kept, s->n_kept)
+                 : ls_rank_classes_new (class_of, n_ranks);
+}
 
 /* --- what lies where ------------------------------------------------------------------ */
 
@@ -102,19 +203,35 @@ find_in_stretches (Blocks *b, const uint8_t *slot)
   return false;
 }
 
-bool
-blocks_init (Blocks *b, const Run *x, const uint8_t *slot, const uint8_t *peers)
+/* The cluster as its places are, or as one. False: it has none. */
+static bool
+lay_out (Blocks *b, bool is_one)
 {
-  *b = (Blocks) { .x = x, .plan = x->plan, .roles = x->role_calls, .peers = peers };
-  b->fastest = run_fastest_kernel (x);
-  if (x->n_jobs > 1 || x->extras->n_traffic > 0 || !(b->shapes = shapes_new (x)))
+  const Run *x = b->x;
+  bool knows_hosts = x->n_jobs == 1 && x->extras->n_traffic == 0;
+  b->shapes = is_one || knows_hosts ? shapes_new (x, is_one) : NULL;
+  if (!b->shapes)
     return false;
   stretches_init (&b->stretches, shapes_places (b->shapes));
   b->at = &b->stretches.at;
+  b->fastest = run_fastest_kernel (x);
+  b->capacity = is_one ? run_capacities (x) : NULL;
+  b->laid_out = !is_one                                ? b->stretches.whole
+      : ls_places_init (&b->laid_out_else, x->cluster) ? &b->laid_out_else
+                                                       : NULL;
+  return true;
+}
+
+/* slot: [n_comms] of each communicator's members. False: this cluster or plan is not made so. */
+static bool
+blocks_init (Blocks *b, bool is_one, const uint8_t *slot)
+{
+  const Run *x = b->x;
   b->arena = ls_arena_new ();
-  if (!find_ranks (b))
+  if (!lay_out (b, is_one) || !find_ranks (b))
     return false;
-  find_period (b);
+  if (!is_one)
+    find_period (b);
   if (!find_in_stretches (b, slot) && !find (b, slot))
     return false;
   b->is_ample = g_new (bool, b->n_places - b->at->n_hosts + 1);
@@ -125,7 +242,7 @@ blocks_init (Blocks *b, const Run *x, const uint8_t *slot, const uint8_t *peers)
   return true;
 }
 
-void
+static void
 blocks_clear (Blocks *b)
 {
   forget (b);
@@ -133,81 +250,146 @@ blocks_clear (Blocks *b)
   g_free (b->rank_of_gpu);
   g_clear_pointer (&b->arena, ls_arena_free);
   g_free (b->is_ample);
+  g_free (b->capacity);
   g_free (b->class_of_place);
 }
 
-/* --- what it says of resources ----------------------------------------------------------- */
+/* ---- what ranks owe each other ---- */
 
-/* One that is loaded, and the first resource of those that it stands for. */
+/* Before it is asked who is alike, each must get what it waits for. */
+
 typedef struct {
-  uint32_t resource, element;
-} Element;
+  const LsPlan *plan;     /* whole */
+  const RoleCalls *roles; /* Run.role_calls */
+  bool is_by_stage;       /* ranks of a mesh, all of a stage do the same */
+} Owed;
 
-static int
-by_resource (const void *a, const void *b)
+/* As fold_owed(), of communicators. */
+static uint8_t *
+check_calls (const Owed *l)
 {
-  return LS_ORDER (((const Element *) a)->resource, ((const Element *) b)->resource);
-}
-
-/* What can be carried by each class, and the most of all, loaded or not; how many are in each. */
-static void
-count_resources (const Blocks *b, const uint32_t *place, uint32_t n_classes, PlaceClasses *p)
-{
-  g_autofree uint32_t *n_places = g_new0 (uint32_t, b->n_place_classes);
-  double most = 0;
-  p->n_of_resource = g_new0 (uint32_t, n_classes + 1);
-  p->capacity = g_new0 (double, n_classes + 1);
-  for (uint32_t i = 0; i < b->n_places; i++)
-    n_places[b->class_of_place[i]] += stretch_times (&b->stretches, i);
-  for (uint32_t class = 0; class < b->n_place_classes; class ++)
-    for (uint32_t i = 0; i < ls_places_n_at (b->at, place[class]); i++) {
-      double capacity = run_capacity (b->x, &p->at, b->fastest, blocks_resource (b, place[class], i));
-      uint32_t of = p->class_of[p->first[class] + i];
-      most = MAX (most, capacity);
-      if (of == NO_CLASS)
+  const LsPlan *plan = l->plan;
+  g_autofree uint8_t *slot = g_new0 (uint8_t, plan->n_comms + 1);
+  g_autofree uint32_t *n_bound = g_new0 (uint32_t, plan->n_comms + 1),
+                      *id = g_new0 (uint32_t, plan->n_comms + 1);
+  for (uint32_t i = 0; i < plan->n_ranks; i++)
+    for (int s = 0; s < LS_SLOT_PREV; s++) {
+      uint32_t member, comm = ls_plan_comm (plan, i, (LsSlot) s, &member),
+                       of_rank = l->roles[ls_plan_role (plan, i)].id[CALLS + s];
+      if (comm == UINT32_MAX)
         continue;
-      p->capacity[of] = capacity;
-      p->n_of_resource[of] += n_places[class];
+      if (n_bound[comm]++ == 0) {
+        slot[comm] = (uint8_t) s;
+        id[comm] = of_rank;
+      }
+      if (id[comm] != of_rank || member >= ls_plan_communicator (plan, comm).n_ranks
+          || ls_plan_member (plan, comm, member) != i)
+        return NULL;
     }
-  p->capacity[n_classes] = most;
+  for (uint32_t c = 0; c < plan->n_comms; c++)
+    if (n_bound[c] != ls_plan_communicator (plan, c).n_ranks)
+      return NULL;
+  return g_steal_pointer (&slot);
 }
 
-/* Resources of one number at places are in the order of these, so the first place has the first of each. */
-void
-blocks_spread_resources (const Blocks *b, const uint32_t *place, const uint32_t *first,
-                         const uint32_t *class_of, FoldClasses *ret)
+/* Members of a communicator must call the same. */
+static bool
+calls_the_same (const Owed *l, uint32_t comm, int list)
 {
-  const Refine *r = ret->refine;
-  uint32_t n = 0;
-  g_autofree Element *elements = g_new (Element, r->n_resources + 1);
-  g_autofree uint32_t *number = g_new0 (uint32_t, r->n_resources + 1);
-  for (uint32_t class = 0; class < b->n_place_classes; class ++)
-    for (uint32_t e = first[class]; e < first[class + 1]; e++)
-      if (r->first_use[e + 1] > r->first_use[e])
-        elements[n++] = (Element) { blocks_resource (b, place[class], e - first[class]), e };
-  qsort (elements, n, sizeof *elements, by_resource);
-  ret->class_of = g_new (uint32_t, r->n_resources + 1);
-  memset (ret->class_of, 0xff, r->n_resources * sizeof *ret->class_of);
-  for (uint32_t i = 0; i < n; i++) {
-    uint32_t *own = &number[class_of[elements[i].element]];
-    *own = *own == 0 ? ++ret->n_resources : *own;
-    ret->class_of[elements[i].element] = *own - 1;
+  const LsCommunicator c = ls_plan_communicator (l->plan, comm);
+  uint32_t role = ls_plan_role (l->plan, ls_comm_rank (&c, 0));
+  for (uint32_t i = 1; i < c.n_ranks; i++) {
+    uint32_t other = ls_plan_role (l->plan, ls_comm_rank (&c, i));
+    if (other != role && l->roles[other].id[list] != l->roles[role].id[list])
+      return false;
   }
-  PlaceClasses *p = ret->places = g_new0 (PlaceClasses, 1);
-  p->at = *b->stretches.whole;
-  p->class_of_place = g_new (uint32_t, ls_places_n (&p->at) + 1);
-  stretches_spread (&b->stretches, b->class_of_place, p->class_of_place);
-  p->first = g_memdup2 (first, b->n_place_classes * sizeof *first);
-  p->class_of = g_memdup2 (ret->class_of, r->n_resources * sizeof *p->class_of);
-  count_resources (b, place, ret->n_resources, p);
+  return true;
 }
+
+/* As check_calls() of a mesh, where members have a communicator in one slot. Communicators of most slots have
+ * members of the same stages each, or of one: where all of a stage do the same, the first says it of all. */
+static uint8_t *
+check_calls_of_mesh (const Owed *l)
+{
+  const LsPlan *plan = l->plan;
+  g_autofree uint8_t *slot = g_new0 (uint8_t, plan->n_comms + 1);
+  for (int s = 0; s < LS_SLOT_PREV; s++) {
+    uint32_t first, n = ls_mesh_binding_comms (plan->by_mesh, (LsSlot) s, &first);
+    memset (&slot[first], s, n);
+    uint32_t n_looked_at = l->is_by_stage && s != LS_SLOT_PIPES ? MIN (n, 1) : n;
+    for (uint32_t i = 0; i < n_looked_at; i++)
+      if (!calls_the_same (l, first + i, CALLS + s))
+        return NULL;
+  }
+  return g_steal_pointer (&slot);
+}
+
+/* What rank i sends to that neighbour, the neighbour expects, and nobody else does; what it expects from
+ * there, is sent. In a mesh each is the neighbour of its neighbour. */
+static bool
+check_neighbour (const Owed *l, uint32_t i, uint32_t p)
+{
+  const uint32_t *own = l->roles[ls_plan_role (l->plan, i)].id;
+  if (own[SENDS + p] == 0 && own[RECEIVES + p] == 0)
+    return true;
+  uint32_t peer = ls_plan_peer (l->plan, i, p);
+  if (peer == UINT32_MAX || (l->plan->bindings && l->plan->bindings[peer].peer[1 - p] != i))
+    return false;
+  const uint32_t *theirs = l->roles[ls_plan_role (l->plan, peer)].id;
+  return (own[SENDS + p] == 0 || theirs[RECEIVES + 1 - p] == own[SENDS + p])
+      && (own[RECEIVES + p] == 0 || theirs[SENDS + 1 - p] == own[RECEIVES + p]);
+}
+
+static bool
+check_neighbours (const Owed *l, uint32_t i)
+{
+  return check_neighbour (l, i, 0) && check_neighbour (l, i, 1);
+}
+
+/* Of all ranks, or of one of each stage. */
+static bool
+check_transfers (const Owed *l)
+{
+  bool ok = true;
+  for (uint32_t s = 0; s < l->plan->n_roles && l->is_by_stage && ok; s++)
+    ok = check_neighbours (l, ls_mesh_binding_first_of_stage (l->plan->by_mesh, s));
+  for (uint32_t i = 0; i < l->plan->n_ranks && !l->is_by_stage && ok; i++)
+    ok = check_neighbours (l, i);
+  return ok;
+}
+
+uint8_t *
+fold_owed (const Run *x)
+{
+  bool is_plain = x->plan->bindings || x->extras->options->folds_by_walk;
+  const Owed o
+      = { .plan = x->plan,
+          .roles = x->role_calls,
+          .is_by_stage = !is_plain && x->plan->n_roles == ls_mesh_binding_stages (x->plan->by_mesh) };
+  g_autofree uint8_t *slot = is_plain ? check_calls (&o) : check_calls_of_mesh (&o);
+  return slot && check_transfers (&o) ? g_steal_pointer (&slot) : NULL;
+}
+
+/* See Refine.peers, newly allocated. */
+static uint8_t *
+peers_of (const Run *x)
+{
+  uint8_t *peers = g_new0 (uint8_t, x->plan->n_roles + 1);
+  for (uint32_t r = 0; r < x->plan->n_roles; r++)
+    for (int p = 0; p < 2; p++)
+      if (x->role_calls[r].id[SENDS + p] != 0 || x->role_calls[r].id[RECEIVES + p] != 0)
+        peers[r] |= (uint8_t) (1 << p);
+  return peers;
+}
+
+/* ---- classes ---- */
 
 bool
-fold_by_blocks (Run *x, FoldClasses *ret)
+fold_classes (Run *x, bool is_one, FoldClasses *ret)
 {
-  g_autofree uint8_t *slot = fold_owed (x), *peers = fold_peers (x);
-  Blocks b = { 0 };
-  bool ok = slot && blocks_init (&b, x, slot, peers);
+  g_autofree uint8_t *slot = fold_owed (x), *peers = peers_of (x);
+  Blocks b = { .x = x, .plan = x->plan, .roles = x->role_calls, .peers = peers };
+  bool ok = slot && blocks_init (&b, is_one, slot);
   ok = ok && blocks_classify (&b, slot, ret);
   blocks_clear (&b);
   return ok;

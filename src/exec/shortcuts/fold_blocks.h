@@ -24,7 +24,11 @@
  * *periods* further on: pods, or groups, or hosts, where links above these differ in nothing. So a
  * communicator of a mesh, and what a host sends, is where the first of its kind is, moved by periods.
  *
- * Where whole stretches of hosts come again, only one of each sort is looked at (fold_stretch.h).
+ * Where whole stretches of hosts come again, only one of each sort is looked at.
+ *
+ * A cluster that is laid out otherwise, or whose hosts traffic loads or several jobs use, is one place: then
+ * the first step knows nothing, the second looks at each rank, communicator and resource, and nothing is
+ * assumed to be alike. LsRunOptions.folds_by_walk has it so for any cluster.
  *
  * Cost. Once: O(communicators), O(ranks) to compare their roles and to say their classes. First step: O(kept
  * places + (bundles at such a place)) a round. Second step: O(classes of places * what one loads). Shapes:
@@ -38,9 +42,160 @@
 #ifndef LS_EXEC_SHORTCUTS_FOLD_BLOCKS_H
 #define LS_EXEC_SHORTCUTS_FOLD_BLOCKS_H
 
+#include "exec/replay/state.h"
 #include "exec/shortcuts/fold.h"
-#include "exec/shortcuts/fold_stretch.h"
 #include "exec/shortcuts/shapes.h"
+
+/* ---- stretches ---- */
+
+/* Stretches of hosts that are alike, because all of a job and its cluster comes again.
+ *
+ * Problem. More data-parallel copies are more of the same. A job on 131,072 hosts has the classes of one on
+ * 2,048, and to look at each host to find that out takes longer than the run.
+ *
+ * Equation. Ranks are in blocks, of a pipeline stage or of the whole job, in which data-parallel copies
+ * follow each other. A *stretch* is so many hosts of each block that they are a whole number of copies and of
+ * periods of the cluster. So roles, neighbours and what is above hosts come again in each
+ * stretch. A communicator is
+ *
+ *     in one stretch    each other stretch has one like it
+ *     in several        it may load each in another way: a tree has roots
+ *
+ * Stretches are alike if all communicators of the second sort load the same there, by GPUs of the same
+ * numbers. Two places in the same part of stretches that are alike see the same, so this is a stable
+ * partition, and the first stretch of each sort stands for it: it is *kept*, and others are not looked at. A
+ * communicator in several loads what it loads in those that are kept, as often as these stand for stretches.
+ *
+ * Worked example. tp 8, pp 2, dp 8 on 16 hosts of 8 GPUs, 2 hosts a leaf. Hosts 0 to 7 are stage 0, the
+ * others stage 1: two blocks, and four stretches, of hosts 0, 1, 8, 9, of 2, 3, 10, 11, and so on. Rings load
+ * all of them alike: hosts 0, 1, 8, 9 are kept as 0 to 3, and leaves 0 and 4 as 0 and 1. Trees begin on host
+ * 0 and end on host 7: the last stretch is kept too, and the second for two.
+ *
+ * Deviations. Faults, stragglers and GPUs in another order do not come again. All hosts are kept then. */
+
+/* Hosts, groups or pods. */
+typedef struct {
+  uint32_t first, first_kept; /* among places                                           */
+  uint32_t block, stretch;    /* how many; the same: the job comes again, but these do not */
+} StretchTier;
+
+typedef struct {
+  const LsPlaces *whole; /* borrowed                                                     */
+  LsPlaces at;           /* of those that are kept: numbers, as if there were no others    */
+  uint32_t n;            /* stretches                                                    */
+  uint32_t n_kept;       /* of these                                                     */
+  uint32_t *kept;        /* [n] which one of those that are kept stands for it; NULL: itself */
+  uint32_t *first;       /* [n_kept] which one it is                                     */
+  uint32_t *n_of;        /* [n_kept] for how many it stands                              */
+  StretchTier tier[3];
+  uint32_t gpus_of_block, gpus_of_stretch;
+} Stretches;
+
+/* One that is all. */
+void stretches_init (Stretches *s, const LsPlaces *whole);
+void stretches_clear (Stretches *s);
+/* The shortest that mesh and cluster allow; period: of the cluster, in hosts. GPU i has rank i. All are kept.
+ * False: they do not come again, and nothing is changed. */
+bool stretches_find (Stretches *s, const LsPlan *plan, uint32_t period);
+/* sort: [n], numbers in the order of the first of each. One of each sort is kept. */
+void stretches_keep (Stretches *s, const uint32_t *sort, uint32_t n_sorts);
+
+/* What is known of each place that is kept, of all that it stands for; ret: [places]. */
+void stretches_spread (const Stretches *s, const uint32_t *of_kept, uint32_t *ret);
+
+/* GPUs that are kept. */
+uint32_t stretch_n_gpus (const Stretches *s);
+/* Classes of ranks, where GPU i has rank i if stretches come again. Takes the list, of what is kept. */
+LsRankClasses *stretch_classes_new (const Stretches *s, uint32_t *class_of, uint32_t n_ranks);
+
+static inline uint32_t
+stretch_of_gpu (const Stretches *s, uint32_t gpu)
+{
+  return gpu % s->gpus_of_block / s->gpus_of_stretch;
+}
+
+/* A place as tier, block, stretch and number there. */
+typedef struct {
+  const StretchTier *tier;
+  uint32_t block, stretch, number;
+} StretchPlace;
+
+static inline StretchPlace
+stretch_place_of (const Stretches *s, uint32_t place)
+{
+  const StretchTier *t = &s->tier[ls_places_tier (s->whole, place)];
+  uint32_t i = place - t->first;
+  return (StretchPlace) { t, i / t->block, i % t->block / t->stretch, i % t->stretch };
+}
+
+/* Whether a place is kept. */
+static inline bool
+stretch_keeps (const Stretches *s, uint32_t place)
+{
+  uint32_t i = s->kept ? stretch_place_of (s, place).stretch : 0;
+  return !s->kept || s->first[s->kept[i]] == i;
+}
+
+/* What stands for a place, by its number among those that are kept. */
+static inline uint32_t
+stretch_kept (const Stretches *s, uint32_t place)
+{
+  if (!s->kept)
+    return place;
+  const StretchPlace p = stretch_place_of (s, place);
+  uint32_t n_kept = p.tier->stretch < p.tier->block ? s->n_kept : 1;
+  return p.tier->first_kept + (p.block * n_kept + s->kept[p.stretch]) * p.tier->stretch + p.number;
+}
+
+static inline uint32_t
+stretch_kept_gpu (const Stretches *s, uint32_t gpu)
+{
+  if (!s->kept)
+    return gpu;
+  return (gpu / s->gpus_of_block * s->n_kept + s->kept[stretch_of_gpu (s, gpu)]) * s->gpus_of_stretch
+      + gpu % s->gpus_of_stretch;
+}
+
+/* The GPU at the same place in the stretch that is kept for that of a GPU: it or one before it. *ret_n: GPUs
+ * up to the end of the stretch in this block. */
+static inline uint32_t
+stretch_before (const Stretches *s, uint32_t gpu, uint32_t *ret_n)
+{
+  uint32_t i = stretch_of_gpu (s, gpu);
+  *ret_n = s->gpus_of_stretch - gpu % s->gpus_of_stretch;
+  return s->kept ? gpu - (i - s->first[s->kept[i]]) * s->gpus_of_stretch : gpu;
+}
+
+/* For how many places one that is kept stands. */
+static inline uint32_t
+stretch_times (const Stretches *s, uint32_t kept)
+{
+  const StretchTier *t = &s->tier[ls_places_tier (&s->at, kept)];
+  return s->kept && t->stretch < t->block ? s->n_of[(kept - t->first_kept) / t->stretch % s->n_kept] : 1;
+}
+
+/* The place that is kept under this number. */
+static inline uint32_t
+stretch_place (const Stretches *s, uint32_t kept)
+{
+  const StretchTier *t = &s->tier[ls_places_tier (&s->at, kept)];
+  uint32_t i = kept - t->first_kept, in = i / t->stretch;
+  if (!s->kept || t->stretch == t->block)
+    return t->first + i;
+  return t->first + in / s->n_kept * t->block + s->first[in % s->n_kept] * t->stretch + i % t->stretch;
+}
+
+static inline uint32_t
+stretch_gpu (const Stretches *s, uint32_t kept)
+{
+  uint32_t in = kept / s->gpus_of_stretch;
+  if (!s->kept)
+    return kept;
+  return in / s->n_kept * s->gpus_of_block + s->first[in % s->n_kept] * s->gpus_of_stretch
+      + kept % s->gpus_of_stretch;
+}
+
+/* ---- who lies where ---- */
 
 /* What neighbouring GPUs of a host send to ranks of another, in one direction. */
 typedef struct {
@@ -120,7 +275,7 @@ typedef struct {
   uint32_t first; /* into kept_of_bundle */
 } Bundle;
 
-/* What the first step finds out, of places that are kept (fold_stretch.h). */
+/* What the first step finds out, of places that are kept. */
 typedef struct {
   const Run *x;
   const LsPlan *plan; /* whole */
@@ -128,8 +283,11 @@ typedef struct {
   const uint8_t *peers; /* see Refine */
   Shapes *shapes;
   Stretches stretches;
-  const LsPlaces *at;                                /* of stretches */
-  double fastest;                                    /* run_fastest_kernel() */
+  const LsPlaces *laid_out; /* places of the cluster, with what is ample; NULL: it has none */
+  LsPlaces laid_out_else;   /* these, where all is one place                               */
+  double *capacity;         /* likewise: [resources]; NULL: run_capacity()                 */
+  const LsPlaces *at;       /* of stretches */
+  double fastest;           /* run_fastest_kernel() */
   uint32_t period, groups_of_period, pods_of_period; /* hosts; 0: nothing is known of other places         */
   uint32_t *rank_of_gpu;                             /* [GPUs], or UINT32_MAX; NULL: GPU i has rank i      */
   LsArena *arena;
@@ -150,10 +308,6 @@ typedef struct {
   uint32_t *class_of_place, n_place_classes;
   uint32_t n_comm_classes;
 } Blocks;
-
-/* slot: [n_comms] of each communicator's members. False: this cluster or plan is not made so. */
-bool blocks_init (Blocks *b, const Run *x, const uint8_t *slot, const uint8_t *peers);
-void blocks_clear (Blocks *b);
 
 /* Of a GPU of those places; UINT32_MAX: none. */
 static inline uint32_t
@@ -176,6 +330,12 @@ static inline uint32_t
 blocks_resource (const Blocks *b, uint32_t place, uint32_t local)
 {
   return ls_places_resource (b->stretches.whole, stretch_place (&b->stretches, place), local);
+}
+
+static inline double
+blocks_capacity (const Blocks *b, uint32_t resource)
+{
+  return b->capacity ? b->capacity[resource] : run_capacity (b->x, b->stretches.whole, b->fastest, resource);
 }
 
 /* A place, so many periods further on. */
@@ -236,8 +396,8 @@ blocks_matters (const Blocks *b, uint32_t place)
   return place < b->at->n_hosts || !b->is_ample[place - b->at->n_hosts];
 }
 
-/* Parts of blocks_init(). fold_sorts.c: keeps one stretch of each sort, and fills in across; false: there
- * are too many, or a call cannot be planned. fold_bundles.c, fold_rows.c: false: a call cannot be planned, or
+/* Parts of fold_classes(), fold_bundles.c. The first keeps one stretch of each sort and fills in across;
+ * false: there are too many, or a call cannot be planned. The others: false: a call cannot be planned, or
  * stretches are not alike after all. */
 bool sorts_find (Blocks *b, const uint8_t *slot);
 bool bundles_find (Blocks *b, const uint8_t *slot);
@@ -245,7 +405,7 @@ bool rows_find (Blocks *b);
 /* Whether GPUs of both hosts have ranks of the same roles, where GPU i has rank i. */
 bool rows_are_of_same_roles (const Blocks *b, uint32_t host, uint32_t other);
 
-/* fold_rounds.c: fills in the classes of places and of communicators that are kept. */
+/* fold_quotient.c: the first step. Fills in the classes of places and of communicators that are kept. */
 void blocks_refine (Blocks *b);
 
 /* The shapes of the sends of a kept rank to previous and next, and of its copies; NO_SHAPE: none. ret_places:
@@ -254,12 +414,7 @@ void blocks_refine (Blocks *b);
 bool rows_shape_rank (const Blocks *b, uint32_t rank, uint32_t ret_shape[3],
                       uint32_t ret_places[2][SEND_PLACES]);
 
-/* fold_quotient.c: the second step. Takes the blocks' arrays for scratch. False: a copy cannot be planned. */
+/* The second step. Takes the blocks' arrays for scratch. False: a copy cannot be planned. */
 bool blocks_classify (const Blocks *b, const uint8_t *slot, FoldClasses *ret);
-
-/* Fills in places, class_of and n_resources of classes of which the refinement is there. place: the first of
- * each class; first: [classes + 1] of its elements; class_of: [elements] what the refinement made of them. */
-void blocks_spread_resources (const Blocks *b, const uint32_t *place, const uint32_t *first,
-                              const uint32_t *class_of, FoldClasses *ret);
 
 #endif

@@ -1,10 +1,213 @@
-/* exec/shortcuts/fold_quotient.c — one place of each class, as refine() wants it, and what it says of all. */
+/* exec/shortcuts/fold_quotient.c — the two refinements (fold_blocks.h). Of the first, hosts are the ranks,
+ * bundles of several places the communicators, and places the resources; of the second, the ranks,
+ * communicators and resources of one place of each class. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "base/tally.h"
-#include "exec/shortcuts/fold_blocks.h"
+#include "exec/extras.h"
 #include "exec/replay/state.h"
+#include "exec/shortcuts/fold_blocks.h"
+
+/* --- to begin with --------------------------------------------------------------------- */
+
+static LsSig
+first_of_host (const Blocks *b, uint32_t host)
+{
+  const double *slow = b->x->options.slow;
+  LsSig sig = { .a = 1 };
+  if (!ls_places_is_sound (b->x->cluster, stretch_place (&b->stretches, host)))
+    ls_sig_add (&sig, UINT64_C (1) << 63 | host);
+  for (uint32_t i = 0; i < b->at->gpus_per_host; i++) {
+    uint32_t rank = blocks_rank (b, host * b->at->gpus_per_host + i);
+    ls_sig_add (&sig, rank == UINT32_MAX ? UINT64_MAX : ls_plan_role (b->plan, rank));
+    if (slow && rank != UINT32_MAX)
+      ls_sig_add_double (&sig, slow[rank]);
+  }
+  return sig;
+}
+
+static void
+first_of_hosts (const Blocks *b, LsSig *ret)
+{
+  bool may_repeat = b->period > 0 && !b->x->options.slow;
+  for (uint32_t i = 0; i < b->at->n_hosts; i++)
+    ret[i] = may_repeat && i > 0 && rows_are_of_same_roles (b, i, i - 1) ? ret[i - 1] : first_of_host (b, i);
+}
+
+/* Of a group or a pod: its rates. */
+static LsSig
+first_above (const Blocks *b, uint32_t place)
+{
+  LsSig sig = { .a = place < b->at->n_hosts + b->at->n_groups ? 2 : 3 };
+  for (uint32_t i = 0; i < ls_places_n_at (b->at, place); i++)
+    ls_sig_add_double (&sig, blocks_capacity (b, blocks_resource (b, place, i)));
+  return sig;
+}
+
+/* What a bundle in one host adds to what the host is. */
+static LsSig
+sig_of_local (const BundleKind *kind)
+{
+  LsSig sig = kind->sig;
+  ls_sig_add (&sig, kind->label[0]);
+  return sig;
+}
+
+/* --- who sees what ------------------------------------------------------------------------ */
+
+/* What a host sees: itself, what it is in, what it sends or hears by a label. */
+enum { OF_ITSELF, OF_ABOVE, OF_ROWS };
+
+static uint32_t
+pattern_of_row (uint32_t label, bool is_peer)
+{
+  return OF_ROWS + 2 * label + is_peer;
+}
+
+/* The bundles of several places, and those of one host as a part of what that is: of_place. */
+static void
+add_bundles (const Blocks *b, RefineLists *l, GArray *wide, LsSig *of_place)
+{
+  for (uint32_t i = 0; i < b->n_bundles; i++) {
+    const Bundle *bundle = &b->bundles[i];
+    const BundleKind *kind = blocks_kind (b, bundle);
+    if (blocks_is_local (kind)) {
+      ls_sig_add_times (&of_place[blocks_moved (b, kind->place[0], bundle->shift)], 1, sig_of_local (kind));
+      continue;
+    }
+    refine_begin_comm (l);
+    for (uint32_t k = 0; k < kind->n; k++) {
+      uint32_t place = blocks_moved (b, kind->place[k], bundle->shift);
+      refine_add_load (l, place, kind->times ? kind->times[k] : 1, kind->label[k]);
+      refine_add_use (l, place, 1, wide->len, kind->label[k]);
+    }
+    g_array_append_val (wide, i);
+  }
+}
+
+static void
+add_row (const Blocks *b, RefineLists *l, const RowAt *at, uint32_t owner)
+{
+  const RowLie *lie = &g_array_index (b->row_lies, RowLie, at->lie);
+  const Row *row = &g_array_index (b->rows, Row, lie->row);
+  const uint32_t *places = &g_array_index (b->row_places, uint32_t, lie->first);
+  refine_add_load (l, blocks_moved (b, lie->to, at->shift), 1, pattern_of_row (row->label, true));
+  for (uint32_t k = 0; k < row->n_places; k++)
+    refine_add_use (l, blocks_moved (b, places[k], at->shift), 1, owner,
+                    pattern_of_row (row->label + k, false));
+}
+
+static uint32_t
+from_of_row (const Blocks *b, guint i)
+{
+  const RowAt *at = &g_array_index (b->rows_at, RowAt, i);
+  return blocks_moved (b, g_array_index (b->row_lies, RowLie, at->lie).from, at->shift);
+}
+
+/* Hosts that see more than what loads them: what they are in, where that matters, and to whom they send. Rows
+ * are in the order of these. Returns how many. */
+static uint32_t
+add_hosts (const Blocks *b, RefineLists *l, uint32_t n_wide)
+{
+  uint32_t n = 0;
+  guint next = 0;
+  for (uint32_t host = 0; host < b->at->n_hosts; host++) {
+    uint32_t group = ls_places_group_of (b->at, host), pod = ls_places_pod_of (b->at, host);
+    bool sends = next < b->rows_at->len && from_of_row (b, next) == host;
+    if (!sends && !blocks_matters (b, group) && !blocks_matters (b, pod))
+      continue;
+    refine_begin_rank (l);
+    refine_add_load (l, host, 1, OF_ITSELF);
+    refine_add_use (l, host, 1, n_wide + n, OF_ITSELF);
+    if (blocks_matters (b, group))
+      refine_add_load (l, group, 1, OF_ABOVE);
+    if (blocks_matters (b, pod))
+      refine_add_load (l, pod, 1, OF_ABOVE);
+    for (; next < b->rows_at->len && from_of_row (b, next) == host; next++)
+      add_row (b, l, &g_array_index (b->rows_at, RowAt, next), n_wide + n);
+    n++;
+  }
+  g_assert (next == b->rows_at->len);
+  return n;
+}
+
+/* What things are to begin with; resource: with what add_bundles() knows of them. */
+static void
+tell_places_apart (const Blocks *b, const GArray *wide, Refine *r)
+{
+  g_autofree LsSig *hosts = g_new (LsSig, b->at->n_hosts + 1);
+  first_of_hosts (b, hosts);
+  r->rank = g_new0 (LsSig, r->n_ranks + 1);
+  r->comm = g_new (LsSig, r->n_comms + 1);
+  r->is_ample = g_new (bool, r->n_resources + 1);
+  for (uint32_t i = 0; i < b->n_places; i++) {
+    ls_sig_add_sig (&r->resource[i], i < b->at->n_hosts ? hosts[i] : first_above (b, i));
+    r->is_ample[i] = !blocks_matters (b, i);
+  }
+  for (guint i = 0; i < wide->len; i++)
+    r->comm[i] = blocks_kind (b, &b->bundles[g_array_index (wide, uint32_t, i)])->sig;
+}
+
+/* --- what it says of communicators --------------------------------------------------------- */
+
+/* Classes of all bundles, by those of several places and those of hosts. */
+static uint32_t
+number_bundles (const Blocks *b, const GArray *wide, const uint32_t *class_of_wide, uint32_t *ret_class)
+{
+  g_autofree LsSig *sig = g_new (LsSig, b->n_bundles + 1);
+  for (uint32_t i = 0; i < b->n_bundles; i++) {
+    const BundleKind *kind = blocks_kind (b, &b->bundles[i]);
+    if (!blocks_is_local (kind))
+      continue;
+    sig[i] = sig_of_local (kind);
+    ls_sig_add (&sig[i], b->class_of_place[blocks_moved (b, kind->place[0], b->bundles[i].shift)]);
+  }
+  for (guint i = 0; i < wide->len; i++)
+    sig[g_array_index (wide, uint32_t, i)] = ls_sig_of (class_of_wide[i]);
+  return sigs_number (sig, b->n_bundles, ret_class);
+}
+
+/* Of communicators that are kept: one class for each of a bundle. */
+static void
+spread_bundles (Blocks *b, const GArray *wide, const uint32_t *class_of_wide)
+{
+  g_autofree uint32_t *class = g_new (uint32_t, b->n_bundles + 1);
+  uint32_t n = number_bundles (b, wide, class_of_wide, class);
+  g_autofree uint32_t *first = g_new0 (uint32_t, n + 1); /* + 1 */
+  for (uint32_t i = 0; i < b->n_bundles; i++) {
+    uint32_t *own = &first[class[i]], n_comms = b->bundles[i + 1].first - b->bundles[i].first;
+    if (*own == 0) {
+      *own = b->n_comm_classes + 1;
+      b->n_comm_classes += n_comms;
+    }
+    for (uint32_t k = 0; k < n_comms; k++)
+      blocks_kept (b, b->kept_of_bundle[b->bundles[i].first + k])->class = *own - 1 + k;
+  }
+}
+
+void
+blocks_refine (Blocks *b)
+{
+  g_autoptr (GArray) wide = g_array_new (FALSE, FALSE, sizeof (uint32_t)); /* bundles of several places */
+  RefineLists lists = refine_lists_new ();
+  Refine r = { .n_resources = b->n_places };
+  r.resource = g_new0 (LsSig, b->n_places + 1);
+  add_bundles (b, &lists, wide, r.resource);
+  r.n_comms = wide->len;
+  r.n_ranks = add_hosts (b, &lists, wide->len);
+  tell_places_apart (b, wide, &r);
+  refine_take_lists (&r, &lists);
+  Classes c = refine (&r);
+  b->class_of_place = g_steal_pointer (&c.resource);
+  b->n_place_classes = c.n_resources;
+  spread_bundles (b, wide, c.comm);
+  classes_clear (&c);
+  refine_clear (&r);
+}
+
+/* ---- the second step ---- */
 
 /* Things of it: a seat is GPU i of the place of a class, a resource the i-th of such a place. */
 typedef struct {
@@ -17,10 +220,9 @@ typedef struct {
   uint32_t n_ranks;
   uint32_t (*shape)[3]; /* [n_ranks] see rows_shape_rank() */
   uint32_t (*send_places)[2][SEND_PLACES];
-  GArray *loads, *first;          /* RefineLoad, uint32_t */
-  GArray *members, *first_member; /* RefineMember, uint32_t */
-  GArray *uses;                   /* RefineUseOf */
-  uint32_t (*sends)[3];           /* [n_ranks] see FoldClasses */
+  RefineLists lists;
+  uint32_t (*sends)[3]; /* [n_ranks] see FoldClasses */
+  GArray *others;       /* uint32_t: likewise        */
 } Quotient;
 
 /* --- who stands for whom --------------------------------------------------------------- */
@@ -82,19 +284,6 @@ stands_for_others (const Quotient *q, uint32_t place)
 
 /* --- what each loads ------------------------------------------------------------------- */
 
-static void
-add_load (Quotient *q, uint32_t resource, uint64_t coef, uint32_t pattern)
-{
-  const RefineLoad load = { .coef = coef, .resource = resource, .pattern = pattern };
-  g_array_append_val (q->loads, load);
-}
-
-static void
-begin_owner (Quotient *q)
-{
-  g_array_append_val (q->first, q->loads->len);
-}
-
 /* n times what a vector loads, at places of the class of this one. */
 static void
 add_vector (Quotient *q, uint32_t class, uint32_t vector, uint64_t n, uint32_t pattern)
@@ -102,7 +291,18 @@ add_vector (Quotient *q, uint32_t class, uint32_t vector, uint64_t n, uint32_t p
   uint32_t n_loads;
   const PlaceLoad *l = shapes_vector (q->b->shapes, vector, &n_loads);
   for (uint32_t i = 0; i < n_loads; i++)
-    add_load (q, q->first_resource[class] + l[i].local, n * l[i].coef, pattern + l[i].pattern);
+    refine_add_load (&q->lists, q->first_resource[class] + l[i].local, n * l[i].coef, pattern + l[i].pattern);
+}
+
+/* The same, of those who load the places of a class. */
+static void
+use_vector (Quotient *q, uint32_t class, uint32_t vector, uint32_t owner, uint32_t pattern)
+{
+  uint32_t n_loads;
+  const PlaceLoad *l = shapes_vector (q->b->shapes, vector, &n_loads);
+  for (uint32_t i = 0; i < n_loads; i++)
+    refine_add_use (&q->lists, q->first_resource[class] + l[i].local, l[i].coef, owner,
+                    pattern + l[i].pattern);
 }
 
 static void
@@ -116,8 +316,7 @@ add_comm (Quotient *q, uint32_t class)
   const Template *template = blocks_template (b, kept);
   const Shape *shape = shapes_at (b->shapes, template->shape);
   g_autoptr (GArray) vectors = ls_tally_new (), ranks = ls_tally_new ();
-  begin_owner (q);
-  g_array_append_val (q->first_member, q->members->len);
+  refine_begin_comm (&q->lists);
   for (uint32_t k = 0; k < kind->n; k++)
     ls_tally_add_times (vectors,
                         (uint64_t) b->class_of_place[blocks_moved (b, kind->place[k], bundle->shift)] << 32
@@ -136,8 +335,7 @@ add_comm (Quotient *q, uint32_t class)
   ls_tally_sort (ranks);
   for (guint i = 0; i < ranks->len; i++) {
     const LsTally *t = &g_array_index (ranks, LsTally, i);
-    const RefineMember member = { .n = t->n, .rank = (uint32_t) t->value, .slot = q->slot[kept->comm] };
-    g_array_append_val (q->members, member);
+    refine_add_member (&q->lists, (RefineMember) { t->n, (uint32_t) t->value, q->slot[kept->comm] });
   }
 }
 
@@ -152,15 +350,19 @@ first_pattern (const Quotient *q, uint32_t i, uint32_t part)
   return pattern;
 }
 
+/* Of the rank that stands for its place: its kernels, its sends, its copies. */
 static void
 add_rank (Quotient *q, uint32_t i)
 {
   const Blocks *b = q->b;
-  uint32_t per_host = b->at->gpus_per_host, class = q->seat[i] / per_host;
-  begin_owner (q);
-  add_load (q, q->first_resource[class] + b->at->trunks_per_host + q->seat[i] % per_host, LS_COEF_ONE, 0);
+  uint32_t per_host = b->at->gpus_per_host, class = q->seat[i] / per_host,
+           hbm = q->first_resource[class] + b->at->trunks_per_host + q->seat[i] % per_host,
+           owner = b->n_comm_classes + i, copies = shapes_at (b->shapes, q->shape[i][2])->vector[0];
+  refine_begin_rank (&q->lists);
+  refine_add_load (&q->lists, hbm, LS_COEF_ONE, 0);
+  refine_add_use (&q->lists, hbm, LS_COEF_ONE, owner, 0);
   for (uint32_t p = 0; p < 2; p++) {
-    q->sends[i][p] = q->loads->len;
+    q->sends[i][p] = q->lists.loads->len;
     if (q->shape[i][p] == NO_SHAPE)
       continue;
     const Shape *shape = shapes_at (b->shapes, q->shape[i][p]);
@@ -168,22 +370,12 @@ add_rank (Quotient *q, uint32_t i)
       add_vector (q, b->class_of_place[q->send_places[i][p][k]], shape->vector[k], 1,
                   first_pattern (q, i, p));
   }
-  q->sends[i][2] = q->loads->len;
-  add_vector (q, class, shapes_at (b->shapes, q->shape[i][2])->vector[0], 1, first_pattern (q, i, 2));
+  q->sends[i][2] = q->lists.loads->len;
+  add_vector (q, class, copies, 1, first_pattern (q, i, 2));
+  use_vector (q, class, copies, owner, first_pattern (q, i, 2));
 }
 
 /* --- who loads each --------------------------------------------------------------------- */
-
-static void
-use_vector (Quotient *q, uint32_t place, uint32_t vector, uint32_t owner, uint32_t pattern)
-{
-  uint32_t n, first = q->first_resource[q->b->class_of_place[place]];
-  const PlaceLoad *l = shapes_vector (q->b->shapes, vector, &n);
-  for (uint32_t i = 0; i < n; i++) {
-    const RefineUseOf use = { first + l[i].local, { l[i].coef, owner, pattern + l[i].pattern } };
-    g_array_append_val (q->uses, use);
-  }
-}
 
 /* What the communicators of a bundle load at the k-th place of its kind. */
 static void
@@ -193,7 +385,7 @@ use_by_bundle (Quotient *q, const Bundle *bundle, const BundleKind *kind, uint32
   for (uint32_t i = 0; i < kind->n_comms; i++) {
     const Shape *shape
         = shapes_at (b->shapes, g_array_index (b->templates, Template, kind->templates[i]).shape);
-    use_vector (q, place, shape->vector[kind->number[k]],
+    use_vector (q, b->class_of_place[place], shape->vector[kind->number[k]],
                 blocks_kept (b, b->kept_of_bundle[bundle->first + i])->class, 0);
   }
 }
@@ -221,8 +413,8 @@ use_by_row (Quotient *q, uint32_t from, uint32_t place, const Row *row, uint32_t
   for (uint32_t i = 0; i < row->n; i++) {
     uint32_t element = q->rank_of_seat[b->class_of_place[from] * b->at->gpus_per_host + row->gpu + i];
     if (row->shape[i] != NO_SHAPE)
-      use_vector (q, place, shapes_at (b->shapes, row->shape[i])->vector[k], b->n_comm_classes + element,
-                  first_pattern (q, element, row->to_next));
+      use_vector (q, b->class_of_place[place], shapes_at (b->shapes, row->shape[i])->vector[k],
+                  b->n_comm_classes + element, first_pattern (q, element, row->to_next));
   }
 }
 
@@ -240,26 +432,6 @@ use_by_rows (Quotient *q)
         use_by_row (q, blocks_moved (b, lie->from, at->shift), place, row, k);
     }
   }
-}
-
-/* Of those that stand for others: their kernels and copies. */
-static void
-use_by_ranks (Quotient *q)
-{
-  const Blocks *b = q->b;
-  for (uint32_t i = 0; i < q->n_ranks; i++) {
-    uint32_t from = g_array_index (q->first, uint32_t, b->n_comm_classes + i), owner = b->n_comm_classes + i;
-    for (uint32_t k = from; k < q->loads->len; k++) {
-      if (k == from + 1)
-        k = q->sends[i][2];
-      if (k >= g_array_index (q->first, uint32_t, owner + 1))
-        break;
-      const RefineLoad *l = &g_array_index (q->loads, RefineLoad, k);
-      const RefineUseOf use = { l->resource, { l->coef, owner, l->pattern } };
-      g_array_append_val (q->uses, use);
-    }
-  }
-  use_by_rows (q);
 }
 
 /* --- the refinement ------------------------------------------------------------------------ */
@@ -287,14 +459,32 @@ first_of_rank (const Quotient *q, uint32_t i)
   LsSig sig = { 0 };
   ls_sig_add (&sig, ls_plan_role (q->b->plan, rank_at (q, i)));
   ls_sig_add_double (&sig, slow ? slow[rank_at (q, i)] : 1);
+  ls_sig_add (&sig, (uint64_t) (run_kind_of (q->b->x, q->b->plan, rank_at (q, i)) - q->b->x->kinds));
   for (int p = 0; p < 3; p++)
     if (q->shape[i][p] != NO_SHAPE)
       ls_sig_add_sig (&sig, shapes_at (q->b->shapes, q->shape[i][p])->sig);
   return sig;
 }
 
+/* Resources are alike only where the same traffic loads them, as much. Then all is one place. */
 static void
-tell_apart (const Quotient *q, Refine *r)
+tell_traffic (Quotient *q, Refine *r)
+{
+  const Extras *extras = q->b->x->extras;
+  for (uint32_t t = 0; t < extras->n_traffic; t++) {
+    const LsPhase *p = extras->traffic[t].phase;
+    for (uint32_t i = 0; i < p->n_loads; i++) {
+      uint32_t at;
+      ls_places_find (q->b->at, p->loads[i].resource, &at);
+      ls_sig_add (&r->resource[at], t);
+      ls_sig_add (&r->resource[at], p->loads[i].coef);
+      g_array_append_val (q->others, at);
+    }
+  }
+}
+
+static void
+tell_apart (Quotient *q, Refine *r)
 {
   const Blocks *b = q->b;
   r->rank = g_new (LsSig, r->n_ranks + 1);
@@ -307,14 +497,14 @@ tell_apart (const Quotient *q, Refine *r)
     ls_sig_add (&r->comm[c], ls_plan_communicator (b->plan, kept->comm).n_ranks);
     ls_sig_add_sig (&r->comm[c], shapes_at (b->shapes, blocks_template (b, kept)->shape)->sig);
   }
-  bool *is_ample = g_new (bool, r->n_resources + 1);
-  r->is_ample = is_ample;
+  r->is_ample = g_new (bool, r->n_resources + 1);
   for (uint32_t class = 0; class < b->n_place_classes; class ++)
     for (uint32_t i = q->first_resource[class]; i < q->first_resource[class + 1]; i++) {
       uint32_t resource = blocks_resource (b, q->place[class], i - q->first_resource[class]);
-      is_ample[i] = ls_places_is_ample (b->stretches.whole, b->x->cluster, resource);
-      ls_sig_add_double (&r->resource[i], run_capacity (b->x, b->stretches.whole, b->fastest, resource));
+      r->is_ample[i] = b->laid_out && ls_places_is_ample (b->laid_out, b->x->cluster, resource);
+      ls_sig_add_double (&r->resource[i], blocks_capacity (b, resource));
     }
+  tell_traffic (q, r);
 }
 
 /* Takes the lists of the quotient. */
@@ -329,16 +519,23 @@ refine_new (Quotient *q)
   r->bindings = bindings_of (q);
   r->peers = b->peers;
   tell_apart (q, r);
-  begin_owner (q); /* none: where the last ends */
-  g_array_append_val (q->first_member, q->members->len);
   use_by_bundles (q);
-  use_by_ranks (q);
-  refine_take_uses (r, q->uses);
-  r->loads = (RefineLoad *) g_array_free (g_steal_pointer (&q->loads), FALSE);
-  r->first = (uint32_t *) g_array_free (g_steal_pointer (&q->first), FALSE);
-  r->members = (RefineMember *) g_array_free (g_steal_pointer (&q->members), FALSE);
-  r->first_member = (uint32_t *) g_array_free (g_steal_pointer (&q->first_member), FALSE);
+  use_by_rows (q);
+  refine_take_lists (r, &q->lists);
   return r;
+}
+
+/* Where a rank has two communicators of one class, one in the quotient cannot be both. */
+static bool
+has_slots_apart (const Refine *r, const uint32_t *comm)
+{
+  for (uint32_t i = 0; i < r->n_ranks; i++)
+    for (int s = 0; s < LS_SLOT_PREV; s++)
+      for (int o = 0; o < s && r->bindings[i].comm[s] != UINT32_MAX; o++)
+        if (r->bindings[i].comm[o] != UINT32_MAX
+            && comm[r->bindings[i].comm[o]] == comm[r->bindings[i].comm[s]])
+          return false;
+  return true;
 }
 
 /* --- what it says of all --------------------------------------------------------------------- */
@@ -415,6 +612,77 @@ spread_sends (const Quotient *q, FoldClasses *ret)
     }
 }
 
+/* One that is loaded, and the first resource of those that it stands for. */
+typedef struct {
+  uint32_t resource, element;
+} Element;
+
+static int
+by_resource (const void *a, const void *b)
+{
+  return LS_ORDER (((const Element *) a)->resource, ((const Element *) b)->resource);
+}
+
+/* What can be carried by each class, and the most of all, loaded or not; how many are in each. */
+static void
+count_resources (const Quotient *q, uint32_t n_classes, PlaceClasses *p)
+{
+  const Blocks *b = q->b;
+  g_autofree uint32_t *n_places = g_new0 (uint32_t, b->n_place_classes);
+  double most = 0;
+  p->n_of_resource = g_new0 (uint32_t, n_classes + 1);
+  p->capacity = g_new0 (double, n_classes + 1);
+  for (uint32_t i = 0; i < b->n_places; i++)
+    n_places[b->class_of_place[i]] += stretch_times (&b->stretches, i);
+  for (uint32_t class = 0; class < b->n_place_classes; class ++)
+    for (uint32_t i = 0; i < ls_places_n_at (b->at, q->place[class]); i++) {
+      double capacity = blocks_capacity (b, blocks_resource (b, q->place[class], i));
+      uint32_t of = p->class_of[p->first[class] + i];
+      most = MAX (most, capacity);
+      if (of == NO_CLASS)
+        continue;
+      p->capacity[of] = capacity;
+      p->n_of_resource[of] += n_places[class];
+    }
+  p->capacity[n_classes] = most;
+}
+
+/* Resources of one number at places are in the order of these, so the first place has the first of each. */
+static void
+spread_resources (const Quotient *q, const Classes *c, FoldClasses *ret)
+{
+  const Blocks *b = q->b;
+  const Refine *r = ret->refine;
+  const uint32_t *first = q->first_resource;
+  uint32_t n = 0;
+  g_autofree bool *is_loaded = g_new0 (bool, r->n_resources + 1);
+  for (uint32_t e = 0; e < r->n_resources; e++)
+    is_loaded[e] = r->first_use[e + 1] > r->first_use[e];
+  for (uint32_t i = 0; i < ret->n_others; i++)
+    is_loaded[ret->others[i]] = true;
+  g_autofree Element *elements = g_new (Element, r->n_resources + 1);
+  g_autofree uint32_t *number = g_new0 (uint32_t, r->n_resources + 1);
+  for (uint32_t class = 0; class < b->n_place_classes; class ++)
+    for (uint32_t e = first[class]; e < first[class + 1]; e++)
+      if (is_loaded[e])
+        elements[n++] = (Element) { blocks_resource (b, q->place[class], e - first[class]), e };
+  qsort (elements, n, sizeof *elements, by_resource);
+  ret->class_of = g_new (uint32_t, r->n_resources + 1);
+  memset (ret->class_of, 0xff, r->n_resources * sizeof *ret->class_of);
+  for (uint32_t i = 0; i < n; i++) {
+    uint32_t *own = &number[c->resource[elements[i].element]];
+    *own = *own == 0 ? ++ret->n_resources : *own;
+    ret->class_of[elements[i].element] = *own - 1;
+  }
+  PlaceClasses *p = ret->places = g_new0 (PlaceClasses, 1);
+  p->at = *b->stretches.whole;
+  p->class_of_place = g_new (uint32_t, ls_places_n (&p->at) + 1);
+  stretches_spread (&b->stretches, b->class_of_place, p->class_of_place);
+  p->first = g_memdup2 (first, b->n_place_classes * sizeof *first);
+  p->class_of = g_memdup2 (ret->class_of, r->n_resources * sizeof *p->class_of);
+  count_resources (q, ret->n_resources, p);
+}
+
 static void
 quotient_clear (Quotient *q)
 {
@@ -425,7 +693,6 @@ quotient_clear (Quotient *q)
   g_free (q->first_resource);
   g_free (q->shape);
   g_free (q->send_places);
-  g_clear_pointer (&q->uses, g_array_unref);
 }
 
 static bool
@@ -442,11 +709,8 @@ find_shapes (Quotient *q)
 static void
 find_loads (Quotient *q)
 {
-  q->loads = g_array_new (FALSE, FALSE, sizeof (RefineLoad));
-  q->first = g_array_new (FALSE, FALSE, sizeof (uint32_t));
-  q->members = g_array_new (FALSE, FALSE, sizeof (RefineMember));
-  q->first_member = g_array_new (FALSE, FALSE, sizeof (uint32_t));
-  q->uses = g_array_new (FALSE, FALSE, sizeof (RefineUseOf));
+  q->lists = refine_lists_new ();
+  q->others = g_array_new (FALSE, FALSE, sizeof (uint32_t));
   q->sends = g_malloc0_n ((gsize) q->n_ranks + 1, sizeof *q->sends);
   for (uint32_t c = 0; c < q->b->n_comm_classes; c++)
     add_comm (q, c);
@@ -462,13 +726,14 @@ blocks_classify (const Blocks *b, const uint8_t *slot, FoldClasses *ret)
   bool ok = find_shapes (&q);
   if (ok) {
     find_loads (&q);
-    *ret = (FoldClasses) { .refine = refine_new (&q), .sends = q.sends };
+    *ret = (FoldClasses) { .refine = refine_new (&q), .sends = q.sends, .n_others = q.others->len };
+    ret->others = (uint32_t *) g_array_free (q.others, FALSE);
     Classes c = refine (ret->refine);
-    ret->has_slots_apart = fold_has_slots_apart (ret->refine, c.comm);
+    ret->has_slots_apart = has_slots_apart (ret->refine, c.comm);
     spread_comms (&q, &c, ret);
     spread_ranks (&q, &c, ret);
     spread_sends (&q, ret);
-    blocks_spread_resources (b, q.place, q.first_resource, c.resource, ret);
+    spread_resources (&q, &c, ret);
     classes_clear (&c);
   }
   quotient_clear (&q);

@@ -8,7 +8,7 @@
  *     T >= max (sum of all its kernels,
  *               for each of its streams: sum of what runs on it,
  *               W + I + max over streams of loss (C - I),
- *               longest chain through the ranks of a pipeline: bound_round.c)
+ *               longest chain through the ranks of a pipeline: plan_bound.c)
  *
  * where all is taken as long as it takes alone, and
  *     W  its kernels on the compute stream

@@ -67,23 +67,99 @@ sigs_id (GHashTable *ids, LsArena *arena, LsSig sig)
   return id;
 }
 
-/* --- uses by resource -------------------------------------------------------- */
+/* --- what is refined ---------------------------------------------------------- */
+
+/* A use, and of what. */
+typedef struct {
+  uint32_t resource;
+  RefineUse use;
+} UseOf;
+
+RefineLists
+refine_lists_new (void)
+{
+  return (RefineLists) { .loads = g_array_new (FALSE, FALSE, sizeof (RefineLoad)),
+                         .first = g_array_new (FALSE, FALSE, sizeof (uint32_t)),
+                         .members = g_array_new (FALSE, FALSE, sizeof (RefineMember)),
+                         .first_member = g_array_new (FALSE, FALSE, sizeof (uint32_t)),
+                         .uses = g_array_new (FALSE, FALSE, sizeof (UseOf)) };
+}
 
 void
-refine_take_uses (Refine *r, const GArray *uses)
+refine_begin_comm (RefineLists *l)
 {
-  uint32_t *first = g_new0 (uint32_t, (gsize) r->n_resources + 2);
-  RefineUse *sorted = g_new (RefineUse, uses->len + 1);
+  g_array_append_val (l->first, l->loads->len);
+  g_array_append_val (l->first_member, l->members->len);
+}
+
+void
+refine_begin_rank (RefineLists *l)
+{
+  g_array_append_val (l->first, l->loads->len);
+}
+
+void
+refine_add_load (RefineLists *l, uint32_t resource, uint64_t coef, uint32_t pattern)
+{
+  const RefineLoad load = { .coef = coef, .resource = resource, .pattern = pattern };
+  g_array_append_val (l->loads, load);
+}
+
+void
+refine_add_member (RefineLists *l, RefineMember member)
+{
+  g_array_append_val (l->members, member);
+}
+
+void
+refine_add_use (RefineLists *l, uint32_t resource, uint64_t coef, uint32_t owner, uint32_t pattern)
+{
+  const UseOf use = { resource, { coef, owner, pattern } };
+  g_array_append_val (l->uses, use);
+}
+
+/* By resource. */
+static void
+sort_uses (Refine *r, const GArray *uses)
+{
+  r->first_use = g_new0 (uint32_t, (gsize) r->n_resources + 2);
+  r->uses = g_new (RefineUse, uses->len + 1);
   for (guint i = 0; i < uses->len; i++)
-    first[g_array_index (uses, RefineUseOf, i).resource + 2]++;
+    r->first_use[g_array_index (uses, UseOf, i).resource + 2]++;
   for (uint32_t i = 0; i < r->n_resources; i++)
-    first[i + 2] += first[i + 1];
+    r->first_use[i + 2] += r->first_use[i + 1];
   for (guint i = 0; i < uses->len; i++) {
-    const RefineUseOf *use = &g_array_index (uses, RefineUseOf, i);
-    sorted[first[use->resource + 1]++] = use->use;
+    const UseOf *use = &g_array_index (uses, UseOf, i);
+    r->uses[r->first_use[use->resource + 1]++] = use->use;
   }
-  r->uses = sorted;
-  r->first_use = first;
+}
+
+void
+refine_take_lists (Refine *r, RefineLists *l)
+{
+  refine_begin_comm (l); /* none: where the last ends */
+  sort_uses (r, l->uses);
+  g_array_unref (l->uses);
+  r->loads = (RefineLoad *) g_array_free (l->loads, FALSE);
+  r->first = (uint32_t *) g_array_free (l->first, FALSE);
+  r->members = (RefineMember *) g_array_free (l->members, FALSE);
+  r->first_member = (uint32_t *) g_array_free (l->first_member, FALSE);
+}
+
+void
+refine_clear (Refine *r)
+{
+  g_free (r->bindings);
+  g_free (r->rank);
+  g_free (r->comm);
+  g_free (r->resource);
+  g_free (r->is_ample);
+  g_free (r->loads);
+  g_free (r->first);
+  g_free (r->members);
+  g_free (r->first_member);
+  g_free (r->uses);
+  g_free (r->first_use);
 }
 
 /* --- a round ------------------------------------------------------------------- */
@@ -93,8 +169,8 @@ typedef struct {
   Classes c;
   Table table;
   LsSig *scratch;  /* [most of ranks, communicators, resources] */
-  LsSig *sums;     /* the same                                  */
   LsSig *of_class; /* the same                                 */
+  LsSig *of_owner; /* [communicators, ranks]                   */
 } Round;
 
 static void
@@ -118,34 +194,27 @@ loads_of (const Round *x, uint32_t owner)
   return sum;
 }
 
-/* T of communicators over their members. */
-static void
-add_members (Round *x)
+/* T of a communicator over its members. */
+static LsSig
+members_of (const Round *x, uint32_t comm)
 {
   const Refine *r = x->r;
-  memset (x->sums, 0, r->n_comms * sizeof *x->sums);
-  for (uint32_t i = 0; i < r->n_ranks && !r->members; i++)
-    for (int s = 0; s < LS_SLOT_PREV; s++) {
-      uint32_t comm = r->bindings[i].comm[s];
-      if (comm != UINT32_MAX)
-        ls_sig_add_times (&x->sums[comm], 1, ls_sig_of ((uint64_t) (s + 16) << 32 | x->c.rank[i]));
-    }
-  for (uint32_t c = 0; c < r->n_comms && r->members; c++)
-    for (uint32_t i = r->first_member[c]; i < r->first_member[c + 1]; i++) {
-      const RefineMember *m = &r->members[i];
-      ls_sig_add_times (&x->sums[c], m->n, ls_sig_of ((uint64_t) (m->slot + 16) << 32 | x->c.rank[m->rank]));
-    }
+  LsSig sum = { 0 };
+  for (uint32_t i = r->first_member[comm]; i < r->first_member[comm + 1]; i++) {
+    const RefineMember *m = &r->members[i];
+    ls_sig_add_times (&sum, m->n, ls_sig_of ((uint64_t) (m->slot + 16) << 32 | x->c.rank[m->rank]));
+  }
+  return sum;
 }
 
 static void
 refine_comms (Round *x)
 {
   uint32_t n = x->r->n_comms;
-  add_members (x);
   hash_classes (x, x->c.n_resources, 1);
   for (uint32_t i = 0; i < n; i++) {
     x->scratch[i] = ls_sig_of (x->c.comm[i]);
-    ls_sig_add_sig (&x->scratch[i], x->sums[i]);
+    ls_sig_add_sig (&x->scratch[i], members_of (x, i));
     ls_sig_add_sig (&x->scratch[i], loads_of (x, i));
   }
   x->c.n_comms = number (x->scratch, n, &x->table, x->c.comm);
@@ -157,11 +226,11 @@ refine_ranks (Round *x)
   uint32_t n = x->r->n_ranks;
   hash_classes (x, x->c.n_resources, 1);
   for (uint32_t i = 0; i < n; i++) {
-    const LsBinding *b = &x->r->bindings[i];
+    const LsBinding *b = x->r->bindings ? &x->r->bindings[i] : NULL;
     LsSig sig = ls_sig_of (x->c.rank[i]);
-    for (int s = 0; s < LS_SLOT_PREV; s++)
+    for (int s = 0; s < LS_SLOT_PREV && b; s++)
       ls_sig_add (&sig, b->comm[s] == UINT32_MAX ? UINT64_MAX : x->c.comm[b->comm[s]]);
-    for (int p = 0; p < 2; p++)
+    for (int p = 0; p < 2 && b; p++)
       if (x->r->peers[b->role] & 1 << p)
         ls_sig_add (&sig, x->c.rank[b->peer[p]]);
     ls_sig_add_sig (&sig, loads_of (x, x->r->n_comms + i));
@@ -170,37 +239,31 @@ refine_ranks (Round *x)
   x->c.n_ranks = number (x->scratch, n, &x->table, x->c.rank);
 }
 
-/* T, by who loads: communicators, or ranks. */
+/* Of each that loads resources the word of its class. */
 static void
-add_loads (Round *x, const uint32_t *classes, uint32_t first, uint32_t n)
+hash_owners (Round *x)
 {
-  const Refine *r = x->r;
-  for (uint32_t o = 0; o < n && !r->uses; o++)
-    for (uint32_t i = r->first[first + o]; i < r->first[first + o + 1]; i++) {
-      const RefineLoad *l = &r->loads[i];
-      ls_sig_add_times (&x->sums[l->resource], l->coef, ls_sig_with (x->of_class[classes[o]], l->pattern));
-    }
-  for (uint32_t t = 0; t < r->n_resources && r->uses; t++)
-    for (uint32_t i = r->first_use[t]; i < r->first_use[t + 1]; i++) {
-      const RefineUse *u = &r->uses[i];
-      if (u->owner >= first && u->owner < first + n)
-        ls_sig_add_times (&x->sums[t], u->coef,
-                          ls_sig_with (x->of_class[classes[u->owner - first]], u->pattern));
-    }
+  uint32_t n_comms = x->r->n_comms;
+  hash_classes (x, x->c.n_comms, 2);
+  for (uint32_t i = 0; i < n_comms; i++)
+    x->of_owner[i] = x->of_class[x->c.comm[i]];
+  hash_classes (x, x->c.n_ranks, 3);
+  for (uint32_t i = 0; i < x->r->n_ranks; i++)
+    x->of_owner[n_comms + i] = x->of_class[x->c.rank[i]];
 }
 
+/* By T. */
 static void
 refine_resources (Round *x)
 {
   const Refine *r = x->r;
-  memset (x->sums, 0, r->n_resources * sizeof *x->sums);
-  hash_classes (x, x->c.n_comms, 2);
-  add_loads (x, x->c.comm, 0, r->n_comms);
-  hash_classes (x, x->c.n_ranks, 3);
-  add_loads (x, x->c.rank, r->n_comms, r->n_ranks);
-  for (uint32_t i = 0; i < r->n_resources; i++) {
-    x->scratch[i] = ls_sig_of (x->c.resource[i]);
-    ls_sig_add_sig (&x->scratch[i], x->sums[i]);
+  hash_owners (x);
+  for (uint32_t t = 0; t < r->n_resources; t++) {
+    LsSig sum = { 0 };
+    for (const RefineUse *u = &r->uses[r->first_use[t]]; u < &r->uses[r->first_use[t + 1]]; u++)
+      ls_sig_add_times (&sum, u->coef, ls_sig_with (x->of_owner[u->owner], u->pattern));
+    x->scratch[t] = ls_sig_of (x->c.resource[t]);
+    ls_sig_add_sig (&x->scratch[t], sum);
   }
   x->c.n_resources = number (x->scratch, r->n_resources, &x->table, x->c.resource);
 }
@@ -212,8 +275,8 @@ refine (const Refine *r)
            most = MAX (MAX (n_ranks, n_comms), r->n_resources) + 1;
   Round x = { .r = r, .table.ids = g_new (uint32_t, slots_for (most)) };
   x.scratch = g_new (LsSig, most);
-  x.sums = g_new (LsSig, most);
   x.of_class = g_new (LsSig, most);
+  x.of_owner = g_new (LsSig, (gsize) n_comms + n_ranks + 1);
   x.c = (Classes) { .rank = g_new (uint32_t, n_ranks + 1),
                     .comm = g_new (uint32_t, n_comms + 1),
                     .resource = g_new (uint32_t, r->n_resources + 1) };
@@ -229,8 +292,8 @@ refine (const Refine *r)
   }
   g_free (x.table.ids);
   g_free (x.scratch);
-  g_free (x.sums);
   g_free (x.of_class);
+  g_free (x.of_owner);
   return x.c;
 }
 

@@ -67,21 +67,23 @@ typedef struct {
   uint32_t pattern;
 } RefineUse;
 
-/* `rank`, `comm` and `resource`: what tells things apart to begin with. members and uses are there where each
- * thing stands for many (fold_blocks.h); else they follow from bindings and loads. */
+/* `rank`, `comm` and `resource`: what tells things apart to begin with. Each thing may stand for many
+ * (fold_blocks.h), so that members and uses do not follow from bindings and loads. All is owned but peers. */
 typedef struct Refine {
   uint32_t n_ranks, n_comms, n_resources;
-  const LsBinding *bindings; /* [n_ranks] */
-  const uint8_t *peers;      /* [n_roles] bit i: of ranks of this role, peer[i] matters */
+  LsBinding *bindings;  /* [n_ranks]; NULL: ranks have neither communicators nor neighbours */
+  const uint8_t *peers; /* [n_roles] bit i: of ranks of this role, peer[i] matters */
   LsSig *rank, *comm, *resource;
-  const bool *is_ample; /* [n_resources] */
-  const RefineLoad *loads;
-  const uint32_t *first; /* [n_comms + n_ranks + 1] loads of each communicator, then of each rank */
-  const RefineMember *members;
-  const uint32_t *first_member; /* [n_comms + 1] */
-  const RefineUse *uses;
-  const uint32_t *first_use; /* [n_resources + 1] */
+  bool *is_ample; /* [n_resources] */
+  RefineLoad *loads;
+  uint32_t *first; /* [n_comms + n_ranks + 1] loads of each communicator, then of each rank */
+  RefineMember *members;
+  uint32_t *first_member; /* [n_comms + 1] */
+  RefineUse *uses;
+  uint32_t *first_use; /* [n_resources + 1] */
 } Refine;
+
+void refine_clear (Refine *r);
 
 /* Classes are numbered in the order of their first member. */
 typedef struct {
@@ -89,14 +91,21 @@ typedef struct {
   uint32_t n_ranks, n_comms, n_resources; /* classes */
 } Classes;
 
-/* A use, and of what. */
+/* Loads, members and uses as they are found: loads and members of those that are begun one after the other,
+ * communicators before ranks; uses of any. */
 typedef struct {
-  uint32_t resource;
-  RefineUse use;
-} RefineUseOf;
+  GArray *loads, *first, *members, *first_member, *uses;
+} RefineLists;
 
-/* Sets uses and first_use to these, by resource; uses: RefineUseOf. */
-void refine_take_uses (Refine *r, const GArray *uses);
+RefineLists refine_lists_new (void);
+void refine_begin_comm (RefineLists *l);
+void refine_begin_rank (RefineLists *l);
+void refine_add_load (RefineLists *l, uint32_t resource, uint64_t coef, uint32_t pattern);
+void refine_add_member (RefineLists *l, RefineMember member);
+/* owner: that loads the resource, counted with communicators first. */
+void refine_add_use (RefineLists *l, uint32_t resource, uint64_t coef, uint32_t owner, uint32_t pattern);
+/* All of them, for one whose numbers are set; spends them. */
+void refine_take_lists (Refine *r, RefineLists *l);
 
 Classes refine (const Refine *r);
 void classes_clear (Classes *c);

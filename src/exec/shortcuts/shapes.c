@@ -1,39 +1,113 @@
-#include "exec/shortcuts/rails.h"
-#include "exec/shortcuts/shapes_state.h"
+#include "exec/shortcuts/shapes.h"
 
 #include <string.h>
 
+#include "base/order.h"
 #include "exec/extras.h"
+#include "exec/replay/state.h"
+#include "exec/shortcuts/rails.h"
 
-void
-sig_add_call (LsSig *sig, CallKey key, const LsCollPlan *plan, uint64_t stall)
+/* While a shape is found out: at which of its places something is loaded. */
+typedef struct {
+  uint32_t place;
+  PlaceLoad load;
+} Found;
+
+/* Of which periods loads are (LsCollPlan). */
+typedef struct {
+  uint32_t n;
+  const uint32_t *like; /* [n]; NULL: all are like the first */
+} Periods;
+
+static inline uint32_t
+period_like (const Periods *p, uint32_t k)
 {
-  ls_sig_add (sig, key.kind);
-  ls_sig_add (sig, key.root);
-  ls_sig_add (sig, key.bytes);
-  ls_sig_add (sig, stall);
-  ls_sig_add_double (sig, plan->sm_share);
+  return p->like ? p->like[k] : 0;
 }
 
-void
-sig_add_phase (LsSig *sig, const LsPhase *phase)
+/* Others have what the first of their sort has. */
+static inline bool
+is_first_period (const Periods *p, uint32_t k)
 {
-  ls_sig_add (sig, (uint64_t) phase->latency);
-  ls_sig_add_double (sig, phase->demand_bytes);
-  ls_sig_add_double (sig, phase->rate_cap);
+  return period_like (p, k) == k;
 }
+
+static inline bool
+are_same_periods (const Periods *a, const Periods *b)
+{
+  return a->n == b->n
+      && (a->like == b->like
+          || (a->like && b->like && memcmp (a->like, b->like, a->n * sizeof *a->like) == 0));
+}
+
+/* What a phase of a call loads, and where its pattern is to be. */
+typedef struct {
+  const LsLoad *loads;
+  uint32_t n;
+  Periods periods;
+  uint32_t *pattern; /* of ShapedCall */
+} PhaseLoads;
+
+/* What was planned for ranks that lie in one way: other calls of ranks that lie alike add up the same
+ * messages, are planned for these ranks, and mostly load the same. */
+typedef struct {
+  LsSig key; /* of how they lie */
+  uint32_t *ranks, n;
+  uint32_t *places, n_places; /* LsLie.places of these */
+  LsCollMemo *memo;
+  LsArena *arena; /* of the loads of phases                                                  */
+  GArray *phases; /* PhaseLoads of the first calls of which there is a shape; NULL: none yet */
+  uint32_t shape; /* theirs                                                                  */
+} Lying;
+
+/* So many are kept, the latest: tensor parallelism of a node makes as many data-parallel groups that lie
+ * differently. */
+#define N_LYING 16
+
+/* Of the present shape: its loads are found[first ..), up to those of the next pattern. */
+typedef struct {
+  guint first;
+  Periods periods;
+} Pattern;
+
+struct Shapes {
+  const Run *x;
+  const LsPlan *plan; /* whole */
+  LsLie lie;
+  bool is_one; /* all is one place */
+  LsArena *arena;
+  GArray *shapes;       /* Shape */
+  GHashTable *known;    /* LsSig of a key > shape + 1 */
+  GHashTable *on_rails; /* the same of GPUs of one number, as if that were 0 */
+  GArray *first_gpus; /* uint32_t: GPUs, as if they were of number 0, whose places are numbered in lie; empty:
+                           it is not known of which */
+  bool first_are_on_rails; /* they were so made */
+  LsSig lie_of_first;      /* how these lie     */
+  GArray *loads;           /* PlaceLoad of all vectors */
+  GArray *first;           /* uint32_t: where those of each vector begin, and of one more */
+  GHashTable *vectors;     /* LsSig > vector + 1 */
+  GHashTable *labels;      /* LsSig > label */
+  GArray *found;           /* Found */
+  Lying lying[N_LYING];
+  uint32_t n_lying; /* that ever were; the i-th is lying[i % N_LYING] */
+  GArray *patterns; /* Pattern                                                       */
+  GArray *phases;   /* PhaseLoads of the calls that are looked at                    */
+};
 
 Shapes *
-shapes_new (const Run *x)
+shapes_new (const Run *x, bool is_one)
 {
   LsLie lie;
-  if (!ls_lie_init (&lie, x->cluster))
+  if (is_one)
+    ls_lie_init_at (&lie, x->cluster, ls_places_one (x->cluster));
+  else if (!ls_lie_init (&lie, x->cluster))
     return NULL;
   Shapes *s = g_new0 (Shapes, 1);
   uint32_t zero = 0;
   s->x = x;
   s->plan = x->plan;
   s->lie = lie;
+  s->is_one = is_one;
   s->arena = ls_arena_new ();
   s->shapes = g_array_new (FALSE, FALSE, sizeof (Shape));
   s->known = g_hash_table_new (ls_sig_hash, ls_sig_is_same);
@@ -103,12 +177,6 @@ shapes_vector (const Shapes *s, uint32_t vector, uint32_t *ret_n)
   return &g_array_index (s->loads, PlaceLoad, first[0]);
 }
 
-uint32_t
-shapes_n_vectors (const Shapes *s)
-{
-  return s->first->len - 1;
-}
-
 /* --- where it lies ---------------------------------------------------------------- */
 
 /* How these ranks lie. Numbers all their places. */
@@ -138,20 +206,442 @@ shapes_key (Shapes *s, uint32_t list, const uint32_t *ranks, uint32_t n, const u
   return key;
 }
 
-LsSig *
-shapes_keep_sig (Shapes *s, LsSig sig)
+static LsSig *
+keep_sig (Shapes *s, LsSig sig)
 {
   LsSig *kept = ls_arena_new_array (s->arena, LsSig, 1);
   *kept = sig;
   return kept;
 }
 
-uint32_t
-shapes_keep (Shapes *s, LsSig key, Shape shape)
+static uint32_t
+keep_shape (Shapes *s, LsSig key, Shape shape)
 {
   g_array_append_val (s->shapes, shape);
-  g_hash_table_insert (s->known, shapes_keep_sig (s, key), GUINT_TO_POINTER (s->shapes->len));
+  g_hash_table_insert (s->known, keep_sig (s, key), GUINT_TO_POINTER (s->shapes->len));
   return s->shapes->len - 1;
+}
+
+/* --- what calls load at each place -------------------------------------------------- */
+
+static guint
+end_of_pattern (const Shapes *s, guint pattern)
+{
+  return pattern + 1 < s->patterns->len ? g_array_index (s->patterns, Pattern, pattern + 1).first
+                                        : s->found->len;
+}
+
+static bool
+is_pattern (const Shapes *s, guint pattern, const PhaseLoads *p)
+{
+  const Pattern *known = &g_array_index (s->patterns, Pattern, pattern);
+  guint from = known->first;
+  if (end_of_pattern (s, pattern) - from != p->n || !are_same_periods (&known->periods, &p->periods))
+    return false;
+  for (uint32_t i = 0; i < p->n; i++) {
+    const Found *f = &g_array_index (s->found, Found, from + i);
+    uint32_t local, place = ls_places_find (&s->lie.at, p->loads[i].resource, &local);
+    if (f->load.coef != p->loads[i].coef || f->load.local != local || f->place != s->lie.number[place])
+      return false;
+  }
+  return true;
+}
+
+/* UINT32_MAX: of no loads. *ok: false if one is elsewhere. */
+static uint32_t
+pattern_of (Shapes *s, const PhaseLoads *p, bool *ok)
+{
+  if (p->n == 0)
+    return UINT32_MAX;
+  for (guint i = 0; i < s->patterns->len; i++)
+    if (is_pattern (s, i, p))
+      return i;
+  uint32_t pattern = s->patterns->len;
+  const Pattern own = { s->found->len, p->periods };
+  g_array_append_val (s->patterns, own);
+  g_array_set_size (s->found, own.first + p->n);
+  Found *found = &g_array_index (s->found, Found, own.first);
+  for (uint32_t i = 0; i < p->n; i++) {
+    found[i].load = (PlaceLoad) { .coef = p->loads[i].coef, .pattern = pattern };
+    found[i].place = s->lie.number[ls_places_find (&s->lie.at, p->loads[i].resource, &found[i].load.local)];
+    *ok = *ok && found[i].place != LS_NO_PLACE;
+  }
+  return pattern;
+}
+
+/* As of all that a run takes before it begins: a quarter of what it may. */
+static bool
+has_room (const Shapes *s)
+{
+  return s->loads->len < UINT32_MAX / 4 && s->found->len < UINT32_MAX / 4
+      && s->loads->len * sizeof (PlaceLoad) + s->found->len * sizeof (Found)
+      < s->x->options.max_memory_bytes / 4;
+}
+
+static bool
+find_patterns (Shapes *s)
+{
+  bool ok = true;
+  for (guint i = 0; i < s->phases->len && ok; i++) {
+    const PhaseLoads *p = &g_array_index (s->phases, PhaseLoads, i);
+    *p->pattern = pattern_of (s, p, &ok);
+    ok = ok && has_room (s);
+  }
+  return ok;
+}
+
+/* Those of one place together, else in the order in which they were found: by pattern and resource. */
+static void
+sort_found (Shapes *s, uint32_t n_places)
+{
+  g_autofree uint32_t *first = g_new0 (uint32_t, n_places + 1);
+  GArray *sorted = g_array_sized_new (FALSE, FALSE, sizeof (Found), s->found->len);
+  g_array_set_size (sorted, s->found->len);
+  for (guint i = 0; i < s->found->len; i++)
+    first[g_array_index (s->found, Found, i).place + 1]++;
+  for (uint32_t p = 0; p < n_places; p++)
+    first[p + 1] += first[p];
+  for (guint i = 0; i < s->found->len; i++) {
+    const Found *f = &g_array_index (s->found, Found, i);
+    g_array_index (sorted, Found, first[f->place]++) = *f;
+  }
+  g_array_unref (s->found);
+  s->found = sorted;
+}
+
+static uint32_t
+vector_of (Shapes *s, guint from, guint to)
+{
+  LsSig sig = { to - from, 0 };
+  for (guint i = from; i < to; i++) {
+    const PlaceLoad *l = &g_array_index (s->found, Found, i).load;
+    ls_sig_add (&sig, (uint64_t) l->pattern << 32 | l->local);
+    ls_sig_add (&sig, l->coef);
+  }
+  uint32_t n_known = s->first->len - 1, vector = sigs_id (s->vectors, s->arena, sig) - 1;
+  if (vector < n_known)
+    return vector;
+  for (guint i = from; i < to; i++)
+    g_array_append_val (s->loads, g_array_index (s->found, Found, i).load);
+  g_array_append_val (s->first, s->loads->len);
+  return vector;
+}
+
+static uint32_t
+label_of (Shapes *s, uint32_t vector, LsSig members)
+{
+  uint32_t n_loads;
+  shapes_vector (s, vector, &n_loads);
+  if (n_loads == 0 && members.a == 0 && members.b == 0)
+    return 0;
+  ls_sig_add (&members, vector);
+  return sigs_id (s->labels, s->arena, members);
+}
+
+/* --- periods ---------------------------------------------------------------------- */
+
+static const Periods *
+periods_of (const Shapes *s, guint pattern)
+{
+  return &g_array_index (s->patterns, Pattern, pattern).periods;
+}
+
+/* What is loaded in a period of a pattern: so much as in the one that it is like. */
+static void
+add_period (const Shapes *s, guint pattern, uint32_t k, GArray *all)
+{
+  const Periods *own = periods_of (s, pattern);
+  uint32_t like = period_like (own, k), size = s->lie.places->len / own->n;
+  for (guint i = g_array_index (s->patterns, Pattern, pattern).first; i < end_of_pattern (s, pattern); i++) {
+    Found f = g_array_index (s->found, Found, i);
+    if (f.place / size != like)
+      continue;
+    f.place += (k - like) * size;
+    g_array_append_val (all, f);
+  }
+}
+
+/* What is known of some periods is said of all. */
+static void
+repeat_periods (Shapes *s)
+{
+  GArray *all = g_array_new (FALSE, FALSE, sizeof (Found));
+  for (guint p = 0; p < s->patterns->len; p++)
+    for (uint32_t k = 0; k < periods_of (s, p)->n; k++)
+      add_period (s, p, k, all);
+  g_array_unref (s->found);
+  s->found = all;
+}
+
+/* Those of all patterns, where they have the same. */
+static Periods
+find_periods (Shapes *s)
+{
+  const Periods none = { .n = 1 }, own = s->patterns->len > 0 ? *periods_of (s, 0) : none;
+  bool have_same = true;
+  for (guint i = 1; i < s->patterns->len; i++)
+    have_same = have_same && are_same_periods (periods_of (s, i), &own);
+  if (have_same)
+    return own;
+  repeat_periods (s);
+  return none;
+}
+
+/* What is known of the first of each sort, of its like: size numbers each. */
+static void
+spread_periods (const Periods *p, uint32_t size, uint32_t *of_places)
+{
+  for (uint32_t k = 0; k < p->n; k++)
+    if (!is_first_period (p, k))
+      memcpy (&of_places[k * size], &of_places[period_like (p, k) * size], size * sizeof *of_places);
+}
+
+/* --- vectors and labels ----------------------------------------------------------- */
+
+/* Which GPUs of each host members have, by n_ranks of each period, in those that are the first of their sort:
+ * newly allocated. */
+static LsSig *
+find_members (const Shapes *s, const Periods *p, const uint32_t *ranks, uint32_t n_ranks)
+{
+  LsSig *members = g_new0 (LsSig, s->lie.places->len + 1);
+  for (uint32_t k = 0; k < p->n; k++)
+    for (uint32_t i = k * n_ranks; is_first_period (p, k) && i < (k + 1) * n_ranks; i++) {
+      uint32_t gpu = ls_plan_gpu (s->plan, ranks[i]), host = gpu / s->lie.at.gpus_per_host;
+      ls_sig_add_times (&members[s->lie.number[host]], 1, ls_sig_of (gpu % s->lie.at.gpus_per_host));
+    }
+  return members;
+}
+
+static const uint32_t *
+labels_of (Shapes *s, const Periods *p, const uint32_t *vector, const uint32_t *ranks, uint32_t n_ranks)
+{
+  uint32_t n_places = s->lie.places->len, size = n_places / p->n,
+           *label = ls_arena_new_array (s->arena, uint32_t, MAX (n_places, 1));
+  g_autofree LsSig *members = find_members (s, p, ranks, n_ranks / p->n);
+  for (uint32_t period = 0; period < p->n; period++)
+    for (uint32_t k = period * size; is_first_period (p, period) && k < (period + 1) * size; k++) {
+      bool is_as_before
+          = k > period * size && vector[k] == vector[k - 1] && ls_sig_is_same (&members[k], &members[k - 1]);
+      label[k] = is_as_before ? label[k - 1] : label_of (s, vector[k], members[k]);
+    }
+  spread_periods (p, size, label);
+  return label;
+}
+
+/* Of what was found in the first period of each sort. */
+static const uint32_t *
+find_vectors (Shapes *s, const Periods *p)
+{
+  uint32_t n = s->lie.places->len, size = n / p->n,
+           *vector = ls_arena_new_array (s->arena, uint32_t, MAX (n, 1));
+  guint i = 0;
+  sort_found (s, n);
+  for (uint32_t period = 0; period < p->n; period++)
+    for (uint32_t place = period * size; is_first_period (p, period) && place < (period + 1) * size;
+         place++) {
+      guint from = i;
+      while (i < s->found->len && g_array_index (s->found, Found, i).place == place)
+        i++;
+      vector[place] = vector_of (s, from, i);
+    }
+  spread_periods (p, size, vector);
+  return vector;
+}
+
+static void
+place_loads (Shapes *s, const uint32_t *ranks, uint32_t n_ranks, Shape *shape)
+{
+  const Periods periods = find_periods (s);
+  shape->n_patterns = s->patterns->len;
+  shape->vector = find_vectors (s, &periods);
+  shape->label = labels_of (s, &periods, shape->vector, ranks, n_ranks);
+}
+
+/* --- by GPUs of another number in their hosts -------------------------------------- */
+
+/* How ranks lie: as GPUs 0 of their hosts do, and their number in these, where they have one. Numbers all
+ * their places. */
+typedef struct {
+  LsSig of_first;
+  uint32_t number; /* NO_GPU_NUMBER: of_first is how they lie themselves (rails.h) */
+} RailsLie;
+
+static int
+by_pattern_and_local (const void *a, const void *b)
+{
+  const PlaceLoad *x = &((const Found *) a)->load, *y = &((const Found *) b)->load;
+  return x->pattern != y->pattern ? LS_ORDER (x->pattern, y->pattern) : LS_ORDER (x->local, y->local);
+}
+
+/* What stands for a vector at a place; NO_SHAPE: nothing does. */
+static uint32_t
+vector_on_rails (Shapes *s, const Rails *rails, uint32_t place, uint32_t vector)
+{
+  uint32_t n;
+  const PlaceLoad *loads = shapes_vector (s, vector, &n);
+  g_array_set_size (s->found, 0);
+  for (uint32_t i = 0; i < n; i++) {
+    Found f = { .load = loads[i] };
+    f.load.local = rails_local (rails, &s->lie.at, place, loads[i].local);
+    if (f.load.local == NO_LOCAL)
+      return NO_SHAPE;
+    g_array_append_val (s->found, f);
+  }
+  g_array_sort (s->found, by_pattern_and_local);
+  return vector_of (s, 0, n);
+}
+
+/* What stands for a vector and a label; NO_SHAPE: it is not known yet. */
+typedef struct {
+  uint32_t vector, label;
+} Moved;
+
+/* Of the k-th place. Each host has one member, and what is above hosts none. False: nothing does. */
+static bool
+move_place (Shapes *s, const Rails *rails, const Shape *from, uint32_t to, uint32_t k, Moved *moved)
+{
+  uint32_t place = g_array_index (s->lie.places, uint32_t, k);
+  LsSig members = { 0 };
+  moved->vector = vector_on_rails (s, rails, place, from->vector[k]);
+  if (moved->vector == NO_SHAPE)
+    return false;
+  if (ls_places_tier (&s->lie.at, place) == 0)
+    ls_sig_add_times (&members, 1, ls_sig_of (to));
+  moved->label = label_of (s, moved->vector, members);
+  return true;
+}
+
+/* Fills in vectors and labels; places of a tier that have one label have one vector, and have members or have
+ * none. */
+static bool
+move_places (Shapes *s, const Rails *rails, const Shape *from, uint32_t to, uint32_t *vector, uint32_t *label)
+{
+  uint32_t n_labels = g_hash_table_size (s->labels) + 1;
+  g_autofree Moved *known = g_new (Moved, 3 * (gsize) n_labels);
+  memset (known, 0xff, 3 * n_labels * sizeof *known);
+  for (uint32_t k = 0; k < from->n_places; k++) {
+    uint32_t place = g_array_index (s->lie.places, uint32_t, k);
+    Moved *moved = &known[ls_places_tier (&s->lie.at, place) * n_labels + from->label[k]];
+    if (moved->vector == NO_SHAPE && !move_place (s, rails, from, to, k, moved))
+      return false;
+    vector[k] = moved->vector;
+    label[k] = moved->label;
+  }
+  return true;
+}
+
+/* A shape that loads the same by GPUs of this number already. NO_SHAPE: there is none. */
+static uint32_t
+find_of_number (const Shapes *s, uint32_t like, uint32_t number)
+{
+  for (guint i = s->shapes->len; i-- > 0;)
+    if (shapes_at (s, i)->like == like && shapes_at (s, i)->gpu == number)
+      return i;
+  return NO_SHAPE;
+}
+
+/* The shape of these GPUs, as GPUs of another number in their hosts have that one. NO_SHAPE: theirs is
+ * another. */
+static uint32_t
+shape_on_rails (Shapes *s, LsSig key, uint32_t from, uint32_t to, const uint32_t *gpus, uint32_t n)
+{
+  Shape shape = *shapes_at (s, from);
+  uint32_t known = find_of_number (s, shape.like, to);
+  shape.gpu = to;
+  if (known != NO_SHAPE) {
+    shape.vector = shapes_at (s, known)->vector;
+    shape.label = shapes_at (s, known)->label;
+    return keep_shape (s, key, shape);
+  }
+  Rails rails;
+  uint32_t *vector = ls_arena_new_array (s->arena, uint32_t, MAX (shape.n_places, 1)),
+           *label = ls_arena_new_array (s->arena, uint32_t, MAX (shape.n_places, 1));
+  g_autofree uint32_t *own = g_new (uint32_t, n);
+  for (uint32_t i = 0; i < n; i++)
+    own[i] = gpus[i] - to + shapes_at (s, from)->gpu;
+  const Shape first = *shapes_at (s, from);
+  bool ok = rails_find (&rails, s->x->cluster, &s->lie.at, own, n, to)
+      && move_places (s, &rails, &first, to, vector, label);
+  rails_clear (&rails);
+  shape.vector = vector;
+  shape.label = label;
+  return ok ? keep_shape (s, key, shape) : NO_SHAPE;
+}
+
+/* Newly allocated. */
+static uint32_t *
+gpus_of (const Shapes *s, const uint32_t *ranks, uint32_t n)
+{
+  uint32_t *gpus = g_memdup2 (ranks, n * sizeof *ranks);
+  for (uint32_t i = 0; i < n && s->plan->gpu_of_rank; i++)
+    gpus[i] = s->plan->gpu_of_rank[ranks[i]];
+  return gpus;
+}
+
+/* Whether these are those of before, by another number in the same hosts. */
+static bool
+are_of_first (const Shapes *s, const uint32_t *gpus, uint32_t n)
+{
+  const uint32_t *first = (const uint32_t *) s->first_gpus->data;
+  if (s->first_gpus->len != n || !s->first_are_on_rails)
+    return false;
+  uint32_t number = gpus[0] - first[0], differ = number >= s->lie.at.gpus_per_host;
+  for (uint32_t i = 0; i < n; i++)
+    differ |= gpus[i] - first[i] - number;
+  return differ == 0;
+}
+
+/* Of GPUs that are not those of before. */
+static void
+look_at_gpus (Shapes *s, uint32_t *gpus, uint32_t n)
+{
+  uint32_t number = s->lie.has_faults ? NO_GPU_NUMBER : rails_number (&s->lie.at, gpus, n);
+  s->first_are_on_rails = number != NO_GPU_NUMBER;
+  for (uint32_t i = 0; i < n && s->first_are_on_rails; i++)
+    gpus[i] -= number;
+  s->lie_of_first = ls_lie_of (&s->lie, NULL, gpus, n);
+  g_array_set_size (s->first_gpus, 0);
+  g_array_append_vals (s->first_gpus, gpus, n);
+}
+
+static RailsLie
+rails_lie_of (Shapes *s, const uint32_t *ranks, uint32_t n)
+{
+  g_autofree uint32_t *gpus = gpus_of (s, ranks, n);
+  uint32_t first = gpus[0];
+  if (!are_of_first (s, gpus, n))
+    look_at_gpus (s, gpus, n);
+  uint32_t number = first - g_array_index (s->first_gpus, uint32_t, 0);
+  return (RailsLie) { s->lie_of_first, s->first_are_on_rails ? number : NO_GPU_NUMBER };
+}
+
+static LsSig
+rails_key (RailsLie lie, uint32_t list)
+{
+  ls_sig_add (&lie.of_first, list);
+  return lie.of_first;
+}
+
+static uint32_t
+find_on_rails (Shapes *s, RailsLie lie, LsSig key, uint32_t list, const uint32_t *ranks, uint32_t n)
+{
+  if (lie.number == NO_GPU_NUMBER)
+    return NO_SHAPE;
+  const LsSig of = rails_key (lie, list);
+  guint known = GPOINTER_TO_UINT (g_hash_table_lookup (s->on_rails, &of));
+  if (known == 0)
+    return NO_SHAPE;
+  g_autofree uint32_t *gpus = gpus_of (s, ranks, n);
+  return shape_on_rails (s, key, known - 1, lie.number, gpus, n);
+}
+
+static void
+keep_on_rails (Shapes *s, RailsLie lie, uint32_t list, uint32_t shape)
+{
+  if (lie.number == NO_GPU_NUMBER || shape == NO_SHAPE)
+    return;
+  g_array_index (s->shapes, Shape, shape).gpu = lie.number;
+  g_hash_table_insert (s->on_rails, keep_sig (s, rails_key (lie, list)), GUINT_TO_POINTER (shape + 1));
 }
 
 /* --- what it loads ---------------------------------------------------------------- */
@@ -179,6 +669,25 @@ add_call (Shapes *s, ShapedCalls *calls, LsArena *arena, CallKey key, const LsCo
         = { phase->loads, phase->n_loads, { plan->n_periods, plan->like_period }, &patterns[i] };
     g_array_append_val (s->phases, own);
   }
+}
+
+/* What tells calls and their phases apart, but for what they load. */
+static void
+sig_add_call (LsSig *sig, CallKey key, const LsCollPlan *plan, uint64_t stall)
+{
+  ls_sig_add (sig, key.kind);
+  ls_sig_add (sig, key.root);
+  ls_sig_add (sig, key.bytes);
+  ls_sig_add (sig, stall);
+  ls_sig_add_double (sig, plan->sm_share);
+}
+
+static void
+sig_add_phase (LsSig *sig, const LsPhase *phase)
+{
+  ls_sig_add (sig, (uint64_t) phase->latency);
+  ls_sig_add_double (sig, phase->demand_bytes);
+  ls_sig_add_double (sig, phase->rate_cap);
 }
 
 static LsSig
@@ -231,7 +740,7 @@ plan_calls (Shapes *s, const GArray *keys, const uint32_t *ranks, uint32_t n, Ls
   for (guint i = 0; i < keys->len; i++) {
     CallKey call = g_array_index (keys, CallKey, i);
     LsCollRequest request = run_request (s->x, call, ranks, n, memo, arena);
-    request.places = s->lie.has_faults ? NULL : &s->lie.at;
+    request.places = s->lie.has_faults || s->is_one ? NULL : &s->lie.at;
     const LsCollPlan *plan = known_call_plan (s->x, &request, arena, NULL);
     if (!plan)
       return NULL;
@@ -244,15 +753,15 @@ plan_calls (Shapes *s, const GArray *keys, const uint32_t *ranks, uint32_t n, Ls
 static uint32_t
 shape_new (Shapes *s, LsSig key, const ShapedCalls *calls, const uint32_t *ranks, uint32_t n)
 {
-  if (!shapes_find_patterns (s))
+  if (!find_patterns (s))
     return NO_SHAPE;
   Shape shape = { .sig = sig_of (calls),
                   .calls = calls,
                   .n_places = s->lie.places->len,
                   .gpu = NO_GPU_NUMBER,
                   .like = s->shapes->len };
-  shapes_place_loads (s, ranks, n, &shape);
-  return shapes_keep (s, key, shape);
+  place_loads (s, ranks, n, &shape);
+  return keep_shape (s, key, shape);
 }
 
 static bool
@@ -284,7 +793,7 @@ shape_like_first (Shapes *s, LsSig key, const ShapedCalls *calls, const Lying *f
     *g_array_index (s->phases, PhaseLoads, i).pattern = *g_array_index (first->phases, PhaseLoads, i).pattern;
   shape.sig = sig_of (calls);
   shape.calls = calls;
-  return shapes_keep (s, key, shape);
+  return keep_shape (s, key, shape);
 }
 
 /* By ranks that lie so, of which the places are numbered. */
@@ -335,8 +844,7 @@ uint32_t
 shapes_of_calls (Shapes *s, const GArray *keys, uint32_t list, const uint32_t *ranks, uint32_t n,
                  const uint32_t **ret_places)
 {
-  RailsLie on_rails
-      = n > 2 ? shapes_rails_lie (s, ranks, n) : (RailsLie) { lie_of (s, ranks, n), NO_GPU_NUMBER };
+  RailsLie on_rails = n > 2 ? rails_lie_of (s, ranks, n) : (RailsLie) { lie_of (s, ranks, n), NO_GPU_NUMBER };
   LsSig lie = on_rails.of_first;
   ls_sig_add (&lie, on_rails.number);
   LsSig key = lie;
@@ -346,10 +854,10 @@ shapes_of_calls (Shapes *s, const GArray *keys, uint32_t list, const uint32_t *r
   if (known == 0 && n <= 2)
     shape = lower_few (s, key, keys, ranks, n);
   else if (known == 0) {
-    shape = shapes_on_rails (s, on_rails, key, list, ranks, n);
+    shape = find_on_rails (s, on_rails, key, list, ranks, n);
     if (shape == NO_SHAPE) {
       shape = lower_first (s, lie, key, keys, ranks, n);
-      shapes_keep_on_rails (s, on_rails, list, shape);
+      keep_on_rails (s, on_rails, list, shape);
     }
   }
   *ret_places = &g_array_index (s->lie.places, uint32_t, 0);

@@ -48,8 +48,8 @@ typedef struct {
 
 typedef struct Shapes Shapes;
 
-/* NULL: the cluster is not one of places. Borrows the run. */
-Shapes *shapes_new (const Run *x);
+/* is_one: all of the cluster is one place. Else NULL: it is not one of places. Borrows the run. */
+Shapes *shapes_new (const Run *x, bool is_one);
 void shapes_free (Shapes *s); /* NULL allowed */
 const LsPlaces *shapes_places (const Shapes *s);
 
@@ -66,20 +66,5 @@ uint32_t shapes_of_copies (Shapes *s, const RoleCalls *role, uint32_t rank);
 
 const Shape *shapes_at (const Shapes *s, uint32_t shape);
 const PlaceLoad *shapes_vector (const Shapes *s, uint32_t vector, uint32_t *ret_n);
-uint32_t shapes_n_vectors (const Shapes *s);
-
-/* What tells calls and their phases apart, but for what they load. */
-void sig_add_call (LsSig *sig, CallKey key, const LsCollPlan *plan, uint64_t stall);
-void sig_add_phase (LsSig *sig, const LsPhase *phase);
-
-/* fold_ample.c: what ample resources carry. Takes the calls of the classes. */
-FoldAmple *fold_ample_new (FoldClasses *c);
-void fold_ample_free (FoldAmple *a); /* NULL allowed */
-/* That list of FoldClasses.calls; a call of it, NULL: there is none. */
-const ShapedCalls *fold_ample_calls (const FoldAmple *a, uint32_t list);
-const ShapedCall *fold_ample_call (const FoldAmple *a, uint32_t list, CallKey key);
-/* What the one that stands for its class adds by a pattern of such a call to ample resources of each class.
- * Returns how many; ret: NULL: they are only counted. */
-uint32_t fold_ample_uses (const FoldAmple *a, uint32_t list, uint32_t pattern, LsFlowUse *ret);
 
 #endif

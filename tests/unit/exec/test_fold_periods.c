@@ -1,7 +1,7 @@
 /* Pins: what lies whole groups or pods of hosts apart is alike (fold_blocks.h): jobs on clusters of many groups
  * have the same classes, digest, times and bytes on links by the structure of the cluster and rank by rank. In
  * each all of a template, a bundle and a row come many times, in hosts, groups and pods that matter, and so do
- * whole stretches of hosts (fold_stretch.h), which drawn jobs cut in every way. LS_CASES says how many of these. */
+ * whole stretches of hosts (fold_blocks.h), which drawn jobs cut in every way. LS_CASES says how many of these. */
 #include "ls_test.h"
 
 #include "hand_trace.h"

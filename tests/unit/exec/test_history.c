@@ -2,7 +2,7 @@
 #include "ls_test.h"
 
 #include "exec/memory/history.h"
-#include "exec/memory/memory_laps.h"
+#include "exec/memory/memory_times.h"
 #include "exec/memory/retries.h"
 #include "plan/plan.h"
 

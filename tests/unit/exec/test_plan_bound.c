@@ -1,8 +1,8 @@
 /* Pins: what a step takes at least by its plan (exec/shortcuts/plan_bound.h), to the picosecond for jobs by
  * hand: the worked example, kernels of all streams, each stream, what the compute stream waits for, what
  * communication beside kernels costs, ranks and stragglers, and how ranks of a pipeline wait for each other
- * (exec/shortcuts/plan_bound_round.c). The run of each takes no less, and where the bound is tight, no more.
- * Calls that are kept from one plan to the next are told apart by all that they depend on (exec/known_calls.h).
+ * (exec/shortcuts/plan_bound.c). The run of each takes no less, and where the bound is tight, no more.
+ * Calls that are kept from one plan to the next are told apart by all that they depend on (exec/extras.h).
  * Random jobs are in test_fold.c. */
 #include "ls_test.h"
 
@@ -10,8 +10,8 @@
 
 #include <lockstep/error.h>
 
+#include "exec/extras.h"
 #include "exec/shortcuts/plan_bound.h"
-#include "exec/known_calls.h"
 
 #define ROUNDING 0.9999 /* of what is known of collectives */
 
