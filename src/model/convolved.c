@@ -1,41 +1,8 @@
+/* Convolutions of queries and keys, routers with layers of their own and scales of residuals, on one rank
+ * (model/convolved.h). */
 #include "model/convolved.h"
 
-static uint64_t
-columns (const LsModel *m)
-{
-  return ((uint64_t) m->n_heads + m->n_kv_heads) * m->head_dim;
-}
-
-uint64_t
-ls_convolved_linear_params (const LsModel *m)
-{
-  return columns (m) * m->head_dim * m->attn.qk_mix;
-}
-
-uint64_t
-ls_convolved_other_params (const LsModel *m)
-{
-  return m->attn.qk_conv > 0 ? columns (m) * (m->attn.qk_conv + 2) + m->n_kv_heads : 0;
-}
-
-uint64_t
-ls_router_linear_params (const LsModel *m)
-{
-  uint64_t r = m->moe.router_hidden, n = ls_model_router_width (m);
-  return r > 0 ? r * (m->hidden + 2 * r + n) : m->hidden * n;
-}
-
-uint64_t
-ls_router_other_params (const LsModel *m)
-{
-  return 5 * (uint64_t) m->moe.router_hidden;
-}
-
-uint64_t
-ls_residual_params (const LsModel *m)
-{
-  return m->halves.residual_scale ? 4 * (uint64_t) m->hidden : 0;
-}
+#include "model/operators_build.h"
 
 const char *
 ls_model_check_convolved (const LsModel *m)
@@ -60,4 +27,88 @@ ls_model_check_convolved (const LsModel *m)
       ? "expected norms before each half, one residual stream and neither biases nor an encoder with "
         "scales of residuals"
       : NULL;
+}
+
+static const LsLinearNames down_names = { "router-down", "router-down-dgrad", "router-down-wgrad" };
+static const LsLinearNames inner_names = { "router-inner", "router-inner-dgrad", "router-inner-wgrad" };
+
+/* Each head's columns of the last few tokens, by a matrix of its own. */
+static void
+append_mix (GArray *operators, const LsCut *cut)
+{
+  const LsModel *m = cut->model;
+  uint64_t heads = cut->heads + cut->kv_heads, out = m->head_dim, in = out * m->attn.qk_mix,
+           tokens = cut->tokens;
+  bool is_fused = ls_cut_fuses_gradients (cut);
+  uint32_t grad_bytes = is_fused ? ls_dtype_bytes (cut->shard->grad_dtype) : cut->elt;
+  LsOperator *op = ls_operator_append (operators, "qk-mix", LS_TP_NONE);
+  ls_operator_fwd (op, ls_kernel_gemm ("qk-mix", cut->act, tokens, out, in, heads, cut->elt, false));
+  ls_operator_igrad (op, ls_kernel_gemm ("qk-mix-dgrad", cut->act, tokens, in, out, heads, cut->elt, false));
+  ls_operator_wgrad (op,
+                     ls_kernel_gemm ("qk-mix-wgrad", cut->act, out, in, tokens, heads, grad_bytes, is_fused));
+  ls_operator_accumulate (op, cut, in, out * heads);
+  ls_operator_weight (op, LS_TENSOR_WHOLE, out, in, heads);
+  op->kept.saved_bytes = tokens * out * heads * cut->elt;
+}
+
+void
+ls_operators_qk_conv (GArray *operators, const LsCut *cut)
+{
+  uint64_t width = cut->q_width + cut->k_width;
+  if (cut->model->attn.qk_conv == 0)
+    return;
+  LsOperator *op = ls_operator_append (operators, "qk-conv", LS_TP_NONE);
+  ls_operator_fwd (op, ls_cut_pass (cut, "qk-conv", width, 2));
+  ls_operator_igrad (op, ls_cut_pass (cut, "qk-conv-bwd", width, 3));
+  ls_operator_param (op, width * (cut->model->attn.qk_conv + 2) + cut->kv_heads);
+  append_mix (operators, cut);
+  op = ls_operator_append (operators, "qk-scale", LS_TP_NONE);
+  ls_operator_fwd (op, ls_cut_pass (cut, "qk-means", width, 4));
+  ls_operator_fwd (op, ls_cut_stream (cut, "qk-scale", LS_KERNEL_NORM, cut->tokens, width, 2 * cut->elt));
+  ls_operator_fwd (op, ls_cut_pass (cut, "value-shift", cut->v_width, 2));
+  ls_operator_igrad (op, ls_cut_pass (cut, "value-shift-bwd", cut->v_width, 2));
+  ls_operator_igrad (op,
+                     ls_cut_stream (cut, "qk-scale-bwd", LS_KERNEL_NORM, cut->tokens, width, 3 * cut->elt));
+  ls_operator_igrad (op, ls_cut_pass (cut, "qk-means-bwd", width, 4));
+  op->kept.saved_bytes = cut->tokens * width * cut->elt;
+}
+
+/* Up to what scores are made of. */
+uint64_t
+ls_operators_router_layers (GArray *operators, const LsCut *cut)
+{
+  const LsModel *m = cut->model;
+  uint64_t r = m->moe.router_hidden;
+  if (r == 0)
+    return m->hidden;
+  LsOperator *op = ls_operator_append (operators, down_names.fwd, LS_TP_NONE);
+  ls_operator_local_linear (op, cut, &down_names, cut->act, m->hidden, r);
+  ls_operator_param (op, 2 * r); /* its bias, and the scale of what the layer before gives */
+  ls_operators_latent_norm (operators, cut, "router-norm", cut->local_tokens, r);
+  for (uint32_t i = 0; i < 2; i++) {
+    op = ls_operator_append (operators, inner_names.fwd, LS_TP_NONE);
+    ls_operator_local_linear (op, cut, &inner_names, cut->act, r, r);
+    ls_operator_fwd (
+        op, ls_cut_stream (cut, "router-act", LS_KERNEL_ELEMENTWISE, cut->local_tokens, r, 2 * cut->elt));
+    ls_operator_igrad (
+        op, ls_cut_stream (cut, "router-act-bwd", LS_KERNEL_ELEMENTWISE, cut->local_tokens, r, 3 * cut->elt));
+    ls_operator_param (op, r);
+    op->kept.saved_bytes += cut->local_tokens * r * cut->elt;
+  }
+  return r;
+}
+
+void
+ls_operators_residual_scale (GArray *operators, const LsCut *cut)
+{
+  uint64_t rows = cut->local_tokens, h = cut->model->hidden;
+  if (!cut->model->halves.residual_scale)
+    return;
+  LsOperator *op = ls_operator_append (operators, "residual-scale", LS_TP_NONE);
+  ls_operator_fwd (op, ls_cut_stream (cut, "residual-scale", LS_KERNEL_ELEMENTWISE, rows, h, 4 * cut->elt));
+  ls_operator_igrad (op,
+                     ls_cut_stream (cut, "residual-scale-bwd", LS_KERNEL_ELEMENTWISE, rows, h, 6 * cut->elt));
+  ls_operator_param (op, 4 * h);
+  op->params.is_replicated = true;
+  op->kept.saved_bytes = 2 * rows * h * cut->elt;
 }

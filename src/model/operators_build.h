@@ -178,10 +178,10 @@ typedef struct {
 
 void ls_operators_indexer (GArray *operators, const LsCut *cut, const LsIndexer *what);
 
-/* Attention to compressed keys, with its way out (operators_compressed.c; model/compressed.h). */
+/* Attention to compressed keys, with its way out (model/compressed.h). */
 void ls_operators_compressed_attention (GArray *operators, const LsCut *cut);
 
-/* Residual streams (operators_streams.c; model/streams.h): before a half of a layer, behind it; behind the
+/* Residual streams (model/streams.h): before a half of a layer, behind it; behind the
  * embedding, and before the norm of the head. Nothing but for the first two where there is one stream. */
 void ls_operators_streams_in (GArray *operators, const LsCut *cut, const char *name);
 void ls_operators_streams_out (GArray *operators, const LsCut *cut, const char *name);
@@ -192,7 +192,7 @@ void ls_operators_streams_end (GArray *operators, const LsCut *cut);
 void ls_operators_streams_predict (GArray *operators, const LsCut *cut);
 void ls_operators_streams_correct (GArray *operators, const LsCut *cut);
 
-/* Beside the halves of a layer (operators_beside.c; model/beside.h); nothing where the layer has none. Behind
+/* Beside the halves of a layer (model/beside.h); nothing where the layer has none. Behind
  * attention's sum; in the place of keys and values; before the activation; at the end of a layer; behind the
  * embedding. */
 void ls_operators_laurel (GArray *operators, const LsCut *cut);
@@ -232,23 +232,20 @@ void ls_operators_latent_attention (GArray *operators, const LsCut *cut);
 /* The context, so wide, times the sigmoid of a gate (Qwen3-Next): one kernel each way, which keeps both. */
 void ls_operator_gate (GArray *operators, const LsCut *cut, uint64_t width);
 
-/* Four calls of attention and their difference; what a mixer before made, gated (operators_difference.c;
- * model/difference.h). */
+/* Four calls of attention and their difference (model/difference.h). */
 void ls_operators_difference (GArray *operators, const LsCut *cut);
-void ls_operators_memory_gate (GArray *operators, const LsCut *cut);
 void ls_operators_kv_conv (GArray *operators, const LsCut *cut); /* nothing without one */
 
-/* Of convolved queries and keys (operators_convolved.c; model/convolved.h), nothing where there are none:
+/* Of convolved queries and keys (model/convolved.h), nothing where there are none:
  * behind what makes Q, K and V; layers before the scores of a router, returns what these are made of; before
  * the sum of a half. */
 void ls_operators_qk_conv (GArray *operators, const LsCut *cut);
 uint64_t ls_operators_router_layers (GArray *operators, const LsCut *cut);
 void ls_operators_residual_scale (GArray *operators, const LsCut *cut);
 
-/* A mixer, from its way in to its way out (operators_mixer.c). */
+/* A mixer, from its way in to its way out (model/mixer.h). */
 void ls_operators_mixer (GArray *operators, const LsCut *cut);
-void ls_operators_recurrence (GArray *operators, const LsCut *cut); /* a part of that, of rglru */
-void ls_operators_mlp_shift (GArray *operators, const LsCut *cut);  /* of an MLP behind one of rwkv7 */
+void ls_operators_mlp_shift (GArray *operators, const LsCut *cut); /* of an MLP behind one of rwkv7 */
 
 /* A dense MLP of width cut->ffn, its names; and what stands in a layer with experts for it
  * (operators_moe.c). */
@@ -307,7 +304,7 @@ typedef struct {
 
 void ls_operators_low_rank (GArray *operators, const LsCut *cut, const LsLowRank *what);
 
-/* A block that layers share, up to the sum that a mixer reads (operators_block.c; model/block.h). */
+/* A block that layers share, up to the sum that a mixer reads (model/block.h). */
 void ls_operators_block (GArray *operators, const LsCut *cut);
 
 /* Of plain attention, from cut->model->hidden columns; from heads to them. */

@@ -122,8 +122,10 @@ append_bias_dropout_add (GArray *operators, const LsCut *cut, const char *name, 
   uint64_t rows = cut->local_tokens, h = m->hidden;
   LsOperator *op = ls_operator_append (operators, name, LS_TP_NONE);
   op->role = LS_OPERATOR_RESIDUAL;
-  bool is_experts = which == LS_RECIPE_MLP_ADD && cut->kind & LS_LAYER_EXPERTS, /* whose biases are theirs */
-      is_biased = m->linear_bias && !is_experts, is_apart = is_biased && cut->shard->bias_is_apart,
+  uint32_t kind = cut->kind;
+  bool is_own = which == LS_RECIPE_MLP_ADD ? kind & LS_LAYER_EXPERTS /* whose biases are theirs */
+                                           : !ls_layer_has_attention (kind),
+       is_biased = m->linear_bias && !is_own, is_apart = is_biased && cut->shard->bias_is_apart,
        has_bias = is_biased && !is_apart;
 
   if (is_apart) {
@@ -476,12 +478,10 @@ append_halves (GArray *operators, const LsCut *cut)
 }
 
 void
-ls_operators_layer (const LsModel *m, const LsShard *all, uint32_t layer, GArray *operators)
+ls_operators_of_kind (const LsModel *m, const LsShard *all, uint32_t kind, GArray *operators)
 {
   LsShard own = *all;
-  uint32_t kind = ls_model_layer_kind (m, layer);
   guint from = operators->len;
-  own.dtype = ls_layer_dtype (m, all, layer);
   own.seq = kind & LS_LAYER_CROSS ? ls_model_decoder_seq (m, all->seq) : all->seq;
   LsModel model = ls_model_of_kind (m, kind);
   LsCut cut;
@@ -496,4 +496,12 @@ ls_operators_layer (const LsModel *m, const LsShard *all, uint32_t layer, GArray
   ls_operators_freeze (operators, from, &cut);
   if (kind & LS_LAYER_AGAIN && !(kind & LS_LAYER_BLOCK))
     ls_operators_leave_params (operators, from);
+}
+
+void
+ls_operators_layer (const LsModel *m, const LsShard *all, uint32_t layer, GArray *operators)
+{
+  LsShard own = *all;
+  own.dtype = ls_layer_dtype (m, all, layer);
+  ls_operators_of_kind (m, &own, ls_model_layer_kind (m, layer), operators);
 }

@@ -97,6 +97,7 @@ typedef struct {
   uint64_t arrived;   /* rows: R, or fewer if a token is sent once     */
   uint64_t tiled;     /* R, with each expert's rows in whole tiles */
   uint32_t n_experts; /* here                                */
+  uint32_t n_met;     /* k                                   */
   uint64_t ffn;       /* f / etp, and of small experts beside these */
   uint64_t adjugate;  /* of these, what is shared; 0: nothing */
   uint64_t width;     /* of rows: h, or the latent           */
@@ -115,6 +116,7 @@ experts_init (Experts *x, const LsCut *cut)
   *x = (Experts) { .cut = *cut,
                    .local = cut->local_tokens,
                    .n_experts = m->moe.n_experts / ep,
+                   .n_met = m->moe.top_k,
                    .ffn = (m->moe.expert_ffn + m->moe.adjugate_ffn) / etp,
                    .adjugate = m->moe.adjugate_ffn / etp,
                    .width = ls_model_expert_width (m) };
@@ -296,6 +298,7 @@ append_linear (GArray *operators, const Experts *x, const LsLinearNames *names, 
   ls_operator_accumulate (op, &x->cut, in, x->n_experts * out);
   append_weights (op, x, cut, in, out);
   op->params.is_expert = true;
+  op->params.n_met = x->n_met;
   op->kept.saved_bytes = op->kept.input_bytes
       = ls_dtype_array_bytes (ls_scaled_kept (&own, dtype), x->cut.tokens * in);
 }
@@ -417,8 +420,12 @@ static Experts
 attention_experts (const LsCut *cut)
 {
   uint32_t n = cut->model->moe.attention_experts;
-  Experts x = { .cut = *cut, .local = cut->tokens, .n_experts = n, .width = cut->model->hidden };
-  x.sent = x.arrived = x.cut.tokens = cut->tokens * cut->model->moe.attention_top_k;
+  Experts x = { .cut = *cut,
+                .local = cut->tokens,
+                .n_experts = n,
+                .n_met = cut->model->moe.attention_top_k,
+                .width = cut->model->hidden };
+  x.sent = x.arrived = x.cut.tokens = cut->tokens * x.n_met;
   uint64_t each = (x.sent + n - 1) / n;
   x.tiled = n * ((each + TILE_ROWS - 1) / TILE_ROWS * TILE_ROWS);
   return x;

@@ -1,6 +1,6 @@
 #include "strategy/strategy.h"
 
-#include "model/ngram.h"
+#include "model/beside.h"
 #include "model/operators.h"
 #include "strategy/dp_traits.h"
 #include "strategy/shard.h"
