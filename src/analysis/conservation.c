@@ -8,7 +8,6 @@
 #include "model/expert_load.h"
 #include "model/mixer.h"
 #include "model/predict.h"
-#include "strategy/packing.h"
 #include "strategy/shard.h"
 
 /* FLOPs of a kernel as model FLOPs count them: matrix products only, and

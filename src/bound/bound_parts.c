@@ -14,7 +14,6 @@
 #include "bound/bound_state.h"
 #include "compute/cost.h"
 #include "lower/lower.h"
-#include "strategy/dp_traits.h"
 #include "strategy/shard.h"
 
 /* ---- bound kernels ---- */

@@ -4,7 +4,7 @@
 
 #include "job/hardware.h"
 #include "model/operators.h"
-#include "network/call_times.h"
+#include "network/coll.h"
 #include "strategy/strategy.h"
 
 /* --- bound.c: what communication of the ranks of a pipeline takes at least -------------------- */

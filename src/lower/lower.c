@@ -16,7 +16,6 @@
 #include "lower/pipeline/lower_order.h"
 #include "model/expert_load.h"
 #include "plan/bind.h"
-#include "strategy/dp_traits.h"
 #include "strategy/shard.h"
 
 static guint

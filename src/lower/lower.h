@@ -23,7 +23,7 @@ typedef struct {
  * exist yet, named), LS_ERROR_CONFLICT. */
 LsPlan *ls_lower (const LsModel *m, const LsStrategy *s, const LsLowerCosts *costs, GError **error);
 
-/* The same in other orders, which must be able to run (schedules/sched_check.h), on the
+/* The same in other orders, which must be able to run (schedules/sched_eval.h), on the
  * layout of the strategy's schedule; NULL: its own. Pairs are executed one after the
  * other. */
 LsPlan *ls_lower_orders (const LsModel *m, const LsStrategy *s, const LsOrders *orders,

@@ -5,7 +5,7 @@
 
 #include <lockstep/error.h>
 
-#include "strategy/dp_traits.h"
+#include "strategy/shard.h"
 
 void
 build_init (Build *b, Lower *l)

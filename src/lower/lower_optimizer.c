@@ -30,7 +30,7 @@
 
 #include "lower/data/lower_dp.h"
 #include "lower/lower_step.h"
-#include "strategy/dp_traits.h"
+#include "strategy/shard.h"
 
 #define GATHERED_BYTES 2 /* of an element of momentum, bf16 */
 #define FP32_BYTES     4

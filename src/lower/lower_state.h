@@ -6,7 +6,7 @@
 #include "model/operators.h"
 #include "plan/mesh.h"
 #include "schedules/sched_eval.h"
-#include "strategy/packing.h"
+#include "strategy/shard.h"
 
 /* What copies with as many micro-batches have in common. */
 typedef struct {

@@ -104,17 +104,13 @@ ls_model_check_beside (const LsModel *m)
   return check_shared (m);
 }
 
-static const LsLinearNames down_names = { "laurel-down", "laurel-down-dgrad", "laurel-down-wgrad" };
-static const LsLinearNames up_names = { "laurel-up", "laurel-up-dgrad", "laurel-up-wgrad" };
-static const LsLinearNames gate_down_names
-    = { "norm-gate-down", "norm-gate-down-dgrad", "norm-gate-down-wgrad" };
-static const LsLinearNames gate_up_names = { "norm-gate-up", "norm-gate-up-dgrad", "norm-gate-up-wgrad" };
-static const LsLinearNames gate_names
-    = { "layer-input-gate", "layer-input-gate-dgrad", "layer-input-gate-wgrad" };
-static const LsLinearNames proj_names
-    = { "layer-input-proj", "layer-input-proj-dgrad", "layer-input-proj-wgrad" };
-static const LsLinearNames all_names
-    = { "layer-inputs-proj", "layer-inputs-proj-dgrad", "layer-inputs-proj-wgrad" };
+static const LsLinearNames down_names = LS_LINEAR ("laurel-down", 0);
+static const LsLinearNames up_names = LS_LINEAR ("laurel-up", 0);
+static const LsLinearNames gate_down_names = LS_LINEAR ("norm-gate-down", 0);
+static const LsLinearNames gate_up_names = LS_LINEAR ("norm-gate-up", 0);
+static const LsLinearNames gate_names = LS_LINEAR ("layer-input-gate", 0);
+static const LsLinearNames proj_names = LS_LINEAR ("layer-input-proj", 0);
+static const LsLinearNames all_names = LS_LINEAR ("layer-inputs-proj", 0);
 
 static LsKernel
 pass (const LsCut *cut, const char *name, uint64_t width, uint32_t n)
@@ -146,8 +142,7 @@ ls_operators_laurel (GArray *operators, const LsCut *cut)
   op = ls_operator_append (operators, "laurel-add", LS_TP_NONE);
   op->role = LS_OPERATOR_RESIDUAL;
   ls_operator_fwd (op, pass (cut, "laurel-sum", h, 3));
-  ls_operator_fwd (op, pass (cut, "laurel-add", h, 3));
-  ls_operator_igrad (op, pass (cut, "laurel-add-bwd", h, 2));
+  ls_operator_passes (op, cut, cut->local_tokens, h, "laurel-add", 3, "laurel-add-bwd", 2);
 }
 
 void
@@ -159,13 +154,11 @@ ls_operators_norm_gate (GArray *operators, const LsCut *cut)
     return;
   append_product (operators, cut, &gate_down_names, h, r);
   LsOperator *op = ls_operator_append (operators, "norm-gate-act", LS_TP_NONE);
-  ls_operator_fwd (op, pass (cut, "norm-gate-act", r, 2));
-  ls_operator_igrad (op, pass (cut, "norm-gate-act-bwd", r, 3));
+  ls_operator_passes (op, cut, cut->local_tokens, r, "norm-gate-act", 2, "norm-gate-act-bwd", 3);
   op->kept.saved_bytes = bytes * r;
   append_product (operators, cut, &gate_up_names, r, h);
   op = ls_operator_append (operators, "norm-gate", LS_TP_NONE);
-  ls_operator_fwd (op, pass (cut, "norm-gate", h, 3));
-  ls_operator_igrad (op, pass (cut, "norm-gate-bwd", h, 5));
+  ls_operator_passes (op, cut, cut->local_tokens, h, "norm-gate", 3, "norm-gate-bwd", 5);
   ls_operator_igrad (op, pass (cut, "norm-gate-grad-add", h, 3)); /* of the norm's output, read twice */
   op->kept.saved_bytes = bytes * h; /* the gate's; the norm's output is the way in's */
 }
@@ -178,9 +171,7 @@ ls_operators_shared_keys (GArray *operators, const LsCut *cut)
     return;
   uint64_t width = cut->k_width + (cut->model->attn.full_k_is_v ? 0 : cut->v_width);
   LsOperator *op = ls_operator_append (operators, "shared-keys", LS_TP_NONE);
-  ls_operator_igrad (
-      op,
-      ls_cut_stream (cut, "shared-keys-grad-add", LS_KERNEL_ELEMENTWISE, cut->tokens, width, 3 * cut->elt));
+  ls_operator_passes (op, cut, cut->tokens, width, NULL, 0, "shared-keys-grad-add", 3);
 }
 
 void
@@ -192,9 +183,7 @@ ls_operators_sparse_gate (GArray *operators, const LsCut *cut)
   LsOperator *op = ls_operator_append (operators, "sparse-gate", LS_TP_NONE);
   ls_operator_fwd (op, ls_cut_stream (cut, "gate-mean", LS_KERNEL_REDUCTION, rows, f, cut->elt));
   ls_operator_fwd (op, ls_cut_stream (cut, "gate-deviation", LS_KERNEL_REDUCTION, rows, f, cut->elt));
-  ls_operator_fwd (op, ls_cut_stream (cut, "gate-cutoff", LS_KERNEL_ELEMENTWISE, rows, f, 2 * cut->elt));
-  ls_operator_igrad (op,
-                     ls_cut_stream (cut, "gate-cutoff-bwd", LS_KERNEL_ELEMENTWISE, rows, f, 4 * cut->elt));
+  ls_operator_passes (op, cut, rows, f, "gate-cutoff", 2, "gate-cutoff-bwd", 4);
   op->kept.saved_bytes = rows * f * cut->elt;
 }
 
@@ -209,8 +198,7 @@ ls_operators_layer_input (GArray *operators, const LsCut *cut)
     return;
   append_product (operators, cut, &gate_names, h, p);
   LsOperator *op = ls_operator_append (operators, "layer-input-act", LS_TP_NONE);
-  ls_operator_fwd (op, pass (cut, "layer-input-act", p, 3));
-  ls_operator_igrad (op, pass (cut, "layer-input-act-bwd", p, 5));
+  ls_operator_passes (op, cut, cut->local_tokens, p, "layer-input-act", 3, "layer-input-act-bwd", 5);
   op->kept.saved_bytes
       = cut->local_tokens * p * cut->elt; /* what the gate made; the input is kept with all */
   append_product (operators, cut, &proj_names, p, h);
@@ -236,8 +224,7 @@ ls_operators_layer_inputs (GArray *operators, const LsCut *cut)
   ls_operators_latent_norm (operators, cut, "layer-inputs-norm", cut->local_tokens * m->n_layers, p);
   LsOperator *op = ls_operator_append (operators, "layer-inputs-add", LS_TP_NONE);
   op->role = LS_OPERATOR_RESIDUAL;
-  ls_operator_fwd (op, pass (cut, "layer-inputs-add", width, 3));
-  ls_operator_igrad (op, pass (cut, "layer-inputs-grad", width, 2));
+  ls_operator_passes (op, cut, cut->local_tokens, width, "layer-inputs-add", 3, "layer-inputs-grad", 2);
   op->kept.saved_bytes = cut->local_tokens * width * cut->elt; /* for all layers */
 }
 
@@ -273,7 +260,7 @@ ls_model_check_ngram (const LsModel *m)
 static const LsTableNames ngram_table_names
     = { "ngram-words",           "ngram-lookup",     "ngram-lookup-mask",
         "ngram-words-grad-zero", "ngram-words-grad", "ngram-words-grad-accumulate" };
-static const LsLinearNames ngram_proj_names = { "ngram-proj", "ngram-proj-dgrad", "ngram-proj-wgrad" };
+static const LsLinearNames ngram_proj_names = LS_LINEAR ("ngram-proj", 0);
 
 void
 ls_operators_ngram (GArray *operators, const LsCut *cut)
@@ -290,8 +277,5 @@ ls_operators_ngram (GArray *operators, const LsCut *cut)
   }
   LsOperator *op = ls_operator_append (operators, "ngram-add", LS_TP_NONE);
   op->role = LS_OPERATOR_RESIDUAL;
-  ls_operator_fwd (op,
-                   ls_cut_stream (cut, "ngram-add", LS_KERNEL_ELEMENTWISE, rows, h,
-                                  (m->halves.ngram_tables + 2) * cut->elt));
-  ls_operator_igrad (op, ls_cut_stream (cut, "ngram-add-bwd", LS_KERNEL_ELEMENTWISE, rows, h, 2 * cut->elt));
+  ls_operator_passes (op, cut, rows, h, "ngram-add", m->halves.ngram_tables + 2, "ngram-add-bwd", 2);
 }

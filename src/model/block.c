@@ -31,9 +31,9 @@ ls_model_check_blocks (const LsModel *m)
         "gates with shared blocks";
 }
 
-static const LsLinearNames down_names = { "adapter-down", "adapter-down-dgrad", "adapter-down-wgrad" };
-static const LsLinearNames up_names = { "adapter-up", "adapter-up-dgrad", "adapter-up-wgrad" };
-static const LsLinearNames out_names = { "block-out", "block-out-dgrad", "block-out-wgrad" };
+static const LsLinearNames down_names = LS_LINEAR ("adapter-down", 0);
+static const LsLinearNames up_names = LS_LINEAR ("adapter-up", 0);
+static const LsLinearNames out_names = LS_LINEAR ("block-out", 0);
 
 static LsKernel
 pass (const LsCut *cut, const char *name, uint32_t n)
@@ -51,9 +51,7 @@ append_down (GArray *operators, const LsCut *cut, const LsLowRank *what)
   LsOperator *op = ls_operator_append (operators, down_names.fwd, LS_TP_NONE);
   for (uint32_t i = 0; i < what->n; i++) {
     ls_operator_linear (op, &local, &down_names, cut->act, what->in, what->rank);
-    ls_operator_igrad (op,
-                       ls_cut_stream (cut, "adapter-grad-add", LS_KERNEL_ELEMENTWISE, cut->local_tokens,
-                                      what->in, 3 * cut->elt));
+    ls_operator_passes (op, cut, cut->local_tokens, what->in, NULL, 0, "adapter-grad-add", 3);
     ls_operator_weight (op, LS_TENSOR_WHOLE, what->rank, what->in, 1);
   }
   op->params.is_replicated = true;
@@ -67,9 +65,7 @@ append_up (GArray *operators, const LsCut *cut, const LsLowRank *what)
   uint64_t kept = 0;
   for (uint32_t i = 0; i < what->n; i++) {
     ls_operator_linear (op, cut, &up_names, cut->act, what->rank, what->out[i]);
-    ls_operator_fwd (
-        op,
-        ls_cut_stream (cut, "adapter-add", LS_KERNEL_ELEMENTWISE, cut->tokens, what->out[i], 3 * cut->elt));
+    ls_operator_passes (op, cut, cut->tokens, what->out[i], "adapter-add", 3, NULL, 0);
     ls_operator_weight (op, LS_TENSOR_ROWS, what->out[i], what->rank, 1);
     kept += op->kept.input_bytes;
   }
@@ -91,8 +87,8 @@ static void
 append_concat (GArray *operators, const LsCut *cut)
 {
   LsOperator *op = ls_operator_append (operators, "embedding-concat", LS_TP_NONE);
-  ls_operator_fwd (op, pass (cut, "embedding-concat", 4));
-  ls_operator_igrad (op, pass (cut, "embedding-concat-bwd", 6));
+  ls_operator_passes (op, cut, cut->local_tokens, cut->model->hidden, "embedding-concat", 4,
+                      "embedding-concat-bwd", 6);
 }
 
 /* Of another place. */

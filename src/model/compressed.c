@@ -18,10 +18,10 @@
 
 #define FP32_BYTES 4
 
-static const LsLinearNames kv_down_names = { "kv-down", "kv-down-dgrad", "kv-down-wgrad", LS_MODULE_QKV };
-static const LsLinearNames pool_names = { "pool-down", "pool-down-dgrad", "pool-down-wgrad" };
-static const LsLinearNames out_names = { "out-down", "out-down-dgrad", "out-down-wgrad", LS_MODULE_PROJ };
-static const LsLinearNames proj_names = { "proj", "proj-dgrad", "proj-wgrad", LS_MODULE_PROJ };
+static const LsLinearNames kv_down_names = LS_LINEAR ("kv-down", LS_MODULE_QKV);
+static const LsLinearNames pool_names = LS_LINEAR ("pool-down", 0);
+static const LsLinearNames out_names = LS_LINEAR ("out-down", LS_MODULE_PROJ);
+static const LsLinearNames proj_names = LS_LINEAR ("proj", LS_MODULE_PROJ);
 
 /* Means of tokens by a softmax over their weights, in one kernel each way. */
 static void
@@ -35,9 +35,7 @@ append_pool (GArray *operators, const LsCut *cut)
   ls_operator_fwd (op,
                    ls_cut_stream (cut, "pool-fwd", LS_KERNEL_REDUCTION, cut->local_tokens, columns,
                                   cut->elt * (1 + made)));
-  ls_operator_igrad (op,
-                     ls_cut_stream (cut, "pool-bwd", LS_KERNEL_ELEMENTWISE, cut->local_tokens, columns,
-                                    cut->elt * (2 + made)));
+  ls_operator_passes (op, cut, cut->local_tokens, columns, NULL, 0, "pool-bwd", 2 + made);
   ls_operator_param (op, ratio * columns / 2);
   op->params.is_replicated = true;
   op->kept.saved_bytes = cut->local_tokens * columns * cut->elt;

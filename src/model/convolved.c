@@ -29,26 +29,20 @@ ls_model_check_convolved (const LsModel *m)
       : NULL;
 }
 
-static const LsLinearNames down_names = { "router-down", "router-down-dgrad", "router-down-wgrad" };
-static const LsLinearNames inner_names = { "router-inner", "router-inner-dgrad", "router-inner-wgrad" };
+static const LsLinearNames down_names = LS_LINEAR ("router-down", 0);
+static const LsLinearNames inner_names = LS_LINEAR ("router-inner", 0);
 
 /* Each head's columns of the last few tokens, by a matrix of its own. */
 static void
 append_mix (GArray *operators, const LsCut *cut)
 {
+  static const LsLinearNames names = LS_LINEAR ("qk-mix", 0);
   const LsModel *m = cut->model;
-  uint64_t heads = cut->heads + cut->kv_heads, out = m->head_dim, in = out * m->attn.qk_mix,
-           tokens = cut->tokens;
-  bool is_fused = ls_cut_fuses_gradients (cut);
-  uint32_t grad_bytes = is_fused ? ls_dtype_bytes (cut->shard->grad_dtype) : cut->elt;
+  uint64_t heads = cut->heads + cut->kv_heads, out = m->head_dim, in = out * m->attn.qk_mix;
   LsOperator *op = ls_operator_append (operators, "qk-mix", LS_TP_NONE);
-  ls_operator_fwd (op, ls_kernel_gemm ("qk-mix", cut->act, tokens, out, in, heads, cut->elt, false));
-  ls_operator_igrad (op, ls_kernel_gemm ("qk-mix-dgrad", cut->act, tokens, in, out, heads, cut->elt, false));
-  ls_operator_wgrad (op,
-                     ls_kernel_gemm ("qk-mix-wgrad", cut->act, out, in, tokens, heads, grad_bytes, is_fused));
-  ls_operator_accumulate (op, cut, in, out * heads);
+  ls_operator_each_head (op, cut, &names, heads, in, out);
   ls_operator_weight (op, LS_TENSOR_WHOLE, out, in, heads);
-  op->kept.saved_bytes = tokens * out * heads * cut->elt;
+  op->kept.saved_bytes = cut->tokens * out * heads * cut->elt;
 }
 
 void
@@ -58,15 +52,13 @@ ls_operators_qk_conv (GArray *operators, const LsCut *cut)
   if (cut->model->attn.qk_conv == 0)
     return;
   LsOperator *op = ls_operator_append (operators, "qk-conv", LS_TP_NONE);
-  ls_operator_fwd (op, ls_cut_pass (cut, "qk-conv", width, 2));
-  ls_operator_igrad (op, ls_cut_pass (cut, "qk-conv-bwd", width, 3));
+  ls_operator_passes (op, cut, cut->tokens, width, "qk-conv", 2, "qk-conv-bwd", 3);
   ls_operator_param (op, width * (cut->model->attn.qk_conv + 2) + cut->kv_heads);
   append_mix (operators, cut);
   op = ls_operator_append (operators, "qk-scale", LS_TP_NONE);
   ls_operator_fwd (op, ls_cut_pass (cut, "qk-means", width, 4));
   ls_operator_fwd (op, ls_cut_stream (cut, "qk-scale", LS_KERNEL_NORM, cut->tokens, width, 2 * cut->elt));
-  ls_operator_fwd (op, ls_cut_pass (cut, "value-shift", cut->v_width, 2));
-  ls_operator_igrad (op, ls_cut_pass (cut, "value-shift-bwd", cut->v_width, 2));
+  ls_operator_passes (op, cut, cut->tokens, cut->v_width, "value-shift", 2, "value-shift-bwd", 2);
   ls_operator_igrad (op,
                      ls_cut_stream (cut, "qk-scale-bwd", LS_KERNEL_NORM, cut->tokens, width, 3 * cut->elt));
   ls_operator_igrad (op, ls_cut_pass (cut, "qk-means-bwd", width, 4));
@@ -88,10 +80,7 @@ ls_operators_router_layers (GArray *operators, const LsCut *cut)
   for (uint32_t i = 0; i < 2; i++) {
     op = ls_operator_append (operators, inner_names.fwd, LS_TP_NONE);
     ls_operator_local_linear (op, cut, &inner_names, cut->act, r, r);
-    ls_operator_fwd (
-        op, ls_cut_stream (cut, "router-act", LS_KERNEL_ELEMENTWISE, cut->local_tokens, r, 2 * cut->elt));
-    ls_operator_igrad (
-        op, ls_cut_stream (cut, "router-act-bwd", LS_KERNEL_ELEMENTWISE, cut->local_tokens, r, 3 * cut->elt));
+    ls_operator_passes (op, cut, cut->local_tokens, r, "router-act", 2, "router-act-bwd", 3);
     ls_operator_param (op, r);
     op->kept.saved_bytes += cut->local_tokens * r * cut->elt;
   }
@@ -105,9 +94,7 @@ ls_operators_residual_scale (GArray *operators, const LsCut *cut)
   if (!cut->model->halves.residual_scale)
     return;
   LsOperator *op = ls_operator_append (operators, "residual-scale", LS_TP_NONE);
-  ls_operator_fwd (op, ls_cut_stream (cut, "residual-scale", LS_KERNEL_ELEMENTWISE, rows, h, 4 * cut->elt));
-  ls_operator_igrad (op,
-                     ls_cut_stream (cut, "residual-scale-bwd", LS_KERNEL_ELEMENTWISE, rows, h, 6 * cut->elt));
+  ls_operator_passes (op, cut, rows, h, "residual-scale", 4, "residual-scale-bwd", 6);
   ls_operator_param (op, 4 * h);
   op->params.is_replicated = true;
   op->kept.saved_bytes = 2 * rows * h * cut->elt;

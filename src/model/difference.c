@@ -63,15 +63,14 @@ ls_operators_difference (GArray *operators, const LsCut *cut)
   LsOperator *op = ls_operator_append (operators, "attention-difference", LS_TP_NONE);
   op->role = LS_OPERATOR_ATTENTION;
   ls_operator_fwd (op, ls_cut_pass (cut, "attention-join", q, 4));
-  ls_operator_fwd (op, ls_cut_pass (cut, "attention-difference", 2 * q + made, 1));
-  ls_operator_igrad (op, ls_cut_pass (cut, "attention-difference-bwd", 2 * q + made, 1));
+  ls_operator_passes (op, cut, cut->tokens, 2 * q + made, "attention-difference", 1,
+                      "attention-difference-bwd", 1);
   ls_operator_igrad (op, ls_cut_pass (cut, "attention-part", q, 4));
   op->kept.saved_bytes = cut->tokens * (2 * q - made) * cut->elt; /* the second */
   op = ls_operator_append (operators, "difference-norm", LS_TP_NONE);
   op->role = LS_OPERATOR_NORM;
   ls_operator_fwd (op, ls_cut_stream (cut, "difference-norm", LS_KERNEL_NORM, rows, pair, 2 * cut->elt));
-  ls_operator_fwd (op, ls_cut_pass (cut, "difference-factor", made, 2));
-  ls_operator_igrad (op, ls_cut_pass (cut, "difference-factor-bwd", made, 2));
+  ls_operator_passes (op, cut, cut->tokens, made, "difference-factor", 2, "difference-factor-bwd", 2);
   ls_operator_igrad (op,
                      ls_cut_stream (cut, "difference-norm-bwd", LS_KERNEL_NORM, rows, pair, 5 * cut->elt));
   ls_operator_param (op, (cut->model->attn.difference_plain ? 4 : 6) * (uint64_t) cut->model->head_dim);
@@ -87,8 +86,7 @@ ls_operators_kv_conv (GArray *operators, const LsCut *cut)
   if (cut->model->attn.kv_conv == 0)
     return;
   LsOperator *op = ls_operator_append (operators, "kv-conv", LS_TP_NONE);
-  ls_operator_fwd (op, ls_cut_pass (cut, "kv-conv", width, 2));
-  ls_operator_igrad (op, ls_cut_pass (cut, "kv-conv-bwd", width, 3));
+  ls_operator_passes (op, cut, cut->tokens, width, "kv-conv", 2, "kv-conv-bwd", 3);
   ls_operator_param (op, 2 * cut->kv_heads * cut->model->attn.kv_conv);
   op->kept.saved_bytes = cut->tokens * width * cut->elt;
 }

@@ -7,8 +7,8 @@
 
 /* --- adapters on one rank, and what is left of operators whose weights are frozen (model/lora.h) --- */
 
-static const LsLinearNames a_names = { "lora-a", "lora-a-dgrad", "lora-a-wgrad" };
-static const LsLinearNames b_names = { "lora-b", "lora-b-dgrad", "lora-b-wgrad" };
+static const LsLinearNames a_names = LS_LINEAR ("lora-a", 0);
+static const LsLinearNames b_names = LS_LINEAR ("lora-b", 0);
 
 /* The input of all modules is one, kept once unless a list says otherwise; each adds its gradient to that of
  * the frozen layer. */
@@ -26,8 +26,7 @@ append_a (GArray *operators, const LsCut *cut, const LsAdapted *what)
     const LsAdapterPart part = { op->n_fwd, op->n_igrad, own.tokens, what->in };
     uint64_t saved = 0;
     ls_operator_linear (op, &own, &a_names, cut->act, what->in, rank);
-    ls_operator_igrad (
-        op, ls_cut_stream (cut, "lora-grad-add", LS_KERNEL_ELEMENTWISE, own.tokens, what->in, 3 * cut->elt));
+    ls_operator_passes (op, cut, own.tokens, what->in, NULL, 0, "lora-grad-add", 3);
     ls_operator_weight (op, what->cuts_in ? LS_TENSOR_COLUMNS : LS_TENSOR_WHOLE, rank, what->in, 1);
     keeps_each = ls_operator_adapter_as_launched (op, cut, LS_RECIPE_LORA_A, &part, &saved);
     kept += saved;
@@ -57,13 +56,10 @@ append_b (GArray *operators, const LsCut *cut, const LsAdapted *what)
   for (uint32_t i = 0; i < what->n; i++) {
     uint64_t out = what->out[i], saved = 0;
     const LsAdapterPart part = { op->n_fwd, op->n_igrad, own.tokens, out };
-    ls_operator_igrad (
-        op, ls_cut_stream (cut, "lora-scale-bwd", LS_KERNEL_ELEMENTWISE, own.tokens, out, 2 * cut->elt));
+    ls_operator_passes (op, cut, own.tokens, out, NULL, 0, "lora-scale-bwd", 2);
     ls_operator_linear (op, &own, &b_names, cut->act, rank, out);
-    ls_operator_fwd (op,
-                     ls_cut_stream (cut, "lora-scale", LS_KERNEL_ELEMENTWISE, own.tokens, out, 2 * cut->elt));
-    ls_operator_fwd (op,
-                     ls_cut_stream (cut, "lora-add", LS_KERNEL_ELEMENTWISE, own.tokens, out, 3 * cut->elt));
+    ls_operator_passes (op, cut, own.tokens, out, "lora-scale", 2, NULL, 0);
+    ls_operator_passes (op, cut, own.tokens, out, "lora-add", 3, NULL, 0);
     ls_operator_weight (op, what->cuts_out ? LS_TENSOR_ROWS : LS_TENSOR_WHOLE, out, rank, 1);
     kept += ls_operator_adapter_as_launched (op, cut, LS_RECIPE_LORA_B, &part, &saved) ? saved
                                                                                        : op->kept.input_bytes;

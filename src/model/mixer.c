@@ -331,15 +331,13 @@ exchanges (const LsModel *m, uint32_t tp, uint32_t cp, uint64_t ret_columns[MAX_
 /* --- on one rank: column-parallel into it, heads over ranks, row-parallel out of it, as Megatron-Core has it
  * (core/ssm/mamba_mixer.py) --- */
 
-static const LsLinearNames in_names = { "mixer-in", "mixer-in-dgrad", "mixer-in-wgrad", LS_MODULE_MIXER_IN };
-static const LsLinearNames select_names = { "mixer-select", "mixer-select-dgrad", "mixer-select-wgrad" };
-static const LsLinearNames step_names = { "mixer-step", "mixer-step-dgrad", "mixer-step-wgrad" };
-static const LsLinearNames out_names
-    = { "mixer-out", "mixer-out-dgrad", "mixer-out-wgrad", LS_MODULE_MIXER_OUT };
+static const LsLinearNames in_names = LS_LINEAR ("mixer-in", LS_MODULE_MIXER_IN);
+static const LsLinearNames select_names = LS_LINEAR ("mixer-select", 0);
+static const LsLinearNames step_names = LS_LINEAR ("mixer-step", 0);
+static const LsLinearNames out_names = LS_LINEAR ("mixer-out", LS_MODULE_MIXER_OUT);
 
-static const LsLinearNames down_names
-    = { "mixer-gates-down", "mixer-gates-down-dgrad", "mixer-gates-down-wgrad" };
-static const LsLinearNames up_names = { "mixer-gates-up", "mixer-gates-up-dgrad", "mixer-gates-up-wgrad" };
+static const LsLinearNames down_names = LS_LINEAR ("mixer-gates-down", 0);
+static const LsLinearNames up_names = LS_LINEAR ("mixer-gates-up", 0);
 
 #define FP32_BYTES 4
 #define N_LOW_RANK 4 /* products of rwkv7 */
@@ -491,9 +489,7 @@ append_low_rank (GArray *operators, const LsCut *cut)
   local.tokens = cut->local_tokens;
   LsOperator *op = ls_operator_append (operators, down_names.fwd, LS_TP_NONE);
   ls_operator_linear (op, &local, &down_names, cut->shard->dtype, m->hidden, n * rank);
-  ls_operator_igrad (op,
-                     ls_cut_stream (cut, "gates-grad-add", LS_KERNEL_ELEMENTWISE, cut->local_tokens,
-                                    m->hidden, 3 * cut->elt));
+  ls_operator_passes (op, cut, cut->local_tokens, m->hidden, NULL, 0, "gates-grad-add", 3);
   linear_weight (op, LS_TENSOR_WHOLE, rank, m->hidden, n);
   op->params.is_replicated = true;
   op->kept.saved_bytes = op->kept.input_bytes = 0; /* kept by the way in */
@@ -546,8 +542,7 @@ append_conv (GArray *operators, const LsCut *cut)
   if (width == 0)
     return;
   LsOperator *op = ls_operator_append (operators, "mixer-conv", LS_TP_NONE);
-  ls_operator_fwd (op, ls_cut_pass (cut, "mixer-conv", width, 2));
-  ls_operator_igrad (op, ls_cut_pass (cut, "mixer-conv-bwd", width, 3));
+  ls_operator_passes (op, cut, cut->tokens, width, "mixer-conv", 2, "mixer-conv-bwd", 3);
   ls_operator_param (op, per_rank (cut, inner_params (cut->model)));
   op->kept.saved_bytes = is_mamba2 (cut) ? 0 : cut->tokens * width * cut->elt;
   as_listed (op, cut, LS_RECIPE_MIXER_CONV);
@@ -604,10 +599,7 @@ append_branch_gate (GArray *operators, const LsCut *cut)
 {
   uint64_t inner = inner_of (cut);
   LsOperator *op = ls_operator_append (operators, "mixer-gate", LS_TP_NONE);
-  ls_operator_fwd (
-      op, ls_cut_stream (cut, "branch-gate", LS_KERNEL_ELEMENTWISE, cut->tokens, inner, 3 * cut->elt));
-  ls_operator_igrad (
-      op, ls_cut_stream (cut, "branch-gate-bwd", LS_KERNEL_ELEMENTWISE, cut->tokens, inner, 5 * cut->elt));
+  ls_operator_passes (op, cut, cut->tokens, inner, "branch-gate", 3, "branch-gate-bwd", 5);
 }
 
 /* Triton's kernel for a product of all chunks, which wait for each other in `n_serial` passes over them. */
@@ -733,21 +725,12 @@ append_exchange (GArray *operators, const LsCut *cut, bool is_to_heads)
 static void
 append_head_gates (GArray *operators, const LsCut *cut)
 {
-  const LsModel *m = cut->model;
-  uint64_t heads = m->mixer.heads / cut->shard->tp, width = m->mixer.head_dim, tokens = cut->tokens;
-  bool is_fused = ls_cut_fuses_gradients (cut);
-  uint32_t grad_bytes = is_fused ? ls_dtype_bytes (cut->shard->grad_dtype) : cut->elt;
+  static const LsLinearNames names = LS_LINEAR ("head-gates", 0);
+  uint64_t heads = per_rank (cut, cut->model->mixer.heads), width = cut->model->mixer.head_dim;
   LsOperator *op = ls_operator_append (operators, "mixer-head-gates", LS_TP_NONE);
-  ls_operator_fwd (op,
-                   ls_kernel_gemm ("head-gates", cut->act, tokens, 2 * width, width, heads, cut->elt, false));
-  ls_operator_igrad (
-      op, ls_kernel_gemm ("head-gates-dgrad", cut->act, tokens, width, 2 * width, heads, cut->elt, false));
-  ls_operator_wgrad (
-      op,
-      ls_kernel_gemm ("head-gates-wgrad", cut->act, 2 * width, width, tokens, heads, grad_bytes, is_fused));
-  ls_operator_accumulate (op, cut, width, 2 * width * heads);
+  ls_operator_each_head (op, cut, &names, heads, width, 2 * width);
   ls_operator_weight (op, LS_TENSOR_WHOLE, width, width, 2 * heads);
-  op->kept.saved_bytes = tokens * 2 * width * heads * cut->elt;
+  op->kept.saved_bytes = cut->tokens * 2 * width * heads * cut->elt;
 }
 
 /* Reads x and both gates, writes h, which is kept; backwards h and its gradient too, and three gradients. */
@@ -772,8 +755,7 @@ append_memory_gate (GArray *operators, const LsCut *cut)
 {
   uint64_t inner = inner_of (cut);
   LsOperator *op = ls_operator_append (operators, "memory-gate", LS_TP_NONE);
-  ls_operator_fwd (op, ls_cut_pass (cut, "memory-gate", inner, 3));
-  ls_operator_igrad (op, ls_cut_pass (cut, "memory-gate-bwd", inner, 5));
+  ls_operator_passes (op, cut, cut->tokens, inner, "memory-gate", 3, "memory-gate-bwd", 5);
   ls_operator_igrad (op, ls_cut_pass (cut, "memory-grad-add", inner, 3));
 }
 

@@ -49,9 +49,9 @@
  * Worked example. T5 XXL: 512 and 114 tokens, h 4096, 64 heads of 64: keys and values take
  * 2 x 512 x 4096 x 8192 = 34.4 GFLOP, attention 4 x 512 x 114 x 4096 = 0.96 GFLOP. */
 
-static const LsLinearNames q_names = { "cross-q", "cross-q-dgrad", "cross-q-wgrad" };
-static const LsLinearNames kv_names = { "cross-kv", "cross-kv-dgrad", "cross-kv-wgrad" };
-static const LsLinearNames proj_names = { "cross-proj", "cross-proj-dgrad", "cross-proj-wgrad" };
+static const LsLinearNames q_names = LS_LINEAR ("cross-q", 0);
+static const LsLinearNames kv_names = LS_LINEAR ("cross-kv", 0);
+static const LsLinearNames proj_names = LS_LINEAR ("cross-proj", 0);
 
 static void
 append_keys_and_values (GArray *operators, const LsCut *cut, bool is_merged)
@@ -63,9 +63,7 @@ append_keys_and_values (GArray *operators, const LsCut *cut, bool is_merged)
   uint64_t h = cut->model->hidden, width = cut->k_width + cut->v_width;
   LsOperator *op = ls_operator_append (operators, "cross-kv", LS_TP_COLUMN);
   ls_operator_linear (op, &theirs, &kv_names, shard.dtype, h, width);
-  ls_operator_igrad (op,
-                     ls_cut_stream (&theirs, "encoder-grad-add", LS_KERNEL_ELEMENTWISE, theirs.local_tokens,
-                                    h, 3 * theirs.elt));
+  ls_operator_passes (op, &theirs, theirs.local_tokens, h, NULL, 0, "encoder-grad-add", 3);
   if (!is_merged) /* else they are those of its own tokens */
     ls_operator_weight (op, LS_TENSOR_ROWS, width, h, 1);
   op->kept.input_bytes = 0;
@@ -220,9 +218,7 @@ append_context (GArray *operators, const LsCut *cut)
     ls_operator_fwd (op, kv_expand (cut, "repeat-v", LS_KERNEL_ELEMENTWISE, cut->context_width));
   ls_operator_fwd (op, batched_gemm (cut, "context-bmm", s, d, s, false));
   if (!ls_cut_lists (cut, LS_RECIPE_CONTEXT))
-    ls_operator_fwd (op,
-                     ls_cut_stream (cut, "context-transpose", LS_KERNEL_ELEMENTWISE, cut->tokens,
-                                    cut->context_width, 2 * cut->elt));
+    ls_operator_passes (op, cut, cut->tokens, cut->context_width, "context-transpose", 2, NULL, 0);
 
   ls_operator_igrad (op, batched_gemm (cut, "dp-bmm", s, s, d, false));
   ls_operator_igrad (op, batched_gemm (cut, "dv-bmm", s, d, s, false));
@@ -309,8 +305,7 @@ append_unpad (GArray *operators, const LsCut *cut, const char *name, uint64_t wi
   op->n_host_reads = 2; /* torch.nonzero: how many; .item (): the longest sequence */
   ls_operator_igrad (op,
                      ls_cut_stream (cut, "unpad-grad-zero", LS_KERNEL_MEMSET, cut->tokens, width, cut->elt));
-  ls_operator_igrad (
-      op, ls_cut_stream (cut, "unpad-grad", LS_KERNEL_ELEMENTWISE, cut->tokens, width, 2 * cut->elt));
+  ls_operator_passes (op, cut, cut->tokens, width, NULL, 0, "unpad-grad", 2);
 }
 
 static void
@@ -320,11 +315,7 @@ append_pad (GArray *operators, const LsCut *cut)
   op->role = LS_OPERATOR_ATTENTION;
   ls_operator_fwd (
       op, ls_cut_stream (cut, "pad-zero", LS_KERNEL_MEMSET, cut->tokens, cut->context_width, cut->elt));
-  ls_operator_fwd (
-      op, ls_cut_stream (cut, "pad", LS_KERNEL_ELEMENTWISE, cut->tokens, cut->context_width, 2 * cut->elt));
-  ls_operator_igrad (
-      op,
-      ls_cut_stream (cut, "pad-grad", LS_KERNEL_ELEMENTWISE, cut->tokens, cut->context_width, 2 * cut->elt));
+  ls_operator_passes (op, cut, cut->tokens, cut->context_width, "pad", 2, "pad-grad", 2);
   op->kept.saved_bytes
       = cut->tokens * cut->context_width * cut->elt; /* the context, which attention keeps as it made it */
 }
@@ -442,10 +433,7 @@ ls_operator_gate (GArray *operators, const LsCut *cut, uint64_t width)
 {
   LsOperator *op = ls_operator_append (operators, "attention-gate", LS_TP_NONE);
   op->role = LS_OPERATOR_ATTENTION;
-  ls_operator_fwd (
-      op, ls_cut_stream (cut, "attention-gate", LS_KERNEL_ELEMENTWISE, cut->tokens, width, 3 * cut->elt));
-  ls_operator_igrad (
-      op, ls_cut_stream (cut, "attention-gate-bwd", LS_KERNEL_ELEMENTWISE, cut->tokens, width, 5 * cut->elt));
+  ls_operator_passes (op, cut, cut->tokens, width, "attention-gate", 3, "attention-gate-bwd", 5);
   op->kept.saved_bytes = 2 * cut->tokens * width * cut->elt;
 }
 
@@ -462,10 +450,7 @@ append_rope (GArray *operators, const LsCut *cut)
   if (m->attn.rotary_dim > 0)
     width = width / m->head_dim * m->attn.rotary_dim;
 
-  ls_operator_fwd (op,
-                   ls_cut_stream (cut, "rope-fwd", LS_KERNEL_ELEMENTWISE, cut->tokens, width, 2 * cut->elt));
-  ls_operator_igrad (
-      op, ls_cut_stream (cut, "rope-bwd", LS_KERNEL_ELEMENTWISE, cut->tokens, width, 2 * cut->elt));
+  ls_operator_passes (op, cut, cut->tokens, width, "rope-fwd", 2, "rope-bwd", 2);
   ls_operator_as_launched (op, cut, LS_RECIPE_ROPE, cut->tokens, cut->ffn);
 }
 

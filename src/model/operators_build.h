@@ -52,6 +52,10 @@ LsOperator *ls_operator_append (GArray *operators, const char *name, LsTpMode tp
 void ls_operator_fwd (LsOperator *op, LsKernel kernel);
 void ls_operator_igrad (LsOperator *op, LsKernel kernel);
 void ls_operator_wgrad (LsOperator *op, LsKernel kernel);
+/* Kernels, element by element, of rows x columns: how many of the type of activations are read and written
+ * for each, forward, and for the gradient of the input; NULL: there is none. */
+void ls_operator_passes (LsOperator *op, const LsCut *cut, uint64_t rows, uint64_t columns, const char *fwd,
+                         double n_fwd, const char *igrad, double n_igrad);
 void ls_operator_param (LsOperator *op, uint64_t numel); /* a vector */
 /* The weight of a product, rows x columns of this rank, cut over tp as said; n of them. Of an embedding or
  * the head. */
@@ -115,6 +119,12 @@ typedef struct {
   LsModule module;                 /* whose format they have */
 } LsLinearNames;
 
+/* Those of a product of this name; module 0: of none that has a format of its own. */
+#define LS_LINEAR(name, module)                                                                              \
+  {                                                                                                          \
+    name, name "-dgrad", name "-wgrad", module                                                               \
+  }
+
 /* The cut for products of such a module in a model whose products are of this dtype: with the format that the
  * module has of its own, where dtype is a scaled one. own: room for its shard, which the cut borrows. */
 LsCut ls_cut_in_format (const LsCut *cut, LsModule module, LsDtype dtype, LsShard *own);
@@ -127,8 +137,12 @@ LsCut ls_cut_in_format (const LsCut *cut, LsModule module, LsDtype dtype, LsShar
 void ls_operator_linear (LsOperator *op, const LsCut *cut, const LsLinearNames *names, LsDtype dtype,
                          uint64_t in, uint64_t out);
 
-/* The same of this rank's tokens alone, outside of the tensor-parallel regions, with a weight that all ranks
- * of tp have: a parameter of op then. */
+/* Of each head of this rank by a matrix of its own, all in 16 bits; op saves nothing. */
+void ls_operator_each_head (LsOperator *op, const LsCut *cut, const LsLinearNames *names, uint64_t heads,
+                            uint64_t in, uint64_t out);
+
+/* As ls_operator_linear(), of this rank's tokens alone, outside of the tensor-parallel regions, with a weight
+ * that all ranks of tp have: a parameter of op then. */
 void ls_operator_local_linear (LsOperator *op, const LsCut *cut, const LsLinearNames *names, LsDtype dtype,
                                uint64_t in, uint64_t out);
 

@@ -79,15 +79,11 @@
 #define FP32_BYTES 4
 #define TILE_ROWS  64 /* of the smallest tile of a GEMM (compute/cost.c) */
 
-static const LsLinearNames router_names = { "router", "router-dgrad", "router-wgrad" };
-static const LsLinearNames latent_down_names
-    = { "latent-down", "latent-down-dgrad", "latent-down-wgrad", LS_MODULE_LATENT_DOWN };
-static const LsLinearNames latent_up_names
-    = { "latent-up", "latent-up-dgrad", "latent-up-wgrad", LS_MODULE_LATENT_UP };
-static const LsLinearNames fc1_names
-    = { "expert-fc1", "expert-fc1-dgrad", "expert-fc1-wgrad", LS_MODULE_EXPERT_FC1 };
-static const LsLinearNames fc2_names
-    = { "expert-fc2", "expert-fc2-dgrad", "expert-fc2-wgrad", LS_MODULE_EXPERT_FC2 };
+static const LsLinearNames router_names = LS_LINEAR ("router", 0);
+static const LsLinearNames latent_down_names = LS_LINEAR ("latent-down", LS_MODULE_LATENT_DOWN);
+static const LsLinearNames latent_up_names = LS_LINEAR ("latent-up", LS_MODULE_LATENT_UP);
+static const LsLinearNames fc1_names = LS_LINEAR ("expert-fc1", LS_MODULE_EXPERT_FC1);
+static const LsLinearNames fc2_names = LS_LINEAR ("expert-fc2", LS_MODULE_EXPERT_FC2);
 
 /* What one rank has to do with experts. */
 typedef struct {
@@ -408,13 +404,10 @@ ls_operators_experts (GArray *operators, const LsCut *cut)
 
 /* --- experts of attention ----------------------------------------------------------------- */
 
-static const LsLinearNames kv_names = { "attention-kv", "attention-kv-dgrad", "attention-kv-wgrad" };
-static const LsLinearNames attention_router_names
-    = { "attention-router", "attention-router-dgrad", "attention-router-wgrad" };
-static const LsLinearNames query_names
-    = { "query-experts", "query-experts-dgrad", "query-experts-wgrad", LS_MODULE_EXPERT_FC1 };
-static const LsLinearNames output_names
-    = { "output-experts", "output-experts-dgrad", "output-experts-wgrad", LS_MODULE_EXPERT_FC2 };
+static const LsLinearNames kv_names = LS_LINEAR ("attention-kv", 0);
+static const LsLinearNames attention_router_names = LS_LINEAR ("attention-router", 0);
+static const LsLinearNames query_names = LS_LINEAR ("query-experts", LS_MODULE_EXPERT_FC1);
+static const LsLinearNames output_names = LS_LINEAR ("output-experts", LS_MODULE_EXPERT_FC2);
 
 static Experts
 attention_experts (const LsCut *cut)

@@ -31,8 +31,8 @@ ls_streams_again_params (const LsModel *m)
   return ls_streams_alternate (m) ? (uint64_t) ls_model_n_streams (m) * m->hidden : 0;
 }
 
-static const LsLinearNames mix_names = { "streams-mix", "streams-mix-dgrad", "streams-mix-wgrad" };
-static const LsLinearNames end_names = { "streams-end", "streams-end-dgrad", "streams-end-wgrad" };
+static const LsLinearNames mix_names = LS_LINEAR ("streams-mix", 0);
+static const LsLinearNames end_names = LS_LINEAR ("streams-end", 0);
 
 static LsKernel
 pass (const LsCut *cut, const char *name, LsKernelKind kind, uint32_t n_elements)
@@ -67,15 +67,14 @@ ls_operators_streams_out (GArray *operators, const LsCut *cut, const char *name)
 {
   uint32_t n = ls_model_n_streams (cut->model);
   LsOperator *op = ls_operator_append (operators, name, LS_TP_NONE);
-  ls_operator_fwd (op, pass (cut, "streams-add", LS_KERNEL_ELEMENTWISE, 2 * n + 1));
-  ls_operator_igrad (op, pass (cut, "streams-add-bwd", LS_KERNEL_ELEMENTWISE, 3 * n + 2));
+  ls_operator_passes (op, cut, cut->local_tokens, cut->model->hidden, "streams-add", 2 * n + 1,
+                      "streams-add-bwd", 3 * n + 2);
   op->kept.saved_bytes = cut->local_tokens * cut->model->hidden * cut->elt;
 }
 
 /* --- alternating -------------------------------------------------------------------------- */
 
-static const LsLinearNames router_names
-    = { "streams-router", "streams-router-dgrad", "streams-router-wgrad" };
+static const LsLinearNames router_names = LS_LINEAR ("streams-router", 0);
 
 /* The norm and the product that give n numbers of a token, from the computed stream. */
 static LsOperator *
@@ -97,8 +96,8 @@ ls_operators_streams_predict (GArray *operators, const LsCut *cut)
   uint32_t n = ls_model_n_streams (m);
   append_router (operators, cut, &place);
   LsOperator *op = ls_operator_append (operators, "streams-predict", LS_TP_NONE);
-  ls_operator_fwd (op, pass (cut, "streams-predict", LS_KERNEL_ELEMENTWISE, 2 * n));
-  ls_operator_igrad (op, pass (cut, "streams-predict-bwd", LS_KERNEL_ELEMENTWISE, 3 * n));
+  ls_operator_passes (op, cut, cut->local_tokens, cut->model->hidden, "streams-predict", 2 * n,
+                      "streams-predict-bwd", 3 * n);
   ls_operator_param (op, (uint64_t) n * n * n);
   op->params.is_replicated = true;
   op->kept.saved_bytes = (n - 1) * cut->local_tokens * m->hidden * cut->elt;
@@ -115,10 +114,10 @@ ls_operators_streams_correct (GArray *operators, const LsCut *cut)
   append_router (operators, cut, &place)->params.n = 0;
   g_array_index (operators, LsOperator, operators->len - 2).params.n = 0;
   LsOperator *op = ls_operator_append (operators, "streams-correct", LS_TP_NONE);
-  ls_operator_fwd (op, pass (cut, "streams-correct", LS_KERNEL_ELEMENTWISE, 2 * n + 1));
-  ls_operator_igrad (op, pass (cut, "streams-correct-bwd", LS_KERNEL_ELEMENTWISE, 2 * n + 3));
-  ls_operator_fwd (op, pass (cut, "streams-scale", LS_KERNEL_ELEMENTWISE, 2));
-  ls_operator_igrad (op, pass (cut, "streams-scale-bwd", LS_KERNEL_ELEMENTWISE, 3));
+  ls_operator_passes (op, cut, cut->local_tokens, cut->model->hidden, "streams-correct", 2 * n + 1,
+                      "streams-correct-bwd", 2 * n + 3);
+  ls_operator_passes (op, cut, cut->local_tokens, cut->model->hidden, "streams-scale", 2, "streams-scale-bwd",
+                      3);
   ls_operator_param (op, (uint64_t) n * n);
   ls_operator_param (op, m->hidden);
   op->params.is_replicated = true;
@@ -154,7 +153,7 @@ append_behind_projections (GArray *operators, const LsCut *cut, const char *name
 static void
 begin_alternating (GArray *operators, const LsCut *cut)
 {
-  static const LsLinearNames names = { "streams-begin", "streams-begin-dgrad", "streams-begin-wgrad" };
+  static const LsLinearNames names = LS_LINEAR ("streams-begin", 0);
   uint32_t others = ls_model_n_streams (cut->model) - 1;
   append_projections (operators, cut, &names, true);
   append_behind_projections (operators, cut, "streams-length",

@@ -2,7 +2,6 @@
 
 #include "model/beside.h"
 #include "model/operators.h"
-#include "strategy/dp_traits.h"
 #include "strategy/shard.h"
 #include "strategy/strategy_rules.h"
 

@@ -8,7 +8,6 @@
 #include "model/expert_load.h"
 #include "model/mixer.h"
 #include "schedules/sched.h"
-#include "strategy/dp_traits.h"
 #include "strategy/shard.h"
 #include "strategy/strategy.h"
 #include "strategy/strategy_rules.h"

@@ -7,7 +7,7 @@
 #include "base/order.h"
 #include "job/assumptions.h"
 #include "job/knobs.h"
-#include "strategy/dp_traits.h"
+#include "strategy/shard.h"
 #include "sweep/idea.h"
 
 /* --- the rule of thumb ------------------------------------------------------------------------ */

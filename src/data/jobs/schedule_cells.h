@@ -3,7 +3,7 @@
 #ifndef LS_DATA_JOBS_SCHEDULE_CELLS_H
 #define LS_DATA_JOBS_SCHEDULE_CELLS_H
 
-#include "schedules/sched_check.h"
+#include "schedules/sched_eval.h"
 
 typedef enum {
   LS_CELL_COMPUTE,
