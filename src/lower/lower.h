@@ -9,7 +9,7 @@
 #include "strategy/strategy.h"
 
 /* How long things take alone, for schedules that are searched for, and for where a receive
- * is posted in schedules without a recipe (lower_order.c). This room sees no hardware: who
+ * is posted in schedules without a recipe (lower_p2p.c). This room sees no hardware: who
  * does says it. */
 typedef struct {
   LsTime (*kernel) (const LsKernel *kernel, void *data);

@@ -75,12 +75,12 @@ typedef struct {
   LsChunkTimes *times;     /* [n_stages]; NULL: nobody asked                         */
   double *kept;            /* likewise, of a schedule that is searched: LsSchedTimes */
   GArray **posts;          /* [pp] of Post, of what comes before a flush; NULL: none, or by a recipe
-                          (lower_megatron.c, lower_pipedream.c) */
+                          (lower_megatron.c, lower_pipe.c) */
   GArray *segments;        /* LsSegment                                              */
   GArray *spare_ops;       /* LsOp: emptied, the room of a segment that is built; NULL: none */
   GHashTable *segment_ids; /* name -> index + 1                                  */
   GPtrArray *layers;       /* LayerMade (lower_chunk.c): operators of each kind  */
-  GHashTable *pieces;      /* name of a pass -> GArray of Piece (lower_pieces.h) */
+  GHashTable *pieces;      /* name of a pass -> GArray of Piece (lower_layers.h) */
   uint16_t n_piece_events;
   GArray *kernels;        /* LsKernel                                               */
   GHashTable *kernel_ids; /* LsKernel -> index + 1                               */

@@ -50,8 +50,6 @@ uint64_t ls_difference_noise_heads (const LsModel *m, uint64_t heads);
 uint64_t ls_difference_context (const LsModel *m, uint64_t heads);
 /* Whether heads of queries share those of keys evenly, in each attention; of all models. */
 bool ls_model_shares_keys_evenly (const LsModel *m);
-/* Calls of attention for each head, in heads. */
-uint32_t ls_difference_calls (const LsModel *m);
 
 /* What is wrong with differences, or with such convolutions; NULL: nothing. Static. */
 const char *ls_model_check_difference (const LsModel *m);

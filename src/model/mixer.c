@@ -20,19 +20,22 @@ ls_mixer_selects (const LsModel *m)
   return m->mixer.kind == LS_MIXER_MAMBA1 || (m->mixer.kind == LS_MIXER_MAMBA2 && m->mixer.rank > 0);
 }
 
-uint64_t
+static uint64_t
 ls_mixer_select_width (const LsModel *m)
 {
   return m->mixer.rank + 2 * (m->mixer.kind == LS_MIXER_MAMBA2 ? keys (m) : m->mixer.state);
 }
 
-uint64_t
+/* Columns of these together; of step sizes. */
+static uint64_t
 ls_mixer_n_steps (const LsModel *m)
 {
   return m->mixer.kind == LS_MIXER_MAMBA2 ? m->mixer.heads : ls_mixer_inner (m);
 }
 
-bool
+/* Of a model of one kind: it gates what a mixer before it made (model/difference.h), and the rest of what it
+ * would be is not there. */
+static bool
 ls_mixer_gates_memory (const LsModel *m)
 {
   return m->halves.kv_shared_layers > 0;
@@ -85,13 +88,13 @@ ls_mixer_n_low_rank (const LsModel *m)
   return m->mixer.kind != LS_MIXER_KDA ? 0 : m->mixer.full_gate ? 1 : 2;
 }
 
-uint64_t
+static uint64_t
 ls_mixer_pair_rank (const LsModel *m)
 {
   return m->mixer.kind == LS_MIXER_LINEAR ? m->mixer.rank : m->mixer.head_dim;
 }
 
-uint64_t
+static uint64_t
 ls_mixer_pair_width (const LsModel *m)
 {
   return m->mixer.kind == LS_MIXER_LINEAR ? keys (m) : ls_mixer_inner (m);
@@ -221,14 +224,16 @@ chunk_of (const LsModel *m, uint32_t seq)
   return MIN (m->mixer.chunk, seq);
 }
 
-uint64_t
+/* On one of so many ranks that heads are cut over; a chunk is no longer than seq. Returns how many there
+ * are. */
+static uint64_t
 ls_mixer_n_chunks (const LsModel *m, uint32_t seq)
 {
   uint64_t q = MAX (1, chunk_of (m, seq));
   return (seq + q - 1) / q;
 }
 
-uint32_t
+static uint32_t
 ls_mixer_products (const LsModel *m, uint32_t n_ranks, uint32_t seq,
                    LsMixerProduct ret_products[LS_MIXER_MAX_PRODUCTS])
 {

@@ -120,16 +120,6 @@ typedef struct {
 
 #define LS_MIXER_MAX_PRODUCTS 8
 
-/* On one of so many ranks that heads are cut over; a chunk is no longer than seq. Returns how many there
- * are. */
-uint32_t ls_mixer_products (const LsModel *m, uint32_t n_ranks, uint32_t seq,
-                            LsMixerProduct ret_products[LS_MIXER_MAX_PRODUCTS]);
-uint64_t ls_mixer_n_chunks (const LsModel *m, uint32_t seq);
-
-/* Of a model of one kind: it gates what a mixer before it made (model/difference.h), and the rest of what it
- * would be is not there. */
-bool ls_mixer_gates_memory (const LsModel *m);
-
 /* Columns, of all ranks. */
 uint64_t ls_mixer_inner (const LsModel *m);
 uint64_t ls_mixer_in_width (const LsModel *m);
@@ -138,14 +128,9 @@ uint64_t ls_mixer_conv_width (const LsModel *m);
 /* Pairs of products of low rank beside it, such as h x P and P x I: 2, 1 or none; the rank of each and what
  * it makes. */
 uint32_t ls_mixer_n_low_rank (const LsModel *m);
-uint64_t ls_mixer_pair_rank (const LsModel *m);
-uint64_t ls_mixer_pair_width (const LsModel *m);
 
 /* Whether step sizes and keys are made of the convolved columns. */
 bool ls_mixer_selects (const LsModel *m);
-/* Columns of these together; of step sizes. */
-uint64_t ls_mixer_select_width (const LsModel *m);
-uint64_t ls_mixer_n_steps (const LsModel *m);
 
 /* All that is learned beside matrix products with tokens. */
 uint64_t ls_mixer_other_params (const LsModel *m);

@@ -126,7 +126,8 @@ ls_layer_n_halves (uint32_t kind)
   return !(kind & LS_LAYER_NO_MIXING) + !(kind & LS_LAYER_NO_MLP) + is_apart;
 }
 
-uint32_t
+/* Calls of attention for each head, in heads. */
+static uint32_t
 ls_difference_calls (const LsModel *m)
 {
   return m->attn.difference ? 2 : 1;

@@ -26,7 +26,6 @@
 #define LS_MODEL_OPERATORS_H
 
 #include "model/documents.h"
-#include "model/formats.h"
 #include "model/kernel.h"
 #include "model/lora.h"
 #include "model/model.h"
@@ -246,7 +245,7 @@ void ls_operators_encoder_end (const LsModel *m, const LsShard *s, GArray *opera
 void ls_operators_decoder_embedding (const LsModel *m, const LsShard *s, GArray *operators);
 void ls_operators_encoder_output (const LsModel *m, const LsShard *s, GArray *operators);
 
-/* Attention with cp > 1, in steps that communication goes between (operators_context.c). */
+/* Attention with cp > 1, in steps that communication goes between (operators_attention.c). */
 typedef struct {
   bool is_idle; /* the mask leaves nothing to compute: no kernels           */
   LsKernel fwd, bwd;

@@ -231,7 +231,7 @@ ls_cut_fuses_gradients (const LsCut *cut)
 
 /* Of an element: read, and added to what is there; by DeepSpeed after a cast into a temporary. Autograd adds
  * two of the weight's own format. */
-uint32_t
+static uint32_t
 ls_cut_accumulate_bytes (const LsCut *cut)
 {
   uint32_t grad = ls_dtype_bytes (cut->shard->grad_dtype);

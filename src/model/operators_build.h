@@ -149,7 +149,6 @@ void ls_operator_local_linear (LsOperator *op, const LsCut *cut, const LsLinearN
 /* Whether the W GEMM itself adds to the gradient; the kernel that adds in x out gradients to
  * what is there, where there is one. */
 bool ls_cut_fuses_gradients (const LsCut *cut);
-uint32_t ls_cut_accumulate_bytes (const LsCut *cut); /* that kernel's traffic, of an element */
 void ls_operator_accumulate (LsOperator *op, const LsCut *cut, uint64_t in, uint64_t out);
 /* What adds it to those of earlier micro-batches, of so many rows; nothing where each has its own. */
 void ls_operator_add_grad (LsOperator *op, const LsCut *cut, LsKernelRole role, const char *name,
@@ -166,18 +165,11 @@ typedef struct {
 /* Layer or RMS norm over the hidden dimension. out_bytes: per element of the result. */
 void ls_operators_norm (GArray *operators, const LsCut *cut, const LsNormPlace *place, uint32_t out_bytes);
 
-/* Latents (operators_mla.c): a product of this rank's tokens with a weight that every tensor-parallel rank
- * has; a norm of rows of so many numbers; a column-parallel product of what is gathered, of which `gathered`
- * columns by tensor parallelism; queries, through a latent of q_lora where there is one. */
-LsOperator *ls_operators_down (GArray *operators, const LsCut *cut, const LsLinearNames *names,
-                               uint64_t width);
 /* Such a product of an input that another one keeps; the gradients of it meet. */
 LsOperator *ls_operators_down_beside (GArray *operators, const LsCut *cut, const LsLinearNames *names,
                                       uint64_t width);
 void ls_operators_latent_norm (GArray *operators, const LsCut *cut, const char *name, uint64_t rows,
                                uint64_t width);
-void ls_operators_up (GArray *operators, const LsCut *cut, const LsLinearNames *names, uint64_t in,
-                      uint64_t gathered, uint64_t out);
 void ls_operators_latent_query (GArray *operators, const LsCut *cut);
 /* Of plain attention: queries through such a latent, keys and values beside it. */
 void ls_operators_latent_qkv (GArray *operators, const LsCut *cut);

@@ -52,7 +52,10 @@ static const LsLinearNames index_query_names = LS_LINEAR ("index-query", 0);
 static const LsLinearNames gate_names = LS_LINEAR ("gate", 0);
 static const LsLinearNames proj_names = LS_LINEAR ("proj", LS_MODULE_PROJ);
 
-LsOperator *
+/* Latents (operators_mla.c): a product of this rank's tokens with a weight that every tensor-parallel rank
+ * has; a norm of rows of so many numbers; a column-parallel product of what is gathered, of which `gathered`
+ * columns by tensor parallelism; queries, through a latent of q_lora where there is one. */
+static LsOperator *
 ls_operators_down (GArray *operators, const LsCut *cut, const LsLinearNames *names, uint64_t width)
 {
   LsOperator *op = ls_operator_append (operators, names->fwd, LS_TP_NONE);
@@ -70,7 +73,7 @@ ls_operators_down_beside (GArray *operators, const LsCut *cut, const LsLinearNam
   return op;
 }
 
-void
+static void
 ls_operators_up (GArray *operators, const LsCut *cut, const LsLinearNames *names, uint64_t in,
                  uint64_t gathered, uint64_t out)
 {

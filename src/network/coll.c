@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/handover.h"
-#include "cluster/lie.h"
+#include "cluster/places.h"
 #include "core/maxmin.h" /* LS_COEF_ONE */
 #include "network/double_tree.h"
 #include "network/place_loads.h"

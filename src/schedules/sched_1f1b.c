@@ -32,7 +32,8 @@ order (const LsSchedShape *shape, uint32_t rank, GArray *actions)
   ls_sched_append_1f1b (shape, n_warmup (shape, rank), ls_sched_nth_in_order, actions);
 }
 
-uint64_t
+/* min (m, pp - rank): 1F1B and what fills its bubbles. */
+static uint64_t
 ls_sched_in_flight_1f1b (const LsSchedShape *shape, uint32_t rank)
 {
   return n_warmup (shape, rank) < shape->n_micro_batches ? n_warmup (shape, rank) + UINT64_C (1)

@@ -8,21 +8,23 @@ action_at (const LsReplay *r, uint32_t rank, guint i)
   return &g_array_index (r->orders->ranks[rank], LsAction, i);
 }
 
-gsize
+static gsize
 ls_output_index (const LsLayout *l, const LsStageOutput *o)
 {
   gsize cell = ((gsize) o->pipe * l->n_stages + o->stage) * l->n_micro_batches + o->mb;
   return 2 * cell + o->is_gradient;
 }
 
-LsStageOutput
+/* not of a W */
+static LsStageOutput
 ls_action_output (const LsLayout *l, uint32_t rank, const LsAction *a)
 {
   LsStageRef ref = ls_layout_stage (l, rank, a->chunk);
   return (LsStageOutput) { a->type != LS_ACTION_F, ref.pipe, ref.stage, a->mb };
 }
 
-guint
+/* What an action needs; returns how many. */
+static guint
 ls_action_needs (const LsLayout *l, uint32_t rank, const LsAction *a, LsStageOutput needs[2])
 {
   LsStageRef ref = ls_layout_stage (l, rank, a->chunk);
@@ -151,7 +153,7 @@ advance (LsReplay *r, uint32_t rank)
   }
 }
 
-void
+static void
 ls_replay_init (LsReplay *r, const LsOrders *orders, const LsSchedTimes *times, LsSchedEval *eval)
 {
   const LsLayout *l = &orders->layout;
@@ -171,7 +173,8 @@ ls_replay_init (LsReplay *r, const LsOrders *orders, const LsSchedTimes *times, 
     r->end[i] = -1;
 }
 
-void
+/* Every action must be in range, there once and well paired. */
+static void
 ls_replay_clear (LsReplay *r)
 {
   g_free (r->next);
@@ -181,7 +184,7 @@ ls_replay_clear (LsReplay *r)
   g_array_unref (r->runnable);
 }
 
-void
+static void
 ls_replay_run (LsReplay *r)
 {
   for (uint32_t rank = r->l->n_ranks; rank-- > 0;)

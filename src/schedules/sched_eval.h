@@ -80,16 +80,6 @@ typedef struct {
   GArray *runnable;  /* uint32_t ranks */
 } LsReplay;
 
-gsize ls_output_index (const LsLayout *l, const LsStageOutput *o);
-LsStageOutput ls_action_output (const LsLayout *l, uint32_t rank, const LsAction *a); /* not of a W */
-/* What an action needs; returns how many. */
-guint ls_action_needs (const LsLayout *l, uint32_t rank, const LsAction *a, LsStageOutput needs[2]);
-
-/* Every action must be in range, there once and well paired. */
-void ls_replay_init (LsReplay *r, const LsOrders *orders, const LsSchedTimes *times, LsSchedEval *eval);
-void ls_replay_run (LsReplay *r);
-void ls_replay_clear (LsReplay *r);
-
 /* What is wrong with an order that cannot run. */
 
 /* Where orders that were read from a file stand. */

@@ -8,7 +8,7 @@
  *                       every chunk, one fewer in the first and in the last
  *     n <= L + 2        balanced by what layers, embedding and head cost (lower/balance.h);
  *                       with --layers-per-chunk balanced also where n divides, with weights or modules
- *                       by these in all cases (lower/chunk_rules.h)
+ *                       by these in all cases (lower/balance.h)
  *
  * anything else is refused. Only the first and the last chunk, which hold the embedding
  * and the head, may be without layers.

@@ -62,7 +62,7 @@
 #include "lower/data/lower_dp.h"
 
 #include "lower/layers/lower_layers.h"
-#include "lower/lower_step.h"
+#include "lower/lower_build.h"
 
 /* ---- the loop over layers that XLA makes: its turns, what they gather and when, and what they copy ---- */
 

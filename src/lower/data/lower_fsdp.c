@@ -1,6 +1,6 @@
 #include "lower/data/lower_fsdp.h"
 #include "lower/layers/lower_layers.h"
-#include "lower/lower_step.h"
+#include "lower/lower_build.h"
 #include "strategy/shard.h"
 
 #define FP32_BYTES 4
@@ -57,12 +57,6 @@ fsdp_free (Fsdp *f)
   g_array_unref (f->free_ops);
   g_free (f->gathered);
   g_free (f);
-}
-
-void
-fsdp_cuts (const Lower *l, bool is_expert, uint32_t *ret_params, uint32_t *ret_grads, uint32_t *ret_optimizer)
-{
-  *ret_params = *ret_grads = *ret_optimizer = dp_shard (l, is_expert).n;
 }
 
 void
@@ -308,19 +302,14 @@ fsdp_kernel (Build *b, const DpPass *p, LsStream stream, LsFsdpCopy copy, uint64
 uint16_t
 fsdp_wait_compute (Build *b, LsStream stream)
 {
-  g_autoptr (GArray) deps = g_array_copy (b->next_deps);
-  LsDep compute = { LS_DEP_STREAM, LS_STREAM_COMPUTE };
-  g_array_append_val (deps, compute);
-  LsOp wait = ls_op_blank (LS_OP_RECORD, stream, LS_TAG_SYNC, "wait for compute");
-  return build_op (b, wait, (const LsDep *) deps->data, (uint16_t) deps->len);
+  return build_behind (b, LS_STREAM_COMPUTE,
+                       ls_op_blank (LS_OP_RECORD, stream, LS_TAG_SYNC, "wait for compute"));
 }
 
 uint16_t
 fsdp_wait_op (Build *b, LsStream stream, uint16_t op)
 {
-  LsDep dep = { LS_DEP_END, op };
-  LsOp wait = ls_op_blank (LS_OP_RECORD, stream, LS_TAG_SYNC, "wait for event");
-  return build_op (b, wait, &dep, 1);
+  return build_event (b, LS_OP_RECORD, stream, "wait for event", LS_EVENT_NONE, &(LsDep) { LS_DEP_END, op });
 }
 
 static const char *
@@ -360,8 +349,7 @@ fsdp_collective (Build *b, const FsdpUnit *u, LsStream stream, int coll, uint32_
   }
   if (last != NO_OP)
     return last;
-  LsOp join = ls_op_blank (LS_OP_RECORD, stream, LS_TAG_SYNC, "nothing to gather or reduce");
-  return build_op (b, join, &dep, 1);
+  return build_event (b, LS_OP_RECORD, stream, "nothing to gather or reduce", LS_EVENT_NONE, &dep);
 }
 
 void
