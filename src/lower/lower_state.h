@@ -118,6 +118,16 @@ operator_at (const Chunk *c, guint i)
   return c->operators->pdata[i];
 }
 
+/* Elements of an operator that learn. */
+static inline uint64_t
+trained_params (const LsOperator *o)
+{
+  uint64_t n = 0;
+  for (uint32_t k = 0; k < o->params.n && !o->params.is_frozen; k++)
+    n += o->params.numel[k];
+  return n;
+}
+
 static inline uint16_t
 layer_of (const Chunk *c, guint i)
 {

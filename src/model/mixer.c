@@ -578,24 +578,29 @@ append_selection (GArray *operators, const LsCut *cut)
       (LsAdapted) { .cuts_out = true, .is_inside = true, .in = m->mixer.rank, .out = { steps } });
 }
 
-/* Reads x, z, the step sizes and B and C, writes y; 9 operations a state each way forwards, 2.5 times that
- * backwards, where the states are had again. */
+/* A scan forwards, which keeps what it gives; 2.5 times its operations and twice its bytes backwards, where
+ * the states are had again. */
+static void
+append_scan_of (GArray *operators, const LsCut *cut, const char *name, const char *back, double bytes,
+                double work)
+{
+  uint64_t inner = inner_of (cut);
+  LsOperator *op = ls_operator_append (operators, "mixer-scan", LS_TP_NONE);
+  ls_operator_fwd (op,
+                   ls_kernel_stream (name, LS_KERNEL_ELEMENTWISE, cut->act, cut->tokens, inner, bytes, work));
+  ls_operator_igrad (
+      op,
+      ls_kernel_stream (back, LS_KERNEL_ELEMENTWISE, cut->act, cut->tokens, inner, 2 * bytes, 2.5 * work));
+  op->kept.saved_bytes = cut->tokens * inner * cut->elt;
+}
+
+/* Reads x, z, the step sizes and B and C, writes y; 9 operations a state. */
 static void
 append_scan (GArray *operators, const LsCut *cut)
 {
-  const LsModel *m = cut->model;
-  uint64_t inner = inner_of (cut);
-  double tokens = (double) cut->tokens,
-         bytes = tokens * cut->elt * (4.0 * (double) inner + 2 * m->mixer.state);
-  double work = 9 * tokens * (double) inner * m->mixer.state;
-  LsOperator *op = ls_operator_append (operators, "mixer-scan", LS_TP_NONE);
-  ls_operator_fwd (
-      op,
-      ls_kernel_stream ("selective-scan", LS_KERNEL_ELEMENTWISE, cut->act, cut->tokens, inner, bytes, work));
-  ls_operator_igrad (op,
-                     ls_kernel_stream ("selective-scan-bwd", LS_KERNEL_ELEMENTWISE, cut->act, cut->tokens,
-                                       inner, 2 * bytes, 2.5 * work));
-  op->kept.saved_bytes = cut->tokens * inner * cut->elt;
+  double tokens = (double) cut->tokens, inner = (double) inner_of (cut), state = cut->model->mixer.state;
+  append_scan_of (operators, cut, "selective-scan", "selective-scan-bwd",
+                  tokens * cut->elt * (4.0 * inner + 2 * state), 9 * tokens * inner * state);
 }
 
 /* What it gives times an activation of the other columns. */
@@ -738,20 +743,12 @@ append_head_gates (GArray *operators, const LsCut *cut)
   op->kept.saved_bytes = cut->tokens * 2 * width * heads * cut->elt;
 }
 
-/* Reads x and both gates, writes h, which is kept; backwards h and its gradient too, and three gradients. */
+/* Reads x and both gates, writes h; backwards h and its gradient too, and three gradients. */
 static void
 append_recurrence (GArray *operators, const LsCut *cut)
 {
-  uint64_t inner = inner_of (cut);
-  double elements = (double) cut->tokens * (double) inner, bytes = 4 * elements * cut->elt;
-  LsOperator *op = ls_operator_append (operators, "mixer-scan", LS_TP_NONE);
-  ls_operator_fwd (op,
-                   ls_kernel_stream ("recurrence", LS_KERNEL_ELEMENTWISE, cut->act, cut->tokens, inner, bytes,
-                                     10 * elements));
-  ls_operator_igrad (op,
-                     ls_kernel_stream ("recurrence-bwd", LS_KERNEL_ELEMENTWISE, cut->act, cut->tokens, inner,
-                                       2 * bytes, 25 * elements));
-  op->kept.saved_bytes = cut->tokens * inner * cut->elt;
+  double elements = (double) cut->tokens * (double) inner_of (cut);
+  append_scan_of (operators, cut, "recurrence", "recurrence-bwd", 4 * elements * cut->elt, 10 * elements);
 }
 
 /* What a mixer before made, gated (model/difference.h). Both inputs are kept by what made them. */

@@ -119,13 +119,6 @@ ls_model_expert_params (const LsModel *m)
       * ((uint64_t) m->moe.expert_ffn + m->moe.adjugate_ffn);
 }
 
-uint32_t
-ls_layer_n_halves (uint32_t kind)
-{
-  bool is_apart = kind & LS_LAYER_CROSS && !(kind & LS_LAYER_MERGED);
-  return !(kind & LS_LAYER_NO_MIXING) + !(kind & LS_LAYER_NO_MLP) + is_apart;
-}
-
 /* Calls of attention for each head, in heads. */
 static uint32_t
 ls_difference_calls (const LsModel *m)

@@ -368,10 +368,6 @@ uint32_t ls_model_decoder_seq (const LsModel *m, uint32_t seq);
 /* Width of what experts read and write: expert_latent, or hidden. */
 uint32_t ls_model_expert_width (const LsModel *m);
 
-/* Parts of a layer of this kind with a sum of their own: attention or a mixer, an MLP or experts, attention
- * to an encoder's tokens. */
-uint32_t ls_layer_n_halves (uint32_t kind);
-
 /* Of the s x s pairs of a query and a key of a sequence, the share that the mask of a layer of this kind
  * leaves: a half with a causal mask alone, all in an encoder. */
 double ls_model_attention_pairs (const LsModel *m, uint32_t kind, uint32_t seq);

@@ -258,7 +258,7 @@ pat_sends (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret)
 }
 
 static uint32_t
-pat_n_receives (const LsScript *s, uint32_t place, uint32_t round)
+one_receive (const LsScript *s, uint32_t place, uint32_t round)
 {
   return 1;
 }
@@ -273,7 +273,7 @@ pat_script (const LsCollCall *call, LsScript *s)
   s->n_rounds = g_bit_storage (call->n - 1);
   s->max_sends = 1;
   s->sends = pat_sends;
-  s->n_receives = pat_n_receives;
+  s->n_receives = one_receive;
   s->base = ls_nccl_base (call->nccl, call->kind);
   s->hop_intra = s->hop_inter
       = (LsTime) ((double) call->nccl->hop_inter / HOPS_AT_ONCE) + POST_PS * call->n / s->n_rounds;
@@ -334,12 +334,6 @@ barrier_sends (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret)
   return 1;
 }
 
-static uint32_t
-barrier_n_receives (const LsScript *s, uint32_t place, uint32_t round)
-{
-  return 1;
-}
-
 static void
 barrier_script (const LsCollCall *call, LsScript *s)
 {
@@ -350,7 +344,7 @@ barrier_script (const LsCollCall *call, LsScript *s)
   s->n_rounds = g_bit_storage (call->n - 1);
   s->max_sends = 1;
   s->sends = barrier_sends;
-  s->n_receives = barrier_n_receives;
+  s->n_receives = one_receive;
 }
 
 #define BARRIER_KINDS LS_COLL_BIT (LS_COLL_BARRIER)

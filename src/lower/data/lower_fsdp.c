@@ -396,19 +396,10 @@ fsdp_buffer (Build *b, const DpPass *p, const Fsdp *f, guint unit, FsdpBuffer wh
     build_buffer (b, op, buffer_id (b, p->c, f, what, unit), LS_MEM_UNSHARDED, bytes, is_free);
 }
 
-static uint64_t
-grad_bytes (const Lower *l, const LsOperator *o)
-{
-  uint64_t n = 0;
-  for (uint32_t i = 0; i < o->params.n && !o->params.is_frozen; i++)
-    n += o->params.numel[i];
-  return n * fsdp_grad_size (l);
-}
-
 void
 fsdp_alloc_grads (Build *b, const DpPass *p, const Fsdp *f, guint o)
 {
-  uint64_t bytes = grad_bytes (b->l, operator_at (p->c, o));
+  uint64_t bytes = trained_params (operator_at (p->c, o)) * fsdp_grad_size (b->l);
   if (bytes > 0)
     build_buffer (b, dp_last_compute (b), buffer_id (b, p->c, f, FSDP_N_BUFFERS, o), LS_MEM_UNSHARDED, bytes,
                   false);
@@ -420,7 +411,7 @@ fsdp_free_grads (Build *b, const DpPass *p, const Fsdp *f, guint unit, uint16_t 
   for (guint o = 0; p && o < p->c->operators->len; o++)
     if (unit_of (f, b->l, p->c, o) == unit)
       build_buffer (b, op, buffer_id (b, p->c, f, FSDP_N_BUFFERS, o), LS_MEM_UNSHARDED,
-                    grad_bytes (b->l, operator_at (p->c, o)), true);
+                    trained_params (operator_at (p->c, o)) * fsdp_grad_size (b->l), true);
 }
 
 /* Bytes of a chunk that are held for the step. */

@@ -787,15 +787,6 @@ grads_come_and_go (const Lower *l)
   return l->shard.grad_is_own && is_autograds && l->mesh.pp == 1 && l->n_chunks == 1;
 }
 
-static uint64_t
-trained_params (const LsOperator *o)
-{
-  uint64_t n = 0;
-  for (uint32_t k = 0; k < o->params.n && !o->params.is_frozen; k++)
-    n += o->params.numel[k];
-  return n;
-}
-
 static void
 hold_gradients_of (Build *b, uint16_t op, const Chunk *c, guint i, bool is_free)
 {
