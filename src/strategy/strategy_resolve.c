@@ -668,7 +668,8 @@ static const struct {
   { is_not_overlapped, "p2p_warmup_flush", "it needs --p2p overlapped" },
   { has_no_norm, "post_validation", "no norm of the gradients is taken" },
   { has_no_parts_to_name, "recompute",
-    "flash attention computes its inside again by itself; together with adapters --recompute full drops more" },
+    "flash attention computes its inside again by itself; together with adapters --recompute full drops "
+    "more" },
   { recomputes_nothing, "recompute",
     "flash attention computes its inside again by itself; --recompute-parts norm,activation drops more" },
   { is_not_selective, "recompute_parts", "it needs --recompute selective" },
