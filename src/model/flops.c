@@ -1,4 +1,4 @@
-/* FLOPs of training, as Megatron-LM counts them. A multiply-add is 2 FLOPs; the
+/* Weights of a model, and FLOPs of training as Megatron-LM counts them. A multiply-add is 2 FLOPs; the
  * backward pass costs twice the forward: its matrix products are computed once
  * for the gradient of each factor.
  *
@@ -23,14 +23,19 @@
 /* --- weights ------------------------------------------------------------------------------ */
 
 /* What operators learn, of a rank that has all. */
+enum {
+  ALL,
+  ACTIVE,   /* what one token meets: of experts, those that it is sent to */
+  LINEAR,   /* of these, in products                                      */
+  WHOLE,    /* of those, what each rank of tp has whole                   */
+  ADAPTERS, /* of all: what learns beside weights that do not             */
+  REPEATED, /* of adapters, what each rank of tp has whole                */
+  INSIDE,   /* of that, what meets all tokens with sequence parallelism   */
+  N_SUMS
+};
+
 typedef struct {
-  uint64_t all;
-  uint64_t active;   /* what one token meets: of experts, those that it is sent to */
-  uint64_t linear;   /* of these, in products                                      */
-  uint64_t whole;    /* of those, what each rank of tp has whole                   */
-  uint64_t adapters; /* of all: what learns beside weights that do not             */
-  uint64_t repeated; /* of adapters, what each rank of tp has whole                */
-  uint64_t inside;   /* of that, what meets all tokens with sequence parallelism   */
+  uint64_t n[N_SUMS];
 } Weights;
 
 static void
@@ -38,14 +43,14 @@ add_operator (Weights *w, const LsOperatorParams *p)
 {
   for (uint32_t i = 0; i < p->n; i++) {
     uint64_t met = p->n_met > 0 ? p->n_met * ls_tensor_numel (&p->shape[i]) : p->numel[i];
-    bool is_product = p->shape[i].kind == LS_TENSOR_MATRIX;
-    w->all += p->numel[i];
-    w->active += met;
-    w->linear += is_product ? met : 0;
-    w->whole += is_product && p->is_replicated ? met : 0;
-    w->adapters += p->is_adapter ? met : 0;
-    w->repeated += p->is_adapter && p->is_replicated ? met : 0;
-    w->inside += p->is_adapter && p->is_replicated && p->has_whole_grad ? met : 0;
+    bool is_product = p->shape[i].kind == LS_TENSOR_MATRIX, is_whole = p->is_replicated;
+    w->n[ALL] += p->numel[i];
+    w->n[ACTIVE] += met;
+    w->n[LINEAR] += is_product ? met : 0;
+    w->n[WHOLE] += is_product && is_whole ? met : 0;
+    w->n[ADAPTERS] += p->is_adapter ? met : 0;
+    w->n[REPEATED] += p->is_adapter && is_whole ? met : 0;
+    w->n[INSIDE] += p->is_adapter && is_whole && p->has_whole_grad ? met : 0;
   }
 }
 
@@ -87,25 +92,12 @@ weights_of_kind (const LsModel *m, const LsShard *s, uint32_t kind)
     g_autoptr (GArray) operators = ls_operators_new ();
     ls_operators_of_kind (m, s, kind, operators);
     const Weights again = weights_of (operators);
-    w.all = again.all;
-    w.active = again.active;
+    w.n[ALL] = again.n[ALL];
+    w.n[ACTIVE] = again.n[ACTIVE];
   }
-  w.linear += ls_streams_again_params (m);
-  w.whole += ls_streams_again_params (m);
+  w.n[LINEAR] += ls_streams_again_params (m);
+  w.n[WHOLE] += ls_streams_again_params (m);
   return w;
-}
-
-/* Of so many layers of a kind. */
-static void
-add_layers (Weights *w, const Weights *of_layer, uint64_t n)
-{
-  w->all += n * of_layer->all;
-  w->active += n * of_layer->active;
-  w->linear += n * of_layer->linear;
-  w->whole += n * of_layer->whole;
-  w->adapters += n * of_layer->adapters;
-  w->repeated += n * of_layer->repeated;
-  w->inside += n * of_layer->inside;
 }
 
 /* Of all layers but those of multi-token prediction. */
@@ -119,7 +111,8 @@ weights_of_layers (const LsModel *m, const LsShard *s)
     n_of[ls_model_kind_place (m, first, n_kinds, i)]++;
   for (uint32_t k = 0; k < n_kinds; k++) {
     const Weights w = weights_of_kind (m, s, ls_model_layer_kind (m, first[k]));
-    add_layers (&sum, &w, n_of[k]);
+    for (int i = 0; i < N_SUMS; i++)
+      sum.n[i] += n_of[k] * w.n[i];
   }
   return sum;
 }
@@ -149,20 +142,20 @@ weights_of_layer (const LsModel *m, uint32_t layer)
 uint64_t
 ls_model_layer_params (const LsModel *m, uint32_t layer)
 {
-  return weights_of_layer (m, layer).all;
+  return weights_of_layer (m, layer).n[ALL];
 }
 
 uint64_t
 ls_model_layer_linear_params (const LsModel *m, uint32_t layer)
 {
-  return weights_of_layer (m, layer).linear;
+  return weights_of_layer (m, layer).n[LINEAR];
 }
 
 uint64_t
 ls_model_linear_params (const LsModel *m, uint64_t vocab)
 {
   const LsShard s = whole_shard (m);
-  return weights_of_layers (m, &s).linear + weights_of_ends (m, vocab, true).linear
+  return weights_of_layers (m, &s).n[LINEAR] + weights_of_ends (m, vocab, true).n[LINEAR]
       + (1 + m->predict.layers) * vocab * m->hidden;
 }
 
@@ -170,14 +163,14 @@ uint64_t
 ls_model_whole_params (const LsModel *m)
 {
   const LsShard s = whole_shard (m);
-  return weights_of_layers (m, &s).whole + weights_of_ends (m, m->vocab, true).whole;
+  return weights_of_layers (m, &s).n[WHOLE] + weights_of_ends (m, m->vocab, true).n[WHOLE];
 }
 
 uint64_t
 ls_model_params (const LsModel *m, uint64_t vocab)
 {
   const LsShard s = whole_shard (m);
-  return weights_of_layers (m, &s).all + weights_of_ends (m, vocab, false).all;
+  return weights_of_layers (m, &s).n[ALL] + weights_of_ends (m, vocab, false).n[ALL];
 }
 
 /* Of tables for several tokens a token takes a row each. */
@@ -185,7 +178,7 @@ uint64_t
 ls_model_active_params (const LsModel *m, uint64_t vocab)
 {
   const LsShard s = whole_shard (m);
-  return weights_of_layers (m, &s).active + weights_of_ends (m, vocab, false).active
+  return weights_of_layers (m, &s).n[ACTIVE] + weights_of_ends (m, vocab, false).n[ACTIVE]
       - (ls_ngram_rows (m) - m->halves.ngram_tables) * ls_ngram_width (m);
 }
 
@@ -200,14 +193,14 @@ adapters_of (const LsModel *m, const LsLora *lora)
 uint64_t
 ls_lora_params (const LsModel *m, const LsLora *lora)
 {
-  return adapters_of (m, lora).adapters;
+  return adapters_of (m, lora).n[ADAPTERS];
 }
 
 uint64_t
 ls_lora_repeated_params (const LsModel *m, const LsLora *lora, bool sp)
 {
   const Weights w = adapters_of (m, lora);
-  return sp ? w.inside : w.repeated;
+  return sp ? w.n[INSIDE] : w.n[REPEATED];
 }
 
 /* --- FLOPs -------------------------------------------------------------------------------- */

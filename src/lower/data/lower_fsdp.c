@@ -279,7 +279,6 @@ tag_of (const DpPass *p)
   return !p ? LS_TAG_OPTIMIZER : p->type == LS_ACTION_F ? LS_TAG_F : LS_TAG_B;
 }
 
-/* Kernels of these names, and no others, copy around the collectives. */
 /* As some software launches it. */
 static LsAccess
 access_of (const Lower *l, LsFsdpCopy copy)
