@@ -4,15 +4,10 @@
 
 #include <lockstep/error.h>
 
-#include "model/beside.h"
-#include "model/block.h"
 #include "model/compressed.h"
 #include "model/expert_load.h"
 #include "model/mixer.h"
-#include "model/ngram.h"
 #include "model/predict.h"
-#include "model/streams.h"
-#include "strategy/packing.h"
 #include "strategy/shard.h"
 
 /* FLOPs of a kernel as model FLOPs count them: matrix products only, and
@@ -82,34 +77,8 @@ n_with (const LsModel *m, uint32_t trait)
   return n;
 }
 
-/* Of a layer, what all ranks of tp do that have no part of the tokens of their own. */
-static double
-latent_flops (const LsModel *m, uint32_t kind, double tokens, uint32_t seq)
-{
-  double indexed = 3 * tokens / seq * ls_model_index_flops (m, kind, seq);
-  if (ls_model_is_compressed (m))
-    return 6.0 * tokens * (double) ls_compressed_whole_params (m, kind) + indexed;
-  const LsModel own = ls_model_of_kind (m, kind);
-  double width = (double) own.index.heads * own.index.dim;
-  double keys = m->latent.kv_lora > 0 ? (double) m->latent.kv_lora + m->latent.rope_dim
-                                      : (double) own.n_kv_heads * ls_model_kv_dim (&own);
-  double linear = (double) m->hidden * ((double) m->latent.q_lora + keys + own.index.dim + own.index.heads)
-      + m->latent.q_lora * width;
-  return 6.0 * tokens * linear + indexed;
-}
-
-/* Of a layer of plain attention, what an indexer does on every rank of tp. */
-static double
-indexer_flops (const LsModel *m, uint32_t kind, double tokens, uint32_t seq)
-{
-  const LsModel own = ls_model_of_kind (m, kind);
-  double columns = own.index.dim * (1.0 + own.index.heads);
-  return 6.0 * tokens * m->hidden * columns + 3 * tokens / seq * ls_model_index_flops (m, kind, seq);
-}
-
 /* With more tensor-parallel ranks than key-value heads each rank computes a whole head:
- * 6 FLOPs a token for each weight of K and V that is there more than once. So do, without
- * sequence parallelism, all of them the latents of latent attention. */
+ * 6 FLOPs a token for each weight of K and V that is there more than once. */
 static double
 repeated_head_flops (const LsModel *m, const LsStrategy *s, double tokens)
 {
@@ -132,25 +101,17 @@ repeated_group_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
   return 3.0 * s->global_batch * n_with (m, LS_LAYER_MIXER) * more;
 }
 
+/* Without sequence parallelism what is not cut is computed by every rank of tp, and so are scores of
+ * indexers. */
 static double
 repeated_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
 {
-  double tokens = (double) s->global_batch * seq, latents = 0, streams = 0;
-  uint32_t n_layers = ls_model_n_all_layers (m);
-  for (uint32_t i = 0; i < n_layers && !s->sp; i++) {
-    uint32_t kind = ls_model_layer_kind (m, i);
-    double whole = ls_model_has_latents (m) ? latent_flops (m, kind, tokens, seq)
-                                            : indexer_flops (m, kind, tokens, seq);
-    latents += ls_layer_has_attention (kind) ? whole : 0;
-    streams += (double) (ls_streams_linear_params (m, ls_layer_n_halves (kind)) + ls_streams_again_params (m)
-                         + ls_beside_linear_params (m) + ls_norm_gate_params (m, kind))
-        + (ls_layer_has_attention (kind) ? (double) m->hidden * m->moe.attention_experts : 0) /* a router */
-        + (kind & LS_LAYER_BLOCK ? (double) ls_block_whole_params (m) : 0);
-  }
-  streams += s->sp ? 0 : (1 + m->predict.layers) * (double) ls_streams_end_linear_params (m);
-  streams += s->sp ? 0 : (double) (ls_beside_end_linear_params (m) + ls_ngram_linear_params (m));
+  double tokens = (double) s->global_batch * seq, indexed = 0;
+  for (uint32_t i = 0; i < ls_model_n_all_layers (m) && !s->sp; i++)
+    indexed += ls_model_index_flops (m, ls_model_layer_kind (m, i), seq);
+  double whole = s->sp ? 0 : 6 * tokens * (double) ls_model_whole_params (m) + 3 * s->global_batch * indexed;
   double heads = ls_model_has_latents (m) ? 0 : repeated_head_flops (m, s, tokens);
-  return heads + (s->tp - 1.0) * latents + 6 * tokens * (s->tp - 1.0) * streams;
+  return heads + (s->tp - 1.0) * whole;
 }
 
 /* Words looked up by a product with a one-hot matrix, as some software does: no FLOPs of the model. */
@@ -181,15 +142,6 @@ static double
 two_way_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
 {
   return 3 * (double) s->global_batch * ls_model_two_way_flops (m, seq);
-}
-
-/* Decays and gates through few columns, which all ranks of tp make of all tokens without sequence
- * parallelism. */
-static double
-low_rank_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
-{
-  double tokens = (double) s->global_batch * seq, mixers = s->sp ? 0 : n_with (m, LS_LAYER_MIXER);
-  return 6 * tokens * mixers * (s->tp - 1.0) * m->hidden * (double) ls_mixer_low_rank (m);
 }
 
 /* So many rows of experts, for that share of all that tokens are assigned to. */
@@ -340,8 +292,8 @@ ls_conserves_flops (const LsPlan *plan, const LsModel *m, const LsStrategy *s, G
   double asked = ls_trained_flops (m, s, seq, false) + of_frozen (s, repeated_flops (m, s, seq))
       + mask_flops (m, s, seq) + repeated_group_flops (m, s, seq) + (s->lora.rank > 0 ? one_hot / 2 : one_hot)
       + hidden_flops (m, s, seq) + two_way_flops (m, s, seq) + masked_flops (m, s, seq)
-      + unskipped_flops (m, s, seq) + of_frozen (s, low_rank_flops (m, s, seq))
-      + repeated_adapters (m, s, seq) + of_frozen (s, blank_flops (m, s, seq) - ls_dropped_flops (m, s, seq));
+      + unskipped_flops (m, s, seq) + repeated_adapters (m, s, seq)
+      + of_frozen (s, blank_flops (m, s, seq) - ls_dropped_flops (m, s, seq));
   double done = ls_plan_model_flops (plan, false, false);
   if (fabs (done - asked) <= FLOPS_TOLERANCE * asked)
     return TRUE;

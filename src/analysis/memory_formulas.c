@@ -4,7 +4,6 @@
 
 #include "model/operators.h"
 #include "schedules/sched.h"
-#include "strategy/dp_traits.h"
 #include "strategy/shard.h"
 
 static bool

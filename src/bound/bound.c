@@ -8,7 +8,6 @@
 #include "job/job_steps.h"
 #include "lower/lower.h"
 #include "schedules/sched.h"
-#include "strategy/dp_traits.h"
 #include "strategy/shard.h"
 
 /* ---- what collectives and messages of a job's stages take at least ---- */

@@ -1,5 +1,5 @@
 /* bound/bound_parts.c — what a layer, the embedding or the head takes at least on one rank: as
- * lower/layers/lower_operator.c, lower_tp_overlap.c, lower_recompute.c and lower_dp_xla.c build it.
+ * lower/layers/lower_operator.c, lower_operator.c, lower_recompute.c and lower_dp_xla.c build it.
  *
  * With XLA's FSDP it is the longest way through a layer, in which two streams take turns: compute, and the
  * gathers and reductions of weights.
@@ -13,7 +13,6 @@
 #include "base/digest.h"
 #include "compute/cost.h"
 #include "lower/lower.h"
-#include "strategy/dp_traits.h"
 #include "strategy/shard.h"
 
 /* ---- bound kernels ---- */
@@ -337,7 +336,7 @@ tp_time (const BoundParts *x, LsCollKind kind, uint64_t bytes)
   return x->s->mp.ep_overlap ? 0 : bound_time (x->comm, GROUP_TP, kind, bytes);
 }
 
-/* In pieces beside the moves of a ring (lower_tp_overlap.c): tp pieces of g and tp - 1 moves of m, the
+/* In pieces beside the moves of a ring (lower_operator.c): tp pieces of g and tp - 1 moves of m, the
  * first piece before the last moves, or the last behind them. */
 static LsTime
 pieces_time (const BoundParts *x, const LsKernel *k, uint32_t n)

@@ -7,7 +7,7 @@
 #include "bound/bound.h"
 #include "job/hardware.h"
 #include "model/operators.h"
-#include "network/call_times.h"
+#include "network/coll.h"
 #include "schedules/sched.h"
 #include "strategy/strategy.h"
 

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "base/order.h"
-#include "cluster/dragonfly.h"
 #include "cluster/fabric.h"
 #include "cluster/faults.h"
 #include "cluster/index.h"

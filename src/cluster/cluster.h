@@ -55,7 +55,7 @@ typedef enum {
  *               packets is that; what reacting takes is not modelled
  *     spray     packets in turn over all of them, whatever their load: of links of which some are slower, all
  *               carry as much as the slowest
- *     ecmp      all of it on one, as switches do that hash packet headers (cluster/ecmp.h)
+ *     ecmp      all of it on one, as switches do that hash packet headers (cluster/fabric.h)
  *
  * Where all links are whole the first three are the same. In a dragonfly ways are of unequal length
  * (cluster/all_to_all.h), and ideal means adaptive:
@@ -360,7 +360,7 @@ typedef struct {
  * Static. */
 const char *ls_cluster_chip_word (const LsClusterSpec *spec, uint64_t n);
 
-/* Of either kind (cluster/dragonfly.h). */
+/* Of either kind (cluster/fabric.h). */
 static inline bool
 ls_is_dragonfly (const LsClusterSpec *spec)
 {

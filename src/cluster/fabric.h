@@ -86,4 +86,63 @@ extern const LsFabricKind ls_fabric_leaf_spine, ls_fabric_fat_tree, ls_fabric_li
     ls_fabric_dragonfly_plus;
 extern const LsFabricKind ls_fabric_minimal; /* both of these, with minimal routing */
 
+/* Hashed routing: a switch sends all packets of a flow over one of the
+ * links that serve it equally well, so that flows can collide while links stand idle.
+ *
+ * Problem. k flows from one leaf on m uplinks: how unlucky is the busiest uplink?
+ *
+ * Model. A flow is (source NIC, destination NIC, channel); a channel is what hardware has
+ * as a queue pair with a UDP source port of its own. At each switch with n choices it
+ * takes number floor (n h / 2^32), h the upper half of
+ *
+ *     mix (mix (mix (mix (seed) + source NIC) + destination NIC) + (channel, switch))
+ *
+ * with mix the output function of SplitMix64. So every switch hashes on its own, and a
+ * failed link moves only what is chosen anew.
+ *
+ * Worked example: 8 flows on 8 uplinks leave the busiest with 2.60 flows on average over
+ * seeds (balls into bins, exact over all 8^8 cases): 39 % of what ideal spreading gets.
+ *
+ * Deviations. Switches hash with functions of their makers, often the same at each tier
+ * (polarisation); a channel's messages here never change their way.
+ *
+ * Reference: G. L. Steele, D. Lea, C. H. Flood, Fast splittable pseudorandom number
+ * generators, OOPSLA 2014 (mix64variant13). */
+
+/* Which of n > 0 equal choices the flow takes at this switch. */
+uint32_t ls_ecmp_choose (const LsClusterSpec *spec, const LsFabricFlow *flow, uint32_t switch_number,
+                         uint32_t n);
+
+/* Groups of switches that are joined each to each: sizes and what is legal (private to
+ * cluster/).
+ *
+ *     dragonfly    the switches of a group are joined each to each, too, by local_links
+ *     dragonfly+   a group is a leaf-spine, and links between groups begin at its spines
+ *
+ * A switch with nodes is a leaf; it serves nodes_per_leaf nodes of its rail. A group has nodes_per_group
+ * nodes, the last one of a cluster perhaps fewer, and all its switches. The machine has `groups`, of which
+ * the nodes of the cluster fill the first: jobs smaller than the machine have the others for detours.
+ *
+ * Worked example. 9,472 nodes of 4 NICs, 4 nodes a leaf, 128 nodes a group: 32 leaves of 16 NICs in each of
+ * 74 groups; with local_links 1 and global_links 4 a leaf has 16 + 31 ports in use, and the group 292 links
+ * to others: 57 % of its 512 NICs.
+ *
+ * Not modelled: groups of different sizes; which switch of a group a link to another is at (but with minimal
+ * routing); ports of a switch as a limit. */
+
+static inline bool
+ls_dragonfly_has_spines (const LsClusterSpec *s)
+{
+  return s->fabric == LS_FABRIC_DRAGONFLY_PLUS;
+}
+
+/* Of a checked spec: leaves and spines of a full group, groups with nodes, links from a group to all others.
+ * */
+uint32_t ls_dragonfly_leaves (const LsClusterSpec *s);
+uint32_t ls_dragonfly_spines (const LsClusterSpec *s);
+uint32_t ls_dragonfly_n_groups (const LsClusterSpec *s);
+
+/* As LsFabricKind.check. */
+gboolean ls_dragonfly_check (const LsClusterSpec *s, GError **error);
+
 #endif

@@ -21,7 +21,7 @@
  *
  * A fault of a trunk names links of a group or a switch: one that failed between two groups is missing in
  * both. */
-#include "cluster/dragonfly.h"
+#include "cluster/fabric.h"
 
 #include <math.h>
 

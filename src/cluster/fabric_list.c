@@ -3,8 +3,8 @@
  *
  * Rules say at which switch the NICs of a rail of a run of nodes are. Ways between switches
  * are the shortest by number of links. With ideal spreading a flow splits at each switch
- * over its onward links in proportion to their capacity (ways.h), found once for each pair
- * of switches with NICs; with hashing it takes one physical link at each (ecmp.h).
+ * over its onward links in proportion to their capacity (route.h), found once for each pair
+ * of switches with NICs; with hashing it takes one physical link at each (fabric.h).
  *
  * Trunks of a node: NIC > switch and back, a pair per NIC. The rest: a pair for each link of
  * the list, or with hashing for each physical one ("leaf0>spine0", of several
@@ -17,11 +17,9 @@
 #include <string.h>
 
 #include "base/suggest.h"
-#include "cluster/ecmp.h"
 #include "cluster/index.h"
-#include "cluster/layout.h"
 #include "cluster/spec.h"
-#include "cluster/ways.h"
+#include "cluster/route.h"
 
 #define MAX_SWITCHES 4096
 #define MAX_EDGES    256
@@ -106,17 +104,7 @@ check_links (const LsClusterSpec *s, GHashTable *names, GError **error)
     g_autofree char *number = g_strdup_printf ("link %u", i);
     if (!check_name (s, names, number, link->from, error) || !check_name (s, names, number, link->to, error))
       return FALSE;
-    int order = strcmp (link->from, link->to);
-    if (order == 0)
-      return ls_spec_conflict (error, "fabric: link %u joins \"%s\" to itself", i, link->from);
-    const char *a = order < 0 ? link->from : link->to, *b = order < 0 ? link->to : link->from;
-    if (!g_hash_table_add (joined, g_strdup_printf ("%s\n%s", a, b)))
-      return ls_spec_conflict (error, "fabric: \"%s\" and \"%s\" are joined twice; give the sum as \"count\"",
-                               a, b);
-    if (link->count == 0)
-      return ls_spec_conflict (error, "fabric: \"%s\" and \"%s\" are joined by 0 links", a, b);
-    g_autofree char *what = g_strdup_printf ("fabric: link of \"%s\" and \"%s\"", link->from, link->to);
-    if (!ls_spec_check_link (what, TRUE, figures_of (s, link), error))
+    if (!ls_spec_check_listed ("fabric", i, link, true, figures_of (s, link), joined, error))
       return FALSE;
   }
   return TRUE;

@@ -16,9 +16,8 @@
  *     dragonfly+   leaf > spines of each leaf, then group > group by pair
  *
  * A link that failed is gone around over other links between the same two, and over nothing else. */
-#include "cluster/dragonfly.h"
+#include "cluster/fabric.h"
 #include "cluster/index.h"
-#include "cluster/layout.h"
 #include "cluster/spec.h"
 #include "cluster/tree.h"
 

@@ -22,7 +22,7 @@ ls_first_sound_node (const LsCluster *c, uint32_t kind)
   return last;
 }
 
-void
+static void
 ls_node_faults_free (LsNodeFaults *n)
 {
   ls_ways_free (n->within);

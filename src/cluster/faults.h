@@ -4,7 +4,7 @@
  * share of its capacity is left; by default both ways. Nothing left: no route takes it.
  *
  *   in the fabric  ideal spreading and hashing leave out what leads nowhere: fabric_X.c
- *   in a node      GPU to GPU and GPU to NIC by search over what works (ways.h), so that a
+ *   in a node      GPU to GPU and GPU to NIC by search over what works (route.h), so that a
  *                  GPU without NVLink is reached over PCIe
  *   a NIC          works if its port does, both ways; its GPUs take the nearest that works,
  *                  of equals the next after it
@@ -23,7 +23,6 @@
 #include "cluster/cluster.h"
 #include "cluster/index.h"
 #include "cluster/route.h"
-#include "cluster/ways.h"
 
 typedef struct {
   LsWays *within, *to_nic, *from_nic; /* NULL: no search here            */
@@ -51,6 +50,5 @@ ls_faults_of_node (const LsCluster *c, uint32_t host)
 
 /* A node of that kind without, else one with; n_nodes: there is none of that kind. */
 uint32_t ls_first_sound_node (const LsCluster *c, uint32_t kind);
-void ls_node_faults_free (LsNodeFaults *faults);
 
 #endif

@@ -8,7 +8,7 @@
  * the caller (route.c) adds the node's offset. Tables per pair of vertices of one node
  * are fine, tables per pair of the cluster are not.
  *
- * This contract, fabric.h, index.h and layout.h are final.
+ * This contract, fabric.h, index.h and spec.h are final.
  *
  * A new kind: one file interior_X.c that defines an LsInteriorKind, a member of
  * LsInteriorId (cluster.h), a line in interior_kinds (build.c), its members in
@@ -34,7 +34,7 @@ typedef struct {
   LsInterior *(*new) (const LsClusterSpec *spec);
   void (*free) (LsInterior *interior);
 
-  /* Appends one node's vertices, links and trunks to the cluster (layout.h), n_vertices
+  /* Appends one node's vertices, links and trunks to the cluster (spec.h), n_vertices
    * and n_trunks of them, numbered from c->nodes->len and c->trunks->len on. */
   void (*lay_out) (const LsInterior *interior, LsCluster *c, uint32_t host);
 

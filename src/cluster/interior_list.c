@@ -4,7 +4,7 @@
  *
  * Vertices are numbered by kind, in the order of the file within a kind: GPU i of the node
  * is the i-th GPU of the list. Each link is a trunk per direction, in the order of the file.
- * Ways are searched once per node (ways.h: shortest, split over equals) and tabled; the
+ * Ways are searched once per node (route.h: shortest, split over equals) and tabled; the
  * cost is (GPUs + NICs) * links, whatever the size of the cluster.
  *
  * A GPU's NIC is the nearest; among equally near ones, that with the fewest GPUs so far,
@@ -15,9 +15,8 @@
 #include <string.h>
 
 #include "cluster/index.h"
-#include "cluster/layout.h"
 #include "cluster/spec.h"
-#include "cluster/ways.h"
+#include "cluster/route.h"
 
 #define MAX_VERTICES 1024
 #define MAX_GPUS     256
@@ -164,18 +163,7 @@ check_links (const LsClusterSpec *s, GHashTable *names, GError **error)
       if (!g_hash_table_contains (names, end == 0 ? link->from : link->to))
         return ls_spec_conflict (error, "list: link %u names \"%s\", which is no vertex", i,
                                  end == 0 ? link->from : link->to);
-    int order = strcmp (link->from, link->to);
-    if (order == 0)
-      return ls_spec_conflict (error, "list: link %u joins \"%s\" to itself", i, link->from);
-    if (!g_hash_table_add (
-            joined,
-            g_strdup_printf ("%s\n%s", order < 0 ? link->from : link->to, order < 0 ? link->to : link->from)))
-      return ls_spec_conflict (error, "list: \"%s\" and \"%s\" are joined twice; give the sum as \"count\"",
-                               link->from, link->to);
-    if (link->count == 0)
-      return ls_spec_conflict (error, "list: \"%s\" and \"%s\" are joined by 0 links", link->from, link->to);
-    g_autofree char *what = g_strdup_printf ("list: link of \"%s\" and \"%s\"", link->from, link->to);
-    if (!ls_spec_check_link (what, TRUE, &link->link, error))
+    if (!ls_spec_check_listed ("list", i, link, false, &link->link, joined, error))
       return FALSE;
   }
   return TRUE;
@@ -258,7 +246,7 @@ nearest (const Graph *g, const LsWays *w, LsNodeKind kind, bool deals)
   return of_gpu;
 }
 
-/* The length of a way tells which it is (ways.h): a link straight to the other GPU 2, over
+/* The length of a way tells which it is (route.h): a link straight to the other GPU 2, over
  * one NVSwitch 4. */
 static void
 find_nvlinks (List *in)

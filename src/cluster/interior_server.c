@@ -9,7 +9,7 @@
  *     CPU > memory; switch or CPU > drive; switch or CPU > NIC
  *     switch or GPU > bridge > bridge   what GPUs write into each other through CPUs, if its rate is said
  *
- * Ways between GPUs: NVSwitch; else NVLink (straight, or over a common neighbour: ways.h);
+ * Ways between GPUs: NVSwitch; else NVLink (straight, or over a common neighbour: route.h);
  * else PCIe. To a NIC: PCIe; where no CPU link leads to the NIC's board, first over
  * NVSwitch to the first GPU at the NIC's socket, as NCCL does with PXN.
  *
@@ -25,8 +25,7 @@
 #include "cluster/dealt.h"
 #include "cluster/index.h"
 #include "cluster/interior.h"
-#include "cluster/layout.h"
-#include "cluster/ways.h"
+#include "cluster/route.h"
 
 /* ---- GPUs of a node joined straight by NVLinks  ---- */
 
@@ -547,19 +546,25 @@ to_memory (const LsInterior *interior, uint32_t gpu, LsRoute *r)
   hop (r, in->t_memory, socket_of_plug (s, plug), OUTWARD, &s->server.cpu_memory);
 }
 
+/* Of hops from that one on: the way back. */
+static void
+turn_back (LsRoute *r, uint32_t first)
+{
+  for (uint32_t i = first, k = r->n_hops; i < k; i++) {
+    LsHop other = r->hop[--k];
+    other.trunk ^= 1;
+    r->hop[k] = r->hop[i];
+    r->hop[k].trunk ^= 1;
+    r->hop[i] = other;
+  }
+}
+
 static void
 from_memory (const LsInterior *interior, uint32_t gpu, LsRoute *r)
 {
-  const Server *in = (const Server *) interior;
-  const LsClusterSpec *s = in->spec;
-  if (n_plugs (s) == 0)
-    return;
-  uint32_t plug = plug_of_gpu (s, gpu);
-  if (s->server.cpu_sockets > 0)
-    hop (r, in->t_memory, socket_of_plug (s, plug), INWARD, &s->server.cpu_memory);
-  if (s->server.cpu_sockets > 0 && s->server.pcie_switches > 0)
-    hop (r, in->t_uplink, plug, INWARD, &s->server.pcie);
-  gpu_hop (in, r, gpu, INWARD);
+  uint32_t first = r->n_hops;
+  to_memory (interior, gpu, r);
+  turn_back (r, first);
 }
 
 static void
@@ -634,18 +639,6 @@ memory_to_nic (const Server *in, uint32_t socket, uint32_t nic, LsRoute *r)
 }
 
 static void
-nic_to_memory (const Server *in, uint32_t nic, uint32_t socket, LsRoute *r)
-{
-  const LsClusterSpec *s = in->spec;
-  uint32_t plug = plug_of_nic (s, nic);
-  hop (r, in->t_nic_pcie, nic, INWARD, &s->server.pcie);
-  if (s->server.pcie_switches > 0)
-    hop (r, in->t_uplink, plug, OUTWARD, &s->server.pcie);
-  cross_sockets (in, r, socket_of_plug (s, plug), socket);
-  hop (r, in->t_memory, socket, OUTWARD, &s->server.cpu_memory);
-}
-
-static void
 to_nic (const LsInterior *interior, uint32_t gpu, uint32_t nic, LsRoute *r)
 {
   const Server *in = (const Server *) interior;
@@ -666,25 +659,9 @@ to_nic (const LsInterior *interior, uint32_t gpu, uint32_t nic, LsRoute *r)
 static void
 from_nic (const LsInterior *interior, uint32_t nic, uint32_t gpu, LsRoute *r)
 {
-  const Server *in = (const Server *) interior;
-  const LsClusterSpec *s = in->spec;
-  uint32_t near = gpu_near_nic (s, gpu, nic);
-  if (s->nics.is_staged) {
-    nic_to_memory (in, nic, socket_of_plug (s, plug_of_gpu (s, near)), r);
-    from_memory (interior, near, r);
-  } else {
-    hop (r, in->t_nic_pcie, nic, INWARD, &s->server.pcie);
-    cross (in, r, plug_of_nic (s, nic), plug_of_gpu (s, near));
-    gpu_hop (in, r, near, INWARD);
-  }
-  if (near != gpu)
-    over_nvswitch (in, near, gpu, r);
-}
-
-static uint32_t
-drive_of_gpu (const LsClusterSpec *s, uint32_t gpu)
-{
-  return deal (gpu, s->gpus_per_node, s->server.nvme_drives);
+  uint32_t first = r->n_hops;
+  to_nic (interior, gpu, nic, r);
+  turn_back (r, first);
 }
 
 static void
@@ -692,7 +669,7 @@ to_nvme (const LsInterior *interior, uint32_t gpu, LsRoute *r)
 {
   const Server *in = (const Server *) interior;
   const LsClusterSpec *s = in->spec;
-  uint32_t drive = drive_of_gpu (s, gpu);
+  uint32_t drive = deal (gpu, s->gpus_per_node, s->server.nvme_drives);
   gpu_hop (in, r, gpu, OUTWARD);
   cross (in, r, plug_of_gpu (s, gpu), deal (drive, s->server.nvme_drives, n_plugs (s)));
   hop (r, in->t_nvme, drive, OUTWARD, &s->server.nvme);
@@ -701,12 +678,9 @@ to_nvme (const LsInterior *interior, uint32_t gpu, LsRoute *r)
 static void
 from_nvme (const LsInterior *interior, uint32_t gpu, LsRoute *r)
 {
-  const Server *in = (const Server *) interior;
-  const LsClusterSpec *s = in->spec;
-  uint32_t drive = drive_of_gpu (s, gpu);
-  hop (r, in->t_nvme, drive, INWARD, &s->server.nvme);
-  cross (in, r, deal (drive, s->server.nvme_drives, n_plugs (s)), plug_of_gpu (s, gpu));
-  gpu_hop (in, r, gpu, INWARD);
+  uint32_t first = r->n_hops;
+  to_nvme (interior, gpu, r);
+  turn_back (r, first);
 }
 
 static uint32_t

@@ -1,88 +1,96 @@
 #include "cluster/spec.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include <lockstep/error.h>
 
-static LsLinkSpec *
-link_at (LsClusterSpec *spec, size_t i)
-{
-  LsLinkSpec *links[] = { &spec->server.nvlink,
-                          &spec->ici,
-                          &spec->server.pcie,
-                          &spec->server.c2c,
-                          &spec->server.cpu_interconnect,
-                          &spec->server.cpu_memory,
-                          &spec->server.nvme,
-                          &spec->nics.port,
-                          &spec->network.spine,
-                          &spec->network.core,
-                          &spec->server.write_bridge,
-                          &spec->server.write_sockets };
-  return i < G_N_ELEMENTS (links) ? links[i] : NULL;
-}
+#include "cluster/index.h"
 
-static void
-clear_links (GArray *links)
-{
-  for (guint i = 0; links && i < links->len; i++) {
-    LsListLink *link = &g_array_index (links, LsListLink, i);
-    g_free (link->from);
-    g_free (link->to);
-    g_free (link->link.source);
+/* Strings of a struct, by their places in it. */
+typedef struct {
+  uint32_t n;
+  size_t at[18];
+} Strings;
+
+#define STRINGS(...)                                                                                         \
+  {                                                                                                          \
+    sizeof ((size_t[]) { __VA_ARGS__ }) / sizeof (size_t),                                                   \
+    {                                                                                                        \
+      __VA_ARGS__                                                                                            \
+    }                                                                                                        \
   }
+
+static const Strings of_spec = STRINGS (
+    offsetof (LsClusterSpec, name), offsetof (LsClusterSpec, source),
+    offsetof (LsClusterSpec, fitted.runs.file), offsetof (LsClusterSpec, fitted.runs.architecture),
+    offsetof (LsClusterSpec, network.known.of), offsetof (LsClusterSpec, server.nvlink.source),
+    offsetof (LsClusterSpec, ici.source), offsetof (LsClusterSpec, server.pcie.source),
+    offsetof (LsClusterSpec, server.c2c.source), offsetof (LsClusterSpec, server.cpu_interconnect.source),
+    offsetof (LsClusterSpec, server.cpu_memory.source), offsetof (LsClusterSpec, server.nvme.source),
+    offsetof (LsClusterSpec, nics.port.source), offsetof (LsClusterSpec, network.spine.source),
+    offsetof (LsClusterSpec, network.core.source), offsetof (LsClusterSpec, server.write_bridge.source),
+    offsetof (LsClusterSpec, server.write_sockets.source));
+
+static const Strings of_gpu = STRINGS (
+    offsetof (LsGpu, name), offsetof (LsGpu, source), offsetof (LsGpu, product), offsetof (LsGpu, capability),
+    offsetof (LsGpu, calibration), offsetof (LsGpu, nccl), offsetof (LsGpu, access),
+    offsetof (LsGpu, cluster), offsetof (LsGpu, kernels_known.of), offsetof (LsGpu, collectives_known.of));
+
+static const Strings none = { 0 }, of_string = STRINGS (0),
+                     of_vertex = STRINGS (offsetof (LsListVertex, name)),
+                     of_link
+    = STRINGS (offsetof (LsListLink, from), offsetof (LsListLink, to), offsetof (LsListLink, link.source)),
+                     of_nics = STRINGS (offsetof (LsListNics, at)),
+                     of_fault = STRINGS (offsetof (LsFault, link)),
+                     of_others = STRINGS (offsetof (LsOtherNodes, nodes), offsetof (LsOtherNodes, like));
+
+/* Lists of a spec, and the strings of their elements. */
+static const struct {
+  size_t at;
+  const Strings *strings;
+} lists[] = {
+  { offsetof (LsClusterSpec, list.vertices), &of_vertex },
+  { offsetof (LsClusterSpec, list.links), &of_link },
+  { offsetof (LsClusterSpec, server.mesh_links), &none },
+  { offsetof (LsClusterSpec, network.switches), &of_string },
+  { offsetof (LsClusterSpec, network.links), &of_link },
+  { offsetof (LsClusterSpec, network.nics), &of_nics },
+  { offsetof (LsClusterSpec, network.faults), &of_fault },
+  { offsetof (LsClusterSpec, successors), &of_string },
+  { offsetof (LsClusterSpec, fitted.runs.traits), &of_string },
+  { offsetof (LsClusterSpec, others), &of_others },
+  { offsetof (LsClusterSpec, also), &of_string },
+  { offsetof (LsClusterSpec, slices), &of_string },
+};
+
+static void
+clear_strings (gpointer of, const Strings *strings)
+{
+  for (uint32_t i = 0; i < strings->n; i++)
+    g_clear_pointer (&G_STRUCT_MEMBER (char *, of, strings->at[i]), g_free);
 }
 
 static void
-clear_strings (GArray *strings)
+copy_strings (gpointer of, const Strings *strings)
 {
-  for (guint i = 0; strings && i < strings->len; i++)
-    g_free (g_array_index (strings, char *, i));
+  for (uint32_t i = 0; i < strings->n; i++)
+    G_STRUCT_MEMBER (char *, of, strings->at[i]) = g_strdup (G_STRUCT_MEMBER (char *, of, strings->at[i]));
 }
 
+/* Of each element of a list. */
 static void
-clear_others (GArray *others)
+of_each (GArray *list, void what (gpointer of, const Strings *strings), const Strings *strings)
 {
-  for (guint i = 0; others && i < others->len; i++) {
-    LsOtherNodes *o = &g_array_index (others, LsOtherNodes, i);
-    g_free (o->nodes);
-    g_free (o->like);
-    g_clear_pointer (&o->ranges, g_array_unref);
-    ls_cluster_spec_clear (o->spec);
-    g_free (o->spec);
-  }
+  for (guint i = 0; list && i < list->len; i++)
+    what (list->data + i * g_array_get_element_size (list), strings);
 }
 
 void
 ls_cluster_spec_forget_faults (LsClusterSpec *spec)
 {
-  for (guint i = 0; spec->network.faults && i < spec->network.faults->len; i++)
-    g_free (g_array_index (spec->network.faults, LsFault, i).link);
+  of_each (spec->network.faults, clear_strings, &of_fault);
   g_clear_pointer (&spec->network.faults, g_array_unref);
-}
-
-static void
-clear_lists (LsClusterSpec *spec)
-{
-  for (guint i = 0; spec->list.vertices && i < spec->list.vertices->len; i++)
-    g_free (g_array_index (spec->list.vertices, LsListVertex, i).name);
-  clear_strings (spec->network.switches);
-  clear_strings (spec->successors);
-  clear_strings (spec->also);
-  clear_strings (spec->slices);
-  clear_strings (spec->fitted.runs.traits);
-  for (guint i = 0; spec->network.nics && i < spec->network.nics->len; i++)
-    g_free (g_array_index (spec->network.nics, LsListNics, i).at);
-  ls_cluster_spec_forget_faults (spec);
-  clear_links (spec->list.links);
-  clear_links (spec->network.links);
-  clear_others (spec->others);
-  GArray **lists[] = { &spec->list.vertices,    &spec->list.links,    &spec->server.mesh_links,
-                       &spec->network.switches, &spec->network.links, &spec->network.nics,
-                       &spec->network.faults,   &spec->successors,    &spec->fitted.runs.traits,
-                       &spec->others,           &spec->also,          &spec->slices };
-  for (size_t i = 0; i < G_N_ELEMENTS (lists); i++)
-    g_clear_pointer (lists[i], g_array_unref);
 }
 
 void
@@ -90,103 +98,45 @@ ls_cluster_spec_clear (LsClusterSpec *spec)
 {
   if (!spec)
     return;
-  g_clear_pointer (&spec->name, g_free);
-  g_clear_pointer (&spec->source, g_free);
-  g_clear_pointer (&spec->fitted.runs.file, g_free);
-  g_clear_pointer (&spec->fitted.runs.architecture, g_free);
-  g_clear_pointer (&spec->network.known.of, g_free);
+  clear_strings (spec, &of_spec);
   ls_gpu_clear (&spec->gpu);
-  for (size_t i = 0; link_at (spec, i); i++)
-    g_clear_pointer (&link_at (spec, i)->source, g_free);
-  clear_lists (spec);
+  for (guint i = 0; spec->others && i < spec->others->len; i++) {
+    LsOtherNodes *o = &g_array_index (spec->others, LsOtherNodes, i);
+    g_clear_pointer (&o->ranges, g_array_unref);
+    ls_cluster_spec_clear (o->spec);
+    g_free (o->spec);
+  }
+  for (guint i = 0; i < G_N_ELEMENTS (lists); i++) {
+    GArray **list = &G_STRUCT_MEMBER (GArray *, spec, lists[i].at);
+    of_each (*list, clear_strings, lists[i].strings);
+    g_clear_pointer (list, g_array_unref);
+  }
 }
 
 static GArray *
-copy_array (const GArray *array)
+copy_array (GArray *array)
 {
-  return array ? g_array_copy ((GArray *) array) : NULL;
-}
-
-static GArray *
-copy_links (const GArray *links)
-{
-  GArray *copy = copy_array (links);
-  for (guint i = 0; copy && i < copy->len; i++) {
-    LsListLink *link = &g_array_index (copy, LsListLink, i);
-    link->from = g_strdup (link->from);
-    link->to = g_strdup (link->to);
-    link->link.source = g_strdup (link->link.source);
-  }
-  return copy;
-}
-
-static GArray *
-copy_strings (const GArray *strings)
-{
-  GArray *copy = copy_array (strings);
-  for (guint i = 0; copy && i < copy->len; i++)
-    g_array_index (copy, char *, i) = g_strdup (g_array_index (copy, char *, i));
-  return copy;
-}
-
-static GArray *
-copy_others (const GArray *others)
-{
-  GArray *copy = copy_array (others);
-  for (guint i = 0; copy && i < copy->len; i++) {
-    LsOtherNodes *o = &g_array_index (copy, LsOtherNodes, i);
-    const LsClusterSpec *spec = o->spec;
-    o->nodes = g_strdup (o->nodes);
-    o->like = g_strdup (o->like);
-    o->ranges = copy_array (o->ranges);
-    o->spec = g_new (LsClusterSpec, 1);
-    ls_cluster_spec_copy (spec, o->spec);
-  }
-  return copy;
-}
-
-static void
-copy_lists (LsClusterSpec *spec)
-{
-  spec->server.mesh_links = copy_array (spec->server.mesh_links);
-  spec->list.vertices = copy_array (spec->list.vertices);
-  spec->list.links = copy_links (spec->list.links);
-  spec->network.switches = copy_strings (spec->network.switches);
-  spec->successors = copy_strings (spec->successors);
-  spec->also = copy_strings (spec->also);
-  spec->slices = copy_strings (spec->slices);
-  spec->fitted.runs.traits = copy_strings (spec->fitted.runs.traits);
-  spec->network.links = copy_links (spec->network.links);
-  spec->network.nics = copy_array (spec->network.nics);
-  spec->network.faults = copy_array (spec->network.faults);
-  spec->others = copy_others (spec->others);
-  for (guint i = 0; spec->list.vertices && i < spec->list.vertices->len; i++) {
-    LsListVertex *vertex = &g_array_index (spec->list.vertices, LsListVertex, i);
-    vertex->name = g_strdup (vertex->name);
-  }
-  for (guint i = 0; spec->network.nics && i < spec->network.nics->len; i++) {
-    LsListNics *nics = &g_array_index (spec->network.nics, LsListNics, i);
-    nics->at = g_strdup (nics->at);
-  }
-  for (guint i = 0; spec->network.faults && i < spec->network.faults->len; i++) {
-    LsFault *fault = &g_array_index (spec->network.faults, LsFault, i);
-    fault->link = g_strdup (fault->link);
-  }
+  return array ? g_array_copy (array) : NULL;
 }
 
 void
 ls_cluster_spec_copy (const LsClusterSpec *spec, LsClusterSpec *ret_copy)
 {
   *ret_copy = *spec;
-  ret_copy->name = g_strdup (spec->name);
-  ret_copy->source = g_strdup (spec->source);
-  ret_copy->fitted.runs.file = g_strdup (spec->fitted.runs.file);
-  ret_copy->fitted.runs.architecture = g_strdup (spec->fitted.runs.architecture);
-  ret_copy->network.known.of = g_strdup (spec->network.known.of);
+  copy_strings (ret_copy, &of_spec);
   ls_gpu_copy (&spec->gpu, &ret_copy->gpu);
-  for (size_t i = 0; link_at (ret_copy, i); i++)
-    link_at (ret_copy, i)->source = g_strdup (link_at (ret_copy, i)->source);
-  copy_lists (ret_copy);
+  for (guint i = 0; i < G_N_ELEMENTS (lists); i++) {
+    GArray **list = &G_STRUCT_MEMBER (GArray *, ret_copy, lists[i].at);
+    *list = copy_array (*list);
+    of_each (*list, copy_strings, lists[i].strings);
+  }
+  for (guint i = 0; ret_copy->others && i < ret_copy->others->len; i++) {
+    LsOtherNodes *o = &g_array_index (ret_copy->others, LsOtherNodes, i);
+    const LsClusterSpec *own = o->spec;
+    o->ranges = copy_array (o->ranges);
+    o->spec = g_new (LsClusterSpec, 1);
+    ls_cluster_spec_copy (own, o->spec);
+  }
 }
 
 int
@@ -233,6 +183,24 @@ ls_spec_check_link (const char *what, gboolean is_used, const LsLinkSpec *link, 
     return ls_spec_conflict (
         error, "%s: expected a bandwidth above 0, an efficiency in (0, 1] and a latency of 0 or more", what);
   return TRUE;
+}
+
+gboolean
+ls_spec_check_listed (const char *what, guint i, const LsListLink *link, bool is_in_order,
+                      const LsLinkSpec *figures, GHashTable *joined, GError **error)
+{
+  int order = strcmp (link->from, link->to);
+  const char *low = order < 0 ? link->from : link->to, *high = order < 0 ? link->to : link->from;
+  const char *a = is_in_order ? low : link->from, *b = is_in_order ? high : link->to;
+  if (order == 0)
+    return ls_spec_conflict (error, "%s: link %u joins \"%s\" to itself", what, i, link->from);
+  if (!g_hash_table_add (joined, g_strdup_printf ("%s\n%s", low, high)))
+    return ls_spec_conflict (error, "%s: \"%s\" and \"%s\" are joined twice; give the sum as \"count\"", what,
+                             a, b);
+  if (link->count == 0)
+    return ls_spec_conflict (error, "%s: \"%s\" and \"%s\" are joined by 0 links", what, a, b);
+  g_autofree char *text = g_strdup_printf ("%s: link of \"%s\" and \"%s\"", what, link->from, link->to);
+  return ls_spec_check_link (text, TRUE, figures, error);
 }
 
 uint32_t
@@ -320,31 +288,181 @@ void
 ls_gpu_copy (const LsGpu *gpu, LsGpu *ret_copy)
 {
   *ret_copy = *gpu;
-  ret_copy->name = g_strdup (gpu->name);
-  ret_copy->source = g_strdup (gpu->source);
-  ret_copy->product = g_strdup (gpu->product);
-  ret_copy->capability = g_strdup (gpu->capability);
-  ret_copy->calibration = g_strdup (gpu->calibration);
-  ret_copy->nccl = g_strdup (gpu->nccl);
-  ret_copy->access = g_strdup (gpu->access);
-  ret_copy->cluster = g_strdup (gpu->cluster);
-  ret_copy->kernels_known.of = g_strdup (gpu->kernels_known.of);
-  ret_copy->collectives_known.of = g_strdup (gpu->collectives_known.of);
+  copy_strings (ret_copy, &of_gpu);
 }
 
 void
 ls_gpu_clear (LsGpu *gpu)
 {
-  if (!gpu)
-    return;
-  g_clear_pointer (&gpu->name, g_free);
-  g_clear_pointer (&gpu->source, g_free);
-  g_clear_pointer (&gpu->product, g_free);
-  g_clear_pointer (&gpu->capability, g_free);
-  g_clear_pointer (&gpu->calibration, g_free);
-  g_clear_pointer (&gpu->nccl, g_free);
-  g_clear_pointer (&gpu->access, g_free);
-  g_clear_pointer (&gpu->cluster, g_free);
-  g_clear_pointer (&gpu->kernels_known.of, g_free);
-  g_clear_pointer (&gpu->collectives_known.of, g_free);
+  if (gpu)
+    clear_strings (gpu, &of_gpu);
+}
+
+/* --- names: "node3/gpu5>nvswitch". printf would dominate the build. --- */
+
+typedef struct {
+  char text[2 * LS_MAX_VERTEX_NAME + 64];
+  size_t n;
+} Name;
+
+static void
+put (Name *name, const char *text)
+{
+  size_t n = strlen (text);
+  g_assert (name->n + n < sizeof name->text);
+  memcpy (name->text + name->n, text, n + 1);
+  name->n += n;
+}
+
+static void
+put_number (Name *name, uint32_t value)
+{
+  char digits[12];
+  size_t i = sizeof digits;
+  digits[--i] = '\0';
+  do
+    digits[--i] = (char) ('0' + value % 10);
+  while (value /= 10);
+  put (name, digits + i);
+}
+
+static void
+put_end (Name *name, const LsEnd *end, uint32_t named_host)
+{
+  if (end->host != LS_NO_NUMBER && end->host != named_host) {
+    put (name, "node");
+    put_number (name, end->host);
+    put (name, "/");
+  }
+  put (name, end->kind);
+  if (end->number != LS_NO_NUMBER)
+    put_number (name, end->number);
+}
+
+static Name
+name_of (const LsEnd *from, const LsEnd *to)
+{
+  Name name = { .n = 0 };
+  put_end (&name, from, LS_NO_NUMBER);
+  put (&name, ">");
+  put_end (&name, to, from->host);
+  return name;
+}
+
+char *
+ls_layout_name (LsEnd from, LsEnd to)
+{
+  const Name name = name_of (&from, &to);
+  return g_strdup (name.text);
+}
+
+static char *
+trunk_name (const LsCluster *c, const LsEnd *from, const LsEnd *to)
+{
+  const Name name = name_of (from, to);
+  return g_string_chunk_insert_len (c->index->names, name.text, (gssize) name.n);
+}
+
+/* --- vertices, links, trunks --- */
+
+void
+ls_layout_vertices (LsCluster *c, LsNodeKind kind, uint32_t host, uint32_t n)
+{
+  guint first = c->nodes->len;
+  g_array_set_size (c->nodes, first + n);
+  LsTopoNode *nodes = &g_array_index (c->nodes, LsTopoNode, first);
+  for (uint32_t i = 0; i < n; i++)
+    nodes[i] = (LsTopoNode) { .kind = kind, .host = host, .index = i };
+}
+
+/* Those of the fabric come last. */
+static LsNodeKind
+kind_of (const LsCluster *c, uint32_t vertex)
+{
+  return vertex < c->nodes->len ? g_array_index (c->nodes, LsTopoNode, vertex).kind : LS_NODE_LEAF;
+}
+
+static void
+add_link (LsCluster *c, uint32_t from, uint32_t to, uint32_t trunk, uint32_t n_physical,
+          const LsLinkSpec *spec)
+{
+  LsLink link = { .from = from,
+                  .to = to,
+                  .trunk = trunk,
+                  .n_physical = n_physical,
+                  .capacity_bytes_per_s = n_physical * ls_link_capacity (spec),
+                  .latency = spec->latency };
+  LsTrunk *carrier = &g_array_index (c->trunks, LsTrunk, trunk);
+  carrier->from = (uint8_t) kind_of (c, from);
+  carrier->to = (uint8_t) kind_of (c, to);
+  if (c->index->has_links)
+    g_array_append_val (c->links, link);
+}
+
+void
+ls_layout_trunks (LsCluster *c, LsEnd a, LsEnd b, const LsLinkSpec *spec)
+{
+  LsTrunk trunk = { .name = trunk_name (c, &a, &b), .latency = spec->latency, .link = spec };
+  g_array_append_val (c->trunks, trunk);
+  trunk.name = trunk_name (c, &b, &a);
+  g_array_append_val (c->trunks, trunk);
+}
+
+void
+ls_layout_links (LsCluster *c, uint32_t a, uint32_t b, uint32_t n_physical, const LsLinkSpec *spec)
+{
+  uint32_t outward = c->trunks->len - 2;
+  add_link (c, a, b, outward, n_physical, spec);
+  add_link (c, b, a, outward + 1, n_physical, spec);
+  for (uint32_t t = outward; t < outward + 2; t++)
+    g_array_index (c->trunks, LsTrunk, t).capacity_bytes_per_s += n_physical * ls_link_capacity (spec);
+}
+
+/* Where links are not kept, the first says between what they are. */
+void
+ls_layout_pair (LsCluster *c, LsEnd a, LsEnd b, uint32_t n, uint32_t n_physical, const LsLinkSpec *spec)
+{
+  uint32_t outward = c->trunks->len, n_seen = c->index->has_links ? n : MIN (n, 1);
+  ls_layout_trunks (c, a, b, spec);
+  for (uint32_t i = 0; i < n_seen; i++)
+    ls_layout_links (c, a.vertex, b.vertex + i, n_physical / n + (i < n_physical % n), spec);
+  for (uint32_t t = outward; t < outward + 2; t++) /* one product, not a rounded sum */
+    g_array_index (c->trunks, LsTrunk, t).capacity_bytes_per_s = n_physical * ls_link_capacity (spec);
+}
+
+void
+ls_layout_limit (LsCluster *c, double share, LsTime latency)
+{
+  uint32_t outward = c->trunks->len - 2;
+  for (guint i = c->links->len; i-- > 0 && g_array_index (c->links, LsLink, i).trunk >= outward;) {
+    g_array_index (c->links, LsLink, i).capacity_bytes_per_s *= share;
+    g_array_index (c->links, LsLink, i).latency = latency;
+  }
+  for (uint32_t t = outward; t < outward + 2; t++) {
+    g_array_index (c->trunks, LsTrunk, t).capacity_bytes_per_s *= share;
+    g_array_index (c->trunks, LsTrunk, t).latency = latency;
+  }
+}
+
+GStrv
+ls_cluster_host_trunk_names (const LsCluster *c, uint32_t host)
+{
+  LsTopoIndex index = *c->index;
+  LsCluster one = *c;
+  index.names = g_string_chunk_new (4096);
+  one.index = &index;
+  one.nodes = g_array_new (FALSE, FALSE, sizeof (LsTopoNode));
+  one.links = g_array_new (FALSE, FALSE, sizeof (LsLink));
+  one.trunks = g_array_new (FALSE, FALSE, sizeof (LsTrunk));
+  const LsInterior *interior = ls_interior_of (c, host);
+  interior->kind->lay_out (interior, &one, host);
+  index.fabric->kind->lay_out_node (index.fabric, &one, host);
+  GStrv names = g_new0 (char *, one.trunks->len + 1);
+  for (guint i = 0; i < one.trunks->len; i++)
+    names[i] = g_strdup (g_array_index (one.trunks, LsTrunk, i).name);
+  g_array_unref (one.nodes);
+  g_array_unref (one.links);
+  g_array_unref (one.trunks);
+  g_string_chunk_free (index.names);
+  return names;
 }

@@ -54,30 +54,13 @@ LsTorusCoord ls_torus_coord (const LsTorusSpec *t, uint32_t chip);
 uint32_t ls_torus_chip (const LsTorusSpec *t, LsTorusCoord coord);
 uint32_t ls_torus_host_of (const LsTorusSpec *t, uint32_t chip);
 
-/* Joined neighbours along an axis: L on a ring of L, L - 1 on a line. */
-uint32_t ls_torus_n_edges (const LsTorusSpec *t, uint32_t axis);
-
 /* Which way a flow goes along an axis, and how far; the shorter one. On a ring of even
  * length half way round is as far both ways: then is_both, and half of it goes each way. */
 typedef struct {
   uint32_t n_hops;
   bool is_backward, is_both;
 } LsTorusLeg;
-LsTorusLeg ls_torus_leg (const LsTorusSpec *t, uint32_t axis, uint32_t from, uint32_t to);
-
-/* Trunk, numbered within the slice, of the link that leaves a chip along an axis,
- * forward or backward; G_MAXUINT32 where the slice ends. */
-uint32_t ls_torus_trunk (const LsTorusSpec *t, uint32_t chip, uint32_t axis, bool is_backward);
 
 /* --- slices of a size --- */
-
-/* The slice of a job of n_chips > 0, or of its share where it needs more than the largest
- * slice: then as few slices as hold it, all alike.
- *
- * It is the smallest slice with so many chips that is whole hosts, or a part of one, and
- * no axis longer than the largest slice's; with the wrap rule "cubes" whole cubes if it
- * has more than 64 chips. Of several, the one with the smallest sum of axes, then with the
- * shortest x, then y: 32 chips of v5e are 4 x 8, 2048 of v5p 8 x 16 x 16. */
-void ls_torus_fit (LsTorusSpec *t, uint32_t n_chips);
 
 #endif

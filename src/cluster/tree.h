@@ -10,7 +10,7 @@
 #define LS_CLUSTER_TREE_H
 
 #include "cluster/fabric.h"
-#include "cluster/layout.h"
+#include "cluster/spec.h"
 
 /* A fabric whose kind is made of the functions below. */
 typedef struct {
@@ -28,9 +28,6 @@ typedef struct {
 
 /* Leaves with nodes; 0 without NICs. */
 uint64_t ls_tree_n_leaves (const LsClusterSpec *s);
-/* Bytes/s into a leaf by the data sheet of its NICs' links: so they are dealt out, whatever share of it
- * payload reaches on one kind of link and on another. */
-double ls_tree_leaf_bandwidth (const LsClusterSpec *s);
 /* Uplinks of a leaf by oversubscription, as a number that need not be whole. */
 double ls_tree_leaf_uplinks (const LsClusterSpec *s);
 bool ls_tree_is_whole (double n);

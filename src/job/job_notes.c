@@ -18,8 +18,6 @@
 #include "job/softwares.h"
 #include "model/expert_load.h"
 #include "schedules/sched.h"
-#include "strategy/dp_traits.h"
-#include "strategy/packing.h"
 #include "strategy/shard.h"
 #include "strategy/strategy.h"
 

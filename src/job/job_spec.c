@@ -10,7 +10,7 @@
 #include "job/job_steps.h"
 #include "job/knobs.h"
 #include "job/softwares.h"
-#include "strategy/dp_traits.h"
+#include "strategy/shard.h"
 
 void
 ls_job_spec_init (LsJobSpec *spec)

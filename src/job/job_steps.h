@@ -6,7 +6,7 @@
 #include "job/job.h"
 #include "lower/lower.h"
 #include "model/model.h"
-#include "network/call_times.h"
+#include "network/coll.h"
 #include "plan/plan.h"
 #include "schedules/sched_layout.h"
 #include "strategy/strategy.h"

@@ -11,12 +11,10 @@
 
 #include "lower/data/lower_dp.h"
 #include "lower/layers/lower_layers.h"
-#include "lower/layers/lower_pieces.h"
-#include "lower/lower_step.h"
-#include "lower/pipeline/lower_order.h"
+#include "lower/lower_build.h"
+#include "lower/pipeline/lower_pipe.h"
 #include "model/expert_load.h"
 #include "plan/bind.h"
-#include "strategy/dp_traits.h"
 #include "strategy/shard.h"
 
 static guint

@@ -9,7 +9,7 @@
 #include "strategy/strategy.h"
 
 /* How long things take alone, for schedules that are searched for, and for where a receive
- * is posted in schedules without a recipe (lower_order.c). This room sees no hardware: who
+ * is posted in schedules without a recipe (lower_p2p.c). This room sees no hardware: who
  * does says it. */
 typedef struct {
   LsTime (*kernel) (const LsKernel *kernel, void *data);
@@ -23,7 +23,7 @@ typedef struct {
  * exist yet, named), LS_ERROR_CONFLICT. */
 LsPlan *ls_lower (const LsModel *m, const LsStrategy *s, const LsLowerCosts *costs, GError **error);
 
-/* The same in other orders, which must be able to run (schedules/sched_check.h), on the
+/* The same in other orders, which must be able to run (schedules/sched_eval.h), on the
  * layout of the strategy's schedule; NULL: its own. Pairs are executed one after the
  * other. */
 LsPlan *ls_lower_orders (const LsModel *m, const LsStrategy *s, const LsOrders *orders,

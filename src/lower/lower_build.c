@@ -5,7 +5,7 @@
 
 #include <lockstep/error.h>
 
-#include "strategy/dp_traits.h"
+#include "strategy/shard.h"
 
 void
 build_init (Build *b, Lower *l)
@@ -232,9 +232,8 @@ build_kernel (Build *b, const LsKernel *k, LsTag tag)
 {
   uint16_t op = build_kernel_on (b, b->stream, k, tag, NULL, 0);
   if (k->of_cut)
-    build_join (b,
-                build_coll (b, LS_STREAM_TP, LS_SLOT_TP, LS_COLL_ALL_REDUCE, 4, LS_DTYPE_FP32, tag,
-                            "amax all-reduce"));
+    build_coll_joined (b, LS_STREAM_TP, LS_SLOT_TP, LS_COLL_ALL_REDUCE, 4, LS_DTYPE_FP32, tag,
+                       "amax all-reduce");
   return op;
 }
 
@@ -274,13 +273,52 @@ build_coll (Build *b, LsStream stream, LsSlot slot, int coll, uint64_t bytes, Ls
   op.max_ctas = (uint8_t) max_ctas_of (b->l->s, slot, coll);
   op.bytes = bytes;
   op.dtype = (uint8_t) dtype;
-  /* What the next compute op would wait for, this one waits for too. */
+  return build_behind (b, b->stream, op);
+}
+
+void
+build_coll_joined (Build *b, LsStream stream, LsSlot slot, int coll, uint64_t bytes, LsDtype dtype, LsTag tag,
+                   const char *name)
+{
+  build_join (b, build_coll (b, stream, slot, coll, bytes, dtype, tag, name));
+}
+
+uint16_t
+build_behind (Build *b, LsStream stream, LsOp op)
+{
   g_autoptr (GArray) deps = g_array_copy (b->next_deps);
-  LsDep compute = { LS_DEP_STREAM, (uint16_t) b->stream };
-  g_array_append_val (deps, compute);
+  LsDep before = { LS_DEP_STREAM, (uint16_t) stream };
+  g_array_append_val (deps, before);
   return build_op (b, op, (const LsDep *) deps->data, (uint16_t) deps->len);
 }
 
+uint16_t
+build_transfers (Build *b, LsStream stream, LsTransfer *transfers, uint16_t n, const char *name)
+{
+  LsOp op = ls_op_blank (LS_OP_P2P, stream, LS_TAG_SYNC, name);
+  op.host = LS_HOST_COMM;
+  op.dtype = (uint8_t) b->l->shard.dtype;
+  op.transfers = transfers;
+  op.n_transfers = n;
+  LsDep compute = { LS_DEP_STREAM, LS_STREAM_COMPUTE };
+  return build_op (b, op, &compute, 1);
+}
+
+uint16_t
+build_event (Build *b, LsOpKind kind, LsStream stream, const char *name, uint16_t event, const LsDep *dep)
+{
+  LsOp op = ls_op_blank (kind, stream, LS_TAG_SYNC, name);
+  op.event = event;
+  return build_op (b, op, dep, dep ? 1 : 0);
+}
+
+void
+build_host_sync (Build *b, LsTag tag, const char *name, const LsDep *deps, uint16_t n_deps)
+{
+  LsOp op = ls_op_blank (LS_OP_HOST_SYNC, LS_STREAM_COMPUTE, tag, name);
+  op.host = LS_HOST_SYNC;
+  build_op (b, op, deps, n_deps);
+}
 void
 build_join (Build *b, uint16_t index)
 {
@@ -298,8 +336,7 @@ build_join_stream (Build *b, LsStream stream)
 void
 build_barrier (Build *b)
 {
-  LsOp op = ls_op_blank (LS_OP_RECORD, b->stream, LS_TAG_SYNC, "join");
-  build_op (b, op, NULL, 0);
+  build_event (b, LS_OP_RECORD, b->stream, "join", LS_EVENT_NONE, NULL);
 }
 
 void
@@ -308,9 +345,7 @@ build_compute_sync (Build *b, const char *name)
   if (b->next_deps->len > 0)
     build_barrier (b);
   LsDep compute = { LS_DEP_STREAM, LS_STREAM_COMPUTE };
-  LsOp op = ls_op_blank (LS_OP_HOST_SYNC, LS_STREAM_COMPUTE, LS_TAG_SYNC, name);
-  op.host = LS_HOST_SYNC;
-  build_op (b, op, &compute, 1);
+  build_host_sync (b, LS_TAG_SYNC, name, &compute, 1);
 }
 
 void
@@ -327,9 +362,7 @@ build_device_sync (Build *b)
     if (is_used)
       deps[n++] = (LsDep) { LS_DEP_STREAM, (uint16_t) s };
   }
-  LsOp op = ls_op_blank (LS_OP_HOST_SYNC, LS_STREAM_COMPUTE, LS_TAG_SYNC, "device synchronize");
-  op.host = LS_HOST_SYNC;
-  build_op (b, op, deps, n);
+  build_host_sync (b, LS_TAG_SYNC, "device synchronize", deps, n);
 }
 
 void

@@ -9,14 +9,14 @@
 
 #define NO_OP UINT16_MAX /* an index of none */
 
-/* A pass that is cut, to run beside another (lower/layers/lower_pieces.h): where its pieces begin. */
+/* A pass that is cut, to run beside another (lower/layers/lower_layers.h): where its pieces begin. */
 typedef enum { PIECE_COMPUTE, PIECE_EXCHANGE, PIECE_WEIGHTS } PieceKind;
 typedef struct {
   guint first; /* op */
   PieceKind kind;
 } PieceStart;
 
-/* Event classes of a program. EVENT_PIECES + i: a piece of a pass that is cut (lower_pieces.h); behind
+/* Event classes of a program. EVENT_PIECES + i: a piece of a pass that is cut (lower_layers.h); behind
  * these: parameters of bucket i gathered. */
 enum { EVENT_RECV_F, EVENT_RECV_B, EVENT_NORM, EVENT_PIECES };
 
@@ -84,6 +84,18 @@ uint16_t build_kernel_on (Build *b, LsStream stream, const LsKernel *k, LsTag ta
 /* A collective that starts when all on b->stream so far is done. */
 uint16_t build_coll (Build *b, LsStream stream, LsSlot slot, int coll, uint64_t bytes, LsDtype dtype,
                      LsTag tag, const char *name);
+/* The same, for which the next compute op waits. */
+void build_coll_joined (Build *b, LsStream stream, LsSlot slot, int coll, uint64_t bytes, LsDtype dtype,
+                        LsTag tag, const char *name);
+/* Behind what the next compute op would wait for, and all on that stream so far. */
+uint16_t build_behind (Build *b, LsStream stream, LsOp op);
+/* Sends and receives, in the arena, as one group; behind the compute stream so far. */
+uint16_t build_transfers (Build *b, LsStream stream, LsTransfer *transfers, uint16_t n, const char *name);
+/* A stream records, or waits for, an event (LS_EVENT_NONE: none); behind dep, if that is not NULL. */
+uint16_t build_event (Build *b, LsOpKind kind, LsStream stream, const char *name, uint16_t event,
+                      const LsDep *dep);
+/* The host waits for these. */
+void build_host_sync (Build *b, LsTag tag, const char *name, const LsDep *deps, uint16_t n_deps);
 /* The next compute op waits for op `index`. */
 void build_join (Build *b, uint16_t index);
 /* The next compute op waits for all issued so far on a stream. */
@@ -97,7 +109,7 @@ void build_compute_sync (Build *b, const char *name);
 void build_device_sync (Build *b);
 void build_buffer (Build *b, uint16_t op, uint16_t id, LsMemCategory category, uint64_t bytes, bool is_free);
 
-/* Whether ranks agree on the largest numbers of fp8 tensors over that communicator (layers/lower_amax.c). */
+/* Whether ranks agree on the largest numbers of fp8 tensors over that communicator (lower_operator.c). */
 bool is_amax_slot (const Lower *l, LsSlot slot);
 
 /* Its matrix products that take fp8 or nvfp4; those of all experts of a rank are one. */
@@ -137,5 +149,38 @@ gathers_scaled (const Lower *l, const LsOperator *o)
 {
   return multiplies_scaled (o) && !ls_scaled_keeps_input (&l->shard);
 }
+
+/* How a step begins and ends (private). */
+
+uint32_t segment_step_begin (Lower *l, uint32_t pp_rank);
+uint32_t segment_step_end (Lower *l, uint32_t pp_rank);
+/* Between two flushes of the pipeline; the first of the step. */
+uint32_t segment_flush (Lower *l, uint32_t pp_rank, bool is_first);
+/* Gathers parameters of a chunk as the step begins; UINT32_MAX: nothing to gather. */
+uint32_t segment_early_gather (Lower *l, uint32_t pp_rank, uint32_t chunk);
+/* Where lower_dp.h has them between passes. */
+uint32_t segment_gather_chunk (Lower *l, uint32_t pp_rank, uint32_t chunk);
+uint32_t segment_reduce_chunk (Lower *l, uint32_t pp_rank, uint32_t chunk);
+/* Bytes alive for the whole run, and what lives outside: weights, gradients, what the optimizer keeps. */
+void step_static_memory (const Lower *l, uint32_t pp_rank, LsProgram *p);
+
+/* --- lower_step.c: of an optimizer that is not Adam --- */
+
+/* What the fullest rank keeps besides gradients, with a master weight of so many bytes. */
+uint64_t optimizer_state_bytes (const Lower *l, uint32_t pp_rank, uint32_t master_bytes);
+/* Elements that the busiest rank steps on, where tensors are dealt out. */
+uint64_t n_dealt (const Lower *l, uint32_t pp_rank);
+
+/* --- lower_step.c --- */
+
+/* It waits; for micro-batch 0, chunk 0. UINT32_MAX: nothing to check. */
+uint32_t segment_check_norm (Lower *l, uint32_t pp_rank);
+
+/* --- lower_pipe.c --- */
+
+/* Sums gradients over the ranks that hold the same stages; nothing to do without pipes. */
+void reduce_pipes (Build *b, uint32_t pp_rank);
+/* Of the 16-bit weights. */
+uint32_t n_weight_versions (const Lower *l, uint32_t pp_rank);
 
 #endif

@@ -6,7 +6,7 @@
 #include "model/operators.h"
 #include "plan/mesh.h"
 #include "schedules/sched_eval.h"
-#include "strategy/packing.h"
+#include "strategy/shard.h"
 
 /* What copies with as many micro-batches have in common. */
 typedef struct {
@@ -75,12 +75,12 @@ typedef struct {
   LsChunkTimes *times;     /* [n_stages]; NULL: nobody asked                         */
   double *kept;            /* likewise, of a schedule that is searched: LsSchedTimes */
   GArray **posts;          /* [pp] of Post, of what comes before a flush; NULL: none, or by a recipe
-                          (lower_megatron.c, lower_pipedream.c) */
+                          (lower_megatron.c, lower_pipe.c) */
   GArray *segments;        /* LsSegment                                              */
   GArray *spare_ops;       /* LsOp: emptied, the room of a segment that is built; NULL: none */
   GHashTable *segment_ids; /* name -> index + 1                                  */
   GPtrArray *layers;       /* LayerMade (lower_chunk.c): operators of each kind  */
-  GHashTable *pieces;      /* name of a pass -> GArray of Piece (lower_pieces.h) */
+  GHashTable *pieces;      /* name of a pass -> GArray of Piece (lower_layers.h) */
   uint16_t n_piece_events;
   GArray *kernels;        /* LsKernel                                               */
   GHashTable *kernel_ids; /* LsKernel -> index + 1                               */
@@ -116,6 +116,16 @@ static inline const LsOperator *
 operator_at (const Chunk *c, guint i)
 {
   return c->operators->pdata[i];
+}
+
+/* Elements of an operator that learn. */
+static inline uint64_t
+trained_params (const LsOperator *o)
+{
+  uint64_t n = 0;
+  for (uint32_t k = 0; k < o->params.n && !o->params.is_frozen; k++)
+    n += o->params.numel[k];
+  return n;
 }
 
 static inline uint16_t

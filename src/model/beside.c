@@ -1,7 +1,11 @@
+/* What stands next to the halves of a layer, on one rank (model/beside.h). All but the table lies outside of
+ * the tensor-parallel regions: weights are on every rank, which has its s b / t tokens with sequence
+ * parallelism. The table is cut as that of words is; what is looked up is summed over tp. */
 #include "model/beside.h"
 
 #include <string.h>
 
+#include "model/operators_build.h"
 #include "model/streams.h"
 
 bool
@@ -10,56 +14,6 @@ ls_model_has_beside (const LsModel *m)
   return m->halves.layer_input + m->halves.laurel_rank + m->halves.kv_shared_layers + m->halves.sparse_layers
       > 0
       || ls_streams_alternate (m);
-}
-
-uint64_t
-ls_beside_linear_params (const LsModel *m)
-{
-  return 2 * (uint64_t) m->hidden * ((uint64_t) m->halves.layer_input + m->halves.laurel_rank);
-}
-
-/* A norm each. */
-uint64_t
-ls_beside_other_params (const LsModel *m)
-{
-  return (uint64_t) m->hidden * ((m->halves.layer_input > 0) + (m->halves.laurel_rank > 0));
-}
-
-static uint64_t
-width_of_all (const LsModel *m)
-{
-  return (uint64_t) m->n_layers * m->halves.layer_input;
-}
-
-uint64_t
-ls_beside_end_linear_params (const LsModel *m)
-{
-  return m->hidden * width_of_all (m);
-}
-
-uint64_t
-ls_beside_end_other_params (const LsModel *m)
-{
-  return m->halves.layer_input;
-}
-
-uint64_t
-ls_beside_table_params (const LsModel *m)
-{
-  return m->halves.layer_vocab * width_of_all (m);
-}
-
-static bool
-gates_experts (uint32_t kind)
-{
-  return kind & LS_LAYER_EXPERTS && !(kind & LS_LAYER_NO_MLP);
-}
-
-uint64_t
-ls_norm_gate_params (const LsModel *m, uint32_t kind)
-{
-  return 2 * (uint64_t) m->hidden * m->halves.norm_gate_rank
-      * (!(kind & LS_LAYER_NO_MIXING) + gates_experts (kind));
 }
 
 const char *
@@ -148,4 +102,180 @@ ls_model_check_beside (const LsModel *m)
   if ((m->halves.laurel_rank > 0 || m->halves.layer_input > 0) && m->norms == LS_NORMS_SHARED)
     return "expected norms of both halves with LAuReL or inputs of layers";
   return check_shared (m);
+}
+
+static const LsLinearNames down_names = LS_LINEAR ("laurel-down", 0);
+static const LsLinearNames up_names = LS_LINEAR ("laurel-up", 0);
+static const LsLinearNames gate_down_names = LS_LINEAR ("norm-gate-down", 0);
+static const LsLinearNames gate_up_names = LS_LINEAR ("norm-gate-up", 0);
+static const LsLinearNames gate_names = LS_LINEAR ("layer-input-gate", 0);
+static const LsLinearNames proj_names = LS_LINEAR ("layer-input-proj", 0);
+static const LsLinearNames all_names = LS_LINEAR ("layer-inputs-proj", 0);
+
+static LsKernel
+pass (const LsCut *cut, const char *name, uint64_t width, uint32_t n)
+{
+  return ls_cut_stream (cut, name, LS_KERNEL_ELEMENTWISE, cut->local_tokens, width, n * cut->elt);
+}
+
+static LsOperator *
+append_product (GArray *operators, const LsCut *cut, const LsLinearNames *names, uint64_t in, uint64_t out)
+{
+  LsOperator *op = ls_operator_append (operators, names->fwd, LS_TP_NONE);
+  ls_operator_local_linear (op, cut, names, cut->act, in, out);
+  return op;
+}
+
+/* What attention reads is kept there. */
+void
+ls_operators_laurel (GArray *operators, const LsCut *cut)
+{
+  static const LsNormPlace place = { "laurel-norm", LS_RECIPE_INPUT_NORM, LS_RECIPE_ATTENTION_ADD, false };
+  uint64_t h = cut->model->hidden, r = cut->model->halves.laurel_rank;
+  if (r == 0)
+    return;
+  LsOperator *op = append_product (operators, cut, &down_names, h, r);
+  ls_operator_igrad (op, pass (cut, "laurel-grad-add", h, 4)); /* of attention, of this, of the sum */
+  op->kept.saved_bytes = op->kept.input_bytes = 0;
+  append_product (operators, cut, &up_names, r, h);
+  ls_operators_norm (operators, cut, &place, cut->elt);
+  op = ls_operator_append (operators, "laurel-add", LS_TP_NONE);
+  op->role = LS_OPERATOR_RESIDUAL;
+  ls_operator_fwd (op, pass (cut, "laurel-sum", h, 3));
+  ls_operator_passes (op, cut, cut->local_tokens, h, "laurel-add", 3, "laurel-add-bwd", 2);
+}
+
+void
+ls_operators_norm_gate (GArray *operators, const LsCut *cut)
+{
+  uint64_t h = cut->model->hidden, r = cut->model->halves.norm_gate_rank,
+           bytes = cut->local_tokens * cut->elt;
+  if (r == 0)
+    return;
+  append_product (operators, cut, &gate_down_names, h, r);
+  LsOperator *op = ls_operator_append (operators, "norm-gate-act", LS_TP_NONE);
+  ls_operator_passes (op, cut, cut->local_tokens, r, "norm-gate-act", 2, "norm-gate-act-bwd", 3);
+  op->kept.saved_bytes = bytes * r;
+  append_product (operators, cut, &gate_up_names, r, h);
+  op = ls_operator_append (operators, "norm-gate", LS_TP_NONE);
+  ls_operator_passes (op, cut, cut->local_tokens, h, "norm-gate", 3, "norm-gate-bwd", 5);
+  ls_operator_igrad (op, pass (cut, "norm-gate-grad-add", h, 3)); /* of the norm's output, read twice */
+  op->kept.saved_bytes = bytes * h; /* the gate's; the norm's output is the way in's */
+}
+
+/* dK and dV go to the layer that made both. */
+void
+ls_operators_shared_keys (GArray *operators, const LsCut *cut)
+{
+  if (!(cut->kind & LS_LAYER_KV_SHARED))
+    return;
+  uint64_t width = cut->k_width + (cut->model->attn.full_k_is_v ? 0 : cut->v_width);
+  LsOperator *op = ls_operator_append (operators, "shared-keys", LS_TP_NONE);
+  ls_operator_passes (op, cut, cut->tokens, width, NULL, 0, "shared-keys-grad-add", 3);
+}
+
+void
+ls_operators_sparse_gate (GArray *operators, const LsCut *cut)
+{
+  if (!(cut->kind & LS_LAYER_SPARSE))
+    return;
+  uint64_t rows = cut->tokens, f = cut->ffn;
+  LsOperator *op = ls_operator_append (operators, "sparse-gate", LS_TP_NONE);
+  ls_operator_fwd (op, ls_cut_stream (cut, "gate-mean", LS_KERNEL_REDUCTION, rows, f, cut->elt));
+  ls_operator_fwd (op, ls_cut_stream (cut, "gate-deviation", LS_KERNEL_REDUCTION, rows, f, cut->elt));
+  ls_operator_passes (op, cut, rows, f, "gate-cutoff", 2, "gate-cutoff-bwd", 4);
+  op->kept.saved_bytes = rows * f * cut->elt;
+}
+
+/* The vector that scales what the gate reads is among the streams' weights. */
+void
+ls_operators_layer_input (GArray *operators, const LsCut *cut)
+{
+  static const LsNormPlace place = { "layer-input-norm", LS_RECIPE_MLP_NORM, LS_RECIPE_MLP_ADD, false };
+  uint64_t h = cut->model->hidden, p = cut->model->halves.layer_input;
+  uint32_t n = ls_model_n_streams (cut->model);
+  if (p == 0)
+    return;
+  append_product (operators, cut, &gate_names, h, p);
+  LsOperator *op = ls_operator_append (operators, "layer-input-act", LS_TP_NONE);
+  ls_operator_passes (op, cut, cut->local_tokens, p, "layer-input-act", 3, "layer-input-act-bwd", 5);
+  op->kept.saved_bytes
+      = cut->local_tokens * p * cut->elt; /* what the gate made; the input is kept with all */
+  append_product (operators, cut, &proj_names, p, h);
+  ls_operators_norm (operators, cut, &place, cut->elt);
+  op = ls_operator_append (operators, "layer-input-add", LS_TP_NONE);
+  op->role = LS_OPERATOR_RESIDUAL;
+  ls_operator_fwd (op, pass (cut, "layer-input-add", h, n > 1 ? 2 * n - 1 : 3));
+  ls_operator_igrad (op, pass (cut, "layer-input-grad-add", h, n > 1 ? n : 3));
+}
+
+void
+ls_operators_layer_inputs (GArray *operators, const LsCut *cut)
+{
+  static const LsTableNames names
+      = { "layer-words",           "layer-lookup",     "layer-lookup-mask",
+          "layer-words-grad-zero", "layer-words-grad", "layer-words-grad-accumulate" };
+  const LsModel *m = cut->model;
+  uint64_t p = m->halves.layer_input, width = m->n_layers * p;
+  if (p == 0)
+    return;
+  ls_operators_table (operators, cut, &names, m->halves.layer_vocab / cut->shard->tp, width, width);
+  append_product (operators, cut, &all_names, m->hidden, width);
+  ls_operators_latent_norm (operators, cut, "layer-inputs-norm", cut->local_tokens * m->n_layers, p);
+  LsOperator *op = ls_operator_append (operators, "layer-inputs-add", LS_TP_NONE);
+  op->role = LS_OPERATOR_RESIDUAL;
+  ls_operator_passes (op, cut, cut->local_tokens, width, "layer-inputs-add", 3, "layer-inputs-grad", 2);
+  op->kept.saved_bytes = cut->local_tokens * width * cut->elt; /* for all layers */
+}
+
+/* --- embeddings of several tokens in a row ------------------------------------------------------------ */
+
+uint64_t
+ls_ngram_width (const LsModel *m)
+{
+  return m->halves.ngram_tables > 0 ? m->hidden / m->halves.ngram_tables : 0;
+}
+
+uint64_t
+ls_ngram_rows (const LsModel *m)
+{
+  uint64_t n = m->halves.ngram_tables;
+  return n > 0 ? n * m->halves.ngram_rows + n * (n - 1) : 0;
+}
+
+const char *
+ls_model_check_ngram (const LsModel *m)
+{
+  if ((m->halves.ngram_tables > 0) != (m->halves.ngram_rows > 0))
+    return "expected \"ngram_tables\" with \"ngram_rows\"";
+  if (m->halves.ngram_tables > m->hidden)
+    return "expected no more \"ngram_tables\" than hidden has columns";
+  bool is_plain
+      = m->sides.encoder_layers + m->halves.streams == 0 && m->position != LS_POSITION_LEARNED && !m->dropout;
+  return m->halves.ngram_tables == 0 || is_plain
+      ? NULL
+      : "expected neither an encoder, several streams, learned positions nor dropout with \"ngram_tables\"";
+}
+
+static const LsTableNames ngram_table_names
+    = { "ngram-words",           "ngram-lookup",     "ngram-lookup-mask",
+        "ngram-words-grad-zero", "ngram-words-grad", "ngram-words-grad-accumulate" };
+static const LsLinearNames ngram_proj_names = LS_LINEAR ("ngram-proj", 0);
+
+void
+ls_operators_ngram (GArray *operators, const LsCut *cut)
+{
+  const LsModel *m = cut->model;
+  uint64_t h = m->hidden, rows = cut->local_tokens;
+  if (m->halves.ngram_tables == 0)
+    return;
+  ls_operators_table (operators, cut, &ngram_table_names, ls_ngram_rows (m) / cut->shard->tp,
+                      ls_ngram_width (m), m->halves.ngram_tables * ls_ngram_width (m));
+  for (uint32_t i = 0; i < m->halves.ngram_tables; i++) {
+    LsOperator *op = ls_operator_append (operators, ngram_proj_names.fwd, LS_TP_NONE);
+    ls_operator_local_linear (op, cut, &ngram_proj_names, cut->act, ls_ngram_width (m), h);
+  }
+  LsOperator *op = ls_operator_append (operators, "ngram-add", LS_TP_NONE);
+  op->role = LS_OPERATOR_RESIDUAL;
+  ls_operator_passes (op, cut, rows, h, "ngram-add", m->halves.ngram_tables + 2, "ngram-add-bwd", 2);
 }

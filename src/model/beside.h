@@ -47,19 +47,40 @@
 /* Whether layers have anything of this, or streams that alternate. */
 bool ls_model_has_beside (const LsModel *m);
 
-/* Of a layer; of the way from the embedding to the inputs of all layers; of their table. */
-uint64_t ls_beside_linear_params (const LsModel *m);
-uint64_t ls_beside_other_params (const LsModel *m);
-uint64_t ls_beside_end_linear_params (const LsModel *m);
-uint64_t ls_beside_end_other_params (const LsModel *m);
-uint64_t ls_beside_table_params (const LsModel *m);
-
-/* Of the norm gates of a layer of this kind. */
-uint64_t ls_norm_gate_params (const LsModel *m, uint32_t kind);
-/* What is wrong with them, or with a gate of the latent of queries; NULL: nothing. Static. */
+/* What is wrong with gates of norms, or with a gate of the latent of queries; NULL: nothing. Static. */
 const char *ls_model_check_norm_gate (const LsModel *m);
 
 /* What is wrong with any of it; NULL: nothing. Static. */
 const char *ls_model_check_beside (const LsModel *m);
+
+/* Embeddings of several tokens in a row next to that of each token.
+ *
+ * Problem. Beside the table of words there are n tables of w = h / n columns. A hash of a token and of one,
+ * two or more before it gives a row of each; the first has r rows, each next one two more, so that hashes
+ * differ. A product of each, w x h, is added to the word:
+ *
+ *     x = (e + sum_i P_i t_i) / (n + 1)
+ *
+ * A token multiplies n w h numbers and meets n rows. Numbers of h that are read and written for a token: the
+ * lookups 2, the sums n + 2 in one kernel, backward 2; the gradient of a table is as large as it is. What was
+ * looked up is kept for the gradients of the products: h.
+ *
+ * Tables are cut over tp as that of words is, and what is looked up is summed over tp; products are on each
+ * rank, for its tokens with sequence parallelism.
+ *
+ * Worked example. LongCat-Flash-Lite (h 3072, 131,072 words, 78 times as many rows): 12 tables of 10.2 M rows
+ * of 256 are 31.4 G of its 68.5 G weights, products 9.4 M.
+ *
+ * Deviations. Hashes take no time. All tables are looked up in one kernel, and cut by rows as one.
+ *
+ * References: ml-explore/mlx-lm@06232baa mlx_lm/models/longcat_flash_ngram.py, NgramEmbedding; Meituan
+ * LongCat Team 2026, LongCat-Flash-Lite. */
+
+/* Columns and rows of all tables; 0: there are none. */
+uint64_t ls_ngram_width (const LsModel *m);
+uint64_t ls_ngram_rows (const LsModel *m);
+
+/* What is wrong with them; NULL: nothing. Static. */
+const char *ls_model_check_ngram (const LsModel *m);
 
 #endif

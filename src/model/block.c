@@ -1,55 +1,13 @@
+/* A block that layers share, on one rank (model/block.h): what stands before the mixer of a layer B. It is
+ * cut as other layers are, its input [x; e] is twice as wide. Weights of a set are those of its first place:
+ * others compute products and gradients, which add to the same sums. */
 #include "model/block.h"
 
 #include <string.h>
 
 #include "model/beside.h"
+#include "model/operators_build.h"
 #include "model/streams.h"
-
-static uint64_t
-query_width (const LsModel *m)
-{
-  return (uint64_t) m->n_heads * m->head_dim;
-}
-
-static uint64_t
-key_value_width (const LsModel *m)
-{
-  return (uint64_t) m->n_kv_heads * ls_model_kv_dim (m);
-}
-
-/* Columns of the way up, with a gate. */
-static uint64_t
-up_width (const LsModel *m)
-{
-  return (ls_mlp_is_gated (m->mlp) ? 2 : 1) * (uint64_t) m->ffn;
-}
-
-uint64_t
-ls_block_shared_linear_params (const LsModel *m)
-{
-  uint64_t h = m->hidden, context = (uint64_t) m->n_heads * ls_model_v_dim (m);
-  return 2 * h * (query_width (m) + key_value_width (m)) + context * h + h * (up_width (m) + m->ffn);
-}
-
-uint64_t
-ls_block_shared_other_params (const LsModel *m)
-{
-  return 3 * ls_norm_n_vectors (m->norm) * (uint64_t) m->hidden;
-}
-
-uint64_t
-ls_block_whole_params (const LsModel *m)
-{
-  return m->hidden
-      * ((uint64_t) m->hidden + m->layers.block_mlp_rank + 6 * (uint64_t) m->layers.block_attention_rank);
-}
-
-uint64_t
-ls_block_own_linear_params (const LsModel *m)
-{
-  return ls_block_whole_params (m) + m->layers.block_mlp_rank * up_width (m)
-      + m->layers.block_attention_rank * (query_width (m) + key_value_width (m));
-}
 
 const char *
 ls_model_check_blocks (const LsModel *m)
@@ -71,4 +29,128 @@ ls_model_check_blocks (const LsModel *m)
       : "expected norms before each half, widths alike and neither latents, indexers, experts of "
         "attention, an encoder, layers that predict or come again, streams, biases, norms of heads nor "
         "gates with shared blocks";
+}
+
+static const LsLinearNames down_names = LS_LINEAR ("adapter-down", 0);
+static const LsLinearNames up_names = LS_LINEAR ("adapter-up", 0);
+static const LsLinearNames out_names = LS_LINEAR ("block-out", 0);
+
+static LsKernel
+pass (const LsCut *cut, const char *name, uint32_t n)
+{
+  return ls_cut_stream (cut, name, LS_KERNEL_ELEMENTWISE, cut->local_tokens, cut->model->hidden,
+                        n * cut->elt);
+}
+
+/* The input is kept by what stands before. */
+static void
+append_down (GArray *operators, const LsCut *cut, const LsLowRank *what)
+{
+  LsCut local = *cut;
+  local.tokens = cut->local_tokens;
+  LsOperator *op = ls_operator_append (operators, down_names.fwd, LS_TP_NONE);
+  for (uint32_t i = 0; i < what->n; i++) {
+    ls_operator_linear (op, &local, &down_names, cut->act, what->in, what->rank);
+    ls_operator_passes (op, cut, cut->local_tokens, what->in, NULL, 0, "adapter-grad-add", 3);
+    ls_operator_weight (op, LS_TENSOR_WHOLE, what->rank, what->in, 1);
+  }
+  op->params.is_replicated = true;
+  op->kept.saved_bytes = op->kept.input_bytes = 0;
+}
+
+static void
+append_up (GArray *operators, const LsCut *cut, const LsLowRank *what)
+{
+  LsOperator *op = ls_operator_append (operators, up_names.fwd, LS_TP_COLUMN);
+  uint64_t kept = 0;
+  for (uint32_t i = 0; i < what->n; i++) {
+    ls_operator_linear (op, cut, &up_names, cut->act, what->rank, what->out[i]);
+    ls_operator_passes (op, cut, cut->tokens, what->out[i], "adapter-add", 3, NULL, 0);
+    ls_operator_weight (op, LS_TENSOR_ROWS, what->out[i], what->rank, 1);
+    kept += op->kept.input_bytes;
+  }
+  op->kept.saved_bytes = op->kept.input_bytes = kept;
+  op->comm.tp_bytes = cut->tokens * what->rank * what->n * cut->elt;
+}
+
+void
+ls_operators_low_rank (GArray *operators, const LsCut *cut, const LsLowRank *what)
+{
+  if (what->rank == 0)
+    return;
+  append_down (operators, cut, what);
+  append_up (operators, cut, what);
+}
+
+/* Its gradient goes to x, and to the sum of those of e. */
+static void
+append_concat (GArray *operators, const LsCut *cut)
+{
+  LsOperator *op = ls_operator_append (operators, "embedding-concat", LS_TP_NONE);
+  ls_operator_passes (op, cut, cut->local_tokens, cut->model->hidden, "embedding-concat", 4,
+                      "embedding-concat-bwd", 6);
+}
+
+/* Of another place. */
+static void
+leave_weights (GArray *operators, guint from, const LsCut *cut)
+{
+  if (cut->kind & LS_LAYER_AGAIN)
+    ls_operators_leave_params (operators, from);
+}
+
+static void
+append_block_attention (GArray *operators, const LsCut *cut)
+{
+  static const LsNormPlace place = { "block-norm", LS_RECIPE_INPUT_NORM, LS_RECIPE_ATTENTION_ADD, false };
+  LsModel wide = *cut->model;
+  LsCut in = *cut;
+  wide.hidden = 2 * cut->model->hidden;
+  in.model = &wide;
+  append_concat (operators, cut);
+  guint from = operators->len;
+  ls_operators_norm (operators, &in, &place, ls_scaled_norm_out_bytes (cut->shard));
+  ls_operators_qkv (operators, &in);
+  g_array_index (operators, LsOperator, operators->len - 1).comm.tp_bytes
+      = cut->tokens * wide.hidden * cut->elt;
+  leave_weights (operators, from, cut);
+  ls_operators_low_rank (operators, cut,
+                         &(LsLowRank) { .in = wide.hidden,
+                                        .rank = cut->model->layers.block_attention_rank,
+                                        .n = 3,
+                                        .out = { cut->q_width, cut->k_width, cut->v_width } });
+  ls_operators_attention (operators, cut);
+  from = operators->len;
+  ls_operators_proj (operators, cut);
+  leave_weights (operators, from, cut);
+}
+
+/* All but the adapter is shared. */
+static void
+append_block_mlp (GArray *operators, const LsCut *cut)
+{
+  static const LsNormPlace place = { "block-mlp-norm", LS_RECIPE_MLP_NORM, LS_RECIPE_MLP_ADD, false };
+  const LsMlpNames names = { "fc1", "mlp-act", "fc2", .adapter_rank = cut->model->layers.block_mlp_rank };
+  guint from = operators->len;
+  ls_operators_norm (operators, cut, &place, ls_scaled_norm_out_bytes (cut->shard));
+  guint mlp = operators->len;
+  ls_operators_mlp (operators, cut, &names);
+  for (guint i = from; i < operators->len; i++) {
+    LsOperator *op = &g_array_index (operators, LsOperator, i);
+    bool is_own = op->name == down_names.fwd || op->name == up_names.fwd;
+    op->part = i >= mlp ? LS_MLP_PART_DENSE : op->part;
+    op->params.n = cut->kind & LS_LAYER_AGAIN && !is_own ? 0 : op->params.n;
+  }
+}
+
+void
+ls_operators_block (GArray *operators, const LsCut *cut)
+{
+  append_block_attention (operators, cut);
+  append_block_mlp (operators, cut);
+  LsOperator *op = ls_operator_append (operators, out_names.fwd, LS_TP_NONE);
+  ls_operator_local_linear (op, cut, &out_names, cut->shard->dtype, cut->model->hidden, cut->model->hidden);
+  op = ls_operator_append (operators, "block-add", LS_TP_NONE);
+  op->role = LS_OPERATOR_RESIDUAL;
+  ls_operator_fwd (op, pass (cut, "block-add", 3));
 }

@@ -32,12 +32,6 @@
 
 #include "model/model.h"
 
-/* Of a set of weights: products, norms. Of a place: products, those of them that each rank of tp computes. */
-uint64_t ls_block_shared_linear_params (const LsModel *m);
-uint64_t ls_block_shared_other_params (const LsModel *m);
-uint64_t ls_block_own_linear_params (const LsModel *m);
-uint64_t ls_block_whole_params (const LsModel *m);
-
 /* What is wrong with such blocks; NULL: nothing. Static. */
 const char *ls_model_check_blocks (const LsModel *m);
 

@@ -54,10 +54,4 @@ uint64_t ls_compressed_index_columns (const LsModel *m, uint32_t kind);
 /* Pairs with compressed keys of a sequence, of seq^2. */
 double ls_compressed_pairs (const LsModel *m, uint32_t kind, uint32_t seq);
 
-/* Of the products of a layer's attention; of these, what each tensor-parallel rank has whole; and what is
- * learned beside them. */
-uint64_t ls_compressed_linear_params (const LsModel *m, uint32_t kind);
-uint64_t ls_compressed_whole_params (const LsModel *m, uint32_t kind);
-uint64_t ls_compressed_other_params (const LsModel *m, uint32_t kind);
-
 #endif

@@ -1,41 +1,8 @@
+/* Convolutions of queries and keys, routers with layers of their own and scales of residuals, on one rank
+ * (model/convolved.h). */
 #include "model/convolved.h"
 
-static uint64_t
-columns (const LsModel *m)
-{
-  return ((uint64_t) m->n_heads + m->n_kv_heads) * m->head_dim;
-}
-
-uint64_t
-ls_convolved_linear_params (const LsModel *m)
-{
-  return columns (m) * m->head_dim * m->attn.qk_mix;
-}
-
-uint64_t
-ls_convolved_other_params (const LsModel *m)
-{
-  return m->attn.qk_conv > 0 ? columns (m) * (m->attn.qk_conv + 2) + m->n_kv_heads : 0;
-}
-
-uint64_t
-ls_router_linear_params (const LsModel *m)
-{
-  uint64_t r = m->moe.router_hidden, n = ls_model_router_width (m);
-  return r > 0 ? r * (m->hidden + 2 * r + n) : m->hidden * n;
-}
-
-uint64_t
-ls_router_other_params (const LsModel *m)
-{
-  return 5 * (uint64_t) m->moe.router_hidden;
-}
-
-uint64_t
-ls_residual_params (const LsModel *m)
-{
-  return m->halves.residual_scale ? 4 * (uint64_t) m->hidden : 0;
-}
+#include "model/operators_build.h"
 
 const char *
 ls_model_check_convolved (const LsModel *m)
@@ -60,4 +27,75 @@ ls_model_check_convolved (const LsModel *m)
       ? "expected norms before each half, one residual stream and neither biases nor an encoder with "
         "scales of residuals"
       : NULL;
+}
+
+static const LsLinearNames down_names = LS_LINEAR ("router-down", 0);
+static const LsLinearNames inner_names = LS_LINEAR ("router-inner", 0);
+
+/* Each head's columns of the last few tokens, by a matrix of its own. */
+static void
+append_mix (GArray *operators, const LsCut *cut)
+{
+  static const LsLinearNames names = LS_LINEAR ("qk-mix", 0);
+  const LsModel *m = cut->model;
+  uint64_t heads = cut->heads + cut->kv_heads, out = m->head_dim, in = out * m->attn.qk_mix;
+  LsOperator *op = ls_operator_append (operators, "qk-mix", LS_TP_NONE);
+  ls_operator_each_head (op, cut, &names, heads, in, out);
+  ls_operator_weight (op, LS_TENSOR_WHOLE, out, in, heads);
+  op->kept.saved_bytes = cut->tokens * out * heads * cut->elt;
+}
+
+void
+ls_operators_qk_conv (GArray *operators, const LsCut *cut)
+{
+  uint64_t width = cut->q_width + cut->k_width;
+  if (cut->model->attn.qk_conv == 0)
+    return;
+  LsOperator *op = ls_operator_append (operators, "qk-conv", LS_TP_NONE);
+  ls_operator_passes (op, cut, cut->tokens, width, "qk-conv", 2, "qk-conv-bwd", 3);
+  ls_operator_param (op, width * (cut->model->attn.qk_conv + 2) + cut->kv_heads);
+  append_mix (operators, cut);
+  op = ls_operator_append (operators, "qk-scale", LS_TP_NONE);
+  ls_operator_fwd (op, ls_cut_pass (cut, "qk-means", width, 4));
+  ls_operator_fwd (op, ls_cut_stream (cut, "qk-scale", LS_KERNEL_NORM, cut->tokens, width, 2 * cut->elt));
+  ls_operator_passes (op, cut, cut->tokens, cut->v_width, "value-shift", 2, "value-shift-bwd", 2);
+  ls_operator_igrad (op,
+                     ls_cut_stream (cut, "qk-scale-bwd", LS_KERNEL_NORM, cut->tokens, width, 3 * cut->elt));
+  ls_operator_igrad (op, ls_cut_pass (cut, "qk-means-bwd", width, 4));
+  op->kept.saved_bytes = cut->tokens * width * cut->elt;
+}
+
+/* Up to what scores are made of. */
+uint64_t
+ls_operators_router_layers (GArray *operators, const LsCut *cut)
+{
+  const LsModel *m = cut->model;
+  uint64_t r = m->moe.router_hidden;
+  if (r == 0)
+    return m->hidden;
+  LsOperator *op = ls_operator_append (operators, down_names.fwd, LS_TP_NONE);
+  ls_operator_local_linear (op, cut, &down_names, cut->act, m->hidden, r);
+  ls_operator_param (op, 2 * r); /* its bias, and the scale of what the layer before gives */
+  ls_operators_latent_norm (operators, cut, "router-norm", cut->local_tokens, r);
+  for (uint32_t i = 0; i < 2; i++) {
+    op = ls_operator_append (operators, inner_names.fwd, LS_TP_NONE);
+    ls_operator_local_linear (op, cut, &inner_names, cut->act, r, r);
+    ls_operator_passes (op, cut, cut->local_tokens, r, "router-act", 2, "router-act-bwd", 3);
+    ls_operator_param (op, r);
+    op->kept.saved_bytes += cut->local_tokens * r * cut->elt;
+  }
+  return r;
+}
+
+void
+ls_operators_residual_scale (GArray *operators, const LsCut *cut)
+{
+  uint64_t rows = cut->local_tokens, h = cut->model->hidden;
+  if (!cut->model->halves.residual_scale)
+    return;
+  LsOperator *op = ls_operator_append (operators, "residual-scale", LS_TP_NONE);
+  ls_operator_passes (op, cut, rows, h, "residual-scale", 4, "residual-scale-bwd", 6);
+  ls_operator_param (op, 4 * h);
+  op->params.is_replicated = true;
+  op->kept.saved_bytes = 2 * rows * h * cut->elt;
 }

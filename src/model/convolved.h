@@ -29,15 +29,6 @@
 
 #include "model/model.h"
 
-/* Of attention: products of heads; the rest. */
-uint64_t ls_convolved_linear_params (const LsModel *m);
-uint64_t ls_convolved_other_params (const LsModel *m);
-/* Of a router, plain ones too. */
-uint64_t ls_router_linear_params (const LsModel *m);
-uint64_t ls_router_other_params (const LsModel *m);
-/* Of one half. */
-uint64_t ls_residual_params (const LsModel *m);
-
 /* What is wrong with any of it; NULL: nothing. Static. */
 const char *ls_model_check_convolved (const LsModel *m);
 

@@ -1,37 +1,8 @@
+/* Differences of two attentions, convolutions of keys, on one rank
+ * (model/difference.h). */
 #include "model/difference.h"
 
-uint64_t
-ls_difference_params (const LsModel *m)
-{
-  return m->attn.difference ? (m->attn.difference_plain ? 4 : 6) * (uint64_t) m->head_dim : 0;
-}
-
-uint32_t
-ls_difference_calls (const LsModel *m)
-{
-  return m->attn.difference ? 2 : 1;
-}
-
-uint64_t
-ls_difference_noise_heads (const LsModel *m, uint64_t heads)
-{
-  return m->attn.noise_heads > 0 ? heads * m->attn.noise_heads / m->n_heads : heads / 2;
-}
-
-uint64_t
-ls_difference_context (const LsModel *m, uint64_t heads)
-{
-  return 2 * (heads - ls_difference_noise_heads (m, heads)) * m->head_dim;
-}
-
-bool
-ls_model_shares_keys_evenly (const LsModel *m)
-{
-  uint32_t half = m->n_kv_heads / 2, noise = m->attn.noise_heads;
-  if (noise == 0 || noise >= m->n_heads || half == 0)
-    return m->n_heads % m->n_kv_heads == 0;
-  return (m->n_heads - noise) % half == 0 && noise % half == 0;
-}
+#include "model/operators_build.h"
 
 const char *
 ls_model_check_difference (const LsModel *m)
@@ -52,12 +23,6 @@ ls_model_check_difference (const LsModel *m)
                     "v_dim nor heads that differ with differences of attention";
 }
 
-uint64_t
-ls_kv_conv_params (const LsModel *m)
-{
-  return 2 * (uint64_t) m->n_kv_heads * m->attn.kv_conv;
-}
-
 const char *
 ls_model_check_kv_conv (const LsModel *m)
 {
@@ -69,4 +34,59 @@ ls_model_check_kv_conv (const LsModel *m)
       ? NULL
       : "expected neither latents of keys, indexers, an encoder, shared keys or blocks, experts of attention "
         "nor keys that are values with a convolution of keys and values";
+}
+
+/* Four calls: two of the heads of each attention, which are half of all unless they are grouped. */
+static void
+append_calls (GArray *operators, const LsCut *cut)
+{
+  uint64_t s = cut->shard->seq, q = cut->q_width, second = ls_difference_noise_heads (cut->model, cut->heads);
+  LsAttentionPart half = { .queries = s, .keys = s, .kv_heads = cut->kv_heads / 2, .pairs = 0.5 };
+  LsOperator *op = ls_operator_append (operators, "attention", LS_TP_NONE);
+  op->role = LS_OPERATOR_ATTENTION;
+  op->layer_kind = cut->kind;
+  for (uint32_t i = 0; i < 4; i++) {
+    half.heads = i < 2 ? cut->heads - second : second;
+    ls_operator_fwd (op, ls_attention_kernel (cut, &half, false));
+    ls_operator_igrad (op, ls_attention_kernel (cut, &half, true));
+  }
+  ls_operator_igrad (op, ls_cut_pass (cut, "call-grad-add", q + cut->k_width + cut->v_width, 3));
+  op->kept.saved_bytes = 8 * cut->tokens * cut->heads + 2 * cut->tokens * q * cut->elt;
+}
+
+void
+ls_operators_difference (GArray *operators, const LsCut *cut)
+{
+  uint64_t q = cut->q_width, made = cut->context_width, pair = 2ull * cut->model->head_dim,
+           rows = cut->tokens * (made / pair);
+  append_calls (operators, cut);
+  LsOperator *op = ls_operator_append (operators, "attention-difference", LS_TP_NONE);
+  op->role = LS_OPERATOR_ATTENTION;
+  ls_operator_fwd (op, ls_cut_pass (cut, "attention-join", q, 4));
+  ls_operator_passes (op, cut, cut->tokens, 2 * q + made, "attention-difference", 1,
+                      "attention-difference-bwd", 1);
+  ls_operator_igrad (op, ls_cut_pass (cut, "attention-part", q, 4));
+  op->kept.saved_bytes = cut->tokens * (2 * q - made) * cut->elt; /* the second */
+  op = ls_operator_append (operators, "difference-norm", LS_TP_NONE);
+  op->role = LS_OPERATOR_NORM;
+  ls_operator_fwd (op, ls_cut_stream (cut, "difference-norm", LS_KERNEL_NORM, rows, pair, 2 * cut->elt));
+  ls_operator_passes (op, cut, cut->tokens, made, "difference-factor", 2, "difference-factor-bwd", 2);
+  ls_operator_igrad (op,
+                     ls_cut_stream (cut, "difference-norm-bwd", LS_KERNEL_NORM, rows, pair, 5 * cut->elt));
+  ls_operator_param (op, (cut->model->attn.difference_plain ? 4 : 6) * (uint64_t) cut->model->head_dim);
+  op->params.is_replicated = true;
+  op->kept.saved_bytes = cut->tokens * made * cut->elt;
+}
+
+/* Each head by itself. */
+void
+ls_operators_kv_conv (GArray *operators, const LsCut *cut)
+{
+  uint64_t width = cut->k_width + cut->v_width;
+  if (cut->model->attn.kv_conv == 0)
+    return;
+  LsOperator *op = ls_operator_append (operators, "kv-conv", LS_TP_NONE);
+  ls_operator_passes (op, cut, cut->tokens, width, "kv-conv", 2, "kv-conv-bwd", 3);
+  ls_operator_param (op, 2 * cut->kv_heads * cut->model->attn.kv_conv);
+  op->kept.saved_bytes = cut->tokens * width * cut->elt;
 }

@@ -44,19 +44,12 @@
 
 #include "model/model.h"
 
-/* Of an attention layer, all that is learned beside products; 0: it has no difference. */
-uint64_t ls_difference_params (const LsModel *m);
 /* Of so many heads, those of the second of the differences; columns of what all give, twice a key for each
  * of the first. */
 uint64_t ls_difference_noise_heads (const LsModel *m, uint64_t heads);
 uint64_t ls_difference_context (const LsModel *m, uint64_t heads);
 /* Whether heads of queries share those of keys evenly, in each attention; of all models. */
 bool ls_model_shares_keys_evenly (const LsModel *m);
-/* Calls of attention for each head, in heads. */
-uint32_t ls_difference_calls (const LsModel *m);
-
-/* Taps of all heads of keys and values. */
-uint64_t ls_kv_conv_params (const LsModel *m);
 
 /* What is wrong with differences, or with such convolutions; NULL: nothing. Static. */
 const char *ls_model_check_difference (const LsModel *m);

@@ -1,4 +1,4 @@
-/* FLOPs of training, as Megatron-LM counts them. A multiply-add is 2 FLOPs; the
+/* Weights of a model, and FLOPs of training as Megatron-LM counts them. A multiply-add is 2 FLOPs; the
  * backward pass costs twice the forward: its matrix products are computed once
  * for the gradient of each factor.
  *
@@ -14,55 +14,196 @@
  * which for q = h, f = 4h is 72 B L s h^2 (1 + s/6h + V/12hL). Of experts a token multiplies
  * top_k, the shared ones and the router; values may be narrower than keys: q is the mean. Behind an encoder
  * the tokens are the decoder's, but for keys and values of the encoder's. */
-#include "model/compressed.h"
-#include "model/difference.h"
 #include "model/mixer.h"
+#include "model/beside.h"
+#include "model/operators.h"
 #include "model/predict.h"
+#include "model/streams.h"
 
-/* Without those of compressed keys. */
-static double
-token_pairs (const LsModel *m, uint32_t kind, uint32_t seq)
+/* --- weights ------------------------------------------------------------------------------ */
+
+/* What operators learn, of a rank that has all. */
+enum {
+  ALL,
+  ACTIVE,   /* what one token meets: of experts, those that it is sent to */
+  LINEAR,   /* of these, in products                                      */
+  WHOLE,    /* of those, what each rank of tp has whole                   */
+  ADAPTERS, /* of all: what learns beside weights that do not             */
+  REPEATED, /* of adapters, what each rank of tp has whole                */
+  INSIDE,   /* of that, what meets all tokens with sequence parallelism   */
+  N_SUMS
+};
+
+typedef struct {
+  uint64_t n[N_SUMS];
+} Weights;
+
+static void
+add_operator (Weights *w, const LsOperatorParams *p)
 {
-  double s = seq, w = m->attn.window;
-  if (kind & LS_LAYER_ENCODER)
-    return 1;
-  if (!(kind & LS_LAYER_WINDOWED))
-    return 0.5;
-  if (m->attn.window_kind == LS_WINDOW_CHUNK)
-    return w < s ? w / (2 * s) : 0.5;
-  return w < s ? (w - w * w / (2 * s)) / s : 0.5;
+  for (uint32_t i = 0; i < p->n; i++) {
+    uint64_t met = p->n_met > 0 ? p->n_met * ls_tensor_numel (&p->shape[i]) : p->numel[i];
+    bool is_product = p->shape[i].kind == LS_TENSOR_MATRIX, is_whole = p->is_replicated;
+    w->n[ALL] += p->numel[i];
+    w->n[ACTIVE] += met;
+    w->n[LINEAR] += is_product ? met : 0;
+    w->n[WHOLE] += is_product && is_whole ? met : 0;
+    w->n[ADAPTERS] += p->is_adapter ? met : 0;
+    w->n[REPEATED] += p->is_adapter && is_whole ? met : 0;
+    w->n[INSIDE] += p->is_adapter && is_whole && p->has_whole_grad ? met : 0;
+  }
 }
 
-double
-ls_model_attention_pairs (const LsModel *m, uint32_t kind, uint32_t seq)
+static Weights
+weights_of (const GArray *operators)
 {
-  LsModel own = ls_model_of_kind (m, kind);
-  return token_pairs (&own, kind, seq) + ls_compressed_pairs (m, kind, seq);
+  Weights w = { 0 };
+  for (guint i = 0; i < operators->len; i++)
+    add_operator (&w, &g_array_index (operators, LsOperator, i).params);
+  return w;
 }
 
-bool
-ls_model_masks_window (const LsModel *m, uint32_t kind, uint32_t seq)
+static LsShard
+whole_shard (const LsModel *m)
 {
-  const LsModel own = ls_model_of_kind (m, kind);
-  bool is_plain = own.index.heads == 0 && !ls_model_is_compressed (&own) && !(kind & LS_LAYER_ENCODER);
-  return is_plain && kind & LS_LAYER_WINDOWED && own.attn.window <= seq;
+  return (LsShard) { .tp = 1,
+                     .micro_batch = 1,
+                     .seq = m->seq,
+                     .vocab_multiple = 1,
+                     .dtype = LS_DTYPE_BF16,
+                     .grad_dtype = LS_DTYPE_FP32 };
 }
 
-double
-ls_model_index_flops (const LsModel *m, uint32_t kind, uint32_t seq)
+/* As if it had weights of its own. */
+static Weights
+weights_of_own (const LsModel *m, const LsShard *s, uint32_t kind)
 {
-  bool has_indexer = ls_layer_has_attention (kind) && !(kind & LS_LAYER_CHOSEN) && kind & LS_LAYER_WINDOWED
-      && (!ls_model_is_compressed (m) || kind & LS_LAYER_CSA);
-  uint32_t n_keys = seq / MAX (1, ls_compressed_ratio (m, kind));
-  return has_indexer ? (double) seq * n_keys * m->index.heads * m->index.dim : 0;
+  g_autoptr (GArray) operators = ls_operators_new ();
+  ls_operators_of_kind (m, s, kind & ~(uint32_t) LS_LAYER_AGAIN, operators);
+  return weights_of (operators);
 }
 
-double
-ls_model_attention_width (const LsModel *m, uint32_t kind)
+/* Of a layer; products also those with the weights of another one, some of them twice. */
+static Weights
+weights_of_kind (const LsModel *m, const LsShard *s, uint32_t kind)
 {
-  LsModel own = ls_model_of_kind (m, kind);
-  return ls_difference_calls (&own) * own.n_heads * ((double) own.head_dim + ls_model_v_dim (&own)) / 2;
+  Weights w = weights_of_own (m, s, kind);
+  if (kind & LS_LAYER_AGAIN) {
+    g_autoptr (GArray) operators = ls_operators_new ();
+    ls_operators_of_kind (m, s, kind, operators);
+    const Weights again = weights_of (operators);
+    w.n[ALL] = again.n[ALL];
+    w.n[ACTIVE] = again.n[ACTIVE];
+  }
+  w.n[LINEAR] += ls_streams_again_params (m);
+  w.n[WHOLE] += ls_streams_again_params (m);
+  return w;
 }
+
+/* Of all layers but those of multi-token prediction. */
+static Weights
+weights_of_layers (const LsModel *m, const LsShard *s)
+{
+  uint32_t first[LS_MAX_MODEL_KINDS], n_of[LS_MAX_MODEL_KINDS] = { 0 };
+  uint32_t n_kinds = ls_model_first_of_kinds (m, first);
+  Weights sum = { 0 };
+  for (uint32_t i = 0; i < m->n_layers; i++)
+    n_of[ls_model_kind_place (m, first, n_kinds, i)]++;
+  for (uint32_t k = 0; k < n_kinds; k++) {
+    const Weights w = weights_of_kind (m, s, ls_model_layer_kind (m, first[k]));
+    for (int i = 0; i < N_SUMS; i++)
+      sum.n[i] += n_of[k] * w.n[i];
+  }
+  return sum;
+}
+
+/* Of what stands before the layers and behind them, with those of multi-token prediction, which may have
+ * weights of their own. */
+static Weights
+weights_of_ends (const LsModel *all, uint64_t vocab, bool are_own)
+{
+  LsModel m = *all;
+  const LsShard s = whole_shard (all);
+  g_autoptr (GArray) operators = ls_operators_new ();
+  m.vocab = (uint32_t) vocab;
+  m.predict.shared &= !are_own;
+  ls_operators_embedding (&m, &s, operators);
+  ls_operators_head (&m, &s, !m.tied_embeddings, operators);
+  return weights_of (operators);
+}
+
+static Weights
+weights_of_layer (const LsModel *m, uint32_t layer)
+{
+  const LsShard s = whole_shard (m);
+  return weights_of_kind (m, &s, ls_model_layer_kind (m, layer));
+}
+
+uint64_t
+ls_model_layer_params (const LsModel *m, uint32_t layer)
+{
+  return weights_of_layer (m, layer).n[ALL];
+}
+
+uint64_t
+ls_model_layer_linear_params (const LsModel *m, uint32_t layer)
+{
+  return weights_of_layer (m, layer).n[LINEAR];
+}
+
+uint64_t
+ls_model_linear_params (const LsModel *m, uint64_t vocab)
+{
+  const LsShard s = whole_shard (m);
+  return weights_of_layers (m, &s).n[LINEAR] + weights_of_ends (m, vocab, true).n[LINEAR]
+      + (1 + m->predict.layers) * vocab * m->hidden;
+}
+
+uint64_t
+ls_model_whole_params (const LsModel *m)
+{
+  const LsShard s = whole_shard (m);
+  return weights_of_layers (m, &s).n[WHOLE] + weights_of_ends (m, m->vocab, true).n[WHOLE];
+}
+
+uint64_t
+ls_model_params (const LsModel *m, uint64_t vocab)
+{
+  const LsShard s = whole_shard (m);
+  return weights_of_layers (m, &s).n[ALL] + weights_of_ends (m, vocab, false).n[ALL];
+}
+
+/* Of tables for several tokens a token takes a row each. */
+uint64_t
+ls_model_active_params (const LsModel *m, uint64_t vocab)
+{
+  const LsShard s = whole_shard (m);
+  return weights_of_layers (m, &s).n[ACTIVE] + weights_of_ends (m, vocab, false).n[ACTIVE]
+      - (ls_ngram_rows (m) - m->halves.ngram_tables) * ls_ngram_width (m);
+}
+
+static Weights
+adapters_of (const LsModel *m, const LsLora *lora)
+{
+  LsShard s = whole_shard (m);
+  s.lora = *lora;
+  return lora->rank > 0 ? weights_of_layers (m, &s) : (Weights) { 0 };
+}
+
+uint64_t
+ls_lora_params (const LsModel *m, const LsLora *lora)
+{
+  return adapters_of (m, lora).n[ADAPTERS];
+}
+
+uint64_t
+ls_lora_repeated_params (const LsModel *m, const LsLora *lora, bool sp)
+{
+  const Weights w = adapters_of (m, lora);
+  return sp ? w.n[INSIDE] : w.n[REPEATED];
+}
+
+/* --- FLOPs -------------------------------------------------------------------------------- */
 
 double
 ls_model_two_way_flops (const LsModel *m, uint32_t seq)
@@ -105,4 +246,13 @@ ls_model_flops (const LsModel *m, uint64_t vocab, uint32_t seq, double n_sequenc
   linear += 3 * indexed;
   linear += mixers > 0 ? 3 * mixers * ls_mixer_flops (m, 1, seq) : 0;
   return n_sequences * (linear + (causal ? attention / 2 : attention));
+}
+
+double
+ls_lora_flops_saved (const LsModel *m, const LsLora *lora, uint64_t vocab, uint32_t seq, double n_sequences)
+{
+  if (lora->rank == 0)
+    return 0;
+  double tokens = n_sequences * seq, frozen = (double) ls_model_linear_params (m, vocab);
+  return tokens * (2 * frozen - 6 * (double) ls_lora_params (m, lora));
 }

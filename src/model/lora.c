@@ -7,8 +7,8 @@
 
 /* --- adapters on one rank, and what is left of operators whose weights are frozen (model/lora.h) --- */
 
-static const LsLinearNames a_names = { "lora-a", "lora-a-dgrad", "lora-a-wgrad" };
-static const LsLinearNames b_names = { "lora-b", "lora-b-dgrad", "lora-b-wgrad" };
+static const LsLinearNames a_names = LS_LINEAR ("lora-a", 0);
+static const LsLinearNames b_names = LS_LINEAR ("lora-b", 0);
 
 /* The input of all modules is one, kept once unless a list says otherwise; each adds its gradient to that of
  * the frozen layer. */
@@ -26,8 +26,7 @@ append_a (GArray *operators, const LsCut *cut, const LsAdapted *what)
     const LsAdapterPart part = { op->n_fwd, op->n_igrad, own.tokens, what->in };
     uint64_t saved = 0;
     ls_operator_linear (op, &own, &a_names, cut->act, what->in, rank);
-    ls_operator_igrad (
-        op, ls_cut_stream (cut, "lora-grad-add", LS_KERNEL_ELEMENTWISE, own.tokens, what->in, 3 * cut->elt));
+    ls_operator_passes (op, cut, own.tokens, what->in, NULL, 0, "lora-grad-add", 3);
     ls_operator_weight (op, what->cuts_in ? LS_TENSOR_COLUMNS : LS_TENSOR_WHOLE, rank, what->in, 1);
     keeps_each = ls_operator_adapter_as_launched (op, cut, LS_RECIPE_LORA_A, &part, &saved);
     kept += saved;
@@ -57,13 +56,10 @@ append_b (GArray *operators, const LsCut *cut, const LsAdapted *what)
   for (uint32_t i = 0; i < what->n; i++) {
     uint64_t out = what->out[i], saved = 0;
     const LsAdapterPart part = { op->n_fwd, op->n_igrad, own.tokens, out };
-    ls_operator_igrad (
-        op, ls_cut_stream (cut, "lora-scale-bwd", LS_KERNEL_ELEMENTWISE, own.tokens, out, 2 * cut->elt));
+    ls_operator_passes (op, cut, own.tokens, out, NULL, 0, "lora-scale-bwd", 2);
     ls_operator_linear (op, &own, &b_names, cut->act, rank, out);
-    ls_operator_fwd (op,
-                     ls_cut_stream (cut, "lora-scale", LS_KERNEL_ELEMENTWISE, own.tokens, out, 2 * cut->elt));
-    ls_operator_fwd (op,
-                     ls_cut_stream (cut, "lora-add", LS_KERNEL_ELEMENTWISE, own.tokens, out, 3 * cut->elt));
+    ls_operator_passes (op, cut, own.tokens, out, "lora-scale", 2, NULL, 0);
+    ls_operator_passes (op, cut, own.tokens, out, "lora-add", 3, NULL, 0);
     ls_operator_weight (op, what->cuts_out ? LS_TENSOR_ROWS : LS_TENSOR_WHOLE, out, rank, 1);
     kept += ls_operator_adapter_as_launched (op, cut, LS_RECIPE_LORA_B, &part, &saved) ? saved
                                                                                        : op->kept.input_bytes;
@@ -297,123 +293,6 @@ ls_nf4_bytes (uint64_t numel)
   return (uint64_t) ((double) numel * NF4_BITS / 8);
 }
 
-/* In and out of adapters of a layer; what of it every rank of tp has whole, and what of that meets all tokens
- * with sequence parallelism too. */
-typedef struct {
-  uint64_t all, repeated, inside;
-} Widths;
-
-static void
-add (Widths *w, uint64_t in, bool cuts_in, uint64_t out, bool cuts_out)
-{
-  w->all += in + out;
-  w->repeated += (cuts_in ? 0 : in) + (cuts_out ? 0 : out);
-}
-
-static void
-add_inside (Widths *w, uint64_t in, bool cuts_in, uint64_t out, bool cuts_out)
-{
-  add (w, in, cuts_in, out, cuts_out);
-  w->inside += (cuts_in ? 0 : in) + (cuts_out ? 0 : out);
-}
-
-/* Of latents and of what they make. */
-static void
-add_latents (Widths *w, const LsModel *m, uint32_t modules)
-{
-  uint64_t h = m->hidden, q = (uint64_t) m->n_heads * m->head_dim,
-           kv = (uint64_t) m->n_heads * (m->head_dim - m->latent.rope_dim + m->v_dim);
-  if (modules & LS_LORA_Q && m->latent.q_lora > 0)
-    add (w, h, false, m->latent.q_lora, false);
-  if (modules & LS_LORA_Q)
-    add (w, m->latent.q_lora > 0 ? m->latent.q_lora : h, false, q, true);
-  if (modules & LS_LORA_K) {
-    add (w, h, false, m->latent.kv_lora + m->latent.rope_dim, false);
-    add (w, m->latent.kv_lora, false, kv, true);
-  }
-}
-
-static void
-add_qkv (Widths *w, const LsModel *m, uint32_t modules)
-{
-  uint64_t h = m->hidden, gate = m->attn.gate ? (uint64_t) m->n_heads * ls_model_v_dim (m) : 0;
-  if (modules & LS_LORA_Q)
-    add (w, h, false, (uint64_t) m->n_heads * m->head_dim + gate, true);
-  if (modules & LS_LORA_Q && m->attn.gate_own)
-    add (w, h, false, 0, true);
-  if (modules & LS_LORA_K)
-    add (w, h, false, (uint64_t) m->n_kv_heads * m->head_dim, true);
-  if (modules & LS_LORA_V)
-    add (w, h, false, (uint64_t) m->n_kv_heads * ls_model_v_dim (m), true);
-}
-
-static void
-add_mixer (Widths *w, const LsModel *m, uint32_t modules)
-{
-  uint64_t h = m->hidden, inner = ls_mixer_inner (m);
-  uint32_t low = modules & LS_LORA_IN ? ls_mixer_n_low_rank (m) : 0;
-  LsLoraProduct products[LS_LORA_MAX_PRODUCTS];
-  for (uint32_t i = ls_lora_products_in (m, products); i-- > 0;)
-    if (modules & products[i].module)
-      add (w, h, false, products[i].columns, true);
-  for (; low > 0; low--) {
-    add (w, h, false, ls_mixer_pair_rank (m), false);
-    add (w, ls_mixer_pair_rank (m), false, ls_mixer_pair_width (m), true);
-  }
-  if (ls_mixer_selects (m) && modules & LS_LORA_SELECT)
-    add_inside (w, inner, true, ls_mixer_select_width (m), false);
-  if (ls_mixer_selects (m) && modules & LS_LORA_STEP)
-    add_inside (w, m->mixer.rank, false, ls_mixer_n_steps (m), true);
-  if (modules & ls_lora_way_out (m))
-    add (w, inner, true, h, false);
-}
-
-static Widths
-widths (const LsModel *all, uint32_t kind, uint32_t modules)
-{
-  LsModel own = ls_model_of_kind (all, kind), *m = &own;
-  Widths w = { 0 };
-  if (ls_layer_has_attention (kind)) {
-    (m->latent.kv_lora > 0 ? add_latents : add_qkv) (&w, m, modules);
-    if (modules & LS_LORA_O)
-      add (&w, (uint64_t) m->n_heads * ls_model_v_dim (m), true, m->hidden, false);
-  }
-  if (kind & LS_LAYER_MIXER)
-    add_mixer (&w, m, modules);
-  for (uint32_t mlp = LS_LORA_GATE; mlp <= LS_LORA_DOWN; mlp <<= 1)
-    if (modules & mlp && !(kind & (LS_LAYER_EXPERTS | LS_LAYER_NO_MLP))) {
-      bool is_row = mlp == LS_LORA_DOWN;
-      add (&w, is_row ? m->ffn : m->hidden, is_row, is_row ? m->hidden : m->ffn, !is_row);
-    }
-  return w;
-}
-
-static Widths
-all_widths (const LsModel *m, const LsLora *lora)
-{
-  Widths sum = { 0 };
-  for (uint32_t i = 0; lora->rank > 0 && i < m->n_layers; i++) {
-    const Widths w = widths (m, ls_model_layer_kind (m, i), lora->modules);
-    sum.all += w.all;
-    sum.repeated += w.repeated;
-    sum.inside += w.inside;
-  }
-  return sum;
-}
-
-uint64_t
-ls_lora_params (const LsModel *m, const LsLora *lora)
-{
-  return lora->rank * all_widths (m, lora).all;
-}
-
-uint64_t
-ls_lora_repeated_params (const LsModel *m, const LsLora *lora, bool sp)
-{
-  const Widths w = all_widths (m, lora);
-  return lora->rank * (sp ? w.inside : w.repeated);
-}
-
 uint64_t
 ls_lora_copied_params (const LsModel *m, const LsLora *lora, uint32_t tp)
 {
@@ -426,13 +305,4 @@ ls_lora_copied_params (const LsModel *m, const LsLora *lora, uint32_t tp)
     columns += ls_layer_has_attention (kind) && tp > own.n_kv_heads ? (tp - own.n_kv_heads) * head : 0;
   }
   return lora->rank * columns;
-}
-
-double
-ls_lora_flops_saved (const LsModel *m, const LsLora *lora, uint64_t vocab, uint32_t seq, double n_sequences)
-{
-  if (lora->rank == 0)
-    return 0;
-  double tokens = n_sequences * seq, frozen = (double) ls_model_linear_params (m, vocab);
-  return tokens * (2 * frozen - 6 * (double) ls_lora_params (m, lora));
 }

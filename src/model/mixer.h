@@ -120,42 +120,20 @@ typedef struct {
 
 #define LS_MIXER_MAX_PRODUCTS 8
 
-/* On one of so many ranks that heads are cut over; a chunk is no longer than seq. Returns how many there
- * are. */
-uint32_t ls_mixer_products (const LsModel *m, uint32_t n_ranks, uint32_t seq,
-                            LsMixerProduct ret_products[LS_MIXER_MAX_PRODUCTS]);
-uint64_t ls_mixer_n_chunks (const LsModel *m, uint32_t seq);
-
-/* Of a model of one kind: it gates what a mixer before it made (model/difference.h), and the rest of what it
- * would be is not there. */
-bool ls_mixer_gates_memory (const LsModel *m);
-
 /* Columns, of all ranks. */
 uint64_t ls_mixer_inner (const LsModel *m);
 uint64_t ls_mixer_in_width (const LsModel *m);
 uint64_t ls_mixer_conv_width (const LsModel *m);
 
 /* Pairs of products of low rank beside it, such as h x P and P x I: 2, 1 or none; the rank of each and what
- * it makes; ranks of all together. */
+ * it makes. */
 uint32_t ls_mixer_n_low_rank (const LsModel *m);
-uint64_t ls_mixer_pair_rank (const LsModel *m);
-uint64_t ls_mixer_pair_width (const LsModel *m);
-uint64_t ls_mixer_low_rank (const LsModel *m);
-/* Of an MLP behind it, in the same layer: what mixes tokens with those before. */
-uint64_t ls_mixer_mlp_params (const LsModel *m);
 
 /* Whether step sizes and keys are made of the convolved columns. */
 bool ls_mixer_selects (const LsModel *m);
-/* Columns of these together; of step sizes. */
-uint64_t ls_mixer_select_width (const LsModel *m);
-uint64_t ls_mixer_n_steps (const LsModel *m);
 
-/* Weights of matrix products with tokens; all that is learned beside them. */
-uint64_t ls_mixer_linear_params (const LsModel *m);
+/* All that is learned beside matrix products with tokens. */
 uint64_t ls_mixer_other_params (const LsModel *m);
-/* Of these, the biases of the ways into it and out of it; 0 unless mixer_bias. */
-uint64_t ls_mixer_in_biases (const LsModel *m);
-uint64_t ls_mixer_out_biases (const LsModel *m);
 /* What is wrong with its biases; NULL: nothing. Static. */
 const char *ls_mixer_check_biases (const LsModel *m);
 /* Likewise for keys that say something of this kind of mixer; 0: it is not said. *ret_key: which one. */
@@ -166,14 +144,8 @@ double ls_mixer_flops (const LsModel *m, uint32_t n_ranks, uint32_t seq);
 
 /* --- with context parallelism --- */
 
-#define LS_MIXER_MAX_EXCHANGES 5
-
 /* Whether whole sequences of some heads can be on each of cp ranks. */
 bool ls_mixer_has_context_parallelism (const LsModel *m);
 /* Heads and groups of tp, or NULL; else what is expected of cp (static). */
 const char *ls_mixer_check_cut (const LsModel *m, uint32_t tp, uint32_t cp);
-/* Columns of a rank of tp that go from tokens to heads, each by an exchange of its own; returns how many. */
-uint32_t ls_mixer_exchanges (const LsModel *m, uint32_t tp, uint32_t cp,
-                             uint64_t ret_columns[LS_MIXER_MAX_EXCHANGES]);
-
 #endif

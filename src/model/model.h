@@ -140,7 +140,7 @@ typedef struct {
   uint32_t qk_conv, qk_mix; /* taps of convolutions of queries and keys (model/convolved.h); 0: none */
 } LsAttentionParts;
 
-/* What stands next to the halves of a layer, and how these are added (model/beside.h, ngram.h, streams.h). */
+/* What stands next to the halves of a layer, and how these are added (model/beside.h, streams.h). */
 typedef struct {
   uint32_t streams; /* of the residual (model/streams.h); 0: one, and the next is 0 too */
   LsStreamKind stream_kind;
@@ -150,7 +150,7 @@ typedef struct {
   uint32_t layer_input, layer_vocab;
   uint32_t laurel_rank;
   uint32_t norm_gate_rank; /* of a gate behind norms of attention and of experts (model/beside.h); 0: none */
-  /* Tables of several tokens in a row (model/ngram.h), and rows of the first; 0: none, and the next is 0
+  /* Tables of several tokens in a row (model/beside.h), and rows of the first; 0: none, and the next is 0
    * too. */
   uint32_t ngram_tables, ngram_rows;
   uint32_t kv_shared_layers; /* last layers that meet keys and values of a layer before them, of the last that
@@ -368,10 +368,6 @@ uint32_t ls_model_decoder_seq (const LsModel *m, uint32_t seq);
 /* Width of what experts read and write: expert_latent, or hidden. */
 uint32_t ls_model_expert_width (const LsModel *m);
 
-/* Parts of a layer of this kind with a sum of their own: attention or a mixer, an MLP or experts, attention
- * to an encoder's tokens. */
-uint32_t ls_layer_n_halves (uint32_t kind);
-
 /* Of the s x s pairs of a query and a key of a sequence, the share that the mask of a layer of this kind
  * leaves: a half with a causal mask alone, all in an encoder. */
 double ls_model_attention_pairs (const LsModel *m, uint32_t kind, uint32_t seq);
@@ -407,6 +403,8 @@ uint64_t ls_model_active_params (const LsModel *m, uint64_t vocab);
 uint64_t ls_model_layer_params (const LsModel *m, uint32_t layer);
 uint64_t ls_model_expert_params (const LsModel *m); /* of one expert, and of the small one beside it */
 uint64_t ls_model_linear_params (const LsModel *m, uint64_t vocab);
+/* Of these, what each rank of tensor parallelism has whole, without the head. */
+uint64_t ls_model_whole_params (const LsModel *m);
 
 /* Of these, of a layer, with the experts that a token is sent to. */
 uint64_t ls_model_layer_linear_params (const LsModel *m, uint32_t layer);

@@ -26,7 +26,6 @@
 #define LS_MODEL_OPERATORS_H
 
 #include "model/documents.h"
-#include "model/formats.h"
 #include "model/kernel.h"
 #include "model/lora.h"
 #include "model/model.h"
@@ -87,6 +86,7 @@ typedef struct {
   uint64_t numel[LS_OPERATOR_MAX_PARAMS]; /* weight, bias, in definition order                   */
   LsTensor shape[LS_OPERATOR_MAX_PARAMS]; /* of one of ...                                       */
   uint64_t alike[LS_OPERATOR_MAX_PARAMS]; /* ... so many: experts                                */
+  uint32_t n_met;                         /* of experts, how many a token meets; 0: all there is */
   bool is_replicated;                     /* not divided by t (norms, row biases, positions)     */
   bool has_whole_grad; /* replicated, yet with SP each rank has the whole gradient: no all-reduce over tp
                           (positions)                                                              */
@@ -234,6 +234,8 @@ bool ls_operator_is_flash (const LsOperator *op);
 void ls_operators_embedding (const LsModel *m, const LsShard *s, GArray *operators);
 void ls_operators_layer (const LsModel *m, const LsShard *s, uint32_t layer,
                          GArray *operators); /* in model order */
+/* Of one of this kind, in the number format of s. */
+void ls_operators_of_kind (const LsModel *m, const LsShard *s, uint32_t kind, GArray *operators);
 /* Final norm, logits, loss. with_weight: the head has a weight of its own here
  * (untied, or tied but on another stage than the embedding). */
 void ls_operators_head (const LsModel *m, const LsShard *s, bool with_weight, GArray *operators);
@@ -243,7 +245,7 @@ void ls_operators_encoder_end (const LsModel *m, const LsShard *s, GArray *opera
 void ls_operators_decoder_embedding (const LsModel *m, const LsShard *s, GArray *operators);
 void ls_operators_encoder_output (const LsModel *m, const LsShard *s, GArray *operators);
 
-/* Attention with cp > 1, in steps that communication goes between (operators_context.c). */
+/* Attention with cp > 1, in steps that communication goes between (operators_attention.c). */
 typedef struct {
   bool is_idle; /* the mask leaves nothing to compute: no kernels           */
   LsKernel fwd, bwd;

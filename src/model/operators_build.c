@@ -136,6 +136,17 @@ ls_operator_wgrad (LsOperator *op, LsKernel kernel)
   op->wgrad[op->n_wgrad++] = kernel;
 }
 
+void
+ls_operator_passes (LsOperator *op, const LsCut *cut, uint64_t rows, uint64_t columns, const char *fwd,
+                    double n_fwd, const char *igrad, double n_igrad)
+{
+  if (fwd)
+    ls_operator_fwd (op, ls_cut_stream (cut, fwd, LS_KERNEL_ELEMENTWISE, rows, columns, n_fwd * cut->elt));
+  if (igrad)
+    ls_operator_igrad (op,
+                       ls_cut_stream (cut, igrad, LS_KERNEL_ELEMENTWISE, rows, columns, n_igrad * cut->elt));
+}
+
 static void
 add_param (LsOperator *op, LsTensor shape, uint64_t n)
 {
@@ -220,7 +231,7 @@ ls_cut_fuses_gradients (const LsCut *cut)
 
 /* Of an element: read, and added to what is there; by DeepSpeed after a cast into a temporary. Autograd adds
  * two of the weight's own format. */
-uint32_t
+static uint32_t
 ls_cut_accumulate_bytes (const LsCut *cut)
 {
   uint32_t grad = ls_dtype_bytes (cut->shard->grad_dtype);
@@ -289,6 +300,20 @@ ls_operator_linear (LsOperator *op, const LsCut *of_layer, const LsLinearNames *
   bool keeps_part = is_column && !cut->shard->sp_save_gathered;
   op->kept.saved_bytes = op->kept.input_bytes = ls_dtype_array_bytes (
       ls_scaled_kept (cut->shard, dtype), (keeps_part ? cut->local_tokens : tokens) * in);
+}
+
+void
+ls_operator_each_head (LsOperator *op, const LsCut *cut, const LsLinearNames *names, uint64_t heads,
+                       uint64_t in, uint64_t out)
+{
+  bool is_fused = ls_cut_fuses_gradients (cut);
+  uint32_t grad_bytes = is_fused ? ls_dtype_bytes (cut->shard->grad_dtype) : cut->elt;
+  ls_operator_fwd (op, ls_kernel_gemm (names->fwd, cut->act, cut->tokens, out, in, heads, cut->elt, false));
+  ls_operator_igrad (op,
+                     ls_kernel_gemm (names->igrad, cut->act, cut->tokens, in, out, heads, cut->elt, false));
+  ls_operator_wgrad (
+      op, ls_kernel_gemm (names->wgrad, cut->act, out, in, cut->tokens, heads, grad_bytes, is_fused));
+  ls_operator_accumulate (op, cut, in, out * heads);
 }
 
 void
@@ -376,9 +401,7 @@ static void
 residual_sum (LsOperator *op, const LsCut *cut, LsRecipeOperator sum)
 {
   if (!ls_operator_residual_sum (op, cut, sum))
-    ls_operator_igrad (op,
-                       ls_cut_stream (cut, "residual-grad-add", LS_KERNEL_ELEMENTWISE, cut->local_tokens,
-                                      cut->model->hidden, 3 * cut->elt));
+    ls_operator_passes (op, cut, cut->local_tokens, cut->model->hidden, NULL, 0, "residual-grad-add", 3);
 }
 
 void

@@ -52,6 +52,10 @@ LsOperator *ls_operator_append (GArray *operators, const char *name, LsTpMode tp
 void ls_operator_fwd (LsOperator *op, LsKernel kernel);
 void ls_operator_igrad (LsOperator *op, LsKernel kernel);
 void ls_operator_wgrad (LsOperator *op, LsKernel kernel);
+/* Kernels, element by element, of rows x columns: how many of the type of activations are read and written
+ * for each, forward, and for the gradient of the input; NULL: there is none. */
+void ls_operator_passes (LsOperator *op, const LsCut *cut, uint64_t rows, uint64_t columns, const char *fwd,
+                         double n_fwd, const char *igrad, double n_igrad);
 void ls_operator_param (LsOperator *op, uint64_t numel); /* a vector */
 /* The weight of a product, rows x columns of this rank, cut over tp as said; n of them. Of an embedding or
  * the head. */
@@ -115,6 +119,12 @@ typedef struct {
   LsModule module;                 /* whose format they have */
 } LsLinearNames;
 
+/* Those of a product of this name; module 0: of none that has a format of its own. */
+#define LS_LINEAR(name, module)                                                                              \
+  {                                                                                                          \
+    name, name "-dgrad", name "-wgrad", module                                                               \
+  }
+
 /* The cut for products of such a module in a model whose products are of this dtype: with the format that the
  * module has of its own, where dtype is a scaled one. own: room for its shard, which the cut borrows. */
 LsCut ls_cut_in_format (const LsCut *cut, LsModule module, LsDtype dtype, LsShard *own);
@@ -127,15 +137,18 @@ LsCut ls_cut_in_format (const LsCut *cut, LsModule module, LsDtype dtype, LsShar
 void ls_operator_linear (LsOperator *op, const LsCut *cut, const LsLinearNames *names, LsDtype dtype,
                          uint64_t in, uint64_t out);
 
-/* The same of this rank's tokens alone, outside of the tensor-parallel regions, with a weight that all ranks
- * of tp have: a parameter of op then. */
+/* Of each head of this rank by a matrix of its own, all in 16 bits; op saves nothing. */
+void ls_operator_each_head (LsOperator *op, const LsCut *cut, const LsLinearNames *names, uint64_t heads,
+                            uint64_t in, uint64_t out);
+
+/* As ls_operator_linear(), of this rank's tokens alone, outside of the tensor-parallel regions, with a weight
+ * that all ranks of tp have: a parameter of op then. */
 void ls_operator_local_linear (LsOperator *op, const LsCut *cut, const LsLinearNames *names, LsDtype dtype,
                                uint64_t in, uint64_t out);
 
 /* Whether the W GEMM itself adds to the gradient; the kernel that adds in x out gradients to
  * what is there, where there is one. */
 bool ls_cut_fuses_gradients (const LsCut *cut);
-uint32_t ls_cut_accumulate_bytes (const LsCut *cut); /* that kernel's traffic, of an element */
 void ls_operator_accumulate (LsOperator *op, const LsCut *cut, uint64_t in, uint64_t out);
 /* What adds it to those of earlier micro-batches, of so many rows; nothing where each has its own. */
 void ls_operator_add_grad (LsOperator *op, const LsCut *cut, LsKernelRole role, const char *name,
@@ -152,18 +165,11 @@ typedef struct {
 /* Layer or RMS norm over the hidden dimension. out_bytes: per element of the result. */
 void ls_operators_norm (GArray *operators, const LsCut *cut, const LsNormPlace *place, uint32_t out_bytes);
 
-/* Latents (operators_mla.c): a product of this rank's tokens with a weight that every tensor-parallel rank
- * has; a norm of rows of so many numbers; a column-parallel product of what is gathered, of which `gathered`
- * columns by tensor parallelism; queries, through a latent of q_lora where there is one. */
-LsOperator *ls_operators_down (GArray *operators, const LsCut *cut, const LsLinearNames *names,
-                               uint64_t width);
 /* Such a product of an input that another one keeps; the gradients of it meet. */
 LsOperator *ls_operators_down_beside (GArray *operators, const LsCut *cut, const LsLinearNames *names,
                                       uint64_t width);
 void ls_operators_latent_norm (GArray *operators, const LsCut *cut, const char *name, uint64_t rows,
                                uint64_t width);
-void ls_operators_up (GArray *operators, const LsCut *cut, const LsLinearNames *names, uint64_t in,
-                      uint64_t gathered, uint64_t out);
 void ls_operators_latent_query (GArray *operators, const LsCut *cut);
 /* Of plain attention: queries through such a latent, keys and values beside it. */
 void ls_operators_latent_qkv (GArray *operators, const LsCut *cut);
@@ -178,10 +184,10 @@ typedef struct {
 
 void ls_operators_indexer (GArray *operators, const LsCut *cut, const LsIndexer *what);
 
-/* Attention to compressed keys, with its way out (operators_compressed.c; model/compressed.h). */
+/* Attention to compressed keys, with its way out (model/compressed.h). */
 void ls_operators_compressed_attention (GArray *operators, const LsCut *cut);
 
-/* Residual streams (operators_streams.c; model/streams.h): before a half of a layer, behind it; behind the
+/* Residual streams (model/streams.h): before a half of a layer, behind it; behind the
  * embedding, and before the norm of the head. Nothing but for the first two where there is one stream. */
 void ls_operators_streams_in (GArray *operators, const LsCut *cut, const char *name);
 void ls_operators_streams_out (GArray *operators, const LsCut *cut, const char *name);
@@ -192,7 +198,7 @@ void ls_operators_streams_end (GArray *operators, const LsCut *cut);
 void ls_operators_streams_predict (GArray *operators, const LsCut *cut);
 void ls_operators_streams_correct (GArray *operators, const LsCut *cut);
 
-/* Beside the halves of a layer (operators_beside.c; model/beside.h); nothing where the layer has none. Behind
+/* Beside the halves of a layer (model/beside.h); nothing where the layer has none. Behind
  * attention's sum; in the place of keys and values; before the activation; at the end of a layer; behind the
  * embedding. */
 void ls_operators_laurel (GArray *operators, const LsCut *cut);
@@ -232,23 +238,20 @@ void ls_operators_latent_attention (GArray *operators, const LsCut *cut);
 /* The context, so wide, times the sigmoid of a gate (Qwen3-Next): one kernel each way, which keeps both. */
 void ls_operator_gate (GArray *operators, const LsCut *cut, uint64_t width);
 
-/* Four calls of attention and their difference; what a mixer before made, gated (operators_difference.c;
- * model/difference.h). */
+/* Four calls of attention and their difference (model/difference.h). */
 void ls_operators_difference (GArray *operators, const LsCut *cut);
-void ls_operators_memory_gate (GArray *operators, const LsCut *cut);
 void ls_operators_kv_conv (GArray *operators, const LsCut *cut); /* nothing without one */
 
-/* Of convolved queries and keys (operators_convolved.c; model/convolved.h), nothing where there are none:
+/* Of convolved queries and keys (model/convolved.h), nothing where there are none:
  * behind what makes Q, K and V; layers before the scores of a router, returns what these are made of; before
  * the sum of a half. */
 void ls_operators_qk_conv (GArray *operators, const LsCut *cut);
 uint64_t ls_operators_router_layers (GArray *operators, const LsCut *cut);
 void ls_operators_residual_scale (GArray *operators, const LsCut *cut);
 
-/* A mixer, from its way in to its way out (operators_mixer.c). */
+/* A mixer, from its way in to its way out (model/mixer.h). */
 void ls_operators_mixer (GArray *operators, const LsCut *cut);
-void ls_operators_recurrence (GArray *operators, const LsCut *cut); /* a part of that, of rglru */
-void ls_operators_mlp_shift (GArray *operators, const LsCut *cut);  /* of an MLP behind one of rwkv7 */
+void ls_operators_mlp_shift (GArray *operators, const LsCut *cut); /* of an MLP behind one of rwkv7 */
 
 /* A dense MLP of width cut->ffn, its names; and what stands in a layer with experts for it
  * (operators_moe.c). */
@@ -307,7 +310,7 @@ typedef struct {
 
 void ls_operators_low_rank (GArray *operators, const LsCut *cut, const LsLowRank *what);
 
-/* A block that layers share, up to the sum that a mixer reads (operators_block.c; model/block.h). */
+/* A block that layers share, up to the sum that a mixer reads (model/block.h). */
 void ls_operators_block (GArray *operators, const LsCut *cut);
 
 /* Of plain attention, from cut->model->hidden columns; from heads to them. */

@@ -59,8 +59,7 @@ lookup (LsOperator *op, const LsCut *cut)
       op, ls_cut_stream (cut, "embedding-lookup", LS_KERNEL_EMBEDDING, cut->tokens, h, 2 * cut->elt));
   if (cut->shard->tp > 1) { /* zeros for the words of other ranks */
     double others = 1 - 1.0 / cut->shard->tp;
-    ls_operator_fwd (
-        op, ls_cut_stream (cut, "embedding-mask", LS_KERNEL_ELEMENTWISE, cut->tokens, h, cut->elt * others));
+    ls_operator_passes (op, cut, cut->tokens, h, "embedding-mask", others, NULL, 0);
   }
   ls_operator_wgrad (op,
                      ls_cut_stream (cut, "embedding-grad-zero", LS_KERNEL_MEMSET, cut->vocab, h, cut->elt));
@@ -106,9 +105,7 @@ append_positions (GArray *operators, const LsCut *cut)
       op,
       ls_cut_stream (cut, "position-add", LS_KERNEL_ELEMENTWISE, rows, h, cut->elt * (2 + 1 / sequences)));
   if (cut->local_tokens < cut->tokens)
-    ls_operator_fwd (
-        op,
-        ls_cut_stream (cut, "sequence-scatter", LS_KERNEL_ELEMENTWISE, cut->local_tokens, h, 2 * cut->elt));
+    ls_operator_passes (op, cut, cut->local_tokens, h, "sequence-scatter", 2, NULL, 0);
   ls_operator_wgrad (op,
                      ls_cut_stream (cut, "position-grad", LS_KERNEL_REDUCTION, rows, h,
                                     cut->elt + 2 * grad_bytes (cut) / sequences));
@@ -169,9 +166,8 @@ ls_operators_decoder_embedding (const LsModel *m, const LsShard *s, GArray *oper
 
 #define FP32_BYTES 4
 
-static const LsLinearNames predict_names
-    = { "predict-proj", "predict-proj-dgrad", "predict-proj-wgrad", LS_MODULE_MTP };
-static const LsLinearNames logits_names = { "logits", "logits-dgrad", "logits-wgrad" };
+static const LsLinearNames predict_names = LS_LINEAR ("predict-proj", LS_MODULE_MTP);
+static const LsLinearNames logits_names = LS_LINEAR ("logits", 0);
 
 static LsKernel
 logits_pass (const LsCut *cut, const char *name, LsDtype dtype, uint32_t bytes_per_logit)

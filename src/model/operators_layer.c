@@ -23,8 +23,8 @@
 #include "model/operators_build.h"
 #include "model/streams.h"
 
-static const LsLinearNames qkv_names = { "qkv", "qkv-dgrad", "qkv-wgrad", LS_MODULE_QKV };
-static const LsLinearNames proj_names = { "proj", "proj-dgrad", "proj-wgrad", LS_MODULE_PROJ };
+static const LsLinearNames qkv_names = LS_LINEAR ("qkv", LS_MODULE_QKV);
+static const LsLinearNames proj_names = LS_LINEAR ("proj", LS_MODULE_PROJ);
 
 /* Of an MLP, and of shared experts. */
 static const LsLinearNames fc1_names[] = { { "fc1", "fc1-dgrad", "fc1-wgrad", LS_MODULE_FC1 },
@@ -56,15 +56,13 @@ ls_operators_qkv (GArray *operators, const LsCut *cut)
   op->role = LS_OPERATOR_QKV;
 
   if (!is_listed && keys > 0 && (is_unfused || cut->shard->qkv_layout != LS_QKV_JOINT))
-    ls_operator_igrad (
-        op, ls_cut_stream (cut, "qkv-grad-concat", LS_KERNEL_ELEMENTWISE, cut->tokens, width, 2 * cut->elt));
+    ls_operator_passes (op, cut, cut->tokens, width, NULL, 0, "qkv-grad-concat", 2);
   ls_operator_linear (op, cut, &qkv_names, cut->shard->dtype, m->hidden, width + gate);
   ls_operator_weight (op, LS_TENSOR_ROWS, width + gate, m->hidden, 1);
   if (has_bias)
     ls_operator_bias (op, cut, (LsBias) { "qkv-bias-grad", LS_RECIPE_QKV }, cut->tokens, width);
   if (has_bias && is_unfused && !is_listed)
-    ls_operator_fwd (
-        op, ls_cut_stream (cut, "qkv-bias", LS_KERNEL_ELEMENTWISE, cut->tokens, width, 2 * cut->elt));
+    ls_operator_passes (op, cut, cut->tokens, width, "qkv-bias", 2, NULL, 0);
   op->kept.saved_bytes
       += (uint64_t) (ls_scaled_attention_kept (cut) * (double) (cut->tokens * width)); /* Q, K, V */
   ls_operator_product (op, cut->q_width + gate);
@@ -122,8 +120,10 @@ append_bias_dropout_add (GArray *operators, const LsCut *cut, const char *name, 
   uint64_t rows = cut->local_tokens, h = m->hidden;
   LsOperator *op = ls_operator_append (operators, name, LS_TP_NONE);
   op->role = LS_OPERATOR_RESIDUAL;
-  bool is_experts = which == LS_RECIPE_MLP_ADD && cut->kind & LS_LAYER_EXPERTS, /* whose biases are theirs */
-      is_biased = m->linear_bias && !is_experts, is_apart = is_biased && cut->shard->bias_is_apart,
+  uint32_t kind = cut->kind;
+  bool is_own = which == LS_RECIPE_MLP_ADD ? kind & LS_LAYER_EXPERTS /* whose biases are theirs */
+                                           : !ls_layer_has_attention (kind),
+       is_biased = m->linear_bias && !is_own, is_apart = is_biased && cut->shard->bias_is_apart,
        has_bias = is_biased && !is_apart;
 
   if (is_apart) {
@@ -317,9 +317,7 @@ static void
 append_branch (GArray *operators, const LsCut *cut, const char *name)
 {
   LsOperator *op = ls_operator_append (operators, name, LS_TP_NONE);
-  ls_operator_igrad (op,
-                     ls_cut_stream (cut, "residual-grad-add", LS_KERNEL_ELEMENTWISE, cut->local_tokens,
-                                    cut->model->hidden, 3 * cut->elt));
+  ls_operator_passes (op, cut, cut->local_tokens, cut->model->hidden, NULL, 0, "residual-grad-add", 3);
 }
 
 /* A part of a layer: attention, what stands for the MLP, attention to an encoder's tokens. */
@@ -407,8 +405,7 @@ append_side_sum (GArray *operators, const LsCut *cut)
 {
   uint64_t rows = cut->local_tokens, h = cut->model->hidden;
   LsOperator *op = ls_operator_append (operators, "side-sum", LS_TP_NONE);
-  ls_operator_fwd (op, ls_cut_stream (cut, "side-sum", LS_KERNEL_ELEMENTWISE, rows, h, 3 * cut->elt));
-  ls_operator_igrad (op, ls_cut_stream (cut, "side-grad-add", LS_KERNEL_ELEMENTWISE, rows, h, 3 * cut->elt));
+  ls_operator_passes (op, cut, rows, h, "side-sum", 3, "side-grad-add", 3);
 }
 
 static void
@@ -476,12 +473,10 @@ append_halves (GArray *operators, const LsCut *cut)
 }
 
 void
-ls_operators_layer (const LsModel *m, const LsShard *all, uint32_t layer, GArray *operators)
+ls_operators_of_kind (const LsModel *m, const LsShard *all, uint32_t kind, GArray *operators)
 {
   LsShard own = *all;
-  uint32_t kind = ls_model_layer_kind (m, layer);
   guint from = operators->len;
-  own.dtype = ls_layer_dtype (m, all, layer);
   own.seq = kind & LS_LAYER_CROSS ? ls_model_decoder_seq (m, all->seq) : all->seq;
   LsModel model = ls_model_of_kind (m, kind);
   LsCut cut;
@@ -496,4 +491,12 @@ ls_operators_layer (const LsModel *m, const LsShard *all, uint32_t layer, GArray
   ls_operators_freeze (operators, from, &cut);
   if (kind & LS_LAYER_AGAIN && !(kind & LS_LAYER_BLOCK))
     ls_operators_leave_params (operators, from);
+}
+
+void
+ls_operators_layer (const LsModel *m, const LsShard *all, uint32_t layer, GArray *operators)
+{
+  LsShard own = *all;
+  own.dtype = ls_layer_dtype (m, all, layer);
+  ls_operators_of_kind (m, &own, ls_model_layer_kind (m, layer), operators);
 }

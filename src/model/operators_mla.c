@@ -42,17 +42,20 @@
 #define FP32_BYTES  4
 #define INDEX_BYTES 4 /* of a chosen key */
 
-static const LsLinearNames q_down_names = { "q-down", "q-down-dgrad", "q-down-wgrad", LS_MODULE_QKV };
-static const LsLinearNames q_up_names = { "q-up", "q-up-dgrad", "q-up-wgrad", LS_MODULE_QKV };
-static const LsLinearNames qkv_down_names = { "qkv-down", "qkv-down-dgrad", "qkv-down-wgrad", LS_MODULE_QKV };
-static const LsLinearNames kv_down_names = { "kv-down", "kv-down-dgrad", "kv-down-wgrad", LS_MODULE_QKV };
-static const LsLinearNames kv_up_names = { "kv-up", "kv-up-dgrad", "kv-up-wgrad", LS_MODULE_QKV };
-static const LsLinearNames index_key_names = { "index-key", "index-key-dgrad", "index-key-wgrad" };
-static const LsLinearNames index_query_names = { "index-query", "index-query-dgrad", "index-query-wgrad" };
-static const LsLinearNames gate_names = { "gate", "gate-dgrad", "gate-wgrad" };
-static const LsLinearNames proj_names = { "proj", "proj-dgrad", "proj-wgrad", LS_MODULE_PROJ };
+static const LsLinearNames q_down_names = LS_LINEAR ("q-down", LS_MODULE_QKV);
+static const LsLinearNames q_up_names = LS_LINEAR ("q-up", LS_MODULE_QKV);
+static const LsLinearNames qkv_down_names = LS_LINEAR ("qkv-down", LS_MODULE_QKV);
+static const LsLinearNames kv_down_names = LS_LINEAR ("kv-down", LS_MODULE_QKV);
+static const LsLinearNames kv_up_names = LS_LINEAR ("kv-up", LS_MODULE_QKV);
+static const LsLinearNames index_key_names = LS_LINEAR ("index-key", 0);
+static const LsLinearNames index_query_names = LS_LINEAR ("index-query", 0);
+static const LsLinearNames gate_names = LS_LINEAR ("gate", 0);
+static const LsLinearNames proj_names = LS_LINEAR ("proj", LS_MODULE_PROJ);
 
-LsOperator *
+/* Latents (operators_mla.c): a product of this rank's tokens with a weight that every tensor-parallel rank
+ * has; a norm of rows of so many numbers; a column-parallel product of what is gathered, of which `gathered`
+ * columns by tensor parallelism; queries, through a latent of q_lora where there is one. */
+static LsOperator *
 ls_operators_down (GArray *operators, const LsCut *cut, const LsLinearNames *names, uint64_t width)
 {
   LsOperator *op = ls_operator_append (operators, names->fwd, LS_TP_NONE);
@@ -65,14 +68,12 @@ LsOperator *
 ls_operators_down_beside (GArray *operators, const LsCut *cut, const LsLinearNames *names, uint64_t width)
 {
   LsOperator *op = ls_operators_down (operators, cut, names, width);
-  ls_operator_igrad (op,
-                     ls_cut_stream (cut, "latent-grad-add", LS_KERNEL_ELEMENTWISE, cut->local_tokens,
-                                    cut->model->hidden, 3 * cut->elt));
+  ls_operator_passes (op, cut, cut->local_tokens, cut->model->hidden, NULL, 0, "latent-grad-add", 3);
   op->kept.saved_bytes = op->kept.input_bytes = 0;
   return op;
 }
 
-void
+static void
 ls_operators_up (GArray *operators, const LsCut *cut, const LsLinearNames *names, uint64_t in,
                  uint64_t gathered, uint64_t out)
 {
@@ -92,12 +93,8 @@ append_both_latents (GArray *operators, const LsCut *cut)
   const LsModel *m = cut->model;
   uint64_t both = 2 * (uint64_t) m->latent.q_lora, values = cut->heads * m->v_dim;
   LsOperator *op = ls_operator_append (operators, "q-latents", LS_TP_NONE);
-  ls_operator_fwd (
-      op,
-      ls_cut_stream (cut, "q-latents-join", LS_KERNEL_ELEMENTWISE, cut->local_tokens, both, 2 * cut->elt));
-  ls_operator_igrad (op,
-                     ls_cut_stream (cut, "q-latents-grad-add", LS_KERNEL_ELEMENTWISE, cut->local_tokens,
-                                    m->latent.q_lora, 3 * cut->elt));
+  ls_operator_passes (op, cut, cut->local_tokens, both, "q-latents-join", 2, NULL, 0);
+  ls_operator_passes (op, cut, cut->local_tokens, m->latent.q_lora, NULL, 0, "q-latents-grad-add", 3);
   ls_operators_up (operators, cut, &q_up_names, both, both, cut->q_width + values);
 }
 
@@ -136,9 +133,7 @@ ls_operators_latent_qkv (GArray *operators, const LsCut *cut)
   uint64_t keys = (uint64_t) m->n_kv_heads * m->head_dim,
            values = (uint64_t) m->n_kv_heads * ls_model_v_dim (m), width = m->latent.q_lora + keys + values;
   LsOperator *op = ls_operator_append (operators, qkv_down_names.fwd, LS_TP_NONE);
-  ls_operator_igrad (
-      op,
-      ls_cut_stream (cut, "qkv-grad-concat", LS_KERNEL_ELEMENTWISE, cut->local_tokens, width, 2 * cut->elt));
+  ls_operator_passes (op, cut, cut->local_tokens, width, NULL, 0, "qkv-grad-concat", 2);
   ls_operator_local_linear (op, cut, &qkv_down_names, cut->shard->dtype, m->hidden, width);
   ls_operator_product (op, m->latent.q_lora);
   ls_operator_product (op, keys);
@@ -267,8 +262,7 @@ append_gate (GArray *operators, const LsCut *cut, uint64_t values)
   uint64_t h = cut->model->hidden;
   LsOperator *op = ls_operator_append (operators, gate_names.fwd, LS_TP_COLUMN);
   ls_operator_linear (op, cut, &gate_names, cut->shard->dtype, h, values);
-  ls_operator_igrad (
-      op, ls_cut_stream (cut, "latent-grad-add", LS_KERNEL_ELEMENTWISE, cut->local_tokens, h, 3 * cut->elt));
+  ls_operator_passes (op, cut, cut->local_tokens, h, NULL, 0, "latent-grad-add", 3);
   ls_operator_weight (op, LS_TENSOR_ROWS, values, h, 1);
   ls_operator_product (op, values);
   op->kept.input_bytes = op->kept.saved_bytes = 0;

@@ -6,7 +6,7 @@
  * taken, multiplied with x, made 16 bits, multiplied with the weight: 8 kernels of 36 bytes an element, where
  * a fused one takes 4.
  *
- * Products one by one stay joint where they are computed in pieces beside a gather (lower_tp_overlap.c):
+ * Products one by one stay joint where they are computed in pieces beside a gather (lower_operator.c):
  * PyTorch's fused_all_gather_matmul gathers once for all of them (torch/distributed/_symmetric_memory). */
 #include "model/operators_build.h"
 

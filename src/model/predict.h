@@ -28,9 +28,8 @@
 uint32_t ls_model_block_layers (const LsModel *m);
 /* Layers of the model and of all blocks, which ls_model_layer_kind() knows. */
 uint32_t ls_model_n_all_layers (const LsModel *m);
-/* Whether block i, from 0, has the weights of one before it; how many have their own. */
+/* Whether block i, from 0, has the weights of one before it. */
 bool ls_model_block_is_again (const LsModel *m, uint32_t block);
-uint32_t ls_model_n_own_blocks (const LsModel *m);
 /* What is wrong with the pattern of blocks, or with sharing; NULL: nothing. Static. */
 const char *ls_model_check_predictions (const LsModel *m);
 

@@ -157,8 +157,6 @@ LsRecipes *ls_recipes_ref (LsRecipes *recipes); /* NULL allowed */
 void ls_recipes_unref (LsRecipes *recipes);     /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsRecipes, ls_recipes_unref)
 
-void ls_recipe_clear (LsRecipe *recipe); /* frees what it owns */
-
 /* The entry for an operator of this model; NULL: as built in. recipes may be NULL. Of norms the first, and of
  * those with rows so wide the first for these. */
 const LsRecipe *ls_recipe_find (const LsRecipes *recipes, LsRecipeOperator which, const LsModel *model);

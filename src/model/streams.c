@@ -1,4 +1,11 @@
+/* Residual streams on one rank (model/streams.h): what stands before and behind a half of a layer, and at
+ * both ends of a model. They lie outside of the tensor-parallel regions, as the residual does: each rank has
+ * its s b / t tokens of them with sequence parallelism. Their weights are on every rank.
+ *
+ * Kept: the streams before each half, and its output; of alternating ones those before each layer. */
 #include "model/streams.h"
+
+#include "model/operators_build.h"
 
 uint32_t
 ls_model_n_streams (const LsModel *m)
@@ -18,48 +25,177 @@ ls_streams_alternate (const LsModel *m)
   return m->halves.streams > 1 && m->halves.stream_kind == LS_STREAMS_ALTERNATE;
 }
 
-/* Of mixed streams n^2 + 2 n, else 0. */
-static uint64_t
-n_columns (const LsModel *m)
-{
-  uint64_t n = ls_model_n_streams (m);
-  return ls_streams_mix (m) ? n * n + 2 * n : 0;
-}
-
-uint64_t
-ls_streams_linear_params (const LsModel *m, uint32_t n_halves)
-{
-  uint64_t width = (uint64_t) ls_model_n_streams (m) * m->hidden;
-  return ls_streams_alternate (m) ? width : n_halves * n_columns (m) * width;
-}
-
 uint64_t
 ls_streams_again_params (const LsModel *m)
 {
   return ls_streams_alternate (m) ? (uint64_t) ls_model_n_streams (m) * m->hidden : 0;
 }
 
-uint64_t
-ls_streams_other_params (const LsModel *m, uint32_t n_halves)
+static const LsLinearNames mix_names = LS_LINEAR ("streams-mix", 0);
+static const LsLinearNames end_names = LS_LINEAR ("streams-end", 0);
+
+static LsKernel
+pass (const LsCut *cut, const char *name, LsKernelKind kind, uint32_t n_elements)
 {
-  uint64_t n = ls_model_n_streams (m);
-  if (ls_streams_alternate (m))
-    return n * n * n + n * n + 2 * (uint64_t) m->hidden;
-  return n_columns (m) > 0 ? n_halves * (n_columns (m) + 3) : 0;
+  return ls_cut_stream (cut, name, kind, cut->local_tokens, cut->model->hidden, n_elements * cut->elt);
 }
 
-uint64_t
-ls_streams_end_linear_params (const LsModel *m)
+/* Weights from all streams, then the mean; the product keeps the streams. Its gradient is added to that of
+ * the mean, which is one kernel's. */
+static void
+append_mean (GArray *operators, const LsCut *cut, const char *name, const LsLinearNames *names,
+             uint64_t columns, uint64_t n_others)
 {
-  uint64_t n = ls_model_n_streams (m);
-  if (ls_streams_alternate (m))
-    return 2 * (n - 1) * m->hidden * m->hidden;
-  return n > 1 ? n * n * m->hidden : 0;
+  uint64_t n = ls_model_n_streams (cut->model), in = n * cut->model->hidden;
+  LsOperator *op = ls_operator_append (operators, name, LS_TP_NONE);
+  ls_operator_local_linear (op, cut, names, cut->act, in, columns);
+  ls_operator_fwd (op, pass (cut, "streams-mean", LS_KERNEL_REDUCTION, (uint32_t) n + 1));
+  ls_operator_igrad (op, pass (cut, "streams-mean-bwd", LS_KERNEL_ELEMENTWISE, 3 * (uint32_t) n + 1));
+  ls_operator_param (op, n_others);
 }
 
-uint64_t
-ls_streams_end_other_params (const LsModel *m)
+void
+ls_operators_streams_in (GArray *operators, const LsCut *cut, const char *name)
 {
+  const LsModel *m = cut->model;
+  uint64_t n = ls_model_n_streams (m), columns = n * n + 2 * n;
+  append_mean (operators, cut, name, &mix_names, columns, columns + 3);
+}
+
+void
+ls_operators_streams_out (GArray *operators, const LsCut *cut, const char *name)
+{
+  uint32_t n = ls_model_n_streams (cut->model);
+  LsOperator *op = ls_operator_append (operators, name, LS_TP_NONE);
+  ls_operator_passes (op, cut, cut->local_tokens, cut->model->hidden, "streams-add", 2 * n + 1,
+                      "streams-add-bwd", 3 * n + 2);
+  op->kept.saved_bytes = cut->local_tokens * cut->model->hidden * cut->elt;
+}
+
+/* --- alternating -------------------------------------------------------------------------- */
+
+static const LsLinearNames router_names = LS_LINEAR ("streams-router", 0);
+
+/* The norm and the product that give n numbers of a token, from the computed stream. */
+static LsOperator *
+append_router (GArray *operators, const LsCut *cut, const LsNormPlace *place)
+{
+  ls_operators_norm (operators, cut, place, cut->elt);
+  LsOperator *op = ls_operator_append (operators, "streams-router", LS_TP_NONE);
+  ls_operator_local_linear (op, cut, &router_names, cut->act, cut->model->hidden,
+                            ls_model_n_streams (cut->model));
+  return op;
+}
+
+/* Keeps the streams, the first of which the norm keeps. */
+void
+ls_operators_streams_predict (GArray *operators, const LsCut *cut)
+{
+  static const LsNormPlace place = { "streams-norm", LS_RECIPE_INPUT_NORM, LS_RECIPE_ATTENTION_ADD, false };
+  const LsModel *m = cut->model;
+  uint32_t n = ls_model_n_streams (m);
+  append_router (operators, cut, &place);
+  LsOperator *op = ls_operator_append (operators, "streams-predict", LS_TP_NONE);
+  ls_operator_passes (op, cut, cut->local_tokens, cut->model->hidden, "streams-predict", 2 * n,
+                      "streams-predict-bwd", 3 * n);
+  ls_operator_param (op, (uint64_t) n * n * n);
+  op->params.is_replicated = true;
+  op->kept.saved_bytes = (n - 1) * cut->local_tokens * m->hidden * cut->elt;
+}
+
+/* With the norm and the product of the prediction. What is predicted of the computed stream is kept by the
+ * norm that reads it, and what was computed by the norm here. */
+void
+ls_operators_streams_correct (GArray *operators, const LsCut *cut)
+{
+  static const LsNormPlace place = { "streams-out-norm", LS_RECIPE_MLP_NORM, LS_RECIPE_MLP_ADD, false };
+  const LsModel *m = cut->model;
+  uint32_t n = ls_model_n_streams (m);
+  append_router (operators, cut, &place)->params.n = 0;
+  g_array_index (operators, LsOperator, operators->len - 2).params.n = 0;
+  LsOperator *op = ls_operator_append (operators, "streams-correct", LS_TP_NONE);
+  ls_operator_passes (op, cut, cut->local_tokens, cut->model->hidden, "streams-correct", 2 * n + 1,
+                      "streams-correct-bwd", 2 * n + 3);
+  ls_operator_passes (op, cut, cut->local_tokens, cut->model->hidden, "streams-scale", 2, "streams-scale-bwd",
+                      3);
+  ls_operator_param (op, (uint64_t) n * n);
+  ls_operator_param (op, m->hidden);
+  op->params.is_replicated = true;
+  op->kept.saved_bytes = cut->local_tokens * m->hidden * cut->elt;
+}
+
+/* n - 1 products of a stream; with `is_of_one` they all read the same one, which is kept once. */
+static void
+append_projections (GArray *operators, const LsCut *cut, const LsLinearNames *names, bool is_of_one)
+{
+  uint64_t h = cut->model->hidden;
+  for (uint32_t i = 1; i < ls_model_n_streams (cut->model); i++) {
+    LsOperator *op = ls_operator_append (operators, names->fwd, LS_TP_NONE);
+    ls_operator_local_linear (op, cut, names, cut->act, h, h);
+    if (is_of_one && i > 1)
+      op->kept.saved_bytes = op->kept.input_bytes = 0;
+  }
+}
+
+/* What follows them, with so many streams read and written; keeps what they made. */
+static void
+append_behind_projections (GArray *operators, const LsCut *cut, const char *name, LsKernel fwd,
+                           LsKernel igrad)
+{
+  LsOperator *op = ls_operator_append (operators, name, LS_TP_NONE);
+  ls_operator_fwd (op, fwd);
+  ls_operator_igrad (op, igrad);
+  op->kept.saved_bytes
+      = (ls_model_n_streams (cut->model) - 1) * cut->local_tokens * cut->model->hidden * cut->elt;
+}
+
+/* The others are products of the first, which are then made as long. */
+static void
+begin_alternating (GArray *operators, const LsCut *cut)
+{
+  static const LsLinearNames names = LS_LINEAR ("streams-begin", 0);
+  uint32_t others = ls_model_n_streams (cut->model) - 1;
+  append_projections (operators, cut, &names, true);
+  append_behind_projections (operators, cut, "streams-length",
+                             pass (cut, "streams-length", LS_KERNEL_NORM, 2 * others),
+                             pass (cut, "streams-length-bwd", LS_KERNEL_NORM, 3 * others));
+}
+
+/* The mean of the first and of products of the others. */
+static void
+end_alternating (GArray *operators, const LsCut *cut)
+{
+  uint32_t n = ls_model_n_streams (cut->model);
+  append_projections (operators, cut, &end_names, false);
+  append_behind_projections (operators, cut, "streams-mean",
+                             pass (cut, "streams-mean", LS_KERNEL_NORM, n + 1),
+                             pass (cut, "streams-mean-bwd", LS_KERNEL_NORM, 3 * n));
+}
+
+/* --- both ends ---------------------------------------------------------------------------- */
+
+void
+ls_operators_streams_begin (GArray *operators, const LsCut *cut)
+{
+  uint32_t n = ls_model_n_streams (cut->model);
+  if (n == 1)
+    return;
+  if (ls_streams_alternate (cut->model)) {
+    begin_alternating (operators, cut);
+    return;
+  }
+  LsOperator *op = ls_operator_append (operators, "streams-begin", LS_TP_NONE);
+  ls_operator_fwd (op, pass (cut, "streams-copy", LS_KERNEL_ELEMENTWISE, n + 1));
+  ls_operator_igrad (op, pass (cut, "streams-grad-sum", LS_KERNEL_REDUCTION, n + 1));
+}
+
+void
+ls_operators_streams_end (GArray *operators, const LsCut *cut)
+{
+  const LsModel *m = cut->model;
   uint64_t n = ls_model_n_streams (m);
-  return n > 1 && !ls_streams_alternate (m) ? n + 1 : 0;
+  if (ls_streams_alternate (m))
+    end_alternating (operators, cut);
+  else if (n > 1)
+    append_mean (operators, cut, "streams-end", &end_names, n, n + 1);
 }

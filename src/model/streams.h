@@ -54,12 +54,7 @@ uint32_t ls_model_n_streams (const LsModel *m); /* at least 1 */
 bool ls_streams_mix (const LsModel *m);         /* each half reads and writes all of several */
 bool ls_streams_alternate (const LsModel *m);   /* each layer computes one of several */
 
-/* Of a layer with so many halves; of these what a token multiplies a second time; of both ends of the model.
- * 0 with one stream. */
-uint64_t ls_streams_linear_params (const LsModel *m, uint32_t n_halves);
+/* Of a layer, what a token multiplies a second time. */
 uint64_t ls_streams_again_params (const LsModel *m);
-uint64_t ls_streams_other_params (const LsModel *m, uint32_t n_halves);
-uint64_t ls_streams_end_linear_params (const LsModel *m);
-uint64_t ls_streams_end_other_params (const LsModel *m);
 
 #endif

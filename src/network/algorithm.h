@@ -46,7 +46,7 @@ typedef struct {
   bool carries_scores;
   bool is_tiny;                      /* phases may load nothing */
   const struct LsPlaces *places;     /* as in LsCollRequest */
-  const struct LsCollPeriod *period; /* whose loads are wanted (period.h); NULL: those of all hosts */
+  const struct LsCollPeriod *period; /* whose loads are wanted (place_loads.h); NULL: those of all hosts */
   uint32_t n_hosts, min_nics;        /* and what follows as in LsCollSeats */
   uint32_t n_entries;
   const LsCollHost *hosts;
@@ -118,12 +118,12 @@ uint32_t ls_coll_chunks (const LsCollCall *call, uint32_t n_channels, uint32_t s
 uint32_t ls_coll_seat_in_order (const LsCollCall *call, uint32_t h, uint32_t entry, uint32_t x);
 uint32_t ls_coll_order_of_seat (const LsCollCall *call, uint32_t seat, uint32_t entry);
 
-/* --- seats (members.c) --- */
+/* --- seats (shape.c) --- */
 
 /* Of these GPUs, in arena; sets what LsCollCall has of them. With a memo: once. */
 void ls_coll_take_seats (LsCollCall *call);
 
-/* --- limits (limits.c): LS_ERROR_LIMIT if there is more to do --- */
+/* --- limits (shape.c): LS_ERROR_LIMIT if there is more to do --- */
 
 gboolean ls_coll_plan_is_small (const LsCollCall *call, const LsCollAlgorithm *a, GError **error);
 gboolean ls_coll_script_is_small (const LsCollCall *call, const LsCollAlgorithm *a, const LsScript *s,
@@ -159,6 +159,9 @@ typedef struct {
   double min_s; /* what the bytes take at the least, for limits other than links; 0:
                   * from the rate caps of the script                             */
 } LsRounds;
+
+/* So many blank phases of a plan on as many flows. */
+LsPhase *ls_plan_phases (const LsCollCall *call, uint32_t n_flows, uint32_t n, LsCollPlan *ret_plan);
 
 /* A flow's demand is 1 / n_flows of what the busiest member sends or receives. Cost:
  * linear in the messages. */

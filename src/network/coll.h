@@ -62,7 +62,7 @@ typedef struct {
   double array_bytes;    /* what LsNccl.stall_per_byte counts            */
   uint32_t n_phases;
   LsPhase *phases;
-  uint32_t n_periods; /* 1; more: loads are those of the first of so many periods of hosts (period.c) */
+  uint32_t n_periods; /* 1; more: loads are those of the first of so many periods of hosts (loads.c) */
   const uint32_t *like_period; /* [n_periods] or of the first of each sort: which one that is; NULL: there is
                                   one. Lives as long as the loads */
 } LsCollPlan;
@@ -156,5 +156,25 @@ LsTime ls_coll_time_on_links (const LsCluster *c, const LsCollPlan *plan);
  * gather and scatter, 1 broadcast, reduce, permute and send/recv; 0 for a barrier and for one
  * member. */
 double ls_coll_wire_factor (LsCollKind kind, uint32_t n);
+
+/* What calls take alone, each kind of place asked once.
+ *
+ * Two groups take the same time if they lie alike (cluster/places.h). In a slice of a torus they do if one is
+ * the other shifted along the axes, the links of which are alike, and goes round no edge that the other
+ * does not (cluster/torus.h: a carry from one axis to the next would tell them apart). In other clusters
+ * without places they do if one is the other shifted by whole nodes, inside of a node, and if no link is
+ * degraded and nodes are of one kind; else it is the GPUs themselves that count. */
+
+/* For any clusters that outlive it, with one NCCL. One thread at a time. */
+typedef struct LsCallTimes LsCallTimes;
+LsCallTimes *ls_call_times_new (const LsNccl *nccl); /* borrowed */
+/* Of links alone, memory being of any bandwidth: ls_coll_time_on_links (). For what bounds a run. */
+LsCallTimes *ls_call_times_new_on_links (const LsNccl *nccl);
+void ls_call_times_free (LsCallTimes *times); /* NULL allowed */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsCallTimes, ls_call_times_free)
+
+/* gpus ascend, but for a message back. 0: it cannot be carried out, or is too large to be planned. */
+LsTime ls_call_time (LsCallTimes *times, const LsCluster *cluster, LsCollKind kind, uint64_t bytes,
+                     const uint32_t *gpus, uint32_t n);
 
 #endif

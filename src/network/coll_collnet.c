@@ -333,10 +333,7 @@ plan (const LsCollCall *call, LsCollPlan *ret_plan)
   script_of (call, 1, &s);
   uint32_t n_flows = ls_coll_channels (call);
   LsRounds all = { .n_rounds = s.n_rounds, .latency = s.base + latency (call) };
-  ret_plan->sm_share = fmin (1, n_flows * call->nccl->sm_share_per_channel);
-  ret_plan->n_phases = 1;
-  ret_plan->phases = ls_arena_new_array (call->arena, LsPhase, 1);
-  ls_phase_of_rounds (call, &s, &all, n_flows, ret_plan->phases);
+  ls_phase_of_rounds (call, &s, &all, n_flows, ls_plan_phases (call, n_flows, 1, ret_plan));
 }
 
 /* The way between hosts begins at a leaf and ends at one, and knows nothing above spines. */

@@ -28,6 +28,10 @@
  * Thakur, Rabenseifner & Gropp, IJHPCA 19 (2005). */
 #include "network/algorithm.h"
 
+#include <math.h>
+
+#include "core/maxmin.h" /* LS_COEF_ONE */
+
 typedef struct {
   const LsCollCall *call;
   uint32_t m, n_others;
@@ -191,3 +195,160 @@ script (const LsCollCall *call, LsScript *s)
   (LS_COLL_BIT (LS_COLL_ALL_REDUCE) | LS_COLL_BIT (LS_COLL_ALL_GATHER) | LS_COLL_BIT (LS_COLL_REDUCE_SCATTER))
 
 const LsCollAlgorithm ls_coll_halving = { .name = "halving-doubling", .kinds = KINDS, .script = script };
+
+/* NCCL's parallel aggregated trees: all-gather and reduce-scatter
+ * with one member on each host.
+ *
+ * Problem. n members, one to a host, move S bytes in log2 n steps across the network.
+ *
+ * Model. All-gather: with distances d = 2^(m-1), .. 2, 1 (2^m >= n) member i, in the order
+ * of hosts, sends to i + d modulo n the parts of i - a for all multiples a of 2 d with
+ * a + d < n: what it has of a tree of which every member is the root of one. The farthest
+ * step moves the least. Reduce-scatter is this backwards, adding up. All parts move once:
+ *
+ *     each member sends (n-1)/n S
+ *
+ * NCCL runs steps into each other: one phase, the latency and bandwidth of its tuning
+ * model (0.75 of the bus; log2 n hops at 1/3.5 and 2.8 us for each member posted to a
+ * NIC).
+ *
+ *     time alone = base + log2(n) hop_inter / 3.5 + 2.8 us n + (n-1)/n S / (0.75 bus)
+ *
+ * Worked example: all-gather of 64 MiB over 4 hosts, base 9 us, hop 14 us, 16 GB/s:
+ * 9 + 8 + 11.2 us + 50.33e6 / 12e9 = 4.222 ms.
+ *
+ * Deviations. With n not a power of two NCCL's trees are cut in the same way, but its
+ * buffer may split a step in several.
+ *
+ * Reference: Jeaugey, PAT: a new algorithm for all-gather and reduce-scatter operations
+ * at scale, arXiv 2506.20252; NCCL 2.30.7 src/graph/tuning.cc. */
+
+#define BUS_SHARE    0.75
+#define HOPS_AT_ONCE 3.5
+#define POST_PS      ((LsTime) (2.8 * LS_US))
+
+static bool
+applies (const LsCollCall *call)
+{
+  return call->n_hosts > 1 && call->n_hosts == call->n;
+}
+
+/* Far to near, or back. */
+static uint32_t
+distance (const LsScript *s, uint32_t round)
+{
+  return 1u << (s->kind == LS_COLL_ALL_GATHER ? s->n_rounds - 1 - round : round);
+}
+
+static uint32_t
+pat_sends (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret)
+{
+  const LsCollCall *call = s->data;
+  uint32_t n = s->n, d = distance (s, round), seat = call->seat[place];
+  bool gathers = s->kind == LS_COLL_ALL_GATHER;
+  uint32_t to = gathers ? (seat + d) % n : (seat + n - d) % n;
+  uint32_t newest = gathers ? seat : to;
+  uint32_t n_parts = (n - d + 2 * d - 1) / (2 * d);
+  /* Parts newest, newest - 2 d, ..: from the oldest on. */
+  uint32_t oldest = (newest + n - (n_parts - 1) * 2 * d) % n;
+  *ret = (LsSend) {
+    .to = call->member[to], .first = oldest, .n = n_parts, .stride = 2 * d, .reduces = !gathers
+  };
+  return 1;
+}
+
+static uint32_t
+one_receive (const LsScript *s, uint32_t place, uint32_t round)
+{
+  return 1;
+}
+
+static void
+pat_script (const LsCollCall *call, LsScript *s)
+{
+  uint32_t n_channels = ls_coll_channels (call);
+  ls_script_cut (call, s, call->n);
+  s->data = call;
+  s->part_of = call->seat;
+  s->n_rounds = g_bit_storage (call->n - 1);
+  s->max_sends = 1;
+  s->sends = pat_sends;
+  s->n_receives = one_receive;
+  s->base = ls_nccl_base (call->nccl, call->kind);
+  s->hop_intra = s->hop_inter
+      = (LsTime) ((double) call->nccl->hop_inter / HOPS_AT_ONCE) + POST_PS * call->n / s->n_rounds;
+  s->rate_intra = s->rate_inter = BUS_SHARE * ls_coll_bus (call) / n_channels;
+  s->flows = n_channels * LS_COEF_ONE;
+  s->hbm_from = s->hbm_to = ls_nccl_hbm_per_wire (call->nccl, call->kind) / 2;
+}
+
+static void
+plan (const LsCollCall *call, LsCollPlan *ret_plan)
+{
+  LsScript s = ls_script_of (call);
+  pat_script (call, &s);
+  uint32_t n_flows = (uint32_t) (s.flows / LS_COEF_ONE);
+  LsRounds all = { .n_rounds = s.n_rounds, .latency = s.base + s.n_rounds * s.hop_inter };
+  ls_phase_of_rounds (call, &s, &all, n_flows, ls_plan_phases (call, n_flows, 1, ret_plan));
+}
+
+#define PAT_KINDS (LS_COLL_BIT (LS_COLL_ALL_GATHER) | LS_COLL_BIT (LS_COLL_REDUCE_SCATTER))
+
+const LsCollAlgorithm ls_coll_pat = { .name = "pat",
+                                      .kinds = PAT_KINDS,
+                                      .applies = applies,
+                                      .wants = "two nodes or more, one rank on each",
+                                      .only_simple = true,
+                                      .turns = true,
+                                      .plan = plan,
+                                      .script = pat_script };
+
+/* A barrier: nobody leaves before all have come.
+ *
+ * Problem. n members learn that all others have arrived; nothing is moved.
+ *
+ * Model. Dissemination: in round r member i (members in the order of their GPUs) sends an
+ * empty message to i + 2^r modulo n, which stands for all of whom i has heard. After
+ * ceil(log2 n) rounds everybody has heard of everybody.
+ *
+ *     time = base + the longest way through the rounds: of the hops between hosts, as many
+ *            as one chain of messages takes, not one each round
+ *
+ * Worked example: 8 members of a node, base 9 us, hop 1 us: 12 us.
+ *
+ * Deviations. NCCL has no barrier: frameworks all-reduce one element instead, which takes
+ * the hops of NCCL's tree.
+ *
+ * Reference: Hensgen, Finkel & Manber, Two algorithms for barrier synchronization,
+ * International Journal of Parallel Programming 17 (1988). */
+
+static uint32_t
+barrier_sends (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret)
+{
+  const LsCollCall *call = s->data;
+  uint32_t heard = 1u << round, seat = call->seat[place];
+  uint32_t news = MIN (heard, s->n - heard);
+  *ret = (LsSend) { .to = call->member[(seat + heard) % s->n],
+                    .first = (seat + s->n - (news - 1)) % s->n,
+                    .n = news };
+  return 1;
+}
+
+static void
+barrier_script (const LsCollCall *call, LsScript *s)
+{
+  ls_script_cut (call, s, call->n);
+  ls_script_like_p2p (call, s);
+  s->data = call;
+  s->part_of = call->seat;
+  s->n_rounds = g_bit_storage (call->n - 1);
+  s->max_sends = 1;
+  s->sends = barrier_sends;
+  s->n_receives = one_receive;
+}
+
+#define BARRIER_KINDS LS_COLL_BIT (LS_COLL_BARRIER)
+
+const LsCollAlgorithm ls_coll_dissemination = {
+  .name = "dissemination", .kinds = BARRIER_KINDS, .automatic = BARRIER_KINDS, .script = barrier_script
+};

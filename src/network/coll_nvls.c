@@ -21,7 +21,7 @@
  * 1.208e9 bytes at 306 GB/s (of 376): 3.948 ms, busbw 476 GB/s.
  *
  * Deviations. Only on whole nodes: on part of one NCCL's tuner prefers the ring
- * (H200, n = 4: worked example nccl-sel-2); across nodes see coll_nvls_tree.c. HBM
+ * (H200, n = 4: worked example nccl-sel-2); across nodes see below. HBM
  * traffic per byte of busbw is taken to be the ring's.
  *
  * Reference: Klenk et al., An in-network architecture for accelerating
@@ -32,9 +32,16 @@
 #include "cluster/route.h"
 #include "core/maxmin.h" /* LS_COEF_ONE */
 #include "network/algorithm.h"
+#include "network/double_tree.h"
 
 /* 640 threads, each worth 64 bytes (NCCL: nThreads * threadThreshold). */
 #define BYTES_PER_CHANNEL 40960
+
+static uint32_t
+channels_used (const LsCollCall *call)
+{
+  return ls_nccl_channels (call->nccl->channels_nvls, call->bytes, BYTES_PER_CHANNEL);
+}
 
 static bool
 applies (const LsCollCall *call)
@@ -70,78 +77,197 @@ rate_of_flow (const LsCollCall *call, uint32_t n_flows)
 static void
 plan (const LsCollCall *call, LsCollPlan *ret_plan)
 {
-  const LsNccl *nccl = call->nccl;
   double n = call->n;
-  uint32_t n_used = ls_nccl_channels (nccl->channels_nvls, call->bytes, BYTES_PER_CHANNEL);
+  uint32_t n_used = channels_used (call);
 
-  LsPhase *phase = ls_arena_new_array (call->arena, LsPhase, 1);
-  phase->latency = nccl->base_nvls;
+  LsPhase *phase = ls_plan_phases (call, n_used, 1, ret_plan);
+  phase->latency = call->nccl->base_nvls;
   phase->demand_bytes = (1 + 1 / n) * (double) call->bytes / n_used;
   phase->rate_cap = rate_of_flow (call, n_used);
   if (call->bytes > 0)
     add_loads (call, n_used, phase);
-  ret_plan->sm_share = fmin (1, n_used * nccl->sm_share_per_channel);
-  ret_plan->n_phases = 1;
-  ret_plan->phases = phase;
 }
 
-/* --- message by message: place n is the switch ----------------------------------
+/* All-reduce in the NVSwitches of each host, and over double
+ * binary trees between hosts.
  *
- * A chunk has a block for each head. Round c + 0: all members give theirs of chunk c to
- * the switch, which adds up; c + 1: it answers each head; c + 2: the heads give it their
- * sums; c + 3: it copies them to all. */
-
-#define N_STAGES 4
+ * Problem. All k GPUs of each of N hosts sum S bytes.
+ *
+ * Model. In each host GPU g is the head of the g-th k-th of the array: it gets the host's
+ * sum from the NVSwitches (coll_nvls.c), adds it up with that of the heads g of the other
+ * hosts over a double tree (coll_tree.c), both trees with half of it, and gives the
+ * result to the NVSwitches, which copy it to all. All of it is pipelined, chunk by chunk.
+ *
+ *     a GPU's NVLinks     S + S/k up and down
+ *     a GPU's NIC         2 S/k (N - 1)/N on average, in and out
+ *
+ * Latency and rate are those of nccl.c: NVLS inside a host, and what goes through the
+ * NICs of the busiest host, whichever takes longer.
+ *
+ *     time alone = base_nvls + 2 floor(log2 N) hop_inter + max (NVLS of S, 2 S / NICs)
+ *
+ * Worked example: 1 GiB over 4 hosts of 8, NVLS 476 GB/s, 8 NICs of 45 GB/s, base 25 us,
+ * hop 14 us, no ramp: 25 + 56 us + max (1.75 * 1.074e9 / 476e9, 2 * 1.074e9 / 360e9) =
+ * 6.046 ms.
+ *
+ * Deviations. As for trees, each channel takes both trees here. Between nodes of unequal size NCCL has as
+ * many heads as the smallest node, and the other GPUs reach these through the switch (minHeadNum of
+ * src/graph/connect.cc); what that takes is in no source, so there it is rings and trees here.
+ *
+ * Reference: NCCL 2.30.7 src/graph/tuning.cc, src/device/all_reduce.h (runNvlsTree). */
 
 typedef struct {
-  uint32_t n_chunks;
-} Nvls;
+  const LsCollCall *call;
+  LsDoubleTree trees;
+  uint32_t k, n_chunks;
+  uint32_t depth;
+  bool is_flat; /* all messages in one round, for sums over a script */
+} NvlsTree;
 
-/* Of stage 0 .. 3 in this round; none if >= n_chunks. */
+/* Chunk that is at a stage in this round; none if >= n_chunks. Stages: 0 in, 1 to the
+ * heads, 2 .. on the trees, then back and out. */
 static uint32_t
-chunk_at (const LsScript *s, uint32_t stage, uint32_t round)
+chunk_at (const NvlsTree *x, uint32_t stage, uint32_t round)
 {
-  return round - stage;
+  return x->is_flat ? 0 : round - stage;
+}
+
+static bool
+is_at (const NvlsTree *x, uint32_t stage, uint32_t round)
+{
+  return chunk_at (x, stage, round) < x->n_chunks;
+}
+
+static uint32_t
+block_of (const NvlsTree *x, uint32_t chunk, uint32_t head, uint32_t tree)
+{
+  return (chunk * x->k + head) * x->trees.n_trees + tree;
+}
+
+static uint32_t
+up_stage (const NvlsTree *x, uint32_t depth)
+{
+  return 2 + x->depth - depth;
+}
+
+static uint32_t
+down_stage (const NvlsTree *x, uint32_t depth)
+{
+  return 2 + x->depth + depth;
+}
+
+static uint32_t
+back_stage (const NvlsTree *x)
+{
+  return 2 + 2 * x->depth;
+}
+
+/* What head g of host h sends on one tree. */
+static uint32_t
+sends_on_tree (const NvlsTree *x, uint32_t h, uint32_t g, uint32_t tree, uint32_t round, LsSend *ret)
+{
+  const LsTreeNode *node = &x->trees.node[tree][h];
+  uint32_t up = chunk_at (x, up_stage (x, node->depth), round), n = 0;
+  if (node->parent != LS_NO_HOST && up < x->n_chunks)
+    ret[n++] = (LsSend) { .to = x->call->member[node->parent * x->k + g],
+                          .first = block_of (x, up, g, tree),
+                          .n = 1,
+                          .reduces = true };
+  uint32_t down = chunk_at (x, down_stage (x, node->depth), round);
+  for (uint32_t i = 0; i < 2 && down < x->n_chunks; i++)
+    if (node->child[i] != LS_NO_HOST)
+      ret[n++] = (LsSend) { .to = x->call->member[node->child[i] * x->k + g],
+                            .first = block_of (x, down, g, tree),
+                            .n = 1 };
+  return n;
+}
+
+static uint32_t
+sends_of_member (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret)
+{
+  const NvlsTree *x = s->data;
+  uint32_t n_trees = x->trees.n_trees, seat = x->call->seat[place], h = seat / x->k, g = seat % x->k, n = 0;
+  uint32_t in = chunk_at (x, 0, round), back = chunk_at (x, back_stage (x), round);
+  if (in < x->n_chunks)
+    ret[n++]
+        = (LsSend) { .to = s->n + h, .first = block_of (x, in, 0, 0), .n = x->k * n_trees, .reduces = true };
+  for (uint32_t t = 0; t < n_trees; t++)
+    n += sends_on_tree (x, h, g, t, round, &ret[n]);
+  if (back < x->n_chunks)
+    ret[n++] = (LsSend) { .to = s->n + h, .first = block_of (x, back, g, 0), .n = n_trees };
+  return n;
 }
 
 static uint32_t
 sends (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret)
 {
-  uint32_t n = s->n, n_chunks = ((const Nvls *) s->data)->n_chunks, k = 0;
-  uint32_t c[N_STAGES];
-  for (uint32_t stage = 0; stage < N_STAGES; stage++)
-    c[stage] = chunk_at (s, stage, round);
-  if (place < n) {
-    if (c[0] < n_chunks)
-      ret[k++] = (LsSend) { .to = n, .first = c[0] * n, .n = n, .reduces = true };
-    if (c[2] < n_chunks)
-      ret[k++] = (LsSend) { .to = n, .first = c[2] * n + place, .n = 1 };
-    return k;
+  const NvlsTree *x = s->data;
+  if (place < s->n)
+    return sends_of_member (s, place, round, ret);
+  uint32_t n_trees = x->trees.n_trees, n = 0;
+  uint32_t heads = chunk_at (x, 1, round), out = chunk_at (x, back_stage (x) + 1, round);
+  for (uint32_t g = 0; g < x->k; g++) {
+    uint32_t to = x->call->member[(place - s->n) * x->k + g];
+    if (heads < x->n_chunks)
+      ret[n++] = (LsSend) { .to = to, .first = block_of (x, heads, g, 0), .n = n_trees };
+    if (out < x->n_chunks)
+      ret[n++] = (LsSend) { .to = to, .first = block_of (x, out, 0, 0), .n = x->k * n_trees };
   }
-  for (uint32_t i = 0; i < n && c[1] < n_chunks; i++)
-    ret[k++] = (LsSend) { .to = i, .first = c[1] * n + i, .n = 1 };
-  for (uint32_t i = 0; i < n && c[3] < n_chunks; i++)
-    ret[k++] = (LsSend) { .to = i, .first = c[3] * n, .n = n };
-  return k;
+  return n;
 }
 
 static uint32_t
 n_receives (const LsScript *s, uint32_t place, uint32_t round)
 {
-  uint32_t n_chunks = ((const Nvls *) s->data)->n_chunks;
-  uint32_t a = place < s->n ? 1 : 0;
-  uint32_t n = (chunk_at (s, a, round) < n_chunks) + (chunk_at (s, a + 2, round) < n_chunks);
-  return place < s->n ? n : n * s->n;
+  const NvlsTree *x = s->data;
+  if (place >= s->n)
+    return x->k * (uint32_t) (is_at (x, 0, round) + is_at (x, back_stage (x), round));
+  uint32_t h = x->call->seat[place] / x->k, n = is_at (x, 1, round) + is_at (x, back_stage (x) + 1, round);
+  for (uint32_t t = 0; t < x->trees.n_trees; t++) {
+    const LsTreeNode *node = &x->trees.node[t][h];
+    if (node->child[0] != LS_NO_HOST && is_at (x, up_stage (x, node->depth + 1), round))
+      n += node->child[1] == LS_NO_HOST ? 1 : 2;
+    n += node->depth > 0 && is_at (x, down_stage (x, node->depth - 1), round);
+  }
+  return n;
 }
 
 static void
 route (const LsScript *s, uint32_t from, uint32_t to, uint32_t channel, LsRoute *ret_route)
 {
-  if (from < s->n)
+  if (to >= s->n)
     ls_route_up (s->cluster, s->gpus[from], ret_route);
-  else
+  else if (from >= s->n)
     ls_route_down (s->cluster, s->gpus[to], ret_route);
+  else
+    ls_script_route_gpus (s->cluster, s->gpus[from], s->gpus[to], channel, ret_route);
 }
+
+static void
+script_of (const LsCollCall *call, bool is_flat, LsScript *s)
+{
+  NvlsTree *x = ls_arena_new_array (call->arena, NvlsTree, 1);
+  x->call = call;
+  x->trees = ls_double_tree (call->n_hosts, call->arena);
+  x->k = ls_coll_members_per_host (call);
+  x->is_flat = is_flat;
+  x->depth = x->trees.depth;
+  uint32_t n_stages = 4 + 2 * x->depth;
+  uint64_t n_messages = 4 * (uint64_t) call->n + 2 * (uint64_t) x->k * x->trees.n_trees * (call->n_hosts - 1);
+  x->n_chunks = is_flat ? 1 : ls_coll_chunks (call, channels_used (call), n_stages, n_messages);
+  ls_script_cut (call, s, x->n_chunks * x->k * x->trees.n_trees);
+  s->data = x;
+  s->n_switches = call->n_hosts;
+  s->n_rounds = is_flat ? 1 : x->n_chunks + n_stages - 1;
+  s->max_sends = MAX (3 * x->trees.n_trees + 2, 2 * x->k);
+  s->sends = sends;
+  s->n_receives = n_receives;
+  s->route = route;
+  double n = x->k; /* as NVLS inside a host */
+  s->hbm_from = s->hbm_to = call->nccl->hbm_per_wire_all_reduce * (n - 1) / (n + 1);
+}
+
+/* --- one host --- */
 
 /* A chunk's n blocks and another's single one are on the way at once. */
 static double
@@ -153,23 +279,11 @@ rate_cap (const LsScript *s, uint32_t from, uint32_t to, uint32_t n)
 static void
 script (const LsCollCall *call, LsScript *s)
 {
-  Nvls *x = ls_arena_new_array (call->arena, Nvls, 1);
-  const LsNccl *nccl = call->nccl;
-  uint32_t n = call->n, n_used = ls_nccl_channels (nccl->channels_nvls, call->bytes, BYTES_PER_CHANNEL);
-  x->n_chunks = ls_coll_chunks (call, n_used, N_STAGES, 4 * (uint64_t) n);
-  ls_script_cut (call, s, n * x->n_chunks);
-  s->data = x;
-  s->n_switches = 1;
-  s->n_rounds = x->n_chunks + N_STAGES - 1;
-  s->max_sends = 2 * n;
-  s->sends = sends;
-  s->n_receives = n_receives;
-  s->route = route;
-  s->base = nccl->base_nvls; /* hops included */
-  s->rate_switch = rate_of_flow (call, n_used);
+  script_of (call, false, s);
+  s->base = call->nccl->base_nvls; /* hops included */
+  s->rate_switch = rate_of_flow (call, channels_used (call));
   s->rate_cap = rate_cap;
-  s->flows = n_used * LS_COEF_ONE;
-  s->hbm_from = s->hbm_to = nccl->hbm_per_wire_all_reduce * (n - 1.0) / (n + 1);
+  s->flows = channels_used (call) * LS_COEF_ONE;
 }
 
 #define KINDS LS_COLL_BIT (LS_COLL_ALL_REDUCE)
@@ -183,3 +297,59 @@ const LsCollAlgorithm ls_coll_nvls
         .only_simple = true,
         .plan = plan,
         .script = script };
+
+/* --- several --- */
+
+static bool
+tree_applies (const LsCollCall *call)
+{
+  return call->nccl->nvls_bus > 0 && ls_coll_has_nvswitch (call) && call->n_hosts > 1
+      && ls_coll_whole_hosts (call) > 2;
+}
+
+/* Each message takes the time of a chunk. */
+static double
+tree_rate_cap (const LsScript *s, uint32_t from, uint32_t to, uint32_t n)
+{
+  const NvlsTree *x = s->data;
+  return s->rate_switch * n / (x->k * x->trees.n_trees);
+}
+
+static void
+tree_script (const LsCollCall *call, LsScript *s)
+{
+  script_of (call, false, s);
+  double alg = call->bytes > 0 ? (double) call->bytes / ls_nccl_seconds (call, LS_TUNE_NVLS_TREE)
+                               : ls_coll_bus (call);
+  double n_flows = channels_used (call);
+  s->base = call->nccl->base_nvls;
+  ls_script_pipeline (s, ls_nccl_latency (call, LS_TUNE_NVLS_TREE) - s->base);
+  s->flows = channels_used (call) * LS_COEF_ONE;
+  /* In a round a GPU gives the switch a chunk, and another's part of its head; on each
+   * edge of a tree goes its part of another. All of it takes as long. */
+  s->rate_switch = s->rate_intra = s->rate_inter = alg / n_flows;
+  s->rate_cap = tree_rate_cap;
+}
+
+static void
+tree_plan (const LsCollCall *call, LsCollPlan *ret_plan)
+{
+  LsScript s = ls_script_of (call);
+  script_of (call, true, &s);
+  uint32_t n_used = channels_used (call);
+  LsRounds all = { .n_rounds = s.n_rounds,
+                   .latency = ls_nccl_latency (call, LS_TUNE_NVLS_TREE),
+                   .min_s = ls_nccl_seconds (call, LS_TUNE_NVLS_TREE) };
+  ls_phase_of_rounds (call, &s, &all, n_used, ls_plan_phases (call, n_used, 1, ret_plan));
+}
+
+const LsCollAlgorithm ls_coll_nvls_tree
+    = { .name = "nvls-tree",
+        .kinds = KINDS,
+        .automatic = KINDS,
+        .applies = tree_applies,
+        .wants = "two nodes or more, ranks on all of each, more than 2, and NVSwitches that compute",
+        .only_simple = true,
+        .alike = ls_double_tree_alike,
+        .plan = tree_plan,
+        .script = tree_script };

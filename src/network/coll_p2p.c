@@ -83,18 +83,14 @@ static void
 plan (const LsCollCall *call, LsCollPlan *ret_plan)
 {
   g_assert (call->n == 2);
-  const LsNccl *nccl = call->nccl;
   uint32_t n_used = nccl_p2p_channels (call);
 
-  LsPhase *phase = ls_arena_new_array (call->arena, LsPhase, 1);
+  LsPhase *phase = ls_plan_phases (call, n_used, 1, ret_plan);
   phase->latency = ls_nccl_p2p_latency (call);
   phase->demand_bytes = (double) call->bytes / n_used;
   phase->rate_cap = rate_of_flow (call, n_used);
   if (call->bytes > 0)
     add_loads (call, n_used, phase);
-  ret_plan->sm_share = fmin (1, n_used * nccl->sm_share_per_channel);
-  ret_plan->n_phases = 1;
-  ret_plan->phases = phase;
 }
 
 /* One message from place 0 to place 1. */
@@ -226,11 +222,9 @@ plan_permute (const LsCollCall *call, LsCollPlan *ret_plan)
   LsScript s = ls_script_of (call);
   script_permute (call, &s);
   LsRounds round = { .n_rounds = 1, .latency = s.base };
-  ret_plan->sm_share
-      = is_by_copy_engine (call) ? 0 : fmin (1, n_flows (call) * call->nccl->sm_share_per_channel);
-  ret_plan->n_phases = 1;
-  ret_plan->phases = ls_arena_new_array (call->arena, LsPhase, 1);
-  ls_phase_of_rounds (call, &s, &round, n_flows (call), ret_plan->phases);
+  ls_phase_of_rounds (call, &s, &round, n_flows (call), ls_plan_phases (call, n_flows (call), 1, ret_plan));
+  if (is_by_copy_engine (call))
+    ret_plan->sm_share = 0;
 }
 
 #define KINDS_PERMUTE (LS_COLL_BIT (LS_COLL_PERMUTE) | LS_COLL_BIT (LS_COLL_COPY_PERMUTE))

@@ -229,9 +229,7 @@ plan (const LsCollCall *call, LsCollPlan *ret_plan)
   uint32_t n_flows = ls_coll_channels (call), per_phase = n_batches (call->n);
   LsTime hop = call->n_hosts == 1 ? s.hop_intra : s.hop_inter;
   LsTime further = (LsTime) (per_phase - 1) * hop;
-  ret_plan->sm_share = fmin (1, n_flows * call->nccl->sm_share_per_channel);
-  ret_plan->n_phases = s.n_rounds / per_phase;
-  ret_plan->phases = ls_arena_new_array (call->arena, LsPhase, ret_plan->n_phases);
+  ls_plan_phases (call, n_flows, s.n_rounds / per_phase, ret_plan);
   for (uint32_t i = 0; i < ret_plan->n_phases; i++) {
     LsRounds rounds
         = { .first = i * per_phase, .n_rounds = per_phase, .latency = further + (i == 0 ? s.base : hop) };

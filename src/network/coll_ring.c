@@ -60,7 +60,7 @@
 #include "base/gcd.h"
 #include "cluster/route.h"
 #include "core/maxmin.h" /* LS_COEF_ONE */
-#include "network/period.h"
+#include "network/place_loads.h"
 
 /* ---- rings in a mesh of NVLinks ---- */
 
@@ -388,21 +388,17 @@ rate_of_flow (const LsCollCall *call, uint32_t n_flows)
 static void
 plan (const LsCollCall *call, LsCollPlan *ret_plan)
 {
-  const LsNccl *nccl = call->nccl;
   Orders o = orders_of (call);
   uint32_t n_used = ls_coll_channels (call);
   uint32_t n_flows = round_up (n_used, divisor_of_flows (&o));
   double wire = ls_coll_wire_factor (call->kind, call->n) * (double) call->bytes;
 
-  LsPhase *phase = ls_arena_new_array (call->arena, LsPhase, 1);
+  LsPhase *phase = ls_plan_phases (call, n_used, 1, ret_plan);
   phase->latency = ls_nccl_latency (call, LS_TUNE_RING);
   phase->demand_bytes = wire / n_flows;
   phase->rate_cap = rate_of_flow (call, n_flows);
   if (call->bytes > 0 && !call->is_tiny)
     add_loads (&o, n_flows, phase);
-  ret_plan->sm_share = fmin (1, n_used * nccl->sm_share_per_channel);
-  ret_plan->n_phases = 1;
-  ret_plan->phases = phase;
 }
 
 /* --- message by message -------------------------------------------------------

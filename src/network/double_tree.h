@@ -11,7 +11,7 @@
  * Hosts that load alike. Both directions of an edge carry the same. So where all hosts
  * have the same GPUs in a call, what is loaded at one depends on nothing but how many
  * of its edges, of both trees, end in its group, in its pod and elsewhere; and what is
- * loaded at a group or a pod, on its hosts. A period of hosts (period.h) is as an
+ * loaded at a group or a pod, on its hosts. A period of hosts (place_loads.h) is as an
  * earlier one if its hosts are, one by one.
  *
  * Worked example. 32 hosts, 4 a group. Host 12 has in the first tree host 8 above it,
@@ -28,7 +28,7 @@
 #define LS_NETWORK_DOUBLE_TREE_H
 
 #include "network/algorithm.h"
-#include "network/period.h"
+#include "network/place_loads.h"
 
 #define LS_NO_HOST UINT32_MAX
 
@@ -58,5 +58,21 @@ LsDoubleTree ls_double_tree (uint32_t n_hosts, LsArena *arena);
 /* LsCollPeriod.like of a call whose hosts are joined by these trees; NULL: hosts have not the same GPUs, or
  * most periods are like no other. In the arena. Cost: linear in the hosts. */
 const uint32_t *ls_double_tree_alike (const LsCollCall *call, const LsCollPeriod *p, LsArena *arena);
+
+/* What calls on the same GPUs have in common, kept from one to the next (private to
+ * network/). */
+
+struct LsCollMemo {
+  LsArena *arena;
+  const LsCluster *cluster; /* NULL: not used yet                             */
+  GPtrArray *known;         /* of rounds.c                                    */
+  const uint32_t *gpus;     /* [n] of the latest call                         */
+  uint32_t n;
+  LsCollSeats seats;     /* theirs                                        */
+  bool has_alike;        /* LsCollAlgorithm.alike, of theirs, was asked for */
+  const uint32_t *alike; /* what it said                                  */
+  LsDoubleTree trees;
+  uint32_t n_hosts_of_trees; /* 0: none yet */
+};
 
 #endif

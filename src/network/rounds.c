@@ -27,8 +27,7 @@
 #include "cluster/places.h"
 #include "cluster/route.h"
 #include "core/maxmin.h" /* LS_COEF_ONE */
-#include "network/memo.h"
-#include "network/period.h"
+#include "network/double_tree.h"
 
 /* ---- loads by place ---- */
 
@@ -743,14 +742,21 @@ longest_way (const LsScript *s)
   return longest;
 }
 
+LsPhase *
+ls_plan_phases (const LsCollCall *call, uint32_t n_flows, uint32_t n, LsCollPlan *ret_plan)
+{
+  ret_plan->sm_share = fmin (1, n_flows * call->nccl->sm_share_per_channel);
+  ret_plan->n_phases = n;
+  ret_plan->phases = ls_arena_new_array (call->arena, LsPhase, n);
+  return ret_plan->phases;
+}
+
 void
 ls_plan_of_rounds (const LsCollCall *call, const LsScript *s, LsCollPlan *ret_plan)
 {
   uint32_t n_flows = ls_coll_channels (call);
   bool has_bytes = s->block_bytes > 0;
-  ret_plan->n_phases = has_bytes ? s->n_rounds : 1;
-  ret_plan->phases = ls_arena_new_array (call->arena, LsPhase, ret_plan->n_phases);
-  ret_plan->sm_share = fmin (1, n_flows * call->nccl->sm_share_per_channel);
+  ls_plan_phases (call, n_flows, has_bytes ? s->n_rounds : 1, ret_plan);
   if (!has_bytes)
     ret_plan->phases[0].latency = longest_way (s);
   for (uint32_t r = 0; r < s->n_rounds && has_bytes; r++) {
@@ -814,4 +820,23 @@ ls_script_pipeline (LsScript *s, LsTime latency)
 {
   s->hop_intra = s->hop_inter = s->hop_switch = 1;
   s->hop_intra = s->hop_inter = s->hop_switch = latency / MAX (1, longest_way (s));
+}
+
+LsCollMemo *
+ls_coll_memo_new (void)
+{
+  LsCollMemo *memo = g_new0 (LsCollMemo, 1);
+  memo->arena = ls_arena_new ();
+  memo->known = g_ptr_array_new ();
+  return memo;
+}
+
+void
+ls_coll_memo_free (LsCollMemo *memo)
+{
+  if (!memo)
+    return;
+  g_ptr_array_unref (memo->known);
+  ls_arena_free (memo->arena);
+  g_free (memo);
 }

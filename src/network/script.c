@@ -70,12 +70,6 @@ ls_script_route_channel (const LsScript *s, uint32_t from, uint32_t to, uint32_t
     ls_script_route_gpus (s->cluster, s->gpus[from], s->gpus[to], channel, ret_route);
 }
 
-void
-ls_script_route (const LsScript *s, uint32_t from, uint32_t to, LsRoute *ret_route)
-{
-  ls_script_route_channel (s, from, to, 0, ret_route);
-}
-
 static bool
 is_with_switch (const LsScript *s, uint32_t from, uint32_t to)
 {

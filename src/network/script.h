@@ -94,7 +94,6 @@ uint32_t ls_script_n_channels (const LsScript *s);
 uint64_t ls_script_channel_flows (const LsScript *s, uint32_t channel);
 void ls_script_route_channel (const LsScript *s, uint32_t from, uint32_t to, uint32_t channel,
                               LsRoute *ret_route);
-void ls_script_route (const LsScript *s, uint32_t from, uint32_t to, LsRoute *ret_route); /* channel 0 */
 /* Between two members, as where a script has no routes of its own. */
 void ls_script_route_gpus (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to, uint32_t channel,
                            LsRoute *ret_route);

@@ -1,9 +1,19 @@
 /* network/shape.c — how the members of a call lie on hosts, and what NCCL makes of it. */
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include <lockstep/error.h>
+
+#include "base/gcd.h"
+#include "base/order.h"
+#include "cluster/places.h"
 #include "cluster/route.h"
+#include "network/algorithm.h"
+#include "network/coll.h"
+#include "network/double_tree.h"
 #include "network/nccl/nccl.h"
-#include "network/period.h"
+#include "network/place_loads.h"
 
 /* How finely a script cuts a pipeline. That data follow one another through it is physical;
  * how finely is not. NCCL 2.30.7 moves slices of 16 to 512 KiB a channel (src/enqueue.cc,
@@ -192,4 +202,292 @@ ls_coll_busiest_over_mean (const LsCollCall *call)
   for (uint32_t i = 0; i < call->n && call->weights; i++)
     most = MAX (most, call->weights[i]);
   return call->weights ? (double) most * call->n / (double) ls_coll_sum_of_weights (call) : 1;
+}
+
+/* How much work a call may be. Above a limit a plan or a script is
+ * refused before it is begun; both are counted from above, at no cost. */
+
+/* A plan looks at 2^24 messages a second, more or less; a run at 2^23 (one core of 2020). */
+#define LIMITS_MAX_MESSAGES (UINT64_C (1) << 28)
+/* Messages of all places at once, each of which keeps its route: some 700 bytes. */
+#define MAX_AT_ONCE (UINT64_C (1) << 24)
+
+static uint64_t
+times (uint64_t a, uint64_t b)
+{
+  return b > 0 && a > UINT64_MAX / b ? UINT64_MAX : a * b;
+}
+
+static gboolean
+is_below (const LsCollCall *call, const char *algorithm, const char *what, uint64_t n, uint64_t limit,
+          GError **error)
+{
+  if (n <= limit)
+    return TRUE;
+  g_set_error (error, LS_ERROR, LS_ERROR_LIMIT,
+               "%s over %u %s by %s is %.3g %s; the limit is %.3g\n"
+               "note: take fewer %s%s, or another algorithm if there is one",
+               ls_coll_kind_name (call->kind), call->n, ls_cluster_chip_word (&call->cluster->spec, call->n),
+               algorithm, (double) n, what, (double) limit, ls_cluster_chip_word (&call->cluster->spec, 2),
+               call->n_hosts > 1 && ls_coll_members_per_host (call) == 0 ? ", as many of each node" : "");
+  return FALSE;
+}
+
+gboolean
+ls_coll_plan_is_small (const LsCollCall *call, const LsCollAlgorithm *a, GError **error)
+{
+  return !a->n_messages
+      || is_below (call, a->name, "messages to add up", a->n_messages (call), LIMITS_MAX_MESSAGES, error);
+}
+
+uint64_t
+ls_script_n_messages (const LsScript *s)
+{
+  return times (times ((uint64_t) s->n + s->n_switches, s->max_sends), s->n_rounds);
+}
+
+gboolean
+ls_coll_check_all (uint64_t n_messages, GError **error)
+{
+  if (n_messages <= LIMITS_MAX_MESSAGES)
+    return TRUE;
+  g_set_error (error, LS_ERROR, LS_ERROR_LIMIT,
+               "all sizes together are %.3g messages, one by one; the limit is %.3g\n"
+               "note: take fewer sizes (--min, --max, --factor), fewer --gpus, or --network flow",
+               (double) n_messages, (double) LIMITS_MAX_MESSAGES);
+  return FALSE;
+}
+
+gboolean
+ls_coll_script_is_small (const LsCollCall *call, const LsCollAlgorithm *a, const LsScript *s, GError **error)
+{
+  uint64_t at_once = times ((uint64_t) s->n + s->n_switches, s->max_sends), n = ls_script_n_messages (s);
+  return is_below (call, a->name, "messages at once, one by one", at_once, MAX_AT_ONCE, error)
+      && is_below (call, a->name, "messages, one by one", n, LIMITS_MAX_MESSAGES, error);
+}
+
+/* In which order the members of a call sit: host after host, by ascending GPU. */
+
+typedef struct {
+  uint32_t gpu, member;
+} Seat;
+
+static int
+by_gpu (const void *a, const void *b)
+{
+  return LS_ORDER (((const Seat *) a)->gpu, ((const Seat *) b)->gpu);
+}
+
+/* Runs of one host put in order of their lowest members. */
+static void
+order_hosts (const LsCluster *c, Seat *seats, uint32_t n)
+{
+  uint32_t n_hosts = 0, n_in_place = 0;
+  while (n_in_place < n && seats[n_in_place].member == n_in_place)
+    n_in_place++;
+  if (n_in_place == n)
+    return;
+  g_autofree Seat *by_host = g_memdup2 (seats, n * sizeof *seats);
+  g_autofree Seat *first = g_new (Seat, n); /* of each host: its lowest member, and where its run begins */
+  for (uint32_t i = 0; i < n; i++) {
+    bool is_new = i == 0 || ls_cluster_host_of (c, seats[i].gpu) != ls_cluster_host_of (c, seats[i - 1].gpu);
+    if (is_new)
+      first[n_hosts++] = (Seat) { seats[i].member, i };
+    first[n_hosts - 1].gpu = MIN (first[n_hosts - 1].gpu, seats[i].member);
+  }
+  qsort (first, n_hosts, sizeof *first, by_gpu);
+  for (uint32_t h = 0, at = 0; h < n_hosts; h++) {
+    uint32_t host = ls_cluster_host_of (c, by_host[first[h].member].gpu);
+    for (uint32_t i = first[h].member; i < n && ls_cluster_host_of (c, by_host[i].gpu) == host; i++)
+      seats[at++] = by_host[i];
+  }
+}
+
+static void
+sort_members (const LsCollCall *call, LsArena *arena, LsCollSeats *to)
+{
+  g_autofree Seat *seats = g_new (Seat, call->n);
+  bool is_sorted = true;
+  for (uint32_t i = 0; i < call->n; i++) {
+    seats[i] = (Seat) { call->gpus[i], i };
+    is_sorted = is_sorted && (i == 0 || call->gpus[i - 1] < call->gpus[i]);
+  }
+  if (!is_sorted)
+    qsort (seats, call->n, sizeof *seats, by_gpu);
+  for (uint32_t i = 1; i < call->n; i++)
+    g_assert (seats[i].gpu != seats[i - 1].gpu);
+  order_hosts (call->cluster, seats, call->n);
+  uint32_t *sorted = ls_arena_new_array (arena, uint32_t, call->n);
+  uint32_t *member = ls_arena_new_array (arena, uint32_t, call->n);
+  uint32_t *seat = ls_arena_new_array (arena, uint32_t, call->n);
+  for (uint32_t i = 0; i < call->n; i++) {
+    g_assert (seats[i].gpu < call->cluster->n_gpus);
+    sorted[i] = seats[i].gpu;
+    member[i] = seats[i].member;
+    seat[seats[i].member] = i;
+  }
+  to->sorted = sorted;
+  to->member = member;
+  to->seat = seat;
+}
+
+static void
+group_by_host (const LsCollCall *call, LsArena *arena, LsCollSeats *to)
+{
+  uint32_t *host_of = ls_arena_new_array (arena, uint32_t, call->n);
+  LsCollHost *hosts = ls_arena_new_array (arena, LsCollHost, MIN (call->n, call->cluster->spec.n_nodes));
+  uint32_t last = UINT32_MAX;
+  for (uint32_t i = 0; i < call->n; i++) {
+    uint32_t host = ls_cluster_host_of (call->cluster, to->sorted[i]);
+    if (host != last)
+      hosts[to->n_hosts++].gpus = &to->sorted[i];
+    hosts[to->n_hosts - 1].n++;
+    host_of[i] = to->n_hosts - 1;
+    last = host;
+  }
+  to->host_of = host_of;
+  to->hosts = hosts;
+}
+
+/* The same GPUs of a node of the same kind; one with faults may have taken NICs from some. */
+static bool
+is_like (const LsCluster *c, const LsCollHost *host, const LsCollHost *other)
+{
+  bool are_alike = !c->kind_of_host && host->n == other->n
+      && ls_places_is_sound (c, ls_cluster_host_of (c, host->gpus[0]))
+      && ls_places_is_sound (c, ls_cluster_host_of (c, other->gpus[0]))
+      && ls_cluster_local_of (c, host->gpus[0]) == ls_cluster_local_of (c, other->gpus[0]);
+  for (uint32_t i = 1; i < host->n && are_alike; i++)
+    are_alike = host->gpus[i] - host->gpus[0] == other->gpus[i] - other->gpus[0];
+  return are_alike;
+}
+
+static uint32_t
+find_min_nics (const LsCluster *c, const LsCollSeats *seats)
+{
+  uint32_t n = ls_coll_nics (c, &seats->hosts[0]);
+  for (uint32_t h = 1; h < seats->n_hosts; h++)
+    if (!is_like (c, &seats->hosts[h], &seats->hosts[h - 1]))
+      n = MIN (n, ls_coll_nics (c, &seats->hosts[h]));
+  return n;
+}
+
+/* Of channels that enter hosts differently: far more than are run (shape.c). */
+#define MAX_ENTRIES (UINT64_C (1) << 20)
+
+static uint32_t
+find_n_entries (const LsCollSeats *seats)
+{
+  uint64_t lcm = 1;
+  for (uint32_t h = 0; h < seats->n_hosts && seats->n_hosts > 1 && lcm < MAX_ENTRIES; h++)
+    if (lcm % seats->hosts[h].n != 0)
+      lcm = lcm / ls_gcd ((uint32_t) lcm, seats->hosts[h].n) * seats->hosts[h].n;
+  return (uint32_t) MIN (lcm, MAX_ENTRIES);
+}
+
+static LsCollSeats
+find_seats (const LsCollCall *call, LsArena *arena)
+{
+  LsCollSeats seats = { 0 };
+  sort_members (call, arena, &seats);
+  group_by_host (call, arena, &seats);
+  seats.min_nics = find_min_nics (call->cluster, &seats);
+  seats.n_entries = find_n_entries (&seats);
+  return seats;
+}
+
+static const LsCollSeats *
+remember (LsCollMemo *memo, const LsCollCall *call)
+{
+  g_assert (!memo->cluster || memo->cluster == call->cluster);
+  memo->cluster = call->cluster;
+  if (memo->n != call->n || memcmp (memo->gpus, call->gpus, call->n * sizeof *memo->gpus) != 0) {
+    uint32_t *gpus = ls_arena_new_array (memo->arena, uint32_t, call->n);
+    memcpy (gpus, call->gpus, call->n * sizeof *gpus);
+    memo->n = call->n;
+    memo->gpus = gpus;
+    memo->has_alike = false;
+    memo->seats = find_seats (call, memo->arena);
+  }
+  return &memo->seats;
+}
+
+void
+ls_coll_take_seats (LsCollCall *call)
+{
+  LsCollSeats seats = call->memo ? *remember (call->memo, call) : find_seats (call, call->arena);
+  call->n_hosts = seats.n_hosts;
+  call->min_nics = seats.min_nics;
+  call->n_entries = seats.n_entries;
+  call->hosts = seats.hosts;
+  call->sorted = seats.sorted;
+  call->member = seats.member;
+  call->seat = seats.seat;
+  call->host_of = seats.host_of;
+}
+
+/* Kinds of collectives and protocols: names, and what a kind moves. */
+
+static const char *const protocol_names[LS_N_PROTOCOLS] = {
+  [LS_PROTOCOL_AUTO] = "auto",
+  [LS_PROTOCOL_SIMPLE] = "Simple",
+  [LS_PROTOCOL_LL] = "LL",
+  [LS_PROTOCOL_LL128] = "LL128",
+};
+
+static const char *const kind_names[LS_N_COLL_KINDS] = {
+  [LS_COLL_ALL_REDUCE] = "all-reduce",
+  [LS_COLL_ALL_GATHER] = "all-gather",
+  [LS_COLL_REDUCE_SCATTER] = "reduce-scatter",
+  [LS_COLL_BROADCAST] = "broadcast",
+  [LS_COLL_REDUCE] = "reduce",
+  [LS_COLL_ALL_TO_ALL] = "all-to-all",
+  [LS_COLL_GATHER] = "gather",
+  [LS_COLL_SCATTER] = "scatter",
+  [LS_COLL_BARRIER] = "barrier",
+  [LS_COLL_PERMUTE] = "permute",
+  [LS_COLL_COPY_PERMUTE] = "copy-permute",
+  [LS_COLL_SEND_RECV] = "send-recv",
+};
+
+const char *
+ls_coll_kind_name (LsCollKind kind)
+{
+  g_assert (kind < LS_N_COLL_KINDS);
+  return kind_names[kind];
+}
+
+bool
+ls_coll_kind_has_root (LsCollKind kind)
+{
+  return kind == LS_COLL_BROADCAST || kind == LS_COLL_REDUCE || kind == LS_COLL_GATHER
+      || kind == LS_COLL_SCATTER;
+}
+
+const char *
+ls_protocol_name (LsProtocol protocol)
+{
+  g_assert (protocol < LS_N_PROTOCOLS);
+  return protocol_names[protocol];
+}
+
+double
+ls_coll_wire_factor (LsCollKind kind, uint32_t n)
+{
+  if (n < 2)
+    return 0;
+  switch (kind) {
+  case LS_COLL_ALL_REDUCE:
+    return 2.0 * (n - 1) / n;
+  case LS_COLL_ALL_GATHER:
+  case LS_COLL_REDUCE_SCATTER:
+  case LS_COLL_ALL_TO_ALL:
+  case LS_COLL_GATHER:
+  case LS_COLL_SCATTER:
+    return (n - 1.0) / n;
+  case LS_COLL_BARRIER:
+    return 0;
+  default:
+    return 1;
+  }
 }

@@ -90,7 +90,7 @@ typedef enum {
 typedef enum {
   LS_RECIPE_ANY,       /* for any order: lower/pipeline/lower_p2p.c                       */
   LS_RECIPE_MEGATRON,  /* warm-up, pairs, cool-down: lower/pipeline/lower_megatron.c; needs n_warmup */
-  LS_RECIPE_UNFLUSHED, /* steps are not flushed: lower/pipeline/lower_pipedream.c; needs n_versions */
+  LS_RECIPE_UNFLUSHED, /* steps are not flushed: lower/pipeline/lower_pipe.c; needs n_versions */
 } LsSchedRecipe;
 
 /* Which schedule is meant where none is named: of one stage, of several, of several chunks on each. */

@@ -26,6 +26,7 @@
 #ifndef LS_SCHEDULES_SCHED_EVAL_H
 #define LS_SCHEDULES_SCHED_EVAL_H
 
+#include "base/diag.h"
 #include "schedules/sched_layout.h"
 
 typedef struct {
@@ -49,7 +50,7 @@ typedef struct {
   double per_chunk;     /* micro-batches of a rank's full activations in a chunk's */
 } LsSchedEval;
 
-/* The orders must be able to run (schedules/sched_check.h). Free with ls_sched_eval_free. */
+/* The orders must be able to run (schedules/sched_eval.h). Free with ls_sched_eval_free. */
 LsSchedEval *ls_orders_eval (const LsOrders *orders, const LsSchedTimes *times);
 void ls_sched_eval_free (LsSchedEval *eval); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsSchedEval, ls_sched_eval_free)
@@ -57,7 +58,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsSchedEval, ls_sched_eval_free)
 /* --- runs orders until nothing moves: each rank executes its list in order as outputs arrive ----- */
 
 /* Linear in the actions: a rank that must wait is woken by
- * the output that it lacks. Private to sched_eval.c and sched_check.c. */
+ * the output that it lacks. Private to sched_eval.c. */
 
 /* What a stage sends on for a micro-batch: activations, or gradients. */
 typedef struct {
@@ -79,14 +80,21 @@ typedef struct {
   GArray *runnable;  /* uint32_t ranks */
 } LsReplay;
 
-gsize ls_output_index (const LsLayout *l, const LsStageOutput *o);
-LsStageOutput ls_action_output (const LsLayout *l, uint32_t rank, const LsAction *a); /* not of a W */
-/* What an action needs; returns how many. */
-guint ls_action_needs (const LsLayout *l, uint32_t rank, const LsAction *a, LsStageOutput needs[2]);
+/* What is wrong with an order that cannot run. */
 
-/* Every action must be in range, there once and well paired. */
-void ls_replay_init (LsReplay *r, const LsOrders *orders, const LsSchedTimes *times, LsSchedEval *eval);
-void ls_replay_run (LsReplay *r);
-void ls_replay_clear (LsReplay *r);
+/* Where orders that were read from a file stand. */
+typedef struct {
+  const char *file;
+  const int *lines;          /* [rank] */
+  char *const *texts;        /* [rank] the line */
+  const int *const *columns; /* [rank][action], then the end of the line */
+} LsOrderPlaces;
+
+/* Adds a diagnostic for each action that is out of range, on the wrong rank, there twice
+ * or wrongly paired, for each that is missing, and if there is none of these, one for a
+ * cycle of ranks that wait for each other. The pointer is "/RANK/ACTION", counted from 0,
+ * with the rank's number of actions for what is missing. They are LS_ERROR_INPUT and located
+ * if places are given, else LS_ERROR_CONFLICT. TRUE if the order can run. */
+gboolean ls_orders_check (const LsOrders *orders, const LsOrderPlaces *places, LsDiagList *diags);
 
 #endif

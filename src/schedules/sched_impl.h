@@ -71,9 +71,6 @@ void ls_sched_append_slots (GArray *slots, bool is_split, GArray *actions);
 const char *ls_sched_refuse_chunks (const LsSchedShape *shape);         /* vpp above 1 */
 const char *ls_sched_refuse_other_than_two (const LsSchedShape *shape); /* vpp neither 0 nor 2 */
 
-/* min (m, pp - rank): 1F1B and what fills its bubbles. */
-uint64_t ls_sched_in_flight_1f1b (const LsSchedShape *shape, uint32_t rank);
-
 uint32_t ls_sched_two_chunks (const LsSchedShape *shape); /* 2 */
 
 #endif

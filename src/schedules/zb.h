@@ -117,20 +117,12 @@ typedef struct {
 
 void ls_zb_run_init (LsZbRun *run, const LsZbJob *job, int64_t budget);
 void ls_zb_run_clear (LsZbRun *run);
-void ls_zb_run_reset (LsZbRun *run);
 
-/* When the inputs of the next symbol of that kind have arrived; -1: not known yet. */
-LsTime ls_zb_arrival (const LsZbRun *run, uint32_t rank, uint32_t kind);
-/* Runs it from at, and says whose next symbol may now be known (p: nobody's). */
-uint32_t ls_zb_do (LsZbRun *run, uint32_t rank, uint32_t kind, LsTime at);
-/* Runs the rank's oldest W at its t. */
-void ls_zb_do_w (LsZbRun *run, uint32_t rank);
-
-/* schedules/zb_fill.c: runs a string, rules[p] deciding where the W go. out, if not NULL,
+/* schedules/zb_search.c: runs a string, rules[p] deciding where the W go. out, if not NULL,
  * gets the order that was run. LS_ZB_NEVER if the string stalls or breaks the limit. */
 LsZbScore ls_zb_fill (LsZbRun *run, const uint8_t *string, const LsZbRule *rules, uint8_t *out);
 
-/* schedules/zb_list.c: makes a string by list scheduling. keys[p][6]: place of the first
+/* schedules/zb_search.c: makes a string by list scheduling. keys[p][6]: place of the first
  * F0 F1 I0 I1 W0 W1 of each rank, in periods of the steady state; the k-th is k later.
  * In the steady state the keys decide; before a rank's first I and when its forwards are
  * used up, a symbol that is ready may overtake by up to the window. */
@@ -169,7 +161,7 @@ guint ls_zb_n_rules (LsZbRules which, guint *ret_first);
 void ls_zb_polish (LsZbSearch *search);
 void ls_zb_polish_best (LsZbSearch *search);
 
-/* The searches: schedules/zb_line.c for one chunk per rank, schedules/zb_vee.c for a V. */
+/* The searches: below for one chunk per rank, below for a V. */
 void ls_zb_search_line (LsZbSearch *search);
 void ls_zb_search_vee (LsZbSearch *search);
 

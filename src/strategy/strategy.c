@@ -1,8 +1,9 @@
 #include "strategy/strategy.h"
 
-#include "model/ngram.h"
+#include <stddef.h>
+
+#include "model/beside.h"
 #include "model/operators.h"
-#include "strategy/dp_traits.h"
 #include "strategy/shard.h"
 #include "strategy/strategy_rules.h"
 
@@ -199,29 +200,38 @@ ls_strategy_lend_own (LsStrategy *dest, const LsStrategy *source)
     dest->program.by_architecture = g_ptr_array_ref (source->program.by_architecture);
 }
 
+/* What a strategy owns, by its places in it. */
+static const size_t strings[] = {
+  offsetof (LsStrategy, name),          offsetof (LsStrategy, source),
+  offsetof (LsStrategy, schedule),      offsetof (LsStrategy, program.software),
+  offsetof (LsStrategy, experts.load),  offsetof (LsStrategy, layout.rank_order),
+  offsetof (LsStrategy, lora.modules),  offsetof (LsStrategy, layout.placement),
+  offsetof (LsStrategy, docs.lengths),  offsetof (LsStrategy, use.kernels),
+  offsetof (LsStrategy, opt.optimizer),
+};
+
+static const struct {
+  size_t numbers, n;
+} arrays[] = {
+  { offsetof (LsStrategy, layout.layers_per_chunk), offsetof (LsStrategy, layout.n_layers_per_chunk) },
+  { offsetof (LsStrategy, layout.micro_batches_per_replica),
+    offsetof (LsStrategy, layout.n_micro_batches_per_replica) },
+  { offsetof (LsStrategy, memory.recompute_stages), offsetof (LsStrategy, memory.n_recompute_stages) },
+};
+
 void
 ls_strategy_clear (LsStrategy *s)
 {
   if (!s)
     return;
-  g_free (s->name);
-  g_free (s->source);
-  g_free (s->program.software);
-  g_free (s->schedule);
-  g_free (s->layout.rank_order);
-  g_free (s->layout.placement);
+  for (guint i = 0; i < G_N_ELEMENTS (strings); i++)
+    g_free (G_STRUCT_MEMBER (char *, s, strings[i]));
+  for (guint i = 0; i < G_N_ELEMENTS (arrays); i++)
+    g_free (G_STRUCT_MEMBER (uint32_t *, s, arrays[i].numbers));
   ls_allocation_unref (s->layout.allocation);
-  g_free (s->layout.layers_per_chunk);
-  g_free (s->layout.micro_batches_per_replica);
-  g_free (s->experts.load);
-  g_free (s->lora.modules);
-  g_free (s->docs.lengths);
   ls_lengths_unref (s->docs.drawn);
-  g_free (s->memory.recompute_stages);
-  g_free (s->use.kernels);
   ls_recipes_unref (s->use.recipes);
   g_clear_pointer (&s->program.by_architecture, g_ptr_array_unref);
-  g_free (s->opt.optimizer);
   ls_optimizer_kind_unref (s->opt.kind);
   ls_strategy_init (s);
 }
@@ -230,32 +240,18 @@ void
 ls_strategy_copy (LsStrategy *dest, const LsStrategy *source)
 {
   *dest = *source;
-  dest->name = g_strdup (source->name);
-  dest->source = g_strdup (source->source);
-  dest->program.software = g_strdup (source->program.software);
-  dest->schedule = g_strdup (source->schedule);
-  dest->layout.rank_order = g_strdup (source->layout.rank_order);
-  dest->layout.placement = g_strdup (source->layout.placement);
-  dest->layout.allocation = ls_allocation_ref (source->layout.allocation);
-  dest->layout.layers_per_chunk
-      = g_memdup2 (source->layout.layers_per_chunk,
-                   source->layout.n_layers_per_chunk * sizeof *source->layout.layers_per_chunk);
-  dest->layout.micro_batches_per_replica = g_memdup2 (source->layout.micro_batches_per_replica,
-                                                      source->layout.n_micro_batches_per_replica
-                                                          * sizeof *source->layout.micro_batches_per_replica);
-  dest->experts.load = g_strdup (source->experts.load);
-  dest->lora.modules = g_strdup (source->lora.modules);
-  dest->docs.lengths = g_strdup (source->docs.lengths);
-  dest->docs.drawn = ls_lengths_ref (source->docs.drawn);
-  dest->use.kernels = g_strdup (source->use.kernels);
-  dest->use.recipes = ls_recipes_ref (source->use.recipes);
-  dest->program.by_architecture
-      = source->program.by_architecture ? g_ptr_array_ref (source->program.by_architecture) : NULL;
-  dest->opt.optimizer = g_strdup (source->opt.optimizer);
-  dest->opt.kind = ls_optimizer_kind_ref (source->opt.kind);
-  dest->memory.recompute_stages
-      = g_memdup2 (source->memory.recompute_stages,
-                   source->memory.n_recompute_stages * sizeof *source->memory.recompute_stages);
+  for (guint i = 0; i < G_N_ELEMENTS (strings); i++)
+    G_STRUCT_MEMBER (char *, dest, strings[i]) = g_strdup (G_STRUCT_MEMBER (char *, source, strings[i]));
+  for (guint i = 0; i < G_N_ELEMENTS (arrays); i++)
+    G_STRUCT_MEMBER (uint32_t *, dest, arrays[i].numbers)
+        = g_memdup2 (G_STRUCT_MEMBER (uint32_t *, source, arrays[i].numbers),
+                     G_STRUCT_MEMBER (uint32_t, source, arrays[i].n) * sizeof (uint32_t));
+  ls_allocation_ref (source->layout.allocation);
+  ls_lengths_ref (source->docs.drawn);
+  ls_recipes_ref (source->use.recipes);
+  if (source->program.by_architecture)
+    g_ptr_array_ref (source->program.by_architecture);
+  ls_optimizer_kind_ref (source->opt.kind);
 }
 
 /* ---- strategy layers ---- */

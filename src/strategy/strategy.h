@@ -15,7 +15,7 @@
 #include "base/dtype.h"
 #include "cluster/allocation.h"
 #include "model/documents.h"
-#include "model/formats.h"
+#include "model/kernel.h"
 #include "model/model.h"
 #include "model/optimizer_kind.h"
 #include "model/recipe.h"
@@ -125,7 +125,7 @@ typedef enum { LS_TP_OVERLAP_BULK, LS_TP_OVERLAP_RING } LsTpOverlap;
 typedef enum { LS_AMAX_STAGE, LS_AMAX_TP, LS_AMAX_NONE } LsAmaxReduction;
 
 /* Layers of chunks that are not listed: even where they come out even, else by what they cost; always by
- * that; by the weights of products, or by modules (lower/chunk_rules.h). */
+ * that; by the weights of products, or by modules (lower/balance.h). */
 typedef enum {
   LS_LAYER_RULE_AUTO,
   LS_LAYER_RULE_BALANCED,
@@ -222,7 +222,7 @@ typedef struct {
   bool p2p_warmup_flush;   /* overlapped p2p in warm-up and cool-down too         */
   uint32_t pipeline_batch; /* sequences of a copy between two flushes; 0: of a step */
   int ep_overlap;  /* a forward and a backward side by side, so that the exchange of tokens of one runs
-                            beside kernels of the other (lower/layers/lower_pieces.h); LS_FLAG_AUTO */
+                            beside kernels of the other (lower/layers/lower_layers.h); LS_FLAG_AUTO */
   int delay_wgrad; /* with it: weight gradients behind what other ranks wait for; LS_FLAG_AUTO */
   /* Thread blocks of NCCL's kernels at most, of the communicators of each; 0: as many as it has */
   uint32_t tp_max_ctas, cp_max_ctas, ep_max_ctas, dp_max_ctas, pp_max_ctas;

@@ -6,7 +6,6 @@
 #include "model/beside.h"
 #include "model/expert_load.h"
 #include "schedules/sched.h"
-#include "strategy/dp_traits.h"
 #include "strategy/shard.h"
 #include "strategy/strategy_rules.h"
 

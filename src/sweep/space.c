@@ -8,7 +8,6 @@
 #include "data/jobs/job_files.h"
 #include "data/text/field.h"
 #include "schedules/sched.h"
-#include "strategy/dp_traits.h"
 #include "strategy/shard.h"
 #include "strategy/strategy.h"
 

@@ -7,7 +7,7 @@
 #include "data/text/field.h"
 #include "job/assumptions.h"
 #include "job/knobs.h"
-#include "strategy/dp_traits.h"
+#include "strategy/shard.h"
 #include "sweep/sweep_state.h"
 
 /* --- the rule of thumb ------------------------------------------------------------------------ */

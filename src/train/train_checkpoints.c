@@ -4,7 +4,6 @@
 #include <lockstep/error.h>
 
 #include "model/operators.h"
-#include "strategy/dp_traits.h"
 #include "strategy/shard.h"
 #include "train/run_history.h"
 #include "train/train_steps.h"

@@ -19,10 +19,12 @@ import frozen
 ROOT, BUILD = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
 N_JOBS = int(os.environ.get("LS_CASES", "100"))
 # Where labels are made; a literal there is one if it is an argument or a member, and no word of a message, format or option.
-MAKERS = ["model/operators*.c", "model/lora.c", "model/optimizer_kind.c", "model/block.c", "lower/**/*.c", "plan/*.c"]
+MAKERS = ["model/operators*.c", "model/lora.c", "model/optimizer_kind.c", "model/block.c", "model/beside.c",
+          "model/compressed.c", "model/convolved.c", "model/difference.c", "model/mixer.c", "model/streams.c", "lower/**/*.c",
+          "plan/*.c"]
 LABEL = re.compile(r'(?<=[ ({])"(?=[a-z])([a-z0-9][a-z0-9 _,-]*|(?:[a-z ]|%[su])+)"(?=[,)} ;\n])')
 # What takes no label: what is reported, looked up, or compared with words of files.
-NO_LABEL = re.compile(r'conflict|unsupported|refus|diag|g_set_error|expected|strcmp|g_str_|#include|#define|_name\b|\[LS_[A-Z0-9_]+\] =|return "|ways\[\]|is_possible|\[\] = "')
+NO_LABEL = re.compile(r'conflict|unsupported|refus|diag|g_set_error|expected|strcmp|g_str_|ret_key|#include|#define|_name\b|\[LS_[A-Z0-9_]+\] =|return "|ways\[\]|is_possible|\[\] = "')
 
 
 def renamed(text):

@@ -11,7 +11,6 @@
 #include "model/difference.h"
 #include "model/lora.h"
 #include "model/mixer.h"
-#include "model/ngram.h"
 #include "model/predict.h"
 #include "model/streams.h"
 

@@ -5,7 +5,7 @@
 
 #include "base/order.h"
 #include "data/text/read_file.h"
-#include "schedules/sched_check.h"
+#include "schedules/sched_eval.h"
 
 #define MAX_STAGES        32768
 #define MAX_MICRO_BATCHES (1 << 29)

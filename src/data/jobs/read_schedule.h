@@ -13,7 +13,7 @@
  * Empty cells are steps without an action and mean nothing. A stage is on the rank that has
  * most of its actions; the rank's chunks are its stages in ascending order.
  *
- * Beyond what schedules/sched_check.h looks for: a file that has any SEND or RECV must have
+ * Beyond what schedules/sched_eval.h looks for: a file that has any SEND or RECV must have
  * all that cross ranks, each where its data exist and before they are used, and those from
  * one rank to another in the same order on both, as they are matched by order. A file that
  * unshards must have a stage's parameters gathered whenever they are used. Gradients are

@@ -10,7 +10,7 @@
 #include "data/launch/program/program_map.h"
 #include "data/text/field.h"
 #include "model/model.h"
-#include "strategy/dp_traits.h"
+#include "strategy/shard.h"
 
 #define MAX_TOLD 2000 /* lines of a list: a file may have a million options */
 

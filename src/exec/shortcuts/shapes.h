@@ -1,7 +1,7 @@
 /* exec/shortcuts/shapes.h — what calls load, by the shape of their ranks instead of by the ranks (private to
  * exec/).
  *
- * Two communicators have one shape if their members lie alike (cluster/lie.h), and if they make the same
+ * Two communicators have one shape if their members lie alike (cluster/places.h), and if they make the same
  * calls. What the one loads at a place, the other loads at the place of the same number.
  *
  * What is loaded at a place is a *vector*: a list of (resource by its number there, pattern, coefficient).
@@ -10,7 +10,7 @@
 #ifndef LS_EXEC_SHORTCUTS_SHAPES_H
 #define LS_EXEC_SHORTCUTS_SHAPES_H
 
-#include "cluster/lie.h"
+#include "cluster/places.h"
 #include "exec/replay/calls.h"
 #include "exec/shortcuts/fold.h"
 #include "exec/shortcuts/refine.h"

@@ -3,7 +3,7 @@
  *     lower_dp_deepspeed.c   stages 0, 1 and 2
  *     lower_dp_deepspeed3.c  stage 3
  *     lower_dp_deepspeed3.c          which parameters stage 3 gathers and releases, and when
- *     lower_offload.c        what lives outside of the accelerator
+ *     lower_dp_deepspeed.c        what lives outside of the accelerator
  *
  * Files, classes and functions that are named are those of deepspeed/runtime/zero. */
 #ifndef LS_LOWER_DATA_LOWER_DEEPSPEED_H
@@ -11,8 +11,6 @@
 
 #include "lower/data/lower_dp.h"
 
-/* The compute stream waits for all on that stream, before what comes next on any. */
-void deepspeed_wait (Build *b, LsStream stream);
 /* The host waits for the device, as far as this backend uses it. */
 void deepspeed_sync_host (Build *b);
 
@@ -27,9 +25,6 @@ void deepspeed_copy_gradients (Build *b, const char *name, uint64_t numel);
 /* The host makes n views. */
 void deepspeed_views (Build *b, uint64_t n);
 
-/* Averages and sums numel gradients over the ranks that share them, of which each gets all; NO_OP with one
- * rank. */
-uint16_t deepspeed_reduce_whole (Build *b, uint64_t numel, bool is_expert, uint16_t unit);
 /* The same where each rank of a shard gets its part (returns the last op of it; NO_OP with one rank), and,
  * where is_last, the replicas sum up their parts. */
 uint16_t deepspeed_reduce (Build *b, uint64_t numel, bool is_expert, bool is_last, uint16_t unit);
@@ -38,9 +33,8 @@ uint16_t deepspeed_reduce (Build *b, uint64_t numel, bool is_expert, bool is_las
  * been given so far. NO_OP with one rank. Into a list: the last copy out. */
 uint16_t deepspeed_gather (Build *b, uint64_t numel, bool is_expert, uint16_t after);
 
-/* --- lower_offload.c: nothing happens where nothing is offloaded ----------------- */
+/* --- lower_dp_deepspeed.c: nothing happens where nothing is offloaded ----------------- */
 
-bool offloads_optimizer (const Lower *l);
 bool offloads_parameters (const Lower *l);
 
 /* A rank's part of gradients leaves, once op `reduced` (NO_OP: compute) is done. */

@@ -1,5 +1,7 @@
 #include "lower/data/lower_dp.h"
+
 #include "lower/layers/lower_layers.h"
+#include "strategy/shard.h"
 
 DpTurn *
 dp_turns (const Lower *l, uint32_t pp_rank)
@@ -17,6 +19,13 @@ dp_cut_nothing (const Lower *l, bool is_expert, uint32_t *ret_params, uint32_t *
                 uint32_t *ret_optimizer)
 {
   *ret_params = *ret_grads = *ret_optimizer = 1;
+}
+
+void
+dp_cut_all (const Lower *l, bool is_expert, uint32_t *ret_params, uint32_t *ret_grads,
+            uint32_t *ret_optimizer)
+{
+  *ret_params = *ret_grads = *ret_optimizer = dp_shard (l, is_expert).n;
 }
 
 const DpBackend dp_backend_none = { .name = "none", .cuts = dp_cut_nothing };
@@ -131,3 +140,279 @@ dp_average (Build *b, uint64_t numel)
   LsKernel average = ls_kernel_stream ("grad-average", LS_KERNEL_ELEMENTWISE, dtype, 1, numel, 2 * bytes, 0);
   build_kernel (b, &average, LS_TAG_SYNC);
 }
+
+static void
+close_bucket (GArray *buckets, Bucket *open)
+{
+  g_array_append_val (buckets, *open);
+  *open = (Bucket) { .is_expert = open->is_expert };
+}
+
+GArray *
+buckets_new (const Lower *l, const Chunk *c, uint32_t pp_rank, BucketLimit limit)
+{
+  GArray *buckets = g_array_new (FALSE, FALSE, sizeof (Bucket));
+  Bucket open[2] = { { .is_expert = false }, { .is_expert = true } };
+  for (guint i = c->operators->len; i-- > 0;) {
+    const LsOperator *o = operator_at (c, i);
+    Bucket *to = &open[o->params.is_expert];
+    for (uint32_t p = o->params.is_frozen ? 0 : o->params.n; p-- > 0;) {
+      to->numel += o->params.numel[p];
+      to->last_operator = i;
+      if (to->numel >= limit (l, pp_rank, buckets->len))
+        close_bucket (buckets, to);
+    }
+  }
+  /* What is left over: ready in the order of the last operator. */
+  Bucket *later = open[0].last_operator <= open[1].last_operator ? &open[0] : &open[1];
+  Bucket *sooner = later == &open[0] ? &open[1] : &open[0];
+  if (sooner->numel > 0)
+    close_bucket (buckets, sooner);
+  if (later->numel > 0)
+    close_bucket (buckets, later);
+  return buckets;
+}
+
+/* Number of the first bucket from `from` on that is not ready once operator o is done. */
+static guint
+buckets_ready (const GArray *buckets, guint from, guint o)
+{
+  while (from < buckets->len && g_array_index (buckets, Bucket, from).last_operator >= o)
+    from++;
+  return from;
+}
+
+/* --- of a pass that reduces ------------------------------------------------------- */
+
+typedef struct {
+  GArray *buckets;
+  guint next;
+} Launches;
+
+static void
+reduce_over (Build *b, DpGroup group, int coll, uint64_t numel, uint16_t unit, const char *name)
+{
+  const Lower *l = b->l;
+  if (group.n == 1)
+    return;
+  uint16_t op = build_coll (b, LS_STREAM_DP, group.slot, coll, dp_grad_bytes (l, numel), l->shard.grad_dtype,
+                            LS_TAG_SYNC, name);
+  g_array_index (b->ops, LsOp, op).unit = unit;
+  if (l->s->dp_kind == LS_DP_PS)
+    g_array_index (b->ops, LsOp, op).algorithm
+        = l->s->data.ps_servers == LS_PS_ONE ? LS_ALGORITHM_NAIVE : LS_ALGORITHM_SERVER;
+}
+
+/* grad_data.norm (p=2), which the host reads: Megatron-Core, core/distributed/param_and_grad_buffer.py,
+ * check_for_nan_in_grad. */
+static void
+check_gradients (Build *b, uint64_t numel)
+{
+  LsDtype dtype = b->l->shard.grad_dtype;
+  LsKernel norm = ls_kernel_stream ("grad-check", LS_KERNEL_REDUCTION, dtype, 1, numel,
+                                    (double) numel * ls_dtype_bytes (dtype), 0);
+  build_kernel (b, &norm, LS_TAG_SYNC);
+  build_compute_sync (b, "host reads the check of a bucket");
+}
+
+void
+bucket_reduce (Build *b, const Bucket *bucket, uint16_t unit, bool scatters)
+{
+  const Lower *l = b->l;
+  if (l->s->data.grad_check && l->s->dp_kind == LS_DP_MEGATRON)
+    check_gradients (b, bucket->numel);
+  dp_average (b, bucket->numel);
+  if (!scatters) {
+    reduce_over (b, dp_all (l, bucket->is_expert), LS_COLL_ALL_REDUCE, bucket->numel, unit,
+                 "grad all-reduce");
+    return;
+  }
+  DpGroup shard = dp_shard (l, bucket->is_expert);
+  reduce_over (b, shard, LS_COLL_REDUCE_SCATTER, bucket->numel, unit, "grad reduce-scatter");
+  reduce_over (b, dp_replica (l, bucket->is_expert), LS_COLL_ALL_REDUCE, dp_part (bucket->numel, shard.n),
+               unit, "shard all-reduce");
+}
+
+void
+buckets_begin (Build *b, DpPass *p, BucketLimit limit)
+{
+  Launches *launches = g_new0 (Launches, 1);
+  launches->buckets = buckets_new (b->l, p->c, p->pp_rank, limit);
+  p->state = launches;
+}
+
+void
+buckets_after (Build *b, DpPass *p, guint o, bool scatters)
+{
+  Launches *launches = p->state;
+  if (!launches)
+    return;
+  for (guint end = buckets_ready (launches->buckets, launches->next, o); launches->next < end;
+       launches->next++)
+    bucket_reduce (b, &g_array_index (launches->buckets, Bucket, launches->next), (uint16_t) launches->next,
+                   scatters);
+}
+
+static void
+buckets_after_sum (Build *b, DpPass *p, guint o)
+{
+  buckets_after (b, p, o, false);
+}
+
+void
+buckets_end (Build *b, DpPass *p)
+{
+  Launches *launches = p->state;
+  if (!launches)
+    return;
+  g_array_unref (launches->buckets);
+  g_clear_pointer (&p->state, g_free);
+}
+
+void
+buckets_reduce_rest (Build *b, uint32_t pp_rank, BucketLimit limit, bool scatters)
+{
+  Lower *l = b->l;
+  if (l->s->data.overlap) {
+    build_join_stream (b, LS_STREAM_DP);
+    return;
+  }
+  for (uint32_t c = 0; c < l->n_chunks; c++) {
+    g_autoptr (GArray) buckets = buckets_new (l, chunk_at (l, pp_rank, c), pp_rank, limit);
+    for (guint i = 0; i < buckets->len; i++) {
+      bucket_reduce (b, &g_array_index (buckets, Bucket, i), (uint16_t) i, scatters);
+      build_join (b, (uint16_t) (b->ops->len - 1));
+    }
+  }
+}
+
+/* Torch DistributedDataParallel (torch/nn/parallel/distributed.py 2.7, reducer.cpp): every rank
+ * has everything. After its first iteration the buckets follow the order in which gradients
+ * become ready; a bucket takes a parameter, then closes if it has reached its limit: 1 MiB
+ * for the first, 25 MiB for the others, or the user's cap for all. Buckets are launched
+ * strictly in order; gradients are divided by the number of ranks before, in a kernel of
+ * their own. At the end of a backward that reduces the compute stream waits for all buckets.
+ *
+ * Memory. Buckets are there beside the gradients for as long as the job runs, and what was
+ * reduced is copied back (reducer.cpp, initialize_buckets and copy_bucket_to_grad); with
+ * bucket_view gradients are views of them.
+ *
+ * Only the last micro-batch reduces (no_sync), or each does (grad_sync each). Where nothing
+ * overlaps there is one bucket, reduced at the end of the step: Megatron-LM's DDP of 2021; or
+ * at the end of each backward.
+ *
+ * Not here: find_unused_parameters and static_graph, which order buckets otherwise. */
+
+#define FIRST_BYTES (1u << 20)
+#define CAP_BYTES   (25u << 20)
+/* Of parameter servers, below. */
+#define PARTITION_BYTES 4096000u
+
+static uint64_t
+limit_of (const Lower *l, uint32_t pp_rank, guint i)
+{
+  if (!l->s->data.overlap)
+    return UINT64_MAX;
+  uint64_t bytes = l->s->data.bucket_bytes ? l->s->data.bucket_bytes
+      : l->s->dp_kind == LS_DP_PS          ? PARTITION_BYTES
+      : i == 0                             ? FIRST_BYTES
+                                           : CAP_BYTES;
+  return dp_part (bytes, ls_dtype_bytes (l->shard.grad_dtype));
+}
+
+static bool
+is_each (const Lower *l)
+{
+  return l->s->data.grad_sync == LS_GRAD_SYNC_EACH;
+}
+
+static bool
+reduces (const Lower *l, const DpPass *p)
+{
+  bool has_weights = p->type == LS_ACTION_B || p->type == LS_ACTION_W;
+  return has_weights && (is_each (l) || (p->is_last && l->s->data.overlap));
+}
+
+static char *
+variant (const Lower *l, const DpPass *p)
+{
+  return reduces (l, p) ? g_strdup (" reduces") : NULL;
+}
+
+static void
+begin (Build *b, DpPass *p)
+{
+  if (reduces (b->l, p))
+    buckets_begin (b, p, limit_of);
+}
+
+static void
+copy_back (Build *b, const Chunk *c)
+{
+  LsKernel copy = ls_kernel_stream ("grad-from-bucket", LS_KERNEL_ELEMENTWISE, b->l->shard.grad_dtype, 1,
+                                    c->n_params, 2.0 * (double) dp_grad_bytes (b->l, c->n_params), 0);
+  build_kernel (b, &copy, LS_TAG_SYNC);
+}
+
+static void
+end (Build *b, DpPass *p)
+{
+  if (reduces (b->l, p))
+    build_join_stream (b, LS_STREAM_DP);
+  if (reduces (b->l, p) && ls_strategy_has_buckets (b->l->s) && p->c->n_params > 0)
+    copy_back (b, p->c);
+  buckets_end (b, p);
+}
+
+static void
+static_memory (const Lower *l, uint32_t pp_rank, uint64_t bytes[LS_N_MEM])
+{
+  uint64_t n = dp_params_of_rank (l, pp_rank, false) + dp_params_of_rank (l, pp_rank, true);
+  if (ls_strategy_has_buckets (l->s))
+    bytes[LS_MEM_GRADIENTS] += dp_grad_bytes (l, n);
+}
+
+static void
+reduce_rest (Build *b, uint32_t pp_rank)
+{
+  if (!is_each (b->l))
+    buckets_reduce_rest (b, pp_rank, limit_of, false);
+}
+
+const DpBackend dp_backend_ddp = {
+  .name = "ddp",
+  .variant = variant,
+  .begin = begin,
+  .after = buckets_after_sum,
+  .end = end,
+  .reduce_rest = reduce_rest,
+  .cuts = dp_cut_nothing,
+  .static_memory = static_memory,
+};
+
+/* --- parameter servers --------------------------------------------------------------------------- */
+
+/* Parameter servers, as BytePS runs them (Jiang et al., OSDI 2020): one server next to
+ * the ranks of each host has a part of all gradients. A rank pushes gradients to the servers,
+ * which sum them, and pulls the sums; each rank then updates its own parameters. That is an
+ * all-reduce by network/coll_star.c for each bucket. With --ps-servers one there is one server
+ * for all, beside the first rank of each group that reduces together: all push to it and pull from
+ * it (network/coll_star.c), as in figure 1 of Li et al., OSDI 2014, with a single server.
+ *
+ * A bucket closes at 4,096,000 bytes (BYTEPS_PARTITION_BYTES), or at the user's limit; they are
+ * launched in the order in which they become ready, beside the backward of the last
+ * micro-batch.
+ *
+ * Deviations. A tensor larger than a bucket is not cut into several. BytePS pulls in order of
+ * priority, those of the first layers first, and lets the next forward begin before the last
+ * has come; here the optimizer waits for all. */
+
+const DpBackend dp_backend_ps = {
+  .name = "ps",
+  .variant = variant,
+  .begin = begin,
+  .after = buckets_after_sum,
+  .end = buckets_end,
+  .reduce_rest = reduce_rest,
+  .cuts = dp_cut_nothing,
+};

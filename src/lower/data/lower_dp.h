@@ -72,7 +72,7 @@ typedef struct DpBackend {
    * are of the micro-batch of the chunk's first forward, as early_gather is. */
   void (*turns) (const Lower *l, uint32_t pp_rank, DpTurn *ret_turns);
   bool (*gather_chunk) (Build *b, uint32_t pp_rank, uint32_t chunk);
-  void (*reduce_chunk) (Build *b, uint32_t pp_rank, uint32_t chunk);
+  bool (*reduce_chunk) (Build *b, uint32_t pp_rank, uint32_t chunk);
   /* Over how many ranks the three are cut: 1 if each has all. Parameters of experts and of
    * others apart: their groups differ. */
   void (*cuts) (const Lower *l, bool is_expert, uint32_t *ret_params, uint32_t *ret_grads,
@@ -93,10 +93,11 @@ dp_completes (const DpPass *p)
 /* [n_chunks], newly allocated. */
 DpTurn *dp_turns (const Lower *l, uint32_t pp_rank);
 
-/* For `cuts`: each rank has all. */
+/* For `cuts`: each rank has all; each of a shard has a part of all three. */
 void dp_cut_nothing (const Lower *l, bool is_expert, uint32_t *ret_params, uint32_t *ret_grads,
                      uint32_t *ret_optimizer);
-
+void dp_cut_all (const Lower *l, bool is_expert, uint32_t *ret_params, uint32_t *ret_grads,
+                 uint32_t *ret_optimizer);
 /* Ranks that have the same parameters: all of them; those among which one copy is cut; those
  * that have the same part of it (n 1: nobody else). */
 DpGroup dp_all (const Lower *l, bool is_expert);
@@ -138,5 +139,35 @@ char *pass_name (const Lower *l, const DpPass *p); /* newly allocated */
 
 extern const DpBackend dp_backend_none, dp_backend_ps, dp_backend_ddp, dp_backend_megatron, dp_backend_fsdp1,
     dp_backend_fsdp2, dp_backend_deepspeed, dp_backend_deepspeed3, dp_backend_xla_fsdp;
+
+/* Gradients that are reduced together, cut by the order in which
+ * they become ready (private; for the backends of lower_dp.h that have buckets). */
+
+/* Ready when operator `last_operator` has done its weight gradients, in backward order. */
+typedef struct {
+  uint64_t numel;
+  uint32_t last_operator;
+  bool is_expert; /* experts have buckets of their own */
+} Bucket;
+
+/* Parameters at which bucket i closes: it takes one, then closes if it has reached that. */
+typedef uint64_t (*BucketLimit) (const Lower *l, uint32_t pp_rank, guint i);
+
+/* Buckets of a chunk in the order in which they become ready; a parameter is never split. */
+GArray *buckets_new (const Lower *l, const Chunk *c, uint32_t pp_rank, BucketLimit limit);
+
+/* Averages a bucket and reduces it over all ranks that have its parameters. It scatters among
+ * those that share one copy, then sums the parts over the copies (lower_dp.h), both in order
+ * on one stream. */
+void bucket_reduce (Build *b, const Bucket *bucket, uint16_t unit, bool scatters);
+
+/* Hooks of a pass that launches its buckets, strictly in order, as they become ready; begin
+ * sets p->state, without which the others do nothing. */
+void buckets_begin (Build *b, DpPass *p, BucketLimit limit);
+void buckets_after (Build *b, DpPass *p, guint o, bool scatters);
+/* The same where every rank keeps whole sums. */
+void buckets_end (Build *b, DpPass *p);
+/* Where nothing overlaps all buckets, one after the other; else the stream is waited for. */
+void buckets_reduce_rest (Build *b, uint32_t pp_rank, BucketLimit limit, bool scatters);
 
 #endif

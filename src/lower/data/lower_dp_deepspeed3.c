@@ -599,9 +599,7 @@ release_operator (Build *b, DpPass *p, guint o, bool is_again)
   }
   if (b->l->s->data.collective_lists && v->release.n > 0) {
     LsDep compute = { LS_DEP_STREAM, LS_STREAM_COMPUTE };
-    LsOp op = ls_op_blank (LS_OP_HOST_SYNC, LS_STREAM_COMPUTE, LS_TAG_SYNC, "wait for compute");
-    op.host = LS_HOST_SYNC;
-    build_op (b, op, &compute, 1);
+    build_host_sync (b, LS_TAG_SYNC, "wait for compute", &compute, 1);
   }
   s->visit++;
   s->is_fetched = false;
@@ -791,12 +789,6 @@ step_end (Build *b, uint32_t pp_rank)
   }
 }
 
-static void
-cuts (const Lower *l, bool is_expert, uint32_t *ret_params, uint32_t *ret_grads, uint32_t *ret_optimizer)
-{
-  *ret_params = *ret_grads = *ret_optimizer = dp_shard (l, is_expert).n;
-}
-
 /* Persistent parameters whole, and the bucket. */
 static void
 static_memory (const Lower *l, uint32_t pp_rank, uint64_t bytes[LS_N_MEM])
@@ -819,6 +811,6 @@ const DpBackend dp_backend_deepspeed3 = {
   .before_again = before_again,
   .after_again = after_again,
   .step_end = step_end,
-  .cuts = cuts,
+  .cuts = dp_cut_all,
   .static_memory = static_memory,
 };

@@ -49,9 +49,7 @@ free_op (Build *b, FsdpFree oldest)
 {
   if (!oldest.is_event)
     return oldest.op;
-  LsOp wait = ls_op_blank (LS_OP_WAIT, LS_STREAM_GATHER, LS_TAG_SYNC, "wait for free");
-  wait.event = oldest.op;
-  return build_op (b, wait, NULL, 0);
+  return build_event (b, LS_OP_WAIT, LS_STREAM_GATHER, "wait for free", oldest.op, NULL);
 }
 
 static void
@@ -64,9 +62,7 @@ limit (Build *b, Fsdp *f)
   if (oldest.has_passed)
     return;
   LsDep freed = { LS_DEP_END, free_op (b, oldest) };
-  LsOp sync = ls_op_blank (LS_OP_HOST_SYNC, LS_STREAM_COMPUTE, LS_TAG_SYNC, "all-gather limiter");
-  sync.host = LS_HOST_SYNC;
-  build_op (b, sync, &freed, 1);
+  build_host_sync (b, LS_TAG_SYNC, "all-gather limiter", &freed, 1);
 }
 
 /* How many frees are queued behind one more gather. */
@@ -125,9 +121,7 @@ note_free (Build *b, const DpPass *p, Fsdp *f, guint unit, uint16_t op)
   g_array_append_val (f->free_ops, freed);
   if (p->type != LS_ACTION_F || unit + n_left_over (b->l, f) < f->n || unit == f->root)
     return;
-  LsOp record = ls_op_blank (LS_OP_RECORD, LS_STREAM_COMPUTE, LS_TAG_SYNC, "freed");
-  record.event = event_params (b->l, f->n - 1 - unit);
-  build_op (b, record, NULL, 0);
+  build_event (b, LS_OP_RECORD, LS_STREAM_COMPUTE, "freed", event_params (b->l, f->n - 1 - unit), NULL);
 }
 
 static void

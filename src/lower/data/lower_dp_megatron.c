@@ -24,7 +24,7 @@
  * zero 1@G (num_distributed_optimizer_instances): the optimizer is cut among G ranks; gradients
  * are reduce-scattered among these, then the parts all-reduced over the others, both on one
  * stream, so that a bucket starts when the one before it is through. */
-#include "lower/data/lower_bucket.h"
+#include "lower/data/lower_dp.h"
 
 #define MIN_PARAMS      40000000u
 #define PARAMS_PER_RANK 1000000u
@@ -35,7 +35,7 @@ is_sharded (const Lower *l)
   return l->s->zero_stage > 0;
 }
 
-/* Whole tensors are dealt out (lower_optimizer.c): gradients are all-reduced. */
+/* Whole tensors are dealt out (lower_step.c): gradients are all-reduced. */
 static bool
 deals_tensors (const Lower *l)
 {
@@ -266,9 +266,8 @@ gather_chunk (Build *b, uint32_t pp_rank, uint32_t chunk)
   for (guint i = buckets->len; i-- > 0;) {
     const Bucket *bucket = &g_array_index (buckets, Bucket, i);
     LsDep gathered = { LS_DEP_END, gather (b, bucket->numel, bucket->is_expert, (uint16_t) i) };
-    LsOp record = ls_op_blank (LS_OP_RECORD, LS_STREAM_DP, LS_TAG_SYNC, "parameters gathered");
-    record.event = event_params (b->l, i);
-    build_op (b, record, &gathered, gathered.index != NO_OP);
+    build_event (b, LS_OP_RECORD, LS_STREAM_DP, "parameters gathered", event_params (b->l, i),
+                 gathered.index != NO_OP ? &gathered : NULL);
   }
   return true;
 }
@@ -279,13 +278,14 @@ early_gather (Build *b, uint32_t pp_rank, uint32_t chunk)
   return chunk < 2 && gather_chunk (b, pp_rank, chunk);
 }
 
-static void
+static bool
 reduce_chunk (Build *b, uint32_t pp_rank, uint32_t chunk)
 {
   const Chunk *c = chunk_at (b->l, pp_rank, chunk);
   g_autoptr (GArray) buckets = buckets_new (b->l, c, pp_rank, limit_of (b->l, c));
   for (guint i = 0; i < buckets->len; i++)
     bucket_reduce (b, &g_array_index (buckets, Bucket, i), (uint16_t) i, scatters_gradients (b->l));
+  return true;
 }
 
 static void

@@ -62,7 +62,7 @@
 #include "lower/data/lower_dp.h"
 
 #include "lower/layers/lower_layers.h"
-#include "lower/lower_step.h"
+#include "lower/lower_build.h"
 
 /* ---- the loop over layers that XLA makes: its turns, what they gather and when, and what they copy ---- */
 
@@ -106,7 +106,6 @@ xla_is_outside (const Chunk *c, guint o)
   return layer_of (c, o) == UINT16_MAX;
 }
 
-/* Elements that are gathered for an operator. */
 /* Parameters that are cut over the ranks of a copy. */
 static uint64_t
 xla_cut_numel (const LsOperator *o)
@@ -119,7 +118,6 @@ xla_cut_numel (const LsOperator *o)
 
 /* --- buffers ---------------------------------------------------------------------- */
 
-/* The op to which what an operator leaves behind is tied. */
 /* The op to which what an operator leaves behind is tied; the buffer of its weights, or their gradients. */
 static uint16_t
 xla_last_op (Build *b)
@@ -175,7 +173,6 @@ gather (Build *b, XlaPass *x, const Chunk *c, guint o)
     build_join (b, x->gathered[o]);
 }
 
-/* Products that run again need their weights before those of the gradients. */
 /* It runs products again, for which it needs its weights. */
 static bool
 xla_multiplies_again (const Lower *l, const Chunk *c, guint o)

@@ -1,6 +1,6 @@
 #include "lower/data/lower_fsdp.h"
 #include "lower/layers/lower_layers.h"
-#include "lower/lower_step.h"
+#include "lower/lower_build.h"
 #include "strategy/shard.h"
 
 #define FP32_BYTES 4
@@ -57,12 +57,6 @@ fsdp_free (Fsdp *f)
   g_array_unref (f->free_ops);
   g_free (f->gathered);
   g_free (f);
-}
-
-void
-fsdp_cuts (const Lower *l, bool is_expert, uint32_t *ret_params, uint32_t *ret_grads, uint32_t *ret_optimizer)
-{
-  *ret_params = *ret_grads = *ret_optimizer = dp_shard (l, is_expert).n;
 }
 
 void
@@ -285,7 +279,6 @@ tag_of (const DpPass *p)
   return !p ? LS_TAG_OPTIMIZER : p->type == LS_ACTION_F ? LS_TAG_F : LS_TAG_B;
 }
 
-/* Kernels of these names, and no others, copy around the collectives. */
 /* As some software launches it. */
 static LsAccess
 access_of (const Lower *l, LsFsdpCopy copy)
@@ -308,19 +301,14 @@ fsdp_kernel (Build *b, const DpPass *p, LsStream stream, LsFsdpCopy copy, uint64
 uint16_t
 fsdp_wait_compute (Build *b, LsStream stream)
 {
-  g_autoptr (GArray) deps = g_array_copy (b->next_deps);
-  LsDep compute = { LS_DEP_STREAM, LS_STREAM_COMPUTE };
-  g_array_append_val (deps, compute);
-  LsOp wait = ls_op_blank (LS_OP_RECORD, stream, LS_TAG_SYNC, "wait for compute");
-  return build_op (b, wait, (const LsDep *) deps->data, (uint16_t) deps->len);
+  return build_behind (b, LS_STREAM_COMPUTE,
+                       ls_op_blank (LS_OP_RECORD, stream, LS_TAG_SYNC, "wait for compute"));
 }
 
 uint16_t
 fsdp_wait_op (Build *b, LsStream stream, uint16_t op)
 {
-  LsDep dep = { LS_DEP_END, op };
-  LsOp wait = ls_op_blank (LS_OP_RECORD, stream, LS_TAG_SYNC, "wait for event");
-  return build_op (b, wait, &dep, 1);
+  return build_event (b, LS_OP_RECORD, stream, "wait for event", LS_EVENT_NONE, &(LsDep) { LS_DEP_END, op });
 }
 
 static const char *
@@ -360,8 +348,7 @@ fsdp_collective (Build *b, const FsdpUnit *u, LsStream stream, int coll, uint32_
   }
   if (last != NO_OP)
     return last;
-  LsOp join = ls_op_blank (LS_OP_RECORD, stream, LS_TAG_SYNC, "nothing to gather or reduce");
-  return build_op (b, join, &dep, 1);
+  return build_event (b, LS_OP_RECORD, stream, "nothing to gather or reduce", LS_EVENT_NONE, &dep);
 }
 
 void
@@ -408,19 +395,10 @@ fsdp_buffer (Build *b, const DpPass *p, const Fsdp *f, guint unit, FsdpBuffer wh
     build_buffer (b, op, buffer_id (b, p->c, f, what, unit), LS_MEM_UNSHARDED, bytes, is_free);
 }
 
-static uint64_t
-grad_bytes (const Lower *l, const LsOperator *o)
-{
-  uint64_t n = 0;
-  for (uint32_t i = 0; i < o->params.n && !o->params.is_frozen; i++)
-    n += o->params.numel[i];
-  return n * fsdp_grad_size (l);
-}
-
 void
 fsdp_alloc_grads (Build *b, const DpPass *p, const Fsdp *f, guint o)
 {
-  uint64_t bytes = grad_bytes (b->l, operator_at (p->c, o));
+  uint64_t bytes = trained_params (operator_at (p->c, o)) * fsdp_grad_size (b->l);
   if (bytes > 0)
     build_buffer (b, dp_last_compute (b), buffer_id (b, p->c, f, FSDP_N_BUFFERS, o), LS_MEM_UNSHARDED, bytes,
                   false);
@@ -432,7 +410,7 @@ fsdp_free_grads (Build *b, const DpPass *p, const Fsdp *f, guint unit, uint16_t 
   for (guint o = 0; p && o < p->c->operators->len; o++)
     if (unit_of (f, b->l, p->c, o) == unit)
       build_buffer (b, op, buffer_id (b, p->c, f, FSDP_N_BUFFERS, o), LS_MEM_UNSHARDED,
-                    grad_bytes (b->l, operator_at (p->c, o)), true);
+                    trained_params (operator_at (p->c, o)) * fsdp_grad_size (b->l), true);
 }
 
 /* Bytes of a chunk that are held for the step. */

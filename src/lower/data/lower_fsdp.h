@@ -90,8 +90,6 @@ void fsdp_end (Build *b, DpPass *p);
 /* Outside of a pass: the units of a chunk, to be freed. */
 Fsdp *fsdp_new (const Lower *l, const Chunk *c);
 void fsdp_free (Fsdp *f);
-void fsdp_cuts (const Lower *l, bool is_expert, uint32_t *ret_params, uint32_t *ret_grads,
-                uint32_t *ret_optimizer);
 void fsdp_static_memory (const Lower *l, uint32_t pp_rank, uint64_t bytes[LS_N_MEM]);
 /* Tensors that the optimizer of a rank steps on. Of flat units those that reach into its piece
  * (use_orig_params; torch/distributed/fsdp/_flat_param.py, _get_shard_metadata (): the others have no
@@ -163,7 +161,7 @@ void fsdp_step_held (Build *b, uint32_t pp_rank, uint16_t op, bool is_free);
   {                                                                                                          \
     .name = (name_), .variant = fsdp_variant, .begin = fsdp_begin, .before = fsdp_before,                    \
     .after = fsdp_after, .end = fsdp_end, .step_begin = fsdp_step_begin, .reduce_flush = (reduce_flush_),    \
-    .reduce_rest = (reduce_rest_), .cuts = fsdp_cuts, .steps_on_shards = true, .n_tensors = fsdp_n_tensors,  \
+    .reduce_rest = (reduce_rest_), .cuts = dp_cut_all, .steps_on_shards = true, .n_tensors = fsdp_n_tensors, \
     .static_memory = fsdp_static_memory                                                                      \
   }
 

@@ -1,5 +1,5 @@
 /* lower/layers/lower_cp.c — attention over sequences that are cut over cp ranks: what moves
- * between its kernels (model/operators_context.c).
+ * between its kernels (model/operators_attention.c).
  *
  * Ring, as Transformer Engine issues it (AttnFuncWithCPAndKVP2P in
  * attention/dot_product_attention/context_parallel.py): in step i keys and values go on to

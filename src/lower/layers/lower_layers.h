@@ -3,6 +3,7 @@
 #ifndef LS_LOWER_LAYERS_LOWER_LAYERS_H
 #define LS_LOWER_LAYERS_LOWER_LAYERS_H
 
+#include "lower/data/lower_dp.h"
 #include "lower/lower_build.h"
 
 /* --- lower_operator.c --- */
@@ -96,7 +97,7 @@ void recompute_release (Build *b, const Chunk *c, guint i);
 /* Ties the input of layers that run again to an op, if operator i begins them. */
 void keep_group_input (Build *b, uint16_t op, const Chunk *c, guint i, bool is_free);
 
-/* --- lower_offload_activations.c --- */
+/* --- lower_recompute.c --- */
 
 /* The copy back that is under way for the layer before `layer`. */
 typedef struct {
@@ -123,13 +124,7 @@ uint16_t build_context_backward (Build *b, const Chunk *c, guint i);
 void build_exchange_forward (Build *b, const Chunk *c, guint i, LsTag tag);
 uint16_t build_exchange_backward (Build *b, const Chunk *c, guint i);
 
-/* --- lower_tp_overlap.c --- */
-
-/* Whether the collective before or behind operator i runs in pieces beside its GEMM. */
-bool pipelines_tp (const Lower *l, const Chunk *c, guint i);
-/* Kernels of which one is that GEMM, instead of the collective and it; the last op. */
-uint16_t build_gather_gemm (Build *b, const LsKernel *kernels, uint32_t n, LsTag tag, LsTag comm_tag);
-uint16_t build_gemm_scatter (Build *b, const LsKernel *kernels, uint32_t n, LsTag tag, LsTag comm_tag);
+/* --- lower_operator.c --- */
 
 /* --- lower_experts.c --- */
 
@@ -191,5 +186,44 @@ void chunk_clear (Chunk *c);
 void chunks_clear (Lower *l); /* all of them, and the layers that they share */
 /* The ops of a pass alone, into a build that is then thrown away. */
 void build_pass (Build *b, const Chunk *c, LsActionType pass);
+
+/* A forward and a backward side by side, so that the exchange of tokens of one
+ * runs together with kernels of the other (private).
+ *
+ * Problem. Between its exchanges a pass has nothing to compute. Another pass, of another micro-batch, has.
+ *
+ * Method. A pass is cut where tokens are exchanged. With C what a layer computes before its experts (and
+ * behind those of the layer before), D the dispatch, M the experts, K the combine, in backwards written
+ * small, and w, W the weight gradients of M and C where these are delayed, a forward and a backward over two
+ * layers with experts run as
+ *
+ *     compute      c |     C |  m  w |  M |  c  W |  C |  m  w |  M |  c |  C |  W
+ *     exchange         k |      D |    d |    K |    k |    D |    d |   K |
+ *
+ * Each piece is a segment; pieces of two instances alternate in the program of a rank: a piece of the
+ * forward, then one of the backward, and so on; what one of the two has more comes behind, the backward
+ * first. What a piece needs of earlier pieces of its pass are events, so it waits for nothing of the other
+ * pass but what stands before it on its stream. What goes to other stages is there before the last W.
+ *
+ * Delayed weight gradients are computed behind the exchange that their operators' input gradients begin:
+ * beside it also in a backward that runs alone.
+ *
+ * Deviations. Megatron-LM pairs layers one by one, also those without experts; here a pair is from one
+ * exchange to the next. It sums what experts made on the stream of the exchange, here it is computed behind
+ * it.
+ *
+ * Reference. DeepSeek-AI, DeepSeek-V3 Technical Report, 2024, section 3.2.1, figure 4; Megatron-LM,
+ * core/models/common/model_chunk_schedule_plan.py (2025), whose order this is. */
+
+/* Events that pieces of a rank's passes may record; 0 where passes are not cut. */
+uint16_t n_piece_events (const Lower *l);
+
+/* The pieces of a pass as segments, in its order. Owned by l. */
+typedef struct {
+  uint32_t segment;
+  PieceKind kind;
+} Piece;
+
+const GArray *segment_pieces (Lower *l, DpPass *p);
 
 #endif

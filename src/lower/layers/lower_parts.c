@@ -1,20 +1,19 @@
 /* lower/layers/lower_parts.c — what an embedding, a layer of each kind and a head take on one rank: each
- * lowered as a chunk of its own, forwards and backwards with what runs again, as lower_order.c times
+ * lowered as a chunk of its own, forwards and backwards with what runs again, as lower_p2p.c times
  * the passes of chunks; and the operators of a layer, with what of them runs again.
  *
  * Deviations: products of all layers are in one format, also where those at the ends of the model are in
  * bf16; full recomputation by block runs only the first layers of a chunk again; here each layer runs again,
  * or none does. */
-#include "lower/chunk_rules.h"
 
 #include <string.h>
 
 #include "lower/balance.h"
 #include "lower/layers/lower_layers.h"
-#include "lower/pipeline/lower_order.h"
+#include "lower/pipeline/lower_pipe.h"
 #include "strategy/shard.h"
 
-/* ---- See chunk_rules.h ---- */
+/* ---- See balance.h ---- */
 
 static double
 layer_weights (const LsModel *m)

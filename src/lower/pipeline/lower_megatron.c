@@ -19,25 +19,6 @@
  * Deviation: a send does not wait until the one before it in its direction has been waited for
  * by the compute stream. */
 #include "lower/pipeline/lower_pipe.h"
-#include "lower/pipeline/lower_order.h"
-
-static uint32_t
-stage_of (const Pipe *p, uint32_t chunk)
-{
-  return stage_at (p->l, p->rank, chunk);
-}
-
-static bool
-is_first_stage (const Pipe *p, uint32_t chunk)
-{
-  return stage_of (p, chunk) == 0;
-}
-
-static bool
-is_last_stage (const Pipe *p, uint32_t chunk)
-{
-  return stage_of (p, chunk) == p->l->n_stages - 1;
-}
 
 /* --- p2p segments ------------------------------------------------------------- */
 
@@ -98,9 +79,7 @@ segment_async (Lower *l, uint32_t what)
   LsDep done
       = { LS_DEP_END, pipe_build_group (&b, singles[k].stream, what, message_bytes (l), singles[k].name) };
   if (singles[k].event != LS_EVENT_NONE) {
-    LsOp record = ls_op_blank (LS_OP_RECORD, singles[k].stream, LS_TAG_SYNC, "received");
-    record.event = singles[k].event;
-    build_op (&b, record, &done, 1);
+    build_event (&b, LS_OP_RECORD, singles[k].stream, "received", singles[k].event, &done);
   }
   return build_finish (&b, singles[k].name);
 }
@@ -127,9 +106,7 @@ segment_wait (Lower *l, uint16_t event)
   Build b;
   if (build_reuses (&b, l, name))
     return b.segment;
-  LsOp wait = ls_op_blank (LS_OP_WAIT, LS_STREAM_COMPUTE, LS_TAG_SYNC, name);
-  wait.event = event;
-  build_op (&b, wait, NULL, 0);
+  build_event (&b, LS_OP_WAIT, LS_STREAM_COMPUTE, name, event, NULL);
   return build_finish (&b, name);
 }
 
@@ -139,25 +116,9 @@ static void
 add_group (Pipe *p, uint32_t what, const LsAction *about)
 {
   if (what != 0)
-    pipe_add (p, segment_group (p, what, stage_of (p, about->chunk)), about->mb, about->chunk);
+    pipe_add (p, segment_group (p, what, stage_at (p->l, p->rank, about->chunk)), about->mb, about->chunk);
 }
 
-/* What the action produces for a neighbour, and what it consumes from one. */
-static uint32_t
-sends_after (const Pipe *p, const LsAction *a)
-{
-  if (a->type == LS_ACTION_F)
-    return is_last_stage (p, a->chunk) ? 0 : SEND_F;
-  return is_first_stage (p, a->chunk) ? 0 : SEND_B;
-}
-
-static uint32_t
-receives_before (const Pipe *p, const LsAction *a)
-{
-  if (a->type == LS_ACTION_F)
-    return is_first_stage (p, a->chunk) ? 0 : RECV_F;
-  return is_last_stage (p, a->chunk) ? 0 : RECV_B;
-}
 /* --- 1F1B, batched --------------------------------------------------------------- */
 
 /* A group stands between two actions: the sends of the first with the receives of
@@ -166,11 +127,11 @@ static void
 pipe_1f1b (Pipe *p)
 {
   const LsAction *first = pipe_action (p, 0);
-  add_group (p, receives_before (p, first), first);
+  add_group (p, pipe_receives_before (p, first), first);
   for (guint i = 0; i < p->actions->len; i++) {
     const LsAction *a = pipe_action (p, i), *next = pipe_action (p, i + 1);
     pipe_add_action (p, a);
-    uint32_t send = sends_after (p, a), receive = next ? receives_before (p, next) : 0;
+    uint32_t send = pipe_sends_after (p, a), receive = next ? pipe_receives_before (p, next) : 0;
     bool is_fused = next && next->type != a->type && i >= p->n_warmup;
     if (is_fused)
       add_group (p, send | receive, a);
@@ -268,11 +229,11 @@ pipe_interleaved (Pipe *p)
   int64_t total = o.f->len, n_warmup = p->n_warmup, n_steady = total - n_warmup;
   bool is_last_rank = p->rank + 1 == p->shape.pp, is_all_warmup = n_steady == 0;
 
-  add_group (p, receives_before (p, nth (p, o.f, 0)), nth (p, o.f, 0));
+  add_group (p, pipe_receives_before (p, nth (p, o.f, 0)), nth (p, o.f, 0));
   for (int64_t k = 0; k < n_warmup; k++) {
     const LsAction *f = nth (p, o.f, k);
     pipe_add_action (p, f);
-    uint32_t what = sends_after (p, f);
+    uint32_t what = pipe_sends_after (p, f);
     if (k + 1 < total && receives_forward (p, &o, k, false))
       what |= RECV_F;
     if (k + 1 == n_warmup && !is_all_warmup && !is_last_rank)
@@ -282,7 +243,7 @@ pipe_interleaved (Pipe *p)
   for (int64_t k = 0; k < n_steady; k++) {
     const LsAction *f = nth (p, o.f, k + n_warmup), *b = nth (p, o.b, k);
     add_both (p, f, b);
-    uint32_t what = sends_after (p, f) | sends_after (p, b);
+    uint32_t what = pipe_sends_after (p, f) | pipe_sends_after (p, b);
     if (k + 1 < n_steady && receives_forward (p, &o, k + n_warmup, true))
       what |= RECV_F;
     if (receives_backward (p, &o, k, true))
@@ -290,11 +251,11 @@ pipe_interleaved (Pipe *p)
     add_group (p, what, f);
   }
   if (is_all_warmup)
-    add_group (p, receives_before (p, nth (p, o.b, 0)), nth (p, o.b, 0));
+    add_group (p, pipe_receives_before (p, nth (p, o.b, 0)), nth (p, o.b, 0));
   for (int64_t k = n_steady; k < total; k++) {
     const LsAction *b = nth (p, o.b, k);
     pipe_add_action (p, b);
-    uint32_t what = sends_after (p, b);
+    uint32_t what = pipe_sends_after (p, b);
     if (receives_backward (p, &o, k, false))
       what |= RECV_B;
     add_group (p, what, b);
@@ -317,7 +278,7 @@ next_consumer (Overlapped *v, bool is_forward)
 {
   const GArray *ordinals = is_forward ? v->o.f : v->o.b;
   const LsAction *a = NULL;
-  while (!a || !receives_before (v->p, a))
+  while (!a || !pipe_receives_before (v->p, a))
     a = nth (v->p, ordinals, v->n_posted[is_forward]++);
   return a;
 }
@@ -325,8 +286,8 @@ next_consumer (Overlapped *v, bool is_forward)
 static void
 post_send (Overlapped *v, const LsAction *a)
 {
-  if (sends_after (v->p, a))
-    pipe_add (v->p, segment_async (v->p->l, sends_after (v->p, a)), a->mb, a->chunk);
+  if (pipe_sends_after (v->p, a))
+    pipe_add (v->p, segment_async (v->p->l, pipe_sends_after (v->p, a)), a->mb, a->chunk);
 }
 
 static void
@@ -366,15 +327,16 @@ static void
 overlapped_warmup (Overlapped *v, int64_t n_warmup, int64_t total)
 {
   Pipe *p = v->p;
-  block_on (v, 0, receives_before (p, nth (p, v->o.f, 0)), nth (p, v->o.f, 0));
+  block_on (v, 0, pipe_receives_before (p, nth (p, v->o.f, 0)), nth (p, v->o.f, 0));
   for (int64_t k = 0; k < n_warmup; k++) {
     const LsAction *f = nth (p, v->o.f, k);
     run_action (v, f);
-    block_on (v, sends_after (p, f), k + 1 < total && receives_forward (p, &v->o, k, false) ? RECV_F : 0, f);
+    block_on (v, pipe_sends_after (p, f), k + 1 < total && receives_forward (p, &v->o, k, false) ? RECV_F : 0,
+              f);
   }
   if (n_warmup == total)
-    block_on (v, 0, receives_before (p, nth (p, v->o.b, 0)), nth (p, v->o.b, 0));
-  else if (receives_before (p, nth (p, v->o.b, 0)))
+    block_on (v, 0, pipe_receives_before (p, nth (p, v->o.b, 0)), nth (p, v->o.b, 0));
+  else if (pipe_receives_before (p, nth (p, v->o.b, 0)))
     post_receive (v, RECV_B);
 }
 
@@ -421,7 +383,7 @@ pipe_interleaved_overlapped (Pipe *p)
   for (int64_t k = total - n_warmup; k < total; k++) {
     const LsAction *b = nth (p, v.o.b, k);
     run_action (&v, b);
-    block_on (&v, sends_after (p, b), receives_backward (p, &v.o, k, false) ? RECV_B : 0, b);
+    block_on (&v, pipe_sends_after (p, b), receives_backward (p, &v.o, k, false) ? RECV_B : 0, b);
   }
   ordinals_clear (&v.o);
   g_free (v.is_awaited);
@@ -431,8 +393,8 @@ pipe_interleaved_overlapped (Pipe *p)
 static void
 post_first_receive (Overlapped *v, const guint n_of[2], const LsAction *a)
 {
-  if (n_of[a->type == LS_ACTION_F] == 0 && receives_before (v->p, a))
-    post_receive (v, receives_before (v->p, a));
+  if (n_of[a->type == LS_ACTION_F] == 0 && pipe_receives_before (v->p, a))
+    post_receive (v, pipe_receives_before (v->p, a));
 }
 
 /* Its send, and the receive for the next action of its direction. */
@@ -442,8 +404,8 @@ post_behind (Overlapped *v, guint n_of[2], const LsAction *a)
   bool is_f = a->type == LS_ACTION_F;
   post_send (v, a);
   const LsAction *next = nth (v->p, is_f ? v->o.f : v->o.b, ++n_of[is_f]);
-  if (next && receives_before (v->p, next))
-    post_receive (v, receives_before (v->p, next));
+  if (next && pipe_receives_before (v->p, next))
+    post_receive (v, pipe_receives_before (v->p, next));
 }
 
 static void

@@ -5,7 +5,7 @@
  * so both must post in one order, and groups that wait for each other must not close a
  * circle, whatever the schedule.
  *
- * Method. The orders are evaluated with the times of stages (lower_order.c). A message has
+ * Method. The orders are evaluated with the times of stages (lower_p2p.c). A message has
  * the time t at which the action that makes it ends, and all ranks post by (t, sender, number
  * of its action). A send stands right behind its action; a receive behind the actions of its rank
  * that started before t, or before the last of these where it arrives while that one runs,
@@ -30,8 +30,12 @@
  * ranks, is sent as 1/t slices and gathered over NVLink afterwards. With sequence
  * parallelism it is cut already and nothing changes. */
 #include "lower/lower_build.h"
+
+#include <string.h>
+
 #include "base/order.h"
-#include "lower/pipeline/lower_order.h"
+#include "lower/layers/lower_layers.h"
+#include "lower/pipeline/lower_pipe.h"
 
 bool
 scatters (const Lower *l)
@@ -162,7 +166,7 @@ append_receive (Lower *l, const Message *m, const LsActionTime *times, uint32_t 
                 .chunk = m->to_chunk });
 }
 
-void
+static void
 posts_init (Lower *l, const LsSchedTimes *times)
 {
   uint32_t pp = l->mesh.pp;
@@ -185,7 +189,8 @@ posts_init (Lower *l, const LsSchedTimes *times)
   }
 }
 
-void
+/* Fills in posts, those of a rank in the order in which they are issued. */
+static void
 posts_clear (Lower *l)
 {
   for (uint32_t r = 0; l->posts && r < l->mesh.pp; r++)
@@ -215,7 +220,7 @@ kind_of (const Post *post)
 }
 
 static void
-build_transfers (Build *b, LsStream stream, const char *name, const uint32_t n_of[N_KINDS])
+build_group (Build *b, LsStream stream, const char *name, const uint32_t n_of[N_KINDS])
 {
   const Lower *l = b->l;
   uint32_t n = 0;
@@ -226,13 +231,7 @@ build_transfers (Build *b, LsStream stream, const char *name, const uint32_t n_o
     for (uint32_t i = 0; i < n_of[k]; i++)
       *t++ = (LsTransfer) { message_bytes (l), k < SEND_NEXT ? LS_SLOT_PREV : LS_SLOT_NEXT,
                             k == SEND_PREV || k == SEND_NEXT, (uint8_t) l->s->mp.pp_max_ctas };
-  LsOp op = ls_op_blank (LS_OP_P2P, stream, LS_TAG_SYNC, name);
-  op.host = LS_HOST_COMM;
-  op.dtype = (uint8_t) l->shard.dtype;
-  op.transfers = all;
-  op.n_transfers = (uint16_t) n;
-  LsDep compute = { LS_DEP_STREAM, LS_STREAM_COMPUTE };
-  build_op (b, op, &compute, 1);
+  build_transfers (b, stream, all, (uint16_t) n, name);
 }
 
 uint32_t
@@ -246,7 +245,7 @@ segment_posts (Lower *l, const Post *posts, guint n)
   Build b;
   if (build_reuses (&b, l, name))
     return b.segment;
-  build_transfers (&b, LS_STREAM_PP_FWD, n > 1 ? "p2p group" : kinds[kind_of (posts)].name, n_of);
+  build_group (&b, LS_STREAM_PP_FWD, n > 1 ? "p2p group" : kinds[kind_of (posts)].name, n_of);
   return build_finish (&b, name);
 }
 
@@ -259,7 +258,7 @@ segment_post (Lower *l, const Post *post)
     return b.segment;
   uint32_t n_of[N_KINDS] = { 0 };
   n_of[kind] = 1;
-  build_transfers (&b, kinds[kind].stream, kinds[kind].name, n_of);
+  build_group (&b, kinds[kind].stream, kinds[kind].name, n_of);
   return build_finish (&b, kinds[kind].name);
 }
 
@@ -269,15 +268,12 @@ segment_event (Lower *l, const char *name, LsOpKind kind, LsStream stream, uint1
   Build b;
   if (build_reuses (&b, l, name))
     return b.segment;
-  LsOp op = ls_op_blank (kind, stream, LS_TAG_SYNC,
-                         kind == LS_OP_RECORD ? "received" : "wait for what was received");
-  op.event = event;
-  build_op (&b, op, NULL, 0);
+  build_event (&b, kind, stream, kind == LS_OP_RECORD ? "received" : "wait for what was received", event,
+               NULL);
   if (gathers)
-    build_join (&b,
-                build_coll (&b, LS_STREAM_TP, LS_SLOT_TP, LS_COLL_ALL_GATHER,
-                            ls_residual_bytes (l->model, &l->shard), l->shard.dtype, LS_TAG_SYNC,
-                            "boundary all-gather"));
+    build_coll_joined (&b, LS_STREAM_TP, LS_SLOT_TP, LS_COLL_ALL_GATHER,
+                       ls_residual_bytes (l->model, &l->shard), l->shard.dtype, LS_TAG_SYNC,
+                       "boundary all-gather");
   return build_finish (&b, name);
 }
 
@@ -296,4 +292,253 @@ segment_await (Lower *l, bool is_gradient)
 {
   return segment_event (l, is_gradient ? "wait for gradients" : "wait for activations", LS_OP_WAIT,
                         LS_STREAM_COMPUTE, is_gradient ? EVENT_RECV_B : EVENT_RECV_F, scatters (l));
+}
+
+/* What each pipeline rank does in which order, and how long the
+ * passes of a stage take: an automatic schedule is searched for these times, and receives
+ * are posted by them (lower_p2p.c).
+ *
+ * A pass takes the sum of its kernels and tensor-parallel collectives alone. Without costs
+ * a kernel takes its FLOPs at 100 TFLOP/s: only ratios count then. Deviation: a collective
+ * that runs beside a GEMM counts in full, but moves of rings, which kernels should hide, not at
+ * all. */
+
+#define FLOPS_PER_PS 100
+
+static LsTime
+op_time (const Lower *l, const LsOp *op)
+{
+  bool is_hidden = op->coll == LS_COLL_PERMUTE || op->coll == LS_COLL_COPY_PERMUTE;
+  if (ls_op_has (op->kind, LS_HAS_CALL))
+    return l->costs && !is_hidden ? l->costs->collective (op->slot, op->coll, op->bytes, l->costs->data) : 0;
+  if (!ls_op_takes (op->kind, LS_TAKES_GPU))
+    return 0;
+  const LsKernel *k = &g_array_index (l->kernels, LsKernel, op->kernel);
+  return l->costs ? l->costs->kernel (k, l->costs->data) : (LsTime) (k->flops / FLOPS_PER_PS);
+}
+
+static bool
+is_exchange (const LsOp *op)
+{
+  return op->stream == LS_STREAM_EP && op->coll == LS_COLL_ALL_TO_ALL;
+}
+
+static LsTime
+sum_of_pass (Lower *l, const Chunk *c, LsActionType pass, bool only_exchanges)
+{
+  Build b;
+  build_init (&b, l);
+  build_pass (&b, c, pass);
+  LsTime sum = 0;
+  for (guint i = 0; i < b.ops->len; i++) {
+    const LsOp *op = &g_array_index (b.ops, LsOp, i);
+    if (!only_exchanges || is_exchange (op))
+      sum += op_time (l, op);
+  }
+  build_clear (&b);
+  return sum;
+}
+
+LsTime
+pass_time (Lower *l, const Chunk *c, LsActionType pass)
+{
+  return MAX (sum_of_pass (l, c, pass, false), 1);
+}
+
+/* A forward and a backward side by side: kernels and exchanges each one after the other, and the
+ * kernels of one hide the exchanges of the other. */
+static LsTime
+pair_time (Lower *l, const Chunk *c, const LsChunkTimes *t)
+{
+  if (!l->s->mp.ep_overlap)
+    return t->f + t->b;
+  LsTime exchanges = sum_of_pass (l, c, LS_ACTION_F, true) + sum_of_pass (l, c, LS_ACTION_B, true);
+  return MAX (t->f + t->b - exchanges, exchanges);
+}
+
+static bool
+is_alike (const Chunk *a, const Chunk *b)
+{
+  return a->n_layers == b->n_layers && strcmp (a->kinds, b->kinds) == 0 && a->n_recomputed == b->n_recomputed
+      && a->has_embedding == b->has_embedding && a->has_head == b->has_head
+      && a->ends_encoder == b->ends_encoder && a->begins_decoder == b->begins_decoder;
+}
+
+static void
+times_init (Lower *l)
+{
+  uint32_t n = l->n_stages;
+  if (l->times)
+    return;
+  l->times = g_new0 (LsChunkTimes, n);
+  for (uint32_t i = 0; i < n; i++) {
+    Chunk *c = &l->chunks[i];
+    if (i > 0 && is_alike (c, c - 1))
+      l->times[i] = l->times[i - 1];
+    else {
+      l->times[i] = (LsChunkTimes) { .f = pass_time (l, c, LS_ACTION_F),
+                                     .i = pass_time (l, c, LS_ACTION_I),
+                                     .w = pass_time (l, c, LS_ACTION_W),
+                                     .b = pass_time (l, c, LS_ACTION_B) };
+      l->times[i].fb = pair_time (l, c, &l->times[i]);
+    }
+  }
+}
+
+/* Bytes of activations that are there after a pass, less those before it. */
+static double
+bytes_left (Lower *l, const Chunk *c, LsActionType pass)
+{
+  Build b;
+  build_init (&b, l);
+  build_pass (&b, c, pass);
+  double left = 0;
+  for (guint i = 0; i < b.ops->len; i++) {
+    const LsOp *op = &g_array_index (b.ops, LsOp, i);
+    for (uint32_t k = 0; k < op->n_buffers; k++)
+      if (op->buffers[k].category == LS_MEM_ACTIVATIONS)
+        left += (op->buffers[k].is_free ? -1.0 : 1.0) * (double) op->buffers[k].bytes;
+  }
+  build_clear (&b);
+  return left;
+}
+
+/* What is there between I and W, inputs of products and gradients of their outputs, over what a forward
+ * of the first stage keeps: 32 s b h of a GPT's 34 s b h, and 5 a s^2 b without flash attention (Qi et al.
+ * 2024, Zero Bubble Pipeline Parallelism, section 2; sail-sg/zero-bubble-pipeline-parallelism,
+ * megatron/core/pipeline_parallel/zerobubble/runtime.py, f_mem_approx and w_mem_approx). With sequence
+ * parallelism gradients behind a row-parallel product are whole on each rank, and W has more than the
+ * forward. The head's logits go before its I ends: a forward is taken to hold as much on each stage. */
+static void
+kept_init (Lower *l)
+{
+  if (l->kept || !l->sched->is_split)
+    return;
+  l->has_split = true;
+  l->kept = g_new0 (double, l->n_stages);
+  double first = bytes_left (l, &l->chunks[0], LS_ACTION_F);
+  for (uint32_t i = 0; i < l->n_stages && first > 0; i++) {
+    Chunk *c = &l->chunks[i];
+    if (i > 0 && is_alike (c, c - 1))
+      l->kept[i] = l->kept[i - 1];
+    else
+      l->kept[i] = MAX (0, bytes_left (l, c, LS_ACTION_F) + bytes_left (l, c, LS_ACTION_I)) / first;
+  }
+}
+
+static LsOrders *
+orders_copy (const LsOrders *o)
+{
+  const LsLayout *l = &o->layout;
+  LsOrders *copy
+      = ls_orders_new (l->n_ranks, l->n_chunks, l->n_pipes, l->n_stages, l->n_micro_batches, l->stages);
+  for (uint32_t r = 0; r < l->n_ranks; r++)
+    g_array_append_vals (copy->ranks[r], o->ranks[r]->data, o->ranks[r]->len);
+  return copy;
+}
+
+/* The same orders so many times, one behind the other. */
+static LsOrders *
+orders_repeated (LsOrders *once, uint32_t n)
+{
+  const LsLayout *l = &once->layout;
+  if (n == 1)
+    return once;
+  LsOrders *all
+      = ls_orders_new (l->n_ranks, l->n_chunks, l->n_pipes, l->n_stages, l->n_micro_batches * n, l->stages);
+  for (uint32_t r = 0; r < l->n_ranks; r++)
+    for (uint32_t k = 0; k < n; k++)
+      for (guint i = 0; i < once->ranks[r]->len; i++) {
+        LsAction a = g_array_index (once->ranks[r], LsAction, i);
+        a.mb += k * l->n_micro_batches;
+        g_array_append_val (all->ranks[r], a);
+      }
+  ls_orders_free (once);
+  return all;
+}
+
+/* Pairs that do not run side by side are executed one after the other (lower_pipe.c): what the forward
+ * needs is there before it begins, and what the backward needs may come until that begins. */
+static void
+look_through (Lower *l)
+{
+  l->has_split |= l->s->mp.delay_wgrad;
+  for (uint32_t r = 0; r < l->orders->layout.n_ranks; r++)
+    for (guint i = 0; i < l->orders->ranks[r]->len; i++) {
+      LsAction *a = &g_array_index (l->orders->ranks[r], LsAction, i);
+      a->is_paired &= l->s->mp.ep_overlap != 0;
+      l->has_split |= a->type == LS_ACTION_I;
+    }
+}
+
+/* Of the present number of micro-batches. */
+static void
+init_present (Lower *l, const LsOrders *given)
+{
+  bool has_recipe
+      = l->sched->recipe == LS_RECIPE_UNFLUSHED || (l->sched->recipe == LS_RECIPE_MEGATRON && !given);
+  bool has_messages = !has_recipe && l->mesh.pp > 1;
+  LsSchedShape shape = ls_strategy_sched_shape (l->s, l->n_micro_batches);
+  if (has_messages || ls_sched_is_searched (l->sched)) {
+    times_init (l);
+    if (ls_sched_is_searched (l->sched))
+      kept_init (l);
+    shape.times.stages = l->times;
+    shape.times.kept = l->kept;
+    shape.times.comm = l->costs ? l->costs->send (message_bytes (l), l->costs->data) : 0;
+  }
+  l->orders = given ? orders_copy (given) : ls_sched_orders (l->sched, &shape);
+  look_through (l);
+  if (has_messages)
+    posts_init (l, &shape.times);
+  l->n_flushes = l->n_micro_batches / shape.n_micro_batches;
+  l->orders = orders_repeated (l->orders, l->n_flushes);
+}
+
+void
+orders_init (Lower *l, const LsOrders *given)
+{
+  const uint32_t *counts = l->s->layout.micro_batches_per_replica;
+  l->n_copies = counts ? l->n_dp_roles : 1;
+  l->copies = g_new0 (CopyOrders, l->n_copies);
+  for (uint32_t i = 0, dp_rank = 0; i < l->n_copies; i++) {
+    while (counts && l->dp_role[dp_rank] != i)
+      dp_rank++;
+    l->n_micro_batches = counts ? counts[dp_rank] : l->n_micro_batches;
+    l->posts = NULL;
+    init_present (l, given);
+    l->copies[i] = (CopyOrders) { l->n_micro_batches, l->n_flushes, l->orders, l->posts };
+  }
+}
+
+void
+orders_use (Lower *l, uint32_t dp_role)
+{
+  const CopyOrders *of = &l->copies[l->n_copies > 1 ? dp_role : 0];
+  l->n_micro_batches = of->n_micro_batches;
+  l->n_flushes = of->n_flushes;
+  l->orders = of->orders;
+  l->posts = of->posts;
+}
+
+uint32_t
+orders_most_micro_batches (const Lower *l)
+{
+  uint32_t most = 0;
+  for (uint32_t i = 0; i < l->n_copies; i++)
+    most = MAX (most, l->copies[i].orders->layout.n_micro_batches);
+  return most;
+}
+
+void
+orders_clear (Lower *l)
+{
+  for (uint32_t i = 0; i < l->n_copies; i++) {
+    orders_use (l, i);
+    ls_orders_free (l->orders);
+    posts_clear (l);
+  }
+  g_free (l->times);
+  g_free (l->kept);
+  g_free (l->copies);
 }

@@ -3,14 +3,15 @@
  * Seats, parts, bundles and pieces as in torus_shape.h. Parts of the array go by seat
  * (LsScript.part_of), so that block = seat * n_parts + part. The rounds of an all-gather:
  * those between slices, then those of each turn j, in which part p is on its j-th axis. A
- * reduce-scatter plays them backwards: who received then sends now. All-to-all is in
- * torus_exchange.c.
+ * reduce-scatter plays them backwards: who received then sends now.
  *
  * The rounds are in step; flow-level plans let the parts run into each other and hide the
  * latency. So with small arrays the script takes longer: rounds * (latency + message). What
  * a shorter axis has to move in a turn is spread over the rounds of the longest, shard by
  * shard: where these do not divide, a round of it may be the fuller one. */
 #include "core/maxmin.h" /* LS_COEF_ONE */
+
+#include "base/gcd.h"
 #include "network/torus/torus_shape.h"
 
 typedef struct {
@@ -459,4 +460,298 @@ ls_torus_script (const LsCollCall *call, LsScript *s)
     script_gathering (call, s);
   }
   set_costs (call, s);
+}
+
+/* The all-to-all of coll_torus.c message by message.
+ *
+ * Problem. Everybody has a message for everybody else, and what a round lasts its busiest
+ * link decides. A round in which all send equally far along one axis leaves the others idle.
+ *
+ * Model. A message is a displacement (d_x, d_y, .., d_slice), each modulo the members along
+ * its axis; all members send the same ones in a round, so that links of one axis and
+ * direction are loaded alike. The displacements (t, t + a, t + b, ..) for t = 0 .. L - 1, L
+ * the least common multiple of the lengths of all axes, make a diagonal: on it each axis
+ * meets each of its distances equally often, both ways. So each diagonal loads all axes as
+ * the whole exchange does, and rounds made of whole diagonals take together what the whole
+ * takes. a, b, .. run up to the greatest common divisor of an axis and of L so far. A round
+ * holds as many diagonals as give 2^16 messages of all members together, at least 8 of
+ * each; of a diagonal that is longer, every J-th displacement, J prime to all lengths.
+ *
+ * Worked example: 16 x 16: L = 16, 16 diagonals, all in one round of 255 messages. 32 x 32:
+ * 64 messages of each of 1,024 members at once: 2 diagonals of 32, 16 rounds.
+ *
+ * Deviations. A round ends with a way of the longest latency, which a machine that starts
+ * the next messages earlier hides: rounds * latency are all that comes on top of the busiest
+ * link. Parts of a diagonal are balanced only nearly.
+ *
+ * Reference: none; the loads are those of an all-to-all on a ring (How to Scale Your Model, chapter
+ * Sharding, jax-ml/scaling-book@0819a7d). */
+
+#define IN_FLIGHT (1u << 16) /* bounds what a run keeps: some 700 bytes a message */
+#define MIN_SENDS 8
+
+#define MAX_AXES (LS_TORUS_AXES + 1) /* and the slices */
+
+typedef struct {
+  const LsCollCall *call;
+  uint32_t n_axes;
+  uint32_t n[MAX_AXES], step[MAX_AXES]; /* members along it; seats from one to the next  */
+  uint32_t n_offsets[MAX_AXES];         /* of a diagonal along it                        */
+  uint32_t length, n_diagonals;
+  uint32_t per_round; /* diagonals                                     */
+  uint32_t n_parts;   /* rounds of a diagonal; 1 where per_round > 1   */
+} Exchange;
+
+/* The displacements of a round: n, every stride-th from the first one on. */
+typedef struct {
+  uint32_t first, n, stride;
+} Round;
+
+static void
+add_axis (Exchange *x, uint32_t n, uint32_t step)
+{
+  uint32_t offsets = ls_gcd (x->length, n);
+  x->n[x->n_axes] = n;
+  x->step[x->n_axes] = step;
+  x->n_offsets[x->n_axes++] = offsets;
+  x->n_diagonals *= offsets;
+  x->length = x->length / offsets * n;
+}
+
+/* Whether every n-th displacement meets all distances along each axis. */
+static bool
+is_even (const Exchange *x, uint32_t n)
+{
+  const LsTorusSpec *t = &x->call->cluster->spec.torus;
+  bool is_even = ls_gcd (n, x->length) == 1;
+  for (uint32_t axis = 0; axis < t->n_axes; axis++)
+    is_even = is_even && ls_gcd (n, t->dims[axis]) == 1;
+  return is_even;
+}
+
+/* Evens out the rounds. */
+static void
+divide (Exchange *x)
+{
+  uint32_t at_once = MAX (MIN_SENDS, IN_FLIGHT / x->call->n);
+  x->n_parts = (x->length + at_once - 1) / at_once;
+  while (!is_even (x, x->n_parts))
+    x->n_parts++;
+  x->per_round = MIN (x->n_diagonals, MAX (1, at_once / x->length));
+  uint32_t n_rounds = (x->n_diagonals + x->per_round - 1) / x->per_round;
+  x->per_round = (x->n_diagonals + n_rounds - 1) / n_rounds;
+}
+
+static Round
+round_at (const Exchange *x, uint32_t round)
+{
+  if (x->n_parts > 1) {
+    uint32_t part = round % x->n_parts;
+    return (Round) { round / x->n_parts * x->length + part, (x->length - part + x->n_parts - 1) / x->n_parts,
+                     x->n_parts };
+  }
+  uint32_t first = round * x->per_round;
+  return (Round) { first * x->length, MIN (x->per_round, x->n_diagonals - first) * x->length, 1 };
+}
+
+/* Where a message of this displacement, t + length * diagonal, goes. */
+static uint32_t
+seat_after (const Exchange *x, uint32_t seat, uint32_t displacement)
+{
+  uint32_t t = displacement % x->length, diagonal = displacement / x->length, to = seat;
+  for (uint32_t i = 0; i < x->n_axes; i++) {
+    uint32_t shift = t + diagonal % x->n_offsets[i], at = seat / x->step[i] % x->n[i];
+    diagonal /= x->n_offsets[i];
+    to += (at + shift) % x->n[i] * x->step[i] - at * x->step[i];
+  }
+  return to;
+}
+
+/* Displacement 0, to itself, is no message. */
+static uint32_t
+sends (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret)
+{
+  const Exchange *x = s->data;
+  const LsCollCall *call = x->call;
+  Round r = round_at (x, round);
+  uint32_t n = 0;
+  for (uint32_t i = round == 0 ? 1 : 0; i < r.n; i++) {
+    uint32_t to = call->member[seat_after (x, call->seat[place], r.first + i * r.stride)];
+    ret[n++] = (LsSend) { .to = to, .first = place * s->n + to, .n = 1 };
+  }
+  return n;
+}
+
+static uint32_t
+n_receives (const LsScript *s, uint32_t place, uint32_t round)
+{
+  (void) place;
+  return round_at (s->data, round).n - (round == 0 ? 1 : 0);
+}
+
+void
+ls_torus_script_exchange (const LsCollCall *call, LsScript *s)
+{
+  Exchange *x = ls_arena_new_array (call->arena, Exchange, 1);
+  LsTorusShape shape = ls_torus_shape (call);
+  *x = (Exchange) { .call = call, .length = 1, .n_diagonals = 1 };
+  for (uint32_t axis = 0; axis < shape.n_axes; axis++)
+    add_axis (x, shape.axis[axis].n, shape.axis[axis].step);
+  if (shape.n_slices > 1)
+    add_axis (x, shape.n_slices, shape.per_slice);
+  divide (x);
+  s->data = x;
+  s->n_blocks = call->n * call->n;
+  s->n_rounds = (x->n_diagonals + x->per_round - 1) / x->per_round * x->n_parts;
+  s->max_sends = round_at (x, 0).n;
+  s->sends = sends;
+  s->n_receives = n_receives;
+}
+
+/* Distinct coordinates along an axis, evenly apart; false if they are not. */
+static bool
+find_line (const LsTorusSpec *t, uint32_t axis, const uint32_t *chips, uint32_t n, LsTorusLine *ret_line)
+{
+  g_autofree bool *is_taken = g_new0 (bool, t->dims[axis]);
+  for (uint32_t i = 0; i < n; i++)
+    is_taken[ls_torus_coord (t, chips[i]).at[axis]] = true;
+
+  uint32_t count = 0, last = 0, distance = 0;
+  for (uint32_t x = 0; x < t->dims[axis]; x++) {
+    if (!is_taken[x])
+      continue;
+    if (count == 1)
+      distance = x - last;
+    if (count > 1 && x - last != distance)
+      return false;
+    count++;
+    last = x;
+  }
+  *ret_line = (LsTorusLine) { .n = count,
+                              .is_ring = ls_torus_wraps (t, axis) && count * distance == t->dims[axis] };
+  return true;
+}
+
+/* n seats of one slice. */
+static bool
+find_box (const LsCluster *c, const uint32_t *gpus, uint32_t n, LsTorusShape *ret_shape)
+{
+  const LsTorusSpec *t = &c->spec.torus;
+  g_autofree uint32_t *chips = g_new (uint32_t, n);
+  for (uint32_t i = 0; i < n; i++)
+    chips[i] = gpus[i] % c->spec.gpus_per_node;
+
+  uint64_t volume = 1;
+  *ret_shape = (LsTorusShape) { .per_slice = n };
+  for (uint32_t axis = 0; axis < t->n_axes; axis++) {
+    LsTorusLine line;
+    if (!find_line (t, axis, chips, n, &line))
+      return false;
+    line.step = (uint32_t) volume;
+    volume *= line.n;
+    if (line.n > 1)
+      ret_shape->axis[ret_shape->n_axes++] = line;
+  }
+  return volume == n;
+}
+
+static bool
+is_same_box (const LsTorusShape *a, const LsTorusShape *b)
+{
+  if (a->per_slice != b->per_slice || a->n_axes != b->n_axes)
+    return false;
+  for (uint32_t i = 0; i < a->n_axes; i++)
+    if (a->axis[i].n != b->axis[i].n || a->axis[i].is_ring != b->axis[i].is_ring)
+      return false;
+  return true;
+}
+
+static LsTorusShape
+one_ring (uint32_t n)
+{
+  return (LsTorusShape) { .n_slices = 1,
+                          .per_slice = n,
+                          .n_axes = 1,
+                          .n_parts = 1,
+                          .axis[0] = { .n = n, .step = 1, .is_ring = true } };
+}
+
+LsTorusShape
+ls_torus_shape (const LsCollCall *call)
+{
+  LsTorusShape shape = { 0 };
+  for (uint32_t h = 0; h < call->n_hosts; h++) {
+    LsTorusShape here;
+    if (!find_box (call->cluster, call->hosts[h].gpus, call->hosts[h].n, &here)
+        || (h > 0 && !is_same_box (&here, &shape)))
+      return one_ring (call->n);
+    shape = here;
+  }
+  shape.n_slices = call->n_hosts;
+  shape.n_parts = MAX (shape.n_axes, 1);
+  shape.is_box = true;
+  return shape;
+}
+
+uint32_t
+ls_torus_axis_of (const LsTorusShape *s, uint32_t part, uint32_t j)
+{
+  return (part + j) % s->n_axes;
+}
+
+uint32_t
+ls_torus_bundle (const LsTorusShape *s, uint32_t part, uint32_t j)
+{
+  uint32_t m = s->n_slices;
+  for (uint32_t i = 0; i < j; i++)
+    m *= s->axis[ls_torus_axis_of (s, part, i)].n;
+  return m;
+}
+
+uint32_t
+ls_torus_rounds (const LsTorusLine *line)
+{
+  return line->is_ring ? line->n / 2 : line->n - 1;
+}
+
+bool
+ls_torus_has_next (const LsTorusLine *line, uint32_t i, bool is_backward)
+{
+  return line->is_ring || (is_backward ? i > 0 : i + 1 < line->n);
+}
+
+uint32_t
+ls_torus_next (const LsTorusLine *line, uint32_t position, bool is_backward)
+{
+  uint32_t i = ls_torus_place_on (line, position);
+  uint32_t next = (i + (is_backward ? line->n - 1 : 1)) % line->n;
+  return position - i * line->step + next * line->step;
+}
+
+LsTorusPiece
+ls_torus_piece (const LsTorusLine *line, uint32_t bundle, uint32_t i, uint32_t round, bool is_backward)
+{
+  const LsTorusPiece nothing = { 0 };
+  uint32_t n = line->n, half = (bundle + 1) / 2;
+  if (round >= ls_torus_rounds (line) || !ls_torus_has_next (line, i, is_backward))
+    return nothing;
+  if (!line->is_ring && (is_backward ? i + round >= n : i < round))
+    return nothing;
+  LsTorusPiece piece = { .origin = (is_backward ? i + round : i + n - round) % n, .end = bundle };
+  if (line->is_ring && 2 * (round + 1) == n) {
+    piece.first = is_backward ? half : 0;
+    piece.end = is_backward ? bundle : half;
+  }
+  return piece.first < piece.end ? piece : nothing;
+}
+
+uint64_t
+ls_torus_shards (const LsTorusLine *line, uint32_t bundle, uint32_t i, bool is_backward)
+{
+  if (!ls_torus_has_next (line, i, is_backward))
+    return 0;
+  if (!line->is_ring)
+    return (uint64_t) bundle * (is_backward ? line->n - i : i + 1);
+  uint64_t whole = (uint64_t) bundle * ((line->n - 1) / 2);
+  return line->n % 2 != 0 ? whole : whole + (is_backward ? bundle / 2 : (bundle + 1) / 2);
 }

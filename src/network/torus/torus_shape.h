@@ -64,7 +64,7 @@ LsTorusPiece ls_torus_piece (const LsTorusLine *line, uint32_t bundle, uint32_t 
 /* Shards in all rounds together. */
 uint64_t ls_torus_shards (const LsTorusLine *line, uint32_t bundle, uint32_t i, bool is_backward);
 
-/* --- what coll_torus.c, torus_script.c and torus_exchange.c share -------------------------------- */
+/* --- what coll_torus.c and torus_script.c share -------------------------------- */
 
 /* From one chip to another, a message's equal shares on all dimension-ordered ways that
  * begin with different axes; between slices as ls_route(). */

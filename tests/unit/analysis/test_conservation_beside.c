@@ -3,7 +3,6 @@
  * tokens in a row, gates of norms and latents; and what is refused there. */
 #include "layer_laws.h"
 #include "model/beside.h"
-#include "model/ngram.h"
 #include "model/streams.h"
 
 /* Six layers, each third sees all: the last three meet keys and values of the first three, and the last two are

@@ -34,16 +34,27 @@ griffin (void)
   return m;
 }
 
+/* Weights of products of the first layer's mixer. */
+static uint64_t
+products_of_mixer (const LsModel *m)
+{
+  return ls_model_layer_linear_params (m, 0)
+      - (ls_mlp_is_gated (m->mlp) ? 3 : 2) * (uint64_t) m->hidden * m->ffn;
+}
+
 /* Two products in and one out, 512 x 512 each; two gates of each head, 64 x 64; four taps and a bias, three
  * more biases of 512 beside that of the taps and one of what comes out, a decay of 512. */
 static void
 weights_are_counted (void)
 {
   LsModel m = griffin ();
-  LS_CHECK_INT (ls_mixer_linear_params (&m), ==, 3 * 512 * 512 + 2 * 8 * 64 * 64);
+  LS_CHECK_INT (products_of_mixer (&m), ==, 3 * 512 * 512 + 2 * 8 * 64 * 64);
   LS_CHECK_INT (ls_mixer_other_params (&m), ==, 512 * 4 + 512 + 4 * 512 + 512 + 512);
   LS_CHECK (ls_mixer_flops (&m, 1, 256) == 0);
   count_weights (&m);
+  const uint64_t plain = ls_model_layer_params (&m, 0);
+  m.linear_bias = true;
+  LS_CHECK_INT (ls_model_layer_params (&m, 0), ==, plain + 2 * 1024 + 512); /* of the MLP alone */
 }
 
 /* Of 256 tokens on one of two ranks, four heads: gates are 2 x 256 x 128 x 64 FLOPs of each head forward, twice
@@ -124,7 +135,7 @@ keys_of_convolved_columns (void)
   LsModel m = griffin ();
   m.mixer.kind = LS_MIXER_MAMBA2;
   m.mixer.groups = 1, m.mixer.state = 32, m.mixer.rank = 96;
-  LS_CHECK_INT (ls_mixer_linear_params (&m), ==, 3 * 512 * 512 + 512 * (96 + 64) + 96 * 8);
+  LS_CHECK_INT (products_of_mixer (&m), ==, 3 * 512 * 512 + 512 * (96 + 64) + 96 * 8);
   LS_CHECK_INT (ls_mixer_other_params (&m), ==, 512 * 4 + 3 * 8 + 96 + 64);
   count_weights (&m);
   const LsShard shard = whole_shard (&m);
@@ -167,7 +178,7 @@ matrix_memories_are_linear_attention (void)
   m.mixer.state = 32, m.mixer.chunk = 64;
   const uint64_t in = 2 * 8 * 32 + 2 * 512 + 2 * 8;
   LS_CHECK_INT (ls_mixer_in_width (&m), ==, in);
-  LS_CHECK_INT (ls_mixer_linear_params (&m), ==, 512 * (in + 512));
+  LS_CHECK_INT (products_of_mixer (&m), ==, 512 * (in + 512));
   LS_CHECK_INT (ls_mixer_other_params (&m), ==, 512 + 2 * 8);
   LS_CHECK_DOUBLE (ls_mixer_flops (&m, 1, 256), ==, 4 * 2.0 * 8 * (3 * 64 * 64 * 32 + 64 * 64 * 64));
   count_weights (&m);
@@ -193,10 +204,10 @@ decays_of_linear_attention (void)
   LsModel m = griffin ();
   m.mixer.kind = LS_MIXER_LINEAR;
   m.mixer.state = 32, m.mixer.chunk = 64;
-  LS_CHECK_INT (ls_mixer_linear_params (&m), ==, 512 * (2 * 256 + 2 * 512 + 512));
+  LS_CHECK_INT (products_of_mixer (&m), ==, 512 * (2 * 256 + 2 * 512 + 512));
   LS_CHECK_INT (ls_mixer_other_params (&m), ==, 512);
   m.mixer.rank = 16, m.mixer.head_norm = true;
-  LS_CHECK_INT (ls_mixer_linear_params (&m), ==, 512 * (2 * 256 + 2 * 512 + 512) + 16 * (512 + 256));
+  LS_CHECK_INT (products_of_mixer (&m), ==, 512 * (2 * 256 + 2 * 512 + 512) + 16 * (512 + 256));
   LS_CHECK_INT (ls_mixer_other_params (&m), ==, 64 + 256);
   LS_CHECK_DOUBLE (ls_mixer_flops (&m, 1, 256), ==, 4 * 2.0 * 8 * (3 * 64 * 64 * 32 + 64 * 64 * 64));
   for (guint i = 0; i < 2; i++) {
@@ -295,7 +306,7 @@ rwkv7_is_a_delta_rule (void)
   m.mixer.kind = LS_MIXER_RWKV7;
   m.mixer.rank = 96, m.mixer.chunk = 64;
   const uint64_t h = 512, in_and_out = 4 * h * h, low = 96 * 2 * h;
-  LS_CHECK_INT (ls_mixer_linear_params (&m), ==, in_and_out + low);
+  LS_CHECK_INT (products_of_mixer (&m), ==, in_and_out + low);
   LS_CHECK_INT (ls_mixer_other_params (&m), ==, 14 * h);
   LS_CHECK_INT (ls_model_layer_params (&m, 0), ==, in_and_out + low + 2 * h * 1024 + (14 + 1 + 4) * h);
   LS_CHECK_DOUBLE (ls_mixer_flops (&m, 1, 256), ==, 4 * 8 * 12 * 2.0 * 64 * 64 * 64);

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "cluster/lie.h"
+#include "cluster/places.h"
 #include <lockstep/error.h>
 
 static void

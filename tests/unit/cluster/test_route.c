@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "cluster/index.h"
-#include "cluster/ways.h"
+#include "cluster/route.h"
 
 /* Pins ls_route() against ls_route_bfs(), trunk by trunk, and a few routes by
  * name. */

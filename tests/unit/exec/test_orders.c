@@ -7,7 +7,7 @@
 
 #include "random_job.h"
 
-#include "schedules/sched_check.h"
+#include "schedules/sched_eval.h"
 
 /* --- an order ------------------------------------------------------------------ */
 

@@ -1,7 +1,7 @@
 /* Pins what runs beside the exchange of tokens: other passes, and shared experts. */
 #include "exchanges.h"
 
-/* Pins passes that run side by side (lower/layers/lower_pieces.h): they do all that passes one after the
+/* Pins passes that run side by side (lower/layers/lower_layers.h): they do all that passes one after the
  * other do, with the same bytes on every link; nothing waits for ever in any schedule; exchanges stand on
  * their stream in the published order, and kernels of the other pass run beside them. */
 
@@ -54,7 +54,7 @@ a_pair_is_shorter_than_its_passes (void)
   }
 }
 
-/* As in lower_pieces.h; 0: none of these. */
+/* As in lower_layers.h; 0: none of these. */
 static char
 letter_of (const LsOp *op)
 {
@@ -128,7 +128,7 @@ passes_keep_their_order (void)
   }
 }
 
-/* Two layers: the first forward alone, the pair as in lower_pieces.h, the last backward alone. */
+/* Two layers: the first forward alone, the pair as in lower_layers.h, the last backward alone. */
 static void
 pieces_are_issued_in_order (void)
 {

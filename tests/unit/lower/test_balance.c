@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "lower/balance.h"
-#include "lower/chunk_rules.h"
 #include "strategy/shard.h"
 
 typedef struct {

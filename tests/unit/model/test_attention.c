@@ -166,7 +166,7 @@ cut_shard (uint32_t cp, LsCpKind kind, bool balance)
                      .cp_balance = balance };
 }
 
-/* The worked example of operators_context.c. */
+/* The worked example of operators_attention.c. */
 static void
 steps_of_a_balanced_ring_compute_the_same (void)
 {

@@ -244,13 +244,13 @@ kda_has_gates_of_low_rank (void)
   m.mixer.groups = 8;
   m.mixer.state = 64;
   uint64_t in = 1024 * (3 * 512 + 8), out = 512 * 1024, low = 64 * (1024 + 512);
-  LS_CHECK_INT (ls_mixer_linear_params (&m), ==, in + out + 2 * low);
+  LS_CHECK_INT (ls_model_layer_linear_params (&m, 3), ==, in + out + 2 * low);
   LS_CHECK_INT (ls_mixer_other_params (&m), ==, 4 * 3 * 512 + 8 + 512 + 64);
   g_autoptr (GArray) operators = layer_of (&m, 3);
   LS_CHECK_DOUBLE (find_operator (operators, "mixer-gates-down")->fwd[0].flops, ==, 2.0 * 4096 * 1024 * 128);
   LS_CHECK_DOUBLE (find_operator (operators, "mixer-gates-up")->fwd[0].flops, ==, 2.0 * 4096 * 64 * 1024);
   m.mixer.full_gate = true;
-  LS_CHECK_INT (ls_mixer_linear_params (&m), ==, in + 1024 * 512 + out + low);
+  LS_CHECK_INT (ls_model_layer_linear_params (&m, 3), ==, in + 1024 * 512 + out + low);
   g_autoptr (GArray) full = layer_of (&m, 3);
   LS_CHECK_INT (n_layer_params (full), ==, ls_model_layer_params (&m, 3));
   LS_CHECK_DOUBLE (find_operator (full, "mixer-gates-up")->fwd[0].flops, ==, 2.0 * 4096 * 64 * 512);

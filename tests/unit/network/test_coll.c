@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "network/call_times.h"
+#include "network/coll.h"
 #include <lockstep/error.h>
 
 /* Pins what holds for every algorithm: wire factors, the shape of a plan,

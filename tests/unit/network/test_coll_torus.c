@@ -242,7 +242,7 @@ plays_out (Proof *p, double *trunk_bytes)
       ok = n <= s->max_sends;
       for (uint32_t i = 0; i < n && ok; i++) {
         LsRoute r;
-        ls_script_route (s, place, sends[i].to, &r);
+        ls_script_route_channel (s, place, sends[i].to, 0, &r);
         for (uint32_t k = 0; k < r.n_hops; k++)
           trunk_bytes[r.hop[k].trunk] += sends[i].n * s->block_bytes * r.hop[k].share / LS_HOP_WHOLE;
         ok = deliver (p, before, place, &sends[i]);

@@ -331,7 +331,7 @@ add_messages (const LsCluster *c, const LsScript *s, double *bytes)
       uint32_t n = s->sends (s, place, r, sends);
       for (uint32_t i = 0; i < n; i++) {
         LsRoute route;
-        ls_script_route (s, place, sends[i].to, &route);
+        ls_script_route_channel (s, place, sends[i].to, 0, &route);
         for (uint32_t h = 0; h < route.n_hops; h++)
           bytes[route.hop[h].trunk] += sends[i].n * s->block_bytes * route.hop[h].share / LS_HOP_WHOLE;
       }

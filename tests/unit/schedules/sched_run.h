@@ -3,7 +3,6 @@
 #define TEST_SCHED_RUN_H
 
 #include "ls_test.h"
-#include "schedules/sched_check.h"
 #include "schedules/sched_eval.h"
 
 /* The orders of a shape that must be legal, checked; NULL if they cannot run. */

@@ -4,7 +4,6 @@
 #include <math.h>
 
 #include "strategy/shard.h"
-#include "strategy/packing.h"
 
 /* Pins the layer rule of strategy/shard.h and the exact refusals. */
 
