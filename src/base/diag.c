@@ -223,3 +223,32 @@ ls_diag_list_to_error (const LsDiagList *list, GError **error)
   g_set_error_literal (error, LS_ERROR, (gint) first->code, g_strchomp (text));
   return FALSE;
 }
+
+gboolean
+ls_fail (GError **error, LsErrorCode code, const char *format, ...)
+{
+  va_list args;
+  va_start (args, format);
+  g_propagate_error (error, g_error_new_valist (LS_ERROR, (gint) code, format, args));
+  va_end (args);
+  return FALSE;
+}
+
+gpointer
+ls_fail_null (GError **error, LsErrorCode code, const char *format, ...)
+{
+  va_list args;
+  va_start (args, format);
+  g_propagate_error (error, g_error_new_valist (LS_ERROR, (gint) code, format, args));
+  va_end (args);
+  return NULL;
+}
+
+void
+ls_note (GPtrArray *notes, const char *format, ...)
+{
+  va_list args;
+  va_start (args, format);
+  g_ptr_array_add (notes, g_strdup_vprintf (format, args));
+  va_end (args);
+}

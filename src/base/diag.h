@@ -55,4 +55,14 @@ char *ls_diag_list_format (const LsDiagList *list);
  * formatted text as message (no trailing newline) and returns FALSE. */
 gboolean ls_diag_list_to_error (const LsDiagList *list, GError **error);
 
+/* --- what is told at once --------------------------------------------------------------------------- */
+
+/* Sets *error as g_set_error() does, of the domain LS_ERROR. Returns FALSE, or NULL, for who fails with
+ * it. */
+gboolean ls_fail (GError **error, LsErrorCode code, const char *format, ...) G_GNUC_PRINTF (3, 4);
+gpointer ls_fail_null (GError **error, LsErrorCode code, const char *format, ...) G_GNUC_PRINTF (3, 4);
+
+/* Appends a text to such a list (char *). */
+void ls_note (GPtrArray *notes, const char *format, ...) G_GNUC_PRINTF (2, 3);
+
 #endif
