@@ -22,10 +22,10 @@ ls_train_note_storage (LsTrainReport *r, const LsTrainChoice *choice)
   if (t->write_s <= choice->interval_s
       || strcmp (takes, has) == 0) /* what it waits then is nothing to tell */
     return;
-  g_ptr_array_add (r->notes,
-                   g_strdup_printf ("writing a checkpoint takes %s, longer than the %s to the next: the job "
-                                    "waits for it each time",
-                                    takes, has));
+  ls_note (r->notes,
+           "writing a checkpoint takes %s, longer than the %s to the next: the job "
+           "waits for it each time",
+           takes, has);
 }
 
 static void
@@ -60,10 +60,10 @@ note_causes_of_jobs (LsTrainReport *r, const LsReliability *reliability)
       g_string_append_printf (names, "%s%s", names->len > 0 ? ", " : "", cause->name);
   }
   if (names->len > 0 && seen > 0 && (own * FAR < seen || own > seen * FAR))
-    g_ptr_array_add (r->notes,
-                     g_strdup_printf ("%s: taken as often as in the job of %.0f GPUs where it was counted, "
-                                      "though this one has %.0f: how it depends on size is not known",
-                                      names->str, seen, own));
+    ls_note (r->notes,
+             "%s: taken as often as in the job of %.0f GPUs where it was counted, "
+             "though this one has %.0f: how it depends on size is not known",
+             names->str, seen, own);
 }
 
 /* Checkpoints of all phases are those of the last. */
@@ -75,10 +75,10 @@ note_phases_of_other_state (LsTrainReport *r)
     g_autofree char *own = ls_format_bytes ((uint64_t) p->checkpoint_bytes),
                     *counted = ls_format_bytes ((uint64_t) r->checkpoint.bytes);
     if (p->checkpoint_bytes != r->checkpoint.bytes)
-      g_ptr_array_add (r->notes,
-                       g_strdup_printf ("a checkpoint of phase %s has %s: it is counted as one of "
-                                        "the last phase, %s",
-                                        p->name, own, counted));
+      ls_note (r->notes,
+               "a checkpoint of phase %s has %s: it is counted as one of "
+               "the last phase, %s",
+               p->name, own, counted);
   }
 }
 
@@ -388,12 +388,11 @@ check_survival (const LsTrainReport *r, const LsRunPlan *plan, GError **error)
   }
   if (expected <= MAX_STRETCH * ideal)
     return TRUE;
-  g_set_error (
-      error, LS_ERROR, LS_ERROR_LIMIT,
+  return ls_fail (
+      error, LS_ERROR_LIMIT,
       "with checkpoints so far apart no run survives: a failure every %.4g s, a restart takes %.4g s, and "
       "from a checkpoint to the next there are %.4g s of work and %.4g s of saving",
       c->mtbf_s, c->restart_s, ideal / plan->n_phases, c->times.save_s);
-  return FALSE;
 }
 
 /* Whether so many checkpoints can be simulated. */
@@ -405,9 +404,8 @@ check_checkpoints (const LsRunPlan *plan, GError **error)
     n += (double) plan->phases[i].n_steps / (double) plan->phases[i].every;
   if (n <= MAX_CHECKPOINTS)
     return TRUE;
-  g_set_error (error, LS_ERROR, LS_ERROR_LIMIT, "a run with %.3g checkpoints is too long: at most %.0e", n,
-               MAX_CHECKPOINTS);
-  return FALSE;
+  return ls_fail (error, LS_ERROR_LIMIT, "a run with %.3g checkpoints is too long: at most %.0e", n,
+                  MAX_CHECKPOINTS);
 }
 
 /* --- the road -------------------------------------------------------------------------------- */
@@ -428,9 +426,7 @@ check_length (const LsTrainReport *r, GError **error)
 {
   if (r->ideal_s <= MAX_SECONDS)
     return TRUE;
-  g_set_error (error, LS_ERROR, LS_ERROR_LIMIT, "the steps alone take %.3g years",
-               r->ideal_s / 86400 / 365.25);
-  return FALSE;
+  return ls_fail (error, LS_ERROR_LIMIT, "the steps alone take %.3g years", r->ideal_s / 86400 / 365.25);
 }
 
 /* The run of one seed again, with all that held it up. */

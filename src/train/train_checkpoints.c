@@ -171,8 +171,7 @@ near_rate_per_gpu (const LsClusterSpec *c, bool is_local, double n_writers)
 static gboolean
 refuse (GError **error, const char *why)
 {
-  g_set_error_literal (error, LS_ERROR, LS_ERROR_CONFLICT, why);
-  return FALSE;
+  return ls_fail (error, LS_ERROR_CONFLICT, "%s", why);
 }
 
 /* Of a checkpoint that stays near: what the job waits for is the copy to the host. */
