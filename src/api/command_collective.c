@@ -2,7 +2,7 @@
 #include "api/answer.h"
 #include "api/commands.h"
 #include "api/request.h"
-#include "ask/collective/collective_sizes.h"
+#include "ask/collective/collective_table.h"
 #include "ask/override_notes.h"
 #include "show/plot/plots.h"
 #include "show/write_collective.h"

@@ -5,7 +5,6 @@
 
 #include <lockstep/error.h>
 
-#include "ask/capture_processes.h"
 #include "base/order.h"
 #include "job/job.h"
 
@@ -55,11 +54,8 @@ check_axes (const LsCaptureAsk *ask, const GArray *axes, GError **error)
     const LsCaptureAxis *axis = &g_array_index (axes, LsCaptureAxis, i);
     g_autofree char *key = g_strdup_printf ("{%s}", axis->key);
     n = MIN (n * g_strv_length (axis->values), LS_MOST_LAYOUTS + 1);
-    if (!strstr (all, key)) {
-      g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--%s: expected %s in a word of the command", axis->key,
-                   key);
-      return FALSE;
-    }
+    if (!strstr (all, key))
+      return ls_fail (error, LS_ERROR_USAGE, "--%s: expected %s in a word of the command", axis->key, key);
   }
   if (n == 0 || n > LS_MOST_LAYOUTS)
     g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "expected 1 to %d layouts, each of which is captured",

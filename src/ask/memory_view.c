@@ -241,11 +241,9 @@ search_all (Search *x)
 LsMemoryAdvice *
 ls_memory_advise (const LsJobSpec *spec, const LsJobResult *r, GError **error)
 {
-  if (!r->model.name || spec->trace || spec->order) {
-    g_set_error (error, LS_ERROR, LS_ERROR_UNSUPPORTED, "%s has fixed what could be changed to make it fit",
-                 spec->order ? "the order of a file" : "a trace");
-    return NULL;
-  }
+  if (!r->model.name || spec->trace || spec->order)
+    return ls_fail_null (error, LS_ERROR_UNSUPPORTED, "%s has fixed what could be changed to make it fit",
+                         spec->order ? "the order of a file" : "a trace");
   LsMemoryAdvice *advice = g_new0 (LsMemoryAdvice, 1);
   advice->tried = g_new (LsWhatIf, 1);
   *advice->tried = (LsWhatIf) { ls_what_if_row (r), g_array_new (FALSE, FALSE, sizeof (LsWhatIfRow)), NULL };
@@ -325,9 +323,7 @@ check_rank (const LsJobResult *r, uint32_t rank, GError **error)
 {
   if (rank < r->plan->n_ranks)
     return TRUE;
-  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "there is no rank %u: the job has %u", rank,
-               r->plan->n_ranks);
-  return FALSE;
+  return ls_fail (error, LS_ERROR_USAGE, "there is no rank %u: the job has %u", rank, r->plan->n_ranks);
 }
 
 static gboolean
@@ -335,9 +331,9 @@ check_spans (const LsJobResult *r, uint32_t rank, GError **error)
 {
   if (ls_timeline_spans (r->timeline, ls_timeline_representative (r->timeline, rank))->n > 0)
     return TRUE;
-  g_set_error (error, LS_ERROR, LS_ERROR_USAGE,
-               "rank %u has no spans of its own: the table of `lockstep memory` names ranks that have", rank);
-  return FALSE;
+  return ls_fail (error, LS_ERROR_USAGE,
+                  "rank %u has no spans of its own: the table of `lockstep memory` names ranks that have",
+                  rank);
 }
 
 GArray *
@@ -354,21 +350,18 @@ check_history (const LsMemoryHistory *h, GError **error)
 {
   if (h->blocks->len > 0 || h->n_changes > 0)
     return TRUE;
-  g_set_error_literal (error, LS_ERROR, LS_ERROR_UNSUPPORTED,
-                       "the trace says nothing of memory: no op allocates, and nothing is held throughout");
-  return FALSE;
+  return ls_fail (error, LS_ERROR_UNSUPPORTED,
+                  "the trace says nothing of memory: no op allocates, and nothing is held throughout");
 }
 
 LsMemoryHistory *
 ls_memory_history_of (const LsJobResult *r, const LsMemoryOptions *options, uint32_t rank,
                       uint64_t max_changes, GError **error)
 {
-  if (r->cluster->spec.interior == LS_INTERIOR_TORUS) {
-    g_set_error_literal (error, LS_ERROR, LS_ERROR_UNSUPPORTED,
+  if (r->cluster->spec.interior == LS_INTERIOR_TORUS)
+    return ls_fail_null (error, LS_ERROR_UNSUPPORTED,
                          "TPUs have no caching allocator of PyTorch, whose work a snapshot shows: XLA places "
                          "buffers when it compiles");
-    return NULL;
-  }
   if (!check_rank (r, rank, error) || (r->memory->is_timed && !check_spans (r, rank, error)))
     return NULL;
   const LsMemoryInput in = ls_job_result_memory_input (r, r->hardware, options);

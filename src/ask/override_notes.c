@@ -114,7 +114,7 @@ add_note (GPtrArray *notes, const char *change, const char *other, const LsClust
   double bytes = link && r ? carried_bytes (r, link) : -1;
   const char *reason = is_said_already (key, spec, other) ? "that is what it is without it"
                                                           : reason_of (key, link != NULL, bytes);
-  g_ptr_array_add (notes, g_strdup_printf ("%s changes nothing: %s", change, reason));
+  ls_note (notes, "%s changes nothing: %s", change, reason);
 }
 
 /* --- jobs -------------------------------------------------------------------------------- */
@@ -153,10 +153,10 @@ note_size (const LsJobSpec *spec, const LsJobResult *r, const char *change, GPtr
     return;
   g_autofree char *words
       = x ? g_strdup (" has all of them, and another step") : g_strconcat (": ", error->message, NULL);
-  g_ptr_array_add (notes,
-                   g_strdup_printf ("%s changes nothing: the job is simulated on the nodes that it "
-                                    "takes (%u); --nodes %u%s",
-                                    change, has, other.n_nodes, words));
+  ls_note (notes,
+           "%s changes nothing: the job is simulated on the nodes that it "
+           "takes (%u); --nodes %u%s",
+           change, has, other.n_nodes, words);
 }
 
 void

@@ -9,7 +9,7 @@
 #ifndef LS_ASK_OVERRIDE_NOTES_H
 #define LS_ASK_OVERRIDE_NOTES_H
 
-#include "ask/collective/collective_sizes.h"
+#include "ask/collective/collective_table.h"
 #include "job/job.h"
 
 /* Appends a text (char *, owned by notes) for each change of spec->cluster that does not matter to the

@@ -136,13 +136,11 @@ ls_schedule_spec_times (const LsScheduleSpec *s, LsSchedTimes *ret_times, bool *
     has_unit |= all[i]->is_given && all[i]->has_unit;
     has_plain |= all[i]->is_given && !all[i]->has_unit && all[i]->value != 0;
   }
-  if (has_unit && (has_plain || !s->f.is_given || !s->b.is_given)) {
-    g_set_error_literal (
-        error, LS_ERROR, LS_ERROR_USAGE,
-        has_plain ? "expected a unit with all times or with none; got both"
-                  : "expected --f-time and --b-time where times have a unit: their defaults have none");
-    return FALSE;
-  }
+  if (has_unit && (has_plain || !s->f.is_given || !s->b.is_given))
+    return ls_fail (error, LS_ERROR_USAGE, "%s",
+                    has_plain
+                        ? "expected a unit with all times or with none; got both"
+                        : "expected --f-time and --b-time where times have a unit: their defaults have none");
   LsChunkTimes c = { .f = s->f.is_given ? s->f.value : LS_SCHEDULE_ONE };
   LsTime b = s->b.is_given ? s->b.value : s->w.is_given ? LS_SCHEDULE_ONE : 2 * LS_SCHEDULE_ONE;
   c.w = s->w.is_given ? s->w.value : b / 2;
@@ -173,8 +171,7 @@ ls_schedule_spec_shape (const LsScheduleSpec *s, const LsSchedTimes *times)
 static gboolean
 refuse (const LsSched *sched, const char *why, GError **error)
 {
-  g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "%s: %s", sched->name, why);
-  return FALSE;
+  return ls_fail (error, LS_ERROR_CONFLICT, "%s: %s", sched->name, why);
 }
 
 /* "interleaved-1f1b and hanayo"; newly allocated. */
@@ -352,8 +349,7 @@ require (const LsScheduleSpec *s, GError **error)
 {
   if (s->pp > 0 && s->n_micro_batches > 0)
     return TRUE;
-  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "expected %s", s->pp == 0 ? "--pp" : "--micro-batches");
-  return FALSE;
+  return ls_fail (error, LS_ERROR_USAGE, "expected %s", s->pp == 0 ? "--pp" : "--micro-batches");
 }
 
 static LsOrders *
@@ -364,10 +360,8 @@ orders_by_name (const LsScheduleSpec *s, const LsSchedTimes *times, GError **err
     return NULL;
   LsSchedShape shape = ls_schedule_spec_shape (s, times);
   const char *rule = ls_sched_refusal (sched, &shape);
-  if (rule) {
-    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "%s: %s", sched->name, rule);
-    return NULL;
-  }
+  if (rule)
+    return ls_fail_null (error, LS_ERROR_CONFLICT, "%s: %s", sched->name, rule);
   guint64 n_cells = (guint64) s->pp * ls_sched_n_chunks (sched, &shape) * s->n_micro_batches;
   return ls_schedule_check_size (n_cells, times, error) ? ls_sched_orders (sched, &shape) : NULL;
 }
@@ -380,18 +374,14 @@ check_file_knobs (const LsScheduleSpec *s, const LsLayout *l, GError **error)
 {
   guint64 n_mb = (guint64) l->n_micro_batches * l->n_pipes;
   if (s->vpp > 0 || s->group > 0 || s->waves > 0 || s->pipes > 0 || s->rounds >= 0 || s->memory_limit > 0)
-    g_set_error_literal (
-        error, LS_ERROR, LS_ERROR_CONFLICT,
-        "--vpp, --group, --rounds, --waves, --pipes and --memory-limit do not go with a file");
-  else if (s->pp > 0 && s->pp != l->n_ranks)
-    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "--pp %u: %s has %u ranks", s->pp, s->schedule,
-                 l->n_ranks);
-  else if (s->n_micro_batches > 0 && s->n_micro_batches != n_mb)
-    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "--micro-batches %u: %s has %" G_GUINT64_FORMAT,
-                 s->n_micro_batches, s->schedule, n_mb);
-  else
-    return TRUE;
-  return FALSE;
+    return ls_fail (error, LS_ERROR_CONFLICT,
+                    "--vpp, --group, --rounds, --waves, --pipes and --memory-limit do not go with a file");
+  if (s->pp > 0 && s->pp != l->n_ranks)
+    return ls_fail (error, LS_ERROR_CONFLICT, "--pp %u: %s has %u ranks", s->pp, s->schedule, l->n_ranks);
+  if (s->n_micro_batches > 0 && s->n_micro_batches != n_mb)
+    return ls_fail (error, LS_ERROR_CONFLICT, "--micro-batches %u: %s has %" G_GUINT64_FORMAT,
+                    s->n_micro_batches, s->schedule, n_mb);
+  return TRUE;
 }
 
 static LsOrders *
@@ -425,10 +415,8 @@ ls_schedule_run_new (const LsScheduleSpec *s, GError **error)
 {
   LsSchedTimes times;
   bool has_unit;
-  if (!s->schedule) {
-    g_set_error_literal (error, LS_ERROR, LS_ERROR_USAGE, "expected --schedule or --all");
-    return NULL;
-  }
+  if (!s->schedule)
+    return ls_fail_null (error, LS_ERROR_USAGE, "expected --schedule or --all");
   if (!ls_schedule_spec_times (s, &times, &has_unit, error))
     return NULL;
   LsOrders *orders = schedule_is_path (s->schedule) ? orders_from_file (s, &times, error)
@@ -609,10 +597,8 @@ static gboolean
 read_job (const LsScheduleSpec *s, LsSchedShape *ret_job, bool *ret_has_unit, GError **error)
 {
   LsSchedTimes times;
-  if (s->pp == 0 || s->n_micro_batches == 0) {
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "expected %s", s->pp == 0 ? "--pp" : "--micro-batches");
-    return FALSE;
-  }
+  if (s->pp == 0 || s->n_micro_batches == 0)
+    return ls_fail (error, LS_ERROR_USAGE, "expected %s", s->pp == 0 ? "--pp" : "--micro-batches");
   if (!ls_schedule_spec_times (s, &times, ret_has_unit, error))
     return FALSE;
   *ret_job = ls_schedule_spec_shape (s, &times);
@@ -658,10 +644,8 @@ named (const char *names, GError **error)
     const LsSched *sched = ls_schedule_named (*word, error);
     if (!sched)
       return NULL;
-    if (g_ptr_array_find (scheds, sched, NULL)) {
-      g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--schedule: \"%s\" is named twice", *word);
-      return NULL;
-    }
+    if (g_ptr_array_find (scheds, sched, NULL))
+      return ls_fail_null (error, LS_ERROR_USAGE, "--schedule: \"%s\" is named twice", *word);
     g_ptr_array_add (scheds, (gpointer) sched);
   }
   return g_steal_pointer (&scheds);
@@ -683,10 +667,8 @@ chosen (const LsScheduleSpec *s, GError **error)
 {
   if (!s->schedule)
     return all_scheds ();
-  if (!ls_schedule_is_list (s->schedule)) {
-    g_set_error_literal (error, LS_ERROR, LS_ERROR_USAGE, "expected --schedule or --all; got both");
-    return NULL;
-  }
+  if (!ls_schedule_is_list (s->schedule))
+    return ls_fail_null (error, LS_ERROR_USAGE, "expected --schedule or --all; got both");
   g_autoptr (GPtrArray) scheds = named (s->schedule, error);
   return scheds && heed_knobs (s, scheds, error) ? g_steal_pointer (&scheds) : NULL;
 }
@@ -710,10 +692,8 @@ run_of (const Fit *fit, bool has_unit, LsOrders *orders, LsSchedEval *eval)
 static gboolean
 add_row (LsScheduleTable *table, Fit *fit, GError **error)
 {
-  if (fit->rule && table->runs) {
-    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "%s: %s", fit->sched->name, fit->rule);
-    return FALSE;
-  }
+  if (fit->rule && table->runs)
+    return ls_fail (error, LS_ERROR_CONFLICT, "%s: %s", fit->sched->name, fit->rule);
   if (!fit->rule && !ls_schedule_check_size (n_cells_of (fit), &fit->shape.times, error))
     return FALSE;
   LsOrders *orders = NULL;
@@ -751,9 +731,8 @@ ls_schedule_all (const LsScheduleSpec *s, GError **error)
   }
   if (has_vpp)
     return g_steal_pointer (&table);
-  g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
-               "--vpp %u: none of these schedules can have so many chunks", s->vpp);
-  return NULL;
+  return ls_fail_null (error, LS_ERROR_CONFLICT, "--vpp %u: none of these schedules can have so many chunks",
+                       s->vpp);
 }
 
 void

@@ -4,7 +4,6 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "ask/collective/collective_sizes.h"
 #include "base/doublings.h"
 #include "base/order.h"
 #include "base/suggest.h"
@@ -222,12 +221,11 @@ check_time (const LsCluster *c, const LsCollectiveRow *row, LsCollKind kind, GEr
   if (row->time < LS_TIME_NEVER)
     return TRUE;
   g_autofree char *bytes = ls_format_bytes (row->bytes);
-  g_set_error (
-      error, LS_ERROR, LS_ERROR_LIMIT,
+  return ls_fail (
+      error, LS_ERROR_LIMIT,
       "%s of %s over %u %s of %s by %s (--network %s) is not over after %.3g days; more cannot be simulated",
       ls_coll_kind_name (kind), bytes, row->n_ranks, ls_cluster_chip_word (&c->spec, row->n_ranks),
       c->spec.name, row->algorithm, row->network, ls_time_to_s (LS_TIME_NEVER / 2) / 86400);
-  return FALSE;
 }
 
 static gboolean
@@ -235,17 +233,13 @@ check_call (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *request
             const LsCollectiveNetwork *network, GError **error)
 {
   const char *why = ls_coll_lacks_protocol (c, nccl, request);
-  if (why) {
-    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "--protocol %s does not do %s on these %u %s of %s: %s",
-                 ls_protocol_name (request->protocol), ls_coll_kind_name (request->kind), request->n,
-                 ls_cluster_chip_word (&c->spec, request->n), c->spec.name, why);
-    return FALSE;
-  }
-  if (request->max_ctas > 0 && c->spec.interior == LS_INTERIOR_TORUS) {
-    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
-                 "--max-ctas: a torus has no NCCL, whose thread blocks these are");
-    return FALSE;
-  }
+  if (why)
+    return ls_fail (error, LS_ERROR_CONFLICT, "--protocol %s does not do %s on these %u %s of %s: %s",
+                    ls_protocol_name (request->protocol), ls_coll_kind_name (request->kind), request->n,
+                    ls_cluster_chip_word (&c->spec, request->n), c->spec.name, why);
+  if (request->max_ctas > 0 && c->spec.interior == LS_INTERIOR_TORUS)
+    return ls_fail (error, LS_ERROR_CONFLICT,
+                    "--max-ctas: a torus has no NCCL, whose thread blocks these are");
   if (ls_coll_applies (c, nccl, request))
     return ls_coll_check_size (c, nccl, request, network->fidelity, error);
   complain_of_algorithm (c, nccl, request, error);

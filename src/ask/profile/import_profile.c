@@ -113,22 +113,18 @@ check_ranks (Importing *m, GError **error)
 {
   for (guint i = 0; m->ranks->len > 1 && i < m->ranks->len; i++) {
     const Rank *r = rank_at (m, i);
-    if (r->rank < 0) {
-      g_set_error (error, LS_ERROR, LS_ERROR_INPUT,
-                   "%s: error: it does not say of which rank it is (\"rank\" of distributedInfo), which "
-                   "several profiles must",
-                   r->k->path);
-      return FALSE;
-    }
+    if (r->rank < 0)
+      return ls_fail (error, LS_ERROR_INPUT,
+                      "%s: error: it does not say of which rank it is (\"rank\" of distributedInfo), which "
+                      "several profiles must",
+                      r->k->path);
   }
   g_array_sort (m->ranks, by_rank);
   for (guint i = 1; i < m->ranks->len; i++)
-    if (rank_at (m, i)->rank == rank_at (m, i - 1)->rank) {
-      g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
-                   "%s: error: it is of rank %" G_GINT64_FORMAT ", as another one is",
-                   rank_at (m, i)->k->path, rank_at (m, i)->rank);
-      return FALSE;
-    }
+    if (rank_at (m, i)->rank == rank_at (m, i - 1)->rank)
+      return ls_fail (error, LS_ERROR_CONFLICT,
+                      "%s: error: it is of rank %" G_GINT64_FORMAT ", as another one is",
+                      rank_at (m, i)->k->path, rank_at (m, i)->rank);
   return TRUE;
 }
 

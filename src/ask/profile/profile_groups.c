@@ -207,12 +207,10 @@ ls_profile_groups_find (const LsKineto *const *profiles, const bool *const *is_u
   for (guint i = 0; i < n; i++)
     n_ranks = MAX (n_ranks, ranks_seen (profiles[i]));
   *ret_groups = (LsProfileGroups) { 0 };
-  if (n_ranks > LS_PROFILE_MAX_RANKS) {
-    g_set_error (error, LS_ERROR, LS_ERROR_LIMIT,
-                 "%s: error: it is of %" G_GINT64_FORMAT " ranks; a trace has %d at most", profiles[0]->path,
-                 n_ranks, LS_PROFILE_MAX_RANKS);
-    return FALSE;
-  }
+  if (n_ranks > LS_PROFILE_MAX_RANKS)
+    return ls_fail (error, LS_ERROR_LIMIT,
+                    "%s: error: it is of %" G_GINT64_FORMAT " ranks; a trace has %d at most",
+                    profiles[0]->path, n_ranks, LS_PROFILE_MAX_RANKS);
   ret_groups->n_ranks = (uint32_t) n_ranks;
   ret_groups->groups = g_array_new (FALSE, FALSE, sizeof (LsProfileGroup));
   for (guint i = 0; i < n; i++)

@@ -328,14 +328,12 @@ choose_rank (LsReconcileRun *run, const LsReconcileSpec *spec)
 {
   LsKineto *k = run->profile;
   if (k->world_size > 0 && k->world_size != run->job->plan->n_ranks)
-    g_ptr_array_add (k->notes,
-                     g_strdup_printf ("%s: profiled in a world of %" G_GINT64_FORMAT " ranks; the job has %u",
-                                      k->path, k->world_size, run->job->plan->n_ranks));
+    ls_note (k->notes, "%s: profiled in a world of %" G_GINT64_FORMAT " ranks; the job has %u", k->path,
+             k->world_size, run->job->plan->n_ranks);
   if (spec->rank >= 0 && k->rank >= 0 && k->rank != spec->rank)
-    g_ptr_array_add (k->notes,
-                     g_strdup_printf ("%s: the profile is of rank %" G_GINT64_FORMAT
-                                      "; it is compared with rank %" G_GINT64_FORMAT,
-                                      k->path, k->rank, spec->rank));
+    ls_note (k->notes,
+             "%s: the profile is of rank %" G_GINT64_FORMAT "; it is compared with rank %" G_GINT64_FORMAT,
+             k->path, k->rank, spec->rank);
   int64_t rank = spec->rank >= 0 ? spec->rank : MAX (k->rank, 0);
   return (uint32_t) MIN (rank, (int64_t) UINT32_MAX);
 }
@@ -345,19 +343,16 @@ note_other_gpu (const LsReconcileRun *run)
 {
   const char *ours = run->job->cluster->spec.gpu.name, *theirs = run->profile->gpu;
   if (theirs && ls_gpu_is_other (theirs, ours))
-    g_ptr_array_add (run->profile->notes,
-                     g_strdup_printf ("%s: profiled on \"%s\"; %s of %s are %s", run->profile->path, theirs,
-                                      ls_cluster_chip_word (&run->job->cluster->spec, 2),
-                                      run->job->cluster->spec.name, ours));
+    ls_note (run->profile->notes, "%s: profiled on \"%s\"; %s of %s are %s", run->profile->path, theirs,
+             ls_cluster_chip_word (&run->job->cluster->spec, 2), run->job->cluster->spec.name, ours);
 }
 
 static void
 note_open_end (const LsReconcileRun *run)
 {
   if (run->measured.is_open)
-    g_ptr_array_add (run->profile->notes,
-                     g_strdup_printf ("%s: %s is the last one: it is assumed to end with its last kernel",
-                                      run->profile->path, run->measured.what));
+    ls_note (run->profile->notes, "%s: %s is the last one: it is assumed to end with its last kernel",
+             run->profile->path, run->measured.what);
 }
 
 /* Of the job's software without the changes of its name, which a file may not be based on. */
@@ -386,12 +381,11 @@ check_same_job (const LsReconcileRun *run, const LsReconcileSpec *spec, GError *
   if (!why)
     return TRUE;
   const char *gpu = run->profile->gpu ? run->profile->gpu : "a GPU that it does not name";
-  g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
-               "%s: error: it is plainly of another job, and is not compared: %s\n"
-               "note: %s of it ran on %s, the job on %s; is it this model, batch, rank and step (--step)? "
-               "--other-job compares it all the same",
-               run->profile->path, why, run->measured.what, gpu, run->job->cluster->spec.gpu.name);
-  return FALSE;
+  return ls_fail (error, LS_ERROR_CONFLICT,
+                  "%s: error: it is plainly of another job, and is not compared: %s\n"
+                  "note: %s of it ran on %s, the job on %s; is it this model, batch, rank and step (--step)? "
+                  "--other-job compares it all the same",
+                  run->profile->path, why, run->measured.what, gpu, run->job->cluster->spec.gpu.name);
 }
 
 static gboolean

@@ -1,14 +1,114 @@
-#include "ask/each_fault.h"
-
-#include <math.h>
-#include <string.h>
+#include "ask/reruns.h"
 
 #include <lockstep/error.h>
+#include <math.h>
+#include <string.h>
 
 #include "analysis/report.h"
 #include "base/order.h"
 #include "base/parallel.h"
 #include "job/sensitivity_scale.h"
+
+/* ---- a percent more of the hardware ---- */
+
+#define PERCENT 0.01
+
+static const struct {
+  const char *key, *label;
+} parameters[LS_N_SCALES] = {
+  [LS_SCALE_GPU_FLOPS] = { "gpu_flops", "FLOPs" },
+  [LS_SCALE_HBM_BANDWIDTH] = { "hbm_bandwidth", "HBM bandwidth" },
+  [LS_SCALE_NVLINK_BANDWIDTH] = { "nvlink_bandwidth", "NVLink or ICI bandwidth" },
+  [LS_SCALE_NIC_BANDWIDTH] = { "nic_bandwidth", "NIC and fabric bandwidth" },
+  [LS_SCALE_NETWORK_LATENCY] = { "network_latency", "network latency" },
+  [LS_SCALE_HOST_LAUNCH] = { "host_launch", "host launch cost" },
+};
+
+static const char *
+label_of (guint scale, const LsClusterSpec *cluster)
+{
+  if (scale != LS_SCALE_GPU_FLOPS)
+    return parameters[scale].label;
+  g_autofree char *label
+      = g_strdup_printf ("%s %s", ls_cluster_chip_word (cluster, 1), parameters[scale].label);
+  return g_intern_string (label);
+}
+
+/* Each run has a place of its own: [parameter][down, up]. */
+typedef struct {
+  const LsJobResult *r;
+  const LsHardware *hardware;
+  LsRunOptions options;
+  double step_s[LS_N_SCALES][2];
+  GError *errors[2 * LS_N_SCALES];
+} ScaledRuns;
+
+static void
+run_scaled (guint i, gpointer data)
+{
+  ScaledRuns *runs = data;
+  guint scale = i / 2, up = i % 2;
+  GError **error = &runs->errors[i];
+  LsScaled x;
+  ls_scaled_init (&x, &runs->r->cluster->spec, runs->hardware, &runs->options.host, (LsScale) scale,
+                  up ? 1 + PERCENT : 1 - PERCENT);
+  const LsHardware scaled = { x.spec, x.calibration, x.nccl };
+  LsRunOptions options = runs->options;
+  options.host = x.host;
+  g_autoptr (LsTimeline) t = ls_rerun (runs->r, &scaled, &options, NULL, error);
+  if (t)
+    runs->step_s[scale][up] = ls_rerun_step_s (t);
+  ls_scaled_clear (&x);
+}
+
+static gboolean
+check_scaled (ScaledRuns *runs, GError **error)
+{
+  guint n = 2 * LS_N_SCALES, failed = ls_parallel_first_error (runs->errors, n, error);
+  if (failed < n)
+    g_prefix_error (error, "%s a percent %s: ", label_of (failed / 2, &runs->r->cluster->spec),
+                    failed % 2 ? "up" : "down");
+  return failed == n;
+}
+
+LsSensitivityTable *
+ls_sensitivity_new (const LsJobSpec *spec, const LsJobResult *r, guint n_threads, GError **error)
+{
+  ScaledRuns runs = { .r = r, .hardware = r->hardware };
+  if (!ls_hardware_check_alike (&r->cluster->spec, "--sensitivity", error)
+      || !ls_rerun_options (spec, r, &runs.options, error))
+    return NULL;
+  ls_parallel (2 * LS_N_SCALES, n_threads, run_scaled, &runs, NULL);
+  if (!check_scaled (&runs, error))
+    return NULL;
+
+  LsSensitivityTable *table = g_new (LsSensitivityTable, 1);
+  *table = (LsSensitivityTable) { ls_job_result_step_time_s (r), LS_N_SCALES,
+                                  g_new0 (LsSensitivity, LS_N_SCALES) };
+  for (guint i = 0; i < LS_N_SCALES; i++) {
+    double down_s = runs.step_s[i][0], up_s = runs.step_s[i][1], per_percent = (up_s - down_s) / 2;
+    table->rows[i] = (LsSensitivity) {
+      .parameter = parameters[i].key,
+      .label = label_of (i, &r->cluster->spec),
+      .elasticity = per_percent / (PERCENT * table->step_s),
+      .seconds_per_percent = per_percent,
+      .up_s = up_s,
+      .down_s = down_s,
+    };
+  }
+  return table;
+}
+
+void
+ls_sensitivity_free (LsSensitivityTable *table)
+{
+  if (!table)
+    return;
+  g_free (table->rows);
+  g_free (table);
+}
+
+/* ---- parts that are slower, or gone ---- */
 
 /* --- what is asked ----------------------------------------------------------------------- */
 
@@ -206,7 +306,7 @@ typedef struct {
   guint n_of_group;
   LsTime *step;
   GError **errors;
-} Runs;
+} FaultRuns;
 
 static void
 clear_fault (gpointer fault)
@@ -232,7 +332,7 @@ faults_with (const LsCluster *c, uint32_t trunk, double share)
 
 /* [n_ranks] kernels of the part take 1 / share as long. */
 static double *
-slow_with (const Runs *runs, uint32_t number)
+slow_with (const FaultRuns *runs, uint32_t number)
 {
   uint32_t n = runs->r->plan->n_ranks;
   double *slow = g_new (double, n);
@@ -244,7 +344,7 @@ slow_with (const Runs *runs, uint32_t number)
 }
 
 static LsTime
-run_with (const Runs *runs, uint32_t number, GError **error)
+run_with (const FaultRuns *runs, uint32_t number, GError **error)
 {
   LsRunOptions options = runs->options;
   LsClusterSpec spec = runs->r->cluster->spec; /* borrows all */
@@ -260,9 +360,9 @@ run_with (const Runs *runs, uint32_t number, GError **error)
 }
 
 static void
-run_one (guint i, gpointer data)
+run_part (guint i, gpointer data)
 {
-  Runs *runs = data;
+  FaultRuns *runs = data;
   const Group *g = &g_array_index (runs->parts->groups, Group, i / runs->n_of_group);
   if (i % runs->n_of_group == 0 || g->n > 1)
     runs->step[i] = run_with (runs, i % runs->n_of_group == 0 ? g->first : g->last, &runs->errors[i]);
@@ -293,7 +393,7 @@ clear_row (gpointer row)
 
 /* Whether both parts of a group that were run gave the same. */
 static gboolean
-check_alike (const Runs *runs, guint i, GError **error)
+check_alike (const FaultRuns *runs, guint i, GError **error)
 {
   const Group *g = &g_array_index (runs->parts->groups, Group, i);
   guint at = i * runs->n_of_group, last = at + runs->n_of_group - 1;
@@ -301,14 +401,13 @@ check_alike (const Runs *runs, guint i, GError **error)
       || (runs->step[at] == runs->step[last] && !runs->errors[at] == !runs->errors[last]))
     return TRUE;
   g_autofree char *first = part_name (runs->parts, g->first), *other = part_name (runs->parts, g->last);
-  g_set_error (error, LS_ERROR, LS_ERROR_FAILED, "%s and %s were assumed to be alike, but the step differs",
-               first, other);
-  return FALSE;
+  return ls_fail (error, LS_ERROR_FAILED, "%s and %s were assumed to be alike, but the step differs", first,
+                  other);
 }
 
 /* Only what is cut off is a result; other errors are errors. */
 static gboolean
-add_row (const Runs *runs, guint i, GArray *rows, GError **error)
+add_row (const FaultRuns *runs, guint i, GArray *rows, GError **error)
 {
   const Group *g = &g_array_index (runs->parts->groups, Group, i);
   guint at = i * runs->n_of_group;
@@ -329,13 +428,13 @@ add_row (const Runs *runs, guint i, GArray *rows, GError **error)
 }
 
 static gboolean
-run_all (Runs *runs, guint n_threads, const LsProgress *progress, LsFaultTable *table, GError **error)
+run_parts (FaultRuns *runs, guint n_threads, const LsProgress *progress, LsFaultTable *table, GError **error)
 {
   guint n = runs->parts->groups->len;
   gboolean ok = TRUE;
   g_autofree LsTime *step = runs->step = g_new0 (LsTime, n * runs->n_of_group + 1);
   g_autofree GError **errors = runs->errors = g_new0 (GError *, n * runs->n_of_group + 1);
-  ls_parallel (n * runs->n_of_group, n_threads, run_one, runs, progress);
+  ls_parallel (n * runs->n_of_group, n_threads, run_part, runs, progress);
   for (guint i = 0; ok && i < n; i++)
     ok = add_row (runs, i, table->rows, error);
   for (guint i = 0; i < n * runs->n_of_group; i++)
@@ -348,7 +447,7 @@ LsFaultTable *
 ls_fault_table_new (const LsJobSpec *spec, const LsJobResult *r, const LsFaultAsk *ask, guint n_threads,
                     const LsProgress *progress, GError **error)
 {
-  Runs runs = { .r = r, .ask = ask };
+  FaultRuns runs = { .r = r, .ask = ask };
   if (!ls_rerun_options (spec, r, &runs.options, error))
     return NULL;
   GError *failed = NULL;
@@ -371,7 +470,7 @@ ls_fault_table_new (const LsJobSpec *spec, const LsJobResult *r, const LsFaultAs
   if (!ok)
     g_set_error (error, LS_ERROR, LS_ERROR_LIMIT, "%u %ss differ, more than %d", parts.groups->len,
                  kind_names[ask->kind], LS_FAULTS_MAX);
-  ok = ok && run_all (&runs, n_threads, progress, table, error);
+  ok = ok && run_parts (&runs, n_threads, progress, table, error);
   parts_clear (&parts);
   return ok ? g_steal_pointer (&table) : NULL;
 }
@@ -383,4 +482,147 @@ ls_fault_table_free (LsFaultTable *table)
     return;
   g_array_unref (table->rows);
   g_free (table);
+}
+
+/* ---- seeds of the hash ---- */
+
+/* --- how crowded links are --------------------------------------------------------------- */
+
+/* Links of one direction between two tiers of switches. */
+typedef struct {
+  uint32_t from, to; /* LsNodeKind */
+  guint n;
+  double sum, most;
+  uint32_t busiest;
+} Tier;
+
+static bool
+is_switch (uint32_t kind)
+{
+  return kind >= LS_NODE_LEAF;
+}
+
+static Tier *
+tier_of (GArray *tiers, uint32_t from, uint32_t to)
+{
+  for (guint i = 0; i < tiers->len; i++) {
+    Tier *t = &g_array_index (tiers, Tier, i);
+    if (t->from == from && t->to == to)
+      return t;
+  }
+  const Tier tier = { .from = from, .to = to };
+  g_array_append_val (tiers, tier);
+  return &g_array_index (tiers, Tier, tiers->len - 1);
+}
+
+/* Links of one trunk carry the same. */
+static void
+find_crowding (const LsTimeline *t, const LsCluster *c, LsEcmpDraw *draw)
+{
+  g_autoptr (GArray) tiers = g_array_new (FALSE, FALSE, sizeof (Tier));
+  g_autofree bool *is_seen = g_new0 (bool, c->n_trunks + 1);
+  for (guint i = 0; i < c->links->len; i++) {
+    const LsLink *link = &g_array_index (c->links, LsLink, i);
+    uint32_t from = g_array_index (c->nodes, LsTopoNode, link->from).kind,
+             to = g_array_index (c->nodes, LsTopoNode, link->to).kind;
+    if (!is_switch (from) || !is_switch (to) || is_seen[link->trunk] || link->trunk >= t->n_resources)
+      continue;
+    is_seen[link->trunk] = true;
+    Tier *tier = tier_of (tiers, from, to);
+    double bytes = ls_timeline_bytes (t, link->trunk);
+    tier->n++;
+    tier->sum += bytes;
+    if (bytes > tier->most) {
+      tier->most = bytes;
+      tier->busiest = link->trunk;
+    }
+  }
+  for (guint i = 0; i < tiers->len; i++) {
+    const Tier *tier = &g_array_index (tiers, Tier, i);
+    double crowding = tier->sum > 0 ? tier->most * tier->n / tier->sum : 0;
+    if (crowding <= draw->crowding)
+      continue;
+    draw->crowding = crowding;
+    g_free (draw->busiest);
+    draw->busiest = ls_cluster_resource_name (c, tier->busiest);
+  }
+}
+
+/* --- running ----------------------------------------------------------------------------- */
+
+/* Run 0 is the one with ideal spreading. */
+typedef struct {
+  const LsJobResult *r;
+  LsRunOptions options;
+  LsEcmpDraw *draws; /* [n + 1] */
+  GError **errors;
+} SeedRuns;
+
+static void
+run_seed (guint i, gpointer data)
+{
+  SeedRuns *runs = data;
+  LsHardware changed = { runs->r->cluster->spec, runs->r->hardware->calibration, runs->r->hardware->nccl };
+  changed.spec.network.routing = i == 0 ? LS_ROUTING_IDEAL : LS_ROUTING_ECMP;
+  changed.spec.network.seed = i == 0 ? 0 : i - 1;
+  g_autoptr (LsCluster) cluster = NULL;
+  g_autoptr (LsTimeline) t = ls_rerun (runs->r, &changed, &runs->options, &cluster, &runs->errors[i]);
+  runs->draws[i].seed = changed.spec.network.seed;
+  if (!t)
+    return;
+  runs->draws[i].step_s = ls_rerun_step_s (t);
+  find_crowding (t, cluster, &runs->draws[i]);
+}
+
+static int
+compare_draws (const void *a, const void *b)
+{
+  const LsEcmpDraw *x = a, *y = b;
+  return x->step_s != y->step_s ? LS_ORDER (x->step_s, y->step_s) : LS_ORDER (x->seed, y->seed);
+}
+
+LsEcmpTable *
+ls_ecmp_table_new (const LsJobSpec *spec, const LsJobResult *r, guint n_seeds, guint n_threads,
+                   GError **error)
+{
+  g_assert (n_seeds > 0 && n_seeds <= LS_ECMP_MAX_SEEDS);
+  const LsClusterSpec *c = &r->cluster->spec;
+  if (c->n_nodes < 2 || c->interior == LS_INTERIOR_TORUS || ls_is_dragonfly (c))
+    return ls_fail_null (error, LS_ERROR_CONFLICT, "no switch of a fabric chooses a link here: %s",
+                         c->interior == LS_INTERIOR_TORUS ? "chips of a torus have links to each other"
+                             : c->n_nodes < 2             ? "the job is on one node"
+                                                          : "those of a dragonfly go by load, not by hash");
+  g_autoptr (LsEcmpTable) table = g_new (LsEcmpTable, 1);
+  *table = (LsEcmpTable) { .n = n_seeds, .draws = g_new0 (LsEcmpDraw, n_seeds + 1) };
+  g_autofree GError **errors = g_new0 (GError *, n_seeds + 1);
+  SeedRuns runs = { .r = r, .draws = table->draws, .errors = errors };
+  if (!ls_rerun_options (spec, r, &runs.options, error))
+    return NULL;
+  ls_parallel (n_seeds + 1, n_threads, run_seed, &runs, NULL);
+  if (ls_parallel_first_error (errors, n_seeds + 1, error) <= n_seeds)
+    return NULL;
+  table->ideal = table->draws[0];
+  memmove (table->draws, table->draws + 1, n_seeds * sizeof *table->draws);
+  table->draws[n_seeds] = (LsEcmpDraw) { 0 };
+  qsort (table->draws, n_seeds, sizeof *table->draws, compare_draws);
+  return g_steal_pointer (&table);
+}
+
+void
+ls_ecmp_table_free (LsEcmpTable *table)
+{
+  if (!table)
+    return;
+  g_free (table->ideal.busiest);
+  for (guint i = 0; i <= table->n; i++)
+    g_free (table->draws[i].busiest);
+  g_free (table->draws);
+  g_free (table);
+}
+
+const LsEcmpDraw *
+ls_ecmp_quantile (const LsEcmpTable *table, double share)
+{
+  double at = ceil (share * table->n) - 1;
+  return &table->draws[(guint) CLAMP (at, 0, table->n - 1)];
 }
