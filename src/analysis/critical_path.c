@@ -772,15 +772,14 @@ turn_round (GArray *pieces)
 LsCriticalPath *
 ls_critical_path_new (const LsTimeline *t, const LsCluster *cluster, const LsNccl *nccl, GError **error)
 {
-  if (t->is_sampled) {
-    g_set_error (error, LS_ERROR, LS_ERROR_LIMIT,
-                 "--critical-path needs what every rank did; this step has too many ops on %u classes of "
-                 "ranks to keep them all\n"
-                 "note: --fold auto keeps ranks that behave alike once; --global-batch makes fewer "
-                 "micro-batches",
-                 t->n_classes);
-    return NULL;
-  }
+  if (t->is_sampled)
+    return ls_fail_null (
+        error, LS_ERROR_LIMIT,
+        "--critical-path needs what every rank did; this step has too many ops on %u classes of "
+        "ranks to keep them all\n"
+        "note: --fold auto keeps ranks that behave alike once; --global-batch makes fewer "
+        "micro-batches",
+        t->n_classes);
   g_autoptr (LsMatcher) matcher = matcher_new (t);
   g_autoptr (LsCallLimits) limits = ls_call_limits_new (t->plan, cluster, nccl);
   LsCriticalPath *path = g_new (LsCriticalPath, 1);

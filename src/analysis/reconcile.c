@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/diag.h"
 #include "base/order.h"
 
 /* ---- which measured op is which predicted one ---- */
@@ -428,11 +429,9 @@ bytes_of (const LsOp *op)
 LsStepSide *
 ls_step_side_of_timeline (const LsTimeline *t, uint32_t rank, GError **error)
 {
-  if (rank >= t->n_ranks) {
-    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "--rank %u: the job has ranks 0 to %u", rank,
-                 t->n_ranks - 1);
-    return NULL;
-  }
+  if (rank >= t->n_ranks)
+    return ls_fail_null (error, LS_ERROR_CONFLICT, "--rank %u: the job has ranks 0 to %u", rank,
+                         t->n_ranks - 1);
   g_autoptr (LsStepSide) side = ls_step_side_new ();
   uint32_t who = ls_timeline_representative (t, rank);
   const LsRankSpans *spans = ls_timeline_spans (t, who);
@@ -453,10 +452,8 @@ ls_step_side_of_timeline (const LsTimeline *t, uint32_t rank, GError **error)
     first = MIN (first, s->start);
     g_array_append_val (side->ops, row);
   }
-  if (side->ops->len == 0) {
-    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "rank %u runs nothing on its device", rank);
-    return NULL;
-  }
+  if (side->ops->len == 0)
+    return ls_fail_null (error, LS_ERROR_CONFLICT, "rank %u runs nothing on its device", rank);
   side->length = t->window_end - t->window_start;
   ls_step_side_finish (side, first);
   return g_steal_pointer (&side);

@@ -3,8 +3,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "analysis/maxflow.h"
-
 static bool ls_topo_is_nvlink (const LsCluster *cluster, const LsLink *link);
 
 /* ---- maxflow ---- */

@@ -1,14 +1,13 @@
 #include "calibrate/calibrate_fit.h"
 
-#include <gsl/gsl_multimin.h>
 #include <gsl/gsl_qrng.h>
 #include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
 
 #include "base/order.h"
+#include "calibrate/solve.h"
 
-#define HUBER_KNEE   0.1
 #define N_ROUNDS     4
 #define N_SCATTERED  32
 #define N_ITERATIONS 400
@@ -69,23 +68,6 @@ typedef struct {
 } Problem;
 
 static double
-get_coefficient (const LsKindFit *fit, const Coefficient *c)
-{
-  const char *at = (const char *) fit + c->offset;
-  return c->is_time ? ls_time_to_s (*(const LsTime *) at) : *(const double *) at;
-}
-
-static void
-set_coefficient (LsKindFit *fit, const Coefficient *c, double x)
-{
-  char *at = (char *) fit + c->offset;
-  if (c->is_time)
-    *(LsTime *) at = ls_time_from_s (x);
-  else
-    *(double *) at = x;
-}
-
-static double
 share_of (double u)
 {
   return 1 / (1 + exp (-u));
@@ -101,7 +83,7 @@ fit_at (const Problem *p, const gsl_vector *u)
     if (!(p->free_mask & c->free))
       continue;
     double share = share_of (gsl_vector_get (u, at++));
-    set_coefficient (&fit, c, c->lo * pow (c->hi / c->lo, share));
+    ls_number_set (&fit, c->offset, c->is_time, c->lo * pow (c->hi / c->lo, share));
   }
   return fit;
 }
@@ -112,13 +94,6 @@ ls_fit_predict_s (const LsKindFit *fit, const LsGpu *gpu, const LsTimedKernel *s
   LsKernelCost cost = ls_kernel_cost_by (fit, 1, gpu, &sample->kernel);
   return cost.launch_s + fmax (cost.compute_s, cost.memory_s)
       + ls_kernel_timed_besides_s (fit, gpu, sample->side_bytes, sample->has_host);
-}
-
-static double
-huber (double x)
-{
-  double a = fabs (x);
-  return a < HUBER_KNEE ? 0.5 * x * x : HUBER_KNEE * (a - 0.5 * HUBER_KNEE);
 }
 
 static double
@@ -144,7 +119,7 @@ loss (const gsl_vector *u, void *problem)
   double sum = p->prior > 0 ? penalty (p, u) : 0;
   for (guint i = 0; i < p->samples->len; i++) {
     const LsTimedKernel *sample = g_ptr_array_index (p->samples, i);
-    sum += huber (log (ls_fit_predict_s (&fit, p->gpu, sample) / sample->measured_s));
+    sum += ls_huber (log (ls_fit_predict_s (&fit, p->gpu, sample) / sample->measured_s));
   }
   return p->samples->len > 0 ? sum / p->samples->len : 0;
 }
@@ -173,25 +148,13 @@ set_start (const Problem *p, gsl_vector *u, int which)
   }
 }
 
-/* From u to a better one; its loss. */
+/* From u to a better one, again from where it ended; its loss. */
 static double
 descend (const Problem *p, gsl_vector *u)
 {
-  gsl_multimin_function f = { .f = loss, .n = u->size, .params = (void *) p };
-  gsl_multimin_fminimizer *m = gsl_multimin_fminimizer_alloc (gsl_multimin_fminimizer_nmsimplex2, u->size);
-  gsl_vector *step = gsl_vector_alloc (u->size);
-
-  for (int round = 0; round < N_ROUNDS; round++) {
-    gsl_vector_set_all (step, 0.5);
-    gsl_multimin_fminimizer_set (m, &f, u, step);
-    for (int i = 0; i < N_ITERATIONS && gsl_multimin_fminimizer_size (m) > SIMPLEX_SIZE; i++)
-      if (gsl_multimin_fminimizer_iterate (m))
-        break;
-    gsl_vector_memcpy (u, m->x);
-  }
-  double least = m->fval;
-  gsl_vector_free (step);
-  gsl_multimin_fminimizer_free (m);
+  double least = INFINITY;
+  for (int round = 0; round < N_ROUNDS; round++)
+    least = ls_descend (loss, p, u, 0.5, N_ITERATIONS, SIMPLEX_SIZE);
   return least;
 }
 
@@ -248,32 +211,23 @@ round_fit (LsKindFit *fit)
     if (c->is_time)
       *t = (*t + 5 * LS_NS) / (10 * LS_NS) * (10 * LS_NS);
     else
-      set_coefficient (fit, c, ls_fit_round (get_coefficient (fit, c), 4));
+      ls_number_set (fit, c->offset, false, ls_fit_round (ls_number_get (fit, c->offset, false), 4));
   }
 }
 
-static bool
-counts_flops (LsKernelKind kind)
+void
+ls_fit_reach (LsKindFit *fit, const GArray *samples)
 {
-  return kind <= LS_KERNEL_ATTENTION_BWD;
-}
-
-static void
-set_range (LsKindFit *f, const GArray *samples)
-{
-  f->min_work = INFINITY;
-  f->max_work = 0;
   for (guint i = 0; i < samples->len; i++) {
     const LsKernel *k = &g_array_index (samples, LsTimedKernel, i).kernel;
-    double work = counts_flops (k->kind) ? k->flops : k->bytes;
-    f->min_work = fmin (f->min_work, work);
-    f->max_work = fmax (f->max_work, work);
+    double work = k->kind <= LS_KERNEL_ATTENTION_BWD ? k->flops : k->bytes;
+    fit->min_work = fmin (fit->min_work, work);
+    fit->max_work = fmax (fit->max_work, work);
   }
 }
 
-/* The samples that a fit sees: not held out, and at most MAX_SAMPLES. */
-static GPtrArray *
-pick_samples (const GArray *samples)
+GPtrArray *
+ls_fit_pick (const GArray *samples, guint most)
 {
   g_autoptr (GPtrArray) all = g_ptr_array_new ();
   for (guint i = 0; i < samples->len; i++) {
@@ -282,7 +236,7 @@ pick_samples (const GArray *samples)
       g_ptr_array_add (all, sample);
   }
   GPtrArray *some = g_ptr_array_new ();
-  guint stride = all->len / MAX_SAMPLES + 1;
+  guint stride = (all->len + most - 1) / most;
   for (guint i = 0; i < all->len; i += stride)
     g_ptr_array_add (some, g_ptr_array_index (all, i));
   return some;
@@ -291,12 +245,14 @@ pick_samples (const GArray *samples)
 void
 ls_fit_solve (LsKindFit *fit, guint free_mask, const LsGpu *gpu, const GArray *samples, double prior)
 {
-  g_autoptr (GPtrArray) some = pick_samples (samples);
+  g_autoptr (GPtrArray) some = ls_fit_pick (samples, MAX_SAMPLES);
   const Problem p = { fit, free_mask, gpu, some, prior };
   *fit = minimise (&p);
   round_fit (fit);
   fit->is_fitted = true;
-  set_range (fit, samples);
+  fit->min_work = INFINITY;
+  fit->max_work = 0;
+  ls_fit_reach (fit, samples);
   LsFitError held_out = ls_fit_error (fit, gpu, samples, true, NULL);
   fit->mape = held_out.n > 0 ? held_out.mape : NAN;
 }

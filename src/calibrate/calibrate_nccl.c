@@ -119,9 +119,8 @@ passed_over (const LsCalibrateNccl *run, const LsNcclTests *t, const LsCollKind 
 static void
 pass_over (LsCalibrateNccl *run, const LsNcclTests *t, const char *why)
 {
-  g_ptr_array_add (run->report.files,
-                   g_strdup_printf ("%s: passed over: %s on %u, %u size%s: %s", t->path, t->op, t->n_ranks,
-                                    t->rows->len, t->rows->len == 1 ? "" : "s", why));
+  ls_note (run->report.files, "%s: passed over: %s on %u, %u size%s: %s", t->path, t->op, t->n_ranks,
+           t->rows->len, t->rows->len == 1 ? "" : "s", why);
 }
 
 static void
@@ -136,9 +135,8 @@ add_run (LsCalibrateNccl *run, const LsNcclTests *t, const LsCollKind *asked, Ls
     const LsNcclPoint point = { row->bytes, row->time_us * 1e-6 };
     g_array_append_val (curve->points, point);
   }
-  g_ptr_array_add (run->report.files,
-                   g_strdup_printf ("%s: %s, %u size%s%s%s", t->path, curve->name, t->rows->len,
-                                    t->rows->len == 1 ? "" : "s", t->gpu ? "; " : "", t->gpu ? t->gpu : ""));
+  ls_note (run->report.files, "%s: %s, %u size%s%s%s", t->path, curve->name, t->rows->len,
+           t->rows->len == 1 ? "" : "s", t->gpu ? "; " : "", t->gpu ? t->gpu : "");
 }
 
 static void
@@ -191,10 +189,8 @@ calibrate_nccl_load (LsCalibrateNccl *run, const LsCalibrateNcclSpec *spec, GErr
   if (!run->hardware)
     return ls_diag_list_to_error (diags, error);
   run->report.cluster = g_strdup (run->hardware->spec.name);
-  if (run->hardware->spec.interior == LS_INTERIOR_TORUS) {
-    g_set_error (error, LS_ERROR, LS_ERROR_UNSUPPORTED, "%s: NCCL does not run on a torus", spec->cluster);
-    return FALSE;
-  }
+  if (run->hardware->spec.interior == LS_INTERIOR_TORUS)
+    return ls_fail (error, LS_ERROR_UNSUPPORTED, "%s: NCCL does not run on a torus", spec->cluster);
   if (!ls_hardware_check_alike (&run->hardware->spec, "a fit of NCCL", error))
     return FALSE;
   g_autofree char *name = ls_hardware_nccl_name (&run->hardware->spec.gpu);
@@ -554,11 +550,9 @@ fit (LsCalibrateNccl *run, GError **error)
 LsCalibrateNccl *
 ls_calibrate_nccl_new (const LsCalibrateNcclSpec *spec, GError **error)
 {
-  if (!spec->files || !spec->files[0] || !spec->cluster) {
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE,
-                 spec->cluster ? "expected files of nccl-tests" : "expected --cluster with --nccl");
-    return NULL;
-  }
+  if (!spec->files || !spec->files[0] || !spec->cluster)
+    return ls_fail_null (error, LS_ERROR_USAGE,
+                         spec->cluster ? "expected files of nccl-tests" : "expected --cluster with --nccl");
   g_autoptr (LsCalibrateNccl) run = run_alloc ();
   return calibrate_nccl_load (run, spec, error) && fit (run, error) ? g_steal_pointer (&run) : NULL;
 }

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "calibrate/svd.h"
+#include "calibrate/solve.h"
 
 /* A fit to measured runs as it goes on: what the files of calibrate/runs_fit.h share
  * .

@@ -191,22 +191,6 @@ tag_of (const Program *p, const LsKinetoOp *op)
   return op->class == LS_CLASS_OPTIMIZER ? LS_TAG_OPTIMIZER : is_other ? LS_TAG_B : LS_TAG_F;
 }
 
-static LsCollKind
-coll_of (uint8_t class)
-{
-  static const LsCollKind colls[] = {
-    [LS_CLASS_ALL_REDUCE] = LS_COLL_ALL_REDUCE,
-    [LS_CLASS_ALL_GATHER] = LS_COLL_ALL_GATHER,
-    [LS_CLASS_REDUCE_SCATTER] = LS_COLL_REDUCE_SCATTER,
-    [LS_CLASS_BROADCAST] = LS_COLL_BROADCAST,
-    [LS_CLASS_REDUCE] = LS_COLL_REDUCE,
-    [LS_CLASS_ALL_TO_ALL] = LS_COLL_ALL_TO_ALL,
-    [LS_CLASS_GATHER] = LS_COLL_GATHER,
-    [LS_CLASS_SCATTER] = LS_COLL_SCATTER,
-  };
-  return colls[class];
-}
-
 static LsTime
 scaled (const Program *p, int64_t ns)
 {
@@ -230,7 +214,7 @@ op_of (Writing *w, const Program *p, const Item *item)
     op.kind = LS_OP_COLLECTIVE;
     op.recorded = LS_TIME_NEVER;
     op.slot = from->slot;
-    op.coll = (uint8_t) coll_of (from->op->class);
+    op.coll = (uint8_t) (from->op->class - LS_CLASS_OF_COLL);
     op.algorithm = LS_ALGORITHM_CHOOSE;
     op.bytes = from->op->bytes;
     op.dtype = from->op->dtype;
@@ -384,11 +368,9 @@ put_program (Writing *w, Program *p, LsProgram *program, GError **error)
   uint32_t first = w->segments->len;
   list_items (p);
   find_events (p);
-  if (p->n_events >= LS_EVENT_NONE) {
-    g_set_error (error, LS_ERROR, LS_ERROR_LIMIT, "%s: error: more than %u events in a step",
-                 p->step->profile->path, LS_EVENT_NONE);
-    return FALSE;
-  }
+  if (p->n_events >= LS_EVENT_NONE)
+    return ls_fail (error, LS_ERROR_LIMIT, "%s: error: more than %u events in a step", p->step->profile->path,
+                    LS_EVENT_NONE);
   bool has_lead = put_lead (w, p);
   guint segment = 0;
   for (guint i = 0; i < p->items->len; i++) {
@@ -429,12 +411,11 @@ write_one (Writing *w, const LsProfileStep *step, const LsMeasuredStep *cut, con
            LsProgram *program, GError **error)
 {
   Program p = { .step = step, .cut = cut, .changes = changes };
-  if (step->ops->len > MAX_OPS) {
-    g_set_error (error, LS_ERROR, LS_ERROR_LIMIT,
-                 "%s: error: %u kernels and copies in a step; a trace takes %d at most: choose fewer steps",
-                 step->profile->path, step->ops->len, MAX_OPS);
-    return FALSE;
-  }
+  if (step->ops->len > MAX_OPS)
+    return ls_fail (
+        error, LS_ERROR_LIMIT,
+        "%s: error: %u kernels and copies in a step; a trace takes %d at most: choose fewer steps",
+        step->profile->path, step->ops->len, MAX_OPS);
   p.items = g_array_new (FALSE, FALSE, sizeof (Item));
   p.event = g_new0 (guint, step->ops->len + 1);
   w->place = g_new0 (guint, step->ops->len + 1);
