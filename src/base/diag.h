@@ -62,7 +62,10 @@ gboolean ls_diag_list_to_error (const LsDiagList *list, GError **error);
 gboolean ls_fail (GError **error, LsErrorCode code, const char *format, ...) G_GNUC_PRINTF (3, 4);
 gpointer ls_fail_null (GError **error, LsErrorCode code, const char *format, ...) G_GNUC_PRINTF (3, 4);
 
-/* Appends a text to such a list (char *). */
+/* The first line of a message, without what is up to an "error: " in it; newly allocated. */
+char *ls_first_line (const char *message);
+
+/* Appends a text to a list of such (char *). */
 void ls_note (GPtrArray *notes, const char *format, ...) G_GNUC_PRINTF (2, 3);
 
 #endif

@@ -345,6 +345,24 @@ what_fails_says_why (void)
 }
 
 static void
+a_message_has_a_first_line (void)
+{
+  const struct {
+    const char *message, *expected;
+  } rows[] = {
+    { "error: no\nnote: more", "no" },
+    { "a.toml:1:2: error: no", "no" },
+    { "an error: no", "no" },
+    { "terror: no", "terror: no" },
+    { "plain", "plain" },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
+    g_autofree char *line = ls_first_line (rows[i].message);
+    LS_CHECK_STR (line, rows[i].expected);
+  }
+}
+
+static void
 notes_are_in_order (void)
 {
   g_autoptr (GPtrArray) notes = g_ptr_array_new_with_free_func (g_free);
@@ -355,7 +373,8 @@ notes_are_in_order (void)
   LS_CHECK_STR (g_ptr_array_index (notes, 1), "last");
 }
 
-LS_TEST_SUITE (LS_TEST (what_fails_says_why), LS_TEST (notes_are_in_order), LS_TEST (the_documented_example),
+LS_TEST_SUITE (LS_TEST (what_fails_says_why), LS_TEST (a_message_has_a_first_line),
+               LS_TEST (notes_are_in_order), LS_TEST (the_documented_example),
                LS_TEST (unknown_parts_are_left_out), LS_TEST (carets_survive_tabs_and_wide_characters),
                LS_TEST (long_lines_are_cut_around_the_caret),
                LS_TEST (control_characters_do_not_reach_the_terminal), LS_TEST (only_twenty_are_shown),
