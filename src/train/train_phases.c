@@ -6,6 +6,7 @@
 
 #include <lockstep/error.h>
 
+#include "base/list.h"
 #include "data/machines/machines.h"
 #include "job/job_interval.h"
 
@@ -54,9 +55,8 @@ add_phase (GArray *parts, const LsTrainSpec *spec, const char *text, GError **er
   Part *p = add_part (parts, &spec->job);
   if (!ls_train_phase_read (text, &p->job, &p->size, error))
     return FALSE;
-  if (p->size.tokens + p->size.steps + spec->goal.tokens + spec->goal.loss + spec->steps + spec->days > 0)
-    return TRUE;
-  return ls_fail (error, LS_ERROR_USAGE, "--phase \"%s\": expected tokens=N or steps=N", text);
+  return p->size.tokens + p->size.steps + spec->goal.tokens + spec->goal.loss + spec->steps + spec->days > 0
+      || ls_fail (error, LS_ERROR_USAGE, "--phase \"%s\": expected tokens=N or steps=N", text);
 }
 
 static gboolean
@@ -339,8 +339,7 @@ fill_activities (LsTrainReport *r)
 static GArray *
 parts_new (const LsTrainSpec *spec, GError **error)
 {
-  g_autoptr (GArray) parts = g_array_new (FALSE, TRUE, sizeof (Part));
-  g_array_set_clear_func (parts, part_clear);
+  g_autoptr (GArray) parts = ls_list_new (sizeof (Part), part_clear);
   bool ok = check_size (spec, error) && add_parts (parts, spec, error) && check_sizes (parts, spec, error);
   return ok ? g_steal_pointer (&parts) : NULL;
 }
