@@ -62,6 +62,8 @@ static const Coefficient coefficients[] = {
 typedef struct {
   const LsKindFit *fixed;
   guint free_mask;
+  size_t n_free;
+  const Coefficient *free[N_COEFFICIENTS];
   const LsGpu *gpu;
   const GPtrArray *samples; /* of const LsTimedKernel */
   double prior;
@@ -77,12 +79,9 @@ static LsKindFit
 fit_at (const Problem *p, const gsl_vector *u)
 {
   LsKindFit fit = *p->fixed;
-  size_t at = 0;
-  for (size_t i = 0; i < N_COEFFICIENTS; i++) {
-    const Coefficient *c = &coefficients[i];
-    if (!(p->free_mask & c->free))
-      continue;
-    double share = share_of (gsl_vector_get (u, at++));
+  for (size_t i = 0; i < p->n_free; i++) {
+    const Coefficient *c = p->free[i];
+    double share = share_of (gsl_vector_get (u, i));
     ls_number_set (&fit, c->offset, c->is_time, c->lo * pow (c->hi / c->lo, share));
   }
   return fit;
@@ -100,13 +99,9 @@ static double
 penalty (const Problem *p, const gsl_vector *u)
 {
   double sum = 0;
-  size_t at = 0;
-  for (size_t i = 0; i < N_COEFFICIENTS; i++) {
-    const Coefficient *c = &coefficients[i];
-    if (!(p->free_mask & c->free))
-      continue;
-    double share = share_of (gsl_vector_get (u, at++));
-    sum += c->ends_high ? (1 - share) * (1 - share) : share * share;
+  for (size_t i = 0; i < p->n_free; i++) {
+    double share = share_of (gsl_vector_get (u, i));
+    sum += p->free[i]->ends_high ? (1 - share) * (1 - share) : share * share;
   }
   return p->prior * sum;
 }
@@ -124,27 +119,15 @@ loss (const gsl_vector *u, void *problem)
   return p->samples->len > 0 ? sum / p->samples->len : 0;
 }
 
-static size_t
-n_free (guint free_mask)
-{
-  size_t n = 0;
-  for (size_t i = 0; i < N_COEFFICIENTS; i++)
-    n += (free_mask & coefficients[i].free) != 0;
-  return n;
-}
-
 /* Starts one and two differ in how whole waves are. */
 static void
 set_start (const Problem *p, gsl_vector *u, int which)
 {
-  size_t at = 0;
-  for (size_t i = 0; i < N_COEFFICIENTS; i++) {
-    const Coefficient *c = &coefficients[i];
-    if (!(p->free_mask & c->free))
-      continue;
+  for (size_t i = 0; i < p->n_free; i++) {
+    const Coefficient *c = p->free[i];
     double start = which == 1 && c->free == LS_FREE_WAVE ? 0.9 : c->start;
     double share = log (start / c->lo) / log (c->hi / c->lo);
-    gsl_vector_set (u, at++, log (share / (1 - share)));
+    gsl_vector_set (u, i, log (share / (1 - share)));
   }
 }
 
@@ -172,7 +155,7 @@ set_scattered_start (gsl_qrng *points, gsl_vector *u)
 static LsKindFit
 minimise (const Problem *p)
 {
-  gsl_vector *u = gsl_vector_alloc (n_free (p->free_mask));
+  gsl_vector *u = gsl_vector_alloc (p->n_free);
   gsl_qrng *points = gsl_qrng_alloc (gsl_qrng_sobol, (unsigned int) u->size);
   int n_starts = p->free_mask & LS_FREE_WAVE ? 2 : 1;
   int n_scattered = p->free_mask & LS_FIT_SCATTERED ? N_SCATTERED : 0;
@@ -246,7 +229,10 @@ void
 ls_fit_solve (LsKindFit *fit, guint free_mask, const LsGpu *gpu, const GArray *samples, double prior)
 {
   g_autoptr (GPtrArray) some = ls_fit_pick (samples, MAX_SAMPLES);
-  const Problem p = { fit, free_mask, gpu, some, prior };
+  Problem p = { .fixed = fit, .free_mask = free_mask, .gpu = gpu, .samples = some, .prior = prior };
+  for (size_t i = 0; i < N_COEFFICIENTS; i++)
+    if (free_mask & coefficients[i].free)
+      p.free[p.n_free++] = &coefficients[i];
   *fit = minimise (&p);
   round_fit (fit);
   fit->is_fitted = true;

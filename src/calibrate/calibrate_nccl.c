@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ask/collective/collective_call.h"
+#include "base/list.h"
 #include "calibrate/nccl_fit.h"
 #include "data/datadir.h"
 #include "data/machines/machines.h"
@@ -256,18 +257,6 @@ change_clear (gpointer data)
   g_free (c->now);
 }
 
-static void
-curve_clear (gpointer data)
-{
-  g_free (((LsNcclFitCurve *) data)->name);
-}
-
-static void
-kept_clear (gpointer data)
-{
-  g_free (((LsNcclKept *) data)->value);
-}
-
 static LsCalibrateNccl *
 run_alloc (void)
 {
@@ -275,12 +264,9 @@ run_alloc (void)
   run->tests = g_ptr_array_new_with_free_func ((GDestroyNotify) ls_nccl_tests_free);
   run->curves = g_ptr_array_new_with_free_func (ls_nccl_curve_free);
   run->report.files = g_ptr_array_new_with_free_func (g_free);
-  run->report.changes = g_array_new (FALSE, FALSE, sizeof (LsNcclChange));
-  g_array_set_clear_func (run->report.changes, change_clear);
-  run->report.kept = g_array_new (FALSE, FALSE, sizeof (LsNcclKept));
-  g_array_set_clear_func (run->report.kept, kept_clear);
-  run->report.curves = g_array_new (FALSE, FALSE, sizeof (LsNcclFitCurve));
-  g_array_set_clear_func (run->report.curves, curve_clear);
+  run->report.changes = ls_list_new (sizeof (LsNcclChange), change_clear);
+  run->report.kept = ls_list_new (sizeof (LsNcclKept), ls_clear_text);
+  run->report.curves = ls_list_new (sizeof (LsNcclFitCurve), ls_clear_text);
   return run;
 }
 
@@ -320,7 +306,7 @@ static void
 add_kept (LsCalibrateNccl *run, const LsNcclFitted *f, const char *why)
 {
   const LsNccl in_file = as_in_file (run, &run->hardware->nccl);
-  const LsNcclKept kept = { f->name, ls_nccl_spell (&in_file, f), why };
+  const LsNcclKept kept = { ls_nccl_spell (&in_file, f), f->name, why };
   g_array_append_val (run->report.kept, kept);
 }
 
