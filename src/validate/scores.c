@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/digest.h"
+#include "base/list.h"
 #include "data/text/json_out.h"
 
 /* --- what a calculator that knows one MFU would say ---------------------------------------------- */
@@ -95,12 +96,6 @@ without_numbers (const char *reason)
 }
 
 static void
-refusal_clear (gpointer data)
-{
-  g_free (((LsRefusal *) data)->reason);
-}
-
-static void
 add (GArray *refusals, const LsScoreRow *row)
 {
   g_autofree char *pattern = without_numbers (row->reason);
@@ -136,8 +131,7 @@ sort (GArray *refusals)
 GArray *
 ls_refusals (const LsScoreRow *rows, guint n_rows)
 {
-  GArray *refusals = g_array_new (FALSE, FALSE, sizeof (LsRefusal));
-  g_array_set_clear_func (refusals, refusal_clear);
+  GArray *refusals = ls_list_new (sizeof (LsRefusal), ls_clear_text);
   for (guint i = 0; i < n_rows; i++)
     if (isnan (rows[i].predicted_s) && rows[i].reason)
       add (refusals, &rows[i]);

@@ -87,15 +87,6 @@ validation_new (const LsRunOptions *options, bool ablate)
   return v;
 }
 
-/* The first diagnostic of an error in one line, without its "error: ". */
-static char *
-one_line (const GError *error)
-{
-  g_autofree char *line = g_strndup (error->message, strcspn (error->message, "\n"));
-  const char *mark = strstr (line, "error: ");
-  return g_strdup (mark && (mark == line || mark[-1] == ' ') ? mark + strlen ("error: ") : line);
-}
-
 static gboolean
 read_cases (LsValidationRun *v, const LsValidateSpec *spec, GError **error)
 {
@@ -210,7 +201,7 @@ load_hardware (LsValidationRun *v)
     h->hardware = ls_hardware_load (c->cluster, diags);
     g_autoptr (GError) error = NULL;
     if (!h->hardware && !ls_diag_list_to_error (diags, &error))
-      h->reason = one_line (error);
+      h->reason = ls_first_line (error->message);
     g_hash_table_insert (v->hardware, c->cluster, h);
   }
 }
@@ -261,7 +252,7 @@ simulate (const LsValidationRun *v, const LsHardware *hardware, const LsCase *c,
     ls_job_traits (result, &hardware->spec, &row->traits);
     row->predicted_gib = (double) ls_memory_allocated (result->memory) / GIB;
   } else
-    row->reason = one_line (error);
+    row->reason = ls_first_line (error->message);
 }
 
 static void
