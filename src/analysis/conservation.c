@@ -343,13 +343,12 @@ ls_conserves_flops (const LsPlan *plan, const LsModel *m, const LsStrategy *s, G
       + unskipped_flops (m, s, seq) + of_frozen (s, low_rank_flops (m, s, seq))
       + repeated_adapters (m, s, seq) + of_frozen (s, blank_flops (m, s, seq) - ls_dropped_flops (m, s, seq));
   double done = ls_plan_model_flops (plan, false, false);
-  if (fabs (done - asked) <= FLOPS_TOLERANCE * asked)
-    return TRUE;
-  return ls_fail (
-      error, LS_ERROR_FAILED,
-      "internal error: the kernels of a step compute %.17g FLOPs without what they recompute; the "
-      "model has %.17g",
-      done, asked);
+  return fabs (done - asked) <= FLOPS_TOLERANCE * asked
+      || ls_fail (
+             error, LS_ERROR_FAILED,
+             "internal error: the kernels of a step compute %.17g FLOPs without what they recompute; the "
+             "model has %.17g",
+             done, asked);
 }
 
 gboolean

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/list.h"
 #include "base/order.h"
 
 /* ---- in what a job may be unlike ---- */
@@ -156,12 +157,6 @@ weighted_quantile (const GArray *values, double share)
 /* ---- residuals ---- */
 
 static void
-string_clear (gpointer data)
-{
-  g_free (*(char **) data);
-}
-
-static void
 group_clear (gpointer data)
 {
   LsResidualGroup *g = data;
@@ -171,7 +166,7 @@ group_clear (gpointer data)
   g_free (g->software);
   g_clear_pointer (&g->residuals, g_array_unref);
   if (g->traits)
-    g_array_set_clear_func (g->traits, string_clear); /* those that a file has made know nothing of it */
+    g_array_set_clear_func (g->traits, ls_clear_text); /* those that a file has made know nothing of it */
   g_clear_pointer (&g->traits, g_array_unref);
 }
 
@@ -179,8 +174,7 @@ LsResiduals *
 ls_residuals_new (void)
 {
   LsResiduals *r = g_new0 (LsResiduals, 1);
-  r->groups = g_array_new (FALSE, TRUE, sizeof (LsResidualGroup));
-  g_array_set_clear_func (r->groups, group_clear);
+  r->groups = ls_list_new (sizeof (LsResidualGroup), group_clear);
   r->stretches = g_array_new (FALSE, TRUE, sizeof (LsStretch));
   return r;
 }
@@ -239,10 +233,8 @@ has_word (const LsResidualGroup *g, LsAspect aspect, const char *word)
 void
 ls_residual_group_add_traits (LsResidualGroup *g, const LsTraits *traits)
 {
-  if (!g->traits) {
-    g->traits = g_array_new (FALSE, FALSE, sizeof (char *));
-    g_array_set_clear_func (g->traits, string_clear);
-  }
+  if (!g->traits)
+    g->traits = ls_list_new (sizeof (char *), ls_clear_text);
   for (LsAspect a = LS_ASPECT_FORMAT; a < LS_N_WORD_ASPECTS; a++) {
     if (!traits->word[a] || has_word (g, a, traits->word[a]))
       continue;

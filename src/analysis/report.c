@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "analysis/conservation.h"
+#include "base/list.h"
+#include "base/order.h"
 #include "cluster/places.h"
 #include "strategy/shard.h"
 
@@ -82,16 +84,8 @@ static int
 ls_link_compare_uses (const void *a, const void *b)
 {
   const LsLinkUse *x = a, *y = b;
-  if (x->utilisation != y->utilisation)
-    return x->utilisation > y->utilisation ? -1 : 1;
+  LS_LARGER_FIRST (x->utilisation, y->utilisation);
   return strcmp (x->name, y->name);
-}
-
-/* LsLinkUse */
-static void
-ls_link_clear_use (gpointer link)
-{
-  g_free (((LsLinkUse *) link)->name);
 }
 
 char *
@@ -131,8 +125,7 @@ static int
 compare_groups (const void *a, const void *b)
 {
   const LsLinkGroup *x = a, *y = b;
-  if (x->max_utilisation != y->max_utilisation)
-    return x->max_utilisation > y->max_utilisation ? -1 : 1;
+  LS_LARGER_FIRST (x->max_utilisation, y->max_utilisation);
   return strcmp (x->name, y->name);
 }
 
@@ -162,8 +155,7 @@ static int
 ls_link_compare_levels (const void *a, const void *b)
 {
   const LsLinkLevel *x = a, *y = b;
-  if (x->utilisation != y->utilisation)
-    return x->utilisation > y->utilisation ? -1 : 1;
+  LS_LARGER_FIRST (x->utilisation, y->utilisation);
   return (x->bytes < y->bytes) - (x->bytes > y->bytes);
 }
 
@@ -195,10 +187,8 @@ group_of (LsLinkTally *tally)
 static LsLinkGroups
 ls_link_groups_new (void)
 {
-  LsLinkGroups g = { g_array_new (FALSE, TRUE, sizeof (LsLinkTally)),
-                     g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL) };
-  g_array_set_clear_func (g.tallies, tally_clear);
-  return g;
+  return (LsLinkGroups) { ls_list_new (sizeof (LsLinkTally), tally_clear),
+                          g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL) };
 }
 
 /* Of links with a name of this pattern; *ret_place: which one it is. Valid up to the next call. */
@@ -218,7 +208,6 @@ ls_link_tally_of (LsLinkGroups *g, const char *name, guint *ret_place)
   return &g_array_index (g->tallies, LsLinkTally, at - 1);
 }
 
-/* Frees the tallies. */
 /* LsLinkGroup, the busiest first, to be unref'ed. Frees the tallies. */
 static GArray *
 ls_link_groups_take (LsLinkGroups *g)
@@ -421,7 +410,7 @@ offer (Places *p, GArray *best, guint n, uint32_t trunk, char *name)
     return;
   }
   if (best->len == n) {
-    ls_link_clear_use (&g_array_index (best, LsLinkUse, n - 1));
+    ls_clear_text (&g_array_index (best, LsLinkUse, n - 1));
     g_array_set_size (best, n - 1);
   }
   guint at = 0;
@@ -598,10 +587,9 @@ ls_link_use_by_places (LsReport *r, const LsTimeline *t, const LsCluster *c)
 static GArray *
 ls_link_use_new (const LsTimeline *t, const LsCluster *c)
 {
-  GArray *links = g_array_new (FALSE, FALSE, sizeof (LsLinkUse));
+  GArray *links = ls_list_new (sizeof (LsLinkUse), ls_clear_text);
   g_auto (LsHostNames) names = { 0 };
   double window_s = ls_time_to_s (t->window_end - t->window_start);
-  g_array_set_clear_func (links, ls_link_clear_use);
   for (uint32_t i = 0; i < MIN (c->n_trunks, t->n_resources); i++) {
     if (ls_timeline_bytes (t, i) <= 0)
       continue;

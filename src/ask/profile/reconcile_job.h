@@ -3,7 +3,7 @@
 #define LS_ASK_PROFILE_RECONCILE_JOB_H
 
 #include "analysis/layer_kernels.h"
-#include "analysis/seen_software.h"
+#include "analysis/reconcile.h"
 #include "job/job.h"
 
 /* The kernels of a profiled layer beside those that the job launches, and those that it would launch
