@@ -3,7 +3,7 @@
 #include "api/commands.h"
 #include "api/request.h"
 #include "ask/collective/collective_table.h"
-#include "ask/override_notes.h"
+#include "ask/reruns.h"
 #include "show/plot/plots.h"
 #include "show/write_collective.h"
 

@@ -5,6 +5,7 @@
 
 #include <lockstep/error.h>
 
+#include "base/list.h"
 #include "base/order.h"
 #include "job/job.h"
 
@@ -18,8 +19,7 @@ clear_axis (gpointer data)
 GArray *
 ls_capture_axes_new (void)
 {
-  GArray *axes = g_array_new (FALSE, FALSE, sizeof (LsCaptureAxis));
-  g_array_set_clear_func (axes, clear_axis);
+  GArray *axes = ls_list_new (sizeof (LsCaptureAxis), clear_axis);
   return axes;
 }
 
@@ -57,10 +57,9 @@ check_axes (const LsCaptureAsk *ask, const GArray *axes, GError **error)
     if (!strstr (all, key))
       return ls_fail (error, LS_ERROR_USAGE, "--%s: expected %s in a word of the command", axis->key, key);
   }
-  if (n == 0 || n > LS_MOST_LAYOUTS)
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "expected 1 to %d layouts, each of which is captured",
-                 LS_MOST_LAYOUTS);
-  return n > 0 && n <= LS_MOST_LAYOUTS;
+  return (n > 0 && n <= LS_MOST_LAYOUTS)
+      || ls_fail (error, LS_ERROR_USAGE, "expected 1 to %d layouts, each of which is captured",
+                  LS_MOST_LAYOUTS);
 }
 
 /* NaN and an error. */
@@ -121,10 +120,8 @@ static gint
 compare_layouts (gconstpointer x, gconstpointer y)
 {
   const LsCaptureLayout *a = x, *b = y;
-  if (!a->error != !b->error)
-    return a->error ? 1 : -1;
-  if (a->fits != b->fits)
-    return a->fits ? -1 : 1;
+  LS_SMALLER_FIRST (a->error != NULL, b->error != NULL);
+  LS_LARGER_FIRST (a->fits, b->fits);
   return isnan (a->step_time_s) || isnan (b->step_time_s) ? 0 : LS_ORDER (a->step_time_s, b->step_time_s);
 }
 

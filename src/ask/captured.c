@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/list.h"
 #include "data/text/json_doc.h"
 #include "data/traces/captured_trace.h"
 
@@ -26,10 +27,10 @@
 #define MOST_ROUNDS 8  /* each finds another family of ranks that differ */
 
 typedef struct {
+  char *output;              /* folder of what it saw */
   uint32_t rank, stands_for; /* ranks; 0: all */
   uint32_t like;             /* the first of its role: it should do the same; itself: it is the first */
   GPid pid;
-  char *output;              /* folder of what it saw */
   int status;                /* as of waitpid() */
   bool has_ended, was_ended; /* was_ended: by us, as another failed */
   bool is_kept;              /* it ended before the capture was interrupted, and is not run again */
@@ -84,12 +85,6 @@ look (Process *p)
 }
 
 /* --- all of them ------------------------------------------------------------------------------------- */
-
-static void
-clear_process (gpointer data)
-{
-  g_free (((Process *) data)->output);
-}
 
 static void
 end_all (GArray *processes)
@@ -182,8 +177,7 @@ read_roles (const char *path, const char *home)
   g_autoptr (LsJsonDoc) doc = ls_json_doc_load (path, diags);
   const cJSON *root = doc ? ls_json_doc_root (doc) : NULL, *rank, *other;
   const cJSON *represents = cJSON_GetObjectItemCaseSensitive (root, "represents");
-  GArray *processes = g_array_new (FALSE, TRUE, sizeof (Process));
-  g_array_set_clear_func (processes, clear_process);
+  GArray *processes = ls_list_new (sizeof (Process), ls_clear_text);
   g_autoptr (GHashTable) of = g_hash_table_new (NULL, NULL); /* rank: how many it stands for */
   cJSON_ArrayForEach (other, represents)
   {
@@ -209,8 +203,7 @@ read_roles (const char *path, const char *home)
 static GArray *
 first_processes (const LsCaptureAsk *ask, const char *home)
 {
-  GArray *processes = g_array_new (FALSE, TRUE, sizeof (Process));
-  g_array_set_clear_func (processes, clear_process);
+  GArray *processes = ls_list_new (sizeof (Process), ls_clear_text);
   if (ask->n_ranks == 0)
     add_process (processes, home, 0, 0);
   for (guint i = 0; i < ask->n_ranks; i++)
@@ -240,9 +233,7 @@ check_stuck (const char *mail, const GArray *processes, GError **error)
     if (g_file_get_contents (path, &text, NULL, NULL))
       g_string_append_printf (all, "\n  %s", g_strchomp (text));
   }
-  if (all->len == 0)
-    return TRUE;
-  return ls_fail (error, LS_ERROR_FAILED, "its ranks wait for each other:%s", all->str);
+  return all->len == 0 || ls_fail (error, LS_ERROR_FAILED, "its ranks wait for each other:%s", all->str);
 }
 
 void
@@ -557,11 +548,10 @@ read_seen (const LsCaptureAsk *ask, const cJSON *seen)
     .n_operators = number_of (traced, "operators"),
     .n_launches = number_of (traced, "launches"),
     .n_apart = number_of (traced, "apart"),
-    .rows = g_array_new (FALSE, FALSE, sizeof (LsCapturedRow)),
+    .rows = ls_list_new (sizeof (LsCapturedRow), clear_row),
     .over_time = cJSON_PrintUnformatted (cJSON_GetObjectItemCaseSensitive (seen, "over_time")),
     .notes = g_ptr_array_new_with_free_func (g_free),
   };
-  g_array_set_clear_func (c->rows, clear_row);
   read_rows (cJSON_GetObjectItemCaseSensitive (seen, "peak"), c->rows);
   const cJSON *note;
   cJSON_ArrayForEach (note, cJSON_GetObjectItemCaseSensitive (seen, "notes"))
@@ -575,17 +565,16 @@ explain_none (const Process *p, GError **error)
 {
   g_autofree char *path = g_build_filename (p->output, REFUSED, NULL), *why = NULL;
   if (g_file_get_contents (path, &why, NULL, NULL))
-    g_set_error (error, LS_ERROR, LS_ERROR_UNSUPPORTED, "the capture ended: %s", g_strchomp (why));
+    ls_fail (error, LS_ERROR_UNSUPPORTED, "the capture ended: %s", g_strchomp (why));
   else if (WIFSIGNALED (p->status))
-    g_set_error (error, LS_ERROR, LS_ERROR_FAILED, "the program was ended by signal %d (%s)",
-                 WTERMSIG (p->status), g_strsignal (WTERMSIG (p->status)));
+    ls_fail (error, LS_ERROR_FAILED, "the program was ended by signal %d (%s)", WTERMSIG (p->status),
+             g_strsignal (WTERMSIG (p->status)));
   else
-    g_set_error (
-        error, LS_ERROR, LS_ERROR_FAILED,
-        "the program ended with exit code %d and used no GPU through PyTorch\n"
-        "What is captured is a program of PyTorch with CUDA, of any launcher; JAX, TensorFlow and torch "
-        "without CUDA are not",
-        WEXITSTATUS (p->status));
+    ls_fail (error, LS_ERROR_FAILED,
+             "the program ended with exit code %d and used no GPU through PyTorch\n"
+             "What is captured is a program of PyTorch with CUDA, of any launcher; JAX, TensorFlow and torch "
+             "without CUDA are not",
+             WEXITSTATUS (p->status));
   if (p->rank > 0)
     g_prefix_error (error, "rank %u: ", p->rank);
 }
@@ -690,8 +679,7 @@ add_rank (LsCaptured *best, LsCaptured *c, const Process *p)
                           g_strdup (c->error),
                           c->recorded ? g_bytes_ref (c->recorded) : NULL };
   if (!best) {
-    c->ranks = g_array_new (FALSE, FALSE, sizeof (LsCapturedRank));
-    g_array_set_clear_func (c->ranks, clear_rank);
+    c->ranks = ls_list_new (sizeof (LsCapturedRank), clear_rank);
     g_array_append_val (c->ranks, rank);
     return c;
   }
@@ -800,11 +788,11 @@ find_range (const LsCaptureAsk *ask, const char *folder, LsCaptured *c, GError *
   c->low_bytes = c->high_bytes = c->reserved_bytes;
   for (guint i = 0; i < 2 && c->depends_on_speed; i++) {
     g_autoptr (LsCaptured) other = run_once (ask, folder, i ? 2 : 0.5, error);
-    if (other && other->error)
-      g_set_error (error, LS_ERROR, LS_ERROR_FAILED, "on a GPU of %s the speed: %s", i ? "double" : "half",
-                   other->error);
-    if (!other || other->error)
+    if (!other)
       return false;
+    if (other->error)
+      return ls_fail (error, LS_ERROR_FAILED, "on a GPU of %s the speed: %s", i ? "double" : "half",
+                      other->error);
     c->low_bytes = MIN (c->low_bytes, other->reserved_bytes);
     c->high_bytes = MAX (c->high_bytes, other->reserved_bytes);
   }

@@ -294,9 +294,8 @@ static gboolean
 check_time (const LsKernelRow *row, GError **error)
 {
   bool is_timed = row->source == LS_COST_MEASURED || row->source == LS_COST_INTERPOLATED;
-  if (is_timed || row->cost.alone < LS_TIME_NEVER)
-    return TRUE;
-  return ls_fail (error, LS_ERROR_LIMIT, "%s: not over after %.0f days; more cannot be represented",
+  return is_timed || row->cost.alone < LS_TIME_NEVER
+      || ls_fail (error, LS_ERROR_LIMIT, "%s: not over after %.0f days; more cannot be represented",
                   ls_kernel_kind_name (row->kernel.kind), floor (ls_time_to_s (LS_TIME_NEVER) / 86400));
 }
 

@@ -1,11 +1,12 @@
 /* ask/reruns.h — the plan of a job run again on hardware that is a little different: a percent more of each
- * parameter, one part slower or gone, another seed of the fabric's hash. */
+ * parameter, one part slower or gone, another seed of the fabric's hash, a change of its file taken back. */
 #ifndef LS_ASK_RERUNS_H
 #define LS_ASK_RERUNS_H
 
 #include <glib.h>
 #include <stdbool.h>
 
+#include "ask/collective/collective_table.h"
 #include "base/parallel.h"
 #include "job/job.h"
 
@@ -161,5 +162,22 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsEcmpTable, ls_ecmp_table_free)
 
 /* The step that a share of the seeds does not exceed; share in [0, 1]: the draw at ceil (share n) - 1. */
 const LsEcmpDraw *ls_ecmp_quantile (const LsEcmpTable *table, double share);
+
+/* --- which changes of a cluster's file change nothing ------------------------------------------------ */
+
+/* Problem. "dgx-h100:node.nics.link.bandwidth=100GB/s" asks what faster NICs are worth. Where nothing
+ * crosses them, or something else on the way limits, the answer is the same number as before, which
+ * reads as if NICs did not matter, or as if the change had not been understood.
+ *
+ * Method. Each change is taken back in turn and the job is simulated without it. One that leaves the step
+ * as it was is noted, with what its link carries. */
+
+/* Appends a text (char *, owned by notes) for each change of spec->cluster that does not matter to the
+ * job, which ran as r. Nothing is said of "nodes", which is a size. */
+void ls_override_note_job (const LsJobSpec *spec, const LsJobResult *r, GPtrArray *notes);
+
+/* The same for a table of collectives that gave these rows. */
+void ls_override_note_collective (const LsCollectiveSpec *spec, const LsCollectiveTable *table,
+                                  GPtrArray *notes);
 
 #endif

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/list.h"
 #include "base/suggest.h"
 #include "data/jobs/read_schedule.h"
 #include "data/text/field.h"
@@ -223,12 +224,11 @@ ls_schedule_check_size (guint64 n_cells, const LsSchedTimes *times, GError **err
   double total
       = (double) n_cells * ((double) c->f + (double) c->b + (double) c->fb + 2 * (double) times->comm);
   if (n_cells > MAX_CELLS)
-    g_set_error (error, LS_ERROR, LS_ERROR_LIMIT,
-                 "%" G_GUINT64_FORMAT " stages times micro-batches are more than %u", n_cells, MAX_CELLS);
-  else if (total > MAX_TOTAL)
-    g_set_error_literal (error, LS_ERROR, LS_ERROR_LIMIT,
-                         "these times add up to more than can be counted: take a larger unit");
-  return n_cells <= MAX_CELLS && total <= MAX_TOTAL;
+    return ls_fail (error, LS_ERROR_LIMIT,
+                    "%" G_GUINT64_FORMAT " stages times micro-batches are more than %u", n_cells, MAX_CELLS);
+  return total <= MAX_TOTAL
+      || ls_fail (error, LS_ERROR_LIMIT,
+                  "these times add up to more than can be counted: take a larger unit");
 }
 
 /* --- one pipeline schedule, from its name or a file, timed; or all of them for the same job ------ */
@@ -316,40 +316,50 @@ ls_schedule_title (const char *name, const LsLayout *l)
   return g_string_free (title, FALSE);
 }
 
-/* ---- by name ---- */
-
-static void
-set_unknown (const char *name, GError **error)
+/* Takes orders and eval. */
+static LsScheduleRun *
+run_of (const char *name, bool is_searched, const LsSchedTimes *times, bool has_unit, LsOrders *orders,
+        LsSchedEval *eval)
 {
-  g_autoptr (GPtrArray) names = g_ptr_array_new ();
-  g_autoptr (GString) list = g_string_new (NULL);
-  const LsSched *sched;
-  for (guint i = 0; (sched = ls_sched_at (i)); i++) {
-    g_ptr_array_add (names, (gpointer) sched->name);
-    g_string_append_printf (list, "%s\"%s\"", i > 0 ? ", " : "", sched->name);
-  }
-  g_ptr_array_add (names, NULL);
-  g_autofree char *hint = ls_did_you_mean (name, (const char *const *) names->pdata);
-  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--schedule: expected one of %s; got \"%s\"%s", list->str,
-               name, hint);
+  LsScheduleRun *run = g_new0 (LsScheduleRun, 1);
+  run->view = (LsScheduleView) {
+    .title = ls_schedule_title (name, &orders->layout),
+    .orders = orders,
+    .eval = eval,
+    .times = times->chunk,
+    .comm = times->comm,
+    .has_unit = has_unit,
+    .is_searched = is_searched,
+  };
+  return run;
 }
+
+/* ---- by name ---- */
 
 /* NULL: LS_ERROR_USAGE that lists them. */
 static const LsSched *
 ls_schedule_named (const char *name, GError **error)
 {
   const LsSched *sched = ls_sched_find (name);
-  if (!sched)
-    set_unknown (name, error);
-  return sched;
+  if (sched)
+    return sched;
+  g_autoptr (GPtrArray) names = g_ptr_array_new ();
+  g_autoptr (GString) list = g_string_new (NULL);
+  for (guint i = 0; (sched = ls_sched_at (i)); i++) {
+    g_ptr_array_add (names, (gpointer) sched->name);
+    g_string_append_printf (list, "%s\"%s\"", i > 0 ? ", " : "", sched->name);
+  }
+  g_ptr_array_add (names, NULL);
+  g_autofree char *hint = ls_did_you_mean (name, (const char *const *) names->pdata);
+  return ls_fail_null (error, LS_ERROR_USAGE, "--schedule: expected one of %s; got \"%s\"%s", list->str, name,
+                       hint);
 }
 
 static gboolean
 require (const LsScheduleSpec *s, GError **error)
 {
-  if (s->pp > 0 && s->n_micro_batches > 0)
-    return TRUE;
-  return ls_fail (error, LS_ERROR_USAGE, "expected %s", s->pp == 0 ? "--pp" : "--micro-batches");
+  return (s->pp > 0 && s->n_micro_batches > 0)
+      || ls_fail (error, LS_ERROR_USAGE, "expected %s", s->pp == 0 ? "--pp" : "--micro-batches");
 }
 
 static LsOrders *
@@ -421,26 +431,18 @@ ls_schedule_run_new (const LsScheduleSpec *s, GError **error)
     return NULL;
   LsOrders *orders = schedule_is_path (s->schedule) ? orders_from_file (s, &times, error)
                                                     : orders_by_name (s, &times, error);
-  if (orders && s->fb.is_given && !has_pairs (orders)) {
-    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
-                 "%s: --fb-time applies to orders that execute a forward and a backward together, such as "
-                 "dualpipe's: here are none",
-                 s->schedule);
-    g_clear_pointer (&orders, ls_orders_free);
-  }
   if (!orders)
     return NULL;
-  LsScheduleRun *run = g_new0 (LsScheduleRun, 1);
-  run->view = (LsScheduleView) {
-    .title = ls_schedule_title (s->schedule, &orders->layout),
-    .orders = orders,
-    .eval = ls_orders_eval (orders, &times),
-    .times = times.chunk,
-    .comm = times.comm,
-    .has_unit = has_unit,
-    .is_searched = !schedule_is_path (s->schedule) && ls_sched_find (s->schedule)->orders,
-  };
-  return run;
+  if (s->fb.is_given && !has_pairs (orders)) {
+    ls_orders_free (orders);
+    return ls_fail_null (
+        error, LS_ERROR_CONFLICT,
+        "%s: --fb-time applies to orders that execute a forward and a backward together, such as "
+        "dualpipe's: here are none",
+        s->schedule);
+  }
+  bool is_searched = !schedule_is_path (s->schedule) && ls_sched_is_searched (ls_sched_find (s->schedule));
+  return run_of (s->schedule, is_searched, &times, has_unit, orders, ls_orders_eval (orders, &times));
 }
 
 /* ---- all schedules for the same job ---- */
@@ -597,9 +599,7 @@ static gboolean
 read_job (const LsScheduleSpec *s, LsSchedShape *ret_job, bool *ret_has_unit, GError **error)
 {
   LsSchedTimes times;
-  if (s->pp == 0 || s->n_micro_batches == 0)
-    return ls_fail (error, LS_ERROR_USAGE, "expected %s", s->pp == 0 ? "--pp" : "--micro-batches");
-  if (!ls_schedule_spec_times (s, &times, ret_has_unit, error))
+  if (!require (s, error) || !ls_schedule_spec_times (s, &times, ret_has_unit, error))
     return FALSE;
   *ret_job = ls_schedule_spec_shape (s, &times);
   return TRUE;
@@ -673,22 +673,6 @@ chosen (const LsScheduleSpec *s, GError **error)
   return scheds && heed_knobs (s, scheds, error) ? g_steal_pointer (&scheds) : NULL;
 }
 
-static LsScheduleRun *
-run_of (const Fit *fit, bool has_unit, LsOrders *orders, LsSchedEval *eval)
-{
-  LsScheduleRun *run = g_new (LsScheduleRun, 1);
-  run->view = (LsScheduleView) {
-    .title = ls_schedule_title (fit->sched->name, &orders->layout),
-    .orders = orders,
-    .eval = eval,
-    .times = fit->shape.times.chunk,
-    .comm = fit->shape.times.comm,
-    .has_unit = has_unit,
-    .is_searched = ls_sched_is_searched (fit->sched),
-  };
-  return run;
-}
-
 static gboolean
 add_row (LsScheduleTable *table, Fit *fit, GError **error)
 {
@@ -701,7 +685,9 @@ add_row (LsScheduleTable *table, Fit *fit, GError **error)
   LsScheduleRow row = row_of (fit, orders, eval);
   g_array_append_val (table->rows, row);
   if (table->runs) {
-    g_ptr_array_add (table->runs, run_of (fit, table->has_unit, orders, eval));
+    g_ptr_array_add (table->runs,
+                     run_of (fit->sched->name, ls_sched_is_searched (fit->sched), &fit->shape.times,
+                             table->has_unit, orders, eval));
     return TRUE;
   }
   ls_orders_free (orders);
@@ -790,8 +776,7 @@ points_of (const LsSched *sched, const LsSchedShape *job, guint panel)
 static GArray *
 curves_of (const LsSchedShape *job, guint panel)
 {
-  GArray *curves = g_array_new (FALSE, FALSE, sizeof (LsBubbleCurve));
-  g_array_set_clear_func (curves, curve_clear);
+  GArray *curves = ls_list_new (sizeof (LsBubbleCurve), curve_clear);
   const LsSched *sched;
   for (guint i = 0; (sched = ls_sched_at (i)); i++) {
     if (ls_sched_is_searched (sched))

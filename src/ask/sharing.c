@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/report.h"
+#include "base/list.h"
 #include "base/order.h"
 #include "cluster/allocation.h"
 #include "data/jobs/read_jobs.h"
@@ -691,8 +692,7 @@ static int
 by_use (const void *a, const void *b)
 {
   const LsSharingLink *x = a, *y = b;
-  if (x->use_alone != y->use_alone)
-    return x->use_alone > y->use_alone ? -1 : 1;
+  LS_LARGER_FIRST (x->use_alone, y->use_alone);
   return strcmp (x->name, y->name);
 }
 
@@ -728,8 +728,7 @@ contested_links (const SharedJobs *jobs, const SharedAsk *asks)
     g_array_append_val (all, l);
   }
   g_array_sort (all, by_use);
-  GArray *links = g_array_new (FALSE, FALSE, sizeof (LsSharingLink));
-  g_array_set_clear_func (links, link_clear);
+  GArray *links = ls_list_new (sizeof (LsSharingLink), link_clear);
   for (guint i = 0; i < all->len; i++)
     add_link (links, &g_array_index (all, LsSharingLink, i), jobs->n);
   g_array_sort (links, by_use);
@@ -866,8 +865,7 @@ sharing_shift (const SharedJobs *jobs, const LsSharingOptions *options, guint n_
   if (options->n_shifts == 0)
     return TRUE;
   LsSharingShift none = no_shift (s);
-  s->shifts = g_array_new (FALSE, FALSE, sizeof (LsSharingShift));
-  g_array_set_clear_func (s->shifts, shift_clear);
+  s->shifts = ls_list_new (sizeof (LsSharingShift), shift_clear);
   g_array_append_val (s->shifts, none);
   s->n_points = options->n_shifts;
   gboolean ok = TRUE;

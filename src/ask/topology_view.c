@@ -79,13 +79,12 @@ path_free (gpointer path)
 static gboolean
 check_listed (const LsCluster *c, const char *lists, GError **error)
 {
-  if (!lists || c->n_trunks <= LS_TOPOLOGY_MAX_LISTED)
-    return TRUE;
-  return ls_fail (
-      error, LS_ERROR_LIMIT,
-      "--%s: %u nodes have %u links; %u are listed at most: give fewer --nodes, or --links for each "
-      "kind of link once",
-      lists, c->spec.n_nodes, c->n_trunks, LS_TOPOLOGY_MAX_LISTED);
+  return !lists || c->n_trunks <= LS_TOPOLOGY_MAX_LISTED
+      || ls_fail (
+          error, LS_ERROR_LIMIT,
+          "--%s: %u nodes have %u links; %u are listed at most: give fewer --nodes, or --links for each "
+          "kind of link once",
+          lists, c->spec.n_nodes, c->n_trunks, LS_TOPOLOGY_MAX_LISTED);
 }
 
 LsTopologyRun *

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/doublings.h"
+#include "base/list.h"
 #include "base/order.h"
 #include "base/suggest.h"
 #include "data/measured/read_nccl_tests.h"
@@ -25,22 +26,22 @@ static const LsEnumName protocol_names[] = {
 };
 
 static bool
+add_gpus (char *word, GArray *counts)
+{
+  return ls_doublings_add (g_strstrip (word), LS_COLLECTIVE_MAX_GPUS, counts);
+}
+
+static bool
 parse_gpus (const char *text, void *target)
 {
-  LsCollectiveSpec *spec = target;
-  g_autoptr (GArray) counts = g_array_new (FALSE, FALSE, sizeof (uint32_t));
-  g_auto (GStrv) items = g_strsplit (text, ",", -1);
-  for (char **item = items; *item; item++)
-    if (!ls_doublings_add (g_strstrip (*item), LS_COLLECTIVE_MAX_GPUS, counts))
-      return false;
-  if (counts->len == 0)
+  GArray **gpus = &((LsCollectiveSpec *) target)->gpus;
+  if (!ls_list_parse (text, sizeof (uint32_t), add_gpus, gpus))
     return false;
+  GArray *counts = *gpus;
   g_array_sort (counts, ls_compare_uint32);
   for (guint i = counts->len - 1; i > 0; i--)
     if (g_array_index (counts, uint32_t, i) == g_array_index (counts, uint32_t, i - 1))
       g_array_remove_index (counts, i);
-  g_clear_pointer (&spec->gpus, g_array_unref);
-  spec->gpus = g_steal_pointer (&counts);
   return true;
 }
 

@@ -6,6 +6,7 @@
 
 #include "analysis/score.h"
 #include "ask/collective/collective_call.h"
+#include "base/list.h"
 #include "data/measured/read_nccl_tests.h"
 #include "job/hardware.h"
 #include "job/job_steps.h"
@@ -221,24 +222,9 @@ machine_free (gpointer data)
 }
 
 static void
-skipped_clear (gpointer data)
-{
-  g_free (((Skipped *) data)->reason);
-}
-
-/* The first diagnostic in one line. */
-static char *
-one_line (const char *message)
-{
-  g_autofree char *line = g_strndup (message, strcspn (message, "\n"));
-  const char *mark = strstr (line, "error: ");
-  return g_strdup (mark && (mark == line || mark[-1] == ' ') ? mark + strlen ("error: ") : line);
-}
-
-static void
 skip (Comparison *x, const char *message)
 {
-  g_autofree char *reason = one_line (message);
+  g_autofree char *reason = ls_first_line (message);
   x->run->table.n_skipped++;
   for (guint i = 0; i < x->skipped->len; i++) {
     Skipped *s = &g_array_index (x->skipped, Skipped, i);
@@ -297,9 +283,8 @@ read_measured (LsCollectiveRun *run, const LsCollectiveSpec *spec, GError **erro
   if (!run->measured)
     return ls_diag_list_to_error (diags, error);
   const LsMeasuredCollective *first = g_ptr_array_index (run->measured, 0);
-  if (!spec->trust || first->trust)
-    return TRUE;
-  return ls_fail (error, LS_ERROR_INPUT, "%s: --trust %s wants a column \"trust\"; got none", spec->compare,
+  return !spec->trust || first->trust
+      || ls_fail (error, LS_ERROR_INPUT, "%s: --trust %s wants a column \"trust\"; got none", spec->compare,
                   spec->trust);
 }
 
@@ -503,8 +488,7 @@ ls_collective_compare (LsCollectiveRun *run, const LsCollectiveSpec *spec, const
   if (!read_measured (run, spec, error))
     return FALSE;
   g_autoptr (GHashTable) machines = g_hash_table_new_full (g_str_hash, g_str_equal, NULL, machine_free);
-  g_autoptr (GArray) skipped = g_array_new (FALSE, FALSE, sizeof (Skipped));
-  g_array_set_clear_func (skipped, skipped_clear);
+  g_autoptr (GArray) skipped = ls_list_new (sizeof (Skipped), ls_clear_text);
   Comparison x = { run, spec, network, machines, skipped };
 
   guint n_wanted = 0;

@@ -8,7 +8,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "ask/override_notes.h"
 #include "ask/reruns.h"
 #include "data/datadir.h"
 #include "data/text/override.h"
