@@ -295,13 +295,12 @@ ls_conserves_flops (const LsPlan *plan, const LsModel *m, const LsStrategy *s, G
       + unskipped_flops (m, s, seq) + repeated_adapters (m, s, seq)
       + of_frozen (s, blank_flops (m, s, seq) - ls_dropped_flops (m, s, seq));
   double done = ls_plan_model_flops (plan, false, false);
-  if (fabs (done - asked) <= FLOPS_TOLERANCE * asked)
-    return TRUE;
-  g_set_error (error, LS_ERROR, LS_ERROR_FAILED,
-               "internal error: the kernels of a step compute %.17g FLOPs without what they recompute; the "
-               "model has %.17g",
-               done, asked);
-  return FALSE;
+  return fabs (done - asked) <= FLOPS_TOLERANCE * asked
+      || ls_fail (
+             error, LS_ERROR_FAILED,
+             "internal error: the kernels of a step compute %.17g FLOPs without what they recompute; the "
+             "model has %.17g",
+             done, asked);
 }
 
 gboolean
@@ -313,13 +312,13 @@ ls_conserves_memory (const LsMemory *memory, GError **error)
       uint64_t begin = m->at_begin[c], end = m->at_end[c];
       if (begin == end && m->overfreed_bytes == 0)
         continue;
-      g_set_error (error, LS_ERROR, LS_ERROR_FAILED,
-                   "internal error: a step of role %u begins with %" G_GUINT64_FORMAT
-                   " bytes of %s and ends with %" G_GUINT64_FORMAT "; %" G_GUINT64_FORMAT " bytes were freed "
-                   "that were not "
-                   "alive",
-                   m->role, begin, ls_mem_category_name ((LsMemCategory) c), end, m->overfreed_bytes);
-      return FALSE;
+      return ls_fail (error, LS_ERROR_FAILED,
+                      "internal error: a step of role %u begins with %" G_GUINT64_FORMAT
+                      " bytes of %s and ends with %" G_GUINT64_FORMAT "; %" G_GUINT64_FORMAT
+                      " bytes were freed "
+                      "that were not "
+                      "alive",
+                      m->role, begin, ls_mem_category_name ((LsMemCategory) c), end, m->overfreed_bytes);
     }
   return TRUE;
 }

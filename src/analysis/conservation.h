@@ -1,7 +1,7 @@
 /* analysis/conservation.h — what must come out as it went in, checked after every run
  * in every build: a program gives back what it allocates, and its kernels compute what
  * the model asks for. (What moves is checked by exec/replay/conserve.c, the parts of a step by
- * breakdown.c.) */
+ * idle.c.) */
 #ifndef LS_ANALYSIS_CONSERVATION_H
 #define LS_ANALYSIS_CONSERVATION_H
 

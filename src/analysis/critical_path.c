@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "analysis/idle.h"
+#include "base/list.h"
+#include "base/order.h"
 #include "cluster/route.h"
 #include "core/maxmin.h"
 #include "exec/replay/calls.h"
@@ -96,31 +98,28 @@ add_hop (LsPathSummary *s, const LsCriticalPath *path, const LsPathPiece *piece,
 }
 
 static int
-by_order (LsTime a, LsTime b, int otherwise)
-{
-  return a != b ? (a > b ? -1 : 1) : otherwise;
-}
-
-static int
 by_op (const void *a, const void *b)
 {
   const LsPathOp *x = a, *y = b;
+  LS_LARGER_FIRST (x->time, y->time);
   int order = strcmp (x->name, y->name);
-  return by_order (x->time, y->time, order != 0 ? order : (int) x->kind - (int) y->kind);
+  return order != 0 ? order : (int) x->kind - (int) y->kind;
 }
 
 static int
 by_link (const void *a, const void *b)
 {
   const LsPathLink *x = a, *y = b;
-  return by_order (x->time, y->time, strcmp (x->name, y->name));
+  LS_LARGER_FIRST (x->time, y->time);
+  return strcmp (x->name, y->name);
 }
 
 static int
 by_rank (const void *a, const void *b)
 {
   const LsPathRank *x = a, *y = b;
-  return by_order (x->time, y->time, x->rank < y->rank ? -1 : x->rank > y->rank);
+  LS_LARGER_FIRST (x->time, y->time);
+  return LS_ORDER (x->rank, y->rank);
 }
 
 static GHashTable *
@@ -323,12 +322,6 @@ ls_limit_of_copy (LsCallLimits *l, uint32_t rank, const LsOp *op)
  * which is that of the spans (exec/replay/group.c). Only spans of the reported step are looked at:
  * what they wait for is of that step. */
 
-typedef struct LsMatcher LsMatcher;
-
-static void matcher_free (LsMatcher *m);
-
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsMatcher, matcher_free)
-
 typedef struct {
   LsTime matched;
   uint32_t span;
@@ -340,10 +333,10 @@ typedef struct {
   GArray *posts[2][2]; /* uint32_t: span of each transfer; [to next][is send]         */
 } RankEnds;
 
-struct LsMatcher {
+typedef struct {
   const LsTimeline *t;
   RankEnds *ranks; /* [n_ranks] */
-};
+} LsMatcher;
 
 static LsMatcher *
 matcher_new (const LsTimeline *t)
@@ -371,6 +364,7 @@ matcher_free (LsMatcher *m)
   g_free (m->ranks);
   g_free (m);
 }
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsMatcher, matcher_free)
 
 /* Whether a span is of the step that the window reports. */
 static bool
@@ -383,8 +377,7 @@ static int
 by_match (const void *a, const void *b)
 {
   const MatchedCall *x = a, *y = b;
-  if (x->matched != y->matched)
-    return x->matched < y->matched ? -1 : 1;
+  LS_SMALLER_FIRST (x->matched, y->matched);
   return x->span < y->span ? -1 : x->span > y->span;
 }
 
@@ -418,21 +411,6 @@ ends_of (LsMatcher *m, uint32_t rank)
   return &m->ranks[own];
 }
 
-/* The first call that did not match before; their number if all did. */
-static guint
-first_at (const GArray *calls, LsTime matched)
-{
-  guint low = 0, high = calls->len;
-  while (low < high) {
-    guint middle = low + (high - low) / 2;
-    if (g_array_index (calls, MatchedCall, middle).matched < matched)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
-}
-
 /* The span of a rank's call on this communicator that matched and ended as x did;
  * LS_SPAN_NONE: none. */
 static uint32_t
@@ -440,7 +418,8 @@ match_call (LsMatcher *m, uint32_t rank, uint32_t comm, const LsSpan *x)
 {
   const GArray *calls = ends_of (m, rank)->calls;
   const LsRankSpans *r = ls_timeline_spans (m->t, ls_timeline_representative (m->t, rank));
-  for (guint i = first_at (calls, x->matched); i < calls->len; i++) {
+  const MatchedCall first = { x->matched, 0 };
+  for (guint i = ls_list_first_from (calls, by_match, &first); i < calls->len; i++) {
     const MatchedCall *call = &g_array_index (calls, MatchedCall, i);
     if (call->matched != x->matched)
       break;
@@ -449,21 +428,6 @@ match_call (LsMatcher *m, uint32_t rank, uint32_t comm, const LsSpan *x)
       return call->span;
   }
   return LS_SPAN_NONE;
-}
-
-/* The first post of this span; posts are in the order of spans. */
-static guint
-first_post (const GArray *posts, uint32_t span)
-{
-  guint low = 0, high = posts->len;
-  while (low < high) {
-    guint middle = low + (high - low) / 2;
-    if (g_array_index (posts, uint32_t, middle) < span)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
 }
 
 /* The span that met transfer i of the group x (index of a span of who represents the rank),
@@ -479,7 +443,8 @@ match_transfer (LsMatcher *m, uint32_t rank, uint32_t x, uint32_t i, uint32_t *r
   if (*ret_rank >= m->t->n_ranks)
     return LS_SPAN_NONE;
 
-  guint k = first_post (ends_of (m, rank)->posts[is_to_next][transfer->is_send], x);
+  guint k = ls_list_first_from (ends_of (m, rank)->posts[is_to_next][transfer->is_send], ls_compare_uint32,
+                                &x); /* in the order of spans */
   for (uint32_t before = 0; before < i; before++)
     k += op->transfers[before].slot == transfer->slot && op->transfers[before].is_send == transfer->is_send;
   const GArray *theirs = ends_of (m, *ret_rank)->posts[!is_to_next][!transfer->is_send];
@@ -772,15 +737,14 @@ turn_round (GArray *pieces)
 LsCriticalPath *
 ls_critical_path_new (const LsTimeline *t, const LsCluster *cluster, const LsNccl *nccl, GError **error)
 {
-  if (t->is_sampled) {
-    g_set_error (error, LS_ERROR, LS_ERROR_LIMIT,
-                 "--critical-path needs what every rank did; this step has too many ops on %u classes of "
-                 "ranks to keep them all\n"
-                 "note: --fold auto keeps ranks that behave alike once; --global-batch makes fewer "
-                 "micro-batches",
-                 t->n_classes);
-    return NULL;
-  }
+  if (t->is_sampled)
+    return ls_fail_null (
+        error, LS_ERROR_LIMIT,
+        "--critical-path needs what every rank did; this step has too many ops on %u classes of "
+        "ranks to keep them all\n"
+        "note: --fold auto keeps ranks that behave alike once; --global-batch makes fewer "
+        "micro-batches",
+        t->n_classes);
   g_autoptr (LsMatcher) matcher = matcher_new (t);
   g_autoptr (LsCallLimits) limits = ls_call_limits_new (t->plan, cluster, nccl);
   LsCriticalPath *path = g_new (LsCriticalPath, 1);

@@ -1,5 +1,6 @@
 /* analysis/idle.h — why a rank computed nothing (src/manual/reading-a-result.md). Kernels of all streams
- * count, as a GPU runs one at a time (exec/replay/kernel_run.c).
+ * count, as a GPU runs one at a time (exec/replay/kernel_run.c). And the whole breakdown of a rank, of
+ * report.h.
  *
  * Problem. Between two kernels lies a gap. It belongs to whatever ended it, and
  * before that to whatever that had waited for: a chain of causes, walked back

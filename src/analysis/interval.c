@@ -5,18 +5,156 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/conformal.h"
+#include "base/list.h"
 #include "base/order.h"
+
+/* ---- in what a job may be unlike ---- */
+
+const char *
+ls_aspect_key (LsAspect aspect)
+{
+  static const char *const keys[LS_N_ASPECTS]
+      = { "architecture", "format",    "node", "backend", "schedule", "context", "offload",
+          "experts",      "transport", "gpus", "fabric",  "guessed",  "tp",      "params" };
+  return keys[aspect];
+}
+
+bool
+ls_aspect_is_beyond (LsAspect aspect, double a, double b)
+{
+  if (!(a > 0 && b > 0))
+    return false;
+  return aspect == LS_ASPECT_FABRIC ? a < b : a > b;
+}
+
+double
+ls_aspect_distance (LsAspect aspect, double a, double b)
+{
+  return aspect == LS_ASPECT_GUESSED ? fabs (a - b) : fabs (log (a / b));
+}
+
+static char *
+node_words (const char *node)
+{
+  return g_str_equal (node, "listed")
+      ? g_strdup ("is on nodes whose vertices and links are listed")
+      : g_strdup_printf ("is on nodes with %s only", g_str_equal (node, "pcie") ? "PCIe" : node);
+}
+
+/* "is on GPUs of architecture volta": what none of the runs does. extreme: the furthest figure that they
+ * have. Newly allocated. */
+static char *
+aspect_words (LsAspect aspect, const LsTraits *traits, double extreme)
+{
+  if (aspect < LS_N_WORD_ASPECTS) {
+    const char *word = traits->word[aspect];
+    switch (aspect) {
+    case LS_ASPECT_ARCHITECTURE:
+      return g_strdup_printf ("is on %s of architecture %s", traits->chips, word);
+    case LS_ASPECT_FORMAT:
+      return g_strdup_printf ("is in %s", word);
+    case LS_ASPECT_NODE:
+      return node_words (word);
+    case LS_ASPECT_BACKEND:
+      return g_strdup_printf ("has --dp-kind %s", word);
+    case LS_ASPECT_SCHEDULE:
+      return g_strdup_printf ("has --schedule %s", word);
+    case LS_ASPECT_CONTEXT:
+      return g_strdup ("has context parallelism");
+    case LS_ASPECT_OFFLOAD:
+      return g_strdup ("offloads");
+    case LS_ASPECT_EXPERTS:
+      return g_strdup ("has experts");
+    default:
+      return g_strdup (g_str_equal (word, "tcp") ? "is joined by TCP"
+                                                 : "has its data go through host memory between nodes");
+    }
+  }
+  double figure = traits->figure[aspect - LS_N_WORD_ASPECTS];
+  if (aspect == LS_ASPECT_GPUS)
+    return g_strdup_printf ("is on more than %.0f %s", extreme, traits->chips);
+  if (aspect == LS_ASPECT_FABRIC)
+    return g_strdup_printf ("has a fabric of %.3g GB/s per %s (%.3g at least)", 1e-9 * figure, traits->chip,
+                            1e-9 * extreme);
+  if (aspect == LS_ASPECT_TENSOR)
+    return g_strdup_printf ("has --tp above %.0f", extreme);
+  if (aspect == LS_ASPECT_PARAMS)
+    return g_strdup_printf ("has more than %.3g billion parameters", 1e-9 * extreme);
+  return g_strdup_printf ("has %.0f %% of its kernel time from data sheets and guesses (%.0f %% at most)",
+                          100 * figure, 100 * extreme);
+}
+
+/* ---- what must be held of known values ---- */
+
+typedef struct {
+  double value, weight;
+} Weighted;
+
+#define ROUNDING 1e-9 /* of sums of weights, which are 1 in all */
+
+/* c; above 1: n are too few. Of none: infinity. */
+static double
+conformal_share (guint n, double level)
+{
+  return n > 0 ? level * (n + 1) / n : INFINITY;
+}
+
+static bool
+is_enough (guint n, double level)
+{
+  return conformal_share (n, level) <= 1 + ROUNDING;
+}
+
+guint
+ls_conformal_least (double level)
+{
+  return (guint) ceil (level / (1 - level) - ROUNDING);
+}
+
+static void
+weighted_sort (GArray *values)
+{
+  qsort (values->data, values->len, sizeof (Weighted), ls_compare_doubles); /* by the first member */
+}
+
+/* Of sorted values: the shortest range with such a share of the weight; of equally short ones the lowest. A
+ * share above that of all: *ret_low and *ret_high stay. */
+static void
+weighted_range (const GArray *values, double share, double *ret_low, double *ret_high)
+{
+  const Weighted *v = (const Weighted *) (gconstpointer) values->data;
+  double held = 0, width = INFINITY;
+  guint end = 0;
+  for (guint i = 0; i < values->len; held -= v[i++].weight) {
+    while (end < values->len && held < share - ROUNDING)
+      held += v[end++].weight;
+    if (held < share - ROUNDING)
+      return;
+    if (v[end - 1].value - v[i].value >= width)
+      continue;
+    width = v[end - 1].value - v[i].value;
+    *ret_low = v[i].value;
+    *ret_high = v[end - 1].value;
+  }
+}
+
+/* The least that a share of the weight is not above; of no values 0. */
+static double
+weighted_quantile (const GArray *values, double share)
+{
+  const Weighted *v = (const Weighted *) (gconstpointer) values->data;
+  double held = 0;
+  guint i = 0;
+  while (i < values->len && held < share - ROUNDING)
+    held += v[i++].weight;
+  return i > 0 ? v[i - 1].value : 0;
+}
+
+/* ---- how far a measured step may be from a predicted one ---- */
 
 #define ROUNDING 1e-9 /* of counts and distances */
 
 /* ---- residuals ---- */
-
-static void
-string_clear (gpointer data)
-{
-  g_free (*(char **) data);
-}
 
 static void
 group_clear (gpointer data)
@@ -28,7 +166,7 @@ group_clear (gpointer data)
   g_free (g->software);
   g_clear_pointer (&g->residuals, g_array_unref);
   if (g->traits)
-    g_array_set_clear_func (g->traits, string_clear); /* those that a file has made know nothing of it */
+    g_array_set_clear_func (g->traits, ls_clear_text); /* those that a file has made know nothing of it */
   g_clear_pointer (&g->traits, g_array_unref);
 }
 
@@ -36,8 +174,7 @@ LsResiduals *
 ls_residuals_new (void)
 {
   LsResiduals *r = g_new0 (LsResiduals, 1);
-  r->groups = g_array_new (FALSE, TRUE, sizeof (LsResidualGroup));
-  g_array_set_clear_func (r->groups, group_clear);
+  r->groups = ls_list_new (sizeof (LsResidualGroup), group_clear);
   r->stretches = g_array_new (FALSE, TRUE, sizeof (LsStretch));
   return r;
 }
@@ -96,10 +233,8 @@ has_word (const LsResidualGroup *g, LsAspect aspect, const char *word)
 void
 ls_residual_group_add_traits (LsResidualGroup *g, const LsTraits *traits)
 {
-  if (!g->traits) {
-    g->traits = g_array_new (FALSE, FALSE, sizeof (char *));
-    g_array_set_clear_func (g->traits, string_clear);
-  }
+  if (!g->traits)
+    g->traits = ls_list_new (sizeof (char *), ls_clear_text);
   for (LsAspect a = LS_ASPECT_FORMAT; a < LS_N_WORD_ASPECTS; a++) {
     if (!traits->word[a] || has_word (g, a, traits->word[a]))
       continue;
@@ -143,7 +278,7 @@ count_groups (const LsResiduals *r, const char *without, const char *software)
 static GArray *
 weigh (const LsResiduals *r, const char *without, const char *software, GHashTable *n_groups)
 {
-  GArray *points = g_array_new (FALSE, FALSE, sizeof (LsWeighted));
+  GArray *points = g_array_new (FALSE, FALSE, sizeof (Weighted));
   double n_sources = g_hash_table_size (n_groups);
   for (guint i = 0; i < r->groups->len; i++) {
     const LsResidualGroup *g = &g_array_index (r->groups, LsResidualGroup, i);
@@ -152,11 +287,11 @@ weigh (const LsResiduals *r, const char *without, const char *software, GHashTab
     double n_shares
         = n_sources * GPOINTER_TO_UINT (g_hash_table_lookup (n_groups, g->source)) * g->residuals->len;
     for (guint k = 0; k < g->residuals->len; k++) {
-      LsWeighted p = { g_array_index (g->residuals, double, k), 1 / n_shares };
+      Weighted p = { g_array_index (g->residuals, double, k), 1 / n_shares };
       g_array_append_val (points, p);
     }
   }
-  ls_weighted_sort (points);
+  weighted_sort (points);
   return points;
 }
 
@@ -165,8 +300,8 @@ find_range (const LsResiduals *r, const char *without, const char *software, GHa
             double *ret_low, double *ret_high)
 {
   g_autoptr (GArray) points = weigh (r, without, software, n_groups);
-  ls_weighted_range (points, fmin (1, ls_conformal_share (g_hash_table_size (n_groups), LS_INTERVAL_LEVEL)),
-                     ret_low, ret_high);
+  weighted_range (points, fmin (1, conformal_share (g_hash_table_size (n_groups), LS_INTERVAL_LEVEL)),
+                  ret_low, ret_high);
 }
 
 bool
@@ -182,14 +317,14 @@ ls_residuals_range (const LsResiduals *r, const char *software, double *ret_low,
 double
 ls_stretch_needed (GArray *const *distances, guint n_sources)
 {
-  g_autoptr (GArray) points = g_array_new (FALSE, FALSE, sizeof (LsWeighted));
+  g_autoptr (GArray) points = g_array_new (FALSE, FALSE, sizeof (Weighted));
   for (guint k = 0; k < n_sources; k++)
     for (guint i = 0; i < distances[k]->len; i++) {
-      LsWeighted p = { g_array_index (distances[k], double, i), 1.0 / n_sources / distances[k]->len };
+      Weighted p = { g_array_index (distances[k], double, i), 1.0 / n_sources / distances[k]->len };
       g_array_append_val (points, p);
     }
-  ls_weighted_sort (points);
-  return fmax (1, ls_weighted_quantile (points, fmin (1, ls_conformal_share (n_sources, LS_INTERVAL_LEVEL))));
+  weighted_sort (points);
+  return fmax (1, weighted_quantile (points, fmin (1, conformal_share (n_sources, LS_INTERVAL_LEVEL))));
 }
 
 void
@@ -199,7 +334,7 @@ ls_residuals_add_stretch (LsResiduals *r, LsAspect aspect, GArray *needed, doubl
     return;
   qsort (needed->data, needed->len, sizeof (double), ls_compare_doubles);
   guint n
-      = (guint) ceil (needed->len * fmin (1, ls_conformal_share (needed->len, LS_INTERVAL_LEVEL)) - ROUNDING);
+      = (guint) ceil (needed->len * fmin (1, conformal_share (needed->len, LS_INTERVAL_LEVEL)) - ROUNDING);
   LsStretch s = {
     .aspect = aspect, .factor = g_array_index (needed, double, n - 1), .n = needed->len, .reach = reach
   };
@@ -301,8 +436,9 @@ all_traits (const LsIntervalJob *job)
   return traits;
 }
 
-char *
-ls_residuals_unlike (const LsResiduals *r, const LsIntervalJob *job)
+/* In what the job is unlike all groups, "is in fp8 or ..."; NULL: it is like them. Newly allocated. */
+static char *
+residuals_unlike (const LsResiduals *r, const LsIntervalJob *job)
 {
   const LsTraits traits = all_traits (job);
   char *all = NULL;
@@ -310,7 +446,7 @@ ls_residuals_unlike (const LsResiduals *r, const LsIntervalJob *job)
     double extreme = 0;
     if (!is_unlike (r, NULL, job, a, &extreme))
       continue;
-    g_autofree char *words = ls_aspect_words (a, &traits, extreme);
+    g_autofree char *words = aspect_words (a, &traits, extreme);
     all = join_words (all, words);
   }
   return all;
@@ -325,7 +461,7 @@ compare_job (const LsResiduals *r, const char *without, const LsIntervalJob *job
     double extreme = 0;
     if (!is_unlike (r, without, job, a, &extreme))
       continue;
-    g_autofree char *words = ls_aspect_words (a, &traits, extreme);
+    g_autofree char *words = aspect_words (a, &traits, extreme);
     double factor = stretch_of (r, a, &traits, extreme);
     ret->wider = join_words (ret->wider, words);
     ret->stretch *= factor;
@@ -343,7 +479,7 @@ ls_interval_find (const LsResiduals *r, const char *without_source, const LsInte
   g_autoptr (GHashTable) n_groups = count_groups (r, without_source, job->software);
   guint n = g_hash_table_size (n_groups);
   *ret = (LsInterval) { .software = job->software, .n_sources = n, .stretch = 1 };
-  if (!ls_conformal_is_enough (n, LS_INTERVAL_LEVEL))
+  if (!is_enough (n, LS_INTERVAL_LEVEL))
     ret->none = g_strdup_printf ("measured runs with %s, of %u source%s, are too few", job->software, n,
                                  n == 1 ? "" : "s");
   else if (is_below_all (r, without_source, job->mfu))
@@ -443,4 +579,125 @@ ls_interval_label (const LsInterval *i)
   if (i->remark)
     g_string_append_printf (text, "; %s", i->remark);
   return g_string_free (text, FALSE);
+}
+
+/* ---- on a cluster that was fitted to runs of its owner ---- */
+
+/* ---- the range ---- */
+
+static guint
+count_alike (const guint *jobs, guint n, guint job)
+{
+  guint count = 0;
+  for (guint i = 0; i < n; i++)
+    count += jobs[i] == job;
+  return count;
+}
+
+static bool
+is_first (const guint *jobs, guint i)
+{
+  for (guint k = 0; k < i; k++)
+    if (jobs[k] == jobs[i])
+      return false;
+  return true;
+}
+
+void
+ls_own_runs_set_range (const double *errors, const guint *jobs, guint n, LsFittedRuns *ret)
+{
+  ret->n = 0;
+  for (guint i = 0; i < n; i++)
+    ret->n += is_first (jobs, i);
+  ret->low = ret->high = 0;
+  if (!is_enough (ret->n, LS_INTERVAL_LEVEL))
+    return;
+  g_autoptr (GArray) values = g_array_new (FALSE, FALSE, sizeof (Weighted));
+  for (guint i = 0; i < n; i++) {
+    Weighted v = { fabs (errors[i]), 1.0 / ret->n / count_alike (jobs, n, jobs[i]) };
+    g_array_append_val (values, v);
+  }
+  weighted_sort (values);
+  double most = weighted_quantile (values, conformal_share (ret->n, LS_INTERVAL_LEVEL));
+  ret->low = exp (-most);
+  ret->high = exp (most);
+}
+
+/* ---- a job ---- */
+
+char *
+ls_own_runs_unlike (const LsFittedRuns *own, const LsIntervalJob *job)
+{
+  LsResidualGroup group = { .source = (char *) "",
+                            .architecture = own->architecture,
+                            .software = (char *) job->software,
+                            .traits = own->traits };
+  group.figures[LS_ASPECT_GPUS - LS_N_WORD_ASPECTS] = own->gpus;
+  group.figures[LS_ASPECT_FABRIC - LS_N_WORD_ASPECTS] = own->fabric;
+  group.figures[LS_ASPECT_TENSOR - LS_N_WORD_ASPECTS] = own->tp;
+  group.figures[LS_ASPECT_PARAMS - LS_N_WORD_ASPECTS] = own->params;
+  g_autoptr (GArray) groups = g_array_new (FALSE, FALSE, sizeof (LsResidualGroup));
+  g_array_append_val (groups, group);
+  const LsResiduals one = { .groups = groups };
+  return residuals_unlike (&one, job);
+}
+
+static const char *
+plural (guint n)
+{
+  return n == 1 ? "" : "s";
+}
+
+/* Why there is none. */
+static void
+deny (const LsFittedRuns *own, const char *unlike, LsInterval *interval)
+{
+  g_autofree char *published = interval->none;
+  interval->none = g_strdup_printf ("none of your %u runs (%s) %s; of published ones: %s", own->n, own->file,
+                                    unlike, published);
+}
+
+/* By how much errors are larger at the job's MFU; appends to *wider what that comes from. */
+static double
+compare_mfu (const LsFittedRuns *own, const LsIntervalJob *job, char **wider)
+{
+  double scale = own->lowest_mfu / job->mfu;
+  if (!(scale > 1))
+    return 1;
+  g_autofree char *before = *wider;
+  *wider = g_strdup_printf ("%s%shas an MFU below %.1f %%", before ? before : "", before ? " or " : "",
+                            100 * own->lowest_mfu);
+  return scale;
+}
+
+void
+ls_own_runs_interval (const LsFittedRuns *own, const LsIntervalJob *job, LsInterval *interval)
+{
+  if (own->low <= 0) {
+    interval->remark
+        = g_strdup_printf ("your %u run%s (%s) are too few for an interval of their own, %u are enough",
+                           own->n, plural (own->n), own->file, ls_conformal_least (LS_INTERVAL_LEVEL));
+    return;
+  }
+  char *wider = ls_own_runs_unlike (own, job);
+  if (wider && interval->none) {
+    deny (own, wider, interval);
+    g_free (wider);
+    return;
+  }
+  bool is_added = wider != NULL;
+  double added = is_added ? log (interval->high / interval->low) / 2 : 0;
+  guint n_sources = is_added ? interval->n_sources : 0;
+  double low = log (own->low), high = log (own->high), scale = compare_mfu (own, job, &wider);
+  double half = scale * (high - low) / 2 + added, middle = scale * (low + high) / 2;
+  double stretch = high > low ? 2 * half / (high - low) : half > 0 ? INFINITY : 1;
+  ls_interval_clear (interval);
+  *interval = (LsInterval) { .low = exp (middle - half),
+                             .high = exp (middle + half),
+                             .stretch = stretch,
+                             .wider = wider,
+                             .software = job->software,
+                             .n_sources = n_sources,
+                             .n_runs = own->n,
+                             .runs = g_strdup (own->file) };
 }

@@ -35,7 +35,7 @@
  * % took 10 exp (-0.01 / 0.4) = 9.75 s to 10 exp (0.06 / 0.4) = 11.62 s. At MFU 20 % it would have been 9.51
  * s to 13.50 s.
  *
- * Unlike jobs. What the runs with the job's software do not have (analysis/likeness.h) they say nothing of.
+ * Unlike jobs. What the runs with the job's software do not have (above) they say nothing of.
  * How much that costs is known where it can be tried: leave out all runs of an architecture (in turn of each;
  * of a figure, all that lie beyond each), find the range [a, b] of the rest, and see how far the left out are
  * from its middle,
@@ -81,9 +81,75 @@
 #define LS_ANALYSIS_INTERVAL_H
 
 #include <glib.h>
+#include <stdbool.h>
 #include <stdint.h>
 
-#include "analysis/likeness.h"
+#include "cluster/cluster.h"
+
+/* --- in what a job may be unlike the runs that its interval rests on --------------------------------- */
+
+/* In what a job may be unlike the runs that its interval rests on.
+ *
+ * A run has traits: words, such as the number format, and figures, such as how many GPUs. A job is unlike a
+ * set of runs in an aspect if none of them has its word, or if its figure lies beyond all of theirs: more
+ * GPUs, a slower fabric, a larger model, a larger share of kernels that nobody measured. A faster fabric or
+ * fewer GPUs are not unlike: there is less to go wrong there. Of a smaller model less is arithmetic: that an
+ * interval knows by its MFU. */
+
+typedef enum {
+  LS_ASPECT_ARCHITECTURE, /* of the GPUs: "ampere"                                                 */
+  LS_ASPECT_FORMAT,       /* of the matrix products: "bf16"                                        */
+  LS_ASPECT_NODE,         /* what joins its GPUs: "nvlink", "pcie", "ici", "listed"                */
+  LS_ASPECT_BACKEND,      /* of data parallelism: "fsdp2"                                          */
+  LS_ASPECT_SCHEDULE,     /* of the pipeline: "1f1b"                                               */
+  LS_ASPECT_CONTEXT,      /* context parallelism: "on"                                             */
+  LS_ASPECT_OFFLOAD,      /* to the host or to drives: "on"                                        */
+  LS_ASPECT_EXPERTS,      /* a mixture of experts: "on"                                            */
+  LS_ASPECT_TRANSPORT,    /* between nodes, if not by RDMA with GPUDirect: "tcp", "host-memory"    */
+  LS_N_WORD_ASPECTS,
+  LS_ASPECT_GPUS = LS_N_WORD_ASPECTS, /* how many                                                  */
+  LS_ASPECT_FABRIC,  /* bytes/s of the NICs per GPU, of jobs on several nodes                 */
+  LS_ASPECT_GUESSED, /* share of kernel time by data sheets and stated guesses                */
+  LS_ASPECT_TENSOR,  /* degree of tensor parallelism                                          */
+  LS_ASPECT_PARAMS,  /* parameters of the model                                               */
+  LS_N_ASPECTS
+} LsAspect;
+
+#define LS_N_FIGURE_ASPECTS (LS_N_ASPECTS - LS_N_WORD_ASPECTS)
+
+/* word: static or interned, by aspect; NULL: there is none, which is like all. figure: by aspect less
+ * LS_N_WORD_ASPECTS; 0: the same. */
+typedef struct {
+  const char *word[LS_N_WORD_ASPECTS];
+  double figure[LS_N_FIGURE_ASPECTS];
+  const char *chip, *chips; /* what its accelerators are called, one and several; static */
+} LsTraits;
+
+const char *ls_aspect_key (LsAspect aspect); /* for programs: "architecture"; static */
+
+/* Of figures of an aspect: is a more extreme than b? 0 is not, and nothing is more extreme than 0 there. */
+bool ls_aspect_is_beyond (LsAspect aspect, double a, double b);
+
+/* How far it is from one figure to another: the logarithm of their ratio, of shares their difference; >=
+ * 0. */
+double ls_aspect_distance (LsAspect aspect, double a, double b);
+
+/* --- what must be held of known values so that one more is held -------------------------------------- */
+
+/* Of n + 1 exchangeable values one is unknown, and might lie anywhere. To hold a share L of the n + 1, of the
+ * n known ones the share
+ *
+ *     c = L (n + 1) / n        so n >= L / (1 - L): four for L = 0.8
+ *
+ * must be held. That is exact where it holds the smallest ones, as of distances: k of n hold one more with k
+ * / (n + 1). A range that is spanned by k of n values holds it with (k - 1) / (n + 1). Values weigh what the
+ * caller says; weights sum to 1.
+ *
+ * Reference. V. Vovk, A. Gammerman, G. Shafer, Algorithmic Learning in a Random World (2005). */
+
+guint ls_conformal_least (double level); /* how many are enough; level below 1 */
+
+/* --- how far a measured step may be from a predicted one --------------------------------------------- */
 
 #define LS_INTERVAL_LEVEL  0.8
 #define LS_RESIDUAL_POINTS 20
@@ -159,7 +225,7 @@ typedef struct {
   char *wider;          /* what none of the runs does, "is in fp8 or ..."; NULL: it is like them. Owned */
   const char *software; /* as of a group; borrowed */
   guint n_sources;      /* published ones which it rests on; 0: on none   */
-  guint n_runs;         /* runs of the user which it rests on (analysis/own_runs.h); 0: on none */
+  guint n_runs;         /* runs of the user which it rests on (below); 0: on none */
   char *runs;           /* their file. Owned            */
   char *remark;         /* why runs of the user do not count, what is not known of the machine; NULL: nothing.
                            Owned */
@@ -179,11 +245,64 @@ void ls_interval_widen (LsInterval *interval, double error, const char *words);
 void ls_interval_lengthen (LsInterval *interval, double factor, const char *words);
 void ls_interval_clear (LsInterval *interval); /* zeroes; NULL allowed */
 
-/* In what the job is unlike all groups, "is in fp8 or ..."; NULL: it is like them. Newly allocated. */
-char *ls_residuals_unlike (const LsResiduals *r, const LsIntervalJob *job);
-
 /* What an interval is, or why there is none: "80 % interval, from the errors on 6 published sources
  * with Megatron-LM". Newly allocated. */
 char *ls_interval_label (const LsInterval *interval);
+
+/* --- the interval of a job on a cluster that was fitted to runs of its owner ------------------------- */
+
+/* The interval of a job on a cluster that was fitted to runs of its owner.
+ *
+ * Problem. The published runs above were predicted without a fit. Once figures of a cluster
+ * are fitted to runs on it (calibrate/calibrate_runs.h), these say more: what such a fit does not explain of
+ * a run that it has not seen.
+ *
+ * Equations. Run i of n was measured to take T_i; the fit to all runs but it (calibrate/runs_fit.h) predicts
+ * t_i. Its error is
+ *
+ *     e_i = ln (T_i / t_i)
+ *
+ * Of n + 1 exchangeable errors that of the job is unknown, so q is the least that the share c = L (n + 1) / n
+ * of the |e_i| does not exceed (above), L = LS_INTERVAL_LEVEL: four runs are the fewest. A job
+ * with a step t has
+ *
+ *     t exp (-q) ... t exp (q)
+ *
+ * Runs of one job are one: they are left out together, and share its weight 1 / n.
+ *
+ * Unlike jobs. Errors in fractions of a step go as 1 / MFU (above): with an MFU below the
+ * lowest of the runs, q grows by the ratio of the two. Of a job that is unlike all the runs in another aspect
+ * (above: more GPUs, a larger model, more tensor parallelism, another format, schedule or
+ * backend) they say how far off the fit is where it was made, and published runs how far off a prediction of
+ * its kind is: half the width of their interval is added on either side. Where they have none, the job has
+ * none.
+ *
+ * Worked example. Five runs, e = -2 -1 0 1 4 %: c = 0.96, all five, and q = 4 %. A job of 10 s took 9.61 to
+ * 10.41 s. At half of their lowest MFU q = 8 %, 9.23 to 10.83 s. On more GPUs than any of them, where the
+ * published interval is 9.0 to 11.0 s: its half is ln (11 / 9) / 2 = 10.0 %, q = 14.0 %, 8.69 to 11.51 s.
+ *
+ * Choice. Around the prediction, not the shortest range as of published runs: of few runs that holds less
+ * than it says. All of n runs span a range that holds one more with (n - 1) / (n + 1), 60 % of four, and
+ * their largest |e| holds it with n / (n + 1), 80 %. A fit leaves little to either side.
+ *
+ * Deviations. The fits without a run are one step away from the fit to all (calibrate/runs_fit.h), and fit
+ * the same figures: that all runs chose these makes errors a little small. The share of kernel time by
+ * guesses is not compared: the GPU and its calibration are those of the runs. That the two halves are added,
+ * as if both came together at their worst, is a choice.
+ *
+ * Reference. R. F. Barber, E. Candes, A. Ramdas, R. Tibshirani, Predictive inference with the jackknife+,
+ * Annals of Statistics 49 (2021), for errors of what was left out. */
+
+/* errors: e_i of n runs. jobs: of each a number that runs of the same job share. Sets n, low and high of
+ * *ret_runs; low and high are 0 where the jobs are too few. */
+void ls_own_runs_set_range (const double *errors, const guint *jobs, guint n, LsFittedRuns *ret_runs);
+
+/* In what the job is unlike all runs, "is in fp8 or ..."; NULL: it is like them. Their lowest MFU is no part
+ * of it. Newly allocated. */
+char *ls_own_runs_unlike (const LsFittedRuns *runs, const LsIntervalJob *job);
+
+/* *interval: what published runs say of the job, which becomes what these runs say. Where they are too few it
+ * stays, with a remark. */
+void ls_own_runs_interval (const LsFittedRuns *runs, const LsIntervalJob *job, LsInterval *interval);
 
 #endif

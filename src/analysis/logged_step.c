@@ -196,13 +196,10 @@ add_memory_contradiction (GPtrArray *words, const LsMeasured *l, const LsReport 
   double predicted = (double) r->needed_bytes, more = l->memory_bytes / predicted - 1,
          reserve = l->reserved_bytes / predicted;
   if (l->memory_bytes > 0 && fabs (more) > MEMORY_FAR)
-    g_ptr_array_add (words,
-                     g_strdup_printf ("%.2f GiB allocated where %.2f are predicted", l->memory_bytes / GIB,
-                                      predicted / GIB));
+    ls_note (words, "%.2f GiB allocated where %.2f are predicted", l->memory_bytes / GIB, predicted / GIB);
   else if (l->memory_bytes == 0 && reserve > 0 && (reserve < 1 - FAR || reserve > MAX_RESERVE))
-    g_ptr_array_add (words,
-                     g_strdup_printf ("%.2f GiB reserved where %.2f are predicted as allocated",
-                                      l->reserved_bytes / GIB, predicted / GIB));
+    ls_note (words, "%.2f GiB reserved where %.2f are predicted as allocated", l->reserved_bytes / GIB,
+             predicted / GIB);
 }
 
 GPtrArray *
@@ -215,14 +212,11 @@ ls_measured_contradictions (const LsMeasured *m, const LsReport *r, const LsMode
   double ratio = token_ratio (m, r, s), logged = m->flops_per_gpu * r->n_ranks * m->step_s;
   const Way *near = ways + nearest_way (ways, list_ways (r, model, s, ways), logged > 0 ? logged : 1);
   if (logged > 0 && fabs (logged / near->flops - 1) > FAR)
-    g_ptr_array_add (words,
-                     g_strdup_printf ("%.4g TFLOP/s of a %s where this job has %.4g in its time",
-                                      m->flops_per_gpu / 1e12, r->chip,
-                                      ways[0].flops / (r->n_ranks * m->step_s) / 1e12));
+    ls_note (words, "%.4g TFLOP/s of a %s where this job has %.4g in its time", m->flops_per_gpu / 1e12,
+             r->chip, ways[0].flops / (r->n_ranks * m->step_s) / 1e12);
   if (fabs (ratio - 1) > FAR) /* not of NAN */
-    g_ptr_array_add (words,
-                     g_strdup_printf ("%.4g tokens a step where this job has %.4g",
-                                      ratio * s->global_batch * s->seq, (double) s->global_batch * s->seq));
+    ls_note (words, "%.4g tokens a step where this job has %.4g", ratio * s->global_batch * s->seq,
+             (double) s->global_batch * s->seq);
   add_memory_contradiction (words, m, r);
   return words;
 }

@@ -2,87 +2,51 @@
 
 #include <string.h>
 
-static const char *const names[] = {
-  [LS_CLASS_GEMM] = "gemm",
-  [LS_CLASS_ATTENTION_FWD] = "attention-fwd",
-  [LS_CLASS_ATTENTION_BWD] = "attention-bwd",
-  [LS_CLASS_SOFTMAX] = "softmax",
-  [LS_CLASS_NORM] = "norm",
-  [LS_CLASS_ELEMENTWISE] = "elementwise",
-  [LS_CLASS_REDUCTION] = "reduction",
-  [LS_CLASS_EMBEDDING] = "embedding",
-  [LS_CLASS_CROSS_ENTROPY] = "cross-entropy",
-  [LS_CLASS_OPTIMIZER] = "optimizer",
-  [LS_CLASS_MEMSET] = "memset",
-  [LS_CLASS_OTHER] = "other",
-  [LS_CLASS_COPY] = "copy",
-  [LS_CLASS_ALL_REDUCE] = "all-reduce",
-  [LS_CLASS_ALL_GATHER] = "all-gather",
-  [LS_CLASS_REDUCE_SCATTER] = "reduce-scatter",
-  [LS_CLASS_BROADCAST] = "broadcast",
-  [LS_CLASS_REDUCE] = "reduce",
-  [LS_CLASS_ALL_TO_ALL] = "all-to-all",
-  [LS_CLASS_GATHER] = "gather",
-  [LS_CLASS_SCATTER] = "scatter",
-  [LS_CLASS_SEND_RECV] = "send-recv",
-};
+#include "network/coll.h"
 
 const char *
 ls_op_class_name (LsOpClass class)
 {
-  return names[class];
+  return class < LS_CLASS_OTHER   ? ls_kernel_kind_name ((LsKernelKind) class)
+      : class >= LS_CLASS_OF_COLL ? ls_coll_kind_name ((LsCollKind) (class - LS_CLASS_OF_COLL))
+      : class == LS_CLASS_COPY    ? "copy"
+                                  : "other";
 }
 
 bool
 ls_op_class_is_communication (LsOpClass class)
 {
-  return class >= LS_CLASS_ALL_REDUCE;
+  return class >= LS_CLASS_OF_COLL;
 }
 
 /* ---- of a plan ---- */
 
-static const LsOpClass class_of_kind[] = {
-  [LS_KERNEL_GEMM] = LS_CLASS_GEMM,
-  [LS_KERNEL_BATCHED_GEMM] = LS_CLASS_GEMM,
-  [LS_KERNEL_ATTENTION_FWD] = LS_CLASS_ATTENTION_FWD,
-  [LS_KERNEL_ATTENTION_BWD] = LS_CLASS_ATTENTION_BWD,
-  [LS_KERNEL_SOFTMAX] = LS_CLASS_SOFTMAX,
-  [LS_KERNEL_NORM] = LS_CLASS_NORM,
-  [LS_KERNEL_ELEMENTWISE] = LS_CLASS_ELEMENTWISE,
-  [LS_KERNEL_REDUCTION] = LS_CLASS_REDUCTION,
-  [LS_KERNEL_EMBEDDING] = LS_CLASS_EMBEDDING,
-  [LS_KERNEL_CROSS_ENTROPY] = LS_CLASS_CROSS_ENTROPY,
-  [LS_KERNEL_OPTIMIZER] = LS_CLASS_OPTIMIZER,
-  [LS_KERNEL_MEMSET] = LS_CLASS_MEMSET,
-};
-G_STATIC_ASSERT (G_N_ELEMENTS (class_of_kind) == LS_N_KERNEL_KINDS);
+static LsOpClass
+class_of_kind (LsKernelKind kind)
+{
+  return kind == LS_KERNEL_BATCHED_GEMM ? LS_CLASS_GEMM : (LsOpClass) kind;
+}
 
 /* A barrier of c10d is an all-reduce of one element. */
-static const LsOpClass class_of_coll[] = {
-  [LS_COLL_ALL_REDUCE] = LS_CLASS_ALL_REDUCE,
-  [LS_COLL_ALL_GATHER] = LS_CLASS_ALL_GATHER,
-  [LS_COLL_REDUCE_SCATTER] = LS_CLASS_REDUCE_SCATTER,
-  [LS_COLL_BROADCAST] = LS_CLASS_BROADCAST,
-  [LS_COLL_REDUCE] = LS_CLASS_REDUCE,
-  [LS_COLL_ALL_TO_ALL] = LS_CLASS_ALL_TO_ALL,
-  [LS_COLL_GATHER] = LS_CLASS_GATHER,
-  [LS_COLL_SCATTER] = LS_CLASS_SCATTER,
-  [LS_COLL_BARRIER] = LS_CLASS_ALL_REDUCE,
-  [LS_COLL_PERMUTE] = LS_CLASS_SEND_RECV,
-  [LS_COLL_COPY_PERMUTE] = LS_CLASS_COPY,
-  [LS_COLL_SEND_RECV] = LS_CLASS_SEND_RECV,
-};
-G_STATIC_ASSERT (G_N_ELEMENTS (class_of_coll) == LS_N_COLL_KINDS);
+static LsOpClass
+class_of_coll (LsCollKind coll)
+{
+  return coll == LS_COLL_BARRIER     ? LS_CLASS_ALL_REDUCE
+      : coll == LS_COLL_PERMUTE      ? LS_CLASS_SEND_RECV
+      : coll == LS_COLL_COPY_PERMUTE ? LS_CLASS_COPY
+                                     : (LsOpClass) (LS_CLASS_OF_COLL + coll);
+}
 
 bool
 ls_op_class_of_op (const LsPlan *plan, const LsOp *op, LsOpClass *ret_class)
 {
   switch ((LsOpTakes) ls_op_kinds[op->kind].takes) {
   case LS_TAKES_GPU:
-    *ret_class = op->kernel == UINT32_MAX ? LS_CLASS_OTHER : class_of_kind[plan->kernels[op->kernel].kind];
+    *ret_class = op->kernel == UINT32_MAX ? LS_CLASS_OTHER : class_of_kind (plan->kernels[op->kernel].kind);
     return true;
   case LS_TAKES_NETWORK:
-    *ret_class = ls_op_has (op->kind, LS_HAS_CALL) ? class_of_coll[op->coll] : LS_CLASS_SEND_RECV;
+    *ret_class
+        = ls_op_has (op->kind, LS_HAS_CALL) ? class_of_coll ((LsCollKind) op->coll) : LS_CLASS_SEND_RECV;
     return true;
   case LS_TAKES_ENGINE:
     *ret_class = LS_CLASS_COPY;
@@ -97,71 +61,30 @@ ls_op_class_of_op (const LsPlan *plan, const LsOp *op, LsOpClass *ret_class)
 /* ---- by names ---- */
 
 typedef struct {
-  const char *part; /* of the name in small letters */
   LsOpClass class;
+  const char *parts[18]; /* of the name in small letters; NULL behind the last */
 } Rule;
 
 /* From the special to the general: a GEMM with a fused epilogue is a GEMM, a softmax inside
- * flash attention is attention. */
+ * flash attention is attention. cuDNN has kernels around its backward: sums over heads that share keys, dO O,
+ * dQ that was summed in fp32. */
 static const Rule rules[] = {
-  { "multi_tensor_apply", LS_CLASS_OPTIMIZER },
-  { "adam", LS_CLASS_OPTIMIZER },
-  { "flash_bwd", LS_CLASS_ATTENTION_BWD },
-  { "fmha_bprop", LS_CLASS_ATTENTION_BWD },
-  { "fmha_bwd", LS_CLASS_ATTENTION_BWD },
-  { "fmha_cutlassb", LS_CLASS_ATTENTION_BWD },
-  /* cuDNN's, around its backward: sums over heads that share keys, dO O, dQ that was summed in fp32 */
-  { "fmha_reduce_head", LS_CLASS_ATTENTION_BWD },
-  { "compute_dot_do_o", LS_CLASS_ATTENTION_BWD },
-  { "convert_dq_to_16bits", LS_CLASS_ATTENTION_BWD },
-  { "sdpa_bprop", LS_CLASS_ATTENTION_BWD },
-  { "sdpa_flash_bprop", LS_CLASS_ATTENTION_BWD },
-  { "sdpa_sm90_flash_bprop", LS_CLASS_ATTENTION_BWD },
-  { "flashattnbwd", LS_CLASS_ATTENTION_BWD },
-  { "attention_backward", LS_CLASS_ATTENTION_BWD },
-  { "attn_bwd", LS_CLASS_ATTENTION_BWD },
-  { "bwd_kernel_dk_dv", LS_CLASS_ATTENTION_BWD },
-  { "bwd_kernel_dq", LS_CLASS_ATTENTION_BWD },
-  { "attn_fwd", LS_CLASS_ATTENTION_FWD },
-  { "flash_fwd", LS_CLASS_ATTENTION_FWD },
-  { "flashattnfwd", LS_CLASS_ATTENTION_FWD },
-  { "fmha", LS_CLASS_ATTENTION_FWD },
-  { "sdpa", LS_CLASS_ATTENTION_FWD },
-  { "attention_kernel", LS_CLASS_ATTENTION_FWD },
-  { "cross_entropy", LS_CLASS_CROSS_ENTROPY },
-  { "nll_loss", LS_CLASS_CROSS_ENTROPY },
-  { "log_softmax", LS_CLASS_CROSS_ENTROPY },
-  { "logsoftmax", LS_CLASS_CROSS_ENTROPY },
-  { "softmax", LS_CLASS_SOFTMAX },
-  { "layer_norm", LS_CLASS_NORM },
-  { "layernorm", LS_CLASS_NORM },
-  { "rms_norm", LS_CLASS_NORM },
-  { "rmsnorm", LS_CLASS_NORM },
-  { "gammabeta", LS_CLASS_NORM },
-  { "ln_fwd", LS_CLASS_NORM },
-  { "ln_bwd", LS_CLASS_NORM },
-  { "rotary", LS_CLASS_ELEMENTWISE },
-  { "fused_rope", LS_CLASS_ELEMENTWISE },
-  { "embedding", LS_CLASS_EMBEDDING },
-  { "splitkreduce", LS_CLASS_GEMM },
-  { "gemm", LS_CLASS_GEMM },
-  { "gemv", LS_CLASS_GEMM },
-  { "nvjet", LS_CLASS_GEMM },
-  { "cutlass", LS_CLASS_GEMM },
-  { "cublas", LS_CLASS_GEMM },
-  { "xmma", LS_CLASS_GEMM },
-  { "cijk_", LS_CLASS_GEMM },
-  { "triton_red", LS_CLASS_REDUCTION },
-  { "triton_per", LS_CLASS_REDUCTION },
-  { "reduce_kernel", LS_CLASS_REDUCTION },
-  { "reduction", LS_CLASS_REDUCTION },
-  { "elementwise_kernel", LS_CLASS_ELEMENTWISE },
-  { "triton_poi", LS_CLASS_ELEMENTWISE },
-  { "dropout", LS_CLASS_ELEMENTWISE },
-  { "catarraybatchedcopy", LS_CLASS_ELEMENTWISE },
-  { "swiglu", LS_CLASS_ELEMENTWISE },
-  { "gelu", LS_CLASS_ELEMENTWISE },
-  { "indexselect", LS_CLASS_EMBEDDING },
+  { LS_CLASS_OPTIMIZER, { "multi_tensor_apply", "adam" } },
+  { LS_CLASS_ATTENTION_BWD,
+    { "flash_bwd", "fmha_bprop", "fmha_bwd", "fmha_cutlassb", "fmha_reduce_head", "compute_dot_do_o",
+      "convert_dq_to_16bits", "sdpa_bprop", "sdpa_flash_bprop", "sdpa_sm90_flash_bprop", "flashattnbwd",
+      "attention_backward", "attn_bwd", "bwd_kernel_dk_dv", "bwd_kernel_dq" } },
+  { LS_CLASS_ATTENTION_FWD, { "attn_fwd", "flash_fwd", "flashattnfwd", "fmha", "sdpa", "attention_kernel" } },
+  { LS_CLASS_CROSS_ENTROPY, { "cross_entropy", "nll_loss", "log_softmax", "logsoftmax" } },
+  { LS_CLASS_SOFTMAX, { "softmax" } },
+  { LS_CLASS_NORM, { "layer_norm", "layernorm", "rms_norm", "rmsnorm", "gammabeta", "ln_fwd", "ln_bwd" } },
+  { LS_CLASS_ELEMENTWISE, { "rotary", "fused_rope" } },
+  { LS_CLASS_EMBEDDING, { "embedding" } },
+  { LS_CLASS_GEMM, { "splitkreduce", "gemm", "gemv", "nvjet", "cutlass", "cublas", "xmma", "cijk_" } },
+  { LS_CLASS_REDUCTION, { "triton_red", "triton_per", "reduce_kernel", "reduction" } },
+  { LS_CLASS_ELEMENTWISE,
+    { "elementwise_kernel", "triton_poi", "dropout", "catarraybatchedcopy", "swiglu", "gelu" } },
+  { LS_CLASS_EMBEDDING, { "indexselect" } },
 };
 
 /* FillFunctor runs as an elementwise kernel, and sets memory. */
@@ -172,27 +95,25 @@ sets_memory (const char *name)
 }
 
 static const Rule collectives[] = {
-  { "allreduce", LS_CLASS_ALL_REDUCE },
-  { "barrier", LS_CLASS_ALL_REDUCE },
-  { "allgather", LS_CLASS_ALL_GATHER },
-  { "reducescatter", LS_CLASS_REDUCE_SCATTER },
-  { "alltoall", LS_CLASS_ALL_TO_ALL },
-  { "broadcast", LS_CLASS_BROADCAST },
-  { "sendrecv", LS_CLASS_SEND_RECV },
-  { "send", LS_CLASS_SEND_RECV },
-  { "recv", LS_CLASS_SEND_RECV },
-  { "coalesced", LS_CLASS_OTHER }, /* a group: its kernel says of what */
-  { "reduce", LS_CLASS_REDUCE },
-  { "gather", LS_CLASS_GATHER },
-  { "scatter", LS_CLASS_SCATTER },
+  { LS_CLASS_ALL_REDUCE, { "allreduce", "barrier" } },
+  { LS_CLASS_ALL_GATHER, { "allgather" } },
+  { LS_CLASS_REDUCE_SCATTER, { "reducescatter" } },
+  { LS_CLASS_ALL_TO_ALL, { "alltoall" } },
+  { LS_CLASS_BROADCAST, { "broadcast" } },
+  { LS_CLASS_SEND_RECV, { "sendrecv", "send", "recv" } },
+  { LS_CLASS_OTHER, { "coalesced" } }, /* a group: its kernel says of what */
+  { LS_CLASS_REDUCE, { "reduce" } },
+  { LS_CLASS_GATHER, { "gather" } },
+  { LS_CLASS_SCATTER, { "scatter" } },
 };
 
 static LsOpClass
 first_rule (const Rule *list, guint n, const char *name)
 {
   for (guint i = 0; i < n; i++)
-    if (strstr (name, list[i].part))
-      return list[i].class;
+    for (const char *const *part = list[i].parts; *part; part++)
+      if (strstr (name, *part))
+        return list[i].class;
   return LS_CLASS_OTHER;
 }
 

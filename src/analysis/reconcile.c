@@ -5,9 +5,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/diag.h"
 #include "base/order.h"
-
-/* ---- which measured op is which predicted one ---- */
 
 /* --- each instant of a step belongs to one thing ------------------------------------------------- */
 
@@ -63,12 +62,10 @@ static int
 edges_by_time (gconstpointer a, gconstpointer b)
 {
   const Edge *x = a, *y = b;
-  if (x->at != y->at)
-    return x->at < y->at ? -1 : 1;
+  LS_SMALLER_FIRST (x->at, y->at);
   if (x->delta != y->delta)
     return y->delta - x->delta;
-  if (x->tier != y->tier)
-    return (int) x->tier - (int) y->tier;
+  LS_SMALLER_FIRST (x->tier, y->tier);
   if (x->is_matched != y->is_matched)
     return (int) y->is_matched - (int) x->is_matched;
   return x->launch < y->launch ? -1 : x->launch > y->launch;
@@ -389,10 +386,8 @@ static int
 by_start (gconstpointer a, gconstpointer b)
 {
   const LsStepOp *x = a, *y = b;
-  if (x->start != y->start)
-    return x->start < y->start ? -1 : 1;
-  if (x->class != y->class)
-    return (int) x->class - (int) y->class;
+  LS_SMALLER_FIRST (x->start, y->start);
+  LS_SMALLER_FIRST (x->class, y->class);
   return x->end < y->end ? -1 : x->end > y->end;
 }
 
@@ -428,11 +423,9 @@ bytes_of (const LsOp *op)
 LsStepSide *
 ls_step_side_of_timeline (const LsTimeline *t, uint32_t rank, GError **error)
 {
-  if (rank >= t->n_ranks) {
-    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "--rank %u: the job has ranks 0 to %u", rank,
-                 t->n_ranks - 1);
-    return NULL;
-  }
+  if (rank >= t->n_ranks)
+    return ls_fail_null (error, LS_ERROR_CONFLICT, "--rank %u: the job has ranks 0 to %u", rank,
+                         t->n_ranks - 1);
   g_autoptr (LsStepSide) side = ls_step_side_new ();
   uint32_t who = ls_timeline_representative (t, rank);
   const LsRankSpans *spans = ls_timeline_spans (t, who);
@@ -453,10 +446,8 @@ ls_step_side_of_timeline (const LsTimeline *t, uint32_t rank, GError **error)
     first = MIN (first, s->start);
     g_array_append_val (side->ops, row);
   }
-  if (side->ops->len == 0) {
-    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "rank %u runs nothing on its device", rank);
-    return NULL;
-  }
+  if (side->ops->len == 0)
+    return ls_fail_null (error, LS_ERROR_CONFLICT, "rank %u runs nothing on its device", rank);
   side->length = t->window_end - t->window_start;
   ls_step_side_finish (side, first);
   return g_steal_pointer (&side);
@@ -468,8 +459,7 @@ static int
 by_class_and_bytes (gconstpointer a, gconstpointer b)
 {
   const LsReconcileRow *x = a, *y = b;
-  if (x->class != y->class)
-    return (int) x->class - (int) y->class;
+  LS_SMALLER_FIRST (x->class, y->class);
   return x->bytes < y->bytes ? -1 : x->bytes > y->bytes;
 }
 
@@ -699,4 +689,155 @@ ls_reconciled_other (const LsReconciled *r)
       "its kernels took %s, those of the job take %s, and %.0f %% of their time matches no "
       "kernel of the job",
       took, would, 100 * (1 - share));
+}
+
+/* ---- what a profiled step shows of the software that ran it ---- */
+
+#define MIN_LAUNCHES 6 /* of a median, see reconcile.h */
+
+static const LsStepOp *
+op_at (const LsStepSide *side, guint i)
+{
+  return &g_array_index (side->ops, LsStepOp, i);
+}
+
+/* ---- what a launch costs ---- */
+
+/* A launch, and whether the GPU had nothing left to do then. */
+typedef struct {
+  LsTime at;
+  bool finds_idle, is_kernel;
+  bool is_behind_unknown; /* of the kernel before it no launch is in the trace */
+} Launch;
+
+static bool
+is_plain_kernel (const LsStepOp *op)
+{
+  return op->class != LS_CLASS_COPY && !ls_op_class_is_communication ((LsOpClass) op->class) && !op->in_graph;
+}
+
+static int
+launches_by_time (gconstpointer a, gconstpointer b)
+{
+  const Launch *x = a, *y = b;
+  return x->at != y->at ? (x->at < y->at ? -1 : 1) : 0;
+}
+
+static GArray *
+launches_of (const LsStepSide *side)
+{
+  GArray *launches = g_array_new (FALSE, FALSE, sizeof (Launch));
+  LsTime busy_until = 0;
+  bool is_behind_unknown = false;
+  for (guint i = 0; i < side->ops->len; i++) {
+    const LsStepOp *op = op_at (side, i);
+    const Launch l = { .at = op->launch,
+                       .finds_idle = i > 0 && busy_until <= op->launch,
+                       .is_kernel = is_plain_kernel (op),
+                       .is_behind_unknown = is_behind_unknown };
+    if (op->launch != LS_TIME_NEVER)
+      g_array_append_val (launches, l);
+    is_behind_unknown = op->launch == LS_TIME_NEVER;
+    busy_until = MAX (busy_until, op->end);
+  }
+  g_array_sort (launches, launches_by_time);
+  return launches;
+}
+
+static void
+find_host_launch (const LsStepSide *side, LsSeenSoftware *seen)
+{
+  g_autoptr (GArray) launches = launches_of (side);
+  g_autoptr (GArray) times = g_array_new (FALSE, FALSE, sizeof (LsTime));
+  for (guint i = 1; i < launches->len; i++) {
+    const Launch *before = &g_array_index (launches, Launch, i - 1),
+                 *l = &g_array_index (launches, Launch, i);
+    LsTime time = l->at - before->at;
+    if (l->finds_idle && l->is_kernel && before->is_kernel && !l->is_behind_unknown && time > 0)
+      g_array_append_val (times, time);
+  }
+  g_array_sort (times, ls_compare_int64);
+  seen->n_launches = times->len;
+  seen->host_launch = times->len < MIN_LAUNCHES ? -1 : g_array_index (times, LsTime, times->len / 2);
+}
+
+/* ---- graphs ---- */
+
+typedef struct {
+  LsTime launch;
+  guint n_forward, n_backward; /* attentions */
+  bool is_behind_attention;    /* its last op: several kernels of one */
+} Graph;
+
+static Graph *
+graph_of (GArray *graphs, LsTime launch)
+{
+  for (guint i = 0; i < graphs->len; i++)
+    if (g_array_index (graphs, Graph, i).launch == launch)
+      return &g_array_index (graphs, Graph, i);
+  const Graph blank = { .launch = launch };
+  g_array_append_val (graphs, blank);
+  return &g_array_index (graphs, Graph, graphs->len - 1);
+}
+
+static void
+add_to_graph (Graph *g, const LsStepOp *op)
+{
+  bool is_forward = op->class == LS_CLASS_ATTENTION_FWD, is_backward = op->class == LS_CLASS_ATTENTION_BWD;
+  g->n_forward += is_forward && !g->is_behind_attention;
+  g->n_backward += is_backward && !g->is_behind_attention;
+  g->is_behind_attention = is_forward || is_backward;
+}
+
+static void
+find_graphs (const LsStepSide *side, LsSeenSoftware *seen)
+{
+  g_autoptr (GArray) graphs = g_array_new (FALSE, FALSE, sizeof (Graph));
+  bool is_step = false, is_layers = true;
+  for (guint i = 0; i < side->ops->len; i++)
+    if (op_at (side, i)->in_graph)
+      add_to_graph (graph_of (graphs, op_at (side, i)->launch), op_at (side, i));
+  for (guint i = 0; i < graphs->len; i++) {
+    const Graph *g = &g_array_index (graphs, Graph, i);
+    is_step |= g->n_forward > 0 && g->n_backward > 0;
+    is_layers &= g->n_forward + g->n_backward == 1;
+  }
+  seen->n_graphs = graphs->len;
+  seen->cuda_graphs = is_step ? LS_GRAPHS_STEP : is_layers && graphs->len > 1 ? LS_GRAPHS_LAYER : -1;
+}
+
+/* ---- attention ---- */
+
+static const struct {
+  const char *part; /* of a name in small letters */
+  LsAttentionKernel kernel;
+} attentions[] = {
+  { "flashattnfwd", LS_ATTENTION_KERNEL_FA3 },  { "flashattnbwd", LS_ATTENTION_KERNEL_FA3 },
+  { "flash_fwd", LS_ATTENTION_KERNEL_FA2 },     { "flash_bwd", LS_ATTENTION_KERNEL_FA2 },
+  { "fmha_fwd_loop", LS_ATTENTION_KERNEL_FA1 }, { "fmha_bwd_dq_dk_dv_loop", LS_ATTENTION_KERNEL_FA1 },
+  { "cudnn", LS_ATTENTION_KERNEL_CUDNN },
+};
+
+static void
+find_attention (const LsStepSide *side, LsSeenSoftware *seen)
+{
+  for (guint i = 0; i < side->ops->len && !seen->attention_name; i++) {
+    const LsStepOp *op = op_at (side, i);
+    if (op->class == LS_CLASS_ATTENTION_FWD || op->class == LS_CLASS_ATTENTION_BWD)
+      seen->attention_name = op->name;
+  }
+  g_autofree char *small = g_ascii_strdown (seen->attention_name ? seen->attention_name : "", -1);
+  for (guint i = 0; i < G_N_ELEMENTS (attentions) && seen->attention < 0; i++)
+    if (strstr (small, attentions[i].part))
+      seen->attention = attentions[i].kernel;
+}
+
+LsSeenSoftware
+ls_software_seen (const LsStepSide *side)
+{
+  LsSeenSoftware seen = { .host_launch = -1, .cuda_graphs = -1, .attention = -1 };
+  find_host_launch (side, &seen);
+  find_graphs (side, &seen);
+  find_attention (side, &seen);
+  return seen;
 }

@@ -62,7 +62,7 @@ typedef enum {
 
 const char *ls_part_name (LsPart part); /* static: "exposed_tp" */
 
-/* Why the pipeline had nothing, see analysis/breakdown.c. */
+/* Why the pipeline had nothing, see analysis/idle.c. */
 typedef enum {
   LS_BUBBLE_WARMUP,
   LS_BUBBLE_STEADY,

@@ -3,10 +3,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "analysis/maxflow.h"
-
-static bool ls_topo_is_nvlink (const LsCluster *cluster, const LsLink *link);
-
 /* ---- maxflow ---- */
 
 #define NO_ARC UINT32_MAX
@@ -174,13 +170,28 @@ trunk_of (const LsCluster *c, const LsLink *link)
   return &g_array_index (c->trunks, LsTrunk, link->trunk);
 }
 
-/* NAN as data-sheet rate where no data sheet is known; nothing where it failed. */
+/* Whether a link joins GPUs without PCIe: from GPU to GPU or NVSwitch. */
+static bool
+ls_topo_is_nvlink (const LsCluster *c, const LsLink *link)
+{
+  LsNodeKind a = vertex (c, link->from)->kind, b = vertex (c, link->to)->kind;
+  return (a == LS_NODE_GPU && (b == LS_NODE_GPU || b == LS_NODE_NVSWITCH))
+      || (a == LS_NODE_NVSWITCH && b == LS_NODE_GPU);
+}
+
+/* NAN as data-sheet rate where no data sheet is known. */
+static LsBandwidth
+rate_with (double payload, const LsLinkSpec *link)
+{
+  return (LsBandwidth) { link ? payload / link->efficiency : NAN, payload };
+}
+
+/* Nothing where it failed. */
 static LsBandwidth
 rate_of (const LsCluster *c, const LsLink *link)
 {
   const LsTrunk *trunk = trunk_of (c, link);
-  double payload = trunk->is_failed ? 0 : link->capacity_bytes_per_s;
-  return (LsBandwidth) { trunk->link ? payload / trunk->link->efficiency : NAN, payload };
+  return rate_with (trunk->is_failed ? 0 : link->capacity_bytes_per_s, trunk->link);
 }
 
 static void
@@ -240,6 +251,14 @@ all_gather (LsBandwidth each, uint32_t n)
   return (LsBandwidth) { each.data_sheet * factor, each.payload * factor };
 }
 
+static void
+count_part (LsTopoLevel *level, LsBandwidth out)
+{
+  add (&level->together, out);
+  level->each.data_sheet = fmin (level->each.data_sheet, out.data_sheet);
+  level->each.payload = fmin (level->each.payload, out.payload);
+}
+
 /* A GPU with all its links to others of its node: NVLink where that is enough. */
 static LsTopoLevel
 node_level (const LsCluster *c)
@@ -259,11 +278,8 @@ node_level (const LsCluster *c)
                         .n_parts = c->seats.per_node };
   level.each = (LsBandwidth) { INFINITY, INFINITY };
   for (guint v = 0; v < c->nodes->len; v++)
-    if (vertex (c, v)->kind == LS_NODE_GPU) {
-      add (&level.together, of[v]);
-      level.each.data_sheet = fmin (level.each.data_sheet, of[v].data_sheet);
-      level.each.payload = fmin (level.each.payload, of[v].payload);
-    }
+    if (vertex (c, v)->kind == LS_NODE_GPU)
+      count_part (&level, of[v]);
   level.all_gather = all_gather (level.each, level.n_parts);
   return level;
 }
@@ -314,9 +330,7 @@ join_tier (Climb *k, int tier, GArray *levels)
     uint32_t group = root_of (k->parent, v);
     level.n_groups += k->n_parts[group]++ == 0;
     level.n_parts = MAX (level.n_parts, k->n_parts[group]);
-    add (&level.together, k->out[v]);
-    level.each.data_sheet = fmin (level.each.data_sheet, k->out[v].data_sheet);
-    level.each.payload = fmin (level.each.payload, k->out[v].payload);
+    count_part (&level, k->out[v]);
   }
   level.all_gather = all_gather (level.each, level.n_parts);
   if (level.n_parts > 1)
@@ -489,21 +503,6 @@ ls_topo_kind_word (const LsClusterSpec *spec, LsNodeKind kind)
   return g_intern_string (word);
 }
 
-/* Whether a link joins GPUs without PCIe: from GPU to GPU or NVSwitch. */
-static bool
-ls_topo_is_nvlink (const LsCluster *c, const LsLink *link)
-{
-  LsNodeKind a = vertex (c, link->from)->kind, b = vertex (c, link->to)->kind;
-  return (a == LS_NODE_GPU && (b == LS_NODE_GPU || b == LS_NODE_NVSWITCH))
-      || (a == LS_NODE_NVSWITCH && b == LS_NODE_GPU);
-}
-
-static LsBandwidth
-rate_with (double payload, const LsLinkSpec *link)
-{
-  return (LsBandwidth) { link ? payload / link->efficiency : NAN, payload };
-}
-
 LsBandwidth
 ls_topo_links_rate (const LsTopoLinks *links)
 {
@@ -573,7 +572,7 @@ describe (const LsCluster *c, const LsLink *link)
 {
   LsNodeKind a = vertex (c, link->from)->kind, b = vertex (c, link->to)->kind;
   bool is_upward = kinds[a].depth >= kinds[b].depth;
-  const LsTrunk *trunk = &g_array_index (c->trunks, LsTrunk, link->trunk);
+  const LsTrunk *trunk = trunk_of (c, link);
   return (LsTopoLinks) {
     .name = name_of_link (&c->spec, trunk->link),
     .a = is_upward ? a : b,

@@ -15,10 +15,9 @@
  * (jax-ml/scaling-book gpus.md@1a55377). Of H100s: 8 at 450 GB/s give 514 GB/s, 32 nodes at
  * 400 GB/s 413 GB/s, 4 such units at 12.8 TB/s 17.1 TB/s.
  *
- * Bisection. The most that can flow from one half of the GPUs to the other
- * (analysis/maxflow.h), all links busy. Of a node over the links between GPUs and
- * NVSwitches if these join all GPUs, else over all; halves are the first and the second
- * half in number, of a torus those of the axis where the least gets through. Of the
+ * Bisection. The most that can flow from one half of the GPUs to the other (below), all links busy. Of a node
+ * over the links between GPUs and NVSwitches if these join all GPUs, else over all; halves are the first and
+ * the second half in number, of a torus those of the axis where the least gets through. Of the
  * cluster: the first and the second half of the nodes, over all links. */
 #ifndef LS_ANALYSIS_TOPOLOGY_H
 #define LS_ANALYSIS_TOPOLOGY_H
@@ -105,6 +104,25 @@ LsBandwidth ls_topo_trunk_rate (const LsTrunk *trunk);
 GArray *ls_topo_levels_new (const LsCluster *cluster); /* LsTopoLevel */
 LsBandwidth ls_topo_node_bisection (const LsCluster *cluster);
 LsBandwidth ls_topo_cluster_bisection (const LsCluster *cluster);
+
+/* --- flows ------------------------------------------------------------------------------------------- */
+
+/* The most that can flow between two sets of vertices of a graph,
+ * which is the least capacity whose removal parts them (Ford and Fulkerson, Canadian
+ * Journal of Mathematics 8, 1956).
+ *
+ * Dinic's algorithm (Soviet Mathematics Doklady 11, 1970): while breadth-first search
+ * finds a way, saturate all shortest ways at once. Capacities are whole numbers, so the
+ * result is exact and does not depend on the order of edges. */
+
+typedef struct {
+  uint32_t from, to;
+  int64_t capacity; /* >= 0, this direction only */
+} LsFlowEdge;
+
+/* side[v]: -1 a source, 1 a sink, 0 neither. The sum of all capacities must be below
+ * 2^62. edges: of LsFlowEdge. */
+int64_t ls_max_flow (uint32_t n_vertices, const GArray *edges, const int8_t *side);
 
 /* --- a way between two GPUs --- */
 

@@ -2,8 +2,8 @@
 #include "api/answer.h"
 #include "api/commands.h"
 #include "api/request.h"
-#include "ask/collective/collective_sizes.h"
-#include "ask/override_notes.h"
+#include "ask/collective/collective_table.h"
+#include "ask/reruns.h"
 #include "show/plot/plots.h"
 #include "show/answers.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "ask/memory_view.h"
-#include "ask/override_notes.h"
+#include "ask/reruns.h"
 #include "data/jobs/job_files.h"
 #include "job/assumptions.h"
 #include "job/job_from.h"

@@ -5,7 +5,7 @@
 
 #include <lockstep/error.h>
 
-#include "ask/capture_processes.h"
+#include "base/list.h"
 #include "base/order.h"
 #include "job/job.h"
 
@@ -19,8 +19,7 @@ clear_axis (gpointer data)
 GArray *
 ls_capture_axes_new (void)
 {
-  GArray *axes = g_array_new (FALSE, FALSE, sizeof (LsCaptureAxis));
-  g_array_set_clear_func (axes, clear_axis);
+  GArray *axes = ls_list_new (sizeof (LsCaptureAxis), clear_axis);
   return axes;
 }
 
@@ -55,16 +54,12 @@ check_axes (const LsCaptureAsk *ask, const GArray *axes, GError **error)
     const LsCaptureAxis *axis = &g_array_index (axes, LsCaptureAxis, i);
     g_autofree char *key = g_strdup_printf ("{%s}", axis->key);
     n = MIN (n * g_strv_length (axis->values), LS_MOST_LAYOUTS + 1);
-    if (!strstr (all, key)) {
-      g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--%s: expected %s in a word of the command", axis->key,
-                   key);
-      return FALSE;
-    }
+    if (!strstr (all, key))
+      return ls_fail (error, LS_ERROR_USAGE, "--%s: expected %s in a word of the command", axis->key, key);
   }
-  if (n == 0 || n > LS_MOST_LAYOUTS)
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "expected 1 to %d layouts, each of which is captured",
-                 LS_MOST_LAYOUTS);
-  return n > 0 && n <= LS_MOST_LAYOUTS;
+  return (n > 0 && n <= LS_MOST_LAYOUTS)
+      || ls_fail (error, LS_ERROR_USAGE, "expected 1 to %d layouts, each of which is captured",
+                  LS_MOST_LAYOUTS);
 }
 
 /* NaN and an error. */
@@ -125,10 +120,8 @@ static gint
 compare_layouts (gconstpointer x, gconstpointer y)
 {
   const LsCaptureLayout *a = x, *b = y;
-  if (!a->error != !b->error)
-    return a->error ? 1 : -1;
-  if (a->fits != b->fits)
-    return a->fits ? -1 : 1;
+  LS_SMALLER_FIRST (a->error != NULL, b->error != NULL);
+  LS_LARGER_FIRST (a->fits, b->fits);
   return isnan (a->step_time_s) || isnan (b->step_time_s) ? 0 : LS_ORDER (a->step_time_s, b->step_time_s);
 }
 

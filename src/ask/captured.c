@@ -10,14 +10,31 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "ask/capture_processes.h"
+#include "base/list.h"
 #include "data/text/json_doc.h"
 #include "data/traces/traces.h"
 
 /* ---- the processes that are captured ---- */
 
+/* The processes of a capture: one, or one for each role among a program's ranks.
+ *
+ * The first process finds out: where its ranks turn out to differ it writes the file "mail/roles" and ends
+ * (capture/lockstep_ranks.py), and the capture begins anew with the ranks that the file names, side by side.
+ * They meet in the folder "mail"; each writes what it saw into a folder of its own. */
+
+#define REFUSED     "refused" /* the file in which the stand-ins say why they ended it */
 #define EXIT_STUCK  72 /* LS_EXIT_STUCK of capture/standin.h: all that wait end so, each after a word */
 #define MOST_ROUNDS 8  /* each finds another family of ranks that differ */
+
+typedef struct {
+  char *output;              /* folder of what it saw */
+  uint32_t rank, stands_for; /* ranks; 0: all */
+  uint32_t like;             /* the first of its role: it should do the same; itself: it is the first */
+  GPid pid;
+  int status;                /* as of waitpid() */
+  bool has_ended, was_ended; /* was_ended: by us, as another failed */
+  bool is_kept;              /* it ended before the capture was interrupted, and is not run again */
+} Process;
 
 /* --- one process ------------------------------------------------------------------------------------- */
 
@@ -32,10 +49,10 @@ set_up (gpointer data)
 }
 
 static gboolean
-spawn (const LsCaptureAsk *ask, char **environment, const char *mail, LsCaptureProcess *p, GError **error)
+spawn (const LsCaptureAsk *ask, char **environment, const char *mail, Process *p, GError **error)
 {
   static const char *const which[] = { "auto", "one", "all", "list" };
-  g_autofree char *refused = g_build_filename (p->output, LS_CAPTURE_REFUSED, NULL);
+  g_autofree char *refused = g_build_filename (p->output, REFUSED, NULL);
   g_autofree char *rank = g_strdup_printf ("%u", p->rank);
   g_auto (GStrv) e = g_strdupv (environment);
   g_autoptr (GError) problem = NULL;
@@ -56,7 +73,7 @@ spawn (const LsCaptureAsk *ask, char **environment, const char *mail, LsCaptureP
 }
 
 static void
-look (LsCaptureProcess *p)
+look (Process *p)
 {
   if (p->has_ended) /* one that was never started has no process that could be killed */
     return;
@@ -70,18 +87,12 @@ look (LsCaptureProcess *p)
 /* --- all of them ------------------------------------------------------------------------------------- */
 
 static void
-clear_process (gpointer data)
-{
-  g_free (((LsCaptureProcess *) data)->output);
-}
-
-static void
 end_all (GArray *processes)
 {
   for (guint turn = 0; turn < 2; turn++) {
     bool any = false;
     for (guint i = 0; i < processes->len; i++) {
-      LsCaptureProcess *p = &g_array_index (processes, LsCaptureProcess, i);
+      Process *p = &g_array_index (processes, Process, i);
       look (p);
       p->was_ended |= !p->has_ended;
       if (!p->has_ended)
@@ -91,7 +102,7 @@ end_all (GArray *processes)
       g_usleep (G_USEC_PER_SEC / 2);
   }
   for (guint i = 0; i < processes->len; i++) {
-    LsCaptureProcess *p = &g_array_index (processes, LsCaptureProcess, i);
+    Process *p = &g_array_index (processes, Process, i);
     if (!p->has_ended)
       waitpid (p->pid, &p->status, 0);
     p->has_ended = true;
@@ -99,7 +110,7 @@ end_all (GArray *processes)
 }
 
 static bool
-has_seen (const LsCaptureProcess *p)
+has_seen (const Process *p)
 {
   g_autoptr (GDir) dir = g_dir_open (p->output, 0, NULL);
   for (const char *name; dir && (name = g_dir_read_name (dir));)
@@ -110,7 +121,7 @@ has_seen (const LsCaptureProcess *p)
 
 /* One that ended by itself, and left nothing that is an answer. */
 static bool
-ls_capture_has_failed (const LsCaptureProcess *p)
+has_failed (const Process *p)
 {
   return p->has_ended && !p->was_ended && p->status != 0 && !has_seen (p);
 }
@@ -122,11 +133,11 @@ wait_for_all (const LsCaptureAsk *ask, GArray *processes, GError **error)
     guint n_ended = 0;
     bool failed = false;
     for (guint i = 0; i < processes->len; i++) {
-      LsCaptureProcess *p = &g_array_index (processes, LsCaptureProcess, i);
+      Process *p = &g_array_index (processes, Process, i);
       look (p);
       n_ended += p->has_ended;
       bool is_stuck = WIFEXITED (p->status) && WEXITSTATUS (p->status) == EXIT_STUCK;
-      failed |= ls_capture_has_failed (p) && !is_stuck; /* the others would wait for it */
+      failed |= has_failed (p) && !is_stuck; /* the others would wait for it */
     }
     if (processes->len > 1)
       ls_progress_tell (ask->progress, n_ended, processes->len);
@@ -136,9 +147,9 @@ wait_for_all (const LsCaptureAsk *ask, GArray *processes, GError **error)
       return TRUE;
     if (ask->stop && g_atomic_int_get (ask->stop)) {
       bool leaves = ask->keep && processes->len > 1; /* a single one leaves nothing to go on with */
-      g_set_error (error, LS_ERROR, LS_ERROR_STOPPED, "stopped before the program had done its steps%s%s",
-                   leaves ? ": the same command goes on with what it left in " : "", leaves ? ask->keep : "");
-      return FALSE;
+      return ls_fail (error, LS_ERROR_STOPPED, "stopped before the program had done its steps%s%s",
+                      leaves ? ": the same command goes on with what it left in " : "",
+                      leaves ? ask->keep : "");
     }
     g_usleep (20000);
   }
@@ -150,7 +161,7 @@ static void
 add_process (GArray *processes, const char *home, uint32_t rank, uint32_t stands_for)
 {
   g_autofree char *name = g_strdup_printf ("rank-%u", rank);
-  const LsCaptureProcess p = {
+  const Process p = {
     .rank = rank, .like = rank, .stands_for = stands_for, .output = g_build_filename (home, name, NULL)
   };
   g_array_append_val (processes, p);
@@ -166,8 +177,7 @@ read_roles (const char *path, const char *home)
   g_autoptr (LsJsonDoc) doc = ls_json_doc_load (path, diags);
   const cJSON *root = doc ? ls_json_doc_root (doc) : NULL, *rank, *other;
   const cJSON *represents = cJSON_GetObjectItemCaseSensitive (root, "represents");
-  GArray *processes = g_array_new (FALSE, TRUE, sizeof (LsCaptureProcess));
-  g_array_set_clear_func (processes, clear_process);
+  GArray *processes = ls_list_new (sizeof (Process), ls_clear_text);
   g_autoptr (GHashTable) of = g_hash_table_new (NULL, NULL); /* rank: how many it stands for */
   cJSON_ArrayForEach (other, represents)
   {
@@ -183,7 +193,7 @@ read_roles (const char *path, const char *home)
   {
     const cJSON *member = cJSON_GetArrayItem (other, 0), *first = cJSON_GetArrayItem (other, 1);
     for (guint i = 0; member && first && i < processes->len; i++) {
-      LsCaptureProcess *p = &g_array_index (processes, LsCaptureProcess, i);
+      Process *p = &g_array_index (processes, Process, i);
       p->like = p->rank == (uint32_t) member->valueint ? (uint32_t) first->valueint : p->like;
     }
   }
@@ -193,8 +203,7 @@ read_roles (const char *path, const char *home)
 static GArray *
 first_processes (const LsCaptureAsk *ask, const char *home)
 {
-  GArray *processes = g_array_new (FALSE, TRUE, sizeof (LsCaptureProcess));
-  g_array_set_clear_func (processes, clear_process);
+  GArray *processes = ls_list_new (sizeof (Process), ls_clear_text);
   if (ask->n_ranks == 0)
     add_process (processes, home, 0, 0);
   for (guint i = 0; i < ask->n_ranks; i++)
@@ -218,16 +227,13 @@ check_stuck (const char *mail, const GArray *processes, GError **error)
 {
   g_autoptr (GString) all = g_string_new (NULL);
   for (guint i = 0; i < processes->len; i++) {
-    const LsCaptureProcess *p = &g_array_index (processes, LsCaptureProcess, i);
+    const Process *p = &g_array_index (processes, Process, i);
     g_autofree char *name = g_strdup_printf ("stuck.%08u", p->rank);
     g_autofree char *path = g_build_filename (mail, name, NULL), *text = NULL;
     if (g_file_get_contents (path, &text, NULL, NULL))
       g_string_append_printf (all, "\n  %s", g_strchomp (text));
   }
-  if (all->len == 0)
-    return TRUE;
-  g_set_error (error, LS_ERROR, LS_ERROR_FAILED, "its ranks wait for each other:%s", all->str);
-  return FALSE;
+  return all->len == 0 || ls_fail (error, LS_ERROR_FAILED, "its ranks wait for each other:%s", all->str);
 }
 
 void
@@ -251,7 +257,7 @@ keep_ended (GArray *processes, const char *mail)
   g_autofree char *board = g_build_filename (mail, "board0", NULL);
   g_unlink (board);
   for (guint i = 0; i < processes->len; i++) {
-    LsCaptureProcess *p = &g_array_index (processes, LsCaptureProcess, i);
+    Process *p = &g_array_index (processes, Process, i);
     g_autofree char *sent = g_strdup_printf ("%s/rank%u", mail, i),
                     *mark = g_strdup_printf ("%s/ended%u", mail, i);
     p->is_kept = p->has_ended = has_seen (p);
@@ -266,7 +272,7 @@ static gboolean
 run_all (const LsCaptureAsk *ask, char **environment, const char *mail, GArray *processes, GError **error)
 {
   for (guint i = 0; i < processes->len; i++) {
-    LsCaptureProcess *p = &g_array_index (processes, LsCaptureProcess, i);
+    Process *p = &g_array_index (processes, Process, i);
     if (p->is_kept)
       continue;
     ls_capture_remove (p->output);
@@ -279,11 +285,11 @@ run_all (const LsCaptureAsk *ask, char **environment, const char *mail, GArray *
   return wait_for_all (ask, processes, error) && check_stuck (mail, processes, error);
 }
 
-/* All have ended: LsCaptureProcess, by rank. home: an empty folder, or that of the same capture, which was
+/* All have ended: Process, by rank. home: an empty folder, or that of the same capture, which was
  * stopped: those of its ranks that had ended are kept. NULL: LS_ERROR_USAGE: no such command;
  * LS_ERROR_FAILED: they wait for each other, with the lines on which they do; LS_ERROR_STOPPED. */
 static GArray *
-ls_capture_processes (const LsCaptureAsk *ask, char **environment, const char *home, GError **error)
+run_processes (const LsCaptureAsk *ask, char **environment, const char *home, GError **error)
 {
   g_autofree char *mail = g_build_filename (home, "mail", NULL);
   g_autofree char *roles = g_build_filename (mail, "roles", NULL), *before = NULL;
@@ -311,10 +317,10 @@ ls_capture_processes (const LsCaptureAsk *ask, char **environment, const char *h
     processes = read_roles (roles, home);
     g_clear_pointer (&before, g_free);
   }
-  g_set_error (error, LS_ERROR, LS_ERROR_FAILED,
-               "its ranks differ in more than %d ways: --ranks LIST names those that are to be captured",
-               MOST_ROUNDS - 1);
-  return NULL;
+  return ls_fail_null (
+      error, LS_ERROR_FAILED,
+      "its ranks differ in more than %d ways: --ranks LIST names those that are to be captured",
+      MOST_ROUNDS - 1);
 }
 
 /* What PyTorch's messages call the total capacity of a GPU over the size of its memory: 79.10 of 80 GiB on
@@ -395,9 +401,9 @@ gpu_text (const LsCaptureAsk *ask, double speed, GError **error)
     append_double (text, "speed", speed);
     return g_string_free (text, FALSE);
   }
-  g_set_error (error, LS_ERROR, LS_ERROR_UNSUPPORTED,
-               "no program is captured for %s: those of NVIDIA's accelerators from V100 on are", gpu->name);
-  return NULL;
+  return ls_fail_null (error, LS_ERROR_UNSUPPORTED,
+                       "no program is captured for %s: those of NVIDIA's accelerators from V100 on are",
+                       gpu->name);
 }
 
 /* --- the processes ------------------------------------------------------------------------------------- */
@@ -542,11 +548,10 @@ read_seen (const LsCaptureAsk *ask, const cJSON *seen)
     .n_operators = number_of (traced, "operators"),
     .n_launches = number_of (traced, "launches"),
     .n_apart = number_of (traced, "apart"),
-    .rows = g_array_new (FALSE, FALSE, sizeof (LsCapturedRow)),
+    .rows = ls_list_new (sizeof (LsCapturedRow), clear_row),
     .over_time = cJSON_PrintUnformatted (cJSON_GetObjectItemCaseSensitive (seen, "over_time")),
     .notes = g_ptr_array_new_with_free_func (g_free),
   };
-  g_array_set_clear_func (c->rows, clear_row);
   read_rows (cJSON_GetObjectItemCaseSensitive (seen, "peak"), c->rows);
   const cJSON *note;
   cJSON_ArrayForEach (note, cJSON_GetObjectItemCaseSensitive (seen, "notes"))
@@ -556,21 +561,20 @@ read_seen (const LsCaptureAsk *ask, const cJSON *seen)
 
 /* Why there is nothing to be read. */
 static void
-explain_none (const LsCaptureProcess *p, GError **error)
+explain_none (const Process *p, GError **error)
 {
-  g_autofree char *path = g_build_filename (p->output, LS_CAPTURE_REFUSED, NULL), *why = NULL;
+  g_autofree char *path = g_build_filename (p->output, REFUSED, NULL), *why = NULL;
   if (g_file_get_contents (path, &why, NULL, NULL))
-    g_set_error (error, LS_ERROR, LS_ERROR_UNSUPPORTED, "the capture ended: %s", g_strchomp (why));
+    ls_fail (error, LS_ERROR_UNSUPPORTED, "the capture ended: %s", g_strchomp (why));
   else if (WIFSIGNALED (p->status))
-    g_set_error (error, LS_ERROR, LS_ERROR_FAILED, "the program was ended by signal %d (%s)",
-                 WTERMSIG (p->status), g_strsignal (WTERMSIG (p->status)));
+    ls_fail (error, LS_ERROR_FAILED, "the program was ended by signal %d (%s)", WTERMSIG (p->status),
+             g_strsignal (WTERMSIG (p->status)));
   else
-    g_set_error (
-        error, LS_ERROR, LS_ERROR_FAILED,
-        "the program ended with exit code %d and used no GPU through PyTorch\n"
-        "What is captured is a program of PyTorch with CUDA, of any launcher; JAX, TensorFlow and torch "
-        "without CUDA are not",
-        WEXITSTATUS (p->status));
+    ls_fail (error, LS_ERROR_FAILED,
+             "the program ended with exit code %d and used no GPU through PyTorch\n"
+             "What is captured is a program of PyTorch with CUDA, of any launcher; JAX, TensorFlow and torch "
+             "without CUDA are not",
+             WEXITSTATUS (p->status));
   if (p->rank > 0)
     g_prefix_error (error, "rank %u: ", p->rank);
 }
@@ -619,7 +623,7 @@ read_outputs (const LsCaptureAsk *ask, const char *folder)
 
 /* What a rank left; NULL: nothing that is an answer. */
 static LsCaptured *
-read_rank (const LsCaptureAsk *ask, const LsCaptureProcess *p, GError **error)
+read_rank (const LsCaptureAsk *ask, const Process *p, GError **error)
 {
   LsCaptured *c = read_outputs (ask, p->output);
   if (!c) {
@@ -661,7 +665,7 @@ decides_over (const LsCaptured *a, const LsCaptured *b)
 
 /* Takes ownership of c; frees the one of both that does not decide. */
 static LsCaptured *
-add_rank (LsCaptured *best, LsCaptured *c, const LsCaptureProcess *p)
+add_rank (LsCaptured *best, LsCaptured *c, const Process *p)
 {
   LsCapturedRank rank = { c->rank,
                           p->stands_for > 0 ? p->stands_for : c->world,
@@ -675,8 +679,7 @@ add_rank (LsCaptured *best, LsCaptured *c, const LsCaptureProcess *p)
                           g_strdup (c->error),
                           c->recorded ? g_bytes_ref (c->recorded) : NULL };
   if (!best) {
-    c->ranks = g_array_new (FALSE, FALSE, sizeof (LsCapturedRank));
-    g_array_set_clear_func (c->ranks, clear_rank);
+    c->ranks = ls_list_new (sizeof (LsCapturedRank), clear_rank);
     g_array_append_val (c->ranks, rank);
     return c;
   }
@@ -695,12 +698,12 @@ read_ranks (const LsCaptureAsk *ask, const GArray *processes, GError **error)
 {
   LsCaptured *best = NULL;
   for (guint i = 0; i < processes->len; i++)
-    if (ls_capture_has_failed (&g_array_index (processes, LsCaptureProcess, i))) {
-      explain_none (&g_array_index (processes, LsCaptureProcess, i), error);
+    if (has_failed (&g_array_index (processes, Process, i))) {
+      explain_none (&g_array_index (processes, Process, i), error);
       return NULL;
     }
   for (guint i = 0; i < processes->len; i++) {
-    const LsCaptureProcess *p = &g_array_index (processes, LsCaptureProcess, i);
+    const Process *p = &g_array_index (processes, Process, i);
     LsCaptured *c = read_rank (ask, p, error);
     if (!c) {
       ls_captured_free (best);
@@ -737,16 +740,12 @@ home_of (const LsCaptureAsk *ask, const char *gpu, double speed, GError **error)
                   *path = g_build_filename (home, "command", NULL);
   g_autofree char *now = identity_of (ask, gpu), *before = NULL;
   bool is_there = g_file_get_contents (path, &before, NULL, NULL);
-  if (is_there && strcmp (before, now) != 0) {
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE,
-                 "--keep %s: another capture was stopped there: name another folder, or remove it",
-                 ask->keep);
-    return NULL;
-  }
-  if (g_mkdir_with_parents (home, 0700) != 0 || (!is_there && !g_file_set_contents (path, now, -1, NULL))) {
-    g_set_error (error, LS_ERROR, LS_ERROR_IO, "--keep %s: cannot be written", ask->keep);
-    return NULL;
-  }
+  if (is_there && strcmp (before, now) != 0)
+    return ls_fail_null (error, LS_ERROR_USAGE,
+                         "--keep %s: another capture was stopped there: name another folder, or remove it",
+                         ask->keep);
+  if (g_mkdir_with_parents (home, 0700) != 0 || (!is_there && !g_file_set_contents (path, now, -1, NULL)))
+    return ls_fail_null (error, LS_ERROR_IO, "--keep %s: cannot be written", ask->keep);
   return g_steal_pointer (&home);
 }
 
@@ -755,7 +754,7 @@ n_kept (const GArray *processes)
 {
   guint n = 0;
   for (guint i = 0; i < processes->len; i++)
-    n += g_array_index (processes, LsCaptureProcess, i).is_kept;
+    n += g_array_index (processes, Process, i).is_kept;
   return n;
 }
 
@@ -769,7 +768,7 @@ run_once (const LsCaptureAsk *ask, const char *folder, double speed, GError **er
   if (!home)
     return NULL;
   g_auto (GStrv) environment = environment_of (ask, gpu, folder);
-  g_autoptr (GArray) processes = ls_capture_processes (ask, environment, home, &problem);
+  g_autoptr (GArray) processes = run_processes (ask, environment, home, &problem);
   LsCaptured *c = processes ? read_ranks (ask, processes, &problem) : NULL;
   if (c) {
     g_autofree char *roles = g_build_filename (home, "mail", "roles", NULL);
@@ -789,11 +788,11 @@ find_range (const LsCaptureAsk *ask, const char *folder, LsCaptured *c, GError *
   c->low_bytes = c->high_bytes = c->reserved_bytes;
   for (guint i = 0; i < 2 && c->depends_on_speed; i++) {
     g_autoptr (LsCaptured) other = run_once (ask, folder, i ? 2 : 0.5, error);
-    if (other && other->error)
-      g_set_error (error, LS_ERROR, LS_ERROR_FAILED, "on a GPU of %s the speed: %s", i ? "double" : "half",
-                   other->error);
-    if (!other || other->error)
+    if (!other)
       return false;
+    if (other->error)
+      return ls_fail (error, LS_ERROR_FAILED, "on a GPU of %s the speed: %s", i ? "double" : "half",
+                      other->error);
     c->low_bytes = MIN (c->low_bytes, other->reserved_bytes);
     c->high_bytes = MAX (c->high_bytes, other->reserved_bytes);
   }
@@ -804,14 +803,12 @@ LsCaptured *
 ls_capture_run (const LsCaptureAsk *ask, GError **error)
 {
   g_autofree char *folder = find_folder ();
-  if (!folder) {
-    g_set_error (
-        error, LS_ERROR, LS_ERROR_UNSUPPORTED,
+  if (!folder)
+    return ls_fail_null (
+        error, LS_ERROR_UNSUPPORTED,
         "there is no capture/liblockstep-capture.so in $LS_MODULE_DIR, next to the program or in %s: this "
         "Lockstep was built with -Dcapture=disabled",
         LS_MODULEDIR);
-    return NULL;
-  }
   g_autoptr (LsCaptured) c = run_once (ask, folder, 1, error);
   if (!c || (ask->with_range && !c->error && !find_range (ask, folder, c, error)))
     return NULL;
@@ -928,9 +925,9 @@ ls_captured_write_trace (const LsCaptured *c, const char *folder, GError **error
   }
   if (files->len == c->ranks->len)
     return ls_captured_trace_write (folder, c->world, c->gpu, c->roles, files, error);
-  g_set_error (error, LS_ERROR, LS_ERROR_FAILED,
-               "-o: no whole step was seen of %u of %u ranks, so there is no trace: PyTorch's optimizers say "
-               "when one ends",
-               c->ranks->len - files->len, c->ranks->len);
-  return FALSE;
+  return ls_fail (
+      error, LS_ERROR_FAILED,
+      "-o: no whole step was seen of %u of %u ranks, so there is no trace: PyTorch's optimizers say "
+      "when one ends",
+      c->ranks->len - files->len, c->ranks->len);
 }

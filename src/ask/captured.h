@@ -99,6 +99,7 @@ typedef struct {
  * LS_ERROR_FAILED: it ended before a GPU was used, or in what is not answered, with the name;
  * LS_ERROR_STOPPED. */
 LsCaptured *ls_capture_run (const LsCaptureAsk *ask, GError **error);
+void ls_capture_remove (const char *folder);  /* and what is in it */
 void ls_captured_free (LsCaptured *captured); /* NULL allowed */
 /* What was asked for with_trace, as data/traces/traces.h has it. LS_ERROR_FAILED: not of all its
  * ranks a whole step was seen; LS_ERROR_IO. */
@@ -108,9 +109,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsCaptured, ls_captured_free)
 /* Whether it ran to its end or its steps without an error, and what is needed is on the GPU. */
 bool ls_captured_fits (const LsCaptured *c);
 uint64_t ls_captured_needed (const LsCaptured *c); /* bytes: reserved, context and NCCL */
-/* What would make less of it, the largest first: "\nhint: ..." each, newly allocated. */
 /* Of what a and b did, how much the other did not, counting what one did more often; ret_n: what b did. */
 uint64_t ls_captured_apart (const LsCapturedRank *a, const LsCapturedRank *b, uint64_t *ret_n);
+/* What would make less of it, the largest first: "\nhint: ..." each, newly allocated. */
 char *ls_captured_advice (const LsCaptured *c);
 
 #endif

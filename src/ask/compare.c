@@ -147,9 +147,8 @@ find_rank (const LsSpanTable *measured, uint32_t *ret_rank, GError **error)
     uint32_t rank = g_array_index (measured->spans, LsSpanRow, i).rank;
     if (rank == *ret_rank)
       continue;
-    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
-                 "expected measured spans of one rank; got those of %u and %u", *ret_rank, rank);
-    return FALSE;
+    return ls_fail (error, LS_ERROR_CONFLICT, "expected measured spans of one rank; got those of %u and %u",
+                    *ret_rank, rank);
   }
   return TRUE;
 }
@@ -162,11 +161,9 @@ ls_span_compare_new (const LsSpanTable *measured, const LsSpanTable *predicted, 
   c->classes = g_array_new (FALSE, FALSE, sizeof (LsSpanClass));
   if (!find_rank (measured, &c->rank, error))
     return NULL;
-  if (add_spans (predicted, c->rank, c->classes, places) == 0) {
-    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
-                 "the prediction has no spans of rank %u, which was measured", c->rank);
-    return NULL;
-  }
+  if (add_spans (predicted, c->rank, c->classes, places) == 0)
+    return ls_fail_null (error, LS_ERROR_CONFLICT,
+                         "the prediction has no spans of rank %u, which was measured", c->rank);
   add_spans (measured, c->rank, c->classes, places);
   g_array_sort (c->classes, by_time);
   c->predicted = total_of (predicted, c->rank);

@@ -121,8 +121,7 @@ ls_kernel_spec_set (LsKernelSpec *spec, const char *key, const char *value, LsDi
 static gboolean
 refuse (GError **error, const char *why)
 {
-  g_set_error_literal (error, LS_ERROR, LS_ERROR_USAGE, why);
-  return FALSE;
+  return ls_fail (error, LS_ERROR_USAGE, "%s", why);
 }
 
 /* Exactly one kernel or table, and what goes with it: LS_ERROR_USAGE. */
@@ -295,11 +294,9 @@ static gboolean
 check_time (const LsKernelRow *row, GError **error)
 {
   bool is_timed = row->source == LS_COST_MEASURED || row->source == LS_COST_INTERPOLATED;
-  if (is_timed || row->cost.alone < LS_TIME_NEVER)
-    return TRUE;
-  g_set_error (error, LS_ERROR, LS_ERROR_LIMIT, "%s: not over after %.0f days; more cannot be represented",
-               ls_kernel_kind_name (row->kernel.kind), floor (ls_time_to_s (LS_TIME_NEVER) / 86400));
-  return FALSE;
+  return is_timed || row->cost.alone < LS_TIME_NEVER
+      || ls_fail (error, LS_ERROR_LIMIT, "%s: not over after %.0f days; more cannot be represented",
+                  ls_kernel_kind_name (row->kernel.kind), floor (ls_time_to_s (LS_TIME_NEVER) / 86400));
 }
 
 /* ---- one kernel ---- */
@@ -346,12 +343,10 @@ append_one (const Bench *b, GArray *rows, GError **error)
 {
   const LsTimedKernel asked = { .kernel = kernel_of (b->spec), .measured_s = NAN };
   bool is_matrix = asked.kernel.kind <= LS_KERNEL_ATTENTION_BWD;
-  if (b->spec->attention[0] > 0 && b->spec->dtype == LS_DTYPE_NVFP4) {
-    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
-                 "--dtype nvfp4: there are no attention kernels in it\n"
-                 "note: Transformer Engine runs attention in bf16 or fp8 next to nvfp4 products");
-    return FALSE;
-  }
+  if (b->spec->attention[0] > 0 && b->spec->dtype == LS_DTYPE_NVFP4)
+    return ls_fail (error, LS_ERROR_CONFLICT,
+                    "--dtype nvfp4: there are no attention kernels in it\n"
+                    "note: Transformer Engine runs attention in bf16 or fp8 next to nvfp4 products");
   if (is_matrix && !ls_hardware_check_dtype (&b->gpu, asked.kernel.dtype, error))
     return FALSE;
   LsKernelRow row = cost_row (b, &asked, false);
@@ -378,10 +373,10 @@ append_table (const Bench *b, GArray *rows, GPtrArray *notes, LsDiagList *diags,
   guint n_foreign = 0;
   g_autoptr (GArray) table = ls_read_kernels (b->spec->from, NULL, b->calibration.name, &n_foreign, diags);
   if (n_foreign > 0)
-    g_ptr_array_add (notes,
-                     g_strdup_printf ("%u rows are passed over: products in fp8_block, fp4_block or int8, or "
-                                      "attention to keys in another format, which are not simulated",
-                                      n_foreign));
+    ls_note (notes,
+             "%u rows are passed over: products in fp8_block, fp4_block or int8, or "
+             "attention to keys in another format, which are not simulated",
+             n_foreign);
   for (guint i = 0; table && i < table->len; i++) {
     const LsTimedKernel *t = &g_array_index (table, LsTimedKernel, i);
     if (!is_selected (b->spec, t))
@@ -391,10 +386,8 @@ append_table (const Bench *b, GArray *rows, GPtrArray *notes, LsDiagList *diags,
       return FALSE;
     g_array_append_val (rows, row);
   }
-  if (table && rows->len == 0) {
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "no row of %s is selected", b->spec->from);
-    return FALSE;
-  }
+  if (table && rows->len == 0)
+    return ls_fail (error, LS_ERROR_USAGE, "no row of %s is selected", b->spec->from);
   return table != NULL;
 }
 

@@ -6,6 +6,8 @@
 #include "ask/whatif.h"
 #include "base/order.h"
 #include "job/knobs.h"
+#include "model/operators.h"
+#include "strategy/shard.h"
 
 /* --- what would make a job fit that does not ----------------------------------------------------- */
 
@@ -194,8 +196,7 @@ static int
 compare_advice (gconstpointer x, gconstpointer y)
 {
   const LsWhatIfRow *a = x, *b = y;
-  if (!a->refused != !b->refused)
-    return a->refused ? 1 : -1;
+  LS_SMALLER_FIRST (a->refused != NULL, b->refused != NULL);
   LS_SMALLER_FIRST (a->short_bytes, b->short_bytes);
   if (!a->refused && a->gain != b->gain)
     return a->gain > b->gain ? -1 : 1;
@@ -240,11 +241,9 @@ search_all (Search *x)
 LsMemoryAdvice *
 ls_memory_advise (const LsJobSpec *spec, const LsJobResult *r, GError **error)
 {
-  if (!r->model.name || spec->trace || spec->order) {
-    g_set_error (error, LS_ERROR, LS_ERROR_UNSUPPORTED, "%s has fixed what could be changed to make it fit",
-                 spec->order ? "the order of a file" : "a trace");
-    return NULL;
-  }
+  if (!r->model.name || spec->trace || spec->order)
+    return ls_fail_null (error, LS_ERROR_UNSUPPORTED, "%s has fixed what could be changed to make it fit",
+                         spec->order ? "the order of a file" : "a trace");
   LsMemoryAdvice *advice = g_new0 (LsMemoryAdvice, 1);
   advice->tried = g_new (LsWhatIf, 1);
   *advice->tried = (LsWhatIf) { ls_what_if_row (r), g_array_new (FALSE, FALSE, sizeof (LsWhatIfRow)), NULL };
@@ -289,8 +288,7 @@ static int
 compare_rows (gconstpointer x, gconstpointer y)
 {
   const LsMemoryRow *a = x, *b = y;
-  if (a->stage != b->stage)
-    return a->stage < b->stage ? -1 : 1;
+  LS_SMALLER_FIRST (a->stage, b->stage);
   return a->m->rank < b->m->rank ? -1 : a->m->rank > b->m->rank;
 }
 
@@ -322,21 +320,17 @@ ls_memory_table_init (LsMemoryTable *t, const LsJobResult *r, const char *title,
 static gboolean
 check_rank (const LsJobResult *r, uint32_t rank, GError **error)
 {
-  if (rank < r->plan->n_ranks)
-    return TRUE;
-  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "there is no rank %u: the job has %u", rank,
-               r->plan->n_ranks);
-  return FALSE;
+  return rank < r->plan->n_ranks
+      || ls_fail (error, LS_ERROR_USAGE, "there is no rank %u: the job has %u", rank, r->plan->n_ranks);
 }
 
 static gboolean
 check_spans (const LsJobResult *r, uint32_t rank, GError **error)
 {
-  if (ls_timeline_spans (r->timeline, ls_timeline_representative (r->timeline, rank))->n > 0)
-    return TRUE;
-  g_set_error (error, LS_ERROR, LS_ERROR_USAGE,
-               "rank %u has no spans of its own: the table of `lockstep memory` names ranks that have", rank);
-  return FALSE;
+  return ls_timeline_spans (r->timeline, ls_timeline_representative (r->timeline, rank))->n > 0
+      || ls_fail (error, LS_ERROR_USAGE,
+                  "rank %u has no spans of its own: the table of `lockstep memory` names ranks that have",
+                  rank);
 }
 
 GArray *
@@ -351,23 +345,19 @@ ls_memory_curve_of (const LsJobResult *r, const LsMemoryOptions *options, uint32
 static gboolean
 check_history (const LsMemoryHistory *h, GError **error)
 {
-  if (h->blocks->len > 0 || h->n_changes > 0)
-    return TRUE;
-  g_set_error_literal (error, LS_ERROR, LS_ERROR_UNSUPPORTED,
-                       "the trace says nothing of memory: no op allocates, and nothing is held throughout");
-  return FALSE;
+  return h->blocks->len > 0 || h->n_changes > 0
+      || ls_fail (error, LS_ERROR_UNSUPPORTED,
+                  "the trace says nothing of memory: no op allocates, and nothing is held throughout");
 }
 
 LsMemoryHistory *
 ls_memory_history_of (const LsJobResult *r, const LsMemoryOptions *options, uint32_t rank,
                       uint64_t max_changes, GError **error)
 {
-  if (r->cluster->spec.interior == LS_INTERIOR_TORUS) {
-    g_set_error_literal (error, LS_ERROR, LS_ERROR_UNSUPPORTED,
+  if (r->cluster->spec.interior == LS_INTERIOR_TORUS)
+    return ls_fail_null (error, LS_ERROR_UNSUPPORTED,
                          "TPUs have no caching allocator of PyTorch, whose work a snapshot shows: XLA places "
                          "buffers when it compiles");
-    return NULL;
-  }
   if (!check_rank (r, rank, error) || (r->memory->is_timed && !check_spans (r, rank, error)))
     return NULL;
   const LsMemoryInput in = ls_job_result_memory_input (r, r->hardware, options);
@@ -379,4 +369,84 @@ void
 ls_memory_table_clear (LsMemoryTable *t)
 {
   g_clear_pointer (&t->rows, g_array_unref);
+}
+
+/* ---- which layers of a model a rank holds ---- */
+
+uint32_t *
+ls_first_layers (const LsJobResult *r, uint32_t *ret_n_stages)
+{
+  const LsStrategy *s = &r->strategy;
+  *ret_n_stages = s->pp * s->vpp;
+  if (!r->model.name || ls_chunks_want_balance (s, &r->model))
+    return NULL;
+  g_autoptr (LsDiagList) none = ls_diag_list_new ();
+  g_autofree uint32_t *layers = g_new0 (uint32_t, *ret_n_stages + 1);
+  if (!ls_chunk_layers (s, &r->model, layers, none))
+    return NULL;
+  uint32_t sum = 0;
+  for (uint32_t i = 0; i <= *ret_n_stages; i++) {
+    uint32_t n = layers[i];
+    layers[i] = sum;
+    sum += n;
+  }
+  return g_steal_pointer (&layers);
+}
+
+static void
+add_part (GArray *parts, uint32_t layer, const GArray *operators)
+{
+  LsRankPart part = { .layer = layer };
+  for (guint i = 0; i < operators->len; i++) {
+    const LsOperator *o = &g_array_index (operators, LsOperator, i);
+    for (uint32_t p = 0; p < o->params.n; p++)
+      part.n_params += o->params.numel[p];
+  }
+  g_array_append_val (parts, part);
+}
+
+/* Which stages its program passes. */
+static bool *
+stages_of (const LsProgram *p, uint32_t n_stages)
+{
+  bool *is_held = g_new0 (bool, n_stages);
+  for (uint32_t i = 0; i < p->n_instances; i++)
+    if (p->instances[i].stage < n_stages)
+      is_held[p->instances[i].stage] = true;
+  return is_held;
+}
+
+GArray *
+ls_rank_parts (const LsJobResult *r, uint32_t role, const uint32_t *first_layers, uint32_t n_stages)
+{
+  GArray *parts = g_array_new (FALSE, FALSE, sizeof (LsRankPart));
+  if (!first_layers)
+    return parts;
+  const LsModel *m = &r->model;
+  const LsShard shard = ls_strategy_shard (&r->strategy, &r->model);
+  g_autofree bool *is_held = stages_of (&r->plan->programs[role], n_stages);
+  g_autoptr (GArray) operators = ls_operators_new ();
+  if (is_held[0]) {
+    ls_operators_embedding (m, &shard, operators);
+    add_part (parts, LS_PART_EMBEDDING, operators);
+  }
+  for (uint32_t stage = 1; stage < n_stages && shard.sides_are_apart; stage++)
+    if (is_held[stage] && first_layers[stage] == m->sides.encoder_layers) {
+      ls_operators_decoder_embedding (m, &shard, operators);
+      add_part (parts, LS_PART_EMBEDDING, operators);
+    }
+  for (uint32_t stage = 0; stage < n_stages; stage++)
+    for (uint32_t l = first_layers[stage]; is_held[stage] && l < first_layers[stage + 1]; l++) {
+      g_array_set_size (operators, 0);
+      ls_operators_layer (m, &shard, l, operators);
+      if (shard.sides_are_apart && l + 1 == m->sides.encoder_layers)
+        ls_operators_encoder_end (m, &shard, operators);
+      add_part (parts, l, operators);
+    }
+  g_array_set_size (operators, 0);
+  if (is_held[n_stages - 1]) {
+    ls_operators_head (m, &shard, !m->tied_embeddings || !is_held[0], operators);
+    add_part (parts, LS_PART_HEAD, operators);
+  }
+  return parts;
 }

@@ -88,4 +88,22 @@ GArray *ls_memory_curve_of (const LsJobResult *r, const LsMemoryOptions *options
 LsMemoryHistory *ls_memory_history_of (const LsJobResult *r, const LsMemoryOptions *options, uint32_t rank,
                                        uint64_t max_changes, GError **error);
 
+/* --- which layers a rank holds, and their parameters ------------------------------------------------ */
+
+/* In the place of a layer. */
+enum { LS_PART_EMBEDDING = UINT32_MAX - 1, LS_PART_HEAD = UINT32_MAX };
+
+typedef struct {
+  uint32_t layer;    /* of the model, or LS_PART_... */
+  uint64_t n_params; /* on one rank, before data parallelism cuts them */
+} LsRankPart;
+
+/* [stages + 1] the first layer of each global stage, and the number of layers; newly allocated. NULL: not
+ * known, as the job is a trace that does not say its model, or not how its layers lie. */
+uint32_t *ls_first_layers (const LsJobResult *r, uint32_t *ret_n_stages);
+
+/* LsRankPart of what a role holds, by stage; empty where first_layers (of the above) is NULL. Experts are
+ * counted as if evenly spread. */
+GArray *ls_rank_parts (const LsJobResult *r, uint32_t role, const uint32_t *first_layers, uint32_t n_stages);
+
 #endif

@@ -164,7 +164,6 @@ try_batch (Search *x, Candidate *batch, guint n)
   ls_parallel (n, x->options->n_threads, try_candidate, x, x->progress);
 }
 
-/* The fastest below the limit, of equal ones the first; n: none is. */
 guint
 fastest_of (const Candidate *batch, guint n, LsTime limit)
 {
@@ -416,14 +415,6 @@ try_orders (Search *x)
 
 /* --- all of it --------------------------------------------------------------------------------------- */
 
-static gboolean
-check_job (const LsJobSpec *spec, GError **error)
-{
-  if (spec->order)
-    g_set_error_literal (error, LS_ERROR, LS_ERROR_USAGE, "--order does not go with place");
-  return !spec->order;
-}
-
 /* The whole job at its best, as `run` simulates it. */
 static LsJobResult *
 run_best (const Search *x, const Candidate *best, GError **error)
@@ -448,7 +439,9 @@ ls_place_new (const LsJobSpec *spec, const LsPlaceOptions *options, const LsProg
 {
   g_autoptr (LsPlace) p = g_new0 (LsPlace, 1);
   Search x = { .spec = spec, .options = options, .progress = progress, .p = p };
-  if (!check_job (spec, error) || !ls_job_spec_options (spec, &x.run, error))
+  if (spec->order)
+    return ls_fail_null (error, LS_ERROR_USAGE, "--order does not go with place");
+  if (!ls_job_spec_options (spec, &x.run, error))
     return NULL;
   p->rows = g_array_new (FALSE, FALSE, sizeof (LsPlaceRow));
   p->now = ls_job_spec_run (spec, error);

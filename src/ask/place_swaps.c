@@ -26,9 +26,9 @@ static int
 by_turn (gconstpointer a, gconstpointer b)
 {
   const Swap *x = a, *y = b;
-  int order = LS_ORDER (x->turn, y->turn);
-  order = order ? order : LS_ORDER (x->a, y->a);
-  return order ? order : LS_ORDER (x->b, y->b);
+  LS_SMALLER_FIRST (x->turn, y->turn);
+  LS_SMALLER_FIRST (x->a, y->a);
+  return LS_ORDER (x->b, y->b);
 }
 
 /* Sum of the names of faults of a node's links, without its number. */
@@ -100,11 +100,11 @@ static int
 by_kind (gconstpointer a, gconstpointer b, gpointer of)
 {
   const NodeKind *kinds = of, *x = &kinds[*(const uint32_t *) a], *y = &kinds[*(const uint32_t *) b];
-  int order = LS_ORDER (x->stages, y->stages);
-  order = order ? order : LS_ORDER (x->beside, y->beside);
-  order = order ? order : LS_ORDER (x->faults, y->faults);
-  order = order ? order : LS_ORDER (x->machine, y->machine);
-  return order ? order : LS_ORDER (*(const uint32_t *) a, *(const uint32_t *) b);
+  LS_SMALLER_FIRST (x->stages, y->stages);
+  LS_SMALLER_FIRST (x->beside, y->beside);
+  LS_SMALLER_FIRST (x->faults, y->faults);
+  LS_SMALLER_FIRST (x->machine, y->machine);
+  return ls_compare_uint32 (a, b);
 }
 
 /* Alike of each kind; newly allocated. */
@@ -197,6 +197,28 @@ swapped (const Search *x, const Candidate *c, Swap swap)
   return other;
 }
 
+/* Tries and clears the batch; whether one of it was faster than the best, in whose place it is then. Adds how
+ * many were simulated, and how many could not be faster. */
+static bool
+keep_fastest (Search *x, Candidate *best, Candidate *batch, guint n, guint *n_tried, guint *n_pruned)
+{
+  x->limit = best->step;
+  try_batch (x, batch, n);
+  guint found = fastest_of (batch, n, best->step);
+  for (guint i = 0; i < n; i++) {
+    *n_tried += batch[i].step > 0;
+    *n_pruned += batch[i].least > 0;
+  }
+  if (found < n) {
+    Candidate old = *best;
+    *best = batch[found];
+    batch[found] = old;
+  }
+  for (guint i = 0; i < n; i++)
+    candidate_clear (&batch[i]);
+  return found < n;
+}
+
 bool
 try_swaps (Search *x, Candidate *best, guint *n_tries)
 {
@@ -207,31 +229,15 @@ try_swaps (Search *x, Candidate *best, guint *n_tries)
   g_autofree Candidate *batch = g_new0 (Candidate, n + 1);
   for (guint i = 0; i < n; i++)
     batch[i] = swapped (x, best, g_array_index (swaps, Swap, i));
-  x->limit = best->step;
-  try_batch (x, batch, n);
-  guint found = fastest_of (batch, n, best->step);
-  for (guint i = 0; i < n; i++) {
-    x->p->n_swaps += batch[i].step > 0;
-    x->p->n_pruned += batch[i].least > 0;
-  }
-  if (found < n) {
-    Candidate old = *best;
-    *best = batch[found];
-    batch[found] = old;
-    x->p->n_kept++;
-  }
-  for (guint i = 0; i < n; i++)
-    candidate_clear (&batch[i]);
+  bool has_gained = keep_fastest (x, best, batch, n, &x->p->n_swaps, &x->p->n_pruned);
+  x->p->n_kept += has_gained;
   *n_tries -= n;
-  return found < n;
+  return has_gained;
 }
 
 /* ---- layers of stages, and micro-batches of replicas, by the speed of their nodes ---- */
 
-/* Layers of stages, and micro-batches of replicas, by the speed of the nodes that they
- * are on.
- *
- * Problem. Of stages, or of data-parallel replicas, with equal shares on GPUs of several kinds the slowest
+/* Problem. Of stages, or of data-parallel replicas, with equal shares on GPUs of several kinds the slowest
  * sets the pace of all.
  *
  * Method. A micro-batch takes T_s (kind) on stage s: the kernels of its program alone, one after the other,
@@ -516,19 +522,8 @@ try_moves (Search *x, Candidate *best, bool is_of_layers)
       (*shares_of (&c, is_of_layers))[to]++;
       g_array_append_val (moves, c);
     }
-  guint n = moves->len;
-  Candidate *batch = (Candidate *) (gpointer) moves->data;
-  x->limit = best->step;
-  try_batch (x, batch, n);
-  guint found = fastest_of (batch, n, best->step);
-  if (found < n) {
-    Candidate old = *best;
-    *best = batch[found];
-    batch[found] = old;
-  }
-  for (guint i = 0; i < n; i++)
-    candidate_clear (&batch[i]);
-  return found < n;
+  guint n_tried = 0, n_pruned = 0; /* no swaps: they do not count */
+  return keep_fastest (x, best, (Candidate *) (gpointer) moves->data, moves->len, &n_tried, &n_pruned);
 }
 
 static void

@@ -10,87 +10,6 @@
 #include "schedules/sched_layout.h"
 #include "strategy/strategy.h"
 
-static void propose_names (Proposals *p, const char *key, int own, int first);
-static void propose_one (Proposals *p, const char *key, const char *value);
-
-/* ---- single changes to a job's kernels and number formats ---- */
-
-/* Kernels and number formats. */
-static void
-propose_attention (Proposals *p)
-{
-  if (p->s->use.attention != LS_ATTENTION_FLASH)
-    propose_one (p, "attention", "flash");
-}
-
-/* Kernels and number formats. */
-/* those that the accelerator was measured with */
-static void
-propose_attention_kernels (Proposals *p)
-{
-  const LsCalibration *known = &p->r->hardware->calibration;
-  const LsEnumName *names = ls_field_find (ls_strategy_fields, "attention_kernel")->names;
-  for (; p->s->use.attention == LS_ATTENTION_FLASH && names->name; names++)
-    if (names->value != p->s->use.attention_kernel
-        && ls_calibration_has_attention (known, (LsAttentionKernel) names->value))
-      propose_one (p, "attention-kernel", names->name);
-}
-
-/* Kernels and number formats. */
-/* lists that the program can run in the place of its own */
-static void
-propose_kernels (Proposals *p)
-{
-  const GPtrArray *lists = ls_recipes_all ();
-  for (guint i = 0; p->s->use.recipes && i < lists->len; i++) {
-    const LsRecipes *list = lists->pdata[i];
-    if (g_strcmp0 (list->variant_of, p->s->use.recipes->name) == 0
-        && ls_recipes_fit_alone (list, &p->r->model))
-      propose_one (p, "kernels", list->name);
-  }
-}
-
-/* Kernels and number formats. */
-static void
-propose_dtypes (Proposals *p)
-{
-  const LsGpu *gpu = &p->r->cluster->spec.gpu;
-  const LsDtype tried[] = { LS_DTYPE_BF16, LS_DTYPE_FP16, LS_DTYPE_FP8, LS_DTYPE_NVFP4 };
-  for (guint i = 0; i < G_N_ELEMENTS (tried); i++)
-    if ((int) tried[i] != p->s->dtype && gpu->peak_flops[tried[i]] > 0)
-      propose_one (p, "dtype", ls_dtype_name (tried[i]));
-}
-
-/* Kernels and number formats. */
-static void
-propose_grad_dtypes (Proposals *p)
-{
-  const LsDtype tried[] = { LS_DTYPE_BF16, LS_DTYPE_FP32 };
-  for (guint i = 0; i < G_N_ELEMENTS (tried); i++)
-    if ((int) tried[i] != p->s->opt.grad_dtype)
-      propose_one (p, "grad-dtype", ls_dtype_name (tried[i]));
-}
-
-/* Kernels and number formats. */
-static void
-propose_fp8 (Proposals *p)
-{
-  if (p->s->dtype != LS_DTYPE_FP8)
-    return;
-  propose_names (p, "fp8_recipe", p->s->fp8.recipe, 0);
-  propose_one (p, "fp8-params", p->s->fp8.params ? "0" : "1");
-}
-
-/* Kernels and number formats. */
-static void
-propose_grad_fusion (Proposals *p)
-{
-  if (p->s->use.grad_apart)
-    propose_one (p, "grad-apart", "0");
-  else if (p->s->opt.grad_dtype != LS_DTYPE_FP32)
-    propose_one (p, "grad-fusion", p->s->use.grad_fusion ? "0" : "1");
-}
-
 static void
 change_free (gpointer change)
 {
@@ -442,6 +361,77 @@ propose_host (Proposals *p)
   LsChange *change = propose (p);
   ls_change_set (change, "host-launch", "0us");
   ls_change_set (change, "host-comm", "0us");
+}
+
+/* --- kernels and number formats --------------------------------------------------------- */
+
+static void
+propose_attention (Proposals *p)
+{
+  if (p->s->use.attention != LS_ATTENTION_FLASH)
+    propose_one (p, "attention", "flash");
+}
+
+/* Those that the accelerator was measured with. */
+static void
+propose_attention_kernels (Proposals *p)
+{
+  const LsCalibration *known = &p->r->hardware->calibration;
+  const LsEnumName *names = ls_field_find (ls_strategy_fields, "attention_kernel")->names;
+  for (; p->s->use.attention == LS_ATTENTION_FLASH && names->name; names++)
+    if (names->value != p->s->use.attention_kernel
+        && ls_calibration_has_attention (known, (LsAttentionKernel) names->value))
+      propose_one (p, "attention-kernel", names->name);
+}
+
+/* Lists that the program can run in the place of its own. */
+static void
+propose_kernels (Proposals *p)
+{
+  const GPtrArray *lists = ls_recipes_all ();
+  for (guint i = 0; p->s->use.recipes && i < lists->len; i++) {
+    const LsRecipes *list = lists->pdata[i];
+    if (g_strcmp0 (list->variant_of, p->s->use.recipes->name) == 0
+        && ls_recipes_fit_alone (list, &p->r->model))
+      propose_one (p, "kernels", list->name);
+  }
+}
+
+static void
+propose_dtypes (Proposals *p)
+{
+  const LsGpu *gpu = &p->r->cluster->spec.gpu;
+  const LsDtype tried[] = { LS_DTYPE_BF16, LS_DTYPE_FP16, LS_DTYPE_FP8, LS_DTYPE_NVFP4 };
+  for (guint i = 0; i < G_N_ELEMENTS (tried); i++)
+    if ((int) tried[i] != p->s->dtype && gpu->peak_flops[tried[i]] > 0)
+      propose_one (p, "dtype", ls_dtype_name (tried[i]));
+}
+
+static void
+propose_grad_dtypes (Proposals *p)
+{
+  const LsDtype tried[] = { LS_DTYPE_BF16, LS_DTYPE_FP32 };
+  for (guint i = 0; i < G_N_ELEMENTS (tried); i++)
+    if ((int) tried[i] != p->s->opt.grad_dtype)
+      propose_one (p, "grad-dtype", ls_dtype_name (tried[i]));
+}
+
+static void
+propose_fp8 (Proposals *p)
+{
+  if (p->s->dtype != LS_DTYPE_FP8)
+    return;
+  propose_names (p, "fp8_recipe", p->s->fp8.recipe, 0);
+  propose_one (p, "fp8-params", p->s->fp8.params ? "0" : "1");
+}
+
+static void
+propose_grad_fusion (Proposals *p)
+{
+  if (p->s->use.grad_apart)
+    propose_one (p, "grad-apart", "0");
+  else if (p->s->opt.grad_dtype != LS_DTYPE_FP32)
+    propose_one (p, "grad-fusion", p->s->use.grad_fusion ? "0" : "1");
 }
 
 /* --- machine --------------------------------------------------------------------------- */

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/list.h"
 #include "base/suggest.h"
 #include "data/jobs/read_schedule.h"
 #include "data/text/field.h"
@@ -136,13 +137,11 @@ ls_schedule_spec_times (const LsScheduleSpec *s, LsSchedTimes *ret_times, bool *
     has_unit |= all[i]->is_given && all[i]->has_unit;
     has_plain |= all[i]->is_given && !all[i]->has_unit && all[i]->value != 0;
   }
-  if (has_unit && (has_plain || !s->f.is_given || !s->b.is_given)) {
-    g_set_error_literal (
-        error, LS_ERROR, LS_ERROR_USAGE,
-        has_plain ? "expected a unit with all times or with none; got both"
-                  : "expected --f-time and --b-time where times have a unit: their defaults have none");
-    return FALSE;
-  }
+  if (has_unit && (has_plain || !s->f.is_given || !s->b.is_given))
+    return ls_fail (error, LS_ERROR_USAGE, "%s",
+                    has_plain
+                        ? "expected a unit with all times or with none; got both"
+                        : "expected --f-time and --b-time where times have a unit: their defaults have none");
   LsChunkTimes c = { .f = s->f.is_given ? s->f.value : LS_SCHEDULE_ONE };
   LsTime b = s->b.is_given ? s->b.value : s->w.is_given ? LS_SCHEDULE_ONE : 2 * LS_SCHEDULE_ONE;
   c.w = s->w.is_given ? s->w.value : b / 2;
@@ -173,8 +172,7 @@ ls_schedule_spec_shape (const LsScheduleSpec *s, const LsSchedTimes *times)
 static gboolean
 refuse (const LsSched *sched, const char *why, GError **error)
 {
-  g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "%s: %s", sched->name, why);
-  return FALSE;
+  return ls_fail (error, LS_ERROR_CONFLICT, "%s: %s", sched->name, why);
 }
 
 /* "interleaved-1f1b and hanayo"; newly allocated. */
@@ -226,12 +224,11 @@ ls_schedule_check_size (guint64 n_cells, const LsSchedTimes *times, GError **err
   double total
       = (double) n_cells * ((double) c->f + (double) c->b + (double) c->fb + 2 * (double) times->comm);
   if (n_cells > MAX_CELLS)
-    g_set_error (error, LS_ERROR, LS_ERROR_LIMIT,
-                 "%" G_GUINT64_FORMAT " stages times micro-batches are more than %u", n_cells, MAX_CELLS);
-  else if (total > MAX_TOTAL)
-    g_set_error_literal (error, LS_ERROR, LS_ERROR_LIMIT,
-                         "these times add up to more than can be counted: take a larger unit");
-  return n_cells <= MAX_CELLS && total <= MAX_TOTAL;
+    return ls_fail (error, LS_ERROR_LIMIT,
+                    "%" G_GUINT64_FORMAT " stages times micro-batches are more than %u", n_cells, MAX_CELLS);
+  return total <= MAX_TOTAL
+      || ls_fail (error, LS_ERROR_LIMIT,
+                  "these times add up to more than can be counted: take a larger unit");
 }
 
 /* --- one pipeline schedule, from its name or a file, timed; or all of them for the same job ------ */
@@ -319,41 +316,50 @@ ls_schedule_title (const char *name, const LsLayout *l)
   return g_string_free (title, FALSE);
 }
 
-/* ---- by name ---- */
-
-static void
-set_unknown (const char *name, GError **error)
+/* Takes orders and eval. */
+static LsScheduleRun *
+run_of (const char *name, bool is_searched, const LsSchedTimes *times, bool has_unit, LsOrders *orders,
+        LsSchedEval *eval)
 {
-  g_autoptr (GPtrArray) names = g_ptr_array_new ();
-  g_autoptr (GString) list = g_string_new (NULL);
-  const LsSched *sched;
-  for (guint i = 0; (sched = ls_sched_at (i)); i++) {
-    g_ptr_array_add (names, (gpointer) sched->name);
-    g_string_append_printf (list, "%s\"%s\"", i > 0 ? ", " : "", sched->name);
-  }
-  g_ptr_array_add (names, NULL);
-  g_autofree char *hint = ls_did_you_mean (name, (const char *const *) names->pdata);
-  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--schedule: expected one of %s; got \"%s\"%s", list->str,
-               name, hint);
+  LsScheduleRun *run = g_new0 (LsScheduleRun, 1);
+  run->view = (LsScheduleView) {
+    .title = ls_schedule_title (name, &orders->layout),
+    .orders = orders,
+    .eval = eval,
+    .times = times->chunk,
+    .comm = times->comm,
+    .has_unit = has_unit,
+    .is_searched = is_searched,
+  };
+  return run;
 }
+
+/* ---- by name ---- */
 
 /* NULL: LS_ERROR_USAGE that lists them. */
 static const LsSched *
 ls_schedule_named (const char *name, GError **error)
 {
   const LsSched *sched = ls_sched_find (name);
-  if (!sched)
-    set_unknown (name, error);
-  return sched;
+  if (sched)
+    return sched;
+  g_autoptr (GPtrArray) names = g_ptr_array_new ();
+  g_autoptr (GString) list = g_string_new (NULL);
+  for (guint i = 0; (sched = ls_sched_at (i)); i++) {
+    g_ptr_array_add (names, (gpointer) sched->name);
+    g_string_append_printf (list, "%s\"%s\"", i > 0 ? ", " : "", sched->name);
+  }
+  g_ptr_array_add (names, NULL);
+  g_autofree char *hint = ls_did_you_mean (name, (const char *const *) names->pdata);
+  return ls_fail_null (error, LS_ERROR_USAGE, "--schedule: expected one of %s; got \"%s\"%s", list->str, name,
+                       hint);
 }
 
 static gboolean
 require (const LsScheduleSpec *s, GError **error)
 {
-  if (s->pp > 0 && s->n_micro_batches > 0)
-    return TRUE;
-  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "expected %s", s->pp == 0 ? "--pp" : "--micro-batches");
-  return FALSE;
+  return (s->pp > 0 && s->n_micro_batches > 0)
+      || ls_fail (error, LS_ERROR_USAGE, "expected %s", s->pp == 0 ? "--pp" : "--micro-batches");
 }
 
 static LsOrders *
@@ -364,10 +370,8 @@ orders_by_name (const LsScheduleSpec *s, const LsSchedTimes *times, GError **err
     return NULL;
   LsSchedShape shape = ls_schedule_spec_shape (s, times);
   const char *rule = ls_sched_refusal (sched, &shape);
-  if (rule) {
-    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "%s: %s", sched->name, rule);
-    return NULL;
-  }
+  if (rule)
+    return ls_fail_null (error, LS_ERROR_CONFLICT, "%s: %s", sched->name, rule);
   guint64 n_cells = (guint64) s->pp * ls_sched_n_chunks (sched, &shape) * s->n_micro_batches;
   return ls_schedule_check_size (n_cells, times, error) ? ls_sched_orders (sched, &shape) : NULL;
 }
@@ -380,18 +384,14 @@ check_file_knobs (const LsScheduleSpec *s, const LsLayout *l, GError **error)
 {
   guint64 n_mb = (guint64) l->n_micro_batches * l->n_pipes;
   if (s->vpp > 0 || s->group > 0 || s->waves > 0 || s->pipes > 0 || s->rounds >= 0 || s->memory_limit > 0)
-    g_set_error_literal (
-        error, LS_ERROR, LS_ERROR_CONFLICT,
-        "--vpp, --group, --rounds, --waves, --pipes and --memory-limit do not go with a file");
-  else if (s->pp > 0 && s->pp != l->n_ranks)
-    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "--pp %u: %s has %u ranks", s->pp, s->schedule,
-                 l->n_ranks);
-  else if (s->n_micro_batches > 0 && s->n_micro_batches != n_mb)
-    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "--micro-batches %u: %s has %" G_GUINT64_FORMAT,
-                 s->n_micro_batches, s->schedule, n_mb);
-  else
-    return TRUE;
-  return FALSE;
+    return ls_fail (error, LS_ERROR_CONFLICT,
+                    "--vpp, --group, --rounds, --waves, --pipes and --memory-limit do not go with a file");
+  if (s->pp > 0 && s->pp != l->n_ranks)
+    return ls_fail (error, LS_ERROR_CONFLICT, "--pp %u: %s has %u ranks", s->pp, s->schedule, l->n_ranks);
+  if (s->n_micro_batches > 0 && s->n_micro_batches != n_mb)
+    return ls_fail (error, LS_ERROR_CONFLICT, "--micro-batches %u: %s has %" G_GUINT64_FORMAT,
+                    s->n_micro_batches, s->schedule, n_mb);
+  return TRUE;
 }
 
 static LsOrders *
@@ -425,34 +425,24 @@ ls_schedule_run_new (const LsScheduleSpec *s, GError **error)
 {
   LsSchedTimes times;
   bool has_unit;
-  if (!s->schedule) {
-    g_set_error_literal (error, LS_ERROR, LS_ERROR_USAGE, "expected --schedule or --all");
-    return NULL;
-  }
+  if (!s->schedule)
+    return ls_fail_null (error, LS_ERROR_USAGE, "expected --schedule or --all");
   if (!ls_schedule_spec_times (s, &times, &has_unit, error))
     return NULL;
   LsOrders *orders = schedule_is_path (s->schedule) ? orders_from_file (s, &times, error)
                                                     : orders_by_name (s, &times, error);
-  if (orders && s->fb.is_given && !has_pairs (orders)) {
-    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
-                 "%s: --fb-time applies to orders that execute a forward and a backward together, such as "
-                 "dualpipe's: here are none",
-                 s->schedule);
-    g_clear_pointer (&orders, ls_orders_free);
-  }
   if (!orders)
     return NULL;
-  LsScheduleRun *run = g_new0 (LsScheduleRun, 1);
-  run->view = (LsScheduleView) {
-    .title = ls_schedule_title (s->schedule, &orders->layout),
-    .orders = orders,
-    .eval = ls_orders_eval (orders, &times),
-    .times = times.chunk,
-    .comm = times.comm,
-    .has_unit = has_unit,
-    .is_searched = !schedule_is_path (s->schedule) && ls_sched_find (s->schedule)->orders,
-  };
-  return run;
+  if (s->fb.is_given && !has_pairs (orders)) {
+    ls_orders_free (orders);
+    return ls_fail_null (
+        error, LS_ERROR_CONFLICT,
+        "%s: --fb-time applies to orders that execute a forward and a backward together, such as "
+        "dualpipe's: here are none",
+        s->schedule);
+  }
+  bool is_searched = !schedule_is_path (s->schedule) && ls_sched_is_searched (ls_sched_find (s->schedule));
+  return run_of (s->schedule, is_searched, &times, has_unit, orders, ls_orders_eval (orders, &times));
 }
 
 /* ---- all schedules for the same job ---- */
@@ -609,11 +599,7 @@ static gboolean
 read_job (const LsScheduleSpec *s, LsSchedShape *ret_job, bool *ret_has_unit, GError **error)
 {
   LsSchedTimes times;
-  if (s->pp == 0 || s->n_micro_batches == 0) {
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "expected %s", s->pp == 0 ? "--pp" : "--micro-batches");
-    return FALSE;
-  }
-  if (!ls_schedule_spec_times (s, &times, ret_has_unit, error))
+  if (!require (s, error) || !ls_schedule_spec_times (s, &times, ret_has_unit, error))
     return FALSE;
   *ret_job = ls_schedule_spec_shape (s, &times);
   return TRUE;
@@ -658,10 +644,8 @@ named (const char *names, GError **error)
     const LsSched *sched = ls_schedule_named (*word, error);
     if (!sched)
       return NULL;
-    if (g_ptr_array_find (scheds, sched, NULL)) {
-      g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--schedule: \"%s\" is named twice", *word);
-      return NULL;
-    }
+    if (g_ptr_array_find (scheds, sched, NULL))
+      return ls_fail_null (error, LS_ERROR_USAGE, "--schedule: \"%s\" is named twice", *word);
     g_ptr_array_add (scheds, (gpointer) sched);
   }
   return g_steal_pointer (&scheds);
@@ -683,37 +667,17 @@ chosen (const LsScheduleSpec *s, GError **error)
 {
   if (!s->schedule)
     return all_scheds ();
-  if (!ls_schedule_is_list (s->schedule)) {
-    g_set_error_literal (error, LS_ERROR, LS_ERROR_USAGE, "expected --schedule or --all; got both");
-    return NULL;
-  }
+  if (!ls_schedule_is_list (s->schedule))
+    return ls_fail_null (error, LS_ERROR_USAGE, "expected --schedule or --all; got both");
   g_autoptr (GPtrArray) scheds = named (s->schedule, error);
   return scheds && heed_knobs (s, scheds, error) ? g_steal_pointer (&scheds) : NULL;
-}
-
-static LsScheduleRun *
-run_of (const Fit *fit, bool has_unit, LsOrders *orders, LsSchedEval *eval)
-{
-  LsScheduleRun *run = g_new (LsScheduleRun, 1);
-  run->view = (LsScheduleView) {
-    .title = ls_schedule_title (fit->sched->name, &orders->layout),
-    .orders = orders,
-    .eval = eval,
-    .times = fit->shape.times.chunk,
-    .comm = fit->shape.times.comm,
-    .has_unit = has_unit,
-    .is_searched = ls_sched_is_searched (fit->sched),
-  };
-  return run;
 }
 
 static gboolean
 add_row (LsScheduleTable *table, Fit *fit, GError **error)
 {
-  if (fit->rule && table->runs) {
-    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "%s: %s", fit->sched->name, fit->rule);
-    return FALSE;
-  }
+  if (fit->rule && table->runs)
+    return ls_fail (error, LS_ERROR_CONFLICT, "%s: %s", fit->sched->name, fit->rule);
   if (!fit->rule && !ls_schedule_check_size (n_cells_of (fit), &fit->shape.times, error))
     return FALSE;
   LsOrders *orders = NULL;
@@ -721,7 +685,9 @@ add_row (LsScheduleTable *table, Fit *fit, GError **error)
   LsScheduleRow row = row_of (fit, orders, eval);
   g_array_append_val (table->rows, row);
   if (table->runs) {
-    g_ptr_array_add (table->runs, run_of (fit, table->has_unit, orders, eval));
+    g_ptr_array_add (table->runs,
+                     run_of (fit->sched->name, ls_sched_is_searched (fit->sched), &fit->shape.times,
+                             table->has_unit, orders, eval));
     return TRUE;
   }
   ls_orders_free (orders);
@@ -751,9 +717,8 @@ ls_schedule_all (const LsScheduleSpec *s, GError **error)
   }
   if (has_vpp)
     return g_steal_pointer (&table);
-  g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
-               "--vpp %u: none of these schedules can have so many chunks", s->vpp);
-  return NULL;
+  return ls_fail_null (error, LS_ERROR_CONFLICT, "--vpp %u: none of these schedules can have so many chunks",
+                       s->vpp);
 }
 
 void
@@ -811,8 +776,7 @@ points_of (const LsSched *sched, const LsSchedShape *job, guint panel)
 static GArray *
 curves_of (const LsSchedShape *job, guint panel)
 {
-  GArray *curves = g_array_new (FALSE, FALSE, sizeof (LsBubbleCurve));
-  g_array_set_clear_func (curves, curve_clear);
+  GArray *curves = ls_list_new (sizeof (LsBubbleCurve), curve_clear);
   const LsSched *sched;
   for (guint i = 0; (sched = ls_sched_at (i)); i++) {
     if (ls_sched_is_searched (sched))

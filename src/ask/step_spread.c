@@ -114,16 +114,12 @@ pace_of (const Probes *p, guint n_tried)
 static gboolean
 check (const LsJobSpec *spec, const LsJobResult *r, GError **error)
 {
-  if (!r->model.name || spec->trace) {
-    g_set_error_literal (error, LS_ERROR, LS_ERROR_UNSUPPORTED,
-                         "--jitter does not go with --trace: which ranks make up a replica is not known");
-    return FALSE;
-  }
-  if (spec->slow.ranks) {
-    g_set_error_literal (error, LS_ERROR, LS_ERROR_CONFLICT,
-                         "--jitter does not go with --slow: both say how fast each rank is");
-    return FALSE;
-  }
+  if (!r->model.name || spec->trace)
+    return ls_fail (error, LS_ERROR_UNSUPPORTED,
+                    "--jitter does not go with --trace: which ranks make up a replica is not known");
+  if (spec->slow.ranks)
+    return ls_fail (error, LS_ERROR_CONFLICT,
+                    "--jitter does not go with --slow: both say how fast each rank is");
   return TRUE;
 }
 

@@ -9,10 +9,8 @@
 static LsCluster *
 build (const LsJobSpec *spec, GError **error)
 {
-  if (!spec->cluster) {
-    g_set_error_literal (error, LS_ERROR, LS_ERROR_USAGE, "expected --cluster");
-    return NULL;
-  }
+  if (!spec->cluster)
+    return ls_fail_null (error, LS_ERROR_USAGE, "expected --cluster");
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   LsHardware h = { 0 }; /* without calibrations, which no link needs */
   if (!ls_cluster_load (spec->cluster, &h.spec, diags)) {
@@ -43,19 +41,16 @@ read_gpu (const LsCluster *c, const char *text, uint32_t *ret_gpu, GError **erro
   }
   if (!g_ascii_string_to_unsigned (number, 10, 0, G_MAXUINT32, &gpu, NULL))
     goto malformed;
-  if (gpu >= limit || node >= c->spec.n_nodes) {
-    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
-                 "--path: no %s \"%s\"; expected one of 0 to %u, or node0/gpu0 to node%u/gpu%u",
-                 ls_cluster_chip_word (&c->spec, 1), text, c->n_gpus - 1, c->spec.n_nodes - 1,
-                 ls_cluster_gpus_of (c, c->spec.n_nodes - 1) - 1);
-    return FALSE;
-  }
+  if (gpu >= limit || node >= c->spec.n_nodes)
+    return ls_fail (error, LS_ERROR_CONFLICT,
+                    "--path: no %s \"%s\"; expected one of 0 to %u, or node0/gpu0 to node%u/gpu%u",
+                    ls_cluster_chip_word (&c->spec, 1), text, c->n_gpus - 1, c->spec.n_nodes - 1,
+                    ls_cluster_gpus_of (c, c->spec.n_nodes - 1) - 1);
   *ret_gpu = ls_cluster_gpu_at (c, (uint32_t) node, (uint32_t) gpu);
   return TRUE;
 malformed:
-  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--path: expected a %s such as 12 or node1/gpu4; got \"%s\"",
-               ls_cluster_chip_word (&c->spec, 1), text);
-  return FALSE;
+  return ls_fail (error, LS_ERROR_USAGE, "--path: expected a %s such as 12 or node1/gpu4; got \"%s\"",
+                  ls_cluster_chip_word (&c->spec, 1), text);
 }
 
 static LsTopoPath *
@@ -63,18 +58,14 @@ find_path (const LsCluster *c, const char *ends, GError **error)
 {
   g_auto (GStrv) names = g_strsplit (ends, ",", -1);
   uint32_t from, to;
-  if (g_strv_length (names) != 2) {
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--path: expected two %s such as 0,12; got \"%s\"",
-                 ls_cluster_chip_word (&c->spec, 2), ends);
-    return NULL;
-  }
+  if (g_strv_length (names) != 2)
+    return ls_fail_null (error, LS_ERROR_USAGE, "--path: expected two %s such as 0,12; got \"%s\"",
+                         ls_cluster_chip_word (&c->spec, 2), ends);
   if (!read_gpu (c, names[0], &from, error) || !read_gpu (c, names[1], &to, error))
     return NULL;
-  if (from == to) {
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--path: expected two different %s; got \"%s\"",
-                 ls_cluster_chip_word (&c->spec, 2), ends);
-    return NULL;
-  }
+  if (from == to)
+    return ls_fail_null (error, LS_ERROR_USAGE, "--path: expected two different %s; got \"%s\"",
+                         ls_cluster_chip_word (&c->spec, 2), ends);
   return ls_topo_path_new (c, from, to);
 }
 
@@ -88,13 +79,12 @@ path_free (gpointer path)
 static gboolean
 check_listed (const LsCluster *c, const char *lists, GError **error)
 {
-  if (!lists || c->n_trunks <= LS_TOPOLOGY_MAX_LISTED)
-    return TRUE;
-  g_set_error (error, LS_ERROR, LS_ERROR_LIMIT,
-               "--%s: %u nodes have %u links; %u are listed at most: give fewer --nodes, or --links for each "
-               "kind of link once",
-               lists, c->spec.n_nodes, c->n_trunks, LS_TOPOLOGY_MAX_LISTED);
-  return FALSE;
+  return !lists || c->n_trunks <= LS_TOPOLOGY_MAX_LISTED
+      || ls_fail (
+          error, LS_ERROR_LIMIT,
+          "--%s: %u nodes have %u links; %u are listed at most: give fewer --nodes, or --links for each "
+          "kind of link once",
+          lists, c->spec.n_nodes, c->n_trunks, LS_TOPOLOGY_MAX_LISTED);
 }
 
 LsTopologyRun *

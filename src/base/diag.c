@@ -255,6 +255,14 @@ ls_diag_fail (LsDiagList *list, LsErrorCode code, const char *format, ...)
   return FALSE;
 }
 
+char *
+ls_first_line (const char *message)
+{
+  g_autofree char *line = g_strndup (message, strcspn (message, "\n"));
+  const char *mark = strstr (line, "error: ");
+  return g_strdup (mark && (mark == line || mark[-1] == ' ') ? mark + strlen ("error: ") : line);
+}
+
 void
 ls_note (GPtrArray *notes, const char *format, ...)
 {

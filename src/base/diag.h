@@ -64,6 +64,9 @@ gpointer ls_fail_null (GError **error, LsErrorCode code, const char *format, ...
 /* Appends a diagnostic that has no place. Returns FALSE. */
 gboolean ls_diag_fail (LsDiagList *list, LsErrorCode code, const char *format, ...) G_GNUC_PRINTF (3, 4);
 
+/* The first line of a message, without what is up to an "error: " in it; newly allocated. */
+char *ls_first_line (const char *message);
+
 /* Appends a line to notes (char *). */
 void ls_note (GPtrArray *notes, const char *format, ...) G_GNUC_PRINTF (2, 3);
 

@@ -8,14 +8,12 @@
 #include "data/text/json_out.h"
 #include "exec/run.h"
 
-static void ls_assumed_slowdown (const LsAssumed *a);
-
 #define MOST_SLOWER 16.0 /* a kernel in a layer, or faster: as calibrations are read */
 
 /* Another line of the table; use, owned: where it goes, NULL: nowhere. */
 static void
-ls_assumed_add (const LsAssumed *c, const char *what, const char *unit, double assumed, double measured,
-                const char *note, char *use)
+add (const LsAssumed *c, const char *what, const char *unit, double assumed, double measured,
+     const char *note, char *use)
 {
   const LsAssumption a = { what, unit, assumed, measured, note, use, false };
   g_array_append_val (c->assumptions, a);
@@ -23,14 +21,14 @@ ls_assumed_add (const LsAssumed *c, const char *what, const char *unit, double a
 
 /* The last line is of a cluster: without one there is nothing to hold it against. */
 static void
-ls_assumed_needs_cluster (const LsAssumed *a)
+needs_cluster (const LsAssumed *a)
 {
   g_array_index (a->assumptions, LsAssumption, a->assumptions->len - 1).needs_cluster = !a->cluster;
 }
 
 /* A key of LsAssumed.around was set; returns where that is, newly allocated. */
 static char *
-ls_assumed_put (const LsAssumed *a, const char *key, const char *group, const char *name)
+put (const LsAssumed *a, const char *key, const char *group, const char *name)
 {
   g_autofree char *file = g_path_get_basename (a->profile->path);
   guint i = 0;
@@ -39,13 +37,13 @@ ls_assumed_put (const LsAssumed *a, const char *key, const char *group, const ch
   if (i < a->sources->len) /* of a profile before */
     g_ptr_array_remove_range (a->sources, i, 2);
   g_ptr_array_add (a->sources, g_strdup (key));
-  g_ptr_array_add (a->sources, g_strdup_printf ("%s, rows %s of %s", file, name, group));
+  ls_note (a->sources, "%s, rows %s of %s", file, name, group);
   return g_strdup_printf ("calibration: around.%s", key);
 }
 
 /* A change of the cluster's file, which is taken; returns where that is, newly allocated. */
 static char *
-ls_assumed_change (const LsAssumed *a, char *change)
+change (const LsAssumed *a, char *change)
 {
   g_ptr_array_add (a->changes, change);
   return g_strdup_printf ("cluster: %s", change);
@@ -53,66 +51,46 @@ ls_assumed_change (const LsAssumed *a, char *change)
 
 /* --- host and queue -------------------------------------------------------------------- */
 
+/* A time of the group `host`, which goes to a place of `around`. */
 static void
-compare_launch (const LsAssumed *a)
+compare_time (const LsAssumed *a, const char *row, const char *what, double assumed_s, const char *key,
+              LsTime *place, const char *note)
 {
-  const LsProfileFact *launch = ls_profile_fact (a->profile, "host", "launch");
+  const LsProfileFact *f = ls_profile_fact (a->profile, "host", row);
+  if (!f)
+    return;
+  *place = ls_time_from_s (f->time_s);
+  add (a, what, "us", assumed_s * 1e6, f->time_s * 1e6, note, put (a, key, "host", row));
+}
+
+/* Of a job that pays as little as it can. */
+static double
+assumed_launch_s (const LsAssumed *a)
+{
   LsHostCosts costs;
-  if (!launch)
-    return;
   ls_host_costs_default (&costs);
-  bool is_fitted = a->cluster && a->cluster->fitted.host_launch > 0;
   double times = a->cluster ? ls_cluster_call_time (a->cluster) : 1;
-  double assumed = is_fitted ? ls_time_to_s (a->cluster->fitted.host_launch)
-                             : times * ls_time_to_s (costs.cost[LS_HOST_LAUNCH]);
-  a->around->host_launch = ls_time_from_s (launch->time_s);
-  ls_assumed_add (a, "launch on the host", "us", assumed * 1e6, launch->time_s * 1e6,
-                  "the least that a job pays: a framework pays more",
-                  ls_assumed_put (a, "host_launch", "host", "launch"));
+  return a->cluster && a->cluster->fitted.host_launch > 0 ? ls_time_to_s (a->cluster->fitted.host_launch)
+                                                          : times * ls_time_to_s (costs.cost[LS_HOST_LAUNCH]);
 }
 
-/* From the end of a kernel to the start of the next, queued; assumed is that of the GPU's access file. */
+/* Gaps are from the end of a kernel to the start of the next, queued; assumed is that of the GPU's access
+ * file. */
 static void
-compare_gap (const LsAssumed *a)
+compare_host (const LsAssumed *a)
 {
-  const LsProfileFact *gap = ls_profile_fact (a->profile, "host", "kernel-gap");
-  if (!gap)
-    return;
-  double assumed
-      = ls_time_to_s (a->assumed->around.kernel_gap > 0 ? a->assumed->around.kernel_gap
-                                                        : a->assumed->access[LS_ACCESS_VEC].launch);
-  a->around->kernel_gap = ls_time_from_s (gap->time_s);
-  ls_assumed_add (a, "between two kernels", "us", assumed * 1e6, gap->time_s * 1e6, a->access,
-                  ls_assumed_put (a, "kernel_gap", "host", "kernel-gap"));
-}
-
-static void
-compare_graph_gap (const LsAssumed *a)
-{
-  const LsProfileFact *gap = ls_profile_fact (a->profile, "host", "graph-kernel-gap");
-  if (!gap)
-    return;
   const LsAround *had = &a->assumed->around;
-  double assumed = ls_time_to_s (had->graph_gap > 0        ? had->graph_gap
-                                     : had->kernel_gap > 0 ? had->kernel_gap
-                                                           : a->assumed->access[LS_ACCESS_VEC].launch);
-  a->around->graph_gap = ls_time_from_s (gap->time_s);
-  ls_assumed_add (a, "between two kernels of a graph", "us", assumed * 1e6, gap->time_s * 1e6,
-                  a->around->kernel_gap > 0 ? NULL : "without effect: kernel-gap was not measured",
-                  ls_assumed_put (a, "graph_gap", "host", "graph-kernel-gap"));
-}
-
-static void
-compare_priority (const LsAssumed *a)
-{
-  const LsProfileFact *wait = ls_profile_fact (a->profile, "host", "priority-wait");
-  if (!wait)
-    return;
-  double assumed = ls_time_to_s (a->assumed->around.priority_wait);
-  a->around->priority_wait = ls_time_from_s (wait->time_s);
-  ls_assumed_add (a, "wait of a stream with priority", "us", assumed * 1e6, wait->time_s * 1e6,
-                  "the least that communication waits: a stream without priority waits longer",
-                  ls_assumed_put (a, "priority_wait", "host", "priority-wait"));
+  LsTime gap = had->kernel_gap > 0 ? had->kernel_gap : a->assumed->access[LS_ACCESS_VEC].launch;
+  compare_time (a, "launch", "launch on the host", assumed_launch_s (a), "host_launch",
+                &a->around->host_launch, "the least that a job pays: a framework pays more");
+  compare_time (a, "kernel-gap", "between two kernels", ls_time_to_s (gap), "kernel_gap",
+                &a->around->kernel_gap, a->access);
+  compare_time (a, "graph-kernel-gap", "between two kernels of a graph",
+                ls_time_to_s (had->graph_gap > 0 ? had->graph_gap : gap), "graph_gap", &a->around->graph_gap,
+                a->around->kernel_gap > 0 ? NULL : "without effect: kernel-gap was not measured");
+  compare_time (a, "priority-wait", "wait of a stream with priority", ls_time_to_s (had->priority_wait),
+                "priority_wait", &a->around->priority_wait,
+                "the least that communication waits: a stream without priority waits longer");
 }
 
 /* --- copies ------------------------------------------------------------------------------ */
@@ -156,12 +134,11 @@ compare_copy (const LsAssumed *a, const char *name, const char *what, const LsLi
     return;
   bool has_link = link && link->bandwidth_bytes_per_s > 0 && n > 0;
   double measured = copy->bytes / copy->time_s;
-  char *use = has_link && key ? ls_assumed_change (a, change_of_link (link, key, measured / n)) : NULL;
+  char *use = has_link && key ? change (a, change_of_link (link, key, measured / n)) : NULL;
   if (use)
     g_ptr_array_add (a->changes, source_of_link (a, link, key, name));
-  ls_assumed_add (a, what, "GB/s", has_link ? rate_of (link, n) / 1e9 : NAN, measured / 1e9,
-                  use ? NULL : note, use);
-  ls_assumed_needs_cluster (a);
+  add (a, what, "GB/s", has_link ? rate_of (link, n) / 1e9 : NAN, measured / 1e9, use ? NULL : note, use);
+  needs_cluster (a);
 }
 
 /* A link is as fast one way as the other: both copies make its rate, the slower one where they differ. */
@@ -183,15 +160,14 @@ compare_both_ways (const LsAssumed *a, const char *slower)
   if (!both)
     return;
   if (!one || both->bytes != 2 * one->bytes) {
-    ls_assumed_add (a, "copies both ways at once", "GB/s", NAN, both->bytes / both->time_s / 1e9,
-                    "a copy as large one way was not measured", NULL);
+    add (a, "copies both ways at once", "GB/s", NAN, both->bytes / both->time_s / 1e9,
+         "a copy as large one way was not measured", NULL);
     return;
   }
   double share = fmin (1, one->time_s / both->time_s);
   a->around->copy_duplex = ls_fit_round (share, 4);
-  ls_assumed_add (a, "each of two copies both ways", "", ls_around_duplex (&a->assumed->around), share,
-                  "share of the rate of the slower way",
-                  ls_assumed_put (a, "copy_duplex", "copies", "copy-both-ways"));
+  add (a, "each of two copies both ways", "", ls_around_duplex (&a->assumed->around), share,
+       "share of the rate of the slower way", put (a, "copy_duplex", "copies", "copy-both-ways"));
 }
 
 static void
@@ -226,9 +202,8 @@ compare_copy_within (const LsAssumed *a)
   double assumed = ls_time_to_s (ls_kernel_cost (a->assumed, a->gpu, &k).alone);
   a->around->memcpy_share
       = ls_fit_round (fmin (1, 2 * within->bytes / within->time_s / a->gpu->hbm_bytes_per_s), 4);
-  ls_assumed_add (a, "copy within the GPU", "GB/s", within->bytes / assumed / 1e9,
-                  within->bytes / within->time_s / 1e9, NULL,
-                  ls_assumed_put (a, "memcpy_share", "copies", "copy-device-to-device"));
+  add (a, "copy within the GPU", "GB/s", within->bytes / assumed / 1e9, within->bytes / within->time_s / 1e9,
+       NULL, put (a, "memcpy_share", "copies", "copy-device-to-device"));
 }
 
 static void
@@ -252,8 +227,8 @@ compare_products_in_layer (const LsAssumed *a)
   double measured = ls_profile_mean_noted (a->profile, "context", "layer-gemms", "ratio");
   double sustained = a->assumed->sustained > 0 ? a->assumed->sustained : 1;
   if (!isnan (measured))
-    ls_assumed_add (a, "products inside a layer", "", 1 / sustained, measured, NULL,
-                    g_strdup ("calibration: sustained"));
+    add (a, "products inside a layer", "", 1 / sustained, measured, NULL,
+         g_strdup ("calibration: sustained"));
 }
 
 /* Its streams, against what the calibration that is made says of them alone, behind their launches. NaN:
@@ -283,13 +258,12 @@ compare_streams_in_layer (const LsAssumed *a)
   bool is_plausible = measured >= 1 / MOST_SLOWER && measured <= MOST_SLOWER;
   if (is_plausible) {
     a->around->streams_in_layer = ls_fit_round (measured, 4);
-    ls_assumed_add (a, what, "", ls_around_streams (&a->assumed->around), measured,
-                    "over what the calibration says of them alone",
-                    ls_assumed_put (a, "streams_in_layer", "context", "of streams"));
+    add (a, what, "", ls_around_streams (&a->assumed->around), measured,
+         "over what the calibration says of them alone",
+         put (a, "streams_in_layer", "context", "of streams"));
   } else if (!isnan (measured) || !isnan (of_row))
-    ls_assumed_add (
-        a, what, "", ls_around_streams (&a->assumed->around), isnan (measured) ? of_row : measured,
-        isnan (measured) ? "the rows of its kernels are not there" : "no kernel is off by so much", NULL);
+    add (a, what, "", ls_around_streams (&a->assumed->around), isnan (measured) ? of_row : measured,
+         isnan (measured) ? "the rows of its kernels are not there" : "no kernel is off by so much", NULL);
 }
 
 /* --- what there is no use for ---------------------------------------------------------- */
@@ -299,25 +273,7 @@ add_unused (const LsAssumed *a, const char *group, const char *name, const char 
 {
   const LsProfileFact *f = ls_profile_fact (a->profile, group, name);
   if (f)
-    ls_assumed_add (a, what, "us", NAN, f->time_s * 1e6, why, NULL);
-}
-
-void
-ls_assumed_compare (const LsAssumed *a)
-{
-  compare_launch (a);
-  compare_gap (a);
-  compare_graph_gap (a);
-  compare_priority (a);
-  add_unused (a, "host", "empty-kernel-period", "empty kernels, one to the next",
-              "the gap, and the least that a kernel takes");
-  add_unused (a, "host", "event-bracket", "an empty kernel between two events",
-              "event-pair is taken off isolated times instead");
-  compare_copies (a);
-  ls_assumed_slowdown (a);
-  compare_products_in_layer (a);
-  compare_streams_in_layer (a);
-  add_unused (a, "context", "layer", "a whole layer", "its products and streams are compared one by one");
+    add (a, what, "us", NAN, f->time_s * 1e6, why, NULL);
 }
 
 void
@@ -359,27 +315,32 @@ typedef struct {
   double s, q, traffic;
 } Row;
 
-static bool
-read_row (const LsAssumed *a, const LsProfileFact *f, const char *name, const char *variant, Row *row)
+/* Row of the group `slowdown`, of that name and variant. */
+static GArray *
+rows_of (const LsAssumed *a, const char *name, const char *variant)
 {
   g_autofree char *word = g_strconcat ("variant=", variant, NULL);
-  if (strcmp (f->group, "slowdown") != 0 || strcmp (f->name, name) != 0 || !ls_profile_has_word (f, word))
-    return false;
-  double rule = ls_profile_noted (f, "rule"), traffic = ls_profile_noted (f, "traffic_gb_s");
-  *row = (Row) { 1 - 1 / rule, ls_profile_noted (f, "ratio_at_equal_clock"),
-                 isnan (traffic) ? 0 : traffic * 1e9 / a->gpu->hbm_bytes_per_s };
-  return rule > 1 && row->q > 0; /* not NaN either */
+  GArray *rows = g_array_new (FALSE, FALSE, sizeof (Row));
+  for (guint i = 0; i < a->profile->facts->len; i++) {
+    const LsProfileFact *f = &g_array_index (a->profile->facts, LsProfileFact, i);
+    if (strcmp (f->group, "slowdown") != 0 || strcmp (f->name, name) != 0 || !ls_profile_has_word (f, word))
+      continue;
+    double rule = ls_profile_noted (f, "rule"), traffic = ls_profile_noted (f, "traffic_gb_s");
+    const Row row = { 1 - 1 / rule, ls_profile_noted (f, "ratio_at_equal_clock"),
+                      isnan (traffic) ? 0 : traffic * 1e9 / a->gpu->hbm_bytes_per_s };
+    if (rule > 1 && row.q > 0) /* not NaN either */
+      g_array_append_val (rows, row);
+  }
+  return rows;
 }
 
 static Sums
 sum_rows (const LsAssumed *a, const char *name, const char *variant, double lost)
 {
-  Sums sum = { 0 };
-  for (guint i = 0; i < a->profile->facts->len; i++) {
-    Row r;
-    if (!read_row (a, &g_array_index (a->profile->facts, LsProfileFact, i), name, variant, &r))
-      continue;
-    sum.n++;
+  g_autoptr (GArray) rows = rows_of (a, name, variant);
+  Sums sum = { .n = rows->len };
+  for (guint i = 0; i < rows->len; i++) {
+    const Row r = g_array_index (rows, Row, i);
     sum.ss += r.s * r.s;
     sum.sy += r.s * (1 - 1 / r.q);
     sum.log_q += log (r.q);
@@ -398,15 +359,15 @@ lost_of (const Sums *sum)
 }
 
 static double
-waves_of (const Sums *sum)
-{
-  return fmax (1, ls_fit_round (exp (sum->log_q / sum->n), 4));
-}
-
-static double
 mean_ratio (const Sums *sum)
 {
   return exp (sum->log_q / sum->n);
+}
+
+static double
+waves_of (const Sums *sum)
+{
+  return fmax (1, ls_fit_round (mean_ratio (sum), 4));
 }
 
 /* --- the ways ---------------------------------------------------------------------------- */
@@ -438,16 +399,11 @@ rule_of (const LsAround *around, LsGemms gemms, double s)
 static double
 mean_rule (const LsAssumed *a, const LsAround *around, LsGemms gemms, const char *variant)
 {
+  g_autoptr (GArray) rows = rows_of (a, "beside-spin", variant);
   double sum = 0;
-  guint n = 0;
-  for (guint i = 0; i < a->profile->facts->len; i++) {
-    Row r;
-    if (!read_row (a, &g_array_index (a->profile->facts, LsProfileFact, i), "beside-spin", variant, &r))
-      continue;
-    sum += log (rule_of (around, gemms, r.s));
-    n++;
-  }
-  return exp (sum / n);
+  for (guint i = 0; i < rows->len; i++)
+    sum += log (rule_of (around, gemms, g_array_index (rows, Row, i).s));
+  return exp (sum / rows->len);
 }
 
 static void
@@ -457,9 +413,8 @@ take_way (const LsAssumed *a, LsGemms gemms)
   if (sum.n == 0)
     return;
   *figure_of (a->around, gemms) = gemms == LS_GEMMS_PERSISTENT ? waves_of (&sum) : lost_of (&sum);
-  ls_assumed_add (a, ways[gemms].what, "", mean_rule (a, &a->assumed->around, gemms, ways[gemms].variant),
-                  mean_ratio (&sum), NULL,
-                  ls_assumed_put (a, ways[gemms].key, "slowdown", ways[gemms].variant));
+  add (a, ways[gemms].what, "", mean_rule (a, &a->assumed->around, gemms, ways[gemms].variant),
+       mean_ratio (&sum), NULL, put (a, ways[gemms].key, "slowdown", ways[gemms].variant));
 }
 
 /* --- the library's ------------------------------------------------------------------------ */
@@ -479,11 +434,11 @@ is_launched_in_clusters (const LsAssumed *a)
 static double
 misfit (const LsAssumed *a, LsGemms gemms)
 {
+  g_autoptr (GArray) rows = rows_of (a, "beside-spin", "default");
   double sum = 0;
-  for (guint i = 0; i < a->profile->facts->len; i++) {
-    Row r;
-    if (read_row (a, &g_array_index (a->profile->facts, LsProfileFact, i), "beside-spin", "default", &r))
-      sum += pow (log (r.q / rule_of (a->around, gemms, r.s)), 2);
+  for (guint i = 0; i < rows->len; i++) {
+    const Row *r = &g_array_index (rows, Row, i);
+    sum += pow (log (r->q / rule_of (a->around, gemms, r->s)), 2);
   }
   return sum;
 }
@@ -505,11 +460,11 @@ take_library (const LsAssumed *a)
   LsGemms is = way_of_library (a);
   a->around->gemms = (int) is;
   *figure_of (a->around, is) = is == LS_GEMMS_PERSISTENT ? waves_of (&sum) : lost_of (&sum);
-  g_autofree char *figure = ls_assumed_put (a, ways[is].key, "slowdown", "default"),
-                  *put = ls_assumed_put (a, "gemms", "slowdown", "default");
-  ls_assumed_add (a, "library's GEMM together with a kernel that waits", "",
-                  mean_rule (a, &a->assumed->around, was, "default"), mean_ratio (&sum), NULL,
-                  g_strdup_printf ("%s=%s, %s", put, ways[is].variant, ways[is].key));
+  g_autofree char *figure = put (a, ways[is].key, "slowdown", "default"),
+                  *placed = put (a, "gemms", "slowdown", "default");
+  add (a, "library's GEMM together with a kernel that waits", "",
+       mean_rule (a, &a->assumed->around, was, "default"), mean_ratio (&sum), NULL,
+       g_strdup_printf ("%s=%s, %s", placed, ways[is].variant, ways[is].key));
 }
 
 static void
@@ -521,9 +476,9 @@ take_told (const LsAssumed *a)
   const double lost = ls_around_lost (&a->assumed->around, LS_GEMMS_PERSISTENT);
   const LsAround was = { .lost_tiles = lost };
   a->around->lost_told = lost_of (&sum);
-  ls_assumed_add (a, "library's GEMM, given the number of SMs left", "",
-                  mean_rule (a, &was, LS_GEMMS_TILES, "sm-target"), mean_ratio (&sum), NULL,
-                  ls_assumed_put (a, "lost_told", "slowdown", "sm-target"));
+  add (a, "library's GEMM, given the number of SMs left", "",
+       mean_rule (a, &was, LS_GEMMS_TILES, "sm-target"), mean_ratio (&sum), NULL,
+       put (a, "lost_told", "slowdown", "sm-target"));
 }
 
 /* --- traffic ------------------------------------------------------------------------------ */
@@ -536,29 +491,41 @@ take_traffic (const LsAssumed *a)
     return;
   const Sums spin = sum_rows (a, "beside-copy", "default", 0);
   if (spin.n > 0)
-    ls_assumed_add (a, "library's GEMM together with a kernel that copies", "", NAN, mean_ratio (&spin),
-                    "compared by what was given the number of SMs left", NULL);
+    add (a, "library's GEMM together with a kernel that copies", "", NAN, mean_ratio (&spin),
+         "compared by what was given the number of SMs left", NULL);
   double passes = a->nccl ? a->nccl->hbm_per_wire_all_gather : 0;
   bool has_place = a->nccl && passes > 0 && sum.traffic > 0;
   double measured = sum.traffic > 0 ? fmax (0, sum.rest / sum.traffic) : NAN,
          stall = ls_fit_round (measured * passes, 4);
   if (isnan (measured))
     return;
-  ls_assumed_add (a, "HBM time that such traffic costs, per byte", "",
-                  has_place ? a->nccl->stall_per_byte / passes : NAN, measured, NULL,
-                  has_place && stall <= 16
-                      ? ls_assumed_change (a, g_strdup_printf ("gpu.nccl.stall_per_byte=%.4g", stall))
-                      : NULL);
-  ls_assumed_needs_cluster (a);
+  add (a, "HBM time that such traffic costs, per byte", "",
+       has_place ? a->nccl->stall_per_byte / passes : NAN, measured, NULL,
+       has_place && stall <= 16 ? change (a, g_strdup_printf ("gpu.nccl.stall_per_byte=%.4g", stall)) : NULL);
+  needs_cluster (a);
 }
 
-/* GEMMs together with a resident kernel. */
 static void
-ls_assumed_slowdown (const LsAssumed *a)
+compare_slowdown (const LsAssumed *a)
 {
   for (int way = LS_GEMMS_TILES; way < LS_N_GEMMS; way++)
     take_way (a, (LsGemms) way);
   take_library (a);
   take_told (a);
   take_traffic (a);
+}
+
+void
+ls_assumed_compare (const LsAssumed *a)
+{
+  compare_host (a);
+  add_unused (a, "host", "empty-kernel-period", "empty kernels, one to the next",
+              "the gap, and the least that a kernel takes");
+  add_unused (a, "host", "event-bracket", "an empty kernel between two events",
+              "event-pair is taken off isolated times instead");
+  compare_copies (a);
+  compare_slowdown (a);
+  compare_products_in_layer (a);
+  compare_streams_in_layer (a);
+  add_unused (a, "context", "layer", "a whole layer", "its products and streams are compared one by one");
 }

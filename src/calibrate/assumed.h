@@ -8,7 +8,7 @@
  *                        communication costs GEMMs beside it (LsNccl.stall_per_byte)
  *
  * The products of a layer, against the sum of their times alone, are the calibration's `sustained`
- * (calibrate_slots.c). What has no place in the simulator is said to be unused, by name. */
+ * (calibrate_entries.c). What has no place in the simulator is said to be unused, by name. */
 #ifndef LS_CALIBRATE_ASSUMED_H
 #define LS_CALIBRATE_ASSUMED_H
 

@@ -46,7 +46,7 @@ double ls_calibrate_run_held_out_error (const LsCalibrateRun *run, guint *ret_n)
 const GPtrArray *ls_calibrate_run_notes (const LsCalibrateRun *run);
 /* The calibration as a file of that name; newly allocated. */
 char *ls_calibrate_run_json (LsCalibrateRun *run, const char *name);
-/* calibrate_load.c: the cluster of the spec as a file of that name at `path`, with what was measured of
+/* The cluster of the spec as a file of that name at `path`, with what was measured of
  * its links; with the calibration that is written at `calibration`, unless that is NULL. Newly allocated.
  * LS_ERROR_USAGE: no cluster was named; LS_ERROR_CONFLICT: it has other GPUs than were measured;
  * LS_ERROR_UNSUPPORTED: it came from XML. */

@@ -1,14 +1,13 @@
 #include "calibrate/calibrate_fit.h"
 
-#include <gsl/gsl_multimin.h>
 #include <gsl/gsl_qrng.h>
 #include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
 
 #include "base/order.h"
+#include "calibrate/solve.h"
 
-#define HUBER_KNEE   0.1
 #define N_ROUNDS     4
 #define N_SCATTERED  32
 #define N_ITERATIONS 400
@@ -63,27 +62,12 @@ static const Coefficient coefficients[] = {
 typedef struct {
   const LsKindFit *fixed;
   guint free_mask;
+  size_t n_free;
+  const Coefficient *free[N_COEFFICIENTS];
   const LsGpu *gpu;
   const GPtrArray *samples; /* of const LsTimedKernel */
   double prior;
 } Problem;
-
-static double
-get_coefficient (const LsKindFit *fit, const Coefficient *c)
-{
-  const char *at = (const char *) fit + c->offset;
-  return c->is_time ? ls_time_to_s (*(const LsTime *) at) : *(const double *) at;
-}
-
-static void
-set_coefficient (LsKindFit *fit, const Coefficient *c, double x)
-{
-  char *at = (char *) fit + c->offset;
-  if (c->is_time)
-    *(LsTime *) at = ls_time_from_s (x);
-  else
-    *(double *) at = x;
-}
 
 static double
 share_of (double u)
@@ -95,13 +79,10 @@ static LsKindFit
 fit_at (const Problem *p, const gsl_vector *u)
 {
   LsKindFit fit = *p->fixed;
-  size_t at = 0;
-  for (size_t i = 0; i < N_COEFFICIENTS; i++) {
-    const Coefficient *c = &coefficients[i];
-    if (!(p->free_mask & c->free))
-      continue;
-    double share = share_of (gsl_vector_get (u, at++));
-    set_coefficient (&fit, c, c->lo * pow (c->hi / c->lo, share));
+  for (size_t i = 0; i < p->n_free; i++) {
+    const Coefficient *c = p->free[i];
+    double share = share_of (gsl_vector_get (u, i));
+    ls_number_set (&fit, c->offset, c->is_time, c->lo * pow (c->hi / c->lo, share));
   }
   return fit;
 }
@@ -115,23 +96,12 @@ ls_fit_predict_s (const LsKindFit *fit, const LsGpu *gpu, const LsTimedKernel *s
 }
 
 static double
-huber (double x)
-{
-  double a = fabs (x);
-  return a < HUBER_KNEE ? 0.5 * x * x : HUBER_KNEE * (a - 0.5 * HUBER_KNEE);
-}
-
-static double
 penalty (const Problem *p, const gsl_vector *u)
 {
   double sum = 0;
-  size_t at = 0;
-  for (size_t i = 0; i < N_COEFFICIENTS; i++) {
-    const Coefficient *c = &coefficients[i];
-    if (!(p->free_mask & c->free))
-      continue;
-    double share = share_of (gsl_vector_get (u, at++));
-    sum += c->ends_high ? (1 - share) * (1 - share) : share * share;
+  for (size_t i = 0; i < p->n_free; i++) {
+    double share = share_of (gsl_vector_get (u, i));
+    sum += p->free[i]->ends_high ? (1 - share) * (1 - share) : share * share;
   }
   return p->prior * sum;
 }
@@ -144,54 +114,30 @@ loss (const gsl_vector *u, void *problem)
   double sum = p->prior > 0 ? penalty (p, u) : 0;
   for (guint i = 0; i < p->samples->len; i++) {
     const LsTimedKernel *sample = g_ptr_array_index (p->samples, i);
-    sum += huber (log (ls_fit_predict_s (&fit, p->gpu, sample) / sample->measured_s));
+    sum += ls_huber (log (ls_fit_predict_s (&fit, p->gpu, sample) / sample->measured_s));
   }
   return p->samples->len > 0 ? sum / p->samples->len : 0;
-}
-
-static size_t
-n_free (guint free_mask)
-{
-  size_t n = 0;
-  for (size_t i = 0; i < N_COEFFICIENTS; i++)
-    n += (free_mask & coefficients[i].free) != 0;
-  return n;
 }
 
 /* Starts one and two differ in how whole waves are. */
 static void
 set_start (const Problem *p, gsl_vector *u, int which)
 {
-  size_t at = 0;
-  for (size_t i = 0; i < N_COEFFICIENTS; i++) {
-    const Coefficient *c = &coefficients[i];
-    if (!(p->free_mask & c->free))
-      continue;
+  for (size_t i = 0; i < p->n_free; i++) {
+    const Coefficient *c = p->free[i];
     double start = which == 1 && c->free == LS_FREE_WAVE ? 0.9 : c->start;
     double share = log (start / c->lo) / log (c->hi / c->lo);
-    gsl_vector_set (u, at++, log (share / (1 - share)));
+    gsl_vector_set (u, i, log (share / (1 - share)));
   }
 }
 
-/* From u to a better one; its loss. */
+/* From u to a better one, again from where it ended; its loss. */
 static double
 descend (const Problem *p, gsl_vector *u)
 {
-  gsl_multimin_function f = { .f = loss, .n = u->size, .params = (void *) p };
-  gsl_multimin_fminimizer *m = gsl_multimin_fminimizer_alloc (gsl_multimin_fminimizer_nmsimplex2, u->size);
-  gsl_vector *step = gsl_vector_alloc (u->size);
-
-  for (int round = 0; round < N_ROUNDS; round++) {
-    gsl_vector_set_all (step, 0.5);
-    gsl_multimin_fminimizer_set (m, &f, u, step);
-    for (int i = 0; i < N_ITERATIONS && gsl_multimin_fminimizer_size (m) > SIMPLEX_SIZE; i++)
-      if (gsl_multimin_fminimizer_iterate (m))
-        break;
-    gsl_vector_memcpy (u, m->x);
-  }
-  double least = m->fval;
-  gsl_vector_free (step);
-  gsl_multimin_fminimizer_free (m);
+  double least = INFINITY;
+  for (int round = 0; round < N_ROUNDS; round++)
+    least = ls_descend (loss, p, u, 0.5, N_ITERATIONS, SIMPLEX_SIZE);
   return least;
 }
 
@@ -209,7 +155,7 @@ set_scattered_start (gsl_qrng *points, gsl_vector *u)
 static LsKindFit
 minimise (const Problem *p)
 {
-  gsl_vector *u = gsl_vector_alloc (n_free (p->free_mask));
+  gsl_vector *u = gsl_vector_alloc (p->n_free);
   gsl_qrng *points = gsl_qrng_alloc (gsl_qrng_sobol, (unsigned int) u->size);
   int n_starts = p->free_mask & LS_FREE_WAVE ? 2 : 1;
   int n_scattered = p->free_mask & LS_FIT_SCATTERED ? N_SCATTERED : 0;
@@ -248,32 +194,23 @@ round_fit (LsKindFit *fit)
     if (c->is_time)
       *t = (*t + 5 * LS_NS) / (10 * LS_NS) * (10 * LS_NS);
     else
-      set_coefficient (fit, c, ls_fit_round (get_coefficient (fit, c), 4));
+      ls_number_set (fit, c->offset, false, ls_fit_round (ls_number_get (fit, c->offset, false), 4));
   }
 }
 
-static bool
-counts_flops (LsKernelKind kind)
+void
+ls_fit_reach (LsKindFit *fit, const GArray *samples)
 {
-  return kind <= LS_KERNEL_ATTENTION_BWD;
-}
-
-static void
-set_range (LsKindFit *f, const GArray *samples)
-{
-  f->min_work = INFINITY;
-  f->max_work = 0;
   for (guint i = 0; i < samples->len; i++) {
     const LsKernel *k = &g_array_index (samples, LsTimedKernel, i).kernel;
-    double work = counts_flops (k->kind) ? k->flops : k->bytes;
-    f->min_work = fmin (f->min_work, work);
-    f->max_work = fmax (f->max_work, work);
+    double work = k->kind <= LS_KERNEL_ATTENTION_BWD ? k->flops : k->bytes;
+    fit->min_work = fmin (fit->min_work, work);
+    fit->max_work = fmax (fit->max_work, work);
   }
 }
 
-/* The samples that a fit sees: not held out, and at most MAX_SAMPLES. */
-static GPtrArray *
-pick_samples (const GArray *samples)
+GPtrArray *
+ls_fit_pick (const GArray *samples, guint most)
 {
   g_autoptr (GPtrArray) all = g_ptr_array_new ();
   for (guint i = 0; i < samples->len; i++) {
@@ -282,7 +219,7 @@ pick_samples (const GArray *samples)
       g_ptr_array_add (all, sample);
   }
   GPtrArray *some = g_ptr_array_new ();
-  guint stride = all->len / MAX_SAMPLES + 1;
+  guint stride = (all->len + most - 1) / most;
   for (guint i = 0; i < all->len; i += stride)
     g_ptr_array_add (some, g_ptr_array_index (all, i));
   return some;
@@ -291,12 +228,17 @@ pick_samples (const GArray *samples)
 void
 ls_fit_solve (LsKindFit *fit, guint free_mask, const LsGpu *gpu, const GArray *samples, double prior)
 {
-  g_autoptr (GPtrArray) some = pick_samples (samples);
-  const Problem p = { fit, free_mask, gpu, some, prior };
+  g_autoptr (GPtrArray) some = ls_fit_pick (samples, MAX_SAMPLES);
+  Problem p = { .fixed = fit, .free_mask = free_mask, .gpu = gpu, .samples = some, .prior = prior };
+  for (size_t i = 0; i < N_COEFFICIENTS; i++)
+    if (free_mask & coefficients[i].free)
+      p.free[p.n_free++] = &coefficients[i];
   *fit = minimise (&p);
   round_fit (fit);
   fit->is_fitted = true;
-  set_range (fit, samples);
+  fit->min_work = INFINITY;
+  fit->max_work = 0;
+  ls_fit_reach (fit, samples);
   LsFitError held_out = ls_fit_error (fit, gpu, samples, true, NULL);
   fit->mape = held_out.n > 0 ? held_out.mape : NAN;
 }

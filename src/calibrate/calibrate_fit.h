@@ -65,6 +65,13 @@ void ls_fit_solve (LsKindFit *fit, guint free_mask, const LsGpu *gpu, const GArr
 LsFitError ls_fit_error (const LsKindFit *fit, const LsGpu *gpu, const GArray *samples, bool held_out,
                          LsSampleFilter filter);
 
+/* The samples that a fit sees: those that are not held out, at most so many, evenly picked. LsTimedKernel,
+ * borrowed. */
+GPtrArray *ls_fit_pick (const GArray *samples, guint most);
+
+/* Widens the range of work that the coefficients rest on by that of the samples. */
+void ls_fit_reach (LsKindFit *fit, const GArray *samples);
+
 #define LS_FIT_HOT (1 - 1e-9) /* a `sustained` that only says: inside a step */
 
 /* What LsCalibration.sustained is by samples that were timed hot or inside a step: the

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ask/collective/collective_call.h"
+#include "base/list.h"
 #include "calibrate/nccl_fit.h"
 #include "data/datadir.h"
 #include "data/machines/machines.h"
@@ -119,9 +120,8 @@ passed_over (const LsCalibrateNccl *run, const LsNcclTests *t, const LsCollKind 
 static void
 pass_over (LsCalibrateNccl *run, const LsNcclTests *t, const char *why)
 {
-  g_ptr_array_add (run->report.files,
-                   g_strdup_printf ("%s: passed over: %s on %u, %u size%s: %s", t->path, t->op, t->n_ranks,
-                                    t->rows->len, t->rows->len == 1 ? "" : "s", why));
+  ls_note (run->report.files, "%s: passed over: %s on %u, %u size%s: %s", t->path, t->op, t->n_ranks,
+           t->rows->len, t->rows->len == 1 ? "" : "s", why);
 }
 
 static void
@@ -136,9 +136,8 @@ add_run (LsCalibrateNccl *run, const LsNcclTests *t, const LsCollKind *asked, Ls
     const LsNcclPoint point = { row->bytes, row->time_us * 1e-6 };
     g_array_append_val (curve->points, point);
   }
-  g_ptr_array_add (run->report.files,
-                   g_strdup_printf ("%s: %s, %u size%s%s%s", t->path, curve->name, t->rows->len,
-                                    t->rows->len == 1 ? "" : "s", t->gpu ? "; " : "", t->gpu ? t->gpu : ""));
+  ls_note (run->report.files, "%s: %s, %u size%s%s%s", t->path, curve->name, t->rows->len,
+           t->rows->len == 1 ? "" : "s", t->gpu ? "; " : "", t->gpu ? t->gpu : "");
 }
 
 static void
@@ -191,10 +190,8 @@ calibrate_nccl_load (LsCalibrateNccl *run, const LsCalibrateNcclSpec *spec, GErr
   if (!run->hardware)
     return ls_diag_list_to_error (diags, error);
   run->report.cluster = g_strdup (run->hardware->spec.name);
-  if (run->hardware->spec.interior == LS_INTERIOR_TORUS) {
-    g_set_error (error, LS_ERROR, LS_ERROR_UNSUPPORTED, "%s: NCCL does not run on a torus", spec->cluster);
-    return FALSE;
-  }
+  if (run->hardware->spec.interior == LS_INTERIOR_TORUS)
+    return ls_fail (error, LS_ERROR_UNSUPPORTED, "%s: NCCL does not run on a torus", spec->cluster);
   if (!ls_hardware_check_alike (&run->hardware->spec, "a fit of NCCL", error))
     return FALSE;
   g_autofree char *name = ls_hardware_nccl_name (&run->hardware->spec.gpu);
@@ -260,18 +257,6 @@ change_clear (gpointer data)
   g_free (c->now);
 }
 
-static void
-curve_clear (gpointer data)
-{
-  g_free (((LsNcclFitCurve *) data)->name);
-}
-
-static void
-kept_clear (gpointer data)
-{
-  g_free (((LsNcclKept *) data)->value);
-}
-
 static LsCalibrateNccl *
 run_alloc (void)
 {
@@ -279,12 +264,9 @@ run_alloc (void)
   run->tests = g_ptr_array_new_with_free_func ((GDestroyNotify) ls_nccl_tests_free);
   run->curves = g_ptr_array_new_with_free_func (ls_nccl_curve_free);
   run->report.files = g_ptr_array_new_with_free_func (g_free);
-  run->report.changes = g_array_new (FALSE, FALSE, sizeof (LsNcclChange));
-  g_array_set_clear_func (run->report.changes, change_clear);
-  run->report.kept = g_array_new (FALSE, FALSE, sizeof (LsNcclKept));
-  g_array_set_clear_func (run->report.kept, kept_clear);
-  run->report.curves = g_array_new (FALSE, FALSE, sizeof (LsNcclFitCurve));
-  g_array_set_clear_func (run->report.curves, curve_clear);
+  run->report.changes = ls_list_new (sizeof (LsNcclChange), change_clear);
+  run->report.kept = ls_list_new (sizeof (LsNcclKept), ls_clear_text);
+  run->report.curves = ls_list_new (sizeof (LsNcclFitCurve), ls_clear_text);
   return run;
 }
 
@@ -324,7 +306,7 @@ static void
 add_kept (LsCalibrateNccl *run, const LsNcclFitted *f, const char *why)
 {
   const LsNccl in_file = as_in_file (run, &run->hardware->nccl);
-  const LsNcclKept kept = { f->name, ls_nccl_spell (&in_file, f), why };
+  const LsNcclKept kept = { ls_nccl_spell (&in_file, f), f->name, why };
   g_array_append_val (run->report.kept, kept);
 }
 
@@ -554,11 +536,9 @@ fit (LsCalibrateNccl *run, GError **error)
 LsCalibrateNccl *
 ls_calibrate_nccl_new (const LsCalibrateNcclSpec *spec, GError **error)
 {
-  if (!spec->files || !spec->files[0] || !spec->cluster) {
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE,
-                 spec->cluster ? "expected files of nccl-tests" : "expected --cluster with --nccl");
-    return NULL;
-  }
+  if (!spec->files || !spec->files[0] || !spec->cluster)
+    return ls_fail_null (error, LS_ERROR_USAGE,
+                         spec->cluster ? "expected files of nccl-tests" : "expected --cluster with --nccl");
   g_autoptr (LsCalibrateNccl) run = run_alloc ();
   return calibrate_nccl_load (run, spec, error) && fit (run, error) ? g_steal_pointer (&run) : NULL;
 }

@@ -44,8 +44,8 @@ typedef struct {
 
 /* A figure that the points might have told, and did not. */
 typedef struct {
-  const char *key; /* static */
   char *value;
+  const char *key; /* static */
   const char *why; /* static */
 } LsNcclKept;
 

@@ -1,5 +1,4 @@
-/* calibrate/calibrate_run.h — what a calibration in the making consists of (private to
- * sweep/calibrate*). */
+/* calibrate/calibrate_run.h — what a calibration in the making consists of (private). */
 #ifndef LS_CALIBRATE_CALIBRATE_RUN_H
 #define LS_CALIBRATE_CALIBRATE_RUN_H
 
@@ -34,9 +33,7 @@ struct LsCalibrateRun {
   GPtrArray *notes; /* char * */
 };
 
-/* calibrate_load.c: fills gpu, profiles and samples. */
-gboolean ls_calibrate_load (LsCalibrateRun *run, const LsCalibrateSpec *spec, GError **error);
-/* calibrate_slots.c: fills calibration and slot_source. */
+/* calibrate_entries.c: fills calibration and slot_source. */
 void ls_calibrate_slots (LsCalibrateRun *run);
 
 #endif

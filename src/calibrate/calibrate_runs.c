@@ -3,15 +3,88 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/diag.h"
+#include "base/order.h"
 #include "base/parallel.h"
-#include "calibrate/fitted_file.h"
-#include "calibrate/runs_check.h"
+#include "calibrate/fit_report.h"
 #include "calibrate/runs_fit.h"
 #include "data/datadir.h"
-#include "job/job_cases.h"
 #include "job/hardware.h"
+#include "job/job_cases.h"
 #include "job/job_interval.h"
 #include "job/softwares.h"
+
+/* ---- what a fit should not be asked to explain ---- */
+
+#define OTHER_UNITS   20.0
+#define OUTLIER       1.5
+#define N_DEVIATIONS  5
+#define CONTRADICTION 1.05
+
+static double
+median_of (const double *values, guint n)
+{
+  g_autofree double *copy = g_new (double, MAX (n, 1));
+  memcpy (copy, values, n * sizeof *values);
+  return ls_median (copy, n);
+}
+
+static void
+note_outliers (const LsCheckedRun *runs, const double *off, guint n, double median, GPtrArray *notes)
+{
+  g_autofree double *apart = g_new (double, n);
+  for (guint i = 0; i < n; i++)
+    apart[i] = fabs (off[i] - median);
+  double limit = fmax (log (OUTLIER), N_DEVIATIONS * median_of (apart, n));
+  for (guint i = 0; i < n; i++)
+    if (apart[i] > limit)
+      ls_note (notes,
+               "%s is far from the others: measured is %.3g times what is "
+               "predicted, in the median of all %.3g",
+               runs[i].id, exp (off[i]), exp (median));
+}
+
+/* Of each group that is predicted alike the slowest run, against the fastest. */
+static void
+note_contradictions (const LsCheckedRun *runs, guint n, GPtrArray *notes)
+{
+  for (guint i = 0; i < n; i++) {
+    guint slow = i, fast = i;
+    gboolean is_first = TRUE;
+    for (guint j = 0; j < n; j++) {
+      if (runs[j].predicted_s != runs[i].predicted_s)
+        continue;
+      is_first = is_first && j >= i;
+      slow = runs[j].measured_s > runs[slow].measured_s ? j : slow;
+      fast = runs[j].measured_s < runs[fast].measured_s ? j : fast;
+    }
+    double ratio = runs[slow].measured_s / runs[fast].measured_s;
+    if (is_first && ratio > CONTRADICTION)
+      ls_note (notes,
+               "%s and %s are one job to the simulator, and measured %.3g times "
+               "apart: nothing that is fitted explains that",
+               runs[fast].id, runs[slow].id, ratio);
+  }
+}
+
+gboolean
+ls_runs_check (const char *file, const LsCheckedRun *runs, guint n, GPtrArray *notes, GError **error)
+{
+  g_autofree double *off = g_new (double, n);
+  for (guint i = 0; i < n; i++)
+    off[i] = log (runs[i].measured_s / runs[i].predicted_s);
+  double median = median_of (off, n);
+  if (fabs (median) > log (OTHER_UNITS))
+    return ls_fail (error, LS_ERROR_INPUT,
+                    "%s: measured times are %.3g times what is predicted, in the median\n"
+                    "note: iteration_s is in seconds",
+                    file, exp (median));
+  note_outliers (runs, off, n, median, notes);
+  note_contradictions (runs, n, notes);
+  return TRUE;
+}
+
+/* ---- a fit ---- */
 
 #define N_MIN_ROWS 2
 
@@ -105,7 +178,7 @@ note_ignored_columns (LsCalibrateRuns *run)
   g_autoptr (GPtrArray) ignored = ls_job_cases_ignored_columns (run->cases);
   g_autofree char *names = g_strjoinv (", ", (char **) ignored->pdata);
   if (*names)
-    g_ptr_array_add (run->notes, g_strdup_printf ("columns that nothing reads: %s", names));
+    ls_note (run->notes, "columns that nothing reads: %s", names);
 }
 
 static gboolean
@@ -116,11 +189,10 @@ choose_cluster (LsCalibrateRuns *run, const LsCalibrateRunsSpec *spec, GError **
     const LsCase *c = g_ptr_array_index (run->cases, i);
     if (strcmp (c->cluster, first->cluster) == 0)
       continue;
-    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
-                 "%s: runs on %s (%s) and on %s (%s): a fit is of one cluster\n"
-                 "note: give each its own file, or --cluster if they are one",
-                 run->report.file, first->cluster, first->id, c->cluster, c->id);
-    return FALSE;
+    return ls_fail (error, LS_ERROR_CONFLICT,
+                    "%s: runs on %s (%s) and on %s (%s): a fit is of one cluster\n"
+                    "note: give each its own file, or --cluster if they are one",
+                    run->report.file, first->cluster, first->id, c->cluster, c->id);
   }
   run->name = g_strdup (spec->cluster ? spec->cluster : first->cluster);
   return TRUE;
@@ -148,12 +220,10 @@ load_cluster (LsCalibrateRuns *run, GError **error)
     return FALSE;
   settle_software (run);
   const LsFitted *f = &run->hardware->spec.fitted;
-  if (f->compute + f->overlap + f->intra_node + f->inter_node > 0 || f->host_launch > 0) {
-    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
-                 "%s was fitted already\nnote: fit the cluster that it was made of, with all runs at once",
-                 run->name);
-    return FALSE;
-  }
+  if (f->compute + f->overlap + f->intra_node + f->inter_node > 0 || f->host_launch > 0)
+    return ls_fail (error, LS_ERROR_CONFLICT,
+                    "%s was fitted already\nnote: fit the cluster that it was made of, with all runs at once",
+                    run->name);
   return TRUE;
 }
 
@@ -276,10 +346,9 @@ drop_refused (LsCalibrateRuns *run, GError **error)
   const char *reason = run->cases->len < n ? g_ptr_array_index (run->notes, 0) : NULL;
   g_autofree char *too_few = g_strdup_printf ("one run cannot tell a slow %s from a slow network",
                                               ls_cluster_chip_word (&run->hardware->spec, 1));
-  g_set_error (error, LS_ERROR, LS_ERROR_INPUT,
-               "%s: expected %d runs or more that can be simulated; got %u\nnote: %s", run->report.file,
-               N_MIN_ROWS, run->cases->len, reason ? reason : too_few);
-  return FALSE;
+  return ls_fail (error, LS_ERROR_INPUT,
+                  "%s: expected %d runs or more that can be simulated; got %u\nnote: %s", run->report.file,
+                  N_MIN_ROWS, run->cases->len, reason ? reason : too_few);
 }
 
 /* ---- report ---- */
@@ -386,11 +455,10 @@ fit_rows (LsCalibrateRuns *run, GError **error)
     list[j] = parameters[j].p;
   const LsRunsProblem problem = { list, N_PARAMETERS, n, log_measured, run->log_start, jobs, predict, run };
   LsRunsFit fit;
-  if (!ls_runs_fit (&problem, &fit)) {
-    g_set_error (error, LS_ERROR, LS_ERROR_FAILED,
-                 "%s: a run cannot be simulated with other figures than the cluster's own", run->report.file);
-    return FALSE;
-  }
+  if (!ls_runs_fit (&problem, &fit))
+    return ls_fail (error, LS_ERROR_FAILED,
+                    "%s: a run cannot be simulated with other figures than the cluster's own",
+                    run->report.file);
   fill_report (run, &fit);
   ls_runs_fit_clear (&fit);
   return TRUE;
@@ -422,16 +490,12 @@ char *
 ls_calibrate_runs_json (const LsCalibrateRuns *run, const char *name, GError **error)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  if (isnan (run->report.error.after)) {
-    g_set_error (error, LS_ERROR, LS_ERROR_FAILED, "%s: nothing was fitted, so there is nothing to write",
-                 name);
-    return NULL;
-  }
-  if (strstr (run->name, ".xml")) {
-    g_set_error (error, LS_ERROR, LS_ERROR_UNSUPPORTED,
-                 "%s: what is fitted goes into a cluster file in JSON, not into XML", run->name);
-    return NULL;
-  }
+  if (isnan (run->report.error.after))
+    return ls_fail_null (error, LS_ERROR_FAILED, "%s: nothing was fitted, so there is nothing to write",
+                         name);
+  if (strstr (run->name, ".xml"))
+    return ls_fail_null (error, LS_ERROR_UNSUPPORTED,
+                         "%s: what is fitted goes into a cluster file in JSON, not into XML", run->name);
   g_autoptr (LsJsonDoc) base = ls_data_load (LS_DATA_CLUSTERS, run->name, diags);
   if (base)
     return ls_fitted_to_json (base, &run->report, name);

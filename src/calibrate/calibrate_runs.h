@@ -15,7 +15,7 @@
  *                                   the cluster's call_time
  *
  * How far off the rows were that were left out in turn goes into the file with what was fitted: the interval
- * of later jobs on the cluster (analysis/own_runs.h).
+ * of later jobs on the cluster (analysis/interval.h).
  *
  * Rows that cannot be simulated are left out, and said to be. No row of this project's own
  * validation is ever used unless its file is named. */
@@ -77,10 +77,29 @@ void ls_calibrate_runs_free (LsCalibrateRuns *run); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsCalibrateRuns, ls_calibrate_runs_free)
 
 const LsFittedReport *ls_calibrate_runs_report (const LsCalibrateRuns *run);
-/* Rows that were left out, and what is odd about others (calibrate/runs_check.h), a line each. */
+/* Rows that were left out, and what is odd about others (calibrate/calibrate_runs.h), a line each. */
 const GPtrArray *ls_calibrate_runs_notes (const LsCalibrateRuns *run);
 /* The cluster as a file of that name; newly allocated. LS_ERROR_UNSUPPORTED: it came from XML;
  * LS_ERROR_FAILED: nothing was fitted. */
 char *ls_calibrate_runs_json (const LsCalibrateRuns *run, const char *name, GError **error);
+
+/* --- what a fit to measured steps should not be asked to explain ------------------------------------- */
+
+/*   other units     in the median measured is 20 times what is predicted, or a 20th: an error
+ *   an outlier      further from the median of ln (measured / predicted) than 1.5 times and than 5
+ *                   median deviations from it: a note
+ *   contradiction   runs predicted alike to the last digit, the slowest of which took 1.05 times
+ *                   what the fastest did: a note for each, of the fastest
+ *
+ * Nothing is left out: whose runs they are knows why. */
+
+typedef struct {
+  const char *id;
+  double measured_s, predicted_s;
+} LsCheckedRun;
+
+/* Appends notes (char *) of n > 0 runs. LS_ERROR_INPUT, beginning with the file's name: other units. */
+gboolean ls_runs_check (const char *file, const LsCheckedRun *runs, guint n, GPtrArray *notes,
+                        GError **error);
 
 #endif

@@ -1,11 +1,15 @@
-/* calibrate/fit_report.h — what a fit to measured kernels reached: errors by class of kernels, and the
- * coefficients that moved. */
+/* calibrate/fit_report.h — what a fit to measured kernels reached, errors by class of kernels and the
+ * coefficients that moved; and what one to measured runs leaves, a cluster file. */
 #ifndef LS_CALIBRATE_FIT_REPORT_H
 #define LS_CALIBRATE_FIT_REPORT_H
 
 #include <glib.h>
 #include <stdbool.h>
 
+#include "analysis/interval.h"
+#include "calibrate/calibrate_runs.h"
+#include "cluster/cluster.h"
+#include "data/text/json_doc.h"
 #include "model/kernel.h"
 
 /* Errors of predicted over measured time: fractions, predicted / measured - 1. */
@@ -63,5 +67,30 @@ char *ls_fit_change_verdict (const LsFitChange *change);
 
 /* "gemm compute_efficiency: 0.84 to 0.7, standard error 1.2 %"; newly allocated. */
 char *ls_fit_change_to_text (const LsFitChange *change);
+
+/* --- what a fit to measured runs leaves -------------------------------------------------------------- */
+
+/* The cluster's file with that name, "source" and "fitted". Newly allocated. */
+char *ls_fitted_to_json (const LsJsonDoc *base, const LsFittedReport *report, const char *name);
+
+/* Appends "mean absolute error: before 12.30 %, fitted 4.10 %, ..."; what is not known is left out. */
+void ls_fitted_error_print (const LsFittedError *error, GString *out);
+
+/* A run of those that say something of the next job on the cluster. Logarithms of seconds. */
+typedef struct {
+  double log_measured, log_start; /* predicted by the cluster as it is */
+  double log_fitted;              /* by the fit to all runs            */
+  double log_left_out;            /* by a fit without its job          */
+  double mfu;                     /* by the cluster as it is           */
+  LsTraits traits;
+} LsSummedRun;
+
+/* Runs that the cluster as it is predicts alike are of one job: jobs[i] is the first of them. */
+void ls_runs_number_jobs (const double *log_start, guint n, guint *ret_jobs);
+
+/* n > 0. Clear with ls_runs_summary_clear(). */
+void ls_runs_summary (const LsSummedRun *runs, guint n, const char *file, const char *architecture,
+                      LsFittedRuns *ret_summary);
+void ls_runs_summary_clear (LsFittedRuns *summary);
 
 #endif

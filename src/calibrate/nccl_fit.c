@@ -1,16 +1,15 @@
 #include "calibrate/nccl_fit.h"
 
-#include <gsl/gsl_multimin.h>
 #include <math.h>
 
-#include "calibrate/svd.h"
+#include "calibrate/calibrate_fit.h"
+#include "calibrate/solve.h"
 
 #define SMALL_WEIGHT 0.5
-#define HUBER_DELTA  0.1
+#define N_ITERATIONS 2000
+#define SIMPLEX_SIZE 1e-4
 #define NOTHING      1e-6 /* of a ratio */
 #define WIDE         1e15 /* bytes/s: more than any collective asks for */
-
-static bool nccl_is_held_out (uint32_t n_gpus);
 
 /* --- curves --- */
 
@@ -19,7 +18,7 @@ ls_nccl_curve_new (const char *name, LsCollKind kind, uint32_t n_gpus, uint32_t 
 {
   LsNcclCurve *c = g_new0 (LsNcclCurve, 1);
   *c = (LsNcclCurve) { .name = g_strdup (name), .kind = kind, .n_gpus = n_gpus, .n_nodes = n_nodes };
-  c->held_out = nccl_is_held_out (n_gpus);
+  c->held_out = n_gpus == 4 || n_gpus == 32; /* never fitted */
   c->points = g_array_new (FALSE, FALSE, sizeof (LsNcclPoint));
   return c;
 }
@@ -31,13 +30,6 @@ ls_nccl_curve_free (void *curve)
   g_free (c->name);
   g_array_unref (c->points);
   g_free (c);
-}
-
-/* 4 and 32 GPUs: never fitted. */
-static bool
-nccl_is_held_out (uint32_t n_gpus)
-{
-  return n_gpus == 4 || n_gpus == 32;
 }
 
 /* --- prediction --- */
@@ -86,18 +78,13 @@ ls_nccl_predict_s (const LsCluster *cluster, const LsNccl *nccl, const LsNcclCur
 double
 ls_nccl_get (const LsNccl *nccl, const LsNcclFitted *f)
 {
-  const char *at = (const char *) nccl + f->offset;
-  return f->unit == LS_NCCL_TIME ? ls_time_to_s (*(const LsTime *) at) : *(const double *) at;
+  return ls_number_get (nccl, f->offset, f->unit == LS_NCCL_TIME);
 }
 
 static void
 nccl_set (LsNccl *nccl, const LsNcclFitted *f, double value)
 {
-  char *at = (char *) nccl + f->offset;
-  if (f->unit == LS_NCCL_TIME)
-    *(LsTime *) at = ls_time_from_s (value);
-  else
-    *(double *) at = value;
+  ls_number_set (nccl, f->offset, f->unit == LS_NCCL_TIME, value);
 }
 
 char *
@@ -127,33 +114,19 @@ nccl_at (const LsNcclProblem *p, const gsl_vector *x)
   return nccl;
 }
 
-static double
-three_digits (double value)
-{
-  char text[32];
-  return g_ascii_strtod (g_ascii_formatd (text, sizeof text, "%.3g", value), NULL);
-}
-
 static LsNccl
 rounded (const LsNcclProblem *p, const LsNccl *nccl)
 {
   LsNccl r = *nccl;
   for (const LsNcclFitted *f = p->fitted; f->name; f++) {
     double value = ls_nccl_get (nccl, f);
-    nccl_set (&r, f, f->unit == LS_NCCL_RATIO && value < NOTHING ? 0 : three_digits (value));
+    nccl_set (&r, f, f->unit == LS_NCCL_RATIO && value < NOTHING ? 0 : ls_fit_round (value, 3));
   }
   p->complete (&r, p->fitted);
   return r;
 }
 
 /* --- fit --- */
-
-static double
-huber (double e)
-{
-  double a = fabs (e);
-  return a <= HUBER_DELTA ? 0.5 * a * a : HUBER_DELTA * (a - 0.5 * HUBER_DELTA);
-}
 
 static double
 loss_of_curve (const LsNcclProblem *p, const LsNccl *nccl, const LsNcclCurve *c)
@@ -165,7 +138,7 @@ loss_of_curve (const LsNcclProblem *p, const LsNccl *nccl, const LsNcclCurve *c)
     const LsNcclPoint *point = &g_array_index (c->points, LsNcclPoint, k);
     int side = point->bytes >= LS_NCCL_SMALL_BYTES;
     sum[side]
-        += huber (log (ls_nccl_predict_s (p->cluster, nccl, c, point->bytes, arena) / point->measured_s));
+        += ls_huber (log (ls_nccl_predict_s (p->cluster, nccl, c, point->bytes, arena) / point->measured_s));
     n[side]++;
   }
   return SMALL_WEIGHT * sum[0] / MAX (n[0], 1) + sum[1] / MAX (n[1], 1);
@@ -185,24 +158,6 @@ loss (const gsl_vector *x, void *data)
   return sum;
 }
 
-static double
-descend (const LsNcclProblem *p, gsl_vector *x, double step)
-{
-  gsl_multimin_function f = { .f = loss, .n = x->size, .params = (void *) p };
-  gsl_vector *steps = gsl_vector_alloc (x->size);
-  gsl_vector_set_all (steps, step);
-  gsl_multimin_fminimizer *m = gsl_multimin_fminimizer_alloc (gsl_multimin_fminimizer_nmsimplex2, x->size);
-  gsl_multimin_fminimizer_set (m, &f, x, steps);
-  for (int i = 0; i < 2000; i++)
-    if (gsl_multimin_fminimizer_iterate (m) != GSL_SUCCESS || gsl_multimin_fminimizer_size (m) < 1e-4)
-      break;
-  gsl_vector_memcpy (x, m->x);
-  double value = m->fval;
-  gsl_multimin_fminimizer_free (m);
-  gsl_vector_free (steps);
-  return value;
-}
-
 LsNccl
 ls_nccl_fit (const LsNcclProblem *p, double *ret_loss)
 {
@@ -212,10 +167,10 @@ ls_nccl_fit (const LsNcclProblem *p, double *ret_loss)
   gsl_vector *x = gsl_vector_alloc (n);
   for (size_t i = 0; i < n; i++)
     gsl_vector_set (x, i, log (p->fitted[i].start));
-  double before = INFINITY, after = descend (p, x, 0.5);
+  double before = INFINITY, after = ls_descend (loss, p, x, 0.5, N_ITERATIONS, SIMPLEX_SIZE);
   while (before - after > 1e-5) {
     before = after;
-    after = descend (p, x, 0.2);
+    after = ls_descend (loss, p, x, 0.2, N_ITERATIONS, SIMPLEX_SIZE);
   }
   LsNccl nccl = nccl_at (p, x);
   gsl_vector_free (x);

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "calibrate/svd.h"
+#include "calibrate/solve.h"
 
 /* A fit to measured runs as it goes on: what the files of calibrate/runs_fit.h share
  * .
@@ -396,9 +396,8 @@ look_at_end (RunsWork *w, size_t j, double end, const double *before, double *re
   return ok;
 }
 
-/* What all of them do over their ranges: singular values, who is worth a fit, and who bites on one side of
- * the start only (a NIC behind a slower NVLink). */
-/* Both ends of each range; drops whom no run depends on and whom so few rows cannot tell. Fills
+/* What all of them do over their ranges: both ends of each range, as some bite on one side of the start only
+ * (a NIC behind a slower NVLink); drops whom no run depends on and whom so few rows cannot tell. Fills
  * sensitivity and singular of fit, by its `before`. */
 static bool
 runs_look (RunsWork *w, LsRunsFit *fit)

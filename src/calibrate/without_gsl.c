@@ -9,10 +9,9 @@
 static gpointer
 refuse (GError **error)
 {
-  g_set_error_literal (error, LS_ERROR, LS_ERROR_UNSUPPORTED,
+  return ls_fail_null (error, LS_ERROR_UNSUPPORTED,
                        "this Lockstep was built without GSL, which fits are made by; it reads what others "
                        "fitted, and a build with -Dgsl=enabled fits");
-  return NULL;
 }
 
 LsCalibrateRun *

@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "calibrate/calibrate_run.h"
 #include "compute/measured.h"
 #include "data/machines/machines.h"
 #include "data/text/json_out.h"
@@ -56,59 +57,75 @@ append_line (GString *json, const GString *object, bool is_last)
   g_string_append_printf (json, "    %s%s\n", object->str, is_last ? "" : ",");
 }
 
+/* Without its folder. */
 static void
-write_file (LsJsonOut *w, const LsProvenanceFile *f)
+write_file (LsJsonOut *w, const LsProfile *p, guint n_used)
 {
+  g_autofree char *file = g_path_get_basename (p->path);
   const struct {
     const char *key, *value;
-  } texts[] = { { "gpu", f->gpu }, { "driver", f->driver }, { "cuda", f->cuda }, { "date", f->date } };
+  } texts[] = { { "gpu", p->gpu }, { "driver", p->driver }, { "cuda", p->cuda }, { "date", p->date } };
   ls_json_out_begin_object (w, NULL);
-  ls_json_out_string (w, "file", f->file);
-  ls_json_out_string (w, "sha256", f->sha256);
+  ls_json_out_string (w, "file", file);
+  ls_json_out_string (w, "sha256", p->sha256);
   for (guint i = 0; i < G_N_ELEMENTS (texts); i++)
     if (texts[i].value)
       ls_json_out_string (w, texts[i].key, texts[i].value);
-  ls_json_out_uint (w, "rows", f->n_rows);
-  ls_json_out_uint (w, "used", f->n_used);
+  ls_json_out_uint (w, "rows", p->n_rows);
+  ls_json_out_uint (w, "used", n_used);
   ls_json_out_end_object (w);
 }
 
 /* Both layers: what is there still, and what took the place of what. */
 static void
-write_base (LsJsonOut *w, const LsFitProvenance *p)
+write_base (LsJsonOut *w, const LsCalibrateRun *run)
 {
   ls_json_out_begin_object (w, "base");
-  ls_json_out_string (w, "calibration", p->base);
-  ls_json_out_string (w, "sha256", p->base_sha256);
-  ls_json_out_string (w, "kept_entries", p->report->kept);
+  ls_json_out_string (w, "calibration", run->report.base);
+  ls_json_out_string (w, "sha256", run->base_sha256);
+  ls_json_out_string (w, "kept_entries", run->report.kept);
   ls_json_out_begin_array (w, "coefficients");
-  for (guint i = 0; i < p->report->changes->len; i++) {
-    g_autofree char *text = ls_fit_change_to_text (&g_array_index (p->report->changes, LsFitChange, i));
+  for (guint i = 0; i < run->report.changes->len; i++) {
+    g_autofree char *text = ls_fit_change_to_text (&g_array_index (run->report.changes, LsFitChange, i));
     ls_json_out_string (w, NULL, text);
   }
-  for (guint i = 0; i < p->report->follows->len; i++) {
-    g_autofree char *text = g_strconcat (g_ptr_array_index (p->report->follows, i), ": moved with it", NULL);
+  for (guint i = 0; i < run->report.follows->len; i++) {
+    g_autofree char *text = g_strconcat (g_ptr_array_index (run->report.follows, i), ": moved with it", NULL);
     ls_json_out_string (w, NULL, text);
   }
   ls_json_out_end_array (w);
   ls_json_out_end_object (w);
 }
 
+/* The command that makes it again, without the folders of files. */
+static char *
+command_of (const LsCalibrateRun *run)
+{
+  GString *command = g_string_new ("lockstep calibrate");
+  for (guint i = 0; i < run->profiles->len; i++) {
+    g_autofree char *file = g_path_get_basename (((const LsProfile *) run->profiles->pdata[i])->path);
+    g_string_append_printf (command, " %s", file);
+  }
+  g_string_append_printf (command, " --gpu %s%s", run->gpu.name, run->holds_half ? " --hold-out half" : "");
+  return g_string_free (command, FALSE);
+}
+
 static void
-append_provenance (GString *json, const LsFitProvenance *p)
+append_provenance (GString *json, const LsCalibrateRun *run)
 {
   g_autoptr (GString) object = g_string_new (NULL);
+  g_autofree char *command = command_of (run);
   LsJsonOut w;
   ls_json_out_init (&w, object, 0);
   ls_json_out_begin_object (&w, NULL);
-  ls_json_out_string (&w, "command", p->command);
-  ls_json_out_string (&w, "version", p->version);
-  ls_json_out_string (&w, "timing", p->timing);
-  if (p->base)
-    write_base (&w, p);
+  ls_json_out_string (&w, "command", command);
+  ls_json_out_string (&w, "version", run->version);
+  ls_json_out_string (&w, "timing", run->has_sustained ? "burst and sustained" : "burst");
+  if (run->report.base)
+    write_base (&w, run);
   ls_json_out_begin_array (&w, "files");
-  for (guint i = 0; i < p->files->len; i++)
-    write_file (&w, &g_array_index (p->files, LsProvenanceFile, i));
+  for (guint i = 0; i < run->profiles->len; i++)
+    write_file (&w, run->profiles->pdata[i], g_array_index (run->n_used, guint, i));
   ls_json_out_end_array (&w);
   ls_json_out_end_object (&w);
   g_string_append_printf (json, "  \"provenance\": %s,\n", object->str);
@@ -209,15 +226,16 @@ append_around (GString *json, const LsAround *a, char *const *source)
 }
 
 char *
-ls_calibration_to_json (const LsCalibrationFile *file)
+ls_calibration_to_json (const LsCalibration *calibration, char *const *slot_source,
+                        char *const *around_source, const LsCalibrateRun *run)
 {
-  LsCalibration c = *file->calibration; /* borrows; for pointers that may be written through */
+  LsCalibration c = *calibration; /* borrows; for pointers that may be written through */
   GString *json = g_string_new ("{\n");
 
   g_string_append_printf (json, "  \"schema\": \"lockstep.calibration/1\",\n  \"name\": \"%s\",\n", c.name);
   g_string_append_printf (json, "  \"source\": \"%s\",\n", c.source);
-  if (file->provenance)
-    append_provenance (json, file->provenance);
+  if (run)
+    append_provenance (json, run);
   g_string_append_printf (json, "  \"sustained\": %.3g,\n", c.sustained);
   if (c.sustained_fp8 > 0)
     g_string_append_printf (json, "  \"sustained_fp8\": %.3g,\n", c.sustained_fp8);
@@ -227,12 +245,12 @@ ls_calibration_to_json (const LsCalibrationFile *file)
     g_string_append_printf (json, "  \"gemm_unaligned\": %.3g,\n", c.gemm_unaligned);
   if (c.attention_masked > 0)
     g_string_append_printf (json, "  \"attention_masked\": %.3g,\n", c.attention_masked);
-  append_around (json, &c.around, file->around_source);
+  append_around (json, &c.around, around_source);
   g_string_append (json, "  \"kernels\": {\n");
   for (guint i = 0; i < LS_N_ENTRIES; i++)
-    if (file->slot_source[i])
-      append_kind (json, ls_entry_key (i), ls_entry_fit (&c, i), file->slot_source[i],
-                   i == last_slot (file->slot_source));
+    if (slot_source[i])
+      append_kind (json, ls_entry_key (i), ls_entry_fit (&c, i), slot_source[i],
+                   i == last_slot (slot_source));
   if (c.measured && c.measured->len > 0)
     append_measured (json, c.measured);
   else

@@ -135,13 +135,13 @@ typedef struct {
 } LsMeshLink;
 
 /* How far the runs of a fit were off, each predicted by a fit to the others; what the interval of a job on
- * the cluster is made of (analysis/own_runs.h). Of figures 0: not known, or not there. */
+ * the cluster is made of (analysis/interval.h). Of figures 0: not known, or not there. */
 typedef struct {
   uint32_t n;         /* runs of different jobs; 0: nothing is said         */
   double low, high;   /* measured over predicted: from where to where is to hold one more; 0: too few runs */
   char *file;         /* of the runs */
   char *architecture; /* of their GPUs */
-  GArray *traits;     /* char *: what they have, as "format bf16" (analysis/likeness.h); NULL: not known */
+  GArray *traits;     /* char *: what they have, as "format bf16" (analysis/interval.h); NULL: not known */
   double lowest_mfu;  /* of what was predicted for them                     */
   double gpus, tp;    /* the most                                           */
   double params;      /* of the largest model                               */

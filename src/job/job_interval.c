@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "analysis/own_runs.h"
+#include "analysis/interval.h"
 #include "data/machines/machines.h"
 #include "data/text/override.h"
 #include "job/job_from.h"

@@ -1,4 +1,4 @@
-/* job/job_interval.h — the interval around the step of a job: analysis/own_runs.h where its cluster was
+/* job/job_interval.h — the interval around the step of a job: analysis/interval.h where its cluster was
  * fitted to enough runs, else analysis/interval.h with the residuals that its spec names. */
 #ifndef LS_JOB_JOB_INTERVAL_H
 #define LS_JOB_JOB_INTERVAL_H

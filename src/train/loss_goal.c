@@ -118,8 +118,7 @@ load_law (const char *name, LsScalingLaw *ret_law, GError **error)
 static gboolean
 refuse (GError **error, int code, const char *name, const char *why)
 {
-  g_set_error (error, LS_ERROR, code, "%s %s", name, why);
-  return FALSE;
+  return ls_fail (error, code, "%s %s", name, why);
 }
 
 static gboolean
@@ -129,14 +128,12 @@ check_model (const LsJobSpec *job, const LsModel *m, GError **error)
       : m->sides.encoder_layers > 0       ? "an encoder"
       : job->strategy.lora.rank > 0       ? "adapters on frozen weights"
                                           : NULL;
-  if (!what)
-    return TRUE;
-  g_set_error (
-      error, LS_ERROR, LS_ERROR_CONFLICT,
-      "laws of loss are of dense decoders of which all learns, not of a model with %s: --tokens says "
-      "how many, --critical-batch where batches become too large",
-      what);
-  return FALSE;
+  return !what
+      || ls_fail (
+          error, LS_ERROR_CONFLICT,
+          "laws of loss are of dense decoders of which all learns, not of a model with %s: --tokens says "
+          "how many, --critical-batch where batches become too large",
+          what);
 }
 
 static gboolean
@@ -160,19 +157,15 @@ static gboolean
 find_tokens (const LsScalingLaw *law, LsLossGoal *goal, GError **error)
 {
   goal->tokens = ls_scaling_tokens (law, goal->n_params, goal->loss);
-  if (isinf (goal->tokens)) {
-    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
-                 "a loss of %.12g is never reached: by %s %.4g parameters stay above %.6g nats per token, "
-                 "whatever they are trained on",
-                 goal->loss, law->name, goal->n_params, goal->floor);
-    return FALSE;
-  }
-  if (goal->tokens >= 1 && goal->tokens <= MAX_TOKENS)
-    return TRUE;
-  g_set_error (error, LS_ERROR, LS_ERROR_LIMIT,
-               "a loss of %.12g takes %.3g tokens by %s with %.4g parameters, which stay above %.6g",
-               goal->loss, goal->tokens, law->name, goal->n_params, goal->floor);
-  return FALSE;
+  if (isinf (goal->tokens))
+    return ls_fail (error, LS_ERROR_CONFLICT,
+                    "a loss of %.12g is never reached: by %s %.4g parameters stay above %.6g nats per token, "
+                    "whatever they are trained on",
+                    goal->loss, law->name, goal->n_params, goal->floor);
+  return (goal->tokens >= 1 && goal->tokens <= MAX_TOKENS)
+      || ls_fail (error, LS_ERROR_LIMIT,
+                  "a loss of %.12g takes %.3g tokens by %s with %.4g parameters, which stay above %.6g",
+                  goal->loss, goal->tokens, law->name, goal->n_params, goal->floor);
 }
 
 static gboolean
@@ -205,12 +198,9 @@ find_critical (const LsLossAsk *ask, const LsScalingLaw *law, LsLossGoal *goal, 
     return TRUE;
   goal->critical_law = g_strdup (law->name);
   goal->critical_batch = ls_scaling_critical (law, goal->loss, goal->tokens);
-  if (goal->critical_batch >= 1)
-    return TRUE;
-  g_set_error (error, LS_ERROR, LS_ERROR_LIMIT,
-               "by %s the critical batch is %.3g tokens there: less than one", law->name,
-               goal->critical_batch);
-  return FALSE;
+  return goal->critical_batch >= 1
+      || ls_fail (error, LS_ERROR_LIMIT, "by %s the critical batch is %.3g tokens there: less than one",
+                  law->name, goal->critical_batch);
 }
 
 static gboolean

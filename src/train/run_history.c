@@ -5,10 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/diag.h"
 #include "core/engine.h"
-
-/* A training run as it goes on : its state, and what the files of its
- * history do to it. A file calls only those that stand before it here. */
 
 #define LS_RUN_NS_PER_S 1e9
 
@@ -67,10 +65,6 @@ typedef struct {
   double furthest;
 } LiveRun;
 
-/* ---- run work ---- */
-
-/* What a training run's time went to: work, checkpoints. */
-
 #define MANY_SAVED 65536
 
 const char *
@@ -81,7 +75,6 @@ ls_lost_name (LsLost lost)
   return names[lost];
 }
 
-/* --- what time went to, work, checkpoints --------------------------------- */
 static LsTime
 ls_run_ns (double seconds)
 {
@@ -156,52 +149,41 @@ keep_span (LiveRun *r, LsLost kind, guint cause, double seconds)
 static const LsLost lost_in_stage[N_STAGES]
     = { LS_LOST_DETECTION, LS_LOST_DETECTION, LS_LOST_RESTART, LS_LOST_RESTART };
 
-static void
-keep (LiveRun *r, double seconds)
+/* Whether the time of this state is lost, to what and by which cause. */
+static bool
+loses (const LiveRun *r, LsLost *ret_kind, guint *ret_cause)
 {
-  if (r->state == STALLED)
-    keep_span (r, LS_LOST_STALL, r->stall_cause, seconds);
-  else if (r->state == DOWN)
-    keep_span (r, lost_in_stage[r->stage], r->cause, seconds);
-  else if (r->state == WAITING)
-    keep_span (r, LS_LOST_WAITING, r->cause, seconds);
-  else if (r->state == WORKING && r->slow > 1)
-    keep_span (r, LS_LOST_SLOW, r->slow_cause, seconds);
-  else if (r->state == WORKING && r->missing_nodes > 0)
-    keep_span (r, LS_LOST_SMALLER, r->cause, seconds);
+  *ret_kind = r->state == STALLED ? LS_LOST_STALL
+      : r->state == DOWN          ? lost_in_stage[r->stage]
+                                  : LS_LOST_WAITING;
+  *ret_cause = r->state == STALLED ? r->stall_cause : r->cause;
+  return r->state == STALLED || r->state == DOWN || r->state == WAITING;
 }
 
-/* The time since the last account, to what it was. */
 /* The time since the last account, to what it was. */
 static void
 ls_run_account (LiveRun *r)
 {
   double seconds = (double) (r->engine.now - r->mark) / LS_RUN_NS_PER_S;
+  bool keeps = r->out->spans && seconds > 0;
+  LsLost kind;
+  guint cause;
   r->mark = r->engine.now;
-  if (r->out->spans && seconds > 0)
-    keep (r, seconds);
-  switch (r->state) {
-  case WORKING:
+  if (loses (r, &kind, &cause)) {
+    lose_to (r, kind, seconds, cause);
+  } else if (r->state == WORKING) {
+    kind = r->slow > 1 ? LS_LOST_SLOW : LS_LOST_SMALLER;
+    cause = r->slow > 1 ? r->slow_cause : r->cause;
+    keeps = keeps && (r->slow > 1 || r->missing_nodes > 0);
     account_work (r, seconds);
-    break;
-  case SAVING:
-    r->out->lost_s[LS_LOST_CHECKPOINT] += seconds;
-    break;
-  case STALLED:
-    lose_to (r, LS_LOST_STALL, seconds, r->stall_cause);
-    break;
-  case DOWN:
-    lose (r, lost_in_stage[r->stage], seconds);
-    break;
-  case WAITING:
-    lose (r, LS_LOST_WAITING, seconds);
-    break;
-  case DONE:
-    break;
+  } else {
+    keeps = false;
+    r->out->lost_s[LS_LOST_CHECKPOINT] += r->state == SAVING ? seconds : 0;
   }
+  if (keeps)
+    keep_span (r, kind, cause, seconds);
 }
 
-/* The state that follows, which ends in so many seconds. */
 /* The state that follows: it ends in so many seconds, or when something happens. */
 static void
 ls_run_enter (LiveRun *r, RunState state, double seconds)
@@ -321,7 +303,6 @@ ls_run_add_saved (LiveRun *r)
 
 /* Back to the last checkpoint that may be read and was taken by then. With a node what is on its drives is
  * lost, with several what is in their memory. */
-/* Back to the last checkpoint that may be read, was taken by then, and is not lost with so many nodes. */
 static void
 ls_run_go_back (LiveRun *r, LsTime taken_by, guint n_lost)
 {
@@ -346,9 +327,8 @@ ls_run_go_back (LiveRun *r, LsTime taken_by, guint n_lost)
   lose (r, LS_LOST_REWORK, from - r->position);
 }
 
-/* ---- stops of a training run, its nodes, what failures do ---- */
-
-/* --- stops ------------------------------------------------------------------------------ */
+/* --- stops, and what failures do
+ * ------------------------------------------------------------------------------ */
 
 static double
 detect_s (const LiveRun *r, guint cause)
@@ -387,7 +367,6 @@ is_up (const LiveRun *r)
   return r->state == WORKING || r->state == SAVING || r->state == STALLED;
 }
 
-/* --- stops, and what failures do ------------------------------------------ */
 /* Nothing happens any more. */
 static void
 ls_run_end (LiveRun *r)
@@ -638,8 +617,6 @@ ls_expected_piece_s (double work_s, double save_s, double restart_s, double mtbf
   return mtbf_s * exp (restart_s / mtbf_s) * expm1 ((work_s + save_s) / mtbf_s);
 }
 
-/* --- a training run with its failures, event by event -------------------------------------------- */
-
 /* --- events ----------------------------------------------------------------------------- */
 
 static void
@@ -846,10 +823,9 @@ ls_run_histories_new (const LsRunPlan *plan, uint32_t first_seed, guint n, const
   if (ok && !w.has_given_up)
     return w.histories;
   if (ok)
-    g_set_error (
-        error, LS_ERROR, LS_ERROR_LIMIT,
-        "the run does not get on: %u events passed without a new checkpoint, %u in all, or a century",
-        LS_HISTORY_MAX_IDLE_EVENTS, LS_HISTORY_MAX_EVENTS);
+    ls_fail (error, LS_ERROR_LIMIT,
+             "the run does not get on: %u events passed without a new checkpoint, %u in all, or a century",
+             LS_HISTORY_MAX_IDLE_EVENTS, LS_HISTORY_MAX_EVENTS);
   for (guint i = 0; i < n; i++)
     ls_run_history_clear (&w.histories[i]);
   g_free (w.histories);

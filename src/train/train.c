@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/list.h"
 #include "base/order.h"
 #include "base/team.h"
 #include "data/machines/machines.h"
@@ -22,10 +23,10 @@ ls_train_note_storage (LsTrainReport *r, const LsTrainChoice *choice)
   if (t->write_s <= choice->interval_s
       || strcmp (takes, has) == 0) /* what it waits then is nothing to tell */
     return;
-  g_ptr_array_add (r->notes,
-                   g_strdup_printf ("writing a checkpoint takes %s, longer than the %s to the next: the job "
-                                    "waits for it each time",
-                                    takes, has));
+  ls_note (r->notes,
+           "writing a checkpoint takes %s, longer than the %s to the next: the job "
+           "waits for it each time",
+           takes, has);
 }
 
 static void
@@ -60,10 +61,10 @@ note_causes_of_jobs (LsTrainReport *r, const LsReliability *reliability)
       g_string_append_printf (names, "%s%s", names->len > 0 ? ", " : "", cause->name);
   }
   if (names->len > 0 && seen > 0 && (own * FAR < seen || own > seen * FAR))
-    g_ptr_array_add (r->notes,
-                     g_strdup_printf ("%s: taken as often as in the job of %.0f GPUs where it was counted, "
-                                      "though this one has %.0f: how it depends on size is not known",
-                                      names->str, seen, own));
+    ls_note (r->notes,
+             "%s: taken as often as in the job of %.0f GPUs where it was counted, "
+             "though this one has %.0f: how it depends on size is not known",
+             names->str, seen, own);
 }
 
 /* Checkpoints of all phases are those of the last. */
@@ -75,10 +76,10 @@ note_phases_of_other_state (LsTrainReport *r)
     g_autofree char *own = ls_format_bytes ((uint64_t) p->checkpoint_bytes),
                     *counted = ls_format_bytes ((uint64_t) r->checkpoint.bytes);
     if (p->checkpoint_bytes != r->checkpoint.bytes)
-      g_ptr_array_add (r->notes,
-                       g_strdup_printf ("a checkpoint of phase %s has %s: it is counted as one of "
-                                        "the last phase, %s",
-                                        p->name, own, counted));
+      ls_note (r->notes,
+               "a checkpoint of phase %s has %s: it is counted as one of "
+               "the last phase, %s",
+               p->name, own, counted);
   }
 }
 
@@ -177,36 +178,15 @@ ls_train_costs (LsTrainReport *r, const LsTrainSpec *spec, const LsClusterSpec *
 
 /* --- the report ------------------------------------------------------------------------ */
 
-static void
-phase_clear (gpointer phase)
-{
-  g_free (((LsTrainPhase *) phase)->name);
-}
-
-static void
-cause_clear (gpointer cause)
-{
-  g_free (((LsTrainCause *) cause)->name);
-}
-
-static void
-batch_clear (gpointer batch)
-{
-  g_free (((LsTrainBatch *) batch)->refused);
-}
-
 static LsTrainReport *
 report_new (void)
 {
   LsTrainReport *r = g_new0 (LsTrainReport, 1);
-  r->phases = g_array_new (FALSE, FALSE, sizeof (LsTrainPhase));
-  r->causes = g_array_new (FALSE, FALSE, sizeof (LsTrainCause));
+  r->phases = ls_list_new (sizeof (LsTrainPhase), ls_clear_text);
+  r->causes = ls_list_new (sizeof (LsTrainCause), ls_clear_text);
   r->choices = g_array_new (FALSE, FALSE, sizeof (LsTrainChoice));
-  r->batches = g_array_new (FALSE, FALSE, sizeof (LsTrainBatch));
+  r->batches = ls_list_new (sizeof (LsTrainBatch), ls_clear_text);
   r->notes = g_ptr_array_new_with_free_func (g_free);
-  g_array_set_clear_func (r->batches, batch_clear);
-  g_array_set_clear_func (r->phases, phase_clear);
-  g_array_set_clear_func (r->causes, cause_clear);
   return r;
 }
 
@@ -386,14 +366,12 @@ check_survival (const LsTrainReport *r, const LsRunPlan *plan, GError **error)
     ideal += work;
     expected += ls_expected_piece_s (work, c->times.save_s, c->restart_s, c->mtbf_s);
   }
-  if (expected <= MAX_STRETCH * ideal)
-    return TRUE;
-  g_set_error (
-      error, LS_ERROR, LS_ERROR_LIMIT,
-      "with checkpoints so far apart no run survives: a failure every %.4g s, a restart takes %.4g s, and "
-      "from a checkpoint to the next there are %.4g s of work and %.4g s of saving",
-      c->mtbf_s, c->restart_s, ideal / plan->n_phases, c->times.save_s);
-  return FALSE;
+  return expected <= MAX_STRETCH * ideal
+      || ls_fail (
+             error, LS_ERROR_LIMIT,
+             "with checkpoints so far apart no run survives: a failure every %.4g s, a restart takes %.4g s, "
+             "and from a checkpoint to the next there are %.4g s of work and %.4g s of saving",
+             c->mtbf_s, c->restart_s, ideal / plan->n_phases, c->times.save_s);
 }
 
 /* Whether so many checkpoints can be simulated. */
@@ -403,11 +381,9 @@ check_checkpoints (const LsRunPlan *plan, GError **error)
   double n = 0;
   for (guint i = 0; i < plan->n_phases; i++)
     n += (double) plan->phases[i].n_steps / (double) plan->phases[i].every;
-  if (n <= MAX_CHECKPOINTS)
-    return TRUE;
-  g_set_error (error, LS_ERROR, LS_ERROR_LIMIT, "a run with %.3g checkpoints is too long: at most %.0e", n,
-               MAX_CHECKPOINTS);
-  return FALSE;
+  return n <= MAX_CHECKPOINTS
+      || ls_fail (error, LS_ERROR_LIMIT, "a run with %.3g checkpoints is too long: at most %.0e", n,
+                  MAX_CHECKPOINTS);
 }
 
 /* --- the road -------------------------------------------------------------------------------- */
@@ -426,11 +402,8 @@ ls_train_load_reliability (const char *name, const LsClusterSpec *cluster, LsRel
 static gboolean
 check_length (const LsTrainReport *r, GError **error)
 {
-  if (r->ideal_s <= MAX_SECONDS)
-    return TRUE;
-  g_set_error (error, LS_ERROR, LS_ERROR_LIMIT, "the steps alone take %.3g years",
-               r->ideal_s / 86400 / 365.25);
-  return FALSE;
+  return r->ideal_s <= MAX_SECONDS
+      || ls_fail (error, LS_ERROR_LIMIT, "the steps alone take %.3g years", r->ideal_s / 86400 / 365.25);
 }
 
 /* The run of one seed again, with all that held it up. */
@@ -584,7 +557,7 @@ try_batch (GArray *batches, const LsTrainSpec *spec, uint32_t global_batch, GErr
     add_batch (batches, r);
   } else if (g_error_matches (why, LS_ERROR, LS_ERROR_CONFLICT)) {
     const LsTrainBatch refused
-        = { global_batch, false, g_strdup (why->message), NAN, NAN, NAN, NAN, NAN, NAN };
+        = { g_strdup (why->message), global_batch, false, NAN, NAN, NAN, NAN, NAN, NAN };
     g_array_append_val (batches, refused);
     g_clear_error (&why);
   } else {

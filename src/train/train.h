@@ -154,9 +154,9 @@ typedef struct {
 
 /* The same run with another global batch. */
 typedef struct {
+  char *refused; /* why it is none; NULL: it is, and the rest holds */
   uint32_t global_batch;
   bool fits;
-  char *refused; /* why it is none; NULL: it is, and this holds: */
   double tokens, steps, step_s, wall_s, gpu_hours, usd;
 } LsTrainBatch;
 

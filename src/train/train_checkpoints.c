@@ -98,8 +98,9 @@ frozen_bytes_of (const LsModel *m, const LsStrategy *s)
       : 0;
 }
 
-double
-ls_train_checkpoint_bytes (const LsModel *m, const LsStrategy *s)
+/* What a checkpoint of a model holds: of what learns. */
+static double
+bytes_of (const LsModel *m, const LsStrategy *s)
 {
   double n_adapter = adapter_params (m, s);
   return (n_adapter > 0 ? n_adapter : (double) ls_model_params (m, m->vocab)) * bytes_per_param (s)
@@ -112,7 +113,7 @@ ls_train_checkpoint_bytes_of (const LsJobResult *job)
 {
   double bytes = 0;
   if (job->model.name)
-    return ls_train_checkpoint_bytes (&job->model, &job->strategy);
+    return bytes_of (&job->model, &job->strategy);
   for (uint32_t rank = 0; rank < job->plan->n_ranks; rank++) {
     const LsProgram *p = &job->plan->programs[ls_plan_role (job->plan, rank)];
     bytes += (double) (p->static_bytes[LS_MEM_PARAMETERS] + p->static_bytes[LS_MEM_OPTIMIZER]);
@@ -170,8 +171,7 @@ near_rate_per_gpu (const LsClusterSpec *c, bool is_local, double n_writers)
 static gboolean
 refuse (GError **error, const char *why)
 {
-  g_set_error_literal (error, LS_ERROR, LS_ERROR_CONFLICT, why);
-  return FALSE;
+  return ls_fail (error, LS_ERROR_CONFLICT, "%s", why);
 }
 
 /* Of a checkpoint that stays near: what the job waits for is the copy to the host. */
@@ -270,7 +270,7 @@ ls_train_goodput (const LsModel *m, const LsStrategy *s, const LsClusterSpec *cl
   double rate = ls_reliability_rate (reliability, &units);
   if (rate == 0)
     return 1;
-  double storage = STORAGE_BYTES_PER_S_PER_GPU * s->gpus, save_s = ls_train_checkpoint_bytes (m, s) / storage,
+  double storage = STORAGE_BYTES_PER_S_PER_GPU * s->gpus, save_s = bytes_of (m, s) / storage,
          read_s = save_s + frozen_bytes_of (m, s) / storage, work_s = ls_best_interval_s (save_s, 1 / rate);
   return work_s
       / ls_expected_piece_s (work_s, save_s, restart_s (reliability, &units, s->gpus, read_s), 1 / rate);

@@ -6,6 +6,7 @@
 
 #include <lockstep/error.h>
 
+#include "base/list.h"
 #include "data/machines/machines.h"
 #include "job/job_interval.h"
 
@@ -54,17 +55,14 @@ add_phase (GArray *parts, const LsTrainSpec *spec, const char *text, GError **er
   Part *p = add_part (parts, &spec->job);
   if (!ls_train_phase_read (text, &p->job, &p->size, error))
     return FALSE;
-  if (p->size.tokens + p->size.steps + spec->goal.tokens + spec->goal.loss + spec->steps + spec->days > 0)
-    return TRUE;
-  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--phase \"%s\": expected tokens=N or steps=N", text);
-  return FALSE;
+  return p->size.tokens + p->size.steps + spec->goal.tokens + spec->goal.loss + spec->steps + spec->days > 0
+      || ls_fail (error, LS_ERROR_USAGE, "--phase \"%s\": expected tokens=N or steps=N", text);
 }
 
 static gboolean
 refuse (GError **error, const char *why)
 {
-  g_set_error_literal (error, LS_ERROR, LS_ERROR_USAGE, why);
-  return FALSE;
+  return ls_fail (error, LS_ERROR_USAGE, "%s", why);
 }
 
 /* A part for each batch below the job's, for the same number of sequences. */
@@ -268,12 +266,9 @@ take_machine (LsTrainReport *r, const GArray *parts, GError **error)
   Part *last = part_at (parts, parts->len - 1);
   r->n_gpus = last->result->plan->n_ranks;
   for (guint i = 0; i < parts->len; i++)
-    if (part_at (parts, i)->result->plan->n_ranks != r->n_gpus) {
-      g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
-                   "all phases run on the same GPUs: one has %u, another %u", r->n_gpus,
-                   part_at (parts, i)->result->plan->n_ranks);
-      return FALSE;
-    }
+    if (part_at (parts, i)->result->plan->n_ranks != r->n_gpus)
+      return ls_fail (error, LS_ERROR_CONFLICT, "all phases run on the same GPUs: one has %u, another %u",
+                      r->n_gpus, part_at (parts, i)->result->plan->n_ranks);
   r->job = g_steal_pointer (&last->result);
   LsClusterSpec needed = r->job->cluster->spec; /* borrows */
   needed.taken_per_node = 0;
@@ -344,8 +339,7 @@ fill_activities (LsTrainReport *r)
 static GArray *
 parts_new (const LsTrainSpec *spec, GError **error)
 {
-  g_autoptr (GArray) parts = g_array_new (FALSE, TRUE, sizeof (Part));
-  g_array_set_clear_func (parts, part_clear);
+  g_autoptr (GArray) parts = ls_list_new (sizeof (Part), part_clear);
   bool ok = check_size (spec, error) && add_parts (parts, spec, error) && check_sizes (parts, spec, error);
   return ok ? g_steal_pointer (&parts) : NULL;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/doublings.h"
+#include "base/list.h"
 #include "data/text/override.h"
 #include "train/train.h"
 
@@ -20,19 +21,15 @@ parse_steps (const char *text, void *target)
 }
 
 static bool
+add_batches (char *word, GArray *list)
+{
+  return ls_doublings_add (word, MAX_BATCH, list);
+}
+
+static bool
 parse_batches (const char *text, void *target)
 {
-  LsTrainSpec *spec = target;
-  g_autoptr (GArray) list = g_array_new (FALSE, FALSE, sizeof (uint32_t));
-  g_auto (GStrv) words = g_strsplit (text, ",", -1);
-  for (char **word = words; *word; word++)
-    if (!ls_doublings_add (*word, MAX_BATCH, list))
-      return false;
-  if (list->len == 0)
-    return false;
-  g_clear_pointer (&spec->batches, g_array_unref);
-  spec->batches = g_steal_pointer (&list);
-  return true;
+  return ls_list_parse (text, sizeof (uint32_t), add_batches, &((LsTrainSpec *) target)->batches);
 }
 
 /* As --global-batch has it: 1k is 1024. */
@@ -87,57 +84,42 @@ add_scan (GArray *list)
 }
 
 static bool
-parse_every (const char *text, void *target)
+add_every (char *word, GArray *list)
 {
-  LsTrainSpec *spec = target;
-  g_autoptr (GArray) list = g_array_new (FALSE, FALSE, sizeof (LsEvery));
-  g_auto (GStrv) words = g_strsplit (text, ",", -1);
-  for (char **word = words; *word; word++) {
-    LsEvery every;
-    if (strcmp (*word, "scan") == 0)
-      add_scan (list);
-    else if (read_every (*word, &every))
-      g_array_append_val (list, every);
-    else
-      return false;
-  }
-  if (list->len == 0)
-    return false;
-  g_clear_pointer (&spec->every, g_array_unref);
-  spec->every = g_steal_pointer (&list);
-  return true;
-}
-
-static bool
-read_spares (const char *text, uint32_t *ret_spares)
-{
-  uint64_t n;
-  if (strcmp (text, "any") == 0)
-    *ret_spares = LS_SPARES_ANY;
-  else if (ls_parse_count (text, &n, NULL) && n <= MAX_SPARES)
-    *ret_spares = (uint32_t) n;
+  LsEvery every;
+  if (strcmp (word, "scan") == 0)
+    add_scan (list);
+  else if (read_every (word, &every))
+    g_array_append_val (list, every);
   else
     return false;
   return true;
 }
 
 static bool
+parse_every (const char *text, void *target)
+{
+  return ls_list_parse (text, sizeof (LsEvery), add_every, &((LsTrainSpec *) target)->every);
+}
+
+static bool
+add_spares (char *word, GArray *list)
+{
+  uint64_t n;
+  uint32_t spares = LS_SPARES_ANY;
+  if (strcmp (word, "any") != 0) {
+    if (!ls_parse_count (word, &n, NULL) || n > MAX_SPARES)
+      return false;
+    spares = (uint32_t) n;
+  }
+  g_array_append_val (list, spares);
+  return true;
+}
+
+static bool
 parse_spares (const char *text, void *target)
 {
-  LsTrainSpec *spec = target;
-  g_autoptr (GArray) list = g_array_new (FALSE, FALSE, sizeof (uint32_t));
-  g_auto (GStrv) words = g_strsplit (text, ",", -1);
-  for (char **word = words; *word; word++) {
-    uint32_t n;
-    if (!read_spares (*word, &n))
-      return false;
-    g_array_append_val (list, n);
-  }
-  if (list->len == 0)
-    return false;
-  g_clear_pointer (&spec->spares, g_array_unref);
-  spec->spares = g_steal_pointer (&list);
-  return true;
+  return ls_list_parse (text, sizeof (uint32_t), add_spares, &((LsTrainSpec *) target)->spares);
 }
 
 /* --- knobs ----------------------------------------------------------------------------- */

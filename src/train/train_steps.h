@@ -25,9 +25,8 @@ LsRunPhase *ls_train_run_phases (const LsTrainReport *r);
 /* What of a job on so many GPUs may fail; of nodes as many as there would be of those that were counted. */
 LsJobUnits ls_train_units (const LsReliability *reliability, const LsClusterSpec *cluster, uint32_t n_gpus);
 
-/* What a checkpoint of a job holds: of what learns. The second form is of a trace too: what it does not know
- * of its model, each rank writes of its own. */
-double ls_train_checkpoint_bytes (const LsModel *m, const LsStrategy *s);
+/* What a checkpoint of a job holds: of what learns. What a trace does not know of its model, each rank writes
+ * of its own. */
 double ls_train_checkpoint_bytes_of (const LsJobResult *job);
 
 /* Fills r->checkpoint but for the interval: bytes, times, the best intervals. plan: reliability and units.

@@ -1,11 +1,66 @@
-/* validate/scores.h — a scoreboard of predictions against measurements. */
+/* validate/scores.h — a scoreboard of predictions against measurements; as residuals (analysis/interval.h),
+ * and whether intervals made of them hold: the interval of each row rests on the sources that the row is not
+ * of. A source is what a family's name begins with, up to a dash. */
 #ifndef LS_VALIDATE_SCORES_H
 #define LS_VALIDATE_SCORES_H
 
 #include <glib.h>
 
+#include "analysis/interval.h"
 #include "analysis/score.h"
-#include "validate/residuals.h"
+#include "exec/run.h"
+#include "job/hardware.h"
+#include "job/sensitivity_scale.h"
+#include "strategy/strategy.h"
+
+/* --- residuals, and intervals made of them ----------------------------------------------------------- */
+
+/* Rows whose intervals rest on the other sources only. Shares and widths are NaN if there is no interval. */
+typedef struct {
+  const char *source;
+  guint n;        /* with an interval                                       */
+  guint n_unlike; /* without, as they are like no run of the other sources  */
+  double covered; /* share of n that was measured inside                    */
+  double width;   /* median of (high - low) / predicted                     */
+} LsCoverageLine;
+
+typedef struct {
+  double level;
+  GPtrArray *names;    /* char *: of the lines                                   */
+  GArray *sources;     /* LsCoverageLine, of each source                         */
+  LsCoverageLine each; /* each source counts once; of those with an interval     */
+  LsCoverageLine rows; /* each row does                                          */
+  GArray *left_out; /* LsCoverageLine: "architecture hopper", the rows with that by those without, each source
+                       counting once */
+} LsCoverage;
+
+/* Of all rows that were not refused, in groups in the order of their first rows; with the stretches that they
+ * tell. */
+LsResiduals *ls_residuals_of_rows (const LsScoreRow *rows, guint n_rows);
+
+/* Also of the rows that have a word in common (analysis/interval.h), each by those that do not. */
+LsCoverage *ls_coverage_new (const LsScoreRow *rows, guint n_rows);
+void ls_coverage_free (LsCoverage *c); /* NULL allowed */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsCoverage, ls_coverage_free)
+
+/* Of the step times, in the order of the rows. */
+guint64 ls_predictions_digest (const LsScoreRow *rows, guint n_rows);
+
+/* Residuals as a file that data/machines/machines.h reads. */
+
+/* What a file was made by and from. Borrowed. */
+typedef struct {
+  const char *command, *version;
+  const char *cases, *sha256; /* file of the measured runs */
+  guint n_rows;               /* that were simulated       */
+  guint64 digest;             /* of their step times       */
+} LsResidualProvenance;
+
+/* The file, newly allocated; c says how well it serves. */
+char *ls_residuals_to_json (const LsResiduals *r, const char *name, const LsResidualProvenance *p,
+                            const LsCoverage *c);
+
+/* --- a scoreboard ------------------------------------------------------------------------------------ */
 
 typedef struct {
   const char *family;
@@ -20,7 +75,7 @@ typedef struct {
   const char *example; /* id of the first                      */
 } LsRefusal;
 
-/* The scores without one mechanism (validate/ablation.h). */
+/* The scores without one mechanism. */
 typedef struct {
   const char *key;   /* static: "contention"                      */
   const char *label; /* static: for people                        */
@@ -58,27 +113,6 @@ typedef struct {
  * rows. */
 GArray *ls_refusals (const LsScoreRow *rows, guint n_rows);
 
-/* --- without some of the rows ----------------------------------------------------------------------- */
-
-/* A scoreboard without the rows that have a trait in common, to see what the others say
- * of them. */
-
-/* All rows with a word, or those whose figure lies beyond one. */
-typedef struct {
-  int aspect;       /* LsAspect                        */
-  const char *word; /* interned or static; of a word   */
-  double figure;    /* of a figure                     */
-} LsLeftOut;
-
-bool ls_left_out_has (const LsLeftOut *left_out, const LsScoreRow *row); /* false of a refused row */
-
-/* Each word, or each figure, of the rows that leaves some out and some in, in the order of the rows.
- * LsLeftOut. */
-GArray *ls_left_out_list (const LsScoreRow *rows, guint n_rows, LsAspect aspect);
-
-/* The rows that are not left out, and not refused. LsScoreRow, whose strings are borrowed. */
-GArray *ls_rows_without (const LsScoreRow *rows, guint n_rows, const LsLeftOut *left_out);
-
 /* --- what a calculator that knows one MFU would say ---------------------------------------------- */
 
 /* Problem. Is a simulation worth it? Much of a step's time follows from its FLOPs alone:
@@ -106,5 +140,64 @@ GArray *ls_rows_without (const LsScoreRow *rows, guint n_rows, const LsLeftOut *
 
 /* Sets baseline_s of all rows from their measured_s and ideal_s. */
 void ls_baseline (LsScoreRow *rows, guint n);
+
+/* --- a simulation with one mechanism off ------------------------------------------------------------- */
+
+/* Problem. A prediction is right by mechanisms, or because errors cancel. What each is worth,
+ * and whether the whole needs it, shows when it is taken away and all else stays.
+ *
+ * Each is switched off where it lives, for kernels and links as if nobody had thought of it:
+ *
+ *   contention  links and memory are not shared: each transfer has its path to itself
+ *               (--network alphabeta)
+ *   slowdown    kernels beside communication run as alone: it holds no SMs, stalls nothing,
+ *               takes no memory bandwidth. On a torus it keeps what copies take of memory.
+ *   host        issuing and waiting cost the host nothing (--host-launch 0us and its like)
+ *   grad_norm   no all-reduce of the gradient norm, which is a barrier (--grad-norm 0)
+ *   p2p         pipeline transfers overlap where a stage waited for them, except with 1f1b,
+ *               which has no other way (--p2p overlapped)
+ *   latency     links and NCCL's steps take no time besides their bytes'
+ *   clocks      matrix units keep the rate of short isolated loops: no heat, no power limit
+ *   tiles       arithmetic spreads evenly: no tiles, no waves, no last ones
+ *   hbm         memory gives what its data sheet says
+ *   kernels     all of a kernel but its roofline: a time by the data sheet, no launch
+ *
+ * Worked example. Five percent too fast in all, and eight without contention: contention makes
+ * three percent of a step, and is needed. A mechanism whose absence makes errors smaller is
+ * wrong, or hides another that is missing.
+ *
+ * Deviations. Mechanisms act together: what two of them are worth is not the sum. Kernels of a
+ * measured table (compute/measured.h) keep their times, except with kernels. A pipeline whose
+ * order is searched for is searched anew. */
+
+typedef enum {
+  LS_ABLATE_CONTENTION,
+  LS_ABLATE_SLOWDOWN,
+  LS_ABLATE_HOST,
+  LS_ABLATE_GRAD_NORM,
+  LS_ABLATE_P2P,
+  LS_ABLATE_LATENCY,
+  LS_ABLATE_CLOCKS,
+  LS_ABLATE_TILES,
+  LS_ABLATE_HBM,
+  LS_ABLATE_KERNELS,
+  LS_N_ABLATIONS
+} LsAblation;
+
+const char *ls_ablation_key (LsAblation ablation);   /* "contention" */
+const char *ls_ablation_label (LsAblation ablation); /* for people   */
+
+/* What a job is run with when the mechanism is off. */
+typedef struct {
+  LsHardware hardware;
+  LsStrategy strategy;
+  LsRunOptions options;
+  LsScaled scaled; /* what the hardware then borrows from */
+} LsAblated;
+
+/* Borrows from hardware, which must outlive it; copies the rest. */
+void ls_ablated_init (LsAblated *a, LsAblation ablation, const LsHardware *hardware,
+                      const LsStrategy *strategy, const LsRunOptions *options);
+void ls_ablated_clear (LsAblated *a);
 
 #endif

@@ -10,8 +10,6 @@
 #include "job/job_cases.h"
 #include "job/job_interval.h"
 #include "job/softwares.h"
-#include "validate/ablation.h"
-#include "validate/residuals.h"
 #include "validate/scores.h"
 
 #define GIB 1073741824.0
@@ -37,8 +35,7 @@ struct LsValidationRun {
   LsFamilyScore *by_family; /* [distinct->len]                   */
   LsScore *ablated;         /* [LS_N_ABLATIONS][distinct->len]   */
   LsAblationScore ablations[LS_N_ABLATIONS];
-  GArray *refusals;        /* LsRefusal                             */
-  LsCoverageRun *coverage; /* NULL: not asked for                */
+  GArray *refusals; /* LsRefusal                             */
   LsScores scores;
   char *command, *file, *sha256; /* what was asked, of which file */
 };
@@ -64,7 +61,7 @@ ls_validation_run_free (LsValidationRun *v)
   g_free (v->by_family);
   g_free (v->ablated);
   g_ptr_array_unref (v->distinct);
-  ls_coverage_run_free (v->coverage);
+  ls_coverage_free ((LsCoverage *) v->scores.coverage);
   g_free (v->command);
   g_free (v->file);
   g_free (v->sha256);
@@ -88,15 +85,6 @@ validation_new (const LsRunOptions *options, bool ablate)
   v->options = options;
   v->n_variants = ablate ? 1 + LS_N_ABLATIONS : 1;
   return v;
-}
-
-/* The first diagnostic of an error in one line, without its "error: ". */
-static char *
-one_line (const GError *error)
-{
-  g_autofree char *line = g_strndup (error->message, strcspn (error->message, "\n"));
-  const char *mark = strstr (line, "error: ");
-  return g_strdup (mark && (mark == line || mark[-1] == ' ') ? mark + strlen ("error: ") : line);
 }
 
 static gboolean
@@ -138,8 +126,7 @@ check_chosen (const LsValidationRun *v, const LsValidateSpec *spec, GError **err
     return TRUE;
   g_autofree char *split = spec->split ? g_strconcat (" --split ", spec->split, NULL) : g_strdup ("");
   g_autofree char *only = spec->only ? g_strconcat (" --only ", spec->only, NULL) : g_strdup ("");
-  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "no row matches%s%s", split, only);
-  return FALSE;
+  return ls_fail (error, LS_ERROR_USAGE, "no row matches%s%s", split, only);
 }
 
 /* A knob of the strategy of every chosen row. */
@@ -178,9 +165,8 @@ check_knob (const char *key, GError **error)
   if (ls_field_find (ls_strategy_fields, key))
     return TRUE;
   const char *near = ls_field_suggest (ls_strategy_fields, key);
-  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--assume: no knob of a strategy is named \"%s\"%s%s%s", key,
-               near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
-  return FALSE;
+  return ls_fail (error, LS_ERROR_USAGE, "--assume: no knob of a strategy is named \"%s\"%s%s%s", key,
+                  near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
 }
 
 static gboolean
@@ -189,11 +175,9 @@ assume (LsValidationRun *v, GError **error)
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   for (guint k = 0; v->assume && v->assume[k]; k++) {
     g_auto (GStrv) pair = g_strsplit (v->assume[k], "=", 2);
-    if (g_strv_length (pair) != 2) {
-      g_set_error (error, LS_ERROR, LS_ERROR_USAGE,
-                   "--assume: expected KNOB=VALUE such as \"recompute=none\"; got \"%s\"", v->assume[k]);
-      return FALSE;
-    }
+    if (g_strv_length (pair) != 2)
+      return ls_fail (error, LS_ERROR_USAGE,
+                      "--assume: expected KNOB=VALUE such as \"recompute=none\"; got \"%s\"", v->assume[k]);
     bool is_software = strcmp (pair[0], "software") == 0;
     if (!is_software && !check_knob (pair[0], error))
       return FALSE;
@@ -217,7 +201,7 @@ load_hardware (LsValidationRun *v)
     h->hardware = ls_hardware_load (c->cluster, diags);
     g_autoptr (GError) error = NULL;
     if (!h->hardware && !ls_diag_list_to_error (diags, &error))
-      h->reason = one_line (error);
+      h->reason = ls_first_line (error->message);
     g_hash_table_insert (v->hardware, c->cluster, h);
   }
 }
@@ -268,7 +252,7 @@ simulate (const LsValidationRun *v, const LsHardware *hardware, const LsCase *c,
     ls_job_traits (result, &hardware->spec, &row->traits);
     row->predicted_gib = (double) ls_memory_allocated (result->memory) / GIB;
   } else
-    row->reason = one_line (error);
+    row->reason = ls_first_line (error->message);
 }
 
 static void
@@ -409,13 +393,6 @@ score_memory (LsValidationRun *v)
 }
 
 static void
-cover (LsValidationRun *v)
-{
-  v->coverage = ls_coverage_run_new (v->rows, v->chosen->len);
-  v->scores.coverage = ls_coverage_run_result (v->coverage);
-}
-
-static void
 score (LsValidationRun *v)
 {
   find_families (v);
@@ -483,7 +460,7 @@ ls_validate (const LsValidateSpec *spec, GError **error)
     return NULL;
   score (v);
   if (spec->with_coverage)
-    cover (v);
+    v->scores.coverage = ls_coverage_new (v->rows, v->chosen->len);
   v->options = NULL;
   return g_steal_pointer (&v);
 }
@@ -498,7 +475,7 @@ char *
 ls_validation_run_residuals (const LsValidationRun *v, const char *name, const char *version)
 {
   g_autoptr (LsResiduals) residuals = ls_residuals_of_rows (v->rows, v->chosen->len);
-  LsCoverageRun *coverage = ls_coverage_run_new (v->rows, v->chosen->len);
+  g_autoptr (LsCoverage) coverage = ls_coverage_new (v->rows, v->chosen->len);
   g_autofree char *command = g_strdup_printf ("%s --residuals %s.json", v->command, name);
   const LsResidualProvenance provenance = {
     .command = command,
@@ -508,7 +485,5 @@ ls_validation_run_residuals (const LsValidationRun *v, const char *name, const c
     .n_rows = v->scores.total.n,
     .digest = ls_predictions_digest (v->rows, v->chosen->len),
   };
-  char *text = ls_residuals_to_json (residuals, name, &provenance, ls_coverage_run_result (coverage));
-  ls_coverage_run_free (coverage);
-  return text;
+  return ls_residuals_to_json (residuals, name, &provenance, coverage);
 }

@@ -19,7 +19,7 @@ typedef struct {
   guint n_threads;          /* 0: one per processor */
   const LsRunOptions *options;
   const char *const *assume; /* knobs of the strategy, host costs: "key=value"; or NULL */
-  bool ablate;               /* simulate all rows again with each mechanism off (validate/ablation.h) */
+  bool ablate;               /* simulate all rows again with each mechanism off (validate/scores.h) */
   bool with_coverage;        /* of intervals (analysis/interval.h)           */
   LsProgress progress;       /* in simulations                */
   LsTeam *team;              /* of processes that share the rows; NULL: none */

@@ -437,7 +437,5 @@ ls_recipe_fit_vllm (LsRecipe *r, const char *folder, LsDiagList *diags)
 char *
 ls_recipe_json (LsRecipe *r)
 {
-  const LsCalibrationFile file
-      = { .calibration = &r->calibration, .slot_source = r->slot_source, .around_source = r->around_source };
-  return ls_calibration_to_json (&file);
+  return ls_calibration_to_json (&r->calibration, r->slot_source, r->around_source, NULL);
 }

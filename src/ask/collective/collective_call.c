@@ -4,8 +4,8 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "ask/collective/collective_sizes.h"
 #include "base/doublings.h"
+#include "base/list.h"
 #include "base/order.h"
 #include "base/suggest.h"
 #include "data/measured/read_nccl_tests.h"
@@ -26,22 +26,22 @@ static const LsEnumName protocol_names[] = {
 };
 
 static bool
+add_gpus (char *word, GArray *counts)
+{
+  return ls_doublings_add (g_strstrip (word), LS_COLLECTIVE_MAX_GPUS, counts);
+}
+
+static bool
 parse_gpus (const char *text, void *target)
 {
-  LsCollectiveSpec *spec = target;
-  g_autoptr (GArray) counts = g_array_new (FALSE, FALSE, sizeof (uint32_t));
-  g_auto (GStrv) items = g_strsplit (text, ",", -1);
-  for (char **item = items; *item; item++)
-    if (!ls_doublings_add (g_strstrip (*item), LS_COLLECTIVE_MAX_GPUS, counts))
-      return false;
-  if (counts->len == 0)
+  GArray **gpus = &((LsCollectiveSpec *) target)->gpus;
+  if (!ls_list_parse (text, sizeof (uint32_t), add_gpus, gpus))
     return false;
+  GArray *counts = *gpus;
   g_array_sort (counts, ls_compare_uint32);
   for (guint i = counts->len - 1; i > 0; i--)
     if (g_array_index (counts, uint32_t, i) == g_array_index (counts, uint32_t, i - 1))
       g_array_remove_index (counts, i);
-  g_clear_pointer (&spec->gpus, g_array_unref);
-  spec->gpus = g_steal_pointer (&counts);
   return true;
 }
 
@@ -222,12 +222,11 @@ check_time (const LsCluster *c, const LsCollectiveRow *row, LsCollKind kind, GEr
   if (row->time < LS_TIME_NEVER)
     return TRUE;
   g_autofree char *bytes = ls_format_bytes (row->bytes);
-  g_set_error (
-      error, LS_ERROR, LS_ERROR_LIMIT,
+  return ls_fail (
+      error, LS_ERROR_LIMIT,
       "%s of %s over %u %s of %s by %s (--network %s) is not over after %.3g days; more cannot be simulated",
       ls_coll_kind_name (kind), bytes, row->n_ranks, ls_cluster_chip_word (&c->spec, row->n_ranks),
       c->spec.name, row->algorithm, row->network, ls_time_to_s (LS_TIME_NEVER / 2) / 86400);
-  return FALSE;
 }
 
 static gboolean
@@ -235,17 +234,13 @@ check_call (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *request
             const LsCollectiveNetwork *network, GError **error)
 {
   const char *why = ls_coll_lacks_protocol (c, nccl, request);
-  if (why) {
-    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "--protocol %s does not do %s on these %u %s of %s: %s",
-                 ls_protocol_name (request->protocol), ls_coll_kind_name (request->kind), request->n,
-                 ls_cluster_chip_word (&c->spec, request->n), c->spec.name, why);
-    return FALSE;
-  }
-  if (request->max_ctas > 0 && c->spec.interior == LS_INTERIOR_TORUS) {
-    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
-                 "--max-ctas: a torus has no NCCL, whose thread blocks these are");
-    return FALSE;
-  }
+  if (why)
+    return ls_fail (error, LS_ERROR_CONFLICT, "--protocol %s does not do %s on these %u %s of %s: %s",
+                    ls_protocol_name (request->protocol), ls_coll_kind_name (request->kind), request->n,
+                    ls_cluster_chip_word (&c->spec, request->n), c->spec.name, why);
+  if (request->max_ctas > 0 && c->spec.interior == LS_INTERIOR_TORUS)
+    return ls_fail (error, LS_ERROR_CONFLICT,
+                    "--max-ctas: a torus has no NCCL, whose thread blocks these are");
   if (ls_coll_applies (c, nccl, request))
     return ls_coll_check_size (c, nccl, request, network->fidelity, error);
   complain_of_algorithm (c, nccl, request, error);

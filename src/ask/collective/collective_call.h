@@ -1,9 +1,8 @@
 /* ask/collective/collective_call.h — one collective alone on a cluster: names as people write
- * them, and the time of a call (private to sweep/collective*). */
+ * them, and the time of a call (private). */
 #ifndef LS_ASK_COLLECTIVE_COLLECTIVE_CALL_H
 #define LS_ASK_COLLECTIVE_COLLECTIVE_CALL_H
 
-#include "ask/collective/collective_sizes.h"
 #include "ask/collective/collective_table.h"
 #include "cluster/cluster.h"
 #include "network/coll.h"
@@ -36,22 +35,5 @@ gboolean ls_collective_count (const LsCluster *c, const LsNccl *nccl, const LsCo
 gboolean ls_collective_time (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *request,
                              const LsCollectiveNetwork *network, const LsProgress *progress,
                              LsCollectiveRow *row, GError **error);
-
-/* --- a run ------------------------------------------------------------------------------------------ */
-
-/* What a run of `lockstep collective` is made of (private to
- * sweep/collective*). */
-
-struct LsCollectiveRun {
-  char *cluster, *op;  /* of a table, which its rows name      */
-  GPtrArray *measured; /* LsMeasuredCollective, or NULL        */
-  GArray *rows;        /* LsCollectiveRow                      */
-  GPtrArray *names;    /* char *, of families                  */
-  GArray *families;    /* LsCollectiveFamily                   */
-  GPtrArray *notes;    /* char *                               */
-  char *title;
-  LsCollectiveMessages *messages; /* or NULL */
-  LsCollectiveTable table;        /* ls_collective_run_new() points it to the arrays */
-};
 
 #endif

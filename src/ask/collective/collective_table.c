@@ -6,10 +6,23 @@
 
 #include "analysis/score.h"
 #include "ask/collective/collective_call.h"
-#include "ask/collective/collective_sizes.h"
+#include "base/list.h"
 #include "data/measured/read_nccl_tests.h"
 #include "job/hardware.h"
 #include "job/job_steps.h"
+
+/* What a run of `lockstep collective` is made of. */
+struct LsCollectiveRun {
+  char *cluster, *op;  /* of a table, which its rows name      */
+  GPtrArray *measured; /* LsMeasuredCollective, or NULL        */
+  GArray *rows;        /* LsCollectiveRow                      */
+  GPtrArray *names;    /* char *, of families                  */
+  GArray *families;    /* LsCollectiveFamily                   */
+  GPtrArray *notes;    /* char *                               */
+  char *title;
+  LsCollectiveMessages *messages; /* or NULL */
+  LsCollectiveTable table;        /* ls_collective_run_new() points it to the arrays */
+};
 
 /* --- a collective's messages, and who holds what after each round -------------------------------- */
 
@@ -95,11 +108,9 @@ static LsCollectiveMessages *
 ls_collective_messages_new (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *request,
                             GError **error)
 {
-  if (request->n > LS_COLLECTIVE_MESSAGES_MAX_RANKS) {
-    g_set_error (error, LS_ERROR, LS_ERROR_LIMIT, "--messages is of %d %s at most; got %u",
-                 LS_COLLECTIVE_MESSAGES_MAX_RANKS, ls_cluster_chip_word (&c->spec, 2), request->n);
-    return NULL;
-  }
+  if (request->n > LS_COLLECTIVE_MESSAGES_MAX_RANKS)
+    return ls_fail_null (error, LS_ERROR_LIMIT, "--messages is of %d %s at most; got %u",
+                         LS_COLLECTIVE_MESSAGES_MAX_RANKS, ls_cluster_chip_word (&c->spec, 2), request->n);
   g_autoptr (LsArena) arena = ls_arena_new ();
   const LsScript *s = ls_coll_script (c, nccl, request, arena);
   LsCollectiveMessages *m = g_new0 (LsCollectiveMessages, 1);
@@ -119,9 +130,6 @@ ls_collective_messages_new (const LsCluster *c, const LsNccl *nccl, const LsColl
   return m;
 }
 
-/* Of the algorithm of the request, else of the one that is fastest alone. The request must be met and small
- * enough (ls_coll_applies(), ls_coll_check_size() with LS_NETWORK_STEP). LS_ERROR_LIMIT: more ranks than
- * above. Cost: rounds × places × blocks. Free with ls_collective_messages_free(). */
 /* NULL allowed */
 static void
 ls_collective_messages_free (LsCollectiveMessages *m)
@@ -214,24 +222,9 @@ machine_free (gpointer data)
 }
 
 static void
-skipped_clear (gpointer data)
-{
-  g_free (((Skipped *) data)->reason);
-}
-
-/* The first diagnostic in one line. */
-static char *
-one_line (const char *message)
-{
-  g_autofree char *line = g_strndup (message, strcspn (message, "\n"));
-  const char *mark = strstr (line, "error: ");
-  return g_strdup (mark && (mark == line || mark[-1] == ' ') ? mark + strlen ("error: ") : line);
-}
-
-static void
 skip (Comparison *x, const char *message)
 {
-  g_autofree char *reason = one_line (message);
+  g_autofree char *reason = ls_first_line (message);
   x->run->table.n_skipped++;
   for (guint i = 0; i < x->skipped->len; i++) {
     Skipped *s = &g_array_index (x->skipped, Skipped, i);
@@ -290,11 +283,9 @@ read_measured (LsCollectiveRun *run, const LsCollectiveSpec *spec, GError **erro
   if (!run->measured)
     return ls_diag_list_to_error (diags, error);
   const LsMeasuredCollective *first = g_ptr_array_index (run->measured, 0);
-  if (!spec->trust || first->trust)
-    return TRUE;
-  g_set_error (error, LS_ERROR, LS_ERROR_INPUT, "%s: --trust %s wants a column \"trust\"; got none",
-               spec->compare, spec->trust);
-  return FALSE;
+  return !spec->trust || first->trust
+      || ls_fail (error, LS_ERROR_INPUT, "%s: --trust %s wants a column \"trust\"; got none", spec->compare,
+                  spec->trust);
 }
 
 /* --- one row ------------------------------------------------------------------------ */
@@ -341,14 +332,12 @@ has_room (const LsCluster *c, LsCollKind kind, const LsMeasuredCollective *m, GE
   for (uint32_t node = 0; node < m->n_nodes; node++)
     least = MIN (least, ls_cluster_gpus_of (c, node));
   if (m->n_gpus / m->n_nodes > least)
-    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "a node of %s has %u %s; got %u on %u", m->cluster,
-                 least, ls_cluster_chip_word (&c->spec, least), m->n_gpus, m->n_nodes);
-  else if (kind == LS_COLL_SEND_RECV && m->n_gpus != 2)
-    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "%s is between two %s; got %u", m->op,
-                 ls_cluster_chip_word (&c->spec, 2), m->n_gpus);
-  else
-    return TRUE;
-  return FALSE;
+    return ls_fail (error, LS_ERROR_CONFLICT, "a node of %s has %u %s; got %u on %u", m->cluster, least,
+                    ls_cluster_chip_word (&c->spec, least), m->n_gpus, m->n_nodes);
+  if (kind == LS_COLL_SEND_RECV && m->n_gpus != 2)
+    return ls_fail (error, LS_ERROR_CONFLICT, "%s is between two %s; got %u", m->op,
+                    ls_cluster_chip_word (&c->spec, 2), m->n_gpus);
+  return TRUE;
 }
 
 static gboolean
@@ -356,10 +345,8 @@ simulate (const Comparison *x, Machine *machine, const LsMeasuredCollective *m, 
           GError **error)
 {
   LsCollKind kind;
-  if (!ls_collective_find_kind (m->op, &kind, NULL)) {
-    g_set_error (error, LS_ERROR, LS_ERROR_INPUT, "no operation is named \"%s\"", m->op);
-    return FALSE;
-  }
+  if (!ls_collective_find_kind (m->op, &kind, NULL))
+    return ls_fail (error, LS_ERROR_INPUT, "no operation is named \"%s\"", m->op);
   const LsCluster *c = cluster_of (machine, m->n_nodes, error);
   if (!c)
     return FALSE;
@@ -475,8 +462,7 @@ write_notes (Comparison *x, guint n_wanted)
 {
   for (guint i = 0; i < x->skipped->len; i++) {
     const Skipped *s = &g_array_index (x->skipped, Skipped, i);
-    g_ptr_array_add (x->run->notes,
-                     g_strdup_printf ("%u row%s skipped: %s", s->n, s->n == 1 ? "" : "s", s->reason));
+    ls_note (x->run->notes, "%u row%s skipped: %s", s->n, s->n == 1 ? "" : "s", s->reason);
   }
   g_autofree char *file = g_path_get_basename (x->spec->compare);
   x->run->title = g_strdup_printf ("%s: %u of %u rows selected, %u compared", file, n_wanted,
@@ -491,8 +477,7 @@ check_compared (const LsCollectiveRun *run, GError **error)
     return TRUE;
   g_ptr_array_add (run->notes, NULL);
   g_autofree char *reasons = g_strjoinv ("\n  ", (char **) run->notes->pdata);
-  g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "no row could be compared:\n  %s", reasons);
-  return FALSE;
+  return ls_fail (error, LS_ERROR_CONFLICT, "no row could be compared:\n  %s", reasons);
 }
 
 /* Reads spec->compare and fills a new run with its rows, simulated, and their errors. */
@@ -503,8 +488,7 @@ ls_collective_compare (LsCollectiveRun *run, const LsCollectiveSpec *spec, const
   if (!read_measured (run, spec, error))
     return FALSE;
   g_autoptr (GHashTable) machines = g_hash_table_new_full (g_str_hash, g_str_equal, NULL, machine_free);
-  g_autoptr (GArray) skipped = g_array_new (FALSE, FALSE, sizeof (Skipped));
-  g_array_set_clear_func (skipped, skipped_clear);
+  g_autoptr (GArray) skipped = ls_list_new (sizeof (Skipped), ls_clear_text);
   Comparison x = { run, spec, network, machines, skipped };
 
   guint n_wanted = 0;
@@ -515,11 +499,8 @@ ls_collective_compare (LsCollectiveRun *run, const LsCollectiveSpec *spec, const
     n_wanted++;
     compare_row (&x, m);
   }
-  if (n_wanted == 0) {
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "%s: none of %u rows matches", spec->compare,
-                 run->measured->len);
-    return FALSE;
-  }
+  if (n_wanted == 0)
+    return ls_fail (error, LS_ERROR_USAGE, "%s: none of %u rows matches", spec->compare, run->measured->len);
   score_all (run);
   write_notes (&x, n_wanted);
   return check_compared (run, error);
@@ -568,13 +549,11 @@ run_new (void)
 static GArray *
 two_ends (const LsCluster *c, const char *op, uint32_t n_gpus, GError **error)
 {
-  if (c->n_gpus < 2 || (n_gpus > 0 && n_gpus != 2)) {
-    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
-                 "--op %s is between two %s; got %u\n"
-                 "note: leave --gpus out; --nodes 2 puts one on each of two",
-                 op, ls_cluster_chip_word (&c->spec, 2), n_gpus > 0 ? n_gpus : c->n_gpus);
-    return NULL;
-  }
+  if (c->n_gpus < 2 || (n_gpus > 0 && n_gpus != 2))
+    return ls_fail_null (error, LS_ERROR_CONFLICT,
+                         "--op %s is between two %s; got %u\n"
+                         "note: leave --gpus out; --nodes 2 puts one on each of two",
+                         op, ls_cluster_chip_word (&c->spec, 2), n_gpus > 0 ? n_gpus : c->n_gpus);
   uint32_t ends[] = { 0, c->spec.n_nodes > 1 ? ls_cluster_gpu_at (c, 1, 0) : 1 };
   return g_array_append_vals (g_array_new (FALSE, FALSE, sizeof *ends), ends, 2);
 }
@@ -795,8 +774,7 @@ check_sizes (const LsCollectiveSpec *spec, GError **error)
   if (spec->max_bytes == 0 || spec->min_bytes <= spec->max_bytes)
     return TRUE;
   g_autofree char *min = ls_format_bytes (spec->min_bytes), *max = ls_format_bytes (spec->max_bytes);
-  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--min %s exceeds --max %s", min, max);
-  return FALSE;
+  return ls_fail (error, LS_ERROR_USAGE, "--min %s exceeds --max %s", min, max);
 }
 
 /* They are of one call. */
@@ -804,38 +782,33 @@ static gboolean
 check_messages (const LsCollectiveSpec *spec, guint n_networks, GError **error)
 {
   if (spec->compare || n_networks > 1)
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--messages does not go with %s",
-                 spec->compare ? "--compare" : "--network all");
-  else if (spec->max_bytes > 0 || spec->factor > 0)
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--messages is of one size, --min; leave --%s out",
-                 spec->max_bytes > 0 ? "max" : "factor");
-  else if (spec->gpus && spec->gpus->len > 1)
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--messages is of one number of --gpus; got %u",
-                 spec->gpus->len);
-  else
-    return TRUE;
-  return FALSE;
+    return ls_fail (error, LS_ERROR_USAGE, "--messages does not go with %s",
+                    spec->compare ? "--compare" : "--network all");
+  if (spec->max_bytes > 0 || spec->factor > 0)
+    return ls_fail (error, LS_ERROR_USAGE, "--messages is of one size, --min; leave --%s out",
+                    spec->max_bytes > 0 ? "max" : "factor");
+  if (spec->gpus && spec->gpus->len > 1)
+    return ls_fail (error, LS_ERROR_USAGE, "--messages is of one number of --gpus; got %u", spec->gpus->len);
+  return TRUE;
 }
 
 static gboolean
 check_given (const LsCollectiveSpec *spec, guint n_networks, GError **error)
 {
   if (!spec->compare && (!spec->cluster || !spec->op))
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "expected --%s", spec->cluster ? "op" : "cluster");
-  else if (!spec->compare && spec->trust)
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--trust selects rows of --compare");
-  else if (spec->compare && spec->slice[0] > 0)
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE,
-                 "--slice does not go with --compare, whose rows say how many chips ran");
-  else if (spec->compare && spec->nccl)
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE,
-                 "--nccl does not go with --compare, whose rows say on which cluster they ran");
-  else if (spec->compare && n_networks > 1)
-    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
-                 "--compare takes one fidelity of the network; got --network all");
-  else
-    return (!spec->messages || check_messages (spec, n_networks, error)) && check_sizes (spec, error);
-  return FALSE;
+    return ls_fail (error, LS_ERROR_USAGE, "expected --%s", spec->cluster ? "op" : "cluster");
+  if (!spec->compare && spec->trust)
+    return ls_fail (error, LS_ERROR_USAGE, "--trust selects rows of --compare");
+  if (spec->compare && spec->slice[0] > 0)
+    return ls_fail (error, LS_ERROR_USAGE,
+                    "--slice does not go with --compare, whose rows say how many chips ran");
+  if (spec->compare && spec->nccl)
+    return ls_fail (error, LS_ERROR_USAGE,
+                    "--nccl does not go with --compare, whose rows say on which cluster they ran");
+  if (spec->compare && n_networks > 1)
+    return ls_fail (error, LS_ERROR_CONFLICT,
+                    "--compare takes one fidelity of the network; got --network all");
+  return (!spec->messages || check_messages (spec, n_networks, error)) && check_sizes (spec, error);
 }
 
 LsCollectiveRun *

@@ -55,14 +55,6 @@ rank_at (const Importing *m, guint i)
   return &g_array_index (m->ranks, Rank, i);
 }
 
-static void G_GNUC_PRINTF (2, 3) note (Importing *m, const char *format, ...)
-{
-  va_list args;
-  va_start (args, format);
-  g_ptr_array_add (m->import->notes, g_strdup_vprintf (format, args));
-  va_end (args);
-}
-
 /* ---- files ---- */
 
 static void
@@ -87,7 +79,7 @@ take (Importing *m, LsKineto *k, GError **error)
     return FALSE;
   r->rank = r->k->rank;
   for (guint i = 0; i < r->k->notes->len; i++)
-    note (m, "%s", (const char *) r->k->notes->pdata[i]);
+    g_ptr_array_add (m->import->notes, g_strdup (r->k->notes->pdata[i]));
   find_used (r);
   return TRUE;
 }
@@ -113,22 +105,18 @@ check_ranks (Importing *m, GError **error)
 {
   for (guint i = 0; m->ranks->len > 1 && i < m->ranks->len; i++) {
     const Rank *r = rank_at (m, i);
-    if (r->rank < 0) {
-      g_set_error (error, LS_ERROR, LS_ERROR_INPUT,
-                   "%s: error: it does not say of which rank it is (\"rank\" of distributedInfo), which "
-                   "several profiles must",
-                   r->k->path);
-      return FALSE;
-    }
+    if (r->rank < 0)
+      return ls_fail (error, LS_ERROR_INPUT,
+                      "%s: error: it does not say of which rank it is (\"rank\" of distributedInfo), which "
+                      "several profiles must",
+                      r->k->path);
   }
   g_array_sort (m->ranks, by_rank);
   for (guint i = 1; i < m->ranks->len; i++)
-    if (rank_at (m, i)->rank == rank_at (m, i - 1)->rank) {
-      g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
-                   "%s: error: it is of rank %" G_GINT64_FORMAT ", as another one is",
-                   rank_at (m, i)->k->path, rank_at (m, i)->rank);
-      return FALSE;
-    }
+    if (rank_at (m, i)->rank == rank_at (m, i - 1)->rank)
+      return ls_fail (error, LS_ERROR_CONFLICT,
+                      "%s: error: it is of rank %" G_GINT64_FORMAT ", as another one is",
+                      rank_at (m, i)->k->path, rank_at (m, i)->rank);
   return TRUE;
 }
 
@@ -214,8 +202,7 @@ static int
 by_kind (gconstpointer a, gconstpointer b)
 {
   const LsProfileTraffic *x = a, *y = b;
-  if (x->class != y->class)
-    return (int) x->class - (int) y->class;
+  LS_SMALLER_FIRST (x->class, y->class);
   LS_SMALLER_FIRST (x->bytes, y->bytes);
   LS_SMALLER_FIRST (x->size, y->size);
   return (int) x->is_ours - (int) y->is_ours;
@@ -296,14 +283,16 @@ note_ranks (Importing *m)
 {
   uint32_t n = m->groups.n_ranks;
   if (m->ranks->len == 1 && n > 1)
-    note (m, "one profile stands for all %u ranks: they run the same, and arrive at collectives together", n);
+    ls_note (m->import->notes,
+             "one profile stands for all %u ranks: they run the same, and arrive at collectives together", n);
   else if (m->ranks->len < n)
-    note (m, "%u of %u ranks have a profile: another runs that of the nearest below it", m->ranks->len, n);
+    ls_note (m->import->notes, "%u of %u ranks have a profile: another runs that of the nearest below it",
+             m->ranks->len, n);
   for (guint i = 0; i < m->groups.groups->len; i++) {
     const LsProfileGroup *g = &g_array_index (m->groups.groups, LsProfileGroup, i);
     if (g->is_inferred)
-      note (m, "the group \"%s\" of %u ranks, %u apart, is assumed to be %s", g->called, g->size, g->stride,
-            ls_slot_name ((LsSlot) g->slot));
+      ls_note (m->import->notes, "the group \"%s\" of %u ranks, %u apart, is assumed to be %s", g->called,
+               g->size, g->stride, ls_slot_name ((LsSlot) g->slot));
   }
 }
 
@@ -322,15 +311,16 @@ note_unknown (Importing *m)
   }
   g_autofree char *length = ls_format_time (time);
   if (!m->spec->as_measured && n > 0)
-    note (
-        m,
+    ls_note (
+        m->import->notes,
         "%u of %u communication kernels do not say what they move, or among which ranks: they take the time "
         "that they took on any cluster (with what other kernels of this kind took, %s)",
         n, of, length);
   if (!m->spec->as_measured && n_pairs > 0)
-    note (m,
-          "%u kernels send and receive between two ranks: they take the time that they took on any cluster",
-          n_pairs);
+    ls_note (
+        m->import->notes,
+        "%u kernels send and receive between two ranks: they take the time that they took on any cluster",
+        n_pairs);
 }
 
 static void
@@ -338,14 +328,16 @@ note_waits (Importing *m)
 {
   const LsProfileStep *step = rank_at (m, 0)->step;
   if (step->n_inferred > 0)
-    note (m,
-          "%u waits between streams are inferred from the order of launches and the times of ops (%u are "
-          "reported by the profile)",
-          step->n_inferred, step->n_told);
+    ls_note (m->import->notes,
+             "%u waits between streams are inferred from the order of launches and the times of ops (%u are "
+             "reported by the profile)",
+             step->n_inferred, step->n_told);
   if (step->n_shared > 0)
-    note (m, "%u streams share one with others: a replay has %d", step->n_shared, LS_N_STREAMS);
+    ls_note (m->import->notes, "%u streams share one with others: a replay has %d", step->n_shared,
+             LS_N_STREAMS);
   if (rank_at (m, 0)->cut.is_open)
-    note (m, "%s has no next step: it is assumed to end with its last op", rank_at (m, 0)->cut.what);
+    ls_note (m->import->notes, "%s has no next step: it is assumed to end with its last op",
+             rank_at (m, 0)->cut.what);
 }
 
 /* Whether the host is as far ahead of the GPU as the step ends as it was when it began. */
@@ -359,8 +351,8 @@ note_unsteady (Importing *m)
   int64_t ahead = (cut->end - cut->next_launch) - (first->start - first->launch);
   g_autofree char *length = ls_format_time (ABS (ahead) * PS_PER_NS);
   if (ABS (ahead) > (cut->end - cut->start) / 100)
-    note (
-        m,
+    ls_note (
+        m->import->notes,
         "%s is no steady step: the host %s the GPU by %s in it; a replay, which repeats it, may take another "
         "time",
         cut->what, ahead > 0 ? "gets ahead of" : "falls back towards", length);
@@ -376,10 +368,10 @@ note_beside (Importing *m)
     time += g_array_index (step->ops, LsProfileOp, i).beside * PS_PER_NS;
   g_autofree char *length = ls_format_time (time);
   if (time > 0)
-    note (m,
-          "%s of kernels ran together with communication that is ours now: their times hold its slowdown, "
-          "which the replay does not add again, nor take away where there is less communication",
-          length);
+    ls_note (m->import->notes,
+             "%s of kernels ran together with communication that is ours now: their times hold its slowdown, "
+             "which the replay does not add again, nor take away where there is less communication",
+             length);
 }
 
 static gboolean

@@ -4,13 +4,6 @@
 
 #define PS_PER_NS 1000
 
-/* What a cut is made of: places in k->ops, and when the step begins and ends. */
-typedef struct {
-  GArray *chosen;     /* guint */
-  int64_t start, end; /* ns */
-  int64_t next_launch;
-} Cut;
-
 void
 ls_measured_step_clear (LsMeasuredStep *step)
 {
@@ -29,8 +22,7 @@ op_at (const LsKineto *k, guint i)
 static gboolean
 fail (GError **error, const LsKineto *k, const char *message, const char *hint)
 {
-  g_set_error (error, LS_ERROR, LS_ERROR_INPUT, "%s: error: %s\nnote: %s", k->path, message, hint);
-  return FALSE;
+  return ls_fail (error, LS_ERROR_INPUT, "%s: error: %s\nnote: %s", k->path, message, hint);
 }
 
 /* ---- which ---- */
@@ -56,10 +48,9 @@ parse_which (const char *text, Which *ret, GError **error)
   if (g_strv_length (ends) == 2 && ls_parse_time (ends[0], &ret->from, &expected)
       && ls_parse_time (ends[1], &ret->to, &expected) && ret->from < ret->to)
     return TRUE;
-  g_set_error (error, LS_ERROR, LS_ERROR_USAGE,
-               "--step: expected the N of ProfilerStep#N, or FROM:TO such as \"120ms:180ms\"; got \"%s\"",
-               text);
-  return FALSE;
+  return ls_fail (error, LS_ERROR_USAGE,
+                  "--step: expected the N of ProfilerStep#N, or FROM:TO such as \"120ms:180ms\"; got \"%s\"",
+                  text);
 }
 
 gboolean
@@ -91,14 +82,14 @@ first_op (const LsKineto *k, guint step)
 }
 
 static void
-end_with (Cut *cut, const LsKinetoOp *next)
+end_with (LsMeasuredStep *cut, const LsKinetoOp *next)
 {
   cut->end = next ? next->start : LS_KINETO_NONE;
   cut->next_launch = next ? next->launch : LS_KINETO_NONE;
 }
 
 static void
-choose_issued (const LsKineto *k, int64_t from, int64_t to, Cut *cut)
+choose_issued (const LsKineto *k, int64_t from, int64_t to, LsMeasuredStep *cut)
 {
   for (guint i = 0; i < k->ops->len; i++) {
     int64_t at = issue_time (op_at (k, i));
@@ -130,31 +121,31 @@ find_step (const LsKineto *k, const Which *which, guint *ret_step, GError **erro
 }
 
 static gboolean
-cut_annotated (const LsKineto *k, const Which *which, Cut *cut, LsMeasuredStep *ret, GError **error)
+cut_annotated (const LsKineto *k, const Which *which, LsMeasuredStep *ret, GError **error)
 {
-  guint step;
+  guint step = 0;
   if (!find_step (k, which, &step, error))
     return FALSE;
   const LsKinetoStep *s = &g_array_index (k->steps, LsKinetoStep, step);
-  choose_issued (k, s->start, s->end, cut);
+  choose_issued (k, s->start, s->end, ret);
   ret->what = g_strdup_printf ("ProfilerStep#%" G_GUINT64_FORMAT, s->number);
   ret->host_end = s->end;
   ret->thread = s->thread;
-  end_with (cut, step + 1 < k->steps->len ? first_op (k, step + 1) : NULL);
+  end_with (ret, step + 1 < k->steps->len ? first_op (k, step + 1) : NULL);
   return TRUE;
 }
 
 /* ---- by range ---- */
 
 static void
-cut_range (const LsKineto *k, const Which *which, const char *text, Cut *cut, LsMeasuredStep *ret)
+cut_range (const LsKineto *k, const Which *which, const char *text, LsMeasuredStep *ret)
 {
   int64_t from = which->from / PS_PER_NS, to = which->to / PS_PER_NS;
   for (guint i = 0; i < k->ops->len; i++)
     if (op_at (k, i)->start >= from && op_at (k, i)->start < to)
-      g_array_append_val (cut->chosen, i);
-  cut->start = from;
-  cut->end = to;
+      g_array_append_val (ret->chosen, i);
+  ret->start = from;
+  ret->end = to;
   ret->what = g_strdup (text);
 }
 
@@ -195,7 +186,7 @@ find_phase (const LsKineto *k, guint period)
 }
 
 static gboolean
-cut_periodic (const LsKineto *k, Cut *cut, LsMeasuredStep *ret, GError **error)
+cut_periodic (const LsKineto *k, LsMeasuredStep *ret, GError **error)
 {
   guint period = find_period (k);
   if (period == 0)
@@ -207,8 +198,8 @@ cut_periodic (const LsKineto *k, Cut *cut, LsMeasuredStep *ret, GError **error)
   if (begin + period > n)
     begin -= period;
   for (guint i = begin; i < begin + period; i++)
-    g_array_append_val (cut->chosen, i);
-  end_with (cut, begin + period < n ? op_at (k, begin + period) : NULL);
+    g_array_append_val (ret->chosen, i);
+  end_with (ret, begin + period < n ? op_at (k, begin + period) : NULL);
   ret->what = g_strdup_printf ("a period of %u kernels and copies, from record %u", period,
                                op_at (k, begin)->record);
   return TRUE;
@@ -223,10 +214,11 @@ ps (int64_t ns)
 }
 
 static void
-fill_side (const LsKineto *k, const Cut *cut, LsStepSide *side)
+fill_side (const LsKineto *k, LsMeasuredStep *step)
 {
-  for (guint i = 0; i < cut->chosen->len; i++) {
-    const LsKinetoOp *op = op_at (k, g_array_index (cut->chosen, guint, i));
+  step->side = ls_step_side_new ();
+  for (guint i = 0; i < step->chosen->len; i++) {
+    const LsKinetoOp *op = op_at (k, g_array_index (step->chosen, guint, i));
     const LsStepOp row = { .start = ps (op->start),
                            .end = ps (op->end),
                            .bytes = op->bytes,
@@ -234,59 +226,55 @@ fill_side (const LsKineto *k, const Cut *cut, LsStepSide *side)
                            .class = op->class,
                            .in_graph = op->in_graph,
                            .launch = op->launch == LS_KINETO_NONE ? LS_TIME_NEVER : ps (op->launch) };
-    g_array_append_val (side->ops, row);
+    g_array_append_val (step->side->ops, row);
   }
-  side->length = ps (cut->end - cut->start);
-  ls_step_side_finish (side, ps (cut->start));
+  step->side->length = ps (step->end - step->start);
+  ls_step_side_finish (step->side, ps (step->start));
 }
 
 /* Where it begins and ends, if that is not said. */
 static gboolean
-bound (const LsKineto *k, Cut *cut, LsMeasuredStep *ret, GError **error)
+bound (const LsKineto *k, LsMeasuredStep *ret, GError **error)
 {
   g_autofree char *message = g_strdup_printf ("%s: nothing ran on the GPU", ret->what);
-  if (cut->chosen->len == 0)
+  if (ret->chosen->len == 0)
     return fail (error, k, message, "was the profiler's schedule still warming up? Try another --step");
   int64_t last = 0;
-  for (guint i = 0; i < cut->chosen->len; i++)
-    last = MAX (last, op_at (k, g_array_index (cut->chosen, guint, i))->end);
-  if (cut->start < 0)
-    cut->start = op_at (k, g_array_index (cut->chosen, guint, 0))->start;
-  ret->is_open = cut->end == LS_KINETO_NONE || cut->end <= cut->start;
+  for (guint i = 0; i < ret->chosen->len; i++)
+    last = MAX (last, op_at (k, g_array_index (ret->chosen, guint, i))->end);
+  if (ret->start < 0)
+    ret->start = op_at (k, g_array_index (ret->chosen, guint, 0))->start;
+  ret->is_open = ret->end == LS_KINETO_NONE || ret->end <= ret->start;
   if (ret->is_open)
-    cut->end = last;
-  if (cut->end > cut->start)
-    return TRUE;
-  return fail (error, k, message, "its kernels take no time");
+    ret->end = last;
+  if (ret->end <= ret->start)
+    return fail (error, k, message, "its kernels take no time");
+  fill_side (k, ret);
+  return ret->side->ops->len > 0 || fail (error, k, "its kernels take no time", "try another --step");
 }
 
 gboolean
 ls_measured_step_cut (const LsKineto *k, const char *which, LsMeasuredStep *ret_step, GError **error)
 {
   Which parsed;
-  *ret_step = (LsMeasuredStep) { .host_end = LS_KINETO_NONE, .next_launch = LS_KINETO_NONE, .thread = -1 };
+  *ret_step = (LsMeasuredStep) { 0 };
   if (which && !parse_which (which, &parsed, error))
     return FALSE;
-  g_autoptr (GArray) chosen = g_array_new (FALSE, FALSE, sizeof (guint));
-  Cut cut = { .chosen = chosen, .start = -1, .end = LS_KINETO_NONE, .next_launch = LS_KINETO_NONE };
+  *ret_step = (LsMeasuredStep) { .chosen = g_array_new (FALSE, FALSE, sizeof (guint)),
+                                 .start = -1,
+                                 .end = LS_KINETO_NONE,
+                                 .host_end = LS_KINETO_NONE,
+                                 .next_launch = LS_KINETO_NONE,
+                                 .thread = -1 };
   gboolean ok = TRUE;
   if (which && parsed.is_range)
-    cut_range (k, &parsed, which, &cut, ret_step);
+    cut_range (k, &parsed, which, ret_step);
   else if (which || k->steps->len > 0)
-    ok = cut_annotated (k, which ? &parsed : NULL, &cut, ret_step, error);
+    ok = cut_annotated (k, which ? &parsed : NULL, ret_step, error);
   else
-    ok = cut_periodic (k, &cut, ret_step, error);
-  if (ok && bound (k, &cut, ret_step, error)) {
-    ret_step->side = ls_step_side_new ();
-    fill_side (k, &cut, ret_step->side);
-    ret_step->chosen = g_array_ref (chosen);
-    ret_step->start = cut.start;
-    ret_step->end = cut.end;
-    ret_step->next_launch = cut.next_launch;
-    if (ret_step->side->ops->len > 0)
-      return TRUE;
-    fail (error, k, "its kernels take no time", "try another --step");
-  }
+    ok = cut_periodic (k, ret_step, error);
+  if (ok && bound (k, ret_step, error))
+    return TRUE;
   ls_measured_step_clear (ret_step);
   return FALSE;
 }

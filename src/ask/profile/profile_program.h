@@ -62,10 +62,6 @@ void ls_profile_groups_clear (LsProfileGroups *groups);
 /* Of each group of a profile the slot; LS_N_SLOTS: it is not bound. Newly allocated. */
 uint8_t *ls_profile_groups_slots (const LsProfileGroups *groups, const LsKineto *k);
 
-/* Binds all ranks of the plan: their roles are their stages, or, not NULL, those of role_of [n_ranks], which
- * lists them. */
-void ls_profile_groups_bind (const LsProfileGroups *groups, const uint32_t *role_of, LsPlan *plan);
-
 /* --- profiled steps as the plan of a job --------------------------------------------------------- */
 
 typedef struct {

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/list.h"
 #include "base/order.h"
 
 #define OVERLAP_NS  1000 /* clocks of a profiler agree to less        */
@@ -246,19 +247,10 @@ busy_intervals (const LsProfileStep *step)
   return all;
 }
 
-/* The first that ends later. */
-static guint
-first_after (const GArray *busy, int64_t at)
+static int
+by_end (gconstpointer a, gconstpointer b)
 {
-  guint low = 0, high = busy->len;
-  while (low < high) {
-    guint mid = low + (high - low) / 2;
-    if (g_array_index (busy, Interval, mid).end <= at)
-      low = mid + 1;
-    else
-      high = mid;
-  }
-  return low;
+  return LS_ORDER (((const Interval *) a)->end, ((const Interval *) b)->end);
 }
 
 static void
@@ -269,7 +261,8 @@ find_beside (LsProfileStep *step)
     LsProfileOp *op = &g_array_index (step->ops, LsProfileOp, i);
     if (op->kind != LS_PROFILE_KERNEL)
       continue;
-    for (guint k = first_after (busy, op->start); k < busy->len; k++) {
+    const Interval later = { .end = op->start + 1 };
+    for (guint k = ls_list_first_from (busy, by_end, &later); k < busy->len; k++) {
       const Interval *it = &g_array_index (busy, Interval, k);
       if (it->start >= op->end)
         break;
@@ -277,6 +270,356 @@ find_beside (LsProfileStep *step)
     }
   }
 }
+
+/* ---- who waits for what ---- */
+
+#define CLOCK_NS        1000  /* to which the clocks of a profiler agree                         */
+#define LATE_NS         10000 /* a start later than this is explained by something of the profile */
+#define MOST_LATENCY_NS 20000 /* where all ops wait for others */
+#define LOOK_BACK       256   /* ops of a stream */
+#define NO_OP           G_MAXUINT
+
+typedef struct {
+  LsProfileStep *step;
+  const LsMeasuredStep *cut;
+  guint last[LS_N_STREAMS];    /* op that was issued last; NO_OP: none                           */
+  guint *before;               /* of each op that of its stream before it; NO_OP: none           */
+  guint awaited[LS_N_STREAMS]; /* of communication: 1 + the last op that the compute stream waits for */
+  GHashTable *records;         /* index_records() */
+  GHashTable *told; /* stream of the GPU -> GArray of guint: what its next op is told to wait for */
+  guint n_unsaid;   /* waits without streams since the last launch                    */
+  guint call;       /* next of the profile's calls                                    */
+  bool has_calls;   /* the profile has waits at all                                   */
+} Waits;
+
+static LsProfileOp *
+op_at (const LsProfileStep *step, guint i)
+{
+  return &g_array_index (step->ops, LsProfileOp, i);
+}
+
+static bool
+is_communication (const LsProfileOp *op)
+{
+  return ls_op_class_is_communication ((LsOpClass) op->op->class);
+}
+
+static bool
+ended_before (const LsProfileStep *step, guint i, int64_t at)
+{
+  return i != NO_OP && op_at (step, i)->end <= at + CLOCK_NS;
+}
+
+/* ---- latency ---- */
+
+/* Median of those that found their stream idle; communication waits for others there. Of none the shortest of
+ * all. */
+static int64_t
+find_latency (const LsProfileStep *step)
+{
+  int64_t end[LS_N_STREAMS] = { 0 }, least = MOST_LATENCY_NS;
+  g_autoptr (GArray) found = g_array_new (FALSE, FALSE, sizeof (int64_t));
+  for (guint i = 0; i < step->ops->len; i++) {
+    const LsProfileOp *op = op_at (step, i);
+    int64_t latency = op->launch == LS_KINETO_NONE ? -1 : op->start - op->launch;
+    if (latency >= 0 && end[op->stream] <= op->launch && !is_communication (op))
+      g_array_append_val (found, latency);
+    end[op->stream] = MAX (end[op->stream], op->end);
+    least = latency >= 0 ? MIN (least, latency) : least;
+  }
+  g_array_sort (found, ls_compare_int64);
+  return found->len > 0 ? g_array_index (found, int64_t, found->len / 2) : least;
+}
+
+/* ---- waits ---- */
+
+static bool
+waits_already (const LsProfileStep *step, const LsProfileOp *op, guint on)
+{
+  for (guint w = 0; w < op->n_waits; w++)
+    if (g_array_index (step->waits, guint, op->first_wait + w) == on)
+      return true;
+  return false;
+}
+
+static void
+add_wait (Waits *w, LsProfileOp *op, guint on)
+{
+  const LsProfileOp *other = op_at (w->step, on);
+  if (other->stream == op->stream || waits_already (w->step, op, on))
+    return;
+  g_array_append_val (w->step->waits, on);
+  op->n_waits++;
+  if (op->stream == LS_STREAM_COMPUTE)
+    w->awaited[other->stream] = MAX (w->awaited[other->stream], on + 1);
+}
+
+/* Unless the times contradict it. */
+static void
+infer_wait (Waits *w, LsProfileOp *op, guint on)
+{
+  guint before = op->n_waits;
+  if (ended_before (w->step, on, op->start))
+    add_wait (w, op, on);
+  w->step->n_inferred += op->n_waits - before;
+}
+
+/* The last op of a stream that was issued at or before a time of the host; NO_OP: none. */
+static guint
+last_issued (const Waits *w, LsStream stream, int64_t at)
+{
+  guint on = w->last[stream];
+  while (on != NO_OP) {
+    const LsProfileOp *op = op_at (w->step, on);
+    if ((op->launch == LS_KINETO_NONE ? op->start : op->launch) <= at)
+      break;
+    on = w->before[on];
+  }
+  return on;
+}
+
+/* The stream of a replay that stands for one of the GPU; LS_N_STREAMS: nothing ran on it yet. */
+static LsStream
+stream_of (const Waits *w, int32_t id)
+{
+  for (int s = 0; s < LS_N_STREAMS; s++)
+    if (w->last[s] != NO_OP && op_at (w->step, w->last[s])->op->stream == id)
+      return (LsStream) s;
+  return LS_N_STREAMS;
+}
+
+/* By correlation: LsKinetoCall of those that recorded an event. */
+static GHashTable *
+index_records (const GArray *calls)
+{
+  GHashTable *records = g_hash_table_new (g_direct_hash, g_direct_equal);
+  for (guint i = 0; i < calls->len; i++) {
+    LsKinetoCall *c = &g_array_index (calls, LsKinetoCall, i);
+    if (c->kind == LS_CALL_RECORD && c->correlation != 0)
+      g_hash_table_insert (records, GSIZE_TO_POINTER (c->correlation), c);
+  }
+  return records;
+}
+
+/* In the time of the step. */
+static int64_t
+recorded_at (const Waits *w, const LsKinetoCall *wait)
+{
+  const LsKinetoCall *c
+      = wait->record != 0 ? g_hash_table_lookup (w->records, GSIZE_TO_POINTER (wait->record)) : NULL;
+  return (c ? c : wait)->start - w->cut->start;
+}
+
+static void
+take_wait (Waits *w, const LsKinetoCall *call)
+{
+  if (call->stream < 0 || call->awaited < 0) {
+    w->n_unsaid++;
+    return;
+  }
+  LsStream from = stream_of (w, call->awaited);
+  guint on = from < LS_N_STREAMS ? last_issued (w, from, recorded_at (w, call)) : NO_OP;
+  if (on == NO_OP)
+    return;
+  gpointer key = GINT_TO_POINTER (call->stream);
+  GArray *told = g_hash_table_lookup (w->told, key);
+  if (!told)
+    g_hash_table_insert (w->told, key, told = g_array_new (FALSE, FALSE, sizeof (guint)));
+  g_array_append_val (told, on);
+}
+
+/* ---- syncs ---- */
+
+/* It waited for the streams whose last op had ended when it was over. */
+static void
+take_sync (Waits *w, int64_t start, int64_t end, int32_t awaited, guint before)
+{
+  LsProfileSync sync = { .start = start, .end = end, .before = before, .resolved = G_MININT64 };
+  LsStream only = awaited >= 0 ? stream_of (w, awaited) : LS_N_STREAMS;
+  for (int s = 0; s < LS_N_STREAMS; s++) {
+    if (!ended_before (w->step, w->last[s], end) || (only < LS_N_STREAMS && s != (int) only))
+      continue;
+    sync.streams |= 1u << s;
+    sync.resolved = MAX (sync.resolved, op_at (w->step, w->last[s])->end);
+  }
+  if (sync.streams)
+    g_array_append_val (w->step->syncs, sync);
+}
+
+/* Calls of the host before the launch of an op. */
+static void
+take_calls (Waits *w, int64_t until, guint next)
+{
+  const GArray *calls = w->step->profile->calls;
+  for (; w->call < calls->len; w->call++) {
+    const LsKinetoCall *c = &g_array_index (calls, LsKinetoCall, w->call);
+    if (c->start - w->cut->start >= until)
+      return;
+    if (c->kind == LS_CALL_WAIT)
+      take_wait (w, c);
+    else if (c->kind == LS_CALL_SYNC)
+      take_sync (w, c->start - w->cut->start, c->end - w->cut->start, c->awaited, next);
+  }
+}
+
+/* ---- each op ---- */
+
+static void
+take_told (Waits *w, LsProfileOp *op)
+{
+  GArray *told = g_hash_table_lookup (w->told, GINT_TO_POINTER (op->op->stream));
+  for (guint i = 0; told && i < told->len; i++) {
+    add_wait (w, op, g_array_index (told, guint, i));
+    w->step->n_told++;
+  }
+  if (told)
+    g_array_set_size (told, 0);
+}
+
+static int64_t
+ready_by_waits (const LsProfileStep *step, const LsProfileOp *op, int64_t ready)
+{
+  for (guint i = 0; i < op->n_waits; i++)
+    ready = MAX (ready, op_at (step, g_array_index (step->waits, guint, op->first_wait + i))->end);
+  return ready;
+}
+
+/* Of those of a stream that were issued before, the last that had ended by then; NO_OP: none of the last few
+ * had. */
+static guint
+last_ended (const Waits *w, LsStream stream, int64_t at)
+{
+  guint on = w->last[stream];
+  for (guint i = 0; i < LOOK_BACK && on != NO_OP && !ended_before (w->step, on, at); i++)
+    on = w->before[on];
+  return ended_before (w->step, on, at) ? on : NO_OP;
+}
+
+/* Of communication. */
+static bool
+takes_all (const Waits *w, const LsProfileOp *op)
+{
+  return !is_communication (op)
+      && (w->n_unsaid > 0 || (!w->has_calls && op->op->class == LS_CLASS_OPTIMIZER));
+}
+
+static void
+infer (Waits *w, LsProfileOp *op)
+{
+  if (is_communication (op) && (w->n_unsaid > 0 || !w->has_calls) && w->last[LS_STREAM_COMPUTE] != NO_OP)
+    infer_wait (w, op, w->last[LS_STREAM_COMPUTE]);
+  for (int s = 1; takes_all (w, op) && s < LS_N_STREAMS; s++) {
+    guint on = last_ended (w, (LsStream) s, op->start);
+    if (on != NO_OP && is_communication (op_at (w->step, on)))
+      infer_wait (w, op, on);
+  }
+}
+
+/* What ended right before the op started, on another stream. */
+static void
+infer_tight (Waits *w, LsProfileOp *op)
+{
+  guint best = NO_OP;
+  for (int s = 0; s < LS_N_STREAMS; s++) {
+    guint on = s != op->stream ? last_ended (w, (LsStream) s, op->start) : NO_OP;
+    if (on == NO_OP || op_at (w->step, on)->end < op->start - LATE_NS)
+      continue;
+    if (best == NO_OP || op_at (w->step, on)->end > op_at (w->step, best)->end)
+      best = on;
+  }
+  if (best != NO_OP)
+    infer_wait (w, op, best);
+}
+
+static int64_t
+arrival (const LsProfileStep *step, const LsProfileOp *op)
+{
+  return op->launch == LS_KINETO_NONE ? G_MININT64 : op->launch + step->latency;
+}
+
+static bool
+is_late (const LsProfileStep *step, const LsProfileOp *op)
+{
+  return op->start - MAX (op->ready, arrival (step, op)) > LATE_NS;
+}
+
+static void
+find_start (Waits *w, LsProfileOp *op)
+{
+  guint before = w->last[op->stream];
+  int64_t free_at = before == NO_OP ? 0 : op_at (w->step, before)->end;
+  op->ready = ready_by_waits (w->step, op, free_at);
+  if (is_late (w->step, op)) {
+    infer_tight (w, op);
+    op->ready = ready_by_waits (w->step, op, op->ready);
+  }
+  int64_t arrives = arrival (w->step, op), can = MAX (op->ready, arrives);
+  bool is_late_still = is_late (w->step, op);
+  op->is_hosts = arrives > op->ready;
+  op->wait = is_late_still ? op->start - can : 0;
+  if (op->launch != LS_KINETO_NONE)
+    op->issue = op->is_hosts && !is_late_still ? op->start : arrives;
+}
+
+/* Communication that the compute stream has not waited for ends with the step, unless it runs beyond it. */
+static void
+join_rest (Waits *w)
+{
+  for (int s = 0; s < LS_N_STREAMS; s++) {
+    guint on = w->last[s];
+    if (on != NO_OP && s != LS_STREAM_COMPUTE && w->awaited[s] < on + 1
+        && ended_before (w->step, on, w->step->length))
+      w->step->joined |= 1u << s;
+  }
+}
+
+/* A copy whose call lasts until it has ended: the host waited. */
+static void
+take_blocking (Waits *w, const LsProfileOp *op, guint i)
+{
+  int64_t called = op->op->called == LS_KINETO_NONE ? G_MININT64 : op->op->called - w->cut->start;
+  if (op->op->class == LS_CLASS_COPY && called >= op->end)
+    take_sync (w, op->launch, called, op->op->stream, i + 1);
+}
+
+static void
+find_all_waits (LsProfileStep *step, const LsMeasuredStep *cut)
+{
+  Waits w = { .step = step, .cut = cut };
+  w.before = g_new (guint, step->ops->len + 1);
+  w.told = g_hash_table_new_full (g_direct_hash, g_direct_equal, NULL, (GDestroyNotify) g_array_unref);
+  const GArray *calls = step->profile->calls;
+  w.records = index_records (calls);
+  int64_t from = step->ops->len > 0 ? MIN (op_at (step, 0)->launch, op_at (step, 0)->start) : 0;
+  for (int s = 0; s < LS_N_STREAMS; s++)
+    w.last[s] = NO_OP;
+  for (guint i = 0; i < calls->len; i++)
+    w.has_calls = w.has_calls || g_array_index (calls, LsKinetoCall, i).kind == LS_CALL_WAIT;
+  while (w.call < calls->len && g_array_index (calls, LsKinetoCall, w.call).start - cut->start < from)
+    w.call++;
+  step->latency = find_latency (step);
+  for (guint i = 0; i < step->ops->len; i++) {
+    LsProfileOp *op = op_at (step, i);
+    op->first_wait = step->waits->len;
+    take_calls (&w, op->launch == LS_KINETO_NONE ? op->start : op->launch, i);
+    take_told (&w, op);
+    infer (&w, op);
+    w.n_unsaid = 0;
+    find_start (&w, op);
+    w.before[i] = w.last[op->stream];
+    w.last[op->stream] = i;
+    take_blocking (&w, op, i);
+  }
+  int64_t until = cut->next_launch != LS_KINETO_NONE ? cut->next_launch : cut->host_end;
+  if (until != LS_KINETO_NONE)
+    take_calls (&w, until - cut->start, step->ops->len);
+  join_rest (&w);
+  g_hash_table_unref (w.told);
+  g_hash_table_unref (w.records);
+  g_free (w.before);
+}
+
+/* ---- all of it ---- */
 
 LsProfileStep *
 ls_profile_step_new (const LsKineto *k, const LsMeasuredStep *cut, const uint8_t *slot_of, bool as_measured)
@@ -290,6 +633,6 @@ ls_profile_step_new (const LsKineto *k, const LsMeasuredStep *cut, const uint8_t
   add_ops (step, cut, slot_of, as_measured);
   find_streams (step, slot_of);
   find_beside (step);
-  ls_profile_find_waits (step, cut);
+  find_all_waits (step, cut);
   return step;
 }

@@ -5,7 +5,7 @@
  * axis, copies to that of copies, others to what is left. A replay runs the kernels of a rank one at a time;
  * those of a stream that overlap a busier one are replayed as copies of their length, which run beside.
  *
- * What an op waited for (profile_waits.c). Besides its place in its stream:
+ * What an op waited for. Besides its place in its stream:
  *
  *     told      a stream waited for an event, and the profile says of which streams (cuda_sync)
  *     inferred  from calls of cudaStreamWaitEvent without streams: communication that is launched next waits
@@ -82,8 +82,5 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsProfileStep, ls_profile_step_free)
 
 /* Whether our network can move what the op moves: kind, bytes and group are known. */
 bool ls_profile_is_known (const LsKinetoOp *op);
-
-/* profile_waits.c (private): waits, readiness, syncs. */
-void ls_profile_find_waits (LsProfileStep *step, const LsMeasuredStep *cut);
 
 #endif

@@ -289,9 +289,6 @@ struct LsReconcileRun {
   LsMeasuredStep measured;
   LsJobResult *job;
   LsStepSide *predicted;
-  LsReconciled *reconciled;
-  LsLayerReport *layer;
-  LsSeenReport *software;
   LsReconcileReport report;
 };
 
@@ -300,9 +297,9 @@ ls_reconcile_run_free (LsReconcileRun *run)
 {
   if (!run)
     return;
-  seen_report_free (run->software);
-  ls_layer_report_free (run->layer);
-  ls_reconciled_free (run->reconciled);
+  seen_report_free (run->report.software);
+  ls_layer_report_free (run->report.layer);
+  ls_reconciled_free (run->report.reconciled);
   ls_step_side_free (run->predicted);
   ls_measured_step_clear (&run->measured);
   ls_job_result_free (run->job);
@@ -315,11 +312,8 @@ load_profile (LsReconcileRun *run, const LsReconcileSpec *spec, GError **error)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   run->profile = ls_kineto_load (spec->path, diags);
-  if (!run->profile) {
-    ls_diag_list_to_error (diags, error);
-    return FALSE;
-  }
-  return ls_measured_step_cut (run->profile, spec->step, &run->measured, error);
+  return run->profile ? ls_measured_step_cut (run->profile, spec->step, &run->measured, error)
+                      : ls_diag_list_to_error (diags, error);
 }
 
 /* The rank of the job, and what the profile says that contradicts it. */
@@ -328,14 +322,12 @@ choose_rank (LsReconcileRun *run, const LsReconcileSpec *spec)
 {
   LsKineto *k = run->profile;
   if (k->world_size > 0 && k->world_size != run->job->plan->n_ranks)
-    g_ptr_array_add (k->notes,
-                     g_strdup_printf ("%s: profiled in a world of %" G_GINT64_FORMAT " ranks; the job has %u",
-                                      k->path, k->world_size, run->job->plan->n_ranks));
+    ls_note (k->notes, "%s: profiled in a world of %" G_GINT64_FORMAT " ranks; the job has %u", k->path,
+             k->world_size, run->job->plan->n_ranks);
   if (spec->rank >= 0 && k->rank >= 0 && k->rank != spec->rank)
-    g_ptr_array_add (k->notes,
-                     g_strdup_printf ("%s: the profile is of rank %" G_GINT64_FORMAT
-                                      "; it is compared with rank %" G_GINT64_FORMAT,
-                                      k->path, k->rank, spec->rank));
+    ls_note (k->notes,
+             "%s: the profile is of rank %" G_GINT64_FORMAT "; it is compared with rank %" G_GINT64_FORMAT,
+             k->path, k->rank, spec->rank);
   int64_t rank = spec->rank >= 0 ? spec->rank : MAX (k->rank, 0);
   return (uint32_t) MIN (rank, (int64_t) UINT32_MAX);
 }
@@ -345,53 +337,47 @@ note_other_gpu (const LsReconcileRun *run)
 {
   const char *ours = run->job->cluster->spec.gpu.name, *theirs = run->profile->gpu;
   if (theirs && ls_gpu_is_other (theirs, ours))
-    g_ptr_array_add (run->profile->notes,
-                     g_strdup_printf ("%s: profiled on \"%s\"; %s of %s are %s", run->profile->path, theirs,
-                                      ls_cluster_chip_word (&run->job->cluster->spec, 2),
-                                      run->job->cluster->spec.name, ours));
+    ls_note (run->profile->notes, "%s: profiled on \"%s\"; %s of %s are %s", run->profile->path, theirs,
+             ls_cluster_chip_word (&run->job->cluster->spec, 2), run->job->cluster->spec.name, ours);
 }
 
 static void
 note_open_end (const LsReconcileRun *run)
 {
   if (run->measured.is_open)
-    g_ptr_array_add (run->profile->notes,
-                     g_strdup_printf ("%s: %s is the last one: it is assumed to end with its last kernel",
-                                      run->profile->path, run->measured.what));
+    ls_note (run->profile->notes, "%s: %s is the last one: it is assumed to end with its last kernel",
+             run->profile->path, run->measured.what);
 }
 
 /* Of the job's software without the changes of its name, which a file may not be based on. */
-static gboolean
-find_software (LsReconcileRun *run, const LsReconcileSpec *spec, GError **error)
+static void
+find_software (LsReconcileRun *run, const LsReconcileSpec *spec)
 {
   const LsSeenSoftware seen = ls_software_seen (run->measured.side);
   const char *name = run->job->strategy.program.software, *changes = name ? ls_override_find (name) : NULL;
   LsHardware chosen;
   ls_hardware_for_job (run->job->hardware, &run->job->strategy, run->job->plan->n_ranks, &chosen);
-  run->software = seen_report_new (&seen, run->layer, &chosen.calibration);
-  run->software->based_on
+  run->report.software = seen_report_new (&seen, run->report.layer, &chosen.calibration);
+  run->report.software->based_on
       = name ? g_strndup (name, changes ? (gsize) (changes - name) - 1 : strlen (name)) : NULL;
-  run->software->program
+  run->report.software->program
       = g_strdup (spec->job->software ? spec->job->software->program : "software of a trace");
-  run->software->profile = run->profile->path;
-  run->software->step = run->measured.what;
-  run->software->gpu = run->profile->gpu;
-  return TRUE;
+  run->report.software->profile = run->profile->path;
+  run->report.software->step = run->measured.what;
+  run->report.software->gpu = run->profile->gpu;
 }
 
 static gboolean
 check_same_job (const LsReconcileRun *run, const LsReconcileSpec *spec, GError **error)
 {
-  g_autofree char *why = spec->other_job ? NULL : ls_reconciled_other (run->reconciled);
-  if (!why)
-    return TRUE;
+  g_autofree char *why = spec->other_job ? NULL : ls_reconciled_other (run->report.reconciled);
   const char *gpu = run->profile->gpu ? run->profile->gpu : "a GPU that it does not name";
-  g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
-               "%s: error: it is plainly of another job, and is not compared: %s\n"
-               "note: %s of it ran on %s, the job on %s; is it this model, batch, rank and step (--step)? "
-               "--other-job compares it all the same",
-               run->profile->path, why, run->measured.what, gpu, run->job->cluster->spec.gpu.name);
-  return FALSE;
+  return !why
+      || ls_fail (error, LS_ERROR_CONFLICT,
+                  "%s: error: it is plainly of another job, and is not compared: %s\n"
+                  "note: %s of it ran on %s, the job on %s; is it this model, batch, rank and step (--step)? "
+                  "--other-job compares it all the same",
+                  run->profile->path, why, run->measured.what, gpu, run->job->cluster->spec.gpu.name);
 }
 
 static gboolean
@@ -401,22 +387,20 @@ reconcile (LsReconcileRun *run, const LsReconcileSpec *spec, GError **error)
   run->predicted = ls_step_side_of_timeline (run->job->timeline, rank, error);
   if (!run->predicted)
     return FALSE;
-  run->reconciled = ls_reconcile (run->measured.side, run->predicted);
+  run->report.reconciled = ls_reconcile (run->measured.side, run->predicted);
   if (!check_same_job (run, spec, error))
     return FALSE;
-  run->layer = ls_layer_report_new (run->measured.side, run->predicted, run->job, error);
-  if (!run->layer || !find_software (run, spec, error))
+  run->report.layer = ls_layer_report_new (run->measured.side, run->predicted, run->job, error);
+  if (!run->report.layer)
     return FALSE;
+  find_software (run, spec);
   note_other_gpu (run);
   note_open_end (run);
-  run->report = (LsReconcileReport) { .reconciled = run->reconciled,
-                                      .layer = run->layer,
-                                      .software = run->software,
-                                      .profile = run->profile->path,
-                                      .step = run->measured.what,
-                                      .gpu = run->profile->gpu,
-                                      .cluster = run->job->cluster->spec.name,
-                                      .rank = rank };
+  run->report.profile = run->profile->path;
+  run->report.step = run->measured.what;
+  run->report.gpu = run->profile->gpu;
+  run->report.cluster = run->job->cluster->spec.name;
+  run->report.rank = rank;
   return TRUE;
 }
 

@@ -3,7 +3,7 @@
 #define LS_ASK_PROFILE_RECONCILE_JOB_H
 
 #include "analysis/layer_kernels.h"
-#include "analysis/seen_software.h"
+#include "analysis/reconcile.h"
 #include "job/job.h"
 
 /* The kernels of a profiled layer beside those that the job launches, and those that it would launch
@@ -34,8 +34,6 @@ LsLayerReport *ls_layer_report_new (const LsStepSide *measured, const LsStepSide
 void ls_layer_report_free (LsLayerReport *report); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsLayerReport, ls_layer_report_free)
 
-/* --- a job simulated, and a profile of one of its ranks laid beside it --------------------------- */
-
 /* --- what a profile shows of the software that ran it, as keys of a strategy --------------------- */
 
 /* What it does not show is named as left. */
@@ -58,9 +56,9 @@ typedef struct {
 
 /* All borrowed. */
 typedef struct {
-  const LsReconciled *reconciled;
-  const LsLayerReport *layer;
-  const LsSeenReport *software;
+  LsReconciled *reconciled;
+  LsLayerReport *layer;
+  LsSeenReport *software;
   const char *profile; /* path                          */
   const char *step;    /* which of the profile          */
   const char *gpu;     /* as the profile says, or NULL  */

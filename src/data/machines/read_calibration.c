@@ -511,7 +511,7 @@ static const LsField group_fields[] = {
   FIGURE (LS_ASPECT_PARAMS, "params", 1e18, "parameters of the largest model"),
   { "traits", LS_FIELD_ARRAY, offsetof (LsResidualGroup, traits), .fields = trait_element,
     .element_size = sizeof (char *), .default_text = "not known",
-    .meaning = "what they have: aspect and word, as \"format bf16\" (analysis/likeness.h)" },
+    .meaning = "what they have: aspect and word, as \"format bf16\" (analysis/interval.h)" },
   { "residuals", LS_FIELD_ARRAY, offsetof (LsResidualGroup, residuals), .required = true,
     .fields = residual_element, .element_size = sizeof (double),
     .meaning = "quantiles of MFU · ln (measured / predicted step), ascending" },

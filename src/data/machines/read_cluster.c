@@ -1,7 +1,6 @@
 /* data/machines/read_cluster.c — topologies/ read, and written with some of it changed. */
 #include "data/machines/machines.h"
 
-#include "analysis/conformal.h"
 #include "analysis/interval.h"
 #include "cluster/allocation.h"
 #include "data/datadir.h"
@@ -348,7 +347,7 @@ static const LsField left_out_fields[] = {
   { "low", LS_FIELD_DOUBLE, SPEC (fitted.runs.low), .above = true, .max = 1000,
     .default_text = "none: too few runs",
     .meaning = "measured step over that predicted by a fit to the other runs: where the interval begins "
-               "(`src/analysis/own_runs.h`)" },
+               "(`src/analysis/interval.h`)" },
   { "high", LS_FIELD_DOUBLE, SPEC (fitted.runs.high), .above = true, .max = 1000,
     .default_text = "none: too few runs", .meaning = "where it ends" },
   { "architecture", LS_FIELD_STRING, SPEC (fitted.runs.architecture), .default_text = "not known",
@@ -362,7 +361,7 @@ static const LsField left_out_fields[] = {
     .meaning = "bytes/s of the NICs per GPU, the least of those on several nodes" },
   { "traits", LS_FIELD_ARRAY, SPEC (fitted.runs.traits), .fields = name_element,
     .element_size = sizeof (char *), .default_text = "not known",
-    .meaning = "what they have: aspect and word, as \"format bf16\" (`src/analysis/likeness.h`)" },
+    .meaning = "what they have: aspect and word, as \"format bf16\" (`src/analysis/interval.h`)" },
   { NULL },
 };
 

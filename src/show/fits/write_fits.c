@@ -2,9 +2,8 @@
 
 #include <math.h>
 
-#include "analysis/conformal.h"
 #include "analysis/interval.h"
-#include "calibrate/fitted_file.h"
+#include "calibrate/fit_report.h"
 #include "show/text_table.h"
 
 #define N_WORST 8

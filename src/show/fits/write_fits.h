@@ -9,7 +9,6 @@
 #include "calibrate/calibrate_runs.h"
 #include "calibrate/fit_report.h"
 #include "data/text/json_out.h"
-#include "validate/residuals.h"
 #include "validate/scores.h"
 
 /* What the simulator assumes of a machine beside what was measured there, with a verdict on each: they agree

@@ -15,7 +15,7 @@
 #ifndef LS_SHOW_RUN_WRITE_SNAPSHOT_H
 #define LS_SHOW_RUN_WRITE_SNAPSHOT_H
 
-#include "ask/rank_parts.h"
+#include "ask/memory_view.h"
 #include "exec/memory/history.h"
 
 typedef struct {

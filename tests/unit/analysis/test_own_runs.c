@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "analysis/logged_step.h"
-#include "analysis/own_runs.h"
+#include "analysis/interval.h"
 
-/* Pins intervals from a user's own runs: the worked example of analysis/own_runs.h, how many runs it takes,
+/* Pins intervals from a user's own runs: the worked example of analysis/interval.h, how many runs it takes,
  * that repeats of a job count as one, and that a job unlike the runs has a wider one, or none where nobody's
  * runs tell. */
 

@@ -2,7 +2,7 @@
 #include "ls_test.h"
 
 #include "analysis/layer_kernels.h"
-#include "analysis/seen_software.h"
+#include "analysis/reconcile.h"
 
 /* Pins what a profiled step shows of its software: the median time between launches where the GPU waits, and
  * only of those; whose graphs are launched; which flash attention runs; and that nothing is told where

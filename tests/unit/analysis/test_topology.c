@@ -6,7 +6,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "analysis/maxflow.h"
 #include "analysis/topology.h"
 
 /* Pins what is said of a cluster: worked examples of bandwidths per level (nv-1, nvl72,

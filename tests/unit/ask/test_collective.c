@@ -8,7 +8,7 @@
 
 #include <lockstep/error.h>
 
-#include "ask/collective/collective_sizes.h"
+#include "ask/collective/collective_table.h"
 #include "job/hardware.h"
 
 /* Knobs as "key=value", ending in NULL. Says why where it fails. */

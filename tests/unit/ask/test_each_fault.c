@@ -7,8 +7,7 @@
 
 #include <lockstep/error.h>
 
-#include "ask/each_fault.h"
-#include "ask/ecmp_seeds.h"
+#include "ask/reruns.h"
 #include "base/order.h"
 
 #define SMALL "model", "llama3.1-8b:layers=4,vocab=32000", "cluster", "dgx-h100", "seq", "2048"

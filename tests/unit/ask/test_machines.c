@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "ask/collective/collective_sizes.h"
+#include "ask/collective/collective_table.h"
 #include "ask/kernel_times.h"
 #include "data/datadir.h"
 #include "data/machines/machines.h"

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "ask/sensitivity.h"
+#include "ask/reruns.h"
 #include "compute/measured.h"
 #include "job/sensitivity_scale.h"
 

@@ -8,8 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "ask/override_notes.h"
-#include "ask/sensitivity.h"
+#include "ask/reruns.h"
 #include "data/datadir.h"
 #include "data/text/override.h"
 #include "job/sensitivity_scale.h"

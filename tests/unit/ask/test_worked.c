@@ -8,7 +8,7 @@
 
 #include "tiny_cluster.h"
 
-#include "ask/collective/collective_sizes.h"
+#include "ask/collective/collective_table.h"
 #include "ask/kernel_times.h"
 #include "data/machines/machines.h"
 #include "job/job.h"

@@ -332,8 +332,50 @@ what_is_no_utf8_is_marked (void)
          "b?");
 }
 
-LS_TEST_SUITE (LS_TEST (the_documented_example), LS_TEST (unknown_parts_are_left_out),
-               LS_TEST (carets_survive_tabs_and_wide_characters),
+static void
+what_fails_says_why (void)
+{
+  g_autoptr (GError) error = NULL, other = NULL;
+  LS_CHECK (!ls_fail (&error, LS_ERROR_UNSUPPORTED, "%s: %d layers", "a.toml", 3));
+  LS_CHECK (g_error_matches (error, LS_ERROR, LS_ERROR_UNSUPPORTED));
+  LS_CHECK_STR (error->message, "a.toml: 3 layers");
+  LS_CHECK (ls_fail_null (&other, LS_ERROR_FAILED, "no") == NULL);
+  LS_CHECK (g_error_matches (other, LS_ERROR, LS_ERROR_FAILED));
+  LS_CHECK (ls_fail_null (NULL, LS_ERROR_FAILED, "no") == NULL);
+}
+
+static void
+a_message_has_a_first_line (void)
+{
+  const struct {
+    const char *message, *expected;
+  } rows[] = {
+    { "error: no\nnote: more", "no" },
+    { "a.toml:1:2: error: no", "no" },
+    { "an error: no", "no" },
+    { "terror: no", "terror: no" },
+    { "plain", "plain" },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
+    g_autofree char *line = ls_first_line (rows[i].message);
+    LS_CHECK_STR (line, rows[i].expected);
+  }
+}
+
+static void
+notes_are_in_order (void)
+{
+  g_autoptr (GPtrArray) notes = g_ptr_array_new_with_free_func (g_free);
+  ls_note (notes, "%d of %d", 1, 2);
+  ls_note (notes, "last");
+  LS_CHECK_INT (notes->len, ==, 2);
+  LS_CHECK_STR (g_ptr_array_index (notes, 0), "1 of 2");
+  LS_CHECK_STR (g_ptr_array_index (notes, 1), "last");
+}
+
+LS_TEST_SUITE (LS_TEST (what_fails_says_why), LS_TEST (a_message_has_a_first_line),
+               LS_TEST (notes_are_in_order), LS_TEST (the_documented_example),
+               LS_TEST (unknown_parts_are_left_out), LS_TEST (carets_survive_tabs_and_wide_characters),
                LS_TEST (long_lines_are_cut_around_the_caret),
                LS_TEST (control_characters_do_not_reach_the_terminal), LS_TEST (only_twenty_are_shown),
                LS_TEST (what_is_not_shown_costs_nothing), LS_TEST (an_error_carries_everything),

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/diag.h"
-#include "calibrate/runs_check.h"
+#include "calibrate/calibrate_runs.h"
 
 static void
 check (const LsCheckedRun *runs, guint n, const char *expected_note, const char *expected_error)

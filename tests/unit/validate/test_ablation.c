@@ -8,7 +8,7 @@
 
 #include "data/jobs/job_files.h"
 #include "job/job.h"
-#include "validate/ablation.h"
+#include "validate/scores.h"
 
 typedef struct {
   LsModel model;

@@ -7,7 +7,6 @@
 #include "analysis/score.h"
 #include "data/measured/read_cases.h"
 #include "job/job_interval.h"
-#include "validate/residuals.h"
 #include "validate/scores.h"
 
 /* Pins how a scoreboard becomes residuals, and coverage by the other sources: shares and widths
@@ -71,35 +70,31 @@ each_source_is_tried_by_the_others (void)
     ROW ("d", "ampere", 1.03), ROW ("d", "ampere", 1.50), ROW ("e", "ampere", 1.04),
     ROW ("e", "hopper", 1.04),
   };
-  LsCoverageRun *run = ls_coverage_run_new (rows, G_N_ELEMENTS (rows));
-  const LsCoverage *c = ls_coverage_run_result (run);
+  g_autoptr (LsCoverage) c = ls_coverage_new (rows, G_N_ELEMENTS (rows));
   static const double covered[] = { 0, 1, 1, 0.5, 1 };
   static const double width[] = { 0.49, 0.5, 0.5, 0.04, 0.5 };
-  LS_CHECK_INT (c->n_sources, ==, 5);
+  LS_CHECK_INT (c->sources->len, ==, 5);
   for (guint i = 0; i < 5; i++) {
-    LS_CHECK_NEAR (c->sources[i].covered, covered[i], 1e-12);
-    LS_CHECK_NEAR (c->sources[i].width, width[i], 1e-12);
+    LS_CHECK_NEAR (g_array_index (c->sources, LsCoverageLine, i).covered, covered[i], 1e-12);
+    LS_CHECK_NEAR (g_array_index (c->sources, LsCoverageLine, i).width, width[i], 1e-12);
   }
-  LS_CHECK_INT (c->sources[4].n, ==, 1);
-  LS_CHECK_INT (c->sources[4].n_unlike, ==, 1); /* nobody else is on hopper */
+  LS_CHECK_INT (g_array_index (c->sources, LsCoverageLine, 4).n, ==, 1);
+  LS_CHECK_INT (g_array_index (c->sources, LsCoverageLine, 4).n_unlike, ==, 1); /* nobody else is on hopper */
   LS_CHECK_INT (c->rows.n, ==, 6);
   LS_CHECK_INT (c->rows.n_unlike, ==, 1);
   LS_CHECK_NEAR (c->rows.covered, 4.0 / 6, 1e-12); /* not a and a half of d */
   LS_CHECK_NEAR (c->each.covered, 3.5 / 5, 1e-12);
   LS_CHECK_NEAR (c->each.width, 0.5, 1e-12);
-  ls_coverage_run_free (run);
 }
 
 static void
 too_few_sources_have_no_coverage (void)
 {
   const LsScoreRow rows[] = { ROW ("a", "ampere", 1.00), ROW ("b", "ampere", 1.01) };
-  LsCoverageRun *run = ls_coverage_run_new (rows, G_N_ELEMENTS (rows));
-  const LsCoverage *c = ls_coverage_run_result (run);
+  g_autoptr (LsCoverage) c = ls_coverage_new (rows, G_N_ELEMENTS (rows));
   LS_CHECK_INT (c->each.n, ==, 0);
   LS_CHECK_INT (c->each.n_unlike, ==, 2);
   LS_CHECK (isnan (c->each.covered) && isnan (c->each.width));
-  ls_coverage_run_free (run);
 }
 
 static const LsStretch *
@@ -151,11 +146,10 @@ each_word_is_tried_by_the_others (void)
     TRAITS ("g", "fp16", 8, 0.01), TRAITS ("d", "bf16", 8, 0.03), TRAITS ("e", "fp8", 8, 0.30),
     TRAITS ("f", "fp16", 8, 0.02),
   };
-  LsCoverageRun *run = ls_coverage_run_new (rows, G_N_ELEMENTS (rows));
-  const LsCoverage *c = ls_coverage_run_result (run);
+  g_autoptr (LsCoverage) c = ls_coverage_new (rows, G_N_ELEMENTS (rows));
   guint n_seen = 0;
-  for (guint i = 0; i < c->n_left_out; i++) {
-    const LsCoverageLine *l = &c->left_out[i];
+  for (guint i = 0; i < c->left_out->len; i++) {
+    const LsCoverageLine *l = &g_array_index (c->left_out, LsCoverageLine, i);
     if (strcmp (l->source, "format fp8") == 0 || strcmp (l->source, "format fp16") == 0) {
       bool is_fp8 = strcmp (l->source, "format fp8") == 0;
       n_seen++;
@@ -165,7 +159,6 @@ each_word_is_tried_by_the_others (void)
     }
   }
   LS_CHECK_INT (n_seen, ==, 2);
-  ls_coverage_run_free (run);
 }
 
 /* Pins what a calculator with one MFU says to values worked out by hand and, where ../shared is, to

@@ -1,0 +1,55 @@
+#include <string.h>
+
+#include "base/list.h"
+#include "base/order.h"
+#include "ls_test.h"
+
+static void
+texts_are_freed (void)
+{
+  g_autoptr (GArray) list = ls_list_new (sizeof (char *), ls_clear_text);
+  char *text = g_strdup ("a"), *none = NULL;
+  g_array_append_val (list, text);
+  g_array_append_val (list, none);
+  g_array_set_size (list, 1);
+  LS_CHECK_STR (g_array_index (list, char *, 0), "a");
+  ls_clear_text (&g_array_index (list, char *, 0));
+  LS_CHECK (g_array_index (list, char *, 0) == NULL);
+}
+
+static void
+the_first_that_is_not_before (void)
+{
+  g_autoptr (GArray) list = g_array_new (FALSE, FALSE, sizeof (int64_t));
+  const int64_t values[] = { 1, 3, 3, 7 };
+  const struct {
+    int64_t key;
+    guint expected;
+  } rows[] = { { 0, 0 }, { 1, 0 }, { 2, 1 }, { 3, 1 }, { 4, 3 }, { 7, 3 }, { 8, 4 } };
+  LS_CHECK_INT (ls_list_first_from (list, ls_compare_int64, &values[0]), ==, 0);
+  g_array_append_vals (list, values, G_N_ELEMENTS (values));
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++)
+    LS_CHECK_INT (ls_list_first_from (list, ls_compare_int64, &rows[i].key), ==, rows[i].expected);
+}
+
+static bool
+add_length (char *word, GArray *list)
+{
+  gsize n = strlen (word);
+  g_array_append_val (list, n);
+  return n > 0;
+}
+
+static void
+a_list_is_read_whole_or_not_at_all (void)
+{
+  g_autoptr (GArray) list = NULL;
+  LS_CHECK (!ls_list_parse ("", sizeof (gsize), add_length, &list) && list == NULL);
+  LS_CHECK (ls_list_parse ("a,bcd", sizeof (gsize), add_length, &list));
+  LS_CHECK (!ls_list_parse ("a,,b", sizeof (gsize), add_length, &list));
+  LS_CHECK_INT (list->len, ==, 2);
+  LS_CHECK_INT (g_array_index (list, gsize, 1), ==, 3);
+}
+
+LS_TEST_SUITE (LS_TEST (texts_are_freed), LS_TEST (the_first_that_is_not_before),
+               LS_TEST (a_list_is_read_whole_or_not_at_all))
