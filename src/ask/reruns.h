@@ -125,7 +125,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsFaultTable, ls_fault_table_free)
 
 /* --- how much of a step is luck where switches hash flows to links ----------------------------------- */
 
-/* Problem. With hashed routing (cluster/fabric.h) flows collide on some uplinks while others stand idle. Which
+/* Problem. With hashed routing (cluster/fabric.h) flows collide on some uplinks while others are idle. Which
  * ones, the hash decides: a step that was simulated, or measured, once is one draw of many.
  *
  * Method. The job is run on the fabric with ideal spreading, and with the seeds 0 .. n-1 of the hash. Each
@@ -133,7 +133,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsFaultTable, ls_fault_table_free)
  * the busiest over their mean, links without bytes counted, at the worst tier and direction. With ideal
  * spreading over equal links it is near 1.
  *
- * Worked example. 8 flows of equal bytes on 8 uplinks: seed by seed 1 to 8, on average 2.60 (cluster/fabric.h).
+ * Worked example. 8 flows of equal bytes on 8 uplinks: seed by seed 1 to 8, 2.60 on average (fabric.h).
  *
  * Deviations. As of the hash; ideal spreading stands for adaptive routing and for spraying packets, whose own
  * reordering and detours cost nothing here. */
