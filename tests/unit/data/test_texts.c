@@ -844,7 +844,7 @@ members_are_found_by_their_way (void)
   LS_CHECK (ls_json_at (NULL, "a") == NULL);
   LS_CHECK (!ls_json_doc_unexpected (doc, ls_json_doc_at (doc, "a.d"), diags, "a number"));
   g_autofree char *said = ls_diag_list_format (diags);
-  LS_CHECK_STR (strstr (said, "/a/d: "), "/a/d: expected a number; got a list\n");
+  LS_CHECK (strstr (said, "/a/d: expected a number; got an array\n") != NULL);
 }
 
 LS_TEST_SUITE (
