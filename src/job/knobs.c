@@ -173,15 +173,24 @@ knobs_of (Written w, const LsStrategy *s)
 
 /* --- of launch files, which are read again with the knobs ----------------------------------------- */
 
+/* As it is read, or as its program has it on the accelerator; NULL: by itself. The caller frees it. */
+static char *
+read_value (const LsJobSpec *read, const LsStrategy *s, const LsField *f)
+{
+  bool is_said = read->said && g_hash_table_contains (read->said, f->key);
+  const char *here = is_said ? NULL : ls_strategy_default_here (s, f->key);
+  return here ? g_strdup (here) : ls_field_text (f, &read->strategy, NULL);
+}
+
 /* What differs between the resolved strategy and that of files whose rules follow the knobs. */
 static guint
-add_differing (const LsStrategy *s, const LsStrategy *read, LsChange *knobs)
+add_differing (const LsStrategy *s, const LsJobSpec *read, LsChange *knobs)
 {
   guint n = 0;
   for (const LsField *f = ls_strategy_fields; f->key; f++) {
     g_autofree char *here = f->file_only ? NULL : ls_field_text (f, s, NULL),
-                    *there = f->file_only ? NULL : ls_field_text (f, read, NULL),
-                    *value = here || !there ? g_steal_pointer (&here) : taken_back (f, read);
+                    *there = f->file_only ? NULL : read_value (read, s, f),
+                    *value = here || !there ? g_steal_pointer (&here) : taken_back (f, &read->strategy);
     if (!value || g_strcmp0 (value, there) == 0)
       continue;
     ls_change_set (knobs, f->key, "%s", value);
@@ -204,7 +213,7 @@ add_rest (const LsJobSpec *job, const LsModel *model, const LsStrategy *s, bool 
     ls_strategy_fill_auto (&again.strategy);
     ls_strategy_copy (&filled, s);
     ls_strategy_fill_auto (&filled);
-    n = add_differing (&filled, &again.strategy, knobs);
+    n = add_differing (&filled, &again, knobs);
     ls_strategy_clear (&filled);
   }
   ls_job_spec_clear (&again);
