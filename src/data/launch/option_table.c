@@ -740,24 +740,18 @@ range_of (const LaunchJob *job)
   return range;
 }
 
-static const char *
-member (const cJSON *release, const char *key)
-{
-  return cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (release, key));
-}
-
 /* The last up to that one, and not before `first`, which has a profile; else the first behind it. */
 static const cJSON *
 find_profile (const cJSON *releases, guint first, guint last)
 {
   const cJSON *r = cJSON_GetArrayItem (releases, (int) last);
   for (const cJSON *at = r; last >= first; at = at->prev) {
-    if (member (at, "software"))
+    if (program_member (at, "software"))
       return at;
     if (last-- == 0)
       break;
   }
-  while (r->next && !member (r, "software"))
+  while (r->next && !program_member (r, "software"))
     r = r->next;
   return r;
 }
@@ -773,7 +767,7 @@ year_of (const cJSON *release)
 static char *
 dated (const cJSON *release)
 {
-  const char *name = member (release, "name");
+  const char *name = program_member (release, "name");
   g_autofree char *year = g_strdup_printf ("%u", year_of (release));
   return strstr (name, year) ? g_strdup (name) : g_strdup_printf ("%s of %s", name, year);
 }
@@ -784,12 +778,12 @@ tell_range (LaunchJob *job, const ReleaseRange *range, const cJSON *taken)
 {
   const cJSON *first = cJSON_GetArrayItem (job->table->releases, (int) range->first),
               *last = cJSON_GetArrayItem (job->table->releases, (int) range->last);
-  const char *software = member (taken, "software");
+  const char *software = program_member (taken, "software");
   LsImport *import = job->import;
   if (range->first > range->last) {
     import_infer (import, "software %s: no release of %s has both %s (%s on) and %s (up to %s)", software,
-                  import->program, range->first_word, member (first, "name"), range->last_word,
-                  member (last, "name"));
+                  import->program, range->first_word, program_member (first, "name"), range->last_word,
+                  program_member (last, "name"));
     return;
   }
   g_autofree char *from = dated (first), *to = dated (last);
@@ -805,7 +799,7 @@ tell_range (LaunchJob *job, const ReleaseRange *range, const cJSON *taken)
     g_string_append_printf (said, " (%s)", range->last_word);
   import_infer (import, "software %s: %s%s%s", software, said->str,
                 taken == last ? "" : "; the nearest that is known is ",
-                taken == last ? "" : member (taken, "name"));
+                taken == last ? "" : program_member (taken, "name"));
   g_string_free (said, TRUE);
 }
 
@@ -814,7 +808,7 @@ release_by_range (LaunchJob *job)
 {
   ReleaseRange range = range_of (job);
   const cJSON *taken = find_profile (job->table->releases, MIN (range.first, range.last), range.last);
-  import_set_software (job->import, member (taken, "software"));
+  import_set_software (job->import, program_member (taken, "software"));
   tell_range (job, &range, taken);
 }
 

@@ -348,15 +348,7 @@ PROGRAM_NUMBER (f_is_yaml, run->looked != NULL && cJSON_IsObject (yaml_config_tr
 PROGRAM_TEXT (f_content, run->text)
 
 /* Whether a line of the file begins so, behind blanks: one of several that '|' parts. */
-static ProgramValue
-f_line (ProgramRun *run, const ProgramArgument *a)
-{
-  g_auto (GStrv) all = program_words (a->value.text, "|");
-  bool is_there = false;
-  for (char **start = all; run->text && *start && !is_there; start++)
-    is_there = launch_has_line (run->text, *start);
-  return program_number (is_there);
-}
+PROGRAM_NUMBER (f_line, run->text &&launch_has_any_line (run->text, a->value.text, "|"))
 
 /* The text of a module in Python, a.b.c, in the checkout that the job's first file lies in. */
 static ProgramValue

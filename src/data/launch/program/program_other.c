@@ -434,48 +434,29 @@ f_of_engine (ProgramRun *run, const ProgramArgument *a)
  *       num_layers ...................................... 64
  *     -------------------- end of arguments --------------------- */
 
-/* Behind what launchers put in front of a line: "0: ", "[default0]:". */
-static const char *
-skip_prefix (const char *line, const char *end)
-{
-  while (line < end && g_ascii_isspace (*line))
-    line++;
-  const char *p = line;
-  while (p < end && !g_ascii_isspace (*p) && *p != ':')
-    p++;
-  if (p >= end || *p != ':')
-    return line;
-  for (p++; p < end && g_ascii_isspace (*p); p++)
-    ;
-  return p;
-}
-
-/* "  num_layers ....... 64", "  long_name_without_dots  False". */
+/* "  num_layers ....... 64", "  long_name_without_dots  False", with "0: " or "[default0]:" of a launcher in
+ * front. */
 static void
-read_argument (LaunchWords *words, const char *line, const char *end)
+read_argument (LaunchWords *words, const GRegex *pattern, const char *line, const char *end)
 {
-  const char *name = skip_prefix (line, end), *p = name;
-  while (p < end && (g_ascii_isalnum (*p) || *p == '_'))
-    p++;
-  const char *value = p;
-  while (value < end && strchr (" .", *value))
-    value++;
-  if (p == name || value == p)
+  g_autoptr (GMatchInfo) match = NULL;
+  if (!g_regex_match_full (pattern, line, end - line, 0, G_REGEX_MATCH_DEFAULT, &match, NULL))
     return;
-  g_autofree char *key = g_strndup (name, (gsize) (p - name)),
-                  *text = g_strstrip (g_strndup (value, (gsize) (end - value)));
-  launch_words_add_value (words, key, text);
+  g_autofree char *name = g_match_info_fetch (match, 1), *value = g_strstrip (g_match_info_fetch (match, 2));
+  launch_words_add_value (words, name, value);
 }
 
 void
 program_add_printed (LaunchWords *words, const char *text, const cJSON *of)
 {
+  static const char argument[] = "\\A\\s*+(?:[^\\s:]*+:\\s*+)?+([A-Za-z0-9_]++)[ .]++(.*)";
   const char *head = strstr (text, reads_text (of, "prints"));
+  g_autoptr (GRegex) pattern = g_regex_new (argument, G_REGEX_RAW | G_REGEX_DOTALL, 0, NULL);
   for (const char *p = head ? log_line_end (head) : NULL; p && *p == '\n';) {
     const char *end = log_line_end (++p);
     if (reads_text (of, "ends") && g_strstr_len (p, end - p, reads_text (of, "ends")))
       return;
-    read_argument (words, p, end);
+    read_argument (words, pattern, p, end);
     p = end;
   }
 }
@@ -489,35 +470,21 @@ f_number_behind (ProgramRun *run, const ProgramArgument *a)
       line ? log_number_behind (line, (gsize) (log_line_end (line) - line), a[0].value.text) : NAN);
 }
 
-/* Behind a string or a comment that begins at p; p: none does. */
-static const char *
-behind_text (const char *p)
-{
-  if (*p == '#' || (p[0] == '/' && p[1] == '/'))
-    return p + strcspn (p, "\n");
-  if (p[0] == '/' && p[1] == '*') {
-    const char *end = strstr (p, "*/");
-    return end ? end + 2 : p + strlen (p);
-  }
-  if (*p != '"')
-    return p;
-  for (p++; *p && *p != '"'; p++)
-    p += p[0] == '\\' && p[1];
-  return p + (*p == '"');
-}
-
 /* Whether an object of JSON, or of a template of it, has such a member itself, and not another one in it. */
 static bool
 has_member (const char *text, const char *name)
 {
+  static const char words[] = "\"(?>\\\\.|[^\"\\\\])*+\"?|#[^\\n]*+|//[^\\n]*+|/\\*.*?(?:\\*/|\\z)|[][{}]";
   g_autofree char *key = g_strdup_printf ("\"%s\"", name);
+  g_autoptr (GRegex) pattern = g_regex_new (words, G_REGEX_RAW | G_REGEX_DOTALL, 0, NULL);
+  g_autoptr (GMatchInfo) match = NULL;
   int depth = 0;
-  for (const char *p = text; *p;) {
-    if (depth == 1 && g_str_has_prefix (p, key))
+  for (g_regex_match (pattern, text, 0, &match); g_match_info_matches (match);
+       g_match_info_next (match, NULL)) {
+    g_autofree char *word = g_match_info_fetch (match, 0);
+    if (depth == 1 && strcmp (word, key) == 0)
       return true;
-    const char *next = behind_text (p);
-    depth += next == p ? (*p == '{' || *p == '[') - (*p == '}' || *p == ']') : 0;
-    p = next == p ? p + 1 : next;
+    depth += (*word == '{' || *word == '[') - (*word == '}' || *word == ']');
   }
   return false;
 }
