@@ -400,14 +400,6 @@ f_others_at (ProgramRun *run, const ProgramArgument *a)
   return program_taken (g_string_free (names, FALSE));
 }
 
-/* Whether the file's own values are rather of a program that is read in C. */
-static ProgramValue
-f_rather (ProgramRun *run, const ProgramArgument *a)
-{
-  const OptionTable *other = program_table_find (a->word);
-  return program_number (run->tree && other && yaml_config_is_rather (run->tree, other, &run->map->table));
-}
-
 /* A recipe of formats, a mapping or the name of its file, as Megatron-LM's option of one is read. */
 static ProgramValue
 f_formats_at (ProgramRun *run, const ProgramArgument *a)
@@ -868,7 +860,6 @@ static const ProgramFunction functions[] = {
   { "size", "w", f_size, true },
   { "others_at", "ww", f_others_at, true },
   { "hole_at", "w", f_hole_at, true },
-  { "rather", "w", f_rather, true },
   { "line", "v", f_line, true },
   { "content", "", f_content, true },
   { "matches", "v", f_matches, true },
