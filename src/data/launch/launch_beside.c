@@ -77,6 +77,26 @@ launch_find_script (char *const *words, guint n, guint *ret_at, char **ret_scrip
   return 0;
 }
 
+guint64
+launch_last_number (const char *text)
+{
+  const char *colon = strrchr (text, ':');
+  guint64 value = 0;
+  return g_ascii_string_to_unsigned (colon ? colon + 1 : text, 10, 1, 1 << 20, &value, NULL) ? value : 0;
+}
+
+/* The first of these options with a number; 0: none has. */
+static guint64
+first_of (const LaunchWords *w, const char *const *names)
+{
+  guint64 value = 0;
+  for (; *names && value == 0; names++) {
+    const char *text = launch_words_text (w, *names);
+    value = text && !ls_shell_has_hole (text) ? launch_last_number (text) : 0;
+  }
+  return value;
+}
+
 /* The index behind the "--"; 0: there is none. */
 static guint
 find_started (const GPtrArray *words)
@@ -103,8 +123,8 @@ launch_drop_starter (GPtrArray *words, guint64 *ret_nodes, guint64 *ret_each)
   if (n > 0) {
     g_autoptr (LaunchWords) own = launch_words_new ();
     launch_words_add (own, (char *const *) words->pdata, n);
-    *ret_nodes = launch_first_of (own, (const char *const[]) { "num-nodes", "nodes", "nnodes", NULL });
-    *ret_each = launch_first_of (own, (const char *const[]) { "gpus", "gpus-per-node", "num-gpus", NULL });
+    *ret_nodes = first_of (own, (const char *const[]) { "num-nodes", "nodes", "nnodes", NULL });
+    *ret_each = first_of (own, (const char *const[]) { "gpus", "gpus-per-node", "num-gpus", NULL });
     launch_find_script ((char *const *) words->pdata, words->len, &at, &starter);
     g_ptr_array_remove_range (words, 0, n);
   }
@@ -356,34 +376,6 @@ launch_script_refuse (const ImportFile *file, LsDiagList *diags)
                "a script, but no command of it launches a program that is read%s%s",
                started ? "; it starts " : "", started ? started : "");
   return true;
-}
-
-guint64
-launch_last_number (const char *text)
-{
-  const char *colon = strrchr (text, ':');
-  guint64 value = 0;
-  return g_ascii_string_to_unsigned (colon ? colon + 1 : text, 10, 1, 1 << 20, &value, NULL) ? value : 0;
-}
-
-static guint64
-value_of (const LaunchWords *w, const char *name)
-{
-  const LaunchOption *o = launch_words_find (w, name);
-  return o && o->values->len > 0 && !ls_shell_has_hole (o->values->pdata[0])
-      ? launch_last_number (o->values->pdata[0])
-      : 0;
-}
-
-guint64
-launch_first_of (const LaunchWords *w, const char *const *names)
-{
-  for (; *names; names++) {
-    guint64 value = value_of (w, *names);
-    if (value > 0)
-      return value;
-  }
-  return 0;
 }
 
 /* --- the batch system ------------------------------------------------------------------------------ */

@@ -82,8 +82,6 @@ typedef struct {
 
 /* The number at the end: "8", "gpu:8", "gpu:a100:8"; 0: there is none. */
 guint64 launch_last_number (const char *text);
-/* The first of these options with a number. */
-guint64 launch_first_of (const LaunchWords *w, const char *const *names);
 
 /* What a line of a script asks of a batch system is added to batch: "#SBATCH --nodes=4"; "sbatch --nodes=4
  * --export=A=1 job.sh", for the script that it starts; "kubernetes-pods --nodes=16 --gpus-per-node=4", one

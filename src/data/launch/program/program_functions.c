@@ -219,9 +219,6 @@ PROGRAM_NUMBER (f_may_have_more, run->job->import->may_have_more)
 /* Whether all options are there, as a log prints them, not only those given. */
 PROGRAM_NUMBER (f_is_dump, run->job->is_dump)
 
-/* Words of the published tokenizer of that name; 0: it is nobody's. */
-PROGRAM_NUMBER (f_tokenizer_words, (double) import_vocab_of_tokenizer (run->job->import, a->value.text))
-
 /* --- the command that starts it ------------------------------------------------------------------------ */
 
 /* Of the words that start the program those that do, "litgpt pretrain"; where none are known, the script. */
@@ -832,7 +829,6 @@ static const ProgramFunction functions[] = {
   { "is_dump", "", f_is_dump },
   { "software", "", f_software },
   { "published", "v", f_published },
-  { "tokenizer_words", "v", f_tokenizer_words },
   { "command", "", f_command },
   { "pair", "w", f_pair },
   { "told", "w", f_told },

@@ -374,7 +374,6 @@ static const struct {
     OF_JOBS,
     { { "by", AS_TEXT, true }, { "momentum", AS_VALUE, true } } },
   { { "software", AS_VALUE }, .set_text = import_set_software },
-  { { "padded_vocab", AS_VALUE }, .set_count = import_padded_vocab },
   { { "positions", AS_VALUE }, .set_count = import_positions },
   { { "model_of_name", AS_VALUE }, .set_text = import_model_of_name },
   { { "copies", AS_VALUE }, set_batch, OF_JOBS, { { "times", AS_VALUE } } },
