@@ -112,18 +112,15 @@ reader_beside (const ImportFile *file, const cJSON *first, ProgramReader *ret_re
     if (strstr (file->text, own[i]))
       return false;
   g_auto (GStrv) words = g_strsplit_set (file->text, " \t\n\r\"'`;&|()=/", -1);
-  g_autofree char *folder = g_path_get_dirname (file->path), *self = g_path_get_basename (file->path);
+  const ImportFiles files = { .files = file, .n = 1 };
+  g_autofree char *self = g_path_get_basename (file->path);
   for (char **word = words; *word && !is_found; word++) {
     if (!launch_has_end (*word, ".sh .bash .slurm .sbatch") || strcmp (*word, self) == 0)
       continue;
-    g_autofree char *path = g_build_filename (folder, *word, NULL);
-    g_autoptr (LsDiagList) none = ls_diag_list_new ();
-    size_t n = 0;
-    g_autofree char *text = g_file_test (path, G_FILE_TEST_IS_REGULAR)
-        ? ls_read_file (path, LAUNCH_MAX_BESIDE, &n, none)
-        : NULL;
+    gsize n = 0;
+    g_autofree char *text = launch_read_beside (&files, *word, false, &n);
     ImportYaml yaml = { 0 };
-    const ImportFile other = { .path = path, .text = text, .n = n, .yaml = &yaml };
+    const ImportFile other = { .path = *word, .text = text, .n = n, .yaml = &yaml };
     is_found = text && reader_of (&other, ret_reader) && ret_reader->file != first;
     cJSON_Delete (yaml.tree);
   }

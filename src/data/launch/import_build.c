@@ -329,38 +329,10 @@ import_model_of_name (LsImport *import, const char *name)
   ls_model_clear (&m);
 }
 
-guint64
-import_vocab_of_tokenizer (LsImport *import, const char *name)
-{
-  LsModel m = { 0 };
-  bool is_decoder;
-  g_autofree char *found = NULL;
-  if (!import_find_model (name, &m, &is_decoder, &found))
-    return 0;
-  guint64 vocab = m.vocab;
-  import_infer (import, "vocab %" G_GUINT64_FORMAT ": that of the model whose tokenizer %s is", vocab, name);
-  ls_model_clear (&m);
-  return vocab;
-}
-
 bool
 import_names_model (const LsImport *import)
 {
   return import_has_model (import, "hidden") && (!import->model_is_given || import->model_is_named);
-}
-
-void
-import_padded_vocab (LsImport *import, guint64 words)
-{
-  if (import_is_given (import, "vocab"))
-    return;
-  import_infer (import, "vocab %" G_GUINT64_FORMAT ": with its padding", words);
-  g_autofree char *text = g_strdup_printf ("%" G_GUINT64_FORMAT, words);
-  import_set_model (import, "vocab", text, "vocab");
-  if (words % ((guint64) LS_VOCAB_MULTIPLE * MAX (1, import->strategy.tp)) == 0)
-    return;
-  import_set_strategy_count (import, "vocab_multiple", 1, "--");
-  g_hash_table_remove (import->by_rule, "vocab_multiple"); /* the file says both, by the words with padding */
 }
 
 void

@@ -87,8 +87,6 @@ void import_follows_gpus (LsImport *import, const char *key);
 void import_set_optimizer (LsImport *import, const char *theirs, double momentum, const char *option);
 /* The program that runs the job, a name of strategies/software. */
 void import_set_software (LsImport *import, const char *name);
-/* The words of a vocabulary with the padding that a file says: they are padded no more. Once tp is known. */
-void import_padded_vocab (LsImport *import, guint64 words);
 bool import_has_model (const LsImport *import, const char *key);
 /* Whether its width is known, and not only as what is given in place of the files' model. */
 bool import_names_model (const LsImport *import);
@@ -107,9 +105,6 @@ void import_model_of_name (LsImport *import, const char *name);
 /* The model of a name, or of a folder that is called so: *ret_found, newly allocated, is then the name that
  * it was found by, else NULL. On success the caller clears *ret_model; false: nobody's; name NULL allowed. */
 bool import_find_model (const char *name, LsModel *ret_model, bool *ret_is_decoder, char **ret_found);
-/* The words of the published model that a tokenizer has the name of, which is told; some of its rows may be
- * of no word. 0: nobody's; name NULL allowed. */
-guint64 import_vocab_of_tokenizer (LsImport *import, const char *name);
 
 void import_infer (LsImport *import, const char *format, ...) G_GNUC_PRINTF (2, 3);
 void import_unknown (LsImport *import, const char *format, ...) G_GNUC_PRINTF (2, 3);

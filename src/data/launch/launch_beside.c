@@ -9,10 +9,13 @@
 
 #define MAX_ABOVE 4 /* folders */
 
-/* Commands that packages install. A script of Python behind one is the value of an option:
- * "--external_plugins reward.py". */
-static const char *const commands[]
-    = { "axolotl", "litgpt", "llamafactory-cli", "megatron", "swift", "trl", "xtuner", NULL };
+/* A text of the map of what starts programs. */
+static const char *
+starters (const char *name)
+{
+  const ProgramMap *map = program_doors->map_get ("starters");
+  return map ? program_member (map->tables, name) : NULL;
+}
 
 /* "-m", "-um": flags of python of one letter stand together; "--module" of launchers. */
 static bool
@@ -26,12 +29,12 @@ is_module_flag (const char *word)
 /* "tune run --nproc_per_node 8 RECIPE --config NAME", in which options of torchrun stand in front of a
  * recipe: where that is; 0: it is another command. */
 static guint
-find_recipe (const GPtrArray *words)
+find_recipe (char *const *words, guint n)
 {
   bool is_tune = false;
-  for (guint i = 1; i < words->len; i++) {
-    is_tune = is_tune || (strcmp (words->pdata[i - 1], "tune") == 0 && strcmp (words->pdata[i], "run") == 0);
-    if (is_tune && i > 1 && strcmp (words->pdata[i], "--config") == 0)
+  for (guint i = 1; i < n; i++) {
+    is_tune = is_tune || (strcmp (words[i - 1], "tune") == 0 && strcmp (words[i], "run") == 0);
+    if (is_tune && i > 1 && strcmp (words[i], "--config") == 0)
       return i - 1;
   }
   return 0;
@@ -40,42 +43,58 @@ find_recipe (const GPtrArray *words)
 /* "swift sft", "srun -N 2 litgpt pretrain": where what such a command is told to do stands; 0: it is another
  * one. */
 static guint
-find_command (const GPtrArray *words)
+find_command (char *const *words, guint n)
 {
-  static const char *const starters[] = { "srun", "uv", "poetry", "nohup", "env", "time", NULL };
-  bool is_started = words->len > 0 && g_strv_contains (starters, words->pdata[0]);
-  for (guint i = 1; i < words->len && (i == 1 || is_started); i++)
-    if (g_strv_contains (commands, words->pdata[i - 1]) && g_ascii_isalpha (*(const char *) words->pdata[i]))
+  bool is_started = n > 0 && program_has_word (starters ("before"), words[0]);
+  for (guint i = 1; i < n && (i == 1 || is_started); i++)
+    if (program_has_word (starters ("commands"), words[i - 1]) && g_ascii_isalpha (*words[i]))
       return i;
   return 0;
 }
 
 guint
-launch_find_script (const GPtrArray *words, guint *ret_at, char **ret_script)
+launch_find_script (char *const *words, guint n, guint *ret_at, char **ret_script)
 {
-  static const char *const launchers[] = { "torch.distributed.launch", "torch.distributed.run",
-                                           "deepspeed.launcher.runner", "accelerate.commands.launch", NULL };
-  guint recipe = find_recipe (words), command = find_command (words);
+  guint recipe = find_recipe (words, n), command = find_command (words, n);
   *ret_at = recipe;
-  *ret_script = recipe > 0 ? g_strdup (words->pdata[recipe]) : NULL;
+  *ret_script = recipe > 0 ? g_strdup (words[recipe]) : NULL;
   if (recipe > 0)
     return recipe + 1;
   if (command > 0) {
     *ret_at = command - 1;
-    *ret_script
-        = g_strdup_printf ("%s %s", (char *) words->pdata[command - 1], (char *) words->pdata[command]);
+    *ret_script = g_strdup_printf ("%s %s", words[command - 1], words[command]);
     return command + 1;
   }
-  for (guint i = 0; i < words->len; i++) {
-    bool is_module = i > 0 && is_module_flag (words->pdata[i - 1]);
-    if (g_str_has_suffix (words->pdata[i], ".py")
-        || (is_module && !g_strv_contains (launchers, words->pdata[i]))) {
-      *ret_script = g_path_get_basename (words->pdata[i]);
+  for (guint i = 0; i < n; i++) {
+    bool is_module = i > 0 && is_module_flag (words[i - 1]);
+    if (g_str_has_suffix (words[i], ".py")
+        || (is_module && !program_has_word (starters ("launchers"), words[i]))) {
+      *ret_script = g_path_get_basename (words[i]);
       *ret_at = i;
       return i + 1;
     }
   }
   return 0;
+}
+
+guint64
+launch_last_number (const char *text)
+{
+  const char *colon = strrchr (text, ':');
+  guint64 value = 0;
+  return g_ascii_string_to_unsigned (colon ? colon + 1 : text, 10, 1, 1 << 20, &value, NULL) ? value : 0;
+}
+
+/* The first of these options with a number; 0: none has. */
+static guint64
+first_of (const LaunchWords *w, const char *const *names)
+{
+  guint64 value = 0;
+  for (; *names && value == 0; names++) {
+    const char *text = launch_words_text (w, *names);
+    value = text && !ls_shell_has_hole (text) ? launch_last_number (text) : 0;
+  }
+  return value;
 }
 
 /* The index behind the "--"; 0: there is none. */
@@ -104,9 +123,9 @@ launch_drop_starter (GPtrArray *words, guint64 *ret_nodes, guint64 *ret_each)
   if (n > 0) {
     g_autoptr (LaunchWords) own = launch_words_new ();
     launch_words_add (own, (char *const *) words->pdata, n);
-    *ret_nodes = launch_first_of (own, (const char *const[]) { "num-nodes", "nodes", "nnodes", NULL });
-    *ret_each = launch_first_of (own, (const char *const[]) { "gpus", "gpus-per-node", "num-gpus", NULL });
-    launch_find_script (words, &at, &starter);
+    *ret_nodes = first_of (own, (const char *const[]) { "num-nodes", "nodes", "nnodes", NULL });
+    *ret_each = first_of (own, (const char *const[]) { "gpus", "gpus-per-node", "num-gpus", NULL });
+    launch_find_script ((char *const *) words->pdata, words->len, &at, &starter);
     g_ptr_array_remove_range (words, 0, n);
   }
   return starter;
@@ -199,6 +218,16 @@ launch_has_line (const char *text, const char *start)
 }
 
 bool
+launch_has_any_line (const char *text, const char *starts, const char *separator)
+{
+  g_auto (GStrv) items = program_words (starts, separator);
+  for (char **start = items; *start; start++)
+    if (launch_has_line (text, *start))
+      return true;
+  return false;
+}
+
+bool
 launch_has_end (const char *name, const char *ends)
 {
   g_auto (GStrv) all = g_strsplit (ends, " ", -1);
@@ -214,16 +243,6 @@ launch_is_yaml (const char *name)
   return launch_has_end (name, ".yaml .yml");
 }
 
-static bool
-has_any_line (const char *text, const char *starts)
-{
-  g_auto (GStrv) items = g_strsplit (starts, " ", -1);
-  for (char **start = items; *start; start++)
-    if (launch_has_line (text, *start))
-      return true;
-  return false;
-}
-
 bool
 launch_names_file (const ImportFiles *files, char *const *words, guint n, const char *marks)
 {
@@ -233,7 +252,7 @@ launch_names_file (const ImportFiles *files, char *const *words, guint n, const 
     gsize size;
     bool is_json = g_str_has_suffix (name, ".json");
     g_autofree char *text = launch_is_yaml (name) || is_json ? find_file (files, name, false, &size) : NULL;
-    if (text && has_any_line (text, marks))
+    if (text && launch_has_any_line (text, marks, " "))
       return true;
   }
   return false;
@@ -242,9 +261,7 @@ launch_names_file (const ImportFiles *files, char *const *words, guint n, const 
 bool
 launch_sets_up_shell (const char *name)
 {
-  static const char *const names[] = { "activate", "conda.sh", "mamba.sh",   ".bashrc", ".bash_profile",
-                                       ".profile", "bashrc",   "modules.sh", NULL };
-  return g_strv_contains (names, name);
+  return program_has_word (starters ("shells"), name);
 }
 
 char *
@@ -270,15 +287,15 @@ launch_with_names (const char *text)
 
 /* --- why a script is not read: what it starts is no program that is, or does something else ------------ */
 
-#define MAX_NAMES 3 /* programs that are told */
+#define MAX_NAMES 3       /* programs that are told */
+#define PARTS     "_-. /" /* between words of "dpo_tune_cache.py" and "verl.trainer.main_ppo" */
 
-/* Words of names such as "dpo_tune_cache.py" and "verl.trainer.main_ppo". */
-static bool
-has_part (const char *name, const char *const *parts)
+bool
+launch_has_part (const char *name, const char *separators, const char *parts)
 {
-  g_auto (GStrv) words = g_strsplit_set (name, "_-. /", -1);
+  g_auto (GStrv) words = g_strsplit_set (name, separators, -1);
   for (char **word = words; *word; word++)
-    if (g_strv_contains (parts, *word))
+    if (program_has_word (parts, *word))
       return true;
   return false;
 }
@@ -286,18 +303,13 @@ has_part (const char *name, const char *const *parts)
 bool
 launch_learns (const char *name)
 {
-  static const char *const parts[] = { "dpo",  "grpo",  "ppo", "kto",       "orpo",   "rloo", "gspo",
-                                       "dapo", "simpo", "mpo", "reinforce", "reward", NULL };
-  return has_part (name, parts);
+  return launch_has_part (name, PARTS, starters ("learns"));
 }
 
 bool
 launch_uses_model (const char *name)
 {
-  static const char *const parts[]
-      = { "generate",  "generation", "inference", "infer", "eval",  "evaluate",     "evaluation",
-          "lighteval", "merge",      "chatbot",   "vllm",  "serve", "benchmarking", NULL };
-  return has_part (name, parts);
+  return launch_has_part (name, PARTS, starters ("uses"));
 }
 
 /* The script, or with a launcher that is not known "colossalai run", what the command is. */
@@ -306,11 +318,8 @@ take_program (const LsShellCommand *c, gpointer data)
 {
   GPtrArray *names = data;
   g_autofree char *script = NULL;
-  g_autoptr (GPtrArray) words = g_ptr_array_new ();
   guint at;
-  for (guint i = 0; i < c->n; i++)
-    g_ptr_array_add (words, c->words[i]);
-  launch_find_script (words, &at, &script);
+  launch_find_script (c->words, c->n, &at, &script);
   for (guint i = 0; i < c->n && !script; i++)
     if (launch_has_end (c->words[i], ".sh .sbatch"))
       script = g_path_get_basename (c->words[i]);
@@ -367,34 +376,6 @@ launch_script_refuse (const ImportFile *file, LsDiagList *diags)
                "a script, but no command of it launches a program that is read%s%s",
                started ? "; it starts " : "", started ? started : "");
   return true;
-}
-
-guint64
-launch_last_number (const char *text)
-{
-  const char *colon = strrchr (text, ':');
-  guint64 value = 0;
-  return g_ascii_string_to_unsigned (colon ? colon + 1 : text, 10, 1, 1 << 20, &value, NULL) ? value : 0;
-}
-
-static guint64
-value_of (const LaunchWords *w, const char *name)
-{
-  const LaunchOption *o = launch_words_find (w, name);
-  return o && o->values->len > 0 && !ls_shell_has_hole (o->values->pdata[0])
-      ? launch_last_number (o->values->pdata[0])
-      : 0;
-}
-
-guint64
-launch_first_of (const LaunchWords *w, const char *const *names)
-{
-  for (; *names; names++) {
-    guint64 value = value_of (w, *names);
-    if (value > 0)
-      return value;
-  }
-  return 0;
 }
 
 /* --- the batch system ------------------------------------------------------------------------------ */

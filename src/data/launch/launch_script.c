@@ -182,11 +182,8 @@ static bool
 trains_model (const LaunchKind *kind, const LsShellCommand *c)
 {
   g_autofree char *script = NULL;
-  g_autoptr (GPtrArray) words = g_ptr_array_new ();
   guint at;
-  for (guint i = 0; i < c->n; i++)
-    g_ptr_array_add (words, c->words[i]);
-  launch_find_script (words, &at, &script);
+  launch_find_script (c->words, c->n, &at, &script);
   return !script
       || (reads_is (kind->of, "around") ? !launch_learns (script) && !launch_uses_model (script)
                                         : !launch_other (kind, script));
@@ -453,7 +450,7 @@ split (Search *s, LaunchScript *ret, LsImport *import)
   g_autofree char *starter = launch_drop_starter (s->words, &ret->nodes, &ret->of_node);
   if (starter)
     import_unknown (import, "how %s starts this command, and on how many nodes", starter);
-  guint at, first = launch_find_script (s->words, &at, &ret->script);
+  guint at, first = launch_find_script ((char *const *) s->words->pdata, s->words->len, &at, &ret->script);
   ret->front = g_ptr_array_new_with_free_func (g_free);
   add_words (ret->front, (char *const *) s->words->pdata, first > 0 ? at : 0);
   ret->words = launch_words_new ();

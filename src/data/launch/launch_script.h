@@ -82,8 +82,6 @@ typedef struct {
 
 /* The number at the end: "8", "gpu:8", "gpu:a100:8"; 0: there is none. */
 guint64 launch_last_number (const char *text);
-/* The first of these options with a number. */
-guint64 launch_first_of (const LaunchWords *w, const char *const *names);
 
 /* What a line of a script asks of a batch system is added to batch: "#SBATCH --nodes=4"; "sbatch --nodes=4
  * --export=A=1 job.sh", for the script that it starts; "kubernetes-pods --nodes=16 --gpus-per-node=4", one
@@ -108,7 +106,7 @@ guint64 launch_count_gpus (const LaunchPlace *place, const GPtrArray *front, boo
 /* Where the options of a command begin, behind its script; 0: there is none, and all words are theirs.
  * *ret_at: where that stands; *ret_script: its name, which the caller frees: "train.py", a module of `-m`, or
  * a command that a package installs, with what it is told to do, "swift sft". NULL: there is none. */
-guint launch_find_script (const GPtrArray *words, guint *ret_at, char **ret_script);
+guint launch_find_script (char *const *words, guint n, guint *ret_at, char **ret_script);
 
 /* Drops what another command starts this one with, up to its "--": "python submit.py --nodes 8 -- torchrun
  * train.py". That one's name, which the caller frees; NULL: a script of Python is not on both sides.
@@ -142,5 +140,9 @@ bool launch_names_file (const ImportFiles *files, char *const *words, guint n, c
 
 /* Whether a line of a text begins so, behind blanks. */
 bool launch_has_line (const char *text, const char *start);
+/* The same of several. */
+bool launch_has_any_line (const char *text, const char *starts, const char *separator);
+/* Whether a part of a name, between these characters, is one of a list, which has blanks. */
+bool launch_has_part (const char *name, const char *separators, const char *parts);
 
 #endif

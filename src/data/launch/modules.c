@@ -228,12 +228,6 @@ is_on (const cJSON *object, const char *key)
   return cJSON_IsTrue (cJSON_GetObjectItemCaseSensitive (object, key));
 }
 
-static const char *
-word (const cJSON *object, const char *key)
-{
-  return cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (object, key));
-}
-
 /* 0: it is none of them. */
 static guint
 index_of (const char *const *names, const char *name)
@@ -257,8 +251,8 @@ format_of_config (Recipe *r, const cJSON *config)
 {
   const cJSON *training = cJSON_GetObjectItemCaseSensitive (config, "training_recipe"),
               *overrides = cJSON_GetObjectItemCaseSensitive (training, "override_quantized_autocast");
-  const char *fp8 = word (training, "fp8_quantization_recipe"),
-             *fp4 = word (training, "fp4_quantization_recipe"), *name = fp8 ? fp8 : fp4;
+  const char *fp8 = program_member (training, "fp8_quantization_recipe"),
+             *fp4 = program_member (training, "fp4_quantization_recipe"), *name = fp8 ? fp8 : fp4;
   if (!cJSON_IsObject (training))
     complain (r, "a configuration without training_recipe");
   if (is_on (training, "override_nonquantized_autocast"))
@@ -269,7 +263,7 @@ format_of_config (Recipe *r, const cJSON *config)
     return LS_FORMAT_OF_ALL;
   if (!name)
     return LS_FORMAT_BF16;
-  LsFormat format = index_of (ls_format_names, word (r->formats, name));
+  LsFormat format = index_of (ls_format_names, program_member (r->formats, name));
   if (format == LS_FORMAT_OF_ALL)
     complain (r, name);
   return format;
@@ -281,8 +275,8 @@ format_of (Recipe *r, const char *path)
   const cJSON *matcher;
   cJSON_ArrayForEach (matcher, r->matchers)
   {
-    const char *type = word (matcher, "type"), *pattern = word (matcher, "pattern"),
-               *config = word (matcher, "config");
+    const char *type = program_member (matcher, "type"), *pattern = program_member (matcher, "pattern"),
+               *config = program_member (matcher, "config");
     if (!is_on (matcher, "enabled"))
       continue;
     if (g_strcmp0 (type, "glob") != 0 || !pattern || !config)

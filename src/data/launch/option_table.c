@@ -4,9 +4,9 @@
 #include "data/jobs/job_files.h"
 #include "data/launch/option_table.h"
 #include "data/launch/program/program_map.h"
+#include "data/launch/yaml_config.h"
 #include "data/shell/shell.h"
 #include "data/text/field.h"
-#include "data/text/json_out.h"
 
 #define MAX_NOTED      5000
 #define MAX_TOLD_VALUE 200 /* bytes of a value that is told: a template of a chat has thousands */
@@ -588,34 +588,24 @@ write_toml (const OptionRow *row, const char *value, GString *out, GString *sect
                           row->remark ? " # " : "", row->remark ? row->remark : "");
 }
 
-/* Ends the objects that an option is not in, and begins those that it is in; open: their names. */
-static void
-enter_objects (LsJsonOut *w, char **names, guint n_names, GPtrArray *open)
+static cJSON *
+json_of (const char *value)
 {
-  guint n = 0;
-  while (n < open->len && n < n_names && strcmp (open->pdata[n], names[n]) == 0)
-    n++;
-  for (guint i = open->len; i > n; i--)
-    ls_json_out_end_object (w);
-  g_ptr_array_set_size (open, (gint) n);
-  for (; n < n_names; n++) {
-    ls_json_out_begin_object (w, names[n]);
-    g_ptr_array_add (open, g_strdup (names[n]));
-  }
+  if (!*value || strcmp (value, "true") == 0 || strcmp (value, "false") == 0)
+    return cJSON_CreateBool (strcmp (value, "false") != 0);
+  return is_bare (value) ? cJSON_CreateNumber ((double) g_ascii_strtoull (value, NULL, 10))
+                         : cJSON_CreateString (value);
 }
 
+/* With two blanks a level. */
 static void
-write_json (const OptionRow *row, const char *value, LsJsonOut *w, GPtrArray *open)
+print_json (const cJSON *tree, GString *out)
 {
-  g_auto (GStrv) names = g_strsplit (row->option, ".", -1);
-  guint n = g_strv_length (names) - 1;
-  enter_objects (w, names, n, open);
-  if (!*value || strcmp (value, "true") == 0 || strcmp (value, "false") == 0)
-    ls_json_out_bool (w, names[n], strcmp (value, "false") != 0);
-  else if (is_bare (value))
-    ls_json_out_uint (w, names[n], g_ascii_strtoull (value, NULL, 10));
-  else
-    ls_json_out_string (w, names[n], value);
+  char *text = cJSON_Print (tree);
+  g_string_assign (out, text);
+  g_string_replace (out, ":\t", ": ", 0);
+  g_string_replace (out, "\t", "  ", 0);
+  cJSON_free (text);
 }
 
 void
@@ -623,11 +613,7 @@ option_write (const OptionTable *table, OptionSyntax syntax, const LsModel *m, c
               GString *out)
 {
   g_autoptr (GString) text = g_string_new (NULL), section = g_string_new (NULL);
-  g_autoptr (GPtrArray) open = g_ptr_array_new_with_free_func (g_free);
-  LsJsonOut w;
-  ls_json_out_init (&w, text, 2);
-  if (syntax == OPTION_JSON)
-    ls_json_out_begin_object (&w, NULL);
+  g_autoptr (cJSON) tree = cJSON_CreateObject ();
   for (guint i = 0; i < table->n; i++) {
     const OptionRow *row = &table->rows[i];
     g_autofree char *value = option_value (table, row, m, s);
@@ -638,12 +624,10 @@ option_write (const OptionTable *table, OptionSyntax syntax, const LsModel *m, c
     else if (syntax == OPTION_TOML)
       write_toml (row, value, text, section);
     else
-      write_json (row, value, &w, open);
+      yaml_config_set_node (tree, row->option, json_of (value));
   }
-  if (syntax == OPTION_JSON) {
-    enter_objects (&w, NULL, 0, open);
-    ls_json_out_end_object (&w);
-  }
+  if (syntax == OPTION_JSON)
+    print_json (tree, text);
   g_string_append (out, text->str);
   if (syntax != OPTION_TOML)
     g_string_append_c (out, '\n');
@@ -740,24 +724,18 @@ range_of (const LaunchJob *job)
   return range;
 }
 
-static const char *
-member (const cJSON *release, const char *key)
-{
-  return cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (release, key));
-}
-
 /* The last up to that one, and not before `first`, which has a profile; else the first behind it. */
 static const cJSON *
 find_profile (const cJSON *releases, guint first, guint last)
 {
   const cJSON *r = cJSON_GetArrayItem (releases, (int) last);
   for (const cJSON *at = r; last >= first; at = at->prev) {
-    if (member (at, "software"))
+    if (program_member (at, "software"))
       return at;
     if (last-- == 0)
       break;
   }
-  while (r->next && !member (r, "software"))
+  while (r->next && !program_member (r, "software"))
     r = r->next;
   return r;
 }
@@ -773,7 +751,7 @@ year_of (const cJSON *release)
 static char *
 dated (const cJSON *release)
 {
-  const char *name = member (release, "name");
+  const char *name = program_member (release, "name");
   g_autofree char *year = g_strdup_printf ("%u", year_of (release));
   return strstr (name, year) ? g_strdup (name) : g_strdup_printf ("%s of %s", name, year);
 }
@@ -784,12 +762,12 @@ tell_range (LaunchJob *job, const ReleaseRange *range, const cJSON *taken)
 {
   const cJSON *first = cJSON_GetArrayItem (job->table->releases, (int) range->first),
               *last = cJSON_GetArrayItem (job->table->releases, (int) range->last);
-  const char *software = member (taken, "software");
+  const char *software = program_member (taken, "software");
   LsImport *import = job->import;
   if (range->first > range->last) {
     import_infer (import, "software %s: no release of %s has both %s (%s on) and %s (up to %s)", software,
-                  import->program, range->first_word, member (first, "name"), range->last_word,
-                  member (last, "name"));
+                  import->program, range->first_word, program_member (first, "name"), range->last_word,
+                  program_member (last, "name"));
     return;
   }
   g_autofree char *from = dated (first), *to = dated (last);
@@ -805,7 +783,7 @@ tell_range (LaunchJob *job, const ReleaseRange *range, const cJSON *taken)
     g_string_append_printf (said, " (%s)", range->last_word);
   import_infer (import, "software %s: %s%s%s", software, said->str,
                 taken == last ? "" : "; the nearest that is known is ",
-                taken == last ? "" : member (taken, "name"));
+                taken == last ? "" : program_member (taken, "name"));
   g_string_free (said, TRUE);
 }
 
@@ -814,7 +792,7 @@ release_by_range (LaunchJob *job)
 {
   ReleaseRange range = range_of (job);
   const cJSON *taken = find_profile (job->table->releases, MIN (range.first, range.last), range.last);
-  import_set_software (job->import, member (taken, "software"));
+  import_set_software (job->import, program_member (taken, "software"));
   tell_range (job, &range, taken);
 }
 

@@ -131,29 +131,6 @@ yaml_config_find (const cJSON *tree, const char *path)
   return (cJSON *) at;
 }
 
-static bool
-means_something (const OptionTable *table, const char *name)
-{
-  const OptionRow *row = option_find (table, name);
-  return row && row->kind != OPTION_IGNORED;
-}
-
-bool
-yaml_config_is_rather (const cJSON *tree, const OptionTable *of, const OptionTable *other)
-{
-  guint n = 0, n_other = 0;
-  const cJSON *item;
-  cJSON_ArrayForEach (item, tree)
-  {
-    if (cJSON_IsObject (item))
-      continue;
-    bool is_of = means_something (of, item->string), is_other = means_something (other, item->string);
-    n += is_of && !is_other;
-    n_other += is_other && !is_of;
-  }
-  return n > n_other;
-}
-
 /* The mapping that has the last key of path, made with those on the way to it; *ret_key: that key. */
 static cJSON *
 reach (cJSON *tree, const char *path, const char **ret_key)

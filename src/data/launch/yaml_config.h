@@ -26,9 +26,6 @@ cJSON *yaml_config_of_name (const ImportFiles *files, const char *name, LsImport
  * none by its name. */
 bool yaml_config_refuse (const ImportFile *file, LsDiagList *diags);
 
-/* Whether one table means more of a mapping's own values than another does, of those that it alone has. */
-bool yaml_config_is_rather (const cJSON *tree, const OptionTable *of, const OptionTable *other);
-
 /* A member by its path, "model.num_layers", '-' and '_' alike; NULL: there is none. */
 cJSON *yaml_config_find (const cJSON *tree, const char *path);
 /* Sets a member as Hydra does: text is a value of YAML; mappings on the way to it are made. */

@@ -219,9 +219,6 @@ PROGRAM_NUMBER (f_may_have_more, run->job->import->may_have_more)
 /* Whether all options are there, as a log prints them, not only those given. */
 PROGRAM_NUMBER (f_is_dump, run->job->is_dump)
 
-/* Words of the published tokenizer of that name; 0: it is nobody's. */
-PROGRAM_NUMBER (f_tokenizer_words, (double) import_vocab_of_tokenizer (run->job->import, a->value.text))
-
 /* --- the command that starts it ------------------------------------------------------------------------ */
 
 /* Of the words that start the program those that do, "litgpt pretrain"; where none are known, the script. */
@@ -348,15 +345,7 @@ PROGRAM_NUMBER (f_is_yaml, run->looked != NULL && cJSON_IsObject (yaml_config_tr
 PROGRAM_TEXT (f_content, run->text)
 
 /* Whether a line of the file begins so, behind blanks: one of several that '|' parts. */
-static ProgramValue
-f_line (ProgramRun *run, const ProgramArgument *a)
-{
-  g_auto (GStrv) all = program_words (a->value.text, "|");
-  bool is_there = false;
-  for (char **start = all; run->text && *start && !is_there; start++)
-    is_there = launch_has_line (run->text, *start);
-  return program_number (is_there);
-}
+PROGRAM_NUMBER (f_line, run->text &&launch_has_any_line (run->text, a->value.text, "|"))
 
 /* The text of a module in Python, a.b.c, in the checkout that the job's first file lies in. */
 static ProgramValue
@@ -406,14 +395,6 @@ f_others_at (ProgramRun *run, const ProgramArgument *a)
       g_string_append_printf (names, "%s%s", names->len > 0 ? " " : "", item->string);
   }
   return program_taken (g_string_free (names, FALSE));
-}
-
-/* Whether the file's own values are rather of a program that is read in C. */
-static ProgramValue
-f_rather (ProgramRun *run, const ProgramArgument *a)
-{
-  const OptionTable *other = program_table_find (a->word);
-  return program_number (run->tree && other && yaml_config_is_rather (run->tree, other, &run->map->table));
 }
 
 /* A recipe of formats, a mapping or the name of its file, as Megatron-LM's option of one is read. */
@@ -848,7 +829,6 @@ static const ProgramFunction functions[] = {
   { "is_dump", "", f_is_dump },
   { "software", "", f_software },
   { "published", "v", f_published },
-  { "tokenizer_words", "v", f_tokenizer_words },
   { "command", "", f_command },
   { "pair", "w", f_pair },
   { "told", "w", f_told },
@@ -876,7 +856,6 @@ static const ProgramFunction functions[] = {
   { "size", "w", f_size, true },
   { "others_at", "ww", f_others_at, true },
   { "hole_at", "w", f_hole_at, true },
-  { "rather", "w", f_rather, true },
   { "line", "v", f_line, true },
   { "content", "", f_content, true },
   { "matches", "v", f_matches, true },

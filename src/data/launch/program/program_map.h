@@ -314,7 +314,7 @@ typedef struct {
 
 ProgramAction program_unset; /* program_functions.c */
 ProgramAction program_add_options, program_leave_more, program_take_file, program_take_arguments,
-    program_read_engine, program_run_engine, program_take_golden;
+    program_take_golden;
 /* Arguments that a log prints. */
 void program_add_printed (LaunchWords *words, const char *text, const cJSON *of);
 

@@ -130,13 +130,15 @@ configuration_of (const ProgramRun *run, const ProgramMap *map, const char *name
   return text || !name || !run->files ? text : launch_file_of (run->files, name, ret_n);
 }
 
-/* Reads such a text for the program. */
-static void
-take_deepspeed (ProgramRun *run, const char *text, gsize n, const char *path)
+/* Reads such a text for the program; false: a diagnostic. */
+static bool
+take_deepspeed (ProgramRun *run, const char *text, gsize n, const char *path, LsDiagList *diags)
 {
-  launch_words_free (run->deepspeed);
-  run->deepspeed = launch_words_new ();
-  run->is_refused |= !launch_words_add_json (run->deepspeed, text, n, path, run->diags);
+  LaunchWords *read = launch_words_new ();
+  bool ok = launch_words_add_json (read, text, n, path, diags);
+  launch_words_free (ok ? run->deepspeed : read);
+  run->deepspeed = ok ? read : run->deepspeed;
+  return ok;
 }
 
 /* { "deepspeed": the name of a configuration of DeepSpeed, "at": the mapping in its place }: a file, or one
@@ -152,21 +154,26 @@ program_deepspeed (ProgramRun *run, ProgramAct *a)
   if (name || text)
     launch_words_add_value (run->says, "deepspeed", name ? name : "deepspeed");
   if (text)
-    take_deepspeed (run, text, own ? strlen (own) : n, name ? name : run->files->files[0].path);
+    run->is_refused |= !take_deepspeed (run, text, own ? strlen (own) : n,
+                                        name ? name : run->files->files[0].path, run->diags);
 }
 
 /* --- what is configured beside it ----------------------------------------------------------------------- */
 
-/* { "beside": program, "file": the name of its configuration, "gives": name }: what rules behind say with
- * ">" is said in its options. The name gives whether its configuration was read. */
+/* { "beside": program, "file": the name of its configuration, "gives": name, "template": it may be one, which
+ * is not read }: what rules behind say with ">" is said in its options. The name gives whether its
+ * configuration was read. */
 void
 program_beside (ProgramRun *run, ProgramAct *a)
 {
   g_auto (ProgramValue) name = program_value_at (run, a->rule, "file");
   gsize n;
   g_autofree char *text = run->deepspeed ? NULL : configuration_of (run, run->around, name.text, &n);
-  if (text)
-    take_deepspeed (run, text, n, name.text);
+  g_autoptr (LsDiagList) none = ls_diag_list_new ();
+  if (text && cJSON_HasObjectItem (a->rule, "template"))
+    take_deepspeed (run, text, n, name.text, none);
+  else if (text)
+    run->is_refused |= !take_deepspeed (run, text, n, name.text, run->diags);
   program_let (run, program_member (a->rule, "gives"), program_number (run->deepspeed != NULL));
   run->says = run->deepspeed ? g_steal_pointer (&run->deepspeed) : launch_words_new ();
   run->other = (LaunchJob) { .import = run->job->import,
@@ -248,17 +255,41 @@ program_run_map (const char *name, const char *part, const ProgramWith *with, La
   return ok;
 }
 
+/* Not what begins with one of these. */
+static LaunchWords *
+words_but (const LaunchWords *all, const char *but)
+{
+  LaunchWords *words = launch_words_new ();
+  g_auto (GStrv) starts = g_strsplit (but, " ", -1);
+  for (guint i = 0; i < all->options->len; i++) {
+    const LaunchOption *o = all->options->pdata[i];
+    bool is_left_out = false;
+    for (char **start = starts; *start; start++)
+      is_left_out |= g_str_has_prefix (o->name, *start);
+    if (!is_left_out)
+      launch_words_add_renamed (words, o->name, o);
+  }
+  return words;
+}
+
 /* { "part": name, "of_map": another program, whose options are said, or with "own": true those of this one;
- * without, of its own } */
+ * without, of its own; "but": what of the options is said elsewhere } */
 void
 program_run_part (ProgramRun *run, ProgramAct *a)
 {
-  const char *of = program_member (a->rule, "of_map"), *part = a->what->valuestring;
+  const char *of = program_member (a->rule, "of_map"), *part = a->what->valuestring,
+             *but = program_member (a->rule, "but");
   bool is_own = cJSON_HasObjectItem (a->rule, "own");
   if (!of)
     run->is_refused
         |= !program_doors->run_rules (run, cJSON_GetObjectItemCaseSensitive (run->map->parts, part));
-  else if (run->says || is_own)
+  else if (but && run->says) {
+    const OptionTable *table = run->job->import->table;
+    g_autoptr (LaunchWords) words = words_but (run->says, but);
+    LaunchJob rest = { .import = run->job->import, .words = words };
+    program_doors->run_map (of, part, &(ProgramWith) { NULL }, &rest, NULL, NULL);
+    run->job->import->table = table;
+  } else if (run->says || is_own)
     run->is_refused |= !program_doors->run_map (of, part, &(ProgramWith) { .emit = run->emit },
                                                 is_own ? run->job : &run->other, run->files, run->diags);
 }
@@ -367,115 +398,35 @@ f_options (ProgramRun *run, const ProgramArgument *a)
   return program_number (n);
 }
 
-/* --- the configuration of DeepSpeed's engine ------------------------------------------------------------ */
-
-/* Not what begins with one of these. */
-static LaunchWords *
-words_but (const LaunchWords *all, const char *but)
-{
-  LaunchWords *words = launch_words_new ();
-  g_auto (GStrv) starts = g_strsplit (but, " ", -1);
-  for (guint i = 0; i < all->options->len; i++) {
-    const LaunchOption *o = all->options->pdata[i];
-    bool is_left_out = false;
-    for (char **start = starts; *start; start++)
-      is_left_out |= g_str_has_prefix (o->name, *start);
-    if (!is_left_out)
-      launch_words_add_renamed (words, o->name, o);
-  }
-  return words;
-}
-
-/* { "engine": the name of a file }: by which DeepSpeed's engine shards, offloads, reduces and clips, where it
- * is here. */
-void
-program_read_engine (ProgramRun *run, ProgramAct *a)
-{
-  const char *name = program_act_value (run, a)->text;
-  gsize n;
-  g_autofree char *text = name ? launch_file_of (run->files, name, &n) : NULL;
-  g_autoptr (LsDiagList) none = ls_diag_list_new ();
-  LaunchWords *read = launch_words_new ();
-  if (text && launch_words_add_json (read, text, n, name, none)) {
-    launch_words_free (run->deepspeed);
-    run->deepspeed = g_steal_pointer (&read);
-  }
-  launch_words_free (read);
-}
-
-/* { "engine_but": what of that file is said elsewhere }: keys of ours by the rest. */
-void
-program_run_engine (ProgramRun *run, ProgramAct *a)
-{
-  if (!run->deepspeed)
-    return;
-  g_autoptr (LaunchWords) words = words_but (run->deepspeed, a->what->valuestring);
-  LsImport *import = run->job->import;
-  LaunchJob engine = { .import = import, .words = words };
-  const OptionTable *table = import->table;
-  program_doors->run_map ("deepspeed", "engine", &(ProgramWith) { NULL }, &engine, NULL, NULL);
-  import->table = table;
-}
-
-PROGRAM_NUMBER (f_has_engine, run->deepspeed != NULL)
-PROGRAM_NUMBER (f_engine_says, run->deepspeed &&launch_words_find (run->deepspeed, a->word))
-
-/* None where the file leaves it open, too. */
-static ProgramValue
-f_of_engine (ProgramRun *run, const ProgramArgument *a)
-{
-  const char *text = run->deepspeed ? launch_words_text (run->deepspeed, a->word) : NULL;
-  return program_text (text && !ls_shell_has_hole (text) ? text : NULL);
-}
-
 /* --- a log --------------------------------------------------------------------------------------------- */
 
 /* ------------------------ arguments ------------------------
  *       num_layers ...................................... 64
  *     -------------------- end of arguments --------------------- */
 
-/* Behind what launchers put in front of a line: "0: ", "[default0]:". */
-static const char *
-skip_prefix (const char *line, const char *end)
-{
-  while (line < end && g_ascii_isspace (*line))
-    line++;
-  const char *p = line;
-  while (p < end && !g_ascii_isspace (*p) && *p != ':')
-    p++;
-  if (p >= end || *p != ':')
-    return line;
-  for (p++; p < end && g_ascii_isspace (*p); p++)
-    ;
-  return p;
-}
-
-/* "  num_layers ....... 64", "  long_name_without_dots  False". */
+/* "  num_layers ....... 64", "  long_name_without_dots  False", with "0: " or "[default0]:" of a launcher in
+ * front. */
 static void
-read_argument (LaunchWords *words, const char *line, const char *end)
+read_argument (LaunchWords *words, const GRegex *pattern, const char *line, const char *end)
 {
-  const char *name = skip_prefix (line, end), *p = name;
-  while (p < end && (g_ascii_isalnum (*p) || *p == '_'))
-    p++;
-  const char *value = p;
-  while (value < end && strchr (" .", *value))
-    value++;
-  if (p == name || value == p)
+  g_autoptr (GMatchInfo) match = NULL;
+  if (!g_regex_match_full (pattern, line, end - line, 0, G_REGEX_MATCH_DEFAULT, &match, NULL))
     return;
-  g_autofree char *key = g_strndup (name, (gsize) (p - name)),
-                  *text = g_strstrip (g_strndup (value, (gsize) (end - value)));
-  launch_words_add_value (words, key, text);
+  g_autofree char *name = g_match_info_fetch (match, 1), *value = g_strstrip (g_match_info_fetch (match, 2));
+  launch_words_add_value (words, name, value);
 }
 
 void
 program_add_printed (LaunchWords *words, const char *text, const cJSON *of)
 {
+  static const char argument[] = "\\A\\s*+(?:[^\\s:]*+:\\s*+)?+([A-Za-z0-9_]++)[ .]++(.*)";
   const char *head = strstr (text, reads_text (of, "prints"));
+  g_autoptr (GRegex) pattern = g_regex_new (argument, G_REGEX_RAW | G_REGEX_DOTALL, 0, NULL);
   for (const char *p = head ? log_line_end (head) : NULL; p && *p == '\n';) {
     const char *end = log_line_end (++p);
     if (reads_text (of, "ends") && g_strstr_len (p, end - p, reads_text (of, "ends")))
       return;
-    read_argument (words, p, end);
+    read_argument (words, pattern, p, end);
     p = end;
   }
 }
@@ -489,35 +440,21 @@ f_number_behind (ProgramRun *run, const ProgramArgument *a)
       line ? log_number_behind (line, (gsize) (log_line_end (line) - line), a[0].value.text) : NAN);
 }
 
-/* Behind a string or a comment that begins at p; p: none does. */
-static const char *
-behind_text (const char *p)
-{
-  if (*p == '#' || (p[0] == '/' && p[1] == '/'))
-    return p + strcspn (p, "\n");
-  if (p[0] == '/' && p[1] == '*') {
-    const char *end = strstr (p, "*/");
-    return end ? end + 2 : p + strlen (p);
-  }
-  if (*p != '"')
-    return p;
-  for (p++; *p && *p != '"'; p++)
-    p += p[0] == '\\' && p[1];
-  return p + (*p == '"');
-}
-
 /* Whether an object of JSON, or of a template of it, has such a member itself, and not another one in it. */
 static bool
 has_member (const char *text, const char *name)
 {
+  static const char words[] = "\"(?>\\\\.|[^\"\\\\])*+\"?|#[^\\n]*+|//[^\\n]*+|/\\*.*?(?:\\*/|\\z)|[][{}]";
   g_autofree char *key = g_strdup_printf ("\"%s\"", name);
+  g_autoptr (GRegex) pattern = g_regex_new (words, G_REGEX_RAW | G_REGEX_DOTALL, 0, NULL);
+  g_autoptr (GMatchInfo) match = NULL;
   int depth = 0;
-  for (const char *p = text; *p;) {
-    if (depth == 1 && g_str_has_prefix (p, key))
+  for (g_regex_match (pattern, text, 0, &match); g_match_info_matches (match);
+       g_match_info_next (match, NULL)) {
+    g_autofree char *word = g_match_info_fetch (match, 0);
+    if (depth == 1 && strcmp (word, key) == 0)
       return true;
-    const char *next = behind_text (p);
-    depth += next == p ? (*p == '{' || *p == '[') - (*p == '}' || *p == ']') : 0;
-    p = next == p ? p + 1 : next;
+    depth += (*word == '{' || *word == '[') - (*word == '}' || *word == ']');
   }
   return false;
 }
@@ -612,9 +549,6 @@ program_take_golden (ProgramRun *run, ProgramAct *a)
 
 const ProgramFunction program_file_functions[] = {
   { "options", "w", f_options },
-  { "has_engine", "", f_has_engine },
-  { "engine_says", "w", f_engine_says },
-  { "of_engine", "w", f_of_engine },
   { "number_behind", "v", f_number_behind },
   { "object_has", "vv", f_object_has, true },
   { "is_around", "", f_is_around, true },

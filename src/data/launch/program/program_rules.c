@@ -201,15 +201,6 @@ set_adapters (ProgramRun *run, ProgramAct *a)
     launch_set_adapters (run->job->import, &adapters);
 }
 
-/* { "takes": { KEY: OPTION } }: keys of the model as options say them. */
-static void
-take_option (ProgramRun *run, ProgramAct *a)
-{
-  const char *option = program_act_text (run, a), *text = option_text (run->job, option);
-  if (text)
-    import_set_model (run->job->import, a->name, text, option);
-}
-
 /* { "model_file": true }: a model's own file behind the first; 'first': the one behind it has to be such. */
 static void
 read_model_file (ProgramRun *run, ProgramAct *a)
@@ -261,8 +252,8 @@ fix (ProgramRun *run, ProgramAct *a)
  * program, one that reads the job, a map, a name, a list of rules; the others are objects of
  * values, of options with values, of cases with options of the other program, and those whose members are
  * acted on one after the other: of values, of keys of ours, of names, of options of the other program, of
- * keys of the model, or of options of the other program, with options, of paths, of options with names that
- * they have today, and of options with values or texts. */
+ * these with options, of paths, of options with names that they have today, and of options with values or
+ * texts. */
 typedef enum {
   AS_VALUE,
   AS_TEMPLATE,
@@ -279,7 +270,6 @@ typedef enum {
   AS_CASES,
   AS_MEMBERS,
   AS_MODEL,
-  AS_OPTIONS,
   AS_STRATEGY,
   AS_LETS,
   AS_THEIRS,
@@ -325,7 +315,7 @@ static const struct {
   { { "part", AS_TEXT },
     program_run_part,
     OF_ALL,
-    { { "of_map", AS_MAP, true }, { "own", AS_VALUE, true } } },
+    { { "of_map", AS_MAP, true }, { "own", AS_VALUE, true }, { "but", AS_TEXT, true } } },
   { { "lacks", AS_TEMPLATE }, program_lack, OF_JOBS, { { "says", AS_TEMPLATE } } },
   { { "note", AS_TEMPLATE }, program_note },
   { { "note_attention", AS_TEXT }, program_note_attention },
@@ -354,7 +344,10 @@ static const struct {
     program_read_as,
     OF_OTHER | OF_FILES,
     { { "software", AS_VALUE, true }, { "why", AS_TEMPLATE, true } } },
-  { { "beside", AS_TABLE }, program_beside, OF_JOBS, { { "file", AS_VALUE }, { "gives", AS_LET } } },
+  { { "beside", AS_TABLE },
+    program_beside,
+    OF_JOBS,
+    { { "file", AS_VALUE }, { "gives", AS_LET }, { "template", AS_VALUE, true } } },
   { { "fill", AS_THEIRS }, program_fill_open },
   { { "handed_adapters", AS_LET }, program_hand_adapters },
   { { "notes", AS_TEXT }, note_word },
@@ -371,7 +364,6 @@ static const struct {
     OF_JOBS,
     { { "by", AS_TEXT, true }, { "momentum", AS_VALUE, true } } },
   { { "software", AS_VALUE }, .set_text = import_set_software },
-  { { "padded_vocab", AS_VALUE }, .set_count = import_padded_vocab },
   { { "positions", AS_VALUE }, .set_count = import_positions },
   { { "model_of_name", AS_VALUE }, .set_text = import_model_of_name },
   { { "copies", AS_VALUE }, set_batch, OF_JOBS, { { "times", AS_VALUE } } },
@@ -384,8 +376,6 @@ static const struct {
     program_take_arguments,
     OF_JOBS,
     { { "lifts", AS_TEXT }, { "says", AS_TEXT } } },
-  { { "engine", AS_VALUE }, program_read_engine },
-  { { "engine_but", AS_TEXT }, program_run_engine },
   { { "golden", AS_TEXT }, program_take_golden, OF_JOBS, { { "bytes", AS_TEXT } } },
   { { "gpus", AS_VALUE }, set_gpus },
   { { "adapters", AS_TEMPLATE },
@@ -399,7 +389,6 @@ static const struct {
       { "dropout", AS_VALUE, true },
       { "nf4", AS_VALUE, true } } },
   { { "otherwise", AS_TEXT }, set_otherwise },
-  { { "takes", AS_OPTIONS }, take_option },
   { { "forget", AS_KEY }, .of_job = option_forget },
   { { "unset", AS_TEXT }, program_unset },
   { { "fixed", AS_KEY }, fix },
@@ -440,11 +429,11 @@ static char *
 text_of (ProgramRun *run, As as, const cJSON *what)
 {
   const char *text = cJSON_GetStringValue (what);
-  return !text                                                        ? NULL
-      : as == AS_TEMPLATE                                             ? program_fill (run, text)
-      : as == AS_OPTION || as == AS_OPTIONS || as == AS_THEIR_OPTIONS ? program_option_of (run, text)
-      : as != AS_VALUE && as < AS_RULES                               ? g_strdup (text)
-                                                                      : NULL;
+  return !text                                    ? NULL
+      : as == AS_TEMPLATE                         ? program_fill (run, text)
+      : as == AS_OPTION || as == AS_THEIR_OPTIONS ? program_option_of (run, text)
+      : as != AS_VALUE && as < AS_RULES           ? g_strdup (text)
+                                                  : NULL;
 }
 
 /* To a function that takes what it says. */
@@ -612,8 +601,8 @@ check_keys (ProgramRun *run, const cJSON *object, As as)
   const cJSON *one;
   cJSON_ArrayForEach (one, object)
   {
-    bool is_model = as == AS_MODEL || as == AS_OPTIONS, is_theirs = as == AS_THEIRS || as == AS_THEIR_OPTIONS,
-         has_option = as == AS_OPTIONS || as == AS_THEIR_OPTIONS || as == AS_RENAMED;
+    bool is_model = as == AS_MODEL, is_theirs = as == AS_THEIRS || as == AS_THEIR_OPTIONS,
+         has_option = as == AS_THEIR_OPTIONS || as == AS_RENAMED;
     bool is_known = is_model ? ls_field_find_value (ls_model_fields, one->string) != NULL
         : as == AS_STRATEGY  ? ls_field_find (ls_strategy_fields, one->string) != NULL
                              : true;

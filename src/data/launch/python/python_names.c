@@ -263,17 +263,6 @@ python_find_module (const char *path, const char *module)
   return NULL;
 }
 
-/* Whether a part of "a.b.c" is one of these. */
-static bool
-has_part (const char *module, char *const *parts)
-{
-  g_auto (GStrv) all = g_strsplit (module, ".", -1);
-  bool has_one = false;
-  for (; *parts; parts++)
-    has_one = has_one || g_strv_contains ((const char *const *) all, *parts);
-  return has_one;
-}
-
 bool
 python_add_imported (LsPython *python, GPtrArray *paths, GPtrArray *texts, guint most, PythonFind *find,
                      gpointer data, LsDiagList *diags)
@@ -301,8 +290,7 @@ find_joined (const char *module, const char *from, gsize *ret_n, char **ret_path
 {
   const PythonJoin *join = data;
   g_autoptr (LsDiagList) none = ls_diag_list_new ();
-  g_auto (GStrv) parts = g_strsplit (join->parts, " ", -1);
-  *ret_path = has_part (module, parts) ? python_find_module (from, module) : NULL;
+  *ret_path = launch_has_part (module, ".", join->parts) ? python_find_module (from, module) : NULL;
   return *ret_path ? ls_read_file (*ret_path, LAUNCH_MAX_BESIDE, ret_n, none) : NULL;
 }
 
@@ -522,7 +510,7 @@ launch_python (const ImportFiles *files, const LaunchKind *kind, const GPtrArray
   gsize n;
   guint at = 0;
   g_autofree char *name = NULL;
-  const guint first = launch_find_script (command, &at, &name);
+  const guint first = launch_find_script ((char *const *) command->pdata, command->len, &at, &name);
   const char *path = first > 0 && g_str_has_suffix (command->pdata[at], ".py") ? command->pdata[at] : NULL;
   g_autofree char *beside = path ? launch_file_of (files, path, &n) : NULL,
                   *above = path && !beside && *path != '/' ? launch_read_above (files, path, true, &n) : NULL;
