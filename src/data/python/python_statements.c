@@ -32,15 +32,11 @@ static void
 set_part (PythonPlace *x, PythonValue *of, const PythonValue *key, bool is_item, PythonValue *value,
           guint first)
 {
-  PythonValue **item = is_item && of->kind == PYTHON_IS_LIST ? python_item_at (of, key) : NULL;
-  bool is_hole = of->kind == PYTHON_IS_HOLE,
-       is_named = is_item ? of->kind == PYTHON_IS_DICTIONARY || is_hole : takes_members (of);
+  bool is_known = is_item ? of->kind == PYTHON_IS_DICTIONARY : takes_members (of);
   if (is_item && of->kind == PYTHON_IS_NAME && strcmp (of->text, "os.environ") == 0)
     python_set_variable (x->python, key, value);
-  else if (item)
-    *item = value;
-  else if (is_named && key->kind == PYTHON_IS_TEXT)
-    python_set (of, key->text, value, !is_item || is_hole);
+  else if (is_known && key->kind == PYTHON_IS_TEXT)
+    python_set (of, key->text, value, !is_item);
   else {
     python_pass (x->python, first);
     if (is_item && python_is_mutable (of))
@@ -49,19 +45,14 @@ set_part (PythonPlace *x, PythonValue *of, const PythonValue *key, bool is_item,
   value->is_held = value->is_held || is_item;
 }
 
-/* A member or an item of what is behind a name, which is made where there was none; NULL: nobody set it. */
+/* A member or an item of what is behind a name, made where there was no member; NULL: nobody set it. */
 static PythonValue *
-part_of (PythonPlace *x, PythonValue *of, const PythonValue *key, bool is_item, guint first)
+part_of (PythonPlace *x, PythonValue *of, const PythonValue *key, bool is_item)
 {
-  PythonValue **item = is_item && of->kind != PYTHON_IS_TEXT ? python_item_at (of, key) : NULL,
-              *part = item          ? *item
-      : key->kind == PYTHON_IS_TEXT ? python_get (of, key->text)
-                                    : NULL;
-  if (part || key->kind != PYTHON_IS_TEXT || !takes_members (of))
+  PythonValue *part = key->kind == PYTHON_IS_TEXT ? python_get (of, key->text) : NULL;
+  if (part || is_item || !takes_members (of) || python_is (python_token (x), "["))
     return part;
-  bool has_items = python_is (python_token (x), "[");
-  part = python_called (x->python, has_items ? PYTHON_IS_HOLE : PYTHON_IS_DICTIONARY,
-                        has_items ? python_hole_text (x, first, G_MAXUINT) : NULL);
+  part = python_new (x->python, PYTHON_IS_DICTIONARY);
   python_set (of, key->text, part, true);
   return part;
 }
@@ -94,7 +85,7 @@ assign_path (PythonPlace *x, guint end, PythonValue *value, guint first)
     x->at += x->at < end;
     if (x->at >= end)
       set_part (x, of, key, is_item, value, first);
-    else if (!(of = part_of (x, of, key, is_item, first)))
+    else if (!(of = part_of (x, of, key, is_item)))
       python_pass (p, first);
   }
 }
@@ -107,42 +98,32 @@ comma_of (const PythonPlace *x, guint end)
   return MIN (at.at, end);
 }
 
-/* "a, b", "(a, b)", "a.b", up to a token; value stands from one to another. Of what is not known each gets a
- * part that is not. */
+/* "a, b", "a.b", up to a token; value stands from one to another. Of what is not known each gets a part that
+ * is not; in brackets, and behind "*", nothing is known. */
 static void
 assign (PythonPlace *x, guint end, PythonValue *value, guint first)
 {
   LsPython *p = x->python;
-  PythonPlace inner = { .python = p, .at = x->at + 1 };
-  bool is_list = python_is (python_token (x), "["), is_inner = is_list || python_is (python_token (x), "(");
-  if (is_inner)
-    python_pass_to (&inner, is_list ? "]" : ")");
-  is_inner = is_inner && end > x->at + 1 && inner.at == end - 1;
-  x->at += is_inner;
-  end -= is_inner;
-  if (!(is_inner && is_list) && comma_of (x, end) == end) {
-    if (python_token (x)->kind == PYTHON_NAME)
-      assign_path (x, end, value, first);
-    else if (is_inner)
-      assign (x, end, value, first);
-    else
-      python_pass (p, first);
-    return;
-  }
   guint n = 0;
-  bool is_known = python_is_list (value);
-  for (PythonPlace count = *x; count.at < end; count.at = comma_of (&count, end) + 1, n++)
-    is_known = is_known && !python_is (python_token (&count), "*");
-  is_known = is_known && n > 0 && python_n (value) == n;
-  if (!is_known)
+  for (PythonPlace part = *x; part.at < end; part.at = comma_of (&part, end) + 1)
+    n++;
+  bool is_alone = comma_of (x, end) == end, is_known = python_is_list (value) && python_n (value) == n;
+  if (!is_alone && !is_known)
     python_pass (p, first);
   for (guint i = 0; x->at < end && !p->why; i++) {
-    guint comma = comma_of (x, end);
+    const guint comma = comma_of (x, end);
     g_autofree char *part = g_strdup_printf ("%s[%u]", value->text ? value->text : "()", i);
-    python_take (x, "*");
-    if (python_enter (p, python_token (x)->line))
-      assign (x, comma, is_known ? value->items->pdata[i] : python_called (p, PYTHON_IS_HOLE, part), first);
-    p->depth--;
+    bool is_path = python_token (x)->kind == PYTHON_NAME;
+    PythonValue *item = is_path && is_alone ? value
+        : is_path && is_known               ? value->items->pdata[i]
+                                            : python_called (p, PYTHON_IS_HOLE, part);
+    if (is_path)
+      assign_path (x, comma, item, first);
+    else
+      python_pass (p, first);
+    for (; !is_path && x->at < comma; x->at++)
+      if (python_token (x)->kind == PYTHON_NAME)
+        set_name (x, python_token (x)->word, item);
     x->at = comma + 1;
   }
 }
@@ -178,25 +159,23 @@ rest_of (PythonPlace *x)
   return python_hole (x, first);
 }
 
-/* "a.n += 1", with the mark at a token: a list is extended in place. */
+/* "a.n += 1", with the mark at a token; of what is no number it is not followed. */
 static void
 augment (PythonPlace *x, guint mark)
 {
-  guint first = x->at;
+  const guint first = x->at;
   PythonPlace target = *x;
   PythonValue *of = python_expression (x);
   const PythonToken *t = &g_array_index (x->python->tokens, PythonToken, mark);
   g_autofree char *word = g_strndup (t->word, t->n - 1);
   x->at = mark + 1;
-  PythonValue *by = rest_of (x);
-  if (of->kind == PYTHON_IS_LIST && python_is_list (by) && strcmp (word, "+") == 0 && of != by) {
-    python_merge (of, by, 0, false);
-    return;
+  PythonValue *made = python_arithmetic (x->python, word, of, rest_of (x));
+  if (!made) {
+    made = python_hole (x, first);
+    python_pass (x->python, first);
   }
-  PythonValue *made = python_arithmetic (x->python, word, of, by);
-  made = made ? made : python_hole (x, first);
   if (python_is_mutable (of))
-    python_open (x->python, of, made->kind == PYTHON_IS_HOLE ? made->text : word);
+    python_open (x->python, of, made->text);
   assign_path (&target, mark, made, first);
 }
 
@@ -339,9 +318,6 @@ open_line (PythonPlace *x, const PythonLine *line, const char *hole)
       if (v && python_is_mutable (v))
         python_open (p, v, hole);
     }
-  for (guint i = 0; i + 1 < line->n && mark == end && !is_removed && !python_is (t, others); i++)
-    if (python_is (t + i, "os") && python_is (t + i + 1, ".") && python_is (t + i + 2, "environ"))
-      p->is_environment_open = true;
 }
 
 void
@@ -392,48 +368,21 @@ run_line (PythonPlace *x, guint i, PythonValue **ret_value)
     call_alone (x);
 }
 
-/* Whether a block of a file is run: "if" whose condition is known, with its "elif" and "else"; of another
- * that is open. *is_chain: this may be the "else" of what stands in front; *is_done: one of those was run. */
-static PythonTruth
-is_run (PythonPlace *x, bool *is_chain, bool *is_done)
-{
-  bool is_if = python_take (x, "if"), is_else = !is_if && *is_chain && python_take (x, "else"),
-       is_elif = !is_if && !is_else && *is_chain && python_take (x, "elif");
-  PythonTruth truth = is_else ? PYTHON_TRUE : PYTHON_OPEN;
-  *is_done = *is_done && !is_if;
-  if ((is_else || is_elif) && *is_done)
-    truth = PYTHON_FALSE;
-  else if (is_if || is_elif)
-    truth = python_truth_of (python_expression (x));
-  if (truth != PYTHON_OPEN && !python_is (python_token (x), ":") && !*is_done)
-    truth = PYTHON_OPEN;
-  *is_done = *is_done || truth == PYTHON_TRUE;
-  *is_chain = truth != PYTHON_OPEN;
-  return truth;
-}
-
 PythonValue *
 python_run_lines (LsPython *p, guint first, guint end, GHashTable *names)
 {
   PythonValue *value = NULL;
-  bool is_chain = false, is_done = false;
   for (guint i = first, behind; i < end && !value && !p->why; i = behind) {
     const PythonLine *line = python_line (p, i);
     PythonPlace x = { .python = p, .names = names, .module = line->module, .at = line->first };
     p->line = python_first (p, line)->line;
     behind = python_block_end (p, i);
-    if (!python_is_block (p, i)) {
+    if (!python_is_block (p, i))
       run_line (&x, i, &value);
-      is_chain = false;
-      continue;
-    }
-    PythonTruth truth = names ? PYTHON_OPEN : is_run (&x, &is_chain, &is_done);
-    if (truth == PYTHON_OPEN && !python_is_harmless (p, i)) {
+    else if (!python_is_harmless (p, i)) {
       python_pass (p, line->first);
       python_open_lines (p, i, behind);
-    } else if (truth == PYTHON_TRUE && python_enter (p, p->line))
-      value = python_run_lines (p, i + 1, behind, names);
-    p->depth -= truth == PYTHON_TRUE;
+    }
   }
   return value;
 }

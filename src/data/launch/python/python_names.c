@@ -352,13 +352,6 @@ python_join (const PythonJoin *join, GPtrArray *texts, LsDiagList *diags)
 #define MAX_IMPORTED 16 /* files of a program */
 #define MAX_SHOWN    8  /* options */
 
-static const char *
-exported_variable (const char *name, gpointer data)
-{
-  const LaunchEnvironment *e = data;
-  return g_hash_table_contains (e->exported, name) ? g_hash_table_lookup (e->variables, name) : NULL;
-}
-
 /* Beside it, "from arguments import get_args"; packages are others. files: ImportFiles. */
 static char *
 find_beside (const char *module, const char *from, gsize *ret_n, char **ret_path, gpointer files)
@@ -535,7 +528,6 @@ launch_python (const ImportFiles *files, const LaunchKind *kind, const GPtrArray
     return;
   g_ptr_array_add (paths, g_strdup (name));
   python_add_imported (python, paths, texts, MAX_IMPORTED, find_beside, (gpointer) files, none);
-  ls_python_set_environment (python, exported_variable, (gpointer) environment);
   ls_python_start (python);
   add_options (words, python, kind, name, import);
   tell_packages (text, python, name, import);
