@@ -24,9 +24,9 @@
  * What takes more (other functions of Python, other conditions, comprehensions, what is not known) is a text
  * that is one hole, as of data/shell/shell.h, with its first words and what names in it were set to, and
  * decides nothing. Statements that are not followed (blocks of a file, what is set in other ways than above,
- * methods that change what is known, calls of unknown functions with an object that has a name) are named with
- * their places, and what they set is a hole; unless they only import or raise. A function with control flow is
- * a program, which is to be run, not read. */
+ * methods that change what is known, calls of unknown functions with an object that has a name) are named
+ * with their places, and what they set is a hole; unless they only import or raise. A function with control
+ * flow is a program, which is to be run, not read. */
 #ifndef LS_DATA_PYTHON_PYTHON_H
 #define LS_DATA_PYTHON_PYTHON_H
 
@@ -60,8 +60,8 @@ const GPtrArray *ls_python_imports (const LsPython *python, guint file);
  * evaluated; as what ls_python_value() adds.
  * options: those that ls_python_start() found declared, by their names without dashes, with what each is
  * where the command does not say it.
- * engine: what it hands to deepspeed.initialize as its configuration, null where it hands over none; NULL: it
- * does not call that. */
+ * engine: the file that it hands to deepspeed.initialize as its configuration, a hole where it makes one,
+ * null where it hands over none; NULL: it does not call that. */
 typedef struct {
   GPtrArray *functions, *file_passed;
   char *program;

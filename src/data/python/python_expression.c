@@ -226,8 +226,9 @@ python_json (LsPython *p, const PythonValue *v)
   return item;
 }
 
-bool
-python_is_change (const char *method)
+/* Whether a method changes what it is called of. */
+static bool
+is_change (const char *method)
 {
   static const char changes[] = "append extend update insert pop remove clear reverse sort add setdefault "
                                 "popitem discard";
@@ -365,17 +366,18 @@ may_change (const char *name, const PythonValue *call, bool is_statement)
   return is_changed && !g_ascii_isupper (*last) && !ls_shell_is_one (last, others);
 }
 
-/* os.environ.setdefault ("A", "1"), of which nobody knows whether it is set, os.environ.update (A="1"). */
+/* os.environ.setdefault ("A", "1"), of which nobody knows whether it is set, os.environ.update (A="1"), or of
+ * a dictionary. */
 static void
 set_variables (LsPython *p, const char *method, const PythonValue *call)
 {
-  const PythonValue *name = python_get (call, "0");
-  bool is_usual = strcmp (method, "setdefault") == 0;
-  if (is_usual && name)
-    python_set_variable (p, name, python_called (p, PYTHON_IS_HOLE, method));
-  for (guint i = 0; !is_usual && i < python_n (call); i++)
-    python_set_variable (p, name ? name : python_called (p, PYTHON_IS_TEXT, call->keys->pdata[i]),
-                         call->items->pdata[i]);
+  const PythonValue *first = python_get (call, "0"),
+                    *all = first && first->kind == PYTHON_IS_DICTIONARY ? first : call;
+  if (first && strcmp (method, "setdefault") == 0)
+    python_set_variable (p, first, python_called (p, PYTHON_IS_HOLE, method));
+  else
+    for (guint i = 0; i < python_n (all); i++)
+      python_set_variable (p, python_called (p, PYTHON_IS_TEXT, all->keys->pdata[i]), all->items->pdata[i]);
 }
 
 /* --- calls -------------------------------------------------------------------------------------------- */
@@ -433,14 +435,12 @@ call_method (PythonPlace *x, PythonValue *of, const char *name, const PythonValu
                     *beside = g_build_filename (folder, file->text, NULL);
     return python_called (x->python, PYTHON_IS_TEXT, beside);
   }
-  if (python_is_mutable (of) && python_is_change (name)) {
+  if (python_is_mutable (of) && is_change (name)) {
     python_pass (x->python, statement_of (x, first));
     python_open (x->python, of, python_hole_text (x, first, x->at));
   }
   return python_hole (x, first);
 }
-
-/* --- expressions ------------------------------------------------------------------------------------ */
 
 static bool
 expect (PythonPlace *x, const char *text)
@@ -770,27 +770,17 @@ operand (PythonPlace *x)
 
 /* --- operators ------------------------------------------------------------------------------------------ */
 
-/* a % b, which has the sign of b. */
-static double
-rest_of (double a, double b)
-{
-  double rest = fmod (a, b);
-  return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
-}
-
 /* NaN: it is none of numbers. */
 static double
 computed (const char *mark, double a, double b)
 {
   if (strlen (mark) == 2)
-    return strcmp (mark, "//") == 0 ? floor ((a - rest_of (a, b)) / b + 0.5)
-        : strcmp (mark, "**") == 0  ? pow (a, b)
-                                    : NAN;
+    return strcmp (mark, "//") == 0 ? floor (a / b) : strcmp (mark, "**") == 0 ? pow (a, b) : NAN;
   return *mark == '+' ? a + b
       : *mark == '-'  ? a - b
       : *mark == '*'  ? a * b
       : *mark == '/'  ? a / b
-      : *mark == '%'  ? rest_of (a, b)
+      : *mark == '%'  ? a - b * floor (a / b)
                       : NAN;
 }
 
@@ -807,7 +797,7 @@ python_arithmetic (LsPython *p, const char *mark, const PythonValue *a, const Py
   double value = computed (mark, a->number, b->number);
   bool is_float
       = a->is_float || b->is_float || strcmp (mark, "/") == 0 || (strcmp (mark, "**") == 0 && b->number < 0),
-      is_exact = is_float || fabs (value) <= 9007199254740992;
+      is_exact = is_float ? !ls_shell_is_one (mark, "// %") : fabs (value) <= 9007199254740992;
   return isfinite (value) && is_exact ? python_scalar (p, PYTHON_IS_NUMBER, value, is_float) : NULL;
 }
 

@@ -175,9 +175,6 @@ PythonValue *python_several (PythonPlace *x);
 /* Of "+" and its kin; NULL: that is not known. */
 PythonValue *python_arithmetic (LsPython *p, const char *mark, const PythonValue *a, const PythonValue *b);
 
-/* Whether a method changes what it is called of. */
-bool python_is_change (const char *method);
-
 /* A parameter, from its mark on. */
 typedef struct {
   const char *name;   /* NULL: "*", "/" */

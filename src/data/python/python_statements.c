@@ -203,23 +203,11 @@ assign_all (PythonPlace *x, guint mark)
 static void
 call_alone (PythonPlace *x)
 {
+  const PythonToken *t = python_token (x);
   const guint first = x->at;
-  PythonPlace target = *x, path = *x;
-  const char *name = python_token (x)->word;
-  const PythonValue *of = python_lookup (x, name);
-  guint dot = 0;
-  for (path.at++; python_is (python_token (&path), ".") && python_token (&path)[1].kind == PYTHON_NAME;
-       path.at += 2)
-    dot = path.at;
-  bool is_change = of && dot > first + 1 && python_is (python_token (&path), "(")
-      && python_is_change (python_token (&path)[-1].word);
-  const guint n_passed = x->python->passed->len;
-  const PythonValue *v = rest_of (x);
-  bool is_open = v->kind == PYTHON_IS_HOLE,
-       is_new = is_change && is_open && x->python->passed->len == n_passed;
-  if (is_new)
-    assign_path (&target, dot, python_hole (x, first), first);
-  if (is_new || (of && dot > 0 && is_open && python_is_mutable (of) && !g_str_has_suffix (name, "logger")))
+  const PythonValue *of = python_is (t + 1, ".") ? python_lookup (x, t->word) : NULL;
+  if (rest_of (x)->kind == PYTHON_IS_HOLE && of && python_is_mutable (of)
+      && !g_str_has_suffix (t->word, "logger"))
     python_pass (x->python, first);
 }
 
@@ -406,7 +394,6 @@ python_run_module (LsPython *p, guint module)
  *     parser.add_argument ("--layers", type=int, default=32)
  *     HfArgumentParser ((A, B)), tyro.cli (A)       the members of dataclasses
  *     fire.Fire (train), typer.run (train)          the parameters of train
- *     @click.option ("--layers", default=32)        that option
  *
  * with what each is where the command does not say it. What is declared under a condition, or twice in two
  * ways, is not known; neither is what the program computes of it. */
@@ -419,12 +406,6 @@ last_name (const PythonValue *v)
   return dot ? dot + 1 : name;
 }
 
-static PythonValue *
-hole_of (LsPython *p, const char *text)
-{
-  return python_called (p, PYTHON_IS_HOLE, text);
-}
-
 /* A hole where two of them differ. */
 static void
 add_option (LsPython *p, const char *name, const PythonValue *usual)
@@ -435,11 +416,12 @@ add_option (LsPython *p, const char *name, const PythonValue *usual)
     return;
   }
   if (!cJSON_Compare (item, other, true))
-    cJSON_ReplaceItemInObjectCaseSensitive (p->found.options, name, python_json (p, hole_of (p, name)));
+    cJSON_ReplaceItemInObjectCaseSensitive (p->found.options, name,
+                                            python_json (p, python_called (p, PYTHON_IS_HOLE, name)));
   cJSON_Delete (item);
 }
 
-/* --- argparse and click ------------------------------------------------------------------------------- */
+/* --- argparse ------------------------------------------------------------------------------- */
 
 /* What an option is that a command does not say; of a type that is not known here a text is not known. */
 static PythonValue *
@@ -455,7 +437,7 @@ usual_of (LsPython *p, const PythonValue *call)
     return usual;
   bool is_float = strcmp (type, "float") == 0;
   PythonValue *made = is_float || strcmp (type, "int") == 0 ? python_converted (p, is_float, usual) : NULL;
-  return made ? made : hole_of (p, usual->text);
+  return made ? made : python_called (p, PYTHON_IS_HOLE, usual->text);
 }
 
 /* Whether a line stands in a block that is perhaps not run. */
@@ -475,9 +457,9 @@ is_conditional (const LsPython *p, guint i)
   return false;
 }
 
-/* "add_argument (" or "option (" behind a dot, in a line; an option has its longest name. */
+/* "add_argument (" behind a dot, in a line; an option has its longest name. */
 static void
-declare (LsPython *p, guint i, const PythonValue *call, bool is_click)
+declare (LsPython *p, guint i, const PythonValue *call)
 {
   const char *said = NULL;
   for (guint k = 0; k < python_n (call); k++) {
@@ -487,13 +469,11 @@ declare (LsPython *p, guint i, const PythonValue *call, bool is_click)
     if (is_name && (!said || (g_str_has_prefix (item->text, "--") && !g_str_has_prefix (said, "--"))))
       said = item->text;
   }
-  const PythonValue *usual = is_click && !python_get (call, "default") ? NULL : usual_of (p, call);
-  if (!said || p->why || !usual || strcmp (last_name (usual), "SUPPRESS") == 0)
+  const PythonValue *usual = usual_of (p, call);
+  if (!said || p->why || strcmp (last_name (usual), "SUPPRESS") == 0)
     return;
   g_autofree char *name = g_strdup (said + strspn (said, "-"));
-  if (is_click)
-    g_strdelimit (name, "-", '_');
-  add_option (p, name, is_conditional (p, i) ? hole_of (p, name) : usual);
+  add_option (p, name, is_conditional (p, i) ? python_called (p, PYTHON_IS_HOLE, name) : usual);
 }
 
 /* "set_defaults (a=1)": of options that were declared in front. */
@@ -504,7 +484,8 @@ set_usual (LsPython *p, guint i, const PythonValue *call)
     g_autofree char *name = g_strdelimit (g_strdup (call->keys->pdata[k]), "_", '-');
     const char *own = cJSON_HasObjectItem (p->found.options, name) ? name : call->keys->pdata[k];
     cJSON_DeleteItemFromObjectCaseSensitive (p->found.options, own);
-    add_option (p, own, is_conditional (p, i) ? hole_of (p, own) : call->items->pdata[k]);
+    add_option (p, own,
+                is_conditional (p, i) ? python_called (p, PYTHON_IS_HOLE, own) : call->items->pdata[k]);
   }
 }
 
@@ -527,43 +508,19 @@ add_members (LsPython *p, PythonPlace x)
 
 /* --- DeepSpeed ---------------------------------------------------------------------------------------- */
 
-/* Whether a name stands in a function otherwise than as the configuration of a call. */
-static bool
-is_used (const LsPython *p, const char *name)
-{
-  for (guint i = 0; i < p->lines->len; i++) {
-    const PythonLine *line = python_line (p, i);
-    for (guint k = 0; k < line->n && (line->indent > 0 || python_is_block (p, i)); k++) {
-      const PythonToken *t = python_first (p, line) + k;
-      if (python_is (t, name) && !(k > 1 && python_is (t - 1, "=")))
-        return true;
-    }
-  }
-  return false;
-}
-
-/* "deepspeed.initialize (": what is written there, or a name that the file alone sets, is its configuration;
- * another is not known. */
+/* "deepspeed.initialize (": the name of a file is its configuration; what a program makes is not known. */
 static void
 note_engine (LsPython *p, PythonPlace x)
 {
-  PythonPlace end = x;
-  const PythonValue *call = python_arguments (&end, "deepspeed.initialize"),
+  const PythonValue *call = python_arguments (&x, "deepspeed.initialize"),
                     *config = python_get (call, "config");
   config = config ? config : python_get (call, "config_params");
-  while (
-      x.at < end.at
-      && !(python_is (python_token (&x), "config config_params") && python_is (python_token (&x) + 1, "=")))
-    x.at++;
-  x.at += 2;
-  const PythonToken *t = python_token (&x);
-  bool is_open = config && x.at < end.at && t->kind == PYTHON_NAME && is_used (p, t->word);
+  bool is_path = config && config->kind == PYTHON_IS_TEXT;
   if (p->found.engine && (!config || !cJSON_IsNull (p->found.engine)))
     return;
   cJSON_Delete (p->found.engine);
-  p->found.engine = is_open ? python_json (p, hole_of (p, t->word))
-      : config              ? python_json (p, config)
-                            : cJSON_CreateNull ();
+  p->found.engine = config ? python_json (p, is_path ? config : python_called (p, PYTHON_IS_HOLE, "config"))
+                           : cJSON_CreateNull ();
 }
 
 /* --- lines -------------------------------------------------------------------------------------------- */
@@ -576,12 +533,9 @@ read_call (LsPython *p, guint i, const PythonToken *t, guint k)
   PythonPlace x = { .python = p, .module = line->module, .at = line->first + k + 2 };
   bool is_method = k > 1 && python_is (t - 1, "."),
        is_start = python_is (t, "HfArgumentParser TrlParser")
-      || (is_method && python_is (t, "Fire") && python_is (t - 2, "fire"))
-      || (is_method && python_is (t, "run") && python_is (t - 2, "typer"))
-      || (is_method && python_is (t, "cli") && python_is (t - 2, "tyro"));
-  bool is_click = is_method && python_is (t, "option") && python_is (t - 2, "click");
-  if (is_click || (is_method && python_is (t, "add_argument")))
-    declare (p, i, python_arguments (&x, t->word), is_click);
+      || (is_method && python_is (t, "Fire run cli") && python_is (t - 2, "fire typer tyro"));
+  if (is_method && python_is (t, "add_argument"))
+    declare (p, i, python_arguments (&x, t->word));
   else if (is_method && python_is (t, "set_defaults"))
     set_usual (p, i, python_arguments (&x, t->word));
   else if (is_method && python_is (t, "initialize") && python_is (t - 2, "deepspeed"))
