@@ -550,31 +550,10 @@ python_lookup (const PythonPlace *x, const char *name)
 /* --- the environment ---------------------------------------------------------------------------------- */
 
 void
-ls_python_set_environment (LsPython *p, LsPythonVariable *variable, gpointer data)
-{
-  p->variable = variable;
-  p->variable_data = data;
-}
-
-void
 python_set_variable (LsPython *p, const PythonValue *name, PythonValue *value)
 {
   if (name->kind == PYTHON_IS_TEXT)
     g_hash_table_insert (p->set_variables, (gpointer) name->text, value);
-  else
-    p->is_environment_open = true;
-}
-
-PythonValue *
-python_variable (LsPython *p, const PythonValue *name, bool *ret_is_open)
-{
-  bool is_known = p->variable && name->kind == PYTHON_IS_TEXT && !p->is_environment_open;
-  PythonValue *set = is_known ? g_hash_table_lookup (p->set_variables, name->text) : NULL;
-  *ret_is_open = !is_known || (set && set->kind != PYTHON_IS_TEXT);
-  if (*ret_is_open || set)
-    return set;
-  const char *outside = p->variable (name->text, p->variable_data);
-  return outside ? python_called (p, PYTHON_IS_TEXT, outside) : NULL;
 }
 
 void
@@ -598,7 +577,6 @@ set_values (LsPython *p, guint first)
 {
   p->n_items = p->depth = 0;
   g_hash_table_remove_all (p->set_variables);
-  p->is_environment_open = false;
   for (guint m = p->modules->len; m-- > 0;) {
     g_hash_table_remove_all (python_module (p, m)->values);
     python_module (p, m)->is_run = m < first;

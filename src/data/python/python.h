@@ -7,26 +7,26 @@
  *                            arguments without a name. replace (x, a=1) is x with another a
  *     [1, 2], (1, *a), {1}   arrays; {"a": 1}, dict (a=1) an object; numbers, texts, True, False and None are
  *                            themselves
- *     2 * 8, "a" "b"         + - * / // % ** of numbers, + of texts; f"{a.b}" of names that are known
+ *     2 * 8, "a" "b"         + - * / // % ** of numbers, + of texts; == != of both; f"{a.b}" of
+ *                            names that are known
  *     a[-1], d["a"]          what is in that place, or under that key
- *     c.training.steps = 16  a member is set, and made where there was none; c.options["a"] = 1, a[0] = 1 an
- *                            item; n += 1
- *     a, (b, c) = f ()       each gets its part; of what is not known, a part that is not known
+ *     c.training.steps = 16  a member is set, and made where there was none; d["a"] = 1 of a dictionary;
+ *                            n += 1
+ *     a, b.c = f ()          each gets its part; of what is not known, a part that is not known
  *     c.a = a; a.n = 1       names, members and items may be one object: what is changed in it is so in all
  *     big (), big (2)        what that function returns whose body assigns, calls and returns
  *     Small (n=1), Small.n   of a class of the files, with what its body and its bases declare, also by
  *                            field (default_factory=lambda: [1])
- *     a if b == 1 else c     by what is known; also "if" at the start of a line of a file
  *     x, x.y                 what it was set to in the function or in the file, else its name as a text
  *     Path (__file__).with_name ("a")   a file beside the one that this stands in, as a text
- *     os.environ["A"]        a variable that ls_python_set_environment() knows, or that the files set;
- *                            os.environ.get, os.getenv
+ *     os.environ["A"] = "1"  the environment is set, and never asked: what it says is not known
  *
- * What takes more (other functions of Python, comprehensions, what is not known) is a text that is one hole,
- * as of data/shell/shell.h, with its first words and what names in it were set to, and decides nothing.
- * Statements that are not followed (blocks of a file, methods that change what is known, calls of unknown
- * functions with an object that has a name) are named with their places, and what they set is a hole; unless
- * they only import or raise. A function with control flow is a program, which is to be run, not read. */
+ * What takes more (other functions of Python, other conditions, comprehensions, what is not known) is a text
+ * that is one hole, as of data/shell/shell.h, with its first words and what names in it were set to, and
+ * decides nothing. Statements that are not followed (blocks of a file, what is set in other ways than above,
+ * methods that change what is known, calls of unknown functions with an object that has a name) are named
+ * with their places, and what they set is a hole; unless they only import or raise. A function with control
+ * flow is a program, which is to be run, not read. */
 #ifndef LS_DATA_PYTHON_PYTHON_H
 #define LS_DATA_PYTHON_PYTHON_H
 
@@ -37,9 +37,6 @@
 #include "base/diag.h"
 
 typedef struct LsPython LsPython;
-
-/* A variable of the environment, borrowed; NULL: it is not set. */
-typedef const char *LsPythonVariable (const char *name, gpointer data);
 
 /* n bytes; name stands for the path in diagnostics. NULL and a diagnostic (LS_ERROR_INPUT) for a text or a
  * bracket that does not end. text outlives it. */
@@ -63,8 +60,8 @@ const GPtrArray *ls_python_imports (const LsPython *python, guint file);
  * evaluated; as what ls_python_value() adds.
  * options: those that ls_python_start() found declared, by their names without dashes, with what each is
  * where the command does not say it.
- * engine: what it hands to deepspeed.initialize as its configuration, null where it hands over none; NULL: it
- * does not call that. */
+ * engine: the file that it hands to deepspeed.initialize as its configuration, a hole where it makes one,
+ * null where it hands over none; NULL: it does not call that. */
 typedef struct {
   GPtrArray *functions, *file_passed;
   char *program;
@@ -87,8 +84,5 @@ void ls_python_start (LsPython *python);
 /* What it set of the environment when it was last evaluated, names to texts, which are replaced or removed; a
  * value that is not known is a hole. */
 void ls_python_add_variables (const LsPython *python, GHashTable *variables);
-
-/* From now on os.environ is known. data outlives python. */
-void ls_python_set_environment (LsPython *python, LsPythonVariable *variable, gpointer data);
 
 #endif

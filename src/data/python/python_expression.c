@@ -144,8 +144,9 @@ python_open (LsPython *p, PythonValue *v, const char *text)
   v->kind = PYTHON_IS_HOLE;
 }
 
-PythonValue **
-python_item_at (const PythonValue *of, const PythonValue *key)
+/* Of a list by its place, from its end too, of a dictionary by its key; NULL: there is none. */
+static PythonValue **
+item_at (const PythonValue *of, const PythonValue *key)
 {
   gint64 n = python_n (of), i = n;
   if (python_is_list (of) && key->kind == PYTHON_IS_NUMBER && !key->is_float && key->number >= -n
@@ -156,7 +157,7 @@ python_item_at (const PythonValue *of, const PythonValue *key)
   return i < n ? (PythonValue **) &of->items->pdata[i] : NULL;
 }
 
-/* --- what is open, what is true, what is alike -------------------------------------------------------- */
+/* --- what is open ------------------------------------------------------------------------------------ */
 
 bool
 python_is_mutable (const PythonValue *v)
@@ -172,30 +173,6 @@ is_unknown (const PythonValue *v)
   const char *dot = v->text ? strrchr (v->text, '.') : NULL;
   return v->kind == PYTHON_IS_HOLE || v->kind == PYTHON_IS_NAME
       || (v->kind == PYTHON_IS_CALL && !g_ascii_isupper (dot ? dot[1] : *v->text));
-}
-
-PythonTruth
-python_truth_of (const PythonValue *v)
-{
-  if (is_unknown (v))
-    return PYTHON_OPEN;
-  bool is_true = v->kind <= PYTHON_IS_NUMBER ? v->number != 0
-      : v->kind == PYTHON_IS_TEXT            ? *v->text != '\0'
-                                             : v->kind >= PYTHON_IS_CALL || python_n (v) > 0;
-  return is_true ? PYTHON_TRUE : PYTHON_FALSE;
-}
-
-/* "a == b": of what is known None alone is None. Lists and objects are told apart by nothing here. */
-static PythonTruth
-is_equal (const PythonValue *a, const PythonValue *b)
-{
-  bool is_none = a->kind == PYTHON_IS_NONE || b->kind == PYTHON_IS_NONE,
-       are_numbers = a->kind + b->kind == PYTHON_IS_BOOL + PYTHON_IS_NUMBER; /* True == 1 */
-  if (is_unknown (a) || is_unknown (b) || (!is_none && MAX (a->kind, b->kind) > PYTHON_IS_TEXT))
-    return PYTHON_OPEN;
-  bool is_equal
-      = (a->kind == b->kind || are_numbers) && a->number == b->number && g_strcmp0 (a->text, b->text) == 0;
-  return is_equal ? PYTHON_TRUE : PYTHON_FALSE;
 }
 
 /* What str () makes of a value; NULL: that is not known. The caller frees it. */
@@ -249,8 +226,9 @@ python_json (LsPython *p, const PythonValue *v)
   return item;
 }
 
-bool
-python_is_change (const char *method)
+/* Whether a method changes what it is called of. */
+static bool
+is_change (const char *method)
 {
   static const char changes[] = "append extend update insert pop remove clear reverse sort add setdefault "
                                 "popitem discard";
@@ -336,17 +314,12 @@ python_converted (LsPython *p, bool is_float, const PythonValue *of)
   return python_scalar (p, PYTHON_IS_NUMBER, is_float ? value : (double) (gint64) value, is_float);
 }
 
-/* What one of these gives: os.environ.get ("A", usual), dict (a, n=1), int (a); NULL: it is not known. */
+/* What one of these gives: dict (a, n=1), int (a); NULL: it is not known. */
 static PythonValue *
 answer (LsPython *p, const char *name, const PythonValue *call)
 {
-  PythonValue *of = python_get (call, "0"), *usual = python_get (call, "1");
-  bool is_open = true, is_alone = of && python_n (call) == 1;
-  if (strstr (name, "env")) {
-    PythonValue *value = of ? python_variable (p, of, &is_open) : NULL;
-    usual = usual ? usual : python_get (call, "default");
-    return is_open ? NULL : value ? value : usual ? usual : python_new (p, PYTHON_IS_NONE);
-  }
+  PythonValue *of = python_get (call, "0");
+  bool is_alone = of && python_n (call) == 1;
   if (strcmp (name, "dict") == 0 && (!of || of->kind == PYTHON_IS_DICTIONARY)) {
     PythonValue *made = python_new (p, PYTHON_IS_DICTIONARY);
     python_merge (made, of, 0, false);
@@ -393,19 +366,18 @@ may_change (const char *name, const PythonValue *call, bool is_statement)
   return is_changed && !g_ascii_isupper (*last) && !ls_shell_is_one (last, others);
 }
 
-/* os.environ.setdefault ("A", "1"), os.environ.update (A="1"). */
+/* os.environ.setdefault ("A", "1"), of which nobody knows whether it is set, os.environ.update (A="1"), or of
+ * a dictionary. */
 static void
 set_variables (LsPython *p, const char *method, const PythonValue *call)
 {
-  const PythonValue *name = python_get (call, "0");
-  bool is_open = true, is_usual = strcmp (method, "setdefault") == 0;
-  if (is_usual && name && !(p->variable ? python_variable (p, name, &is_open) : NULL)) {
-    PythonValue *usual = is_open && p->variable ? NULL : python_get (call, "1");
-    python_set_variable (p, name, usual ? usual : python_called (p, PYTHON_IS_HOLE, method));
-  }
-  for (guint i = 0; !is_usual && i < python_n (call); i++)
-    python_set_variable (p, name ? name : python_called (p, PYTHON_IS_TEXT, call->keys->pdata[i]),
-                         call->items->pdata[i]);
+  const PythonValue *first = python_get (call, "0"),
+                    *all = first && first->kind == PYTHON_IS_DICTIONARY ? first : call;
+  if (first && strcmp (method, "setdefault") == 0)
+    python_set_variable (p, first, python_called (p, PYTHON_IS_HOLE, method));
+  else
+    for (guint i = 0; i < python_n (all); i++)
+      python_set_variable (p, python_called (p, PYTHON_IS_TEXT, all->keys->pdata[i]), all->items->pdata[i]);
 }
 
 /* --- calls -------------------------------------------------------------------------------------------- */
@@ -436,8 +408,9 @@ call_of (PythonPlace *x, PythonValue *callee, PythonValue *call, guint first)
       : is_function            ? (is_program ? NULL : python_run_function (p, callee, call))
       : *name                  ? copied (p, name, call)
                                : NULL;
-  bool is_own = ls_shell_is_one (name, "int float str bool list tuple dict max min len getattr")
-      || (p->variable && ls_shell_is_one (name, "os.environ.get os.getenv environ.get getenv"));
+  bool is_own = ls_shell_is_one (name,
+                                 "int float str bool list tuple dict max min len getattr "
+                                 "os.environ.get os.getenv environ.get getenv");
   if (g_str_has_prefix (name, "os.environ.") && strcmp (name, "os.environ.get") != 0)
     set_variables (p, strrchr (name, '.') + 1, call);
   if (!made && is_own) {
@@ -455,26 +428,19 @@ call_method (PythonPlace *x, PythonValue *of, const char *name, const PythonValu
 {
   const PythonValue *file = python_get (call, "0");
   bool is_beside
-      = of->kind == PYTHON_IS_CALL && strcmp (name, "with_name") == 0 && g_str_has_suffix (of->text, "Path"),
-      is_lower = of->kind == PYTHON_IS_TEXT && strcmp (name, "lower") == 0 && g_str_is_ascii (of->text);
+      = of->kind == PYTHON_IS_CALL && strcmp (name, "with_name") == 0 && g_str_has_suffix (of->text, "Path");
   const PythonValue *path = is_beside ? python_get (of, "0") : NULL;
   if (path && file && path->kind == PYTHON_IS_TEXT && file->kind == PYTHON_IS_TEXT) {
     g_autofree char *folder = g_path_get_dirname (path->text),
                     *beside = g_build_filename (folder, file->text, NULL);
     return python_called (x->python, PYTHON_IS_TEXT, beside);
   }
-  if (is_lower && !call->items) {
-    g_autofree char *lower = g_ascii_strdown (of->text, -1);
-    return python_called (x->python, PYTHON_IS_TEXT, lower);
-  }
-  if (python_is_mutable (of) && python_is_change (name)) {
+  if (python_is_mutable (of) && is_change (name)) {
     python_pass (x->python, statement_of (x, first));
     python_open (x->python, of, python_hole_text (x, first, x->at));
   }
   return python_hole (x, first);
 }
-
-/* --- expressions ------------------------------------------------------------------------------------ */
 
 static bool
 expect (PythonPlace *x, const char *text)
@@ -748,22 +714,17 @@ member (PythonPlace *x, PythonValue *v, guint first)
   return item ? item : longer ? python_called (x->python, PYTHON_IS_NAME, longer) : python_hole (x, first);
 }
 
-/* Behind "[": of a text, and of more than one place, it is not known; os.environ["A"]. */
+/* Behind "[": of a text, and of more than one place, it is not known. */
 static PythonValue *
 subscript (PythonPlace *x, const PythonValue *v, guint first)
 {
-  PythonValue *key = python_is (python_token (x), ":") ? NULL : python_several (x), *value = NULL;
-  bool is_open, is_one = key && python_is (python_token (x), "]");
+  PythonValue *key = python_is (python_token (x), ":") ? NULL : python_several (x), **item = NULL;
+  if (key && python_is (python_token (x), "]") && v->kind >= PYTHON_IS_LIST
+      && v->kind <= PYTHON_IS_DICTIONARY)
+    item = item_at (v, key);
   python_pass_to (x, "]");
   expect (x, "]");
-  if (is_one && v->kind == PYTHON_IS_NAME && strcmp (v->text, "os.environ") == 0) {
-    value = python_variable (x->python, key, &is_open);
-    value = value && value->kind == PYTHON_IS_TEXT ? value : NULL;
-  } else if (is_one && v->kind >= PYTHON_IS_LIST && v->kind <= PYTHON_IS_DICTIONARY) {
-    PythonValue **item = python_item_at (v, key);
-    value = item ? *item : NULL;
-  }
-  return value ? value : python_hole (x, first);
+  return item ? *item : python_hole (x, first);
 }
 
 static PythonValue *
@@ -809,27 +770,17 @@ operand (PythonPlace *x)
 
 /* --- operators ------------------------------------------------------------------------------------------ */
 
-/* a % b, which has the sign of b. */
-static double
-rest_of (double a, double b)
-{
-  double rest = fmod (a, b);
-  return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
-}
-
 /* NaN: it is none of numbers. */
 static double
 computed (const char *mark, double a, double b)
 {
   if (strlen (mark) == 2)
-    return strcmp (mark, "//") == 0 ? floor ((a - rest_of (a, b)) / b + 0.5)
-        : strcmp (mark, "**") == 0  ? pow (a, b)
-                                    : NAN;
+    return strcmp (mark, "//") == 0 ? floor (a / b) : strcmp (mark, "**") == 0 ? pow (a, b) : NAN;
   return *mark == '+' ? a + b
       : *mark == '-'  ? a - b
       : *mark == '*'  ? a * b
       : *mark == '/'  ? a / b
-      : *mark == '%'  ? rest_of (a, b)
+      : *mark == '%'  ? a - b * floor (a / b)
                       : NAN;
 }
 
@@ -846,31 +797,8 @@ python_arithmetic (LsPython *p, const char *mark, const PythonValue *a, const Py
   double value = computed (mark, a->number, b->number);
   bool is_float
       = a->is_float || b->is_float || strcmp (mark, "/") == 0 || (strcmp (mark, "**") == 0 && b->number < 0),
-      is_exact = is_float || fabs (value) <= 9007199254740992;
+      is_exact = is_float ? !ls_shell_is_one (mark, "// %") : fabs (value) <= 9007199254740992;
   return isfinite (value) && is_exact ? python_scalar (p, PYTHON_IS_NUMBER, value, is_float) : NULL;
-}
-
-/* Of "!=" whether they are equal. */
-static PythonTruth
-compared (const char *mark, const PythonValue *a, const PythonValue *b)
-{
-  if (strcmp (mark, "in") == 0 && python_is_list (b)) {
-    PythonTruth truth = PYTHON_FALSE;
-    for (guint i = 0; i < python_n (b) && truth != PYTHON_TRUE; i++) {
-      PythonTruth is_it = is_equal (b->items->pdata[i], a);
-      truth = is_it == PYTHON_FALSE ? truth : is_it;
-    }
-    return truth;
-  }
-  if (ls_shell_is_one (mark, "== != is"))
-    return is_equal (a, b);
-  if (strcmp (mark, "in") == 0 || a->kind != PYTHON_IS_NUMBER || b->kind != PYTHON_IS_NUMBER)
-    return PYTHON_OPEN;
-  const double below = a->number - b->number;
-  return strcmp (mark, "<") == 0 ? below < 0
-      : strcmp (mark, ">") == 0  ? below > 0
-      : strcmp (mark, "<=") == 0 ? below <= 0
-                                 : below >= 0;
 }
 
 /* "-a", "a ** b", which binds more than the sign of a, and less than that of b. */
@@ -879,9 +807,11 @@ unary (PythonPlace *x)
 {
   const guint first = x->at;
   double sign = 1;
-  for (; python_is (python_token (x), "- +"); x->at++)
+  bool is_known = true;
+  for (; python_is (python_token (x), "- + ~ not await"); x->at++) {
     sign = python_is (python_token (x), "-") ? -sign : sign;
-  bool is_known = !python_take (x, "~") && !python_take (x, "await");
+    is_known = is_known && python_is (python_token (x), "- +");
+  }
   const guint begin = x->at;
   PythonValue *v = operand (x);
   if (python_is (python_token (x), "**") && python_enter (x->python, python_token (x)->line)) {
@@ -897,68 +827,34 @@ unary (PythonPlace *x)
       : python_hole (x, first);
 }
 
-/* Those that bind least come first; "not" in front binds less than what compares. */
-enum { OR, AND, COMPARISON, N_LEVELS = 6 };
-static const char *const levels[N_LEVELS]
-    = { "or", "and", "== != < > <= >= in is not", "| & ^ << >>", "+ -", "* / // % @" };
-
-static PythonValue *operators (PythonPlace *x, guint level);
-
-/* "not a". */
+/* "a == b", "a != b"; NULL: it is not known, as of lists and objects. */
 static PythonValue *
-negation (PythonPlace *x)
+compared (LsPython *p, const char *mark, const PythonValue *a, const PythonValue *b)
 {
-  guint first = x->at;
-  bool is_not = false;
-  while (python_take (x, "not"))
-    is_not = !is_not;
-  const bool is_plain = x->at == first;
-  PythonValue *v = operators (x, COMPARISON);
-  if (is_plain)
-    return v;
-  PythonTruth truth = python_truth_of (v);
-  return truth == PYTHON_OPEN
-      ? python_hole (x, first)
-      : python_scalar (x->python, PYTHON_IS_BOOL, (truth == PYTHON_TRUE) != is_not, false);
+  bool is_same = a->kind == b->kind, is_none = a->kind == PYTHON_IS_NONE || b->kind == PYTHON_IS_NONE;
+  if ((!is_same && !is_none) || MAX (a->kind, b->kind) > PYTHON_IS_TEXT || !ls_shell_is_one (mark, "== !="))
+    return NULL;
+  bool is_equal = is_same && a->number == b->number && g_strcmp0 (a->text, b->text) == 0;
+  return python_scalar (p, PYTHON_IS_BOOL, is_equal == (*mark == '='), false);
 }
 
-/* What stands between operators of a level. */
-static PythonValue *
-part (PythonPlace *x, guint level)
-{
-  return level == AND ? negation (x) : level + 1 == N_LEVELS ? unary (x) : operators (x, level + 1);
-}
-
-/* An operator behind v with what stands behind it; "a or b" is a if that is true, "a and b" if that is false.
- * NULL: it is not known. is_chain: of "a < b < c", which is not. */
-static PythonValue *
-applied (PythonPlace *x, guint level, PythonValue *v, bool is_chain)
-{
-  bool is_not = level == COMPARISON && python_take (x, "not");
-  const char *mark = python_token (x)->word;
-  x->at += python_token (x)->kind != PYTHON_END;
-  is_not = is_not || strcmp (mark, "!=") == 0
-      || (level == COMPARISON && strcmp (mark, "is") == 0 && python_take (x, "not"));
-  PythonValue *other = part (x, level);
-  if (level > COMPARISON)
-    return python_arithmetic (x->python, mark, v, other);
-  PythonTruth truth = level < COMPARISON ? python_truth_of (v)
-      : is_chain                         ? PYTHON_OPEN
-                                         : compared (mark, v, other);
-  if (level == COMPARISON)
-    return truth == PYTHON_OPEN
-        ? NULL
-        : python_scalar (x->python, PYTHON_IS_BOOL, (truth == PYTHON_TRUE) != is_not, false);
-  return truth == PYTHON_OPEN ? NULL : truth == (level == AND ? PYTHON_FALSE : PYTHON_TRUE) ? v : other;
-}
-
+/* Those that bind least come first; what those give that neither compare nor are of numbers is not known, nor
+ * is "a < b < c". */
 static PythonValue *
 operators (PythonPlace *x, guint level)
 {
-  guint first = x->at;
-  PythonValue *v = part (x, level);
+  static const char *const levels[]
+      = { "or", "and", "== != < > <= >= in is not", "| & ^ << >>", "+ -", "* / // % @" };
+  const guint first = x->at;
+  if (level == G_N_ELEMENTS (levels))
+    return unary (x);
+  PythonValue *v = operators (x, level + 1);
   for (guint n = 0; python_is (python_token (x), levels[level]) && !x->python->why; n++) {
-    PythonValue *made = applied (x, level, v, n > 0);
+    const char *mark = python_token (x)->word;
+    x->at++;
+    python_take (x, "in"); /* "not in" */
+    PythonValue *other = operators (x, level + 1), *made = python_arithmetic (x->python, mark, v, other);
+    made = made || n > 0 ? made : compared (x->python, mark, v, other);
     v = made ? made : python_hole (x, first);
   }
   return v;
@@ -970,11 +866,12 @@ python_expression (PythonPlace *x)
   guint first = x->at;
   LsPython *p = x->python;
   PythonValue *v
-      = python_enter (p, python_token (x)->line) ? operators (x, OR) : python_new (p, PYTHON_IS_NONE);
+      = python_enter (p, python_token (x)->line) ? operators (x, 0) : python_new (p, PYTHON_IS_NONE);
   if (!p->why && python_take (x, "if")) {
-    PythonTruth truth = python_truth_of (python_expression (x));
-    PythonValue *other = expect (x, "else") ? python_expression (x) : v;
-    v = truth == PYTHON_OPEN ? python_hole (x, first) : truth == PYTHON_FALSE ? other : v;
+    python_expression (x);
+    if (expect (x, "else"))
+      python_expression (x);
+    v = python_hole (x, first);
   }
   p->depth--;
   return v;

@@ -79,11 +79,8 @@ struct LsPython {
   GPtrArray *values;   /* PythonValue *: all that are made */
   /* Of the value that is being found: */
   guint n_items, depth, line;
-  GArray *passed;             /* of guint: tokens where what is not followed begins */
-  LsPythonVariable *variable; /* of the environment; NULL: nobody knows it */
-  gpointer variable_data;
-  GHashTable *set_variables; /* name -> PythonValue *: what the files set */
-  bool is_environment_open;  /* they set some that are not known    */
+  GArray *passed;            /* of guint: tokens where what is not followed begins */
+  GHashTable *set_variables; /* name -> PythonValue *: what the files set of the environment */
   LsPythonFound found;
   char *why;           /* what is wrong; NULL: nothing is */
   guint where, module; /* a line, of the file that is evaluated */
@@ -98,9 +95,6 @@ typedef struct {
   guint module;
   guint at; /* a token */
 } PythonPlace;
-
-/* What is open is neither true nor false. */
-typedef enum { PYTHON_FALSE, PYTHON_TRUE, PYTHON_OPEN } PythonTruth;
 
 /* --- python.c -------------------------------------------------------------------------------------- */
 
@@ -142,8 +136,7 @@ void python_forget_passed (LsPython *p, guint n);
 PythonModule *python_module (const LsPython *p, guint i);
 /* What a name means; NULL: nothing here. */
 PythonValue *python_lookup (const PythonPlace *x, const char *name);
-/* A variable of the environment; NULL: it is not set. *ret_is_open: that is not known. */
-PythonValue *python_variable (LsPython *p, const PythonValue *name, bool *ret_is_open);
+/* What the files set of the environment, of names that are known. */
 void python_set_variable (LsPython *p, const PythonValue *name, PythonValue *value);
 
 /* --- python_expression.c --------------------------------------------------------------------------- */
@@ -164,12 +157,9 @@ void python_set (PythonValue *to, const char *key, PythonValue *item, bool to_en
 void python_merge (PythonValue *to, const PythonValue *from, guint first, bool to_end);
 /* It is a hole from now on. */
 void python_open (LsPython *p, PythonValue *v, const char *text);
-/* Of a list by its place, from its end too, of a dictionary by its key; NULL: there is none. */
-PythonValue **python_item_at (const PythonValue *of, const PythonValue *key);
 bool python_is_list (const PythonValue *v);
 /* A list, a dictionary or an object, which can be changed. */
 bool python_is_mutable (const PythonValue *v);
-PythonTruth python_truth_of (const PythonValue *v);
 /* The caller frees it; python_fail() may be called. */
 cJSON *python_json (LsPython *p, const PythonValue *v);
 
@@ -184,9 +174,6 @@ PythonValue *python_expression (PythonPlace *x);
 PythonValue *python_several (PythonPlace *x);
 /* Of "+" and its kin; NULL: that is not known. */
 PythonValue *python_arithmetic (LsPython *p, const char *mark, const PythonValue *a, const PythonValue *b);
-
-/* Whether a method changes what it is called of. */
-bool python_is_change (const char *method);
 
 /* A parameter, from its mark on. */
 typedef struct {

@@ -32,15 +32,11 @@ static void
 set_part (PythonPlace *x, PythonValue *of, const PythonValue *key, bool is_item, PythonValue *value,
           guint first)
 {
-  PythonValue **item = is_item && of->kind == PYTHON_IS_LIST ? python_item_at (of, key) : NULL;
-  bool is_hole = of->kind == PYTHON_IS_HOLE,
-       is_named = is_item ? of->kind == PYTHON_IS_DICTIONARY || is_hole : takes_members (of);
+  bool is_known = is_item ? of->kind == PYTHON_IS_DICTIONARY : takes_members (of);
   if (is_item && of->kind == PYTHON_IS_NAME && strcmp (of->text, "os.environ") == 0)
     python_set_variable (x->python, key, value);
-  else if (item)
-    *item = value;
-  else if (is_named && key->kind == PYTHON_IS_TEXT)
-    python_set (of, key->text, value, !is_item || is_hole);
+  else if (is_known && key->kind == PYTHON_IS_TEXT)
+    python_set (of, key->text, value, !is_item);
   else {
     python_pass (x->python, first);
     if (is_item && python_is_mutable (of))
@@ -49,19 +45,14 @@ set_part (PythonPlace *x, PythonValue *of, const PythonValue *key, bool is_item,
   value->is_held = value->is_held || is_item;
 }
 
-/* A member or an item of what is behind a name, which is made where there was none; NULL: nobody set it. */
+/* A member or an item of what is behind a name, made where there was no member; NULL: nobody set it. */
 static PythonValue *
-part_of (PythonPlace *x, PythonValue *of, const PythonValue *key, bool is_item, guint first)
+part_of (PythonPlace *x, PythonValue *of, const PythonValue *key, bool is_item)
 {
-  PythonValue **item = is_item && of->kind != PYTHON_IS_TEXT ? python_item_at (of, key) : NULL,
-              *part = item          ? *item
-      : key->kind == PYTHON_IS_TEXT ? python_get (of, key->text)
-                                    : NULL;
-  if (part || key->kind != PYTHON_IS_TEXT || !takes_members (of))
+  PythonValue *part = key->kind == PYTHON_IS_TEXT ? python_get (of, key->text) : NULL;
+  if (part || is_item || !takes_members (of) || python_is (python_token (x), "["))
     return part;
-  bool has_items = python_is (python_token (x), "[");
-  part = python_called (x->python, has_items ? PYTHON_IS_HOLE : PYTHON_IS_DICTIONARY,
-                        has_items ? python_hole_text (x, first, G_MAXUINT) : NULL);
+  part = python_new (x->python, PYTHON_IS_DICTIONARY);
   python_set (of, key->text, part, true);
   return part;
 }
@@ -94,7 +85,7 @@ assign_path (PythonPlace *x, guint end, PythonValue *value, guint first)
     x->at += x->at < end;
     if (x->at >= end)
       set_part (x, of, key, is_item, value, first);
-    else if (!(of = part_of (x, of, key, is_item, first)))
+    else if (!(of = part_of (x, of, key, is_item)))
       python_pass (p, first);
   }
 }
@@ -107,42 +98,32 @@ comma_of (const PythonPlace *x, guint end)
   return MIN (at.at, end);
 }
 
-/* "a, b", "(a, b)", "a.b", up to a token; value stands from one to another. Of what is not known each gets a
- * part that is not. */
+/* "a, b", "a.b", up to a token; value stands from one to another. Of what is not known each gets a part that
+ * is not; in brackets, and behind "*", nothing is known. */
 static void
 assign (PythonPlace *x, guint end, PythonValue *value, guint first)
 {
   LsPython *p = x->python;
-  PythonPlace inner = { .python = p, .at = x->at + 1 };
-  bool is_list = python_is (python_token (x), "["), is_inner = is_list || python_is (python_token (x), "(");
-  if (is_inner)
-    python_pass_to (&inner, is_list ? "]" : ")");
-  is_inner = is_inner && end > x->at + 1 && inner.at == end - 1;
-  x->at += is_inner;
-  end -= is_inner;
-  if (!(is_inner && is_list) && comma_of (x, end) == end) {
-    if (python_token (x)->kind == PYTHON_NAME)
-      assign_path (x, end, value, first);
-    else if (is_inner)
-      assign (x, end, value, first);
-    else
-      python_pass (p, first);
-    return;
-  }
   guint n = 0;
-  bool is_known = python_is_list (value);
-  for (PythonPlace count = *x; count.at < end; count.at = comma_of (&count, end) + 1, n++)
-    is_known = is_known && !python_is (python_token (&count), "*");
-  is_known = is_known && n > 0 && python_n (value) == n;
-  if (!is_known)
+  for (PythonPlace part = *x; part.at < end; part.at = comma_of (&part, end) + 1)
+    n++;
+  bool is_alone = comma_of (x, end) == end, is_known = python_is_list (value) && python_n (value) == n;
+  if (!is_alone && !is_known)
     python_pass (p, first);
   for (guint i = 0; x->at < end && !p->why; i++) {
-    guint comma = comma_of (x, end);
+    const guint comma = comma_of (x, end);
     g_autofree char *part = g_strdup_printf ("%s[%u]", value->text ? value->text : "()", i);
-    python_take (x, "*");
-    if (python_enter (p, python_token (x)->line))
-      assign (x, comma, is_known ? value->items->pdata[i] : python_called (p, PYTHON_IS_HOLE, part), first);
-    p->depth--;
+    bool is_path = python_token (x)->kind == PYTHON_NAME;
+    PythonValue *item = is_path && is_alone ? value
+        : is_path && is_known               ? value->items->pdata[i]
+                                            : python_called (p, PYTHON_IS_HOLE, part);
+    if (is_path)
+      assign_path (x, comma, item, first);
+    else
+      python_pass (p, first);
+    for (; !is_path && x->at < comma; x->at++)
+      if (python_token (x)->kind == PYTHON_NAME)
+        set_name (x, python_token (x)->word, item);
     x->at = comma + 1;
   }
 }
@@ -178,25 +159,23 @@ rest_of (PythonPlace *x)
   return python_hole (x, first);
 }
 
-/* "a.n += 1", with the mark at a token: a list is extended in place. */
+/* "a.n += 1", with the mark at a token; of what is no number it is not followed. */
 static void
 augment (PythonPlace *x, guint mark)
 {
-  guint first = x->at;
+  const guint first = x->at;
   PythonPlace target = *x;
   PythonValue *of = python_expression (x);
   const PythonToken *t = &g_array_index (x->python->tokens, PythonToken, mark);
   g_autofree char *word = g_strndup (t->word, t->n - 1);
   x->at = mark + 1;
-  PythonValue *by = rest_of (x);
-  if (of->kind == PYTHON_IS_LIST && python_is_list (by) && strcmp (word, "+") == 0 && of != by) {
-    python_merge (of, by, 0, false);
-    return;
+  PythonValue *made = python_arithmetic (x->python, word, of, rest_of (x));
+  if (!made) {
+    made = python_hole (x, first);
+    python_pass (x->python, first);
   }
-  PythonValue *made = python_arithmetic (x->python, word, of, by);
-  made = made ? made : python_hole (x, first);
   if (python_is_mutable (of))
-    python_open (x->python, of, made->kind == PYTHON_IS_HOLE ? made->text : word);
+    python_open (x->python, of, made->text);
   assign_path (&target, mark, made, first);
 }
 
@@ -224,23 +203,11 @@ assign_all (PythonPlace *x, guint mark)
 static void
 call_alone (PythonPlace *x)
 {
+  const PythonToken *t = python_token (x);
   const guint first = x->at;
-  PythonPlace target = *x, path = *x;
-  const char *name = python_token (x)->word;
-  const PythonValue *of = python_lookup (x, name);
-  guint dot = 0;
-  for (path.at++; python_is (python_token (&path), ".") && python_token (&path)[1].kind == PYTHON_NAME;
-       path.at += 2)
-    dot = path.at;
-  bool is_change = of && dot > first + 1 && python_is (python_token (&path), "(")
-      && python_is_change (python_token (&path)[-1].word);
-  const guint n_passed = x->python->passed->len;
-  const PythonValue *v = rest_of (x);
-  bool is_open = v->kind == PYTHON_IS_HOLE,
-       is_new = is_change && is_open && x->python->passed->len == n_passed;
-  if (is_new)
-    assign_path (&target, dot, python_hole (x, first), first);
-  if (is_new || (of && dot > 0 && is_open && python_is_mutable (of) && !g_str_has_suffix (name, "logger")))
+  const PythonValue *of = python_is (t + 1, ".") ? python_lookup (x, t->word) : NULL;
+  if (rest_of (x)->kind == PYTHON_IS_HOLE && of && python_is_mutable (of)
+      && !g_str_has_suffix (t->word, "logger"))
     python_pass (x->python, first);
 }
 
@@ -339,9 +306,6 @@ open_line (PythonPlace *x, const PythonLine *line, const char *hole)
       if (v && python_is_mutable (v))
         python_open (p, v, hole);
     }
-  for (guint i = 0; i + 1 < line->n && mark == end && !is_removed && !python_is (t, others); i++)
-    if (python_is (t + i, "os") && python_is (t + i + 1, ".") && python_is (t + i + 2, "environ"))
-      p->is_environment_open = true;
 }
 
 void
@@ -392,48 +356,21 @@ run_line (PythonPlace *x, guint i, PythonValue **ret_value)
     call_alone (x);
 }
 
-/* Whether a block of a file is run: "if" whose condition is known, with its "elif" and "else"; of another
- * that is open. *is_chain: this may be the "else" of what stands in front; *is_done: one of those was run. */
-static PythonTruth
-is_run (PythonPlace *x, bool *is_chain, bool *is_done)
-{
-  bool is_if = python_take (x, "if"), is_else = !is_if && *is_chain && python_take (x, "else"),
-       is_elif = !is_if && !is_else && *is_chain && python_take (x, "elif");
-  PythonTruth truth = is_else ? PYTHON_TRUE : PYTHON_OPEN;
-  *is_done = *is_done && !is_if;
-  if ((is_else || is_elif) && *is_done)
-    truth = PYTHON_FALSE;
-  else if (is_if || is_elif)
-    truth = python_truth_of (python_expression (x));
-  if (truth != PYTHON_OPEN && !python_is (python_token (x), ":") && !*is_done)
-    truth = PYTHON_OPEN;
-  *is_done = *is_done || truth == PYTHON_TRUE;
-  *is_chain = truth != PYTHON_OPEN;
-  return truth;
-}
-
 PythonValue *
 python_run_lines (LsPython *p, guint first, guint end, GHashTable *names)
 {
   PythonValue *value = NULL;
-  bool is_chain = false, is_done = false;
   for (guint i = first, behind; i < end && !value && !p->why; i = behind) {
     const PythonLine *line = python_line (p, i);
     PythonPlace x = { .python = p, .names = names, .module = line->module, .at = line->first };
     p->line = python_first (p, line)->line;
     behind = python_block_end (p, i);
-    if (!python_is_block (p, i)) {
+    if (!python_is_block (p, i))
       run_line (&x, i, &value);
-      is_chain = false;
-      continue;
-    }
-    PythonTruth truth = names ? PYTHON_OPEN : is_run (&x, &is_chain, &is_done);
-    if (truth == PYTHON_OPEN && !python_is_harmless (p, i)) {
+    else if (!python_is_harmless (p, i)) {
       python_pass (p, line->first);
       python_open_lines (p, i, behind);
-    } else if (truth == PYTHON_TRUE && python_enter (p, p->line))
-      value = python_run_lines (p, i + 1, behind, names);
-    p->depth -= truth == PYTHON_TRUE;
+    }
   }
   return value;
 }
@@ -457,7 +394,6 @@ python_run_module (LsPython *p, guint module)
  *     parser.add_argument ("--layers", type=int, default=32)
  *     HfArgumentParser ((A, B)), tyro.cli (A)       the members of dataclasses
  *     fire.Fire (train), typer.run (train)          the parameters of train
- *     @click.option ("--layers", default=32)        that option
  *
  * with what each is where the command does not say it. What is declared under a condition, or twice in two
  * ways, is not known; neither is what the program computes of it. */
@@ -470,12 +406,6 @@ last_name (const PythonValue *v)
   return dot ? dot + 1 : name;
 }
 
-static PythonValue *
-hole_of (LsPython *p, const char *text)
-{
-  return python_called (p, PYTHON_IS_HOLE, text);
-}
-
 /* A hole where two of them differ. */
 static void
 add_option (LsPython *p, const char *name, const PythonValue *usual)
@@ -486,11 +416,12 @@ add_option (LsPython *p, const char *name, const PythonValue *usual)
     return;
   }
   if (!cJSON_Compare (item, other, true))
-    cJSON_ReplaceItemInObjectCaseSensitive (p->found.options, name, python_json (p, hole_of (p, name)));
+    cJSON_ReplaceItemInObjectCaseSensitive (p->found.options, name,
+                                            python_json (p, python_called (p, PYTHON_IS_HOLE, name)));
   cJSON_Delete (item);
 }
 
-/* --- argparse and click ------------------------------------------------------------------------------- */
+/* --- argparse ------------------------------------------------------------------------------- */
 
 /* What an option is that a command does not say; of a type that is not known here a text is not known. */
 static PythonValue *
@@ -506,7 +437,7 @@ usual_of (LsPython *p, const PythonValue *call)
     return usual;
   bool is_float = strcmp (type, "float") == 0;
   PythonValue *made = is_float || strcmp (type, "int") == 0 ? python_converted (p, is_float, usual) : NULL;
-  return made ? made : hole_of (p, usual->text);
+  return made ? made : python_called (p, PYTHON_IS_HOLE, usual->text);
 }
 
 /* Whether a line stands in a block that is perhaps not run. */
@@ -526,9 +457,9 @@ is_conditional (const LsPython *p, guint i)
   return false;
 }
 
-/* "add_argument (" or "option (" behind a dot, in a line; an option has its longest name. */
+/* "add_argument (" behind a dot, in a line; an option has its longest name. */
 static void
-declare (LsPython *p, guint i, const PythonValue *call, bool is_click)
+declare (LsPython *p, guint i, const PythonValue *call)
 {
   const char *said = NULL;
   for (guint k = 0; k < python_n (call); k++) {
@@ -538,13 +469,11 @@ declare (LsPython *p, guint i, const PythonValue *call, bool is_click)
     if (is_name && (!said || (g_str_has_prefix (item->text, "--") && !g_str_has_prefix (said, "--"))))
       said = item->text;
   }
-  const PythonValue *usual = is_click && !python_get (call, "default") ? NULL : usual_of (p, call);
-  if (!said || p->why || !usual || strcmp (last_name (usual), "SUPPRESS") == 0)
+  const PythonValue *usual = usual_of (p, call);
+  if (!said || p->why || strcmp (last_name (usual), "SUPPRESS") == 0)
     return;
   g_autofree char *name = g_strdup (said + strspn (said, "-"));
-  if (is_click)
-    g_strdelimit (name, "-", '_');
-  add_option (p, name, is_conditional (p, i) ? hole_of (p, name) : usual);
+  add_option (p, name, is_conditional (p, i) ? python_called (p, PYTHON_IS_HOLE, name) : usual);
 }
 
 /* "set_defaults (a=1)": of options that were declared in front. */
@@ -555,7 +484,8 @@ set_usual (LsPython *p, guint i, const PythonValue *call)
     g_autofree char *name = g_strdelimit (g_strdup (call->keys->pdata[k]), "_", '-');
     const char *own = cJSON_HasObjectItem (p->found.options, name) ? name : call->keys->pdata[k];
     cJSON_DeleteItemFromObjectCaseSensitive (p->found.options, own);
-    add_option (p, own, is_conditional (p, i) ? hole_of (p, own) : call->items->pdata[k]);
+    add_option (p, own,
+                is_conditional (p, i) ? python_called (p, PYTHON_IS_HOLE, own) : call->items->pdata[k]);
   }
 }
 
@@ -578,43 +508,19 @@ add_members (LsPython *p, PythonPlace x)
 
 /* --- DeepSpeed ---------------------------------------------------------------------------------------- */
 
-/* Whether a name stands in a function otherwise than as the configuration of a call. */
-static bool
-is_used (const LsPython *p, const char *name)
-{
-  for (guint i = 0; i < p->lines->len; i++) {
-    const PythonLine *line = python_line (p, i);
-    for (guint k = 0; k < line->n && (line->indent > 0 || python_is_block (p, i)); k++) {
-      const PythonToken *t = python_first (p, line) + k;
-      if (python_is (t, name) && !(k > 1 && python_is (t - 1, "=")))
-        return true;
-    }
-  }
-  return false;
-}
-
-/* "deepspeed.initialize (": what is written there, or a name that the file alone sets, is its configuration;
- * another is not known. */
+/* "deepspeed.initialize (": the name of a file is its configuration; what a program makes is not known. */
 static void
 note_engine (LsPython *p, PythonPlace x)
 {
-  PythonPlace end = x;
-  const PythonValue *call = python_arguments (&end, "deepspeed.initialize"),
+  const PythonValue *call = python_arguments (&x, "deepspeed.initialize"),
                     *config = python_get (call, "config");
   config = config ? config : python_get (call, "config_params");
-  while (
-      x.at < end.at
-      && !(python_is (python_token (&x), "config config_params") && python_is (python_token (&x) + 1, "=")))
-    x.at++;
-  x.at += 2;
-  const PythonToken *t = python_token (&x);
-  bool is_open = config && x.at < end.at && t->kind == PYTHON_NAME && is_used (p, t->word);
+  bool is_path = config && config->kind == PYTHON_IS_TEXT;
   if (p->found.engine && (!config || !cJSON_IsNull (p->found.engine)))
     return;
   cJSON_Delete (p->found.engine);
-  p->found.engine = is_open ? python_json (p, hole_of (p, t->word))
-      : config              ? python_json (p, config)
-                            : cJSON_CreateNull ();
+  p->found.engine = config ? python_json (p, is_path ? config : python_called (p, PYTHON_IS_HOLE, "config"))
+                           : cJSON_CreateNull ();
 }
 
 /* --- lines -------------------------------------------------------------------------------------------- */
@@ -627,12 +533,9 @@ read_call (LsPython *p, guint i, const PythonToken *t, guint k)
   PythonPlace x = { .python = p, .module = line->module, .at = line->first + k + 2 };
   bool is_method = k > 1 && python_is (t - 1, "."),
        is_start = python_is (t, "HfArgumentParser TrlParser")
-      || (is_method && python_is (t, "Fire") && python_is (t - 2, "fire"))
-      || (is_method && python_is (t, "run") && python_is (t - 2, "typer"))
-      || (is_method && python_is (t, "cli") && python_is (t - 2, "tyro"));
-  bool is_click = is_method && python_is (t, "option") && python_is (t - 2, "click");
-  if (is_click || (is_method && python_is (t, "add_argument")))
-    declare (p, i, python_arguments (&x, t->word), is_click);
+      || (is_method && python_is (t, "Fire run cli") && python_is (t - 2, "fire typer tyro"));
+  if (is_method && python_is (t, "add_argument"))
+    declare (p, i, python_arguments (&x, t->word));
   else if (is_method && python_is (t, "set_defaults"))
     set_usual (p, i, python_arguments (&x, t->word));
   else if (is_method && python_is (t, "initialize") && python_is (t - 2, "deepspeed"))

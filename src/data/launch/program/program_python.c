@@ -49,40 +49,6 @@ program_environment (const ProgramRun *run, const char *name)
   return set || !run->files ? set : import_given (run->files, name);
 }
 
-/* What is asked for while a text is evaluated. */
-typedef struct {
-  const ProgramRun *run;
-  GPtrArray *asked;  /* char *: what the script sets, "A=1" */
-  GPtrArray *unset;  /* char *: what is not set */
-  const char *ranks; /* WORLD_SIZE, which torchrun sets; NULL: it is not known */
-} Environment;
-
-static const char *
-variable (const char *name, gpointer environment)
-{
-  const Environment *e = environment;
-  GHashTable *variables = e->run->job->variables;
-  const char *text = program_environment (e->run, name);
-  if (text && variables && g_hash_table_contains (variables, name)) {
-    g_autofree char *both = g_strdup_printf ("%s=%s", name, text);
-    program_add_once (e->asked, both);
-  }
-  if (!text && e->ranks && strcmp (name, "WORLD_SIZE") == 0)
-    return e->ranks;
-  if (!text)
-    program_add_once (e->unset, name);
-  return text;
-}
-
-static void
-tell_list (LsImport *import, const char *what, GPtrArray *list)
-{
-  g_ptr_array_add (list, NULL);
-  g_autofree char *text = g_strjoinv (", ", (char **) list->pdata);
-  if (*text)
-    import_infer (import, "%s: %s", what, text);
-}
-
 /* --- a value ------------------------------------------------------------------------------------------- */
 
 /* Which stands behind it or beside it; those of the program itself, whose names begin as its own do, are not
@@ -104,25 +70,18 @@ static cJSON *
 value_of (const ProgramRun *run, const char *text, gsize n, const char *path, const char *name)
 {
   LsImport *import = run->job->import;
-  g_autoptr (GPtrArray) texts
-      = g_ptr_array_new_with_free_func (g_free),
-      paths = g_ptr_array_new_with_free_func (g_free), passed = g_ptr_array_new_with_free_func (g_free),
-      asked = g_ptr_array_new_with_free_func (g_free), unset = g_ptr_array_new_with_free_func (g_free);
-  guint64 ranks = import_has_strategy (import, "gpus") ? import->strategy.gpus : run->job->gpus;
-  g_autofree char *world = ranks > 0 ? g_strdup_printf ("%" G_GUINT64_FORMAT, ranks) : NULL;
-  Environment e = { run, asked, unset, world };
+  g_autoptr (GPtrArray) texts = g_ptr_array_new_with_free_func (g_free),
+                        paths = g_ptr_array_new_with_free_func (g_free),
+                        passed = g_ptr_array_new_with_free_func (g_free);
   g_autoptr (LsPython) python = ls_python_new (text, n, path, run->diags);
   g_ptr_array_add (paths, g_strdup (path));
   if (!python
       || !python_add_imported (python, paths, texts, MAX_FILES, find_imported, (gpointer) run, run->diags))
     return NULL;
-  ls_python_set_environment (python, variable, &e);
   cJSON *value = ls_python_name (python, name, passed, run->diags);
   if (!value)
     return NULL;
   python_tell_passed (import, path, passed);
-  tell_list (import, "variables of the script, assumed to be exported", asked);
-  tell_list (import, "taken as not set in the environment", unset);
   launch_python_environment (python, false, import);
   return value;
 }

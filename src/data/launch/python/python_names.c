@@ -340,13 +340,6 @@ python_join (const PythonJoin *join, GPtrArray *texts, LsDiagList *diags)
 #define MAX_IMPORTED 16 /* files of a program */
 #define MAX_SHOWN    8  /* options */
 
-static const char *
-exported_variable (const char *name, gpointer data)
-{
-  const LaunchEnvironment *e = data;
-  return g_hash_table_contains (e->exported, name) ? g_hash_table_lookup (e->variables, name) : NULL;
-}
-
 /* Beside it, "from arguments import get_args"; packages are others. files: ImportFiles. */
 static char *
 find_beside (const char *module, const char *from, gsize *ret_n, char **ret_path, gpointer files)
@@ -444,31 +437,10 @@ tell_packages (const char *text, const LsPython *python, const char *name, LsImp
   }
 }
 
-/* As a file would have it: with "$" and a name for what is not known. */
+/* The configuration of DeepSpeed that it hands over, as the file that it names; where it is not known, as the
+ * switch of a program that makes it in Python. */
 static void
-name_holes (cJSON *item)
-{
-  for (cJSON *one = item->child, *next; one; one = next) {
-    next = one->next;
-    const char *made = cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (one, "()"));
-    bool is_open = cJSON_IsString (one) && (ls_shell_has_hole (one->valuestring) || one->valueint > 0);
-    g_autofree char *name = made ? g_strconcat ("$", made, NULL)
-        : is_open                ? launch_with_names (one->valuestring)
-                                 : NULL;
-    g_autofree char *own = name && *name != '$' ? g_strconcat ("$", name, NULL) : g_strdup (name);
-    g_autofree char *key = g_strdup (one->string); /* not that of what is replaced */
-    if (own && cJSON_IsObject (item))
-      cJSON_ReplaceItemInObjectCaseSensitive (item, key, cJSON_CreateString (own));
-    else if (!own)
-      name_holes (one);
-  }
-}
-
-/* The configuration of DeepSpeed that it hands over, as a file that the command names; where it is not known,
- * as the switch of a program that makes it in Python. */
-static void
-add_engine (const ImportFiles *files, LaunchWords *words, const LsPython *python, const char *name,
-            LsImport *import)
+add_engine (LaunchWords *words, const LsPython *python)
 {
   static const char *const options[] = { "deepspeed", "deepspeed_config", "deepspeed_config_file" };
   const cJSON *engine = ls_python_found (python)->engine;
@@ -476,19 +448,8 @@ add_engine (const ImportFiles *files, LaunchWords *words, const LsPython *python
     engine = launch_words_find (words, options[i]) ? NULL : engine;
   if (!engine)
     return;
-  bool is_path = cJSON_IsString (engine) && !ls_shell_has_hole (engine->valuestring) && engine->valueint == 0,
-       is_whole = cJSON_IsObject (engine) && !cJSON_GetObjectItemCaseSensitive (engine, "()");
-  g_autofree char *file = g_strdup_printf ("%s, deepspeed.initialize", name);
-  if (is_whole) {
-    cJSON *tree = cJSON_Duplicate (engine, true);
-    name_holes (tree);
-    char *text = cJSON_PrintUnformatted (tree);
-    g_hash_table_replace (files->written, g_strdup (file), g_strdup (text));
-    import_infer (import, "the configuration of DeepSpeed: what %s hands to deepspeed.initialize", name);
-    cJSON_free (text);
-    cJSON_Delete (tree);
-  }
-  launch_words_add_value (words, "deepspeed", is_whole ? file : is_path ? engine->valuestring : NULL);
+  bool is_path = cJSON_IsString (engine) && !ls_shell_has_hole (engine->valuestring);
+  launch_words_add_value (words, "deepspeed", is_path ? engine->valuestring : NULL);
 }
 
 static void
@@ -523,12 +484,11 @@ launch_python (const ImportFiles *files, const LaunchKind *kind, const GPtrArray
     return;
   g_ptr_array_add (paths, g_strdup (name));
   python_add_imported (python, paths, texts, MAX_IMPORTED, find_beside, (gpointer) files, none);
-  ls_python_set_environment (python, exported_variable, (gpointer) environment);
   ls_python_start (python);
   add_options (words, python, kind, name, import);
   tell_packages (text, python, name, import);
   if (reads_is (kind->of, "around"))
-    add_engine (files, words, python, name, import);
+    add_engine (words, python);
   add_variables (python, environment);
 }
 
