@@ -6,7 +6,7 @@
 
 #define MAX_DEPTH  64  /* of texts within texts, and blocks within blocks */
 #define MAX_SAME   3   /* of a text within itself: what ends it, if anything does, only a run would know */
-#define MAX_ROUNDS 256 /* of loops over words, in all */
+#define MAX_ROUNDS 256 /* of loops that are run as often as they say, in all */
 
 /* A shell script as it is read: what stands between words, what a word is, where here documents lie. */
 typedef struct {
@@ -279,7 +279,7 @@ declare_names (LsShell *sh, const GPtrArray *words, GHashTable *in_front)
       shell_unset (sh, word);
     }
     if (d.is_map)
-      shell_set_unread (sh, word);
+      shell_declare_map (sh, word);
   }
 }
 
@@ -296,8 +296,10 @@ assign_in_command (LsShell *sh, const char *p, const char *end, GPtrArray *words
     shell_keep (sh, in_front, name);
   if (d.is_local)
     make_local (sh, name);
-  if (*name_end == '[' || d.is_map || (is_array && value[1] == '['))
-    shell_set_unread (sh, name);
+  if (d.is_map)
+    shell_declare_map (sh, name);
+  if (*name_end == '[')
+    shell_set_element (sh, p, value, shell_expand_text (sh, value, end, false), is_appended);
   else {
     GPtrArray *items = g_ptr_array_new_with_free_func (g_free);
     ShellText array = { sh, value + 1, value + 1, end - 1, NULL, false, true };
@@ -537,6 +539,33 @@ can_repeat (ShellText *s, guint n)
   return true;
 }
 
+/* How often it goes round, if its body leaves the count alone; 0: not known, or never. */
+static guint
+count_rounds (LsShell *sh, char *const *parts)
+{
+  gint64 value;
+  guint n = 0;
+  if (sh->mode != SHELL_RUN || shell_set_arithmetic (sh, parts[0]) == SHELL_UNKNOWN)
+    return 0;
+  bool is_known;
+  while ((is_known = shell_arithmetic (sh, parts[1], &value)) && value != 0 && n <= MAX_ROUNDS) {
+    n++;
+    if (shell_set_arithmetic (sh, parts[2]) == SHELL_UNKNOWN)
+      return 0;
+  }
+  return is_known && n <= MAX_ROUNDS ? n : 0;
+}
+
+/* Sets what round i of a loop is of: a word, or a count by its parts. */
+static void
+begin_round (ShellText *s, const char *name, const GPtrArray *words, char *const *parts, guint i)
+{
+  if (!words)
+    shell_set_arithmetic (s->sh, parts[i > 0 ? 2 : 0]);
+  else if (*name)
+    shell_set (s->sh, name, g_strdup (words->pdata[i]));
+}
+
 /* Behind "for" or "select". */
 static ShellStatus
 read_for (ShellText *s)
@@ -545,39 +574,43 @@ read_for (ShellText *s)
   ShellMode outer = s->sh->mode;
   const char *name_end = shell_name_end (s->p, s->end);
   g_autofree char *name = g_strndup (s->p, (gsize) (name_end - s->p));
-  g_autoptr (GPtrArray) words = g_ptr_array_new_with_free_func (g_free);
+  g_autoptr (GPtrArray) words = NULL;
+  g_auto (GStrv) parts = NULL;
   s->p = name_end;
-  g_autofree char *count = NULL; /* "((i = 0; i < N; i++))" */
-  if (is_at (s, "((")) {
-    count = read_double_brackets (s);
-    if (count)
-      count[strcspn (count, ";")] = '\0';
+  if (is_at (s, "((")) { /* "((i = 0; i < N; i++))" */
+    g_autofree char *text = read_double_brackets (s);
+    parts = g_strsplit (text ? text : "", ";", -1);
+    if (g_strv_length (parts) != 3)
+      g_clear_pointer (&parts, g_strfreev);
   } else { /* none, where the script does not say them all */
+    words = g_ptr_array_new_with_free_func (g_free);
     skip_blanks (s);
     take (s, "in");
     read_words (s, "\n;|)(&", words);
   }
-  for (guint i = 0; i < words->len; i++)
+  for (guint i = 0; words && i < words->len; i++)
     if (ls_shell_has_hole (words->pdata[i]))
       g_ptr_array_set_size (words, 0);
   skip_separators (s);
   take_word (s, "do");
+  const guint n = words ? words->len : parts ? count_rounds (s->sh, parts) : 0;
   const char *begin = s->p;
-  if (words->len > 0 && outer == SHELL_RUN && !s->is_bad && can_repeat (s, words->len)) {
-    for (guint i = 0; i < words->len && !s->sh->fault && !s->is_bad; i++) {
+  if (n > 0 && outer == SHELL_RUN && !s->is_bad && can_repeat (s, n)) {
+    for (guint i = 0; i < n && !s->sh->fault && !s->is_bad; i++) {
       s->p = begin;
-      if (*name)
-        shell_set (s->sh, name, g_strdup (words->pdata[i]));
+      begin_round (s, name, words, parts, i);
       read_up_to (s, "done");
       s->sh->has_left = s->sh->has_left && !s->sh->continues;
       s->sh->continues = false;
     }
+    if (parts)
+      begin_round (s, name, NULL, parts, n);
   } else {
     shell_enter (s->sh, SHELL_MAYBE);
     if (*name)
       shell_set (s->sh, name, g_strdup ("?"));
-    if (count)
-      shell_set_arithmetic (s->sh, count);
+    if (parts)
+      shell_set_arithmetic (s->sh, parts[0]);
     read_up_to (s, "done");
   }
   s->sh->mode = outer;

@@ -1,11 +1,11 @@
 /* data/shell/shell.h — the commands of a shell script, found by reading it: nothing is executed.
  *
- * Followed are assignments, arrays, ${X:-default} and its kin, $((arithmetic)), if, case, functions, eval,
- * bash -c "...", here documents, $(commands) that print what the script says, and files that are sourced, as
- * far as the script decides them. What only a run would know ($1, the output of another command, a variable
- * that nobody set) stands in a word as a hole with its name; so does what is said in a form that is not read
- * (maps, items of arrays that are set, {1..3}). A variable that nobody set is taken as not set where the
- * script asks (-z, ${X:-...}).
+ * Followed are assignments, arrays, maps (declare -A), ${X:-default} and its kin, $((arithmetic)), if, case,
+ * functions, shift, eval, bash -c "...", here documents, $(commands) that print what the script says, and
+ * files that are sourced, as far as the script decides them. What only a run would know ($1, the output of
+ * another command, a variable that nobody set) stands in a word as a hole with its name; so does what is said
+ * in a form that is not read. A variable that nobody set is taken as not set where the script asks (-z,
+ * ${X:-...}).
  *
  * A loop over words that the script says is run for each of them. Another loop is read once, as what perhaps
  * happens; so are the branches of a condition that is not decided: what they append is kept as such, what

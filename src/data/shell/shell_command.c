@@ -222,12 +222,27 @@ put (LsShell *sh, const char *name, ShellValue value)
   g_hash_table_replace (sh->values, g_strdup (name), g_memdup2 (&value, sizeof value));
 }
 
+/* "[key]=value" of a map, each. */
+static void
+assign_keys (LsShell *sh, const char *name, const GPtrArray *items)
+{
+  for (guint i = 0; i < items->len; i++) {
+    const char *item = items->pdata[i], *close = strstr (item, "]=");
+    g_autofree char *key = close ? g_strdup_printf ("%s%.*s]", name, (int) (close - item), item) : NULL;
+    if (*item == '[' && key)
+      shell_set (sh, key, g_strdup (close + 2));
+  }
+}
+
 void
 shell_assign (LsShell *sh, const char *name, GPtrArray *items, bool is_array, bool is_appended)
 {
   const ShellValue *old = look_up (sh, name);
   const gsize n = size_of (items) + (old && is_appended ? size_of (old->items) : 0) + strlen (name);
-  if (sh->mode == SHELL_SKIPPED || !shell_afford (sh, n)) {
+  bool is_map = old && old->is_map && is_array, counts = sh->mode != SHELL_SKIPPED && shell_afford (sh, n);
+  if (counts && is_map)
+    assign_keys (sh, name, items);
+  if (is_map || !counts) {
     g_ptr_array_unref (items);
     return;
   }
@@ -249,10 +264,12 @@ shell_set (LsShell *sh, const char *name, char *text)
 }
 
 void
-shell_set_unread (LsShell *sh, const char *name)
+shell_declare_map (LsShell *sh, const char *name)
 {
-  g_autofree char *what = g_strconcat ("$", name, LS_SHELL_UNREAD, NULL);
-  shell_set (sh, name, shell_hole (what));
+  const ShellValue *old = look_up (sh, name);
+  if (sh->mode != SHELL_SKIPPED && !(old && old->is_map))
+    put (sh, name,
+         (ShellValue) { .items = g_ptr_array_new_with_free_func (g_free), .is_array = true, .is_map = true });
 }
 
 void
@@ -511,6 +528,19 @@ enter_words (LsShell *sh, char *const *words, guint n)
   return kept;
 }
 
+/* "shift", "shift 2". */
+static void
+shift_words (LsShell *sh, const char *count)
+{
+  const ShellValue *old = look_up (sh, "@");
+  gint64 n = 1;
+  if (!old || (count && !g_ascii_string_to_signed (count, 10, 0, old->items->len, &n, NULL)))
+    return;
+  GPtrArray *left = g_ptr_array_copy (old->items, copy_text, NULL);
+  g_ptr_array_remove_range (left, 0, (guint) MIN (n, left->len));
+  shell_assign (sh, "@", left, true, false);
+}
+
 /* --- what a command sets -------------------------------------------------------------------------- */
 
 /* "read -r A B <<< TEXT": a word each, the rest to the last; "read -d '' A <<END": all of the document. Some
@@ -528,6 +558,34 @@ read_names (LsShell *sh, const GPtrArray *words, const char *text)
     shell_set (sh, words->pdata[i], g_strndup (text, n));
     text += n == strlen (text) && ls_shell_has_hole (text) ? 0 : n + (text[n] != '\0');
   }
+}
+
+/* "printf -v NAME FORMAT WORDS...": sets it; what is printed is known of %s and %d, each with a word of its
+ * own. */
+static void
+set_printed (LsShell *sh, const GPtrArray *words)
+{
+  g_autoptr (GString) text = g_string_new (NULL);
+  const ShellMode mode = sh->mode;
+  guint at = 4;
+  if (words->len < 4 || strcmp (words->pdata[1], "-v") != 0)
+    return;
+  bool is_known = true;
+  for (const char *p = words->pdata[3]; *p && is_known; p++) {
+    bool is_word = p[0] == '%' && (p[1] == 's' || p[1] == 'd');
+    is_known = is_word ? at < words->len : *p != '%' && *p != '\\';
+    if (is_word && is_known)
+      g_string_append (text, words->pdata[at++]);
+    else
+      g_string_append_c (text, *p);
+    p += is_word;
+  }
+  if (!is_known || at < words->len || text->len > MAX_OUTPUT) {
+    shell_enter (sh, SHELL_MAYBE);
+    g_string_assign (text, "?");
+  }
+  shell_set (sh, words->pdata[2], g_strdup (text->str));
+  sh->mode = mode;
 }
 
 /* "set -a", "set +o allexport": whether what is set is exported. */
@@ -588,6 +646,43 @@ print_words (LsShell *sh, const GPtrArray *words)
   return print (sh, has_flags || strchr (text, '\\') ? NULL : text, has_end ? "\n" : "");
 }
 
+/* "expr A / B": numbers and operators, a word each. */
+static ShellStatus
+print_expr (LsShell *sh, const GPtrArray *words)
+{
+  g_autofree char *text = rest_of (words, 1);
+  gint64 value;
+  bool is_sum = true;
+  for (guint i = 1; i < words->len; i++)
+    is_sum = is_sum
+        && (g_ascii_string_to_signed (words->pdata[i], 10, G_MININT64, G_MAXINT64, &value, NULL)
+            || (strlen (words->pdata[i]) == 1 && strstr ("+-*/%()", words->pdata[i])));
+  is_sum = is_sum && shell_arithmetic (sh, text, &value);
+  g_autofree char *digits = is_sum ? g_strdup_printf ("%" G_GINT64_FORMAT, value) : NULL;
+  return print (sh, digits, "\n");
+}
+
+#define MAX_COUNT 1000000 /* of seq */
+
+/* "seq LAST", "seq FIRST LAST", "seq FIRST STEP LAST" of whole numbers. */
+static ShellStatus
+print_seq (LsShell *sh, const GPtrArray *words)
+{
+  gint64 row[] = { 1, 1, 0 };
+  g_autoptr (GString) text = g_string_new (NULL);
+  const guint n = words->len - 1;
+  bool is_known = n > 0 && n <= G_N_ELEMENTS (row);
+  for (guint i = 0; i < n && is_known; i++)
+    is_known = g_ascii_string_to_signed (words->pdata[i + 1], 10, -MAX_COUNT, MAX_COUNT,
+                                         &row[i + 1 < n ? i : 2], NULL);
+  is_known = is_known && row[1] != 0;
+  for (gint64 i = row[0]; is_known && (row[1] > 0 ? i <= row[2] : i >= row[2]); i += row[1]) {
+    g_string_append_printf (text, "%" G_GINT64_FORMAT "\n", i);
+    is_known = text->len <= MAX_OUTPUT;
+  }
+  return print (sh, is_known ? text->str : NULL, "");
+}
+
 /* What a command prints of the first word that is no option, a path; "cd", of which pwd knows then, nothing.
  * NULL: that is not known. */
 static char *
@@ -629,6 +724,10 @@ print_command (LsShell *sh, const GPtrArray *words, const ShellStreams *streams)
     return print (sh, streams->here, "");
   if (strcmp (name, "echo") == 0)
     return print_words (sh, words);
+  if (strcmp (name, "expr") == 0)
+    return print_expr (sh, words);
+  if (strcmp (name, "seq") == 0)
+    return print_seq (sh, words);
   g_autofree char *path = path_of (sh, name, words);
   return print (sh, path, is_move ? "" : "\n");
 }
@@ -731,25 +830,24 @@ run_builtin (LsShell *sh, GPtrArray *words, const char *here, ShellStatus *ret_s
   else if (strcmp (name, "unset") == 0)
     for (guint i = 1; i < words->len; i++) {
       const char *one = words->pdata[i];
-      g_autofree char *array = strchr (one, '[') ? g_strndup (one, strcspn (one, "[")) : NULL;
-      if (array)
-        shell_set_unread (sh, array);
+      if (strchr (one, '['))
+        shell_set_element (sh, one, one + strlen (one), NULL, false);
       else
         shell_unset (sh, one);
     }
   else if (strcmp (name, "shift") == 0)
-    shell_set_unread (sh, "@");
-  else if (ls_shell_is_one (name, "mapfile readarray"))
-    shell_set_unread (sh, words->pdata[words->len - 1]);
-  else if (strcmp (name, "read") == 0 && here)
+    shift_words (sh, first);
+  else if (ls_shell_is_one (name, "mapfile readarray")) {
+    const char *last = words->pdata[words->len - 1];
+    g_autofree char *what = g_strconcat ("$", last, LS_SHELL_UNREAD, NULL);
+    shell_set (sh, last, shell_hole (what));
+  } else if (strcmp (name, "read") == 0 && here)
     read_names (sh, words, here);
   else if (strcmp (name, "let") == 0)
     for (guint i = 1; i < words->len; i++)
       *ret_status = shell_set_arithmetic (sh, words->pdata[i]);
-  else if (strcmp (name, "printf") == 0 && words->len > 2 && strcmp (first, "-v") == 0)
-    shell_set_unread (sh, words->pdata[2]);
   else if (strcmp (name, "printf") == 0)
-    return true;
+    set_printed (sh, words);
   else if (strcmp (name, "eval") == 0) {
     g_autofree char *text = rest_of (words, 1);
     if (shell_afford (sh, strlen (text)))

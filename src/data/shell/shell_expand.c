@@ -3,9 +3,11 @@
 #include "data/shell/shell_parts.h"
 
 #include <fnmatch.h>
+#include <regex.h>
 #include <string.h>
 
 #define NAME_LETTERS G_CSET_DIGITS G_CSET_A_2_Z G_CSET_a_2_z "_"
+#define MAX_COUNT    10000 /* of "{1..N}" */
 
 /* --- where a word ends --------------------------------------------------------------------------- */
 
@@ -215,16 +217,20 @@ typedef struct {
   const char *rest, *rest_end;
 } Parameter;
 
-/* In its brackets stands all, or a place, from the end too. */
+/* In its brackets stands a key of a map, all, or a place, from the end too. */
 static void
 read_subscript (const Words *w, Parameter *q, const char *p, const char *end)
 {
-  g_autofree char *text = shell_expand_text (w->sh, p, end, false);
-  bool is_all = ls_shell_is_one (text, "@ *");
+  g_autofree char *text = shell_expand_text (w->sh, p, end, false),
+                  *name = g_strdup_printf ("%s[%s]", q->name, text);
+  bool is_all = ls_shell_is_one (text, "@ *"), is_map = q->value && q->value->is_map;
   gint64 n = q->value ? q->value->items->len : 0, index = 0;
-  bool is_place = !is_all && shell_arithmetic (w->sh, text, &index) && index >= -n && index <= G_MAXUINT16;
-  q->subscript = is_all ? *text : is_place ? '0' : '?';
+  bool is_place
+      = !is_all && !is_map && shell_arithmetic (w->sh, text, &index) && index >= -n && index <= G_MAXUINT16;
+  q->subscript = is_all && !is_map ? *text : is_place ? '0' : is_map && !is_all ? '\0' : '?';
   q->index = is_place ? (guint) (index + (index < 0 ? n : 0)) : 0;
+  if (is_map)
+    q->value = shell_value (w->sh, name);
 }
 
 /* A name, the number of an argument, or all of these. */
@@ -527,27 +533,44 @@ expand (Words *w, const char *p, const char *end, bool is_quoted, bool is_here)
   w->depth--;
 }
 
-/* Whether a word is "a{1..3}b" or "a{x,y}b", which stand for several words; one that has quotes, expansions
- * or braces within braces is none. */
-static bool
-has_braces (const char *word)
+/* The words that "a{1..3}b" and "a{x,y}b" stand for, in front of all else; NULL: it is no such word, or has
+ * quotes, expansions or braces within braces. */
+static GPtrArray *
+words_of_braces (const char *p, const char *end)
 {
-  const char *open = strchr (word, '{'), *close = open ? strchr (open, '}') : NULL,
-             *dots = close ? strpbrk (open, ",.") : NULL;
-  return dots && dots < close && !strpbrk (word, "'\"\\$`") && !strchr (open + 1, '{')
-      && (*dots == ',' || g_str_has_prefix (dots, ".."));
+  g_autofree char *word = g_strndup (p, (gsize) (end - p));
+  char *open = strchr (word, '{'), *close = open ? strchr (open, '}') : NULL, *dots;
+  if (!close || strpbrk (word, "'\"\\$`") || strchr (open + 1, '{') || !(dots = strpbrk (open, ",."))
+      || dots > close)
+    return NULL;
+  *open = *close = '\0';
+  g_auto (GStrv) parts = g_strsplit (open + 1, *dots == ',' ? "," : "..", -1);
+  gint64 from, to;
+  bool is_range = *dots == '.' && g_strv_length (parts) == 2
+      && g_ascii_string_to_signed (parts[0], 10, -MAX_COUNT, MAX_COUNT, &from, NULL)
+      && g_ascii_string_to_signed (parts[1], 10, -MAX_COUNT, MAX_COUNT, &to, NULL);
+  if (!is_range && *dots != ',')
+    return NULL;
+  GPtrArray *words = g_ptr_array_new_with_free_func (g_free);
+  for (guint i = 0; !is_range && parts[i]; i++)
+    g_ptr_array_add (words, g_strconcat (word, parts[i], close + 1, NULL));
+  for (gint64 i = 0; is_range && i <= ABS (to - from); i++)
+    g_ptr_array_add (
+        words,
+        g_strdup_printf ("%s%" G_GINT64_FORMAT "%s", word, to < from ? from - i : from + i, close + 1));
+  return words;
 }
 
 void
 shell_expand (LsShell *sh, const char *p, const char *end, GPtrArray *fields)
 {
-  g_autofree char *word = g_strndup (p, (gsize) (end - p));
-  bool is_open = has_braces (word);
+  g_autoptr (GPtrArray) words = words_of_braces (p, end);
+  for (guint i = 0; words && i < words->len && shell_afford (sh, strlen (words->pdata[i])); i++)
+    g_ptr_array_add (fields, g_strdup (words->pdata[i]));
+  if (words)
+    return;
   Words w = { .sh = sh, .fields = fields, .field = g_string_new (NULL) };
-  if (is_open)
-    add_hole (&w, p, end, LS_SHELL_UNREAD, false);
-  else
-    expand (&w, p, end, false, false);
+  expand (&w, p, end, false, false);
   end_field (&w);
   g_string_free (w.field, TRUE);
 }
@@ -608,9 +631,9 @@ static const struct {
   int level;
   char sign;
 } operators[] = {
-  { "<=", 6, 'l' }, { ">=", 6, 'g' }, { "==", 5, '=' }, { "!=", 5, '!' }, { "&&", 3, '&' },
-  { "||", 2, '|' }, { "*", 10, '*' }, { "/", 10, '/' }, { "%", 10, '%' }, { "+", 9, '+' },
-  { "-", 9, '-' },  { "<", 6, '<' },  { ">", 6, '>' },
+  { "**", 12, '^' }, { "<=", 6, 'l' }, { ">=", 6, 'g' }, { "==", 5, '=' }, { "!=", 5, '!' },
+  { "&&", 3, '&' },  { "||", 2, '|' }, { "*", 10, '*' }, { "/", 10, '/' }, { "%", 10, '%' },
+  { "+", 9, '+' },   { "-", 9, '-' },  { "<", 6, '<' },  { ">", 6, '>' },  { "?", 1, '?' },
 };
 
 #define LEVEL_OF_SIGNS 11
@@ -630,6 +653,11 @@ apply (char sign, gint64 a, gint64 b, gint64 *ret)
   case '/':
   case '%':
     *ret = !is_exact ? 0 : sign == '/' ? a / b : a % b;
+    return is_exact;
+  case '^':
+    is_exact = b >= 0 && b <= 62;
+    for (*ret = 1; b > 0 && is_exact; b--)
+      is_exact = !__builtin_mul_overflow (*ret, a, ret);
     return is_exact;
   default:
     *ret = sign == '&' ? a && b
@@ -669,7 +697,11 @@ expression (Sum *s, int least)
   for (guint i = 0; i < G_N_ELEMENTS (operators) && !s->is_bad; i++) {
     if (operators[i].level < least || !take (s, operators[i].text))
       continue;
-    if (!apply (operators[i].sign, value, expression (s, operators[i].level + 1), &value))
+    const gint64 right = expression (s, operators[i].sign == '?' ? 0 : operators[i].level + 1);
+    if (operators[i].sign == '?') {
+      const gint64 other = take (s, ":") ? expression (s, 1) : bad (s);
+      value = value ? right : other;
+    } else if (!apply (operators[i].sign, value, right, &value))
       bad (s);
     i = (guint) -1; /* whatever stands behind it */
   }
@@ -750,6 +782,14 @@ equal (Test *t, const char *a, const char *b)
   return status_of (strcmp (a, b) == 0);
 }
 
+/* A number; of [[ ... ]] an expression too. */
+static bool
+number_of (const Test *t, const char *text, gint64 *ret)
+{
+  return g_ascii_string_to_signed (text, 10, G_MININT64, G_MAXINT64, ret, NULL)
+      || (t->has_patterns && *text && shell_arithmetic (t->sh, text, ret));
+}
+
 /* Those with two words, and how they compare numbers; 0: something else. */
 static const struct {
   const char *text;
@@ -763,11 +803,20 @@ binary (Test *t, const char *a, guint row, const char *b)
 {
   const char *mark = comparisons[row].text;
   gint64 x, y;
-  if (comparisons[row].sign != 0 && g_ascii_string_to_signed (a, 10, G_MININT64, G_MAXINT64, &x, NULL)
-      && g_ascii_string_to_signed (b, 10, G_MININT64, G_MAXINT64, &y, NULL))
+  regex_t regex;
+  if (comparisons[row].sign != 0 && number_of (t, a, &x) && number_of (t, b, &y))
     return status_of (apply (comparisons[row].sign, x, y, &x) && x != 0);
-  ShellStatus status = ls_shell_is_one (mark, "= == !=") ? equal (t, a, b) : SHELL_UNKNOWN;
-  return strcmp (mark, "!=") == 0 ? negated (status) : status;
+  if (ls_shell_is_one (mark, "= =="))
+    return equal (t, a, b);
+  if (strcmp (mark, "!=") == 0)
+    return negated (equal (t, a, b));
+  if (strcmp (mark, "=~") != 0 || ls_shell_has_hole (a) || ls_shell_has_hole (b)
+      || strlen (a) + strlen (b) > 256 || strpbrk (b, "{\\")
+      || regcomp (&regex, b, REG_EXTENDED | REG_NOSUB) != 0)
+    return SHELL_UNKNOWN;
+  bool is_found = regexec (&regex, a, 0, NULL, 0) == 0;
+  regfree (&regex);
+  return status_of (is_found);
 }
 
 static ShellStatus
@@ -845,4 +894,47 @@ shell_set_arithmetic (LsShell *sh, const char *text)
   if (sets)
     shell_set (sh, name, is_known ? g_strdup_printf ("%" G_GINT64_FORMAT, value) : shell_hole (what));
   return is_known ? status_of (value != 0) : SHELL_UNKNOWN;
+}
+
+/* --- elements of arrays --------------------------------------------------------------------------- */
+
+void
+shell_set_element (LsShell *sh, const char *p, const char *end, char *text, bool is_appended)
+{
+  const char *name_end = shell_name_end (p, end), *close = end;
+  g_autofree char *name = g_strndup (p, (gsize) (name_end - p)), *own = text;
+  const ShellValue *old = shell_value (sh, name);
+  while (close > name_end && *close != ']')
+    close--;
+  g_autofree char *index = shell_expand_text (sh, MIN (name_end + 1, close), close, false),
+                  *key = g_strdup_printf ("%s[%s]", name, index);
+  gint64 at = 0;
+  if (old && old->is_map && !text)
+    shell_unset (sh, key);
+  else if (old && old->is_map) {
+    GPtrArray *one = g_ptr_array_new_with_free_func (g_free);
+    g_ptr_array_add (one, g_steal_pointer (&own));
+    shell_assign (sh, key, one, false, is_appended);
+  }
+  if (old && old->is_map)
+    return;
+  bool is_known = shell_arithmetic (sh, index, &at) && at >= 0;
+  if (!old && (!is_known || !text))
+    return; /* of an array by names nothing is known */
+  GPtrArray *items = g_ptr_array_new_with_free_func (g_free);
+  guint n = old ? old->items->len : 0, i = is_known ? (guint) MIN ((guint64) at, n) : n;
+  for (guint k = 0; k < n; k++)
+    g_ptr_array_add (items, g_strdup (old->items->pdata[k]));
+  if (!is_known)
+    g_ptr_array_add (items, shell_hole (name));
+  else if (!text && i < n)
+    g_ptr_array_remove_index (items, i);
+  else if (text && i == n)
+    g_ptr_array_add (items, g_steal_pointer (&own));
+  else if (text) {
+    char *now = g_strconcat (is_appended ? items->pdata[i] : "", text, NULL);
+    g_free (items->pdata[i]);
+    items->pdata[i] = now;
+  }
+  shell_assign (sh, name, items, true, false);
 }

@@ -16,6 +16,7 @@ typedef enum { SHELL_NO, SHELL_YES, SHELL_UNKNOWN, SHELL_DONE } ShellStatus;
 typedef struct {
   GPtrArray *items; /* char *; NULL: it is not set */
   bool is_array;
+  bool is_map;      /* of "declare -A": its items are variables "NAME[key]" */
   bool is_exported; /* processes see it */
 } ShellValue;
 
@@ -71,8 +72,8 @@ void shell_note_unset (LsShell *sh, const char *name);
 void shell_assign (LsShell *sh, const char *name, GPtrArray *items, bool is_array, bool is_appended);
 /* Sets it to one text. Takes text. */
 void shell_set (LsShell *sh, const char *name, char *text);
-/* What it is from now on the script says in a form that is not read: a hole. */
-void shell_set_unread (LsShell *sh, const char *name);
+/* It is an array whose items have names, none of which is set. */
+void shell_declare_map (LsShell *sh, const char *name);
 void shell_unset (LsShell *sh, const char *name);
 /* Enters a mode, if it does less than that which is; what was. */
 ShellMode shell_enter (LsShell *sh, ShellMode mode);
@@ -143,4 +144,8 @@ bool shell_arithmetic (const LsShell *sh, const char *text, gint64 *ret_value);
 ShellStatus shell_set_arithmetic (LsShell *sh, const char *text);
 /* Of [ ... ], the words behind the first; of [[ ... ]] with has_patterns those between the brackets. */
 ShellStatus shell_test (LsShell *sh, char *const *words, guint n, bool has_patterns);
+/* "NAME[INDEX]" up to end becomes a text, or has one more behind it, in the current mode; an index that is no
+ * number leaves a hole where there is an array. text NULL: it is taken away. Takes text. */
+void shell_set_element (LsShell *sh, const char *p, const char *end, char *text, bool is_appended);
+
 #endif
