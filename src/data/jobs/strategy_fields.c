@@ -201,6 +201,8 @@ static const LsEnumName flags[] = { { "0", 0 }, { "1", 1 }, { "auto", LS_FLAG_AU
 #define CUSTOM(topic_, key_, parse_, format_, default_, meaning_)                                            \
   key_, LS_FIELD_CUSTOM, .topic = #topic_, .parse = (parse_), .format = (format_),                           \
                          .default_text = (default_), .meaning = (meaning_)
+#define LOADED(topic_, key_, member_, load_, default_, meaning_)                                             \
+  ROW (topic_, key_, member_, LS_FIELD_CUSTOM, default_, meaning_), .load = &(load_)
 #define LIST(topic_, key_, member_, n_, default_, meaning_)                                                  \
   ROW (topic_, key_, member_, LS_FIELD_UINT_LIST, default_, meaning_),                                       \
       .max = MAX_DEGREE, .runs = true, .argument = "A,B,...", .n_offset = offsetof (LsStrategy, n_)
@@ -240,15 +242,15 @@ const LsField ls_strategy_fields[] = {
             "which degrees ranks are numbered by, the fastest first, as Megatron-LM's order"),
     .argument = "A-B-...", .expected = "names out of tp, cp, ep, dp and pp, each once, such as \"tp-pp-dp\"",
     .clear = strategy_clear_rank_order, OF_JOB },
-  { CUSTOM (
-        layout, "placement", strategy_parse_placement, strategy_format_placement, "block: node after node",
+  { LOADED (
+        layout, "placement", layout.placement, strategy_placement, "block: node after node",
         "which GPU each rank has: cyclic (over the nodes), the nodes of a list as SLURM writes it, or of a "
         "file; random:SEED, random-gpus:SEED"),
     .argument = "NODES|FILE",
     .expected
     = "block, cyclic, random:SEED, random-gpus:SEED, nodes such as \"node[000-063,072]\", or a file "
       "of either",
-    .words = placement_words, .why = strategy_why_placement, .clear = strategy_clear_placement, OF_JOB },
+    .words = placement_words, .why = strategy_why_placement, OF_JOB },
 
   { UINT (batch, "micro_batch", micro_batch, "1", "sequences of one micro-batch"), USUAL, OF_JOB },
   { ROW (batch, "global_batch", global_batch, LS_FIELD_UINT, "dp micro_batch pp", "sequences of one step"),
@@ -264,13 +266,13 @@ const LsField ls_strategy_fields[] = {
     OF_JOB },
   { ROW (batch, "seq", seq, LS_FIELD_UINT, "the model's", "tokens of one sequence"), .min = 1, .max = 1 << 30,
     USUAL, OF_JOB },
-  { CUSTOM (batch, "lengths", strategy_parse_lengths, strategy_format_lengths, "whole: each fills a sequence",
+  { LOADED (batch, "lengths", docs.lengths, strategy_lengths, "whole: each fills a sequence",
             "tokens of documents, packed into sequences, with attention inside each: fixed:N, uniform:A:B, "
             "lognormal:MEDIAN:SIGMA[:MAX], file:PATH (a CSV of length,count)"),
     .argument = "TEXT",
     .expected = "whole, fixed:N, uniform:A:B, lognormal:MEDIAN:SIGMA[:MAX] or file:PATH, a CSV with columns "
                 "length and count",
-    .words = lengths_words, .why = strategy_why_lengths, .clear = strategy_clear_lengths, OF_JOB },
+    .words = lengths_words, .why = strategy_why_lengths, OF_JOB },
   { ENUM (batch, "lengths_draw", docs.draw, lengths_draws, "each",
           "lengths: each micro-batch has documents of its own, or all have the mean of the step"),
     OF_JOB },
@@ -370,12 +372,12 @@ const LsField ls_strategy_fields[] = {
                 "shared-fc2, latent-down, latent-up, mixer-in, mixer-out or mtp with bf16, current, "
                 "blockwise, mxfp8 or nvfp4" },
 
-  { CUSTOM (optimizer, "optimizer", strategy_parse_optimizer, strategy_format_optimizer, "adam",
+  { LOADED (optimizer, "optimizer", opt.optimizer, strategy_optimizer, "adam",
             "which optimizer: adam or adamw, or one of a file (lockstep list optimizers)"),
     .argument = "NAME|FILE", USUAL,
     .expected = "adam, adamw, or a file of an optimizer without mistakes (lockstep list optimizers; lockstep "
                 "check FILE says what is wrong with one)",
-    .why = strategy_why_optimizer, .clear = strategy_clear_optimizer },
+    .why = strategy_why_optimizer },
   { ENUM (optimizer, "optimizer_cut", opt.cut, optimizer_cuts,
           "tensors where it multiplies matrices, else elements",
           "megatron, zero 1: ranks have equal pieces of all parameters, or whole tensors") },
@@ -393,13 +395,12 @@ const LsField ls_strategy_fields[] = {
 
   { ENUM (software, "attention", use.attention, attention_kinds, "the model's", "attention kernels"),
     .of_program = true, USUAL },
-  { CUSTOM (software, "kernels", strategy_parse_kernels, strategy_format_kernels,
-            "built-in: fused, as Megatron-LM's",
+  { LOADED (software, "kernels", use.kernels, strategy_kernels, "built-in: fused, as Megatron-LM's",
             "kernels as some software launches them (lockstep list kernels)"),
     .argument = "NAME|FILE", .of_program = true,
     .expected = "built-in, or a file of kernels without mistakes (lockstep list kernels; lockstep check FILE "
                 "says what is wrong with one)",
-    .why = strategy_why_kernels, .clear = strategy_clear_kernels },
+    .why = strategy_why_kernels },
   { ENUM (software, "attention_kernel", use.attention_kernel, ls_attention_kernel_names, "auto",
           "flash: its implementation; auto, or one without times on the accelerator: one that has"),
     SET_ONLY },

@@ -108,6 +108,11 @@ strategy_format_reshard (const void *target)
 
 /* A name or a file, which is loaded: what a strategy holds is what is lowered. */
 
+static const char *const own_kernels[]
+    = { LS_BUILT_IN_KERNELS, NULL },
+    *const own_optimizers[] = { "adam", "adamw", NULL }, *const own_lengths[] = { "whole", NULL },
+           *const own_placements[] = { LS_PLACEMENT_BLOCK, NULL };
+
 /* The first mistake, without the line of the file that it shows; newly allocated. */
 static char *
 first_of (const LsDiagList *diags)
@@ -129,87 +134,25 @@ why_data (LsDataKind kind, const char *const *own, const char *text, const LsDia
   return first_of (diags);
 }
 
-void
-strategy_clear_kernels (void *target)
-{
-  LsStrategy *s = target;
-  g_clear_pointer (&s->use.kernels, g_free);
-  g_clear_pointer (&s->use.recipes, ls_recipes_unref);
-}
-
-bool
-strategy_parse_kernels (const char *text, void *target)
-{
-  LsStrategy *s = target;
-  bool is_built_in = g_str_equal (text, LS_BUILT_IN_KERNELS);
-  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  LsRecipes *recipes = is_built_in ? NULL : ls_recipes_load (text, diags);
-  if (!recipes && !is_built_in)
-    return false;
-  strategy_clear_kernels (s);
-  s->use.kernels = is_built_in ? NULL : g_strdup (text);
-  s->use.recipes = recipes;
-  return true;
-}
-
 char *
 strategy_why_kernels (const char *text)
 {
-  static const char *const own[] = { LS_BUILT_IN_KERNELS, NULL };
   g_auto (GStrv) parts = ls_recipes_parts (text);
   for (guint i = 0; parts[i]; i++) {
     g_autoptr (LsDiagList) diags = ls_diag_list_new ();
     g_autoptr (LsRecipes) list = ls_recipes_load (parts[i], diags);
     if (!list)
-      return why_data (LS_DATA_KERNELS, own, parts[i], diags);
+      return why_data (LS_DATA_KERNELS, own_kernels, parts[i], diags);
   }
   return NULL;
 }
 
 char *
-strategy_format_kernels (const void *target)
-{
-  const LsStrategy *s = target;
-  return g_strdup (s->use.kernels ? s->use.kernels : LS_BUILT_IN_KERNELS);
-}
-
-void
-strategy_clear_optimizer (void *target)
-{
-  LsStrategy *s = target;
-  g_clear_pointer (&s->opt.optimizer, g_free);
-  g_clear_pointer (&s->opt.kind, ls_optimizer_kind_unref);
-}
-
-bool
-strategy_parse_optimizer (const char *text, void *target)
-{
-  LsStrategy *s = target;
-  bool is_adam = ls_optimizer_is_adam (text);
-  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  LsOptimizerKind *kind = is_adam ? NULL : ls_optimizer_load (text, diags);
-  if (!kind && !is_adam)
-    return false;
-  strategy_clear_optimizer (s);
-  s->opt.optimizer = is_adam ? NULL : g_strdup (text);
-  s->opt.kind = kind;
-  return true;
-}
-
-char *
 strategy_why_optimizer (const char *text)
 {
-  static const char *const own[] = { "adam", "adamw", NULL };
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   ls_optimizer_kind_unref (ls_optimizer_load (text, diags));
-  return why_data (LS_DATA_OPTIMIZERS, own, text, diags);
-}
-
-char *
-strategy_format_optimizer (const void *target)
-{
-  const LsStrategy *s = target;
-  return g_strdup (s->opt.optimizer ? s->opt.optimizer : "adam");
+  return why_data (LS_DATA_OPTIMIZERS, own_optimizers, text, diags);
 }
 
 /* A number of a row; 0, with a diagnostic, where it is none. */
@@ -226,7 +169,7 @@ read_cell (const LsCsv *csv, guint row, int column, guint64 min, guint64 max, Ls
 
 /* A CSV with columns length and count. NULL: diagnostics. */
 static LsLengths *
-strategy_load_lengths (const char *path, LsDiagList *diags)
+load_counts (const char *path, LsDiagList *diags)
 {
   g_autoptr (LsCsv) csv = ls_csv_load (path, diags);
   int length = csv ? ls_csv_column (csv, "length") : -1, count = csv ? ls_csv_column (csv, "count") : -1;
@@ -250,31 +193,13 @@ strategy_load_lengths (const char *path, LsDiagList *diags)
   return lengths;
 }
 
-void
-strategy_clear_lengths (void *target)
+/* NULL without diagnostics: a formula that is none. */
+static LsLengths *
+load_lengths (const char *text, LsDiagList *diags)
 {
-  LsStrategy *s = target;
-  g_clear_pointer (&s->docs.lengths, g_free);
-  g_clear_pointer (&s->docs.drawn, ls_lengths_unref);
-}
-
-bool
-strategy_parse_lengths (const char *text, void *target)
-{
-  LsStrategy *s = target;
-  bool is_whole = g_str_equal (text, "whole");
   g_autofree char *why = NULL;
-  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  LsLengths *lengths = is_whole ? NULL
-      : g_str_has_prefix (text, LS_LENGTHS_FILE)
-      ? strategy_load_lengths (text + strlen (LS_LENGTHS_FILE), diags)
-      : ls_lengths_parse (text, &why);
-  if (!lengths && !is_whole)
-    return false;
-  strategy_clear_lengths (s);
-  s->docs.lengths = is_whole ? NULL : g_strdup (text);
-  s->docs.drawn = lengths;
-  return true;
+  return g_str_has_prefix (text, LS_LENGTHS_FILE) ? load_counts (text + strlen (LS_LENGTHS_FILE), diags)
+                                                  : ls_lengths_parse (text, &why);
 }
 
 char *
@@ -283,15 +208,8 @@ strategy_why_lengths (const char *text)
   if (!g_str_has_prefix (text, LS_LENGTHS_FILE))
     return NULL;
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  ls_lengths_unref (strategy_load_lengths (text + strlen (LS_LENGTHS_FILE), diags));
+  ls_lengths_unref (load_lengths (text, diags));
   return first_of (diags);
-}
-
-char *
-strategy_format_lengths (const void *target)
-{
-  const LsStrategy *s = target;
-  return g_strdup (s->docs.lengths ? s->docs.lengths : "whole");
 }
 
 void
@@ -320,34 +238,6 @@ strategy_format_rank_order (const void *target)
 {
   const LsStrategy *s = target;
   return s->layout.rank_order ? g_strdup (s->layout.rank_order) : ls_rank_order_text (0);
-}
-
-void
-strategy_clear_placement (void *target)
-{
-  ls_strategy_forget_placement (target);
-}
-
-bool
-strategy_parse_placement (const char *text, void *target)
-{
-  LsStrategy *s = target;
-  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  bool is_block = g_str_equal (text, LS_PLACEMENT_BLOCK);
-  LsAllocation *allocation = is_block ? NULL : ls_placement_load (text, diags);
-  if (!allocation && !is_block)
-    return false;
-  ls_strategy_forget_placement (s);
-  s->layout.placement = is_block ? NULL : g_strdup (text);
-  s->layout.allocation = allocation;
-  return true;
-}
-
-char *
-strategy_format_placement (const void *target)
-{
-  const LsStrategy *s = target;
-  return g_strdup (s->layout.placement ? s->layout.placement : LS_PLACEMENT_BLOCK);
 }
 
 char *
@@ -400,37 +290,18 @@ strategy_format_zero (const void *target)
 
 /* --- values that are files of somebody's --------------------------------------------------------- */
 
-static void
-read_kernels (const char *text, LsDiagList *diags)
-{
-  ls_recipes_unref (ls_recipes_load (text, diags));
-}
-
-static void
-read_optimizer (const char *text, LsDiagList *diags)
-{
-  ls_optimizer_kind_unref (ls_optimizer_load (text, diags));
-}
-
-static void
-read_placement (const char *text, LsDiagList *diags)
-{
-  ls_allocation_unref (ls_placement_load (text, diags));
-}
-
-static void
-read_lengths (const char *text, LsDiagList *diags)
-{
-  ls_lengths_unref (strategy_load_lengths (text, diags));
-}
-
-static const struct {
-  const char *key, *prefix; /* what stands before the name of a file */
-  void (*read) (const char *text, LsDiagList *diags);
-} kinds[] = { { "kernels", "", read_kernels },
-              { "optimizer", "", read_optimizer },
-              { "placement", "", read_placement },
-              { "lengths", LS_LENGTHS_FILE, read_lengths } };
+#define LOAD(own_, load_, unref_, member_, prefix_)                                                          \
+  {                                                                                                          \
+    own_, (gpointer (*) (const char *, LsDiagList *)) (load_), (GDestroyNotify) (unref_),                    \
+        offsetof (LsStrategy, member_), prefix_                                                              \
+  }
+const LsFieldLoad strategy_kernels = LOAD (own_kernels, ls_recipes_load, ls_recipes_unref, use.recipes, "");
+const LsFieldLoad strategy_optimizer
+    = LOAD (own_optimizers, ls_optimizer_load, ls_optimizer_kind_unref, opt.kind, "");
+const LsFieldLoad strategy_lengths
+    = LOAD (own_lengths, load_lengths, ls_lengths_unref, docs.drawn, LS_LENGTHS_FILE);
+const LsFieldLoad strategy_placement
+    = LOAD (own_placements, ls_placement_load, ls_allocation_unref, layout.allocation, "");
 
 /* A mistake that has a place: one of a value that is no file, or of a name that no file has, has none. */
 static bool
@@ -442,18 +313,15 @@ is_in_file (const LsDiagList *diags)
 bool
 ls_value_file_check (const char *key, const char *text, LsDiagList *diags)
 {
-  for (guint i = 0; i < G_N_ELEMENTS (kinds); i++) {
-    g_autoptr (LsDiagList) found = ls_diag_list_new ();
-    gsize n = strlen (kinds[i].prefix);
-    if (strcmp (kinds[i].key, key) != 0 || strncmp (text, kinds[i].prefix, n) != 0 || ls_json_is_given (text))
-      continue;
-    kinds[i].read (text + n, found);
-    if (!is_in_file (found))
-      continue;
-    kinds[i].read (text + n, diags);
-    return false;
-  }
-  return true;
+  const LsField *f = ls_field_find (ls_strategy_fields, key);
+  g_autoptr (LsDiagList) found = ls_diag_list_new ();
+  if (!f || !f->load || !g_str_has_prefix (text, f->load->prefix) || ls_json_is_given (text))
+    return true;
+  gpointer loaded = f->load->load (text, found);
+  g_clear_pointer (&loaded, f->load->unref);
+  if (is_in_file (found))
+    f->load->load (text, diags);
+  return !is_in_file (found);
 }
 
 /* --- strategies/ read ---------------------------------------------------------------------------- */

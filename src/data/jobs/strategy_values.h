@@ -5,8 +5,7 @@
 
 #include <stdbool.h>
 
-#include "base/diag.h"
-#include "model/documents.h"
+#include "data/text/field.h"
 
 /* "core,norm"; "auto" */
 bool strategy_parse_parts (const char *text, void *target);
@@ -17,29 +16,19 @@ char *strategy_format_formats (const void *target);
 bool strategy_parse_reshard (const char *text, void *target);
 char *strategy_format_reshard (const void *target);
 /* a name or a file, which is loaded: what a strategy holds is what is lowered */
-bool strategy_parse_kernels (const char *text, void *target);
-char *strategy_format_kernels (const void *target);
-void strategy_clear_kernels (void *target);
+extern const LsFieldLoad strategy_kernels, strategy_optimizer;
 char *strategy_why_kernels (const char *text);
 char *strategy_why_optimizer (const char *text);
-/* the same */
-bool strategy_parse_optimizer (const char *text, void *target);
-char *strategy_format_optimizer (const void *target);
-void strategy_clear_optimizer (void *target);
-/* "whole", a formula, or a file, which is loaded */
-bool strategy_parse_lengths (const char *text, void *target);
-char *strategy_format_lengths (const void *target);
-void strategy_clear_lengths (void *target);
+/* "whole", a formula, or a file */
+extern const LsFieldLoad strategy_lengths;
 char *strategy_why_lengths (const char *text);
 #define LS_LENGTHS_FILE "file:"
 /* "tp-pp-dp"; names of degrees */
 bool strategy_parse_rank_order (const char *text, void *target);
 char *strategy_format_rank_order (const void *target);
 void strategy_clear_rank_order (void *target);
-/* a word, a list of nodes, or a file, which is loaded (data/jobs/read_placement.h) */
-bool strategy_parse_placement (const char *text, void *target);
-char *strategy_format_placement (const void *target);
-void strategy_clear_placement (void *target);
+/* a word, a list of nodes, or a file (data/jobs/read_placement.h) */
+extern const LsFieldLoad strategy_placement;
 char *strategy_why_placement (const char *text);
 /* "2" or "3@8": stage, and how many ranks share one copy */
 bool strategy_parse_zero (const char *text, void *target);

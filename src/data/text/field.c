@@ -426,6 +426,8 @@ ls_fields_clear (const LsField *fields, void *target)
       clear_array (f, place);
     else if (f->kind == LS_FIELD_OBJECT)
       ls_fields_clear (f->fields, place);
+    else if (f->load)
+      field_clear_loaded (f, target);
     else if (f->clear)
       f->clear (target);
   }

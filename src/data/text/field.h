@@ -36,13 +36,22 @@ typedef enum {
   LS_FIELD_ROW,          /* uint32_t[n_row]; a list of 1 to n_row whole numbers   */
   LS_FIELD_ARRAY,        /* GArray * of element_size; a list of fields' objects, or
                             of values if the key of fields is ""                  */
-  LS_FIELD_CUSTOM,       /* string or number; parse, expected                     */
+  LS_FIELD_CUSTOM,       /* string or number; parse, expected; with load char *, NULL: its own */
   LS_FIELD_OBJECT,       /* fields, whose offsets count from offset               */
   LS_FIELD_SETTINGS,     /* char **, "key=value", NULL: an object of values; its keys are
                             those of fields, of a struct of element_size, or any  */
   LS_FIELD_SOURCES,      /* an object of free strings, for readers; not stored    */
   LS_FIELD_IGNORED,      /* anything; known to make no difference here            */
 } LsFieldKind;
+
+/* A value that names a file, or says what one would, and is loaded when it is set. */
+typedef struct {
+  const char *const *own; /* values that load nothing; the first is what holds without any */
+  gpointer (*load) (const char *text, LsDiagList *diags); /* NULL: diagnostics */
+  GDestroyNotify unref;                                   /* of what was loaded */
+  size_t offset;                                          /* where it is: gpointer, NULL with none */
+  const char *prefix;                                     /* that values which name a file begin with */
+} LsFieldLoad;
 
 typedef struct LsField LsField;
 struct LsField {
@@ -65,6 +74,7 @@ struct LsField {
   bool lines;                                     /* of ARRAY, in writing: an element per line      */
   bool (*parse) (const char *text, void *target); /* target: the whole struct; false leaves it alone */
   char *(*format) (const void *target);           /* of CUSTOM, for writing; the text that parse reads */
+  const LsFieldLoad *load;                        /* of CUSTOM, instead of parse, format and clear   */
   char *(*why) (const char *text); /* of CUSTOM: what is wrong in the file that it names, or NULL */
   void (*clear) (void *target);    /* of CUSTOM: frees what parse stored, if it stores what is to be freed */
   const char *expected;            /* of CUSTOM and ROW: "0 to 3 or N@group"; of IGNORED: its type */

@@ -194,10 +194,32 @@ set_string (const LsField *f, void *target, const char *text)
   return true;
 }
 
+void
+field_clear_loaded (const LsField *f, void *target)
+{
+  g_clear_pointer ((char **) ((char *) target + f->offset), g_free);
+  g_clear_pointer ((gpointer *) ((char *) target + f->load->offset), f->load->unref);
+}
+
+static bool
+set_loaded (const LsField *f, void *target, const char *text)
+{
+  bool is_own = g_strv_contains (f->load->own, text);
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  gpointer loaded = is_own ? NULL : f->load->load (text, diags);
+  if (!loaded && !is_own)
+    return false;
+  char *copy = is_own ? NULL : g_strdup (text);
+  field_clear_loaded (f, target);
+  *(char **) ((char *) target + f->offset) = copy;
+  *(gpointer *) ((char *) target + f->load->offset) = loaded;
+  return true;
+}
+
 static bool
 set_custom (const LsField *f, void *target, const char *text)
 {
-  return f->parse (text, target);
+  return f->load ? set_loaded (f, target, text) : f->parse (text, target);
 }
 
 void
@@ -308,7 +330,7 @@ has_members (const LsField *f, const void *target, const void *blank)
 static bool
 has_format (const LsField *f, const void *target, const void *blank)
 {
-  return f->format != NULL;
+  return f->format || f->load;
 }
 
 static bool
@@ -452,10 +474,17 @@ write_object (const LsField *f, LsJsonOut *w, const char *key, const void *targe
   w->indent = indent;
 }
 
+static char *
+custom_text (const LsField *f, const void *target)
+{
+  const char *text = f->load ? *(char *const *) inside (target, f) : NULL;
+  return f->load ? g_strdup (text ? text : f->load->own[0]) : f->format (target);
+}
+
 static void
 write_custom (const LsField *f, LsJsonOut *w, const char *key, const void *target, const void *blank)
 {
-  g_autofree char *text = f->format (target);
+  g_autofree char *text = custom_text (f, target);
   guint64 number;
   if (g_ascii_string_to_unsigned (text, 10, 0, G_MAXUINT32, &number, NULL))
     ls_json_out_uint (w, key, number);
@@ -471,7 +500,7 @@ ls_field_text (const LsField *f, const void *target, const void *blank)
   if (f->kind == LS_FIELD_UINT_LIST && f->runs)
     return list_text (f, target);
   if (f->kind == LS_FIELD_CUSTOM)
-    return f->format (target);
+    return custom_text (f, target);
   g_autoptr (GString) json = g_string_new (NULL);
   LsJsonOut w;
   ls_json_out_init (&w, json, 0);

@@ -353,7 +353,7 @@ check_table (const LsField *fields)
     for (const LsField *other = fields; other < f; other++)
       ls_check_impl (strcmp (other->key, f->key) != 0, __FILE__, __LINE__, "%s: two rows", f->key);
     LS_CHECK (f->kind != LS_FIELD_ENUM || f->names);
-    LS_CHECK (f->kind != LS_FIELD_CUSTOM || (f->parse && f->expected));
+    LS_CHECK (f->kind != LS_FIELD_CUSTOM || ((f->parse || f->load) && f->expected));
     ls_check_impl (f->meaning != NULL, __FILE__, __LINE__, "%s: no meaning for the README", f->key);
     ls_check_impl (f->required || f->default_text, __FILE__, __LINE__, "%s: no default for the README",
                    f->key);
