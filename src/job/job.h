@@ -216,6 +216,10 @@ void ls_job_host (const LsHardware *hardware, const LsStrategy *s, LsHostCosts *
 /* The plan of a job as a folder of Chakra traces (data/traces/traces.h), which says that name. */
 gboolean ls_job_spec_export_chakra (const LsJobSpec *spec, const char *name, bool by_role, const char *folder,
                                     GError **error);
+/* The same as a GOAL file (data/traces/traces.h). ret_note, newly allocated, says what it has instead of what
+ * the language cannot say; NULL: nothing. */
+gboolean ls_job_spec_export_goal (const LsJobSpec *spec, const char *name, const char *path, char **ret_note,
+                                  GError **error);
 /* The same as the text of a trace file. Newly allocated. */
 char *ls_job_spec_export (const LsJobSpec *spec, const char *name, GError **error);
 /* Its kernels as a list to be timed (job/job_export.c). Newly allocated. */

@@ -155,19 +155,53 @@ ls_job_spec_export (const LsJobSpec *spec, const char *name, GError **error)
   return text;
 }
 
+/* The same with what each kernel takes alone on the job's GPU, newly allocated; NULL: *error is set, and
+ * there is nothing to end. */
+static LsTime *
+export_begin_timed (const LsJobSpec *spec, const char *name, Export *e, GError **error)
+{
+  if (!export_begin (spec, name, e, error))
+    return NULL;
+  const LsJobResult *r = e->job;
+  if (!ls_hardware_check_alike (&r->cluster->spec, "a trace with times of kernels", error)) {
+    export_end (e);
+    return NULL;
+  }
+  LsTime *times = g_new (LsTime, MAX (1, r->plan->n_kernels));
+  for (uint32_t i = 0; i < r->plan->n_kernels; i++)
+    times[i] = ls_kernel_cost (&r->hardware->calibration, &r->cluster->spec.gpu, &r->plan->kernels[i]).alone;
+  return times;
+}
+
 gboolean
 ls_job_spec_export_chakra (const LsJobSpec *spec, const char *name, bool by_role, const char *folder,
                            GError **error)
 {
   Export e;
-  if (!export_begin (spec, name, &e, error))
+  g_autofree LsTime *times = export_begin_timed (spec, name, &e, error);
+  if (!times)
     return FALSE;
-  const LsJobResult *r = e.job;
-  gboolean ok = ls_hardware_check_alike (&r->cluster->spec, "a trace with times of kernels", error);
-  g_autofree LsTime *alone = g_new (LsTime, MAX (1, r->plan->n_kernels));
-  for (uint32_t i = 0; ok && i < r->plan->n_kernels; i++)
-    alone[i] = ls_kernel_cost (&r->hardware->calibration, &r->cluster->spec.gpu, &r->plan->kernels[i]).alone;
-  ok = ok && ls_chakra_write (r->plan, &e.head, alone, by_role, folder, error);
+  gboolean ok = ls_chakra_write (e.job->plan, &e.head, times, by_role, folder, error);
+  export_end (&e);
+  return ok;
+}
+
+gboolean
+ls_job_spec_export_goal (const LsJobSpec *spec, const char *name, const char *path, char **ret_note,
+                         GError **error)
+{
+  Export e;
+  *ret_note = NULL;
+  g_autofree LsTime *times = export_begin_timed (spec, name, &e, error);
+  if (!times)
+    return FALSE;
+  uint32_t n_rings;
+  const LsGoal goal = { e.job->plan, e.job->cluster, &e.job->hardware->nccl, times, e.source };
+  gboolean ok = ls_goal_write (&goal, path, &n_rings, error);
+  if (ok && n_rings > 0)
+    *ret_note = g_strdup_printf ("%u collective%s in switches (NVLS, SHARP) written as ring%s: GOAL has no "
+                                 "switches that compute",
+                                 n_rings, n_rings == 1 ? "" : "s", n_rings == 1 ? "" : "s");
   export_end (&e);
   return ok;
 }

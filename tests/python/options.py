@@ -90,7 +90,7 @@ ROWS = {
         --shift 2; --network alphabeta; --top 1; --report r.html; --format json; --json; --csv"""),
     "compare": ("a.json b.json", """
         --from data/megatron.log; --spans = data/spans-measured.csv data/spans-predicted.csv; --max-error 1%; --report r.html; --format json; --json"""),
-    "trace": ("export " + JOB + " -o o.json", "--step 1; --as-measured; --without-stalls; --compute-scale 2; --format chakra; --output p.json"),
+    "trace": ("export " + JOB + " -o o.json", "--step 1; --as-measured; --without-stalls; --compute-scale 2; --format goal; --output p.json"),
     "import": ("data/pretrain_gpt.sh", "--output o.json; --strict; --json"),
     "list": ("models", "--json"),
     "check": ("data/models/tiny.json", "--model tiny; --cluster pair; --json"),

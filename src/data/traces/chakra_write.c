@@ -16,12 +16,6 @@ typedef struct {
   GStringChunk *texts;
 } ChakraAttrs;
 
-/* The nodes whose end is that of an op, in a row; n 0: none. */
-typedef struct {
-  uint64_t first;
-  uint32_t n;
-} OpNodes;
-
 /* One rank on its way into its file. */
 typedef struct {
   const LsPlan *plan;
@@ -29,15 +23,10 @@ typedef struct {
   const LsTime *kernel_times; /* NULL: not known   */
   const GArray *kernels;      /* LsKernel          */
   uint32_t rank;
+  LsOpWalk at;
   FILE *out;
-  LsBinding binding;
-  const LsProgram *program;
-  GArray *ends, *issues; /* uint64_t, each once: nodes whose end, or issue, the op at hand waits for */
-  OpNodes last[LS_N_STREAMS], host;
-  GArray *ops;        /* OpNodes of the ops of the instance at hand */
-  GHashTable *events; /* event -> first node of the op that recorded it, + 1 */
-  GByteArray *bytes;  /* of a message      */
-  ChakraAttrs attrs;  /* of the next node  */
+  GByteArray *bytes; /* of a message      */
+  ChakraAttrs attrs; /* of the next node  */
   uint64_t next_id;
   uint32_t sent[2], received[2]; /* messages by neighbour */
   uint32_t *calls;               /* [n_comms] permutations */
@@ -135,10 +124,10 @@ put_node (ChakraWriter *w, ChakraProtoMsg__NodeType type, const char *name, uint
   node.inputs = inputs;
   node.n_attr = w->attrs.list->len;
   node.attr = (ChakraAttr **) w->attrs.list->pdata;
-  node.n_data_deps = w->ends->len;
-  node.data_deps = (uint64_t *) (gpointer) w->ends->data;
-  node.n_ctrl_deps = w->issues->len;
-  node.ctrl_deps = (uint64_t *) (gpointer) w->issues->data;
+  node.n_data_deps = w->at.ends->len;
+  node.data_deps = (uint64_t *) (gpointer) w->at.ends->data;
+  node.n_ctrl_deps = w->at.issues->len;
+  node.ctrl_deps = (uint64_t *) (gpointer) w->at.issues->data;
   put_message (w, &node.base);
   attrs_reset (&w->attrs);
 }
@@ -283,7 +272,8 @@ put_p2p (ChakraWriter *w, const LsOp *op)
     if (i > 0)
       add (&w->attrs, "is_cpu_op", BOOL)->bool_val = FALSE;
     add_string (&w->attrs, t->is_send ? "send" : "receive", ls_slot_name ((LsSlot) t->slot));
-    put_message_node (w, op->name, t->is_send, w->binding.peer[side], t->bytes, 2 * k + (is_forward ? 0 : 1));
+    put_message_node (w, op->name, t->is_send, w->at.binding.peer[side], t->bytes,
+                      2 * k + (is_forward ? 0 : 1));
   }
 }
 
@@ -292,7 +282,7 @@ static void
 put_permute (ChakraWriter *w, const LsOp *op, uint32_t comm)
 {
   const LsCommunicator c = ls_plan_communicator (w->plan, comm);
-  uint32_t me = w->binding.member[op->slot], n = c.n_ranks;
+  uint32_t me = w->at.binding.member[op->slot], n = c.n_ranks;
   uint64_t call = (uint64_t) w->calls[comm]++ * w->plan->n_comms + comm;
   uint32_t tag = (1u << 30) + (uint32_t) (call % (1u << 30));
   add_string (&w->attrs, CHAKRA_OP, ls_coll_kind_name ((LsCollKind) op->coll));
@@ -305,7 +295,7 @@ put_permute (ChakraWriter *w, const LsOp *op, uint32_t comm)
 static void
 put_collective (ChakraWriter *w, const LsOp *op)
 {
-  uint32_t comm = w->binding.comm[op->slot];
+  uint32_t comm = w->at.binding.comm[op->slot];
   g_autofree char *group = g_strdup_printf ("%u", comm + 1);
   add_string (&w->attrs, "pg_name", group);
   if (op->coll == LS_COLL_PERMUTE || op->coll == LS_COLL_COPY_PERMUTE) {
@@ -354,71 +344,18 @@ put_by_kind (ChakraWriter *w, const LsOp *op)
   g_assert_not_reached ();
 }
 
-static OpNodes
-put_op (ChakraWriter *w, const LsOp *op)
+static gboolean
+put_op (void *data, const LsOp *op, LsOpNodes *ret_nodes, GError **error)
 {
-  uint64_t first = w->next_id;
+  ChakraWriter *w = data;
+  (void) error;
   TraceOp said = ls_trace_op_of (op, w->kernels);
   add_op (w, op, &said);
   ls_fields_clear (ls_trace_op_fields, &said);
+  ret_nodes->first = w->next_id;
   put_by_kind (w, op);
-  return (OpNodes) { first, (uint32_t) (w->next_id - first) };
-}
-
-/* --- what ops wait for -------------------------------------------------------------------- */
-
-static void
-add_id (GArray *ids, uint64_t id)
-{
-  for (guint i = ids->len; i-- > 0;)
-    if (g_array_index (ids, uint64_t, i) == id)
-      return;
-  g_array_append_val (ids, id);
-}
-
-static void
-add_nodes (GArray *ids, const OpNodes *nodes)
-{
-  for (uint32_t i = 0; i < nodes->n; i++)
-    add_id (ids, nodes->first + i);
-}
-
-/* What must be over: the op before in the stream, the last that held the host up, the ops and streams that
- * the op waits for, and the record of its event. That an op was issued is told apart. */
-static void
-gather (ChakraWriter *w, const LsInstance *instance, const LsOp *op)
-{
-  g_array_set_size (w->ends, 0);
-  g_array_set_size (w->issues, 0);
-  if (!ls_op_is_of_host (op->kind))
-    add_nodes (w->ends, &w->last[op->stream]);
-  add_nodes (w->ends, &w->host);
-  for (uint32_t i = 0; i < op->n_deps; i++) {
-    const LsDep *dep = &op->deps[i];
-    add_nodes (dep->kind == LS_DEP_ISSUE ? w->issues : w->ends,
-               dep->kind == LS_DEP_STREAM ? &w->last[dep->index]
-                                          : &g_array_index (w->ops, OpNodes, dep->index));
-  }
-  gpointer event = GSIZE_TO_POINTER (ls_plan_event (w->plan, instance, op));
-  uint64_t recorded = ls_op_awaits (op) ? GPOINTER_TO_SIZE (g_hash_table_lookup (w->events, event)) : 0;
-  if (recorded > 0)
-    add_id (w->ends, recorded - 1);
-}
-
-static void
-put_ops (ChakraWriter *w, const LsInstance *instance, const LsSegment *segment)
-{
-  g_array_set_size (w->ops, 0);
-  for (uint32_t i = 0; i < segment->n_ops; i++) {
-    const LsOp *op = &segment->ops[i];
-    gather (w, instance, op);
-    const OpNodes nodes = put_op (w, op);
-    g_array_append_val (w->ops, nodes);
-    *(ls_op_is_of_host (op->kind) ? &w->host : &w->last[op->stream]) = nodes;
-    if (ls_op_records (op) && nodes.n > 0)
-      g_hash_table_insert (w->events, GSIZE_TO_POINTER (ls_plan_event (w->plan, instance, op)),
-                           GSIZE_TO_POINTER (nodes.first + 1));
-  }
+  ret_nodes->n = (uint32_t) (w->next_id - ret_nodes->first);
+  return TRUE;
 }
 
 /* --- programs ------------------------------------------------------------------------------- */
@@ -427,8 +364,8 @@ static void
 put_instance (ChakraWriter *w, const LsInstance *instance, bool is_lead)
 {
   const LsSegment *segment = &w->plan->segments[instance->segment];
-  g_array_set_size (w->ends, 0);
-  g_array_set_size (w->issues, 0);
+  g_array_set_size (w->at.ends, 0);
+  g_array_set_size (w->at.issues, 0);
   add_string (&w->attrs, CHAKRA_OP, "segment");
   add (&w->attrs, "is_cpu_op", BOOL)->bool_val = TRUE;
   add (&w->attrs, "micro_batch", INT64)->int64_val = instance->mb;
@@ -437,7 +374,7 @@ put_instance (ChakraWriter *w, const LsInstance *instance, bool is_lead)
   if (is_lead)
     add (&w->attrs, "lead", BOOL)->bool_val = TRUE;
   put_node (w, CHAKRA_PROTO_MSG__NODE_TYPE__METADATA_NODE, segment->name, 0, NULL);
-  put_ops (w, instance, segment);
+  ls_op_walk_instance (&w->at, instance, put_op, w, NULL);
 }
 
 static char *
@@ -461,7 +398,7 @@ put_group (ChakraWriter *w, uint32_t comm)
   inputs.values = values;
   g_autoptr (GPtrArray) slots = g_ptr_array_new ();
   for (int s = 0; s < LS_SLOT_PREV; s++)
-    if (w->binding.comm[s] == comm)
+    if (w->at.binding.comm[s] == comm)
       g_ptr_array_add (slots, (gpointer) ls_slot_name ((LsSlot) s));
   add_string (&w->attrs, CHAKRA_OP, "communicator");
   add (&w->attrs, "is_cpu_op", BOOL)->bool_val = TRUE;
@@ -476,11 +413,11 @@ static void
 put_groups (ChakraWriter *w)
 {
   for (int s = 0; s < LS_SLOT_PREV; s++) {
-    bool is_new = w->binding.comm[s] != UINT32_MAX;
+    bool is_new = w->at.binding.comm[s] != UINT32_MAX;
     for (int other = 0; is_new && other < s; other++)
-      is_new = w->binding.comm[other] != w->binding.comm[s];
+      is_new = w->at.binding.comm[other] != w->at.binding.comm[s];
     if (is_new)
-      put_group (w, w->binding.comm[s]);
+      put_group (w, w->at.binding.comm[s]);
   }
 }
 
@@ -489,7 +426,7 @@ put_groups (ChakraWriter *w)
 static void
 add_program (ChakraWriter *w, const LsProgram *p)
 {
-  add (&w->attrs, "role", INT64)->int64_val = w->binding.role;
+  add (&w->attrs, "role", INT64)->int64_val = w->at.binding.role;
   add (&w->attrs, "stage", INT64)->int64_val = p->stage;
   add (&w->attrs, "params", UINT64)->uint64_val = p->n_params;
   for (int c = 0; c < LS_N_MEM; c++) {
@@ -511,10 +448,10 @@ put_head (ChakraWriter *w)
   add (&w->attrs, "ranks", INT64)->int64_val = w->plan->n_ranks;
   add (&w->attrs, "gpu", INT64)->int64_val = ls_plan_gpu (w->plan, w->rank);
   for (int side = 0; side < 2; side++)
-    if (w->binding.peer[side] != UINT32_MAX)
+    if (w->at.binding.peer[side] != UINT32_MAX)
       add (&w->attrs, ls_slot_name ((LsSlot) (LS_SLOT_PREV + side)), INT64)->int64_val
-          = w->binding.peer[side];
-  add_program (w, w->program);
+          = w->at.binding.peer[side];
+  add_program (w, w->at.program);
   if (w->head->model) {
     g_autofree char *model = ls_fields_text (ls_model_fields, w->head->model, NULL),
                     *strategy = ls_fields_text (ls_strategy_fields, w->head->strategy, NULL);
@@ -607,24 +544,16 @@ write_rank (FILE *out, void *data, GError **error)
   w->out = out;
   w->bytes = g_byte_array_new ();
   w->attrs = (ChakraAttrs) { g_ptr_array_new_with_free_func (attr_free), g_string_chunk_new (4096) };
-  w->binding = ls_plan_binding (w->plan, w->rank);
-  w->program = &w->plan->programs[w->binding.role];
-  w->ends = g_array_new (FALSE, FALSE, sizeof (uint64_t));
-  w->issues = g_array_new (FALSE, FALSE, sizeof (uint64_t));
-  w->ops = g_array_new (FALSE, FALSE, sizeof (OpNodes));
-  w->events = g_hash_table_new (NULL, NULL);
+  ls_op_walk_begin (&w->at, w->plan, w->rank);
   w->calls = g_new0 (uint32_t, MAX (1, w->plan->n_comms));
   put_head (w);
   put_groups (w);
-  for (uint32_t i = 0; i < w->program->n_instances; i++)
-    put_instance (w, &w->program->instances[i], i < w->program->n_lead);
+  for (uint32_t i = 0; i < w->at.program->n_instances; i++)
+    put_instance (w, &w->at.program->instances[i], i < w->at.program->n_lead);
   g_byte_array_unref (w->bytes);
   g_ptr_array_unref (w->attrs.list);
   g_string_chunk_free (w->attrs.texts);
-  g_array_unref (w->ends);
-  g_array_unref (w->issues);
-  g_array_unref (w->ops);
-  g_hash_table_unref (w->events);
+  ls_op_walk_end (&w->at);
   g_free (w->calls);
   return TRUE;
 }
