@@ -7,6 +7,7 @@
 
 #include "base/digest.h"
 #include "base/list.h"
+#include "base/order.h"
 #include "data/text/json_out.h"
 
 /* --- what a calculator that knows one MFU would say ---------------------------------------------- */
@@ -21,8 +22,7 @@ typedef struct {
 static int
 compare_mfu (gconstpointer a, gconstpointer b)
 {
-  double x = ((const Lesson *) a)->mfu, y = ((const Lesson *) b)->mfu;
-  return (x > y) - (x < y);
+  return LS_ORDER (((const Lesson *) a)->mfu, ((const Lesson *) b)->mfu);
 }
 
 /* Sorted by MFU. */
@@ -115,17 +115,10 @@ add (GArray *refusals, const LsScoreRow *row)
   g_array_append_val (refusals, first);
 }
 
-/* Stable: few reasons, many rows. */
-static void
-sort (GArray *refusals)
+static int
+by_rows (gconstpointer a, gconstpointer b)
 {
-  for (guint i = 1; i < refusals->len; i++) {
-    LsRefusal moved = g_array_index (refusals, LsRefusal, i);
-    guint at = i;
-    for (; at > 0 && g_array_index (refusals, LsRefusal, at - 1).n < moved.n; at--)
-      g_array_index (refusals, LsRefusal, at) = g_array_index (refusals, LsRefusal, at - 1);
-    g_array_index (refusals, LsRefusal, at) = moved;
-  }
+  return LS_ORDER (((const LsRefusal *) b)->n, ((const LsRefusal *) a)->n);
 }
 
 GArray *
@@ -135,7 +128,7 @@ ls_refusals (const LsScoreRow *rows, guint n_rows)
   for (guint i = 0; i < n_rows; i++)
     if (isnan (rows[i].predicted_s) && rows[i].reason)
       add (refusals, &rows[i]);
-  sort (refusals);
+  g_array_sort (refusals, by_rows); /* stable */
   return refusals;
 }
 
@@ -403,8 +396,7 @@ ls_coverage_free (LsCoverage *c)
 static int
 by_width (const void *a, const void *b)
 {
-  double x = ((const Tried *) a)->width, y = ((const Tried *) b)->width;
-  return (x > y) - (x < y);
+  return LS_ORDER (((const Tried *) a)->width, ((const Tried *) b)->width);
 }
 
 /* Share that is covered and median width, by weight; sorts. */
