@@ -6,34 +6,6 @@
 #include "data/machines/machines.h"
 #include "data/text/json_out.h"
 
-/* ---- a coefficient as text ---- */
-
-char *
-ls_fit_change_value (const LsFitChange *c, double x)
-{
-  return c->is_time ? g_strdup_printf ("%.4gus", x * 1e6) : g_strdup_printf ("%.4g", x);
-}
-
-char *
-ls_fit_change_verdict (const LsFitChange *c)
-{
-  if (c->is_replaced)
-    return g_strdup ("replaced");
-  return isnan (c->change) ? g_strdup_printf ("kept: %s", c->why)
-                           : g_strdup_printf ("kept: %s (%+.1f %%)", c->why, 100 * expm1 (c->change));
-}
-
-char *
-ls_fit_change_to_text (const LsFitChange *c)
-{
-  g_autofree char *before = ls_fit_change_value (c, c->before), *after = ls_fit_change_value (c, c->after),
-                  *verdict = ls_fit_change_verdict (c);
-  g_autofree char *error
-      = isnan (c->error) ? g_strdup ("") : g_strdup_printf (", standard error %.1f %%", 100 * c->error);
-  return c->is_replaced ? g_strdup_printf ("%s %s: %s, was %s%s", c->key, c->name, after, before, error)
-                        : g_strdup_printf ("%s %s: %s %s%s", c->key, c->name, before, verdict, error);
-}
-
 /* ---- what a fit to measured runs leaves ---- */
 
 /* What runs say of the next job on the cluster that was fitted to them: how far off each was that was
@@ -103,21 +75,6 @@ ls_runs_summary_clear (LsFittedRuns *summary)
 }
 
 /* --- a cluster file with what was fitted to steps measured on it --------------------------------- */
-
-static void
-append_percent (GString *out, const char *what, double x)
-{
-  if (!isnan (x))
-    g_string_append_printf (out, "%s %.2f %%", what, 100 * x);
-}
-
-void
-ls_fitted_error_print (const LsFittedError *error, GString *out)
-{
-  append_percent (out, "mean absolute error: before", error->before);
-  append_percent (out, ", fitted", error->after);
-  append_percent (out, ", each run left out in turn", error->left_out);
-}
 
 /* Digits of a ratio that a step time has: a range does not need more. */
 static double
