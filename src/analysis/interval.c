@@ -535,51 +535,7 @@ ls_interval_clear (LsInterval *interval)
   *interval = (LsInterval) { 0 };
 }
 
-static void
-append_sources (const LsInterval *i, GString *text)
-{
-  g_string_append_printf (text, "%u published source%s with %s", i->n_sources, i->n_sources == 1 ? "" : "s",
-                          i->software);
-}
-
-/* Of runs that were not off at all nothing is so many times as wide. */
-static void
-append_wider (const LsInterval *i, GString *text)
-{
-  if (!i->wider)
-    return;
-  g_string_append (text, "; ");
-  if (isfinite (i->stretch))
-    g_string_append_printf (text, "%.1f times as wide as for a job like these", i->stretch);
-  else
-    g_string_append (text, "wider than for a job like these");
-  if (i->n_runs > 0 && i->n_sources > 0) {
-    g_string_append (text, ", by what is added for the errors on ");
-    append_sources (i, text);
-  }
-  g_string_append_printf (text, ", as none of %s %s", i->n_runs > 0 ? "yours" : "them", i->wider);
-}
-
-char *
-ls_interval_label (const LsInterval *i)
-{
-  GString *text = g_string_new (NULL);
-  if (i->none) {
-    g_string_append_printf (text, "unknown: %s", i->none);
-  } else {
-    g_string_append_printf (text, "%.0f %% interval, ", 100 * LS_INTERVAL_LEVEL);
-    if (i->n_runs > 0) {
-      g_string_append_printf (text, "from %u of your runs (%s), left out one at a time", i->n_runs, i->runs);
-    } else {
-      g_string_append (text, "from the errors on ");
-      append_sources (i, text);
-    }
-    append_wider (i, text);
-  }
-  if (i->remark)
-    g_string_append_printf (text, "; %s", i->remark);
-  return g_string_free (text, FALSE);
-}
+#include "analysis/interval_text.h"
 
 /* ---- on a cluster that was fitted to runs of its owner ---- */
 

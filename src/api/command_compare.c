@@ -13,37 +13,11 @@
 
 /* --- results -------------------------------------------------------------------------------------- */
 
+#define FILES(data) ((LsResultFile *const *) (gpointer) ((const GPtrArray *) (data))->pdata)
+
+LS_ANSWER_FORM (files_to_text, ls_compare_to_text (FILES (data), ((const GPtrArray *) data)->len))
+LS_ANSWER_FORM (files_to_json, ls_compare_to_json (FILES (data), ((const GPtrArray *) data)->len, NULL))
 LS_ANSWER_FREE (files_free, g_ptr_array_unref)
-
-static LsResultFile *const *
-all_of (gconstpointer data, guint *ret_n)
-{
-  const GPtrArray *files = data;
-  *ret_n = files->len;
-  return (LsResultFile *const *) (gpointer) files->pdata;
-}
-
-static char *
-files_to_text (gconstpointer data, const LsTextStyle *style)
-{
-  guint n;
-  LsResultFile *const *files = all_of (data, &n);
-  if (n > 2)
-    return ls_compare_many_to_text (files, n);
-  g_autoptr (LsResultCompare) compare = ls_result_compare_new (files[0], files[1]);
-  return ls_result_compare_to_text (compare);
-}
-
-static char *
-files_to_json (gconstpointer data, const LsTextStyle *style)
-{
-  guint n;
-  LsResultFile *const *files = all_of (data, &n);
-  if (n > 2)
-    return ls_compare_many_to_json (files, n);
-  g_autoptr (LsResultCompare) compare = ls_result_compare_new (files[0], files[1]);
-  return ls_result_compare_to_json (compare);
-}
 
 /* Whether the file is a result, or another of ours; what cannot be read is one that says why. */
 static gboolean
@@ -97,7 +71,7 @@ compare_results (const LsRequest *r, const char *const *paths, LsAnswer *a, GErr
 /* --- spans ---------------------------------------------------------------------------------------- */
 
 LS_ANSWER_FORM (spans_to_text, ls_span_compare_to_text (data))
-LS_ANSWER_FORM (spans_to_json, ls_span_compare_to_json (data))
+LS_ANSWER_FORM (spans_to_json, ls_compare_to_json (NULL, 0, data))
 LS_ANSWER_FREE (spans_free, ls_span_compare_free)
 
 /* Which of the two files is which is known by their columns. */

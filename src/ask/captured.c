@@ -332,12 +332,14 @@ run_processes (const LsCaptureAsk *ask, char **environment, const char *home, GE
 
 /* Technical specifications by compute capability: CUDA C++ programming guide 13.0, table "technical
  * specifications". L2: data sheets of the largest chip of that generation. */
-static const struct {
+typedef struct {
   int capability;
   int warps_per_sm, blocks_per_sm;
   int shared_per_sm, shared_per_block; /* KiB */
   int l2;                              /* MiB */
-} limits[] = {
+} Limits;
+
+static const Limits limits[] = {
   { 70, 64, 32, 96, 96, 6 },      { 75, 32, 16, 64, 64, 4 },      { 80, 64, 32, 164, 163, 40 },
   { 86, 48, 16, 100, 99, 6 },     { 89, 48, 24, 100, 99, 48 },    { 90, 64, 32, 228, 227, 50 },
   { 100, 64, 32, 228, 227, 126 }, { 103, 64, 32, 228, 227, 126 }, { 120, 48, 24, 100, 99, 96 },
@@ -358,11 +360,11 @@ total_of (const LsGpu *gpu)
   return (uint64_t) (SHARE_THAT_IS_SEEN * (double) gpu->hbm_bytes) >> 21 << 21;
 }
 
-static void
-append_double (GString *text, const char *key, double value)
+static char *
+exact (double value)
 {
   char number[G_ASCII_DTOSTR_BUF_SIZE];
-  g_string_append_printf (text, " %s=%s", key, g_ascii_dtostr (number, sizeof number, value));
+  return g_strdup (g_ascii_dtostr (number, sizeof number, value));
 }
 
 /* Tensor cores that lack a format take the next one's rate. */
@@ -373,37 +375,18 @@ peak (const LsGpu *gpu, LsDtype first, LsDtype second)
   return value > 0 ? value : gpu->vector_flops;
 }
 
+#include "ask/capture_words_text.h"
+
 /* speed: over that of the GPU. NULL, LS_ERROR_UNSUPPORTED: its capability is not known. */
 static char *
 gpu_text (const LsCaptureAsk *ask, double speed, GError **error)
 {
-  const LsGpu *gpu = ask->gpu;
-  int capability = capability_of (gpu);
-  for (guint i = 0; i < G_N_ELEMENTS (limits); i++) {
-    if (limits[i].capability != capability)
-      continue;
-    g_autofree char *product = g_strdup (gpu->product ? gpu->product : gpu->name);
-    GString *text = g_string_new ("name=");
-    g_string_append (text, g_strdelimit (product, " ", '_'));
-    g_string_append_printf (
-        text, " memory=%" G_GUINT64_FORMAT " context=%" G_GUINT64_FORMAT " capability=%d sm=%u devices=%u",
-        total_of (gpu), CONTEXT_BYTES, capability, gpu->n_sm, ask->gpus_per_node);
-    g_string_append_printf (text,
-                            " warps_per_sm=%d blocks_per_sm=%d shared_per_sm=%d shared_per_block=%d l2=%d",
-                            limits[i].warps_per_sm, limits[i].blocks_per_sm, limits[i].shared_per_sm << 10,
-                            limits[i].shared_per_block << 10, limits[i].l2 << 20);
-    append_double (text, "flops16", peak (gpu, LS_DTYPE_BF16, LS_DTYPE_FP16));
-    append_double (text, "flops8", peak (gpu, LS_DTYPE_FP8, LS_DTYPE_FP16));
-    append_double (text, "tf32", peak (gpu, LS_DTYPE_TF32, LS_DTYPE_FP32));
-    append_double (text, "fp32", gpu->vector_flops);
-    append_double (text, "hbm", gpu->hbm_bytes_per_s * gpu->hbm_efficiency);
-    append_double (text, "bus", gpu->hbm_bytes_per_s / 10); /* a tenth: 335 GB/s on H100, NVLink's order */
-    append_double (text, "speed", speed);
-    return g_string_free (text, FALSE);
-  }
+  for (guint i = 0; i < G_N_ELEMENTS (limits); i++)
+    if (limits[i].capability == capability_of (ask->gpu))
+      return text_of_gpu (ask, &limits[i], speed);
   return ls_fail_null (error, LS_ERROR_UNSUPPORTED,
                        "no program is captured for %s: those of NVIDIA's accelerators from V100 on are",
-                       gpu->name);
+                       ask->gpu->name);
 }
 
 /* --- the processes ------------------------------------------------------------------------------------- */
@@ -712,21 +695,6 @@ read_ranks (const LsCaptureAsk *ask, const GArray *processes, GError **error)
     best = add_rank (best, c, p);
   }
   return best;
-}
-
-/* What makes two captures the same, as far as it is known: not what stands in the program's files. */
-static char *
-identity_of (const LsCaptureAsk *ask, const char *gpu)
-{
-  GString *text = g_string_new (gpu);
-  g_string_append_printf (text, "\n%u %d %u %u %d %d %s", ask->world, ask->which, ask->members, ask->steps,
-                          ask->with_snapshot, ask->with_trace, ask->expert_load ? ask->expert_load : "-");
-  for (guint i = 0; i < ask->n_ranks; i++)
-    g_string_append_printf (text, " %u", ask->ranks[i]);
-  for (guint i = 0; ask->command[i]; i++)
-    g_string_append_printf (text, "\n%s", ask->command[i]);
-  g_string_append_c (text, '\n');
-  return g_string_free (text, FALSE);
 }
 
 /* An empty folder; or that of a capture which is to be kept, of its speed, where the same may have been

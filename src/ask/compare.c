@@ -4,49 +4,31 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- two results ---- */
+/* ---- results ---- */
 
-void
-ls_result_compare_free (LsResultCompare *c)
+double
+ls_compare_number (const LsResultFile *file, LsResultSection section, const char *name)
 {
-  if (!c)
-    return;
-  for (int s = 0; s < LS_N_RESULT_SECTIONS; s++)
-    g_array_unref (c->sections[s]);
-  g_free (c);
+  for (guint i = 0; i < file->sections[section]->len; i++) {
+    const LsResultNumber *number = &g_array_index (file->sections[section], LsResultNumber, i);
+    if (strcmp (number->name, name) == 0)
+      return number->value;
+  }
+  return NAN;
 }
 
-/* Adds the numbers of one file to rows that are found by name. */
-static void
-merge (GArray *rows, GHashTable *places, const GArray *numbers, bool is_b)
+GPtrArray *
+ls_compare_names (LsResultFile *const *files, guint n, LsResultSection section)
 {
-  for (guint i = 0; i < numbers->len; i++) {
-    const LsResultNumber *number = &g_array_index (numbers, LsResultNumber, i);
-    gpointer place;
-    if (!g_hash_table_lookup_extended (places, number->name, NULL, &place)) {
-      LsCompareRow row = { number->name, NAN, NAN };
-      place = GUINT_TO_POINTER (rows->len);
-      g_hash_table_insert (places, number->name, place);
-      g_array_append_val (rows, row);
+  GPtrArray *names = g_ptr_array_new ();
+  g_autoptr (GHashTable) seen = g_hash_table_new (g_str_hash, g_str_equal);
+  for (guint i = 0; i < n; i++)
+    for (guint k = 0; k < files[i]->sections[section]->len; k++) {
+      char *name = g_array_index (files[i]->sections[section], LsResultNumber, k).name;
+      if (g_hash_table_add (seen, name))
+        g_ptr_array_add (names, name);
     }
-    LsCompareRow *row = &g_array_index (rows, LsCompareRow, GPOINTER_TO_UINT (place));
-    *(is_b ? &row->b : &row->a) = number->value;
-  }
-}
-
-LsResultCompare *
-ls_result_compare_new (const LsResultFile *a, const LsResultFile *b)
-{
-  LsResultCompare *c = g_new0 (LsResultCompare, 1);
-  c->a = a;
-  c->b = b;
-  for (int s = 0; s < LS_N_RESULT_SECTIONS; s++) {
-    g_autoptr (GHashTable) places = g_hash_table_new (g_str_hash, g_str_equal);
-    c->sections[s] = g_array_new (FALSE, FALSE, sizeof (LsCompareRow));
-    merge (c->sections[s], places, a->sections[s], false);
-    merge (c->sections[s], places, b->sections[s], true);
-  }
-  return c;
+  return names;
 }
 
 /* ---- spans ---- */

@@ -1,4 +1,4 @@
-/* ask/compare.h — two results next to each other; measured spans next to predicted ones. */
+/* ask/compare.h — results next to each other; measured spans next to predicted ones. */
 #ifndef LS_ASK_COMPARE_H
 #define LS_ASK_COMPARE_H
 
@@ -7,17 +7,13 @@
 
 #include "data/measured/read_result.h"
 
-/* ---- two results ---- */
+/* ---- results ---- */
 
-typedef struct {
-  const char *name; /* borrowed from a LsResultFile */
-  double a, b;      /* NaN: that result lacks it    */
-} LsCompareRow;
-
-typedef struct {
-  const LsResultFile *a, *b;              /* borrowed */
-  GArray *sections[LS_N_RESULT_SECTIONS]; /* LsCompareRow */
-} LsResultCompare;
+/* NaN: the file lacks it. */
+double ls_compare_number (const LsResultFile *file, LsResultSection section, const char *name);
+/* What any file has of a section, in the order in which it appears; char *, borrowed from the files. Free
+ * with g_ptr_array_unref(). */
+GPtrArray *ls_compare_names (LsResultFile *const *files, guint n, LsResultSection section);
 
 /* ---- measured and predicted spans ---- */
 
@@ -40,12 +36,6 @@ typedef struct {
   GArray *classes; /* LsSpanClass, most time first */
   LsSpanTotal predicted, measured;
 } LsSpanCompare;
-
-/* What either has, in the order of A, then what only B has. Names are borrowed from both
- * files, which must outlive it. Free with ls_result_compare_free(). */
-LsResultCompare *ls_result_compare_new (const LsResultFile *a, const LsResultFile *b);
-void ls_result_compare_free (LsResultCompare *compare); /* NULL allowed */
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsResultCompare, ls_result_compare_free)
 
 /* The rank that was measured, class by class of spans with one name. LS_ERROR_CONFLICT: the
  * prediction has no spans of that rank, or several ranks were measured. Free with

@@ -295,26 +295,7 @@ ls_schedule_run_free (LsScheduleRun *run)
   g_free (run);
 }
 
-static const char *
-plural (guint64 n)
-{
-  return n == 1 ? "" : "s";
-}
-
-/* "1f1b: 4 ranks, 8 micro-batches", newly allocated. */
-static char *
-ls_schedule_title (const char *name, const LsLayout *l)
-{
-  GString *title = g_string_new (NULL);
-  guint64 n_mb = (guint64) l->n_micro_batches * l->n_pipes;
-  g_string_append_printf (title, "%s: %u rank%s", name, l->n_ranks, plural (l->n_ranks));
-  if (l->n_pipes > 1)
-    g_string_append_printf (title, " with %u replicas", l->n_pipes);
-  else if (l->n_chunks > 1)
-    g_string_append_printf (title, " x %u chunks", l->n_chunks);
-  g_string_append_printf (title, ", %" G_GUINT64_FORMAT " micro-batch%s", n_mb, n_mb == 1 ? "" : "es");
-  return g_string_free (title, FALSE);
-}
+#include "ask/schedule_title_text.h"
 
 /* Takes orders and eval. */
 static LsScheduleRun *
@@ -323,7 +304,7 @@ run_of (const char *name, bool is_searched, const LsSchedTimes *times, bool has_
 {
   LsScheduleRun *run = g_new0 (LsScheduleRun, 1);
   run->view = (LsScheduleView) {
-    .title = ls_schedule_title (name, &orders->layout),
+    .title = schedule_title (name, &orders->layout),
     .orders = orders,
     .eval = eval,
     .times = times->chunk,
@@ -576,22 +557,6 @@ row_of (const Fit *fit, const LsOrders *orders, const LsSchedEval *eval)
   row.copies = copies_of (fit, &orders->layout);
   row.communication = communication_of (&orders->layout);
   return row;
-}
-
-static char *
-title_of (const LsScheduleSpec *s, const LsSchedTimes *times, bool has_unit)
-{
-  const LsTime values[] = { times->chunk.f, times->chunk.i, times->chunk.w, times->chunk.fb, times->comm };
-  static const char *const names[] = { "F", "I", "W", "F with B", "between ranks" };
-  GString *title = g_string_new (NULL);
-  g_string_append_printf (title, "%u rank%s, %u micro-batch%s; a rank's share of the model takes", s->pp,
-                          s->pp == 1 ? "" : "s", s->n_micro_batches, s->n_micro_batches == 1 ? "" : "es");
-  for (guint i = 0; i < G_N_ELEMENTS (values); i++) {
-    g_autofree char *text = ls_schedule_time_text (values[i], has_unit);
-    if (i < 4 || values[i] > 0)
-      g_string_append_printf (title, "%s %s %s", i > 0 ? "," : "", names[i], text);
-  }
-  return g_string_free (title, FALSE);
 }
 
 /* What there must be, and the job as a shape. */

@@ -292,6 +292,17 @@ check_nodes_apart (const SharedJobs *jobs, guint i, uint32_t *job_of, LsDiagList
   }
 }
 
+/* [n] newly allocated: the nodes of a job as they are. */
+static uint32_t *
+own_nodes (const SharedJobs *jobs, guint i)
+{
+  const LsAllocation *a = jobs->jobs[i].allocation;
+  uint32_t *nodes = g_new (uint32_t, a->n_seats);
+  for (uint32_t k = 0; k < a->n_seats; k++)
+    nodes[k] = a->seats[k].node;
+  return nodes;
+}
+
 /* Puts a job onto these nodes instead, as many as it has: the plan changes its GPUs. */
 static void
 shared_job_place (const SharedJobs *jobs, guint i, const uint32_t *nodes)
@@ -330,9 +341,7 @@ static gboolean
 prepare (SharedJobs *jobs, guint i, LsJobSpec *spec, const LsSharingOptions *options, GError **error)
 {
   SharedJob *j = &jobs->jobs[i];
-  g_autofree uint32_t *nodes = g_new (uint32_t, j->allocation->n_seats);
-  for (uint32_t k = 0; k < j->allocation->n_seats; k++)
-    nodes[k] = j->allocation->seats[k].node;
+  g_autofree uint32_t *nodes = own_nodes (jobs, i);
   spec->n_nodes = spec->n_of_nodes = j->allocation->n_seats;
   spec->of_nodes = nodes;
   spec->has_no_faults = true; /* which are of the cluster's nodes, not of its own */
@@ -805,24 +814,15 @@ shift_clear (gpointer shift)
   g_free (s->slowdown);
 }
 
-/* As they are. */
-static LsSharingShift
-no_shift (const LsSharing *s)
-{
-  LsSharingShift none
-      = { 0, g_new0 (LsTime, s->n_jobs), g_new (double, s->n_jobs), .mean = s->mean_slowdown };
-  for (guint i = 0; i < s->n_jobs; i++)
-    none.slowdown[i] = s->jobs[i].slowdown;
-  return none;
-}
-
+/* ask: NULL: as they are. */
 static LsSharingShift
 shift_of (const LsSharing *s, guint job, const SharedAsk *ask)
 {
-  LsSharingShift shift
-      = { job, g_memdup2 (ask->shift, s->n_jobs * sizeof *ask->shift), g_new (double, s->n_jobs), 0 };
+  LsSharingShift shift = { job, g_new0 (LsTime, s->n_jobs), g_new (double, s->n_jobs), 0 };
   for (guint i = 0; i < s->n_jobs; i++) {
-    shift.slowdown[i] = ask->result->jobs[i].step_ps / 1e12 / s->jobs[i].alone_s;
+    shift.shift[i] = ask ? ask->shift[i] : 0;
+    shift.slowdown[i]
+        = ask ? seconds (ask->result->jobs[i].step_ps) / s->jobs[i].alone_s : s->jobs[i].slowdown;
     shift.mean += shift.slowdown[i] / s->n_jobs;
   }
   return shift;
@@ -864,7 +864,7 @@ sharing_shift (const SharedJobs *jobs, const LsSharingOptions *options, guint n_
 {
   if (options->n_shifts == 0)
     return TRUE;
-  LsSharingShift none = no_shift (s);
+  LsSharingShift none = shift_of (s, 0, NULL);
   s->shifts = ls_list_new (sizeof (LsSharingShift), shift_clear);
   g_array_append_val (s->shifts, none);
   s->n_points = options->n_shifts;
@@ -875,17 +875,6 @@ sharing_shift (const SharedJobs *jobs, const LsSharingOptions *options, guint n_
 }
 
 /* --- other nodes -------------------------------------------------------------------------------- */
-
-/* [n] newly allocated: the nodes of a job as they are. */
-static uint32_t *
-own_nodes (const SharedJobs *jobs, guint i)
-{
-  const LsAllocation *a = jobs->jobs[i].allocation;
-  uint32_t *nodes = g_new (uint32_t, a->n_seats);
-  for (uint32_t k = 0; k < a->n_seats; k++)
-    nodes[k] = a->seats[k].node;
-  return nodes;
-}
 
 /* "0-3,7". */
 static char *

@@ -117,11 +117,8 @@ source_of_link (const LsAssumed *a, const LsLinkSpec *link, const char *key, con
   g_autofree char *file = g_path_get_basename (a->profile->path);
   g_autofree char *text = g_strdup_printf ("Rate: rows %s of %s. Before that: %s", name, file,
                                            link->source ? link->source : "");
-  g_autoptr (GString) quoted = g_string_new (NULL);
-  LsJsonOut w;
-  ls_json_out_init (&w, quoted, 0);
-  ls_json_out_string (&w, NULL, text);
-  return g_strdup_printf ("%s.source=%s", key, quoted->str);
+  g_autofree char *quoted = ls_json_string (text);
+  return g_strdup_printf ("%s.source=%s", key, quoted);
 }
 
 /* n links side by side; key: of a link in the cluster's file, NULL: no single one. */

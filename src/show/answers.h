@@ -21,18 +21,11 @@
 
 /* --- compare ----------------------------------------------------------------------------------------- */
 
-/* Of two results. Text leaves out what is 0 in both, and of the links all but the ten whose use moved
- * most. */
-char *ls_result_compare_to_text (const LsResultCompare *compare);
-char *ls_result_compare_to_json (const LsResultCompare *compare);
-
-/* Of spans. */
+/* Of results, or (JSON) of spans with n 0. Text leaves out what is 0 in all; of the links it has the ten
+ * whose use moved most between two, and none of more. */
+char *ls_compare_to_text (LsResultFile *const *files, guint n);
+char *ls_compare_to_json (LsResultFile *const *files, guint n, const LsSpanCompare *spans);
 char *ls_span_compare_to_text (const LsSpanCompare *compare);
-char *ls_span_compare_to_json (const LsSpanCompare *compare);
-
-/* Of any number of results, a column for each. Text leaves out what is 0 in all, and links. */
-char *ls_compare_many_to_text (LsResultFile *const *files, guint n);
-char *ls_compare_many_to_json (LsResultFile *const *files, guint n);
 
 /* --- place ------------------------------------------------------------------------------------------- */
 

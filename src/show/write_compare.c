@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "data/text/json_out.h"
 #include "job/assumptions.h"
 #include "show/text_table.h"
@@ -21,7 +22,7 @@ percent (double a, double b)
   return a == 0 || isnan (a) || isnan (b) ? NAN : 100 * (b / a - 1);
 }
 
-/* ---- two results ---- */
+/* ---- results ---- */
 
 static const struct {
   const char *key, *title;
@@ -34,42 +35,6 @@ static const struct {
   [LS_RESULT_MEMORY] = { "memory_bytes", "memory, MiB", 1.0 / (1 << 20) },
   [LS_RESULT_LINKS] = { "links", "busiest links, %", 100 },
 };
-
-static bool
-says_nothing (const LsCompareRow *row)
-{
-  return (row->a == 0 || isnan (row->a)) && (row->b == 0 || isnan (row->b));
-}
-
-static double
-moved (const LsCompareRow *row)
-{
-  return fabs ((isnan (row->b) ? 0 : row->b) - (isnan (row->a) ? 0 : row->a));
-}
-
-static int
-by_move (gconstpointer a, gconstpointer b)
-{
-  double x = moved (a), y = moved (b);
-  return x > y ? -1 : x < y;
-}
-
-/* Rows of a section that a text shows. */
-static GArray *
-shown_rows (const LsResultCompare *c, int s)
-{
-  GArray *rows = g_array_new (FALSE, FALSE, sizeof (LsCompareRow));
-  for (guint i = 0; i < c->sections[s]->len; i++) {
-    const LsCompareRow *row = &g_array_index (c->sections[s], LsCompareRow, i);
-    if (!says_nothing (row) && (s != LS_RESULT_LINKS || moved (row) > 0))
-      g_array_append_vals (rows, row, 1);
-  }
-  if (s == LS_RESULT_LINKS) {
-    g_array_sort (rows, by_move); /* stable: equal ones stay in the order of the file */
-    g_array_set_size (rows, MIN (rows->len, MAX_LINKS));
-  }
-  return rows;
-}
 
 /* A launch file gives its name to its model: by that it is not known to be another one. */
 static bool
@@ -181,125 +146,107 @@ write_texts (LsJsonOut *w, LsResultFile *const *files, guint n, const Texts *t)
 
 /* --- numbers --- */
 
-/* NaN: the file lacks it. */
-static double
-number_of (const LsResultFile *file, int section, const char *name)
-{
-  for (guint i = 0; i < file->sections[section]->len; i++) {
-    const LsResultNumber *number = &g_array_index (file->sections[section], LsResultNumber, i);
-    if (strcmp (number->name, name) == 0)
-      return number->value;
-  }
-  return NAN;
-}
-
-/* What any file has of a section, in the order in which it appears; char *, borrowed. */
-static GPtrArray *
-names_of (LsResultFile *const *files, guint n, int section)
-{
-  GPtrArray *names = g_ptr_array_new ();
-  g_autoptr (GHashTable) seen = g_hash_table_new (g_str_hash, g_str_equal);
-  for (guint i = 0; i < n; i++)
-    for (guint k = 0; k < files[i]->sections[section]->len; k++) {
-      char *name = g_array_index (files[i]->sections[section], LsResultNumber, k).name;
-      if (g_hash_table_add (seen, name))
-        g_ptr_array_add (names, name);
-    }
-  return names;
-}
-
 static bool
 says_something (LsResultFile *const *files, guint n, int section, const char *name)
 {
   for (guint i = 0; i < n; i++) {
-    double value = number_of (files[i], section, name);
+    double value = ls_compare_number (files[i], section, name);
     if (!isnan (value) && value != 0)
       return true;
   }
   return false;
 }
 
-/* The same of what some file has more than 0 of. */
+/* What any file has of a section, of what some file has more than 0 of. */
 static GPtrArray *
 names_that_say (LsResultFile *const *files, guint n, int section)
 {
-  GPtrArray *names = names_of (files, n, section);
+  GPtrArray *names = ls_compare_names (files, n, section);
   for (guint i = names->len; i-- > 0;)
     if (!says_something (files, n, section, names->pdata[i]))
       g_ptr_array_remove_index (names, i);
   return names;
 }
 
+/* What two files have of one name; NaN: that file lacks it. */
+typedef struct {
+  const char *name;
+  double a, b;
+} Row;
+
+static Row
+row_of (LsResultFile *const *files, int section, const char *name)
+{
+  return (Row) { name, ls_compare_number (files[0], section, name),
+                 ls_compare_number (files[1], section, name) };
+}
+
+static double
+moved (const Row *row)
+{
+  return fabs ((isnan (row->b) ? 0 : row->b) - (isnan (row->a) ? 0 : row->a));
+}
+
+static int
+by_move (gconstpointer a, gconstpointer b)
+{
+  return LS_ORDER (moved (b), moved (a));
+}
+
+/* Row: of a section of two files, as far as a text shows them. */
+static GArray *
+shown_rows (LsResultFile *const *files, int section)
+{
+  GArray *rows = g_array_new (FALSE, FALSE, sizeof (Row));
+  g_autoptr (GPtrArray) names = names_that_say (files, 2, section);
+  for (guint i = 0; i < names->len; i++) {
+    const Row row = row_of (files, section, names->pdata[i]);
+    if (section != LS_RESULT_LINKS || moved (&row) > 0)
+      g_array_append_val (rows, row);
+  }
+  if (section == LS_RESULT_LINKS) {
+    g_array_sort (rows, by_move); /* stable: equal ones stay in the order of the file */
+    g_array_set_size (rows, MIN (rows->len, MAX_LINKS));
+  }
+  return rows;
+}
+
 #include "show/compare_text.h"
 
 /* --- for programs ----------------------------------------------------------------------------------- */
 
-/* A row of more than two. */
+/* Of two files with their difference, of more with a value of each. */
 static void
-write_values (LsJsonOut *w, LsResultFile *const *files, guint n, int section, const char *name)
+write_row (LsJsonOut *w, LsResultFile *const *files, guint n, int section, const char *name)
 {
+  const Row row = row_of (files, section, name);
   ls_json_out_begin_object (w, NULL);
   ls_json_out_string (w, "name", name);
-  ls_json_out_begin_array (w, "values");
-  for (guint i = 0; i < n; i++)
-    ls_json_out_double (w, NULL, number_of (files[i], section, name));
-  ls_json_out_end_array (w);
+  if (n > 2) {
+    ls_json_out_begin_array (w, "values");
+    for (guint i = 0; i < n; i++)
+      ls_json_out_double (w, NULL, ls_compare_number (files[i], section, name));
+    ls_json_out_end_array (w);
+  } else {
+    ls_json_out_double (w, "a", row.a);
+    ls_json_out_double (w, "b", row.b);
+    ls_json_out_double (w, "delta", row.b - row.a);
+    ls_json_out_double (w, "change_pct", percent (row.a, row.b));
+  }
   ls_json_out_end_object (w);
 }
 
 static void
-write_pair (LsJsonOut *w, const LsCompareRow *row)
+write_section (LsJsonOut *w, LsResultFile *const *files, guint n, int section)
 {
-  ls_json_out_begin_object (w, NULL);
-  ls_json_out_string (w, "name", row->name);
-  ls_json_out_double (w, "a", row->a);
-  ls_json_out_double (w, "b", row->b);
-  ls_json_out_double (w, "delta", row->b - row->a);
-  ls_json_out_double (w, "change_pct", percent (row->a, row->b));
-  ls_json_out_end_object (w);
-}
-
-/* Of two as they are compared, of more without c. */
-static void
-write_section (LsJsonOut *w, const LsResultCompare *c, LsResultFile *const *files, guint n, int section)
-{
-  g_autoptr (GPtrArray) names = names_of (files, n, section);
+  g_autoptr (GPtrArray) names = ls_compare_names (files, n, section);
   ls_json_out_begin_array (w, sections[section].key);
-  for (guint i = 0; c && i < c->sections[section]->len; i++)
-    write_pair (w, &g_array_index (c->sections[section], LsCompareRow, i));
-  for (guint k = 0; !c && k < names->len; k++)
-    write_values (w, files, n, section, g_ptr_array_index (names, k));
+  for (guint k = 0; k < names->len; k++)
+    write_row (w, files, n, section, names->pdata[k]);
   ls_json_out_end_array (w);
 }
 
 #include "show/compare_keys.h"
-
-static char *
-to_json (const LsResultCompare *c, const LsSpanCompare *spans, LsResultFile *const *files, guint n)
-{
-  LsJsonOut w;
-  ls_json_out_open_as (&w, "compare");
-  ls_keys_compare (&w, c, spans, files, n);
-  return ls_json_out_close (&w);
-}
-
-char *
-ls_result_compare_to_json (const LsResultCompare *c)
-{
-  return to_json (c, NULL, (LsResultFile *const[]) { (LsResultFile *) c->a, (LsResultFile *) c->b }, 2);
-}
-
-char *
-ls_span_compare_to_json (const LsSpanCompare *c)
-{
-  return to_json (NULL, c, NULL, 0);
-}
-
-char *
-ls_compare_many_to_json (LsResultFile *const *files, guint n)
-{
-  return to_json (NULL, NULL, files, n);
-}
 
 /* ---- what single changes gain, as text, JSON, CSV ---- */
 

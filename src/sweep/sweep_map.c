@@ -249,20 +249,7 @@ is_shown (const Map *m, int a, guint at)
   return false;
 }
 
-/* "gpt-7.5b on dgx-h100, 64 GPUs, global batch 512": the job, and what all configurations share of it.
- * Newly allocated. */
-static char *
-sweep_chart_title (const LsSweepRun *x)
-{
-  const GArray *gpus = x->spec->space.values[LS_SPACE_GPUS],
-               *batches = x->spec->space.values[LS_SPACE_GLOBAL_BATCH];
-  GString *out = g_string_new (x->title);
-  if (gpus->len == 1)
-    g_string_append_printf (out, ", %u %s", g_array_index (gpus, uint32_t, 0), x->report.chips);
-  if (batches->len == 1)
-    g_string_append_printf (out, ", global batch %u", g_array_index (batches, uint32_t, 0));
-  return g_string_free (out, FALSE);
-}
+#include "sweep/points_text.h"
 
 static void
 copy_shown (const Map *m, LsHeatMap *ret)
@@ -315,32 +302,6 @@ ls_heat_map_clear (LsHeatMap *map)
 
 #define GIB             1073741824.0
 #define SECONDS_PER_DAY 86400.0
-
-/* What differs between configurations, with the number of chips where that is said: "tp 4+sp+o, pp 2 x 3
- * interleaved-1f1b, dp 8, zero 1 megatron, mb 2". */
-static char *
-short_name (const LsStrategy *s, const char *chips)
-{
-  GString *out = g_string_new (NULL);
-  if (chips)
-    g_string_append_printf (out, "%u %s, batch %u, ", s->gpus, chips, s->global_batch);
-  g_string_append_printf (out, "tp %u%s%s", s->tp, s->sp ? "+sp" : "", s->mp.tp_overlap ? "+o" : "");
-  if (s->pp > 1)
-    g_string_append_printf (out, ", pp %u", s->pp);
-  if (s->vpp > 1)
-    g_string_append_printf (out, " x %u", s->vpp);
-  if (s->pp > 1)
-    g_string_append_printf (out, " %s", s->schedule);
-  if (s->cp > 1)
-    g_string_append_printf (out, ", cp %u", s->cp);
-  if (s->ep > 1)
-    g_string_append_printf (out, ", ep %u", s->ep);
-  g_string_append_printf (out, ", dp %u zero %u %s, mb %u", s->dp, s->zero_stage,
-                          ls_dp_kind_name (s->dp_kind), s->micro_batch);
-  if (s->recompute != LS_RECOMPUTE_NONE)
-    g_string_append_printf (out, ", %s recompute", ls_recompute_name (s->recompute));
-  return g_string_free (out, FALSE);
-}
 
 static bool
 is_in_front (const LsSweepRun *x, guint candidate)

@@ -3,6 +3,7 @@
  * fit. */
 #include <string.h>
 
+#include "analysis/report.h"
 #include "ask/memory_view.h"
 #include "base/order.h"
 #include "job/knobs.h"
@@ -261,20 +262,6 @@ describe_nearest (LsSweepRun *x, LsSweepNone *none)
 
 /* --- rules --------------------------------------------------------------------------------------- */
 
-/* "/tp: expected a divisor of 64 heads" and of 32 are one rule. */
-static char *
-without_numbers (const char *text)
-{
-  char *out = g_strdup (text), *to = out;
-  for (const char *c = text; *c; c++)
-    if (!g_ascii_isdigit (*c))
-      *to++ = *c;
-    else if (c == text || !g_ascii_isdigit (c[-1]))
-      *to++ = '#';
-  *to = '\0';
-  return out;
-}
-
 static void
 rule_free (gpointer rule)
 {
@@ -282,10 +269,11 @@ rule_free (gpointer rule)
   g_free (rule);
 }
 
+/* "/tp: expected a divisor of 64 heads" and of 32 are one rule. */
 static LsSweepRule *
 rule_of (GHashTable *rules, const char *text)
 {
-  g_autofree char *key = without_numbers (text);
+  g_autofree char *key = ls_link_pattern (text);
   LsSweepRule *known = g_hash_table_lookup (rules, key);
   if (known)
     return known;

@@ -246,14 +246,6 @@ ask_now (const LsJobSpec *job, uint32_t gpus, LsJobSpec *now, GError **error)
   return ok;
 }
 
-static char *
-first_line (const char *message)
-{
-  g_autofree char *line = g_strndup (message, strcspn (message, "\n"));
-  const char *mark = strstr (line, "error: ");
-  return g_strdup (mark ? mark + strlen ("error: ") : line);
-}
-
 /* Its fragment; NULL: it has none. */
 static char *
 look_at_now (const LsSweepRun *x, const LsSweepRow *best, LsSweepChanges *c)
@@ -271,7 +263,7 @@ look_at_now (const LsSweepRun *x, const LsSweepRow *best, LsSweepChanges *c)
     c->now_fits = r->report.fits;
     fragment = emit (x, &r->model, &r->strategy, now.program->emit, &notes, NULL);
   } else
-    c->now_refused = first_line (error->message);
+    c->now_refused = ls_first_line (error->message);
   ls_job_spec_clear (&now);
   return fragment;
 }

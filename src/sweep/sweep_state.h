@@ -268,7 +268,7 @@ typedef struct {
   LsSweepRun *x;
   const Group *group;
   uint32_t at;      /* those before it, of the group, were taken once */
-  GPtrArray *again; /* Candidate *: taken and put back, a heap         */
+  GSequence *again; /* Candidate *: taken and put back, in that order  */
 } Queue;
 
 void queue_init (Queue *q, LsSweepRun *x, const Group *group);

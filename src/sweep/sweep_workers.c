@@ -18,7 +18,7 @@
 /* ---- candidates in the order of what their steps take at least ---- */
 
 /* Candidates in the order of what their steps take at least. Those that nobody has
- * looked at lie sorted; the others are a heap. */
+ * looked at lie sorted, and so do the others, by themselves. */
 
 static double
 pace_of (const Candidate *c)
@@ -27,8 +27,9 @@ pace_of (const Candidate *c)
 }
 
 static int
-compare (const Candidate *a, const Candidate *b)
+by_pace (gconstpointer x, gconstpointer y, gpointer none)
 {
+  const Candidate *a = x, *b = y;
   LS_SMALLER_FIRST (pace_of (a), pace_of (b));
   return LS_ORDER (a->index, b->index);
 }
@@ -36,13 +37,13 @@ compare (const Candidate *a, const Candidate *b)
 void
 queue_init (Queue *q, LsSweepRun *x, const Group *group)
 {
-  *q = (Queue) { x, group, 0, g_ptr_array_new () };
+  *q = (Queue) { x, group, 0, g_sequence_new (NULL) };
 }
 
 void
 queue_clear (Queue *q)
 {
-  g_ptr_array_unref (q->again);
+  g_sequence_free (q->again);
 }
 
 /* What is not pending was tried before. */
@@ -61,31 +62,19 @@ Candidate *
 queue_first (const Queue *q)
 {
   uint32_t at;
-  Candidate *fresh = first_new (q, &at), *again = q->again->len > 0 ? q->again->pdata[0] : NULL;
-  return fresh && (!again || compare (fresh, again) < 0) ? fresh : again;
-}
-
-static void
-sink (Candidate **heap, guint n, guint i)
-{
-  for (guint child = 2 * i + 1; child < n; child = 2 * i + 1) {
-    child += child + 1 < n && compare (heap[child + 1], heap[child]) < 0;
-    if (compare (heap[i], heap[child]) < 0)
-      return;
-    Candidate *c = heap[i];
-    heap[i] = heap[child];
-    heap[child] = c;
-    i = child;
-  }
+  Candidate *fresh = first_new (q, &at),
+            *again
+      = g_sequence_is_empty (q->again) ? NULL : g_sequence_get (g_sequence_get_begin_iter (q->again));
+  return fresh && (!again || by_pace (fresh, again, NULL) < 0) ? fresh : again;
 }
 
 Candidate *
 queue_take (Queue *q)
 {
   Candidate *first = queue_first (q);
-  if (first && q->again->len > 0 && first == q->again->pdata[0]) {
-    g_ptr_array_remove_index_fast (q->again, 0);
-    sink ((Candidate **) q->again->pdata, q->again->len, 0);
+  GSequenceIter *again = g_sequence_get_begin_iter (q->again);
+  if (first && !g_sequence_iter_is_end (again) && first == g_sequence_get (again)) {
+    g_sequence_remove (again);
     return first;
   }
   first_new (q, &q->at);
@@ -96,13 +85,7 @@ queue_take (Queue *q)
 void
 queue_put_back (Queue *q, Candidate *c)
 {
-  g_ptr_array_add (q->again, c);
-  Candidate **heap = (Candidate **) q->again->pdata;
-  for (guint i = q->again->len - 1; i > 0 && compare (heap[i], heap[(i - 1) / 2]) < 0; i = (i - 1) / 2) {
-    Candidate *up = heap[(i - 1) / 2];
-    heap[(i - 1) / 2] = heap[i];
-    heap[i] = up;
-  }
+  g_sequence_insert_sorted (q->again, c, by_pace, NULL);
 }
 
 /* ---- one configuration of a sweep, simulated ---- */

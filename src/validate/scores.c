@@ -7,6 +7,7 @@
 
 #include "base/digest.h"
 #include "base/list.h"
+#include "base/order.h"
 #include "data/text/json_out.h"
 
 /* --- what a calculator that knows one MFU would say ---------------------------------------------- */
@@ -21,8 +22,7 @@ typedef struct {
 static int
 compare_mfu (gconstpointer a, gconstpointer b)
 {
-  double x = ((const Lesson *) a)->mfu, y = ((const Lesson *) b)->mfu;
-  return (x > y) - (x < y);
+  return LS_ORDER (((const Lesson *) a)->mfu, ((const Lesson *) b)->mfu);
 }
 
 /* Sorted by MFU. */
@@ -115,17 +115,10 @@ add (GArray *refusals, const LsScoreRow *row)
   g_array_append_val (refusals, first);
 }
 
-/* Stable: few reasons, many rows. */
-static void
-sort (GArray *refusals)
+static int
+by_rows (gconstpointer a, gconstpointer b)
 {
-  for (guint i = 1; i < refusals->len; i++) {
-    LsRefusal moved = g_array_index (refusals, LsRefusal, i);
-    guint at = i;
-    for (; at > 0 && g_array_index (refusals, LsRefusal, at - 1).n < moved.n; at--)
-      g_array_index (refusals, LsRefusal, at) = g_array_index (refusals, LsRefusal, at - 1);
-    g_array_index (refusals, LsRefusal, at) = moved;
-  }
+  return LS_ORDER (((const LsRefusal *) b)->n, ((const LsRefusal *) a)->n);
 }
 
 GArray *
@@ -135,7 +128,7 @@ ls_refusals (const LsScoreRow *rows, guint n_rows)
   for (guint i = 0; i < n_rows; i++)
     if (isnan (rows[i].predicted_s) && rows[i].reason)
       add (refusals, &rows[i]);
-  sort (refusals);
+  g_array_sort (refusals, by_rows); /* stable */
   return refusals;
 }
 
@@ -403,8 +396,7 @@ ls_coverage_free (LsCoverage *c)
 static int
 by_width (const void *a, const void *b)
 {
-  double x = ((const Tried *) a)->width, y = ((const Tried *) b)->width;
-  return (x > y) - (x < y);
+  return LS_ORDER (((const Tried *) a)->width, ((const Tried *) b)->width);
 }
 
 /* Share that is covered and median width, by weight; sorts. */
@@ -569,121 +561,24 @@ ls_coverage_new (const LsScoreRow *rows, guint n_rows)
 
 /* ---- residuals as a file ---- */
 
-static void
-append_number (GString *out, double value)
+static char *
+four_digits (double value)
 {
   char text[G_ASCII_DTOSTR_BUF_SIZE];
-  g_string_append (out, g_ascii_formatd (text, sizeof text, "%.4f", value));
+  return g_strdup (g_ascii_formatd (text, sizeof text, "%.4f", value));
 }
 
-/* before: what separates it from the member in front. */
-static void
-append_text (GString *out, const char *before, const char *key, const char *value)
+/* Six digits; of what is no share all that it has: the run itself might lie beyond it. */
+static char *
+figure_text (double value)
 {
-  LsJsonOut w;
-  g_string_append_printf (out, "%s\"%s\": ", before, key);
-  ls_json_out_init (&w, out, 0);
-  ls_json_out_string (&w, NULL, value);
+  char text[G_ASCII_DTOSTR_BUF_SIZE];
+  double read = g_ascii_strtod (g_ascii_formatd (text, sizeof text, "%.6g", value), NULL);
+  bool is_whole = value <= 1 || (read >= value && read <= value);
+  return g_strdup (is_whole ? text : g_ascii_formatd (text, sizeof text, "%.17g", value));
 }
 
-/* What the rows of a group have; nothing where that is not known. */
-static void
-append_traits (GString *out, const LsResidualGroup *g)
-{
-  for (guint k = 0; k < LS_N_FIGURE_ASPECTS; k++)
-    if (g->figures[k] > 0) {
-      char text[G_ASCII_DTOSTR_BUF_SIZE];
-      g_ascii_formatd (text, sizeof text, "%.6g", g->figures[k]);
-      double read = g_ascii_strtod (text, NULL);
-      if (g->figures[k] > 1
-          && (read < g->figures[k]
-              || read > g->figures[k])) /* no share: the run itself might lie beyond it */
-        g_ascii_formatd (text, sizeof text, "%.17g", g->figures[k]);
-      g_string_append_printf (out, ", \"%s\": %s", ls_aspect_key (LS_N_WORD_ASPECTS + k), text);
-    }
-  for (guint i = 0; g->traits && i < g->traits->len; i++) {
-    LsJsonOut w;
-    g_string_append (out, i == 0 ? ",\n      \"traits\": [" : ", ");
-    ls_json_out_init (&w, out, 0);
-    ls_json_out_string (&w, NULL, g_array_index (g->traits, char *, i));
-    g_string_append (out, i + 1 == g->traits->len ? "]" : "");
-  }
-}
-
-static void
-append_stretches (GString *out, const LsResiduals *r)
-{
-  for (guint i = 0; i < r->stretches->len; i++) {
-    const LsStretch *s = &g_array_index (r->stretches, LsStretch, i);
-    g_string_append (out, i == 0 ? ",\n  \"stretches\": [\n" : ",\n");
-    append_text (out, "    { ", "aspect", ls_aspect_key ((LsAspect) s->aspect));
-    g_string_append (out, ", \"factor\": ");
-    append_number (out, s->factor);
-    if (s->reach > 0) {
-      g_string_append (out, ", \"reach\": ");
-      append_number (out, s->reach);
-    }
-    g_string_append_printf (out, ", \"n\": %u }%s", s->n, i + 1 == r->stretches->len ? "\n  ]" : "");
-  }
-}
-
-static void
-append_group (GString *out, const LsResidualGroup *g)
-{
-  append_text (out, "    { ", "source", g->source);
-  append_text (out, ", ", "family", g->family);
-  append_text (out, ", ", "architecture", g->architecture);
-  append_text (out, ", ", "software", g->software);
-  g_string_append_printf (out, ",\n      \"n\": %u, \"lowest_mfu\": ", g->n);
-  append_number (out, floor (1e4 * g->lowest_mfu) / 1e4); /* down: what was measured stays inside */
-  append_traits (out, g);
-  g_string_append (out, ",\n      \"residuals\": [");
-  for (guint k = 0; k < g->residuals->len; k++) {
-    g_string_append (out, k > 0 ? ", " : "");
-    append_number (out, g_array_index (g->residuals, double, k));
-  }
-  g_string_append (out, "] }");
-}
-
-static void
-append_provenance (GString *out, const LsResidualProvenance *p, const LsCoverage *c)
-{
-  g_autofree char *coverage = c->each.n > 0
-      ? g_strdup_printf (
-          "%.0f %% intervals of each source by the others hold %.1f %%, median width %.1f %% of the step",
-          100 * c->level, 100 * c->each.covered, 100 * c->each.width)
-      : g_strdup ("too few sources to say");
-  g_autofree char *cases
-      = g_strdup_printf ("%s, sha256 %s; %u rows simulated", p->cases, p->sha256, p->n_rows);
-  g_autofree char *digest = g_strdup_printf ("%016" G_GINT64_MODIFIER "x", p->digest);
-  g_string_append (out, ",\n  \"provenance\": {\n");
-  append_text (out, "    ", "command", p->command);
-  append_text (out, ",\n    ", "version", p->version);
-  append_text (out, ",\n    ", "cases", cases);
-  append_text (out, ",\n    ", "digest_of_predictions", digest);
-  append_text (out, ",\n    ", "coverage", coverage);
-  g_string_append (out, "\n  }");
-}
-
-char *
-ls_residuals_to_json (const LsResiduals *r, const char *name, const LsResidualProvenance *p,
-                      const LsCoverage *c)
-{
-  GString *out = g_string_new ("{\n");
-  append_text (out, "  ", "schema", "lockstep.residuals/1");
-  append_text (out, ",\n  ", "name", name);
-  append_text (out, ",\n  ", "source",
-               "published steps next to simulated ones; what the figures are: analysis/interval.h");
-  append_provenance (out, p, c);
-  append_stretches (out, r);
-  g_string_append (out, ",\n  \"groups\": [\n");
-  for (guint i = 0; i < r->groups->len; i++) {
-    append_group (out, &g_array_index (r->groups, LsResidualGroup, i));
-    g_string_append (out, i + 1 < r->groups->len ? ",\n" : "\n");
-  }
-  g_string_append (out, "  ]\n}\n");
-  return g_string_free (out, FALSE);
-}
+#include "validate/residuals_text.h"
 
 /* ---- ablation ---- */
 

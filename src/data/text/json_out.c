@@ -19,7 +19,11 @@ break_line (LsJsonOut *w)
 static void
 append_string (LsJsonOut *w, const char *value)
 {
-  g_autofree char *valid = g_utf8_make_valid (value, -1);
+  g_autofree char *valid = value ? g_utf8_make_valid (value, -1) : NULL;
+  if (!valid) {
+    g_string_append (w->text, "null");
+    return;
+  }
   g_string_append_c (w->text, '"');
   for (const char *p = valid; *p; p++) {
     if (*p == '"' || *p == '\\')
@@ -143,10 +147,7 @@ void
 ls_json_out_string (LsJsonOut *w, const char *key, const char *value)
 {
   begin_item (w, key);
-  if (value)
-    append_string (w, value);
-  else
-    g_string_append (w->text, "null");
+  append_string (w, value);
 }
 
 char *

@@ -52,7 +52,7 @@ void ls_json_out_uint (LsJsonOut *w, const char *key, uint64_t value);
 void ls_json_out_bool (LsJsonOut *w, const char *key, bool value);
 void ls_json_out_null (LsJsonOut *w, const char *key);
 
-/* A text with its quotes and escapes, newly allocated. */
+/* A text with its quotes and escapes; NULL gives null. Newly allocated. */
 char *ls_json_string (const char *value);
 
 #endif

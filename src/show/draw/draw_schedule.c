@@ -91,10 +91,8 @@ end_run (Plot *p, Run *run)
   if (run->n == 0)
     return;
   g_autofree char *tip = g_strdup_printf ("%u actions", run->n);
-  const LsDrawnBox box
-      = { LS_LAYER_BOXES, run->left, p->y + 1, MAX (run->right - run->left, 0.2), p->row - 2, run->paint, 0,
-          false,          tip };
-  ls_drawing_box (p->d, &box);
+  const LsRect rect = { run->left, p->y + 1, MAX (run->right - run->left, 0.2), p->row - 2 };
+  ls_drawing_rect (p->d, LS_LAYER_BOXES, rect, run->paint, false, tip);
   run->n = 0;
 }
 
@@ -144,8 +142,8 @@ draw_action (Plot *p, uint32_t rank, guint i, Run *run)
 static void
 draw_rank (Plot *p, uint32_t rank, bool is_named)
 {
-  const LsDrawnBox ground = { LS_LAYER_GROUND, LEFT, p->y + 1, p->width, p->row - 2, "idle", 0, false, NULL };
-  ls_drawing_box (p->d, &ground);
+  ls_drawing_rect (p->d, LS_LAYER_GROUND, (LsRect) { LEFT, p->y + 1, p->width, p->row - 2 }, "idle", false,
+                   NULL);
   g_autofree char *name = g_strdup_printf ("rank %u", rank);
   if (is_named)
     ls_drawing_text (p->d, LEFT - 8, p->y + p->row / 2, 11, LS_RIGHT, "text", name);

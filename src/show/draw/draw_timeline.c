@@ -379,9 +379,8 @@ lane_close (Lane *l)
 static void
 lane_ground (const Plot *p, double y, double height, const char *name, bool is_quiet)
 {
-  const LsDrawnBox ground
-      = { LS_LAYER_GROUND, LEFT, y, p->scale.right - LEFT, height, "idle", 0, false, NULL };
-  ls_drawing_box (p->d, &ground);
+  const LsRect rect = { LEFT, y, p->scale.right - LEFT, height };
+  ls_drawing_rect (p->d, LS_LAYER_GROUND, rect, "idle", false, NULL);
   ls_drawing_text (p->d, LEFT - 8, y + height / 2, 11, LS_RIGHT, is_quiet ? "quiet" : "text", name);
 }
 

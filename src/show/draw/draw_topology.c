@@ -50,8 +50,7 @@ ls_draw_vertex (LsDrawing *d, double x, double y, double w, double h, LsNodeKind
       = { [LS_NODE_PCIE_SWITCH] = "pcie", [LS_NODE_CPU_MEMORY] = "mem" };
   const char *name = ls_topo_kind_name (kind);
   g_autofree char *digits = g_strdup_printf ("%u", number), *tip = g_strdup_printf ("%s %u", name, number);
-  const LsDrawnBox box = { LS_LAYER_BOXES, x, y, w, h, ls_draw_kind_paint (kind), 0, true, tip };
-  ls_drawing_box (d, &box);
+  ls_drawing_rect (d, LS_LAYER_BOXES, (LsRect) { x, y, w, h }, ls_draw_kind_paint (kind), true, tip);
   ls_drawing_text (d, x + w / 2, y + h * 0.3, 9.5, LS_CENTER, "black",
                    short_names[kind] ? short_names[kind] : name);
   ls_drawing_text (d, x + w / 2, y + h * 0.7, 10.5, LS_CENTER, "black", digits);

@@ -55,14 +55,9 @@ draw_piece (const Sheet *s, const LsRunSpan *span, guint row)
   g_autofree char *time = ls_text_time (span->to_s - span->from_s);
   g_autofree char *tip = g_strdup_printf ("%s: %s, day %.2f, %s", ls_lost_name (span->kind),
                                           cause_name (s, span->cause), span->from_s / DAY_S, time);
-  const LsDrawnBox box = { .layer = LS_LAYER_BOXES,
-                           .x = LEFT + WIDTH * (from - start) / s->row_s,
-                           .y = s->y + row * ROW,
-                           .width = fmax (WIDTH * (to - from) / s->row_s, 0.8),
-                           .height = ROW - 6,
-                           .paint = paints[span->kind],
-                           .tip = tip };
-  ls_drawing_box (s->d, &box);
+  const LsRect rect = { LEFT + WIDTH * (from - start) / s->row_s, s->y + row * ROW,
+                        fmax (WIDTH * (to - from) / s->row_s, 0.8), ROW - 6 };
+  ls_drawing_rect (s->d, LS_LAYER_BOXES, rect, paints[span->kind], false, tip);
 }
 
 static void
@@ -113,14 +108,8 @@ draw_bar (Sheet *s, const char *name, double seconds, double most_s, const char 
   double width = WIDTH * seconds / most_s;
   g_autofree char *time = ls_text_time (seconds);
   g_autofree char *text = g_strdup_printf ("%s, %.2f %%", time, 100 * seconds / s->r->wall_s.mean);
-  const LsDrawnBox box = { .layer = LS_LAYER_BOXES,
-                           .x = LEFT,
-                           .y = s->y,
-                           .width = fmax (width, 0.8),
-                           .height = BAR - 5,
-                           .paint = paint,
-                           .tip = text };
-  ls_drawing_box (s->d, &box);
+  ls_drawing_rect (s->d, LS_LAYER_BOXES, (LsRect) { LEFT, s->y, fmax (width, 0.8), BAR - 5 }, paint, false,
+                   text);
   ls_drawing_text (s->d, LEFT - 10, s->y + (BAR - 5) / 2, 11, LS_RIGHT, "text", name);
   ls_drawing_text (s->d, LEFT + width + 8, s->y + (BAR - 5) / 2, 11, LS_LEFT, "quiet", text);
   s->y += BAR;

@@ -248,6 +248,13 @@ ls_drawing_box (LsDrawing *d, const LsDrawnBox *b)
   g_array_append_val (d->layers[b->layer], item);
 }
 
+void
+ls_drawing_rect (LsDrawing *d, LsLayer layer, LsRect r, const char *paint, bool has_edge, const char *tip)
+{
+  const LsDrawnBox box = { layer, r.x, r.y, r.width, r.height, paint, 1, has_edge, tip, 1 };
+  ls_drawing_box (d, &box);
+}
+
 static LsDrawnItem
 item_of_points (LsDrawing *d, LsDrawnKind kind, const LsXY *points, guint n, const char *paint,
                 const char *tip)
@@ -444,9 +451,8 @@ lay_legend (LsDrawing *d, double left, double right, double y, const LsLegendEnt
       x = left;
       line += LEGEND_LINE;
     }
-    const LsDrawnBox mark = { LS_LAYER_OVER, x, line, MARK, MARK, entries[i].paint, 0, false, NULL };
     if (is_drawn) {
-      ls_drawing_box (d, &mark);
+      ls_drawing_rect (d, LS_LAYER_OVER, (LsRect) { x, line, MARK, MARK }, entries[i].paint, false, NULL);
       ls_drawing_text (d, x + MARK + 5, line + MARK / 2, LABEL_SIZE, LS_LEFT, "text", entries[i].name);
     }
     x += width + 18;

@@ -24,6 +24,10 @@ typedef struct {
   double x, y;
 } LsXY;
 
+typedef struct {
+  double x, y, width, height;
+} LsRect;
+
 /* paint: a name of show/draw/palette.h. */
 typedef struct {
   LsLayer layer;
@@ -52,6 +56,9 @@ void ls_drawing_resize (LsDrawing *drawing, double width, double height);
 void ls_drawing_shift (LsDrawing *drawing, double y);
 
 void ls_drawing_box (LsDrawing *drawing, const LsDrawnBox *box);
+/* A box in its full colour. */
+void ls_drawing_rect (LsDrawing *drawing, LsLayer layer, LsRect rect, const char *paint, bool has_edge,
+                      const char *tip);
 void ls_drawing_line (LsDrawing *drawing, const LsXY *points, guint n, const LsStroke *stroke);
 void ls_drawing_segment (LsDrawing *drawing, LsXY from, LsXY to, const LsStroke *stroke);
 /* A quadratic Bezier curve. */

@@ -149,8 +149,7 @@ place_row (Fabric *f, guint r)
       f->at[v] = (LsXY) { x + w / 2, y + BOX_H / 2 };
     } else {
       g_autofree char *name = g_strdup_printf ("node %u", v);
-      const LsDrawnBox box = { LS_LAYER_BOXES, x, y, w, NODE_H, "node", 0, true, NULL };
-      ls_drawing_box (f->d, &box);
+      ls_drawing_rect (f->d, LS_LAYER_BOXES, (LsRect) { x, y, w, NODE_H }, "node", true, NULL);
       ls_drawing_text (f->d, x + w / 2, y + 29, 11, LS_CENTER, "text", name);
       f->at[f->map->cluster->nodes->len + i] = (LsXY) { x, y };
     }
@@ -172,16 +171,8 @@ place_nics (Fabric *f)
       f->at[v] = (LsXY) { corner.x + 4 + (node->index + 0.5) * step, corner.y + 6 };
       double side = fmin (NIC_W - 3, step - 1);
       g_autofree char *tip = g_strdup_printf ("nic %u of node %u", node->index, node->host);
-      const LsDrawnBox box = { LS_LAYER_BOXES,
-                               f->at[v].x - side / 2,
-                               corner.y + 3,
-                               side,
-                               12,
-                               ls_draw_kind_paint (LS_NODE_NIC),
-                               0,
-                               true,
-                               tip };
-      ls_drawing_box (f->d, &box);
+      const LsRect rect = { f->at[v].x - side / 2, corner.y + 3, side, 12 };
+      ls_drawing_rect (f->d, LS_LAYER_BOXES, rect, ls_draw_kind_paint (LS_NODE_NIC), true, tip);
     }
   }
 }

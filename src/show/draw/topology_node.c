@@ -115,16 +115,8 @@ draw_host (const Grid *g, const uint32_t *at)
   if (g->is_3d || at[0] % host[0] != 0 || at[1] % host[1] != 0)
     return;
   double w = MIN (host[0], g->dims[0] - at[0]) * g->cell_x, h = MIN (host[1], g->dims[1] - at[1]) * g->cell_y;
-  const LsDrawnBox area = { LS_LAYER_GROUND,
-                            g->left + at[0] * g->cell_x + 3,
-                            g->top + at[1] * g->cell_y + 3,
-                            w - 6,
-                            h - 6,
-                            "node",
-                            0,
-                            true,
-                            NULL };
-  ls_drawing_box (g->d, &area);
+  const LsRect area = { g->left + at[0] * g->cell_x + 3, g->top + at[1] * g->cell_y + 3, w - 6, h - 6 };
+  ls_drawing_rect (g->d, LS_LAYER_GROUND, area, "node", true, NULL);
 }
 
 static void
@@ -132,16 +124,8 @@ draw_chip (const Grid *g, const uint32_t *at)
 {
   LsXY m = middle (g, at);
   g_autofree char *number = g_strdup_printf ("%u", chip_at (g, at));
-  const LsDrawnBox box = { LS_LAYER_BOXES,
-                           m.x - g->box / 2,
-                           m.y - g->box / 2,
-                           g->box,
-                           g->box,
-                           ls_draw_kind_paint (LS_NODE_GPU),
-                           0,
-                           true,
-                           number };
-  ls_drawing_box (g->d, &box);
+  const LsRect rect = { m.x - g->box / 2, m.y - g->box / 2, g->box, g->box };
+  ls_drawing_rect (g->d, LS_LAYER_BOXES, rect, ls_draw_kind_paint (LS_NODE_GPU), true, number);
   if (g->box >= 22)
     ls_drawing_text (g->d, m.x, m.y, g->is_3d ? 8.5 : 11, LS_CENTER, "black", number);
 }
@@ -342,10 +326,8 @@ draw_nvswitches (Tree *t, const LsTopoPart *part)
   g_autofree char *text
       = g_strdup_printf ("%u x nvswitch, %u links of each of %u %ss: %s", part->n, part->n_physical, n,
                          ls_topo_kind_word (&t->map->cluster->spec, LS_NODE_GPU), rate);
-  const LsDrawnBox bar
-      = { LS_LAYER_BOXES, left, y, fmax (right - left, 320), BAR_H, ls_draw_kind_paint (LS_NODE_NVSWITCH), 0,
-          true,           text };
-  ls_drawing_box (t->d, &bar);
+  const LsRect bar = { left, y, fmax (right - left, 320), BAR_H };
+  ls_drawing_rect (t->d, LS_LAYER_BOXES, bar, ls_draw_kind_paint (LS_NODE_NVSWITCH), true, text);
   ls_drawing_text (t->d, left + fmax (right - left, 320) / 2, y + BAR_H / 2, 12, LS_CENTER, "black", text);
   t->right = fmax (t->right, left + 320);
   t->bottom = y + BAR_H;

@@ -40,7 +40,7 @@ NEW = {  # forms of texts that are made
     "time": "ls_text_time ({})", "count": "ls_text_count ({})", "money": "ls_text_money ({})",
     "energy": "ls_text_energy ({})", "grouped": "ls_text_grouped ({}, 0)", "words": "ls_text_words ({})",
     "ps": "ls_format_time ({})", "s": "ls_format_time (ls_time_from_s ({}))", "bytes": "ls_format_bytes ({})",
-    "rate": "ls_format_rate ({})", "quoted": "ls_gnuplot_quote ({})", "new": "{}",
+    "rate": "ls_format_rate ({})", "quoted": "ls_gnuplot_quote ({})", "json": "ls_json_string ({})", "new": "{}",
 }
 FORMS = {  # and of what printf writes
     "u": ("%u", "{}"), "d": ("%d", "{}"), "u64": ("%\1", "{}"),  # guint64
@@ -50,7 +50,8 @@ FORMS = {  # and of what printf writes
     "more1": ("%+.1f %%", "100 * {}"), "more2": ("%+.2f %%", "100 * {}"),
     "us": ("%.3f", "ls_time_to_s ({}) * 1e6"),
 }
-HEAD = '/* Made by show/text/generate_text.py. */\n#include "show/text_table.h"\n'
+HEAD = "/* Made by show/text/generate_text.py. */\n"
+SHOWN = '#include "show/text_table.h"\n'  # of what is written with what it has
 
 
 class Line:
@@ -385,12 +386,15 @@ def read(path):
 
 
 def main(path):
-    print(HEAD)
+    functions = []
     for signature, top in read(path):
         function = Function(signature)
         begin = ["GString *out = g_string_new (NULL);"] if function.is_new else []
         end = ["return g_string_free (out, FALSE);"] if function.is_new else []
-        print("\n".join([signature, "{", *begin, *block(function, top.below), *end, "}"]) + "\n")
+        functions.append("\n".join([signature, "{", *begin, *block(function, top.below), *end, "}"]) + "\n")
+    text = "\n".join(functions)
+    print(HEAD + SHOWN * bool(re.search("ls_text_|LS_TEXT_|LsTextTable", text)))
+    print(text)
 
 
 if __name__ == "__main__":
