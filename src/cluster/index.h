@@ -142,13 +142,6 @@ ls_node_trunk (const LsCluster *c, uint32_t host, uint32_t i)
 }
 
 static inline uint32_t
-ls_gpu_vertex (const LsCluster *c, uint32_t gpu)
-{
-  uint32_t host = ls_cluster_host_of (c, gpu);
-  return ls_first_vertex (c, host) + ls_interior_of (c, host)->v_gpu + ls_cluster_local_of (c, gpu);
-}
-
-static inline uint32_t
 ls_nic_vertex (const LsCluster *c, uint32_t host, uint32_t nic)
 {
   return ls_first_vertex (c, host) + ls_interior_of (c, host)->v_nic + nic;

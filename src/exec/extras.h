@@ -61,17 +61,12 @@ LsRunOptions run_plain_twin (const LsRunOptions *options, bool checks_fold, bool
 void sent_init (Run *x);
 void sent_clear (Run *x);
 
-/* known_calls.c: calls as they were planned, and what they take alone, kept from one run to the next. */
+/* known_calls.c: calls as they were planned, kept from one run to the next. */
 struct LsKnownCalls {
   GMutex lock;
-  LsArena *arena;     /* of plans */
-  GHashTable *plans;  /* GBytes of known_calls_key() -> LsCollPlan * */
-  GHashTable *bounds; /* the same -> BoundCall * (shortcuts/plan_bound.c) */
+  LsArena *arena;    /* of plans */
+  GHashTable *plans; /* GBytes of known_calls_key() -> LsCollPlan * */
 };
-
-/* Around every use of its members. */
-void known_calls_lock (struct LsKnownCalls *calls);
-void known_calls_unlock (struct LsKnownCalls *calls);
 
 /* All that a plan of the request depends on but NCCL and fidelity. NULL: there is more to it, or none are
  * kept. */

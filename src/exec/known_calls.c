@@ -1,4 +1,4 @@
-/* exec/known_calls.c — calls as they were planned, and what they take alone, kept from run to run. */
+/* exec/known_calls.c — calls as they were planned, kept from run to run. */
 #include <string.h>
 
 #include "base/handover.h"
@@ -14,7 +14,6 @@ ls_known_calls_new (void)
   g_mutex_init (&k->lock);
   k->arena = ls_arena_new ();
   k->plans = g_hash_table_new_full (g_bytes_hash, g_bytes_equal, (GDestroyNotify) g_bytes_unref, NULL);
-  k->bounds = g_hash_table_new_full (g_bytes_hash, g_bytes_equal, (GDestroyNotify) g_bytes_unref, g_free);
   return k;
 }
 
@@ -24,20 +23,19 @@ ls_known_calls_free (LsKnownCalls *calls)
   if (!calls)
     return;
   g_hash_table_unref (calls->plans);
-  g_hash_table_unref (calls->bounds);
   ls_arena_free (calls->arena);
   g_mutex_clear (&calls->lock);
   g_free (calls);
 }
 
-void
+static void
 known_calls_lock (LsKnownCalls *calls)
 {
   g_mutex_lock (&calls->lock);
   LS_TAKE_OVER (&calls->lock);
 }
 
-void
+static void
 known_calls_unlock (LsKnownCalls *calls)
 {
   LS_HAND_OVER (&calls->lock);

@@ -5,146 +5,6 @@
 #include <lockstep/error.h>
 #include <string.h>
 
-/* --- programs whose events and buffers come and go alike: one is looked at for all --------------- */
-
-/* Problem. Where ranks have experts of different load each has a program of its own, which differs in shapes
- * and bytes only.
- *
- * Method. Two segments are of one shape if they record and wait for the same events and allocate and free the
- * same buffers, of the same categories, in the same order; two programs if their instances are, for the same
- * micro-batches and chunks. What check_lifetimes() finds right in one is right in the other, but for bytes: a
- * buffer is to be freed as what was allocated. That holds wherever all events of a program that have one
- * buffer id and chunk have the same bytes, else the program is looked at by itself. */
-
-typedef struct {
-  uint32_t role; /* + 1: whose; else nothing is known */
-  uint64_t bytes;
-} Bytes;
-
-/* The shapes of a plan's programs; indices are known to be in range. Borrows the plan. */
-typedef struct {
-  const LsPlan *plan;
-  uint32_t *shape;      /* [n_segments]                                             */
-  GHashTable *programs; /* GBytes: those that were asked for                        */
-  uint32_t *seen;       /* [n_segments * n_chunks] role + 1 that was last there     */
-  Bytes *bytes;         /* [n_chunks * ID_END] of the role at hand                  */
-} Shapes;
-
-#define ID_END (UINT16_MAX + 1u)
-
-static void
-append_shape (GByteArray *text, const LsOp *op)
-{
-  bool has_event = ls_op_has (op->kind, LS_HAS_EVENT);
-  if (!has_event && op->n_buffers == 0)
-    return;
-  uint16_t head[] = { has_event ? op->kind : LS_N_OP_KINDS, has_event ? op->event : 0, op->n_buffers };
-  g_byte_array_append (text, (const guint8 *) head, sizeof head);
-  for (uint32_t i = 0; i < op->n_buffers; i++) {
-    const LsBufferEvent *b = &op->buffers[i];
-    uint16_t buffer[] = { b->id, b->category, b->is_free };
-    g_byte_array_append (text, (const guint8 *) buffer, sizeof buffer);
-  }
-}
-
-static void
-find_shapes (Shapes *x)
-{
-  g_autoptr (GHashTable) ids
-      = g_hash_table_new_full (g_bytes_hash, g_bytes_equal, (GDestroyNotify) g_bytes_unref, NULL);
-  for (uint32_t s = 0; s < x->plan->n_segments; s++) {
-    const LsSegment *seg = &x->plan->segments[s];
-    GByteArray *text = g_byte_array_new ();
-    for (uint32_t o = 0; o < seg->n_ops; o++)
-      append_shape (text, &seg->ops[o]);
-    GBytes *key = g_byte_array_free_to_bytes (text);
-    gpointer id = g_hash_table_lookup (ids, key);
-    x->shape[s] = id ? GPOINTER_TO_UINT (id) : g_hash_table_size (ids) + 1;
-    if (id)
-      g_bytes_unref (key);
-    else
-      g_hash_table_insert (ids, key, GUINT_TO_POINTER (x->shape[s]));
-  }
-}
-
-static void
-shapes_init (Shapes *x, const LsPlan *plan)
-{
-  x->plan = plan;
-  x->shape = g_new (uint32_t, plan->n_segments + 1);
-  x->programs = g_hash_table_new_full (g_bytes_hash, g_bytes_equal, (GDestroyNotify) g_bytes_unref, NULL);
-  x->seen = g_new0 (uint32_t, (gsize) plan->n_segments * plan->n_chunks + 1);
-  x->bytes = g_new0 (Bytes, (gsize) plan->n_chunks * ID_END + 1);
-  find_shapes (x);
-}
-
-static void
-shapes_clear (Shapes *x)
-{
-  g_free (x->shape);
-  g_hash_table_unref (x->programs);
-  g_free (x->seen);
-  g_free (x->bytes);
-}
-
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Shapes, shapes_clear)
-
-static bool
-is_new_name_or_same (Shapes *x, uint32_t role, uint16_t chunk, const LsBufferEvent *b)
-{
-  Bytes *known = &x->bytes[(gsize) chunk * ID_END + b->id];
-  if (known->role == role + 1)
-    return known->bytes == b->bytes;
-  *known = (Bytes) { role + 1, b->bytes };
-  return true;
-}
-
-/* All that one buffer id and chunk names has the same bytes. */
-static bool
-has_bytes_by_name (Shapes *x, uint32_t role)
-{
-  const LsProgram *p = &x->plan->programs[role];
-  for (uint32_t i = 0; i < p->n_instances; i++) {
-    const LsInstance *in = &p->instances[i];
-    uint32_t *seen = &x->seen[(gsize) in->segment * x->plan->n_chunks + in->chunk];
-    if (*seen == role + 1)
-      continue;
-    *seen = role + 1;
-    const LsSegment *seg = &x->plan->segments[in->segment];
-    for (uint32_t o = 0; o < seg->n_ops; o++)
-      for (uint32_t b = 0; b < seg->ops[o].n_buffers; b++)
-        if (!is_new_name_or_same (x, role, in->chunk, &seg->ops[o].buffers[b]))
-          return false;
-  }
-  return true;
-}
-
-static GBytes *
-shape_of_program (const Shapes *x, uint32_t role)
-{
-  const LsProgram *p = &x->plan->programs[role];
-  gsize n = 2 + 3 * (gsize) p->n_instances;
-  uint32_t *text = g_new (uint32_t, n), *end = text;
-  *end++ = p->n_lead;
-  *end++ = p->n_events;
-  for (uint32_t i = 0; i < p->n_instances; i++) {
-    *end++ = x->shape[p->instances[i].segment];
-    *end++ = p->instances[i].mb;
-    *end++ = p->instances[i].chunk;
-  }
-  return g_bytes_new_take (text, n * sizeof *text);
-}
-
-/* Events and buffers of a program are right if those of the programs are that this was asked of before. */
-static bool
-shapes_is_known (Shapes *x, uint32_t role)
-{
-  GBytes *key = shape_of_program (x, role);
-  bool is_known = g_hash_table_contains (x->programs, key);
-  g_hash_table_add (x->programs, key);
-  return is_known && has_bytes_by_name (x, role);
-}
-
 gboolean
 ls_op_next (const LsPlan *plan, LsOpPlace *at)
 {
@@ -706,10 +566,8 @@ check_programs (const LsPlanCheck *check, LsPlanFault *fault)
 {
   if (!check_ranges (check, fault) || !check_slots (check, fault))
     return FALSE;
-  g_auto (Shapes) shapes;
-  shapes_init (&shapes, check->plan);
   for (uint32_t role = 0; role < check->plan->n_roles; role++)
-    if (!shapes_is_known (&shapes, role) && !check_lifetimes (check, role, fault))
+    if (!check_lifetimes (check, role, fault))
       return FALSE;
   return TRUE;
 }

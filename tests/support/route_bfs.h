@@ -28,6 +28,13 @@ is_nvlink (const LsCluster *c, const LsLink *link)
   return from == LS_NODE_NVSWITCH || to == LS_NODE_NVSWITCH || (from == LS_NODE_GPU && to == LS_NODE_GPU);
 }
 
+static inline uint32_t
+gpu_vertex (const LsCluster *c, uint32_t gpu)
+{
+  uint32_t host = ls_cluster_host_of (c, gpu);
+  return ls_first_vertex (c, host) + ls_interior_of (c, host)->v_gpu + ls_cluster_local_of (c, gpu);
+}
+
 /* What the flow may pass through on its way to `to`. */
 typedef struct {
   uint32_t from, to, nic_from, nic_to; /* vertices */
@@ -88,8 +95,8 @@ is_onward (const LsCluster *c, const Ends *ends, const LsLink *link, const uint3
 static inline Ends
 ends_of (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to)
 {
-  Ends ends = { .from = ls_gpu_vertex (c, gpu_from),
-                .to = ls_gpu_vertex (c, gpu_to),
+  Ends ends = { .from = gpu_vertex (c, gpu_from),
+                .to = gpu_vertex (c, gpu_to),
                 .nic_from = UINT32_MAX,
                 .nic_to = UINT32_MAX };
   if (c->spec.nics.n > 0) {
@@ -137,7 +144,7 @@ nearest_memory (const LsCluster *c, uint32_t gpu)
     const LsTopoNode *node = &g_array_index (c->nodes, LsTopoNode, v);
     if (node->kind != LS_NODE_CPU_MEMORY || node->host != host)
       continue;
-    Ends ends = { .from = ls_gpu_vertex (c, gpu), .to = v, .nic_from = UINT32_MAX, .nic_to = UINT32_MAX };
+    Ends ends = { .from = gpu_vertex (c, gpu), .to = v, .nic_from = UINT32_MAX, .nic_to = UINT32_MAX };
     distances (c, &ends, dist);
     if (dist[ends.from] < length) {
       nearest = v;

@@ -1,7 +1,5 @@
 #include "exec/memory/retries.h"
 
-#include <string.h>
-
 #include "base/order.h"
 #include "exec/memory/allocator.h"
 #include "exec/memory/memory_times.h"
@@ -27,19 +25,6 @@ ls_driver_time (const LsDriverCall *call)
   return (LsTime) (call->n_freed + call->n_taken) * DRIVER_CALL
       + (LsTime) ((call->freed + call->taken) / MIB) * DRIVER_MIB;
 }
-
-/* A change of one of the laps, or where its free is issued. */
-typedef struct {
-  uint32_t index;
-  uint16_t lap, is_issue;
-} Happening;
-
-/* What a replay of a role follows from, whatever its ranks' times. */
-typedef struct {
-  uint32_t role;
-  uint64_t bytes[LS_N_MEM]; /* throughout */
-  GArray *order;            /* Happening, to the end of the first lap that may count */
-} Tape;
 
 typedef struct {
   const GArray *changes; /* MemoryChange */
@@ -91,7 +76,7 @@ note_call (Replay *r, const MemoryChange *c, uint32_t lap, bool waits, const LsA
 }
 
 static void
-take (Replay *r, const MemoryChange *c, const Happening *e)
+take (Replay *r, const MemoryChange *c, const MemoryEvent *e)
 {
   LsAllocatorStats before = ls_allocator_stats (r->allocator);
   bool waits = !ls_allocator_has_room (r->allocator, c->buffer->bytes, c->stream);
@@ -103,7 +88,7 @@ take (Replay *r, const MemoryChange *c, const Happening *e)
 }
 
 static void
-happen (Replay *r, const Happening *e)
+happen (Replay *r, const MemoryEvent *e)
 {
   const MemoryChange *c = &g_array_index (r->changes, MemoryChange, e->index);
   if (c->alloc == NONE)
@@ -158,33 +143,22 @@ join_calls (GArray *calls)
   g_array_set_size (calls, n);
 }
 
-static Happening
-happening_of (const MemoryEvent *e)
+/* To the end of a lap. */
+static void
+replay_lap (Replay *r, MemoryLaps *laps, uint32_t lap)
 {
-  return (Happening) { e->index, (uint16_t) e->lap, e->is_issue };
-}
-
-/* The next event, if the lap is not over. */
-static bool
-next_until (MemoryLaps *laps, uint32_t lap, MemoryEvent *ret)
-{
-  return laps->next[lap] < laps->events->len && memory_laps_next (laps, ret);
+  for (MemoryEvent e; laps->next[lap] < laps->events->len && memory_laps_next (laps, &e);)
+    happen (r, &e);
 }
 
 /* Until a lap is over in which the driver was not called, or the last one. Returns that lap. */
 static uint32_t
-replay_laps (Replay *r, const Tape *tape, MemoryLaps *laps)
+replay_laps (Replay *r, MemoryLaps *laps)
 {
-  for (guint i = 0; i < tape->order->len; i++)
-    happen (r, &g_array_index (tape->order, Happening, i));
   uint32_t lap = FIRST_LAP;
-  while (r->laps[lap].calls->len > 0 && lap < LAST_LAP) {
-    lap++;
-    for (MemoryEvent e; next_until (laps, lap, &e);) {
-      Happening h = happening_of (&e);
-      happen (r, &h);
-    }
-  }
+  replay_lap (r, laps, lap);
+  while (r->laps[lap].calls->len > 0 && lap < LAST_LAP)
+    replay_lap (r, laps, ++lap);
   return lap;
 }
 
@@ -203,82 +177,23 @@ result_of (Replay *r, uint32_t lap, uint64_t limit)
   return to;
 }
 
-/* laps: from the end of the tape on. */
 static LsRoleRetries
-replay (const LsMemoryInput *in, const GArray *changes, const Tape *tape, MemoryLaps *laps)
+replay (const LsMemoryInput *in, uint32_t role, uint32_t rank, const GArray *changes, MemoryLaps *laps)
 {
-  uint64_t limit = limit_of (in, tape->role, tape->bytes);
+  uint64_t bytes[LS_N_MEM];
+  memory_throughout (in, role, rank, bytes);
+  uint64_t limit = limit_of (in, role, bytes);
   Replay r = { .changes = changes, .allocator = ls_allocator_new (limit) };
   for (uint32_t i = 0; i < N_LAPS; i++)
     r.laps[i].calls = g_array_new (FALSE, FALSE, sizeof (LsDriverCall));
   r.handles = memory_laps_handles (N_LAPS, changes->len);
   r.pending = g_array_new (FALSE, FALSE, sizeof (gsize));
-  memory_take_first (changes, tape->bytes, NULL, r.allocator, r.handles);
-  LsRoleRetries to = result_of (&r, replay_laps (&r, tape, laps), limit);
+  memory_take_first (changes, bytes, NULL, r.allocator, r.handles);
+  LsRoleRetries to = result_of (&r, replay_laps (&r, laps), limit);
   g_array_unref (r.pending);
   g_free (r.handles);
   ls_allocator_free (r.allocator);
   return to;
-}
-
-/* --- tapes ------------------------------------------------------------------------ */
-
-/* That are kept. */
-#define MOST_TAPES 16
-
-static GArray *
-order_of (MemoryLaps *laps)
-{
-  GArray *order = g_array_sized_new (FALSE, FALSE, sizeof (Happening), 3 * laps->events->len);
-  for (MemoryEvent e; next_until (laps, FIRST_LAP, &e);) {
-    Happening h = happening_of (&e);
-    g_array_append_val (order, h);
-  }
-  return order;
-}
-
-static Tape *
-tape_new (const LsMemoryInput *in, uint32_t rank, MemoryLaps *laps)
-{
-  Tape *t = g_new0 (Tape, 1);
-  t->role = ls_plan_role (in->plan, rank);
-  memory_throughout (in, t->role, rank, t->bytes);
-  t->order = order_of (laps);
-  return t;
-}
-
-static void
-tape_free (void *tape)
-{
-  Tape *t = tape;
-  g_array_unref (t->order);
-  g_free (t);
-}
-
-static bool
-is_same_tape (const Tape *a, const Tape *b)
-{
-  return a->role == b->role && memcmp (a->bytes, b->bytes, sizeof a->bytes) == 0
-      && a->order->len == b->order->len
-      && memcmp (a->order->data, b->order->data, a->order->len * sizeof (Happening)) == 0;
-}
-
-static bool
-is_replayed (const LsRetries *r, const Tape *tape)
-{
-  for (guint i = 0; i < r->tapes->len; i++)
-    if (is_same_tape (r->tapes->pdata[i], tape))
-      return true;
-  return false;
-}
-
-/* Ranks come role by role. */
-static void
-keep_tape (LsRetries *r, Tape *tape)
-{
-  if (r->tapes->len == MOST_TAPES || (r->tapes->len > 0 && ((Tape *) r->tapes->pdata[0])->role != tape->role))
-    g_ptr_array_set_size (r->tapes, 0);
-  g_ptr_array_add (r->tapes, tape);
 }
 
 /* --- roles ------------------------------------------------------------------------ */
@@ -300,13 +215,8 @@ retries_add_rank (LsRetries *r, const LsMemoryInput *in, uint32_t rank, const GA
                   const GArray *events, LsTime period)
 {
   MemoryLaps laps = memory_laps_of (events, N_LAPS, period);
-  Tape *tape = tape_new (in, rank, &laps);
-  if (is_replayed (r, tape)) { /* of equals the first counts */
-    tape_free (tape);
-    return;
-  }
-  keep_worse (&r->roles[tape->role], replay (in, changes, tape, &laps));
-  keep_tape (r, tape);
+  uint32_t role = ls_plan_role (in->plan, rank);
+  keep_worse (&r->roles[role], replay (in, role, rank, changes, &laps));
 }
 
 void
@@ -329,7 +239,6 @@ ls_retries_new (const LsPlan *plan)
   LsRetries *r = g_new0 (LsRetries, 1);
   r->n_roles = plan->n_roles;
   r->roles = g_new0 (LsRoleRetries, MAX (1, r->n_roles));
-  r->tapes = g_ptr_array_new_with_free_func (tape_free);
   return r;
 }
 
@@ -340,7 +249,6 @@ ls_retries_free (LsRetries *r)
     return;
   for (uint32_t i = 0; i < r->n_roles; i++)
     g_clear_pointer (&r->roles[i].calls, g_array_unref);
-  g_ptr_array_unref (r->tapes);
   g_free (r->roles);
   g_free (r);
 }

@@ -53,8 +53,6 @@ typedef struct {
 struct LsRetries {
   uint32_t n_roles;
   LsRoleRetries *roles; /* [n_roles]; of a role that no rank has, all 0 */
-  GPtrArray *tapes;     /* of what was replayed of the last role: ranks whose buffers come and go in one order
-                           are replayed once */
 };
 
 /* Of the roles of a plan, all 0, for LsMemoryInput.retries: there must be a cluster and nccl. Without spans

@@ -343,13 +343,13 @@ plan_comm (Planning *p, uint32_t id, const GArray *keys, GError **error)
     p->x->comms[id].calls = w->calls[id];
     return TRUE;
   }
-  const LsCommunicator whole = ls_plan_communicator (w->plan, w->comm ? w->comm[id] : id);
+  const LsCommunicator whole = ls_plan_communicator (w->plan, id);
   g_autofree uint32_t *ranks = ls_comm_ranks (&whole);
   g_autoptr (LsCollMemo) memo = p->memo = ls_coll_memo_new ();
   gboolean ok = TRUE;
   for (guint i = 0; i < keys->len && ok; i++)
     ok = plan_call (p, &p->x->comms[id].calls, g_array_index (keys, CallKey, i), ranks, whole.n_ranks,
-                    (Caller) { w->n_of_comm ? w->n_of_comm[id] : 1, id }, error);
+                    (Caller) { 1, id }, error);
   p->memo = NULL;
   return ok;
 }

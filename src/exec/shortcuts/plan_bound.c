@@ -35,34 +35,6 @@ typedef struct {
 
 #define BOUND_NEVER (-1) /* it does not follow from where a path begins */
 
-/* --- calls of other plans ------------------------------------------------------------------ */
-
-/* key NULL: nothing is. */
-static bool
-find_call (const Run *x, GBytes *key, BoundCall *ret_call)
-{
-  LsKnownCalls *calls = x->extras->options->calls;
-  if (!key)
-    return false;
-  known_calls_lock (calls);
-  const BoundCall *known = g_hash_table_lookup (calls->bounds, key);
-  if (known)
-    *ret_call = *known;
-  known_calls_unlock (calls);
-  return known != NULL;
-}
-
-static void
-keep_call (const Run *x, GBytes *key, const BoundCall *call)
-{
-  LsKnownCalls *calls = x->extras->options->calls;
-  if (!key)
-    return;
-  known_calls_lock (calls);
-  g_hash_table_insert (calls->bounds, g_bytes_ref (key), g_memdup2 (call, sizeof *call));
-  known_calls_unlock (calls);
-}
-
 /* --- one op --------------------------------------------------------------------------- */
 
 /* NULL: the rank has not had it yet. */
@@ -85,12 +57,6 @@ new_call (RankSum *r, uint8_t slot, CallKey key, const uint32_t *ranks, uint32_t
   const Run *x = r->x;
   g_autoptr (LsArena) arena = ls_arena_new ();
   LsCollRequest request = call_request (x->whole->plan, key, ranks, n_ranks, r->memo, arena);
-  g_autoptr (GBytes) bytes = known_calls_key (x->extras->options->calls, x->cluster, &request);
-  if (find_call (x, bytes, &k)) {
-    k.slot = slot;
-    g_array_append_val (r->known, k);
-    return &g_array_index (r->known, BoundCall, r->known->len - 1);
-  }
   const LsCollPlan *p = x->options.network != LS_NETWORK_STEP && n_ranks > 1
       ? known_call_plan (x, &request, arena, NULL)
       : NULL;
@@ -103,7 +69,6 @@ new_call (RankSum *r, uint8_t slot, CallKey key, const uint32_t *ranks, uint32_t
     k.channels = p->sm_share;
     k.stall = (double) call_stall (x, key, &request, p) / (double) LS_COEF_ONE;
   }
-  keep_call (x, bytes, &k);
   g_array_append_val (r->known, k);
   return &g_array_index (r->known, BoundCall, r->known->len - 1);
 }

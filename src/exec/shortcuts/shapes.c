@@ -48,16 +48,13 @@ typedef struct {
   uint32_t *pattern; /* of ShapedCall */
 } PhaseLoads;
 
-/* What was planned for ranks that lie in one way: other calls of ranks that lie alike add up the same
- * messages, are planned for these ranks, and mostly load the same. */
+/* Ranks that lie in one way: other calls of ranks that lie alike add up the same messages, and are planned
+ * for these ranks. */
 typedef struct {
   LsSig key; /* of how they lie */
   uint32_t *ranks, n;
   uint32_t *places, n_places; /* LsLie.places of these */
   LsCollMemo *memo;
-  LsArena *arena; /* of the loads of phases                                                  */
-  GArray *phases; /* PhaseLoads of the first calls of which there is a shape; NULL: none yet */
-  uint32_t shape; /* theirs                                                                  */
 } Lying;
 
 /* So many are kept, the latest: tensor parallelism of a node makes as many data-parallel groups that lie
@@ -129,8 +126,6 @@ lying_clear (Lying *l)
 {
   g_free (l->ranks);
   g_free (l->places);
-  g_clear_pointer (&l->phases, g_array_unref);
-  ls_arena_free (l->arena);
   ls_coll_memo_free (l->memo);
 }
 
@@ -530,39 +525,23 @@ move_places (Shapes *s, const Rails *rails, const Shape *from, uint32_t to, uint
   return true;
 }
 
-/* A shape that loads the same by GPUs of this number already. NO_SHAPE: there is none. */
-static uint32_t
-find_of_number (const Shapes *s, uint32_t like, uint32_t number)
-{
-  for (guint i = s->shapes->len; i-- > 0;)
-    if (shapes_at (s, i)->like == like && shapes_at (s, i)->gpu == number)
-      return i;
-  return NO_SHAPE;
-}
-
 /* The shape of these GPUs, as GPUs of another number in their hosts have that one. NO_SHAPE: theirs is
  * another. */
 static uint32_t
 shape_on_rails (Shapes *s, LsSig key, uint32_t from, uint32_t to, const uint32_t *gpus, uint32_t n)
 {
-  Shape shape = *shapes_at (s, from);
-  uint32_t known = find_of_number (s, shape.like, to);
-  shape.gpu = to;
-  if (known != NO_SHAPE) {
-    shape.vector = shapes_at (s, known)->vector;
-    shape.label = shapes_at (s, known)->label;
-    return keep_shape (s, key, shape);
-  }
+  const Shape first = *shapes_at (s, from);
+  Shape shape = first;
   Rails rails;
   uint32_t *vector = ls_arena_new_array (s->arena, uint32_t, MAX (shape.n_places, 1)),
            *label = ls_arena_new_array (s->arena, uint32_t, MAX (shape.n_places, 1));
   g_autofree uint32_t *own = g_new (uint32_t, n);
   for (uint32_t i = 0; i < n; i++)
-    own[i] = gpus[i] - to + shapes_at (s, from)->gpu;
-  const Shape first = *shapes_at (s, from);
+    own[i] = gpus[i] - to + first.gpu;
   bool ok = rails_find (&rails, s->x->cluster, &s->lie.at, own, n, to)
       && move_places (s, &rails, &first, to, vector, label);
   rails_clear (&rails);
+  shape.gpu = to;
   shape.vector = vector;
   shape.label = label;
   return ok ? keep_shape (s, key, shape) : NO_SHAPE;
@@ -726,27 +705,8 @@ find_lying (Shapes *s, LsSig key, const uint32_t *ranks, uint32_t n)
                  .n = n,
                  .places = places_now (s),
                  .n_places = s->lie.places->len,
-                 .arena = ls_arena_new (),
                  .memo = ls_coll_memo_new () };
   return l;
-}
-
-/* NULL: a call cannot be planned. Loads are in this arena, or in the memo. */
-static ShapedCalls *
-plan_calls (Shapes *s, const GArray *keys, const uint32_t *ranks, uint32_t n, LsCollMemo *memo,
-            LsArena *arena)
-{
-  ShapedCalls *shaped = begin_calls (s, s->x->arena, keys->len);
-  for (guint i = 0; i < keys->len; i++) {
-    CallKey call = g_array_index (keys, CallKey, i);
-    LsCollRequest request = run_request (s->x, call, ranks, n, memo, arena);
-    request.places = s->lie.has_faults || s->is_one ? NULL : &s->lie.at;
-    const LsCollPlan *plan = known_call_plan (s->x, &request, arena, NULL);
-    if (!plan)
-      return NULL;
-    add_call (s, shaped, s->x->arena, call, plan, call_stall (s->x, call, &request, plan));
-  }
-  return shaped;
 }
 
 /* What was added; NO_SHAPE: something is loaded elsewhere, or it takes too much memory. */
@@ -764,62 +724,23 @@ shape_new (Shapes *s, LsSig key, const ShapedCalls *calls, const uint32_t *ranks
   return keep_shape (s, key, shape);
 }
 
-static bool
-is_same_loads (const PhaseLoads *a, const PhaseLoads *b)
-{
-  bool is_same = a->n == b->n && are_same_periods (&a->periods, &b->periods);
-  for (uint32_t i = 0; i < a->n && is_same && a->loads != b->loads; i++)
-    is_same = a->loads[i].resource == b->loads[i].resource && a->loads[i].coef == b->loads[i].coef;
-  return is_same;
-}
-
-/* Whether what was added loads what the first calls of ranks that lie so do. */
-static bool
-loads_as_first (const Shapes *s, const Lying *first)
-{
-  bool is_same = first->phases && first->phases->len == s->phases->len;
-  for (guint i = 0; i < s->phases->len && is_same; i++)
-    is_same = is_same_loads (&g_array_index (s->phases, PhaseLoads, i),
-                             &g_array_index (first->phases, PhaseLoads, i));
-  return is_same;
-}
-
-/* Its places load what those of the first do. */
+/* What calls of these ranks load, of which the places are numbered. memo: of ranks that lie so; NULL: none.
+ * NO_SHAPE: something is loaded elsewhere, it takes too much memory, or a call cannot be planned. */
 static uint32_t
-shape_like_first (Shapes *s, LsSig key, const ShapedCalls *calls, const Lying *first)
+lower_calls (Shapes *s, LsSig key, const GArray *keys, const uint32_t *ranks, uint32_t n, LsCollMemo *memo)
 {
-  Shape shape = *shapes_at (s, first->shape);
-  for (guint i = 0; i < s->phases->len; i++)
-    *g_array_index (s->phases, PhaseLoads, i).pattern = *g_array_index (first->phases, PhaseLoads, i).pattern;
-  shape.sig = sig_of (calls);
-  shape.calls = calls;
-  return keep_shape (s, key, shape);
-}
-
-/* By ranks that lie so, of which the places are numbered. */
-static uint32_t
-lower_lying (Shapes *s, LsSig key, const GArray *keys, Lying *first)
-{
-  g_autoptr (LsArena) scratch = ls_arena_new ();
-  const ShapedCalls *calls
-      = plan_calls (s, keys, first->ranks, first->n, first->memo, first->phases ? scratch : first->arena);
-  if (calls && loads_as_first (s, first))
-    return shape_like_first (s, key, calls, first);
-  uint32_t shape = calls ? shape_new (s, key, calls, first->ranks, first->n) : NO_SHAPE;
-  if (!first->phases && shape != NO_SHAPE) {
-    first->phases = g_array_copy (s->phases);
-    first->shape = shape;
+  g_autoptr (LsArena) arena = ls_arena_new (); /* of loads that are not in the memo */
+  ShapedCalls *shaped = begin_calls (s, s->x->arena, keys->len);
+  for (guint i = 0; i < keys->len; i++) {
+    CallKey call = g_array_index (keys, CallKey, i);
+    LsCollRequest request = run_request (s->x, call, ranks, n, memo, arena);
+    request.places = s->lie.has_faults || s->is_one ? NULL : &s->lie.at;
+    const LsCollPlan *plan = known_call_plan (s->x, &request, arena, NULL);
+    if (!plan)
+      return NO_SHAPE;
+    add_call (s, shaped, s->x->arena, call, plan, call_stall (s->x, call, &request, plan));
   }
-  return shape;
-}
-
-/* Without what calls of ranks that lie alike have in common. */
-static uint32_t
-lower_few (Shapes *s, LsSig key, const GArray *keys, const uint32_t *ranks, uint32_t n)
-{
-  g_autoptr (LsArena) arena = ls_arena_new ();
-  const ShapedCalls *calls = plan_calls (s, keys, ranks, n, NULL, arena);
-  return calls ? shape_new (s, key, calls, ranks, n) : NO_SHAPE;
+  return shape_new (s, key, shaped, ranks, n);
 }
 
 /* By the first that lay so. */
@@ -832,7 +753,7 @@ lower_first (Shapes *s, LsSig lie, LsSig key, const GArray *keys, const uint32_t
   g_autofree uint32_t *own = is_itself ? NULL : places_now (s);
   if (!is_itself)
     ls_lie_restore (&s->lie, first->places, first->n_places);
-  uint32_t shape = lower_lying (s, key, keys, first);
+  uint32_t shape = lower_calls (s, key, keys, first->ranks, first->n, first->memo);
   if (!is_itself)
     ls_lie_restore (&s->lie, own, n_own);
   return shape;
@@ -852,7 +773,7 @@ shapes_of_calls (Shapes *s, const GArray *keys, uint32_t list, const uint32_t *r
   guint known = GPOINTER_TO_UINT (g_hash_table_lookup (s->known, &key));
   uint32_t shape = known - 1;
   if (known == 0 && n <= 2)
-    shape = lower_few (s, key, keys, ranks, n);
+    shape = lower_calls (s, key, keys, ranks, n, NULL);
   else if (known == 0) {
     shape = find_on_rails (s, on_rails, key, list, ranks, n);
     if (shape == NO_SHAPE) {

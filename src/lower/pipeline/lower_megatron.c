@@ -143,155 +143,80 @@ pipe_1f1b (Pipe *p)
   }
 }
 
-/* --- interleaved, batched ---------------------------------------------------------- */
+/* --- interleaved ------------------------------------------------------------------- */
 
-/* The interleaved schedule counts forwards and backwards of a rank apart: k-th
- * forward, k-th backward. */
-typedef struct {
-  GArray *f, *b; /* guint: index of the action */
-} Ordinals;
-
-static Ordinals
-ordinals_new (const Pipe *p)
-{
-  Ordinals o = { g_array_new (FALSE, FALSE, sizeof (guint)), g_array_new (FALSE, FALSE, sizeof (guint)) };
-  for (guint i = 0; i < p->actions->len; i++)
-    g_array_append_val (pipe_action (p, i)->type == LS_ACTION_F ? o.f : o.b, i);
-  return o;
-}
-
-static void
-ordinals_clear (Ordinals *o)
-{
-  g_array_unref (o->f);
-  g_array_unref (o->b);
-}
-
-static const LsAction *
-nth (const Pipe *p, const GArray *ordinals, int64_t k)
-{
-  if (k < 0 || k >= (int64_t) ordinals->len)
-    return NULL;
-  return pipe_action (p, g_array_index (ordinals, guint, k));
-}
-
-/* Does the forward that the previous rank makes beside my forward number k reach
- * me? The first rank receives what the last one sends, which runs pp - 1
- * iterations behind it, and nothing from its last chunk. */
-static bool
-receives_forward (const Pipe *p, const Ordinals *o, int64_t k, bool is_steady)
-{
-  const LsAction *next;
-  if (p->rank > 0) {
-    next = nth (p, o->f, k + 1);
-    return next != NULL;
-  }
-  if (!is_steady) {
-    next = nth (p, o->f, k + 1);
-    return next && next->chunk > 0;
-  }
-  const LsAction *sent = nth (p, o->f, k - (int64_t) (p->shape.pp - 1));
-  return sent && sent->chunk + 1u < p->shape.vpp && nth (p, o->f, k + 1);
-}
-
-static bool
-receives_backward (const Pipe *p, const Ordinals *o, int64_t k, bool is_steady)
-{
-  const LsAction *next;
-  if (p->rank + 1 < p->shape.pp) {
-    next = nth (p, o->b, k + 1);
-    return next != NULL;
-  }
-  if (!is_steady) {
-    next = nth (p, o->b, k + 1);
-    return next && next->chunk + 1u < p->shape.vpp;
-  }
-  const LsAction *sent = nth (p, o->b, k - (int64_t) (p->shape.pp - 1));
-  return sent && sent->chunk > 0;
-}
-
-/* Batched messages wait for all of a pair. */
-static void
-add_both (Pipe *p, const LsAction *f, const LsAction *b)
-{
-  if (f->is_paired) {
-    pipe_add_pair (p, f, b);
-    return;
-  }
-  pipe_add_action (p, f);
-  pipe_add_action (p, b);
-}
-
-static void
-pipe_interleaved (Pipe *p)
-{
-  Ordinals o = ordinals_new (p);
-  int64_t total = o.f->len, n_warmup = p->n_warmup, n_steady = total - n_warmup;
-  bool is_last_rank = p->rank + 1 == p->shape.pp, is_all_warmup = n_steady == 0;
-
-  add_group (p, pipe_receives_before (p, nth (p, o.f, 0)), nth (p, o.f, 0));
-  for (int64_t k = 0; k < n_warmup; k++) {
-    const LsAction *f = nth (p, o.f, k);
-    pipe_add_action (p, f);
-    uint32_t what = pipe_sends_after (p, f);
-    if (k + 1 < total && receives_forward (p, &o, k, false))
-      what |= RECV_F;
-    if (k + 1 == n_warmup && !is_all_warmup && !is_last_rank)
-      what |= RECV_B;
-    add_group (p, what, f);
-  }
-  for (int64_t k = 0; k < n_steady; k++) {
-    const LsAction *f = nth (p, o.f, k + n_warmup), *b = nth (p, o.b, k);
-    add_both (p, f, b);
-    uint32_t what = pipe_sends_after (p, f) | pipe_sends_after (p, b);
-    if (k + 1 < n_steady && receives_forward (p, &o, k + n_warmup, true))
-      what |= RECV_F;
-    if (receives_backward (p, &o, k, true))
-      what |= RECV_B;
-    add_group (p, what, f);
-  }
-  if (is_all_warmup)
-    add_group (p, pipe_receives_before (p, nth (p, o.b, 0)), nth (p, o.b, 0));
-  for (int64_t k = n_steady; k < total; k++) {
-    const LsAction *b = nth (p, o.b, k);
-    pipe_add_action (p, b);
-    uint32_t what = pipe_sends_after (p, b);
-    if (receives_backward (p, &o, k, false))
-      what |= RECV_B;
-    add_group (p, what, b);
-  }
-  ordinals_clear (&o);
-}
-/* --- interleaved, overlapped -------------------------------------------------------- */
-
-/* Receives are posted in the order in which they are consumed. */
+/* The interleaved schedule counts forwards and backwards of a rank apart: k-th forward, k-th backward. Arrays
+ * of two: of backwards, of forwards. */
 typedef struct {
   Pipe *p;
-  Ordinals o;
-  guint n_posted[2];    /* receives; of forwards, of backwards            */
-  gboolean *is_awaited; /* [actions] what it consumes is still on its way */
-} Overlapped;
+  GArray *actions[2];   /* guint: index of the k-th                                      */
+  guint n_posted[2];    /* receives that are not batched, in the order of their consumers */
+  gboolean *is_awaited; /* [actions] what it consumes is still on its way                 */
+} Interleaved;
+
+static Interleaved
+interleaved_new (Pipe *p)
+{
+  Interleaved v = { .p = p, .is_awaited = g_new0 (gboolean, p->actions->len) };
+  for (int i = 0; i < 2; i++)
+    v.actions[i] = g_array_new (FALSE, FALSE, sizeof (guint));
+  for (guint i = 0; i < p->actions->len; i++)
+    g_array_append_val (v.actions[pipe_action (p, i)->type == LS_ACTION_F], i);
+  return v;
+}
+
+static void
+interleaved_clear (Interleaved *v)
+{
+  g_array_unref (v->actions[0]);
+  g_array_unref (v->actions[1]);
+  g_free (v->is_awaited);
+}
+
+/* NULL: there is none. */
+static const LsAction *
+nth (const Interleaved *v, bool is_forward, int64_t k)
+{
+  const GArray *of = v->actions[is_forward];
+  return k < 0 || k >= (int64_t) of->len ? NULL : pipe_action (v->p, g_array_index (of, guint, k));
+}
+
+/* What the neighbour makes next to my forward, or backward, number k, if it reaches me; else 0. The first
+ * rank receives forwards from the last one, which runs pp - 1 iterations after it, and nothing from its last
+ * chunk; the last rank receives backwards from the first. */
+static uint32_t
+receives (const Interleaved *v, bool is_forward, int64_t k, bool is_steady)
+{
+  const LsSchedShape *shape = &v->p->shape;
+  const LsAction *next = nth (v, is_forward, k + 1),
+                 *sent = nth (v, is_forward, k - (int64_t) (shape->pp - 1));
+  uint32_t last = shape->vpp - 1;
+  bool does = next != NULL;
+  if (v->p->rank == (is_forward ? 0 : shape->pp - 1))
+    does = is_steady ? sent && sent->chunk != (is_forward ? last : 0) && (next || !is_forward)
+                     : next && next->chunk != (is_forward ? 0 : last);
+  return !does ? 0 : is_forward ? RECV_F : RECV_B;
+}
 
 /* The action that consumes the receive which is posted next. */
 static const LsAction *
-next_consumer (Overlapped *v, bool is_forward)
+next_consumer (Interleaved *v, bool is_forward)
 {
-  const GArray *ordinals = is_forward ? v->o.f : v->o.b;
   const LsAction *a = NULL;
   while (!a || !pipe_receives_before (v->p, a))
-    a = nth (v->p, ordinals, v->n_posted[is_forward]++);
+    a = nth (v, is_forward, v->n_posted[is_forward]++);
   return a;
 }
 
 static void
-post_send (Overlapped *v, const LsAction *a)
+post_send (Interleaved *v, const LsAction *a)
 {
   if (pipe_sends_after (v->p, a))
     pipe_add (v->p, segment_async (v->p->l, pipe_sends_after (v->p, a)), a->mb, a->chunk);
 }
 
 static void
-post_receive (Overlapped *v, uint32_t what)
+post_receive (Interleaved *v, uint32_t what)
 {
   const LsAction *a = next_consumer (v, what == RECV_F);
   pipe_add (v->p, segment_async (v->p->l, what), a->mb, a->chunk);
@@ -299,7 +224,7 @@ post_receive (Overlapped *v, uint32_t what)
 }
 
 static void
-await_received (Overlapped *v, const LsAction *a)
+await_received (Interleaved *v, const LsAction *a)
 {
   if (v->is_awaited[a - pipe_action (v->p, 0)])
     pipe_add (v->p, segment_wait (v->p->l, a->type == LS_ACTION_F ? EVENT_RECV_F : EVENT_RECV_B), a->mb,
@@ -307,91 +232,121 @@ await_received (Overlapped *v, const LsAction *a)
 }
 
 static void
-run_action (Overlapped *v, const LsAction *a)
+run_action (Interleaved *v, const LsAction *a)
 {
   await_received (v, a);
   pipe_add_action (v->p, a);
 }
 
-/* The compute stream waits for both. */
-static void
-block_on (Overlapped *v, uint32_t send, uint32_t receive, const LsAction *about)
+static bool
+is_overlapped (const Pipe *p)
 {
-  if ((send | receive) != 0)
-    pipe_add (v->p, segment_blocking (v->p->l, send | receive), about->mb, about->chunk);
-  if (receive)
-    next_consumer (v, receive == RECV_F);
+  return p->l->s->mp.p2p == LS_P2P_OVERLAPPED;
+}
+
+/* What stands between two actions of warm-up or cool-down. Overlapped, it has at most one receive, and the
+ * compute stream waits for all of it. */
+static void
+block_on (Interleaved *v, uint32_t what, const LsAction *about)
+{
+  if (!is_overlapped (v->p)) {
+    add_group (v->p, what, about);
+    return;
+  }
+  if (what != 0)
+    pipe_add (v->p, segment_blocking (v->p->l, what), about->mb, about->chunk);
+  if (what & (RECV_F | RECV_B))
+    next_consumer (v, what & RECV_F);
 }
 
 static void
-overlapped_warmup (Overlapped *v, int64_t n_warmup, int64_t total)
+interleaved_warmup (Interleaved *v, int64_t n_warmup, int64_t total)
 {
   Pipe *p = v->p;
-  block_on (v, 0, pipe_receives_before (p, nth (p, v->o.f, 0)), nth (p, v->o.f, 0));
+  const LsAction *f = nth (v, true, 0), *b = nth (v, false, 0);
+  uint32_t first_backward = pipe_receives_before (p, b);
+  bool has_steady = n_warmup < total;
+  block_on (v, pipe_receives_before (p, f), f);
   for (int64_t k = 0; k < n_warmup; k++) {
-    const LsAction *f = nth (p, v->o.f, k);
+    f = nth (v, true, k);
     run_action (v, f);
-    block_on (v, pipe_sends_after (p, f), k + 1 < total && receives_forward (p, &v->o, k, false) ? RECV_F : 0,
-              f);
+    uint32_t what = pipe_sends_after (p, f) | receives (v, true, k, false);
+    bool is_last = k + 1 == n_warmup && has_steady;
+    block_on (v, is_last && !is_overlapped (p) ? what | first_backward : what, f);
   }
-  if (n_warmup == total)
-    block_on (v, 0, pipe_receives_before (p, nth (p, v->o.b, 0)), nth (p, v->o.b, 0));
-  else if (pipe_receives_before (p, nth (p, v->o.b, 0)))
+  if (!has_steady)
+    block_on (v, first_backward, b);
+  else if (first_backward && is_overlapped (p))
     post_receive (v, RECV_B);
 }
 
 static Pair
-open_awaited (Overlapped *v, const LsAction *f, const LsAction *b)
+open_awaited (Interleaved *v, const LsAction *f, const LsAction *b)
 {
   await_received (v, f);
   await_received (v, b);
   return pipe_open_pair (v->p, f, b);
 }
 
+/* receive_f, receive_b: or 0. Batched messages wait for all of a pair. */
 static void
-overlapped_steady (Overlapped *v, int64_t n_warmup, int64_t n_steady)
+steady_batched (Pipe *p, const LsAction *f, const LsAction *b, uint32_t receive_f, uint32_t receive_b)
 {
-  Pipe *p = v->p;
-  for (int64_t k = 0; k < n_steady; k++) {
-    const LsAction *f = nth (p, v->o.f, k + n_warmup), *b = nth (p, v->o.b, k);
-    bool is_paired = f->is_paired;
-    Pair pair;
-    if (is_paired)
-      pair = open_awaited (v, f, b);
-    else
-      run_action (v, f);
-    post_send (v, f);
-    if (k + 1 < n_steady && receives_forward (p, &v->o, k + n_warmup, true))
-      post_receive (v, RECV_F);
-    if (!is_paired)
-      run_action (v, b);
-    post_send (v, b);
-    if (receives_backward (p, &v->o, k, true))
-      post_receive (v, RECV_B);
-    if (is_paired)
-      pipe_close_pair (p, &pair);
+  if (f->is_paired)
+    pipe_add_pair (p, f, b);
+  else {
+    pipe_add_action (p, f);
+    pipe_add_action (p, b);
   }
+  add_group (p, pipe_sends_after (p, f) | pipe_sends_after (p, b) | receive_f | receive_b, f);
 }
 
 static void
-pipe_interleaved_overlapped (Pipe *p)
+steady_overlapped (Interleaved *v, const LsAction *f, const LsAction *b, uint32_t receive_f,
+                   uint32_t receive_b)
 {
-  Overlapped v = { p, ordinals_new (p), { 0, 0 }, g_new0 (gboolean, p->actions->len) };
-  int64_t total = v.o.f->len, n_warmup = p->n_warmup;
-  overlapped_warmup (&v, n_warmup, total);
-  overlapped_steady (&v, n_warmup, total - n_warmup);
-  for (int64_t k = total - n_warmup; k < total; k++) {
-    const LsAction *b = nth (p, v.o.b, k);
-    run_action (&v, b);
-    block_on (&v, pipe_sends_after (p, b), receives_backward (p, &v.o, k, false) ? RECV_B : 0, b);
+  Pair pair;
+  if (f->is_paired)
+    pair = open_awaited (v, f, b);
+  else
+    run_action (v, f);
+  post_send (v, f);
+  if (receive_f)
+    post_receive (v, receive_f);
+  if (!f->is_paired)
+    run_action (v, b);
+  post_send (v, b);
+  if (receive_b)
+    post_receive (v, receive_b);
+  if (f->is_paired)
+    pipe_close_pair (v->p, &pair);
+}
+
+static void
+pipe_interleaved (Pipe *p)
+{
+  Interleaved v = interleaved_new (p);
+  int64_t total = v.actions[true]->len, n_warmup = p->n_warmup, n_steady = total - n_warmup;
+  interleaved_warmup (&v, n_warmup, total);
+  for (int64_t k = 0; k < n_steady; k++) {
+    const LsAction *f = nth (&v, true, k + n_warmup), *b = nth (&v, false, k);
+    uint32_t receive_f = receives (&v, true, k + n_warmup, true), receive_b = receives (&v, false, k, true);
+    if (is_overlapped (p))
+      steady_overlapped (&v, f, b, receive_f, receive_b);
+    else
+      steady_batched (p, f, b, receive_f, receive_b);
   }
-  ordinals_clear (&v.o);
-  g_free (v.is_awaited);
+  for (int64_t k = n_steady; k < total; k++) {
+    const LsAction *b = nth (&v, false, k);
+    run_action (&v, b);
+    block_on (&v, pipe_sends_after (p, b) | receives (&v, false, k, false), b);
+  }
+  interleaved_clear (&v);
 }
 
 /* Before the first action of a direction. */
 static void
-post_first_receive (Overlapped *v, const guint n_of[2], const LsAction *a)
+post_first_receive (Interleaved *v, const guint n_of[2], const LsAction *a)
 {
   if (n_of[a->type == LS_ACTION_F] == 0 && pipe_receives_before (v->p, a))
     post_receive (v, pipe_receives_before (v->p, a));
@@ -399,17 +354,17 @@ post_first_receive (Overlapped *v, const guint n_of[2], const LsAction *a)
 
 /* Its send, and the receive for the next action of its direction. */
 static void
-post_behind (Overlapped *v, guint n_of[2], const LsAction *a)
+post_behind (Interleaved *v, guint n_of[2], const LsAction *a)
 {
   bool is_f = a->type == LS_ACTION_F;
   post_send (v, a);
-  const LsAction *next = nth (v->p, is_f ? v->o.f : v->o.b, ++n_of[is_f]);
+  const LsAction *next = nth (v, is_f, ++n_of[is_f]);
   if (next && pipe_receives_before (v->p, next))
     post_receive (v, pipe_receives_before (v->p, next));
 }
 
 static void
-pair_throughout (Overlapped *v, guint n_of[2], const LsAction *f, const LsAction *b)
+pair_throughout (Interleaved *v, guint n_of[2], const LsAction *f, const LsAction *b)
 {
   post_first_receive (v, n_of, f);
   post_first_receive (v, n_of, b);
@@ -424,7 +379,7 @@ pair_throughout (Overlapped *v, guint n_of[2], const LsAction *f, const LsAction
 static void
 pipe_overlapped_throughout (Pipe *p)
 {
-  Overlapped v = { p, ordinals_new (p), { 0, 0 }, g_new0 (gboolean, p->actions->len) };
+  Interleaved v = interleaved_new (p);
   guint n_of[2] = { 0, 0 };
   for (guint i = 0; i < p->actions->len; i++) {
     const LsAction *a = pipe_action (p, i);
@@ -436,19 +391,15 @@ pipe_overlapped_throughout (Pipe *p)
     run_action (&v, a);
     post_behind (&v, n_of, a);
   }
-  ordinals_clear (&v.o);
-  g_free (v.is_awaited);
+  interleaved_clear (&v);
 }
 
 void
 pipe_megatron (Pipe *p)
 {
-  bool is_overlapped = p->l->s->mp.p2p == LS_P2P_OVERLAPPED;
-  if (is_overlapped && p->l->s->mp.p2p_warmup_flush)
+  if (is_overlapped (p) && p->l->s->mp.p2p_warmup_flush)
     pipe_overlapped_throughout (p);
-  else if (is_overlapped)
-    pipe_interleaved_overlapped (p);
-  else if (p->shape.vpp > 1)
+  else if (is_overlapped (p) || p->shape.vpp > 1)
     pipe_interleaved (p);
   else
     pipe_1f1b (p);
