@@ -26,9 +26,10 @@ const LsCommand *const *
 ls_commands (void)
 {
   static const LsCommand *shown[N_COMMANDS + 1];
+  static GPtrArray *commands; /* kept: the first, which all have in common, is not shown */
   static gsize is_made;
   if (ls_once_enter (&is_made)) {
-    g_autoptr (GPtrArray) commands = commands_read ();
+    commands = commands_read ();
     g_assert (commands->len == N_COMMANDS + 1);
     for (guint i = 0; i < N_COMMANDS; i++) {
       Command *c = commands->pdata[i + 1];

@@ -50,7 +50,7 @@ simulate (const LsJobSpec *spec, LsChange *change, GError **error)
     r = ls_job_spec_run (&changed, error);
   else
     ls_diag_list_to_error (diags, error);
-  if (r && changed.software != spec->software
+  if (r && g_strcmp0 (changed.software_name, spec->software_name) != 0
       && !ls_software_check (changed.software, &r->model, &r->strategy, error))
     g_clear_pointer (&r, ls_job_result_free);
   ls_job_spec_clear (&changed);

@@ -634,11 +634,21 @@ ls_change_make_alone (const LsChange *change, const LsJobSpec *spec, bool names_
   return apply (change, ret, diags);
 }
 
-/* The job of launch files, with the batch as it was. */
+static bool
+sets_batch (const LsChange *change)
+{
+  const LsField *batch = ls_field_find (ls_strategy_fields, "global_batch");
+  for (guint i = 0; i < change->settings->len; i += 2)
+    if (ls_field_find (ls_strategy_fields, change->settings->pdata[i]) == batch)
+      return true;
+  return false;
+}
+
+/* The job of launch files, with the batch as it was, unless the change is one of it. */
 static bool
 read_again (LsChange *change, const LsJobSpec *spec, LsJobSpec *ret, LsDiagList *diags)
 {
-  uint32_t batch = spec->strategy.global_batch;
+  uint32_t batch = sets_batch (change) ? 0 : spec->strategy.global_batch; /* 0: whatever it is then */
   ls_job_spec_init (ret);
   if (!set_all (change, spec, ret, diags))
     return false;
