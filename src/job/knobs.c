@@ -150,13 +150,6 @@ value_of (const Written *w, const LsField *f)
   return said || f->file_only ? said : taken_back (f, w->defaults);
 }
 
-static void
-append_option (GString *out, const LsField *f, const char *value)
-{
-  g_autofree char *option = ls_field_option (f, value);
-  g_string_append_printf (out, "%s%s", out->len > 0 ? " " : "", option);
-}
-
 static LsChange *
 knobs_of (Written w, const LsStrategy *s)
 {
@@ -255,8 +248,9 @@ ls_job_knobs (const LsJobSpec *job, const LsModel *model, bool is_brief, const L
   w.is_alone_too = true;
   w.model = is_brief ? model : NULL;
   g_autoptr (LsChange) knobs = knobs_of (w, s);
-  for (guint named = 0; named < 2; named++)
-    complete (job, model, s, named, knobs);
+  complete (job, model, s, false, knobs);
+  if (job->software_is_from) /* else a command names no other program than the job */
+    complete (job, model, s, true, knobs);
   return ls_change_text (knobs);
 }
 
@@ -264,7 +258,7 @@ char *
 ls_job_knobs_instead (const LsJobSpec *job, const LsModel *m, const LsStrategy *s, const LsStrategy *first)
 {
   Written own = behind (job), other = own;
-  GString *out = g_string_new (NULL);
+  g_autoptr (LsChange) knobs = ls_change_new (NULL, NULL, false);
   written_init (&own, s);
   written_init (&other, first);
   own.at = first;
@@ -274,11 +268,11 @@ ls_job_knobs_instead (const LsJobSpec *job, const LsModel *m, const LsStrategy *
     bool is_there = there && !is_left_out (&other, f, there);
     bool is_here = value && !is_left_out (&own, f, value), is_idle = ls_strategy_idle (s, m, f->key) != NULL;
     if (value && !is_idle && (is_here || is_there) && !(is_there && strcmp (value, there) == 0))
-      append_option (out, f, value);
+      ls_change_set (knobs, f->key, "%s", value);
   }
   written_clear (&other);
   written_clear (&own);
-  return g_string_free (out, FALSE);
+  return ls_change_text (knobs);
 }
 
 static void
