@@ -192,36 +192,39 @@ add_differing (const LsStrategy *s, const LsJobSpec *read, LsChange *knobs)
   return n;
 }
 
-/* How many knobs they still lack, which are added; 0: none, or they are refused. */
-static guint
+/* Adds the knobs that they still lack; false: the files are refused with them. */
+static bool
 add_rest (const LsJobSpec *job, const LsModel *model, const LsStrategy *s, bool names_program,
-          LsChange *knobs)
+          LsChange *knobs, guint *ret_n, LsDiagList *diags)
 {
   LsJobSpec again;
   LsStrategy filled;
-  g_autoptr (LsDiagList) diags = ls_diag_list_new_counting ();
-  guint n = 0;
-  if (ls_change_make_alone (knobs, job, names_program, &again, diags)) {
+  bool is_read = ls_change_make_alone (knobs, job, names_program, &again, diags);
+  if (is_read) {
     ls_strategy_resolve (&again.strategy, model, s->gpus, s->gpus, diags);
     ls_strategy_fill_auto (&again.strategy);
     ls_strategy_copy (&filled, s);
     ls_strategy_fill_auto (&filled);
-    n = add_differing (&filled, &again, knobs);
+    *ret_n = add_differing (&filled, &again, knobs);
     ls_strategy_clear (&filled);
   }
   ls_job_spec_clear (&again);
-  return n;
+  return is_read;
 }
 
 #define MAX_READINGS 4 /* rules may follow what is added, too */
 
-static void
+/* False: files of the job are refused with the knobs; diags, NULL allowed, says why. */
+static bool
 complete (const LsJobSpec *job, const LsModel *model, const LsStrategy *s, bool names_program,
-          LsChange *knobs)
+          LsChange *knobs, LsDiagList *diags)
 {
-  for (guint i = 0; job->from && i < MAX_READINGS; i++)
-    if (add_rest (job, model, s, names_program, knobs) == 0)
-      return;
+  g_autoptr (LsDiagList) unheard = diags ? NULL : ls_diag_list_new_counting ();
+  bool is_read = true;
+  guint n = 1;
+  for (guint i = 0; job->from && i < MAX_READINGS && is_read && n > 0; i++)
+    is_read = add_rest (job, model, s, names_program, knobs, &n, diags ? diags : unheard);
+  return is_read;
 }
 
 char *
@@ -241,6 +244,13 @@ behind (const LsJobSpec *job)
                      .given = job->from ? job->from->given : NULL };
 }
 
+bool
+ls_job_is_read (const LsJobSpec *job, const LsModel *model, const LsStrategy *s, LsDiagList *diags)
+{
+  g_autoptr (LsChange) knobs = job->from ? knobs_of (behind (job), s) : NULL;
+  return !knobs || complete (job, model, s, true, knobs, diags);
+}
+
 char *
 ls_job_knobs (const LsJobSpec *job, const LsModel *model, bool is_brief, const LsStrategy *s)
 {
@@ -248,9 +258,9 @@ ls_job_knobs (const LsJobSpec *job, const LsModel *model, bool is_brief, const L
   w.is_alone_too = true;
   w.model = is_brief ? model : NULL;
   g_autoptr (LsChange) knobs = knobs_of (w, s);
-  complete (job, model, s, false, knobs);
+  complete (job, model, s, false, knobs, NULL);
   if (job->software_is_from) /* else a command names no other program than the job */
-    complete (job, model, s, true, knobs);
+    complete (job, model, s, true, knobs, NULL);
   return ls_change_text (knobs);
 }
 
@@ -333,7 +343,7 @@ ls_job_command (const LsJobSpec *job, const LsModel *model, const LsStrategy *s)
   GString *out = g_string_new ("lockstep run");
   append_names (job, out);
   g_autoptr (LsChange) knobs = knobs_of (behind (job), s);
-  complete (job, model, s, true, knobs);
+  complete (job, model, s, true, knobs, NULL);
   g_autofree char *options = ls_job_options (job), *text = ls_change_text (knobs);
   g_string_append_printf (out, " %s%s", options, text);
   return g_string_free (out, FALSE);

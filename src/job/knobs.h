@@ -14,6 +14,9 @@ char *ls_knobs_format (const LsStrategy *s);
  * hold behind --for, --software and --from of the job, and without. is_brief: those that are idle in the
  * model are left out, as a recipe of fp8 in bf16. Newly allocated. */
 char *ls_job_knobs (const LsJobSpec *job, const LsModel *model, bool is_brief, const LsStrategy *s);
+/* Whether launch files of the job, if it has any, can be read with the knobs of the resolved s; diags says
+ * why not. */
+bool ls_job_is_read (const LsJobSpec *job, const LsModel *model, const LsStrategy *s, LsDiagList *diags);
 /* Options but model and cluster that were set, each with a blank after it: "--steps 5 ". Newly allocated. */
 char *ls_job_options (const LsJobSpec *job);
 /* The whole command that runs it: what was said of the job, then the knobs that it lacks. Newly allocated. */

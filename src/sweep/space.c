@@ -600,7 +600,7 @@ bool
 ls_space_is_distinct (const LsSpace *space, const LsModel *m, const LsStrategy *base, const LsPoint *p)
 {
   uint64_t tp = ls_space_value (space, p, LS_SPACE_TP), pp = ls_space_value (space, p, LS_SPACE_PP);
-  bool is_alone = tp * pp >= ls_space_value (space, p, LS_SPACE_GPUS);
+  bool is_alone = ls_space_is_alone (space, p);
   if (tp == 1 && (p->at[LS_SPACE_SP] > 0 || p->at[LS_SPACE_TP_OVERLAP] > 0))
     return false;
   if (pp == 1 && p->at[LS_SPACE_SCHEDULE] > 0)

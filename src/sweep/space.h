@@ -101,6 +101,14 @@ ls_space_value (const LsSpace *space, const LsPoint *p, LsSpaceAxis axis)
   return g_array_index (space->values[axis], uint32_t, p->at[axis]);
 }
 
+/* Whether all ranks are those of one copy of the model, with whole sequences: gradients are of one rank. */
+static inline bool
+ls_space_is_alone (const LsSpace *space, const LsPoint *p)
+{
+  uint64_t tp = ls_space_value (space, p, LS_SPACE_TP), pp = ls_space_value (space, p, LS_SPACE_PP);
+  return tp * pp >= ls_space_value (space, p, LS_SPACE_GPUS);
+}
+
 /* False: another configuration is the same, or the default range of vpp lacks it. */
 bool ls_space_is_distinct (const LsSpace *space, const LsModel *m, const LsStrategy *base, const LsPoint *p);
 

@@ -141,6 +141,7 @@ ls_sweep_run_free (LsSweepRun *x)
   ls_model_clear (&x->model);
   g_free (x->stop);
   g_free (x->title);
+  g_free (x->refused);
   ls_sweep_changes_free (x->changes);
   g_clear_pointer (&x->report.untried, g_ptr_array_unref);
   g_free (x->headroom_text);
@@ -271,6 +272,22 @@ fill_space (LsSweepRun *x, GError **error)
   return ls_space_fill (&x->spec->space, &x->model, base, taken_of_largest (&placed), is_torus, error);
 }
 
+/* Launch files are read with the backend, which formats may follow in their program. */
+static void
+start_base (const LsJobSpec *job, int kind, LsStrategy *ret_base)
+{
+  LsJobSpec again;
+  g_autoptr (LsDiagList) unheard = ls_diag_list_new_counting ();
+  g_autoptr (LsChange) change = ls_change_new (NULL, NULL, false);
+  ls_change_set (change, "dp_kind", "%s", ls_dp_kind_name (kind));
+  bool is_read = job->from && ls_change_make (change, job, &again, unheard);
+  ls_strategy_copy (ret_base, is_read ? &again.strategy : &job->strategy);
+  if (job->from)
+    ls_job_spec_clear (&again);
+  ret_base->gpus = job->strategy.gpus;
+  ret_base->dp_kind = kind;
+}
+
 /* Of each backend of data parallelism. */
 static void
 find_bases (LsSweepRun *x)
@@ -278,8 +295,7 @@ find_bases (LsSweepRun *x)
   const LsJobSpec *job = &x->spec->job;
   for (int kind = 0; kind < LS_N_DP_KINDS; kind++) {
     LsStrategy *base = &x->base[kind];
-    ls_strategy_copy (base, &job->strategy);
-    base->dp_kind = kind;
+    start_base (job, kind, base);
     ls_softwares_settle (NULL, x->hardware, job->said, base); /* p2p differs by point */
     ls_job_fit_attention (job, &x->model, x->hardware, base);
   }
@@ -386,6 +402,9 @@ ls_sweep_run_notes (const LsSweepRun *run, GPtrArray *notes)
     g_ptr_array_add (notes,
                      g_strdup ("--pue has no effect here: the power of a chip is not known "
                                "(--gpu-watts)"));
+  if (run->n_refused > 0)
+    ls_note (notes, "%u of what was simulated left out, as the launch files are refused with it: %s",
+             run->n_refused, run->refused);
   if (run->report.best->len == 0)
     return;
   const LsSweepRow *best = &g_array_index (run->report.best, LsSweepRow, 0);

@@ -327,11 +327,13 @@ has_attention (const LsSweepRun *x, const LsStrategy *base, const LsStrategy *s,
   return false;
 }
 
-/* The backend of data parallelism (LsDpKind) that a configuration asks for. */
+/* The backend of data parallelism (LsDpKind) that a configuration asks for; of one copy: none. */
 static int
 candidate_dp_kind (const LsSweepRun *x, const LsPoint *p)
 {
   LsStrategy s = x->spec->job.strategy; /* borrows all */
+  if (ls_space_is_alone (&x->spec->space, p))
+    return LS_DP_NONE;
   s.dp_kind = (int) ls_space_value (&x->spec->space, p, LS_SPACE_DP_KIND);
   s.zero_stage = ls_space_value (&x->spec->space, p, LS_SPACE_ZERO);
   return ls_strategy_dp_kind (&s);
@@ -340,7 +342,8 @@ candidate_dp_kind (const LsSweepRun *x, const LsPoint *p)
 uint64_t
 candidate_variant (const LsSweepRun *x, const LsPoint *p)
 {
-  uint64_t kind = x->spec->job.software ? 0 : (uint64_t) candidate_dp_kind (x, p);
+  bool is_one = x->spec->job.software && !x->spec->job.from; /* whatever the backend */
+  uint64_t kind = is_one ? 0 : (uint64_t) candidate_dp_kind (x, p);
   return ls_space_variant (&x->spec->space, p) * LS_N_DP_KINDS + kind;
 }
 

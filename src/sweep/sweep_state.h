@@ -123,6 +123,8 @@ struct LsSweepRun {
   uint64_t capacity_bytes;
   LsHeadroom headroom[LS_N_DP_KINDS];
   LsStrategy base[LS_N_DP_KINDS]; /* the job's, with each backend */
+  guint n_refused;                /* by the program of the launch files, though it was simulated */
+  char *refused;                  /* why the first of them was; NULL: none */
   GArray *candidates;             /* Candidate, by group, then bound, then index  */
   GArray *settled;                /* the same as a heat map knows them; NULL: none is asked for */
   GArray *groups;                 /* Group                                        */

@@ -13,6 +13,7 @@
 #include "base/parallel.h"
 #include "base/handover.h"
 #include "job/job_steps.h"
+#include "job/knobs.h"
 #include "sweep/sweep_state.h"
 
 /* ---- candidates in the order of what their steps take at least ---- */
@@ -461,6 +462,21 @@ is_off_front (const LsSweepRun *x, const Candidate *c)
   return x->spec->pareto && c->least > 0 && sweep_cannot_win (x, c);
 }
 
+/* What the program of the launch files refuses cannot be run. */
+static void
+read_again (LsSweepRun *x, Candidate *c)
+{
+  LsStrategy s;
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  candidate_settled (x, c, &s);
+  if (!ls_job_is_read (&x->spec->job, &x->model, &s, diags)) {
+    c->status = TRY_ILLEGAL;
+    if (x->n_refused++ == 0)
+      x->refused = g_strdup (ls_diag_list_at (diags, 0).message);
+  }
+  ls_strategy_clear (&s);
+}
+
 /* What was found holds from now on. */
 static void
 take (LsSweepRun *x, WorkKind kind, Candidate *c, bool is_known)
@@ -480,6 +496,8 @@ take (LsSweepRun *x, WorkKind kind, Candidate *c, bool is_known)
     return;
   if (c->status == TRY_DONE || c->status == TRY_RAN)
     c->key = c->step;
+  if (kind == WORK_CONFIRM && c->status == TRY_DONE && x->spec->job.from)
+    read_again (x, c);
   c->is_confirmed |= kind != WORK_TRY && c->status == TRY_DONE;
   if (kind == WORK_TRY && !is_known)
     sweep_journal_try (x, c);

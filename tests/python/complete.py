@@ -34,7 +34,9 @@ MODELS = ["gpt-1.7b:layers=4", "gpt-22b:layers=8", "llama3.1-8b:layers=4", "llam
           "qwen3-30b-a3b:layers=4", "mixtral-8x7b:layers=4", "deepseek-v2:layers=4"]
 CLUSTERS = ["dgx-a100-80g", "dgx-h100", "dgx-h200", "dgx-b200", "gb200-nvl72", "a100-80g-ib800", "l40s-pcie", "mi300x-8", "perlmutter",
             "tpu-v5e", "dgx-h100:node.nics.count=4", "dgx-a100-80g:node.nics.link.bandwidth=50Gbit/s", "dgx-1-v100"]
-LAUNCHED = sorted(str(path) for path in Path(os.environ.get("LS_SHARED_DATA", ".")).glob("launch/*/*") if path.suffix not in (".md", ".csv"))
+SHARED = Path(os.environ.get("LS_SHARED_DATA", "."))
+LAUNCHED = sorted(str(path) for pattern in ("launch/*/*", "reports/*", "reports/*/*") for path in SHARED.glob(pattern)
+                  if path.suffix in ("", ".sh", ".toml", ".yaml", ".yml", ".json", ".py", ".log") and path.is_file())
 EMITTED = ["megatron", "torchtitan", "deepspeed"]
 NUMBERS = {"tp": [1, 2, 4], "pp": [1, 2, 4], "cp": [2], "ep": [2, 4], "vpp": [2], "micro_batch": [1, 2], "zero": [0, 1, 2, 3], "seq": [1024, 4096],
            "lora_rank": [8], "host_launch": ["0us", "25us"], "expert_load": ["zipf:0.3"], "lengths": ["fixed:512"], "optimizer": ["muon", "sgd"],
