@@ -230,6 +230,16 @@ is_given (const Job *j, const char *knob)
   return is_size || (spec->said && g_hash_table_contains (spec->said, knob));
 }
 
+/* A word of the files, a rule of their program, or what was given behind their name. */
+static char *
+whence_from (const LsImport *from, const char *knob)
+{
+  if (g_hash_table_contains (from->given, knob))
+    return g_strdup ("given");
+  return g_hash_table_contains (from->by_rule, knob) ? g_strdup_printf ("a rule of %s", from->program)
+                                                     : g_strdup ("the launch file's");
+}
+
 /* Whence it is that somebody says it, newly allocated; NULL: nobody does. */
 static char *
 whence_said (const Job *j, const Row *row)
@@ -240,7 +250,7 @@ whence_said (const Job *j, const Row *row)
   if (!row->knob)
     return whence_software (j);
   if (is_from (j, ls_field_find (ls_strategy_fields, row->knob)))
-    return g_strdup ("the launch file's");
+    return whence_from (j->spec->from, row->knob);
   return is_given (j, row->knob) ? g_strdup ("given") : NULL;
 }
 

@@ -318,6 +318,9 @@ ls_job_from_notes (const LsJobSpec *spec, GPtrArray *notes)
     ls_note (notes, "not known, may matter: %s", (char *) lines->pdata[i]);
   if (lines->len > MAX_SHOWN)
     ls_note (notes, "not known, may matter: %u more", lines->len - MAX_SHOWN);
+  for (guint i = 0; i < from->inferred->len && !has (from->given, "dtype"); i++)
+    if (g_str_has_prefix (from->inferred->pdata[i], "dtype "))
+      ls_note (notes, "inferred: %s", (const char *) from->inferred->pdata[i]);
   tell_given_up (spec, notes);
   if (!spec->software && !spec->strategy.program.software)
     ls_note (notes,
