@@ -6,6 +6,7 @@
 #include <lockstep/error.h>
 
 #include "base/order.h"
+#include "data/text/override.h"
 #include "job/assumptions.h"
 #include "job/price.h"
 #include "job/softwares.h"
@@ -118,7 +119,8 @@ void
 ls_what_if_assume_price (const LsJobSpec *spec, LsJobResult *r)
 {
   const LsPrice none = LS_PRICE_NOT_GIVEN, price = ls_price_of_cluster (&none, &r->cluster->spec);
-  g_autofree char *instead = g_strdup_printf ("--cluster %s:gpu.usd_per_hour=USD", spec->cluster);
+  g_autofree char *dearer = ls_override_add (spec->cluster, "gpu.usd_per_hour=USD"),
+                  *instead = g_strconcat ("--cluster ", dearer, NULL);
   ls_price_assume_hour (&price, "the accelerator's file", instead, &r->assumptions);
 }
 
