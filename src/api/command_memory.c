@@ -111,6 +111,8 @@ advise (LsJobAnswer *j, LsAnswer *a)
   j->advice = ls_memory_advise (&j->spec, j->job, &error);
   if (!j->advice)
     ls_answer_note (a, "%s", error->message);
+  g_free (j->subtitle);
+  j->subtitle = ls_job_subtitle (j->job);
 }
 
 /* uint32_t; empty: the fullest. */

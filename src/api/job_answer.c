@@ -210,11 +210,9 @@ ls_job_title (const LsJobResult *r)
 char *
 ls_job_subtitle (const LsJobResult *r)
 {
-  if (!r->model.name)
-    return g_strdup (r->trace_source);
-  g_autofree char *knobs = ls_knobs_summary (&r->strategy, &r->model),
-                  *taken = ls_segment_text (&r->cluster->spec),
-                  *assumed = ls_assumptions_text (r->assumptions);
+  g_autofree char *knobs
+      = r->model.name ? ls_knobs_summary (&r->strategy, &r->model) : g_strdup (r->trace_source),
+      *taken = ls_segment_text (&r->cluster->spec), *assumed = ls_assumptions_text (r->assumptions);
   return g_strconcat (knobs, taken ? ", on " : "", taken ? taken : "", assumed ? "\n" : NULL, assumed, NULL);
 }
 

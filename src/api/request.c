@@ -8,6 +8,7 @@
 #include "base/team.h"
 #include "data/datadir.h"
 #include "data/jobs/job_files.h"
+#include "data/machines/machines.h"
 #include "data/text/field.h"
 #include "data/text/write_file.h"
 #include "job/job_from.h"
@@ -394,6 +395,24 @@ ls_request_has_knobs (const LsRequest *r)
 /* What sets defaults comes first, and the model for which launch files are read. */
 static const char *const files[] = { "for", "software", "model", "from", "strategy", NULL };
 
+/* How many GPUs the nodes have that are asked for, newly allocated; NULL: that many are not what is asked. */
+static char *
+gpus_of_nodes (const LsRequest *r)
+{
+  const char *nodes = ls_request_text (r, "nodes"), *cluster = ls_request_text (r, "cluster");
+  bool is_size = nodes && cluster && !ls_request_text (r, "gpus") && !ls_request_text (r, "dp");
+  guint64 n;
+  LsClusterSpec spec;
+  g_autoptr (LsDiagList) unheard = ls_diag_list_new ();
+  if (!is_size || !g_ascii_string_to_unsigned (nodes, 10, 1, G_MAXUINT16, &n, NULL)
+      || !ls_cluster_load (cluster, &spec, unheard))
+    return NULL;
+  bool is_uneven = spec.others || spec.interior == LS_INTERIOR_TORUS;
+  char *gpus = is_uneven ? NULL : g_strdup_printf ("%" G_GUINT64_FORMAT, n * spec.gpus_per_node);
+  ls_cluster_spec_clear (&spec);
+  return gpus;
+}
+
 /* Options of the command line count among those of the files of a job. */
 static void
 append_known (const LsRequest *r, GString *lines)
@@ -403,6 +422,9 @@ append_known (const LsRequest *r, GString *lines)
     if (g->option->topic)
       ls_job_add_known (lines, g->option->key, g->value);
   }
+  g_autofree char *gpus = gpus_of_nodes (r);
+  if (gpus)
+    ls_job_add_known (lines, "gpus", gpus);
 }
 
 /* Whether what is given by that key is of the job: in some commands --from is a job for each file. */
@@ -451,13 +473,15 @@ set_job (const LsRequest *r, const char *from, LsSetFunc set, gpointer target, G
     if (file && !set_one (set, target, files[i], file, error))
       return FALSE;
   }
+  bool has_files = from || is_given_of_job (r, "from");
+  g_autofree char *gpus = has_files ? gpus_of_nodes (r) : NULL;
   for (guint i = 0; i < r->given->len; i++) {
     const Given *g = &g_array_index (r->given, Given, i);
     if (is_of_job (r, g->option) && !g_strv_contains (files, g->option->key)
         && !set_one (set, target, g->option->key, g->value, error))
       return FALSE;
   }
-  return TRUE;
+  return !gpus || set_one (set, target, "gpus", gpus, error);
 }
 
 gboolean

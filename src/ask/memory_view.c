@@ -239,7 +239,7 @@ search_all (Search *x)
 }
 
 LsMemoryAdvice *
-ls_memory_advise (const LsJobSpec *spec, const LsJobResult *r, GError **error)
+ls_memory_advise (const LsJobSpec *spec, LsJobResult *r, GError **error)
 {
   if (!r->model.name || spec->trace || spec->order)
     return ls_fail_null (error, LS_ERROR_UNSUPPORTED, "%s has fixed what could be changed to make it fit",
@@ -252,6 +252,7 @@ ls_memory_advise (const LsJobSpec *spec, const LsJobResult *r, GError **error)
   g_autoptr (GPtrArray) all = g_ptr_array_new_with_free_func (candidate_free);
   Search x = { .spec = spec, .seen = seen, .useless = useless, .all = all, .advice = advice };
   search_all (&x);
+  ls_what_if_assume_price (spec, r);
   g_array_sort (advice->tried->rows, compare_advice);
   return advice;
 }

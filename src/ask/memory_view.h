@@ -45,7 +45,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsMemoryAdvice, ls_memory_advice_free)
 
 /* r: the job as it ran, which did not fit. LS_ERROR_UNSUPPORTED for a trace, and for a job in
  * the order of a file: both have fixed what could be changed. */
-LsMemoryAdvice *ls_memory_advise (const LsJobSpec *spec, const LsJobResult *r, GError **error);
+LsMemoryAdvice *ls_memory_advise (const LsJobSpec *spec, LsJobResult *r, GError **error);
 
 /* --- what the ranks of a job hold, as a table and as a picture ----------------------------------- */
 

@@ -6,6 +6,8 @@
 #include <lockstep/error.h>
 
 #include "base/order.h"
+#include "data/text/override.h"
+#include "job/assumptions.h"
 #include "job/price.h"
 #include "job/softwares.h"
 
@@ -113,11 +115,34 @@ compare_rows (gconstpointer x, gconstpointer y)
   return LS_ORDER (a->number, b->number);
 }
 
+void
+ls_what_if_assume_price (const LsJobSpec *spec, LsJobResult *r)
+{
+  const LsPrice none = LS_PRICE_NOT_GIVEN, price = ls_price_of_cluster (&none, &r->cluster->spec);
+  g_autofree char *dearer = ls_override_add (spec->cluster, "gpu.usd_per_hour=USD"),
+                  *instead = g_strconcat ("--cluster ", dearer, NULL);
+  ls_price_assume_hour (&price, "the accelerator's file", instead, &r->assumptions);
+}
+
+/* What decides whether a job fits. */
+static void
+assume_headroom (const LsJobSpec *spec, LsJobResult *r)
+{
+  const LsHeadroom *h = &r->report.headroom;
+  ls_assumptions_add (&r->assumptions, "headroom", ls_headroom_text (h), "headroom %s",
+                      spec->headroom.is_set ? NULL
+                          : h->is_asked     ? "the program's"
+                                            : "noted, not demanded",
+                      "--headroom SIZE");
+}
+
 static LsWhatIf *
-simulate_all (const LsJobSpec *spec, const LsJobResult *r, const GPtrArray *changes, guint n_threads,
+simulate_all (const LsJobSpec *spec, LsJobResult *r, const GPtrArray *changes, guint n_threads,
               const LsProgress *progress)
 {
   LsWhatIf *w = g_new (LsWhatIf, 1);
+  assume_headroom (spec, r);
+  ls_what_if_assume_price (spec, r);
   *w = (LsWhatIf) { .now = ls_what_if_row (r),
                     .rows = g_array_new (FALSE, FALSE, sizeof (LsWhatIfRow)),
                     .assumptions = r->assumptions ? g_array_ref (r->assumptions) : NULL };
@@ -130,7 +155,7 @@ simulate_all (const LsJobSpec *spec, const LsJobResult *r, const GPtrArray *chan
 }
 
 LsWhatIf *
-ls_what_if_new (const LsJobSpec *spec, const LsJobResult *r, guint n_threads, const LsProgress *progress,
+ls_what_if_new (const LsJobSpec *spec, LsJobResult *r, guint n_threads, const LsProgress *progress,
                 GError **error)
 {
   g_autoptr (GPtrArray) changes = ls_changes_propose (spec, r);
@@ -161,8 +186,8 @@ free_change (gpointer change)
 }
 
 LsWhatIf *
-ls_what_if_softwares (const LsJobSpec *spec, const LsJobResult *r, guint n_threads,
-                      const LsProgress *progress, GError **error)
+ls_what_if_softwares (const LsJobSpec *spec, LsJobResult *r, guint n_threads, const LsProgress *progress,
+                      GError **error)
 {
   g_autoptr (GPtrArray) changes = g_ptr_array_new_with_free_func (free_change);
   const GPtrArray *programs = ls_softwares ();

@@ -100,14 +100,18 @@ char *ls_what_if_reason (const GError *error);
 void ls_what_if_simulate (const LsJobSpec *spec, const GPtrArray *changes, guint n_threads,
                           const LsProgress *progress, LsWhatIf *w);
 
-/* r: the job of `spec` as it ran. n_threads 0: one per processor; the result is the same for any
- * number. LS_ERROR_UNSUPPORTED: a trace, of which nothing is left to change. */
-LsWhatIf *ls_what_if_new (const LsJobSpec *spec, const LsJobResult *r, guint n_threads,
-                          const LsProgress *progress, GError **error);
+/* Adds the price of an hour of its GPUs, where it is known, to what the job rests on. */
+void ls_what_if_assume_price (const LsJobSpec *spec, LsJobResult *r);
+
+/* r: the job of `spec` as it ran; headroom and price are added to what it rests on. n_threads 0: one per
+ * processor; the result is the same for any number. LS_ERROR_UNSUPPORTED: a trace, of which nothing is left
+ * to change. */
+LsWhatIf *ls_what_if_new (const LsJobSpec *spec, LsJobResult *r, guint n_threads, const LsProgress *progress,
+                          GError **error);
 
 /* The same job in each program (job/softwares.h) that has its way to be data parallel and runs on its
  * accelerator; one that cannot express it is refused. LS_ERROR_UNSUPPORTED: a trace, or no such program. */
-LsWhatIf *ls_what_if_softwares (const LsJobSpec *spec, const LsJobResult *r, guint n_threads,
+LsWhatIf *ls_what_if_softwares (const LsJobSpec *spec, LsJobResult *r, guint n_threads,
                                 const LsProgress *progress, GError **error);
 
 #endif

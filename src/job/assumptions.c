@@ -21,6 +21,7 @@ typedef struct {
   const char *words;               /* with %s for the value; NULL: not in the sentence */
   const char *otherwise;           /* whence, where nobody says anything; NULL: the textbook */
   char *(*derived) (const Job *j); /* the same, newly allocated; NULL: otherwise */
+  bool is_brief;                   /* in the sentence only where nobody says it */
 } Row;
 
 /* --- values ---------------------------------------------------------------------------------------- */
@@ -142,9 +143,34 @@ software (const Job *j)
   return g_strdup (j->s->program.software);
 }
 
+static char *
+gpus (const Job *j)
+{
+  return g_strdup_printf ("%u", j->s->gpus);
+}
+
+/* Of a cluster's file of several nodes all are used. */
+static char *
+gpus_rule (const Job *j)
+{
+  return g_strdup (j->s->gpus > j->s->tp * j->s->pp * j->s->cp ? "all of the cluster's file"
+                                                               : "one copy of the model");
+}
+
+/* A single copy has nothing to divide. */
+static char *
+zero (const Job *j)
+{
+  return j->s->dp_kind == LS_DP_NONE ? NULL : knob_text (j, "zero");
+}
+
 static const Row rows[] = {
+  { "gpus", "gpus", gpus, "--gpus %s", NULL, gpus_rule, true },
   { "seq", "seq", NULL, "sequences of %s", "the model's" },
   { "tokens", "global_batch", tokens, "%s tokens a step", NULL, batch_rule },
+  { "micro_batch", "micro_batch", NULL, "micro-batch %s", "by default", NULL, true },
+  { "zero", "zero", zero, "ZeRO %s", "by default", NULL, true },
+  { "recompute", "recompute", NULL, "recomputation %s", "by default", NULL, true },
   { "dp_kind", "dp_kind", backend, "gradients reduced as by %s", "by --zero and the accelerator" },
   { "dtype", "dtype" },
   { "parameters", "dtype", parameters, "parameters %s" },
@@ -193,19 +219,45 @@ whence_software (const Job *j)
                                                             : "none was named");
 }
 
+/* How large a job is, other options than --gpus say too. */
+static bool
+is_given (const Job *j, const char *knob)
+{
+  const LsJobSpec *spec = j->spec;
+  bool is_size = strcmp (knob, "gpus") == 0
+      && (spec->n_nodes > 0 || spec->slice[0] > 0
+          || (spec->said && g_hash_table_contains (spec->said, "dp")));
+  return is_size || (spec->said && g_hash_table_contains (spec->said, knob));
+}
+
+/* A word of the files, a rule of their program, or what was given behind their name. */
 static char *
-whence (const Job *j, const Row *row)
+whence_from (const LsImport *from, const char *knob)
+{
+  if (g_hash_table_contains (from->given, knob))
+    return g_strdup ("given");
+  return g_hash_table_contains (from->by_rule, knob) ? g_strdup_printf ("a rule of %s", from->program)
+                                                     : g_strdup ("the launch file's");
+}
+
+/* Whence it is that somebody says it, newly allocated; NULL: nobody does. */
+static char *
+whence_said (const Job *j, const Row *row)
 {
   const char *chosen = j->chosen ? j->chosen (row->knob ? row->knob : row->key) : NULL;
   if (chosen)
     return g_strdup (chosen);
   if (!row->knob)
     return whence_software (j);
+  if (is_from (j, ls_field_find (ls_strategy_fields, row->knob)))
+    return whence_from (j->spec->from, row->knob);
+  return is_given (j, row->knob) ? g_strdup ("given") : NULL;
+}
+
+static char *
+whence_unsaid (const Job *j, const Row *row)
+{
   const LsField *knob = ls_field_find (ls_strategy_fields, row->knob);
-  if (is_from (j, knob))
-    return g_strdup ("the launch file's");
-  if (j->spec->said && g_hash_table_contains (j->spec->said, row->knob))
-    return g_strdup ("given");
   if (is_of_software (j, knob))
     return g_strdup_printf ("%s's default", j->spec->software->program);
   if (strcmp (row->knob, "seq") == 0 && j->spec->from
@@ -239,16 +291,24 @@ assumption_clear (gpointer data)
   g_free (a->words);
 }
 
+static GArray *
+assumptions_new (void)
+{
+  GArray *all = g_array_new (FALSE, FALSE, sizeof (LsAssumption));
+  g_array_set_clear_func (all, assumption_clear);
+  return all;
+}
+
 /* "sequences of 131,072": numbers in groups of three digits. */
 static char *
-in_words (const Row *row, const char *value)
+in_words (const char *words, const char *value)
 {
   g_autoptr (GString) grouped = g_string_new (value);
   bool is_number = strspn (value, "0123456789") == strlen (value);
   for (gssize at = (gssize) grouped->len - 3; is_number && at > 0; at -= 3)
     g_string_insert_c (grouped, at, ',');
-  g_auto (GStrv) around = g_strsplit (row->words ? row->words : "", "%s", 2);
-  return !row->words ? NULL : g_strconcat (around[0], grouped->str, around[1], NULL);
+  g_auto (GStrv) around = g_strsplit (words ? words : "", "%s", 2);
+  return !words ? NULL : g_strconcat (around[0], grouped->str, around[1], NULL);
 }
 
 GArray *
@@ -256,18 +316,38 @@ ls_assumptions_new (const LsJobSpec *spec, const LsModel *model, const LsStrateg
                     const char *(*chosen) (const char *knob))
 {
   const Job j = { spec, model, strategy, chosen };
-  GArray *all = g_array_new (FALSE, FALSE, sizeof (LsAssumption));
-  g_array_set_clear_func (all, assumption_clear);
+  GArray *all = assumptions_new ();
   for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
     g_autofree char *value = rows[i].value ? rows[i].value (&j) : knob_text (&j, rows[i].knob);
     if (!value)
       continue;
-    char *why = whence (&j, &rows[i]), *words = in_words (&rows[i], value);
-    LsAssumption a = { rows[i].key, g_steal_pointer (&value),  why, instead_of (&rows[i]),
-                       words,       strcmp (why, "given") == 0 };
+    char *said = whence_said (&j, &rows[i]), *why = said ? said : whence_unsaid (&j, &rows[i]),
+         *words = said && rows[i].is_brief ? NULL : in_words (rows[i].words, value);
+    LsAssumption a = { .key = rows[i].key,
+                       .value = g_steal_pointer (&value),
+                       .why = why,
+                       .instead = instead_of (&rows[i]),
+                       .words = words,
+                       .is_given = strcmp (why, "given") == 0 };
     g_array_append_val (all, a);
   }
   return all;
+}
+
+void
+ls_assumptions_add (GArray **all, const char *key, char *value, const char *words, const char *why,
+                    const char *instead)
+{
+  if (!*all)
+    *all = assumptions_new ();
+  LsAssumption a = { .key = key,
+                     .value = value,
+                     .why = g_strdup (why ? why : "given"),
+                     .instead = g_strdup (instead),
+                     .words = in_words (words, value),
+                     .is_given = !why,
+                     .says_instead = true };
+  g_array_append_val (*all, a);
 }
 
 /* A line is broken where the next words would pass its end. */
@@ -303,8 +383,10 @@ ls_assumptions_text (const GArray *assumptions)
   gsize line = 0;
   for (guint i = 0; assumptions && i < assumptions->len; i++) {
     const LsAssumption *a = &g_array_index (assumptions, LsAssumption, i), *next = next_of (assumptions, i);
-    bool says_why = !a->is_given && (!next || strcmp (next->why, a->why) != 0);
-    g_autofree char *words = says_why ? g_strdup_printf ("%s (%s)", a->words, a->why) : g_strdup (a->words);
+    bool says_why = !a->is_given && (a->says_instead || !next || strcmp (next->why, a->why) != 0);
+    g_autofree char *words = !says_why ? g_strdup (a->words)
+        : a->says_instead              ? g_strdup_printf ("%s (%s; %s)", a->words, a->why, a->instead)
+                                       : g_strdup_printf ("%s (%s)", a->words, a->why);
     if (a->words)
       append_words (out, &line, words);
   }

@@ -8,9 +8,11 @@
  * for another one. Whence: the option was given, a launch file says so, the program that was named has it by
  * default, the model's file says it, or it is the textbook's (job/softwares.h).
  *
- * Worked example. `run --model gpt-7.5b --cluster dgx-a100-80g --gpus 64`: seq 2048, the model's; tokens
- * 131072, from a batch of a micro-batch for each of 64 copies; parameters bf16, gradients bf16, masters fp32,
- * moments fp32, the textbook's; attention unfused, the model's; software textbook, as none was named. */
+ * Worked example. `run --model gpt-7.5b --cluster dgx-a100-80g --gpus 64`: gpus 64, given; seq 2048, the
+ * model's; tokens 131072, from a batch of a micro-batch for each of 64 copies; micro_batch 1, zero 0 and
+ * recompute none by default, which the sentence says only where nobody else does; parameters bf16, gradients
+ * bf16, masters fp32, moments fp32, the textbook's; attention unfused, the model's; software textbook, as
+ * none was named. */
 #ifndef LS_JOB_ASSUMPTIONS_H
 #define LS_JOB_ASSUMPTIONS_H
 
@@ -19,18 +21,25 @@
 #include "job/job.h"
 
 typedef struct {
-  const char *key; /* static: "seq", "tokens"                                          */
-  char *value;     /* as one would type it: "2048", "bf16"                             */
-  char *why;       /* whence: "given", "of the model's file"                           */
-  char *instead;   /* what to type for another one: "--seq N"                          */
-  char *words;     /* in a sentence: "sequences of 2,048"                              */
-  bool is_given;   /* by an option, or a file of a strategy                            */
+  const char *key;   /* static: "seq", "tokens"                                          */
+  char *value;       /* as one would type it: "2048", "bf16"                             */
+  char *why;         /* whence: "given", "of the model's file"                           */
+  char *instead;     /* what to type for another one: "--seq N"                          */
+  char *words;       /* in a sentence: "sequences of 2,048"                              */
+  bool is_given;     /* by an option, or a file of a strategy                            */
+  bool says_instead; /* in the sentence too, where it is not given                     */
 } LsAssumption;
 
 /* Of a job whose strategy is resolved: LsAssumption, a new array that owns its rows. chosen: whence a knob is
  * that somebody else than the spec has set, static, or NULL; may be NULL. */
 GArray *ls_assumptions_new (const LsJobSpec *spec, const LsModel *model, const LsStrategy *strategy,
                             const char *(*chosen) (const char *knob));
+
+/* Adds what a question rests on besides its job. *all NULL: a new array. value: taken. why: whence it is that
+ * nobody said it, NULL: it is given; instead: what to type, which the sentence says too. words: with %s for
+ * the value, as of a sentence. */
+void ls_assumptions_add (GArray **all, const char *key, char *value, const char *words, const char *why,
+                         const char *instead);
 
 /* "rests on ..." in lines of at most LS_ASSUMPTIONS_WIDTH columns where words allow, newly allocated, without
  * a newline at its end. NULL array: NULL. */

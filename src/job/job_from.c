@@ -65,9 +65,10 @@ ask_for (const LsJobSpec *spec, const char *key, const char *why, LsDiagList *di
 {
   const LsField *f = ls_field_find (ls_strategy_fields, key);
   g_autofree char *flag = ls_field_flag (f);
-  const char *argument = ls_field_argument (f);
-  ls_diag_add (diags, LS_ERROR_INPUT, spec->from->path, 0, 0, NULL, NULL, NULL, "%s: give it by %s%s%s", why,
-               flag, f->set_only ? "=" : " ", argument ? argument : "1");
+  const char *argument = ls_field_argument (f),
+             *size = strstr (why, "how many GPUs there are is not known") ? ", or these by --gpus N" : "";
+  ls_diag_add (diags, LS_ERROR_INPUT, spec->from->path, 0, 0, NULL, NULL, NULL, "%s: give it by %s%s%s%s",
+               why, flag, f->set_only ? "=" : " ", argument ? argument : "1", size);
 }
 
 static void
@@ -318,6 +319,9 @@ ls_job_from_notes (const LsJobSpec *spec, GPtrArray *notes)
     ls_note (notes, "not known, may matter: %s", (char *) lines->pdata[i]);
   if (lines->len > MAX_SHOWN)
     ls_note (notes, "not known, may matter: %u more", lines->len - MAX_SHOWN);
+  for (guint i = 0; i < from->inferred->len && !has (from->given, "dtype"); i++)
+    if (g_str_has_prefix (from->inferred->pdata[i], "dtype "))
+      ls_note (notes, "inferred: %s", (const char *) from->inferred->pdata[i]);
   tell_given_up (spec, notes);
   if (!spec->software && !spec->strategy.program.software)
     ls_note (notes,

@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "job/assumptions.h"
+
 static double
 or_nan (double figure)
 {
@@ -97,6 +99,14 @@ ls_price_step_watts (const LsPrice *p, const LsActivities *step)
   return (step->computing_s * p->power.computing + step->communicating_s * p->power.communicating
           + step->idle_s * p->power.idle)
       / all_s;
+}
+
+void
+ls_price_assume_hour (const LsPrice *p, const char *why, const char *instead, GArray **assumptions)
+{
+  if (!isnan (p->usd_per_gpu_hour))
+    ls_assumptions_add (assumptions, "gpu_hour", g_strdup_printf ("%g", p->usd_per_gpu_hour),
+                        "$%s for an hour of a GPU", why, instead);
 }
 
 double

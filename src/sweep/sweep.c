@@ -409,6 +409,7 @@ ls_sweep_run_notes (const LsSweepRun *run, GPtrArray *notes)
     return;
   const LsSweepRow *best = &g_array_index (run->report.best, LsSweepRow, 0);
   ls_note_missing (run->spec->job.software, &run->model, &best->strategy, best->memory_bytes, notes);
+  ls_sweep_note_now (run, notes);
   if (isnan (best->low_s))
     return;
   g_autofree char *low = ls_format_time (ls_time_from_s (best->low_s)),

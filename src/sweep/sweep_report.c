@@ -236,7 +236,8 @@ ask_now (const LsJobSpec *job, uint32_t gpus, LsJobSpec *now, GError **error)
   GString *files = g_string_new (NULL);
   for (guint i = 0; i < asked->len; i++)
     g_string_append_printf (files, "%s%s", i > 0 ? "\n" : "", (const char *) asked->pdata[i]);
-  bool ok = set (now, "for", job->software_name, error) && set (now, "model", job->model, error)
+  const char *runs = job->software_is_from ? NULL : job->software_name;
+  bool ok = set (now, job->program ? "for" : "software", runs, error) && set (now, "model", job->model, error)
       && set (now, "from", files->str, error) && set (now, "cluster", job->cluster, error)
       && set (now, "gpu-calibration", job->gpu_calibration, error) && set (now, "nccl", job->nccl, error);
   g_string_free (files, TRUE);
@@ -244,6 +245,36 @@ ask_now (const LsJobSpec *job, uint32_t gpus, LsJobSpec *now, GError **error)
     now->strategy.gpus = gpus;
   now->no_notes = true;
   return ok;
+}
+
+/* The caller clears now. */
+static LsJobResult *
+run_now (const LsJobSpec *job, uint32_t gpus, LsJobSpec *now, GError **error)
+{
+  ls_job_spec_init (now);
+  return ask_now (job, gpus, now, error) ? ls_job_spec_run (now, error) : NULL;
+}
+
+void
+ls_sweep_note_now (const LsSweepRun *x, GPtrArray *notes)
+{
+  const LsJobSpec *job = &x->spec->job;
+  const LsSweepRow *best = best_of (x);
+  if (!best || !job->from || x->report.is_interrupted)
+    return;
+  LsJobSpec now;
+  g_autoptr (LsJobResult) r = run_now (job, best->strategy.gpus, &now, NULL);
+  const LsHeadroom *h = r ? &x->headroom[r->strategy.dp_kind] : NULL;
+  if (r && !ls_headroom_is_left (h, r->report.needed_bytes, r->report.capacity_bytes)) {
+    g_autofree char *needed = ls_format_bytes (r->report.needed_bytes),
+                    *capacity = ls_format_bytes (r->report.capacity_bytes),
+                    *headroom = ls_format_bytes (h->bytes);
+    ls_note (notes,
+             "%s as it is needs %s of %s, which does not leave the headroom of %s (--headroom): it is not "
+             "among what is found",
+             job->from->path, needed, capacity, headroom);
+  }
+  ls_job_spec_clear (&now);
 }
 
 /* Its fragment; NULL: it has none. */
@@ -254,9 +285,7 @@ look_at_now (const LsSweepRun *x, const LsSweepRow *best, LsSweepChanges *c)
   g_autoptr (GError) error = NULL;
   g_autofree char *notes = NULL;
   char *fragment = NULL;
-  ls_job_spec_init (&now);
-  gboolean ok = ask_now (&x->spec->job, best->strategy.gpus, &now, &error);
-  g_autoptr (LsJobResult) r = ok ? ls_job_spec_run (&now, &error) : NULL;
+  g_autoptr (LsJobResult) r = run_now (&x->spec->job, best->strategy.gpus, &now, &error);
   if (r) {
     c->now_s = ls_job_result_step_time_s (r);
     c->now_gpus = r->strategy.gpus;

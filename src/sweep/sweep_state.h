@@ -307,6 +307,9 @@ void sweep_scaling (LsSweepReport *report);
 LsSweepChanges *ls_sweep_changes_new (const LsSweepRun *run);
 void ls_sweep_changes_free (LsSweepChanges *changes); /* NULL allowed */
 
+/* Notes that the job as its launch files say it leaves too little memory to be found. */
+void ls_sweep_note_now (const LsSweepRun *run, GPtrArray *notes);
+
 /* --- sweep_enumerate.c: layers of chunks --------------------------------------------------------- */
 
 /* Layers balanced over chunks for many configurations: what their parts take is

@@ -8,6 +8,7 @@
 #include "base/order.h"
 #include "base/team.h"
 #include "data/machines/machines.h"
+#include "job/assumptions.h"
 #include "train/run_history.h"
 #include "train/train_steps.h"
 
@@ -83,13 +84,31 @@ note_phases_of_other_state (LsTrainReport *r)
   }
 }
 
+/* Storage and spare nodes, in the terms of the options that say others. */
+static void
+assume_machines (LsTrainReport *r, const LsTrainSpec *spec, bool has_storage,
+                 const LsReliability *reliability)
+{
+  GArray **all = &r->job->assumptions;
+  bool is_usual = spec->storage_bytes_per_s == 0;
+  if (has_storage)
+    ls_assumptions_add (all, "storage_bandwidth", ls_format_rate (r->checkpoint.storage_bytes_per_s),
+                        "storage at %s", is_usual ? "150 MB/s for each GPU" : NULL,
+                        "--storage-bandwidth RATE");
+  if (replaces_nodes (reliability))
+    ls_assumptions_add (all, "spares",
+                        r->spares == LS_SPARES_ANY ? g_strdup ("any") : g_strdup_printf ("%u", r->spares),
+                        "spare nodes %s", spec->spares ? NULL : "by default", "--spares N");
+}
+
 /* What is assumed, and options that change nothing in this run. */
 static void
 ls_train_notes (LsTrainReport *r, const LsTrainSpec *spec, const LsReliability *reliability)
 {
   bool is_storage = spec->checkpoint_to == LS_CHECKPOINT_STORAGE;
   bool has_spare = !spec->spares || g_array_index (spec->spares, uint32_t, 0) == LS_SPARES_ANY;
-  bool is_given = spec->given.save != LS_TIME_NEVER && spec->given.read != LS_TIME_NEVER;
+  bool is_given = spec->given.save != LS_TIME_NEVER && spec->given.read != LS_TIME_NEVER,
+       has_storage = !is_storage || !is_given || spec->checkpoint_async;
   note (r, !spec->reliability && r->causes->len == 0,
         "nothing is known of failures of these chips: none is assumed");
   note (
@@ -110,7 +129,8 @@ ls_train_notes (LsTrainReport *r, const LsTrainSpec *spec, const LsReliability *
         "--storage-every has no effect here: each checkpoint goes to storage");
   note (r, spec->checkpoint_async && !is_storage,
         "--checkpoint-async has no effect here: the job never waits for storage");
-  note (r, spec->storage_bytes_per_s > 0 && is_storage && is_given && !spec->checkpoint_async,
+  assume_machines (r, spec, has_storage, reliability);
+  note (r, spec->storage_bytes_per_s > 0 && !has_storage,
         "--storage-bandwidth has no effect here: how long saving and reading take is given");
   note (r, spec->seed != 1 && r->causes->len == 0, "--first-seed has no effect here: nothing fails");
   note (r, !r->step_spread && spec->jitter_seed != 1, "--jitter-seed has no effect here: steps do not vary");
@@ -158,6 +178,23 @@ add_energy (LsTrainReport *r, const LsPrice *price, guint n_spare)
   r->has_activities = ls_price_has_activities (price);
 }
 
+/* What money and energy rest on besides the job. */
+static void
+assume_price (LsTrainReport *r, const LsPrice *given, const LsPrice *price)
+{
+  GArray **all = &r->job->assumptions;
+  if (!isnan (r->usd))
+    ls_price_assume_hour (price, isnan (given->usd_per_gpu_hour) ? "the accelerator's file" : NULL,
+                          "--gpu-hour USD", all);
+  if (isnan (r->mwh))
+    return;
+  ls_assumptions_add (all, "gpu_watts", g_strdup_printf ("%g", price->gpu_watts),
+                      r->has_activities ? "at most %s W for a GPU" : "%s W for a GPU",
+                      isnan (given->gpu_watts) ? "the accelerator's file" : NULL, "--gpu-watts W");
+  ls_assumptions_add (all, "pue", g_strdup_printf ("%g", price->pue), "PUE %s",
+                      isnan (given->pue) ? "by default" : NULL, "--pue X");
+}
+
 /* Fills GPU hours, money, energy and CO2: once the time and what was lost are known. */
 static void
 ls_train_costs (LsTrainReport *r, const LsTrainSpec *spec, const LsClusterSpec *cluster)
@@ -168,6 +205,7 @@ ls_train_costs (LsTrainReport *r, const LsTrainSpec *spec, const LsClusterSpec *
   r->usd = ls_price_usd (&price, r->n_gpus + n_spare, 1) * r->wall_s.mean;
   add_energy (r, &price, n_spare);
   r->co2_t = spec->co2_g_per_kwh > 0 ? r->mwh * spec->co2_g_per_kwh / 1e3 : NAN;
+  assume_price (r, &spec->price, &price);
 }
 
 #define DEFAULT_RELIABILITY "llama3-h100"
