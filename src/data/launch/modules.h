@@ -1,5 +1,5 @@
-/* data/launch/modules.h — modules of a model as programs name them: which have adapters (model/lora.h),
- * which run in which format (private to launch/). */
+/* data/launch/modules.h — modules of a model as programs name them: which have adapters (model/lora.h;
+ * private to launch/). */
 #ifndef LS_DATA_LAUNCH_MODULES_H
 #define LS_DATA_LAUNCH_MODULES_H
 
@@ -21,9 +21,7 @@ void launch_set_adapters (LsImport *import, const LaunchAdapters *a);
 /* A table of the map "peft": "usual", a text, those where a file names none. NULL: there is none. */
 const cJSON *launch_modules (const char *table);
 
-/* Formats of single modules by --te-precision-config-file of Megatron-LM, behind the number format. */
-void megatron_formats (LaunchJob *job, const char *option);
-/* Such a file as that value, JSON, newly allocated; NULL: it is no mapping of YAML. name: for its path. */
+/* A file of YAML as JSON, newly allocated; NULL: it is no mapping. name: for its path. */
 char *megatron_formats_text (const char *text, gsize n, const char *name);
 
 #endif

@@ -1,4 +1,5 @@
 /* Functions of expressions: about options, keys, files, numbers and texts, layers. */
+#include <fnmatch.h>
 #include <math.h>
 #include <string.h>
 
@@ -524,6 +525,11 @@ PROGRAM_NUMBER (f_like, is_like (run, a[1].value.text, a[0].value.text))
 PROGRAM_NUMBER (f_matches, is_like (run, a->value.text, run->text))
 PROGRAM_TAKEN (f_group, fits (run, a[1].value.text, a[0].value.text, 1))
 
+/* Whether a pattern as of Python's fnmatch, which knows no escapes, fits all of a text. */
+PROGRAM_NUMBER (f_glob,
+                a[0].value.text &&a[1].value.text &&fnmatch (a[0].value.text, a[1].value.text, FNM_NOESCAPE)
+                    == 0)
+
 /* As a word of a shell, in a script that rules write. */
 static ProgramValue
 f_quoted (ProgramRun *run, const ProgramArgument *a)
@@ -896,6 +902,7 @@ static const ProgramFunction functions[] = {
   { "decided", "v", f_decided, true },
   { "count_in", "v", f_count_in, true },
   { "group", "vv", f_group, true },
+  { "glob", "vv", f_glob, true },
   { "formats_at", "w", f_formats_at },
   { "module", "w", f_module },
   { "package", "wv", f_package },

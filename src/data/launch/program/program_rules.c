@@ -394,7 +394,6 @@ static const struct {
   { { "fixed", AS_KEY }, fix },
   { { "model_file", AS_VALUE }, read_model_file, OF_FILES },
   { { "read", AS_VALUE }, read_options, OF_FILES },
-  { { "formats", AS_OPTION }, .of_job = megatron_formats },
   { { "refuse", AS_TEMPLATE }, refuse, OF_ALL, { { "hint", AS_TEXT, true } } },
   { { "lacking", AS_TEMPLATE }, refuse, OF_ALL, { { "hint", AS_TEXT, true } } },
   { { "refuse_task", AS_TEMPLATE }, refuse_task },
@@ -559,6 +558,19 @@ run_members (ProgramRun *run, const cJSON *rule, const char *path, bool is_each)
   return ok;
 }
 
+/* Inside of what a text says in JSON; not at all where it is none. */
+static bool
+run_json (ProgramRun *run, const cJSON *rule, const char *expression)
+{
+  const cJSON *before = run->tree;
+  g_auto (ProgramValue) text = program_eval (run, expression);
+  g_autoptr (cJSON) tree = text.text ? cJSON_Parse (text.text) : NULL;
+  run->tree = tree;
+  bool ok = !tree || act (run, rule, holds (run, rule));
+  run->tree = before;
+  return ok;
+}
+
 bool
 program_run_rules (ProgramRun *run, const cJSON *rules)
 {
@@ -567,8 +579,9 @@ program_run_rules (ProgramRun *run, const cJSON *rules)
   {
     const char *each = program_member (rule, "each"), *options = program_member (rule, "for"),
                *words = program_member (rule, "each_of"), *members = program_member (rule, "each_at"),
-               *inside = program_member (rule, "inside");
+               *inside = program_member (rule, "inside"), *json = program_member (rule, "in_json");
     bool ok = each         ? run_each (run, rule, each)
+        : json             ? run_json (run, rule, json)
         : members          ? run_members (run, rule, members, true)
         : inside           ? run_members (run, rule, inside, false)
         : options || words ? run_words (run, rule, options, words)
@@ -692,9 +705,9 @@ check_member (ProgramRun *run, const cJSON *node, As as)
 static bool
 as_of (guint action, const char *key, As *ret)
 {
-  static const Member of_any[]
-      = { { "when", AS_VALUE }, { "each_of", AS_VALUE }, { "once", AS_VALUE },  { "each", AS_TEXT },
-          { "for", AS_TEXT },   { "each_at", AS_TEXT },  { "inside", AS_TEXT }, { NULL } };
+  static const Member of_any[] = { { "when", AS_VALUE },  { "each_of", AS_VALUE }, { "once", AS_VALUE },
+                                   { "each", AS_TEXT },   { "for", AS_TEXT },      { "each_at", AS_TEXT },
+                                   { "inside", AS_TEXT }, { "in_json", AS_VALUE }, { NULL } };
   const Member *const lists[]
       = { of_any, (const Member[]) { actions[action].of, { NULL } }, actions[action].more };
   const guint most[] = { G_N_ELEMENTS (of_any), 1, G_N_ELEMENTS (actions[action].more) };
