@@ -49,8 +49,6 @@ program_run_clear (ProgramRun *run)
   g_clear_pointer (&run->deepspeed, launch_words_free);
   g_clear_pointer (&run->made, launch_words_free);
   g_clear_pointer (&run->seen, g_hash_table_unref);
-  g_clear_pointer (&run->adapted, g_ptr_array_unref);
-  program_value_clear (&run->dropout);
   if (run->job)
     g_clear_pointer (&run->job->open, g_hash_table_unref);
 }

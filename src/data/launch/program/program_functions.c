@@ -13,6 +13,7 @@
 #include "data/shell/shell.h"
 #include "data/text/field.h"
 #include "data/text/read_file.h"
+#include "model/lora.h"
 #include "schedules/sched.h"
 #include "strategy/shard.h"
 #include "strategy/strategy.h"
@@ -117,6 +118,16 @@ PROGRAM_NUMBER (f_count, option_of (run, a) ? option_of (run, a)->values->len : 
 
 /* All its values, with blanks between them. */
 PROGRAM_TAKEN (f_values, option_of (run, a) ? launch_option_text (option_of (run, a)) : NULL)
+
+/* The same as a list in JSON. */
+static ProgramValue
+f_list (ProgramRun *run, const ProgramArgument *a)
+{
+  const LaunchOption *o = option_of (run, a);
+  g_autoptr (cJSON) list
+      = o ? cJSON_CreateStringArray ((const char *const *) o->values->pdata, (int) o->values->len) : NULL;
+  return program_taken (list ? cJSON_PrintUnformatted (list) : NULL);
+}
 
 /* Whether the program has such an option. */
 PROGRAM_NUMBER (f_is_option, option_find (a->is_other ? run->other.table : &run->map->table, a->word) != NULL)
@@ -324,6 +335,9 @@ PROGRAM_TEXT (f_argument, run->script ? launch_words_text (run->script->words, a
 PROGRAM_NUMBER (f_learns, a->value.text != NULL && launch_learns (a->value.text))
 PROGRAM_NUMBER (f_uses_model, a->value.text != NULL && launch_uses_model (a->value.text))
 
+/* A text in a table of the map. */
+PROGRAM_TEXT (f_entry, program_member (yaml_config_find (run->map->tables, a[0].word), a[1].value.text))
+
 /* --- the file ------------------------------------------------------------------------------------------ */
 
 /* Of the file that says it, without its folder; as it was given. */
@@ -411,7 +425,7 @@ f_formats_at (ProgramRun *run, const ProgramArgument *a)
   g_autofree char *file = path ? ls_read_file (path, LAUNCH_MAX_BESIDE, &n, diags) : NULL;
   if (file)
     g_ptr_array_add (run->job->import->files, g_strdup (path));
-  return program_taken (file ? megatron_formats_text (file, n, path) : NULL);
+  return program_taken (file ? yaml_config_as_json (file, n, path) : NULL);
 }
 
 /* --- numbers and texts -------------------------------------------------------------------------------- */
@@ -506,7 +520,7 @@ fits (ProgramRun *run, const char *how, const char *text, int group)
   g_autoptr (GError) error = NULL;
   g_autoptr (GMatchInfo) match = NULL;
   g_autoptr (GRegex) pattern = g_regex_new (how ? how : "", G_REGEX_RAW, G_REGEX_MATCH_DEFAULT, &error);
-  if (!pattern && !run->wrong)
+  if (!pattern && !run->wrong && !run->job) /* one that a file has may be none */
     run->wrong = g_strdup (error->message);
   bool is_so = pattern && text && g_regex_match (pattern, text, G_REGEX_MATCH_DEFAULT, &match);
   return is_so ? g_match_info_fetch (match, group) : NULL;
@@ -627,6 +641,16 @@ f_chunks (ProgramRun *run, const ProgramArgument *a)
       g_string_append_printf (text, "*%u", layers[i]);
   }
   return taken_text (text);
+}
+
+/* Words of the linear layers that adapters may stand next to; none: such a job cannot be simulated. */
+static ProgramValue
+f_adaptable (ProgramRun *run, const ProgramArgument *a)
+{
+  const LsModel *m = &run->job->import->model;
+  uint32_t own = 0;
+  ls_lora_modules (m, NULL, &own, NULL);
+  return ls_strategy_bars_adapters (m) ? program_none () : program_taken (ls_lora_words (own, " "));
 }
 
 /* Whether ranks of the job are numbered as by that order. */
@@ -824,6 +848,7 @@ static const ProgramFunction functions[] = {
   { "left_open", "o", f_left_open },
   { "count", "o", f_count },
   { "values", "o", f_values },
+  { "list", "o", f_list },
   { "has", "k", f_has },
   { "is_open", "k", f_is_open },
   { "is_given", "k", f_is_given },
@@ -838,6 +863,7 @@ static const ProgramFunction functions[] = {
   { "command", "", f_command },
   { "pair", "w", f_pair },
   { "told", "w", f_told },
+  { "entry", "wv", f_entry, true },
   { "gpus", "", f_gpus },
   { "starter", "w", f_starter },
   { "variable", "w", f_variable },
@@ -910,6 +936,7 @@ static const ProgramFunction functions[] = {
   { "is_yaml", "", f_is_yaml, true },
   { "expert_layers", "", f_expert_layers },
   { "chunks", "w", f_chunks },
+  { "adaptable", "", f_adaptable },
   { "fixes_chunks", "v", f_fixes_chunks, true },
   { "is_ordered", "v", f_is_ordered },
   { "repeated", "vv", f_repeated, true },
