@@ -643,6 +643,12 @@ f_chunks (ProgramRun *run, const ProgramArgument *a)
   return taken_text (text);
 }
 
+/* Whether attention runs the kernel that it runs by itself, of the program that runs the job. */
+PROGRAM_NUMBER (f_usual_attention,
+                run->job->import->strategy.use.attention_kernel == LS_ATTENTION_KERNEL_AUTO
+                    || run->job->import->strategy.use.attention_kernel
+                        == run->job->import->strategy.program.attention_else)
+
 /* Words of the linear layers that adapters may stand next to; none: such a job cannot be simulated. */
 static ProgramValue
 f_adaptable (ProgramRun *run, const ProgramArgument *a)
@@ -723,8 +729,6 @@ f_spaced (ProgramRun *run, const ProgramArgument *a)
   return program_taken (pattern);
 }
 
-/* --- which layers have experts ------------------------------------------------------------------------- */
-
 /* "Et*3|(t|)*2" as "Ettt|t|t|", "[0]*2+[1]" as "00+1": a character, a list or what stands in parentheses as
  * often as "*n" behind it says. Newly allocated; NULL: it is too long. */
 static char *
@@ -746,63 +750,9 @@ expanded (const char *text)
   return g_strdup (all->str);
 }
 
-/* Of "([0]*3+[1]*58)", "[0,1]*24" a 0 or 1 for each layer, newly allocated; NULL: it is none such. */
-static char *
-layers_of (const char *text)
-{
-  bool is_list = text && strchr (text, '[') && text[strspn (text, G_CSET_DIGITS "[,]()+* ")] == '\0';
-  g_autofree char *all = is_list ? expanded (text) : NULL;
-  if (!all || all[strspn (all, "01,()+ ")] || !strpbrk (all, "01"))
-    return NULL;
-  char *to = all;
-  for (const char *p = all; *p; p++)
-    if (g_ascii_isdigit (*p))
-      *to++ = *p;
-  *to = '\0';
-  return g_steal_pointer (&all);
-}
+PROGRAM_TAKEN (f_unrolled, a->value.text ? expanded (a->value.text) : NULL)
 
-/* Layers without experts at the start, and that of every so many behind them the last has some, of such a
- * list: "3 1". None: they lie otherwise. */
-static ProgramValue
-f_expert_places (ProgramRun *run, const ProgramArgument *a)
-{
-  g_autofree char *layers = layers_of (a->value.text);
-  if (!layers)
-    return program_none ();
-  const char *first = strchr (layers, '1'), *second = first ? strchr (first + 1, '1') : NULL;
-  gsize every = second ? (gsize) (second - first) : 1, n_before = first ? (gsize) (first - layers) : 0,
-        n_dense = n_before >= every - 1 ? n_before - (every - 1) : 0;
-  bool is_so = first != NULL;
-  for (gsize i = 0; layers[i]; i++)
-    is_so = is_so && (i >= n_dense && (i - n_dense + 1) % every == 0) == (layers[i] == '1');
-  return is_so ? program_taken (g_strdup_printf ("%" G_GSIZE_FORMAT " %" G_GSIZE_FORMAT, n_dense, every))
-               : program_none ();
-}
-
-/* --- chunks of a pipeline ------------------------------------------------------------------------------ */
-
-/* "Ett|t*3|ttL": layers of each chunk, in model order, "2,3,2". None: it has other parts, or not so many
- * blocks of multi-token prediction, all in the last chunk. */
-static ProgramValue
-f_layout_chunks (ProgramRun *run, const ProgramArgument *a)
-{
-  g_autoptr (GString) list = g_string_new (NULL);
-  g_autofree char *all = expanded (a->value.text ? a->value.text : "");
-  g_auto (GStrv) chunks = g_strsplit (all ? all : "", "|", LS_MAX_CHUNKS + 1);
-  bool is_read = all != NULL;
-  for (char **chunk = chunks; *chunk && is_read; chunk++) {
-    guint n_layers = 0, n_blocks = 0;
-    for (const char *p = *chunk; *p; p++) {
-      n_layers += *p == 't';
-      n_blocks += *p == 'm';
-      is_read = is_read && strchr ("EtmL, ", *p); /* commas are for the eye */
-    }
-    is_read = is_read && (n_blocks == 0 || n_blocks == (chunk[1] ? 0 : a[1].value.number));
-    g_string_append_printf (list, "%s%u", chunk > chunks ? "," : "", n_layers);
-  }
-  return is_read ? program_taken (g_strdup (list->str)) : program_none ();
-}
+/* --- schedules ----------------------------------------------------------------------------------------- */
 
 /* Whether a schedule of ours says itself how many chunks a stage has. */
 static ProgramValue
@@ -937,13 +887,13 @@ static const ProgramFunction functions[] = {
   { "expert_layers", "", f_expert_layers },
   { "chunks", "w", f_chunks },
   { "adaptable", "", f_adaptable },
+  { "usual_attention", "", f_usual_attention },
   { "fixes_chunks", "v", f_fixes_chunks, true },
   { "is_ordered", "v", f_is_ordered },
   { "repeated", "vv", f_repeated, true },
   { "spelled", "vv", f_spelled, true },
   { "spaced", "vvv", f_spaced, true },
-  { "expert_places", "v", f_expert_places, true },
-  { "layout_chunks", "vv", f_layout_chunks, true },
+  { "unrolled", "v", f_unrolled, true },
 };
 
 const ProgramFunction *

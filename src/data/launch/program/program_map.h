@@ -276,7 +276,7 @@ typedef struct {
   bool is_evaluated;
 } ProgramAct;
 typedef void ProgramAction (ProgramRun *run, ProgramAct *a);
-ProgramAction program_lack, program_note, program_note_attention; /* of a job that is written */
+ProgramAction program_lack, program_note; /* of a job that is written */
 
 /* What it says, where it is an expression: evaluated once, when first asked for. As a text, "" of none. */
 const ProgramValue *program_act_value (ProgramRun *run, ProgramAct *a);

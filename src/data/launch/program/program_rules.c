@@ -274,7 +274,6 @@ static const struct {
       { "told", AS_VALUES, true } } },
   { { "lacks", AS_TEMPLATE }, program_lack, OF_JOBS, { { "says", AS_TEMPLATE } } },
   { { "note", AS_TEMPLATE }, program_note },
-  { { "note_attention", AS_TEXT }, program_note_attention },
   { { "release", AS_TEXT }, .of_job = option_release },
   { { "stages_conflict", AS_TEMPLATE }, .report = import_stages_conflict },
   { { "model", AS_MODEL }, set_key, OF_JOBS, { { "by", AS_TEMPLATE, true } } },
