@@ -79,6 +79,18 @@ yaml_config_add (cJSON *into, const ImportFile *file, LsImport *import, LsDiagLi
   return ok;
 }
 
+char *
+yaml_config_as_json (const char *text, gsize n, const char *name)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  cJSON *tree = ls_yaml_parse (text, n, name, NULL, diags);
+  char *made = cJSON_IsObject (tree) ? cJSON_PrintUnformatted (tree) : NULL,
+       *copy = made ? g_strdup (made) : NULL;
+  cJSON_free (made);
+  cJSON_Delete (tree);
+  return copy;
+}
+
 cJSON *
 yaml_config_of_name (const ImportFiles *files, const char *said, LsImport *import, LsDiagList *diags)
 {

@@ -18,6 +18,9 @@ bool yaml_config_add (cJSON *into, const ImportFile *file, LsImport *import, LsD
 /* The same of a mapping, whose members are moved. */
 void yaml_config_merge (cJSON *into, cJSON *from);
 
+/* A text in YAML as JSON, newly allocated; NULL: it is no mapping. name: for its path. */
+char *yaml_config_as_json (const char *text, gsize n, const char *name);
+
 /* What a script names, with or without ".yaml" (launch_file_of()); the caller frees it. name NULL: none is
  * said. NULL: a diagnostic. */
 cJSON *yaml_config_of_name (const ImportFiles *files, const char *name, LsImport *import, LsDiagList *diags);

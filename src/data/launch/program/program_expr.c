@@ -49,8 +49,6 @@ program_run_clear (ProgramRun *run)
   g_clear_pointer (&run->deepspeed, launch_words_free);
   g_clear_pointer (&run->made, launch_words_free);
   g_clear_pointer (&run->seen, g_hash_table_unref);
-  g_clear_pointer (&run->adapted, g_ptr_array_unref);
-  program_value_clear (&run->dropout);
   if (run->job)
     g_clear_pointer (&run->job->open, g_hash_table_unref);
 }
@@ -625,15 +623,6 @@ program_refuse_written (Emit *e, const char *knob, const char *format, ...)
   ls_diag_add (e->refusals, LS_ERROR_UNSUPPORTED, NULL, 0, 0, NULL, NULL, NULL, "%s: %s", knob, why);
 }
 
-static G_GNUC_PRINTF (2, 3) void note (Emit *e, const char *format, ...)
-{
-  va_list args;
-  va_start (args, format);
-  g_string_append_vprintf (e->notes, format, args);
-  va_end (args);
-  g_string_append_c (e->notes, '\n');
-}
-
 /* --- what rules do ------------------------------------------------------------------------------------- */
 
 /* { "lacks": option of ours, "says": why } */
@@ -649,21 +638,7 @@ void
 program_note (ProgramRun *run, ProgramAct *a)
 {
   if (run->emit)
-    note (run->emit, "%s", program_act_text (run, a));
-}
-
-/* { "note_attention": the library that it is up to what attention runs, where it is not what the program runs
- * by itself } */
-void
-program_note_attention (ProgramRun *run, ProgramAct *a)
-{
-  const LsStrategy *s = run->emit ? run->emit->s : NULL;
-  if (!s || s->use.attention_kernel == LS_ATTENTION_KERNEL_AUTO
-      || s->use.attention_kernel == s->program.attention_else)
-    return;
-  const LsField *knob = ls_field_find (ls_strategy_fields, "attention_kernel");
-  g_autofree char *kernel = ls_field_text (knob, s, NULL), *option = ls_field_option (knob, kernel);
-  note (run->emit, "which kernel attention runs (%s) is up to %s", option, a->what->valuestring);
+    g_string_append_printf (run->emit->notes, "%s\n", program_act_text (run, a));
 }
 
 /* --- a job --------------------------------------------------------------------------------------------- */

@@ -1,4 +1,5 @@
 /* Functions of expressions: about options, keys, files, numbers and texts, layers. */
+#include <fnmatch.h>
 #include <math.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@
 #include "data/shell/shell.h"
 #include "data/text/field.h"
 #include "data/text/read_file.h"
+#include "model/lora.h"
 #include "schedules/sched.h"
 #include "strategy/shard.h"
 #include "strategy/strategy.h"
@@ -116,6 +118,16 @@ PROGRAM_NUMBER (f_count, option_of (run, a) ? option_of (run, a)->values->len : 
 
 /* All its values, with blanks between them. */
 PROGRAM_TAKEN (f_values, option_of (run, a) ? launch_option_text (option_of (run, a)) : NULL)
+
+/* The same as a list in JSON. */
+static ProgramValue
+f_list (ProgramRun *run, const ProgramArgument *a)
+{
+  const LaunchOption *o = option_of (run, a);
+  g_autoptr (cJSON) list
+      = o ? cJSON_CreateStringArray ((const char *const *) o->values->pdata, (int) o->values->len) : NULL;
+  return program_taken (list ? cJSON_PrintUnformatted (list) : NULL);
+}
 
 /* Whether the program has such an option. */
 PROGRAM_NUMBER (f_is_option, option_find (a->is_other ? run->other.table : &run->map->table, a->word) != NULL)
@@ -323,6 +335,9 @@ PROGRAM_TEXT (f_argument, run->script ? launch_words_text (run->script->words, a
 PROGRAM_NUMBER (f_learns, a->value.text != NULL && launch_learns (a->value.text))
 PROGRAM_NUMBER (f_uses_model, a->value.text != NULL && launch_uses_model (a->value.text))
 
+/* A text in a table of the map. */
+PROGRAM_TEXT (f_entry, program_member (yaml_config_find (run->map->tables, a[0].word), a[1].value.text))
+
 /* --- the file ------------------------------------------------------------------------------------------ */
 
 /* Of the file that says it, without its folder; as it was given. */
@@ -410,7 +425,7 @@ f_formats_at (ProgramRun *run, const ProgramArgument *a)
   g_autofree char *file = path ? ls_read_file (path, LAUNCH_MAX_BESIDE, &n, diags) : NULL;
   if (file)
     g_ptr_array_add (run->job->import->files, g_strdup (path));
-  return program_taken (file ? megatron_formats_text (file, n, path) : NULL);
+  return program_taken (file ? yaml_config_as_json (file, n, path) : NULL);
 }
 
 /* --- numbers and texts -------------------------------------------------------------------------------- */
@@ -505,7 +520,7 @@ fits (ProgramRun *run, const char *how, const char *text, int group)
   g_autoptr (GError) error = NULL;
   g_autoptr (GMatchInfo) match = NULL;
   g_autoptr (GRegex) pattern = g_regex_new (how ? how : "", G_REGEX_RAW, G_REGEX_MATCH_DEFAULT, &error);
-  if (!pattern && !run->wrong)
+  if (!pattern && !run->wrong && !run->job) /* one that a file has may be none */
     run->wrong = g_strdup (error->message);
   bool is_so = pattern && text && g_regex_match (pattern, text, G_REGEX_MATCH_DEFAULT, &match);
   return is_so ? g_match_info_fetch (match, group) : NULL;
@@ -523,6 +538,11 @@ is_like (ProgramRun *run, const char *how, const char *text)
 PROGRAM_NUMBER (f_like, is_like (run, a[1].value.text, a[0].value.text))
 PROGRAM_NUMBER (f_matches, is_like (run, a->value.text, run->text))
 PROGRAM_TAKEN (f_group, fits (run, a[1].value.text, a[0].value.text, 1))
+
+/* Whether a pattern as of Python's fnmatch, which knows no escapes, fits all of a text. */
+PROGRAM_NUMBER (f_glob,
+                a[0].value.text &&a[1].value.text &&fnmatch (a[0].value.text, a[1].value.text, FNM_NOESCAPE)
+                    == 0)
 
 /* As a word of a shell, in a script that rules write. */
 static ProgramValue
@@ -623,6 +643,22 @@ f_chunks (ProgramRun *run, const ProgramArgument *a)
   return taken_text (text);
 }
 
+/* Whether attention runs the kernel that it runs by itself, of the program that runs the job. */
+PROGRAM_NUMBER (f_usual_attention,
+                run->job->import->strategy.use.attention_kernel == LS_ATTENTION_KERNEL_AUTO
+                    || run->job->import->strategy.use.attention_kernel
+                        == run->job->import->strategy.program.attention_else)
+
+/* Words of the linear layers that adapters may stand next to; none: such a job cannot be simulated. */
+static ProgramValue
+f_adaptable (ProgramRun *run, const ProgramArgument *a)
+{
+  const LsModel *m = &run->job->import->model;
+  uint32_t own = 0;
+  ls_lora_modules (m, NULL, &own, NULL);
+  return ls_strategy_bars_adapters (m) ? program_none () : program_taken (ls_lora_words (own, " "));
+}
+
 /* Whether ranks of the job are numbered as by that order. */
 PROGRAM_NUMBER (f_is_ordered,
                 a->value.text != NULL && ls_strategy_is_ordered (&run->job->import->strategy, a->value.text))
@@ -693,8 +729,6 @@ f_spaced (ProgramRun *run, const ProgramArgument *a)
   return program_taken (pattern);
 }
 
-/* --- which layers have experts ------------------------------------------------------------------------- */
-
 /* "Et*3|(t|)*2" as "Ettt|t|t|", "[0]*2+[1]" as "00+1": a character, a list or what stands in parentheses as
  * often as "*n" behind it says. Newly allocated; NULL: it is too long. */
 static char *
@@ -716,63 +750,9 @@ expanded (const char *text)
   return g_strdup (all->str);
 }
 
-/* Of "([0]*3+[1]*58)", "[0,1]*24" a 0 or 1 for each layer, newly allocated; NULL: it is none such. */
-static char *
-layers_of (const char *text)
-{
-  bool is_list = text && strchr (text, '[') && text[strspn (text, G_CSET_DIGITS "[,]()+* ")] == '\0';
-  g_autofree char *all = is_list ? expanded (text) : NULL;
-  if (!all || all[strspn (all, "01,()+ ")] || !strpbrk (all, "01"))
-    return NULL;
-  char *to = all;
-  for (const char *p = all; *p; p++)
-    if (g_ascii_isdigit (*p))
-      *to++ = *p;
-  *to = '\0';
-  return g_steal_pointer (&all);
-}
+PROGRAM_TAKEN (f_unrolled, a->value.text ? expanded (a->value.text) : NULL)
 
-/* Layers without experts at the start, and that of every so many behind them the last has some, of such a
- * list: "3 1". None: they lie otherwise. */
-static ProgramValue
-f_expert_places (ProgramRun *run, const ProgramArgument *a)
-{
-  g_autofree char *layers = layers_of (a->value.text);
-  if (!layers)
-    return program_none ();
-  const char *first = strchr (layers, '1'), *second = first ? strchr (first + 1, '1') : NULL;
-  gsize every = second ? (gsize) (second - first) : 1, n_before = first ? (gsize) (first - layers) : 0,
-        n_dense = n_before >= every - 1 ? n_before - (every - 1) : 0;
-  bool is_so = first != NULL;
-  for (gsize i = 0; layers[i]; i++)
-    is_so = is_so && (i >= n_dense && (i - n_dense + 1) % every == 0) == (layers[i] == '1');
-  return is_so ? program_taken (g_strdup_printf ("%" G_GSIZE_FORMAT " %" G_GSIZE_FORMAT, n_dense, every))
-               : program_none ();
-}
-
-/* --- chunks of a pipeline ------------------------------------------------------------------------------ */
-
-/* "Ett|t*3|ttL": layers of each chunk, in model order, "2,3,2". None: it has other parts, or not so many
- * blocks of multi-token prediction, all in the last chunk. */
-static ProgramValue
-f_layout_chunks (ProgramRun *run, const ProgramArgument *a)
-{
-  g_autoptr (GString) list = g_string_new (NULL);
-  g_autofree char *all = expanded (a->value.text ? a->value.text : "");
-  g_auto (GStrv) chunks = g_strsplit (all ? all : "", "|", LS_MAX_CHUNKS + 1);
-  bool is_read = all != NULL;
-  for (char **chunk = chunks; *chunk && is_read; chunk++) {
-    guint n_layers = 0, n_blocks = 0;
-    for (const char *p = *chunk; *p; p++) {
-      n_layers += *p == 't';
-      n_blocks += *p == 'm';
-      is_read = is_read && strchr ("EtmL, ", *p); /* commas are for the eye */
-    }
-    is_read = is_read && (n_blocks == 0 || n_blocks == (chunk[1] ? 0 : a[1].value.number));
-    g_string_append_printf (list, "%s%u", chunk > chunks ? "," : "", n_layers);
-  }
-  return is_read ? program_taken (g_strdup (list->str)) : program_none ();
-}
+/* --- schedules ----------------------------------------------------------------------------------------- */
 
 /* Whether a schedule of ours says itself how many chunks a stage has. */
 static ProgramValue
@@ -818,6 +798,7 @@ static const ProgramFunction functions[] = {
   { "left_open", "o", f_left_open },
   { "count", "o", f_count },
   { "values", "o", f_values },
+  { "list", "o", f_list },
   { "has", "k", f_has },
   { "is_open", "k", f_is_open },
   { "is_given", "k", f_is_given },
@@ -832,6 +813,7 @@ static const ProgramFunction functions[] = {
   { "command", "", f_command },
   { "pair", "w", f_pair },
   { "told", "w", f_told },
+  { "entry", "wv", f_entry, true },
   { "gpus", "", f_gpus },
   { "starter", "w", f_starter },
   { "variable", "w", f_variable },
@@ -896,6 +878,7 @@ static const ProgramFunction functions[] = {
   { "decided", "v", f_decided, true },
   { "count_in", "v", f_count_in, true },
   { "group", "vv", f_group, true },
+  { "glob", "vv", f_glob, true },
   { "formats_at", "w", f_formats_at },
   { "module", "w", f_module },
   { "package", "wv", f_package },
@@ -903,13 +886,14 @@ static const ProgramFunction functions[] = {
   { "is_yaml", "", f_is_yaml, true },
   { "expert_layers", "", f_expert_layers },
   { "chunks", "w", f_chunks },
+  { "adaptable", "", f_adaptable },
+  { "usual_attention", "", f_usual_attention },
   { "fixes_chunks", "v", f_fixes_chunks, true },
   { "is_ordered", "v", f_is_ordered },
   { "repeated", "vv", f_repeated, true },
   { "spelled", "vv", f_spelled, true },
   { "spaced", "vvv", f_spaced, true },
-  { "expert_places", "v", f_expert_places, true },
-  { "layout_chunks", "vv", f_layout_chunks, true },
+  { "unrolled", "v", f_unrolled, true },
 };
 
 const ProgramFunction *

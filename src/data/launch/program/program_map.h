@@ -19,7 +19,6 @@
 
 #include <math.h>
 
-#include "data/launch/modules.h"
 #include "data/launch/launch_script.h"
 #include "data/launch/option_table.h"
 
@@ -114,19 +113,15 @@ typedef struct {
   bool is_refused;             /* a rule refused the job */
   bool has_lacks;              /* a script sources what is not here */
   const ImportFiles *files;
-  LaunchWords *says;            /* options of another program; NULL: there is none */
-  LaunchJob other;              /* in these */
-  bool is_read;                 /* a rule read what options say by themselves */
-  LaunchWords *deepspeed;       /* a configuration of DeepSpeed for it; NULL: none was read */
-  LaunchWords *made;            /* what took the place of the job's words; NULL: nothing did */
-  GHashTable *seen;             /* variables of processes that the file says; NULL: it has none */
-  LaunchAdapters adapters;      /* for its reader; option: NULL: there are none */
-  const LaunchAdapters *handed; /* those of a program whose options became these; NULL: there are none */
+  LaunchWords *says;      /* options of another program; NULL: there is none */
+  LaunchJob other;        /* in these */
+  bool is_read;           /* a rule read what options say by themselves */
+  LaunchWords *deepspeed; /* a configuration of DeepSpeed for it; NULL: none was read */
+  LaunchWords *made;      /* what took the place of the job's words; NULL: nothing did */
+  GHashTable *seen;       /* variables of processes that the file says; NULL: it has none */
   const ProgramMap
-      *around;          /* of a program around this one, with files that come with it; NULL: there is none */
-  GPtrArray *adapted;   /* modules of these, or NULL */
-  ProgramValue dropout; /* of these */
-  ProgramCheck *check;  /* where the file is looked at; NULL: a job is read */
+      *around;         /* of a program around this one, with files that come with it; NULL: there is none */
+  ProgramCheck *check; /* where the file is looked at; NULL: a job is read */
   const OptionTable *theirs; /* its options, where the file is looked at; NULL: these are not known */
   GHashTable *parts;         /* char *: parts that rules run, where the file is looked at; or NULL */
   GHashTable *named;         /* char *: options that expressions name, where the file is looked at; or NULL */
@@ -281,7 +276,7 @@ typedef struct {
   bool is_evaluated;
 } ProgramAct;
 typedef void ProgramAction (ProgramRun *run, ProgramAct *a);
-ProgramAction program_lack, program_note, program_note_attention; /* of a job that is written */
+ProgramAction program_lack, program_note; /* of a job that is written */
 
 /* What it says, where it is an expression: evaluated once, when first asked for. As a text, "" of none. */
 const ProgramValue *program_act_value (ProgramRun *run, ProgramAct *a);
@@ -293,20 +288,21 @@ void program_check_rules (ProgramRun *run, const cJSON *rules);
 /* --- program_other.c: options of another program, and what reads the job by these ----------------------- */
 
 ProgramAction program_base, program_translate, program_say, program_say_option, program_assume,
-    program_switch, program_deepspeed, program_read_as, program_run_part, program_beside, program_fill_open,
-    program_hand_adapters;
+    program_switch, program_deepspeed, program_read_as, program_run_part, program_beside, program_fill_open;
 /* Tells a value of the act as "why" of its rule says, or as the default of the program. */
 void program_tell_default (ProgramRun *run, ProgramAct *a);
 /* What else is known of a job that rules of a map are run over: what is told, a configuration of DeepSpeed,
- * which is taken, adapters and a program around it; NULL: none. */
+ * which is taken, and a program around it; NULL: none. */
 typedef struct {
   const ProgramTold *told;
   LaunchWords *deepspeed;
-  const LaunchAdapters *adapters;
   const ProgramMap *around;
   LaunchWords *says; /* takes what its options are as those of a Trainer; NULL: they are its own */
   Emit *emit;        /* the job is written, not read */
 } ProgramWith;
+/* What a rule tells, { "told": { name: value } }: ProgramTold, the last without a name. The caller frees
+ * it. */
+GArray *program_told_of (ProgramRun *run, const cJSON *rule);
 /* What "translate" calls the options of a configuration of the program itself, for those of a command. */
 #define PROGRAM_CONFIGURATION "configuration"
 

@@ -196,17 +196,28 @@ program_fill_open (ProgramRun *run, ProgramAct *a)
     launch_words_add_value (words, a->name, as);
 }
 
-/* { "handed_adapters": name }: sets those of a program whose options became these; the name gives whether
- * there are any. */
-void
-program_hand_adapters (ProgramRun *run, ProgramAct *a)
+/* --- readers -------------------------------------------------------------------------------------------- */
+
+static void
+told_clear (gpointer told)
 {
-  program_let (run, a->what->valuestring, program_number (run->handed != NULL));
-  if (run->handed)
-    launch_set_adapters (run->job->import, run->handed);
+  g_free ((char *) ((ProgramTold *) told)->value);
 }
 
-/* --- readers -------------------------------------------------------------------------------------------- */
+GArray *
+program_told_of (ProgramRun *run, const cJSON *rule)
+{
+  GArray *told = g_array_new (TRUE, TRUE, sizeof (ProgramTold));
+  const cJSON *one;
+  g_array_set_clear_func (told, told_clear);
+  cJSON_ArrayForEach (one, cJSON_GetObjectItemCaseSensitive (rule, "told"))
+  {
+    g_auto (ProgramValue) v = program_value_of (run, one);
+    const ProgramTold said = { one->string, program_value_is_none (&v) ? NULL : program_value_text (&v) };
+    g_array_append_val (told, said);
+  }
+  return told;
+}
 
 /* By all rules, or by a part of them, before which options were read. */
 bool
@@ -230,7 +241,6 @@ program_run_map (const char *name, const char *part, const ProgramWith *with, La
                                 .table = program_table_find ("trainer"),
                                 .gpus = job->gpus },
                      .deepspeed = with->deepspeed,
-                     .handed = with->adapters,
                      .around = with->around,
                      .emit = with->emit,
                      .is_written = with->emit != NULL,
@@ -273,13 +283,15 @@ words_but (const LaunchWords *all, const char *but)
 }
 
 /* { "part": name, "of_map": another program, whose options are said, or with "own": true those of this one;
- * without, of its own; "but": what of the options is said elsewhere } */
+ * without, of its own; "told": what it is told; "but": what of the options is said elsewhere } */
 void
 program_run_part (ProgramRun *run, ProgramAct *a)
 {
   const char *of = program_member (a->rule, "of_map"), *part = a->what->valuestring,
              *but = program_member (a->rule, "but");
   bool is_own = cJSON_HasObjectItem (a->rule, "own");
+  g_autoptr (GArray) told = program_told_of (run, a->rule);
+  const ProgramWith with = { .told = (const ProgramTold *) (gpointer) told->data, .emit = run->emit };
   if (!of)
     run->is_refused
         |= !program_doors->run_rules (run, cJSON_GetObjectItemCaseSensitive (run->map->parts, part));
@@ -290,8 +302,8 @@ program_run_part (ProgramRun *run, ProgramAct *a)
     program_doors->run_map (of, part, &(ProgramWith) { NULL }, &rest, NULL, NULL);
     run->job->import->table = table;
   } else if (run->says || is_own)
-    run->is_refused |= !program_doors->run_map (of, part, &(ProgramWith) { .emit = run->emit },
-                                                is_own ? run->job : &run->other, run->files, run->diags);
+    run->is_refused
+        |= !program_doors->run_map (of, part, &with, is_own ? run->job : &run->other, run->files, run->diags);
 }
 
 /* { "translate": program }: options that it has too, by its names. */
@@ -305,18 +317,14 @@ program_translate (ProgramRun *run, ProgramAct *a)
   option_translate (run->job, run->says);
 }
 
-/* { "read_as": program, "software": the profile of a release, "why": who says so }: its map reads the job by
- * what is said in its options, told of the others, and that options became its own. */
+/* { "read_as": program, "told": { name: value } }: its map reads the job by what is said in its options. */
 void
 program_read_as (ProgramRun *run, ProgramAct *a)
 {
-  const char *template = program_member (a->rule, "why"), *name = a->what->valuestring;
-  g_auto (ProgramValue) software = program_value_at (run, a->rule, "software");
-  g_autofree char *why = template ? program_fill (run, template) : NULL;
-  const ProgramTold told[] = { { "software", software.text }, { "why", why }, { "trainer", "1" }, { NULL } };
-  const ProgramWith with = { .told = told,
-                             .deepspeed = g_steal_pointer (&run->deepspeed),
-                             .adapters = run->adapters.option ? &run->adapters : NULL };
+  const char *name = a->what->valuestring;
+  g_autoptr (GArray) told = program_told_of (run, a->rule);
+  const ProgramWith with = { .told = (const ProgramTold *) (gpointer) told->data,
+                             .deepspeed = g_steal_pointer (&run->deepspeed) };
   run->other.table = program_table_find (name);
   run->other.gpus = run->job->gpus;
   run->is_refused |= !program_doors->run_map (name, NULL, &with, &run->other, run->files, run->diags);
@@ -349,7 +357,7 @@ program_take_file (ProgramRun *run, ProgramAct *a)
   const char *option = program_act_text (run, a), *name = launch_words_text (run->words, option);
   gsize n;
   g_autofree char *text = name ? launch_file_of (run->files, name, &n) : NULL,
-                  *json = text ? megatron_formats_text (text, n, name) : NULL;
+                  *json = text ? yaml_config_as_json (text, n, name) : NULL;
   if (json)
     launch_words_add_by (run->words, false, option, json);
 }

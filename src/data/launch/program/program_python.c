@@ -461,8 +461,6 @@ program_python (ProgramRun *run, ProgramAct *a)
 
 /* --- what rules make ----------------------------------------------------------------------------------- */
 
-#define MOST_TOLD 8
-
 /* { "put_said": true, "switches": true }: what is said in options of another program, each with the first of
  * its values; switches too, which have none, and what is off. */
 void
@@ -590,20 +588,11 @@ made (const ProgramRun *run)
 void
 program_configure (ProgramRun *run, ProgramAct *a)
 {
-  g_autoptr (GPtrArray) texts = g_ptr_array_new_with_free_func (g_free);
-  ProgramTold told[MOST_TOLD + 1] = { { NULL, NULL } };
-  const cJSON *one;
-  cJSON_ArrayForEach (one, cJSON_GetObjectItemCaseSensitive (a->rule, "told"))
-  {
-    g_auto (ProgramValue) v = program_value_of (run, one);
-    char *text = program_value_is_none (&v) ? NULL : program_value_text (&v);
-    if (texts->len < MOST_TOLD)
-      told[texts->len] = (ProgramTold) { one->string, text };
-    g_ptr_array_add (texts, text);
-  }
+  g_autoptr (GArray) told = program_told_of (run, a->rule);
   g_autoptr (cJSON) tree = made (run);
   run->is_refused |= !tree
-      || !program_doors->read_tree (a->what->valuestring, tree, run->path, told, run->job->import,
+      || !program_doors->read_tree (a->what->valuestring, tree, run->path,
+                                    (const ProgramTold *) (gpointer) told->data, run->job->import,
                                     run->diags);
   run->is_read = true;
 }

@@ -154,53 +154,6 @@ set_gpus (ProgramRun *run, ProgramAct *a)
   run->job->gpus = program_whole (program_act_value (run, a));
 }
 
-/* What "on" names, or else PEFT's; with "more" these beside it, be it none. */
-static GPtrArray *
-adapted (ProgramRun *run, const cJSON *rule)
-{
-  const char *on = program_member (rule, "on");
-  const cJSON *more = cJSON_GetObjectItemCaseSensitive (rule, "more");
-  g_autofree char *option = on ? program_option_of (run, on) : NULL;
-  const LaunchOption *named = option ? launch_words_find (run->job->words, option) : NULL;
-  if (!more && named && named->values->len > 0)
-    return g_ptr_array_ref (named->values);
-  GPtrArray *modules = g_ptr_array_new_with_free_func (g_free);
-  for (guint i = 0; more && named && i < named->values->len; i++)
-    g_ptr_array_add (modules, g_strdup (named->values->pdata[i]));
-  g_auto (ProgramValue) v
-      = more ? program_value_of (run, more) : program_text (cJSON_GetStringValue (launch_modules ("usual")));
-  g_auto (GStrv) words = program_words (v.text, " ");
-  for (char **word = words; *word; word++)
-    g_ptr_array_add (modules, g_strdup (*word));
-  return modules;
-}
-
-/* { "adapters": option that says so, "rank": 0: it is not said, "usual_rank": n, "on": option that names
- * modules, "more": others, "all": of all linear layers, whatever is named, "dropout": ..., "nf4": whether
- * frozen weights are in 4 bits } */
-static void
-set_adapters (ProgramRun *run, ProgramAct *a)
-{
-  const cJSON *rule = a->rule;
-  guint64 rank = program_whole_at (run, rule, "rank"),
-          usual_rank = program_whole_at (run, rule, "usual_rank");
-  bool is_all = program_is_true_at (run, rule, "all");
-  g_clear_pointer (&run->adapted, g_ptr_array_unref);
-  program_value_clear (&run->dropout);
-  run->dropout = program_value_at (run, rule, "dropout");
-  run->adapted = is_all ? NULL : adapted (run, rule);
-  const LaunchAdapters adapters = { .option = g_intern_string (program_act_text (run, a)),
-                                    .rank = rank,
-                                    .usual_rank = usual_rank,
-                                    .on = run->adapted,
-                                    .dropout = run->dropout.text,
-                                    .is_nf4 = program_is_true_at (run, rule, "nf4") };
-  if (run->map->is_dialect && !run->is_read)
-    run->adapters = adapters; /* the other program's reader sets them, once the model is known */
-  else
-    launch_set_adapters (run->job->import, &adapters);
-}
-
 /* { "model_file": true }: a model's own file behind the first; 'first': the one behind it has to be such. */
 static void
 read_model_file (ProgramRun *run, ProgramAct *a)
@@ -294,7 +247,7 @@ static const struct {
   Member of;
   ProgramAction *act; /* NULL: one of those below is called with what it says; or rules are within it */
   guint maps;         /* OF_ ... */
-  Member more[7];     /* which it has besides */
+  Member more[4];     /* which it has besides */
   /* What follows, is not simulated, matters to nothing, contradicts itself. */
   void (*report) (LsImport *import, const char *format, ...) G_GNUC_PRINTF (2, 3);
   void (*set_text) (LsImport *import, const char *text); /* not of a value that is none */
@@ -315,10 +268,12 @@ static const struct {
   { { "part", AS_TEXT },
     program_run_part,
     OF_ALL,
-    { { "of_map", AS_MAP, true }, { "own", AS_VALUE, true }, { "but", AS_TEXT, true } } },
+    { { "of_map", AS_MAP, true },
+      { "own", AS_VALUE, true },
+      { "but", AS_TEXT, true },
+      { "told", AS_VALUES, true } } },
   { { "lacks", AS_TEMPLATE }, program_lack, OF_JOBS, { { "says", AS_TEMPLATE } } },
   { { "note", AS_TEMPLATE }, program_note },
-  { { "note_attention", AS_TEXT }, program_note_attention },
   { { "release", AS_TEXT }, .of_job = option_release },
   { { "stages_conflict", AS_TEMPLATE }, .report = import_stages_conflict },
   { { "model", AS_MODEL }, set_key, OF_JOBS, { { "by", AS_TEMPLATE, true } } },
@@ -340,16 +295,12 @@ static const struct {
   { { "switch", AS_OPTION }, program_switch, OF_OTHER, { { "cases", AS_CASES } } },
   { { "deepspeed", AS_VALUE }, program_deepspeed, OF_OTHER | OF_FILES, { { "at", AS_TEXT, true } } },
   { { "python", AS_VALUE }, program_python, OF_OTHER | OF_FILES, { { "name", AS_TEXT }, { "to", AS_TEXT } } },
-  { { "read_as", AS_READER },
-    program_read_as,
-    OF_OTHER | OF_FILES,
-    { { "software", AS_VALUE, true }, { "why", AS_TEMPLATE, true } } },
+  { { "read_as", AS_READER }, program_read_as, OF_OTHER | OF_FILES, { { "told", AS_VALUES, true } } },
   { { "beside", AS_TABLE },
     program_beside,
     OF_JOBS,
     { { "file", AS_VALUE }, { "gives", AS_LET }, { "template", AS_VALUE, true } } },
   { { "fill", AS_THEIRS }, program_fill_open },
-  { { "handed_adapters", AS_LET }, program_hand_adapters },
   { { "notes", AS_TEXT }, note_word },
   { { "called", AS_VALUE }, set_name },
   { { "move", AS_PATHS }, program_move },
@@ -378,23 +329,12 @@ static const struct {
     { { "lifts", AS_TEXT }, { "says", AS_TEXT } } },
   { { "golden", AS_TEXT }, program_take_golden, OF_JOBS, { { "bytes", AS_TEXT } } },
   { { "gpus", AS_VALUE }, set_gpus },
-  { { "adapters", AS_TEMPLATE },
-    set_adapters,
-    OF_JOBS,
-    { { "rank", AS_VALUE },
-      { "usual_rank", AS_VALUE },
-      { "on", AS_OPTION, true },
-      { "more", AS_VALUE, true },
-      { "all", AS_VALUE, true },
-      { "dropout", AS_VALUE, true },
-      { "nf4", AS_VALUE, true } } },
   { { "otherwise", AS_TEXT }, set_otherwise },
   { { "forget", AS_KEY }, .of_job = option_forget },
   { { "unset", AS_TEXT }, program_unset },
   { { "fixed", AS_KEY }, fix },
   { { "model_file", AS_VALUE }, read_model_file, OF_FILES },
   { { "read", AS_VALUE }, read_options, OF_FILES },
-  { { "formats", AS_OPTION }, .of_job = megatron_formats },
   { { "refuse", AS_TEMPLATE }, refuse, OF_ALL, { { "hint", AS_TEXT, true } } },
   { { "lacking", AS_TEMPLATE }, refuse, OF_ALL, { { "hint", AS_TEXT, true } } },
   { { "refuse_task", AS_TEMPLATE }, refuse_task },
@@ -559,6 +499,19 @@ run_members (ProgramRun *run, const cJSON *rule, const char *path, bool is_each)
   return ok;
 }
 
+/* Inside of what a text says in JSON; not at all where it is none. */
+static bool
+run_json (ProgramRun *run, const cJSON *rule, const char *expression)
+{
+  const cJSON *before = run->tree;
+  g_auto (ProgramValue) text = program_eval (run, expression);
+  g_autoptr (cJSON) tree = text.text ? cJSON_Parse (text.text) : NULL;
+  run->tree = tree;
+  bool ok = !tree || act (run, rule, holds (run, rule));
+  run->tree = before;
+  return ok;
+}
+
 bool
 program_run_rules (ProgramRun *run, const cJSON *rules)
 {
@@ -567,8 +520,9 @@ program_run_rules (ProgramRun *run, const cJSON *rules)
   {
     const char *each = program_member (rule, "each"), *options = program_member (rule, "for"),
                *words = program_member (rule, "each_of"), *members = program_member (rule, "each_at"),
-               *inside = program_member (rule, "inside");
+               *inside = program_member (rule, "inside"), *json = program_member (rule, "in_json");
     bool ok = each         ? run_each (run, rule, each)
+        : json             ? run_json (run, rule, json)
         : members          ? run_members (run, rule, members, true)
         : inside           ? run_members (run, rule, inside, false)
         : options || words ? run_words (run, rule, options, words)
@@ -692,9 +646,9 @@ check_member (ProgramRun *run, const cJSON *node, As as)
 static bool
 as_of (guint action, const char *key, As *ret)
 {
-  static const Member of_any[]
-      = { { "when", AS_VALUE }, { "each_of", AS_VALUE }, { "once", AS_VALUE },  { "each", AS_TEXT },
-          { "for", AS_TEXT },   { "each_at", AS_TEXT },  { "inside", AS_TEXT }, { NULL } };
+  static const Member of_any[] = { { "when", AS_VALUE },  { "each_of", AS_VALUE }, { "once", AS_VALUE },
+                                   { "each", AS_TEXT },   { "for", AS_TEXT },      { "each_at", AS_TEXT },
+                                   { "inside", AS_TEXT }, { "in_json", AS_VALUE }, { NULL } };
   const Member *const lists[]
       = { of_any, (const Member[]) { actions[action].of, { NULL } }, actions[action].more };
   const guint most[] = { G_N_ELEMENTS (of_any), 1, G_N_ELEMENTS (actions[action].more) };
