@@ -20,7 +20,7 @@ python_new (LsPython *p, PythonKind kind)
   v->kind = kind;
   g_ptr_array_add (p->values, v);
   if (++p->n_items > PYTHON_MAX_ITEMS)
-    python_fail (p, p->line, "it makes too much");
+    python_fail (p, p->spot, "it makes too much");
   return v;
 }
 
@@ -84,21 +84,18 @@ python_get (const PythonValue *of, const char *key)
 void
 python_set (PythonValue *to, const char *key, PythonValue *item, bool to_end)
 {
-  guint i = place_of (to, key);
-  bool is_there = to->keys && i < to->keys->len;
-  if (!to->keys)
+  const guint i = place_of (to, key);
+  if (!to->keys) {
     to->keys = g_ptr_array_new ();
-  if (is_there && !to_end) {
-    to->items->pdata[i] = item;
-    item->is_held = true;
-    return;
+    to->items = g_ptr_array_new ();
   }
-  if (is_there) {
+  if (i < to->keys->len) {
     g_ptr_array_remove_index (to->items, i);
     g_ptr_array_remove_index (to->keys, i);
   }
-  g_ptr_array_add (to->keys, (gpointer) key);
-  add_item (to, item);
+  g_ptr_array_insert (to->keys, to_end ? -1 : (gint) i, (gpointer) key);
+  g_ptr_array_insert (to->items, to_end ? -1 : (gint) i, item);
+  item->is_held = true;
 }
 
 /* Of an argument in order. */
@@ -123,7 +120,7 @@ python_merge (PythonValue *to, const PythonValue *from, guint first, bool to_end
 static PythonValue *
 copy_of (LsPython *p, PythonValue *of)
 {
-  if (!python_is_mutable (of) || !python_enter (p, p->line))
+  if (!python_is_mutable (of) || !python_enter (p, p->spot))
     return of;
   PythonValue *v = python_called (p, of->kind, of->text);
   python_merge (v, of, 0, false);
@@ -194,45 +191,34 @@ written (const PythonValue *v)
 cJSON *
 python_json (LsPython *p, const PythonValue *v)
 {
-  bool is_list = python_is_list (v), is_scalar = v->kind <= PYTHON_IS_NUMBER,
+  bool is_list = python_is_list (v),
        has_members = (v->kind >= PYTHON_IS_LIST && v->kind <= PYTHON_IS_CALL)
       || (v->items && v->kind < PYTHON_IS_FUNCTION);
   g_autofree char *text = v->kind == PYTHON_IS_HOLE
       ? g_strdup_printf ("%c%s%c", LS_SHELL_HOLE, v->text, LS_SHELL_HOLE_END)
       : g_strdup (v->text);
   if (++p->n_items > PYTHON_MAX_ITEMS)
-    python_fail (p, p->line, "it makes too much");
-  if (is_scalar)
-    return v->kind == PYTHON_IS_NONE ? cJSON_CreateNull ()
-        : v->kind == PYTHON_IS_BOOL  ? cJSON_CreateBool (v->number != 0)
-                                     : cJSON_CreateNumber (v->number);
+    python_fail (p, p->spot, "it makes too much");
+  if (v->kind == PYTHON_IS_NUMBER)
+    return cJSON_CreateNumber (v->number);
+  if (v->kind <= PYTHON_IS_BOOL)
+    return v->kind == PYTHON_IS_NONE ? cJSON_CreateNull () : cJSON_CreateBool (v->number != 0);
   if (!has_members) {
     cJSON *plain = cJSON_CreateString (text);
     plain->valueint = v->kind != PYTHON_IS_TEXT && v->kind != PYTHON_IS_HOLE;
     return plain;
   }
-  bool is_within = python_enter (p, p->line);
+  bool is_within = python_enter (p, p->spot);
   cJSON *item = !is_within ? cJSON_CreateNull () : is_list ? cJSON_CreateArray () : cJSON_CreateObject ();
   if (is_within && text && v->kind != PYTHON_IS_DICTIONARY)
     cJSON_AddStringToObject (item, "()", text);
-  for (guint i = 0; is_within && i < python_n (v) && !p->why; i++) {
-    cJSON *inner = python_json (p, v->items->pdata[i]);
+  for (guint i = 0; is_within && i < python_n (v) && !p->why; i++)
     if (is_list)
-      cJSON_AddItemToArray (item, inner);
+      cJSON_AddItemToArray (item, python_json (p, v->items->pdata[i]));
     else
-      cJSON_AddItemToObject (item, v->keys->pdata[i], inner);
-  }
+      cJSON_AddItemToObject (item, v->keys->pdata[i], python_json (p, v->items->pdata[i]));
   p->depth--;
   return item;
-}
-
-/* Whether a method changes what it is called of. */
-static bool
-is_change (const char *method)
-{
-  static const char changes[] = "append extend update insert pop remove clear reverse sort add setdefault "
-                                "popitem discard";
-  return ls_shell_is_one (method, changes);
 }
 
 /* --- functions of the files --------------------------------------------------------------------------- */
@@ -245,11 +231,11 @@ python_read_parameter (PythonPlace *x, bool asks_usual, PythonParameter *ret)
   if (ret->is_named || python_token (x)->kind == PYTHON_NAME) {
     ret->name = python_token (x)->word;
     x->at++;
-    python_pass_to (x, "= , )");
+    x->at = python_next (x, "= , )");
     ret->has_usual = python_take (x, "=");
     if (ret->has_usual && asks_usual)
       ret->usual = python_expression (x);
-    python_pass_to (x, "= , )");
+    x->at = python_next (x, "= , )");
   } else if (!ret->is_all && !python_take (x, "/"))
     return false;
   return !x->python->why && (python_take (x, ",") || python_is (python_token (x), ")"));
@@ -288,7 +274,7 @@ python_run_function (LsPython *p, const PythonValue *function, const PythonValue
 {
   g_autoptr (GHashTable) names = g_hash_table_new (g_str_hash, g_str_equal);
   PythonValue *result = NULL;
-  if (python_enter (p, p->line) && python_parameters_of (p, python_line (p, function->line)) > 0
+  if (python_enter (p, p->spot) && python_parameters_of (p, python_line (p, function->line)) > 0
       && bind (p, function, call, names)) {
     result = python_run_lines (p, function->line + 1, python_block_end (p, function->line), names);
     result = result ? result : python_new (p, PYTHON_IS_NONE);
@@ -426,6 +412,8 @@ call_of (PythonPlace *x, PythonValue *callee, PythonValue *call, guint first)
 static PythonValue *
 call_method (PythonPlace *x, PythonValue *of, const char *name, const PythonValue *call, guint first)
 {
+  static const char changes[] = "append extend update insert pop remove clear reverse sort add setdefault "
+                                "popitem discard";
   const PythonValue *file = python_get (call, "0");
   bool is_beside
       = of->kind == PYTHON_IS_CALL && strcmp (name, "with_name") == 0 && g_str_has_suffix (of->text, "Path");
@@ -435,7 +423,7 @@ call_method (PythonPlace *x, PythonValue *of, const char *name, const PythonValu
                     *beside = g_build_filename (folder, file->text, NULL);
     return python_called (x->python, PYTHON_IS_TEXT, beside);
   }
-  if (python_is_mutable (of) && is_change (name)) {
+  if (python_is_mutable (of) && ls_shell_is_one (name, changes)) {
     python_pass (x->python, statement_of (x, first));
     python_open (x->python, of, python_hole_text (x, first, x->at));
   }
@@ -448,7 +436,7 @@ expect (PythonPlace *x, const char *text)
   if (python_take (x, text))
     return true;
   g_autofree char *why = g_strdup_printf ("expected \"%s\"", text);
-  python_fail (x->python, python_token (x)->line, why);
+  python_fail (x->python, python_token (x)->spot, why);
   return false;
 }
 
@@ -574,7 +562,7 @@ name (PythonPlace *x)
     return python_scalar (x->python, PYTHON_IS_BOOL, *word == 'T', false);
   if (strcmp (word, "lambda") == 0) {
     bool has_none = python_is (python_token (x), ":");
-    python_pass_to (x, ":");
+    x->at = python_next (x, ":");
     python_take (x, ":");
     PythonValue *value = python_expression (x), *made = python_called (x->python, PYTHON_IS_CALL, word);
     python_set (made, "value", value, false);
@@ -594,7 +582,7 @@ has_more (PythonPlace *x, const char *end)
 {
   const bool has_none = python_is (python_token (x), ",") || python_is (python_token (x), end);
   if (!has_none)
-    python_pass_to (x, end);
+    x->at = python_next (x, end);
   return !has_none;
 }
 
@@ -609,7 +597,8 @@ add_element (PythonPlace *x, PythonValue *to)
   if (!is_members && to->kind == PYTHON_IS_DICTIONARY && !to->keys && !python_is (python_token (x), ":"))
     to->kind = PYTHON_IS_LIST;
   if (is_members || is_items) {
-    bool is_known = is_items ? python_is_list (item) : item->kind == PYTHON_IS_DICTIONARY;
+    bool is_known
+        = is_items ? python_is_list (item) && python_is_list (to) : item->kind == PYTHON_IS_DICTIONARY;
     python_merge (to, is_known ? item : NULL, 0, false);
     return is_known;
   }
@@ -705,7 +694,7 @@ member (PythonPlace *x, PythonValue *v, guint first)
   const char *word = python_token (x)->word;
   bool is_path = v->kind == PYTHON_IS_NAME || v->kind == PYTHON_IS_CLASS;
   if (python_token (x)->kind != PYTHON_NAME)
-    return python_fail (x->python, python_token (x)->line, "expected a name"), v;
+    return python_fail (x->python, python_token (x)->spot, "expected a name"), v;
   x->at++;
   if (!is_path && python_take (x, "("))
     return call_method (x, v, word, python_arguments (x, word), first);
@@ -722,7 +711,7 @@ subscript (PythonPlace *x, const PythonValue *v, guint first)
   if (key && python_is (python_token (x), "]") && v->kind >= PYTHON_IS_LIST
       && v->kind <= PYTHON_IS_DICTIONARY)
     item = item_at (v, key);
-  python_pass_to (x, "]");
+  x->at = python_next (x, "]");
   expect (x, "]");
   return item ? *item : python_hole (x, first);
 }
@@ -747,7 +736,7 @@ atom (PythonPlace *x)
       return elements (x, python_new (x->python, brackets[i].kind), brackets[i].end, x->at - 1);
   if (python_take (x, "..."))
     return python_hole (x, x->at - 1);
-  python_fail (x->python, t->line, "expected a value");
+  python_fail (x->python, t->spot, "expected a value");
   return python_new (x->python, PYTHON_IS_NONE);
 }
 
@@ -774,7 +763,7 @@ operand (PythonPlace *x)
 static double
 computed (const char *mark, double a, double b)
 {
-  if (strlen (mark) == 2)
+  if (mark[1] != '\0')
     return strcmp (mark, "//") == 0 ? floor (a / b) : strcmp (mark, "**") == 0 ? pow (a, b) : NAN;
   return *mark == '+' ? a + b
       : *mark == '-'  ? a - b
@@ -814,7 +803,7 @@ unary (PythonPlace *x)
   }
   const guint begin = x->at;
   PythonValue *v = operand (x);
-  if (python_is (python_token (x), "**") && python_enter (x->python, python_token (x)->line)) {
+  if (python_is (python_token (x), "**") && python_enter (x->python, python_token (x)->spot)) {
     x->at++;
     PythonValue *made = python_arithmetic (x->python, "**", v, unary (x));
     v = made ? made : python_hole (x, begin);
@@ -866,7 +855,7 @@ python_expression (PythonPlace *x)
   guint first = x->at;
   LsPython *p = x->python;
   PythonValue *v
-      = python_enter (p, python_token (x)->line) ? operators (x, 0) : python_new (p, PYTHON_IS_NONE);
+      = python_enter (p, python_token (x)->spot) ? operators (x, 0) : python_new (p, PYTHON_IS_NONE);
   if (!p->why && python_take (x, "if")) {
     python_expression (x);
     if (expect (x, "else"))

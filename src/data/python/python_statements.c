@@ -79,7 +79,7 @@ assign_path (PythonPlace *x, guint end, PythonValue *value, guint first)
     if (is_item) {
       key = python_is (python_token (x), ":") ? NULL : python_several (x);
       key = key && python_is (python_token (x), "]") ? key : python_new (p, PYTHON_IS_LIST);
-      python_pass_to (x, "]");
+      x->at = python_next (x, "]");
     } else
       key = python_called (p, PYTHON_IS_TEXT, python_token (x)->word);
     x->at += x->at < end;
@@ -90,14 +90,6 @@ assign_path (PythonPlace *x, guint end, PythonValue *value, guint first)
   }
 }
 
-static guint
-comma_of (const PythonPlace *x, guint end)
-{
-  PythonPlace at = *x;
-  python_pass_to (&at, ",");
-  return MIN (at.at, end);
-}
-
 /* "a, b", "a.b", up to a token; value stands from one to another. Of what is not known each gets a part that
  * is not; in brackets, and behind "*", nothing is known. */
 static void
@@ -105,13 +97,13 @@ assign (PythonPlace *x, guint end, PythonValue *value, guint first)
 {
   LsPython *p = x->python;
   guint n = 0;
-  for (PythonPlace part = *x; part.at < end; part.at = comma_of (&part, end) + 1)
+  for (PythonPlace part = *x; part.at < end; part.at = python_next (&part, ",") + 1)
     n++;
-  bool is_alone = comma_of (x, end) == end, is_known = python_is_list (value) && python_n (value) == n;
+  bool is_alone = python_next (x, ",") >= end, is_known = python_is_list (value) && python_n (value) == n;
   if (!is_alone && !is_known)
     python_pass (p, first);
   for (guint i = 0; x->at < end && !p->why; i++) {
-    const guint comma = comma_of (x, end);
+    const guint comma = MIN (python_next (x, ","), end);
     g_autofree char *part = g_strdup_printf ("%s[%u]", value->text ? value->text : "()", i);
     bool is_path = python_token (x)->kind == PYTHON_NAME;
     PythonValue *item = is_path && is_alone ? value
@@ -135,14 +127,7 @@ assign (PythonPlace *x, guint end, PythonValue *value, guint first)
 static guint
 mark_of (const PythonPlace *x)
 {
-  static const char marks[] = "= += -= *= /= //= %= **= |= &= ^= <<= >>=";
-  PythonPlace at = *x;
-  for (int depth = 0; python_token (&at)->kind != PYTHON_END; at.at++) {
-    depth += python_bracket (python_token (&at));
-    if (depth == 0 && python_is (python_token (&at), marks))
-      break;
-  }
-  return at.at;
+  return python_next (x, "= += -= *= /= //= %= **= |= &= ^= <<= >>=");
 }
 
 /* What stands up to the end of a statement. */
@@ -192,9 +177,7 @@ assign_all (PythonPlace *x, guint mark)
   PythonValue *value = rest_of (x);
   for (target.at = first; target.at < last && !x->python->why;) {
     const guint end = mark_of (&target);
-    PythonPlace type = target;
-    python_pass_to (&type, ":");
-    assign (&target, MIN (type.at, end), value, first);
+    assign (&target, MIN (python_next (&target, ":"), end), value, first);
     target.at = end + 1;
   }
 }
@@ -232,7 +215,7 @@ add_bases (PythonPlace *x, PythonValue *class)
 {
   if (!python_take (x, "("))
     return;
-  for (; python_token (x)->kind == PYTHON_NAME; python_pass_to (x, ","), python_take (x, ",")) {
+  for (; python_token (x)->kind == PYTHON_NAME; x->at = python_next (x, ","), python_take (x, ",")) {
     const PythonToken *t = python_token (x);
     const PythonValue *base = python_is (t + 1, ".") ? NULL : python_lookup (x, t->word);
     if (base && base->kind == PYTHON_IS_CLASS)
@@ -293,11 +276,9 @@ open_line (PythonPlace *x, const PythonLine *line, const char *hole)
           && ((i == 1 && python_is (t, "for")) || g_hash_table_contains (names_of (x), t[i].word)))
         set_name (x, t[i].word, open);
   } else if ((is_removed || mark < end) && t->kind == PYTHON_NAME) {
-    PythonPlace type = *x;
-    python_pass_to (&type, ":");
-    guint n = p->passed->len;
-    assign (x, MIN (mark, type.at), open, line->first);
-    python_forget_passed (p, n); /* the block is told */
+    const guint n = p->passed->len;
+    assign (x, MIN (mark, python_next (x, ":")), open, line->first);
+    g_ptr_array_set_size (p->passed, (gint) n); /* the block is told */
   } else
     for (guint i = 0; i < line->n && !python_is (t, others); i++) { /* what objects it names */
       PythonValue *v = t[i].kind == PYTHON_NAME && !(i > 0 && python_is (t + i - 1, "."))
@@ -363,7 +344,7 @@ python_run_lines (LsPython *p, guint first, guint end, GHashTable *names)
   for (guint i = first, behind; i < end && !value && !p->why; i = behind) {
     const PythonLine *line = python_line (p, i);
     PythonPlace x = { .python = p, .names = names, .module = line->module, .at = line->first };
-    p->line = python_first (p, line)->line;
+    p->spot = python_first (p, line)->spot;
     behind = python_block_end (p, i);
     if (!python_is_block (p, i))
       run_line (&x, i, &value);
@@ -379,12 +360,12 @@ void
 python_run_module (LsPython *p, guint module)
 {
   PythonModule *m = python_module (p, module);
-  const guint line = p->line;
+  const PythonSpot spot = p->spot;
   bool is_run = m->is_run;
   m->is_run = true;
   if (!is_run)
     python_run_lines (p, m->first_line, m->end_line, NULL);
-  p->line = line;
+  p->spot = spot;
 }
 
 /* --- options that a program declares ------------------------------------------------------------------- */
@@ -495,9 +476,7 @@ set_usual (LsPython *p, guint i, const PythonValue *call)
 static void
 add_members (LsPython *p, PythonPlace x)
 {
-  PythonPlace end = x;
-  python_pass_to (&end, ")");
-  for (; x.at < end.at; x.at++) {
+  for (const guint end = python_next (&x, ")"); x.at < end; x.at++) {
     const PythonToken *t = python_token (&x);
     const PythonValue *of = t->kind == PYTHON_NAME ? python_lookup (&x, t->word) : NULL;
     bool has_usual = of && of->kind >= PYTHON_IS_FUNCTION;
@@ -560,6 +539,5 @@ ls_python_start (LsPython *p)
     if (line->n > 1 && line->indent > 0 && python_is (t, "os") && python_is (t + 2, "environ"))
       python_open_lines (p, i, i + 1);
   }
-  python_move_passed (p, NULL);
   g_clear_pointer (&p->why, g_free);
 }
