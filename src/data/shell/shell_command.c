@@ -286,7 +286,7 @@ shell_set_place (LsShell *sh, const char *path, bool is_started)
 {
   static const char *const names[] = { "BASH_SOURCE", "0" };
   for (guint i = 0; i < (is_started ? 2 : 1); i++)
-    if (path)
+    if (shell_is_beside (path))
       put (sh, names[i], (ShellValue) { .items = new_items (g_strdup (path)) });
     else
       g_hash_table_remove (sh->values, names[i]);
@@ -303,7 +303,8 @@ shell_kept_new (void)
 void
 shell_keep (const LsShell *sh, GHashTable *kept, const char *name)
 {
-  g_hash_table_insert (kept, g_strdup (name), value_copy (g_hash_table_lookup (sh->values, name)));
+  if (!g_hash_table_contains (kept, name))
+    g_hash_table_insert (kept, g_strdup (name), value_copy (g_hash_table_lookup (sh->values, name)));
 }
 
 void
@@ -318,7 +319,7 @@ shell_set_back (LsShell *sh, const GHashTable *kept)
 ShellOutside
 shell_begin_own (LsShell *sh)
 {
-  const ShellOutside outside = { sh->values, sh->names->len, sh->has_left };
+  const ShellOutside outside = { sh->values, sh->names->len, sh->leaves };
   sh->values = shell_kept_new ();
   GHashTableIter iter;
   gpointer name, value;
@@ -334,7 +335,7 @@ shell_end_own (LsShell *sh, ShellOutside outside)
   g_hash_table_unref (sh->values);
   sh->values = outside.values;
   g_ptr_array_set_size (sh->names, (gint) outside.n_names);
-  sh->has_left = outside.has_left;
+  sh->leaves = outside.leaves;
 }
 
 /* --- what is asked of it -------------------------------------------------------------------------- */
@@ -408,6 +409,38 @@ ls_shell_outside (const LsShell *sh, const char *name)
   return (LsShellOutside) GPOINTER_TO_INT (g_hash_table_lookup (sh->outside, name));
 }
 
+/* --- elements of arrays --------------------------------------------------------------------------- */
+
+void
+shell_set_element (LsShell *sh, const char *p, const char *end, char *text, bool is_appended)
+{
+  const char *name_end = shell_name_end (p, end), *close = end;
+  g_autofree char *name = g_strndup (p, (gsize) (name_end - p)), *own = text;
+  const ShellValue *old = shell_value (sh, name);
+  while (close > name_end && *close != ']')
+    close--;
+  g_autofree char *index = shell_expand_text (sh, MIN (name_end + 1, close), close, false),
+                  *key = g_strdup_printf ("%s[%s]", name, index);
+  bool is_map = old && old->is_map;
+  gint64 at = 0;
+  if (is_map && text)
+    shell_assign (sh, key, new_items (g_steal_pointer (&own)), false, is_appended);
+  else if (is_map)
+    shell_unset (sh, key);
+  bool is_known = !is_map && shell_arithmetic (sh, index, &at) && at >= 0;
+  if (is_map || (!old && (!is_known || !text)))
+    return; /* of an array by names nothing is known */
+  GPtrArray *items
+      = old ? g_ptr_array_copy (old->items, copy_text, NULL) : g_ptr_array_new_with_free_func (g_free);
+  const guint n = items->len, i = (guint) MIN ((guint64) at, n);
+  g_autofree char *before = is_known && i < n ? g_ptr_array_steal_index (items, i) : NULL;
+  if (!is_known)
+    g_ptr_array_add (items, shell_hole (name));
+  else if (text)
+    g_ptr_array_insert (items, (gint) i, g_strconcat (before && is_appended ? before : "", text, NULL));
+  shell_assign (sh, name, items, true, false);
+}
+
 #define MAX_OUTPUT ((gsize) 64 << 10) /* of what is printed */
 
 /* --- words ---------------------------------------------------------------------------------------- */
@@ -446,18 +479,32 @@ static const char submitters[] = "sbatch bash sh srun qsub bsub salloc mpirun mp
 
 /* --- texts that commands hand on ----------------------------------------------------------------- */
 
-/* Reads a text as what the command in front of it starts: a shell of its own. */
+/* "$@", of which $1, $2, ... are, is the words behind this one from now on. */
 static void
-read_inner (LsShell *sh, GPtrArray *words, guint n_outer, const char *text)
+enter_words (LsShell *sh, const GPtrArray *words, guint first)
 {
-  guint n_before = sh->outer->len;
-  bool had_left = sh->has_left, had_returned = sh->returns;
+  GPtrArray *all = g_ptr_array_new_with_free_func (g_free);
+  for (guint i = first + 1; i < words->len; i++)
+    g_ptr_array_add (all, g_strdup (words->pdata[i]));
+  put (sh, "@", (ShellValue) { .items = all, .is_array = true });
+}
+
+/* Reads a text as what the first n_outer words of a command start, a shell of its own; is_file: it is that of
+ * the script that stands behind them, with its words. */
+static void
+read_inner (LsShell *sh, const GPtrArray *words, guint n_outer, const char *text, bool is_file)
+{
+  const guint n_before = sh->outer->len;
+  const ShellOutside outside = shell_begin_own (sh);
+  if (is_file) {
+    enter_words (sh, words, n_outer);
+    shell_set_place (sh, words->pdata[n_outer], true);
+  }
   for (guint i = 0; i < n_outer; i++)
     g_ptr_array_add (sh->outer, words->pdata[i]);
   sh->read (sh, text, strlen (text));
   g_ptr_array_set_size (sh->outer, (gint) n_before);
-  sh->has_left = had_left;
-  sh->returns = had_returned;
+  shell_end_own (sh, outside);
 }
 
 guint
@@ -488,44 +535,35 @@ inner_of (const GPtrArray *words, guint *ret_n_outer)
     *ret_n_outer = is_xpk ? 0 : i + 1;
     if (is_xpk && g_str_has_prefix (word, "--command="))
       return strchr (word, '=') + 1;
-    if (next
-        && (is_xpk ? strcmp (word, "--command") == 0
-                   : !is_python && ls_shell_is_one (word, "-c --cmd --command --commandline --wrap")
-                    && strpbrk (next, " \t\n")))
+    if (next && ls_shell_is_one (word, is_xpk ? "--command" : "-c --cmd --command --commandline --wrap")
+        && (is_xpk || (!is_python && strpbrk (next, " \t\n"))))
       return next;
   }
   return NULL;
 }
 
-static void
-read_source (LsShell *sh, const char *path, bool is_started, GPtrArray *words, guint n_outer)
+/* The text of a file that is sourced or started, newly allocated; NULL: there is none. */
+static char *
+source_of (const LsShell *sh, const char *path, bool is_started)
 {
   bool can_ask = sh->funcs.source && !ls_shell_has_hole (ls_shell_base_of (path));
-  g_autofree char *text = can_ask ? sh->funcs.source (path, is_started, sh->data) : NULL;
+  return can_ask ? sh->funcs.source (path, is_started, sh->data) : NULL;
+}
+
+/* "source x.sh". */
+static void
+read_source (LsShell *sh, const char *path)
+{
+  const ShellLeave leaves = sh->leaves;
+  g_autofree char *text = source_of (sh, path, false);
   g_autoptr (GHashTable) kept = shell_kept_new ();
   if (!text)
     return;
-  shell_keep (sh, kept, "0");
   shell_keep (sh, kept, "BASH_SOURCE");
-  shell_set_place (sh, shell_is_beside (path) ? path : NULL, is_started);
-  read_inner (sh, words, n_outer, text);
+  shell_set_place (sh, path, false);
+  sh->read (sh, text, strlen (text));
   shell_set_back (sh, kept);
-}
-
-/* --- functions and scripts ------------------------------------------------------------------------ */
-
-/* What "$@", of which $1, $2, ... are, was, and is again after shell_set_back(): it is the words behind the
- * first of these from now on. */
-static GHashTable *
-enter_words (LsShell *sh, char *const *words, guint n)
-{
-  GHashTable *kept = shell_kept_new ();
-  GPtrArray *all = g_ptr_array_new_with_free_func (g_free);
-  for (guint i = 1; i < n; i++)
-    g_ptr_array_add (all, g_strdup (words[i]));
-  shell_keep (sh, kept, "@");
-  put (sh, "@", (ShellValue) { .items = all, .is_array = true });
-  return kept;
+  sh->leaves = leaves;
 }
 
 /* "shift", "shift 2". */
@@ -567,20 +605,15 @@ set_printed (LsShell *sh, const GPtrArray *words)
 {
   g_autoptr (GString) text = g_string_new (NULL);
   const ShellMode mode = sh->mode;
-  guint at = 4;
   if (words->len < 4 || strcmp (words->pdata[1], "-v") != 0)
     return;
-  bool is_known = true;
-  for (const char *p = words->pdata[3]; *p && is_known; p++) {
-    bool is_word = p[0] == '%' && (p[1] == 's' || p[1] == 'd');
-    is_known = is_word ? at < words->len : *p != '%' && *p != '\\';
-    if (is_word && is_known)
-      g_string_append (text, words->pdata[at++]);
-    else
-      g_string_append_c (text, *p);
-    p += is_word;
+  g_auto (GStrv) parts = g_regex_split_simple ("%[sd]", words->pdata[3], G_REGEX_RAW, 0);
+  bool is_known = MAX (g_strv_length (parts), 1) == words->len - 3;
+  for (guint i = 0; is_known && parts[i]; i++) {
+    is_known = !strpbrk (parts[i], "%\\");
+    g_string_append_printf (text, "%s%s", i > 0 ? (char *) words->pdata[3 + i] : "", parts[i]);
   }
-  if (!is_known || at < words->len || text->len > MAX_OUTPUT) {
+  if (!is_known || text->len > MAX_OUTPUT) {
     shell_enter (sh, SHELL_MAYBE);
     g_string_assign (text, "?");
   }
@@ -639,10 +672,7 @@ print_words (LsShell *sh, const GPtrArray *words)
   const gsize n = strlen (first);
   bool has_end = strcmp (first, "-n") != 0,
        has_flags = has_end && n > 1 && *first == '-' && strspn (first + 1, "neE") == n - 1;
-  guint from = has_end ? 1 : 2;
-  while (from < words->len && *(char *) words->pdata[from] == '\0')
-    from++;
-  g_autofree char *text = rest_of (words, from);
+  g_autofree char *text = rest_of (words, has_end ? 1 : 2);
   return print (sh, has_flags || strchr (text, '\\') ? NULL : text, has_end ? "\n" : "");
 }
 
@@ -652,12 +682,8 @@ print_expr (LsShell *sh, const GPtrArray *words)
 {
   g_autofree char *text = rest_of (words, 1);
   gint64 value;
-  bool is_sum = true;
-  for (guint i = 1; i < words->len; i++)
-    is_sum = is_sum
-        && (g_ascii_string_to_signed (words->pdata[i], 10, G_MININT64, G_MAXINT64, &value, NULL)
-            || (strlen (words->pdata[i]) == 1 && strstr ("+-*/%()", words->pdata[i])));
-  is_sum = is_sum && shell_arithmetic (sh, text, &value);
+  bool is_sum = g_regex_match_simple ("^(([-+]?[0-9]+|[-+*/%()])( |$))*\\z", text, G_REGEX_RAW, 0)
+      && shell_arithmetic (sh, text, &value);
   g_autofree char *digits = is_sum ? g_strdup_printf ("%" G_GINT64_FORMAT, value) : NULL;
   return print (sh, digits, "\n");
 }
@@ -744,15 +770,13 @@ shell_output_of (LsShell *sh, const char *text)
                             .folder = g_strdup (before.out.folder) };
   sh->mode = SHELL_RUN;
   sh->read (sh, text, strlen (text));
-  char *output = g_string_free (sh->out.text, sh->out.is_lost || sh->has_left);
+  char *output = g_string_free (sh->out.text, sh->out.is_lost || sh->leaves != SHELL_STAYS);
   for (gsize length = output ? strlen (output) : 0; length > 0 && output[length - 1] == '\n'; length--)
     output[length - 1] = '\0';
   g_free (sh->out.folder);
   sh->out = before.out;
   sh->mode = before.mode;
   shell_end_own (sh, outside);
-  sh->returns = before.returns;
-  sh->continues = before.continues;
   return output;
 }
 
@@ -781,18 +805,15 @@ run_program (LsShell *sh, GPtrArray *words, const char *here)
     sh->funcs.command (&command, sh->data);
   }
   if (inner || is_handed)
-    read_inner (sh, words, inner ? n_outer : words->len, inner ? inner : here);
+    read_inner (sh, words, inner ? n_outer : words->len, inner ? inner : here, false);
   bool starts_script = submits || is_script (words->pdata[0]) || has_word (words, "--no-python")
       || has_word (words, "--no_python");
   guint script = is_inner || here || !starts_script ? words->len : 0;
   while (script < words->len && !is_script (words->pdata[script]))
     script++;
-  if (script < words->len) { /* with arguments, "bash x.sh 1 2" and "./x.sh 1 2" */
-    g_autoptr (GHashTable) kept
-        = enter_words (sh, (char *const *) words->pdata + script, words->len - script);
-    read_source (sh, words->pdata[script], true, words, script);
-    shell_set_back (sh, kept);
-  }
+  g_autofree char *text = script < words->len ? source_of (sh, words->pdata[script], true) : NULL;
+  if (text) /* with arguments, "bash x.sh 1 2" and "./x.sh 1 2" */
+    read_inner (sh, words, script, text, true);
 }
 
 /* Runs a command in $(...) that is run for what it does: "LOG=$(torchrun train.py ...)",
@@ -819,12 +840,13 @@ static bool
 run_builtin (LsShell *sh, GPtrArray *words, const char *here, ShellStatus *ret_status)
 {
   const char *name = words->pdata[0], *first = words->len > 1 ? words->pdata[1] : NULL;
+  const bool is_run = sh->mode == SHELL_RUN;
   if (strcmp (name, "return") == 0 && sh->locals)
-    sh->has_left = sh->returns = sh->mode == SHELL_RUN;
+    sh->leaves = is_run ? SHELL_LEAVES_FUNCTION : SHELL_STAYS;
   else if (ls_shell_is_one (name, "exit return"))
-    sh->has_left = sh->mode == SHELL_RUN && (!first || strcmp (first, "0") == 0);
+    sh->leaves = is_run && (!first || strcmp (first, "0") == 0) ? SHELL_LEAVES : SHELL_STAYS;
   else if (strcmp (name, "continue") == 0)
-    sh->has_left = sh->continues = sh->mode == SHELL_RUN;
+    sh->leaves = is_run ? SHELL_LEAVES_ROUND : SHELL_STAYS;
   else if (strcmp (name, "set") == 0)
     set_options (sh, words);
   else if (strcmp (name, "unset") == 0)
@@ -853,7 +875,7 @@ run_builtin (LsShell *sh, GPtrArray *words, const char *here, ShellStatus *ret_s
     if (shell_afford (sh, strlen (text)))
       sh->read (sh, text, strlen (text));
   } else if (ls_shell_is_one (name, "source .") && first)
-    read_source (sh, first, false, words, 0);
+    read_source (sh, first);
   else
     return false;
   return true;
@@ -882,14 +904,16 @@ shell_run (LsShell *sh, GPtrArray *words, const ShellStreams *streams)
   if (run_builtin (sh, words, here, &status))
     return status;
   if (body) {
-    g_autoptr (GHashTable) kept = enter_words (sh, (char *const *) words->pdata, words->len);
+    g_autoptr (GHashTable) kept = shell_kept_new ();
     GHashTable *outer = sh->locals;
+    shell_keep (sh, kept, "@");
+    enter_words (sh, words, 0);
     sh->locals = kept;
     sh->read (sh, body, strlen (body));
     sh->locals = outer;
     shell_set_back (sh, kept);
-    sh->has_left = sh->has_left && !sh->returns;
-    sh->returns = false;
+    if (sh->leaves == SHELL_LEAVES_FUNCTION)
+      sh->leaves = SHELL_STAYS;
   } else if (!ls_shell_is_one (name, "echo cd mkdir rm"))
     run_program (sh, words, here);
   return status;
