@@ -284,30 +284,27 @@ python_block_end (const LsPython *p, guint i)
   return i;
 }
 
+/* Whether lines only import, refuse or tell; those of a function may also return, and set names of its own,
+ * others stand under conditions. */
+static bool
+do_only (const LsPython *p, guint i, guint end, bool is_function)
+{
+  static const char words[] = "import from raise pass assert print logging warnings logger _logger";
+  bool are_plain = true;
+  for (; i < end && are_plain; i++) {
+    const PythonToken *t = python_first (p, python_line (p, i));
+    bool sets_name = t->kind == PYTHON_NAME && python_is (t + 1, "= ,");
+    are_plain = t->kind == PYTHON_TEXT || python_is (t, words)
+        || (is_function ? sets_name || python_is (t, "return")
+                        : python_is (t, "if elif else with try except finally"));
+  }
+  return are_plain;
+}
+
 bool
 python_is_harmless (const LsPython *p, guint i)
 {
-  static const char words[] = "if elif else with import from raise pass assert print try except finally "
-                              "logging warnings logger _logger";
-  for (guint end = python_block_end (p, i); i < end; i++) {
-    const PythonToken *t = python_first (p, python_line (p, i));
-    if (!python_is (t, words) && t->kind != PYTHON_TEXT)
-      return false;
-  }
-  return true;
-}
-
-/* Whether a function within another only returns, and sets names of its own. */
-static bool
-is_plain_function (const LsPython *p, guint i)
-{
-  for (guint end = python_block_end (p, i++); i < end; i++) {
-    const PythonToken *t = python_first (p, python_line (p, i));
-    bool sets_name = t->kind == PYTHON_NAME && (python_is (t + 1, "=") || python_is (t + 1, ","));
-    if (!sets_name && !python_is (t, "return") && (python_is_block (p, i) || !python_is_harmless (p, i)))
-      return false;
-  }
-  return true;
+  return do_only (p, i, python_block_end (p, i), false);
 }
 
 bool
@@ -319,7 +316,7 @@ python_is_program (LsPython *p, guint i)
     const PythonToken *t = python_first (p, python_line (p, i));
     is_one = (python_is_block (p, i) && !python_is_harmless (p, i))
         || python_is (t, "global nonlocal class @ yield")
-        || (python_is (t, "def") && !is_plain_function (p, i));
+        || (python_is (t, "def") && !do_only (p, i + 1, python_block_end (p, i), true));
   }
   if (is_one && !p->found.program)
     p->found.program = place_of (python_first (p, line));
@@ -588,7 +585,7 @@ ls_python_value (LsPython *p, const char *function, GPtrArray *passed, LsDiagLis
                     *value = NULL;
   bool is_function = f && f->kind == PYTHON_IS_FUNCTION;
   if (is_function && !python_is_program (p, f->line))
-    value = python_run_function (p, f, python_called (p, PYTHON_IS_CALL, function));
+    value = python_run_function (p, f, python_new (p, PYTHON_IS_CALL, function));
   g_autofree char *lacks
       = g_strdup_printf (is_function ? "its function %s returns nothing" : "it has no function %s", function);
   return report (p, value && value->kind == PYTHON_IS_NONE ? NULL : value, passed, diags,

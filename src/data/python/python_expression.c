@@ -14,10 +14,11 @@
 /* --- values ------------------------------------------------------------------------------------------ */
 
 PythonValue *
-python_new (LsPython *p, PythonKind kind)
+python_new (LsPython *p, PythonKind kind, const char *text)
 {
   PythonValue *v = g_new0 (PythonValue, 1);
   v->kind = kind;
+  v->text = text ? g_string_chunk_insert (p->texts, text) : NULL;
   g_ptr_array_add (p->values, v);
   if (++p->n_items > PYTHON_MAX_ITEMS)
     python_fail (p, p->spot, "it makes too much");
@@ -25,17 +26,9 @@ python_new (LsPython *p, PythonKind kind)
 }
 
 PythonValue *
-python_called (LsPython *p, PythonKind kind, const char *text)
-{
-  PythonValue *v = python_new (p, kind);
-  v->text = text ? g_string_chunk_insert (p->texts, text) : NULL;
-  return v;
-}
-
-PythonValue *
 python_scalar (LsPython *p, PythonKind kind, double number, bool is_float)
 {
-  PythonValue *v = python_new (p, kind);
+  PythonValue *v = python_new (p, kind, NULL);
   v->number = is_float ? number : number + 0.0; /* -0 is 0 */
   v->is_float = is_float;
   return v;
@@ -122,7 +115,7 @@ copy_of (LsPython *p, PythonValue *of)
 {
   if (!python_is_mutable (of) || !python_enter (p, p->spot))
     return of;
-  PythonValue *v = python_called (p, of->kind, of->text);
+  PythonValue *v = python_new (p, of->kind, of->text);
   python_merge (v, of, 0, false);
   for (guint i = 0; i < python_n (v) && !p->why; i++) {
     PythonValue *item = v->items->pdata[i] = copy_of (p, v->items->pdata[i]);
@@ -255,8 +248,9 @@ bind (LsPython *p, const PythonValue *function, const PythonValue *call, GHashTa
     if (!one.name)
       continue;
     g_snprintf (number, sizeof number, "%u", place);
-    PythonValue *item = one.is_all ? python_new (p, one.is_named ? PYTHON_IS_DICTIONARY : PYTHON_IS_TUPLE)
-                                   : python_get (call, one.name);
+    PythonValue *item = one.is_all
+        ? python_new (p, one.is_named ? PYTHON_IS_DICTIONARY : PYTHON_IS_TUPLE, NULL)
+        : python_get (call, one.name);
     if (!item && (item = python_get (call, number)))
       place++;
     n_bound += item && !one.is_all;
@@ -277,7 +271,7 @@ python_run_function (LsPython *p, const PythonValue *function, const PythonValue
   if (python_enter (p, p->spot) && python_parameters_of (p, python_line (p, function->line)) > 0
       && bind (p, function, call, names)) {
     result = python_run_lines (p, function->line + 1, python_block_end (p, function->line), names);
-    result = result ? result : python_new (p, PYTHON_IS_NONE);
+    result = result ? result : python_new (p, PYTHON_IS_NONE, NULL);
   }
   p->depth--;
   return result;
@@ -307,7 +301,7 @@ answer (LsPython *p, const char *name, const PythonValue *call)
   PythonValue *of = python_get (call, "0");
   bool is_alone = of && python_n (call) == 1;
   if (strcmp (name, "dict") == 0 && (!of || of->kind == PYTHON_IS_DICTIONARY)) {
-    PythonValue *made = python_new (p, PYTHON_IS_DICTIONARY);
+    PythonValue *made = python_new (p, PYTHON_IS_DICTIONARY, NULL);
     python_merge (made, of, 0, false);
     python_merge (made, call, of != NULL, false);
     return made;
@@ -315,7 +309,7 @@ answer (LsPython *p, const char *name, const PythonValue *call)
   if (is_alone && (strcmp (name, "int") == 0 || strcmp (name, "float") == 0))
     return python_converted (p, *name == 'f', of);
   g_autofree char *text = is_alone && strcmp (name, "str") == 0 ? written (of) : NULL;
-  return text ? python_called (p, PYTHON_IS_TEXT, text) : NULL;
+  return text ? python_new (p, PYTHON_IS_TEXT, text) : NULL;
 }
 
 /* replace (x, a=1), copy.deepcopy (x). NULL: it is none of them. */
@@ -326,7 +320,7 @@ copied (LsPython *p, const char *name, const PythonValue *call)
   bool is_copy = g_str_has_suffix (name, "deepcopy"), is_list = of && of->kind == PYTHON_IS_LIST;
   if (!of || !python_is_mutable (of) || !(is_copy || (g_str_has_suffix (name, "replace") && !is_list)))
     return NULL;
-  PythonValue *other = is_copy ? copy_of (p, of) : python_called (p, of->kind, of->text);
+  PythonValue *other = is_copy ? copy_of (p, of) : python_new (p, of->kind, of->text);
   if (!is_copy)
     python_merge (other, of, 0, true);
   if (!is_list)
@@ -360,10 +354,10 @@ set_variables (LsPython *p, const char *method, const PythonValue *call)
   const PythonValue *first = python_get (call, "0"),
                     *all = first && first->kind == PYTHON_IS_DICTIONARY ? first : call;
   if (first && strcmp (method, "setdefault") == 0)
-    python_set_variable (p, first, python_called (p, PYTHON_IS_HOLE, method));
+    python_set_variable (p, first, python_new (p, PYTHON_IS_HOLE, method));
   else
     for (guint i = 0; i < python_n (all); i++)
-      python_set_variable (p, python_called (p, PYTHON_IS_TEXT, all->keys->pdata[i]), all->items->pdata[i]);
+      python_set_variable (p, python_new (p, PYTHON_IS_TEXT, all->keys->pdata[i]), all->items->pdata[i]);
 }
 
 /* --- calls -------------------------------------------------------------------------------------------- */
@@ -421,7 +415,7 @@ call_method (PythonPlace *x, PythonValue *of, const char *name, const PythonValu
   if (path && file && path->kind == PYTHON_IS_TEXT && file->kind == PYTHON_IS_TEXT) {
     g_autofree char *folder = g_path_get_dirname (path->text),
                     *beside = g_build_filename (folder, file->text, NULL);
-    return python_called (x->python, PYTHON_IS_TEXT, beside);
+    return python_new (x->python, PYTHON_IS_TEXT, beside);
   }
   if (python_is_mutable (of) && ls_shell_is_one (name, changes)) {
     python_pass (x->python, statement_of (x, first));
@@ -467,7 +461,7 @@ python_hole_text (const PythonPlace *x, guint first, guint end)
 PythonValue *
 python_hole (PythonPlace *x, guint first)
 {
-  return python_called (x->python, PYTHON_IS_HOLE, python_hole_text (x, first, MAX (first + 1, x->at)));
+  return python_new (x->python, PYTHON_IS_HOLE, python_hole_text (x, first, MAX (first + 1, x->at)));
 }
 
 /* --- texts, numbers and names --------------------------------------------------------------------------- */
@@ -534,7 +528,7 @@ text (PythonPlace *x)
   for (; python_token (x)->kind == PYTHON_TEXT; x->at++)
     is_known = append_text (out, x) && is_known;
   is_known = is_known && g_utf8_validate (out->str, -1, NULL);
-  return is_known ? python_called (x->python, PYTHON_IS_TEXT, out->str) : python_hole (x, first);
+  return is_known ? python_new (x->python, PYTHON_IS_TEXT, out->str) : python_hole (x, first);
 }
 
 static PythonValue *
@@ -557,21 +551,21 @@ name (PythonPlace *x)
   const char *word = python_token (x)->word;
   guint first = x->at++;
   if (strcmp (word, "None") == 0)
-    return python_new (x->python, PYTHON_IS_NONE);
+    return python_new (x->python, PYTHON_IS_NONE, NULL);
   if (ls_shell_is_one (word, "True False"))
     return python_scalar (x->python, PYTHON_IS_BOOL, *word == 'T', false);
   if (strcmp (word, "lambda") == 0) {
     bool has_none = python_is (python_token (x), ":");
     x->at = python_next (x, ":");
     python_take (x, ":");
-    PythonValue *value = python_expression (x), *made = python_called (x->python, PYTHON_IS_CALL, word);
+    PythonValue *value = python_expression (x), *made = python_new (x->python, PYTHON_IS_CALL, word);
     python_set (made, "value", value, false);
     return has_none && value->kind != PYTHON_IS_HOLE ? made : python_hole (x, first);
   }
   if (strcmp (word, "__file__") == 0)
-    return python_called (x->python, PYTHON_IS_TEXT, python_module (x->python, x->module)->path);
+    return python_new (x->python, PYTHON_IS_TEXT, python_module (x->python, x->module)->path);
   PythonValue *value = python_lookup (x, word);
-  return value ? value : python_called (x->python, PYTHON_IS_NAME, word);
+  return value ? value : python_new (x->python, PYTHON_IS_NAME, word);
 }
 
 /* --- lists, dictionaries and arguments ---------------------------------------------------------------- */
@@ -643,7 +637,7 @@ python_several (PythonPlace *x)
   PythonValue *item = python_is (python_token (x), "*") ? NULL : python_expression (x);
   if (item && !python_take (x, ","))
     return item;
-  PythonValue *all = python_new (x->python, PYTHON_IS_TUPLE);
+  PythonValue *all = python_new (x->python, PYTHON_IS_TUPLE, NULL);
   if (item)
     add_item (all, item);
   return elements (x, all, "= ] )", first);
@@ -653,7 +647,7 @@ python_several (PythonPlace *x)
 PythonValue *
 python_arguments (PythonPlace *x, const char *callee)
 {
-  PythonValue *call = python_called (x->python, PYTHON_IS_CALL, callee);
+  PythonValue *call = python_new (x->python, PYTHON_IS_CALL, callee);
   for (guint n = 0; goes_on (x, ")");) {
     const PythonToken *t = python_token (x);
     bool is_named = t->kind == PYTHON_NAME && python_is (t + 1, "="), is_list = python_take (x, "*"),
@@ -700,7 +694,7 @@ member (PythonPlace *x, PythonValue *v, guint first)
     return call_method (x, v, word, python_arguments (x, word), first);
   PythonValue *item = python_is_list (v) ? NULL : python_get (v, word);
   g_autofree char *longer = !item && is_path ? g_strconcat (v->text, ".", word, NULL) : NULL;
-  return item ? item : longer ? python_called (x->python, PYTHON_IS_NAME, longer) : python_hole (x, first);
+  return item ? item : longer ? python_new (x->python, PYTHON_IS_NAME, longer) : python_hole (x, first);
 }
 
 /* Behind "[": of a text, and of more than one place, it is not known. */
@@ -733,11 +727,11 @@ atom (PythonPlace *x)
     return name (x);
   for (guint i = 0; i < G_N_ELEMENTS (brackets); i++)
     if (python_take (x, brackets[i].begin))
-      return elements (x, python_new (x->python, brackets[i].kind), brackets[i].end, x->at - 1);
+      return elements (x, python_new (x->python, brackets[i].kind, NULL), brackets[i].end, x->at - 1);
   if (python_take (x, "..."))
     return python_hole (x, x->at - 1);
   python_fail (x->python, t->spot, "expected a value");
-  return python_new (x->python, PYTHON_IS_NONE);
+  return python_new (x->python, PYTHON_IS_NONE, NULL);
 }
 
 static PythonValue *
@@ -780,7 +774,7 @@ python_arithmetic (LsPython *p, const char *mark, const PythonValue *a, const Py
   bool are_texts = a->kind == PYTHON_IS_TEXT && b->kind == PYTHON_IS_TEXT && strcmp (mark, "+") == 0;
   g_autofree char *joined = are_texts ? g_strconcat (a->text, b->text, NULL) : NULL;
   if (joined)
-    return python_called (p, PYTHON_IS_TEXT, joined);
+    return python_new (p, PYTHON_IS_TEXT, joined);
   if (a->kind != PYTHON_IS_NUMBER || b->kind != PYTHON_IS_NUMBER)
     return NULL;
   double value = computed (mark, a->number, b->number);
@@ -855,7 +849,7 @@ python_expression (PythonPlace *x)
   guint first = x->at;
   LsPython *p = x->python;
   PythonValue *v
-      = python_enter (p, python_token (x)->spot) ? operators (x, 0) : python_new (p, PYTHON_IS_NONE);
+      = python_enter (p, python_token (x)->spot) ? operators (x, 0) : python_new (p, PYTHON_IS_NONE, NULL);
   if (!p->why && python_take (x, "if")) {
     python_expression (x);
     if (expect (x, "else"))

@@ -138,11 +138,10 @@ void python_set_variable (LsPython *p, const PythonValue *name, PythonValue *val
 
 /* --- python_expression.c --------------------------------------------------------------------------- */
 
-PythonValue *python_new (LsPython *p, PythonKind kind);
+/* text: of a text, a name, a hole, or what is called so, else NULL. */
+PythonValue *python_new (LsPython *p, PythonKind kind, const char *text);
 /* A number, or a truth. */
 PythonValue *python_scalar (LsPython *p, PythonKind kind, double number, bool is_float);
-/* A text, a name, a hole, or what is called so. */
-PythonValue *python_called (LsPython *p, PythonKind kind, const char *text);
 /* How many items or members it has; NULL allowed. */
 guint python_n (const PythonValue *of);
 /* A member, an argument or an item by its key; NULL: there is none. */

@@ -14,7 +14,6 @@ typedef struct {
   const char *begin, *p, *end;
   const char *here_to; /* behind the here documents of this line; NULL: it has none */
   bool is_bad;         /* something is not closed: the rest is not read */
-  bool is_array;       /* of its items: comments are no directives      */
 } ShellText;
 
 static ShellStatus read_command (ShellText *s);
@@ -59,30 +58,22 @@ skip_blanks (ShellText *s)
       s->p += 2;
     else if (*s->p == '#' && (s->p == s->begin || g_ascii_isspace (s->p[-1]) || s->p[-1] == ';')) {
       const char *newline = shell_find (s->p, s->end, '\n');
-      if (!s->is_array)
-        read_directive (s, newline);
+      read_directive (s, newline);
       s->p = newline;
     } else
       return;
   }
 }
 
-/* At a newline: passes over it, and the here documents of its line. */
-static void
-skip_newline (ShellText *s)
-{
-  s->p = s->here_to ? s->here_to : s->p + 1;
-  s->here_to = NULL;
-}
-
-/* All that separates commands, but not the ;; of a case. */
+/* All that separates commands, with the here documents of a line, but not the ;; of a case. */
 static void
 skip_separators (ShellText *s)
 {
   for (skip_blanks (s); s->p < s->end; skip_blanks (s)) {
-    if (*s->p == '\n')
-      skip_newline (s);
-    else if (!is_at (s, ";;") && (*s->p == ';' || *s->p == '&'))
+    if (*s->p == '\n') {
+      s->p = s->here_to ? s->here_to : s->p + 1;
+      s->here_to = NULL;
+    } else if (!is_at (s, ";;") && (*s->p == ';' || *s->p == '&'))
       s->p++;
     else
       return;
@@ -180,8 +171,7 @@ take_redirection (ShellText *s, ShellStreams *streams)
     }
     return;
   }
-  while (s->p < s->end && strchr ("<>&|", *s->p))
-    s->p++;
+  s->p = MIN (s->p + strspn (s->p, "<>&|"), s->end);
   skip_blanks (s);
   const char *begin = s->p;
   bool is_group = s->p < s->end && *s->p == '(' && !is_word;
@@ -295,7 +285,7 @@ assign_in_command (LsShell *sh, const char *p, const char *end, GPtrArray *words
     shell_set_element (sh, p, value, shell_expand_text (sh, value, end, false), is_appended);
   else {
     GPtrArray *items = g_ptr_array_new_with_free_func (g_free);
-    ShellText array = { sh, value + 1, value + 1, end - 1, NULL, false, true };
+    ShellText array = { sh, value + 1, value + 1, end - 1, NULL, false };
     if (is_array)
       read_words (&array, "", items);
     else
@@ -514,31 +504,30 @@ can_repeat (ShellText *s, guint n)
   return true;
 }
 
-/* How often it goes round, if its body leaves the count alone; 0: not known, or never. */
-static guint
-count_rounds (LsShell *sh, char *const *parts)
+/* What the variable of "((i = 0; i < N; i++))" is in each round, and behind the last one, if the body leaves
+ * it alone; none: that is not known. */
+static GPtrArray *
+read_rounds (ShellText *s, char **ret_name)
 {
-  gint64 value;
-  guint n = 0;
-  if (sh->mode != SHELL_RUN || shell_set_arithmetic (sh, parts[0]) == SHELL_UNKNOWN)
-    return 0;
-  bool is_known;
-  while ((is_known = shell_arithmetic (sh, parts[1], &value)) && value != 0 && n <= MAX_ROUNDS) {
-    n++;
-    if (shell_set_arithmetic (sh, parts[2]) == SHELL_UNKNOWN)
-      return 0;
+  g_autofree char *text = read_double_brackets (s);
+  g_auto (GStrv) parts = g_strsplit (text ? text : "", ";", -1);
+  GPtrArray *values = g_ptr_array_new_with_free_func (g_free);
+  const char *name = text ? parts[0] + strspn (parts[0], " \t") : "";
+  gint64 goes_on = 1;
+  g_free (*ret_name);
+  *ret_name = g_strndup (name, (gsize) (shell_name_end (name, name + strlen (name)) - name));
+  bool is_known = g_strv_length (parts) == 3 && s->sh->mode == SHELL_RUN
+      && shell_set_arithmetic (s->sh, parts[0]) != SHELL_UNKNOWN;
+  while (is_known && goes_on != 0 && values->len <= MAX_ROUNDS) {
+    const ShellValue *value = shell_value (s->sh, *ret_name);
+    is_known = value && shell_arithmetic (s->sh, parts[1], &goes_on);
+    if (is_known)
+      g_ptr_array_add (values, g_strdup (value->items->pdata[0]));
+    is_known = is_known && (goes_on == 0 || shell_set_arithmetic (s->sh, parts[2]) != SHELL_UNKNOWN);
   }
-  return is_known && n <= MAX_ROUNDS ? n : 0;
-}
-
-/* Sets what round i of a loop is of: a word, or a count by its parts. */
-static void
-begin_round (ShellText *s, const char *name, const GPtrArray *words, char *const *parts, guint i)
-{
-  if (!words)
-    shell_set_arithmetic (s->sh, parts[i > 0 ? 2 : 0]);
-  else if (*name)
-    shell_set (s->sh, name, g_strdup (words->pdata[i]));
+  if (goes_on != 0 || !is_known)
+    g_ptr_array_set_size (values, 0);
+  return values;
 }
 
 /* Behind "for" or "select". */
@@ -548,45 +537,37 @@ read_for (ShellText *s)
   skip_blanks (s);
   const char *name_end = shell_name_end (s->p, s->end);
   g_autofree char *name = g_strndup (s->p, (gsize) (name_end - s->p));
-  g_autoptr (GPtrArray) words = NULL;
-  g_auto (GStrv) parts = NULL;
   s->p = name_end;
-  if (is_at (s, "((")) { /* "((i = 0; i < N; i++))" */
-    g_autofree char *text = read_double_brackets (s);
-    parts = g_strsplit (text ? text : "", ";", -1);
-    if (g_strv_length (parts) != 3)
-      g_clear_pointer (&parts, g_strfreev);
-  } else { /* none, where the script does not say them all */
-    words = g_ptr_array_new_with_free_func (g_free);
-    skip_blanks (s);
-    take (s, "in");
+  const bool is_counted = is_at (s, "((");
+  g_autoptr (GPtrArray) words = is_counted ? read_rounds (s, &name) : g_ptr_array_new_with_free_func (g_free);
+  skip_blanks (s);
+  take (s, "in");
+  if (!is_counted)
     read_words (s, "\n;|)(&", words);
-  }
-  for (guint i = 0; words && i < words->len; i++)
-    if (ls_shell_has_hole (words->pdata[i]))
+  for (guint i = 0; i < words->len; i++)
+    if (ls_shell_has_hole (words->pdata[i])) /* not all of them are said */
       g_ptr_array_set_size (words, 0);
   skip_separators (s);
   take_word (s, "do");
-  const guint n = words ? words->len : parts ? count_rounds (s->sh, parts) : 0;
+  const guint n = words->len - (is_counted && words->len > 0);
   const char *begin = s->p;
-  if (n > 0 && s->sh->mode == SHELL_RUN && !s->is_bad && can_repeat (s, n)) {
-    for (guint i = 0; i < n && !s->sh->fault && !s->is_bad; i++) {
-      s->p = begin;
-      begin_round (s, name, words, parts, i);
-      read_up_to (s, "done");
-      if (s->sh->leaves == SHELL_LEAVES_ROUND)
-        s->sh->leaves = SHELL_STAYS;
-    }
-    if (parts)
-      begin_round (s, name, NULL, parts, n);
-  } else {
-    shell_enter (s->sh, SHELL_MAYBE);
+  bool is_run = n > 0 && s->sh->mode == SHELL_RUN && !s->is_bad && can_repeat (s, n);
+  for (guint i = 0; is_run && i < n && !s->sh->fault && !s->is_bad; i++) {
+    s->p = begin;
     if (*name)
-      shell_set (s->sh, name, g_strdup ("?"));
-    if (parts)
-      shell_set_arithmetic (s->sh, parts[0]);
+      shell_set (s->sh, name, g_strdup (words->pdata[i]));
     read_up_to (s, "done");
+    if (s->sh->leaves == SHELL_LEAVES_ROUND)
+      s->sh->leaves = SHELL_STAYS;
   }
+  if (is_run && is_counted)
+    shell_set (s->sh, name, g_strdup (words->pdata[n]));
+  if (is_run)
+    return;
+  shell_enter (s->sh, SHELL_MAYBE);
+  if (*name)
+    shell_set (s->sh, name, g_strdup ("?"));
+  read_up_to (s, "done");
 }
 
 /* --- functions ------------------------------------------------------------------------------------ */
@@ -730,7 +711,7 @@ read_list (ShellText *s, const char *const *stops)
 static void
 read_text (LsShell *sh, const char *text, gsize n)
 {
-  ShellText s = { sh, text, text, text + n, NULL, false, false };
+  ShellText s = { sh, text, text, text + n, NULL, false };
   guint n_same = 0;
   for (guint i = 0; i < sh->texts->len; i++)
     n_same += strcmp (sh->texts->pdata[i], text) == 0;

@@ -6,8 +6,6 @@
 /* In a hole, behind the name of a variable that branches set, which are perhaps taken. */
 #define UNDECIDED ", which the script does not decide"
 
-#define MAX_UNSET 1000 /* names that are noted as not set */
-
 static void
 value_free (gpointer value)
 {
@@ -135,13 +133,6 @@ shell_value (const LsShell *sh, const char *name)
 {
   note_outside (sh, name, LS_SHELL_ASKED);
   return look_up (sh, name);
-}
-
-void
-shell_note_unset (LsShell *sh, const char *name)
-{
-  if (g_hash_table_size (sh->unset) < MAX_UNSET)
-    g_hash_table_add (sh->unset, g_strdup (name));
 }
 
 static GPtrArray *
@@ -321,11 +312,8 @@ shell_begin_own (LsShell *sh)
 {
   const ShellOutside outside = { sh->values, sh->names->len, sh->leaves };
   sh->values = shell_kept_new ();
-  GHashTableIter iter;
-  gpointer name, value;
   shell_afford (sh, (gsize) g_hash_table_size (outside.values) * sizeof (ShellValue));
-  for (g_hash_table_iter_init (&iter, outside.values); g_hash_table_iter_next (&iter, &name, &value);)
-    g_hash_table_insert (sh->values, g_strdup (name), value_copy (value));
+  shell_set_back (sh, outside.values);
   return outside;
 }
 
@@ -524,20 +512,18 @@ static const char *
 inner_of (const GPtrArray *words, guint *ret_n_outer)
 {
   bool is_xpk = strcmp (ls_shell_base_of (words->pdata[0]), "xpk") == 0, is_python = false;
-  for (guint i = 0, at; i + 1 < words->len; i++)
-    if ((at = ls_shell_text_of ((char *const *) words->pdata + i, words->len - i)) > 0) {
-      *ret_n_outer = i + at;
-      return words->pdata[i + at];
-    }
-  for (guint i = 1; i < words->len; i++) {
+  for (guint i = 0, at; i < words->len; i++) {
     const char *word = words->pdata[i], *next = i + 1 < words->len ? words->pdata[i + 1] : NULL;
-    is_python = is_python || g_str_has_prefix (ls_shell_base_of (words->pdata[i - 1]), "python");
-    *ret_n_outer = is_xpk ? 0 : i + 1;
+    at = ls_shell_text_of ((char *const *) words->pdata + i, words->len - i);
+    *ret_n_outer = at > 0 ? i + at : is_xpk ? 0 : i + 1;
+    if (at > 0)
+      return words->pdata[i + at];
     if (is_xpk && g_str_has_prefix (word, "--command="))
       return strchr (word, '=') + 1;
     if (next && ls_shell_is_one (word, is_xpk ? "--command" : "-c --cmd --command --commandline --wrap")
         && (is_xpk || (!is_python && strpbrk (next, " \t\n"))))
       return next;
+    is_python = is_python || g_str_has_prefix (ls_shell_base_of (word), "python");
   }
   return NULL;
 }
@@ -652,50 +638,39 @@ write_file (LsShell *sh, const GPtrArray *words, const ShellStreams *streams)
 
 /* --- what a $(command) prints, where no run is needed to know it ------------------------------------- */
 
-/* NULL: that is not known. */
-static ShellStatus
-print (LsShell *sh, const char *text, const char *end)
-{
-  if (!text || sh->mode == SHELL_MAYBE || sh->out.text->len + strlen (text) > MAX_OUTPUT) {
-    sh->out.is_lost = true;
-    return SHELL_UNKNOWN;
-  }
-  g_string_append_printf (sh->out.text, "%s%s", text, end);
-  return SHELL_YES;
-}
+/* Each is newly allocated; NULL: that is not known. */
 
 /* echo, but not with "-e" or "-ne", or with what they are for. */
-static ShellStatus
-print_words (LsShell *sh, const GPtrArray *words)
+static char *
+echoed (const GPtrArray *words)
 {
   const char *first = words->len > 1 ? words->pdata[1] : "";
   const gsize n = strlen (first);
   bool has_end = strcmp (first, "-n") != 0,
        has_flags = has_end && n > 1 && *first == '-' && strspn (first + 1, "neE") == n - 1;
   g_autofree char *text = rest_of (words, has_end ? 1 : 2);
-  return print (sh, has_flags || strchr (text, '\\') ? NULL : text, has_end ? "\n" : "");
+  return has_flags || strchr (text, '\\') ? NULL : g_strconcat (text, has_end ? "\n" : "", NULL);
 }
 
 /* "expr A / B": numbers and operators, a word each. */
-static ShellStatus
-print_expr (LsShell *sh, const GPtrArray *words)
+static char *
+computed (LsShell *sh, const GPtrArray *words)
 {
   g_autofree char *text = rest_of (words, 1);
   gint64 value;
   bool is_sum = g_regex_match_simple ("^(([-+]?[0-9]+|[-+*/%()])( |$))*\\z", text, G_REGEX_RAW, 0)
       && shell_arithmetic (sh, text, &value);
-  g_autofree char *digits = is_sum ? g_strdup_printf ("%" G_GINT64_FORMAT, value) : NULL;
-  return print (sh, digits, "\n");
+  return is_sum ? g_strdup_printf ("%" G_GINT64_FORMAT "\n", value) : NULL;
 }
 
 #define MAX_COUNT 1000000 /* of seq */
 
 /* "seq LAST", "seq FIRST LAST", "seq FIRST STEP LAST" of whole numbers. */
-static ShellStatus
-print_seq (LsShell *sh, const GPtrArray *words)
+static char *
+counted (const GPtrArray *words)
 {
   gint64 row[] = { 1, 1, 0 };
-  g_autoptr (GString) text = g_string_new (NULL);
+  GString *text = g_string_new (NULL);
   const guint n = words->len - 1;
   bool is_known = n > 0 && n <= G_N_ELEMENTS (row);
   for (guint i = 0; i < n && is_known; i++)
@@ -706,11 +681,11 @@ print_seq (LsShell *sh, const GPtrArray *words)
     g_string_append_printf (text, "%" G_GINT64_FORMAT "\n", i);
     is_known = text->len <= MAX_OUTPUT;
   }
-  return print (sh, is_known ? text->str : NULL, "");
+  return g_string_free (text, !is_known);
 }
 
 /* What a command prints of the first word that is no option, a path; "cd", of which pwd knows then, nothing.
- * NULL: that is not known. */
+ */
 static char *
 path_of (LsShell *sh, const char *name, const GPtrArray *words)
 {
@@ -729,9 +704,7 @@ path_of (LsShell *sh, const char *name, const GPtrArray *words)
     return g_strdup ("");
   }
   if (strcmp (name, "dirname") == 0 && !g_str_has_suffix (path, "/") && !g_str_has_suffix (path, ".."))
-    return strcmp (path, LS_SHELL_FOLDER) == 0 ? g_strconcat (path, "/..", NULL)
-        : slash                                ? g_strndup (path, MAX (1, (gsize) (slash - path)))
-                                               : g_strdup (".");
+    return strcmp (path, LS_SHELL_FOLDER) == 0 ? g_strconcat (path, "/..", NULL) : g_path_get_dirname (path);
   if (strcmp (name, "basename") == 0 && words->len == 2 && slash)
     return g_strdup (slash + 1);
   bool is_same = is_whole && ls_shell_is_one (name, "readlink realpath");
@@ -743,19 +716,20 @@ static ShellStatus
 print_command (LsShell *sh, const GPtrArray *words, const ShellStreams *streams)
 {
   const char *name = words->pdata[0];
-  bool is_move = strcmp (name, "cd") == 0;
-  if (streams->target && !is_move)
-    return print (sh, NULL, "");
-  if (streams->here && words->len == 1 && strcmp (name, "cat") == 0)
-    return print (sh, streams->here, "");
-  if (strcmp (name, "echo") == 0)
-    return print_words (sh, words);
-  if (strcmp (name, "expr") == 0)
-    return print_expr (sh, words);
-  if (strcmp (name, "seq") == 0)
-    return print_seq (sh, words);
-  g_autofree char *path = path_of (sh, name, words);
-  return print (sh, path, is_move ? "" : "\n");
+  bool is_here = streams->here && words->len == 1 && strcmp (name, "cat") == 0,
+       has_end = ls_shell_is_one (name, "pwd dirname basename readlink realpath");
+  g_autofree char *text = streams->target && strcmp (name, "cd") != 0 ? NULL
+      : is_here                                                       ? g_strdup (streams->here)
+      : strcmp (name, "echo") == 0                                    ? echoed (words)
+      : strcmp (name, "expr") == 0                                    ? computed (sh, words)
+      : strcmp (name, "seq") == 0                                     ? counted (words)
+                                                                      : path_of (sh, name, words);
+  if (!text || sh->mode == SHELL_MAYBE || sh->out.text->len + strlen (text) > MAX_OUTPUT) {
+    sh->out.is_lost = true;
+    return SHELL_UNKNOWN;
+  }
+  g_string_append_printf (sh->out.text, "%s%s", text, has_end ? "\n" : "");
+  return SHELL_YES;
 }
 
 char *
@@ -782,12 +756,6 @@ shell_output_of (LsShell *sh, const char *text)
 
 /* --- commands ----------------------------------------------------------------------------------- */
 
-static bool
-has_word (GPtrArray *words, const char *word)
-{
-  return g_ptr_array_find_with_equal_func (words, word, g_str_equal, NULL);
-}
-
 /* With --no-python torchrun and its kin start any program. */
 static void
 run_program (LsShell *sh, GPtrArray *words, const char *here)
@@ -806,8 +774,9 @@ run_program (LsShell *sh, GPtrArray *words, const char *here)
   }
   if (inner || is_handed)
     read_inner (sh, words, inner ? n_outer : words->len, inner ? inner : here, false);
-  bool starts_script = submits || is_script (words->pdata[0]) || has_word (words, "--no-python")
-      || has_word (words, "--no_python");
+  bool starts_script = submits || is_script (words->pdata[0]);
+  for (guint i = 0; i < words->len; i++)
+    starts_script = starts_script || ls_shell_is_one (words->pdata[i], "--no-python --no_python");
   guint script = is_inner || here || !starts_script ? words->len : 0;
   while (script < words->len && !is_script (words->pdata[script]))
     script++;
@@ -893,10 +862,8 @@ shell_run (LsShell *sh, GPtrArray *words, const ShellStreams *streams)
     write_file (sh, words, streams);
   if (ls_shell_is_one (name, "[ test"))
     return shell_test (sh, (char *const *) words->pdata + 1, words->len - 1, false);
-  if (ls_shell_is_one (name, "true :"))
-    return SHELL_YES;
-  if (strcmp (name, "false") == 0)
-    return SHELL_NO;
+  if (ls_shell_is_one (name, "true : false"))
+    return *name != 'f';
   if (sh->out.text && !body && !here && run_for_output (sh, words))
     return SHELL_UNKNOWN;
   if (sh->out.text && !body && !ls_shell_is_one (name, "exit return continue unset shift let set eval"))

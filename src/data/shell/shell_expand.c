@@ -8,6 +8,7 @@
 
 #define NAME_LETTERS G_CSET_DIGITS G_CSET_A_2_Z G_CSET_a_2_z "_"
 #define MAX_COUNT    10000 /* of "{1..N}" */
+#define MAX_UNSET    1000  /* names that are noted as not set */
 
 /* --- where a word ends --------------------------------------------------------------------------- */
 
@@ -32,10 +33,8 @@ ls_shell_is_one (const char *word, const char *words)
 const char *
 shell_placeholder_end (const char *p, const char *end)
 {
-  bool has_blank = false;
-  const char *q = p + 1;
-  for (; q < end && (g_ascii_isalnum (*q) || strchr (" _-./,:'", *q)); q++)
-    has_blank = has_blank || *q == ' ';
+  const char *q = MIN (p + 1 + strspn (p + 1, NAME_LETTERS " -./,:'"), end);
+  bool has_blank = shell_find (p, q, ' ') < q;
   bool is_one = q < end && *q == '>' && q > p + 1 && p[1] != ' ' && q[-1] != ' ';
   return is_one && (has_blank || q + 1 == end || g_ascii_isspace (q[1])) ? q + 1 : NULL;
 }
@@ -110,10 +109,7 @@ expansion_end (const char *p, const char *end, int depth)
 const char *
 shell_name_end (const char *p, const char *end)
 {
-  const char *q = p;
-  while (q < end && (g_ascii_isalpha (*q) || *q == '_' || (q > p && g_ascii_isdigit (*q))))
-    q++;
-  return q;
+  return g_ascii_isdigit (*p) ? p : MIN (p + strspn (p, NAME_LETTERS), end);
 }
 
 const char *
@@ -230,9 +226,7 @@ read_subscript (const Words *w, Parameter *q, const char *p, const char *end)
 static Parameter
 read_parameter (const Words *w, const char *p, const char *end)
 {
-  const char *name_end = shell_name_end (p, end), *digits_end = p;
-  while (digits_end < end && g_ascii_isdigit (*digits_end))
-    digits_end++;
+  const char *name_end = shell_name_end (p, end), *digits_end = MIN (p + strspn (p, G_CSET_DIGITS), end);
   const char *mark_end = p + (p < end && strchr ("@*#", *p));
   Parameter q = { .rest = MAX (MAX (name_end, digits_end), mark_end), .rest_end = end };
   if ((gsize) (q.rest - p) < sizeof q.name)
@@ -295,6 +289,14 @@ add_known (Words *w, char *text, const char *p, const char *end, bool is_quoted)
     add_hole (w, p, end, "", is_quoted);
 }
 
+/* The script asks for it, and nobody set it. */
+static void
+note_unset (LsShell *sh, const char *name)
+{
+  if (g_hash_table_size (sh->unset) < MAX_UNSET)
+    g_hash_table_add (sh->unset, g_strdup (name));
+}
+
 /* ${X:-word} and its kin. */
 static void
 add_default (Words *w, const Parameter *q, const char *p, const char *end, bool is_quoted)
@@ -304,7 +306,7 @@ add_default (Words *w, const Parameter *q, const char *p, const char *end, bool 
   bool is_empty = item ? *item == '\0' : q->value && q->value->items->len == 0,
        is_set = q->value && !(*q->rest == ':' && is_empty);
   if (!q->value && w->sh->mode != SHELL_SKIPPED)
-    shell_note_unset (w->sh, q->name);
+    note_unset (w->sh, q->name);
   if (mark == '?' && !is_set)
     add_hole (w, p, end, "", is_quoted);
   else if (mark != '+' && is_set)
@@ -350,38 +352,31 @@ static char *
 length_of (const Parameter *q)
 {
   const GPtrArray *items = q->value ? q->value->items : NULL;
+  if (!items && *q->name == '#')
+    return g_strdup ("0"); /* nobody hands words to the script */
   if (!items || q->subscript == '?' || (items->len > 0 && ls_shell_has_hole (items->pdata[0])))
     return NULL;
   bool counts = q->subscript == '@' || q->subscript == '*' || *q->name == '#';
   return g_strdup_printf ("%" G_GSIZE_FORMAT, counts ? items->len : strlen (item_of (q)));
 }
 
-/* $X, ${X}, ${X[1]}; $#, of which a script that nobody hands words to has none. */
+/* $X, ${X}, ${X[1]}. A form that is not read, as "${X/a/b}" and "${X:1:2}", is named so, if what it is made of
+ * is known. */
 static void
-add_parameter (Words *w, const Parameter *q, const char *p, const char *end, bool is_quoted)
+add_parameter (Words *w, const char *p, const char *end, bool is_quoted)
 {
-  if (*q->name == '#')
-    add_known (w, q->value ? length_of (q) : g_strdup ("0"), p, end, is_quoted);
-  else if (q->value)
-    add_value (w, q, is_quoted);
-  else
-    add_hole (w, p, end, "", is_quoted);
-}
-
-/* A form that is not read, as "${X/a/b}" and "${X:1:2}", is named so, if what it is made of is known. */
-static void
-add_braced (Words *w, const char *p, const char *end, bool is_quoted)
-{
-  const char *inner = p + 2, *inner_end = end - 1;
+  const bool is_braced = p[1] == '{';
+  const char *inner = p + 1 + is_braced, *inner_end = end - is_braced;
   const bool is_length = *inner == '#' && inner + 1 < inner_end;
   const Parameter q = read_parameter (w, inner + is_length, inner_end);
   const char *mark = q.rest + (*q.rest == ':');
-  if (is_length)
+  const bool is_whole = q.rest == q.rest_end;
+  if (is_length || (*q.name == '#' && is_whole))
     add_known (w, length_of (&q), p, end, is_quoted);
-  else if (*q.name == '\0' || q.subscript == '?')
+  else if (*q.name == '\0' || q.subscript == '?' || (is_whole && !q.value))
     add_hole (w, p, end, "", is_quoted);
-  else if (q.rest == q.rest_end)
-    add_parameter (w, &q, p, end, is_quoted);
+  else if (is_whole)
+    add_value (w, &q, is_quoted);
   else if (mark < q.rest_end && strchr ("-=?+", *mark))
     add_default (w, &q, p, end, is_quoted);
   else if (q.value && !strchr ("#%,^", *q.rest))
@@ -447,12 +442,10 @@ add_expansion (Words *w, const char *p, const char *end, bool is_quoted)
     add_known (w, is_known ? g_strdup_printf ("%" G_GINT64_FORMAT, value) : NULL, p, behind, is_quoted);
   } else if (n > 0 && (p[1] == '(' || *p == '`'))
     add_output (w, p, behind, is_quoted);
-  else if (n > 0 && p[1] == '{')
-    add_braced (w, p, behind, is_quoted);
-  else {
-    const Parameter q = read_parameter (w, p + 1, behind ? behind : p + 1);
-    add_parameter (w, &q, p, behind ? behind : end, is_quoted);
-  }
+  else if (n > 0)
+    add_parameter (w, p, behind, is_quoted);
+  else
+    add_hole (w, p, end, "", is_quoted);
   return behind ? behind : end;
 }
 
@@ -725,7 +718,7 @@ typedef struct {
   char *const *words;
   guint n, at;
   bool has_patterns;
-  int depth;
+  int n_nested; /* brackets and signs, in all */
 } Test;
 
 static ShellStatus either (Test *t, bool is_and);
@@ -754,7 +747,7 @@ is_empty (Test *t, const char *word)
   if (word[1] != '$' || rest == name || !ls_shell_is_one (rest, "\002 }\002"))
     return word[0] != LS_SHELL_HOLE ? SHELL_NO : SHELL_UNKNOWN;
   g_autofree char *own = g_strndup (name, (gsize) (rest - name));
-  shell_note_unset (t->sh, own);
+  note_unset (t->sh, own);
   return SHELL_YES;
 }
 
@@ -815,8 +808,11 @@ binary (Test *t, const char *a, guint row, const char *b)
 static ShellStatus
 primary (Test *t)
 {
-  if (t->at >= t->n)
+  if (t->at >= t->n || t->n_nested > 2 * SHELL_MAX_NESTED)
     return SHELL_UNKNOWN;
+  t->n_nested += ls_shell_is_one (t->words[t->at], "! (");
+  if (take_word (t, "!"))
+    return negated (primary (t));
   if (take_word (t, "(")) {
     ShellStatus inner = either (t, false);
     take_word (t, ")");
@@ -836,26 +832,14 @@ primary (Test *t)
                      : SHELL_UNKNOWN; /* of files */
 }
 
-/* Conditions with "!" in front. */
-static ShellStatus
-denied (Test *t)
-{
-  bool is_negated = false;
-  while (take_word (t, "!"))
-    is_negated = !is_negated;
-  ShellStatus s = ++t->depth > 2 * SHELL_MAX_NESTED ? SHELL_UNKNOWN : primary (t);
-  t->depth--;
-  return is_negated ? negated (s) : s;
-}
-
 /* Conditions with "||" between, or, is_and, with "&&". */
 static ShellStatus
 either (Test *t, bool is_and)
 {
   const ShellStatus decisive = !is_and;
-  ShellStatus s = is_and ? denied (t) : either (t, true);
+  ShellStatus s = is_and ? primary (t) : either (t, true);
   while (take_word (t, is_and ? "-a" : "-o") || take_word (t, is_and ? "&&" : "||")) {
-    ShellStatus next = is_and ? denied (t) : either (t, true);
+    ShellStatus next = is_and ? primary (t) : either (t, true);
     s = s == decisive || next == decisive ? decisive : s == SHELL_UNKNOWN ? s : next;
   }
   return s;

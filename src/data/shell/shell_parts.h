@@ -67,8 +67,6 @@ void shell_split (const char *text, GPtrArray *words);
 bool shell_is_beside (const char *path);
 
 const ShellValue *shell_value (const LsShell *sh, const char *name);
-/* The script asks for it, and nobody set it. */
-void shell_note_unset (LsShell *sh, const char *name);
 /* Sets or appends, in the current mode. Takes items. */
 void shell_assign (LsShell *sh, const char *name, GPtrArray *items, bool is_array, bool is_appended);
 /* Sets it to one text. Takes text. */
