@@ -35,20 +35,23 @@ python_take (PythonPlace *x, const char *words)
   return is_there;
 }
 
-int
-python_bracket (const PythonToken *t)
+/* +1, -1: a bracket that opens, that shuts. */
+static int
+bracket (const PythonToken *t)
 {
   return python_is (t, "( [ {") ? 1 : python_is (t, ") ] }") ? -1 : 0;
 }
 
-void
-python_pass_to (PythonPlace *x, const char *ends)
+guint
+python_next (const PythonPlace *x, const char *ends)
 {
-  for (int depth = 0; python_token (x)->kind != PYTHON_END; x->at++) {
-    if (depth == 0 && python_is (python_token (x), ends))
-      return;
-    depth = MAX (0, depth + python_bracket (python_token (x)));
+  PythonPlace at = *x;
+  for (int depth = 0; python_token (&at)->kind != PYTHON_END; at.at++) {
+    if (depth == 0 && python_is (python_token (&at), ends))
+      break;
+    depth = MAX (0, depth + bracket (python_token (&at)));
   }
+  return at.at;
 }
 
 char *
@@ -110,9 +113,9 @@ next_token (const char *at, const char *end)
 
 /* Ends a line, and begins another one, which stands so far in. */
 static void
-next_line (LsPython *p, PythonLine *line, guint number, guint indent)
+next_line (LsPython *p, PythonLine *line, guint indent)
 {
-  const PythonToken end = { .kind = PYTHON_END, .at = "", .word = "", .line = number };
+  const PythonToken end = { .kind = PYTHON_END, .at = "", .word = "", .spot = p->spot };
   line->n = p->tokens->len - line->first;
   if (line->n > 0) {
     g_array_append_val (p->tokens, end);
@@ -122,103 +125,94 @@ next_line (LsPython *p, PythonLine *line, guint number, guint indent)
 }
 
 /* Adds what begins at `at` in a line to it; what stands behind the ":" of "if a: b = 1" is a block of its
- * own. *depth: of brackets. Returns what is behind it; NULL:
- * python_fail() was called. */
+ * own. *depth: of brackets. Returns what is behind it; NULL: python_fail() was called. */
 static const char *
-scan_token (LsPython *p, const char *at, const char *end, PythonLine *line, guint *number, guint *depth)
+scan_token (LsPython *p, const char *at, const char *end, PythonLine *line, guint *depth)
 {
   static const char words[] = "if elif else for while with try except finally class def async";
   PythonToken t = next_token (at, end);
   g_autofree char *word = g_strndup (at, t.n);
   if (t.n == 0)
-    return python_fail (p, *number, "this text does not end"), NULL;
+    return python_fail (p, p->spot, "this text does not end"), NULL;
   t.at = at;
-  t.line = *number;
+  t.spot = p->spot;
   t.module = line->module;
   t.word = g_string_chunk_insert_const (p->texts, word);
   bool is_block = *depth == 0 && python_is (&t, ":") && p->tokens->len > line->first
       && python_is (python_first (p, line), words);
-  *depth += (guint) MAX (python_bracket (&t), -(int) *depth);
+  *depth += (guint) MAX (bracket (&t), -(int) *depth);
   g_array_append_val (p->tokens, t);
   for (gsize i = 0; i < t.n; i++)
-    *number += at[i] == '\n';
+    p->spot.line += at[i] == '\n';
   at += t.n;
   const char *rest = at + strspn (at, " \t\r");
   if (!is_block || rest >= end || strchr ("#\n\\", *rest))
     return at;
-  next_line (p, line, *number, line->indent + 1);
+  next_line (p, line, line->indent + 1);
   return rest;
 }
 
-/* Adds the lines of a text of n bytes, of the last file. False: python_fail() was called. */
+/* Adds the lines of a text of n bytes, of the last file, or, behind a line that begins so, of another one.
+ * False: python_fail() was called. */
 static bool
 scan (LsPython *p, const char *text, gsize n)
 {
+  static const char marker[] = LS_PYTHON_FILE;
   const char *end = text + n;
-  guint number = 1, depth = 0;
+  guint depth = 0;
+  p->spot = (PythonSpot) { python_module (p, p->modules->len - 1)->path, 1 };
   PythonLine line = { .first = p->tokens->len, .module = p->modules->len - 1 };
   for (const char *at = text; at < end;) {
     bool is_next = *at == '\n';
     if (depth == 0 && (is_next || *at == ';'))
-      next_line (p, &line, number, is_next ? (guint) strspn (at + 1, " \t") : line.indent);
-    number += is_next;
-    if (*at == '#')
-      at += strcspn (at, "\n");
-    else if (*at == '\\') { /* the line goes on */
+      next_line (p, &line, is_next ? (guint) strspn (at + 1, " \t") : line.indent);
+    p->spot.line += is_next;
+    if (*at == '#') {
+      const gsize length = strcspn (at, "\n");
+      if (g_str_has_prefix (at, marker))
+        p->spot = (PythonSpot) {
+          g_string_chunk_insert_len (p->texts, at + strlen (marker), (gssize) (length - strlen (marker))), 0
+        };
+      at += length;
+    } else if (*at == '\\') { /* the line goes on */
       at += 1 + strspn (at + 1, " \t\r");
-      number += at < end && *at == '\n';
+      p->spot.line += at < end && *at == '\n';
       at += at < end && *at == '\n';
     } else if (strchr (" \t\r\n\f", *at) || (depth == 0 && *at == ';'))
       at++;
-    else if (!(at = scan_token (p, at, end, &line, &number, &depth)))
+    else if (!(at = scan_token (p, at, end, &line, &depth)))
       return false;
   }
-  next_line (p, &line, number, 0);
+  next_line (p, &line, 0);
   if (depth > 0)
-    python_fail (p, number, "a bracket does not end");
+    python_fail (p, p->spot, "a bracket does not end");
   return depth == 0;
 }
 
 /* --- faults ------------------------------------------------------------------------------------------ */
 
 void
-python_fail (LsPython *p, guint line, const char *why)
+python_fail (LsPython *p, PythonSpot spot, const char *why)
 {
   if (p->why)
     return;
   p->why = g_strdup (why);
-  p->where = line;
+  p->where = spot;
 }
 
 bool
-python_enter (LsPython *p, guint line)
+python_enter (LsPython *p, PythonSpot spot)
 {
   if (++p->depth > LS_JSON_MAX_DEPTH)
-    python_fail (p, line, "it is nested too deep, or calls itself");
+    python_fail (p, spot, "it is nested too deep, or calls itself");
   return !p->why;
-}
-
-/* The file that a line of one is of, and its line there. */
-static const char *
-path_of (const LsPython *p, guint module, guint *line)
-{
-  for (guint i = module == 0 ? p->pasted->len : 0; i-- > 0;) {
-    const PythonPasted *pasted = &g_array_index (p->pasted, PythonPasted, i);
-    if (pasted->line <= *line) {
-      *line = *line - pasted->line + pasted->from;
-      return pasted->path;
-    }
-  }
-  return python_module (p, module)->path;
 }
 
 /* What is wrong, once. */
 static void
 refuse (LsPython *p, LsDiagList *diags)
 {
-  guint line = p->where;
-  const char *path = path_of (p, p->module, &line);
-  ls_diag_add (diags, LS_ERROR_INPUT, path, line, 0, NULL, NULL, NULL, "%s", p->why);
+  ls_diag_add (diags, LS_ERROR_INPUT, p->where.path, p->where.line, 0, NULL, NULL, NULL, "%s", p->why);
   g_clear_pointer (&p->why, g_free);
 }
 
@@ -226,41 +220,32 @@ refuse (LsPython *p, LsDiagList *diags)
 
 #define MAX_PASSED 60 /* letters of a statement that is not followed */
 
+/* As a place, PATH:LINE "STATEMENT"; the caller frees it. */
+static char *
+place_of (const PythonToken *t)
+{
+  gsize n = MIN (strcspn (t->at, "\r\n"), MAX_PASSED);
+  g_autofree char *shown = g_strchomp (python_shown (t->at, n));
+  return g_strdup_printf ("%s:%u \"%s%s\"", t->spot.path, t->spot.line, shown, n == MAX_PASSED ? "..." : "");
+}
+
 void
 python_pass (LsPython *p, guint first)
 {
   PythonToken *t = &g_array_index (p->tokens, PythonToken, first);
-  if (!t->is_passed)
-    g_array_append_val (p->passed, first);
-  t->is_passed = true;
+  if (t->passed != p->round)
+    g_ptr_array_add (p->passed, place_of (t));
+  t->passed = p->round;
 }
 
-void
-python_forget_passed (LsPython *p, guint n)
-{
-  for (guint i = n; i < p->passed->len; i++)
-    g_array_index (p->tokens, PythonToken, g_array_index (p->passed, guint, i)).is_passed = false;
-  g_array_set_size (p->passed, n);
-}
-
-/* As a place, PATH:LINE "STATEMENT"; the caller frees it. */
-static char *
-place_of (const LsPython *p, guint first)
-{
-  const PythonToken *t = &g_array_index (p->tokens, PythonToken, first);
-  gsize n = MIN (strcspn (t->at, "\r\n"), MAX_PASSED);
-  g_autofree char *shown = g_strchomp (python_shown (t->at, n));
-  guint line = t->line;
-  const char *path = path_of (p, t->module, &line);
-  return g_strdup_printf ("%s:%u \"%s%s\"", path, line, shown, n == MAX_PASSED ? "..." : "");
-}
-
-void
-python_move_passed (LsPython *p, GPtrArray *passed)
+/* Appends all that is not followed to passed, NULL allowed, and begins another round. */
+static void
+move_passed (LsPython *p, GPtrArray *passed)
 {
   for (guint i = 0; i < p->passed->len && passed; i++)
-    g_ptr_array_add (passed, place_of (p, g_array_index (p->passed, guint, i)));
-  python_forget_passed (p, 0);
+    g_ptr_array_add (passed, g_strdup (p->passed->pdata[i]));
+  g_ptr_array_set_size (p->passed, 0);
+  p->round++;
 }
 
 /* --- lines ------------------------------------------------------------------------------------------- */
@@ -299,30 +284,27 @@ python_block_end (const LsPython *p, guint i)
   return i;
 }
 
+/* Whether lines only import, refuse or tell; those of a function may also return, and set names of its own,
+ * others stand under conditions. */
+static bool
+do_only (const LsPython *p, guint i, guint end, bool is_function)
+{
+  static const char words[] = "import from raise pass assert print logging warnings logger _logger";
+  bool are_plain = true;
+  for (; i < end && are_plain; i++) {
+    const PythonToken *t = python_first (p, python_line (p, i));
+    bool sets_name = t->kind == PYTHON_NAME && python_is (t + 1, "= ,");
+    are_plain = t->kind == PYTHON_TEXT || python_is (t, words)
+        || (is_function ? sets_name || python_is (t, "return")
+                        : python_is (t, "if elif else with try except finally"));
+  }
+  return are_plain;
+}
+
 bool
 python_is_harmless (const LsPython *p, guint i)
 {
-  static const char words[] = "if elif else with import from raise pass assert print try except finally "
-                              "logging warnings logger _logger";
-  for (guint end = python_block_end (p, i); i < end; i++) {
-    const PythonToken *t = python_first (p, python_line (p, i));
-    if (!python_is (t, words) && t->kind != PYTHON_TEXT)
-      return false;
-  }
-  return true;
-}
-
-/* Whether a function within another only returns, and sets names of its own. */
-static bool
-is_plain_function (const LsPython *p, guint i)
-{
-  for (guint end = python_block_end (p, i++); i < end; i++) {
-    const PythonToken *t = python_first (p, python_line (p, i));
-    bool sets_name = t->kind == PYTHON_NAME && (python_is (t + 1, "=") || python_is (t + 1, ","));
-    if (!sets_name && !python_is (t, "return") && (python_is_block (p, i) || !python_is_harmless (p, i)))
-      return false;
-  }
-  return true;
+  return do_only (p, i, python_block_end (p, i), false);
 }
 
 bool
@@ -334,10 +316,10 @@ python_is_program (LsPython *p, guint i)
     const PythonToken *t = python_first (p, python_line (p, i));
     is_one = (python_is_block (p, i) && !python_is_harmless (p, i))
         || python_is (t, "global nonlocal class @ yield")
-        || (python_is (t, "def") && !is_plain_function (p, i));
+        || (python_is (t, "def") && !do_only (p, i + 1, python_block_end (p, i), true));
   }
   if (is_one && !p->found.program)
-    p->found.program = place_of (p, line->first);
+    p->found.program = place_of (python_first (p, line));
   return is_one;
 }
 
@@ -425,12 +407,11 @@ ls_python_add (LsPython *p, const char *text, gsize n, const char *name, LsDiagL
     .first_line = p->lines->len,
   };
   g_array_append_val (p->modules, m);
-  p->module = p->modules->len - 1;
   if (!scan (p, text, n)) {
     refuse (p, diags);
     return false;
   }
-  python_module (p, p->module)->end_line = p->lines->len;
+  python_module (p, p->modules->len - 1)->end_line = p->lines->len;
   for (guint i = m.first_line; i < p->lines->len; i++)
     add_imports (p, python_line (p, i));
   return true;
@@ -447,8 +428,8 @@ ls_python_new (const char *text, gsize n, const char *name, LsDiagList *diags)
   p->lines = g_array_new (FALSE, FALSE, sizeof (PythonLine));
   p->found.functions = g_ptr_array_new ();
   p->values = g_ptr_array_new_with_free_func (value_free);
-  p->passed = g_array_new (FALSE, FALSE, sizeof (guint));
-  p->pasted = g_array_new (FALSE, FALSE, sizeof (PythonPasted));
+  p->passed = g_ptr_array_new_with_free_func (g_free);
+  p->round = 1;
   p->set_variables = g_hash_table_new (g_str_hash, g_str_equal);
   p->found.options = cJSON_CreateObject ();
   p->found.file_passed = g_ptr_array_new_with_free_func (g_free);
@@ -477,8 +458,7 @@ ls_python_free (LsPython *p)
   g_ptr_array_unref (p->found.functions);
   g_array_unref (p->modules);
   g_ptr_array_unref (p->values);
-  g_array_unref (p->passed);
-  g_array_unref (p->pasted);
+  g_ptr_array_unref (p->passed);
   g_hash_table_unref (p->set_variables);
   g_ptr_array_unref (p->found.file_passed);
   cJSON_Delete (p->found.options);
@@ -487,13 +467,6 @@ ls_python_free (LsPython *p)
   g_free (p->found.program);
   g_free (p->why);
   g_free (p);
-}
-
-void
-ls_python_paste (LsPython *p, guint line, const char *name, guint from)
-{
-  const PythonPasted pasted = { line, from, g_string_chunk_insert (p->texts, name) };
-  g_array_append_val (p->pasted, pasted);
 }
 
 const GPtrArray *
@@ -575,6 +548,7 @@ ls_python_add_variables (const LsPython *p, GHashTable *variables)
 static void
 set_values (LsPython *p, guint first)
 {
+  move_passed (p, NULL);
   p->n_items = p->depth = 0;
   g_hash_table_remove_all (p->set_variables);
   for (guint m = p->modules->len; m-- > 0;) {
@@ -586,7 +560,7 @@ set_values (LsPython *p, guint first)
   g_clear_pointer (&p->found.program, g_free);
   for (guint m = p->modules->len; m-- > first;)
     python_run_module (p, m);
-  python_move_passed (p, p->found.file_passed);
+  move_passed (p, p->found.file_passed);
 }
 
 /* As JSON; NULL and a diagnostic where something is wrong, or where there is no value and `lacks` says so. */
@@ -594,7 +568,7 @@ static cJSON *
 report (LsPython *p, const PythonValue *value, GPtrArray *passed, LsDiagList *diags, const char *lacks)
 {
   cJSON *item = value && !p->why ? python_json (p, value) : NULL;
-  python_move_passed (p, passed);
+  move_passed (p, passed);
   if (p->why) {
     refuse (p, diags);
     g_clear_pointer (&item, cJSON_Delete);
@@ -611,7 +585,7 @@ ls_python_value (LsPython *p, const char *function, GPtrArray *passed, LsDiagLis
                     *value = NULL;
   bool is_function = f && f->kind == PYTHON_IS_FUNCTION;
   if (is_function && !python_is_program (p, f->line))
-    value = python_run_function (p, f, python_called (p, PYTHON_IS_CALL, function));
+    value = python_run_function (p, f, python_new (p, PYTHON_IS_CALL, function));
   g_autofree char *lacks
       = g_strdup_printf (is_function ? "its function %s returns nothing" : "it has no function %s", function);
   return report (p, value && value->kind == PYTHON_IS_NONE ? NULL : value, passed, diags,

@@ -38,6 +38,10 @@
 
 typedef struct LsPython LsPython;
 
+/* Begins a line of a text behind which stands another file, from its first line on: its path up to the end
+ * of the line. Places are named so. */
+#define LS_PYTHON_FILE "#\001file "
+
 /* n bytes; name stands for the path in diagnostics. NULL and a diagnostic (LS_ERROR_INPUT) for a text or a
  * bracket that does not end. text outlives it. */
 LsPython *ls_python_new (const char *text, gsize n, const char *name, LsDiagList *diags);
@@ -45,9 +49,6 @@ LsPython *ls_python_new (const char *text, gsize n, const char *name, LsDiagList
  * most like a/b/c.py, of those that have f. False and a diagnostic as above; text outlives it. */
 bool ls_python_add (LsPython *python, const char *text, gsize n, const char *name, LsDiagList *diags);
 void ls_python_free (LsPython *python); /* NULL allowed */
-/* Says that the first file, from a line on (1: its first), is of another one, from a line of that on: places
- * are named so. Lines are said in ascending order. */
-void ls_python_paste (LsPython *python, guint line, const char *name, guint from);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsPython, ls_python_free)
 
 /* What the file of that number imports from, "a.b.c", in its order; char *, owned by it. */

@@ -14,28 +14,21 @@
 /* --- values ------------------------------------------------------------------------------------------ */
 
 PythonValue *
-python_new (LsPython *p, PythonKind kind)
+python_new (LsPython *p, PythonKind kind, const char *text)
 {
   PythonValue *v = g_new0 (PythonValue, 1);
   v->kind = kind;
+  v->text = text ? g_string_chunk_insert (p->texts, text) : NULL;
   g_ptr_array_add (p->values, v);
   if (++p->n_items > PYTHON_MAX_ITEMS)
-    python_fail (p, p->line, "it makes too much");
-  return v;
-}
-
-PythonValue *
-python_called (LsPython *p, PythonKind kind, const char *text)
-{
-  PythonValue *v = python_new (p, kind);
-  v->text = text ? g_string_chunk_insert (p->texts, text) : NULL;
+    python_fail (p, p->spot, "it makes too much");
   return v;
 }
 
 PythonValue *
 python_scalar (LsPython *p, PythonKind kind, double number, bool is_float)
 {
-  PythonValue *v = python_new (p, kind);
+  PythonValue *v = python_new (p, kind, NULL);
   v->number = is_float ? number : number + 0.0; /* -0 is 0 */
   v->is_float = is_float;
   return v;
@@ -84,21 +77,18 @@ python_get (const PythonValue *of, const char *key)
 void
 python_set (PythonValue *to, const char *key, PythonValue *item, bool to_end)
 {
-  guint i = place_of (to, key);
-  bool is_there = to->keys && i < to->keys->len;
-  if (!to->keys)
+  const guint i = place_of (to, key);
+  if (!to->keys) {
     to->keys = g_ptr_array_new ();
-  if (is_there && !to_end) {
-    to->items->pdata[i] = item;
-    item->is_held = true;
-    return;
+    to->items = g_ptr_array_new ();
   }
-  if (is_there) {
+  if (i < to->keys->len) {
     g_ptr_array_remove_index (to->items, i);
     g_ptr_array_remove_index (to->keys, i);
   }
-  g_ptr_array_add (to->keys, (gpointer) key);
-  add_item (to, item);
+  g_ptr_array_insert (to->keys, to_end ? -1 : (gint) i, (gpointer) key);
+  g_ptr_array_insert (to->items, to_end ? -1 : (gint) i, item);
+  item->is_held = true;
 }
 
 /* Of an argument in order. */
@@ -123,9 +113,9 @@ python_merge (PythonValue *to, const PythonValue *from, guint first, bool to_end
 static PythonValue *
 copy_of (LsPython *p, PythonValue *of)
 {
-  if (!python_is_mutable (of) || !python_enter (p, p->line))
+  if (!python_is_mutable (of) || !python_enter (p, p->spot))
     return of;
-  PythonValue *v = python_called (p, of->kind, of->text);
+  PythonValue *v = python_new (p, of->kind, of->text);
   python_merge (v, of, 0, false);
   for (guint i = 0; i < python_n (v) && !p->why; i++) {
     PythonValue *item = v->items->pdata[i] = copy_of (p, v->items->pdata[i]);
@@ -194,45 +184,34 @@ written (const PythonValue *v)
 cJSON *
 python_json (LsPython *p, const PythonValue *v)
 {
-  bool is_list = python_is_list (v), is_scalar = v->kind <= PYTHON_IS_NUMBER,
+  bool is_list = python_is_list (v),
        has_members = (v->kind >= PYTHON_IS_LIST && v->kind <= PYTHON_IS_CALL)
       || (v->items && v->kind < PYTHON_IS_FUNCTION);
   g_autofree char *text = v->kind == PYTHON_IS_HOLE
       ? g_strdup_printf ("%c%s%c", LS_SHELL_HOLE, v->text, LS_SHELL_HOLE_END)
       : g_strdup (v->text);
   if (++p->n_items > PYTHON_MAX_ITEMS)
-    python_fail (p, p->line, "it makes too much");
-  if (is_scalar)
-    return v->kind == PYTHON_IS_NONE ? cJSON_CreateNull ()
-        : v->kind == PYTHON_IS_BOOL  ? cJSON_CreateBool (v->number != 0)
-                                     : cJSON_CreateNumber (v->number);
+    python_fail (p, p->spot, "it makes too much");
+  if (v->kind == PYTHON_IS_NUMBER)
+    return cJSON_CreateNumber (v->number);
+  if (v->kind <= PYTHON_IS_BOOL)
+    return v->kind == PYTHON_IS_NONE ? cJSON_CreateNull () : cJSON_CreateBool (v->number != 0);
   if (!has_members) {
     cJSON *plain = cJSON_CreateString (text);
     plain->valueint = v->kind != PYTHON_IS_TEXT && v->kind != PYTHON_IS_HOLE;
     return plain;
   }
-  bool is_within = python_enter (p, p->line);
+  bool is_within = python_enter (p, p->spot);
   cJSON *item = !is_within ? cJSON_CreateNull () : is_list ? cJSON_CreateArray () : cJSON_CreateObject ();
   if (is_within && text && v->kind != PYTHON_IS_DICTIONARY)
     cJSON_AddStringToObject (item, "()", text);
-  for (guint i = 0; is_within && i < python_n (v) && !p->why; i++) {
-    cJSON *inner = python_json (p, v->items->pdata[i]);
+  for (guint i = 0; is_within && i < python_n (v) && !p->why; i++)
     if (is_list)
-      cJSON_AddItemToArray (item, inner);
+      cJSON_AddItemToArray (item, python_json (p, v->items->pdata[i]));
     else
-      cJSON_AddItemToObject (item, v->keys->pdata[i], inner);
-  }
+      cJSON_AddItemToObject (item, v->keys->pdata[i], python_json (p, v->items->pdata[i]));
   p->depth--;
   return item;
-}
-
-/* Whether a method changes what it is called of. */
-static bool
-is_change (const char *method)
-{
-  static const char changes[] = "append extend update insert pop remove clear reverse sort add setdefault "
-                                "popitem discard";
-  return ls_shell_is_one (method, changes);
 }
 
 /* --- functions of the files --------------------------------------------------------------------------- */
@@ -245,11 +224,11 @@ python_read_parameter (PythonPlace *x, bool asks_usual, PythonParameter *ret)
   if (ret->is_named || python_token (x)->kind == PYTHON_NAME) {
     ret->name = python_token (x)->word;
     x->at++;
-    python_pass_to (x, "= , )");
+    x->at = python_next (x, "= , )");
     ret->has_usual = python_take (x, "=");
     if (ret->has_usual && asks_usual)
       ret->usual = python_expression (x);
-    python_pass_to (x, "= , )");
+    x->at = python_next (x, "= , )");
   } else if (!ret->is_all && !python_take (x, "/"))
     return false;
   return !x->python->why && (python_take (x, ",") || python_is (python_token (x), ")"));
@@ -269,8 +248,9 @@ bind (LsPython *p, const PythonValue *function, const PythonValue *call, GHashTa
     if (!one.name)
       continue;
     g_snprintf (number, sizeof number, "%u", place);
-    PythonValue *item = one.is_all ? python_new (p, one.is_named ? PYTHON_IS_DICTIONARY : PYTHON_IS_TUPLE)
-                                   : python_get (call, one.name);
+    PythonValue *item = one.is_all
+        ? python_new (p, one.is_named ? PYTHON_IS_DICTIONARY : PYTHON_IS_TUPLE, NULL)
+        : python_get (call, one.name);
     if (!item && (item = python_get (call, number)))
       place++;
     n_bound += item && !one.is_all;
@@ -288,10 +268,10 @@ python_run_function (LsPython *p, const PythonValue *function, const PythonValue
 {
   g_autoptr (GHashTable) names = g_hash_table_new (g_str_hash, g_str_equal);
   PythonValue *result = NULL;
-  if (python_enter (p, p->line) && python_parameters_of (p, python_line (p, function->line)) > 0
+  if (python_enter (p, p->spot) && python_parameters_of (p, python_line (p, function->line)) > 0
       && bind (p, function, call, names)) {
     result = python_run_lines (p, function->line + 1, python_block_end (p, function->line), names);
-    result = result ? result : python_new (p, PYTHON_IS_NONE);
+    result = result ? result : python_new (p, PYTHON_IS_NONE, NULL);
   }
   p->depth--;
   return result;
@@ -321,7 +301,7 @@ answer (LsPython *p, const char *name, const PythonValue *call)
   PythonValue *of = python_get (call, "0");
   bool is_alone = of && python_n (call) == 1;
   if (strcmp (name, "dict") == 0 && (!of || of->kind == PYTHON_IS_DICTIONARY)) {
-    PythonValue *made = python_new (p, PYTHON_IS_DICTIONARY);
+    PythonValue *made = python_new (p, PYTHON_IS_DICTIONARY, NULL);
     python_merge (made, of, 0, false);
     python_merge (made, call, of != NULL, false);
     return made;
@@ -329,7 +309,7 @@ answer (LsPython *p, const char *name, const PythonValue *call)
   if (is_alone && (strcmp (name, "int") == 0 || strcmp (name, "float") == 0))
     return python_converted (p, *name == 'f', of);
   g_autofree char *text = is_alone && strcmp (name, "str") == 0 ? written (of) : NULL;
-  return text ? python_called (p, PYTHON_IS_TEXT, text) : NULL;
+  return text ? python_new (p, PYTHON_IS_TEXT, text) : NULL;
 }
 
 /* replace (x, a=1), copy.deepcopy (x). NULL: it is none of them. */
@@ -340,7 +320,7 @@ copied (LsPython *p, const char *name, const PythonValue *call)
   bool is_copy = g_str_has_suffix (name, "deepcopy"), is_list = of && of->kind == PYTHON_IS_LIST;
   if (!of || !python_is_mutable (of) || !(is_copy || (g_str_has_suffix (name, "replace") && !is_list)))
     return NULL;
-  PythonValue *other = is_copy ? copy_of (p, of) : python_called (p, of->kind, of->text);
+  PythonValue *other = is_copy ? copy_of (p, of) : python_new (p, of->kind, of->text);
   if (!is_copy)
     python_merge (other, of, 0, true);
   if (!is_list)
@@ -374,10 +354,10 @@ set_variables (LsPython *p, const char *method, const PythonValue *call)
   const PythonValue *first = python_get (call, "0"),
                     *all = first && first->kind == PYTHON_IS_DICTIONARY ? first : call;
   if (first && strcmp (method, "setdefault") == 0)
-    python_set_variable (p, first, python_called (p, PYTHON_IS_HOLE, method));
+    python_set_variable (p, first, python_new (p, PYTHON_IS_HOLE, method));
   else
     for (guint i = 0; i < python_n (all); i++)
-      python_set_variable (p, python_called (p, PYTHON_IS_TEXT, all->keys->pdata[i]), all->items->pdata[i]);
+      python_set_variable (p, python_new (p, PYTHON_IS_TEXT, all->keys->pdata[i]), all->items->pdata[i]);
 }
 
 /* --- calls -------------------------------------------------------------------------------------------- */
@@ -426,6 +406,8 @@ call_of (PythonPlace *x, PythonValue *callee, PythonValue *call, guint first)
 static PythonValue *
 call_method (PythonPlace *x, PythonValue *of, const char *name, const PythonValue *call, guint first)
 {
+  static const char changes[] = "append extend update insert pop remove clear reverse sort add setdefault "
+                                "popitem discard";
   const PythonValue *file = python_get (call, "0");
   bool is_beside
       = of->kind == PYTHON_IS_CALL && strcmp (name, "with_name") == 0 && g_str_has_suffix (of->text, "Path");
@@ -433,9 +415,9 @@ call_method (PythonPlace *x, PythonValue *of, const char *name, const PythonValu
   if (path && file && path->kind == PYTHON_IS_TEXT && file->kind == PYTHON_IS_TEXT) {
     g_autofree char *folder = g_path_get_dirname (path->text),
                     *beside = g_build_filename (folder, file->text, NULL);
-    return python_called (x->python, PYTHON_IS_TEXT, beside);
+    return python_new (x->python, PYTHON_IS_TEXT, beside);
   }
-  if (python_is_mutable (of) && is_change (name)) {
+  if (python_is_mutable (of) && ls_shell_is_one (name, changes)) {
     python_pass (x->python, statement_of (x, first));
     python_open (x->python, of, python_hole_text (x, first, x->at));
   }
@@ -448,7 +430,7 @@ expect (PythonPlace *x, const char *text)
   if (python_take (x, text))
     return true;
   g_autofree char *why = g_strdup_printf ("expected \"%s\"", text);
-  python_fail (x->python, python_token (x)->line, why);
+  python_fail (x->python, python_token (x)->spot, why);
   return false;
 }
 
@@ -479,7 +461,7 @@ python_hole_text (const PythonPlace *x, guint first, guint end)
 PythonValue *
 python_hole (PythonPlace *x, guint first)
 {
-  return python_called (x->python, PYTHON_IS_HOLE, python_hole_text (x, first, MAX (first + 1, x->at)));
+  return python_new (x->python, PYTHON_IS_HOLE, python_hole_text (x, first, MAX (first + 1, x->at)));
 }
 
 /* --- texts, numbers and names --------------------------------------------------------------------------- */
@@ -546,7 +528,7 @@ text (PythonPlace *x)
   for (; python_token (x)->kind == PYTHON_TEXT; x->at++)
     is_known = append_text (out, x) && is_known;
   is_known = is_known && g_utf8_validate (out->str, -1, NULL);
-  return is_known ? python_called (x->python, PYTHON_IS_TEXT, out->str) : python_hole (x, first);
+  return is_known ? python_new (x->python, PYTHON_IS_TEXT, out->str) : python_hole (x, first);
 }
 
 static PythonValue *
@@ -569,21 +551,21 @@ name (PythonPlace *x)
   const char *word = python_token (x)->word;
   guint first = x->at++;
   if (strcmp (word, "None") == 0)
-    return python_new (x->python, PYTHON_IS_NONE);
+    return python_new (x->python, PYTHON_IS_NONE, NULL);
   if (ls_shell_is_one (word, "True False"))
     return python_scalar (x->python, PYTHON_IS_BOOL, *word == 'T', false);
   if (strcmp (word, "lambda") == 0) {
     bool has_none = python_is (python_token (x), ":");
-    python_pass_to (x, ":");
+    x->at = python_next (x, ":");
     python_take (x, ":");
-    PythonValue *value = python_expression (x), *made = python_called (x->python, PYTHON_IS_CALL, word);
+    PythonValue *value = python_expression (x), *made = python_new (x->python, PYTHON_IS_CALL, word);
     python_set (made, "value", value, false);
     return has_none && value->kind != PYTHON_IS_HOLE ? made : python_hole (x, first);
   }
   if (strcmp (word, "__file__") == 0)
-    return python_called (x->python, PYTHON_IS_TEXT, python_module (x->python, x->module)->path);
+    return python_new (x->python, PYTHON_IS_TEXT, python_module (x->python, x->module)->path);
   PythonValue *value = python_lookup (x, word);
-  return value ? value : python_called (x->python, PYTHON_IS_NAME, word);
+  return value ? value : python_new (x->python, PYTHON_IS_NAME, word);
 }
 
 /* --- lists, dictionaries and arguments ---------------------------------------------------------------- */
@@ -594,7 +576,7 @@ has_more (PythonPlace *x, const char *end)
 {
   const bool has_none = python_is (python_token (x), ",") || python_is (python_token (x), end);
   if (!has_none)
-    python_pass_to (x, end);
+    x->at = python_next (x, end);
   return !has_none;
 }
 
@@ -609,7 +591,8 @@ add_element (PythonPlace *x, PythonValue *to)
   if (!is_members && to->kind == PYTHON_IS_DICTIONARY && !to->keys && !python_is (python_token (x), ":"))
     to->kind = PYTHON_IS_LIST;
   if (is_members || is_items) {
-    bool is_known = is_items ? python_is_list (item) : item->kind == PYTHON_IS_DICTIONARY;
+    bool is_known
+        = is_items ? python_is_list (item) && python_is_list (to) : item->kind == PYTHON_IS_DICTIONARY;
     python_merge (to, is_known ? item : NULL, 0, false);
     return is_known;
   }
@@ -654,7 +637,7 @@ python_several (PythonPlace *x)
   PythonValue *item = python_is (python_token (x), "*") ? NULL : python_expression (x);
   if (item && !python_take (x, ","))
     return item;
-  PythonValue *all = python_new (x->python, PYTHON_IS_TUPLE);
+  PythonValue *all = python_new (x->python, PYTHON_IS_TUPLE, NULL);
   if (item)
     add_item (all, item);
   return elements (x, all, "= ] )", first);
@@ -664,7 +647,7 @@ python_several (PythonPlace *x)
 PythonValue *
 python_arguments (PythonPlace *x, const char *callee)
 {
-  PythonValue *call = python_called (x->python, PYTHON_IS_CALL, callee);
+  PythonValue *call = python_new (x->python, PYTHON_IS_CALL, callee);
   for (guint n = 0; goes_on (x, ")");) {
     const PythonToken *t = python_token (x);
     bool is_named = t->kind == PYTHON_NAME && python_is (t + 1, "="), is_list = python_take (x, "*"),
@@ -705,13 +688,13 @@ member (PythonPlace *x, PythonValue *v, guint first)
   const char *word = python_token (x)->word;
   bool is_path = v->kind == PYTHON_IS_NAME || v->kind == PYTHON_IS_CLASS;
   if (python_token (x)->kind != PYTHON_NAME)
-    return python_fail (x->python, python_token (x)->line, "expected a name"), v;
+    return python_fail (x->python, python_token (x)->spot, "expected a name"), v;
   x->at++;
   if (!is_path && python_take (x, "("))
     return call_method (x, v, word, python_arguments (x, word), first);
   PythonValue *item = python_is_list (v) ? NULL : python_get (v, word);
   g_autofree char *longer = !item && is_path ? g_strconcat (v->text, ".", word, NULL) : NULL;
-  return item ? item : longer ? python_called (x->python, PYTHON_IS_NAME, longer) : python_hole (x, first);
+  return item ? item : longer ? python_new (x->python, PYTHON_IS_NAME, longer) : python_hole (x, first);
 }
 
 /* Behind "[": of a text, and of more than one place, it is not known. */
@@ -722,7 +705,7 @@ subscript (PythonPlace *x, const PythonValue *v, guint first)
   if (key && python_is (python_token (x), "]") && v->kind >= PYTHON_IS_LIST
       && v->kind <= PYTHON_IS_DICTIONARY)
     item = item_at (v, key);
-  python_pass_to (x, "]");
+  x->at = python_next (x, "]");
   expect (x, "]");
   return item ? *item : python_hole (x, first);
 }
@@ -744,11 +727,11 @@ atom (PythonPlace *x)
     return name (x);
   for (guint i = 0; i < G_N_ELEMENTS (brackets); i++)
     if (python_take (x, brackets[i].begin))
-      return elements (x, python_new (x->python, brackets[i].kind), brackets[i].end, x->at - 1);
+      return elements (x, python_new (x->python, brackets[i].kind, NULL), brackets[i].end, x->at - 1);
   if (python_take (x, "..."))
     return python_hole (x, x->at - 1);
-  python_fail (x->python, t->line, "expected a value");
-  return python_new (x->python, PYTHON_IS_NONE);
+  python_fail (x->python, t->spot, "expected a value");
+  return python_new (x->python, PYTHON_IS_NONE, NULL);
 }
 
 static PythonValue *
@@ -774,7 +757,7 @@ operand (PythonPlace *x)
 static double
 computed (const char *mark, double a, double b)
 {
-  if (strlen (mark) == 2)
+  if (mark[1] != '\0')
     return strcmp (mark, "//") == 0 ? floor (a / b) : strcmp (mark, "**") == 0 ? pow (a, b) : NAN;
   return *mark == '+' ? a + b
       : *mark == '-'  ? a - b
@@ -791,7 +774,7 @@ python_arithmetic (LsPython *p, const char *mark, const PythonValue *a, const Py
   bool are_texts = a->kind == PYTHON_IS_TEXT && b->kind == PYTHON_IS_TEXT && strcmp (mark, "+") == 0;
   g_autofree char *joined = are_texts ? g_strconcat (a->text, b->text, NULL) : NULL;
   if (joined)
-    return python_called (p, PYTHON_IS_TEXT, joined);
+    return python_new (p, PYTHON_IS_TEXT, joined);
   if (a->kind != PYTHON_IS_NUMBER || b->kind != PYTHON_IS_NUMBER)
     return NULL;
   double value = computed (mark, a->number, b->number);
@@ -814,7 +797,7 @@ unary (PythonPlace *x)
   }
   const guint begin = x->at;
   PythonValue *v = operand (x);
-  if (python_is (python_token (x), "**") && python_enter (x->python, python_token (x)->line)) {
+  if (python_is (python_token (x), "**") && python_enter (x->python, python_token (x)->spot)) {
     x->at++;
     PythonValue *made = python_arithmetic (x->python, "**", v, unary (x));
     v = made ? made : python_hole (x, begin);
@@ -866,7 +849,7 @@ python_expression (PythonPlace *x)
   guint first = x->at;
   LsPython *p = x->python;
   PythonValue *v
-      = python_enter (p, python_token (x)->line) ? operators (x, 0) : python_new (p, PYTHON_IS_NONE);
+      = python_enter (p, python_token (x)->spot) ? operators (x, 0) : python_new (p, PYTHON_IS_NONE, NULL);
   if (!p->why && python_take (x, "if")) {
     python_expression (x);
     if (expect (x, "else"))

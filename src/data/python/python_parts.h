@@ -8,13 +8,19 @@
 
 typedef enum { PYTHON_NAME, PYTHON_NUMBER, PYTHON_TEXT, PYTHON_MARK, PYTHON_END } PythonTokenKind;
 
+/* Where something is written. */
+typedef struct {
+  const char *path;
+  guint line;
+} PythonSpot;
+
 typedef struct {
   PythonTokenKind kind;
   const char *at;
   gsize n;
   const char *word; /* all of it, owned by the reader; "": at the end */
-  guint line, module;
-  bool is_passed;            /* what begins here is among those that are not followed */
+  PythonSpot spot;
+  guint module, passed;      /* passed: the round in which what begins here was not followed last */
   bool is_raw, is_formatted; /* of a text: r"", f"" */
   const char *inside;        /* of a text: behind its quotes */
   gsize n_inside;
@@ -64,26 +70,21 @@ typedef struct {
   bool is_run;
 } PythonModule;
 
-/* Of the first file, from a line on, that of another file. */
-typedef struct {
-  guint line, from;
-  const char *path;
-} PythonPasted;
-
 struct LsPython {
   GStringChunk *texts; /* all that are not of the files themselves */
   GArray *modules;     /* of PythonModule */
-  GArray *pasted;      /* of PythonPasted */
   GArray *tokens;      /* of PythonToken; a line ends with PYTHON_END */
   GArray *lines;       /* of PythonLine  */
   GPtrArray *values;   /* PythonValue *: all that are made */
   /* Of the value that is being found: */
-  guint n_items, depth, line;
-  GArray *passed;            /* of guint: tokens where what is not followed begins */
+  guint n_items, depth;
+  PythonSpot spot;
+  GPtrArray *passed;         /* char *: places of what is not followed */
+  guint round;               /* of finding what is not followed */
   GHashTable *set_variables; /* name -> PythonValue *: what the files set of the environment */
   LsPythonFound found;
-  char *why;           /* what is wrong; NULL: nothing is */
-  guint where, module; /* a line, of the file that is evaluated */
+  char *why; /* what is wrong; NULL: nothing is */
+  PythonSpot where;
 };
 
 #define PYTHON_MAX_ITEMS 100000 /* that it makes */
@@ -102,10 +103,9 @@ const PythonToken *python_token (const PythonPlace *x);
 /* One of these words and marks, with blanks between; passes over it. */
 bool python_is (const PythonToken *t, const char *words);
 bool python_take (PythonPlace *x, const char *words);
-/* +1, -1: a bracket that opens, that shuts. */
-int python_bracket (const PythonToken *t);
-/* Passes over the rest in brackets, up to one of these marks. */
-void python_pass_to (PythonPlace *x, const char *ends);
+/* Where one of these marks stands next, outside of the brackets that open before; the end of the line: there
+ * is none. */
+guint python_next (const PythonPlace *x, const char *ends);
 /* n letters, without marks of control and letters that are not ASCII; the caller frees it. */
 char *python_shown (const char *at, gsize n);
 
@@ -124,14 +124,11 @@ bool python_is_program (LsPython *p, guint i);
 guint python_parameters_of (const LsPython *p, const PythonLine *line);
 
 /* Expressions and calls within each other; false behind the last: python_fail() was called. */
-bool python_enter (LsPython *p, guint line);
+bool python_enter (LsPython *p, PythonSpot spot);
 /* The first fault counts. */
-void python_fail (LsPython *p, guint line, const char *why);
-/* What begins with a token is not followed; once for each token. */
+void python_fail (LsPython *p, PythonSpot spot, const char *why);
+/* What begins with a token is not followed; once in each round. */
 void python_pass (LsPython *p, guint first);
-/* Appends all that is not followed, char *, and forgets it; forgets what is behind the first n. */
-void python_move_passed (LsPython *p, GPtrArray *passed);
-void python_forget_passed (LsPython *p, guint n);
 
 PythonModule *python_module (const LsPython *p, guint i);
 /* What a name means; NULL: nothing here. */
@@ -141,11 +138,10 @@ void python_set_variable (LsPython *p, const PythonValue *name, PythonValue *val
 
 /* --- python_expression.c --------------------------------------------------------------------------- */
 
-PythonValue *python_new (LsPython *p, PythonKind kind);
+/* text: of a text, a name, a hole, or what is called so, else NULL. */
+PythonValue *python_new (LsPython *p, PythonKind kind, const char *text);
 /* A number, or a truth. */
 PythonValue *python_scalar (LsPython *p, PythonKind kind, double number, bool is_float);
-/* A text, a name, a hole, or what is called so. */
-PythonValue *python_called (LsPython *p, PythonKind kind, const char *text);
 /* How many items or members it has; NULL allowed. */
 guint python_n (const PythonValue *of);
 /* A member, an argument or an item by its key; NULL: there is none. */

@@ -52,7 +52,7 @@ part_of (PythonPlace *x, PythonValue *of, const PythonValue *key, bool is_item)
   PythonValue *part = key->kind == PYTHON_IS_TEXT ? python_get (of, key->text) : NULL;
   if (part || is_item || !takes_members (of) || python_is (python_token (x), "["))
     return part;
-  part = python_new (x->python, PYTHON_IS_DICTIONARY);
+  part = python_new (x->python, PYTHON_IS_DICTIONARY, NULL);
   python_set (of, key->text, part, true);
   return part;
 }
@@ -69,7 +69,7 @@ assign_path (PythonPlace *x, guint end, PythonValue *value, guint first)
   }
   PythonValue *of = python_lookup (x, name), *key;
   if (strcmp (name, "os") == 0 && python_is (python_token (x) + 1, "environ")) {
-    of = python_called (p, PYTHON_IS_NAME, "os.environ");
+    of = python_new (p, PYTHON_IS_NAME, "os.environ");
     x->at += 2;
   }
   while (of && x->at < end && !p->why) {
@@ -78,24 +78,16 @@ assign_path (PythonPlace *x, guint end, PythonValue *value, guint first)
       return;
     if (is_item) {
       key = python_is (python_token (x), ":") ? NULL : python_several (x);
-      key = key && python_is (python_token (x), "]") ? key : python_new (p, PYTHON_IS_LIST);
-      python_pass_to (x, "]");
+      key = key && python_is (python_token (x), "]") ? key : python_new (p, PYTHON_IS_LIST, NULL);
+      x->at = python_next (x, "]");
     } else
-      key = python_called (p, PYTHON_IS_TEXT, python_token (x)->word);
+      key = python_new (p, PYTHON_IS_TEXT, python_token (x)->word);
     x->at += x->at < end;
     if (x->at >= end)
       set_part (x, of, key, is_item, value, first);
     else if (!(of = part_of (x, of, key, is_item)))
       python_pass (p, first);
   }
-}
-
-static guint
-comma_of (const PythonPlace *x, guint end)
-{
-  PythonPlace at = *x;
-  python_pass_to (&at, ",");
-  return MIN (at.at, end);
 }
 
 /* "a, b", "a.b", up to a token; value stands from one to another. Of what is not known each gets a part that
@@ -105,18 +97,18 @@ assign (PythonPlace *x, guint end, PythonValue *value, guint first)
 {
   LsPython *p = x->python;
   guint n = 0;
-  for (PythonPlace part = *x; part.at < end; part.at = comma_of (&part, end) + 1)
+  for (PythonPlace part = *x; part.at < end; part.at = python_next (&part, ",") + 1)
     n++;
-  bool is_alone = comma_of (x, end) == end, is_known = python_is_list (value) && python_n (value) == n;
+  bool is_alone = python_next (x, ",") >= end, is_known = python_is_list (value) && python_n (value) == n;
   if (!is_alone && !is_known)
     python_pass (p, first);
   for (guint i = 0; x->at < end && !p->why; i++) {
-    const guint comma = comma_of (x, end);
+    const guint comma = MIN (python_next (x, ","), end);
     g_autofree char *part = g_strdup_printf ("%s[%u]", value->text ? value->text : "()", i);
     bool is_path = python_token (x)->kind == PYTHON_NAME;
     PythonValue *item = is_path && is_alone ? value
         : is_path && is_known               ? value->items->pdata[i]
-                                            : python_called (p, PYTHON_IS_HOLE, part);
+                                            : python_new (p, PYTHON_IS_HOLE, part);
     if (is_path)
       assign_path (x, comma, item, first);
     else
@@ -135,14 +127,7 @@ assign (PythonPlace *x, guint end, PythonValue *value, guint first)
 static guint
 mark_of (const PythonPlace *x)
 {
-  static const char marks[] = "= += -= *= /= //= %= **= |= &= ^= <<= >>=";
-  PythonPlace at = *x;
-  for (int depth = 0; python_token (&at)->kind != PYTHON_END; at.at++) {
-    depth += python_bracket (python_token (&at));
-    if (depth == 0 && python_is (python_token (&at), marks))
-      break;
-  }
-  return at.at;
+  return python_next (x, "= += -= *= /= //= %= **= |= &= ^= <<= >>=");
 }
 
 /* What stands up to the end of a statement. */
@@ -192,9 +177,7 @@ assign_all (PythonPlace *x, guint mark)
   PythonValue *value = rest_of (x);
   for (target.at = first; target.at < last && !x->python->why;) {
     const guint end = mark_of (&target);
-    PythonPlace type = target;
-    python_pass_to (&type, ":");
-    assign (&target, MIN (type.at, end), value, first);
+    assign (&target, MIN (python_next (&target, ":"), end), value, first);
     target.at = end + 1;
   }
 }
@@ -223,7 +206,7 @@ field_of (LsPython *p, PythonValue *item)
   const PythonValue *factory = python_get (item, "default_factory");
   PythonValue *usual = python_get (item, "default");
   usual = usual || !factory ? usual : python_get (factory, "value");
-  return usual || !factory ? usual : python_called (p, PYTHON_IS_HOLE, "default_factory");
+  return usual || !factory ? usual : python_new (p, PYTHON_IS_HOLE, "default_factory");
 }
 
 /* Those of its bases that are here, in front. */
@@ -232,7 +215,7 @@ add_bases (PythonPlace *x, PythonValue *class)
 {
   if (!python_take (x, "("))
     return;
-  for (; python_token (x)->kind == PYTHON_NAME; python_pass_to (x, ","), python_take (x, ",")) {
+  for (; python_token (x)->kind == PYTHON_NAME; x->at = python_next (x, ","), python_take (x, ",")) {
     const PythonToken *t = python_token (x);
     const PythonValue *base = python_is (t + 1, ".") ? NULL : python_lookup (x, t->word);
     if (base && base->kind == PYTHON_IS_CLASS)
@@ -247,7 +230,7 @@ class_of (PythonPlace *x, guint i)
 {
   LsPython *p = x->python;
   g_autoptr (GHashTable) names = g_hash_table_new (g_str_hash, g_str_equal);
-  PythonValue *class = python_called (p, PYTHON_IS_CLASS, python_token (x)->word);
+  PythonValue *class = python_new (p, PYTHON_IS_CLASS, python_token (x)->word);
   const guint end = python_block_end (p, i);
   x->at++;
   add_bases (x, class);
@@ -256,12 +239,12 @@ class_of (PythonPlace *x, guint i)
     const PythonToken *t = python_first (p, line);
     bool is_function = python_is (t, "def") && line->n > 1;
     if (is_function && python_is (t + 1, "__init__ __new__"))
-      return python_called (p, PYTHON_IS_CLASS, class->text);
+      return python_new (p, PYTHON_IS_CLASS, class->text);
     bool is_made = is_function && python_is (t + 1, "__post_init__");
     for (guint k = at + 1; is_made && k < python_block_end (p, at); k++) {
       const PythonToken *self = python_first (p, python_line (p, k));
       if (python_line (p, k)->n >= 4 && python_is (self, "self") && python_is (self + 1, "."))
-        python_set (class, self[2].word, python_called (p, PYTHON_IS_HOLE, "__post_init__"), false);
+        python_set (class, self[2].word, python_new (p, PYTHON_IS_HOLE, "__post_init__"), false);
     }
     if (t->kind != PYTHON_NAME || (!python_is (t + 1, ":") && !python_is (t + 1, "=")))
       continue;
@@ -282,7 +265,7 @@ open_line (PythonPlace *x, const PythonLine *line, const char *hole)
   static const char others[] = "print logging warnings logger raise assert import from return pass if elif "
                                "while else try except finally break continue";
   LsPython *p = x->python;
-  PythonValue *open = python_called (p, PYTHON_IS_HOLE, hole);
+  PythonValue *open = python_new (p, PYTHON_IS_HOLE, hole);
   x->at = line->first;
   bool is_removed = python_take (x, "del");
   const PythonToken *t = python_token (x);
@@ -293,11 +276,9 @@ open_line (PythonPlace *x, const PythonLine *line, const char *hole)
           && ((i == 1 && python_is (t, "for")) || g_hash_table_contains (names_of (x), t[i].word)))
         set_name (x, t[i].word, open);
   } else if ((is_removed || mark < end) && t->kind == PYTHON_NAME) {
-    PythonPlace type = *x;
-    python_pass_to (&type, ":");
-    guint n = p->passed->len;
-    assign (x, MIN (mark, type.at), open, line->first);
-    python_forget_passed (p, n); /* the block is told */
+    const guint n = p->passed->len;
+    assign (x, MIN (mark, python_next (x, ":")), open, line->first);
+    g_ptr_array_set_size (p->passed, (gint) n); /* the block is told */
   } else
     for (guint i = 0; i < line->n && !python_is (t, others); i++) { /* what objects it names */
       PythonValue *v = t[i].kind == PYTHON_NAME && !(i > 0 && python_is (t + i - 1, "."))
@@ -334,7 +315,7 @@ run_line (PythonPlace *x, guint i, PythonValue **ret_value)
   if (python_is (t, "def class") && t[1].kind == PYTHON_NAME) {
     x->at++;
     PythonValue *made = is_function
-        ? python_called (x->python, x->names ? PYTHON_IS_HOLE : PYTHON_IS_FUNCTION, t[1].word)
+        ? python_new (x->python, x->names ? PYTHON_IS_HOLE : PYTHON_IS_FUNCTION, t[1].word)
         : class_of (x, i);
     made->line = i;
     x->at
@@ -345,7 +326,8 @@ run_line (PythonPlace *x, guint i, PythonValue **ret_value)
         python_set (made, one.name, one.usual, false);
     set_name (x, t[1].word, made);
   } else if (python_take (x, "return"))
-    *ret_value = python_token (x)->kind == PYTHON_END ? python_new (x->python, PYTHON_IS_NONE) : rest_of (x);
+    *ret_value
+        = python_token (x)->kind == PYTHON_END ? python_new (x->python, PYTHON_IS_NONE, NULL) : rest_of (x);
   else if (t->kind == PYTHON_TEXT || python_is (t, others))
     return;
   else if (python_is (&t[mark - x->at], "="))
@@ -363,7 +345,7 @@ python_run_lines (LsPython *p, guint first, guint end, GHashTable *names)
   for (guint i = first, behind; i < end && !value && !p->why; i = behind) {
     const PythonLine *line = python_line (p, i);
     PythonPlace x = { .python = p, .names = names, .module = line->module, .at = line->first };
-    p->line = python_first (p, line)->line;
+    p->spot = python_first (p, line)->spot;
     behind = python_block_end (p, i);
     if (!python_is_block (p, i))
       run_line (&x, i, &value);
@@ -379,12 +361,12 @@ void
 python_run_module (LsPython *p, guint module)
 {
   PythonModule *m = python_module (p, module);
-  const guint line = p->line;
+  const PythonSpot spot = p->spot;
   bool is_run = m->is_run;
   m->is_run = true;
   if (!is_run)
     python_run_lines (p, m->first_line, m->end_line, NULL);
-  p->line = line;
+  p->spot = spot;
 }
 
 /* --- options that a program declares ------------------------------------------------------------------- */
@@ -417,7 +399,7 @@ add_option (LsPython *p, const char *name, const PythonValue *usual)
   }
   if (!cJSON_Compare (item, other, true))
     cJSON_ReplaceItemInObjectCaseSensitive (p->found.options, name,
-                                            python_json (p, python_called (p, PYTHON_IS_HOLE, name)));
+                                            python_json (p, python_new (p, PYTHON_IS_HOLE, name)));
   cJSON_Delete (item);
 }
 
@@ -432,12 +414,12 @@ usual_of (LsPython *p, const PythonValue *call)
   if (!usual)
     return g_str_has_prefix (action, "store_")
         ? python_scalar (p, PYTHON_IS_BOOL, strcmp (action, "store_false") == 0, false)
-        : python_new (p, PYTHON_IS_NONE);
+        : python_new (p, PYTHON_IS_NONE, NULL);
   if (usual->kind != PYTHON_IS_TEXT || *type == '\0' || strcmp (type, "str") == 0)
     return usual;
   bool is_float = strcmp (type, "float") == 0;
   PythonValue *made = is_float || strcmp (type, "int") == 0 ? python_converted (p, is_float, usual) : NULL;
-  return made ? made : python_called (p, PYTHON_IS_HOLE, usual->text);
+  return made ? made : python_new (p, PYTHON_IS_HOLE, usual->text);
 }
 
 /* Whether a line stands in a block that is perhaps not run. */
@@ -473,7 +455,7 @@ declare (LsPython *p, guint i, const PythonValue *call)
   if (!said || p->why || strcmp (last_name (usual), "SUPPRESS") == 0)
     return;
   g_autofree char *name = g_strdup (said + strspn (said, "-"));
-  add_option (p, name, is_conditional (p, i) ? python_called (p, PYTHON_IS_HOLE, name) : usual);
+  add_option (p, name, is_conditional (p, i) ? python_new (p, PYTHON_IS_HOLE, name) : usual);
 }
 
 /* "set_defaults (a=1)": of options that were declared in front. */
@@ -484,8 +466,7 @@ set_usual (LsPython *p, guint i, const PythonValue *call)
     g_autofree char *name = g_strdelimit (g_strdup (call->keys->pdata[k]), "_", '-');
     const char *own = cJSON_HasObjectItem (p->found.options, name) ? name : call->keys->pdata[k];
     cJSON_DeleteItemFromObjectCaseSensitive (p->found.options, own);
-    add_option (p, own,
-                is_conditional (p, i) ? python_called (p, PYTHON_IS_HOLE, own) : call->items->pdata[k]);
+    add_option (p, own, is_conditional (p, i) ? python_new (p, PYTHON_IS_HOLE, own) : call->items->pdata[k]);
   }
 }
 
@@ -495,9 +476,7 @@ set_usual (LsPython *p, guint i, const PythonValue *call)
 static void
 add_members (LsPython *p, PythonPlace x)
 {
-  PythonPlace end = x;
-  python_pass_to (&end, ")");
-  for (; x.at < end.at; x.at++) {
+  for (const guint end = python_next (&x, ")"); x.at < end; x.at++) {
     const PythonToken *t = python_token (&x);
     const PythonValue *of = t->kind == PYTHON_NAME ? python_lookup (&x, t->word) : NULL;
     bool has_usual = of && of->kind >= PYTHON_IS_FUNCTION;
@@ -519,7 +498,7 @@ note_engine (LsPython *p, PythonPlace x)
   if (p->found.engine && (!config || !cJSON_IsNull (p->found.engine)))
     return;
   cJSON_Delete (p->found.engine);
-  p->found.engine = config ? python_json (p, is_path ? config : python_called (p, PYTHON_IS_HOLE, "config"))
+  p->found.engine = config ? python_json (p, is_path ? config : python_new (p, PYTHON_IS_HOLE, "config"))
                            : cJSON_CreateNull ();
 }
 
@@ -560,6 +539,5 @@ ls_python_start (LsPython *p)
     if (line->n > 1 && line->indent > 0 && python_is (t, "os") && python_is (t + 2, "environ"))
       python_open_lines (p, i, i + 1);
   }
-  python_move_passed (p, NULL);
   g_clear_pointer (&p->why, g_free);
 }

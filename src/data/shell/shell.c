@@ -14,7 +14,6 @@ typedef struct {
   const char *begin, *p, *end;
   const char *here_to; /* behind the here documents of this line; NULL: it has none */
   bool is_bad;         /* something is not closed: the rest is not read */
-  bool is_array;       /* of its items: comments are no directives      */
 } ShellText;
 
 static ShellStatus read_command (ShellText *s);
@@ -59,30 +58,22 @@ skip_blanks (ShellText *s)
       s->p += 2;
     else if (*s->p == '#' && (s->p == s->begin || g_ascii_isspace (s->p[-1]) || s->p[-1] == ';')) {
       const char *newline = shell_find (s->p, s->end, '\n');
-      if (!s->is_array)
-        read_directive (s, newline);
+      read_directive (s, newline);
       s->p = newline;
     } else
       return;
   }
 }
 
-/* At a newline: passes over it, and the here documents of its line. */
-static void
-skip_newline (ShellText *s)
-{
-  s->p = s->here_to ? s->here_to : s->p + 1;
-  s->here_to = NULL;
-}
-
-/* All that separates commands, but not the ;; of a case. */
+/* All that separates commands, with the here documents of a line, but not the ;; of a case. */
 static void
 skip_separators (ShellText *s)
 {
   for (skip_blanks (s); s->p < s->end; skip_blanks (s)) {
-    if (*s->p == '\n')
-      skip_newline (s);
-    else if (!is_at (s, ";;") && (*s->p == ';' || *s->p == '&'))
+    if (*s->p == '\n') {
+      s->p = s->here_to ? s->here_to : s->p + 1;
+      s->here_to = NULL;
+    } else if (!is_at (s, ";;") && (*s->p == ';' || *s->p == '&'))
       s->p++;
     else
       return;
@@ -180,8 +171,7 @@ take_redirection (ShellText *s, ShellStreams *streams)
     }
     return;
   }
-  while (s->p < s->end && strchr ("<>&|", *s->p))
-    s->p++;
+  s->p = MIN (s->p + strspn (s->p, "<>&|"), s->end);
   skip_blanks (s);
   const char *begin = s->p;
   bool is_group = s->p < s->end && *s->p == '(' && !is_word;
@@ -192,9 +182,8 @@ take_redirection (ShellText *s, ShellStreams *streams)
   if (is_output)
     streams->is_appended = mark + 1 < s->end && mark[1] == '>';
   if (text && begin < s->p && !s->is_bad && !(is_word && s->sh->mode == SHELL_SKIPPED)) {
-    char *before = *text;
+    g_free (*text);
     *text = shell_expand_text (s->sh, begin, s->p, false);
-    g_free (before);
   }
 }
 
@@ -249,12 +238,19 @@ declaration_of (const LsShell *sh, const GPtrArray *words)
   return d;
 }
 
-/* They are as they were once the function is over; what is not set is none until then. */
+/* A variable of a declaration is as it was once the function is over; what has no value is not set until
+ * then. */
 static void
-make_local (LsShell *sh, const char *name)
+declare_name (LsShell *sh, Declaration d, const char *name, bool has_value)
 {
-  if (!g_hash_table_contains (sh->locals, name))
+  if (d.is_local && (has_value || !d.exports))
     shell_keep (sh, sh->locals, name);
+  if (d.is_local && !has_value && !d.exports)
+    shell_unset (sh, name);
+  if (d.is_map)
+    shell_declare_map (sh, name);
+  if (d.exports)
+    shell_export (sh, name);
 }
 
 /* Of a declaration those that stand there without a value; of any command, those that are set in front of it
@@ -268,19 +264,9 @@ declare_names (LsShell *sh, const GPtrArray *words, GHashTable *in_front)
   for (g_hash_table_iter_init (&iter, in_front);
        words->len > 0 && g_hash_table_iter_next (&iter, &name, NULL);)
     shell_export (sh, name);
-  for (guint i = 1; d.is_one && i < words->len; i++) {
-    const char *word = words->pdata[i];
-    if (*word == '-')
-      continue;
-    if (d.exports)
-      shell_export (sh, word);
-    else if (d.is_local) {
-      make_local (sh, word);
-      shell_unset (sh, word);
-    }
-    if (d.is_map)
-      shell_declare_map (sh, word);
-  }
+  for (guint i = 1; d.is_one && i < words->len; i++)
+    if (*(const char *) words->pdata[i] != '-')
+      declare_name (sh, d, words->pdata[i], false);
 }
 
 /* "A=1" up to end, in a command whose words begin with these; none: in front of it. */
@@ -289,20 +275,17 @@ assign_in_command (LsShell *sh, const char *p, const char *end, GPtrArray *words
 {
   const char *value = shell_assignment_value (p, end), *name_end = shell_name_end (p, end);
   g_autofree char *name = g_strndup (p, (gsize) (name_end - p));
-  const Declaration d = declaration_of (sh, words);
-  bool exports = d.exports || sh->exports_all, is_appended = value[-2] == '+',
-       is_array = value < end && *value == '(';
-  if (words->len == 0 && !g_hash_table_contains (in_front, name))
+  Declaration d = declaration_of (sh, words);
+  bool is_appended = value[-2] == '+', is_array = value < end && *value == '(';
+  if (words->len == 0)
     shell_keep (sh, in_front, name);
-  if (d.is_local)
-    make_local (sh, name);
-  if (d.is_map)
-    shell_declare_map (sh, name);
+  d.exports = d.exports || sh->exports_all;
+  declare_name (sh, d, name, true);
   if (*name_end == '[')
     shell_set_element (sh, p, value, shell_expand_text (sh, value, end, false), is_appended);
   else {
     GPtrArray *items = g_ptr_array_new_with_free_func (g_free);
-    ShellText array = { sh, value + 1, value + 1, end - 1, NULL, false, true };
+    ShellText array = { sh, value + 1, value + 1, end - 1, NULL, false };
     if (is_array)
       read_words (&array, "", items);
     else
@@ -310,8 +293,6 @@ assign_in_command (LsShell *sh, const char *p, const char *end, GPtrArray *words
     const ShellValue *old = is_appended ? shell_value (sh, name) : NULL;
     shell_assign (sh, name, items, is_array || (old && old->is_array), is_appended);
   }
-  if (exports)
-    shell_export (sh, name);
 }
 
 /* --- simple commands ------------------------------------------------------------------------------ */
@@ -322,7 +303,7 @@ read_word (ShellText *s, GPtrArray *words, GHashTable *in_front, bool *ret_has_b
 {
   const char *end = next_end (s);
   const gsize n_digits = strspn (s->p, G_CSET_DIGITS);
-  bool is_skipped = s->sh->mode == SHELL_SKIPPED || s->sh->has_left,
+  bool is_skipped = s->sh->mode == SHELL_SKIPPED || s->sh->leaves != SHELL_STAYS,
        is_descriptor = n_digits > 0 && s->p + n_digits == end && end < s->end && (*end == '<' || *end == '>'),
        assigns
       = (!*ret_has_begun || declaration_of (s->sh, words).is_one) && shell_assignment_value (s->p, end);
@@ -352,15 +333,14 @@ read_simple (ShellText *s)
   bool has_begun = false;
   const char *begin = s->p;
   for (skip_blanks (s); !has_ended (s) && !s->sh->fault; skip_blanks (s)) {
-    const char *before = streams.here;
     if (is_redirection (s))
       take_redirection (s, &streams);
-    if (streams.here == before && !has_ended (s) && !is_redirection (s))
+    else
       read_word (s, words, in_front, &has_begun);
   }
   if (s->p == begin && s->p < s->end)
     s->p++; /* a bracket out of place */
-  bool is_skipped = s->sh->mode == SHELL_SKIPPED || s->sh->has_left;
+  bool is_skipped = s->sh->mode == SHELL_SKIPPED || s->sh->leaves != SHELL_STAYS;
   if (words->len == 0 && !is_skipped && g_hash_table_size (in_front) == 0)
     s->sh->out.is_lost = true;
   declare_names (s->sh, words, in_front);
@@ -380,19 +360,13 @@ static ShellStatus
 read_test (ShellText *s)
 {
   g_autoptr (GPtrArray) words = g_ptr_array_new_with_free_func (g_free);
-  for (s->p += 2; s->p < s->end && !s->is_bad;) {
-    const char *end = next_end (s);
-    if (g_ascii_isspace (*s->p)) {
-      s->p++;
-      continue;
-    }
-    if (is_word (s, "]]"))
-      break;
-    if (end == s->p)
-      end += is_at (s, "&&") || is_at (s, "||") ? 2 : 1;
-    g_ptr_array_add (
-        words, s->sh->mode == SHELL_SKIPPED ? g_strdup ("") : shell_expand_text (s->sh, s->p, end, false));
-    s->p = end;
+  for (s->p += 2; s->p < s->end && !s->is_bad && !is_word (s, "]]");) {
+    const char *begin = s->p, *end = next_end (s);
+    s->p = end > begin ? end : begin + (is_at (s, "&&") || is_at (s, "||") ? 2 : 1);
+    if (!g_ascii_isspace (*begin))
+      g_ptr_array_add (words,
+                       s->sh->mode == SHELL_SKIPPED ? g_strdup ("")
+                                                    : shell_expand_text (s->sh, begin, s->p, false));
   }
   s->p = MIN (s->p + 2, s->end);
   return shell_test (s->sh, (char *const *) words->pdata, words->len, true);
@@ -431,10 +405,10 @@ read_up_to (ShellText *s, const char *stop)
   return status;
 }
 
-static ShellStatus
+static void
 read_if (ShellText *s)
 {
-  ShellMode outer = s->sh->mode, rest = outer;
+  ShellMode rest = s->sh->mode;
   do {
     s->sh->mode = rest;
     ShellStatus condition = read_up_to (s, "then");
@@ -443,23 +417,16 @@ read_if (ShellText *s)
     rest = MIN (rest, mode_if (condition, SHELL_NO));
   } while (take_word (s, "elif"));
   s->sh->mode = rest;
-  if (take_word (s, "else"))
-    read_up_to (s, "fi");
-  else
-    take_word (s, "fi");
-  s->sh->mode = outer;
-  return SHELL_DONE;
+  take_word (s, "else");
+  read_up_to (s, "fi");
 }
 
-static ShellStatus
+static void
 read_while (ShellText *s)
 {
-  ShellMode outer = shell_enter (s->sh, SHELL_MAYBE);
-  if (read_up_to (s, "do") == SHELL_NO)
-    s->sh->mode = SHELL_SKIPPED;
+  shell_enter (s->sh, SHELL_MAYBE);
+  shell_enter (s->sh, read_up_to (s, "do") == SHELL_NO ? SHELL_SKIPPED : SHELL_MAYBE);
   read_up_to (s, "done");
-  s->sh->mode = outer;
-  return SHELL_DONE;
 }
 
 /* Whether a word fits one of "a|b", up to the bracket. */
@@ -482,12 +449,12 @@ read_patterns (ShellText *s, const char *word)
   return found;
 }
 
-static ShellStatus
+static void
 read_case (ShellText *s)
 {
   skip_blanks (s);
   const char *end = next_end (s);
-  ShellMode outer = s->sh->mode, rest = outer;
+  ShellMode rest = s->sh->mode;
   g_autofree char *word = shell_expand_text (s->sh, s->p, end, false);
   s->p = end;
   take_word (s, "in");
@@ -505,8 +472,6 @@ read_case (ShellText *s)
       s->p++;
   }
   take_word (s, "esac");
-  s->sh->mode = outer;
-  return SHELL_DONE;
 }
 
 /* What a shell of its own sets, or that it ends, is of no account behind it. */
@@ -539,82 +504,70 @@ can_repeat (ShellText *s, guint n)
   return true;
 }
 
-/* How often it goes round, if its body leaves the count alone; 0: not known, or never. */
-static guint
-count_rounds (LsShell *sh, char *const *parts)
+/* What the variable of "((i = 0; i < N; i++))" is in each round, and behind the last one, if the body leaves
+ * it alone; none: that is not known. */
+static GPtrArray *
+read_rounds (ShellText *s, char **ret_name)
 {
-  gint64 value;
-  guint n = 0;
-  if (sh->mode != SHELL_RUN || shell_set_arithmetic (sh, parts[0]) == SHELL_UNKNOWN)
-    return 0;
-  bool is_known;
-  while ((is_known = shell_arithmetic (sh, parts[1], &value)) && value != 0 && n <= MAX_ROUNDS) {
-    n++;
-    if (shell_set_arithmetic (sh, parts[2]) == SHELL_UNKNOWN)
-      return 0;
+  g_autofree char *text = read_double_brackets (s);
+  g_auto (GStrv) parts = g_strsplit (text ? text : "", ";", -1);
+  GPtrArray *values = g_ptr_array_new_with_free_func (g_free);
+  const char *name = text ? parts[0] + strspn (parts[0], " \t") : "";
+  gint64 goes_on = 1;
+  g_free (*ret_name);
+  *ret_name = g_strndup (name, (gsize) (shell_name_end (name, name + strlen (name)) - name));
+  bool is_known = g_strv_length (parts) == 3 && s->sh->mode == SHELL_RUN
+      && shell_set_arithmetic (s->sh, parts[0]) != SHELL_UNKNOWN;
+  while (is_known && goes_on != 0 && values->len <= MAX_ROUNDS) {
+    const ShellValue *value = shell_value (s->sh, *ret_name);
+    is_known = value && shell_arithmetic (s->sh, parts[1], &goes_on);
+    if (is_known)
+      g_ptr_array_add (values, g_strdup (value->items->pdata[0]));
+    is_known = is_known && (goes_on == 0 || shell_set_arithmetic (s->sh, parts[2]) != SHELL_UNKNOWN);
   }
-  return is_known && n <= MAX_ROUNDS ? n : 0;
-}
-
-/* Sets what round i of a loop is of: a word, or a count by its parts. */
-static void
-begin_round (ShellText *s, const char *name, const GPtrArray *words, char *const *parts, guint i)
-{
-  if (!words)
-    shell_set_arithmetic (s->sh, parts[i > 0 ? 2 : 0]);
-  else if (*name)
-    shell_set (s->sh, name, g_strdup (words->pdata[i]));
+  if (goes_on != 0 || !is_known)
+    g_ptr_array_set_size (values, 0);
+  return values;
 }
 
 /* Behind "for" or "select". */
-static ShellStatus
+static void
 read_for (ShellText *s)
 {
   skip_blanks (s);
-  ShellMode outer = s->sh->mode;
   const char *name_end = shell_name_end (s->p, s->end);
   g_autofree char *name = g_strndup (s->p, (gsize) (name_end - s->p));
-  g_autoptr (GPtrArray) words = NULL;
-  g_auto (GStrv) parts = NULL;
   s->p = name_end;
-  if (is_at (s, "((")) { /* "((i = 0; i < N; i++))" */
-    g_autofree char *text = read_double_brackets (s);
-    parts = g_strsplit (text ? text : "", ";", -1);
-    if (g_strv_length (parts) != 3)
-      g_clear_pointer (&parts, g_strfreev);
-  } else { /* none, where the script does not say them all */
-    words = g_ptr_array_new_with_free_func (g_free);
-    skip_blanks (s);
-    take (s, "in");
+  const bool is_counted = is_at (s, "((");
+  g_autoptr (GPtrArray) words = is_counted ? read_rounds (s, &name) : g_ptr_array_new_with_free_func (g_free);
+  skip_blanks (s);
+  take (s, "in");
+  if (!is_counted)
     read_words (s, "\n;|)(&", words);
-  }
-  for (guint i = 0; words && i < words->len; i++)
-    if (ls_shell_has_hole (words->pdata[i]))
+  for (guint i = 0; i < words->len; i++)
+    if (ls_shell_has_hole (words->pdata[i])) /* not all of them are said */
       g_ptr_array_set_size (words, 0);
   skip_separators (s);
   take_word (s, "do");
-  const guint n = words ? words->len : parts ? count_rounds (s->sh, parts) : 0;
+  const guint n = words->len - (is_counted && words->len > 0);
   const char *begin = s->p;
-  if (n > 0 && outer == SHELL_RUN && !s->is_bad && can_repeat (s, n)) {
-    for (guint i = 0; i < n && !s->sh->fault && !s->is_bad; i++) {
-      s->p = begin;
-      begin_round (s, name, words, parts, i);
-      read_up_to (s, "done");
-      s->sh->has_left = s->sh->has_left && !s->sh->continues;
-      s->sh->continues = false;
-    }
-    if (parts)
-      begin_round (s, name, NULL, parts, n);
-  } else {
-    shell_enter (s->sh, SHELL_MAYBE);
+  bool is_run = n > 0 && s->sh->mode == SHELL_RUN && !s->is_bad && can_repeat (s, n);
+  for (guint i = 0; is_run && i < n && !s->sh->fault && !s->is_bad; i++) {
+    s->p = begin;
     if (*name)
-      shell_set (s->sh, name, g_strdup ("?"));
-    if (parts)
-      shell_set_arithmetic (s->sh, parts[0]);
+      shell_set (s->sh, name, g_strdup (words->pdata[i]));
     read_up_to (s, "done");
+    if (s->sh->leaves == SHELL_LEAVES_ROUND)
+      s->sh->leaves = SHELL_STAYS;
   }
-  s->sh->mode = outer;
-  return SHELL_DONE;
+  if (is_run && is_counted)
+    shell_set (s->sh, name, g_strdup (words->pdata[n]));
+  if (is_run)
+    return;
+  shell_enter (s->sh, SHELL_MAYBE);
+  if (*name)
+    shell_set (s->sh, name, g_strdup ("?"));
+  read_up_to (s, "done");
 }
 
 /* --- functions ------------------------------------------------------------------------------------ */
@@ -632,7 +585,7 @@ function_head_end (ShellText *s)
 }
 
 /* Of a name that begins here; its body is read where it is called. */
-static ShellStatus
+static void
 read_function (ShellText *s)
 {
   skip_blanks (s);
@@ -641,12 +594,10 @@ read_function (ShellText *s)
   s->p = MAX (name_end, head_end);
   skip_separators (s);
   const char *body = s->p;
-  ShellMode outer = shell_enter (s->sh, SHELL_SKIPPED);
+  shell_enter (s->sh, SHELL_SKIPPED);
   read_command (s);
-  s->sh->mode = outer;
   if (shell_afford (s->sh, (gsize) (s->p - body)))
     g_hash_table_replace (s->sh->functions, g_steal_pointer (&name), g_strndup (body, (gsize) (s->p - body)));
-  return SHELL_DONE;
 }
 
 /* --- lists ---------------------------------------------------------------------------------------- */
@@ -656,13 +607,19 @@ read_block (ShellText *s)
 {
   static const struct {
     const char *word;
-    ShellStatus (*read) (ShellText *s);
+    void (*read) (ShellText *s);
   } blocks[]
       = { { "if", read_if },      { "while", read_while }, { "until", read_while },      { "for", read_for },
           { "select", read_for }, { "case", read_case },   { "function", read_function } };
-  for (guint i = 0; i < G_N_ELEMENTS (blocks); i++)
-    if (take (s, blocks[i].word))
-      return blocks[i].read (s);
+  const ShellMode outer = s->sh->mode;
+  void (*read) (ShellText * s) = function_head_end (s) > s->p ? read_function : NULL;
+  for (guint i = 0; i < G_N_ELEMENTS (blocks) && !read; i++)
+    read = take (s, blocks[i].word) ? blocks[i].read : NULL;
+  if (read) {
+    read (s);
+    s->sh->mode = outer;
+    return SHELL_DONE;
+  }
   if (is_word (s, "[["))
     return read_test (s);
   if (is_at (s, "((")) {
@@ -671,7 +628,7 @@ read_block (ShellText *s)
   }
   if (is_at (s, "(") || is_word (s, "{"))
     return read_group (s);
-  return function_head_end (s) > s->p ? read_function (s) : read_simple (s);
+  return read_simple (s);
 }
 
 static ShellStatus
@@ -697,8 +654,7 @@ read_pipeline (ShellText *s)
   for (skip_blanks (s); is_at (s, "|") && !is_at (s, "||"); skip_blanks (s)) {
     s->p += is_at (s, "|&") ? 2 : 1;
     s->sh->out.is_lost = true;
-    while (skip_blanks (s), s->p < s->end && *s->p == '\n')
-      skip_newline (s);
+    skip_separators (s);
     read_command (s);
     status = SHELL_DONE;
   }
@@ -721,8 +677,7 @@ read_and_or (ShellText *s)
   for (skip_blanks (s); is_at (s, "&&") || is_at (s, "||"); skip_blanks (s)) {
     bool is_and = is_at (s, "&&");
     s->p += 2;
-    while (skip_blanks (s), s->p < s->end && *s->p == '\n')
-      skip_newline (s);
+    skip_separators (s);
     ShellStatus taken = status == SHELL_DONE ? SHELL_YES : status;
     shell_enter (s->sh, mode_if (taken, is_and ? SHELL_YES : SHELL_NO));
     bool is_read = s->sh->mode != SHELL_SKIPPED;
@@ -756,7 +711,7 @@ read_list (ShellText *s, const char *const *stops)
 static void
 read_text (LsShell *sh, const char *text, gsize n)
 {
-  ShellText s = { sh, text, text, text + n, NULL, false, false };
+  ShellText s = { sh, text, text, text + n, NULL, false };
   guint n_same = 0;
   for (guint i = 0; i < sh->texts->len; i++)
     n_same += strcmp (sh->texts->pdata[i], text) == 0;

@@ -6,8 +6,6 @@
 /* In a hole, behind the name of a variable that branches set, which are perhaps taken. */
 #define UNDECIDED ", which the script does not decide"
 
-#define MAX_UNSET 1000 /* names that are noted as not set */
-
 static void
 value_free (gpointer value)
 {
@@ -135,13 +133,6 @@ shell_value (const LsShell *sh, const char *name)
 {
   note_outside (sh, name, LS_SHELL_ASKED);
   return look_up (sh, name);
-}
-
-void
-shell_note_unset (LsShell *sh, const char *name)
-{
-  if (g_hash_table_size (sh->unset) < MAX_UNSET)
-    g_hash_table_add (sh->unset, g_strdup (name));
 }
 
 static GPtrArray *
@@ -286,7 +277,7 @@ shell_set_place (LsShell *sh, const char *path, bool is_started)
 {
   static const char *const names[] = { "BASH_SOURCE", "0" };
   for (guint i = 0; i < (is_started ? 2 : 1); i++)
-    if (path)
+    if (shell_is_beside (path))
       put (sh, names[i], (ShellValue) { .items = new_items (g_strdup (path)) });
     else
       g_hash_table_remove (sh->values, names[i]);
@@ -303,7 +294,8 @@ shell_kept_new (void)
 void
 shell_keep (const LsShell *sh, GHashTable *kept, const char *name)
 {
-  g_hash_table_insert (kept, g_strdup (name), value_copy (g_hash_table_lookup (sh->values, name)));
+  if (!g_hash_table_contains (kept, name))
+    g_hash_table_insert (kept, g_strdup (name), value_copy (g_hash_table_lookup (sh->values, name)));
 }
 
 void
@@ -318,13 +310,10 @@ shell_set_back (LsShell *sh, const GHashTable *kept)
 ShellOutside
 shell_begin_own (LsShell *sh)
 {
-  const ShellOutside outside = { sh->values, sh->names->len, sh->has_left };
+  const ShellOutside outside = { sh->values, sh->names->len, sh->leaves };
   sh->values = shell_kept_new ();
-  GHashTableIter iter;
-  gpointer name, value;
   shell_afford (sh, (gsize) g_hash_table_size (outside.values) * sizeof (ShellValue));
-  for (g_hash_table_iter_init (&iter, outside.values); g_hash_table_iter_next (&iter, &name, &value);)
-    g_hash_table_insert (sh->values, g_strdup (name), value_copy (value));
+  shell_set_back (sh, outside.values);
   return outside;
 }
 
@@ -334,7 +323,7 @@ shell_end_own (LsShell *sh, ShellOutside outside)
   g_hash_table_unref (sh->values);
   sh->values = outside.values;
   g_ptr_array_set_size (sh->names, (gint) outside.n_names);
-  sh->has_left = outside.has_left;
+  sh->leaves = outside.leaves;
 }
 
 /* --- what is asked of it -------------------------------------------------------------------------- */
@@ -408,6 +397,38 @@ ls_shell_outside (const LsShell *sh, const char *name)
   return (LsShellOutside) GPOINTER_TO_INT (g_hash_table_lookup (sh->outside, name));
 }
 
+/* --- elements of arrays --------------------------------------------------------------------------- */
+
+void
+shell_set_element (LsShell *sh, const char *p, const char *end, char *text, bool is_appended)
+{
+  const char *name_end = shell_name_end (p, end), *close = end;
+  g_autofree char *name = g_strndup (p, (gsize) (name_end - p)), *own = text;
+  const ShellValue *old = shell_value (sh, name);
+  while (close > name_end && *close != ']')
+    close--;
+  g_autofree char *index = shell_expand_text (sh, MIN (name_end + 1, close), close, false),
+                  *key = g_strdup_printf ("%s[%s]", name, index);
+  bool is_map = old && old->is_map;
+  gint64 at = 0;
+  if (is_map && text)
+    shell_assign (sh, key, new_items (g_steal_pointer (&own)), false, is_appended);
+  else if (is_map)
+    shell_unset (sh, key);
+  bool is_known = !is_map && shell_arithmetic (sh, index, &at) && at >= 0;
+  if (is_map || (!old && (!is_known || !text)))
+    return; /* of an array by names nothing is known */
+  GPtrArray *items
+      = old ? g_ptr_array_copy (old->items, copy_text, NULL) : g_ptr_array_new_with_free_func (g_free);
+  const guint n = items->len, i = (guint) MIN ((guint64) at, n);
+  g_autofree char *before = is_known && i < n ? g_ptr_array_steal_index (items, i) : NULL;
+  if (!is_known)
+    g_ptr_array_add (items, shell_hole (name));
+  else if (text)
+    g_ptr_array_insert (items, (gint) i, g_strconcat (before && is_appended ? before : "", text, NULL));
+  shell_assign (sh, name, items, true, false);
+}
+
 #define MAX_OUTPUT ((gsize) 64 << 10) /* of what is printed */
 
 /* --- words ---------------------------------------------------------------------------------------- */
@@ -446,18 +467,32 @@ static const char submitters[] = "sbatch bash sh srun qsub bsub salloc mpirun mp
 
 /* --- texts that commands hand on ----------------------------------------------------------------- */
 
-/* Reads a text as what the command in front of it starts: a shell of its own. */
+/* "$@", of which $1, $2, ... are, is the words behind this one from now on. */
 static void
-read_inner (LsShell *sh, GPtrArray *words, guint n_outer, const char *text)
+enter_words (LsShell *sh, const GPtrArray *words, guint first)
 {
-  guint n_before = sh->outer->len;
-  bool had_left = sh->has_left, had_returned = sh->returns;
+  GPtrArray *all = g_ptr_array_new_with_free_func (g_free);
+  for (guint i = first + 1; i < words->len; i++)
+    g_ptr_array_add (all, g_strdup (words->pdata[i]));
+  put (sh, "@", (ShellValue) { .items = all, .is_array = true });
+}
+
+/* Reads a text as what the first n_outer words of a command start, a shell of its own; is_file: it is that of
+ * the script that stands behind them, with its words. */
+static void
+read_inner (LsShell *sh, const GPtrArray *words, guint n_outer, const char *text, bool is_file)
+{
+  const guint n_before = sh->outer->len;
+  const ShellOutside outside = shell_begin_own (sh);
+  if (is_file) {
+    enter_words (sh, words, n_outer);
+    shell_set_place (sh, words->pdata[n_outer], true);
+  }
   for (guint i = 0; i < n_outer; i++)
     g_ptr_array_add (sh->outer, words->pdata[i]);
   sh->read (sh, text, strlen (text));
   g_ptr_array_set_size (sh->outer, (gint) n_before);
-  sh->has_left = had_left;
-  sh->returns = had_returned;
+  shell_end_own (sh, outside);
 }
 
 guint
@@ -477,55 +512,44 @@ static const char *
 inner_of (const GPtrArray *words, guint *ret_n_outer)
 {
   bool is_xpk = strcmp (ls_shell_base_of (words->pdata[0]), "xpk") == 0, is_python = false;
-  for (guint i = 0, at; i + 1 < words->len; i++)
-    if ((at = ls_shell_text_of ((char *const *) words->pdata + i, words->len - i)) > 0) {
-      *ret_n_outer = i + at;
-      return words->pdata[i + at];
-    }
-  for (guint i = 1; i < words->len; i++) {
+  for (guint i = 0, at; i < words->len; i++) {
     const char *word = words->pdata[i], *next = i + 1 < words->len ? words->pdata[i + 1] : NULL;
-    is_python = is_python || g_str_has_prefix (ls_shell_base_of (words->pdata[i - 1]), "python");
-    *ret_n_outer = is_xpk ? 0 : i + 1;
+    at = ls_shell_text_of ((char *const *) words->pdata + i, words->len - i);
+    *ret_n_outer = at > 0 ? i + at : is_xpk ? 0 : i + 1;
+    if (at > 0)
+      return words->pdata[i + at];
     if (is_xpk && g_str_has_prefix (word, "--command="))
       return strchr (word, '=') + 1;
-    if (next
-        && (is_xpk ? strcmp (word, "--command") == 0
-                   : !is_python && ls_shell_is_one (word, "-c --cmd --command --commandline --wrap")
-                    && strpbrk (next, " \t\n")))
+    if (next && ls_shell_is_one (word, is_xpk ? "--command" : "-c --cmd --command --commandline --wrap")
+        && (is_xpk || (!is_python && strpbrk (next, " \t\n"))))
       return next;
+    is_python = is_python || g_str_has_prefix (ls_shell_base_of (word), "python");
   }
   return NULL;
 }
 
-static void
-read_source (LsShell *sh, const char *path, bool is_started, GPtrArray *words, guint n_outer)
+/* The text of a file that is sourced or started, newly allocated; NULL: there is none. */
+static char *
+source_of (const LsShell *sh, const char *path, bool is_started)
 {
   bool can_ask = sh->funcs.source && !ls_shell_has_hole (ls_shell_base_of (path));
-  g_autofree char *text = can_ask ? sh->funcs.source (path, is_started, sh->data) : NULL;
+  return can_ask ? sh->funcs.source (path, is_started, sh->data) : NULL;
+}
+
+/* "source x.sh". */
+static void
+read_source (LsShell *sh, const char *path)
+{
+  const ShellLeave leaves = sh->leaves;
+  g_autofree char *text = source_of (sh, path, false);
   g_autoptr (GHashTable) kept = shell_kept_new ();
   if (!text)
     return;
-  shell_keep (sh, kept, "0");
   shell_keep (sh, kept, "BASH_SOURCE");
-  shell_set_place (sh, shell_is_beside (path) ? path : NULL, is_started);
-  read_inner (sh, words, n_outer, text);
+  shell_set_place (sh, path, false);
+  sh->read (sh, text, strlen (text));
   shell_set_back (sh, kept);
-}
-
-/* --- functions and scripts ------------------------------------------------------------------------ */
-
-/* What "$@", of which $1, $2, ... are, was, and is again after shell_set_back(): it is the words behind the
- * first of these from now on. */
-static GHashTable *
-enter_words (LsShell *sh, char *const *words, guint n)
-{
-  GHashTable *kept = shell_kept_new ();
-  GPtrArray *all = g_ptr_array_new_with_free_func (g_free);
-  for (guint i = 1; i < n; i++)
-    g_ptr_array_add (all, g_strdup (words[i]));
-  shell_keep (sh, kept, "@");
-  put (sh, "@", (ShellValue) { .items = all, .is_array = true });
-  return kept;
+  sh->leaves = leaves;
 }
 
 /* "shift", "shift 2". */
@@ -567,20 +591,15 @@ set_printed (LsShell *sh, const GPtrArray *words)
 {
   g_autoptr (GString) text = g_string_new (NULL);
   const ShellMode mode = sh->mode;
-  guint at = 4;
   if (words->len < 4 || strcmp (words->pdata[1], "-v") != 0)
     return;
-  bool is_known = true;
-  for (const char *p = words->pdata[3]; *p && is_known; p++) {
-    bool is_word = p[0] == '%' && (p[1] == 's' || p[1] == 'd');
-    is_known = is_word ? at < words->len : *p != '%' && *p != '\\';
-    if (is_word && is_known)
-      g_string_append (text, words->pdata[at++]);
-    else
-      g_string_append_c (text, *p);
-    p += is_word;
+  g_auto (GStrv) parts = g_regex_split_simple ("%[sd]", words->pdata[3], G_REGEX_RAW, 0);
+  bool is_known = MAX (g_strv_length (parts), 1) == words->len - 3;
+  for (guint i = 0; is_known && parts[i]; i++) {
+    is_known = !strpbrk (parts[i], "%\\");
+    g_string_append_printf (text, "%s%s", i > 0 ? (char *) words->pdata[3 + i] : "", parts[i]);
   }
-  if (!is_known || at < words->len || text->len > MAX_OUTPUT) {
+  if (!is_known || text->len > MAX_OUTPUT) {
     shell_enter (sh, SHELL_MAYBE);
     g_string_assign (text, "?");
   }
@@ -619,57 +638,39 @@ write_file (LsShell *sh, const GPtrArray *words, const ShellStreams *streams)
 
 /* --- what a $(command) prints, where no run is needed to know it ------------------------------------- */
 
-/* NULL: that is not known. */
-static ShellStatus
-print (LsShell *sh, const char *text, const char *end)
-{
-  if (!text || sh->mode == SHELL_MAYBE || sh->out.text->len + strlen (text) > MAX_OUTPUT) {
-    sh->out.is_lost = true;
-    return SHELL_UNKNOWN;
-  }
-  g_string_append_printf (sh->out.text, "%s%s", text, end);
-  return SHELL_YES;
-}
+/* Each is newly allocated; NULL: that is not known. */
 
 /* echo, but not with "-e" or "-ne", or with what they are for. */
-static ShellStatus
-print_words (LsShell *sh, const GPtrArray *words)
+static char *
+echoed (const GPtrArray *words)
 {
   const char *first = words->len > 1 ? words->pdata[1] : "";
   const gsize n = strlen (first);
   bool has_end = strcmp (first, "-n") != 0,
        has_flags = has_end && n > 1 && *first == '-' && strspn (first + 1, "neE") == n - 1;
-  guint from = has_end ? 1 : 2;
-  while (from < words->len && *(char *) words->pdata[from] == '\0')
-    from++;
-  g_autofree char *text = rest_of (words, from);
-  return print (sh, has_flags || strchr (text, '\\') ? NULL : text, has_end ? "\n" : "");
+  g_autofree char *text = rest_of (words, has_end ? 1 : 2);
+  return has_flags || strchr (text, '\\') ? NULL : g_strconcat (text, has_end ? "\n" : "", NULL);
 }
 
 /* "expr A / B": numbers and operators, a word each. */
-static ShellStatus
-print_expr (LsShell *sh, const GPtrArray *words)
+static char *
+computed (LsShell *sh, const GPtrArray *words)
 {
   g_autofree char *text = rest_of (words, 1);
   gint64 value;
-  bool is_sum = true;
-  for (guint i = 1; i < words->len; i++)
-    is_sum = is_sum
-        && (g_ascii_string_to_signed (words->pdata[i], 10, G_MININT64, G_MAXINT64, &value, NULL)
-            || (strlen (words->pdata[i]) == 1 && strstr ("+-*/%()", words->pdata[i])));
-  is_sum = is_sum && shell_arithmetic (sh, text, &value);
-  g_autofree char *digits = is_sum ? g_strdup_printf ("%" G_GINT64_FORMAT, value) : NULL;
-  return print (sh, digits, "\n");
+  bool is_sum = g_regex_match_simple ("^(([-+]?[0-9]+|[-+*/%()])( |$))*\\z", text, G_REGEX_RAW, 0)
+      && shell_arithmetic (sh, text, &value);
+  return is_sum ? g_strdup_printf ("%" G_GINT64_FORMAT "\n", value) : NULL;
 }
 
 #define MAX_COUNT 1000000 /* of seq */
 
 /* "seq LAST", "seq FIRST LAST", "seq FIRST STEP LAST" of whole numbers. */
-static ShellStatus
-print_seq (LsShell *sh, const GPtrArray *words)
+static char *
+counted (const GPtrArray *words)
 {
   gint64 row[] = { 1, 1, 0 };
-  g_autoptr (GString) text = g_string_new (NULL);
+  GString *text = g_string_new (NULL);
   const guint n = words->len - 1;
   bool is_known = n > 0 && n <= G_N_ELEMENTS (row);
   for (guint i = 0; i < n && is_known; i++)
@@ -680,11 +681,11 @@ print_seq (LsShell *sh, const GPtrArray *words)
     g_string_append_printf (text, "%" G_GINT64_FORMAT "\n", i);
     is_known = text->len <= MAX_OUTPUT;
   }
-  return print (sh, is_known ? text->str : NULL, "");
+  return g_string_free (text, !is_known);
 }
 
 /* What a command prints of the first word that is no option, a path; "cd", of which pwd knows then, nothing.
- * NULL: that is not known. */
+ */
 static char *
 path_of (LsShell *sh, const char *name, const GPtrArray *words)
 {
@@ -703,9 +704,7 @@ path_of (LsShell *sh, const char *name, const GPtrArray *words)
     return g_strdup ("");
   }
   if (strcmp (name, "dirname") == 0 && !g_str_has_suffix (path, "/") && !g_str_has_suffix (path, ".."))
-    return strcmp (path, LS_SHELL_FOLDER) == 0 ? g_strconcat (path, "/..", NULL)
-        : slash                                ? g_strndup (path, MAX (1, (gsize) (slash - path)))
-                                               : g_strdup (".");
+    return strcmp (path, LS_SHELL_FOLDER) == 0 ? g_strconcat (path, "/..", NULL) : g_path_get_dirname (path);
   if (strcmp (name, "basename") == 0 && words->len == 2 && slash)
     return g_strdup (slash + 1);
   bool is_same = is_whole && ls_shell_is_one (name, "readlink realpath");
@@ -717,19 +716,20 @@ static ShellStatus
 print_command (LsShell *sh, const GPtrArray *words, const ShellStreams *streams)
 {
   const char *name = words->pdata[0];
-  bool is_move = strcmp (name, "cd") == 0;
-  if (streams->target && !is_move)
-    return print (sh, NULL, "");
-  if (streams->here && words->len == 1 && strcmp (name, "cat") == 0)
-    return print (sh, streams->here, "");
-  if (strcmp (name, "echo") == 0)
-    return print_words (sh, words);
-  if (strcmp (name, "expr") == 0)
-    return print_expr (sh, words);
-  if (strcmp (name, "seq") == 0)
-    return print_seq (sh, words);
-  g_autofree char *path = path_of (sh, name, words);
-  return print (sh, path, is_move ? "" : "\n");
+  bool is_here = streams->here && words->len == 1 && strcmp (name, "cat") == 0,
+       has_end = ls_shell_is_one (name, "pwd dirname basename readlink realpath");
+  g_autofree char *text = streams->target && strcmp (name, "cd") != 0 ? NULL
+      : is_here                                                       ? g_strdup (streams->here)
+      : strcmp (name, "echo") == 0                                    ? echoed (words)
+      : strcmp (name, "expr") == 0                                    ? computed (sh, words)
+      : strcmp (name, "seq") == 0                                     ? counted (words)
+                                                                      : path_of (sh, name, words);
+  if (!text || sh->mode == SHELL_MAYBE || sh->out.text->len + strlen (text) > MAX_OUTPUT) {
+    sh->out.is_lost = true;
+    return SHELL_UNKNOWN;
+  }
+  g_string_append_printf (sh->out.text, "%s%s", text, has_end ? "\n" : "");
+  return SHELL_YES;
 }
 
 char *
@@ -744,25 +744,17 @@ shell_output_of (LsShell *sh, const char *text)
                             .folder = g_strdup (before.out.folder) };
   sh->mode = SHELL_RUN;
   sh->read (sh, text, strlen (text));
-  char *output = g_string_free (sh->out.text, sh->out.is_lost || sh->has_left);
+  char *output = g_string_free (sh->out.text, sh->out.is_lost || sh->leaves != SHELL_STAYS);
   for (gsize length = output ? strlen (output) : 0; length > 0 && output[length - 1] == '\n'; length--)
     output[length - 1] = '\0';
   g_free (sh->out.folder);
   sh->out = before.out;
   sh->mode = before.mode;
   shell_end_own (sh, outside);
-  sh->returns = before.returns;
-  sh->continues = before.continues;
   return output;
 }
 
 /* --- commands ----------------------------------------------------------------------------------- */
-
-static bool
-has_word (GPtrArray *words, const char *word)
-{
-  return g_ptr_array_find_with_equal_func (words, word, g_str_equal, NULL);
-}
 
 /* With --no-python torchrun and its kin start any program. */
 static void
@@ -781,18 +773,16 @@ run_program (LsShell *sh, GPtrArray *words, const char *here)
     sh->funcs.command (&command, sh->data);
   }
   if (inner || is_handed)
-    read_inner (sh, words, inner ? n_outer : words->len, inner ? inner : here);
-  bool starts_script = submits || is_script (words->pdata[0]) || has_word (words, "--no-python")
-      || has_word (words, "--no_python");
+    read_inner (sh, words, inner ? n_outer : words->len, inner ? inner : here, false);
+  bool starts_script = submits || is_script (words->pdata[0]);
+  for (guint i = 0; i < words->len; i++)
+    starts_script = starts_script || ls_shell_is_one (words->pdata[i], "--no-python --no_python");
   guint script = is_inner || here || !starts_script ? words->len : 0;
   while (script < words->len && !is_script (words->pdata[script]))
     script++;
-  if (script < words->len) { /* with arguments, "bash x.sh 1 2" and "./x.sh 1 2" */
-    g_autoptr (GHashTable) kept
-        = enter_words (sh, (char *const *) words->pdata + script, words->len - script);
-    read_source (sh, words->pdata[script], true, words, script);
-    shell_set_back (sh, kept);
-  }
+  g_autofree char *text = script < words->len ? source_of (sh, words->pdata[script], true) : NULL;
+  if (text) /* with arguments, "bash x.sh 1 2" and "./x.sh 1 2" */
+    read_inner (sh, words, script, text, true);
 }
 
 /* Runs a command in $(...) that is run for what it does: "LOG=$(torchrun train.py ...)",
@@ -819,12 +809,13 @@ static bool
 run_builtin (LsShell *sh, GPtrArray *words, const char *here, ShellStatus *ret_status)
 {
   const char *name = words->pdata[0], *first = words->len > 1 ? words->pdata[1] : NULL;
+  const bool is_run = sh->mode == SHELL_RUN;
   if (strcmp (name, "return") == 0 && sh->locals)
-    sh->has_left = sh->returns = sh->mode == SHELL_RUN;
+    sh->leaves = is_run ? SHELL_LEAVES_FUNCTION : SHELL_STAYS;
   else if (ls_shell_is_one (name, "exit return"))
-    sh->has_left = sh->mode == SHELL_RUN && (!first || strcmp (first, "0") == 0);
+    sh->leaves = is_run && (!first || strcmp (first, "0") == 0) ? SHELL_LEAVES : SHELL_STAYS;
   else if (strcmp (name, "continue") == 0)
-    sh->has_left = sh->continues = sh->mode == SHELL_RUN;
+    sh->leaves = is_run ? SHELL_LEAVES_ROUND : SHELL_STAYS;
   else if (strcmp (name, "set") == 0)
     set_options (sh, words);
   else if (strcmp (name, "unset") == 0)
@@ -853,7 +844,7 @@ run_builtin (LsShell *sh, GPtrArray *words, const char *here, ShellStatus *ret_s
     if (shell_afford (sh, strlen (text)))
       sh->read (sh, text, strlen (text));
   } else if (ls_shell_is_one (name, "source .") && first)
-    read_source (sh, first, false, words, 0);
+    read_source (sh, first);
   else
     return false;
   return true;
@@ -871,10 +862,8 @@ shell_run (LsShell *sh, GPtrArray *words, const ShellStreams *streams)
     write_file (sh, words, streams);
   if (ls_shell_is_one (name, "[ test"))
     return shell_test (sh, (char *const *) words->pdata + 1, words->len - 1, false);
-  if (ls_shell_is_one (name, "true :"))
-    return SHELL_YES;
-  if (strcmp (name, "false") == 0)
-    return SHELL_NO;
+  if (ls_shell_is_one (name, "true : false"))
+    return *name != 'f';
   if (sh->out.text && !body && !here && run_for_output (sh, words))
     return SHELL_UNKNOWN;
   if (sh->out.text && !body && !ls_shell_is_one (name, "exit return continue unset shift let set eval"))
@@ -882,14 +871,16 @@ shell_run (LsShell *sh, GPtrArray *words, const ShellStreams *streams)
   if (run_builtin (sh, words, here, &status))
     return status;
   if (body) {
-    g_autoptr (GHashTable) kept = enter_words (sh, (char *const *) words->pdata, words->len);
+    g_autoptr (GHashTable) kept = shell_kept_new ();
     GHashTable *outer = sh->locals;
+    shell_keep (sh, kept, "@");
+    enter_words (sh, words, 0);
     sh->locals = kept;
     sh->read (sh, body, strlen (body));
     sh->locals = outer;
     shell_set_back (sh, kept);
-    sh->has_left = sh->has_left && !sh->returns;
-    sh->returns = false;
+    if (sh->leaves == SHELL_LEAVES_FUNCTION)
+      sh->leaves = SHELL_STAYS;
   } else if (!ls_shell_is_one (name, "echo cd mkdir rm"))
     run_program (sh, words, here);
   return status;

@@ -8,6 +8,7 @@
 
 #define NAME_LETTERS G_CSET_DIGITS G_CSET_A_2_Z G_CSET_a_2_z "_"
 #define MAX_COUNT    10000 /* of "{1..N}" */
+#define MAX_UNSET    1000  /* names that are noted as not set */
 
 /* --- where a word ends --------------------------------------------------------------------------- */
 
@@ -32,10 +33,8 @@ ls_shell_is_one (const char *word, const char *words)
 const char *
 shell_placeholder_end (const char *p, const char *end)
 {
-  bool has_blank = false;
-  const char *q = p + 1;
-  for (; q < end && (g_ascii_isalnum (*q) || strchr (" _-./,:'", *q)); q++)
-    has_blank = has_blank || *q == ' ';
+  const char *q = MIN (p + 1 + strspn (p + 1, NAME_LETTERS " -./,:'"), end);
+  bool has_blank = shell_find (p, q, ' ') < q;
   bool is_one = q < end && *q == '>' && q > p + 1 && p[1] != ' ' && q[-1] != ' ';
   return is_one && (has_blank || q + 1 == end || g_ascii_isspace (q[1])) ? q + 1 : NULL;
 }
@@ -110,10 +109,7 @@ expansion_end (const char *p, const char *end, int depth)
 const char *
 shell_name_end (const char *p, const char *end)
 {
-  const char *q = p;
-  while (q < end && (g_ascii_isalpha (*q) || *q == '_' || (q > p && g_ascii_isdigit (*q))))
-    q++;
-  return q;
+  return g_ascii_isdigit (*p) ? p : MIN (p + strspn (p, NAME_LETTERS), end);
 }
 
 const char *
@@ -165,13 +161,6 @@ end_field (Words *w)
   }
 }
 
-static void
-add_char (Words *w, char c)
-{
-  g_string_append_c (w->field, c);
-  w->has_field = true;
-}
-
 /* Returns its end. */
 static const char *
 add_literal (Words *w, const char *p, const char *end)
@@ -193,7 +182,7 @@ add_text (Words *w, const char *text, bool is_quoted)
     if (!is_quoted && w->fields && !is_in_hole && g_ascii_isspace (*text))
       end_field (w);
     else
-      add_char (w, *text);
+      add_literal (w, text, text + 1);
   }
   w->has_field = w->has_field || is_quoted;
 }
@@ -237,9 +226,7 @@ read_subscript (const Words *w, Parameter *q, const char *p, const char *end)
 static Parameter
 read_parameter (const Words *w, const char *p, const char *end)
 {
-  const char *name_end = shell_name_end (p, end), *digits_end = p;
-  while (digits_end < end && g_ascii_isdigit (*digits_end))
-    digits_end++;
+  const char *name_end = shell_name_end (p, end), *digits_end = MIN (p + strspn (p, G_CSET_DIGITS), end);
   const char *mark_end = p + (p < end && strchr ("@*#", *p));
   Parameter q = { .rest = MAX (MAX (name_end, digits_end), mark_end), .rest_end = end };
   if ((gsize) (q.rest - p) < sizeof q.name)
@@ -286,7 +273,7 @@ add_value (Words *w, const Parameter *q, bool is_quoted)
     if (i > 0 && w->fields && (q->subscript == '@' || !is_quoted))
       end_field (w);
     else if (i > 0 && joint != 0)
-      add_char (w, joint);
+      add_literal (w, &joint, &joint + 1);
     add_text (w, q->value->items->pdata[i], is_quoted);
   }
 }
@@ -302,6 +289,14 @@ add_known (Words *w, char *text, const char *p, const char *end, bool is_quoted)
     add_hole (w, p, end, "", is_quoted);
 }
 
+/* The script asks for it, and nobody set it. */
+static void
+note_unset (LsShell *sh, const char *name)
+{
+  if (g_hash_table_size (sh->unset) < MAX_UNSET)
+    g_hash_table_add (sh->unset, g_strdup (name));
+}
+
 /* ${X:-word} and its kin. */
 static void
 add_default (Words *w, const Parameter *q, const char *p, const char *end, bool is_quoted)
@@ -311,7 +306,7 @@ add_default (Words *w, const Parameter *q, const char *p, const char *end, bool 
   bool is_empty = item ? *item == '\0' : q->value && q->value->items->len == 0,
        is_set = q->value && !(*q->rest == ':' && is_empty);
   if (!q->value && w->sh->mode != SHELL_SKIPPED)
-    shell_note_unset (w->sh, q->name);
+    note_unset (w->sh, q->name);
   if (mark == '?' && !is_set)
     add_hole (w, p, end, "", is_quoted);
   else if (mark != '+' && is_set)
@@ -357,38 +352,31 @@ static char *
 length_of (const Parameter *q)
 {
   const GPtrArray *items = q->value ? q->value->items : NULL;
+  if (!items && *q->name == '#')
+    return g_strdup ("0"); /* nobody hands words to the script */
   if (!items || q->subscript == '?' || (items->len > 0 && ls_shell_has_hole (items->pdata[0])))
     return NULL;
   bool counts = q->subscript == '@' || q->subscript == '*' || *q->name == '#';
   return g_strdup_printf ("%" G_GSIZE_FORMAT, counts ? items->len : strlen (item_of (q)));
 }
 
-/* $X, ${X}, ${X[1]}; $#, of which a script that nobody hands words to has none. */
+/* $X, ${X}, ${X[1]}. A form that is not read, as "${X/a/b}" and "${X:1:2}", is named so, if what it is made of
+ * is known. */
 static void
-add_parameter (Words *w, const Parameter *q, const char *p, const char *end, bool is_quoted)
+add_parameter (Words *w, const char *p, const char *end, bool is_quoted)
 {
-  if (*q->name == '#')
-    add_known (w, q->value ? length_of (q) : g_strdup ("0"), p, end, is_quoted);
-  else if (q->value)
-    add_value (w, q, is_quoted);
-  else
-    add_hole (w, p, end, "", is_quoted);
-}
-
-/* A form that is not read, as "${X/a/b}" and "${X:1:2}", is named so, if what it is made of is known. */
-static void
-add_braced (Words *w, const char *p, const char *end, bool is_quoted)
-{
-  const char *inner = p + 2, *inner_end = end - 1;
+  const bool is_braced = p[1] == '{';
+  const char *inner = p + 1 + is_braced, *inner_end = end - is_braced;
   const bool is_length = *inner == '#' && inner + 1 < inner_end;
   const Parameter q = read_parameter (w, inner + is_length, inner_end);
   const char *mark = q.rest + (*q.rest == ':');
-  if (is_length)
+  const bool is_whole = q.rest == q.rest_end;
+  if (is_length || (*q.name == '#' && is_whole))
     add_known (w, length_of (&q), p, end, is_quoted);
-  else if (*q.name == '\0' || q.subscript == '?')
+  else if (*q.name == '\0' || q.subscript == '?' || (is_whole && !q.value))
     add_hole (w, p, end, "", is_quoted);
-  else if (q.rest == q.rest_end)
-    add_parameter (w, &q, p, end, is_quoted);
+  else if (is_whole)
+    add_value (w, &q, is_quoted);
   else if (mark < q.rest_end && strchr ("-=?+", *mark))
     add_default (w, &q, p, end, is_quoted);
   else if (q.value && !strchr ("#%,^", *q.rest))
@@ -446,7 +434,7 @@ add_expansion (Words *w, const char *p, const char *end, bool is_quoted)
   const char *behind = expansion_end (p, end, 0);
   const gsize n = behind ? (gsize) (behind - p) : 0;
   if (n == 1)
-    add_char (w, '$');
+    add_literal (w, p, behind);
   else if (n >= 5 && p[1] == '(' && p[2] == '(' && behind[-2] == ')') {
     g_autofree char *text = shell_expand_text (w->sh, p + 3, behind - 2, true);
     gint64 value;
@@ -454,12 +442,10 @@ add_expansion (Words *w, const char *p, const char *end, bool is_quoted)
     add_known (w, is_known ? g_strdup_printf ("%" G_GINT64_FORMAT, value) : NULL, p, behind, is_quoted);
   } else if (n > 0 && (p[1] == '(' || *p == '`'))
     add_output (w, p, behind, is_quoted);
-  else if (n > 0 && p[1] == '{')
-    add_braced (w, p, behind, is_quoted);
-  else {
-    const Parameter q = read_parameter (w, p + 1, behind ? behind : p + 1);
-    add_parameter (w, &q, p, behind ? behind : end, is_quoted);
-  }
+  else if (n > 0)
+    add_parameter (w, p, behind, is_quoted);
+  else
+    add_hole (w, p, end, "", is_quoted);
   return behind ? behind : end;
 }
 
@@ -473,10 +459,8 @@ add_quoted (Words *w, const char *p, const char *end)
   const gsize length = w->field->len;
   w->is_void = false;
   w->has_field = true;
-  if (!behind) {
-    shell_fail (w->sh, "a quote is not closed");
+  if (!behind)
     return end;
-  }
   if (*p == '"')
     expand (w, p + 1, behind - 1, true, false);
   else
@@ -494,10 +478,8 @@ add_escaped (Words *w, const char *p, const char *end, bool is_quoted)
     return end;
   if (p[1] == '\n')
     return p + 2;
-  if (is_quoted && !strchr ("$`\"\\", p[1]))
-    add_char (w, '\\');
-  add_char (w, p[1]);
-  return p + 2;
+  const bool is_kept = is_quoted && !strchr ("$`\"\\", p[1]);
+  return add_literal (w, is_kept ? p : p + 1, p + 2);
 }
 
 /* What stands at p. Returns what is behind it. */
@@ -519,7 +501,7 @@ add_next (Words *w, const char *p, const char *end, bool is_quoted, bool is_here
   else if (is_plain && w->fields && g_ascii_isspace (*p))
     end_field (w);
   else
-    add_char (w, *p);
+    add_literal (w, p, p + 1);
   return placeholder_end ? placeholder_end : p + 1;
 }
 
@@ -533,41 +515,37 @@ expand (Words *w, const char *p, const char *end, bool is_quoted, bool is_here)
   w->depth--;
 }
 
-/* The words that "a{1..3}b" and "a{x,y}b" stand for, in front of all else; NULL: it is no such word, or has
- * quotes, expansions or braces within braces. */
-static GPtrArray *
-words_of_braces (const char *p, const char *end)
+/* Appends the words that "a{1..3}b" and "a{x,y}b" stand for, in front of all else; false: it is no such word,
+ * or has quotes, expansions or braces within braces. */
+static bool
+expand_braces (LsShell *sh, const char *p, const char *end, GPtrArray *fields)
 {
-  g_autofree char *word = g_strndup (p, (gsize) (end - p));
-  char *open = strchr (word, '{'), *close = open ? strchr (open, '}') : NULL, *dots;
-  if (!close || strpbrk (word, "'\"\\$`") || strchr (open + 1, '{') || !(dots = strpbrk (open, ",."))
-      || dots > close)
-    return NULL;
-  *open = *close = '\0';
-  g_auto (GStrv) parts = g_strsplit (open + 1, *dots == ',' ? "," : "..", -1);
+  static const char form[] = "^([^{'\"\\\\`]*)\\{([^{}'\"\\\\`]*)\\}([^{'\"\\\\`]*)\\z";
+  const gsize n = (gsize) (end - p);
+  if (!memchr (p, '{', n) || memchr (p, '$', n))
+    return false;
+  g_autofree char *word = g_strndup (p, n);
+  g_auto (GStrv) part = g_regex_split_simple (form, word, G_REGEX_RAW, 0);
+  const char *dots = g_strv_length (part) == 5 ? strpbrk (part[2], ",.") : NULL;
+  g_auto (GStrv) items = g_strsplit (dots ? part[2] : "", dots && *dots == ',' ? "," : "..", -1);
   gint64 from, to;
-  bool is_range = *dots == '.' && g_strv_length (parts) == 2
-      && g_ascii_string_to_signed (parts[0], 10, -MAX_COUNT, MAX_COUNT, &from, NULL)
-      && g_ascii_string_to_signed (parts[1], 10, -MAX_COUNT, MAX_COUNT, &to, NULL);
-  if (!is_range && *dots != ',')
-    return NULL;
-  GPtrArray *words = g_ptr_array_new_with_free_func (g_free);
-  for (guint i = 0; !is_range && parts[i]; i++)
-    g_ptr_array_add (words, g_strconcat (word, parts[i], close + 1, NULL));
-  for (gint64 i = 0; is_range && i <= ABS (to - from); i++)
+  bool is_list = dots && *dots == ',',
+       is_range = dots && !is_list && g_strv_length (items) == 2
+      && g_ascii_string_to_signed (items[0], 10, -MAX_COUNT, MAX_COUNT, &from, NULL)
+      && g_ascii_string_to_signed (items[1], 10, -MAX_COUNT, MAX_COUNT, &to, NULL);
+  for (guint i = 0; is_list && items[i] && shell_afford (sh, n); i++)
+    g_ptr_array_add (fields, g_strconcat (part[1], items[i], part[3], NULL));
+  for (gint64 i = 0; is_range && i <= ABS (to - from) && shell_afford (sh, n); i++)
     g_ptr_array_add (
-        words,
-        g_strdup_printf ("%s%" G_GINT64_FORMAT "%s", word, to < from ? from - i : from + i, close + 1));
-  return words;
+        fields,
+        g_strdup_printf ("%s%" G_GINT64_FORMAT "%s", part[1], to < from ? from - i : from + i, part[3]));
+  return is_list || is_range;
 }
 
 void
 shell_expand (LsShell *sh, const char *p, const char *end, GPtrArray *fields)
 {
-  g_autoptr (GPtrArray) words = words_of_braces (p, end);
-  for (guint i = 0; words && i < words->len && shell_afford (sh, strlen (words->pdata[i])); i++)
-    g_ptr_array_add (fields, g_strdup (words->pdata[i]));
-  if (words)
+  if (expand_braces (sh, p, end, fields))
     return;
   Words w = { .sh = sh, .fields = fields, .field = g_string_new (NULL) };
   expand (&w, p, end, false, false);
@@ -625,15 +603,30 @@ number (Sum *s)
   return is_number && *s->p != '.' ? result : bad (s);
 }
 
+/* Of two numbers; a comparison is what holds of it. */
+enum { LESS = 1, EQUAL = 2, GREATER = 4 };
+
 /* In the order in which they are looked for: longer ones first. */
 static const struct {
   const char *text;
   int level;
   char sign;
 } operators[] = {
-  { "**", 12, '^' }, { "<=", 6, 'l' }, { ">=", 6, 'g' }, { "==", 5, '=' }, { "!=", 5, '!' },
-  { "&&", 3, '&' },  { "||", 2, '|' }, { "*", 10, '*' }, { "/", 10, '/' }, { "%", 10, '%' },
-  { "+", 9, '+' },   { "-", 9, '-' },  { "<", 6, '<' },  { ">", 6, '>' },  { "?", 1, '?' },
+  { "**", 12, '^' },
+  { "<=", 6, LESS | EQUAL },
+  { ">=", 6, GREATER | EQUAL },
+  { "==", 5, EQUAL },
+  { "!=", 5, LESS | GREATER },
+  { "&&", 3, '&' },
+  { "||", 2, '|' },
+  { "*", 10, '*' },
+  { "/", 10, '/' },
+  { "%", 10, '%' },
+  { "+", 9, '+' },
+  { "-", 9, '-' },
+  { "<", 6, LESS },
+  { ">", 6, GREATER },
+  { "?", 1, '?' },
 };
 
 #define LEVEL_OF_SIGNS 11
@@ -662,12 +655,11 @@ apply (char sign, gint64 a, gint64 b, gint64 *ret)
   default:
     *ret = sign == '&' ? a && b
         : sign == '|'  ? a || b
-        : sign == '='  ? a == b
-        : sign == '!'  ? a != b
-        : sign == '<'  ? a < b
-        : sign == '>'  ? a > b
-        : sign == 'l'  ? a <= b
-                       : a >= b;
+                       : (sign
+                         & (a < b       ? LESS
+                                 : a > b ? GREATER
+                                         : EQUAL))
+            != 0;
     return true;
   }
 }
@@ -726,21 +718,15 @@ typedef struct {
   char *const *words;
   guint n, at;
   bool has_patterns;
-  int depth;
+  int n_nested; /* brackets and signs, in all */
 } Test;
 
 static ShellStatus either (Test *t, bool is_and);
 
 static ShellStatus
-status_of (bool is_true)
-{
-  return is_true ? SHELL_YES : SHELL_NO;
-}
-
-static ShellStatus
 negated (ShellStatus s)
 {
-  return s == SHELL_YES ? SHELL_NO : s == SHELL_NO ? SHELL_YES : SHELL_UNKNOWN;
+  return s <= SHELL_YES ? !s : SHELL_UNKNOWN;
 }
 
 static bool
@@ -755,19 +741,14 @@ take_word (Test *t, const char *word)
 static ShellStatus
 is_empty (Test *t, const char *word)
 {
-  static const char *const forms[][2] = { { "\001${", "}\002" }, { "\001$", "\002" } };
+  const char *name = word + strspn (word, "\001${"), *rest = name + strspn (name, NAME_LETTERS);
   if (!ls_shell_has_hole (word))
-    return status_of (*word == '\0');
-  for (guint i = 0; i < G_N_ELEMENTS (forms); i++) {
-    const char *name = g_str_has_prefix (word, forms[i][0]) ? word + strlen (forms[i][0]) : "";
-    const gsize n = strspn (name, NAME_LETTERS);
-    if (n == 0 || strcmp (name + n, forms[i][1]) != 0)
-      continue;
-    g_autofree char *own = g_strndup (name, n);
-    shell_note_unset (t->sh, own);
-    return SHELL_YES;
-  }
-  return word[0] != LS_SHELL_HOLE ? SHELL_NO : SHELL_UNKNOWN;
+    return *word == '\0';
+  if (word[1] != '$' || rest == name || !ls_shell_is_one (rest, "\002 }\002"))
+    return word[0] != LS_SHELL_HOLE ? SHELL_NO : SHELL_UNKNOWN;
+  g_autofree char *own = g_strndup (name, (gsize) (rest - name));
+  note_unset (t->sh, own);
+  return SHELL_YES;
 }
 
 static ShellStatus
@@ -778,8 +759,8 @@ equal (Test *t, const char *a, const char *b)
   if (ls_shell_has_hole (a) || ls_shell_has_hole (b))
     return SHELL_UNKNOWN;
   if (t->has_patterns && strlen (a) + strlen (b) < 4096)
-    return status_of (fnmatch (b, a, 0) == 0);
-  return status_of (strcmp (a, b) == 0);
+    return fnmatch (b, a, 0) == 0;
+  return strcmp (a, b) == 0;
 }
 
 /* A number; of [[ ... ]] an expression too. */
@@ -794,9 +775,14 @@ number_of (const Test *t, const char *text, gint64 *ret)
 static const struct {
   const char *text;
   char sign;
-} comparisons[] = { { "-eq", '=' }, { "-ne", '!' }, { "-lt", '<' }, { "-le", 'l' }, { "-gt", '>' },
-                    { "-ge", 'g' }, { "=", 0 },     { "==", 0 },    { "!=", 0 },    { "=~", 0 },
-                    { "<", 0 },     { ">", 0 },     { "-nt", 0 },   { "-ot", 0 },   { "-ef", 0 } };
+} comparisons[] = { { "-eq", EQUAL },   { "-ne", LESS | GREATER },
+                    { "-lt", LESS },    { "-le", LESS | EQUAL },
+                    { "-gt", GREATER }, { "-ge", GREATER | EQUAL },
+                    { "=", 0 },         { "==", 0 },
+                    { "!=", 0 },        { "=~", 0 },
+                    { "<", 0 },         { ">", 0 },
+                    { "-nt", 0 },       { "-ot", 0 },
+                    { "-ef", 0 } };
 
 static ShellStatus
 binary (Test *t, const char *a, guint row, const char *b)
@@ -805,7 +791,7 @@ binary (Test *t, const char *a, guint row, const char *b)
   gint64 x, y;
   regex_t regex;
   if (comparisons[row].sign != 0 && number_of (t, a, &x) && number_of (t, b, &y))
-    return status_of (apply (comparisons[row].sign, x, y, &x) && x != 0);
+    return apply (comparisons[row].sign, x, y, &x) && x != 0;
   if (ls_shell_is_one (mark, "= =="))
     return equal (t, a, b);
   if (strcmp (mark, "!=") == 0)
@@ -816,14 +802,17 @@ binary (Test *t, const char *a, guint row, const char *b)
     return SHELL_UNKNOWN;
   bool is_found = regexec (&regex, a, 0, NULL, 0) == 0;
   regfree (&regex);
-  return status_of (is_found);
+  return is_found;
 }
 
 static ShellStatus
 primary (Test *t)
 {
-  if (t->at >= t->n)
+  if (t->at >= t->n || t->n_nested > 2 * SHELL_MAX_NESTED)
     return SHELL_UNKNOWN;
+  t->n_nested += ls_shell_is_one (t->words[t->at], "! (");
+  if (take_word (t, "!"))
+    return negated (primary (t));
   if (take_word (t, "(")) {
     ShellStatus inner = either (t, false);
     take_word (t, ")");
@@ -843,26 +832,14 @@ primary (Test *t)
                      : SHELL_UNKNOWN; /* of files */
 }
 
-/* Conditions with "!" in front. */
-static ShellStatus
-denied (Test *t)
-{
-  bool is_negated = false;
-  while (take_word (t, "!"))
-    is_negated = !is_negated;
-  ShellStatus s = ++t->depth > 2 * SHELL_MAX_NESTED ? SHELL_UNKNOWN : primary (t);
-  t->depth--;
-  return is_negated ? negated (s) : s;
-}
-
 /* Conditions with "||" between, or, is_and, with "&&". */
 static ShellStatus
 either (Test *t, bool is_and)
 {
-  const ShellStatus decisive = status_of (!is_and);
-  ShellStatus s = is_and ? denied (t) : either (t, true);
+  const ShellStatus decisive = !is_and;
+  ShellStatus s = is_and ? primary (t) : either (t, true);
   while (take_word (t, is_and ? "-a" : "-o") || take_word (t, is_and ? "&&" : "||")) {
-    ShellStatus next = is_and ? denied (t) : either (t, true);
+    ShellStatus next = is_and ? primary (t) : either (t, true);
     s = s == decisive || next == decisive ? decisive : s == SHELL_UNKNOWN ? s : next;
   }
   return s;
@@ -893,48 +870,5 @@ shell_set_arithmetic (LsShell *sh, const char *text)
   bool is_known = shell_arithmetic (sh, sum, &value);
   if (sets)
     shell_set (sh, name, is_known ? g_strdup_printf ("%" G_GINT64_FORMAT, value) : shell_hole (what));
-  return is_known ? status_of (value != 0) : SHELL_UNKNOWN;
-}
-
-/* --- elements of arrays --------------------------------------------------------------------------- */
-
-void
-shell_set_element (LsShell *sh, const char *p, const char *end, char *text, bool is_appended)
-{
-  const char *name_end = shell_name_end (p, end), *close = end;
-  g_autofree char *name = g_strndup (p, (gsize) (name_end - p)), *own = text;
-  const ShellValue *old = shell_value (sh, name);
-  while (close > name_end && *close != ']')
-    close--;
-  g_autofree char *index = shell_expand_text (sh, MIN (name_end + 1, close), close, false),
-                  *key = g_strdup_printf ("%s[%s]", name, index);
-  gint64 at = 0;
-  if (old && old->is_map && !text)
-    shell_unset (sh, key);
-  else if (old && old->is_map) {
-    GPtrArray *one = g_ptr_array_new_with_free_func (g_free);
-    g_ptr_array_add (one, g_steal_pointer (&own));
-    shell_assign (sh, key, one, false, is_appended);
-  }
-  if (old && old->is_map)
-    return;
-  bool is_known = shell_arithmetic (sh, index, &at) && at >= 0;
-  if (!old && (!is_known || !text))
-    return; /* of an array by names nothing is known */
-  GPtrArray *items = g_ptr_array_new_with_free_func (g_free);
-  guint n = old ? old->items->len : 0, i = is_known ? (guint) MIN ((guint64) at, n) : n;
-  for (guint k = 0; k < n; k++)
-    g_ptr_array_add (items, g_strdup (old->items->pdata[k]));
-  if (!is_known)
-    g_ptr_array_add (items, shell_hole (name));
-  else if (!text && i < n)
-    g_ptr_array_remove_index (items, i);
-  else if (text && i == n)
-    g_ptr_array_add (items, g_steal_pointer (&own));
-  else if (text) {
-    char *now = g_strconcat (is_appended ? items->pdata[i] : "", text, NULL);
-    g_free (items->pdata[i]);
-    items->pdata[i] = now;
-  }
-  shell_assign (sh, name, items, true, false);
+  return is_known ? value != 0 : SHELL_UNKNOWN;
 }

@@ -9,8 +9,11 @@
 /* What becomes of a statement: passed over, run, or perhaps run: the script does not say. */
 typedef enum { SHELL_SKIPPED, SHELL_MAYBE, SHELL_RUN } ShellMode;
 
-/* How a command ends. DONE: nobody knows, but scripts count on success. */
+/* How a command ends; NO and YES are false and true. DONE: nobody knows, but scripts count on success. */
 typedef enum { SHELL_NO, SHELL_YES, SHELL_UNKNOWN, SHELL_DONE } ShellStatus;
+
+/* What an exit or its kin ends, of which the rest is not run. */
+typedef enum { SHELL_STAYS, SHELL_LEAVES_ROUND, SHELL_LEAVES_FUNCTION, SHELL_LEAVES } ShellLeave;
 
 /* A value: one item, or those of an array. */
 typedef struct {
@@ -40,10 +43,8 @@ struct LsShell {
   GPtrArray *outer;      /* words of commands that this text was handed to, borrowed */
   GPtrArray *texts;      /* char *: those that are being read, one within the other, borrowed */
   ShellMode mode;
-  guint n_rounds;     /* of loops that were run as often as they say */
-  bool continues;     /* has_left, but only the round of a loop */
-  bool has_left;      /* exit was met, or the next */
-  bool returns;       /* has_left, but only the function or the file */
+  guint n_rounds; /* of loops that were run as often as they say */
+  ShellLeave leaves;
   GHashTable *locals; /* what variables of its own were before the function that is read; NULL: none is */
   void (*read) (LsShell *sh, const char *text, gsize n); /* reads a text as a script */
   ShellOutput out;
@@ -66,8 +67,6 @@ void shell_split (const char *text, GPtrArray *words);
 bool shell_is_beside (const char *path);
 
 const ShellValue *shell_value (const LsShell *sh, const char *name);
-/* The script asks for it, and nobody set it. */
-void shell_note_unset (LsShell *sh, const char *name);
 /* Sets or appends, in the current mode. Takes items. */
 void shell_assign (LsShell *sh, const char *name, GPtrArray *items, bool is_array, bool is_appended);
 /* Sets it to one text. Takes text. */
@@ -77,13 +76,14 @@ void shell_declare_map (LsShell *sh, const char *name);
 void shell_unset (LsShell *sh, const char *name);
 /* Enters a mode, if it does less than that which is; what was. */
 ShellMode shell_enter (LsShell *sh, ShellMode mode);
-/* Where the script lies that is being read, as BASH_SOURCE; of one that is started as $0 too. path NULL:
- * nobody knows. */
+/* Where the script lies that is being read, as BASH_SOURCE, if that is known; of one that is started as $0
+ * too. */
 void shell_set_place (LsShell *sh, const char *path, bool is_started);
 /* Processes see it. */
 void shell_export (LsShell *sh, const char *name);
 
-/* What variables were before, which they are again after shell_set_back(). The caller frees it. */
+/* What variables were when they were kept first, which they are again after shell_set_back(). The caller
+ * frees it. */
 GHashTable *shell_kept_new (void);
 void shell_keep (const LsShell *sh, GHashTable *kept, const char *name);
 void shell_set_back (LsShell *sh, const GHashTable *kept);
@@ -92,7 +92,7 @@ void shell_set_back (LsShell *sh, const GHashTable *kept);
 typedef struct {
   GHashTable *values;
   guint n_names;
-  bool has_left;
+  ShellLeave leaves;
 } ShellOutside;
 ShellOutside shell_begin_own (LsShell *sh);
 void shell_end_own (LsShell *sh, ShellOutside outside);

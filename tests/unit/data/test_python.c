@@ -126,8 +126,8 @@ tuples_within_tuples_are_unpacked (void)
 static void
 parts_are_taken_by_keys (void)
 {
-  check_python (F ("[*[1, 2], 3], (*(4,), 5), [*b, 6], [1, *{'c': 2}]"),
-                "[[1,2,3],[4,5],\"<[*b, 6]>\",\"<[1, *{'c': 2}]>\"]");
+  check_python (F ("[*[1, 2], 3], (*(4,), 5), [*b, 6], [1, *{'c': 2}], {'d': 1, *[2]}"),
+                "[[1,2,3],[4,5],\"<[*b, 6]>\",\"<[1, *{'c': 2}]>\",\"<{'d': 1, *[2]}>\"]");
   check_python ("def f():\n  a = [1, 2]\n  return *a, 3\n", "[1,2,3]");
 }
 
@@ -183,6 +183,20 @@ files_of_python_import_from_each_other (void)
   LS_CHECK_STR (printed, "{\"()\":\"Base\",\"h\":\"base\",\"n\":3,\"g\":\"other\"}");
   cJSON_free (printed);
   cJSON_Delete (root);
+}
+
+/* Of several files, and of one that has others in it. */
+static void
+faults_are_named_by_their_files (void)
+{
+  static const char text[] = LS_PYTHON_FILE "base.py\nN = 1\n" LS_PYTHON_FILE "own.py\nM = 2\n\nf = 1 +\n",
+                    other[] = "def g():\n  return 1\n";
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (LsPython) p = ls_python_new (text, strlen (text), "all.py", diags);
+  LS_CHECK (p && ls_python_add (p, other, strlen (other), "other.py", diags));
+  cJSON_Delete (ls_python_name (p, "M", NULL, diags));
+  g_autofree char *what = ls_diag_list_format (diags);
+  ls_check_impl (g_str_has_prefix (what, "own.py:3:"), __FILE__, __LINE__, "%s", what);
 }
 
 /* Each place once, however often it is reached. */
@@ -528,13 +542,13 @@ LS_TEST_SUITE (LS_TEST (values_of_python_itself_are_known), LS_TEST (names_of_py
                LS_TEST (tuples_within_tuples_are_unpacked), LS_TEST (the_rest_of_a_call_is_handed_on),
                LS_TEST (conditions_of_python_are_open), LS_TEST (files_of_python_import_from_each_other),
                LS_TEST (statements_that_are_not_followed_are_named), LS_TEST (malformed_python_is_refused),
-               LS_TEST (items_are_set), LS_TEST (what_is_set_is_changed),
-               LS_TEST (what_is_shared_is_changed_together), LS_TEST (blocks_that_are_not_followed_are_open),
-               LS_TEST (the_environment_is_set), LS_TEST (operators_change_in_place),
-               LS_TEST (what_others_may_change_is_told), LS_TEST (powers_are_known),
-               LS_TEST (slices_are_open), LS_TEST (comprehensions_are_open), LS_TEST (classes_have_members),
-               LS_TEST (usual_values_are_of_the_definition), LS_TEST (names_of_the_file_are_set),
-               LS_TEST (texts_are_formed), LS_TEST (programs_are_told),
+               LS_TEST (faults_are_named_by_their_files), LS_TEST (items_are_set),
+               LS_TEST (what_is_set_is_changed), LS_TEST (what_is_shared_is_changed_together),
+               LS_TEST (blocks_that_are_not_followed_are_open), LS_TEST (the_environment_is_set),
+               LS_TEST (operators_change_in_place), LS_TEST (what_others_may_change_is_told),
+               LS_TEST (powers_are_known), LS_TEST (slices_are_open), LS_TEST (comprehensions_are_open),
+               LS_TEST (classes_have_members), LS_TEST (usual_values_are_of_the_definition),
+               LS_TEST (names_of_the_file_are_set), LS_TEST (texts_are_formed), LS_TEST (programs_are_told),
                LS_TEST (conditions_of_a_file_are_open), LS_TEST (fields_are_declared),
                LS_TEST (programs_beside_a_script_are_read),
                LS_TEST (options_of_functions_and_classes_are_read),

@@ -55,14 +55,11 @@ imported (const char *line)
   return g_str_has_prefix (rest, " import *") ? g_strndup (line, n) : NULL;
 }
 
-/* The text that is read, and of which files its lines are. */
+/* The text that is read, each file behind its name. */
 typedef struct {
   const ImportFiles *files;
   LsImport *import;
   GString *text;
-  guint n_lines;
-  GArray *firsts;   /* of guint: the first line of each file */
-  GPtrArray *paths; /* char * */
 } Pasted;
 
 /* What a text imports, each in front of it. */
@@ -78,11 +75,7 @@ add_text (Pasted *to, const char *text, const char *path, guint depth)
     else if (module)
       import_unknown (to->import, "what %s sets: it is imported, and not here", module);
   }
-  guint first = to->n_lines + 1;
-  g_array_append_val (to->firsts, first);
-  g_ptr_array_add (to->paths, g_strdup (path));
-  for (char **line = lines; *line; line++, to->n_lines++)
-    g_string_append_printf (to->text, "%s\n", *line);
+  g_string_append_printf (to->text, LS_PYTHON_FILE "%s\n%s\n", path, text);
 }
 
 /* --- functions --------------------------------------------------------------------------------------- */
@@ -215,16 +208,12 @@ python_names_of (const ImportFiles *files, const char *own, gsize n, const char 
 {
   g_autofree char *whole = g_strndup (own, n);
   g_autoptr (GString) text = g_string_new (NULL);
-  g_autoptr (GArray) firsts = g_array_new (FALSE, FALSE, sizeof (guint));
-  g_autoptr (GPtrArray) paths = g_ptr_array_new_with_free_func (g_free);
-  Pasted pasted = { files, import, text, 0, firsts, paths };
+  Pasted pasted = { files, import, text };
   add_text (&pasted, whole, name, MAX_BASES);
   add_job (text);
   g_autoptr (LsPython) python = ls_python_new (text->str, text->len, name, diags);
   if (!python)
     return NULL;
-  for (guint i = 0; i < paths->len; i++)
-    ls_python_paste (python, g_array_index (firsts, guint, i), paths->pdata[i], 1);
   cJSON *tree = ls_python_value (python, JOB, NULL, diags);
   python_tell_passed (import, name, ls_python_found (python)->file_passed);
   launch_python_environment (python, false, import);
