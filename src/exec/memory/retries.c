@@ -1,5 +1,6 @@
 #include "exec/memory/retries.h"
 
+#include "base/digest.h"
 #include "base/order.h"
 #include "exec/memory/allocator.h"
 #include "exec/memory/memory_times.h"
@@ -143,11 +144,18 @@ join_calls (GArray *calls)
   g_array_set_size (calls, n);
 }
 
+/* The next event, if the lap is not over. */
+static bool
+next_until (MemoryLaps *laps, uint32_t lap, MemoryEvent *ret)
+{
+  return laps->next[lap] < laps->events->len && memory_laps_next (laps, ret);
+}
+
 /* To the end of a lap. */
 static void
 replay_lap (Replay *r, MemoryLaps *laps, uint32_t lap)
 {
-  for (MemoryEvent e; laps->next[lap] < laps->events->len && memory_laps_next (laps, &e);)
+  for (MemoryEvent e; next_until (laps, lap, &e);)
     happen (r, &e);
 }
 
@@ -178,10 +186,9 @@ result_of (Replay *r, uint32_t lap, uint64_t limit)
 }
 
 static LsRoleRetries
-replay (const LsMemoryInput *in, uint32_t role, uint32_t rank, const GArray *changes, MemoryLaps *laps)
+replay (const LsMemoryInput *in, uint32_t role, const uint64_t bytes[LS_N_MEM], const GArray *changes,
+        MemoryLaps *laps)
 {
-  uint64_t bytes[LS_N_MEM];
-  memory_throughout (in, role, rank, bytes);
   uint64_t limit = limit_of (in, role, bytes);
   Replay r = { .changes = changes, .allocator = ls_allocator_new (limit) };
   for (uint32_t i = 0; i < N_LAPS; i++)
@@ -194,6 +201,19 @@ replay (const LsMemoryInput *in, uint32_t role, uint32_t rank, const GArray *cha
   g_free (r.handles);
   ls_allocator_free (r.allocator);
   return to;
+}
+
+/* What a replay follows from, whatever times its rank has: what is there throughout, and the order to the end
+ * of the first lap that may count. */
+static LsSig
+sig_of (uint32_t role, const uint64_t bytes[LS_N_MEM], MemoryLaps laps)
+{
+  LsSig sig = { role, 0 };
+  for (uint32_t i = 0; i < LS_N_MEM; i++)
+    ls_sig_add (&sig, bytes[i]);
+  for (MemoryEvent e; next_until (&laps, FIRST_LAP, &e);)
+    ls_sig_add (&sig, (uint64_t) e.index << 32 | e.lap << 1 | e.is_issue);
+  return sig;
 }
 
 /* --- roles ------------------------------------------------------------------------ */
@@ -216,7 +236,11 @@ retries_add_rank (LsRetries *r, const LsMemoryInput *in, uint32_t rank, const GA
 {
   MemoryLaps laps = memory_laps_of (events, N_LAPS, period);
   uint32_t role = ls_plan_role (in->plan, rank);
-  keep_worse (&r->roles[role], replay (in, role, rank, changes, &laps));
+  uint64_t bytes[LS_N_MEM];
+  memory_throughout (in, role, rank, bytes);
+  const LsSig sig = sig_of (role, bytes, laps);
+  if (g_hash_table_add (r->replayed, g_memdup2 (&sig, sizeof sig))) /* of equals the first counts */
+    keep_worse (&r->roles[role], replay (in, role, bytes, changes, &laps));
 }
 
 void
@@ -239,6 +263,7 @@ ls_retries_new (const LsPlan *plan)
   LsRetries *r = g_new0 (LsRetries, 1);
   r->n_roles = plan->n_roles;
   r->roles = g_new0 (LsRoleRetries, MAX (1, r->n_roles));
+  r->replayed = g_hash_table_new_full (ls_sig_hash, ls_sig_is_same, g_free, NULL);
   return r;
 }
 
@@ -250,6 +275,7 @@ ls_retries_free (LsRetries *r)
   for (uint32_t i = 0; i < r->n_roles; i++)
     g_clear_pointer (&r->roles[i].calls, g_array_unref);
   g_free (r->roles);
+  g_hash_table_unref (r->replayed);
   g_free (r);
 }
 

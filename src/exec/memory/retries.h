@@ -53,6 +53,7 @@ typedef struct {
 struct LsRetries {
   uint32_t n_roles;
   LsRoleRetries *roles; /* [n_roles]; of a role that no rank has, all 0 */
+  GHashTable *replayed; /* LsSig: what ranks were replayed by */
 };
 
 /* Of the roles of a plan, all 0, for LsMemoryInput.retries: there must be a cluster and nccl. Without spans

@@ -303,7 +303,7 @@ add_by_clock (const Hand *h, LsRetries *r, GArray *changes)
 
 /* Two buffers one behind the other, on ranks whose clocks differ, and both at once. */
 static void
-the_fullest_of_ranks_whose_clocks_differ_counts (void)
+what_happens_in_one_order_is_replayed_once (void)
 {
   Hand *h = with_memory (1000 * MIB);
   with_buffer (h, hand_kernel (h, 0, LS_TAG_F, LS_MS), 0, 30 * MIB, false);
@@ -314,13 +314,14 @@ the_fullest_of_ranks_whose_clocks_differ_counts (void)
   g_autoptr (LsRetries) r = ls_retries_new (h->plan);
   g_autoptr (GArray) changes = memory_changes_in_order (h->plan, &h->plan->programs[0]);
   const LsTime clocks[][4] = { { 0, 1, 2, 3 }, { 0, 10, 20, 30 }, { 0, 20, 10, 30 } };
-  const uint64_t reserved[] = { 30 * MIB, 30 * MIB, 50 * MIB };
+  const uint64_t n_replays[] = { 1, 1, 2 }, reserved[] = { 30 * MIB, 30 * MIB, 50 * MIB };
   for (guint i = 0; i < G_N_ELEMENTS (clocks); i++) {
     for (guint c = 0; c < 4; c++) {
       MemoryChange *change = &g_array_index (changes, MemoryChange, c);
       change->at = change->issued = clocks[i][c];
     }
     add_by_clock (h, r, changes);
+    LS_CHECK_INT (g_hash_table_size (r->replayed), ==, n_replays[i]);
     LS_CHECK_INT (r->roles[0].reserved_bytes, ==, reserved[i]);
   }
   hand_free (h);
@@ -438,7 +439,7 @@ LS_TEST_SUITE (LS_TEST (a_free_waits_for_the_other_stream), LS_TEST (without_tim
                LS_TEST (segments_of_two_streams_take_turns), LS_TEST (what_settles_is_not_charged),
                LS_TEST (with_room_the_driver_is_not_called),
                LS_TEST (what_the_step_before_left_has_a_segment),
-               LS_TEST (the_fullest_of_ranks_whose_clocks_differ_counts),
+               LS_TEST (what_happens_in_one_order_is_replayed_once),
                LS_TEST (what_no_retry_can_make_room_for_is_said), LS_TEST (a_retry_waits_for_other_streams),
                LS_TEST (the_driver_takes_what_its_source_says),
                LS_TEST (a_stall_holds_the_device_up_if_the_host_waits), LS_TEST (a_stall_is_of_one_instance))
