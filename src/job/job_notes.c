@@ -288,7 +288,7 @@ note_slices (const LsJobSpec *spec, LsJobResult *r)
   const LsStrategy *s = &r->strategy;
   uint32_t n = r->plan->n_ranks, of_slice = c->gpus_per_node, n_slices = n / of_slice + 1;
   bool is_chosen = spec->slice[0] > 0 || spec->n_nodes > 0 || r->hardware->spec.torus.is_given;
-  if (c->interior != LS_INTERIOR_TORUS || n % of_slice == 0 || is_chosen)
+  if (!ls_cluster_traits (c)->is_slice || n % of_slice == 0 || is_chosen)
     return;
   bool is_across
       = n_slices > 1 && s->zero_stage == 3 && (s->data.zero_group == 0 || s->data.zero_group > of_slice);
@@ -349,7 +349,7 @@ ls_note_network (const LsClusterSpec *cluster, const char *asked, bool is_across
 {
   if (cluster->nics.transport == LS_NIC_TCP && is_across && !nccl && !says_efficiency (asked))
     note_tcp (notes);
-  if (cluster->interior != LS_INTERIOR_TORUS && is_across && cluster->nics.n > cluster->gpus_per_node)
+  if (!ls_cluster_traits (cluster)->is_slice && is_across && cluster->nics.n > cluster->gpus_per_node)
     note_idle_nics (cluster, notes);
 }
 
@@ -358,7 +358,7 @@ ls_note_network (const LsClusterSpec *cluster, const char *asked, bool is_across
 static bool
 is_other_software (const LsStrategy *s, const LsClusterSpec *cluster)
 {
-  return !ls_dp_traits (s->dp_kind)->is_megatron && cluster->interior != LS_INTERIOR_TORUS;
+  return !ls_dp_traits (s->dp_kind)->is_megatron && !ls_cluster_traits (cluster)->runs_xla;
 }
 
 /* named: the program that the job names; NULL: none, and kernels are the textbook's. */

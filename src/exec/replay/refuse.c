@@ -26,7 +26,7 @@ has_host_memory (const LsCluster *c)
 {
   LsRoute route;
   ls_route_host_memory (c, 0, true, &route);
-  return route.n_hops > 0 && (c->spec.interior != LS_INTERIOR_SERVER || c->spec.server.cpu_sockets > 0);
+  return route.n_hops > 0 && (!ls_cluster_traits (&c->spec)->has_counts || c->spec.server.cpu_sockets > 0);
 }
 
 /* What a copy loads must be there; one of recorded length loads nothing. */
