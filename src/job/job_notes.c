@@ -17,6 +17,7 @@
 #include "job/knobs.h"
 #include "job/softwares.h"
 #include "model/expert_load.h"
+#include "model/mixer.h"
 #include "schedules/sched.h"
 #include "strategy/shard.h"
 #include "strategy/strategy.h"
@@ -470,16 +471,15 @@ note_fetches (LsJobResult *r)
 static void
 note_mixer (LsJobResult *r)
 {
-  LsMixerKind mixer = r->model.mixer.kind;
+  LsMixerKernels kernels = (LsMixerKernels) ls_mixers[r->model.mixer.kind].kernels;
   const LsAccessFit *fit = &r->hardware->calibration.access[LS_ACCESS_TRITON_DOT];
-  bool is_scan = mixer == LS_MIXER_MAMBA1 || mixer == LS_MIXER_RGLRU, is_known = fit->elements_per_sm > 0;
-  if (mixer == LS_MIXER_NONE || mixer == LS_MIXER_CONV || mixer == LS_MIXER_PRODUCT
-      || (mixer == LS_MIXER_DELTA && fit->is_fitted))
+  bool is_known = fit->elements_per_sm > 0, is_measured = kernels == LS_MIXER_MEASURED_CHUNKS;
+  if (kernels == LS_MIXER_NO_KERNELS || (is_measured && fit->is_fitted))
     return;
   ls_note (r->notes, "no kernel of the layers without attention was measured%s: %s",
-           mixer == LS_MIXER_DELTA ? " on this accelerator" : "",
-           is_scan         ? "their scan takes the time of its bytes and FLOPs"
-               : !is_known ? "products of their chunks take the time of a library's"
+           is_measured ? " on this accelerator" : "",
+           kernels == LS_MIXER_SCAN ? "their scan takes the time of its bytes and FLOPs"
+               : !is_known          ? "products of their chunks take the time of a library's"
                : fit->is_fitted
                ? "products of their chunks take the rate of gated delta nets'"
                : "products of their chunks take the rate of gated delta nets' on another, scaled");
