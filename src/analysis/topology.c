@@ -444,7 +444,7 @@ ls_topo_node_bisection (const LsCluster *c)
 {
   if (ls_cluster_gpus_of (c, 0) < 2)
     return (LsBandwidth) { NAN, NAN };
-  if (c->spec.interior == LS_INTERIOR_TORUS)
+  if (ls_cluster_traits (&c->spec)->is_slice)
     return torus_bisection (c);
   uint32_t n = vertices_of_a_node (c);
   g_autofree int8_t *side = g_new0 (int8_t, n);

@@ -355,7 +355,7 @@ LsMemoryHistory *
 ls_memory_history_of (const LsJobResult *r, const LsMemoryOptions *options, uint32_t rank,
                       uint64_t max_changes, GError **error)
 {
-  if (r->cluster->spec.interior == LS_INTERIOR_TORUS)
+  if (ls_cluster_traits (&r->cluster->spec)->runs_xla)
     return ls_fail_null (error, LS_ERROR_UNSUPPORTED,
                          "TPUs have no caching allocator of PyTorch, whose work a snapshot shows: XLA places "
                          "buffers when it compiles");

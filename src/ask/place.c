@@ -325,7 +325,7 @@ find_seats (const Search *x, Seats *ret_all)
   guint n = 0;
   add_seats (ret_all, &n, "as given", g_memdup2 (given, n_ranks * sizeof *given), n_ranks);
   qsort (sorted, n_ranks, sizeof *sorted, ls_compare_uint32);
-  bool is_of_slices = spec->interior == LS_INTERIOR_TORUS && n_ranks % spec->gpus_per_node == 0
+  bool is_of_slices = ls_cluster_traits (spec)->is_slice && n_ranks % spec->gpus_per_node == 0
       && sorted[n_ranks - 1] == n_ranks - 1;
   uint32_t *kinds = by_kind (x->p->now->cluster, sorted, n_ranks);
   if (x->spec->trace)
@@ -365,8 +365,8 @@ add_row (Search *x, const Candidate *c)
 {
   const LsJobResult *now = x->p->now;
   const LsStrategy *s = &now->strategy;
-  bool is_torus = now->cluster->spec.interior == LS_INTERIOR_TORUS; /* whose chips follow the order */
-  bool is_moved = (is_torus && !c->is_own_order)
+  bool is_slice = ls_cluster_traits (&now->cluster->spec)->is_slice; /* whose chips follow the order */
+  bool is_moved = (is_slice && !c->is_own_order)
       || memcmp (c->gpus, ls_plan_gpus (now->plan), x->n_ranks * sizeof *c->gpus) != 0;
   LsPlaceRow row
       = { .seats = c->seats_name, .step = c->step, .least = c->least, .refused = g_strdup (c->refused) };

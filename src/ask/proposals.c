@@ -272,9 +272,9 @@ propose_sequence_parallelism (Proposals *p)
 
 /* There all is XLA's. */
 static bool
-is_torus (const Proposals *p)
+runs_xla (const Proposals *p)
 {
-  return p->r->cluster->spec.interior == LS_INTERIOR_TORUS;
+  return ls_cluster_traits (&p->r->cluster->spec)->runs_xla;
 }
 
 static void
@@ -299,7 +299,7 @@ propose_backends (Proposals *p)
   };
   for (guint i = 0; p->s->dp > 1 && i < G_N_ELEMENTS (tried); i++)
     if ((tried[i].kind != p->s->dp_kind || tried[i].zero != p->s->zero_stage)
-        && (tried[i].kind == LS_DP_XLA_FSDP) == is_torus (p))
+        && (tried[i].kind == LS_DP_XLA_FSDP) == runs_xla (p))
       set_backend (p, propose (p), tried[i].kind, tried[i].zero);
 }
 
@@ -309,7 +309,7 @@ propose_offload (Proposals *p)
 {
   const LsStrategy *s = p->s;
   const LsEnumName *name = ls_field_find (ls_strategy_fields, "offload")->names;
-  for (; !is_torus (p) && name->name; name++) {
+  for (; !runs_xla (p) && name->name; name++) {
     if (name->value == s->memory.offload)
       continue;
     LsChange *change = propose (p);
@@ -476,7 +476,7 @@ propose_links (Proposals *p)
 {
   const LsClusterSpec *s = &p->r->cluster->spec;
   bool is_xml = strstr (p->spec->cluster, ".xml") != NULL;
-  if (s->interior != LS_INTERIOR_SERVER || is_xml)
+  if (!ls_cluster_traits (s)->has_counts || is_xml)
     return;
   g_autoptr (GString) nics = g_string_new (NULL), nvlinks = g_string_new (NULL);
   if (s->nics.n > 0 && s->n_nodes > 1) {
@@ -486,7 +486,7 @@ propose_links (Proposals *p)
       append_twice (nics, "node.pcie.link", &s->server.pcie);
     propose_links_of (p, nics);
   }
-  if (s->server.nvswitch_planes > 0 || s->server.mesh != LS_MESH_NONE) {
+  if (ls_server_has_nvlink (&s->server)) {
     append_twice (nvlinks, s->server.nvswitch_planes > 0 ? "node.nvswitch.link" : "node.nvlink_mesh.link",
                   &s->server.nvlink);
     propose_links_of (p, nvlinks);

@@ -574,11 +574,11 @@ ls_ecmp_table_new (const LsJobSpec *spec, const LsJobResult *r, guint n_seeds, g
 {
   g_assert (n_seeds > 0 && n_seeds <= LS_ECMP_MAX_SEEDS);
   const LsClusterSpec *c = &r->cluster->spec;
-  if (c->n_nodes < 2 || c->interior == LS_INTERIOR_TORUS || ls_is_dragonfly (c))
+  if (c->n_nodes < 2 || ls_cluster_traits (c)->is_slice || ls_is_dragonfly (c))
     return ls_fail_null (error, LS_ERROR_CONFLICT, "no switch of a fabric chooses a link here: %s",
-                         c->interior == LS_INTERIOR_TORUS ? "chips of a torus have links to each other"
-                             : c->n_nodes < 2             ? "the job is on one node"
-                                                          : "those of a dragonfly go by load, not by hash");
+                         ls_cluster_traits (c)->is_slice ? "chips of a torus have links to each other"
+                             : c->n_nodes < 2            ? "the job is on one node"
+                                                         : "those of a dragonfly go by load, not by hash");
   g_autoptr (LsEcmpTable) table = g_new (LsEcmpTable, 1);
   *table = (LsEcmpTable) { .n = n_seeds, .draws = g_new0 (LsEcmpDraw, n_seeds + 1) };
   g_autofree GError **errors = g_new0 (GError *, n_seeds + 1);

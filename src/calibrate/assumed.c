@@ -175,7 +175,7 @@ compare_host_copies (const LsAssumed *a)
   bool is_c2c = s && s->server.c2c.bandwidth_bytes_per_s > 0;
   const LsLinkSpec *link = s ? (is_c2c ? &s->server.c2c : &s->server.pcie) : NULL;
   const char *key = is_c2c                     ? "node.cpu.c2c"
-      : s && s->interior == LS_INTERIOR_SERVER ? "node.pcie.link"
+      : s && ls_cluster_traits (s)->has_counts ? "node.pcie.link"
                                                : NULL,
              *way = slower_way (a);
   bool is_in = strcmp (way, "copy-host-to-device") == 0;

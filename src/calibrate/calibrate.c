@@ -496,7 +496,7 @@ compare_assumptions (LsCalibrateRun *run, GError **error)
   a.access
       = run->gpu.access && gap == 0 ? "without effect: the GPU's access file does not say its gap" : NULL;
   a.cluster = run->machine ? &run->machine->spec : NULL;
-  a.nccl = run->machine && run->machine->spec.interior != LS_INTERIOR_TORUS ? &run->machine->nccl : NULL;
+  a.nccl = run->machine && ls_cluster_traits (&run->machine->spec)->has_nccl ? &run->machine->nccl : NULL;
   for (guint i = 0; i < run->profiles->len; i++) {
     a.profile = g_ptr_array_index (run->profiles, i);
     ls_assumed_compare (&a);
@@ -639,7 +639,7 @@ take_calibration (const LsCalibrateRun *run, GPtrArray *changes, const char *pat
   const LsGpu *gpu = &run->machine->spec.gpu;
   g_autofree char *named = path_from (path, calibration), *nccl = ls_hardware_nccl_name (gpu);
   g_ptr_array_insert (changes, 0, g_strdup_printf ("gpu.calibration=%s", named));
-  if (!gpu->nccl && run->machine->spec.interior != LS_INTERIOR_TORUS)
+  if (!gpu->nccl && ls_cluster_traits (&run->machine->spec)->has_nccl)
     g_ptr_array_insert (changes, 0, g_strdup_printf ("gpu.nccl=%s", nccl));
 }
 

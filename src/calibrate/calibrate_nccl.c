@@ -190,7 +190,7 @@ calibrate_nccl_load (LsCalibrateNccl *run, const LsCalibrateNcclSpec *spec, GErr
   if (!run->hardware)
     return ls_diag_list_to_error (diags, error);
   run->report.cluster = g_strdup (run->hardware->spec.name);
-  if (run->hardware->spec.interior == LS_INTERIOR_TORUS)
+  if (!ls_cluster_traits (&run->hardware->spec)->has_nccl)
     return ls_fail (error, LS_ERROR_UNSUPPORTED, "%s: NCCL does not run on a torus", spec->cluster);
   if (!ls_hardware_check_alike (&run->hardware->spec, "a fit of NCCL", error))
     return FALSE;

@@ -532,7 +532,7 @@ ls_gpus_span_nodes (const LsCluster *c, const uint32_t *gpus, uint32_t n)
 uint32_t
 ls_segment_trays (const LsClusterSpec *s)
 {
-  return s->interior == LS_INTERIOR_SERVER ? MAX (s->server.cpu_boards, 1) : 1;
+  return MAX (s->server.cpu_boards, 1);
 }
 
 static uint32_t

@@ -1,6 +1,7 @@
 /* cluster/build.c — a cluster = nodes × interior + fabric, checked, then laid out node by node. Linear
  * in the number of GPUs; index.h says where things come to lie. */
 #include <lockstep/error.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/order.h"
@@ -17,6 +18,7 @@ static const LsInteriorKind *const interior_kinds[] = {
   [LS_INTERIOR_LIST] = &ls_interior_list,
   [LS_INTERIOR_TORUS] = &ls_interior_torus,
 };
+G_STATIC_ASSERT (G_N_ELEMENTS (interior_kinds) == LS_N_INTERIORS);
 
 static const LsFabricKind *const fabric_kinds[] = {
   [LS_FABRIC_LEAF_SPINE] = &ls_fabric_leaf_spine,
@@ -31,6 +33,19 @@ interior_kind (const LsClusterSpec *spec)
 {
   g_assert ((gsize) spec->interior < G_N_ELEMENTS (interior_kinds));
   return interior_kinds[spec->interior];
+}
+
+const LsInteriorTraits *
+ls_cluster_traits (const LsClusterSpec *spec)
+{
+  return &interior_kind (spec)->traits;
+}
+
+const char *
+ls_cluster_chip_word (const LsClusterSpec *spec, uint64_t n)
+{
+  const LsInteriorTraits *traits = ls_cluster_traits (spec);
+  return n == 1 ? traits->chip : traits->chips;
 }
 
 uint32_t
@@ -90,7 +105,7 @@ gboolean
 ls_cluster_spec_check_other (const LsClusterSpec *s, const LsOtherNodes *o, GError **error)
 {
   const LsClusterSpec *other = o->spec;
-  if (s->interior == LS_INTERIOR_TORUS || other->interior == LS_INTERIOR_TORUS)
+  if (ls_cluster_traits (s)->is_slice || ls_cluster_traits (other)->is_slice)
     return ls_spec_conflict (error, "slices of a torus are all alike: no other nodes next to or as %s",
                              o->like);
   if ((other->nics.n == 0) != (s->nics.n == 0))
@@ -373,4 +388,41 @@ ls_cluster_free (LsCluster *c)
   g_clear_pointer (&c->trunks, g_array_unref);
   ls_cluster_spec_clear (&c->spec);
   g_free (c);
+}
+
+/* ---- what is probably a mistake ---- */
+
+/* The slowest link of a list that leads to a NIC; 0: there is none. */
+static double
+rate_to_nics (const LsClusterSpec *c)
+{
+  double rate = INFINITY;
+  for (guint i = 0; i < c->list.links->len; i++) {
+    const LsListLink *l = &g_array_index (c->list.links, LsListLink, i);
+    if (ls_spec_list_kind (c, l->from) == LS_NODE_NIC || ls_spec_list_kind (c, l->to) == LS_NODE_NIC)
+      rate = fmin (rate, MAX (l->count, 1) * l->link.bandwidth_bytes_per_s);
+  }
+  return isinf (rate) ? 0 : rate;
+}
+
+/* A network card is on PCIe, and no faster; not those of the hosts of TPUs, which chips do not send by. */
+static void
+doubt_nic (const LsClusterSpec *c, GPtrArray *notes)
+{
+  double nic = c->nics.port.bandwidth_bytes_per_s,
+         pcie = c->list.links ? rate_to_nics (c) : c->server.pcie.bandwidth_bytes_per_s;
+  if (ls_cluster_traits (c)->is_slice || c->nics.n == 0 || pcie <= 0 || nic <= pcie)
+    return;
+  g_autofree char *fast = ls_format_rate (nic), *slow = ls_format_rate (pcie);
+  g_ptr_array_add (notes,
+                   g_strdup_printf ("a NIC of %s is behind PCIe of %s, which holds it up: is "
+                                    "node.nics.link.bandwidth in bits (400Gbit/s is 50GB/s)?",
+                                    fast, slow));
+}
+
+void
+ls_cluster_doubts (const LsClusterSpec *cluster, GPtrArray *notes)
+{
+  ls_gpu_doubts (&cluster->gpu, notes);
+  doubt_nic (cluster, notes);
 }

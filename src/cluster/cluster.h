@@ -38,8 +38,24 @@ ls_link_capacity (const LsLinkSpec *link)
 typedef enum {
   LS_INTERIOR_SERVER,
   LS_INTERIOR_LIST,
-  LS_INTERIOR_TORUS
+  LS_INTERIOR_TORUS,
+  LS_N_INTERIORS
 } LsInteriorId; /* interior_kinds of build.c */
+
+struct LsClusterSpec;
+
+/* What is true of a kind of node wherever it is asked: rooms ask for one of these and not for the kind. All
+ * static. */
+typedef struct {
+  const char *name;                                       /* as a key of "node": "server", "list", "torus" */
+  const char *chip, *chips;                               /* its accelerators: "GPU", "GPUs"               */
+  const char *(*word) (const struct LsClusterSpec *spec); /* what joins them: "nvlink", "ici"              */
+  bool has_counts; /* LsServerSpec says all that is in it                                          */
+  bool is_listed;  /* its parts are named and joined one by one                                    */
+  bool is_slice;   /* chips have links to their neighbours, coordinates, and no NICs of their own  */
+  bool runs_xla;   /* XLA compiles its programs; there are no CUDA and no allocator of PyTorch     */
+  bool has_nccl;   /* messages are NCCL's; else of the algorithms that are told so                 */
+} LsInteriorTraits;
 typedef enum {
   LS_FABRIC_LEAF_SPINE,
   LS_FABRIC_FAT_TREE,
@@ -272,6 +288,15 @@ typedef struct LsClusterSpec {
 } LsClusterSpec;
 
 void ls_cluster_spec_clear (LsClusterSpec *spec); /* NULL allowed */
+
+const LsInteriorTraits *ls_cluster_traits (const LsClusterSpec *spec);
+
+/* Of a node of counts: whether its GPUs have NVLinks. */
+static inline bool
+ls_server_has_nvlink (const LsServerSpec *server)
+{
+  return server->nvswitch_planes > 0 || server->mesh != LS_MESH_NONE;
+}
 
 /* Of a node of counts without NVLink: whether these of its GPUs copy to each other (LsGpuCopies). */
 bool ls_gpus_copy (const LsClusterSpec *spec, uint32_t from, uint32_t to);

@@ -258,7 +258,7 @@ find_ways (const LsCluster *c, uint32_t host, LsNodeFaults *node)
 {
   const LsInterior *in = ls_interior_of (c, host);
   uint32_t n_gpus = ls_cluster_gpus_of (c, host), n_nics = ls_cluster_node_spec (c, host)->nics.n;
-  if (c->spec.interior == LS_INTERIOR_TORUS || n_gpus > MAX_SEARCHED_GPUS || n_nics > MAX_SEARCHED_GPUS)
+  if (in->kind->traits.is_slice || n_gpus > MAX_SEARCHED_GPUS || n_nics > MAX_SEARCHED_GPUS)
     return;
   g_autoptr (GArray) links = working_links (c, host);
   const LsLink *link = (const LsLink *) (gconstpointer) links->data;

@@ -12,7 +12,7 @@
  *
  * A new kind: one file interior_X.c that defines an LsInteriorKind, a member of
  * LsInteriorId (cluster.h), a line in interior_kinds (build.c), its members in
- * LsClusterSpec and its keys in data/machines/read_cluster.c. route_bfs.c must agree with it. */
+ * LsClusterSpec and its keys in data/machines/read_cluster.c. The search of tests must agree with it. */
 #ifndef LS_CLUSTER_INTERIOR_H
 #define LS_CLUSTER_INTERIOR_H
 
@@ -22,7 +22,7 @@
 typedef struct LsInterior LsInterior;
 
 typedef struct {
-  const char *name; /* "server", "list" */
+  LsInteriorTraits traits;
 
   /* Whether one node can be built, its links included (LS_ERROR_CONFLICT). Takes no time
    * and no memory, whatever the spec says; called before anything else. */

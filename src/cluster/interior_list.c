@@ -356,8 +356,17 @@ nic_of_gpu (const LsInterior *interior, uint32_t gpu)
   return ((const List *) interior)->nic_of_gpu[gpu];
 }
 
+static const char *
+word (const LsClusterSpec *spec)
+{
+  for (guint i = 0; i < spec->list.vertices->len; i++)
+    if (g_array_index (spec->list.vertices, LsListVertex, i).kind == LS_NODE_NVSWITCH)
+      return "nvlink";
+  return "listed";
+}
+
 const LsInteriorKind ls_interior_list = {
-  .name = "list",
+  .traits = { "list", "GPU", "GPUs", word, .is_listed = true, .has_nccl = true },
   .check = check,
   .n_links = n_links,
   .new = list_new,

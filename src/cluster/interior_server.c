@@ -690,8 +690,14 @@ nic_of_gpu (const LsInterior *interior, uint32_t gpu)
   return deal (gpu, s->gpus_per_node, s->nics.n);
 }
 
+static const char *
+word (const LsClusterSpec *spec)
+{
+  return ls_server_has_nvlink (&spec->server) ? "nvlink" : "pcie";
+}
+
 const LsInteriorKind ls_interior_server = {
-  .name = "server",
+  .traits = { "server", "GPU", "GPUs", word, .has_counts = true, .has_nccl = true },
   .check = ls_server_check,
   .n_links = n_links,
   .new = server_new,

@@ -484,7 +484,7 @@ nodes_of_kinds_for (const LsClusterSpec *s, uint32_t n_gpus)
 void
 ls_cluster_spec_fit (LsClusterSpec *s, uint32_t n_gpus)
 {
-  if (s->interior == LS_INTERIOR_TORUS && !s->torus.is_given) {
+  if (s->torus.n_axes > 0 && !s->torus.is_given) {
     LsTorusSpec t = s->torus;
     ls_torus_fit (&t, n_gpus);
     ls_cluster_spec_set_slice (s, t.dims);
@@ -519,8 +519,15 @@ cpu_host_of (const LsClusterSpec *spec, uint32_t gpu)
   return ls_torus_host_of (&spec->torus, gpu);
 }
 
+static const char *
+word (const LsClusterSpec *spec)
+{
+  (void) spec;
+  return "ici";
+}
+
 const LsInteriorKind ls_interior_torus = {
-  .name = "torus",
+  .traits = { "torus", "chip", "chips", word, .is_slice = true, .runs_xla = true },
   .check = check,
   .n_links = n_links,
   .new = torus_new,

@@ -15,7 +15,8 @@ ls_places_init (LsPlaces *p, const LsCluster *c)
                     .first_of_groups = x->fabric->first_trunk,
                     .n_trunks = x->fabric->first_trunk + x->fabric->n_trunks };
   bool is_tree = x->fabric->kind->groups && x->fabric->kind->groups (x->fabric, p);
-  return is_tree && !c->kind_of_host && c->spec.interior != LS_INTERIOR_TORUS && !x->has_failed_switch_links;
+  return is_tree && !c->kind_of_host && !x->layouts[0].interior->kind->traits.is_slice
+      && !x->has_failed_switch_links;
 }
 
 LsPlaces

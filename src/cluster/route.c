@@ -296,7 +296,7 @@ ls_proxies_new (const LsCluster *c, uint32_t host)
 {
   const LsClusterSpec *s = &c->spec;
   if (!s->network.pxn || s->nics.is_staged || s->network.rails < 2 || s->nics.n == 0
-      || s->interior == LS_INTERIOR_TORUS)
+      || ls_interior_of (c, host)->kind->traits.is_slice)
     return NULL;
   g_autofree bool *is_nvlink = find_nvlinks (c, host);
   if (!is_nvlink)

@@ -277,13 +277,6 @@ ls_cluster_spec_n_gpus (const LsClusterSpec *s)
   return n + (s->n_nodes - n_other) * s->gpus_per_node;
 }
 
-const char *
-ls_cluster_chip_word (const LsClusterSpec *spec, uint64_t n)
-{
-  bool is_tpu = spec->interior == LS_INTERIOR_TORUS;
-  return is_tpu ? (n == 1 ? "chip" : "chips") : n == 1 ? "GPU" : "GPUs";
-}
-
 void
 ls_gpu_copy (const LsGpu *gpu, LsGpu *ret_copy)
 {

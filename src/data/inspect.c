@@ -55,7 +55,7 @@ inspect_model_types (const LsJsonDoc *doc, LsDiagList *diags)
 static gboolean
 needs_graph (const LsClusterSpec *spec)
 {
-  return spec->network.faults || spec->fabric == LS_FABRIC_LIST || spec->interior == LS_INTERIOR_LIST;
+  return spec->network.faults || spec->fabric == LS_FABRIC_LIST || ls_cluster_traits (spec)->is_listed;
 }
 
 /* Counts that do not deal out evenly show only when they are put together. */

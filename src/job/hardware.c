@@ -118,7 +118,7 @@ ls_hardware_nccl_name (const LsGpu *gpu)
 const char *
 ls_hardware_architecture (const LsHardware *h)
 {
-  if (h->spec.interior == LS_INTERIOR_TORUS)
+  if (ls_cluster_traits (&h->spec)->runs_xla)
     return LS_ARCHITECTURE_TPU;
   return h->own_generation ? h->own_generation : g_intern_string (h->nccl.tables.name);
 }
@@ -133,7 +133,7 @@ ls_hardware_has_other_nccl (const LsHardware *h)
 static gboolean
 load_nccl (LsHardware *h, LsDiagList *diags)
 {
-  if (h->spec.interior == LS_INTERIOR_TORUS)
+  if (!ls_cluster_traits (&h->spec)->has_nccl)
     return TRUE;
   g_autofree char *name = ls_hardware_nccl_name (&h->spec.gpu);
   if (!ls_nccl_load (name, &h->nccl, diags))
@@ -224,10 +224,12 @@ find_calibrated (const char *calibration, const LsGpu *gpu)
 
 /* The NCCL file stays that of the GPU when its calibration does not. */
 static bool
-take_files (LsGpu *gpu, bool is_torus, const LsMeasuredFiles *files, LsDiagList *diags)
+take_files (LsClusterSpec *spec, const LsMeasuredFiles *files, LsDiagList *diags)
 {
-  if (files->nccl && is_torus)
-    return ls_diag_fail (diags, LS_ERROR_CONFLICT, "--nccl %s: a torus has no NCCL", files->nccl);
+  LsGpu *gpu = &spec->gpu;
+  if (files->nccl && !ls_cluster_traits (spec)->has_nccl)
+    return ls_diag_fail (diags, LS_ERROR_CONFLICT, "--nccl %s: a %s has no NCCL", files->nccl,
+                         ls_cluster_traits (spec)->name);
   char *nccl = files->nccl ? g_strdup (files->nccl) : ls_hardware_nccl_name (gpu);
   g_free (gpu->nccl);
   gpu->nccl = nccl;
@@ -243,12 +245,12 @@ ls_hardware_load_with (const char *name_or_path, const LsMeasuredFiles *files, L
 {
   g_autoptr (LsHardware) h = g_new0 (LsHardware, 1);
   bool has_cluster = ls_cluster_load (name_or_path, &h->spec, diags);
-  if (has_cluster && files->nccl && h->spec.interior != LS_INTERIOR_TORUS)
+  if (has_cluster && files->nccl && ls_cluster_traits (&h->spec)->has_nccl)
     h->own_generation = find_own_generation (&h->spec.gpu);
   if (has_cluster)
     h->calibration_of = find_calibrated (files->calibration, &h->spec.gpu);
-  if (!has_cluster || !take_files (&h->spec.gpu, h->spec.interior == LS_INTERIOR_TORUS, files, diags)
-      || !load_kernels (h, diags) || !load_nccl (h, diags) || !load_others (h, diags))
+  if (!has_cluster || !take_files (&h->spec, files, diags) || !load_kernels (h, diags)
+      || !load_nccl (h, diags) || !load_others (h, diags))
     return NULL;
   ls_fitted_apply (h, &h->spec.fitted);
   return g_steal_pointer (&h);
@@ -350,9 +352,8 @@ ls_hardware_set_slice (LsHardware *h, const uint32_t slice[LS_TORUS_AXES], GErro
     n++;
   }
   if (n > 0 && n != t->n_axes) {
-    g_autofree char *axes = h->spec.interior == LS_INTERIOR_TORUS
-        ? g_strdup_printf ("a torus of %u axes", t->n_axes)
-        : g_strdup ("no torus");
+    g_autofree char *axes
+        = t->n_axes > 0 ? g_strdup_printf ("a torus of %u axes", t->n_axes) : g_strdup ("no torus");
     return ls_fail (error, LS_ERROR_CONFLICT, "--slice with %u axes: %s is %s", n, h->spec.name, axes);
   }
   if (n > 0) {
@@ -478,15 +479,16 @@ ls_hardware_check_parts (const LsHardware *h, const LsCluster *cluster, const Ls
                     "--dispatcher %s: no figures of %s on %s are known\n"
                     "note: expected all-to-all there%s",
                     ls_dispatcher_name (s->experts.dispatcher), is_hybrid ? "HybridEP" : "DeepEP",
-                    h->spec.gpu.name, h->spec.interior == LS_INTERIOR_TORUS ? "" : key);
+                    h->spec.gpu.name, ls_cluster_traits (&h->spec)->has_nccl ? key : "");
   }
   if (!check_fp8_attention (h, s, error))
     return FALSE;
   uint32_t max_ctas
       = s->mp.tp_max_ctas | s->mp.cp_max_ctas | s->mp.ep_max_ctas | s->mp.dp_max_ctas | s->mp.pp_max_ctas;
-  if (max_ctas > 0 && h->spec.interior == LS_INTERIOR_TORUS)
+  if (max_ctas > 0 && !ls_cluster_traits (&h->spec)->has_nccl)
     return ls_fail (error, LS_ERROR_CONFLICT,
-                    "--set tp_max_ctas and its like: a torus has no NCCL, whose thread blocks these are");
+                    "--set tp_max_ctas and its like: a %s has no NCCL, whose thread blocks these are",
+                    ls_cluster_traits (&h->spec)->name);
   return TRUE;
 }
 
@@ -503,7 +505,7 @@ ls_hardware_check_alike (const LsClusterSpec *spec, const char *what, GError **e
 gboolean
 ls_hardware_check_allocator (const LsClusterSpec *spec, const LsMemoryOptions *memory, GError **error)
 {
-  if (memory->allocator != LS_MEMORY_CACHING || spec->interior != LS_INTERIOR_TORUS)
+  if (memory->allocator != LS_MEMORY_CACHING || !ls_cluster_traits (spec)->runs_xla)
     return TRUE;
   g_set_error_literal (error, LS_ERROR, LS_ERROR_CONFLICT,
                        "--memory-allocator caching: TPUs have no caching allocator of PyTorch: XLA places "

@@ -67,9 +67,11 @@ static void
 prefer_xla (LsStrategy *s, const LsCluster *cluster)
 {
   bool is_open = s->dp_kind == LS_DP_AUTO && (s->zero_stage == LS_ZERO_AUTO || s->zero_stage == 3);
-  s->launch.is_compiled |= cluster->spec.interior == LS_INTERIOR_TORUS;
-  s->launch.launch_blocking &= cluster->spec.interior != LS_INTERIOR_TORUS;
-  if (cluster->spec.interior != LS_INTERIOR_TORUS || !is_open)
+  if (!ls_cluster_traits (&cluster->spec)->runs_xla)
+    return;
+  s->launch.is_compiled = true;
+  s->launch.launch_blocking = false;
+  if (!is_open)
     return;
   s->dp_kind = LS_DP_XLA_FSDP;
   uint32_t per_slice = cluster->spec.gpus_per_node, n = s->gpus ? s->gpus : cluster->n_gpus;

@@ -43,28 +43,6 @@ ls_job_residuals_load (const LsJobSpec *spec, LsResiduals **ret_residuals, GErro
 /* ---- what a job has ---- */
 
 static bool
-has_nvswitch (const LsClusterSpec *c)
-{
-  for (guint i = 0; c->list.vertices && i < c->list.vertices->len; i++)
-    if (g_array_index (c->list.vertices, LsListVertex, i).kind == LS_NODE_NVSWITCH)
-      return true;
-  return false;
-}
-
-static const char *
-node_word (const LsClusterSpec *c)
-{
-  switch (c->interior) {
-  case LS_INTERIOR_TORUS:
-    return "ici";
-  case LS_INTERIOR_LIST:
-    return has_nvswitch (c) ? "nvlink" : "listed";
-  default:
-    return c->server.nvswitch_planes > 0 || c->server.mesh != LS_MESH_NONE ? "nvlink" : "pcie";
-  }
-}
-
-static bool
 is_across (const LsJobResult *r)
 {
   return ls_gpus_span_nodes (r->cluster, r->plan->gpu_of_rank, r->plan->n_ranks);
@@ -74,7 +52,7 @@ is_across (const LsJobResult *r)
 static double
 fabric_rate (const LsJobResult *r, const LsClusterSpec *c)
 {
-  return c->interior != LS_INTERIOR_TORUS && is_across (r)
+  return !ls_cluster_traits (c)->is_slice && is_across (r)
       ? c->nics.n * c->nics.port.bandwidth_bytes_per_s / c->gpus_per_node
       : 0;
 }
@@ -95,7 +73,8 @@ ls_job_traits (const LsJobResult *r, const LsClusterSpec *cluster, LsTraits *ret
   uint32_t n = r->plan->n_ranks;
   *ret = (LsTraits) { .chip = ls_cluster_chip_word (cluster, 1), .chips = ls_cluster_chip_word (cluster, 2) };
   ret->word[LS_ASPECT_FORMAT] = ls_dtype_name ((LsDtype) s->dtype);
-  ret->word[LS_ASPECT_NODE] = n > 1 && cluster->gpus_per_node > 1 ? node_word (cluster) : NULL;
+  ret->word[LS_ASPECT_NODE]
+      = n > 1 && cluster->gpus_per_node > 1 ? ls_cluster_traits (cluster)->word (cluster) : NULL;
   ret->word[LS_ASPECT_BACKEND] = s->dp > 1 ? ls_dp_kind_name (s->dp_kind) : NULL;
   ret->word[LS_ASPECT_SCHEDULE] = s->pp > 1 ? g_intern_string (s->schedule) : NULL;
   ret->word[LS_ASPECT_CONTEXT] = s->cp > 1 ? "on" : NULL;
@@ -240,7 +219,7 @@ known_of (const LsJobSpec *spec, const LsHardware *hardware, int dtype, bool is_
   bool has_kernels = spec->gpu_calibration && !hardware->calibration_of;
   const LsClusterSpec *c = &hardware->spec;
   bool is_fp32
-      = dtype == LS_DTYPE_FP32 && c->gpu.kernels_known.error < fp32.error && c->interior != LS_INTERIOR_TORUS;
+      = dtype == LS_DTYPE_FP32 && c->gpu.kernels_known.error < fp32.error && !ls_cluster_traits (c)->runs_xla;
   return (Known) {
     .kernels = has_kernels ? &measured
         : is_fp32          ? &fp32

@@ -17,6 +17,7 @@
 #include "job/knobs.h"
 #include "job/softwares.h"
 #include "model/expert_load.h"
+#include "model/mixer.h"
 #include "schedules/sched.h"
 #include "strategy/shard.h"
 #include "strategy/strategy.h"
@@ -288,7 +289,7 @@ note_slices (const LsJobSpec *spec, LsJobResult *r)
   const LsStrategy *s = &r->strategy;
   uint32_t n = r->plan->n_ranks, of_slice = c->gpus_per_node, n_slices = n / of_slice + 1;
   bool is_chosen = spec->slice[0] > 0 || spec->n_nodes > 0 || r->hardware->spec.torus.is_given;
-  if (c->interior != LS_INTERIOR_TORUS || n % of_slice == 0 || is_chosen)
+  if (!ls_cluster_traits (c)->is_slice || n % of_slice == 0 || is_chosen)
     return;
   bool is_across
       = n_slices > 1 && s->zero_stage == 3 && (s->data.zero_group == 0 || s->data.zero_group > of_slice);
@@ -349,7 +350,7 @@ ls_note_network (const LsClusterSpec *cluster, const char *asked, bool is_across
 {
   if (cluster->nics.transport == LS_NIC_TCP && is_across && !nccl && !says_efficiency (asked))
     note_tcp (notes);
-  if (cluster->interior != LS_INTERIOR_TORUS && is_across && cluster->nics.n > cluster->gpus_per_node)
+  if (!ls_cluster_traits (cluster)->is_slice && is_across && cluster->nics.n > cluster->gpus_per_node)
     note_idle_nics (cluster, notes);
 }
 
@@ -358,7 +359,7 @@ ls_note_network (const LsClusterSpec *cluster, const char *asked, bool is_across
 static bool
 is_other_software (const LsStrategy *s, const LsClusterSpec *cluster)
 {
-  return !ls_dp_traits (s->dp_kind)->is_megatron && cluster->interior != LS_INTERIOR_TORUS;
+  return !ls_dp_traits (s->dp_kind)->is_megatron && !ls_cluster_traits (cluster)->runs_xla;
 }
 
 /* named: the program that the job names; NULL: none, and kernels are the textbook's. */
@@ -470,16 +471,15 @@ note_fetches (LsJobResult *r)
 static void
 note_mixer (LsJobResult *r)
 {
-  LsMixerKind mixer = r->model.mixer.kind;
+  LsMixerKernels kernels = (LsMixerKernels) ls_mixers[r->model.mixer.kind].kernels;
   const LsAccessFit *fit = &r->hardware->calibration.access[LS_ACCESS_TRITON_DOT];
-  bool is_scan = mixer == LS_MIXER_MAMBA1 || mixer == LS_MIXER_RGLRU, is_known = fit->elements_per_sm > 0;
-  if (mixer == LS_MIXER_NONE || mixer == LS_MIXER_CONV || mixer == LS_MIXER_PRODUCT
-      || (mixer == LS_MIXER_DELTA && fit->is_fitted))
+  bool is_known = fit->elements_per_sm > 0, is_measured = kernels == LS_MIXER_MEASURED_CHUNKS;
+  if (kernels == LS_MIXER_NO_KERNELS || (is_measured && fit->is_fitted))
     return;
   ls_note (r->notes, "no kernel of the layers without attention was measured%s: %s",
-           mixer == LS_MIXER_DELTA ? " on this accelerator" : "",
-           is_scan         ? "their scan takes the time of its bytes and FLOPs"
-               : !is_known ? "products of their chunks take the time of a library's"
+           is_measured ? " on this accelerator" : "",
+           kernels == LS_MIXER_SCAN ? "their scan takes the time of its bytes and FLOPs"
+               : !is_known          ? "products of their chunks take the time of a library's"
                : fit->is_fitted
                ? "products of their chunks take the rate of gated delta nets'"
                : "products of their chunks take the rate of gated delta nets' on another, scaled");

@@ -32,7 +32,7 @@ input_of (const LsJobResult *r, const LsHardware *hardware, const LsTimeline *ti
 static bool
 is_near_limit (const LsJobResult *r, uint64_t needed_bytes)
 {
-  return r->cluster->spec.interior != LS_INTERIOR_TORUS
+  return !ls_cluster_traits (&r->cluster->spec)->runs_xla
       && MOST_RESERVED * (double) needed_bytes >= (double) ls_memory_capacity (&r->cluster->spec.gpu);
 }
 
@@ -209,7 +209,7 @@ ls_job_settle_retries (LsJobResult *r, const LsHardware *chosen, const LsRunOpti
 {
   bool is_near;
   if (r->strategy.memory.cuda_allocator != LS_CUDA_ALLOCATOR_CACHING
-      || r->cluster->spec.interior == LS_INTERIOR_TORUS)
+      || ls_cluster_traits (&r->cluster->spec)->runs_xla)
     return TRUE;
   g_autoptr (LsRetries) x = find_retries (r, chosen, run, &is_near, error);
   if (!x || !is_near)
@@ -333,7 +333,7 @@ idle_reason (const LsJobResult *r)
     return r->retries.is_out_of_memory ? no_room : r->retries.n == 0 ? none : NULL;
   g_autoptr (LsRetries) x = ls_retries_new (r->plan);
   g_autoptr (LsMemory) m = memory_of (r, r->hardware, r->timeline, x);
-  if (r->cluster->spec.interior == LS_INTERIOR_TORUS || !may_meet_limit (m))
+  if (ls_cluster_traits (&r->cluster->spec)->runs_xla || !may_meet_limit (m))
     return none;
   return worst_of (x)->is_out_of_memory ? no_room : worst_of (x)->n_retries == 0 ? none : NULL;
 }

@@ -85,10 +85,9 @@ static void
 scale_nvlink (LsScaled *x, double by)
 {
   LsClusterSpec *s = &x->spec;
-  bool is_list = s->interior == LS_INTERIOR_LIST;
   s->server.nvlink.bandwidth_bytes_per_s *= by;
   s->ici.bandwidth_bytes_per_s *= by;
-  GArray *links = is_list ? own_list (x, &s->list.links) : NULL;
+  GArray *links = own_list (x, &s->list.links);
   for (guint i = 0; links && i < links->len; i++) {
     LsListLink *link = &g_array_index (links, LsListLink, i);
     if (ls_cluster_spec_is_nvlink (s, link))

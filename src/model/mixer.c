@@ -1,11 +1,19 @@
 #include "model/mixer.h"
 
+#include <stddef.h>
+
 #include "model/operators_build.h"
 
 uint64_t
 ls_mixer_inner (const LsModel *m)
 {
   return (uint64_t) m->mixer.heads * m->mixer.head_dim;
+}
+
+static const LsMixerRow *
+row_of (const LsModel *m)
+{
+  return &ls_mixers[m->mixer.kind];
 }
 
 static uint64_t
@@ -17,20 +25,20 @@ keys (const LsModel *m)
 bool
 ls_mixer_selects (const LsModel *m)
 {
-  return m->mixer.kind == LS_MIXER_MAMBA1 || (m->mixer.kind == LS_MIXER_MAMBA2 && m->mixer.rank > 0);
+  return row_of (m)->selects && m->mixer.rank > 0;
 }
 
 static uint64_t
 ls_mixer_select_width (const LsModel *m)
 {
-  return m->mixer.rank + 2 * (m->mixer.kind == LS_MIXER_MAMBA2 ? keys (m) : m->mixer.state);
+  return m->mixer.rank + 2 * (row_of (m)->steps_by_head ? keys (m) : m->mixer.state);
 }
 
 /* Columns of these together; of step sizes. */
 static uint64_t
 ls_mixer_n_steps (const LsModel *m)
 {
-  return m->mixer.kind == LS_MIXER_MAMBA2 ? m->mixer.heads : ls_mixer_inner (m);
+  return row_of (m)->steps_by_head ? m->mixer.heads : ls_mixer_inner (m);
 }
 
 /* Of a model of one kind: it gates what a mixer before it made (model/difference.h), and the rest of what it
@@ -44,67 +52,41 @@ ls_mixer_gates_memory (const LsModel *m)
 uint64_t
 ls_mixer_in_width (const LsModel *m)
 {
-  uint64_t inner = ls_mixer_inner (m), heads = m->mixer.heads;
+  const LsMixerRow *row = row_of (m);
+  uint64_t inner = ls_mixer_inner (m), inners = row->in.inners + m->mixer.full_gate - m->mixer.ungated;
   if (ls_mixer_gates_memory (m))
     return inner;
-  switch (m->mixer.kind) {
-  case LS_MIXER_MAMBA2:
-    return 2 * inner + (ls_mixer_selects (m) ? 0 : 2 * keys (m) + heads);
-  case LS_MIXER_DELTA:
-  case LS_MIXER_MLSTM:
-    return (m->mixer.ungated ? 1 : 2) * inner + 2 * keys (m) + (m->mixer.undecayed ? 1 : 2) * heads;
-  case LS_MIXER_LINEAR:
-    return (m->mixer.ungated ? 1 : 2) * inner + 2 * keys (m);
-  case LS_MIXER_CONV:
-  case LS_MIXER_RWKV7:
-    return 3 * inner;
-  case LS_MIXER_KDA:
-    return (m->mixer.full_gate ? 2 : 1) * inner + 2 * keys (m) + heads;
-  case LS_MIXER_MAMBA1:
-  case LS_MIXER_RGLRU:
-    return 2 * inner;
-  case LS_MIXER_PRODUCT:
-  case LS_MIXER_NONE:
-    break;
-  }
-  return 0;
+  return inners * inner
+      + (ls_mixer_selects (m)
+             ? 0
+             : row->in.keys * keys (m) + (row->in.heads - m->mixer.undecayed) * (uint64_t) m->mixer.heads);
 }
 
 uint64_t
 ls_mixer_conv_width (const LsModel *m)
 {
-  bool has_keys = (m->mixer.kind == LS_MIXER_MAMBA2 && !ls_mixer_selects (m))
-      || m->mixer.kind == LS_MIXER_DELTA || m->mixer.kind == LS_MIXER_KDA;
-  bool has_none = m->mixer.kind == LS_MIXER_LINEAR || m->mixer.kind == LS_MIXER_MLSTM
-      || m->mixer.kind == LS_MIXER_RWKV7 || m->mixer.kind == LS_MIXER_PRODUCT;
-  return has_none ? 0 : ls_mixer_inner (m) + (has_keys ? 2 * keys (m) : 0);
+  const LsMixerRow *row = row_of (m);
+  return row->convolved.inners * ls_mixer_inner (m)
+      + (ls_mixer_selects (m) ? 0 : row->convolved.keys * keys (m));
+}
+
+static LsMixerPairs
+ls_mixer_pairs (const LsModel *m)
+{
+  return row_of (m)->pairs ? row_of (m)->pairs (m) : (LsMixerPairs) { 0 };
 }
 
 uint32_t
 ls_mixer_n_low_rank (const LsModel *m)
 {
-  if (m->mixer.kind == LS_MIXER_LINEAR)
-    return m->mixer.rank > 0 ? 1 : 0;
-  return m->mixer.kind != LS_MIXER_KDA ? 0 : m->mixer.full_gate ? 1 : 2;
-}
-
-static uint64_t
-ls_mixer_pair_rank (const LsModel *m)
-{
-  return m->mixer.kind == LS_MIXER_LINEAR ? m->mixer.rank : m->mixer.head_dim;
-}
-
-static uint64_t
-ls_mixer_pair_width (const LsModel *m)
-{
-  return m->mixer.kind == LS_MIXER_LINEAR ? keys (m) : ls_mixer_inner (m);
+  return ls_mixer_pairs (m).n;
 }
 
 /* Of an MLP behind it, in the same layer: what mixes tokens with those before. */
 static uint64_t
 mlp_params (const LsModel *m)
 {
-  return m->mixer.kind == LS_MIXER_RWKV7 ? m->hidden : 0;
+  return row_of (m)->shifts ? m->hidden : 0;
 }
 
 /* Of the way into it. */
@@ -120,59 +102,56 @@ out_biases (const LsModel *m)
   return m->mixer.bias && !ls_mixer_gates_memory (m) ? m->hidden : 0;
 }
 
-static bool
-has_groups (const LsModel *m)
-{
-  return m->mixer.kind == LS_MIXER_MAMBA2 || m->mixer.kind == LS_MIXER_DELTA || m->mixer.kind == LS_MIXER_KDA
-      || m->mixer.kind == LS_MIXER_MLSTM;
-}
+/* What a file may say of some kinds only. */
+static const struct {
+  gsize at;      /* a bool of LsMixerParts */
+  bool is_alone; /* not where mixers gate what those before made */
+  const char *key, *wanted;
+} sayings[] = {
+  { offsetof (LsMixerParts, full_gate), false, "mixer_full_gate", "expected it with kda" },
+  { offsetof (LsMixerParts, plain_conv), true, "mixer",
+    "expected \"mixer\" mamba1 or mamba2, whose convolution has a bias" },
+  { offsetof (LsMixerParts, plain_keys), false, "mixer",
+    "expected \"mixer\" mamba1, whose keys and step sizes may have norms" },
+  { offsetof (LsMixerParts, bias), true, "mixer_bias",
+    "expected \"mixer\" mamba1, mamba2 or conv: of others no biases are known" },
+  { offsetof (LsMixerParts, ungated), false, "mixer_ungated",
+    "expected \"mixer\" delta or linear, which may have no gate" },
+  { offsetof (LsMixerParts, undecayed), false, "mixer_undecayed",
+    "expected \"mixer\" delta, whose states may have no decay" },
+  { offsetof (LsMixerParts, head_norm), false, "mixer_head_norm",
+    "expected \"mixer\" linear, whose norm is else as wide as all heads" },
+  { offsetof (LsMixerParts, gate_bias), false, "mixer_gate_bias",
+    "expected \"mixer\" kda, whose gate may have a bias" },
+};
 
 static bool
-has_rank (const LsModel *m)
+says (const LsMixerParts *parts, guint saying)
 {
-  return m->mixer.kind == LS_MIXER_MAMBA1 || m->mixer.kind == LS_MIXER_MAMBA2
-      || m->mixer.kind == LS_MIXER_RWKV7 || m->mixer.kind == LS_MIXER_LINEAR;
+  return *(const bool *) ((const char *) parts + sayings[saying].at);
 }
 
 const char *
-ls_mixer_check_keys (const LsModel *m, const char **ret_key)
+ls_mixer_check (const LsModel *m, const char **ret_key)
 {
+  const LsMixerRow *row = row_of (m);
+  const char *wanted = row->wrong ? row->wrong (m, ret_key) : NULL;
+  if (wanted)
+    return wanted;
+  for (guint i = 0; i < G_N_ELEMENTS (sayings); i++) {
+    *ret_key = sayings[i].key;
+    if (says (&m->mixer, i) && (!says (&row->may, i) || (sayings[i].is_alone && ls_mixer_gates_memory (m))))
+      return sayings[i].wanted;
+  }
   *ret_key = "mixer_rank";
-  if (m->mixer.rank > 0 && !has_rank (m))
+  if (m->mixer.rank > 0 && row->may.rank == 0)
     return "expected \"mixer\" mamba1, mamba2, linear or rwkv7, of which something has a rank";
-  bool is_linear = m->mixer.kind == LS_MIXER_LINEAR, is_delta = m->mixer.kind == LS_MIXER_DELTA;
-  *ret_key = "mixer_ungated";
-  if (m->mixer.ungated && !is_delta && !is_linear)
-    return "expected \"mixer\" delta or linear, which may have no gate";
-  *ret_key = "mixer_undecayed";
-  if (m->mixer.undecayed && !is_delta)
-    return "expected \"mixer\" delta, whose states may have no decay";
-  *ret_key = "mixer_head_norm";
-  if (m->mixer.head_norm && !is_linear)
-    return "expected \"mixer\" linear, whose norm is else as wide as all heads";
-  *ret_key = "mixer_gate_bias";
-  if (m->mixer.gate_bias && m->mixer.kind != LS_MIXER_KDA)
-    return "expected \"mixer\" kda, whose gate may have a bias";
   *ret_key = "mixer_conv";
   if (m->mixer.conv > 0 && ls_mixer_conv_width (m) == 0)
     return "expected a \"mixer\" that has a convolution: linear, mlstm, rwkv7 and product have none";
   *ret_key = "mixer_groups";
-  if (m->mixer.groups > 0 && m->mixer.groups != m->mixer.heads && !has_groups (m))
+  if (m->mixer.groups > 0 && m->mixer.groups != m->mixer.heads && row->may.groups == 0)
     return "expected \"mixer\" mamba2, delta or kda, of which heads share keys";
-  return NULL;
-}
-
-const char *
-ls_mixer_check_biases (const LsModel *m)
-{
-  bool is_mamba = (m->mixer.kind == LS_MIXER_MAMBA1 || m->mixer.kind == LS_MIXER_MAMBA2)
-      && m->halves.kv_shared_layers == 0;
-  if (m->mixer.plain_conv && !is_mamba)
-    return "expected \"mixer\" mamba1 or mamba2, whose convolution has a bias";
-  if (m->mixer.plain_keys && m->mixer.kind != LS_MIXER_MAMBA1)
-    return "expected \"mixer\" mamba1, whose keys and step sizes may have norms";
-  if (m->mixer.bias && !is_mamba && m->mixer.kind != LS_MIXER_CONV)
-    return "expected \"mixer\" mamba1, mamba2 or conv: of others no biases are known";
   return NULL;
 }
 
@@ -180,36 +159,14 @@ ls_mixer_check_biases (const LsModel *m)
 static uint64_t
 inner_params (const LsModel *m)
 {
-  uint64_t inner = ls_mixer_inner (m), conv = ls_mixer_conv_width (m), taps = m->mixer.conv,
-           bias = !m->mixer.plain_conv;
-  uint64_t heads = m->mixer.heads, state = m->mixer.state;
+  const LsMixerRow *row = row_of (m);
+  uint64_t inner = ls_mixer_inner (m), taps = m->mixer.conv + (row->has_conv_bias && !m->mixer.plain_conv);
   if (ls_mixer_gates_memory (m))
     return 0;
-  switch (m->mixer.kind) {
-  case LS_MIXER_MAMBA2:
-    return ls_mixer_selects (m) ? conv * taps + 3 * heads + ls_mixer_select_width (m)
-                                : conv * (taps + bias) + 3 * heads + inner;
-  case LS_MIXER_DELTA:
-    return conv * taps + (m->mixer.undecayed ? 0 : 2 * heads) + m->mixer.head_dim;
-  case LS_MIXER_KDA:
-    return conv * taps + heads + (m->mixer.gate_bias ? 2 : 1) * inner + m->mixer.head_dim;
-  case LS_MIXER_LINEAR:
-    return (m->mixer.head_norm ? m->mixer.head_dim : inner) + (m->mixer.rank > 0 ? keys (m) : 0);
-  case LS_MIXER_MLSTM:
-    return inner + 2 * heads;
-  case LS_MIXER_CONV:
-    return conv * (taps + m->mixer.bias);
-  case LS_MIXER_RWKV7:
-    return 6 * (uint64_t) m->hidden + 8 * inner;
-  case LS_MIXER_MAMBA1:
-    return conv * (taps + bias) + inner * (state + 2) + (m->mixer.plain_keys ? 0 : ls_mixer_select_width (m));
-  case LS_MIXER_RGLRU:
-    return conv * (taps + 1) + 5 * inner + m->hidden;
-  case LS_MIXER_PRODUCT:
-  case LS_MIXER_NONE:
-    break;
-  }
-  return 0;
+  return ls_mixer_conv_width (m) * taps + (row->learned.inners + m->mixer.gate_bias) * inner
+      + (m->mixer.undecayed ? 0 : row->learned.heads * (uint64_t) m->mixer.heads)
+      + row->learned.hiddens * (uint64_t) m->hidden + row->learned.head_dims * (uint64_t) m->mixer.head_dim
+      + (row->params ? row->params (m) : 0);
 }
 
 uint64_t
@@ -224,8 +181,7 @@ chunk_of (const LsModel *m, uint32_t seq)
   return MIN (m->mixer.chunk, seq);
 }
 
-/* On one of so many ranks that heads are cut over; a chunk is no longer than seq. Returns how many there
- * are. */
+/* A chunk is no longer than seq. */
 static uint64_t
 ls_mixer_n_chunks (const LsModel *m, uint32_t seq)
 {
@@ -233,62 +189,70 @@ ls_mixer_n_chunks (const LsModel *m, uint32_t seq)
   return (seq + q - 1) / q;
 }
 
-static uint32_t
-ls_mixer_products (const LsModel *m, uint32_t n_ranks, uint32_t seq,
-                   LsMixerProduct ret_products[LS_MIXER_MAX_PRODUCTS])
+/* Sizes of products: tokens of a chunk, width of a head's values and of its keys. */
+enum { Q, P, N };
+
+/* Of the chunks of one head, or group: so many alike. */
+struct LsMixerProduct {
+  const char *name, *grad_name, *again_name; /* static */
+  uint8_t m, n, k, alike;
+  uint8_t n_again;  /* as many products backward beside its two gradients, as what it gave is made again */
+  uint8_t n_serial; /* in how many of the kernels that it is in, forward and backward, chunks wait for the
+                       one before                                                           */
+  bool is_of_groups;
+};
+
+#define NAMED(name) name, name "-bwd", name "-again"
+
+static const LsMixerProduct of_mamba2[] = {
+  { NAMED ("ssd-scores"), Q, Q, N, 1, 1, 0, true },
+  { NAMED ("ssd-output"), Q, P, Q, 1, 1, 0, false },
+  { NAMED ("ssd-state"), P, N, Q, 1, 1, 0, false },
+  { NAMED ("ssd-carried"), Q, P, N, 1, 0, 0, false },
+};
+static const LsMixerProduct of_linear[] = {
+  { NAMED ("linear-scores"), Q, Q, N, 1, 1, 0, false },
+  { NAMED ("linear-output"), Q, P, Q, 1, 0, 0, false },
+  { NAMED ("linear-carried"), Q, P, N, 1, 0, 0, false },
+  { NAMED ("linear-state"), N, P, Q, 1, 1, 3, false },
+};
+static const LsMixerProduct of_rwkv7[] = {
+  /* of a shape at once */
+  { NAMED ("rwkv-scores"), Q, Q, N, 4, 1, 0, false },
+  { NAMED ("rwkv-output"), Q, P, Q, 4, 0, 0, false },
+  { NAMED ("rwkv-carried"), Q, P, N, 2, 0, 0, false },
+  { NAMED ("rwkv-state"), N, P, Q, 2, 1, 3, false },
+};
+static const LsMixerProduct of_delta[] = {
+  { NAMED ("delta-keys"), Q, Q, N, 1, 1, 0, false },    { NAMED ("delta-w"), Q, N, Q, 1, 1, 0, false },
+  { NAMED ("delta-u"), Q, P, Q, 1, 1, 0, false },       { NAMED ("delta-erase"), Q, P, N, 1, 1, 3, false },
+  { NAMED ("delta-scores"), Q, Q, N, 1, 2, 0, false },  { NAMED ("delta-output"), Q, P, Q, 1, 0, 0, false },
+  { NAMED ("delta-carried"), Q, P, N, 1, 0, 0, false }, { NAMED ("delta-state"), N, P, Q, 1, 1, 0, false },
+};
+
+typedef struct {
+  const LsMixerProduct *of;
+  uint64_t m, n, k, batch; /* batch: of a chunk of a sequence */
+} Sized;
+
+/* On one of so many ranks that heads are cut over. */
+static Sized
+sized (const LsModel *m, uint32_t i, uint32_t n_ranks, uint32_t seq)
 {
-  uint64_t q = chunk_of (m, seq), p = m->mixer.head_dim, s = m->mixer.state;
-  uint64_t heads = m->mixer.heads / n_ranks, groups = MAX (1, m->mixer.groups / n_ranks);
-  bool is_delta = m->mixer.kind == LS_MIXER_DELTA || m->mixer.kind == LS_MIXER_KDA,
-       is_linear = m->mixer.kind == LS_MIXER_LINEAR || m->mixer.kind == LS_MIXER_MLSTM;
-  const LsMixerProduct mamba2[] = {
-    { "ssd-scores", "ssd-scores-bwd", "ssd-scores-again", q, q, s, groups, 1, 0 },
-    { "ssd-output", "ssd-output-bwd", "ssd-output-again", q, p, q, heads, 1, 0 },
-    { "ssd-state", "ssd-state-bwd", "ssd-state-again", p, s, q, heads, 1, 0 },
-    { "ssd-carried", "ssd-carried-bwd", "ssd-carried-again", q, p, s, heads, 0, 0 },
-  };
-  const LsMixerProduct linear[] = {
-    { "linear-scores", "linear-scores-bwd", "linear-scores-again", q, q, s, heads, 1, 0 },
-    { "linear-output", "linear-output-bwd", "linear-output-again", q, p, q, heads, 0, 0 },
-    { "linear-carried", "linear-carried-bwd", "linear-carried-again", q, p, s, heads, 0, 0 },
-    { "linear-state", "linear-state-bwd", "linear-state-again", s, p, q, heads, 1, 3 },
-  };
-  const LsMixerProduct rwkv7[] = {
-    /* of a shape at once */
-    { "rwkv-scores", "rwkv-scores-bwd", "rwkv-scores-again", q, q, s, 4 * heads, 1, 0 },
-    { "rwkv-output", "rwkv-output-bwd", "rwkv-output-again", q, p, q, 4 * heads, 0, 0 },
-    { "rwkv-carried", "rwkv-carried-bwd", "rwkv-carried-again", q, p, s, 2 * heads, 0, 0 },
-    { "rwkv-state", "rwkv-state-bwd", "rwkv-state-again", s, p, q, 2 * heads, 1, 3 },
-  };
-  const LsMixerProduct delta[] = {
-    { "delta-keys", "delta-keys-bwd", "delta-keys-again", q, q, s, heads, 1, 0 },
-    { "delta-w", "delta-w-bwd", "delta-w-again", q, s, q, heads, 1, 0 },
-    { "delta-u", "delta-u-bwd", "delta-u-again", q, p, q, heads, 1, 0 },
-    { "delta-erase", "delta-erase-bwd", "delta-erase-again", q, p, s, heads, 1, 3 },
-    { "delta-scores", "delta-scores-bwd", "delta-scores-again", q, q, s, heads, 2, 0 },
-    { "delta-output", "delta-output-bwd", "delta-output-again", q, p, q, heads, 0, 0 },
-    { "delta-carried", "delta-carried-bwd", "delta-carried-again", q, p, s, heads, 0, 0 },
-    { "delta-state", "delta-state-bwd", "delta-state-again", s, p, q, heads, 1, 0 },
-  };
-  const LsMixerProduct *of_kind = m->mixer.kind == LS_MIXER_MAMBA2 ? mamba2
-      : m->mixer.kind == LS_MIXER_RWKV7                            ? rwkv7
-      : is_linear                                                  ? linear
-      : is_delta                                                   ? delta
-                                                                   : NULL;
-  uint32_t n = !of_kind ? 0 : is_delta ? 8 : 4;
-  for (uint32_t i = 0; i < n; i++)
-    ret_products[i] = of_kind[i];
-  return n;
+  const LsMixerProduct *p = &row_of (m)->products[i];
+  const uint64_t size[] = { [Q] = chunk_of (m, seq), [P] = m->mixer.head_dim, [N] = m->mixer.state };
+  uint64_t n = p->is_of_groups ? MAX (1, m->mixer.groups / n_ranks) : m->mixer.heads / n_ranks;
+  return (Sized) { p, size[p->m], size[p->n], size[p->k], p->alike * n };
 }
 
 double
 ls_mixer_flops (const LsModel *m, uint32_t n_ranks, uint32_t seq)
 {
-  LsMixerProduct products[LS_MIXER_MAX_PRODUCTS];
   double flops = 0;
-  for (uint32_t i = ls_mixer_products (m, n_ranks, seq, products); i-- > 0;)
-    flops += 2.0 * (double) products[i].m * (double) products[i].n * (double) products[i].k
-        * (double) products[i].batch;
+  for (uint32_t i = row_of (m)->n_products; i-- > 0;) {
+    const Sized p = sized (m, i, n_ranks, seq);
+    flops += 2.0 * (double) p.m * (double) p.n * (double) p.k * (double) p.batch;
+  }
   return flops * n_ranks * (double) ls_mixer_n_chunks (m, seq);
 }
 
@@ -297,8 +261,7 @@ ls_mixer_flops (const LsModel *m, uint32_t n_ranks, uint32_t seq)
 bool
 ls_mixer_has_context_parallelism (const LsModel *m)
 {
-  return m->mixer.kind == LS_MIXER_NONE || m->mixer.kind == LS_MIXER_DELTA
-      || (m->mixer.kind == LS_MIXER_MAMBA2 && !ls_mixer_selects (m));
+  return row_of (m)->exchanges != LS_MIXER_UNCUT && !ls_mixer_selects (m);
 }
 
 const char *
@@ -309,7 +272,7 @@ ls_mixer_check_cut (const LsModel *m, uint32_t tp, uint32_t cp)
     return NULL;
   if (m->mixer.heads / tp % cp != 0)
     return "a divisor of the heads of mixers on a rank of tp";
-  if (m->mixer.kind == LS_MIXER_DELTA)
+  if (row_of (m)->exchanges == LS_MIXER_TOGETHER)
     return groups % cp == 0 ? NULL : "a divisor of the groups of mixers on a rank of tp";
   return groups % cp == 0 || (groups > 0 && cp % groups == 0)
       ? NULL
@@ -325,7 +288,7 @@ exchanges (const LsModel *m, uint32_t tp, uint32_t cp, uint64_t ret_columns[MAX_
   uint64_t inner = ls_mixer_inner (m) / tp, groups = MAX (m->mixer.groups / tp, cp);
   const uint64_t mamba2[]
       = { inner, inner, groups * m->mixer.state, groups * m->mixer.state, m->mixer.heads / tp };
-  bool is_apart = m->mixer.kind == LS_MIXER_MAMBA2;
+  bool is_apart = row_of (m)->exchanges == LS_MIXER_APART;
   for (uint32_t i = 0; is_apart && i < G_N_ELEMENTS (mamba2); i++)
     ret_columns[i] = mamba2[i];
   if (!is_apart)
@@ -410,9 +373,10 @@ static void
 append_low_rank_adapters (GArray *operators, const LsCut *cut)
 {
   const LsModel *m = cut->model;
-  uint64_t rank = ls_mixer_pair_rank (m), wide = per_rank (cut, ls_mixer_pair_width (m));
+  const LsMixerPairs pairs = ls_mixer_pairs (m);
+  uint64_t rank = pairs.rank, wide = per_rank (cut, pairs.width);
   bool has_any = cut->shard->lora.rank > 0 && cut->shard->lora.modules & LS_LORA_IN;
-  uint32_t n = has_any ? ls_mixer_n_low_rank (m) : 0;
+  uint32_t n = has_any ? pairs.n : 0;
   ls_operators_adapter (
       operators, cut, &(LsAdapted) { .in = m->hidden, .is_input_kept = true, .n = n, .out = { rank, rank } });
   for (uint32_t i = 0; i < n; i++)
@@ -432,8 +396,20 @@ append_in (GArray *operators, const LsCut *cut)
   op->kept.saved_bytes += cut->tokens * width * cut->elt;
 }
 
+static void
+append_passes (GArray *operators, const LsCut *cut, const char *name, const char *back, uint64_t width,
+               uint32_t n_fwd, uint32_t n_back, uint32_t n_kept)
+{
+  LsOperator *op = ls_operator_append (operators, name, LS_TP_NONE);
+  ls_operator_fwd (op,
+                   ls_cut_stream (cut, name, LS_KERNEL_ELEMENTWISE, cut->tokens, width, n_fwd * cut->elt));
+  ls_operator_igrad (op,
+                     ls_cut_stream (cut, back, LS_KERNEL_ELEMENTWISE, cut->tokens, width, n_back * cut->elt));
+  op->kept.saved_bytes = n_kept * cut->tokens * width * cut->elt;
+}
+
 /* Of rwkv7: decays, learning rates, gates and how values mix, all in one kernel of as many FLOPs each
- * way. Their inputs are kept by the shift. */
+ * way. Their inputs are kept by the shift. Then what makes keys and values of them. */
 static void
 append_low_rank_of_rwkv (GArray *operators, const LsCut *cut)
 {
@@ -447,25 +423,14 @@ append_low_rank_of_rwkv (GArray *operators, const LsCut *cut)
   ls_operator_linear (op, cut, &up_names, cut->shard->dtype, rank, inner);
   ls_operator_weight (op, LS_TENSOR_WHOLE, inner, rank, 1);
   op->kept.saved_bytes += N_LOW_RANK * cut->tokens * inner * cut->elt;
+  append_passes (operators, cut, "mixer-mix", "mixer-mix-bwd", inner, 11, 17, 5);
 }
 
-static void
-append_passes (GArray *operators, const LsCut *cut, const char *name, const char *back, uint64_t width,
-               uint32_t n_fwd, uint32_t n_back, uint32_t n_kept)
-{
-  LsOperator *op = ls_operator_append (operators, name, LS_TP_NONE);
-  ls_operator_fwd (op,
-                   ls_cut_stream (cut, name, LS_KERNEL_ELEMENTWISE, cut->tokens, width, n_fwd * cut->elt));
-  ls_operator_igrad (op,
-                     ls_cut_stream (cut, back, LS_KERNEL_ELEMENTWISE, cut->tokens, width, n_back * cut->elt));
-  op->kept.saved_bytes = n_kept * cut->tokens * width * cut->elt;
-}
-
-/* Of rwkv7: each token mixed with the one before, six times; one of what is made is the way in's to keep. */
+/* Each token mixed with the one before, six times; one of what is made is the way in's to keep. */
 static void
 append_shift (GArray *operators, const LsCut *cut)
 {
-  if (cut->model->mixer.kind == LS_MIXER_RWKV7)
+  if (row_of (cut->model)->shifts)
     append_passes (operators, cut, "token-shift", "token-shift-bwd", cut->model->hidden, 7, 8, 6);
 }
 
@@ -484,10 +449,8 @@ static void
 append_low_rank (GArray *operators, const LsCut *cut)
 {
   const LsModel *m = cut->model;
-  uint64_t n = ls_mixer_n_low_rank (m), rank = ls_mixer_pair_rank (m),
-           wide = n * per_rank (cut, ls_mixer_pair_width (m));
-  if (m->mixer.kind == LS_MIXER_RWKV7)
-    append_low_rank_of_rwkv (operators, cut);
+  const LsMixerPairs pairs = ls_mixer_pairs (m);
+  uint64_t n = pairs.n, rank = pairs.rank, wide = n * per_rank (cut, pairs.width);
   if (n == 0)
     return;
   LsCut local = *cut;
@@ -505,12 +468,6 @@ append_low_rank (GArray *operators, const LsCut *cut)
   op->kept.saved_bytes = op->kept.input_bytes = n * op->kept.input_bytes;
   op->kept.saved_bytes += cut->tokens * wide * cut->elt;
   append_low_rank_adapters (operators, cut);
-}
-
-static bool
-is_mamba2 (const LsCut *cut)
-{
-  return cut->model->mixer.kind == LS_MIXER_MAMBA2;
 }
 
 static uint64_t
@@ -549,7 +506,7 @@ append_conv (GArray *operators, const LsCut *cut)
   LsOperator *op = ls_operator_append (operators, "mixer-conv", LS_TP_NONE);
   ls_operator_passes (op, cut, cut->tokens, width, "mixer-conv", 2, "mixer-conv-bwd", 3);
   ls_operator_param (op, per_rank (cut, inner_params (cut->model)));
-  op->kept.saved_bytes = is_mamba2 (cut) ? 0 : cut->tokens * width * cut->elt;
+  op->kept.saved_bytes = row_of (cut->model)->makes_again ? 0 : cut->tokens * width * cut->elt;
   as_listed (op, cut, LS_RECIPE_MIXER_CONV);
 }
 
@@ -624,9 +581,10 @@ chunk_kernel (const LsCut *cut, LsKernel kernel, uint64_t n_serial)
 
 /* What is made again counts as no work of the model: multiply-adds as elements, no FLOPs. */
 static LsKernel
-again_kernel (const LsCut *cut, const LsMixerProduct *p, const LsKernel *forward)
+again_kernel (const LsCut *cut, const Sized *s, const LsKernel *forward)
 {
-  LsKernel again = ls_kernel_stream (p->again_name, LS_KERNEL_ELEMENTWISE, cut->act, p->m * p->n * p->k,
+  const LsMixerProduct *p = s->of;
+  LsKernel again = ls_kernel_stream (p->again_name, LS_KERNEL_ELEMENTWISE, cut->act, s->m * s->n * s->k,
                                      forward->batch * p->n_again, p->n_again * forward->bytes, 0);
   return chunk_kernel (cut, again, p->n_serial > 0 ? 1 : 0);
 }
@@ -644,31 +602,30 @@ static void
 append_chunks (GArray *operators, const LsCut *cut)
 {
   const LsModel *m = cut->model;
-  LsMixerProduct products[LS_MIXER_MAX_PRODUCTS];
   uint32_t seq = cut->shard->seq, cp = cp_of (cut);
-  uint32_t n = ls_mixer_products (m, cut->shard->tp * cp, seq, products);
   uint64_t chunks = ls_mixer_n_chunks (m, seq) * cut->shard->micro_batch;
   uint64_t inner = inner_of (cut), own = inner / cp;
   LsOperator *op = ls_operator_append (operators, "mixer-chunks", LS_TP_NONE);
-  if (is_mamba2 (cut)) {
+  if (row_of (cut->model)->makes_again) {
     ls_operator_igrad (op, ls_cut_pass (cut, "mixer-conv-again", conv_width (cut), 2));
     ls_operator_igrad (op, state_pass (cut, "state-passing-again", chunks, own * m->mixer.state));
   }
-  for (uint32_t i = 0; i < n; i++) {
-    const LsMixerProduct *p = &products[i];
+  for (uint32_t i = 0; i < row_of (m)->n_products; i++) {
+    const Sized sizes = sized (m, i, cut->shard->tp * cp, seq), *s = &sizes;
+    const LsMixerProduct *p = s->of;
     LsKernel forward
-        = ls_kernel_gemm (p->name, cut->act, p->m, p->n, p->k, p->batch * chunks, cut->elt, false);
+        = ls_kernel_gemm (p->name, cut->act, s->m, s->n, s->k, s->batch * chunks, cut->elt, false);
     ls_operator_fwd (op, chunk_kernel (cut, forward, p->n_serial > 0 ? 1 : 0));
     if (p->n_again > 0)
-      ls_operator_igrad (op, again_kernel (cut, p, &forward));
+      ls_operator_igrad (op, again_kernel (cut, s, &forward));
     LsKernel gradients
-        = ls_kernel_gemm (p->grad_name, cut->act, p->m, p->k, p->n, 2 * p->batch * chunks, cut->elt, false);
+        = ls_kernel_gemm (p->grad_name, cut->act, s->m, s->k, s->n, 2 * s->batch * chunks, cut->elt, false);
     ls_operator_igrad (op, chunk_kernel (cut, gradients, p->n_serial > 0 ? p->n_serial - 1 : 0));
   }
   ls_operator_fwd (op, state_pass (cut, "state-passing", chunks, own * m->mixer.state));
   ls_operator_igrad (op, state_pass (cut, "state-passing-bwd", chunks, own * m->mixer.state));
-  op->kept.saved_bytes
-      = (is_mamba2 (cut) ? 0 : chunks * own * m->mixer.state * FP32_BYTES) + cut->tokens * inner * cut->elt;
+  op->kept.saved_bytes = (row_of (cut->model)->makes_again ? 0 : chunks * own * m->mixer.state * FP32_BYTES)
+      + cut->tokens * inner * cut->elt;
   as_listed (op, cut, LS_RECIPE_MIXER_CHUNKS);
 }
 
@@ -677,11 +634,6 @@ static void
 append_gate (GArray *operators, const LsCut *cut)
 {
   uint64_t inner = inner_of (cut);
-  if (cut->model->mixer.kind == LS_MIXER_RWKV7) {
-    append_passes (operators, cut, "mixer-gate", "mixer-gate-bwd", inner, 6, 12, 0);
-    ls_operator_param (&g_array_index (operators, LsOperator, operators->len - 1), inner_params (cut->model));
-    return;
-  }
   LsOperator *op = ls_operator_append (operators, "mixer-gate", LS_TP_NONE);
   bool has_gate = !cut->model->mixer.ungated;
   ls_operator_fwd (op,
@@ -693,6 +645,13 @@ append_gate (GArray *operators, const LsCut *cut)
   if (ls_mixer_conv_width (cut->model) == 0)
     ls_operator_param (op, per_rank (cut, inner_params (cut->model)));
   as_listed (op, cut, LS_RECIPE_MIXER_GATE);
+}
+
+static void
+append_gate_of_rwkv (GArray *operators, const LsCut *cut)
+{
+  append_passes (operators, cut, "mixer-gate", "mixer-gate-bwd", inner_of (cut), 6, 12, 0);
+  ls_operator_param (&g_array_index (operators, LsOperator, operators->len - 1), inner_params (cut->model));
 }
 
 /* Copies that go with an exchange: of tokens what goes to one rank put together; of heads what came apart put
@@ -731,7 +690,7 @@ append_exchange (GArray *operators, const LsCut *cut, bool is_to_heads)
   op->kept.saved_bytes = is_to_heads ? cut->tokens * repeated (cut) * cut->elt : 0;
 }
 
-/* Of rglru: both gates of each head in one product, of the convolution's output, which is kept already. */
+/* Both gates of each head in one product, of the convolution's output, which is kept already. */
 static void
 append_head_gates (GArray *operators, const LsCut *cut)
 {
@@ -747,6 +706,7 @@ append_head_gates (GArray *operators, const LsCut *cut)
 static void
 append_recurrence (GArray *operators, const LsCut *cut)
 {
+  append_head_gates (operators, cut);
   double elements = (double) cut->tokens * (double) inner_of (cut);
   append_scan_of (operators, cut, "recurrence", "recurrence-bwd", 4 * elements * cut->elt, 10 * elements);
 }
@@ -766,6 +726,7 @@ static void
 append_inner (GArray *operators, const LsCut *cut)
 {
   const LsModel *m = cut->model;
+  const LsMixerRow *row = row_of (m);
   append_shift (operators, cut);
   append_in (operators, cut);
   append_in_adapters (operators, cut);
@@ -774,27 +735,17 @@ append_inner (GArray *operators, const LsCut *cut)
     return;
   }
   append_low_rank (operators, cut);
-  if (m->mixer.kind == LS_MIXER_RWKV7)
-    append_passes (operators, cut, "mixer-mix", "mixer-mix-bwd", ls_mixer_inner (m), 11, 17, 5);
+  if (row->append_more)
+    row->append_more (operators, cut);
   append_exchange (operators, cut, true);
   append_conv (operators, cut);
   if (ls_mixer_selects (m))
     append_selection (operators, cut);
-  if (m->mixer.kind == LS_MIXER_MAMBA1) {
-    append_scan (operators, cut);
-    return;
-  }
-  if (m->mixer.kind == LS_MIXER_RGLRU) {
-    append_head_gates (operators, cut);
-    append_recurrence (operators, cut);
-  } else if (m->mixer.kind != LS_MIXER_CONV) {
-    append_chunks (operators, cut);
-  }
+  if (row->append_mixing)
+    row->append_mixing (operators, cut);
   append_exchange (operators, cut, false);
-  if (m->mixer.kind == LS_MIXER_RGLRU || ls_mixer_selects (m))
-    append_branch_gate (operators, cut);
-  else
-    append_gate (operators, cut);
+  if (row->append_gate)
+    (ls_mixer_selects (m) ? append_branch_gate : row->append_gate) (operators, cut);
 }
 
 /* Added by the product before it; its gradient is a sum over tokens of a rank. */
@@ -814,7 +765,7 @@ ls_operators_mixer (GArray *operators, const LsCut *cut)
 {
   const LsModel *m = cut->model;
   uint64_t inner = inner_of (cut);
-  if (m->mixer.kind != LS_MIXER_PRODUCT)
+  if (ls_mixer_in_width (m) > 0)
     append_inner (operators, cut);
   LsOperator *op = ls_operator_append (operators, "mixer-out", LS_TP_ROW);
   ls_operator_linear (op, cut, &out_names, cut->shard->dtype, inner, m->hidden);
@@ -823,3 +774,126 @@ ls_operators_mixer (GArray *operators, const LsCut *cut)
   ls_operators_adapter_of (operators, cut, ls_lora_way_out (m),
                            (LsAdapted) { .cuts_in = true, .in = inner, .out = { m->hidden } });
 }
+
+/* --- the kinds --- */
+
+static uint64_t
+mamba1_params (const LsModel *m)
+{
+  return ls_mixer_inner (m) * (m->mixer.state + 2) + (m->mixer.plain_keys ? 0 : ls_mixer_select_width (m));
+}
+
+/* A norm of what selects is as wide, and the convolution then has no bias. */
+static uint64_t
+mamba2_params (const LsModel *m)
+{
+  return !ls_mixer_selects (m) ? ls_mixer_inner (m)
+                               : ls_mixer_select_width (m) - !m->mixer.plain_conv * ls_mixer_conv_width (m);
+}
+
+static uint64_t
+linear_params (const LsModel *m)
+{
+  return (m->mixer.head_norm ? m->mixer.head_dim : ls_mixer_inner (m)) + (m->mixer.rank > 0 ? keys (m) : 0);
+}
+
+static uint64_t
+conv_params (const LsModel *m)
+{
+  return m->mixer.bias * ls_mixer_conv_width (m);
+}
+
+static LsMixerPairs
+linear_pairs (const LsModel *m)
+{
+  return (LsMixerPairs) { m->mixer.rank > 0, m->mixer.rank, keys (m) };
+}
+
+static LsMixerPairs
+kda_pairs (const LsModel *m)
+{
+  return (LsMixerPairs) { m->mixer.full_gate ? 1 : 2, m->mixer.head_dim, ls_mixer_inner (m) };
+}
+
+static const char *
+kda_wrong (const LsModel *m, const char **ret_key)
+{
+  *ret_key = "mixer_state";
+  if (m->mixer.state > 0 && m->mixer.state != m->mixer.head_dim)
+    return "expected a state as wide as a head of kda";
+  *ret_key = "mixer_groups";
+  return m->mixer.heads % MAX (1, m->mixer.groups) != 0 ? "expected a divisor of the heads of kda" : NULL;
+}
+
+static const char *
+mlstm_wrong (const LsModel *m, const char **ret_key)
+{
+  *ret_key = "mixer_groups";
+  bool has_each = m->mixer.groups == 0 || m->mixer.groups == m->mixer.heads;
+  return has_each ? NULL : "expected a key for each head of mlstm";
+}
+
+static const char *
+rwkv7_wrong (const LsModel *m, const char **ret_key)
+{
+  *ret_key = "mixer";
+  return ls_mixer_inner (m) != m->hidden || m->mixer.rank == 0 || m->norms != LS_NORMS_PRE
+      ? "expected rwkv7 as wide as hidden, with \"mixer_rank\", between norms before each half"
+      : NULL;
+}
+
+static const char *
+product_wrong (const LsModel *m, const char **ret_key)
+{
+  *ret_key = "mixer_heads";
+  bool is_whole = m->mixer.heads == 1 && m->mixer.head_dim == m->hidden;
+  return is_whole ? NULL : "expected one head as wide as hidden of a product";
+}
+
+const LsEnumName ls_mixer_names[LS_N_MIXERS + 1] = {
+  { "none", LS_MIXER_NONE },   { "mamba1", LS_MIXER_MAMBA1 },   { "mamba2", LS_MIXER_MAMBA2 },
+  { "delta", LS_MIXER_DELTA }, { "linear", LS_MIXER_LINEAR },   { "conv", LS_MIXER_CONV },
+  { "kda", LS_MIXER_KDA },     { "rglru", LS_MIXER_RGLRU },     { "mlstm", LS_MIXER_MLSTM },
+  { "rwkv7", LS_MIXER_RWKV7 }, { "product", LS_MIXER_PRODUCT }, { NULL },
+};
+
+#define PRODUCTS(of) .products = of, .n_products = G_N_ELEMENTS (of)
+
+/* clang-format off */
+const LsMixerRow ls_mixers[LS_N_MIXERS] = {
+  [LS_MIXER_NONE] = { .exchanges = LS_MIXER_TOGETHER },
+  [LS_MIXER_MAMBA1] = { .in = { .inners = 2 }, .convolved = { .inners = 1 }, .has_conv_bias = true,
+    .may = { .rank = 1, .bias = true, .plain_conv = true, .plain_keys = true }, .chunk = 256,
+    .kernels = LS_MIXER_SCAN, .selects = true, .params = mamba1_params, .append_mixing = append_scan },
+  [LS_MIXER_MAMBA2] = { .in = { .inners = 2, .keys = 2, .heads = 1 }, .convolved = { .inners = 1, .keys = 2 },
+    .has_conv_bias = true, .learned = { .heads = 3 },
+    .may = { .rank = 1, .bias = true, .plain_conv = true, .groups = 1 }, .chunk = 256,
+    .kernels = LS_MIXER_CHUNKS, .selects = true, .steps_by_head = true, .makes_again = true,
+    .exchanges = LS_MIXER_APART, PRODUCTS (of_mamba2), .params = mamba2_params,
+    .append_mixing = append_chunks, .append_gate = append_gate },
+  [LS_MIXER_DELTA] = { .in = { .inners = 2, .keys = 2, .heads = 2 }, .convolved = { .inners = 1, .keys = 2 },
+    .learned = { .heads = 2, .head_dims = 1 }, .may = { .groups = 1, .ungated = true, .undecayed = true },
+    .chunk = 64, .kernels = LS_MIXER_MEASURED_CHUNKS, .exchanges = LS_MIXER_TOGETHER, PRODUCTS (of_delta),
+    .append_mixing = append_chunks, .append_gate = append_gate },
+  [LS_MIXER_LINEAR] = { .in = { .inners = 2, .keys = 2 }, .chunk = 256, .kernels = LS_MIXER_CHUNKS,
+    .may = { .rank = 1, .ungated = true, .head_norm = true }, PRODUCTS (of_linear), .pairs = linear_pairs,
+    .params = linear_params, .append_mixing = append_chunks, .append_gate = append_gate },
+  [LS_MIXER_CONV] = { .in = { .inners = 3 }, .convolved = { .inners = 1 }, .may = { .bias = true },
+    .chunk = 256, .params = conv_params, .append_gate = append_gate },
+  [LS_MIXER_KDA] = { .in = { .inners = 1, .keys = 2, .heads = 1 }, .convolved = { .inners = 1, .keys = 2 },
+    .learned = { .inners = 1, .heads = 1, .head_dims = 1 }, .chunk = 64, .kernels = LS_MIXER_CHUNKS,
+    .may = { .groups = 1, .full_gate = true, .gate_bias = true }, .wrong = kda_wrong, PRODUCTS (of_delta),
+    .pairs = kda_pairs, .append_mixing = append_chunks, .append_gate = append_gate },
+  [LS_MIXER_RGLRU] = { .in = { .inners = 2 }, .convolved = { .inners = 1 }, .has_conv_bias = true,
+    .learned = { .inners = 5, .hiddens = 1 }, .chunk = 256, .kernels = LS_MIXER_SCAN,
+    .append_mixing = append_recurrence, .append_gate = append_branch_gate },
+  [LS_MIXER_MLSTM] = { .in = { .inners = 2, .keys = 2, .heads = 2 }, .learned = { .inners = 1, .heads = 2 },
+    .may = { .groups = 1 }, .wrong = mlstm_wrong, .chunk = 64, .kernels = LS_MIXER_CHUNKS,
+    PRODUCTS (of_linear), .append_mixing = append_chunks, .append_gate = append_gate },
+  [LS_MIXER_RWKV7] = { .in = { .inners = 3 }, .learned = { .inners = 8, .hiddens = 6 }, .may = { .rank = 1 },
+    .wrong = rwkv7_wrong, .chunk = 64, .kernels = LS_MIXER_CHUNKS, .is_whole = true, .shifts = true,
+    .no_adapters = "time mixing of RWKV-7", PRODUCTS (of_rwkv7), .append_more = append_low_rank_of_rwkv,
+    .append_mixing = append_chunks, .append_gate = append_gate_of_rwkv },
+  [LS_MIXER_PRODUCT] = { .chunk = 256, .is_whole = true, .wrong = product_wrong },
+};
+/* clang-format on */

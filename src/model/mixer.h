@@ -7,23 +7,12 @@
  *
  * Letters: H heads of P (mixer_heads, mixer_head_dim), G groups of keys of N (mixer_groups, mixer_state),
  * inner width I = H P, keys K = G N, k taps of a convolution over tokens, h hidden, R the rank of the step
- * sizes (mixer_rank). Columns into it, columns that are convolved, and what is learned beside the products:
- *
- *     mamba2   2 I + 2 K + H     I + 2 K   k + 1 a column of the convolution, 3 H, a norm of I
- *              with R > 0 2 I, I; k a column, 3 H, norms of R + 2 K
- *     delta    2 K + 2 I + 2 H   2 K + I   k a column, 2 H, a norm of P
- *     linear   2 K + 2 I         none      a norm of I, or of P with mixer_head_norm
- *     conv     3 I               I         k a column
- *     kda      I + 2 K + H       I + 2 K   k a column, H + I, a norm of P
- *     mamba1   2 I               I         k + 1 a column, I (R + 2 N) + R I, I (N + 2), norms of R + 2 N
- *     rglru    2 I               I         k + 1 a column, I decays, biases of 4 I + h
- *     mlstm    2 K + 2 I + 2 H   none      2 H, a norm of I
- *     rwkv7    3 I               none      6 h + 8 I, and h of the MLP behind it
- *     product  none             none      nothing: one matrix, I = h, of one head
- *
- * and I h out of it; with mixer_bias, biases of all columns into it and of h out of it, and of conv of the
- * convolved ones. mixer_plain_conv leaves out the one of k + 1, mixer_plain_keys the norms of mamba1,
- * which Jamba has and Mamba has not. mamba2 with R > 0 (PLaMo 2) makes keys and step sizes of the
+ * sizes (mixer_rank). A row (mixer.c) has the columns into it, those that are convolved and what is learned
+ * beside the products, as so many I, K and H; a convolution learns k a column, k + 1 with a bias, a norm as
+ * many as it is wide; mamba1 I (R + 2 N) + R I, I (N + 2) and norms of R + 2 N; rwkv7 h of the MLP behind it
+ * too; product is one matrix, I = h, of one head. I h lead out of it; with mixer_bias, biases of all columns
+ * into it and of h out of it, and of conv of the convolved ones. mixer_plain_conv leaves out the one of k + 1,
+ * mixer_plain_keys the norms of mamba1, which Jamba has and Mamba has not. mamba2 with R > 0 (PLaMo 2) makes keys and step sizes of the
  * convolved columns as mamba1 does, by I (R + 2 K) + R H. kda also has, through P columns each, I for the
  * decay of each channel and I for the gate (mixer_full_gate: that as I columns into it instead;
  * mixer_gate_bias: with a bias of I). linear with R > 0 (gated linear attention) has, through R columns, K
@@ -107,26 +96,65 @@
 #ifndef LS_MODEL_MIXER_H
 #define LS_MODEL_MIXER_H
 
+#include "base/enum_name.h"
 #include "model/model.h"
 
+/* Multiples of the inner width I, of all keys K, of heads H, of the width of one and of hidden. */
 typedef struct {
-  const char *name, *grad_name, *again_name; /* static */
-  uint64_t m, n, k;
-  uint64_t batch;    /* of a chunk of a sequence                                             */
-  uint32_t n_again;  /* as many products backward beside its two gradients, as what it gave is made again */
-  uint32_t n_serial; /* in how many of the kernels that it is in, forward and backward, chunks wait for the
-                        one before                                                           */
-} LsMixerProduct;
+  uint8_t inners, keys, heads, head_dims, hiddens;
+} LsMixerColumns;
 
-#define LS_MIXER_MAX_PRODUCTS 8
+/* Pairs of products of low rank beside it, such as h x P and P x I: how many, of which rank, and the columns
+ * that each makes. */
+typedef struct {
+  uint32_t n;
+  uint64_t rank, width;
+} LsMixerPairs;
+
+/* What its kernels take their time from: nothing of its own, the bytes and FLOPs of a scan, products of
+ * chunks, or of those that were measured. */
+typedef enum { LS_MIXER_NO_KERNELS, LS_MIXER_SCAN, LS_MIXER_CHUNKS, LS_MIXER_MEASURED_CHUNKS } LsMixerKernels;
+
+/* With context parallelism: not cut; what goes from tokens to heads in one exchange, or in several. */
+typedef enum { LS_MIXER_UNCUT, LS_MIXER_TOGETHER, LS_MIXER_APART } LsMixerExchanges;
+
+struct LsCut;
+typedef struct LsMixerProduct LsMixerProduct; /* of chunks: mixer.c */
+
+/* What is true of a kind wherever it is asked: rooms ask the row and not the kind, so a new kind is a row and
+ * what it alone needs. Functions may be NULL: there is none of it. */
+typedef struct {
+  LsMixerColumns in, convolved, learned; /* columns into it, and of these through a convolution; what else is
+                                            learned, beside taps */
+  LsMixerParts may;                      /* not 0: what a file may say of it that it may not of all    */
+  uint16_t chunk;                        /* tokens, where the file does not say                        */
+  uint8_t kernels;                       /* LsMixerKernels                                             */
+  uint8_t exchanges;                     /* LsMixerExchanges                                           */
+  bool is_whole;                         /* not cut over ranks of tp                                   */
+  bool has_conv_bias;                    /* unless the file says that it has none                      */
+  bool selects;                          /* keys and steps are products of what is convolved, if of a rank */
+  bool steps_by_head; /* one of these a head, and keys of groups; else a step for each channel */
+  bool shifts;        /* tokens are mixed with those before, in the MLP behind it too */
+  bool makes_again;   /* backwards, from what the way in keeps, the convolution and states */
+  uint8_t n_products;
+  const LsMixerProduct *products;
+  const char *no_adapters; /* why there are none (in words of it); NULL: there may be   */
+  const char *(*wrong) (const LsModel *m, const char **ret_key); /* with what it alone has; static */
+  LsMixerPairs (*pairs) (const LsModel *m);
+  uint64_t (*params) (const LsModel *m);                            /* learned beside `learned` */
+  void (*append_more) (GArray *operators, const struct LsCut *cut); /* behind the way in        */
+  void (*append_mixing) (GArray *operators, const struct LsCut *cut);
+  void (*append_gate) (GArray *operators, const struct LsCut *cut);
+} LsMixerRow;
+
+extern const LsMixerRow ls_mixers[LS_N_MIXERS];
+extern const LsEnumName ls_mixer_names[LS_N_MIXERS + 1]; /* in files of models, by value */
 
 /* Columns, of all ranks. */
 uint64_t ls_mixer_inner (const LsModel *m);
 uint64_t ls_mixer_in_width (const LsModel *m);
 uint64_t ls_mixer_conv_width (const LsModel *m);
 
-/* Pairs of products of low rank beside it, such as h x P and P x I: 2, 1 or none; the rank of each and what
- * it makes. */
 uint32_t ls_mixer_n_low_rank (const LsModel *m);
 
 /* Whether step sizes and keys are made of the convolved columns. */
@@ -134,10 +162,9 @@ bool ls_mixer_selects (const LsModel *m);
 
 /* All that is learned beside matrix products with tokens. */
 uint64_t ls_mixer_other_params (const LsModel *m);
-/* What is wrong with its biases; NULL: nothing. Static. */
-const char *ls_mixer_check_biases (const LsModel *m);
-/* Likewise for keys that say something of this kind of mixer; 0: it is not said. *ret_key: which one. */
-const char *ls_mixer_check_keys (const LsModel *m, const char **ret_key);
+/* What is wrong with what is said of this kind, where 0 and false say nothing; NULL: nothing. Static. *ret_key:
+ * the key of a model's file that says it. */
+const char *ls_mixer_check (const LsModel *m, const char **ret_key);
 
 /* FLOPs of the products of a sequence, forward; with heads cut over so many ranks, of all of them. */
 double ls_mixer_flops (const LsModel *m, uint32_t n_ranks, uint32_t seq);

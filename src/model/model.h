@@ -32,7 +32,7 @@ typedef enum { LS_NORM_LAYERNORM, LS_NORM_RMSNORM, LS_NORM_LAYERNORM_WEIGHT, LS_
 typedef enum { LS_NORMS_PRE, LS_NORMS_POST, LS_NORMS_BOTH, LS_NORMS_SHARED } LsNormPlaces;
 /* RMS norms of queries and keys, with weights as wide as a head, or as all heads together. */
 typedef enum { LS_QK_NORM_HEAD, LS_QK_NORM_ALL } LsQkNormOver;
-/* What stands in some layers for attention (model/mixer.h). */
+/* What stands in some layers for attention: rows of model/mixer.h. */
 typedef enum {
   LS_MIXER_NONE,
   LS_MIXER_MAMBA1,
@@ -44,7 +44,8 @@ typedef enum {
   LS_MIXER_RGLRU,
   LS_MIXER_MLSTM,
   LS_MIXER_RWKV7,
-  LS_MIXER_PRODUCT
+  LS_MIXER_PRODUCT,
+  LS_N_MIXERS
 } LsMixerKind;
 /* Of a windowed layer a query sees so many keys, the last its own; or those of its own block of so many. */
 typedef enum { LS_WINDOW_SLIDING, LS_WINDOW_CHUNK } LsWindowKind;

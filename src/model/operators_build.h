@@ -12,7 +12,7 @@
 #include "model/operators.h"
 
 /* Dimensions on one rank. */
-typedef struct {
+typedef struct LsCut {
   const LsModel *model;
   const LsShard *shard;
   uint64_t tokens;       /* s b / c, with c context-parallel ranks             */

@@ -95,7 +95,7 @@ call_of (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *q, LsArena
     call.weights = q->weights;
     call.weighs_senders = q->weighs_senders;
   }
-  if (call.weights && c->spec.interior == LS_INTERIOR_TORUS) { /* knows equal parts only */
+  if (call.weights && !ls_cluster_traits (&c->spec)->has_nccl) { /* knows equal parts only */
     call.bytes = (uint64_t) ceil ((double) call.bytes * ls_coll_busiest_over_mean (&call));
     call.weights = NULL;
   }
@@ -166,11 +166,11 @@ share_nothing (const LsCluster *c, LsCollPlan *plan)
   load_nothing (plan);
 }
 
-/* ICI is not NCCL's: on a torus there is one algorithm, elsewhere never that one. */
+/* Where there is no NCCL there are other algorithms, and elsewhere never these. */
 static bool
 applies (const LsCollAlgorithm *a, const LsCollCall *call, uint32_t kinds)
 {
-  if ((a == &ls_coll_torus) != (call->cluster->spec.interior == LS_INTERIOR_TORUS))
+  if (a->is_of_ici == ls_cluster_traits (&call->cluster->spec)->has_nccl)
     return false;
   if (a->only_simple && (call->protocol == LS_PROTOCOL_LL || call->protocol == LS_PROTOCOL_LL128))
     return false;
@@ -521,11 +521,11 @@ where_of (LsCallTimes *times, const LsCluster *cluster, const uint32_t *gpus, ui
   if (lie)
     return ls_lie_of (lie, NULL, gpus, n);
   uint32_t node = ls_cluster_host_of (cluster, gpus[0]);
-  bool is_torus = spec->interior == LS_INTERIOR_TORUS,
+  bool is_slice = ls_cluster_traits (spec)->is_slice,
        is_inside = !ls_cluster_has_faults (spec) && !spec->others;
   for (uint32_t i = 1; i < n && is_inside; i++)
     is_inside = ls_cluster_host_of (cluster, gpus[i]) == node;
-  return is_inside && is_torus
+  return is_inside && is_slice
       ? torus_places (&spec->torus, gpus, n, spec->gpus_per_node)
       : own_places (gpus, n, is_inside, is_inside ? ls_cluster_gpu_at (cluster, node, 0) : 0);
 }

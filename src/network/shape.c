@@ -120,7 +120,7 @@ is_staged (const LsCollCall *call, uint32_t h)
 {
   const LsClusterSpec *s = ls_coll_host_spec (call, h);
   const LsCollHost *host = &call->hosts[h];
-  if (s->server.nvswitch_planes > 0 || s->server.mesh != LS_MESH_NONE || s->interior != LS_INTERIOR_SERVER)
+  if (ls_server_has_nvlink (&s->server) || !ls_cluster_traits (s)->has_counts)
     return false;
   for (uint32_t i = 1; i < host->n; i++)
     if (!ls_gpus_copy (s, ls_cluster_local_of (call->cluster, host->gpus[0]),

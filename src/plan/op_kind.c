@@ -23,9 +23,7 @@ copy_fault (const LsPlan *plan, const LsOp *op)
   (void) plan;
   if (op->root < LS_N_COPY_DIRECTIONS)
     return NULL;
-  return g_strdup_printf ("direction %u: a copy goes to the device (0), to the host (1), from NVMe (2), to "
-                          "NVMe (3) or stays in the host (4)",
-                          op->root);
+  return g_strdup_printf ("direction %u: a copy has one of %d", op->root, LS_N_COPY_DIRECTIONS);
 }
 
 static char *
@@ -61,7 +59,7 @@ const LsOpKindRow ls_op_kinds[LS_N_OP_KINDS] = {
     .stream = LS_STREAM_PP_FWD, .tag = LS_TAG_SYNC, .host = LS_HOST_COMM },
   [LS_OP_COPY] = { LS_TAKES_ENGINE, .has = LS_HAS_RECORDED | LS_HAS_BYTES | LS_HAS_DIRECTION,
     .stream = LS_STREAM_COPY, .tag = LS_TAG_SYNC, .host = LS_HOST_FREE, .fault = copy_fault },
-  [LS_OP_RECORD] = { LS_TAKES_NOTHING, .has = LS_HAS_EVENT,
+  [LS_OP_RECORD] = { LS_TAKES_NOTHING, .records = true, .has = LS_HAS_EVENT,
     .stream = LS_STREAM_COMPUTE, .tag = LS_TAG_SYNC, .host = LS_HOST_FREE },
   [LS_OP_WAIT] = { LS_TAKES_NOTHING, .has = LS_HAS_EVENT, .needs = LS_HAS_EVENT,
     .lacking = "a wait needs an \"event\"",
@@ -73,3 +71,20 @@ const LsOpKindRow ls_op_kinds[LS_N_OP_KINDS] = {
     .stream = LS_STREAM_COMPUTE, .tag = LS_TAG_SYNC, .host = LS_HOST_FREE, .fault = delay_fault },
 };
 /* clang-format on */
+
+const LsEnumName ls_copy_names[LS_N_COPY_DIRECTIONS + 1] = {
+  [LS_COPY_TO_DEVICE] = { "to-device", LS_COPY_TO_DEVICE },
+  [LS_COPY_TO_HOST] = { "to-host", LS_COPY_TO_HOST },
+  [LS_COPY_FROM_NVME] = { "from-nvme", LS_COPY_FROM_NVME },
+  [LS_COPY_TO_NVME] = { "to-nvme", LS_COPY_TO_NVME },
+  [LS_COPY_IN_HOST] = { "in-host", LS_COPY_IN_HOST },
+};
+
+const LsCopyRow ls_copies[LS_N_COPY_DIRECTIONS] = {
+  [LS_COPY_TO_DEVICE] = { "copies to the device of rank", LS_COPY_BY_HOST },
+  [LS_COPY_TO_HOST] = { "copies to the host of rank", LS_COPY_BY_HOST, .is_out = true },
+  [LS_COPY_FROM_NVME] = { "reads from NVMe of rank", LS_COPY_BY_NVME },
+  [LS_COPY_TO_NVME] = { "writes to NVMe of rank", LS_COPY_BY_NVME, .is_out = true },
+  [LS_COPY_IN_HOST]
+  = { "work in the host's memory of rank", LS_COPY_BY_HOST, .is_out = true, .is_in_host = true },
+};

@@ -49,12 +49,36 @@ enum {
   LS_HAS_TRANSFERS = 1 << 9,
 };
 
+/* Where a copy goes: LsOp.root. Its bytes are LsOp.bytes. */
+typedef enum {
+  LS_COPY_TO_DEVICE, /* from the memory of the host's CPU     */
+  LS_COPY_TO_HOST,
+  LS_COPY_FROM_NVME, /* past the CPU, as GPUDirect Storage is */
+  LS_COPY_TO_NVME,
+  LS_COPY_IN_HOST, /* traffic of the CPU in that memory     */
+  LS_N_COPY_DIRECTIONS
+} LsCopyDirection;
+
+/* What is at the other end of its engine: the memory of the host's CPU, or its drives. */
+typedef enum { LS_COPY_BY_HOST, LS_COPY_BY_NVME } LsCopyWay;
+
+typedef struct {
+  const char *calls; /* of a rank, all together */
+  uint8_t way;       /* LsCopyWay               */
+  bool is_out;       /* goes there, not from there */
+  bool is_in_host;   /* passes neither the way there nor the HBM: work of the CPU */
+} LsCopyRow;
+
+extern const LsCopyRow ls_copies[LS_N_COPY_DIRECTIONS];
+extern const LsEnumName ls_copy_names[LS_N_COPY_DIRECTIONS + 1]; /* in traces */
+
 struct LsPlan;
 struct LsOp;
 
 typedef struct {
   uint8_t takes;             /* LsOpTakes                                          */
   bool host_waits;           /* the host goes on once what it depends on is over   */
+  bool records;              /* its event is there, and not waited for             */
   uint16_t has;              /* LS_HAS_ of all that mean something                 */
   uint16_t needs;            /* one of these must be given; 0: nothing must        */
   const char *lacking;       /* what is said where none is; NULL with `needs` 0   */

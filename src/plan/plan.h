@@ -18,16 +18,6 @@
 #include "plan/collective.h"
 #include "plan/op_kind.h"
 
-/* Where a copy goes: LsOp.root. Its bytes are LsOp.bytes. */
-typedef enum {
-  LS_COPY_TO_DEVICE, /* from the memory of the host's CPU     */
-  LS_COPY_TO_HOST,
-  LS_COPY_FROM_NVME, /* past the CPU, as GPUDirect Storage is */
-  LS_COPY_TO_NVME,
-  LS_COPY_IN_HOST, /* traffic of the CPU in that memory     */
-  LS_N_COPY_DIRECTIONS
-} LsCopyDirection;
-
 /* Of a record: it only makes its stream wait for its dependencies. */
 #define LS_EVENT_NONE UINT16_MAX
 
@@ -198,14 +188,14 @@ typedef struct LsOp {
 static inline bool
 ls_op_records (const LsOp *op)
 {
-  return op->kind == LS_OP_RECORD && op->event != LS_EVENT_NONE;
+  return ls_op_kinds[op->kind].records && op->event != LS_EVENT_NONE;
 }
 
 /* Makes its stream wait until an event is there. */
 static inline bool
 ls_op_awaits (const LsOp *op)
 {
-  return op->kind == LS_OP_WAIT && op->event != LS_EVENT_NONE;
+  return ls_op_has (op->kind, LS_HAS_EVENT) && !ls_op_kinds[op->kind].records && op->event != LS_EVENT_NONE;
 }
 
 /* An op that names no kernel, unit, layer or event, and costs the host nothing. Borrows the name. */

@@ -439,14 +439,14 @@ check_event (const LsPlanCheck *check, LsOpPlace at, GHashTable *recorded, LsPla
     return TRUE;
 
   uint32_t n_events = plan->programs[at.role].n_events;
-  if (op->kind == LS_OP_RECORD && op->event == LS_EVENT_NONE)
+  if (ls_op_kinds[op->kind].records && op->event == LS_EVENT_NONE)
     return TRUE;
   if (op->event >= n_events)
     return ls_plan_fail (fault, plan, check->rank_of_role[at.role], at,
                          "event %u does not exist: the program has %u", op->event, n_events);
 
   gpointer key = key_of (plan, at, op->event);
-  if (op->kind == LS_OP_RECORD)
+  if (ls_op_kinds[op->kind].records)
     g_hash_table_add (recorded, key);
   else if (!g_hash_table_contains (recorded, key))
     return ls_plan_fail (fault, plan, check->rank_of_role[at.role], at,

@@ -127,7 +127,7 @@ best_options (const LsPlace *p)
 {
   const LsJobResult *then = p->then;
   bool is_moved = !ls_plan_has_same_gpus (p->now->plan, then->plan)
-      || then->cluster->spec.interior == LS_INTERIOR_TORUS;
+      || ls_cluster_traits (&then->cluster->spec)->is_slice;
   g_autofree char *seats
       = is_moved ? ls_placement_text (then->cluster, ls_plan_gpus (then->plan), then->plan->n_ranks) : NULL;
   return ls_place_options (p, seats);

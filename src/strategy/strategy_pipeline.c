@@ -5,6 +5,7 @@
 #include "base/suggest.h"
 #include "model/beside.h"
 #include "model/expert_load.h"
+#include "model/mixer.h"
 #include "schedules/sched.h"
 #include "strategy/shard.h"
 #include "strategy/strategy_rules.h"
@@ -609,7 +610,7 @@ check_scaled_adapters (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 const char *
 ls_strategy_bars_adapters (const LsModel *m)
 {
-  return m->mixer.kind == LS_MIXER_RWKV7               ? "time mixing of RWKV-7"
+  return ls_mixers[m->mixer.kind].no_adapters          ? ls_mixers[m->mixer.kind].no_adapters
       : m->layers.shared_blocks > 0                    ? "blocks that layers share"
       : ls_model_is_compressed (m)                     ? "attention to compressed keys"
       : m->index.heads > 0                             ? "attention to keys that an indexer chooses"

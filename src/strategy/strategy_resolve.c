@@ -251,7 +251,7 @@ check_tensor_parallel (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
   check_widths (s, m, diags);
   if (m->ffn % s->tp != 0)
     conflict (diags, "/tp", "expected a divisor of the model's ffn width %u; got %u", m->ffn, s->tp);
-  if ((m->mixer.kind == LS_MIXER_PRODUCT || m->mixer.kind == LS_MIXER_RWKV7) && s->tp > 1)
+  if (ls_mixers[m->mixer.kind].is_whole && s->tp > 1)
     unsupported (
         diags, "/tp",
         "linear layers or RWKV in the place of attention, cut over ranks: not modelled; expected 1, got %u",

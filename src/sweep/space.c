@@ -407,7 +407,7 @@ fill_degrees (LsSpace *space, LsSpaceAxis axis, const LsModel *m, const LsStrate
 
 static void
 fill_axis (LsSpace *space, LsSpaceAxis axis, const LsModel *m, const LsStrategy *base, uint32_t gpus_per_node,
-           bool is_torus)
+           bool runs_xla)
 {
   static const uint32_t off_on[] = { 0, 1 }, stages[] = { 0, 1, 2, 3 };
   static const uint32_t kinds[] = { LS_DP_AUTO, LS_DP_FSDP2 };
@@ -416,10 +416,10 @@ fill_axis (LsSpace *space, LsSpaceAxis axis, const LsModel *m, const LsStrategy 
   if (axis == LS_SPACE_SP || axis == LS_SPACE_TP_OVERLAP)
     fill_list (space, axis, off_on, 2);
   else if (axis == LS_SPACE_ZERO)
-    fill_list (space, axis, stages + (is_torus ? 3 : 0), is_torus ? 1 : 4);
+    fill_list (space, axis, stages + (runs_xla ? 3 : 0), runs_xla ? 1 : 4);
   else if (axis == LS_SPACE_DP_KIND && base->dp_kind != LS_DP_AUTO && base->dp_kind != LS_DP_NONE)
     add_value (space, axis, (uint32_t) base->dp_kind); /* of the program */
-  else if (axis == LS_SPACE_DP_KIND && is_torus)
+  else if (axis == LS_SPACE_DP_KIND && runs_xla)
     add_value (space, axis, LS_DP_XLA_FSDP);
   else if (axis == LS_SPACE_DP_KIND)
     fill_list (space, axis, kinds, G_N_ELEMENTS (kinds));
@@ -434,7 +434,7 @@ fill_axis (LsSpace *space, LsSpaceAxis axis, const LsModel *m, const LsStrategy 
 
 gboolean
 ls_space_fill (LsSpace *space, const LsModel *m, const LsStrategy *base, uint32_t gpus_per_node,
-               bool is_torus, GError **error)
+               bool runs_xla, GError **error)
 {
   for (int a = LS_SPACE_GPUS; a <= LS_SPACE_GLOBAL_BATCH; a++)
     if (space->values[a]->len == 0 && value_of (base, (LsSpaceAxis) a) > 0)
@@ -446,7 +446,7 @@ ls_space_fill (LsSpace *space, const LsModel *m, const LsStrategy *base, uint32_
   space->n_varied = 0;
   for (guint a = 0; a < ls_space_n_axes (); a++) {
     if (a < LS_N_SPACE_AXES && space->values[a]->len == 0)
-      fill_axis (space, (LsSpaceAxis) a, m, base, gpus_per_node, is_torus);
+      fill_axis (space, (LsSpaceAxis) a, m, base, gpus_per_node, runs_xla);
     space->size *= ls_space_n (space, (LsSpaceAxis) a); /* each is at most 2^20 values, checked after each */
     if (space->size > MAX_SIZE)
       return ls_fail (error, LS_ERROR_LIMIT, "more than 2^40 configurations; narrow the ranges");

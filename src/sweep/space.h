@@ -73,7 +73,7 @@ void ls_space_add_ranges (LsSpace *space, const LsRanges *ranges,
  * axes unless these were set. gpus_per_node: of the cluster. LS_ERROR_LIMIT: more than
  * 2^40 configurations. LS_ERROR_USAGE: no number of GPUs. */
 gboolean ls_space_fill (LsSpace *space, const LsModel *m, const LsStrategy *base, uint32_t gpus_per_node,
-                        bool is_torus, GError **error);
+                        bool runs_xla, GError **error);
 
 /* How many values an axis has; 1 where nothing is listed. */
 static inline uint32_t

@@ -266,10 +266,10 @@ fill_space (LsSweepRun *x, GError **error)
     base->gpus = ls_allocation_n_ranks (base->layout.allocation, &placed);
   if (base->gpus == 0 && n_nodes > 0)
     base->gpus = n_gpus_of (&placed, n_nodes);
-  bool is_torus = c->interior == LS_INTERIOR_TORUS;
   add_ranges (x->spec);
   add_layers (x->spec);
-  return ls_space_fill (&x->spec->space, &x->model, base, taken_of_largest (&placed), is_torus, error);
+  return ls_space_fill (&x->spec->space, &x->model, base, taken_of_largest (&placed),
+                        ls_cluster_traits (c)->runs_xla, error);
 }
 
 /* Launch files are read with the backend, which formats may follow in their program. */

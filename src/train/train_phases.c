@@ -138,7 +138,7 @@ is_off (const LsTrainSpec *spec, const LsJobResult *job)
 {
   if (spec->jitter)
     return strcmp (spec->jitter, LS_JITTER_OFF) == 0;
-  return spec->job.slow.ranks || spec->job.trace || job->cluster->spec.interior == LS_INTERIOR_TORUS;
+  return spec->job.slow.ranks || spec->job.trace || ls_cluster_traits (&job->cluster->spec)->runs_xla;
 }
 
 typedef struct {

@@ -238,9 +238,9 @@ check_call (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *request
     return ls_fail (error, LS_ERROR_CONFLICT, "--protocol %s does not do %s on these %u %s of %s: %s",
                     ls_protocol_name (request->protocol), ls_coll_kind_name (request->kind), request->n,
                     ls_cluster_chip_word (&c->spec, request->n), c->spec.name, why);
-  if (request->max_ctas > 0 && c->spec.interior == LS_INTERIOR_TORUS)
-    return ls_fail (error, LS_ERROR_CONFLICT,
-                    "--max-ctas: a torus has no NCCL, whose thread blocks these are");
+  if (request->max_ctas > 0 && !ls_cluster_traits (&c->spec)->has_nccl)
+    return ls_fail (error, LS_ERROR_CONFLICT, "--max-ctas: a %s has no NCCL, whose thread blocks these are",
+                    ls_cluster_traits (&c->spec)->name);
   if (ls_coll_applies (c, nccl, request))
     return ls_coll_check_size (c, nccl, request, network->fidelity, error);
   complain_of_algorithm (c, nccl, request, error);

@@ -698,7 +698,7 @@ note_boundaries (LsCollectiveTable *t, const LsClusterSpec *spec)
   for (uint32_t k = 1; k < ls_cluster_spec_n_kinds (spec); k++)
     if (ls_cluster_spec_of_kind (spec, k)->gpus_per_node != spec->gpus_per_node)
       return;
-  if (spec->interior == LS_INTERIOR_TORUS)
+  if (ls_cluster_traits (spec)->is_slice)
     return;
   t->gpus_per_node = spec->gpus_per_node;
   t->gpus_per_leaf = (uint64_t) spec->network.nodes_per_leaf * spec->gpus_per_node;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "data/jobs/hf_family.h"
+#include "model/mixer.h"
 
 /* --- mixers --------------------------------------------------------------------------- */
 
@@ -191,12 +192,7 @@ static void
 drop_mixer (LsModel *m)
 {
   g_clear_pointer (&m->layers.pattern, g_free);
-  m->mixer.kind = LS_MIXER_NONE;
-  m->mixer.heads = m->mixer.head_dim = m->mixer.groups = m->mixer.state = m->mixer.conv = m->mixer.chunk = 0;
-  m->mixer.products = 0;
-  m->mixer.full_gate = m->mixer.bias = m->mixer.plain_conv = m->mixer.plain_keys = false;
-  m->mixer.ungated = m->mixer.undecayed = m->mixer.head_norm = m->mixer.gate_bias = false;
-  m->mixer.rank = 0;
+  m->mixer = (LsMixerParts) { .kind = LS_MIXER_NONE };
 }
 
 bool
@@ -357,8 +353,7 @@ hf_add_mixer (const HfFamily *f, const HfConfig *c, LsModel *m)
   m->mixer.chunk = c->mixer_chunk;
   m->mixer.rank = rank (f, c, m);
   m->mixer.bias = c->mixer_bias;
-  m->mixer.plain_conv
-      = !c->mixer_conv_bias && (m->mixer.kind == LS_MIXER_MAMBA1 || m->mixer.kind == LS_MIXER_MAMBA2);
+  m->mixer.plain_conv = !c->mixer_conv_bias && ls_mixers[m->mixer.kind].may.plain_conv;
   m->mixer.full_gate = c->mixer_full_gate;
   if (m->mixer.kind == LS_MIXER_RWKV7) { /* heads as wide as the file says divide hidden */
     m->mixer.head_dim = m->mixer.state = m->head_dim;

@@ -1,5 +1,6 @@
 /* Keys of a model file. */
 #include "data/jobs/job_files.h"
+#include "model/mixer.h"
 
 static const LsEnumName mlps[] = {
   { "gelu", LS_MLP_GELU },
@@ -32,12 +33,6 @@ static const LsEnumName positions[] = {
   { "alibi", LS_POSITION_ALIBI },
   { "none", LS_POSITION_NONE },
   { NULL },
-};
-static const LsEnumName mixers[] = {
-  { "none", LS_MIXER_NONE },   { "mamba1", LS_MIXER_MAMBA1 },   { "mamba2", LS_MIXER_MAMBA2 },
-  { "delta", LS_MIXER_DELTA }, { "linear", LS_MIXER_LINEAR },   { "conv", LS_MIXER_CONV },
-  { "kda", LS_MIXER_KDA },     { "rglru", LS_MIXER_RGLRU },     { "mlstm", LS_MIXER_MLSTM },
-  { "rwkv7", LS_MIXER_RWKV7 }, { "product", LS_MIXER_PRODUCT }, { NULL },
 };
 static const LsEnumName stream_kinds[]
     = { { "mixed", LS_STREAMS_MIXED }, { "alternate", LS_STREAMS_ALTERNATE }, { NULL } };
@@ -152,7 +147,7 @@ const LsField ls_model_fields[] = {
   LIST (experts, 65536, "experts", "likewise experts, of layers that have them"),
   LIST (top_k, 65536, "top_k", "likewise experts that each token is sent to"),
   LIST (expert_ffn, 1 << 22, "expert_ffn", "likewise inner widths of experts"),
-  ENUM ("mixer", mixer.kind, mixers, .default_text = "`\"none\"`",
+  ENUM ("mixer", mixer.kind, ls_mixer_names, .default_text = "`\"none\"`",
         .meaning
         = "what M and m are: a state-space model (`mamba1`, `mamba2`), a gated delta net (`delta`), "
           "`linear` attention, a short convolution (`conv`), Kimi's delta attention (`kda`), Griffin's "

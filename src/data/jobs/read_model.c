@@ -198,42 +198,21 @@ complete_pattern (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
 static bool
 complete_mixer (const LsJsonDoc *doc, LsModel *m, LsDiagList *diags)
 {
-  uint32_t said = m->mixer.heads + m->mixer.head_dim + m->mixer.groups + m->mixer.state + m->mixer.conv
-      + m->mixer.chunk + m->mixer.rank + m->mixer.products + m->mixer.full_gate + m->mixer.bias
-      + m->mixer.plain_conv + m->mixer.plain_keys + m->mixer.ungated + m->mixer.undecayed + m->mixer.head_norm
-      + m->mixer.gate_bias;
-  bool is_delta = m->mixer.kind == LS_MIXER_DELTA || m->mixer.kind == LS_MIXER_KDA;
+  static const LsMixerParts nothing;
+  G_STATIC_ASSERT (sizeof nothing == 9 * 4 + 8); /* no padding */
+  bool is_said = memcmp (&m->mixer, &nothing, sizeof nothing) != 0;
   if (m->mixer.kind == LS_MIXER_NONE)
-    return (said == 0 && !has_mixers (m)) || complain (doc, "mixer", diags, "missing key \"mixer\"");
+    return (!is_said && !has_mixers (m)) || complain (doc, "mixer", diags, "missing key \"mixer\"");
   if (m->mixer.heads == 0 || !has_mixers (m))
     return complain (doc, "mixer", diags, "missing key \"mixer_heads\" or \"layer_pattern\" with an M or m");
   m->mixer.head_dim = m->mixer.head_dim ? m->mixer.head_dim : 1;
-  if (m->mixer.kind == LS_MIXER_KDA && m->mixer.state > 0 && m->mixer.state != m->mixer.head_dim)
-    return complain (doc, "mixer_state", diags, "expected a state as wide as a head of kda");
-  if (m->mixer.kind == LS_MIXER_KDA && m->mixer.heads % MAX (1, m->mixer.groups) != 0)
-    return complain (doc, "mixer_groups", diags, "expected a divisor of the heads of kda");
-  if (m->mixer.kind == LS_MIXER_MLSTM && m->mixer.groups > 0 && m->mixer.groups != m->mixer.heads)
-    return complain (doc, "mixer_groups", diags, "expected a key for each head of mlstm");
-  if (m->mixer.kind == LS_MIXER_PRODUCT && (m->mixer.heads != 1 || m->mixer.head_dim != m->hidden))
-    return complain (doc, "mixer_heads", diags, "expected one head as wide as hidden of a product");
-  if (m->mixer.kind != LS_MIXER_KDA && m->mixer.full_gate)
-    return complain (doc, "mixer_full_gate", diags, "expected it with kda");
-  if (m->mixer.kind == LS_MIXER_RWKV7
-      && (ls_mixer_inner (m) != m->hidden || m->mixer.rank == 0 || m->norms != LS_NORMS_PRE))
-    return complain (doc, "mixer", diags,
-                     "expected rwkv7 as wide as hidden, with \"mixer_rank\", between norms before each half");
-  const char *wanted = ls_mixer_check_biases (m), *key = NULL;
-  if (wanted)
-    return complain (doc, m->mixer.bias ? "mixer_bias" : "mixer", diags, wanted);
-  wanted = ls_mixer_check_keys (m, &key);
+  const char *key = NULL, *wanted = ls_mixer_check (m, &key);
   if (wanted)
     return complain (doc, key, diags, wanted);
   m->mixer.groups = m->mixer.groups ? m->mixer.groups : m->mixer.heads;
   m->mixer.state = m->mixer.state ? m->mixer.state : m->mixer.head_dim;
   m->mixer.conv = m->mixer.conv ? m->mixer.conv : 4;
-  m->mixer.chunk = m->mixer.chunk                                                      ? m->mixer.chunk
-      : is_delta || m->mixer.kind == LS_MIXER_MLSTM || m->mixer.kind == LS_MIXER_RWKV7 ? 64
-                                                                                       : 256;
+  m->mixer.chunk = m->mixer.chunk ? m->mixer.chunk : ls_mixers[m->mixer.kind].chunk;
   if (m->mixer.kind == LS_MIXER_MAMBA1 && m->mixer.rank == 0)
     m->mixer.rank = MAX (1, m->hidden / 16);
   wanted = ls_lora_check_products (m);

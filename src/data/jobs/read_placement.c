@@ -133,7 +133,7 @@ ls_placement_text (const LsCluster *cluster, const uint32_t *gpus, uint32_t n_ra
 {
   GString *text = g_string_new ("{\"ranks\":[");
   bool is_block
-      = cluster->spec.interior != LS_INTERIOR_TORUS; /* where a job chooses its chips by its degrees */
+      = !ls_cluster_traits (&cluster->spec)->is_slice; /* where a job chooses its chips by its degrees */
   for (uint32_t r = 0; r < n_ranks; r++) {
     is_block &= gpus[r] == r;
     g_string_append_printf (text, "%s{\"rank\":%u,\"node\":%u,\"gpu\":%u}", r > 0 ? "," : "", r,

@@ -481,11 +481,22 @@ read_buffers (RankReading *x, const ChakraNode *node)
   return buffers;
 }
 
-/* An op of that kind, with what the node says of all kinds, until the next begins; of others than ours on the
- * stream, LS_N_STREAMS: as its kind. NULL and a complaint: it cannot be. */
-static TraceOp *
-begin_op (RankReading *x, const ChakraNode *node, LsOpKind kind, LsStream usual)
+/* The kind that a node of ours names, among those that take their time from the same; else the usual one. */
+static LsOpKind
+kind_of (const RankReading *x, const ChakraNode *node, LsOpKind usual)
 {
+  const char *name = x->is_ours ? text_of (node, CHAKRA_OP) : NULL;
+  int kind = name ? ls_enum_value (ls_op_kind_names, name) : -1;
+  return kind >= 0 && ls_op_takes ((uint8_t) kind, (LsOpTakes) ls_op_kinds[usual].takes) ? (LsOpKind) kind
+                                                                                         : usual;
+}
+
+/* An op of that kind, or of another that it names, with what the node says of all, until the next begins; of
+ * others than ours on the stream, LS_N_STREAMS: as its kind. NULL and a complaint: it cannot be. */
+static TraceOp *
+begin_op (RankReading *x, const ChakraNode *node, LsOpKind usual_kind, LsStream usual)
+{
+  LsOpKind kind = kind_of (x, node, usual_kind);
   ChakraSeen *seen = remember (x, node);
   uint64_t stream = usual == LS_N_STREAMS ? ls_op_kinds[kind].stream : (uint64_t) usual;
   if (!x->segment.ops)
@@ -520,7 +531,7 @@ begin_op (RankReading *x, const ChakraNode *node, LsOpKind kind, LsStream usual)
   }
   if (x->is_ours)
     op->buffers = read_buffers (x, node);
-  if (kind == LS_OP_RECORD && op->event != LS_TRACE_ABSENT)
+  if (ls_op_kinds[kind].records && op->event != LS_TRACE_ABSENT)
     seen->event = op->event;
   return op;
 }
@@ -879,16 +890,23 @@ read_copy (RankReading *x, const ChakraNode *node, LsCopyDirection direction)
 
 /* --- nodes ------------------------------------------------------------------------------------------ */
 
+/* Takes no time that could be said. */
+static bool
+is_mark (uint8_t kind)
+{
+  return (ls_op_takes (kind, LS_TAKES_NOTHING) || ls_op_is_of_host (kind))
+      && !ls_op_has (kind, LS_HAS_RECORDED);
+}
+
 static void
 read_metadata (RankReading *x, const ChakraNode *node)
 {
-  static const LsOpKind kinds[] = { LS_OP_RECORD, LS_OP_WAIT, LS_OP_HOST_SYNC };
   const char *op = x->is_ours ? text_of (node, CHAKRA_OP) : NULL;
-  for (guint i = 0; op && i < G_N_ELEMENTS (kinds); i++)
-    if (strcmp (op, ls_op_kind_names[kinds[i]].name) == 0) {
-      begin_op (x, node, kinds[i], LS_N_STREAMS);
-      return;
-    }
+  int kind = op ? ls_enum_value (ls_op_kind_names, op) : -1;
+  if (kind >= 0 && is_mark ((uint8_t) kind)) {
+    begin_op (x, node, (LsOpKind) kind, LS_N_STREAMS);
+    return;
+  }
   if (op && strcmp (op, "segment") == 0) {
     if (remember (x, node))
       read_segment (x, node);

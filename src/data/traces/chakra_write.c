@@ -227,9 +227,7 @@ micros_of (const ChakraWriter *w, const LsOp *op)
 static void
 put_compute (ChakraWriter *w, const LsOp *op)
 {
-  if (ls_op_is_of_host (op->kind))
-    add_string (&w->attrs, CHAKRA_OP, ls_op_kind_names[op->kind].name);
-  else if (op->kernel != UINT32_MAX)
+  if (ls_op_has (op->kind, LS_HAS_KERNEL) && op->kernel != UINT32_MAX)
     add_kernel (w, op);
   put_node (w, CHAKRA_PROTO_MSG__NODE_TYPE__COMP_NODE, op->name, micros_of (w, op), NULL);
 }
@@ -237,7 +235,7 @@ put_compute (ChakraWriter *w, const LsOp *op)
 static void
 put_copy (ChakraWriter *w, const LsOp *op)
 {
-  bool is_load = op->root == LS_COPY_TO_DEVICE || op->root == LS_COPY_FROM_NVME;
+  bool is_load = !ls_copies[op->root].is_out;
   add (&w->attrs, "tensor_size", UINT64)->uint64_val = op->bytes;
   put_node (
       w, is_load ? CHAKRA_PROTO_MSG__NODE_TYPE__MEM_LOAD_NODE : CHAKRA_PROTO_MSG__NODE_TYPE__MEM_STORE_NODE,
@@ -317,13 +315,16 @@ put_collective (ChakraWriter *w, const LsOp *op)
 static void
 put_mark (ChakraWriter *w, const LsOp *op)
 {
-  add_string (&w->attrs, CHAKRA_OP, ls_op_kind_names[op->kind].name);
   put_node (w, CHAKRA_PROTO_MSG__NODE_TYPE__METADATA_NODE, op->name, 0, NULL);
 }
 
 static void
 put_by_kind (ChakraWriter *w, const LsOp *op)
 {
+  static const bool is_of_node[LS_N_OP_KINDS]
+      = { [LS_OP_KERNEL] = true, [LS_OP_COLLECTIVE] = true, [LS_OP_P2P] = true, [LS_OP_COPY] = true };
+  if (!is_of_node[op->kind]) /* the type of its node does not tell it from others */
+    add_string (&w->attrs, CHAKRA_OP, ls_op_kind_names[op->kind].name);
   switch ((LsOpTakes) ls_op_kinds[op->kind].takes) {
   case LS_TAKES_GPU:
     put_compute (w, op);

@@ -60,9 +60,6 @@ static const LsEnumName dtypes[] = {
   { "fp8", LS_DTYPE_FP8 },     { "byte", LS_DTYPE_BYTE },
   { "nvfp4", LS_DTYPE_NVFP4 }, { NULL },
 };
-static const LsEnumName directions[] = { { "to-device", LS_COPY_TO_DEVICE }, { "to-host", LS_COPY_TO_HOST },
-                                         { "from-nvme", LS_COPY_FROM_NVME }, { "to-nvme", LS_COPY_TO_NVME },
-                                         { "in-host", LS_COPY_IN_HOST },     { NULL } };
 static const LsEnumName instants[]
     = { { "issue", LS_AT_ISSUE }, { "start", LS_AT_START }, { "end", LS_AT_END }, { NULL } };
 
@@ -237,7 +234,8 @@ const LsField ls_trace_op_fields[] = {
   { INDEX (TraceOp, "root", root, UINT32_MAX - 1), .default_text = "0",
     .meaning = "of a broadcast, reduce, gather or scatter: the member in whose hands it starts or ends, "
                "by its place in the communicator" },
-  { ENUM (TraceOp, "direction", direction, directions), .default_text = "to-device", .meaning = "of a copy" },
+  { ENUM (TraceOp, "direction", direction, ls_copy_names), .default_text = "to-device",
+    .meaning = "of a copy" },
   { INDEX (TraceOp, "layer", layer, MAX_INDEX_16), .default_text = "none", .meaning = "within the chunk" },
   { INDEX (TraceOp, "unit", unit, MAX_INDEX_16), .default_text = "none", .meaning = "gradient bucket" },
   { INDEX (TraceOp, "event", event, MAX_INDEX_16),

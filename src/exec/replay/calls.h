@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 
+#include "cluster/route.h"
 #include "core/flow.h"
 #include "network/coll.h"
 #include "plan/plan.h"
@@ -116,6 +117,9 @@ typedef unsigned __int128 ExactBytes;
 void calls_count_bytes (const Call *calls, uint32_t step, ExactBytes *resource_bytes);
 
 /* ---- a copy between a GPU and the host's memory, or its drives: copy_plan.c ---- */
+
+/* What a copy crosses but the HBM, and how long it takes until it moves. */
+void ls_copy_route (const LsCluster *c, uint32_t gpu, LsCopyDirection direction, LsRoute *ret_route);
 
 /* One flow over the PCIe path and the HBM, as fast as its narrowest link; what stays in the host loads the
  * CPU's memory alone. In arena. */

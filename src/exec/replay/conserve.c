@@ -110,13 +110,10 @@ check_comm (const Run *x, const Asked *of_role, uint32_t comm, uint32_t step, GE
 static gboolean
 check_rank (const Run *x, const Asked *of_role, uint32_t rank, uint32_t step, GError **error)
 {
-  static const char *const copies[LS_N_COPY_DIRECTIONS]
-      = { "copies to the device of rank", "copies to the host of rank", "reads from NVMe of rank",
-          "writes to NVMe of rank", "work in the host's memory of rank" };
   const Count *a = of_role[ls_plan_role (x->plan, rank)].of_list;
   for (LsCopyDirection d = 0; d < LS_N_COPY_DIRECTIONS; d++)
-    if (!check (x->copies[rank * LS_N_COPY_DIRECTIONS + d].calls, step, a[COPIES + (int) d], copies[d], rank,
-                error))
+    if (!check (x->copies[rank * LS_N_COPY_DIRECTIONS + d].calls, step, a[COPIES + (int) d],
+                ls_copies[d].calls, rank, error))
       return FALSE;
   return check (x->channels[2 * rank].calls, step, a[SENDS + 1], "sends to the next of rank", rank, error)
       && check (x->channels[2 * rank + 1].calls, step, a[SENDS], "sends to the previous of rank", rank,

@@ -26,7 +26,7 @@ has_host_memory (const LsCluster *c)
 {
   LsRoute route;
   ls_route_host_memory (c, 0, true, &route);
-  return route.n_hops > 0 && (c->spec.interior != LS_INTERIOR_SERVER || c->spec.server.cpu_sockets > 0);
+  return route.n_hops > 0 && (!ls_cluster_traits (&c->spec)->has_counts || c->spec.server.cpu_sockets > 0);
 }
 
 /* What a copy loads must be there; one of recorded length loads nothing. */
@@ -37,10 +37,10 @@ check_copies (const Run *x, GError **error)
   for (uint32_t s = 0; s < x->plan->n_segments && !(has_drives && has_memory); s++)
     for (uint32_t i = 0; i < x->plan->segments[s].n_ops; i++) {
       const LsOp *op = &x->plan->segments[s].ops[i];
-      bool is_in_host = op->root == LS_COPY_IN_HOST,
-           is_nvme = op->root == LS_COPY_FROM_NVME || op->root == LS_COPY_TO_NVME;
-      if (!ls_op_takes (op->kind, LS_TAKES_ENGINE) || op->recorded != LS_TIME_NEVER
-          || !((is_in_host && !has_memory) || (is_nvme && !has_drives)))
+      if (!ls_op_takes (op->kind, LS_TAKES_ENGINE) || op->recorded != LS_TIME_NEVER)
+        continue;
+      bool is_nvme = ls_copies[op->root].way == LS_COPY_BY_NVME;
+      if (!(ls_copies[op->root].is_in_host && !has_memory) && !(is_nvme && !has_drives))
         continue;
       g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "segment %u (%s) %s", s, x->plan->segments[s].name,
                    is_nvme ? "copies from or to NVMe, but the nodes have no drives"

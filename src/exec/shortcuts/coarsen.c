@@ -181,11 +181,11 @@ is_of_known_kinds (const XSegment *seg)
 {
   for (uint32_t i = 0; i < seg->n_ops; i++) {
     uint8_t kind = seg->x[i].kind;
-    if (!ls_op_takes (kind, LS_TAKES_GPU) && !ls_op_has (kind, LS_HAS_CALL) && kind != LS_OP_RECORD)
+    if (!ls_op_takes (kind, LS_TAKES_GPU) && !ls_op_has (kind, LS_HAS_CALL) && !ls_op_kinds[kind].records)
       return false;
   }
   uint16_t first = seg->first[LS_STREAM_COMPUTE];
-  return first != NO_OP && seg->x[first].kind != LS_OP_RECORD; /* it would hand on what is not known */
+  return first != NO_OP && !ls_op_kinds[seg->x[first].kind].records; /* it would hand on what is not known */
 }
 
 /* [n_instances] ops from behind an instance up to the next segment that is not quiet, or so many

@@ -214,7 +214,7 @@ ls_nccl_lacks_protocol (const LsCollCall *call)
 {
   if (call->protocol == LS_PROTOCOL_AUTO)
     return NULL;
-  if (call->cluster->spec.interior == LS_INTERIOR_TORUS)
+  if (!ls_cluster_traits (&call->cluster->spec)->has_nccl)
     return "the chips of a torus have none";
   if (call->protocol != LS_PROTOCOL_LL128)
     return NULL;
@@ -496,7 +496,7 @@ ls_nccl_p2p_seconds (const LsCollCall *call)
 static const char *
 first_gpu (const LsClusterSpec *s)
 {
-  for (guint i = 0; i < s->list.vertices->len; i++)
+  for (guint i = 0; s->list.vertices && i < s->list.vertices->len; i++)
     if (g_array_index (s->list.vertices, LsListVertex, i).kind == LS_NODE_GPU)
       return g_array_index (s->list.vertices, LsListVertex, i).name;
   return "";
@@ -540,13 +540,10 @@ ls_nccl_links_of (const LsClusterSpec *s)
                     .pcie_latency = s->server.pcie.latency };
   if (s->nics.is_staged)
     l.staging_latency = 2 * s->server.pcie.latency + 2 * s->server.cpu_memory.latency;
-  if (s->interior == LS_INTERIOR_LIST) {
-    add_listed_nvlinks (s, &l);
-    return l;
-  }
   uint32_t n = s->server.nvswitch_planes > 0 ? s->server.nvlinks_per_gpu : n_mesh_links (s);
   l.nvlink = n * s->server.nvlink.bandwidth_bytes_per_s;
   l.nvlink_latency = s->server.nvlink.latency;
+  add_listed_nvlinks (s, &l);
   return l;
 }
 

@@ -385,6 +385,7 @@ const LsCollAlgorithm ls_coll_torus = { .name = "torus",
                                         .kinds = ALL_KINDS,
                                         .automatic = ALL_KINDS,
                                         .wants = "a torus",
+                                        .is_of_ici = true,
                                         .n_messages = n_messages,
                                         .plan = plan,
                                         .script = ls_torus_script };

@@ -275,8 +275,8 @@ LsDrawing *
 ls_draw_topology (const LsTopoMap *map, const LsTopoUse *use)
 {
   Sheet s = { ls_drawing_new (map->cluster->spec.name), map, use, MIN_WIDTH, HEAD };
-  bool is_torus = map->cluster->spec.interior == LS_INTERIOR_TORUS;
-  const char *title = is_torus ? "One slice"
+  bool is_slice = ls_cluster_traits (&map->cluster->spec)->is_slice;
+  const char *title = is_slice ? "One slice"
       : use                    ? "One node, each link as the busiest in its place"
                                : "One node";
   add_title (s.d, map);
@@ -284,7 +284,7 @@ ls_draw_topology (const LsTopoMap *map, const LsTopoUse *use)
     s.width = fmax (s.width, draw_use_legend (s.d, LS_DRAW_MARGIN, s.y) - LS_DRAW_MARGIN);
     s.y += GAP;
   }
-  draw_section (&s, title, is_torus ? ls_draw_torus : ls_draw_node, is_of_node);
+  draw_section (&s, title, is_slice ? ls_draw_torus : ls_draw_node, is_of_node);
   if (map->fabric->len > 0)
     draw_section (&s, "Fabric", ls_draw_fabric, is_of_fabric);
   ls_drawing_resize (s.d, s.width + 2 * LS_DRAW_MARGIN, s.y);

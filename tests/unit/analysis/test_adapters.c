@@ -4,6 +4,7 @@
 #include "layer_laws.h"
 
 #include "model/lora.h"
+#include "model/mixer.h"
 
 /* Heads of 64 columns that are rotated in half of them, values of 64; latents of 128 + 32, and of q_lora. */
 static LsModel
@@ -310,15 +311,14 @@ mixers_keep_an_input_once (void)
 static void
 jobs_with_mixers_keep_the_laws (void)
 {
-  static const LsMixerKind mixers[]
-      = { LS_MIXER_MAMBA1, LS_MIXER_MAMBA2, LS_MIXER_DELTA, LS_MIXER_LINEAR, LS_MIXER_CONV,
-          LS_MIXER_KDA,    LS_MIXER_RGLRU,  LS_MIXER_MLSTM, LS_MIXER_PRODUCT };
   static const char *const patterns[] = { "MMA", "P", "mad" };
-  for (guint i = 0; i < 24 * G_N_ELEMENTS (mixers); i++) {
-    LsModel m = mixing (mixers[i / 24]);
+  for (guint i = 0; i < 24 * LS_N_MIXERS; i++) {
+    LsModel m = mixing ((LsMixerKind) (i / 24));
+    if (i / 24 == LS_MIXER_NONE || ls_mixers[i / 24].no_adapters)
+      continue;
     LsStrategy s = small_job ();
     m.layers.pattern = (char *) patterns[i % 3];
-    s.tp = m.mixer.kind == LS_MIXER_PRODUCT ? 1 : 1u << i / 3 % 2;
+    s.tp = ls_mixers[i / 24].is_whole ? 1 : 1u << i / 3 % 2;
     s.sp = s.tp > 1 && i / 6 % 2;
     s.recompute = i / 12 % 2 ? LS_RECOMPUTE_FULL : LS_RECOMPUTE_NONE;
     s.dp_kind = s.tp == 1 && i / 6 % 2 ? LS_DP_FSDP2 : LS_DP_AUTO;

@@ -3,6 +3,8 @@
 #include "layer_laws.h"
 #include "model/mixer.h"
 
+#include <stddef.h>
+
 /* On 8 GPUs, with and without tensor and sequence parallelism and FSDP, and with each recomputation. */
 static void
 check_laws (const LsModel *m)
@@ -12,8 +14,8 @@ check_laws (const LsModel *m)
     ls_strategy_init (&s);
     s.gpus = 8;
     s.global_batch = 16;
-    s.tp = i % 2 + 1;
-    s.sp = i % 2 && i / 2 % 2;
+    s.tp = ls_mixers[m->mixer.kind].is_whole ? 1 : i % 2 + 1;
+    s.sp = s.tp > 1 && i / 2 % 2;
     s.recompute = i / 4 % 3;
     s.dp_kind = i / 2 % 2 ? LS_DP_FSDP2 : LS_DP_AUTO;
     LS_CHECK (keeps_the_laws (m, &s));
@@ -32,6 +34,45 @@ griffin (void)
   m.mixer.conv = 4, m.mixer.chunk = 256;
   m.mlp = LS_MLP_GEGLU;
   return m;
+}
+
+/* As griffin(), of a kind: 8 heads of 64, or one as wide as hidden where it asks for that. */
+static LsModel
+of_kind (int kind)
+{
+  LsModel m = griffin ();
+  const char *key;
+  m.mixer.kind = (LsMixerKind) kind;
+  m.mixer.rank = ls_mixers[kind].may.rank > 0 ? 32 : 0;
+  m.mixer.conv = ls_mixer_conv_width (&m) > 0 ? 4 : 0;
+  if (ls_mixer_check (&m, &key))
+    m.mixer.heads = m.mixer.groups = 1, m.mixer.head_dim = m.mixer.state = m.hidden;
+  return m;
+}
+
+/* Pins what each kind of mixer owes: a name, a row that is whole, weights and FLOPs that operators have as the
+ * model counts them, with each thing that a file may say of it; other things are refused. */
+static void
+each_kind_has_its_row (void)
+{
+  for (int kind = LS_MIXER_NONE + 1; kind < LS_N_MIXERS; kind++) {
+    const LsMixerRow *row = &ls_mixers[kind];
+    LsModel m = of_kind (kind);
+    const char *key, *wrong = ls_mixer_check (&m, &key);
+    LS_CHECK (ls_mixer_names[kind].name && ls_mixer_names[kind].value == kind && row->chunk > 0);
+    ls_check_impl (!wrong, __FILE__, __LINE__, "%s: %s", ls_mixer_names[kind].name, wrong);
+    LS_CHECK ((row->kernels == LS_MIXER_CHUNKS || row->kernels == LS_MIXER_MEASURED_CHUNKS)
+              == (ls_mixer_flops (&m, 1, 256) > 0));
+    count_weights (&m);
+    check_laws (&m);
+    for (gsize at = offsetof (LsMixerParts, full_gate); at <= offsetof (LsMixerParts, gate_bias); at++) {
+      LsModel with = m;
+      *((bool *) &with.mixer + at) = true;
+      LS_CHECK ((ls_mixer_check (&with, &key) == NULL) == *((const bool *) &row->may + at));
+      if (*((const bool *) &row->may + at))
+        count_weights (&with);
+    }
+  }
 }
 
 /* Weights of products of the first layer's mixer. */
@@ -347,8 +388,9 @@ rwkv7_is_a_delta_rule (void)
   says (&m, &s, "RWKV in the place of attention, cut over ranks");
 }
 
-LS_TEST_SUITE (LS_TEST (decays_of_linear_attention), LS_TEST (delta_nets_without_gates_or_decays),
-               LS_TEST (rwkv7_is_a_delta_rule), LS_TEST (ways_in_and_out_have_biases),
-               LS_TEST (matrix_memories_are_linear_attention), LS_TEST (weights_are_counted),
-               LS_TEST (heads_are_cut_over_ranks), LS_TEST (jobs_keep_the_laws),
-               LS_TEST (what_is_not_known_is_refused), LS_TEST (keys_of_convolved_columns))
+LS_TEST_SUITE (LS_TEST (each_kind_has_its_row), LS_TEST (decays_of_linear_attention),
+               LS_TEST (delta_nets_without_gates_or_decays), LS_TEST (rwkv7_is_a_delta_rule),
+               LS_TEST (ways_in_and_out_have_biases), LS_TEST (matrix_memories_are_linear_attention),
+               LS_TEST (weights_are_counted), LS_TEST (heads_are_cut_over_ranks),
+               LS_TEST (jobs_keep_the_laws), LS_TEST (what_is_not_known_is_refused),
+               LS_TEST (keys_of_convolved_columns))

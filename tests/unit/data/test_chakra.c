@@ -2,6 +2,8 @@
  * simulators of others read, and that damaged, contradictory and hostile files are refused with a reason. */
 #include "ls_test.h"
 
+#include "hand_trace.h"
+
 #include <glib/gstdio.h>
 #include <string.h>
 
@@ -174,6 +176,115 @@ every_shipped_trace_reads_back (void)
     LS_CHECK_STR (said, "");
     LS_CHECK_STR (after, before);
     remove_folder (folder);
+  }
+}
+
+/* --- what each kind of op owes --- */
+
+/* An op with all that its row says it has, as a trace that gives nothing else assumes. */
+static LsOp
+op_of_kind (const Hand *h, uint32_t rank, uint8_t kind, uint32_t direction)
+{
+  const LsOpKindRow *row = &ls_op_kinds[kind];
+  LsOp op = ls_op_blank ((LsOpKind) kind, (LsStream) row->stream, (LsTag) row->tag, "op");
+  LsTransfer *t = ls_arena_new_array (h->plan->arena, LsTransfer, 1);
+  *t = (LsTransfer) { 1 << 20, rank == 0 ? LS_SLOT_NEXT : LS_SLOT_PREV, rank == 0 };
+  op.host = row->host;
+  op.event = row->has & LS_HAS_EVENT ? 0 : LS_EVENT_NONE;
+  op.recorded = row->needs & LS_HAS_RECORDED ? 7 * LS_US : LS_TIME_NEVER;
+  op.bytes = row->has & LS_HAS_BYTES ? 1 << 20 : 0;
+  op.slot = row->has & LS_HAS_CALL ? LS_SLOT_TP : op.slot;
+  op.coll = row->has & LS_HAS_CALL ? LS_COLL_ALL_REDUCE : op.coll;
+  op.root = row->has & LS_HAS_DIRECTION ? direction : op.root;
+  op.n_transfers = row->has & LS_HAS_TRANSFERS ? 1 : 0;
+  op.transfers = op.n_transfers ? t : NULL;
+  return op;
+}
+
+/* Two ranks: a kernel, an event, the op, n of it, and another kernel. */
+static Hand *
+job_of_kind (uint8_t kind, uint32_t direction, int n, LsNetworkFidelity network)
+{
+  Hand *h = hand_new (2);
+  h->options.network = network;
+  hand_comm (h, LS_SLOT_TP, LS_AXIS_TP, false, (uint32_t[]) { 0, 1 }, 2);
+  for (uint32_t r = 0; r < 2; r++) {
+    hand_kernel (h, r, LS_TAG_F, 5 * LS_US);
+    LsOp record = ls_op_blank (LS_OP_RECORD, LS_STREAM_COMPUTE, LS_TAG_SYNC, "there");
+    record.event = 0;
+    hand_op (h, r, record, NULL, 0);
+    for (int i = 0; i < n; i++)
+      hand_op (h, r, op_of_kind (h, r, kind, direction), NULL, 0);
+    hand_kernel (h, r, LS_TAG_B, (5 + r) * LS_US);
+  }
+  hand_freeze (h);
+  h->plan->segments[1] = h->plan->segments[HAND_MAX_SEGMENTS]; /* one of each rank, and no empty ones */
+  h->plan->programs[1].instances[0].segment = 1;
+  h->plan->n_segments = 2;
+  return h;
+}
+
+/* What runs with that fidelity, and how long a step is. */
+static LsTime
+step_of_kind (uint8_t kind, uint32_t direction, int n, LsNetworkFidelity network)
+{
+  Hand *h = job_of_kind (kind, direction, n, network);
+  g_autoptr (GError) error = NULL;
+  ls_plan_check (h->plan, &error);
+  LS_CHECK_NO_ERROR (error);
+  g_autoptr (LsTimeline) t = error ? NULL : hand_run (h);
+  LsTime step = t ? t->window_end - t->window_start : 0;
+  hand_free (h);
+  return step;
+}
+
+/* Written as lockstep.trace/1, as Chakra and as GOAL; of the first two it is what was written. */
+static void
+check_files_of_kind (uint8_t kind, uint32_t direction)
+{
+  Hand *h = job_of_kind (kind, direction, 1, LS_NETWORK_FLOW);
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  const LsTrace trace = { .source = (char *) "a test", .plan = h->plan };
+  g_autofree char *folder = new_folder (), *parent = g_path_get_dirname (folder), *before = format (&trace),
+                  *goal = g_build_filename (parent, "goal", NULL);
+  g_autoptr (LsTrace) read = NULL, again = NULL;
+  uint32_t n_rings;
+  g_autoptr (LsJsonDoc) doc = before ? ls_json_doc_parse (before, strlen (before), "job.json", diags) : NULL;
+  read = doc ? ls_trace_read (doc, 0, diags) : NULL;
+  LS_CHECK (
+      ls_goal_write (&(LsGoal) { h->plan, h->cluster, &h->nccl, NULL, "a test" }, goal, &n_rings, NULL));
+  g_unlink (goal);
+  if (read && write_trace (read, false, folder))
+    again = ls_trace_load (folder, 0, diags);
+  if (read)
+    sort_by_use (read->plan);
+  g_autofree char *json = read ? format (read) : NULL, *chakra = again ? format (again) : NULL,
+                  *said = ls_diag_list_format (diags);
+  LS_CHECK_STR (said, "");
+  LS_CHECK_STR (json, before);
+  LS_CHECK_STR (chakra, json);
+  remove_folder (folder);
+  hand_free (h);
+}
+
+/* Pins what a row of each kind of op, and of each direction of a copy, owes: it replays with every fidelity, what
+ * takes time takes more of it, and all that writes traces says which kind it was. */
+static void
+each_kind_of_op_runs_and_reads_back (void)
+{
+  for (uint8_t kind = 0; kind < LS_N_OP_KINDS; kind++) {
+    uint32_t n_directions = ls_op_has (kind, LS_HAS_DIRECTION) ? LS_N_COPY_DIRECTIONS : 1;
+    bool takes_time = ls_op_is_of_host (kind) ? ls_op_has (kind, LS_HAS_RECORDED) : ls_op_has_span (kind);
+    for (uint32_t d = 0; d < n_directions; d++) {
+      for (int network = LS_NETWORK_FLOW; network <= LS_NETWORK_STEP; network++) {
+        LsTime none = step_of_kind (kind, d, 0, (LsNetworkFidelity) network),
+               many = step_of_kind (kind, d, 3, (LsNetworkFidelity) network);
+        ls_check_impl (takes_time ? many > none : many == none && none > 0, __FILE__, __LINE__,
+                       "%s %u, fidelity %d: a step of %" G_GINT64_FORMAT " ps, without it %" G_GINT64_FORMAT,
+                       ls_op_kind_names[kind].name, d, network, many, none);
+      }
+      check_files_of_kind (kind, d);
+    }
   }
 }
 
@@ -540,7 +651,7 @@ damaged_files_end_in_a_reason (void)
   LS_CHECK (n_read > 0 && n_refused > n_read);
 }
 
-LS_TEST_SUITE (LS_TEST (every_shipped_trace_reads_back),
+LS_TEST_SUITE (LS_TEST (each_kind_of_op_runs_and_reads_back), LS_TEST (every_shipped_trace_reads_back),
                LS_TEST (a_kernel_has_operations_bytes_and_a_duration),
                LS_TEST (a_collective_has_type_size_and_group), LS_TEST (messages_match_by_ranks_and_tag),
                LS_TEST (a_trace_of_others_is_read), LS_TEST (a_send_of_others_waits_for_no_receiver),

@@ -44,7 +44,7 @@ route_is_searched (const LsCluster *c, uint32_t from, uint32_t to)
 static void
 check_routes (const LsCluster *c, GRand *rand)
 {
-  for (int k = 0; k < 8 && c->links->len < 60000 && c->spec.interior != LS_INTERIOR_TORUS
+  for (int k = 0; k < 8 && c->links->len < 60000 && !ls_cluster_traits (&c->spec)->is_slice
        && c->spec.server.copies == LS_COPIES_ANYWHERE
        && c->spec.server.write_bridge.bandwidth_bytes_per_s == 0;
        k++) {
@@ -67,10 +67,25 @@ check_ends (const LsCluster *c)
   ls_check_impl (r.n_hops > 0, __FILE__, __LINE__, "%s: no way to the memory of the host", c->spec.name);
 }
 
+/* What the row of a kind of node owes wherever it is asked. */
+static void
+check_traits (const LsClusterSpec *spec)
+{
+  const LsInteriorTraits *traits = ls_cluster_traits (spec);
+  const LsField *of_node = ls_field_find (ls_cluster_fields, "node")->fields;
+  LS_CHECK (traits->has_counts || ls_field_find (of_node, traits->name));
+  LS_CHECK_INT (traits->has_counts + traits->is_listed + traits->is_slice, <=, 1);
+  LS_CHECK (traits->has_nccl || traits->runs_xla);
+  const char *word = traits->word (spec);
+  LS_CHECK (*word && *traits->chip && g_str_has_prefix (traits->chips, traits->chip));
+}
+
+/* Pins: a kind of node that no shipped cluster has is run by no test over all of them; lists are of users. */
 static void
 shipped_clusters_hold_at_several_sizes (void)
 {
   static const uint32_t sizes[] = { 1, 2, 5, 33 };
+  bool is_shipped[LS_N_INTERIORS] = { false };
   g_autoptr (GRand) rand = g_rand_new_with_seed (20240504);
   g_autoptr (GPtrArray) entries = ls_data_list (LS_DATA_CLUSTERS);
   for (guint i = 0; i < entries->len; i++) {
@@ -79,6 +94,8 @@ shipped_clusters_hold_at_several_sizes (void)
     LsClusterSpec spec;
     if (!LS_CHECK (ls_cluster_load (e->path, &spec, diags)))
       continue;
+    is_shipped[spec.interior] = true;
+    check_traits (&spec);
     for (size_t k = 0; k < G_N_ELEMENTS (sizes); k++) {
       bool is_wanted = sizes[k] == 1 || (spec.nics.n > 0 && sizes[k] * spec.gpus_per_node <= 3000);
       g_autoptr (LsCluster) c = is_wanted ? build (&spec, sizes[k]) : NULL;
@@ -89,6 +106,11 @@ shipped_clusters_hold_at_several_sizes (void)
       check_routes (c, rand);
     }
     ls_cluster_spec_clear (&spec);
+  }
+  for (int kind = 0; kind < LS_N_INTERIORS; kind++) {
+    const LsInteriorTraits *traits = ls_cluster_traits (&(LsClusterSpec) { .interior = (LsInteriorId) kind });
+    ls_check_impl (is_shipped[kind] || traits->is_listed, __FILE__, __LINE__, "no shipped node is a %s",
+                   traits->name);
   }
 }
 

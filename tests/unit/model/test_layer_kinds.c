@@ -124,7 +124,7 @@ hybrid (LsMixerKind mixer)
 static void
 operators_hold_the_parameters_of_a_mixer (void)
 {
-  for (int mixer = LS_MIXER_MAMBA1; mixer <= LS_MIXER_MLSTM; mixer++) {
+  for (int mixer = LS_MIXER_NONE + 1; mixer < LS_N_MIXERS; mixer++) {
     LsModel m = hybrid ((LsMixerKind) mixer);
     m.attn.gate = true;
     for (uint32_t layer = 0; layer < 6; layer++) {
@@ -150,7 +150,7 @@ chunks_are_products (void)
   LsModel m = hybrid (LS_MIXER_MAMBA2);
   m.mixer.groups = 1;
   LS_CHECK_DOUBLE (ls_mixer_flops (&m, 1, 256), ==, 150994944);
-  for (int mixer = LS_MIXER_MAMBA1; mixer <= LS_MIXER_MLSTM; mixer++) {
+  for (int mixer = LS_MIXER_NONE + 1; mixer < LS_N_MIXERS; mixer++) {
     m.mixer.kind = (LsMixerKind) mixer, m.mixer.rank = mixer == LS_MIXER_MAMBA1 ? 64 : 0;
     g_autoptr (GArray) operators = layer_of (&m, 3);
     const LsOperator *chunks = find_operator (operators, "mixer-chunks");

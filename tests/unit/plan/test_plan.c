@@ -457,6 +457,8 @@ each_kind_of_op_has_its_row (void)
     LS_CHECK (ls_op_is_communication (kind) == (ls_op_has (kind, LS_HAS_CALL | LS_HAS_TRANSFERS) != 0));
     LS_CHECK (!ls_op_has (kind, LS_HAS_RECORDED) || ls_op_has_span (kind) || ls_op_is_of_host (kind));
   }
+  for (int d = 0; d < LS_N_COPY_DIRECTIONS; d++)
+    LS_CHECK (ls_copies[d].calls && ls_copy_names[d].name && ls_copy_names[d].value == d);
 }
 
 LS_TEST_SUITE (LS_TEST (each_kind_of_op_has_its_row), LS_TEST (plans_have_the_same_ranks),
