@@ -1,7 +1,7 @@
 /* analysis/conservation.h — what must come out as it went in, checked after every run
  * in every build: a program gives back what it allocates, and its kernels compute what
- * the model asks for. (What moves is checked by exec/replay/conserve.c, the parts of a step by
- * idle.c.) */
+ * the operators of the model ask for. (What moves is checked by exec/replay/conserve.c, the parts of a step
+ * by idle.c; what operators ask for by closed forms in the tests.) */
 #ifndef LS_ANALYSIS_CONSERVATION_H
 #define LS_ANALYSIS_CONSERVATION_H
 
@@ -21,9 +21,8 @@ double ls_trained_flops (const LsModel *m, const LsStrategy *s, uint32_t seq, bo
 /* Of one step's tokens that experts with a capacity drop: the model counts them, nobody computes them. */
 double ls_dropped_flops (const LsModel *m, const LsStrategy *s, uint32_t seq);
 
-/* Of a plan that was lowered from this model and resolved strategy: kernels that do not
- * recompute have the FLOPs of ls_model_flops(), and those of key-value heads that several
- * tensor-parallel ranks compute, as there are fewer. */
+/* Of a plan that was lowered from this model and resolved strategy: kernels that do not recompute have the
+ * FLOPs of the model's operators, on each rank that has them and for each of its micro-batches. */
 gboolean ls_conserves_flops (const LsPlan *plan, const LsModel *m, const LsStrategy *s, GError **error);
 
 /* A step ends with the bytes alive, by category, that it began with, and frees nothing

@@ -315,13 +315,11 @@ kernels_time (const BoundParts *x, const LsKernel *k, uint32_t n)
 static LsTime
 context_time (const BoundParts *x, const LsOperator *o, bool is_backward)
 {
-  const LsShard *shard = &x->shard;
-  bool is_ring = shard->cp_kind == LS_CP_RING || ls_context_is_pytorchs (shard);
   LsContextPlace place = { .layer_kind = o->layer_kind };
   LsTime sum = 0;
-  for (; place.step < (is_ring ? shard->cp : 1); place.step++) {
+  for (; place.step < ls_context_n_steps (&x->shard); place.step++) {
     LsContextStep s;
-    ls_context_step (x->model, shard, place, &s);
+    ls_context_step (x->model, &x->shard, place, &s);
     const LsKernel *merge = is_backward ? &s.merge_grad : &s.merge;
     sum += s.is_idle ? 0 : kernel_time (x, is_backward ? &s.bwd : &s.fwd);
     sum += s.is_idle || merge->bytes <= 0 ? 0 : kernel_time (x, merge);

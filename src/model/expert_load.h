@@ -50,6 +50,8 @@ void ls_expert_rows (const LsModel *m, const LsShard *s, uint64_t *ret_brought, 
 
 /* Rows that are brought to the experts of each ep rank: [ep]. */
 void ls_expert_rows_of_ranks (const LsModel *m, const LsShard *s, uint64_t *ret_rows);
+/* Whether they are of different numbers; false without experts. */
+bool ls_expert_ranks_differ (const LsModel *m, const LsShard *s);
 
 /* Share of the assignments that are computed: below 1 if a capacity drops some. */
 double ls_expert_kept_share (const LsModel *m, const LsShard *s);

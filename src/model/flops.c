@@ -27,10 +27,7 @@ enum {
   ALL,
   ACTIVE,   /* what one token meets: of experts, those that it is sent to */
   LINEAR,   /* of these, in products                                      */
-  WHOLE,    /* of those, what each rank of tp has whole                   */
   ADAPTERS, /* of all: what learns beside weights that do not             */
-  REPEATED, /* of adapters, what each rank of tp has whole                */
-  INSIDE,   /* of that, what meets all tokens with sequence parallelism   */
   N_SUMS
 };
 
@@ -43,14 +40,10 @@ add_operator (Weights *w, const LsOperatorParams *p)
 {
   for (uint32_t i = 0; i < p->n; i++) {
     uint64_t met = p->n_met > 0 ? p->n_met * ls_tensor_numel (&p->shape[i]) : p->numel[i];
-    bool is_product = p->shape[i].kind == LS_TENSOR_MATRIX, is_whole = p->is_replicated;
     w->n[ALL] += p->numel[i];
     w->n[ACTIVE] += met;
-    w->n[LINEAR] += is_product ? met : 0;
-    w->n[WHOLE] += is_product && is_whole ? met : 0;
+    w->n[LINEAR] += p->shape[i].kind == LS_TENSOR_MATRIX ? met : 0;
     w->n[ADAPTERS] += p->is_adapter ? met : 0;
-    w->n[REPEATED] += p->is_adapter && is_whole ? met : 0;
-    w->n[INSIDE] += p->is_adapter && is_whole && p->has_whole_grad ? met : 0;
   }
 }
 
@@ -96,7 +89,6 @@ weights_of_kind (const LsModel *m, const LsShard *s, uint32_t kind)
     w.n[ACTIVE] = again.n[ACTIVE];
   }
   w.n[LINEAR] += ls_streams_again_params (m);
-  w.n[WHOLE] += ls_streams_again_params (m);
   return w;
 }
 
@@ -160,13 +152,6 @@ ls_model_linear_params (const LsModel *m, uint64_t vocab)
 }
 
 uint64_t
-ls_model_whole_params (const LsModel *m)
-{
-  const LsShard s = whole_shard (m);
-  return weights_of_layers (m, &s).n[WHOLE] + weights_of_ends (m, m->vocab, true).n[WHOLE];
-}
-
-uint64_t
 ls_model_params (const LsModel *m, uint64_t vocab)
 {
   const LsShard s = whole_shard (m);
@@ -182,25 +167,12 @@ ls_model_active_params (const LsModel *m, uint64_t vocab)
       - (ls_ngram_rows (m) - m->halves.ngram_tables) * ls_ngram_width (m);
 }
 
-static Weights
-adapters_of (const LsModel *m, const LsLora *lora)
-{
-  LsShard s = whole_shard (m);
-  s.lora = *lora;
-  return lora->rank > 0 ? weights_of_layers (m, &s) : (Weights) { 0 };
-}
-
 uint64_t
 ls_lora_params (const LsModel *m, const LsLora *lora)
 {
-  return adapters_of (m, lora).n[ADAPTERS];
-}
-
-uint64_t
-ls_lora_repeated_params (const LsModel *m, const LsLora *lora, bool sp)
-{
-  const Weights w = adapters_of (m, lora);
-  return sp ? w.n[INSIDE] : w.n[REPEATED];
+  LsShard s = whole_shard (m);
+  s.lora = *lora;
+  return lora->rank > 0 ? weights_of_layers (m, &s).n[ADAPTERS] : 0;
 }
 
 /* --- FLOPs -------------------------------------------------------------------------------- */

@@ -292,17 +292,3 @@ ls_nf4_bytes (uint64_t numel)
 {
   return (uint64_t) ((double) numel * NF4_BITS / 8);
 }
-
-uint64_t
-ls_lora_copied_params (const LsModel *m, const LsLora *lora, uint32_t tp)
-{
-  uint64_t columns = 0;
-  for (uint32_t i = 0; lora->rank > 0 && m->latent.kv_lora == 0 && i < m->n_layers; i++) {
-    uint32_t kind = ls_model_layer_kind (m, i);
-    LsModel own = ls_model_of_kind (m, kind);
-    uint64_t head = (lora->modules & LS_LORA_K ? own.head_dim : 0)
-        + (lora->modules & LS_LORA_V ? ls_model_v_dim (&own) : 0);
-    columns += ls_layer_has_attention (kind) && tp > own.n_kv_heads ? (tp - own.n_kv_heads) * head : 0;
-  }
-  return lora->rank * columns;
-}

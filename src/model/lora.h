@@ -134,12 +134,7 @@ char *ls_lora_words (uint32_t modules, const char *between);
 /* Bytes of so many weights in NF4, with their constants. */
 uint64_t ls_nf4_bytes (uint64_t numel);
 
-/* Of all adapters of the model; of these, what every rank of tp has whole and multiplies with all tokens:
- * with sequence parallelism only what stands inside of mixers. */
-uint64_t ls_lora_params (const LsModel *m, const LsLora *lora);
-uint64_t ls_lora_repeated_params (const LsModel *m, const LsLora *lora, bool sp);
-/* What ranks of tp beyond one for a head of keys and values have again of B, all of them together. */
-uint64_t ls_lora_copied_params (const LsModel *m, const LsLora *lora, uint32_t tp);
+uint64_t ls_lora_params (const LsModel *m, const LsLora *lora); /* of all adapters of the model */
 
 /* What a step over so many sequences of seq tokens computes less than one that trains all, whose vocabulary
  * is padded to this: weight gradients that nobody needs, less the adapters. */

@@ -403,11 +403,9 @@ uint64_t ls_model_params (const LsModel *m, uint64_t vocab);
 uint64_t ls_model_active_params (const LsModel *m, uint64_t vocab);
 uint64_t ls_model_layer_params (const LsModel *m, uint32_t layer);
 uint64_t ls_model_expert_params (const LsModel *m); /* of one expert, and of the small one beside it */
-uint64_t ls_model_linear_params (const LsModel *m, uint64_t vocab);
-/* Of these, what each rank of tensor parallelism has whole, without the head. */
-uint64_t ls_model_whole_params (const LsModel *m);
-
-/* Of these, of a layer, with the experts that a token is sent to. */
+uint64_t
+ls_model_linear_params (const LsModel *m,
+                        uint64_t vocab); /* Of these, of a layer, with the experts that a token is sent to. */
 uint64_t ls_model_layer_linear_params (const LsModel *m, uint32_t layer);
 
 /* Forward FLOPs of attention without a causal mask, for a sequence: of an encoder, and to its tokens. */

@@ -254,6 +254,8 @@ typedef struct {
 
 /* Whether attention goes by the steps of PyTorch's ring, however keys and values come. */
 bool ls_context_is_pytorchs (const LsShard *s);
+/* Steps of a rank: one for the keys and values of each, or one for all. */
+uint32_t ls_context_n_steps (const LsShard *s);
 /* Whether ranks of a cp group have different kernels. */
 bool ls_context_is_uneven (const LsShard *s);
 /* Whether a rank has a part of a sequence wherever documents begin, not a part of each document. */

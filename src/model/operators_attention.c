@@ -549,6 +549,12 @@ is_ring (const LsShard *s)
   return s->cp_kind == LS_CP_RING || ls_context_is_pytorchs (s);
 }
 
+uint32_t
+ls_context_n_steps (const LsShard *s)
+{
+  return is_ring (s) ? s->cp : 1;
+}
+
 bool
 ls_context_is_uneven (const LsShard *s)
 {

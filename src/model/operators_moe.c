@@ -756,6 +756,19 @@ ls_expert_rows_of_ranks (const LsModel *m, const LsShard *s, uint64_t *ret_rows)
   }
 }
 
+bool
+ls_expert_ranks_differ (const LsModel *m, const LsShard *s)
+{
+  uint32_t n = m->moe.n_experts > 0 ? MAX (1, s->ep) : 0;
+  g_autofree uint64_t *rows = g_new (uint64_t, n + 1);
+  if (n > 0)
+    ls_expert_rows_of_ranks (m, s, rows);
+  for (uint32_t r = 1; r < n; r++)
+    if (rows[r] != rows[0])
+      return true;
+  return false;
+}
+
 static double
 sum_of_rows (const uint64_t *x, uint32_t n)
 {

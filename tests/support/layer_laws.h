@@ -8,6 +8,7 @@
 
 #include "lower/lower.h"
 #include "analysis/conservation.h"
+#include "closed_flops.h"
 
 /* Six layers 512 wide, with eight heads on four of keys and values: what a test adds to. */
 static inline LsModel
@@ -38,7 +39,7 @@ keeps_the_laws (const LsModel *m, LsStrategy *s)
   g_autofree char *why = ls_diag_list_format (diags);
   LsPlan *plan = ok ? ls_lower (m, s, NULL, &error) : NULL;
   LS_CHECK_STR (why, "");
-  ok = plan && ls_conserves_flops (plan, m, s, &error);
+  ok = plan && ls_conserves_flops (plan, m, s, &error) && computes_closed_flops (plan, m, s);
   g_autoptr (LsMemory) memory = plan ? ls_memory_new (&(LsMemoryInput) { .plan = plan }) : NULL;
   ok = ok && ls_conserves_memory (memory, &error);
   LS_CHECK_NO_ERROR (error);

@@ -1,14 +1,14 @@
 #include "show/plot/picture.h"
 
 #include <errno.h>
+#include <gio/gio.h>
 #include <glib/gstdio.h>
 #include <lockstep/error.h>
 #include <math.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/diag.h"
@@ -22,7 +22,6 @@
 
 #define DEFAULT_SECONDS 300 /* the largest pictures of ours take a few */
 #define MAX_SECONDS     86400
-#define TICK_MS         20
 
 /* Descriptors of gnuplot. */
 enum { DATA_FD = 3, SCRIPT_FD = 4 };
@@ -35,10 +34,10 @@ typedef struct {
 
 /* A gnuplot that runs. */
 typedef struct {
+  GSubprocess *process;
   GPid pid;
-  int picture, complaints; /* pipes; -1: it has closed its end */
-  GString *text;           /* what it complained of            */
-  gint64 deadline;         /* microseconds, monotonic          */
+  bool is_late;
+  GAsyncResult *end; /* NULL: not yet */
 } Child;
 
 char *
@@ -92,87 +91,55 @@ set_up_child (gpointer data)
 #endif
 }
 
-static gboolean
-start (Child *child, const Drawing *d, GError **error)
+static GSubprocess *
+start (const Drawing *d, GError **error)
 {
-  const char *argv[] = { "gnuplot", "-e", "to_stdout = 1; data = '/dev/fd/3'", "/dev/fd/4", NULL };
-  const int from[] = { fileno (d->data), fileno (d->script) }, to[] = { DATA_FD, SCRIPT_FD };
+  g_autoptr (GSubprocessLauncher) launcher
+      = g_subprocess_launcher_new (G_SUBPROCESS_FLAGS_STDOUT_PIPE | G_SUBPROCESS_FLAGS_STDERR_PIPE);
   g_autoptr (GError) failure = NULL;
-  if (g_spawn_async_with_pipes_and_fds (NULL, argv, NULL, G_SPAWN_SEARCH_PATH | G_SPAWN_DO_NOT_REAP_CHILD,
-                                        set_up_child, NULL, -1, -1, -1, from, to, G_N_ELEMENTS (to),
-                                        &child->pid, NULL, &child->picture, &child->complaints, &failure)) {
-    child->text = g_string_new (NULL);
-    child->deadline = g_get_monotonic_time () + (gint64) d->seconds * G_USEC_PER_SEC;
-    return TRUE;
-  }
-  return ls_fail (error, LS_ERROR_IO, "gnuplot did not start: %s", failure->message);
+  g_subprocess_launcher_take_fd (launcher, dup (fileno (d->data)), DATA_FD);
+  g_subprocess_launcher_take_fd (launcher, dup (fileno (d->script)), SCRIPT_FD);
+  g_subprocess_launcher_set_child_setup (launcher, set_up_child, NULL, NULL);
+  GSubprocess *process = g_subprocess_launcher_spawn (launcher, &failure, "gnuplot", "-e",
+                                                      "to_stdout = 1; data = '/dev/fd/3'", "/dev/fd/4", NULL);
+  if (!process)
+    g_set_error (error, LS_ERROR, LS_ERROR_IO, "gnuplot did not start: %s", failure->message);
+  return process;
 }
 
+/* Time is up. */
 static gboolean
-is_late (const Child *child)
+kill_child (gpointer data)
 {
-  return g_get_monotonic_time () >= child->deadline;
-}
-
-/* Passes on what a pipe holds; closes it at its end. */
-static void
-pass_on (int *fd, FILE *out, GString *text)
-{
-  char piece[65536];
-  ssize_t n = read (*fd, piece, sizeof piece);
-  if (n < 0 && errno == EINTR)
-    return;
-  if (n > 0 && out)
-    fwrite (piece, 1, (size_t) n, out);
-  else if (n > 0)
-    g_string_append_len (text, piece, n);
-  if (n <= 0) {
-    close (*fd);
-    *fd = -1;
-  }
-}
-
-/* Until it has closed both pipes, or time is up. */
-static void
-listen_to (Child *child, FILE *out)
-{
-  while ((child->picture >= 0 || child->complaints >= 0) && !is_late (child)) {
-    struct pollfd pipes[] = { { child->picture, POLLIN, 0 }, { child->complaints, POLLIN, 0 } };
-    if (poll (pipes, G_N_ELEMENTS (pipes), TICK_MS) <= 0)
-      continue;
-    if (pipes[0].revents)
-      pass_on (&child->picture, out, NULL);
-    if (pipes[1].revents)
-      pass_on (&child->complaints, NULL, child->text);
-  }
-}
-
-/* Its exit status; -1: time is up, and it is no more. */
-static int
-reap (Child *child)
-{
-  int status = -1;
-  pid_t done;
-  while (((done = waitpid (child->pid, &status, WNOHANG)) == 0 || (done < 0 && errno == EINTR))
-         && !is_late (child))
-    g_usleep (1000);
-  if (done != 0)
-    return status;
+  Child *child = data;
+  child->is_late = true;
   kill (-child->pid, SIGKILL);
   kill (child->pid, SIGKILL); /* if it has not come to its group yet */
-  while (waitpid (child->pid, &status, 0) < 0 && errno == EINTR)
-    ;
-  return -1;
+  return G_SOURCE_REMOVE;
 }
 
 static void
-child_clear (Child *child)
+note_end (GObject *process, GAsyncResult *end, gpointer child)
 {
-  if (child->picture >= 0)
-    close (child->picture);
-  if (child->complaints >= 0)
-    close (child->complaints);
-  g_string_free (child->text, TRUE);
+  ((Child *) child)->end = g_object_ref (end);
+}
+
+/* Until it is over, or time is up; what it drew, and what it complained of. */
+static void
+listen_to (Child *child, guint seconds, GBytes **ret_picture, GBytes **ret_complaints)
+{
+  g_autoptr (GMainContext) context = g_main_context_new ();
+  g_autoptr (GSource) alarm = g_timeout_source_new_seconds (seconds);
+  g_main_context_push_thread_default (context);
+  g_source_set_callback (alarm, kill_child, child, NULL);
+  g_source_attach (alarm, context);
+  g_subprocess_communicate_async (child->process, NULL, NULL, note_end, child);
+  while (!child->end)
+    g_main_context_iteration (context, TRUE);
+  g_subprocess_communicate_finish (child->process, child->end, ret_picture, ret_complaints, NULL);
+  g_source_destroy (alarm);
+  g_main_context_pop_thread_default (context);
+  g_object_unref (child->end);
 }
 
 /* ---- the picture ---- */
@@ -182,23 +149,25 @@ static gboolean
 draw_gnuplot (FILE *out, void *data, GError **error)
 {
   const Drawing *d = data;
-  Child child;
-  if (!start (&child, d, error))
+  g_autoptr (GSubprocess) process = start (d, error);
+  g_autoptr (GBytes) picture = NULL, complaints = NULL;
+  if (!process)
     return FALSE;
-  listen_to (&child, out);
-  int status = reap (&child);
-  g_strstrip (child.text->str);
-  gboolean ok = WIFEXITED (status) && WEXITSTATUS (status) == 0 && (ferror (out) || ftell (out) != 0);
-  if (status == -1)
-    g_set_error (
-        error, LS_ERROR, LS_ERROR_IO,
+  Child child = { .process = process, .pid = atoi (g_subprocess_get_identifier (process)) };
+  listen_to (&child, d->seconds, &picture, &complaints);
+  if (child.is_late)
+    return ls_fail (
+        error, LS_ERROR_IO,
         "gnuplot took longer than %u s for %s; LS_GNUPLOT_SECONDS=N in the environment gives it more",
         d->seconds, d->picture);
-  else if (!ok)
-    g_set_error (error, LS_ERROR, LS_ERROR_IO, "gnuplot failed on %s: %s", d->picture,
-                 *child.text->str ? child.text->str : "it drew nothing");
-  child_clear (&child);
-  return ok;
+  gsize size = 0, n_said = 0;
+  const char *bytes = g_bytes_get_data (picture, &size), *said = g_bytes_get_data (complaints, &n_said);
+  g_autofree char *text = g_strstrip (g_strndup (said ? said : "", n_said));
+  if (!g_subprocess_get_successful (process) || size == 0)
+    return ls_fail (error, LS_ERROR_IO, "gnuplot failed on %s: %s", d->picture,
+                    *text ? text : "it drew nothing");
+  fwrite (bytes, 1, size, out);
+  return TRUE;
 }
 
 gboolean

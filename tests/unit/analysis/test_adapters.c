@@ -33,7 +33,7 @@ weights_are_counted (void)
   LsLora lora = { .rank = 16, .modules = modules };
   LS_CHECK_INT (ls_lora_params (&m, &lora), ==,
                 61 * 16 * (7168 + 1536 + 1536 + 24576 + 7168 + 576 + 512 + 32768 + 16384 + 7168));
-  LS_CHECK_INT (ls_lora_repeated_params (&m, &lora, false), ==,
+  LS_CHECK_INT (repeated_adapter_params (&m, &lora, false), ==,
                 61 * 16 * (7168 + 1536 + 1536 + 7168 + 576 + 512 + 7168));
   m.latent.q_lora = 0;
   lora.modules = LS_LORA_Q;
@@ -271,8 +271,8 @@ heads_that_ranks_share (void)
   LsModel m = small_model ("shared heads");
   m.n_kv_heads = 2;
   LsLora lora = { .rank = 16, .modules = LS_LORA_Q | LS_LORA_K };
-  LS_CHECK_INT (ls_lora_copied_params (&m, &lora, 2), ==, 0);
-  LS_CHECK_INT (ls_lora_copied_params (&m, &lora, 8), ==, 6 * 16 * (8 - 2) * 64);
+  LS_CHECK_INT (copied_adapter_params (&m, &lora, 2), ==, 0);
+  LS_CHECK_INT (copied_adapter_params (&m, &lora, 8), ==, 6 * 16 * (8 - 2) * 64);
   g_autoptr (GArray) operators = adapted (&m, LS_LORA_K | LS_LORA_V, 8);
   const LsOperator *b = find_operator (operators, "lora-b");
   if (LS_CHECK (b != NULL))

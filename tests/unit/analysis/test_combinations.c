@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "analysis/conservation.h"
+#include "closed_flops.h"
 #include "combination_rules.h"
 #include "lower/lower.h"
 #include "ls_test.h"
@@ -287,6 +288,7 @@ run (const Ask *a, const char *knobs)
   options.n_steps = 2;
   g_autoptr (LsPlan) plan = ls_lower (&a->model, &a->s, NULL, &error);
   if (plan && ls_plan_check (plan, &error) && ls_conserves_flops (plan, &a->model, &a->s, &error)) {
+    computes_closed_flops (plan, &a->model, &a->s);
     g_autoptr (LsTimeline) t = ls_run (plan, cluster, &calibration, &nccl, &options, NULL, &error);
     LS_CHECK (!t || t->window_end > t->window_start);
   }

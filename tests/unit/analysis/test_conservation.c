@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "closed_flops.h"
 #include "random_job.h"
 
 #include "analysis/conservation.h"
@@ -50,7 +51,7 @@ jobs_of_every_kind_keep_the_laws (void)
     g_autoptr (GError) error = NULL;
     Job j;
     if (job_init (&j, rand))
-      LS_CHECK (conserves (&j, &error));
+      LS_CHECK (conserves (&j, &error) && computes_closed_flops (j.plan, &j.model, &j.strategy));
     LS_CHECK_NO_ERROR (error);
     job_clear (&j);
   }

@@ -14,6 +14,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "closed_flops.h"
 #include "random_job.h"
 
 #include "analysis/conservation.h"
@@ -154,7 +155,8 @@ ranks_together_compute_the_model (void)
         k.pp = 3 - tp;
         k.recompute = recompute;
         fixture_init (&x, &k);
-        LS_CHECK (x.plan && ls_conserves_flops (x.plan, &x.model, &x.s, &error));
+        LS_CHECK (x.plan && ls_conserves_flops (x.plan, &x.model, &x.s, &error)
+                  && computes_closed_flops (x.plan, &x.model, &x.s));
         LS_CHECK_NO_ERROR (error);
         fixture_clear (&x);
       }
@@ -172,7 +174,8 @@ ranks_together_compute_mixers (void)
       k.recompute = recompute;
       k.tp = mixers[i].mixer == LS_MIXER_MAMBA2 ? 2 : 1;
       fixture_init (&x, &k);
-      LS_CHECK (x.plan && ls_conserves_flops (x.plan, &x.model, &x.s, &error));
+      LS_CHECK (x.plan && ls_conserves_flops (x.plan, &x.model, &x.s, &error)
+                && computes_closed_flops (x.plan, &x.model, &x.s));
       LS_CHECK_NO_ERROR (error);
       fixture_clear (&x);
     }
