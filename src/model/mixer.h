@@ -10,17 +10,17 @@
  * sizes (mixer_rank). A row (mixer.c) has the columns into it, those that are convolved and what is learned
  * beside the products, as so many I, K and H; a convolution learns k a column, k + 1 with a bias, a norm as
  * many as it is wide; mamba1 I (R + 2 N) + R I, I (N + 2) and norms of R + 2 N; rwkv7 h of the MLP behind it
- * too; product is one matrix, I = h, of one head. I h lead out of it; with mixer_bias, biases of all columns
- * into it and of h out of it, and of conv of the convolved ones. mixer_plain_conv leaves out the one of k + 1,
- * mixer_plain_keys the norms of mamba1, which Jamba has and Mamba has not. mamba2 with R > 0 (PLaMo 2) makes keys and step sizes of the
- * convolved columns as mamba1 does, by I (R + 2 K) + R H. kda also has, through P columns each, I for the
- * decay of each channel and I for the gate (mixer_full_gate: that as I columns into it instead;
- * mixer_gate_bias: with a bias of I). linear with R > 0 (gated linear attention) has, through R columns, K
- * for the decay of each channel of keys, with a bias. mixer_ungated takes away I columns of delta and of
- * linear, mixer_undecayed H columns and the 2 H of delta (DeltaNet). rglru, a
- * real-gated linear recurrent unit, makes of the convolved columns of each head two gates as wide, P x P
- * each, of what comes in and of the decay; the other I columns gate what it gives. Products of a chunk, m
- * n k:
+ * too; product is one matrix, I = h, of one head. I h lead out of it; with mixer_bias, biases of all
+ * columns into it and of h out of it, and of conv of the convolved ones. mixer_plain_conv leaves out the
+ * one of k + 1, mixer_plain_keys the norms of mamba1, which Jamba has and Mamba has not. mamba2 with R > 0
+ * (PLaMo 2) makes keys and step sizes of the convolved columns as mamba1 does, by I (R + 2 K) + R H. kda
+ * also has, through P columns each, I for the decay of each channel and I for the gate (mixer_full_gate:
+ * that as I columns into it instead; mixer_gate_bias: with a bias of I). linear with R > 0 (gated linear
+ * attention) has, through R columns, K for the decay of each channel of keys, with a bias. mixer_ungated
+ * takes away I columns of delta and of linear, mixer_undecayed H columns and the 2 H of delta (DeltaNet).
+ * rglru, a real-gated linear recurrent unit, makes of the convolved columns of each head two gates as
+ * wide, P x P each, of what comes in and of the decay; the other I columns gate what it gives. Products of
+ * a chunk, m n k:
  *
  *     mamba2   C B^T of each group: Q Q N; of each head (C B^T) X: Q P Q, B^T X: P N Q, C S: Q P N
  *     delta    of each head K K^T, Q K^T: Q Q N; W: Q N Q; U, output: Q P Q; W S, Q S: Q P N; K^T V: N P Q
@@ -162,8 +162,8 @@ bool ls_mixer_selects (const LsModel *m);
 
 /* All that is learned beside matrix products with tokens. */
 uint64_t ls_mixer_other_params (const LsModel *m);
-/* What is wrong with what is said of this kind, where 0 and false say nothing; NULL: nothing. Static. *ret_key:
- * the key of a model's file that says it. */
+/* What is wrong with what is said of this kind, where 0 and false say nothing; NULL: nothing. Static.
+ * *ret_key: the key of a model's file that says it. */
 const char *ls_mixer_check (const LsModel *m, const char **ret_key);
 
 /* FLOPs of the products of a sequence, forward; with heads cut over so many ranks, of all of them. */

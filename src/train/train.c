@@ -93,7 +93,7 @@ assume_machines (LsTrainReport *r, const LsTrainSpec *spec, bool has_storage,
   bool is_usual = spec->storage_bytes_per_s == 0;
   if (has_storage)
     ls_assumptions_add (all, "storage_bandwidth", ls_format_rate (r->checkpoint.storage_bytes_per_s),
-                        "storage at %s", is_usual ? "150 MB/s for each GPU" : NULL,
+                        "storage at %s", is_usual ? "150 MB/s for each accelerator" : NULL,
                         "--storage-bandwidth RATE");
   if (replaces_nodes (reliability))
     ls_assumptions_add (all, "spares",

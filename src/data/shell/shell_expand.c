@@ -360,8 +360,8 @@ length_of (const Parameter *q)
   return g_strdup_printf ("%" G_GSIZE_FORMAT, counts ? items->len : strlen (item_of (q)));
 }
 
-/* $X, ${X}, ${X[1]}. A form that is not read, as "${X/a/b}" and "${X:1:2}", is named so, if what it is made of
- * is known. */
+/* $X, ${X}, ${X[1]}. A form that is not read, as "${X/a/b}" and "${X:1:2}", is named so, if what it is
+ * made of is known. */
 static void
 add_parameter (Words *w, const char *p, const char *end, bool is_quoted)
 {
