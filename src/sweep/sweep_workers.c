@@ -471,6 +471,7 @@ read_again (LsSweepRun *x, Candidate *c)
   candidate_settled (x, c, &s);
   if (!ls_job_is_read (&x->spec->job, &x->model, &s, diags)) {
     c->status = TRY_ILLEGAL;
+    c->is_confirmed = false;
     if (x->n_refused++ == 0)
       x->refused = g_strdup (ls_diag_list_at (diags, 0).message);
   }
@@ -496,13 +497,13 @@ take (LsSweepRun *x, WorkKind kind, Candidate *c, bool is_known)
     return;
   if (c->status == TRY_DONE || c->status == TRY_RAN)
     c->key = c->step;
-  if (kind == WORK_CONFIRM && c->status == TRY_DONE && x->spec->job.from)
-    read_again (x, c);
   c->is_confirmed |= kind != WORK_TRY && c->status == TRY_DONE;
   if (kind == WORK_TRY && !is_known)
     sweep_journal_try (x, c);
   if (kind == WORK_CONFIRM && !is_known)
     sweep_journal_confirm (x, c);
+  if (kind == WORK_CONFIRM && c->is_confirmed && x->spec->job.from)
+    read_again (x, c);
 }
 
 const Confirmation *
