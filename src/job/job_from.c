@@ -328,7 +328,7 @@ ls_job_from_notes (const LsJobSpec *spec, GPtrArray *notes)
              "%s does not say on what it runs, so that no release of %s is "
              "taken: it runs the textbook; --software NAME for another one",
              from->path, from->program);
-  if (spec->model)
+  if (spec->model && (from->model_is_named || from->model_is_sized))
     ls_note (notes, "the model is %s, not that of %s", spec->model, from->path);
 }
 

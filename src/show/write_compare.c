@@ -77,6 +77,8 @@ static const Texts options
     = { "options", "options that differ", offsetof (LsResultFile, options), ls_result_option, true };
 static const Texts assumptions
     = { "rests_on", "what they rest on", offsetof (LsResultFile, assumptions), ls_result_assumption, false };
+static const Texts origins
+    = { "origins", "whence that is", offsetof (LsResultFile, origins), ls_result_assumption, false };
 
 static const GPtrArray *
 list_of (const LsResultFile *file, const Texts *t)
@@ -121,6 +123,23 @@ compare_names (LsResultFile *const *files, guint n, const Texts *t)
         g_ptr_array_add (names, (gpointer) name);
     }
   return names;
+}
+
+/* "the model's", or where these differ "A: given; B: the model's". Newly allocated. */
+static char *
+origins_of (LsResultFile *const *files, guint n, const char *name)
+{
+  GString *out = g_string_new (NULL);
+  bool differs = false;
+  for (guint i = 1; i < n; i++)
+    differs |= g_strcmp0 (text_of (files[i], &origins, name), text_of (files[0], &origins, name)) != 0;
+  for (guint i = 0; i < (differs ? n : 1); i++) {
+    const char *why = text_of (files[i], &origins, name);
+    g_autofree char *column = column_name (i);
+    g_string_append_printf (out, "%s%s%s%s", i > 0 ? "; " : "", differs ? column : "", differs ? ": " : "",
+                            why ? why : "-");
+  }
+  return g_string_free (out, FALSE);
 }
 
 /* A member of an open object: names and values, as a and b of two files. */

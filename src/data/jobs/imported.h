@@ -48,6 +48,7 @@ typedef struct {
   GHashTable *words, *decided;
   bool model_is_given;         /* by ls_import_load() */
   bool model_is_named;         /* the files name one, whether it is known or not */
+  bool model_is_sized;         /* the files say of what sizes theirs is */
   guint first_year, last_year; /* of the releases that have the options; 0: not known */
   guint32 positions;           /* rows of a table of learned positions, if the model has one; 0: not known */
   GHashTable *given;           /* keys that were given, whatever the files say: static strings, of either */

@@ -238,6 +238,7 @@ import_take_model (LsImport *import, const LsModel *model)
     if (ls_field_is_value (f) && !is_of_job (f->key))
       g_hash_table_add (import->given, (gpointer) f->key);
   import->model_is_given = true;
+  import->model_is_sized = false;
 }
 
 static void

@@ -133,6 +133,8 @@ set (LsImport *import, const LsField *fields, void *target, GHashTable *said, co
   g_assert (f);
   if (fields == ls_model_fields && strcmp (key, "seq") == 0)
     import_positions (import, g_ascii_strtoull (text, NULL, 10));
+  else if (fields == ls_model_fields)
+    import->model_is_sized = true;
   if (g_hash_table_contains (import->given, f->key)) {
     compare_given (import, fields, target, f, text);
     return;

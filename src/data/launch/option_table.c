@@ -449,7 +449,7 @@ read_option (LaunchJob *job, const LaunchOption *o)
     tell_packed (job, o, row);
   else if (row->kind != OPTION_RULE)
     set_value (job, o, row);
-  else if (!is_open (job, o, NULL))
+  else if (!(row->key && g_hash_table_contains (job->import->given, row->key)) && !is_open (job, o, NULL))
     tell_holes (job, o, 0);
 }
 

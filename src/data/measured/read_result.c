@@ -206,6 +206,7 @@ ls_result_file_free (LsResultFile *file)
     g_array_unref (file->sections[s]);
   g_ptr_array_unref (file->options);
   g_ptr_array_unref (file->assumptions);
+  g_ptr_array_unref (file->origins);
   g_free (file->path);
   g_free (file->model);
   g_free (file->trace);
@@ -315,13 +316,13 @@ read_names (LsResultFile *file, const cJSON *root)
     g_ptr_array_add (file->options, option_new ("--software", ls_json_text (provenance, "software")));
 }
 
+/* That member of each. */
 static void
-read_assumptions (LsResultFile *file, const cJSON *list)
+read_assumptions (GPtrArray *texts, const char *member, const cJSON *list)
 {
   const cJSON *node;
-  cJSON_ArrayForEach (node, list) if (ls_json_text (node, "key") && ls_json_text (node, "value"))
-      g_ptr_array_add (file->assumptions,
-                       option_new (ls_json_text (node, "key"), ls_json_text (node, "value")));
+  cJSON_ArrayForEach (node, list) if (ls_json_text (node, "key") && ls_json_text (node, member))
+      g_ptr_array_add (texts, option_new (ls_json_text (node, "key"), ls_json_text (node, member)));
 }
 
 static void
@@ -341,7 +342,8 @@ read_root (LsResultFile *file, const LsJsonDoc *doc, LsDiagList *diags)
   const cJSON *groups = ls_json_at (root, "link_groups");
   const cJSON *links = require (doc, root, groups ? "link_groups" : "links", cJSON_IsArray, "a list", diags);
   read_links (file, doc, links, groups ? "max_utilisation" : "utilisation", diags);
-  read_assumptions (file, ls_json_at (root, "assumptions"));
+  read_assumptions (file->assumptions, "value", ls_json_at (root, "assumptions"));
+  read_assumptions (file->origins, "why", ls_json_at (root, "assumptions"));
   read_names (file, root);
 }
 
@@ -353,6 +355,7 @@ read_doc (const char *path, const LsJsonDoc *doc, LsDiagList *diags)
   file->path = g_strdup (path);
   file->options = g_ptr_array_new_with_free_func (option_free);
   file->assumptions = g_ptr_array_new_with_free_func (option_free);
+  file->origins = g_ptr_array_new_with_free_func (option_free);
   for (int s = 0; s < LS_N_RESULT_SECTIONS; s++) {
     file->sections[s] = g_array_new (FALSE, FALSE, sizeof (LsResultNumber));
     g_array_set_clear_func (file->sections[s], clear_number);

@@ -45,6 +45,7 @@ typedef struct {
   double params;                          /* NaN: not known                              */
   GPtrArray *options;                     /* LsResultOption *, as resolved; none if the file does not say */
   GPtrArray *assumptions;                 /* LsResultOption *: "seq", "8192": what its numbers rest on */
+  GPtrArray *origins;                     /* LsResultOption *: "seq", "the model's": whence that is */
   GArray *sections[LS_N_RESULT_SECTIONS]; /* LsResultNumber, in the order of the file */
 } LsResultFile;
 

@@ -19,6 +19,7 @@ new_file (const char *path)
   file->path = g_strdup (path);
   file->options = g_ptr_array_new ();
   file->assumptions = g_ptr_array_new ();
+  file->origins = g_ptr_array_new ();
   for (int s = 0; s < LS_N_RESULT_SECTIONS; s++)
     file->sections[s] = g_array_new (FALSE, FALSE, sizeof (LsResultNumber));
   return file;
