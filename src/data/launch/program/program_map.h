@@ -338,7 +338,7 @@ const char *program_environment (const ProgramRun *run, const char *name);
  * is. told: takes what is said of it, char *, owned by the array. False: a diagnostic. */
 bool program_unwrap (const char *name, ImportFile *file, GPtrArray *told, LsDiagList *diags);
 ProgramAction program_write_line, program_tell_once, program_write_variable, program_write_command,
-    program_write_once, program_walk;
+    program_write_once;
 /* A word of a shell in double quotes; "2" times "$NODES" as "$((2*$NODES))"; commands so far. */
 char *program_quoted (const char *text);
 char *program_times (const char *a, const char *b);

@@ -344,10 +344,6 @@ static const struct {
   { { "variable", AS_VALUE }, program_write_variable, OF_WRAPPERS, { { "as", AS_VALUE } } },
   { { "command", AS_TEXT }, program_write_command, OF_WRAPPERS },
   { { "container", AS_RULES }, program_write_once, OF_WRAPPERS },
-  { { "below", AS_TEXT },
-    program_walk,
-    OF_WRAPPERS,
-    { { "of", AS_VALUE }, { "times", AS_TEXT }, { "until", AS_VALUE }, { "rules", AS_RULES } } },
   { { "rules", AS_RULES }, NULL, OF_ALL, { { "else", AS_RULES, true } } },
 };
 
@@ -692,7 +688,6 @@ check_action (ProgramRun *run, const cJSON *rule, guint action)
 static void
 check_rule (ProgramRun *run, const cJSON *rule)
 {
-  static const char *const walked[] = { "pods", "copies", "depth" };
   const cJSON *what = NULL, *one;
   guint action = action_of (rule, &what);
   if (!what) {
@@ -704,8 +699,6 @@ check_rule (ProgramRun *run, const cJSON *rule)
   check_loop (run, rule);
   if (actions[action].act == make_list)
     name_value (run, "index");
-  for (guint i = 0; i < G_N_ELEMENTS (walked) && actions[action].act == program_walk; i++)
-    name_value (run, walked[i]);
   for (guint i = 0; i < G_N_ELEMENTS (actions[action].more) && actions[action].more[i].key; i++) {
     const Member *more = &actions[action].more[i];
     if (!more->is_free && !cJSON_GetObjectItemCaseSensitive (rule, more->key))
