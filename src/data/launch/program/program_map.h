@@ -318,8 +318,8 @@ void program_add_printed (LaunchWords *words, const char *text, const cJSON *of)
 
 /* What a text sets, or the first of names that it sets, as members by their paths; NULL: a diagnostic. */
 cJSON *program_python_tree (ProgramRun *run, const char *text, gsize n, const char *path);
-ProgramAction program_python, program_put, program_move, program_drop_members, program_put_said,
-    program_put_pairs, program_lay_files, program_lie_on, program_configure;
+ProgramAction program_python, program_take_part, program_put, program_move, program_drop_members,
+    program_put_said, program_put_pairs, program_lay_files, program_lie_on, program_configure;
 /* The first file of a map that functions in Python return; NULL: there is none. */
 const cJSON *program_returned (const ProgramMap *map);
 /* What a function of a text returns, the only one if none is asked for; as that, NULL: a diagnostic. */
@@ -338,7 +338,7 @@ const char *program_environment (const ProgramRun *run, const char *name);
  * is. told: takes what is said of it, char *, owned by the array. False: a diagnostic. */
 bool program_unwrap (const char *name, ImportFile *file, GPtrArray *told, LsDiagList *diags);
 ProgramAction program_write_line, program_tell_once, program_write_variable, program_write_command,
-    program_write_once, program_walk;
+    program_write_once;
 /* A word of a shell in double quotes; "2" times "$NODES" as "$((2*$NODES))"; commands so far. */
 char *program_quoted (const char *text);
 char *program_times (const char *a, const char *b);

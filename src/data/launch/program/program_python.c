@@ -252,66 +252,26 @@ shape (const ProgramRun *run, cJSON *tree)
 
 /* --- one of several ------------------------------------------------------------------------------------ */
 
-/* Of a class, be it given to what is called; NULL: it is none. */
-static cJSON *
-made_by (cJSON *item, const char *class)
+/* { "take": path }: rules behind see what is there, and options are of it. */
+void
+program_take_part (ProgramRun *run, ProgramAct *a)
 {
-  const char *made = program_member (item, "()");
-  if (made && strcmp (made, class) == 0)
-    return item;
-  cJSON *found = NULL;
-  for (cJSON *part = cJSON_IsObject (item) ? item->child : NULL; part && !found; part = part->next)
-    found = g_ascii_isdigit (*part->string) ? made_by (part, class) : NULL;
-  return found;
+  const cJSON *part = program_node (run, program_act_text (run, a));
+  run->tree = part ? part : run->tree;
 }
 
-/* By what it is set to, or by a member, in which '-' is '_' too. */
-static bool
-is_called (const cJSON *of, const cJSON *item, const cJSON *object, const char *asked)
-{
-  const char *own = reads_text (of, "called") ? program_member (object, reads_text (of, "called")) : NULL;
-  g_autofree char *name = g_strdelimit (g_strdup (own ? own : ""), "-", '_'),
-                  *folded = g_strdelimit (g_strdup (asked), "-", '_');
-  return strcmp (item->string, asked) == 0 || strcmp (name, folded) == 0;
-}
-
-/* The one that is asked for, or the only one; NULL: a diagnostic. */
-static cJSON *
-find_object (const ProgramRun *run, const cJSON *tree)
-{
-  const cJSON *of = run->file;
-  const char *asked = reads_text (of, "by") ? import_given (run->files, reads_text (of, "by")) : NULL;
-  g_autoptr (GString) names = g_string_new (NULL);
-  cJSON *only = NULL, *item;
-  guint n = 0;
-  cJSON_ArrayForEach (item, tree)
-  {
-    cJSON *object = made_by (item, reads_text (of, "picks"));
-    if (object && asked && is_called (of, item, object, asked))
-      return object;
-    if (object)
-      g_string_append_printf (names, "%s%s", n++ > 0 ? ", " : "", item->string);
-    only = object ? object : only;
-  }
-  if (n == 1 && !asked)
-    return only;
-  const PythonPick pick = { reads_text (of, "by"), "model" };
-  python_refuse_choice (&pick, asked, names->str, run->path, run->diags);
-  return NULL;
-}
-
-/* Its options, with what the file says of them; rules see all of it. NULL: a diagnostic. */
+/* Options of what rules take, with what the file says of them. NULL: a diagnostic. */
 static cJSON *
 picked (ProgramRun *run, cJSON *tree)
 {
   const cJSON *of = run->file;
-  cJSON *object = find_object (run, tree), *options = NULL;
+  cJSON *options = NULL;
   g_autoptr (LaunchWords) none = launch_words_new ();
   run->job->words = none;
-  run->tree = object;
-  if (object && program_doors->run_rules (run, reads_node (of, "rules"))) {
+  run->tree = tree;
+  if (program_doors->run_rules (run, reads_node (of, "rules"))) {
     const cJSON *part
-        = reads_text (of, "under") ? yaml_config_find (object, reads_text (of, "under")) : object;
+        = reads_text (of, "under") ? yaml_config_find (run->tree, reads_text (of, "under")) : run->tree;
     options = cJSON_IsObject (part) ? cJSON_Duplicate (part, true) : cJSON_CreateObject ();
     program_add_said (run, options, true);
   }
@@ -349,7 +309,7 @@ program_python_tree (ProgramRun *run, const char *text, gsize n, const char *pat
   const cJSON *sets = reads_node (run->file, "sets") ? reads_node (run->file, "sets")->child : NULL;
   if (!sets) {
     g_autoptr (cJSON) all = python_names_of (run->files, text, n, path, run->job->import, run->diags);
-    cJSON *tree = all && reads_text (run->file, "picks") ? picked (run, all) : g_steal_pointer (&all);
+    cJSON *tree = all && reads_is (run->file, "picks") ? picked (run, all) : g_steal_pointer (&all);
     if (tree)
       shape (run, tree);
     return tree;

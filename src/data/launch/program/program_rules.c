@@ -166,8 +166,10 @@ static void
 refuse (ProgramRun *run, ProgramAct *a)
 {
   bool is_lacking = strcmp (a->action, "lacking") == 0;
+  const char *said = program_member (a->rule, "hint");
+  g_autofree char *hint = said ? program_fill (run, said) : NULL;
   ls_diag_add (run->diags, is_lacking ? LS_ERROR_INPUT : LS_ERROR_UNSUPPORTED, run->path, 0, 0, NULL, NULL,
-               program_member (a->rule, "hint"), "%s", program_act_text (run, a));
+               hint, "%s", program_act_text (run, a));
   run->is_refused = true;
 }
 
@@ -257,6 +259,7 @@ static const struct {
   { { "let", AS_LETS }, let, OF_ALL },
   { { "table", AS_VALUES }, look_up, OF_ALL, { { "of", AS_VALUE }, { "gives", AS_LET } } },
   { { "list", AS_VALUE }, make_list, OF_JOBS, { { "of", AS_VALUE }, { "gives", AS_LET } } },
+  { { "take", AS_VALUE }, program_take_part },
   { { "put", AS_MEMBERS }, program_put },
   { { "put_text", AS_MEMBERS }, program_put },
   { { "put_said", AS_VALUE }, program_put_said, OF_JOBS, { { "switches", AS_VALUE, true } } },
@@ -335,8 +338,8 @@ static const struct {
   { { "fixed", AS_KEY }, fix },
   { { "model_file", AS_VALUE }, read_model_file, OF_FILES },
   { { "read", AS_VALUE }, read_options, OF_FILES },
-  { { "refuse", AS_TEMPLATE }, refuse, OF_ALL, { { "hint", AS_TEXT, true } } },
-  { { "lacking", AS_TEMPLATE }, refuse, OF_ALL, { { "hint", AS_TEXT, true } } },
+  { { "refuse", AS_TEMPLATE }, refuse, OF_ALL, { { "hint", AS_TEMPLATE, true } } },
+  { { "lacking", AS_TEMPLATE }, refuse, OF_ALL, { { "hint", AS_TEMPLATE, true } } },
   { { "refuse_task", AS_TEMPLATE }, refuse_task },
   { { "write", AS_TEMPLATE }, program_write_line, OF_WRAPPERS },
   { { "tell", AS_TEMPLATE }, program_tell_once, OF_WRAPPERS },
@@ -344,10 +347,6 @@ static const struct {
   { { "variable", AS_VALUE }, program_write_variable, OF_WRAPPERS, { { "as", AS_VALUE } } },
   { { "command", AS_TEXT }, program_write_command, OF_WRAPPERS },
   { { "container", AS_RULES }, program_write_once, OF_WRAPPERS },
-  { { "below", AS_TEXT },
-    program_walk,
-    OF_WRAPPERS,
-    { { "of", AS_VALUE }, { "times", AS_TEXT }, { "until", AS_VALUE }, { "rules", AS_RULES } } },
   { { "rules", AS_RULES }, NULL, OF_ALL, { { "else", AS_RULES, true } } },
 };
 
@@ -692,7 +691,6 @@ check_action (ProgramRun *run, const cJSON *rule, guint action)
 static void
 check_rule (ProgramRun *run, const cJSON *rule)
 {
-  static const char *const walked[] = { "pods", "copies", "depth" };
   const cJSON *what = NULL, *one;
   guint action = action_of (rule, &what);
   if (!what) {
@@ -704,8 +702,6 @@ check_rule (ProgramRun *run, const cJSON *rule)
   check_loop (run, rule);
   if (actions[action].act == make_list)
     name_value (run, "index");
-  for (guint i = 0; i < G_N_ELEMENTS (walked) && actions[action].act == program_walk; i++)
-    name_value (run, walked[i]);
   for (guint i = 0; i < G_N_ELEMENTS (actions[action].more) && actions[action].more[i].key; i++) {
     const Member *more = &actions[action].more[i];
     if (!more->is_free && !cJSON_GetObjectItemCaseSensitive (rule, more->key))

@@ -15,7 +15,6 @@
 #include "data/text/yaml.h"
 
 #define MAX_DOCUMENTS   256
-#define MAX_DEPTH       32
 #define NAME_CHARACTERS G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "_"
 
 struct ProgramScript {
@@ -168,54 +167,6 @@ program_write_once (ProgramRun *run, ProgramAct *a)
     g_string_append (above, s->text->str);
   g_string_free (s->text, TRUE);
   s->text = above;
-}
-
-/* --- members within members --- */
-
-/* How many there are of what a mapping has, by the first of these members that says so. */
-static char *
-count_of (const cJSON *mapping, const char *names)
-{
-  g_auto (GStrv) all = g_strsplit (names, " ", -1);
-  for (char **name = all; *name; name++) {
-    const cJSON *node = cJSON_GetObjectItemCaseSensitive (mapping, *name);
-    char *text = cJSON_IsNull (node) ? NULL : launch_scalar_text (node);
-    if (text)
-      return text;
-  }
-  return g_strdup ("1");
-}
-
-static void
-walk (ProgramRun *run, const cJSON *rule, const cJSON *node, const char *pods, guint depth)
-{
-  if (depth > MAX_DEPTH || !(cJSON_IsObject (node) || cJSON_IsArray (node)))
-    return;
-  g_autofree char *count
-      = cJSON_IsObject (node) ? count_of (node, program_member (rule, "times")) : g_strdup ("1"),
-      *copies = program_times (count, pods);
-  program_let (run, "pods", program_text (pods));
-  program_let (run, "copies", program_text (copies));
-  program_let (run, "depth", program_number (depth));
-  run->tree = node;
-  if (cJSON_IsObject (node) && program_is_true_at (run, rule, "until"))
-    run->is_refused |= !program_doors->run_rules (run, cJSON_GetObjectItemCaseSensitive (rule, "rules"));
-  else
-    for (const cJSON *one = node->child; one; one = one->next)
-      walk (run, rule, one, copies, depth + 1);
-}
-
-/* { "below": path, "of": how many, "times": members that say how many, "until": what holds of a mapping that
- * is looked for, "rules": of it }: each such mapping, with `pods`, how many of it there are, and `copies`,
- * how many of what it has. */
-void
-program_walk (ProgramRun *run, ProgramAct *a)
-{
-  const cJSON *tree = run->tree;
-  g_auto (ProgramValue) of = program_value_at (run, a->rule, "of");
-  g_autofree char *pods = program_value_text (&of);
-  walk (run, a->rule, yaml_config_find (tree, a->what->valuestring), pods, 0);
-  run->tree = tree;
 }
 
 /* --- files --- */

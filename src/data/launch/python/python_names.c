@@ -80,9 +80,10 @@ add_text (Pasted *to, const char *text, const char *path, guint depth)
 
 /* --- functions --------------------------------------------------------------------------------------- */
 
-void
-python_refuse_choice (const PythonPick *pick, const char *asked, const char *names, const char *path,
-                      LsDiagList *diags)
+/* What is asked for is not there, or where nothing is, there are several: names. */
+static void
+refuse_choice (const PythonPick *pick, const char *asked, const char *names, const char *path,
+               LsDiagList *diags)
 {
   g_autofree char *hint = pick->key && !asked
       ? g_strdup_printf ("say which after its name: %s:%s=NAME", path, pick->key)
@@ -105,7 +106,7 @@ python_pick_function (const LsPython *python, const PythonPick *pick, const char
   }
   if (!asked && functions->len == 1)
     return functions->pdata[0];
-  python_refuse_choice (pick, asked, names->str, path, diags);
+  refuse_choice (pick, asked, names->str, path, diags);
   return NULL;
 }
 

@@ -44,9 +44,6 @@ typedef struct {
 } PythonJoin;
 /* All of these, each well formed; NULL: a diagnostic. texts, to which what is read is added, outlive it. */
 LsPython *python_join (const PythonJoin *join, GPtrArray *texts, LsDiagList *diags);
-/* Refuses what is asked for, or where nothing is, that there are several: names. */
-void python_refuse_choice (const PythonPick *pick, const char *asked, const char *names, const char *path,
-                           LsDiagList *diags);
 /* Tells what a function of a configuration does that is not followed, of ls_python_value(): the first few
  * places, and how many more there are. */
 void python_tell_passed (LsImport *import, const char *function, const GPtrArray *passed);
