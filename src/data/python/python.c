@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "data/python/python_parts.h"
-#include "data/shell/shell.h"
 #include "data/text/json_doc.h"
 
 PythonModule *
@@ -24,7 +23,7 @@ python_token (const PythonPlace *x)
 bool
 python_is (const PythonToken *t, const char *words)
 {
-  return (t->kind == PYTHON_MARK || t->kind == PYTHON_NAME) && ls_shell_is_one (t->word, words);
+  return (t->kind == PYTHON_MARK || t->kind == PYTHON_NAME) && ls_is_one_of (t->word, words);
 }
 
 bool
@@ -136,7 +135,6 @@ scan_token (LsPython *p, const char *at, const char *end, PythonLine *line, guin
     return python_fail (p, p->spot, "this text does not end"), NULL;
   t.at = at;
   t.spot = p->spot;
-  t.module = line->module;
   t.word = g_string_chunk_insert_const (p->texts, word);
   bool is_block = *depth == 0 && python_is (&t, ":") && p->tokens->len > line->first
       && python_is (python_first (p, line), words);
@@ -521,13 +519,6 @@ python_lookup (const PythonPlace *x, const char *name)
 }
 
 /* --- the environment ---------------------------------------------------------------------------------- */
-
-void
-python_set_variable (LsPython *p, const PythonValue *name, PythonValue *value)
-{
-  if (name->kind == PYTHON_IS_TEXT)
-    g_hash_table_insert (p->set_variables, (gpointer) name->text, value);
-}
 
 void
 ls_python_add_variables (const LsPython *p, GHashTable *variables)

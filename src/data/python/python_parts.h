@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 
+#include "base/list.h"
 #include "data/python/python.h"
 
 typedef enum { PYTHON_NAME, PYTHON_NUMBER, PYTHON_TEXT, PYTHON_MARK, PYTHON_END } PythonTokenKind;
@@ -20,7 +21,7 @@ typedef struct {
   gsize n;
   const char *word; /* all of it, owned by the reader; "": at the end */
   PythonSpot spot;
-  guint module, passed;      /* passed: the round in which what begins here was not followed last */
+  guint passed;              /* the round in which what begins here was not followed last */
   bool is_raw, is_formatted; /* of a text: r"", f"" */
   const char *inside;        /* of a text: behind its quotes */
   gsize n_inside;
@@ -133,8 +134,6 @@ void python_pass (LsPython *p, guint first);
 PythonModule *python_module (const LsPython *p, guint i);
 /* What a name means; NULL: nothing here. */
 PythonValue *python_lookup (const PythonPlace *x, const char *name);
-/* What the files set of the environment, of names that are known. */
-void python_set_variable (LsPython *p, const PythonValue *name, PythonValue *value);
 
 /* --- python_expression.c --------------------------------------------------------------------------- */
 
@@ -194,7 +193,5 @@ PythonValue *python_converted (LsPython *p, bool is_float, const PythonValue *of
 PythonValue *python_run_lines (LsPython *p, guint first, guint end, GHashTable *names);
 /* The statements of a file, once. */
 void python_run_module (LsPython *p, guint module);
-/* What the lines from i to `end` set is not known, as line i is not followed. */
-void python_open_lines (LsPython *p, guint i, guint end);
 
 #endif

@@ -39,8 +39,8 @@ read_directive (ShellText *s, const char *end)
   if (comment)
     *comment = '\0';
   shell_split (line, words);
-  if (s->sh->mode != SHELL_RUN || words->len < 2
-      || !ls_shell_is_one (words->pdata[0], "#SBATCH #PBS #BSUB #$") || !shell_afford (s->sh, strlen (line)))
+  if (s->sh->mode != SHELL_RUN || words->len < 2 || !ls_is_one_of (words->pdata[0], "#SBATCH #PBS #BSUB #$")
+      || !shell_afford (s->sh, strlen (line)))
     return;
   g_ptr_array_add (words, NULL);
   const LsShellCommand command = { (char *const *) words->pdata, words->len - 1, true };
@@ -227,9 +227,9 @@ static Declaration
 declaration_of (const LsShell *sh, const GPtrArray *words)
 {
   const char *name = words->len > 0 ? words->pdata[0] : "", *word;
-  Declaration d = { .is_one = ls_shell_is_one (name, "export declare local readonly typeset"),
+  Declaration d = { .is_one = ls_is_one_of (name, "export declare local readonly typeset"),
                     .exports = strcmp (name, "export") == 0,
-                    .is_local = sh->locals && ls_shell_is_one (name, "local declare typeset") };
+                    .is_local = sh->locals && ls_is_one_of (name, "local declare typeset") };
   for (guint i = 1; d.is_one && i < words->len && *(word = words->pdata[i]) == '-'; i++) {
     d.exports = d.exports || strchr (word, 'x');
     d.is_map = d.is_map || strchr (word, 'A');

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 
+#include "base/list.h"
 #include "data/shell/shell.h"
 
 /* What becomes of a statement: passed over, run, or perhaps run: the script does not say. */
