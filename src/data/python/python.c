@@ -282,10 +282,8 @@ python_block_end (const LsPython *p, guint i)
   return i;
 }
 
-/* Whether lines only import, refuse or tell; those of a function may also return, and set names of its own,
- * others stand under conditions. */
-static bool
-do_only (const LsPython *p, guint i, guint end, bool is_function)
+bool
+python_only_tells (const LsPython *p, guint i, guint end, bool is_function)
 {
   static const char words[] = "import from raise pass assert print logging warnings logger _logger";
   bool are_plain = true;
@@ -300,21 +298,15 @@ do_only (const LsPython *p, guint i, guint end, bool is_function)
 }
 
 bool
-python_is_harmless (const LsPython *p, guint i)
-{
-  return do_only (p, i, python_block_end (p, i), false);
-}
-
-bool
 python_is_program (LsPython *p, guint i)
 {
   const PythonLine *line = python_line (p, i);
   bool is_one = false;
   for (guint end = python_block_end (p, i++); i < end && !is_one; i = python_block_end (p, i)) {
     const PythonToken *t = python_first (p, python_line (p, i));
-    is_one = (python_is_block (p, i) && !python_is_harmless (p, i))
+    is_one = (python_is_block (p, i) && !python_only_tells (p, i, python_block_end (p, i), false))
         || python_is (t, "global nonlocal class @ yield")
-        || (python_is (t, "def") && !do_only (p, i + 1, python_block_end (p, i), true));
+        || (python_is (t, "def") && !python_only_tells (p, i + 1, python_block_end (p, i), true));
   }
   if (is_one && !p->found.program)
     p->found.program = place_of (python_first (p, line));

@@ -116,8 +116,9 @@ const PythonToken *python_first (const LsPython *p, const PythonLine *line);
 bool python_is_block (const LsPython *p, guint i);
 /* Behind line i and what is further in. */
 guint python_block_end (const LsPython *p, guint i);
-/* Whether line i and what is further in only imports, refuses, or tells. */
-bool python_is_harmless (const LsPython *p, guint i);
+/* Whether lines from i to `end` only import, refuse or tell; those of a function may also return, and set
+ * names of its own, others stand under conditions. */
+bool python_only_tells (const LsPython *p, guint i, guint end, bool is_function);
 /* Whether a function that begins in line i has control flow, or what else is not followed; the first one is
  * noted. */
 bool python_is_program (LsPython *p, guint i);

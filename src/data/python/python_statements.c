@@ -351,7 +351,7 @@ python_run_lines (LsPython *p, guint first, guint end, GHashTable *names)
     behind = python_block_end (p, i);
     if (!python_is_block (p, i))
       run_line (&x, i, &value);
-    else if (!python_is_harmless (p, i)) {
+    else if (!python_only_tells (p, i, behind, false)) {
       python_pass (p, line->first);
       open_lines (p, i, behind);
     }

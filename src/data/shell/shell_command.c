@@ -272,14 +272,12 @@ shell_unset (LsShell *sh, const char *name)
 }
 
 void
-shell_set_place (LsShell *sh, const char *path, bool is_started)
+shell_set_place (LsShell *sh, const char *name, const char *path)
 {
-  static const char *const names[] = { "BASH_SOURCE", "0" };
-  for (guint i = 0; i < (is_started ? 2 : 1); i++)
-    if (shell_is_beside (path))
-      put (sh, names[i], (ShellValue) { .items = new_items (g_strdup (path)) });
-    else
-      g_hash_table_remove (sh->values, names[i]);
+  if (shell_is_beside (path))
+    put (sh, name, (ShellValue) { .items = new_items (g_strdup (path)) });
+  else
+    g_hash_table_remove (sh->values, name);
 }
 
 /* --- what variables are for a while ---------------------------------------------------------------- */
@@ -475,7 +473,8 @@ read_inner (LsShell *sh, const GPtrArray *words, guint n_outer, const char *text
   const ShellOutside outside = shell_begin_own (sh);
   if (is_file) {
     enter_words (sh, words, n_outer);
-    shell_set_place (sh, words->pdata[n_outer], true);
+    shell_set_place (sh, "0", words->pdata[n_outer]);
+    shell_set_place (sh, "BASH_SOURCE", words->pdata[n_outer]);
   }
   for (guint i = 0; i < n_outer; i++)
     g_ptr_array_add (sh->outer, words->pdata[i]);
@@ -494,13 +493,15 @@ ls_shell_text_of (char *const *words, guint n)
 }
 
 /* What a command has another shell run: what stands behind "bash ... -c", or what else is a command in one
- * word, "bcprun -p 8 -c 'python train.py ...'" (NVIDIA's Base Command), but not behind python; NULL: nothing.
+ * word, "bcprun -p 8 -c 'python train.py ...'" (NVIDIA's Base Command), but not behind python, "pdsh -w a,b
+ * 'cd x; python train.py ...'"; NULL: nothing.
  * *ret_n_outer: how many words stand in front of it; 0: the command itself counts too, as that of XPK, which
  * says where it runs ("xpk workload create --command=..."). */
 static const char *
 inner_of (const GPtrArray *words, guint *ret_n_outer)
 {
-  bool is_xpk = strcmp (ls_shell_base_of (words->pdata[0]), "xpk") == 0, is_python = false;
+  const char *name = ls_shell_base_of (words->pdata[0]);
+  bool is_xpk = strcmp (name, "xpk") == 0, is_pdsh = strcmp (name, "pdsh") == 0, is_python = false;
   for (guint i = 0, at; i < words->len; i++) {
     const char *word = words->pdata[i], *next = i + 1 < words->len ? words->pdata[i + 1] : NULL;
     at = ls_shell_text_of ((char *const *) words->pdata + i, words->len - i);
@@ -509,6 +510,10 @@ inner_of (const GPtrArray *words, guint *ret_n_outer)
       return words->pdata[i + at];
     if (is_xpk && g_str_has_prefix (word, "--command="))
       return strchr (word, '=') + 1;
+    if (is_pdsh && !next && strpbrk (word, " \t\n")) {
+      *ret_n_outer = i;
+      return word;
+    }
     if (next && ls_is_one_of (word, is_xpk ? "--command" : "-c --cmd --command --commandline --wrap")
         && (is_xpk || (!is_python && strpbrk (next, " \t\n"))))
       return next;
@@ -535,7 +540,7 @@ read_source (LsShell *sh, const char *path)
   if (!text)
     return;
   shell_keep (sh, kept, "BASH_SOURCE");
-  shell_set_place (sh, path, false);
+  shell_set_place (sh, "BASH_SOURCE", path);
   sh->read (sh, text, strlen (text));
   shell_set_back (sh, kept);
   sh->leaves = leaves;
@@ -634,9 +639,8 @@ static char *
 echoed (const GPtrArray *words)
 {
   const char *first = words->len > 1 ? words->pdata[1] : "";
-  const gsize n = strlen (first);
   bool has_end = strcmp (first, "-n") != 0,
-       has_flags = has_end && n > 1 && *first == '-' && strspn (first + 1, "neE") == n - 1;
+       has_flags = has_end && g_regex_match_simple ("^-[neE]+\\z", first, G_REGEX_RAW, 0);
   g_autofree char *text = ls_joined (words, has_end ? 1 : 2, " ");
   return has_flags || strchr (text, '\\') ? NULL : g_strconcat (text, has_end ? "\n" : "", NULL);
 }
