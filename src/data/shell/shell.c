@@ -296,21 +296,20 @@ assign_in_command (LsShell *sh, const char *p, const char *end, GPtrArray *words
 
 /* A word of a command, or an assignment in front of it; the "2" of "2>&1" is neither. */
 static void
-read_word (ShellText *s, GPtrArray *words, GHashTable *in_front, bool *ret_has_begun)
+read_word (ShellText *s, GPtrArray *words, GHashTable *in_front)
 {
   const char *end = next_end (s);
   const gsize n_digits = strspn (s->p, G_CSET_DIGITS);
   bool is_skipped = s->sh->mode == SHELL_SKIPPED || s->sh->leaves != SHELL_STAYS,
        is_descriptor = n_digits > 0 && s->p + n_digits == end && end < s->end && (*end == '<' || *end == '>'),
        assigns
-      = (!*ret_has_begun || declaration_of (s->sh, words).is_one) && shell_assignment_value (s->p, end);
+      = (words->len == 0 || declaration_of (s->sh, words).is_one) && shell_assignment_value (s->p, end);
   if (!is_descriptor && !s->sh->fault && !is_skipped) {
     if (assigns)
       assign_in_command (s->sh, s->p, end, words, in_front);
     else
       shell_expand (s->sh, s->p, end, words);
   }
-  *ret_has_begun = *ret_has_begun || !assigns;
   pass_word (s, end);
 }
 
@@ -327,13 +326,12 @@ read_simple (ShellText *s)
   g_autoptr (GHashTable) in_front = shell_kept_new ();
   ShellStreams streams = { 0 };
   ShellStatus status = SHELL_DONE;
-  bool has_begun = false;
   const char *begin = s->p;
   for (skip_blanks (s); !has_ended (s) && !s->sh->fault; skip_blanks (s)) {
     if (is_redirection (s))
       take_redirection (s, &streams);
     else
-      read_word (s, words, in_front, &has_begun);
+      read_word (s, words, in_front);
   }
   if (s->p == begin && s->p < s->end)
     s->p++; /* a bracket out of place */

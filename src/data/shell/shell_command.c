@@ -622,8 +622,7 @@ write_file (LsShell *sh, const GPtrArray *words, const ShellStreams *streams)
 {
   const char *name = words->pdata[0], *here = streams->here, *file = streams->target;
   bool is_echo = strcmp (name, "echo") == 0, writes = is_echo || (here && is_one_of (name, "cat tee"));
-  g_autofree char *said = is_echo ? ls_joined (words, 1, " ") : g_strdup (""),
-                  *text = g_strconcat (here ? here : "", said, NULL);
+  g_autofree char *text = is_echo ? ls_joined (words, 1, " ") : g_strdup (here ? here : "");
   if (here && strcmp (name, "tee") == 0 && words->len == 2)
     file = words->pdata[1];
   if (writes && file && sh->funcs.write && shell_afford (sh, strlen (text)))

@@ -842,14 +842,14 @@ shell_test (LsShell *sh, char *const *words, guint n, bool has_patterns)
 ShellStatus
 shell_set_arithmetic (LsShell *sh, const char *text)
 {
-  const char *p = text + strspn (text, " \t"), *end = shell_name_end (p, p + strlen (p)),
-             *q = end + strspn (end, " \t");
-  bool is_step = (q[0] == '+' || q[0] == '-') && q[1] == q[0] && q[2 + strspn (q + 2, " \t")] == '\0';
-  bool is_plain = q[0] == '=' && q[1] != '=', changes = *q && strchr ("+-*/%", *q) && q[1] == '=';
-  bool sets = end > p && (is_step || is_plain || changes);
-  g_autofree char *name = g_strndup (p, (gsize) (end - p)),
-                  *sum = !sets || is_plain ? g_strdup (sets ? q + 1 : text)
-                                           : g_strdup_printf ("%s %c (%s)", name, *q, is_step ? "1" : q + 2),
+  static const char form[] = "^[ \t]*([A-Za-z_]\\w*)[ \t]*(?:(\\+\\+|--)[ \t]*|([-+*/%]?)=(?!=)(.*))\\z";
+  g_auto (GStrv) part = g_regex_split_simple (form, text, G_REGEX_RAW | G_REGEX_DOTALL, 0);
+  const bool sets = g_strv_length (part) > 1, is_step = sets && *part[2];
+  const char *name = sets ? part[1] : "";
+  g_autofree char *sum = !sets ? g_strdup (text)
+      : is_step                ? g_strdup_printf ("%s %c 1", name, *part[2])
+      : *part[3]               ? g_strdup_printf ("%s %s (%s)", name, part[3], part[4])
+                               : g_strdup (part[4]),
                   *what = g_strdup_printf ("$((%s))", name);
   gint64 value = 0;
   bool is_known = shell_arithmetic (sh, sum, &value);
