@@ -4,6 +4,7 @@
 
 #include <glib.h>
 #include <stdbool.h>
+#include <string.h>
 
 /* Of elements of that size, each of which `clear` gets before it goes. */
 static inline GArray *
@@ -35,6 +36,27 @@ ls_list_first_from (const GArray *list, GCompareFunc compare, gconstpointer key)
       high = middle;
   }
   return low;
+}
+
+/* Whether a word is one of these, with blanks between; words NULL: none is. */
+static inline bool
+ls_is_one_of (const char *word, const char *words)
+{
+  const gsize n = strcspn (word, " ");
+  const char *p = words && n > 0 && word[n] == '\0' ? strstr (words, word) : NULL;
+  while (p && ((p > words && p[-1] != ' ') || (p[n] != ' ' && p[n] != '\0')))
+    p = strstr (p + n, word);
+  return p != NULL;
+}
+
+/* Texts (char *) from one on, with that between; newly allocated. texts NULL: none. */
+static inline char *
+ls_joined (const GPtrArray *texts, guint from, const char *between)
+{
+  GString *all = g_string_new (NULL);
+  for (guint i = from; texts && i < texts->len; i++)
+    g_string_append_printf (all, "%s%s", i > from ? between : "", (const char *) texts->pdata[i]);
+  return g_string_free (all, FALSE);
 }
 
 /* Words with commas between them, at least one, each of which `add` appends. False if it refuses one: *list

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/list.h"
 #include "data/jobs/job_files.h"
 #include "data/text/csv.h"
 #include "data/text/field.h"
@@ -232,15 +233,11 @@ set (LsJobSpec *now, const char *key, const char *value, GError **error)
 static gboolean
 ask_now (const LsJobSpec *job, uint32_t gpus, LsJobSpec *now, GError **error)
 {
-  GPtrArray *asked = job->from->asked;
-  GString *files = g_string_new (NULL);
-  for (guint i = 0; i < asked->len; i++)
-    g_string_append_printf (files, "%s%s", i > 0 ? "\n" : "", (const char *) asked->pdata[i]);
+  g_autofree char *files = ls_joined (job->from->asked, 0, "\n");
   const char *runs = job->software_is_from ? NULL : job->software_name;
   bool ok = set (now, job->program ? "for" : "software", runs, error) && set (now, "model", job->model, error)
-      && set (now, "from", files->str, error) && set (now, "cluster", job->cluster, error)
+      && set (now, "from", files, error) && set (now, "cluster", job->cluster, error)
       && set (now, "gpu-calibration", job->gpu_calibration, error) && set (now, "nccl", job->nccl, error);
-  g_string_free (files, TRUE);
   if (now->strategy.gpus == 0)
     now->strategy.gpus = gpus;
   now->no_notes = true;

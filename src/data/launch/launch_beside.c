@@ -3,6 +3,7 @@
 #include <lockstep/error.h>
 #include <string.h>
 
+#include "base/list.h"
 #include "data/launch/launch_script.h"
 #include "data/launch/program/program_map.h"
 #include "data/text/read_file.h"
@@ -45,9 +46,9 @@ find_recipe (char *const *words, guint n)
 static guint
 find_command (char *const *words, guint n)
 {
-  bool is_started = n > 0 && program_has_word (starters ("before"), words[0]);
+  bool is_started = n > 0 && ls_is_one_of (words[0], starters ("before"));
   for (guint i = 1; i < n && (i == 1 || is_started); i++)
-    if (program_has_word (starters ("commands"), words[i - 1]) && g_ascii_isalpha (*words[i]))
+    if (ls_is_one_of (words[i - 1], starters ("commands")) && g_ascii_isalpha (*words[i]))
       return i;
   return 0;
 }
@@ -68,7 +69,7 @@ launch_find_script (char *const *words, guint n, guint *ret_at, char **ret_scrip
   for (guint i = 0; i < n; i++) {
     bool is_module = i > 0 && is_module_flag (words[i - 1]);
     if (g_str_has_suffix (words[i], ".py")
-        || (is_module && !program_has_word (starters ("launchers"), words[i]))) {
+        || (is_module && !ls_is_one_of (words[i], starters ("launchers")))) {
       *ret_script = g_path_get_basename (words[i]);
       *ret_at = i;
       return i + 1;
@@ -261,7 +262,7 @@ launch_names_file (const ImportFiles *files, char *const *words, guint n, const 
 bool
 launch_sets_up_shell (const char *name)
 {
-  return program_has_word (starters ("shells"), name);
+  return ls_is_one_of (name, starters ("shells"));
 }
 
 char *
@@ -295,7 +296,7 @@ launch_has_part (const char *name, const char *separators, const char *parts)
 {
   g_auto (GStrv) words = g_strsplit_set (name, separators, -1);
   for (char **word = words; *word; word++)
-    if (program_has_word (parts, *word))
+    if (ls_is_one_of (*word, parts))
       return true;
   return false;
 }
@@ -524,7 +525,7 @@ is_open (const GPtrArray *front, guint i)
   static const char others[] = "--standalone --no-python --no_python --module -m --run-path --run_path "
                                "--nnodes --nproc-per-node --nproc_per_node";
   const char *before = i > 0 ? front->pdata[i - 1] : "";
-  bool is_value = *before == '-' && !strchr (before, '=') && !ls_shell_is_one (before, others);
+  bool is_value = *before == '-' && !strchr (before, '=') && !ls_is_one_of (before, others);
   return *(const char *) front->pdata[i] == LS_SHELL_HOLE && !is_value;
 }
 

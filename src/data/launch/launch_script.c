@@ -6,6 +6,7 @@
 
 #include <lockstep/error.h>
 
+#include "base/list.h"
 #include "data/launch/program/program_map.h"
 #include "data/text/read_file.h"
 
@@ -153,10 +154,7 @@ values_of (const LsShell *shell)
   const GPtrArray *names = ls_shell_names (shell);
   for (guint i = 0; i < names->len; i++) {
     g_autoptr (GPtrArray) words = ls_shell_words (shell, names->pdata[i]);
-    GString *text = g_string_new (NULL);
-    for (guint k = 0; words && k < words->len; k++)
-      g_string_append_printf (text, "%s%s", k > 0 ? " " : "", (const char *) words->pdata[k]);
-    g_hash_table_replace (values, g_strdup (names->pdata[i]), g_string_free (text, FALSE));
+    g_hash_table_replace (values, g_strdup (names->pdata[i]), ls_joined (words, 0, " "));
   }
   return values;
 }

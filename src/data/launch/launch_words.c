@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/list.h"
 #include "data/shell/shell.h"
 #include "data/text/json_doc.h"
 
@@ -134,10 +135,7 @@ launch_words_text (const LaunchWords *w, const char *name)
 char *
 launch_option_text (const LaunchOption *option)
 {
-  GString *text = g_string_new (NULL);
-  for (guint i = 0; i < option->values->len; i++)
-    g_string_append_printf (text, "%s%s", i > 0 ? " " : "", (const char *) option->values->pdata[i]);
-  return g_string_free (text, FALSE);
+  return ls_joined (option->values, 0, " ");
 }
 
 const char *

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "data/python/python_parts.h"
-#include "data/shell/shell.h"
 #include "data/text/json_doc.h"
 
 PythonModule *
@@ -24,7 +23,7 @@ python_token (const PythonPlace *x)
 bool
 python_is (const PythonToken *t, const char *words)
 {
-  return (t->kind == PYTHON_MARK || t->kind == PYTHON_NAME) && ls_shell_is_one (t->word, words);
+  return (t->kind == PYTHON_MARK || t->kind == PYTHON_NAME) && ls_is_one_of (t->word, words);
 }
 
 bool
@@ -136,7 +135,6 @@ scan_token (LsPython *p, const char *at, const char *end, PythonLine *line, guin
     return python_fail (p, p->spot, "this text does not end"), NULL;
   t.at = at;
   t.spot = p->spot;
-  t.module = line->module;
   t.word = g_string_chunk_insert_const (p->texts, word);
   bool is_block = *depth == 0 && python_is (&t, ":") && p->tokens->len > line->first
       && python_is (python_first (p, line), words);
@@ -284,10 +282,8 @@ python_block_end (const LsPython *p, guint i)
   return i;
 }
 
-/* Whether lines only import, refuse or tell; those of a function may also return, and set names of its own,
- * others stand under conditions. */
-static bool
-do_only (const LsPython *p, guint i, guint end, bool is_function)
+bool
+python_only_tells (const LsPython *p, guint i, guint end, bool is_function)
 {
   static const char words[] = "import from raise pass assert print logging warnings logger _logger";
   bool are_plain = true;
@@ -302,21 +298,15 @@ do_only (const LsPython *p, guint i, guint end, bool is_function)
 }
 
 bool
-python_is_harmless (const LsPython *p, guint i)
-{
-  return do_only (p, i, python_block_end (p, i), false);
-}
-
-bool
 python_is_program (LsPython *p, guint i)
 {
   const PythonLine *line = python_line (p, i);
   bool is_one = false;
   for (guint end = python_block_end (p, i++); i < end && !is_one; i = python_block_end (p, i)) {
     const PythonToken *t = python_first (p, python_line (p, i));
-    is_one = (python_is_block (p, i) && !python_is_harmless (p, i))
+    is_one = (python_is_block (p, i) && !python_only_tells (p, i, python_block_end (p, i), false))
         || python_is (t, "global nonlocal class @ yield")
-        || (python_is (t, "def") && !do_only (p, i + 1, python_block_end (p, i), true));
+        || (python_is (t, "def") && !python_only_tells (p, i + 1, python_block_end (p, i), true));
   }
   if (is_one && !p->found.program)
     p->found.program = place_of (python_first (p, line));
@@ -521,13 +511,6 @@ python_lookup (const PythonPlace *x, const char *name)
 }
 
 /* --- the environment ---------------------------------------------------------------------------------- */
-
-void
-python_set_variable (LsPython *p, const PythonValue *name, PythonValue *value)
-{
-  if (name->kind == PYTHON_IS_TEXT)
-    g_hash_table_insert (p->set_variables, (gpointer) name->text, value);
-}
 
 void
 ls_python_add_variables (const LsPython *p, GHashTable *variables)

@@ -343,7 +343,7 @@ may_change (const char *name, const PythonValue *call, bool is_statement)
     is_changed
         = is_changed || (item->is_held && python_is_mutable (item) && (is_statement || !is_unknown (item)));
   }
-  return is_changed && !g_ascii_isupper (*last) && !ls_shell_is_one (last, others);
+  return is_changed && !g_ascii_isupper (*last) && !ls_is_one_of (last, others);
 }
 
 /* os.environ.setdefault ("A", "1"), of which nobody knows whether it is set, os.environ.update (A="1"), or of
@@ -353,11 +353,11 @@ set_variables (LsPython *p, const char *method, const PythonValue *call)
 {
   const PythonValue *first = python_get (call, "0"),
                     *all = first && first->kind == PYTHON_IS_DICTIONARY ? first : call;
-  if (first && strcmp (method, "setdefault") == 0)
-    python_set_variable (p, first, python_new (p, PYTHON_IS_HOLE, method));
-  else
-    for (guint i = 0; i < python_n (all); i++)
-      python_set_variable (p, python_new (p, PYTHON_IS_TEXT, all->keys->pdata[i]), all->items->pdata[i]);
+  bool is_usual = first && strcmp (method, "setdefault") == 0;
+  if (is_usual && first->kind == PYTHON_IS_TEXT)
+    g_hash_table_insert (p->set_variables, (gpointer) first->text, python_new (p, PYTHON_IS_HOLE, method));
+  for (guint i = 0; i < python_n (all) && !is_usual; i++)
+    g_hash_table_insert (p->set_variables, all->keys->pdata[i], all->items->pdata[i]);
 }
 
 /* --- calls -------------------------------------------------------------------------------------------- */
@@ -388,9 +388,9 @@ call_of (PythonPlace *x, PythonValue *callee, PythonValue *call, guint first)
       : is_function            ? (is_program ? NULL : python_run_function (p, callee, call))
       : *name                  ? copied (p, name, call)
                                : NULL;
-  bool is_own = ls_shell_is_one (name,
-                                 "int float str bool list tuple dict max min len getattr "
-                                 "os.environ.get os.getenv environ.get getenv");
+  bool is_own = ls_is_one_of (name,
+                              "int float str bool list tuple dict max min len getattr "
+                              "os.environ.get os.getenv environ.get getenv");
   if (g_str_has_prefix (name, "os.environ.") && strcmp (name, "os.environ.get") != 0)
     set_variables (p, strrchr (name, '.') + 1, call);
   if (!made && is_own) {
@@ -417,7 +417,7 @@ call_method (PythonPlace *x, PythonValue *of, const char *name, const PythonValu
                     *beside = g_build_filename (folder, file->text, NULL);
     return python_new (x->python, PYTHON_IS_TEXT, beside);
   }
-  if (python_is_mutable (of) && ls_shell_is_one (name, changes)) {
+  if (python_is_mutable (of) && ls_is_one_of (name, changes)) {
     python_pass (x->python, statement_of (x, first));
     python_open (x->python, of, python_hole_text (x, first, x->at));
   }
@@ -552,7 +552,7 @@ name (PythonPlace *x)
   guint first = x->at++;
   if (strcmp (word, "None") == 0)
     return python_new (x->python, PYTHON_IS_NONE, NULL);
-  if (ls_shell_is_one (word, "True False"))
+  if (ls_is_one_of (word, "True False"))
     return python_scalar (x->python, PYTHON_IS_BOOL, *word == 'T', false);
   if (strcmp (word, "lambda") == 0) {
     bool has_none = python_is (python_token (x), ":");
@@ -780,7 +780,7 @@ python_arithmetic (LsPython *p, const char *mark, const PythonValue *a, const Py
   double value = computed (mark, a->number, b->number);
   bool is_float
       = a->is_float || b->is_float || strcmp (mark, "/") == 0 || (strcmp (mark, "**") == 0 && b->number < 0),
-      is_exact = is_float ? !ls_shell_is_one (mark, "// %") : fabs (value) <= 9007199254740992;
+      is_exact = is_float ? !ls_is_one_of (mark, "// %") : fabs (value) <= 9007199254740992;
   return isfinite (value) && is_exact ? python_scalar (p, PYTHON_IS_NUMBER, value, is_float) : NULL;
 }
 
@@ -815,7 +815,7 @@ static PythonValue *
 compared (LsPython *p, const char *mark, const PythonValue *a, const PythonValue *b)
 {
   bool is_same = a->kind == b->kind, is_none = a->kind == PYTHON_IS_NONE || b->kind == PYTHON_IS_NONE;
-  if ((!is_same && !is_none) || MAX (a->kind, b->kind) > PYTHON_IS_TEXT || !ls_shell_is_one (mark, "== !="))
+  if ((!is_same && !is_none) || MAX (a->kind, b->kind) > PYTHON_IS_TEXT || !ls_is_one_of (mark, "== !="))
     return NULL;
   bool is_equal = is_same && a->number == b->number && g_strcmp0 (a->text, b->text) == 0;
   return python_scalar (p, PYTHON_IS_BOOL, is_equal == (*mark == '='), false);

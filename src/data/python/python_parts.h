@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 
+#include "base/list.h"
 #include "data/python/python.h"
 
 typedef enum { PYTHON_NAME, PYTHON_NUMBER, PYTHON_TEXT, PYTHON_MARK, PYTHON_END } PythonTokenKind;
@@ -20,7 +21,7 @@ typedef struct {
   gsize n;
   const char *word; /* all of it, owned by the reader; "": at the end */
   PythonSpot spot;
-  guint module, passed;      /* passed: the round in which what begins here was not followed last */
+  guint passed;              /* the round in which what begins here was not followed last */
   bool is_raw, is_formatted; /* of a text: r"", f"" */
   const char *inside;        /* of a text: behind its quotes */
   gsize n_inside;
@@ -115,8 +116,9 @@ const PythonToken *python_first (const LsPython *p, const PythonLine *line);
 bool python_is_block (const LsPython *p, guint i);
 /* Behind line i and what is further in. */
 guint python_block_end (const LsPython *p, guint i);
-/* Whether line i and what is further in only imports, refuses, or tells. */
-bool python_is_harmless (const LsPython *p, guint i);
+/* Whether lines from i to `end` only import, refuse or tell; those of a function may also return, and set
+ * names of its own, others stand under conditions. */
+bool python_only_tells (const LsPython *p, guint i, guint end, bool is_function);
 /* Whether a function that begins in line i has control flow, or what else is not followed; the first one is
  * noted. */
 bool python_is_program (LsPython *p, guint i);
@@ -133,8 +135,6 @@ void python_pass (LsPython *p, guint first);
 PythonModule *python_module (const LsPython *p, guint i);
 /* What a name means; NULL: nothing here. */
 PythonValue *python_lookup (const PythonPlace *x, const char *name);
-/* What the files set of the environment, of names that are known. */
-void python_set_variable (LsPython *p, const PythonValue *name, PythonValue *value);
 
 /* --- python_expression.c --------------------------------------------------------------------------- */
 
@@ -194,7 +194,5 @@ PythonValue *python_converted (LsPython *p, bool is_float, const PythonValue *of
 PythonValue *python_run_lines (LsPython *p, guint first, guint end, GHashTable *names);
 /* The statements of a file, once. */
 void python_run_module (LsPython *p, guint module);
-/* What the lines from i to `end` set is not known, as line i is not followed. */
-void python_open_lines (LsPython *p, guint i, guint end);
 
 #endif

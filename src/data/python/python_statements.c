@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "data/python/python_parts.h"
-#include "data/shell/shell.h"
 
 /* --- what a value goes to ----------------------------------------------------------------------------- */
 
@@ -32,12 +31,14 @@ static void
 set_part (PythonPlace *x, PythonValue *of, const PythonValue *key, bool is_item, PythonValue *value,
           guint first)
 {
-  bool is_known = is_item ? of->kind == PYTHON_IS_DICTIONARY : takes_members (of);
-  if (is_item && of->kind == PYTHON_IS_NAME && strcmp (of->text, "os.environ") == 0)
-    python_set_variable (x->python, key, value);
-  else if (is_known && key->kind == PYTHON_IS_TEXT)
+  bool is_known = is_item ? of->kind == PYTHON_IS_DICTIONARY : takes_members (of),
+       is_text = key->kind == PYTHON_IS_TEXT,
+       is_variable = is_item && of->kind == PYTHON_IS_NAME && strcmp (of->text, "os.environ") == 0;
+  if (is_variable && is_text)
+    g_hash_table_insert (x->python->set_variables, (gpointer) key->text, value);
+  else if (is_known && is_text)
     python_set (of, key->text, value, !is_item);
-  else {
+  else if (!is_variable) {
     python_pass (x->python, first);
     if (is_item && python_is_mutable (of))
       python_open (x->python, of, python_hole_text (x, first, G_MAXUINT));
@@ -289,8 +290,9 @@ open_line (PythonPlace *x, const PythonLine *line, const char *hole)
     }
 }
 
-void
-python_open_lines (LsPython *p, guint first, guint end)
+/* What the lines from one on, up to another, set is not known, as the first one is not followed. */
+static void
+open_lines (LsPython *p, guint first, guint end)
 {
   const PythonLine *line = python_line (p, first);
   PythonPlace x = { .python = p, .module = line->module };
@@ -349,9 +351,9 @@ python_run_lines (LsPython *p, guint first, guint end, GHashTable *names)
     behind = python_block_end (p, i);
     if (!python_is_block (p, i))
       run_line (&x, i, &value);
-    else if (!python_is_harmless (p, i)) {
+    else if (!python_only_tells (p, i, behind, false)) {
       python_pass (p, line->first);
-      python_open_lines (p, i, behind);
+      open_lines (p, i, behind);
     }
   }
   return value;
@@ -537,7 +539,7 @@ ls_python_start (LsPython *p)
       if (t[k].kind == PYTHON_NAME && python_is (t + k + 1, "("))
         read_call (p, i, t + k, k);
     if (line->n > 1 && line->indent > 0 && python_is (t, "os") && python_is (t + 2, "environ"))
-      python_open_lines (p, i, i + 1);
+      open_lines (p, i, i + 1);
   }
   g_clear_pointer (&p->why, g_free);
 }

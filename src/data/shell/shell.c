@@ -4,7 +4,7 @@
 
 #include "data/shell/shell_parts.h"
 
-#define MAX_DEPTH  64  /* of texts within texts, and blocks within blocks */
+#define MAX_DEPTH  64  /* of commands within commands */
 #define MAX_SAME   3   /* of a text within itself: what ends it, if anything does, only a run would know */
 #define MAX_ROUNDS 256 /* of loops that are run as often as they say, in all */
 
@@ -13,7 +13,6 @@ typedef struct {
   LsShell *sh;
   const char *begin, *p, *end;
   const char *here_to; /* behind the here documents of this line; NULL: it has none */
-  bool is_bad;         /* something is not closed: the rest is not read */
 } ShellText;
 
 static ShellStatus read_command (ShellText *s);
@@ -39,8 +38,8 @@ read_directive (ShellText *s, const char *end)
   if (comment)
     *comment = '\0';
   shell_split (line, words);
-  if (s->sh->mode != SHELL_RUN || words->len < 2
-      || !ls_shell_is_one (words->pdata[0], "#SBATCH #PBS #BSUB #$") || !shell_afford (s->sh, strlen (line)))
+  if (s->sh->mode != SHELL_RUN || words->len < 2 || !ls_is_one_of (words->pdata[0], "#SBATCH #PBS #BSUB #$")
+      || !shell_afford (s->sh, strlen (line)))
     return;
   g_ptr_array_add (words, NULL);
   const LsShellCommand command = { (char *const *) words->pdata, words->len - 1, true };
@@ -85,7 +84,6 @@ static void
 give_up (ShellText *s, const char *why)
 {
   shell_fail (s->sh, why);
-  s->is_bad = true;
   s->p = s->end;
 }
 
@@ -141,7 +139,7 @@ take_here (ShellText *s)
   bool is_literal = strpbrk (delimiter, "'\"\\") != NULL;
   g_strstrip (g_strdelimit (delimiter, "'\"\\", ' '));
   const char *from = s->here_to ? s->here_to : MIN (shell_find (s->p, s->end, '\n') + 1, s->end);
-  for (const char *line = from; line < s->end && !s->is_bad; line = s->here_to) {
+  for (const char *line = from; line < s->end && !s->sh->fault; line = s->here_to) {
     const char *line_end = shell_find (line, s->end, '\n'), *text = line;
     s->here_to = MIN (line_end + 1, s->end);
     while (has_tabs && text < line_end && *text == '\t')
@@ -181,7 +179,7 @@ take_redirection (ShellText *s, ShellStreams *streams)
   char **text = is_word ? &streams->here : is_output ? &streams->target : NULL;
   if (is_output)
     streams->is_appended = mark + 1 < s->end && mark[1] == '>';
-  if (text && begin < s->p && !s->is_bad && !(is_word && s->sh->mode == SHELL_SKIPPED)) {
+  if (text && begin < s->p && !s->sh->fault && !(is_word && s->sh->mode == SHELL_SKIPPED)) {
     g_free (*text);
     *text = shell_expand_text (s->sh, begin, s->p, false);
   }
@@ -207,8 +205,7 @@ pass_word (ShellText *s, const char *end)
 static void
 read_words (ShellText *s, const char *ends, GPtrArray *fields)
 {
-  for (skip_blanks (s); s->p < s->end && !strchr (ends, *s->p) && !s->is_bad && !s->sh->fault;
-       skip_blanks (s)) {
+  for (skip_blanks (s); s->p < s->end && !strchr (ends, *s->p) && !s->sh->fault; skip_blanks (s)) {
     const char *end = next_end (s);
     if (s->sh->mode != SHELL_SKIPPED)
       shell_expand (s->sh, s->p, end, fields);
@@ -227,9 +224,9 @@ static Declaration
 declaration_of (const LsShell *sh, const GPtrArray *words)
 {
   const char *name = words->len > 0 ? words->pdata[0] : "", *word;
-  Declaration d = { .is_one = ls_shell_is_one (name, "export declare local readonly typeset"),
+  Declaration d = { .is_one = ls_is_one_of (name, "export declare local readonly typeset"),
                     .exports = strcmp (name, "export") == 0,
-                    .is_local = sh->locals && ls_shell_is_one (name, "local declare typeset") };
+                    .is_local = sh->locals && ls_is_one_of (name, "local declare typeset") };
   for (guint i = 1; d.is_one && i < words->len && *(word = words->pdata[i]) == '-'; i++) {
     d.exports = d.exports || strchr (word, 'x');
     d.is_map = d.is_map || strchr (word, 'A');
@@ -285,7 +282,7 @@ assign_in_command (LsShell *sh, const char *p, const char *end, GPtrArray *words
     shell_set_element (sh, p, value, shell_expand_text (sh, value, end, false), is_appended);
   else {
     GPtrArray *items = g_ptr_array_new_with_free_func (g_free);
-    ShellText array = { sh, value + 1, value + 1, end - 1, NULL, false };
+    ShellText array = { sh, value + 1, value + 1, end - 1, NULL };
     if (is_array)
       read_words (&array, "", items);
     else
@@ -299,21 +296,20 @@ assign_in_command (LsShell *sh, const char *p, const char *end, GPtrArray *words
 
 /* A word of a command, or an assignment in front of it; the "2" of "2>&1" is neither. */
 static void
-read_word (ShellText *s, GPtrArray *words, GHashTable *in_front, bool *ret_has_begun)
+read_word (ShellText *s, GPtrArray *words, GHashTable *in_front)
 {
   const char *end = next_end (s);
   const gsize n_digits = strspn (s->p, G_CSET_DIGITS);
   bool is_skipped = s->sh->mode == SHELL_SKIPPED || s->sh->leaves != SHELL_STAYS,
        is_descriptor = n_digits > 0 && s->p + n_digits == end && end < s->end && (*end == '<' || *end == '>'),
        assigns
-      = (!*ret_has_begun || declaration_of (s->sh, words).is_one) && shell_assignment_value (s->p, end);
-  if (!is_descriptor && !s->is_bad && !is_skipped) {
+      = (words->len == 0 || declaration_of (s->sh, words).is_one) && shell_assignment_value (s->p, end);
+  if (!is_descriptor && !s->sh->fault && !is_skipped) {
     if (assigns)
       assign_in_command (s->sh, s->p, end, words, in_front);
     else
       shell_expand (s->sh, s->p, end, words);
   }
-  *ret_has_begun = *ret_has_begun || !assigns;
   pass_word (s, end);
 }
 
@@ -330,13 +326,12 @@ read_simple (ShellText *s)
   g_autoptr (GHashTable) in_front = shell_kept_new ();
   ShellStreams streams = { 0 };
   ShellStatus status = SHELL_DONE;
-  bool has_begun = false;
   const char *begin = s->p;
   for (skip_blanks (s); !has_ended (s) && !s->sh->fault; skip_blanks (s)) {
     if (is_redirection (s))
       take_redirection (s, &streams);
     else
-      read_word (s, words, in_front, &has_begun);
+      read_word (s, words, in_front);
   }
   if (s->p == begin && s->p < s->end)
     s->p++; /* a bracket out of place */
@@ -360,7 +355,7 @@ static ShellStatus
 read_test (ShellText *s)
 {
   g_autoptr (GPtrArray) words = g_ptr_array_new_with_free_func (g_free);
-  for (s->p += 2; s->p < s->end && !s->is_bad && !is_word (s, "]]");) {
+  for (s->p += 2; s->p < s->end && !s->sh->fault && !is_word (s, "]]");) {
     const char *begin = s->p, *end = next_end (s);
     s->p = end > begin ? end : begin + (is_at (s, "&&") || is_at (s, "||") ? 2 : 1);
     if (!g_ascii_isspace (*begin))
@@ -372,18 +367,16 @@ read_test (ShellText *s)
   return shell_test (s->sh, (char *const *) words->pdata, words->len, true);
 }
 
-/* What stands in (( )), expanded, newly allocated; NULL: it is not closed. */
+/* What stands in (( )), expanded, newly allocated; "" if it is not closed. */
 static char *
 read_double_brackets (ShellText *s)
 {
   const char *end = shell_group_end (s->p + 1, s->end, "()", 0);
-  if (!end) {
-    give_up (s, "a bracket is not closed");
-    return NULL;
-  }
   const char *begin = s->p + 2;
   s->p = end;
-  return shell_expand_text (s->sh, begin, MAX (end - 2, begin), true);
+  if (!end)
+    give_up (s, "a bracket is not closed");
+  return end ? shell_expand_text (s->sh, begin, MAX (end - 2, begin), true) : g_strdup ("");
 }
 
 /* --- blocks --------------------------------------------------------------------------------------- */
@@ -436,7 +429,7 @@ read_patterns (ShellText *s, const char *word)
   ShellStatus found = SHELL_NO;
   if (is_at (s, "("))
     s->p++;
-  while (s->p < s->end && *s->p != ')' && !s->is_bad) {
+  while (s->p < s->end && *s->p != ')' && !s->sh->fault) {
     skip_blanks (s);
     const char *end = next_end (s);
     g_autofree char *pattern = shell_expand_text (s->sh, s->p, end, false);
@@ -458,7 +451,7 @@ read_case (ShellText *s)
   g_autofree char *word = shell_expand_text (s->sh, s->p, end, false);
   s->p = end;
   take_word (s, "in");
-  for (skip_separators (s); s->p < s->end && !is_word (s, "esac") && !s->is_bad; skip_separators (s)) {
+  for (skip_separators (s); s->p < s->end && !is_word (s, "esac") && !s->sh->fault; skip_separators (s)) {
     s->sh->mode = rest;
     const char *begin = s->p;
     ShellStatus fits = read_patterns (s, word);
@@ -510,9 +503,9 @@ static GPtrArray *
 read_rounds (ShellText *s, char **ret_name)
 {
   g_autofree char *text = read_double_brackets (s);
-  g_auto (GStrv) parts = g_strsplit (text ? text : "", ";", -1);
+  g_auto (GStrv) parts = g_strsplit (*text ? text : " ", ";", -1);
   GPtrArray *values = g_ptr_array_new_with_free_func (g_free);
-  const char *name = text ? parts[0] + strspn (parts[0], " \t") : "";
+  const char *name = parts[0] + strspn (parts[0], " \t");
   gint64 goes_on = 1;
   g_free (*ret_name);
   *ret_name = g_strndup (name, (gsize) (shell_name_end (name, name + strlen (name)) - name));
@@ -551,8 +544,8 @@ read_for (ShellText *s)
   take_word (s, "do");
   const guint n = words->len - (is_counted && words->len > 0);
   const char *begin = s->p;
-  bool is_run = n > 0 && s->sh->mode == SHELL_RUN && !s->is_bad && can_repeat (s, n);
-  for (guint i = 0; is_run && i < n && !s->sh->fault && !s->is_bad; i++) {
+  bool is_run = n > 0 && s->sh->mode == SHELL_RUN && !s->sh->fault && can_repeat (s, n);
+  for (guint i = 0; is_run && i < n && !s->sh->fault; i++) {
     s->p = begin;
     if (*name)
       shell_set (s->sh, name, g_strdup (words->pdata[i]));
@@ -624,7 +617,7 @@ read_block (ShellText *s)
     return read_test (s);
   if (is_at (s, "((")) {
     g_autofree char *text = read_double_brackets (s);
-    return text ? shell_set_arithmetic (s->sh, text) : SHELL_UNKNOWN;
+    return shell_set_arithmetic (s->sh, text);
   }
   if (is_at (s, "(") || is_word (s, "{"))
     return read_group (s);
@@ -640,7 +633,7 @@ read_command (ShellText *s)
     is_negated = is_negated == is_time;
   if (++s->sh->depth > MAX_DEPTH)
     give_up (s, "blocks or texts are nested too deep");
-  ShellStatus status = s->is_bad ? SHELL_UNKNOWN : read_block (s);
+  ShellStatus status = s->sh->fault ? SHELL_UNKNOWN : read_block (s);
   s->sh->depth--;
   if (!is_negated || status == SHELL_UNKNOWN)
     return status;
@@ -695,7 +688,7 @@ static ShellStatus
 read_list (ShellText *s, const char *const *stops)
 {
   ShellStatus status = SHELL_YES;
-  for (skip_separators (s); s->p < s->end && !s->is_bad && !s->sh->fault; skip_separators (s)) {
+  for (skip_separators (s); s->p < s->end && !s->sh->fault; skip_separators (s)) {
     const char *begin = s->p;
     for (const char *const *stop = stops; stop && *stop; stop++)
       if (is_word (s, *stop))
@@ -711,18 +704,14 @@ read_list (ShellText *s, const char *const *stops)
 static void
 read_text (LsShell *sh, const char *text, gsize n)
 {
-  ShellText s = { sh, text, text, text + n, NULL, false };
+  ShellText s = { sh, text, text, text + n, NULL };
   guint n_same = 0;
   for (guint i = 0; i < sh->texts->len; i++)
     n_same += strcmp (sh->texts->pdata[i], text) == 0;
   if (n_same >= MAX_SAME)
     return;
   g_ptr_array_add (sh->texts, (gpointer) text);
-  if (++sh->depth > MAX_DEPTH)
-    give_up (&s, "blocks or texts are nested too deep");
-  else
-    read_list (&s, NULL);
-  sh->depth--;
+  read_list (&s, NULL);
   g_ptr_array_set_size (sh->texts, (gint) sh->texts->len - 1);
 }
 
@@ -740,7 +729,8 @@ ls_shell_read (LsShell *sh, const char *name, const char *text, gsize n)
       copy[length++] = g_ascii_iscntrl (text[i]) && text[i] != '\n' && text[i] != '\t' ? ' ' : text[i];
   copy[length] = '\0';
   sh->read = read_text;
-  shell_set_place (sh, path, true);
+  shell_set_place (sh, "0", path);
+  shell_set_place (sh, "BASH_SOURCE", path);
   read_text (sh, copy, length);
   return g_strdup (sh->fault);
 }

@@ -72,9 +72,6 @@ GList *ls_shell_unset (const LsShell *sh);
 /* Of a command "bash ... -c TEXT" where the text is; 0: it is another one. */
 guint ls_shell_text_of (char *const *words, guint n);
 
-/* Whether a word is one of these, with blanks between. */
-bool ls_shell_is_one (const char *word, const char *words);
-
 /* A program without its folder; borrowed. */
 const char *ls_shell_base_of (const char *word);
 

@@ -100,9 +100,8 @@ ls_shell_hole_names (const char *word)
 {
   GString *names = g_string_new (NULL);
   for (const char *p = strchr (word, LS_SHELL_HOLE); p; p = strchr (p, LS_SHELL_HOLE)) {
-    const char *end = strchr (++p, LS_SHELL_HOLE_END);
-    const char *why = strstr (p, ", which "); /* not decided, or not read */
-    gsize n = end ? (gsize) (end - p) : strlen (p);
+    const char *why = strstr (++p, ", which "); /* not decided, or not read */
+    gsize n = strcspn (p, "\002");
     n = why && why < p + n ? (gsize) (why - p) : n;
     g_string_append_printf (names, "%s%.*s", names->len > 0 ? ", " : "", (int) MIN (n, 60), p);
   }
@@ -273,14 +272,12 @@ shell_unset (LsShell *sh, const char *name)
 }
 
 void
-shell_set_place (LsShell *sh, const char *path, bool is_started)
+shell_set_place (LsShell *sh, const char *name, const char *path)
 {
-  static const char *const names[] = { "BASH_SOURCE", "0" };
-  for (guint i = 0; i < (is_started ? 2 : 1); i++)
-    if (shell_is_beside (path))
-      put (sh, names[i], (ShellValue) { .items = new_items (g_strdup (path)) });
-    else
-      g_hash_table_remove (sh->values, names[i]);
+  if (shell_is_beside (path))
+    put (sh, name, (ShellValue) { .items = new_items (g_strdup (path)) });
+  else
+    g_hash_table_remove (sh->values, name);
 }
 
 /* --- what variables are for a while ---------------------------------------------------------------- */
@@ -444,23 +441,13 @@ ls_shell_base_of (const char *word)
 static bool
 is_one_of (const char *word, const char *names)
 {
-  return ls_shell_is_one (ls_shell_base_of (word), names);
+  return ls_is_one_of (ls_shell_base_of (word), names);
 }
 
 static bool
 is_script (const char *word)
 {
   return g_str_has_suffix (word, ".sh") || g_str_has_suffix (word, ".sbatch");
-}
-
-/* What stands from a word on, as one text. */
-static char *
-rest_of (const GPtrArray *words, guint from)
-{
-  GString *text = g_string_new (NULL);
-  for (guint i = from; i < words->len; i++)
-    g_string_append_printf (text, "%s%s", i > from ? " " : "", (char *) words->pdata[i]);
-  return g_string_free (text, FALSE);
 }
 
 static const char submitters[] = "sbatch bash sh srun qsub bsub salloc mpirun mpiexec";
@@ -486,7 +473,8 @@ read_inner (LsShell *sh, const GPtrArray *words, guint n_outer, const char *text
   const ShellOutside outside = shell_begin_own (sh);
   if (is_file) {
     enter_words (sh, words, n_outer);
-    shell_set_place (sh, words->pdata[n_outer], true);
+    shell_set_place (sh, "0", words->pdata[n_outer]);
+    shell_set_place (sh, "BASH_SOURCE", words->pdata[n_outer]);
   }
   for (guint i = 0; i < n_outer; i++)
     g_ptr_array_add (sh->outer, words->pdata[i]);
@@ -505,13 +493,15 @@ ls_shell_text_of (char *const *words, guint n)
 }
 
 /* What a command has another shell run: what stands behind "bash ... -c", or what else is a command in one
- * word, "bcprun -p 8 -c 'python train.py ...'" (NVIDIA's Base Command), but not behind python; NULL: nothing.
+ * word, "bcprun -p 8 -c 'python train.py ...'" (NVIDIA's Base Command), but not behind python, "pdsh -w a,b
+ * 'cd x; python train.py ...'"; NULL: nothing.
  * *ret_n_outer: how many words stand in front of it; 0: the command itself counts too, as that of XPK, which
  * says where it runs ("xpk workload create --command=..."). */
 static const char *
 inner_of (const GPtrArray *words, guint *ret_n_outer)
 {
-  bool is_xpk = strcmp (ls_shell_base_of (words->pdata[0]), "xpk") == 0, is_python = false;
+  const char *name = ls_shell_base_of (words->pdata[0]);
+  bool is_xpk = strcmp (name, "xpk") == 0, is_pdsh = strcmp (name, "pdsh") == 0, is_python = false;
   for (guint i = 0, at; i < words->len; i++) {
     const char *word = words->pdata[i], *next = i + 1 < words->len ? words->pdata[i + 1] : NULL;
     at = ls_shell_text_of ((char *const *) words->pdata + i, words->len - i);
@@ -520,7 +510,11 @@ inner_of (const GPtrArray *words, guint *ret_n_outer)
       return words->pdata[i + at];
     if (is_xpk && g_str_has_prefix (word, "--command="))
       return strchr (word, '=') + 1;
-    if (next && ls_shell_is_one (word, is_xpk ? "--command" : "-c --cmd --command --commandline --wrap")
+    if (is_pdsh && !next && strpbrk (word, " \t\n")) {
+      *ret_n_outer = i;
+      return word;
+    }
+    if (next && ls_is_one_of (word, is_xpk ? "--command" : "-c --cmd --command --commandline --wrap")
         && (is_xpk || (!is_python && strpbrk (next, " \t\n"))))
       return next;
     is_python = is_python || g_str_has_prefix (ls_shell_base_of (word), "python");
@@ -546,7 +540,7 @@ read_source (LsShell *sh, const char *path)
   if (!text)
     return;
   shell_keep (sh, kept, "BASH_SOURCE");
-  shell_set_place (sh, path, false);
+  shell_set_place (sh, "BASH_SOURCE", path);
   sh->read (sh, text, strlen (text));
   shell_set_back (sh, kept);
   sh->leaves = leaves;
@@ -628,8 +622,7 @@ write_file (LsShell *sh, const GPtrArray *words, const ShellStreams *streams)
 {
   const char *name = words->pdata[0], *here = streams->here, *file = streams->target;
   bool is_echo = strcmp (name, "echo") == 0, writes = is_echo || (here && is_one_of (name, "cat tee"));
-  g_autofree char *said = is_echo ? rest_of (words, 1) : g_strdup (""),
-                  *text = g_strconcat (here ? here : "", said, NULL);
+  g_autofree char *text = is_echo ? ls_joined (words, 1, " ") : g_strdup (here ? here : "");
   if (here && strcmp (name, "tee") == 0 && words->len == 2)
     file = words->pdata[1];
   if (writes && file && sh->funcs.write && shell_afford (sh, strlen (text)))
@@ -645,10 +638,9 @@ static char *
 echoed (const GPtrArray *words)
 {
   const char *first = words->len > 1 ? words->pdata[1] : "";
-  const gsize n = strlen (first);
   bool has_end = strcmp (first, "-n") != 0,
-       has_flags = has_end && n > 1 && *first == '-' && strspn (first + 1, "neE") == n - 1;
-  g_autofree char *text = rest_of (words, has_end ? 1 : 2);
+       has_flags = has_end && g_regex_match_simple ("^-[neE]+\\z", first, G_REGEX_RAW, 0);
+  g_autofree char *text = ls_joined (words, has_end ? 1 : 2, " ");
   return has_flags || strchr (text, '\\') ? NULL : g_strconcat (text, has_end ? "\n" : "", NULL);
 }
 
@@ -656,7 +648,7 @@ echoed (const GPtrArray *words)
 static char *
 computed (LsShell *sh, const GPtrArray *words)
 {
-  g_autofree char *text = rest_of (words, 1);
+  g_autofree char *text = ls_joined (words, 1, " ");
   gint64 value;
   bool is_sum = g_regex_match_simple ("^(([-+]?[0-9]+|[-+*/%()])( |$))*\\z", text, G_REGEX_RAW, 0)
       && shell_arithmetic (sh, text, &value);
@@ -707,7 +699,7 @@ path_of (LsShell *sh, const char *name, const GPtrArray *words)
     return strcmp (path, LS_SHELL_FOLDER) == 0 ? g_strconcat (path, "/..", NULL) : g_path_get_dirname (path);
   if (strcmp (name, "basename") == 0 && words->len == 2 && slash)
     return g_strdup (slash + 1);
-  bool is_same = is_whole && ls_shell_is_one (name, "readlink realpath");
+  bool is_same = is_whole && ls_is_one_of (name, "readlink realpath");
   return is_same ? g_strdup (path) : NULL;
 }
 
@@ -717,7 +709,7 @@ print_command (LsShell *sh, const GPtrArray *words, const ShellStreams *streams)
 {
   const char *name = words->pdata[0];
   bool is_here = streams->here && words->len == 1 && strcmp (name, "cat") == 0,
-       has_end = ls_shell_is_one (name, "pwd dirname basename readlink realpath");
+       has_end = ls_is_one_of (name, "pwd dirname basename readlink realpath");
   g_autofree char *text = streams->target && strcmp (name, "cd") != 0 ? NULL
       : is_here                                                       ? g_strdup (streams->here)
       : strcmp (name, "echo") == 0                                    ? echoed (words)
@@ -776,7 +768,7 @@ run_program (LsShell *sh, GPtrArray *words, const char *here)
     read_inner (sh, words, inner ? n_outer : words->len, inner ? inner : here, false);
   bool starts_script = submits || is_script (words->pdata[0]);
   for (guint i = 0; i < words->len; i++)
-    starts_script = starts_script || ls_shell_is_one (words->pdata[i], "--no-python --no_python");
+    starts_script = starts_script || ls_is_one_of (words->pdata[i], "--no-python --no_python");
   guint script = is_inner || here || !starts_script ? words->len : 0;
   while (script < words->len && !is_script (words->pdata[script]))
     script++;
@@ -812,7 +804,7 @@ run_builtin (LsShell *sh, GPtrArray *words, const char *here, ShellStatus *ret_s
   const bool is_run = sh->mode == SHELL_RUN;
   if (strcmp (name, "return") == 0 && sh->locals)
     sh->leaves = is_run ? SHELL_LEAVES_FUNCTION : SHELL_STAYS;
-  else if (ls_shell_is_one (name, "exit return"))
+  else if (ls_is_one_of (name, "exit return"))
     sh->leaves = is_run && (!first || strcmp (first, "0") == 0) ? SHELL_LEAVES : SHELL_STAYS;
   else if (strcmp (name, "continue") == 0)
     sh->leaves = is_run ? SHELL_LEAVES_ROUND : SHELL_STAYS;
@@ -828,7 +820,7 @@ run_builtin (LsShell *sh, GPtrArray *words, const char *here, ShellStatus *ret_s
     }
   else if (strcmp (name, "shift") == 0)
     shift_words (sh, first);
-  else if (ls_shell_is_one (name, "mapfile readarray")) {
+  else if (ls_is_one_of (name, "mapfile readarray")) {
     const char *last = words->pdata[words->len - 1];
     g_autofree char *what = g_strconcat ("$", last, LS_SHELL_UNREAD, NULL);
     shell_set (sh, last, shell_hole (what));
@@ -840,10 +832,10 @@ run_builtin (LsShell *sh, GPtrArray *words, const char *here, ShellStatus *ret_s
   else if (strcmp (name, "printf") == 0)
     set_printed (sh, words);
   else if (strcmp (name, "eval") == 0) {
-    g_autofree char *text = rest_of (words, 1);
+    g_autofree char *text = ls_joined (words, 1, " ");
     if (shell_afford (sh, strlen (text)))
       sh->read (sh, text, strlen (text));
-  } else if (ls_shell_is_one (name, "source .") && first)
+  } else if (ls_is_one_of (name, "source .") && first)
     read_source (sh, first);
   else
     return false;
@@ -860,13 +852,13 @@ shell_run (LsShell *sh, GPtrArray *words, const ShellStreams *streams)
     return SHELL_UNKNOWN;
   if (!sh->out.text)
     write_file (sh, words, streams);
-  if (ls_shell_is_one (name, "[ test"))
+  if (ls_is_one_of (name, "[ test"))
     return shell_test (sh, (char *const *) words->pdata + 1, words->len - 1, false);
-  if (ls_shell_is_one (name, "true : false"))
+  if (ls_is_one_of (name, "true : false"))
     return *name != 'f';
   if (sh->out.text && !body && !here && run_for_output (sh, words))
     return SHELL_UNKNOWN;
-  if (sh->out.text && !body && !ls_shell_is_one (name, "exit return continue unset shift let set eval"))
+  if (sh->out.text && !body && !ls_is_one_of (name, "exit return continue unset shift let set eval"))
     return print_command (sh, words, streams);
   if (run_builtin (sh, words, here, &status))
     return status;
@@ -881,7 +873,7 @@ shell_run (LsShell *sh, GPtrArray *words, const ShellStreams *streams)
     shell_set_back (sh, kept);
     if (sh->leaves == SHELL_LEAVES_FUNCTION)
       sh->leaves = SHELL_STAYS;
-  } else if (!ls_shell_is_one (name, "echo cd mkdir rm"))
+  } else if (!ls_is_one_of (name, "echo cd mkdir rm"))
     run_program (sh, words, here);
   return status;
 }

@@ -19,16 +19,6 @@ shell_find (const char *p, const char *end, char c)
   return at ? at : end;
 }
 
-bool
-ls_shell_is_one (const char *word, const char *words)
-{
-  const gsize n = strcspn (word, " ");
-  const char *p = n > 0 && word[n] == '\0' ? strstr (words, word) : NULL;
-  while (p && ((p > words && p[-1] != ' ') || (p[n] != ' ' && p[n] != '\0')))
-    p = strstr (p + n, word);
-  return p != NULL;
-}
-
 /* Letters, digits and a few signs between < and >, the first and the last no blank. "<in>out" is none. */
 const char *
 shell_placeholder_end (const char *p, const char *end)
@@ -212,7 +202,7 @@ read_subscript (const Words *w, Parameter *q, const char *p, const char *end)
 {
   g_autofree char *text = shell_expand_text (w->sh, p, end, false),
                   *name = g_strdup_printf ("%s[%s]", q->name, text);
-  bool is_all = ls_shell_is_one (text, "@ *"), is_map = q->value && q->value->is_map;
+  bool is_all = ls_is_one_of (text, "@ *"), is_map = q->value && q->value->is_map;
   gint64 n = q->value ? q->value->items->len : 0, index = 0;
   bool is_place
       = !is_all && !is_map && shell_arithmetic (w->sh, text, &index) && index >= -n && index <= G_MAXUINT16;
@@ -232,8 +222,8 @@ read_parameter (const Words *w, const char *p, const char *end)
   if ((gsize) (q.rest - p) < sizeof q.name)
     memcpy (q.name, p, (gsize) (q.rest - p));
   const guint64 place = g_ascii_strtoull (q.name, NULL, 10);
-  q.value = shell_value (w->sh, place > 0 || ls_shell_is_one (q.name, "@ * #") ? "@" : q.name);
-  q.subscript = place > 0 ? '0' : ls_shell_is_one (q.name, "@ *") ? *q.name : '\0';
+  q.value = shell_value (w->sh, place > 0 || ls_is_one_of (q.name, "@ * #") ? "@" : q.name);
+  q.subscript = place > 0 ? '0' : ls_is_one_of (q.name, "@ *") ? *q.name : '\0';
   if (place > 0) {
     q.value = q.value && place <= q.value->items->len ? q.value : NULL;
     q.index = (guint) place - 1;
@@ -329,22 +319,17 @@ altered (const Words *w, const Parameter *q)
     return NULL;
   g_autofree char *pattern
       = cuts ? shell_expand_text (w->sh, word + is_double, q->rest_end, false) : g_strdup ("");
-  g_autofree char *text = g_strdup (item);
-  const gsize n = strlen (text);
+  const gsize n = strlen (item);
   if (ls_shell_has_hole (pattern) || n > 4096
-      || (ls_shell_has_hole (text) && !(cuts && shell_is_beside (text))))
+      || (ls_shell_has_hole (item) && !(cuts && shell_is_beside (item))))
     return NULL;
   for (gsize i = 0; i <= n && cuts; i++) {
     const gsize length = is_double ? n - i : i, at = is_front ? length : n - length;
-    const char kept = text[at];
-    if (is_front)
-      text[at] = '\0';
-    bool fits = fnmatch (pattern, is_front ? text : text + at, 0) == 0;
-    text[at] = kept;
-    if (fits)
-      return is_front ? g_strdup (text + at) : g_strndup (text, at);
+    g_autofree char *part = is_front ? g_strndup (item, at) : g_strdup (item + at);
+    if (fnmatch (pattern, part, 0) == 0)
+      return is_front ? g_strdup (item + at) : g_strndup (item, at);
   }
-  return cuts ? g_steal_pointer (&text) : mark == ',' ? g_ascii_strdown (text, -1) : g_ascii_strup (text, -1);
+  return cuts ? g_strdup (item) : mark == ',' ? g_ascii_strdown (item, -1) : g_ascii_strup (item, -1);
 }
 
 /* ${#X[@]}, ${#X}, $#; NULL: it is not known. */
@@ -360,8 +345,8 @@ length_of (const Parameter *q)
   return g_strdup_printf ("%" G_GSIZE_FORMAT, counts ? items->len : strlen (item_of (q)));
 }
 
-/* $X, ${X}, ${X[1]}. A form that is not read, as "${X/a/b}" and "${X:1:2}", is named so, if what it is
- * made of is known. */
+/* $X, ${X}, ${X[1]}. A form that is not read, as "${X/a/b}" and "${X:1:2}", is named so, if what it is made
+ * of is known. */
 static void
 add_parameter (Words *w, const char *p, const char *end, bool is_quoted)
 {
@@ -744,7 +729,7 @@ is_empty (Test *t, const char *word)
   const char *name = word + strspn (word, "\001${"), *rest = name + strspn (name, NAME_LETTERS);
   if (!ls_shell_has_hole (word))
     return *word == '\0';
-  if (word[1] != '$' || rest == name || !ls_shell_is_one (rest, "\002 }\002"))
+  if (word[1] != '$' || rest == name || !ls_is_one_of (rest, "\002 }\002"))
     return word[0] != LS_SHELL_HOLE ? SHELL_NO : SHELL_UNKNOWN;
   g_autofree char *own = g_strndup (name, (gsize) (rest - name));
   note_unset (t->sh, own);
@@ -792,7 +777,7 @@ binary (Test *t, const char *a, guint row, const char *b)
   regex_t regex;
   if (comparisons[row].sign != 0 && number_of (t, a, &x) && number_of (t, b, &y))
     return apply (comparisons[row].sign, x, y, &x) && x != 0;
-  if (ls_shell_is_one (mark, "= =="))
+  if (ls_is_one_of (mark, "= =="))
     return equal (t, a, b);
   if (strcmp (mark, "!=") == 0)
     return negated (equal (t, a, b));
@@ -810,7 +795,7 @@ primary (Test *t)
 {
   if (t->at >= t->n || t->n_nested > 2 * SHELL_MAX_NESTED)
     return SHELL_UNKNOWN;
-  t->n_nested += ls_shell_is_one (t->words[t->at], "! (");
+  t->n_nested += ls_is_one_of (t->words[t->at], "! (");
   if (take_word (t, "!"))
     return negated (primary (t));
   if (take_word (t, "(")) {
@@ -857,14 +842,14 @@ shell_test (LsShell *sh, char *const *words, guint n, bool has_patterns)
 ShellStatus
 shell_set_arithmetic (LsShell *sh, const char *text)
 {
-  const char *p = text + strspn (text, " \t"), *end = shell_name_end (p, p + strlen (p)),
-             *q = end + strspn (end, " \t");
-  bool is_step = (q[0] == '+' || q[0] == '-') && q[1] == q[0] && q[2 + strspn (q + 2, " \t")] == '\0';
-  bool is_plain = q[0] == '=' && q[1] != '=', changes = *q && strchr ("+-*/%", *q) && q[1] == '=';
-  bool sets = end > p && (is_step || is_plain || changes);
-  g_autofree char *name = g_strndup (p, (gsize) (end - p)),
-                  *sum = !sets || is_plain ? g_strdup (sets ? q + 1 : text)
-                                           : g_strdup_printf ("%s %c (%s)", name, *q, is_step ? "1" : q + 2),
+  static const char form[] = "^[ \t]*([A-Za-z_]\\w*)[ \t]*(?:(\\+\\+|--)[ \t]*|([-+*/%]?)=(?!=)(.*))\\z";
+  g_auto (GStrv) part = g_regex_split_simple (form, text, G_REGEX_RAW | G_REGEX_DOTALL, 0);
+  const bool sets = g_strv_length (part) > 1, is_step = sets && *part[2];
+  const char *name = sets ? part[1] : "";
+  g_autofree char *sum = !sets ? g_strdup (text)
+      : is_step                ? g_strdup_printf ("%s %c 1", name, *part[2])
+      : *part[3]               ? g_strdup_printf ("%s %s (%s)", name, part[3], part[4])
+                               : g_strdup (part[4]),
                   *what = g_strdup_printf ("$((%s))", name);
   gint64 value = 0;
   bool is_known = shell_arithmetic (sh, sum, &value);

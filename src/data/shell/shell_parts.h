@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 
+#include "base/list.h"
 #include "data/shell/shell.h"
 
 /* What becomes of a statement: passed over, run, or perhaps run: the script does not say. */
@@ -48,7 +49,7 @@ struct LsShell {
   GHashTable *locals; /* what variables of its own were before the function that is read; NULL: none is */
   void (*read) (LsShell *sh, const char *text, gsize n); /* reads a text as a script */
   ShellOutput out;
-  int depth;     /* texts within texts, blocks within blocks */
+  int depth;     /* of commands within commands */
   gsize n_bytes; /* of words that were made, in all */
   char *fault;   /* what ended the reading; NULL: nothing did */
 };
@@ -76,9 +77,9 @@ void shell_declare_map (LsShell *sh, const char *name);
 void shell_unset (LsShell *sh, const char *name);
 /* Enters a mode, if it does less than that which is; what was. */
 ShellMode shell_enter (LsShell *sh, ShellMode mode);
-/* Where the script lies that is being read, as BASH_SOURCE, if that is known; of one that is started as $0
- * too. */
-void shell_set_place (LsShell *sh, const char *path, bool is_started);
+/* A variable, "0" or "BASH_SOURCE", is where the script lies that is being read; not set where nobody knows
+ * that. */
+void shell_set_place (LsShell *sh, const char *name, const char *path);
 /* Processes see it. */
 void shell_export (LsShell *sh, const char *name);
 

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/list.h"
 #include "data/jobs/job_files.h"
 #include "data/launch/yaml_config.h"
 #include "data/text/field.h"
@@ -378,7 +379,7 @@ parse_comparison (Parser *p)
                              a.number <= b.number,
                              a.number<b.number, a.number >= b.number, a.number> b.number,
                              a.text && b.text && strstr (a.text, b.text) != NULL,
-                             a.text && program_has_word (b.text, a.text) };
+                             a.text && ls_is_one_of (a.text, b.text) };
     return program_number (results[i]);
   }
   return (ProgramValue) { g_steal_pointer (&a.text), a.number };
@@ -503,13 +504,6 @@ program_member (const cJSON *rule, const char *key)
 }
 
 bool
-program_has_word (const char *words, const char *word)
-{
-  g_auto (GStrv) all = program_words (words, " ");
-  return g_strv_contains ((const char *const *) all, word);
-}
-
-bool
 reads_is_script (const cJSON *of)
 {
   return cJSON_GetObjectItemCaseSensitive (of, "marks") || cJSON_GetObjectItemCaseSensitive (of, "starts");
@@ -522,7 +516,7 @@ reads_node (const cJSON *of, const char *key)
   const cJSON *node = cJSON_GetObjectItemCaseSensitive (of, key), *next = of ? of->next : NULL;
   bool is_heir = !node && next && reads_is_script (of) && cJSON_GetObjectItemCaseSensitive (of, "config")
       && cJSON_GetObjectItemCaseSensitive (next, "python") && !reads_is_script (next)
-      && program_has_word (inherited, key);
+      && ls_is_one_of (key, inherited);
   return is_heir ? cJSON_GetObjectItemCaseSensitive (next, key) : node;
 }
 

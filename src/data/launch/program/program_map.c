@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/list.h"
 #include "data/datadir.h"
 #include "data/jobs/job_files.h"
 #include "data/text/field.h"
@@ -249,10 +250,10 @@ check_reads_key (Reading *x, const cJSON *node)
       others[] = "others ships says lines chooses begins functions shapes rules overrides "
                  "beside"
                  " sets without needs";
-  bool is_text = program_has_word (texts, node->string), is_truth = program_has_word (truths, node->string);
+  bool is_text = ls_is_one_of (node->string, texts), is_truth = ls_is_one_of (node->string, truths);
   if ((is_text && !cJSON_IsString (node)) || (is_truth && !cJSON_IsBool (node)))
     program_complain (&x->check, node, "expected %s", is_text ? "a text" : "true or false");
-  else if (!is_text && !is_truth && !program_has_word (others, node->string)
+  else if (!is_text && !is_truth && !ls_is_one_of (node->string, others)
            && !g_str_has_prefix (node->string, "x-"))
     program_complain (&x->check, node, "\"reads\" has no such key \"%s\"", node->string);
 }

@@ -182,9 +182,6 @@ program_words (const char *text, const char *separator)
   return g_strsplit (text ? text : "", separator, -1);
 }
 
-/* Whether one of words, with blanks between, is that; words NULL: none is. */
-bool program_has_word (const char *words, const char *word);
-
 /* What later expressions call so; takes the value. */
 void program_let (ProgramRun *run, const char *name, ProgramValue v);
 /* Adds a copy of a text that is not in a list. */
