@@ -52,10 +52,3 @@ ls_sig_add_double (LsSig *sig, double value)
   memcpy (&bits, &value, sizeof bits);
   ls_sig_add (sig, bits);
 }
-
-void
-ls_sig_add_sig (LsSig *sig, LsSig other)
-{
-  ls_sig_add (sig, other.a);
-  ls_sig_add (sig, other.b);
-}

@@ -65,7 +65,13 @@ ls_sig_add (LsSig *sig, uint64_t value)
 }
 
 void ls_sig_add_double (LsSig *sig, double value);
-void ls_sig_add_sig (LsSig *sig, LsSig other);
+
+static inline void
+ls_sig_add_sig (LsSig *sig, LsSig other)
+{
+  ls_sig_add (sig, other.a);
+  ls_sig_add (sig, other.b);
+}
 
 static inline LsSig
 ls_sig_of (uint64_t value)

@@ -299,13 +299,13 @@ find_uses (const FoldClasses *c)
   const Refine *r = c->refine;
   g_autofree bool *is_seen = find_seen (c);
   GArray *uses = g_array_new (FALSE, FALSE, sizeof (AmpleUse));
-  for (uint32_t t = 0; t < r->n_resources; t++)
-    for (uint32_t i = r->first_use[t]; i < r->first_use[t + 1] && is_seen[t]; i++) {
-      const RefineUse *of = &r->uses[i];
-      const AmpleUse use
-          = { c->owner[of->owner], of->pattern, { .coef = of->coef, .resource = c->class_of[t] } };
+  for (uint32_t i = 0, owner = 0; i < r->n_uses; i++) {
+    const RefineUse of = refine_use (r, i, &owner);
+    const AmpleUse use
+        = { c->owner[of.owner], of.pattern, { .coef = of.coef, .resource = c->class_of[of.resource] } };
+    if (is_seen[of.resource])
       g_array_append_val (uses, use);
-    }
+  }
   merge (uses);
   return uses;
 }
@@ -625,7 +625,11 @@ fold_new (Run *x)
   const LsRunOptions *o = x->extras->options;
   bool may_fold = o->fold != LS_SHORTCUT_OFF && o->network != LS_NETWORK_STEP && x->plan->n_ranks > 1;
   bool is_known = may_fold && !o->folds_by_walk && fold_classes (x, false, &classes);
-  is_known = is_known || (may_fold && fold_classes (x, true, &classes));
+  if (may_fold && !is_known) {
+    classes_free (&classes);
+    classes = (FoldClasses) { 0 };
+    is_known = fold_classes (x, true, &classes);
+  }
   if (is_known && classes.n_ranks < x->plan->n_ranks && classes.has_slots_apart)
     fold_by (x, &classes);
   classes_free (&classes);

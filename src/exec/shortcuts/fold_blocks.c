@@ -205,18 +205,18 @@ find_in_stretches (Blocks *b, const uint8_t *slot)
 
 /* The cluster as its places are, or as one. False: it has none. */
 static bool
-lay_out (Blocks *b, bool is_one)
+lay_out (Blocks *b)
 {
   const Run *x = b->x;
   bool knows_hosts = x->n_jobs == 1 && x->extras->n_traffic == 0;
-  b->shapes = is_one || knows_hosts ? shapes_new (x, is_one) : NULL;
+  b->shapes = b->is_one || knows_hosts ? shapes_new (x, b->is_one) : NULL;
   if (!b->shapes)
     return false;
   stretches_init (&b->stretches, shapes_places (b->shapes));
   b->at = &b->stretches.at;
   b->fastest = run_fastest_kernel (x);
-  b->capacity = is_one ? run_capacities (x) : NULL;
-  b->laid_out = !is_one                                ? b->stretches.whole
+  b->capacity = b->is_one ? run_capacities (x) : NULL;
+  b->laid_out = !b->is_one                             ? b->stretches.whole
       : ls_places_init (&b->laid_out_else, x->cluster) ? &b->laid_out_else
                                                        : NULL;
   return true;
@@ -224,13 +224,13 @@ lay_out (Blocks *b, bool is_one)
 
 /* slot: [n_comms] of each communicator's members. False: this cluster or plan is not made so. */
 static bool
-blocks_init (Blocks *b, bool is_one, const uint8_t *slot)
+blocks_init (Blocks *b, const uint8_t *slot)
 {
   const Run *x = b->x;
   b->arena = ls_arena_new ();
-  if (!lay_out (b, is_one) || !find_ranks (b))
+  if (!lay_out (b) || !find_ranks (b))
     return false;
-  if (!is_one)
+  if (!b->is_one)
     find_period (b);
   if (!find_in_stretches (b, slot) && !find (b, slot))
     return false;
@@ -388,8 +388,8 @@ bool
 fold_classes (Run *x, bool is_one, FoldClasses *ret)
 {
   g_autofree uint8_t *slot = fold_owed (x), *peers = peers_of (x);
-  Blocks b = { .x = x, .plan = x->plan, .roles = x->role_calls, .peers = peers };
-  bool ok = slot && blocks_init (&b, is_one, slot);
+  Blocks b = { .x = x, .plan = x->plan, .roles = x->role_calls, .peers = peers, .is_one = is_one };
+  bool ok = slot && blocks_init (&b, slot);
   ok = ok && blocks_classify (&b, slot, ret);
   blocks_clear (&b);
   return ok;

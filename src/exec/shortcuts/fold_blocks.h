@@ -281,6 +281,7 @@ typedef struct {
   const LsPlan *plan; /* whole */
   const RoleCalls *roles;
   const uint8_t *peers; /* see Refine */
+  bool is_one;          /* all is one place */
   Shapes *shapes;
   Stretches stretches;
   const LsPlaces *laid_out; /* places of the cluster, with what is ample; NULL: it has none */

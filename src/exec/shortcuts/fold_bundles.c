@@ -835,7 +835,7 @@ rows_find (Blocks *b)
   b->rows_at = g_array_new (FALSE, FALSE, sizeof (RowAt));
   b->row_places = g_array_new (FALSE, FALSE, sizeof (uint32_t));
   bool ok = true;
-  for (uint32_t host = 0; host < b->at->n_hosts && ok; host++)
+  for (uint32_t host = 0; host < b->at->n_hosts && ok && !b->is_one; host++)
     ok = find_rows_of (&f, host);
   g_hash_table_unref (f.known);
   g_free (f.peers);

@@ -191,7 +191,7 @@ void
 blocks_refine (Blocks *b)
 {
   g_autoptr (GArray) wide = g_array_new (FALSE, FALSE, sizeof (uint32_t)); /* bundles of several places */
-  RefineLists lists = refine_lists_new ();
+  RefineLists lists = refine_lists_new (true);
   Refine r = { .n_resources = b->n_places };
   r.resource = g_new0 (LsSig, b->n_places + 1);
   add_bundles (b, &lists, wide, r.resource);
@@ -507,20 +507,24 @@ tell_apart (Quotient *q, Refine *r)
   tell_traffic (q, r);
 }
 
-/* Takes the lists of the quotient. */
+/* Takes the lists of the quotient. Unless they are whole, they alone are there. */
 static Refine *
-refine_new (Quotient *q)
+refine_new (Quotient *q, bool are_whole)
 {
   const Blocks *b = q->b;
   Refine *r = g_new0 (Refine, 1);
   r->n_ranks = q->n_ranks;
   r->n_comms = b->n_comm_classes;
   r->n_resources = q->first_resource[b->n_place_classes];
-  r->bindings = bindings_of (q);
   r->peers = b->peers;
-  tell_apart (q, r);
-  use_by_bundles (q);
-  use_by_rows (q);
+  if (are_whole) {
+    r->bindings = bindings_of (q);
+    tell_apart (q, r);
+  }
+  if (are_whole && q->lists.uses) {
+    use_by_bundles (q);
+    use_by_rows (q);
+  }
   refine_take_lists (r, &q->lists);
   return r;
 }
@@ -656,8 +660,8 @@ spread_resources (const Quotient *q, const Classes *c, FoldClasses *ret)
   const uint32_t *first = q->first_resource;
   uint32_t n = 0;
   g_autofree bool *is_loaded = g_new0 (bool, r->n_resources + 1);
-  for (uint32_t e = 0; e < r->n_resources; e++)
-    is_loaded[e] = r->first_use[e + 1] > r->first_use[e];
+  for (uint32_t i = 0, owner = 0; i < r->n_uses; i++)
+    is_loaded[refine_use (r, i, &owner).resource] = true;
   for (uint32_t i = 0; i < ret->n_others; i++)
     is_loaded[ret->others[i]] = true;
   g_autofree Element *elements = g_new (Element, r->n_resources + 1);
@@ -695,39 +699,36 @@ quotient_clear (Quotient *q)
   g_free (q->send_places);
 }
 
+/* False: a call cannot be planned. Where all is one place, nobody asks again what a rank loads. */
 static bool
-find_shapes (Quotient *q)
-{
-  q->shape = g_malloc_n ((gsize) q->n_ranks + 1, sizeof *q->shape);
-  q->send_places = g_malloc_n ((gsize) q->n_ranks + 1, sizeof *q->send_places);
-  for (uint32_t i = 0; i < q->n_ranks; i++)
-    if (!rows_shape_rank (q->b, rank_at (q, i), q->shape[i], q->send_places[i]))
-      return false;
-  return true;
-}
-
-static void
 find_loads (Quotient *q)
 {
-  q->lists = refine_lists_new ();
-  q->others = g_array_new (FALSE, FALSE, sizeof (uint32_t));
-  q->sends = g_malloc0_n ((gsize) q->n_ranks + 1, sizeof *q->sends);
-  for (uint32_t c = 0; c < q->b->n_comm_classes; c++)
+  const Blocks *b = q->b;
+  for (uint32_t c = 0; c < b->n_comm_classes; c++)
     add_comm (q, c);
-  for (uint32_t i = 0; i < q->n_ranks; i++)
+  for (uint32_t i = 0; i < q->n_ranks; i++) {
+    if (b->is_one)
+      shapes_forget_vectors (b->shapes);
+    if (!rows_shape_rank (b, rank_at (q, i), q->shape[i], q->send_places[i]))
+      return false;
     add_rank (q, i);
+  }
+  return true;
 }
 
 bool
 blocks_classify (const Blocks *b, const uint8_t *slot, FoldClasses *ret)
 {
-  Quotient q = { .b = b, .slot = slot };
+  Quotient q = { .b = b, .slot = slot, .lists = refine_lists_new (!b->is_one) };
   find_seats (&q);
-  bool ok = find_shapes (&q);
+  q.shape = g_malloc0_n ((gsize) q.n_ranks + 1, sizeof *q.shape);
+  q.send_places = g_malloc_n ((gsize) q.n_ranks + 1, sizeof *q.send_places);
+  q.sends = g_malloc0_n ((gsize) q.n_ranks + 1, sizeof *q.sends);
+  q.others = g_array_new (FALSE, FALSE, sizeof (uint32_t));
+  bool ok = find_loads (&q);
+  *ret = (FoldClasses) { .refine = refine_new (&q, ok), .sends = q.sends, .n_others = q.others->len };
+  ret->others = (uint32_t *) g_array_free (q.others, FALSE);
   if (ok) {
-    find_loads (&q);
-    *ret = (FoldClasses) { .refine = refine_new (&q), .sends = q.sends, .n_others = q.others->len };
-    ret->others = (uint32_t *) g_array_free (q.others, FALSE);
     Classes c = refine (ret->refine);
     ret->has_slots_apart = has_slots_apart (ret->refine, c.comm);
     spread_comms (&q, &c, ret);

@@ -69,20 +69,14 @@ sigs_id (GHashTable *ids, LsArena *arena, LsSig sig)
 
 /* --- what is refined ---------------------------------------------------------- */
 
-/* A use, and of what. */
-typedef struct {
-  uint32_t resource;
-  RefineUse use;
-} UseOf;
-
 RefineLists
-refine_lists_new (void)
+refine_lists_new (bool has_uses)
 {
   return (RefineLists) { .loads = g_array_new (FALSE, FALSE, sizeof (RefineLoad)),
                          .first = g_array_new (FALSE, FALSE, sizeof (uint32_t)),
                          .members = g_array_new (FALSE, FALSE, sizeof (RefineMember)),
                          .first_member = g_array_new (FALSE, FALSE, sizeof (uint32_t)),
-                         .uses = g_array_new (FALSE, FALSE, sizeof (UseOf)) };
+                         .uses = has_uses ? g_array_new (FALSE, FALSE, sizeof (RefineUse)) : NULL };
 }
 
 void
@@ -114,32 +108,17 @@ refine_add_member (RefineLists *l, RefineMember member)
 void
 refine_add_use (RefineLists *l, uint32_t resource, uint64_t coef, uint32_t owner, uint32_t pattern)
 {
-  const UseOf use = { resource, { coef, owner, pattern } };
-  g_array_append_val (l->uses, use);
-}
-
-/* By resource. */
-static void
-sort_uses (Refine *r, const GArray *uses)
-{
-  r->first_use = g_new0 (uint32_t, (gsize) r->n_resources + 2);
-  r->uses = g_new (RefineUse, uses->len + 1);
-  for (guint i = 0; i < uses->len; i++)
-    r->first_use[g_array_index (uses, UseOf, i).resource + 2]++;
-  for (uint32_t i = 0; i < r->n_resources; i++)
-    r->first_use[i + 2] += r->first_use[i + 1];
-  for (guint i = 0; i < uses->len; i++) {
-    const UseOf *use = &g_array_index (uses, UseOf, i);
-    r->uses[r->first_use[use->resource + 1]++] = use->use;
-  }
+  const RefineUse use = { coef, resource, owner, pattern };
+  if (l->uses)
+    g_array_append_val (l->uses, use);
 }
 
 void
 refine_take_lists (Refine *r, RefineLists *l)
 {
   refine_begin_comm (l); /* none: where the last ends */
-  sort_uses (r, l->uses);
-  g_array_unref (l->uses);
+  r->n_uses = l->uses ? l->uses->len : l->loads->len;
+  r->uses = l->uses ? (RefineUse *) g_array_free (l->uses, FALSE) : NULL;
   r->loads = (RefineLoad *) g_array_free (l->loads, FALSE);
   r->first = (uint32_t *) g_array_free (l->first, FALSE);
   r->members = (RefineMember *) g_array_free (l->members, FALSE);
@@ -159,7 +138,6 @@ refine_clear (Refine *r)
   g_free (r->members);
   g_free (r->first_member);
   g_free (r->uses);
-  g_free (r->first_use);
 }
 
 /* --- a round ------------------------------------------------------------------- */
@@ -257,16 +235,23 @@ static void
 refine_resources (Round *x)
 {
   const Refine *r = x->r;
+  LsSig *sum = x->of_class;
   hash_owners (x);
+  memset (sum, 0, r->n_resources * sizeof *sum);
+  for (uint32_t i = 0, owner = 0; i < r->n_uses; i++) {
+    const RefineUse u = refine_use (r, i, &owner);
+    ls_sig_add_times (&sum[u.resource], u.coef, ls_sig_with (x->of_owner[u.owner], u.pattern));
+  }
   for (uint32_t t = 0; t < r->n_resources; t++) {
-    LsSig sum = { 0 };
-    for (const RefineUse *u = &r->uses[r->first_use[t]]; u < &r->uses[r->first_use[t + 1]]; u++)
-      ls_sig_add_times (&sum, u->coef, ls_sig_with (x->of_owner[u->owner], u->pattern));
     x->scratch[t] = ls_sig_of (x->c.resource[t]);
-    ls_sig_add_sig (&x->scratch[t], sum);
+    ls_sig_add_sig (&x->scratch[t], sum[t]);
   }
   x->c.n_resources = number (x->scratch, r->n_resources, &x->table, x->c.resource);
 }
+
+/* Parts of a round. Where one splits a class, the others are to be looked at again; ranks see ranks, too. */
+enum { OF_COMMS, OF_RANKS, OF_RESOURCES };
+static void (*const refine_part[]) (Round *) = { refine_comms, refine_ranks, refine_resources };
 
 Classes
 refine (const Refine *r)
@@ -274,6 +259,7 @@ refine (const Refine *r)
   uint32_t n_ranks = r->n_ranks, n_comms = r->n_comms,
            most = MAX (MAX (n_ranks, n_comms), r->n_resources) + 1;
   Round x = { .r = r, .table.ids = g_new (uint32_t, slots_for (most)) };
+  const uint32_t *const n_classes[] = { &x.c.n_comms, &x.c.n_ranks, &x.c.n_resources };
   x.scratch = g_new (LsSig, most);
   x.of_class = g_new (LsSig, most);
   x.of_owner = g_new (LsSig, (gsize) n_comms + n_ranks + 1);
@@ -283,12 +269,10 @@ refine (const Refine *r)
   x.c.n_ranks = number (r->rank, n_ranks, &x.table, x.c.rank);
   x.c.n_comms = number (r->comm, n_comms, &x.table, x.c.comm);
   x.c.n_resources = number (r->resource, r->n_resources, &x.table, x.c.resource);
-  for (uint64_t before = 0, now = 1; now != before;) {
-    before = (uint64_t) x.c.n_ranks + x.c.n_comms + x.c.n_resources;
-    refine_comms (&x);
-    refine_ranks (&x);
-    refine_resources (&x);
-    now = (uint64_t) x.c.n_ranks + x.c.n_comms + x.c.n_resources;
+  for (uint32_t part = OF_RESOURCES, n_left = 3; n_left > 0; part = (part + 1) % 3) {
+    uint32_t before = *n_classes[part];
+    refine_part[part](&x);
+    n_left = *n_classes[part] == before ? n_left - 1 : part == OF_RANKS ? 3 : 2;
   }
   g_free (x.table.ids);
   g_free (x.scratch);

@@ -63,6 +63,7 @@ typedef struct {
 
 typedef struct {
   uint64_t coef;
+  uint32_t resource;
   uint32_t owner; /* as an index into first */
   uint32_t pattern;
 } RefineUse;
@@ -79,9 +80,20 @@ typedef struct Refine {
   uint32_t *first; /* [n_comms + n_ranks + 1] loads of each communicator, then of each rank */
   RefineMember *members;
   uint32_t *first_member; /* [n_comms + 1] */
-  RefineUse *uses;
-  uint32_t *first_use; /* [n_resources + 1] */
+  RefineUse *uses;        /* [n_uses] NULL: they are what loads say, as each thing is itself */
+  uint32_t n_uses;
 } Refine;
+
+/* The i-th. *owner: of the one before it, 0 of the first; then its own. */
+static inline RefineUse
+refine_use (const Refine *r, uint32_t i, uint32_t *owner)
+{
+  if (r->uses)
+    return r->uses[i];
+  while (r->first[*owner + 1] <= i)
+    ++*owner;
+  return (RefineUse) { r->loads[i].coef, r->loads[i].resource, *owner, r->loads[i].pattern };
+}
 
 void refine_clear (Refine *r);
 
@@ -92,12 +104,12 @@ typedef struct {
 } Classes;
 
 /* Loads, members and uses as they are found: loads and members of those that are begun one after the other,
- * communicators before ranks; uses of any. */
+ * communicators before ranks; uses of any, NULL as in Refine. */
 typedef struct {
   GArray *loads, *first, *members, *first_member, *uses;
 } RefineLists;
 
-RefineLists refine_lists_new (void);
+RefineLists refine_lists_new (bool has_uses);
 void refine_begin_comm (RefineLists *l);
 void refine_begin_rank (RefineLists *l);
 void refine_add_load (RefineLists *l, uint32_t resource, uint64_t coef, uint32_t pattern);

@@ -55,11 +55,15 @@ typedef struct {
   uint32_t *ranks, n;
   uint32_t *places, n_places; /* LsLie.places of these */
   LsCollMemo *memo;
+  uint32_t shape; /* of the first calls; NO_SHAPE: there are none */
 } Lying;
 
 /* So many are kept, the latest: tensor parallelism of a node makes as many data-parallel groups that lie
  * differently. */
 #define N_LYING 16
+
+/* So many places before one are looked at for what it loads. */
+#define N_LATEST 4
 
 /* Of the present shape: its loads are found[first ..), up to those of the next pattern. */
 typedef struct {
@@ -85,6 +89,7 @@ struct Shapes {
   GHashTable *vectors;     /* LsSig > vector + 1 */
   GHashTable *labels;      /* LsSig > label */
   GArray *found;           /* Found */
+  GArray *sorted;          /* PlaceLoad: of what was found, by place */
   Lying lying[N_LYING];
   uint32_t n_lying; /* that ever were; the i-th is lying[i % N_LYING] */
   GArray *patterns; /* Pattern                                                       */
@@ -116,6 +121,7 @@ shapes_new (const Run *x, bool is_one)
   s->vectors = g_hash_table_new (ls_sig_hash, ls_sig_is_same);
   s->labels = g_hash_table_new (ls_sig_hash, ls_sig_is_same);
   s->found = g_array_new (FALSE, FALSE, sizeof (Found));
+  s->sorted = g_array_new (FALSE, FALSE, sizeof (PlaceLoad));
   s->patterns = g_array_new (FALSE, FALSE, sizeof (Pattern));
   s->phases = g_array_new (FALSE, FALSE, sizeof (PhaseLoads));
   return s;
@@ -145,6 +151,7 @@ shapes_free (Shapes *s)
   g_hash_table_unref (s->labels);
   ls_lie_clear (&s->lie);
   g_array_unref (s->found);
+  g_array_unref (s->sorted);
   g_array_unref (s->patterns);
   g_array_unref (s->phases);
   for (uint32_t i = 0; i < N_LYING; i++)
@@ -170,6 +177,15 @@ shapes_vector (const Shapes *s, uint32_t vector, uint32_t *ret_n)
   const uint32_t *first = &g_array_index (s->first, uint32_t, vector);
   *ret_n = first[1] - first[0];
   return &g_array_index (s->loads, PlaceLoad, first[0]);
+}
+
+void
+shapes_forget_vectors (Shapes *s)
+{
+  g_hash_table_remove_all (s->vectors);
+  g_array_unref (s->loads);
+  s->loads = g_array_new (FALSE, FALSE, sizeof (PlaceLoad));
+  g_array_set_size (s->first, 1);
 }
 
 /* --- where it lies ---------------------------------------------------------------- */
@@ -285,41 +301,54 @@ find_patterns (Shapes *s)
   return ok;
 }
 
-/* Those of one place together, else in the order in which they were found: by pattern and resource. */
-static void
+/* Those of one place together, else in the order in which they were found: by pattern and resource. Where
+ * those of each place begin, and of one more: newly allocated. */
+static uint32_t *
 sort_found (Shapes *s, uint32_t n_places)
 {
-  g_autofree uint32_t *first = g_new0 (uint32_t, n_places + 1);
-  GArray *sorted = g_array_sized_new (FALSE, FALSE, sizeof (Found), s->found->len);
-  g_array_set_size (sorted, s->found->len);
+  uint32_t *first = g_new0 (uint32_t, (gsize) n_places + 2);
+  g_array_set_size (s->sorted, s->found->len);
   for (guint i = 0; i < s->found->len; i++)
-    first[g_array_index (s->found, Found, i).place + 1]++;
+    first[g_array_index (s->found, Found, i).place + 2]++;
   for (uint32_t p = 0; p < n_places; p++)
-    first[p + 1] += first[p];
+    first[p + 2] += first[p + 1];
   for (guint i = 0; i < s->found->len; i++) {
     const Found *f = &g_array_index (s->found, Found, i);
-    g_array_index (sorted, Found, first[f->place]++) = *f;
+    g_array_index (s->sorted, PlaceLoad, first[f->place + 1]++) = f->load;
   }
-  g_array_unref (s->found);
-  s->found = sorted;
+  return first;
 }
 
+/* Of those that are sorted. */
 static uint32_t
 vector_of (Shapes *s, guint from, guint to)
 {
+  const PlaceLoad *loads = &g_array_index (s->sorted, PlaceLoad, from);
   LsSig sig = { to - from, 0 };
-  for (guint i = from; i < to; i++) {
-    const PlaceLoad *l = &g_array_index (s->found, Found, i).load;
-    ls_sig_add (&sig, (uint64_t) l->pattern << 32 | l->local);
-    ls_sig_add (&sig, l->coef);
+  for (guint i = 0; i < to - from; i++) {
+    ls_sig_add (&sig, (uint64_t) loads[i].pattern << 32 | loads[i].local);
+    ls_sig_add (&sig, loads[i].coef);
   }
   uint32_t n_known = s->first->len - 1, vector = sigs_id (s->vectors, s->arena, sig) - 1;
   if (vector < n_known)
     return vector;
-  for (guint i = from; i < to; i++)
-    g_array_append_val (s->loads, g_array_index (s->found, Found, i).load);
+  g_array_append_vals (s->loads, loads, to - from);
   g_array_append_val (s->first, s->loads->len);
   return vector;
+}
+
+/* What a place loads, one of the n before it mostly loads too; ret: after theirs. */
+static void
+find_vector (Shapes *s, guint from, guint to, uint32_t n, uint32_t *ret)
+{
+  for (uint32_t *before = ret, n_loads; n > 0; n--) {
+    const PlaceLoad *loads = shapes_vector (s, *--before, &n_loads);
+    *ret = *before;
+    const PlaceLoad *own = &g_array_index (s->sorted, PlaceLoad, from);
+    if (n_loads == to - from && (n_loads == 0 || memcmp (loads, own, n_loads * sizeof *loads) == 0))
+      return;
+  }
+  *ret = vector_of (s, from, to);
 }
 
 static uint32_t
@@ -429,16 +458,10 @@ find_vectors (Shapes *s, const Periods *p)
 {
   uint32_t n = s->lie.places->len, size = n / p->n,
            *vector = ls_arena_new_array (s->arena, uint32_t, MAX (n, 1));
-  guint i = 0;
-  sort_found (s, n);
+  g_autofree uint32_t *first = sort_found (s, n);
   for (uint32_t period = 0; period < p->n; period++)
-    for (uint32_t place = period * size; is_first_period (p, period) && place < (period + 1) * size;
-         place++) {
-      guint from = i;
-      while (i < s->found->len && g_array_index (s->found, Found, i).place == place)
-        i++;
-      vector[place] = vector_of (s, from, i);
-    }
+    for (uint32_t k = 0, place = period * size; is_first_period (p, period) && k < size; k++, place++)
+      find_vector (s, first[place], first[place + 1], MIN (k, N_LATEST), &vector[place]);
   spread_periods (p, size, vector);
   return vector;
 }
@@ -464,7 +487,7 @@ typedef struct {
 static int
 by_pattern_and_local (const void *a, const void *b)
 {
-  const PlaceLoad *x = &((const Found *) a)->load, *y = &((const Found *) b)->load;
+  const PlaceLoad *x = a, *y = b;
   return x->pattern != y->pattern ? LS_ORDER (x->pattern, y->pattern) : LS_ORDER (x->local, y->local);
 }
 
@@ -474,15 +497,15 @@ vector_on_rails (Shapes *s, const Rails *rails, uint32_t place, uint32_t vector)
 {
   uint32_t n;
   const PlaceLoad *loads = shapes_vector (s, vector, &n);
-  g_array_set_size (s->found, 0);
+  g_array_set_size (s->sorted, 0);
   for (uint32_t i = 0; i < n; i++) {
-    Found f = { .load = loads[i] };
-    f.load.local = rails_local (rails, &s->lie.at, place, loads[i].local);
-    if (f.load.local == NO_LOCAL)
+    PlaceLoad own = loads[i];
+    own.local = rails_local (rails, &s->lie.at, place, own.local);
+    if (own.local == NO_LOCAL)
       return NO_SHAPE;
-    g_array_append_val (s->found, f);
+    g_array_append_val (s->sorted, own);
   }
-  g_array_sort (s->found, by_pattern_and_local);
+  g_array_sort (s->sorted, by_pattern_and_local);
   return vector_of (s, 0, n);
 }
 
@@ -525,13 +548,30 @@ move_places (Shapes *s, const Rails *rails, const Shape *from, uint32_t to, uint
   return true;
 }
 
+/* A shape that loads the same by GPUs of this number already. NO_SHAPE: there is none. */
+static uint32_t
+find_of_number (const Shapes *s, uint32_t like, uint32_t number)
+{
+  for (guint i = s->shapes->len; i-- > 0;)
+    if (shapes_at (s, i)->like == like && shapes_at (s, i)->gpu == number)
+      return i;
+  return NO_SHAPE;
+}
+
 /* The shape of these GPUs, as GPUs of another number in their hosts have that one. NO_SHAPE: theirs is
  * another. */
 static uint32_t
 shape_on_rails (Shapes *s, LsSig key, uint32_t from, uint32_t to, const uint32_t *gpus, uint32_t n)
 {
   const Shape first = *shapes_at (s, from);
+  uint32_t known = find_of_number (s, first.like, to);
   Shape shape = first;
+  shape.gpu = to;
+  if (known != NO_SHAPE) {
+    shape.vector = shapes_at (s, known)->vector;
+    shape.label = shapes_at (s, known)->label;
+    return keep_shape (s, key, shape);
+  }
   Rails rails;
   uint32_t *vector = ls_arena_new_array (s->arena, uint32_t, MAX (shape.n_places, 1)),
            *label = ls_arena_new_array (s->arena, uint32_t, MAX (shape.n_places, 1));
@@ -541,7 +581,6 @@ shape_on_rails (Shapes *s, LsSig key, uint32_t from, uint32_t to, const uint32_t
   bool ok = rails_find (&rails, s->x->cluster, &s->lie.at, own, n, to)
       && move_places (s, &rails, &first, to, vector, label);
   rails_clear (&rails);
-  shape.gpu = to;
   shape.vector = vector;
   shape.label = label;
   return ok ? keep_shape (s, key, shape) : NO_SHAPE;
@@ -705,7 +744,8 @@ find_lying (Shapes *s, LsSig key, const uint32_t *ranks, uint32_t n)
                  .n = n,
                  .places = places_now (s),
                  .n_places = s->lie.places->len,
-                 .memo = ls_coll_memo_new () };
+                 .memo = ls_coll_memo_new (),
+                 .shape = NO_SHAPE };
   return l;
 }
 
@@ -743,6 +783,17 @@ lower_calls (Shapes *s, LsSig key, const GArray *keys, const uint32_t *ranks, ui
   return shape_new (s, key, shaped, ranks, n);
 }
 
+/* Whether one loads at all places what the first of those that lie so does, as labels tell. */
+static void
+find_like (const Shapes *s, uint32_t first, uint32_t shape)
+{
+  const Shape *known = shapes_at (s, first);
+  Shape *own = &g_array_index (s->shapes, Shape, shape);
+  if (own->n_patterns == known->n_patterns
+      && memcmp (own->label, known->label, own->n_places * sizeof *own->label) == 0)
+    own->like = known->like;
+}
+
 /* By the first that lay so. */
 static uint32_t
 lower_first (Shapes *s, LsSig lie, LsSig key, const GArray *keys, const uint32_t *ranks, uint32_t n)
@@ -756,6 +807,9 @@ lower_first (Shapes *s, LsSig lie, LsSig key, const GArray *keys, const uint32_t
   uint32_t shape = lower_calls (s, key, keys, first->ranks, first->n, first->memo);
   if (!is_itself)
     ls_lie_restore (&s->lie, own, n_own);
+  first->shape = first->shape == NO_SHAPE ? shape : first->shape;
+  if (shape != NO_SHAPE)
+    find_like (s, first->shape, shape);
   return shape;
 }
 

@@ -66,5 +66,7 @@ uint32_t shapes_of_copies (Shapes *s, const RoleCalls *role, uint32_t rank);
 
 const Shape *shapes_at (const Shapes *s, uint32_t shape);
 const PlaceLoad *shapes_vector (const Shapes *s, uint32_t vector, uint32_t *ret_n);
+/* Those of shapes so far are not there any longer, nor do labels of new ones tell these from those. */
+void shapes_forget_vectors (Shapes *s);
 
 #endif
