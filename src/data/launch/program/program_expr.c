@@ -510,6 +510,17 @@ program_has_word (const char *words, const char *word)
 }
 
 bool
+program_any_word (const char *words, const char *separator,
+                  gboolean (*fits) (const char *text, const char *word), const char *text)
+{
+  g_auto (GStrv) all = program_words (words, separator);
+  bool is_one = false;
+  for (char **word = all; *word && !is_one; word++)
+    is_one = **word && fits (text, *word);
+  return is_one;
+}
+
+bool
 reads_is_script (const cJSON *of)
 {
   return cJSON_GetObjectItemCaseSensitive (of, "marks") || cJSON_GetObjectItemCaseSensitive (of, "starts");

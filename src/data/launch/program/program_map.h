@@ -184,6 +184,9 @@ program_words (const char *text, const char *separator)
 
 /* Whether one of words, with blanks between, is that; words NULL: none is. */
 bool program_has_word (const char *words, const char *word);
+/* Whether one of words, with this between, fits a text, as its start or end does; words NULL: none does. */
+bool program_any_word (const char *words, const char *separator,
+                       gboolean (*fits) (const char *text, const char *word), const char *text);
 
 /* What later expressions call so; takes the value. */
 void program_let (ProgramRun *run, const char *name, ProgramValue v);

@@ -270,13 +270,9 @@ static LaunchWords *
 words_but (const LaunchWords *all, const char *but)
 {
   LaunchWords *words = launch_words_new ();
-  g_auto (GStrv) starts = g_strsplit (but, " ", -1);
   for (guint i = 0; i < all->options->len; i++) {
     const LaunchOption *o = all->options->pdata[i];
-    bool is_left_out = false;
-    for (char **start = starts; *start; start++)
-      is_left_out |= g_str_has_prefix (o->name, *start);
-    if (!is_left_out)
+    if (!program_any_word (but, " ", g_str_has_prefix, o->name))
       launch_words_add_renamed (words, o->name, o);
   }
   return words;
