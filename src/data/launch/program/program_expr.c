@@ -529,7 +529,7 @@ reads_is_script (const cJSON *of)
 const cJSON *
 reads_node (const cJSON *of, const char *key)
 {
-  static const char inherited[] = "python fits sets keeps made_by own inner classes without without_none";
+  static const char inherited[] = "python fits sets keeps made_by own shapes without without_none";
   const cJSON *node = cJSON_GetObjectItemCaseSensitive (of, key), *next = of ? of->next : NULL;
   bool is_heir = !node && next && reads_is_script (of) && cJSON_GetObjectItemCaseSensitive (of, "config")
       && cJSON_GetObjectItemCaseSensitive (next, "python") && !reads_is_script (next)

@@ -321,8 +321,9 @@ void program_add_printed (LaunchWords *words, const char *text, const cJSON *of)
 
 /* What a text sets, or the first of names that it sets, as members by their paths; NULL: a diagnostic. */
 cJSON *program_python_tree (ProgramRun *run, const char *text, gsize n, const char *path);
-ProgramAction program_python, program_take_part, program_put, program_move, program_drop_members,
-    program_put_said, program_put_pairs, program_lay_files, program_lie_on, program_configure;
+ProgramAction program_python, program_take_part, program_lift, program_put, program_move,
+    program_drop_members, program_put_said, program_put_pairs, program_lay_files, program_lie_on,
+    program_configure;
 /* The first file of a map that functions in Python return; NULL: there is none. */
 const cJSON *program_returned (const ProgramMap *map);
 /* What a function of a text returns, the only one if none is asked for; as that, NULL: a diagnostic. */
