@@ -583,6 +583,27 @@ program_is_true_at (ProgramRun *run, const cJSON *rule, const char *key)
   return holds (&v);
 }
 
+static void
+told_clear (gpointer told)
+{
+  g_free ((char *) ((ProgramTold *) told)->value);
+}
+
+GArray *
+program_told_of (ProgramRun *run, const cJSON *rule)
+{
+  GArray *told = g_array_new (TRUE, TRUE, sizeof (ProgramTold));
+  const cJSON *one;
+  g_array_set_clear_func (told, told_clear);
+  cJSON_ArrayForEach (one, cJSON_GetObjectItemCaseSensitive (rule, "told"))
+  {
+    g_auto (ProgramValue) v = program_value_of (run, one);
+    const ProgramTold said = { one->string, program_value_is_none (&v) ? NULL : program_value_text (&v) };
+    g_array_append_val (told, said);
+  }
+  return told;
+}
+
 const ProgramValue *
 program_act_value (ProgramRun *run, ProgramAct *a)
 {

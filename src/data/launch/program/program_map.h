@@ -212,6 +212,9 @@ ProgramValue program_value_of (ProgramRun *run, const cJSON *node);
 ProgramValue program_value_at (ProgramRun *run, const cJSON *rule, const char *key);
 guint64 program_whole_at (ProgramRun *run, const cJSON *rule, const char *key);
 bool program_is_true_at (ProgramRun *run, const cJSON *rule, const char *key);
+/* What a rule tells, { "told": { name: value } }: ProgramTold, the last without a name. The caller frees
+ * it. */
+GArray *program_told_of (ProgramRun *run, const cJSON *rule);
 /* A number without its fraction; 0: there is none above 0. */
 guint64 program_whole (const ProgramValue *v);
 
@@ -303,9 +306,6 @@ typedef struct {
   LaunchWords *says; /* takes what its options are as those of a Trainer; NULL: they are its own */
   Emit *emit;        /* the job is written, not read */
 } ProgramWith;
-/* What a rule tells, { "told": { name: value } }: ProgramTold, the last without a name. The caller frees
- * it. */
-GArray *program_told_of (ProgramRun *run, const cJSON *rule);
 /* What "translate" calls the options of a configuration of the program itself, for those of a command. */
 #define PROGRAM_CONFIGURATION "configuration"
 
