@@ -10,12 +10,18 @@
 
 #define MAX_ABOVE 4 /* folders */
 
-/* A text of the map of what starts programs. */
+/* Rows of the map of what starts programs, or a text; NULL: it has none. */
+static const cJSON *
+starter_rows (const char *name)
+{
+  const ProgramMap *map = program_doors->map_get ("starters");
+  return map ? cJSON_GetObjectItemCaseSensitive (map->tables, name) : NULL;
+}
+
 static const char *
 starters (const char *name)
 {
-  const ProgramMap *map = program_doors->map_get ("starters");
-  return map ? program_member (map->tables, name) : NULL;
+  return cJSON_GetStringValue (starter_rows (name));
 }
 
 /* "-m", "-um": flags of python of one letter stand together; "--module" of launchers. */
@@ -205,7 +211,7 @@ launch_refuse_config (const char *name, const LsImport *import, LsDiagList *diag
   return false;
 }
 
-bool
+gboolean
 launch_has_line (const char *text, const char *start)
 {
   for (const char *p = strstr (text, start); p; p = strstr (p + 1, start)) {
@@ -221,21 +227,13 @@ launch_has_line (const char *text, const char *start)
 bool
 launch_has_any_line (const char *text, const char *starts, const char *separator)
 {
-  g_auto (GStrv) items = program_words (starts, separator);
-  for (char **start = items; *start; start++)
-    if (launch_has_line (text, *start))
-      return true;
-  return false;
+  return program_any_word (starts, separator, launch_has_line, text);
 }
 
 bool
 launch_has_end (const char *name, const char *ends)
 {
-  g_auto (GStrv) all = g_strsplit (ends, " ", -1);
-  bool has_one = false;
-  for (char **end = all; *end && !has_one; end++)
-    has_one = g_str_has_suffix (name, *end);
-  return has_one;
+  return program_any_word (ends, " ", g_str_has_suffix, name);
 }
 
 bool
@@ -435,32 +433,34 @@ launch_export (char *const *words, guint n, GHashTable *variables, GHashTable *e
     }
 }
 
-/* How many words of sbatch stand in front of the script that it starts; 0: it starts none. */
+/* How many words stand in front of the first that is no option and ends so; 0: there is none. */
 static guint
-submit_words (const LsShellCommand *c)
+words_until (const LsShellCommand *c, const char *ends)
 {
   for (guint i = 1; i < c->n; i++)
-    if (*c->words[i] != '-' && launch_has_end (c->words[i], ".sh .sbatch .slurm .job .batch"))
+    if (*c->words[i] != '-' && launch_has_end (c->words[i], ends))
       return i;
   return 0;
 }
 
-/* The part of the map that reads such a line, and how many words of it; NULL: it asks for nothing. */
-static const char *
-part_of (const LsShellCommand *c, guint *ret_n)
+/* The row of the map for such a line, and how many words of it are read; NULL: it asks for nothing. */
+static const cJSON *
+row_of (const LsShellCommand *c, guint *ret_n)
 {
-  const char *first = c->words[0], *name = ls_shell_base_of (first);
-  *ret_n = c->n;
-  if (*first == '#')
-    return strcmp (first, "#PBS") == 0 ? "pbs" : "slurm_lines";
-  if (strcmp (first, "kubernetes-pods") == 0)
-    return "pods";
-  if (strcmp (name, "xpk") == 0)
-    return c->n > 2 && strcmp (c->words[1], "workload") == 0 && g_str_has_prefix (c->words[2], "create")
-        ? "xpk"
-        : NULL;
-  *ret_n = strcmp (name, "sbatch") == 0 ? submit_words (c) : 0;
-  return *ret_n > 0 ? "sbatch" : NULL;
+  const char *first = *c->words[0] == '#' ? c->words[0] : ls_shell_base_of (c->words[0]);
+  const cJSON *row;
+  cJSON_ArrayForEach (row, starter_rows ("lines"))
+  {
+    g_auto (GStrv) words = program_words (program_member (row, "words"), " ");
+    const char *until = program_member (row, "until");
+    guint i = 0;
+    while (words[i] && i < c->n && g_pattern_match_simple (words[i], i == 0 ? first : c->words[i]))
+      i++;
+    *ret_n = until ? words_until (c, until) : c->n;
+    if (!words[i] && *ret_n > 0)
+      return row;
+  }
+  return NULL;
 }
 
 /* "batch.nodes 4", which a rule adds, is kept; "set.SLURM_NNODES 4" sets a variable. */
@@ -481,8 +481,8 @@ void
 launch_read_batch (LaunchWords *batch, LsShell *shell, const LsShellCommand *c, LsImport *import)
 {
   guint n;
-  const char *part = part_of (c, &n);
-  if (!part)
+  const cJSON *row = row_of (c, &n);
+  if (!row)
     return;
   g_autoptr (LaunchWords) w = launch_words_new ();
   LaunchJob job = { .import = import, .words = w };
@@ -494,16 +494,17 @@ launch_read_batch (LaunchWords *batch, LsShell *shell, const LsShellCommand *c, 
   launch_words_add (w, words, n);
   launch_words_add_value (w, "line", line);
   launch_words_add_words (w, batch);
-  program_doors->run_map ("starters", part, &(ProgramWith) { NULL }, &job, NULL, NULL);
+  program_doors->run_map ("starters", program_member (row, "part"), &(ProgramWith) { NULL }, &job, NULL,
+                          NULL);
   take_added (w, batch, shell);
-  if (strcmp (part, "sbatch") == 0)
+  if (cJSON_IsTrue (cJSON_GetObjectItemCaseSensitive (row, "exports")))
     read_export (shell, w);
 }
 
 void
 launch_given_nodes (LaunchWords *batch, const char *name, const char *value)
 {
-  if (strcmp (name, "SLURM_NNODES") == 0 || strcmp (name, "SLURM_JOB_NUM_NODES") == 0)
+  if (program_has_word (starters ("nodes"), name))
     launch_words_add_value (batch, "batch.submitted-nodes", value);
 }
 

@@ -197,20 +197,14 @@ find_place (const GPtrArray *files, LsLaunchChange *c)
 
 /* --- fragments ------------------------------------------------------------------------------------- */
 
-/* "NAME=(", options, ")": the lines between. */
+/* "NAME=(", options, ")": those between. */
 static void
 add_array (LaunchWords *w, const char *text)
 {
-  GString *options = g_string_new (NULL);
-  g_auto (GStrv) lines = g_strsplit (text, "\n", -1);
-  for (char **line = lines; *line; line++)
-    if (g_str_has_prefix (g_strstrip (*line), "--"))
-      g_string_append_printf (options, "%s ", *line);
   gint n = 0;
   g_auto (GStrv) words = NULL;
-  if (g_shell_parse_argv (options->str, &n, &words, NULL))
-    launch_words_add (w, words, (guint) n);
-  g_string_free (options, TRUE);
+  if (g_shell_parse_argv (strstr (text, "=(\n") + 2, &n, &words, NULL))
+    launch_words_add (w, words, (guint) n - 1); /* without the ")" */
 }
 
 /* What an emit_X.c writes: JSON, TOML or an array of options. */

@@ -67,10 +67,8 @@ launch_other (const LaunchKind *kind, const char *script)
   const cJSON *one;
   cJSON_ArrayForEach (one, reads_node (kind->of, "others"))
   {
-    g_auto (GStrv) starts = g_strsplit (cJSON_IsString (one) ? one->valuestring : "", " ", -1);
-    for (char **start = starts; *start; start++)
-      if (**start && g_str_has_prefix (script, *start))
-        return one->string;
+    if (program_any_word (cJSON_GetStringValue (one), " ", g_str_has_prefix, script))
+      return one->string;
   }
   return NULL;
 }

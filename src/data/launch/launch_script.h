@@ -139,7 +139,7 @@ char *launch_with_names (const char *text);
 bool launch_names_file (const ImportFiles *files, char *const *words, guint n, const char *marks);
 
 /* Whether a line of a text begins so, behind blanks. */
-bool launch_has_line (const char *text, const char *start);
+gboolean launch_has_line (const char *text, const char *start);
 /* The same of several. */
 bool launch_has_any_line (const char *text, const char *starts, const char *separator);
 /* Whether a part of a name, between these characters, is one of a list, which has blanks. */

@@ -504,6 +504,17 @@ program_member (const cJSON *rule, const char *key)
 }
 
 bool
+program_any_word (const char *words, const char *separator,
+                  gboolean (*fits) (const char *text, const char *word), const char *text)
+{
+  g_auto (GStrv) all = program_words (words, separator);
+  bool is_one = false;
+  for (char **word = all; *word && !is_one; word++)
+    is_one = **word && fits (text, *word);
+  return is_one;
+}
+
+bool
 reads_is_script (const cJSON *of)
 {
   return cJSON_GetObjectItemCaseSensitive (of, "marks") || cJSON_GetObjectItemCaseSensitive (of, "starts");
@@ -512,7 +523,7 @@ reads_is_script (const cJSON *of)
 const cJSON *
 reads_node (const cJSON *of, const char *key)
 {
-  static const char inherited[] = "python fits sets keeps made_by own inner classes without without_none";
+  static const char inherited[] = "python fits sets keeps made_by own shapes without without_none";
   const cJSON *node = cJSON_GetObjectItemCaseSensitive (of, key), *next = of ? of->next : NULL;
   bool is_heir = !node && next && reads_is_script (of) && cJSON_GetObjectItemCaseSensitive (of, "config")
       && cJSON_GetObjectItemCaseSensitive (next, "python") && !reads_is_script (next)
@@ -564,6 +575,27 @@ program_is_true_at (ProgramRun *run, const cJSON *rule, const char *key)
 {
   g_auto (ProgramValue) v = program_value_at (run, rule, key);
   return holds (&v);
+}
+
+static void
+told_clear (gpointer told)
+{
+  g_free ((char *) ((ProgramTold *) told)->value);
+}
+
+GArray *
+program_told_of (ProgramRun *run, const cJSON *rule)
+{
+  GArray *told = g_array_new (TRUE, TRUE, sizeof (ProgramTold));
+  const cJSON *one;
+  g_array_set_clear_func (told, told_clear);
+  cJSON_ArrayForEach (one, cJSON_GetObjectItemCaseSensitive (rule, "told"))
+  {
+    g_auto (ProgramValue) v = program_value_of (run, one);
+    const ProgramTold said = { one->string, program_value_is_none (&v) ? NULL : program_value_text (&v) };
+    g_array_append_val (told, said);
+  }
+  return told;
 }
 
 const ProgramValue *

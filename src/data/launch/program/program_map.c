@@ -243,8 +243,7 @@ check_reads_key (Reading *x, const cJSON *node)
   static const char texts[]
       = "what when marks starts knows config ends below environment yaml_lines stacks adds "
         "prints gpus within noun joins asks module toml json returns places changes word "
-        "behind yaml python fits lifts drops fills under at keeps made_by own inner "
-        "classes",
+        "behind yaml python fits lifts drops fills under at keeps made_by own",
       truths[] = "pairs submits te around switches last valued takes_variables means variables log picks "
                  "open plain apart alone without_none",
       others[] = "others ships says lines chooses begins functions shapes rules overrides "

@@ -182,6 +182,10 @@ program_words (const char *text, const char *separator)
   return g_strsplit (text ? text : "", separator, -1);
 }
 
+/* Whether one of words, with this between, fits a text, as its start or end does; words NULL: none does. */
+bool program_any_word (const char *words, const char *separator,
+                       gboolean (*fits) (const char *text, const char *word), const char *text);
+
 /* What later expressions call so; takes the value. */
 void program_let (ProgramRun *run, const char *name, ProgramValue v);
 /* Adds a copy of a text that is not in a list. */
@@ -206,6 +210,9 @@ ProgramValue program_value_of (ProgramRun *run, const cJSON *node);
 ProgramValue program_value_at (ProgramRun *run, const cJSON *rule, const char *key);
 guint64 program_whole_at (ProgramRun *run, const cJSON *rule, const char *key);
 bool program_is_true_at (ProgramRun *run, const cJSON *rule, const char *key);
+/* What a rule tells, { "told": { name: value } }: ProgramTold, the last without a name. The caller frees
+ * it. */
+GArray *program_told_of (ProgramRun *run, const cJSON *rule);
 /* A number without its fraction; 0: there is none above 0. */
 guint64 program_whole (const ProgramValue *v);
 
@@ -297,9 +304,6 @@ typedef struct {
   LaunchWords *says; /* takes what its options are as those of a Trainer; NULL: they are its own */
   Emit *emit;        /* the job is written, not read */
 } ProgramWith;
-/* What a rule tells, { "told": { name: value } }: ProgramTold, the last without a name. The caller frees
- * it. */
-GArray *program_told_of (ProgramRun *run, const cJSON *rule);
 /* What "translate" calls the options of a configuration of the program itself, for those of a command. */
 #define PROGRAM_CONFIGURATION "configuration"
 
@@ -315,8 +319,9 @@ void program_add_printed (LaunchWords *words, const char *text, const cJSON *of)
 
 /* What a text sets, or the first of names that it sets, as members by their paths; NULL: a diagnostic. */
 cJSON *program_python_tree (ProgramRun *run, const char *text, gsize n, const char *path);
-ProgramAction program_python, program_take_part, program_put, program_move, program_drop_members,
-    program_put_said, program_put_pairs, program_lay_files, program_lie_on, program_configure;
+ProgramAction program_python, program_take_part, program_lift, program_put, program_move,
+    program_drop_members, program_put_said, program_put_pairs, program_lay_files, program_lie_on,
+    program_configure;
 /* The first file of a map that functions in Python return; NULL: there is none. */
 const cJSON *program_returned (const ProgramMap *map);
 /* What a function of a text returns, the only one if none is asked for; as that, NULL: a diagnostic. */

@@ -198,27 +198,6 @@ program_fill_open (ProgramRun *run, ProgramAct *a)
 
 /* --- readers -------------------------------------------------------------------------------------------- */
 
-static void
-told_clear (gpointer told)
-{
-  g_free ((char *) ((ProgramTold *) told)->value);
-}
-
-GArray *
-program_told_of (ProgramRun *run, const cJSON *rule)
-{
-  GArray *told = g_array_new (TRUE, TRUE, sizeof (ProgramTold));
-  const cJSON *one;
-  g_array_set_clear_func (told, told_clear);
-  cJSON_ArrayForEach (one, cJSON_GetObjectItemCaseSensitive (rule, "told"))
-  {
-    g_auto (ProgramValue) v = program_value_of (run, one);
-    const ProgramTold said = { one->string, program_value_is_none (&v) ? NULL : program_value_text (&v) };
-    g_array_append_val (told, said);
-  }
-  return told;
-}
-
 /* By all rules, or by a part of them, before which options were read. */
 bool
 program_run_map (const char *name, const char *part, const ProgramWith *with, LaunchJob *job,
@@ -270,13 +249,9 @@ static LaunchWords *
 words_but (const LaunchWords *all, const char *but)
 {
   LaunchWords *words = launch_words_new ();
-  g_auto (GStrv) starts = g_strsplit (but, " ", -1);
   for (guint i = 0; i < all->options->len; i++) {
     const LaunchOption *o = all->options->pdata[i];
-    bool is_left_out = false;
-    for (char **start = starts; *start; start++)
-      is_left_out |= g_str_has_prefix (o->name, *start);
-    if (!is_left_out)
+    if (!program_any_word (but, " ", g_str_has_prefix, o->name))
       launch_words_add_renamed (words, o->name, o);
   }
   return words;

@@ -88,45 +88,14 @@ value_of (const ProgramRun *run, const char *text, gsize n, const char *path, co
 
 /* --- its shape ----------------------------------------------------------------------------------------- */
 
-/* "xtuner.v1.config.AdamWConfig" as "AdamWConfig"; functions of a class have its name in front. */
-static const char *
-last_name (const char *path)
+/* { "lift": path }: members of an inner object lie on top of those of the one around it. */
+void
+program_lift (ProgramRun *run, ProgramAct *a)
 {
-  const char *dot = strrchr (path, '.'), *before = dot;
-  if (!dot || ls_shell_has_hole (path))
-    return path;
-  if (!g_str_has_suffix (path, ".from_hf"))
-    return dot + 1;
-  while (before > path && before[-1] != '.')
-    before--;
-  return before;
-}
-
-/* What makes an object is its member "class", and its first argument without a name, where that is a text or
- * Path ("..."), its member "path". */
-static void
-name_class (cJSON *object)
-{
-  const char *made = program_member (object, "()"), *first = program_member (object, "0"),
-             *inner = program_member (cJSON_GetObjectItemCaseSensitive (object, "0"), "0");
-  g_autofree char *class = made ? g_strdup (last_name (made)) : NULL,
-                  *path = g_strdup (first ? first : inner);
-  if (class)
-    cJSON_AddStringToObject (object, "class", class);
-  if (class && path)
-    cJSON_AddStringToObject (object, "path", path);
-}
-
-/* Members of an inner object lie on top of those of the one around it, whose class is "around" then. */
-static void
-lift (cJSON *tree, const char *path)
-{
-  const char *dot = strrchr (path, '.'), *name = dot ? dot + 1 : path;
+  const char *path = a->what->valuestring, *dot = strrchr (path, '.'), *name = dot ? dot + 1 : path;
   g_autofree char *above = dot ? g_strndup (path, (gsize) (dot - path)) : NULL;
-  cJSON *outer = above ? yaml_config_find (tree, above) : tree,
+  cJSON *outer = above ? yaml_config_find (run->tree, above) : (cJSON *) run->tree,
         *inner = cJSON_IsObject (outer) ? cJSON_DetachItemFromObjectCaseSensitive (outer, name) : NULL;
-  if (program_member (outer, "()") && program_member (inner, "()"))
-    cJSON_AddStringToObject (outer, "around", last_name (program_member (outer, "()")));
   for (cJSON *item, *next = cJSON_IsObject (inner) ? inner->child : NULL; (item = next);) {
     next = item->next;
     g_autofree char *key = g_strdup (item->string);
@@ -134,21 +103,6 @@ lift (cJSON *tree, const char *path)
     cJSON_AddItemToObject (outer, key, cJSON_DetachItemViaPointer (inner, item));
   }
   cJSON_Delete (inner);
-}
-
-/* "a b?": of b where a class makes it, and no function. */
-static void
-name_classes (const cJSON *of, cJSON *tree)
-{
-  g_auto (GStrv) paths = g_strsplit (reads_text (of, "classes"), " ", -1);
-  for (char **path = paths; *path; path++) {
-    char *mark = strchr (*path, '?');
-    if (mark)
-      *mark = '\0';
-    cJSON *object = yaml_config_find (tree, *path);
-    if (cJSON_IsObject (object) && !(mark && python_names_is_open_call (object)))
-      name_class (object);
-  }
 }
 
 static void
@@ -195,19 +149,20 @@ change (const ProgramRun *run, cJSON *tree)
     yaml_config_set_pair (tree, pairs->values->pdata[i]);
 }
 
-/* { "put": { path: value } }: of the configuration; a value that is none is none of it. { "put_text": { path:
- * value } }: the same as a text, whatever it looks like. */
+/* { "put": { path: value } }: of the configuration, "@name" is the path that a value of ours says; a value
+ * that is none is none of it. { "put_text": { path: value } }: the same as a text, whatever it looks like. */
 void
 program_put (ProgramRun *run, ProgramAct *a)
 {
   const char *text = program_act_text (run, a);
   bool is_text = strcmp (a->action, "put_text") == 0;
+  g_auto (ProgramValue) path = *a->name == '@' ? program_eval (run, a->name + 1) : program_text (a->name);
   if (!run->tree || program_value_is_none (&a->value) || (is_text && !a->value.text))
     return;
   if (is_text)
-    yaml_config_set_node ((cJSON *) run->tree, a->name, cJSON_CreateString (text));
+    yaml_config_set_node ((cJSON *) run->tree, path.text, cJSON_CreateString (text));
   else
-    yaml_config_set ((cJSON *) run->tree, a->name, text);
+    yaml_config_set ((cJSON *) run->tree, path.text, text);
 }
 
 /* { "move": { FROM: TO } }, of a YAML before its options are read: a mapping becomes part of another, whose
@@ -238,16 +193,16 @@ run_on (ProgramRun *run, cJSON *tree, const cJSON *rules)
   return ok;
 }
 
-static void
-shape (const ProgramRun *run, cJSON *tree)
+bool
+program_shape (ProgramRun *run, cJSON *tree)
 {
-  if (reads_text (run->file, "inner"))
-    lift (tree, reads_text (run->file, "inner"));
-  if (reads_text (run->file, "classes"))
-    name_classes (run->file, tree);
-  python_names_forget_calls (tree);
-  change (run, tree);
-  drop_rest (run, tree);
+  bool ok = run_on (run, tree, reads_node (run->file, "shapes"));
+  if (ok) {
+    python_names_forget_calls (tree);
+    change (run, tree);
+    drop_rest (run, tree);
+  }
+  return ok;
 }
 
 /* --- one of several ------------------------------------------------------------------------------------ */
@@ -299,7 +254,7 @@ value_at (ProgramRun *run, const char *text, gsize n, const char *path, const ch
   if (value)
     cJSON_AddItemToObject (tree, at, g_steal_pointer (&value));
   if (tree)
-    shape (run, tree);
+    program_shape (run, tree);
   return tree;
 }
 
@@ -311,22 +266,13 @@ program_python_tree (ProgramRun *run, const char *text, gsize n, const char *pat
     g_autoptr (cJSON) all = python_names_of (run->files, text, n, path, run->job->import, run->diags);
     cJSON *tree = all && reads_is (run->file, "picks") ? picked (run, all) : g_steal_pointer (&all);
     if (tree)
-      shape (run, tree);
+      program_shape (run, tree);
     return tree;
   }
   while (sets->next && !launch_has_line (text, sets->string))
     sets = sets->next;
   run->name = sets->string;
   return value_at (run, text, n, path, sets->string, sets->valuestring);
-}
-
-bool
-program_shape (ProgramRun *run, cJSON *tree)
-{
-  bool ok = run_on (run, tree, reads_node (run->file, "shapes"));
-  if (ok)
-    shape (run, tree);
-  return ok;
 }
 
 bool

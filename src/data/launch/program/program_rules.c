@@ -260,6 +260,7 @@ static const struct {
   { { "table", AS_VALUES }, look_up, OF_ALL, { { "of", AS_VALUE }, { "gives", AS_LET } } },
   { { "list", AS_VALUE }, make_list, OF_JOBS, { { "of", AS_VALUE }, { "gives", AS_LET } } },
   { { "take", AS_VALUE }, program_take_part },
+  { { "lift", AS_TEXT }, program_lift },
   { { "put", AS_MEMBERS }, program_put },
   { { "put_text", AS_MEMBERS }, program_put },
   { { "put_said", AS_VALUE }, program_put_said, OF_JOBS, { { "switches", AS_VALUE, true } } },
