@@ -66,7 +66,8 @@ ls_what_if_reason (const GError *error)
   GString *out = g_string_new (NULL);
   for (char **line = lines; *line; line++) {
     const char *text = g_str_has_prefix (*line, "error: ") ? *line + strlen ("error: ") : *line;
-    g_string_append_printf (out, "%s%s", out->len > 0 && *text ? "; " : "", text);
+    bool goes_on = out->len > 0 && out->str[out->len - 1] == ':';
+    g_string_append_printf (out, "%s%s", goes_on ? " " : out->len > 0 && *text ? "; " : "", text);
   }
   return g_string_free (out, FALSE);
 }

@@ -299,12 +299,13 @@ assumptions_new (void)
   return all;
 }
 
-/* "sequences of 131,072": numbers in groups of three digits. */
+/* "sequences of 131,072": numbers in groups of three digits, but not of an option. */
 static char *
 in_words (const char *words, const char *value)
 {
   g_autoptr (GString) grouped = g_string_new (value);
-  bool is_number = strspn (value, "0123456789") == strlen (value);
+  bool is_number
+      = strspn (value, "0123456789") == strlen (value) && !g_str_has_prefix (words ? words : "", "--");
   for (gssize at = (gssize) grouped->len - 3; is_number && at > 0; at -= 3)
     g_string_insert_c (grouped, at, ',');
   g_auto (GStrv) around = g_strsplit (words ? words : "", "%s", 2);

@@ -6,6 +6,8 @@
 
 #include <lockstep/units.h>
 
+#include "job/assumptions.h"
+
 #define MAX_COLUMNS   16 /* of blocks */
 #define ELEMENT_BYTES 4  /* nccl-tests' default type, float */
 
@@ -16,6 +18,15 @@ ls_collective_error_pct (const LsCollectiveRow *row)
 }
 
 /* ---- text ---- */
+
+/* What times rest on, in lines of comments. Newly allocated. */
+static char *
+rests_on (const LsCollectiveTable *t)
+{
+  g_autofree char *text = ls_assumptions_text (t->assumptions);
+  g_auto (GStrv) lines = g_strsplit (text, "\n", -1);
+  return g_strjoinv ("\n#", lines);
+}
 
 /* A number in as many digits as fit, right-aligned behind a blank; as nccl-tests shortens them. */
 static char *

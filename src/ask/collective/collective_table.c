@@ -8,6 +8,7 @@
 #include "ask/collective/collective_call.h"
 #include "base/list.h"
 #include "data/measured/read_nccl_tests.h"
+#include "job/assumptions.h"
 #include "job/hardware.h"
 #include "job/job_steps.h"
 
@@ -528,6 +529,7 @@ ls_collective_run_free (LsCollectiveRun *run)
   g_array_unref (run->families);
   g_ptr_array_unref (run->notes);
   g_free (run->title);
+  g_clear_pointer (&run->table.assumptions, g_array_unref);
   ls_collective_messages_free (run->messages);
   g_free (run);
 }
@@ -730,6 +732,36 @@ note_known (const LsClusterSpec *spec, bool is_across, GPtrArray *notes)
   ls_note_known (words, notes);
 }
 
+/* Whose tables choose the algorithm, "by NCCL 2.30.7". Newly allocated. */
+static char *
+tuner_of (const LsNccl *nccl)
+{
+  const char *source = nccl->names_generation ? nccl->tables.source : NULL;
+  return source ? g_strdup_printf ("by the tables of %.*s", (int) strcspn (source, "(:"), source)
+                : g_strdup ("the fastest");
+}
+
+/* What a time rests on besides the call, and that nobody knows how far off it is. */
+static void
+assume (LsCollectiveRun *run, const LsCollectiveSpec *spec, const LsNccl *nccl, uint32_t n_gpus)
+{
+  GArray **all = &run->table.assumptions;
+  bool is_sized = spec->gpus || spec->n_nodes > 0 || spec->slice[0] > 0;
+  g_autofree char *tuner = g_strchomp (tuner_of (nccl));
+  if (!run->table.is_scaling)
+    ls_assumptions_add (all, "gpus", g_strdup_printf ("%u", n_gpus), "--gpus %s",
+                        is_sized ? NULL : "all of the nodes", "--gpus N");
+  if (nccl->name)
+    ls_assumptions_add (all, "nccl", g_strdup (nccl->name), "rates of %s",
+                        spec->nccl ? NULL : "the accelerator's file", "--nccl NAME");
+  ls_assumptions_add (all, "algorithm", g_strdup (spec->algorithm ? spec->algorithm : "auto"), "algorithm %s",
+                      spec->algorithm ? NULL : tuner, "--algorithm KIND");
+  ls_assumptions_add (all, "network", g_strdup (spec->network ? spec->network : "flow"), "network %s",
+                      spec->network ? NULL : "by default", "--network KIND");
+  ls_assumptions_add (all, "interval", g_strdup ("unknown"), "interval %s",
+                      "no errors of single calls are kept", "--compare FILE");
+}
+
 static gboolean
 tabulate (LsCollectiveRun *run, const LsCollectiveSpec *spec, LsCollKind kind,
           const LsCollectiveNetwork *networks, GError **error)
@@ -763,6 +795,7 @@ tabulate (LsCollectiveRun *run, const LsCollectiveSpec *spec, LsCollKind kind,
   if (!spec->nccl || ls_hardware_has_other_nccl (hardware))
     note_known (&hardware->spec, is_across, run->notes);
   ls_note_nccl (spec->nccl, hardware, run->notes);
+  assume (run, spec, &hardware->nccl, n_gpus);
   return TRUE;
 }
 

@@ -83,7 +83,8 @@ typedef struct {
   const LsCollectiveFamily *families; /* by name */
   LsCollectiveFamily total;
   const LsCollectiveMessages *messages; /* of the one row there is then; NULL: nobody asked */
-  guint n_skipped; /* rows that were asked for and cannot be simulated, or name no cluster */
+  GArray *assumptions; /* LsAssumption (job/assumptions.h), of what is not compared; NULL: none */
+  guint n_skipped;     /* rows that were asked for and cannot be simulated, or name no cluster */
 } LsCollectiveTable;
 
 double ls_collective_time_us (const LsCollectiveRow *row);

@@ -567,13 +567,14 @@ write_argument (const OptionRow *row, const char *value, GString *out)
                           row->option, *value ? " " : "", quote, value, quote);
 }
 
-/* A truth, a number, a list, or else a text. */
+/* A truth, a number, a list, what stands between quotes, or else a text. */
 static bool
 is_bare (const char *value)
 {
   char *end;
   g_ascii_strtod (value, &end);
-  return *value == '[' || *end == '\0' || strcmp (value, "true") == 0 || strcmp (value, "false") == 0;
+  return *value == '[' || *value == '"' || *end == '\0' || strcmp (value, "true") == 0
+      || strcmp (value, "false") == 0;
 }
 
 static void

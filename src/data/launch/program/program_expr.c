@@ -669,8 +669,8 @@ program_note (ProgramRun *run, ProgramAct *a)
 
 /* --- a job --------------------------------------------------------------------------------------------- */
 
-/* A job that rules look at, of which all keys are known, with what is calculated of it. The caller clears
- * it. */
+/* A job that rules look at, of which all keys are known, with what is calculated of it and what rules find
+ * of that. The caller clears it. */
 static void
 start_written (ProgramRun *run, const ProgramMap *map, LaunchJob *job, Emit *e)
 {
@@ -680,6 +680,7 @@ start_written (ProgramRun *run, const ProgramMap *map, LaunchJob *job, Emit *e)
   {
     program_let (run, one->string, program_value_of (run, one));
   }
+  program_doors->run_rules (run, cJSON_GetObjectItemCaseSensitive (map->writes, "finds"));
 }
 
 char *

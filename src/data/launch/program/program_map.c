@@ -358,6 +358,7 @@ check_writes (Reading *x)
   cJSON_AddItemReferenceToObject (first, "let", (cJSON *) let);
   if (let)
     program_check_rules (&run, rules);
+  program_check_rules (&run, member (writes, "finds"));
   program_check_rules (&run, member (writes, "rules"));
   for (guint i = 0; writes && i < 2 * x->map->table.n; i++) {
     const OptionRow *row = &x->map->table.rows[i / 2];
