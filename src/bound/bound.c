@@ -10,7 +10,7 @@
 #include "schedules/sched.h"
 #include "strategy/shard.h"
 
-/* ---- what collectives and messages of a job's stages take at least ---- */
+/* ---- what collectives of a job's stages take at least ---- */
 
 /* A call of the groups of a mesh whose ranks lie node after node. No gaps: hashed and compared as bytes. */
 typedef struct {
@@ -119,26 +119,6 @@ bound_time (const BoundComm *c, BoundGroup group, LsCollKind kind, uint64_t byte
   return least;
 }
 
-/* From a stage to the next, or back from the last to the first, whichever is fastest. */
-static LsTime
-bound_send_time (const BoundComm *c, uint64_t bytes)
-{
-  const LsMesh mesh = ls_strategy_mesh (c->s);
-  uint32_t pp = c->s->pp;
-  LsTime least = LS_TIME_NEVER;
-  if (pp == 1)
-    return 0;
-  for (uint32_t from = 0; from < pp; from++)
-    for (int is_back = 0; is_back < 2; is_back++) {
-      uint32_t to = (from + (is_back ? pp - 1 : 1)) % pp;
-      const uint32_t gpus[] = { gpu_of (c, ls_mesh_rank (&mesh, (LsCoord) { .pp = from })),
-                                gpu_of (c, ls_mesh_rank (&mesh, (LsCoord) { .pp = to })) };
-      LsTime time = group_time (c, LS_COLL_SEND_RECV, bytes, gpus, 2);
-      least = MIN (least, time);
-    }
-  return least;
-}
-
 /* ---- bound data ---- */
 
 /* What data parallelism adds to the passes of a rank at least: as lower_dp_megatron.c,
@@ -159,9 +139,6 @@ bound_send_time (const BoundComm *c, uint64_t bytes)
  *                their first layer is done
  *
  * The first stage has many buckets: what takes longer than the pass itself counts.
- *
- * DeepSpeed's ZeRO-3. A pass gathers what is not persistent, none of it before it begins, but for what a
- * backward finds there still (lower_dp_deepspeed3.c); gradients are reduced in each backward.
  *
  * Worked example. A backward of 30 ms, of which the first layer takes 8; experts' gradients take 40 ms to
  * reduce, all others 5: they are reduced 40 + 5 - 8 = 37 ms behind the backward. */
@@ -261,31 +238,6 @@ reductions_time (const BoundComm *c, LsCollKind kind, const BoundPart *p)
 {
   uint64_t size = c->s->opt.grad_dtype == LS_DTYPE_FP32 ? 4 : 2;
   return data_time (c, kind, p->n_params - p->n_expert, p->n_expert, size);
-}
-
-/* --- DeepSpeed ----------------------------------------------------------------------------- */
-
-/* At most, what a backward finds gathered: to be used again soon, fetched ahead or passed over. */
-static uint64_t
-most_left_over (const LsStrategy *s, const BoundPart *p)
-{
-  return s->data.max_reuse_distance + s->data.max_live_params + s->data.prefetch_bucket + 2 * p->n_most;
-}
-
-/* The same of all chunks of a rank with DeepSpeed's ZeRO-3. */
-static LsTime
-bound_zero3_passes (const BoundComm *c, const BoundPart *p, uint32_t n_mb)
-{
-  const LsStrategy *s = c->s;
-  if (s->dp_kind != LS_DP_DEEPSPEED || s->zero_stage < 3 || s->pp > 1 || s->data.zero_group > 0
-      || s->memory.offload != LS_OFFLOAD_NONE || s->mp.ep_overlap)
-    return 0;
-  uint64_t n_experts = p->n_expert - p->n_persistent_experts, n = p->n_params - p->n_expert - p->n_persistent,
-           left = most_left_over (s, p);
-  LsTime gather = gathers_time (c, n, n_experts),
-         again = gathers_time (c, n - MIN (n, left), n_experts - MIN (n_experts, left)),
-         reduce = reductions_time (c, LS_COLL_REDUCE_SCATTER, p);
-  return (LsTime) n_mb * (MAX (0, gather - p->f) + MAX (0, MAX (reduce, again) - p->b));
 }
 
 /* --- Megatron-LM --------------------------------------------------------------------------- */
@@ -421,15 +373,6 @@ ls_bounds_free (LsBounds *b)
 
 /* --- parts ------------------------------------------------------------------------------ */
 
-/* As lower/pipeline/lower_p2p.c. */
-static uint64_t
-message_bytes (const LsBounds *b, const LsStrategy *s)
-{
-  const LsShard shard = bound_shard (s, b->model);
-  bool scatters = (s->mp.p2p == LS_P2P_SCATTER_GATHER || s->mp.p2p == LS_P2P_DEEPSPEED) && !shard.sp;
-  return ls_boundary_bytes (b->model, &shard) / (scatters ? s->tp : 1);
-}
-
 /* Weight gradients may be behind what others wait for. */
 static bool
 is_split (const LsStrategy *s, const LsSched *sched)
@@ -444,12 +387,11 @@ fill_key_of_times (Key *key, const LsBounds *b, const LsStrategy *s, const LsClu
 {
   const LsDpTraits *kind = ls_dp_traits (s->dp_kind);
   bound_fill_key (key, b, s, cluster, sched);
+  if (kind->is_fsdp && !kind->cuts_operators && s->data.zero_group == 0)
+    key->sharded = s->dp * s->cp, key->grad_sync = (uint32_t) s->data.grad_sync,
+    key->is_fsdp2 = kind->has_reshard;
   key->pp = s->pp, key->tp_overlap = s->mp.tp_overlap, key->is_split = is_split (s, sched);
   key->is_paired = (uint32_t) s->mp.ep_overlap;
-  key->p2p = (uint32_t) s->mp.p2p;
-  key->is_fsdp = kind->is_fsdp, key->is_fsdp2 = kind->has_reshard;
-  if ((kind->cuts_operators || kind->is_fsdp) && s->data.zero_group == 0)
-    key->sharded = s->dp * s->cp, key->grad_sync = (uint32_t) s->data.grad_sync;
 }
 
 static const Entry *
@@ -464,7 +406,6 @@ entry_of (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, const LsSc
   const BoundComm comm = { b->times, cluster, s, b->gpus };
   BoundParts in = { b->model, s, &comm, b->kernels, key.is_split != 0, key.has_head_weight != 0 };
   bound_parts (&in, e->part);
-  e->message = bound_send_time (&comm, message_bytes (b, s));
   return e;
 }
 
@@ -509,39 +450,20 @@ optimizer_time (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, uint
   return sum;
 }
 
-typedef struct {
-  BoundPart sum, first; /* all chunks of a rank; chunk 0 */
-  LsTime fsdp;          /* what FSDP adds to its passes  */
-} RankParts;
-
-static RankParts
+/* What all chunks of a rank add up to; the first of them; what FSDP adds to their passes. */
+static BoundPart
 rank_parts (const LsBounds *b, const LsStrategy *s, const LsSched *sched, const Entry *e, uint32_t rank,
-            uint32_t n_mb)
+            uint32_t n_mb, BoundPart *ret_first, LsTime *ret_fsdp)
 {
-  RankParts r = { 0 };
+  BoundPart sum = { 0 };
   for (uint32_t c = 0; c < s->vpp; c++) {
     BoundPart p = bound_chunk (b, e->part, bound_stage (s, sched, rank, c), s->pp * s->vpp);
     if (c == 0)
-      r.first = p;
-    bound_add (&r.sum, &p, 1);
-    r.fsdp += bound_fsdp_passes (s, &p, n_mb);
+      *ret_first = p;
+    bound_add (&sum, &p, 1);
+    *ret_fsdp += bound_fsdp_passes (s, &p, n_mb);
   }
-  return r;
-}
-
-/* Groups of messages between the first forward and the end of the last send of a rank, for which compute
- * waits (lower_megatron.c): one behind each forward that another rank needs, and behind each backward of
- * the cool-down; without interleaving behind each backward. */
-static uint64_t
-n_blocking (const LsStrategy *s, const LsSched *sched, uint32_t rank, uint32_t n_mb)
-{
-  const LsSchedShape shape = ls_strategy_sched_shape (s, n_mb);
-  bool is_batched = s->mp.p2p == LS_P2P_BATCHED || s->mp.p2p == LS_P2P_SCATTER_GATHER;
-  if (!is_batched || sched->recipe != LS_RECIPE_MEGATRON || s->pp == 1)
-    return 0;
-  uint64_t n_sent = (uint64_t) n_mb * (s->vpp - (rank + 1 == s->pp ? 1 : 0));
-  uint64_t n_back = s->vpp > 1 ? sched->n_warmup (&shape, rank) : n_mb;
-  return n_sent + (rank > 0 ? n_back : 0);
+  return sum;
 }
 
 /* Of the first chunk of a rank; of one without layers the embedding, which has no experts. */
@@ -598,25 +520,21 @@ ls_bound_step (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, uint6
   bool is_loop = sched->placement == LS_PLACE_LOOP, has_pipes = sched->placement == LS_PLACE_PIPES;
   bool comes_back = is_loop && !is_split (s, sched)
       && ls_sched_is_flushed (sched); /* the last B of rank 0 is behind all of a step */
-  bool comes_back_apart = is_loop && sched->is_split && !s->mp.delay_wgrad && ls_sched_is_flushed (sched)
-      && has_barrier (s) && !ls_dp_traits (s->dp_kind)->cuts_operators;
   const BoundComm comm = { b->times, cluster, s, gpus };
-  LsTime fill = 0, drain = 0, drain_apart = 0, all = 0, first_optimizer = 0, first_reduction = 0, first_w = 0;
-  LsTime step = 0;
+  LsTime fill = 0, drain = 0, all = 0, first_optimizer = 0, first_reduction = 0, step = 0;
   for (uint32_t r = 0; r < s->pp; r++) {
-    RankParts p = rank_parts (b, s, sched, e, r, n_mb);
-    const BoundRank rank = { &p.sum, first_layer (b, e, r), r == 0 };
-    uint64_t n_messages = n_blocking (s, sched, r, n_mb);
-    LsTime gathers = is_loop ? bound_first_gathers (&comm, &rank) : 0, message = e->message,
-           own_messages = (LsTime) n_messages * message;
-    LsTime work = n_mb * (p.sum.f + p.sum.b) + own_messages + gathers
-        + (has_pipes ? 0 : p.sum.reduce + p.fsdp + bound_zero3_passes (&comm, &p.sum, n_mb));
-    uint64_t n_owned = bound_n_owned (b->model, s, &p.sum);
+    BoundPart first = { 0 };
+    LsTime fsdp = 0;
+    const BoundPart sum = rank_parts (b, s, sched, e, r, n_mb, &first, &fsdp);
+    const BoundRank rank = { &sum, first_layer (b, e, r), r == 0 };
+    LsTime gathers = is_loop ? bound_first_gathers (&comm, &rank) : 0,
+           work = n_mb * (sum.f + sum.b) + gathers + (has_pipes ? 0 : fsdp);
+    uint64_t n_owned = bound_n_owned (b->model, s, &sum);
     LsTime optimizer
         = has_pipes ? 0 : optimizer_time (b, s, cluster, n_owned) + bound_last_gathers (&comm, &rank);
     LsTime reduction = has_pipes ? 0 : bound_reductions (&comm, &rank);
     if (r == 0)
-      first_optimizer = optimizer, first_reduction = reduction, first_w = p.first.w;
+      first_optimizer = optimizer, first_reduction = reduction;
     LsTime tail = comes_back ? first_reduction : 0;
     LsTime own = optimizer + work + reduction, chain = first_optimizer + fill + work + drain + tail;
     if (has_barrier (s)) {
@@ -624,23 +542,11 @@ ls_bound_step (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, uint6
       chain = first_optimizer + fill + work + MAX (drain + tail, reduction);
     } else if (!comes_back)
       chain = 0;
-    if (comes_back_apart)
-      chain = MAX (chain,
-                   first_optimizer + fill + n_mb * (p.sum.f + p.sum.b - p.sum.w) + own_messages + gathers
-                       + drain_apart + first_w + first_reduction);
     all += work;
     step = MAX (step, has_pipes ? all / s->pp : MAX (own, chain));
-    LsTime sent_back = r > 0 || n_messages == 0 ? message : 0;
-    fill += is_loop ? p.first.f + bound_fsdp_forward (s, &p.first) + gathers + message : 0;
-    drain += comes_back ? p.first.b + sent_back : 0;
-    drain_apart += p.first.b - p.first.w + sent_back;
+    fill += is_loop ? first.f + bound_fsdp_forward (s, &first) + gathers : 0;
+    drain += comes_back ? first.b : 0;
   }
   b->gpus = NULL;
   return step;
-}
-
-LsLowerBound
-ls_bound (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, uint64_t variant)
-{
-  return (LsLowerBound) { ls_bound_step (b, s, cluster, variant), ls_bound_memory (b, s, cluster, variant) };
 }

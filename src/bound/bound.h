@@ -3,27 +3,27 @@
  *
  * Problem. Most of a sweep's configurations cannot win. A bound that costs microseconds and
  * is never above what a simulation says allows to leave them out, and the best of the rest
- * is the best of all.
+ * is the best of all. What its plan says (exec/shortcuts/plan_bound.h) is closer, but takes a lowering:
+ * this bound says which configurations come first, and which need none. It has what decides on a layout, and
+ * leaves to plans what seldom does: messages between stages, the host, most kinds of data parallelism.
  *
- * Time of a step. Of stage s, micro-batch and chunk: f, b = forward and backward; m
- * micro-batches, o = optimizer, c = a message between neighbours, n = messages that compute waits for;
+ * Time of a step. Of stage s, micro-batch and chunk: f, b = forward and backward; m micro-batches,
+ * o = optimizer;
  *
- *     T >= max over s of  max (o_0 + fill_s, o_s) + m * sum over its chunks of (f + b) + n_s c + drain_s
- *     fill_s  = sum over i < s of f of chunk 0 of rank i, and s c
- *     drain_s = sum over i < s of b of chunk 0 of rank i, and s c; 0 if backwards are split in I and W
+ *     T >= max over s of  max (o_0 + fill_s, o_s) + m * sum over its chunks of (f + b) + drain_s
+ *     fill_s  = sum over i < s of f of chunk 0 of rank i
+ *     drain_s = sum over i < s of b of chunk 0 of rank i; 0 if backwards are split in I and W
  *
  * Proof. (1) f: the compute stream of a rank runs in order, its kernels one at a time
  * (exec/replay/rank.c), and none faster than alone (kernel_run.c there): it is busy at least for the sum
  * of their times alone, which are those of ls_kernel_cost(), the same as in the run. A
  * collective that the stream waits for (lower_operator.c: without "||") adds its time alone,
  * since sharing only slows (core/maxmin.h); beside a GEMM ("||") the larger of both counts; beside one
- * in pieces what bound_parts.c says. Where weights are gathered on another stream (XLA's FSDP), f and b are
- * the longest way through a layer, that of a run in which all takes as long as alone: no op of a run is
- * nearer to the begin of its layer. What is reduced in the last backward only adds to one.
+ * in pieces what bound_parts.c says.
  * The chain goes through the ranks with tp, cp and dp index 0: their groups count, the fastest
  * of all stages for each.
- * (2) A chunk's forward of a micro-batch needs those of earlier stages, its backward those of later ones, and
- * a message each, whatever the order of a schedule. On rank s the first thing is thus F of chunk 0, behind F
+ * (2) A chunk's forward of a micro-batch needs those of earlier stages, its backward those of later ones,
+ * whatever the order of a schedule. On rank s the first thing is thus F of chunk 0, behind F
  * on ranks 0 .. s - 1; the last B of chunk 0, behind which B on ranks s - 1 .. 0 are left: any other B of a
  * micro-batch on the rank is before that one. With I and W apart, W of rank s may be last: nothing is left
  * then for sure. (3) Forwards of step k are behind the optimizer of step k - 1 of their rank, in the same
@@ -33,25 +33,21 @@
  * is the time between barriers. Without a barrier (post-validation, no norm) ranks are not all in one step:
  * own work and o_s are what the compute stream does until it comes round, and the chain with o_0 holds where
  * it begins and ends on rank 0, whose last B is then behind all of s: not with I and W apart, nor in waves,
- * nor without a flush (PipeDream). (4) In Megatron-LM's batched recipes compute waits for each group of
- * messages (lower_megatron.c). Those that rank s sends, behind its forwards and backwards, are between its
- * first F and the end of the chain back; its last one is the first of drain_s, which then has s - 1 c.
+ * nor without a flush (PipeDream).
  *
- * With FSDP2 in a pipeline rank s reduces all its gradients behind its last backward and before the barrier:
- * what it takes counts in the place of drain_s, or for rank 0 behind it, whichever is longer. A forward of a
- * chunk waits for the gathers of its units, which wait for what was computed before it (lower_dp_fsdp2.c,
- * start): what they take longer than it computes is added, in a pipeline that does not reshard in the first
- * micro-batch of a step, else in each; and what adds the gradients of a micro-batch to those before. Tokens
- * that go to their experts and back are waited for: both exchanges of a pass, and the counts before the
- * first, over the experts of the rank with index 0.
+ * What is left to reduce of the gradients of rank s comes in the place of drain_s, or for rank 0 behind it,
+ * whichever is longer. A forward of a chunk waits for the gathers of its units, which wait for what was
+ * computed before it (lower_dp_fsdp2.c, start): what they take longer than it computes is added, in a
+ * pipeline that does not reshard in the first micro-batch of a step, else in each; and what adds the
+ * gradients of a micro-batch to those before. Tokens that go to their experts and back are waited for: both
+ * exchanges of a pass, and the counts before the first, over the experts of the rank with index 0.
  *
  * Waves have no fill or drain here; where the chunks of a rank are of several pipes, the mean
- * over ranks of all work counts. What is left out counts as nothing: data parallelism but for FSDP2 and XLA,
- * what context parallelism exchanges, exchanges of tokens with something beside them, all that the host does.
+ * over ranks of all work counts. What is left out counts as nothing: data parallelism but for FSDP and
+ * Megatron-LM's, also what context parallelism exchanges, and exchanges of tokens with something beside them.
  *
- * Worked example. p = 2, m = 4, f = 1 ms, b = 2 ms, o = 0.5 ms, c = 0: rank 0 takes 0.5 + 12 = 12.5,
- * rank 1 0.5 + 1 + 12 + 2 = 15.5 ms. 1F1B takes (m + p - 1) (f + b) + o = 15.5 ms. With c = 0.1 ms rank 1
- * sends 4 messages back: 15.5 + 0.1 + 0.4 = 16 ms.
+ * Worked example. p = 2, m = 4, f = 1 ms, b = 2 ms, o = 0.5 ms: rank 0 takes 0.5 + 12 = 12.5,
+ * rank 1 0.5 + 1 + 12 + 2 = 15.5 ms. 1F1B takes (m + p - 1) (f + b) + o = 15.5 ms.
  *
  * Memory. Parameters, gradients (where Megatron-LM keeps them) and optimizer as lower_step.c
  * cuts them, and what layers keep, whatever of them runs again, of the micro-batches that are in flight
@@ -66,22 +62,15 @@
 
 typedef struct LsBounds LsBounds;
 
-typedef struct {
-  LsTime step;
-  uint64_t memory_bytes;
-} LsLowerBound;
-
 /* For jobs of one model; borrows all. Remembers what configurations have in common: one
  * thread at a time. */
 LsBounds *ls_bounds_new (const LsModel *m, const LsHardware *hardware);
 void ls_bounds_free (LsBounds *b); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsBounds, ls_bounds_free)
 
-/* s: resolved. cluster: the one that it runs on. variant: the same number for strategies that agree in all
- * knobs that have no range by themselves (ls_space_variant()); the others are told apart here. Where it is
- * placed as the cluster does not allow, it says nothing. */
-LsLowerBound ls_bound (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, uint64_t variant);
-/* Either by itself: memory takes far less to find. */
+/* Picoseconds; bytes. s: resolved. cluster: the one that it runs on. variant: the same number for strategies
+ * that agree in all knobs that have no range by themselves (ls_space_variant()); the others are told apart
+ * here. Where it is placed as the cluster does not allow, it says nothing. Memory takes far less to find. */
 LsTime ls_bound_step (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, uint64_t variant);
 uint64_t ls_bound_memory (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, uint64_t variant);
 /* The same whatever the layers of its chunks are: nobody has to know them. */

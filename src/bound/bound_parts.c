@@ -1,11 +1,5 @@
 /* bound/bound_parts.c — what a layer, the embedding or the head takes at least on one rank: as
- * lower/layers/lower_operator.c, lower_operator.c, lower_recompute.c and lower_dp_xla.c build it.
- *
- * With XLA's FSDP it is the longest way through a layer, in which two streams take turns: compute, and the
- * gathers and reductions of weights.
- *
- * Worked example. Two operators of 1 ms forwards, whose weights take 0.8 and 1.5 ms to gather: the first
- * begins at 0.8, the second when both are there, at 2.3 ms, and not at 1.8: f = 3.3 ms. */
+ * lower/layers/lower_operator.c and lower_recompute.c build it. */
 #include "bound/bound_state.h"
 
 #include <string.h>
@@ -186,7 +180,7 @@ keeps_input (const BoundParts *x)
 }
 
 static void
-add_params (const LsStrategy *s, const LsOperator *o, BoundPart *p)
+add_params (const LsOperator *o, BoundPart *p)
 {
   for (uint32_t n = 0; n < o->params.n && o->params.is_frozen; n++) {
     p->n_frozen += o->params.numel[n];
@@ -196,8 +190,6 @@ add_params (const LsStrategy *s, const LsOperator *o, BoundPart *p)
   for (uint32_t n = 0; n < o->params.n && !o->params.is_frozen; n++) {
     p->n_params += o->params.numel[n];
     p->n_expert += o->params.is_expert ? o->params.numel[n] : 0;
-    uint64_t *persistent = o->params.is_expert ? &p->n_persistent_experts : &p->n_persistent;
-    *persistent += o->params.numel[n] <= s->data.persistence_threshold ? o->params.numel[n] : 0;
   }
 }
 
@@ -209,9 +201,8 @@ bound_operators_sizes (const BoundParts *x, const GArray *operators, const GArra
   for (guint i = 0; i < operators->len; i++) {
     const LsOperator *o = &g_array_index (operators, LsOperator, i);
     p.kept += kept_bytes (x, o, i > 0 ? o - 1 : NULL, again ? &g_array_index (again, LsOperator, i) : NULL);
-    add_params (x->s, o, &p);
+    add_params (o, &p);
   }
-  p.n_most = p.n_params;
   return p;
 }
 
@@ -445,96 +436,6 @@ backward_time (const BoundParts *x, const LsOperator *o)
   return MAX (i, beside_i) + MAX (w, beside_w) + exchange_time (x, o, o->ep == LS_EP_COMBINE, false);
 }
 
-/* --- with what XLA's FSDP gathers and reduces (lower_dp_xla.c) ----------------------------------- */
-
-/* Of an operator in a unit. */
-typedef struct {
-  LsTime f, b, w;
-  LsTime gather, reduce; /* of its weight */
-  bool runs_again;
-  LsTime again; /* if so, what does takes */
-} UnitOp;
-
-static bool
-is_cut (const BoundParts *x, const LsOperator *o)
-{
-  return ls_dp_traits (x->s->dp_kind)->cuts_operators && x->s->data.zero_group == 0 && !o->params.is_expert
-      && !o->params.is_replicated;
-}
-
-/* A turn of the loop is a layer, or as many as run again together. */
-static bool
-is_unit (const BoundParts *x)
-{
-  bool is_grouped
-      = x->s->recompute == LS_RECOMPUTE_FULL && x->s->memory.recompute_method == LS_RECOMPUTE_UNIFORM;
-  return !x->is_layer || !is_grouped || x->s->memory.recompute_layers == 1;
-}
-
-/* again: what of it does where outputs are kept by operator, else NULL. */
-static UnitOp
-unit_op (const BoundParts *x, const LsOperator *o, const LsOperator *again, bool is_last)
-{
-  bool is_even = (!x->s->experts.load || !o->params.is_expert) /* else ranks differ, */
-      && !(x->s->docs.lengths && ls_operator_is_flash (o));    /* or micro-batches do */
-  UnitOp u = { .runs_again = again || bound_runs_again (x, o, is_last) };
-  uint64_t numel = 0;
-  if (is_even) {
-    u.f = forward_time (x, o);
-    u.b = backward_time (x, o);
-    u.w = kernels_time (x, o->wgrad, o->n_wgrad);
-    u.again = again ? forward_time (x, again) : u.f;
-  }
-  for (uint32_t i = 0; i < o->params.n && is_cut (x, o); i++)
-    numel += o->params.numel[i];
-  int overlap = ls_strategy_loop_overlap (x->s);
-  if (is_unit (x) && overlap != LS_LOOP_OVERLAP_PIPELINED)
-    u.gather = bound_time (x->comm, GROUP_COPIES, LS_COLL_ALL_GATHER, numel * (x->s->fp8.params ? 1 : 2));
-  if (overlap == LS_LOOP_OVERLAP_GATHERS)
-    u.reduce = bound_time (x->comm, GROUP_COPIES, LS_COLL_REDUCE_SCATTER, numel * 2);
-  return u;
-}
-
-/* Gathers begin as the unit does, one behind the other; each operator waits for its own. */
-static LsTime
-unit_forward (const UnitOp *ops, guint n)
-{
-  LsTime t = 0, gathered = 0;
-  for (guint i = 0; i < n; i++) {
-    gathered += ops[i].gather;
-    t = MAX (t, gathered) + ops[i].f;
-  }
-  return t;
-}
-
-/* What runs again waits for its weights in the order of the forward, else operators do in that of the
- * backward. Of recomputation by operators and by block neither is sure. Compute waits for a reduction,
- * and that for all gathers of the layer, which are before it on their stream. */
-static LsTime
-unit_backward (const BoundParts *x, const UnitOp *ops, guint n, bool reduces)
-{
-  const LsStrategy *s = x->s;
-  bool is_full = s->recompute == LS_RECOMPUTE_FULL;
-  bool has_ops
-      = s->recompute == LS_RECOMPUTE_SELECTIVE && s->memory.recompute_parts & LS_RECOMPUTE_BY_OPERATORS;
-  bool is_backwards = x->is_layer && !is_full && !has_ops;
-  LsTime t = 0, gathered = 0, all = 0;
-  for (guint i = 0; i < n; i++) {
-    gathered += x->is_layer && is_full ? ops[i].gather : 0;
-    all += x->is_layer && !x->is_split ? ops[i].gather : 0;
-    if (ops[i].runs_again)
-      t = MAX (t, gathered) + ops[i].again;
-  }
-  gathered = 0;
-  for (guint i = n; i-- > 0;) {
-    gathered += is_backwards ? ops[i].gather : 0;
-    t = MAX (t, is_backwards ? gathered : 0) + ops[i].b;
-    if (reduces && ops[i].reduce > 0)
-      t = all = MAX (t, all) + ops[i].reduce;
-  }
-  return t;
-}
-
 /* --- with what FSDP gathers, adds and copies (lower_fsdp.c, lower_dp_fsdp2.c) --------------------- */
 
 static LsTime
@@ -592,21 +493,23 @@ add_operators (const BoundParts *x, const GArray *operators, BoundPart *ret_part
 {
   const LsStrategy *s = x->s;
   g_autoptr (GArray) again = x->is_layer ? ls_layer_again (x->model, s, &x->shard, operators) : NULL;
-  g_autofree UnitOp *ops = g_new0 (UnitOp, operators->len + 1);
   guint last_saving = last_that_saves (operators);
-  BoundPart p = *ret_part = bound_operators_sizes (x, operators, again);
-  if (!x->comm)
-    return;
-  for (guint i = 0; i < operators->len; i++) {
-    const LsOperator *o = &g_array_index (operators, LsOperator, i);
-    ops[i] = unit_op (x, o, again ? &g_array_index (again, LsOperator, i) : NULL, i >= last_saving);
-    p.w += ops[i].w;
+  BoundPart p = bound_operators_sizes (x, operators, again);
+  for (guint i = 0; x->comm && i < operators->len; i++) {
+    const LsOperator *o = &g_array_index (operators, LsOperator, i),
+                     *o_again = again ? &g_array_index (again, LsOperator, i) : NULL;
+    bool is_even = (!s->experts.load || !o->params.is_expert) /* else ranks differ, */
+        && !(s->docs.lengths && ls_operator_is_flash (o));    /* or micro-batches do */
+    if (!is_even)
+      continue;
+    LsTime f = forward_time (x, o);
+    p.f += f;
+    p.b += backward_time (x, o);
+    if (again || bound_runs_again (x, o, i >= last_saving))
+      p.b += o_again ? forward_time (x, o_again) : f;
   }
-  bool reduces_each = s->data.grad_sync == LS_GRAD_SYNC_EACH;
-  p.f = unit_forward (ops, operators->len);
-  p.b = unit_backward (x, ops, operators->len, reduces_each);
-  p.reduce = reduces_each ? 0 : unit_backward (x, ops, operators->len, true) - p.b;
-  add_units (x, &p);
+  if (x->comm)
+    add_units (x, &p);
   *ret_part = p;
 }
 
@@ -617,7 +520,6 @@ bound_add (BoundPart *to, const BoundPart *p, uint64_t n)
     to->sums[i] += n * p->sums[i];
   if (n == 0)
     return;
-  to->n_most = MAX (to->n_most, p->n_most);
   to->gather_most = MAX (to->gather_most, p->gather_most);
   to->root = MAX (to->root, p->root); /* all of it is gathered as one */
 }

@@ -11,7 +11,7 @@
 #include "schedules/sched.h"
 #include "strategy/strategy.h"
 
-/* --- bound.c: what communication of the ranks of a pipeline takes at least -------------------- */
+/* --- bound.c: what communication of the ranks of a stage takes at least ----------------------- */
 
 /* What is known of calls, for any jobs on clusters that outlive it, with one NCCL. One thread at a time. */
 typedef struct BoundTimes BoundTimes;
@@ -51,23 +51,19 @@ LsTime bound_kernel_time (BoundKernels *kernels, const LsClusterSpec *spec, bool
 typedef struct {
   union {
     struct {
-      LsTime f, b;   /* b: with what runs again */
-      LsTime reduce; /* what b takes longer where gradients are reduced once, in the last backward */
-      LsTime w;      /* of b: what a split backward does last, at most */
-      uint64_t n_params, n_expert;                 /* the latter of the former: experts; those that learn */
-      uint64_t n_frozen, n_frozen_experts, n_nf4;  /* that do not; the others of the first */
-      uint64_t n_persistent, n_persistent_experts; /* of those that learn: never cut by DeepSpeed's ZeRO-3 */
-      uint64_t kept;                               /* bytes from forward to backward */
+      LsTime f, b;                                /* b: with what runs again */
+      uint64_t n_params, n_expert;                /* the latter of the former: experts; those that learn */
+      uint64_t n_frozen, n_frozen_experts, n_nf4; /* that do not; the others of the first */
+      uint64_t kept;                              /* bytes from forward to backward */
       /* Of FSDP's units of one layer each, for one pass: of parameters, of gradients; FSDP2: out of a gather,
        * into a reduction, to the gradients before. */
       LsTime gather, unit_reduce, copy_out, copy_in, add;
     };
-    uint64_t sums[17];
+    uint64_t sums[13];
   };
-  uint64_t n_most;          /* parameters in a layer, or beside all layers, at most */
   LsTime gather_most, root; /* of the unit that takes longest; of what is in no layer */
 } BoundPart;
-G_STATIC_ASSERT (offsetof (BoundPart, n_most) == sizeof ((BoundPart *) 0)->sums);
+G_STATIC_ASSERT (offsetof (BoundPart, gather_most) == sizeof ((BoundPart *) 0)->sums);
 
 /* n of them. */
 void bound_add (BoundPart *to, const BoundPart *p, uint64_t n);
@@ -102,15 +98,14 @@ typedef struct {
   const LsCluster *cluster;
   uint64_t variant;
   uint32_t tp, pp, cp, ep, etp, micro_batch, seq;
-  uint32_t sharded, grad_sync, p2p; /* FSDP: ranks of a group */
+  uint32_t sharded; /* FSDP: ranks of a group */
   uint32_t sp, tp_overlap, is_fresh, is_cast, is_split, is_paired, has_head_weight, recompute,
-      recompute_parts, is_fsdp, is_fsdp2;
+      recompute_parts, grad_sync, is_fsdp2;
 } Key;
 
 typedef struct {
   Key key;
   BoundPart part[N_BOUND_PARTS];
-  LsTime message; /* to a neighbour */
 } Entry;
 
 /* Entries by their keys. */

@@ -24,7 +24,10 @@ typedef enum {
 
 typedef struct {
   uint64_t index; /* in the space */
-  LsLowerBound bound;
+  struct {
+    LsTime step;
+    uint64_t memory_bytes;
+  } bound;
   uint32_t group;
   uint32_t idea;         /* a number: sweep/idea.h */
   uint8_t status;        /* TryStatus */

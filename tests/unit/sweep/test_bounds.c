@@ -30,8 +30,10 @@ static bool
 check_bound (const LsSweepRun *x, LsBounds *bounds, const LsStrategy *s, uint64_t variant)
 {
   g_autoptr (LsBounds) fresh = ls_bounds_new (&x->model, x->hardware);
-  LsLowerBound bound = ls_bound (bounds, s, g_ptr_array_index (x->clusters, 0), variant);
-  LsLowerBound alone = ls_bound (fresh, s, g_ptr_array_index (x->clusters, 0), variant);
+  const LsCluster *cluster = g_ptr_array_index (x->clusters, 0);
+  const LsTime bound = ls_bound_step (bounds, s, cluster, variant),
+               alone = ls_bound_step (fresh, s, cluster, variant);
+  const uint64_t held = ls_bound_memory (bounds, s, cluster, variant);
   LsRunOptions options = x->options;
   options.no_spans = true;
   LsJobResult *prepared = ls_job_prepare (&x->model, x->hardware, 0, s, NULL);
@@ -44,15 +46,15 @@ check_bound (const LsSweepRun *x, LsBounds *bounds, const LsStrategy *s, uint64_
   LsTime step = r->timeline->window_end - r->timeline->window_start;
   uint64_t bytes = ls_memory_fullest (r->memory)->needed_bytes;
   g_autofree char *knobs = ls_knobs_format (s);
-  ls_check_impl (0 < bound.step && bound.step <= step, __FILE__, __LINE__,
-                 "%s: %" PRId64 " ps, but at least %" PRId64, knobs, (int64_t) step, (int64_t) bound.step);
-  ls_check_impl (bound.step == alone.step && bound.memory_bytes == alone.memory_bytes, __FILE__, __LINE__,
+  ls_check_impl (0 < bound && bound <= step, __FILE__, __LINE__, "%s: %" PRId64 " ps, but at least %" PRId64,
+                 knobs, (int64_t) step, (int64_t) bound);
+  ls_check_impl (bound == alone && held == ls_bound_memory (fresh, s, cluster, variant), __FILE__, __LINE__,
                  "%s: a bound depends on what was bound before", knobs);
   ls_check_impl (0 < least && least <= step, __FILE__, __LINE__,
                  "%s: %" PRId64 " ps, but at least %" PRId64 " by its plan", knobs, (int64_t) step,
                  (int64_t) least);
-  ls_check_impl (bound.memory_bytes <= bytes, __FILE__, __LINE__,
-                 "%s: %" PRIu64 " bytes, but at least %" PRIu64, knobs, bytes, bound.memory_bytes);
+  ls_check_impl (held <= bytes, __FILE__, __LINE__, "%s: %" PRIu64 " bytes, but at least %" PRIu64, knobs,
+                 bytes, held);
   check_known_calls (x, s, r->timeline);
   return true;
 }
@@ -324,10 +326,10 @@ bounds_hold_what_runs_again (void)
     LsStrategy s;
     LsPoint p = { 0 };
     LS_CHECK (candidate_strategy (x, &p, &s, NULL));
-    LsLowerBound bound = ls_bound (bounds, &s, g_ptr_array_index (x->clusters, 0), 0);
+    LsTime bound = ls_bound_step (bounds, &s, g_ptr_array_index (x->clusters, 0), 0);
     g_autoptr (LsJobResult) r = ls_job_simulate (&x->model, x->hardware, 0, &s, &x->options, NULL);
     if (r)
-      LS_CHECK_DOUBLE (ls_time_to_s (bound.step) / r->report.step_time_s, >, 0.95);
+      LS_CHECK_DOUBLE (ls_time_to_s (bound) / r->report.step_time_s, >, 0.95);
     LS_CHECK (r);
     ls_strategy_clear (&s);
     ls_bounds_free (bounds);
@@ -363,9 +365,9 @@ bounds_hold_attention_that_is_cut_over_ranks (void)
     LsPoint p = { 0 };
     bool is_even = *ways[i][2] == '1'; /* else the rank with index 0 has least to do */
     LS_CHECK (candidate_strategy (x, &p, &s, NULL));
-    LsLowerBound bound = ls_bound (bounds, &s, g_ptr_array_index (x->clusters, 0), 0);
+    LsTime bound = ls_bound_step (bounds, &s, g_ptr_array_index (x->clusters, 0), 0);
     g_autoptr (LsJobResult) r = ls_job_simulate (&x->model, x->hardware, 0, &s, &x->options, NULL);
-    double share = r ? ls_time_to_s (bound.step) / r->report.step_time_s : 0;
+    double share = r ? ls_time_to_s (bound) / r->report.step_time_s : 0;
     ls_check_impl (r && share > (is_even ? 0.8 : 0.1) && share <= 1, __FILE__, __LINE__,
                    "%s %s %s: %g of a step", ways[i][0], ways[i][1], ways[i][2], share);
     ls_strategy_clear (&s);
