@@ -170,28 +170,23 @@ ls_idle_each (const LsTimeline *t, uint32_t rank, const GArray *kernels, LsIdleF
 
 /* Integers throughout, so the parts sum to the window to the picosecond. */
 
-const char *
-ls_part_name (LsPart part)
-{
-  static const char *const names[LS_N_PARTS] = {
-    [LS_PART_FORWARD] = "forward",
-    [LS_PART_BACKWARD] = "backward",
-    [LS_PART_RECOMPUTE] = "recompute",
-    [LS_PART_OPTIMIZER] = "optimizer",
-    [LS_PART_SLOWDOWN] = "slowdown",
-    [LS_PART_EXPOSED_TP] = "exposed_tp",
-    [LS_PART_EXPOSED_DP] = "exposed_dp",
-    [LS_PART_EXPOSED_PP] = "exposed_pp",
-    [LS_PART_EXPOSED_CP] = "exposed_cp",
-    [LS_PART_EXPOSED_EP] = "exposed_ep",
-    [LS_PART_EXPOSED_COPY] = "exposed_copy",
-    [LS_PART_BUBBLE] = "bubble",
-    [LS_PART_SKEW] = "skew",
-    [LS_PART_HOST] = "host",
-    [LS_PART_OTHER] = "other",
-  };
-  return names[part];
-}
+const char *const ls_part_names[LS_N_PARTS] = {
+  [LS_PART_FORWARD] = "forward",
+  [LS_PART_BACKWARD] = "backward",
+  [LS_PART_RECOMPUTE] = "recompute",
+  [LS_PART_OPTIMIZER] = "optimizer",
+  [LS_PART_SLOWDOWN] = "slowdown",
+  [LS_PART_EXPOSED_TP] = "exposed_tp",
+  [LS_PART_EXPOSED_DP] = "exposed_dp",
+  [LS_PART_EXPOSED_PP] = "exposed_pp",
+  [LS_PART_EXPOSED_CP] = "exposed_cp",
+  [LS_PART_EXPOSED_EP] = "exposed_ep",
+  [LS_PART_EXPOSED_COPY] = "exposed_copy",
+  [LS_PART_BUBBLE] = "bubble",
+  [LS_PART_SKEW] = "skew",
+  [LS_PART_HOST] = "host",
+  [LS_PART_OTHER] = "other",
+};
 
 static LsPart
 kernel_part (LsTag tag)
@@ -256,18 +251,13 @@ add_kernels (const LsTimeline *t, uint32_t rank, const GArray *kernels, LsTime p
  * Deviation: what the imbalance of others makes a rank wait in warm-up and drain is left
  * there, as these would be there with even stages too. */
 
-const char *
-ls_bubble_name (LsBubble bubble)
-{
-  static const char *const names[LS_N_BUBBLES] = {
-    [LS_BUBBLE_WARMUP] = "warmup",
-    [LS_BUBBLE_STEADY] = "steady",
-    [LS_BUBBLE_IMBALANCE] = "imbalance",
-    [LS_BUBBLE_DRAIN] = "drain",
-    [LS_BUBBLE_OPTIMIZER_SYNC] = "optimizer_sync",
-  };
-  return names[bubble];
-}
+const char *const ls_bubble_names[LS_N_BUBBLES] = {
+  [LS_BUBBLE_WARMUP] = "warmup",
+  [LS_BUBBLE_STEADY] = "steady",
+  [LS_BUBBLE_IMBALANCE] = "imbalance",
+  [LS_BUBBLE_DRAIN] = "drain",
+  [LS_BUBBLE_OPTIMIZER_SYNC] = "optimizer_sync",
+};
 
 /* Instances of a program, up to the first forward behind a flush of the pipeline; UINT32_MAX, 0: none. */
 typedef struct {

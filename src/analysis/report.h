@@ -60,7 +60,7 @@ typedef enum {
   LS_N_PARTS
 } LsPart;
 
-const char *ls_part_name (LsPart part); /* static: "exposed_tp" */
+extern const char *const ls_part_names[LS_N_PARTS]; /* by value: "exposed_tp" */
 
 /* Why the pipeline had nothing, see analysis/idle.c. */
 typedef enum {
@@ -72,7 +72,7 @@ typedef enum {
   LS_N_BUBBLES
 } LsBubble;
 
-const char *ls_bubble_name (LsBubble bubble); /* static: "warmup" */
+extern const char *const ls_bubble_names[LS_N_BUBBLES]; /* by value: "warmup" */
 
 /* Picoseconds per part within the window: of a rank, which sum to window_end - window_start exactly; of all
  * ranks, weighted by multiplicity, and the bubble among them by its reason, which sums to it exactly. */

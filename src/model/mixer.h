@@ -162,8 +162,8 @@ bool ls_mixer_selects (const LsModel *m);
 
 /* All that is learned beside matrix products with tokens. */
 uint64_t ls_mixer_other_params (const LsModel *m);
-/* What is wrong with what is said of this kind, where 0 and false say nothing; NULL: nothing. Static. *ret_key:
- * the key of a model's file that says it. */
+/* What is wrong with what is said of this kind, where 0 and false say nothing; NULL: nothing. Static.
+ * *ret_key: the key of a model's file that says it. */
 const char *ls_mixer_check (const LsModel *m, const char **ret_key);
 
 /* FLOPs of the products of a sequence, forward; with heads cut over so many ranks, of all of them. */

@@ -21,8 +21,8 @@ check_parts (const LsTimeline *t, uint32_t rank, const LsTime *expected)
   ls_breakdown_rank (t, rank, parts);
   for (int p = 0; p < LS_N_PARTS; p++) {
     ls_check_impl (parts[p] == expected[p], __FILE__, __LINE__,
-                   "rank %u %s: %" G_GINT64_FORMAT " ps, expected %" G_GINT64_FORMAT, rank,
-                   ls_part_name ((LsPart) p), parts[p], expected[p]);
+                   "rank %u %s: %" G_GINT64_FORMAT " ps, expected %" G_GINT64_FORMAT, rank, ls_part_names[p],
+                   parts[p], expected[p]);
     sum += parts[p];
   }
   LS_CHECK_INT (sum, ==, t->window_end - t->window_start);
@@ -315,8 +315,8 @@ check (const LsTimeline *t, const LsTime expected[LS_N_BUBBLES])
   ls_breakdown (t, parts, bubbles);
   for (int b = 0; b < LS_N_BUBBLES; b++)
     ls_check_impl (bubbles[b] == expected[b], __FILE__, __LINE__,
-                   "%s is %" G_GINT64_FORMAT ", not %" G_GINT64_FORMAT, ls_bubble_name ((LsBubble) b),
-                   bubbles[b], expected[b]);
+                   "%s is %" G_GINT64_FORMAT ", not %" G_GINT64_FORMAT, ls_bubble_names[b], bubbles[b],
+                   expected[b]);
 }
 
 /* 35 of 37: 2 of the 3 that rank 0 waits in its steady state are imbalance. */

@@ -23,7 +23,7 @@ check_parts (const LsTimeline *t, guint32 seed)
     for (int p = 0; p < LS_N_PARTS; p++) {
       sum += parts[p];
       ls_check_impl (parts[p] >= 0, __FILE__, __LINE__, "seed %u rank %u: negative %s", seed, r,
-                     ls_part_name ((LsPart) p));
+                     ls_part_names[p]);
     }
     ls_check_impl (parts[LS_PART_OTHER] == 0, __FILE__, __LINE__,
                    "seed %u rank %u: %" G_GINT64_FORMAT " ps unexplained", seed, r, parts[LS_PART_OTHER]);
@@ -39,8 +39,7 @@ check_bubbles (const LsTimeline *t, guint32 seed)
   ls_breakdown (t, parts, bubbles);
   for (int b = 0; b < LS_N_BUBBLES; b++) {
     sum += bubbles[b];
-    ls_check_impl (bubbles[b] >= 0, __FILE__, __LINE__, "seed %u: negative %s", seed,
-                   ls_bubble_name ((LsBubble) b));
+    ls_check_impl (bubbles[b] >= 0, __FILE__, __LINE__, "seed %u: negative %s", seed, ls_bubble_names[b]);
   }
   LS_CHECK_INT (sum, ==, parts[LS_PART_BUBBLE]);
 }
