@@ -233,7 +233,7 @@ ls_conserves_memory (const LsMemory *memory, GError **error)
                       " bytes were freed "
                       "that were not "
                       "alive",
-                      m->role, begin, ls_mem_category_name ((LsMemCategory) c), end, m->overfreed_bytes);
+                      m->role, begin, ls_mem_category_names[c].name, end, m->overfreed_bytes);
     }
   return TRUE;
 }

@@ -448,16 +448,11 @@ match_transfer (LsMatcher *m, uint32_t rank, uint32_t x, uint32_t i, uint32_t *r
 
 /* --- which ops, links and ranks a step's time went through --------------------------------------- */
 
-const char *
-ls_path_kind_name (LsPathKind kind)
-{
-  static const char *const names[LS_N_PATH_KINDS] = {
-    [LS_PATH_KERNEL] = "kernel", [LS_PATH_SLOWDOWN] = "slowdown", [LS_PATH_LATENCY] = "latency",
-    [LS_PATH_MOVING] = "moving", [LS_PATH_HOST] = "host",         [LS_PATH_QUEUE] = "queue",
-    [LS_PATH_OTHER] = "other",
-  };
-  return names[kind];
-}
+const char *const ls_path_kind_names[LS_N_PATH_KINDS] = {
+  [LS_PATH_KERNEL] = "kernel", [LS_PATH_SLOWDOWN] = "slowdown", [LS_PATH_LATENCY] = "latency",
+  [LS_PATH_MOVING] = "moving", [LS_PATH_HOST] = "host",         [LS_PATH_QUEUE] = "queue",
+  [LS_PATH_OTHER] = "other",
+};
 
 void
 ls_critical_path_free (LsCriticalPath *path)

@@ -50,7 +50,7 @@ typedef enum {
   LS_N_PATH_KINDS
 } LsPathKind;
 
-const char *ls_path_kind_name (LsPathKind kind); /* static: "kernel" */
+extern const char *const ls_path_kind_names[LS_N_PATH_KINDS]; /* by value: "kernel" */
 
 #define LS_PATH_NO_LINK UINT32_MAX
 

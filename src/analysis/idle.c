@@ -170,28 +170,23 @@ ls_idle_each (const LsTimeline *t, uint32_t rank, const GArray *kernels, LsIdleF
 
 /* Integers throughout, so the parts sum to the window to the picosecond. */
 
-const char *
-ls_part_name (LsPart part)
-{
-  static const char *const names[LS_N_PARTS] = {
-    [LS_PART_FORWARD] = "forward",
-    [LS_PART_BACKWARD] = "backward",
-    [LS_PART_RECOMPUTE] = "recompute",
-    [LS_PART_OPTIMIZER] = "optimizer",
-    [LS_PART_SLOWDOWN] = "slowdown",
-    [LS_PART_EXPOSED_TP] = "exposed_tp",
-    [LS_PART_EXPOSED_DP] = "exposed_dp",
-    [LS_PART_EXPOSED_PP] = "exposed_pp",
-    [LS_PART_EXPOSED_CP] = "exposed_cp",
-    [LS_PART_EXPOSED_EP] = "exposed_ep",
-    [LS_PART_EXPOSED_COPY] = "exposed_copy",
-    [LS_PART_BUBBLE] = "bubble",
-    [LS_PART_SKEW] = "skew",
-    [LS_PART_HOST] = "host",
-    [LS_PART_OTHER] = "other",
-  };
-  return names[part];
-}
+const char *const ls_part_names[LS_N_PARTS] = {
+  [LS_PART_FORWARD] = "forward",
+  [LS_PART_BACKWARD] = "backward",
+  [LS_PART_RECOMPUTE] = "recompute",
+  [LS_PART_OPTIMIZER] = "optimizer",
+  [LS_PART_SLOWDOWN] = "slowdown",
+  [LS_PART_EXPOSED_TP] = "exposed_tp",
+  [LS_PART_EXPOSED_DP] = "exposed_dp",
+  [LS_PART_EXPOSED_PP] = "exposed_pp",
+  [LS_PART_EXPOSED_CP] = "exposed_cp",
+  [LS_PART_EXPOSED_EP] = "exposed_ep",
+  [LS_PART_EXPOSED_COPY] = "exposed_copy",
+  [LS_PART_BUBBLE] = "bubble",
+  [LS_PART_SKEW] = "skew",
+  [LS_PART_HOST] = "host",
+  [LS_PART_OTHER] = "other",
+};
 
 static LsPart
 kernel_part (LsTag tag)

@@ -10,14 +10,22 @@
 
 /* ---- in what a job may be unlike ---- */
 
-const char *
-ls_aspect_key (LsAspect aspect)
-{
-  static const char *const keys[LS_N_ASPECTS]
-      = { "architecture", "format",    "node", "backend", "schedule", "context", "offload",
-          "experts",      "transport", "gpus", "fabric",  "guessed",  "tp",      "params" };
-  return keys[aspect];
-}
+const LsEnumName ls_aspect_names[LS_N_ASPECTS + 1] = {
+  { "architecture", LS_ASPECT_ARCHITECTURE },
+  { "format", LS_ASPECT_FORMAT },
+  { "node", LS_ASPECT_NODE },
+  { "backend", LS_ASPECT_BACKEND },
+  { "schedule", LS_ASPECT_SCHEDULE },
+  { "context", LS_ASPECT_CONTEXT },
+  { "offload", LS_ASPECT_OFFLOAD },
+  { "experts", LS_ASPECT_EXPERTS },
+  { "transport", LS_ASPECT_TRANSPORT },
+  { "gpus", LS_ASPECT_GPUS },
+  { "fabric", LS_ASPECT_FABRIC },
+  { "guessed", LS_ASPECT_GUESSED },
+  { "tp", LS_ASPECT_TENSOR },
+  { "params", LS_ASPECT_PARAMS },
+};
 
 bool
 ls_aspect_is_beyond (LsAspect aspect, double a, double b)
@@ -223,7 +231,7 @@ has_word (const LsResidualGroup *g, LsAspect aspect, const char *word)
 {
   if (aspect == LS_ASPECT_ARCHITECTURE)
     return g_strcmp0 (g->architecture, word) == 0;
-  g_autofree char *text = g_strjoin (" ", ls_aspect_key (aspect), word, NULL);
+  g_autofree char *text = g_strjoin (" ", ls_aspect_names[aspect].name, word, NULL);
   for (guint i = 0; g->traits && i < g->traits->len; i++)
     if (strcmp (g_array_index (g->traits, char *, i), text) == 0)
       return true;
@@ -238,7 +246,7 @@ ls_residual_group_add_traits (LsResidualGroup *g, const LsTraits *traits)
   for (LsAspect a = LS_ASPECT_FORMAT; a < LS_N_WORD_ASPECTS; a++) {
     if (!traits->word[a] || has_word (g, a, traits->word[a]))
       continue;
-    char *text = g_strjoin (" ", ls_aspect_key (a), traits->word[a], NULL);
+    char *text = g_strjoin (" ", ls_aspect_names[a].name, traits->word[a], NULL);
     g_array_append_val (g->traits, text);
   }
   for (guint k = 0; k < LS_N_FIGURE_ASPECTS; k++)

@@ -84,6 +84,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/enum_name.h"
 #include "cluster/cluster.h"
 
 /* --- in what a job may be unlike the runs that its interval rests on --------------------------------- */
@@ -125,7 +126,7 @@ typedef struct {
   const char *chip, *chips; /* what its accelerators are called, one and several; static */
 } LsTraits;
 
-const char *ls_aspect_key (LsAspect aspect); /* for programs: "architecture"; static */
+extern const LsEnumName ls_aspect_names[LS_N_ASPECTS + 1]; /* for programs, by value: "architecture" */
 
 /* Of figures of an aspect: is a more extreme than b? 0 is not, and nothing is more extreme than 0 there. */
 bool ls_aspect_is_beyond (LsAspect aspect, double a, double b);

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-static const char *const part_names[LS_N_LAYER_PARTS] = {
+const char *const ls_layer_part_names[LS_N_LAYER_PARTS] = {
   [LS_LAYER_GEMM] = "gemm",
   [LS_LAYER_ATTENTION] = "attention",
   [LS_LAYER_NORM] = "norm",
@@ -14,12 +14,6 @@ static const char *const part_names[LS_N_LAYER_PARTS] = {
   [LS_LAYER_REST] = "all other",
   [LS_LAYER_MEMSET] = "memset",
 };
-
-const char *
-ls_layer_part_name (LsLayerPart part)
-{
-  return part_names[part];
-}
 
 static void
 add (LsPassKernels *p, LsLayerPart part, LsTime time)

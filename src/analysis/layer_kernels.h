@@ -45,7 +45,7 @@ typedef enum {
   LS_N_LAYER_PARTS
 } LsLayerPart;
 
-const char *ls_layer_part_name (LsLayerPart part); /* static: "gemm", "residual sum" */
+extern const char *const ls_layer_part_names[LS_N_LAYER_PARTS]; /* by value: "gemm", "residual sum" */
 
 /* A layer one way; of a profile on average over those that are alike. */
 typedef struct {

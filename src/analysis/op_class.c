@@ -7,7 +7,7 @@
 const char *
 ls_op_class_name (LsOpClass class)
 {
-  return class < LS_CLASS_OTHER   ? ls_kernel_kind_name ((LsKernelKind) class)
+  return class < LS_CLASS_OTHER   ? ls_kernel_kind_names[class].name
       : class >= LS_CLASS_OF_COLL ? ls_coll_kind_name ((LsCollKind) (class - LS_CLASS_OF_COLL))
       : class == LS_CLASS_COPY    ? "copy"
                                   : "other";

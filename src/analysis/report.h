@@ -60,7 +60,7 @@ typedef enum {
   LS_N_PARTS
 } LsPart;
 
-const char *ls_part_name (LsPart part); /* static: "exposed_tp" */
+extern const char *const ls_part_names[LS_N_PARTS]; /* by value: "exposed_tp" */
 
 /* Why the pipeline had nothing, see analysis/idle.c. */
 typedef enum {

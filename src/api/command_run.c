@@ -145,7 +145,7 @@ fault_hint (const char *text)
   g_autofree char *kind = g_strdup (has_each ? text + strlen ("each:") : text);
   kind[strcspn (kind, "=")] = '\0';
   for (int k = 0; k < LS_N_FAULT_KINDS; k++)
-    kinds[k] = ls_fault_kind_name ((LsFaultKind) k);
+    kinds[k] = ls_fault_kind_names[k];
   const char *near = has_each && g_strv_contains (kinds, kind) ? NULL : ls_suggest (kind, kinds);
   return near ? g_strdup_printf ("; did you mean \"each:%s\"?", near) : g_strdup ("");
 }

@@ -448,10 +448,10 @@ misfit (const LsReport *r)
   g_autofree char *capacity = ls_format_bytes (r->capacity_bytes);
   g_autofree char *most = ls_format_bytes (r->at_peak[largest]);
   g_autofree char *headroom = ls_headroom_text (&r->headroom);
-  return g_error_new (
-      LS_ERROR, LS_ERROR_NO_FIT, "does not fit: rank %u needs %s, %s available%s%s; largest: %s %s",
-      r->peak_rank, needed, capacity, r->headroom.is_asked ? ", headroom " : "",
-      r->headroom.is_asked ? headroom : "", ls_mem_category_name ((LsMemCategory) largest), most);
+  return g_error_new (LS_ERROR, LS_ERROR_NO_FIT,
+                      "does not fit: rank %u needs %s, %s available%s%s; largest: %s %s", r->peak_rank,
+                      needed, capacity, r->headroom.is_asked ? ", headroom " : "",
+                      r->headroom.is_asked ? headroom : "", ls_mem_category_names[largest].name, most);
 }
 
 void
@@ -482,7 +482,7 @@ ls_job_answer_plot_memory (const LsJobAnswer *j, gint64 rank, const char *path, 
   g_autofree char *note = g_strdup_printf ("rank %u%s, stage %u, %s clock; %s for the job", shown,
                                            shown == job->report.peak_rank ? ", the fullest" : "",
                                            job->plan->programs[ls_plan_role (job->plan, shown)].stage,
-                                           ls_memory_clock_name (options->clock), capacity);
+                                           ls_memory_clock_names[options->clock].name, capacity);
   const LsMemoryPlot plot = {
     .title = j->title,
     .note = note,

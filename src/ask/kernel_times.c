@@ -296,7 +296,7 @@ check_time (const LsKernelRow *row, GError **error)
   bool is_timed = row->source == LS_COST_MEASURED || row->source == LS_COST_INTERPOLATED;
   return is_timed || row->cost.alone < LS_TIME_NEVER
       || ls_fail (error, LS_ERROR_LIMIT, "%s: not over after %.0f days; more cannot be represented",
-                  ls_kernel_kind_name (row->kernel.kind), floor (ls_time_to_s (LS_TIME_NEVER) / 86400));
+                  ls_kernel_kind_names[row->kernel.kind].name, floor (ls_time_to_s (LS_TIME_NEVER) / 86400));
 }
 
 /* ---- one kernel ---- */
@@ -332,8 +332,8 @@ kernel_of (const LsKernelSpec *s)
   if (a[0] > 0)
     return ls_kernel_attention ("attention", dtype, a[0], a[1], a[2], a[3], a[4], s->causal, s->backward);
   double bytes = s->bytes > 0 ? s->bytes : stream_bytes (s);
-  LsKernel k = ls_kernel_stream (ls_kernel_kind_name ((LsKernelKind) s->op), (LsKernelKind) s->op, dtype,
-                                 s->shape[0], s->shape[1], bytes, 0);
+  LsKernel k = ls_kernel_stream (ls_kernel_kind_names[s->op].name, (LsKernelKind) s->op, dtype, s->shape[0],
+                                 s->shape[1], bytes, 0);
   k.access = (LsAccess) s->access;
   return k;
 }

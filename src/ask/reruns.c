@@ -115,13 +115,7 @@ ls_sensitivity_free (LsSensitivityTable *table)
 
 /* --- what is asked ----------------------------------------------------------------------- */
 
-static const char *const kind_names[LS_N_FAULT_KINDS] = { "link", "gpu", "node" };
-
-const char *
-ls_fault_kind_name (LsFaultKind kind)
-{
-  return kind_names[kind];
-}
+const char *const ls_fault_kind_names[LS_N_FAULT_KINDS] = { "link", "gpu", "node" };
 
 bool
 ls_fault_ask_parse (const char *text, LsFaultAsk *ret_ask)
@@ -131,7 +125,7 @@ ls_fault_ask_parse (const char *text, LsFaultAsk *ret_ask)
   char *end = NULL;
   *ret_ask = (LsFaultAsk) { LS_N_FAULT_KINDS, equals ? g_ascii_strtod (equals + 1, &end) : 0.5 };
   for (int k = 0; k < LS_N_FAULT_KINDS; k++)
-    if (strlen (kind_names[k]) == n && memcmp (kind_names[k], text, n) == 0)
+    if (strlen (ls_fault_kind_names[k]) == n && memcmp (ls_fault_kind_names[k], text, n) == 0)
       ret_ask->kind = (LsFaultKind) k;
   bool is_number = !equals || (end != equals + 1 && *end == '\0');
   double least = ret_ask->kind == LS_FAULT_LINK ? 0 : 1 / LS_SLOW_MAX;
@@ -456,7 +450,7 @@ ls_fault_table_new (const LsJobSpec *spec, const LsJobResult *r, const LsFaultAs
                             parts.n_idle, ls_list_new (sizeof (LsFaultRow), clear_row) };
   gboolean ok = parts.groups->len <= LS_FAULTS_MAX
       || ls_fail (error, LS_ERROR_LIMIT, "%u %ss differ, more than %d", parts.groups->len,
-                  kind_names[ask->kind], LS_FAULTS_MAX);
+                  ls_fault_kind_names[ask->kind], LS_FAULTS_MAX);
   ok = ok && run_parts (&runs, n_threads, progress, table, error);
   parts_clear (&parts);
   return ok ? g_steal_pointer (&table) : NULL;

@@ -88,7 +88,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsSensitivityTable, ls_sensitivity_free)
 
 typedef enum { LS_FAULT_LINK, LS_FAULT_GPU, LS_FAULT_NODE, LS_N_FAULT_KINDS } LsFaultKind;
 
-const char *ls_fault_kind_name (LsFaultKind kind); /* static: "link" */
+extern const char *const ls_fault_kind_names[LS_N_FAULT_KINDS]; /* by value: "link" */
 
 typedef struct {
   LsFaultKind kind;

@@ -19,7 +19,7 @@ ls_entry_key (guint slot)
           "pallas_bwd",    "aotriton_fwd",    "aotriton_bwd",    "cudnn_fwd",      "cudnn_bwd",
           "cudnn_fp8_fwd", "cudnn_fp8_bwd",   "cudnn_mxfp8_fwd", "cudnn_mxfp8_bwd" };
   G_STATIC_ASSERT (G_N_ELEMENTS (others) == LS_N_ENTRIES - LS_N_KERNEL_KINDS);
-  return slot < LS_N_KERNEL_KINDS ? ls_kernel_kind_name (slot) : others[slot - LS_N_KERNEL_KINDS];
+  return slot < LS_N_KERNEL_KINDS ? ls_kernel_kind_names[slot].name : others[slot - LS_N_KERNEL_KINDS];
 }
 
 LsKindFit *

@@ -478,7 +478,7 @@ ls_hardware_check_parts (const LsHardware *h, const LsCluster *cluster, const Ls
     return ls_fail (error, LS_ERROR_CONFLICT,
                     "--dispatcher %s: no figures of %s on %s are known\n"
                     "note: expected all-to-all there%s",
-                    ls_dispatcher_name (s->experts.dispatcher), is_hybrid ? "HybridEP" : "DeepEP",
+                    ls_dispatcher_names[s->experts.dispatcher].name, is_hybrid ? "HybridEP" : "DeepEP",
                     h->spec.gpu.name, ls_cluster_traits (&h->spec)->has_nccl ? key : "");
   }
   if (!check_fp8_attention (h, s, error))

@@ -54,7 +54,7 @@ write_kernel (LsJsonOut *w, const LsKernel *k, const LsOp *op)
   g_autofree char *bytes = g_strdup_printf ("%" PRIu64 "B", (uint64_t) k->bytes);
   ls_json_out_begin_object (w, NULL);
   ls_json_out_string (w, "name", k->name);
-  ls_json_out_string (w, "kind", ls_kernel_kind_name (k->kind));
+  ls_json_out_string (w, "kind", ls_kernel_kind_names[k->kind].name);
   ls_json_out_string (w, "dtype", ls_dtype_name (k->dtype));
   write_size (w, "m", k->m);
   write_size (w, "n", k->n);
@@ -63,8 +63,8 @@ write_kernel (LsJsonOut *w, const LsKernel *k, const LsOp *op)
   ls_json_out_double (w, "flops", k->flops);
   ls_json_out_string (w, "bytes", bytes);
   if (k->access != LS_ACCESS_NONE)
-    ls_json_out_string (w, "access", ls_access_name (k->access));
-  ls_json_out_string (w, "tag", ls_tag_name ((LsTag) op->tag));
+    ls_json_out_string (w, "access", ls_access_names[k->access].name);
+  ls_json_out_string (w, "tag", ls_tag_names[op->tag].name);
   ls_json_out_end_object (w);
 }
 

@@ -124,18 +124,6 @@ static const LsEnumName network_names[] = {
   { NULL },
 };
 
-static const LsEnumName clock_names[] = {
-  { "host", LS_MEMORY_HOST },
-  { "device", LS_MEMORY_DEVICE },
-  { NULL },
-};
-
-static const LsEnumName allocator_names[] = {
-  { "exact", LS_MEMORY_EXACT },
-  { "caching", LS_MEMORY_CACHING },
-  { NULL },
-};
-
 static bool
 parse_measured (const char *text, void *target)
 {
@@ -298,9 +286,9 @@ const LsField ls_job_fields[] = {
     USUAL },
   { CUSTOM_ROW (memory, headroom, parse_headroom, LS_HEADROOM_EXPECTED, "SIZE|PERCENT",
                 "with --for what the program takes", "memory that must stay free"), USUAL },
-  { ENUM_ROW (memory, memory_clock, options.memory.clock, clock_names, "host",
+  { ENUM_ROW (memory, memory_clock, options.memory.clock, ls_memory_clock_names, "host",
               "when a buffer counts: as the caching allocator sees it, or as tensors live") },
-  { ENUM_ROW (memory, memory_allocator, options.memory.allocator, allocator_names, "exact",
+  { ENUM_ROW (memory, memory_allocator, options.memory.allocator, ls_memory_allocator_names, "exact",
               "the bytes asked for, or what PyTorch's caching allocator reserves for them") },
   { ROW (pipeline, order, LS_FIELD_STRING, order, "the schedule's own",
          "the order of the pipeline's actions (CSV; lockstep schedule writes one)"), .required = true,

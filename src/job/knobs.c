@@ -409,7 +409,7 @@ char *
 ls_knobs_recompute (const LsStrategy *s)
 {
   char *parts = recomputed_parts (s);
-  return parts ? parts : g_strdup (ls_recompute_name (s->recompute));
+  return parts ? parts : g_strdup (ls_recompute_names[s->recompute].name);
 }
 
 static void
@@ -418,8 +418,8 @@ append_recompute (GString *out, const LsStrategy *s)
   if (s->recompute == LS_RECOMPUTE_NONE || ls_strategy_recomputes_nothing (s))
     return;
   g_autofree char *parts = recomputed_parts (s);
-  g_string_append_printf (out, ", %s recompute%s%s", ls_recompute_name (s->recompute), parts ? " of " : "",
-                          parts ? parts : "");
+  g_string_append_printf (out, ", %s recompute%s%s", ls_recompute_names[s->recompute].name,
+                          parts ? " of " : "", parts ? parts : "");
   bool has_groups = s->recompute == LS_RECOMPUTE_FULL
       && (s->memory.recompute_method != LS_RECOMPUTE_UNIFORM || s->memory.recompute_layers > 1);
   g_autofree char *method = has_groups ? knob_text (s, "recompute_method") : NULL;

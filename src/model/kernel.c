@@ -3,19 +3,11 @@
 #include <glib.h>
 #include <string.h>
 
-#define NAME(name, number) [number] = name
+#define KIND(name, kind) [kind] = { name, kind }
 
-static const char *const kind_names[] = { LS_KERNEL_KINDS (NAME) };
-G_STATIC_ASSERT (G_N_ELEMENTS (kind_names) == LS_N_KERNEL_KINDS);
-static const char *const access_names[] = { LS_ACCESSES (NAME) };
-G_STATIC_ASSERT (G_N_ELEMENTS (access_names) == LS_N_ACCESSES);
-
-const char *
-ls_access_name (LsAccess access)
-{
-  g_assert ((unsigned) access < LS_N_ACCESSES);
-  return access_names[access];
-}
+const LsEnumName ls_kernel_kind_names[LS_N_KERNEL_KINDS + 1] = { LS_KERNEL_KINDS (KIND) };
+G_STATIC_ASSERT (LS_KERNEL_ATTENTION_BWD + 1 == LS_KERNEL_SOFTMAX); /* after which all only stream */
+const LsEnumName ls_access_names[LS_N_ACCESSES + 1] = { LS_ACCESSES (KIND) };
 
 LsAccess
 ls_access_narrow (LsAccess access)
@@ -26,13 +18,6 @@ ls_access_narrow (LsAccess access)
                                                   [LS_ACCESS_ADAM] = LS_ACCESS_ADAM16 };
   g_assert ((unsigned) access < LS_N_ACCESSES);
   return narrow[access] != LS_ACCESS_NONE ? narrow[access] : access;
-}
-
-const char *
-ls_kernel_kind_name (LsKernelKind kind)
-{
-  g_assert ((unsigned) kind < LS_N_KERNEL_KINDS);
-  return kind_names[kind];
 }
 
 LsKernel

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/dtype.h"
+#include "base/enum_name.h"
 
 typedef enum {
   LS_KERNEL_GEMM,          /* m x n x k, batch 1                                    */
@@ -140,9 +141,9 @@ ls_access_is_of_library (LsAccess access)
   return access >= LS_ACCESS_MX_CAST;
 }
 
-const char *ls_kernel_kind_name (LsKernelKind kind); /* static: "gemm" */
-LsAccess ls_access_narrow (LsAccess access);  /* of numbers half as wide: multi-tensor16 for multi-tensor */
-const char *ls_access_name (LsAccess access); /* static: "castup"; "none" */
+extern const LsEnumName ls_kernel_kind_names[LS_N_KERNEL_KINDS + 1]; /* "gemm", by value */
+LsAccess ls_access_narrow (LsAccess access); /* of numbers half as wide: multi-tensor16 for multi-tensor */
+extern const LsEnumName ls_access_names[LS_N_ACCESSES + 1]; /* "castup"; "none" */
 
 /* What a kernel is to whoever lowers it; its name is for people. */
 typedef enum {

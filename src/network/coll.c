@@ -343,7 +343,7 @@ tuner_may_choose (const LsCollCall *call, const LsCollAlgorithm *asked)
 {
   uint32_t bits = 0;
   for (LsTuneAlgorithm t = 0; t < LS_N_TUNE_ALGORITHMS; t++) {
-    const LsCollAlgorithm *a = find_algorithm (ls_tune_algorithm_name (t));
+    const LsCollAlgorithm *a = find_algorithm (ls_tune_algorithm_names[t]);
     if (a && (asked ? a == asked : applies (a, call, a->automatic)))
       bits |= 1u << t;
   }
@@ -357,7 +357,7 @@ settle (const LsCollRequest *request, LsCollCall *call)
   const LsCollAlgorithm *a = asked_for (request, call);
   LsTuneAlgorithm chosen;
   if (ls_nccl_choose (call, tuner_may_choose (call, a), &chosen) && !a)
-    a = find_algorithm (ls_tune_algorithm_name (chosen));
+    a = find_algorithm (ls_tune_algorithm_names[chosen]);
   if (call->protocol == LS_PROTOCOL_AUTO)
     call->protocol = ls_nccl_p2p_protocol (call);
   return a;

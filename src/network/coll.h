@@ -18,12 +18,14 @@
 
 #include "base/arena.h"
 #include "base/dtype.h"
+#include "base/enum_name.h"
 #include "cluster/cluster.h"
 #include "network/nccl/nccl.h"
 #include "plan/collective.h"
 
-const char *ls_coll_kind_name (LsCollKind kind); /* static: "all-reduce" */
-bool ls_coll_kind_has_root (LsCollKind kind);    /* broadcast, reduce, gather, scatter */
+extern const LsEnumName ls_coll_kind_names[LS_N_COLL_KINDS]; /* of what groups call, by value */
+const char *ls_coll_kind_name (LsCollKind kind);             /* static: "all-reduce", "send-recv" */
+bool ls_coll_kind_has_root (LsCollKind kind);                /* broadcast, reduce, gather, scatter */
 
 /* FLOW: a phase at a time, links shared. ALPHABETA: nothing shared. STEP: each message
  * of the algorithm is a flow of its own (script.h). */

@@ -435,26 +435,25 @@ static const char *const protocol_names[LS_N_PROTOCOLS] = {
   [LS_PROTOCOL_LL128] = "LL128",
 };
 
-static const char *const kind_names[LS_N_COLL_KINDS] = {
-  [LS_COLL_ALL_REDUCE] = "all-reduce",
-  [LS_COLL_ALL_GATHER] = "all-gather",
-  [LS_COLL_REDUCE_SCATTER] = "reduce-scatter",
-  [LS_COLL_BROADCAST] = "broadcast",
-  [LS_COLL_REDUCE] = "reduce",
-  [LS_COLL_ALL_TO_ALL] = "all-to-all",
-  [LS_COLL_GATHER] = "gather",
-  [LS_COLL_SCATTER] = "scatter",
-  [LS_COLL_BARRIER] = "barrier",
-  [LS_COLL_PERMUTE] = "permute",
-  [LS_COLL_COPY_PERMUTE] = "copy-permute",
-  [LS_COLL_SEND_RECV] = "send-recv",
+const LsEnumName ls_coll_kind_names[LS_N_COLL_KINDS] = {
+  { "all-reduce", LS_COLL_ALL_REDUCE },
+  { "all-gather", LS_COLL_ALL_GATHER },
+  { "reduce-scatter", LS_COLL_REDUCE_SCATTER },
+  { "broadcast", LS_COLL_BROADCAST },
+  { "reduce", LS_COLL_REDUCE },
+  { "all-to-all", LS_COLL_ALL_TO_ALL },
+  { "gather", LS_COLL_GATHER },
+  { "scatter", LS_COLL_SCATTER },
+  { "barrier", LS_COLL_BARRIER },
+  { "permute", LS_COLL_PERMUTE },
+  { "copy-permute", LS_COLL_COPY_PERMUTE },
 };
 
 const char *
 ls_coll_kind_name (LsCollKind kind)
 {
   g_assert (kind < LS_N_COLL_KINDS);
-  return kind_names[kind];
+  return kind == LS_COLL_SEND_RECV ? "send-recv" : ls_coll_kind_names[kind].name;
 }
 
 bool

@@ -13,7 +13,7 @@ collective_fault (const LsPlan *plan, const LsOp *op)
 {
   (void) plan;
   return ls_slot_is_peer (op->slot)
-      ? g_strdup_printf ("a collective cannot use slot %s", ls_slot_name (op->slot))
+      ? g_strdup_printf ("a collective cannot use slot %s", ls_slot_names[op->slot].name)
       : NULL;
 }
 

@@ -192,36 +192,6 @@ const LsEnumName ls_mem_category_names[LS_N_MEM + 1] = {
   [LS_MEM_WORKSPACE] = { "workspace", LS_MEM_WORKSPACE },
 };
 
-const char *
-ls_tag_name (LsTag tag)
-{
-  return ls_tag_names[tag].name;
-}
-
-const char *
-ls_stream_name (LsStream stream)
-{
-  return ls_stream_names[stream].name;
-}
-
-const char *
-ls_slot_name (LsSlot slot)
-{
-  return ls_slot_names[slot].name;
-}
-
-const char *
-ls_axis_name (LsAxis axis)
-{
-  return ls_axis_names[axis].name;
-}
-
-const char *
-ls_mem_category_name (LsMemCategory c)
-{
-  return ls_mem_category_names[c].name;
-}
-
 uint32_t *
 ls_comm_ranks (const LsCommunicator *c)
 {

@@ -33,7 +33,6 @@ typedef enum {
   LS_N_TAGS
 } LsTag;
 
-const char *ls_tag_name (LsTag tag);                 /* static */
 extern const LsEnumName ls_tag_names[LS_N_TAGS + 1]; /* by value */
 
 /* What issuing an op costs the host, by kind; how much is in exec/replay/host.c, a strategy or a fit. */
@@ -69,7 +68,6 @@ typedef enum {
   LS_N_STREAMS
 } LsStream;
 
-const char *ls_stream_name (LsStream stream);
 extern const LsEnumName ls_stream_names[LS_N_STREAMS + 1]; /* by value */
 
 /* A role's names for "my communicator" and "my neighbour". */
@@ -93,12 +91,10 @@ typedef enum {
   LS_N_SLOTS
 } LsSlot;
 
-const char *ls_slot_name (LsSlot slot);
 extern const LsEnumName ls_slot_names[LS_N_SLOTS + 1]; /* by value */
 
 typedef enum { LS_AXIS_TP, LS_AXIS_DP, LS_AXIS_PP, LS_AXIS_CP, LS_AXIS_EP, LS_N_AXES } LsAxis;
 
-const char *ls_axis_name (LsAxis axis);
 extern const LsEnumName ls_axis_names[LS_N_AXES + 1]; /* by value */
 
 /* Dependencies of an op besides its place in its stream. */
@@ -132,7 +128,6 @@ typedef enum {
   LS_N_MEM
 } LsMemCategory;
 
-const char *ls_mem_category_name (LsMemCategory c);
 extern const LsEnumName ls_mem_category_names[LS_N_MEM + 1]; /* by value */
 
 typedef enum { LS_AT_ISSUE, LS_AT_START, LS_AT_END } LsMemWhen;

@@ -87,17 +87,17 @@ check_binding (const LsPlan *plan, uint32_t rank, LsPlanFault *fault)
       continue;
     if (c >= plan->n_comms)
       return fail (fault, "rank %u: slot %s is bound to communicator %u, but there are %u", rank,
-                   ls_slot_name (slot), c, plan->n_comms);
+                   ls_slot_names[slot].name, c, plan->n_comms);
     uint32_t member = b.member[slot];
     if (member >= ls_plan_communicator (plan, c).n_ranks || ls_plan_member (plan, c, member) != rank)
       return fail (fault, "rank %u: slot %s says that it is member %u of communicator %u, which it is not",
-                   rank, ls_slot_name (slot), member, c);
+                   rank, ls_slot_names[slot].name, member, c);
   }
 
   for (uint32_t i = 0; i < G_N_ELEMENTS (b.peer); i++)
     if (b.peer[i] != UINT32_MAX && (b.peer[i] >= plan->n_ranks || b.peer[i] == rank))
       return fail (fault, "rank %u: the peer at slot %s is rank %u, which is not another rank", rank,
-                   ls_slot_name (LS_SLOT_PREV + i), b.peer[i]);
+                   ls_slot_names[LS_SLOT_PREV + i].name, b.peer[i]);
   return TRUE;
 }
 
@@ -111,7 +111,8 @@ check_peers (const LsPlan *plan, LsPlanFault *fault)
       uint32_t back = peer == UINT32_MAX ? UINT32_MAX : ls_plan_peer (plan, peer, 1 - i);
       if (back != UINT32_MAX && back != rank)
         return fail (fault, "rank %u: the peer at slot %s is rank %u, at whose slot %s is rank %u", rank,
-                     ls_slot_name (LS_SLOT_PREV + i), peer, ls_slot_name (LS_SLOT_PREV + 1 - i), back);
+                     ls_slot_names[LS_SLOT_PREV + i].name, peer, ls_slot_names[LS_SLOT_PREV + 1 - i].name,
+                     back);
     }
   return TRUE;
 }
@@ -348,7 +349,7 @@ check_slot (const LsPlan *plan, uint32_t rank, uint32_t slot, const SlotUse *use
 {
   const LsBinding b = ls_plan_binding (plan, rank);
   if (!is_bound (&b, slot))
-    return ls_plan_fail (fault, plan, rank, use->first, "slot %s is not bound", ls_slot_name (slot));
+    return ls_plan_fail (fault, plan, rank, use->first, "slot %s is not bound", ls_slot_names[slot].name);
   if (ls_slot_is_peer (slot))
     return TRUE;
   uint32_t n = ls_plan_communicator (plan, b.comm[slot]).n_ranks;
@@ -478,8 +479,8 @@ check_buffer (const LsPlanCheck *check, LsOpPlace at, const LsBufferEvent *b, Bu
     return ls_plan_fail (fault, plan, rank, at,
                          "frees buffer %u as %" G_GUINT64_FORMAT " bytes of %s; allocated as "
                          "%" G_GUINT64_FORMAT " of %s",
-                         b->id, b->bytes, ls_mem_category_name (b->category), old->buf->bytes,
-                         ls_mem_category_name (old->buf->category));
+                         b->id, b->bytes, ls_mem_category_names[b->category].name, old->buf->bytes,
+                         ls_mem_category_names[old->buf->category].name);
   g_hash_table_remove (alive->places, key);
   return TRUE;
 }
@@ -497,7 +498,7 @@ fail_alive (const LsPlanCheck *check, uint32_t role, const Buffers *alive, LsPla
       if (a && a->buf == b)
         return ls_plan_fail (fault, plan, check->rank_of_role[role], at,
                              "buffer %u (%" G_GUINT64_FORMAT " bytes of %s) is never freed", b->id, b->bytes,
-                             ls_mem_category_name (b->category));
+                             ls_mem_category_names[b->category].name);
     }
   }
   g_assert_not_reached ();

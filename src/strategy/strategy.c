@@ -16,17 +16,14 @@ static const char *const p2p_names[] = {
   [LS_P2P_DEEPSPEED] = "deepspeed",
 };
 
-static const char *const recompute_names[] = {
-  [LS_RECOMPUTE_NONE] = "none",
-  [LS_RECOMPUTE_SELECTIVE] = "selective",
-  [LS_RECOMPUTE_FULL] = "full",
-};
-
-static const char *const dispatcher_names[] = {
-  [LS_DISPATCHER_ALL_TO_ALL] = "all-to-all",
-  [LS_DISPATCHER_DEEPEP] = "deepep",
-  [LS_DISPATCHER_HYBRIDEP] = "hybridep",
-};
+const LsEnumName ls_recompute_names[] = { { "none", LS_RECOMPUTE_NONE },
+                                          { "selective", LS_RECOMPUTE_SELECTIVE },
+                                          { "full", LS_RECOMPUTE_FULL },
+                                          { NULL } };
+const LsEnumName ls_dispatcher_names[] = { { "all-to-all", LS_DISPATCHER_ALL_TO_ALL },
+                                           { "deepep", LS_DISPATCHER_DEEPEP },
+                                           { "hybridep", LS_DISPATCHER_HYBRIDEP },
+                                           { NULL } };
 
 const char *
 ls_dp_kind_name (int kind)
@@ -38,18 +35,6 @@ const char *
 ls_p2p_name (int p2p)
 {
   return p2p_names[p2p];
-}
-
-const char *
-ls_dispatcher_name (int dispatcher)
-{
-  return dispatcher_names[dispatcher];
-}
-
-const char *
-ls_recompute_name (int recompute)
-{
-  return recompute_names[recompute];
 }
 
 void

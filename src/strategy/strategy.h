@@ -13,6 +13,7 @@
 
 #include "base/diag.h"
 #include "base/dtype.h"
+#include "base/enum_name.h"
 #include "cluster/allocation.h"
 #include "model/documents.h"
 #include "model/kernel.h"
@@ -432,8 +433,7 @@ void ls_strategy_fill_auto (LsStrategy *s);
 
 const char *ls_dp_kind_name (int kind);
 const char *ls_p2p_name (int p2p);
-const char *ls_dispatcher_name (int dispatcher);
-const char *ls_recompute_name (int recompute);
+extern const LsEnumName ls_recompute_names[], ls_dispatcher_names[]; /* by value */
 
 /* Knobs that make no difference to a job, and why: strategy_resolve.c. */
 

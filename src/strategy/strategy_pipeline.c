@@ -296,7 +296,7 @@ check_overlap (const LsStrategy *s, LsDiagList *diags)
   if (has_layers || has_moe)
     conflict (diags, "/ep_overlap",
               "expected no layers that run again as a whole, as exchanges would too; got recompute %s",
-              ls_recompute_name (s->recompute));
+              ls_recompute_names[s->recompute].name);
 }
 
 /* Megatron-LM (core/transformer/transformer_config.py) has neither of the first two. */
@@ -416,7 +416,7 @@ check_experts (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
   if (s->experts.dispatcher != LS_DISPATCHER_ALL_TO_ALL && s->experts.etp > 1)
     conflict (diags, "/dispatcher",
               "expected all-to-all, or etp 1: DeepEP and HybridEP send whole tokens; got %s with etp %u",
-              ls_dispatcher_name (s->experts.dispatcher), s->experts.etp);
+              ls_dispatcher_names[s->experts.dispatcher].name, s->experts.etp);
   if (s->experts.dispatcher == LS_DISPATCHER_HYBRIDEP && s->experts.dispatch_fp8)
     unsupported (
         diags, "/dispatch_fp8",

@@ -400,14 +400,14 @@ check_recompute (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
                  ops_refusal (s, m, s->memory.recompute_parts));
   if (s->memory.recompute_stages && (!is_full || s->memory.recompute_method != LS_RECOMPUTE_BLOCK))
     conflict (diags, "/recompute_stages", "expected recompute full by block; got %s%s",
-              ls_recompute_name (s->recompute), is_full ? " uniform" : "");
+              ls_recompute_names[s->recompute].name, is_full ? " uniform" : "");
   else if (s->memory.recompute_stages && s->memory.n_recompute_stages != s->pp)
     conflict (diags, "/recompute_stages", "expected a number for each of the %u pipeline ranks; got %u",
               s->pp, s->memory.n_recompute_stages);
   if (s->memory.partition_activations && (!is_full || s->sp))
     conflict (diags, "/partition_activations",
               "expected recompute full without sp, which cuts them already; got %s, tp %u%s",
-              ls_recompute_name (s->recompute), s->tp, s->sp ? " + sp" : "");
+              ls_recompute_names[s->recompute].name, s->tp, s->sp ? " + sp" : "");
   bool is_grouped
       = is_full && s->memory.recompute_method == LS_RECOMPUTE_UNIFORM && s->memory.recompute_layers > 1;
   uint32_t unit = s->dp_kind == LS_DP_FSDP1 || s->dp_kind == LS_DP_FSDP2 ? s->data.layers_per_unit : 1;

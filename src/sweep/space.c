@@ -465,7 +465,7 @@ ls_space_value_text (const LsSpace *space, LsSpaceAxis axis, uint32_t at)
   uint32_t value = g_array_index (space->values[axis], uint32_t, at);
   if (axis == LS_SPACE_DP_KIND)
     return g_strdup (ls_dp_kind_name ((int) value));
-  return axis == LS_SPACE_RECOMPUTE ? g_strdup (ls_recompute_name ((int) value))
+  return axis == LS_SPACE_RECOMPUTE ? g_strdup (ls_recompute_names[(int) value].name)
                                     : g_strdup_printf ("%u", value);
 }
 

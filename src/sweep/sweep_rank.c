@@ -139,7 +139,7 @@ explain (const LsSweepRow *row, const LsSweepRow *best)
       break;
     is_said[worst] = true;
     g_autofree char *time = ls_format_time (ls_time_from_s (most));
-    g_autofree char *name = g_strdelimit (g_strdup (ls_part_name ((LsPart) worst)), "_", ' ');
+    g_autofree char *name = g_strdelimit (g_strdup (ls_part_names[worst]), "_", ' ');
     g_string_append_printf (out, "%s%s more %s", n == 0 ? ": " : ", ", time, name);
   }
   return g_string_free (out, FALSE);

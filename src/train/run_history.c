@@ -67,13 +67,8 @@ typedef struct {
 
 #define MANY_SAVED 65536
 
-const char *
-ls_lost_name (LsLost lost)
-{
-  static const char *const names[LS_N_LOST] = { "checkpoints", "rework",  "detection", "waiting",  "restart",
-                                                "slow",        "smaller", "stalls",    "variation" };
-  return names[lost];
-}
+const char *const ls_lost_names[LS_N_LOST] = { "checkpoints", "rework",  "detection", "waiting",  "restart",
+                                               "slow",        "smaller", "stalls",    "variation" };
 
 static LsTime
 ls_run_ns (double seconds)

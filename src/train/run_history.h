@@ -92,7 +92,7 @@ typedef enum {
   LS_N_LOST
 } LsLost;
 
-const char *ls_lost_name (LsLost lost); /* static: "rework" */
+extern const char *const ls_lost_names[LS_N_LOST]; /* by value: "rework" */
 
 typedef struct {
   uint64_t n;

@@ -491,7 +491,7 @@ try_left_out (LsCoverage *c, const LeftOut *l, const LsScoreRow *rows, guint n_r
   g_autoptr (GArray) tried = g_array_new (FALSE, FALSE, sizeof (Tried)),
                      rest = rows_without (rows, n_rows, l);
   g_autoptr (LsResiduals) r = ls_residuals_of_rows ((const LsScoreRow *) (gpointer) rest->data, rest->len);
-  char *name = g_strjoin (" ", ls_aspect_key ((LsAspect) l->aspect), l->word, NULL);
+  char *name = g_strjoin (" ", ls_aspect_names[l->aspect].name, l->word, NULL);
   LsCoverageLine line = { .source = name };
   g_ptr_array_add (c->names, name);
   for (guint i = 0; i < n_rows; i++)
@@ -507,7 +507,7 @@ try_left_out (LsCoverage *c, const LeftOut *l, const LsScoreRow *rows, guint n_r
 static void
 try_words (LsCoverage *c, const LsScoreRow *rows, guint n_rows, LsAspect aspect)
 {
-  char *name = g_strconcat ("any ", ls_aspect_key (aspect), NULL);
+  char *name = g_strconcat ("any ", ls_aspect_names[aspect].name, NULL);
   LsCoverageLine total = { .source = name };
   g_ptr_array_add (c->names, name);
   g_autoptr (GArray) all = g_array_new (FALSE, FALSE, sizeof (Tried)),

@@ -337,7 +337,7 @@ show_op (const LsOp *op)
 {
   static const char *const kinds[]
       = { "kernel", "collective", "p2p", "copy", "record", "wait", "host sync", "host delay" };
-  printf ("    %s on %s, host %u", kinds[op->kind], ls_stream_name ((LsStream) op->stream), op->host);
+  printf ("    %s on %s, host %u", kinds[op->kind], ls_stream_names[op->stream].name, op->host);
   if (op->kind == LS_OP_COLLECTIVE)
     printf (", slot %u, kind %u", op->slot, op->coll);
   printf (", %" G_GUINT64_FORMAT " bytes, kernel %d, event %u, root %u, recorded %" G_GINT64_FORMAT,
@@ -350,7 +350,7 @@ show_op (const LsOp *op)
             op->deps[i].index);
   for (uint32_t i = 0; i < op->n_transfers; i++)
     printf (", %s %s %" G_GUINT64_FORMAT, op->transfers[i].is_send ? "to" : "from",
-            ls_slot_name ((LsSlot) op->transfers[i].slot), op->transfers[i].bytes);
+            ls_slot_names[op->transfers[i].slot].name, op->transfers[i].bytes);
   puts ("");
 }
 

@@ -180,7 +180,7 @@ dp_line (GString *text, const DpSpan *s, LsTime end)
       : s->op->layer != UINT16_MAX ? g_strdup_printf (" layer %u", s->op->layer)
                                    : g_strdup ("");
   g_autofree char *what = g_strconcat (is_kernel ? passes[s->op->tag] : s->op->name, where, NULL);
-  g_string_append_printf (text, "%-8s %-30s %10.2f %10.2f\n", ls_stream_name ((LsStream) s->op->stream), what,
+  g_string_append_printf (text, "%-8s %-30s %10.2f %10.2f\n", ls_stream_names[s->op->stream].name, what,
                           (double) s->start / LS_US, (double) end / LS_US);
 }
 

@@ -171,8 +171,7 @@ dp_text (const DpRun *run)
       if (i > 0)
         g_string_append_c (out, '\n');
       begin = out->len;
-      g_string_append_printf (out, "%-8s %.1f", ls_stream_name ((LsStream) op->stream),
-                              dp_us (run, s->start));
+      g_string_append_printf (out, "%-8s %.1f", ls_stream_names[op->stream].name, dp_us (run, s->start));
     }
     g_string_append_printf (out, " %s%s %.1f", dp_name (run, s), where, dp_us (run, s->end));
     end = s->end;

@@ -292,7 +292,7 @@ note_ranks (Importing *m)
     const LsProfileGroup *g = &g_array_index (m->groups.groups, LsProfileGroup, i);
     if (g->is_inferred)
       ls_note (m->import->notes, "the group \"%s\" of %u ranks, %u apart, is assumed to be %s", g->called,
-               g->size, g->stride, ls_slot_name ((LsSlot) g->slot));
+               g->size, g->stride, ls_slot_names[g->slot].name);
   }
 }
 

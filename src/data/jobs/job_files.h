@@ -153,11 +153,7 @@ const GPtrArray *ls_recipes_all (void);
 
 /* --- kinds of kernels as files and flags name them ----------------------------------------------- */
 
-/* By LsKernelKind, then { NULL }. */
-extern const LsEnumName ls_kernel_kind_names[LS_N_KERNEL_KINDS + 1];
-
-extern const LsEnumName ls_access_names[LS_N_ACCESSES + 1]; /* by LsAccess */
-extern const LsEnumName ls_attention_kernel_names[];        /* those that a job chooses from, then { NULL } */
+extern const LsEnumName ls_attention_kernel_names[]; /* those that a job chooses from, then { NULL } */
 
 /* Those that only stream: neither GEMM nor attention. */
 #define LS_STREAM_KIND_NAMES (ls_kernel_kind_names + LS_KERNEL_SOFTMAX)

@@ -9,13 +9,6 @@
 
 /* --- kinds of kernels as files and flags name them ----------------------------------------------- */
 
-#define KIND(name, kind) [kind] = { name, kind }
-
-const LsEnumName ls_kernel_kind_names[LS_N_KERNEL_KINDS + 1] = { LS_KERNEL_KINDS (KIND) };
-G_STATIC_ASSERT (LS_KERNEL_ATTENTION_BWD + 1 == LS_KERNEL_SOFTMAX);
-
-const LsEnumName ls_access_names[LS_N_ACCESSES + 1] = { LS_ACCESSES (KIND) };
-
 const LsEnumName ls_attention_kernel_names[] = {
   { "auto", LS_ATTENTION_KERNEL_AUTO },
   { "fa1", LS_ATTENTION_KERNEL_FA1 },

@@ -34,10 +34,6 @@ static const LsEnumName p2p_kinds[] = {
   { "auto", LS_P2P_AUTO },
   { NULL },
 };
-static const LsEnumName recompute_kinds[] = { { "none", LS_RECOMPUTE_NONE },
-                                              { "selective", LS_RECOMPUTE_SELECTIVE },
-                                              { "full", LS_RECOMPUTE_FULL },
-                                              { NULL } };
 static const LsEnumName attention_kinds[] = { { "flash", LS_ATTENTION_FLASH },
                                               { "unfused", LS_ATTENTION_UNFUSED },
                                               { "auto", LS_ATTENTION_AUTO },
@@ -124,10 +120,6 @@ static const LsEnumName offloads[] = {
 };
 static const LsEnumName offload_places[]
     = { { "cpu", LS_OFFLOAD_TO_CPU }, { "nvme", LS_OFFLOAD_TO_NVME }, { NULL } };
-static const LsEnumName dispatchers[] = { { "all-to-all", LS_DISPATCHER_ALL_TO_ALL },
-                                          { "deepep", LS_DISPATCHER_DEEPEP },
-                                          { "hybridep", LS_DISPATCHER_HYBRIDEP },
-                                          { NULL } };
 static const LsEnumName expert_paddings[] = { { "none", LS_EXPERT_PADDING_NONE },
                                               { "fullest", LS_EXPERT_PADDING_FULLEST },
                                               { "capacity", LS_EXPERT_PADDING_CAPACITY },
@@ -282,7 +274,7 @@ const LsField ls_strategy_fields[] = {
   { ROW (batch, "lengths_seed", docs.seed, LS_FIELD_UINT, "0", "lengths: of the draw"), .max = G_MAXUINT32,
     OF_JOB },
 
-  { ENUM (memory, "recompute", recompute, recompute_kinds, "none",
+  { ENUM (memory, "recompute", recompute, ls_recompute_names, "none",
           "activations that the backward pass computes again"),
     USUAL },
   { CUSTOM (
@@ -513,7 +505,7 @@ const LsField ls_strategy_fields[] = {
   { ENUM (experts, "expert_padding", experts.padding, expert_paddings, "none",
           "rows of zeros after the tokens of an expert, up to the fullest of its rank, or up to "
           "expert_capacity; these are sent, too") },
-  { ENUM (experts, "dispatcher", experts.dispatcher, dispatchers, "all-to-all",
+  { ENUM (experts, "dispatcher", experts.dispatcher, ls_dispatcher_names, "all-to-all",
           "what brings tokens to experts and back: NCCL's all-to-all, or DeepEP or HybridEP, which send a "
           "token once to a node and once to a GPU") },
   { BOOL (experts, "grouped_gemm", experts.grouped_gemm, "false",

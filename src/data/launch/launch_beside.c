@@ -504,7 +504,7 @@ launch_read_batch (LaunchWords *batch, LsShell *shell, const LsShellCommand *c, 
 void
 launch_given_nodes (LaunchWords *batch, const char *name, const char *value)
 {
-  if (program_has_word (starters ("nodes"), name))
+  if (ls_is_one_of (name, starters ("nodes")))
     launch_words_add_value (batch, "batch.submitted-nodes", value);
 }
 

@@ -302,7 +302,7 @@ static const LsField fit_fields[] = {
 /* Of ls_access_is_of_library(). */
 #define LIBRARY(key_, access_, meaning_) FIT (key_, access_, "as other kernels of its kind", meaning_)
 
-/* Keys are those of ls_access_name(); a test compares them. */
+/* Keys are those of ls_access_names; a test compares them. */
 static const LsField kind_fields[] = {
   ACCESS ("vec", LS_ACCESS_VEC, "contiguous tensors of one shape, loaded in vectors"),
   ACCESS ("castdn", LS_ACCESS_CASTDN, "fp32 to 16 bits"),
@@ -459,26 +459,8 @@ static const LsField trait_element[] = { { "", LS_FIELD_STRING, 0, .required = t
         .min = 0, .max = (max_), .default_text = "not known", .meaning = (meaning_)                          \
   }
 
-static const LsEnumName aspect_names[] = {
-  { "architecture", LS_ASPECT_ARCHITECTURE },
-  { "format", LS_ASPECT_FORMAT },
-  { "node", LS_ASPECT_NODE },
-  { "backend", LS_ASPECT_BACKEND },
-  { "schedule", LS_ASPECT_SCHEDULE },
-  { "context", LS_ASPECT_CONTEXT },
-  { "offload", LS_ASPECT_OFFLOAD },
-  { "experts", LS_ASPECT_EXPERTS },
-  { "transport", LS_ASPECT_TRANSPORT },
-  { "gpus", LS_ASPECT_GPUS },
-  { "fabric", LS_ASPECT_FABRIC },
-  { "guessed", LS_ASPECT_GUESSED },
-  { "tp", LS_ASPECT_TENSOR },
-  { "params", LS_ASPECT_PARAMS },
-  { NULL },
-};
-
 static const LsField stretch_fields[] = {
-  { "aspect", LS_FIELD_ENUM, offsetof (LsStretch, aspect), .required = true, .names = aspect_names,
+  { "aspect", LS_FIELD_ENUM, offsetof (LsStretch, aspect), .required = true, .names = ls_aspect_names,
     .meaning = "in which a job may be unlike all runs with its software" },
   { "factor", LS_FIELD_DOUBLE, offsetof (LsStretch, factor), .required = true, .min = 1, .max = 1e6,
     .meaning = "how many times as wide its interval then is" },

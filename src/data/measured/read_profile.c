@@ -320,7 +320,7 @@ kind_of (const LsProfileRow *r)
   static const char key[] = "kind=";
   const char *at = r->note ? strstr (r->note, key) : NULL;
   for (int kind = 0; at && kind < LS_N_KERNEL_KINDS; kind++) {
-    const char *name = ls_kernel_kind_name ((LsKernelKind) kind), *word = at + strlen (key);
+    const char *name = ls_kernel_kind_names[kind].name, *word = at + strlen (key);
     if (strcspn (word, " ") == strlen (name) && g_str_has_prefix (word, name))
       return kind;
   }

@@ -162,7 +162,7 @@ read_ours (RankReading *x, const ChakraProtoMsg__GlobalMetadata *head)
   chakra_uint_in (x, NULL, chakra_find (head->attr, head->n_attr, "params"), UINT64_C (1) << 53,
                   &x->program.n_params);
   for (int c = 0; c < LS_N_MEM; c++) {
-    g_autofree char *name = g_strconcat (CHAKRA_STATIC, ls_mem_category_name ((LsMemCategory) c), NULL);
+    g_autofree char *name = g_strconcat (CHAKRA_STATIC, ls_mem_category_names[c].name, NULL);
     chakra_uint_in (x, NULL, chakra_find (head->attr, head->n_attr, name), (uint64_t) LS_TRACE_MAX_BYTES,
                     &x->program.static_bytes[c]);
   }

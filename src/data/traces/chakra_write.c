@@ -154,7 +154,7 @@ add_streams (ChakraWriter *w, const LsOp *op)
   g_autoptr (GPtrArray) names = g_ptr_array_new ();
   for (uint32_t i = 0; i < op->n_deps; i++)
     if (op->deps[i].kind == LS_DEP_STREAM)
-      g_ptr_array_add (names, (gpointer) ls_stream_name ((LsStream) op->deps[i].index));
+      g_ptr_array_add (names, (gpointer) ls_stream_names[op->deps[i].index].name);
   if (names->len > 0)
     add_strings (&w->attrs, CHAKRA_AFTER, names);
 }
@@ -269,7 +269,7 @@ put_p2p (ChakraWriter *w, const LsOp *op)
     bool is_forward = t->is_send ? side : !side;
     if (i > 0)
       add (&w->attrs, "is_cpu_op", BOOL)->bool_val = FALSE;
-    add_string (&w->attrs, t->is_send ? "send" : "receive", ls_slot_name ((LsSlot) t->slot));
+    add_string (&w->attrs, t->is_send ? "send" : "receive", ls_slot_names[t->slot].name);
     put_message_node (w, op->name, t->is_send, w->at.binding.peer[side], t->bytes,
                       2 * k + (is_forward ? 0 : 1));
   }
@@ -400,10 +400,10 @@ put_group (ChakraWriter *w, uint32_t comm)
   g_autoptr (GPtrArray) slots = g_ptr_array_new ();
   for (int s = 0; s < LS_SLOT_PREV; s++)
     if (w->at.binding.comm[s] == comm)
-      g_ptr_array_add (slots, (gpointer) ls_slot_name ((LsSlot) s));
+      g_ptr_array_add (slots, (gpointer) ls_slot_names[s].name);
   add_string (&w->attrs, CHAKRA_OP, "communicator");
   add (&w->attrs, "is_cpu_op", BOOL)->bool_val = TRUE;
-  add_string (&w->attrs, "axis", ls_axis_name (c.axis));
+  add_string (&w->attrs, "axis", ls_axis_names[c.axis].name);
   if (c.spans_stages)
     add (&w->attrs, "spans_stages", BOOL)->bool_val = TRUE;
   add_strings (&w->attrs, "slots", slots);
@@ -431,7 +431,7 @@ add_program (ChakraWriter *w, const LsProgram *p)
   add (&w->attrs, "stage", INT64)->int64_val = p->stage;
   add (&w->attrs, "params", UINT64)->uint64_val = p->n_params;
   for (int c = 0; c < LS_N_MEM; c++) {
-    g_autofree char *name = g_strconcat (CHAKRA_STATIC, ls_mem_category_name ((LsMemCategory) c), NULL);
+    g_autofree char *name = g_strconcat (CHAKRA_STATIC, ls_mem_category_names[c].name, NULL);
     if (p->static_bytes[c] > 0)
       add (&w->attrs, name, UINT64)->uint64_val = p->static_bytes[c];
   }
@@ -450,8 +450,7 @@ put_head (ChakraWriter *w)
   add (&w->attrs, "gpu", INT64)->int64_val = ls_plan_gpu (w->plan, w->rank);
   for (int side = 0; side < 2; side++)
     if (w->at.binding.peer[side] != UINT32_MAX)
-      add (&w->attrs, ls_slot_name ((LsSlot) (LS_SLOT_PREV + side)), INT64)->int64_val
-          = w->at.binding.peer[side];
+      add (&w->attrs, ls_slot_names[(LS_SLOT_PREV + side)].name, INT64)->int64_val = w->at.binding.peer[side];
   add_program (w, w->at.program);
   if (w->head->model) {
     g_autofree char *model = ls_fields_text (ls_model_fields, w->head->model, NULL),
@@ -485,7 +484,7 @@ list_groups (LsJsonOut *w, const LsPlan *plan)
     char name[16];
     g_snprintf (name, sizeof name, "%u", c + 1);
     ls_json_out_begin_object (w, name);
-    ls_json_out_string (w, "axis", ls_axis_name (ls_plan_communicator (plan, c).axis));
+    ls_json_out_string (w, "axis", ls_axis_names[ls_plan_communicator (plan, c).axis].name);
     if (ls_plan_communicator (plan, c).spans_stages)
       ls_json_out_bool (w, "spans_stages", true);
     ls_json_out_end_object (w);
@@ -504,11 +503,11 @@ list_rank (LsJsonOut *w, const LsPlan *plan, uint32_t rank)
     if (b.comm[s] != UINT32_MAX) {
       char name[16];
       g_snprintf (name, sizeof name, "%u", b.comm[s] + 1);
-      ls_json_out_string (w, ls_slot_name ((LsSlot) s), name);
+      ls_json_out_string (w, ls_slot_names[s].name, name);
     }
   for (int side = 0; side < 2; side++)
     if (b.peer[side] != UINT32_MAX)
-      ls_json_out_uint (w, ls_slot_name ((LsSlot) (LS_SLOT_PREV + side)), b.peer[side]);
+      ls_json_out_uint (w, ls_slot_names[(LS_SLOT_PREV + side)].name, b.peer[side]);
   ls_json_out_end_object (w);
 }
 

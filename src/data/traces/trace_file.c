@@ -40,20 +40,6 @@ static const LsEnumName mesh_slots[] = {
   { "world", LS_SLOT_WORLD },
   { NULL },
 };
-static const LsEnumName colls[] = {
-  { "all-reduce", LS_COLL_ALL_REDUCE },
-  { "all-gather", LS_COLL_ALL_GATHER },
-  { "reduce-scatter", LS_COLL_REDUCE_SCATTER },
-  { "broadcast", LS_COLL_BROADCAST },
-  { "reduce", LS_COLL_REDUCE },
-  { "all-to-all", LS_COLL_ALL_TO_ALL },
-  { "gather", LS_COLL_GATHER },
-  { "scatter", LS_COLL_SCATTER },
-  { "barrier", LS_COLL_BARRIER },
-  { "permute", LS_COLL_PERMUTE },
-  { "copy-permute", LS_COLL_COPY_PERMUTE },
-  { NULL },
-};
 static const LsEnumName dtypes[] = {
   { "fp32", LS_DTYPE_FP32 },   { "tf32", LS_DTYPE_TF32 },
   { "fp16", LS_DTYPE_FP16 },   { "bf16", LS_DTYPE_BF16 },
@@ -91,7 +77,7 @@ format_dep (const void *target)
 {
   const LsDep *dep = target;
   if (dep->kind == LS_DEP_STREAM)
-    return g_strdup (ls_stream_name ((LsStream) dep->index));
+    return g_strdup (ls_stream_names[dep->index].name);
   return g_strdup_printf ("%s%u", dep->kind == LS_DEP_ISSUE ? ISSUE_OF : "", dep->index);
 }
 
@@ -216,7 +202,8 @@ const LsField ls_trace_op_fields[] = {
                "host" },
   { ENUM (TraceOp, "slot", slot, comm_slots), .default_text = "none",
     .meaning = "of a collective: on which communicator of the rank" },
-  { ENUM (TraceOp, "coll", coll, colls), .default_text = "none", .meaning = "of a collective: which" },
+  { ENUM (TraceOp, "coll", coll, ls_coll_kind_names), .default_text = "none",
+    .meaning = "of a collective: which" },
   { "algorithm", LS_FIELD_STRING, offsetof (TraceOp, algorithm), .default_text = "chosen as NCCL does",
     .meaning = "of a collective: by which algorithm (those of `lockstep collective`)" },
   { "margin", LS_FIELD_BOOL, offsetof (TraceOp, has_margin), .default_text = "false",
@@ -655,7 +642,7 @@ ls_trace_can_say (const LsPlan *plan, GError **error)
   for (uint32_t r = 0; r < plan->n_roles && !what; r++)
     for (int c = 0; c < LS_N_MEM && !what; c++)
       if (plan->programs[r].static_bytes[c] > LS_TRACE_MAX_BYTES)
-        what = ls_mem_category_name ((LsMemCategory) c);
+        what = ls_mem_category_names[c].name;
   if (what)
     g_set_error (error, LS_ERROR, LS_ERROR_UNSUPPORTED,
                  "%s: a trace holds whole numbers of bytes up to %.0e and %.0e FLOPs; this is none or more",

@@ -117,7 +117,7 @@ read_kernel (TraceReading *r, const LsKernel *from, LsKernel *to)
   bool is_attention = ls_kernel_is_attention (from->kind);
   if ((is_gemm || is_attention) && !has_shape)
     complain (r, NULL, ALL, "a kernel of kind %s needs \"m\", \"n\" and \"k\"",
-              ls_kernel_kind_name (from->kind));
+              ls_kernel_kind_names[from->kind].name);
   if (!is_gemm && from->bytes < 0)
     complain (r, NULL, ALL, "missing key \"bytes\" (only those of a GEMM follow from its shape)");
   if (is_attention && from->flops < 0)
@@ -145,7 +145,7 @@ read_kernel (TraceReading *r, const LsKernel *from, LsKernel *to)
   bool is_of_chunks = from->kind == LS_KERNEL_BATCHED_GEMM && from->access == LS_ACCESS_TRITON_DOT;
   if ((is_gemm || is_attention) && from->access != LS_ACCESS_NONE && !is_of_chunks)
     complain (r, NULL, ALL, "\"access\" is of kernels that stream; a kernel of kind %s has none",
-              ls_kernel_kind_name (from->kind));
+              ls_kernel_kind_names[from->kind].name);
   if (!(to->flops <= LS_TRACE_MAX_FLOPS && to->bytes <= LS_TRACE_MAX_BYTES))
     complain (r, NULL, ALL, "%.3g FLOPs and %.3g bytes exceed what can be simulated", to->flops, to->bytes);
 }
@@ -568,8 +568,8 @@ read_rank (TraceReading *r, const TraceRank *from)
     complain (r, "role", ALL, "role %u does not exist: there are %u", from->role, plan->n_roles);
   for (int i = 0; i < 2; i++)
     if (b->peer[i] != UINT32_MAX && (b->peer[i] >= plan->n_ranks || b->peer[i] == rank))
-      complain (r, ls_slot_name ((LsSlot) (LS_SLOT_PREV + i)), ALL,
-                "rank %u is not another rank: there are %u", b->peer[i], plan->n_ranks);
+      complain (r, ls_slot_names[(LS_SLOT_PREV + i)].name, ALL, "rank %u is not another rank: there are %u",
+                b->peer[i], plan->n_ranks);
 }
 
 /* What the lists say of each other. */
@@ -583,18 +583,17 @@ check_rank (TraceReading *r)
     if (b->comm[s] == UINT32_MAX)
       continue;
     if (b->comm[s] >= plan->n_comms)
-      complain (r, ls_slot_name ((LsSlot) s), ALL, "communicator %u does not exist: there are %u", b->comm[s],
+      complain (r, ls_slot_names[s].name, ALL, "communicator %u does not exist: there are %u", b->comm[s],
                 plan->n_comms);
     else if (b->member[s] == UINT32_MAX)
-      complain (r, ls_slot_name ((LsSlot) s), ALL, "rank %u is not a member of communicator %u", rank,
+      complain (r, ls_slot_names[s].name, ALL, "rank %u is not a member of communicator %u", rank,
                 b->comm[s]);
   }
   for (int i = 0; i < 2; i++)
     if (b->peer[i] != UINT32_MAX && plan->bindings[b->peer[i]].peer[1 - i] != rank)
-      complain (r, ls_slot_name ((LsSlot) (LS_SLOT_PREV + i)), ALL,
-                "%s of rank %u is rank %u, but %s of that is another",
-                ls_slot_name ((LsSlot) (LS_SLOT_PREV + i)), rank, b->peer[i],
-                ls_slot_name ((LsSlot) (LS_SLOT_NEXT - i)));
+      complain (r, ls_slot_names[(LS_SLOT_PREV + i)].name, ALL,
+                "%s of rank %u is rank %u, but %s of that is another", ls_slot_names[(LS_SLOT_PREV + i)].name,
+                rank, b->peer[i], ls_slot_names[(LS_SLOT_NEXT - i)].name);
 }
 
 static void

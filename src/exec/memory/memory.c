@@ -613,17 +613,10 @@ ls_memory_least_capacity (const LsPlan *plan, const LsCluster *cluster, uint32_t
   return least;
 }
 
-const char *
-ls_memory_clock_name (int clock)
-{
-  return clock == LS_MEMORY_DEVICE ? "device" : "host";
-}
-
-const char *
-ls_memory_allocator_name (int allocator)
-{
-  return allocator == LS_MEMORY_CACHING ? "caching" : "exact";
-}
+const LsEnumName ls_memory_clock_names[]
+    = { { "host", LS_MEMORY_HOST }, { "device", LS_MEMORY_DEVICE }, { NULL } };
+const LsEnumName ls_memory_allocator_names[]
+    = { { "exact", LS_MEMORY_EXACT }, { "caching", LS_MEMORY_CACHING }, { NULL } };
 
 uint64_t
 ls_memory_allocated (const LsMemory *m)

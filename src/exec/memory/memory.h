@@ -127,7 +127,6 @@ GArray *ls_memory_samples_thin (const GArray *samples, LsTime window, guint n_co
 GArray *ls_memory_curve (const LsMemoryInput *in, uint32_t rank);
 
 /* "host", "device"; "exact", "caching"; static. */
-const char *ls_memory_clock_name (int clock);
-const char *ls_memory_allocator_name (int allocator);
+extern const LsEnumName ls_memory_clock_names[], ls_memory_allocator_names[]; /* by value */
 
 #endif

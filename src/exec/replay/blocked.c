@@ -185,7 +185,7 @@ describe_rank (Run *x, GString *text, Rank *r, const Block *b)
   if (ls_op_has (op->kind, LS_HAS_CALL) && f->state[b->op] == OP_RUNNING) {
     const Comm *c = &x->comms[r->binding->comm[op->slot]];
     g_string_append_printf (text, ": %s on the %s communicator; missing: rank ", ls_coll_kind_name (op->coll),
-                            ls_axis_name (c->group.axis));
+                            ls_axis_names[c->group.axis].name);
     describe_missing (x, text, c);
   } else if (ls_op_has (op->kind, LS_HAS_TRANSFERS) && f->state[b->op] == OP_RUNNING) {
     uint32_t peer = first_missing (x, r, b);

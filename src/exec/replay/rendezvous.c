@@ -59,14 +59,14 @@ mismatch (Run *x, Comm *c, Rank *r, uint32_t step, const LsOp *op)
     x->error
         = g_error_new (LS_ERROR, LS_ERROR_INPUT,
                        "communicator %u (%s): a call of rank %u in step %u meets one of rank %u in step %u",
-                       c->id, ls_axis_name (group->axis), r->id, step, c->first_rank, c->step);
+                       c->id, ls_axis_names[group->axis].name, r->id, step, c->first_rank, c->step);
     return;
   }
   g_autofree char *is = describe (collective_key (op), op->dtype),
                   *was = describe (c->motion.call->key, c->dtype);
   x->error = g_error_new (LS_ERROR, LS_ERROR_INPUT,
                           "communicator %u (%s): rank %u calls %s, but rank %u called %s", c->id,
-                          ls_axis_name (group->axis), r->id, is, c->first_rank, was);
+                          ls_axis_names[group->axis].name, r->id, is, c->first_rank, was);
 }
 
 void

@@ -282,7 +282,7 @@ segment_received (Lower *l, const Post *post, bool is_alone)
 {
   LsStream stream = is_alone ? kinds[kind_of (post)].stream : LS_STREAM_PP_FWD;
   g_autofree char *name = g_strdup_printf (
-      "received %s on %s", post->is_gradient ? "gradients" : "activations", ls_stream_name (stream));
+      "received %s on %s", post->is_gradient ? "gradients" : "activations", ls_stream_names[stream].name);
   return segment_event (l, name, LS_OP_RECORD, stream, post->is_gradient ? EVENT_RECV_B : EVENT_RECV_F,
                         false);
 }

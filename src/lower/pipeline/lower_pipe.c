@@ -378,7 +378,7 @@ post (Pipe *p, bool is_send, bool is_next, bool is_gradient, uint32_t mb)
 static void
 await (Pipe *p, LsStream stream, uint32_t mb)
 {
-  g_autofree char *name = g_strdup_printf ("wait for %s", ls_stream_name (stream));
+  g_autofree char *name = g_strdup_printf ("wait for %s", ls_stream_names[stream].name);
   Build b;
   if (build_reuses (&b, p->l, name)) {
     pipe_add (p, b.segment, mb, 0);

@@ -134,7 +134,7 @@ ls_tune_nvls_graph (const LsNcclTables *tables, double nvlink, uint32_t n_gpus, 
 
 enum { LL = LS_NCCL_LL, LL128 = LS_NCCL_LL128, SIMPLE = LS_NCCL_SIMPLE, N_PROTOCOLS = LS_NCCL_N_PROTOCOLS };
 
-static const char *const names[LS_N_TUNE_ALGORITHMS] = {
+const char *const ls_tune_algorithm_names[LS_N_TUNE_ALGORITHMS] = {
   [LS_TUNE_TREE] = "tree",
   [LS_TUNE_RING] = "ring",
   [LS_TUNE_COLLNET_DIRECT] = "collnet",
@@ -143,13 +143,6 @@ static const char *const names[LS_N_TUNE_ALGORITHMS] = {
   [LS_TUNE_NVLS_TREE] = "nvls-tree",
   [LS_TUNE_PAT] = "pat",
 };
-
-const char *
-ls_tune_algorithm_name (LsTuneAlgorithm algorithm)
-{
-  g_assert (algorithm < LS_N_TUNE_ALGORITHMS);
-  return names[algorithm];
-}
 
 static uint32_t
 index_of (LsProtocol protocol)

@@ -6,7 +6,7 @@
 
 #include "network/coll.h"
 
-const char *ls_tune_algorithm_name (LsTuneAlgorithm algorithm); /* static: "ring", as coll_X.c */
+extern const char *const ls_tune_algorithm_names[LS_N_TUNE_ALGORITHMS]; /* by value: "ring", as coll_X.c */
 
 /* Channels of a graph, before NCCL doubles them on connection, and bytes/s of each
  * inside a node and across. */

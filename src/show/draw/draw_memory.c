@@ -83,7 +83,7 @@ tip_of (const Page *p, int category)
   for (guint i = 0; i < p->plot->samples->len; i++)
     most = MAX (most, sample_at (p, i)->alive[category]);
   g_autofree char *text = ls_format_bytes (most);
-  return g_strdup_printf ("%s, at most %s", ls_mem_category_name ((LsMemCategory) category), text);
+  return g_strdup_printf ("%s, at most %s", ls_mem_category_names[category].name, text);
 }
 
 static void
@@ -125,7 +125,7 @@ draw_head (const Page *p)
   char *names[LS_N_MEM];
   LsLegendEntry entries[LS_N_MEM];
   for (int c = 0; c < LS_N_MEM; c++) {
-    names[c] = g_strdelimit (g_strdup (ls_mem_category_name ((LsMemCategory) c)), "_", ' ');
+    names[c] = g_strdelimit (g_strdup (ls_mem_category_names[c].name), "_", ' ');
     entries[c] = (LsLegendEntry) { paints[c], names[c] };
   }
   double head = ls_draw_head (p->d, LEFT, LEFT + WIDTH, p->plot->title, p->plot->note, entries, LS_N_MEM);

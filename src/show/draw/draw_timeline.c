@@ -441,7 +441,7 @@ draw_strip (Plot *p, uint32_t rank)
         continue;
       g_autofree char *took = ls_format_time ((LsTime) (s->height * (double) (s->to - s->from)));
       Item item = { s->from, s->to, part_paints[part - LS_PART_EXPOSED_TP], s->height, 0, "", NULL };
-      g_autofree char *name = g_strdelimit (g_strdup (ls_part_name ((LsPart) part)), "_", ' ');
+      g_autofree char *name = g_strdelimit (g_strdup (ls_part_names[part]), "_", ' ');
       item.tip = g_strdup_printf ("%s: %s", name, took);
       g_array_append_val (l.items, item);
     }
@@ -615,7 +615,7 @@ static void
 draw_stream (Plot *p, uint32_t rank, int stream)
 {
   const LsRankSpans *spans = ls_timeline_spans (p->t, rank);
-  lane_ground (p, p->y, LANE, stream == LS_N_STREAMS ? "host" : ls_stream_name ((LsStream) stream), true);
+  lane_ground (p, p->y, LANE, stream == LS_N_STREAMS ? "host" : ls_stream_names[stream].name, true);
   Lane l = lane_open (p, p->y, LANE);
   uint32_t open_instance = UINT32_MAX;
   for (uint32_t i = 0; i < spans->n; i++)

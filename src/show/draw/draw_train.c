@@ -53,7 +53,7 @@ draw_piece (const Sheet *s, const LsRunSpan *span, guint row)
   if (to <= from)
     return;
   g_autofree char *time = ls_text_time (span->to_s - span->from_s);
-  g_autofree char *tip = g_strdup_printf ("%s: %s, day %.2f, %s", ls_lost_name (span->kind),
+  g_autofree char *tip = g_strdup_printf ("%s: %s, day %.2f, %s", ls_lost_names[span->kind],
                                           cause_name (s, span->cause), span->from_s / DAY_S, time);
   const LsRect rect = { LEFT + WIDTH * (from - start) / s->row_s, s->y + row * ROW,
                         fmax (WIDTH * (to - from) / s->row_s, 0.8), ROW - 6 };
@@ -126,7 +126,7 @@ draw_kinds (Sheet *s)
   draw_heading (s, "time lost, by what happens: mean of all seeds");
   for (int k = 0; k < LS_N_LOST; k++)
     if (s->r->lost_s[k] > 0)
-      draw_bar (s, ls_lost_name ((LsLost) k), s->r->lost_s[k], most, paints[k]);
+      draw_bar (s, ls_lost_names[k], s->r->lost_s[k], most, paints[k]);
 }
 
 static gint
@@ -161,7 +161,7 @@ ls_draw_train (const LsTrainReport *r, const char *title, const char *subtitle)
   Sheet s = { r, ls_drawing_new (title), row_seconds (r->timeline_s), 26 };
   LsLegendEntry entries[LS_N_LOST];
   for (int k = 0; k < LS_N_LOST; k++)
-    entries[k] = (LsLegendEntry) { paints[k], ls_lost_name ((LsLost) k) };
+    entries[k] = (LsLegendEntry) { paints[k], ls_lost_names[k] };
   ls_drawing_text (s.d, LEFT, 12, 13, LS_LEFT, "text", "the run of the first seed: what held it up");
   draw_timeline (&s);
   draw_kinds (&s);

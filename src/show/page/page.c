@@ -331,7 +331,7 @@ add_curve (LsJsonOut *w, const GArray *samples, LsTime window)
   ls_json_out_end_array (w);
   ls_json_out_begin_object (w, "alive");
   for (int c = 0; c < LS_N_MEM; c++) {
-    ls_json_out_begin_array (w, ls_mem_category_name ((LsMemCategory) c));
+    ls_json_out_begin_array (w, ls_mem_category_names[c].name);
     for (guint i = 0; i < thin->len; i++)
       ls_json_out_uint (w, NULL, g_array_index (thin, LsMemorySample, i).alive[c]);
     ls_json_out_end_array (w);

@@ -73,7 +73,7 @@ ls_lane_of (const LsOp *op)
 static inline const char *
 ls_lane_name (int lane)
 {
-  return lane == LS_N_STREAMS ? "host" : ls_stream_name ((LsStream) lane);
+  return lane == LS_N_STREAMS ? "host" : ls_stream_names[lane].name;
 }
 
 /* --- which send of a timeline met which receive -------------------------------------------------- */

@@ -479,8 +479,8 @@ put_sample (Trace *w, uint32_t rank, const LsMemorySample *s)
   fputs (",\"args\":{", w->out);
   for (int c = 0, n = 0; c < LS_N_MEM; c++)
     if (s->alive[c] > 0)
-      fprintf (w->out, "%s\"%s\":%" G_GUINT64_FORMAT, n++ > 0 ? "," : "",
-               ls_mem_category_name ((LsMemCategory) c), s->alive[c]);
+      fprintf (w->out, "%s\"%s\":%" G_GUINT64_FORMAT, n++ > 0 ? "," : "", ls_mem_category_names[c].name,
+               s->alive[c]);
   fputs ("}}", w->out);
 }
 

@@ -80,7 +80,7 @@ frames_of (const Writer *w, LsBlockUse use, uint32_t part)
   g_array_set_clear_func (frames, clear_frame);
   if (use.category == LS_N_MEM)
     return frames;
-  const char *category = ls_mem_category_name ((LsMemCategory) use.category);
+  const char *category = ls_mem_category_names[use.category].name;
   const LsProgram *p = &w->s->plan->programs[ls_plan_role (w->s->plan, w->device->history->rank)];
   if (use.op) {
     const LsInstance *i = &p->instances[use.instance];
@@ -213,7 +213,7 @@ static const char *
 category_of (const LsMemoryEvent *e)
 {
   bool is_block = e->action <= LS_ACTION_FREE_COMPLETED;
-  return is_block ? ls_mem_category_name ((LsMemCategory) e->use.category) : "unknown";
+  return is_block ? ls_mem_category_names[e->use.category].name : "unknown";
 }
 
 /* MemoryViz needs "unknown" among the categories if there are any: those of segments. */

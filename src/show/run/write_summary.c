@@ -262,8 +262,7 @@ write_span (FILE *out, const LsTimeline *t, uint32_t rank, const LsSpan *spans, 
 
   fprintf (out, "%u,%s,", rank, ls_lane_name (ls_lane_of (op)));
   ls_csv_print (out, ls_span_name (t, rank, s));
-  fprintf (out, ",%s,%u,%u,%u,", ls_tag_name ((LsTag) op->tag), instance->mb, instance->chunk,
-           instance->stage);
+  fprintf (out, ",%s,%u,%u,%u,", ls_tag_names[op->tag].name, instance->mb, instance->chunk, instance->stage);
   if (op->layer != UINT16_MAX)
     fprintf (out, "%u", op->layer);
   fputc (',', out);

@@ -14,7 +14,7 @@ check_rank (const Trace *trace, uint32_t rank, const Parts want, const char *wha
   for (int part = 0; part < LS_N_PARTS; part++)
     ls_check_impl (got[part] == want[part], __FILE__, __LINE__,
                    "%s, rank %u: %s is %" G_GINT64_FORMAT ", not %" G_GINT64_FORMAT, what, rank,
-                   ls_part_name (part), got[part], want[part]);
+                   ls_part_names[part], got[part], want[part]);
 }
 
 #define CHECK_RANK(trace, rank, ...) check_rank ((trace), (rank), (const Parts) { __VA_ARGS__ }, __func__)
@@ -88,7 +88,7 @@ check_collective (int op, LsPart moving, LsPart waiting)
   Parts want = { [LS_PART_FORWARD] = 40, [LS_PART_BACKWARD] = 20 };
   want[moving] += 30;
   want[waiting] += 10;
-  check_rank (&trace, 0, want, ls_part_name (moving));
+  check_rank (&trace, 0, want, ls_part_names[moving]);
 }
 
 static void
@@ -355,7 +355,7 @@ keys_are_those_of_the_design (void)
                                       "exposed_copy", "bubble",     "skew",       "host",       "other" };
   G_STATIC_ASSERT (G_N_ELEMENTS (keys) == LS_N_PARTS);
   for (int part = 0; part < LS_N_PARTS; part++)
-    LS_CHECK_STR (ls_part_name (part), keys[part]);
+    LS_CHECK_STR (ls_part_names[part], keys[part]);
 }
 
 /* Random timelines with random causes: whatever they say, the parts must cover

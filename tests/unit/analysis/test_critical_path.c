@@ -31,7 +31,7 @@ check_pieces (const LsCriticalPath *path, const Expected *expected, guint n)
                        && p->to - p->from == expected[i].length && p->from == at,
                    __FILE__, __LINE__,
                    "piece %u: %s of rank %u, %" G_GINT64_FORMAT " ps from %" G_GINT64_FORMAT, i,
-                   ls_path_kind_name (p->kind), p->rank, p->to - p->from, p->from);
+                   ls_path_kind_names[p->kind], p->rank, p->to - p->from, p->from);
     at = p->to;
   }
   LS_CHECK_INT (at, ==, path->timeline->window_end);

@@ -21,8 +21,8 @@ check_parts (const LsTimeline *t, uint32_t rank, const LsTime *expected)
   ls_breakdown_rank (t, rank, parts);
   for (int p = 0; p < LS_N_PARTS; p++) {
     ls_check_impl (parts[p] == expected[p], __FILE__, __LINE__,
-                   "rank %u %s: %" G_GINT64_FORMAT " ps, expected %" G_GINT64_FORMAT, rank,
-                   ls_part_name ((LsPart) p), parts[p], expected[p]);
+                   "rank %u %s: %" G_GINT64_FORMAT " ps, expected %" G_GINT64_FORMAT, rank, ls_part_names[p],
+                   parts[p], expected[p]);
     sum += parts[p];
   }
   LS_CHECK_INT (sum, ==, t->window_end - t->window_start);

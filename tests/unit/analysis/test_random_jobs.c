@@ -23,7 +23,7 @@ check_parts (const LsTimeline *t, guint32 seed)
     for (int p = 0; p < LS_N_PARTS; p++) {
       sum += parts[p];
       ls_check_impl (parts[p] >= 0, __FILE__, __LINE__, "seed %u rank %u: negative %s", seed, r,
-                     ls_part_name ((LsPart) p));
+                     ls_part_names[p]);
     }
     ls_check_impl (parts[LS_PART_OTHER] == 0, __FILE__, __LINE__,
                    "seed %u rank %u: %" G_GINT64_FORMAT " ps unexplained", seed, r, parts[LS_PART_OTHER]);

@@ -259,7 +259,7 @@ a_layer_is_told_apart (void)
     LS_CHECK (p->is_split);
     for (int part = 0; part < LS_N_LAYER_PARTS; part++)
       ls_check_impl (p->n[part] == n[part], __FILE__, __LINE__, "%s: %u of %s, expected %u",
-                     layers[i].letters, p->n[part], ls_layer_part_name ((LsLayerPart) part), n[part]);
+                     layers[i].letters, p->n[part], ls_layer_part_names[part], n[part]);
     LS_CHECK_INT (layer.pass[LS_PASS_BACKWARD].n_layers, ==, 0);
   }
 }

@@ -177,7 +177,7 @@ check_classes (const Fixture *x, const LsCalibration *c, const GArray *kernels, 
     const ClassError *at = &e[dtype][kind][i % N_DECADES];
     ls_check_impl (at->now <= at->was + WORSE * at->n, __FILE__, __LINE__,
                    "%s: %s %s of 1e%u: %g are off by %.1f %%, were by %.1f %%", what,
-                   ls_kernel_kind_name (kind), ls_dtype_name (dtype), i % N_DECADES, at->n,
+                   ls_kernel_kind_names[kind].name, ls_dtype_name (dtype), i % N_DECADES, at->n,
                    100 * at->now / at->n, 100 * at->was / at->n);
   }
 }

@@ -221,7 +221,7 @@ calibrations_name_every_kernel_kind (void)
   if (!LS_CHECK (kernels != NULL))
     return;
   for (int k = 0; k < LS_N_KERNEL_KINDS; k++) {
-    LS_CHECK_STR (kernels[k].key, ls_kernel_kind_name ((LsKernelKind) k));
+    LS_CHECK_STR (kernels[k].key, ls_kernel_kind_names[k].name);
     LS_CHECK_INT (kernels[k].offset, ==, offsetof (LsCalibration, kind) + (size_t) k * sizeof (LsKindFit));
   }
 }
@@ -237,11 +237,11 @@ access_files_name_every_access (void)
   if (!LS_CHECK (kinds != NULL))
     return;
   for (int k = 0; k < LS_N_ACCESSES; k++) {
-    LS_CHECK_STR (ls_access_names[k].name, ls_access_name ((LsAccess) k));
+    LS_CHECK_STR (ls_access_names[k].name, ls_access_names[k].name);
     LS_CHECK_INT (ls_access_names[k].value, ==, k);
     if (k == LS_ACCESS_NONE)
       continue;
-    LS_CHECK_STR (kinds[k - 1].key, ls_access_name ((LsAccess) k));
+    LS_CHECK_STR (kinds[k - 1].key, ls_access_names[k].name);
     LS_CHECK_INT (kinds[k - 1].offset, ==, offsetof (LsAccessFile, fit) + (size_t) k * sizeof (LsAccessFit));
   }
 }

@@ -158,7 +158,7 @@ names_read_back (void)
   for (int k = LS_P2P_NONE; k <= LS_P2P_OVERLAPPED; k++)
     LS_CHECK (set (&s, "p2p", ls_p2p_name (k)) && s.mp.p2p == k);
   for (int k = LS_RECOMPUTE_NONE; k <= LS_RECOMPUTE_FULL; k++)
-    LS_CHECK (set (&s, "recompute", ls_recompute_name (k)) && s.recompute == k);
+    LS_CHECK (set (&s, "recompute", ls_recompute_names[k].name) && s.recompute == k);
   ls_strategy_clear (&s);
 }
 

@@ -91,7 +91,7 @@ kernels_are_of_their_class (void)
     ls_check_impl (is_known == launches[i].is_known && k.kind == launches[i].kind
                        && k.access == launches[i].access && fabs (k.bytes - launches[i].bytes) < 0.5,
                    __FILE__, __LINE__, "launch %u: known %d, kind %s, access %s, %.0f bytes", i, is_known,
-                   ls_kernel_kind_name (k.kind), ls_access_name (k.access), k.bytes);
+                   ls_kernel_kind_names[k.kind].name, ls_access_names[k.access].name, k.bytes);
     cJSON_Delete (inputs);
     cJSON_Delete (outputs);
   }

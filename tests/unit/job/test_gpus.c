@@ -134,7 +134,7 @@ compare (const Chip *fast, const Chip *slow, const LsKernel *kernel)
   if ((double) a > (1 + error) * (double) b && n_slower++ < 3)
     printf ("%s over %s: %s of %d, %" G_GUINT64_FORMAT " x %" G_GUINT64_FORMAT " x %" G_GUINT64_FORMAT
             ", sustained %g: %.6f of %.6f us\n",
-            fast->gpu.name, slow->gpu.name, ls_kernel_kind_name (kernel->kind), kernel->dtype, kernel->m,
+            fast->gpu.name, slow->gpu.name, ls_kernel_kind_names[kernel->kind].name, kernel->dtype, kernel->m,
             kernel->n, kernel->k, fast->calibration.sustained, 1e6 * ls_time_to_s (a),
             1e6 * ls_time_to_s (b));
 }

@@ -72,8 +72,8 @@ kinds_have_distinct_names (void)
 {
   for (int i = 0; i < LS_N_KERNEL_KINDS; i++)
     for (int j = 0; j < i; j++)
-      LS_CHECK (g_strcmp0 (ls_kernel_kind_name (i), ls_kernel_kind_name (j)) != 0);
-  LS_CHECK_STR (ls_kernel_kind_name (LS_KERNEL_GEMM), "gemm");
+      LS_CHECK (g_strcmp0 (ls_kernel_kind_names[i].name, ls_kernel_kind_names[j].name) != 0);
+  LS_CHECK_STR (ls_kernel_kind_names[LS_KERNEL_GEMM].name, "gemm");
 }
 
 /* Pins conservation and sharding: ranks together compute the FLOPs and hold the parameters of the model. */

@@ -15,13 +15,13 @@ every_value_has_its_own_name (void)
 {
   g_autoptr (GHashTable) seen = g_hash_table_new (g_str_hash, g_str_equal);
   for (int i = 0; i < LS_N_TAGS; i++)
-    LS_CHECK (g_hash_table_add (seen, (gpointer) ls_tag_name (i)));
+    LS_CHECK (g_hash_table_add (seen, (gpointer) ls_tag_names[i].name));
   g_hash_table_remove_all (seen);
   for (int i = 0; i < LS_N_STREAMS; i++)
-    LS_CHECK (g_hash_table_add (seen, (gpointer) ls_stream_name (i)));
+    LS_CHECK (g_hash_table_add (seen, (gpointer) ls_stream_names[i].name));
   g_hash_table_remove_all (seen);
   for (int i = 0; i < LS_N_SLOTS; i++)
-    LS_CHECK (g_hash_table_add (seen, (gpointer) ls_slot_name (i)));
+    LS_CHECK (g_hash_table_add (seen, (gpointer) ls_slot_names[i].name));
 }
 
 /* The keys of breakdown_s and by_category in the JSON output (src/manual/formats/result.md). */
@@ -34,9 +34,9 @@ names_in_reports_are_stable (void)
   LS_CHECK_INT (LS_N_AXES, ==, G_N_ELEMENTS (axes));
   LS_CHECK_INT (LS_N_MEM, ==, G_N_ELEMENTS (categories));
   for (int i = 0; i < LS_N_AXES; i++)
-    LS_CHECK_STR (ls_axis_name (i), axes[i]);
+    LS_CHECK_STR (ls_axis_names[i].name, axes[i]);
   for (int i = 0; i < LS_N_MEM; i++)
-    LS_CHECK_STR (ls_mem_category_name (i), categories[i]);
+    LS_CHECK_STR (ls_mem_category_names[i].name, categories[i]);
 }
 
 /* Two forwards of 2, two backwards of 3 and a step of 3 ops, on 4 ranks. */

@@ -488,7 +488,7 @@ names_are_those_of_the_flags (void)
   for (int i = 0; i < (int) G_N_ELEMENTS (p2ps); i++)
     LS_CHECK_STR (ls_p2p_name (i), p2ps[i]);
   for (int i = 0; i < (int) G_N_ELEMENTS (recomputes); i++)
-    LS_CHECK_STR (ls_recompute_name (i), recomputes[i]);
+    LS_CHECK_STR (ls_recompute_names[i].name, recomputes[i]);
 }
 
 LS_TEST_SUITE (LS_TEST (what_is_not_given_is_filled_in), LS_TEST (a_vee_has_two_chunks),
