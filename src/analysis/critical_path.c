@@ -294,12 +294,12 @@ ls_limit_of_copy (LsCallLimits *l, uint32_t rank, const LsOp *op)
     return limit;
   LsRoute route = { 0 };
   uint32_t gpu = ls_plan_gpu (l->plan, rank);
-  bool is_nvme = op->root == LS_COPY_FROM_NVME || op->root == LS_COPY_TO_NVME;
+  bool is_nvme = op->direction == LS_COPY_FROM_NVME || op->direction == LS_COPY_TO_NVME;
   if (is_nvme)
-    ls_route_nvme (l->cluster, gpu, op->root == LS_COPY_TO_NVME, &route);
+    ls_route_nvme (l->cluster, gpu, op->direction == LS_COPY_TO_NVME, &route);
   else
-    ls_route_host_memory (l->cluster, gpu, op->root != LS_COPY_TO_DEVICE, &route);
-  bool is_in_host = op->root == LS_COPY_IN_HOST;
+    ls_route_host_memory (l->cluster, gpu, op->direction != LS_COPY_TO_DEVICE, &route);
+  bool is_in_host = op->direction == LS_COPY_IN_HOST;
   limit.latency = is_in_host ? 0 : route.latency;
   for (uint32_t i = is_in_host ? route.n_hops - 1 : 0; i < route.n_hops; i++) {
     double capacity = ls_cluster_resource_capacity (l->cluster, route.hop[i].trunk);

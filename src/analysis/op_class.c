@@ -50,7 +50,7 @@ ls_op_class_of_op (const LsPlan *plan, const LsOp *op, LsOpClass *ret_class)
     return true;
   case LS_TAKES_ENGINE:
     *ret_class = LS_CLASS_COPY;
-    return op->root != LS_COPY_IN_HOST;
+    return op->direction != LS_COPY_IN_HOST;
   case LS_TAKES_HOST:
   case LS_TAKES_NOTHING:
     return false;

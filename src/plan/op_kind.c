@@ -21,11 +21,11 @@ static char *
 copy_fault (const LsPlan *plan, const LsOp *op)
 {
   (void) plan;
-  if (op->root < LS_N_COPY_DIRECTIONS)
+  if (op->direction < LS_N_COPY_DIRECTIONS)
     return NULL;
   return g_strdup_printf ("direction %u: a copy goes to the device (0), to the host (1), from NVMe (2), to "
                           "NVMe (3) or stays in the host (4)",
-                          op->root);
+                          op->direction);
 }
 
 static char *

@@ -237,7 +237,7 @@ put_compute (ChakraWriter *w, const LsOp *op)
 static void
 put_copy (ChakraWriter *w, const LsOp *op)
 {
-  bool is_load = op->root == LS_COPY_TO_DEVICE || op->root == LS_COPY_FROM_NVME;
+  bool is_load = op->direction == LS_COPY_TO_DEVICE || op->direction == LS_COPY_FROM_NVME;
   add (&w->attrs, "tensor_size", UINT64)->uint64_val = op->bytes;
   put_node (
       w, is_load ? CHAKRA_PROTO_MSG__NODE_TYPE__MEM_LOAD_NODE : CHAKRA_PROTO_MSG__NODE_TYPE__MEM_STORE_NODE,

@@ -37,8 +37,8 @@ check_copies (const Run *x, GError **error)
   for (uint32_t s = 0; s < x->plan->n_segments && !(has_drives && has_memory); s++)
     for (uint32_t i = 0; i < x->plan->segments[s].n_ops; i++) {
       const LsOp *op = &x->plan->segments[s].ops[i];
-      bool is_in_host = op->root == LS_COPY_IN_HOST,
-           is_nvme = op->root == LS_COPY_FROM_NVME || op->root == LS_COPY_TO_NVME;
+      bool is_in_host = op->direction == LS_COPY_IN_HOST,
+           is_nvme = op->direction == LS_COPY_FROM_NVME || op->direction == LS_COPY_TO_NVME;
       if (!ls_op_takes (op->kind, LS_TAKES_ENGINE) || op->recorded != LS_TIME_NEVER
           || !((is_in_host && !has_memory) || (is_nvme && !has_drives)))
         continue;
