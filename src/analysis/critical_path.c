@@ -294,7 +294,7 @@ ls_limit_of_copy (LsCallLimits *l, uint32_t rank, const LsOp *op)
     return limit;
   LsRoute route = { 0 };
   uint32_t gpu = ls_plan_gpu (l->plan, rank);
-  ls_copy_route (l->cluster, gpu, (LsCopyDirection) op->root, &route);
+  ls_copy_route (l->cluster, gpu, (LsCopyDirection) op->direction, &route);
   limit.latency = route.latency;
   for (uint32_t i = 0; i < route.n_hops; i++) {
     double capacity = ls_cluster_resource_capacity (l->cluster, route.hop[i].trunk);

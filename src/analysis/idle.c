@@ -78,7 +78,7 @@ explain_span (Gap *g, const LsSpan *x)
     explain (g, x->start, LS_PART_HOST, op);
     break;
   case LS_TAKES_ENGINE:
-    explain (g, x->start, ls_copies[op->root].is_in_host ? LS_PART_OPTIMIZER : LS_PART_EXPOSED_COPY,
+    explain (g, x->start, ls_copies[op->direction].is_in_host ? LS_PART_OPTIMIZER : LS_PART_EXPOSED_COPY,
              op); /* the CPU's Adam */
     break;
   case LS_TAKES_GPU: /* a kernel of another stream */

@@ -50,7 +50,7 @@ ls_op_class_of_op (const LsPlan *plan, const LsOp *op, LsOpClass *ret_class)
     return true;
   case LS_TAKES_ENGINE:
     *ret_class = LS_CLASS_COPY;
-    return !ls_copies[op->root].is_in_host;
+    return !ls_copies[op->direction].is_in_host;
   case LS_TAKES_HOST:
   case LS_TAKES_NOTHING:
     return false;

@@ -21,9 +21,9 @@ static char *
 copy_fault (const LsPlan *plan, const LsOp *op)
 {
   (void) plan;
-  if (op->root < LS_N_COPY_DIRECTIONS)
+  if (op->direction < LS_N_COPY_DIRECTIONS)
     return NULL;
-  return g_strdup_printf ("direction %u: a copy has one of %d", op->root, LS_N_COPY_DIRECTIONS);
+  return g_strdup_printf ("direction %u: a copy has one of %d", op->direction, LS_N_COPY_DIRECTIONS);
 }
 
 static char *

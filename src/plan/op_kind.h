@@ -44,12 +44,12 @@ enum {
   LS_HAS_GRAPH = 1 << 4, /* is_in_graph */
   LS_HAS_CALL = 1 << 5,  /* slot, coll, algorithm, parts, max_ctas, has_margin, is_light, root */
   LS_HAS_BYTES = 1 << 6,
-  LS_HAS_DIRECTION = 1 << 7, /* root, an LsCopyDirection */
+  LS_HAS_DIRECTION = 1 << 7, /* direction */
   LS_HAS_EVENT = 1 << 8,
   LS_HAS_TRANSFERS = 1 << 9,
 };
 
-/* Where a copy goes: LsOp.root. Its bytes are LsOp.bytes. */
+/* Where a copy goes: LsOp.direction. Its bytes are LsOp.bytes. */
 typedef enum {
   LS_COPY_TO_DEVICE, /* from the memory of the host's CPU     */
   LS_COPY_TO_HOST,

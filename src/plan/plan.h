@@ -155,21 +155,22 @@ typedef struct LsOp {
   uint8_t coll;      /* LsCollKind */
   uint8_t algorithm; /* LsAlgorithm, collectives */
   uint8_t dtype;
-  uint8_t parts;    /* LsParts    */
-  uint8_t max_ctas; /* thread blocks that NCCL may launch for a collective; 0: as many as it has channels */
-  bool has_margin;  /* a collective: GEMMs are launched on the SMs that it leaves (kernel_run.c of exec) */
+  uint8_t direction; /* LsCopyDirection; LS_N_COPY_DIRECTIONS: no copy */
+  uint8_t parts;     /* LsParts    */
+  uint8_t max_ctas;  /* thread blocks that NCCL may launch for a collective; 0: as many as it has channels */
+  bool has_margin;   /* a collective: GEMMs are launched on the SMs that it leaves (kernel_run.c of exec) */
   bool carries_scores; /* tokens to their experts, or gradients back: with what routers gave them */
   bool is_light;    /* a collective of few numbers: takes its time, shares with nobody, counts on no link */
   bool is_in_graph; /* a kernel: launched by a CUDA graph, behind another */
-  bool is_counted;  /* while it is lowered: its size is of tokens that the host has counted */
-  bool is_kept;     /* while it is lowered: a copy of what a layer keeps for its backward */
-  uint16_t layer;   /* index in the chunk; UINT16_MAX: none */
-  uint16_t unit;    /* bucket; UINT16_MAX: none             */
-  uint16_t event;   /* record, wait: event class; LS_EVENT_NONE */
+  bool is_counted : 1; /* while it is lowered: its size is of tokens that the host has counted */
+  bool is_kept : 1;    /* while it is lowered: a copy of what a layer keeps for its backward */
+  uint16_t layer;      /* index in the chunk; UINT16_MAX: none */
+  uint16_t unit;       /* bucket; UINT16_MAX: none             */
+  uint16_t event;      /* record, wait: event class; LS_EVENT_NONE */
   uint16_t n_deps, n_transfers, n_buffers;
   uint32_t kernel; /* index into plan->kernels; UINT32_MAX: none */
   uint32_t repeat; /* of a kernel or host delay: so many alike, one behind the other; 0: one */
-  uint32_t root;   /* of a collective: member index, 0 where its kind has none; of a copy: LsCopyDirection */
+  uint32_t root;   /* of a collective: member index, 0 where its kind has none */
   LsTime recorded; /* measured duration; LS_TIME_NEVER: cost it  */
   LsTime beside;   /* of a kernel's: for so long communication ran beside it, whose slowdown is in it */
   uint64_t bytes;  /* of a collective: the whole array           */
@@ -193,7 +194,7 @@ ls_op_awaits (const LsOp *op)
   return ls_op_has (op->kind, LS_HAS_EVENT) && !ls_op_kinds[op->kind].records && op->event != LS_EVENT_NONE;
 }
 
-/* An op that names no kernel, unit, layer or event, and costs the host nothing. Borrows the name. */
+/* An op that names no kernel, unit, layer, event or direction, and costs the host nothing. Borrows name. */
 LsOp ls_op_blank (LsOpKind kind, LsStream stream, LsTag tag, const char *name);
 
 typedef struct {

@@ -115,7 +115,7 @@ take_op (Bytes *b, LsArena *arena, uint32_t index)
     take_transfers (b, arena, &op);
     break;
   case LS_OP_COPY:
-    op.root = (uint8_t) take (b, 3);
+    op.direction = (uint8_t) take (b, 3);
     op.bytes = take_size (b);
     if (extras & 4)
       op.recorded = take_duration (b);
@@ -340,8 +340,9 @@ show_op (const LsOp *op)
   printf ("    %s on %s, host %u", kinds[op->kind], ls_stream_names[op->stream].name, op->host);
   if (op->kind == LS_OP_COLLECTIVE)
     printf (", slot %u, kind %u", op->slot, op->coll);
-  printf (", %" G_GUINT64_FORMAT " bytes, kernel %d, event %u, root %u, recorded %" G_GINT64_FORMAT,
-          op->bytes, (int) op->kernel, op->event, op->root, op->recorded);
+  printf (", %" G_GUINT64_FORMAT
+          " bytes, kernel %d, event %u, root %u, direction %u, recorded %" G_GINT64_FORMAT,
+          op->bytes, (int) op->kernel, op->event, op->root, op->direction, op->recorded);
   for (uint32_t i = 0; i < op->n_deps; i++)
     printf (", after %s %u",
             op->deps[i].kind == LS_DEP_STREAM    ? "stream"

@@ -175,7 +175,7 @@ static inline uint16_t
 hand_copy (Hand *h, uint32_t rank, LsCopyDirection direction, uint64_t bytes)
 {
   LsOp op = ls_op_blank (LS_OP_COPY, LS_STREAM_COPY, LS_TAG_SYNC, "copy");
-  op.root = (uint8_t) direction;
+  op.direction = (uint8_t) direction;
   op.bytes = bytes;
   return hand_op (h, rank, op, NULL, 0);
 }

@@ -484,7 +484,7 @@ op_of (Writing *w, const Program *p, const Item *item)
     op.beside = scaled (p, MIN (from->beside, item->ns));
   } else if (from->kind == LS_PROFILE_BESIDE) {
     op.kind = LS_OP_COPY;
-    op.root = strstr (from->op->name, "DtoH") ? LS_COPY_TO_HOST : LS_COPY_TO_DEVICE;
+    op.direction = strstr (from->op->name, "DtoH") ? LS_COPY_TO_HOST : LS_COPY_TO_DEVICE;
   } else {
     op.kind = LS_OP_COLLECTIVE;
     op.recorded = LS_TIME_NEVER;
@@ -571,6 +571,7 @@ put_op (Writing *w, const Program *p, const Item *item)
   if (item->kind == ITEM_UNEXPLAINED) {
     LsOp wait = ls_op_blank (LS_OP_COPY, (LsStream) from->stream, LS_TAG_SYNC, "not explained");
     wait.recorded = item->ns * PS_PER_NS;
+    wait.direction = LS_COPY_TO_DEVICE; /* of that length, whatever it was */
     put (w, wait, deps);
     return;
   }
@@ -620,6 +621,7 @@ put_lead (Writing *w, const Program *p)
     return false;
   LsOp behind = ls_op_blank (LS_OP_COPY, LS_STREAM_COMPUTE, LS_TAG_SYNC, "step before");
   behind.recorded = -p->begins * PS_PER_NS;
+  behind.direction = LS_COPY_TO_DEVICE; /* likewise */
   put (w, behind, NULL);
   end_segment (w, "before");
   return true;

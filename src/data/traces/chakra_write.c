@@ -235,7 +235,7 @@ put_compute (ChakraWriter *w, const LsOp *op)
 static void
 put_copy (ChakraWriter *w, const LsOp *op)
 {
-  bool is_load = !ls_copies[op->root].is_out;
+  bool is_load = !ls_copies[op->direction].is_out;
   add (&w->attrs, "tensor_size", UINT64)->uint64_val = op->bytes;
   put_node (
       w, is_load ? CHAKRA_PROTO_MSG__NODE_TYPE__MEM_LOAD_NODE : CHAKRA_PROTO_MSG__NODE_TYPE__MEM_STORE_NODE,

@@ -315,8 +315,9 @@ static LsTime
 copy_time (const Writer *w, const LsOp *op)
 {
   g_autoptr (LsArena) arena = ls_arena_new ();
-  const LsCollPlan *plan = ls_copy_plan (w->goal->cluster, ls_plan_gpu (w->plan, w->at.rank),
-                                         (LsCopyDirection) op->root, op->bytes, LS_NETWORK_ALPHABETA, arena);
+  const LsCollPlan *plan
+      = ls_copy_plan (w->goal->cluster, ls_plan_gpu (w->plan, w->at.rank), (LsCopyDirection) op->direction,
+                      op->bytes, LS_NETWORK_ALPHABETA, arena);
   return ls_coll_time_alone (w->goal->cluster, plan);
 }
 

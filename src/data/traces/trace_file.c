@@ -474,7 +474,7 @@ ls_trace_op_of (const LsOp *op, const GArray *kernels)
     to.max_ctas = op->max_ctas;
   }
   if (ls_op_has (op->kind, LS_HAS_DIRECTION))
-    to.direction = op->root;
+    to.direction = op->direction;
   if (ls_op_has (op->kind, LS_HAS_BYTES))
     to.bytes = op->bytes;
   if (ls_op_has (op->kind, LS_HAS_EVENT) && op->event != LS_EVENT_NONE)

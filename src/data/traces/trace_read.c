@@ -321,9 +321,9 @@ read_op (TraceReading *r, const TraceOp *op, LsOp *to)
     .unit = index_or_none (op->unit),
     .event = ls_op_has (op->kind, LS_HAS_EVENT) ? index_or_none (op->event) : LS_EVENT_NONE,
     .kernel = op->kernel,
-    .root = ls_op_has (op->kind, LS_HAS_DIRECTION) ? (uint32_t) MAX (op->direction, 0)
-        : op->root == LS_TRACE_ABSENT              ? 0
-                                                   : op->root,
+    .direction
+    = ls_op_has (op->kind, LS_HAS_DIRECTION) ? (uint8_t) MAX (op->direction, 0) : LS_N_COPY_DIRECTIONS,
+    .root = op->root == LS_TRACE_ABSENT ? 0 : op->root,
     .recorded = op->recorded,
     .beside = op->beside,
     .repeat = op->repeat > 1 ? op->repeat : 0,

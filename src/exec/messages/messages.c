@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "exec/shortcuts/refine.h"
+
 /* --- ways ------------------------------------------------------------------------ */
 
 /* What a message of a script uses on its way, and how long it takes alone.
@@ -577,11 +579,10 @@ messages_begin (Messages *m, void *owner, double *resource_bytes)
  *
  *     E[i, r+1] = max (E[i, r] + a[i],  E[i-1, r] + b[i-1]),   a: moving, b: moving + latency
  *
- * All begin at 0, so E has the least period of the pairs (a, b) along the cycle, and cycles whose pairs
- * are the same, from wherever they begin, end at the same time: one period of one of them is computed.
- * Eight channels of 4,096 GPUs in nodes of 8 come to 8 seats instead of 32,768.
+ * All begin at 0, so seats with the same pairs (a, b) behind them, as far as one goes back, have the same E:
+ * one of them is computed. Eight channels of 4,096 GPUs in nodes of 8 come to 8 seats instead of 32,768.
  *
- * Cost: O(messages) without lanes. With them O(seats * way + rounds * the periods that differ). */
+ * Cost: O(messages) without lanes. With them O(seats * (way + log seats) + rounds * seats that differ). */
 
 /* Of a seat: what goes to more places is looked up too long. */
 #define MAX_EDGES 64
@@ -700,123 +701,62 @@ run_rounds (Unshared *u, LsTime *ret_end)
 
 /* --- lanes -------------------------------------------------------------------------- */
 
+/* Seats that are alike. */
 typedef struct {
+  LsTime entered, next;
   LsTime moving, arriving; /* a, b */
-} Pair;
+  uint32_t from;           /* class of those that send to it */
+} LoneClass;
 
-/* One period of a cycle, from where it is least. */
-typedef struct {
-  Pair *pairs;
-  uint32_t n;
-} Cycle;
-
-static bool
-is_less (const Pair *a, const Pair *b)
+static const Edge *
+only_edge (const Unshared *u, uint32_t seat)
 {
-  return a->moving != b->moving ? a->moving < b->moving : a->arriving < b->arriving;
+  g_assert (u->seats[seat].n_edges == 1);
+  return u->seats[seat].edges;
 }
 
-static bool
-is_equal (const Pair *a, const Pair *b)
-{
-  return a->moving == b->moving && a->arriving == b->arriving;
-}
-
-/* Where the least rotation begins: two candidates, of which the greater is given up with all
- * that lies before where it differs. */
+/* Which seats have the same pairs behind them: of one, two, four and more seats each, until no class splits.
+ * from: who sends to each. Returns how many classes; ret: [seats]. */
 static uint32_t
-least_rotation (const Pair *p, uint32_t n)
+classify (const Unshared *u, const uint32_t *from, uint32_t *ret)
 {
-  uint32_t i = 0, j = 1, k = 0;
-  while (i < n && j < n && k < n) {
-    const Pair *a = &p[(i + k) % n], *b = &p[(j + k) % n];
-    if (is_equal (a, b)) {
-      k++;
-      continue;
+  size_t size = u->n_seats * sizeof *from;
+  g_autofree LsSig *sig = g_new (LsSig, u->n_seats);
+  g_autofree uint32_t *back = g_memdup2 (from, size), *further = g_new (uint32_t, u->n_seats);
+  for (uint32_t i = 0; i < u->n_seats; i++) {
+    sig[i] = ls_sig_of ((uint64_t) only_edge (u, i)->moving);
+    ls_sig_add (&sig[i], (uint64_t) only_edge (u, i)->latency);
+  }
+  uint32_t before = 0, n = sigs_number (sig, u->n_seats, ret);
+  while (n != before) {
+    for (uint32_t i = 0; i < u->n_seats; i++) {
+      sig[i] = ls_sig_of ((uint64_t) ret[i] << 32 | ret[back[i]]);
+      further[i] = back[back[i]];
     }
-    if (is_less (b, a))
-      i += k + 1;
-    else
-      j += k + 1;
-    j += i == j;
-    k = 0;
+    memcpy (back, further, size);
+    before = n;
+    n = sigs_number (sig, u->n_seats, ret);
   }
-  return MIN (i, j);
+  return n;
 }
 
-/* The least d that divides n for which the pairs repeat: from the longest border of each prefix
- * (D. E. Knuth, J. H. Morris, V. R. Pratt, SIAM J. Comput. 6, 1977). */
-static uint32_t
-least_period (const Pair *p, uint32_t n)
+/* Newly allocated: what each class is. */
+static LoneClass *
+classes_of (const Unshared *u, uint32_t *ret_n)
 {
-  g_autofree uint32_t *border = g_new0 (uint32_t, n);
-  for (uint32_t i = 1, k = 0; i < n; i++) {
-    while (k > 0 && !is_equal (&p[i], &p[k]))
-      k = border[k - 1];
-    k += is_equal (&p[i], &p[k]);
-    border[i] = k;
-  }
-  uint32_t d = n - border[n - 1];
-  return n % d == 0 ? d : n;
-}
-
-static Cycle
-cycle_of (const Pair *p, uint32_t n)
-{
-  uint32_t first = least_rotation (p, n);
-  Cycle c = { g_new (Pair, n), least_period (p, n) };
-  for (uint32_t i = 0; i < n; i++)
-    c.pairs[i] = p[(first + i) % n];
-  return c;
-}
-
-static void
-clear_cycle (gpointer cycle)
-{
-  g_free (((Cycle *) cycle)->pairs);
-}
-
-static bool
-is_among (const GArray *cycles, const Cycle *c)
-{
-  for (guint i = 0; i < cycles->len; i++) {
-    const Cycle *other = &g_array_index (cycles, Cycle, i);
-    if (other->n == c->n && memcmp (other->pairs, c->pairs, c->n * sizeof *c->pairs) == 0)
-      return true;
-  }
-  return false;
-}
-
-static LsTime
-run_cycle (const Cycle *c, uint32_t n_rounds)
-{
-  g_autofree LsTime *entered = g_new0 (LsTime, c->n);
-  LsTime end = 0;
-  for (uint32_t round = 0; round < n_rounds && end < MESSAGES_CLOCK_END; round++) {
-    LsTime arrived = entered[c->n - 1] + c->pairs[c->n - 1].arriving;
-    for (uint32_t i = 0; i < c->n; i++) {
-      LsTime next = MAX (entered[i] + c->pairs[i].moving, arrived);
-      arrived = entered[i] + c->pairs[i].arriving;
-      entered[i] = next;
-      end = MAX (end, next);
-    }
-  }
-  return end;
-}
-
-/* The cycle that begins at this seat. Its seats are struck off: they have no edge afterwards. */
-static void
-follow (Unshared *u, uint32_t seat, GArray *pairs)
-{
-  g_array_set_size (pairs, 0);
-  for (LoneSeat *s = &u->seats[seat]; s->n_edges > 0; s = &u->seats[seat]) {
-    const Edge *e = s->edges;
+  g_autofree uint32_t *from = g_new0 (uint32_t, u->n_seats), *class = g_new (uint32_t, u->n_seats);
+  for (uint32_t i = 0; i < u->n_seats; i++)
+    from[only_edge (u, i)->to * u->n_lanes + i % u->n_lanes] = i;
+  *ret_n = classify (u, from, class);
+  LoneClass *c = g_new0 (LoneClass, *ret_n);
+  for (uint32_t i = 0; i < u->n_seats; i++) {
+    const Edge *e = only_edge (u, i);
     /* a sum that cannot be told is beyond the clock's end, as either part of it is then or the other */
-    Pair p = { e->moving, MIN (later (e->moving, e->latency), MESSAGES_CLOCK_END) };
-    g_array_append_val (pairs, p);
-    s->n_edges = 0;
-    seat = e->to * u->n_lanes + seat % u->n_lanes;
+    c[class[i]] = (LoneClass) { .moving = e->moving,
+                                .arriving = MIN (later (e->moving, e->latency), MESSAGES_CLOCK_END),
+                                .from = class[from[i]] };
   }
+  return c;
 }
 
 static bool
@@ -835,23 +775,18 @@ find_edges (Unshared *u)
 static bool
 run_lanes (Unshared *u, LsTime *ret_end)
 {
+  uint32_t n;
   *ret_end = 0;
   if (!find_edges (u))
     return false;
-  g_autoptr (GArray) pairs = g_array_new (FALSE, FALSE, sizeof (Pair));
-  g_autoptr (GArray) cycles = g_array_new (FALSE, FALSE, sizeof (Cycle));
-  g_array_set_clear_func (cycles, clear_cycle);
-  for (uint32_t seat = 0; seat < u->n_seats; seat++) {
-    follow (u, seat, pairs);
-    if (pairs->len == 0)
-      continue;
-    Cycle c = cycle_of ((const Pair *) (gpointer) pairs->data, pairs->len);
-    if (is_among (cycles, &c)) {
-      clear_cycle (&c);
-      continue;
+  g_autofree LoneClass *classes = classes_of (u, &n);
+  for (uint32_t round = 0; round < u->script->n_rounds && *ret_end < MESSAGES_CLOCK_END; round++) {
+    for (LoneClass *c = classes; c < classes + n; c++) {
+      c->next = MAX (c->entered + c->moving, classes[c->from].entered + classes[c->from].arriving);
+      *ret_end = MAX (*ret_end, c->next);
     }
-    g_array_append_val (cycles, c);
-    *ret_end = MAX (*ret_end, run_cycle (&c, u->script->n_rounds));
+    for (LoneClass *c = classes; c < classes + n; c++)
+      c->entered = c->next;
   }
   return true;
 }

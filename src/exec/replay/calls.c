@@ -30,7 +30,7 @@ transfer_key (uint64_t bytes, uint8_t max_ctas)
 CallKey
 copy_key (const LsOp *op)
 {
-  return (CallKey) { .kind = (uint8_t) op->root, .bytes = op->bytes };
+  return (CallKey) { .kind = op->direction, .bytes = op->bytes };
 }
 
 /* --- what programs call --------------------------------------------------------- */
@@ -55,7 +55,7 @@ op_calls (const LsOp *op, void (*call) (void *to, int list, CallKey key), void *
   if (ls_op_has (op->kind, LS_HAS_CALL))
     call (to, CALLS + op->slot, collective_key (op));
   else if (ls_op_takes (op->kind, LS_TAKES_ENGINE) && op->recorded == LS_TIME_NEVER)
-    call (to, COPIES + (int) op->root, copy_key (op));
+    call (to, COPIES + op->direction, copy_key (op));
   for (uint32_t i = 0; i < op->n_transfers; i++) {
     const LsTransfer *t = &op->transfers[i];
     call (to, (t->is_send ? SENDS : RECEIVES) + (t->slot == LS_SLOT_NEXT),

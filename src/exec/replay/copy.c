@@ -49,7 +49,7 @@ copy_moving (void *run, const Motion *m, int sign)
 static Copy *
 engine_of (const Run *x, const Rank *r, const LsOp *op)
 {
-  return &x->copies[r->id * LS_N_COPY_DIRECTIONS + op->root];
+  return &x->copies[r->id * LS_N_COPY_DIRECTIONS + op->direction];
 }
 
 bool

@@ -39,8 +39,8 @@ check_copies (const Run *x, GError **error)
       const LsOp *op = &x->plan->segments[s].ops[i];
       if (!ls_op_takes (op->kind, LS_TAKES_ENGINE) || op->recorded != LS_TIME_NEVER)
         continue;
-      bool is_nvme = ls_copies[op->root].way == LS_COPY_BY_NVME;
-      if (!(ls_copies[op->root].is_in_host && !has_memory) && !(is_nvme && !has_drives))
+      bool is_nvme = ls_copies[op->direction].way == LS_COPY_BY_NVME;
+      if (!(ls_copies[op->direction].is_in_host && !has_memory) && !(is_nvme && !has_drives))
         continue;
       g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "segment %u (%s) %s", s, x->plan->segments[s].name,
                    is_nvme ? "copies from or to NVMe, but the nodes have no drives"

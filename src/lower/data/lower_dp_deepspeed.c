@@ -252,7 +252,7 @@ copy (Build *b, LsStream stream, LsCopyDirection direction, uint64_t bytes, uint
 {
   LsOp op = ls_op_blank (LS_OP_COPY, stream, LS_TAG_OPTIMIZER, name);
   op.host = LS_HOST_LAUNCH;
-  op.root = direction;
+  op.direction = direction;
   op.bytes = bytes;
   LsDep dep = { LS_DEP_END, after };
   return build_op (b, op, &dep, after == NO_OP ? 0 : 1);

@@ -591,7 +591,7 @@ build_copy (Build *b, const Chunk *c, uint32_t layer, LsStream stream, LsCopyDir
   bool is_out = direction == LS_COPY_TO_HOST;
   LsOp copy
       = ls_op_blank (LS_OP_COPY, stream, LS_TAG_SYNC, is_out ? "offload activations" : "reload activations");
-  copy.root = direction;
+  copy.direction = direction;
   copy.host = LS_HOST_LAUNCH;
   copy.is_kept = true;
   uint16_t op = build_op (b, copy, deps, n_deps);
@@ -658,7 +658,7 @@ follow_copies (const LsSegment *seg, uint64_t *bytes, uint64_t *most)
 {
   for (uint32_t o = 0; o < seg->n_ops; o++) {
     const LsOp *op = &seg->ops[o];
-    if (op->is_kept && op->root == LS_COPY_TO_HOST)
+    if (op->is_kept && op->direction == LS_COPY_TO_HOST)
       *bytes += op->bytes;
     else if (op->is_kept)
       *bytes -= MIN (op->bytes, *bytes);

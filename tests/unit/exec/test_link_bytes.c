@@ -453,7 +453,7 @@ a_copy_that_did_not_move_is_noticed (void)
     f.call.step[0] = 0; /* the collective of rank 0 becomes a copy */
     LsOp *op = &f.hand->plan->segments[f.hand->plan->programs[0].instances[0].segment].ops[0];
     op->kind = LS_OP_COPY;
-    op->root = d;
+    op->direction = d;
     LS_CHECK (!conserve_step (&f.run, &f.job, 0, &error));
     g_autofree char *expected = g_strdup_printf (
         "internal error: %s of rank 0: 1048576 bytes in 1 calls were asked for in step 0, 0 bytes in 0 calls moved",

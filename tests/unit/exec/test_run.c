@@ -373,7 +373,7 @@ copies_both_ways_leave_the_sms_alone (void)
 {
   Hand *h = hand_new (1);
   LsOp back = ls_op_blank (LS_OP_COPY, LS_STREAM_DP, LS_TAG_SYNC, "copy");
-  back.root = LS_COPY_TO_DEVICE;
+  back.direction = LS_COPY_TO_DEVICE;
   back.bytes = 252000000;
   hand_join (h, 0, hand_copy (h, 0, LS_COPY_TO_HOST, 252000000));
   hand_join (h, 0, hand_op (h, 0, back, NULL, 0));

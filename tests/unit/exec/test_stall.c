@@ -432,7 +432,7 @@ static uint16_t
 copy (Hand *h, LsStream stream, LsCopyDirection direction, uint64_t bytes)
 {
   LsOp op = ls_op_blank (LS_OP_COPY, stream, LS_TAG_SYNC, "copy");
-  op.root = (uint8_t) direction;
+  op.direction = (uint8_t) direction;
   op.bytes = bytes;
   LsDep compute = { LS_DEP_STREAM, LS_STREAM_COMPUTE }; /* behind the step before */
   return hand_op (h, 0, op, &compute, 1);

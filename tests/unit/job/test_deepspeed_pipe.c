@@ -131,10 +131,10 @@ copies_of (const DpRun *r)
     const LsOp *op = dp_op (r, s);
     if (op->kind != LS_OP_COPY)
       continue;
-    if (c.bytes[op->root] == 0)
-      c.first[op->root] = s->start;
-    c.bytes[op->root] += op->bytes;
-    c.time[op->root] += s->end - s->start;
+    if (c.bytes[op->direction] == 0)
+      c.first[op->direction] = s->start;
+    c.bytes[op->direction] += op->bytes;
+    c.time[op->direction] += s->end - s->start;
   }
   return c;
 }

@@ -170,7 +170,7 @@ time_of (const LsJobResult *r, const LsOp *op, uint32_t rank, LsArena *arena)
   if (each == LS_TIME_NEVER && op->kind == LS_OP_COPY)
     each = ls_coll_time_alone (r->cluster,
                                ls_copy_plan (r->cluster, ls_plan_gpu (r->plan, rank),
-                                             (LsCopyDirection) op->root, op->bytes, LS_NETWORK_ALPHABETA,
+                                             (LsCopyDirection) op->direction, op->bytes, LS_NETWORK_ALPHABETA,
                                              arena));
   else if (each == LS_TIME_NEVER)
     each = ls_kernel_cost (&r->hardware->calibration, &r->cluster->spec.gpu, &r->plan->kernels[op->kernel])

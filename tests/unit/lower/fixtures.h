@@ -84,7 +84,7 @@ add_op (const LsPlan *plan, const LsOp *op, Sums *sums)
       && plan->kernels[op->kernel].kind <= LS_KERNEL_ATTENTION_BWD) /* dropout has FLOPs of its own */
     sums->flops[op->tag] += plan->kernels[op->kernel].flops;
   if (op->kind == LS_OP_COPY)
-    sums->copied[op->root] += op->bytes;
+    sums->copied[op->direction] += op->bytes;
   if (op->kind == LS_OP_COLLECTIVE && op->tag == LS_TAG_RECOMPUTE
       && strcmp (op->name, "activation all-gather") == 0)
     sums->gathered += op->bytes;
