@@ -8,7 +8,6 @@
 
 #include "base/list.h"
 #include "data/launch/program/program_map.h"
-#include "data/text/read_file.h"
 
 #define MAX_WRITTEN 64 /* files that a script writes */
 

@@ -4,7 +4,6 @@
 
 #include <lockstep/error.h>
 
-#include "data/jobs/job_files.h"
 #include "data/launch/launch_script.h"
 #include "data/launch/program/program_map.h"
 #include "data/launch/yaml_config.h"

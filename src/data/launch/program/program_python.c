@@ -8,7 +8,6 @@
 #include "data/launch/program/program_map.h"
 #include "data/launch/python/python_names.h"
 #include "data/launch/yaml_config.h"
-#include "data/shell/shell.h"
 
 /* --- members of trees -------------------------------------------------------------------------------- */
 
