@@ -256,19 +256,6 @@ add_kernels (const LsTimeline *t, uint32_t rank, const GArray *kernels, LsTime p
  * Deviation: what the imbalance of others makes a rank wait in warm-up and drain is left
  * there, as these would be there with even stages too. */
 
-const char *
-ls_bubble_name (LsBubble bubble)
-{
-  static const char *const names[LS_N_BUBBLES] = {
-    [LS_BUBBLE_WARMUP] = "warmup",
-    [LS_BUBBLE_STEADY] = "steady",
-    [LS_BUBBLE_IMBALANCE] = "imbalance",
-    [LS_BUBBLE_DRAIN] = "drain",
-    [LS_BUBBLE_OPTIMIZER_SYNC] = "optimizer_sync",
-  };
-  return names[bubble];
-}
-
 /* Instances of a program, up to the first forward behind a flush of the pipeline; UINT32_MAX, 0: none. */
 typedef struct {
   uint32_t first_backward, last_forward, end;
