@@ -72,7 +72,6 @@ typedef enum {
   LS_N_BUBBLES
 } LsBubble;
 
-
 /* Picoseconds per part within the window: of a rank, which sum to window_end - window_start exactly; of all
  * ranks, weighted by multiplicity, and the bubble among them by its reason, which sums to it exactly. */
 void ls_breakdown_rank (const LsTimeline *t, uint32_t rank, LsTime ret_rank[LS_N_PARTS]);
