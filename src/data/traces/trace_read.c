@@ -835,6 +835,12 @@ ls_trace_load (const char *name, uint32_t dp, LsDiagList *diags)
 {
   if (g_file_test (name, G_FILE_TEST_IS_DIR))
     return (ls_captured_trace_is (name) ? ls_captured_trace_load : ls_chakra_load) (name, dp, diags);
+  if (g_str_has_suffix (name, ".goal")) {
+    ls_diag_add (diags, LS_ERROR_UNSUPPORTED, name, 0, 0, NULL, NULL,
+                 "export the job with --format lockstep or chakra, which are read",
+                 "GOAL is written (lockstep trace export --format goal), not read");
+    return NULL;
+  }
   g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_TRACES, name, diags);
   return doc ? ls_trace_read (doc, dp, diags) : NULL;
 }
