@@ -236,11 +236,12 @@ def make_store(c10d):
             return b"l" * 128 if found is None else found
 
         def of_like(self, key):
-            """What a rank that this one answers for would have set, where keys end with ranks; None: it is no such key."""
+            """What a rank that is not captured would have set, where keys end with ranks; None: it is no such key."""
             beginning, _, last = key.rpartition("/")
-            group = next((NAMED[name] for name in beginning.split("/") if name in NAMED), None)
-            if group is None or not last.isdigit() or int(last) >= len(group.ranks) or group.sources[int(last)] >= 0:
-                return None
+            inner = [part.rpartition("/")[2] for part in reversed(beginning.split("//")[:-1])]  # 0//7//counter/0/rank: of group 7
+            group = next((NAMED[name] for name in (*inner, *beginning.split("/")) if name in NAMED), None)
+            if group is None or not last.isdigit() or int(last) >= len(group.ranks) or group.is_real[int(last)]:
+                return None  # who is captured sets it itself
             found = self.values.get(f"{beginning}/{group.ranks.index(SELF['rank'])}")
             if found is not None and "ymmetric" in beginning and len(found) >= 16:  # begins with the number of its GPU, which is another
                 return (int(last) % int(os.environ.get("LOCAL_WORLD_SIZE", "8"))).to_bytes(4, sys.byteorder) + found[4:]
