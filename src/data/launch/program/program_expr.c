@@ -299,6 +299,8 @@ parse_name (Parser *p)
     return f ? call (p, f) : complain (p, "there is no function %s", name);
   }
   const ProgramValue *let = p->run->lets ? g_hash_table_lookup (p->run->lets, name) : NULL;
+  if (!let && n > 0 && p->run->job) /* its rule, which was there when the map was checked, did not hold */
+    return program_none ();
   if (!let)
     return complain (p, n > 0 ? "no rule before says what %s is" : "a value is missing%s", name);
   return program_value_copy (let);
