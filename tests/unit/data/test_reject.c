@@ -195,7 +195,7 @@ read_kineto (const char *path, LsDiagList *diags)
 static bool
 read_launch (const char *path, LsDiagList *diags)
 {
-  LsImport import;
+  LsImported import;
   return ls_import_load ((const char *const[]) { path, NULL }, NULL, &import, diags);
 }
 
