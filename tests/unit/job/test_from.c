@@ -294,6 +294,26 @@ another_program_has_what_the_file_does_not_say (void)
   check_under (AXOLOTL, jobs[4].name, "torchtitan", "dp_kind=fsdp2; master=fp32; micro_batch=1");
 }
 
+/* A key that is left open is asked for, however many lines are told before it. */
+static void
+what_is_open_is_asked_for_behind_many_lines (void)
+{
+  LsJobSpec spec;
+  g_autoptr (GError) error = NULL;
+  GString *text
+      = g_string_new ("torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 4 --hidden-size 512 "
+                      "--num-attention-heads 8 --seq-length 512 --vocab-size 1000 --bf16");
+  for (guint i = 0; i < 2100; i++)
+    g_string_append_printf (text, " --what-is-%u 1", i);
+  g_string_append (text, " --micro-batch-size $MBS --global-batch-size 8\n");
+  read_for (text->str, "job-XXXXXX.sh", NULL, &spec);
+  LS_CHECK (set (&spec, "cluster", CLUSTER) && !ls_job_spec_prepare (&spec, &error));
+  LS_CHECK (error
+            && strstr (error->message, "its value is $MBS, which is not said here: give it by --micro"));
+  ls_job_spec_clear (&spec);
+  g_string_free (text, TRUE);
+}
+
 /* --- one road ---------------------------------------------------------------------------------------- */
 
 #define FASTER "dgx-h100"
@@ -375,4 +395,5 @@ a_job_of_files_is_that_of_their_documents (void)
 LS_TEST_SUITE (LS_TEST (a_job_of_files_is_that_of_their_documents),
                LS_TEST (another_program_has_what_the_file_does_not_say),
                LS_TEST (its_own_program_changes_nothing), LS_TEST (rules_ask_the_model_that_runs),
+               LS_TEST (what_is_open_is_asked_for_behind_many_lines),
                LS_TEST (what_is_written_takes_the_same_picoseconds))
