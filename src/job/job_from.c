@@ -108,17 +108,10 @@ find_open_knobs (const LsJobSpec *spec, LsJobSaysFunc says, LsDiagList *diags)
   }
 }
 
-/* The first key of a document; NULL: it has none. */
-static const cJSON *
-first_key (const LsJsonDoc *doc)
-{
-  return ls_json_doc_at (doc, "source")->next;
-}
-
 static void
 find_open_model (const LsImported *from, LsDiagList *diags)
 {
-  if (!first_key (from->model) && !ls_import_remark (from, LS_REMARK_UNKNOWN, NULL)) {
+  if (!ls_import_first (from->model) && !ls_import_remark (from, LS_REMARK_UNKNOWN, NULL)) {
     ls_diag_add (diags, LS_ERROR_INPUT, from->path, 0, 0, NULL, NULL,
                  "give the model by --model, or the files of its job in front of it",
                  "it does not say what is trained");
@@ -273,9 +266,9 @@ static guint
 n_values (const LsJobSpec *spec)
 {
   guint n = 0;
-  for (const cJSON *one = first_key (spec->from->strategy); one; one = one->next)
+  for (const cJSON *one = ls_import_first (spec->from->strategy); one; one = one->next)
     n++;
-  for (const cJSON *one = first_key (spec->from->model); one; one = one->next)
+  for (const cJSON *one = ls_import_first (spec->from->model); one; one = one->next)
     n += !spec->model || !ls_import_remark (spec->from, LS_REMARK_GIVEN, one->string);
   return n;
 }

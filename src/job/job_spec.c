@@ -333,14 +333,11 @@ ls_job_spec_load_strategy (LsJobSpec *spec, const char *name_or_path, LsDiagList
 static bool
 load_from (const LsJobSpec *spec, const char *files, LsImported *ret_from, LsDiagList *diags)
 {
-  LsModel model;
+  LsModel model = { 0 };
   g_auto (GStrv) paths = g_strsplit (files, "\n", -1);
   g_autoptr (GPtrArray) notes = g_ptr_array_new_with_free_func (g_free);
-  if (!spec->model)
-    return ls_import_load ((const char *const *) paths, NULL, ret_from, diags);
-  if (!ls_model_load (spec->model, &model, notes, diags))
-    return false;
-  bool ok = ls_import_load ((const char *const *) paths, &model, ret_from, diags);
+  bool ok = (!spec->model || ls_model_load (spec->model, &model, notes, diags))
+      && ls_import_load ((const char *const *) paths, spec->model ? &model : NULL, ret_from, diags);
   ls_model_clear (&model);
   return ok;
 }

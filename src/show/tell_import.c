@@ -14,22 +14,20 @@
 
 #define MAX_ROWS 12
 
-/* The lines of a document without what makes it JSON, and without its head: `  "tp": 8,` as `  tp 8`. */
 static void
 append_document (GString *out, const char *title, const LsJsonDoc *doc)
 {
-  g_autofree char *text = ls_import_text (doc, NULL, "");
-  g_auto (GStrv) lines = g_strsplit (text, "\n", -1);
+  LsJsonOut w;
+  ls_json_out_init (&w, out, 0);
   g_string_append_printf (out, "%s\n", title);
-  for (guint i = 4; lines[i]; i++) {
-    g_auto (GStrv) parts = g_strsplit (lines[i], "\": ", 2);
-    gsize n = parts[0] && parts[1] ? strlen (parts[1]) : 0;
-    if (n > 0)
-      g_string_append_printf (out, "  %-22s %.*s\n", parts[0] + 3, (int) (parts[1][n - 1] == ',' ? n - 1 : n),
-                              parts[1]);
+  for (const cJSON *one = ls_import_first (doc); one; one = one->next) {
+    g_string_append_printf (out, "  %-22s ", one->string);
+    ls_json_out_node (&w, NULL, one);
+    g_string_append_c (out, '\n');
   }
 }
 
+/* What is remarked so, in lines of at most 100 columns. */
 static void
 append_words (GString *out, const char *title, const LsImported *import, LsRemarkKind kind)
 {

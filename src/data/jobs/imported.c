@@ -58,10 +58,16 @@ ls_import_refuse (const LsImported *import, LsRemarkKind kind, LsErrorCode code,
 
 /* --- documents --------------------------------------------------------------------------------------- */
 
+const cJSON *
+ls_import_first (const LsJsonDoc *doc)
+{
+  return ls_json_doc_at (doc, "source")->next;
+}
+
 void
 ls_import_write (const LsJsonDoc *doc, GHashTable *without, LsJsonOut *w)
 {
-  for (const cJSON *one = ls_json_doc_at (doc, "source")->next; one; one = one->next)
+  for (const cJSON *one = ls_import_first (doc); one; one = one->next)
     if (!without || !g_hash_table_contains (without, one->string))
       ls_json_out_node (w, one->string, one);
 }
@@ -92,13 +98,12 @@ typedef union {
   LsStrategy strategy;
 } Either;
 
-/* Clears what was set. */
+/* Clears what was set. row: a table of that key. */
 static char *
-text_of (const LsField *f, Either *set)
+text_of (const LsField *row, Either *set)
 {
-  const LsField rows[] = { *f, { NULL } };
-  char *text = ls_field_text (f, set, NULL);
-  ls_fields_clear (rows, set);
+  char *text = ls_field_text (row, set, NULL);
+  ls_fields_clear (row, set);
   return text;
 }
 
@@ -107,22 +112,22 @@ ls_import_spelled (const LsField *fields, const char *key, const char *text)
 {
   Either set = { 0 };
   g_autoptr (LsDiagList) none = ls_diag_list_new ();
-  return ls_field_set_text (fields, &set, key, text, none) ? text_of (ls_field_find_value (fields, key), &set)
-                                                           : NULL;
+  return ls_field_set_text (fields, &set, key, text, none)
+      ? text_of ((const LsField[]) { *ls_field_find_value (fields, key), { NULL } }, &set)
+      : NULL;
 }
 
 char *
 ls_import_value (const LsJsonDoc *doc, const LsField *fields, const char *key)
 {
   Either set = { 0 };
-  const LsField *f = fields;
-  while (f->key && strcmp (f->key, key) != 0)
-    f++;
-  if (!f->key || !ls_json_doc_at (doc, key))
+  while (fields->key && strcmp (fields->key, key) != 0)
+    fields++;
+  if (!fields->key || !ls_json_doc_at (doc, key))
     return NULL;
-  const LsField rows[] = { *f, { NULL } };
+  const LsField row[] = { *fields, { NULL } };
   g_autoptr (GPtrArray) others = g_ptr_array_new_with_free_func (g_free);
   g_autoptr (LsDiagList) none = ls_diag_list_new ();
-  ls_fields_read (rows, doc, ls_json_doc_root (doc), &set, others, none);
-  return text_of (f, &set);
+  ls_fields_read (row, doc, ls_json_doc_root (doc), &set, others, none);
+  return text_of (row, &set);
 }

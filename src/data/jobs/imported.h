@@ -86,8 +86,9 @@ bool ls_import_refuse (const LsImported *import, LsRemarkKind kind, LsErrorCode 
 
 /* --- its documents ------------------------------------------------------------------------------- */
 
-/* The members of an object: the keys that a document has behind its schema, name and source, but for those of
- * a set; NULL: all. */
+/* The first of the keys that a document has behind its schema, name and source; NULL: there are none. */
+const cJSON *ls_import_first (const LsJsonDoc *doc);
+/* All of these but for those of a set, as members of an object; NULL: all. */
 void ls_import_write (const LsJsonDoc *doc, GHashTable *without, LsJsonOut *w);
 
 /* The same as a file of that name: its text, newly allocated, ends in a newline; or read back. NULL:

@@ -369,10 +369,3 @@ ls_strategy_read_over (const LsJsonDoc *doc, const LsStrategy *base, LsStrategy 
       g_hash_table_add (said, (gpointer) f->key);
   return true;
 }
-
-bool
-ls_strategy_load (const char *name, LsStrategy *ret_strategy, LsDiagList *diags)
-{
-  g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_STRATEGIES, name, diags);
-  return doc && ls_strategy_read (doc, ret_strategy, diags);
-}

@@ -405,21 +405,20 @@ static LsJsonDoc *
 document (const LsImport *import, const char *kind, const LsField *fields, GHashTable *said,
           const void *target, LsDiagList *diags)
 {
-  g_autoptr (GArray) rows = g_array_new (TRUE, TRUE, sizeof (LsField));
   g_autofree char *base = g_path_get_basename (import->made.path),
                   *source = g_strdup_printf ("%s, %s", import->made.program, base);
   LsJsonOut w;
-  for (const LsField *f = fields; f->key; f++)
-    if (g_hash_table_contains (said, f->key))
-      g_array_append_val (rows, *f);
   ls_json_out_open_as (&w, kind);
   ls_json_out_string (&w, "name", import->made.name);
   ls_json_out_string (&w, "source", source);
-  ls_fields_write ((const LsField *) (gpointer) rows->data, &w, target, NULL);
+  for (const LsField *f = fields; f->key; f++)
+    if (g_hash_table_contains (said, f->key))
+      ls_fields_write ((const LsField[]) { *f, { NULL } }, &w, target, NULL);
   g_autofree char *text = ls_json_out_close (&w);
   return ls_import_parse (text, import->made.name, diags);
 }
 
+/* What is remarked of keys alone. */
 static void
 remark_keys (LsImport *import)
 {
@@ -437,6 +436,7 @@ remark_keys (LsImport *import)
     import_remark_key (import, LS_REMARK_DEPARTS, import->departs);
 }
 
+/* By the table that the job was read by last. */
 static void
 note_keys_of_options (const LsImported *made)
 {
