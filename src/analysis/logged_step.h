@@ -21,6 +21,8 @@ typedef struct {
   double tokens_per_s_per_gpu;
   double memory_bytes;   /* allocated: the peak of the fullest rank    */
   double reserved_bytes; /* by PyTorch's allocator: the same           */
+  guint n_lines;         /* of a log, that time a step                 */
+  guint n_steady;        /* those of them whose median step_s is       */
   bool is_published;     /* asked for as such: the word before it      */
   char *source;          /* who says so; NULL: not said                */
 } LsMeasured;

@@ -6,6 +6,7 @@
 #include "api/answer.h"
 #include "api/commands.h"
 #include "api/request.h"
+#include "data/inspect.h"
 #include "data/jobs/job_files.h"
 #include "data/jobs/imported.h"
 #include "data/text/write_file.h"
@@ -23,25 +24,12 @@ import_free (gpointer import)
 
 /* Read back before it is written: what our own reader refuses is none of our files. */
 static bool
-check_model (const LsImport *import, const char *name, LsDiagList *diags)
+check (const char *text, const char *name, LsDiagList *diags)
 {
-  g_autoptr (LsJsonDoc) doc = ls_import_model (import, name, diags);
-  LsModel model;
-  if (!doc || !ls_model_read (doc, &model, NULL, diags))
-    return false;
-  ls_model_clear (&model);
-  return true;
-}
-
-static bool
-check_strategy (const LsImport *import, const char *name, LsDiagList *diags)
-{
-  g_autoptr (LsJsonDoc) doc = ls_import_strategy (import, NULL, name, diags);
-  LsStrategy strategy;
-  if (!doc || !ls_strategy_read (doc, &strategy, diags))
-    return false;
-  ls_strategy_clear (&strategy);
-  return true;
+  const char *kind;
+  LsJsonDoc *doc = ls_import_parse (text, name, diags);
+  g_autofree char *what = doc ? ls_inspect_doc (doc, &kind, diags) : NULL;
+  return what != NULL;
 }
 
 /* NAME-model.json beside NAME.json; newly allocated. */
@@ -54,30 +42,30 @@ model_path_of (const char *path, const char *model_name)
 
 /* Keys of a model that the file does not say, with commas. The caller frees it. */
 static char *
-missing_of (const LsImport *import)
+missing_of (const LsImported *import)
 {
   GString *keys = g_string_new (NULL);
   for (const LsField *f = ls_model_fields; f->key; f++)
-    if (f->required && !f->file_only && !g_hash_table_contains (import->model_said, f->key))
+    if (f->required && !f->file_only && !ls_json_doc_at (import->model, f->key))
       g_string_append_printf (keys, "%s%s", keys->len > 0 ? ", " : "", f->key);
   return g_string_free (keys, FALSE);
 }
 
 /* The strategy too where the model is not whole, which a file of launch options often leaves to others. */
 static gboolean
-write_files (const LsImport *import, const char *path, LsAnswer *a, GError **error)
+write_files (const LsImported *import, const char *path, LsAnswer *a, GError **error)
 {
   g_autofree char *name = ls_output_name (path, error);
   if (!name)
     return FALSE;
   g_autoptr (LsDiagList) diags = ls_diag_list_new (), of_model = ls_diag_list_new ();
   g_autofree char *model_name = g_strconcat (name, "-model", NULL),
-                  *model_path = model_path_of (path, model_name);
-  if (!check_strategy (import, name, diags))
+                  *model_path = model_path_of (path, model_name),
+                  *model = ls_import_text (import->model, NULL, model_name),
+                  *strategy = ls_import_text (import->strategy, NULL, name);
+  if (!check (strategy, name, diags))
     return ls_diag_list_to_error (diags, error);
-  bool has_model = check_model (import, model_name, of_model);
-  g_autofree char *model = has_model ? ls_import_model_text (import, model_name) : NULL,
-                  *strategy = ls_import_strategy_text (import, name);
+  bool has_model = check (model, model_name, of_model);
   if ((has_model && !ls_write_text (model_path, model, error)) || !ls_write_text (path, strategy, error))
     return FALSE;
   ls_answer_note (a, "written: %s%s%s--strategy %s", has_model ? "--model " : "", has_model ? model_path : "",
@@ -95,27 +83,21 @@ write_files (const LsImport *import, const char *path, LsAnswer *a, GError **err
 
 /* Contradictions first: they are refused. */
 static void
-judge (const LsImport *import, const LsRequest *r, LsAnswer *a)
+judge (const LsImported *import, const LsRequest *r, LsAnswer *a)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   GError *error = NULL;
   const char *path = ls_request_text (r, "output");
-  if (!ls_import_check (import, diags)) {
-    ls_diag_list_to_error (diags, &error);
+  guint n_unknown = ls_import_n_remarks (import, LS_REMARK_UNKNOWN);
+  if (ls_import_refuse (import, LS_REMARK_CONFLICT, LS_ERROR_CONFLICT, "", diags)
+      && ls_request_is_on (r, "strict"))
+    ls_import_refuse (import, LS_REMARK_UNKNOWN, LS_ERROR_UNSUPPORTED, LS_IMPORT_NOT_KNOWN, diags);
+  if (!ls_diag_list_to_error (diags, &error) || (path && !write_files (import, path, a, &error)))
     ls_answer_fail (a, error);
-  } else if (import->unknown->len > 0 && ls_request_is_on (r, "strict")) {
-    for (guint i = 0; i < import->unknown->len; i++)
-      ls_diag_add (diags, LS_ERROR_UNSUPPORTED, import->path, 0, 0, NULL, NULL, NULL,
-                   "not known, may matter: %s", (const char *) import->unknown->pdata[i]);
-    ls_diag_list_to_error (diags, &error);
-    ls_answer_fail (a, error);
-  } else if (path && !write_files (import, path, a, &error))
-    ls_answer_fail (a, error);
-  if (import->unknown->len > 0)
+  if (n_unknown > 0)
     ls_answer_warn (a,
-                    g_strdup_printf ("%u %s not known, and may matter to time or memory",
-                                     import->unknown->len,
-                                     import->unknown->len == 1 ? "thing is" : "things are"));
+                    g_strdup_printf ("%u %s not known, and may matter to time or memory", n_unknown,
+                                     n_unknown == 1 ? "thing is" : "things are"));
 }
 
 gboolean
@@ -124,7 +106,7 @@ command_import (const LsRequest *r, LsAnswer *a, GError **error)
   static const LsAnswerForms forms = { .text = to_text, .json = to_json, .free = import_free };
   g_autofree const char **paths = ls_request_texts (r, "file");
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  LsImport *import = g_new0 (LsImport, 1);
+  LsImported *import = g_new0 (LsImported, 1);
   if (!ls_import_load (paths, NULL, import, diags)) {
     g_free (import);
     return ls_diag_list_to_error (diags, error);

@@ -410,11 +410,17 @@ unknown_schema (const LsJsonDoc *doc, const cJSON *schema, LsDiagList *diags)
   return NULL;
 }
 
-/* Takes doc, whose schema that is. */
-static char *
-inspect_as (LsJsonDoc *own, const cJSON *schema, const char **ret_kind, LsDiagList *diags)
+static const cJSON *
+schema_of (const LsJsonDoc *doc)
+{
+  return cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "schema");
+}
+
+char *
+ls_inspect_doc (LsJsonDoc *own, const char **ret_kind, LsDiagList *diags)
 {
   g_autoptr (LsJsonDoc) doc = own;
+  const cJSON *schema = schema_of (doc);
   for (guint i = 0; i < G_N_ELEMENTS (kinds); i++) {
     g_autofree char *name = g_strdup_printf ("lockstep.%s/1", kinds[i].kind);
     if (!kinds[i].inspect || g_strcmp0 (cJSON_GetStringValue (schema), name) != 0)
@@ -425,12 +431,6 @@ inspect_as (LsJsonDoc *own, const cJSON *schema, const char **ret_kind, LsDiagLi
     return doc ? kinds[i].inspect (doc, diags) : NULL;
   }
   return unknown_schema (doc, schema, diags);
-}
-
-static const cJSON *
-schema_of (const LsJsonDoc *doc)
-{
-  return cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "schema");
 }
 
 /* Each member as a file of its own. */
@@ -445,7 +445,7 @@ inspect_set (const LsJsonDoc *set, const char **ret_kind, LsDiagList *diags)
   g_autofree char *first = NULL;
   for (const cJSON *m = members ? members->child : NULL; m && m->string; m = m->next, n++) {
     LsJsonDoc *doc = ls_data_member (set, m->string, diags);
-    g_autofree char *line = doc ? inspect_as (doc, schema_of (doc), ret_kind, diags) : NULL;
+    g_autofree char *line = doc ? ls_inspect_doc (doc, ret_kind, diags) : NULL;
     if (!first)
       first = g_steal_pointer (&line);
   }
@@ -476,7 +476,7 @@ ls_inspect_file (const char *path, const char **ret_kind, LsDiagList *diags)
   }
   if (g_strcmp0 (cJSON_GetStringValue (schema), SET_SCHEMA) == 0)
     return inspect_set (doc, ret_kind, diags);
-  return inspect_as (g_steal_pointer (&doc), schema, ret_kind, diags);
+  return ls_inspect_doc (g_steal_pointer (&doc), ret_kind, diags);
 }
 
 /* --- schemas ----------------------------------------------------------------------------------- */

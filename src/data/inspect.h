@@ -12,6 +12,9 @@
  * the "schema" of a file has it, "model" of "lockstep.model/1"; static. */
 char *ls_inspect_file (const char *path, const char **ret_kind, LsDiagList *diags);
 
+/* The same of one file of ours, which is taken. */
+char *ls_inspect_doc (LsJsonDoc *doc, const char **ret_kind, LsDiagList *diags);
+
 /* The kinds of files of ours, and what each may hold, as JSON Schema by the tables that read them
  * (data/text/field.h). */
 

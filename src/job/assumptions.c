@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "data/jobs/job_files.h"
+#include "job/job_from.h"
 #include "job/knobs.h"
 #include "model/operators.h"
 
@@ -187,17 +188,6 @@ static const Row rows[] = {
 
 /* --- whence ---------------------------------------------------------------------------------------- */
 
-/* Whether the launch file says it, and nobody said otherwise behind it. */
-static bool
-is_from (const Job *j, const LsField *knob)
-{
-  const LsImport *from = j->spec->from;
-  if (!from || !g_hash_table_contains (from->strategy_said, knob->key))
-    return false;
-  g_autofree char *its = ls_field_text (knob, &from->strategy, NULL), *now = ls_field_text (knob, j->s, NULL);
-  return g_strcmp0 (its, now) == 0;
-}
-
 /* Whether the program that was named has it by default, on that accelerator too. */
 static bool
 is_of_software (const Job *j, const LsField *knob)
@@ -232,12 +222,13 @@ is_given (const Job *j, const char *knob)
 
 /* A word of the files, a rule of their program, or what was given behind their name. */
 static char *
-whence_from (const LsImport *from, const char *knob)
+whence_from (const LsImported *from, const char *knob)
 {
-  if (g_hash_table_contains (from->given, knob))
+  bool is_rule
+      = ls_import_remark (from, LS_REMARK_BY_RULE, knob) || ls_import_remark (from, LS_REMARK_OF_JOB, knob);
+  if (ls_import_remark (from, LS_REMARK_GIVEN, knob))
     return g_strdup ("given");
-  return g_hash_table_contains (from->by_rule, knob) ? g_strdup_printf ("a rule of %s", from->program)
-                                                     : g_strdup ("the launch file's");
+  return is_rule ? g_strdup_printf ("a rule of %s", from->program) : g_strdup ("the launch file's");
 }
 
 /* Whence it is that somebody says it, newly allocated; NULL: nobody does. */
@@ -249,7 +240,7 @@ whence_said (const Job *j, const Row *row)
     return g_strdup (chosen);
   if (!row->knob)
     return whence_software (j);
-  if (is_from (j, ls_field_find (ls_strategy_fields, row->knob)))
+  if (ls_job_has_from (j->spec, ls_field_find (ls_strategy_fields, row->knob), j->s))
     return whence_from (j->spec->from, row->knob);
   return is_given (j, row->knob) ? g_strdup ("given") : NULL;
 }
@@ -260,8 +251,7 @@ whence_unsaid (const Job *j, const Row *row)
   const LsField *knob = ls_field_find (ls_strategy_fields, row->knob);
   if (is_of_software (j, knob))
     return g_strdup_printf ("%s's default", j->spec->software->program);
-  if (strcmp (row->knob, "seq") == 0 && j->spec->from
-      && g_hash_table_contains (j->spec->from->model_said, "seq"))
+  if (strcmp (row->knob, "seq") == 0 && j->spec->from && ls_json_doc_at (j->spec->from->model, "seq"))
     return g_strdup ("the launch file's");
   if (strcmp (row->knob, "attention") == 0 && j->s->use.attention != (int) j->model->attention)
     return g_strdup ("the accelerator has no other");

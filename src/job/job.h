@@ -67,14 +67,13 @@ typedef struct {
   uint32_t n_nodes;              /* 0: as above   */
   uint32_t slice[LS_TORUS_AXES]; /* of a torus, 0 beyond its axes; all 0: as its file says */
   uint32_t segment;      /* compute trays of a node taken together (cluster/segment.h); 0: as its file says */
-  LsImport *from;        /* of a launch file, in the place of a model and under all of strategy; NULL: none.
+  LsImported *from;      /* of a launch file, in the place of a model and under all of strategy; NULL: none.
                            Shared, counted */
   bool gpus_are_from;    /* the number of GPUs is that of `from`: another size of the job takes its place */
   bool software_is_from; /* so is `software` */
-  /* Keys that `from` has only by the rules of its program, and that are as `software`, another one, has them:
-   * static strings; NULL: none. Counted. And the stage of ZeRO that `from` says, if that has none such. */
+  /* Keys that `from` has only by the rules of its program, and that are as `software`, another one, has them,
+   * and its stage of ZeRO, if that has none such: static strings; NULL: none. Counted. */
   GHashTable *given_up;
-  bool zero_is_given_up;
   bool is_strict; /* what is not known of `from` is refused */
   LsStrategy strategy;
   char *strategy_knob; /* NULL: none was set that a trace would contradict */

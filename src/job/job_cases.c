@@ -70,7 +70,7 @@ take_log (LsCase *c, const char *path, LsDiagList *diags)
   if (ok) {
     take_job (c, &spec);
     c->measured_s = spec.from->measured.step_s;
-    c->allocated_gib = spec.from->measured.allocated_bytes / GIB;
+    c->allocated_gib = spec.from->measured.memory_bytes / GIB;
   }
   ls_job_spec_clear (&spec);
   return ok;

@@ -40,13 +40,31 @@ has (GHashTable *keys, const char *key)
   return keys && g_hash_table_contains (keys, key);
 }
 
+/* Of the strategy, as the text of a flag, newly allocated; NULL: the file does not give it. */
+static char *
+from_value (const LsImported *from, const char *key)
+{
+  return ls_import_value (from->strategy, ls_strategy_fields, key);
+}
+
+bool
+ls_job_has_from (const LsJobSpec *spec, const LsField *knob, const LsStrategy *s)
+{
+  g_autofree char *its = spec->from ? from_value (spec->from, knob->key) : NULL,
+                  *now = ls_field_text (knob, s, NULL);
+  return its && g_strcmp0 (its, now) == 0;
+}
+
 bool
 ls_job_says (const LsJobSpec *spec, const char *key)
 {
-  const LsImport *from = spec->from;
-  bool follows = from && has (from->follows_gpus, key),
-       is_as_inferred = follows && spec->strategy.gpus == from->strategy.gpus;
-  return is_as_inferred || (!follows && from && has (from->strategy_said, key)) || has (spec->said, key);
+  const LsImported *from = spec->from;
+  if (!from || has (spec->said, key))
+    return has (spec->said, key);
+  if (!ls_import_remark (from, LS_REMARK_OF_GPUS, key))
+    return ls_json_doc_at (from->strategy, key) != NULL;
+  g_autofree char *gpus = from_value (from, "gpus");
+  return spec->strategy.gpus == (gpus ? g_ascii_strtoull (gpus, NULL, 10) : 0);
 }
 
 /* Knobs without which a job is another one. */
@@ -74,48 +92,41 @@ ask_for (const LsJobSpec *spec, const char *key, const char *why, LsDiagList *di
 static void
 find_open_knobs (const LsJobSpec *spec, LsJobSaysFunc says, LsDiagList *diags)
 {
-  const LsImport *from = spec->from;
+  const LsImported *from = spec->from;
   for (const LsField *f = ls_strategy_fields; f->key; f++) {
-    const char *line = has (from->open, f->key) ? g_hash_table_lookup (from->open, f->key) : NULL;
-    if (line && is_asked_for (f->key) && !says (spec, f->key))
-      ask_for (spec, f->key, line, diags);
+    const LsRemark *open = ls_import_remark (from, LS_REMARK_UNKNOWN, f->key);
+    if (open && is_asked_for (f->key) && !says (spec, f->key))
+      ask_for (spec, f->key, open->text, diags);
   }
   for (guint i = 0; i < G_N_ELEMENTS (needed); i++) {
-    g_autofree char *why = g_strdup_printf (
-        has (from->follows_gpus, needed[i]) ? "%s follows from another number of GPUs" : "it does not say %s",
-        needed[i]);
-    if (!has (from->open, needed[i]) && !says (spec, needed[i]))
+    g_autofree char *why = g_strdup_printf (ls_import_remark (from, LS_REMARK_OF_GPUS, needed[i])
+                                                ? "%s follows from another number of GPUs"
+                                                : "it does not say %s",
+                                            needed[i]);
+    if (!ls_import_remark (from, LS_REMARK_UNKNOWN, needed[i]) && !says (spec, needed[i]))
       ask_for (spec, needed[i], why, diags);
   }
 }
 
 static void
-find_open_model (const LsImport *from, LsDiagList *diags)
+find_open_model (const LsImported *from, LsDiagList *diags)
 {
-  if (g_hash_table_size (from->model_said) == 0 && g_hash_table_size (from->open) == 0) {
+  if (!ls_import_first (from->model) && !ls_import_remark (from, LS_REMARK_UNKNOWN, NULL)) {
     ls_diag_add (diags, LS_ERROR_INPUT, from->path, 0, 0, NULL, NULL,
                  "give the model by --model, or the files of its job in front of it",
                  "it does not say what is trained");
     return;
   }
   for (const LsField *f = ls_model_fields; f->key; f++) {
-    if (!f->required || f->file_only || has (from->model_said, f->key))
+    if (!f->required || f->file_only || ls_json_doc_at (from->model, f->key))
       continue;
-    const char *line = has (from->open, f->key) ? g_hash_table_lookup (from->open, f->key) : NULL;
+    const LsRemark *open = ls_import_remark (from, LS_REMARK_UNKNOWN, f->key);
     g_autofree char *why
-        = line ? g_strdup (line) : g_strdup_printf ("it does not say %s (%s)", f->key, f->meaning);
+        = open ? g_strdup (open->text) : g_strdup_printf ("it does not say %s (%s)", f->key, f->meaning);
     ls_diag_add (diags, LS_ERROR_INPUT, from->path, 0, 0, NULL, NULL, NULL,
                  "%s: give it after the name, --from %s:%s=%s, or the model by --model", why, from->path,
                  f->key, f->kind == LS_FIELD_ENUM ? f->names[0].name : "N");
   }
-}
-
-static void
-find_unknown (const LsImport *from, LsDiagList *diags)
-{
-  for (guint i = 0; i < from->unknown->len; i++)
-    ls_diag_add (diags, LS_ERROR_UNSUPPORTED, from->path, 0, 0, NULL, NULL, NULL, "not known, may matter: %s",
-                 (const char *) from->unknown->pdata[i]);
 }
 
 bool
@@ -131,17 +142,15 @@ ls_job_from_has_size (const LsJobSpec *spec, const LsClusterSpec *cluster, LsDia
 
 /* What the file says of multi-token prediction, as changes of a model; "": nothing. The caller frees it. */
 static char *
-predictions_of (const LsImport *from)
+predictions_of (const LsImported *from)
 {
-  const LsModel *m = &from->model;
+  static const char *const keys[] = { "predict_layers", "predict_pattern", "predict_shared" };
   GString *changes = g_string_new (NULL);
-  if (!has (from->model_said, "predict_layers"))
-    return g_string_free (changes, FALSE);
-  g_string_append_printf (changes, "predict_layers=%u", m->predict.layers);
-  if (has (from->model_said, "predict_pattern"))
-    g_string_append_printf (changes, ",predict_pattern=%s", m->predict.pattern);
-  if (has (from->model_said, "predict_shared"))
-    g_string_append_printf (changes, ",predict_shared=%s", m->predict.shared ? "true" : "false");
+  for (guint i = 0; i < G_N_ELEMENTS (keys) && ls_json_doc_at (from->model, keys[0]); i++) {
+    g_autofree char *value = ls_import_value (from->model, ls_model_fields, keys[i]);
+    if (value)
+      g_string_append_printf (changes, "%s%s=%s", i > 0 ? "," : "", keys[i], value);
+  }
   return g_string_free (changes, FALSE);
 }
 
@@ -154,8 +163,9 @@ load_given (const LsJobSpec *spec, LsModel *ret_model, GPtrArray *notes, LsDiagL
                   *name = *changes ? ls_override_add (spec->model, changes) : g_strdup (spec->model);
   if (!ls_model_load (name, ret_model, notes, diags))
     return false;
-  if (spec->from && has (spec->from->model_said, "seq")) {
-    ret_model->seq = spec->from->model.seq;
+  const cJSON *seq = spec->from ? ls_json_doc_at (spec->from->model, "seq") : NULL;
+  if (seq) {
+    ret_model->seq = (uint32_t) seq->valuedouble;
     ls_model_notes_drop_length (notes);
   }
   return true;
@@ -165,10 +175,10 @@ bool
 ls_job_load_model (const LsJobSpec *spec, LsJobSaysFunc says, LsModel *ret_model, GPtrArray *notes,
                    LsDiagList *diags)
 {
-  const LsImport *from = spec->from;
+  const LsImported *from = spec->from;
   guint n = ls_diag_list_n (diags);
   if (from && spec->is_strict)
-    find_unknown (from, diags);
+    ls_import_refuse (from, LS_REMARK_UNKNOWN, LS_ERROR_UNSUPPORTED, LS_IMPORT_NOT_KNOWN, diags);
   if (from)
     find_open_knobs (spec, says, diags);
   if (spec->model && !load_given (spec, ret_model, notes, diags))
@@ -178,10 +188,7 @@ ls_job_load_model (const LsJobSpec *spec, LsJobSaysFunc says, LsModel *ret_model
   if (spec->model)
     return ls_diag_list_n (diags) == n;
   find_open_model (from, diags);
-  if (ls_diag_list_n (diags) > n)
-    return false;
-  g_autoptr (LsJsonDoc) doc = ls_import_model (from, from->name, diags);
-  return doc && ls_model_read (doc, ret_model, notes, diags);
+  return ls_diag_list_n (diags) == n && ls_model_read (from->model, ret_model, notes, diags);
 }
 
 /* --- what its accelerator lacks --------------------------------------------------------------------- */
@@ -192,7 +199,8 @@ static bool
 takes_flash (const LsJobSpec *spec, const LsModel *model)
 {
   int own = spec->strategy.use.attention;
-  bool is_asked = spec->from ? has (spec->from->given, "attention") : ls_job_says (spec, "attention");
+  bool is_asked = spec->from ? ls_import_remark (spec->from, LS_REMARK_GIVEN, "attention") != NULL
+                             : ls_job_says (spec, "attention");
   return !is_asked
       && (own == LS_ATTENTION_FLASH || (own == LS_ATTENTION_AUTO && model->attention == LS_ATTENTION_FLASH));
 }
@@ -212,7 +220,7 @@ ls_job_note_attention_fit (const LsJobSpec *spec, const LsModel *model, const Ls
   if (!hardware->spec.gpu.lacks_flash || s->use.attention != LS_ATTENTION_UNFUSED
       || !takes_flash (spec, model))
     return;
-  bool is_said = spec->from && !has (spec->from->by_rule, "attention");
+  bool is_said = spec->from && !ls_import_remark (spec->from, LS_REMARK_BY_RULE, "attention");
   const char *who = is_said ? spec->from->path
       : spec->from          ? spec->from->program
       : spec->software      ? spec->software->program
@@ -226,25 +234,22 @@ ls_job_note_attention_fit (const LsJobSpec *spec, const LsModel *model, const Ls
 
 /* --- what is told --------------------------------------------------------------------------------- */
 
-/* Whether that line is of a key that was given since. */
+/* Whether it is of a key that was given since. */
 static bool
-is_settled (const LsJobSpec *spec, const char *line)
+is_settled (const LsJobSpec *spec, const LsRemark *r)
 {
-  GHashTableIter keys;
-  gpointer key, told;
-  for (g_hash_table_iter_init (&keys, spec->from->open); g_hash_table_iter_next (&keys, &key, &told);)
-    if (told == line)
-      return ls_job_says (spec, key) || strcmp (key, "gpus") == 0 || spec->model;
-  return false;
+  return r->key && (ls_job_says (spec, r->key) || strcmp (r->key, "gpus") == 0 || spec->model);
 }
 
 static GPtrArray *
 unsettled (const LsJobSpec *spec)
 {
   GPtrArray *lines = g_ptr_array_new ();
-  for (guint i = 0; i < spec->from->unknown->len; i++)
-    if (!is_settled (spec, spec->from->unknown->pdata[i]))
-      g_ptr_array_add (lines, spec->from->unknown->pdata[i]);
+  for (guint i = 0; i < spec->from->remarks->len; i++) {
+    const LsRemark *r = &g_array_index (spec->from->remarks, LsRemark, i);
+    if (r->kind == LS_REMARK_UNKNOWN && !is_settled (spec, r))
+      g_ptr_array_add (lines, r->text);
+  }
   return lines;
 }
 
@@ -258,14 +263,13 @@ explained_first (gconstpointer a, gconstpointer b)
 
 /* That are of its files: those of a model that was given in their place are not. */
 static guint
-n_values (const LsImport *from)
+n_values (const LsJobSpec *spec)
 {
-  guint n = g_hash_table_size (from->strategy_said);
-  GHashTableIter iter;
-  gpointer key;
-  g_hash_table_iter_init (&iter, from->model_said);
-  while (g_hash_table_iter_next (&iter, &key, NULL))
-    n += !from->model_is_given || !g_hash_table_contains (from->given, key);
+  guint n = 0;
+  for (const cJSON *one = ls_import_first (spec->from->strategy); one; one = one->next)
+    n++;
+  for (const cJSON *one = ls_import_first (spec->from->model); one; one = one->next)
+    n += !spec->model || !ls_import_remark (spec->from, LS_REMARK_GIVEN, one->string);
   return n;
 }
 
@@ -273,8 +277,7 @@ n_values (const LsImport *from)
 static char *
 text_of_change (const LsJobSpec *spec, const LsField *f)
 {
-  g_autofree char *theirs = ls_field_text (f, &spec->from->strategy, NULL),
-                  *now = ls_field_text (f, &spec->strategy, NULL);
+  g_autofree char *theirs = from_value (spec->from, f->key), *now = ls_field_text (f, &spec->strategy, NULL);
   return g_strcmp0 (theirs, now) != 0
       ? g_strdup_printf ("%s %s (was %s)", f->key, now ? now : "by itself", theirs ? theirs : "none")
       : NULL;
@@ -284,12 +287,12 @@ text_of_change (const LsJobSpec *spec, const LsField *f)
 static void
 tell_given_up (const LsJobSpec *spec, GPtrArray *notes)
 {
-  const LsImport *from = spec->from;
+  const LsImported *from = spec->from;
   GString *keys = g_string_new (NULL);
   for (const LsField *f = ls_strategy_fields; spec->given_up && f->key; f++) {
     bool is_so = has (spec->given_up, f->key) && !has (spec->said, f->key);
     g_autofree char *change = is_so ? text_of_change (spec, f) : NULL;
-    if (change && strcmp (f->key, "zero") == 0 && spec->zero_is_given_up)
+    if (change && !ls_import_remark (from, LS_REMARK_BY_RULE, f->key))
       ls_note (notes,
                "%s says a stage of ZeRO that %s does not have; taken from %s: %s; "
                "--zero says another",
@@ -306,7 +309,7 @@ tell_given_up (const LsJobSpec *spec, GPtrArray *notes)
 void
 ls_job_from_notes (const LsJobSpec *spec, GPtrArray *notes)
 {
-  const LsImport *from = spec->from;
+  const LsImported *from = spec->from;
   if (!from)
     return;
   g_autoptr (GPtrArray) lines = unsettled (spec);
@@ -314,21 +317,24 @@ ls_job_from_notes (const LsJobSpec *spec, GPtrArray *notes)
   ls_note (notes,
            "%s is a job of %s: %u values, %u inferred, %u ignored, %u not known "
            "that may matter; lockstep import shows all",
-           from->path, from->program, n_values (from), from->inferred->len, from->ignored->len, lines->len);
+           from->path, from->program, n_values (spec), ls_import_n_remarks (from, LS_REMARK_INFERRED),
+           ls_import_n_remarks (from, LS_REMARK_IGNORED), lines->len);
   for (guint i = 0; i < MIN (lines->len, MAX_SHOWN); i++)
     ls_note (notes, "not known, may matter: %s", (char *) lines->pdata[i]);
   if (lines->len > MAX_SHOWN)
     ls_note (notes, "not known, may matter: %u more", lines->len - MAX_SHOWN);
-  for (guint i = 0; i < from->inferred->len && !has (from->given, "dtype"); i++)
-    if (g_str_has_prefix (from->inferred->pdata[i], "dtype "))
-      ls_note (notes, "inferred: %s", (const char *) from->inferred->pdata[i]);
+  for (guint i = 0; i < from->remarks->len && !ls_import_remark (from, LS_REMARK_GIVEN, "dtype"); i++) {
+    const LsRemark *r = &g_array_index (from->remarks, LsRemark, i);
+    if (r->kind == LS_REMARK_INFERRED && g_str_has_prefix (r->text, "dtype "))
+      ls_note (notes, "inferred: %s", r->text);
+  }
   tell_given_up (spec, notes);
   if (!spec->software && !spec->strategy.program.software)
     ls_note (notes,
              "%s does not say on what it runs, so that no release of %s is "
              "taken: it runs the textbook; --software NAME for another one",
              from->path, from->program);
-  if (spec->model && (from->model_is_named || from->model_is_sized))
+  if (spec->model && from->has_own_model)
     ls_note (notes, "the model is %s, not that of %s", spec->model, from->path);
 }
 
@@ -338,35 +344,28 @@ ls_job_from_notes (const LsJobSpec *spec, GPtrArray *notes)
 static const char *
 changed_knob (const LsJobSpec *spec)
 {
-  const LsImport *from = spec->from;
+  const LsRemark *departs = ls_import_remark (spec->from, LS_REMARK_DEPARTS, NULL);
   for (const LsField *f = ls_strategy_fields; f->key; f++) {
-    if (f->file_only || !has (from->strategy_said, f->key) || strcmp (f->key, "software") == 0)
-      continue;
-    g_autofree char *logged = ls_field_text (f, &from->strategy, NULL),
-                    *now = ls_field_text (f, &spec->strategy, NULL);
     bool is_size = strcmp (f->key, "gpus") == 0 && spec->strategy.gpus == 0;
-    if (!is_size && g_strcmp0 (logged, now) != 0)
+    if (!f->file_only && !is_size && ls_json_doc_at (spec->from->strategy, f->key)
+        && !ls_job_has_from (spec, f, &spec->strategy))
       return f->key;
   }
-  return spec->model && from->model_is_named ? "model" : from->departs;
+  return departs ? departs->key : NULL;
 }
 
 void
 ls_job_from_measure (LsJobSpec *spec, GPtrArray *notes)
 {
-  const LsImport *from = spec->from;
+  const LsImported *from = spec->from;
   if (!from || from->measured.step_s == 0 || spec->measured.step_s > 0)
     return;
-  const char *key = changed_knob (spec), *path = from->measured.path ? from->measured.path : from->path;
+  const char *key = changed_knob (spec), *log = from->measured.source ? from->measured.source : from->path;
   if (key) {
-    ls_note (notes, "%s timed a step of %.4g s, of another job: %s is not as it was logged", path,
+    ls_note (notes, "%s timed a step of %.4g s, of another job: %s is not as it was logged", log,
              from->measured.step_s, key);
     return;
   }
-  spec->measured = (LsMeasured) { .step_s = from->measured.step_s,
-                                  .flops_per_gpu = from->measured.flops_per_gpu,
-                                  .tokens_per_s_per_gpu = from->measured.tokens_per_s_per_gpu,
-                                  .memory_bytes = from->measured.allocated_bytes,
-                                  .reserved_bytes = from->measured.reserved_bytes,
-                                  .source = g_strdup (path) };
+  spec->measured = from->measured;
+  spec->measured.source = g_strdup (log);
 }

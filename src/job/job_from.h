@@ -19,6 +19,8 @@ gboolean ls_job_check_named (const LsJobSpec *spec, GError **error);
 /* Whether a key of the strategy has a value that somebody said. */
 typedef bool (*LsJobSaysFunc) (const LsJobSpec *spec, const char *key);
 bool ls_job_says (const LsJobSpec *spec, const char *key);
+/* Whether the launch file gives a key of the strategy, and s still has that value. */
+bool ls_job_has_from (const LsJobSpec *spec, const LsField *knob, const LsStrategy *s);
 
 /* The model of --model, or that of the launch file. Of the latter also what the job lacks, LS_ERROR_INPUT
  * with the form that gives it, and with is_strict what is not known, LS_ERROR_UNSUPPORTED. Otherwise as

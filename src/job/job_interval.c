@@ -292,7 +292,7 @@ lengthen_for_missing (const LsJobSpec *spec, const LsJobResult *r, LsInterval *i
 static void
 widen_for_release (const LsJobSpec *spec, const LsJobResult *r, LsInterval *interval)
 {
-  const LsImport *from = spec->from;
+  const LsImported *from = spec->from;
   bool may_be_older = from && from->first_year > 0 && from->first_year < YEAR_OF_ATTENTION
       && from->last_year >= YEAR_OF_ATTENTION && r->strategy.use.attention == LS_ATTENTION_FLASH
       && r->strategy.use.attention_kernel == LS_ATTENTION_KERNEL_CUDNN

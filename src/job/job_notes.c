@@ -12,6 +12,7 @@
 #include "data/text/field.h"
 #include "data/text/override.h"
 #include "data/traces/traces.h"
+#include "job/job_from.h"
 #include "job/job_interval.h"
 #include "job/job_steps.h"
 #include "job/knobs.h"
@@ -845,15 +846,12 @@ find_host_reason (const LsJobResult *job, const LsField *f)
 
 /* --- notes --- */
 
-/* What a launch file says is said in words of its program, or is what its program does by itself. */
-static bool
-is_of_launch_file (const LsJobSpec *spec, const LsField *f, const char *value)
+/* The option of the launch file which alone decides a key, with its value; NULL: none does. */
+static char *
+option_of (const LsImported *from, const char *key)
 {
-  const LsImport *from = spec->from;
-  if (!from || !g_hash_table_contains (from->strategy_said, f->key))
-    return false;
-  g_autofree char *there = ls_field_text (f, &from->strategy, NULL);
-  return g_strcmp0 (there, value) == 0;
+  const LsRemark *o = ls_import_remark (from, LS_REMARK_OPTION, key);
+  return o ? g_strjoin (o->value && *o->value ? " " : NULL, o->text, o->value, NULL) : NULL;
 }
 
 static void
@@ -864,8 +862,9 @@ note_if_idle (Search *x, const LsField *f, GPtrArray *notes)
   bool is_said = x->spec->said && g_hash_table_contains (x->spec->said, f->key);
   if (!is_said || !value || g_strcmp0 (value, usual) == 0)
     return;
-  bool is_theirs = is_of_launch_file (x->spec, f, value);
-  g_autofree char *theirs = is_theirs ? ls_launch_option_of (x->spec->from, f->key) : NULL;
+  /* What a launch file says is said in words of its program, or is what its program does by itself. */
+  bool is_theirs = ls_job_has_from (x->spec, f, &x->spec->strategy);
+  g_autofree char *theirs = is_theirs ? option_of (x->spec->from, f->key) : NULL;
   if (is_theirs && !theirs)
     return;
   bool is_host = strcmp (f->topic, "host") == 0;

@@ -2,6 +2,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "data/datadir.h"
 #include "data/jobs/emit.h"
 #include "data/jobs/job_files.h"
 #include "data/text/field.h"
@@ -224,11 +225,18 @@ take_strategy (LsJobSpec *spec, const LsStrategy *strategy, const char *knob)
     spec->strategy_knob = g_strdup (knob);
 }
 
+/* The program that a strategy names; NULL: none. */
+static const char *
+its_software (const LsJsonDoc *strategy)
+{
+  return ls_json_text (ls_json_doc_root (strategy), "software");
+}
+
 /* Whether the program of a launch file runs it, in whichever release: what follows from its rules holds. */
 static bool
 runs_its_own (const LsJobSpec *spec)
 {
-  const char *its = spec->from->strategy.program.software;
+  const char *its = its_software (spec->from->strategy);
   if (!spec->software || spec->software_is_from || strcmp (spec->software->program, spec->from->program) == 0)
     return true;
   LsSoftwareSpec named;
@@ -247,9 +255,11 @@ keys_given_up (const LsJobSpec *spec)
   if (runs_its_own (spec))
     return NULL;
   GHashTable *keys = g_hash_table_new (g_str_hash, g_str_equal);
-  for (const LsField *f = ls_strategy_fields; f->key; f++)
-    if (ls_import_gives_way (spec->from, f))
-      g_hash_table_add (keys, (gpointer) f->key);
+  for (guint i = 0; i < spec->from->remarks->len; i++) {
+    const LsRemark *r = &g_array_index (spec->from->remarks, LsRemark, i);
+    if (r->kind == LS_REMARK_BY_RULE)
+      g_hash_table_add (keys, (gpointer) r->key);
+  }
   return keys;
 }
 
@@ -264,8 +274,9 @@ has_stage (const LsStrategy *s)
 static bool
 read_from (LsJobSpec *spec, LsStrategy *ret_strategy, LsDiagList *diags)
 {
-  const LsImport *from = spec->from;
-  g_autoptr (LsJsonDoc) doc = ls_import_strategy (from, spec->given_up, from->name, diags);
+  const LsImported *from = spec->from;
+  g_autofree char *text = ls_import_text (from->strategy, spec->given_up, from->name);
+  g_autoptr (LsJsonDoc) doc = ls_import_parse (text, from->name, diags);
   return doc && ls_strategy_read_over (doc, &spec->strategy, ret_strategy, said_of (spec), diags);
 }
 
@@ -274,32 +285,30 @@ read_from (LsJobSpec *spec, LsStrategy *ret_strategy, LsDiagList *diags)
 static gboolean
 take_from (LsJobSpec *spec, LsDiagList *diags)
 {
-  const LsImport *from = spec->from;
+  const LsImported *from = spec->from;
   LsStrategy strategy;
   g_clear_pointer (&spec->given_up, g_hash_table_unref);
   spec->given_up = keys_given_up (spec);
-  spec->zero_is_given_up = false;
-  if (!read_from (spec, &strategy, diags))
+  if (!ls_import_refuse (from, LS_REMARK_CONFLICT, LS_ERROR_CONFLICT, "", diags)
+      || !read_from (spec, &strategy, diags))
     return FALSE;
-  if (spec->given_up && !g_hash_table_contains (from->given, "zero") && !has_stage (&strategy)) {
+  if (spec->given_up && !ls_import_remark (from, LS_REMARK_GIVEN, "zero") && !has_stage (&strategy)) {
     ls_strategy_clear (&strategy);
-    spec->zero_is_given_up = g_hash_table_add (spec->given_up, (gpointer) "zero");
+    g_hash_table_add (spec->given_up, (gpointer) "zero");
     g_hash_table_remove (said_of (spec), "zero");
     if (!read_from (spec, &strategy, diags))
       return FALSE;
   }
   take_strategy (spec, &strategy, "from");
-  spec->gpus_are_from = g_hash_table_contains (from->strategy_said, "gpus");
+  spec->gpus_are_from = ls_json_doc_at (from->strategy, "gpus") != NULL;
   return TRUE;
 }
 
 /* The software that a strategy file names, unless one was named before it by another option. */
 static gboolean
-load_its_software (LsJobSpec *spec, const char *name_or_path, LsDiagList *diags)
+set_its_software (LsJobSpec *spec, const LsJsonDoc *strategy, LsDiagList *diags)
 {
-  g_autofree char *name = NULL;
-  if (!ls_strategy_find_software (name_or_path, &name, diags))
-    return FALSE;
+  const char *name = its_software (strategy);
   if (!name || (spec->software && !spec->software_is_from))
     return TRUE;
   if (spec->said)
@@ -312,8 +321,9 @@ gboolean
 ls_job_spec_load_strategy (LsJobSpec *spec, const char *name_or_path, LsDiagList *diags)
 {
   LsStrategy strategy;
-  if (!load_its_software (spec, name_or_path, diags)
-      || !ls_strategy_load_over (name_or_path, &spec->strategy, &strategy, said_of (spec), diags))
+  g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_STRATEGIES, name_or_path, diags);
+  if (!doc || !set_its_software (spec, doc, diags)
+      || !ls_strategy_read_over (doc, &spec->strategy, &strategy, said_of (spec), diags))
     return FALSE;
   take_strategy (spec, &strategy, "strategy");
   return TRUE;
@@ -321,37 +331,34 @@ ls_job_spec_load_strategy (LsJobSpec *spec, const char *name_or_path, LsDiagList
 
 /* files: a line each. They are read for the model that the job runs. */
 static bool
-load_from (const LsJobSpec *spec, const char *files, LsImport *ret_from, LsDiagList *diags)
+load_from (const LsJobSpec *spec, const char *files, LsImported *ret_from, LsDiagList *diags)
 {
-  LsModel model;
+  LsModel model = { 0 };
   g_auto (GStrv) paths = g_strsplit (files, "\n", -1);
   g_autoptr (GPtrArray) notes = g_ptr_array_new_with_free_func (g_free);
-  if (!spec->model)
-    return ls_import_load ((const char *const *) paths, NULL, ret_from, diags);
-  if (!ls_model_load (spec->model, &model, notes, diags))
-    return false;
-  bool ok = ls_import_load ((const char *const *) paths, &model, ret_from, diags);
+  bool ok = (!spec->model || ls_model_load (spec->model, &model, notes, diags))
+      && ls_import_load ((const char *const *) paths, spec->model ? &model : NULL, ret_from, diags);
   ls_model_clear (&model);
   return ok;
 }
 
 bool
-ls_job_spec_take_import (LsJobSpec *spec, LsImport *from, LsDiagList *diags)
+ls_job_spec_take_import (LsJobSpec *spec, LsImported *from, LsDiagList *diags)
 {
+  const char *software = its_software (from->strategy);
   if (!spec->strategy_knob)
     spec->strategy_knob = g_strdup ("from");
   if (spec->from)
     g_atomic_rc_box_release_full (spec->from, from_clear);
   spec->from = g_atomic_rc_box_dup (sizeof *from, from);
-  spec->software_is_from = !spec->software && from->strategy.program.software;
-  return (!spec->software_is_from || set_software (spec, from->strategy.program.software, false, diags))
-      && take_from (spec, diags);
+  spec->software_is_from = !spec->software && software;
+  return (!spec->software_is_from || set_software (spec, software, false, diags)) && take_from (spec, diags);
 }
 
 static gboolean
 set_from (LsJobSpec *spec, const char *files, LsDiagList *diags)
 {
-  LsImport from;
+  LsImported from;
   return load_from (spec, files, &from, diags) && ls_job_spec_take_import (spec, &from, diags);
 }
 

@@ -181,6 +181,6 @@ void ls_job_note_retries (const LsJobSpec *spec, LsJobResult *r);
 /* --- job_spec.c ------------------------------------------------------------------------------------- */
 
 /* A launch file that was read, as --from; taken with all it holds. */
-bool ls_job_spec_take_import (LsJobSpec *spec, LsImport *from, LsDiagList *diags);
+bool ls_job_spec_take_import (LsJobSpec *spec, LsImported *from, LsDiagList *diags);
 
 #endif

@@ -18,7 +18,7 @@ static bool
 set_open (LsJobSpec *again, const LsStrategy *s, GString *options, LsDiagList *diags)
 {
   for (const LsField *f = ls_strategy_fields; f->key; f++) {
-    bool is_open = g_hash_table_contains (again->from->open, f->key) && strcmp (f->key, "gpus") != 0;
+    bool is_open = ls_import_remark (again->from, LS_REMARK_UNKNOWN, f->key) && strcmp (f->key, "gpus") != 0;
     g_autofree char *value = is_open ? ls_field_text (f, s, NULL) : NULL,
                     *option = value ? ls_field_option (f, value) : NULL;
     if (!set (again, f->key, value, diags))
@@ -33,7 +33,7 @@ static bool
 read_again (const LsJobSpec *spec, const LsEmitJob *job, const char *program, const char *text,
             LsJobSpec *again, LsDiagList *diags)
 {
-  LsImport from;
+  LsImported from;
   g_autofree char *gpus = g_strdup_printf ("%u", job->strategy->gpus);
   return set (again, "for", program, diags) && set (again, "model", spec->model, diags)
       && set (again, "cluster", spec->cluster, diags)
@@ -46,10 +46,10 @@ static bool
 says_model (const char *text)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  LsImport alone;
+  LsImported alone;
   if (!ls_import_read (text, strlen (text), "written", NULL, &alone, diags))
     return false;
-  bool says = alone.model.n_layers > 0;
+  bool says = ls_json_doc_at (alone.model, "layers") != NULL;
   ls_import_clear (&alone);
   return says;
 }

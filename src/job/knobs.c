@@ -100,10 +100,10 @@ taken_back (const LsField *f, const LsStrategy *defaults)
 /* Behind which the knobs are to hold: behind defaults, without any, or either way. */
 typedef struct {
   const LsStrategy *s, *defaults; /* NULL: of none */
-  GHashTable *given;
-  bool is_alone_too;    /* without the defaults as well */
-  const LsModel *model; /* of the job whose idle knobs are left out; NULL: none are */
-  const LsStrategy *at; /* whose program has defaults on its accelerator; NULL: s */
+  const LsImported *from;         /* what was given with them is typed; NULL: no files */
+  bool is_alone_too;              /* without the defaults as well */
+  const LsModel *model;           /* of the job whose idle knobs are left out; NULL: none are */
+  const LsStrategy *at;           /* whose program has defaults on its accelerator; NULL: s */
   LsStrategy filled, blank, usual;
 } Written;
 
@@ -113,7 +113,7 @@ is_left_out (const Written *w, const LsField *f, const char *value)
 {
   if (w->model && !f->usual && ls_strategy_idle (w->s, w->model, f->key))
     return true;
-  if (w->given && g_hash_table_contains (w->given, f->key))
+  if (w->from && ls_import_remark (w->from, LS_REMARK_GIVEN, f->key))
     return false;
   g_autofree char *program = ls_knob_of_program (f, w->at ? w->at : w->s, w->defaults);
   bool is_so_behind = !w->defaults || goes_without_saying (f, value, program, &w->blank, &w->usual);
@@ -241,7 +241,7 @@ behind (const LsJobSpec *job)
   return (Written) { .defaults = job->from ? &job->strategy
                          : job->software   ? &job->software->defaults
                                            : NULL,
-                     .given = job->from ? job->from->given : NULL };
+                     .from = job->from };
 }
 
 bool

@@ -7,8 +7,8 @@
 #include "data/text/json_out.h"
 
 /* Newly allocated; end in a newline. */
-char *ls_import_to_text (const LsImport *import);
-char *ls_import_to_json (const LsImport *import);
+char *ls_import_to_text (const LsImported *import);
+char *ls_import_to_json (const LsImported *import);
 
 /* --- what was found in profiles that become a trace, as text ---------------- */
 

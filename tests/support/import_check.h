@@ -5,11 +5,12 @@
 #include <string.h>
 
 #include "data/jobs/imported.h"
+#include "data/jobs/job_files.h"
 #include "ls_test.h"
 
 /* Fails the test if it is refused. The caller clears *import. */
 static inline bool
-read_text (const char *text, LsImport *import)
+read_text (const char *text, LsImported *import)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   bool ok = ls_import_read (text, strlen (text), "job.sh", NULL, import, diags);
@@ -19,31 +20,34 @@ read_text (const char *text, LsImport *import)
 }
 
 static inline char *
-value_of (const LsImport *import, const char *key)
+value_of (const LsImported *import, const char *key)
 {
-  char *value = ls_import_strategy_value (import, key);
-  return value ? value : ls_import_model_value (import, key);
+  char *value = ls_import_value (import->strategy, ls_strategy_fields, key);
+  return value ? value : ls_import_value (import->model, ls_model_fields, key);
 }
 
 static inline bool
-has_line (const GPtrArray *list, const char *part)
+has_line (const LsImported *import, LsRemarkKind kind, const char *part)
 {
-  for (guint i = 0; i < list->len; i++)
-    if (strstr (list->pdata[i], part))
+  for (guint i = 0; i < import->remarks->len; i++) {
+    const LsRemark *r = &g_array_index (import->remarks, LsRemark, i);
+    if (r->kind == kind && strstr (r->text, part))
       return true;
+  }
   return false;
 }
 
 /* expected: "key=value", "key" that is not set, "?part" of what is not known, "!part" of a contradiction,
  * "~part" of what is inferred, "-part" of what is ignored. */
 static inline void
-check_one (const LsImport *import, const char *expected, const char *text)
+check_one (const LsImported *import, const char *expected, const char *text)
 {
   const char *equals = strchr (expected, '=');
-  const GPtrArray *lists[] = { import->unknown, import->conflicts, import->inferred, import->ignored };
+  static const LsRemarkKind kinds[]
+      = { LS_REMARK_UNKNOWN, LS_REMARK_CONFLICT, LS_REMARK_INFERRED, LS_REMARK_IGNORED };
   const char *mark = strchr ("?!~-", *expected);
   if (mark) {
-    ls_check_impl (has_line (lists[mark - strchr ("?!~-", '?')], expected + 1), __FILE__, __LINE__,
+    ls_check_impl (has_line (import, kinds[mark - strchr ("?!~-", '?')], expected + 1), __FILE__, __LINE__,
                    "\"%s\": no line \"%s\"", text, expected);
     return;
   }
@@ -57,7 +61,7 @@ check_one (const LsImport *import, const char *expected, const char *text)
 static inline void
 check (const char *text, const char *expected)
 {
-  LsImport import;
+  LsImported import;
   g_auto (GStrv) all = g_strsplit (expected, "; ", -1);
   if (!read_text (text, &import))
     return;
@@ -71,7 +75,7 @@ static inline void
 check_read (const char *program, const char *text, const char *expected)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  LsImport import;
+  LsImported import;
   bool ok = ls_import_read (text, strlen (text), "job.yaml", NULL, &import, diags);
   g_autofree char *said = ls_diag_list_format (diags);
   if (!program) {

@@ -7,7 +7,7 @@
 #include "data/text/field.h"
 
 void
-ls_import_clear (LsImport *import)
+ls_import_clear (LsImported *import)
 {
   if (!import || !import->name)
     return;
@@ -15,153 +15,119 @@ ls_import_clear (LsImport *import)
   g_free (import->path);
   g_ptr_array_unref (import->files);
   g_ptr_array_unref (import->asked);
-  g_array_unref (import->options);
-  g_free (import->measured.path);
-  ls_model_clear (&import->model);
-  ls_strategy_clear (&import->strategy);
-  g_hash_table_unref (import->model_said);
-  g_hash_table_unref (import->strategy_said);
-  g_hash_table_unref (import->by_rule);
-  g_hash_table_unref (import->words);
-  g_hash_table_unref (import->decided);
-  g_hash_table_unref (import->given);
-  g_hash_table_unref (import->open);
-  g_hash_table_unref (import->follows_gpus);
-  g_ptr_array_unref (import->inferred);
-  g_ptr_array_unref (import->unknown);
-  g_ptr_array_unref (import->ignored);
-  g_ptr_array_unref (import->conflicts);
-  *import = (LsImport) { 0 };
+  ls_json_doc_free (import->model);
+  ls_json_doc_free (import->strategy);
+  g_array_unref (import->remarks);
+  ls_measured_clear (&import->measured);
+  *import = (LsImported) { 0 };
 }
 
-/* --- what is only its program's ---------------------------------------------------------------------- */
+/* --- remarks ----------------------------------------------------------------------------------------- */
+
+const LsRemark *
+ls_import_remark (const LsImported *import, LsRemarkKind kind, const char *key)
+{
+  for (guint i = 0; i < import->remarks->len; i++) {
+    const LsRemark *r = &g_array_index (import->remarks, LsRemark, i);
+    if (r->kind == kind && r->key && (!key || strcmp (r->key, key) == 0))
+      return r;
+  }
+  return NULL;
+}
+
+guint
+ls_import_n_remarks (const LsImported *import, LsRemarkKind kind)
+{
+  guint n = 0;
+  for (guint i = 0; i < import->remarks->len; i++)
+    n += g_array_index (import->remarks, LsRemark, i).kind == kind;
+  return n;
+}
 
 bool
-ls_import_gives_way (const LsImport *import, const LsField *key)
+ls_import_refuse (const LsImported *import, LsRemarkKind kind, LsErrorCode code, const char *before,
+                  LsDiagList *diags)
 {
-  return !key->of_job && g_hash_table_contains (import->by_rule, key->key)
-      && g_hash_table_contains (import->strategy_said, key->key);
+  for (guint i = 0; i < import->remarks->len; i++) {
+    const LsRemark *r = &g_array_index (import->remarks, LsRemark, i);
+    if (r->kind == kind)
+      ls_diag_add (diags, code, import->path, 0, 0, NULL, NULL, NULL, "%s%s", before, r->text);
+  }
+  return ls_import_n_remarks (import, kind) == 0;
 }
 
-/* --- what a launch file said, written by the field tables of our files --------------------------- */
+/* --- documents --------------------------------------------------------------------------------------- */
 
-/* The rows of a table that are set. */
-static LsField *
-rows_of (const LsField *fields, GHashTable *said)
+const cJSON *
+ls_import_first (const LsJsonDoc *doc)
 {
-  GArray *rows = g_array_new (TRUE, TRUE, sizeof (LsField));
-  for (const LsField *f = fields; f->key; f++)
-    if (g_hash_table_contains (said, f->key))
-      g_array_append_val (rows, *f);
-  return (LsField *) (gpointer) g_array_free (rows, FALSE);
-}
-
-static void
-write_rows (const LsField *fields, GHashTable *said, LsJsonOut *w, const void *target)
-{
-  g_autofree LsField *rows = rows_of (fields, said);
-  ls_fields_write (rows, w, target, NULL);
+  return ls_json_doc_at (doc, "source")->next;
 }
 
 void
-ls_import_write_model (const LsImport *import, LsJsonOut *w)
+ls_import_write (const LsJsonDoc *doc, GHashTable *without, LsJsonOut *w)
 {
-  write_rows (ls_model_fields, import->model_said, w, &import->model);
-}
-
-void
-ls_import_write_strategy (const LsImport *import, LsJsonOut *w)
-{
-  write_rows (ls_strategy_fields, import->strategy_said, w, &import->strategy);
-}
-
-static char *
-value_of (const LsField *fields, GHashTable *said, const void *target, const char *key)
-{
-  const LsField *f = fields;
-  while (f->key && !g_str_equal (f->key, key))
-    f++;
-  return f->key && g_hash_table_contains (said, f->key) ? ls_field_text (f, target, NULL) : NULL;
+  for (const cJSON *one = ls_import_first (doc); one; one = one->next)
+    if (!without || !g_hash_table_contains (without, one->string))
+      ls_json_out_node (w, one->string, one);
 }
 
 char *
-ls_import_model_value (const LsImport *import, const char *key)
+ls_import_text (const LsJsonDoc *doc, GHashTable *without, const char *name)
 {
-  return value_of (ls_model_fields, import->model_said, &import->model, key);
-}
-
-char *
-ls_import_strategy_value (const LsImport *import, const char *key)
-{
-  return value_of (ls_strategy_fields, import->strategy_said, &import->strategy, key);
-}
-
-static char *
-file_text (const LsImport *import, const char *schema, const char *name,
-           void (*write) (const LsImport *import, LsJsonOut *w))
-{
-  GString *text = g_string_new (NULL);
-  g_autofree char *base = g_path_get_basename (import->path),
-                  *source = g_strdup_printf ("%s, %s", import->program, base);
+  const cJSON *root = ls_json_doc_root (doc);
   LsJsonOut w;
-  ls_json_out_init (&w, text, 2);
-  ls_json_out_begin_object (&w, NULL);
-  ls_json_out_string (&w, "schema", schema);
+  ls_json_out_open (&w);
+  ls_json_out_string (&w, "schema", ls_json_text (root, "schema"));
   ls_json_out_string (&w, "name", name);
-  ls_json_out_string (&w, "source", source);
-  write (import, &w);
-  ls_json_out_end_object (&w);
-  g_string_append_c (text, '\n');
-  return g_string_free (text, FALSE);
+  ls_json_out_string (&w, "source", ls_json_text (root, "source"));
+  ls_import_write (doc, without, &w);
+  return ls_json_out_close (&w);
 }
 
-char *
-ls_import_model_text (const LsImport *import, const char *name)
-{
-  return file_text (import, "lockstep.model/1", name, ls_import_write_model);
-}
-
-char *
-ls_import_strategy_text (const LsImport *import, const char *name)
-{
-  return file_text (import, "lockstep.strategy/1", name, ls_import_write_strategy);
-}
-
-/* --- as our files --------------------------------------------------------------------------------- */
-
-bool
-ls_import_check (const LsImport *import, LsDiagList *diags)
-{
-  for (guint i = 0; i < import->conflicts->len; i++)
-    ls_diag_add (diags, LS_ERROR_CONFLICT, import->path, 0, 0, NULL, NULL, NULL, "%s",
-                 (const char *) import->conflicts->pdata[i]);
-  return import->conflicts->len == 0;
-}
-
-static LsJsonDoc *
-parse (const LsImport *import, const char *text, const char *name, LsDiagList *diags)
+LsJsonDoc *
+ls_import_parse (const char *text, const char *name, LsDiagList *diags)
 {
   g_autofree char *file = g_strconcat (name, ".json", NULL);
-  return ls_import_check (import, diags) ? ls_json_doc_parse (text, strlen (text), file, diags) : NULL;
+  return ls_json_doc_parse (text, strlen (text), file, diags);
 }
 
-LsJsonDoc *
-ls_import_model (const LsImport *import, const char *name, LsDiagList *diags)
+/* Of which a key of a table is set. */
+typedef union {
+  LsModel model;
+  LsStrategy strategy;
+} Either;
+
+/* Clears what was set. row: a table of that key. */
+static char *
+text_of (const LsField *row, Either *set)
 {
-  g_autofree char *text = ls_import_model_text (import, name);
-  return parse (import, text, name, diags);
+  char *text = ls_field_text (row, set, NULL);
+  ls_fields_clear (row, set);
+  return text;
 }
 
-LsJsonDoc *
-ls_import_strategy (const LsImport *import, GHashTable *without, const char *name, LsDiagList *diags)
+char *
+ls_import_spelled (const LsField *fields, const char *key, const char *text)
 {
-  LsImport rest = *import; /* borrows */
-  g_autoptr (GHashTable) said = g_hash_table_new (g_str_hash, g_str_equal);
-  for (const LsField *f = ls_strategy_fields; f->key; f++)
-    if (g_hash_table_contains (import->strategy_said, f->key)
-        && !(without && g_hash_table_contains (without, f->key)))
-      g_hash_table_add (said, (gpointer) f->key);
-  rest.strategy_said = said;
-  g_autofree char *text = ls_import_strategy_text (&rest, name);
-  return parse (import, text, name, diags);
+  Either set = { 0 };
+  g_autoptr (LsDiagList) none = ls_diag_list_new ();
+  return ls_field_set_text (fields, &set, key, text, none)
+      ? text_of ((const LsField[]) { *ls_field_find_value (fields, key), { NULL } }, &set)
+      : NULL;
+}
+
+char *
+ls_import_value (const LsJsonDoc *doc, const LsField *fields, const char *key)
+{
+  Either set = { 0 };
+  while (fields->key && strcmp (fields->key, key) != 0)
+    fields++;
+  if (!fields->key || !ls_json_doc_at (doc, key))
+    return NULL;
+  const LsField row[] = { *fields, { NULL } };
+  g_autoptr (GPtrArray) others = g_ptr_array_new_with_free_func (g_free);
+  g_autoptr (LsDiagList) none = ls_diag_list_new ();
+  ls_fields_read (row, doc, ls_json_doc_root (doc), &set, others, none);
+  return text_of (row, &set);
 }

@@ -2,69 +2,59 @@
  * logs.
  *
  * Its readers are in launch/, which is a leaf: a build without them (-Dlaunch=disabled) refuses such files,
- * and all else stays. It is the mirror of data/jobs/emit.h. What a file says is set in a model and a strategy
- * by the keys of our files, and only what it says, or what follows from its program's rules; the latter is
- * told in `inferred`. Nothing is executed. */
+ * and all else stays. It is the mirror of data/jobs/emit.h. What a reader hands over is documents of ours, a
+ * model and a strategy, and remarks. The documents have the keys that the files give, and those that follow
+ * from rules of their program; the latter are remarked. Nothing is executed. */
 #ifndef LS_DATA_JOBS_IMPORTED_H
 #define LS_DATA_JOBS_IMPORTED_H
 
 #include <glib.h>
 #include <stdbool.h>
 
+#include "analysis/logged_step.h"
 #include "base/diag.h"
 #include "data/text/json_doc.h"
 #include "data/text/field.h"
 #include "data/text/json_out.h"
 #include "model/model.h"
-#include "strategy/strategy.h"
 
-/* A step that a log timed; step_s 0: it times none. */
-typedef struct {
-  double step_s;
-  guint n_lines, n_steady; /* lines that time a step; those whose median step_s is */
-  /* 0: the log does not say. As it counts them, of one GPU; the peak of the fullest rank. */
-  double flops_per_gpu, tokens_per_s_per_gpu;
-  double allocated_bytes, reserved_bytes;
-  char *path; /* of the log, where it lies beside a job's files; NULL: it is the first of these */
-} LsImportMeasured;
+/* A line of text, or with the later kinds a key. */
+typedef enum {
+  LS_REMARK_INFERRED, /* what follows from the program's rules, not from a word of the files */
+  LS_REMARK_UNKNOWN,  /* what may matter, and is not understood; with a key: the files leave it open */
+  LS_REMARK_IGNORED,  /* options that matter neither to time nor to memory */
+  LS_REMARK_CONFLICT, /* what contradicts itself: such a job is refused */
+  LS_REMARK_BY_RULE,  /* of the strategy: no word of the files gives it, a rule of their program does, and
+                       * another program that runs the job has it as it has it by itself */
+  LS_REMARK_OF_JOB,   /* the same of which ranks, sequences and weights that learn there are (LsField of_job),
+                       * which the other has too */
+  LS_REMARK_GIVEN,    /* it was given beside the files, whatever they say */
+  LS_REMARK_DEPARTS,  /* the last of these of which a file has another value; "model": another model is run */
+  LS_REMARK_OF_GPUS,  /* of the strategy: it was inferred from the number of GPUs */
+  LS_REMARK_OPTION,   /* an option that the files give, as they write it; the key that it alone decides */
+  LS_N_REMARKS
+} LsRemarkKind;
 
-/* An option that the files give, as they write it; value NULL: it is on. */
 typedef struct {
-  char *written, *value;
-} LsImportOption;
+  LsRemarkKind kind;
+  const char *key; /* static; NULL: of none */
+  char *text;      /* NULL: of a key alone; owned */
+  char *value;     /* of an option, owned; NULL: it is on */
+} LsRemark;
 
 typedef struct {
-  const char *program; /* "Megatron-LM", static */
-  char *name;          /* of the first file, with what is no letter, digit, '-', '_' or '.' as '-' */
-  char *path;          /* of the first file */
-  GPtrArray *files;    /* char *: all paths, also of files that were found beside the first */
-  GPtrArray *asked;    /* char *: the same with what is given behind them       */
-  LsModel model;
-  LsStrategy strategy;
-  GHashTable *model_said, *strategy_said; /* keys that are set: static strings */
-  GHashTable *by_rule; /* those of strategy_said that no word of the files says: a rule of the program does */
-  /* Options that the files give, also as off: "tensor-parallel" for "--tensor_parallel", and of "a.b.c" also
-   * "b.c" and "c" (char *, owned). Keys of the strategy that they decide by their rows, static strings. */
-  GHashTable *words, *decided;
-  bool model_is_given;         /* by ls_import_load() */
-  bool model_is_named;         /* the files name one, whether it is known or not */
-  bool model_is_sized;         /* the files say of what sizes theirs is */
+  const char *program;         /* "Megatron-LM", static */
+  char *name;                  /* of the first file, with what is no letter, digit, '-', '_' or '.' as '-' */
+  char *path;                  /* of the first file */
+  GPtrArray *files;            /* char *: all paths, also of files that were found beside the first */
+  GPtrArray *asked;            /* char *: the same with what is given behind them       */
+  LsJsonDoc *model, *strategy; /* as files of `name`; what nobody gives, required or not, is not there */
+  bool has_own_model;          /* the files name one, or say of what sizes theirs is, whatever was given */
+  GArray *remarks;             /* LsRemark */
   guint first_year, last_year; /* of the releases that have the options; 0: not known */
-  guint32 positions;           /* rows of a table of learned positions, if the model has one; 0: not known */
-  GHashTable *given;           /* keys that were given, whatever the files say: static strings, of either */
-  const char *departs;         /* the last of them of which a file says another value; NULL: none. Static */
-  /* Keys, of either, that the file leaves open, static strings, and what is told of each, a line of
-   * `unknown`; and keys of the strategy that were inferred from the number of GPUs. */
-  GHashTable *open, *follows_gpus;
-  bool may_have_more;              /* words are left open that may be options */
-  GArray *options;                 /* LsImportOption, those that hold */
+  LsMeasured measured; /* of a log; source: where it lies beside a job's files, NULL: the first of these */
   const struct OptionTable *table; /* what options of the program are; NULL: its reader has none. Static */
-  LsImportMeasured measured;
-  GPtrArray *inferred;  /* char *: what follows from the program's rules, not from a word of the file */
-  GPtrArray *unknown;   /* what may matter, and is not understood */
-  GPtrArray *ignored;   /* options that matter neither to time nor to memory */
-  GPtrArray *conflicts; /* what contradicts itself: such a job is refused */
-} LsImport;
+} LsImported;
 
 /* Reads the files, of which the first says what is launched, and others are what it sources. What they leave
  * open, or say otherwise, may be given behind a path, as behind the name of a file of ours:
@@ -76,39 +66,40 @@ typedef struct {
  * model: of a job that runs another one than the files say: rules that depend on a model see this one. A job
  * chooses how long a sequence is and how many layers predict further tokens: the files still say these. NULL:
  * theirs. */
-bool ls_import_load (const char *const *paths, const LsModel *model, LsImport *ret_import, LsDiagList *diags);
-/* The same of a text; name stands for its path, and nothing is given. */
-bool ls_import_read (const char *text, gsize n, const char *name, const LsModel *model, LsImport *ret_import,
+bool ls_import_load (const char *const *paths, const LsModel *model, LsImported *ret_import,
                      LsDiagList *diags);
-void ls_import_clear (LsImport *import); /* NULL allowed */
+/* The same of a text; name stands for its path, and nothing is given. */
+bool ls_import_read (const char *text, gsize n, const char *name, const LsModel *model,
+                     LsImported *ret_import, LsDiagList *diags);
+void ls_import_clear (LsImported *import); /* NULL allowed */
 
-/* Whether another program that runs the job has a key of the strategy as it has it by itself: no word of the
- * files says it, and it does not tell which ranks, sequences and weights that learn there are (LsField
- * of_job). */
-bool ls_import_gives_way (const LsImport *import, const LsField *key);
+/* The first remark of that kind about a key, or about any if it is NULL; NULL: there is none. */
+const LsRemark *ls_import_remark (const LsImported *import, LsRemarkKind kind, const char *key);
+guint ls_import_n_remarks (const LsImported *import, LsRemarkKind kind);
 
-/* Adds what ls_import_load() of a whole job still lacks to be run, and its conflicts, as LS_ERROR_CONFLICT
- * and LS_ERROR_INPUT. */
-bool ls_import_check (const LsImport *import, LsDiagList *diags);
+/* What a file says that is not understood, where this is refused (--strict). */
+#define LS_IMPORT_NOT_KNOWN "not known, may matter: "
 
-/* The job as our files of a model and of a strategy; "name" is as given. NULL: diagnostics. without: keys
- * that are left out; NULL: none. */
-LsJsonDoc *ls_import_model (const LsImport *import, const char *name, LsDiagList *diags);
-LsJsonDoc *ls_import_strategy (const LsImport *import, GHashTable *without, const char *name,
-                               LsDiagList *diags);
-/* Their texts, newly allocated, end in a newline. */
-char *ls_import_model_text (const LsImport *import, const char *name);
-char *ls_import_strategy_text (const LsImport *import, const char *name);
+/* Reports all remarks of a kind as errors with that code, each behind `before`; false: there are some. */
+bool ls_import_refuse (const LsImported *import, LsRemarkKind kind, LsErrorCode code, const char *before,
+                       LsDiagList *diags);
 
-/* --- what a launch file said, written by the field tables of our files --------------------------- */
+/* --- its documents ------------------------------------------------------------------------------- */
 
-/* The members of an object: the keys that are set. */
-void ls_import_write_model (const LsImport *import, LsJsonOut *w);
-void ls_import_write_strategy (const LsImport *import, LsJsonOut *w);
+/* The first of the keys that a document has behind its schema, name and source; NULL: there are none. */
+const cJSON *ls_import_first (const LsJsonDoc *doc);
+/* All of these but for those of a set, as members of an object; NULL: all. */
+void ls_import_write (const LsJsonDoc *doc, GHashTable *without, LsJsonOut *w);
 
-/* What is asked of one key, as the text of its flag; NULL: it is not set. Newly allocated. */
-char *ls_import_model_value (const LsImport *import, const char *key);
-char *ls_import_strategy_value (const LsImport *import, const char *key);
+/* The same as a file of that name: its text, newly allocated, ends in a newline; or read back. NULL:
+ * diagnostics. */
+char *ls_import_text (const LsJsonDoc *doc, GHashTable *without, const char *name);
+LsJsonDoc *ls_import_parse (const char *text, const char *name, LsDiagList *diags);
+
+/* What a document has of a key of that table, as the text of its flag, newly allocated; NULL: nothing. */
+char *ls_import_value (const LsJsonDoc *doc, const LsField *fields, const char *key);
+/* A value of it as documents write it, newly allocated; NULL: it is none. */
+char *ls_import_spelled (const LsField *fields, const char *key, const char *text);
 
 /* --- how the files change for another configuration ------------------------------------------------ */
 
@@ -129,11 +120,7 @@ typedef struct {
 /* now: the fragment of the job as it is, NULL: the program has none; wanted: of the other. GPtrArray of
  * LsLaunchChange that frees them: what is changed, what is added, what goes, each in the order of
  * fragments. */
-GPtrArray *ls_launch_changes (const LsImport *import, const char *now, const char *wanted);
-
-/* The option of the files, as they write it, which alone decides a key, with its value behind it; NULL: none
- * does. Newly allocated. */
-char *ls_launch_option_of (const LsImport *import, const char *key);
+GPtrArray *ls_launch_changes (const LsImported *import, const char *now, const char *wanted);
 
 /* --- maps of programs (launch/program/program_map.h) ------------------------------------------------ */
 

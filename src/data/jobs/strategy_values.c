@@ -359,23 +359,6 @@ ls_strategy_read (const LsJsonDoc *doc, LsStrategy *ret_strategy, LsDiagList *di
 }
 
 bool
-ls_strategy_find_software (const char *name, char **ret_software, LsDiagList *diags)
-{
-  g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_STRATEGIES, name, diags);
-  const cJSON *software = doc ? ls_json_doc_at (doc, "software") : NULL;
-  *ret_software = cJSON_IsString (software) ? g_strdup (software->valuestring) : NULL;
-  return doc != NULL;
-}
-
-bool
-ls_strategy_load_over (const char *name, const LsStrategy *base, LsStrategy *ret_strategy, GHashTable *said,
-                       LsDiagList *diags)
-{
-  g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_STRATEGIES, name, diags);
-  return doc && ls_strategy_read_over (doc, base, ret_strategy, said, diags);
-}
-
-bool
 ls_strategy_read_over (const LsJsonDoc *doc, const LsStrategy *base, LsStrategy *ret_strategy,
                        GHashTable *said, LsDiagList *diags)
 {
@@ -385,11 +368,4 @@ ls_strategy_read_over (const LsJsonDoc *doc, const LsStrategy *base, LsStrategy 
     if (!f->file_only && cJSON_HasObjectItem (ls_json_doc_root (doc), f->key))
       g_hash_table_add (said, (gpointer) f->key);
   return true;
-}
-
-bool
-ls_strategy_load (const char *name, LsStrategy *ret_strategy, LsDiagList *diags)
-{
-  g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_STRATEGIES, name, diags);
-  return doc && ls_strategy_read (doc, ret_strategy, diags);
 }

@@ -19,28 +19,22 @@ refuse (const char *path, LsDiagList *diags)
 }
 
 bool
-ls_import_load (const char *const *paths, const LsModel *model, LsImport *ret_import, LsDiagList *diags)
+ls_import_load (const char *const *paths, const LsModel *model, LsImported *ret_import, LsDiagList *diags)
 {
   return refuse (paths[0], diags);
 }
 
 bool
-ls_import_read (const char *text, gsize n, const char *name, const LsModel *model, LsImport *ret_import,
+ls_import_read (const char *text, gsize n, const char *name, const LsModel *model, LsImported *ret_import,
                 LsDiagList *diags)
 {
   return refuse (name, diags);
 }
 
 GPtrArray *
-ls_launch_changes (const LsImport *import, const char *now, const char *wanted)
+ls_launch_changes (const LsImported *import, const char *now, const char *wanted)
 {
   return g_ptr_array_new ();
-}
-
-char *
-ls_launch_option_of (const LsImport *import, const char *key)
-{
-  return NULL;
 }
 
 char *

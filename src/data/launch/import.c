@@ -9,6 +9,7 @@
 #include "data/jobs/job_files.h"
 #include "data/launch/import_reader.h"
 #include "data/launch/launch_script.h"
+#include "data/launch/option_table.h"
 #include "data/launch/program/program_map.h"
 #include "data/launch/yaml_config.h"
 #include "data/text/field.h"
@@ -189,7 +190,7 @@ set_key (LsImport *import, const LsField *model, const LsField *strategy, const 
   void *target = is_model ? (void *) &import->model : (void *) &import->strategy;
   if (!ls_field_set_text (is_model ? ls_model_fields : ls_strategy_fields, target, f->key, value, why)) {
     if (!is_quiet)
-      ls_diag_add (diags, LS_ERROR_USAGE, import->path, 0, 0, NULL, NULL, NULL,
+      ls_diag_add (diags, LS_ERROR_USAGE, import->made.path, 0, 0, NULL, NULL, NULL,
                    "%s=%s: that is no value for it", f->key, value);
     return;
   }
@@ -284,40 +285,34 @@ name_of (const char *path)
 }
 
 static void
-option_clear (gpointer option)
+remark_clear (gpointer remark)
 {
-  g_free (((LsImportOption *) option)->written);
-  g_free (((LsImportOption *) option)->value);
+  g_free (((LsRemark *) remark)->text);
+  g_free (((LsRemark *) remark)->value);
 }
 
 static void
 import_init (LsImport *import, const ImportFiles *files)
 {
   const char *path = files->files[0].path;
-  *import = (LsImport) { .name = name_of (path), .path = g_strdup (path) };
-  import->files = g_ptr_array_new_with_free_func (g_free);
-  import->asked = g_ptr_array_new_with_free_func (g_free);
+  *import = (LsImport) { .made = { .name = name_of (path), .path = g_strdup (path) } };
+  LsImported *made = &import->made;
+  made->files = g_ptr_array_new_with_free_func (g_free);
+  made->asked = g_ptr_array_new_with_free_func (g_free);
   for (guint i = 0; i < files->n + files->n_logs; i++) {
     const ImportFile *f = &files->files[i];
-    g_ptr_array_add (import->files, g_strdup (f->path));
-    g_ptr_array_add (import->asked, g_strdup (f->asked ? f->asked : f->path));
+    g_ptr_array_add (made->files, g_strdup (f->path));
+    g_ptr_array_add (made->asked, g_strdup (f->asked ? f->asked : f->path));
   }
-  import->options = g_array_new (FALSE, FALSE, sizeof (LsImportOption));
-  g_array_set_clear_func (import->options, option_clear);
+  made->remarks = g_array_new (FALSE, FALSE, sizeof (LsRemark));
+  g_array_set_clear_func (made->remarks, remark_clear);
   import->model.attention = LS_ATTENTION_FLASH;
   ls_strategy_init (&import->strategy);
-  import->model_said = g_hash_table_new (g_str_hash, g_str_equal);
-  import->strategy_said = g_hash_table_new (g_str_hash, g_str_equal);
-  import->by_rule = g_hash_table_new (g_str_hash, g_str_equal);
   import->words = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
-  import->decided = g_hash_table_new (g_str_hash, g_str_equal);
-  import->given = g_hash_table_new (g_str_hash, g_str_equal);
-  import->open = g_hash_table_new (g_str_hash, g_str_equal);
-  import->follows_gpus = g_hash_table_new (g_str_hash, g_str_equal);
-  import->inferred = g_ptr_array_new_with_free_func (g_free);
-  import->unknown = g_ptr_array_new_with_free_func (g_free);
-  import->ignored = g_ptr_array_new_with_free_func (g_free);
-  import->conflicts = g_ptr_array_new_with_free_func (g_free);
+  GHashTable **const sets[]
+      = { &import->model_said, &import->strategy_said, &import->by_rule, &import->decided, &import->given };
+  for (guint i = 0; i < G_N_ELEMENTS (sets); i++)
+    *sets[i] = g_hash_table_new (g_str_hash, g_str_equal);
 }
 
 /* With a diagnostic. */
@@ -356,7 +351,7 @@ settle_positions (LsImport *import)
 static void
 read_log_beside (const ImportFile *log, LsImport *import)
 {
-  import->measured.path = g_strdup (log->path);
+  import->made.measured.source = g_strdup (log->path);
   import_infer (import, "%s: only the times of its steps are read, as lines of %s", log->path,
                 import_log_what (log));
   import_measure_log (log->text, import);
@@ -403,9 +398,79 @@ refuse_unknown (const ImportFile *file, LsDiagList *diags)
   }
 }
 
+/* --- what is handed over --------------------------------------------------------------------------- */
+
+/* The keys that are set, as a file of ours. */
+static LsJsonDoc *
+document (const LsImport *import, const char *kind, const LsField *fields, GHashTable *said,
+          const void *target, LsDiagList *diags)
+{
+  g_autofree char *base = g_path_get_basename (import->made.path),
+                  *source = g_strdup_printf ("%s, %s", import->made.program, base);
+  LsJsonOut w;
+  ls_json_out_open_as (&w, kind);
+  ls_json_out_string (&w, "name", import->made.name);
+  ls_json_out_string (&w, "source", source);
+  for (const LsField *f = fields; f->key; f++)
+    if (g_hash_table_contains (said, f->key))
+      ls_fields_write ((const LsField[]) { *f, { NULL } }, &w, target, NULL);
+  g_autofree char *text = ls_json_out_close (&w);
+  return ls_import_parse (text, import->made.name, diags);
+}
+
+/* What is remarked of keys alone. */
+static void
+remark_keys (LsImport *import)
+{
+  GHashTableIter given;
+  gpointer key;
+  for (const LsField *f = ls_strategy_fields; f->key; f++)
+    if (g_hash_table_contains (import->by_rule, f->key)
+        && g_hash_table_contains (import->strategy_said, f->key))
+      import_remark_key (import, f->of_job ? LS_REMARK_OF_JOB : LS_REMARK_BY_RULE, f->key);
+  for (g_hash_table_iter_init (&given, import->given); g_hash_table_iter_next (&given, &key, NULL);)
+    import_remark_key (import, LS_REMARK_GIVEN, key);
+  if (import->model_is_given && import->model_is_named)
+    import_remark_key (import, LS_REMARK_DEPARTS, "model");
+  else if (import->departs)
+    import_remark_key (import, LS_REMARK_DEPARTS, import->departs);
+}
+
+/* By the table that the job was read by last. */
+static void
+note_keys_of_options (const LsImported *made)
+{
+  for (guint i = 0; i < made->remarks->len && made->table; i++) {
+    LsRemark *o = &g_array_index (made->remarks, LsRemark, i);
+    const OptionRow *row
+        = o->kind == LS_REMARK_OPTION ? option_find (made->table, o->text + strspn (o->text, "-")) : NULL;
+    o->key = row ? row->key : o->key;
+  }
+}
+
+/* Clears all else. */
+static LsImported
+hand_over (LsImport *import, LsDiagList *diags)
+{
+  LsImported *made = &import->made;
+  remark_keys (import);
+  note_keys_of_options (made);
+  made->has_own_model = import->model_is_named || import->model_is_sized;
+  made->model = document (import, "model", ls_model_fields, import->model_said, &import->model, diags);
+  made->strategy
+      = document (import, "strategy", ls_strategy_fields, import->strategy_said, &import->strategy, diags);
+  GHashTable *const sets[] = { import->model_said, import->strategy_said, import->by_rule,
+                               import->words,      import->decided,       import->given };
+  for (guint i = 0; i < G_N_ELEMENTS (sets); i++)
+    g_hash_table_unref (sets[i]);
+  ls_model_clear (&import->model);
+  ls_strategy_clear (&import->strategy);
+  return *made;
+}
+
 /* changes: "vocab=50257", char *. model NULL: that of the files. */
 static bool
-read_files (const ImportFiles *files, const GPtrArray *changes, const LsModel *model, LsImport *ret_import,
+read_files (const ImportFiles *files, const GPtrArray *changes, const LsModel *model, LsImported *ret_import,
             LsDiagList *diags)
 {
   if (!maps_are_right (diags))
@@ -426,20 +491,22 @@ read_files (const ImportFiles *files, const GPtrArray *changes, const LsModel *m
   all.n_given = variables->len;
   g_autoptr (GHashTable) written = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
   all.written = written;
-  all.found = import.files;
+  all.found = import.made.files;
   for (guint i = 0; files->told && i < files->told->len; i++)
     import_infer (&import, "%s", (const char *) files->told->pdata[i]);
   bool ok = ls_diag_list_n (diags) == 0
       && (is_known ? program_read (&reader, &all, &import, diags) : import_log_alone (&all, &import, diags))
       && import_check_given (&all, diags);
-  if (ok && files->n_logs > 0 && import.measured.step_s == 0)
+  if (ok && files->n_logs > 0 && import.made.measured.step_s == 0)
     read_log_beside (&files->files[files->n], &import);
   settle_positions (&import);
   ok = ok && check_used (files->files, files->n + files->n_logs, diags);
+  LsImported handed = hand_over (&import, diags);
+  ok = ok && handed.model && handed.strategy;
   if (ok)
-    *ret_import = import;
+    *ret_import = handed;
   else
-    ls_import_clear (&import);
+    ls_import_clear (&handed);
   return ok;
 }
 
@@ -482,7 +549,7 @@ substitute_all (ImportFile *files, guint n, const GPtrArray *changes, GPtrArray 
 /* Of which the first may hold a script in other words. */
 static bool
 unpack_and_read (ImportFile *files, guint n, const GPtrArray *all_changes, const LsModel *model,
-                 LsImport *ret_import, LsDiagList *diags)
+                 LsImported *ret_import, LsDiagList *diags)
 {
   g_autoptr (GPtrArray) told = g_ptr_array_new_with_free_func (g_free);
   g_autoptr (GPtrArray) changes = substitute_all (files, n, all_changes, told);
@@ -513,7 +580,7 @@ split_path (const char *path, GPtrArray *changes)
 }
 
 bool
-ls_import_load (const char *const *paths, const LsModel *model, LsImport *ret_import, LsDiagList *diags)
+ls_import_load (const char *const *paths, const LsModel *model, LsImported *ret_import, LsDiagList *diags)
 {
   g_autoptr (GArray) files = g_array_new (FALSE, FALSE, sizeof (ImportFile));
   g_autoptr (GPtrArray) names = g_ptr_array_new_with_free_func (g_free),
@@ -536,7 +603,7 @@ ls_import_load (const char *const *paths, const LsModel *model, LsImport *ret_im
 }
 
 bool
-ls_import_read (const char *text, gsize n, const char *name, const LsModel *model, LsImport *ret_import,
+ls_import_read (const char *text, gsize n, const char *name, const LsModel *model, LsImported *ret_import,
                 LsDiagList *diags)
 {
   ImportFile file = { name, g_malloc (n + 1), n, NULL, g_new0 (ImportYaml, 1), NULL };

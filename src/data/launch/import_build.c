@@ -14,28 +14,58 @@
 
 #define MAX_TOLD 2000 /* lines of a list: a file may have a million options */
 
-static G_GNUC_PRINTF (2, 0) void tell (GPtrArray *list, const char *format, va_list args)
+/* What a key is remarked by is always told. */
+static G_GNUC_PRINTF (4, 0) void tell (LsImport *import, LsRemarkKind kind, const char *key,
+                                       const char *format, va_list args)
 {
-  if (list->len >= MAX_TOLD)
+  if (!key && import->n_told[kind] >= MAX_TOLD)
     return;
   g_autofree char *text = g_strdup_vprintf (format, args);
   g_strdelimit (text, "\001\002", ' ');
-  g_ptr_array_add (list, ls_printable (text));
+  const LsRemark remark = { kind, key, ls_printable (text), NULL };
+  g_array_append_val (import->made.remarks, remark);
+  import->n_told[kind]++;
 }
 
-#define TELLER(name, list)                                                                                   \
+#define TELLER(name, kind)                                                                                   \
   void name (LsImport *import, const char *format, ...)                                                      \
   {                                                                                                          \
     va_list args;                                                                                            \
     va_start (args, format);                                                                                 \
-    tell (import->list, format, args);                                                                       \
+    tell (import, kind, NULL, format, args);                                                                 \
     va_end (args);                                                                                           \
   }
 
-TELLER (import_infer, inferred)
-TELLER (import_unknown, unknown)
-TELLER (import_ignore, ignored)
-TELLER (import_conflict, conflicts)
+TELLER (import_infer, LS_REMARK_INFERRED)
+TELLER (import_unknown, LS_REMARK_UNKNOWN)
+TELLER (import_ignore, LS_REMARK_IGNORED)
+TELLER (import_conflict, LS_REMARK_CONFLICT)
+
+/* NULL: any, of key or text. */
+static bool
+is_unknown (const LsImport *import, const char *key, const char *text)
+{
+  for (guint i = 0; i < import->made.remarks->len; i++) {
+    const LsRemark *r = &g_array_index (import->made.remarks, LsRemark, i);
+    if (r->kind == LS_REMARK_UNKNOWN && g_strcmp0 (key ? r->key : r->text, key ? key : text) == 0)
+      return true;
+  }
+  return false;
+}
+
+void
+import_remark_key (LsImport *import, LsRemarkKind kind, const char *key)
+{
+  const LsRemark remark = { kind, key, NULL, NULL };
+  g_array_append_val (import->made.remarks, remark);
+}
+
+void
+import_unknown_once (LsImport *import, const char *text)
+{
+  if (!is_unknown (import, NULL, text))
+    import_unknown (import, "%s", text);
+}
 
 void
 import_positions (LsImport *import, guint64 n)
@@ -49,17 +79,10 @@ static void
 compare_given (LsImport *import, const LsField *fields, const void *target, const LsField *f,
                const char *text)
 {
-  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  LsModel model = { 0 };
-  LsStrategy strategy;
-  ls_strategy_init (&strategy);
-  void *said = fields == ls_model_fields ? (void *) &model : (void *) &strategy;
-  ls_field_set_text (fields, said, f->key, text, diags);
-  g_autofree char *theirs = ls_field_text (f, said, NULL), *given = ls_field_text (f, target, NULL);
+  g_autofree char *theirs = ls_import_spelled (fields, f->key, text),
+                  *given = ls_field_text (f, target, NULL);
   if (g_strcmp0 (theirs, given) != 0)
     import->departs = f->key;
-  ls_model_clear (&model);
-  ls_strategy_clear (&strategy);
 }
 
 /* --- which words say a key ------------------------------------------------------------------------- */
@@ -146,9 +169,10 @@ set (LsImport *import, const LsField *fields, void *target, GHashTable *said, co
     return;
   }
   bool is_variable = g_str_has_prefix (text, "${") && strchr (text, '}');
-  g_autofree char *hint = is_variable ? g_strdup_printf (": give it after the name, %s:%.*s=N", import->path,
-                                                         (int) strcspn (text + 2, "}:"), text + 2)
-                                      : NULL;
+  g_autofree char *hint = is_variable
+      ? g_strdup_printf (": give it after the name, %s:%.*s=N", import->made.path,
+                         (int) strcspn (text + 2, "}:"), text + 2)
+      : NULL;
   import_conflict (import, "%.*s: \"%s\" is no value for %s%s", (int) strcspn (option, " "), option, text,
                    key, hint ? hint : "");
 }
@@ -203,21 +227,18 @@ static_key (const char *key)
 void
 import_open (LsImport *import, const char *key, const char *format, ...)
 {
-  guint n = import->unknown->len;
   if (g_hash_table_contains (import->given, static_key (key)) || import_is_open (import, key))
     return;
   va_list args;
   va_start (args, format);
-  tell (import->unknown, format, args);
+  tell (import, LS_REMARK_UNKNOWN, static_key (key), format, args);
   va_end (args);
-  g_hash_table_insert (import->open, (gpointer) static_key (key),
-                       import->unknown->len > n ? import->unknown->pdata[n] : NULL);
 }
 
 bool
 import_is_open (const LsImport *import, const char *key)
 {
-  return g_hash_table_contains (import->open, static_key (key));
+  return is_unknown (import, static_key (key), NULL);
 }
 
 bool
@@ -246,7 +267,7 @@ import_stages_conflict (LsImport *import, const char *format, ...)
 void
 import_follows_gpus (LsImport *import, const char *key)
 {
-  g_hash_table_add (import->follows_gpus, (gpointer) static_key (key));
+  import_remark_key (import, LS_REMARK_OF_GPUS, static_key (key));
 }
 
 /* Whether a text is the value of a key that is not there: `"pre"`, false. */

@@ -3,6 +3,27 @@
 #define LS_DATA_LAUNCH_IMPORT_READER_H
 
 #include "data/jobs/imported.h"
+#include "strategy/strategy.h"
+
+/* A job while it is read. What a file says is set in a model and a strategy by the keys of our files. */
+typedef struct {
+  LsImported made; /* so far: what becomes of it, without documents */
+  LsModel model;
+  LsStrategy strategy;
+  GHashTable *model_said, *strategy_said; /* keys that are set: static strings */
+  GHashTable *by_rule; /* those of strategy_said that no word of the files says: a rule of the program does */
+  /* Options that the files give, also as off: "tensor-parallel" for "--tensor_parallel", and of "a.b.c" also
+   * "b.c" and "c" (char *, owned). Keys of the strategy that they decide by their rows, static strings. */
+  GHashTable *words, *decided;
+  bool model_is_given;        /* by ls_import_load() */
+  bool model_is_named;        /* the files name one, whether it is known or not */
+  bool model_is_sized;        /* they say of what sizes theirs is */
+  guint32 positions;          /* rows of a table of learned positions, if the model has one; 0: not known */
+  GHashTable *given;          /* keys that were given, whatever the files say: static strings, of either */
+  const char *departs;        /* the last of them of which a file says another value; NULL: none. Static */
+  bool may_have_more;         /* words are left open that may be options */
+  guint n_told[LS_N_REMARKS]; /* remarks by their kinds */
+} LsImport;
 
 /* What is left where the files of a program are not read. */
 #define IMPORT_ELSE "give the job by --model and options, which lockstep run --help lists"
@@ -110,6 +131,10 @@ void import_infer (LsImport *import, const char *format, ...) G_GNUC_PRINTF (2, 
 void import_unknown (LsImport *import, const char *format, ...) G_GNUC_PRINTF (2, 3);
 void import_ignore (LsImport *import, const char *format, ...) G_GNUC_PRINTF (2, 3);
 void import_conflict (LsImport *import, const char *format, ...) G_GNUC_PRINTF (2, 3);
+/* Unless it is told already. */
+void import_unknown_once (LsImport *import, const char *text);
+/* Of a key alone. */
+void import_remark_key (LsImport *import, LsRemarkKind kind, const char *key);
 
 /* A job of another kind, which `format` names as the file does: a diagnostic; false. */
 bool import_refuse_task (const char *path, LsDiagList *diags, const char *format, ...) G_GNUC_PRINTF (3, 4);

@@ -205,8 +205,8 @@ launch_file_of (const ImportFiles *files, const char *name, gsize *ret_n)
 bool
 launch_refuse_config (const char *name, const LsImport *import, LsDiagList *diags)
 {
-  ls_diag_add (diags, LS_ERROR_INPUT, import->path, 0, 0, NULL, NULL, "give it too, after the script",
-               "a script of %s, whose configuration%s%s is not here", import->program, name ? " " : "",
+  ls_diag_add (diags, LS_ERROR_INPUT, import->made.path, 0, 0, NULL, NULL, "give it too, after the script",
+               "a script of %s, whose configuration%s%s is not here", import->made.program, name ? " " : "",
                name ? name : "");
   return false;
 }

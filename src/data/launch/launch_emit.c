@@ -234,12 +234,12 @@ is_same_name (const char *a, const char *b)
   return strcmp (one, other) == 0;
 }
 
-static const LsImportOption *
-option_named (const LsImport *import, const char *name)
+static const LsRemark *
+option_named (const LsImported *import, const char *name)
 {
-  for (guint i = 0; i < import->options->len; i++) {
-    const LsImportOption *o = &g_array_index (import->options, LsImportOption, i);
-    if (is_same_name (o->written, name))
+  for (guint i = 0; i < import->remarks->len; i++) {
+    const LsRemark *o = &g_array_index (import->remarks, LsRemark, i);
+    if (o->kind == LS_REMARK_OPTION && is_same_name (o->text, name))
       return o;
   }
   return NULL;
@@ -247,28 +247,17 @@ option_named (const LsImport *import, const char *name)
 
 /* What an option decides, a key; NULL: not it alone. */
 static const char *
-key_of (const LsImport *import, const char *name)
+key_of (const LsImported *import, const char *name)
 {
   const OptionRow *row = import->table ? option_find (import->table, name + strspn (name, "-")) : NULL;
   return row ? row->key : NULL;
 }
 
-char *
-ls_launch_option_of (const LsImport *import, const char *key)
-{
-  for (guint i = 0; i < import->options->len; i++) {
-    const LsImportOption *o = &g_array_index (import->options, LsImportOption, i);
-    if (g_strcmp0 (key_of (import, o->written), key) == 0)
-      return o->value && *o->value ? g_strdup_printf ("%s %s", o->written, o->value) : g_strdup (o->written);
-  }
-  return NULL;
-}
-
 typedef struct {
-  const LsImport *import;
+  const LsImported *import;
   LaunchWords *now, *wanted; /* now: NULL if it cannot be written */
   GPtrArray *changes;
-  GHashTable *told; /* LsImportOption */
+  GHashTable *told; /* LsRemark */
 } Work;
 
 static void
@@ -285,10 +274,10 @@ change_free (gpointer change)
 
 /* user: the option in the file; NULL: it is not there. */
 static void
-add_change (Work *w, const LsImportOption *user, const char *option, const char *after)
+add_change (Work *w, const LsRemark *user, const char *option, const char *after)
 {
   LsLaunchChange *c = g_new0 (LsLaunchChange, 1);
-  c->option = g_strdup (user ? user->written : option);
+  c->option = g_strdup (user ? user->text : option);
   c->before = user ? g_strdup (user->value ? user->value : "") : NULL;
   c->after = g_strdup (after);
   if (user)
@@ -303,28 +292,13 @@ static void
 take_out_others (Work *w, const char *name)
 {
   const char *key = key_of (w->import, name);
-  for (guint i = 0; key && i < w->import->options->len; i++) {
-    const LsImportOption *o = &g_array_index (w->import->options, LsImportOption, i);
-    if (!is_same_name (o->written, name) && g_strcmp0 (key_of (w->import, o->written), key) == 0
+  for (guint i = 0; key && i < w->import->remarks->len; i++) {
+    const LsRemark *o = &g_array_index (w->import->remarks, LsRemark, i);
+    if (o->kind == LS_REMARK_OPTION && !is_same_name (o->text, name) && g_strcmp0 (o->key, key) == 0
         && !g_hash_table_contains (w->told, o)
-        && !launch_words_find (w->wanted, o->written + strspn (o->written, "-")))
+        && !launch_words_find (w->wanted, o->text + strspn (o->text, "-")))
       add_change (w, o, NULL, NULL);
   }
-}
-
-/* A value as our files write it; NULL: it is none of the key. */
-static char *
-text_of (const char *key, const char *value)
-{
-  g_autoptr (LsDiagList) none = ls_diag_list_new ();
-  const LsField *f = ls_field_find (ls_strategy_fields, key);
-  LsStrategy s;
-  ls_strategy_init (&s);
-  char *text = f && !f->file_only && ls_field_set_text (ls_strategy_fields, &s, key, value, none)
-      ? ls_field_text (f, &s, NULL)
-      : NULL;
-  ls_strategy_clear (&s);
-  return text;
 }
 
 /* Of a job that cannot be written as it is: whether what is known of it says this already, by another option
@@ -335,11 +309,12 @@ is_said (const Work *w, const LaunchOption *wanted, const char *after)
   const OptionRow *row = w->import->table ? option_find (w->import->table, wanted->name) : NULL;
   if (w->now || !row || !row->key)
     return !w->now && row && row->kind == OPTION_IGNORED;
-  g_autofree char *known = row->kind == OPTION_MODEL ? ls_import_model_value (w->import, row->key)
-                                                     : ls_import_strategy_value (w->import, row->key),
+  g_autofree char *known = row->kind == OPTION_MODEL
+      ? ls_import_value (w->import->model, ls_model_fields, row->key)
+      : ls_import_value (w->import->strategy, ls_strategy_fields, row->key),
                   *value = row->kind == OPTION_MODEL ? g_strdup (after)
       : row->on                                      ? g_strdup (row->on)
-                                                     : text_of (row->key, after);
+                : ls_import_spelled (ls_strategy_fields, row->key, after);
   return known && g_strcmp0 (known, value) == 0;
 }
 
@@ -350,7 +325,7 @@ set_option (Work *w, const LaunchOption *wanted)
   g_autofree char *after = launch_option_text (wanted), *before = now ? launch_option_text (now) : NULL;
   if (now && strcmp (before, after) == 0)
     return;
-  const LsImportOption *user = option_named (w->import, wanted->name);
+  const LsRemark *user = option_named (w->import, wanted->name);
   if (is_said (w, wanted, after))
     return;
   if (user && g_strcmp0 (user->value ? user->value : "", after) == 0)
@@ -388,7 +363,7 @@ take_out (Work *w, const LaunchOption *now)
 {
   if (launch_words_find (w->wanted, now->name))
     return;
-  const LsImportOption *user = option_named (w->import, now->name);
+  const LsRemark *user = option_named (w->import, now->name);
   bool is_off = g_hash_table_contains (w->wanted->off, now->name);
   guint n = w->changes->len;
   if (user && g_hash_table_contains (w->told, user))
@@ -402,7 +377,7 @@ take_out (Work *w, const LaunchOption *now)
 }
 
 GPtrArray *
-ls_launch_changes (const LsImport *import, const char *now, const char *wanted)
+ls_launch_changes (const LsImported *import, const char *now, const char *wanted)
 {
   Work w = { import, now ? words_of (now) : NULL, words_of (wanted), NULL, NULL };
   w.changes = g_ptr_array_new_with_free_func (change_free);

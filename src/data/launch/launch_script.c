@@ -402,7 +402,7 @@ search (Search *s, LsImport *import, LsDiagList *diags)
 {
   if (!read_shell (s, diags))
     return false;
-  import->program = program_of (s->kind);
+  import->made.program = program_of (s->kind);
   if (s->words->len > 0 && s->bare->len > 0)
     import_unknown (import, "%s: lines of options that belong to no command; is a \\ missing?",
                     (const char *) s->bare->pdata[0]);

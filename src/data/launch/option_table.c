@@ -91,9 +91,7 @@ tell_malformed (const LaunchJob *job, const char *name, const char *text, const 
 {
   g_autofree char *complaint
       = g_strdup_printf ("%s%s%s: expected %s; taken as not given", name, *text ? " " : "", text, expected);
-  GPtrArray *said = job->import->unknown;
-  if (!g_ptr_array_find_with_equal_func (said, complaint, g_str_equal, NULL))
-    import_unknown (job->import, "%s", complaint);
+  import_unknown_once (job->import, complaint);
 }
 
 /* Of a switch; a number as Python has it: 0 is off. */
@@ -456,14 +454,15 @@ read_option (LaunchJob *job, const LaunchOption *o)
 static void
 note_option (LsImport *import, const LaunchOption *o)
 {
-  if (import->options->len >= MAX_NOTED)
+  if (import->n_told[LS_REMARK_OPTION]++ >= MAX_NOTED)
     return;
   GString *value = o->values->len > 0 ? g_string_new (NULL) : NULL;
   for (guint i = 0; i < o->values->len; i++)
     if (!ls_shell_has_hole (o->values->pdata[i]))
       g_string_append_printf (value, "%s%s", value->len > 0 ? " " : "", (const char *) o->values->pdata[i]);
-  const LsImportOption option = { g_strdup (o->written), value ? g_string_free (value, FALSE) : NULL };
-  g_array_append_val (import->options, option);
+  const LsRemark option
+      = { LS_REMARK_OPTION, NULL, g_strdup (o->written), value ? g_string_free (value, FALSE) : NULL };
+  g_array_append_val (import->made.remarks, option);
 }
 
 void
@@ -471,7 +470,7 @@ option_read_all (LaunchJob *job)
 {
   g_autoptr (GHashTable) seen = g_hash_table_new (g_direct_hash, g_direct_equal);
   job->open = g_hash_table_new (g_str_hash, g_str_equal);
-  job->import->table = job->table;
+  job->import->made.table = job->table;
   note_words (job);
   for (guint i = 0; i < job->words->options->len; i++) {
     LaunchOption *o = launch_words_find (job->words, ((LaunchOption *) job->words->options->pdata[i])->name);
@@ -767,14 +766,14 @@ tell_range (LaunchJob *job, const ReleaseRange *range, const cJSON *taken)
   LsImport *import = job->import;
   if (range->first > range->last) {
     import_infer (import, "software %s: no release of %s has both %s (%s on) and %s (up to %s)", software,
-                  import->program, range->first_word, program_member (first, "name"), range->last_word,
+                  import->made.program, range->first_word, program_member (first, "name"), range->last_word,
                   program_member (last, "name"));
     return;
   }
   g_autofree char *from = dated (first), *to = dated (last);
   GString *said = g_string_new (NULL);
-  import->first_year = year_of (first);
-  import->last_year = year_of (last);
+  import->made.first_year = year_of (first);
+  import->made.last_year = year_of (last);
   g_string_append_printf (said, "its options are those of %s", from);
   if (range->first_word)
     g_string_append_printf (said, " (%s)", range->first_word);

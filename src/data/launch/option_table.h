@@ -110,7 +110,7 @@ typedef struct {
  * table without releases has the release of the oldest option, or `today`. */
 void option_release (LaunchJob *job, const char *today);
 
-/* Reads each option once, and notes it in import->options, as its row says: sets keys of the model and of
+/* Reads each option once, and notes it in the remarks, as its row says: sets keys of the model and of
  * the strategy; tells what is ignored, what no row fits, and what is left open by a hole. Allocates
  * job->open, which the caller unrefs. */
 void option_read_all (LaunchJob *job);

@@ -246,7 +246,7 @@ config_number_or (const LaunchJob *job, const char *name, const char *key, guint
   if (value > 0 || launch_words_find (job->words, name))
     return value;
   import_infer (job->import, "%s %" G_GUINT64_FORMAT ": the default of %s", key, otherwise,
-                job->import->program);
+                job->import->made.program);
   return otherwise;
 }
 

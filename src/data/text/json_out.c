@@ -194,3 +194,23 @@ ls_json_out_null (LsJsonOut *w, const char *key)
   begin_item (w, key);
   g_string_append (w->text, "null");
 }
+
+void
+ls_json_out_node (LsJsonOut *w, const char *key, const cJSON *node)
+{
+  if (cJSON_IsNumber (node))
+    ls_json_out_double (w, key, node->valuedouble);
+  else if (cJSON_IsBool (node))
+    ls_json_out_bool (w, key, cJSON_IsTrue (node));
+  else if (cJSON_IsString (node))
+    ls_json_out_string (w, key, cJSON_GetStringValue (node));
+  else {
+    const int indent = w->indent;
+    ls_json_out_begin_array (w, key);
+    w->indent = 0;
+    for (const cJSON *one = node->child; one; one = one->next)
+      ls_json_out_node (w, NULL, one);
+    ls_json_out_end_array (w);
+    w->indent = indent;
+  }
+}

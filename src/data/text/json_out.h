@@ -12,6 +12,7 @@
 #ifndef LS_DATA_TEXT_JSON_OUT_H
 #define LS_DATA_TEXT_JSON_OUT_H
 
+#include <cjson/cJSON.h>
 #include <glib.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -51,6 +52,9 @@ void ls_json_out_int (LsJsonOut *w, const char *key, int64_t value);
 void ls_json_out_uint (LsJsonOut *w, const char *key, uint64_t value);
 void ls_json_out_bool (LsJsonOut *w, const char *key, bool value);
 void ls_json_out_null (LsJsonOut *w, const char *key);
+
+/* A value of a document, or a list of values, on one line. */
+void ls_json_out_node (LsJsonOut *w, const char *key, const cJSON *node);
 
 /* A text with its quotes and escapes; NULL gives null. Newly allocated. */
 char *ls_json_string (const char *value);

@@ -177,7 +177,7 @@ typedef struct {
   const char *model, *model_source;
   const char *cluster, *cluster_source;
   const char *strategy, *strategy_source;
-  const LsImport *from;                         /* the launch file that says the job */
+  const LsImported *from;                       /* the launch file that says the job */
   const char *software;                         /* whose defaults the strategy began with */
   const char *calibration, *calibration_source; /* kernel times        */
   const char *network, *network_source;         /* NCCL figures        */

@@ -93,7 +93,7 @@ files_of_recipes_find_what_they_import (void)
   }
   const char *const given[] = { paths->pdata[0], NULL };
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  LsImport import;
+  LsImported import;
   bool ok = ls_import_load (given, NULL, &import, diags);
   g_autofree char *said = ls_diag_list_format (diags);
   ls_check_impl (ok, __FILE__, __LINE__, "%s", said);
@@ -123,7 +123,7 @@ files_of_recipes_are_found_from_within (void)
   LS_CHECK_INT (g_chdir (folder), ==, 0);
   const char *const given[] = { "a.py", NULL };
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  LsImport import;
+  LsImported import;
   bool ok = ls_import_load (given, NULL, &import, diags);
   LS_CHECK_INT (g_chdir (cwd), ==, 0);
   g_autofree char *said = ls_diag_list_format (diags);
@@ -154,7 +154,7 @@ a_checkout_says_its_release (void)
     LS_CHECK (g_file_set_contents (info, text, -1, NULL) && g_file_set_contents (own, FROM BASE, -1, NULL));
     const char *const given[] = { own, NULL };
     g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-    LsImport import;
+    LsImported import;
     if (!LS_CHECK (ls_import_load (given, NULL, &import, diags)))
       return;
     check_one (&import, cases[i][2], "a.py");

@@ -8,7 +8,7 @@
 
 /* From a folder of their own. */
 static bool
-load (const LsExpectedCase *c, char *const *texts, LsImport *import, LsDiagList *diags)
+load (const LsExpectedCase *c, char *const *texts, LsImported *import, LsDiagList *diags)
 {
   g_autofree char *folder = g_dir_make_tmp ("lockstep-import-XXXXXX", NULL);
   g_autoptr (GPtrArray) paths = g_ptr_array_new_with_free_func (g_free), given = g_ptr_array_new ();
@@ -35,7 +35,7 @@ import_files (const LsExpectedCase *c, const char *option, char **said)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   g_auto (GStrv) texts = g_new0 (char *, c->files->len + 1);
-  LsImport *import = g_new0 (LsImport, 1);
+  LsImported *import = g_new0 (LsImported, 1);
   for (guint i = 0; i < c->files->len; i++)
     texts[i] = ls_case_text (&g_array_index (c->files, LsCaseFile, i), option);
   const char *name = g_array_index (c->files, LsCaseFile, 0).name;
@@ -56,11 +56,11 @@ clear (gpointer import)
 
 /* The keys of the strategy that only rules of the program say. */
 static char *
-rules_of (const LsImport *import)
+rules_of (const LsImported *import)
 {
   GString *keys = g_string_new (NULL);
   for (const LsField *f = ls_strategy_fields; f->key; f++)
-    if (ls_import_gives_way (import, f))
+    if (ls_import_remark (import, LS_REMARK_BY_RULE, f->key))
       g_string_append_printf (keys, "%s%s", keys->len > 0 ? " " : "", f->key);
   return g_string_free (keys, FALSE);
 }
@@ -75,12 +75,11 @@ has_key (const LsField *fields, const char *key)
 
 /* NULL: it is not set. */
 static char *
-found (const LsImport *import, const char *key)
+found (const LsImported *import, const char *key)
 {
-  const LsImportMeasured *m = &import->measured;
+  const LsMeasured *m = &import->measured;
   const char *const names[] = { "files", "step_s", "log_lines", "allocated_bytes", "reserved_bytes" };
-  const double numbers[]
-      = { import->files->len, m->step_s, m->n_lines, m->allocated_bytes, m->reserved_bytes };
+  const double numbers[] = { import->files->len, m->step_s, m->n_lines, m->memory_bytes, m->reserved_bytes };
   for (guint i = 0; i < G_N_ELEMENTS (names); i++)
     if (strcmp (key, names[i]) == 0)
       return g_strdup_printf ("%.13g", numbers[i]);
@@ -92,19 +91,29 @@ found (const LsImport *import, const char *key)
   return is_ours ? value_of (import, key) : g_strdup ("there is no such key");
 }
 
+/* Of that kind, or one of the files. */
+static bool
+has_remark (const LsImported *import, LsRemarkKind kind, const char *part)
+{
+  for (guint i = 0; kind == LS_N_REMARKS && i < import->files->len; i++)
+    if (strstr (import->files->pdata[i], part))
+      return true;
+  return has_line (import, kind, part);
+}
+
 /* NULL: it holds; else what is so. */
 static char *
 contradiction (gconstpointer result, const char *what)
 {
-  const LsImport *import = result;
+  const LsImported *import = result;
   static const char *const remarks[] = { "unknown", "conflict", "inferred", "ignored", "file" };
-  const GPtrArray *lists[]
-      = { import->unknown, import->conflicts, import->inferred, import->ignored, import->files };
+  static const LsRemarkKind kinds[]
+      = { LS_REMARK_UNKNOWN, LS_REMARK_CONFLICT, LS_REMARK_INFERRED, LS_REMARK_IGNORED, LS_N_REMARKS };
   bool is_not = g_str_has_prefix (what, "not ");
   g_auto (GStrv) words = g_strsplit (what + (is_not ? strlen ("not ") : 0), " ", 2);
   for (guint i = 0; words[0] && i < G_N_ELEMENTS (remarks); i++)
     if (strcmp (words[0], remarks[i]) == 0)
-      return has_line (lists[i], words[1] ? words[1] : "") != is_not
+      return has_remark (import, kinds[i], words[1] ? words[1] : "") != is_not
           ? NULL
           : g_strdup (is_not ? "there is such a line" : "there is none");
   if (!words[0] || !words[1] != is_not)
@@ -123,14 +132,16 @@ launch_files_mean_what_is_said (void)
 static void
 the_same_is_told_once (void)
 {
-  LsImport import;
+  LsImported import;
   guint n = 0;
   if (!read_text ("deepspeed train.py --deepspeed --zero_stage 3 --model_name_or_path gpt2 "
                   "--per_device_train_batch_size 8",
                   &import))
     return;
-  for (guint i = 0; i < import.unknown->len; i++)
-    n += strstr (import.unknown->pdata[i], "how many GPUs: nothing") != NULL;
+  for (guint i = 0; i < import.remarks->len; i++) {
+    const LsRemark *r = &g_array_index (import.remarks, LsRemark, i);
+    n += r->kind == LS_REMARK_UNKNOWN && strstr (r->text, "how many GPUs: nothing");
+  }
   LS_CHECK_INT (n, ==, 1);
   ls_import_clear (&import);
 }
@@ -164,11 +175,10 @@ models_of_names_are_whole (void)
     g_autoptr (LsDiagList) diags = ls_diag_list_new ();
     LsModel own = { 0 }, written = { 0 };
     bool is_decoder;
-    LsImport import;
+    LsImported import;
     if (!LS_CHECK (ls_model_of_name (names[i], &own, &is_decoder)) || !read_text (text, &import))
       continue;
-    g_autoptr (LsJsonDoc) doc = ls_import_model (&import, "whole", diags);
-    if (LS_CHECK (doc && ls_model_read (doc, &written, NULL, diags)))
+    if (LS_CHECK (ls_model_read (import.model, &written, NULL, diags)))
       LS_CHECK_INT (ls_model_params (&written, written.vocab), ==, ls_model_params (&own, own.vocab));
     ls_model_clear (&written);
     ls_model_clear (&own);

@@ -90,10 +90,10 @@ text_of_whole (const char *fragment, const LsModel *m, const LsStrategy *s)
 }
 
 static bool
-model_is_same (const LsImport *import, const LsModel *m, guint64 seed)
+model_is_same (const LsImported *import, const LsModel *m, guint64 seed)
 {
   for (const LsField *f = ls_model_fields; f->key; f++) {
-    g_autofree char *said = f->file_only ? NULL : ls_import_model_value (import, f->key),
+    g_autofree char *said = f->file_only ? NULL : ls_import_value (import->model, ls_model_fields, f->key),
                     *value = said ? ls_field_text (f, m, NULL) : NULL;
     if (said && g_strcmp0 (said, value) != 0) {
       ls_check_impl (false, __FILE__, __LINE__, "seed %" G_GUINT64_FORMAT ": model %s: %s, was %s", seed,
@@ -106,19 +106,17 @@ model_is_same (const LsImport *import, const LsModel *m, guint64 seed)
 
 /* Nothing is told but that a fragment names no model. */
 static bool
-is_known_whole (const LsImport *import)
+is_known_whole (const LsImported *import)
 {
-  for (guint i = 0; i < import->options->len; i++)
-    if (!option_find (import->table,
-                      g_array_index (import->options, LsImportOption, i).written
-                          + strspn (g_array_index (import->options, LsImportOption, i).written, "-")))
+  for (guint i = 0; i < import->remarks->len; i++) {
+    const LsRemark *r = &g_array_index (import->remarks, LsRemark, i);
+    if (r->kind == LS_REMARK_OPTION && !option_find (import->table, r->text + strspn (r->text, "-")))
       return false;
-  for (guint i = 0; i < import->unknown->len; i++)
-    if (!g_str_has_prefix (import->unknown->pdata[i], "model.name")
-        && !g_str_has_prefix (import->unknown->pdata[i], "the model:")
-        && !g_str_has_prefix (import->unknown->pdata[i], "how long a sequence is"))
+    if (r->kind == LS_REMARK_UNKNOWN && !g_str_has_prefix (r->text, "model.name")
+        && !g_str_has_prefix (r->text, "the model:") && !g_str_has_prefix (r->text, "how long a sequence is"))
       return false;
-  return import->conflicts->len == 0;
+  }
+  return ls_import_n_remarks (import, LS_REMARK_CONFLICT) == 0;
 }
 
 /* The lines of a that b has not. */
@@ -134,11 +132,11 @@ lines_without (const char *a, const char *b)
 }
 
 /* Fills in what the files of a program do not say, as its users do. */
-typedef void Complete (const LsImport *import, const LsStrategy *was, LsStrategy *again);
+typedef void Complete (const LsImported *import, const LsStrategy *was, LsStrategy *again);
 
 /* The model's code says degrees and kernels, and what it recomputes if that is not all. */
 static void
-complete_deepspeed (const LsImport *import, const LsStrategy *was, LsStrategy *again)
+complete_deepspeed (const LsImported *import, const LsStrategy *was, LsStrategy *again)
 {
   static const char *const keys[] = { "tp",
                                       "sp",
@@ -163,8 +161,7 @@ complete_deepspeed (const LsImport *import, const LsStrategy *was, LsStrategy *a
   again->seq = was->seq;
   for (guint i = 0; i < G_N_ELEMENTS (keys); i++) {
     g_autofree char *value = ls_field_text (ls_field_find (ls_strategy_fields, keys[i]), was, NULL);
-    if (value
-        && !g_hash_table_contains (import->strategy_said, ls_field_find (ls_strategy_fields, keys[i])->key))
+    if (value && !ls_json_doc_at (import->strategy, keys[i]))
       LS_CHECK (ls_field_set_text (ls_strategy_fields, again, keys[i], value, diags));
   }
   again->gpus *= again->tp * again->pp * again->cp; /* its ranks are copies of what the code cuts up */
@@ -181,24 +178,23 @@ static void
 check_again (Complete *complete, const LsModel *m, const LsStrategy *s, const LsStrategy *defaults,
              const char *script, guint64 seed)
 {
-  LsImport import;
+  LsImported import;
   LsStrategy again;
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   if (!read_text (script, &import))
     return;
-  g_autofree char *text = ls_import_strategy_text (&import, "again");
-  g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (text, strlen (text), "again.json", diags);
   ls_strategy_copy (&again, defaults);
-  bool ok = doc && ls_fields_read_file (ls_strategy_fields, "strategy", doc, &again, diags);
+  bool ok = ls_fields_read_file (ls_strategy_fields, "strategy", import.strategy, &again, diags);
   if (complete)
     complete (&import, s, &again);
   ok = ok && resolve (&again, m, s->gpus) && model_is_same (&import, m, seed);
   g_autofree char *before = choices_of (s, m), *after = choices_of (&again, m);
   g_autofree char *was = lines_without (before, after), *is = lines_without (after, before);
+  ls_import_refuse (&import, LS_REMARK_UNKNOWN, LS_ERROR_INPUT, "", diags);
+  ls_import_refuse (&import, LS_REMARK_CONFLICT, LS_ERROR_INPUT, "", diags);
+  g_autofree char *told = ls_diag_list_format (diags);
   ls_check_impl (ok && strcmp (before, after) == 0 && is_known_whole (&import), __FILE__, __LINE__,
-                 "seed %" G_GUINT64_FORMAT ": was%s; is%s; told: %s; %s\n%s", seed, was, is,
-                 import.unknown->len > 0 ? (char *) import.unknown->pdata[import.unknown->len - 1] : "",
-                 import.conflicts->len > 0 ? (char *) import.conflicts->pdata[0] : "", script);
+                 "seed %" G_GUINT64_FORMAT ": was%s; is%s; %s\n%s", seed, was, is, told, script);
   ls_strategy_clear (&again);
   ls_import_clear (&import);
 }

@@ -9,7 +9,7 @@
 static void
 resolved_as (const char *text, const char *expected)
 {
-  LsImport import = { .inferred = g_ptr_array_new_with_free_func (g_free) };
+  LsImport import = { .made.remarks = g_array_new (FALSE, FALSE, sizeof (LsRemark)) };
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   const ImportFile file = { .path = "a.yaml", .text = (char *) text, .n = strlen (text) };
   cJSON *tree = cJSON_CreateObject ();
@@ -19,7 +19,7 @@ resolved_as (const char *text, const char *expected)
   LS_CHECK_STR (json, expected);
   cJSON_free (json);
   cJSON_Delete (tree);
-  g_ptr_array_unref (import.inferred);
+  g_array_unref (import.made.remarks);
 }
 
 /* Examples of the manual of OmegaConf 2.3, and what it would refuse: left as holes. */
@@ -59,7 +59,7 @@ interpolations_are_bounded (void)
   g_string_append (open, "'}");
   const char *const texts[] = { text->str, chain->str, open->str };
   for (guint i = 0; i < G_N_ELEMENTS (texts); i++) {
-    LsImport import = { .inferred = g_ptr_array_new_with_free_func (g_free) };
+    LsImport import = { .made.remarks = g_array_new (FALSE, FALSE, sizeof (LsRemark)) };
     g_autoptr (LsDiagList) diags = ls_diag_list_new ();
     const ImportFile file = { .path = "a.yaml", .text = (char *) texts[i], .n = strlen (texts[i]) };
     cJSON *tree = cJSON_CreateObject ();
@@ -69,7 +69,7 @@ interpolations_are_bounded (void)
     LS_CHECK (json && strlen (json) < 64 << 20);
     cJSON_free (json);
     cJSON_Delete (tree);
-    g_ptr_array_unref (import.inferred);
+    g_array_unref (import.made.remarks);
   }
   g_string_free (text, TRUE);
   g_string_free (chain, TRUE);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "data/jobs/imported.h"
+#include "data/jobs/job_files.h"
 #include "data/text/csv.h"
 
 typedef struct {
@@ -81,7 +82,7 @@ agrees (const char *ours, const char *theirs)
 }
 
 static void
-count_one (const LsImport *import, const char *key, const char *ours, const char *theirs, bool is_right,
+count_one (const LsImported *import, const char *key, const char *ours, const char *theirs, bool is_right,
            Count *count)
 {
   guint *which = !ours ? &count->n_missing : is_right ? &count->n_right : &count->n_wrong;
@@ -93,20 +94,23 @@ count_one (const LsImport *import, const char *key, const char *ours, const char
 /* How the table says what is not a key's own value there: of Megatron-LM, "fp8 hybrid+bf16", sp 1, "8 layers per
  * chunk", "megatron-fsdp optim_grads_params". Newly allocated. */
 static char *
-meant_of_megatron (const LsImport *import, const char *column, const char *theirs)
+meant_of_megatron (const LsImported *import, const char *column, const char *theirs)
 {
   guint64 layers = g_ascii_strtoull (theirs, NULL, 10);
   if (strcmp (column, "sp") == 0)
     return g_strdup (strcmp (theirs, "1") == 0 ? "true" : "false");
   if (strcmp (column, "vpp") == 0)
-    return g_strdup_printf ("%u", import->model.n_layers / import->strategy.pp / (guint) MAX (layers, 1));
+    return g_strdup_printf ("%u",
+                            (guint) (ls_json_doc_at (import->model, "layers")->valuedouble
+                                     / ls_json_doc_at (import->strategy, "pp")->valuedouble)
+                                / (guint) MAX (layers, 1));
   if (g_str_has_prefix (theirs, "megatron-fsdp"))
     return g_strdup ("fsdp2");
   return g_strndup (theirs, strcspn (theirs, " "));
 }
 
 static void
-judge_megatron (const LsImport *import, const LsCsv *csv, guint row, Count *count)
+judge_megatron (const LsImported *import, const LsCsv *csv, guint row, Count *count)
 {
   static const char *const names[][2] = { { "vpp", "vpp" },
                                           { "sp", "sp" },
@@ -117,21 +121,22 @@ judge_megatron (const LsImport *import, const LsCsv *csv, guint row, Count *coun
     const char *said = cell (csv, row, names[i][0]);
     if (!*said)
       continue;
-    g_autofree char *ours = ls_import_strategy_value (import, names[i][1]),
+    g_autofree char *ours = ls_import_value (import->strategy, ls_strategy_fields, names[i][1]),
                     *theirs = meant_of_megatron (import, names[i][0], said);
     count_one (import, names[i][1], ours, theirs, g_strcmp0 (ours, theirs) == 0, count);
   }
 }
 
 static void
-judge (const LsImport *import, const LsCsv *csv, guint row, Count *count)
+judge (const LsImported *import, const LsCsv *csv, guint row, Count *count)
 {
   for (guint i = 0; i < G_N_ELEMENTS (columns); i++) {
     g_autofree char *theirs = meant (csv, row, columns[i].column);
     if (!*theirs)
       continue;
-    g_autofree char *ours = columns[i].is_strategy ? ls_import_strategy_value (import, columns[i].key)
-                                                   : ls_import_model_value (import, columns[i].key);
+    g_autofree char *ours = columns[i].is_strategy
+        ? ls_import_value (import->strategy, ls_strategy_fields, columns[i].key)
+        : ls_import_value (import->model, ls_model_fields, columns[i].key);
     count_one (import, columns[i].key, ours, theirs, ours && agrees (ours, theirs), count);
   }
   if (g_str_has_prefix (cell (csv, row, "framework"), "megatron"))
@@ -159,7 +164,7 @@ judge_table (const char *folder, const char *frameworks, Count *count)
     g_autoptr (LsDiagList) why = ls_diag_list_new ();
     g_autofree char *file = g_build_filename (folder, cell (csv, row, "file"), NULL);
     const char *const paths[] = { file, NULL };
-    LsImport import;
+    LsImported import;
     if (!strstr (frameworks, cell (csv, row, "framework")) || !is_default (cell (csv, row, "variant"))
         || !ls_import_load (paths, NULL, &import, why))
       continue;
@@ -250,7 +255,7 @@ every_file_is_read_or_refused_for_a_reason (void)
     g_autoptr (LsDiagList) why = ls_diag_list_new ();
     g_autofree char *file = g_build_filename (folder, cell (csv, row, "file"), NULL);
     const char *const paths[] = { file, NULL };
-    LsImport import;
+    LsImported import;
     bool ok = ls_import_load (paths, NULL, &import, why);
     ls_check_impl (ok || ls_diag_list_n (why) > 0, __FILE__, __LINE__, "%s: refused without a word", file);
     if (ok)

@@ -528,10 +528,10 @@ a_batch_that_is_said_twice_is_told (void)
   check (COMMAND ("2"),
          "micro_batch=4; ?train_micro_batch_size_per_gpu 4: it is taken, and "
          "per_device_train_batch_size says 2");
-  LsImport import;
+  LsImported import;
   if (!read_text (COMMAND ("4"), &import))
     return;
-  LS_CHECK (!has_line (import.unknown, "it is taken"));
+  LS_CHECK (!has_line (&import, LS_REMARK_UNKNOWN, "it is taken"));
   ls_import_clear (&import);
 #undef COMMAND
 }

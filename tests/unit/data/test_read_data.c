@@ -58,6 +58,7 @@ read_entry (LsDataKind kind, const char *path, LsDiagList *diags)
   LsJitter jitter;
   LsSoftwareSpec software;
   bool ok = false;
+  g_autoptr (LsJsonDoc) doc = NULL;
   switch (kind) {
   case LS_DATA_MODELS:
     ok = ls_model_load (path, &model, NULL, diags);
@@ -96,7 +97,8 @@ read_entry (LsDataKind kind, const char *path, LsDiagList *diags)
       ls_jitter_clear (&jitter);
     break;
   case LS_DATA_STRATEGIES:
-    ok = ls_strategy_load (path, &strategy, diags);
+    doc = ls_data_load (LS_DATA_STRATEGIES, path, diags);
+    ok = doc && ls_strategy_read (doc, &strategy, diags);
     break;
   case LS_DATA_SOFTWARE:
     ok = ls_software_load (path, &software, diags);

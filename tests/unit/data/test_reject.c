@@ -2,6 +2,7 @@
  * cases of tests/reject (support/reject.h). */
 #include "reject.h"
 
+#include "data/datadir.h"
 #include "data/inspect.h"
 #include "data/jobs/job_files.h"
 #include "data/jobs/read_jobs.h"
@@ -51,7 +52,8 @@ static bool
 read_strategy (const char *path, LsDiagList *diags)
 {
   LsStrategy strategy;
-  return ls_strategy_load (path, &strategy, diags);
+  g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_STRATEGIES, path, diags);
+  return doc && ls_strategy_read (doc, &strategy, diags);
 }
 
 static bool
@@ -195,7 +197,7 @@ read_kineto (const char *path, LsDiagList *diags)
 static bool
 read_launch (const char *path, LsDiagList *diags)
 {
-  LsImport import;
+  LsImported import;
   return ls_import_load ((const char *const[]) { path, NULL }, NULL, &import, diags);
 }
 
@@ -226,7 +228,8 @@ resolve (const char *path, LsDiagList *diags)
 {
   LsModel model;
   LsStrategy s;
-  if (!ls_strategy_load (path, &s, diags) || !ls_model_load ("gpt-1.7b", &model, NULL, diags))
+  g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_STRATEGIES, path, diags);
+  if (!doc || !ls_strategy_read (doc, &s, diags) || !ls_model_load ("gpt-1.7b", &model, NULL, diags))
     return false;
   bool ok = ls_strategy_resolve (&s, &model, 64, 8, diags);
   ls_strategy_clear (&s);

@@ -11,6 +11,7 @@
 #include "data/jobs/emit.h"
 #include "data/jobs/job_files.h"
 #include "data/jobs/imported.h"
+#include "data/text/csv.h"
 #include "data/text/field.h"
 #include "job/job.h"
 #include "job/job_from.h"
@@ -146,9 +147,11 @@ check_model (const char *text, const char *named, const char *model, bool has_ex
   ls_check_impl (spec.strategy.fp8.bf16_experts == has_experts && spec.strategy.fp8.params == !has_experts,
                  __FILE__, __LINE__, "%s with %s: bf16_experts %d, fp8_params %d\n%s", named, model,
                  spec.strategy.fp8.bf16_experts, spec.strategy.fp8.params, whole);
-  for (guint i = 0; i < spec.from->unknown->len; i++)
-    ls_check_impl (!strstr (spec.from->unknown->pdata[i], named), __FILE__, __LINE__, "%s",
-                   (char *) spec.from->unknown->pdata[i]);
+  for (guint i = 0; i < spec.from->remarks->len; i++) {
+    const LsRemark *r = &g_array_index (spec.from->remarks, LsRemark, i);
+    ls_check_impl (r->kind != LS_REMARK_UNKNOWN || !strstr (r->text, named), __FILE__, __LINE__, "%s",
+                   r->text);
+  }
   ls_job_spec_clear (&spec);
   g_unlink (path);
   g_free (path);
@@ -193,8 +196,9 @@ rules_ask_the_model_that_runs (void)
 /* program: that of a file that names none. */
 static const struct {
   const char *text, *name, *program;
+  bool is_whole; /* it says all that is needed to run it */
 } jobs[] = {
-  { MEGATRON, "job-XXXXXX.sh", NULL },           { TORCHTITAN, "job-XXXXXX.toml", NULL },
+  { MEGATRON, "job-XXXXXX.sh", NULL, true },     { TORCHTITAN, "job-XXXXXX.toml", NULL, true },
   { DEEPSPEED, "job-XXXXXX.json", "deepspeed" }, { TRAINER, "job-XXXXXX.sh", NULL },
   { AXOLOTL, "job-XXXXXX.yaml", NULL },
 };
@@ -218,7 +222,7 @@ knobs_of (const LsJobSpec *spec, bool has_program)
 {
   GString *all = g_string_new (NULL);
   for (const LsField *f = ls_strategy_fields; f->key; f++) {
-    bool is_wanted = has_program || g_hash_table_contains (spec->from->strategy_said, f->key);
+    bool is_wanted = has_program || ls_json_doc_at (spec->from->strategy, f->key);
     g_autofree char *value = is_wanted && !f->file_only ? ls_field_text (f, &spec->strategy, NULL) : NULL;
     if (value)
       g_string_append_printf (all, "%s %s; ", f->key, value);
@@ -290,6 +294,106 @@ another_program_has_what_the_file_does_not_say (void)
   check_under (AXOLOTL, jobs[4].name, "torchtitan", "dp_kind=fsdp2; master=fp32; micro_batch=1");
 }
 
-LS_TEST_SUITE (LS_TEST (another_program_has_what_the_file_does_not_say),
+/* A key that is left open is asked for, however many lines are told before it. */
+static void
+what_is_open_is_asked_for_behind_many_lines (void)
+{
+  LsJobSpec spec;
+  g_autoptr (GError) error = NULL;
+  GString *text
+      = g_string_new ("torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 4 --hidden-size 512 "
+                      "--num-attention-heads 8 --seq-length 512 --vocab-size 1000 --bf16");
+  for (guint i = 0; i < 2100; i++)
+    g_string_append_printf (text, " --what-is-%u 1", i);
+  g_string_append (text, " --micro-batch-size $MBS --global-batch-size 8\n");
+  read_for (text->str, "job-XXXXXX.sh", NULL, &spec);
+  LS_CHECK (set (&spec, "cluster", CLUSTER) && !ls_job_spec_prepare (&spec, &error));
+  LS_CHECK (error
+            && strstr (error->message, "its value is $MBS, which is not said here: give it by --micro"));
+  ls_job_spec_clear (&spec);
+  g_string_free (text, TRUE);
+}
+
+/* --- one road ---------------------------------------------------------------------------------------- */
+
+#define FASTER "dgx-h100"
+
+/* What is prepared ends in a result; NULL: the job is not whole. Clears the spec. */
+static LsJobResult *
+run_and_clear (LsJobSpec *spec)
+{
+  spec->network = LS_JOB_NETWORK_ALPHABETA;
+  LsJobResult *r = set (spec, "cluster", FASTER) ? ls_job_spec_run (spec, NULL) : NULL;
+  ls_job_spec_clear (spec);
+  return r;
+}
+
+/* Writes a document to a folder; its path. */
+static char *
+write_document (const char *folder, const LsJsonDoc *doc, const char *name)
+{
+  g_autofree char *text = ls_import_text (doc, NULL, name), *file = g_strconcat (name, ".json", NULL);
+  char *path = g_build_filename (folder, file, NULL);
+  LS_CHECK (g_file_set_contents (path, text, -1, NULL));
+  return path;
+}
+
+/* The job of launch files, and that of the documents which `lockstep import` writes of them. Returns whether
+ * it is a whole job. */
+static bool
+check_documents (const char *path)
+{
+  LsJobSpec from, ours;
+  g_autoptr (LsDiagList) none = ls_diag_list_new ();
+  ls_job_spec_init (&from);
+  ls_job_spec_init (&ours);
+  if (!ls_job_spec_set (&from, "from", path, none)) {
+    ls_job_spec_clear (&from);
+    return false;
+  }
+  g_autofree char *folder = g_dir_make_tmp ("job-XXXXXX", NULL),
+                  *model = write_document (folder, from.from->model, "mine-model"),
+                  *strategy = write_document (folder, from.from->strategy, "mine");
+  g_autoptr (LsJobResult) a = run_and_clear (&from);
+  bool is_set = !a || (set (&ours, "model", model) && set (&ours, "strategy", strategy));
+  g_autoptr (LsJobResult) b = a && is_set ? run_and_clear (&ours) : NULL;
+  if (a)
+    ls_check_impl (b && step_of (a) == step_of (b) && a->report.digest == b->report.digest
+                       && a->report.needed_bytes == b->report.needed_bytes,
+                   __FILE__, __LINE__, "%s: %" G_GINT64_FORMAT " ps, by its documents %" G_GINT64_FORMAT,
+                   path, step_of (a), step_of (b));
+  g_unlink (model);
+  g_unlink (strategy);
+  g_rmdir (folder);
+  return a != NULL;
+}
+
+static void
+a_job_of_files_is_that_of_their_documents (void)
+{
+  const char *shared = ls_test_shared_data ();
+  for (guint i = 0; i < G_N_ELEMENTS (jobs); i++) {
+    char *path = NULL;
+    close (g_file_open_tmp (jobs[i].name, &path, NULL));
+    g_file_set_contents (path, jobs[i].text, -1, NULL);
+    LS_CHECK_INT (check_documents (path), ==, jobs[i].is_whole);
+    g_unlink (path);
+    g_free (path);
+  }
+  g_autofree char *table = shared ? g_build_filename (shared, "launch", "index.csv", NULL) : NULL;
+  g_autoptr (LsDiagList) none = ls_diag_list_new ();
+  g_autoptr (LsCsv) csv = table ? ls_csv_load (table, none) : NULL;
+  guint n = ls_test_cases (60, 400), n_whole = 0;
+  for (guint row = 0; csv && row < ls_csv_n_rows (csv); row++) {
+    g_autofree char *path = g_build_filename (shared, "launch", ls_csv_cell (csv, row, 0), NULL);
+    n_whole += row * 7 % ls_csv_n_rows (csv) < n && check_documents (path);
+  }
+  if (csv)
+    LS_CHECK_INT (n_whole, >=, n / 20);
+}
+
+LS_TEST_SUITE (LS_TEST (a_job_of_files_is_that_of_their_documents),
+               LS_TEST (another_program_has_what_the_file_does_not_say),
                LS_TEST (its_own_program_changes_nothing), LS_TEST (rules_ask_the_model_that_runs),
+               LS_TEST (what_is_open_is_asked_for_behind_many_lines),
                LS_TEST (what_is_written_takes_the_same_picoseconds))

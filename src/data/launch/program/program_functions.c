@@ -177,9 +177,9 @@ f_key (ProgramRun *run, const ProgramArgument *a)
   const char *target = is_model ? (const char *) &import->model : (const char *) &import->strategy;
   if (f->kind == LS_FIELD_UINT || f->kind == LS_FIELD_BOOL)
     return number_in (f, target);
-  return program_taken (run->is_written ? ls_field_text (f, target, NULL)
-                            : is_model  ? ls_import_model_value (import, f->key)
-                                        : ls_import_strategy_value (import, f->key));
+  GHashTable *said = is_model ? import->model_said : import->strategy_said;
+  bool is_set = run->is_written || g_hash_table_contains (said, f->key);
+  return program_taken (is_set ? ls_field_text (f, target, NULL) : NULL);
 }
 
 /* A number of the published model of that name, or at the end of that path; none: it is nobody's. */
@@ -237,7 +237,7 @@ PROGRAM_NUMBER (f_is_dump, run->job->is_dump)
 PROGRAM_TEXT (f_command, run->command ? run->command : run->job->script)
 
 /* What the program is called in what is told. */
-PROGRAM_TEXT (f_called, run->job->import->program)
+PROGRAM_TEXT (f_called, run->job->import->made.program)
 
 PROGRAM_TEXT (f_pair, run->script ? program_pair (run->script, a->word) : NULL)
 
@@ -424,7 +424,7 @@ f_formats_at (ProgramRun *run, const ProgramArgument *a)
     return program_taken (cJSON_PrintUnformatted (node));
   g_autofree char *file = path ? ls_read_file (path, LAUNCH_MAX_BESIDE, &n, diags) : NULL;
   if (file)
-    g_ptr_array_add (run->job->import->files, g_strdup (path));
+    g_ptr_array_add (run->job->import->made.files, g_strdup (path));
   return program_taken (file ? yaml_config_as_json (file, n, path) : NULL);
 }
 

@@ -455,7 +455,7 @@ steady_of (const GArray *lines, double batch)
 static void
 measure (const GArray *lines, LsImport *import)
 {
-  LsImportMeasured *m = &import->measured;
+  LsMeasured *m = &import->made.measured;
   m->n_lines = lines->len;
   if (lines->len == 0)
     return;
@@ -525,8 +525,8 @@ take_line (const double *amounts, gpointer data)
   const LogStep step = { time_of (amounts, m), amounts[BATCH], amounts[FLOPS], amounts[TOKENS] };
   if (step.step_s > 0)
     g_array_append_val (m->steps, step);
-  keep_most (&m->import->measured.allocated_bytes, amounts[ALLOCATED]);
-  keep_most (&m->import->measured.reserved_bytes, amounts[RESERVED]);
+  keep_most (&m->import->made.measured.memory_bytes, amounts[ALLOCATED]);
+  keep_most (&m->import->made.measured.reserved_bytes, amounts[RESERVED]);
   m->micro_batch = MAX (m->micro_batch, amounts[MICRO_BATCH]);
   m->global_batch = MAX (m->global_batch, amounts[GLOBAL_BATCH]);
   return true;
@@ -579,7 +579,7 @@ import_log_alone (const ImportFiles *files, LsImport *import, LsDiagList *diags)
                  "this log has no line of a step, nor what it says when it starts");
     return false;
   }
-  import->program = log.map->program;
+  import->made.program = log.map->program;
   import_measure_log (file->text, import);
   import_unknown (import, "the model: %s names none here; the files of its job may stand in front of it",
                   program_member (log.node, "what"));

@@ -211,7 +211,7 @@ program_run_map (const char *name, const char *part, const ProgramWith *with, La
   ProgramRun run = { .map = map,
                      .job = job,
                      .words = (LaunchWords *) job->words,
-                     .path = job->import->path,
+                     .path = job->import->made.path,
                      .files = files,
                      .told = with->told,
                      .says = with->says,
@@ -271,11 +271,11 @@ program_run_part (ProgramRun *run, ProgramAct *a)
     run->is_refused
         |= !program_doors->run_rules (run, cJSON_GetObjectItemCaseSensitive (run->map->parts, part));
   else if (but && run->says) {
-    const OptionTable *table = run->job->import->table;
+    const OptionTable *table = run->job->import->made.table;
     g_autoptr (LaunchWords) words = words_but (run->says, but);
     LaunchJob rest = { .import = run->job->import, .words = words };
     program_doors->run_map (of, part, &(ProgramWith) { NULL }, &rest, NULL, NULL);
-    run->job->import->table = table;
+    run->job->import->made.table = table;
   } else if (run->says || is_own)
     run->is_refused
         |= !program_doors->run_map (of, part, &with, is_own ? run->job : &run->other, run->files, run->diags);
@@ -492,7 +492,7 @@ values_of (const cJSON *root, const char *metric)
 static void
 measure (const cJSON *root, const char *seconds, const char *allocated, LsImport *import)
 {
-  LsImportMeasured *m = &import->measured;
+  LsMeasured *m = &import->made.measured;
   g_autoptr (GArray) times = values_of (root, seconds), bytes = values_of (root, allocated);
   m->n_lines = times->len;
   if (times->len > 1)
@@ -505,7 +505,7 @@ measure (const cJSON *root, const char *seconds, const char *allocated, LsImport
                   m->n_lines);
   }
   for (guint i = 0; i < bytes->len; i++)
-    m->allocated_bytes = MAX (m->allocated_bytes, g_array_index (bytes, double, i));
+    m->memory_bytes = MAX (m->memory_bytes, g_array_index (bytes, double, i));
 }
 
 /* { "golden": metric, "bytes": metric }: files behind the first have values of these by the number of the

@@ -849,12 +849,12 @@ program_read (const ProgramReader *r, const ImportFiles *files, LsImport *import
   LaunchJob job = { .import = import };
   ProgramRun run = { .map = r->map,
                      .job = &job,
-                     .path = import->path,
+                     .path = import->made.path,
                      .text = first->text,
                      .files = files,
                      .file = r->file,
                      .diags = diags };
-  import->program = r->map->program;
+  import->made.program = r->map->program;
   if (r->is_own)
     import_infer (import, IMPORT_READ_AS, r->map->program, ls_json_doc_name (r->map->doc));
   if (reads_is (r->file, "around") && marks_of (r->file))

@@ -129,7 +129,7 @@ static void
 set_name (ProgramRun *run, ProgramAct *a)
 {
   if (program_act_value (run, a)->text)
-    run->job->import->program = g_intern_string (a->value.text);
+    run->job->import->made.program = g_intern_string (a->value.text);
 }
 
 /* { "copies": expression, "times": expression }: of the model, and micro-batches of each in a step. */

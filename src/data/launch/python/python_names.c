@@ -323,7 +323,7 @@ python_join (const PythonJoin *join, GPtrArray *texts, LsDiagList *diags)
   ok = ok && python_add_imported (python, paths, texts, MAX_FILES, find_joined, (gpointer) join, diags)
       && add_known (python, join->known, texts, diags);
   for (guint i = n_given; i < paths->len; i++)
-    g_ptr_array_add (join->import->files, g_strdup (paths->pdata[i]));
+    g_ptr_array_add (join->import->made.files, g_strdup (paths->pdata[i]));
   return ok ? g_steal_pointer (&python) : NULL;
 }
 
