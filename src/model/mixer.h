@@ -11,13 +11,13 @@
  * beside the products, as so many I, K and H; a convolution learns k a column, k + 1 with a bias, a norm as
  * many as it is wide; mamba1 I (R + 2 N) + R I, I (N + 2) and norms of R + 2 N; rwkv7 h of the MLP behind it
  * too; product is one matrix, I = h, of one head. I h lead out of it; with mixer_bias, biases of all columns
- * into it and of h out of it, and of conv of the convolved ones. mixer_plain_conv leaves out the one of k + 1,
- * mixer_plain_keys the norms of mamba1, which Jamba has and Mamba has not. mamba2 with R > 0 (PLaMo 2) makes keys and step sizes of the
- * convolved columns as mamba1 does, by I (R + 2 K) + R H. kda also has, through P columns each, I for the
- * decay of each channel and I for the gate (mixer_full_gate: that as I columns into it instead;
- * mixer_gate_bias: with a bias of I). linear with R > 0 (gated linear attention) has, through R columns, K
- * for the decay of each channel of keys, with a bias. mixer_ungated takes away I columns of delta and of
- * linear, mixer_undecayed H columns and the 2 H of delta (DeltaNet). rglru, a
+ * into it and of h out of it, and of conv of the convolved ones. mixer_plain_conv leaves out the bias of
+ * taps, mixer_plain_keys the norms of mamba1, which Jamba has and Mamba has not. mamba2 with R > 0 (PLaMo 2)
+ * makes keys and step sizes of the convolved columns as mamba1 does, by I (R + 2 K) + R H. kda also has,
+ * through P columns each, I for the decay of each channel and I for the gate (mixer_full_gate: that as I
+ * columns into it instead; mixer_gate_bias: with a bias of I). linear with R > 0 (gated linear attention)
+ * has, through R columns, K for the decay of each channel of keys, with a bias. mixer_ungated takes away I
+ * columns of delta and of linear, mixer_undecayed H columns and the 2 H of delta (DeltaNet). rglru, a
  * real-gated linear recurrent unit, makes of the convolved columns of each head two gates as wide, P x P
  * each, of what comes in and of the decay; the other I columns gate what it gives. Products of a chunk, m
  * n k:
