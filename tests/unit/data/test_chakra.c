@@ -192,7 +192,7 @@ op_of_kind (const Hand *h, uint32_t rank, uint8_t kind, uint32_t direction)
   op.host = row->host;
   op.event = row->has & LS_HAS_EVENT ? 0 : LS_EVENT_NONE;
   op.recorded = row->needs & LS_HAS_RECORDED ? 7 * LS_US : LS_TIME_NEVER;
-  op.bytes = row->has & LS_HAS_BYTES ? 1 << 20 : 0;
+  op.bytes = row->has & LS_HAS_BYTES ? 1 << 26 : 0;
   op.slot = row->has & LS_HAS_CALL ? LS_SLOT_TP : op.slot;
   op.coll = row->has & LS_HAS_CALL ? LS_COLL_ALL_REDUCE : op.coll;
   op.root = row->has & LS_HAS_DIRECTION ? direction : op.root;
