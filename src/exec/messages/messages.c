@@ -72,12 +72,6 @@ way_find (Way *way, const LsScript *script, uint32_t from, uint32_t to)
     add_use (way, ls_cluster_hbm_resource (script->cluster, script->gpus[to]), flows * script->hbm_to);
 }
 
-static void
-way_clear (Way *way)
-{
-  g_free (way->uses);
-}
-
 /* Bytes of each flow. */
 static double
 way_demand (const LsScript *script, uint32_t n)
@@ -518,7 +512,7 @@ messages_free (Messages *m)
   if (!m)
     return;
   for (size_t i = 0; i < n_slots (m->script); i++) {
-    way_clear (&m->sides[i].way);
+    g_free (m->sides[i].way.uses);
     g_free (m->sides[i].links);
   }
   g_ptr_array_unref (m->blocks);
@@ -811,7 +805,7 @@ messages_time_unshared (const LsScript *script, const double *capacity, LsTime *
   g_free (u.seats);
   g_free (u.sends);
   leases_free (u.leases);
-  way_clear (&u.way);
+  g_free (u.way.uses);
   return is_known;
 }
 
@@ -821,12 +815,6 @@ static void
 note_end (void *context, void *owner, LsTime at)
 {
   *(LsTime *) owner = at;
-}
-
-static LsTime
-after_base (const LsScript *script, LsTime end)
-{
-  return end >= LS_TIME_NEVER - script->base ? LS_TIME_NEVER : script->base + end;
 }
 
 static double *
@@ -858,7 +846,7 @@ ls_messages_time_by_events (const LsScript *script, const LsCluster *cluster, co
   leases_free (net.leases);
   ls_flow_net_free (net.flows);
   ls_engine_clear (&engine);
-  return after_base (script, end);
+  return later (end, script->base);
 }
 
 LsTime
@@ -867,6 +855,6 @@ ls_messages_time_alone (const LsScript *script, const LsCluster *cluster, const 
   g_autofree double *capacity = capacities_of (cluster);
   LsTime end;
   if (messages_time_unshared (script, capacity, &end))
-    return after_base (script, end);
+    return later (end, script->base);
   return ls_messages_time_by_events (script, cluster, progress);
 }

@@ -570,9 +570,7 @@ across_of (Sorting *s, uint32_t c)
   if (shape == NO_SHAPE)
     return NULL;
   a = across_new (s, places, shape);
-  LsSig *kept = ls_arena_new_array (b->arena, LsSig, 1);
-  *kept = key;
-  g_hash_table_insert (s->known, kept, a);
+  g_hash_table_insert (s->known, sig_keep (b->arena, key), a);
   return a;
 }
 

@@ -4,11 +4,6 @@
 
 /* --- numbering -------------------------------------------------------------- */
 
-typedef struct {
-  uint32_t *ids; /* into first_of, + 1; 0: free */
-  uint32_t n_slots;
-} Table;
-
 static uint32_t
 slots_for (uint32_t n)
 {
@@ -18,29 +13,30 @@ slots_for (uint32_t n)
   return n_slots;
 }
 
+/* ids: [slots_for (n)] scratch: into first_of, + 1; 0: free. */
 static uint32_t
-number (const LsSig *sig, uint32_t n, Table *table, uint32_t *ret)
+number (const LsSig *sig, uint32_t n, uint32_t *ids, uint32_t *ret)
 {
   uint32_t n_ids = 0, mask = slots_for (n) - 1;
   g_autofree uint32_t *first_of = g_new (uint32_t, MAX (1, n));
-  memset (table->ids, 0, ((size_t) mask + 1) * sizeof *table->ids);
+  memset (ids, 0, ((size_t) mask + 1) * sizeof *ids);
   for (uint32_t i = 0; i < n; i++) {
     uint32_t at = (uint32_t) sig[i].a & mask;
     if (i > 0 && sig[i].a == sig[i - 1].a && sig[i].b == sig[i - 1].b) {
       ret[i] = ret[i - 1];
       continue;
     }
-    while (table->ids[at] != 0) {
-      const LsSig *other = &sig[first_of[table->ids[at] - 1]];
+    while (ids[at] != 0) {
+      const LsSig *other = &sig[first_of[ids[at] - 1]];
       if (other->a == sig[i].a && other->b == sig[i].b)
         break;
       at = (at + 1) & mask;
     }
-    if (table->ids[at] == 0) {
+    if (ids[at] == 0) {
       first_of[n_ids++] = i;
-      table->ids[at] = n_ids;
+      ids[at] = n_ids;
     }
-    ret[i] = table->ids[at] - 1;
+    ret[i] = ids[at] - 1;
   }
   return n_ids;
 }
@@ -48,10 +44,16 @@ number (const LsSig *sig, uint32_t n, Table *table, uint32_t *ret)
 uint32_t
 sigs_number (const LsSig *sig, uint32_t n, uint32_t *ret)
 {
-  Table table = { .ids = g_new (uint32_t, slots_for (n)) };
-  uint32_t n_ids = number (sig, n, &table, ret);
-  g_free (table.ids);
-  return n_ids;
+  g_autofree uint32_t *ids = g_new (uint32_t, slots_for (n));
+  return number (sig, n, ids, ret);
+}
+
+LsSig *
+sig_keep (LsArena *arena, LsSig sig)
+{
+  LsSig *kept = ls_arena_new_array (arena, LsSig, 1);
+  *kept = sig;
+  return kept;
 }
 
 uint32_t
@@ -60,10 +62,8 @@ sigs_id (GHashTable *ids, LsArena *arena, LsSig sig)
   guint known = GPOINTER_TO_UINT (g_hash_table_lookup (ids, &sig));
   if (known > 0)
     return known;
-  LsSig *kept = ls_arena_new_array (arena, LsSig, 1);
-  *kept = sig;
   guint id = g_hash_table_size (ids) + 1;
-  g_hash_table_insert (ids, kept, GUINT_TO_POINTER (id));
+  g_hash_table_insert (ids, sig_keep (arena, sig), GUINT_TO_POINTER (id));
   return id;
 }
 
@@ -145,17 +145,18 @@ refine_clear (Refine *r)
 typedef struct {
   const Refine *r;
   Classes c;
-  Table table;
+  uint32_t *ids;   /* of number() */
   LsSig *scratch;  /* [most of ranks, communicators, resources] */
   LsSig *of_class; /* the same                                 */
-  LsSig *of_owner; /* [communicators, ranks]                   */
+  LsSig *of_owner; /* [communicators, ranks] the word of its class */
 } Round;
 
+/* Of resources. */
 static void
-hash_classes (Round *x, uint32_t n, uint64_t salt)
+hash_classes (Round *x)
 {
-  for (uint32_t i = 0; i < n; i++)
-    x->of_class[i] = ls_sig_of (salt << 32 | i);
+  for (uint32_t i = 0; i < x->c.n_resources; i++)
+    x->of_class[i] = ls_sig_of (UINT64_C (1) << 32 | i);
 }
 
 /* S of one that loads resources, of those that are not ample; of_class is that of resources. */
@@ -189,20 +190,20 @@ static void
 refine_comms (Round *x)
 {
   uint32_t n = x->r->n_comms;
-  hash_classes (x, x->c.n_resources, 1);
+  hash_classes (x);
   for (uint32_t i = 0; i < n; i++) {
     x->scratch[i] = ls_sig_of (x->c.comm[i]);
     ls_sig_add_sig (&x->scratch[i], members_of (x, i));
     ls_sig_add_sig (&x->scratch[i], loads_of (x, i));
   }
-  x->c.n_comms = number (x->scratch, n, &x->table, x->c.comm);
+  x->c.n_comms = number (x->scratch, n, x->ids, x->c.comm);
 }
 
 static void
 refine_ranks (Round *x)
 {
   uint32_t n = x->r->n_ranks;
-  hash_classes (x, x->c.n_resources, 1);
+  hash_classes (x);
   for (uint32_t i = 0; i < n; i++) {
     const LsBinding *b = x->r->bindings ? &x->r->bindings[i] : NULL;
     LsSig sig = ls_sig_of (x->c.rank[i]);
@@ -214,20 +215,7 @@ refine_ranks (Round *x)
     ls_sig_add_sig (&sig, loads_of (x, x->r->n_comms + i));
     x->scratch[i] = sig;
   }
-  x->c.n_ranks = number (x->scratch, n, &x->table, x->c.rank);
-}
-
-/* Of each that loads resources the word of its class. */
-static void
-hash_owners (Round *x)
-{
-  uint32_t n_comms = x->r->n_comms;
-  hash_classes (x, x->c.n_comms, 2);
-  for (uint32_t i = 0; i < n_comms; i++)
-    x->of_owner[i] = x->of_class[x->c.comm[i]];
-  hash_classes (x, x->c.n_ranks, 3);
-  for (uint32_t i = 0; i < x->r->n_ranks; i++)
-    x->of_owner[n_comms + i] = x->of_class[x->c.rank[i]];
+  x->c.n_ranks = number (x->scratch, n, x->ids, x->c.rank);
 }
 
 /* By T. */
@@ -236,7 +224,10 @@ refine_resources (Round *x)
 {
   const Refine *r = x->r;
   LsSig *sum = x->of_class;
-  hash_owners (x);
+  for (uint32_t i = 0; i < r->n_comms; i++)
+    x->of_owner[i] = ls_sig_of (UINT64_C (2) << 32 | x->c.comm[i]);
+  for (uint32_t i = 0; i < r->n_ranks; i++)
+    x->of_owner[r->n_comms + i] = ls_sig_of (UINT64_C (3) << 32 | x->c.rank[i]);
   memset (sum, 0, r->n_resources * sizeof *sum);
   for (uint32_t i = 0, owner = 0; i < r->n_uses; i++) {
     const RefineUse u = refine_use (r, i, &owner);
@@ -246,7 +237,7 @@ refine_resources (Round *x)
     x->scratch[t] = ls_sig_of (x->c.resource[t]);
     ls_sig_add_sig (&x->scratch[t], sum[t]);
   }
-  x->c.n_resources = number (x->scratch, r->n_resources, &x->table, x->c.resource);
+  x->c.n_resources = number (x->scratch, r->n_resources, x->ids, x->c.resource);
 }
 
 /* Parts of a round. Where one splits a class, the others are to be looked at again; ranks see ranks, too. */
@@ -258,7 +249,7 @@ refine (const Refine *r)
 {
   uint32_t n_ranks = r->n_ranks, n_comms = r->n_comms,
            most = MAX (MAX (n_ranks, n_comms), r->n_resources) + 1;
-  Round x = { .r = r, .table.ids = g_new (uint32_t, slots_for (most)) };
+  Round x = { .r = r, .ids = g_new (uint32_t, slots_for (most)) };
   const uint32_t *const n_classes[] = { &x.c.n_comms, &x.c.n_ranks, &x.c.n_resources };
   x.scratch = g_new (LsSig, most);
   x.of_class = g_new (LsSig, most);
@@ -266,15 +257,15 @@ refine (const Refine *r)
   x.c = (Classes) { .rank = g_new (uint32_t, n_ranks + 1),
                     .comm = g_new (uint32_t, n_comms + 1),
                     .resource = g_new (uint32_t, r->n_resources + 1) };
-  x.c.n_ranks = number (r->rank, n_ranks, &x.table, x.c.rank);
-  x.c.n_comms = number (r->comm, n_comms, &x.table, x.c.comm);
-  x.c.n_resources = number (r->resource, r->n_resources, &x.table, x.c.resource);
+  x.c.n_ranks = number (r->rank, n_ranks, x.ids, x.c.rank);
+  x.c.n_comms = number (r->comm, n_comms, x.ids, x.c.comm);
+  x.c.n_resources = number (r->resource, r->n_resources, x.ids, x.c.resource);
   for (uint32_t part = OF_RESOURCES, n_left = 3; n_left > 0; part = (part + 1) % 3) {
     uint32_t before = *n_classes[part];
     refine_part[part](&x);
     n_left = *n_classes[part] == before ? n_left - 1 : part == OF_RANKS ? 3 : 2;
   }
-  g_free (x.table.ids);
+  g_free (x.ids);
   g_free (x.scratch);
   g_free (x.of_class);
   g_free (x.of_owner);

@@ -44,6 +44,8 @@
 /* Returns how many differ; ret[i]: which of them sig[i] is, in the order of the first of each. */
 uint32_t sigs_number (const LsSig *sig, uint32_t n, uint32_t *ret);
 
+LsSig *sig_keep (LsArena *arena, LsSig sig);
+
 /* The number of a thing in a table of LsSig > number, from 1 on: the next one where it is new; its key is
  * then kept in the arena. */
 uint32_t sigs_id (GHashTable *ids, LsArena *arena, LsSig sig);

@@ -217,19 +217,11 @@ shapes_key (Shapes *s, uint32_t list, const uint32_t *ranks, uint32_t n, const u
   return key;
 }
 
-static LsSig *
-keep_sig (Shapes *s, LsSig sig)
-{
-  LsSig *kept = ls_arena_new_array (s->arena, LsSig, 1);
-  *kept = sig;
-  return kept;
-}
-
 static uint32_t
 keep_shape (Shapes *s, LsSig key, Shape shape)
 {
   g_array_append_val (s->shapes, shape);
-  g_hash_table_insert (s->known, keep_sig (s, key), GUINT_TO_POINTER (s->shapes->len));
+  g_hash_table_insert (s->known, sig_keep (s->arena, key), GUINT_TO_POINTER (s->shapes->len));
   return s->shapes->len - 1;
 }
 
@@ -659,7 +651,7 @@ keep_on_rails (Shapes *s, RailsLie lie, uint32_t list, uint32_t shape)
   if (lie.number == NO_GPU_NUMBER || shape == NO_SHAPE)
     return;
   g_array_index (s->shapes, Shape, shape).gpu = lie.number;
-  g_hash_table_insert (s->on_rails, keep_sig (s, rails_key (lie, list)), GUINT_TO_POINTER (shape + 1));
+  g_hash_table_insert (s->on_rails, sig_keep (s->arena, rails_key (lie, list)), GUINT_TO_POINTER (shape + 1));
 }
 
 /* --- what it loads ---------------------------------------------------------------- */
