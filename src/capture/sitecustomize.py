@@ -586,12 +586,20 @@ def after_rules(module):
     module._recompile_re()
 
 
+def after_autotuning(module):
+    """Kernels of torch.compile are tuned each time, as in the first run on a machine: what an earlier capture found would save
+    the buffers that tuning allocates, and so change what is reserved."""
+    if hasattr(module, "AutotuneCache"):
+        module.AutotuneCache.create = staticmethod(lambda *arguments, **more: None)
+
+
 def begin():
     if not hasattr(typing, "override"):  # new in Python 3.12: Megatron-LM wants it
         typing.override = lambda method: method
     BEFORE["torch"] = load
     AFTER["torch"] = after_torch
     AFTER["torch._dynamo.trace_rules"] = after_rules
+    AFTER["torch._inductor.runtime.autotune_cache"] = after_autotuning
     AFTER["torch.distributed.launcher.api"] = after_launcher
     AFTER["torch.multiprocessing.spawn"] = after_spawn
     if setting("TRACE") == "1":
