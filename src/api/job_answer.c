@@ -386,6 +386,8 @@ ls_job_answer_to_json (const LsJobAnswer *j, const char *version)
 {
   const LsJobResult *r = j->job;
   g_autofree char *options = r->model.name ? options_of (j) : NULL;
+  g_autoptr (GArray) knobs
+      = r->model.name && !r->trace ? ls_assumptions_of_knobs (&j->spec, &r->model, &r->strategy) : NULL;
   const LsReportProvenance provenance = {
     .version = version,
     .trace = r->trace,
@@ -404,6 +406,7 @@ ls_job_answer_to_json (const LsJobAnswer *j, const char *version)
     .network_source = r->hardware->nccl.source,
     .options = options,
     .assumptions = r->assumptions,
+    .knobs = knobs,
   };
   const LsReportExtras extras = ls_job_answer_extras (j);
   return ls_report_to_json (&r->report, &provenance, &extras);

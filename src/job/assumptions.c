@@ -56,7 +56,7 @@ has_wide_shards (const Job *j)
 
 /* Weights that the optimizer steps on itself have its format; those that are frozen never. */
 static char *
-parameters (const Job *j)
+format_of_parameters (const Job *j)
 {
   LsDtype dtype = (LsDtype) j->s->dtype;
   bool is_scaled = ls_dtype_is_scaled (dtype);
@@ -71,6 +71,19 @@ parameters (const Job *j)
       ? g_steal_pointer (&learned)
       : g_strdup_printf ("%s%s frozen, adapters %s", j->s->lora.qlora ? "nf4 in linear layers, " : "", narrow,
                          learned);
+}
+
+/* Where products are scaled, --dtype does not decide it. */
+static char *
+parameters (const Job *j)
+{
+  return ls_dtype_is_scaled ((LsDtype) j->s->dtype) ? NULL : format_of_parameters (j);
+}
+
+static char *
+scaled_parameters (const Job *j)
+{
+  return ls_dtype_is_scaled ((LsDtype) j->s->dtype) ? format_of_parameters (j) : NULL;
 }
 
 static char *
@@ -165,6 +178,32 @@ zero (const Job *j)
   return j->s->dp_kind == LS_DP_NONE ? NULL : knob_text (j, "zero");
 }
 
+/* One that attention() names is of its kind. */
+static char *
+attention_kernel (const Job *j)
+{
+  bool is_named = j->s->use.attention_kernel != LS_ATTENTION_KERNEL_AUTO;
+  return is_named || ls_model_n_attention_layers (j->model) == 0 ? NULL : knob_text (j, "attention_kernel");
+}
+
+static char *
+schedule (const Job *j)
+{
+  return j->s->pp == 1 ? NULL : knob_text (j, "schedule");
+}
+
+static char *
+expert_degree (const Job *j)
+{
+  return j->s->ep == 1 || j->s->tp == 1 ? NULL : knob_text (j, "etp");
+}
+
+static char *
+bucket_view (const Job *j)
+{
+  return j->s->dp_kind == LS_DP_DDP ? knob_text (j, "bucket_view") : NULL;
+}
+
 static const Row rows[] = {
   { "gpus", "gpus", gpus, "--gpus %s", NULL, gpus_rule, true },
   { "seq", "seq", NULL, "sequences of %s", "the model's" },
@@ -175,6 +214,7 @@ static const Row rows[] = {
   { "dp_kind", "dp_kind", backend, "gradients reduced as by %s", "by --zero and the accelerator" },
   { "dtype", "dtype" },
   { "parameters", "dtype", parameters, "parameters %s" },
+  { "parameters", "fp8_params", scaled_parameters, "parameters %s" },
   { "gradients", "grad_dtype", gradients, "gradients %s" },
   { "masters", "master", masters, "masters %s" },
   { "moments", "moment_dtype", moments },
@@ -183,6 +223,17 @@ static const Row rows[] = {
   { "attention", "attention", attention, "attention %s", "the model's" },
   { "expert_load", "expert_load", expert_load, "load of experts %s" },
   { "vocabulary", "vocab_multiple", vocabulary, "vocabulary padded to %s" },
+  { "attention_kernel", "attention_kernel", attention_kernel, "attention kernel %s", NULL, NULL, true },
+  { "fp8_recipe", "fp8_recipe", NULL, "fp8 recipe %s", NULL, NULL, true },
+  { "tp_overlap", "tp_overlap", NULL, "tp-overlap", NULL, NULL, true },
+  { "cp_kind", "cp_kind", NULL, "context parallelism by %s", NULL, NULL, true },
+  { "schedule", "schedule", schedule, "schedule %s", NULL, NULL, true },
+  { "layers_per_chunk", "layers_per_chunk", NULL, "layers of chunks %s", NULL, NULL, true },
+  { "p2p", "p2p", NULL, "p2p %s", NULL, NULL, true },
+  { "dispatcher", "dispatcher", NULL, "dispatcher %s", NULL, NULL, true },
+  { "etp", "etp", expert_degree, "etp %s", "tp", NULL, true },
+  { "offload_to", "offload_to", NULL, "offload to %s", NULL, NULL, true },
+  { "bucket_view", "bucket_view", bucket_view, "bucket views", NULL, NULL, true },
   { "software", NULL, software, "software %s", "none was named" },
 };
 
@@ -260,13 +311,15 @@ whence_unsaid (const Job *j, const Row *row)
                        : g_strdup (j->spec->software ? "by default" : "textbook");
 }
 
+/* Of what is on or off the other. */
 static char *
-instead_of (const Row *row)
+instead_of (const Row *row, const char *value)
 {
   if (!row->knob)
     return g_strdup ("--software NAME");
   const LsField *knob = ls_field_find (ls_strategy_fields, row->knob);
-  return ls_field_option (knob, ls_field_argument (knob));
+  const char *argument = ls_field_argument (knob);
+  return ls_field_option (knob, argument ? argument : strcmp (value, "true") == 0 ? "false" : "true");
 }
 
 /* --- the list -------------------------------------------------------------------------------------- */
@@ -289,10 +342,12 @@ assumptions_new (void)
   return all;
 }
 
-/* "sequences of 131,072": numbers in groups of three digits, but not of an option. */
+/* "sequences of 131,072": numbers in groups of three digits, but not of an option; "no tp-overlap". */
 static char *
 in_words (const char *words, const char *value)
 {
+  if (words && !strstr (words, "%s"))
+    return g_strconcat (strcmp (value, "true") == 0 ? "" : "no ", words, NULL);
   g_autoptr (GString) grouped = g_string_new (value);
   bool is_number
       = strspn (value, "0123456789") == strlen (value) && !g_str_has_prefix (words ? words : "", "--");
@@ -302,26 +357,55 @@ in_words (const char *words, const char *value)
   return !words ? NULL : g_strconcat (around[0], grouped->str, around[1], NULL);
 }
 
+/* What such a job has not, or has no effect in it, is no row. */
+static void
+add_row (GArray *all, const Job *j, const Row *row)
+{
+  bool is_idle = !row->value && ls_strategy_idle (j->s, j->model, row->knob);
+  g_autofree char *value = is_idle ? NULL : row->value ? row->value (j) : knob_text (j, row->knob);
+  if (!value)
+    return;
+  char *said = whence_said (j, row), *why = said ? said : whence_unsaid (j, row),
+       *words = said && row->is_brief ? NULL : in_words (row->words, value),
+       *instead = instead_of (row, value);
+  LsAssumption a = { .key = row->key,
+                     .value = g_steal_pointer (&value),
+                     .why = why,
+                     .instead = instead,
+                     .words = words,
+                     .is_given = strcmp (why, "given") == 0 };
+  g_array_append_val (all, a);
+}
+
+static bool
+has_row (const char *knob)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++)
+    if (g_strcmp0 (rows[i].knob, knob) == 0)
+      return true;
+  return false;
+}
+
 GArray *
 ls_assumptions_new (const LsJobSpec *spec, const LsModel *model, const LsStrategy *strategy,
                     const char *(*chosen) (const char *knob))
 {
   const Job j = { spec, model, strategy, chosen };
   GArray *all = assumptions_new ();
-  for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
-    g_autofree char *value = rows[i].value ? rows[i].value (&j) : knob_text (&j, rows[i].knob);
-    if (!value)
-      continue;
-    char *said = whence_said (&j, &rows[i]), *why = said ? said : whence_unsaid (&j, &rows[i]),
-         *words = said && rows[i].is_brief ? NULL : in_words (rows[i].words, value);
-    LsAssumption a = { .key = rows[i].key,
-                       .value = g_steal_pointer (&value),
-                       .why = why,
-                       .instead = instead_of (&rows[i]),
-                       .words = words,
-                       .is_given = strcmp (why, "given") == 0 };
-    g_array_append_val (all, a);
-  }
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++)
+    add_row (all, &j, &rows[i]);
+  return all;
+}
+
+GArray *
+ls_assumptions_of_knobs (const LsJobSpec *spec, const LsModel *model, const LsStrategy *strategy)
+{
+  const Job j = { spec, model, strategy, NULL };
+  GArray *all = assumptions_new ();
+  for (const LsField *f = ls_strategy_fields; f->key; f++)
+    if (!f->file_only && !has_row (f->key))
+      add_row (all, &j,
+               &(const Row) { .key = f->key, .knob = f->key, .otherwise = f->usual ? "by default" : NULL });
   return all;
 }
 

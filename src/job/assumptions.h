@@ -5,7 +5,7 @@
  * has to see of what.
  *
  * Rule. Each of these is a row, always, in every form of a result: its value, whence it is, and what to type
- * for another one. Whence: the option was given, a launch file says so, the program that was named has it by
+ * for another one. All other knobs that have an effect in the job are rows of a list of their own. Whence: the option was given, a launch file says so, the program that was named has it by
  * default, the model's file says it, or it is the textbook's (job/softwares.h).
  *
  * Worked example. `run --model gpt-7.5b --cluster dgx-a100-80g --gpus 64`: gpus 64, given; seq 2048, the
@@ -34,6 +34,9 @@ typedef struct {
  * that somebody else than the spec has set, static, or NULL; may be NULL. */
 GArray *ls_assumptions_new (const LsJobSpec *spec, const LsModel *model, const LsStrategy *strategy,
                             const char *(*chosen) (const char *knob));
+
+/* The same of all knobs that have an effect in the job and are none of these. */
+GArray *ls_assumptions_of_knobs (const LsJobSpec *spec, const LsModel *model, const LsStrategy *strategy);
 
 /* Adds what a question rests on besides its job. *all NULL: a new array. value: taken. why: whence it is that
  * nobody said it, NULL: it is given; instead: what to type, which the sentence says too. words: with %s for

@@ -183,6 +183,7 @@ typedef struct {
   const char *network, *network_source;         /* NCCL figures        */
   const char *options;                          /* the resolved knobs, as one would type them   */
   const GArray *assumptions;                    /* LsAssumption (job/assumptions.h)             */
+  const GArray *knobs;                          /* the same of all other knobs                  */
 } LsReportProvenance;
 
 /* Newly allocated, ends in a newline. extras: what to add. A figure that is not finite becomes

@@ -195,7 +195,7 @@ op_of_kind (const Hand *h, uint32_t rank, uint8_t kind, uint32_t direction)
   op.bytes = row->has & LS_HAS_BYTES ? 1 << 26 : 0;
   op.slot = row->has & LS_HAS_CALL ? LS_SLOT_TP : op.slot;
   op.coll = row->has & LS_HAS_CALL ? LS_COLL_ALL_REDUCE : op.coll;
-  op.root = row->has & LS_HAS_DIRECTION ? direction : op.root;
+  op.direction = row->has & LS_HAS_DIRECTION ? direction : op.direction;
   op.n_transfers = row->has & LS_HAS_TRANSFERS ? 1 : 0;
   op.transfers = op.n_transfers ? t : NULL;
   return op;
