@@ -4,9 +4,10 @@
  * experts and the program as much as from degrees. Who types none of these gets a number all the same, and
  * has to see of what.
  *
- * Rule. Each of these is a row, always, in every form of a result: its value, whence it is, and what to type
- * for another one. All other knobs that have an effect in the job are rows of a list of their own. Whence: the option was given, a launch file says so, the program that was named has it by
- * default, the model's file says it, or it is the textbook's (job/softwares.h).
+ * Rule. Each of these is a row, always, in every form of a result: its value, whence it is, and what to
+ * type for another one. All other knobs that have an effect in the job are rows of a list of their own.
+ * Whence: the option was given, a launch file says so, the program that was named has it by default, the
+ * model's file says it, or it is the textbook's (job/softwares.h).
  *
  * Worked example. `run --model gpt-7.5b --cluster dgx-a100-80g --gpus 64`: gpus 64, given; seq 2048, the
  * model's; tokens 131072, from a batch of a micro-batch for each of 64 copies; micro_batch 1, zero 0 and

@@ -35,7 +35,8 @@ typedef struct {
 /* A gnuplot that runs. */
 typedef struct {
   GSubprocess *process;
-  GPid pid;
+  GPid pid;           /* 0: it was over before anybody could ask */
+  GCancellable *stop; /* of listening; borrowed while it is listened to */
   bool is_late;
   GAsyncResult *end; /* NULL: not yet */
 } Child;
@@ -113,8 +114,11 @@ kill_child (gpointer data)
 {
   Child *child = data;
   child->is_late = true;
-  kill (-child->pid, SIGKILL);
-  kill (child->pid, SIGKILL); /* if it has not come to its group yet */
+  if (child->pid > 0) {
+    kill (-child->pid, SIGKILL);
+    kill (child->pid, SIGKILL); /* if it has not come to its group yet */
+  }
+  g_cancellable_cancel (child->stop); /* whoever holds its pipes */
   return G_SOURCE_REMOVE;
 }
 
@@ -130,10 +134,11 @@ listen_to (Child *child, guint seconds, GBytes **ret_picture, GBytes **ret_compl
 {
   g_autoptr (GMainContext) context = g_main_context_new ();
   g_autoptr (GSource) alarm = g_timeout_source_new_seconds (seconds);
+  g_autoptr (GCancellable) stop = child->stop = g_cancellable_new ();
   g_main_context_push_thread_default (context);
   g_source_set_callback (alarm, kill_child, child, NULL);
   g_source_attach (alarm, context);
-  g_subprocess_communicate_async (child->process, NULL, NULL, note_end, child);
+  g_subprocess_communicate_async (child->process, NULL, stop, note_end, child);
   while (!child->end)
     g_main_context_iteration (context, TRUE);
   g_subprocess_communicate_finish (child->process, child->end, ret_picture, ret_complaints, NULL);
@@ -153,7 +158,8 @@ draw_gnuplot (FILE *out, void *data, GError **error)
   g_autoptr (GBytes) picture = NULL, complaints = NULL;
   if (!process)
     return FALSE;
-  Child child = { .process = process, .pid = atoi (g_subprocess_get_identifier (process)) };
+  const char *pid = g_subprocess_get_identifier (process); /* NULL: it is over already */
+  Child child = { .process = process, .pid = pid ? atoi (pid) : 0 };
   listen_to (&child, d->seconds, &picture, &complaints);
   if (child.is_late)
     return ls_fail (
