@@ -178,12 +178,13 @@ zero (const Job *j)
   return j->s->dp_kind == LS_DP_NONE ? NULL : knob_text (j, "zero");
 }
 
-/* One that attention() names is of its kind. */
+/* One that attention() names is of its kind; of flash attention alone there are several. */
 static char *
 attention_kernel (const Job *j)
 {
-  bool is_named = j->s->use.attention_kernel != LS_ATTENTION_KERNEL_AUTO;
-  return is_named || ls_model_n_attention_layers (j->model) == 0 ? NULL : knob_text (j, "attention_kernel");
+  bool is_open
+      = j->s->use.attention == LS_ATTENTION_FLASH && j->s->use.attention_kernel == LS_ATTENTION_KERNEL_AUTO;
+  return is_open && ls_model_n_attention_layers (j->model) > 0 ? knob_text (j, "attention_kernel") : NULL;
 }
 
 static char *

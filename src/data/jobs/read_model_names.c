@@ -261,37 +261,33 @@ entry_of_bare (const LsJsonDoc *doc, const char *name)
   return only ? only : only_entry (doc, bare, true);
 }
 
-/* The published name whose bare one goes on behind a bare name, borrowed: "litgpt/Gemma-3-27b-it" of
- * "gemma-3-27b". NULL: none. */
-static const char *
-longer_name (const LsJsonDoc *doc, const char *name)
-{
-  g_autofree char *bare = bare_name (name), *begun = g_strconcat (bare, "-", NULL);
-  const cJSON *models = models_of (doc), *entry, *one;
-  cJSON_ArrayForEach (entry, models)
-  {
-    cJSON_ArrayForEach (one, ls_json_at (entry, "names"))
-    {
-      g_autofree char *own = bare_name (one->valuestring);
-      if (strlen (begun) > 3 && !strchr (name, '/') && g_str_has_prefix (own, begun))
-        return one->valuestring;
-    }
-  }
-  return NULL;
-}
-
+/* is_bare: what stands behind the last slash of each. */
 static void
-collect_names (const LsJsonDoc *doc, GPtrArray *names)
+collect_names (const LsJsonDoc *doc, bool is_bare, GPtrArray *names)
 {
   const cJSON *models = models_of (doc), *entry, *one;
   cJSON_ArrayForEach (entry, models)
   {
     cJSON_ArrayForEach (one, ls_json_at (entry, "names"))
     {
-      g_ptr_array_add (names, one->valuestring);
+      char *slash = is_bare ? strrchr (one->valuestring, '/') : NULL;
+      g_ptr_array_add (names, slash ? slash + 1 : one->valuestring);
     }
   }
   g_ptr_array_add (names, NULL);
+}
+
+/* Of our names and bare published ones that which was probably meant, if it is one of the latter, newly
+ * allocated: "Gemma-3-27b-it" of "gemma-3-27b", "llama2-7b" of "lama2-7b". NULL: none. */
+static char *
+near_name (const LsJsonDoc *doc, const char *name)
+{
+  g_autoptr (GPtrArray) own = ls_data_list (LS_DATA_MODELS), words = g_ptr_array_new ();
+  for (guint i = 0; i < own->len; i++)
+    g_ptr_array_add (words, ((LsDataEntry *) own->pdata[i])->name);
+  collect_names (doc, true, words);
+  const char *near = strchr (name, '/') ? NULL : ls_suggest (name, (const char *const *) words->pdata);
+  return near && entry_of_bare (doc, near) ? g_strdup (near) : NULL;
 }
 
 /* A copy of another owner has the same name behind the slash, mostly; else what is written alike. */
@@ -301,7 +297,7 @@ meant_by (const LsJsonDoc *doc, const char *name)
   g_autofree char *bare = bare_name (name);
   const cJSON *only = entry_of_bare (doc, bare);
   g_autoptr (GPtrArray) names = g_ptr_array_new ();
-  collect_names (doc, names);
+  collect_names (doc, false, names);
   char *meant = ls_did_you_mean (name, (const char *const *) names->pdata);
   if (!only || *meant)
     return meant;
@@ -333,9 +329,9 @@ ls_model_file_of (const char *name, LsDiagList *diags)
     char *file = file_of (doc, entry);
     return changes ? ls_override_name (file, name) : file;
   }
-  const char *longer = doc ? longer_name (doc, own) : NULL;
-  if (longer) {
-    ls_diag_fail (diags, LS_ERROR_INPUT, "no model is named \"%s\"; did you mean \"%s\"?", own, longer);
+  g_autofree char *near = doc ? near_name (doc, own) : NULL;
+  if (near) {
+    ls_diag_fail (diags, LS_ERROR_INPUT, "no model is named \"%s\"; did you mean \"%s\"?", own, near);
     return NULL;
   }
   if (!doc || !looks_like_a_hub_name (own))

@@ -327,7 +327,8 @@ refuse (const Search *s, const ImportFile *file, LsDiagList *diags)
   add_names (why, "; it sources what is not here: ", s->sources);
   add_names (why, "; it starts what is not here: ", s->started);
   const char *hint = s->sources->len + s->started->len > 0 ? "give these files too, after it"
-      : reads_text (s->kind->of, "yaml_lines") && strstr (file->text, ".yaml")
+      : reads_text (s->kind->of, "yaml_lines")
+          && g_regex_match_simple ("\\.ya?ml", file->text, G_REGEX_RAW, 0)
       ? "give the YAML that it names too, after it"
       : started
       ? "if another script starts this one and sets its variables, give that one in front; else " IMPORT_ELSE

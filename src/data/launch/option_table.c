@@ -579,10 +579,11 @@ is_bare (const char *value)
 static void
 write_toml (const OptionRow *row, const char *value, GString *out, GString *section)
 {
-  const char *key = strrchr (row->option, '.') + 1, *quote = *value && !is_bare (value) ? "\"" : "";
-  g_autofree char *its = g_strndup (row->option, (gsize) (key - 1 - row->option));
+  const char *dot = strrchr (row->option, '.'), *key = dot ? dot + 1 : row->option,
+             *quote = *value && !is_bare (value) ? "\"" : "";
+  g_autofree char *its = g_strndup (row->option, dot ? (gsize) (dot - row->option) : 0);
   if (strcmp (its, section->str) != 0)
-    g_string_append_printf (out, "%s[%s]\n", section->len > 0 ? "\n" : "", its);
+    g_string_append_printf (out, "%s[%s]\n", out->len > 0 ? "\n" : "", its);
   g_string_assign (section, its);
   g_string_append_printf (out, "%s = %s%s%s%s%s\n", key, quote, *value ? value : "true", quote,
                           row->remark ? " # " : "", row->remark ? row->remark : "");

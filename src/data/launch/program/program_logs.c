@@ -115,6 +115,8 @@ typedef enum {
   GLOBAL_BATCH,
   N_TELLING,
   BATCH = N_TELLING,
+  RUN_S,
+  RUN_STEPS,
   FLOPS,
   TOKENS,
   ALLOCATED,
@@ -135,6 +137,8 @@ static const struct {
   { "sequences_per_s", SEQUENCES_PER_S, 1 },
   { "step_by_tokens_per_s_per_gpu", TOKENS_RATE, 1 },
   { "batch", BATCH, 1 },
+  { "run_s", RUN_S, 1 },
+  { "run_steps", RUN_STEPS, 1 },
   { "tflops_per_gpu", FLOPS, 1e12 },
   { "tokens_per_s_per_gpu", TOKENS, 1 },
   { "allocated_mib", ALLOCATED, MIB },
@@ -476,10 +480,20 @@ measure (const GArray *lines, LsImport *import)
 
 typedef struct {
   LsImport *import;
-  GArray *steps;     /* LogStep */
-  const char *needs; /* what rates of lines need to give a time, which is not said; NULL: nothing */
-  double micro_batch, global_batch; /* 0: no line says it */
+  GArray *steps;          /* LogStep */
+  const char *needs;      /* what rates of lines need to give a time, which is not said; NULL: nothing */
+  double most[N_AMOUNTS]; /* of all lines so far; 0: none says it */
 } Measuring;
+
+/* Of a rate with three decimals the steps/s of the whole run: of its steps as logged, or of the only number
+ * of them that has that rate. */
+static double
+exact_rate (double rate, const double most[N_AMOUNTS])
+{
+  const double off = 0.00051, run_s = most[RUN_S],
+               exact = (run_s * off < 0.5 ? round (run_s * rate) : most[RUN_STEPS]) / run_s;
+  return run_s > 0 && fabs (exact - rate) < off ? exact : rate;
+}
 
 /* Seconds of a step, or what it has over its rate; 0: the line says none, or what it follows from is not
  * known. */
@@ -488,7 +502,7 @@ time_of (const double *amounts, Measuring *m)
 {
   const LsImport *import = m->import;
   const LsStrategy *s = &import->strategy;
-  double batch = import_has_strategy (import, "global_batch") ? s->global_batch : m->global_batch,
+  double batch = import_has_strategy (import, "global_batch") ? s->global_batch : m->most[GLOBAL_BATCH],
          tokens = import_has_strategy (import, "gpus") ? batch * import->model.seq / MAX (1, s->gpus) : 0;
   const struct {
     Amount rate;
@@ -507,7 +521,8 @@ time_of (const double *amounts, Measuring *m)
   if (i == G_N_ELEMENTS (rates))
     return 0;
   m->needs = rates[i].of_step > 0 ? m->needs : rates[i].needs;
-  double time = rates[i].of_step / amounts[rates[i].rate];
+  double rate = i == 0 ? exact_rate (amounts[STEPS_PER_S], m->most) : amounts[rates[i].rate],
+         time = rates[i].of_step / rate;
   return isfinite (time) ? time : 0;
 }
 
@@ -522,13 +537,13 @@ static bool
 take_line (const double *amounts, gpointer data)
 {
   Measuring *m = data;
+  for (guint i = 0; i < N_AMOUNTS; i++)
+    m->most[i] = MAX (m->most[i], amounts[i]);
   const LogStep step = { time_of (amounts, m), amounts[BATCH], amounts[FLOPS], amounts[TOKENS] };
   if (step.step_s > 0)
     g_array_append_val (m->steps, step);
   keep_most (&m->import->made.measured.memory_bytes, amounts[ALLOCATED]);
   keep_most (&m->import->made.measured.reserved_bytes, amounts[RESERVED]);
-  m->micro_batch = MAX (m->micro_batch, amounts[MICRO_BATCH]);
-  m->global_batch = MAX (m->global_batch, amounts[GLOBAL_BATCH]);
   return true;
 }
 
@@ -554,8 +569,8 @@ import_measure_log (const char *text, LsImport *import)
   Measuring m = { .import = import, .steps = steps };
   const cJSON *kind;
   read_lines (&log, text, take_line, &m);
-  set_batch (import, "micro_batch", m.micro_batch, import->strategy.micro_batch);
-  set_batch (import, "global_batch", m.global_batch, import->strategy.global_batch);
+  set_batch (import, "micro_batch", m.most[MICRO_BATCH], import->strategy.micro_batch);
+  set_batch (import, "global_batch", m.most[GLOBAL_BATCH], import->strategy.global_batch);
   if (m.needs)
     import_infer (import, "the time of a step follows from its %s", m.needs);
   measure (steps, import);

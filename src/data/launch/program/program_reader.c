@@ -63,11 +63,12 @@ static bool
 is_of (const ProgramMap *map, const cJSON *of, const ImportFile *file)
 {
   const char *marks = marks_of (of);
+  const ProgramRun look = { .map = map, .text = file->text, .looked = file, .path = file->path };
   if (reads_is (of, "log") && !reads_text (of, "ends") && !reads_is (of, "open"))
-    return import_is_log_of (file, map->name);
+    return import_is_log_of (file, map->name)
+        || (reads_text (of, "when") && program_fits (look, reads_text (of, "when")));
   bool is_marked
       = marks ? program_has_marks (file->text, file->n, marks) : strstr (file->text, sign_of (of)) != NULL;
-  const ProgramRun look = { .map = map, .text = file->text, .looked = file, .path = file->path };
   if (!is_marked || !program_fits (look, reads_text (of, "when")))
     return false;
   if (marks || !reads_text (of, "yaml") || reads_is (of, "around"))
