@@ -150,6 +150,8 @@ command_memory (const LsRequest *r, LsAnswer *a, GError **error)
       || (snapshot && !write_snapshot (made, ranks, snapshot, a, error)))
     return FALSE;
   LsJobAnswer *j = g_steal_pointer (&made);
+  if (j->job->assumptions) /* its text has the headroom at the verdict */
+    ls_what_if_assume_headroom (&j->spec, NULL, j->job);
   ls_answer_take (a, j, &forms);
   if (!ls_request_is_on (r, "no-advice"))
     advise (j, a);

@@ -8,6 +8,7 @@
 #include "base/suggest.h"
 #include "data/jobs/read_schedule.h"
 #include "data/text/field.h"
+#include "job/assumptions.h"
 
 /* --- its knobs from text ------------------------------------------------------------------------- */
 
@@ -63,15 +64,10 @@ static const LsEnumName rounds[]
   {                                                                                                          \
     key_, LS_FIELD_UINT, AT (member), .min = 1, .max = MAX_COUNT                                             \
   }
-#define TIME(key_, member)                                                                                   \
+#define TIME(key_, member, above)                                                                            \
   {                                                                                                          \
     key_, LS_FIELD_CUSTOM, .parse = parse_##member,                                                          \
-                           .expected = "a number above 0 such as 1.5, or a time with a unit such as 2ms"     \
-  }
-#define TIME_OR_ZERO(key_, member)                                                                           \
-  {                                                                                                          \
-    key_, LS_FIELD_CUSTOM, .parse = parse_##member,                                                          \
-                           .expected = "a number such as 1.5, or a time with a unit such as 2ms"             \
+                           .expected = "a number" above " such as 1.5, or a time with a unit such as 2ms"    \
   }
 
 static const LsField fields[] = {
@@ -83,11 +79,11 @@ static const LsField fields[] = {
   COUNT ("waves", waves),
   COUNT ("pipes", pipes),
   { "rounds", LS_FIELD_ENUM, AT (rounds), .names = rounds },
-  TIME ("f_time", f),
-  TIME ("b_time", b),
-  TIME_OR_ZERO ("w_time", w),
-  TIME ("fb_time", fb),
-  TIME_OR_ZERO ("comm_time", comm),
+  TIME ("f_time", f, " above 0"),
+  TIME ("b_time", b, " above 0"),
+  TIME ("w_time", w, ""),
+  TIME ("fb_time", fb, " above 0"),
+  TIME ("comm_time", comm, ""),
   { "memory_limit", LS_FIELD_DOUBLE, AT (memory_limit), .above = true, .max = MAX_COUNT },
   { NULL },
 };
@@ -292,6 +288,7 @@ ls_schedule_run_free (LsScheduleRun *run)
   g_free ((char *) run->view.title);
   ls_orders_free ((LsOrders *) run->view.orders);
   ls_sched_eval_free ((LsSchedEval *) run->view.eval);
+  g_clear_pointer (&run->view.assumptions, g_array_unref);
   g_free (run);
 }
 
@@ -391,14 +388,50 @@ orders_from_file (const LsScheduleSpec *s, const LsSchedTimes *times, GError **e
   return g_steal_pointer (&orders);
 }
 
+bool
+ls_schedule_has (const LsOrders *orders, LsActionType type, bool is_paired)
+{
+  for (uint32_t rank = 0; rank < orders->layout.n_ranks; rank++)
+    for (guint i = 0; i < orders->ranks[rank]->len; i++) {
+      const LsAction *a = &g_array_index (orders->ranks[rank], LsAction, i);
+      if (a->type == type && (!is_paired || a->is_paired))
+        return true;
+    }
+  return false;
+}
+
+/* A pair begins with a forward or a backward. */
 static bool
 has_pairs (const LsOrders *orders)
 {
-  for (uint32_t rank = 0; rank < orders->layout.n_ranks; rank++)
-    for (guint i = 0; i < orders->ranks[rank]->len; i++)
-      if (g_array_index (orders->ranks[rank], LsAction, i).is_paired)
-        return true;
-  return false;
+  return ls_schedule_has (orders, LS_ACTION_F, true) || ls_schedule_has (orders, LS_ACTION_B, true);
+}
+
+/* The times that these orders use, as they are typed; NULL: those of any. */
+static GArray *
+assume (const LsScheduleSpec *s, const LsSchedTimes *times, bool has_unit, const LsOrders *orders)
+{
+  const LsChunkTimes *c = &times->chunk;
+  bool is_split = !orders || ls_schedule_has (orders, LS_ACTION_W, false),
+       is_paired = !orders || has_pairs (orders);
+  const struct {
+    bool is_used;
+    const char *key, *words, *why, *instead;
+    const LsScheduleTime *given;
+    LsTime time;
+  } rows[] = {
+    { true, "f_time", "F %s", "by default", "--f-time TIME", &s->f, c->f },
+    { true, "b_time", "B %s", "by default", "--b-time TIME", &s->b, s->w.is_given ? c->i : c->b },
+    { is_split, "w_time", "W %s", "half of B", "--w-time TIME", &s->w, c->w },
+    { is_paired, "fb_time", "F with B %s", "one behind the other", "--fb-time TIME", &s->fb, c->fb },
+    { true, "comm_time", "between ranks %s", "by default", "--comm-time TIME", &s->comm, times->comm },
+  };
+  GArray *all = NULL;
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++)
+    if (rows[i].is_used)
+      ls_assumptions_add (&all, rows[i].key, ls_schedule_time_text (rows[i].time, has_unit), rows[i].words,
+                          rows[i].given->is_given ? NULL : rows[i].why, rows[i].instead);
+  return all;
 }
 
 LsScheduleRun *
@@ -423,7 +456,10 @@ ls_schedule_run_new (const LsScheduleSpec *s, GError **error)
         s->schedule);
   }
   bool is_searched = !schedule_is_path (s->schedule) && ls_sched_is_searched (ls_sched_find (s->schedule));
-  return run_of (s->schedule, is_searched, &times, has_unit, orders, ls_orders_eval (orders, &times));
+  LsScheduleRun *run
+      = run_of (s->schedule, is_searched, &times, has_unit, orders, ls_orders_eval (orders, &times));
+  run->view.assumptions = assume (s, &times, has_unit, orders);
+  return run;
 }
 
 /* ---- all schedules for the same job ---- */
@@ -670,6 +706,7 @@ ls_schedule_all (const LsScheduleSpec *s, GError **error)
     return NULL;
   g_autoptr (LsScheduleTable) table = g_new0 (LsScheduleTable, 1);
   table->title = title_of (s, &job.times, has_unit);
+  table->assumptions = assume (s, &job.times, has_unit, NULL);
   table->has_unit = has_unit;
   table->memory_limit = s->memory_limit;
   table->rows = g_array_new (FALSE, FALSE, sizeof (LsScheduleRow));
@@ -693,6 +730,7 @@ ls_schedule_table_free (LsScheduleTable *table)
     return;
   g_free (table->title);
   g_clear_pointer (&table->rows, g_array_unref);
+  g_clear_pointer (&table->assumptions, g_array_unref);
   g_clear_pointer (&table->runs, g_ptr_array_unref);
   g_free (table);
 }

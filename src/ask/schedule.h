@@ -30,14 +30,17 @@ typedef struct {
   const LsSchedEval *eval; /* of these orders */
   LsChunkTimes times;      /* of a chunk */
   LsTime comm;
-  bool has_unit;    /* times are picoseconds; else LS_SCHEDULE_ONE is 1 */
-  bool is_searched; /* its memory was limited by halves, see ls_schedule_peak() */
+  bool has_unit;       /* times are picoseconds; else LS_SCHEDULE_ONE is 1 */
+  bool is_searched;    /* its memory was limited by halves, see ls_schedule_peak() */
+  GArray *assumptions; /* LsAssumption (job/assumptions.h): the times; NULL: one of several */
 } LsScheduleView;
 
 double ls_schedule_bubble (LsTime ideal, LsTime total); /* 1 - ideal / total; 0 if nothing takes time */
 LsTime ls_schedule_shortest (const LsScheduleView *v);  /* action that takes time; LS_TIME_NEVER: none */
 double ls_schedule_number (LsTime t, bool has_unit);    /* seconds, or what was given */
 char *ls_schedule_time_text (LsTime t, bool has_unit);  /* "1.5 ms", "33"; newly allocated */
+/* Whether a rank has such an action, or one that begins a pair. */
+bool ls_schedule_has (const LsOrders *orders, LsActionType type, bool is_paired);
 /* The most that a rank holds, in micro-batches of its full activations: all of one until the
  * end of B or W, or by halves, one until I and the other until W (schedules/sched_eval.h). */
 typedef enum { LS_PEAK_TO_W, LS_PEAK_BY_HALVES } LsPeakCount;
@@ -76,7 +79,7 @@ typedef struct {
 } LsScheduleRow;
 
 typedef struct {
-  LsScheduleView view; /* title, orders and eval are owned */
+  LsScheduleView view; /* title, orders, eval and assumptions are owned */
 } LsScheduleRun;
 
 typedef struct {
@@ -84,6 +87,7 @@ typedef struct {
   bool has_unit;       /* as of LsScheduleView */
   double memory_limit; /* micro-batches of a rank's full activations, by halves; 0: none */
   GArray *rows;        /* LsScheduleRow */
+  GArray *assumptions; /* LsAssumption, as of LsScheduleView */
   GPtrArray *runs;     /* LsScheduleRun, one a row, of schedules that were named; NULL: all there are */
 } LsScheduleTable;
 

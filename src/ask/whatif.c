@@ -122,15 +122,15 @@ ls_what_if_assume_price (const LsJobSpec *spec, LsJobResult *r)
   const LsPrice none = LS_PRICE_NOT_GIVEN, price = ls_price_of_cluster (&none, &r->cluster->spec);
   g_autofree char *dearer = ls_override_add (spec->cluster, "gpu.usd_per_hour=USD"),
                   *instead = g_strconcat ("--cluster ", dearer, NULL);
-  ls_price_assume_hour (&price, "the accelerator's file", instead, &r->assumptions);
+  ls_price_assume_hour (&price, "$%s for an hour of a GPU", "the accelerator's file", instead,
+                        &r->assumptions);
 }
 
-/* What decides whether a job fits. */
-static void
-assume_headroom (const LsJobSpec *spec, LsJobResult *r)
+void
+ls_what_if_assume_headroom (const LsJobSpec *spec, const char *words, LsJobResult *r)
 {
   const LsHeadroom *h = &r->report.headroom;
-  ls_assumptions_add (&r->assumptions, "headroom", ls_headroom_text (h), "headroom %s",
+  ls_assumptions_add (&r->assumptions, "headroom", ls_headroom_text (h), words,
                       spec->headroom.is_set ? NULL
                           : h->is_asked     ? "the program's"
                                             : "noted, not demanded",
@@ -142,7 +142,7 @@ simulate_all (const LsJobSpec *spec, LsJobResult *r, const GPtrArray *changes, g
               const LsProgress *progress)
 {
   LsWhatIf *w = g_new (LsWhatIf, 1);
-  assume_headroom (spec, r);
+  ls_what_if_assume_headroom (spec, "headroom %s", r);
   ls_what_if_assume_price (spec, r);
   *w = (LsWhatIf) { .now = ls_what_if_row (r),
                     .rows = g_array_new (FALSE, FALSE, sizeof (LsWhatIfRow)),

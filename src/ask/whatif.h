@@ -100,8 +100,10 @@ char *ls_what_if_reason (const GError *error);
 void ls_what_if_simulate (const LsJobSpec *spec, const GPtrArray *changes, guint n_threads,
                           const LsProgress *progress, LsWhatIf *w);
 
-/* Adds the price of an hour of its GPUs, where it is known, to what the job rests on. */
+/* Adds the price of an hour of its GPUs, or that none is known, to what the job rests on. */
 void ls_what_if_assume_price (const LsJobSpec *spec, LsJobResult *r);
+/* The same with the headroom, which decides whether it fits. words: as of ls_assumptions_add(). */
+void ls_what_if_assume_headroom (const LsJobSpec *spec, const char *words, LsJobResult *r);
 
 /* r: the job of `spec` as it ran; headroom and price are added to what it rests on. n_threads 0: one per
  * processor; the result is the same for any number. LS_ERROR_UNSUPPORTED: a trace, of which nothing is left

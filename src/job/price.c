@@ -102,11 +102,28 @@ ls_price_step_watts (const LsPrice *p, const LsActivities *step)
 }
 
 void
-ls_price_assume_hour (const LsPrice *p, const char *why, const char *instead, GArray **assumptions)
+ls_price_assume_hour (const LsPrice *p, const char *words, const char *why, const char *instead,
+                      GArray **assumptions)
 {
-  if (!isnan (p->usd_per_gpu_hour))
-    ls_assumptions_add (assumptions, "gpu_hour", g_strdup_printf ("%g", p->usd_per_gpu_hour),
-                        "$%s for an hour of a GPU", why, instead);
+  bool is_known = !isnan (p->usd_per_gpu_hour);
+  ls_assumptions_add (
+      assumptions, "gpu_hour", is_known ? g_strdup_printf ("%g", p->usd_per_gpu_hour) : g_strdup ("unknown"),
+      is_known ? words : "price of a GPU %s", is_known ? why : "the accelerator's file has none", instead);
+}
+
+void
+ls_price_assume (const LsPrice *p, const LsPrice *given, bool is_told, GArray **assumptions)
+{
+  static const char file[] = "the accelerator's file";
+  const char *watts = ls_price_has_activities (p) ? "at most %s W for a GPU" : "%s W for a GPU";
+  ls_price_assume_hour (p, is_told ? NULL : "$%s for an hour of a GPU",
+                        isnan (given->usd_per_gpu_hour) ? file : NULL, "--gpu-hour USD", assumptions);
+  if (isnan (p->gpu_watts))
+    return;
+  ls_assumptions_add (assumptions, "gpu_watts", g_strdup_printf ("%g", p->gpu_watts), is_told ? NULL : watts,
+                      isnan (given->gpu_watts) ? file : NULL, "--gpu-watts W");
+  ls_assumptions_add (assumptions, "pue", g_strdup_printf ("%g", p->pue), is_told ? NULL : "PUE %s",
+                      isnan (given->pue) ? "by default" : NULL, "--pue X");
 }
 
 double

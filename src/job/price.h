@@ -49,9 +49,13 @@ LsActivities ls_activities_of (const double breakdown_s[LS_N_PARTS]);
 /* The mean over such a step; without a breakdown (all 0) gpu_watts. */
 double ls_price_step_watts (const LsPrice *p, const LsActivities *step);
 
-/* Adds what an hour of a GPU costs to what a question rests on (job/assumptions.h), where it is known. why,
- * instead: as of ls_assumptions_add(). */
-void ls_price_assume_hour (const LsPrice *p, const char *why, const char *instead, GArray **assumptions);
+/* Adds what an hour of a GPU costs to what a question rests on (job/assumptions.h), or that it is not known.
+ * words, why, instead: as of ls_assumptions_add(). */
+void ls_price_assume_hour (const LsPrice *p, const char *words, const char *why, const char *instead,
+                           GArray **assumptions);
+/* The same with watts and PUE, of a command that has options for all three. is_told: its text has the numbers
+ * elsewhere, the sentence then only those that are not known. */
+void ls_price_assume (const LsPrice *p, const LsPrice *given, bool is_told, GArray **assumptions);
 
 /* Of one token; at one token a second, of a second. watts: of a GPU. */
 double ls_price_usd (const LsPrice *p, guint n_gpus, double tokens_per_s);

@@ -5,20 +5,7 @@
 #include <string.h>
 
 #include "data/text/json_out.h"
-
-static bool
-has_type (const LsOrders *orders, LsActionType type, bool is_paired)
-{
-  for (uint32_t rank = 0; rank < orders->layout.n_ranks; rank++) {
-    const GArray *actions = orders->ranks[rank];
-    for (guint i = 0; i < actions->len; i++) {
-      const LsAction *a = &g_array_index (actions, LsAction, i);
-      if (a->type == type && (!is_paired || a->is_paired))
-        return true;
-    }
-  }
-  return false;
-}
+#include "job/assumptions.h"
 
 /* Activations that ranks hold at most: of the one with least and with most. */
 typedef struct {

@@ -387,6 +387,10 @@ describe_first (LsSweepRun *x)
   }
   x->report.headroom = x->headroom_text = h->bytes > 0 ? ls_headroom_text (h) : NULL;
   x->report.assumptions = ls_assumptions_new (&x->spec->job, &x->model, s, whence_of_axis);
+  /* The text says these below its tables. */
+  ls_assumptions_add (&x->report.assumptions, "headroom", ls_headroom_text (h), NULL,
+                      x->spec->job.headroom.is_set ? NULL : "its program's", "--headroom SIZE");
+  ls_price_assume (&x->price, &x->spec->price, true, &x->report.assumptions);
 }
 
 void

@@ -84,21 +84,46 @@ note_phases_of_other_state (LsTrainReport *r)
   }
 }
 
-/* Storage and spare nodes, in the terms of the options that say others. */
+/* What the run rests on besides its job, in the terms of its knobs. */
 static void
-assume_machines (LsTrainReport *r, const LsTrainSpec *spec, bool has_storage,
-                 const LsReliability *reliability)
+assume (LsTrainReport *r, const LsTrainSpec *spec, bool has_storage, const LsReliability *reliability)
 {
-  GArray **all = &r->job->assumptions;
-  bool is_usual = spec->storage_bytes_per_s == 0;
-  if (has_storage)
-    ls_assumptions_add (all, "storage_bandwidth", ls_format_rate (r->checkpoint.storage_bytes_per_s),
-                        "storage at %s", is_usual ? "150 MB/s for each accelerator" : NULL,
-                        "--storage-bandwidth RATE");
-  if (replaces_nodes (reliability))
-    ls_assumptions_add (all, "spares",
-                        r->spares == LS_SPARES_ANY ? g_strdup ("any") : g_strdup_printf ("%u", r->spares),
-                        "spare nodes %s", spec->spares ? NULL : "by default", "--spares N");
+  const LsTrainPhase *last = &g_array_index (r->phases, LsTrainPhase, r->phases->len - 1);
+  bool fails = r->causes->len > 0, replaces = replaces_nodes (reliability),
+       is_endless = r->spares == LS_SPARES_ANY, is_storage = spec->checkpoint_to == LS_CHECKPOINT_STORAGE;
+  g_autofree char *every = g_strdup_printf ("%" G_GUINT64_FORMAT, (guint64) last->every),
+                  *rate = ls_format_rate (r->checkpoint.storage_bytes_per_s),
+                  *spares = is_endless ? g_strdup ("any") : g_strdup_printf ("%u", r->spares);
+  const struct {
+    bool holds;
+    const char *key, *words, *value, *why; /* NULL: the knob's own; by default */
+  } rows[] = {
+    { true, "checkpoint_every", "checkpoints every %s steps", every, "the best" },
+    { true, "checkpoint_to", "checkpoints to %s" },
+    { true, "checkpoint_async", is_storage ? "--checkpoint-async %s" : NULL, NULL, "the job waits" },
+    { !is_storage, "storage_every", "every %s. to storage" },
+    { has_storage, "storage_bandwidth", "storage at %s", rate, "150 MB/s for each accelerator" },
+    { true, "reliability", "failures %s", r->reliability, fails ? NULL : "nothing is known of these chips" },
+    { true, "jitter", "jitter %s", r->step_spread ? r->step_spread->jitter : LS_JITTER_OFF,
+      r->step_spread ? NULL : "how ranks differ is given, or not known" },
+    { r->step_spread, "jitter_seed" },
+    { replaces, "spares", "spare nodes %s", spares },
+    { replaces, "elastic", is_endless ? NULL : "--elastic %s" },
+    { fails, "seeds", "seeds %s" },
+    { fails, "first_seed" },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
+    const LsField *knob = ls_field_find (ls_train_fields, rows[i].key);
+    const char *why = rows[i].why ? rows[i].why : "by default";
+    g_autofree char *own = rows[i].value ? g_strdup (rows[i].value) : ls_field_text (knob, spec, NULL),
+                    *instead = ls_field_option (knob, ls_field_argument (knob));
+    if (rows[i].holds)
+      ls_assumptions_add (&r->job->assumptions, knob->key, g_strdup (ls_field_typed (knob, own)),
+                          rows[i].words, g_hash_table_contains (spec->said, knob->key) ? NULL : why, instead);
+  }
+  if (r->goal.law.name)
+    ls_assumptions_add (&r->job->assumptions, "scaling_law", g_strdup (r->goal.law.name), "loss by %s",
+                        r->goal.law_is_assumed ? "by default" : NULL, "--scaling-law NAME");
 }
 
 /* What is assumed, and options that change nothing in this run. */
@@ -125,11 +150,11 @@ ls_train_notes (LsTrainReport *r, const LsTrainSpec *spec, const LsReliability *
   note (r, spec->elastic && has_spare, "--elastic has no effect here: a spare node is always free");
   note (r, spec->elastic && r->job->strategy.dp == 1, "--elastic has no effect here: there is one replica");
   note (r, spec->spares && !replaces_nodes (reliability), "--spares has no effect here: no node is replaced");
-  note (r, spec->storage_every > 0 && is_storage,
+  note (r, is_storage && g_hash_table_contains (spec->said, "storage_every"),
         "--storage-every has no effect here: each checkpoint goes to storage");
   note (r, spec->checkpoint_async && !is_storage,
         "--checkpoint-async has no effect here: the job never waits for storage");
-  assume_machines (r, spec, has_storage, reliability);
+  assume (r, spec, has_storage, reliability);
   note (r, spec->storage_bytes_per_s > 0 && !has_storage,
         "--storage-bandwidth has no effect here: how long saving and reading take is given");
   note (r, spec->seed != 1 && r->causes->len == 0, "--first-seed has no effect here: nothing fails");
@@ -178,23 +203,6 @@ add_energy (LsTrainReport *r, const LsPrice *price, guint n_spare)
   r->has_activities = ls_price_has_activities (price);
 }
 
-/* What money and energy rest on besides the job. */
-static void
-assume_price (LsTrainReport *r, const LsPrice *given, const LsPrice *price)
-{
-  GArray **all = &r->job->assumptions;
-  if (!isnan (r->usd))
-    ls_price_assume_hour (price, isnan (given->usd_per_gpu_hour) ? "the accelerator's file" : NULL,
-                          "--gpu-hour USD", all);
-  if (isnan (r->mwh))
-    return;
-  ls_assumptions_add (all, "gpu_watts", g_strdup_printf ("%g", price->gpu_watts),
-                      r->has_activities ? "at most %s W for a GPU" : "%s W for a GPU",
-                      isnan (given->gpu_watts) ? "the accelerator's file" : NULL, "--gpu-watts W");
-  ls_assumptions_add (all, "pue", g_strdup_printf ("%g", price->pue), "PUE %s",
-                      isnan (given->pue) ? "by default" : NULL, "--pue X");
-}
-
 /* Fills GPU hours, money, energy and CO2: once the time and what was lost are known. */
 static void
 ls_train_costs (LsTrainReport *r, const LsTrainSpec *spec, const LsClusterSpec *cluster)
@@ -205,7 +213,7 @@ ls_train_costs (LsTrainReport *r, const LsTrainSpec *spec, const LsClusterSpec *
   r->usd = ls_price_usd (&price, r->n_gpus + n_spare, 1) * r->wall_s.mean;
   add_energy (r, &price, n_spare);
   r->co2_t = spec->co2_g_per_kwh > 0 ? r->mwh * spec->co2_g_per_kwh / 1e3 : NAN;
-  assume_price (r, &spec->price, &price);
+  ls_price_assume (&price, &spec->price, false, &r->job->assumptions);
 }
 
 #define DEFAULT_RELIABILITY "llama3-h100"
@@ -264,24 +272,12 @@ spread_of (const double *values, guint n)
                          error };
 }
 
-typedef double (*Figure) (const LsRunHistory *h);
+typedef enum { WALL, GOODPUT, STOPS } Figure;
 
 static double
-wall_of (const LsRunHistory *h)
+figure_of (const LsRunHistory *h, Figure figure)
 {
-  return h->wall_s;
-}
-
-static double
-goodput_of (const LsRunHistory *h)
-{
-  return h->useful_s / h->wall_s;
-}
-
-static double
-stops_of (const LsRunHistory *h)
-{
-  return (double) h->n_stops;
+  return figure == WALL ? h->wall_s : figure == STOPS ? (double) h->n_stops : h->useful_s / h->wall_s;
 }
 
 static LsOverSeeds
@@ -289,7 +285,7 @@ spread (const LsRunHistory *histories, guint n, Figure figure)
 {
   g_autofree double *values = g_new (double, n);
   for (guint i = 0; i < n; i++)
-    values[i] = figure (&histories[i]);
+    values[i] = figure_of (&histories[i], figure);
   return spread_of (values, n);
 }
 
@@ -297,7 +293,7 @@ spread (const LsRunHistory *histories, guint n, Figure figure)
 static LsOverSeeds
 spread_goodput (const LsRunHistory *histories, guint n)
 {
-  LsOverSeeds s = spread (histories, n, goodput_of);
+  LsOverSeeds s = spread (histories, n, GOODPUT);
   double useful = 0, wall = 0;
   for (guint i = 0; i < n; i++) {
     useful += histories[i].useful_s;
@@ -355,9 +351,9 @@ add_causes (LsTrainReport *r, const LsReliability *reliability, const LsRunHisto
 static void
 summarise (LsTrainReport *r, const LsReliability *reliability, const LsRunHistory *histories, guint n)
 {
-  r->wall_s = spread (histories, n, wall_of);
+  r->wall_s = spread (histories, n, WALL);
   r->goodput = spread_goodput (histories, n);
-  r->stops = spread (histories, n, stops_of);
+  r->stops = spread (histories, n, STOPS);
   spread_done (r, histories, n);
   add_causes (r, reliability, histories, n);
   for (guint i = 0; i < n; i++)
@@ -379,7 +375,7 @@ try_choice (LsTrainReport *r, const LsTrainSpec *spec, const LsRunPlan *plan, Ls
   if (!histories)
     return FALSE;
   choice->goodput = spread_goodput (histories, n);
-  choice->wall_s = spread (histories, n, wall_of);
+  choice->wall_s = spread (histories, n, WALL);
   if (r->choices->len == 0)
     summarise (r, plan->reliability, histories, n);
   g_array_append_val (r->choices, *choice);
@@ -457,14 +453,6 @@ keep_timeline (LsTrainReport *r, const LsRunPlan *plan, uint32_t seed)
   ls_run_history_clear (&h);
 }
 
-/* Another interval, which no run survives. */
-static void
-add_lost_choice (LsTrainReport *r, LsTrainChoice *choice)
-{
-  choice->goodput = choice->wall_s = (LsOverSeeds) { NAN, NAN, NAN, NAN };
-  g_array_append_val (r->choices, *choice);
-}
-
 /* Each interval with each reserve; the first of both is the run. */
 static gboolean
 try_all (LsTrainReport *r, const LsTrainSpec *spec, LsRunPlan *plan, LsRunPhase *phases, GError **error)
@@ -485,8 +473,9 @@ try_all (LsTrainReport *r, const LsTrainSpec *spec, LsRunPlan *plan, LsRunPhase 
       ls_train_expect (r, plan);
       ls_train_note_storage (r, &choice);
     }
-    if (i > 0 && !check_survival (r, plan, NULL)) {
-      add_lost_choice (r, &choice);
+    if (i > 0 && !check_survival (r, plan, NULL)) { /* another interval, which no run survives */
+      choice.goodput = choice.wall_s = (LsOverSeeds) { NAN, NAN, NAN, NAN };
+      g_array_append_val (r->choices, choice);
       continue;
     }
     if (!check_checkpoints (plan, error) || !check_survival (r, plan, error)

@@ -70,6 +70,7 @@ typedef struct {
 
 typedef struct {
   LsJobSpec job;
+  GHashTable *said;  /* keys of its own knobs that were set, static                   */
   GPtrArray *phases; /* char *: "tokens=1T,global-batch=512"; empty: one, of the job  */
   LsBatchRamp ramp;
   LsLossAsk goal;    /* tokens, or a loss, of the phases that do not say theirs; batches */
@@ -85,8 +86,8 @@ typedef struct {
   GArray *every; /* LsEvery; empty: the best                                      */
   LsCheckpointGiven given;
   double storage_bytes_per_s; /* of all ranks together; 0: the default                         */
-  uint32_t storage_every;     /* 0: the default */
-  GArray *spares;             /* uint32_t; empty: any                                          */
+  uint32_t storage_every;
+  GArray *spares; /* uint32_t; empty: any                                          */
   bool elastic;
   uint32_t seeds, seed;
   bool keeps_timeline;  /* of the first seed */

@@ -11,7 +11,6 @@
 /* Of storage that was built for its cluster: BLOOM saved 2.3 TB from 384 A100 in 40 s (bigscience
  * train/tr11-176B-ml/chronicles.md). */
 #define STORAGE_BYTES_PER_S_PER_GPU 150e6
-#define DEFAULT_STORAGE_EVERY       10
 #define MANY_CHECKPOINTS            1e5
 
 /* --- how much -------------------------------------------------------------------------- */
@@ -191,7 +190,7 @@ fill_near (LsTrainReport *r, const LsTrainSpec *spec, double storage_s, GError *
   t->is_on_peer = !is_local;
   t->save_s = per_gpu / copy_rate (c);
   t->write_s = t->read_s = per_gpu / rate;
-  t->storage_every = spec->storage_every > 0 ? spec->storage_every : DEFAULT_STORAGE_EVERY;
+  t->storage_every = spec->storage_every;
   t->storage_write_s = t->storage_read_s = storage_s;
   return TRUE;
 }

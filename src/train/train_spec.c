@@ -6,7 +6,7 @@
 #include "base/doublings.h"
 #include "base/list.h"
 #include "data/text/override.h"
-#include "train/train.h"
+#include "train/train_steps.h"
 
 #define MAX_SEEDS  100000
 #define MAX_SPARES 100000
@@ -131,7 +131,7 @@ static const LsEnumName places[] = { { "storage", LS_CHECKPOINT_STORAGE },
 
 #define KNOB(key_, kind_, member_) key_, kind_, offsetof (LsTrainSpec, member_)
 
-static const LsField fields[] = {
+const LsField ls_train_fields[] = {
   { "train_steps", LS_FIELD_CUSTOM, .parse = parse_steps, .expected = LS_COUNT_EXPECTED },
   { "batch_ramp", LS_FIELD_CUSTOM, .parse = parse_ramp,
     .expected = "START:INCREMENT:SEQUENCES such as 192:16:9765625" },
@@ -142,17 +142,17 @@ static const LsField fields[] = {
   { KNOB ("jitter", LS_FIELD_STRING, jitter), .required = true },
   { KNOB ("jitter_seed", LS_FIELD_UINT, jitter_seed) },
   { KNOB ("checkpoint_to", LS_FIELD_ENUM, checkpoint_to), .names = places },
-  { KNOB ("checkpoint_async", LS_FIELD_BOOL, checkpoint_async) },
-  { "checkpoint_every", LS_FIELD_CUSTOM, .parse = parse_every,
+  { KNOB ("checkpoint_async", LS_FIELD_BOOL, checkpoint_async), .argument = "0|1" },
+  { "checkpoint_every", LS_FIELD_CUSTOM, .parse = parse_every, .argument = "N|TIME",
     .expected = "auto, scan, steps such as 100 or a time such as \"30min\"; several with commas" },
   { KNOB ("checkpoint_save", LS_FIELD_TIME, given.save) },
   { KNOB ("checkpoint_write", LS_FIELD_TIME, given.write) },
   { KNOB ("checkpoint_read", LS_FIELD_TIME, given.read) },
-  { KNOB ("storage_bandwidth", LS_FIELD_RATE, storage_bytes_per_s), .above = true },
+  { KNOB ("storage_bandwidth", LS_FIELD_RATE, storage_bytes_per_s), .above = true, .argument = "RATE" },
   { KNOB ("storage_every", LS_FIELD_UINT, storage_every), .min = 1, .max = 1e6 },
-  { "spares", LS_FIELD_CUSTOM, .parse = parse_spares,
+  { "spares", LS_FIELD_CUSTOM, .parse = parse_spares, .argument = "N",
     .expected = "any, or whole numbers up to " G_STRINGIFY (MAX_SPARES) " such as 4 or 0,2,4" },
-  { KNOB ("elastic", LS_FIELD_BOOL, elastic) },
+  { KNOB ("elastic", LS_FIELD_BOOL, elastic), .argument = "0|1" },
   { KNOB ("seeds", LS_FIELD_UINT, seeds), .min = 1, .max = MAX_SEEDS },
   { KNOB ("first_seed", LS_FIELD_UINT, seed), .max = UINT32_MAX - MAX_SEEDS },
   { KNOB ("gpu_hour", LS_FIELD_DOUBLE, price.usd_per_gpu_hour), .max = 1e6 },
@@ -166,8 +166,10 @@ void
 ls_train_spec_init (LsTrainSpec *spec)
 {
   *spec = (LsTrainSpec) {
+    .said = g_hash_table_new (g_str_hash, g_str_equal),
     .phases = g_ptr_array_new_with_free_func (g_free),
     .given = { LS_TIME_NEVER, LS_TIME_NEVER, LS_TIME_NEVER },
+    .storage_every = 10,
     .seeds = 100,
     .seed = 1,
     .jitter_seed = 1,
@@ -180,8 +182,9 @@ void
 ls_train_spec_clear (LsTrainSpec *spec)
 {
   ls_job_spec_clear (&spec->job);
-  ls_fields_clear (fields, spec);
+  ls_fields_clear (ls_train_fields, spec);
   ls_loss_ask_clear (&spec->goal);
+  g_clear_pointer (&spec->said, g_hash_table_unref);
   g_clear_pointer (&spec->phases, g_ptr_array_unref);
   g_clear_pointer (&spec->every, g_array_unref);
   g_clear_pointer (&spec->spares, g_array_unref);
@@ -197,9 +200,11 @@ ls_train_spec_set (LsTrainSpec *spec, const char *key, const char *value, LsDiag
   }
   if (ls_loss_ask_has (key))
     return ls_loss_ask_set (&spec->goal, key, value, diags);
-  if (ls_field_find (fields, key))
-    return ls_field_set_text (fields, spec, key, value, diags);
-  return ls_job_spec_set (&spec->job, key, value, diags);
+  const LsField *own = ls_field_find (ls_train_fields, key);
+  if (!own)
+    return ls_job_spec_set (&spec->job, key, value, diags);
+  g_hash_table_add (spec->said, (gpointer) own->key);
+  return ls_field_set_text (ls_train_fields, spec, key, value, diags);
 }
 
 /* --- phases ---------------------------------------------------------------------------- */

@@ -40,6 +40,8 @@ void ls_train_set_every (LsTrainReport *r, const LsEvery *every, LsRunPhase *pha
 /* The interval of the run, and what is expected of it in closed form. */
 void ls_train_expect (LsTrainReport *r, const LsRunPlan *plan);
 
-/* --- train.c ------------------------------------------------------------------------------------ */
+/* --- train_spec.c ------------------------------------------------------------------------------------- */
+
+extern const LsField ls_train_fields[]; /* knobs of a run that are not its job's, of an LsTrainSpec */
 
 #endif

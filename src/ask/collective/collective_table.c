@@ -758,6 +758,8 @@ assume (LsCollectiveRun *run, const LsCollectiveSpec *spec, const LsNccl *nccl, 
                       spec->algorithm ? NULL : tuner, "--algorithm KIND");
   ls_assumptions_add (all, "network", g_strdup (spec->network ? spec->network : "flow"), "network %s",
                       spec->network ? NULL : "by default", "--network KIND");
+  ls_assumptions_add (all, "datatype", g_strdup ("float"), NULL, "times depend on bytes alone",
+                      "--min SIZE --max SIZE");
   ls_assumptions_add (all, "interval", g_strdup ("unknown"), "interval %s",
                       "no errors of single calls are kept", "--compare FILE");
 }
@@ -786,9 +788,11 @@ tabulate (LsCollectiveRun *run, const LsCollectiveSpec *spec, LsCollKind kind,
     if (!add_gpus (&x, g_array_index (spec->gpus, uint32_t, i), error))
       return FALSE;
   run->title = title_of (run);
-  uint32_t n_gpus = 0;
-  for (guint i = 0; i < run->rows->len; i++)
-    n_gpus = MAX (n_gpus, g_array_index (run->rows, LsCollectiveRow, i).n_ranks);
+  const LsCollectiveRow *last = &g_array_index (run->rows, LsCollectiveRow, run->rows->len - 1);
+  uint32_t n_gpus = last->n_ranks; /* the most */
+  if (spec->gpus && spec->n_nodes > last->n_nodes)
+    ls_note (run->notes, "--nodes %u: %u %s fill the first %u of them, the others are idle", spec->n_nodes,
+             n_gpus, last->chips, last->n_nodes);
   bool is_across = n_gpus > ls_cluster_taken (&hardware->spec);
   ls_note_network (&hardware->spec, spec->cluster, is_across, spec->nccl, run->notes);
   ls_cluster_doubts (&hardware->spec, run->notes);
