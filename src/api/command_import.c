@@ -51,6 +51,47 @@ missing_of (const LsImported *import)
   return g_string_free (keys, FALSE);
 }
 
+/* 0: the strategy does not have it. */
+static unsigned
+count_of (const LsImported *import, const char *key)
+{
+  const cJSON *value = ls_json_doc_at (import->strategy, key);
+  return value ? (unsigned) value->valuedouble : 0;
+}
+
+/* Sequences of a step of each copy of the model, by the files on the GPUs of one copy; 0: not known. */
+static unsigned
+batch_of_copy (const LsImported *import)
+{
+  g_autoptr (LsDiagList) unheard = ls_diag_list_new ();
+  g_autoptr (GPtrArray) paths = g_ptr_array_new ();
+  unsigned tp = count_of (import, "tp"), pp = count_of (import, "pp"), cp = count_of (import, "cp");
+  g_autofree char *gpus = g_strdup_printf (":gpus=%u", MAX (tp, 1) * MAX (pp, 1) * MAX (cp, 1));
+  LsImported one;
+  g_ptr_array_extend (paths, import->asked, NULL, NULL);
+  g_ptr_array_add (paths, gpus);
+  g_ptr_array_add (paths, NULL);
+  if (!ls_import_load ((const char *const *) paths->pdata, NULL, &one, unheard))
+    return 0;
+  bool follows = ls_import_remark (&one, LS_REMARK_OF_GPUS, "global_batch") != NULL;
+  unsigned batch = follows ? count_of (&one, "global_batch") : 0;
+  ls_import_clear (&one);
+  return batch;
+}
+
+/* What --from asks for where the file leaves it open: a strategy without it is another job's. */
+static void
+warn_of_batch (const LsImported *import, LsAnswer *a)
+{
+  unsigned batch = count_of (import, "global_batch"), each = batch > 0 ? 0 : batch_of_copy (import);
+  if (count_of (import, "micro_batch") == 0)
+    ls_answer_note (a, "warning: no micro_batch is written: add --micro-batch N");
+  if (each > 0)
+    ls_answer_note (a, "warning: no global_batch is written: add --global-batch %u x the copies", each);
+  else if (batch == 0)
+    ls_answer_note (a, "warning: no global_batch is written: add --global-batch N");
+}
+
 /* The strategy too where the model is not whole, which a file of launch options often leaves to others. */
 static gboolean
 write_files (const LsImported *import, const char *path, LsAnswer *a, GError **error)
@@ -70,6 +111,7 @@ write_files (const LsImported *import, const char *path, LsAnswer *a, GError **e
     return FALSE;
   ls_answer_note (a, "written: %s%s%s--strategy %s", has_model ? "--model " : "", has_model ? model_path : "",
                   has_model ? " " : "", path);
+  warn_of_batch (import, a);
   g_autofree char *missing = missing_of (import);
   if (!has_model && !*missing)
     return ls_diag_list_to_error (of_model, error);

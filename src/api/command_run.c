@@ -244,7 +244,7 @@ emit (LsJobAnswer *j, const char *target, LsAnswer *a, GError **error)
   const LsEmitJob emitted
       = { .model = &r->model, .strategy = &r->strategy, .order = j->spec.order, .title = j->title };
   g_autofree char *notes = NULL;
-  j->emitted = ls_job_emit (&j->spec, &emitted, target, &notes, error);
+  j->emitted = ls_job_emit (&j->spec, &emitted, r->assumptions, target, &notes, error);
   if (j->emitted) {
     note_other_program (&r->strategy, target, a);
     ls_answer_note_lines (a, notes);

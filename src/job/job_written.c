@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "data/jobs/job_files.h"
+#include "job/assumptions.h"
 #include "job/job_steps.h"
 #include "job/knobs.h"
 
@@ -13,13 +14,14 @@ set (LsJobSpec *spec, const char *key, const char *value, LsDiagList *diags)
   return !value || ls_job_spec_set (spec, key, value, diags);
 }
 
-/* What the text leaves open, but for the number of ranks, as s has it; appended to options. */
+/* What the text leaves open, or how many ranks there are, as s has it; appended to options. */
 static bool
 set_open (LsJobSpec *again, const LsStrategy *s, GString *options, LsDiagList *diags)
 {
   for (const LsField *f = ls_strategy_fields; f->key; f++) {
-    bool is_open = ls_import_remark (again->from, LS_REMARK_UNKNOWN, f->key) && strcmp (f->key, "gpus") != 0;
-    g_autofree char *value = is_open ? ls_field_text (f, s, NULL) : NULL,
+    bool is_size = strcmp (f->key, "gpus") == 0 && !ls_json_doc_at (again->from->strategy, f->key);
+    const LsRemark *open = ls_import_remark (again->from, LS_REMARK_UNKNOWN, f->key);
+    g_autofree char *value = is_size || open ? ls_field_text (f, s, NULL) : NULL,
                     *option = value ? ls_field_option (f, value) : NULL;
     if (!set (again, f->key, value, diags))
       return false;
@@ -76,16 +78,18 @@ find_lacks (const LsJobSpec *spec, const LsEmitJob *job, const char *program, co
 }
 
 char *
-ls_job_emit (const LsJobSpec *spec, const LsEmitJob *job, const char *program, char **ret_notes,
-             GError **error)
+ls_job_emit (const LsJobSpec *spec, const LsEmitJob *job, const GArray *assumptions, const char *program,
+             char **ret_notes, GError **error)
 {
   g_autofree char *notes = NULL;
   char *text = ls_emit (job, program, &notes, error);
   if (!text)
     return NULL;
-  g_autofree char *lacks = find_lacks (spec, job, program, text);
+  g_autofree char *lacks = find_lacks (spec, job, program, text), *rests = ls_assumptions_text (assumptions);
+  g_auto (GStrv) lines = g_strsplit (rests ? rests : "", "\n  ", -1);
+  g_autofree char *line = g_strjoinv (" ", lines);
   *ret_notes = g_strdup_printf (
-      "%s%s%s%s", notes,
+      "%s%s%s%s%s%s", notes, line, *line ? "\n" : "",
       *lacks ? "what is written lacks what is set elsewhere; to read it by --from, add " : "", lacks,
       *lacks ? "\n" : "");
   return text;

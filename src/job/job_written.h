@@ -9,9 +9,9 @@
 #include "data/jobs/emit.h"
 #include "job/job.h"
 
-/* As ls_emit (), of a job of `spec`. The last of the notes has the options with which `--from` of the text is
- * the same job again; none: it needs none, or cannot be read alone. */
-char *ls_job_emit (const LsJobSpec *spec, const LsEmitJob *job, const char *program, char **ret_notes,
-                   GError **error);
+/* As ls_emit (), of a job of `spec`. A note has what it rests on, NULL: none; the last, options with which
+ * `--from` of the text is the same job again; none: it needs none, or cannot be read alone. */
+char *ls_job_emit (const LsJobSpec *spec, const LsEmitJob *job, const GArray *assumptions,
+                   const char *program, char **ret_notes, GError **error);
 
 #endif

@@ -115,7 +115,7 @@ sweep_rule (LsSweepRun *x)
 
 #define N_REASONS 2
 
-/* What takes longer than in the best with its GPUs and batch; what is gained elsewhere is not said. */
+/* What takes longer than in the best with its GPUs and batch, and formats that differ; not what is gained. */
 static char *
 explain (const LsSweepRow *row, const LsSweepRow *best)
 {
@@ -125,6 +125,10 @@ explain (const LsSweepRow *row, const LsSweepRow *best)
                    100 * (best->tokens_per_s * best->goodput / (row->tokens_per_s * row->goodput) - 1));
   GString *out = g_string_new (NULL);
   g_string_append_printf (out, "%s %% slower", slower);
+  if (row->strategy.dtype != best->strategy.dtype)
+    g_string_append_printf (out, ", in %s", ls_dtype_name ((LsDtype) row->strategy.dtype));
+  if (row->strategy.opt.grad_dtype != best->strategy.opt.grad_dtype)
+    g_string_append_printf (out, ", gradients in %s", ls_dtype_name ((LsDtype) row->strategy.opt.grad_dtype));
   for (int n = 0; n < N_REASONS; n++) {
     int worst = -1;
     double most = 0;

@@ -207,7 +207,7 @@ emit (const LsSweepRun *x, const LsModel *model, const LsStrategy *s, const char
       = g_strdup_printf ("%s on %u %s of %s", model->name, s->gpus,
                          ls_cluster_chip_word (&x->hardware->spec, s->gpus), x->hardware->spec.name);
   const LsEmitJob job = { .model = model, .strategy = s, .title = title };
-  return ls_job_emit (&x->spec->job, &job, target, ret_notes, error);
+  return ls_job_emit (&x->spec->job, &job, x->report.assumptions, target, ret_notes, error);
 }
 
 char *

@@ -259,7 +259,7 @@ config_set_batch (LaunchJob *job, guint64 n_copies, guint64 n_micro_batches)
   if (import_is_given (import, "gpus"))
     n_copies = s->gpus / of_model;
   if (n_copies > 0 && n_copies * of_model <= G_MAXUINT32)
-    import_set_strategy_count (import, "gpus", n_copies * of_model, "--");
+    import_set_strategy_count (import, "gpus", n_copies * of_model, "*");
   if (n_copies > 0 && n_micro_batches > 0 && import_has_strategy (import, "micro_batch")
       && !import_has_strategy (import, "global_batch")) {
     import_set_strategy_count (import, "global_batch", n_copies * n_micro_batches * s->micro_batch, "--");
