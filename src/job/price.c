@@ -108,7 +108,7 @@ ls_price_assume_hour (const LsPrice *p, const char *words, const char *why, cons
   bool is_known = !isnan (p->usd_per_gpu_hour);
   ls_assumptions_add (
       assumptions, "gpu_hour", is_known ? g_strdup_printf ("%g", p->usd_per_gpu_hour) : g_strdup ("unknown"),
-      is_known ? words : "price of a GPU %s", is_known ? why : "the accelerator's file has none", instead);
+      is_known ? words : "price of an hour %s", is_known ? why : "the accelerator's file has none", instead);
 }
 
 void
