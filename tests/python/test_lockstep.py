@@ -235,13 +235,13 @@ class Dicts(unittest.TestCase):
 
 class Values(unittest.TestCase):
     def test_numbers_of_other_packages(self):
-        same = lockstep.run(**JOB).json()
+        same = lockstep.run(**JOB, sp=False).json()
         self.assertEqual(lockstep.run(**{**JOB, "tp": Scalar(2), "gpus": Scalar(4.0)}, sp=Scalar(False)).json(), same)
         rows = lockstep.sweep(**SWEEP, micro_batch=Scalar([1, 2]), tp=range(1, 3), recompute="none").json()
         self.assertEqual(rows, lockstep.sweep(**SWEEP, micro_batch="1,2", tp=[1, 2], recompute="none").json())
 
     def test_values(self):
-        same = lockstep.run(**JOB).json()
+        same = lockstep.run(**JOB, sp=False).json()
         self.assertEqual(lockstep.run(**{**JOB, "tp": 2.0, "gpus": "4"}, pp=None, sp=False).json(), same)
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "job.json")
