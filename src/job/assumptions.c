@@ -11,7 +11,8 @@ typedef struct {
   const LsJobSpec *spec;
   const LsModel *model;
   const LsStrategy *s; /* resolved */
-  const char *(*chosen) (const char *knob);
+  const char *(*chosen) (const char *knob, gconstpointer data);
+  gconstpointer data;
 } Job;
 
 /* A kind of row: value NULL says that such a job has none. */
@@ -188,6 +189,14 @@ attention_kernel (const Job *j)
 }
 
 static char *
+named_kernel (const Job *j)
+{
+  bool is_named
+      = j->s->use.attention == LS_ATTENTION_FLASH && j->s->use.attention_kernel != LS_ATTENTION_KERNEL_AUTO;
+  return is_named && ls_model_n_attention_layers (j->model) > 0 ? knob_text (j, "attention_kernel") : NULL;
+}
+
+static char *
 schedule (const Job *j)
 {
   return j->s->pp == 1 ? NULL : knob_text (j, "schedule");
@@ -225,6 +234,7 @@ static const Row rows[] = {
   { "expert_load", "expert_load", expert_load, "load of experts %s" },
   { "vocabulary", "vocab_multiple", vocabulary, "vocabulary padded to %s" },
   { "attention_kernel", "attention_kernel", attention_kernel, "attention kernel %s", NULL, NULL, true },
+  { "attention_kernel", "attention_kernel", named_kernel },
   { "fp8_recipe", "fp8_recipe", NULL, "fp8 recipe %s", NULL, NULL, true },
   { "tp_overlap", "tp_overlap", NULL, "tp-overlap", NULL, NULL, true },
   { "cp_kind", "cp_kind", NULL, "context parallelism by %s", NULL, NULL, true },
@@ -287,13 +297,16 @@ whence_from (const LsImported *from, const char *knob)
 static char *
 whence_said (const Job *j, const Row *row)
 {
-  const char *chosen = j->chosen ? j->chosen (row->knob ? row->knob : row->key) : NULL;
+  const char *chosen = j->chosen ? j->chosen (row->knob ? row->knob : row->key, j->data) : NULL;
   if (chosen)
     return g_strdup (chosen);
   if (!row->knob)
     return whence_software (j);
-  if (ls_job_has_from (j->spec, ls_field_find (ls_strategy_fields, row->knob), j->s))
-    return whence_from (j->spec->from, row->knob);
+  const LsImported *from = j->spec->from;
+  bool is_files = from && ls_json_doc_at (from->strategy, row->knob)
+      && !ls_import_remark (from, LS_REMARK_GIVEN, row->knob); /* another word for it, too */
+  if (is_files || ls_job_has_from (j->spec, ls_field_find (ls_strategy_fields, row->knob), j->s))
+    return whence_from (from, row->knob);
   return is_given (j, row->knob) ? g_strdup ("given") : NULL;
 }
 
@@ -389,24 +402,57 @@ has_row (const char *knob)
 
 GArray *
 ls_assumptions_new (const LsJobSpec *spec, const LsModel *model, const LsStrategy *strategy,
-                    const char *(*chosen) (const char *knob))
+                    const char *(*chosen) (const char *knob, gconstpointer data), gconstpointer data)
 {
-  const Job j = { spec, model, strategy, chosen };
+  const Job j = { spec, model, strategy, chosen, data };
   GArray *all = assumptions_new ();
   for (guint i = 0; i < G_N_ELEMENTS (rows); i++)
     add_row (all, &j, &rows[i]);
   return all;
 }
 
-GArray *
-ls_assumptions_of_knobs (const LsJobSpec *spec, const LsModel *model, const LsStrategy *strategy)
+/* What calls cost the host of that machine, by no option or by one. */
+static void
+add_host (GArray *all, const LsJobSpec *spec, const LsHardware *hardware, const LsStrategy *s)
 {
-  const Job j = { spec, model, strategy, NULL };
+  LsHostCosts costs = spec->options.host;
+  ls_job_host (hardware, s, &costs);
+  for (const LsField *f = ls_strategy_fields; f->key; f++) {
+    const gsize of_first = offsetof (LsStrategy, launch.host), i = (f->offset - of_first) / sizeof (LsTime);
+    if (f->offset < of_first || i >= LS_N_HOST_COSTS)
+      continue;
+    g_autofree char *instead = ls_field_option (f, ls_field_argument (f));
+    ls_assumptions_add (
+        &all, f->key, g_strdup_printf ("%.6fus", ls_time_to_s (costs.cost[i]) * 1e6), NULL,
+        s->launch.host[i] == LS_HOST_AUTO ? "by default, times the cluster's call_time" : NULL, instead);
+  }
+}
+
+/* How it is simulated, and memory counted. */
+static void
+add_views (GArray *all, const LsJobSpec *spec)
+{
+  static const char *const keys[] = { "network", "memory_clock", "memory_allocator" };
+  for (guint i = 0; i < G_N_ELEMENTS (keys); i++) {
+    const LsField *f = ls_field_find (ls_job_fields, keys[i]);
+    g_autofree char *instead = ls_field_option (f, ls_field_argument (f));
+    ls_assumptions_add (&all, f->key, ls_field_text (f, spec, NULL), NULL,
+                        ls_job_says (spec, f->key) ? NULL : "by default", instead);
+  }
+}
+
+GArray *
+ls_assumptions_of_knobs (const LsJobSpec *spec, const LsHardware *hardware, const LsModel *model,
+                         const LsStrategy *strategy)
+{
+  const Job j = { .spec = spec, .model = model, .s = strategy };
   GArray *all = assumptions_new ();
   for (const LsField *f = ls_strategy_fields; f->key; f++)
     if (!f->file_only && !has_row (f->key))
       add_row (all, &j,
                &(const Row) { .key = f->key, .knob = f->key, .otherwise = f->usual ? "by default" : NULL });
+  add_host (all, spec, hardware, strategy);
+  add_views (all, spec);
   return all;
 }
 

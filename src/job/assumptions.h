@@ -34,10 +34,12 @@ typedef struct {
 /* Of a job whose strategy is resolved: LsAssumption, a new array that owns its rows. chosen: whence a knob is
  * that somebody else than the spec has set, static, or NULL; may be NULL. */
 GArray *ls_assumptions_new (const LsJobSpec *spec, const LsModel *model, const LsStrategy *strategy,
-                            const char *(*chosen) (const char *knob));
+                            const char *(*chosen) (const char *knob, gconstpointer data), gconstpointer data);
 
-/* The same of all knobs that have an effect in the job and are none of these. */
-GArray *ls_assumptions_of_knobs (const LsJobSpec *spec, const LsModel *model, const LsStrategy *strategy);
+/* The same of all knobs that have an effect in the job and are none of these, of what calls cost the host,
+ * and of how it is simulated. */
+GArray *ls_assumptions_of_knobs (const LsJobSpec *spec, const LsHardware *hardware, const LsModel *model,
+                                 const LsStrategy *strategy);
 
 /* Adds what a question rests on besides its job. *all NULL: a new array. value: taken. why: whence it is that
  * nobody said it, NULL: it is given; instead: what to type, which the sentence says too. words: with %s for

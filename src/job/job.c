@@ -418,7 +418,7 @@ prepare_spec (const LsJobSpec *spec, GError **error)
   if (!spec->no_notes)
     ls_idle_notes (spec, r, hardware, notes);
   ls_job_note_attention_fit (spec, &r->model, hardware, &r->strategy, notes);
-  r->assumptions = ls_assumptions_new (spec, &r->model, &r->strategy, NULL);
+  r->assumptions = ls_assumptions_new (spec, &r->model, &r->strategy, NULL, NULL);
   assume_place (spec, r);
   r->hardware = g_steal_pointer (&hardware);
   r->notes = g_steal_pointer (&notes);
@@ -574,7 +574,7 @@ place (LsJobResult *r, const LsAllocation *a, GError **error)
 }
 
 static const char *
-whence_of_trace (const char *knob)
+whence_of_trace (const char *knob, gconstpointer unused)
 {
   return "the trace's";
 }
@@ -605,7 +605,7 @@ ls_job_prepare_trace (const LsJobSpec *spec, GError **error)
     return NULL;
   r->strategy.program.architecture = g_intern_string (ls_hardware_architecture (hardware));
   if (r->model.name)
-    r->assumptions = ls_assumptions_new (spec, &r->model, &r->strategy, whence_of_trace);
+    r->assumptions = ls_assumptions_new (spec, &r->model, &r->strategy, whence_of_trace, NULL);
   assume_place (spec, r);
   r->hardware = g_steal_pointer (&hardware);
   r->notes = g_ptr_array_new_with_free_func (g_free);

@@ -264,11 +264,35 @@ ls_job_knobs (const LsJobSpec *job, const LsModel *model, bool is_brief, const L
   return ls_change_text (knobs);
 }
 
+/* NULL: it sets nothing of it. */
+static const char *
+setting_of (const LsChange *change, const char *key)
+{
+  for (guint i = 0; i < change->settings->len; i += 2)
+    if (strcmp (change->settings->pdata[i], key) == 0)
+      return change->settings->pdata[i + 1];
+  return NULL;
+}
+
+/* What b, of s, has otherwise than a, and has an effect. */
+static LsChange *
+without_same (const LsChange *a, const LsChange *b, const LsModel *m, const LsStrategy *s)
+{
+  LsChange *rest = ls_change_new (NULL, NULL, false);
+  for (const LsField *f = ls_strategy_fields; f->key; f++) {
+    const char *value = setting_of (b, f->key);
+    if (value && g_strcmp0 (setting_of (a, f->key), value) != 0 && !ls_strategy_idle (s, m, f->key))
+      ls_change_set (rest, f->key, "%s", value);
+  }
+  return rest;
+}
+
 char *
 ls_job_knobs_instead (const LsJobSpec *job, const LsModel *m, const LsStrategy *s, const LsStrategy *first)
 {
   Written own = behind (job), other = own;
-  g_autoptr (LsChange) knobs = ls_change_new (NULL, NULL, false);
+  g_autoptr (LsChange) of_first = knobs_of (own, first), knobs = ls_change_new (NULL, NULL, false);
+  complete (job, m, first, true, of_first, NULL);
   written_init (&own, s);
   written_init (&other, first);
   own.at = first;
@@ -282,7 +306,10 @@ ls_job_knobs_instead (const LsJobSpec *job, const LsModel *m, const LsStrategy *
   }
   written_clear (&other);
   written_clear (&own);
-  return ls_change_text (knobs);
+  g_autoptr (LsChange) both = ls_change_join (of_first, knobs);
+  complete (job, m, s, true, both, NULL);
+  g_autoptr (LsChange) rest = without_same (of_first, both, m, s);
+  return ls_change_text (rest);
 }
 
 static void

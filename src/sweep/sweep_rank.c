@@ -350,11 +350,15 @@ count (LsSweepRun *x)
   }
 }
 
-/* What is said of a knob that the sweep goes through. */
+/* What is said of a knob that the sweep goes through; of one value that was given no more than that. */
 static const char *
-whence_of_axis (const char *knob)
+whence_of_axis (const char *knob, gconstpointer space_of)
 {
-  return ls_space_axis (knob) < LS_N_SPACE_AXES ? "of the sweep" : NULL;
+  const LsSpace *space = space_of;
+  LsSpaceAxis axis = ls_space_axis (knob);
+  bool is_axis = axis < LS_N_SPACE_AXES || (axis < LS_MAX_SPACE_AXES && space->is_given[axis]);
+  bool is_one = is_axis && space->is_given[axis] && ls_space_n (space, axis) == 1;
+  return is_one ? "given" : is_axis ? "of the sweep" : NULL;
 }
 
 /* Of none the job as it would be by itself, on one accelerator: what all have in common. */
@@ -368,7 +372,7 @@ assume_without_best (const LsSweepRun *x)
   const LsPoint first = { { 0 } };
   s.global_batch = ls_space_value (&x->spec->space, &first, LS_SPACE_GLOBAL_BATCH);
   ls_strategy_resolve (&s, &x->model, 1, 1, unheard);
-  GArray *all = ls_assumptions_new (&x->spec->job, &x->model, &s, whence_of_axis);
+  GArray *all = ls_assumptions_new (&x->spec->job, &x->model, &s, whence_of_axis, &x->spec->space);
   ls_strategy_clear (&s);
   return all;
 }
@@ -390,7 +394,7 @@ describe_first (LsSweepRun *x)
     row->instead = ls_job_knobs_instead (&x->spec->job, &x->model, &row->strategy, s);
   }
   x->report.headroom = x->headroom_text = h->bytes > 0 ? ls_headroom_text (h) : NULL;
-  x->report.assumptions = ls_assumptions_new (&x->spec->job, &x->model, s, whence_of_axis);
+  x->report.assumptions = ls_assumptions_new (&x->spec->job, &x->model, s, whence_of_axis, &x->spec->space);
   /* The text says these below its tables. */
   ls_assumptions_add (&x->report.assumptions, "headroom", ls_headroom_text (h), NULL,
                       x->spec->job.headroom.is_set ? NULL : "its program's", "--headroom SIZE");
