@@ -8,6 +8,7 @@ seed alone, and what it does"""
 import csv
 import io
 import json
+import multiprocessing
 import os
 import random
 import re
@@ -271,34 +272,37 @@ def run(case, r, job):
 KINDS = [sweep, whatif, memory, place, run, emit]
 
 
+def check_seed(seed):
+    """Rows that were run again, and which of them differ; prints the first of these."""
+    r = random.Random(seed)
+    kind, case = KINDS[seed % len(KINDS)], Case(seed)
+    os.chdir(tempfile.mkdtemp())
+    for _ in range(20):
+        job = draw_job(r)
+        if ONE:
+            print(kind.__name__, shlex.join(words_of(job)), flush=True)
+        try:
+            kind(case, r, job)
+        except lockstep.LockstepError as error:
+            if ONE:
+                print("   ", error.message.splitlines()[0])
+            continue
+        if case.n > 0:
+            break
+    if case.wrong:
+        print("\n".join([f"# {kind.__name__} {shlex.join(words_of(job))}", *case.wrong[:6]]), flush=True)
+    return case.n, len(case.wrong)
+
+
 def main():
-    wrong, n = [], 0
     known = Case(0)  # a program's default that is not Lockstep's: what overlaps
     sweep(known, random.Random(1), {"model": "llama3.1-8b:layers=4", "cluster": "dgx-h100", "gpus": 8, "global_batch": 16, "for_": "megatron"})
-    wrong, n = known.wrong, known.n
-    print("\n".join(wrong[:6]))
-    for seed in CASES:
-        r = random.Random(seed)
-        kind, case = KINDS[seed % len(KINDS)], Case(seed)
-        for _ in range(20):
-            job = draw_job(r)
-            if ONE:
-                print(kind.__name__, shlex.join(words_of(job)), flush=True)
-            try:
-                kind(case, r, job)
-            except lockstep.LockstepError as error:
-                if ONE:
-                    print("   ", error.message.splitlines()[0])
-                continue
-            if case.n > 0:
-                break
-        if case.wrong:
-            print(f"# {kind.__name__} {shlex.join(words_of(job))}")
-            print("\n".join(case.wrong[:6]), flush=True)
-        wrong += case.wrong
-        n += case.n
-    print(f"{n} rows, {len(wrong)} differ")
-    sys.exit(bool(wrong) or n < len(CASES))
+    print("\n".join(known.wrong[:6]))
+    with multiprocessing.get_context("fork").Pool() as pool:
+        counts = [(known.n, len(known.wrong)), *pool.imap_unordered(check_seed, CASES)]
+    n, n_wrong = map(sum, zip(*counts))
+    print(f"{n} rows, {n_wrong} differ")
+    sys.exit(n_wrong > 0 or n < len(CASES))
 
 
 main()
