@@ -122,13 +122,23 @@ is_left_out (const Written *w, const LsField *f, const char *value)
   return goes_without_saying (f, value, NULL, &w->blank, &w->usual);
 }
 
+/* With what follows from others. A single copy that XLA compiles reduces nothing, but its kind says who
+ * compiles it. */
+static void
+copy_filled (LsStrategy *to, const LsStrategy *s)
+{
+  ls_strategy_copy (to, s);
+  ls_strategy_fill_auto (to);
+  if (to->launch.is_compiled && to->dp_kind == LS_DP_NONE)
+    to->dp_kind = LS_DP_XLA_FSDP;
+}
+
 static void
 written_init (Written *w, const LsStrategy *s)
 {
   LsStrategy resolved;
   w->s = s;
-  ls_strategy_copy (&resolved, s);
-  ls_strategy_fill_auto (&resolved);
+  copy_filled (&resolved, s);
   w->filled = resolved;
   ls_strategy_init (&w->blank);
   init_usual (&w->usual, s);
@@ -203,8 +213,7 @@ add_rest (const LsJobSpec *job, const LsModel *model, const LsStrategy *s, bool 
   if (is_read) {
     ls_strategy_resolve (&again.strategy, model, s->gpus, s->gpus, diags);
     ls_strategy_fill_auto (&again.strategy);
-    ls_strategy_copy (&filled, s);
-    ls_strategy_fill_auto (&filled);
+    copy_filled (&filled, s);
     *ret_n = add_differing (&filled, &again, knobs);
     ls_strategy_clear (&filled);
   }

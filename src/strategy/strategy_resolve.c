@@ -132,6 +132,7 @@ ls_strategy_dp_kind (const LsStrategy *s)
 static void
 fill_data_parallel (LsStrategy *s, const LsModel *m)
 {
+  s->launch.is_compiled |= s->dp_kind == LS_DP_XLA_FSDP;
   bool offloads = may_offload (s);
   if (offloads && s->zero_stage == LS_ZERO_AUTO)
     s->zero_stage
@@ -142,7 +143,6 @@ fill_data_parallel (LsStrategy *s, const LsModel *m)
     s->zero_stage = 0;
   }
   s->dp_kind = ls_strategy_dp_kind (s);
-  s->launch.is_compiled |= s->dp_kind == LS_DP_XLA_FSDP;
   if (s->zero_stage == LS_ZERO_AUTO)
     s->zero_stage = ls_dp_traits (s->dp_kind)->is_fsdp ? 3 : 0;
   if (s->zero_stage == 0 || s->data.zero_group == n_copies (s))
