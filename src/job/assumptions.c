@@ -127,15 +127,20 @@ moments (const Job *j)
                                         : g_strdup_printf ("%s, %s", first, second);
 }
 
+/* Flash attention by a kernel that is chosen. */
+static bool
+names_kernel (const Job *j)
+{
+  return j->s->use.attention == LS_ATTENTION_FLASH && j->s->use.attention_kernel != LS_ATTENTION_KERNEL_AUTO;
+}
+
 static char *
 attention (const Job *j)
 {
   if (ls_model_n_attention_layers (j->model) == 0)
     return NULL;
-  bool is_chosen
-      = j->s->use.attention == LS_ATTENTION_FLASH && j->s->use.attention_kernel != LS_ATTENTION_KERNEL_AUTO;
   g_autofree char *kind = knob_text (j, "attention"),
-                  *kernel = is_chosen ? knob_text (j, "attention_kernel") : NULL;
+                  *kernel = names_kernel (j) ? knob_text (j, "attention_kernel") : NULL;
   return kernel ? g_strdup_printf ("%s by %s", kind, kernel) : g_steal_pointer (&kind);
 }
 
@@ -179,21 +184,20 @@ zero (const Job *j)
   return j->s->dp_kind == LS_DP_NONE ? NULL : knob_text (j, "zero");
 }
 
+static char *
+named_kernel (const Job *j)
+{
+  bool has_attention = ls_model_n_attention_layers (j->model) > 0;
+  return has_attention && names_kernel (j) ? knob_text (j, "attention_kernel") : NULL;
+}
+
 /* One that attention() names is of its kind; of flash attention alone there are several. */
 static char *
 attention_kernel (const Job *j)
 {
-  bool is_open
-      = j->s->use.attention == LS_ATTENTION_FLASH && j->s->use.attention_kernel == LS_ATTENTION_KERNEL_AUTO;
-  return is_open && ls_model_n_attention_layers (j->model) > 0 ? knob_text (j, "attention_kernel") : NULL;
-}
-
-static char *
-named_kernel (const Job *j)
-{
-  bool is_named
-      = j->s->use.attention == LS_ATTENTION_FLASH && j->s->use.attention_kernel != LS_ATTENTION_KERNEL_AUTO;
-  return is_named && ls_model_n_attention_layers (j->model) > 0 ? knob_text (j, "attention_kernel") : NULL;
+  bool has_attention = ls_model_n_attention_layers (j->model) > 0;
+  bool is_open = has_attention && j->s->use.attention == LS_ATTENTION_FLASH && !names_kernel (j);
+  return is_open ? knob_text (j, "attention_kernel") : NULL;
 }
 
 static char *
