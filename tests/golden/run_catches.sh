@@ -27,6 +27,8 @@ $ for word in one two; do
 # What comes later: a failure in the middle, no newline, a shared shell.
 $ folder=$PWD; (exit 3); printf x
 $ cd / && [[ -e $folder/data && -e $folder/shipped/tests && $LS_DATA_DIR == data ]]
+# A pipe into what stops early is no failure.
+$ seq 100000 | head -n 1; seq 100000 | grep -m 1 2; seq 100000 | sed 1q; seq 100000 | grep -q 3
 
 === second
 $ exit 4
@@ -59,6 +61,11 @@ $ folder=$PWD; (exit 3); printf x
 \ no newline
 exit 3
 $ cd / && [[ -e $folder/data && -e $folder/shipped/tests && $LS_DATA_DIR == data ]]
+# A pipe into what stops early is no failure.
+$ seq 100000 | head -n 1; seq 100000 | grep -m 1 2; seq 100000 | sed 1q; seq 100000 | grep -q 3
+  1
+  2
+  1
 
 === second
 $ exit 4
