@@ -386,9 +386,7 @@ ls_job_answer_to_json (const LsJobAnswer *j, const char *version)
 {
   const LsJobResult *r = j->job;
   g_autofree char *options = r->model.name ? options_of (j) : NULL;
-  g_autoptr (GArray) knobs = r->model.name && !r->trace
-      ? ls_assumptions_of_knobs (&j->spec, r->hardware, &r->model, &r->strategy)
-      : NULL;
+  g_autoptr (GArray) knobs = ls_assumptions_of_knobs (&j->spec, r);
   const LsReportProvenance provenance = {
     .version = version,
     .trace = r->trace,

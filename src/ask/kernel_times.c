@@ -11,6 +11,7 @@
 #include "data/jobs/job_files.h"
 #include "data/machines/machines.h"
 #include "data/measured/read_kernels.h"
+#include "job/assumptions.h"
 #include "job/hardware.h"
 #include "job/job_steps.h"
 
@@ -115,7 +116,16 @@ ls_kernel_spec_clear (LsKernelSpec *spec)
 bool
 ls_kernel_spec_set (LsKernelSpec *spec, const char *key, const char *value, LsDiagList *diags)
 {
+  const LsField *f = ls_field_find (fields, key);
+  if (f)
+    spec->given |= 1u << (f - fields);
   return ls_field_set_text (fields, spec, key, value, diags);
+}
+
+static bool
+is_given (const LsKernelSpec *s, const char *key)
+{
+  return s->given >> (ls_field_find (fields, key) - fields) & 1;
 }
 
 static gboolean
@@ -173,6 +183,7 @@ ls_kernel_rows_free (LsKernelRows *rows)
   g_array_unref (rows->rows);
   if (rows->notes)
     g_ptr_array_unref (rows->notes);
+  g_clear_pointer (&rows->assumptions, g_array_unref);
   g_free (rows);
 }
 
@@ -422,6 +433,35 @@ note_known (const Bench *b, GPtrArray *notes)
   ls_note_known (words, notes);
 }
 
+/* What one kernel rests on besides its shape. */
+static void
+assume (const Bench *b, GArray **all)
+{
+  const LsKernelSpec *s = b->spec;
+  const bool is_attention = s->attention[0] > 0, is_gemm = s->gemm[0] > 0;
+  const struct {
+    bool is_so;
+    const char *key, *words, *why, *instead;
+  } rows[] = {
+    { true, "dtype", "%s", "by default", "--dtype DTYPE" },
+    { is_gemm, "layout", "operands %s", "by default", "--layout LAYOUT" },
+    { is_attention, "causal", "causal attention", "by default", "--causal 0|1" },
+    { true, "sustained", "hot chip, as inside a step", "by default, in a loop of its own", "--sustained" },
+    { b->calibration.name, "gpu_calibration", "times of %s", "the accelerator's file",
+      "--gpu-calibration NAME|FILE" },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
+    const LsField *f = ls_field_find (fields, rows[i].key);
+    const char *name = strcmp (rows[i].key, "gpu_calibration") == 0 ? b->calibration.name : NULL;
+    if (rows[i].is_so)
+      ls_assumptions_add (all, rows[i].key,
+                          name                                ? g_strdup (name)
+                              : strcmp (f->key, "dtype") == 0 ? g_strdup (ls_dtype_name ((LsDtype) s->dtype))
+                                                              : ls_field_text (f, s, NULL),
+                          rows[i].words, is_given (s, rows[i].key) ? NULL : rows[i].why, rows[i].instead);
+  }
+}
+
 static LsKernelRows *
 rows_new (const Bench *b, LsDiagList *diags, GError **error)
 {
@@ -437,6 +477,8 @@ rows_new (const Bench *b, LsDiagList *diags, GError **error)
   rows->has_measured = rows->all.n > 0;
   if (!rows->has_measured && !b->spec->gpu_calibration)
     note_known (b, rows->notes);
+  if (!b->spec->from)
+    assume (b, &rows->assumptions);
   return g_steal_pointer (&rows);
 }
 

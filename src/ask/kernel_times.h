@@ -32,6 +32,7 @@ typedef struct {
   bool has_measured;
   LsKernelErrors all, held_out; /* if has_measured */
   GPtrArray *notes;             /* char *: that kernels of this GPU are scaled, from what */
+  GArray *assumptions;          /* LsAssumption (job/assumptions.h); NULL: of a table, whose rows say it */
 } LsKernelRows;
 
 double ls_kernel_row_error_pct (const LsKernelRow *row); /* signed; NaN: not measured */
@@ -58,6 +59,7 @@ typedef struct {
   bool holdout;   /* only rows of families that are held out                       */
   uint64_t min_m, min_seq;
   double min_flops, min_bytes;
+  uint32_t given; /* a bit for each key that was set */
 } LsKernelSpec;
 
 void ls_kernel_spec_init (LsKernelSpec *spec);

@@ -15,7 +15,7 @@ static void
 add (const LsAssumed *c, const char *what, const char *unit, double assumed, double measured,
      const char *note, char *use)
 {
-  const LsAssumption a = { what, unit, assumed, measured, note, use, false };
+  const LsAssumedFigure a = { what, unit, assumed, measured, note, use, false };
   g_array_append_val (c->assumptions, a);
 }
 
@@ -23,7 +23,7 @@ add (const LsAssumed *c, const char *what, const char *unit, double assumed, dou
 static void
 needs_cluster (const LsAssumed *a)
 {
-  g_array_index (a->assumptions, LsAssumption, a->assumptions->len - 1).needs_cluster = !a->cluster;
+  g_array_index (a->assumptions, LsAssumedFigure, a->assumptions->len - 1).needs_cluster = !a->cluster;
 }
 
 /* A key of LsAssumed.around was set; returns where that is, newly allocated. */
@@ -274,9 +274,9 @@ add_unused (const LsAssumed *a, const char *group, const char *name, const char 
 }
 
 void
-ls_assumption_clear (gpointer assumption)
+ls_assumed_figure_clear (gpointer assumption)
 {
-  g_free (((LsAssumption *) assumption)->use);
+  g_free (((LsAssumedFigure *) assumption)->use);
 }
 
 /* ---- GEMMs together with a kernel that holds SMs ---- */

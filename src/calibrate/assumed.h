@@ -29,9 +29,9 @@ typedef struct {
   const char *note;   /* static: what the measurement is not, or why it is unused; NULL: nothing to say */
   char *use;          /* where it is written; NULL: nowhere. Owned                */
   bool needs_cluster; /* it is of one, and none was named                       */
-} LsAssumption;
+} LsAssumedFigure;
 
-void ls_assumption_clear (gpointer assumption);
+void ls_assumed_figure_clear (gpointer assumption);
 
 /* What facts are held against, and where they go. Borrows all. */
 typedef struct {
@@ -45,7 +45,7 @@ typedef struct {
   LsAround *around;             /* takes what is measured                                               */
   GPtrArray *sources;           /* char *: keys of it, each with its source behind it                   */
   GPtrArray *changes;           /* char *: "node.pcie.link.efficiency=0.8", of the cluster's file       */
-  GArray *assumptions;          /* LsAssumption                                                         */
+  GArray *assumptions;          /* LsAssumedFigure                                                         */
 } LsAssumed;
 
 void ls_assumed_compare (const LsAssumed *a);

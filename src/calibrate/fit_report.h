@@ -58,7 +58,7 @@ typedef struct {
   GArray *classes;     /* LsFitClass                                  */
   GArray *kernels;     /* LsFittedKernel, in the order of the files   */
   guint n_measured;    /* rows of the measured table                  */
-  GArray *assumptions; /* LsAssumption (calibrate/assumed.h)           */
+  GArray *assumptions; /* LsAssumedFigure (calibrate/assumed.h)           */
 } LsFitReport;
 
 /* x as the coefficient is printed: "0.84", "4.2us"; and why it is what it is. Newly allocated. */

@@ -5,6 +5,8 @@
 #include "data/jobs/job_files.h"
 #include "job/job_from.h"
 #include "job/knobs.h"
+#include "cluster/segment.h"
+#include "job/job_steps.h"
 #include "model/operators.h"
 
 typedef struct {
@@ -24,6 +26,7 @@ typedef struct {
   const char *otherwise;           /* whence, where nobody says anything; NULL: the textbook */
   char *(*derived) (const Job *j); /* the same, newly allocated; NULL: otherwise */
   bool is_brief;                   /* in the sentence only where nobody says it */
+  const char *unit;                /* of what is typed, where the value is in another one */
 } Row;
 
 /* --- values ---------------------------------------------------------------------------------------- */
@@ -150,6 +153,26 @@ expert_load (const Job *j)
   return j->model->moe.n_experts == 0 ? NULL : g_strdup (j->s->experts.load ? j->s->experts.load : "even");
 }
 
+/* Of attention inside documents, or over whole sequences. */
+static char *
+lengths (const Job *j, bool are_whole)
+{
+  g_autofree char *text = ls_strategy_idle (j->s, j->model, "lengths") ? NULL : knob_text (j, "lengths");
+  return text && (strcmp (text, "whole") == 0) == are_whole ? g_steal_pointer (&text) : NULL;
+}
+
+static char *
+documents (const Job *j)
+{
+  return lengths (j, false);
+}
+
+static char *
+whole_sequences (const Job *j)
+{
+  return lengths (j, true);
+}
+
 static char *
 vocabulary (const Job *j)
 {
@@ -206,6 +229,33 @@ schedule (const Job *j)
   return j->s->pp == 1 ? NULL : knob_text (j, "schedule");
 }
 
+/* Of several chunks with as many layers each. */
+static char *
+even_layers (const Job *j)
+{
+  const uint32_t n = j->s->pp * j->s->vpp, of_each = j->model->n_layers / n;
+  bool is_even = n > 1 && !j->s->layout.layers_per_chunk && of_each * n == j->model->n_layers;
+  return is_even ? g_strdup_printf ("%ux%u", of_each, n) : NULL;
+}
+
+static char *
+layers_rule (const Job *j)
+{
+  return g_strdup (j->s->layout.layers_are_found ? "balanced by what they cost"
+                                                 : "embedding and head count as one each");
+}
+
+/* Of others: embedding and head count as a layer each, or they were balanced. */
+static char *
+uneven_layers (const Job *j)
+{
+  const uint32_t n = j->s->pp * j->s->vpp, of_each = (j->model->n_layers + 2) / n;
+  if (n == 1 || j->s->layout.layers_per_chunk || j->model->n_layers % n == 0)
+    return knob_text (j, "layers_per_chunk");
+  return n == 2 ? g_strdup_printf ("%ux2", of_each - 1)
+                : g_strdup_printf ("%u,%ux%u,%u", of_each - 1, of_each, n - 2, of_each - 1);
+}
+
 static char *
 expert_degree (const Job *j)
 {
@@ -221,7 +271,7 @@ bucket_view (const Job *j)
 static const Row rows[] = {
   { "gpus", "gpus", gpus, "--gpus %s", NULL, gpus_rule, true },
   { "seq", "seq", NULL, "sequences of %s", "the model's" },
-  { "tokens", "global_batch", tokens, "%s tokens a step", NULL, batch_rule },
+  { "tokens", "global_batch", tokens, "%s tokens a step", NULL, batch_rule, .unit = "sequences" },
   { "micro_batch", "micro_batch", NULL, "micro-batch %s", "by default", NULL, true },
   { "zero", "zero", zero, "ZeRO %s", "by default", NULL, true },
   { "recompute", "recompute", NULL, "recomputation %s", "by default", NULL, true },
@@ -235,15 +285,23 @@ static const Row rows[] = {
   { "optimizer", "optimizer", NULL, "optimizer %s" },
   { "lora", "lora_modules", adapters, "adapters %s", "all linear layers by default" },
   { "attention", "attention", attention, "attention %s", "the model's" },
+  { "lengths", "lengths", documents, "documents of %s" },
+  { "lengths", "lengths", whole_sequences },
+  { "lengths_draw", "lengths_draw", NULL, "drawn %s", "by default", NULL, true },
+  { "lengths_seed", "lengths_seed", NULL, "seed %s", "by default", NULL, true },
+  { "lengths_balance", "lengths_balance", NULL, "balance %s", "by default", NULL, true },
   { "expert_load", "expert_load", expert_load, "load of experts %s" },
-  { "vocabulary", "vocab_multiple", vocabulary, "vocabulary padded to %s" },
-  { "attention_kernel", "attention_kernel", attention_kernel, "attention kernel %s", NULL, NULL, true },
+  { "vocabulary", "vocab_multiple", vocabulary, "vocabulary padded to %s",
+    .unit = "what it is a multiple of" },
+  { "attention_kernel", "attention_kernel", attention_kernel, "attention kernel %s",
+    "the accelerator's calibrated one", NULL, true },
   { "attention_kernel", "attention_kernel", named_kernel },
   { "fp8_recipe", "fp8_recipe", NULL, "fp8 recipe %s", NULL, NULL, true },
   { "tp_overlap", "tp_overlap", NULL, "tp-overlap", NULL, NULL, true },
   { "cp_kind", "cp_kind", NULL, "context parallelism by %s", NULL, NULL, true },
   { "schedule", "schedule", schedule, "schedule %s", NULL, NULL, true },
-  { "layers_per_chunk", "layers_per_chunk", NULL, "layers of chunks %s", NULL, NULL, true },
+  { "layers_per_chunk", "layers_per_chunk", even_layers, NULL, "evenly by default" },
+  { "layers_per_chunk", "layers_per_chunk", uneven_layers, "layers of chunks %s", NULL, layers_rule, true },
   { "p2p", "p2p", NULL, "p2p %s", NULL, NULL, true },
   { "dispatcher", "dispatcher", NULL, "dispatcher %s", NULL, NULL, true },
   { "etp", "etp", expert_degree, "etp %s", "tp", NULL, true },
@@ -331,13 +389,18 @@ whence_unsaid (const Job *j, const Row *row)
 
 /* Of what is on or off the other. */
 static char *
-instead_of (const Row *row, const char *value)
+instead_of (const Job *j, const Row *row)
 {
   if (!row->knob)
     return g_strdup ("--software NAME");
   const LsField *knob = ls_field_find (ls_strategy_fields, row->knob);
   const char *argument = ls_field_argument (knob);
-  return ls_field_option (knob, argument ? argument : strcmp (value, "true") == 0 ? "false" : "true");
+  g_autofree char *own = argument ? NULL : knob_text (j, row->knob),
+                  *option = ls_field_option (knob,
+                                             argument                               ? argument
+                                                 : own && strcmp (own, "true") == 0 ? "false"
+                                                                                    : "true");
+  return row->unit ? g_strdup_printf ("%s (%s)", option, row->unit) : g_steal_pointer (&option);
 }
 
 /* --- the list -------------------------------------------------------------------------------------- */
@@ -384,8 +447,7 @@ add_row (GArray *all, const Job *j, const Row *row)
   if (!value)
     return;
   char *said = whence_said (j, row), *why = said ? said : whence_unsaid (j, row),
-       *words = said && row->is_brief ? NULL : in_words (row->words, value),
-       *instead = instead_of (row, value);
+       *words = said && row->is_brief ? NULL : in_words (row->words, value), *instead = instead_of (j, row);
   LsAssumption a = { .key = row->key,
                      .value = g_steal_pointer (&value),
                      .why = why,
@@ -415,15 +477,16 @@ ls_assumptions_new (const LsJobSpec *spec, const LsModel *model, const LsStrateg
   return all;
 }
 
-/* What calls cost the host of that machine, by no option or by one. */
+/* What calls cost the host of that machine, by no option or by one, of those that it makes. */
 static void
-add_host (GArray *all, const LsJobSpec *spec, const LsHardware *hardware, const LsStrategy *s)
+add_host (GArray *all, const LsJobSpec *spec, const LsJobResult *r)
 {
+  const LsStrategy *s = &r->strategy;
   LsHostCosts costs = spec->options.host;
-  ls_job_host (hardware, s, &costs);
+  ls_job_host (r->hardware, s, &costs);
   for (const LsField *f = ls_strategy_fields; f->key; f++) {
     const gsize of_first = offsetof (LsStrategy, launch.host), i = (f->offset - of_first) / sizeof (LsTime);
-    if (f->offset < of_first || i >= LS_N_HOST_COSTS)
+    if (f->offset < of_first || i >= LS_N_HOST_COSTS || ls_job_host_idle (r, f))
       continue;
     g_autofree char *instead = ls_field_option (f, ls_field_argument (f));
     ls_assumptions_add (
@@ -446,16 +509,15 @@ add_views (GArray *all, const LsJobSpec *spec)
 }
 
 GArray *
-ls_assumptions_of_knobs (const LsJobSpec *spec, const LsHardware *hardware, const LsModel *model,
-                         const LsStrategy *strategy)
+ls_assumptions_of_knobs (const LsJobSpec *spec, const LsJobResult *r)
 {
-  const Job j = { .spec = spec, .model = model, .s = strategy };
+  const Job j = { .spec = spec, .model = &r->model, .s = &r->strategy };
   GArray *all = assumptions_new ();
-  for (const LsField *f = ls_strategy_fields; f->key; f++)
+  for (const LsField *f = ls_strategy_fields; f->key && !r->trace; f++)
     if (!f->file_only && !has_row (f->key))
       add_row (all, &j,
                &(const Row) { .key = f->key, .knob = f->key, .otherwise = f->usual ? "by default" : NULL });
-  add_host (all, spec, hardware, strategy);
+  add_host (all, spec, r);
   add_views (all, spec);
   return all;
 }
@@ -474,6 +536,38 @@ ls_assumptions_add (GArray **all, const char *key, char *value, const char *word
                      .is_given = !why,
                      .says_instead = true };
   g_array_append_val (*all, a);
+}
+
+void
+ls_assumptions_add_place (GArray **all, const LsClusterSpec *spec, bool is_given, const char *command)
+{
+  const LsTorusSpec *t = &spec->torus;
+  g_autoptr (GString) slice = g_string_new (NULL);
+  g_autofree char *chips = g_strconcat (command, "--slice AxBxC", NULL),
+                  *trays = g_strconcat (command, "--segment N", NULL);
+  for (uint32_t i = 0; i < t->n_axes; i++)
+    g_string_append_printf (slice, "%s%u", i > 0 ? "x" : "", t->dims[i]);
+  if (t->n_axes > 0 && !t->is_given && !is_given)
+    ls_assumptions_add (all, "slice", g_strdup (slice->str), "a slice of %s", "by the number of chips",
+                        chips);
+  char *taken = is_given ? NULL : ls_segment_text (spec);
+  if (taken)
+    ls_assumptions_add (all, "segment", taken, NULL, "by the number of GPUs", trays);
+}
+
+char *
+ls_assumptions_beside (const GArray *first, const GArray *other, bool (*is_shown) (const char *key))
+{
+  g_autoptr (GString) out = g_string_new (NULL);
+  for (guint i = 0; i < other->len; i++) {
+    const LsAssumption *a = &g_array_index (other, LsAssumption, i);
+    bool is_same = !a->words || is_shown (a->key);
+    for (guint k = 0; k < first->len && !is_same; k++)
+      is_same = g_strcmp0 (g_array_index (first, LsAssumption, k).words, a->words) == 0;
+    if (!is_same)
+      g_string_append_printf (out, "%s%s", out->len > 0 ? "; " : "", a->words);
+  }
+  return out->len > 0 ? g_string_free (g_steal_pointer (&out), FALSE) : NULL;
 }
 
 /* A line is broken where the next words would pass its end. */

@@ -37,9 +37,16 @@ GArray *ls_assumptions_new (const LsJobSpec *spec, const LsModel *model, const L
                             const char *(*chosen) (const char *knob, gconstpointer data), gconstpointer data);
 
 /* The same of all knobs that have an effect in the job and are none of these, of what calls cost the host,
- * and of how it is simulated. */
-GArray *ls_assumptions_of_knobs (const LsJobSpec *spec, const LsHardware *hardware, const LsModel *model,
-                                 const LsStrategy *strategy);
+ * and of how it is simulated. Of a trace there are no knobs, but the rest. r: with its plan and hardware. */
+GArray *ls_assumptions_of_knobs (const LsJobSpec *spec, const LsJobResult *r);
+
+/* Adds which chips or trays of a built cluster a job has, where nobody says. command: what has options for
+ * another one, "lockstep run ", or "". *all NULL: a new array. */
+void ls_assumptions_add_place (GArray **all, const LsClusterSpec *spec, bool is_given, const char *command);
+
+/* What another job rests on otherwise than the first, "parameters bf16; masters fp32", newly allocated; NULL:
+ * nothing. is_shown: whether a row of that key is said elsewhere. */
+char *ls_assumptions_beside (const GArray *first, const GArray *other, bool (*is_shown) (const char *key));
 
 /* Adds what a question rests on besides its job. *all NULL: a new array. value: taken. why: whence it is that
  * nobody said it, NULL: it is given; instead: what to type, which the sentence says too. words: with %s for

@@ -386,22 +386,6 @@ prepare_for (const LsJobSpec *spec, const LsModel *model, const LsHardware *hard
   return NULL;
 }
 
-/* Which chips or trays a job has, where nobody says. */
-static void
-assume_place (const LsJobSpec *spec, LsJobResult *r)
-{
-  const LsTorusSpec *t = &r->cluster->spec.torus;
-  g_autoptr (GString) slice = g_string_new (NULL);
-  for (uint32_t i = 0; i < t->n_axes; i++)
-    g_string_append_printf (slice, "%s%u", i > 0 ? "x" : "", t->dims[i]);
-  if (t->n_axes > 0 && !t->is_given && spec->slice[0] == 0)
-    ls_assumptions_add (&r->assumptions, "slice", g_strdup (slice->str), "a slice of %s",
-                        "by the number of chips", "--slice AxBxC");
-  char *taken = spec->segment > 0 ? NULL : ls_segment_text (&r->cluster->spec);
-  if (taken)
-    ls_assumptions_add (&r->assumptions, "segment", taken, NULL, "by the number of GPUs", "--segment N");
-}
-
 /* Everything up to the plan. */
 static LsJobResult *
 prepare_spec (const LsJobSpec *spec, GError **error)
@@ -419,7 +403,7 @@ prepare_spec (const LsJobSpec *spec, GError **error)
     ls_idle_notes (spec, r, hardware, notes);
   ls_job_note_attention_fit (spec, &r->model, hardware, &r->strategy, notes);
   r->assumptions = ls_assumptions_new (spec, &r->model, &r->strategy, NULL, NULL);
-  assume_place (spec, r);
+  ls_assumptions_add_place (&r->assumptions, &r->cluster->spec, spec->slice[0] > 0 || spec->segment > 0, "");
   r->hardware = g_steal_pointer (&hardware);
   r->notes = g_steal_pointer (&notes);
   return r;
@@ -606,7 +590,7 @@ ls_job_prepare_trace (const LsJobSpec *spec, GError **error)
   r->strategy.program.architecture = g_intern_string (ls_hardware_architecture (hardware));
   if (r->model.name)
     r->assumptions = ls_assumptions_new (spec, &r->model, &r->strategy, whence_of_trace, NULL);
-  assume_place (spec, r);
+  ls_assumptions_add_place (&r->assumptions, &r->cluster->spec, spec->slice[0] > 0 || spec->segment > 0, "");
   r->hardware = g_steal_pointer (&hardware);
   r->notes = g_ptr_array_new_with_free_func (g_free);
   return g_steal_pointer (&r);

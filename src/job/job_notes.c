@@ -831,8 +831,8 @@ has_op_of (const LsPlan *plan, LsHostCost cost)
 }
 
 /* NULL also where the host is merely fast enough to hide what it pays. */
-static const char *
-find_host_reason (const LsJobResult *job, const LsField *f)
+const char *
+ls_job_host_idle (const LsJobResult *job, const LsField *f)
 {
   if (job->strategy.launch.is_compiled)
     return "a step is one executable, whose ops the host does not issue";
@@ -868,7 +868,7 @@ note_if_idle (Search *x, const LsField *f, GPtrArray *notes)
   if (is_theirs && !theirs)
     return;
   bool is_host = strcmp (f->topic, "host") == 0;
-  const char *why = is_host ? find_host_reason (x->job, f) : find_reason (x, f, value);
+  const char *why = is_host ? ls_job_host_idle (x->job, f) : find_reason (x, f, value);
   if (!why)
     return;
   bool is_time = f->kind == LS_FIELD_TIME; /* whose text is in picoseconds */

@@ -82,6 +82,10 @@ LsLowerCosts ls_lower_costs (LsCostSources *of);
 
 /* --- job_notes.c: knobs that were set and make no difference to the job, in words ---------------- */
 
+/* Why a cost of calls of the host makes no difference in a job that is lowered; NULL: it makes one. f: of the
+ * topic host. */
+const char *ls_job_host_idle (const LsJobResult *job, const LsField *f);
+
 /* Appends a note (char *) for each knob that a flag or a file has set, that is not what it is by default,
  * and makes no difference to the job that was made of it: "--dp-overlap 0 has no effect here: FSDP always
  * reduces beside the backward". Where no rule says so (strategy/strategy_idle.h), the job is lowered without

@@ -377,6 +377,36 @@ assume_without_best (const LsSweepRun *x)
   return all;
 }
 
+/* Whether a column of the table has it, or it follows from columns. */
+static bool
+is_column (const char *key)
+{
+  static const char *const others[] = { "tokens", "vocabulary", NULL };
+  return ls_space_axis (key) < LS_MAX_SPACE_AXES || g_strv_contains (others, key);
+}
+
+/* What rows rest on otherwise than the first. */
+static void
+describe_others (LsSweepRun *x)
+{
+  for (guint i = 1; i < x->report.best->len; i++) {
+    LsSweepRow *row = &g_array_index (x->report.best, LsSweepRow, i);
+    g_autoptr (GArray) own
+        = ls_assumptions_new (&x->spec->job, &x->model, &row->strategy, whence_of_axis, &x->spec->space);
+    row->rests_on = ls_assumptions_beside (x->report.assumptions, own, is_column);
+  }
+}
+
+/* Which chips of a slice, or trays, the first has. */
+static void
+describe_place (LsSweepRun *x, const LsStrategy *s)
+{
+  g_autoptr (LsCluster) cluster = ls_hardware_build_asked (x->hardware, x->spec->job.n_nodes, s->gpus, NULL);
+  if (cluster)
+    ls_assumptions_add_place (&x->report.assumptions, &cluster->spec, x->spec->job.segment > 0,
+                              "lockstep run ");
+}
+
 static void
 describe_first (LsSweepRun *x)
 {
@@ -395,6 +425,8 @@ describe_first (LsSweepRun *x)
   }
   x->report.headroom = x->headroom_text = h->bytes > 0 ? ls_headroom_text (h) : NULL;
   x->report.assumptions = ls_assumptions_new (&x->spec->job, &x->model, s, whence_of_axis, &x->spec->space);
+  describe_others (x);
+  describe_place (x, s);
   /* The text says these below its tables. */
   ls_assumptions_add (&x->report.assumptions, "headroom", ls_headroom_text (h), NULL,
                       x->spec->job.headroom.is_set ? NULL : "its program's", "--headroom SIZE");

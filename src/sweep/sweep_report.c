@@ -20,6 +20,7 @@ ls_sweep_row_clear (LsSweepRow *row)
   g_free (row->command);
   g_free (row->instead);
   g_free (row->why);
+  g_free (row->rests_on);
   for (guint i = 0; row->also && i < row->also->len; i++) {
     g_free (g_array_index (row->also, LsSweepVariant, i).change);
     g_free (g_array_index (row->also, LsSweepVariant, i).knobs);

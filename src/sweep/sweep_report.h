@@ -30,7 +30,8 @@ typedef struct {
   double usd_per_trillion, kwh_per_trillion; /* tokens; NAN: no price, no power known */
   double gpu_watts;                          /* mean over a step; the same            */
   char *why;                                 /* why it is not the first of its group; NULL: it is; owned  */
-  GArray *also;                              /* LsSweepVariant, fastest first; NULL: none                 */
+  char *rests_on; /* otherwise than the first: "masters fp32"; NULL: nothing that no column says; owned */
+  GArray *also;   /* LsSweepVariant, fastest first; NULL: none                 */
   uint64_t headroom_bytes, free_bytes;
   double goodput; /* 1: the objective is the step */
   LsToLoss to_loss;

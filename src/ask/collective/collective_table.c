@@ -690,6 +690,8 @@ add_gpus (Sweep *x, uint32_t n_gpus, GError **error)
   };
   if (!add_sizes (x, c, &request, error))
     return FALSE;
+  if (!x->run->table.is_scaling)
+    ls_assumptions_add_place (&x->run->table.assumptions, &c->spec, x->spec->slice[0] > 0, "");
   return !x->spec->messages || add_messages (x, c, &request, error);
 }
 

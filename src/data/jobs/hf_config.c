@@ -107,26 +107,33 @@ note_heads (const cJSON *value, uint32_t n, GPtrArray *notes)
              value->valuedouble);
 }
 
-/* Of its class, which are changed: what the file leaves out is told, but for what is off. */
+/* Adds to told (NULL allowed) what the file leaves out, but for what is off; the last of several counts. */
+static void
+tell_left_out (const HfFamily *f, const LsJsonDoc *doc, const LsField *fields, const cJSON *value,
+               cJSON *told)
+{
+  if (!told || is_said (f, doc, fields, value->string))
+    return;
+  cJSON_DeleteItemFromObjectCaseSensitive (told, value->string);
+  if (!hf_is_off (value))
+    cJSON_AddItemToObject (told, value->string, cJSON_Duplicate (value, true));
+}
+
+/* Of its class, which are changed. */
 static bool
 read_class (const HfFamily *f, const LsJsonDoc *doc, const LsField *fields, cJSON *values, HfConfig *c,
-            GString *told, GPtrArray *notes, LsDiagList *diags)
+            cJSON *told, GPtrArray *notes, LsDiagList *diags)
 {
   cJSON *value;
   cJSON_ArrayForEach (value, values)
   {
     uint32_t n = heads_of_widths (f, doc, fields, values, value);
-    if (n > 0) {
-      note_heads (value, n, notes);
-      cJSON_SetNumberValue (value, n);
+    if (n == 0) {
+      tell_left_out (f, doc, fields, value, told);
       continue;
     }
-    char *printed = is_said (f, doc, fields, value->string) || hf_is_off (value)
-        ? NULL
-        : cJSON_PrintUnformatted (value);
-    if (printed)
-      g_string_append_printf (told, "%s%s %s", told->len > 0 ? ", " : "", value->string, printed);
-    cJSON_free (printed);
+    note_heads (value, n, notes);
+    cJSON_SetNumberValue (value, n);
   }
   return read_values (f, doc, fields, values, c, diags);
 }
@@ -155,16 +162,33 @@ is_guessed (const HfFamily *f, const LsJsonDoc *doc, const LsField *fields, cons
   return false;
 }
 
-/* Defaults of the type and of its class, but for keys of which the file says null, into c. Notes (NULL
- * allowed) tell what is as the class has it. */
+static void
+note_left_out (const cJSON *told, GPtrArray *notes)
+{
+  g_autoptr (GString) list = g_string_new (NULL);
+  const cJSON *value;
+  cJSON_ArrayForEach (value, told)
+  {
+    char *printed = cJSON_PrintUnformatted (value);
+    g_string_append_printf (list, "%s%s %s", list->len > 0 ? ", " : "", value->string, printed);
+    cJSON_free (printed);
+  }
+  if (list->len > 0)
+    ls_note (notes, "the file leaves out what its class has defaults of: %s", list->str);
+}
+
+/* Defaults of the type and of its class, but for keys of which the file says null, into c. told: NULL
+ * allowed. */
 static bool
-hf_read_defaults (const HfFamily *f, const LsJsonDoc *doc, const LsField *fields, HfConfig *c,
+hf_read_defaults (const HfFamily *f, const LsJsonDoc *doc, const LsField *fields, HfConfig *c, cJSON *told,
                   GPtrArray *notes, LsDiagList *diags)
 {
-  for (guint i = 0; i < f->chain->len; i++)
+  const cJSON *value;
+  for (guint i = 0; i < f->chain->len; i++) {
     if (!read_values (f, doc, fields, of (f, i, "defaults"), c, diags))
       return false;
-  g_autoptr (GString) told = g_string_new (NULL);
+    cJSON_ArrayForEach (value, of (f, i, "defaults")) tell_left_out (f, doc, fields, value, told);
+  }
   const char *class = cJSON_GetStringValue (of (f, f->chain->len - 1, "class")); /* its own alone */
   const cJSON *base = class ? hf_find_type (f->doc, class) : NULL;
   if (!class && !of (f, f->chain->len - 1, "class_defaults"))
@@ -175,8 +199,6 @@ hf_read_defaults (const HfFamily *f, const LsJsonDoc *doc, const LsField *fields
       && read_class (f, doc, fields, own, c, told, notes, diags);
   cJSON_Delete (of_base);
   cJSON_Delete (own);
-  if (notes && told->len > 0)
-    ls_note (notes, "the file leaves out what its class has defaults of: %s", told->str);
   return ok;
 }
 
@@ -449,9 +471,13 @@ bool
 hf_read_config (const HfFamily *f, const LsJsonDoc *doc, HfConfig *c, GPtrArray *notes, LsDiagList *diags)
 {
   g_autofree LsField *fields = hf_fields_of (f, NULL);
-  return hf_read_defaults (f, doc, fields, c, notes, diags) && read_lists (f, doc, fields, c, diags)
+  cJSON *told = notes ? cJSON_CreateObject () : NULL;
+  bool ok = hf_read_defaults (f, doc, fields, c, told, notes, diags) && read_lists (f, doc, fields, c, diags)
       && ls_fields_read (fields, doc, ls_json_doc_root (doc), c, notes, diags)
       && hf_read_flat_blocks (doc, fields, c, notes, diags) && read_sections (f, doc, c, diags);
+  note_left_out (told, notes);
+  cJSON_Delete (told);
+  return ok;
 }
 
 /* --- what a file is --------------------------------------------------------------------- */

@@ -568,6 +568,22 @@ read_config (const LsJsonDoc *doc, const HfFamily *f, HfConfig *c, LsModel *ret_
   return ok;
 }
 
+/* What neither the file nor its class has: a head of its own, and keys and values for each head. */
+static void
+note_unsaid (const LsJsonDoc *doc, const LsJsonDoc *outer, const HfFamily *f, const HfConfig *c,
+             const LsModel *m, GPtrArray *notes)
+{
+  static const char tied[] = "tie_word_embeddings";
+  bool says_tied = m->tied_embeddings || hf_get (doc, tied) || (outer && hf_get (outer, tied)),
+       says_heads = c->kv_heads > 0 || c->heads_per_kv > 0 || f->kv_by_flag || m->latent.kv_lora > 0
+      || ls_model_n_attention_layers (m) == 0;
+  g_autofree char *heads
+      = says_heads ? NULL : g_strdup_printf ("num_key_value_heads %u, one for each head", m->n_kv_heads);
+  if (heads || !says_tied)
+    ls_note (notes, "where the file is silent: %s%s%s", says_tied ? "" : "tie_word_embeddings false",
+             heads && !says_tied ? "; " : "", heads ? heads : "");
+}
+
 /* outer: the file that doc is a part of, or NULL. */
 static bool
 read_as_type (const LsJsonDoc *doc, const LsJsonDoc *outer, const HfFamily *f, LsModel *ret_model,
@@ -595,6 +611,8 @@ read_as_type (const LsJsonDoc *doc, const LsJsonDoc *outer, const HfFamily *f, L
   if (ok && outer)
     model.tied_embeddings = hf_is_tied (doc, outer, model.tied_embeddings, notes);
   ok = ok && (!f->own_tables || hf_separate_tables (doc, &model, notes, diags));
+  if (ok)
+    note_unsaid (doc, outer, f, &c, &model, notes);
   if (ok)
     *ret_model = model;
   else

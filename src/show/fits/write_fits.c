@@ -4,6 +4,7 @@
 
 #include "analysis/interval.h"
 #include "calibrate/fit_report.h"
+#include "job/assumptions.h"
 #include "show/text_table.h"
 
 #define N_WORST 8
@@ -46,7 +47,7 @@ value_of (double value, const char *unit)
 }
 
 static char *
-verdict_of (const LsAssumption *a)
+verdict_of (const LsAssumedFigure *a)
 {
   if (isnan (a->assumed))
     return g_strdup (a->needs_cluster ? "name the --cluster to compare" : "not simulated");

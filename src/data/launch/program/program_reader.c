@@ -246,6 +246,22 @@ tell_apart (const cJSON *tree, const ImportFile *file, LsImport *import)
   }
 }
 
+/* Keys that a file has otherwise than those before it, which it replaces. */
+static void
+tell_replaced (const cJSON *before, const cJSON *after, const char *path, const char *file, LsImport *import)
+{
+  const cJSON *item;
+  cJSON_ArrayForEach (item, after)
+  {
+    const cJSON *old = cJSON_GetObjectItemCaseSensitive (before, item->string);
+    g_autofree char *key = g_strconcat (path, *path ? "." : "", item->string, NULL);
+    if (cJSON_IsObject (old) && cJSON_IsObject (item))
+      tell_replaced (old, item, key, file, import);
+    else if (old && !cJSON_Compare (old, item, true))
+      import_infer (import, "%s: as %s has it, on top of the files before it", key, file);
+  }
+}
+
 /* Its files, each on top of those before it. */
 static bool
 read_yaml (ProgramRun *run)
@@ -256,6 +272,8 @@ read_yaml (ProgramRun *run)
   for (guint i = 0; i < (reads_is (run->file, "alone") ? 1 : run->files->n) && ok; i++) {
     if (reads_is (run->file, "apart"))
       tell_apart (tree, &run->files->files[i], import);
+    else if (i > 0 && cJSON_IsObject (yaml_config_tree (&run->files->files[i])))
+      tell_replaced (tree, yaml_config_tree (&run->files->files[i]), "", run->files->files[i].path, import);
     ok = yaml_config_add (tree, &run->files->files[i], import, run->diags);
   }
   return ok && read_tree (run, tree);
