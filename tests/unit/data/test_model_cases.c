@@ -11,6 +11,19 @@ typedef struct {
   GPtrArray *notes; /* but that on the length of sequences */
 } Read;
 
+#define LEFT_OUT "the file leaves out"
+#define SILENT   "where the file is silent: "
+
+/* But for the one that files as short as these have nearly always. */
+static guint
+n_notes (const GPtrArray *notes)
+{
+  guint n = 0;
+  for (guint i = 0; i < notes->len; i++)
+    n += !g_str_has_prefix (notes->pdata[i], SILENT);
+  return n;
+}
+
 /* A file is a config.json unless the case says what it is called; "asked" is what is asked for by a name, or by
  * keys. */
 static gpointer
@@ -27,7 +40,7 @@ read_model (const LsExpectedCase *c, const char *option, char **said)
   bool ok = is_asked ? ls_model_load (g_strstrip (text), &read->model, read->notes, diags)
                      : doc && ls_model_read (doc, &read->model, read->notes, diags);
   *said = ls_diag_list_format (diags);
-  read->n_notes = read->notes->len;
+  read->n_notes = n_notes (read->notes);
   ls_model_notes_drop_length (read->notes);
   if (ok)
     return read;
@@ -137,15 +150,15 @@ windows_of (const LsModel *m)
   return g_string_free (windows, FALSE);
 }
 
-/* The first but that on what the class has defaults of, with '/' for its ';', or that one if it is the first; NULL:
- * there is none. */
+/* The first that begins so, with '/' for its ';', or that begins like neither; NULL: there is none. */
 static char *
-note_of (const GPtrArray *notes, bool is_default)
+note_of (const GPtrArray *notes, const char *begin)
 {
   for (guint i = 0; i < notes->len; i++) {
-    bool is_on_defaults = g_str_has_prefix (notes->pdata[i], "the file leaves out");
-    g_auto (GStrv) parts = g_strsplit (notes->pdata[i], "; ", -1);
-    if (is_default ? i == 0 && is_on_defaults : !is_on_defaults)
+    const char *note = notes->pdata[i];
+    bool is_other = !g_str_has_prefix (note, LEFT_OUT) && !g_str_has_prefix (note, SILENT);
+    g_auto (GStrv) parts = g_strsplit (note, "; ", -1);
+    if (begin ? g_str_has_prefix (note, begin) : is_other)
       return g_strjoinv (" / ", parts);
   }
   return NULL;
@@ -160,8 +173,8 @@ found (const Read *read, const char *key)
     return letters_of (m);
   if (strcmp (key, "windows") == 0)
     return windows_of (m);
-  if (strcmp (key, "note") == 0 || strcmp (key, "defaults") == 0)
-    return note_of (read->notes, *key == 'd');
+  if (strcmp (key, "note") == 0 || strcmp (key, "defaults") == 0 || strcmp (key, "silent") == 0)
+    return note_of (read->notes, *key == 'd' ? LEFT_OUT : *key == 's' ? SILENT : NULL);
   if (strcmp (key, "notes") == 0 || strcmp (key, "moe_layers") == 0)
     return g_strdup_printf ("%u", *key == 'n' ? read->n_notes : ls_model_n_moe_layers (m));
   for (const LsField *f = ls_model_fields; f->key; f++)
