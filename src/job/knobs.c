@@ -283,24 +283,30 @@ setting_of (const LsChange *change, const char *key)
   return NULL;
 }
 
-/* Whether the knob need not be typed after the command of the first: it has no effect, for the same reason as
- * there. With another one ("tp is 1", where there pp is 1) what is typed there may be refused here. */
+/* Whether the knob of s has no effect and need not be typed after what is typed for the first, NULL: nothing;
+ * "p2p none" of a lone stage is refused with several. */
 static bool
-is_idle_as_in (const LsStrategy *first, const LsStrategy *s, const LsModel *m, const char *key)
+is_superfluous (const LsStrategy *s, const LsModel *m, const LsField *f, const char *there)
 {
-  const char *why = ls_strategy_idle (s, m, key), *there = ls_strategy_idle (first, m, key);
-  return why && (!there || strcmp (why, there) == 0);
+  if (!there || !ls_strategy_idle (s, m, f->key))
+    return ls_strategy_idle (s, m, f->key) != NULL;
+  LsStrategy tried;
+  g_autoptr (LsDiagList) unheard = ls_diag_list_new_counting ();
+  ls_strategy_copy (&tried, s);
+  bool is_legal
+      = ls_field_value_set (f, &tried, there) && ls_strategy_resolve (&tried, m, s->gpus, s->gpus, unheard);
+  ls_strategy_clear (&tried);
+  return is_legal;
 }
 
-/* What b, of s, has otherwise than a, of the first, and has an effect. */
+/* What b, of s, has otherwise than a, and has an effect. */
 static LsChange *
-without_same (const LsChange *a, const LsChange *b, const LsModel *m, const LsStrategy *first,
-              const LsStrategy *s)
+without_same (const LsChange *a, const LsChange *b, const LsModel *m, const LsStrategy *s)
 {
   LsChange *rest = ls_change_new (NULL, NULL, false);
   for (const LsField *f = ls_strategy_fields; f->key; f++) {
-    const char *value = setting_of (b, f->key);
-    if (value && g_strcmp0 (setting_of (a, f->key), value) != 0 && !is_idle_as_in (first, s, m, f->key))
+    const char *value = setting_of (b, f->key), *there = setting_of (a, f->key);
+    if (value && g_strcmp0 (there, value) != 0 && !is_superfluous (s, m, f, there))
       ls_change_set (rest, f->key, "%s", value);
   }
   return rest;
@@ -319,7 +325,8 @@ ls_job_knobs_instead (const LsJobSpec *job, const LsModel *m, const LsStrategy *
     g_autofree char *there = value_of (&other, f), *here = value_of (&own, f),
                     *value = here || !there ? g_steal_pointer (&here) : taken_back (f, &other.filled);
     bool is_there = there && !is_left_out (&other, f, there);
-    bool is_here = value && !is_left_out (&own, f, value), is_idle = is_idle_as_in (first, s, m, f->key);
+    bool is_here = value && !is_left_out (&own, f, value),
+         is_idle = is_superfluous (s, m, f, is_there ? there : NULL);
     if (value && !is_idle && (is_here || is_there) && !(is_there && strcmp (value, there) == 0))
       ls_change_set (knobs, f->key, "%s", value);
   }
@@ -327,7 +334,7 @@ ls_job_knobs_instead (const LsJobSpec *job, const LsModel *m, const LsStrategy *
   written_clear (&own);
   g_autoptr (LsChange) both = ls_change_join (of_first, knobs);
   complete (job, m, s, true, both, NULL);
-  g_autoptr (LsChange) rest = without_same (of_first, both, m, first, s);
+  g_autoptr (LsChange) rest = without_same (of_first, both, m, s);
   return ls_change_text (rest);
 }
 

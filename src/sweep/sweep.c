@@ -272,17 +272,29 @@ fill_space (LsSweepRun *x, GError **error)
                         ls_cluster_traits (c)->runs_xla, error);
 }
 
+/* A lone copy has none. */
+static bool
+may_be_tried (const LsSpace *space, int kind)
+{
+  bool may_be = kind == LS_DP_NONE;
+  for (guint i = 0; i < ls_space_n (space, LS_SPACE_DP_KIND) && !may_be; i++) {
+    int value = (int) g_array_index (space->values[LS_SPACE_DP_KIND], uint32_t, i);
+    may_be = value == kind || value == LS_DP_AUTO;
+  }
+  return may_be;
+}
+
 /* Launch files are read with the backend, which formats may follow in their program. */
 static void
-start_base (const LsJobSpec *job, int kind, LsStrategy *ret_base)
+start_base (const LsJobSpec *job, int kind, bool is_tried, LsStrategy *ret_base)
 {
   LsJobSpec again;
   g_autoptr (LsDiagList) unheard = ls_diag_list_new_counting ();
   g_autoptr (LsChange) change = ls_change_new (NULL, NULL, false);
   ls_change_set (change, "dp_kind", "%s", ls_dp_kind_name (kind));
-  bool is_read = job->from && ls_change_make (change, job, &again, unheard);
+  bool reads = job->from && is_tried, is_read = reads && ls_change_make (change, job, &again, unheard);
   ls_strategy_copy (ret_base, is_read ? &again.strategy : &job->strategy);
-  if (job->from)
+  if (reads)
     ls_job_spec_clear (&again);
   ret_base->gpus = job->strategy.gpus;
   ret_base->dp_kind = kind;
@@ -295,7 +307,7 @@ find_bases (LsSweepRun *x)
   const LsJobSpec *job = &x->spec->job;
   for (int kind = 0; kind < LS_N_DP_KINDS; kind++) {
     LsStrategy *base = &x->base[kind];
-    start_base (job, kind, base);
+    start_base (job, kind, may_be_tried (&x->spec->space, kind), base);
     ls_softwares_settle (NULL, x->hardware, job->said, base); /* p2p differs by point */
     ls_job_fit_attention (job, &x->model, x->hardware, base);
   }
