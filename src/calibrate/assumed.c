@@ -1,5 +1,4 @@
-#include "calibrate/assumed.h"
-
+/* calibrate/assumed.c — what a profile says besides its kernels, held against what is assumed. */
 #include <math.h>
 #include <string.h>
 
@@ -63,26 +62,21 @@ compare_time (const LsAssumed *a, const char *row, const char *what, double assu
   add (a, what, "us", assumed_s * 1e6, f->time_s * 1e6, note, put (a, key, "host", row));
 }
 
-/* Of a job that pays as little as it can. */
-static double
-assumed_launch_s (const LsAssumed *a)
-{
-  LsHostCosts costs;
-  ls_host_costs_default (&costs);
-  double times = a->cluster ? ls_cluster_call_time (a->cluster) : 1;
-  return a->cluster && a->cluster->fitted.host_launch > 0 ? ls_time_to_s (a->cluster->fitted.host_launch)
-                                                          : times * ls_time_to_s (costs.cost[LS_HOST_LAUNCH]);
-}
-
 /* Gaps are from the end of a kernel to the start of the next, queued; assumed is that of the GPU's access
- * file. */
+ * file. The launch is that of a job that pays as little as it can. */
 static void
 compare_host (const LsAssumed *a)
 {
   const LsAround *had = &a->assumed->around;
+  LsHostCosts costs;
+  ls_host_costs_default (&costs);
+  double times = a->cluster ? ls_cluster_call_time (a->cluster) : 1,
+         launch_s = a->cluster && a->cluster->fitted.host_launch > 0
+      ? ls_time_to_s (a->cluster->fitted.host_launch)
+      : times * ls_time_to_s (costs.cost[LS_HOST_LAUNCH]);
   LsTime gap = had->kernel_gap > 0 ? had->kernel_gap : a->assumed->access[LS_ACCESS_VEC].launch;
-  compare_time (a, "launch", "launch on the host", assumed_launch_s (a), "host_launch",
-                &a->around->host_launch, "the least that a job pays: a framework pays more");
+  compare_time (a, "launch", "launch on the host", launch_s, "host_launch", &a->around->host_launch,
+                "the least that a job pays: a framework pays more");
   compare_time (a, "kernel-gap", "between two kernels", ls_time_to_s (gap), "kernel_gap",
                 &a->around->kernel_gap, a->access);
   compare_time (a, "graph-kernel-gap", "between two kernels of a graph",
@@ -94,12 +88,6 @@ compare_host (const LsAssumed *a)
 }
 
 /* --- copies ------------------------------------------------------------------------------ */
-
-static double
-rate_of (const LsLinkSpec *link, double n)
-{
-  return link->bandwidth_bytes_per_s * link->efficiency * n;
-}
 
 /* A link that is faster than its rate has another rate. */
 static char *
@@ -134,7 +122,8 @@ compare_copy (const LsAssumed *a, const char *name, const char *what, const LsLi
   char *use = has_link && key ? change (a, change_of_link (link, key, measured / n)) : NULL;
   if (use)
     g_ptr_array_add (a->changes, source_of_link (a, link, key, name));
-  add (a, what, "GB/s", has_link ? rate_of (link, n) / 1e9 : NAN, measured / 1e9, use ? NULL : note, use);
+  add (a, what, "GB/s", has_link ? link->bandwidth_bytes_per_s * link->efficiency * n / 1e9 : NAN,
+       measured / 1e9, use ? NULL : note, use);
   needs_cluster (a);
 }
 
@@ -440,13 +429,6 @@ misfit (const LsAssumed *a, LsGemms gemms)
   return sum;
 }
 
-static LsGemms
-way_of_library (const LsAssumed *a)
-{
-  LsGemms blocks = is_launched_in_clusters (a) ? LS_GEMMS_CLUSTERS : LS_GEMMS_TILES;
-  return misfit (a, LS_GEMMS_PERSISTENT) < misfit (a, blocks) ? LS_GEMMS_PERSISTENT : blocks;
-}
-
 static void
 take_library (const LsAssumed *a)
 {
@@ -454,7 +436,8 @@ take_library (const LsAssumed *a)
   if (sum.n == 0)
     return;
   LsGemms was = ls_around_gemms (&a->assumed->around, a->gpu->persistent_gemms, false);
-  LsGemms is = way_of_library (a);
+  LsGemms blocks = is_launched_in_clusters (a) ? LS_GEMMS_CLUSTERS : LS_GEMMS_TILES;
+  LsGemms is = misfit (a, LS_GEMMS_PERSISTENT) < misfit (a, blocks) ? LS_GEMMS_PERSISTENT : blocks;
   a->around->gemms = (int) is;
   *figure_of (a->around, is) = is == LS_GEMMS_PERSISTENT ? waves_of (&sum) : lost_of (&sum);
   g_autofree char *figure = put (a, ways[is].key, "slowdown", "default"),
@@ -502,16 +485,6 @@ take_traffic (const LsAssumed *a)
   needs_cluster (a);
 }
 
-static void
-compare_slowdown (const LsAssumed *a)
-{
-  for (int way = LS_GEMMS_TILES; way < LS_N_GEMMS; way++)
-    take_way (a, (LsGemms) way);
-  take_library (a);
-  take_told (a);
-  take_traffic (a);
-}
-
 void
 ls_assumed_compare (const LsAssumed *a)
 {
@@ -521,7 +494,11 @@ ls_assumed_compare (const LsAssumed *a)
   add_unused (a, "host", "event-bracket", "an empty kernel between two events",
               "event-pair is taken off isolated times instead");
   compare_copies (a);
-  compare_slowdown (a);
+  for (int way = LS_GEMMS_TILES; way < LS_N_GEMMS; way++)
+    take_way (a, (LsGemms) way);
+  take_library (a);
+  take_told (a);
+  take_traffic (a);
   compare_products_in_layer (a);
   compare_streams_in_layer (a);
   add_unused (a, "context", "layer", "a whole layer", "its products and streams are compared one by one");

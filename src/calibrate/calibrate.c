@@ -5,13 +5,13 @@
 #include <string.h>
 
 #include "base/list.h"
-#include "calibrate/assumed.h"
 #include "calibrate/calibrate_fit.h"
 #include "calibrate/calibrate_run.h"
-#include "calibrate/write_calibration.h"
+#include "calibrate/solve.h"
 #include "compute/measured.h"
 #include "data/datadir.h"
 #include "data/machines/machines.h"
+#include "data/text/json_out.h"
 #include "job/hardware.h"
 
 void
@@ -164,12 +164,6 @@ key_of (const LsTimedKernel *t)
                           k->flops, k->bytes, t->side_bytes);
 }
 
-static bool
-contradicts (double a, double b)
-{
-  return fmax (a, b) > MAX_SCATTER * fmin (a, b) && fabs (a - b) > MAX_STEP_S;
-}
-
 static void
 check_kernels (const LsCalibrateRun *run, const LsProfile *p, const GArray *kernels, LsDiagList *diags)
 {
@@ -181,7 +175,8 @@ check_kernels (const LsCalibrateRun *run, const LsProfile *p, const GArray *kern
     const LsTimedKernel *before = g_hash_table_lookup (seen, key);
     if (!before)
       g_hash_table_insert (seen, g_steal_pointer (&key), (gpointer) t);
-    else if (contradicts (t->measured_s, before->measured_s))
+    else if (fmax (t->measured_s, before->measured_s) > MAX_SCATTER * fmin (t->measured_s, before->measured_s)
+             && fabs (t->measured_s - before->measured_s) > MAX_STEP_S)
       ls_profile_error (p, t->row, "time_us", diags,
                         "%.2f us contradict the %.2f us that row %u has for the same kernel",
                         t->measured_s * 1e6, before->measured_s * 1e6, before->row + 1);
@@ -278,13 +273,6 @@ sort_kernels (LsCalibrateRun *run, const LsProfile *p)
 }
 
 static void
-hold_half_out (LsCalibrateRun *run)
-{
-  for (guint i = 0; i < run->profiles->len; i++)
-    ls_hold_kernels_out (((LsProfile *) g_ptr_array_index (run->profiles, i))->kernels, true);
-}
-
-static void
 sort_profiles (LsCalibrateRun *run)
 {
   run->sustained = g_array_new (FALSE, FALSE, sizeof (LsTimedKernel));
@@ -325,8 +313,8 @@ load (LsCalibrateRun *run, const LsCalibrateSpec *spec, GError **error)
       check_profile (run, g_ptr_array_index (run->profiles, i), diags);
   if (ls_diag_list_n (diags) > 0)
     return ls_diag_list_to_error (diags, error);
-  if (spec->holds_half)
-    hold_half_out (run);
+  for (guint i = 0; spec->holds_half && i < run->profiles->len; i++)
+    ls_hold_kernels_out (((LsProfile *) run->profiles->pdata[i])->kernels, true);
   sort_profiles (run);
   return TRUE;
 }
@@ -414,16 +402,6 @@ drop_timed_again (LsCalibrateRun *run)
 }
 
 static void
-keep_measured (LsCalibrateRun *run, const LsProfile *p)
-{
-  for (guint i = 0; p->is_ours && i < p->kernels->len; i++) {
-    const LsTimedKernel *t = &g_array_index (p->kernels, LsTimedKernel, i);
-    const LsMeasuredKernel row = row_of (t);
-    g_array_append_val (run->calibration.measured, row);
-  }
-}
-
-static void
 report (LsCalibrateRun *run)
 {
   run->report.gpu = g_strdup (run->gpu.name);
@@ -432,8 +410,13 @@ report (LsCalibrateRun *run)
       report_class (run, slot, (LsDtype) dtype);
   drop_timed_again (run);
   guint n_before = run->calibration.measured->len;
-  for (guint i = 0; i < run->profiles->len; i++)
-    keep_measured (run, g_ptr_array_index (run->profiles, i));
+  for (guint i = 0; i < run->profiles->len; i++) {
+    const LsProfile *p = run->profiles->pdata[i];
+    for (guint j = 0; p->is_ours && j < p->kernels->len; j++) {
+      const LsMeasuredKernel row = row_of (&g_array_index (p->kernels, LsTimedKernel, j));
+      g_array_append_val (run->calibration.measured, row);
+    }
+  }
   run->report.n_measured = run->calibration.measured->len - n_before;
 }
 
@@ -517,13 +500,6 @@ load_machine (LsCalibrateRun *run, const LsCalibrateSpec *spec, GError **error)
   return ls_hardware_check_alike (&run->machine->spec, "a calibration", error);
 }
 
-/* Something else than kernels was measured, for which there is a place. */
-static bool
-has_facts (const LsCalibrateRun *run)
-{
-  return run->around_sources->len > 0 || run->changes->len > 0 || run->has_sustained;
-}
-
 LsCalibrateRun *
 ls_calibrate_run_new (const LsCalibrateSpec *spec, GError **error)
 {
@@ -538,7 +514,8 @@ ls_calibrate_run_new (const LsCalibrateSpec *spec, GError **error)
   report (run);
   if (!compare_assumptions (run, error))
     return NULL;
-  if (has_samples (run) || has_facts (run))
+  /* or something else than kernels, for which there is a place */
+  if (has_samples (run) || run->around_sources->len > 0 || run->changes->len > 0 || run->has_sustained)
     return g_steal_pointer (&run);
   return ls_fail_null (error, LS_ERROR_INPUT,
                        "%s: no kernel that an entry of a calibration can be fitted to%s", spec->files[0],
@@ -576,6 +553,97 @@ ls_calibrate_run_notes (const LsCalibrateRun *run)
 }
 
 /* ---- as a file ---- */
+
+/* A number of a struct that is written where it is above 0. */
+typedef struct {
+  const char *key;
+  size_t offset;
+  bool is_time;
+} Figure;
+
+static const Figure rates[] = {
+  { "sustained_fp8", offsetof (LsCalibration, sustained_fp8), false },
+  { "sustained_nvfp4", offsetof (LsCalibration, sustained_nvfp4), false },
+  { "gemm_unaligned", offsetof (LsCalibration, gemm_unaligned), false },
+  { "attention_masked", offsetof (LsCalibration, attention_masked), false },
+};
+static const Figure figures[] = {
+  { "host_launch", offsetof (LsAround, host_launch), true },
+  { "kernel_gap", offsetof (LsAround, kernel_gap), true },
+  { "graph_gap", offsetof (LsAround, graph_gap), true },
+  { "memcpy_share", offsetof (LsAround, memcpy_share), false },
+  { "copy_duplex", offsetof (LsAround, copy_duplex), false },
+  { "priority_wait", offsetof (LsAround, priority_wait), true },
+  { "streams_in_layer", offsetof (LsAround, streams_in_layer), false },
+  { "lost_tiles", offsetof (LsAround, lost_tiles), false },
+  { "lost_clusters", offsetof (LsAround, lost_clusters), false },
+  { "lost_told", offsetof (LsAround, lost_told), false },
+  { "waves", offsetof (LsAround, waves), false },
+};
+
+/* Coefficients are rounded to six digits, a range of shapes to four, an error to three; those that switch an
+ * effect off are left out. */
+static void
+append_coefficient (GString *out, const LsKindFit *fit, const LsField *f)
+{
+  const void *place = (const char *) fit + f->offset;
+  bool is_launch = f->offset == offsetof (LsKindFit, launch);
+  bool is_range = f->offset == offsetof (LsKindFit, min_work) || f->offset == offsetof (LsKindFit, max_work);
+  int digits = f->offset == offsetof (LsKindFit, mape) ? 3 : is_range ? 4 : 6;
+  if (f->kind == LS_FIELD_TIME && (is_launch || *(const LsTime *) place > 0))
+    g_string_append_printf (out, ",%s\"%s\": \"%.2fus\"", is_launch ? "\n      " : " ", f->key,
+                            ls_time_to_s (*(const LsTime *) place) * 1e6);
+  else if (f->kind == LS_FIELD_DOUBLE && *(const double *) place > 0)
+    g_string_append_printf (out, ", \"%s\": %.*g", f->key, digits, *(const double *) place);
+  else if (f->kind == LS_FIELD_BOOL && !f->required && *(const bool *) place)
+    g_string_append_printf (out, ", \"%s\": true", f->key);
+}
+
+static void
+append_coefficients (GString *out, const LsKindFit *fit)
+{
+  for (const LsField *f = ls_kind_fit_fields; f->key; f++)
+    append_coefficient (out, fit, f);
+}
+
+static guint
+last_slot (char *const *slot_source)
+{
+  guint last = 0;
+  for (guint i = 0; i < LS_N_ENTRIES; i++)
+    if (slot_source[i])
+      last = i;
+  return last;
+}
+
+/* The command that makes it again, without the folders of files. */
+static char *
+command_of (const LsCalibrateRun *run)
+{
+  GString *command = g_string_new ("lockstep calibrate");
+  for (guint i = 0; i < run->profiles->len; i++) {
+    g_autofree char *file = g_path_get_basename (((const LsProfile *) run->profiles->pdata[i])->path);
+    g_string_append_printf (command, " %s", file);
+  }
+  g_string_append_printf (command, " --gpu %s%s", run->gpu.name, run->holds_half ? " --hold-out half" : "");
+  return g_string_free (command, FALSE);
+}
+
+/* Nanoseconds, as kernelbench prints them, come out exact; the rest has four digits. */
+static char *
+figure_text (const Figure *f, const LsAround *a)
+{
+  double value = ls_number_get (a, f->offset, f->is_time);
+  LsTime t = f->is_time ? *(const LsTime *) ((const char *) a + f->offset) : 0;
+  char digits[G_ASCII_DTOSTR_BUF_SIZE];
+  if (!f->is_time)
+    return g_strdup_printf ("%.17g",
+                            g_ascii_strtod (g_ascii_formatd (digits, sizeof digits, "%.4g", value), NULL));
+  return t % LS_NS == 0 ? g_strdup_printf ("\"%.3fus\"", value * 1e6)
+                        : g_strdup_printf ("\"%" G_GINT64_FORMAT "ps\"", t);
+}
+
+#include "calibrate/calibration_text.h"
 
 char *
 ls_calibrate_run_json (LsCalibrateRun *run, const char *name)

@@ -19,12 +19,11 @@ typedef struct {
 } Row;
 
 static bool
-predict (void *context, const double *x, size_t row, double *ret_log)
+predict (void *context, const double *x, double *ret_log)
 {
   const Row *rows = context;
   for (size_t i = 0; rows[i].a > 0; i++)
-    if (row == LS_ALL_ROWS || row == i)
-      ret_log[i] = log (rows[i].a / x[0] + rows[i].b / x[1] + rows[i].c * x[2]);
+    ret_log[i] = log (rows[i].a / x[0] + rows[i].b / x[1] + rows[i].c * x[2]);
   return true;
 }
 
@@ -35,7 +34,7 @@ static LsRunsFit
 fit_of (Row *rows, size_t n, const double *truth)
 {
   double log_measured[16];
-  predict (rows, truth, LS_ALL_ROWS, log_measured);
+  predict (rows, truth, log_measured);
   const LsRunsProblem p = { parameters, 3, n, log_measured, NULL, NULL, predict, rows };
   LsRunsFit fit;
   LS_CHECK (ls_runs_fit (&p, &fit));
@@ -90,12 +89,11 @@ few_rows_fit_few (void)
 
 /* A row for each of two parameters, on which its log depends. */
 static bool
-predict_apart (void *context, const double *x, size_t row, double *ret_log)
+predict_apart (void *context, const double *x, double *ret_log)
 {
   (void) context;
   for (size_t i = 0; i < 2; i++)
-    if (row == LS_ALL_ROWS || row == i)
-      ret_log[i] = 1 - log (x[i]);
+    ret_log[i] = 1 - log (x[i]);
   return true;
 }
 
@@ -136,12 +134,11 @@ ranges_hold (void)
 
 /* t = a / compute + b / min (link, 1): at the start link bites on one side only. */
 static bool
-predict_behind (void *context, const double *x, size_t row, double *ret_log)
+predict_behind (void *context, const double *x, double *ret_log)
 {
   const Row *rows = context;
   for (size_t i = 0; rows[i].a > 0; i++)
-    if (row == LS_ALL_ROWS || row == i)
-      ret_log[i] = log (rows[i].a / x[0] + rows[i].b / fmin (x[1], 1) + rows[i].c * x[2]);
+    ret_log[i] = log (rows[i].a / x[0] + rows[i].b / fmin (x[1], 1) + rows[i].c * x[2]);
   return true;
 }
 
@@ -153,7 +150,7 @@ what_bites_on_one_side_is_found (void)
   Row rows[] = { { 1, 0.1, 0 }, { 1, 0.5, 0 }, { 1, 0.9, 0 }, { 2, 0.1, 0 }, { 0 } };
   for (size_t n = 4; n >= 2; n -= 2) {
     double log_measured[4];
-    predict_behind (rows, half, LS_ALL_ROWS, log_measured);
+    predict_behind (rows, half, log_measured);
     rows[n].a = 0;
     const LsRunsProblem p = { parameters, 3, n, log_measured, NULL, NULL, predict_behind, rows };
     LsRunsFit fit;
@@ -172,7 +169,7 @@ what_bites_on_one_side_is_tried_again (void)
   static const double known[] = { 1, 0.8, 35 };
   Row rows[] = { { 2, 0, 0.01 }, { 3, 0, 0.09 }, { 1, 0, 0.01 }, { 4, 0.5, 0.02 }, { 0 } };
   double log_measured[4];
-  predict_behind (rows, known, LS_ALL_ROWS, log_measured);
+  predict_behind (rows, known, log_measured);
   const LsRunsProblem p = { parameters, 3, 4, log_measured, NULL, NULL, predict_behind, rows };
   LsRunsFit fit;
   LS_CHECK (ls_runs_fit (&p, &fit));
@@ -183,10 +180,10 @@ what_bites_on_one_side_is_tried_again (void)
 }
 
 static bool
-predict_compute (void *context, const double *x, size_t row, double *ret_log)
+predict_compute (void *context, const double *x, double *ret_log)
 {
   const double all[] = { x[0], 1, 0 };
-  return predict (context, all, row, ret_log);
+  return predict (context, all, ret_log);
 }
 
 /* Two runs of a job that took 1.2 times what the others did: neither predicts the other, nor do they tell of
