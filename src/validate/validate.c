@@ -372,9 +372,7 @@ score_ablations (LsValidationRun *v)
   for (guint a = 0; a + 1 < v->n_variants; a++) {
     LsAblationScore *score = &v->ablations[a];
     LsScore *families = &v->ablated[a * n_families];
-    *score = (LsAblationScore) { .key = ls_ablation_key (a),
-                                 .label = ls_ablation_label (a),
-                                 .families = families };
+    *score = (LsAblationScore) { ls_ablations[a].key, ls_ablations[a].label, .families = families };
     score_rows (v, &v->rows[(a + 1) * v->chosen->len], families, &score->total);
   }
 }
