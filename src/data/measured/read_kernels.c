@@ -269,21 +269,16 @@ static const Table tables[] = {
   { layer_fields, LS_DTYPE_FP16, append_layer },
 };
 
-static bool
-has_required (const LsCsv *csv, const LsField *fields)
-{
-  for (const LsField *f = fields; f->key; f++)
-    if (f->required && ls_csv_column (csv, f->key) < 0)
-      return false;
-  return true;
-}
-
 static const Table *
 find_table (const LsCsv *csv, LsDiagList *diags)
 {
-  for (guint i = 0; i < G_N_ELEMENTS (tables); i++)
-    if (has_required (csv, tables[i].fields))
+  for (guint i = 0; i < G_N_ELEMENTS (tables); i++) {
+    const LsField *f = tables[i].fields;
+    while (f->key && (!f->required || ls_csv_column (csv, f->key) >= 0))
+      f++;
+    if (!f->key)
       return &tables[i];
+  }
   ls_csv_header_error (
       csv, diags,
       "expected columns that say which kernels: m, n, k (GEMM); batch, seq, heads, kv_heads, "

@@ -9,6 +9,8 @@
 
 #include "analysis/op_class.h"
 #include "base/diag.h"
+#include "base/list.h"
+#include "base/order.h"
 #include "base/printable.h"
 
 #define KERNELS "CUPTI_ACTIVITY_KIND_KERNEL"
@@ -64,33 +66,21 @@ harden (NsysDb *db)
       == SQLITE_OK;
 }
 
-/* Virtual tables have no root page. */
-static bool
-is_plain_table (NsysDb *db, const char *table)
-{
-  sqlite3_stmt *rows;
-  bool is_there = strcmp (table, "sqlite_schema") == 0;
-  const char *sql = is_there
-      ? "SELECT count(*) FROM sqlite_schema"
-      : "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND rootpage > 0 AND name = ?";
-  if (sqlite3_prepare_v2 (db->sqlite, sql, -1, &rows, NULL) != SQLITE_OK)
-    return false;
-  if (!is_there)
-    sqlite3_bind_text (rows, 1, table, -1, SQLITE_STATIC);
-  bool ok = sqlite3_step (rows) == SQLITE_ROW;
-  sqlite3_finalize (rows);
-  return ok;
-}
-
-/* Whether there is such a table, and such a column of it. */
+/* Whether there is such a plain table (virtual ones have no root page), and such a column of it. */
 static bool
 db_has (NsysDb *db, const char *table, const char *column)
 {
-  if (!is_plain_table (db, table))
+  sqlite3_stmt *rows;
+  const char *sql = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND rootpage > 0 AND name = ?";
+  if (sqlite3_prepare_v2 (db->sqlite, sql, -1, &rows, NULL) != SQLITE_OK)
     return false;
-  return !column
-      || sqlite3_table_column_metadata (db->sqlite, "main", table, column, NULL, NULL, NULL, NULL, NULL)
-      == SQLITE_OK;
+  sqlite3_bind_text (rows, 1, table, -1, SQLITE_STATIC);
+  bool ok = sqlite3_step (rows) == SQLITE_ROW;
+  sqlite3_finalize (rows);
+  return ok
+      && (!column
+          || sqlite3_table_column_metadata (db->sqlite, "main", table, column, NULL, NULL, NULL, NULL, NULL)
+              == SQLITE_OK);
 }
 
 /* By path, or n bytes of memory, which stay the caller's. False, with a diagnostic (LS_ERROR_INPUT). Close in
@@ -105,7 +95,8 @@ db_open (NsysDb *db, const char *name, const void *bytes, size_t n, LsDiagList *
   if (status == SQLITE_OK && bytes)
     status = sqlite3_deserialize (db->sqlite, "main", (unsigned char *) bytes, (sqlite3_int64) n,
                                   (sqlite3_int64) n, SQLITE_DESERIALIZE_READONLY);
-  if (status == SQLITE_OK && harden (db) && db_has (db, "sqlite_schema", NULL))
+  if (status == SQLITE_OK && harden (db)
+      && sqlite3_exec (db->sqlite, "SELECT count(*) FROM sqlite_schema", NULL, NULL, NULL) == SQLITE_OK)
     return true;
   blame (db, "was it cut off? nsys export --type sqlite writes it anew");
   return false;
@@ -276,9 +267,7 @@ query_device (NsysReader *n, const char *table, const char *name_column)
 static const char *
 copy_name (int64_t kind)
 {
-  static const char *const names[] = { "Memcpy", "Memcpy HtoD", "Memcpy DtoH", "Memcpy",     "Memcpy",
-                                       "Memcpy", "Memcpy",      "Memcpy",      "Memcpy DtoD" };
-  return kind >= 0 && kind < (int64_t) G_N_ELEMENTS (names) ? names[kind] : names[0];
+  return kind == 1 ? "Memcpy HtoD" : kind == 2 ? "Memcpy DtoH" : kind == 8 ? "Memcpy DtoD" : "Memcpy";
 }
 
 static void
@@ -316,16 +305,6 @@ kernel_names (NsysReader *n)
 /* ---- what the host called ---- */
 
 static void
-add_call (NsysReader *n, sqlite3_stmt *rows)
-{
-  const Launch call = { .start = sqlite3_column_int64 (rows, 0),
-                        .end = sqlite3_column_int64 (rows, 1),
-                        .thread = sqlite3_column_int64 (rows, 3) };
-  if (is_time (call.start, call.end))
-    kineto_add_call (&n->r, MAX (sqlite3_column_int64 (rows, 2), 0), text_at (rows, 4), call);
-}
-
-static void
 read_calls (NsysReader *n)
 {
   if (!db_has (&n->db, CALLS, "correlationId") || !db_has (&n->db, CALLS, "nameId")
@@ -337,8 +316,13 @@ read_calls (NsysReader *n)
             " t LEFT JOIN StringIds s ON s.id = t.nameId WHERE %" G_GINT64_FORMAT " < 0 OR %s < 0 OR "
             "%s / %d = %" G_GINT64_FORMAT " / %d",
             thread, n->process, thread, thread, THREADS, n->process, THREADS);
-  for (sqlite3_stmt *rows; (rows = db_next (&n->db));)
-    add_call (n, rows);
+  for (sqlite3_stmt *rows; (rows = db_next (&n->db));) {
+    const Launch call = { .start = sqlite3_column_int64 (rows, 0),
+                          .end = sqlite3_column_int64 (rows, 1),
+                          .thread = sqlite3_column_int64 (rows, 3) };
+    if (is_time (call.start, call.end))
+      kineto_add_call (&n->r, MAX (sqlite3_column_int64 (rows, 2), 0), text_at (rows, 4), call);
+  }
 }
 
 /* For which stream a call waited. */
@@ -406,7 +390,7 @@ read_gpu (NsysReader *n)
 
 /* ---- what collectives move ---- */
 
-/*NCCL (2.19 and later, with NVTX traced) makes a range of each call, "ncclAllReduce", whose payload is in
+/* NCCL (2.19 and later, with NVTX traced) makes a range of each call, "ncclAllReduce", whose payload is in
  * jsonText: "Message size [bytes]" of what one rank gives, or takes in a reduce-scatter, and from 2.24 on
  * "NCCL communicator ID"; "ncclCommInitRank" says "No. of ranks" and "Rank" (NCCL, src/collectives.cc and
  * src/init.cc). A kernel belongs to the last call before its launch, by the same thread, of its own kind.
@@ -466,9 +450,8 @@ static int
 by_thread (gconstpointer a, gconstpointer b)
 {
   const Call *x = a, *y = b;
-  if (x->thread != y->thread)
-    return x->thread < y->thread ? -1 : 1;
-  return x->start < y->start ? -1 : x->start > y->start;
+  LS_SMALLER_FIRST (x->thread, y->thread);
+  return LS_ORDER (x->start, y->start);
 }
 
 static void
@@ -497,16 +480,9 @@ read_ranges (NsysReader *n, Calls *c)
 static const Call *
 call_before (const Calls *c, int64_t thread, int64_t at)
 {
-  guint low = 0, high = c->calls->len;
-  while (low < high) {
-    guint mid = low + (high - low) / 2;
-    const Call *call = &g_array_index (c->calls, Call, mid);
-    if (call->thread < thread || (call->thread == thread && call->start <= at))
-      low = mid + 1;
-    else
-      high = mid;
-  }
-  const Call *call = low > 0 ? &g_array_index (c->calls, Call, low - 1) : NULL;
+  const Call behind = { .thread = thread, .start = at + 1 };
+  guint place = ls_list_first_from (c->calls, by_thread, &behind);
+  const Call *call = place > 0 ? &g_array_index (c->calls, Call, place - 1) : NULL;
   return call && call->thread == thread ? call : NULL;
 }
 
@@ -546,11 +522,7 @@ group_of (LsKineto *k, const Call *call, int64_t size)
                             .what = g_string_chunk_insert_const (k->names, ""),
                             .size = size,
                             .stride = size == k->world_size };
-  for (guint i = 0; i < k->groups->len; i++)
-    if (g_array_index (k->groups, LsKinetoGroup, i).name == g.name)
-      return i + 1;
-  g_array_append_val (k->groups, g);
-  return k->groups->len;
+  return kineto_add_group (k, &g);
 }
 
 static void
@@ -579,7 +551,7 @@ add_messages (NsysReader *n)
   for (guint i = 0; i < k->ops->len; i++) {
     LsKinetoOp *op = &g_array_index (k->ops, LsKinetoOp, i);
     int64_t key = (int64_t) op->correlation;
-    const Launch *launch = key > 0 ? g_hash_table_lookup (n->r.launches, &key) : NULL;
+    const Launch *launch = key > 0 ? g_hash_table_lookup (n->r.launches, GSIZE_TO_POINTER (key)) : NULL;
     if (launch && ls_op_class_is_communication ((LsOpClass) op->class))
       link_op (k, op, launch, &c);
   }

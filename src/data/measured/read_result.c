@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/list.h"
 #include "data/jobs/job_files.h"
 #include "data/text/csv.h"
 #include "data/text/field.h"
@@ -191,12 +192,6 @@ ls_result_option (const GPtrArray *options, const char *name)
   return value || options->len == 0 ? value : usual_value (name);
 }
 
-static void
-clear_number (gpointer number)
-{
-  g_free (((LsResultNumber *) number)->name);
-}
-
 void
 ls_result_file_free (LsResultFile *file)
 {
@@ -356,10 +351,8 @@ read_doc (const char *path, const LsJsonDoc *doc, LsDiagList *diags)
   file->options = g_ptr_array_new_with_free_func (option_free);
   file->assumptions = g_ptr_array_new_with_free_func (option_free);
   file->origins = g_ptr_array_new_with_free_func (option_free);
-  for (int s = 0; s < LS_N_RESULT_SECTIONS; s++) {
-    file->sections[s] = g_array_new (FALSE, FALSE, sizeof (LsResultNumber));
-    g_array_set_clear_func (file->sections[s], clear_number);
-  }
+  for (int s = 0; s < LS_N_RESULT_SECTIONS; s++)
+    file->sections[s] = ls_list_new (sizeof (LsResultNumber), ls_clear_text);
   read_root (file, doc, diags);
   return ls_diag_list_n (diags) == n_before ? g_steal_pointer (&file) : NULL;
 }
