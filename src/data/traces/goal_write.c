@@ -5,6 +5,7 @@
 
 #include <lockstep/error.h>
 
+#include "base/diag.h"
 #include "data/text/write_file.h"
 #include "data/traces/traces.h"
 #include "data/traces/trace_file.h"
@@ -50,18 +51,6 @@ script_of (GoalCalls *c, LsCollRequest *request, LsArena *arena)
   c->n_rings++;
   request->algorithm = ls_coll_algorithm_name (LS_ALGORITHM_RING);
   return ls_coll_script (c->goal->cluster, c->goal->nccl, request, arena);
-}
-
-static gboolean
-check_messages (GoalCalls *c, const LsScript *s, GError **error)
-{
-  c->n_messages += ls_script_n_messages (s);
-  if ((double) c->n_messages <= LS_GOAL_MAX_LINES / 2)
-    return TRUE;
-  g_set_error (error, LS_ERROR, LS_ERROR_LIMIT,
-               "distinct collectives of more than %.3g messages; GOAL is written of at most so many",
-               LS_GOAL_MAX_LINES / 2);
-  return FALSE;
 }
 
 static void
@@ -112,8 +101,12 @@ calls_find (GoalCalls *c, const LsOp *op, uint32_t comm, GError **error)
   if (!call_check (c->goal->cluster, c->goal->nccl, &request, LS_NETWORK_STEP, error))
     return NULL;
   const LsScript *s = script_of (c, &request, arena);
-  if (!check_messages (c, s, error))
-    return NULL;
+  c->n_messages += ls_script_n_messages (s);
+  if ((double) c->n_messages > LS_GOAL_MAX_LINES / 2)
+    return ls_fail_null (
+        error, LS_ERROR_LIMIT,
+        "distinct collectives of more than %.3g messages; GOAL is written of at most so many",
+        LS_GOAL_MAX_LINES / 2);
   GoalCall *call = call_of (s, ranks);
   g_hash_table_insert (c->calls, g_steal_pointer (&key), call);
   return call;
@@ -311,36 +304,20 @@ put_p2p (Writer *w, const LsOp *op)
   return join (w, labels, op->stream);
 }
 
-static LsTime
-copy_time (const Writer *w, const LsOp *op)
-{
-  g_autoptr (LsArena) arena = ls_arena_new ();
-  const LsCollPlan *plan
-      = ls_copy_plan (w->goal->cluster, ls_plan_gpu (w->plan, w->at.rank), (LsCopyDirection) op->direction,
-                      op->bytes, LS_NETWORK_ALPHABETA, arena);
-  return ls_coll_time_alone (w->goal->cluster, plan);
-}
-
+/* Of a copy and a kernel that no record has, alone. */
 static LsTime
 time_of (const Writer *w, const LsOp *op)
 {
   LsTime each = op->recorded;
-  if (each == LS_TIME_NEVER && ls_op_takes (op->kind, LS_TAKES_ENGINE))
-    each = copy_time (w, op);
-  else if (each == LS_TIME_NEVER)
+  if (each == LS_TIME_NEVER && ls_op_takes (op->kind, LS_TAKES_ENGINE)) {
+    g_autoptr (LsArena) arena = ls_arena_new ();
+    const LsCollPlan *plan
+        = ls_copy_plan (w->goal->cluster, ls_plan_gpu (w->plan, w->at.rank), (LsCopyDirection) op->direction,
+                        op->bytes, LS_NETWORK_ALPHABETA, arena);
+    each = ls_coll_time_alone (w->goal->cluster, plan);
+  } else if (each == LS_TIME_NEVER)
     each = op->kernel == UINT32_MAX ? 0 : w->goal->kernel_times[op->kernel];
   return each * MAX (op->repeat, 1);
-}
-
-static gboolean
-check_lines (const Writer *w, GError **error)
-{
-  if ((double) w->n_lines <= LS_GOAL_MAX_LINES)
-    return TRUE;
-  g_set_error (error, LS_ERROR, LS_ERROR_LIMIT,
-               "more than %.3g lines up to rank %u of %u; GOAL is written of at most so many",
-               LS_GOAL_MAX_LINES, w->at.rank, w->plan->n_ranks);
-  return FALSE;
 }
 
 static gboolean
@@ -361,7 +338,10 @@ put_op (void *data, const LsOp *op, LsOpNodes *ret_nodes, GError **error)
   else /* it only waits */
     ret_nodes->first = join (w, w->at.ends, op->stream);
   ret_nodes->n = ret_nodes->first > 0;
-  return check_lines (w, error);
+  return (double) w->n_lines <= LS_GOAL_MAX_LINES
+      || ls_fail (error, LS_ERROR_LIMIT,
+                  "more than %.3g lines up to rank %u of %u; GOAL is written of at most so many",
+                  LS_GOAL_MAX_LINES, w->at.rank, w->plan->n_ranks);
 }
 
 /* --- ranks ---------------------------------------------------------------------------------- */
