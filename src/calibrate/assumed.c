@@ -89,24 +89,22 @@ compare_host (const LsAssumed *a)
 
 /* --- copies ------------------------------------------------------------------------------ */
 
-/* A link that is faster than its rate has another rate. */
+/* A link is as fast as the rows of that name, and says where that comes from. One that is faster than its
+ * rate has another rate. Returns where that is, newly allocated. */
 static char *
-change_of_link (const LsLinkSpec *link, const char *key, double measured)
+change_link (const LsAssumed *a, const LsLinkSpec *link, const char *key, const char *name, double measured)
 {
   double share = measured / link->bandwidth_bytes_per_s;
-  return share <= 1 ? g_strdup_printf ("%s.efficiency=%.3f", key, share)
-                    : g_strdup_printf ("%s.bandwidth=%.4gGB/s,%s.efficiency=1", key, measured / 1e9, key);
-}
-
-/* The file says where its figures come from. */
-static char *
-source_of_link (const LsAssumed *a, const LsLinkSpec *link, const char *key, const char *name)
-{
   g_autofree char *file = g_path_get_basename (a->profile->path);
   g_autofree char *text = g_strdup_printf ("Rate: rows %s of %s. Before that: %s", name, file,
                                            link->source ? link->source : "");
   g_autofree char *quoted = ls_json_string (text);
-  return g_strdup_printf ("%s.source=%s", key, quoted);
+  char *use = change (
+      a,
+      share <= 1 ? g_strdup_printf ("%s.efficiency=%.3f", key, share)
+                 : g_strdup_printf ("%s.bandwidth=%.4gGB/s,%s.efficiency=1", key, measured / 1e9, key));
+  g_ptr_array_add (a->changes, g_strdup_printf ("%s.source=%s", key, quoted));
+  return use;
 }
 
 /* n links side by side; key: of a link in the cluster's file, NULL: no single one. */
@@ -119,9 +117,7 @@ compare_copy (const LsAssumed *a, const char *name, const char *what, const LsLi
     return;
   bool has_link = link && link->bandwidth_bytes_per_s > 0 && n > 0;
   double measured = copy->bytes / copy->time_s;
-  char *use = has_link && key ? change (a, change_of_link (link, key, measured / n)) : NULL;
-  if (use)
-    g_ptr_array_add (a->changes, source_of_link (a, link, key, name));
+  char *use = has_link && key ? change_link (a, link, key, name, measured / n) : NULL;
   add (a, what, "GB/s", has_link ? link->bandwidth_bytes_per_s * link->efficiency * n / 1e9 : NAN,
        measured / 1e9, use ? NULL : note, use);
   needs_cluster (a);
@@ -205,17 +201,6 @@ compare_copies (const LsAssumed *a)
 }
 
 /* --- a layer -------------------------------------------------------------------------- */
-
-/* The products of a layer against the sum of their times alone: `sustained`. */
-static void
-compare_products_in_layer (const LsAssumed *a)
-{
-  double measured = ls_profile_mean_noted (a->profile, "context", "layer-gemms", "ratio");
-  double sustained = a->assumed->sustained > 0 ? a->assumed->sustained : 1;
-  if (!isnan (measured))
-    add (a, "products inside a layer", "", 1 / sustained, measured, NULL,
-         g_strdup ("calibration: sustained"));
-}
 
 /* Its streams, against what the calibration that is made says of them alone, behind their launches. NaN:
  * there are none. Their times in the profile that are alone do not do: they are isolated, with an L2 that
@@ -499,7 +484,12 @@ ls_assumed_compare (const LsAssumed *a)
   take_library (a);
   take_told (a);
   take_traffic (a);
-  compare_products_in_layer (a);
+  /* the products of a layer against the sum of their times alone: `sustained` */
+  double products = ls_profile_mean_noted (a->profile, "context", "layer-gemms", "ratio"),
+         sustained = a->assumed->sustained > 0 ? a->assumed->sustained : 1;
+  if (!isnan (products))
+    add (a, "products inside a layer", "", 1 / sustained, products, NULL,
+         g_strdup ("calibration: sustained"));
   compare_streams_in_layer (a);
   add_unused (a, "context", "layer", "a whole layer", "its products and streams are compared one by one");
 }

@@ -130,19 +130,13 @@ is_matrix (const LsKernel *k)
 }
 
 /* A number format that a GPU's file has no peak for runs at its vector rate; one with scales does not. */
-static double
-peak_of (const LsGpu *gpu, LsDtype dtype)
-{
-  double peak = gpu->peak_flops[dtype];
-  return peak > 0 || ls_dtype_is_scaled (dtype) ? peak : gpu->vector_flops;
-}
-
 static void
 check_rate (const LsCalibrateRun *run, const LsProfile *p, const LsTimedKernel *t, LsDiagList *diags)
 {
   const LsGpu *gpu = &run->gpu;
   const LsKernel *k = &t->kernel;
-  double peak = peak_of (gpu, k->dtype), flops = k->flops / t->measured_s, bytes = k->bytes / t->measured_s;
+  double peak = gpu->peak_flops[k->dtype], flops = k->flops / t->measured_s, bytes = k->bytes / t->measured_s;
+  peak = peak > 0 || ls_dtype_is_scaled (k->dtype) ? peak : gpu->vector_flops;
   if (is_matrix (k) && peak <= 0)
     ls_profile_error (p, t->row, "time_us", diags, "%s has no matrix units for %s", gpu->name,
                       ls_dtype_name (k->dtype));
@@ -225,23 +219,22 @@ slot_of (const LsTimedKernel *t)
 static void
 note_left_out (LsCalibrateRun *run, const LsProfile *p)
 {
-  guint n_other = p->n_passed - p->n_disturbed - p->n_beside - p->facts->len;
-  if (n_other > 0)
-    ls_note (run->notes, "%s: %u rows of groups or names that no entry is fitted to", p->path, n_other);
-  if (p->n_disturbed > 0)
-    ls_note (run->notes,
-             "%s: %u rows that were disturbed (heat, a slowed clock, another process) are left out", p->path,
-             p->n_disturbed);
-  if (p->n_beside > 0)
-    ls_note (run->notes, "%s: %u spans are left out, which were together with another kernel", p->path,
-             p->n_beside);
-  if (p->n_own_attention > 0)
-    ls_note (run->notes,
-             "%s: %u rows of kernelbench's own flash attention are left out: jobs run others "
-             "(tools/kernelbench/libraries.py times them)",
-             p->path, p->n_own_attention);
-  if (p->n_failed > 0)
-    ls_note (run->notes, "%s: %u kernels could not be measured; the file says why", p->path, p->n_failed);
+  const struct {
+    guint n;
+    const char *what;
+  } left_out[] = {
+    { p->n_passed - p->n_disturbed - p->n_beside - p->facts->len,
+      "rows of groups or names that no entry is fitted to" },
+    { p->n_disturbed, "rows that were disturbed (heat, a slowed clock, another process) are left out" },
+    { p->n_beside, "spans are left out, which were together with another kernel" },
+    { p->n_own_attention,
+      "rows of kernelbench's own flash attention are left out: jobs run others "
+      "(tools/kernelbench/libraries.py times them)" },
+    { p->n_failed, "kernels could not be measured; the file says why" },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (left_out); i++)
+    if (left_out[i].n > 0)
+      ls_note (run->notes, "%s: %u %s", p->path, left_out[i].n, left_out[i].what);
   if (p->events_s > 0)
     ls_note (run->notes, "%s: %.2f us of events taken off the times of products and attention", p->path,
              p->events_s * 1e6);
@@ -420,15 +413,6 @@ report (LsCalibrateRun *run)
   run->report.n_measured = run->calibration.measured->len - n_before;
 }
 
-static bool
-has_samples (const LsCalibrateRun *run)
-{
-  for (guint slot = 0; slot < LS_N_ENTRIES; slot++)
-    if (run->samples[slot])
-      return true;
-  return false;
-}
-
 static guint
 n_own_attention (const LsCalibrateRun *run)
 {
@@ -514,8 +498,11 @@ ls_calibrate_run_new (const LsCalibrateSpec *spec, GError **error)
   report (run);
   if (!compare_assumptions (run, error))
     return NULL;
-  /* or something else than kernels, for which there is a place */
-  if (has_samples (run) || run->around_sources->len > 0 || run->changes->len > 0 || run->has_sustained)
+  /* something else than kernels, for which there is a place, is enough */
+  bool has_any = run->around_sources->len > 0 || run->changes->len > 0 || run->has_sustained;
+  for (guint slot = 0; slot < LS_N_ENTRIES; slot++)
+    has_any |= run->samples[slot] != NULL;
+  if (has_any)
     return g_steal_pointer (&run);
   return ls_fail_null (error, LS_ERROR_INPUT,
                        "%s: no kernel that an entry of a calibration can be fitted to%s", spec->files[0],
@@ -664,14 +651,6 @@ ls_calibrate_run_json (LsCalibrateRun *run, const char *name)
 
 /* --- a cluster with its links as measured -------------------------------------------------------- */
 
-/* "h100:reserved=2GiB" is an h100. */
-static bool
-is_same_gpu (const char *a, const char *b)
-{
-  size_t n = strcspn (a, ":");
-  return n == strcspn (b, ":") && strncmp (a, b, n) == 0;
-}
-
 static gboolean
 check (const LsCalibrateRun *run, GError **error)
 {
@@ -682,11 +661,13 @@ check (const LsCalibrateRun *run, GError **error)
   if (g_str_has_suffix (name, ".xml"))
     return ls_fail (error, LS_ERROR_UNSUPPORTED,
                     "%s: what is measured goes into a cluster file in JSON, not into XML", name);
-  if (!is_same_gpu (run->machine->spec.gpu.name, run->gpu.name))
+  const char *has = run->machine->spec.gpu.name, *measured = run->gpu.name;
+  size_t n = strcspn (has, ":"); /* "h100:reserved=2GiB" is an h100 */
+  if (n != strcspn (measured, ":") || strncmp (has, measured, n) != 0)
     return ls_fail (
         error, LS_ERROR_CONFLICT,
         "%s has GPUs %s; the files were measured on %s\nnote: one with these is --cluster '%s:gpu=\"%s\"'",
-        name, run->machine->spec.gpu.name, run->gpu.name, name, run->gpu.name);
+        name, has, measured, name, measured);
   return TRUE;
 }
 

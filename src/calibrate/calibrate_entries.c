@@ -882,27 +882,6 @@ fit_sustained (LsCalibrateRun *run)
                                    "(sustained 1)");
 }
 
-/* Entries with no kernel of their own, that moved with no other. */
-static void
-say_kept (LsCalibrateRun *run)
-{
-  g_autoptr (GString) kept = g_string_new (NULL);
-  for (guint slot = 0; slot < LS_N_ENTRIES && run->has_base; slot++)
-    if (!run->samples[slot] && run->slot_source[slot] && !run->has_followed[slot])
-      g_string_append_printf (kept, "%s%s", kept->len > 0 ? ", " : "", ls_entry_key (slot));
-  run->report.kept = run->has_base ? g_strdup (kept->str) : NULL;
-}
-
-static void
-copy_all (LsCalibrateRun *run)
-{
-  void (*const take) (LsCalibrateRun *, guint, guint) = run->has_base ? follow : copy_slot;
-  take (run, LS_KERNEL_BATCHED_GEMM, LS_KERNEL_GEMM);
-  take (run, LS_KERNEL_ATTENTION_BWD, LS_KERNEL_ATTENTION_FWD);
-  for (guint slot = LS_KERNEL_SOFTMAX; slot <= LS_KERNEL_MEMSET; slot++)
-    take (run, slot, LS_KERNEL_ELEMENTWISE);
-}
-
 void
 ls_calibrate_slots (LsCalibrateRun *run)
 {
@@ -914,7 +893,16 @@ ls_calibrate_slots (LsCalibrateRun *run)
   for (guint slot = 0; slot < LS_N_ENTRIES; slot++)
     if (run->samples[slot] && slot != LS_KERNEL_ELEMENTWISE && slot != LS_KERNEL_GEMM)
       fit_slot (run, slot);
-  copy_all (run);
+  void (*const take) (LsCalibrateRun *, guint, guint) = run->has_base ? follow : copy_slot;
+  take (run, LS_KERNEL_BATCHED_GEMM, LS_KERNEL_GEMM);
+  take (run, LS_KERNEL_ATTENTION_BWD, LS_KERNEL_ATTENTION_FWD);
+  for (guint slot = LS_KERNEL_SOFTMAX; slot <= LS_KERNEL_MEMSET; slot++)
+    take (run, slot, LS_KERNEL_ELEMENTWISE);
   fit_sustained (run);
-  say_kept (run);
+  /* entries with no kernel of their own, that moved with no other */
+  GString *kept = g_string_new (NULL);
+  for (guint slot = 0; slot < LS_N_ENTRIES && run->has_base; slot++)
+    if (!run->samples[slot] && run->slot_source[slot] && !run->has_followed[slot])
+      g_string_append_printf (kept, "%s%s", kept->len > 0 ? ", " : "", ls_entry_key (slot));
+  run->report.kept = g_string_free (kept, !run->has_base);
 }

@@ -162,13 +162,6 @@ keep_inside (const RunsWork *w, double margin, gsl_vector *u)
   return was_outside;
 }
 
-/* Nothing depends on anything: GSL's QR wants a rank of 1 at least. */
-static bool
-is_flat (const gsl_matrix *J)
-{
-  return gsl_matrix_max (J) <= 0 && gsl_matrix_min (J) >= 0;
-}
-
 static void
 descend (RunsWork *w, gsl_vector *u)
 {
@@ -178,7 +171,10 @@ descend (RunsWork *w, gsl_vector *u)
   gsl_multifit_nlinear_fdf fdf
       = { .f = on_residuals, .df = on_jacobian, .n = w->p->n_rows, .p = w->n_active, .params = w };
   bool goes_on = gsl_multifit_nlinear_init (u, &fdf, s) == GSL_SUCCESS;
-  for (int i = 0; goes_on && i < MAX_STEPS && !is_flat (gsl_multifit_nlinear_jac (s)); i++) {
+  for (int i = 0; goes_on && i < MAX_STEPS; i++) {
+    const gsl_matrix *J = gsl_multifit_nlinear_jac (s);
+    if (gsl_matrix_max (J) <= 0 && gsl_matrix_min (J) >= 0)
+      break; /* nothing depends on anything: GSL's QR wants a rank of 1 at least */
     double before = sum_of_squares (gsl_multifit_nlinear_residual (s)->data, w->p->n_rows);
     goes_on = gsl_multifit_nlinear_iterate (s) == GSL_SUCCESS;
     double after = sum_of_squares (gsl_multifit_nlinear_residual (s)->data, w->p->n_rows);
@@ -247,14 +243,6 @@ find_best (RunsWork *w, gsl_vector *u)
 
 #define ONE_SIDED 0.05 /* of what a row moves on the other side of the start */
 #define UNSEEN    1e-3 /* ln: less than any timing tells                  */
-
-static void
-drop_unseen (RunsWork *w, LsRunsFit *fit)
-{
-  for (size_t a = w->n_active; a-- > 0;)
-    if (fit->sensitivity[w->active[a]] < UNSEEN / 2)
-      drop (w, a, LS_KEPT_UNSEEN, fit);
-}
 
 /* Takes out of v what points along c. */
 static void
@@ -359,7 +347,9 @@ look (RunsWork *w, LsRunsFit *fit)
     for (size_t j = 0; j < n; j++)
       fit->singular[j] = gsl_vector_get (d.S, j);
     ls_svd_clear (&d);
-    drop_unseen (w, fit);
+    for (size_t a = w->n_active; a-- > 0;)
+      if (fit->sensitivity[w->active[a]] < UNSEEN / 2)
+        drop (w, a, LS_KEPT_UNSEEN, fit);
     keep_telling (w, J, fit);
   }
   gsl_matrix_free (J);
@@ -398,12 +388,6 @@ set_errors (const RunsWork *w, const gsl_vector *u, const LsSvd *d, const double
 
 /* ---- left out ---- */
 
-static bool
-is_same_job (const LsRunsProblem *p, size_t a, size_t b)
-{
-  return a == b || (p->jobs && p->jobs[a] == p->jobs[b]);
-}
-
 /* Where the fit would be without a row's job: least squares of the other rows, linear around u. */
 static void
 step_without (const LsRunsProblem *p, const gsl_matrix *J, const double *r, size_t row, const gsl_vector *u,
@@ -413,7 +397,7 @@ step_without (const LsRunsProblem *p, const gsl_matrix *J, const double *r, size
   gsl_vector *b = gsl_vector_alloc (J->size1);
   gsl_matrix_memcpy (K, J);
   for (size_t i = 0; i < J->size1; i++) {
-    bool is_out = is_same_job (p, i, row);
+    bool is_out = i == row || (p->jobs && p->jobs[i] == p->jobs[row]);
     gsl_vector_set (b, i, is_out ? 0 : -r[i]);
     for (size_t j = 0; is_out && j < J->size2; j++)
       gsl_matrix_set (K, i, j, 0);
@@ -505,16 +489,6 @@ start (const LsRunsProblem *p, RunsWork *w, LsRunsFit *fit)
   return ok;
 }
 
-static void
-finish (RunsWork *w)
-{
-  for (size_t j = 0; j < w->p->n_parameters; j++) {
-    g_free (w->end_r[j][0]);
-    g_free (w->end_r[j][1]);
-  }
-  g_free (w->off);
-}
-
 /* Simulates where the curves ended, and puts them right there; *ret_gap: how far off a row was. */
 static bool
 correct (RunsWork *w, LsRunsFit *fit, double *ret_gap)
@@ -561,7 +535,11 @@ ls_runs_fit (const LsRunsProblem *p, LsRunsFit *ret_fit)
   bool ok = start (p, &w, ret_fit) && look (&w, ret_fit) && fit_by_curves (&w, ret_fit);
   if (ok && w.n_active == 0)
     memcpy (ret_fit->after, ret_fit->before, p->n_rows * sizeof *ret_fit->after);
-  finish (&w);
+  for (size_t j = 0; j < p->n_parameters; j++) {
+    g_free (w.end_r[j][0]);
+    g_free (w.end_r[j][1]);
+  }
+  g_free (w.off);
   if (!ok)
     ls_runs_fit_clear (ret_fit);
   return ok;
