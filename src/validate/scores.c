@@ -245,17 +245,6 @@ is_same_group (const LsScoreRow *a, const LsScoreRow *b)
       && strcmp (a->architecture, b->architecture) == 0 && strcmp (a->software, b->software) == 0;
 }
 
-static bool
-is_first_of_group (const LsScoreRow *rows, guint i)
-{
-  if (is_refused (&rows[i]))
-    return false;
-  for (guint k = 0; k < i; k++)
-    if (is_same_group (&rows[k], &rows[i]))
-      return false;
-  return true;
-}
-
 static void
 add_group (LsResiduals *r, const LsScoreRow *rows, guint n_rows, const LsScoreRow *first)
 {
@@ -279,9 +268,13 @@ static LsResiduals *
 group_rows (const LsScoreRow *rows, guint n_rows)
 {
   LsResiduals *r = ls_residuals_new ();
-  for (guint i = 0; i < n_rows; i++)
-    if (is_first_of_group (rows, i))
+  for (guint i = 0; i < n_rows; i++) {
+    guint first = 0;
+    while (first < i && !is_same_group (&rows[first], &rows[i]))
+      first++;
+    if (first == i && !is_refused (&rows[i]))
       add_group (r, rows, n_rows, &rows[i]);
+  }
   return r;
 }
 
@@ -488,30 +481,23 @@ try_words (LsCoverage *c, const LsScoreRow *rows, guint n_rows, LsAspect aspect)
     g_array_append_val (c->left_out, total);
 }
 
-static GPtrArray *
-list_sources (const LsScoreRow *rows, guint n_rows)
-{
-  GPtrArray *names = g_ptr_array_new_with_free_func (g_free);
-  for (guint i = 0; i < n_rows; i++) {
-    g_autofree char *source = source_of (rows[i].family);
-    if (!is_refused (&rows[i]) && !g_ptr_array_find_with_equal_func (names, source, g_str_equal, NULL))
-      g_ptr_array_add (names, g_steal_pointer (&source));
-  }
-  return names;
-}
-
 LsCoverage *
 ls_coverage_new (const LsScoreRow *rows, guint n_rows)
 {
   LsCoverage *c = g_new (LsCoverage, 1);
   *c = (LsCoverage) { .level = LS_INTERVAL_LEVEL,
-                      .names = list_sources (rows, n_rows),
+                      .names = g_ptr_array_new_with_free_func (g_free),
                       .sources = g_array_new (FALSE, TRUE, sizeof (LsCoverageLine)),
                       .left_out = g_array_new (FALSE, TRUE, sizeof (LsCoverageLine)),
                       .each = { .source = "each source once" },
                       .rows = { .source = "each row once" } };
   g_autoptr (GArray) each = g_array_new (FALSE, FALSE, sizeof (Tried));
   g_autoptr (GArray) all = g_array_new (FALSE, FALSE, sizeof (Tried));
+  for (guint i = 0; i < n_rows; i++) {
+    g_autofree char *source = source_of (rows[i].family);
+    if (!is_refused (&rows[i]) && !g_ptr_array_find_with_equal_func (c->names, source, g_str_equal, NULL))
+      g_ptr_array_add (c->names, g_steal_pointer (&source));
+  }
   guint n_sources = c->names->len;
   for (guint k = 0; k < n_sources; k++) {
     LsCoverageLine line = try_source (c->names->pdata[k], rows, n_rows, each, all);
