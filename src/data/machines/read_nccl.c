@@ -387,23 +387,18 @@ const LsField ls_nccl_fields[] = {
 };
 
 /* A complaint about the name of a generation points at the key that has it. */
-static bool
-load_tables (const LsJsonDoc *doc, const char *name, LsNcclTables *ret_tables, LsDiagList *diags)
-{
-  g_autofree char *bare = ls_override_bare (name);
-  g_autofree char *message = NULL;
-  g_autofree char *path = ls_data_find (LS_DATA_NCCL_TABLES, bare, &message);
-  return path ? ls_nccl_tables_load (name, ret_tables, diags)
-              : ls_json_doc_diag (doc, ls_json_doc_at (doc, "generation"), LS_JSON_AT_VALUE, diags, NULL,
-                                  "%s", message);
-}
-
 bool
 ls_nccl_read (const LsJsonDoc *doc, LsNccl *ret_nccl, LsDiagList *diags)
 {
   File file = { .generation = NULL };
-  bool ok = ls_fields_read_file (ls_nccl_fields, "nccl", doc, &file, diags)
-      && load_tables (doc, file.generation ? file.generation : USUAL_GENERATION, &file.nccl.tables, diags);
+  bool ok = ls_fields_read_file (ls_nccl_fields, "nccl", doc, &file, diags);
+  const char *name = file.generation ? file.generation : USUAL_GENERATION;
+  g_autofree char *message = NULL, *bare = ls_override_bare (name),
+                  *path = ok ? ls_data_find (LS_DATA_NCCL_TABLES, bare, &message) : NULL;
+  if (ok)
+    ok = path ? ls_nccl_tables_load (name, &file.nccl.tables, diags)
+              : ls_json_doc_diag (doc, ls_json_doc_at (doc, "generation"), LS_JSON_AT_VALUE, diags, NULL,
+                                  "%s", message);
   file.nccl.names_generation = file.generation != NULL;
   g_free (file.generation);
   if (ok)
