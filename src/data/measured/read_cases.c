@@ -179,17 +179,6 @@ check_complete (const LsCsv *csv, guint row, const Table *t, LsDiagList *diags)
                   missing->str);
 }
 
-/* What the kind of MLP tells. */
-static void
-set_architecture (LsModel *m)
-{
-  gboolean is_gpt = m->mlp == LS_MLP_GELU;
-  m->norm = m->mlp == LS_MLP_SWIGLU ? LS_NORM_RMSNORM : LS_NORM_LAYERNORM;
-  m->position = is_gpt ? LS_POSITION_LEARNED : LS_POSITION_ROPE;
-  m->linear_bias = is_gpt;
-  m->tied_embeddings = is_gpt;
-}
-
 static void
 check_heads (const LsCsv *csv, guint row, LsModel *m, LsDiagList *diags)
 {
@@ -250,7 +239,9 @@ case_model_read (const LsCsv *csv, guint row, const Table *t, const GPtrArray *f
     return;
   check_complete (csv, row, t, diags);
   apply_model_facts (facts, m); /* the MLP decides on what follows */
-  set_architecture (m);
+  m->norm = m->mlp == LS_MLP_SWIGLU ? LS_NORM_RMSNORM : LS_NORM_LAYERNORM;
+  m->position = m->mlp == LS_MLP_GELU ? LS_POSITION_LEARNED : LS_POSITION_ROPE;
+  m->linear_bias = m->tied_embeddings = m->mlp == LS_MLP_GELU;
   ls_csv_fields_read (csv, row, t->architecture, m, diags);
   apply_model_facts (facts, m);
   check_heads (csv, row, m, diags);
@@ -316,16 +307,6 @@ ls_cases_new (void)
 }
 
 /* --- columns --- */
-
-static void
-table_clear (Table *t)
-{
-  g_array_unref (t->columns);
-  g_array_unref (t->dimensions);
-  g_array_unref (t->architecture);
-  g_hash_table_unref (t->models);
-  g_hash_table_unref (t->software);
-}
 
 static void
 find_knobs (const LsCsv *csv, GArray *columns, LsDiagList *diags)
@@ -482,19 +463,8 @@ check_distinct_ids (const LsCsv *csv, const GPtrArray *cases, LsDiagList *diags)
   }
 }
 
-/* The first complaint about a row, without its place: "dtype: expected ..." of "f.csv:3:9: error: /id/dtype:
- * expected ...". */
-static char *
-first_complaint (const LsCsv *csv, guint row, const LsDiagList *diags)
-{
-  g_autoptr (GError) error = NULL;
-  ls_diag_list_to_error (diags, &error);
-  g_autofree char *line = ls_first_line (error->message),
-                  *start = g_strdup_printf ("/%s/", ls_csv_cell (csv, row, 0));
-  return g_strdup (g_str_has_prefix (line, start) ? line + strlen (start) : line);
-}
-
-/* A row with wrong cells is one that says so. */
+/* A row with wrong cells is one that says so, by the first complaint without its place: "dtype: expected ..."
+ * of "f.csv:3:9: error: /id/dtype: expected ...". */
 static LsCase *
 read_any_case (const LsCsv *csv, guint row, const Table *t)
 {
@@ -502,7 +472,11 @@ read_any_case (const LsCsv *csv, guint row, const Table *t)
   LsCase *c = read_case (csv, row, t, diags);
   if (ls_diag_list_n (diags) == 0)
     return c;
-  c->wrong = first_complaint (csv, row, diags);
+  g_autoptr (GError) error = NULL;
+  ls_diag_list_to_error (diags, &error);
+  g_autofree char *line = ls_first_line (error->message),
+                  *start = g_strdup_printf ("/%s/", ls_csv_cell (csv, row, 0));
+  c->wrong = g_strdup (g_str_has_prefix (line, start) ? line + strlen (start) : line);
   c->id = c->id ? c->id : g_strdup_printf ("row %u", row + 1);
   if (c->measured_s <= 0)
     c->measured_s = NAN;
@@ -539,7 +513,11 @@ cases_of_table (const LsCsv *csv, bool by_row, LsDiagList *diags)
       = ls_diag_list_n (diags) == n_before ? read_rows (csv, &t, by_row, diags) : NULL;
   if (cases && cases->len > 0)
     ((LsCase *) cases->pdata[0])->ignored = ignored_columns (csv, &t);
-  table_clear (&t);
+  g_array_unref (t.columns);
+  g_array_unref (t.dimensions);
+  g_array_unref (t.architecture);
+  g_hash_table_unref (t.models);
+  g_hash_table_unref (t.software);
   return ls_diag_list_n (diags) == n_before ? g_steal_pointer (&cases) : NULL;
 }
 

@@ -32,17 +32,6 @@ measured_free (gpointer data)
   g_free (data);
 }
 
-static LsMeasuredCollective *
-read_row (const LsCsv *csv, guint row, const GArray *columns, LsDiagList *diags)
-{
-  LsMeasuredCollective *m = g_new0 (LsMeasuredCollective, 1);
-  ls_csv_fields_read (csv, row, columns, m, diags);
-  if (m->n_gpus > 0 && m->n_nodes > 0 && m->n_gpus % m->n_nodes != 0)
-    ls_csv_error (csv, row, (guint) ls_csv_column (csv, "nodes"), diags,
-                  "expected a divisor of gpus %u; got %u", m->n_gpus, m->n_nodes);
-  return m;
-}
-
 GPtrArray *
 ls_read_collectives (const char *path, const char *text, LsDiagList *diags)
 {
@@ -60,8 +49,14 @@ ls_read_collectives (const char *path, const char *text, LsDiagList *diags)
     return NULL;
 
   g_autoptr (GPtrArray) rows = g_ptr_array_new_with_free_func (measured_free);
-  for (guint row = 0; row < ls_csv_n_rows (csv); row++)
-    g_ptr_array_add (rows, read_row (csv, row, columns, diags));
+  for (guint row = 0; row < ls_csv_n_rows (csv); row++) {
+    LsMeasuredCollective *m = g_new0 (LsMeasuredCollective, 1);
+    ls_csv_fields_read (csv, row, columns, m, diags);
+    if (m->n_gpus > 0 && m->n_nodes > 0 && m->n_gpus % m->n_nodes != 0)
+      ls_csv_error (csv, row, (guint) ls_csv_column (csv, "nodes"), diags,
+                    "expected a divisor of gpus %u; got %u", m->n_gpus, m->n_nodes);
+    g_ptr_array_add (rows, m);
+  }
   return ls_diag_list_n (diags) == n_before ? g_steal_pointer (&rows) : NULL;
 }
 

@@ -264,21 +264,19 @@ query_device (NsysReader *n, const char *table, const char *name_column)
               column_of (db, table, "deviceId"), n->device, column_of (db, table, "globalPid"), n->process);
 }
 
-static const char *
-copy_name (int64_t kind)
-{
-  return kind == 1 ? "Memcpy HtoD" : kind == 2 ? "Memcpy DtoH" : kind == 8 ? "Memcpy DtoD" : "Memcpy";
-}
-
 static void
 read_table (NsysReader *n, const char *table, const char *name_column)
 {
   query_device (n, table, name_column);
   bool is_kernel = strcmp (table, KERNELS) == 0, is_copy = strcmp (table, COPIES) == 0;
   for (sqlite3_stmt *rows; ls_diag_list_n (n->r.diags) < MAX_DIAGS && (rows = db_next (&n->db));) {
+    int64_t kind = sqlite3_column_int64 (rows, 4);
     const char *name = is_kernel ? text_at (rows, 4)
-        : is_copy                ? copy_name (sqlite3_column_int64 (rows, 4))
-                                 : "Memset (Device)";
+        : !is_copy               ? "Memset (Device)"
+        : kind == 1              ? "Memcpy HtoD"
+        : kind == 2              ? "Memcpy DtoH"
+        : kind == 8              ? "Memcpy DtoD"
+                                 : "Memcpy";
     add_op (n, rows,
             is_kernel     ? ls_op_class_of_kernel (name)
                 : is_copy ? LS_CLASS_COPY
@@ -376,18 +374,6 @@ read_steps (NsysReader *n)
   }
 }
 
-static void
-read_gpu (NsysReader *n)
-{
-  if (!db_has (&n->db, "TARGET_INFO_GPU", "name"))
-    return;
-  db_query (&n->db, "SELECT name FROM TARGET_INFO_GPU LIMIT 1");
-  sqlite3_stmt *rows = db_next (&n->db);
-  if (rows && *text_at (rows, 0))
-    n->r.k->gpu = ls_printable (text_at (rows, 0));
-  db_end (&n->db);
-}
-
 /* ---- what collectives move ---- */
 
 /* NCCL (2.19 and later, with NVTX traced) makes a range of each call, "ncclAllReduce", whose payload is in
@@ -476,16 +462,6 @@ read_ranges (NsysReader *n, Calls *c)
   g_array_sort (c->calls, by_thread);
 }
 
-/* The last call of the thread at or before that time; NULL: none. */
-static const Call *
-call_before (const Calls *c, int64_t thread, int64_t at)
-{
-  const Call behind = { .thread = thread, .start = at + 1 };
-  guint place = ls_list_first_from (c->calls, by_thread, &behind);
-  const Call *call = place > 0 ? &g_array_index (c->calls, Call, place - 1) : NULL;
-  return call && call->thread == thread ? call : NULL;
-}
-
 /* Of one that is not named: of all, if they are alike. 0: not known. */
 static int64_t
 size_of (const Calls *c, int64_t communicator)
@@ -514,28 +490,27 @@ find_world (LsKineto *k, const Calls *c)
   }
 }
 
-static uint32_t
-group_of (LsKineto *k, const Call *call, int64_t size)
+/* Of the last call of its thread at or before its launch. */
+static void
+link_op (LsKineto *k, LsKinetoOp *op, const Launch *launch, const Calls *c)
 {
+  const Call behind = { .thread = launch->thread, .start = launch->start + 1 };
+  guint place = ls_list_first_from (c->calls, by_thread, &behind);
+  const Call *call = place > 0 ? &g_array_index (c->calls, Call, place - 1) : NULL;
+  if (!call || call->thread != launch->thread || call->class != op->class)
+    return;
+  int64_t size = size_of (c, call->communicator);
+  bool is_part = op->class == LS_CLASS_ALL_GATHER || op->class == LS_CLASS_REDUCE_SCATTER
+      || op->class == LS_CLASS_ALL_TO_ALL;
+  if (size < 1 || call->bytes > G_MAXINT64 / size)
+    return;
   g_autofree char *name = g_strdup_printf ("%" G_GINT64_FORMAT, call->communicator);
   const LsKinetoGroup g = { .name = g_string_chunk_insert_const (k->names, name),
                             .what = g_string_chunk_insert_const (k->names, ""),
                             .size = size,
                             .stride = size == k->world_size };
-  return kineto_add_group (k, &g);
-}
-
-static void
-link_op (LsKineto *k, LsKinetoOp *op, const Launch *launch, const Calls *c)
-{
-  const Call *call = call_before (c, launch->thread, launch->start);
-  int64_t size = call ? size_of (c, call->communicator) : 0;
-  bool is_part = op->class == LS_CLASS_ALL_GATHER || op->class == LS_CLASS_REDUCE_SCATTER
-      || op->class == LS_CLASS_ALL_TO_ALL;
-  if (!call || call->class != op->class || size < 1 || call->bytes > G_MAXINT64 / size)
-    return;
   op->bytes = (uint64_t) (call->bytes * (is_part ? size : 1));
-  op->group = group_of (k, call, size);
+  op->group = kineto_add_group (k, &g);
 }
 
 /* Once ops and launches are there, before kineto_finish(). */
@@ -576,7 +551,13 @@ read_all (NsysReader *n)
   read_calls (n);
   read_syncs (n);
   read_steps (n);
-  read_gpu (n);
+  if (db_has (&n->db, "TARGET_INFO_GPU", "name")) {
+    db_query (&n->db, "SELECT name FROM TARGET_INFO_GPU LIMIT 1");
+    sqlite3_stmt *rows = db_next (&n->db);
+    if (rows && *text_at (rows, 0))
+      n->r.k->gpu = ls_printable (text_at (rows, 0));
+    db_end (&n->db);
+  }
   add_messages (n);
   n->r.k->n_records = n->r.k->ops->len;
 }

@@ -481,17 +481,6 @@ is_beside_another (const GArray *spans, const Span *s)
   return false;
 }
 
-static double
-events_us (const GArray *spans)
-{
-  for (guint i = 0; i < spans->len; i++) {
-    const Span *s = &g_array_index (spans, Span, i);
-    if (is_of_step (s) && strcmp (s->row.name, "event-pair") == 0)
-      return s->end_us - s->start_us;
-  }
-  return 0;
-}
-
 /* --- as rows ------------------------------------------------------------------------------------ */
 
 typedef struct {
@@ -542,7 +531,10 @@ read_span_file (LsProfile *p, LsDiagList *diags)
   if (ls_diag_list_n (diags) > n_before)
     return;
   g_autoptr (GPtrArray) all = group_spans (p, spans);
-  double events = events_us (spans);
+  const Span *pair = (const Span *) (gconstpointer) spans->data, *end = pair + spans->len;
+  while (pair < end && !(is_of_step (pair) && strcmp (pair->row.name, "event-pair") == 0))
+    pair++;
+  double events = pair < end ? pair->end_us - pair->start_us : 0;
   for (guint i = 0; i < all->len; i++) {
     const Same *same = g_ptr_array_index (all, i);
     LsProfileRow row = same->first->row; /* borrows */

@@ -284,19 +284,6 @@ option_new (const char *flag, const char *value)
   return option;
 }
 
-/* "--tp 2 --sp --set tp_async=0": a word that begins with two dashes and what follows it. */
-static void
-read_options (LsResultFile *file, const char *text)
-{
-  g_auto (GStrv) words = g_strsplit (text ? text : "", " ", -1);
-  for (char **word = words; *word; word++) {
-    if (!g_str_has_prefix (*word, "--"))
-      continue;
-    bool has_value = word[1] && !g_str_has_prefix (word[1], "--");
-    g_ptr_array_add (file->options, option_new (*word, has_value ? word[1] : "on"));
-  }
-}
-
 static void
 read_names (LsResultFile *file, const cJSON *root)
 {
@@ -306,7 +293,14 @@ read_names (LsResultFile *file, const cJSON *root)
   file->cluster = g_strdup (ls_json_text (ls_json_at (provenance, "cluster"), "name"));
   file->model_is_of_file = cJSON_HasObjectItem (provenance, "from");
   file->params = cJSON_GetNumberValue (ls_json_at (root, "params"));
-  read_options (file, ls_json_text (provenance, "options"));
+  /* "--tp 2 --sp --set tp_async=0": a word that begins with two dashes and what follows it */
+  const char *options = ls_json_text (provenance, "options");
+  g_auto (GStrv) words = g_strsplit (options ? options : "", " ", -1);
+  for (char **word = words; *word; word++) {
+    bool has_value = word[1] && !g_str_has_prefix (word[1], "--");
+    if (g_str_has_prefix (*word, "--"))
+      g_ptr_array_add (file->options, option_new (*word, has_value ? word[1] : "on"));
+  }
   if (ls_json_text (provenance, "software"))
     g_ptr_array_add (file->options, option_new ("--software", ls_json_text (provenance, "software")));
 }
