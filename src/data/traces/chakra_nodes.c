@@ -364,19 +364,6 @@ add_dep (RankReading *x, const ChakraNode *node, After *after, uint64_t id)
     chakra_complain (x, node, "nodes without ops wait for more than %u others together", MAX_THROUGH);
 }
 
-/* The ops whose issue a node of ours waits for. */
-static void
-add_issues (RankReading *x, const ChakraNode *node, GArray *deps)
-{
-  for (size_t i = 0; x->is_ours && i < node->n_ctrl_deps; i++) {
-    const ChakraSeen *dep = seen_of (x, node->ctrl_deps[i]);
-    if (dep && dep->op != UINT32_MAX && dep->instance == x->instance)
-      add (deps, LS_DEP_ISSUE, dep->op);
-    else
-      chakra_complain (x, node, "ctrl_deps: expected earlier ops of its segment");
-  }
-}
-
 /* All streams that a node of ours waits for, as bits; also into deps. */
 static uint32_t
 add_streams (RankReading *x, const ChakraNode *node, GArray *deps)
@@ -404,7 +391,13 @@ read_deps (RankReading *x, const ChakraNode *node, uint32_t stream)
                   has_event ? (int64_t) event : -1 };
   for (size_t i = 0; x->ok && i < node->n_data_deps; i++)
     add_dep (x, node, &after, node->data_deps[i]);
-  add_issues (x, node, after.deps);
+  for (size_t i = 0; x->is_ours && i < node->n_ctrl_deps; i++) { /* ops whose issue it waits for */
+    const ChakraSeen *dep = seen_of (x, node->ctrl_deps[i]);
+    if (dep && dep->op != UINT32_MAX && dep->instance == x->instance)
+      add (after.deps, LS_DEP_ISSUE, dep->op);
+    else
+      chakra_complain (x, node, "ctrl_deps: expected earlier ops of its segment");
+  }
   g_array_append_vals (after.deps, streams->data, streams->len);
   if (after.deps->len == 0)
     g_clear_pointer (&after.deps, g_array_unref);

@@ -347,18 +347,6 @@ read_listed_key (RankReading *x, const LsJsonDoc *doc, const cJSON *item)
   return true;
 }
 
-/* What it says of a rank: role, gpu, neighbours, slots. */
-static bool
-take_listed (RankReading *x, const LsJsonDoc *doc, const cJSON *said)
-{
-  const cJSON *item;
-  if (!cJSON_IsObject (said))
-    return refuse (doc, said, x->all->diags, "a rank: {\"role\": 0, \"gpu\": 0, ...}");
-  cJSON_ArrayForEach (item, said) if (!read_listed_key (x, doc, item)) return false;
-  return (x->is.role != LS_TRACE_ABSENT && x->is.gpu != LS_TRACE_ABSENT)
-      || refuse (doc, said, x->all->diags, "a rank with \"role\" and \"gpu\"");
-}
-
 /* --- the whole -------------------------------------------------------------------------------- */
 
 static bool
@@ -415,10 +403,13 @@ static bool
 read_listed (ChakraReading *all, const Source *source, uint32_t rank, const cJSON *said)
 {
   RankReading x = rank_reading (all, rank);
-  if (!take_listed (&x, source->manifest, said))
-    return false;
-  bool is_first = x.is.role >= all->roles->len || !all->roles->pdata[x.is.role];
-  if (!is_first) {
+  const cJSON *item;
+  if (!cJSON_IsObject (said))
+    return refuse (source->manifest, said, all->diags, "a rank: {\"role\": 0, \"gpu\": 0, ...}");
+  cJSON_ArrayForEach (item, said) if (!read_listed_key (&x, source->manifest, item)) return false;
+  if (x.is.role == LS_TRACE_ABSENT || x.is.gpu == LS_TRACE_ABSENT)
+    return refuse (source->manifest, said, all->diags, "a rank with \"role\" and \"gpu\"");
+  if (x.is.role < all->roles->len && all->roles->pdata[x.is.role]) {
     g_array_append_val (all->file.ranks, x.is);
     return true;
   }

@@ -213,21 +213,13 @@ micros_of (const ChakraWriter *w, const LsOp *op)
 }
 
 static void
-put_compute (ChakraWriter *w, const LsOp *op)
-{
-  if (ls_op_has (op->kind, LS_HAS_KERNEL) && op->kernel != UINT32_MAX)
-    add_kernel (w, op);
-  put_node (w, CHAKRA_PROTO_MSG__NODE_TYPE__COMP_NODE, op->name, micros_of (w, op), NULL);
-}
-
-static void
 put_copy (ChakraWriter *w, const LsOp *op)
 {
-  bool is_load = !ls_copies[op->direction].is_out;
   add (&w->attrs, "tensor_size", UINT64)->uint64_val = op->bytes;
-  put_node (
-      w, is_load ? CHAKRA_PROTO_MSG__NODE_TYPE__MEM_LOAD_NODE : CHAKRA_PROTO_MSG__NODE_TYPE__MEM_STORE_NODE,
-      op->name, micros_of (w, op), NULL);
+  put_node (w,
+            ls_copies[op->direction].is_out ? CHAKRA_PROTO_MSG__NODE_TYPE__MEM_STORE_NODE
+                                            : CHAKRA_PROTO_MSG__NODE_TYPE__MEM_LOAD_NODE,
+            op->name, micros_of (w, op), NULL);
 }
 
 /* A message to or from a rank, as its simulators match them: by both ranks and the tag. */
@@ -311,9 +303,11 @@ put_by_kind (ChakraWriter *w, const LsOp *op)
     (ls_op_has (op->kind, LS_HAS_CALL) ? put_collective : put_p2p) (w, op);
   else if (takes == LS_TAKES_ENGINE)
     put_copy (w, op);
-  else if (takes == LS_TAKES_GPU || (takes == LS_TAKES_HOST && ls_op_has (op->kind, LS_HAS_RECORDED)))
-    put_compute (w, op);
-  else /* it takes no time on the device */
+  else if (takes == LS_TAKES_GPU || (takes == LS_TAKES_HOST && ls_op_has (op->kind, LS_HAS_RECORDED))) {
+    if (ls_op_has (op->kind, LS_HAS_KERNEL) && op->kernel != UINT32_MAX)
+      add_kernel (w, op);
+    put_node (w, CHAKRA_PROTO_MSG__NODE_TYPE__COMP_NODE, op->name, micros_of (w, op), NULL);
+  } else /* it takes no time on the device */
     put_node (w, CHAKRA_PROTO_MSG__NODE_TYPE__METADATA_NODE, op->name, 0, NULL);
 }
 

@@ -570,16 +570,6 @@ is_mesh (const LsPlan *plan, const LsMesh *mesh, uint32_t slots)
 }
 
 static void
-put_mesh (TraceFile *file, const LsMesh *mesh, uint32_t slots)
-{
-  file->mesh = *mesh;
-  file->slots = g_array_new (FALSE, FALSE, sizeof (int));
-  for (int s = 0; s < LS_SLOT_PREV; s++)
-    if (slots & LS_SLOT_BIT (s))
-      g_array_append_val (file->slots, s);
-}
-
-static void
 put_ranks (TraceFile *file, const LsPlan *plan)
 {
   file->communicators = array_of (sizeof (TraceCommunicator), plan->n_comms);
@@ -687,10 +677,15 @@ ls_trace_format (const LsPlan *plan, const LsTraceHead *head, GError **error)
   file.segments = segments_of (plan, file.kernels, head->no_margins);
   file.roles = roles_of (plan);
   uint32_t slots = head->no_ranks ? 0 : slots_bound (plan);
-  if (!head->no_ranks && is_mesh (plan, head->mesh, slots))
-    put_mesh (&file, head->mesh, slots);
-  else if (!head->no_ranks)
+  if (!head->no_ranks && is_mesh (plan, head->mesh, slots)) {
+    file.mesh = *head->mesh;
+    file.slots = g_array_new (FALSE, FALSE, sizeof (int));
+    for (int s = 0; s < LS_SLOT_PREV; s++)
+      if (slots & LS_SLOT_BIT (s))
+        g_array_append_val (file.slots, s);
+  } else if (!head->no_ranks) {
     put_ranks (&file, plan);
+  }
   char *text = format_file (&file, head);
   ls_fields_clear (ls_trace_fields, &file);
   return text;

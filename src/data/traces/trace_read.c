@@ -453,18 +453,6 @@ read_roles (TraceReading *r)
 
 /* --- ranks by mesh ------------------------------------------------------------------------ */
 
-static uint32_t
-slots_of (const TraceReading *r)
-{
-  uint32_t slots = 0;
-  const GArray *given = r->file->slots;
-  for (guint i = 0; given && i < given->len; i++)
-    slots |= LS_SLOT_BIT (g_array_index (given, int, i));
-  for (int s = 0; !given && s < LS_SLOT_PREV; s++)
-    slots |= uses_slot (r, (LsSlot) s) ? LS_SLOT_BIT (s) : 0;
-  return slots & LS_MESH_SLOTS;
-}
-
 static void
 read_mesh (TraceReading *r, const LsMesh *mesh)
 {
@@ -474,8 +462,14 @@ read_mesh (TraceReading *r, const LsMesh *mesh)
     complain (r, "pp", ALL, "%u stages, but %u roles: every stage has a role", mesh->pp, r->plan->n_roles);
   if (n_ranks > MAX_RANKS)
     complain (r, NULL, ALL, "%.0f ranks; expected at most %u", n_ranks, MAX_RANKS);
+  uint32_t slots = 0; /* those that are given, else those that are used */
+  const GArray *given = r->file->slots;
+  for (guint i = 0; given && i < given->len; i++)
+    slots |= LS_SLOT_BIT (g_array_index (given, int, i));
+  for (int s = 0; !given && s < LS_SLOT_PREV; s++)
+    slots |= uses_slot (r, (LsSlot) s) ? LS_SLOT_BIT (s) : 0;
   if (r->ok)
-    ls_plan_bind_mesh (r->plan, mesh, slots_of (r));
+    ls_plan_bind_mesh (r->plan, mesh, slots & LS_MESH_SLOTS);
 }
 
 /* --- ranks one by one ---------------------------------------------------------------------- */
