@@ -21,7 +21,7 @@ ls_calibrate_run_free (LsCalibrateRun *run)
     return;
   ls_gpu_clear (&run->gpu);
   g_ptr_array_unref (run->profiles);
-  g_ptr_array_unref (run->notes);
+  g_ptr_array_unref (run->report.notes);
   g_array_unref (run->n_used);
   g_free (run->version);
   for (guint slot = 0; slot < LS_N_ENTRIES; slot++) {
@@ -234,10 +234,10 @@ note_left_out (LsCalibrateRun *run, const LsProfile *p)
   };
   for (guint i = 0; i < G_N_ELEMENTS (left_out); i++)
     if (left_out[i].n > 0)
-      ls_note (run->notes, "%s: %u %s", p->path, left_out[i].n, left_out[i].what);
+      ls_note (run->report.notes, "%s: %u %s", p->path, left_out[i].n, left_out[i].what);
   if (p->events_s > 0)
-    ls_note (run->notes, "%s: %.2f us of events taken off the times of products and attention", p->path,
-             p->events_s * 1e6);
+    ls_note (run->report.notes, "%s: %.2f us of events taken off the times of products and attention",
+             p->path, p->events_s * 1e6);
 }
 
 /* How many kernels found an entry. */
@@ -259,9 +259,10 @@ sort_kernels (LsCalibrateRun *run, const LsProfile *p)
   }
   note_left_out (run, p);
   if (n_small > 0)
-    ls_note (run->notes, "%s: %u streaming kernels below 8 MB are left out of the fit", p->path, n_small);
+    ls_note (run->report.notes, "%s: %u streaming kernels below 8 MB are left out of the fit", p->path,
+             n_small);
   if (n_homeless > 0)
-    ls_note (run->notes, "%s: %u kernels in number formats that no entry is for", p->path, n_homeless);
+    ls_note (run->report.notes, "%s: %u kernels in number formats that no entry is for", p->path, n_homeless);
   return p->kernels->len - n_small - n_homeless;
 }
 
@@ -330,6 +331,10 @@ report_class (LsCalibrateRun *run, guint slot, LsDtype dtype)
                                .predicted_s = ls_fit_predict_s (fit, &run->gpu, t),
                                .held_out = t->held_out };
     g_array_append_val (run->report.kernels, k);
+    if (k.held_out) {
+      run->report.held_out.n++;
+      run->report.held_out.mape += fabs (k.predicted_s / k.measured_s - 1);
+    }
   }
   if (some->len == 0)
     return;
@@ -401,6 +406,7 @@ report (LsCalibrateRun *run)
   for (guint slot = 0; slot < LS_N_ENTRIES; slot++)
     for (guint dtype = 0; run->samples[slot] && dtype < LS_N_DTYPES; dtype++)
       report_class (run, slot, (LsDtype) dtype);
+  run->report.held_out.mape /= run->report.held_out.n;
   drop_timed_again (run);
   guint n_before = run->calibration.measured->len;
   for (guint i = 0; i < run->profiles->len; i++) {
@@ -428,7 +434,7 @@ run_alloc (void)
   LsCalibrateRun *run = g_new0 (LsCalibrateRun, 1);
   run->profiles = g_ptr_array_new_with_free_func ((GDestroyNotify) ls_profile_free);
   run->n_used = g_array_new (FALSE, FALSE, sizeof (guint));
-  run->notes = g_ptr_array_new_with_free_func (g_free);
+  run->report.notes = g_ptr_array_new_with_free_func (g_free);
   run->around_sources = g_ptr_array_new_with_free_func (g_free);
   run->changes = g_ptr_array_new_with_free_func (g_free);
   run->report.files = g_ptr_array_new_with_free_func (g_free);
@@ -516,27 +522,6 @@ const LsFitReport *
 ls_calibrate_run_report (const LsCalibrateRun *run)
 {
   return &run->report;
-}
-
-double
-ls_calibrate_run_held_out_error (const LsCalibrateRun *run, guint *ret_n)
-{
-  double sum = 0;
-  *ret_n = 0;
-  for (guint i = 0; i < run->report.kernels->len; i++) {
-    const LsFittedKernel *k = &g_array_index (run->report.kernels, LsFittedKernel, i);
-    if (!k->held_out)
-      continue;
-    sum += fabs (k->predicted_s / k->measured_s - 1);
-    (*ret_n)++;
-  }
-  return sum / *ret_n;
-}
-
-const GPtrArray *
-ls_calibrate_run_notes (const LsCalibrateRun *run)
-{
-  return run->notes;
 }
 
 /* ---- as a file ---- */

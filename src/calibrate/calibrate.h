@@ -40,11 +40,6 @@ void ls_calibrate_run_free (LsCalibrateRun *run); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsCalibrateRun, ls_calibrate_run_free)
 
 const LsFitReport *ls_calibrate_run_report (const LsCalibrateRun *run);
-/* Mean absolute error over all kernels that were held out, as a fraction, and how many; NaN
- * of none. */
-double ls_calibrate_run_held_out_error (const LsCalibrateRun *run, guint *ret_n);
-/* What was not used, a line each. */
-const GPtrArray *ls_calibrate_run_notes (const LsCalibrateRun *run);
 /* The calibration as a file of that name; newly allocated. */
 char *ls_calibrate_run_json (LsCalibrateRun *run, const char *name);
 /* The cluster of the spec as a file of that name at `path`, with what was measured of

@@ -32,7 +32,6 @@ struct LsCalibrateRun {
   GPtrArray *changes; /* char *: of its file                          */
   char *version;
   LsFitReport report;
-  GPtrArray *notes; /* char * */
 };
 
 /* calibrate_entries.c: fills calibration and slot_source. */

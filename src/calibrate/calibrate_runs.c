@@ -110,8 +110,7 @@ typedef struct {
 
 struct LsCalibrateRuns {
   GPtrArray *cases; /* LsCase: those that can be simulated */
-  GPtrArray *notes;
-  char *name; /* of the cluster, as it was asked for */
+  char *name;       /* of the cluster, as it was asked for */
   LsHardware *hardware;
   LsRunOptions options;
   guint n_threads;
@@ -128,7 +127,7 @@ ls_calibrate_runs_free (LsCalibrateRuns *run)
   if (!run)
     return;
   g_clear_pointer (&run->cases, g_ptr_array_unref);
-  g_ptr_array_unref (run->notes);
+  g_ptr_array_unref (run->report.notes);
   g_free (run->name);
   ls_hardware_free (run->hardware);
   g_free (run->report.cluster);
@@ -147,7 +146,7 @@ static LsCalibrateRuns *
 run_alloc (const LsCalibrateRunsSpec *spec)
 {
   LsCalibrateRuns *run = g_new0 (LsCalibrateRuns, 1);
-  run->notes = g_ptr_array_new_with_free_func (g_free);
+  run->report.notes = g_ptr_array_new_with_free_func (g_free);
   run->n_threads = spec->n_threads;
   run->progress = spec->progress;
   run->report.file = ls_job_cases_name (spec->paths);
@@ -174,7 +173,7 @@ load_cases (LsCalibrateRuns *run, const LsCalibrateRunsSpec *spec, GError **erro
   g_autoptr (GPtrArray) ignored = ls_job_cases_ignored_columns (run->cases);
   g_autofree char *names = g_strjoinv (", ", (char **) ignored->pdata);
   if (*names)
-    ls_note (run->notes, "columns that nothing reads: %s", names);
+    ls_note (run->report.notes, "columns that nothing reads: %s", names);
   return TRUE;
 }
 
@@ -299,7 +298,7 @@ check_runs (LsCalibrateRuns *run, const double *log_s, GError **error)
     const LsCase *c = g_ptr_array_index (run->cases, i);
     list[i] = (LsCheckedRun) { c->id, c->measured_s, exp (log_s[i]) };
   }
-  return ls_runs_check (run->report.file, list, n, run->notes, error);
+  return ls_runs_check (run->report.file, list, n, run->report.notes, error);
 }
 
 /* Rows that cannot be simulated are not there from here on. */
@@ -318,7 +317,7 @@ drop_refused (LsCalibrateRuns *run, GError **error)
       continue;
     const LsCase *c = g_ptr_array_index (run->cases, i);
     g_autofree char *line = ls_first_line (why[i]);
-    g_ptr_array_insert (run->notes, 0, g_strdup_printf ("%s is left out: %s", c->id, line));
+    g_ptr_array_insert (run->report.notes, 0, g_strdup_printf ("%s is left out: %s", c->id, line));
     g_ptr_array_remove_index (run->cases, i);
     memmove (log_s + i, log_s + i + 1, (n - i - 1) * sizeof *log_s);
     memmove (run->facts + i, run->facts + i + 1, (n - i - 1) * sizeof *run->facts);
@@ -327,7 +326,7 @@ drop_refused (LsCalibrateRuns *run, GError **error)
   run->n_to_simulate = n + run->cases->len * ls_runs_most_simulations (N_PARAMETERS);
   if (run->cases->len >= N_MIN_ROWS)
     return check_runs (run, log_s, error);
-  const char *reason = run->cases->len < n ? g_ptr_array_index (run->notes, 0) : NULL;
+  const char *reason = run->cases->len < n ? g_ptr_array_index (run->report.notes, 0) : NULL;
   g_autofree char *too_few = g_strdup_printf ("one run cannot tell a slow %s from a slow network",
                                               ls_cluster_chip_word (&run->hardware->spec, 1));
   return ls_fail (error, LS_ERROR_INPUT,
@@ -452,12 +451,6 @@ const LsFittedReport *
 ls_calibrate_runs_report (const LsCalibrateRuns *run)
 {
   return &run->report;
-}
-
-const GPtrArray *
-ls_calibrate_runs_notes (const LsCalibrateRuns *run)
-{
-  return run->notes;
 }
 
 char *

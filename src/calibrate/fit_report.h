@@ -72,6 +72,8 @@ typedef struct {
   GArray *kernels;     /* LsFittedKernel, in the order of the files   */
   guint n_measured;    /* rows of the measured table                  */
   GArray *assumptions; /* LsAssumption                                 */
+  LsFitError held_out; /* of all kernels that were: n, and mape; NaN of none */
+  GPtrArray *notes;    /* char *: what was not used, a line each       */
 } LsFitReport;
 
 /* x as the coefficient is printed: "0.84", "4.2us"; and why it is what it is. Newly allocated. */
