@@ -107,14 +107,14 @@ LsResiduals *ls_residuals_read (const LsJsonDoc *doc, LsDiagList *diags);
 /* Whether there is a file of that name. */
 bool ls_residuals_exist (const char *name);
 
-/* --- read_nccl.c: NCCL on one accelerator, a file of topologies/calib ------------------------------ */
+/* --- read_gpu.c: NCCL on one accelerator, a file of topologies/calib ------------------------------ */
 
 extern const LsField ls_nccl_fields[];
 
 bool ls_nccl_load (const char *name, LsNccl *ret_nccl, LsDiagList *diags);
 bool ls_nccl_read (const LsJsonDoc *doc, LsNccl *ret_nccl, LsDiagList *diags);
 
-/* --- read_nccl.c: topologies/nccl/NAME.json: NCCL's numbers for a generation of GPUs -------- */
+/* --- read_gpu.c: topologies/nccl/NAME.json: NCCL's numbers for a generation of GPUs -------- */
 
 extern const LsField ls_nccl_tables_fields[];
 
