@@ -164,8 +164,8 @@ fit (const LsRequest *r, Data *c, GError **error)
 static void
 check_mape (const LsCalibrateRun *kernels, double max_pct, LsAnswer *a)
 {
-  guint n;
-  double error_pct = 100 * ls_calibrate_run_held_out_error (kernels, &n);
+  guint n = ls_calibrate_run_report (kernels)->held_out.n;
+  double error_pct = 100 * ls_calibrate_run_report (kernels)->held_out.mape;
   if (n > 0 && error_pct <= max_pct)
     return;
   if (n == 0)
@@ -206,8 +206,8 @@ command_calibrate (const LsRequest *r, LsAnswer *a, GError **error)
   Data *c = g_steal_pointer (&made);
   ls_answer_take (a, c, &forms);
   ls_answer_note_all (a,
-                      c->kernels    ? ls_calibrate_run_notes (c->kernels)
-                          : c->runs ? ls_calibrate_runs_notes (c->runs)
+                      c->kernels    ? ls_calibrate_run_report (c->kernels)->notes
+                          : c->runs ? ls_calibrate_runs_report (c->runs)->notes
                                     : NULL);
   write_files (c, r, a);
   if (ls_request_text (r, "max-mape"))

@@ -1,5 +1,4 @@
-#include "calibrate/assumed.h"
-
+/* calibrate/assumed.c — what a profile says besides its kernels, held against what is assumed. */
 #include <math.h>
 #include <string.h>
 
@@ -63,26 +62,21 @@ compare_time (const LsAssumed *a, const char *row, const char *what, double assu
   add (a, what, "us", assumed_s * 1e6, f->time_s * 1e6, note, put (a, key, "host", row));
 }
 
-/* Of a job that pays as little as it can. */
-static double
-assumed_launch_s (const LsAssumed *a)
-{
-  LsHostCosts costs;
-  ls_host_costs_default (&costs);
-  double times = a->cluster ? ls_cluster_call_time (a->cluster) : 1;
-  return a->cluster && a->cluster->fitted.host_launch > 0 ? ls_time_to_s (a->cluster->fitted.host_launch)
-                                                          : times * ls_time_to_s (costs.cost[LS_HOST_LAUNCH]);
-}
-
 /* Gaps are from the end of a kernel to the start of the next, queued; assumed is that of the GPU's access
- * file. */
+ * file. The launch is that of a job that pays as little as it can. */
 static void
 compare_host (const LsAssumed *a)
 {
   const LsAround *had = &a->assumed->around;
+  LsHostCosts costs;
+  ls_host_costs_default (&costs);
+  double times = a->cluster ? ls_cluster_call_time (a->cluster) : 1,
+         launch_s = a->cluster && a->cluster->fitted.host_launch > 0
+      ? ls_time_to_s (a->cluster->fitted.host_launch)
+      : times * ls_time_to_s (costs.cost[LS_HOST_LAUNCH]);
   LsTime gap = had->kernel_gap > 0 ? had->kernel_gap : a->assumed->access[LS_ACCESS_VEC].launch;
-  compare_time (a, "launch", "launch on the host", assumed_launch_s (a), "host_launch",
-                &a->around->host_launch, "the least that a job pays: a framework pays more");
+  compare_time (a, "launch", "launch on the host", launch_s, "host_launch", &a->around->host_launch,
+                "the least that a job pays: a framework pays more");
   compare_time (a, "kernel-gap", "between two kernels", ls_time_to_s (gap), "kernel_gap",
                 &a->around->kernel_gap, a->access);
   compare_time (a, "graph-kernel-gap", "between two kernels of a graph",
@@ -95,30 +89,22 @@ compare_host (const LsAssumed *a)
 
 /* --- copies ------------------------------------------------------------------------------ */
 
-static double
-rate_of (const LsLinkSpec *link, double n)
-{
-  return link->bandwidth_bytes_per_s * link->efficiency * n;
-}
-
-/* A link that is faster than its rate has another rate. */
+/* A link is as fast as the rows of that name, and says where that comes from. One that is faster than its
+ * rate has another rate. Returns where that is, newly allocated. */
 static char *
-change_of_link (const LsLinkSpec *link, const char *key, double measured)
+change_link (const LsAssumed *a, const LsLinkSpec *link, const char *key, const char *name, double measured)
 {
   double share = measured / link->bandwidth_bytes_per_s;
-  return share <= 1 ? g_strdup_printf ("%s.efficiency=%.3f", key, share)
-                    : g_strdup_printf ("%s.bandwidth=%.4gGB/s,%s.efficiency=1", key, measured / 1e9, key);
-}
-
-/* The file says where its figures come from. */
-static char *
-source_of_link (const LsAssumed *a, const LsLinkSpec *link, const char *key, const char *name)
-{
   g_autofree char *file = g_path_get_basename (a->profile->path);
   g_autofree char *text = g_strdup_printf ("Rate: rows %s of %s. Before that: %s", name, file,
                                            link->source ? link->source : "");
   g_autofree char *quoted = ls_json_string (text);
-  return g_strdup_printf ("%s.source=%s", key, quoted);
+  char *use = change (
+      a,
+      share <= 1 ? g_strdup_printf ("%s.efficiency=%.3f", key, share)
+                 : g_strdup_printf ("%s.bandwidth=%.4gGB/s,%s.efficiency=1", key, measured / 1e9, key));
+  g_ptr_array_add (a->changes, g_strdup_printf ("%s.source=%s", key, quoted));
+  return use;
 }
 
 /* n links side by side; key: of a link in the cluster's file, NULL: no single one. */
@@ -131,10 +117,9 @@ compare_copy (const LsAssumed *a, const char *name, const char *what, const LsLi
     return;
   bool has_link = link && link->bandwidth_bytes_per_s > 0 && n > 0;
   double measured = copy->bytes / copy->time_s;
-  char *use = has_link && key ? change (a, change_of_link (link, key, measured / n)) : NULL;
-  if (use)
-    g_ptr_array_add (a->changes, source_of_link (a, link, key, name));
-  add (a, what, "GB/s", has_link ? rate_of (link, n) / 1e9 : NAN, measured / 1e9, use ? NULL : note, use);
+  char *use = has_link && key ? change_link (a, link, key, name, measured / n) : NULL;
+  add (a, what, "GB/s", has_link ? link->bandwidth_bytes_per_s * link->efficiency * n / 1e9 : NAN,
+       measured / 1e9, use ? NULL : note, use);
   needs_cluster (a);
 }
 
@@ -216,17 +201,6 @@ compare_copies (const LsAssumed *a)
 }
 
 /* --- a layer -------------------------------------------------------------------------- */
-
-/* The products of a layer against the sum of their times alone: `sustained`. */
-static void
-compare_products_in_layer (const LsAssumed *a)
-{
-  double measured = ls_profile_mean_noted (a->profile, "context", "layer-gemms", "ratio");
-  double sustained = a->assumed->sustained > 0 ? a->assumed->sustained : 1;
-  if (!isnan (measured))
-    add (a, "products inside a layer", "", 1 / sustained, measured, NULL,
-         g_strdup ("calibration: sustained"));
-}
 
 /* Its streams, against what the calibration that is made says of them alone, behind their launches. NaN:
  * there are none. Their times in the profile that are alone do not do: they are isolated, with an L2 that
@@ -440,13 +414,6 @@ misfit (const LsAssumed *a, LsGemms gemms)
   return sum;
 }
 
-static LsGemms
-way_of_library (const LsAssumed *a)
-{
-  LsGemms blocks = is_launched_in_clusters (a) ? LS_GEMMS_CLUSTERS : LS_GEMMS_TILES;
-  return misfit (a, LS_GEMMS_PERSISTENT) < misfit (a, blocks) ? LS_GEMMS_PERSISTENT : blocks;
-}
-
 static void
 take_library (const LsAssumed *a)
 {
@@ -454,7 +421,8 @@ take_library (const LsAssumed *a)
   if (sum.n == 0)
     return;
   LsGemms was = ls_around_gemms (&a->assumed->around, a->gpu->persistent_gemms, false);
-  LsGemms is = way_of_library (a);
+  LsGemms blocks = is_launched_in_clusters (a) ? LS_GEMMS_CLUSTERS : LS_GEMMS_TILES;
+  LsGemms is = misfit (a, LS_GEMMS_PERSISTENT) < misfit (a, blocks) ? LS_GEMMS_PERSISTENT : blocks;
   a->around->gemms = (int) is;
   *figure_of (a->around, is) = is == LS_GEMMS_PERSISTENT ? waves_of (&sum) : lost_of (&sum);
   g_autofree char *figure = put (a, ways[is].key, "slowdown", "default"),
@@ -502,16 +470,6 @@ take_traffic (const LsAssumed *a)
   needs_cluster (a);
 }
 
-static void
-compare_slowdown (const LsAssumed *a)
-{
-  for (int way = LS_GEMMS_TILES; way < LS_N_GEMMS; way++)
-    take_way (a, (LsGemms) way);
-  take_library (a);
-  take_told (a);
-  take_traffic (a);
-}
-
 void
 ls_assumed_compare (const LsAssumed *a)
 {
@@ -521,8 +479,17 @@ ls_assumed_compare (const LsAssumed *a)
   add_unused (a, "host", "event-bracket", "an empty kernel between two events",
               "event-pair is taken off isolated times instead");
   compare_copies (a);
-  compare_slowdown (a);
-  compare_products_in_layer (a);
+  for (int way = LS_GEMMS_TILES; way < LS_N_GEMMS; way++)
+    take_way (a, (LsGemms) way);
+  take_library (a);
+  take_told (a);
+  take_traffic (a);
+  /* the products of a layer against the sum of their times alone: `sustained` */
+  double products = ls_profile_mean_noted (a->profile, "context", "layer-gemms", "ratio"),
+         sustained = a->assumed->sustained > 0 ? a->assumed->sustained : 1;
+  if (!isnan (products))
+    add (a, "products inside a layer", "", 1 / sustained, products, NULL,
+         g_strdup ("calibration: sustained"));
   compare_streams_in_layer (a);
   add_unused (a, "context", "layer", "a whole layer", "its products and streams are compared one by one");
 }

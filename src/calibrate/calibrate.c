@@ -5,13 +5,13 @@
 #include <string.h>
 
 #include "base/list.h"
-#include "calibrate/assumed.h"
 #include "calibrate/calibrate_fit.h"
 #include "calibrate/calibrate_run.h"
-#include "calibrate/write_calibration.h"
+#include "calibrate/solve.h"
 #include "compute/measured.h"
 #include "data/datadir.h"
 #include "data/machines/machines.h"
+#include "data/text/json_out.h"
 #include "job/hardware.h"
 
 void
@@ -21,7 +21,7 @@ ls_calibrate_run_free (LsCalibrateRun *run)
     return;
   ls_gpu_clear (&run->gpu);
   g_ptr_array_unref (run->profiles);
-  g_ptr_array_unref (run->notes);
+  g_ptr_array_unref (run->report.notes);
   g_array_unref (run->n_used);
   g_free (run->version);
   for (guint slot = 0; slot < LS_N_ENTRIES; slot++) {
@@ -130,19 +130,13 @@ is_matrix (const LsKernel *k)
 }
 
 /* A number format that a GPU's file has no peak for runs at its vector rate; one with scales does not. */
-static double
-peak_of (const LsGpu *gpu, LsDtype dtype)
-{
-  double peak = gpu->peak_flops[dtype];
-  return peak > 0 || ls_dtype_is_scaled (dtype) ? peak : gpu->vector_flops;
-}
-
 static void
 check_rate (const LsCalibrateRun *run, const LsProfile *p, const LsTimedKernel *t, LsDiagList *diags)
 {
   const LsGpu *gpu = &run->gpu;
   const LsKernel *k = &t->kernel;
-  double peak = peak_of (gpu, k->dtype), flops = k->flops / t->measured_s, bytes = k->bytes / t->measured_s;
+  double peak = gpu->peak_flops[k->dtype], flops = k->flops / t->measured_s, bytes = k->bytes / t->measured_s;
+  peak = peak > 0 || ls_dtype_is_scaled (k->dtype) ? peak : gpu->vector_flops;
   if (is_matrix (k) && peak <= 0)
     ls_profile_error (p, t->row, "time_us", diags, "%s has no matrix units for %s", gpu->name,
                       ls_dtype_name (k->dtype));
@@ -164,12 +158,6 @@ key_of (const LsTimedKernel *t)
                           k->flops, k->bytes, t->side_bytes);
 }
 
-static bool
-contradicts (double a, double b)
-{
-  return fmax (a, b) > MAX_SCATTER * fmin (a, b) && fabs (a - b) > MAX_STEP_S;
-}
-
 static void
 check_kernels (const LsCalibrateRun *run, const LsProfile *p, const GArray *kernels, LsDiagList *diags)
 {
@@ -181,7 +169,8 @@ check_kernels (const LsCalibrateRun *run, const LsProfile *p, const GArray *kern
     const LsTimedKernel *before = g_hash_table_lookup (seen, key);
     if (!before)
       g_hash_table_insert (seen, g_steal_pointer (&key), (gpointer) t);
-    else if (contradicts (t->measured_s, before->measured_s))
+    else if (fmax (t->measured_s, before->measured_s) > MAX_SCATTER * fmin (t->measured_s, before->measured_s)
+             && fabs (t->measured_s - before->measured_s) > MAX_STEP_S)
       ls_profile_error (p, t->row, "time_us", diags,
                         "%.2f us contradict the %.2f us that row %u has for the same kernel",
                         t->measured_s * 1e6, before->measured_s * 1e6, before->row + 1);
@@ -230,26 +219,25 @@ slot_of (const LsTimedKernel *t)
 static void
 note_left_out (LsCalibrateRun *run, const LsProfile *p)
 {
-  guint n_other = p->n_passed - p->n_disturbed - p->n_beside - p->facts->len;
-  if (n_other > 0)
-    ls_note (run->notes, "%s: %u rows of groups or names that no entry is fitted to", p->path, n_other);
-  if (p->n_disturbed > 0)
-    ls_note (run->notes,
-             "%s: %u rows that were disturbed (heat, a slowed clock, another process) are left out", p->path,
-             p->n_disturbed);
-  if (p->n_beside > 0)
-    ls_note (run->notes, "%s: %u spans are left out, which were together with another kernel", p->path,
-             p->n_beside);
-  if (p->n_own_attention > 0)
-    ls_note (run->notes,
-             "%s: %u rows of kernelbench's own flash attention are left out: jobs run others "
-             "(tools/kernelbench/libraries.py times them)",
-             p->path, p->n_own_attention);
-  if (p->n_failed > 0)
-    ls_note (run->notes, "%s: %u kernels could not be measured; the file says why", p->path, p->n_failed);
+  const struct {
+    guint n;
+    const char *what;
+  } left_out[] = {
+    { p->n_passed - p->n_disturbed - p->n_beside - p->facts->len,
+      "rows of groups or names that no entry is fitted to" },
+    { p->n_disturbed, "rows that were disturbed (heat, a slowed clock, another process) are left out" },
+    { p->n_beside, "spans are left out, which were together with another kernel" },
+    { p->n_own_attention,
+      "rows of kernelbench's own flash attention are left out: jobs run others "
+      "(tools/kernelbench/libraries.py times them)" },
+    { p->n_failed, "kernels could not be measured; the file says why" },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (left_out); i++)
+    if (left_out[i].n > 0)
+      ls_note (run->report.notes, "%s: %u %s", p->path, left_out[i].n, left_out[i].what);
   if (p->events_s > 0)
-    ls_note (run->notes, "%s: %.2f us of events taken off the times of products and attention", p->path,
-             p->events_s * 1e6);
+    ls_note (run->report.notes, "%s: %.2f us of events taken off the times of products and attention",
+             p->path, p->events_s * 1e6);
 }
 
 /* How many kernels found an entry. */
@@ -271,17 +259,11 @@ sort_kernels (LsCalibrateRun *run, const LsProfile *p)
   }
   note_left_out (run, p);
   if (n_small > 0)
-    ls_note (run->notes, "%s: %u streaming kernels below 8 MB are left out of the fit", p->path, n_small);
+    ls_note (run->report.notes, "%s: %u streaming kernels below 8 MB are left out of the fit", p->path,
+             n_small);
   if (n_homeless > 0)
-    ls_note (run->notes, "%s: %u kernels in number formats that no entry is for", p->path, n_homeless);
+    ls_note (run->report.notes, "%s: %u kernels in number formats that no entry is for", p->path, n_homeless);
   return p->kernels->len - n_small - n_homeless;
-}
-
-static void
-hold_half_out (LsCalibrateRun *run)
-{
-  for (guint i = 0; i < run->profiles->len; i++)
-    ls_hold_kernels_out (((LsProfile *) g_ptr_array_index (run->profiles, i))->kernels, true);
 }
 
 static void
@@ -325,8 +307,8 @@ load (LsCalibrateRun *run, const LsCalibrateSpec *spec, GError **error)
       check_profile (run, g_ptr_array_index (run->profiles, i), diags);
   if (ls_diag_list_n (diags) > 0)
     return ls_diag_list_to_error (diags, error);
-  if (spec->holds_half)
-    hold_half_out (run);
+  for (guint i = 0; spec->holds_half && i < run->profiles->len; i++)
+    ls_hold_kernels_out (((LsProfile *) run->profiles->pdata[i])->kernels, true);
   sort_profiles (run);
   return TRUE;
 }
@@ -349,6 +331,10 @@ report_class (LsCalibrateRun *run, guint slot, LsDtype dtype)
                                .predicted_s = ls_fit_predict_s (fit, &run->gpu, t),
                                .held_out = t->held_out };
     g_array_append_val (run->report.kernels, k);
+    if (k.held_out) {
+      run->report.held_out.n++;
+      run->report.held_out.mape += fabs (k.predicted_s / k.measured_s - 1);
+    }
   }
   if (some->len == 0)
     return;
@@ -414,36 +400,23 @@ drop_timed_again (LsCalibrateRun *run)
 }
 
 static void
-keep_measured (LsCalibrateRun *run, const LsProfile *p)
-{
-  for (guint i = 0; p->is_ours && i < p->kernels->len; i++) {
-    const LsTimedKernel *t = &g_array_index (p->kernels, LsTimedKernel, i);
-    const LsMeasuredKernel row = row_of (t);
-    g_array_append_val (run->calibration.measured, row);
-  }
-}
-
-static void
 report (LsCalibrateRun *run)
 {
   run->report.gpu = g_strdup (run->gpu.name);
   for (guint slot = 0; slot < LS_N_ENTRIES; slot++)
     for (guint dtype = 0; run->samples[slot] && dtype < LS_N_DTYPES; dtype++)
       report_class (run, slot, (LsDtype) dtype);
+  run->report.held_out.mape /= run->report.held_out.n;
   drop_timed_again (run);
   guint n_before = run->calibration.measured->len;
-  for (guint i = 0; i < run->profiles->len; i++)
-    keep_measured (run, g_ptr_array_index (run->profiles, i));
+  for (guint i = 0; i < run->profiles->len; i++) {
+    const LsProfile *p = run->profiles->pdata[i];
+    for (guint j = 0; p->is_ours && j < p->kernels->len; j++) {
+      const LsMeasuredKernel row = row_of (&g_array_index (p->kernels, LsTimedKernel, j));
+      g_array_append_val (run->calibration.measured, row);
+    }
+  }
   run->report.n_measured = run->calibration.measured->len - n_before;
-}
-
-static bool
-has_samples (const LsCalibrateRun *run)
-{
-  for (guint slot = 0; slot < LS_N_ENTRIES; slot++)
-    if (run->samples[slot])
-      return true;
-  return false;
 }
 
 static guint
@@ -461,7 +434,7 @@ run_alloc (void)
   LsCalibrateRun *run = g_new0 (LsCalibrateRun, 1);
   run->profiles = g_ptr_array_new_with_free_func ((GDestroyNotify) ls_profile_free);
   run->n_used = g_array_new (FALSE, FALSE, sizeof (guint));
-  run->notes = g_ptr_array_new_with_free_func (g_free);
+  run->report.notes = g_ptr_array_new_with_free_func (g_free);
   run->around_sources = g_ptr_array_new_with_free_func (g_free);
   run->changes = g_ptr_array_new_with_free_func (g_free);
   run->report.files = g_ptr_array_new_with_free_func (g_free);
@@ -517,13 +490,6 @@ load_machine (LsCalibrateRun *run, const LsCalibrateSpec *spec, GError **error)
   return ls_hardware_check_alike (&run->machine->spec, "a calibration", error);
 }
 
-/* Something else than kernels was measured, for which there is a place. */
-static bool
-has_facts (const LsCalibrateRun *run)
-{
-  return run->around_sources->len > 0 || run->changes->len > 0 || run->has_sustained;
-}
-
 LsCalibrateRun *
 ls_calibrate_run_new (const LsCalibrateSpec *spec, GError **error)
 {
@@ -538,7 +504,11 @@ ls_calibrate_run_new (const LsCalibrateSpec *spec, GError **error)
   report (run);
   if (!compare_assumptions (run, error))
     return NULL;
-  if (has_samples (run) || has_facts (run))
+  /* something else than kernels, for which there is a place, is enough */
+  bool has_any = run->around_sources->len > 0 || run->changes->len > 0 || run->has_sustained;
+  for (guint slot = 0; slot < LS_N_ENTRIES; slot++)
+    has_any |= run->samples[slot] != NULL;
+  if (has_any)
     return g_steal_pointer (&run);
   return ls_fail_null (error, LS_ERROR_INPUT,
                        "%s: no kernel that an entry of a calibration can be fitted to%s", spec->files[0],
@@ -554,28 +524,98 @@ ls_calibrate_run_report (const LsCalibrateRun *run)
   return &run->report;
 }
 
-double
-ls_calibrate_run_held_out_error (const LsCalibrateRun *run, guint *ret_n)
-{
-  double sum = 0;
-  *ret_n = 0;
-  for (guint i = 0; i < run->report.kernels->len; i++) {
-    const LsFittedKernel *k = &g_array_index (run->report.kernels, LsFittedKernel, i);
-    if (!k->held_out)
-      continue;
-    sum += fabs (k->predicted_s / k->measured_s - 1);
-    (*ret_n)++;
-  }
-  return sum / *ret_n;
-}
-
-const GPtrArray *
-ls_calibrate_run_notes (const LsCalibrateRun *run)
-{
-  return run->notes;
-}
-
 /* ---- as a file ---- */
+
+/* A number of a struct that is written where it is above 0. */
+typedef struct {
+  const char *key;
+  size_t offset;
+  bool is_time;
+} Figure;
+
+static const Figure rates[] = {
+  { "sustained_fp8", offsetof (LsCalibration, sustained_fp8), false },
+  { "sustained_nvfp4", offsetof (LsCalibration, sustained_nvfp4), false },
+  { "gemm_unaligned", offsetof (LsCalibration, gemm_unaligned), false },
+  { "attention_masked", offsetof (LsCalibration, attention_masked), false },
+};
+static const Figure figures[] = {
+  { "host_launch", offsetof (LsAround, host_launch), true },
+  { "kernel_gap", offsetof (LsAround, kernel_gap), true },
+  { "graph_gap", offsetof (LsAround, graph_gap), true },
+  { "memcpy_share", offsetof (LsAround, memcpy_share), false },
+  { "copy_duplex", offsetof (LsAround, copy_duplex), false },
+  { "priority_wait", offsetof (LsAround, priority_wait), true },
+  { "streams_in_layer", offsetof (LsAround, streams_in_layer), false },
+  { "lost_tiles", offsetof (LsAround, lost_tiles), false },
+  { "lost_clusters", offsetof (LsAround, lost_clusters), false },
+  { "lost_told", offsetof (LsAround, lost_told), false },
+  { "waves", offsetof (LsAround, waves), false },
+};
+
+/* Coefficients are rounded to six digits, a range of shapes to four, an error to three; those that switch an
+ * effect off are left out. */
+static void
+append_coefficient (GString *out, const LsKindFit *fit, const LsField *f)
+{
+  const void *place = (const char *) fit + f->offset;
+  bool is_launch = f->offset == offsetof (LsKindFit, launch);
+  bool is_range = f->offset == offsetof (LsKindFit, min_work) || f->offset == offsetof (LsKindFit, max_work);
+  int digits = f->offset == offsetof (LsKindFit, mape) ? 3 : is_range ? 4 : 6;
+  if (f->kind == LS_FIELD_TIME && (is_launch || *(const LsTime *) place > 0))
+    g_string_append_printf (out, ",%s\"%s\": \"%.2fus\"", is_launch ? "\n      " : " ", f->key,
+                            ls_time_to_s (*(const LsTime *) place) * 1e6);
+  else if (f->kind == LS_FIELD_DOUBLE && *(const double *) place > 0)
+    g_string_append_printf (out, ", \"%s\": %.*g", f->key, digits, *(const double *) place);
+  else if (f->kind == LS_FIELD_BOOL && !f->required && *(const bool *) place)
+    g_string_append_printf (out, ", \"%s\": true", f->key);
+}
+
+static void
+append_coefficients (GString *out, const LsKindFit *fit)
+{
+  for (const LsField *f = ls_kind_fit_fields; f->key; f++)
+    append_coefficient (out, fit, f);
+}
+
+static guint
+last_slot (char *const *slot_source)
+{
+  guint last = 0;
+  for (guint i = 0; i < LS_N_ENTRIES; i++)
+    if (slot_source[i])
+      last = i;
+  return last;
+}
+
+/* The command that makes it again, without the folders of files. */
+static char *
+command_of (const LsCalibrateRun *run)
+{
+  GString *command = g_string_new ("lockstep calibrate");
+  for (guint i = 0; i < run->profiles->len; i++) {
+    g_autofree char *file = g_path_get_basename (((const LsProfile *) run->profiles->pdata[i])->path);
+    g_string_append_printf (command, " %s", file);
+  }
+  g_string_append_printf (command, " --gpu %s%s", run->gpu.name, run->holds_half ? " --hold-out half" : "");
+  return g_string_free (command, FALSE);
+}
+
+/* Nanoseconds, as kernelbench prints them, come out exact; the rest has four digits. */
+static char *
+figure_text (const Figure *f, const LsAround *a)
+{
+  double value = ls_number_get (a, f->offset, f->is_time);
+  LsTime t = f->is_time ? *(const LsTime *) ((const char *) a + f->offset) : 0;
+  char digits[G_ASCII_DTOSTR_BUF_SIZE];
+  if (!f->is_time)
+    return g_strdup_printf ("%.17g",
+                            g_ascii_strtod (g_ascii_formatd (digits, sizeof digits, "%.4g", value), NULL));
+  return t % LS_NS == 0 ? g_strdup_printf ("\"%.3fus\"", value * 1e6)
+                        : g_strdup_printf ("\"%" G_GINT64_FORMAT "ps\"", t);
+}
+
+#include "calibrate/calibration_text.h"
 
 char *
 ls_calibrate_run_json (LsCalibrateRun *run, const char *name)
@@ -596,14 +636,6 @@ ls_calibrate_run_json (LsCalibrateRun *run, const char *name)
 
 /* --- a cluster with its links as measured -------------------------------------------------------- */
 
-/* "h100:reserved=2GiB" is an h100. */
-static bool
-is_same_gpu (const char *a, const char *b)
-{
-  size_t n = strcspn (a, ":");
-  return n == strcspn (b, ":") && strncmp (a, b, n) == 0;
-}
-
 static gboolean
 check (const LsCalibrateRun *run, GError **error)
 {
@@ -614,11 +646,13 @@ check (const LsCalibrateRun *run, GError **error)
   if (g_str_has_suffix (name, ".xml"))
     return ls_fail (error, LS_ERROR_UNSUPPORTED,
                     "%s: what is measured goes into a cluster file in JSON, not into XML", name);
-  if (!is_same_gpu (run->machine->spec.gpu.name, run->gpu.name))
+  const char *has = run->machine->spec.gpu.name, *measured = run->gpu.name;
+  size_t n = strcspn (has, ":"); /* "h100:reserved=2GiB" is an h100 */
+  if (n != strcspn (measured, ":") || strncmp (has, measured, n) != 0)
     return ls_fail (
         error, LS_ERROR_CONFLICT,
         "%s has GPUs %s; the files were measured on %s\nnote: one with these is --cluster '%s:gpu=\"%s\"'",
-        name, run->machine->spec.gpu.name, run->gpu.name, name, run->gpu.name);
+        name, has, measured, name, measured);
   return TRUE;
 }
 

@@ -20,6 +20,7 @@
 #include <stdbool.h>
 
 #include "calibrate/fit_report.h"
+#include "compute/cost.h"
 
 typedef struct {
   const char *const *files; /* at least one, NULL at the end                       */
@@ -39,11 +40,6 @@ void ls_calibrate_run_free (LsCalibrateRun *run); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsCalibrateRun, ls_calibrate_run_free)
 
 const LsFitReport *ls_calibrate_run_report (const LsCalibrateRun *run);
-/* Mean absolute error over all kernels that were held out, as a fraction, and how many; NaN
- * of none. */
-double ls_calibrate_run_held_out_error (const LsCalibrateRun *run, guint *ret_n);
-/* What was not used, a line each. */
-const GPtrArray *ls_calibrate_run_notes (const LsCalibrateRun *run);
 /* The calibration as a file of that name; newly allocated. */
 char *ls_calibrate_run_json (LsCalibrateRun *run, const char *name);
 /* The cluster of the spec as a file of that name at `path`, with what was measured of
@@ -52,5 +48,13 @@ char *ls_calibrate_run_json (LsCalibrateRun *run, const char *name);
  * LS_ERROR_UNSUPPORTED: it came from XML. */
 char *ls_calibrate_run_machine_json (const LsCalibrateRun *run, const char *name, const char *path,
                                      const char *calibration, GError **error);
+
+/* A calibration as topologies/calib/NAME.json: coefficients with their sources, what they come from, and
+ * measured kernels; newly allocated. Digits are those of LsKindFit after ls_fit_solve(): reading gives the
+ * same figures.
+ * slot_source: of LS_N_ENTRIES, NULL: the entry is left out. around_source: keys of LsCalibration.around,
+ * each with its source behind it; ends with NULL; or NULL. run: what it was made by; NULL: not told. */
+char *ls_calibration_to_json (const LsCalibration *calibration, char *const *slot_source,
+                              char *const *around_source, const LsCalibrateRun *run);
 
 #endif

@@ -5,6 +5,7 @@
 #include <gsl/gsl_matrix.h>
 #include <math.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "calibrate/calibrate_fit.h"
 #include "calibrate/solve.h"
@@ -256,17 +257,6 @@ is_besides (int level)
   return level == HOST || level == SIDE;
 }
 
-/* A bit for each coefficient that the kernel tells. */
-static guint8
-told_by (const Problem *p, const LsTimedKernel *t)
-{
-  guint8 mask = 0;
-  for (int level = 0; level < N_LEVELS; level++)
-    if (share_of (p, level, t) >= levels[level].telling)
-      mask |= (guint8) (1u << level);
-  return mask;
-}
-
 static bool
 tells (const Problem *p, int level, guint i)
 {
@@ -402,7 +392,8 @@ solve (const Problem *p, double *ret_d, double *ret_error)
 
 /* ---- what moves ---- */
 
-static void
+/* Borrowed until the next. */
+static LsFitChange *
 note (GArray *changes, const char *key, const Problem *p, int level, const char *why)
 {
   const LsFitChange c = { .key = key,
@@ -414,6 +405,7 @@ note (GArray *changes, const char *key, const Problem *p, int level, const char 
                           .change = NAN,
                           .why = why };
   g_array_append_val (changes, c);
+  return &g_array_index (changes, LsFitChange, changes->len - 1);
 }
 
 /* The one that differs least for its error; n_free: all differ. */
@@ -430,14 +422,6 @@ least_of (const Problem *p, const double *d, const double *error)
   return least;
 }
 
-static void
-drop (Problem *p, size_t a)
-{
-  for (size_t b = a; b + 1 < p->n_free; b++)
-    p->free[b] = p->free[b + 1];
-  p->n_free--;
-}
-
 /* By how much the kernels that tell a coefficient are off at most. */
 static double
 most_off (const Problem *p, int level)
@@ -447,12 +431,6 @@ most_off (const Problem *p, int level)
     if (tells (p, level, i))
       most = fmax (most, fabs (residual (p, p->base, i)));
   return most;
-}
-
-static double
-garrote (double d, double error)
-{
-  return d * fmax (0, 1 - pow (SIGNIFICANT * error / d, 2));
 }
 
 /* As files spell it: four digits, times to 10 ns. */
@@ -473,18 +451,18 @@ move (Problem *p, bool is_guess, const char *key, LsKindFit *fit, GArray *change
     size_t least = least_of (p, d, error);
     if (least == p->n_free)
       break;
-    note (changes, key, p, p->free[least], "the kernels agree with it");
-    LsFitChange *c = &g_array_index (changes, LsFitChange, changes->len - 1);
+    LsFitChange *c = note (changes, key, p, p->free[least], "the kernels agree with it");
     c->change = d[least];
     c->error = error[least];
-    drop (p, least);
+    p->n_free--;
+    memmove (p->free + least, p->free + least + 1, (p->n_free - least) * sizeof *p->free);
   }
   for (size_t a = 0; a < p->n_free; a++) {
     double most = is_besides (p->free[a]) ? INFINITY : most_off (p, p->free[a]);
-    double by = CLAMP (is_guess ? d[a] : garrote (d[a], error[a]), -most, most);
+    double garrote = is_guess ? 1 : fmax (0, 1 - pow (SIGNIFICANT * error[a] / d[a], 2));
+    double by = CLAMP (d[a] * garrote, -most, most);
     set_level (fit, p->free[a], rounded (p->free[a], get_level (p->base, p->free[a]) * exp (by)));
-    note (changes, key, p, p->free[a], NULL);
-    LsFitChange *c = &g_array_index (changes, LsFitChange, changes->len - 1);
+    LsFitChange *c = note (changes, key, p, p->free[a], NULL);
     c->change = by;
     c->error = error[a];
     c->after = get_level (fit, p->free[a]);
@@ -509,7 +487,9 @@ problem_new (const LsKindFit *base, const LsGpu *gpu, const GArray *samples)
   p.misfit = misfit_of (&p);
   p.tells = g_new0 (guint8, p.samples->len);
   for (guint i = 0; i < p.samples->len; i++)
-    p.tells[i] = told_by (&p, p.samples->pdata[i]);
+    for (int level = 0; level < N_LEVELS; level++)
+      if (share_of (&p, level, p.samples->pdata[i]) >= levels[level].telling)
+        p.tells[i] |= (guint8) (1u << level);
   return p;
 }
 
@@ -668,13 +648,6 @@ n_not_held_out (const GArray *samples)
   return n;
 }
 
-static void
-use_all (GArray *samples)
-{
-  for (guint i = 0; i < samples->len; i++)
-    g_array_index (samples, LsTimedKernel, i).held_out = false;
-}
-
 /* Names of files go into a JSON text as they are. */
 static char *
 plain_files (const LsCalibrateRun *run)
@@ -691,22 +664,17 @@ plain_files (const LsCalibrateRun *run)
   return g_string_free (text, FALSE);
 }
 
-static const char *
-hold_out_of (const LsCalibrateRun *run, guint slot, const LsKindFit *fit)
-{
-  return run->is_alone[slot]     ? "all are held out by the rule, so nothing is"
-      : isnan (fit->mape)        ? "no family of them is held out"
-      : is_attention_slot (slot) ? "hold-out by (heads,kv_heads,head_dim)"
-      : is_matrix_slot (slot)    ? "hold-out by (n,k)"
-                                 : "hold-out by (rows,columns)";
-}
-
 static void
 say_source (LsCalibrateRun *run, guint slot, const char *how)
 {
   g_autofree char *files = plain_files (run), *was = run->slot_source[slot];
-  run->slot_source[slot] = g_strdup_printf ("%u kernels of %s; %s; %s", run->samples[slot]->len, files, how,
-                                            hold_out_of (run, slot, ls_entry_fit (&run->calibration, slot)));
+  const char *held_out = run->is_alone[slot]                 ? "all are held out by the rule, so nothing is"
+      : isnan (ls_entry_fit (&run->calibration, slot)->mape) ? "no family of them is held out"
+      : is_attention_slot (slot)                             ? "hold-out by (heads,kv_heads,head_dim)"
+      : is_matrix_slot (slot)                                ? "hold-out by (n,k)"
+                                                             : "hold-out by (rows,columns)";
+  run->slot_source[slot]
+      = g_strdup_printf ("%u kernels of %s; %s; %s", run->samples[slot]->len, files, how, held_out);
 }
 
 /* From nothing but physical limits. */
@@ -746,17 +714,6 @@ is_known (const LsCalibrateRun *run, guint slot)
   return slot < LS_N_ENTRIES && run->base_has[slot];
 }
 
-/* Also of the range that the coefficients rest on. */
-static void
-widen (LsKindFit *fit, const LsKindFit *base, const GArray *samples)
-{
-  if (base->max_work <= 0 && base->is_fitted)
-    return; /* never extrapolates */
-  fit->min_work = base->max_work > 0 ? base->min_work : INFINITY;
-  fit->max_work = base->max_work;
-  ls_fit_reach (fit, samples);
-}
-
 static void
 fit_over (LsCalibrateRun *run, guint slot, guint from)
 {
@@ -773,19 +730,14 @@ fit_over (LsCalibrateRun *run, guint slot, guint from)
   fit->is_fitted = true;
   LsFitError held_out = ls_fit_error (fit, &run->gpu, samples, true, NULL);
   fit->mape = held_out.n > 0 ? held_out.mape : NAN;
-  widen (fit, &base, samples);
+  if (base.max_work > 0 || !base.is_fitted) { /* else it never extrapolates */
+    fit->min_work = base.max_work > 0 ? base.min_work : INFINITY;
+    fit->max_work = base.max_work;
+    ls_fit_reach (fit, samples);
+  }
   g_autofree char *how
       = g_strdup_printf ("over calibration %s, of which provenance says what it replaces", run->base.name);
   say_source (run, slot, how);
-}
-
-/* So many kernels may tell all of a guess's coefficients. */
-static bool
-is_enough (LsCalibrateRun *run, guint slot)
-{
-  guint n = n_not_held_out (run->samples[slot]);
-  const LsKindFit *base = ls_entry_fit (&run->base, slot);
-  return n >= N_AFRESH && !(is_known (run, slot) && base->is_fitted);
 }
 
 /* Of a guess: whole, if that is so much closer to the kernels that chance does not explain it. */
@@ -810,17 +762,19 @@ fit_whole (LsCalibrateRun *run, guint slot, guint from, guint n_changes)
 static void
 fit_slot (LsCalibrateRun *run, guint slot)
 {
-  guint from = is_known (run, slot) ? slot : stand_in (slot);
-  run->is_alone[slot] = n_not_held_out (run->samples[slot]) == 0;
-  if (run->is_alone[slot])
-    use_all (run->samples[slot]);
-  guint n_changes = run->report.changes->len;
-  if (is_known (run, from))
-    fit_over (run, slot, from);
-  if (is_known (run, from) && is_enough (run, slot))
-    fit_whole (run, slot, from, n_changes);
-  else if (!is_known (run, from))
+  GArray *samples = run->samples[slot];
+  guint from = is_known (run, slot) ? slot : stand_in (slot), n_changes = run->report.changes->len;
+  run->is_alone[slot] = n_not_held_out (samples) == 0;
+  for (guint i = 0; run->is_alone[slot] && i < samples->len; i++)
+    g_array_index (samples, LsTimedKernel, i).held_out = false;
+  bool is_guess = !(is_known (run, slot) && ls_entry_fit (&run->base, slot)->is_fitted);
+  if (!is_known (run, from)) {
     fit_afresh (run, slot);
+    return;
+  }
+  fit_over (run, slot, from);
+  if (is_guess && n_not_held_out (samples) >= N_AFRESH) /* they may tell all of its coefficients */
+    fit_whole (run, slot, from, n_changes);
 }
 
 static bool
@@ -928,27 +882,6 @@ fit_sustained (LsCalibrateRun *run)
                                    "(sustained 1)");
 }
 
-/* Entries with no kernel of their own, that moved with no other. */
-static void
-say_kept (LsCalibrateRun *run)
-{
-  g_autoptr (GString) kept = g_string_new (NULL);
-  for (guint slot = 0; slot < LS_N_ENTRIES && run->has_base; slot++)
-    if (!run->samples[slot] && run->slot_source[slot] && !run->has_followed[slot])
-      g_string_append_printf (kept, "%s%s", kept->len > 0 ? ", " : "", ls_entry_key (slot));
-  run->report.kept = run->has_base ? g_strdup (kept->str) : NULL;
-}
-
-static void
-copy_all (LsCalibrateRun *run)
-{
-  void (*const take) (LsCalibrateRun *, guint, guint) = run->has_base ? follow : copy_slot;
-  take (run, LS_KERNEL_BATCHED_GEMM, LS_KERNEL_GEMM);
-  take (run, LS_KERNEL_ATTENTION_BWD, LS_KERNEL_ATTENTION_FWD);
-  for (guint slot = LS_KERNEL_SOFTMAX; slot <= LS_KERNEL_MEMSET; slot++)
-    take (run, slot, LS_KERNEL_ELEMENTWISE);
-}
-
 void
 ls_calibrate_slots (LsCalibrateRun *run)
 {
@@ -960,7 +893,16 @@ ls_calibrate_slots (LsCalibrateRun *run)
   for (guint slot = 0; slot < LS_N_ENTRIES; slot++)
     if (run->samples[slot] && slot != LS_KERNEL_ELEMENTWISE && slot != LS_KERNEL_GEMM)
       fit_slot (run, slot);
-  copy_all (run);
+  void (*const take) (LsCalibrateRun *, guint, guint) = run->has_base ? follow : copy_slot;
+  take (run, LS_KERNEL_BATCHED_GEMM, LS_KERNEL_GEMM);
+  take (run, LS_KERNEL_ATTENTION_BWD, LS_KERNEL_ATTENTION_FWD);
+  for (guint slot = LS_KERNEL_SOFTMAX; slot <= LS_KERNEL_MEMSET; slot++)
+    take (run, slot, LS_KERNEL_ELEMENTWISE);
   fit_sustained (run);
-  say_kept (run);
+  /* entries with no kernel of their own, that moved with no other */
+  GString *kept = g_string_new (NULL);
+  for (guint slot = 0; slot < LS_N_ENTRIES && run->has_base; slot++)
+    if (!run->samples[slot] && run->slot_source[slot] && !run->has_followed[slot])
+      g_string_append_printf (kept, "%s%s", kept->len > 0 ? ", " : "", ls_entry_key (slot));
+  run->report.kept = g_string_free (kept, !run->has_base);
 }

@@ -22,40 +22,29 @@ typedef struct {
   double lo, hi, start; /* seconds if a time */
 } Coefficient;
 
-#define NUMBER(free_, member, lo_, hi_, start_)                                                              \
-  {                                                                                                          \
-    free_, offsetof (LsKindFit, member), false, false, lo_, hi_, start_                                      \
-  }
-#define SHARE(free_, member, lo_, hi_, start_)                                                               \
-  {                                                                                                          \
-    free_, offsetof (LsKindFit, member), false, true, lo_, hi_, start_                                       \
-  }
-#define TIME(free_, member, lo_, hi_, start_)                                                                \
-  {                                                                                                          \
-    free_, offsetof (LsKindFit, member), true, false, lo_, hi_, start_                                       \
-  }
+#define OF(free_, member) free_, offsetof (LsKindFit, member)
 
 /* Ranges wide enough that no result lies on one, except shares <= 1 by definition and
  * effects that the data do not show: they end at the side where they do nothing. */
 static const Coefficient coefficients[] = {
-  SHARE (LS_FREE_COMPUTE, compute_efficiency, 0.05, 1, 0.8),
-  SHARE (LS_FREE_MEMORY, memory_efficiency, 0.05, 1, 0.8),
-  TIME (LS_FREE_LAUNCH, launch, 0.2e-6, 50e-6, 3e-6),
-  NUMBER (LS_FREE_DEPTH, depth_half, 1, 3000, 150),
-  NUMBER (LS_FREE_WIDTH, width_half, 0.1, 500, 30),
-  NUMBER (LS_FREE_TILE, tile_half, 0.1, 500, 20),
-  NUMBER (LS_FREE_WAVE, wave_rounding, 0.01, 1, 0.5),
-  NUMBER (LS_FREE_BYTES_HALF, bytes_half, 1, 1e8, 1e5),
-  TIME (LS_FREE_HOST, timed_host, 1e-8, 2e-4, 5e-6),
-  SHARE (LS_FREE_SIDE, timed_efficiency, 0.05, 20, 0.5),
-  TIME (LS_FREE_SPLIT, split_launch, 1e-8, 2e-5, 1e-6),
-  SHARE (LS_FREE_OVERLAP, overlap, 1, 50, 3),
-  NUMBER (LS_FREE_THROTTLE, throttle, 1e-3, 0.5, 0.1),
-  { LS_FREE_BURST, offsetof (LsKindFit, burst), true, true, 1e-5, 2e-3, 2e-4 },
-  NUMBER (LS_FREE_CACHE, cache_bytes, 2e6, 2e8, 2e7),
-  NUMBER (LS_FREE_CACHE_SPEED, cache_speed, 1.01, 8, 2),
-  NUMBER (LS_FREE_TAIL, tail, 0.01, 5, 0.5),
-  NUMBER (LS_FREE_WIDE, wide_slow, 1e-3, 3, 0.1),
+  { OF (LS_FREE_COMPUTE, compute_efficiency), false, true, 0.05, 1, 0.8 },
+  { OF (LS_FREE_MEMORY, memory_efficiency), false, true, 0.05, 1, 0.8 },
+  { OF (LS_FREE_LAUNCH, launch), true, false, 0.2e-6, 50e-6, 3e-6 },
+  { OF (LS_FREE_DEPTH, depth_half), false, false, 1, 3000, 150 },
+  { OF (LS_FREE_WIDTH, width_half), false, false, 0.1, 500, 30 },
+  { OF (LS_FREE_TILE, tile_half), false, false, 0.1, 500, 20 },
+  { OF (LS_FREE_WAVE, wave_rounding), false, false, 0.01, 1, 0.5 },
+  { OF (LS_FREE_BYTES_HALF, bytes_half), false, false, 1, 1e8, 1e5 },
+  { OF (LS_FREE_HOST, timed_host), true, false, 1e-8, 2e-4, 5e-6 },
+  { OF (LS_FREE_SIDE, timed_efficiency), false, true, 0.05, 20, 0.5 },
+  { OF (LS_FREE_SPLIT, split_launch), true, false, 1e-8, 2e-5, 1e-6 },
+  { OF (LS_FREE_OVERLAP, overlap), false, true, 1, 50, 3 },
+  { OF (LS_FREE_THROTTLE, throttle), false, false, 1e-3, 0.5, 0.1 },
+  { OF (LS_FREE_BURST, burst), true, true, 1e-5, 2e-3, 2e-4 },
+  { OF (LS_FREE_CACHE, cache_bytes), false, false, 2e6, 2e8, 2e7 },
+  { OF (LS_FREE_CACHE_SPEED, cache_speed), false, false, 1.01, 8, 2 },
+  { OF (LS_FREE_TAIL, tail), false, false, 0.01, 5, 0.5 },
+  { OF (LS_FREE_WIDE, wide_slow), false, false, 1e-3, 3, 0.1 },
 };
 #define N_COEFFICIENTS G_N_ELEMENTS (coefficients)
 
@@ -96,22 +85,16 @@ ls_fit_predict_s (const LsKindFit *fit, const LsGpu *gpu, const LsTimedKernel *s
 }
 
 static double
-penalty (const Problem *p, const gsl_vector *u)
-{
-  double sum = 0;
-  for (size_t i = 0; i < p->n_free; i++) {
-    double share = share_of (gsl_vector_get (u, i));
-    sum += p->free[i]->ends_high ? (1 - share) * (1 - share) : share * share;
-  }
-  return p->prior * sum;
-}
-
-static double
 loss (const gsl_vector *u, void *problem)
 {
   const Problem *p = problem;
   LsKindFit fit = fit_at (p, u);
-  double sum = p->prior > 0 ? penalty (p, u) : 0;
+  double penalty = 0;
+  for (size_t i = 0; i < p->n_free; i++) {
+    double share = share_of (gsl_vector_get (u, i));
+    penalty += p->free[i]->ends_high ? (1 - share) * (1 - share) : share * share;
+  }
+  double sum = p->prior * penalty;
   for (guint i = 0; i < p->samples->len; i++) {
     const LsTimedKernel *sample = g_ptr_array_index (p->samples, i);
     sum += ls_huber (log (ls_fit_predict_s (&fit, p->gpu, sample) / sample->measured_s));
@@ -129,16 +112,6 @@ set_start (const Problem *p, gsl_vector *u, int which)
     double share = log (start / c->lo) / log (c->hi / c->lo);
     gsl_vector_set (u, i, log (share / (1 - share)));
   }
-}
-
-/* From u to a better one, again from where it ended; its loss. */
-static double
-descend (const Problem *p, gsl_vector *u)
-{
-  double least = INFINITY;
-  for (int round = 0; round < N_ROUNDS; round++)
-    least = ls_descend (loss, p, u, 0.5, N_ITERATIONS, SIMPLEX_SIZE);
-  return least;
 }
 
 /* Anywhere: the next point of a Sobol sequence over all ranges. */
@@ -166,7 +139,9 @@ minimise (const Problem *p)
       set_start (p, u, start);
     else
       set_scattered_start (points, u);
-    double reached = descend (p, u);
+    double reached = INFINITY;
+    for (int round = 0; round < N_ROUNDS; round++) /* again from where it ended */
+      reached = ls_descend (loss, p, u, 0.5, N_ITERATIONS, SIMPLEX_SIZE);
     if (reached < least)
       best = fit_at (p, u);
     least = fmin (least, reached);

@@ -6,12 +6,302 @@
 
 #include "ask/collective/collective_call.h"
 #include "base/list.h"
-#include "calibrate/nccl_fit.h"
+#include "calibrate/calibrate_fit.h"
+#include "calibrate/solve.h"
 #include "data/datadir.h"
 #include "data/machines/machines.h"
 #include "data/measured/read_nccl_tests.h"
 #include "job/hardware.h"
 #include "network/nccl/nccl.h"
+
+#define SMALL_WEIGHT 0.5
+#define N_ITERATIONS 2000
+#define SIMPLEX_SIZE 1e-4
+#define NOTHING      1e-6 /* of a ratio */
+#define WIDE         1e15 /* bytes/s: more than any collective asks for */
+
+/* --- curves --- */
+
+LsNcclCurve *
+ls_nccl_curve_new (const char *name, LsCollKind kind, uint32_t n_gpus, uint32_t n_nodes)
+{
+  LsNcclCurve *c = g_new0 (LsNcclCurve, 1);
+  *c = (LsNcclCurve) { .name = g_strdup (name), .kind = kind, .n_gpus = n_gpus, .n_nodes = n_nodes };
+  c->held_out = n_gpus == 4 || n_gpus == 32; /* never fitted */
+  c->points = g_array_new (FALSE, FALSE, sizeof (LsNcclPoint));
+  return c;
+}
+
+void
+ls_nccl_curve_free (void *curve)
+{
+  LsNcclCurve *c = curve;
+  g_free (c->name);
+  g_array_unref (c->points);
+  g_free (c);
+}
+
+/* --- prediction --- */
+
+static LsLinkSpec
+ideal (const LsLinkSpec *link)
+{
+  return (LsLinkSpec) { .bandwidth_bytes_per_s = link->bandwidth_bytes_per_s, .efficiency = 1 };
+}
+
+LsCluster *
+ls_nccl_wide_cluster (const LsClusterSpec *spec, uint32_t n_nodes, GError **error)
+{
+  const LsLinkSpec wide = { .bandwidth_bytes_per_s = WIDE, .efficiency = 1 };
+  LsClusterSpec s = *spec; /* borrows; the cluster copies */
+  s.n_nodes = n_nodes;
+  s.network.faults = NULL;
+  s.gpu.hbm_bytes_per_s = WIDE;
+  s.gpu.hbm_efficiency = 1;
+  s.server.nvlink = s.server.pcie = s.server.cpu_interconnect = s.server.cpu_memory = wide;
+  if (s.server.c2c.bandwidth_bytes_per_s > 0)
+    s.server.c2c = wide;
+  if (s.server.write_bridge.bandwidth_bytes_per_s > 0)
+    s.server.write_bridge = s.server.write_sockets = wide;
+  s.nics.port = ideal (&spec->nics.port);
+  s.network.spine = ideal (&spec->network.spine);
+  s.network.core = ideal (&spec->network.core);
+  return ls_cluster_build (&s, error);
+}
+
+double
+ls_nccl_predict_s (const LsCluster *cluster, const LsNccl *nccl, const LsNcclCurve *c, uint64_t bytes,
+                   LsArena *arena)
+{
+  g_autofree uint32_t *gpus = g_new (uint32_t, c->n_gpus);
+  uint32_t per_node = c->n_gpus / c->n_nodes;
+  for (uint32_t i = 0; i < c->n_gpus; i++)
+    gpus[i] = i / per_node * cluster->spec.gpus_per_node + i % per_node;
+  LsCollRequest request = { .kind = c->kind, .gpus = gpus, .n = c->n_gpus, .bytes = bytes };
+  return ls_time_to_s (
+      ls_coll_time_alone (cluster, ls_coll_plan (cluster, nccl, &request, LS_NETWORK_FLOW, arena)));
+}
+
+/* --- the numbers --- */
+
+double
+ls_nccl_get (const LsNccl *nccl, const LsNcclFitted *f)
+{
+  return ls_number_get (nccl, f->offset, f->unit == LS_NCCL_TIME);
+}
+
+static void
+nccl_set (LsNccl *nccl, const LsNcclFitted *f, double value)
+{
+  ls_number_set (nccl, f->offset, f->unit == LS_NCCL_TIME, value);
+}
+
+char *
+ls_nccl_spell (const LsNccl *nccl, const LsNcclFitted *f)
+{
+  static const struct {
+    const char *unit;
+    double scale;
+  } units[] = { [LS_NCCL_TIME] = { "us", 1e6 },
+                [LS_NCCL_BYTES] = { "MB", 1e-6 },
+                [LS_NCCL_RATE] = { "GB/s", 1e-9 },
+                [LS_NCCL_RATIO] = { "", 1 } };
+  return g_strdup_printf ("%.3g%s", ls_nccl_get (nccl, f) * units[f->unit].scale, units[f->unit].unit);
+}
+
+/* What data that do not show a figure may at most drive it to: what a file may say. */
+static const double most[]
+    = { [LS_NCCL_TIME] = 1, [LS_NCCL_BYTES] = 1e12, [LS_NCCL_RATE] = WIDE, [LS_NCCL_RATIO] = 16 };
+
+static LsNccl
+nccl_at (const LsNcclProblem *p, const gsl_vector *x)
+{
+  LsNccl nccl = *p->fixed;
+  for (size_t i = 0; p->fitted[i].name; i++)
+    nccl_set (&nccl, &p->fitted[i], fmin (exp (gsl_vector_get (x, i)), most[p->fitted[i].unit]));
+  p->complete (&nccl, p->fitted);
+  return nccl;
+}
+
+static LsNccl
+rounded (const LsNcclProblem *p, const LsNccl *nccl)
+{
+  LsNccl r = *nccl;
+  for (const LsNcclFitted *f = p->fitted; f->name; f++) {
+    double value = ls_nccl_get (nccl, f);
+    nccl_set (&r, f, f->unit == LS_NCCL_RATIO && value < NOTHING ? 0 : ls_fit_round (value, 3));
+  }
+  p->complete (&r, p->fitted);
+  return r;
+}
+
+/* --- fit --- */
+
+static double
+loss_of_curve (const LsNcclProblem *p, const LsNccl *nccl, const LsNcclCurve *c)
+{
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  double sum[2] = { 0 };
+  uint32_t n[2] = { 0 };
+  for (guint k = 0; k < c->points->len; k++) {
+    const LsNcclPoint *point = &g_array_index (c->points, LsNcclPoint, k);
+    int side = point->bytes >= LS_NCCL_SMALL_BYTES;
+    sum[side]
+        += ls_huber (log (ls_nccl_predict_s (p->cluster, nccl, c, point->bytes, arena) / point->measured_s));
+    n[side]++;
+  }
+  return SMALL_WEIGHT * sum[0] / MAX (n[0], 1) + sum[1] / MAX (n[1], 1);
+}
+
+static double
+loss (const gsl_vector *x, void *data)
+{
+  const LsNcclProblem *p = data;
+  LsNccl nccl = nccl_at (p, x);
+  double sum = 0;
+  for (guint i = 0; i < p->curves->len; i++) {
+    const LsNcclCurve *c = p->curves->pdata[i];
+    if (!c->held_out)
+      sum += loss_of_curve (p, &nccl, c);
+  }
+  return sum;
+}
+
+LsNccl
+ls_nccl_fit (const LsNcclProblem *p, double *ret_loss)
+{
+  size_t n = 0;
+  while (p->fitted[n].name)
+    n++;
+  gsl_vector *x = gsl_vector_alloc (n);
+  for (size_t i = 0; i < n; i++)
+    gsl_vector_set (x, i, log (p->fitted[i].start));
+  double before = INFINITY, after = ls_descend (loss, p, x, 0.5, N_ITERATIONS, SIMPLEX_SIZE);
+  while (before - after > 1e-5) {
+    before = after;
+    after = ls_descend (loss, p, x, 0.2, N_ITERATIONS, SIMPLEX_SIZE);
+  }
+  LsNccl nccl = nccl_at (p, x);
+  gsl_vector_free (x);
+  if (ret_loss)
+    *ret_loss = after;
+  return rounded (p, &nccl);
+}
+
+/* --- which figures of an NCCL file measured collectives can tell --------------------------------- */
+
+/* J_ij: by how much ln (time) of point i moves for ln (figure j), by differences of 2 % from where the
+ * fit of j starts, with the others as they were fitted. Of the points that are fitted
+ *
+ *   two at least must move by a tenth of what the figure does: else no size depends on it (a bandwidth, of
+ *   1 to 16 KiB);
+ *   the standard error s sqrt ((J'J)^-1_jj) must be below 0.25: else it trades with others, and the worst
+ *   one goes
+ *
+ * with s the larger of 1 %, what runs of nccl-tests scatter by (a guess), and the root mean square of what is
+ * left. */
+
+#define DELTA      0.02 /* of ln, in differences             */
+#define MOVES      0.1  /* of a point, for all of the figure */
+#define MIN_POINTS 2
+#define SCATTER    0.01
+#define MOST_ERROR 0.25
+
+/* That are fitted. */
+static size_t
+n_points (const GPtrArray *curves)
+{
+  size_t n = 0;
+  for (guint i = 0; i < curves->len; i++) {
+    const LsNcclCurve *c = curves->pdata[i];
+    n += c->held_out ? 0 : c->points->len;
+  }
+  return n;
+}
+
+/* ln (predicted / measured) of each point that is fitted. */
+static void
+residuals (const LsNcclProblem *p, const LsNccl *nccl, double *ret)
+{
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  for (guint i = 0; i < p->curves->len; i++) {
+    const LsNcclCurve *c = p->curves->pdata[i];
+    for (guint k = 0; k < c->points->len && !c->held_out; k++) {
+      const LsNcclPoint *point = &g_array_index (c->points, LsNcclPoint, k);
+      *ret++ = log (ls_nccl_predict_s (p->cluster, nccl, c, point->bytes, arena) / point->measured_s);
+    }
+  }
+}
+
+static void
+residuals_with (const LsNcclProblem *p, const LsNccl *at, size_t j, double value, double *ret)
+{
+  LsNccl other = *at;
+  nccl_set (&other, &p->fitted[j], value);
+  p->complete (&other, p->fitted);
+  residuals (p, &other, ret);
+}
+
+/* At the start: a figure that a fit drives to 0 would depend on nothing there. */
+static guint
+set_column (const LsNcclProblem *p, const LsNccl *at, size_t j, gsl_matrix *J)
+{
+  size_t n = n_points (p->curves);
+  g_autofree double *here = g_new (double, n), *beside = g_new (double, n);
+  guint n_moving = 0;
+  residuals_with (p, at, j, p->fitted[j].start, here);
+  residuals_with (p, at, j, p->fitted[j].start * exp (DELTA), beside);
+  for (size_t i = 0; i < n; i++) {
+    double slope = (beside[i] - here[i]) / DELTA;
+    n_moving += fabs (slope) >= MOVES;
+    gsl_matrix_set (J, i, j, slope);
+  }
+  return n_moving;
+}
+
+static size_t
+worst_of (const gsl_matrix *J, size_t n_fitted, double scatter, double *ret_error)
+{
+  LsSvd svd;
+  size_t worst = n_fitted;
+  double largest = MOST_ERROR;
+  ls_svd_init (&svd, J);
+  for (size_t j = 0; j < n_fitted; j++) {
+    ret_error[j] = scatter * sqrt (ls_svd_variance (&svd, j));
+    if (ret_error[j] > largest) {
+      largest = ret_error[j];
+      worst = j;
+    }
+  }
+  ls_svd_clear (&svd);
+  return worst;
+}
+
+/* The first of p->fitted that they cannot tell at these figures, and why (static); their number: all are
+ * told. ret_error: standard errors of their ln, as far as known. */
+static size_t
+find_untold (const LsNcclProblem *p, const LsNccl *at, double *ret_error, const char **ret_why)
+{
+  size_t n = n_points (p->curves), n_fitted = 0, first = SIZE_MAX;
+  while (p->fitted[n_fitted].name)
+    ret_error[n_fitted++] = NAN;
+  if (n_fitted == 0)
+    return 0;
+  g_autofree double *r = g_new0 (double, n);
+  gsl_matrix *J = gsl_matrix_calloc (MAX (n, n_fitted), n_fitted);
+  double sum = 0;
+  residuals (p, at, r);
+  for (size_t i = 0; i < n; i++)
+    sum += r[i] * r[i];
+  for (size_t j = 0; j < n_fitted; j++)
+    if (set_column (p, at, j, J) < MIN_POINTS && first == SIZE_MAX)
+      first = j;
+  *ret_why = first < n_fitted ? "no size depends on it" : "these sizes cannot tell it from others";
+  if (first == SIZE_MAX)
+    first = worst_of (J, n_fitted, fmax (SCATTER, sqrt (sum / (double) MAX (n, n_fitted + 1))), ret_error);
+  gsl_matrix_free (J);
+  return first;
+}
 
 /* ---- files of nccl-tests as curves ---- */
 
@@ -21,18 +311,7 @@ complain (const LsNcclTests *t, LsDiagList *diags, const char *hint, const char 
   ls_diag_add (diags, LS_ERROR_INPUT, t->path, t->line, t->line > 0, NULL, NULL, hint, "%s", message);
 }
 
-/* What a table calls an operation is what --op does. */
-static bool
-kind_of_table (const LsNcclTests *t, LsCollKind *ret_kind, LsDiagList *diags)
-{
-  g_autoptr (GError) error = NULL;
-  if (ls_collective_find_kind (t->op, ret_kind, &error))
-    return true;
-  complain (t, diags, NULL, error->message);
-  return false;
-}
-
-/* Names of nccl-tests: "alltoall" is all-to-all. */
+/* Names of nccl-tests: "alltoall" is all-to-all; what a table calls an operation is what --op does. */
 static bool
 kind_of (const LsNcclTests *t, LsCollKind *ret_kind, LsDiagList *diags)
 {
@@ -45,20 +324,21 @@ kind_of (const LsNcclTests *t, LsCollKind *ret_kind, LsDiagList *diags)
                                        [LS_COLL_GATHER] = "gather",
                                        [LS_COLL_SCATTER] = "scatter",
                                        [LS_COLL_SEND_RECV] = "sendrecv" };
-  if (t->op)
-    return kind_of_table (t, ret_kind, diags);
-  for (guint i = 0; t->test && i < G_N_ELEMENTS (tests); i++)
+  g_autoptr (GError) error = NULL;
+  if (t->op && ls_collective_find_kind (t->op, ret_kind, &error))
+    return true;
+  for (guint i = 0; !t->op && t->test && i < G_N_ELEMENTS (tests); i++)
     if (g_strcmp0 (tests[i], t->test) == 0) {
       *ret_kind = (LsCollKind) i;
       return true;
     }
-  g_autofree char *message = t->test
-      ? g_strdup_printf ("%s_perf times nothing that is modelled", t->test)
-      : g_strdup_printf ("%s does not say which operation ran",
-                         t->line > 0 ? "the run that begins here" : "the file");
+  g_autofree char *message = error ? g_strdup (error->message)
+      : t->test                    ? g_strdup_printf ("%s_perf times nothing that is modelled", t->test)
+                                   : g_strdup_printf ("%s does not say which operation ran",
+                                   t->line > 0 ? "the run that begins here" : "the file");
   const char *hint
       = t->line > 0 ? "give it as a file of its own, with --op" : "say it with --op, such as --op all-reduce";
-  complain (t, diags, t->test ? NULL : hint, message);
+  complain (t, diags, error || t->test ? NULL : hint, message);
   return false;
 }
 
@@ -118,13 +398,6 @@ passed_over (const LsCalibrateNccl *run, const LsNcclTests *t, const LsCollKind 
 }
 
 static void
-pass_over (LsCalibrateNccl *run, const LsNcclTests *t, const char *why)
-{
-  ls_note (run->report.files, "%s: passed over: %s on %u, %u size%s: %s", t->path, t->op, t->n_ranks,
-           t->rows->len, t->rows->len == 1 ? "" : "s", why);
-}
-
-static void
 add_run (LsCalibrateNccl *run, const LsNcclTests *t, const LsCollKind *asked, LsDiagList *diags)
 {
   LsCollKind kind = asked ? *asked : LS_COLL_ALL_REDUCE;
@@ -156,7 +429,8 @@ add_file (LsCalibrateNccl *run, const char *path, const LsCollKind *asked, LsDia
     const LsNcclTests *t = runs->pdata[i];
     g_autofree char *why = passed_over (run, t, asked);
     if (why)
-      pass_over (run, t, why);
+      ls_note (run->report.files, "%s: passed over: %s on %u, %u size%s: %s", t->path, t->op, t->n_ranks,
+               t->rows->len, t->rows->len == 1 ? "" : "s", why);
     else
       add_run (run, t, asked, diags);
   }
@@ -204,20 +478,6 @@ calibrate_nccl_load (LsCalibrateNccl *run, const LsCalibrateNcclSpec *spec, GErr
 
 /* --- the file --------------------------------------------------------------------------------------- */
 
-/* In the place of the member that was there, else at the end; takes value. */
-static void
-put (cJSON *object, const char *key, cJSON *value)
-{
-  if (!cJSON_ReplaceItemInObjectCaseSensitive (object, key, value))
-    cJSON_AddItemToObject (object, key, value);
-}
-
-static cJSON *
-value_of (const LsNcclChange *c)
-{
-  return c->is_number ? cJSON_CreateNumber (g_ascii_strtod (c->now, NULL)) : cJSON_CreateString (c->now);
-}
-
 /* The base file with another name and source and these changes (LsNcclChange), each with `why` as its
  * source; all else as it was. Newly allocated. */
 static char *
@@ -233,7 +493,10 @@ rewrite (const LsJsonDoc *base, const char *name, const char *source, const GArr
     const LsNcclChange *c = &g_array_index (changes, LsNcclChange, i);
     g_autofree char *reason
         = g_strconcat (c->is_derived ? "follows from what was fitted: " : "fitted: ", why, NULL);
-    put (root, c->key, value_of (c));
+    cJSON *value
+        = c->is_number ? cJSON_CreateNumber (g_ascii_strtod (c->now, NULL)) : cJSON_CreateString (c->now);
+    if (!cJSON_ReplaceItemInObjectCaseSensitive (root, c->key, value))
+      cJSON_AddItemToObject (root, c->key, value);
     cJSON_DeleteItemFromObjectCaseSensitive (sources, c->key);
     cJSON_AddItemToObject (sources, c->key, cJSON_CreateString (reason));
   }
@@ -357,18 +620,6 @@ has_several_steps (const LsCalibrateNccl *run)
   return false;
 }
 
-/* How many figures the points that are fitted can tell. */
-static guint
-n_figures (const LsCalibrateNccl *run)
-{
-  guint n_points = 0;
-  for (guint i = 0; i < run->curves->len; i++) {
-    const LsNcclCurve *c = run->curves->pdata[i];
-    n_points += c->held_out ? 0 : c->points->len;
-  }
-  return CLAMP (n_points / POINTS_PER_FIGURE, 1, MAX_FITTED);
-}
-
 static void
 choose_all (const LsCalibrateNccl *run, Choice *choice)
 {
@@ -486,14 +737,6 @@ judge (LsCalibrateNccl *run, const LsCluster *cluster, const LsNccl *nccl)
     finish (&run->report.all[i / 2][i % 2]);
 }
 
-static void
-keep (LsCalibrateNccl *run, Choice *choice, size_t at, const char *why)
-{
-  add_kept (run, &choice->list[at], why);
-  memmove (choice->list + at, choice->list + at + 1, (choice->n - at) * sizeof *choice->list);
-  choice->n--;
-}
-
 /* What cannot be told goes one after the other. */
 static LsNccl
 fit_told (LsCalibrateNccl *run, Choice *choice, const LsNcclProblem *problem, double *ret_error)
@@ -502,10 +745,12 @@ fit_told (LsCalibrateNccl *run, Choice *choice, const LsNcclProblem *problem, do
   const char *why = NULL;
   while (choice->n > 0) {
     nccl = ls_nccl_fit (problem, NULL);
-    size_t at = ls_nccl_untold (problem, &nccl, ret_error, &why);
+    size_t at = find_untold (problem, &nccl, ret_error, &why);
     if (at == choice->n)
       return nccl;
-    keep (run, choice, at, why);
+    add_kept (run, &choice->list[at], why);
+    memmove (choice->list + at, choice->list + at + 1, (choice->n - at) * sizeof *choice->list);
+    choice->n--;
   }
   return run->hardware->nccl;
 }
@@ -519,7 +764,8 @@ fit (LsCalibrateNccl *run, GError **error)
   g_autoptr (LsCluster) cluster = ls_nccl_wide_cluster (&run->hardware->spec, n_nodes, error);
   if (!cluster)
     return FALSE;
-  Choice choice = { .run = run, .max = n_figures (run) };
+  Choice choice = { .run = run };
+  choice.max = (guint) CLAMP (n_points (run->curves) / POINTS_PER_FIGURE, 1, MAX_FITTED);
   choose_all (run, &choice);
   const LsNcclProblem problem = { .cluster = cluster,
                                   .fixed = &run->hardware->nccl,

@@ -1,8 +1,8 @@
 /* calibrate/calibrate_nccl.h — an NCCL file fitted to runs of nccl-tests on one cluster.
  *
  * Each file of data/measured/read_nccl_tests.h is a curve (files of one operation and number of GPUs
- * are one curve). The figures start from the NCCL file of the cluster's GPU; calibrate/nccl_fit.h
- * fits those that the curves show, in this order:
+ * are one curve). The figures start from the NCCL file of the cluster's GPU; fitted
+ * are those that the curves show, in this order:
  *
  *   base_all_reduce                a collective (one base for all of them; the others follow)
  *   ring_bus_intra                 a ring inside a node
@@ -17,8 +17,8 @@
  *   base_nvls                      as nvls_bus
  *   self_copy                      an all-to-all
  *
- * and of these at most half as many as there are points, and only those that the points can tell
- * (calibrate/nccl_fit.h): sizes of 1 to 16 KiB tell no bandwidth. What the curves show and is not fitted
+ * and of these at most half as many as there are points, and only those that the points can tell:
+ * sizes of 1 to 16 KiB tell no bandwidth. What the curves show and is not fitted
  * stays, and is named with the reason; what they do not show stays, with its source.
  *
  * Rates are efficiencies of a link (network/nccl/nccl.h). Fitted are those of the cluster's own links;
@@ -30,8 +30,10 @@
 #include <glib.h>
 
 #include "calibrate/fit_report.h"
+#include "cluster/cluster.h"
 #include "data/text/json_doc.h"
 #include "job/hardware.h"
+#include "network/coll.h"
 
 /* A figure of the file. */
 typedef struct {
@@ -93,5 +95,73 @@ struct LsCalibrateNccl {
   GPtrArray *curves; /* LsNcclCurve                      */
   LsNcclFitReport report;
 };
+
+/* --- numbers of an NCCL file fitted to measured collectives ------------------------------------------ */
+
+/* With the very functions that predict them.
+ *
+ * A curve is what one cluster took for one operation on so many GPUs, over sizes. Curves
+ * weigh alike, however many points they have, and their points below 1 MiB together half
+ * as much as those above. Curves with 4 or 32 GPUs are held out whole.
+ *
+ * Objective: the sum over curves of the mean Huber loss of log (predicted / measured),
+ * delta 0.1, so that outliers count linearly. Minimiser: Nelder-Mead
+ * (gsl_multimin_fminimizer_nmsimplex2) on the logarithms, restarted until it stays.
+ * Results are rounded to three digits, and judged so. */
+
+#define LS_NCCL_SMALL_BYTES ((uint64_t) 1024 * 1024) /* errors are told apart here */
+
+typedef struct {
+  uint64_t bytes;
+  double measured_s;
+} LsNcclPoint;
+
+typedef struct {
+  char *name; /* of the cluster, or of the file; told in reports */
+  LsCollKind kind;
+  uint32_t n_gpus, n_nodes; /* the first n_gpus / n_nodes GPUs of each node */
+  bool held_out;
+  GArray *points; /* LsNcclPoint, in the order of the file */
+} LsNcclCurve;
+
+LsNcclCurve *ls_nccl_curve_new (const char *name, LsCollKind kind, uint32_t n_gpus, uint32_t n_nodes);
+void ls_nccl_curve_free (void *curve);
+
+/* One number that is fitted: where it lives, how it is printed. Times are LsTime in the
+ * struct, and seconds here. */
+typedef enum { LS_NCCL_TIME, LS_NCCL_BYTES, LS_NCCL_RATE, LS_NCCL_RATIO } LsNcclUnit;
+typedef struct {
+  const char *name; /* NULL ends a list */
+  size_t offset;
+  LsNcclUnit unit;
+  double start;
+} LsNcclFitted;
+#define LS_NCCL_FIT(field, unit, start)                                                                      \
+  {                                                                                                          \
+#field, offsetof(LsNccl, field), unit, start                                                             \
+  }
+
+double ls_nccl_get (const LsNccl *nccl, const LsNcclFitted *f);
+/* "8.94us", "7.8MB", "21.3GB/s", "0.4": as a file spells it; newly allocated. */
+char *ls_nccl_spell (const LsNccl *nccl, const LsNcclFitted *f);
+
+typedef struct {
+  const LsCluster *cluster;
+  const LsNccl *fixed;
+  const LsNcclFitted *fitted;
+  const GPtrArray *curves; /* LsNcclCurve */
+  /* Sets what follows from the fitted numbers. */
+  void (*complete) (LsNccl *nccl, const LsNcclFitted *fitted);
+} LsNcclProblem;
+
+double ls_nccl_predict_s (const LsCluster *cluster, const LsNccl *nccl, const LsNcclCurve *curve,
+                          uint64_t bytes, LsArena *arena);
+/* Borrows the strings of p->fixed. The loss that was reached, if wanted. */
+LsNccl ls_nccl_fit (const LsNcclProblem *p, double *ret_loss);
+
+/* A cluster of that spec whose links inside nodes are wider than any collective, those
+ * between nodes as fast as they may be, without latency: what is fitted is then the limit of
+ * NCCL, not of a link. NULL: an error of ls_cluster_build(). */
+LsCluster *ls_nccl_wide_cluster (const LsClusterSpec *spec, uint32_t n_nodes, GError **error);
 
 #endif

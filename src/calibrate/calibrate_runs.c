@@ -110,8 +110,7 @@ typedef struct {
 
 struct LsCalibrateRuns {
   GPtrArray *cases; /* LsCase: those that can be simulated */
-  GPtrArray *notes;
-  char *name; /* of the cluster, as it was asked for */
+  char *name;       /* of the cluster, as it was asked for */
   LsHardware *hardware;
   LsRunOptions options;
   guint n_threads;
@@ -128,7 +127,7 @@ ls_calibrate_runs_free (LsCalibrateRuns *run)
   if (!run)
     return;
   g_clear_pointer (&run->cases, g_ptr_array_unref);
-  g_ptr_array_unref (run->notes);
+  g_ptr_array_unref (run->report.notes);
   g_free (run->name);
   ls_hardware_free (run->hardware);
   g_free (run->report.cluster);
@@ -147,7 +146,7 @@ static LsCalibrateRuns *
 run_alloc (const LsCalibrateRunsSpec *spec)
 {
   LsCalibrateRuns *run = g_new0 (LsCalibrateRuns, 1);
-  run->notes = g_ptr_array_new_with_free_func (g_free);
+  run->report.notes = g_ptr_array_new_with_free_func (g_free);
   run->n_threads = spec->n_threads;
   run->progress = spec->progress;
   run->report.file = ls_job_cases_name (spec->paths);
@@ -169,16 +168,13 @@ load_cases (LsCalibrateRuns *run, const LsCalibrateRunsSpec *spec, GError **erro
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   run->cases = ls_job_cases_load (spec->paths, spec->cluster, false, &run->report.sha256, diags);
-  return run->cases || ls_diag_list_to_error (diags, error);
-}
-
-static void
-note_ignored_columns (LsCalibrateRuns *run)
-{
+  if (!run->cases)
+    return ls_diag_list_to_error (diags, error);
   g_autoptr (GPtrArray) ignored = ls_job_cases_ignored_columns (run->cases);
   g_autofree char *names = g_strjoinv (", ", (char **) ignored->pdata);
   if (*names)
-    ls_note (run->notes, "columns that nothing reads: %s", names);
+    ls_note (run->report.notes, "columns that nothing reads: %s", names);
+  return TRUE;
 }
 
 static gboolean
@@ -198,16 +194,6 @@ choose_cluster (LsCalibrateRuns *run, const LsCalibrateRunsSpec *spec, GError **
   return TRUE;
 }
 
-/* As validate does (validate/validate.c). */
-static void
-settle_software (LsCalibrateRuns *run)
-{
-  for (guint i = 0; i < run->cases->len; i++) {
-    LsCase *c = g_ptr_array_index (run->cases, i);
-    ls_softwares_settle (NULL, run->hardware, c->said, &c->strategy);
-  }
-}
-
 static gboolean
 load_cluster (LsCalibrateRuns *run, GError **error)
 {
@@ -218,7 +204,10 @@ load_cluster (LsCalibrateRuns *run, GError **error)
   run->report.cluster = g_strdup (run->hardware->spec.name);
   if (!ls_hardware_check_alike (&run->hardware->spec, "a fit to runs", error))
     return FALSE;
-  settle_software (run);
+  for (guint i = 0; i < run->cases->len; i++) { /* as validate does (validate/validate.c) */
+    LsCase *c = g_ptr_array_index (run->cases, i);
+    ls_softwares_settle (NULL, run->hardware, c->said, &c->strategy);
+  }
   const LsFitted *f = &run->hardware->spec.fitted;
   if (f->compute + f->overlap + f->intra_node + f->inter_node > 0 || f->host_launch > 0)
     return ls_fail (error, LS_ERROR_CONFLICT,
@@ -262,14 +251,10 @@ count_row (guint64 n_done G_GNUC_UNUSED, guint64 n_to_do G_GNUC_UNUSED, gpointer
   ls_progress_tell (&run->progress, ++run->n_simulated, run->n_to_simulate);
 }
 
+/* Whether all could be simulated. */
 static bool
-predict_rows (Batch *b, size_t row)
+predict_rows (Batch *b)
 {
-  if (row != LS_ALL_ROWS) {
-    predict_row ((guint) row, b);
-    count_row (1, 1, b->run);
-    return !isnan (b->log_s[row]);
-  }
   const LsProgress progress = { count_row, b->run };
   ls_parallel (b->run->cases->len, b->run->n_threads, predict_row, b, &progress);
   bool ok = true;
@@ -293,13 +278,13 @@ fitted_of (const double *values, double call_time)
 }
 
 static bool
-predict (void *context, const double *values, size_t row, double *ret_log)
+predict (void *context, const double *values, double *ret_log)
 {
   LsCalibrateRuns *run = context;
   const LsFitted f = fitted_of (values, ls_cluster_call_time (&run->hardware->spec));
   LsHardware *hardware = ls_fitted_copy_new (run->hardware, &f);
   Batch b = { .run = run, .hardware = hardware, .log_s = ret_log };
-  bool ok = predict_rows (&b, row);
+  bool ok = predict_rows (&b);
   ls_fitted_copy_free (hardware);
   return ok;
 }
@@ -313,28 +298,26 @@ check_runs (LsCalibrateRuns *run, const double *log_s, GError **error)
     const LsCase *c = g_ptr_array_index (run->cases, i);
     list[i] = (LsCheckedRun) { c->id, c->measured_s, exp (log_s[i]) };
   }
-  return ls_runs_check (run->report.file, list, n, run->notes, error);
+  return ls_runs_check (run->report.file, list, n, run->report.notes, error);
 }
 
 /* Rows that cannot be simulated are not there from here on. */
 static gboolean
 drop_refused (LsCalibrateRuns *run, GError **error)
 {
-  note_ignored_columns (run);
   guint n = run->cases->len;
   double *log_s = run->log_start = g_new (double, n);
   g_autofree char **why = g_new0 (char *, n);
   run->facts = g_new0 (Facts, n);
   Batch b = { .run = run, .hardware = run->hardware, .log_s = log_s, .why = why, .facts = run->facts };
   run->n_to_simulate = n + n * ls_runs_most_simulations (N_PARAMETERS);
-  predict_rows (&b, LS_ALL_ROWS);
+  predict_rows (&b);
   for (guint i = n; i-- > 0;) {
     if (!why[i])
       continue;
     const LsCase *c = g_ptr_array_index (run->cases, i);
-    const char *text = g_str_has_prefix (why[i], "error: ") ? why[i] + strlen ("error: ") : why[i];
-    g_autofree char *line = g_strndup (text, strcspn (text, "\n"));
-    g_ptr_array_insert (run->notes, 0, g_strdup_printf ("%s is left out: %s", c->id, line));
+    g_autofree char *line = ls_first_line (why[i]);
+    g_ptr_array_insert (run->report.notes, 0, g_strdup_printf ("%s is left out: %s", c->id, line));
     g_ptr_array_remove_index (run->cases, i);
     memmove (log_s + i, log_s + i + 1, (n - i - 1) * sizeof *log_s);
     memmove (run->facts + i, run->facts + i + 1, (n - i - 1) * sizeof *run->facts);
@@ -343,7 +326,7 @@ drop_refused (LsCalibrateRuns *run, GError **error)
   run->n_to_simulate = n + run->cases->len * ls_runs_most_simulations (N_PARAMETERS);
   if (run->cases->len >= N_MIN_ROWS)
     return check_runs (run, log_s, error);
-  const char *reason = run->cases->len < n ? g_ptr_array_index (run->notes, 0) : NULL;
+  const char *reason = run->cases->len < n ? g_ptr_array_index (run->report.notes, 0) : NULL;
   g_autofree char *too_few = g_strdup_printf ("one run cannot tell a slow %s from a slow network",
                                               ls_cluster_chip_word (&run->hardware->spec, 1));
   return ls_fail (error, LS_ERROR_INPUT,
@@ -353,22 +336,12 @@ drop_refused (LsCalibrateRuns *run, GError **error)
 
 /* ---- report ---- */
 
-static const char *
-reason (LsRunsState state)
-{
-  switch (state) {
-  case LS_KEPT_UNSEEN:
-    return "no run depends on it";
-  case LS_KEPT_FEW_ROWS:
-    return "too few runs: two for each that is fitted";
-  case LS_KEPT_UNCERTAIN:
-    return "these runs cannot tell it, its error exceeds half of its range";
-  case LS_KEPT_AGREES:
-    return "its standard error exceeds its distance from what it was";
-  default:
-    return NULL;
-  }
-}
+static const char *const reasons[]
+    = { [LS_FITTED] = NULL,
+        [LS_KEPT_UNSEEN] = "no run depends on it",
+        [LS_KEPT_FEW_ROWS] = "too few runs: two for each that is fitted",
+        [LS_KEPT_UNCERTAIN] = "these runs cannot tell it, its error exceeds half of its range",
+        [LS_KEPT_AGREES] = "its standard error exceeds its distance from what it was" };
 
 static double
 off (double log_ratio)
@@ -410,7 +383,7 @@ fill_lines (LsFittedReport *r, const LsRunsFit *fit, double call_time)
                                 .hi = times * p->hi,
                                 .error = fit->error[j],
                                 .sensitivity = fit->sensitivity[j],
-                                .why = reason (fit->state[j]) };
+                                .why = reasons[fit->state[j]] };
     g_array_append_val (r->lines, line);
     g_array_append_val (r->singular, fit->singular[j]);
   }
@@ -478,12 +451,6 @@ const LsFittedReport *
 ls_calibrate_runs_report (const LsCalibrateRuns *run)
 {
   return &run->report;
-}
-
-const GPtrArray *
-ls_calibrate_runs_notes (const LsCalibrateRuns *run)
-{
-  return run->notes;
 }
 
 char *

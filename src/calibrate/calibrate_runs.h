@@ -57,6 +57,7 @@ typedef struct {
   double condition;      /* of the Jacobian of what is fitted; NaN: nothing is */
   GArray *singular;      /* double: of all, at the start                      */
   const char *version;
+  GPtrArray *notes; /* char *: rows that were left out, and what is odd about others, a line each */
 } LsFittedReport;
 
 typedef struct {
@@ -77,8 +78,6 @@ void ls_calibrate_runs_free (LsCalibrateRuns *run); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsCalibrateRuns, ls_calibrate_runs_free)
 
 const LsFittedReport *ls_calibrate_runs_report (const LsCalibrateRuns *run);
-/* Rows that were left out, and what is odd about others (calibrate/calibrate_runs.h), a line each. */
-const GPtrArray *ls_calibrate_runs_notes (const LsCalibrateRuns *run);
 /* The cluster as a file of that name; newly allocated. LS_ERROR_UNSUPPORTED: it came from XML;
  * LS_ERROR_FAILED: nothing was fitted. */
 char *ls_calibrate_runs_json (const LsCalibrateRuns *run, const char *name, GError **error);

@@ -22,47 +22,33 @@ ls_runs_number_jobs (const double *log_start, guint n, guint *ret_jobs)
   }
 }
 
-static void
-set_range (const LsSummedRun *runs, guint n, LsFittedRuns *ret)
-{
-  g_autofree double *errors = g_new (double, n), *log_start = g_new (double, n);
-  g_autofree guint *jobs = g_new (guint, n);
-  for (guint i = 0; i < n; i++) {
-    errors[i] = runs[i].log_measured - runs[i].log_left_out;
-    log_start[i] = runs[i].log_start;
-  }
-  ls_runs_number_jobs (log_start, n, jobs);
-  ls_own_runs_set_range (errors, jobs, n, ret);
-}
-
-/* MFU goes as 1 / step. */
-static double
-lowest_mfu (const LsSummedRun *runs, guint n)
-{
-  double lowest = INFINITY;
-  for (guint i = 0; i < n; i++)
-    lowest = fmin (lowest, runs[i].mfu * exp (runs[i].log_start - runs[i].log_fitted));
-  return lowest;
-}
-
 void
 ls_runs_summary (const LsSummedRun *runs, guint n, const char *file, const char *architecture,
                  LsFittedRuns *ret)
 {
   LsResidualGroup group = { .architecture = (char *) architecture };
-  for (guint i = 0; i < n; i++)
+  g_autofree double *errors = g_new (double, n), *log_start = g_new (double, n);
+  g_autofree guint *jobs = g_new (guint, n);
+  double lowest_mfu = INFINITY;
+  for (guint i = 0; i < n; i++) {
     ls_residual_group_add_traits (&group, &runs[i].traits);
+    errors[i] = runs[i].log_measured - runs[i].log_left_out;
+    log_start[i] = runs[i].log_start;
+    /* MFU goes as 1 / step */
+    lowest_mfu = fmin (lowest_mfu, runs[i].mfu * exp (runs[i].log_start - runs[i].log_fitted));
+  }
   *ret = (LsFittedRuns) {
     .file = g_path_get_basename (file),
     .architecture = g_strdup (architecture),
     .traits = group.traits,
-    .lowest_mfu = lowest_mfu (runs, n),
+    .lowest_mfu = lowest_mfu,
     .gpus = group.figures[LS_ASPECT_GPUS - LS_N_WORD_ASPECTS],
     .tp = group.figures[LS_ASPECT_TENSOR - LS_N_WORD_ASPECTS],
     .params = group.figures[LS_ASPECT_PARAMS - LS_N_WORD_ASPECTS],
     .fabric = group.figures[LS_ASPECT_FABRIC - LS_N_WORD_ASPECTS],
   };
-  set_range (runs, n, ret);
+  ls_runs_number_jobs (log_start, n, jobs);
+  ls_own_runs_set_range (errors, jobs, n, ret);
 }
 
 void

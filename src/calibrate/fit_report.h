@@ -47,6 +47,19 @@ typedef struct {
   const char *why; /* it is kept; static                          */
 } LsFitChange;
 
+/* What a profile says besides its kernels, held against what the simulator assumes. */
+typedef struct {
+  const char *what; /* static                                                   */
+  const char *unit; /* static: "us", "GB/s", "" of a ratio                      */
+  double assumed;   /* NaN: nothing                                             */
+  double measured;
+  const char *note;   /* static: what the measurement is not, or why it is unused; NULL: nothing to say */
+  char *use;          /* where it is written; NULL: nowhere. Owned                */
+  bool needs_cluster; /* it is of one, and none was named                       */
+} LsAssumedFigure;
+
+void ls_assumed_figure_clear (gpointer assumption);
+
 typedef struct {
   char *gpu;
   char *base;          /* the calibration that was there; NULL: none  */
@@ -58,7 +71,9 @@ typedef struct {
   GArray *classes;     /* LsFitClass                                  */
   GArray *kernels;     /* LsFittedKernel, in the order of the files   */
   guint n_measured;    /* rows of the measured table                  */
-  GArray *assumptions; /* LsAssumedFigure (calibrate/assumed.h)           */
+  GArray *assumptions; /* LsAssumedFigure                                 */
+  LsFitError held_out; /* of all kernels that were: n, and mape; NaN of none */
+  GPtrArray *notes;    /* char *: what was not used, a line each       */
 } LsFitReport;
 
 /* x as the coefficient is printed: "0.84", "4.2us"; and why it is what it is. Newly allocated. */

@@ -10,81 +10,53 @@
 
 #include "calibrate/solve.h"
 
-/* A fit to measured runs as it goes on: what the files of calibrate/runs_fit.h share
- * .
- *
- * u: places in units of half of each range, from the start of the parameter; vectors of u have a
- * component for each active parameter. r: ln (predicted / measured) of each row. */
+/* u: places in units of half of each range, from the start of the parameter; vectors of u have a component
+ * for each active parameter. r: ln (predicted / measured) of each row. */
 
-/* A fit of some of the parameters, with what was predicted last: a simulation may take seconds. */
+/* A fit of some of the parameters, by curves through what was simulated at the ends of their ranges. */
 typedef struct {
   const LsRunsProblem *p;
   size_t active[LS_RUNS_MAX_PARAMETERS], n_active;
   double from[LS_RUNS_MAX_PARAMETERS]; /* u of each parameter from which the next fit starts */
   double away[LS_RUNS_MAX_PARAMETERS]; /* another, where it moves rows on one side only; 0: both */
-  double known_u[LS_RUNS_MAX_PARAMETERS], *known_r; /* residuals of all rows; NaN: of none   */
-  double slope_u[LS_RUNS_MAX_PARAMETERS], *slope;   /* Jacobian, row by row; likewise        */
-  bool is_rough; /* predicts by curves through the ends of ranges, not by simulation */
   double end_u[LS_RUNS_MAX_PARAMETERS][2],
-      *end_r[LS_RUNS_MAX_PARAMETERS][2]; /* these ends; NULL: none simulated */
-  const double *start_r; /* where all parameters start                                       */
-  double *off;           /* by how much the curves are put right, of each row                */
+      *end_r[LS_RUNS_MAX_PARAMETERS][2]; /* the ends; NULL: none simulated */
+  const double *start_r;                 /* where all parameters start     */
+  double *off;                           /* by how much the curves are put right, of each row */
   bool may_drop;
-  bool has_failed;
 } RunsWork;
 
-/* ---- Levenberg-Marquardt over what is active, from more than one place ---- */
-
-/* --- residuals and slopes of the runs: what is known already is not simulated again -------------- */
+/* --- residuals and slopes of the runs ------------------------------------------------------------ */
 
 #define DELTA 0.02 /* of u, in differences          */
 
-/* What returns bool: false, a simulation failed. */
-/* in ln */
+/* Of ln. */
 static double
-runs_half_range (const LsRunsParameter *x)
+half_range (const LsRunsParameter *x)
 {
   return 0.5 * log (x->hi / x->lo);
 }
 
 static double
-runs_u_of (const LsRunsParameter *x, double value)
+u_of (const LsRunsParameter *x, double value)
 {
-  return log (value / x->start) / runs_half_range (x);
+  return log (value / x->start) / half_range (x);
 }
 
 static double
 value_at (const LsRunsParameter *x, double u)
 {
-  return CLAMP (x->start * exp (u * runs_half_range (x)), x->lo, x->hi);
+  return CLAMP (x->start * exp (u * half_range (x)), x->lo, x->hi);
 }
 
-static void
-runs_values_at (const RunsWork *w, const gsl_vector *u, double *ret_values)
+/* Residuals of all rows by simulation; false: one failed. */
+static bool
+simulate (const LsRunsProblem *p, const double *values, double *r)
 {
-  for (size_t j = 0; j < w->p->n_parameters; j++)
-    ret_values[j] = w->p->parameters[j].start;
-  for (size_t a = 0; a < w->n_active; a++)
-    ret_values[w->active[a]] = value_at (&w->p->parameters[w->active[a]], gsl_vector_get (u, a));
-}
-
-/* How far apart in the component that differs most; NaN if b is. */
-static double
-distance (const RunsWork *w, const gsl_vector *a, const double *b)
-{
-  double most = 0;
-  for (size_t j = 0; j < w->n_active; j++) {
-    double d = fabs (gsl_vector_get (a, j) - b[j]);
-    most = isnan (d) || d > most ? d : most;
-  }
-  return most;
-}
-
-static void
-note_place (const RunsWork *w, const gsl_vector *u, double *ret_place)
-{
-  for (size_t j = 0; j < w->n_active; j++)
-    ret_place[j] = gsl_vector_get (u, j);
+  bool ok = p->predict (p->context, values, r);
+  for (size_t i = 0; ok && i < p->n_rows; i++)
+    r[i] -= p->log_measured[i];
+  return ok;
 }
 
 /* What row i moves by, from the start to u of parameter j: the parabola through start and both ends; where
@@ -102,9 +74,9 @@ curve (const RunsWork *w, size_t j, size_t i, double u)
   return at * (above - bend * (b - at));
 }
 
-/* the same by the curves */
+/* The residual of a row by the curves. */
 static double
-runs_rough (const RunsWork *w, const gsl_vector *u, size_t row)
+residual (const RunsWork *w, const gsl_vector *u, size_t row)
 {
   double r = w->start_r[row] + w->off[row];
   for (size_t a = 0; a < w->n_active; a++)
@@ -112,39 +84,15 @@ runs_rough (const RunsWork *w, const gsl_vector *u, size_t row)
   return r;
 }
 
-/* or LS_ALL_ROWS */
-static bool
-runs_simulate (RunsWork *w, const gsl_vector *u, size_t row, double *r)
+static void
+residuals (const RunsWork *w, const gsl_vector *u, double *ret)
 {
-  double values[LS_RUNS_MAX_PARAMETERS];
-  for (size_t i = 0; i < w->p->n_rows && w->is_rough; i++)
-    if (row == LS_ALL_ROWS || row == i)
-      r[i] = runs_rough (w, u, i);
-  if (w->is_rough)
-    return true;
-  runs_values_at (w, u, values);
-  if (!w->p->predict (w->p->context, values, row, r))
-    w->has_failed = true;
   for (size_t i = 0; i < w->p->n_rows; i++)
-    if (row == LS_ALL_ROWS || row == i)
-      r[i] = w->has_failed ? 0 : r[i] - w->p->log_measured[i];
-  return !w->has_failed;
-}
-
-static bool
-runs_residuals (RunsWork *w, const gsl_vector *u, double *r)
-{
-  if (!(distance (w, u, w->known_u) <= 0)) {
-    if (!runs_simulate (w, u, LS_ALL_ROWS, w->known_r))
-      return false;
-    note_place (w, u, w->known_u);
-  }
-  memcpy (r, w->known_r, w->p->n_rows * sizeof *r);
-  return true;
+    ret[i] = residual (w, u, i);
 }
 
 static double
-runs_sum_of_squares (const double *r, size_t n)
+sum_of_squares (const double *r, size_t n)
 {
   double sum = 0;
   for (size_t i = 0; i < n; i++)
@@ -152,46 +100,32 @@ runs_sum_of_squares (const double *r, size_t n)
   return sum;
 }
 
-/* Towards the inside of the range. By the curves: a simulation tells how far a row is off, which its slopes
- * need not. */
+/* By differences towards the inside of the range, of the curves: a simulation tells how far a row is off,
+ * which its slopes need not. */
 static void
-differences (RunsWork *w, const gsl_vector *u)
+jacobian (const RunsWork *w, const gsl_vector *u, gsl_matrix *J)
 {
-  size_t n = w->p->n_rows, p = w->n_active;
-  gsl_vector *v = gsl_vector_alloc (p);
-  for (size_t a = 0; a < p; a++) {
+  gsl_vector *v = gsl_vector_alloc (w->n_active);
+  for (size_t a = 0; a < w->n_active; a++) {
     const LsRunsParameter *x = &w->p->parameters[w->active[a]];
     double place = gsl_vector_get (u, a), step = value_at (x, place + DELTA) < x->hi ? DELTA : -DELTA;
     gsl_vector_memcpy (v, u);
     gsl_vector_set (v, a, place + step);
-    for (size_t i = 0; i < n; i++)
-      w->slope[i * p + a] = (runs_rough (w, v, i) - runs_rough (w, u, i)) / step;
+    for (size_t i = 0; i < w->p->n_rows; i++)
+      gsl_matrix_set (J, i, a, (residual (w, v, i) - residual (w, u, i)) / step);
   }
-  note_place (w, u, w->slope_u);
   gsl_vector_free (v);
 }
 
-/* near u serves */
-static bool
-runs_jacobian (RunsWork *w, const gsl_vector *u, gsl_matrix *J)
-{
-  if (!(distance (w, u, w->slope_u) <= 0))
-    differences (w, u);
-  gsl_matrix_const_view slope = gsl_matrix_const_view_array (w->slope, w->p->n_rows, w->n_active);
-  gsl_matrix_memcpy (J, &slope.matrix);
-  return true;
-}
-
 static void
-runs_drop (RunsWork *w, size_t a, LsRunsState why, LsRunsFit *fit)
+drop (RunsWork *w, size_t a, LsRunsState why, LsRunsFit *fit)
 {
   fit->state[w->active[a]] = why;
   memmove (w->active + a, w->active + a + 1, (w->n_active - a - 1) * sizeof *w->active);
   w->n_active--;
-  w->known_u[0] = w->slope_u[0] = NAN;
 }
 
-/* --- levenberg-Marquardt over what is active, from more than one place --------------------------- */
+/* --- Levenberg-Marquardt over what is active, from more than one place --------------------------- */
 
 #define CONVERGED 3e-4 /* of u: a step that ends a descent,               */
 #define NO_GAIN   1e-3 /* or of the sum of squares                        */
@@ -201,13 +135,15 @@ runs_drop (RunsWork *w, size_t a, LsRunsState why, LsRunsFit *fit)
 static int
 on_residuals (const gsl_vector *u, void *data, gsl_vector *f)
 {
-  return runs_residuals (data, u, f->data) ? GSL_SUCCESS : GSL_EFAILED;
+  residuals (data, u, f->data);
+  return GSL_SUCCESS;
 }
 
 static int
 on_jacobian (const gsl_vector *u, void *data, gsl_matrix *J)
 {
-  return runs_jacobian (data, u, J) ? GSL_SUCCESS : GSL_EFAILED;
+  jacobian (data, u, J);
+  return GSL_SUCCESS;
 }
 
 /* Into each range, that far from its ends; whether it was outside. */
@@ -217,7 +153,7 @@ keep_inside (const RunsWork *w, double margin, gsl_vector *u)
   bool was_outside = false;
   for (size_t a = 0; a < w->n_active; a++) {
     const LsRunsParameter *x = &w->p->parameters[w->active[a]];
-    double lo = runs_u_of (x, x->lo), hi = runs_u_of (x, x->hi), at = gsl_vector_get (u, a);
+    double lo = u_of (x, x->lo), hi = u_of (x, x->hi), at = gsl_vector_get (u, a);
     if (at < lo || at > hi) {
       was_outside = true;
       gsl_vector_set (u, a, CLAMP (at, lo + margin, hi - margin));
@@ -226,14 +162,7 @@ keep_inside (const RunsWork *w, double margin, gsl_vector *u)
   return was_outside;
 }
 
-/* Nothing depends on anything: GSL's QR wants a rank of 1 at least. */
-static bool
-is_flat (const gsl_matrix *J)
-{
-  return gsl_matrix_max (J) <= 0 && gsl_matrix_min (J) >= 0;
-}
-
-static bool
+static void
 descend (RunsWork *w, gsl_vector *u)
 {
   gsl_multifit_nlinear_parameters how = gsl_multifit_nlinear_default_parameters ();
@@ -242,53 +171,59 @@ descend (RunsWork *w, gsl_vector *u)
   gsl_multifit_nlinear_fdf fdf
       = { .f = on_residuals, .df = on_jacobian, .n = w->p->n_rows, .p = w->n_active, .params = w };
   bool goes_on = gsl_multifit_nlinear_init (u, &fdf, s) == GSL_SUCCESS;
-  for (int i = 0; goes_on && i < MAX_STEPS && !is_flat (gsl_multifit_nlinear_jac (s)); i++) {
-    double before = runs_sum_of_squares (gsl_multifit_nlinear_residual (s)->data, w->p->n_rows);
+  for (int i = 0; goes_on && i < MAX_STEPS; i++) {
+    const gsl_matrix *J = gsl_multifit_nlinear_jac (s);
+    if (gsl_matrix_max (J) <= 0 && gsl_matrix_min (J) >= 0)
+      break; /* nothing depends on anything: GSL's QR wants a rank of 1 at least */
+    double before = sum_of_squares (gsl_multifit_nlinear_residual (s)->data, w->p->n_rows);
     goes_on = gsl_multifit_nlinear_iterate (s) == GSL_SUCCESS;
-    double after = runs_sum_of_squares (gsl_multifit_nlinear_residual (s)->data, w->p->n_rows);
+    double after = sum_of_squares (gsl_multifit_nlinear_residual (s)->data, w->p->n_rows);
     gsl_vector_sub (u, gsl_multifit_nlinear_position (s));
     goes_on = goes_on && fmax (gsl_vector_max (u), -gsl_vector_min (u)) > CONVERGED
         && after < (1 - NO_GAIN) * before;
     gsl_vector_memcpy (u, gsl_multifit_nlinear_position (s));
   }
   gsl_multifit_nlinear_free (s);
-  return !w->has_failed;
 }
 
-/* Beyond its range a value stays, and nothing depends on it: what got there starts again from the inside of
- * the range, and the better end is taken. */
-static bool
-descend_inside (RunsWork *w, gsl_vector *u, double *ret_cost)
+static double
+cost_at (const RunsWork *w, const gsl_vector *u)
 {
   g_autofree double *r = g_new (double, w->p->n_rows);
+  residuals (w, u, r);
+  return sum_of_squares (r, w->p->n_rows);
+}
+
+/* The cost that is reached. Beyond its range a value stays, and nothing depends on it: what got there starts
+ * again from the inside of the range, and the better end is taken. */
+static double
+descend_inside (RunsWork *w, gsl_vector *u)
+{
   gsl_vector *again = gsl_vector_alloc (w->n_active);
-  bool ok = descend (w, u);
+  descend (w, u);
   gsl_vector_memcpy (again, u);
   bool was_outside = keep_inside (w, NUDGE, again);
   keep_inside (w, 0, u);
-  ok = ok && runs_residuals (w, u, r);
-  *ret_cost = runs_sum_of_squares (r, w->p->n_rows);
-  if (ok && was_outside && descend (w, again)) {
+  double cost = cost_at (w, u);
+  if (was_outside) {
+    descend (w, again);
     keep_inside (w, 0, again);
-    ok = runs_residuals (w, again, r);
-    double cost = runs_sum_of_squares (r, w->p->n_rows);
-    if (ok && cost < *ret_cost) {
-      *ret_cost = cost;
+    double other = cost_at (w, again);
+    if (other < cost)
       gsl_vector_memcpy (u, again);
-    }
+    cost = fmin (cost, other);
   }
   gsl_vector_free (again);
-  return ok && !w->has_failed;
+  return cost;
 }
 
-/* From where the last fit ended; and from there with those parameters moved to where they bite that bite on
- * one side of their start only: where one does not, nothing depends on it, and no slope leads back. */
-/* The least sum of squares within the ranges. */
-static bool
-runs_find_best (RunsWork *w, gsl_vector *u)
+/* The least sum of squares within the ranges: from where the last fit ended; and from there with those
+ * parameters moved to where they bite that bite on one side of their start only: where one does not, nothing
+ * depends on it, and no slope leads back. */
+static void
+find_best (RunsWork *w, gsl_vector *u)
 {
   gsl_vector *v = gsl_vector_alloc (w->n_active);
-  double cost, other;
   bool has_other = false;
   for (size_t a = 0; a < w->n_active; a++) {
     size_t j = w->active[a];
@@ -296,30 +231,18 @@ runs_find_best (RunsWork *w, gsl_vector *u)
     gsl_vector_set (v, a, w->away[j] != 0 ? w->away[j] : w->from[j]);
     has_other |= w->away[j] != 0;
   }
-  bool ok = descend_inside (w, u, &cost);
-  if (ok && has_other) {
-    ok = descend_inside (w, v, &other);
-    if (ok && other < cost)
-      gsl_vector_memcpy (u, v);
-  }
+  double cost = descend_inside (w, u);
+  if (has_other && descend_inside (w, v) < cost)
+    gsl_vector_memcpy (u, v);
   for (size_t a = 0; a < w->n_active; a++)
     w->from[w->active[a]] = gsl_vector_get (u, a);
   gsl_vector_free (v);
-  return ok;
 }
 
 /* ---- what each parameter does to the runs over its range, and who is worth a fit ---- */
 
 #define ONE_SIDED 0.05 /* of what a row moves on the other side of the start */
 #define UNSEEN    1e-3 /* ln: less than any timing tells                  */
-
-static void
-drop_unseen (RunsWork *w, LsRunsFit *fit)
-{
-  for (size_t a = w->n_active; a-- > 0;)
-    if (fit->sensitivity[w->active[a]] < UNSEEN / 2)
-      runs_drop (w, a, LS_KEPT_UNSEEN, fit);
-}
 
 /* Takes out of v what points along c. */
 static void
@@ -339,7 +262,7 @@ gain_of (const LsRunsParameter *x, const gsl_vector *r, const gsl_vector *c)
   double along, square;
   gsl_blas_ddot (r, c, &along);
   gsl_blas_ddot (c, c, &square);
-  double u = square > 0 ? CLAMP (-along / square, runs_u_of (x, x->lo), runs_u_of (x, x->hi)) : 0;
+  double u = square > 0 ? CLAMP (-along / square, u_of (x, x->lo), u_of (x, x->hi)) : 0;
   return -u * (2 * along + u * square);
 }
 
@@ -374,25 +297,25 @@ keep_telling (RunsWork *w, gsl_matrix *J, LsRunsFit *fit)
   }
   gsl_vector_free (r);
   while (w->n_active > n_keep)
-    runs_drop (w, w->n_active - 1, LS_KEPT_FEW_ROWS, fit);
+    drop (w, w->n_active - 1, LS_KEPT_FEW_ROWS, fit);
 }
 
 /* One parameter at one end of its range: the most that a row moves for each half of the range; *ret_u where
  * that is, r what is predicted there. */
 static bool
-look_at_end (RunsWork *w, size_t j, double end, const double *before, double *ret_u, double *r,
-             double *ret_most)
+look_at_end (const RunsWork *w, size_t j, double end, double *ret_u, double *r, double *ret_most)
 {
-  const LsRunsParameter *x = &w->p->parameters[j];
-  gsl_vector *u = gsl_vector_calloc (w->p->n_parameters);
-  *ret_u = runs_u_of (x, end);
-  gsl_vector_set (u, j, *ret_u);
-  bool ok = *ret_u == 0 ? (memcpy (r, before, w->p->n_rows * sizeof *r), true)
-                        : runs_simulate (w, u, LS_ALL_ROWS, r);
+  double values[LS_RUNS_MAX_PARAMETERS], u = *ret_u = u_of (&w->p->parameters[j], end);
+  for (size_t k = 0; k < w->p->n_parameters; k++)
+    values[k] = w->p->parameters[k].start;
+  values[j] = value_at (&w->p->parameters[j], u);
+  bool ok = u == 0 || simulate (w->p, values, r);
   *ret_most = 0;
-  for (size_t i = 0; i < w->p->n_rows && *ret_u != 0; i++)
-    *ret_most = fmax (*ret_most, fabs ((r[i] - before[i]) / *ret_u));
-  gsl_vector_free (u);
+  for (size_t i = 0; i < w->p->n_rows; i++)
+    if (u == 0)
+      r[i] = w->start_r[i];
+    else
+      *ret_most = fmax (*ret_most, fabs ((r[i] - w->start_r[i]) / u));
   return ok;
 }
 
@@ -400,7 +323,7 @@ look_at_end (RunsWork *w, size_t j, double end, const double *before, double *re
  * (a NIC behind a slower NVLink); drops whom no run depends on and whom so few rows cannot tell. Fills
  * sensitivity and singular of fit, by its `before`. */
 static bool
-runs_look (RunsWork *w, LsRunsFit *fit)
+look (RunsWork *w, LsRunsFit *fit)
 {
   size_t n = w->p->n_parameters, n_rows = w->p->n_rows;
   gsl_matrix *J = gsl_matrix_calloc (MAX (n_rows, n), n); /* GSL wants no fewer rows than columns */
@@ -409,8 +332,7 @@ runs_look (RunsWork *w, LsRunsFit *fit)
     const LsRunsParameter *x = &w->p->parameters[j];
     double *low = w->end_r[j][0] = g_new0 (double, n_rows), *high = w->end_r[j][1] = g_new0 (double, n_rows);
     double u_low = 0, u_high = 0, below = 0, above = 0;
-    ok = look_at_end (w, j, x->lo, fit->before, &u_low, low, &below)
-        && look_at_end (w, j, x->hi, fit->before, &u_high, high, &above);
+    ok = look_at_end (w, j, x->lo, &u_low, low, &below) && look_at_end (w, j, x->hi, &u_high, high, &above);
     fit->sensitivity[j] = fmax (below, above);
     if (fmin (below, above) < ONE_SIDED * fmax (below, above))
       w->away[j] = 0.75 * (below > above ? u_low : u_high);
@@ -425,7 +347,9 @@ runs_look (RunsWork *w, LsRunsFit *fit)
     for (size_t j = 0; j < n; j++)
       fit->singular[j] = gsl_vector_get (d.S, j);
     ls_svd_clear (&d);
-    drop_unseen (w, fit);
+    for (size_t a = w->n_active; a-- > 0;)
+      if (fit->sensitivity[w->active[a]] < UNSEEN / 2)
+        drop (w, a, LS_KEPT_UNSEEN, fit);
     keep_telling (w, J, fit);
   }
   gsl_matrix_free (J);
@@ -447,11 +371,10 @@ set_errors (const RunsWork *w, const gsl_vector *u, const LsSvd *d, const double
             LsRunsState *ret_why)
 {
   size_t n = w->p->n_rows, worst = w->n_active;
-  double most = 1,
-         scatter = fmax (RUN_SCATTER, sqrt (runs_sum_of_squares (r, n) / (double) (n - w->n_active)));
+  double most = 1, scatter = fmax (RUN_SCATTER, sqrt (sum_of_squares (r, n) / (double) (n - w->n_active)));
   for (size_t a = 0; a < w->n_active; a++) {
     double error = scatter * sqrt (ls_svd_variance (d, a));
-    fit->error[w->active[a]] = error * runs_half_range (&w->p->parameters[w->active[a]]);
+    fit->error[w->active[a]] = error * half_range (&w->p->parameters[w->active[a]]);
     double untold
         = fmax (error / MOST_ERROR, SIGNIFICANT * error / fmax (fabs (gsl_vector_get (u, a)), 1e-9));
     if (untold > most) {
@@ -465,12 +388,6 @@ set_errors (const RunsWork *w, const gsl_vector *u, const LsSvd *d, const double
 
 /* ---- left out ---- */
 
-static bool
-is_same_job (const LsRunsProblem *p, size_t a, size_t b)
-{
-  return a == b || (p->jobs && p->jobs[a] == p->jobs[b]);
-}
-
 /* Where the fit would be without a row's job: least squares of the other rows, linear around u. */
 static void
 step_without (const LsRunsProblem *p, const gsl_matrix *J, const double *r, size_t row, const gsl_vector *u,
@@ -480,7 +397,7 @@ step_without (const LsRunsProblem *p, const gsl_matrix *J, const double *r, size
   gsl_vector *b = gsl_vector_alloc (J->size1);
   gsl_matrix_memcpy (K, J);
   for (size_t i = 0; i < J->size1; i++) {
-    bool is_out = is_same_job (p, i, row);
+    bool is_out = i == row || (p->jobs && p->jobs[i] == p->jobs[row]);
     gsl_vector_set (b, i, is_out ? 0 : -r[i]);
     for (size_t j = 0; is_out && j < J->size2; j++)
       gsl_matrix_set (K, i, j, 0);
@@ -501,7 +418,7 @@ leave_out (RunsWork *w, const gsl_vector *u, const gsl_matrix *J, LsRunsFit *fit
   gsl_vector *v = gsl_vector_alloc (w->n_active);
   for (size_t i = 0; i < w->p->n_rows; i++) {
     step_without (w->p, J, fit->after, i, u, v);
-    fit->left_out[i] = fit->after[i] + runs_rough (w, v, i) - runs_rough (w, u, i);
+    fit->left_out[i] = fit->after[i] + residual (w, v, i) - residual (w, u, i);
   }
   gsl_vector_free (v);
 }
@@ -511,97 +428,79 @@ leave_out (RunsWork *w, const gsl_vector *u, const gsl_matrix *J, LsRunsFit *fit
 static void
 take_values (const RunsWork *w, const gsl_vector *u, const LsSvd *d, LsRunsFit *fit)
 {
-  runs_values_at (w, u, fit->value);
+  for (size_t j = 0; j < w->p->n_parameters; j++)
+    fit->value[j] = w->p->parameters[j].start;
   for (size_t a = 0; a < w->n_active; a++) {
     const LsRunsParameter *x = &w->p->parameters[w->active[a]];
-    double value = fit->value[w->active[a]];
+    double value = fit->value[w->active[a]] = value_at (x, gsl_vector_get (u, a));
     fit->at_bound[w->active[a]] = value <= x->lo * 1.001 || value >= x->hi * 0.999;
   }
   fit->n_fitted = w->n_active;
   fit->condition = ls_svd_condition (d);
 }
 
-/* One fit of what is active; *ret_again if somebody had to go. */
+/* One fit of what is active; whether somebody had to go. */
 static bool
-fit_active (RunsWork *w, LsRunsFit *fit, bool *ret_again)
+fit_active (RunsWork *w, LsRunsFit *fit)
 {
   gsl_vector *u = gsl_vector_alloc (w->n_active);
   gsl_matrix *J = gsl_matrix_alloc (w->p->n_rows, w->n_active);
-  bool ok = runs_find_best (w, u) && runs_residuals (w, u, fit->after) && runs_jacobian (w, u, J);
-  *ret_again = false;
-  if (ok) {
-    LsSvd d;
-    ls_svd_init (&d, J);
-    LsRunsState why = LS_KEPT_UNCERTAIN;
-    size_t worst = set_errors (w, u, &d, fit->after, fit, &why);
-    *ret_again = w->may_drop && worst < w->n_active;
-    if (*ret_again)
-      runs_drop (w, worst, why, fit);
-    else
-      take_values (w, u, &d, fit);
-    if (!*ret_again)
-      leave_out (w, u, J, fit);
-    ls_svd_clear (&d);
+  LsRunsState why = LS_KEPT_UNCERTAIN;
+  LsSvd d;
+  find_best (w, u);
+  residuals (w, u, fit->after);
+  jacobian (w, u, J);
+  ls_svd_init (&d, J);
+  size_t worst = set_errors (w, u, &d, fit->after, fit, &why);
+  bool has_to_go = w->may_drop && worst < w->n_active;
+  if (has_to_go) {
+    drop (w, worst, why, fit);
+  } else {
+    take_values (w, u, &d, fit);
+    leave_out (w, u, J, fit);
   }
+  ls_svd_clear (&d);
   gsl_matrix_free (J);
   gsl_vector_free (u);
-  return ok;
+  return has_to_go;
 }
 
-static void
+/* Residuals are `before` and, as nothing is fitted yet, `after`; false: a simulation failed. */
+static bool
 start (const LsRunsProblem *p, RunsWork *w, LsRunsFit *fit)
 {
-  *w = (RunsWork) { .p = p, .n_active = p->n_parameters, .known_u = { NAN }, .slope_u = { NAN } };
-  w->known_r = g_new0 (double, p->n_rows);
-  w->slope = g_new0 (double, p->n_rows * p->n_parameters);
-  w->off = g_new0 (double, p->n_rows);
-  *fit = (LsRunsFit) { .condition = NAN };
-  fit->before = g_new0 (double, p->n_rows);
-  fit->after = g_new0 (double, p->n_rows);
-  fit->left_out = g_new0 (double, p->n_rows);
+  size_t n = p->n_rows;
+  *fit = (LsRunsFit) { .condition = NAN,
+                       .before = g_new0 (double, n),
+                       .after = g_new0 (double, n),
+                       .left_out = g_new0 (double, n) };
+  *w = (RunsWork) { .p = p, .n_active = p->n_parameters, .off = g_new0 (double, n), .start_r = fit->before };
   for (size_t j = 0; j < p->n_parameters; j++) {
     w->active[j] = j;
     fit->value[j] = p->parameters[j].start;
     fit->error[j] = NAN;
   }
-  for (size_t i = 0; i < p->n_rows; i++)
+  for (size_t i = 0; i < n; i++) {
     fit->left_out[i] = NAN;
-  for (size_t i = 0; p->log_start && i < p->n_rows; i++)
-    w->known_r[i] = p->log_start[i] - p->log_measured[i];
-  w->known_u[0] = p->log_start ? 0 : NAN;
-}
-
-static void
-finish (RunsWork *w)
-{
-  for (size_t j = 0; j < w->p->n_parameters; j++) {
-    g_free (w->end_r[j][0]);
-    g_free (w->end_r[j][1]);
+    fit->before[i] = p->log_start ? p->log_start[i] - p->log_measured[i] : NAN;
   }
-  g_free (w->known_r);
-  g_free (w->slope);
-  g_free (w->off);
+  bool ok = p->log_start || simulate (p, fit->value, fit->before);
+  memcpy (fit->after, fit->before, n * sizeof *fit->after);
+  return ok;
 }
 
 /* Simulates where the curves ended, and puts them right there; *ret_gap: how far off a row was. */
 static bool
 correct (RunsWork *w, LsRunsFit *fit, double *ret_gap)
 {
-  size_t n = w->p->n_rows;
-  g_autofree double *r = g_new (double, n);
-  gsl_vector *u = gsl_vector_alloc (w->n_active);
-  for (size_t a = 0; a < w->n_active; a++)
-    gsl_vector_set (u, a, w->from[w->active[a]]);
-  w->is_rough = false;
-  bool ok = runs_simulate (w, u, LS_ALL_ROWS, r);
-  w->is_rough = true;
+  g_autofree double *r = g_new (double, w->p->n_rows);
+  bool ok = simulate (w->p, fit->value, r);
   *ret_gap = 0;
-  for (size_t i = 0; i < n && ok; i++) {
+  for (size_t i = 0; i < w->p->n_rows && ok; i++) {
     *ret_gap = fmax (*ret_gap, fabs (r[i] - fit->after[i]));
     w->off[i] += r[i] - fit->after[i];
     fit->after[i] = r[i];
   }
-  gsl_vector_free (u);
   return ok;
 }
 
@@ -612,13 +511,11 @@ fit_by_curves (RunsWork *w, LsRunsFit *fit)
 {
   bool ok = true;
   double gap = INFINITY;
-  w->is_rough = true;
   for (int round = 0; ok && w->n_active > 0 && round < MAX_ROUNDS && (round < 2 || gap > SAME); round++) {
-    w->known_u[0] = w->slope_u[0] = NAN;
     w->may_drop = round > 0;
-    for (bool again = true; ok && again && w->n_active > 0;)
-      ok = fit_active (w, fit, &again);
-    ok = ok && (w->n_active == 0 || correct (w, fit, &gap));
+    while (w->n_active > 0 && fit_active (w, fit))
+      ;
+    ok = w->n_active == 0 || correct (w, fit, &gap);
   }
   return ok;
 }
@@ -635,16 +532,14 @@ ls_runs_fit (const LsRunsProblem *p, LsRunsFit *ret_fit)
 {
   g_assert (p->n_parameters > 0 && p->n_parameters <= LS_RUNS_MAX_PARAMETERS && p->n_rows > 0);
   RunsWork w;
-  start (p, &w, ret_fit);
-  gsl_vector *zero = gsl_vector_calloc (p->n_parameters);
-  w.start_r = ret_fit->before;
-  bool ok = runs_residuals (&w, zero, ret_fit->before) && runs_look (&w, ret_fit);
-  gsl_vector_free (zero);
-  memcpy (ret_fit->after, ret_fit->before, p->n_rows * sizeof *ret_fit->after);
-  ok = ok && fit_by_curves (&w, ret_fit);
+  bool ok = start (p, &w, ret_fit) && look (&w, ret_fit) && fit_by_curves (&w, ret_fit);
   if (ok && w.n_active == 0)
     memcpy (ret_fit->after, ret_fit->before, p->n_rows * sizeof *ret_fit->after);
-  finish (&w);
+  for (size_t j = 0; j < p->n_parameters; j++) {
+    g_free (w.end_r[j][0]);
+    g_free (w.end_r[j][1]);
+  }
+  g_free (w.off);
   if (!ok)
     ls_runs_fit_clear (ret_fit);
   return ok;

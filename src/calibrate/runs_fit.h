@@ -40,18 +40,16 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #define LS_RUNS_MAX_PARAMETERS 8
-#define LS_ALL_ROWS            SIZE_MAX
 
 typedef struct {
   const char *name;
   double start, lo, hi; /* 0 < lo <= start <= hi */
 } LsRunsParameter;
 
-/* Fills ret_log[row] with ln (predicted) of one row, or of all; false: it cannot. */
-typedef bool (*LsRunsPredict) (void *context, const double *values, size_t row, double *ret_log);
+/* Fills ret_log[n_rows] with ln (predicted); false: it cannot. */
+typedef bool (*LsRunsPredict) (void *context, const double *values, double *ret_log);
 
 typedef struct {
   const LsRunsParameter *parameters;

@@ -59,13 +59,10 @@ ls_calibrate_runs_free (LsCalibrateRuns *run)
   }
 
 OF_A_FIT (const LsFitReport *, ls_calibrate_run_report, const LsCalibrateRun *run)
-OF_A_FIT (double, ls_calibrate_run_held_out_error, const LsCalibrateRun *run, guint *ret_n)
-OF_A_FIT (const GPtrArray *, ls_calibrate_run_notes, const LsCalibrateRun *run)
 OF_A_FIT (char *, ls_calibrate_run_json, LsCalibrateRun *run, const char *name)
 OF_A_FIT (char *, ls_calibrate_run_machine_json, const LsCalibrateRun *run, const char *name,
           const char *path, const char *calibration, GError **error)
 OF_A_FIT (const LsNcclFitReport *, ls_calibrate_nccl_report, const LsCalibrateNccl *run)
 OF_A_FIT (char *, ls_calibrate_nccl_json, const LsCalibrateNccl *run, const char *name)
 OF_A_FIT (const LsFittedReport *, ls_calibrate_runs_report, const LsCalibrateRuns *run)
-OF_A_FIT (const GPtrArray *, ls_calibrate_runs_notes, const LsCalibrateRuns *run)
 OF_A_FIT (char *, ls_calibrate_runs_json, const LsCalibrateRuns *run, const char *name, GError **error)

@@ -8,22 +8,23 @@
 #include "base/digest.h"
 #include "base/list.h"
 #include "base/order.h"
+#include "compute/measured.h"
 #include "data/text/json_out.h"
 
 /* --- what a calculator that knows one MFU would say ---------------------------------------------- */
 
+static bool
+is_refused (const LsScoreRow *row)
+{
+  return isnan (row->predicted_s);
+}
+
 /* A row that may teach. */
 typedef struct {
+  double mfu; /* first, to be sorted by */
   guint row;
-  double mfu;
   const char *family;
 } Lesson;
-
-static int
-compare_mfu (gconstpointer a, gconstpointer b)
-{
-  return LS_ORDER (((const Lesson *) a)->mfu, ((const Lesson *) b)->mfu);
-}
 
 /* Sorted by MFU. */
 static GArray *
@@ -31,11 +32,11 @@ lessons_of (const LsScoreRow *rows, guint n)
 {
   GArray *lessons = g_array_new (FALSE, FALSE, sizeof (Lesson));
   for (guint i = 0; i < n; i++) {
-    Lesson lesson = { i, rows[i].ideal_s / rows[i].measured_s, rows[i].family };
-    if (!isnan (rows[i].predicted_s) && isfinite (lesson.mfu))
+    Lesson lesson = { rows[i].ideal_s / rows[i].measured_s, i, rows[i].family };
+    if (!is_refused (&rows[i]) && isfinite (lesson.mfu))
       g_array_append_val (lessons, lesson);
   }
-  g_array_sort (lessons, compare_mfu);
+  g_array_sort (lessons, ls_compare_doubles);
   return lessons;
 }
 
@@ -67,13 +68,11 @@ ls_baseline (LsScoreRow *rows, guint n)
   for (guint i = 0; i < n; i++) {
     double own = learn_mfu (lessons, i, rows[i].family, LS_BASELINE_OWN, room);
     double others = learn_mfu (lessons, i, rows[i].family, LS_BASELINE_OTHERS, room);
-    double ideal_s = isnan (rows[i].predicted_s) ? NAN : rows[i].ideal_s;
+    double ideal_s = is_refused (&rows[i]) ? NAN : rows[i].ideal_s;
     rows[i].baseline_s[LS_BASELINE_OWN] = ideal_s / (isnan (own) ? others : own);
     rows[i].baseline_s[LS_BASELINE_OTHERS] = ideal_s / others;
   }
 }
-
-/* --- a scoreboard of predictions against measurements -------------------------------------------- */
 
 /* --- refusals --------------------------------------------------------------------------------------- */
 
@@ -126,7 +125,7 @@ ls_refusals (const LsScoreRow *rows, guint n_rows)
 {
   GArray *refusals = ls_list_new (sizeof (LsRefusal), ls_clear_text);
   for (guint i = 0; i < n_rows; i++)
-    if (isnan (rows[i].predicted_s) && rows[i].reason)
+    if (is_refused (&rows[i]) && rows[i].reason)
       add (refusals, &rows[i]);
   g_array_sort (refusals, by_rows); /* stable */
   return refusals;
@@ -137,12 +136,26 @@ ls_refusals (const LsScoreRow *rows, guint n_rows)
 /* A scoreboard without the rows that have a trait in common, to see what the others say
  * of them. */
 
-/* All rows with a word, or those whose figure lies beyond one. */
+/* All rows with a word, or those whose figure lies beyond one; or all of a source. */
 typedef struct {
-  int aspect;       /* LsAspect                        */
-  const char *word; /* interned or static; of a word   */
-  double figure;    /* of a figure                     */
+  int aspect;         /* LsAspect                        */
+  const char *word;   /* interned or static; of a word   */
+  double figure;      /* of a figure                     */
+  const char *source; /* NULL: of an aspect              */
 } LeftOut;
+
+static char *
+source_of (const char *family)
+{
+  return g_strndup (family, strcspn (family, "-"));
+}
+
+static bool
+is_of (const LsScoreRow *row, const char *source)
+{
+  size_t n = strlen (source);
+  return strncmp (row->family, source, n) == 0 && (row->family[n] == '-' || row->family[n] == '\0');
+}
 
 static double
 figure_of (const LsScoreRow *row, int aspect)
@@ -160,8 +173,10 @@ word_of (const LsScoreRow *row, int aspect)
 static bool
 is_left_out (const LeftOut *l, const LsScoreRow *row)
 {
-  if (isnan (row->predicted_s))
+  if (is_refused (row))
     return false;
+  if (l->source)
+    return is_of (row, l->source);
   if (l->aspect < LS_N_WORD_ASPECTS)
     return g_strcmp0 (word_of (row, l->aspect), l->word) == 0;
   return ls_aspect_is_beyond ((LsAspect) l->aspect, figure_of (row, l->aspect), l->figure);
@@ -185,7 +200,7 @@ divides (const LeftOut *l, const LsScoreRow *rows, guint n_rows)
   for (guint i = 0; i < n_rows; i++) {
     bool is_out = is_left_out (l, &rows[i]);
     n_out += is_out;
-    n_in += !is_out && !isnan (rows[i].predicted_s);
+    n_in += !is_out && !is_refused (&rows[i]);
   }
   return n_out > 0 && n_in > 0;
 }
@@ -197,7 +212,7 @@ list_left_out (const LsScoreRow *rows, guint n_rows, LsAspect aspect)
 {
   GArray *list = g_array_new (FALSE, TRUE, sizeof (LeftOut));
   for (guint i = 0; i < n_rows; i++) {
-    if (isnan (rows[i].predicted_s))
+    if (is_refused (&rows[i]))
       continue;
     LeftOut l = { .aspect = (int) aspect };
     if (aspect < LS_N_WORD_ASPECTS)
@@ -216,41 +231,18 @@ rows_without (const LsScoreRow *rows, guint n_rows, const LeftOut *left_out)
 {
   GArray *some = g_array_new (FALSE, FALSE, sizeof (LsScoreRow));
   for (guint i = 0; i < n_rows; i++)
-    if (!isnan (rows[i].predicted_s) && !is_left_out (left_out, &rows[i]))
+    if (!is_refused (&rows[i]) && !is_left_out (left_out, &rows[i]))
       g_array_append_val (some, rows[i]);
   return some;
 }
 
 /* ---- residuals ---- */
 
-static char *
-source_of (const char *family)
-{
-  return g_strndup (family, strcspn (family, "-"));
-}
-
-static bool
-is_refused (const LsScoreRow *row)
-{
-  return isnan (row->predicted_s);
-}
-
 static bool
 is_same_group (const LsScoreRow *a, const LsScoreRow *b)
 {
   return !is_refused (a) && !is_refused (b) && strcmp (a->family, b->family) == 0
       && strcmp (a->architecture, b->architecture) == 0 && strcmp (a->software, b->software) == 0;
-}
-
-static bool
-is_first_of_group (const LsScoreRow *rows, guint i)
-{
-  if (is_refused (&rows[i]))
-    return false;
-  for (guint k = 0; k < i; k++)
-    if (is_same_group (&rows[k], &rows[i]))
-      return false;
-  return true;
 }
 
 static void
@@ -276,19 +268,17 @@ static LsResiduals *
 group_rows (const LsScoreRow *rows, guint n_rows)
 {
   LsResiduals *r = ls_residuals_new ();
-  for (guint i = 0; i < n_rows; i++)
-    if (is_first_of_group (rows, i))
+  for (guint i = 0; i < n_rows; i++) {
+    guint first = 0;
+    while (first < i && !is_same_group (&rows[first], &rows[i]))
+      first++;
+    if (first == i && !is_refused (&rows[i]))
       add_group (r, rows, n_rows, &rows[i]);
+  }
   return r;
 }
 
 /* ---- stretches ---- */
-
-static void
-unref_array (gpointer data)
-{
-  g_array_unref (data);
-}
 
 /* The distances of a source, new if it had none. */
 static GArray *
@@ -304,22 +294,13 @@ distances_of (GPtrArray *sources, GPtrArray *distances, const LsScoreRow *row)
   return distances->pdata[index];
 }
 
-static double
-distance_beyond (const LsScoreRow *row, const LeftOut *l)
-{
-  bool is_word = l->aspect < LS_N_WORD_ASPECTS;
-  return is_word ? 0
-                 : ls_aspect_distance ((LsAspect) l->aspect,
-                                       row->traits.figure[l->aspect - LS_N_WORD_ASPECTS], l->figure);
-}
-
 /* What the rows that are left out need, beyond the others' ranges (analysis/interval.h); 0: no range to
  * compare with. Raises *reach to how far beyond they are. */
 static double
 stretch_needed (const LsScoreRow *rows, guint n_rows, const LeftOut *left_out, double *reach)
 {
   g_autoptr (GPtrArray) sources = g_ptr_array_new_with_free_func (g_free),
-                        distances = g_ptr_array_new_with_free_func (unref_array);
+                        distances = g_ptr_array_new_with_free_func ((GDestroyNotify) g_array_unref);
   g_autoptr (GArray) rest = rows_without (rows, n_rows, left_out);
   g_autoptr (LsResiduals) r = group_rows ((const LsScoreRow *) (gpointer) rest->data, rest->len);
   for (guint i = 0; i < n_rows; i++) {
@@ -330,7 +311,10 @@ stretch_needed (const LsScoreRow *rows, guint n_rows, const LeftOut *left_out, d
     double residual = ls_residual (rows[i].measured_s, rows[i].predicted_s, rows[i].mfu);
     double distance = fabs (residual - (low + high) / 2) / ((high - low) / 2);
     g_array_append_val (distances_of (sources, distances, &rows[i]), distance);
-    *reach = fmax (*reach, distance_beyond (&rows[i], left_out));
+    if (left_out->aspect >= LS_N_WORD_ASPECTS)
+      *reach = fmax (*reach,
+                     ls_aspect_distance ((LsAspect) left_out->aspect, figure_of (&rows[i], left_out->aspect),
+                                         left_out->figure));
   }
   return distances->len > 0
       ? ls_stretch_needed ((GArray *const *) (gpointer) distances->pdata, distances->len)
@@ -377,7 +361,8 @@ ls_predictions_digest (const LsScoreRow *rows, guint n_rows)
 
 /* A row with an interval. */
 typedef struct {
-  double width, weight;
+  double width; /* first, to be sorted by */
+  double weight;
   bool is_covered;
   const LsScoreRow *row;
 } Tried;
@@ -391,12 +376,6 @@ ls_coverage_free (LsCoverage *c)
   g_array_unref (c->sources);
   g_array_unref (c->left_out);
   g_free (c);
-}
-
-static int
-by_width (const void *a, const void *b)
-{
-  return LS_ORDER (((const Tried *) a)->width, ((const Tried *) b)->width);
 }
 
 /* Share that is covered and median width, by weight; sorts. */
@@ -414,7 +393,7 @@ sum_up (GArray *tried, LsCoverageLine *line)
   if (tried->len == 0)
     return;
   line->covered = covered / all;
-  qsort (t, tried->len, sizeof *t, by_width);
+  qsort (t, tried->len, sizeof *t, ls_compare_doubles);
   for (guint i = 0; i < tried->len && below < all / 2; below += t[i++].weight)
     line->width = t[i].width;
 }
@@ -435,33 +414,26 @@ try_row (const LsResiduals *r, const LsScoreRow *row, GArray *tried, guint *n_un
   ls_interval_clear (&interval);
 }
 
-static bool
-is_of (const LsScoreRow *row, const char *source)
+/* The rows that are left out by the others; those with an interval are appended to `tried`. */
+static LsCoverageLine
+try_left_out (const LeftOut *l, const char *name, const LsScoreRow *rows, guint n_rows, GArray *tried)
 {
-  size_t n = strlen (source);
-  return strncmp (row->family, source, n) == 0 && (row->family[n] == '-' || row->family[n] == '\0');
-}
-
-static LsResiduals *
-residuals_without (const LsScoreRow *rows, guint n_rows, const char *source)
-{
-  g_autoptr (GArray) rest = g_array_new (FALSE, FALSE, sizeof (LsScoreRow));
+  LsCoverageLine line = { .source = name };
+  g_autoptr (GArray) rest = rows_without (rows, n_rows, l);
+  g_autoptr (LsResiduals) r = ls_residuals_of_rows ((const LsScoreRow *) (gpointer) rest->data, rest->len);
   for (guint i = 0; i < n_rows; i++)
-    if (!is_of (&rows[i], source))
-      g_array_append_val (rest, rows[i]);
-  return ls_residuals_of_rows ((const LsScoreRow *) (gpointer) rest->data, rest->len);
+    if (is_left_out (l, &rows[i]))
+      try_row (r, &rows[i], tried, &line.n_unlike);
+  return line;
 }
 
-/* The rows of one source by the others; appends those with an interval to `each` and `rows`. */
+/* The rows of one source; appends those with an interval to `each` and `all`. */
 static LsCoverageLine
 try_source (const char *source, const LsScoreRow *rows, guint n_rows, GArray *each, GArray *all)
 {
-  LsCoverageLine line = { .source = source };
   g_autoptr (GArray) tried = g_array_new (FALSE, FALSE, sizeof (Tried));
-  g_autoptr (LsResiduals) r = residuals_without (rows, n_rows, source);
-  for (guint i = 0; i < n_rows; i++)
-    if (!is_refused (&rows[i]) && is_of (&rows[i], source))
-      try_row (r, &rows[i], tried, &line.n_unlike);
+  const LeftOut l = { .source = source };
+  LsCoverageLine line = try_left_out (&l, source, rows, n_rows, tried);
   sum_up (tried, &line);
   g_array_append_vals (all, tried->data, tried->len);
   for (guint i = 0; i < tried->len; i++)
@@ -484,53 +456,29 @@ weigh_by_source (GArray *tried)
   }
 }
 
-/* All rows with a word by those without it. */
-static void
-try_left_out (LsCoverage *c, const LeftOut *l, const LsScoreRow *rows, guint n_rows, GArray *all)
-{
-  g_autoptr (GArray) tried = g_array_new (FALSE, FALSE, sizeof (Tried)),
-                     rest = rows_without (rows, n_rows, l);
-  g_autoptr (LsResiduals) r = ls_residuals_of_rows ((const LsScoreRow *) (gpointer) rest->data, rest->len);
-  char *name = g_strjoin (" ", ls_aspect_names[l->aspect].name, l->word, NULL);
-  LsCoverageLine line = { .source = name };
-  g_ptr_array_add (c->names, name);
-  for (guint i = 0; i < n_rows; i++)
-    if (is_left_out (l, &rows[i]))
-      try_row (r, &rows[i], tried, &line.n_unlike);
-  weigh_by_source (tried);
-  sum_up (tried, &line);
-  g_array_append_val (c->left_out, line);
-  g_array_append_vals (all, tried->data, tried->len);
-}
-
-/* Each word of an aspect, and all of them together. */
+/* Each word of an aspect, the rows with it by those without, and all of them together. */
 static void
 try_words (LsCoverage *c, const LsScoreRow *rows, guint n_rows, LsAspect aspect)
 {
-  char *name = g_strconcat ("any ", ls_aspect_names[aspect].name, NULL);
-  LsCoverageLine total = { .source = name };
-  g_ptr_array_add (c->names, name);
+  const char *of = ls_aspect_names[aspect].name;
   g_autoptr (GArray) all = g_array_new (FALSE, FALSE, sizeof (Tried)),
                      list = list_left_out (rows, n_rows, aspect);
+  g_ptr_array_add (c->names, g_strconcat ("any ", of, NULL));
+  LsCoverageLine total = { .source = c->names->pdata[c->names->len - 1] };
   for (guint i = 0; i < list->len; i++) {
-    try_left_out (c, &g_array_index (list, LeftOut, i), rows, n_rows, all);
-    total.n_unlike += g_array_index (c->left_out, LsCoverageLine, c->left_out->len - 1).n_unlike;
+    const LeftOut *l = &g_array_index (list, LeftOut, i);
+    g_autoptr (GArray) tried = g_array_new (FALSE, FALSE, sizeof (Tried));
+    g_ptr_array_add (c->names, g_strjoin (" ", of, l->word, NULL));
+    LsCoverageLine line = try_left_out (l, c->names->pdata[c->names->len - 1], rows, n_rows, tried);
+    weigh_by_source (tried);
+    sum_up (tried, &line);
+    total.n_unlike += line.n_unlike;
+    g_array_append_val (c->left_out, line);
+    g_array_append_vals (all, tried->data, tried->len);
   }
   sum_up (all, &total);
   if (list->len > 1)
     g_array_append_val (c->left_out, total);
-}
-
-static GPtrArray *
-list_sources (const LsScoreRow *rows, guint n_rows)
-{
-  GPtrArray *names = g_ptr_array_new_with_free_func (g_free);
-  for (guint i = 0; i < n_rows; i++) {
-    g_autofree char *source = source_of (rows[i].family);
-    if (!is_refused (&rows[i]) && !g_ptr_array_find_with_equal_func (names, source, g_str_equal, NULL))
-      g_ptr_array_add (names, g_steal_pointer (&source));
-  }
-  return names;
 }
 
 LsCoverage *
@@ -538,13 +486,18 @@ ls_coverage_new (const LsScoreRow *rows, guint n_rows)
 {
   LsCoverage *c = g_new (LsCoverage, 1);
   *c = (LsCoverage) { .level = LS_INTERVAL_LEVEL,
-                      .names = list_sources (rows, n_rows),
+                      .names = g_ptr_array_new_with_free_func (g_free),
                       .sources = g_array_new (FALSE, TRUE, sizeof (LsCoverageLine)),
                       .left_out = g_array_new (FALSE, TRUE, sizeof (LsCoverageLine)),
                       .each = { .source = "each source once" },
                       .rows = { .source = "each row once" } };
   g_autoptr (GArray) each = g_array_new (FALSE, FALSE, sizeof (Tried));
   g_autoptr (GArray) all = g_array_new (FALSE, FALSE, sizeof (Tried));
+  for (guint i = 0; i < n_rows; i++) {
+    g_autofree char *source = source_of (rows[i].family);
+    if (!is_refused (&rows[i]) && !g_ptr_array_find_with_equal_func (c->names, source, g_str_equal, NULL))
+      g_ptr_array_add (c->names, g_steal_pointer (&source));
+  }
   guint n_sources = c->names->len;
   for (guint k = 0; k < n_sources; k++) {
     LsCoverageLine line = try_source (c->names->pdata[k], rows, n_rows, each, all);
@@ -625,19 +578,11 @@ ablate_latency (LsAblated *a)
   a->hardware = (LsHardware) { a->scaled.spec, a->scaled.calibration, a->scaled.nccl };
 }
 
-/* Calls f for every entry that a training kernel may be timed by. */
 static void
 for_each_fit (LsCalibration *c, void (*f) (LsKindFit *fit))
 {
-  for (int i = 0; i < LS_N_KERNEL_KINDS; i++)
-    f (&c->kind[i]);
-  f (&c->gemm_fp8);
-  f (&c->gemm_fp8_blocks);
-  f (&c->gemm_nvfp4);
-  f (&c->attention_fp8);
-  for (int i = 0; i < LS_N_ATTENTION_KERNELS; i++)
-    for (int pass = 0; pass < 2; pass++)
-      f (&c->attention[i][pass]);
+  for (guint slot = 0; slot < LS_N_ENTRIES; slot++)
+    f (ls_entry_fit (c, slot));
 }
 
 static void
@@ -697,10 +642,7 @@ ablate_kernels (LsAblated *a)
   a->hardware.calibration.measured = NULL;
 }
 
-static const struct {
-  const char *key, *label;
-  void (*apply) (LsAblated *a);
-} mechanisms[LS_N_ABLATIONS] = {
+const LsAblationRow ls_ablations[LS_N_ABLATIONS] = {
   [LS_ABLATE_CONTENTION] = { "contention", "shared links", ablate_contention },
   [LS_ABLATE_SLOWDOWN] = { "slowdown", "slowdown of kernels", ablate_slowdown },
   [LS_ABLATE_HOST] = { "host", "host costs", ablate_host },
@@ -713,25 +655,13 @@ static const struct {
   [LS_ABLATE_KERNELS] = { "kernels", "kernels but roofline", ablate_kernels },
 };
 
-const char *
-ls_ablation_key (LsAblation ablation)
-{
-  return mechanisms[ablation].key;
-}
-
-const char *
-ls_ablation_label (LsAblation ablation)
-{
-  return mechanisms[ablation].label;
-}
-
 void
 ls_ablated_init (LsAblated *a, LsAblation ablation, const LsHardware *hardware, const LsStrategy *strategy,
                  const LsRunOptions *options)
 {
   *a = (LsAblated) { .hardware = *hardware, .options = *options };
   ls_strategy_copy (&a->strategy, strategy);
-  mechanisms[ablation].apply (a);
+  ls_ablations[ablation].apply (a);
 }
 
 void

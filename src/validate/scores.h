@@ -77,8 +77,7 @@ typedef struct {
 
 /* The scores without one mechanism. */
 typedef struct {
-  const char *key;   /* static: "contention"                      */
-  const char *label; /* static: for people                        */
+  const char *key, *label; /* those of ls_ablations                 */
   LsScore total;
   const LsScore *families; /* as those of LsScores, in the same order   */
 } LsAblationScore;
@@ -184,9 +183,6 @@ typedef enum {
   LS_N_ABLATIONS
 } LsAblation;
 
-const char *ls_ablation_key (LsAblation ablation);   /* "contention" */
-const char *ls_ablation_label (LsAblation ablation); /* for people   */
-
 /* What a job is run with when the mechanism is off. */
 typedef struct {
   LsHardware hardware;
@@ -194,6 +190,12 @@ typedef struct {
   LsRunOptions options;
   LsScaled scaled; /* what the hardware then borrows from */
 } LsAblated;
+
+typedef struct {
+  const char *key, *label; /* "contention"; for people */
+  void (*apply) (LsAblated *a);
+} LsAblationRow;
+extern const LsAblationRow ls_ablations[LS_N_ABLATIONS];
 
 /* Borrows from hardware, which must outlive it; copies the rest. */
 void ls_ablated_init (LsAblated *a, LsAblation ablation, const LsHardware *hardware,

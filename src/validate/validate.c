@@ -97,36 +97,19 @@ read_cases (LsValidationRun *v, const LsValidateSpec *spec, GError **error)
                   : ls_diag_list_to_error (diags, error);
 }
 
-static GRegex *
-compile_regex (const char *pattern, GError **error)
-{
-  GRegex *regex = g_regex_new (pattern, G_REGEX_OPTIMIZE, 0, NULL);
-  if (!regex)
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--only: expected a regular expression; got \"%s\"",
-                 pattern);
-  return regex;
-}
-
-static void
-choose (LsValidationRun *v, const char *split, const GRegex *only)
+/* Rows that were asked for and are not there are a mistake, not a perfect score. */
+static gboolean
+choose (LsValidationRun *v, const LsValidateSpec *spec, const GRegex *only, GError **error)
 {
   for (guint i = 0; i < v->cases->len; i++) {
     LsCase *c = g_ptr_array_index (v->cases, i);
-    if ((split && strcmp (split, c->split) != 0) || (only && !g_regex_match (only, c->id, 0, NULL)))
-      continue;
-    g_ptr_array_add (v->chosen, c);
+    if ((!spec->split || strcmp (spec->split, c->split) == 0)
+        && (!only || g_regex_match (only, c->id, 0, NULL)))
+      g_ptr_array_add (v->chosen, c);
   }
-}
-
-/* Rows that were asked for and are not there are a mistake, not a perfect score. */
-static gboolean
-check_chosen (const LsValidationRun *v, const LsValidateSpec *spec, GError **error)
-{
-  if (v->chosen->len > 0)
-    return TRUE;
-  g_autofree char *split = spec->split ? g_strconcat (" --split ", spec->split, NULL) : g_strdup ("");
-  g_autofree char *only = spec->only ? g_strconcat (" --only ", spec->only, NULL) : g_strdup ("");
-  return ls_fail (error, LS_ERROR_USAGE, "no row matches%s%s", split, only);
+  return v->chosen->len > 0
+      || ls_fail (error, LS_ERROR_USAGE, "no row matches%s%s%s%s", spec->split ? " --split " : "",
+                  spec->split ? spec->split : "", spec->only ? " --only " : "", spec->only ? spec->only : "");
 }
 
 /* A knob of the strategy of every chosen row. */
@@ -160,16 +143,6 @@ assume_software (LsValidationRun *v, const char *name, LsDiagList *diags)
 }
 
 static gboolean
-check_knob (const char *key, GError **error)
-{
-  if (ls_field_find (ls_strategy_fields, key))
-    return TRUE;
-  const char *near = ls_field_suggest (ls_strategy_fields, key);
-  return ls_fail (error, LS_ERROR_USAGE, "--assume: no knob of a strategy is named \"%s\"%s%s%s", key,
-                  near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
-}
-
-static gboolean
 assume (LsValidationRun *v, GError **error)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
@@ -179,8 +152,10 @@ assume (LsValidationRun *v, GError **error)
       return ls_fail (error, LS_ERROR_USAGE,
                       "--assume: expected KNOB=VALUE such as \"recompute=none\"; got \"%s\"", v->assume[k]);
     bool is_software = strcmp (pair[0], "software") == 0;
-    if (!is_software && !check_knob (pair[0], error))
-      return FALSE;
+    const char *near = ls_field_suggest (ls_strategy_fields, pair[0]);
+    if (!is_software && !ls_field_find (ls_strategy_fields, pair[0]))
+      return ls_fail (error, LS_ERROR_USAGE, "--assume: no knob of a strategy is named \"%s\"%s%s%s", pair[0],
+                      near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
     if (is_software)
       assume_software (v, pair[1], diags);
     else
@@ -325,17 +300,6 @@ run_cases (LsValidationRun *v, const LsValidateSpec *spec, GError **error)
 /* ---- scores ---- */
 
 static void
-find_families (LsValidationRun *v)
-{
-  g_autoptr (GHashTable) seen = g_hash_table_new (g_str_hash, g_str_equal);
-  for (guint i = 0; i < v->chosen->len; i++) {
-    char *family = ((const LsCase *) v->chosen->pdata[i])->family;
-    if (g_hash_table_add (seen, family))
-      g_ptr_array_add (v->distinct, family);
-  }
-}
-
-static void
 score_rows (const LsValidationRun *v, const LsScoreRow *rows, LsScore *ret_families, LsScore *ret_total)
 {
   ls_score_by_family (rows, v->chosen->len, (const char *const *) v->distinct->pdata, v->distinct->len,
@@ -372,9 +336,7 @@ score_ablations (LsValidationRun *v)
   for (guint a = 0; a + 1 < v->n_variants; a++) {
     LsAblationScore *score = &v->ablations[a];
     LsScore *families = &v->ablated[a * n_families];
-    *score = (LsAblationScore) { .key = ls_ablation_key (a),
-                                 .label = ls_ablation_label (a),
-                                 .families = families };
+    *score = (LsAblationScore) { ls_ablations[a].key, ls_ablations[a].label, .families = families };
     score_rows (v, &v->rows[(a + 1) * v->chosen->len], families, &score->total);
   }
 }
@@ -395,7 +357,12 @@ score_memory (LsValidationRun *v)
 static void
 score (LsValidationRun *v)
 {
-  find_families (v);
+  g_autoptr (GHashTable) seen = g_hash_table_new (g_str_hash, g_str_equal);
+  for (guint i = 0; i < v->chosen->len; i++) {
+    char *family = ((const LsCase *) v->chosen->pdata[i])->family;
+    if (g_hash_table_add (seen, family))
+      g_ptr_array_add (v->distinct, family);
+  }
   v->by_family = g_new0 (LsFamilyScore, v->distinct->len);
   ls_baseline (v->rows, v->chosen->len);
   score_ours (v);
@@ -443,11 +410,11 @@ ls_validate (const LsValidateSpec *spec, GError **error)
   LsRunOptions options = *spec->options;
   options.no_spans = options.steady = true;
   g_autoptr (LsValidationRun) v = validation_new (&options, spec->ablate);
-  g_autoptr (GRegex) only = spec->only ? compile_regex (spec->only, error) : NULL;
-  if ((spec->only && !only) || !read_cases (v, spec, error))
-    return NULL;
-  choose (v, spec->split, only);
-  if (!check_chosen (v, spec, error))
+  g_autoptr (GRegex) only = spec->only ? g_regex_new (spec->only, G_REGEX_OPTIMIZE, 0, NULL) : NULL;
+  if (spec->only && !only)
+    return ls_fail_null (error, LS_ERROR_USAGE, "--only: expected a regular expression; got \"%s\"",
+                         spec->only);
+  if (!read_cases (v, spec, error) || !choose (v, spec, only, error))
     return NULL;
   v->assume = g_strdupv ((char **) spec->assume);
   if (!assume (v, error))

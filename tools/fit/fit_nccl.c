@@ -8,7 +8,7 @@
  * DATA: collectives.csv. CALIB: the folder of that set, which also holds what is not
  * fitted, with its sources. Per generation at most six numbers are fitted; H100 and H200,
  * B200 and GB200 share theirs. Data: rows of trust A, all sizes (V100: trust B, one curve,
- * two numbers). A curve is one (cluster, op, gpus); calibrate/nccl_fit.h has the objective and
+ * two numbers). A curve is one (cluster, op, gpus); calibrate/calibrate_nccl.h has the objective and
  * the method. What is held out is printed, never fitted. LS_FIT_POINTS=1 prints every point.
  *
  * Links are made wider than any collective, NICs too as far as rings fill them: what is
@@ -21,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "calibrate/nccl_fit.h"
+#include "calibrate/calibrate_nccl.h"
 #include "data/machines/machines.h"
 
 #define MAX_FITTED 6
@@ -51,7 +51,8 @@ static const Generation generations[] = {
     .clusters = { "dgx-a100-80g", "azure-ndv4-a100-40g" },
     .trust = "A",
     .nic = 25e9,
-    .of_cluster = "ring_bus_per_nic", /* NICs of virtual machines: azure-ndv4-a100-40g of topologies/measured.set.json */
+    .of_cluster
+    = "ring_bus_per_nic", /* NICs of virtual machines: azure-ndv4-a100-40g of topologies/measured.set.json */
     .fitted = { FIT (base_all_reduce, LS_NCCL_TIME, 8e-6), FIT (hop_intra, LS_NCCL_TIME, 1e-6),
                 FIT (handshake, LS_NCCL_TIME, 7e-6), FIT (ramp_bytes, LS_NCCL_BYTES, 8e6),
                 FIT (drain, LS_NCCL_RATIO, 0.5), FIT (ring_bus_per_nic, LS_NCCL_RATE, 16e9) } },

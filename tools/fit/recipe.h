@@ -3,8 +3,8 @@
 #define LS_FIT_RECIPE_H
 
 #include "base/diag.h"
+#include "calibrate/calibrate.h"
 #include "calibrate/calibrate_fit.h"
-#include "calibrate/write_calibration.h"
 #include "compute/measured.h"
 #include "samples.h"
 
@@ -32,7 +32,7 @@ typedef struct {
   double in_layers;                /* rate of products in layers over that of loops of them; 0: not measured */
   double adam_s;                   /* of Adam fused, an element beside its bytes, times SMs; 0: not known */
   bool has_adam;                   /* it was timed on this GPU */
-  char *const *around_source;      /* of keys of calibration.around (write_calibration.h), static; NULL: none */
+  char *const *around_source;      /* of keys of calibration.around (calibrate/calibrate.h), static; NULL: none */
   double cublaslt_nvfp4;           /* rate of its nvfp4 products by cuBLASLt over the sweep's; 0: not known */
 } LsRecipe;
 

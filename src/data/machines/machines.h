@@ -107,14 +107,14 @@ LsResiduals *ls_residuals_read (const LsJsonDoc *doc, LsDiagList *diags);
 /* Whether there is a file of that name. */
 bool ls_residuals_exist (const char *name);
 
-/* --- read_nccl.c: NCCL on one accelerator, a file of topologies/calib ------------------------------ */
+/* --- read_gpu.c: NCCL on one accelerator, a file of topologies/calib ------------------------------ */
 
 extern const LsField ls_nccl_fields[];
 
 bool ls_nccl_load (const char *name, LsNccl *ret_nccl, LsDiagList *diags);
 bool ls_nccl_read (const LsJsonDoc *doc, LsNccl *ret_nccl, LsDiagList *diags);
 
-/* --- read_nccl.c: topologies/nccl/NAME.json: NCCL's numbers for a generation of GPUs -------- */
+/* --- read_gpu.c: topologies/nccl/NAME.json: NCCL's numbers for a generation of GPUs -------- */
 
 extern const LsField ls_nccl_tables_fields[];
 
@@ -127,7 +127,7 @@ bool ls_nccl_tables_read (const LsJsonDoc *doc, LsNcclTables *ret_tables, LsDiag
 bool ls_nccl_tables_find (uint32_t compute_capability, LsNcclTables *ret_tables, char **reterr_why,
                           LsDiagList *diags);
 
-/* --- read_reliability.c: topologies/reliability/NAME.json: how often parts of a cluster fail -------- */
+/* --- read_calibration.c: topologies/reliability/NAME.json: how often parts of a cluster fail -------- */
 
 extern const LsField ls_reliability_fields[];
 
@@ -135,7 +135,7 @@ extern const LsField ls_reliability_fields[];
 bool ls_reliability_load (const char *name, LsReliability *ret_reliability, LsDiagList *diags);
 bool ls_reliability_read (const LsJsonDoc *doc, LsReliability *ret_reliability, LsDiagList *diags);
 
-/* --- read_reliability.c: topologies/jitter/NAME.json: how much GPUs and steps differ ------------- */
+/* --- read_calibration.c: topologies/jitter/NAME.json: how much GPUs and steps differ ------------- */
 
 extern const LsField ls_jitter_fields[];
 

@@ -262,12 +262,11 @@ static const LsField list_link_fields[] = {
     .meaning = "one of these" },
   { NULL },
 };
-static const LsListLink blank_list_link = { .count = 1 };
 static const LsField list_fields[] = {
   { "vertices", LS_FIELD_ARRAY, SPEC (list.vertices), .required = true, .element_size = sizeof (LsListVertex),
     .fields = vertex_fields, .lines = true, .meaning = "what there is in a node" },
   { "links", LS_FIELD_ARRAY, SPEC (list.links), .required = true, .element_size = sizeof (LsListLink),
-    .fields = list_link_fields, .blank = &blank_list_link, .lines = true, .meaning = "what is joined" },
+    .fields = list_link_fields, .blank = &blank_link, .lines = true, .meaning = "what is joined" },
   { NULL },
 };
 
@@ -415,15 +414,6 @@ const LsField ls_cluster_fields[] = {
 
 /* --- what only some kinds need --- */
 
-static const LsField *
-field_of (const char *key)
-{
-  const LsField *f = fabric_fields;
-  while (g_strcmp0 (f->key, key) != 0)
-    f++;
-  return f;
-}
-
 /* Of kinds (bits) that need a key, or that have no use for one. */
 #define TREES   (1u << LS_FABRIC_LEAF_SPINE | 1u << LS_FABRIC_FAT_TREE)
 #define FAT     (1u << LS_FABRIC_FAT_TREE)
@@ -460,7 +450,7 @@ check_keys (const LsJsonDoc *doc, const cJSON *fabric, LsFabricId kind, LsDiagLi
     const char *name = fabric_kinds[kind].name;
     if (!value && by_kind[i].needed & 1u << kind)
       ls_json_doc_diag (doc, fabric, LS_JSON_AT_VALUE, diags, NULL, "missing key \"%s\" (%s)", by_kind[i].key,
-                        field_of (by_kind[i].key)->meaning);
+                        ls_field_find (fabric_fields, by_kind[i].key)->meaning);
     else if (value && !(by_kind[i].allowed & 1u << kind))
       ls_json_doc_diag (doc, value, LS_JSON_AT_KEY, diags, NULL, "has no meaning in a fabric of kind \"%s\"",
                         name);
@@ -533,18 +523,18 @@ finish_fabric (const LsJsonDoc *doc, LsClusterSpec *s, LsDiagList *diags)
 
 /* --- nodes of other kinds ----------------------------------------------------------------------- */
 
-/* Whether node n of those that are there is in no range yet; owners: [n_nodes] its entry + 1. */
-static bool
+/* A node of those that are there, which is in no range yet; owners: [n_nodes] its entry + 1. */
+static void
 take_node (const LsClusterSpec *s, uint32_t node, guint entry, uint32_t *owners, GArray *ranges,
            char **reterr_why)
 {
   if (node >= s->n_nodes) {
     *reterr_why = g_strdup_printf ("node %u: the cluster has %u, 0 to %u", node, s->n_nodes, s->n_nodes - 1);
-    return false;
+    return;
   }
   if (owners[node] > 0) {
     *reterr_why = g_strdup_printf ("node %u is there twice, first in entry %u", node, owners[node] - 1);
-    return false;
+    return;
   }
   owners[node] = entry + 1;
   LsNodeRange *last = ranges->len > 0 ? &g_array_index (ranges, LsNodeRange, ranges->len - 1) : NULL;
@@ -552,7 +542,6 @@ take_node (const LsClusterSpec *s, uint32_t node, guint entry, uint32_t *owners,
     last->last = node;
   else
     g_array_append_val (ranges, ((LsNodeRange) { node, node }));
-  return true;
 }
 
 static bool
@@ -621,28 +610,21 @@ finish_other_nodes (const LsJsonDoc *doc, LsClusterSpec *s, LsDiagList *diags)
 
 /* --- what only some nodes need ------------------------------------------------------------------- */
 
-/* A complaint about the name of an accelerator points at the key that has it. */
-static bool
-load_gpu (const LsJsonDoc *doc, const cJSON *node, LsGpu *ret_gpu, LsDiagList *diags)
-{
-  g_autofree char *name = ls_override_bare (node->valuestring);
-  g_autofree char *message = NULL;
-  g_autofree char *path = ls_data_find (LS_DATA_GPUS, name, &message);
-  return path ? ls_gpu_load (node->valuestring, ret_gpu, diags)
-              : ls_json_doc_diag (doc, node, LS_JSON_AT_VALUE, diags, NULL, "%s", message);
-}
-
-/* By name or path, or described in place: then it is called as the cluster where it has no name. */
+/* By name or path, or described in place: then it is called as the cluster where it has no name. A complaint
+ * about a name points at the key that has it. */
 static bool
 read_gpu_of (const LsJsonDoc *doc, LsClusterSpec *s, LsDiagList *diags)
 {
   const cJSON *node = ls_json_doc_at (doc, "gpu");
   if (cJSON_IsObject (node))
     return ls_gpu_read_part (doc, node, s->name, s->source, &s->gpu, diags);
-  if (cJSON_IsString (node) && *node->valuestring)
-    return load_gpu (doc, node, &s->gpu, diags);
-  return ls_json_doc_unexpected (doc, node, diags,
-                                 "the name of an accelerator, or an object that describes it");
+  if (!cJSON_IsString (node) || !*node->valuestring)
+    return ls_json_doc_unexpected (doc, node, diags,
+                                   "the name of an accelerator, or an object that describes it");
+  g_autofree char *message = NULL, *name = ls_override_bare (node->valuestring),
+                  *path = ls_data_find (LS_DATA_GPUS, name, &message);
+  return path ? ls_gpu_load (node->valuestring, &s->gpu, diags)
+              : ls_json_doc_diag (doc, node, LS_JSON_AT_VALUE, diags, NULL, "%s", message);
 }
 
 static uint32_t
@@ -831,25 +813,18 @@ ls_cluster_link_at (const LsClusterSpec *spec, const char *path)
 /* --- a cluster's file with some of it changed ---------------------------------------------------- */
 
 /* cJSON indents with tabs; our files have two blanks. Tabs inside strings are escapes. */
-static char *
-with_blanks (const char *printed)
+char *
+ls_cluster_print (const cJSON *root)
 {
+  char *printed = cJSON_Print (root);
   GString *out = g_string_new (NULL);
   for (const char *c = printed; *c; c++)
     if (*c != '\t')
       g_string_append_c (out, *c);
     else
       g_string_append (out, c[-1] == ':' ? " " : "  ");
-  g_string_append_c (out, '\n');
-  return g_string_free (out, FALSE);
-}
-
-char *
-ls_cluster_print (const cJSON *root)
-{
-  char *printed = cJSON_Print (root), *text = with_blanks (printed);
   cJSON_free (printed);
-  return text;
+  return g_string_free (g_string_append_c (out, '\n'), FALSE);
 }
 
 LsJsonDoc *

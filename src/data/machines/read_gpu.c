@@ -1,7 +1,9 @@
-/* data/machines/read_gpu.c — topologies/gpu/ read. */
+/* data/machines/read_gpu.c — topologies/gpu/ and nccl/ read, and of topologies/calib/ NCCL. */
 #include "data/machines/machines.h"
 
+#include "base/order.h"
 #include "data/datadir.h"
+#include "data/text/override.h"
 
 #define PEAK(dtype) LS_FIELD_FLOPS, (dtype) * sizeof (double), .above = true, .default_text = "not supported"
 
@@ -160,4 +162,414 @@ ls_gpu_load (const char *name, LsGpu *ret_gpu, LsDiagList *diags)
 {
   g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_GPUS, name, diags);
   return doc && ls_gpu_read (doc, ret_gpu, diags);
+}
+
+/* --- topologies/nccl/ --------------------------------------------------------------------------- */
+
+/* As the file has it: lists of any length. */
+typedef struct {
+  LsNcclTables tables;
+  GArray *rates_intra, *rates_inter;         /* double */
+  GArray *tree_by_size[LS_NCCL_N_PROTOCOLS]; /* double */
+} TablesFile;
+
+#define SCALE(scale_) LS_FIELD_RATE, (scale_) * sizeof (double), .required = true, .above = true
+
+static const LsField scale_fields[] = {
+  { "one_host", LS_FIELD_RATE, 0, .above = true, .default_text = "not possible",
+    .meaning = "ranks on one host" },
+  { "two_hosts", SCALE (1), .meaning = "ranks on two hosts" },
+  { "more_hosts", SCALE (2), .meaning = "ranks on more hosts" },
+  { NULL },
+};
+static const LsField two_or_more_fields[] = { { "two_hosts", SCALE (0), .meaning = "ranks on two hosts" },
+                                              { "more_hosts", SCALE (1), .meaning = "ranks on more hosts" },
+                                              { NULL } };
+static const LsField across_fields[] = { { "two_hosts", SCALE (1), .meaning = "ranks on two hosts" },
+                                         { "more_hosts", SCALE (2), .meaning = "ranks on more hosts" },
+                                         { NULL } };
+static const LsField ll_across_fields[] = {
+  { "amd", LS_FIELD_OBJECT, LS_NCCL_CPU_AMD * 2 * sizeof (double), .required = true,
+    .fields = two_or_more_fields, .meaning = "hosts with CPUs of AMD" },
+  { "other", LS_FIELD_OBJECT, LS_NCCL_CPU_OTHER * 2 * sizeof (double), .required = true,
+    .fields = two_or_more_fields, .meaning = "other hosts" },
+  { NULL },
+};
+
+#define PROTOCOL(protocol_) LS_FIELD_TIME, (protocol_) * sizeof (LsTime), .max = (double) LS_S
+static const LsField by_protocol_fields[]
+    = { { "ll", PROTOCOL (LS_NCCL_LL), .default_text = "0us", .meaning = "with LL" },
+        { "ll128", PROTOCOL (LS_NCCL_LL128), .default_text = "0us", .meaning = "with LL128" },
+        { "simple", PROTOCOL (LS_NCCL_SIMPLE), .required = true, .above = true, .meaning = "with Simple" },
+        { NULL } };
+
+#define HOP(member) #member, LS_FIELD_OBJECT, offsetof(LsNcclLatency, member), .fields = by_protocol_fields
+static const LsField latency_fields[]
+    = { { HOP (base), .default_text = "none", .meaning = "once" },
+        { HOP (nvlink), .default_text = "none", .meaning = "each hop between GPUs over NVLink" },
+        { HOP (pcie), .default_text = "none", .meaning = "each hop between GPUs over PCIe" },
+        { HOP (net), .required = true, .meaning = "each hop across hosts" },
+        { NULL } };
+
+#define ALGORITHM(of_)                                                                                       \
+  LS_FIELD_OBJECT, (of_) * sizeof (LsNcclLatency), .required = true, .fields = latency_fields
+static const LsField algorithm_fields[]
+    = { { "tree", ALGORITHM (LS_TUNE_TREE), .meaning = "trees" },
+        { "ring", ALGORITHM (LS_TUNE_RING), .meaning = "rings" },
+        { "collnet_direct", ALGORITHM (LS_TUNE_COLLNET_DIRECT),
+          .meaning = "reductions in switches, from each GPU" },
+        { "collnet_chain", ALGORITHM (LS_TUNE_COLLNET_CHAIN), .meaning = "the same, along a chain" },
+        { "nvls", ALGORITHM (LS_TUNE_NVLS), .meaning = "reductions in NVSwitches" },
+        { "nvls_tree", ALGORITHM (LS_TUNE_NVLS_TREE), .meaning = "the same, with trees across hosts" },
+        { "pat", ALGORITHM (LS_TUNE_PAT), .meaning = "parallel aggregated trees" },
+        { NULL } };
+
+static const LsField number_element[] = { { "", LS_FIELD_DOUBLE, 0, .above = true, .max = 1 }, { NULL } };
+
+#define BY_SIZE(key_, protocol_, meaning_)                                                                   \
+  {                                                                                                          \
+    key_, LS_FIELD_ARRAY, (protocol_) * sizeof (GArray *),                                                   \
+        .required = true, .element_size = sizeof (double), .fields = number_element, .meaning = (meaning_)   \
+  }
+static const LsField by_size_fields[] = { BY_SIZE ("ll", LS_NCCL_LL, "with LL"),
+                                          BY_SIZE ("ll128", LS_NCCL_LL128, "with LL128"),
+                                          BY_SIZE ("simple", LS_NCCL_SIMPLE, "with Simple"),
+                                          { NULL } };
+
+static const LsField rate_element[] = { { "", LS_FIELD_RATE, 0, .above = true }, { NULL } };
+
+#define TABLES(member, kind_) #member, kind_, offsetof(LsNcclTables, member)
+#define RATES(member, meaning_)                                                                              \
+  {                                                                                                          \
+#member, LS_FIELD_ARRAY, offsetof(TablesFile, member), .required = true, .element_size = sizeof(double), \
+                                                           .fields = rate_element, .meaning = (meaning_)     \
+  }
+
+const LsField ls_nccl_tables_fields[] = {
+  LS_FIELDS_HEADER (LsNcclTables),
+  { "compute_capability", LS_FIELD_UINT, offsetof (LsNcclTables, compute_capability), .min = 1, .max = 99,
+    .default_text = "none: no GPU of NVIDIA",
+    .meaning = "its major number, by which a topology file of NCCL names it: 9 for 9.x" },
+  { "gpu", LS_FIELD_STRING, offsetof (LsNcclTables, gpu), .required = true,
+    .meaning = "name of a file in topologies/gpu: what a topology file of NCCL means that names no GPU" },
+  { TABLES (nvlink, LS_FIELD_RATE), .above = true, .required = true,
+    .meaning = "what NCCL counts for one NVLink, one direction" },
+  RATES (rates_intra, "rates of a channel that the graph search tries inside a node, fastest first"),
+  RATES (rates_inter, "the same across nodes"),
+  { TABLES (double_many_from, LS_FIELD_RATE), .above = true, .required = true,
+    .meaning = "from this rate on more than 4 channels are doubled at half of it; up to 4 from 25 GB/s on" },
+  { TABLES (ll, LS_FIELD_RATE), .above = true, .required = true,
+    .meaning = "limit of the bus with the protocol LL on one host" },
+  { TABLES (ring_ll128, LS_FIELD_RATE), .above = true, .default_text = "no LL128",
+    .meaning = "limit of one channel of a ring with LL128" },
+  { TABLES (tree_ll128, LS_FIELD_OBJECT), .fields = scale_fields, .default_text = "no LL128",
+    .meaning = "limit of one channel of a tree with LL128" },
+  { TABLES (tree_simple, LS_FIELD_OBJECT), .fields = scale_fields, .required = true,
+    .meaning = "limit of one channel of a tree with Simple" },
+  { TABLES (nvls_efficiency, LS_FIELD_DOUBLE), .above = true, .max = 1, .default_text = "no NVLS",
+    .meaning = "of the rate of a channel, what NVLS reaches" },
+  { TABLES (nvls_tree, LS_FIELD_OBJECT), .fields = across_fields, .default_text = "no NVLS",
+    .meaning = "limit of one channel of a tree of nodes that reduce in their NVSwitches" },
+  { TABLES (collnet_direct, LS_FIELD_DOUBLE), .above = true, .max = 1, .default_text = "1",
+    .meaning = "of the rate of a channel, what reductions in the fabric's switches reach" },
+  { TABLES (ring_plateau, LS_FIELD_DOUBLE), .above = true, .max = 100, .required = true,
+    .meaning = "factor of the latency of a ring's all-reduce across hosts with Simple, from 64 bytes "
+               "for each channel and rank on" },
+  { TABLES (ll_across, LS_FIELD_OBJECT), .fields = ll_across_fields, .required = true,
+    .meaning = "limit of the bus with the protocol LL across hosts, whose CPUs poll for the data" },
+  { TABLES (latency, LS_FIELD_OBJECT), .fields = algorithm_fields, .required = true,
+    .meaning = "latencies by algorithm and protocol" },
+  { "tree_by_size", LS_FIELD_OBJECT, offsetof (TablesFile, tree_by_size), .required = true,
+    .fields = by_size_fields,
+    .meaning = "factors of a tree's rate: up to 127 bytes, then for each power of two; 1 beyond the list" },
+  { "sources", LS_FIELD_SOURCES, .default_text = "none", .meaning = "where each figure comes from, by key" },
+  { NULL },
+};
+
+static bool
+complain (const LsJsonDoc *doc, const char *key, LsDiagList *diags, const char *message)
+{
+  return ls_json_doc_diag (doc, ls_json_doc_at (doc, key), LS_JSON_AT_VALUE, diags, NULL, "%s", message);
+}
+
+/* Into to, which has room for the 0 after the last. */
+static bool
+take_rates (const LsJsonDoc *doc, const char *key, const GArray *from, double to[LS_NCCL_MAX_RATES + 1],
+            LsDiagList *diags)
+{
+  if (from->len == 0 || from->len > LS_NCCL_MAX_RATES)
+    return complain (doc, key, diags, "expected 1 to " G_STRINGIFY (LS_NCCL_MAX_RATES) " rates");
+  for (guint i = 0; i < from->len; i++) {
+    to[i] = g_array_index (from, double, i);
+    if (i > 0 && to[i] >= to[i - 1])
+      return complain (doc, key, diags, "expected each rate below the one before it");
+  }
+  return true;
+}
+
+static bool
+take_factors (const LsJsonDoc *doc, TablesFile *file, LsDiagList *diags)
+{
+  for (uint32_t p = 0; p < LS_NCCL_N_PROTOCOLS; p++) {
+    const GArray *from = file->tree_by_size[p];
+    if (from->len > LS_NCCL_MAX_SIZES)
+      return complain (doc, "tree_by_size", diags,
+                       "expected at most " G_STRINGIFY (LS_NCCL_MAX_SIZES) " factors");
+    for (guint i = 0; i < LS_NCCL_MAX_SIZES; i++)
+      file->tables.tree_by_size[p][i] = i < from->len ? g_array_index (from, double, i) : 1;
+  }
+  return true;
+}
+
+/* What one key alone cannot show. */
+static bool
+finish_tables (const LsJsonDoc *doc, TablesFile *file, LsDiagList *diags)
+{
+  LsNcclTables *t = &file->tables;
+  bool ok = take_rates (doc, "rates_intra", file->rates_intra, t->rates_intra, diags);
+  ok &= take_rates (doc, "rates_inter", file->rates_inter, t->rates_inter, diags);
+  ok &= take_factors (doc, file, diags);
+  if ((t->ring_ll128 > 0) != (t->tree_ll128[1] > 0))
+    ok = complain (doc, t->ring_ll128 > 0 ? "ring_ll128" : "tree_ll128", diags,
+                   "\"ring_ll128\" and \"tree_ll128\" go together");
+  if ((t->nvls_efficiency > 0) != (t->nvls_tree[1] > 0))
+    ok = complain (doc, t->nvls_efficiency > 0 ? "nvls_efficiency" : "nvls_tree", diags,
+                   "\"nvls_efficiency\" and \"nvls_tree\" go together");
+  return ok;
+}
+
+bool
+ls_nccl_tables_read (const LsJsonDoc *doc, LsNcclTables *ret_tables, LsDiagList *diags)
+{
+  TablesFile file = { .tables = { .collnet_direct = 1 } };
+  bool ok = ls_fields_read_file (ls_nccl_tables_fields, "nccl-generation", doc, &file, diags)
+      && finish_tables (doc, &file, diags);
+  g_clear_pointer (&file.rates_intra, g_array_unref);
+  g_clear_pointer (&file.rates_inter, g_array_unref);
+  for (uint32_t p = 0; p < LS_NCCL_N_PROTOCOLS; p++)
+    g_clear_pointer (&file.tree_by_size[p], g_array_unref);
+  if (ok)
+    *ret_tables = file.tables;
+  else
+    ls_nccl_tables_clear (&file.tables);
+  return ok;
+}
+
+bool
+ls_nccl_tables_load (const char *name, LsNcclTables *ret_tables, LsDiagList *diags)
+{
+  g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_NCCL_TABLES, name, diags);
+  return doc && ls_nccl_tables_read (doc, ret_tables, diags);
+}
+
+/* --- all of them ------------------------------------------------------------------ */
+
+/* Those with a compute capability. NULL with diagnostics if one cannot be read. */
+static GArray *
+load_all (LsDiagList *diags)
+{
+  g_autoptr (GArray) all = g_array_new (FALSE, FALSE, sizeof (LsNcclTables));
+  g_array_set_clear_func (all, (GDestroyNotify) ls_nccl_tables_clear);
+  g_autoptr (GPtrArray) entries = ls_data_list (LS_DATA_NCCL_TABLES);
+  for (guint i = 0; i < entries->len; i++) {
+    LsNcclTables tables;
+    if (!ls_nccl_tables_load (((const LsDataEntry *) entries->pdata[i])->path, &tables, diags))
+      return NULL;
+    if (tables.compute_capability > 0)
+      g_array_append_val (all, tables);
+    else
+      ls_nccl_tables_clear (&tables);
+  }
+  return g_steal_pointer (&all);
+}
+
+static gint
+by_compute_capability (gconstpointer a, gconstpointer b)
+{
+  const LsNcclTables *x = a, *y = b;
+  return LS_ORDER (x->compute_capability, y->compute_capability);
+}
+
+/* "expected 7x (v100), 8x (a100-80g) or 9x (h100)". Sorts all. */
+static char *
+expectation (GArray *all)
+{
+  g_array_sort (all, by_compute_capability);
+  GString *text = g_string_new (all->len > 0 ? "expected " : "there are no files in topologies/nccl");
+  for (guint i = 0; i < all->len; i++) {
+    const LsNcclTables *t = &g_array_index (all, LsNcclTables, i);
+    g_string_append_printf (text, "%s%ux (%s)",
+                            i == 0                 ? ""
+                                : i + 1 < all->len ? ", "
+                                                   : " or ",
+                            t->compute_capability, t->gpu);
+  }
+  return g_string_free (text, FALSE);
+}
+
+bool
+ls_nccl_tables_find (uint32_t compute_capability, LsNcclTables *ret_tables, char **reterr_why,
+                     LsDiagList *diags)
+{
+  g_autoptr (GArray) all = load_all (diags);
+  for (guint i = 0; all && i < all->len; i++) {
+    LsNcclTables *t = &g_array_index (all, LsNcclTables, i);
+    if (t->compute_capability == compute_capability) {
+      *ret_tables = *t;
+      *t = (LsNcclTables) { 0 };
+      return true;
+    }
+  }
+  *reterr_why = all ? expectation (all) : NULL;
+  return false;
+}
+
+/* --- NCCL on an accelerator -------------------------------------------------------------------- */
+
+#define USUAL_GENERATION "volta"
+
+/* As the file has it: the name of the generation. */
+typedef struct {
+  LsNccl nccl;
+  char *generation;
+} File;
+
+#define OF_NCCL(member, kind_) #member, kind_, offsetof(LsNccl, member)
+#define CHANNELS(member)                                                                                     \
+#member, LS_FIELD_UINT, offsetof(LsNccl, member), .required = true, .min = 1, .max = 1024
+#define RATE(member) #member, LS_FIELD_RATE, offsetof(LsNccl, member), .required = true, .above = true
+#define LATENCY(member)                                                                                      \
+#member, LS_FIELD_TIME, offsetof(LsNccl, member), .required = true, .max = (double) LS_S
+#define NUMBER(member) #member, LS_FIELD_DOUBLE, offsetof(LsNccl, member), .required = true
+
+#define LINK_RATE(member)                                                                                    \
+#member, LS_FIELD_RATE, offsetof(LsNcclLinks, member), .above = true, .default_text = "none"
+#define LINK_LATENCY(member)                                                                                 \
+#member, LS_FIELD_TIME, offsetof(LsNcclLinks, member), .max = (double) LS_S, .default_text = "0us"
+
+static const LsField links_fields[] = {
+  { LINK_RATE (nvlink), .meaning = "all NVLinks of a GPU, one direction, by the data sheet" },
+  { LINK_LATENCY (nvlink_latency), .meaning = "of one hop, as in the cluster's file" },
+  { LINK_RATE (nic), .meaning = "one NIC, by the data sheet" },
+  { LINK_LATENCY (nic_latency), .meaning = "of its link" },
+  { LINK_LATENCY (pcie_latency), .meaning = "of a PCIe link on the way to it" },
+  { NULL },
+};
+
+#define DISPATCH(key_, kind_, member) key_, kind_, offsetof (LsDispatchFigures, member)
+static const LsField dispatch_fields[] = {
+  { DISPATCH ("dispatch_token", LS_FIELD_TIME, dispatch.token), .required = true, .max = (double) LS_MS,
+    .meaning = "to experts: what a token costs an SM, whatever its width" },
+  { DISPATCH ("dispatch_per_sm", LS_FIELD_RATE, dispatch.per_sm), .required = true, .above = true,
+    .meaning = "to experts: what an SM moves" },
+  { DISPATCH ("combine_token", LS_FIELD_TIME, combine.token), .required = true, .max = (double) LS_MS,
+    .meaning = "back: what a token costs an SM" },
+  { DISPATCH ("combine_per_sm", LS_FIELD_RATE, combine.per_sm), .required = true, .above = true,
+    .meaning = "back: what an SM moves" },
+  { DISPATCH ("dispatch_row", LS_FIELD_TIME, dispatch.row), .max = (double) LS_MS, .default_text = "0us",
+    .meaning = "to experts: what each copy of a token that a member gets costs an SM besides" },
+  { DISPATCH ("combine_row", LS_FIELD_TIME, combine.row), .max = (double) LS_MS, .default_text = "0us",
+    .meaning = "back: what each copy costs an SM besides" },
+  { DISPATCH ("of_nvlink", LS_FIELD_DOUBLE, of_nvlink), .required = true, .above = true, .max = 1,
+    .meaning = "of the NVLinks' data sheet, what rows that members get may take" },
+  { DISPATCH ("of_nic", LS_FIELD_DOUBLE, of_nic), .required = true, .above = true, .max = 1,
+    .meaning = "of the NICs' data sheet" },
+  { DISPATCH ("base_intra", LS_FIELD_TIME, base_intra), .required = true, .max = (double) LS_S,
+    .meaning = "fixed part of a call inside a node" },
+  { DISPATCH ("base_inter", LS_FIELD_TIME, base_inter), .required = true, .max = (double) LS_S,
+    .meaning = "of one across nodes" },
+  { NULL },
+};
+
+const LsField ls_nccl_fields[] = {
+  LS_FIELDS_HEADER (LsNccl),
+  { OF_NCCL (measured_on, LS_FIELD_OBJECT), .fields = links_fields,
+    .default_text = "any: the rates hold as they stand",
+    .meaning = "the links on which the rates and latencies were measured: on a cluster with other links they "
+               "follow these" },
+  { "generation", LS_FIELD_STRING, offsetof (File, generation), .default_text = "`\"" USUAL_GENERATION "\"`",
+    .meaning = "name of a file in topologies/nccl: whose tables NCCL's tuner uses" },
+  { OF_NCCL (nvlink, LS_FIELD_RATE), .default_text = "0GB/s",
+    .meaning = "what NCCL counts for the NVLinks of a GPU; 0GB/s: its tuner goes by ring_bus_intra; where no "
+               "generation is named either there is no tuner, the fastest algorithm runs, with Simple" },
+  { CHANNELS (channels_ring), .meaning = "of ring collectives inside a node" },
+  { CHANNELS (channels_net), .meaning = "of ring collectives across nodes, for each NIC that a node uses" },
+  { OF_NCCL (channels_nvls, LS_FIELD_UINT), .required = true, .max = 1024,
+    .meaning = "of all-reduces in the NVSwitches (NVLink SHARP); 0: none" },
+  { CHANNELS (channels_p2p), .meaning = "of one peer on another node" },
+  { RATE (ring_bus_intra), .meaning = "bus bandwidth of a ring inside a node" },
+  { OF_NCCL (ring_bus_staged, LS_FIELD_RATE), .default_text = "0GB/s",
+    .meaning = "the same where a step passes the memory of a CPU (NCCL's transport SHM); 0GB/s: as the links "
+               "let it" },
+  { RATE (ring_bus_per_nic), .meaning = "what a ring gets through one NIC" },
+  { OF_NCCL (nvls_bus, LS_FIELD_RATE), .required = true,
+    .meaning = "bus bandwidth of an all-reduce in the NVSwitches over a whole node; 0GB/s: none" },
+  { RATE (p2p_intra), .meaning = "one send and receive inside a node" },
+  { RATE (p2p_inter), .meaning = "one send and receive across nodes" },
+  { LATENCY (base_all_reduce), .meaning = "fixed part of the latency of an all-reduce" },
+  { LATENCY (base_all_gather), .meaning = "of an all-gather" },
+  { LATENCY (base_reduce_scatter), .meaning = "of a reduce-scatter" },
+  { LATENCY (base_nvls), .meaning = "of an all-reduce in the NVSwitches" },
+  { LATENCY (base_p2p_intra), .meaning = "of a send and receive inside a node" },
+  { LATENCY (base_p2p_inter), .meaning = "of a send and receive across nodes" },
+  { LATENCY (hop_intra), .meaning = "part for each step inside a node" },
+  { LATENCY (hop_inter), .meaning = "part for each step across nodes" },
+  { OF_NCCL (handshake, LS_FIELD_TIME), .default_text = "0us", .max = (double) LS_S,
+    .meaning = "part once with the protocols Simple and LL128" },
+  { OF_NCCL (handshake_hop, LS_FIELD_TIME), .default_text = "0us", .max = (double) LS_S,
+    .meaning = "part for each step inside a node with the protocol Simple" },
+  { OF_NCCL (ramp_bytes, LS_FIELD_BYTES_DOUBLE), .required = true,
+    .meaning = "a message of W bytes on the wire costs W ramp / (W + ramp) bytes more of the bus's time; "
+               "across nodes times the share of a node's channels" },
+  { NUMBER (drain), .max = 16,
+    .meaning = "time of the last step of a ring over that of one that also sends" },
+  { OF_NCCL (self_copy, LS_FIELD_DOUBLE), .default_text = "0", .max = 16,
+    .meaning = "all-to-all: time of what a member copies to itself over that of a message" },
+  { NUMBER (sm_share_per_channel), .max = 1, .meaning = "SMs held by one channel / SMs of the GPU" },
+  { OF_NCCL (stall_per_byte, LS_FIELD_DOUBLE), .default_text = "0", .max = 16,
+    .meaning
+    = "a compute-bound kernel together with moving data stands still while the HBM could move this many "
+      "bytes per byte of the array" },
+  { NUMBER (hbm_per_wire_all_reduce), .max = 16,
+    .meaning = "HBM bytes for each byte on the wire, all-reduce" },
+  { NUMBER (hbm_per_wire_all_gather), .max = 16, .meaning = "all-gather" },
+  { NUMBER (hbm_per_wire_reduce_scatter), .max = 16, .meaning = "reduce-scatter" },
+  { NUMBER (hbm_per_wire_p2p), .max = 16, .meaning = "send and receive" },
+  { OF_NCCL (dispatch, LS_FIELD_OBJECT), .fields = dispatch_fields,
+    .default_text = "nothing is known: `dispatcher` `deepep` is refused",
+    .meaning = "DeepEP's kernels on this GPU" },
+  { OF_NCCL (hybrid_dispatch, LS_FIELD_OBJECT), .fields = dispatch_fields,
+    .default_text = "nothing is known: `dispatcher` `hybridep` is refused",
+    .meaning = "the same of HybridEP's" },
+  { "sources", LS_FIELD_SOURCES, .default_text = "none", .meaning = "where each figure comes from, by key" },
+  { NULL },
+};
+
+/* A complaint about the name of a generation points at the key that has it. */
+bool
+ls_nccl_read (const LsJsonDoc *doc, LsNccl *ret_nccl, LsDiagList *diags)
+{
+  File file = { .generation = NULL };
+  bool ok = ls_fields_read_file (ls_nccl_fields, "nccl", doc, &file, diags);
+  const char *name = file.generation ? file.generation : USUAL_GENERATION;
+  g_autofree char *message = NULL, *bare = ls_override_bare (name),
+                  *path = ok ? ls_data_find (LS_DATA_NCCL_TABLES, bare, &message) : NULL;
+  if (ok)
+    ok = path ? ls_nccl_tables_load (name, &file.nccl.tables, diags)
+              : ls_json_doc_diag (doc, ls_json_doc_at (doc, "generation"), LS_JSON_AT_VALUE, diags, NULL,
+                                  "%s", message);
+  file.nccl.names_generation = file.generation != NULL;
+  g_free (file.generation);
+  if (ok)
+    *ret_nccl = file.nccl;
+  else
+    ls_nccl_clear (&file.nccl);
+  return ok;
+}
+
+bool
+ls_nccl_load (const char *name, LsNccl *ret_nccl, LsDiagList *diags)
+{
+  g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_CALIBRATIONS, name, diags);
+  return doc && ls_nccl_read (doc, ret_nccl, diags);
 }

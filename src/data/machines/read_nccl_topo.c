@@ -477,48 +477,27 @@ merge_ports (Making *m)
   }
 }
 
-typedef struct {
-  uint32_t dev, thing;
-} Numbered;
-
-static int
-by_dev (gconstpointer a, gconstpointer b)
-{
-  const Numbered *x = a, *y = b;
-  LS_SMALLER_FIRST (x->dev, y->dev);
-  return LS_ORDER (x->thing, y->thing);
-}
-
 /* GPUs and ports by their dev, CPUs and switches in the order of the file. Returns how
  * many there are. */
 static uint32_t
 add_vertices (Making *m, ThingKind kind, LsNodeKind node_kind, const char *name)
 {
-  g_autoptr (GArray) order = g_array_new (FALSE, FALSE, sizeof (Numbered));
+  g_autoptr (GArray) order = g_array_new (FALSE, FALSE, sizeof (int64_t)); /* dev, then place */
   for (guint i = 0; i < m->things->len; i++) {
     const Thing *t = thing_at (m, i);
-    Numbered n = { t->kind == GPU || t->kind == NET ? t->dev : 0, i };
+    int64_t at = (int64_t) (t->kind == GPU || t->kind == NET ? t->dev : 0) << 32 | i;
     if (t->kind == kind && m->is_used[i])
-      g_array_append_val (order, n);
+      g_array_append_val (order, at);
   }
-  g_array_sort (order, by_dev);
+  g_array_sort (order, ls_compare_int64);
   for (guint k = 0; k < order->len; k++)
-    m->names[g_array_index (order, Numbered, k).thing] = add_vertex (m, node_kind, name, k);
+    m->names[(uint32_t) g_array_index (order, int64_t, k)] = add_vertex (m, node_kind, name, k);
   return order->len;
 }
 
 /* --- the tree ------------------------------------------------------------------------ */
 
-/* What a port is plugged into, and how fast: its PCI device, or where that is plugged in. */
-static void
-join_port (Making *m, uint32_t i)
-{
-  uint32_t up = thing_at (m, i)->parent;
-  const Thing *device = thing_at (m, up);
-  double rate = device->kind == PCI ? device->rate : thing_at (m, i)->net;
-  join (m, m->names[i], m->names[m->is_used[up] ? up : device->parent], 1, pci_link (rate));
-}
-
+/* A port is plugged into its PCI device, or where that is plugged in. */
 static void
 add_tree (Making *m)
 {
@@ -526,30 +505,28 @@ add_tree (Making *m)
     const Thing *t = thing_at (m, i);
     if (!m->is_used[i] || t->kind == CPU)
       continue;
+    const Thing *device = thing_at (m, t->parent);
     if (t->kind == NET)
-      join_port (m, i);
-    else if (t->c2c == 0 || thing_at (m, t->parent)->kind != CPU)
+      join (m, m->names[i], m->names[m->is_used[t->parent] ? t->parent : device->parent], 1,
+            pci_link (device->kind == PCI ? device->rate : t->net));
+    else if (t->c2c == 0 || device->kind != CPU)
       join (m, m->names[i], m->names[t->parent], 1, pci_link (t->rate));
   }
-}
-
-static uint32_t
-cpu_of (const Making *m, uint32_t i)
-{
-  while (thing_at (m, i)->parent != NONE)
-    i = thing_at (m, i)->parent;
-  return i;
 }
 
 /* Where C2C goes beside PCI straight to the CPU, it takes its place. */
 static void
 add_c2c (Making *m)
 {
-  for (guint i = 0; i < m->things->len; i++)
+  for (guint i = 0; i < m->things->len; i++) {
+    uint32_t cpu = i;
+    while (thing_at (m, cpu)->parent != NONE)
+      cpu = thing_at (m, cpu)->parent;
     if (thing_at (m, i)->c2c > 0)
-      join (m, m->names[i], m->names[cpu_of (m, i)], 1,
+      join (m, m->names[i], m->names[cpu], 1,
             link_of (thing_at (m, i)->c2c, 300 * LS_NS,
                      "NCCL 2.30.7 topo.cc: bw * count / 1000 GB/s. Latency: as in gb200-nvl72"));
+  }
 }
 
 static void

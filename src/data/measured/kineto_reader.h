@@ -1,5 +1,5 @@
 /* data/measured/kineto_reader.h — a trace of torch.profiler on the way (private to read_kineto.c and
- * kineto_finish.c). */
+ * read_nsys.c). */
 #ifndef LS_DATA_MEASURED_KINETO_READER_H
 #define LS_DATA_MEASURED_KINETO_READER_H
 
@@ -95,14 +95,8 @@ void kineto_add_step (KinetoReader *r, LsKinetoStep step);
 /* Of a call of that correlation, above 0. */
 void kineto_add_detail (KinetoReader *r, int64_t correlation, SyncDetail detail);
 
-/* Of a kernel, without arguments: names of templates go on for lines. Newly allocated. */
-char *kineto_short_name (const char *name);
-
-/* The process group that an event names: 1 + its place in k->groups, where it is added if it is new; 0: it
- * names none. */
-uint32_t kineto_group_of (LsKineto *k, const LsKinetoEvent *e);
-/* LsDtype of as many bytes as elements of that name have; fp32 if it is not known. */
-uint8_t kineto_dtype (const char *name);
+/* 1 + the place of a process group in k->groups, where it is added if it is new; 0: there are too many. */
+uint32_t kineto_add_group (LsKineto *k, const LsKinetoGroup *g);
 
 /* What can be told once all events are there: launches and messages of ops, times from the first one on,
  * order. */

@@ -22,22 +22,16 @@ cell_of (const LsCsv *csv, guint row, const char *column)
   return at < 0 ? "" : ls_csv_cell (csv, row, (guint) at);
 }
 
-static bool
-matches_any (const char *patterns, const char *text)
-{
-  g_auto (GStrv) all = g_strsplit (patterns, "|", -1);
-  bool is_found = false;
-  for (char **pattern = all; *pattern; pattern++)
-    is_found |= g_pattern_match_simple (*pattern, text);
-  return is_found;
-}
-
 /* Whether the row, which has a column `source`, is of the table, and of those rows of it that the facts hold
  * for. A row is told by what its columns say, never by its id. */
 static bool
 facts_hold (const LsTableFacts *facts, const LsCsv *csv, guint row)
 {
-  if (!matches_any (facts->of, cell_of (csv, row, "source")))
+  g_auto (GStrv) patterns = g_strsplit (facts->of, "|", -1);
+  bool is_found = false;
+  for (char **pattern = patterns; *pattern; pattern++)
+    is_found |= g_pattern_match_simple (*pattern, cell_of (csv, row, "source"));
+  if (!is_found)
     return false;
   for (char **condition = facts->when; condition && *condition; condition++) {
     g_auto (GStrv) pair = g_strsplit (*condition, "=", 2);
@@ -102,24 +96,18 @@ model_free (gpointer model)
   g_free (model);
 }
 
-static void
-find_dimension (const Table *t, const LsCsv *csv, const char *key, LsDiagList *diags)
-{
-  GArray *columns = t->dimensions;
-  guint n = columns->len;
-  const LsField *field = ls_field_find (ls_model_fields, key);
-  bool may_lack = t->model >= 0 || !field->required;
-  ls_csv_fields_find (csv, field, !may_lack, 0, columns, diags);
-  if (columns->len > n)
-    g_array_index (columns, LsCsvField, n).may_be_empty = may_lack;
-}
-
 /* Diagnostics for columns that a table without `model` lacks. */
 static void
 find_models (Table *t, const LsCsv *csv, LsDiagList *diags)
 {
-  for (const char *const *key = dimension_keys; *key; key++)
-    find_dimension (t, csv, *key, diags);
+  for (const char *const *key = dimension_keys; *key; key++) {
+    const LsField *field = ls_field_find (ls_model_fields, *key);
+    bool may_lack = t->model >= 0 || !field->required;
+    guint n = t->dimensions->len;
+    ls_csv_fields_find (csv, field, !may_lack, 0, t->dimensions, diags);
+    if (t->dimensions->len > n)
+      g_array_index (t->dimensions, LsCsvField, n).may_be_empty = may_lack;
+  }
   ls_csv_fields_find_optional (csv, &moe_ffn, 0, t->architecture);
   for (const LsField *f = ls_model_fields; f->key; f++)
     if (!f->file_only && !ls_field_find (ls_strategy_fields, f->key)
@@ -133,8 +121,7 @@ find_models (Table *t, const LsCsv *csv, LsDiagList *diags)
 static const LsModel *
 named_model (const LsCsv *csv, guint row, const Table *t, LsDiagList *diags)
 {
-  const char *cell = t->model < 0 ? "" : ls_csv_cell (csv, row, (guint) t->model);
-  g_autofree char *name = ls_data_beside (ls_csv_name (csv), cell);
+  g_autofree char *name = ls_data_beside (ls_csv_name (csv), cell_of (csv, row, "model"));
   LsModel *model = g_hash_table_lookup (t->models, name);
   if (model || *name == '\0')
     return model;
@@ -169,18 +156,6 @@ check_agrees (const LsCsv *csv, guint row, const GArray *columns, const LsModel 
   }
 }
 
-static void
-take_named (const LsCsv *csv, guint row, const Table *t, const LsModel *named, LsModel *m, LsStrategy *s,
-            LsDiagList *diags)
-{
-  ls_csv_fields_read (csv, row, t->architecture, m, diags);
-  check_agrees (csv, row, t->dimensions, m, named, diags);
-  check_agrees (csv, row, t->architecture, m, named, diags);
-  s->seq = m->seq;
-  ls_model_clear (m);
-  ls_model_copy (m, named);
-}
-
 /* --- dimensions --- */
 
 /* Only a table with a column `model` may leave them out. */
@@ -202,17 +177,6 @@ check_complete (const LsCsv *csv, guint row, const Table *t, LsDiagList *diags)
     ls_csv_error (csv, row, (guint) t->model, diags,
                   "expected a model, or else columns with its dimensions; there are none of %s",
                   missing->str);
-}
-
-/* What the kind of MLP tells. */
-static void
-set_architecture (LsModel *m)
-{
-  gboolean is_gpt = m->mlp == LS_MLP_GELU;
-  m->norm = m->mlp == LS_MLP_SWIGLU ? LS_NORM_RMSNORM : LS_NORM_LAYERNORM;
-  m->position = is_gpt ? LS_POSITION_LEARNED : LS_POSITION_ROPE;
-  m->linear_bias = is_gpt;
-  m->tied_embeddings = is_gpt;
 }
 
 static void
@@ -261,15 +225,23 @@ case_model_read (const LsCsv *csv, guint row, const Table *t, const GPtrArray *f
                  LsStrategy *s, LsDiagList *diags)
 {
   const LsModel *named = named_model (csv, row, t, diags);
-  bool names_one = t->model >= 0 && *ls_csv_cell (csv, row, (guint) t->model) != '\0';
+  bool names_one = *cell_of (csv, row, "model") != '\0';
   ls_csv_fields_read (csv, row, t->dimensions, m, diags);
-  if (named)
-    take_named (csv, row, t, named, m, s, diags);
+  if (named) {
+    ls_csv_fields_read (csv, row, t->architecture, m, diags);
+    check_agrees (csv, row, t->dimensions, m, named, diags);
+    check_agrees (csv, row, t->architecture, m, named, diags);
+    s->seq = m->seq;
+    ls_model_clear (m);
+    ls_model_copy (m, named);
+  }
   if (names_one)
     return;
   check_complete (csv, row, t, diags);
   apply_model_facts (facts, m); /* the MLP decides on what follows */
-  set_architecture (m);
+  m->norm = m->mlp == LS_MLP_SWIGLU ? LS_NORM_RMSNORM : LS_NORM_LAYERNORM;
+  m->position = m->mlp == LS_MLP_GELU ? LS_POSITION_LEARNED : LS_POSITION_ROPE;
+  m->linear_bias = m->tied_embeddings = m->mlp == LS_MLP_GELU;
   ls_csv_fields_read (csv, row, t->architecture, m, diags);
   apply_model_facts (facts, m);
   check_heads (csv, row, m, diags);
@@ -337,33 +309,17 @@ ls_cases_new (void)
 /* --- columns --- */
 
 static void
-table_clear (Table *t)
-{
-  g_array_unref (t->columns);
-  g_array_unref (t->dimensions);
-  g_array_unref (t->architecture);
-  g_hash_table_unref (t->models);
-  g_hash_table_unref (t->software);
-}
-
-/* A knob that no other column has the name of. */
-static bool
-is_optional_knob (const LsField *f)
-{
-  bool is_models = ls_field_find (ls_model_fields, f->key) && strcmp (f->key, ATTENTION) != 0;
-  return !g_strv_contains (required_keys, f->key) && !f->file_only && !is_models
-      && !ls_field_find (case_fields, f->key);
-}
-
-static void
 find_knobs (const LsCsv *csv, GArray *columns, LsDiagList *diags)
 {
   size_t offset = offsetof (LsCase, strategy);
   for (const char *const *key = required_keys; *key; key++)
     ls_csv_fields_find (csv, ls_field_find (ls_strategy_fields, *key), TRUE, offset, columns, diags);
-  for (const LsField *f = ls_strategy_fields; f->key; f++)
-    if (is_optional_knob (f))
+  for (const LsField *f = ls_strategy_fields; f->key; f++) {
+    bool is_models = ls_field_find (ls_model_fields, f->key) && strcmp (f->key, ATTENTION) != 0;
+    if (!g_strv_contains (required_keys, f->key) && !f->file_only && !is_models
+        && !ls_field_find (case_fields, f->key)) /* no other column has its name */
       ls_csv_fields_find_optional (csv, f, offset, columns);
+  }
 }
 
 static void
@@ -420,21 +376,18 @@ ignored_columns (const LsCsv *csv, const Table *t)
 static const LsSoftwareSpec *
 software_of (const LsCsv *csv, guint row, const Table *t, LsDiagList *diags)
 {
-  int column = ls_csv_column (csv, "software");
-  const char *cell = column < 0 ? "" : ls_csv_cell (csv, row, (guint) column);
-  g_autofree char *name = ls_data_beside (ls_csv_name (csv), cell);
+  g_autofree char *name = ls_data_beside (ls_csv_name (csv), cell_of (csv, row, "software"));
   LsSoftwareSpec *software = g_hash_table_lookup (t->software, name);
   if (software || *name == '\0')
     return software;
-  g_autofree char *message = NULL;
-  g_autofree char *path = ls_data_find (LS_DATA_SOFTWARE, name, &message);
+  g_autofree char *message = NULL, *path = ls_data_find (LS_DATA_SOFTWARE, name, &message);
   software = g_new0 (LsSoftwareSpec, 1);
   if (path && ls_software_load (name, software, diags)) {
     g_hash_table_insert (t->software, g_strdup (name), software);
     return software;
   }
   if (!path)
-    ls_csv_error (csv, row, (guint) column, diags, "%s", message);
+    ls_csv_error (csv, row, (guint) ls_csv_column (csv, "software"), diags, "%s", message);
   g_free (software);
   return NULL;
 }
@@ -465,27 +418,6 @@ apply_facts (const GPtrArray *facts, LsCase *c)
   }
 }
 
-/* One without a file is called as its row is. */
-static void
-finish_model (LsCase *c)
-{
-  if (c->model.name)
-    return;
-  c->model.name = g_strdup (c->id);
-  c->model.source = g_strdup (c->source);
-  c->model.attention = LS_ATTENTION_FLASH; /* as where a model's file does not say */
-}
-
-static void
-remember_said (const LsCsv *csv, guint row, LsCase *c)
-{
-  for (const LsField *f = ls_strategy_fields; f->key; f++) {
-    int column = ls_csv_column (csv, f->key);
-    if (column >= 0 && *ls_csv_cell (csv, row, (guint) column) != '\0')
-      g_hash_table_add (c->said, (gpointer) f->key);
-  }
-}
-
 static LsCase *
 read_case (const LsCsv *csv, guint row, const Table *t, LsDiagList *diags)
 {
@@ -498,11 +430,17 @@ read_case (const LsCsv *csv, guint row, const Table *t, LsDiagList *diags)
   }
   case_model_read (csv, row, t, facts, &c->model, &c->strategy, diags);
   ls_csv_fields_read (csv, row, t->columns, c, diags);
-  remember_said (csv, row, c);
+  for (const LsField *f = ls_strategy_fields; f->key; f++)
+    if (*cell_of (csv, row, f->key) != '\0')
+      g_hash_table_add (c->said, (gpointer) f->key);
   apply_facts (facts, c);
   g_autofree char *cluster = c->cluster;
   c->cluster = ls_data_beside (ls_csv_name (csv), cluster);
-  finish_model (c);
+  if (!c->model.name) { /* one without a file is called as its row is */
+    c->model.name = g_strdup (c->id);
+    c->model.source = g_strdup (c->source);
+    c->model.attention = LS_ATTENTION_FLASH; /* as where a model's file does not say */
+  }
   if (c->strategy.dp == 1 && c->strategy.cp > 1 && c->strategy.dp_kind == LS_DP_NONE)
     c->strategy.dp_kind
         = LS_DP_AUTO; /* a row with dp 1 says none; gradients are summed over cp all the same */
@@ -525,20 +463,8 @@ check_distinct_ids (const LsCsv *csv, const GPtrArray *cases, LsDiagList *diags)
   }
 }
 
-/* The first complaint about a row, without its place: "dtype: expected ..." of "f.csv:3:9: error: /id/dtype:
- * expected ...". */
-static char *
-first_complaint (const LsCsv *csv, guint row, const LsDiagList *diags)
-{
-  g_autoptr (GError) error = NULL;
-  ls_diag_list_to_error (diags, &error);
-  g_autofree char *line = g_strndup (error->message, strcspn (error->message, "\n"));
-  g_autofree char *start = g_strdup_printf ("error: /%s/", ls_csv_cell (csv, row, 0));
-  const char *text = strstr (line, start), *mark = strstr (line, "error: ");
-  return g_strdup (text ? text + strlen (start) : mark ? mark + strlen ("error: ") : line);
-}
-
-/* A row with wrong cells is one that says so. */
+/* A row with wrong cells is one that says so, by the first complaint without its place: "dtype: expected ..."
+ * of "f.csv:3:9: error: /id/dtype: expected ...". */
 static LsCase *
 read_any_case (const LsCsv *csv, guint row, const Table *t)
 {
@@ -546,7 +472,11 @@ read_any_case (const LsCsv *csv, guint row, const Table *t)
   LsCase *c = read_case (csv, row, t, diags);
   if (ls_diag_list_n (diags) == 0)
     return c;
-  c->wrong = first_complaint (csv, row, diags);
+  g_autoptr (GError) error = NULL;
+  ls_diag_list_to_error (diags, &error);
+  g_autofree char *line = ls_first_line (error->message),
+                  *start = g_strdup_printf ("/%s/", ls_csv_cell (csv, row, 0));
+  c->wrong = g_strdup (g_str_has_prefix (line, start) ? line + strlen (start) : line);
   c->id = c->id ? c->id : g_strdup_printf ("row %u", row + 1);
   if (c->measured_s <= 0)
     c->measured_s = NAN;
@@ -583,7 +513,11 @@ cases_of_table (const LsCsv *csv, bool by_row, LsDiagList *diags)
       = ls_diag_list_n (diags) == n_before ? read_rows (csv, &t, by_row, diags) : NULL;
   if (cases && cases->len > 0)
     ((LsCase *) cases->pdata[0])->ignored = ignored_columns (csv, &t);
-  table_clear (&t);
+  g_array_unref (t.columns);
+  g_array_unref (t.dimensions);
+  g_array_unref (t.architecture);
+  g_hash_table_unref (t.models);
+  g_hash_table_unref (t.software);
   return ls_diag_list_n (diags) == n_before ? g_steal_pointer (&cases) : NULL;
 }
 
@@ -596,21 +530,10 @@ ls_read_cases (const char *path, const char *text, bool by_row, LsDiagList *diag
 
 /* --- tables to fill in ---------------------------------------------------------------------------------- */
 
-/* ": fp16, bf16": what a knob may be. */
-static void
-append_choices (GString *out, const LsField *f)
-{
-  const LsEnumName *names = f->kind == LS_FIELD_ENUM ? f->names : NULL;
-  for (const LsEnumName *n = names; n && n->name; n++)
-    if (ls_enum_is_first (names, n))
-      g_string_append_printf (out, "%s%s", n == names ? ": " : ", ", n->name);
-  if (f->kind == LS_FIELD_BOOL)
-    g_string_append (out, ": 0, 1");
-}
-
 GResource *templates_get_resource (void); /* of templates.gresource.xml */
 
-/* A line of a template as it stands there; "# dtype  @" says what that knob means. */
+/* A line of a template as it stands there; "# dtype  @" says what that knob means, and ": fp16, bf16", what
+ * it may be. */
 static void
 append_line (GString *out, const char *line)
 {
@@ -622,7 +545,12 @@ append_line (GString *out, const char *line)
   g_autofree char *key = g_strndup (line + strlen (open), strcspn (line + strlen (open), " "));
   const LsField *knob = ls_field_find (ls_strategy_fields, key);
   g_string_append_printf (out, "%.*s%s", (int) strlen (line) - 1, line, knob->meaning);
-  append_choices (out, knob);
+  const LsEnumName *names = knob->kind == LS_FIELD_ENUM ? knob->names : NULL;
+  for (const LsEnumName *n = names; n && n->name; n++)
+    if (ls_enum_is_first (names, n))
+      g_string_append_printf (out, "%s%s", n == names ? ": " : ", ", n->name);
+  if (knob->kind == LS_FIELD_BOOL)
+    g_string_append (out, ": 0, 1");
 }
 
 char *

@@ -269,38 +269,21 @@ static const Table tables[] = {
   { layer_fields, LS_DTYPE_FP16, append_layer },
 };
 
-static bool
-has_required (const LsCsv *csv, const LsField *fields)
-{
-  for (const LsField *f = fields; f->key; f++)
-    if (f->required && ls_csv_column (csv, f->key) < 0)
-      return false;
-  return true;
-}
-
 static const Table *
 find_table (const LsCsv *csv, LsDiagList *diags)
 {
-  for (guint i = 0; i < G_N_ELEMENTS (tables); i++)
-    if (has_required (csv, tables[i].fields))
+  for (guint i = 0; i < G_N_ELEMENTS (tables); i++) {
+    const LsField *f = tables[i].fields;
+    while (f->key && (!f->required || ls_csv_column (csv, f->key) >= 0))
+      f++;
+    if (!f->key)
       return &tables[i];
+  }
   ls_csv_header_error (
       csv, diags,
       "expected columns that say which kernels: m, n, k (GEMM); batch, seq, heads, kv_heads, "
       "head_dim (attention); op, tokens, hidden, bytes_min (streaming); or those of vidur's mlp.csv");
   return NULL;
-}
-
-/* The column with the time, or none; its unit. */
-static double
-find_time (const LsCsv *csv, GArray *columns, LsDiagList *diags)
-{
-  for (guint i = 0; i < G_N_ELEMENTS (time_columns); i++)
-    if (ls_csv_column (csv, time_columns[i].field.key) >= 0) {
-      ls_csv_fields_find (csv, &time_columns[i].field, FALSE, 0, columns, diags);
-      return time_columns[i].unit_s;
-    }
-  return NAN;
 }
 
 static void
@@ -339,7 +322,12 @@ ls_read_kernels (const char *path, const char *text, const char *gpu, guint *n_f
   g_autoptr (GArray) columns = g_array_new (FALSE, FALSE, sizeof (LsCsvField));
   for (const LsField *f = table->fields; f->key; f++)
     ls_csv_fields_find (csv, f, FALSE, 0, columns, diags);
-  double unit_s = find_time (csv, columns, diags);
+  double unit_s = NAN; /* of the column with the time */
+  for (guint i = 0; isnan (unit_s) && i < G_N_ELEMENTS (time_columns); i++)
+    if (ls_csv_column (csv, time_columns[i].field.key) >= 0) {
+      ls_csv_fields_find (csv, &time_columns[i].field, FALSE, 0, columns, diags);
+      unit_s = time_columns[i].unit_s;
+    }
 
   g_autoptr (GArray) rows = g_array_new (FALSE, FALSE, sizeof (LsTimedKernel));
   for (guint row = 0; row < ls_csv_n_rows (csv); row++)

@@ -6,6 +6,7 @@
 
 #include "analysis/op_class.h"
 #include "base/dtype.h"
+#include "base/order.h"
 #include "data/measured/kineto_reader.h"
 #include "data/text/read_file.h"
 
@@ -120,15 +121,6 @@ event_reset (LsKinetoEvent *e)
   e->is_xla = false;
 }
 
-static void
-event_clear (LsKinetoEvent *e)
-{
-  event_reset (e);
-  for (guint i = 0; i < G_N_ELEMENTS (members); i++)
-    if (text_of (e, &members[i]))
-      g_string_free (*text_of (e, &members[i]), TRUE);
-}
-
 /* Digits before the point and `digits` after it, the next one rounds. */
 static bool
 plain_decimal (const char *c, int digits, int64_t *ret)
@@ -240,19 +232,12 @@ dtype_bytes (const char *name)
   return 0;
 }
 
-uint8_t
-kineto_dtype (const char *name)
+/* LsDtype of as many bytes as elements of that name have; fp32 if it is not known. */
+static uint8_t
+dtype_of (const char *name)
 {
   uint32_t bytes = dtype_bytes (name);
   return (uint8_t) (bytes == 2 ? LS_DTYPE_BF16 : bytes == 1 ? LS_DTYPE_BYTE : LS_DTYPE_FP32);
-}
-
-static bool
-read_known (LsKinetoEvent *e, LsJsonPull *p, const Member *m)
-{
-  return m->kind == RANKS ? read_ranks (p, *text_of (e, m))
-      : m->kind == TEXT   ? read_string (p, *text_of (e, m))
-                          : read_number (p, m->kind == MICROSECONDS ? 3 : 0, number_of (e, m));
 }
 
 static bool
@@ -266,10 +251,14 @@ static bool
 read_one_of (KinetoReader *r, const Member *from, guint n, const char *key,
              int (*compare) (const char *, const char *))
 {
-  for (guint i = 0; i < n; i++)
-    if (compare (key, from[i].key) == 0)
-      return read_known (&r->event, r->p, &from[i]);
-  return pass_over (r);
+  LsKinetoEvent *e = &r->event;
+  const Member *m = from;
+  while (m < from + n && compare (key, m->key) != 0)
+    m++;
+  return m == from + n   ? pass_over (r)
+      : m->kind == RANKS ? read_ranks (r->p, *text_of (e, m))
+      : m->kind == TEXT  ? read_string (r->p, *text_of (e, m))
+                         : read_number (r->p, m->kind == MICROSECONDS ? 3 : 0, number_of (e, m));
 }
 
 /* Reads the value of a member of an object; false: bad JSON. */
@@ -314,11 +303,111 @@ read_member (KinetoReader *r, const char *key)
                                    : read_one_of (r, members, N_OWN, key, g_strcmp0);
 }
 
+/* --- process groups of a trace of torch.profiler ------------------------------------------------- */
+
+/* Their ranks are "[0, 1, 2, 3]", of more than some thirty "[0, 1, ..., 127]"; newer releases also say
+ * "Global rank start" and "Global rank stride". Kept is the rule: start, stride and size. */
+
+#define MAX_GROUPS 4096
+
+/* Ranks at equal steps, of which some in the middle may be left out. */
+typedef struct {
+  int64_t n, first, last, stride;
+  bool is_cut, is_uneven;
+} RankList;
+
+static void
+add_rank (RankList *l, int64_t rank)
+{
+  int64_t step = rank - l->last;
+  if (l->n == 0)
+    l->first = rank;
+  else if (l->n == 1)
+    l->stride = step;
+  else if (!l->is_cut && step != l->stride)
+    l->is_uneven = true;
+  l->last = rank;
+  l->n++;
+}
+
+static RankList
+parse_ranks (const char *text)
+{
+  RankList l = { 0 };
+  for (const char *c = text; *c;) {
+    char *end;
+    gint64 rank = g_ascii_isdigit (*c) ? g_ascii_strtoll (c, &end, 10) : -1;
+    if (rank >= 0 && rank < G_MAXINT32)
+      add_rank (&l, rank);
+    else if (strncmp (c, "...", 3) == 0)
+      l.is_cut = true;
+    c = g_ascii_isdigit (*c) ? end : c + 1;
+  }
+  return l;
+}
+
+/* What the list says of a group of that size. */
+static void
+take_ranks (LsKinetoGroup *g, const char *text)
+{
+  RankList l = parse_ranks (text);
+  if (l.n == 0)
+    return;
+  g->start = l.first;
+  if (!l.is_cut)
+    g->size = l.n;
+  bool fits = l.stride > 0 && !l.is_uneven && (l.last - l.first) % l.stride == 0
+      && (l.last - l.first) / l.stride == g->size - 1;
+  g->stride = l.n == 1 && !l.is_cut ? 1 : fits ? l.stride : 0;
+}
+
+uint32_t
+kineto_add_group (LsKineto *k, const LsKinetoGroup *g)
+{
+  for (guint i = 0; i < k->groups->len; i++) {
+    const LsKinetoGroup *have = &g_array_index (k->groups, LsKinetoGroup, i);
+    if (have->name == g->name && have->what == g->what && have->size == g->size && have->start == g->start
+        && have->stride == g->stride)
+      return i + 1;
+  }
+  if (k->groups->len < MAX_GROUPS)
+    g_array_append_val (k->groups, *g);
+  return k->groups->len < MAX_GROUPS ? k->groups->len : 0;
+}
+
+static int64_t
+small (const LsKinetoNumber *n)
+{
+  return n->is_good && n->value > 0 && n->value < G_MAXINT32 ? n->value : 0;
+}
+
+/* The process group that an event names: 1 + its place in k->groups, where it is added if it is new; 0: it
+ * names none. */
+static uint32_t
+group_of (LsKineto *k, const LsKinetoEvent *e)
+{
+  LsKinetoGroup g = { .name = g_string_chunk_insert_const (k->names, e->group->str),
+                      .what = g_string_chunk_insert_const (k->names, e->group_what->str),
+                      .size = small (&e->group_size) };
+  take_ranks (&g, e->ranks->str);
+  if (g.stride == 0 && e->ranks->len == 0 && g.size > 0) {
+    g.start = small (&e->rank_start);
+    g.stride = small (&e->rank_stride);
+  }
+  guint known = 0;
+  while (known < k->groups->len && g_array_index (k->groups, LsKinetoGroup, known).name != g.name)
+    known++;
+  if (g.stride == 0 && *g.name && known < k->groups->len
+      && (g.size == 0 || g.size == g_array_index (k->groups, LsKinetoGroup, known).size))
+    return known + 1;
+  return g.size > 0 ? kineto_add_group (k, &g) : 0;
+}
+
 /* ---- events ---- */
 
-/* Names of templates go on for lines. */
-char *
-kineto_short_name (const char *name)
+/* Of a kernel, without arguments: names of templates go on for lines. Newly allocated. */
+static char *
+short_name (const char *name)
 {
   return g_utf8_strlen (name, -1) > 60 ? g_utf8_substring (name, 0, 60) : g_strdup (name);
 }
@@ -327,7 +416,7 @@ kineto_short_name (const char *name)
 static void
 complain (KinetoReader *r, LsJsonWhere where, const char *hint, const char *message)
 {
-  g_autofree char *name = kineto_short_name (r->event.name->str);
+  g_autofree char *name = short_name (r->event.name->str);
   ls_json_pull_diag (r->p, where, r->diags, hint, "record %" G_GUINT64_FORMAT " (%s \"%s\"): %s",
                      r->k->n_records, r->event.category->str, name, message);
 }
@@ -367,14 +456,6 @@ message_bytes (const LsKinetoEvent *e)
   return n > 0 && n < G_MAXINT64 / 16 ? (uint64_t) n * dtype_bytes (e->dtype->str) : 0;
 }
 
-/* What the call says goes before the name of the kernel, which NCCL shares. */
-static LsOpClass
-class_of_kernel (const LsKinetoEvent *e)
-{
-  LsOpClass called = e->collective->len > 0 ? ls_op_class_of_collective (e->collective->str) : LS_CLASS_OTHER;
-  return called != LS_CLASS_OTHER ? called : ls_op_class_of_kernel (e->name->str);
-}
-
 LsKinetoOp *
 kineto_add_op (KinetoReader *r, int64_t start, int64_t end, const char *name, LsOpClass class,
                int64_t correlation)
@@ -384,7 +465,7 @@ kineto_add_op (KinetoReader *r, int64_t start, int64_t end, const char *name, Ls
                           .launch = LS_KINETO_NONE,
                           .called = LS_KINETO_NONE,
                           .name = g_string_chunk_insert_const (r->k->names, name),
-                          .dtype = kineto_dtype (""),
+                          .dtype = dtype_of (""),
                           .correlation = (uint64_t) correlation,
                           .thread = -1,
                           .stream = -1,
@@ -429,19 +510,11 @@ add_op (KinetoReader *r, LsOpClass class)
   LsKinetoOp *op = kineto_add_op (r, e->ts.value, e->ts.value + e->dur.value, e->name->str, class,
                                   e->correlation.is_there ? e->correlation.value : 0);
   op->bytes = is_communication ? message_bytes (e) : 0;
-  op->group = is_communication ? kineto_group_of (r->k, e) : 0;
-  op->dtype = kineto_dtype (e->dtype->str);
+  op->group = is_communication ? group_of (r->k, e) : 0;
+  op->dtype = dtype_of (e->dtype->str);
   op->record = (uint32_t) r->k->n_records;
   op->stream = stream_of (&e->stream);
   op->external = e->external.is_good ? e->external.value : -1;
-}
-
-static gpointer
-keyed (int64_t key)
-{
-  int64_t *k = g_new (int64_t, 1);
-  *k = key;
-  return k;
 }
 
 /* Of CUDA's and HIP's runtime and driver: "cudaStreamSynchronize", "hipEventRecord", "cuStreamWaitEvent"; -1:
@@ -469,7 +542,7 @@ kineto_add_call (KinetoReader *r, int64_t correlation, const char *name, Launch 
   if (kind >= 0)
     g_array_append_val (r->k->calls, call);
   else if (correlation != 0)
-    g_hash_table_insert (r->launches, keyed (correlation), g_memdup2 (&launch, sizeof launch));
+    g_hash_table_insert (r->launches, GSIZE_TO_POINTER (correlation), g_memdup2 (&launch, sizeof launch));
 }
 
 /* One that launches is of no use without its correlation. */
@@ -488,7 +561,7 @@ add_call (KinetoReader *r)
 void
 kineto_add_detail (KinetoReader *r, int64_t correlation, SyncDetail detail)
 {
-  g_hash_table_insert (r->details, keyed (correlation), g_memdup2 (&detail, sizeof detail));
+  g_hash_table_insert (r->details, GSIZE_TO_POINTER (correlation), g_memdup2 (&detail, sizeof detail));
 }
 
 /* "Stream Wait Event", "Stream Sync", "Context Sync": what CUPTI knows of a call besides. */
@@ -512,10 +585,11 @@ add_message (KinetoReader *r)
   if (!e->external.is_good || e->collective->len == 0)
     return;
   const Message message = { .bytes = message_bytes (e),
-                            .group = kineto_group_of (r->k, e),
+                            .group = group_of (r->k, e),
                             .class = (uint8_t) ls_op_class_of_collective (e->collective->str),
-                            .dtype = kineto_dtype (e->dtype->str) };
-  g_hash_table_insert (r->messages, keyed (e->external.value), g_memdup2 (&message, sizeof message));
+                            .dtype = dtype_of (e->dtype->str) };
+  g_hash_table_insert (r->messages, GSIZE_TO_POINTER (e->external.value),
+                       g_memdup2 (&message, sizeof message));
 }
 
 static void
@@ -547,7 +621,7 @@ see_category (KinetoReader *r)
   for (guint i = 0; i < r->categories->len; i++)
     if (strcmp (r->categories->pdata[i], r->event.category->str) == 0)
       return;
-  g_ptr_array_add (r->categories, kineto_short_name (r->event.category->str));
+  g_ptr_array_add (r->categories, short_name (r->event.category->str));
 }
 
 static void
@@ -557,9 +631,12 @@ take_event (KinetoReader *r)
   if (strcmp (e->phase->str, "X") != 0)
     return;
   see_category (r);
-  if (is_category (e, "kernel")) {
+  if (is_category (e,
+                   "kernel")) { /* what the call says goes before the name of the kernel, which NCCL shares */
+    LsOpClass called
+        = e->collective->len > 0 ? ls_op_class_of_collective (e->collective->str) : LS_CLASS_OTHER;
     r->has_kernels = true;
-    add_op (r, class_of_kernel (e));
+    add_op (r, called != LS_CLASS_OTHER ? called : ls_op_class_of_kernel (e->name->str));
   } else if (is_category (e, "gpu_memcpy") || is_category (e, "memcpy"))
     add_op (r, LS_CLASS_COPY);
   else if (is_category (e, "gpu_memset") || is_category (e, "memset"))
@@ -572,6 +649,170 @@ take_event (KinetoReader *r)
     add_step (r);
   else if (strcmp (e->name->str, COMMS_NAME) == 0)
     add_message (r);
+}
+
+/* --- what can be told once all events are there -------------------------------------------------- */
+
+static void
+link_op (KinetoReader *r, LsKinetoOp *op)
+{
+  const Launch *launch
+      = op->correlation != 0 ? g_hash_table_lookup (r->launches, GSIZE_TO_POINTER (op->correlation)) : NULL;
+  if (launch) {
+    op->launch = CLAMP (launch->start - r->first, -MAX_SPAN_NS, MAX_SPAN_NS);
+    op->called = CLAMP (launch->end - r->first, -MAX_SPAN_NS, MAX_SPAN_NS);
+    op->thread = launch->thread;
+  }
+  op->in_graph = launch && launch->is_graph;
+  op->start -= r->first;
+  op->end -= r->first;
+  const Message *message = op->external >= 0 && g_ascii_strncasecmp (op->name, "nccl", 4) == 0
+      ? g_hash_table_lookup (r->messages, GSIZE_TO_POINTER (op->external))
+      : NULL;
+  if (!message)
+    return;
+  if (op->bytes == 0) {
+    op->bytes = message->bytes;
+    op->dtype = message->dtype;
+  }
+  op->group = op->group ? op->group : message->group;
+  if (message->class != LS_CLASS_OTHER && (op->class == LS_CLASS_OTHER || op->class == message->class))
+    op->class = message->class;
+}
+
+static int
+by_start (gconstpointer a, gconstpointer b)
+{
+  const LsKinetoOp *x = a, *y = b;
+  LS_SMALLER_FIRST (x->start, y->start);
+  return LS_ORDER (x->record, y->record);
+}
+
+static int
+calls_by_start (gconstpointer a, gconstpointer b)
+{
+  const LsKinetoCall *x = a, *y = b;
+  LS_SMALLER_FIRST (x->start, y->start);
+  return LS_ORDER (x->correlation, y->correlation);
+}
+
+/* Times from the first event on, and what CUPTI says of them besides. */
+static void
+finish_calls (KinetoReader *r)
+{
+  for (guint i = 0; i < r->k->calls->len; i++) {
+    LsKinetoCall *call = &g_array_index (r->k->calls, LsKinetoCall, i);
+    const SyncDetail *d
+        = call->correlation ? g_hash_table_lookup (r->details, GSIZE_TO_POINTER (call->correlation)) : NULL;
+    call->start = CLAMP (call->start - r->first, -MAX_SPAN_NS, MAX_SPAN_NS);
+    call->end = CLAMP (call->end - r->first, -MAX_SPAN_NS, MAX_SPAN_NS);
+    call->stream = d ? d->stream : -1;
+    call->awaited = d ? d->awaited : -1;
+    call->record = d ? d->record : 0;
+  }
+  g_array_sort (r->k->calls, calls_by_start);
+}
+
+/* Of one stream, in order of their start. */
+static void
+note_overlaps (LsKineto *k)
+{
+  g_autoptr (GHashTable) last = g_hash_table_new (g_direct_hash, g_direct_equal); /* stream -> op */
+  guint n = 0;
+  const LsKinetoOp *first = NULL, *under = NULL;
+  for (guint i = 0; i < k->ops->len; i++) {
+    const LsKinetoOp *op = &g_array_index (k->ops, LsKinetoOp, i),
+                     *before = g_hash_table_lookup (last, GINT_TO_POINTER (op->stream));
+    if (op->stream < 0)
+      continue;
+    if (before && before->end > op->start + OVERLAP_NS && n++ == 0) {
+      first = op;
+      under = before;
+    }
+    if (!before || op->end > before->end)
+      g_hash_table_insert (last, GINT_TO_POINTER (op->stream), (gpointer) op);
+  }
+  g_autofree char *name = first ? short_name (first->name) : NULL;
+  if (first)
+    ls_note (
+        k->notes,
+        "%s: %u kernel%s overlap%s another one of the same stream, the first is record %u \"%s\" on stream "
+        "%d, under record %u: a merge of several traces, or kernels that start early on purpose",
+        k->path, n, n > 1 ? "s" : "", n > 1 ? "" : "s", first->record, name, first->stream, under->record);
+}
+
+static void
+note_missing (LsKineto *k)
+{
+  guint n_streamless = 0, n_unlinked = 0;
+  for (guint i = 0; i < k->ops->len; i++) {
+    n_streamless += g_array_index (k->ops, LsKinetoOp, i).stream < 0;
+    n_unlinked += g_array_index (k->ops, LsKinetoOp, i).launch == LS_KINETO_NONE;
+  }
+  if (n_streamless > 0)
+    ls_note (
+        k->notes,
+        "%s: %u of %u kernels and copies do not say their \"stream\", as PyTorch's do: whether they overlap "
+        "is not checked",
+        k->path, n_streamless, k->ops->len);
+  if (n_unlinked > 0)
+    ls_note (k->notes,
+             "%s: %u of %u kernels and copies have no launch by the host in the trace (\"correlation\" of a "
+             "cuda_runtime event): waiting for the host shows as gaps of the device",
+             k->path, n_unlinked, k->ops->len);
+}
+
+static bool
+check_span (KinetoReader *r)
+{
+  int64_t last = r->first;
+  for (guint i = 0; i < r->k->ops->len; i++)
+    last = MAX (last, g_array_index (r->k->ops, LsKinetoOp, i).end);
+  for (guint i = 0; i < r->k->steps->len; i++)
+    last = MAX (last, g_array_index (r->k->steps, LsKinetoStep, i).end);
+  if (last - r->first <= MAX_SPAN_NS)
+    return true;
+  ls_diag_add (r->diags, LS_ERROR_INPUT, r->k->path, 0, 0, NULL, NULL, "are \"ts\" and \"dur\" microseconds?",
+               "the events span more than 11 days");
+  return false;
+}
+
+static void
+refuse_without_kernels (const KinetoReader *r)
+{
+  g_autoptr (GString) seen = g_string_new (NULL);
+  for (guint i = 0; i < r->categories->len; i++)
+    g_string_append_printf (seen, "%s\"%s\"", i > 0 ? ", " : "; there are ",
+                            (const char *) r->categories->pdata[i]);
+  ls_diag_add (r->diags, LS_ERROR_INPUT, r->k->path, 0, 0, NULL, NULL,
+               r->is_xla ? "it is of XLA (JAX, TPUs); read are those of torch.profiler on GPUs"
+                         : "was the GPU profiled? activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]",
+               "no kernels: none of %" G_GUINT64_FORMAT " records is of the category \"kernel\"%s",
+               r->k->n_records, seen->str);
+}
+
+void
+kineto_finish (KinetoReader *r)
+{
+  LsKineto *k = r->k;
+  if (!r->has_kernels) {
+    refuse_without_kernels (r);
+    return;
+  }
+  if (!check_span (r))
+    return;
+  for (guint i = 0; i < k->ops->len; i++)
+    link_op (r, &g_array_index (k->ops, LsKinetoOp, i));
+  for (guint i = 0; i < k->steps->len; i++) {
+    LsKinetoStep *step = &g_array_index (k->steps, LsKinetoStep, i);
+    step->start -= r->first;
+    step->end -= r->first;
+  }
+  finish_calls (r);
+  g_array_sort (k->ops, by_start);
+  g_array_sort (k->steps, ls_compare_int64); /* by start */
+  note_overlaps (k);
+  note_missing (k);
 }
 
 /* ---- the document ---- */
@@ -622,7 +863,7 @@ read_groups (KinetoReader *r, LsJsonToken token)
     event_reset (&r->event);
     if (!read_object (r, token, read_listed))
       return false;
-    kineto_group_of (r->k, &r->event);
+    group_of (r->k, &r->event);
   }
   return true;
 }
@@ -685,9 +926,9 @@ void
 kineto_reader_init (KinetoReader *r, LsKineto *k, LsDiagList *diags)
 {
   *r = (KinetoReader) { .k = k, .diags = diags, .device = -1, .first = G_MAXINT64 };
-  r->launches = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, g_free);
-  r->messages = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, g_free);
-  r->details = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, g_free);
+  r->launches = g_hash_table_new_full (NULL, NULL, NULL, g_free);
+  r->messages = g_hash_table_new_full (NULL, NULL, NULL, g_free);
+  r->details = g_hash_table_new_full (NULL, NULL, NULL, g_free);
   r->categories = g_ptr_array_new_with_free_func (g_free);
   event_reset (&r->event);
 }
@@ -695,7 +936,10 @@ kineto_reader_init (KinetoReader *r, LsKineto *k, LsDiagList *diags)
 void
 kineto_reader_clear (KinetoReader *r)
 {
-  event_clear (&r->event);
+  event_reset (&r->event);
+  for (guint i = 0; i < G_N_ELEMENTS (members); i++)
+    if (text_of (&r->event, &members[i]))
+      g_string_free (*text_of (&r->event, &members[i]), TRUE);
   g_hash_table_unref (r->details);
   g_ptr_array_unref (r->categories);
   g_hash_table_unref (r->launches);
@@ -719,22 +963,16 @@ read_all (LsInput *input, const char *name, LsDiagList *diags)
   return ls_diag_list_n (diags) == n_before ? g_steal_pointer (&k) : NULL;
 }
 
-static bool
-is_nsys (const char *path)
-{
-  char head[16];
-  g_autoptr (LsDiagList) unsaid = ls_diag_list_new ();
-  FILE *file = ls_open_file (path, unsaid);
-  size_t n = file ? fread (head, 1, sizeof head, file) : 0;
-  if (file)
-    fclose (file);
-  return ls_nsys_is (head, n);
-}
-
 LsKineto *
 ls_kineto_load (const char *path, LsDiagList *diags)
 {
-  if (strcmp (path, "/dev/stdin") != 0 && is_nsys (path))
+  char head[16] = "";
+  g_autoptr (LsDiagList) unsaid = ls_diag_list_new ();
+  FILE *file = strcmp (path, "/dev/stdin") != 0 ? ls_open_file (path, unsaid) : NULL;
+  size_t n = file ? fread (head, 1, sizeof head, file) : 0;
+  if (file)
+    fclose (file);
+  if (ls_nsys_is (head, n))
     return ls_nsys_load (path, NULL, 0, diags);
   LsInput *input = ls_input_open (path, diags);
   return input ? read_all (input, path, diags) : NULL;

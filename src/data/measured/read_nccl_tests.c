@@ -32,17 +32,6 @@ measured_free (gpointer data)
   g_free (data);
 }
 
-static LsMeasuredCollective *
-read_row (const LsCsv *csv, guint row, const GArray *columns, LsDiagList *diags)
-{
-  LsMeasuredCollective *m = g_new0 (LsMeasuredCollective, 1);
-  ls_csv_fields_read (csv, row, columns, m, diags);
-  if (m->n_gpus > 0 && m->n_nodes > 0 && m->n_gpus % m->n_nodes != 0)
-    ls_csv_error (csv, row, (guint) ls_csv_column (csv, "nodes"), diags,
-                  "expected a divisor of gpus %u; got %u", m->n_gpus, m->n_nodes);
-  return m;
-}
-
 GPtrArray *
 ls_read_collectives (const char *path, const char *text, LsDiagList *diags)
 {
@@ -60,8 +49,14 @@ ls_read_collectives (const char *path, const char *text, LsDiagList *diags)
     return NULL;
 
   g_autoptr (GPtrArray) rows = g_ptr_array_new_with_free_func (measured_free);
-  for (guint row = 0; row < ls_csv_n_rows (csv); row++)
-    g_ptr_array_add (rows, read_row (csv, row, columns, diags));
+  for (guint row = 0; row < ls_csv_n_rows (csv); row++) {
+    LsMeasuredCollective *m = g_new0 (LsMeasuredCollective, 1);
+    ls_csv_fields_read (csv, row, columns, m, diags);
+    if (m->n_gpus > 0 && m->n_nodes > 0 && m->n_gpus % m->n_nodes != 0)
+      ls_csv_error (csv, row, (guint) ls_csv_column (csv, "nodes"), diags,
+                    "expected a divisor of gpus %u; got %u", m->n_gpus, m->n_nodes);
+    g_ptr_array_add (rows, m);
+  }
   return ls_diag_list_n (diags) == n_before ? g_steal_pointer (&rows) : NULL;
 }
 
@@ -96,27 +91,19 @@ part_of (const char *line)
   return g_ascii_isdigit (*first) ? BODY : NONE;
 }
 
-/* Where the runs of a text begin: ascending indices of lines (guint), the first 0. */
-/* A line that cannot follow those of the run begins the next. */
+/* Where the runs of a text begin: ascending indices of lines (guint), the first 0. A line that cannot follow
+ * those of the run begins the next. */
 static GArray *
 nccl_tests_split (char *const *lines)
 {
-  GArray *starts = g_array_new (FALSE, FALSE, sizeof (guint));
-  Part reached = NONE;
-  for (guint i = 0; lines[i]; i++) {
-    Part part = part_of (lines[i]);
-    if (part == NONE)
-      continue;
-    bool is_next = part < BODY && reached != NONE && part <= reached;
-    if (starts->len == 0 || is_next) {
-      guint at = starts->len == 0 ? 0 : i;
+  guint at = 0;
+  GArray *starts = g_array_append_val (g_array_new (FALSE, FALSE, sizeof at), at);
+  for (Part reached = NONE; lines[at]; at++) {
+    Part part = part_of (lines[at]);
+    if (part < BODY && reached != NONE && part <= reached)
       g_array_append_val (starts, at);
-    }
-    reached = part;
+    reached = part == NONE ? reached : part;
   }
-  guint none = 0;
-  if (starts->len == 0)
-    g_array_append_val (starts, none);
   return starts;
 }
 
@@ -643,19 +630,15 @@ is_table (const char *text)
   return strchr (header, ',') && strstr (header, "size_bytes");
 }
 
-static bool
-is_of_run (const LsNcclTests *t, const LsMeasuredCollective *m)
-{
-  return strcmp (t->op, m->op) == 0 && strcmp (t->cluster, m->cluster) == 0
-      && g_strcmp0 (t->trust, m->trust) == 0 && t->n_ranks == m->n_gpus && t->n_hosts == m->n_nodes;
-}
-
 static LsNcclTests *
 run_of (GPtrArray *runs, const char *path, const char *sha256, const LsMeasuredCollective *m)
 {
-  for (guint i = 0; i < runs->len; i++)
-    if (is_of_run (runs->pdata[i], m))
-      return runs->pdata[i];
+  for (guint i = 0; i < runs->len; i++) {
+    LsNcclTests *run = runs->pdata[i];
+    if (strcmp (run->op, m->op) == 0 && strcmp (run->cluster, m->cluster) == 0
+        && g_strcmp0 (run->trust, m->trust) == 0 && run->n_ranks == m->n_gpus && run->n_hosts == m->n_nodes)
+      return run;
+  }
   LsNcclTests *t = run_new (path, sha256);
   t->op = g_strdup (m->op);
   t->cluster = g_strdup (m->cluster);

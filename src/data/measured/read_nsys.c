@@ -9,6 +9,8 @@
 
 #include "analysis/op_class.h"
 #include "base/diag.h"
+#include "base/list.h"
+#include "base/order.h"
 #include "base/printable.h"
 
 #define KERNELS "CUPTI_ACTIVITY_KIND_KERNEL"
@@ -64,33 +66,21 @@ harden (NsysDb *db)
       == SQLITE_OK;
 }
 
-/* Virtual tables have no root page. */
-static bool
-is_plain_table (NsysDb *db, const char *table)
-{
-  sqlite3_stmt *rows;
-  bool is_there = strcmp (table, "sqlite_schema") == 0;
-  const char *sql = is_there
-      ? "SELECT count(*) FROM sqlite_schema"
-      : "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND rootpage > 0 AND name = ?";
-  if (sqlite3_prepare_v2 (db->sqlite, sql, -1, &rows, NULL) != SQLITE_OK)
-    return false;
-  if (!is_there)
-    sqlite3_bind_text (rows, 1, table, -1, SQLITE_STATIC);
-  bool ok = sqlite3_step (rows) == SQLITE_ROW;
-  sqlite3_finalize (rows);
-  return ok;
-}
-
-/* Whether there is such a table, and such a column of it. */
+/* Whether there is such a plain table (virtual ones have no root page), and such a column of it. */
 static bool
 db_has (NsysDb *db, const char *table, const char *column)
 {
-  if (!is_plain_table (db, table))
+  sqlite3_stmt *rows;
+  const char *sql = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND rootpage > 0 AND name = ?";
+  if (sqlite3_prepare_v2 (db->sqlite, sql, -1, &rows, NULL) != SQLITE_OK)
     return false;
-  return !column
-      || sqlite3_table_column_metadata (db->sqlite, "main", table, column, NULL, NULL, NULL, NULL, NULL)
-      == SQLITE_OK;
+  sqlite3_bind_text (rows, 1, table, -1, SQLITE_STATIC);
+  bool ok = sqlite3_step (rows) == SQLITE_ROW;
+  sqlite3_finalize (rows);
+  return ok
+      && (!column
+          || sqlite3_table_column_metadata (db->sqlite, "main", table, column, NULL, NULL, NULL, NULL, NULL)
+              == SQLITE_OK);
 }
 
 /* By path, or n bytes of memory, which stay the caller's. False, with a diagnostic (LS_ERROR_INPUT). Close in
@@ -105,7 +95,8 @@ db_open (NsysDb *db, const char *name, const void *bytes, size_t n, LsDiagList *
   if (status == SQLITE_OK && bytes)
     status = sqlite3_deserialize (db->sqlite, "main", (unsigned char *) bytes, (sqlite3_int64) n,
                                   (sqlite3_int64) n, SQLITE_DESERIALIZE_READONLY);
-  if (status == SQLITE_OK && harden (db) && db_has (db, "sqlite_schema", NULL))
+  if (status == SQLITE_OK && harden (db)
+      && sqlite3_exec (db->sqlite, "SELECT count(*) FROM sqlite_schema", NULL, NULL, NULL) == SQLITE_OK)
     return true;
   blame (db, "was it cut off? nsys export --type sqlite writes it anew");
   return false;
@@ -273,23 +264,19 @@ query_device (NsysReader *n, const char *table, const char *name_column)
               column_of (db, table, "deviceId"), n->device, column_of (db, table, "globalPid"), n->process);
 }
 
-static const char *
-copy_name (int64_t kind)
-{
-  static const char *const names[] = { "Memcpy", "Memcpy HtoD", "Memcpy DtoH", "Memcpy",     "Memcpy",
-                                       "Memcpy", "Memcpy",      "Memcpy",      "Memcpy DtoD" };
-  return kind >= 0 && kind < (int64_t) G_N_ELEMENTS (names) ? names[kind] : names[0];
-}
-
 static void
 read_table (NsysReader *n, const char *table, const char *name_column)
 {
   query_device (n, table, name_column);
   bool is_kernel = strcmp (table, KERNELS) == 0, is_copy = strcmp (table, COPIES) == 0;
   for (sqlite3_stmt *rows; ls_diag_list_n (n->r.diags) < MAX_DIAGS && (rows = db_next (&n->db));) {
+    int64_t kind = sqlite3_column_int64 (rows, 4);
     const char *name = is_kernel ? text_at (rows, 4)
-        : is_copy                ? copy_name (sqlite3_column_int64 (rows, 4))
-                                 : "Memset (Device)";
+        : !is_copy               ? "Memset (Device)"
+        : kind == 1              ? "Memcpy HtoD"
+        : kind == 2              ? "Memcpy DtoH"
+        : kind == 8              ? "Memcpy DtoD"
+                                 : "Memcpy";
     add_op (n, rows,
             is_kernel     ? ls_op_class_of_kernel (name)
                 : is_copy ? LS_CLASS_COPY
@@ -316,16 +303,6 @@ kernel_names (NsysReader *n)
 /* ---- what the host called ---- */
 
 static void
-add_call (NsysReader *n, sqlite3_stmt *rows)
-{
-  const Launch call = { .start = sqlite3_column_int64 (rows, 0),
-                        .end = sqlite3_column_int64 (rows, 1),
-                        .thread = sqlite3_column_int64 (rows, 3) };
-  if (is_time (call.start, call.end))
-    kineto_add_call (&n->r, MAX (sqlite3_column_int64 (rows, 2), 0), text_at (rows, 4), call);
-}
-
-static void
 read_calls (NsysReader *n)
 {
   if (!db_has (&n->db, CALLS, "correlationId") || !db_has (&n->db, CALLS, "nameId")
@@ -337,8 +314,13 @@ read_calls (NsysReader *n)
             " t LEFT JOIN StringIds s ON s.id = t.nameId WHERE %" G_GINT64_FORMAT " < 0 OR %s < 0 OR "
             "%s / %d = %" G_GINT64_FORMAT " / %d",
             thread, n->process, thread, thread, THREADS, n->process, THREADS);
-  for (sqlite3_stmt *rows; (rows = db_next (&n->db));)
-    add_call (n, rows);
+  for (sqlite3_stmt *rows; (rows = db_next (&n->db));) {
+    const Launch call = { .start = sqlite3_column_int64 (rows, 0),
+                          .end = sqlite3_column_int64 (rows, 1),
+                          .thread = sqlite3_column_int64 (rows, 3) };
+    if (is_time (call.start, call.end))
+      kineto_add_call (&n->r, MAX (sqlite3_column_int64 (rows, 2), 0), text_at (rows, 4), call);
+  }
 }
 
 /* For which stream a call waited. */
@@ -392,21 +374,9 @@ read_steps (NsysReader *n)
   }
 }
 
-static void
-read_gpu (NsysReader *n)
-{
-  if (!db_has (&n->db, "TARGET_INFO_GPU", "name"))
-    return;
-  db_query (&n->db, "SELECT name FROM TARGET_INFO_GPU LIMIT 1");
-  sqlite3_stmt *rows = db_next (&n->db);
-  if (rows && *text_at (rows, 0))
-    n->r.k->gpu = ls_printable (text_at (rows, 0));
-  db_end (&n->db);
-}
-
 /* ---- what collectives move ---- */
 
-/*NCCL (2.19 and later, with NVTX traced) makes a range of each call, "ncclAllReduce", whose payload is in
+/* NCCL (2.19 and later, with NVTX traced) makes a range of each call, "ncclAllReduce", whose payload is in
  * jsonText: "Message size [bytes]" of what one rank gives, or takes in a reduce-scatter, and from 2.24 on
  * "NCCL communicator ID"; "ncclCommInitRank" says "No. of ranks" and "Rank" (NCCL, src/collectives.cc and
  * src/init.cc). A kernel belongs to the last call before its launch, by the same thread, of its own kind.
@@ -466,9 +436,8 @@ static int
 by_thread (gconstpointer a, gconstpointer b)
 {
   const Call *x = a, *y = b;
-  if (x->thread != y->thread)
-    return x->thread < y->thread ? -1 : 1;
-  return x->start < y->start ? -1 : x->start > y->start;
+  LS_SMALLER_FIRST (x->thread, y->thread);
+  return LS_ORDER (x->start, y->start);
 }
 
 static void
@@ -491,23 +460,6 @@ read_ranges (NsysReader *n, Calls *c)
     cJSON_Delete (payload);
   }
   g_array_sort (c->calls, by_thread);
-}
-
-/* The last call of the thread at or before that time; NULL: none. */
-static const Call *
-call_before (const Calls *c, int64_t thread, int64_t at)
-{
-  guint low = 0, high = c->calls->len;
-  while (low < high) {
-    guint mid = low + (high - low) / 2;
-    const Call *call = &g_array_index (c->calls, Call, mid);
-    if (call->thread < thread || (call->thread == thread && call->start <= at))
-      low = mid + 1;
-    else
-      high = mid;
-  }
-  const Call *call = low > 0 ? &g_array_index (c->calls, Call, low - 1) : NULL;
-  return call && call->thread == thread ? call : NULL;
 }
 
 /* Of one that is not named: of all, if they are alike. 0: not known. */
@@ -538,32 +490,27 @@ find_world (LsKineto *k, const Calls *c)
   }
 }
 
-static uint32_t
-group_of (LsKineto *k, const Call *call, int64_t size)
+/* Of the last call of its thread at or before its launch. */
+static void
+link_op (LsKineto *k, LsKinetoOp *op, const Launch *launch, const Calls *c)
 {
+  const Call behind = { .thread = launch->thread, .start = launch->start + 1 };
+  guint place = ls_list_first_from (c->calls, by_thread, &behind);
+  const Call *call = place > 0 ? &g_array_index (c->calls, Call, place - 1) : NULL;
+  if (!call || call->thread != launch->thread || call->class != op->class)
+    return;
+  int64_t size = size_of (c, call->communicator);
+  bool is_part = op->class == LS_CLASS_ALL_GATHER || op->class == LS_CLASS_REDUCE_SCATTER
+      || op->class == LS_CLASS_ALL_TO_ALL;
+  if (size < 1 || call->bytes > G_MAXINT64 / size)
+    return;
   g_autofree char *name = g_strdup_printf ("%" G_GINT64_FORMAT, call->communicator);
   const LsKinetoGroup g = { .name = g_string_chunk_insert_const (k->names, name),
                             .what = g_string_chunk_insert_const (k->names, ""),
                             .size = size,
                             .stride = size == k->world_size };
-  for (guint i = 0; i < k->groups->len; i++)
-    if (g_array_index (k->groups, LsKinetoGroup, i).name == g.name)
-      return i + 1;
-  g_array_append_val (k->groups, g);
-  return k->groups->len;
-}
-
-static void
-link_op (LsKineto *k, LsKinetoOp *op, const Launch *launch, const Calls *c)
-{
-  const Call *call = call_before (c, launch->thread, launch->start);
-  int64_t size = call ? size_of (c, call->communicator) : 0;
-  bool is_part = op->class == LS_CLASS_ALL_GATHER || op->class == LS_CLASS_REDUCE_SCATTER
-      || op->class == LS_CLASS_ALL_TO_ALL;
-  if (!call || call->class != op->class || size < 1 || call->bytes > G_MAXINT64 / size)
-    return;
   op->bytes = (uint64_t) (call->bytes * (is_part ? size : 1));
-  op->group = group_of (k, call, size);
+  op->group = kineto_add_group (k, &g);
 }
 
 /* Once ops and launches are there, before kineto_finish(). */
@@ -579,7 +526,7 @@ add_messages (NsysReader *n)
   for (guint i = 0; i < k->ops->len; i++) {
     LsKinetoOp *op = &g_array_index (k->ops, LsKinetoOp, i);
     int64_t key = (int64_t) op->correlation;
-    const Launch *launch = key > 0 ? g_hash_table_lookup (n->r.launches, &key) : NULL;
+    const Launch *launch = key > 0 ? g_hash_table_lookup (n->r.launches, GSIZE_TO_POINTER (key)) : NULL;
     if (launch && ls_op_class_is_communication ((LsOpClass) op->class))
       link_op (k, op, launch, &c);
   }
@@ -604,7 +551,13 @@ read_all (NsysReader *n)
   read_calls (n);
   read_syncs (n);
   read_steps (n);
-  read_gpu (n);
+  if (db_has (&n->db, "TARGET_INFO_GPU", "name")) {
+    db_query (&n->db, "SELECT name FROM TARGET_INFO_GPU LIMIT 1");
+    sqlite3_stmt *rows = db_next (&n->db);
+    if (rows && *text_at (rows, 0))
+      n->r.k->gpu = ls_printable (text_at (rows, 0));
+    db_end (&n->db);
+  }
   add_messages (n);
   n->r.k->n_records = n->r.k->ops->len;
 }

@@ -347,21 +347,12 @@ is_disturbed (const LsProfileRow *r)
   return r->disturbed || (r->note && strstr (r->note, "disturbed="));
 }
 
-static void
-note_fact (LsProfile *p, const LsProfileRow *r)
-{
-  static const char *const of_facts[] = { "host", "copies", "slowdown", "context", NULL };
-  const LsProfileFact fact = { g_intern_string (r->group), g_intern_string (r->name),
-                               g_intern_string (r->note), r->time_us * 1e-6, r->bytes };
-  if (g_strv_contains (of_facts, r->group) && r->time_us > 0)
-    g_array_append_val (p->facts, fact);
-}
-
 /* Appends the kernel of row number `row` to those of the profile, or counts it as passed over. Diagnostics: a
  * shape, number format, time or count is wrong. */
 static void
 take_row (LsProfile *p, guint row, const LsProfileRow *r, LsDiagList *diags)
 {
+  static const char *const of_facts[] = { "host", "copies", "slowdown", "context", NULL };
   bool is_taken = is_of_job (r) && !is_disturbed (r) && take_of_job (p, row, r, diags);
   if (is_disturbed (r)) {
     p->n_disturbed++;
@@ -372,7 +363,10 @@ take_row (LsProfile *p, guint row, const LsProfileRow *r, LsDiagList *diags)
     if (strcmp (r->group, groups[i].name) == 0)
       is_taken = take_known (p, i, row, r, diags);
   p->n_passed += !is_taken;
-  note_fact (p, r);
+  const LsProfileFact fact = { g_intern_string (r->group), g_intern_string (r->name),
+                               g_intern_string (r->note), r->time_us * 1e-6, r->bytes };
+  if (g_strv_contains (of_facts, r->group) && r->time_us > 0)
+    g_array_append_val (p->facts, fact);
 }
 
 /* ---- events around kernels ---- */
@@ -487,17 +481,6 @@ is_beside_another (const GArray *spans, const Span *s)
   return false;
 }
 
-static double
-events_us (const GArray *spans)
-{
-  for (guint i = 0; i < spans->len; i++) {
-    const Span *s = &g_array_index (spans, Span, i);
-    if (is_of_step (s) && strcmp (s->row.name, "event-pair") == 0)
-      return s->end_us - s->start_us;
-  }
-  return 0;
-}
-
 /* --- as rows ------------------------------------------------------------------------------------ */
 
 typedef struct {
@@ -510,16 +493,6 @@ same_free (gpointer same)
 {
   g_array_unref (((Same *) same)->us);
   g_free (same);
-}
-
-static void
-take (LsProfile *p, const Same *same, double events, LsDiagList *diags)
-{
-  LsProfileRow row = same->first->row; /* borrows */
-  double us = ls_median (&g_array_index (same->us, double, 0), same->us->len);
-  row.group = (char *) GROUP;
-  row.time_us = us > events ? us - events : us;
-  take_row (p, same->first->number, &row, diags);
 }
 
 /* In the order in which they first ran. */
@@ -558,8 +531,18 @@ read_span_file (LsProfile *p, LsDiagList *diags)
   if (ls_diag_list_n (diags) > n_before)
     return;
   g_autoptr (GPtrArray) all = group_spans (p, spans);
-  for (guint i = 0; i < all->len; i++)
-    take (p, g_ptr_array_index (all, i), events_us (spans), diags);
+  const Span *pair = (const Span *) (gconstpointer) spans->data, *end = pair + spans->len;
+  while (pair < end && !(is_of_step (pair) && strcmp (pair->row.name, "event-pair") == 0))
+    pair++;
+  double events = pair < end ? pair->end_us - pair->start_us : 0;
+  for (guint i = 0; i < all->len; i++) {
+    const Same *same = g_ptr_array_index (all, i);
+    LsProfileRow row = same->first->row; /* borrows */
+    double us = ls_median (&g_array_index (same->us, double, 0), same->us->len);
+    row.group = (char *) GROUP;
+    row.time_us = us > events ? us - events : us;
+    take_row (p, same->first->number, &row, diags);
+  }
 }
 
 /* ---- files ---- */

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/list.h"
 #include "data/jobs/job_files.h"
 #include "data/text/csv.h"
 #include "data/text/field.h"
@@ -191,12 +192,6 @@ ls_result_option (const GPtrArray *options, const char *name)
   return value || options->len == 0 ? value : usual_value (name);
 }
 
-static void
-clear_number (gpointer number)
-{
-  g_free (((LsResultNumber *) number)->name);
-}
-
 void
 ls_result_file_free (LsResultFile *file)
 {
@@ -289,19 +284,6 @@ option_new (const char *flag, const char *value)
   return option;
 }
 
-/* "--tp 2 --sp --set tp_async=0": a word that begins with two dashes and what follows it. */
-static void
-read_options (LsResultFile *file, const char *text)
-{
-  g_auto (GStrv) words = g_strsplit (text ? text : "", " ", -1);
-  for (char **word = words; *word; word++) {
-    if (!g_str_has_prefix (*word, "--"))
-      continue;
-    bool has_value = word[1] && !g_str_has_prefix (word[1], "--");
-    g_ptr_array_add (file->options, option_new (*word, has_value ? word[1] : "on"));
-  }
-}
-
 static void
 read_names (LsResultFile *file, const cJSON *root)
 {
@@ -311,7 +293,14 @@ read_names (LsResultFile *file, const cJSON *root)
   file->cluster = g_strdup (ls_json_text (ls_json_at (provenance, "cluster"), "name"));
   file->model_is_of_file = cJSON_HasObjectItem (provenance, "from");
   file->params = cJSON_GetNumberValue (ls_json_at (root, "params"));
-  read_options (file, ls_json_text (provenance, "options"));
+  /* "--tp 2 --sp --set tp_async=0": a word that begins with two dashes and what follows it */
+  const char *options = ls_json_text (provenance, "options");
+  g_auto (GStrv) words = g_strsplit (options ? options : "", " ", -1);
+  for (char **word = words; *word; word++) {
+    bool has_value = word[1] && !g_str_has_prefix (word[1], "--");
+    if (g_str_has_prefix (*word, "--"))
+      g_ptr_array_add (file->options, option_new (*word, has_value ? word[1] : "on"));
+  }
   if (ls_json_text (provenance, "software"))
     g_ptr_array_add (file->options, option_new ("--software", ls_json_text (provenance, "software")));
 }
@@ -356,10 +345,8 @@ read_doc (const char *path, const LsJsonDoc *doc, LsDiagList *diags)
   file->options = g_ptr_array_new_with_free_func (option_free);
   file->assumptions = g_ptr_array_new_with_free_func (option_free);
   file->origins = g_ptr_array_new_with_free_func (option_free);
-  for (int s = 0; s < LS_N_RESULT_SECTIONS; s++) {
-    file->sections[s] = g_array_new (FALSE, FALSE, sizeof (LsResultNumber));
-    g_array_set_clear_func (file->sections[s], clear_number);
-  }
+  for (int s = 0; s < LS_N_RESULT_SECTIONS; s++)
+    file->sections[s] = ls_list_new (sizeof (LsResultNumber), ls_clear_text);
   read_root (file, doc, diags);
   return ls_diag_list_n (diags) == n_before ? g_steal_pointer (&file) : NULL;
 }

@@ -90,12 +90,6 @@ role_free (gpointer data)
 }
 
 static bool
-has_schema (const cJSON *root, const char *schema)
-{
-  return g_strcmp0 (ls_json_text (root, "schema"), schema) == 0;
-}
-
-static bool
 read_groups (CapturedReading *x, const char *file, const cJSON *root, CapturedRole *role)
 {
   const cJSON *every = x->roles->len == 0 ? ls_json_at (root, "every_group") : NULL, *each;
@@ -150,7 +144,7 @@ read_rank (CapturedReading *x, const char *file, uint32_t rank, GPtrArray *docs)
   const cJSON *root = doc ? ls_json_doc_root (doc) : NULL;
   if (!doc)
     return false;
-  if (!has_schema (root, "lockstep.captured/1"))
+  if (g_strcmp0 (ls_json_text (root, "schema"), "lockstep.captured/1") != 0)
     return captured_complain (x, file, "expected \"schema\": \"lockstep.captured/1\"");
   CapturedRole *role = g_new0 (CapturedRole, 1);
   *role = (CapturedRole) { rank, g_ptr_array_new_with_free_func (group_free), .pipe = -1 };
@@ -166,16 +160,6 @@ read_rank (CapturedReading *x, const char *file, uint32_t rank, GPtrArray *docs)
 }
 
 /* --- the manifest -------------------------------------------------------------------------------------- */
-
-static uint32_t
-role_at (const CapturedReading *x, uint32_t rank)
-{
-  uint32_t found = 0; /* that of the rank, or of the nearest below it that was captured */
-  for (guint i = 0; i < x->roles->len; i++)
-    if (((const CapturedRole *) x->roles->pdata[i])->rank <= rank)
-      found = i;
-  return found;
-}
 
 /* The first of a role that has a second member, which was captured to be compared; rank: it is none. */
 static uint32_t
@@ -203,7 +187,9 @@ read_roles (CapturedReading *x, const cJSON *root)
                               x->world);
   for (uint32_t rank = 0; rank < x->world; rank++, each = each ? each->next : NULL) {
     uint32_t stands = first_of (root, each && each->valuedouble >= 0 ? (uint32_t) each->valuedouble : rank);
-    uint32_t role = role_at (x, stands);
+    uint32_t role = 0; /* that of the rank, or of the nearest below it that was captured */
+    for (guint i = 0; i < x->roles->len; i++)
+      role = ((const CapturedRole *) x->roles->pdata[i])->rank <= stands ? i : role;
     if (each && ((const CapturedRole *) x->roles->pdata[role])->rank != stands)
       return captured_complain (x, LS_CAPTURED_MANIFEST, "roles.represents: rank %u was not captured",
                                 (uint32_t) each->valuedouble);
@@ -217,7 +203,7 @@ read_manifest (CapturedReading *x, const LsJsonDoc *doc, GPtrArray *docs, GPtrAr
 {
   const cJSON *root = ls_json_doc_root (doc), *each;
   double world = cJSON_GetNumberValue (ls_json_at (root, "world"));
-  if (!has_schema (root, "lockstep.captured-job/1"))
+  if (g_strcmp0 (ls_json_text (root, "schema"), "lockstep.captured-job/1") != 0)
     return captured_complain (x, LS_CAPTURED_MANIFEST, "expected \"schema\": \"lockstep.captured-job/1\"");
   if (!(world >= 1 && world <= MAX_WORLD))
     return captured_complain (x, LS_CAPTURED_MANIFEST, "world: expected 1 to %d", MAX_WORLD);
@@ -451,28 +437,23 @@ source_of (const CapturedReading *x)
                           x->made_with, x->roles->len, x->world, n, of_which);
 }
 
-/* What the rank of a role does: the segments from `first` on. */
-static void
-add_role (CapturedReading *x, const CapturedRole *role, guint first)
-{
-  TraceRole to
-      = { .stage = LS_TRACE_ABSENT, .instances = g_array_new (FALSE, TRUE, N_ROW * sizeof (uint32_t)) };
-  memcpy (to.static_bytes, role->held, sizeof to.static_bytes);
-  for (guint segment = first; segment < x->file.segments->len; segment++) {
-    const uint32_t row[N_ROW] = { [ROW_SEGMENT] = segment };
-    g_array_append_val (to.instances, row);
-  }
-  g_array_append_val (x->file.roles, to);
-}
-
+/* What the rank of each role does, and what it holds. */
 static bool
 add_ops (CapturedReading *x, const GPtrArray *docs, const GPtrArray *names)
 {
   bool ok = true;
   for (guint i = 0; ok && i < x->roles->len; i++) {
-    guint first = x->file.segments->len;
-    ok = captured_read_ops (x, names->pdata[i], ls_json_doc_root (docs->pdata[i]), x->roles->pdata[i]);
-    add_role (x, x->roles->pdata[i], first);
+    CapturedRole *role = x->roles->pdata[i];
+    TraceRole to
+        = { .stage = LS_TRACE_ABSENT, .instances = g_array_new (FALSE, TRUE, N_ROW * sizeof (uint32_t)) };
+    guint segment = x->file.segments->len;
+    ok = captured_read_ops (x, names->pdata[i], ls_json_doc_root (docs->pdata[i]), role);
+    memcpy (to.static_bytes, role->held, sizeof to.static_bytes);
+    for (; segment < x->file.segments->len; segment++) {
+      const uint32_t row[N_ROW] = { [ROW_SEGMENT] = segment };
+      g_array_append_val (to.instances, row);
+    }
+    g_array_append_val (x->file.roles, to);
   }
   for (guint i = 0; i < x->exchange_ops->len; i++) {
     const CapturedExchange *e = &g_array_index (x->exchange_ops, CapturedExchange, i);

@@ -467,8 +467,7 @@ static uint32_t
 layer_of (const Writing *w, int64_t row)
 {
   const char *name = module_of (w, row);
-  while (*name && !g_ascii_isdigit (*name))
-    name++;
+  name += strcspn (name, "0123456789");
   guint64 layer = *name ? g_ascii_strtoull (name, NULL, 10) : UINT16_MAX;
   return layer < UINT16_MAX ? (uint32_t) layer : LS_TRACE_ABSENT;
 }
@@ -813,18 +812,6 @@ write_graph (Writing *w, const Line *l, const char *file)
   return ok;
 }
 
-static void
-sum_threads (Writing *w, const cJSON *did)
-{
-  const cJSON *each;
-  cJSON_ArrayForEach (each, did)
-  {
-    Line l;
-    if (read_line (each, &l) && l.what == 'k' && l.row >= 0 && l.row < w->rows->len)
-      w->threads[l.row] += threads_of (&l);
-  }
-}
-
 bool
 captured_read_ops (CapturedReading *x, const char *file, const cJSON *root, CapturedRole *role)
 {
@@ -844,7 +831,12 @@ captured_read_ops (CapturedReading *x, const char *file, const cJSON *root, Capt
   w.threads = g_new0 (double, w.rows->len + 1);
   for (guint s = 0; s < LS_N_STREAMS; s++)
     w.waits[s] = w.waited[s] = no_points;
-  sum_threads (&w, did);
+  cJSON_ArrayForEach (each, did)
+  {
+    Line l;
+    if (read_line (each, &l) && l.what == 'k' && l.row >= 0 && l.row < w.rows->len)
+      w.threads[l.row] += threads_of (&l);
+  }
   cJSON_ArrayForEach (each, did) if (!(ok = take_next (&w, each, batch, &is_open, file))) break;
   close_segment (&w);
   g_array_unref (w.ops);

@@ -307,25 +307,6 @@ add (GArray *deps, LsDepKind kind, uint32_t index)
   g_array_append_val (deps, dep);
 }
 
-/* Each op once: its stamp is that of the op at hand. */
-static void
-add_end (RankReading *x, After *after, uint32_t op)
-{
-  uint32_t *stamp = &g_array_index (x->stamps, uint32_t, op);
-  if (*stamp == x->stamps->len)
-    return;
-  *stamp = x->stamps->len;
-  add (after->deps, LS_DEP_END, op);
-}
-
-/* Whether what the op waits for anyway says it: its stream, the host, a stream that it names, its event. */
-static bool
-is_implied (const After *after, const ChakraSeen *dep)
-{
-  return dep->is_of_host || dep->stream == after->stream || (after->streams >> dep->stream & 1)
-      || (after->event >= 0 && dep->event == after->event);
-}
-
 /* NULL and a complaint: it does not come before the node. */
 static const ChakraSeen *
 earlier (RankReading *x, const ChakraNode *node, uint64_t id)
@@ -336,16 +317,23 @@ earlier (RankReading *x, const ChakraNode *node, uint64_t id)
   return dep;
 }
 
+/* Unless what the op waits for anyway says it: its stream, the host, a stream that it names, its event. Each
+ * op once: its stamp is that of the op at hand. */
 static void
 add_op_dep (RankReading *x, const ChakraNode *node, After *after, uint64_t id)
 {
   const ChakraSeen *dep = seen_of (x, id);
-  if (is_implied (after, dep))
+  if (dep->is_of_host || dep->stream == after->stream || (after->streams >> dep->stream & 1)
+      || (after->event >= 0 && dep->event == after->event))
     return;
-  if (dep->instance != x->instance)
+  if (dep->instance != x->instance) {
     chakra_complain (x, node, "it waits for node %" G_GUINT64_FORMAT " of an earlier segment", id);
-  else
-    add_end (x, after, dep->op);
+    return;
+  }
+  uint32_t *stamp = &g_array_index (x->stamps, uint32_t, dep->op);
+  if (*stamp != x->stamps->len)
+    add (after->deps, LS_DEP_END, dep->op);
+  *stamp = x->stamps->len;
 }
 
 /* A receive of others does not wait for a send before it, as a send there does not wait for its receiver: who
@@ -376,19 +364,6 @@ add_dep (RankReading *x, const ChakraNode *node, After *after, uint64_t id)
     chakra_complain (x, node, "nodes without ops wait for more than %u others together", MAX_THROUGH);
 }
 
-/* The ops whose issue a node of ours waits for. */
-static void
-add_issues (RankReading *x, const ChakraNode *node, GArray *deps)
-{
-  for (size_t i = 0; x->is_ours && i < node->n_ctrl_deps; i++) {
-    const ChakraSeen *dep = seen_of (x, node->ctrl_deps[i]);
-    if (dep && dep->op != UINT32_MAX && dep->instance == x->instance)
-      add (deps, LS_DEP_ISSUE, dep->op);
-    else
-      chakra_complain (x, node, "ctrl_deps: expected earlier ops of its segment");
-  }
-}
-
 /* All streams that a node of ours waits for, as bits; also into deps. */
 static uint32_t
 add_streams (RankReading *x, const ChakraNode *node, GArray *deps)
@@ -416,18 +391,24 @@ read_deps (RankReading *x, const ChakraNode *node, uint32_t stream)
                   has_event ? (int64_t) event : -1 };
   for (size_t i = 0; x->ok && i < node->n_data_deps; i++)
     add_dep (x, node, &after, node->data_deps[i]);
-  add_issues (x, node, after.deps);
+  for (size_t i = 0; x->is_ours && i < node->n_ctrl_deps; i++) { /* ops whose issue it waits for */
+    const ChakraSeen *dep = seen_of (x, node->ctrl_deps[i]);
+    if (dep && dep->op != UINT32_MAX && dep->instance == x->instance)
+      add (after.deps, LS_DEP_ISSUE, dep->op);
+    else
+      chakra_complain (x, node, "ctrl_deps: expected earlier ops of its segment");
+  }
   g_array_append_vals (after.deps, streams->data, streams->len);
   if (after.deps->len == 0)
     g_clear_pointer (&after.deps, g_array_unref);
   return after.deps;
 }
 
-/* The ops that a node waits for, where there is one that is none. */
-static GArray *
-ops_behind (RankReading *x, const ChakraNode *node)
+/* What takes no time: dependencies go through it. */
+static void
+pass_through (RankReading *x, const ChakraNode *node)
 {
-  GArray *ids = g_array_new (FALSE, FALSE, sizeof (uint64_t));
+  g_autoptr (GArray) ids = g_array_new (FALSE, FALSE, sizeof (uint64_t)); /* of the ops behind it */
   for (size_t i = 0; x->ok && i < node->n_data_deps; i++) {
     const ChakraSeen *dep = earlier (x, node, node->data_deps[i]);
     if (dep && dep->op != UINT32_MAX)
@@ -437,19 +418,10 @@ ops_behind (RankReading *x, const ChakraNode *node)
     if (ids->len > MAX_THROUGH - x->n_through)
       chakra_complain (x, node, "nodes without ops wait for more than %u others together", MAX_THROUGH);
   }
-  return ids;
-}
-
-/* What takes no time: dependencies go through it. */
-static void
-pass_through (RankReading *x, const ChakraNode *node)
-{
-  GArray *ids = ops_behind (x, node);
   ChakraSeen *seen = x->ok ? remember (x, node) : NULL;
   x->n_through += ids->len;
   if (seen)
     seen->through = g_array_ref (ids);
-  g_array_unref (ids);
 }
 
 /* Indices within a segment have 16 bits (plan/plan.h). */
@@ -457,25 +429,18 @@ pass_through (RankReading *x, const ChakraNode *node)
 
 /* --- ops -------------------------------------------------------------------------------------- */
 
-static bool
-read_buffer (const char *text, TraceBuffer *ret)
-{
-  g_autoptr (LsDiagList) unsaid = ls_diag_list_new_counting ();
-  g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (text, strlen (text), "buffer", unsaid);
-  *ret = ls_trace_buffer_blank;
-  return doc && ls_fields_read (ls_trace_buffer_fields, doc, ls_json_doc_root (doc), ret, NULL, unsaid);
-}
-
 static GArray *
 read_buffers (RankReading *x, const ChakraNode *node)
 {
   const ChakraProtoMsg__StringList *texts = list_of (node, "buffers");
   GArray *buffers = texts ? g_array_new (FALSE, FALSE, sizeof (TraceBuffer)) : NULL;
   for (size_t i = 0; texts && i < texts->n_values; i++) {
-    TraceBuffer b;
-    if (!read_buffer (texts->values[i], &b))
-      chakra_complain (x, node, "buffers: expected JSON objects as in a trace; got \"%.80s\"",
-                       texts->values[i]);
+    const char *text = texts->values[i];
+    TraceBuffer b = ls_trace_buffer_blank;
+    g_autoptr (LsDiagList) unsaid = ls_diag_list_new_counting ();
+    g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (text, strlen (text), "buffer", unsaid);
+    if (!doc || !ls_fields_read (ls_trace_buffer_fields, doc, ls_json_doc_root (doc), &b, NULL, unsaid))
+      chakra_complain (x, node, "buffers: expected JSON objects as in a trace; got \"%.80s\"", text);
     g_array_append_val (buffers, b);
   }
   return buffers;
@@ -548,19 +513,6 @@ slot_of (const RankReading *x, const ChakraGroup *group)
   return -1;
 }
 
-/* Slots are only names: a group of others takes the next. */
-static void
-bind_next_slot (RankReading *x, const ChakraNode *node, const ChakraGroup *group)
-{
-  int slot = 0;
-  while (slot < LS_SLOT_PREV && x->is.comm[slot] != LS_TRACE_ABSENT)
-    slot++;
-  if (slot < LS_SLOT_PREV)
-    x->is.comm[slot] = group->index;
-  else
-    chakra_complain (x, node, "a rank in more than %d process groups", LS_SLOT_PREV);
-}
-
 /* The rank has this group; of ours, the node says its slots and axis. */
 static void
 bind_group (RankReading *x, const ChakraNode *node, ChakraGroup *group)
@@ -585,14 +537,6 @@ bind_group (RankReading *x, const ChakraNode *node, ChakraGroup *group)
   }
 }
 
-/* What PyTorch puts around JSON: a list of one text, as Python writes it. */
-static cJSON *
-parse_groups (const char *values)
-{
-  size_t n = strlen (values);
-  return n > 4 && values[0] == '[' && values[n - 1] == ']' ? cJSON_ParseWithLength (values + 2, n - 4) : NULL;
-}
-
 static void
 read_group (RankReading *x, const ChakraNode *node, const cJSON *said)
 {
@@ -611,35 +555,43 @@ read_group (RankReading *x, const ChakraNode *node, const cJSON *said)
   bind_group (x, node, g);
 }
 
+/* A list of one text, as Python writes it, which is JSON: what PyTorch makes of it. */
 static void
 read_groups (RankReading *x, const ChakraNode *node)
 {
   const char *values = node->inputs ? node->inputs->values : "";
-  cJSON *list = parse_groups (values);
+  size_t n = strlen (values);
+  bool is_list = n > 4 && values[0] == '[' && values[n - 1] == ']';
+  g_autoptr (cJSON) list = is_list ? cJSON_ParseWithLength (values + 2, n - 4) : NULL;
   const cJSON *said;
   if (!cJSON_IsArray (list))
     chakra_complain (x, node, "expected process groups as a list in inputs.values");
   cJSON_ArrayForEach (said, list) read_group (x, node, said);
-  cJSON_Delete (list);
 }
 
 /* --- communication ------------------------------------------------------------------------------ */
 
-/* NULL and a complaint: there is no such group, or the rank is not in it. All ranks, where none is named. */
+/* NULL and a complaint: there is no such group, or the rank has too many. All ranks, where none is named.
+ * Slots are only names: a group of others takes the next. */
 static const ChakraGroup *
 group_of (RankReading *x, const ChakraNode *node)
 {
   const char *name = text_of (node, "pg_name");
   const ChakraGroup *group = chakra_group (x->all, name ? name : "");
+  int slot = 0;
   if (!group && !name)
     group = chakra_add_group (x->all, "", NULL);
+  while (slot < LS_SLOT_PREV && x->is.comm[slot] != LS_TRACE_ABSENT)
+    slot++;
   if (!group)
     chakra_complain (x, node,
                      "process group \"%.40s\" is nowhere defined: neither in " CHAKRA_GROUPS
                      " nor by a node of process groups",
                      name);
+  else if (slot_of (x, group) < 0 && slot == LS_SLOT_PREV)
+    chakra_complain (x, node, "a rank in more than %d process groups", LS_SLOT_PREV);
   else if (slot_of (x, group) < 0)
-    bind_next_slot (x, node, group);
+    x->is.comm[slot] = group->index;
   return x->ok ? group : NULL;
 }
 
@@ -763,19 +715,12 @@ continue_op (RankReading *x, const ChakraNode *node)
 }
 
 /* Messages of others wait for none of another direction. */
-static LsStream
-message_stream (RankReading *x, const ChakraNode *node)
-{
-  bool is_next = !x->is_ours && side_of (x, node) == 1;
-  if (is_send (node))
-    return is_next ? LS_STREAM_PP_FWD : LS_STREAM_PP_BWD;
-  return is_next ? LS_STREAM_PP_BWD_RECV : LS_STREAM_PP_FWD_RECV;
-}
-
 static void
 read_messages (RankReading *x, const ChakraNode *node)
 {
-  LsStream stream = message_stream (x, node);
+  bool is_next = !x->is_ours && side_of (x, node) == 1;
+  LsStream stream = is_send (node) ? (is_next ? LS_STREAM_PP_FWD : LS_STREAM_PP_BWD)
+                                   : (is_next ? LS_STREAM_PP_BWD_RECV : LS_STREAM_PP_FWD_RECV);
   uint64_t n = 1;
   if (x->is_ours)
     uint_of (x, node, CHAKRA_NODES, UINT16_MAX, &n);
@@ -875,88 +820,67 @@ read_host_delay (RankReading *x, const ChakraNode *node)
 }
 
 static void
-read_copy (RankReading *x, const ChakraNode *node, LsCopyDirection direction)
+read_compute (RankReading *x, const ChakraNode *node)
 {
+  (is_on (node, "is_cpu_op") ? read_host_delay : read_kernel) (x, node);
+}
+
+static void
+read_copy (RankReading *x, const ChakraNode *node)
+{
+  bool is_load = node->type == CHAKRA_PROTO_MSG__NODE_TYPE__MEM_LOAD_NODE;
   uint64_t bytes = 0;
-  if (!need_uint (x, node, "tensor_size", &bytes))
-    return;
-  TraceOp *op = begin_op (x, node, LS_OP_COPY, LS_N_STREAMS);
+  TraceOp *op
+      = need_uint (x, node, "tensor_size", &bytes) ? begin_op (x, node, LS_OP_COPY, LS_N_STREAMS) : NULL;
   if (!op)
     return;
   op->bytes = bytes;
   if (!x->is_ours)
-    op->direction = (int) direction;
+    op->direction = is_load ? LS_COPY_TO_DEVICE : LS_COPY_TO_HOST;
 }
 
 /* --- nodes ------------------------------------------------------------------------------------------ */
-
-/* Takes no time that could be said. */
-static bool
-is_mark (uint8_t kind)
-{
-  return (ls_op_takes (kind, LS_TAKES_NOTHING) || ls_op_is_of_host (kind))
-      && !ls_op_has (kind, LS_HAS_RECORDED);
-}
 
 static void
 read_metadata (RankReading *x, const ChakraNode *node)
 {
   const char *op = x->is_ours ? text_of (node, CHAKRA_OP) : NULL;
   int kind = op ? ls_enum_value (ls_op_kind_names, op) : -1;
-  if (kind >= 0 && is_mark ((uint8_t) kind)) {
+  bool is_mark = kind >= 0 && !ls_op_has ((uint8_t) kind, LS_HAS_RECORDED)
+      && (ls_op_takes ((uint8_t) kind, LS_TAKES_NOTHING) || ls_op_is_of_host ((uint8_t) kind));
+  if (is_mark) { /* takes no time that could be said */
     begin_op (x, node, (LsOpKind) kind, LS_N_STREAMS);
-    return;
-  }
-  if (op && strcmp (op, "segment") == 0) {
+  } else if (op && strcmp (op, "segment") == 0) {
     if (remember (x, node))
       read_segment (x, node);
-    return;
+  } else {
+    pass_through (x, node);
+    if (x->ok && strstr (node->name, "process_group:init"))
+      read_groups (x, node);
   }
-  pass_through (x, node);
-  if (x->ok && strstr (node->name, "process_group:init"))
-    read_groups (x, node);
-}
-
-/* Communication that the host only launches, as PyTorch's traces have it beside that of the GPU. */
-static bool
-is_launch (const RankReading *x, const ChakraNode *node)
-{
-  bool is_comm = node->type == CHAKRA_PROTO_MSG__NODE_TYPE__COMM_COLL_NODE || is_message (node);
-  return is_comm && !x->is_ours && is_on (node, "is_cpu_op") && !attribute (node, "comm_size");
 }
 
 void
 chakra_read_node (RankReading *x, const ChakraNode *node)
 {
-  if (x->n_left > 0 && !is_message (node)) {
+  static void (*const readers[]) (RankReading * x, const ChakraNode *node)
+      = { [CHAKRA_PROTO_MSG__NODE_TYPE__METADATA_NODE] = read_metadata,
+          [CHAKRA_PROTO_MSG__NODE_TYPE__COMP_NODE] = read_compute,
+          [CHAKRA_PROTO_MSG__NODE_TYPE__MEM_LOAD_NODE] = read_copy,
+          [CHAKRA_PROTO_MSG__NODE_TYPE__MEM_STORE_NODE] = read_copy,
+          [CHAKRA_PROTO_MSG__NODE_TYPE__COMM_COLL_NODE] = take_collective,
+          [CHAKRA_PROTO_MSG__NODE_TYPE__COMM_SEND_NODE] = take_message,
+          [CHAKRA_PROTO_MSG__NODE_TYPE__COMM_RECV_NODE] = take_message };
+  bool is_comm = node->type == CHAKRA_PROTO_MSG__NODE_TYPE__COMM_COLL_NODE || is_message (node);
+  /* what the host only launches, as PyTorch's traces have it next to that of the GPU */
+  bool is_launch = is_comm && !x->is_ours && is_on (node, "is_cpu_op") && !attribute (node, "comm_size");
+  guint type = (guint) node->type;
+  if (x->n_left > 0 && !is_message (node))
     chakra_complain (x, node, "expected a message: the op before has more");
-    return;
-  }
-  if (is_launch (x, node)) {
+  else if (is_launch)
     read_host_delay (x, node);
-    return;
-  }
-  switch (node->type) {
-  case CHAKRA_PROTO_MSG__NODE_TYPE__METADATA_NODE:
-    read_metadata (x, node);
-    return;
-  case CHAKRA_PROTO_MSG__NODE_TYPE__COMP_NODE:
-    (is_on (node, "is_cpu_op") ? read_host_delay : read_kernel) (x, node);
-    return;
-  case CHAKRA_PROTO_MSG__NODE_TYPE__MEM_LOAD_NODE:
-    read_copy (x, node, LS_COPY_TO_DEVICE);
-    return;
-  case CHAKRA_PROTO_MSG__NODE_TYPE__MEM_STORE_NODE:
-    read_copy (x, node, LS_COPY_TO_HOST);
-    return;
-  case CHAKRA_PROTO_MSG__NODE_TYPE__COMM_COLL_NODE:
-    take_collective (x, node);
-    return;
-  case CHAKRA_PROTO_MSG__NODE_TYPE__COMM_SEND_NODE:
-  case CHAKRA_PROTO_MSG__NODE_TYPE__COMM_RECV_NODE:
-    take_message (x, node);
-    return;
-  default:
+  else if (type < G_N_ELEMENTS (readers) && readers[type])
+    readers[type](x, node);
+  else
     chakra_complain (x, node, "a node of type %d, which has no counterpart here", (int) node->type);
-  }
 }

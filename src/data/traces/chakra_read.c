@@ -168,17 +168,6 @@ read_ours (RankReading *x, const ChakraProtoMsg__GlobalMetadata *head)
   }
 }
 
-static void
-read_head (RankReading *x, const ChakraProtoMsg__GlobalMetadata *head)
-{
-  const char *form = head_text (head, "lockstep");
-  x->is_ours = form != NULL;
-  if (form && strcmp (form, CHAKRA_FORM) != 0)
-    chakra_complain (x, NULL, "expected \"%s\"; got \"%s\"", CHAKRA_FORM, form);
-  if (form)
-    read_ours (x, head);
-}
-
 /* The program of a role that a rank has named, the same for all of them. */
 static void
 take_role (RankReading *x)
@@ -229,7 +218,12 @@ read_messages (RankReading *x, const GByteArray *file)
       = bytes ? chakra_proto_msg__global_metadata__unpack (NULL, n, bytes) : NULL;
   if (!head)
     return chakra_complain (x, NULL, "expected a Chakra trace, which begins with its GlobalMetadata");
-  read_head (x, head);
+  const char *form = head_text (head, "lockstep");
+  x->is_ours = form != NULL;
+  if (form && strcmp (form, CHAKRA_FORM) != 0)
+    chakra_complain (x, NULL, "expected \"%s\"; got \"%s\"", CHAKRA_FORM, form);
+  if (form)
+    read_ours (x, head);
   chakra_proto_msg__global_metadata__free_unpacked (head, NULL);
   while (x->ok && (bytes = next_message (&c, &n))) {
     ChakraNode *node = chakra_proto_msg__node__unpack (NULL, n, bytes);
@@ -280,13 +274,6 @@ list_of (const LsJsonDoc *doc, const char *key)
 }
 
 static bool
-is_file_name (const cJSON *item)
-{
-  return cJSON_IsString (item) && g_str_has_suffix (item->valuestring, ".et")
-      && !strpbrk (item->valuestring, "/\\");
-}
-
-static bool
 check_manifest (const LsJsonDoc *doc, uint32_t *ret_n_ranks, LsDiagList *diags)
 {
   const cJSON *root = ls_json_doc_root (doc), *schema = ls_json_at (root, "schema"), *item;
@@ -295,8 +282,12 @@ check_manifest (const LsJsonDoc *doc, uint32_t *ret_n_ranks, LsDiagList *diags)
     return refuse (doc, schema ? schema : root, diags, "\"schema\": \"" CHAKRA_MANIFEST_SCHEMA "\"");
   if (!roles || !ranks)
     return refuse (doc, root, diags, "a list \"roles\" of files, and a list \"ranks\"");
-  cJSON_ArrayForEach (item, roles) if (!is_file_name (item)) return refuse (
-      doc, item, diags, "the name of a file in this folder, NAME.R.et");
+  cJSON_ArrayForEach (item, roles)
+  {
+    const char *name = cJSON_GetStringValue (item);
+    if (!name || !g_str_has_suffix (name, ".et") || strpbrk (name, "/\\"))
+      return refuse (doc, item, diags, "the name of a file in this folder, NAME.R.et");
+  }
   int n = cJSON_GetArraySize (ranks);
   if (n < 1 || n > LS_CHAKRA_MAX_RANKS)
     return refuse (doc, ranks, diags, "1 to 65536 ranks");
@@ -356,18 +347,6 @@ read_listed_key (RankReading *x, const LsJsonDoc *doc, const cJSON *item)
   return true;
 }
 
-/* What it says of a rank: role, gpu, neighbours, slots. */
-static bool
-take_listed (RankReading *x, const LsJsonDoc *doc, const cJSON *said)
-{
-  const cJSON *item;
-  if (!cJSON_IsObject (said))
-    return refuse (doc, said, x->all->diags, "a rank: {\"role\": 0, \"gpu\": 0, ...}");
-  cJSON_ArrayForEach (item, said) if (!read_listed_key (x, doc, item)) return false;
-  return (x->is.role != LS_TRACE_ABSENT && x->is.gpu != LS_TRACE_ABSENT)
-      || refuse (doc, said, x->all->diags, "a rank with \"role\" and \"gpu\"");
-}
-
 /* --- the whole -------------------------------------------------------------------------------- */
 
 static bool
@@ -424,10 +403,13 @@ static bool
 read_listed (ChakraReading *all, const Source *source, uint32_t rank, const cJSON *said)
 {
   RankReading x = rank_reading (all, rank);
-  if (!take_listed (&x, source->manifest, said))
-    return false;
-  bool is_first = x.is.role >= all->roles->len || !all->roles->pdata[x.is.role];
-  if (!is_first) {
+  const cJSON *item;
+  if (!cJSON_IsObject (said))
+    return refuse (source->manifest, said, all->diags, "a rank: {\"role\": 0, \"gpu\": 0, ...}");
+  cJSON_ArrayForEach (item, said) if (!read_listed_key (&x, source->manifest, item)) return false;
+  if (x.is.role == LS_TRACE_ABSENT || x.is.gpu == LS_TRACE_ABSENT)
+    return refuse (source->manifest, said, all->diags, "a rank with \"role\" and \"gpu\"");
+  if (x.is.role < all->roles->len && all->roles->pdata[x.is.role]) {
     g_array_append_val (all->file.ranks, x.is);
     return true;
   }
@@ -598,15 +580,6 @@ load_beside (const char *folder, const char *name, bool *ret_is_there, LsDiagLis
   return *ret_is_there ? ls_read_file (path, LS_MAX_INPUT_BYTES, &n, diags) : NULL;
 }
 
-static GPtrArray *
-files_of_roles (const char *folder, const LsJsonDoc *manifest)
-{
-  GPtrArray *paths = g_ptr_array_new_with_free_func (g_free);
-  for (const cJSON *role = list_of (manifest, "roles")->child; role; role = role->next)
-    g_ptr_array_add (paths, g_build_filename (folder, role->valuestring, NULL));
-  return paths;
-}
-
 LsTrace *
 ls_chakra_load (const char *folder, uint32_t dp, LsDiagList *diags)
 {
@@ -620,7 +593,9 @@ ls_chakra_load (const char *folder, uint32_t dp, LsDiagList *diags)
   g_autoptr (LsJsonDoc) manifest = text ? ls_json_doc_parse (text, strlen (text), name, diags) : NULL;
   if (has_roles && (!manifest || !check_manifest (manifest, &n_ranks, diags)))
     return NULL;
-  g_autoptr (GPtrArray) paths = manifest ? files_of_roles (path, manifest) : find_files (path, diags);
+  g_autoptr (GPtrArray) paths = manifest ? g_ptr_array_new_with_free_func (g_free) : find_files (path, diags);
+  for (const cJSON *role = manifest ? list_of (manifest, "roles")->child : NULL; role; role = role->next)
+    g_ptr_array_add (paths, g_build_filename (path, role->valuestring, NULL));
   g_autofree char *groups = paths ? load_beside (path, CHAKRA_GROUPS, &has_groups, diags) : NULL;
   if (!paths || (has_groups && !groups))
     return NULL;

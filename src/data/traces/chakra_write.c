@@ -5,6 +5,7 @@
 
 #include <lockstep/error.h>
 
+#include "base/diag.h"
 #include "data/jobs/job_files.h"
 #include "data/text/field.h"
 #include "data/text/write_file.h"
@@ -148,40 +149,27 @@ add_field (ChakraAttrs *attrs, const char *name, const LsField *f, const void *t
     add_string (attrs, name, text);
 }
 
-static void
-add_streams (ChakraWriter *w, const LsOp *op)
-{
-  g_autoptr (GPtrArray) names = g_ptr_array_new ();
-  for (uint32_t i = 0; i < op->n_deps; i++)
-    if (op->deps[i].kind == LS_DEP_STREAM)
-      g_ptr_array_add (names, (gpointer) ls_stream_names[op->deps[i].index].name);
-  if (names->len > 0)
-    add_strings (&w->attrs, CHAKRA_AFTER, names);
-}
-
-static void
-add_buffers (ChakraWriter *w, const TraceOp *op)
-{
-  g_autoptr (GPtrArray) texts = g_ptr_array_new_with_free_func (g_free);
-  for (guint i = 0; op->buffers && i < op->buffers->len; i++)
-    g_ptr_array_add (texts,
-                     ls_fields_text (ls_trace_buffer_fields, &g_array_index (op->buffers, TraceBuffer, i),
-                                     &ls_trace_buffer_blank));
-  if (texts->len > 0)
-    add_strings (&w->attrs, "buffers", texts);
-}
-
 /* What all nodes of ours have. The rest stands with the first node of an op. */
 static void
 add_op (ChakraWriter *w, const LsOp *op, const TraceOp *said)
 {
+  g_autoptr (GPtrArray) streams = g_ptr_array_new (), buffers = g_ptr_array_new_with_free_func (g_free);
   add (&w->attrs, "is_cpu_op", BOOL)->bool_val = ls_op_is_of_host (op->kind);
   add (&w->attrs, "stream", INT64)->int64_val = op->stream;
   for (const LsField *f = ls_trace_op_fields; f->key; f++)
     if (chakra_is_attribute (f->key))
       add_field (&w->attrs, f->key, f, said, &ls_trace_op_blank);
-  add_streams (w, op);
-  add_buffers (w, said);
+  for (uint32_t i = 0; i < op->n_deps; i++)
+    if (op->deps[i].kind == LS_DEP_STREAM)
+      g_ptr_array_add (streams, (gpointer) ls_stream_names[op->deps[i].index].name);
+  for (guint i = 0; said->buffers && i < said->buffers->len; i++)
+    g_ptr_array_add (buffers,
+                     ls_fields_text (ls_trace_buffer_fields, &g_array_index (said->buffers, TraceBuffer, i),
+                                     &ls_trace_buffer_blank));
+  if (streams->len > 0)
+    add_strings (&w->attrs, CHAKRA_AFTER, streams);
+  if (buffers->len > 0)
+    add_strings (&w->attrs, "buffers", buffers);
 }
 
 /* A product that may be too large, or no whole number, to stand in a field of 64 bits. */
@@ -225,21 +213,13 @@ micros_of (const ChakraWriter *w, const LsOp *op)
 }
 
 static void
-put_compute (ChakraWriter *w, const LsOp *op)
-{
-  if (ls_op_has (op->kind, LS_HAS_KERNEL) && op->kernel != UINT32_MAX)
-    add_kernel (w, op);
-  put_node (w, CHAKRA_PROTO_MSG__NODE_TYPE__COMP_NODE, op->name, micros_of (w, op), NULL);
-}
-
-static void
 put_copy (ChakraWriter *w, const LsOp *op)
 {
-  bool is_load = !ls_copies[op->direction].is_out;
   add (&w->attrs, "tensor_size", UINT64)->uint64_val = op->bytes;
-  put_node (
-      w, is_load ? CHAKRA_PROTO_MSG__NODE_TYPE__MEM_LOAD_NODE : CHAKRA_PROTO_MSG__NODE_TYPE__MEM_STORE_NODE,
-      op->name, micros_of (w, op), NULL);
+  put_node (w,
+            ls_copies[op->direction].is_out ? CHAKRA_PROTO_MSG__NODE_TYPE__MEM_STORE_NODE
+                                            : CHAKRA_PROTO_MSG__NODE_TYPE__MEM_LOAD_NODE,
+            op->name, micros_of (w, op), NULL);
 }
 
 /* A message to or from a rank, as its simulators match them: by both ranks and the tag. */
@@ -311,38 +291,24 @@ put_collective (ChakraWriter *w, const LsOp *op)
   put_node (w, CHAKRA_PROTO_MSG__NODE_TYPE__COMM_COLL_NODE, op->name, 0, NULL);
 }
 
-/* Takes no time on the device. */
-static void
-put_mark (ChakraWriter *w, const LsOp *op)
-{
-  put_node (w, CHAKRA_PROTO_MSG__NODE_TYPE__METADATA_NODE, op->name, 0, NULL);
-}
-
 static void
 put_by_kind (ChakraWriter *w, const LsOp *op)
 {
   static const bool is_of_node[LS_N_OP_KINDS]
       = { [LS_OP_KERNEL] = true, [LS_OP_COLLECTIVE] = true, [LS_OP_P2P] = true, [LS_OP_COPY] = true };
+  LsOpTakes takes = (LsOpTakes) ls_op_kinds[op->kind].takes;
   if (!is_of_node[op->kind]) /* the type of its node does not tell it from others */
     add_string (&w->attrs, CHAKRA_OP, ls_op_kind_names[op->kind].name);
-  switch ((LsOpTakes) ls_op_kinds[op->kind].takes) {
-  case LS_TAKES_GPU:
-    put_compute (w, op);
-    return;
-  case LS_TAKES_NETWORK:
+  if (takes == LS_TAKES_NETWORK)
     (ls_op_has (op->kind, LS_HAS_CALL) ? put_collective : put_p2p) (w, op);
-    return;
-  case LS_TAKES_ENGINE:
+  else if (takes == LS_TAKES_ENGINE)
     put_copy (w, op);
-    return;
-  case LS_TAKES_HOST:
-    (ls_op_has (op->kind, LS_HAS_RECORDED) ? put_compute : put_mark) (w, op);
-    return;
-  case LS_TAKES_NOTHING:
-    put_mark (w, op);
-    return;
-  }
-  g_assert_not_reached ();
+  else if (takes == LS_TAKES_GPU || (takes == LS_TAKES_HOST && ls_op_has (op->kind, LS_HAS_RECORDED))) {
+    if (ls_op_has (op->kind, LS_HAS_KERNEL) && op->kernel != UINT32_MAX)
+      add_kernel (w, op);
+    put_node (w, CHAKRA_PROTO_MSG__NODE_TYPE__COMP_NODE, op->name, micros_of (w, op), NULL);
+  } else /* it takes no time on the device */
+    put_node (w, CHAKRA_PROTO_MSG__NODE_TYPE__METADATA_NODE, op->name, 0, NULL);
 }
 
 static gboolean
@@ -571,26 +537,17 @@ groups_text (const LsPlan *plan)
   return g_string_free (g_string_append (text, plan->n_comms > 0 ? "\n}\n" : "}\n"), FALSE);
 }
 
-static double
-count_ops (const LsPlan *plan, bool by_role)
-{
-  double n = 0;
-  for (uint32_t role = 0; by_role && role < plan->n_roles; role++)
-    for (uint32_t i = 0; i < plan->programs[role].n_instances; i++)
-      n += plan->segments[plan->programs[role].instances[i].segment].n_ops;
-  return by_role ? n : (double) ls_plan_n_op_instances (plan);
-}
-
 static gboolean
 check_size (const LsPlan *plan, bool by_role, GError **error)
 {
-  double n_nodes = count_ops (plan, by_role);
-  if (plan->n_ranks <= LS_CHAKRA_MAX_RANKS && n_nodes <= LS_CHAKRA_MAX_NODES)
-    return TRUE;
-  g_set_error (error, LS_ERROR, LS_ERROR_LIMIT,
-               "%u ranks of %.3g ops together; Chakra traces are written of at most %d ranks and %.3g ops",
-               plan->n_ranks, n_nodes, LS_CHAKRA_MAX_RANKS, LS_CHAKRA_MAX_NODES);
-  return FALSE;
+  double n_nodes = by_role ? 0 : (double) ls_plan_n_op_instances (plan);
+  for (uint32_t role = 0; by_role && role < plan->n_roles; role++)
+    for (uint32_t i = 0; i < plan->programs[role].n_instances; i++)
+      n_nodes += plan->segments[plan->programs[role].instances[i].segment].n_ops;
+  return (plan->n_ranks <= LS_CHAKRA_MAX_RANKS && n_nodes <= LS_CHAKRA_MAX_NODES)
+      || ls_fail (error, LS_ERROR_LIMIT,
+                  "%u ranks of %.3g ops together; Chakra traces are written of at most %d ranks and %.3g ops",
+                  plan->n_ranks, n_nodes, LS_CHAKRA_MAX_RANKS, LS_CHAKRA_MAX_NODES);
 }
 
 static gboolean

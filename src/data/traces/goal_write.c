@@ -5,6 +5,7 @@
 
 #include <lockstep/error.h>
 
+#include "base/diag.h"
 #include "data/text/write_file.h"
 #include "data/traces/traces.h"
 #include "data/traces/trace_file.h"
@@ -38,30 +39,6 @@ free_call (gpointer call)
 {
   g_ptr_array_unref (((GoalCall *) call)->members);
   g_free (call);
-}
-
-/* Without switches that compute. */
-static const LsScript *
-script_of (GoalCalls *c, LsCollRequest *request, LsArena *arena)
-{
-  const LsScript *s = ls_coll_script (c->goal->cluster, c->goal->nccl, request, arena);
-  if (s->n_switches == 0)
-    return s;
-  c->n_rings++;
-  request->algorithm = ls_coll_algorithm_name (LS_ALGORITHM_RING);
-  return ls_coll_script (c->goal->cluster, c->goal->nccl, request, arena);
-}
-
-static gboolean
-check_messages (GoalCalls *c, const LsScript *s, GError **error)
-{
-  c->n_messages += ls_script_n_messages (s);
-  if ((double) c->n_messages <= LS_GOAL_MAX_LINES / 2)
-    return TRUE;
-  g_set_error (error, LS_ERROR, LS_ERROR_LIMIT,
-               "distinct collectives of more than %.3g messages; GOAL is written of at most so many",
-               LS_GOAL_MAX_LINES / 2);
-  return FALSE;
 }
 
 static void
@@ -111,9 +88,18 @@ calls_find (GoalCalls *c, const LsOp *op, uint32_t comm, GError **error)
   LsCollRequest request = call_request (plan, collective_key (op), ranks, of.n_ranks, NULL, arena);
   if (!call_check (c->goal->cluster, c->goal->nccl, &request, LS_NETWORK_STEP, error))
     return NULL;
-  const LsScript *s = script_of (c, &request, arena);
-  if (!check_messages (c, s, error))
-    return NULL;
+  const LsScript *s = ls_coll_script (c->goal->cluster, c->goal->nccl, &request, arena);
+  if (s->n_switches > 0) { /* without switches that compute */
+    c->n_rings++;
+    request.algorithm = ls_coll_algorithm_name (LS_ALGORITHM_RING);
+    s = ls_coll_script (c->goal->cluster, c->goal->nccl, &request, arena);
+  }
+  c->n_messages += ls_script_n_messages (s);
+  if ((double) c->n_messages > LS_GOAL_MAX_LINES / 2)
+    return ls_fail_null (
+        error, LS_ERROR_LIMIT,
+        "distinct collectives of more than %.3g messages; GOAL is written of at most so many",
+        LS_GOAL_MAX_LINES / 2);
   GoalCall *call = call_of (s, ranks);
   g_hash_table_insert (c->calls, g_steal_pointer (&key), call);
   return call;
@@ -172,33 +158,16 @@ join (Writer *w, const GArray *deps, unsigned cpu)
   return deps->len == 1 ? g_array_index (deps, uint64_t, 0) : put_calc (w, 0, cpu, deps);
 }
 
-/* Time in whole nanoseconds, of which the rest is carried on. */
-static uint64_t
-next_ns (Writer *w, LsTime time)
-{
-  w->computed += time;
-  uint64_t all = (uint64_t) ((w->computed + LS_NS / 2) / LS_NS), ns = all - w->written_ns;
-  w->written_ns = all;
-  return ns;
-}
-
-/* The next number of a message to, or from, a rank. */
-static uint64_t
-next_tag (Writer *w, uint32_t peer, uint32_t space, bool is_send)
-{
-  gpointer key = GSIZE_TO_POINTER (((gsize) peer * N_SPACES + space) << 1 | is_send);
-  guint64 k = GPOINTER_TO_SIZE (g_hash_table_lookup (w->counts, key));
-  g_hash_table_insert (w->counts, key, GSIZE_TO_POINTER (k + 1));
-  return k * N_SPACES + space;
-}
-
+/* With the next tag of a message to, or from, that rank. */
 static uint64_t
 put_message (Writer *w, bool is_send, uint32_t peer, uint64_t bytes, uint32_t space, unsigned cpu,
              const GArray *deps)
 {
+  gpointer pair = GSIZE_TO_POINTER (((gsize) peer * N_SPACES + space) << 1 | is_send);
+  guint64 k = GPOINTER_TO_SIZE (g_hash_table_lookup (w->counts, pair));
+  g_hash_table_insert (w->counts, pair, GSIZE_TO_POINTER (k + 1));
   fprintf (w->out, "l%" PRIu64 ": %s %" PRIu64 "b %s %u tag %" PRIu64 " cpu %u\n", ++w->label,
-           is_send ? "send" : "recv", bytes, is_send ? "to" : "from", peer,
-           next_tag (w, peer, space, is_send), cpu);
+           is_send ? "send" : "recv", bytes, is_send ? "to" : "from", peer, k * N_SPACES + space, cpu);
   put_deps (w, deps);
   return w->label;
 }
@@ -311,36 +280,20 @@ put_p2p (Writer *w, const LsOp *op)
   return join (w, labels, op->stream);
 }
 
-static LsTime
-copy_time (const Writer *w, const LsOp *op)
-{
-  g_autoptr (LsArena) arena = ls_arena_new ();
-  const LsCollPlan *plan
-      = ls_copy_plan (w->goal->cluster, ls_plan_gpu (w->plan, w->at.rank), (LsCopyDirection) op->direction,
-                      op->bytes, LS_NETWORK_ALPHABETA, arena);
-  return ls_coll_time_alone (w->goal->cluster, plan);
-}
-
+/* Of a copy and a kernel that no record has, alone. */
 static LsTime
 time_of (const Writer *w, const LsOp *op)
 {
   LsTime each = op->recorded;
-  if (each == LS_TIME_NEVER && ls_op_takes (op->kind, LS_TAKES_ENGINE))
-    each = copy_time (w, op);
-  else if (each == LS_TIME_NEVER)
+  if (each == LS_TIME_NEVER && ls_op_takes (op->kind, LS_TAKES_ENGINE)) {
+    g_autoptr (LsArena) arena = ls_arena_new ();
+    const LsCollPlan *plan
+        = ls_copy_plan (w->goal->cluster, ls_plan_gpu (w->plan, w->at.rank), (LsCopyDirection) op->direction,
+                        op->bytes, LS_NETWORK_ALPHABETA, arena);
+    each = ls_coll_time_alone (w->goal->cluster, plan);
+  } else if (each == LS_TIME_NEVER)
     each = op->kernel == UINT32_MAX ? 0 : w->goal->kernel_times[op->kernel];
   return each * MAX (op->repeat, 1);
-}
-
-static gboolean
-check_lines (const Writer *w, GError **error)
-{
-  if ((double) w->n_lines <= LS_GOAL_MAX_LINES)
-    return TRUE;
-  g_set_error (error, LS_ERROR, LS_ERROR_LIMIT,
-               "more than %.3g lines up to rank %u of %u; GOAL is written of at most so many",
-               LS_GOAL_MAX_LINES, w->at.rank, w->plan->n_ranks);
-  return FALSE;
 }
 
 static gboolean
@@ -356,12 +309,18 @@ put_op (void *data, const LsOp *op, LsOpNodes *ret_nodes, GError **error)
     ret_nodes->first = put_collective (w, op, call, comm);
   else if (ls_op_is_communication (op->kind))
     ret_nodes->first = put_p2p (w, op);
-  else if (ls_op_has (op->kind, LS_HAS_RECORDED))
-    ret_nodes->first = put_calc (w, next_ns (w, time_of (w, op)), op->stream, w->at.ends);
-  else /* it only waits */
+  else if (ls_op_has (op->kind, LS_HAS_RECORDED)) {
+    w->computed += time_of (w, op); /* of whole nanoseconds the rest is carried on */
+    uint64_t all = (uint64_t) ((w->computed + LS_NS / 2) / LS_NS), ns = all - w->written_ns;
+    w->written_ns = all;
+    ret_nodes->first = put_calc (w, ns, op->stream, w->at.ends);
+  } else /* it only waits */
     ret_nodes->first = join (w, w->at.ends, op->stream);
   ret_nodes->n = ret_nodes->first > 0;
-  return check_lines (w, error);
+  return (double) w->n_lines <= LS_GOAL_MAX_LINES
+      || ls_fail (error, LS_ERROR_LIMIT,
+                  "more than %.3g lines up to rank %u of %u; GOAL is written of at most so many",
+                  LS_GOAL_MAX_LINES, w->at.rank, w->plan->n_ranks);
 }
 
 /* --- ranks ---------------------------------------------------------------------------------- */

@@ -113,10 +113,9 @@ LsStream ls_trace_default_stream (const TraceOp *op);
 LsDtype ls_trace_default_dtype (const TraceOp *op, const GArray *kernels);
 const char *ls_trace_default_name (const TraceOp *op, const GArray *kernels); /* borrowed */
 
-/* --- op_walk.c ------------------------------------------------------------------------------------ */
+/* --- the ops of a rank as nodes of a graph --------------------------------------------------------- */
 
-/* The ops of a rank as nodes of a graph, in the order in which its host issues them,
- * and what must be over before each.
+/* In the order in which its host issues them, and what must be over before each.
  *
  * Whoever writes such a graph gives nodes their ids, in a row for each op. What must be over: the op before
  * in the stream, the last that held the host up, the ops and streams that the op waits for, and the record of

@@ -150,17 +150,6 @@ read_kernel (TraceReading *r, const LsKernel *from, LsKernel *to)
     complain (r, NULL, ALL, "%.3g FLOPs and %.3g bytes exceed what can be simulated", to->flops, to->bytes);
 }
 
-static void
-read_kernels (TraceReading *r)
-{
-  const GArray *kernels = r->file->kernels;
-  r->plan->n_kernels = kernels ? kernels->len : 0;
-  r->plan->kernels = ls_arena_new_array (r->plan->arena, LsKernel, MAX (1, r->plan->n_kernels));
-  go_to (r, "kernels", 0);
-  for (; r->at < r->plan->n_kernels; r->at++)
-    read_kernel (r, &g_array_index (kernels, LsKernel, r->at), &r->plan->kernels[r->at]);
-}
-
 /* --- one op: which keys ------------------------------------------------------------- */
 
 /* What means nothing to an op is a mistake, not a remark. */
@@ -226,69 +215,59 @@ check_needs (TraceReading *r, const TraceOp *op)
 
 /* --- one op: its lists --------------------------------------------------------------- */
 
-static void
-read_deps (TraceReading *r, const GArray *after, LsOp *to)
+/* Room for a list of an op, of as many elements; 0 and a complaint: of too many. */
+static gpointer
+room_for (TraceReading *r, const char *key, const GArray *list, size_t size, uint16_t *ret_n)
 {
-  to->n_deps = after ? (uint16_t) after->len : 0;
-  if (to->n_deps == 0)
-    return;
-  LsDep *deps = ls_arena_new_array (r->plan->arena, LsDep, to->n_deps);
-  memcpy (deps, after->data, to->n_deps * sizeof *deps);
-  for (uint32_t i = 0; i < to->n_deps; i++)
+  if (list && list->len > MAX_OPS)
+    complain (r, key, ALL, "expected at most %u elements; got %u", MAX_OPS, list->len);
+  *ret_n = list && list->len <= MAX_OPS ? (uint16_t) list->len : 0;
+  return *ret_n > 0 ? ls_arena_alloc (r->plan->arena, *ret_n, size) : NULL;
+}
+
+static LsTransfer
+transfer_of (TraceReading *r, uint32_t i, const TraceTransfer *t)
+{
+  if ((t->send < 0) == (t->receive < 0))
+    complain (r, "transfers", i, "expected \"send\" or \"receive\"");
+  return (LsTransfer) { t->bytes, (uint8_t) MAX (t->send, t->receive), t->send >= 0, (uint8_t) t->max_ctas };
+}
+
+static LsBufferEvent
+buffer_of (TraceReading *r, uint32_t i, const TraceBuffer *b)
+{
+  bool is_free = b->alloc == LS_TRACE_ABSENT;
+  if (is_free == (b->free == LS_TRACE_ABSENT))
+    complain (r, "buffers", i, "expected \"alloc\" or \"free\"");
+  return (LsBufferEvent) {
+    .bytes = b->bytes,
+    .id = (uint16_t) (is_free ? b->free : b->alloc),
+    .category = (uint8_t) b->category,
+    .is_free = is_free,
+    .when = (uint8_t) (b->when >= 0  ? b->when
+                           : is_free ? LS_AT_END
+                                     : LS_AT_ISSUE),
+  };
+}
+
+static void
+read_lists (TraceReading *r, const TraceOp *op, LsOp *to)
+{
+  LsDep *deps = room_for (r, "after", op->after, sizeof *deps, &to->n_deps);
+  for (uint32_t i = 0; i < to->n_deps; i++) {
+    deps[i] = g_array_index (op->after, LsDep, i);
     if (deps[i].kind != LS_DEP_STREAM && deps[i].index >= r->op)
       complain (r, "after", i, "op %u does not come before op %u of the segment", deps[i].index, r->op);
+  }
+  LsTransfer *transfers = room_for (r, "transfers", op->transfers, sizeof *transfers, &to->n_transfers);
+  for (uint32_t i = 0; i < to->n_transfers; i++)
+    transfers[i] = transfer_of (r, i, &g_array_index (op->transfers, TraceTransfer, i));
+  LsBufferEvent *buffers = room_for (r, "buffers", op->buffers, sizeof *buffers, &to->n_buffers);
+  for (uint32_t i = 0; i < to->n_buffers; i++)
+    buffers[i] = buffer_of (r, i, &g_array_index (op->buffers, TraceBuffer, i));
   to->deps = deps;
-}
-
-static void
-read_transfers (TraceReading *r, const GArray *from, LsOp *to)
-{
-  to->n_transfers = from ? (uint16_t) from->len : 0;
-  if (to->n_transfers == 0)
-    return;
-  LsTransfer *transfers = ls_arena_new_array (r->plan->arena, LsTransfer, to->n_transfers);
-  for (uint32_t i = 0; i < to->n_transfers; i++) {
-    const TraceTransfer *t = &g_array_index (from, TraceTransfer, i);
-    if ((t->send < 0) == (t->receive < 0))
-      complain (r, "transfers", i, "expected \"send\" or \"receive\"");
-    transfers[i]
-        = (LsTransfer) { t->bytes, (uint8_t) MAX (t->send, t->receive), t->send >= 0, (uint8_t) t->max_ctas };
-  }
   to->transfers = transfers;
-}
-
-static void
-read_buffers (TraceReading *r, const GArray *from, LsOp *to)
-{
-  to->n_buffers = from ? (uint16_t) from->len : 0;
-  if (to->n_buffers == 0)
-    return;
-  LsBufferEvent *buffers = ls_arena_new_array (r->plan->arena, LsBufferEvent, to->n_buffers);
-  for (uint32_t i = 0; i < to->n_buffers; i++) {
-    const TraceBuffer *b = &g_array_index (from, TraceBuffer, i);
-    bool is_free = b->alloc == LS_TRACE_ABSENT;
-    if (is_free == (b->free == LS_TRACE_ABSENT))
-      complain (r, "buffers", i, "expected \"alloc\" or \"free\"");
-    buffers[i] = (LsBufferEvent) {
-      .bytes = b->bytes,
-      .id = (uint16_t) (is_free ? b->free : b->alloc),
-      .category = (uint8_t) b->category,
-      .is_free = is_free,
-      .when = (uint8_t) (b->when >= 0  ? b->when
-                             : is_free ? LS_AT_END
-                                       : LS_AT_ISSUE),
-    };
-  }
   to->buffers = buffers;
-}
-
-static bool
-check_length (TraceReading *r, const char *key, const GArray *list, uint32_t max)
-{
-  if (!list || list->len <= max)
-    return true;
-  complain (r, key, ALL, "expected at most %u elements; got %u", max, list->len);
-  return false;
 }
 
 /* --- segments -------------------------------------------------------------------------- */
@@ -331,24 +310,7 @@ read_op (TraceReading *r, const TraceOp *op, LsOp *to)
     .name = ls_arena_strdup (r->plan->arena, name),
     .algorithm = (uint8_t) algorithm_of (op),
   };
-  if (check_length (r, "after", op->after, MAX_OPS))
-    read_deps (r, op->after, to);
-  if (check_length (r, "transfers", op->transfers, MAX_OPS))
-    read_transfers (r, op->transfers, to);
-  if (check_length (r, "buffers", op->buffers, MAX_OPS))
-    read_buffers (r, op->buffers, to);
-}
-
-static void
-read_segment (TraceReading *r, const TraceSegment *from, LsSegment *to)
-{
-  if (!check_length (r, "ops", from->ops, MAX_OPS))
-    return;
-  to->name = ls_arena_strdup (r->plan->arena, from->name);
-  to->n_ops = from->ops->len;
-  to->ops = ls_arena_new_array (r->plan->arena, LsOp, MAX (1, to->n_ops));
-  for (r->op = 0; r->op < to->n_ops; r->op++)
-    read_op (r, &g_array_index (from->ops, TraceOp, r->op), &to->ops[r->op]);
+  read_lists (r, op, to);
 }
 
 static void
@@ -358,8 +320,18 @@ read_segments (TraceReading *r)
   r->plan->n_segments = segments->len;
   r->plan->segments = ls_arena_new_array (r->plan->arena, LsSegment, MAX (1, segments->len));
   for (uint32_t i = 0; i < segments->len; i++) {
+    const TraceSegment *from = &g_array_index (segments, TraceSegment, i);
+    LsSegment *to = &r->plan->segments[i];
     go_to (r, "segments", i);
-    read_segment (r, &g_array_index (segments, TraceSegment, i), &r->plan->segments[i]);
+    if (from->ops->len > MAX_OPS) {
+      complain (r, "ops", ALL, "expected at most %u elements; got %u", MAX_OPS, from->ops->len);
+      continue;
+    }
+    to->name = ls_arena_strdup (r->plan->arena, from->name);
+    to->n_ops = from->ops->len;
+    to->ops = ls_arena_new_array (r->plan->arena, LsOp, MAX (1, to->n_ops));
+    for (r->op = 0; r->op < to->n_ops; r->op++)
+      read_op (r, &g_array_index (from->ops, TraceOp, r->op), &to->ops[r->op]);
   }
 }
 
@@ -481,18 +453,6 @@ read_roles (TraceReading *r)
 
 /* --- ranks by mesh ------------------------------------------------------------------------ */
 
-static uint32_t
-slots_of (const TraceReading *r)
-{
-  uint32_t slots = 0;
-  const GArray *given = r->file->slots;
-  for (guint i = 0; given && i < given->len; i++)
-    slots |= LS_SLOT_BIT (g_array_index (given, int, i));
-  for (int s = 0; !given && s < LS_SLOT_PREV; s++)
-    slots |= uses_slot (r, (LsSlot) s) ? LS_SLOT_BIT (s) : 0;
-  return slots & LS_MESH_SLOTS;
-}
-
 static void
 read_mesh (TraceReading *r, const LsMesh *mesh)
 {
@@ -502,8 +462,14 @@ read_mesh (TraceReading *r, const LsMesh *mesh)
     complain (r, "pp", ALL, "%u stages, but %u roles: every stage has a role", mesh->pp, r->plan->n_roles);
   if (n_ranks > MAX_RANKS)
     complain (r, NULL, ALL, "%.0f ranks; expected at most %u", n_ranks, MAX_RANKS);
+  uint32_t slots = 0; /* those that are given, else those that are used */
+  const GArray *given = r->file->slots;
+  for (guint i = 0; given && i < given->len; i++)
+    slots |= LS_SLOT_BIT (g_array_index (given, int, i));
+  for (int s = 0; !given && s < LS_SLOT_PREV; s++)
+    slots |= uses_slot (r, (LsSlot) s) ? LS_SLOT_BIT (s) : 0;
   if (r->ok)
-    ls_plan_bind_mesh (r->plan, mesh, slots_of (r));
+    ls_plan_bind_mesh (r->plan, mesh, slots & LS_MESH_SLOTS);
 }
 
 /* --- ranks one by one ---------------------------------------------------------------------- */
@@ -676,15 +642,6 @@ read_who (TraceReading *r, uint32_t dp, LsMesh *ret_mesh)
 
 /* --- model and strategy ---------------------------------------------------------------- */
 
-/* What a data file may leave out too. */
-static void
-complete_model (LsModel *m)
-{
-  m->n_kv_heads = m->n_kv_heads ? m->n_kv_heads : m->n_heads;
-  m->ffn = m->ffn ? m->ffn : 4 * m->hidden;
-  m->head_dim = m->head_dim ? m->head_dim : MAX (1, m->hidden / m->n_heads);
-}
-
 static void
 check_degrees (TraceReading *r, const LsStrategy *s, const LsMesh *mesh)
 {
@@ -717,10 +674,13 @@ scale_batch (TraceReading *r, LsStrategy *s, uint32_t from_dp, uint32_t to_dp)
     s->global_batch = (uint32_t) batch;
 }
 
-/* What a resolved strategy has and a hand-written one may lack. */
+/* What data files may leave out too, and a hand-written strategy lack. */
 static void
-complete_strategy (LsStrategy *s, const LsModel *m)
+complete (LsModel *m, LsStrategy *s)
 {
+  m->n_kv_heads = m->n_kv_heads ? m->n_kv_heads : m->n_heads;
+  m->ffn = m->ffn ? m->ffn : 4 * m->hidden;
+  m->head_dim = m->head_dim ? m->head_dim : MAX (1, m->hidden / m->n_heads);
   s->seq = s->seq ? s->seq : m->seq;
   s->use.attention = s->use.attention == LS_ATTENTION_AUTO ? (int) m->attention : s->use.attention;
   s->opt.grad_dtype = s->opt.grad_dtype == LS_DTYPE_AUTO ? s->dtype : s->opt.grad_dtype;
@@ -750,8 +710,7 @@ read_work (TraceReading *r, LsTrace *t)
     check_degrees (r, &t->strategy, &file_mesh);
     scale_batch (r, &t->strategy, file_mesh.dp, t->mesh.dp);
   }
-  complete_model (&t->model);
-  complete_strategy (&t->strategy, &t->model);
+  complete (&t->model, &t->strategy);
   t->has_model = true;
 }
 
@@ -778,7 +737,12 @@ check_plan (TraceReading *r)
 static void
 read_plan (TraceReading *r, LsTrace *t, uint32_t dp)
 {
-  read_kernels (r);
+  const GArray *kernels = r->file->kernels;
+  r->plan->n_kernels = kernels ? kernels->len : 0;
+  r->plan->kernels = ls_arena_new_array (r->plan->arena, LsKernel, MAX (1, r->plan->n_kernels));
+  go_to (r, "kernels", 0);
+  for (; r->at < r->plan->n_kernels; r->at++)
+    read_kernel (r, &g_array_index (kernels, LsKernel, r->at), &r->plan->kernels[r->at]);
   read_segments (r);
   if (r->ok)
     read_roles (r);

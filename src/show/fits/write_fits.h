@@ -4,7 +4,6 @@
 #define LS_SHOW_FITS_WRITE_FITS_H
 
 #include "ask/kernel_times.h"
-#include "calibrate/assumed.h"
 #include "calibrate/calibrate_nccl.h"
 #include "calibrate/calibrate_runs.h"
 #include "calibrate/fit_report.h"

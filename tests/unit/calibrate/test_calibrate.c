@@ -11,7 +11,6 @@
 
 #include "calibrate/calibrate.h"
 #include "calibrate/calibrate_nccl.h"
-#include "calibrate/nccl_fit.h"
 #include "compute/measured.h"
 #include "data/machines/machines.h"
 #include "network/coll.h"

@@ -13,18 +13,61 @@
 #include "calibrate/runs_fit.h"
 #include "job/job_interval.h"
 
+/* ---- what is said of runs before they are fitted, and what is not ---- */
+
+static void
+check (const LsCheckedRun *runs, guint n, const char *expected_note, const char *expected_error)
+{
+  g_autoptr (GPtrArray) notes = g_ptr_array_new_with_free_func (g_free);
+  g_autoptr (GError) error = NULL;
+  LS_CHECK (ls_runs_check ("mine.csv", runs, n, notes, &error) == !expected_error);
+  LS_CHECK (
+      !expected_error
+      || (g_error_matches (error, LS_ERROR, LS_ERROR_INPUT) && strstr (error->message, expected_error)));
+  LS_CHECK_INT (notes->len, ==, expected_note ? 1 : 0);
+  if (expected_note && notes->len == 1)
+    LS_CHECK (strstr (g_ptr_array_index (notes, 0), expected_note) != NULL);
+}
+
+static void
+runs_that_agree_are_left_in_peace (void)
+{
+  static const LsCheckedRun runs[] = { { "a", 1.1, 1 }, { "b", 2.1, 2 }, { "c", 3.3, 3 }, { "d", 1.12, 1 } };
+  check (runs, 4, NULL, NULL);
+  /* all slow alike: a slow cluster, no outlier */
+  static const LsCheckedRun slow[] = { { "a", 3, 1 }, { "b", 6, 2 }, { "c", 9.5, 3 } };
+  check (slow, 3, NULL, NULL);
+}
+
+static void
+milliseconds_are_refused (void)
+{
+  static const LsCheckedRun runs[] = { { "a", 1100, 1 }, { "b", 2050, 2 }, { "c", 3300, 3 } };
+  check (runs, 3, NULL, "mine.csv: measured times are 1.1e+03 times what is predicted");
+}
+
+static void
+outliers_and_contradictions_are_named (void)
+{
+  static const LsCheckedRun far[] = { { "a", 1.1, 1 }, { "b", 2.1, 2 }, { "c", 9, 3 }, { "d", 4.3, 4 } };
+  check (far, 4, "c is far from the others: measured is 3 times", NULL);
+  static const LsCheckedRun twice[] = { { "a", 1.2, 1 }, { "b", 2.1, 2 }, { "c", 1.05, 1 }, { "d", 1.1, 1 } };
+  check (twice, 4, "c and a are one job to the simulator, and measured 1.14 times apart", NULL);
+}
+
+/* ---- fits ---- */
+
 /* t = a_i / compute + b_i / link + c_i * host; a row each. */
 typedef struct {
   double a, b, c;
 } Row;
 
 static bool
-predict (void *context, const double *x, size_t row, double *ret_log)
+predict (void *context, const double *x, double *ret_log)
 {
   const Row *rows = context;
   for (size_t i = 0; rows[i].a > 0; i++)
-    if (row == LS_ALL_ROWS || row == i)
-      ret_log[i] = log (rows[i].a / x[0] + rows[i].b / x[1] + rows[i].c * x[2]);
+    ret_log[i] = log (rows[i].a / x[0] + rows[i].b / x[1] + rows[i].c * x[2]);
   return true;
 }
 
@@ -35,7 +78,7 @@ static LsRunsFit
 fit_of (Row *rows, size_t n, const double *truth)
 {
   double log_measured[16];
-  predict (rows, truth, LS_ALL_ROWS, log_measured);
+  predict (rows, truth, log_measured);
   const LsRunsProblem p = { parameters, 3, n, log_measured, NULL, NULL, predict, rows };
   LsRunsFit fit;
   LS_CHECK (ls_runs_fit (&p, &fit));
@@ -90,12 +133,11 @@ few_rows_fit_few (void)
 
 /* A row for each of two parameters, on which its log depends. */
 static bool
-predict_apart (void *context, const double *x, size_t row, double *ret_log)
+predict_apart (void *context, const double *x, double *ret_log)
 {
   (void) context;
   for (size_t i = 0; i < 2; i++)
-    if (row == LS_ALL_ROWS || row == i)
-      ret_log[i] = 1 - log (x[i]);
+    ret_log[i] = 1 - log (x[i]);
   return true;
 }
 
@@ -136,12 +178,11 @@ ranges_hold (void)
 
 /* t = a / compute + b / min (link, 1): at the start link bites on one side only. */
 static bool
-predict_behind (void *context, const double *x, size_t row, double *ret_log)
+predict_behind (void *context, const double *x, double *ret_log)
 {
   const Row *rows = context;
   for (size_t i = 0; rows[i].a > 0; i++)
-    if (row == LS_ALL_ROWS || row == i)
-      ret_log[i] = log (rows[i].a / x[0] + rows[i].b / fmin (x[1], 1) + rows[i].c * x[2]);
+    ret_log[i] = log (rows[i].a / x[0] + rows[i].b / fmin (x[1], 1) + rows[i].c * x[2]);
   return true;
 }
 
@@ -153,7 +194,7 @@ what_bites_on_one_side_is_found (void)
   Row rows[] = { { 1, 0.1, 0 }, { 1, 0.5, 0 }, { 1, 0.9, 0 }, { 2, 0.1, 0 }, { 0 } };
   for (size_t n = 4; n >= 2; n -= 2) {
     double log_measured[4];
-    predict_behind (rows, half, LS_ALL_ROWS, log_measured);
+    predict_behind (rows, half, log_measured);
     rows[n].a = 0;
     const LsRunsProblem p = { parameters, 3, n, log_measured, NULL, NULL, predict_behind, rows };
     LsRunsFit fit;
@@ -172,7 +213,7 @@ what_bites_on_one_side_is_tried_again (void)
   static const double known[] = { 1, 0.8, 35 };
   Row rows[] = { { 2, 0, 0.01 }, { 3, 0, 0.09 }, { 1, 0, 0.01 }, { 4, 0.5, 0.02 }, { 0 } };
   double log_measured[4];
-  predict_behind (rows, known, LS_ALL_ROWS, log_measured);
+  predict_behind (rows, known, log_measured);
   const LsRunsProblem p = { parameters, 3, 4, log_measured, NULL, NULL, predict_behind, rows };
   LsRunsFit fit;
   LS_CHECK (ls_runs_fit (&p, &fit));
@@ -183,10 +224,10 @@ what_bites_on_one_side_is_tried_again (void)
 }
 
 static bool
-predict_compute (void *context, const double *x, size_t row, double *ret_log)
+predict_compute (void *context, const double *x, double *ret_log)
 {
   const double all[] = { x[0], 1, 0 };
-  return predict (context, all, row, ret_log);
+  return predict (context, all, ret_log);
 }
 
 /* Two runs of a job that took 1.2 times what the others did: neither predicts the other, nor do they tell of
@@ -478,10 +519,11 @@ what_cannot_be_fitted_is_refused (void)
   LS_CHECK (!calibrated ("nowhere", NULL, &error) && g_error_matches (error, LS_ERROR, LS_ERROR_INPUT));
 }
 
-LS_TEST_SUITE_WITH (ls_test_golden_data, NULL, LS_TEST (what_rows_show_is_found),
-                    LS_TEST (what_trades_is_kept), LS_TEST (few_rows_fit_few),
-                    LS_TEST (the_one_that_explains_more_is_tried), LS_TEST (ranges_hold),
-                    LS_TEST (what_bites_on_one_side_is_found),
+LS_TEST_SUITE_WITH (ls_test_golden_data, NULL, LS_TEST (runs_that_agree_are_left_in_peace),
+                    LS_TEST (milliseconds_are_refused), LS_TEST (outliers_and_contradictions_are_named),
+                    LS_TEST (what_rows_show_is_found), LS_TEST (what_trades_is_kept),
+                    LS_TEST (few_rows_fit_few), LS_TEST (the_one_that_explains_more_is_tried),
+                    LS_TEST (ranges_hold), LS_TEST (what_bites_on_one_side_is_found),
                     LS_TEST (what_bites_on_one_side_is_tried_again), LS_TEST (repeats_are_left_out_together),
                     LS_TEST (the_interval_is_of_what_was_left_out), LS_TEST (progress_has_a_total),
                     LS_TEST (a_cluster_is_found_again), LS_TEST (the_host_is_the_clusters),

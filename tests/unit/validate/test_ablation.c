@@ -158,8 +158,8 @@ each_has_a_name (void)
 {
   for (LsAblation a = 0; a < LS_N_ABLATIONS; a++)
     for (LsAblation b = 0; b < a; b++)
-      LS_CHECK (strcmp (ls_ablation_key (a), ls_ablation_key (b)) != 0
-                && strcmp (ls_ablation_label (a), ls_ablation_label (b)) != 0);
+      LS_CHECK (strcmp (ls_ablations[a].key, ls_ablations[b].key) != 0
+                && strcmp (ls_ablations[a].label, ls_ablations[b].label) != 0);
 }
 
 LS_TEST_SUITE_WITH (ls_test_golden_data, NULL, LS_TEST (what_a_job_does_not_use_is_worth_nothing),
