@@ -36,15 +36,17 @@ is_same (const LsField *f, const LsField *other)
   return f && other && f->kind == other->kind && f->offset == other->offset;
 }
 
+static LsField field_called (const char *key, const char *name);
+
 /* Whether an object of the file has it, by the names that the type gives there. */
 static bool
-is_said_in (const cJSON *object, const cJSON *names, const LsField *fields, const LsField *own)
+is_said_in (const cJSON *object, const cJSON *names, const LsField *own)
 {
   const cJSON *name;
   cJSON_ArrayForEach (name, names)
   {
-    const char *other = cJSON_GetStringValue (name);
-    if (other && is_same (ls_field_find (fields, other), own)
+    const LsField meant = field_called (name->string, cJSON_IsString (name) ? name->valuestring : "");
+    if (cJSON_IsString (name) && is_same (&meant, own)
         && cJSON_GetObjectItemCaseSensitive (object, name->string))
       return true;
   }
@@ -64,7 +66,7 @@ is_said (const HfFamily *t, const LsJsonDoc *doc, const LsField *fields, const c
     cJSON_ArrayForEach (section, of (t, i, "keys"))
     {
       const cJSON *object = cJSON_IsObject (section) ? hf_get (doc, section->string) : NULL;
-      if (object && is_said_in (object, section, fields, own))
+      if (object && is_said_in (object, section, own))
         return true;
     }
   return false;
@@ -91,7 +93,7 @@ heads_of_widths (const HfFamily *f, const LsJsonDoc *doc, const LsField *fields,
                  const cJSON *value)
 {
   const LsField *own = ls_field_find (fields, value->string);
-  bool is_heads = own && own->kind == LS_FIELD_UINT && own->offset == offsetof (HfConfig, mixer_heads);
+  bool is_heads = own && own->kind == LS_FIELD_UINT && own->offset == offsetof (HfConfig, m.mixer.heads);
   uint32_t n = is_heads && f->model.mixer.kind == LS_MIXER_MAMBA2 && !is_said (f, doc, fields, value->string)
       ? widths_over_head (doc, values)
       : 0;
@@ -141,7 +143,7 @@ is_guessed (const HfFamily *f, const LsJsonDoc *doc, const LsField *fields, cons
   const struct {
     const char *key;
     uint32_t usual; /* of all of the type */
-  } widths[] = { { "num_key_value_heads", c->kv_heads }, { "head_dim", c->head_dim } };
+  } widths[] = { { "num_key_value_heads", c->m.n_kv_heads }, { "head_dim", c->m.head_dim } };
   for (guint i = 0; i < G_N_ELEMENTS (widths) && !f->latent; i++) {
     const char *key = widths[i].key;
     if (widths[i].usual > 0 || !cJSON_GetObjectItemCaseSensitive (near, key) || is_said (f, doc, fields, key))
@@ -199,13 +201,7 @@ hf_read_defaults (const HfFamily *f, const LsJsonDoc *doc, const LsField *fields
   }
 
 static const LsField common[] = {
-  UINT ("num_hidden_layers", layers, 65536),
-  UINT ("hidden_size", model.hidden, 1 << 20),
-  UINT ("num_attention_heads", heads, 65536),
-  UINT ("num_key_value_heads", kv_heads, 65536),
   UINT ("n_shared_head", heads_per_kv, 65536),
-  UINT ("head_dim", head_dim, 1 << 20),
-  UINT ("intermediate_size", ffn, 1 << 22),
   BOOL ("block_auto_adjust_ff_dim", adjusts_ffn),
   { "block_ffn_dim_multiplier", LS_FIELD_DOUBLE, offsetof (HfConfig, ffn_factor), .max = 64 },
   UINT ("block_multiple_of", ffn_multiple, 65536),
@@ -214,105 +210,68 @@ static const LsField common[] = {
   { "qk_dim_factor", LS_FIELD_DOUBLE, offsetof (HfConfig, key_share), .max = 64 },
   { "v_dim_factor", LS_FIELD_DOUBLE, offsetof (HfConfig, value_share), .max = 64 },
   UINT ("expansion_ratio", expansion, 65536),
-  UINT ("vocab_size", model.vocab, 1 << 24),
-  UINT ("max_position_embeddings", model.seq, 1 << 27),
   UINT ("word_embed_proj_dim", embedding_width, 1 << 20),
-  UINT ("rotary_dim", rotary_dim, 1 << 20),
   SHARE ("partial_rotary_factor", rotary_share),
-  COUNT ("sliding_window", sliding_window, 1 << 27),
+  COUNT ("sliding_window", m.attn.window, 1 << 27),
   COUNT ("local_attention", both_sides_window, 1 << 27),
   BOOL ("use_sliding_window", use_sliding_window),
   COUNT ("max_window_layers", max_window_layers, 65536),
-  UINT ("swa_num_attention_heads", window_heads, 65536),
-  UINT ("swa_num_key_value_heads", window_kv_heads, 65536),
-  UINT ("swa_head_dim", window_head_dim, 1 << 20),
   UINT ("swa_v_head_dim", window_v_dim, 1 << 20),
   UINT ("num_global_key_value_heads", full_kv_heads, 65536),
   UINT ("global_head_dim", full_head_dim, 1 << 20),
-  BOOL ("attention_k_eq_v", model.attn.full_k_is_v),
-  COUNT ("no_rope_layer_interval", model.attn.unrotated_every, 65536),
-  COUNT ("num_local_experts", experts, 65536),
-  COUNT ("num_experts_per_tok", top_k, 65536),
-  COUNT ("zero_expert_num", zero_experts, 65536),
-  COUNT ("n_group", expert_groups, 1024),
-  COUNT ("topk_group", top_groups, 1024),
-  UINT ("moe_intermediate_size", expert_ffn, 1 << 22),
-  COUNT ("shared_expert_intermediate_size", shared_ffn, 1 << 22),
+  COUNT ("no_rope_layer_interval", m.attn.unrotated_every, 65536),
+  COUNT ("num_local_experts", m.moe.n_experts, 65536),
+  COUNT ("num_experts_per_tok", m.moe.top_k, 65536),
+  COUNT ("zero_expert_num", m.moe.zero_experts, 65536),
+  COUNT ("n_group", m.moe.groups, 1024),
+  COUNT ("topk_group", m.moe.top_groups, 1024),
+  COUNT ("shared_expert_intermediate_size", m.moe.shared_ffn, 1 << 22),
   UINT ("intermediate_size_mlp", dense_ffn, 1 << 22),
   COUNT ("n_shared_experts", n_shared, 65536),
   COUNT ("first_k_dense_replace", dense_layers, 65536),
   UINT ("moe_layer_freq", sparse_step, 65536),
   COUNT ("interleave_moe_layer_step", interleave, 65536),
-  UINT ("q_lora_rank", q_lora, 1 << 20),
-  UINT ("kv_lora_rank", kv_lora, 1 << 20),
   BOOL ("use_mla", use_mla),
-  COUNT ("qk_rope_head_dim", rope_dim, 1 << 20),
+  COUNT ("qk_rope_head_dim", m.latent.rope_dim, 1 << 20),
   COUNT ("qk_nope_head_dim", nope_dim, 1 << 20),
-  COUNT ("v_head_dim", v_dim, 1 << 20),
-  UINT ("index_n_heads", index_heads, 65536),
-  UINT ("index_head_dim", index_dim, 65536),
-  COUNT ("index_topk", index_top, 1 << 27),
-  UINT ("index_block_size", index_block, 65536),
+  COUNT ("v_head_dim", m.v_dim, 1 << 20),
+  COUNT ("index_topk", m.index.top, 1 << 27),
   COUNT ("index_topk_blocks", index_top_blocks, 1 << 20),
-  COUNT ("index_topk_freq", index_every, 65536),
-  COUNT ("index_skip_topk_offset", index_first, 65536),
-  UINT ("o_groups", out_groups, 65536),
-  UINT ("o_lora_rank", out_lora, 1 << 20),
-  UINT ("compress_rate_csa", csa_ratio, 65536),
-  UINT ("compress_rate_hca", hca_ratio, 1 << 20),
-  UINT ("hc_mult", streams, 64),
-  COUNT ("hidden_size_per_layer_input", model.halves.layer_input, 1 << 16),
-  UINT ("vocab_size_per_layer_input", layer_vocab, 1 << 24),
-  COUNT ("laurel_rank", model.halves.laurel_rank, 1 << 20),
-  COUNT ("gated_norm_rank", model.halves.norm_gate_rank, 1 << 20),
-  COUNT ("num_kv_shared_layers", model.halves.kv_shared_layers, 65536),
+  COUNT ("index_topk_freq", m.index.every, 65536),
+  COUNT ("index_skip_topk_offset", m.index.first, 65536),
+  COUNT ("hidden_size_per_layer_input", m.halves.layer_input, 1 << 16),
+  COUNT ("laurel_rank", m.halves.laurel_rank, 1 << 20),
+  COUNT ("gated_norm_rank", m.halves.norm_gate_rank, 1 << 20),
+  COUNT ("num_kv_shared_layers", m.halves.kv_shared_layers, 65536),
   BOOL ("use_double_wide_mlp", doubles_ffn),
   COUNT ("num_nextn_predict_layers", n_predictions, 65536),
-  UINT ("predict_layers", predict_layers, MAX_PREDICTIONS),
   { "predict_pattern", LS_FIELD_STRING, offsetof (HfConfig, predict_pattern) },
-  BOOL ("predict_shared", predict_shared),
-  UINT ("mamba_num_heads", mixer_heads, 1 << 20),
-  UINT ("mamba_head_dim", mixer_head_dim, 1 << 20),
-  UINT ("n_groups", model.mixer.groups, 65536),
-  UINT ("ssm_state_size", mixer_state, 65536),
-  UINT ("conv_kernel", model.mixer.conv, 4096),
-  UINT ("chunk_size", model.mixer.chunk, 65536),
   UINT ("lru_width", mixer_width, 1 << 20),
   UINT ("mamba_expand", mixer_expand, 4096),
   UINT ("full_attention_interval", attention_period, 65536),
   COUNT ("attn_layer_offset", attention_offset, 65536),
   UINT ("expert_layer_period", expert_period, 65536),
   COUNT ("expert_layer_offset", expert_offset, 65536),
-  COUNT ("moe_latent_size", expert_latent, 1 << 20),
-  BOOL ("use_full_rank_gate", model.mixer.full_gate),
+  COUNT ("moe_latent_size", m.moe.latent, 1 << 20),
   BOOL ("use_gate", mixer_gate),
   UINT ("decay_low_rank_dim", decay_rank, 65536),
   UINT ("a_low_rank_dim", rate_rank, 65536),
   UINT ("v_low_rank_dim", value_rank, 65536),
   UINT ("gate_low_rank_dim", gate_rank, 65536),
-  BOOL ("mamba_proj_bias", model.mixer.bias),
   BOOL ("mamba_conv_bias", mixer_conv_bias),
   BOOL ("attn_output_gate", attention_gate),
-  UINT ("conv_window", model.attn.kv_conv, 4096),
-  UINT ("cca_time0", model.attn.qk_conv, 4096),
-  UINT ("cca_time1", model.attn.qk_mix, 4096),
-  UINT ("router_hidden_size", model.moe.router_hidden, 1 << 20),
   UINT ("total_ut_steps", passes, 64),
-  COUNT ("num_noise_heads", noise_heads, 65536),
+  COUNT ("num_noise_heads", m.attn.noise_heads, 65536),
   COUNT ("emb_neighbor_num", ngram_tokens, 64),
   COUNT ("emb_split_num", ngram_splits, 64),
   { "ngram_vocab_size_ratio", LS_FIELD_DOUBLE, offsetof (HfConfig, ngram_ratio), .max = 65536 },
   COUNT ("num_decoder_layers", decoder_layers, 65536),
-  UINT ("decoder_seq", decoder_seq, 1 << 27),
-  UINT ("num_mem_blocks", mem_blocks, 65536),
   UINT ("adapter_rank", adapter_rank, 1 << 20),
   BOOL ("use_shared_attention_adapter", adapts_attention),
   BOOL ("use_mem_rope", mem_rope),
-  BOOL ("tie_word_embeddings", model.tied_embeddings),
   BOOL ("attention_bias", attention_bias),
   BOOL ("mlp_bias", mlp_bias),
   BOOL ("bias", bias),
-  BOOL ("use_qk_norm", model.attn.qk_norm),
   BOOL ("use_post_norm", post_norm),
   BOOL ("multi_query", multi_query),
   BOOL ("new_decoder_architecture", grouped_query),
@@ -331,6 +290,19 @@ append_ignored (GArray *fields, const char *key)
   g_array_append_val (fields, f);
 }
 
+/* What a key stands for: another of a file, or one of a model of ours. */
+static LsField
+field_called (const char *key, const char *name)
+{
+  const LsField *own = ls_field_find (common, name);
+  own = own ? own : ls_field_find (ls_model_fields, name);
+  LsField renamed = own ? *own : (LsField) { .kind = LS_FIELD_IGNORED };
+  renamed.key = key;
+  renamed.required = false;
+  return renamed;
+}
+G_STATIC_ASSERT (offsetof (HfConfig, m) == 0); /* places are the same */
+
 /* Other names that all types or one give to keys; null: of no matter. Objects have tables of their own. */
 static void
 append_names (GArray *fields, const cJSON *names)
@@ -338,14 +310,8 @@ append_names (GArray *fields, const cJSON *names)
   const cJSON *name;
   cJSON_ArrayForEach (name, names)
   {
-    const LsField *f = cJSON_IsString (name) ? ls_field_find (common, name->valuestring) : NULL;
-    if (f) {
-      LsField renamed = *f;
-      renamed.key = name->string;
-      g_array_append_val (fields, renamed);
-    } else {
-      append_ignored (fields, name->string);
-    }
+    const LsField own = field_called (name->string, cJSON_IsString (name) ? name->valuestring : "");
+    g_array_append_val (fields, own);
   }
 }
 
@@ -385,16 +351,20 @@ hf_fields_of (const HfFamily *f, const char *section)
 /* Each list, what it is of, and where it goes. */
 #define LIST(of_, usual_)                                                                                    \
   {                                                                                                          \
-    offsetof (HfConfig, layer_##of_), offsetof (HfConfig, usual_), offsetof (LsModel, layers.of_),           \
+    offsetof (HfConfig, layer_##of_), offsetof (HfConfig, m.usual_), offsetof (LsModel, layers.of_),         \
         offsetof (LsModel, layers.n_##of_)                                                                   \
   }
 
 static const struct {
   size_t list, usual, model, n;
 } lists[] = {
-  LIST (heads, heads),           LIST (kv_heads, kv_heads), LIST (ffn, ffn),
-  LIST (window, sliding_window), LIST (experts, experts),   LIST (top_k, top_k),
-  LIST (expert_ffn, expert_ffn),
+  LIST (heads, n_heads),
+  LIST (kv_heads, n_kv_heads),
+  LIST (ffn, ffn),
+  LIST (window, attn.window),
+  LIST (experts, moe.n_experts),
+  LIST (top_k, moe.top_k),
+  LIST (expert_ffn, moe.expert_ffn),
 };
 
 static HfWidths *
@@ -454,7 +424,7 @@ read_multipliers (const LsJsonDoc *doc, HfConfig *c, LsDiagList *diags)
     return true;
   cJSON_ArrayForEach (one, list)
   {
-    double wanted = cJSON_IsNumber (one) ? one->valuedouble * c->model.hidden : 0;
+    double wanted = cJSON_IsNumber (one) ? one->valuedouble * c->m.hidden : 0;
     if (!(wanted >= 1 && wanted <= 1 << 22 && unit <= 65536) || c->layer_ffn.n == MOST_LAYERS)
       return hf_refuse (doc, one, diags, "expected multiples of hidden_size, one a layer");
     uint64_t divides = (uint64_t) unit,
@@ -684,8 +654,8 @@ read_block (const LsJsonDoc *doc, const cJSON *block, HfConfig *c, GString *patt
 {
   const cJSON *attention = ls_json_at (block, "attention"), *ffn = ls_json_at (block, "ffn");
   Half mixing = half_of (attention), mlp = half_of (ffn);
-  uint32_t kv_heads = mixing == HALF_OWN ? kv_heads_of (attention, c->heads) : 0;
-  uint32_t width = mlp == HALF_OWN ? ffn_of (ffn, c->model.hidden) : 0;
+  uint32_t kv_heads = mixing == HALF_OWN ? kv_heads_of (attention, c->m.n_heads) : 0;
+  uint32_t width = mlp == HALF_OWN ? ffn_of (ffn, c->m.hidden) : 0;
   const char *wrong = wrong_with (block, mixing, mlp, kv_heads, width);
   if (wrong)
     return hf_refuse (doc, block, diags, wrong);
@@ -706,7 +676,7 @@ read_blocks (const LsJsonDoc *doc, HfConfig *c, GPtrArray *notes, LsDiagList *di
   uint32_t n = cJSON_IsArray (blocks) ? (uint32_t) cJSON_GetArraySize (blocks) : 0;
   if (n == 0 || are_flat (blocks))
     return true;
-  if (n != c->layers || n > MOST_LAYERS)
+  if (n != c->m.n_layers || n > MOST_LAYERS)
     return hf_refuse (doc, blocks, diags, "expected as many block_configs as there are layers");
   cJSON_ArrayForEach (block, blocks)
   {
@@ -717,7 +687,7 @@ read_blocks (const LsJsonDoc *doc, HfConfig *c, GPtrArray *notes, LsDiagList *di
     return hf_refuse (doc, blocks, diags, "expected a block that does something");
   if (pattern->len < n)
     ls_note (notes, "%u layers that do nothing are left out", n - (uint32_t) pattern->len);
-  c->layers = (uint32_t) pattern->len;
+  c->m.n_layers = (uint32_t) pattern->len;
   c->pattern = g_strdup (pattern->str);
   return true;
 }
@@ -748,11 +718,12 @@ static bool
 read_layers_apart (const LsJsonDoc *doc, HfConfig *c, LsDiagList *diags)
 {
   const cJSON *apart = hf_get (doc, "per_layer_config"), *types = hf_get (doc, "layer_types"), *layer, *type;
-  g_autofree bool *is_left = g_new0 (bool, (gsize) c->layers + 1); /* that see all, and are not said yet */
+  g_autofree bool *is_left
+      = g_new0 (bool, (gsize) c->m.n_layers + 1); /* that see all, and are not said yet */
   uint32_t i = 0, n_full = 0, n = 0;
   cJSON_ArrayForEach (type, types)
   {
-    if (i == c->layers)
+    if (i == c->m.n_layers)
       break;
     is_left[i] = g_strcmp0 (cJSON_GetStringValue (type), "full_attention") == 0;
     n_full += is_left[i++];
@@ -761,13 +732,13 @@ read_layers_apart (const LsJsonDoc *doc, HfConfig *c, LsDiagList *diags)
   {
     guint64 at = 0;
     bool is_number = g_ascii_string_to_unsigned (layer->string, 10, 0, UINT32_MAX, &at, NULL);
-    if (!is_number || at >= c->layers || !is_left[at] || !take_apart (layer, c))
+    if (!is_number || at >= c->m.n_layers || !is_left[at] || !take_apart (layer, c))
       return hf_refuse (doc, layer, diags,
                         "a layer unlike others; only heads of all layers with full_attention can be");
     is_left[at] = false;
     n++;
   }
-  return n == 0 || (n == n_full && n < c->layers)
+  return n == 0 || (n == n_full && n < c->m.n_layers)
       || hf_refuse (doc, apart, diags, "expected all layers with full_attention, and others without");
 }
 
@@ -780,9 +751,9 @@ read_sparse_layers (const LsJsonDoc *doc, HfConfig *c, LsDiagList *diags)
   const cJSON *shares = hf_get (doc, "activation_sparsity_pattern"), *one;
   uint32_t i = 0, n_sparse = 0;
   if (cJSON_IsNumber (shares))
-    n_sparse = shares->valuedouble > 0 ? c->layers : 0;
+    n_sparse = shares->valuedouble > 0 ? c->m.n_layers : 0;
   else if (!cJSON_IsArray (shares)) /* as the type has it, in models of more layers */
-    n_sparse = c->model.halves.sparse_layers < c->layers ? c->model.halves.sparse_layers : 0;
+    n_sparse = c->m.halves.sparse_layers < c->m.n_layers ? c->m.halves.sparse_layers : 0;
   cJSON_ArrayForEach (one, shares)
   {
     bool is_sparse = cJSON_IsNumber (one) && one->valuedouble > 0;
@@ -791,9 +762,9 @@ read_sparse_layers (const LsJsonDoc *doc, HfConfig *c, LsDiagList *diags)
     n_sparse += is_sparse;
     i++;
   }
-  if (cJSON_IsArray (shares) && i != c->layers)
+  if (cJSON_IsArray (shares) && i != c->m.n_layers)
     return hf_refuse (doc, shares, diags, "expected as many shares as there are layers");
-  c->model.halves.sparse_layers = n_sparse;
+  c->m.halves.sparse_layers = n_sparse;
   return true;
 }
 
@@ -801,16 +772,16 @@ read_sparse_layers (const LsJsonDoc *doc, HfConfig *c, LsDiagList *diags)
 static void
 double_widths (HfConfig *c)
 {
-  for (uint32_t i = 0; i < c->layers && c->doubles_ffn && c->model.halves.kv_shared_layers > 0
-       && c->model.halves.kv_shared_layers < c->layers;
+  for (uint32_t i = 0; i < c->m.n_layers && c->doubles_ffn && c->m.halves.kv_shared_layers > 0
+       && c->m.halves.kv_shared_layers < c->m.n_layers;
        i++)
-    append_width (&c->layer_ffn, i + c->model.halves.kv_shared_layers < c->layers ? c->ffn : 2 * c->ffn);
+    append_width (&c->layer_ffn, i + c->m.halves.kv_shared_layers < c->m.n_layers ? c->m.ffn : 2 * c->m.ffn);
 }
 
 bool
 hf_read_beside (const LsJsonDoc *doc, HfConfig *c, LsDiagList *diags)
 {
-  if (c->doubles_ffn && (c->ffn > 1 << 21 || c->layers > MOST_LAYERS || c->layer_ffn.n > 0))
+  if (c->doubles_ffn && (c->m.ffn > 1 << 21 || c->m.n_layers > MOST_LAYERS || c->layer_ffn.n > 0))
     return hf_refuse (doc, hf_get (doc, "use_double_wide_mlp"), diags,
                       "expected one intermediate_size where some MLPs are twice as wide");
   double_widths (c);
@@ -827,14 +798,14 @@ hf_read_blocks (const LsJsonDoc *doc, HfConfig *c, GPtrArray *notes, LsDiagList 
     return false;
   for (guint i = 0; i < G_N_ELEMENTS (lists); i++) {
     const HfWidths *w = &G_STRUCT_MEMBER (HfWidths, c, lists[i].list);
-    if (w->n > 0 && w->n != c->layers)
+    if (w->n > 0 && w->n != c->m.n_layers)
       return hf_refuse (doc, ls_json_doc_root (doc), diags,
                         "expected as many numbers in lists of widths as there are layers");
     if (w->n > 0)
       G_STRUCT_MEMBER (uint32_t, c, lists[i].usual) = widest (w);
   }
-  if (c->pattern && c->ffn == 0) /* no block has an MLP */
-    c->ffn = c->model.hidden;
+  if (c->pattern && c->m.ffn == 0) /* no block has an MLP */
+    c->m.ffn = c->m.hidden;
   return true;
 }
 
@@ -855,7 +826,7 @@ hf_add_blocks (const HfConfig *c, LsModel *m)
 {
   for (guint i = 0; i < G_N_ELEMENTS (lists); i++)
     G_STRUCT_MEMBER (uint32_t, m, lists[i].n) = copy_widths (
-        &G_STRUCT_MEMBER (HfWidths, c, lists[i].list), lists[i].usual == offsetof (HfConfig, sliding_window),
+        &G_STRUCT_MEMBER (HfWidths, c, lists[i].list), lists[i].usual == offsetof (HfConfig, m.attn.window),
         &G_STRUCT_MEMBER (uint32_t *, m, lists[i].model));
   if (!c->pattern)
     return;

@@ -25,18 +25,14 @@ typedef struct {
 
 /* What the types have in common; keys have several spellings. */
 typedef struct {
-  LsModel model;               /* what keys of a file mean as they stand, over what the type has */
+  LsModel m;                   /* what keys of a file mean as they stand, over what the type has */
   char *activation, *position; /* position: rope, nope, alibi, or what the type has */
-  uint32_t layers, heads, kv_heads, head_dim, ffn;
-  uint32_t embedding_width; /* opt */
-  uint32_t heads_per_kv;    /* plamo: heads of queries to one of keys and values */
-  uint32_t expansion;       /* mpt: ffn / hidden */
-  uint32_t rotary_dim;
-  double rotary_share; /* of head_dim */
-  uint32_t sliding_window;
-  uint32_t both_sides_window; /* modernbert: keys on both sides of an encoder's query, half of them before */
-  uint32_t window_heads, window_kv_heads, window_head_dim,
-      window_v_dim;                      /* of layers with a window, if others differ */
+  uint32_t embedding_width;    /* opt */
+  uint32_t heads_per_kv;       /* plamo: heads of queries to one of keys and values */
+  uint32_t expansion;          /* mpt: ffn / hidden */
+  double rotary_share;         /* of head_dim */
+  uint32_t both_sides_window;  /* modernbert: keys on both sides of an encoder's query, half of them before */
+  uint32_t window_v_dim;       /* of layers with a window, if others differ */
   uint32_t full_kv_heads, full_head_dim; /* of layers without, if those with differ */
   bool use_sliding_window;
   uint32_t max_window_layers; /* UINT32_MAX: not said */
@@ -45,33 +41,23 @@ typedef struct {
   uint32_t ffn_multiple;
   double ffn_share, key_share, value_share; /* xlstm: of hidden, up to that multiple; of keys; of values */
   double gated_ratio;                       /* fla: 3 / 2 of ffn_share */
-  uint32_t zero_experts;                    /* that do nothing and are chosen as the others are (longcat) */
-  uint32_t experts, top_k, expert_groups, top_groups, expert_ffn, shared_ffn, n_shared, dense_layers,
-      dense_ffn, sparse_step, interleave;
+  uint32_t n_shared, dense_layers, dense_ffn, sparse_step, interleave;
   bool use_mla; /* what a latent type may be without */
-  uint32_t q_lora, kv_lora, rope_dim, nope_dim, v_dim, index_heads, index_dim, index_top, index_every,
-      index_first, index_block, index_top_blocks;
-  uint32_t out_groups, out_lora, csa_ratio, hca_ratio, streams;
-  uint32_t layer_vocab;
-  bool doubles_ffn;        /* gemma4: of layers that share keys and values */
-  uint32_t n_predictions;  /* multi-token prediction */
-  uint32_t predict_layers; /* of those, what is trained: no key of Hugging Face, but of ours */
-  char *predict_pattern;   /* of ours, too */
-  bool predict_shared;
-  uint32_t mixer_heads, mixer_head_dim, mixer_state, mixer_expand,
-      mixer_width;                   /* of all heads; 0: hidden, or a multiple */
-  uint32_t mem_blocks, adapter_rank; /* zamba: blocks that layers share, and their adapters */
+  uint32_t nope_dim, index_top_blocks;
+  bool doubles_ffn;                   /* gemma4: of layers that share keys and values */
+  uint32_t n_predictions;             /* multi-token prediction */
+  char *predict_pattern;              /* of ours, too */
+  uint32_t mixer_expand, mixer_width; /* of all heads; 0: hidden, or a multiple */
+  uint32_t adapter_rank;              /* zamba: blocks that layers share, and their adapters */
   bool adapts_attention, mem_rope;
   uint32_t mixer_rank; /* of the step sizes; 0: a sixteenth of hidden, rounded up */
   uint32_t decay_rank, rate_rank, value_rank, gate_rank; /* rwkv7 */
   bool mixer_conv_bias;
   bool mixer_gate, attention_gate;
-  uint32_t expert_latent;
-  uint32_t noise_heads;                        /* motif */
   uint32_t ngram_tokens, ngram_splits;         /* longcat: tables of 2 to so many tokens, so many of each */
   double ngram_ratio;                          /* rows of one to words */
   uint32_t passes;                             /* of a token through all layers */
-  uint32_t decoder_layers, decoder_seq;        /* with an encoder */
+  uint32_t decoder_layers;                     /* with an encoder */
   uint32_t encoder_layers;                     /* where the file has a part for each side */
   uint32_t attention_period, attention_offset; /* of so many layers this one has attention, from 0 */
   uint32_t expert_period, expert_offset;

@@ -130,8 +130,8 @@ find_pattern (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsDiag
     return NULL;
   }
   if (numbers) {
-    g_autofree char *pattern = g_strnfill (c->layers, 'M');
-    bool ok = mark_numbers (doc, numbers, first, pattern, c->layers, diags);
+    g_autofree char *pattern = g_strnfill (c->m.n_layers, 'M');
+    bool ok = mark_numbers (doc, numbers, first, pattern, c->m.n_layers, diags);
     return ok ? g_steal_pointer (&pattern) : NULL;
   }
   if (cJSON_IsString (halves))
@@ -149,10 +149,10 @@ compressed_letter (const HfConfig *c, const cJSON *layer)
 {
   const char *name = cJSON_GetStringValue (layer);
   if (cJSON_IsNumber (layer))
-    return layer->valuedouble == 0           ? 'A'
-        : layer->valuedouble == c->csa_ratio ? 'S'
-        : layer->valuedouble == c->hca_ratio ? 'H'
-                                             : '\0';
+    return layer->valuedouble == 0                        ? 'A'
+        : layer->valuedouble == c->m.compressed.csa_ratio ? 'S'
+        : layer->valuedouble == c->m.compressed.hca_ratio ? 'H'
+                                                          : '\0';
   return g_strcmp0 (name, "sliding_attention") == 0           ? 'A'
       : g_strcmp0 (name, "compressed_sparse_attention") == 0  ? 'S'
       : g_strcmp0 (name, "heavily_compressed_attention") == 0 ? 'H'
@@ -165,9 +165,9 @@ compressed_pattern (const LsJsonDoc *doc, const HfConfig *c, LsDiagList *diags)
 {
   const cJSON *types = hf_get (doc, "layer_types"), *ratios = hf_get (doc, "compress_ratios"), *layer;
   const cJSON *list = cJSON_IsArray (types) ? types : ratios;
-  g_autofree char *pattern = g_strnfill (c->layers, 'H');
+  g_autofree char *pattern = g_strnfill (c->m.n_layers, 'H');
   uint32_t i = 0;
-  for (uint32_t k = 3; !cJSON_IsArray (list) && k < c->layers; k += 2)
+  for (uint32_t k = 3; !cJSON_IsArray (list) && k < c->m.n_layers; k += 2)
     pattern[k] = 'S';
   cJSON_ArrayForEach (layer, list)
   {
@@ -178,10 +178,10 @@ compressed_pattern (const LsJsonDoc *doc, const HfConfig *c, LsDiagList *diags)
                  "compressed_sparse_attention or heavily_compressed_attention");
       return NULL;
     }
-    if (i < c->layers)
+    if (i < c->m.n_layers)
       pattern[i++] = letter;
   }
-  if (cJSON_IsArray (list) && i < c->layers) {
+  if (cJSON_IsArray (list) && i < c->m.n_layers) {
     hf_refuse (doc, list, diags, "expected as many of them as there are layers");
     return NULL;
   }
@@ -250,10 +250,10 @@ hf_read_indexers (const LsJsonDoc *doc, HfConfig *c, LsDiagList *diags)
                         "indexers by layer; only in the first few and then every so many can be simulated");
     i++;
   }
-  if (i != c->layers)
+  if (i != c->m.n_layers)
     return hf_refuse (doc, types, diags, "expected as many types of indexers as layers");
-  c->index_every = every;
-  c->index_first = first;
+  c->m.index.every = every;
+  c->m.index.first = first;
   return true;
 }
 
@@ -269,7 +269,7 @@ hf_read_auto_sizes (const LsJsonDoc *doc, HfConfig *c, LsDiagList *diags)
     { "time_step_rank", &c->mixer_rank },
     { "mamba_dt_rank", &c->mixer_rank },
     { "dt_rank", &c->mixer_rank },
-    { "mamba_d_head", &c->mixer_head_dim },
+    { "mamba_d_head", &c->m.mixer.head_dim },
   };
   for (size_t i = 0; i < G_N_ELEMENTS (sizes); i++) {
     const cJSON *node = hf_get (doc, sizes[i].key);
@@ -289,15 +289,16 @@ void
 hf_share_out (const HfFamily *f, HfConfig *c)
 {
   if (f->own_behind_half > 0)
-    c->model.halves.kv_shared_layers
-        = c->layers > c->layers / 2 + f->own_behind_half ? c->layers - c->layers / 2 - f->own_behind_half : 0;
+    c->m.halves.kv_shared_layers = c->m.n_layers > c->m.n_layers / 2 + f->own_behind_half
+        ? c->m.n_layers - c->m.n_layers / 2 - f->own_behind_half
+        : 0;
   if (f->mixer_key_share <= 0)
     return;
-  c->mixer_heads = c->mixer_heads ? c->mixer_heads : c->heads;
-  c->model.mixer.groups = c->model.mixer.groups ? c->model.mixer.groups : c->heads;
-  if (c->mixer_state == 0)
-    c->mixer_state = (uint32_t) (f->mixer_key_share * c->model.hidden / c->model.mixer.groups);
-  c->mixer_head_dim = c->mixer_head_dim ? c->mixer_head_dim : 2 * c->mixer_state;
+  c->m.mixer.heads = c->m.mixer.heads ? c->m.mixer.heads : c->m.n_heads;
+  c->m.mixer.groups = c->m.mixer.groups ? c->m.mixer.groups : c->m.n_heads;
+  if (c->m.mixer.state == 0)
+    c->m.mixer.state = (uint32_t) (f->mixer_key_share * c->m.hidden / c->m.mixer.groups);
+  c->m.mixer.head_dim = c->m.mixer.head_dim ? c->m.mixer.head_dim : 2 * c->m.mixer.state;
 }
 
 /* configuration_mamba.py of Transformers: a sixteenth of hidden, rounded up; modeling_plamo2.py. */
@@ -322,35 +323,36 @@ set_shares (const HfConfig *c, LsModel *m)
   if (c->value_share <= 0)
     return;
   if (c->key_share <= 0) {
-    m->mixer.heads = c->mixer_heads ? c->mixer_heads : c->model.mixer.groups;
-    m->mixer.head_dim = (uint32_t) (c->value_share * c->mixer_state);
+    m->mixer.heads = c->m.mixer.heads ? c->m.mixer.heads : c->m.mixer.groups;
+    m->mixer.head_dim = (uint32_t) (c->value_share * c->m.mixer.state);
     return;
   }
   m->mixer.heads = m->mixer.kind == LS_MIXER_MLSTM ? m->n_heads
-      : c->mixer_head_dim > 0                      ? c->model.hidden / c->mixer_head_dim
-                                                   : c->mixer_heads;
-  m->mixer.head_dim = (uint32_t) (c->value_share * c->model.hidden) / MAX (1, m->mixer.heads);
-  m->mixer.state = (uint32_t) (c->key_share * c->model.hidden) / MAX (1, m->mixer.heads);
+      : c->m.mixer.head_dim > 0                    ? c->m.hidden / c->m.mixer.head_dim
+                                                   : c->m.mixer.heads;
+  m->mixer.head_dim = (uint32_t) (c->value_share * c->m.hidden) / MAX (1, m->mixer.heads);
+  m->mixer.state = (uint32_t) (c->key_share * c->m.hidden) / MAX (1, m->mixer.heads);
 }
 
 void
 hf_add_mixer (const HfFamily *f, const HfConfig *c, LsModel *m)
 {
   bool is_conv = m->mixer.kind == LS_MIXER_CONV; /* as wide as all unless conv_dim says otherwise */
-  uint64_t own = (uint64_t) (c->mixer_expand == 0 && is_conv ? 1 : c->mixer_expand) * c->model.hidden,
+  uint64_t own = (uint64_t) (c->mixer_expand == 0 && is_conv ? 1 : c->mixer_expand) * c->m.hidden,
            inner = c->mixer_width > 0 ? c->mixer_width : own;
   if (m->mixer.kind == LS_MIXER_NONE) {
     m->mixer = (LsMixerParts) { .kind = LS_MIXER_NONE };
     return;
   }
   bool is_linear = m->mixer.kind == LS_MIXER_LINEAR, is_recurrent = m->mixer.kind == LS_MIXER_RGLRU;
-  uint32_t width = c->mixer_width ? c->mixer_width : c->model.hidden;
-  uint64_t own_dim = c->mixer_head_dim || c->mixer_heads == 0 ? c->mixer_head_dim : inner / c->mixer_heads;
+  uint32_t width = c->mixer_width ? c->mixer_width : c->m.hidden;
+  uint64_t own_dim
+      = c->m.mixer.head_dim || c->m.mixer.heads == 0 ? c->m.mixer.head_dim : inner / c->m.mixer.heads;
   m->mixer.head_dim = is_linear ? m->head_dim : is_recurrent ? width / m->n_heads : (uint32_t) own_dim;
   m->mixer.heads = is_linear || is_recurrent ? m->n_heads
-      : c->mixer_heads                       ? c->mixer_heads
-                                             : (uint32_t) (inner / MAX (1, c->mixer_head_dim));
-  m->mixer.state = m->mixer.kind != LS_MIXER_KDA ? c->mixer_state : 0; /* else as wide as values */
+      : c->m.mixer.heads                     ? c->m.mixer.heads
+                                             : (uint32_t) (inner / MAX (1, c->m.mixer.head_dim));
+  m->mixer.state = m->mixer.kind != LS_MIXER_KDA ? c->m.mixer.state : 0; /* else as wide as values */
   m->mixer.rank = rank (f, c, m);
   m->mixer.plain_conv = !c->mixer_conv_bias && ls_mixers[m->mixer.kind].may.plain_conv;
   if (m->mixer.kind == LS_MIXER_RWKV7) { /* heads as wide as the file says divide hidden */
@@ -475,9 +477,9 @@ take_layers (const LsJsonDoc *doc, const HfFamily *f, const Dense *d, HfConfig *
 bool
 hf_read_dense_layers (const LsJsonDoc *doc, const HfFamily *f, HfConfig *c, LsDiagList *diags)
 {
-  g_autofree bool *is_dense = g_new0 (bool, c->layers);
-  Dense d = { is_dense, c->layers, NULL };
-  if (c->layers == 0)
+  g_autofree bool *is_dense = g_new0 (bool, c->m.n_layers);
+  Dense d = { is_dense, c->m.n_layers, NULL };
+  if (c->m.n_layers == 0)
     return true;
   read_kinds (doc, &d);
   read_numbers (doc, &d);
@@ -488,38 +490,32 @@ hf_read_dense_layers (const LsJsonDoc *doc, const HfFamily *f, HfConfig *c, LsDi
 void
 hf_add_experts (const HfFamily *f, const HfConfig *c, LsModel *m)
 {
-  if (!hf_has_experts (f, c) && f->dense_is_shared && c->shared_ffn > 0)
-    m->ffn = c->shared_ffn;
+  if (!hf_has_experts (f, c) && f->dense_is_shared && c->m.moe.shared_ffn > 0)
+    m->ffn = c->m.moe.shared_ffn;
   if (!hf_has_experts (f, c))
     return;
-  m->moe.n_experts = c->experts;
-  m->moe.top_k = c->top_k;
+  m->moe = c->m.moe;
   if (f->heads_are_experts) {
-    m->moe.attention_experts = c->experts;
-    m->moe.attention_top_k = c->top_k;
+    m->moe.attention_experts = c->m.moe.n_experts;
+    m->moe.attention_top_k = c->m.moe.top_k;
   }
-  m->moe.zero_experts = c->zero_experts;
-  if (c->zero_experts > 0) { /* they take their share of what a token is sent to, rounded */
-    uint64_t all = (uint64_t) c->experts + c->zero_experts;
-    m->moe.top_k = (uint32_t) MAX (1, ((uint64_t) c->top_k * c->experts + all / 2) / all);
+  if (c->m.moe.zero_experts > 0) { /* they take their share of what a token is sent to, rounded */
+    uint64_t all = (uint64_t) c->m.moe.n_experts + c->m.moe.zero_experts;
+    m->moe.top_k = (uint32_t) MAX (1, ((uint64_t) c->m.moe.top_k * c->m.moe.n_experts + all / 2) / all);
   }
-  if (c->expert_groups > 1 && c->top_groups < c->expert_groups) { /* else they leave nothing out */
-    m->moe.groups = c->expert_groups;
-    m->moe.top_groups = c->top_groups;
-  }
-  m->moe.expert_ffn = c->expert_ffn;
-  m->moe.latent = c->expert_latent;
+  if (c->m.moe.groups <= 1 || c->m.moe.top_groups >= c->m.moe.groups) /* they leave nothing out */
+    m->moe.groups = m->moe.top_groups = 0;
   m->moe.every
       = MAX (1, f->experts == HF_INTERLEAVED ? c->interleave : MAX (c->sparse_step, c->expert_period));
-  if (f->experts == HF_INTERLEAVED || c->expert_ffn == 0)
-    m->moe.expert_ffn = c->ffn > 0 ? c->ffn : m->ffn; /* four times hidden, of a type without gates */
+  if (f->experts == HF_INTERLEAVED || c->m.moe.expert_ffn == 0)
+    m->moe.expert_ffn = c->m.ffn > 0 ? c->m.ffn : m->ffn; /* four times hidden, of a type without gates */
   if (f->experts == HF_INTERLEAVED && c->dense_ffn > 0)
     m->ffn = c->dense_ffn;
-  m->moe.shared_ffn = c->shared_ffn > 0 ? c->shared_ffn
-      : f->ffn_is_shared                ? c->ffn
-      : f->experts == HF_AFTER          ? c->n_shared * c->expert_ffn
-      : f->experts == HF_INTERLEAVED    ? c->ffn
-                                        : 0;
+  m->moe.shared_ffn = c->m.moe.shared_ffn > 0 ? c->m.moe.shared_ffn
+      : f->ffn_is_shared                      ? c->m.ffn
+      : f->experts == HF_AFTER                ? c->n_shared * c->m.moe.expert_ffn
+      : f->experts == HF_INTERLEAVED          ? c->m.ffn
+                                              : 0;
   m->moe.n_dense_layers = f->experts == HF_AFTER || f->experts == HF_STEPPED ? c->dense_layers : 0;
 }
 
@@ -530,10 +526,10 @@ hf_read_predictions (const LsJsonDoc *outer, HfConfig *c)
 {
   const cJSON *n = hf_get (outer, "predict_layers"), *pattern = hf_get (outer, "predict_pattern");
   if (cJSON_IsNumber (n) && n->valuedouble >= 0 && n->valuedouble <= MAX_PREDICTIONS)
-    c->predict_layers = (uint32_t) n->valuedouble;
+    c->m.predict.layers = (uint32_t) n->valuedouble;
   if (cJSON_IsString (pattern))
     c->predict_pattern = g_strdup (pattern->valuestring);
-  c->predict_shared |= cJSON_IsTrue (hf_get (outer, "predict_shared"));
+  c->m.predict.shared |= cJSON_IsTrue (hf_get (outer, "predict_shared"));
 }
 
 static bool
@@ -547,7 +543,7 @@ is_first (const LsJsonDoc *doc, const char *key, const char *wanted)
 static bool
 is_windowed (const LsJsonDoc *doc, const HfConfig *c)
 {
-  const cJSON *behind = cJSON_GetArrayItem (hf_get (doc, "layer_types"), (int) c->layers);
+  const cJSON *behind = cJSON_GetArrayItem (hf_get (doc, "layer_types"), (int) c->m.n_layers);
   return g_strcmp0 (cJSON_GetStringValue (behind), "sliding_attention") == 0
       || is_first (doc, "mtp_layer_types", "sliding_attention");
 }
@@ -572,7 +568,7 @@ find_block (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsDiagLi
 {
   const cJSON *letters = hf_get (doc, "mtp_hybrid_override_pattern"),
               *halves = hf_get (doc, "mtp_layers_block_type");
-  const cJSON *behind = cJSON_GetArrayItem (hf_get (doc, "compress_ratios"), (int) c->layers);
+  const cJSON *behind = cJSON_GetArrayItem (hf_get (doc, "compress_ratios"), (int) c->m.n_layers);
   if (c->predict_pattern)
     return g_strdup (c->predict_pattern);
   if (f->halves && cJSON_IsString (letters) && *letters->valuestring)
@@ -589,18 +585,18 @@ find_block (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsDiagLi
 bool
 hf_add_predictions (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsModel *m, LsDiagList *diags)
 {
-  m->predict.layers = c->predict_layers;
+  m->predict.layers = c->m.predict.layers;
   m->predict.pattern = NULL;
   m->predict.windowed = m->predict.shared = false;
-  if (c->predict_layers == 0)
+  if (c->m.predict.layers == 0)
     return true;
   guint n = ls_diag_list_n (diags);
   m->predict.pattern = find_block (doc, f, c, diags);
   m->predict.windowed = f->model.predict.windowed || is_windowed (doc, c);
   m->predict.windowed = m->predict.windowed && m->attn.window > 0;
-  m->predict.shared = c->predict_shared;
-  return ls_diag_list_n (diags) == n && check_alike (doc, "mtp_mlp_layer_types", c->predict_layers, diags)
-      && check_alike (doc, "mtp_layer_types", c->predict_layers, diags);
+  m->predict.shared = c->m.predict.shared;
+  return ls_diag_list_n (diags) == n && check_alike (doc, "mtp_mlp_layer_types", c->m.predict.layers, diags)
+      && check_alike (doc, "mtp_layer_types", c->m.predict.layers, diags);
 }
 
 /* --- windows and rope -------------------------------------------------------------------------- */
@@ -697,7 +693,7 @@ add_rotation (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, const 
   g_autofree bool *has = g_new0 (bool, m->n_layers);
   Layers unrotated = { m->n_layers, has };
   bool is_exact = true;
-  m->attn.unrotated_every = f->unrotated_full ? m->attn.full_every : c->model.attn.unrotated_every;
+  m->attn.unrotated_every = f->unrotated_full ? m->attn.full_every : c->m.attn.unrotated_every;
   if (list_unrotated (doc, &unrotated))
     m->attn.unrotated_every = period_of (&unrotated, &is_exact);
   else if (f->unrotated_full && full && m->layers.n_window > 0)
@@ -803,9 +799,8 @@ apply_rule (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, const Ls
   const char *pattern = m->layers.pattern ? m->layers.pattern : "A";
   bool is_listed = f->windows == HF_WINDOWS_UNROTATED && list_unrotated (doc, full);
   for (uint32_t i = 0; i < full->n_layers; i++) {
-    bool is_unrotated = is_listed
-        ? full->has[i]
-        : c->model.attn.unrotated_every > 0 && (i + 1) % c->model.attn.unrotated_every == 0;
+    bool is_unrotated = is_listed ? full->has[i]
+                                  : c->m.attn.unrotated_every > 0 && (i + 1) % c->m.attn.unrotated_every == 0;
     full->has[i] = f->windows == HF_WINDOWS_LISTED
         || (f->windows == HF_WINDOWS_BEHIND && i < c->max_window_layers)
         || (f->windows == HF_WINDOWS_SECOND && (i % 2 == 1 || i >= c->max_window_layers))
@@ -820,7 +815,7 @@ apply_rule (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, const Ls
 static bool
 may_list (const HfConfig *c, const LsModel *m)
 {
-  bool may_share = c->model.halves.kv_shared_layers == 0
+  bool may_share = c->m.halves.kv_shared_layers == 0
       || m->attn.difference; /* else a layer that shares may have a window */
   return m->latent.kv_lora + m->compressed.out_groups + m->sides.encoder_layers + m->index.heads == 0
       && may_share && m->attn.window_heads + m->attn.window_kv_heads + m->attn.window_head_dim == 0
@@ -864,7 +859,7 @@ note_unheeded (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, const
 {
   bool is_off = !c->use_sliding_window || cJSON_IsNull (hf_get (doc, "sliding_window"));
   bool is_listed = full && list_of_layers (doc) && count (full) < full->n_layers;
-  if (!f->slides && !f->encoder && (is_listed || (c->sliding_window > 0 && !is_off)))
+  if (!f->slides && !f->encoder && (is_listed || (c->m.attn.window > 0 && !is_off)))
     ls_note (notes, "windows are not used: attention of %s sees whole sequences", f->model_type);
 }
 
@@ -887,9 +882,9 @@ add_windows (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, const L
              GPtrArray *notes, LsDiagList *diags)
 {
   bool is_off = cJSON_IsNull (hf_get (doc, "sliding_window"));
-  uint64_t chosen = c->index_top ? c->index_top : (uint64_t) c->index_block * c->index_top_blocks;
+  uint64_t chosen = c->m.index.top ? c->m.index.top : (uint64_t) c->m.index.block * c->index_top_blocks;
   uint32_t usual = c->both_sides_window >= 2 ? c->both_sides_window / 2 : (uint32_t) MIN (chosen, 1 << 27),
-           window = c->sliding_window ? c->sliding_window : usual;
+           window = c->m.attn.window ? c->m.attn.window : usual;
   uint32_t period = period_said (doc);
   m->attn.full_every = period > 0 ? period : m->attn.full_every;
   if (m->layers.n_window > 0) { /* blocks said them */
