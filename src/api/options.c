@@ -79,8 +79,8 @@ option_of (const LsField *f)
                       .topic = f->topic,
                       .argument = ls_field_argument (f),
                       .choices = choices_of (f),
-                      .usually = ls_field_typed (f, f->default_text),
-                      .meaning = f->meaning,
+                      .usually = ls_field_typed (f, ls_field_default (f)),
+                      .meaning = ls_field_meaning (f),
                       .is_usual = f->usual,
                       .is_repeated = f->repeated,
                       .takes_json = names_file (ls_field_argument (f)) };
@@ -100,8 +100,10 @@ static void
 append_knobs (GArray *options, const Command *c, const LsField *fields, const char *topic)
 {
   for (const LsField *f = fields; f->key; f++) {
+    if (g_strcmp0 (f->topic, topic) != 0)
+      continue;
     const LsOption knob = option_of (f);
-    if (g_strcmp0 (f->topic, topic) == 0 && !is_hidden (c, &knob))
+    if (!is_hidden (c, &knob))
       g_array_append_val (options, knob);
   }
 }

@@ -121,8 +121,8 @@ find_open_model (const LsImported *from, LsDiagList *diags)
     if (!f->required || f->file_only || ls_json_doc_at (from->model, f->key))
       continue;
     const LsRemark *open = ls_import_remark (from, LS_REMARK_UNKNOWN, f->key);
-    g_autofree char *why
-        = open ? g_strdup (open->text) : g_strdup_printf ("it does not say %s (%s)", f->key, f->meaning);
+    g_autofree char *why = open ? g_strdup (open->text)
+                                : g_strdup_printf ("it does not say %s (%s)", f->key, ls_field_meaning (f));
     ls_diag_add (diags, LS_ERROR_INPUT, from->path, 0, 0, NULL, NULL, NULL,
                  "%s: give it after the name, --from %s:%s=%s, or the model by --model", why, from->path,
                  f->key, f->kind == LS_FIELD_ENUM ? f->names[0].name : "N");

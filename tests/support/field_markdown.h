@@ -108,9 +108,12 @@ append_row (GString *out, const LsField *f, GArray *sections)
   g_autofree char *type = type_of (f, sections);
   bool has_range = f->above || f->min > 0 || f->max > 0;
   g_autofree char *range = has_range ? ls_field_value_range (f) : g_strdup ("");
-  const char *absent = f->required ? "required" : f->default_text ? f->default_text : "";
+  const char *meaning = ls_field_meaning (f), *usual = ls_field_default (f),
+             *absent = f->required ? "required"
+      : usual                      ? usual
+                                   : "";
   g_string_append_printf (out, "| `%s` | %s%s | %s | %s | %s |\n", f->key, type, range, unit_of (f->kind),
-                          absent, f->meaning ? f->meaning : "");
+                          absent, meaning ? meaning : "");
 }
 
 static inline void

@@ -28,51 +28,36 @@ static const LsEnumName windows[] = {
   { NULL },
 };
 
-#define BOOL(key_, meaning_)                                                                                 \
+#define BOOL(key_)                                                                                           \
   {                                                                                                          \
-#key_, LS_FIELD_BOOL, offsetof(HfFamily, key_), .default_text = "false", .meaning = (meaning_)           \
+#key_, LS_FIELD_BOOL, offsetof(HfFamily, key_)                                                           \
   }
 
 static const LsField family_fields[] = {
-  { "type", LS_FIELD_STRING, offsetof (HfFamily, model_type), .required = true,
-    .meaning = "as `model_type` of a config.json has it" },
-  { "experts", LS_FIELD_ENUM, offsetof (HfFamily, experts), .names = experts,
-    .meaning = "how the type says which layers have experts" },
-  { "windows", LS_FIELD_ENUM, offsetof (HfFamily, windows), .names = windows, .default_text = "`\"behind\"`",
-    .meaning = "layers with a window, where no list says it: those after the first max_window_layers, or "
-               "unless that is said by full_every (`behind`); `all`; of the first max_window_layers the "
-               "first and each `second`; those without rope (`unrotated`); those with attention of the "
-               "first half of all (`first_half`); none (`listed`)" },
-  BOOL (experts_are_optional, "a file without their number is dense"),
-  BOOL (one_is_dense, "a file with one expert is dense, too"),
-  BOOL (latent, "multi-head latent attention"),
-  BOOL (heads_are_experts,
-        "queries and outputs of attention are by experts, as many as of MLPs, with num_key_value_heads heads "
-        "each"),
-  BOOL (latent_queries, "queries of plain attention come from a latent of q_lora_rank"),
-  BOOL (compressed, "attention to compressed keys, in layers that compress_ratios or layer_types tell"),
-  BOOL (slides, "sliding_window is heeded"),
-  BOOL (unrotated_full, "layers that see the whole sequence have no rope, if others do not"),
-  BOOL (dense_is_shared, "without experts the MLP is as wide as the shared one would be"),
-  BOOL (ffn_is_shared, "with experts, intermediate_size is of an MLP next to them, which sees all tokens"),
-  BOOL (halves_ffn, "intermediate_size is twice the inner width"),
-  BOOL (qkv_bias_alone, "attention_bias and bias are of Q, K and V alone"),
-  BOOL (kv_by_flag, "heads of keys and values by multi_query and new_decoder_architecture"),
-  BOOL (first_of_lists,
-        "a list has a number for each of several sets of experts: the first is of what reads"),
-  BOOL (halves, "a list of layers names one half of a layer each"),
-  BOOL (layers_are_patterns, "each layer of a file is all of layer_pattern"),
-  BOOL (encoder, "num_layers of an encoder, then those of a decoder; or a part of the file for each"),
-  { "least_rank", LS_FIELD_UINT, offsetof (HfFamily, least_rank), .max = 65536, .default_text = "none",
-    .meaning = "rank of step sizes of mamba2: hidden_size / 16, or this if that is less" },
-  { "own_behind_half", LS_FIELD_UINT, offsetof (HfFamily, own_behind_half), .max = 65536,
-    .default_text = "all",
-    .meaning = "of layers after the first half so many have keys and values, or a memory, of their own" },
-  { "mixer_key_share", LS_FIELD_DOUBLE, offsetof (HfFamily, mixer_key_share), .max = 64,
-    .default_text = "none",
-    .meaning = "unless said, a mixer has as many heads as attention, and keys of as many; all keys together "
-               "are this share of hidden_size wide, and a value is as wide as two keys" },
-  BOOL (own_tables, "encoder and decoder have a table of tokens each, the latter's that of the head"),
+  { "type", LS_FIELD_STRING, offsetof (HfFamily, model_type), .required = true },
+  { "experts", LS_FIELD_ENUM, offsetof (HfFamily, experts), .names = experts },
+  { "windows", LS_FIELD_ENUM, offsetof (HfFamily, windows), .names = windows },
+  BOOL (experts_are_optional),
+  BOOL (one_is_dense),
+  BOOL (latent),
+  BOOL (heads_are_experts),
+  BOOL (latent_queries),
+  BOOL (compressed),
+  BOOL (slides),
+  BOOL (unrotated_full),
+  BOOL (dense_is_shared),
+  BOOL (ffn_is_shared),
+  BOOL (halves_ffn),
+  BOOL (qkv_bias_alone),
+  BOOL (kv_by_flag),
+  BOOL (first_of_lists),
+  BOOL (halves),
+  BOOL (layers_are_patterns),
+  BOOL (encoder),
+  { "least_rank", LS_FIELD_UINT, offsetof (HfFamily, least_rank), .max = 65536 },
+  { "own_behind_half", LS_FIELD_UINT, offsetof (HfFamily, own_behind_half), .max = 65536 },
+  { "mixer_key_share", LS_FIELD_DOUBLE, offsetof (HfFamily, mixer_key_share), .max = 64 },
+  BOOL (own_tables),
   { NULL },
 };
 
@@ -90,41 +75,26 @@ typedef struct {
 static const LsField text_element[] = { { "", LS_FIELD_STRING, 0, .required = true }, { NULL } };
 
 static const LsField variant_fields[] = {
-  { "like", LS_FIELD_STRING, offsetof (Variant, like), .required = true,
-    .meaning = "the type of this file that it is like" },
-  { "where", LS_FIELD_IGNORED, .required = true, .expected = "object",
-    .meaning = "keys of a config.json, each with the value that it has, or a list of such; null: it is not "
-               "there" },
-  { NULL },
+  { "like", LS_FIELD_STRING, offsetof (Variant, like), .required = true },
+  { "where", LS_FIELD_IGNORED, .required = true, .expected = "object" },
+  { .table = "model-types.variants" },
 };
 
 static const LsField other_fields[] = {
-  { "like", LS_FIELD_STRING, offsetof (TypeEntry, like), .default_text = "none",
-    .meaning = "another type of this file, of which all holds that is not said here" },
+  { "like", LS_FIELD_STRING, offsetof (TypeEntry, like) },
   { "variants", LS_FIELD_ARRAY, offsetof (TypeEntry, variants), .fields = variant_fields,
-    .element_size = sizeof (Variant), .default_text = "none",
-    .meaning = "of models of several kinds under one name, what each is like, by its keys: the first that "
-               "they fit, else what the type itself is like" },
-  { "defaults", LS_FIELD_SETTINGS, offsetof (TypeEntry, defaults), .default_text = "none",
-    .meaning = "values of keys that a config.json leaves out" },
-  { "class_defaults", LS_FIELD_SETTINGS, offsetof (TypeEntry, class_defaults), .default_text = "none",
-    .meaning = "the same, of its configuration class alone: not of types that are like it" },
-  { "class", LS_FIELD_STRING, offsetof (TypeEntry, class), .default_text = "none",
-    .meaning = "another type of this file, whose configuration class it has or extends: those class_defaults "
-               "count before its own" },
+    .element_size = sizeof (Variant) },
+  { "defaults", LS_FIELD_SETTINGS, offsetof (TypeEntry, defaults) },
+  { "class_defaults", LS_FIELD_SETTINGS, offsetof (TypeEntry, class_defaults) },
+  { "class", LS_FIELD_STRING, offsetof (TypeEntry, class) },
   { "classes", LS_FIELD_ARRAY, offsetof (TypeEntry, classes), .fields = text_element,
-    .element_size = sizeof (char *), .default_text = "none",
-    .meaning = "names of classes that have a language-model head though they do not say it" },
-  { "unsupported", LS_FIELD_STRING, offsetof (TypeEntry, unsupported), .default_text = "none",
-    .meaning = "why none of the type can be simulated" },
-  { "keys", LS_FIELD_IGNORED, .expected = "object", .default_text = "none",
-    .meaning = "what the type calls keys of other types, of an object in it also; null: of no matter" },
+    .element_size = sizeof (char *) },
+  { "unsupported", LS_FIELD_STRING, offsetof (TypeEntry, unsupported) },
+  { "keys", LS_FIELD_IGNORED, .expected = "object" },
   { "notes", LS_FIELD_ARRAY, offsetof (TypeEntry, notes), .fields = text_element,
-    .element_size = sizeof (char *), .default_text = "none",
-    .meaning = "what is left out in all of the type" },
-  { "refused", LS_FIELD_SOURCES, .default_text = "none",
-    .meaning = "keys that cannot be simulated, and why" },
-  { "source", LS_FIELD_STRING, offsetof (TypeEntry, source), .required = true, .meaning = "who says so" },
+    .element_size = sizeof (char *) },
+  { "refused", LS_FIELD_SOURCES },
+  { "source", LS_FIELD_STRING, offsetof (TypeEntry, source), .required = true },
   { NULL },
 };
 
@@ -141,8 +111,11 @@ add_model_fields (guint n)
       continue;
     g_assert (n < G_N_ELEMENTS (type_fields) - 1);
     type_fields[n] = *f;
-    type_fields[n++].required = false;
+    type_fields[n].required = false;
+    type_fields[n].default_text = ls_field_default (f);
+    type_fields[n++].meaning = ls_field_meaning (f);
   }
+  type_fields[n].table = "model-types.types";
 }
 
 typedef struct {
@@ -152,26 +125,18 @@ typedef struct {
 
 static const LsField file_fields[] = {
   LS_FIELDS_HEADER (TypesFile),
-  { "keys", LS_FIELD_IGNORED, .expected = "object", .default_text = "none",
-    .meaning
-    = "what types call keys of others, in whichever type: each name with the one that it stands for" },
-  { "layer_letters", LS_FIELD_IGNORED, .expected = "object", .default_text = "none",
-    .meaning = "names of layers in a list, each with its letter in layer_pattern" },
-  { "half_letters", LS_FIELD_IGNORED, .expected = "object", .default_text = "none",
-    .meaning = "the same of types with halves, where each is one half of a layer" },
-  { "sees_all", LS_FIELD_IGNORED, .expected = "object", .default_text = "none",
-    .meaning = "names of layers with attention in a list, each with whether it sees the whole sequence" },
+  { "keys", LS_FIELD_IGNORED, .expected = "object" },
+  { "layer_letters", LS_FIELD_IGNORED, .expected = "object" },
+  { "half_letters", LS_FIELD_IGNORED, .expected = "object" },
+  { "sees_all", LS_FIELD_IGNORED, .expected = "object" },
   { "lists", LS_FIELD_ARRAY, offsetof (TypesFile, lists), .fields = text_element,
-    .element_size = sizeof (char *), .default_text = "none",
-    .meaning = "keys of a config.json that are read each in its own way, lists of layers above all" },
+    .element_size = sizeof (char *) },
   { "ignored", LS_FIELD_ARRAY, offsetof (TypesFile, ignored), .fields = text_element,
-    .element_size = sizeof (char *), .default_text = "none",
-    .meaning = "keys of a config.json that make no difference to a step" },
-  { "told", LS_FIELD_SOURCES, .default_text = "none",
-    .meaning = "keys of a config.json that are left out, and what is reported where they are on" },
+    .element_size = sizeof (char *) },
+  { "told", LS_FIELD_SOURCES },
   { "types", LS_FIELD_ARRAY, offsetof (TypesFile, types), .required = true, .fields = type_fields,
-    .element_size = sizeof (TypeEntry), .meaning = "what is known of each" },
-  { NULL },
+    .element_size = sizeof (TypeEntry) },
+  { .table = "model-types" },
 };
 G_STATIC_ASSERT (offsetof (HfFamily, model) == 0 && offsetof (TypeEntry, family) == 0);
 

@@ -25,63 +25,43 @@ typedef struct {
 
 /* What the types have in common; keys have several spellings. */
 typedef struct {
+  LsModel m;                   /* what keys of a file mean as they stand, over what the type has */
   char *activation, *position; /* position: rope, nope, alibi, or what the type has */
-  uint32_t layers, hidden, heads, kv_heads, head_dim, ffn, vocab, seq;
-  uint32_t embedding_width; /* opt */
-  uint32_t heads_per_kv;    /* plamo: heads of queries to one of keys and values */
-  uint32_t expansion;       /* mpt: ffn / hidden */
-  uint32_t rotary_dim;
-  double rotary_share; /* of head_dim */
-  uint32_t sliding_window;
-  uint32_t both_sides_window; /* modernbert: keys on both sides of an encoder's query, half of them before */
-  uint32_t window_heads, window_kv_heads, window_head_dim,
-      window_v_dim;                      /* of layers with a window, if others differ */
+  uint32_t embedding_width;    /* opt */
+  uint32_t heads_per_kv;       /* plamo: heads of queries to one of keys and values */
+  uint32_t expansion;          /* mpt: ffn / hidden */
+  double rotary_share;         /* of head_dim */
+  uint32_t both_sides_window;  /* modernbert: keys on both sides of an encoder's query, half of them before */
+  uint32_t window_v_dim;       /* of layers with a window, if others differ */
   uint32_t full_kv_heads, full_head_dim; /* of layers without, if those with differ */
-  bool full_k_is_v;
-  uint32_t kv_conv;         /* baichuan_m1: taps */
-  uint32_t qk_conv, qk_mix; /* zaya: likewise */
-  uint32_t router_hidden;
   bool use_sliding_window;
   uint32_t max_window_layers; /* UINT32_MAX: not said */
-  uint32_t unrotated_every;
-  bool adjusts_ffn; /* lfm2: two thirds of ffn times a factor, up to a multiple */
+  bool adjusts_ffn;           /* lfm2: two thirds of ffn times a factor, up to a multiple */
   double ffn_factor;
   uint32_t ffn_multiple;
   double ffn_share, key_share, value_share; /* xlstm: of hidden, up to that multiple; of keys; of values */
   double gated_ratio;                       /* fla: 3 / 2 of ffn_share */
-  uint32_t zero_experts;                    /* that do nothing and are chosen as the others are (longcat) */
-  uint32_t experts, top_k, expert_groups, top_groups, expert_ffn, shared_ffn, n_shared, dense_layers,
-      dense_ffn, sparse_step, interleave;
+  uint32_t n_shared, dense_layers, dense_ffn, sparse_step, interleave;
   bool use_mla; /* what a latent type may be without */
-  uint32_t q_lora, kv_lora, rope_dim, nope_dim, v_dim, index_heads, index_dim, index_top, index_every,
-      index_first, index_block, index_top_blocks;
-  uint32_t out_groups, out_lora, csa_ratio, hca_ratio, streams;
-  uint32_t layer_input, layer_vocab, laurel_rank, kv_shared, sparse_layers, norm_gate_rank;
-  bool doubles_ffn;        /* gemma4: of layers that share keys and values */
-  uint32_t n_predictions;  /* multi-token prediction */
-  uint32_t predict_layers; /* of those, what is trained: no key of Hugging Face, but of ours */
-  char *predict_pattern;   /* of ours, too */
-  bool predict_shared;
-  uint32_t mixer_heads, mixer_head_dim, mixer_groups, mixer_state, mixer_conv, mixer_chunk, mixer_expand,
-      mixer_width;                   /* of all heads; 0: hidden, or a multiple */
-  uint32_t mem_blocks, adapter_rank; /* zamba: blocks that layers share, and their adapters */
+  uint32_t nope_dim, index_top_blocks;
+  bool doubles_ffn;                   /* gemma4: of layers that share keys and values */
+  uint32_t n_predictions;             /* multi-token prediction */
+  char *predict_pattern;              /* of ours, too */
+  uint32_t mixer_expand, mixer_width; /* of all heads; 0: hidden, or a multiple */
+  uint32_t adapter_rank;              /* zamba: blocks that layers share, and their adapters */
   bool adapts_attention, mem_rope;
   uint32_t mixer_rank; /* of the step sizes; 0: a sixteenth of hidden, rounded up */
   uint32_t decay_rank, rate_rank, value_rank, gate_rank; /* rwkv7 */
-  bool mixer_bias, mixer_conv_bias;
-  bool mixer_full_gate, mixer_gate, attention_gate;
-  uint32_t expert_latent;
-  uint32_t noise_heads;                        /* motif */
+  bool mixer_conv_bias;
+  bool mixer_gate, attention_gate;
   uint32_t ngram_tokens, ngram_splits;         /* longcat: tables of 2 to so many tokens, so many of each */
   double ngram_ratio;                          /* rows of one to words */
   uint32_t passes;                             /* of a token through all layers */
-  uint32_t decoder_layers, decoder_seq;        /* with an encoder */
+  uint32_t decoder_layers;                     /* with an encoder */
   uint32_t encoder_layers;                     /* where the file has a part for each side */
   uint32_t attention_period, attention_offset; /* of so many layers this one has attention, from 0 */
   uint32_t expert_period, expert_offset;
-  bool tied;
   bool attention_bias, mlp_bias, bias;
-  bool qk_norm;
   bool post_norm;                         /* hyperclovax: norms behind attention and MLP, too */
   bool multi_query, grouped_query, alibi; /* falcon */
   bool norm_before;                       /* opt */
@@ -160,14 +140,7 @@ bool hf_read_dense_layers (const LsJsonDoc *doc, const HfFamily *f, HfConfig *c,
 void hf_add_experts (const HfFamily *f, const HfConfig *c, LsModel *m);
 /* Which layers have an indexer, where a list says which: indexer_types. */
 bool hf_read_indexers (const LsJsonDoc *doc, HfConfig *c, LsDiagList *diags);
-/* The widths of layers that differ in this one by one, of a field of c; NULL: all have the same of it. */
-HfWidths *hf_widths_of (HfConfig *c, size_t offset);
 void hf_free_widths (HfConfig *c);
-/* Blocks that say in keys of the file what differs (Puzzle's of gpt-oss and of Nemotron-H), fields: its keys.
- * Others are left to hf_read_blocks(). */
-bool hf_read_flat_blocks (const LsJsonDoc *doc, const LsField *fields, HfConfig *c, GPtrArray *notes,
-                          LsDiagList *diags);
-bool hf_read_widths (const LsJsonDoc *doc, const cJSON *list, double most, HfWidths *ret, LsDiagList *diags);
 /* Layers one by one, by block_configs, by ffn_multipliers or by such lists: c has then the widest of each,
  * and layers that do nothing are left out. */
 bool hf_read_blocks (const LsJsonDoc *doc, HfConfig *c, GPtrArray *notes, LsDiagList *diags);
@@ -200,16 +173,16 @@ bool hf_add_predictions (const LsJsonDoc *doc, const HfFamily *f, const HfConfig
 /* Appends what is left out in all models of the type, or since the file asks for it: char *. */
 void hf_note_omissions (const LsJsonDoc *doc, const HfFamily *f, GPtrArray *notes);
 
-bool hf_is_off (const cJSON *node);                                   /* NULL, null, false, 0 or [] */
-const cJSON *hf_find_type (const LsJsonDoc *types, const char *name); /* NULL: there is none */
-const cJSON *hf_get (const LsJsonDoc *doc, const char *key);          /* of the root; NULL: not there */
-bool hf_rope_is_scaled (const LsJsonDoc *doc); /* cos and sin are times a factor (hf_windows.c) */
+/* A key of the i-th of the types that it is like, of the last first. */
+const cJSON *hf_of_chain (const HfFamily *f, guint i, const char *key);
+bool hf_is_off (const cJSON *node);                                        /* NULL, null, false, 0 or [] */
+const cJSON *hf_find_type (const LsJsonDoc *types, const char *name);      /* NULL: there is none */
+const cJSON *hf_get (const LsJsonDoc *doc, const char *key);               /* of the root; NULL: not there */
+double hf_number (const cJSON *object, const char *key, double otherwise); /* where no number is there */
+bool hf_rope_is_scaled (const LsJsonDoc *doc); /* cos and sin are times a factor */
 
 bool hf_has_experts (const HfFamily *f, const HfConfig *c);
 bool hf_is_latent (const HfFamily *f, const HfConfig *c); /* attention */
-/* Whether all that the type has no default of is there; else a diagnostic of each key. */
-bool hf_is_complete (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsDiagList *diags);
-
 /* A diagnostic at a node with a reason; false. */
 bool hf_refuse (const LsJsonDoc *doc, const cJSON *node, LsDiagList *diags, const char *reason);
 
@@ -217,10 +190,6 @@ bool hf_refuse (const LsJsonDoc *doc, const cJSON *node, LsDiagList *diags, cons
  * there are. */
 HfFamily *hf_find_family (const LsJsonDoc *doc, GPtrArray *notes, LsDiagList *diags);
 
-/* Whether it is a decoder of the kinds that are modelled, or has an encoder as its type does (f NULL: an
- * unknown one); else a diagnostic. */
-bool hf_is_decoder (const LsJsonDoc *doc, const HfFamily *f, LsDiagList *diags);
-bool hf_is_dense (const LsJsonDoc *doc, const HfFamily *f, LsDiagList *diags);
 /* Whether the type can be simulated, and the file has none of the keys that it says cannot be. */
 bool hf_is_simulated (const LsJsonDoc *doc, const HfFamily *f, LsDiagList *diags);
 

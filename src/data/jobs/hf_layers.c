@@ -1,5 +1,5 @@
 /* data/jobs/hf_layers.c — layers of a config.json that differ: mixers, indexers, experts, those that predict
- * further tokens. Windows are in hf_windows.c. */
+ * further tokens, those that see less than the whole sequence or have no rope. */
 #include <string.h>
 
 #include "data/jobs/hf_family.h"
@@ -83,24 +83,22 @@ numbered_attention (const LsJsonDoc *doc, uint32_t *ret_first)
   return cJSON_IsArray (list) ? list : NULL;
 }
 
-static char *
-pattern_of_numbers (const LsJsonDoc *doc, const cJSON *list, uint32_t first, uint32_t n_layers,
-                    LsDiagList *diags)
+/* Sets those of a list of numbers in a pattern of n layers; false: one is the number of no layer. */
+static bool
+mark_numbers (const LsJsonDoc *doc, const cJSON *list, uint32_t first, char *pattern, uint32_t n,
+              LsDiagList *diags)
 {
-  g_autofree char *pattern = g_strnfill (n_layers, 'M');
   const cJSON *number;
   cJSON_ArrayForEach (number, list)
   {
-    double n = cJSON_IsNumber (number) ? number->valuedouble - first : -1;
-    if (n < 0 || n >= n_layers) {
-      hf_refuse (doc, number, diags,
-                 first == 1 ? "expected the number of a layer, from 1"
-                            : "expected the number of a layer, from 0");
-      return NULL;
-    }
-    pattern[(uint32_t) n] = 'A';
+    double at = cJSON_IsNumber (number) ? number->valuedouble - first : -1;
+    if (at < 0 || at >= n)
+      return hf_refuse (doc, number, diags,
+                        first == 1 ? "expected the number of a layer, from 1"
+                                   : "expected the number of a layer, from 0");
+    pattern[(uint32_t) at] = 'A';
   }
-  return g_steal_pointer (&pattern);
+  return true;
 }
 
 uint32_t
@@ -131,8 +129,11 @@ find_pattern (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsDiag
                "several kinds cannot be simulated");
     return NULL;
   }
-  if (numbers)
-    return pattern_of_numbers (doc, numbers, first, c->layers, diags);
+  if (numbers) {
+    g_autofree char *pattern = g_strnfill (c->m.n_layers, 'M');
+    bool ok = mark_numbers (doc, numbers, first, pattern, c->m.n_layers, diags);
+    return ok ? g_steal_pointer (&pattern) : NULL;
+  }
   if (cJSON_IsString (halves))
     return hf_pattern_of_letters (doc, halves, diags);
   if (c->attention_period > 0)
@@ -148,10 +149,10 @@ compressed_letter (const HfConfig *c, const cJSON *layer)
 {
   const char *name = cJSON_GetStringValue (layer);
   if (cJSON_IsNumber (layer))
-    return layer->valuedouble == 0           ? 'A'
-        : layer->valuedouble == c->csa_ratio ? 'S'
-        : layer->valuedouble == c->hca_ratio ? 'H'
-                                             : '\0';
+    return layer->valuedouble == 0                        ? 'A'
+        : layer->valuedouble == c->m.compressed.csa_ratio ? 'S'
+        : layer->valuedouble == c->m.compressed.hca_ratio ? 'H'
+                                                          : '\0';
   return g_strcmp0 (name, "sliding_attention") == 0           ? 'A'
       : g_strcmp0 (name, "compressed_sparse_attention") == 0  ? 'S'
       : g_strcmp0 (name, "heavily_compressed_attention") == 0 ? 'H'
@@ -164,9 +165,9 @@ compressed_pattern (const LsJsonDoc *doc, const HfConfig *c, LsDiagList *diags)
 {
   const cJSON *types = hf_get (doc, "layer_types"), *ratios = hf_get (doc, "compress_ratios"), *layer;
   const cJSON *list = cJSON_IsArray (types) ? types : ratios;
-  g_autofree char *pattern = g_strnfill (c->layers, 'H');
+  g_autofree char *pattern = g_strnfill (c->m.n_layers, 'H');
   uint32_t i = 0;
-  for (uint32_t k = 3; !cJSON_IsArray (list) && k < c->layers; k += 2)
+  for (uint32_t k = 3; !cJSON_IsArray (list) && k < c->m.n_layers; k += 2)
     pattern[k] = 'S';
   cJSON_ArrayForEach (layer, list)
   {
@@ -177,10 +178,10 @@ compressed_pattern (const LsJsonDoc *doc, const HfConfig *c, LsDiagList *diags)
                  "compressed_sparse_attention or heavily_compressed_attention");
       return NULL;
     }
-    if (i < c->layers)
+    if (i < c->m.n_layers)
       pattern[i++] = letter;
   }
-  if (cJSON_IsArray (list) && i < c->layers) {
+  if (cJSON_IsArray (list) && i < c->m.n_layers) {
     hf_refuse (doc, list, diags, "expected as many of them as there are layers");
     return NULL;
   }
@@ -249,10 +250,10 @@ hf_read_indexers (const LsJsonDoc *doc, HfConfig *c, LsDiagList *diags)
                         "indexers by layer; only in the first few and then every so many can be simulated");
     i++;
   }
-  if (i != c->layers)
+  if (i != c->m.n_layers)
     return hf_refuse (doc, types, diags, "expected as many types of indexers as layers");
-  c->index_every = every;
-  c->index_first = first;
+  c->m.index.every = every;
+  c->m.index.first = first;
   return true;
 }
 
@@ -268,7 +269,7 @@ hf_read_auto_sizes (const LsJsonDoc *doc, HfConfig *c, LsDiagList *diags)
     { "time_step_rank", &c->mixer_rank },
     { "mamba_dt_rank", &c->mixer_rank },
     { "dt_rank", &c->mixer_rank },
-    { "mamba_d_head", &c->mixer_head_dim },
+    { "mamba_d_head", &c->m.mixer.head_dim },
   };
   for (size_t i = 0; i < G_N_ELEMENTS (sizes); i++) {
     const cJSON *node = hf_get (doc, sizes[i].key);
@@ -288,15 +289,16 @@ void
 hf_share_out (const HfFamily *f, HfConfig *c)
 {
   if (f->own_behind_half > 0)
-    c->kv_shared
-        = c->layers > c->layers / 2 + f->own_behind_half ? c->layers - c->layers / 2 - f->own_behind_half : 0;
+    c->m.halves.kv_shared_layers = c->m.n_layers > c->m.n_layers / 2 + f->own_behind_half
+        ? c->m.n_layers - c->m.n_layers / 2 - f->own_behind_half
+        : 0;
   if (f->mixer_key_share <= 0)
     return;
-  c->mixer_heads = c->mixer_heads ? c->mixer_heads : c->heads;
-  c->mixer_groups = c->mixer_groups ? c->mixer_groups : c->heads;
-  if (c->mixer_state == 0)
-    c->mixer_state = (uint32_t) (f->mixer_key_share * c->hidden / c->mixer_groups);
-  c->mixer_head_dim = c->mixer_head_dim ? c->mixer_head_dim : 2 * c->mixer_state;
+  c->m.mixer.heads = c->m.mixer.heads ? c->m.mixer.heads : c->m.n_heads;
+  c->m.mixer.groups = c->m.mixer.groups ? c->m.mixer.groups : c->m.n_heads;
+  if (c->m.mixer.state == 0)
+    c->m.mixer.state = (uint32_t) (f->mixer_key_share * c->m.hidden / c->m.mixer.groups);
+  c->m.mixer.head_dim = c->m.mixer.head_dim ? c->m.mixer.head_dim : 2 * c->m.mixer.state;
 }
 
 /* configuration_mamba.py of Transformers: a sixteenth of hidden, rounded up; modeling_plamo2.py. */
@@ -321,40 +323,38 @@ set_shares (const HfConfig *c, LsModel *m)
   if (c->value_share <= 0)
     return;
   if (c->key_share <= 0) {
-    m->mixer.heads = c->mixer_heads ? c->mixer_heads : c->mixer_groups;
-    m->mixer.head_dim = (uint32_t) (c->value_share * c->mixer_state);
+    m->mixer.heads = c->m.mixer.heads ? c->m.mixer.heads : c->m.mixer.groups;
+    m->mixer.head_dim = (uint32_t) (c->value_share * c->m.mixer.state);
     return;
   }
   m->mixer.heads = m->mixer.kind == LS_MIXER_MLSTM ? m->n_heads
-      : c->mixer_head_dim > 0                      ? c->hidden / c->mixer_head_dim
-                                                   : c->mixer_heads;
-  m->mixer.head_dim = (uint32_t) (c->value_share * c->hidden) / MAX (1, m->mixer.heads);
-  m->mixer.state = (uint32_t) (c->key_share * c->hidden) / MAX (1, m->mixer.heads);
+      : c->m.mixer.head_dim > 0                    ? c->m.hidden / c->m.mixer.head_dim
+                                                   : c->m.mixer.heads;
+  m->mixer.head_dim = (uint32_t) (c->value_share * c->m.hidden) / MAX (1, m->mixer.heads);
+  m->mixer.state = (uint32_t) (c->key_share * c->m.hidden) / MAX (1, m->mixer.heads);
 }
 
 void
 hf_add_mixer (const HfFamily *f, const HfConfig *c, LsModel *m)
 {
   bool is_conv = m->mixer.kind == LS_MIXER_CONV; /* as wide as all unless conv_dim says otherwise */
-  uint64_t own = (uint64_t) (c->mixer_expand == 0 && is_conv ? 1 : c->mixer_expand) * c->hidden,
+  uint64_t own = (uint64_t) (c->mixer_expand == 0 && is_conv ? 1 : c->mixer_expand) * c->m.hidden,
            inner = c->mixer_width > 0 ? c->mixer_width : own;
-  if (m->mixer.kind == LS_MIXER_NONE)
+  if (m->mixer.kind == LS_MIXER_NONE) {
+    m->mixer = (LsMixerParts) { .kind = LS_MIXER_NONE };
     return;
+  }
   bool is_linear = m->mixer.kind == LS_MIXER_LINEAR, is_recurrent = m->mixer.kind == LS_MIXER_RGLRU;
-  uint32_t width = c->mixer_width ? c->mixer_width : c->hidden;
-  uint64_t own_dim = c->mixer_head_dim || c->mixer_heads == 0 ? c->mixer_head_dim : inner / c->mixer_heads;
+  uint32_t width = c->mixer_width ? c->mixer_width : c->m.hidden;
+  uint64_t own_dim
+      = c->m.mixer.head_dim || c->m.mixer.heads == 0 ? c->m.mixer.head_dim : inner / c->m.mixer.heads;
   m->mixer.head_dim = is_linear ? m->head_dim : is_recurrent ? width / m->n_heads : (uint32_t) own_dim;
   m->mixer.heads = is_linear || is_recurrent ? m->n_heads
-      : c->mixer_heads                       ? c->mixer_heads
-                                             : (uint32_t) (inner / MAX (1, c->mixer_head_dim));
-  m->mixer.groups = c->mixer_groups;
-  m->mixer.state = m->mixer.kind != LS_MIXER_KDA ? c->mixer_state : 0; /* else as wide as values */
-  m->mixer.conv = c->mixer_conv;
-  m->mixer.chunk = c->mixer_chunk;
+      : c->m.mixer.heads                     ? c->m.mixer.heads
+                                             : (uint32_t) (inner / MAX (1, c->m.mixer.head_dim));
+  m->mixer.state = m->mixer.kind != LS_MIXER_KDA ? c->m.mixer.state : 0; /* else as wide as values */
   m->mixer.rank = rank (f, c, m);
-  m->mixer.bias = c->mixer_bias;
   m->mixer.plain_conv = !c->mixer_conv_bias && ls_mixers[m->mixer.kind].may.plain_conv;
-  m->mixer.full_gate = c->mixer_full_gate;
   if (m->mixer.kind == LS_MIXER_RWKV7) { /* heads as wide as the file says divide hidden */
     m->mixer.head_dim = m->mixer.state = m->head_dim;
     m->mixer.heads = m->hidden / MAX (1, m->head_dim);
@@ -477,9 +477,9 @@ take_layers (const LsJsonDoc *doc, const HfFamily *f, const Dense *d, HfConfig *
 bool
 hf_read_dense_layers (const LsJsonDoc *doc, const HfFamily *f, HfConfig *c, LsDiagList *diags)
 {
-  g_autofree bool *is_dense = g_new0 (bool, c->layers);
-  Dense d = { is_dense, c->layers, NULL };
-  if (c->layers == 0)
+  g_autofree bool *is_dense = g_new0 (bool, c->m.n_layers);
+  Dense d = { is_dense, c->m.n_layers, NULL };
+  if (c->m.n_layers == 0)
     return true;
   read_kinds (doc, &d);
   read_numbers (doc, &d);
@@ -490,38 +490,32 @@ hf_read_dense_layers (const LsJsonDoc *doc, const HfFamily *f, HfConfig *c, LsDi
 void
 hf_add_experts (const HfFamily *f, const HfConfig *c, LsModel *m)
 {
-  if (!hf_has_experts (f, c) && f->dense_is_shared && c->shared_ffn > 0)
-    m->ffn = c->shared_ffn;
+  if (!hf_has_experts (f, c) && f->dense_is_shared && c->m.moe.shared_ffn > 0)
+    m->ffn = c->m.moe.shared_ffn;
   if (!hf_has_experts (f, c))
     return;
-  m->moe.n_experts = c->experts;
-  m->moe.top_k = c->top_k;
+  m->moe = c->m.moe;
   if (f->heads_are_experts) {
-    m->moe.attention_experts = c->experts;
-    m->moe.attention_top_k = c->top_k;
+    m->moe.attention_experts = c->m.moe.n_experts;
+    m->moe.attention_top_k = c->m.moe.top_k;
   }
-  m->moe.zero_experts = c->zero_experts;
-  if (c->zero_experts > 0) { /* they take their share of what a token is sent to, rounded */
-    uint64_t all = (uint64_t) c->experts + c->zero_experts;
-    m->moe.top_k = (uint32_t) MAX (1, ((uint64_t) c->top_k * c->experts + all / 2) / all);
+  if (c->m.moe.zero_experts > 0) { /* they take their share of what a token is sent to, rounded */
+    uint64_t all = (uint64_t) c->m.moe.n_experts + c->m.moe.zero_experts;
+    m->moe.top_k = (uint32_t) MAX (1, ((uint64_t) c->m.moe.top_k * c->m.moe.n_experts + all / 2) / all);
   }
-  if (c->expert_groups > 1 && c->top_groups < c->expert_groups) { /* else they leave nothing out */
-    m->moe.groups = c->expert_groups;
-    m->moe.top_groups = c->top_groups;
-  }
-  m->moe.expert_ffn = c->expert_ffn;
-  m->moe.latent = c->expert_latent;
+  if (c->m.moe.groups <= 1 || c->m.moe.top_groups >= c->m.moe.groups) /* they leave nothing out */
+    m->moe.groups = m->moe.top_groups = 0;
   m->moe.every
       = MAX (1, f->experts == HF_INTERLEAVED ? c->interleave : MAX (c->sparse_step, c->expert_period));
-  if (f->experts == HF_INTERLEAVED || c->expert_ffn == 0)
-    m->moe.expert_ffn = c->ffn > 0 ? c->ffn : m->ffn; /* four times hidden, of a type without gates */
+  if (f->experts == HF_INTERLEAVED || c->m.moe.expert_ffn == 0)
+    m->moe.expert_ffn = c->m.ffn > 0 ? c->m.ffn : m->ffn; /* four times hidden, of a type without gates */
   if (f->experts == HF_INTERLEAVED && c->dense_ffn > 0)
     m->ffn = c->dense_ffn;
-  m->moe.shared_ffn = c->shared_ffn > 0 ? c->shared_ffn
-      : f->ffn_is_shared                ? c->ffn
-      : f->experts == HF_AFTER          ? c->n_shared * c->expert_ffn
-      : f->experts == HF_INTERLEAVED    ? c->ffn
-                                        : 0;
+  m->moe.shared_ffn = c->m.moe.shared_ffn > 0 ? c->m.moe.shared_ffn
+      : f->ffn_is_shared                      ? c->m.ffn
+      : f->experts == HF_AFTER                ? c->n_shared * c->m.moe.expert_ffn
+      : f->experts == HF_INTERLEAVED          ? c->m.ffn
+                                              : 0;
   m->moe.n_dense_layers = f->experts == HF_AFTER || f->experts == HF_STEPPED ? c->dense_layers : 0;
 }
 
@@ -532,10 +526,10 @@ hf_read_predictions (const LsJsonDoc *outer, HfConfig *c)
 {
   const cJSON *n = hf_get (outer, "predict_layers"), *pattern = hf_get (outer, "predict_pattern");
   if (cJSON_IsNumber (n) && n->valuedouble >= 0 && n->valuedouble <= MAX_PREDICTIONS)
-    c->predict_layers = (uint32_t) n->valuedouble;
+    c->m.predict.layers = (uint32_t) n->valuedouble;
   if (cJSON_IsString (pattern))
     c->predict_pattern = g_strdup (pattern->valuestring);
-  c->predict_shared |= cJSON_IsTrue (hf_get (outer, "predict_shared"));
+  c->m.predict.shared |= cJSON_IsTrue (hf_get (outer, "predict_shared"));
 }
 
 static bool
@@ -549,7 +543,7 @@ is_first (const LsJsonDoc *doc, const char *key, const char *wanted)
 static bool
 is_windowed (const LsJsonDoc *doc, const HfConfig *c)
 {
-  const cJSON *behind = cJSON_GetArrayItem (hf_get (doc, "layer_types"), (int) c->layers);
+  const cJSON *behind = cJSON_GetArrayItem (hf_get (doc, "layer_types"), (int) c->m.n_layers);
   return g_strcmp0 (cJSON_GetStringValue (behind), "sliding_attention") == 0
       || is_first (doc, "mtp_layer_types", "sliding_attention");
 }
@@ -574,7 +568,7 @@ find_block (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsDiagLi
 {
   const cJSON *letters = hf_get (doc, "mtp_hybrid_override_pattern"),
               *halves = hf_get (doc, "mtp_layers_block_type");
-  const cJSON *behind = cJSON_GetArrayItem (hf_get (doc, "compress_ratios"), (int) c->layers);
+  const cJSON *behind = cJSON_GetArrayItem (hf_get (doc, "compress_ratios"), (int) c->m.n_layers);
   if (c->predict_pattern)
     return g_strdup (c->predict_pattern);
   if (f->halves && cJSON_IsString (letters) && *letters->valuestring)
@@ -591,16 +585,359 @@ find_block (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsDiagLi
 bool
 hf_add_predictions (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsModel *m, LsDiagList *diags)
 {
-  m->predict.layers = c->predict_layers;
+  m->predict.layers = c->m.predict.layers;
   m->predict.pattern = NULL;
   m->predict.windowed = m->predict.shared = false;
-  if (c->predict_layers == 0)
+  if (c->m.predict.layers == 0)
     return true;
   guint n = ls_diag_list_n (diags);
   m->predict.pattern = find_block (doc, f, c, diags);
   m->predict.windowed = f->model.predict.windowed || is_windowed (doc, c);
   m->predict.windowed = m->predict.windowed && m->attn.window > 0;
-  m->predict.shared = c->predict_shared;
-  return ls_diag_list_n (diags) == n && check_alike (doc, "mtp_mlp_layer_types", c->predict_layers, diags)
-      && check_alike (doc, "mtp_layer_types", c->predict_layers, diags);
+  m->predict.shared = c->m.predict.shared;
+  return ls_diag_list_n (diags) == n && check_alike (doc, "mtp_mlp_layer_types", c->m.predict.layers, diags)
+      && check_alike (doc, "mtp_layer_types", c->m.predict.layers, diags);
+}
+
+/* --- windows and rope -------------------------------------------------------------------------- */
+
+/* Of every so many layers the last has it. */
+typedef struct {
+  uint32_t n_layers;
+  bool *has; /* [n_layers] */
+} Layers;
+
+static uint32_t
+count (const Layers *l)
+{
+  uint32_t n_has = 0;
+  for (uint32_t i = 0; i < l->n_layers; i++)
+    n_has += l->has[i];
+  return n_has;
+}
+
+/* 0: none has it. *ret_exact: it is so indeed, and not only in number. */
+static uint32_t
+period_of (const Layers *l, bool *ret_exact)
+{
+  uint32_t n_has = count (l), period = n_has > 0 ? MAX (1, l->n_layers / n_has) : 0;
+  if (period > 0 && 2 * n_has < l->n_layers / period + l->n_layers / (period + 1))
+    period++; /* nearer in number */
+  *ret_exact = true;
+  for (uint32_t i = 0; i < l->n_layers; i++)
+    *ret_exact &= l->has[i] == (period > 0 && (i + 1) % period == 0);
+  return period;
+}
+
+/* The distance of those that have it, if the first layer has it and each after so many more; 0: not so. */
+static uint32_t
+period_from_first (const Layers *l)
+{
+  uint32_t period = 1;
+  while (period < l->n_layers && !l->has[period])
+    period++;
+  for (uint32_t i = 0; i < l->n_layers; i++)
+    if (l->has[i] != (i % period == 0))
+      return 0;
+  return period;
+}
+
+static void
+note_period (GPtrArray *notes, bool is_exact, uint32_t period, const char *what)
+{
+  if (!is_exact)
+    ls_note (notes, "%s: taken as each %u. layer, which the file has in other layers", what, period);
+}
+
+/* --- rope ------------------------------------------------------------------------------- */
+
+/* modeling_rope_utils.py of Transformers, _compute_yarn_parameters: cos and sin are times attention_factor,
+ * by default 0.1 m ln (factor) + 1 of mscale over that of mscale_all_dim, where both are there. */
+bool
+hf_rope_is_scaled (const LsJsonDoc *doc)
+{
+  const cJSON *scaling = hf_get (doc, "rope_scaling"),
+              *rope = scaling ? scaling : hf_get (doc, "rope_parameters");
+  const cJSON *new_type = ls_json_at (rope, "rope_type"),
+              *type = new_type ? new_type : ls_json_at (rope, "type");
+  double mscale = hf_number (rope, "mscale", 0), all = hf_number (rope, "mscale_all_dim", 0);
+  bool is_yarn = cJSON_IsString (type) && strcmp (type->valuestring, "yarn") == 0,
+       is_alike = mscale != 0 && mscale == all;
+  double own = hf_number (rope, "factor", 1) > 1 && !is_alike ? 0 : 1; /* anything but 1 is a scale */
+  return is_yarn && hf_number (rope, "attention_factor", own) != 1;
+}
+
+/* --- layers without rope ---------------------------------------------------------------- */
+
+/* no_rope_layers has 1 for layers with rope, layer_rope_theta 0 for those without. false: no list. */
+static bool
+list_unrotated (const LsJsonDoc *doc, Layers *l)
+{
+  const cJSON *layout = hf_get (doc, "rope_layout"), *one;
+  const cJSON *theta = hf_get (doc, "layer_rope_theta");
+  const cJSON *list = cJSON_IsArray (layout) ? layout
+      : cJSON_IsArray (theta)                ? theta
+                                             : hf_get (doc, "no_rope_layers");
+  if (!cJSON_IsArray (list) || (uint32_t) cJSON_GetArraySize (list) != l->n_layers)
+    return false;
+  uint32_t i = 0;
+  cJSON_ArrayForEach (one, list) l->has[i++] = cJSON_IsNumber (one) && one->valuedouble < 0.5;
+  return true;
+}
+
+/* full: layers that see the whole sequence, where something says which; else NULL. */
+static void
+add_rotation (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, const Layers *full, LsModel *m,
+              GPtrArray *notes)
+{
+  g_autofree bool *has = g_new0 (bool, m->n_layers);
+  Layers unrotated = { m->n_layers, has };
+  bool is_exact = true;
+  m->attn.unrotated_every = f->unrotated_full ? m->attn.full_every : c->m.attn.unrotated_every;
+  if (list_unrotated (doc, &unrotated))
+    m->attn.unrotated_every = period_of (&unrotated, &is_exact);
+  else if (f->unrotated_full && full && m->layers.n_window > 0)
+    m->attn.unrotated_every = period_of (full, &is_exact);
+  note_period (notes, is_exact, m->attn.unrotated_every, "no rope");
+}
+
+/* --- windows -------------------------------------------------------------------------- */
+
+/* By name, or 1 for a window and 0 for none. */
+static bool
+read_layer_types (const LsJsonDoc *doc, const HfFamily *f, const cJSON *list, Layers *l, LsDiagList *diags)
+{
+  const cJSON *type, *sees_all = hf_get (f->doc, "sees_all");
+  uint32_t i = 0;
+  cJSON_ArrayForEach (type, list)
+  {
+    const char *name = cJSON_GetStringValue (type);
+    const cJSON *known = name ? cJSON_GetObjectItemCaseSensitive (sees_all, name) : NULL;
+    if (!known && !cJSON_IsNumber (type))
+      return hf_refuse (
+          doc, type, diags,
+          "expected full_attention, sliding_attention, chunked_attention, deepseek_sparse_attention, "
+          "indexed_attention or minimax_m3_sparse, the layers that can be simulated");
+    if (i < l->n_layers)
+      l->has[i++] = known ? cJSON_IsTrue (known) : type->valuedouble == 0;
+  }
+  return i == l->n_layers || hf_refuse (doc, list, diags, "expected as many layer_types as there are layers");
+}
+
+/* 4, or "LLLG": a letter a layer, G for those that see all. */
+static uint32_t
+pattern_period (const cJSON *pattern)
+{
+  if (cJSON_IsNumber (pattern) && pattern->valuedouble >= 1 && pattern->valuedouble <= 65536)
+    return (uint32_t) pattern->valuedouble;
+  const char *letters = cJSON_GetStringValue (pattern), *global = letters ? strchr (letters, 'G') : NULL;
+  return global ? (uint32_t) (global - letters) + 1 : 0;
+}
+
+/* By the first key that the file has; 0: by none. */
+static uint32_t
+period_said (const LsJsonDoc *doc)
+{
+  static const char *const keys[]
+      = { "sliding_window_pattern", "global_attn_every_n_layers", "window_attn_skip_freq" };
+  uint32_t period = 0;
+  for (guint i = 0; i < G_N_ELEMENTS (keys) && period == 0; i++)
+    period = pattern_period (hf_get (doc, keys[i]));
+  return period;
+}
+
+/* Of MiniMax-M3, by layer: indexers could add values of their own to what attention makes. */
+static bool
+check_index_values (const LsJsonDoc *doc, LsDiagList *diags)
+{
+  const cJSON *config = hf_get (doc, "sparse_attention_config"), *is_without;
+  const cJSON *has = ls_json_at (config, "sparse_attention_freq");
+  const cJSON *one = cJSON_IsArray (has) ? has->child : NULL;
+  cJSON_ArrayForEach (is_without, ls_json_at (config, "sparse_disable_index_value"))
+  {
+    if (one && one->valuedouble > 0 && is_without->valuedouble == 0)
+      return hf_refuse (
+          doc, is_without, diags,
+          "values of an indexer together with those of attention cannot be simulated; expected 1 in layers "
+          "that have one");
+    one = one ? one->next : NULL;
+  }
+  return true;
+}
+
+/* The list of the file that says which layers see the whole sequence; NULL: none does. */
+static const cJSON *
+list_of_layers (const LsJsonDoc *doc)
+{
+  const cJSON *lists[] = {
+    hf_get (doc, "layer_types"),
+    hf_get (doc, "sliding_window_layout"),
+    hf_get (doc, "hybrid_layer_pattern"),
+    ls_json_at (hf_get (doc, "sparse_attention_config"), "sparse_attention_freq"),
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (lists); i++)
+    if (cJSON_IsArray (lists[i]))
+      return lists[i];
+  return NULL;
+}
+
+/* Those with a window by number, from 0. false: a number is of no layer. */
+static bool
+read_numbered (const LsJsonDoc *doc, const cJSON *list, Layers *full, LsDiagList *diags)
+{
+  g_autofree char *pattern = g_strnfill (full->n_layers, 'M');
+  bool ok = mark_numbers (doc, list, 0, pattern, full->n_layers, diags);
+  for (uint32_t i = 0; i < full->n_layers; i++)
+    full->has[i] = pattern[i] == 'M';
+  return ok;
+}
+
+/* Without a list, by the rule of the type. false: it has a period alone. */
+static bool
+apply_rule (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, const LsModel *m, Layers *full)
+{
+  const char *pattern = m->layers.pattern ? m->layers.pattern : "A";
+  bool is_listed = f->windows == HF_WINDOWS_UNROTATED && list_unrotated (doc, full);
+  for (uint32_t i = 0; i < full->n_layers; i++) {
+    bool is_unrotated = is_listed ? full->has[i]
+                                  : c->m.attn.unrotated_every > 0 && (i + 1) % c->m.attn.unrotated_every == 0;
+    full->has[i] = f->windows == HF_WINDOWS_LISTED
+        || (f->windows == HF_WINDOWS_BEHIND && i < c->max_window_layers)
+        || (f->windows == HF_WINDOWS_SECOND && (i % 2 == 1 || i >= c->max_window_layers))
+        || (f->windows == HF_WINDOWS_UNROTATED && !is_unrotated)
+        || (f->windows == HF_WINDOWS_FIRST_HALF
+            && (i >= full->n_layers / 2 || pattern[i % strlen (pattern)] == 'M'));
+  }
+  return f->windows != HF_WINDOWS_BEHIND || c->max_window_layers < UINT32_MAX;
+}
+
+/* Whether each layer may have a window of its own in a list. */
+static bool
+may_list (const HfConfig *c, const LsModel *m)
+{
+  bool may_share = c->m.halves.kv_shared_layers == 0
+      || m->attn.difference; /* else a layer that shares may have a window */
+  return m->latent.kv_lora + m->compressed.out_groups + m->sides.encoder_layers + m->index.heads == 0
+      && may_share && m->attn.window_heads + m->attn.window_kv_heads + m->attn.window_head_dim == 0
+      && !m->attn.full_k_is_v && m->attn.window_kind == LS_WINDOW_SLIDING;
+}
+
+/* Of layers, some of which have a window: by a period if they have one, else one by one; else by the nearest
+ * period, which a note says. */
+static bool
+place_windows (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, const Layers *full,
+               uint32_t window, LsModel *m, GPtrArray *notes, LsDiagList *diags)
+{
+  bool is_exact;
+  m->attn.full_every = period_of (full, &is_exact);
+  uint32_t from_first = is_exact || f->unrotated_full ? 0 : period_from_first (full);
+  m->attn.full_first = from_first > 1 && from_first < m->n_layers;
+  m->attn.full_every = m->attn.full_first ? from_first : m->attn.full_every;
+  if (is_exact || m->attn.full_first)
+    return true;
+  if (may_list (c, m)) {
+    m->layers.window = g_new0 (uint32_t, m->n_layers);
+    m->layers.n_window = m->n_layers;
+    for (uint32_t i = 0; i < m->n_layers; i++)
+      m->layers.window[i] = full->has[i] ? 0 : window;
+    m->attn.full_every = 0;
+    return true;
+  }
+  if (m->attn.full_every == 1)
+    return hf_refuse (
+        doc, list_of_layers (doc) ? list_of_layers (doc) : ls_json_doc_root (doc), diags,
+        "windows in so few layers cannot be simulated together with latents, indexers, chunks, shared keys "
+        "or heads that go with windows");
+  note_period (notes, false, m->attn.full_every, "attention over the whole sequence");
+  return true;
+}
+
+/* Of a type that has none, what the file says of them is told. */
+static void
+note_unheeded (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, const Layers *full,
+               GPtrArray *notes)
+{
+  bool is_off = !c->use_sliding_window || cJSON_IsNull (hf_get (doc, "sliding_window"));
+  bool is_listed = full && list_of_layers (doc) && count (full) < full->n_layers;
+  if (!f->slides && !f->encoder && (is_listed || (c->m.attn.window > 0 && !is_off)))
+    ls_note (notes, "windows are not used: attention of %s sees whole sequences", f->model_type);
+}
+
+static void
+drop_windows (LsModel *m)
+{
+  m->attn.window = m->attn.full_every = 0, m->attn.full_first = false,
+  m->attn.window_kind = LS_WINDOW_SLIDING;
+  m->attn.window_heads = m->attn.window_kv_heads = m->attn.window_head_dim = 0; /* no layer has them */
+  m->attn.gate = m->attn.gate && !m->attn.gate_windowed;
+  m->attn.gate_own = m->attn.gate_own && m->attn.gate;
+  m->attn.gate_windowed = false;
+  if (m->latent.kv_lora == 0)
+    m->index.heads = m->index.dim = m->index.block = 0;
+}
+
+/* full: layers that see the whole sequence; NULL: the period of the type says which. */
+static bool
+add_windows (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, const Layers *full, LsModel *m,
+             GPtrArray *notes, LsDiagList *diags)
+{
+  bool is_off = cJSON_IsNull (hf_get (doc, "sliding_window"));
+  uint64_t chosen = c->m.index.top ? c->m.index.top : (uint64_t) c->m.index.block * c->index_top_blocks;
+  uint32_t usual = c->both_sides_window >= 2 ? c->both_sides_window / 2 : (uint32_t) MIN (chosen, 1 << 27),
+           window = c->m.attn.window ? c->m.attn.window : usual;
+  uint32_t period = period_said (doc);
+  m->attn.full_every = period > 0 ? period : m->attn.full_every;
+  if (m->layers.n_window > 0) { /* blocks said them */
+    m->attn.window = m->attn.full_every = 0, m->attn.full_first = false;
+    return true;
+  }
+  bool are_all_full = full ? count (full) == full->n_layers : m->attn.full_every == 1;
+  if (!f->slides || !c->use_sliding_window || is_off || window == 0 || are_all_full) {
+    note_unheeded (doc, f, c, full, notes);
+    drop_windows (m);
+    return true;
+  }
+  if (full && !place_windows (doc, f, c, full, window, m, notes, diags))
+    return false;
+  m->attn.window = m->layers.n_window > 0 ? 0 : window;
+  return true;
+}
+
+/* Of a type with gates where windows are, the list of the file must say so too. */
+static bool
+check_gates (const LsJsonDoc *doc, const HfFamily *f, const LsModel *m, LsDiagList *diags)
+{
+  const cJSON *list = f->model.attn.gate_windowed ? hf_get (doc, "attention_gate_layers") : NULL;
+  const cJSON *one = list ? list->child : NULL;
+  uint32_t i = 0;
+  for (; one && i < m->n_layers; one = one->next, i++)
+    if (cJSON_IsTrue (one) != ls_model_of_kind (m, ls_model_layer_kind (m, i)).attn.gate)
+      break;
+  return !cJSON_IsArray (list) || (!one && i == m->n_layers)
+      || hf_refuse (doc, list, diags,
+                    "gates after attention in other layers than those with a window cannot be simulated");
+}
+
+bool
+hf_add_layers (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsModel *m, GPtrArray *notes,
+               LsDiagList *diags)
+{
+  g_autofree bool *has = g_new0 (bool, m->n_layers);
+  Layers full = { m->n_layers, has };
+  const cJSON *list = list_of_layers (doc);
+  bool is_plain = m->mixer.kind == LS_MIXER_NONE && !f->compressed && !f->encoder, is_said = is_plain,
+       is_half = f->windows == HF_WINDOWS_FIRST_HALF;
+  if (!check_index_values (doc, diags)
+      || (is_plain && list && !read_layer_types (doc, f, list, &full, diags)))
+    return false;
+  const cJSON *numbers = is_plain && !list ? hf_get (doc, "sliding_window_layers") : NULL;
+  if (cJSON_IsArray (numbers) && !read_numbered (doc, numbers, &full, diags))
+    return false;
+  if ((is_plain || is_half) && !list && !cJSON_IsArray (numbers))
+    is_said = apply_rule (doc, f, c, m, &full);
+  const Layers *said = is_said ? &full : NULL;
+  if (!add_windows (doc, f, c, said, m, notes, diags))
+    return false;
+  add_rotation (doc, f, c, said, m, notes);
+  return check_gates (doc, f, m, diags);
 }

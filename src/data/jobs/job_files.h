@@ -97,10 +97,10 @@ extern const LsField ls_scaling_fields[];
 bool ls_scaling_load (const char *name, LsScalingLaw *ret_law, LsDiagList *diags);
 bool ls_scaling_read (const LsJsonDoc *doc, LsScalingLaw *ret_law, LsDiagList *diags);
 
-/* --- strategy_values.c: the knobs of a run, strategies/NAME.json --- */
+/* --- strategy_fields.c: the knobs of a run, strategies/NAME.json --- */
 
 /* The same table sets them from flags: ls_field_set_text (ls_strategy_fields, s, "tp", "8", ...). */
-extern const LsField ls_strategy_fields[]; /* strategy_fields.c */
+extern const LsField ls_strategy_fields[];
 
 /* Keys that the file leaves out keep the defaults of ls_strategy_init(). On success the caller clears
  * *ret_strategy; on failure it is untouched and diags says why (LS_ERROR_INPUT). */

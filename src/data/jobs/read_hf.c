@@ -8,6 +8,145 @@
 #include "model/difference.h"
 #include "model/mixer.h"
 
+/* --- what a file is --------------------------------------------------------------------- */
+
+const cJSON *
+hf_get (const LsJsonDoc *doc, const char *key)
+{
+  return cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), key);
+}
+
+double
+hf_number (const cJSON *object, const char *key, double otherwise)
+{
+  const cJSON *number = cJSON_GetObjectItemCaseSensitive (object, key);
+  return cJSON_IsNumber (number) ? number->valuedouble : otherwise;
+}
+
+bool
+ls_is_hf_config (const LsJsonDoc *doc)
+{
+  return !hf_get (doc, "schema") && (hf_get (doc, "model_type") || hf_get (doc, "architectures"));
+}
+
+bool
+hf_refuse (const LsJsonDoc *doc, const cJSON *node, LsDiagList *diags, const char *reason)
+{
+  ls_json_doc_diag_code (doc, LS_ERROR_UNSUPPORTED, node, LS_JSON_AT_VALUE, diags, NULL, "%s", reason);
+  return false;
+}
+
+/* Experts where the family has none that we know. */
+static bool
+is_dense (const LsJsonDoc *doc, const HfFamily *f, LsDiagList *diags)
+{
+  static const char *const counts[]
+      = { "num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts" };
+  if (f->experts != HF_DENSE)
+    return true;
+  for (size_t i = 0; i < G_N_ELEMENTS (counts); i++) {
+    const cJSON *n = hf_get (doc, counts[i]), *most = n;
+    if (cJSON_IsArray (n))
+      cJSON_ArrayForEach (most, n) if (cJSON_IsNumber (most) && most->valuedouble > 1) break;
+    if (cJSON_IsNumber (most) && most->valuedouble > 1)
+      return hf_refuse (doc, n, diags, "experts in a model_type that has none");
+  }
+  return true;
+}
+
+/* By the name of its class, or since the type says so. */
+static bool
+has_head (const HfFamily *f, const cJSON *name)
+{
+  const char *text = cJSON_GetStringValue (name);
+  const cJSON *one;
+  for (guint i = 0; text && f && i < f->chain->len; i++)
+    cJSON_ArrayForEach (one, hf_of_chain (f, i, "classes"))
+    {
+      if (strcmp (one->valuestring, text) == 0)
+        return true;
+    }
+  static const char *const endings[] = { "CausalLM", "LMHeadModel", "ConditionalGeneration" };
+  bool has = false;
+  for (size_t i = 0; text && i < G_N_ELEMENTS (endings); i++)
+    has = has || strstr (text, endings[i]);
+  return has;
+}
+
+static bool
+is_decoder (const LsJsonDoc *doc, const HfFamily *f, LsDiagList *diags)
+{
+  const cJSON *both = hf_get (doc, "is_encoder_decoder"), *name;
+  bool has_encoder = f && f->encoder;
+  if (cJSON_IsTrue (both) && !has_encoder)
+    return hf_refuse (doc, both, diags, "a model with an encoder; only decoders, and T5, can be simulated");
+  cJSON_ArrayForEach (name, hf_get (doc, "architectures"))
+  {
+    if (!has_head (f, name))
+      return hf_refuse (
+          doc, name, diags,
+          "not known to be a decoder with a language-model head, which is all that can be simulated; a "
+          "decoder with another head is simulated with that one where architectures=null stands after its "
+          "name");
+  }
+  return true;
+}
+
+/* --- what it must say ------------------------------------------------------------------- */
+
+bool
+hf_has_experts (const HfFamily *f, const HfConfig *c)
+{
+  bool has_none = f->experts == HF_INTERLEAVED && c->interleave == 0; /* of so many layers */
+  bool is_one = f->one_is_dense && c->m.moe.n_experts == 1;
+  return f->experts != HF_DENSE && !has_none && !is_one
+      && (c->m.moe.n_experts > 0 || !f->experts_are_optional);
+}
+
+bool
+hf_is_latent (const HfFamily *f, const HfConfig *c)
+{
+  return f->latent && c->use_mla;
+}
+
+static bool
+is_complete (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsDiagList *diags)
+{
+  bool has_experts = hf_has_experts (f, c), is_latent = hf_is_latent (f, c),
+       has_own_width = has_experts && (f->experts == HF_STEPPED || f->experts == HF_AFTER),
+       has_mlp = !has_experts || c->m.moe.expert_ffn == 0 || c->dense_layers > 0,
+       has_no_rule = c->expansion == 0 && c->ffn_share == 0; /* else the others have four times hidden */
+  const struct {
+    uint32_t value;
+    const char *key;
+    bool is_needed;
+  } needs[] = {
+    { c->m.n_layers, "num_hidden_layers", true },
+    { c->m.hidden, "hidden_size", true },
+    { c->m.n_heads, "num_attention_heads", true },
+    { c->m.vocab, "vocab_size", true },
+    { c->m.seq, "max_position_embeddings", true },
+    { c->m.ffn, "intermediate_size", ls_mlp_is_gated (f->model.mlp) && has_mlp && has_no_rule },
+    { c->m.moe.n_experts, f->experts == HF_AFTER ? "n_routed_experts" : "num_experts", has_experts },
+    { c->m.moe.top_k, "num_experts_per_tok", has_experts },
+    { c->m.moe.expert_ffn, "moe_intermediate_size", has_own_width },
+    { c->m.compressed.out_groups, "o_groups", f->compressed },
+    { c->m.compressed.out_lora, "o_lora_rank", f->compressed },
+    { c->m.latent.q_lora, "q_lora_rank", f->compressed },
+    { c->m.attn.window, "sliding_window", f->compressed },
+    { c->m.latent.kv_lora, "kv_lora_rank", is_latent },
+    { c->m.latent.rope_dim, "qk_rope_head_dim", is_latent },
+    { c->nope_dim, "qk_nope_head_dim", is_latent },
+    { c->m.v_dim, "v_head_dim", is_latent },
+  };
+  bool is_complete = true;
+  for (guint i = 0; i < G_N_ELEMENTS (needs); i++)
+    if (needs[i].is_needed && needs[i].value == 0)
+      is_complete = ls_json_doc_diag (doc, ls_json_doc_root (doc), LS_JSON_AT_VALUE, diags, NULL,
+                                      "missing key \"%s\"", needs[i].key);
+  return is_complete;
+}
+
 /* --- files that hold a model as a part ----------------------------------------------------------- */
 
 /* Whether a file has a part for each side. outer: NULL allowed. */
@@ -179,34 +318,34 @@ static bool
 check_shape (const LsJsonDoc *doc, const HfConfig *c, const LsModel *m, LsDiagList *diags)
 {
   const cJSON *root = ls_json_doc_root (doc);
-  if (c->head_dim == 0 && m->latent.kv_lora == 0 && c->hidden % c->heads != 0)
+  if (c->m.head_dim == 0 && m->latent.kv_lora == 0 && c->m.hidden % c->m.n_heads != 0)
     return ls_json_doc_diag (doc, first_of (doc, "num_attention_heads", "n_head"), LS_JSON_AT_VALUE, diags,
-                             NULL, "%u heads do not divide a hidden size of %u", c->heads, c->hidden);
+                             NULL, "%u heads do not divide a hidden size of %u", c->m.n_heads, c->m.hidden);
   if (!ls_model_shares_keys_evenly (m))
     return ls_json_doc_diag (doc, first_of (doc, "num_key_value_heads", "num_kv_heads"), LS_JSON_AT_VALUE,
                              diags, NULL, "%u heads do not share %u heads of keys and values evenly",
                              m->n_heads, m->n_kv_heads);
-  uint64_t inner = (uint64_t) c->mixer_expand * c->hidden,
-           own = (uint64_t) c->mixer_heads * c->mixer_head_dim;
+  uint64_t inner = (uint64_t) c->mixer_expand * c->m.hidden,
+           own = (uint64_t) c->m.mixer.heads * c->m.mixer.head_dim;
   if (m->mixer.kind == LS_MIXER_MAMBA2 && hf_get (doc, "expand") && inner > 0 && own > 0
       && c->mixer_width == 0 && inner != own)
     return ls_json_doc_diag (doc, hf_get (doc, "expand"), LS_JSON_AT_VALUE, diags, NULL,
                              "expand x hidden_size = %" G_GUINT64_FORMAT
                              " is not num_heads x head_dim = %u x %u",
-                             inner, c->mixer_heads, c->mixer_head_dim);
+                             inner, c->m.mixer.heads, c->m.mixer.head_dim);
   if (c->key_share > 0 && c->value_share > 0
-      && (ls_mixer_inner (m) != (uint64_t) (c->value_share * c->hidden)
-          || (uint64_t) m->mixer.heads * m->mixer.state != (uint64_t) (c->key_share * c->hidden)))
+      && (ls_mixer_inner (m) != (uint64_t) (c->value_share * c->m.hidden)
+          || (uint64_t) m->mixer.heads * m->mixer.state != (uint64_t) (c->key_share * c->m.hidden)))
     return hf_refuse (doc, first_of (doc, "num_heads", "expand_ratio"), diags,
                       "expected heads that divide the width of all keys and that of all values");
-  if (m->mixer.kind == LS_MIXER_KDA && c->value_share > 0 && m->mixer.head_dim != c->mixer_state)
+  if (m->mixer.kind == LS_MIXER_KDA && c->value_share > 0 && m->mixer.head_dim != c->m.mixer.state)
     return hf_refuse (doc, first_of (doc, "expand_v", "head_dim"), diags,
                       "values of kda wider or narrower than keys cannot be simulated; expected 1");
   if (c->window_v_dim > 0 && c->window_v_dim != ls_model_v_dim (m))
     return hf_refuse (
         doc, hf_get (doc, "swa_v_head_dim"), diags,
         "values of another width in layers with a window cannot be simulated; expected v_head_dim");
-  if ((c->embedding_width > 0 && c->embedding_width != c->hidden) || !c->norm_before)
+  if ((c->embedding_width > 0 && c->embedding_width != c->m.hidden) || !c->norm_before)
     return hf_refuse (doc, root, diags,
                       "an OPT with norms after the layers or a narrower embedding (opt-350m) cannot be "
                       "simulated");
@@ -219,10 +358,10 @@ static uint32_t
 kv_heads (const HfFamily *f, const HfConfig *c)
 {
   if (f->kv_by_flag && !c->grouped_query)
-    return c->multi_query ? 1 : c->heads;
+    return c->multi_query ? 1 : c->m.n_heads;
   if (c->heads_per_kv > 0)
-    return (c->heads + c->heads_per_kv - 1) / c->heads_per_kv;
-  return c->kv_heads ? c->kv_heads : c->heads;
+    return (c->m.n_heads + c->heads_per_kv - 1) / c->heads_per_kv;
+  return c->m.n_kv_heads ? c->m.n_kv_heads : c->m.n_heads;
 }
 
 /* A config.json is named after its folder. */
@@ -269,14 +408,14 @@ shared_width (const HfConfig *c)
 {
   uint32_t multiple = MAX (1, c->ffn_multiple);
   double share = c->gated_ratio > 0 ? c->gated_ratio * 2 / 3 : c->ffn_share;
-  return (uint32_t) ((share * c->hidden + multiple - 1) / multiple) * multiple;
+  return (uint32_t) ((share * c->m.hidden + multiple - 1) / multiple) * multiple;
 }
 
 static uint32_t
 inner_width (const HfFamily *f, const HfConfig *c)
 {
   uint32_t ratio = c->expansion ? c->expansion : 4;
-  uint32_t said = c->ffn ? c->ffn : c->expert_ffn, own = said ? said : ratio * c->hidden;
+  uint32_t said = c->m.ffn ? c->m.ffn : c->m.moe.expert_ffn, own = said ? said : ratio * c->m.hidden;
   if (c->ffn_share > 0 && said == 0)
     return shared_width (c);
   return c->adjusts_ffn ? adjusted_width (c, own) : own / (f->halves_ffn ? 2 : 1);
@@ -288,21 +427,21 @@ add_decoder (const HfFamily *f, const HfConfig *c, LsModel *m)
 {
   if (!f->encoder)
     return;
-  m->sides.encoder_layers = c->encoder_layers > 0 ? c->encoder_layers : c->layers;
-  m->sides.decoder_seq = c->decoder_seq;
-  m->n_layers = m->sides.encoder_layers + (c->decoder_layers > 0 ? c->decoder_layers : c->layers);
+  m->sides.encoder_layers = c->encoder_layers > 0 ? c->encoder_layers : c->m.n_layers;
+  m->sides.decoder_seq = c->m.sides.decoder_seq;
+  m->n_layers = m->sides.encoder_layers + (c->decoder_layers > 0 ? c->decoder_layers : c->m.n_layers);
 }
 
 /* Heads of layers with a window and without; 0 where these are those of all. */
 static void
 set_window_heads (const HfConfig *c, LsModel *m)
 {
-  uint32_t heads = c->window_heads ? c->window_heads : m->n_heads,
-           kv_heads = c->window_kv_heads ? c->window_kv_heads : m->n_kv_heads,
-           head_dim = c->window_head_dim ? c->window_head_dim : m->head_dim;
-  if (c->head_dim == 0 && c->window_heads > 0 && c->window_head_dim == 0) /* as they divide hidden */
-    head_dim = c->hidden / c->window_heads;
-  m->attn.full_k_is_v = c->full_k_is_v;
+  uint32_t heads = c->m.attn.window_heads ? c->m.attn.window_heads : m->n_heads,
+           kv_heads = c->m.attn.window_kv_heads ? c->m.attn.window_kv_heads : m->n_kv_heads,
+           head_dim = c->m.attn.window_head_dim ? c->m.attn.window_head_dim : m->head_dim;
+  if (c->m.head_dim == 0 && c->m.attn.window_heads > 0
+      && c->m.attn.window_head_dim == 0) /* as they divide hidden */
+    head_dim = c->m.hidden / c->m.attn.window_heads;
   m->n_kv_heads = c->full_kv_heads ? c->full_kv_heads : m->n_kv_heads;
   m->head_dim = c->full_head_dim ? c->full_head_dim : m->head_dim;
   m->attn.window_heads = heads != m->n_heads ? heads : 0;
@@ -314,7 +453,7 @@ set_window_heads (const HfConfig *c, LsModel *m)
 static uint32_t
 value_width (const HfFamily *f, const HfConfig *c, const LsModel *m)
 {
-  return f->latent || f->compressed || c->v_dim == m->head_dim ? 0 : c->v_dim;
+  return f->latent || f->compressed || c->m.v_dim == m->head_dim ? 0 : c->m.v_dim;
 }
 
 static LsPosition
@@ -331,54 +470,48 @@ position (const HfFamily *f, const HfConfig *c)
 static void
 add_beside (const HfConfig *c, LsModel *m)
 {
-  m->halves.streams = c->streams > 1 ? c->streams : 0;
+  m->halves.streams = c->m.halves.streams > 1 ? c->m.halves.streams : 0;
   m->halves.stream_kind = m->halves.streams > 0 ? m->halves.stream_kind : LS_STREAMS_MIXED;
-  m->halves.layer_input = c->layer_input;
-  m->halves.layer_vocab = c->layer_input > 0 ? c->layer_vocab : 0;
-  m->halves.laurel_rank = c->laurel_rank;
-  m->halves.norm_gate_rank = c->norm_gate_rank;
-  m->attn.noise_heads = 2 * c->noise_heads == c->heads ? 0 : c->noise_heads;
-  m->halves.kv_shared_layers = c->kv_shared;
-  m->halves.sparse_layers = c->sparse_layers;
+  m->halves.layer_vocab = c->m.halves.layer_input > 0 ? c->m.halves.layer_vocab : 0;
+  m->attn.noise_heads = 2 * c->m.attn.noise_heads == c->m.n_heads ? 0 : c->m.attn.noise_heads;
   if (c->ngram_ratio > 0 && c->ngram_tokens > 1) {
     m->halves.ngram_tables = c->ngram_splits * (c->ngram_tokens - 1);
     m->halves.ngram_rows
-        = m->halves.ngram_tables > 0 ? (uint32_t) MIN (c->ngram_ratio * c->vocab, 1u << 31) + 1 : 0;
+        = m->halves.ngram_tables > 0 ? (uint32_t) MIN (c->ngram_ratio * c->m.vocab, 1u << 31) + 1 : 0;
   }
 }
 
 static LsModel
 to_model (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c)
 {
-  LsModel m = f->model;
+  LsModel m = c->m;
+  m.latent = f->model.latent; /* what not all models of a type have is added where they have it */
+  m.compressed = f->model.compressed;
+  m.sides = f->model.sides;
+  m.predict = f->model.predict;
+  m.layers = f->model.layers;
+  m.moe = f->model.moe;
+  m.moe.router_hidden = c->m.moe.router_hidden;
+  m.attn.window = 0;
   m.layers.pattern = m.predict.pattern = NULL;
   m.name = model_name (doc);
   m.source = g_strdup_printf ("Hugging Face configuration, model_type %s", f->model_type);
-  m.n_layers = c->layers * (f->layers_are_patterns ? (uint32_t) strlen (f->model.layers.pattern) : 1);
-  m.hidden = c->hidden;
-  m.n_heads = c->heads;
+  m.n_layers = c->m.n_layers * (f->layers_are_patterns ? (uint32_t) strlen (f->model.layers.pattern) : 1);
   m.n_kv_heads = kv_heads (f, c);
-  m.head_dim = c->head_dim ? c->head_dim : (c->mem_blocks > 0 ? 2 : 1) * c->hidden / c->heads;
+  m.head_dim
+      = c->m.head_dim ? c->m.head_dim : (c->m.layers.shared_blocks > 0 ? 2 : 1) * c->m.hidden / c->m.n_heads;
   set_window_heads (c, &m);
   m.v_dim = value_width (f, c, &m);
   m.ffn = inner_width (f, c);
-  m.vocab = c->vocab;
-  m.seq = c->seq;
   m.mlp = activation (f, c);
   m.position = position (f, c);
   m.attention = LS_ATTENTION_FLASH;
   m.attn.gate |= c->attention_gate;
-  m.attn.kv_conv = c->kv_conv;
-  m.attn.qk_conv = c->qk_conv;
-  m.attn.qk_mix = c->qk_mix;
-  m.moe.router_hidden = c->router_hidden;
-  m.attn.qk_norm = c->qk_norm;
   m.attn.qk_norm_over = m.attn.qk_norm ? m.attn.qk_norm_over : LS_QK_NORM_HEAD;
-  m.tied_embeddings = c->tied;
   m.dropout = c->dropout > 0;
   m.norms = c->post_norm ? LS_NORMS_BOTH : m.norms;
   m.attn.scaled_rope = m.position == LS_POSITION_ROPE && hf_rope_is_scaled (doc);
-  m.attn.rotary_dim = c->rotary_share < 1 ? (uint32_t) (c->rotary_share * m.head_dim) : c->rotary_dim;
+  m.attn.rotary_dim = c->rotary_share < 1 ? (uint32_t) (c->rotary_share * m.head_dim) : c->m.attn.rotary_dim;
   if (m.position != LS_POSITION_ROPE || m.attn.rotary_dim >= m.head_dim)
     m.attn.rotary_dim = 0;
   set_biases (f, c, &m);
@@ -394,39 +527,38 @@ add_compressed (const HfFamily *f, const HfConfig *c, LsModel *m)
 {
   if (!f->compressed)
     return;
-  m->compressed.out_groups = c->out_groups;
-  m->compressed.out_lora = c->out_lora;
-  m->latent.q_lora = c->q_lora;
-  m->latent.rope_dim = c->rope_dim ? c->rope_dim : m->attn.rotary_dim ? m->attn.rotary_dim : m->head_dim;
+  m->compressed = c->m.compressed;
+  m->latent.q_lora = c->m.latent.q_lora;
+  m->latent.rope_dim = c->m.latent.rope_dim ? c->m.latent.rope_dim
+      : m->attn.rotary_dim                  ? m->attn.rotary_dim
+                                            : m->head_dim;
   m->attn.rotary_dim = 0;
-  bool chooses = strchr (m->layers.pattern, 'S') != NULL;
-  m->compressed.csa_ratio = chooses ? c->csa_ratio : 0;
-  m->index.heads = chooses ? c->index_heads : 0;
-  m->index.dim = chooses ? c->index_dim : 0;
-  m->index.top = chooses ? c->index_top : 0;
-  m->compressed.hca_ratio = strchr (m->layers.pattern, 'H') ? c->hca_ratio : 0;
+  m->index = (LsKeyIndexer) { .heads = c->m.index.heads, .dim = c->m.index.dim, .top = c->m.index.top };
+  if (!strchr (m->layers.pattern, 'S')) {
+    m->compressed.csa_ratio = 0;
+    m->index = (LsKeyIndexer) { 0 };
+  }
+  if (!strchr (m->layers.pattern, 'H'))
+    m->compressed.hca_ratio = 0;
 }
 
 static void
 add_latents (const HfFamily *f, const HfConfig *c, LsModel *m)
 {
   if (!hf_is_latent (f, c)) {
-    bool chooses = c->index_top_blocks > 0; /* else what latent attention would have */
-    m->latent.q_lora = f->latent_queries ? c->q_lora : 0;
-    m->index.heads = chooses ? c->index_heads : m->index.heads;
-    m->index.dim = chooses ? c->index_dim : m->index.dim;
-    m->index.block = chooses ? c->index_block : 0;
+    m->latent.q_lora = f->latent_queries ? c->m.latent.q_lora : 0;
+    if (c->index_top_blocks > 0) /* else they are what latent attention would have */
+      m->index = (LsKeyIndexer) { .heads = m->index.heads, .dim = m->index.dim, .block = m->index.block };
+    else
+      m->index = f->model.index;
     return;
   }
-  m->latent.kv_lora = c->kv_lora;
-  m->latent.q_lora = c->q_lora;
-  m->latent.rope_dim = c->rope_dim;
-  m->v_dim = c->v_dim;
-  m->index.heads = c->index_heads;
-  m->index.dim = c->index_dim;
-  m->index.every = c->index_every > 1 ? c->index_every : 0;
-  m->index.first = c->index_every > 1 ? c->index_first : 0;
-  m->head_dim = c->nope_dim + c->rope_dim;
+  m->latent = c->m.latent;
+  m->v_dim = c->m.v_dim;
+  m->index.block = m->index.top = 0;
+  if (m->index.every <= 1)
+    m->index.every = m->index.first = 0;
+  m->head_dim = c->nope_dim + c->m.latent.rope_dim;
   m->attn.rotary_dim = 0;
   m->n_kv_heads = m->n_heads;
 }
@@ -437,7 +569,7 @@ add_shared_blocks (const HfConfig *c, LsModel *m)
 {
   if (!m->layers.pattern || !strchr (m->layers.pattern, 'B'))
     return;
-  m->layers.shared_blocks = c->mem_blocks;
+  m->layers.shared_blocks = c->m.layers.shared_blocks;
   m->layers.block_mlp_rank = c->adapter_rank;
   m->layers.block_attention_rank = c->adapts_attention ? c->adapter_rank : 0;
 }
@@ -475,17 +607,18 @@ is_known_activation (const char *name)
 static void
 note_zero_experts (const HfConfig *c, GPtrArray *notes)
 {
-  uint64_t all = (uint64_t) c->experts + c->zero_experts, part = (uint64_t) c->top_k * c->experts;
+  uint64_t all = (uint64_t) c->m.moe.n_experts + c->m.moe.zero_experts,
+           part = (uint64_t) c->m.moe.top_k * c->m.moe.n_experts;
   if (part % all == 0)
     ls_note (notes,
              "a token is sent to %u experts, zero_expert_num of which do "
              "nothing: the mean number of the others is simulated",
-             c->top_k);
+             c->m.moe.top_k);
   else
     ls_note (notes,
              "experts that do nothing are %u of %" G_GUINT64_FORMAT
              ": were all chosen alike, a token would meet %.2f others; %" G_GUINT64_FORMAT " simulated",
-             c->zero_experts, all, (double) part / (double) all, MAX (1, (part + all / 2) / all));
+             c->m.moe.zero_experts, all, (double) part / (double) all, MAX (1, (part + all / 2) / all));
 }
 
 static void
@@ -500,22 +633,22 @@ static void
 note_assumptions (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, GPtrArray *notes)
 {
   static const char *const positions[] = { "alibi", "nope", "rope", NULL };
-  ls_note (notes, "sequences of %u tokens, the longest position; " LENGTH_REMEDY, c->seq);
+  ls_note (notes, "sequences of %u tokens, the longest position; " LENGTH_REMEDY, c->m.seq);
   if (c->activation && !is_known_activation (c->activation))
     note (notes, "the activation is assumed to cost as much as GELU or SiLU");
   if (c->position && !g_strv_contains (positions, c->position))
     ls_note (notes, "position_embedding_type %s is not known: taken as others of %s", c->position,
              f->model_type);
-  if (c->zero_experts > 0)
+  if (c->m.moe.zero_experts > 0)
     note_zero_experts (c, notes);
-  if (c->kv_shared > 0 && f->own_behind_half == 0)
+  if (c->m.halves.kv_shared_layers > 0 && f->own_behind_half == 0)
     note (notes,
           "weights of keys and values that a checkpoint may have in layers which use those of others "
           "are left out");
   if (c->n_predictions > 0)
     note (notes, PREDICT_NOTE);
   hf_note_omissions (doc, f, notes);
-  if (c->predict_layers > 0)
+  if (c->m.predict.layers > 0)
     drop_notes (notes, PREDICT_NOTE);
 }
 
@@ -535,15 +668,14 @@ read_config (const LsJsonDoc *doc, const HfFamily *f, HfConfig *c, LsModel *ret_
 {
   if (!hf_read_config (f, doc, c, notes, diags))
     return false;
-  c->layers = c->layers ? c->layers : hf_count_layers (doc);
-  c->sparse_layers = f->model.halves.sparse_layers;
-  c->heads = f->heads_are_experts ? c->kv_heads * MIN (c->top_k, 65536) : c->heads;
+  c->m.n_layers = c->m.n_layers ? c->m.n_layers : hf_count_layers (doc);
+  c->m.n_heads = f->heads_are_experts ? c->m.n_kv_heads * MIN (c->m.moe.top_k, 65536) : c->m.n_heads;
   if (!hf_read_auto_sizes (doc, c, diags) || !hf_read_beside (doc, c, diags)
       || !hf_read_indexers (doc, c, diags) || !hf_read_blocks (doc, c, notes, diags))
     return false;
   if (hf_has_experts (f, c) && !hf_read_dense_layers (doc, f, c, diags))
     return false;
-  if (!hf_is_complete (doc, f, c, diags))
+  if (!is_complete (doc, f, c, diags))
     return false;
   hf_share_out (f, c);
   LsModel model = to_model (doc, f, c);
@@ -590,6 +722,7 @@ read_as_type (const LsJsonDoc *doc, const LsJsonDoc *outer, const HfFamily *f, L
               GPtrArray *notes, LsDiagList *diags)
 {
   HfConfig c = {
+    .m = f->model,
     .multi_query = true,
     .norm_before = true,
     .use_sliding_window = true,
@@ -598,9 +731,6 @@ read_as_type (const LsJsonDoc *doc, const LsJsonDoc *outer, const HfFamily *f, L
     .rotary_share = 1,
     .mixer_conv_bias = true,
     .mixer_gate = true,
-    .qk_norm = f->model.attn.qk_norm,
-    .predict_shared = f->model.predict.shared,
-    .unrotated_every = f->model.attn.unrotated_every,
     .attention_offset = UINT32_MAX, /* the last */
   };
   LsModel model = { 0 };
@@ -635,11 +765,11 @@ read_text_model (const LsJsonDoc *doc, const LsJsonDoc *outer, LsModel *ret_mode
   bool is_outer = !own && outer && !hf_get (doc, "model_type");
   g_autoptr (HfFamily) of_outer = is_outer ? hf_find_family (outer, notes, unknown) : NULL;
   HfFamily *f = own ? own : of_outer;
-  if (!hf_is_decoder (is_outer || hf_has_sides (outer) ? outer : doc, f, diags))
+  if (!is_decoder (is_outer || hf_has_sides (outer) ? outer : doc, f, diags))
     return false;
   if (!f)
     hf_family_free (hf_find_family (is_outer ? outer : doc, NULL, diags));
-  if (!f || !hf_is_simulated (doc, f, diags) || !hf_is_dense (doc, f, diags))
+  if (!f || !hf_is_simulated (doc, f, diags) || !is_dense (doc, f, diags))
     return false;
   g_autoptr (GPtrArray) unread = notes ? g_ptr_array_ref (notes) : g_ptr_array_new_with_free_func (g_free);
   return read_as_type (doc, outer, f, ret_model, unread, diags);

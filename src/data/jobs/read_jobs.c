@@ -3,53 +3,35 @@
 #include <string.h>
 
 static const LsField job_fields[] = {
-  { "name", LS_FIELD_STRING, offsetof (LsJobsEntry, name), .required = true,
-    .meaning = "what it is called; no two jobs are called alike" },
-  { "nodes", LS_FIELD_STRING, offsetof (LsJobsEntry, nodes), .required = true,
-    .meaning = "its nodes of the cluster, in the order in which ranks fill them: `\"0-3,7\"`, or as SLURM "
-               "lists them" },
-  { "start", LS_FIELD_TIME, offsetof (LsJobsEntry, start), .max = 3600e12, .default_text = "0s",
-    .meaning = "when its first step begins" },
-  { "options", LS_FIELD_SETTINGS, offsetof (LsJobsEntry, options), .default_text = "none",
-    .meaning = "the job: options of `lockstep run` without dashes, `model` or `trace` among them" },
-  { NULL },
+  { "name", LS_FIELD_STRING, offsetof (LsJobsEntry, name), .required = true },
+  { "nodes", LS_FIELD_STRING, offsetof (LsJobsEntry, nodes), .required = true },
+  { "start", LS_FIELD_TIME, offsetof (LsJobsEntry, start), .max = 3600e12 },
+  { "options", LS_FIELD_SETTINGS, offsetof (LsJobsEntry, options) },
+  { .table = "jobs.jobs" },
 };
 
 static const LsField traffic_fields[] = {
-  { "name", LS_FIELD_STRING, offsetof (LsJobsTraffic, name), .required = true,
-    .meaning = "what it is called" },
-  { "from", LS_FIELD_STRING, offsetof (LsJobsTraffic, from), .required = true,
-    .meaning = "nodes that send, each over all of its NICs" },
-  { "to", LS_FIELD_STRING, offsetof (LsJobsTraffic, to), .required = true,
-    .meaning
-    = "nodes that they send to, in turn: node k of `from` to node k of `to`, from the first again where "
-      "there are no more" },
+  { "name", LS_FIELD_STRING, offsetof (LsJobsTraffic, name), .required = true },
+  { "from", LS_FIELD_STRING, offsetof (LsJobsTraffic, from), .required = true },
+  { "to", LS_FIELD_STRING, offsetof (LsJobsTraffic, to), .required = true },
   { "bytes", LS_FIELD_BYTES, offsetof (LsJobsTraffic, bytes), .required = true, .min = 1 << 20,
-    .max = 1125899906842624.0, .meaning = "what each node of `from` sends" },
-  { "period", LS_FIELD_TIME, offsetof (LsJobsTraffic, period), .min = 1e9, .max = 3600e12,
-    .default_text = "none: again as soon as it is over",
-    .meaning = "from one beginning to the next; one that is late begins when the one before is over" },
-  { "start", LS_FIELD_TIME, offsetof (LsJobsTraffic, start), .max = 3600e12, .default_text = "0s",
-    .meaning = "when it begins first" },
-  { "rate", LS_FIELD_RATE, offsetof (LsJobsTraffic, rate), .above = true, .default_text = "as the links are",
-    .meaning = "what each node of `from` sends at most" },
-  { NULL },
+    .max = 1125899906842624.0 },
+  { "period", LS_FIELD_TIME, offsetof (LsJobsTraffic, period), .min = 1e9, .max = 3600e12 },
+  { "start", LS_FIELD_TIME, offsetof (LsJobsTraffic, start), .max = 3600e12 },
+  { "rate", LS_FIELD_RATE, offsetof (LsJobsTraffic, rate), .above = true },
+  { .table = "jobs.traffic" },
 };
 
 const LsField ls_jobs_fields[] = {
   { "schema", LS_FIELD_IGNORED, .required = true, .root_only = true,
     .meaning = "kind and version of the file" },
-  { "cluster", LS_FIELD_STRING, offsetof (LsJobsFile, cluster), .required = true,
-    .meaning = "the cluster of all: a name of topologies/ or a path; NAME:KEY=VALUE changes it" },
-  { "nodes", LS_FIELD_UINT, offsetof (LsJobsFile, n_nodes), .min = 1, .max = 1u << 20,
-    .default_text = "those of the cluster's file, or as many as the lists name",
-    .meaning = "how many nodes it has" },
+  { "cluster", LS_FIELD_STRING, offsetof (LsJobsFile, cluster), .required = true },
+  { "nodes", LS_FIELD_UINT, offsetof (LsJobsFile, n_nodes), .min = 1, .max = 1u << 20 },
   { "jobs", LS_FIELD_ARRAY, offsetof (LsJobsFile, jobs), .required = true, .fields = job_fields,
-    .element_size = sizeof (LsJobsEntry), .meaning = "the jobs" },
+    .element_size = sizeof (LsJobsEntry) },
   { "traffic", LS_FIELD_ARRAY, offsetof (LsJobsFile, traffic), .fields = traffic_fields,
-    .element_size = sizeof (LsJobsTraffic), .default_text = "none",
-    .meaning = "what moves between nodes together with the jobs: checkpoints, storage" },
-  { NULL },
+    .element_size = sizeof (LsJobsTraffic) },
+  { .table = "jobs" },
 };
 
 static const LsJobsEntry *

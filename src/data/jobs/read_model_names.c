@@ -19,20 +19,17 @@ typedef struct {
 static const LsField name_element[] = { { "", LS_FIELD_STRING, 0, .required = true }, { NULL } };
 static const LsField named_fields[] = {
   { "names", LS_FIELD_ARRAY, offsetof (NamedModel, names), .required = true, .fields = name_element,
-    .element_size = sizeof (char *), .meaning = "what programs and hubs call it" },
+    .element_size = sizeof (char *) },
   { "decoder_of", LS_FIELD_ARRAY, offsetof (NamedModel, decoder_of), .fields = name_element,
-    .element_size = sizeof (char *),
-    .meaning = "what they call models that are this one after an encoder of what is no text" },
-  { "model", LS_FIELD_IGNORED, .required = true, .expected = "text or object",
-    .meaning = "a name of models/, or an object with the keys of such a file, or with those of a config.json "
-               "of Hugging Face that are read, `name` and `source`" },
-  { NULL },
+    .element_size = sizeof (char *) },
+  { "model", LS_FIELD_IGNORED, .required = true, .expected = "text or object" },
+  { .table = "model-names.models" },
 };
 const LsField ls_model_names_fields[] = {
   LS_FIELDS_HEADER (NamesFile),
   { "models", LS_FIELD_ARRAY, offsetof (NamesFile, models), .required = true, .fields = named_fields,
-    .element_size = sizeof (NamedModel), .meaning = "models and their names" },
-  { NULL },
+    .element_size = sizeof (NamedModel) },
+  { .table = "model-names" },
 };
 
 static const cJSON *

@@ -21,79 +21,49 @@ static const LsEnumName dtypes[]
 #define PART(key_, kind_, member_)   key_, kind_, offsetof (LsOptimizerPart, member_)
 
 static const LsField kernel_fields[] = {
-  { KERNEL ("name", LS_FIELD_STRING, name), .required = true, .meaning = "what pictures show" },
-  { KERNEL ("bytes", LS_FIELD_DOUBLE, bytes), .max = 1e3, .default_text = "0: a product",
-    .meaning = "of a kernel that streams: read and written of each element, the fp32 gradient and the master "
-               "weight where it touches them; with `of`, of each element of that preconditioner" },
-  { KERNEL ("access", LS_FIELD_ENUM, access), .names = ls_access_names, .default_text = "`\"none\"`",
-    .meaning = "how it touches memory" },
-  { KERNEL ("whole", LS_FIELD_BOOL, whole), .default_text = "false",
-    .meaning = "it runs over the gathered matrix, not over what of it the rank owns" },
-  { KERNEL ("m", LS_FIELD_ENUM, m), .names = sides, .default_text = "`\"short\"`",
-    .meaning
-    = "of a product: rows of the result; short, long: the smaller and the larger side of the matrix" },
-  { KERNEL ("n", LS_FIELD_ENUM, n), .names = sides, .default_text = "`\"short\"`", .meaning = "and columns" },
-  { KERNEL ("k", LS_FIELD_ENUM, k), .names = sides, .default_text = "`\"short\"`",
-    .meaning = "and what is summed over" },
-  { KERNEL ("depth", LS_FIELD_DOUBLE, depth), .above = true, .max = 100, .default_text = "1",
-    .meaning = "so many times k: a factorisation, as the product of as many FLOPs" },
-  { KERNEL ("dtype", LS_FIELD_ENUM, dtype), .names = dtypes, .default_text = "`\"bf16\"`",
-    .meaning = "of a product" },
-  { KERNEL ("adds", LS_FIELD_BOOL, adds), .default_text = "false", .meaning = "it adds to its result" },
-  { KERNEL ("sums", LS_FIELD_BOOL, sums), .default_text = "false",
-    .meaning = "with `optimizer_tp` distributed its result is all-reduced over tp" },
-  { KERNEL ("of", LS_FIELD_ENUM, of), .names = preconditioned, .default_text = "`\"none\"`",
-    .meaning = "it runs only where that side has a preconditioner" },
-  { KERNEL ("times", LS_FIELD_UINT, times), .min = 1, .max = 100, .default_text = "1",
-    .meaning = "how often; neighbours with the same number take turns" },
-  { KERNEL ("every", LS_FIELD_UINT, every), .min = 1, .max = 1e6, .default_text = "1",
-    .meaning
-    = "steps from one time to the next: in each step tensors with as small a share of the work run it" },
-  { NULL },
+  { KERNEL ("name", LS_FIELD_STRING, name), .required = true },
+  { KERNEL ("bytes", LS_FIELD_DOUBLE, bytes), .max = 1e3 },
+  { KERNEL ("access", LS_FIELD_ENUM, access), .names = ls_access_names },
+  { KERNEL ("whole", LS_FIELD_BOOL, whole) },
+  { KERNEL ("m", LS_FIELD_ENUM, m), .names = sides },
+  { KERNEL ("n", LS_FIELD_ENUM, n), .names = sides },
+  { KERNEL ("k", LS_FIELD_ENUM, k), .names = sides },
+  { KERNEL ("depth", LS_FIELD_DOUBLE, depth), .above = true, .max = 100 },
+  { KERNEL ("dtype", LS_FIELD_ENUM, dtype), .names = dtypes },
+  { KERNEL ("adds", LS_FIELD_BOOL, adds) },
+  { KERNEL ("sums", LS_FIELD_BOOL, sums) },
+  { KERNEL ("of", LS_FIELD_ENUM, of), .names = preconditioned },
+  { KERNEL ("times", LS_FIELD_UINT, times), .min = 1, .max = 100 },
+  { KERNEL ("every", LS_FIELD_UINT, every), .min = 1, .max = 1e6 },
+  { .table = "optimizer.kernels" },
 };
 
 static const LsOptimizerKernel kernel_blank
     = { .depth = 1, .dtype = LS_DTYPE_BF16, .times = 1, .every = 1, .access = LS_ACCESS_NONE };
 
 static const LsField part_fields[] = {
-  { PART ("takes", LS_FIELD_ENUM, takes), .names = takes, .default_text = "`\"all\"`",
-    .meaning
-    = "tensors that no part before it took: all, 2d (weights, embeddings, head), matrices (weights of "
-      "layers)" },
-  { PART ("min_elements", LS_FIELD_UINT64, min_elements), .default_text = "0",
-    .meaning = "and are not smaller" },
-  { PART ("state_bytes", LS_FIELD_DOUBLE, state_bytes), .max = 100, .default_text = "0",
-    .meaning = "kept of each element, besides gradient and master weight" },
-  { PART ("block", LS_FIELD_UINT64, block), .default_text = "0",
-    .meaning = "elements of a block with scales" },
-  { PART ("block_bytes", LS_FIELD_DOUBLE, block_bytes), .max = 100, .default_text = "0",
-    .meaning = "kept of each block" },
-  { PART ("row_bytes", LS_FIELD_DOUBLE, row_bytes), .max = 100, .default_text = "0",
-    .meaning = "kept of each row" },
-  { PART ("column_bytes", LS_FIELD_DOUBLE, column_bytes), .max = 100, .default_text = "0",
-    .meaning = "and of each column" },
-  { PART ("side_bytes", LS_FIELD_DOUBLE, side_bytes), .max = 100, .default_text = "0",
-    .meaning = "kept of each element of a preconditioner, which is as long and as wide as a side" },
-  { PART ("max_side", LS_FIELD_UINT64, max_side), .default_text = "no limit",
-    .meaning = "longer sides have no preconditioner; nor has a side of 1" },
-  { PART ("tile", LS_FIELD_UINT64, tile), .default_text = "whole tensors",
-    .meaning = "each tensor is cut into tiles of at most so many rows and columns, which are tensors by "
-               "themselves" },
-  { PART ("by_tensor", LS_FIELD_BOOL, by_tensor), .default_text = "false",
-    .meaning = "its kernels run for each tensor; else once over all" },
+  { PART ("takes", LS_FIELD_ENUM, takes), .names = takes },
+  { PART ("min_elements", LS_FIELD_UINT64, min_elements) },
+  { PART ("state_bytes", LS_FIELD_DOUBLE, state_bytes), .max = 100 },
+  { PART ("block", LS_FIELD_UINT64, block) },
+  { PART ("block_bytes", LS_FIELD_DOUBLE, block_bytes), .max = 100 },
+  { PART ("row_bytes", LS_FIELD_DOUBLE, row_bytes), .max = 100 },
+  { PART ("column_bytes", LS_FIELD_DOUBLE, column_bytes), .max = 100 },
+  { PART ("side_bytes", LS_FIELD_DOUBLE, side_bytes), .max = 100 },
+  { PART ("max_side", LS_FIELD_UINT64, max_side) },
+  { PART ("tile", LS_FIELD_UINT64, tile) },
+  { PART ("by_tensor", LS_FIELD_BOOL, by_tensor) },
   { PART ("kernels", LS_FIELD_ARRAY, kernels), .required = true, .fields = kernel_fields,
-    .blank = &kernel_blank, .element_size = sizeof (LsOptimizerKernel), .meaning = "in order" },
-  { NULL },
+    .blank = &kernel_blank, .element_size = sizeof (LsOptimizerKernel) },
+  { .table = "optimizer.parts" },
 };
 
 const LsField ls_optimizer_fields[] = {
   LS_FIELDS_HEADER (LsOptimizerKind),
-  { "note", LS_FIELD_STRING, offsetof (LsOptimizerKind, note), .default_text = "none",
-    .meaning = "what of it is not as it runs: told with each job" },
+  { "note", LS_FIELD_STRING, offsetof (LsOptimizerKind, note) },
   { "parts", LS_FIELD_ARRAY, offsetof (LsOptimizerKind, parts), .required = true, .fields = part_fields,
-    .element_size = sizeof (LsOptimizerPart),
-    .meaning = "kinds of tensors, each with what is kept of it and what runs" },
-  { NULL },
+    .element_size = sizeof (LsOptimizerPart) },
+  { .table = "optimizer" },
 };
 
 bool

@@ -9,25 +9,19 @@
 #define MAX_RANKS (1u << 20)
 
 static const LsField rank_fields[] = {
-  { "rank", LS_FIELD_UINT, offsetof (LsPlacedRank, rank), .required = true, .max = MAX_RANKS - 1,
-    .meaning = "as the framework numbers it (`--rank-order`); each from 0 on, once" },
-  { "node", LS_FIELD_UINT, offsetof (LsPlacedRank, node), .required = true, .max = MAX_RANKS - 1,
-    .meaning = "of the cluster, from 0" },
-  { "gpu", LS_FIELD_UINT, offsetof (LsPlacedRank, gpu), .required = true, .max = MAX_RANKS - 1,
-    .meaning = "of the node, from 0" },
-  { NULL },
+  { "rank", LS_FIELD_UINT, offsetof (LsPlacedRank, rank), .required = true, .max = MAX_RANKS - 1 },
+  { "node", LS_FIELD_UINT, offsetof (LsPlacedRank, node), .required = true, .max = MAX_RANKS - 1 },
+  { "gpu", LS_FIELD_UINT, offsetof (LsPlacedRank, gpu), .required = true, .max = MAX_RANKS - 1 },
+  { .table = "placement.ranks" },
 };
 
 const LsField ls_placement_fields[] = {
   LS_FIELDS_HEADER (LsPlacementFile),
-  { "cluster_nodes", LS_FIELD_UINT, offsetof (LsPlacementFile, cluster_nodes), .max = MAX_RANKS,
-    .default_text = "as many as it needs", .meaning = "nodes of the cluster that it is for" },
-  { "nodes", LS_FIELD_STRING, offsetof (LsPlacementFile, nodes), .default_text = "none: `ranks`",
-    .meaning = "a list of nodes, which ranks fill in its order: `\"node[000-063,072]\"`; after a colon all "
-               "nodes of the cluster" },
+  { "cluster_nodes", LS_FIELD_UINT, offsetof (LsPlacementFile, cluster_nodes), .max = MAX_RANKS },
+  { "nodes", LS_FIELD_STRING, offsetof (LsPlacementFile, nodes) },
   { "ranks", LS_FIELD_ARRAY, offsetof (LsPlacementFile, ranks), .element_size = sizeof (LsPlacedRank),
-    .fields = rank_fields, .lines = true, .default_text = "none: `nodes`", .meaning = "a GPU for each rank" },
-  { NULL },
+    .fields = rank_fields, .lines = true },
+  { .table = "placement" },
 };
 
 /* --- JSON ------------------------------------------------------------------------------------------ */
@@ -99,23 +93,12 @@ ls_placement_read (const LsJsonDoc *doc, LsDiagList *diags)
   return a;
 }
 
-/* A JSON string with its quotes, newly allocated. */
-static char *
-quoted (const char *text)
-{
-  GString *out = g_string_new (NULL);
-  LsJsonOut w;
-  ls_json_out_init (&w, out, 0);
-  ls_json_out_string (&w, NULL, text);
-  return g_string_free (out, FALSE);
-}
-
 char *
 ls_placement_to_json (const char *name, const char *source, const LsCluster *cluster, const uint32_t *gpus,
                       uint32_t n_ranks)
 {
   GString *text = g_string_new (NULL);
-  g_autofree char *quoted_name = quoted (name), *quoted_source = quoted (source);
+  g_autofree char *quoted_name = ls_json_string (name), *quoted_source = ls_json_string (source);
   g_string_append_printf (text,
                           "{\n  \"schema\": \"lockstep.placement/1\",\n  \"name\": %s,\n  \"source\": "
                           "%s,\n  \"cluster_nodes\": %u,\n  \"ranks\": [\n",

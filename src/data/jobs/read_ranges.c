@@ -148,7 +148,7 @@ ls_ranges_fields (void)
       .element_size = sizeof blank,
       .blank = &blank,
       .default_text = a < LS_N_SPACE_AXES ? axes[a].default_text : "that of the job",
-      .meaning = f->meaning,
+      .meaning = ls_field_meaning (f),
       .items = f->kind == LS_FIELD_UINT ? doublings_of : NULL,
     };
   }

@@ -113,104 +113,58 @@ static const LsEnumName dtypes[]
 #define KERNEL(key_, kind_, member_) key_, kind_, offsetof (LsRecipeKernel, member_)
 
 static const LsField kernel_fields[] = {
-  { KERNEL ("core", LS_FIELD_BOOL, is_core), .default_text = "false",
-    .meaning = "here stand the operator's own matrix products, or attention; no other key then. Of norms and "
-               "rope: its own kernels, and `access` says how they touch memory" },
-  { KERNEL ("name", LS_FIELD_STRING, name), .default_text = "required, but of the core",
-    .meaning = "what pictures show" },
-  { KERNEL ("access", LS_FIELD_ENUM, access), .names = ls_access_names,
-    .default_text = "required, but of the core",
-    .meaning = "how it touches memory, which its rate depends on" },
-  { KERNEL ("elements", LS_FIELD_STRING, elements_text),
-    .default_text = "required, but of the core, of tp and of fsdp",
-    .meaning = "how many: sums of products of sizes, such as 0.5*s*b*q" },
-  { KERNEL ("read", LS_FIELD_DOUBLE, read), .max = 1e3, .default_text = "0",
-    .meaning = "bytes of an element that it reads" },
-  { KERNEL ("write", LS_FIELD_DOUBLE, write), .max = 1e3, .default_text = "0", .meaning = "and writes" },
-  { KERNEL ("bytes", LS_FIELD_STRING, bytes_text), .default_text = "elements times read and write",
-    .meaning = "all its traffic, where what is read and what is written differ in elements" },
-  { KERNEL ("launches", LS_FIELD_STRING, launches_text), .default_text = "one",
-    .meaning = "as many kernels that share elements and bytes, such as T" },
-  { KERNEL ("product", LS_FIELD_BOOL, is_product), .default_text = "false",
-    .meaning = "its elements are multiply-adds, which count as FLOPs of the model" },
-  { KERNEL ("where", LS_FIELD_ENUM, where), .names = places, .default_text = "`\"always\"`",
-    .meaning
-    = "groups: where a rank has several heads of K, and more of Q; sequences: where a micro-batch has "
-      "several; sent-once, sent-each: where dispatcher is deepep or hybridep, or another; unpadded: "
-      "where it is not hybridep; normed: where heads of Q and K have norms; normed-views: where they "
-      "do, and not groups; plain-keys: where K is neither normed nor rotated; sharded: with cp above 1" },
-  { KERNEL ("dtype", LS_FIELD_ENUM, dtype), .names = dtypes, .default_text = "`\"bf16\"`",
-    .meaning = "of what it reads" },
-  { NULL },
+  { KERNEL ("core", LS_FIELD_BOOL, is_core) },
+  { KERNEL ("name", LS_FIELD_STRING, name) },
+  { KERNEL ("access", LS_FIELD_ENUM, access), .names = ls_access_names },
+  { KERNEL ("elements", LS_FIELD_STRING, elements_text) },
+  { KERNEL ("read", LS_FIELD_DOUBLE, read), .max = 1e3 },
+  { KERNEL ("write", LS_FIELD_DOUBLE, write), .max = 1e3 },
+  { KERNEL ("bytes", LS_FIELD_STRING, bytes_text) },
+  { KERNEL ("launches", LS_FIELD_STRING, launches_text) },
+  { KERNEL ("product", LS_FIELD_BOOL, is_product) },
+  { KERNEL ("where", LS_FIELD_ENUM, where), .names = places },
+  { KERNEL ("dtype", LS_FIELD_ENUM, dtype), .names = dtypes },
+  { .table = "kernels.forward" },
 };
 
 static const LsRecipeKernel kernel_blank = { .dtype = LS_DTYPE_BF16 };
 
-#define KERNELS(key_, member_, meaning_)                                                                     \
+#define KERNELS(key_, member_)                                                                               \
   {                                                                                                          \
     key_, LS_FIELD_ARRAY, offsetof (LsRecipe, member_), .fields = kernel_fields, .blank = &kernel_blank,     \
-                                                        .element_size = sizeof (LsRecipeKernel),             \
-                                                        .default_text = "none", .meaning = (meaning_)        \
+                                                        .element_size = sizeof (LsRecipeKernel)              \
   }
 
 static const LsField operator_fields[] = {
   { "operator", LS_FIELD_ENUM, offsetof (LsRecipe, operator_), .required = true,
-    .names = ls_recipe_operator_names,
-    .meaning = "which one; norm, residual, activation: any that is not named apart" },
-  { "for", LS_FIELD_ENUM, offsetof (LsRecipe, models), .names = models, .default_text = "`\"all\"`",
-    .meaning = "models that have this; of several entries the first that fits" },
+    .names = ls_recipe_operator_names },
+  { "for", LS_FIELD_ENUM, offsetof (LsRecipe, models), .names = models },
   { "widths", LS_FIELD_UINT_LIST, offsetof (LsRecipe, widths), .n_offset = offsetof (LsRecipe, n_widths),
-    .min = 1, .default_text = "any",
-    .meaning = "norms: rows of so many numbers, of hidden, a head or a latent, as a library is tuned for; an "
-               "entry after it is for the others" },
-  { "one_by_one", LS_FIELD_BOOL, offsetof (LsRecipe, one_by_one), .default_text = "false",
-    .meaning = "qkv, fc1: a matrix product for each of Q, K and V, of gate and up" },
-  { "gathers_each", LS_FIELD_BOOL, offsetof (LsRecipe, gathers_each), .default_text = "false",
-    .meaning = "one_by_one: with sequence parallelism each product gathers its input by itself" },
-  { "reduces_each", LS_FIELD_BOOL, offsetof (LsRecipe, reduces_each), .default_text = "false",
-    .meaning = "one_by_one: with tensor parallelism the input gradient of each is reduced by itself" },
-  { "reduces_gathered", LS_FIELD_BOOL, offsetof (LsRecipe, reduces_gathered), .default_text = "false",
-    .meaning = "reduces_each: but with sequence parallelism once, after the gather that they share" },
-  { "gathers_output", LS_FIELD_BOOL, offsetof (LsRecipe, gathers_output), .default_text = "false",
-    .meaning = "logits: with tensor parallelism each rank gathers them all, and computes the whole loss" },
-  { "one_hot", LS_FIELD_BOOL, offsetof (LsRecipe, is_one_hot), .default_text = "false",
-    .meaning
-    = "embedding: tokens are looked up by a product with a one-hot matrix, the core then; permute: where "
-      "experts are padded to a capacity, tokens reach them, and come back, by products with such matrices" },
-  { "loops", LS_FIELD_BOOL, offsetof (LsRecipe, loops), .default_text = "false",
-    .meaning = "permute: a rank's experts run one after the other, each after a count of its tokens that the "
-               "host waits for" },
-  { "host_reads", LS_FIELD_UINT, offsetof (LsRecipe, host_reads), .max = 8, .default_text = "none",
-    .meaning
-    = "so often the host waits for all that is before the last kernel of `forward`, as for a copy from "
-      "pageable memory" },
-  { "bias_grad_listed", LS_FIELD_BOOL, offsetof (LsRecipe, bias_grad_is_listed), .default_text = "false",
-    .meaning = "a kernel of `backward` sums the gradient of the bias too; else one does that is built in" },
-  KERNELS ("forward", forward, "in order; again where the forward is computed again"),
-  KERNELS ("backward", backward,
-           "in order, but for gradients of weights that products have; of residual: the sum of its two "
-           "gradients"),
-  { "saved", LS_FIELD_STRING, offsetof (LsRecipe, saved_text), .default_text = "as built in",
-    .meaning = "bytes kept for the backward, as an expression of sizes; of a product besides its input; of "
-               "the optimizer: what its step holds besides its states" },
-  { "source", LS_FIELD_STRING, offsetof (LsRecipe, source), .required = true,
-    .meaning = "who says so, and how sure it is" },
-  { NULL },
+    .min = 1 },
+  { "one_by_one", LS_FIELD_BOOL, offsetof (LsRecipe, one_by_one) },
+  { "gathers_each", LS_FIELD_BOOL, offsetof (LsRecipe, gathers_each) },
+  { "reduces_each", LS_FIELD_BOOL, offsetof (LsRecipe, reduces_each) },
+  { "reduces_gathered", LS_FIELD_BOOL, offsetof (LsRecipe, reduces_gathered) },
+  { "gathers_output", LS_FIELD_BOOL, offsetof (LsRecipe, gathers_output) },
+  { "one_hot", LS_FIELD_BOOL, offsetof (LsRecipe, is_one_hot) },
+  { "loops", LS_FIELD_BOOL, offsetof (LsRecipe, loops) },
+  { "host_reads", LS_FIELD_UINT, offsetof (LsRecipe, host_reads), .max = 8 },
+  { "bias_grad_listed", LS_FIELD_BOOL, offsetof (LsRecipe, bias_grad_is_listed) },
+  KERNELS ("forward", forward),
+  KERNELS ("backward", backward),
+  { "saved", LS_FIELD_STRING, offsetof (LsRecipe, saved_text) },
+  { "source", LS_FIELD_STRING, offsetof (LsRecipe, source), .required = true },
+  { .table = "kernels.operators" },
 };
 
 const LsField ls_recipes_fields[] = {
   LS_FIELDS_HEADER (LsRecipes),
-  { "based_on", LS_FIELD_STRING, offsetof (LsRecipes, based_on), .default_text = "none",
-    .meaning = "the list that has what this one does not name" },
-  { "variant_of", LS_FIELD_STRING, offsetof (LsRecipes, variant_of), .default_text = "none",
-    .meaning = "the list that it takes the place of where the program is asked to, say to compile: whatif "
-               "proposes it" },
-  { "fused_experts", LS_FIELD_BOOL, offsetof (LsRecipes, fuses_experts), .default_text = "false",
-    .meaning = "in mxfp8 the products of a rank's experts are one kernel each, which computes the activation "
-               "between them, or its gradient, and casts it" },
+  { "based_on", LS_FIELD_STRING, offsetof (LsRecipes, based_on) },
+  { "variant_of", LS_FIELD_STRING, offsetof (LsRecipes, variant_of) },
+  { "fused_experts", LS_FIELD_BOOL, offsetof (LsRecipes, fuses_experts) },
   { "operators", LS_FIELD_ARRAY, offsetof (LsRecipes, operators), .required = true, .fields = operator_fields,
-    .element_size = sizeof (LsRecipe), .meaning = "those that differ from what is built in" },
-  { NULL },
+    .element_size = sizeof (LsRecipe) },
+  { .table = "kernels" },
 };
 
 /* --- what a list may say beyond the types of its keys -------------------------------------------- */

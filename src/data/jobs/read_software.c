@@ -22,39 +22,39 @@ ls_software_condition_holds (const char *wanted, const char *value)
   return g_strv_contains ((const char *const *) choices, value);
 }
 
+/* Whether all words of a list, which a complaint may have left NULL, are known. what: those that are. */
+static bool
+check_words (const LsJsonDoc *doc, const char *key, const char *list, const char *const *known,
+             const char *what, LsDiagList *diags)
+{
+  g_auto (GStrv) words = g_strsplit (list ? list : "", ",", -1);
+  bool ok = true;
+  for (char **word = words; *word; word++)
+    if (!g_strv_contains (known, *word))
+      ok = ls_json_doc_diag (doc, ls_json_doc_at (doc, key), LS_JSON_AT_VALUE, diags, NULL,
+                             "expected %s; got \"%s\"", what, *word);
+  return ok;
+}
+
 static bool
 check_lacks (const LsJsonDoc *doc, const LsSoftwareSpec *s, LsDiagList *diags)
 {
   g_auto (GStrv) known = g_strsplit (LS_SOFTWARE_WAYS, ", ", -1);
   bool ok = true;
-  for (guint i = 0; s->lacks && i < s->lacks->len; i++) {
-    const char *said = g_array_index (s->lacks, LsLacking, i).ways; /* NULL: a complaint has told it */
-    g_auto (GStrv) ways = g_strsplit (said ? said : "", ",", -1);
-    for (char **way = ways; *way; way++)
-      if (!g_strv_contains ((const char *const *) known, *way)) {
-        ls_json_doc_diag (doc, ls_json_doc_at (doc, "lacks"), LS_JSON_AT_VALUE, diags, NULL,
-                          "expected ways with commas, of " LS_SOFTWARE_WAYS "; got \"%s\"", *way);
-        ok = false;
-      }
-  }
+  for (guint i = 0; s->lacks && i < s->lacks->len; i++)
+    ok = check_words (doc, "lacks", g_array_index (s->lacks, LsLacking, i).ways, (const char *const *) known,
+                      "ways with commas, of " LS_SOFTWARE_WAYS, diags)
+        && ok;
   return ok;
 }
 
 static bool
 check_dp_kinds (const LsJsonDoc *doc, const LsSoftwareSpec *s, LsDiagList *diags)
 {
-  g_auto (GStrv) names = g_strsplit (s->dp_kinds ? s->dp_kinds : "", ",", -1);
-  bool ok = true;
-  for (char **name = names; *name; name++) {
-    bool is_known = false;
-    for (int kind = LS_DP_NONE; kind < LS_N_DP_KINDS; kind++)
-      is_known |= strcmp (*name, ls_dp_kind_name (kind)) == 0;
-    if (!is_known)
-      ls_json_doc_diag (doc, ls_json_doc_at (doc, "dp_kinds"), LS_JSON_AT_VALUE, diags, NULL,
-                        "expected values of dp_kind with commas; got \"%s\"", *name);
-    ok &= is_known;
-  }
-  return ok;
+  const char *known[LS_N_DP_KINDS + 1] = { NULL };
+  for (int kind = LS_DP_NONE; kind < LS_N_DP_KINDS; kind++)
+    known[kind - LS_DP_NONE] = ls_dp_kind_name (kind);
+  return check_words (doc, "dp_kinds", s->dp_kinds, known, "values of dp_kind with commas", diags);
 }
 
 /* Of all names, each of which is borrowed, and another that is said before them or NULL. */
@@ -115,129 +115,51 @@ ls_software_check_lists (const LsJsonDoc *doc, const LsSoftwareSpec *s, LsDiagLi
 }
 
 static const LsField headroom_fields[] = {
-  { "what", LS_FIELD_STRING, offsetof (LsHeadroomItem, what), .required = true, .meaning = "who takes it" },
-  { "size", LS_FIELD_BYTES, offsetof (LsHeadroomItem, bytes), .default_text = "0B", .meaning = "so much" },
-  { "percent", LS_FIELD_DOUBLE, offsetof (LsHeadroomItem, percent), .max = 90, .default_text = "0",
-    .meaning = "and so much of the accelerator's memory" },
-  { "allocator", LS_FIELD_BOOL, offsetof (LsHeadroomItem, is_of_allocator), .default_text = "false",
-    .meaning = "is what --memory-allocator caching simulates, and is left out with it" },
-  { "runs_on", LS_FIELD_STRING, offsetof (LsHeadroomItem, runs_on), .default_text = "all",
-    .meaning = "on these accelerators only, written as that of the file" },
-  { "source", LS_FIELD_STRING, offsetof (LsHeadroomItem, source), .required = true,
-    .meaning = "who says so" },
-  { NULL },
+  { "what", LS_FIELD_STRING, offsetof (LsHeadroomItem, what), .required = true },
+  { "size", LS_FIELD_BYTES, offsetof (LsHeadroomItem, bytes) },
+  { "percent", LS_FIELD_DOUBLE, offsetof (LsHeadroomItem, percent), .max = 90 },
+  { "allocator", LS_FIELD_BOOL, offsetof (LsHeadroomItem, is_of_allocator) },
+  { "runs_on", LS_FIELD_STRING, offsetof (LsHeadroomItem, runs_on) },
+  { "source", LS_FIELD_STRING, offsetof (LsHeadroomItem, source), .required = true },
+  { .table = "software.headroom" },
 };
 
 static const LsField lacking_fields[] = {
-  { "ways", LS_FIELD_STRING, offsetof (LsLacking, ways), .required = true,
-    .meaning = "with commas: " LS_SOFTWARE_WAYS },
-  { "source", LS_FIELD_STRING, offsetof (LsLacking, source), .required = true, .meaning = "who says so" },
-  { NULL },
+  { "ways", LS_FIELD_STRING, offsetof (LsLacking, ways), .required = true },
+  { "source", LS_FIELD_STRING, offsetof (LsLacking, source), .required = true },
+  { .table = "software.lacks" },
 };
 
 static const LsField missing_fields[] = {
-  { "what", LS_FIELD_STRING, offsetof (LsMissing, what), .required = true,
-    .meaning = "what of the program is not simulated" },
-  { "when", LS_FIELD_SETTINGS, offsetof (LsMissing, when), .required = true,
-    .meaning = "in which jobs: keys of a strategy or a model, and what they are, as `\"a\"`, `\"a|b\"` or "
-               "`\">=8\"`" },
-  { "times", LS_FIELD_DOUBLE, offsetof (LsMissing, times), .min = 1, .max = 100, .default_text = "1",
-    .meaning
-    = "so many times as long as simulated such steps were measured, at most: the interval reaches as "
-      "far" },
-  { "memory", LS_FIELD_DOUBLE, offsetof (LsMissing, memory), .above = true, .max = 100, .default_text = "1",
-    .meaning = "so many times what is simulated was measured of their memory" },
-  { "source", LS_FIELD_STRING, offsetof (LsMissing, source), .required = true, .meaning = "who says so" },
-  { NULL },
+  { "what", LS_FIELD_STRING, offsetof (LsMissing, what), .required = true },
+  { "when", LS_FIELD_SETTINGS, offsetof (LsMissing, when), .required = true },
+  { "times", LS_FIELD_DOUBLE, offsetof (LsMissing, times), .min = 1, .max = 100 },
+  { "memory", LS_FIELD_DOUBLE, offsetof (LsMissing, memory), .above = true, .max = 100 },
+  { "source", LS_FIELD_STRING, offsetof (LsMissing, source), .required = true },
+  { .table = "software.misses" },
 };
 
 static const LsMissing missing_blank = { .times = 1, .memory = 1 };
 
 static const LsField table_fields[] = {
-  { "of", LS_FIELD_STRING, offsetof (LsTableFacts, of), .required = true,
-    .meaning = "the table: what the column `source` of its rows says, with * and ?; several with |" },
-  { "family", LS_FIELD_STRING, offsetof (LsTableFacts, family),
-    .default_text = "as the facts before it say, else the name of the file",
-    .meaning = "what its rows are called together on a scoreboard" },
-  { "when", LS_FIELD_SETTINGS, offsetof (LsTableFacts, when), .default_text = "all its rows",
-    .meaning = "which rows: a column and what it says, as `\"a\"`, `\"a|b\"` or `\">=8\"`" },
+  { "of", LS_FIELD_STRING, offsetof (LsTableFacts, of), .required = true },
+  { "family", LS_FIELD_STRING, offsetof (LsTableFacts, family) },
+  { "when", LS_FIELD_SETTINGS, offsetof (LsTableFacts, when) },
   { "model", LS_FIELD_SETTINGS, offsetof (LsTableFacts, model), .fields = ls_model_fields,
-    .element_size = sizeof (LsModel), .table = "model", .default_text = "none",
-    .meaning = "what their models had, over the columns" },
+    .element_size = sizeof (LsModel), .table = "model" },
   { "strategy", LS_FIELD_SETTINGS, offsetof (LsTableFacts, strategy), .fields = ls_strategy_fields,
-    .element_size = sizeof (LsStrategy), .table = "strategy", .default_text = "none",
-    .meaning = "what they ran with, over the columns" },
-  { "cluster", LS_FIELD_STRING, offsetof (LsTableFacts, cluster), .default_text = "what the column says",
-    .meaning = "what they ran on, where the table names the accelerator only (a name of topologies/)" },
-  { "source", LS_FIELD_STRING, offsetof (LsTableFacts, source), .required = true, .meaning = "who says so" },
-  { NULL },
+    .element_size = sizeof (LsStrategy), .table = "strategy" },
+  { "cluster", LS_FIELD_STRING, offsetof (LsTableFacts, cluster) },
+  { "source", LS_FIELD_STRING, offsetof (LsTableFacts, source), .required = true },
+  { .table = "software.tables" },
 };
 
 static const LsField by_architecture_fields[] = {
-  { "architectures", LS_FIELD_STRING, offsetof (LsArchitectureDefaults, architectures), .required = true,
-    .meaning = "which accelerators (with commas): names of files in topologies/nccl, tpu" },
+  { "architectures", LS_FIELD_STRING, offsetof (LsArchitectureDefaults, architectures), .required = true },
   { "defaults", LS_FIELD_SETTINGS, offsetof (LsArchitectureDefaults, settings), .required = true,
-    .fields = ls_strategy_fields, .element_size = sizeof (LsStrategy), .table = "strategy",
-    .meaning = "keys of a strategy as the program has them there, over its other defaults" },
-  { "source", LS_FIELD_STRING, offsetof (LsArchitectureDefaults, source), .required = true,
-    .meaning = "who says so" },
-  { NULL },
-};
-
-static const LsField own_fields[] = {
-  LS_FIELDS_HEADER (LsSoftwareSpec),
-  { "based_on", LS_FIELD_STRING, offsetof (LsSoftwareSpec, based_on), .default_text = "nothing",
-    .meaning = "another file of this folder, whose keys hold where this one has none (but for dp_kinds, "
-               "architectures, package and tables)" },
-  { "program", LS_FIELD_STRING, offsetof (LsSoftwareSpec, program), .required = true,
-    .meaning = "its name as one would say it" },
-  { "vendor", LS_FIELD_STRING, offsetof (LsSoftwareSpec, vendor), .default_text = "not said",
-    .meaning = "who makes it" },
-  { "release", LS_FIELD_STRING, offsetof (LsSoftwareSpec, release), .default_text = "not said",
-    .meaning = "of which release the file speaks" },
-  { "package", LS_FIELD_STRING, offsetof (LsSoftwareSpec, package), .default_text = "none",
-    .meaning
-    = "a package of it and its first version that the file speaks of, as in \"megatron-bridge 0.4\": "
-      "a checkout of it that says its version runs the file of that, or the last one before" },
-  { "emit", LS_FIELD_STRING, offsetof (LsSoftwareSpec, emit), .default_text = "none",
-    .meaning = "what --emit calls it; what that refuses is illegal with --for" },
-  { "dp_kinds", LS_FIELD_STRING, offsetof (LsSoftwareSpec, dp_kinds), .default_text = "none",
-    .meaning = "ways to be data parallel that it has, as values of dp_kind with commas: --software-each "
-               "tries it for these; a file without them is of a release" },
-  { "architectures", LS_FIELD_STRING, offsetof (LsSoftwareSpec, architectures),
-    .default_text = "any that no other file names",
-    .meaning = "and only on accelerators of one of these (with commas): names of files in topologies/nccl, "
-               "tpu" },
-  { "runs_on", LS_FIELD_STRING, offsetof (LsSoftwareSpec, runs_on), .default_text = "not said",
-    .meaning
-    = "accelerators that it runs on, as far as the file speaks of it (with commas): gpu, tpu, names of "
-      "files in topologies/nccl; a result on others has a note" },
-  { "experts", LS_FIELD_STRING, offsetof (LsSoftwareSpec, experts), .default_text = "as simulated",
-    .meaning
-    = "how it runs experts, where that is not how they are simulated; a result with experts has a note" },
-  { "runs_like", LS_FIELD_STRING, offsetof (LsSoftwareSpec, runs_like),
-    .default_text = "as the file whose dp_kinds has the job's",
-    .meaning = "whose measured runs tell how far off a prediction may be; jobs are compared with those of "
-               "the same words" },
-  { "defaults", LS_FIELD_OBJECT, offsetof (LsSoftwareSpec, defaults), .fields = ls_strategy_fields,
-    .table = "strategy", .default_text = "those of Lockstep",
-    .meaning = "keys of a strategy, as the program has them if nobody says anything" },
-  { "by_architecture", LS_FIELD_ARRAY, offsetof (LsSoftwareSpec, by_architecture),
-    .fields = by_architecture_fields, .element_size = sizeof (LsArchitectureDefaults), .default_text = "none",
-    .meaning = "defaults that it has on some accelerators only" },
-  { "headroom", LS_FIELD_ARRAY, offsetof (LsSoftwareSpec, headroom), .fields = headroom_fields,
-    .element_size = sizeof (LsHeadroomItem), .default_text = "none",
-    .meaning = "memory that it takes besides what is simulated" },
-  { "lacks", LS_FIELD_ARRAY, offsetof (LsSoftwareSpec, lacks), .fields = lacking_fields,
-    .element_size = sizeof (LsLacking), .default_text = "nothing that is known",
-    .meaning = "ways to run a job that it does not have; a result that has one has a note" },
-  { "misses", LS_FIELD_ARRAY, offsetof (LsSoftwareSpec, misses), .fields = missing_fields,
-    .blank = &missing_blank, .element_size = sizeof (LsMissing), .default_text = "nothing that is known",
-    .meaning = "what it does in some jobs that is not simulated; a result of such a job has a warning" },
-  { "tables", LS_FIELD_ARRAY, offsetof (LsSoftwareSpec, tables), .fields = table_fields,
-    .element_size = sizeof (LsTableFacts), .default_text = "none",
-    .meaning = "published tables of its runs, and what `lockstep validate` has to know of them besides their "
-               "columns" },
+    .fields = ls_strategy_fields, .element_size = sizeof (LsStrategy), .table = "strategy" },
+  { "source", LS_FIELD_STRING, offsetof (LsArchitectureDefaults, source), .required = true },
+  { .table = "software.by_architecture" },
 };
 
 static const LsEnumName interleaved_p2p[] = {
@@ -247,31 +169,47 @@ static const LsEnumName interleaved_p2p[] = {
   { NULL },
 };
 
-static const LsField p2p_field = { "p2p_interleaved",
-                                   LS_FIELD_ENUM,
-                                   offsetof (LsSoftwareSpec, p2p_interleaved),
-                                   .names = interleaved_p2p,
-                                   .default_text = "as defaults",
-                                   .meaning = "p2p with vpp above 1" };
+static const LsField own_fields[] = {
+  LS_FIELDS_HEADER (LsSoftwareSpec),
+  { "based_on", LS_FIELD_STRING, offsetof (LsSoftwareSpec, based_on) },
+  { "program", LS_FIELD_STRING, offsetof (LsSoftwareSpec, program), .required = true },
+  { "vendor", LS_FIELD_STRING, offsetof (LsSoftwareSpec, vendor) },
+  { "release", LS_FIELD_STRING, offsetof (LsSoftwareSpec, release) },
+  { "package", LS_FIELD_STRING, offsetof (LsSoftwareSpec, package) },
+  { "emit", LS_FIELD_STRING, offsetof (LsSoftwareSpec, emit) },
+  { "dp_kinds", LS_FIELD_STRING, offsetof (LsSoftwareSpec, dp_kinds) },
+  { "architectures", LS_FIELD_STRING, offsetof (LsSoftwareSpec, architectures) },
+  { "runs_on", LS_FIELD_STRING, offsetof (LsSoftwareSpec, runs_on) },
+  { "experts", LS_FIELD_STRING, offsetof (LsSoftwareSpec, experts) },
+  { "runs_like", LS_FIELD_STRING, offsetof (LsSoftwareSpec, runs_like) },
+  { "defaults", LS_FIELD_OBJECT, offsetof (LsSoftwareSpec, defaults), .fields = ls_strategy_fields,
+    .table = "strategy" },
+  { "by_architecture", LS_FIELD_ARRAY, offsetof (LsSoftwareSpec, by_architecture),
+    .fields = by_architecture_fields, .element_size = sizeof (LsArchitectureDefaults) },
+  { "headroom", LS_FIELD_ARRAY, offsetof (LsSoftwareSpec, headroom), .fields = headroom_fields,
+    .element_size = sizeof (LsHeadroomItem) },
+  { "lacks", LS_FIELD_ARRAY, offsetof (LsSoftwareSpec, lacks), .fields = lacking_fields,
+    .element_size = sizeof (LsLacking) },
+  { "misses", LS_FIELD_ARRAY, offsetof (LsSoftwareSpec, misses), .fields = missing_fields,
+    .blank = &missing_blank, .element_size = sizeof (LsMissing) },
+  { "tables", LS_FIELD_ARRAY, offsetof (LsSoftwareSpec, tables), .fields = table_fields,
+    .element_size = sizeof (LsTableFacts) },
+  { "p2p_interleaved", LS_FIELD_ENUM, offsetof (LsSoftwareSpec, p2p_interleaved), .names = interleaved_p2p },
+};
 
 #define N_OWN G_N_ELEMENTS (own_fields)
 
 const LsField *
 ls_software_fields (void)
 {
-  static LsField fields[N_OWN + 3];
+  static LsField fields[N_OWN + 2];
   static gsize is_made;
   if (!ls_once_enter (&is_made))
     return fields;
   memcpy (fields, own_fields, sizeof own_fields);
-  fields[N_OWN] = p2p_field;
-  fields[N_OWN + 1] = (LsField) { "ranges",
-                                  LS_FIELD_OBJECT,
-                                  offsetof (LsSoftwareSpec, ranges),
-                                  .fields = ls_ranges_fields (),
-                                  .table = "file of ranges",
-                                  .default_text = "those of a sweep",
-                                  .meaning = "values that a sweep for it tries" };
+  fields[N_OWN] = (LsField) { "ranges", LS_FIELD_OBJECT, offsetof (LsSoftwareSpec, ranges),
+                              .fields = ls_ranges_fields (), .table = "file of ranges" };
+  fields[N_OWN + 1] = (LsField) { .table = "software" };
   ls_once_leave (&is_made);
   return fields;
 }

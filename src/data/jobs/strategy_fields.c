@@ -1,9 +1,314 @@
-/* data/jobs/strategy_fields.c — the table of a strategy's knobs: keys, topics, defaults, meanings. */
-#include "data/jobs/job_files.h"
+/* data/jobs/strategy_fields.c — the knobs of a strategy: the table of them, values that are neither numbers
+ * nor words, files of strategies. data/keys.txt says what knobs mean. */
+#include <string.h>
+#include <lockstep/units.h>
 
-#include "data/jobs/strategy_values.h"
+#include "base/suggest.h"
+#include "data/datadir.h"
+#include "data/jobs/job_files.h"
+#include "data/jobs/read_placement.h"
+#include "data/text/csv.h"
+#include "data/text/json_doc.h"
 #include "model/kernel.h"
 #include "model/operators.h"
+#include "strategy/strategy.h"
+
+/* --- values that are neither numbers nor one word of several: read and written -------------------- */
+
+#define LS_LENGTHS_FILE "file:"
+
+static const struct {
+  const char *name;
+  uint32_t bit;
+} recompute_parts[] = {
+  { "core", LS_RECOMPUTE_CORE },
+  { "norm", LS_RECOMPUTE_NORM },
+  { "activation", LS_RECOMPUTE_ACTIVATION },
+  { "op", LS_RECOMPUTE_OP },
+  { "mla-up", LS_RECOMPUTE_MLA_UP },
+  { "mlp", LS_RECOMPUTE_MLP },
+  { "moe", LS_RECOMPUTE_MOE },
+  { "shared", LS_RECOMPUTE_SHARED },
+  { "dots-flash", LS_RECOMPUTE_DOTS_FLASH }, /* names of several before these */
+  { "dots", LS_RECOMPUTE_DOTS },
+  { "keep-qkv", LS_RECOMPUTE_BUT_QKV },
+  { "keep-attention", LS_RECOMPUTE_BUT_ATTENTION },
+  { "keep-projection", LS_RECOMPUTE_BUT_PROJECTION },
+  { "keep-up", LS_RECOMPUTE_BUT_UP },
+  { "keep-down", LS_RECOMPUTE_BUT_DOWN },
+  /* as they were called until November 2026; read, and not written */
+  { "but-qkv", LS_RECOMPUTE_BUT_QKV },
+  { "but-attention", LS_RECOMPUTE_BUT_ATTENTION },
+  { "but-projection", LS_RECOMPUTE_BUT_PROJECTION },
+  { "but-up", LS_RECOMPUTE_BUT_UP },
+  { "but-down", LS_RECOMPUTE_BUT_DOWN },
+};
+
+/* "core,norm" */
+static bool
+parse_parts (const char *text, void *target)
+{
+  uint32_t set = 0;
+  if (g_str_equal (text, "auto")) {
+    ((LsStrategy *) target)->memory.recompute_parts = 0;
+    return true;
+  }
+  g_auto (GStrv) names = g_strsplit (text, ",", -1);
+  for (guint i = 0; names[i]; i++) {
+    guint p = 0;
+    while (p < G_N_ELEMENTS (recompute_parts) && !g_str_equal (names[i], recompute_parts[p].name))
+      p++;
+    if (p == G_N_ELEMENTS (recompute_parts))
+      return false;
+    set |= recompute_parts[p].bit;
+  }
+  ((LsStrategy *) target)->memory.recompute_parts = set;
+  return set != 0;
+}
+
+static char *
+format_parts (const void *target)
+{
+  uint32_t left = ((const LsStrategy *) target)->memory.recompute_parts;
+  GString *out = g_string_new (left == 0 ? "auto" : NULL);
+  for (guint p = 0; p < G_N_ELEMENTS (recompute_parts); p++)
+    if ((left & recompute_parts[p].bit) == recompute_parts[p].bit) {
+      g_string_append_printf (out, "%s%s", out->len > 0 ? "," : "", recompute_parts[p].name);
+      left &= ~recompute_parts[p].bit;
+    }
+  return g_string_free (out, FALSE);
+}
+
+/* "qkv:bf16,mixer-out:mxfp8", or "none" */
+static bool
+parse_formats (const char *text, void *target)
+{
+  return ls_formats_parse (g_str_equal (text, "none") ? "" : text,
+                           &((LsStrategy *) target)->fp8.module_formats);
+}
+
+static char *
+format_formats (const void *target)
+{
+  const LsFormats *formats = &((const LsStrategy *) target)->fp8.module_formats;
+  return ls_formats_any (formats) ? ls_formats_text (formats) : g_strdup ("none");
+}
+
+/* "auto", "0", "1", or the size of the groups that keep a copy. */
+static bool
+parse_reshard (const char *text, void *target)
+{
+  uint64_t n = LS_RESHARD_AUTO;
+  if (!g_str_equal (text, "auto") && (!ls_parse_count (text, &n, NULL) || n >= UINT32_MAX))
+    return false;
+  ((LsStrategy *) target)->data.reshard_after_forward = (uint32_t) n;
+  return true;
+}
+
+static char *
+format_reshard (const void *target)
+{
+  uint32_t n = ((const LsStrategy *) target)->data.reshard_after_forward;
+  return n == LS_RESHARD_AUTO ? g_strdup ("auto") : g_strdup_printf ("%u", n);
+}
+
+/* A name or a file, which is loaded: what a strategy holds is what is lowered. */
+
+static const char *const own_kernels[]
+    = { LS_BUILT_IN_KERNELS, NULL },
+    *const own_optimizers[] = { "adam", "adamw", NULL }, *const own_lengths[] = { "whole", NULL },
+           *const own_placements[] = { LS_PLACEMENT_BLOCK, NULL };
+
+/* The first mistake, without the line of the file that it shows; newly allocated. */
+static char *
+first_of (const LsDiagList *diags)
+{
+  char *why = ls_diag_list_format (diags);
+  why[strcspn (why, "\n")] = '\0';
+  return why;
+}
+
+/* What is wrong with such a name, or in its file. own: names that need no file. */
+static char *
+why_data (LsDataKind kind, const char *const *own, const char *text, const LsDiagList *diags)
+{
+  g_autofree char *missing = NULL, *path = ls_data_find (kind, text, &missing);
+  if (!path) {
+    g_autofree char *hint = strstr (missing, "did you mean") ? g_strdup ("") : ls_did_you_mean (text, own);
+    return g_strconcat (missing, hint, NULL);
+  }
+  return first_of (diags);
+}
+
+static char *
+why_kernels (const char *text)
+{
+  g_auto (GStrv) parts = ls_recipes_parts (text);
+  for (guint i = 0; parts[i]; i++) {
+    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+    g_autoptr (LsRecipes) list = ls_recipes_load (parts[i], diags);
+    if (!list)
+      return why_data (LS_DATA_KERNELS, own_kernels, parts[i], diags);
+  }
+  return NULL;
+}
+
+static char *
+why_optimizer (const char *text)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  ls_optimizer_kind_unref (ls_optimizer_load (text, diags));
+  return why_data (LS_DATA_OPTIMIZERS, own_optimizers, text, diags);
+}
+
+/* A number of a row; 0, with a diagnostic, where it is none. */
+static guint64
+read_cell (const LsCsv *csv, guint row, int column, guint64 min, guint64 max, LsDiagList *diags)
+{
+  uint64_t n = 0;
+  if (!ls_parse_count (ls_csv_cell (csv, row, (guint) column), &n, NULL) || n < min || n > max)
+    ls_csv_error (csv, row, (guint) column, diags,
+                  "expected a whole number from %" G_GUINT64_FORMAT " on; got \"%s\"", min,
+                  ls_csv_cell (csv, row, (guint) column));
+  return n;
+}
+
+/* A CSV with columns length and count. NULL: diagnostics. */
+static LsLengths *
+load_counts (const char *path, LsDiagList *diags)
+{
+  g_autoptr (LsCsv) csv = ls_csv_load (path, diags);
+  int length = csv ? ls_csv_column (csv, "length") : -1, count = csv ? ls_csv_column (csv, "count") : -1;
+  if (!csv)
+    return NULL;
+  if (length < 0 || count < 0)
+    ls_csv_header_error (csv, diags, "expected columns length and count");
+  if (length < 0 || count < 0)
+    return NULL;
+  guint n = ls_csv_n_rows (csv);
+  g_autofree LsLengthCount *counts = g_new0 (LsLengthCount, n + 1);
+  for (guint i = 0; i < n; i++)
+    counts[i] = (LsLengthCount) { (uint32_t) read_cell (csv, i, length, 1, LS_LENGTH_MAX, diags),
+                                  (double) read_cell (csv, i, count, 0, G_MAXINT64, diags) };
+  if (ls_diag_list_n (diags) > 0)
+    return NULL;
+  g_autofree char *why = NULL;
+  LsLengths *lengths = ls_lengths_new_counted (counts, n, &why);
+  if (!lengths)
+    ls_csv_header_error (csv, diags, "%s", why);
+  return lengths;
+}
+
+/* NULL without diagnostics: a formula that is none. */
+static LsLengths *
+load_lengths (const char *text, LsDiagList *diags)
+{
+  g_autofree char *why = NULL;
+  return g_str_has_prefix (text, LS_LENGTHS_FILE) ? load_counts (text + strlen (LS_LENGTHS_FILE), diags)
+                                                  : ls_lengths_parse (text, &why);
+}
+
+static char *
+why_lengths (const char *text)
+{
+  if (!g_str_has_prefix (text, LS_LENGTHS_FILE))
+    return NULL;
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  ls_lengths_unref (load_lengths (text, diags));
+  return first_of (diags);
+}
+
+static void
+clear_rank_order (void *target)
+{
+  LsStrategy *s = target;
+  g_clear_pointer (&s->layout.rank_order, g_free);
+}
+
+static bool
+parse_rank_order (const char *text, void *target)
+{
+  LsStrategy *s = target;
+  LsRankOrder order;
+  uint32_t named;
+  if (!ls_rank_order_parse (text, &order, &named))
+    return false;
+  bool is_default = order == 0 && named == (1u << LS_N_DIMS) - 1;
+  clear_rank_order (s);
+  s->layout.rank_order = is_default ? NULL : g_ascii_strdown (text, -1);
+  return true;
+}
+
+static char *
+format_rank_order (const void *target)
+{
+  const LsStrategy *s = target;
+  return s->layout.rank_order ? g_strdup (s->layout.rank_order) : ls_rank_order_text (0);
+}
+
+static char *
+why_placement (const char *text)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  ls_allocation_unref (ls_placement_load (text, diags));
+  g_autofree char *said = ls_diag_list_format (diags);
+  g_auto (GStrv) lines = g_strsplit (said, "\n", -1);
+  GString *why = g_string_new (NULL);
+  for (char **line = lines; *line; line++) { /* without the lines of the file, which are indented */
+    const char *what = g_str_has_prefix (*line, "error: ") ? *line + strlen ("error: ") : *line;
+    if (*what != '\0' && !g_ascii_isspace (*what))
+      g_string_append_printf (why, "%s%s", why->len > 0 ? "; " : "", what);
+  }
+  return g_string_free (why, FALSE);
+}
+
+/* "2" or "3@8": stage, and how many ranks share one copy. */
+static bool
+parse_zero (const char *text, void *target)
+{
+  LsStrategy *s = target;
+  guint64 stage;
+  uint64_t group = 0;
+  g_auto (GStrv) parts = g_strsplit (text, "@", 2);
+  if (g_str_equal (text, "auto")) {
+    s->zero_stage = LS_ZERO_AUTO;
+    s->data.zero_group = 0;
+    return true;
+  }
+  if (!parts[0] || !g_ascii_string_to_unsigned (parts[0], 10, 0, 3, &stage, NULL))
+    return false;
+  if (parts[1] && (!ls_parse_count (parts[1], &group, NULL) || group < 1 || group > UINT32_MAX))
+    return false;
+  s->zero_stage = (uint32_t) stage;
+  s->data.zero_group = (uint32_t) group;
+  return true;
+}
+
+static char *
+format_zero (const void *target)
+{
+  const LsStrategy *s = target;
+  if (s->zero_stage == LS_ZERO_AUTO)
+    return g_strdup ("auto");
+  return s->data.zero_group > 0 ? g_strdup_printf ("%u@%u", s->zero_stage, s->data.zero_group)
+                                : g_strdup_printf ("%u", s->zero_stage);
+}
+
+/* --- values that are files of somebody's --------------------------------------------------------- */
+
+#define LOAD(own_, load_, unref_, member_, prefix_)                                                          \
+  {                                                                                                          \
+    own_, (gpointer (*) (const char *, LsDiagList *)) (load_), (GDestroyNotify) (unref_),                    \
+        offsetof (LsStrategy, member_), prefix_                                                              \
+  }
+static const LsFieldLoad kernels_file
+    = LOAD (own_kernels, ls_recipes_load, ls_recipes_unref, use.recipes, "");
+static const LsFieldLoad optimizer_file
+    = LOAD (own_optimizers, ls_optimizer_load, ls_optimizer_kind_unref, opt.kind, "");
+static const LsFieldLoad lengths_file
+    = LOAD (own_lengths, load_lengths, ls_lengths_unref, docs.drawn, LS_LENGTHS_FILE);
+static const LsFieldLoad placement_file
+    = LOAD (own_placements, ls_placement_load, ls_allocation_unref, layout.allocation, "");
 
 /* --- words that values of knobs may be ----------------------------------------------------------- */
 
@@ -166,38 +471,23 @@ static const LsEnumName flags[] = { { "0", 0 }, { "1", 1 }, { "auto", LS_FLAG_AU
 
 /* --- the knobs, by topic --------------------------------------------------------------------- */
 
-#define MAX_DEGREE (1 << 20)
-#define ROW(topic_, key_, member_, kind_, default_, meaning_)                                                \
-  key_, kind_, offsetof (LsStrategy, member_), .topic = #topic_, .default_text = (default_),                 \
-                                               .meaning = (meaning_)
-#define UINT(topic_, key_, member_, default_, meaning_)                                                      \
-  ROW (topic_, key_, member_, LS_FIELD_UINT, default_, meaning_), .min = 1, .max = MAX_DEGREE
-#define COUNT(topic_, key_, member_, default_, meaning_)                                                     \
-  ROW (topic_, key_, member_, LS_FIELD_UINT, default_, meaning_), .max = MAX_DEGREE
-#define CTAS(topic_, key_, member_, of_)                                                                     \
-  ROW (topic_, key_, member_, LS_FIELD_UINT, "0: as many as NCCL has channels",                              \
-       "thread blocks of NCCL's kernels at most, of " of_),                                                  \
-      .max = UINT8_MAX, SET_ONLY
-#define ELEMENTS(topic_, key_, member_, default_, meaning_)                                                  \
-  ROW (topic_, key_, member_, LS_FIELD_UINT64, default_, meaning_), .min = 1
-#define BOOL(topic_, key_, member_, default_, meaning_)                                                      \
-  ROW (topic_, key_, member_, LS_FIELD_BOOL, default_, meaning_)
-#define ENUM(topic_, key_, member_, names_, default_, meaning_)                                              \
-  ROW (topic_, key_, member_, LS_FIELD_ENUM, default_, meaning_), .names = (names_)
-#define HOST(key_, cost_, default_, meaning_)                                                                \
-  key_, LS_FIELD_TIME, offsetof (LsStrategy, launch.host[cost_]),                                            \
-      .topic = "host", .default_text = (default_), .meaning = (meaning_), .max = (double) LS_S,              \
-      .of_program = true
-#define TEXT(topic_, key_, member_, default_, meaning_)                                                      \
-  ROW (topic_, key_, member_, LS_FIELD_STRING, default_, meaning_)
-#define CUSTOM(topic_, key_, parse_, format_, default_, meaning_)                                            \
-  key_, LS_FIELD_CUSTOM, .topic = #topic_, .parse = (parse_), .format = (format_),                           \
-                         .default_text = (default_), .meaning = (meaning_)
-#define LOADED(topic_, key_, member_, load_, default_, meaning_)                                             \
-  ROW (topic_, key_, member_, LS_FIELD_CUSTOM, default_, meaning_), .load = &(load_)
-#define LIST(topic_, key_, member_, n_, default_, meaning_)                                                  \
-  ROW (topic_, key_, member_, LS_FIELD_UINT_LIST, default_, meaning_),                                       \
-      .max = MAX_DEGREE, .runs = true, .argument = "A,B,...", .n_offset = offsetof (LsStrategy, n_)
+#define MAX_DEGREE                           (1 << 20)
+#define ROW(topic_, key_, member_, kind_)    key_, kind_, offsetof (LsStrategy, member_), .topic = #topic_
+#define COUNT(topic_, key_, member_)         ROW (topic_, key_, member_, LS_FIELD_UINT), .max = MAX_DEGREE
+#define UINT(topic_, key_, member_)          COUNT (topic_, key_, member_), .min = 1
+#define CTAS(topic_, key_, member_)          ROW (topic_, key_, member_, LS_FIELD_UINT), .max = 255, SET_ONLY
+#define ELEMENTS(topic_, key_, member_)      ROW (topic_, key_, member_, LS_FIELD_UINT64), .min = 1
+#define BOOL(topic_, key_, member_)          ROW (topic_, key_, member_, LS_FIELD_BOOL)
+#define TEXT(topic_, key_, member_)          ROW (topic_, key_, member_, LS_FIELD_STRING)
+#define ENUM(topic_, key_, member_, names_)  ROW (topic_, key_, member_, LS_FIELD_ENUM), .names = (names_)
+#define LOADED(topic_, key_, member_, load_) ROW (topic_, key_, member_, LS_FIELD_CUSTOM), .load = &(load_)
+#define HOST(key_, cost_)                                                                                    \
+  ROW (host, key_, launch.host[cost_], LS_FIELD_TIME), .max = (double) LS_S, .of_program = true
+#define CUSTOM(topic_, key_, parse_, format_)                                                                \
+  key_, LS_FIELD_CUSTOM, .topic = #topic_, .parse = (parse_), .format = (format_)
+#define LIST(topic_, key_, member_, n_)                                                                      \
+  ROW (topic_, key_, member_, LS_FIELD_UINT_LIST), .max = MAX_DEGREE, .runs = true, .argument = "A,B,...",   \
+                                                   .n_offset = offsetof (LsStrategy, n_)
 #define USUAL    .usual = true
 #define SET_ONLY .set_only = true
 #define OF_JOB   .of_job = true
@@ -205,406 +495,257 @@ static const LsEnumName flags[] = { { "0", 0 }, { "1", 1 }, { "auto", LS_FLAG_AU
 
 const LsField ls_strategy_fields[] = {
   LS_FIELDS_HEADER (LsStrategy),
-  { "software", LS_FIELD_STRING, offsetof (LsStrategy, program.software), .file_only = true,
-    .default_text = "none",
-    .meaning = "the program that runs the job (`lockstep list software`): its defaults, below the keys of "
-               "this file" },
+  { "software", LS_FIELD_STRING, offsetof (LsStrategy, program.software), .file_only = true },
 
-  { UINT (layout, "gpus", gpus, "tp pp cp dp, or the whole cluster or slice", "ranks of the job"), USUAL,
-    OF_JOB },
-  { UINT (layout, "tp", tp, "1", "tensor-parallel degree"), USUAL, OF_JOB },
-  { BOOL (layout, "sp", sp, "false", "sequence parallelism next to tensor parallelism; no effect with tp 1"),
-    USUAL },
-  { UINT (layout, "pp", pp, "1", "pipeline stages"), USUAL, OF_JOB },
-  { UINT (layout, "vpp", vpp, "1", "model chunks of a stage (virtual stages)"), USUAL, OF_JOB },
-  { TEXT (layout, "schedule", schedule, "1f1b, interleaved-1f1b if vpp > 1",
-          "pipeline schedule (lockstep list schedules)"),
-    USUAL },
-  { UINT (layout, "dp", dp, "gpus / (tp pp cp)", "data-parallel degree"), USUAL, OF_JOB },
-  { ENUM (layout, "dp_kind", dp_kind, dp_kinds, "megatron, deepspeed for zero 2 and 3, xla-fsdp on TPUs",
-          "who reduces gradients, and when"),
-    USUAL },
-  { CUSTOM (layout, "zero", strategy_parse_zero, strategy_format_zero, "0, 3 with fsdp1, fsdp2, xla-fsdp",
-            "ZeRO stage, sharded over all data-parallel ranks, or over groups of G"),
-    .argument = "N[@G]", .expected = "0 to 3, auto, or STAGE@GROUP such as \"3@8\"", USUAL },
-  { UINT (layout, "cp", cp, "1", "context-parallel degree; needs flash attention"), USUAL, OF_JOB },
-  { UINT (layout, "ep", ep, "1", "expert-parallel degree; with tp > 1 experts need sp"), USUAL, OF_JOB },
-  { UINT (layout, "etp", experts.etp, "tp", "tensor-parallel degree of experts"), OF_JOB },
-  { CUSTOM (layout, "rank_order", strategy_parse_rank_order, strategy_format_rank_order, "tp-cp-ep-dp-pp",
-            "which degrees ranks are numbered by, the fastest first, as Megatron-LM's order"),
-    .argument = "A-B-...", .expected = "names out of tp, cp, ep, dp and pp, each once, such as \"tp-pp-dp\"",
-    .clear = strategy_clear_rank_order, OF_JOB },
-  { LOADED (
-        layout, "placement", layout.placement, strategy_placement, "block: node after node",
-        "which GPU each rank has: cyclic (over the nodes), the nodes of a list as SLURM writes it, or of a "
-        "file; random:SEED, random-gpus:SEED"),
-    .argument = "NODES|FILE",
+  { UINT (layout, "gpus", gpus), USUAL, OF_JOB },
+  { UINT (layout, "tp", tp), USUAL, OF_JOB },
+  { BOOL (layout, "sp", sp), USUAL },
+  { UINT (layout, "pp", pp), USUAL, OF_JOB },
+  { UINT (layout, "vpp", vpp), USUAL, OF_JOB },
+  { TEXT (layout, "schedule", schedule), USUAL },
+  { UINT (layout, "dp", dp), USUAL, OF_JOB },
+  { ENUM (layout, "dp_kind", dp_kind, dp_kinds), USUAL },
+  { CUSTOM (layout, "zero", parse_zero, format_zero), .argument = "N[@G]",
+    .expected = "0 to 3, auto, or STAGE@GROUP such as \"3@8\"", USUAL },
+  { UINT (layout, "cp", cp), USUAL, OF_JOB },
+  { UINT (layout, "ep", ep), USUAL, OF_JOB },
+  { UINT (layout, "etp", experts.etp), OF_JOB },
+  { CUSTOM (layout, "rank_order", parse_rank_order, format_rank_order), .argument = "A-B-...",
+    .expected = "names out of tp, cp, ep, dp and pp, each once, such as \"tp-pp-dp\"",
+    .clear = clear_rank_order, OF_JOB },
+  { LOADED (layout, "placement", layout.placement, placement_file), .argument = "NODES|FILE",
     .expected
     = "block, cyclic, random:SEED, random-gpus:SEED, nodes such as \"node[000-063,072]\", or a file "
       "of either",
-    .words = placement_words, .why = strategy_why_placement, OF_JOB },
+    .words = placement_words, .why = why_placement, OF_JOB },
 
-  { UINT (batch, "micro_batch", micro_batch, "1", "sequences of one micro-batch"), USUAL, OF_JOB },
-  { ROW (batch, "global_batch", global_batch, LS_FIELD_UINT, "dp micro_batch pp", "sequences of one step"),
-    .min = 1, .max = 1 << 30, USUAL, OF_JOB },
+  { UINT (batch, "micro_batch", micro_batch), USUAL, OF_JOB },
+  { ROW (batch, "global_batch", global_batch, LS_FIELD_UINT), .min = 1, .max = 1 << 30, USUAL, OF_JOB },
   { LIST (batch, "micro_batches_per_replica", layout.micro_batches_per_replica,
-          layout.n_micro_batches_per_replica, "as many each",
-          "micro-batches of each data-parallel rank, dp of them, whose gradients meet once: unequal numbers "
-          "for nodes of unequal speed"),
+          layout.n_micro_batches_per_replica),
     .min = 1,
     .expected
     = "micro-batches of each data-parallel rank such as 10,6 or 10x4,6x4 (4 ranks of 10, then 4 of 6), "
       "whole numbers",
     OF_JOB },
-  { ROW (batch, "seq", seq, LS_FIELD_UINT, "the model's", "tokens of one sequence"), .min = 1, .max = 1 << 30,
-    USUAL, OF_JOB },
-  { LOADED (batch, "lengths", docs.lengths, strategy_lengths, "whole: each fills a sequence",
-            "tokens of documents, packed into sequences, with attention inside each: fixed:N, uniform:A:B, "
-            "lognormal:MEDIAN:SIGMA[:MAX], file:PATH (a CSV of length,count)"),
-    .argument = "TEXT",
+  { ROW (batch, "seq", seq, LS_FIELD_UINT), .min = 1, .max = 1 << 30, USUAL, OF_JOB },
+  { LOADED (batch, "lengths", docs.lengths, lengths_file), .argument = "TEXT",
     .expected = "whole, fixed:N, uniform:A:B, lognormal:MEDIAN:SIGMA[:MAX] or file:PATH, a CSV with columns "
                 "length and count",
-    .words = lengths_words, .why = strategy_why_lengths, OF_JOB },
-  { ENUM (batch, "lengths_draw", docs.draw, lengths_draws, "each",
-          "lengths: each micro-batch has documents of its own, or all have the mean of the step"),
-    OF_JOB },
-  { ENUM (batch, "lengths_balance", docs.balance, lengths_balances, "none",
-          "lengths: sequences with more attention first, dealt to copies forth and back, or as drawn"),
-    OF_JOB },
-  { ROW (batch, "lengths_seed", docs.seed, LS_FIELD_UINT, "0", "lengths: of the draw"), .max = G_MAXUINT32,
-    OF_JOB },
+    .words = lengths_words, .why = why_lengths, OF_JOB },
+  { ENUM (batch, "lengths_draw", docs.draw, lengths_draws), OF_JOB },
+  { ENUM (batch, "lengths_balance", docs.balance, lengths_balances), OF_JOB },
+  { ROW (batch, "lengths_seed", docs.seed, LS_FIELD_UINT), .max = G_MAXUINT32, OF_JOB },
 
-  { ENUM (memory, "recompute", recompute, ls_recompute_names, "none",
-          "activations that the backward pass computes again"),
-    USUAL },
-  { CUSTOM (
-        memory, "recompute_parts", strategy_parse_parts, strategy_format_parts, "core",
-        "selective: what is computed again: core (inside of attention), norm, activation (their "
-        "outputs), mla-up (what latent attention makes of its latents), mlp, moe, shared (an MLP, experts "
-        "with their router, shared experts, from their input), op (torchtitan's policy), dots "
-        "(JAX's: all but matrix products), dots-flash (but "
-        "these and attention), keep-qkv, keep-attention, keep-projection, keep-up, keep-down (but some of "
-        "these)"),
-    .argument = "A,B",
+  { ENUM (memory, "recompute", recompute, ls_recompute_names), USUAL },
+  { CUSTOM (memory, "recompute_parts", parse_parts, format_parts), .argument = "A,B",
     .expected = "core, norm, activation, mla-up, mlp, moe, shared, several such as \"core,norm\", op, dots, "
                 "dots-flash, some of keep-qkv, keep-attention, keep-projection, keep-up, keep-down, or auto",
     .words = recompute_words },
-  { ENUM (memory, "recompute_method", memory.recompute_method, recompute_methods, "uniform",
-          "full: groups of layers, or the first layers of a chunk") },
-  { UINT (memory, "recompute_layers", memory.recompute_layers, "uniform 1, block all",
-          "full: layers of a group, or recomputed ones of a chunk") },
-  { LIST (memory, "recompute_stages", memory.recompute_stages, memory.n_recompute_stages, "all alike",
-          "full, block: recomputed layers of each pipeline rank, pp of them"),
+  { ENUM (memory, "recompute_method", memory.recompute_method, recompute_methods) },
+  { UINT (memory, "recompute_layers", memory.recompute_layers) },
+  { LIST (memory, "recompute_stages", memory.recompute_stages, memory.n_recompute_stages),
     .expected = "a list of whole numbers such as 1x3,2 (3 times 1, then 2), each" },
-  { BOOL (memory, "recompute_early_stop", memory.recompute_early_stop, "false",
-          "full: stop once the backward has what it needs, as PyTorch since 2.1 without reentrance"),
-    SET_ONLY },
-  { BOOL (memory, "recompute_flash", memory.recompute_flash, "false",
-          "selective, core: flash attention runs again too, as in Megatron-Core's checkpoint around it"),
-    SET_ONLY },
-  { BOOL (memory, "partition_activations", memory.partition_activations, "false",
-          "full: kept inputs are cut over tp, and gathered for recomputation") },
-  { BOOL (memory, "offload_activations", memory.offload_activations, "false",
-          "kept activations go to the host's memory and come back") },
-  { UINT (memory, "offload_layers", memory.offload_layers, "all but the last",
-          "offload_activations: of a chunk's first layers"),
-    SET_ONLY },
-  { ENUM (memory, "cuda_allocator", memory.cuda_allocator, cuda_allocators, "none",
-          "PyTorch's: segments of fixed size, which it gives back and takes anew at the GPU's limit, or that "
-          "grow (expandable_segments)"),
-    SET_ONLY },
-  { ENUM (memory, "offload", memory.offload, offloads, "none",
-          "deepspeed: what lives outside the accelerator (parameters: the optimizer too)") },
-  { ENUM (memory, "offload_to", memory.offload_to, offload_places, "cpu", "where it lives") },
+  { BOOL (memory, "recompute_early_stop", memory.recompute_early_stop), SET_ONLY },
+  { BOOL (memory, "recompute_flash", memory.recompute_flash), SET_ONLY },
+  { BOOL (memory, "partition_activations", memory.partition_activations) },
+  { BOOL (memory, "offload_activations", memory.offload_activations) },
+  { UINT (memory, "offload_layers", memory.offload_layers), SET_ONLY },
+  { ENUM (memory, "cuda_allocator", memory.cuda_allocator, cuda_allocators), SET_ONLY },
+  { ENUM (memory, "offload", memory.offload, offloads) },
+  { ENUM (memory, "offload_to", memory.offload_to, offload_places) },
 
-  { COUNT (memory, "lora_rank", lora.rank, "0", "rank of adapters on frozen weights (LoRA); 0: all learn"),
-    OF_JOB },
-  { TEXT (memory, "lora_modules", lora.modules, "all-linear",
-          "what has one: q, k, v, o, gate, up, down; in, select, step, out of mixers; or all-linear"),
-    OF_JOB },
-  { BOOL (memory, "qlora", lora.qlora, "false", "frozen weights of linear layers are kept in 4 bits (NF4)"),
-    OF_JOB },
+  { COUNT (memory, "lora_rank", lora.rank), OF_JOB },
+  { TEXT (memory, "lora_modules", lora.modules), OF_JOB },
+  { BOOL (memory, "qlora", lora.qlora), OF_JOB },
 
-  { ENUM (precision, "dtype", dtype, dtypes, "bf16", "format of parameters and activations"), USUAL },
-  { ENUM (precision, "grad_dtype", opt.grad_dtype, grad_dtypes, "the 16-bit type of dtype",
-          "number format of gradients, accumulated and reduced"),
-    USUAL },
-  { ENUM (
-        precision, "fp8_recipe", fp8.recipe, fp8_recipes, "delayed",
-        "fp8: scaling factors of earlier steps, of this tensor, of its blocks of 128, of 32 (Blackwell), or "
-        "of 128 by DeepSeek's own kernels"),
-    .of_program = true },
-  { ENUM (precision, "fp8_linear", fp8.linear, fp8_linears, "te",
-          "fp8: linear layers of Transformer Engine, or of torchao, which cast weights in each pass and keep "
-          "their input in 16 bits (torchao-cast, until July 2025: as cast, scaled by tensor)"),
-    SET_ONLY },
-  { ENUM (
-      precision, "fp8_attention", fp8.attention, fp8_attentions, "none",
-      "fp8, nvfp4: attention by cuDNN in fp8 too (Transformer Engine's fp8_dpa), scaled as fp8_recipe says, "
-      "or in a way of its own") },
-  { ENUM (precision, "fp8_amax_reduction", fp8.amax_reduction, amax_reductions, "stage",
-          "fp8, delayed: ranks that share the amax of tensors after each pass: tp cp dp, tp cp, or "
-          "none"),
-    SET_ONLY },
-  { BOOL (precision, "fp8_act_store", fp8.act_store, "false",
-          "the input of the activation of an MLP or expert is kept in fp8") },
-  { BOOL (precision, "fp8_params", fp8.params, "false",
-          "fp8: weights are stored and gathered in fp8; of mxfp8 gathered in 16 bits") },
-  { BOOL (precision, "bf16_experts", fp8.bf16_experts, "false",
-          "fp8, nvfp4: products of experts are in bf16, as where only linear layers are converted") },
-  { COUNT (precision, "bf16_first", fp8.bf16_first, "0",
-           "fp8, nvfp4: so many layers at the start have their products in bf16") },
-  { COUNT (precision, "bf16_last", fp8.bf16_last, "0",
-           "fp8, nvfp4: and at the end; recipes of NVIDIA for nvfp4 keep some 15 %") },
-  { CUSTOM (precision, "module_formats", strategy_parse_formats, strategy_format_formats, "none",
-            "fp8, nvfp4: modules whose products are in another format (Megatron-LM's "
-            "--te-precision-config-file): qkv:bf16,mixer-out:mxfp8"),
-    .argument = "MODULE:FORMAT,...",
+  { ENUM (precision, "dtype", dtype, dtypes), USUAL },
+  { ENUM (precision, "grad_dtype", opt.grad_dtype, grad_dtypes), USUAL },
+  { ENUM (precision, "fp8_recipe", fp8.recipe, fp8_recipes), .of_program = true },
+  { ENUM (precision, "fp8_linear", fp8.linear, fp8_linears), SET_ONLY },
+  { ENUM (precision, "fp8_attention", fp8.attention, fp8_attentions) },
+  { ENUM (precision, "fp8_amax_reduction", fp8.amax_reduction, amax_reductions), SET_ONLY },
+  { BOOL (precision, "fp8_act_store", fp8.act_store) },
+  { BOOL (precision, "fp8_params", fp8.params) },
+  { BOOL (precision, "bf16_experts", fp8.bf16_experts) },
+  { COUNT (precision, "bf16_first", fp8.bf16_first) },
+  { COUNT (precision, "bf16_last", fp8.bf16_last) },
+  { CUSTOM (precision, "module_formats", parse_formats, format_formats), .argument = "MODULE:FORMAT,...",
     .expected = "none, or pairs such as qkv:bf16 of qkv, proj, fc1, fc2, expert-fc1, expert-fc2, shared-fc1, "
                 "shared-fc2, latent-down, latent-up, mixer-in, mixer-out or mtp with bf16, current, "
                 "blockwise, mxfp8 or nvfp4" },
 
-  { LOADED (optimizer, "optimizer", opt.optimizer, strategy_optimizer, "adam",
-            "which optimizer: adam or adamw, or one of a file (lockstep list optimizers)"),
-    .argument = "NAME|FILE", USUAL,
+  { LOADED (optimizer, "optimizer", opt.optimizer, optimizer_file), .argument = "NAME|FILE", USUAL,
     .expected = "adam, adamw, or a file of an optimizer without mistakes (lockstep list optimizers; lockstep "
                 "check FILE says what is wrong with one)",
-    .why = strategy_why_optimizer },
-  { ENUM (optimizer, "optimizer_cut", opt.cut, optimizer_cuts,
-          "tensors where it multiplies matrices, else elements",
-          "megatron, zero 1: ranks have equal pieces of all parameters, or whole tensors") },
-  { ENUM (optimizer, "optimizer_tp", opt.tp, optimizer_tps, "blockwise",
-          "what is multiplied of a matrix that tp cuts: a rank's part, the whole on each, or parts whose "
-          "products are summed") },
-  { ENUM (optimizer, "master", opt.master, masters, "fp32",
-          "weights that the optimizer steps on: fp32 together with those in 16 bits; megatron, "
-          "precision-aware: in 16 bits, or what bf16 ones lack; one copy, ddp: none, those in 16 bits, with "
-          "moments in 16 bits; or the weights are fp32 and cast for each product (autocast)"),
-    .of_program = true },
-  { ENUM (optimizer, "moment_dtype", opt.moment_dtype, moment_dtypes, "fp32",
-          "megatron: format of Adam's first moment") },
-  { ENUM (optimizer, "variance_dtype", opt.variance_dtype, moment_dtypes, "fp32", "and of its second") },
+    .why = why_optimizer },
+  { ENUM (optimizer, "optimizer_cut", opt.cut, optimizer_cuts) },
+  { ENUM (optimizer, "optimizer_tp", opt.tp, optimizer_tps) },
+  { ENUM (optimizer, "master", opt.master, masters), .of_program = true },
+  { ENUM (optimizer, "moment_dtype", opt.moment_dtype, moment_dtypes) },
+  { ENUM (optimizer, "variance_dtype", opt.variance_dtype, moment_dtypes) },
 
-  { ENUM (software, "attention", use.attention, attention_kinds, "the model's", "attention kernels"),
-    .of_program = true, USUAL },
-  { LOADED (software, "kernels", use.kernels, strategy_kernels, "built-in: fused, as Megatron-LM's",
-            "kernels as some software launches them (lockstep list kernels)"),
-    .argument = "NAME|FILE", .of_program = true,
+  { ENUM (software, "attention", use.attention, attention_kinds), .of_program = true, USUAL },
+  { LOADED (software, "kernels", use.kernels, kernels_file), .argument = "NAME|FILE", .of_program = true,
     .expected = "built-in, or a file of kernels without mistakes (lockstep list kernels; lockstep check FILE "
                 "says what is wrong with one)",
-    .why = strategy_why_kernels },
-  { ENUM (software, "attention_kernel", use.attention_kernel, ls_attention_kernel_names, "auto",
-          "flash: its implementation; auto, or one without times on the accelerator: one that has"),
-    SET_ONLY },
-  { ENUM (software, "qkv_layout", use.qkv_layout, qkv_layouts, "joint",
-          "flash: Q, K, V in one tensor, as three views, or copied without padding and back"),
-    SET_ONLY },
-  { BOOL (software, "window_mask", use.window_mask, "false",
-          "flash: a window no longer than the sequence is a mask over all keys, of which none is skipped, as "
-          "in PyTorch's scaled_dot_product_attention"),
-    SET_ONLY },
-  { ENUM (software, "loss_kernel", use.loss_kernel, losses, "parallel",
-          "cross-entropy: parallel over the vocabulary, or one kernel each way (tp 1)"),
-    SET_ONLY },
-  { ROW (software, "vocab_multiple", use.vocab_multiple, LS_FIELD_UINT, "128",
-         "tokens are padded to a multiple of this times tp, as Megatron-LM's "
-         "make_vocab_size_divisible_by; 1: only so that tp cuts them"),
-    .min = 1, .max = 1 << 20, SET_ONLY },
-  { ROW (software, "train_metrics", use.train_metrics, LS_FIELD_UINT, "0",
-         "how often the loss is computed again from the logits for what is logged"),
-    .max = 16, SET_ONLY },
-  { BOOL (software, "dynamic_gemms", use.dynamic_gemms, "false",
-          "GEMMs that fill a Hopper GPU fetch their next tile as they go, as those of cuBLAS 13 do, so that "
-          "SMs which communication holds cost no second wave"),
-    SET_ONLY },
-  { BOOL (software, "apex_norm", use.apex_norm, "false",
-          "layer norms run apex's kernels, as in Megatron-LM until early 2022, not those for long rows"),
-    SET_ONLY },
-  { BOOL (software, "split_bias_dropout", use.split_bias_dropout, "false",
-          "the bias before a dropout is added in a kernel of its own, as in Megatron-LM of 2023"),
-    SET_ONLY },
-  { BOOL (software, "batch_sync", launch.batch_sync, "false",
-          "each forward fetches its micro-batch, in which the host waits for the device, as in Megatron-LM "
-          "until late 2023"),
-    SET_ONLY },
-  { BOOL (software, "batch_ends", launch.batch_ends, "false",
-          "with batch_sync: only the first and the last stage fetch one"),
-    SET_ONLY },
-  { BOOL (software, "launch_blocking", launch.launch_blocking, "false",
-          "the host waits for each op that it issues, as with CUDA_LAUNCH_BLOCKING=1"),
-    SET_ONLY },
-  { BOOL (software, "grad_fusion", use.grad_fusion, "false",
-          "weight-gradient GEMMs add to 16-bit gradients too, as Megatron-LM since 2023; to fp32 ones they "
-          "do but with grad_apart"),
-    SET_ONLY },
-  { BOOL (software, "grad_apart", use.grad_apart, "false",
-          "gradients are added by kernels of their own, fp32 ones too, as with Megatron-LM's "
-          "--no-gradient-accumulation-fusion"),
-    SET_ONLY },
-  { BOOL (software, "wgrad_placeholders", use.wgrad_placeholders, "false",
-          "megatron, with Transformer Engine from 2.3 on: a 16-bit tensor stands for the gradient of each "
-          "shape of weight"),
-    SET_ONLY },
+    .why = why_kernels },
+  { ENUM (software, "attention_kernel", use.attention_kernel, ls_attention_kernel_names), SET_ONLY },
+  { ENUM (software, "qkv_layout", use.qkv_layout, qkv_layouts), SET_ONLY },
+  { BOOL (software, "window_mask", use.window_mask), SET_ONLY },
+  { ENUM (software, "loss_kernel", use.loss_kernel, losses), SET_ONLY },
+  { ROW (software, "vocab_multiple", use.vocab_multiple, LS_FIELD_UINT), .min = 1, .max = 1 << 20, SET_ONLY },
+  { ROW (software, "train_metrics", use.train_metrics, LS_FIELD_UINT), .max = 16, SET_ONLY },
+  { BOOL (software, "dynamic_gemms", use.dynamic_gemms), SET_ONLY },
+  { BOOL (software, "apex_norm", use.apex_norm), SET_ONLY },
+  { BOOL (software, "split_bias_dropout", use.split_bias_dropout), SET_ONLY },
+  { BOOL (software, "batch_sync", launch.batch_sync), SET_ONLY },
+  { BOOL (software, "batch_ends", launch.batch_ends), SET_ONLY },
+  { BOOL (software, "launch_blocking", launch.launch_blocking), SET_ONLY },
+  { BOOL (software, "grad_fusion", use.grad_fusion), SET_ONLY },
+  { BOOL (software, "grad_apart", use.grad_apart), SET_ONLY },
+  { BOOL (software, "wgrad_placeholders", use.wgrad_placeholders), SET_ONLY },
 
-  { ENUM (pipeline, "p2p", mp.p2p, p2p_kinds, "batched; pipedream: overlapped",
-          "how stages exchange activations") },
-  { BOOL (pipeline, "p2p_warmup_flush", mp.p2p_warmup_flush, "false",
-          "overlapped p2p: in warm-up and cool-down too, where Megatron-LM otherwise waits for it"),
-    SET_ONLY },
-  { ROW (pipeline, "pipeline_batch", mp.pipeline_batch, LS_FIELD_UINT, "0: all of a step",
-         "sequences of a copy that pass the pipeline before it is flushed (local_batch_size of torchtitan)"),
-    .max = MAX_DEGREE },
-  { LIST (pipeline, "layers_per_chunk", layout.layers_per_chunk, layout.n_layers_per_chunk,
-          "auto: even where pp vpp divides the layers, or layers + 2, else balanced",
-          "layers of each chunk, pp vpp of them; balanced: by what layers, embedding and head cost; weights: "
-          "each up to the layer that passes its share of their weights and the head's, as nanotron does; "
-          "modules: embedding, layers, last norm and head count alike"),
+  { ENUM (pipeline, "p2p", mp.p2p, p2p_kinds) },
+  { BOOL (pipeline, "p2p_warmup_flush", mp.p2p_warmup_flush), SET_ONLY },
+  { ROW (pipeline, "pipeline_batch", mp.pipeline_batch, LS_FIELD_UINT), .max = MAX_DEGREE },
+  { LIST (pipeline, "layers_per_chunk", layout.layers_per_chunk, layout.n_layers_per_chunk),
     .names = layer_rules, .word_offset = offsetof (LsStrategy, layout.layer_rule),
     .expected = "auto, balanced, weights, modules, or layers of each chunk in model order such as 4x13,3x3 "
                 "(13 chunks of 4, then 3 of 3), whole numbers" },
-  { CTAS (pipeline, "pp_max_ctas", mp.pp_max_ctas, "transfers between stages") },
-  { BOOL (pipeline, "post_validation", opt.post_validation, "false",
-          "nobody waits for the norm of the gradients: it is checked a step later (zero bubble)") },
+  { CTAS (pipeline, "pp_max_ctas", mp.pp_max_ctas) },
+  { BOOL (pipeline, "post_validation", opt.post_validation) },
 
-  { BOOL (tensor, "tp_overlap", mp.tp_overlap, "false",
-          "tensor-parallel collectives together with GEMMs; needs sp"),
-    ON_OFF },
-  { ENUM (tensor, "tp_overlap_kind", mp.tp_overlap_kind, tp_overlaps, "ring",
-          "tp_overlap: together with GEMMs that do not need it, or pipelined with those that do too") },
-  { BOOL (tensor, "tp_overlap_margin", mp.tp_overlap_margin, "true",
-          "tp_overlap: GEMMs leave bulk collectives SMs"),
-    SET_ONLY },
-  { BOOL (
-        tensor, "tp_async", mp.tp_async, "true",
-        "in the backward, tensor-parallel collectives of column-parallel layers run together with a GEMM, as "
-        "in Megatron-LM since 2022"),
-    SET_ONLY },
-  { CTAS (tensor, "tp_max_ctas", mp.tp_max_ctas, "tensor-parallel collectives (ncclConfig_t.maxCTAs)") },
-  { BOOL (tensor, "sp_save_gathered", mp.sp_save_gathered, "false",
-          "with sp: keep the gathered inputs instead of gathering them again"),
-    SET_ONLY },
+  { BOOL (tensor, "tp_overlap", mp.tp_overlap), ON_OFF },
+  { ENUM (tensor, "tp_overlap_kind", mp.tp_overlap_kind, tp_overlaps) },
+  { BOOL (tensor, "tp_overlap_margin", mp.tp_overlap_margin), SET_ONLY },
+  { BOOL (tensor, "tp_async", mp.tp_async), SET_ONLY },
+  { CTAS (tensor, "tp_max_ctas", mp.tp_max_ctas) },
+  { BOOL (tensor, "sp_save_gathered", mp.sp_save_gathered), SET_ONLY },
 
-  { ENUM (context, "cp_kind", mp.cp_kind, cp_kinds, "ring",
-          "how context-parallel attention exchanges keys and values") },
-  { ENUM (context, "cp_steps", mp.cp_steps, cp_steps, "te",
-          "ring, all-gather: as Transformer Engine has them, or PyTorch, whose all-gather goes by steps too, "
-          "with keys and values for all heads, sums in fp32 and gradients sent in fp32 (eager or compiled)"),
-    SET_ONLY },
-  { BOOL (context, "cp_balance", mp.cp_balance, "true",
-          "ring, all-gather: each context-parallel rank has an early and a late part of a sequence"),
-    ON_OFF },
-  { CTAS (context, "cp_max_ctas", mp.cp_max_ctas, "context-parallel exchanges") },
+  { ENUM (context, "cp_kind", mp.cp_kind, cp_kinds) },
+  { ENUM (context, "cp_steps", mp.cp_steps, cp_steps), SET_ONLY },
+  { BOOL (context, "cp_balance", mp.cp_balance), ON_OFF },
+  { CTAS (context, "cp_max_ctas", mp.cp_max_ctas) },
 
-  { ROW (experts, "expert_capacity", experts.capacity, LS_FIELD_DOUBLE, "0",
-         "tokens that an expert takes at most, over the mean; 0: none are dropped"),
-    .min = 0, .max = 1e6 },
-  { TEXT (experts, "expert_load", experts.load, "even",
-          "how tokens fall on experts: even, round-robin (dealt out in turn), zipf:S (the busiest first), "
-          "lognormal:SIGMA:SEED (anywhere), or weights a,b,... over and over"),
-    .argument = "TEXT" },
-  { ENUM (experts, "expert_padding", experts.padding, expert_paddings, "none",
-          "rows of zeros after the tokens of an expert, up to the fullest of its rank, or up to "
-          "expert_capacity; these are sent, too") },
-  { ENUM (experts, "dispatcher", experts.dispatcher, ls_dispatcher_names, "all-to-all",
-          "what brings tokens to experts and back: NCCL's all-to-all, or DeepEP or HybridEP, which send a "
-          "token once to a node and once to a GPU") },
-  { BOOL (experts, "grouped_gemm", experts.grouped_gemm, "false",
-          "products of a rank's experts are one kernel, not one of each") },
-  { CTAS (experts, "ep_max_ctas", mp.ep_max_ctas, "exchanges of tokens by NCCL") },
-  { UINT (experts, "dispatch_sms", experts.dispatch_sms, "20",
-          "deepep, hybridep: SMs that each of its calls holds") },
-  { BOOL (experts, "dispatch_fp8", experts.dispatch_fp8, "false",
-          "deepep: tokens go to experts in fp8, and come back in 16 bits") },
-  { BOOL (experts, "dispatch_margin", experts.dispatch_margin, "false",
-          "deepep, hybridep: matrix products leave its SMs free") },
-  { ENUM (experts, "ep_overlap", mp.ep_overlap, flags, "1 with dualpipe and dualpipev, else 0",
-          "a forward and a backward side by side: each exchanges tokens while the other computes"),
-    ON_OFF },
-  { ENUM (experts, "delay_wgrad", mp.delay_wgrad, flags,
-          "1 with ep_overlap in dualpipe and dualpipev, else 0",
-          "with ep_overlap: weight gradients are computed while tokens are exchanged"),
-    ON_OFF },
-  { BOOL (experts, "shared_overlap", experts.shared_overlap, "false",
-          "shared experts run together with the exchange of tokens") },
+  { ROW (experts, "expert_capacity", experts.capacity, LS_FIELD_DOUBLE), .min = 0, .max = 1e6 },
+  { TEXT (experts, "expert_load", experts.load), .argument = "TEXT" },
+  { ENUM (experts, "expert_padding", experts.padding, expert_paddings) },
+  { ENUM (experts, "dispatcher", experts.dispatcher, ls_dispatcher_names) },
+  { BOOL (experts, "grouped_gemm", experts.grouped_gemm) },
+  { CTAS (experts, "ep_max_ctas", mp.ep_max_ctas) },
+  { UINT (experts, "dispatch_sms", experts.dispatch_sms) },
+  { BOOL (experts, "dispatch_fp8", experts.dispatch_fp8) },
+  { BOOL (experts, "dispatch_margin", experts.dispatch_margin) },
+  { ENUM (experts, "ep_overlap", mp.ep_overlap, flags), ON_OFF },
+  { ENUM (experts, "delay_wgrad", mp.delay_wgrad, flags), ON_OFF },
+  { BOOL (experts, "shared_overlap", experts.shared_overlap) },
 
-  { CTAS (data, "dp_max_ctas", mp.dp_max_ctas, "reductions and gathers over copies") },
-  { BOOL (data, "dp_overlap", data.overlap, "true", "reduce gradients during the backward pass"), ON_OFF },
-  { ENUM (data, "loop_overlap", data.loop_overlap, loop_overlaps, "gathers",
-          "xla-fsdp: what runs together with compute: gathers (in their turn of the loop over layers), turn "
-          "(reductions, too), pipelined (both, from one turn to the next)"),
-    SET_ONLY },
-  { ENUM (data, "loop_copies", data.loop_copies, loop_copies, "none",
-          "xla-fsdp: what the loop over layers copies: none, kept (outputs of products that are kept, into "
-          "arrays of all layers), weights (these, and pipelined gathers, without double buffering)"),
-    SET_ONLY },
-  { ENUM (data, "gather_overlap", data.gather_overlap, flags, "as dp_overlap",
-          "megatron: gather parameters during the next forward"),
-    ON_OFF },
-  { ENUM (data, "grad_sync", data.grad_sync, grad_syncs,
-          "each with zero 2 and 3, flush with pipeline_batch, else last",
-          "micro-batches that reduce gradients; flush: the last before each flush of the pipeline") },
-  { BOOL (data, "grad_norm", opt.grad_norm, "true",
-          "all-reduce the norm of the gradients before the optimizer"),
-    ON_OFF },
-  { BOOL (data, "grad_check", data.grad_check, "false",
-          "megatron: the host reads the norm of each bucket before it is reduced, to find NaN or Inf "
-          "(check_for_nan_in_grad)") },
-  { ROW (data, "bucket_bytes", data.bucket_bytes, LS_FIELD_BYTES, "25MiB, the first 1MiB",
-         "ddp: size of a bucket"),
-    .above = true },
-  { BOOL (data, "bucket_view", data.bucket_view, "true",
-          "ddp: gradients are views of the buckets, which else are next to them "
-          "(gradient_as_bucket_view)") },
-  { ELEMENTS (data, "bucket_params", data.bucket_params, "the larger of 40e6 and 1e6 dp",
-              "megatron: parameters of a bucket") },
-  { ENUM (data, "ps_servers", data.ps_servers, servers, "nodes",
-          "ps: a parameter server in each node, which share the parameters, or one for all ranks") },
+  { CTAS (data, "dp_max_ctas", mp.dp_max_ctas) },
+  { BOOL (data, "dp_overlap", data.overlap), ON_OFF },
+  { ENUM (data, "loop_overlap", data.loop_overlap, loop_overlaps), SET_ONLY },
+  { ENUM (data, "loop_copies", data.loop_copies, loop_copies), SET_ONLY },
+  { ENUM (data, "gather_overlap", data.gather_overlap, flags), ON_OFF },
+  { ENUM (data, "grad_sync", data.grad_sync, grad_syncs) },
+  { BOOL (data, "grad_norm", opt.grad_norm), ON_OFF },
+  { BOOL (data, "grad_check", data.grad_check) },
+  { ROW (data, "bucket_bytes", data.bucket_bytes, LS_FIELD_BYTES), .above = true },
+  { BOOL (data, "bucket_view", data.bucket_view) },
+  { ELEMENTS (data, "bucket_params", data.bucket_params) },
+  { ENUM (data, "ps_servers", data.ps_servers, servers) },
 
-  { UINT (fsdp, "layers_per_unit", data.layers_per_unit, "1", "layers that are gathered together") },
-  { BOOL (fsdp, "narrow_shards", data.narrow_shards, "false",
-          "fsdp1, fsdp2: shards, their gradients and moments are in 16 bits, as of a model that was in bf16 "
-          "when it was wrapped"),
-    SET_ONLY },
-  { BOOL (fsdp, "limit_all_gathers", data.limit_all_gathers, "true",
-          "fsdp1: the host keeps at most two gathers in flight"),
-    ON_OFF },
-  { ENUM (fsdp, "backward_prefetch", data.backward_prefetch, prefetches, "pre",
-          "fsdp1: when the next gather of the backward is issued") },
-  { COUNT (fsdp, "forward_prefetch", data.forward_prefetch, "0",
-           "units gathered ahead in the forward by an explicit list (fsdp1: 0 or 1)") },
-  { COUNT (fsdp, "backward_prefetch_units", data.backward_prefetch_units, "0",
-           "fsdp2: the same in the backward; 0: one, as it does by itself") },
-  { CUSTOM (fsdp, "reshard_after_forward", strategy_parse_reshard, strategy_format_reshard,
-            "1 with zero 3, 0 with zero 2 or pp",
-            "fsdp2: whether parameters are freed after the forward; N: sharded in groups of N until the "
-            "backward"),
-    .argument = "N", .expected = "0, 1, auto, or the size of a group" },
+  { UINT (fsdp, "layers_per_unit", data.layers_per_unit) },
+  { BOOL (fsdp, "narrow_shards", data.narrow_shards), SET_ONLY },
+  { BOOL (fsdp, "limit_all_gathers", data.limit_all_gathers), ON_OFF },
+  { ENUM (fsdp, "backward_prefetch", data.backward_prefetch, prefetches) },
+  { COUNT (fsdp, "forward_prefetch", data.forward_prefetch) },
+  { COUNT (fsdp, "backward_prefetch_units", data.backward_prefetch_units) },
+  { CUSTOM (fsdp, "reshard_after_forward", parse_reshard, format_reshard), .argument = "N",
+    .expected = "0, 1, auto, or the size of a group" },
 
-  { ELEMENTS (deepspeed, "reduce_bucket", data.reduce_bucket, "5e8", "elements of a bucket of gradients") },
-  { ELEMENTS (deepspeed, "allgather_bucket", data.allgather_bucket, "5e8",
-              "stages 1 and 2: elements of one gather of parameters") },
-  { ROW (deepspeed, "prefetch_bucket", data.prefetch_bucket, LS_FIELD_UINT64, "5e7",
-         "stage 3: elements gathered ahead; 0: none") },
-  { ROW (deepspeed, "persistence_threshold", data.persistence_threshold, LS_FIELD_UINT64, "1e5",
-         "stage 3: smaller parameters are never sharded; 0: all are") },
-  { ROW (deepspeed, "max_live_params", data.max_live_params, LS_FIELD_UINT64, "1e9",
-         "stage 3: gathered elements before gathering ahead stops; 0: at once") },
-  { ROW (deepspeed, "max_reuse_distance", data.max_reuse_distance, LS_FIELD_UINT64, "1e9",
-         "stage 3: parameters are kept if fewer elements are used before their next use; 0: none") },
-  { BOOL (deepspeed, "collective_lists", data.collective_lists, "false",
-          "stage 3, of early 2021: parameters one by one and blocking, through lists of one tensor for each "
-          "rank"),
-    SET_ONLY },
+  { ELEMENTS (deepspeed, "reduce_bucket", data.reduce_bucket) },
+  { ELEMENTS (deepspeed, "allgather_bucket", data.allgather_bucket) },
+  { ROW (deepspeed, "prefetch_bucket", data.prefetch_bucket, LS_FIELD_UINT64) },
+  { ROW (deepspeed, "persistence_threshold", data.persistence_threshold, LS_FIELD_UINT64) },
+  { ROW (deepspeed, "max_live_params", data.max_live_params, LS_FIELD_UINT64) },
+  { ROW (deepspeed, "max_reuse_distance", data.max_reuse_distance, LS_FIELD_UINT64) },
+  { BOOL (deepspeed, "collective_lists", data.collective_lists), SET_ONLY },
 
-  { ENUM (host, "cuda_graphs", launch.cuda_graphs, cuda_graphs, "none",
-          "what is launched as one CUDA graph: a layer each way, or the step up to the optimizer") },
-  { HOST ("host_launch", LS_HOST_LAUNCH, "10us, or as a fit of the cluster has it",
-          "what issuing a kernel costs the host; 0us: nothing. Defaults are times the call_time of the "
-          "cluster's CPUs") },
-  { HOST ("host_comm", LS_HOST_COMM, "20us", "the same for a collective or a group of sends and receives") },
-  { HOST ("host_sync", LS_HOST_SYNC, "10us", "what a synchronising call costs after the device is done") },
-  { HOST ("host_view", LS_HOST_VIEW, "2us", "a call from Python that launches nothing") },
-  { HOST ("host_batch", LS_HOST_BATCH, "513us", "with batch_sync: fetching a micro-batch"), SET_ONLY },
-  { HOST ("host_product", LS_HOST_PRODUCT, "33us; 0us if host_launch is", "a product of experts"), SET_ONLY },
-  { NULL },
+  { ENUM (host, "cuda_graphs", launch.cuda_graphs, cuda_graphs) },
+  { HOST ("host_launch", LS_HOST_LAUNCH) },
+  { HOST ("host_comm", LS_HOST_COMM) },
+  { HOST ("host_sync", LS_HOST_SYNC) },
+  { HOST ("host_view", LS_HOST_VIEW) },
+  { HOST ("host_batch", LS_HOST_BATCH), SET_ONLY },
+  { HOST ("host_product", LS_HOST_PRODUCT), SET_ONLY },
+  { .table = "strategy" },
 };
+
+/* --- files of values ------------------------------------------------------------------------------ */
+
+/* A mistake that has a place: one of a value that is no file, or of a name that no file has, has none. */
+static bool
+is_in_file (const LsDiagList *diags)
+{
+  return ls_diag_list_n_kept (diags) > 0 && ls_diag_list_at (diags, 0).file;
+}
+
+bool
+ls_value_file_check (const char *key, const char *text, LsDiagList *diags)
+{
+  const LsField *f = ls_field_find (ls_strategy_fields, key);
+  g_autoptr (LsDiagList) found = ls_diag_list_new ();
+  if (!f || !f->load || !g_str_has_prefix (text, f->load->prefix) || ls_json_is_given (text))
+    return true;
+  gpointer loaded = f->load->load (text, found);
+  g_clear_pointer (&loaded, f->load->unref);
+  if (is_in_file (found))
+    f->load->load (text, diags);
+  return !is_in_file (found);
+}
+
+/* --- strategies/ read ---------------------------------------------------------------------------- */
+
+static bool
+check_chunks (const LsJsonDoc *doc, const LsStrategy *s, LsDiagList *diags)
+{
+  if (s->layout.n_layers_per_chunk <= LS_MAX_CHUNKS)
+    return true;
+  const cJSON *list = ls_json_doc_at (doc, "layers_per_chunk");
+  return ls_json_doc_diag (doc, list, LS_JSON_AT_VALUE, diags, NULL, "expected at most %d chunks; got %u",
+                           LS_MAX_CHUNKS, s->layout.n_layers_per_chunk);
+}
+
+static bool
+read_over (const LsJsonDoc *doc, const LsStrategy *base, LsStrategy *ret_strategy, LsDiagList *diags)
+{
+  LsStrategy s;
+  ls_strategy_copy (&s, base);
+  bool ok
+      = ls_fields_read_file (ls_strategy_fields, "strategy", doc, &s, diags) && check_chunks (doc, &s, diags);
+  if (ok)
+    *ret_strategy = s;
+  else
+    ls_strategy_clear (&s);
+  return ok;
+}
+
+bool
+ls_strategy_read (const LsJsonDoc *doc, LsStrategy *ret_strategy, LsDiagList *diags)
+{
+  LsStrategy blank;
+  ls_strategy_init (&blank);
+  return read_over (doc, &blank, ret_strategy, diags);
+}
+
+bool
+ls_strategy_read_over (const LsJsonDoc *doc, const LsStrategy *base, LsStrategy *ret_strategy,
+                       GHashTable *said, LsDiagList *diags)
+{
+  if (!read_over (doc, base, ret_strategy, diags))
+    return false;
+  for (const LsField *f = ls_strategy_fields; f->key && said; f++)
+    if (!f->file_only && cJSON_HasObjectItem (ls_json_doc_root (doc), f->key))
+      g_hash_table_add (said, (gpointer) f->key);
+  return true;
+}

@@ -274,7 +274,8 @@ import_follows_gpus (LsImport *import, const char *key)
 static bool
 is_default (const LsField *f, const char *text)
 {
-  g_autofree char *bare = g_strdup (f->default_text ? f->default_text : "");
+  const char *usual = ls_field_default (f);
+  g_autofree char *bare = g_strdup (usual ? usual : "");
   g_strdelimit (bare, "`\"", ' ');
   return strcmp (g_strstrip (bare), text) == 0;
 }

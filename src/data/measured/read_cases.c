@@ -544,7 +544,7 @@ append_line (GString *out, const char *line)
   }
   g_autofree char *key = g_strndup (line + strlen (open), strcspn (line + strlen (open), " "));
   const LsField *knob = ls_field_find (ls_strategy_fields, key);
-  g_string_append_printf (out, "%.*s%s", (int) strlen (line) - 1, line, knob->meaning);
+  g_string_append_printf (out, "%.*s%s", (int) strlen (line) - 1, line, ls_field_meaning (knob));
   const LsEnumName *names = knob->kind == LS_FIELD_ENUM ? knob->names : NULL;
   for (const LsEnumName *n = names; n && n->name; n++)
     if (ls_enum_is_first (names, n))

@@ -1,9 +1,11 @@
 /* data/text/field.c — a table of fields reads objects and flags, and says as JSON Schema what it reads. */
 #include "data/text/field_kinds.h"
 
+#include <gio/gio.h>
 #include <math.h>
 #include <string.h>
 
+#include "base/handover.h"
 #include "base/suggest.h"
 
 static bool read_object (const FieldReading *r, const LsField *fields, const cJSON *object, void *target);
@@ -59,6 +61,85 @@ ls_field_find_value (const LsField *fields, const char *key)
 {
   const LsField *flag = ls_field_find (fields, key), *other = flag ? NULL : find_key (fields, key);
   return other && ls_field_is_value (other) ? other : flag;
+}
+
+/* --- what keys mean: keys.txt ------------------------------------------------- */
+
+GResource *keys_get_resource (void); /* of keys.gresource.xml */
+
+typedef struct {
+  char *usual, *meaning; /* usual: without the key; NULL: nothing is said */
+} KeyText;
+
+/* A line of a table. last: of the line before, which it may go on with. */
+static KeyText *
+read_key_line (GHashTable *all, const char *table, const char *line, KeyText *last)
+{
+  if (*line == ' ') {
+    char *before = last->meaning;
+    last->meaning = before ? g_strconcat (before, line + 1, NULL) : g_strdup (line + 2);
+    g_free (before);
+    return last;
+  }
+  const char *end = strstr (line, " = ");
+  KeyText *text = g_new0 (KeyText, 1);
+  text->usual = end ? g_strdup (end + strlen (" = ")) : NULL;
+  g_hash_table_insert (
+      all, g_strdup_printf ("%s/%.*s", table, end ? (int) (end - line) : (int) strlen (line), line), text);
+  return text;
+}
+
+/* "TABLE/KEY" to KeyText. */
+static GHashTable *
+read_keys (void)
+{
+  g_autoptr (GBytes) bytes = g_resource_lookup_data (keys_get_resource (), "/lockstep/data/keys.txt",
+                                                     G_RESOURCE_LOOKUP_FLAGS_NONE, NULL);
+  g_assert (bytes);
+  g_autofree char *text = g_strndup (g_bytes_get_data (bytes, NULL), g_bytes_get_size (bytes));
+  g_auto (GStrv) lines = g_strsplit (text, "\n", -1);
+  GHashTable *all = g_hash_table_new (g_str_hash, g_str_equal);
+  const char *table = NULL;
+  KeyText *last = NULL;
+  for (char **line = lines; *line; line++)
+    if (**line == '@')
+      table = *line + 1;
+    else if (**line && **line != '#')
+      last = read_key_line (all, table, *line, last);
+  return all;
+}
+
+/* NULL: its table is not described there, or it has no such key. */
+static const KeyText *
+text_of_key (const LsField *f)
+{
+  static GHashTable *all;
+  static gsize is_made;
+  const LsField *end = f;
+  while (end->key)
+    end++;
+  if (!end->table)
+    return NULL;
+  if (ls_once_enter (&is_made)) {
+    all = read_keys ();
+    ls_once_leave (&is_made);
+  }
+  g_autofree char *path = g_strconcat (end->table, "/", f->key, NULL);
+  return g_hash_table_lookup (all, path);
+}
+
+const char *
+ls_field_meaning (const LsField *f)
+{
+  const KeyText *text = f->meaning ? NULL : text_of_key (f);
+  return text ? text->meaning : f->meaning;
+}
+
+const char *
+ls_field_default (const LsField *f)
+{
+  const KeyText *text = f->default_text ? NULL : text_of_key (f);
+  return text ? text->usual : f->default_text;
 }
 
 /* --- one value of a JSON file ------------------------------------------------- */
@@ -302,8 +383,9 @@ check_required (const FieldReading *r, const LsField *fields, const cJSON *objec
     bool is_own = f->root_only && (!is_root || ls_json_doc_is_given (r->doc));
     if (!f->required || is_own || !is_absent (r, cJSON_GetObjectItemCaseSensitive (object, f->key)))
       continue;
+    const char *meaning = ls_field_meaning (f);
     ls_json_doc_diag (r->doc, object, LS_JSON_AT_VALUE, r->diags, NULL, "missing key \"%s\"%s%s%s", f->key,
-                      f->meaning ? " (" : "", f->meaning ? f->meaning : "", f->meaning ? ")" : "");
+                      meaning ? " (" : "", meaning ? meaning : "", meaning ? ")" : "");
     ok = false;
   }
   return ok;
@@ -654,11 +736,12 @@ write_value (const FieldSchema *x, LsFieldKind kind, const LsField *f)
 static void
 write_description (const FieldSchema *x, const LsField *f)
 {
-  g_autoptr (GString) text = g_string_new (f->meaning);
+  const char *usual = ls_field_default (f);
+  g_autoptr (GString) text = g_string_new (ls_field_meaning (f));
   if (f->kind == LS_FIELD_CUSTOM && f->expected)
     g_string_append_printf (text, "%s%s", text->len > 0 ? "; " : "", f->expected);
-  if (f->default_text)
-    g_string_append_printf (text, "%sdefault: %s", text->len > 0 ? "; " : "", f->default_text);
+  if (usual)
+    g_string_append_printf (text, "%sdefault: %s", text->len > 0 ? "; " : "", usual);
   if (text->len > 0)
     ls_json_out_string (x->w, "description", text->str);
 }

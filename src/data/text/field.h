@@ -1,6 +1,6 @@
 /* data/text/field.h — one table per kind of file says what a key means. It drives the
  * reading of JSON, range checks, "did you mean", command-line flags and the
- * tables in the README of each data folder.
+ * tables of the manual. What keys mean is in data/keys.txt.
  *
  *     static const LsField link_fields[] = {
  *       { "bandwidth", LS_FIELD_RATE, offsetof (LsLinkSpec, bandwidth_bytes_per_s),
@@ -64,7 +64,8 @@ struct LsField {
   bool above; /* the value must exceed min, not just reach it */
   const LsEnumName *names;
   const LsField *fields;
-  const char *table; /* of OBJECT: the kind of file whose keys these are, documented there */
+  const char *table; /* of OBJECT: the kind of file whose keys these are, documented there; of the end of a
+                        table: what data/keys.txt calls it */
   size_t n_offset;
   bool runs;          /* of UINT_LIST: NxM is N, M times; a text in JSON too */
   size_t word_offset; /* of UINT_LIST with names: int, the word's value; 0 with a list */
@@ -80,8 +81,8 @@ struct LsField {
   const char *expected;            /* of CUSTOM and ROW: "0 to 3 or N@group"; of IGNORED: its type */
   const char *const
       *words; /* of CUSTOM: those of its values, "random:SEED", for "did you mean"; NULL: none */
-  const char *default_text; /* for the README; what happens without the key */
-  const char *meaning;      /* for the README and for "missing key"         */
+  const char *default_text; /* what happens without the key; NULL: data/keys.txt says it */
+  const char *meaning;      /* likewise                                                   */
   bool file_only;           /* not a flag                                   */
   const char *topic;        /* of a knob of a job: the group of the help that shows it */
   const char *argument;     /* of a knob: what the help shows for its value; NULL: as its kind has it */
@@ -136,6 +137,11 @@ bool ls_field_set_text (const LsField *fields, void *target, const char *name, c
 
 /* The field that a flag sets, in either spelling; NULL if there is none. */
 const LsField *ls_field_find (const LsField *fields, const char *name);
+/* What a key means, for people, and what happens without it: as its row or data/keys.txt has it. Static;
+ * NULL: neither does. f: in its table. */
+const char *ls_field_meaning (const LsField *f);
+const char *ls_field_default (const LsField *f);
+
 /* Whether a key says what is described, not which file it is: flags, and lists, which have none. */
 bool ls_field_is_value (const LsField *f);
 /* The field of such a key, as a flag or as a file spells it; NULL if there is none. */

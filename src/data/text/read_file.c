@@ -108,44 +108,44 @@ ls_read_file (const char *path, size_t max_bytes, size_t *ret_n, LsDiagList *dia
 
 /* --- piece by piece --------------------------------------------------------------------------------- */
 
-#define PIECE     ((size_t) 1 << 16)
-#define GZIP_ONLY (16 + MAX_WBITS) /* of inflateInit2() */
+#define PIECE ((size_t) 1 << 16)
 
 struct LsInput {
-  FILE *file; /* NULL: memory */
-  const unsigned char *memory;
-  size_t n_memory;
-  uint64_t n_size, n_in; /* of the file or memory, 0: not known; and what of it is in raw or behind it */
-  unsigned char raw[PIECE];
-  size_t n_raw, at; /* bytes in raw, and how many of them are used up */
-  bool has_started, is_gzip, is_done;
-  bool in_member; /* of gzip: its end has not come */
-  z_stream z;
+  gzFile file;     /* reads what is not packed as it is */
+  uint64_t n_size; /* of the file; 0: not known */
   uint64_t n_out;
   char *trouble;
 };
 
+/* Takes file. */
+static LsInput *
+input_new (FILE *file)
+{
+  LsInput *in = g_new0 (LsInput, 1);
+  struct stat info;
+  in->n_size = fstat (fileno (file), &info) == 0 && S_ISREG (info.st_mode) ? (uint64_t) info.st_size : 0;
+  in->file = gzdopen (fcntl (fileno (file), F_DUPFD_CLOEXEC, 0), "rb");
+  if (!in->file)
+    in->trouble = g_strdup ("zlib cannot begin to read");
+  fclose (file);
+  return in;
+}
+
 LsInput *
 ls_input_of_memory (const void *bytes, size_t n)
 {
-  LsInput *in = g_new0 (LsInput, 1);
-  in->memory = bytes;
-  in->n_memory = n;
-  in->n_size = n;
-  return in;
+  FILE *file = tmpfile ();
+  if (!file || fwrite (bytes, 1, n, file) < n || fflush (file) != 0)
+    g_error ("cannot write a temporary file: %s", g_strerror (errno));
+  rewind (file);
+  return input_new (file);
 }
 
 LsInput *
 ls_input_open (const char *path, LsDiagList *diags)
 {
   FILE *file = ls_open_file (path, diags);
-  if (!file)
-    return NULL;
-  LsInput *in = g_new0 (LsInput, 1);
-  in->file = file;
-  struct stat info;
-  in->n_size = fstat (fileno (file), &info) == 0 && S_ISREG (info.st_mode) ? (uint64_t) info.st_size : 0;
-  return in;
+  return file ? input_new (file) : NULL;
 }
 
 void
@@ -153,10 +153,7 @@ ls_input_free (LsInput *in)
 {
   if (!in)
     return;
-  if (in->file)
-    fclose (in->file);
-  if (in->is_gzip)
-    inflateEnd (&in->z);
+  gzclose (in->file);
   g_free (in->trouble);
   g_free (in);
 }
@@ -167,93 +164,25 @@ ls_input_trouble (const LsInput *in)
   return in->trouble;
 }
 
-/* The next piece of the file as it is; false at its end. */
-static bool
-refill (LsInput *in)
+/* Why the bytes end here, newly allocated; NULL: the file does. */
+static char *
+why_it_ends (const LsInput *in)
 {
-  in->at = in->n_raw = 0;
-  if (in->file) {
-    errno = 0;
-    in->n_raw = fread (in->raw, 1, PIECE, in->file);
-    if (ferror (in->file) && !in->trouble)
-      in->trouble = g_strdup_printf ("cannot read this file: %s", g_strerror (errno));
-  } else {
-    in->n_raw = MIN (in->n_memory, PIECE);
-    if (in->n_raw > 0)
-      memcpy (in->raw, in->memory, in->n_raw);
-    in->memory += in->n_raw;
-    in->n_memory -= in->n_raw;
-  }
-  in->n_in += in->n_raw;
-  return in->n_raw > 0;
-}
-
-static void
-begin (LsInput *in)
-{
-  in->has_started = true;
-  if (!refill (in) || in->n_raw < 2 || in->raw[0] != 0x1f || in->raw[1] != 0x8b)
-    return;
-  in->is_gzip = inflateInit2 (&in->z, GZIP_ONLY) == Z_OK;
-  in->in_member = in->is_gzip;
-  if (!in->is_gzip)
-    in->trouble = g_strdup ("zlib cannot begin to unpack");
-}
-
-static size_t
-copy (LsInput *in, unsigned char *to, size_t n)
-{
-  if (in->at == in->n_raw && !refill (in))
-    return 0;
-  n = MIN (n, in->n_raw - in->at);
-  memcpy (to, in->raw + in->at, n);
-  in->at += n;
-  return n;
-}
-
-/* Behind a member may come another one, or padding, which gzip(1) ignores too. */
-static void
-end_member (LsInput *in)
-{
-  in->in_member = false;
-  if (in->at == in->n_raw && !refill (in)) {
-    in->is_done = true;
-    return;
-  }
-  in->is_done = in->raw[in->at] != 0x1f;
-  if (!in->is_done)
-    in->in_member = inflateReset (&in->z) == Z_OK;
-}
-
-static size_t
-unpack (LsInput *in, unsigned char *to, size_t n)
-{
-  in->z.next_out = to;
-  in->z.avail_out = (uInt) MIN (n, PIECE);
-  uInt room = in->z.avail_out;
-  while (in->z.avail_out == room && !in->is_done && !in->trouble) {
-    if (in->at == in->n_raw && !refill (in)) {
-      if (!in->trouble)
-        in->trouble = g_strdup ("the gzip data end in the middle: the file is cut off");
-      break;
-    }
-    in->z.next_in = in->raw + in->at;
-    in->z.avail_in = (uInt) (in->n_raw - in->at);
-    int status = inflate (&in->z, Z_NO_FLUSH);
-    in->at = in->n_raw - in->z.avail_in;
-    if (status == Z_STREAM_END)
-      end_member (in);
-    else if (status != Z_OK && status != Z_BUF_ERROR)
-      in->trouble = g_strdup_printf ("damaged gzip data: %s", in->z.msg ? in->z.msg : "zlib cannot go on");
-  }
-  return room - in->z.avail_out;
+  int code;
+  const char *text = gzerror (in->file, &code), *what = strstr (text, ": "); /* behind the name of the file */
+  if (code == Z_BUF_ERROR)
+    return g_strdup ("the gzip data end in the middle: the file is cut off");
+  return code == Z_OK || code == Z_STREAM_END
+      ? NULL
+      : g_strconcat (code == Z_ERRNO ? "cannot read this file: " : "damaged gzip data: ",
+                     what ? what + strlen (": ") : text, NULL);
 }
 
 /* Bytes of the file that what came out is of; at least 1. */
 static uint64_t
 n_used (const LsInput *in)
 {
-  return MAX (in->n_in - (in->n_raw - in->at), 1);
+  return (uint64_t) MAX (gzoffset (in->file), 1);
 }
 
 /* The whole of it, by what came out of the part that is read. */
@@ -269,10 +198,11 @@ static void
 check_budget (LsInput *in)
 {
   double all = projected (in);
-  uint64_t most = in->is_gzip ? LS_INPUT_MAX_UNPACKED : LS_INPUT_MAX_BYTES;
-  bool is_bomb
-      = in->is_gzip && in->n_out >= LS_INPUT_PROBE_BYTES && in->n_out / LS_INPUT_MAX_RATIO > n_used (in);
-  if (in->trouble || (all <= (double) most && !is_bomb))
+  bool is_gzip = !gzdirect (in->file);
+  uint64_t most = is_gzip ? LS_INPUT_MAX_UNPACKED : LS_INPUT_MAX_BYTES;
+  bool is_bomb = is_gzip && in->n_size > 0 && in->n_out >= LS_INPUT_PROBE_BYTES
+      && in->n_out / LS_INPUT_MAX_RATIO > n_used (in);
+  if (all <= (double) most && !is_bomb)
     return;
   g_autofree char *size = ls_format_bytes ((uint64_t) MIN (all, 1e18));
   in->trouble = is_bomb && all <= (double) most
@@ -280,19 +210,21 @@ check_budget (LsInput *in)
                          "what is unpacked is read up to %d GiB",
                          LS_INPUT_MAX_RATIO, (int) (LS_INPUT_MAX_BYTES >> 30))
       : g_strdup_printf ("about %s %s; %d GiB at most, record fewer steps%s", size,
-                         in->is_gzip ? "unpacked" : "of text", (int) (most >> 30),
-                         in->is_gzip ? " or gunzip it first" : "");
+                         is_gzip ? "unpacked" : "of text", (int) (most >> 30),
+                         is_gzip ? " or gunzip it first" : "");
 }
 
 size_t
 ls_input_read (LsInput *in, void *to, size_t n)
 {
-  if (!in->has_started)
-    begin (in);
   if (in->trouble)
     return 0;
-  size_t got = in->is_gzip ? unpack (in, to, n) : copy (in, to, n);
-  in->n_out += got;
+  int got = gzread (in->file, to, (unsigned) MIN (n, PIECE));
+  if (got <= 0) {
+    in->trouble = why_it_ends (in);
+    return 0;
+  }
+  in->n_out += (uint64_t) got;
   check_budget (in);
-  return in->trouble ? 0 : got;
+  return in->trouble ? 0 : (size_t) got;
 }

@@ -151,29 +151,24 @@ tagged_scalar (const char *type, const char *text)
 
 /* --- a tree on the way ------------------------------------------------------------------------------ */
 
-/* A mapping or a sequence that is not at its end. */
-typedef struct {
-  cJSON *node, *items; /* items: where its members go; node itself, but for a sequence with a tag */
-  char *anchor;        /* NULL: none */
-  char *key;           /* of a mapping: what the next node is the value of; NULL: that is a key */
-  int key_line;
-  bool is_merge;     /* that key is << */
-  GHashTable *keys;  /* of a mapping: char * -> cJSON * */
-  GPtrArray *merged; /* of a mapping: cJSON *, in the order of <<; owned by Build.kept */
-} Frame;
-
 typedef struct {
   const char *text, *name;
   yaml_parser_t parser;
+  yaml_mark_t mark; /* of the latest event */
   LsDiagList *diags;
   GPtrArray *notes;
-  GArray *frames;      /* Frame */
-  GHashTable *anchors; /* char * -> cJSON * */
-  GPtrArray *kept;     /* cJSON *: no part of the tree, but an anchor may name a part of them */
-  cJSON *root;
+  GHashTable *anchors;     /* char * -> cJSON *, of what is at its end */
+  GPtrArray *kept;         /* cJSON *: no part of the tree, but an anchor may name a part of them */
   guint n_nodes, n_copied; /* n_copied: of them, by aliases */
   gsize n_copied_bytes;
 } Build;
+
+/* A mapping that is not at its end. */
+typedef struct {
+  cJSON *node;
+  GHashTable *keys;  /* char * -> cJSON * */
+  GPtrArray *merged; /* cJSON *, in the order of <<; owned by Build.kept */
+} Mapping;
 
 /* --- faults --------------------------------------------------------------------------------------- */
 
@@ -210,26 +205,7 @@ parser_fault (const Build *b)
                 p->context ? p->context : "");
 }
 
-/* --- frames --------------------------------------------------------------------------------------- */
-
-static void
-frame_clear (gpointer data)
-{
-  Frame *f = data;
-  cJSON_Delete (f->node);
-  g_free (f->anchor);
-  g_free (f->key);
-  if (f->keys)
-    g_hash_table_unref (f->keys);
-  if (f->merged)
-    g_ptr_array_unref (f->merged);
-}
-
-static Frame *
-top (const Build *b)
-{
-  return b->frames->len > 0 ? &g_array_index (b->frames, Frame, b->frames->len - 1) : NULL;
-}
+/* --- members -------------------------------------------------------------------------------------- */
 
 /* False: the tree is as large as it may be. */
 static bool
@@ -255,71 +231,42 @@ count_copy (Build *b, guint n_nodes, gsize n_bytes, yaml_mark_t mark)
 }
 
 static void
-tell_repeated (Build *b, const Frame *f)
+tell_repeated (Build *b, const yaml_event_t *key)
 {
   if (!b->notes || b->notes->len >= MAX_NOTES)
     return;
-  g_autofree char *key = ls_printable (f->key);
+  g_autofree char *text = ls_printable ((const char *) key->data.scalar.value);
   g_ptr_array_add (b->notes,
-                   g_strdup_printf ("line %d: \"%s\" again; of equal keys the last holds", f->key_line, key));
-}
-
-static void
-add_member (Build *b, Frame *f, cJSON *node)
-{
-  cJSON *before = g_hash_table_lookup (f->keys, f->key);
-  if (before) {
-    tell_repeated (b, f);
-    g_ptr_array_add (b->kept, cJSON_DetachItemViaPointer (f->items, before));
-  }
-  g_hash_table_replace (f->keys, g_strdup (f->key), node);
-  cJSON_AddItemToObject (f->items, f->key, node);
-  g_clear_pointer (&f->key, g_free);
-}
-
-static bool
-add_merged (Build *b, Frame *f, cJSON *node, yaml_mark_t mark)
-{
-  g_ptr_array_add (b->kept, node);
-  g_clear_pointer (&f->key, g_free);
-  f->is_merge = false;
-  const cJSON *item = cJSON_IsArray (node) ? node->child : node;
-  for (; item; item = cJSON_IsArray (node) ? item->next : NULL) {
-    if (!cJSON_IsObject (item))
-      return fault (b, mark, "expected a mapping, or a list of them, after <<");
-    g_ptr_array_add (f->merged, (gpointer) item);
-  }
-  return true;
+                   g_strdup_printf ("line %d: \"%s\" again; of equal keys the last holds",
+                                    (int) key->start_mark.line + 1, text));
 }
 
 /* Takes node. */
 static bool
-add_node (Build *b, cJSON *node, yaml_mark_t mark)
+add_member (Build *b, Mapping *m, const yaml_event_t *key, cJSON *node)
 {
-  Frame *f = top (b);
-  if (!f)
-    b->root = node;
-  else if (!f->keys)
-    cJSON_AddItemToArray (f->items, node);
-  else if (f->is_merge)
-    return add_merged (b, f, node, mark);
-  else
-    add_member (b, f, node);
-  return true;
+  const char *text = (const char *) key->data.scalar.value;
+  cJSON *before = g_hash_table_lookup (m->keys, text);
+  if (before) {
+    tell_repeated (b, key);
+    g_ptr_array_add (b->kept, cJSON_DetachItemViaPointer (m->node, before));
+  }
+  g_hash_table_replace (m->keys, g_strdup (text), node);
+  return cJSON_AddItemToObject (m->node, text, node);
 }
 
-static void
-set_anchor (Build *b, const char *anchor, cJSON *node)
-{
-  if (anchor)
-    g_hash_table_replace (b->anchors, g_strdup (anchor), node);
-}
-
+/* Takes node. */
 static bool
-expects_key (const Build *b)
+add_merged (Build *b, Mapping *m, cJSON *node)
 {
-  const Frame *f = top (b);
-  return f && f->keys && !f->key;
+  g_ptr_array_add (b->kept, node);
+  const cJSON *item = cJSON_IsArray (node) ? node->child : node;
+  for (; item; item = cJSON_IsArray (node) ? item->next : NULL) {
+    if (!cJSON_IsObject (item))
+      return fault (b, b->mark, "expected a mapping, or a list of them, after <<");
+    g_ptr_array_add (m->merged, (gpointer) item);
+  }
+  return true;
 }
 
 /* --- events --------------------------------------------------------------------------------------- */
@@ -359,27 +306,16 @@ scalar_node (const yaml_event_t *e)
 }
 
 static bool
-take_key (Build *b, const yaml_event_t *e)
+has_no_nul (const Build *b, const yaml_event_t *e)
 {
-  Frame *f = top (b);
-  f->key = g_strdup ((const char *) e->data.scalar.value);
-  f->key_line = (int) e->start_mark.line + 1;
-  f->is_merge = e->data.scalar.style == YAML_PLAIN_SCALAR_STYLE && strcmp (f->key, "<<") == 0;
-  return true;
+  return strlen ((const char *) e->data.scalar.value) == e->data.scalar.length
+      || fault (b, e->start_mark, "a NUL byte in this text");
 }
 
-static bool
-take_scalar (Build *b, const yaml_event_t *e)
+static cJSON *
+build_scalar (Build *b, const yaml_event_t *e)
 {
-  if (strlen ((const char *) e->data.scalar.value) != e->data.scalar.length)
-    return fault (b, e->start_mark, "a NUL byte in this text");
-  if (expects_key (b))
-    return take_key (b, e);
-  if (!count (b, 1, e->start_mark))
-    return false;
-  cJSON *node = scalar_node (e);
-  set_anchor (b, (const char *) e->data.scalar.anchor, node);
-  return add_node (b, node, e->start_mark);
+  return has_no_nul (b, e) && count (b, 1, e->start_mark) ? scalar_node (e) : NULL;
 }
 
 /* Depth, nodes and bytes of a tree; stops counting beyond what may be. */
@@ -395,131 +331,167 @@ measure (const cJSON *node, guint depth, guint *deepest, guint *n_nodes, gsize *
     measure (child, depth + 1, deepest, n_nodes, n_bytes);
 }
 
-static bool
-take_alias (Build *b, const yaml_event_t *e)
+static cJSON *
+build_alias (Build *b, const yaml_event_t *e, guint depth)
 {
   const char *name = (const char *) e->data.alias.anchor;
   const cJSON *node = g_hash_table_lookup (b->anchors, name);
-  guint depth = 0, n_nodes = 0;
+  guint deepest = 0, n_nodes = 0;
   gsize n_bytes = 0;
-  if (expects_key (b))
-    return fault (b, e->start_mark, "an alias as a key");
   if (!node)
-    return fault (b, e->start_mark, "*%s: no value with the anchor &%s ends before it", name, name);
-  measure (node, 1, &depth, &n_nodes, &n_bytes);
-  if (b->frames->len + depth > LS_JSON_MAX_DEPTH)
-    return fault (b, e->start_mark, "more than %d levels, with those of *%s", LS_JSON_MAX_DEPTH, name);
-  return count_copy (b, n_nodes, n_bytes, e->start_mark)
-      && add_node (b, cJSON_Duplicate (node, true), e->start_mark);
+    return fault (b, e->start_mark, "*%s: no value with the anchor &%s ends before it", name, name), NULL;
+  measure (node, 1, &deepest, &n_nodes, &n_bytes);
+  if (depth + deepest > LS_JSON_MAX_DEPTH)
+    return fault (b, e->start_mark, "more than %d levels, with those of *%s", LS_JSON_MAX_DEPTH, name), NULL;
+  return count_copy (b, n_nodes, n_bytes, e->start_mark) ? cJSON_Duplicate (node, true) : NULL;
 }
 
+static cJSON *build_node (Build *b, const yaml_event_t *e, guint depth);
+
+/* The next event, which the caller deletes; false: it is none. */
 static bool
-start (Build *b, const yaml_event_t *e, bool is_mapping)
+next (Build *b, yaml_event_t *e)
 {
-  const yaml_char_t *long_tag = is_mapping ? e->data.mapping_start.tag : e->data.sequence_start.tag,
-                    *anchor = is_mapping ? e->data.mapping_start.anchor : e->data.sequence_start.anchor;
-  g_autofree char *tag = tag_text (long_tag);
-  if (expects_key (b))
-    return fault (b, e->start_mark, "a key that is no scalar");
-  if (b->frames->len >= LS_JSON_MAX_DEPTH)
-    return fault (b, e->start_mark, "more than %d levels", LS_JSON_MAX_DEPTH);
-  if (!count (b, tag ? 3 : 1, e->start_mark))
-    return false;
-  bool is_told = tag && !core_type (tag);
-  Frame f = { .anchor = g_strdup ((const char *) anchor) };
-  f.node = is_mapping || is_told ? cJSON_CreateObject () : cJSON_CreateArray ();
-  f.items = f.node;
-  if (is_told)
-    cJSON_AddStringToObject (f.node, LS_YAML_TAG, tag);
-  if (is_told && !is_mapping)
-    f.items = cJSON_AddArrayToObject (f.node, LS_YAML_ITEMS);
-  f.keys = is_mapping ? g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL) : NULL;
-  f.merged = is_mapping ? g_ptr_array_new () : NULL;
-  g_array_append_val (b->frames, f);
+  if (!yaml_parser_parse (&b->parser, e))
+    return parser_fault (b);
+  b->mark = e->start_mark;
   return true;
+}
+
+/* All up to the end of a sequence. */
+static bool
+fill_sequence (Build *b, cJSON *items, guint depth)
+{
+  for (yaml_event_t e; next (b, &e);) {
+    bool is_end = e.type == YAML_SEQUENCE_END_EVENT;
+    cJSON *item = is_end ? NULL : build_node (b, &e, depth);
+    yaml_event_delete (&e);
+    if (is_end || !item)
+      return is_end;
+    cJSON_AddItemToArray (items, item);
+  }
+  return false;
 }
 
 /* Keys of the mapping itself hold; of those merged, the first. */
 static bool
-merge (Build *b, const Frame *f, yaml_mark_t mark)
+merge (Build *b, const Mapping *m, yaml_mark_t mark)
 {
-  for (guint i = 0; f->merged && i < f->merged->len; i++)
-    for (const cJSON *m = ((const cJSON *) f->merged->pdata[i])->child; m; m = m->next) {
+  for (guint i = 0; i < m->merged->len; i++)
+    for (const cJSON *c = ((const cJSON *) m->merged->pdata[i])->child; c; c = c->next) {
       guint depth = 0, n_nodes = 0;
       gsize n_bytes = 0;
-      if (g_hash_table_contains (f->keys, m->string))
+      if (g_hash_table_contains (m->keys, c->string))
         continue;
-      measure (m, 1, &depth, &n_nodes, &n_bytes);
+      measure (c, 1, &depth, &n_nodes, &n_bytes);
       if (!count_copy (b, n_nodes, n_bytes, mark))
         return false;
-      cJSON *node = cJSON_Duplicate (m, true);
-      g_hash_table_insert (f->keys, g_strdup (m->string), node);
-      cJSON_AddItemToObject (f->items, m->string, node);
+      cJSON *node = cJSON_Duplicate (c, true);
+      g_hash_table_insert (m->keys, g_strdup (c->string), node);
+      cJSON_AddItemToObject (m->node, c->string, node);
     }
   return true;
 }
 
+/* A key and its value. */
 static bool
-end (Build *b, const yaml_event_t *e)
+read_member (Build *b, Mapping *m, const yaml_event_t *key, guint depth)
 {
-  Frame f = *top (b);
-  if (!merge (b, &f, e->start_mark))
+  yaml_event_t e;
+  if (key->type != YAML_SCALAR_EVENT)
+    return fault (b, key->start_mark,
+                  key->type == YAML_ALIAS_EVENT ? "an alias as a key" : "a key that is no scalar");
+  if (!has_no_nul (b, key) || !next (b, &e))
     return false;
-  cJSON *node = f.node;
-  f.node = NULL;
-  set_anchor (b, f.anchor, node);
-  *top (b) = f;
-  g_array_set_size (b->frames, b->frames->len - 1);
-  return add_node (b, node, e->start_mark);
+  bool is_merge = key->data.scalar.style == YAML_PLAIN_SCALAR_STYLE
+      && strcmp ((const char *) key->data.scalar.value, "<<") == 0;
+  cJSON *node = build_node (b, &e, depth);
+  bool ok = node && (is_merge ? add_merged (b, m, node) : add_member (b, m, key, node));
+  yaml_event_delete (&e);
+  return ok;
 }
 
+/* The same of a mapping. */
 static bool
-take (Build *b, const yaml_event_t *e)
+fill_mapping (Build *b, cJSON *node, guint depth)
 {
-  switch (e->type) {
-  case YAML_DOCUMENT_START_EVENT:
-    return !b->root || fault (b, e->start_mark, "a second document; expected one in a file");
-  case YAML_SCALAR_EVENT:
-    return take_scalar (b, e);
-  case YAML_ALIAS_EVENT:
-    return take_alias (b, e);
-  case YAML_MAPPING_START_EVENT:
-  case YAML_SEQUENCE_START_EVENT:
-    return start (b, e, e->type == YAML_MAPPING_START_EVENT);
-  case YAML_MAPPING_END_EVENT:
-  case YAML_SEQUENCE_END_EVENT:
-    return end (b, e);
-  default:
-    return true;
+  g_autoptr (GHashTable) keys = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  g_autoptr (GPtrArray) merged = g_ptr_array_new ();
+  Mapping m = { node, keys, merged };
+  for (yaml_event_t e; next (b, &e);) {
+    bool is_end = e.type == YAML_MAPPING_END_EVENT;
+    bool ok = is_end ? merge (b, &m, e.start_mark) : read_member (b, &m, &e, depth);
+    yaml_event_delete (&e);
+    if (is_end || !ok)
+      return ok;
   }
+  return false;
+}
+
+static cJSON *
+build_container (Build *b, const yaml_event_t *e, const yaml_char_t *long_tag, guint depth)
+{
+  bool is_mapping = e->type == YAML_MAPPING_START_EVENT;
+  g_autofree char *tag = tag_text (long_tag);
+  if (depth >= LS_JSON_MAX_DEPTH)
+    return fault (b, e->start_mark, "more than %d levels", LS_JSON_MAX_DEPTH), NULL;
+  if (!count (b, tag ? 3 : 1, e->start_mark))
+    return NULL;
+  bool is_told = tag && !core_type (tag);
+  cJSON *node = is_mapping || is_told ? cJSON_CreateObject () : cJSON_CreateArray (), *items = node;
+  if (is_told)
+    cJSON_AddStringToObject (node, LS_YAML_TAG, tag);
+  if (is_told && !is_mapping)
+    items = cJSON_AddArrayToObject (node, LS_YAML_ITEMS);
+  if (is_mapping ? fill_mapping (b, node, depth + 1) : fill_sequence (b, items, depth + 1))
+    return node;
+  cJSON_Delete (node);
+  return NULL;
+}
+
+/* What begins with an event; NULL: a fault has been told. */
+static cJSON *
+build_node (Build *b, const yaml_event_t *e, guint depth)
+{
+  cJSON *node = NULL;
+  const yaml_char_t *anchor = NULL;
+  if (e->type == YAML_ALIAS_EVENT)
+    return build_alias (b, e, depth);
+  if (e->type == YAML_SCALAR_EVENT) {
+    anchor = e->data.scalar.anchor;
+    node = build_scalar (b, e);
+  } else if (e->type == YAML_SEQUENCE_START_EVENT) {
+    anchor = e->data.sequence_start.anchor;
+    node = build_container (b, e, e->data.sequence_start.tag, depth);
+  } else {
+    anchor = e->data.mapping_start.anchor;
+    node = build_container (b, e, e->data.mapping_start.tag, depth);
+  }
+  if (node && anchor)
+    g_hash_table_replace (b->anchors, g_strdup ((const char *) anchor), node);
+  return node;
 }
 
 /* --- documents ------------------------------------------------------------------------------------ */
 
-static bool
+/* The only document; NULL: a fault has been told. */
+static cJSON *
 build (Build *b)
 {
-  bool ok = true, is_end = false;
-  while (ok && !is_end) {
-    yaml_event_t e;
-    if (!yaml_parser_parse (&b->parser, &e))
-      return parser_fault (b);
-    is_end = e.type == YAML_STREAM_END_EVENT;
-    ok = take (b, &e);
+  cJSON *root = NULL;
+  bool ok = true;
+  for (yaml_event_t e; ok && (ok = next (b, &e));) {
+    bool is_end = e.type == YAML_STREAM_END_EVENT;
+    if (e.type == YAML_DOCUMENT_START_EVENT && root)
+      ok = fault (b, e.start_mark, "a second document; expected one in a file");
+    else if (e.type >= YAML_ALIAS_EVENT)
+      ok = (root = build_node (b, &e, 0)) != NULL;
     yaml_event_delete (&e);
+    if (is_end)
+      return root ? root : cJSON_CreateNull ();
   }
-  if (ok && !b->root)
-    b->root = cJSON_CreateNull ();
-  return ok;
-}
-
-static void
-build_clear (Build *b)
-{
-  yaml_parser_delete (&b->parser);
-  g_array_unref (b->frames);
-  g_hash_table_unref (b->anchors);
-  g_ptr_array_unref (b->kept);
+  cJSON_Delete (root);
+  return NULL;
 }
 
 static void
@@ -541,17 +513,15 @@ ls_yaml_parse (const char *text, gsize n, const char *name, GPtrArray *notes, Ls
   if (!ls_text_check (copy, n - n_mark, name, "YAML", diags))
     return NULL;
   Build b = { .text = copy, .name = name, .diags = diags, .notes = notes };
-  b.frames = g_array_new (FALSE, FALSE, sizeof (Frame));
-  g_array_set_clear_func (b.frames, frame_clear);
   b.anchors = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   b.kept = g_ptr_array_new_with_free_func (delete_node);
   if (!yaml_parser_initialize (&b.parser))
     g_error ("yaml: no memory");
   yaml_parser_set_encoding (&b.parser, YAML_UTF8_ENCODING);
   yaml_parser_set_input_string (&b.parser, (const unsigned char *) copy, strlen (copy));
-  bool ok = build (&b);
-  build_clear (&b);
-  if (!ok)
-    g_clear_pointer (&b.root, cJSON_Delete);
-  return b.root;
+  cJSON *root = build (&b);
+  yaml_parser_delete (&b.parser);
+  g_hash_table_unref (b.anchors);
+  g_ptr_array_unref (b.kept);
+  return root;
 }

@@ -356,8 +356,8 @@ check_table (const LsField *fields)
       ls_check_impl (strcmp (other->key, f->key) != 0, __FILE__, __LINE__, "%s: two rows", f->key);
     LS_CHECK (f->kind != LS_FIELD_ENUM || f->names);
     LS_CHECK (f->kind != LS_FIELD_CUSTOM || ((f->parse || f->load) && f->expected));
-    ls_check_impl (f->meaning != NULL, __FILE__, __LINE__, "%s: no meaning for the README", f->key);
-    ls_check_impl (f->required || f->default_text, __FILE__, __LINE__, "%s: no default for the README",
+    ls_check_impl (ls_field_meaning (f) != NULL, __FILE__, __LINE__, "%s: no meaning for the README", f->key);
+    ls_check_impl (f->required || ls_field_default (f), __FILE__, __LINE__, "%s: no default for the README",
                    f->key);
     if (f->kind == LS_FIELD_OBJECT && LS_CHECK (f->fields != NULL))
       check_table (f->fields);
