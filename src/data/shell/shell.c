@@ -467,18 +467,6 @@ read_case (ShellText *s)
   take_word (s, "esac");
 }
 
-/* What a shell of its own sets, or that it ends, is of no account behind it. */
-static ShellStatus
-read_group (ShellText *s)
-{
-  if (*s->p++ == '{')
-    return read_up_to (s, "}");
-  const ShellOutside outside = shell_begin_own (s->sh);
-  ShellStatus status = read_up_to (s, ")");
-  shell_end_own (s->sh, outside);
-  return status;
-}
-
 /* --- loops ---------------------------------------------------------------------------------------- */
 
 /* Whether a loop can be run as often as it says: nothing leaves it before, and loops are short. */
@@ -619,9 +607,16 @@ read_block (ShellText *s)
     g_autofree char *text = read_double_brackets (s);
     return shell_set_arithmetic (s->sh, text);
   }
-  if (is_at (s, "(") || is_word (s, "{"))
-    return read_group (s);
-  return read_simple (s);
+  if (take (s, "{"))
+    return read_up_to (s, "}");
+  if (!is_at (s, "("))
+    return read_simple (s);
+  s->p++;
+  /* what a shell of its own sets, or that it ends, is of no account behind it */
+  const ShellOutside outside = shell_begin_own (s->sh);
+  ShellStatus status = read_up_to (s, ")");
+  shell_end_own (s->sh, outside);
+  return status;
 }
 
 static ShellStatus
