@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/diag.h"
+#include "base/list.h"
 #include "base/suggest.h"
 #include "data/jobs/emit.h"
 #include "data/jobs/imported.h"
@@ -197,31 +198,21 @@ find_place (const GPtrArray *files, LsLaunchChange *c)
 
 /* --- fragments ------------------------------------------------------------------------------------- */
 
-/* "NAME=(", options, ")": those between. */
-static void
-add_array (LaunchWords *w, const char *text)
-{
-  gint n = 0;
-  g_auto (GStrv) words = NULL;
-  if (g_shell_parse_argv (strstr (text, "=(\n") + 2, &n, &words, NULL))
-    launch_words_add (w, words, (guint) n - 1); /* without the ")" */
-}
-
-/* What an emit_X.c writes: JSON, TOML or an array of options. */
+/* JSON, TOML or an array of options, "NAME=(", options, ")". */
 static LaunchWords *
 words_of (const char *text)
 {
   LaunchWords *w = launch_words_new ();
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  bool is_array = strstr (text, "=(\n") != NULL;
-  cJSON *tree = is_array ? NULL
-      : *text == '{'     ? cJSON_Parse (text)
-                         : ls_toml_parse (text, strlen (text), "", diags);
-  if (tree)
-    launch_words_add_tree (w, tree);
-  else if (is_array)
-    add_array (w, text);
-  cJSON_Delete (tree);
+  const char *array = strstr (text, "=(\n");
+  g_auto (GStrv) words = NULL;
+  gint n = 0;
+  g_autoptr (cJSON) tree = array ? NULL
+      : *text == '{'             ? cJSON_Parse (text)
+                                 : ls_toml_parse (text, strlen (text), "", diags);
+  launch_words_add_tree (w, tree);
+  if (array && g_shell_parse_argv (array + 2, &n, &words, NULL))
+    launch_words_add (w, words, (guint) n - 1); /* without the ")" */
   return w;
 }
 
@@ -322,7 +313,8 @@ static void
 set_option (Work *w, const LaunchOption *wanted)
 {
   const LaunchOption *now = w->now ? launch_words_find (w->now, wanted->name) : NULL;
-  g_autofree char *after = launch_option_text (wanted), *before = now ? launch_option_text (now) : NULL;
+  g_autofree char *after = ls_joined (wanted->values, 0, " "),
+                  *before = now ? ls_joined (now->values, 0, " ") : NULL;
   if (now && strcmp (before, after) == 0)
     return;
   const LsRemark *user = option_named (w->import, wanted->name);
@@ -348,16 +340,6 @@ is_decided (const Work *w, const char *name)
   return false;
 }
 
-/* What the file says in words that are not known to be of this option. */
-static void
-add_other_words (Work *w, const LaunchOption *now)
-{
-  LsLaunchChange *c = g_new0 (LsLaunchChange, 1);
-  c->option = g_strdup (now->written);
-  c->before = launch_option_text (now);
-  g_ptr_array_add (w->changes, c);
-}
-
 static void
 take_out (Work *w, const LaunchOption *now)
 {
@@ -372,8 +354,12 @@ take_out (Work *w, const LaunchOption *now)
     add_change (w, user, now->written, is_off ? "false" : NULL);
   else
     take_out_others (w, now->name);
-  if (w->changes->len == n && !is_decided (w, now->name))
-    add_other_words (w, now);
+  if (w->changes->len == n && !is_decided (w, now->name)) { /* in words that are not known to be of it */
+    LsLaunchChange *c = g_new0 (LsLaunchChange, 1);
+    c->option = g_strdup (now->written);
+    c->before = ls_joined (now->values, 0, " ");
+    g_ptr_array_add (w->changes, c);
+  }
 }
 
 GPtrArray *

@@ -20,14 +20,6 @@ around_of (const ProgramAsked *a)
   return map && map->around ? map : NULL;
 }
 
-/* "swift sft" among "swift sft swift pt"; list NULL: it is not. */
-static bool
-is_listed (const char *list, const char *item)
-{
-  g_autofree char *all = g_strdup_printf (" %s ", list ? list : ""), *one = g_strdup_printf (" %s ", item);
-  return strstr (all, one) != NULL;
-}
-
 /* How a command is known: by options that its program alone has; by one that trains, with no option that the
  * program lacks; by what the program's commands begin with. */
 typedef enum { BY_MARKS, BY_COMMAND, BY_BEGIN, N_WAYS } Way;
@@ -40,8 +32,12 @@ is_of (const cJSON *around, Way way, const char *script, const LaunchWords *word
     return launch_words_has_any (words, program_member (around, "marks"));
   if (!begin || !script)
     return false;
+  /* "swift sft" among "swift sft swift pt" */
+  const char *commands = program_member (around, "commands");
+  g_autofree char *all = g_strdup_printf (" %s ", commands ? commands : ""),
+                  *one = g_strdup_printf (" %s ", script);
   return way == BY_BEGIN ? g_str_has_prefix (script, begin)
-                         : is_listed (program_member (around, "commands"), script)
+                         : strstr (all, one)
           && (strchr (script, ' ') || !launch_words_has_any (words, program_member (around, "lacks")));
 }
 
@@ -210,19 +206,8 @@ add_front (const ImportFiles *files, const LaunchScript *script, LaunchWords *wo
   return true;
 }
 
-/* "key=value" behind a file of arguments (OmegaConf.from_cli of LLaMA-Factory). */
-static void
-add_pairs (const LaunchWords *own, LaunchWords *said)
-{
-  for (guint i = 1; i < own->others->len; i++) {
-    g_auto (GStrv) pair = g_strsplit (own->others->pdata[i], "=", 2);
-    if (pair[0] && pair[1] && g_ascii_isalpha (*pair[0]))
-      launch_words_add_value (said, pair[0], pair[1]);
-  }
-}
-
 /* Arguments in YAML or JSON that a script is started with, before those of the command: --config of TRL, and
- * a file alone, of HfArgumentParser and LLaMA-Factory. */
+ * a file alone, of HfArgumentParser and LLaMA-Factory, behind which is "key=value" (OmegaConf.from_cli). */
 static bool
 add_arguments (const ImportFiles *files, const LaunchWords *own, LaunchWords *said, LsImport *import,
                LsDiagList *diags)
@@ -240,8 +225,11 @@ add_arguments (const ImportFiles *files, const LaunchWords *own, LaunchWords *sa
   if (!text && (is_yaml || config))
     import_unknown (import, "what %s says: it is not here",
                     name && !ls_shell_has_hole (name) ? name : "--config");
-  if (is_yaml && !config)
-    add_pairs (own, said);
+  for (guint i = 1; is_yaml && !config && i < own->others->len; i++) {
+    g_auto (GStrv) pair = g_strsplit (own->others->pdata[i], "=", 2);
+    if (pair[0] && pair[1] && g_ascii_isalpha (*pair[0]))
+      launch_words_add_value (said, pair[0], pair[1]);
+  }
   launch_words_add_words (said, own);
   return true;
 }

@@ -20,20 +20,17 @@ yaml_config_tree (const ImportFile *file)
   return file->yaml->tree;
 }
 
-static bool
-is_same_key (const char *a, const char *b, gsize n)
-{
-  for (gsize i = 0; i < n; i++)
-    if ((a[i] == '-' ? '_' : a[i]) != (b[i] == '-' ? '_' : b[i]))
-      return false;
-  return a[n] == '\0';
-}
-
 static cJSON *
 member (const cJSON *object, const char *key, gsize n)
 {
-  cJSON *item;
-  cJSON_ArrayForEach (item, object) if (item->string && is_same_key (item->string, key, n)) return item;
+  for (cJSON *item = object ? object->child : NULL; item; item = item->next) {
+    const char *own = item->string;
+    gsize i = 0;
+    while (own && i < n && (own[i] == '-' ? '_' : own[i]) == (key[i] == '-' ? '_' : key[i]))
+      i++;
+    if (own && i == n && own[n] == '\0')
+      return item;
+  }
   return NULL;
 }
 
@@ -191,17 +188,6 @@ yaml_config_lift (cJSON *tree, const char *key)
   cJSON_Delete (part);
 }
 
-/* A text that is no YAML by itself is a text. */
-static cJSON *
-value_of (const char *text)
-{
-  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  cJSON *node = strchr (text, '$') || strchr (text, '\n')
-      ? NULL
-      : ls_yaml_parse (text, strlen (text), "a value", NULL, diags);
-  return node ? node : cJSON_CreateString (text);
-}
-
 void
 yaml_config_set_node (cJSON *tree, const char *path, cJSON *node)
 {
@@ -212,10 +198,13 @@ yaml_config_set_node (cJSON *tree, const char *path, cJSON *node)
   cJSON_AddItemToObject (at, key, node);
 }
 
+/* A text that is no YAML by itself is a text. */
 void
 yaml_config_set (cJSON *tree, const char *path, const char *text)
 {
-  yaml_config_set_node (tree, path, value_of (text));
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  cJSON *node = strpbrk (text, "$\n") ? NULL : ls_yaml_parse (text, strlen (text), "a value", NULL, diags);
+  yaml_config_set_node (tree, path, node ? node : cJSON_CreateString (text));
 }
 
 void
@@ -235,36 +224,6 @@ yaml_config_words (cJSON *tree)
   launch_words_add_tree (words, tree);
   cJSON_Delete (tree);
   return words;
-}
-
-/* --- rules of several programs -------------------------------------------------------------------- */
-
-guint64
-config_number_or (const LaunchJob *job, const char *name, const char *key, guint64 otherwise)
-{
-  guint64 value = option_number (job, name);
-  if (value > 0 || launch_words_find (job->words, name))
-    return value;
-  import_infer (job->import, "%s %" G_GUINT64_FORMAT ": the default of %s", key, otherwise,
-                job->import->made.program);
-  return otherwise;
-}
-
-void
-config_set_batch (LaunchJob *job, guint64 n_copies, guint64 n_micro_batches)
-{
-  LsImport *import = job->import;
-  const LsStrategy *s = &import->strategy;
-  guint64 of_model = (guint64) s->tp * s->pp * s->cp;
-  if (import_is_given (import, "gpus"))
-    n_copies = s->gpus / of_model;
-  if (n_copies > 0 && n_copies * of_model <= G_MAXUINT32)
-    import_set_strategy_count (import, "gpus", n_copies * of_model, "*");
-  if (n_copies > 0 && n_micro_batches > 0 && import_has_strategy (import, "micro_batch")
-      && !import_has_strategy (import, "global_batch")) {
-    import_set_strategy_count (import, "global_batch", n_copies * n_micro_batches * s->micro_batch, "--");
-    import_follows_gpus (import, "global_batch");
-  }
 }
 
 /* --- interpolations ---------------------------------------------------------------------------------- */
@@ -287,12 +246,6 @@ typedef struct {
 static void resolve_node (Resolve *r, cJSON *node);
 
 /* --- what a text may mean ------------------------------------------------------------------------- */
-
-static char *
-hole (const char *text, gsize n)
-{
-  return g_strdup_printf ("%c${%.*s}%c", LS_SHELL_HOLE, (int) MIN (n, 200), text, LS_SHELL_HOLE_END);
-}
 
 /* The } that closes what begins at text; NULL: none does. */
 static const char *
@@ -455,7 +408,7 @@ resolve_text (Resolve *r, const cJSON *from, const char *text)
     part = part ? part : node ? launch_scalar_text (node) : NULL;
     if (!part || (r->n_bytes += strlen (part)) > MAX_TEXT) {
       g_free (part);
-      part = hole (inner, strlen (inner));
+      part = g_strdup_printf ("%c${%.200s}%c", LS_SHELL_HOLE, inner, LS_SHELL_HOLE_END);
     }
     g_string_append (out, part);
     text = close + 1;
@@ -522,20 +475,13 @@ resolve_string (Resolve *r, cJSON *node)
   become (node, cJSON_CreateString (resolved));
 }
 
-static bool
-has_parts (const cJSON *node)
-{
-  return cJSON_IsString (node)
-      && (strstr (node->valuestring, "${") || strcmp (node->valuestring, "???") == 0);
-}
-
 /* With all below it. */
 static void
 resolve_node (Resolve *r, cJSON *node)
 {
   if (g_hash_table_contains (r->done, node) || !g_hash_table_add (r->open, node))
     return;
-  if (has_parts (node))
+  if (cJSON_IsString (node) && (strstr (node->valuestring, "${") || strcmp (node->valuestring, "???") == 0))
     resolve_string (r, node);
   else
     for (cJSON *child = node->child; child; child = child->next)

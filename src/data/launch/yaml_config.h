@@ -51,9 +51,4 @@ void yaml_config_resolve (cJSON *tree);
 /* The options of a tree, resolved, which is freed. */
 LaunchWords *yaml_config_words (cJSON *tree);
 
-/* The number of an option, or else what the program takes, which is told as such; 0: its value is open. */
-guint64 config_number_or (const LaunchJob *job, const char *name, const char *key, guint64 otherwise);
-/* Sets gpus and, by what each copy does at once, the batch of a step. n_copies 0: not known, gpus neither. */
-void config_set_batch (LaunchJob *job, guint64 n_copies, guint64 n_micro_batches);
-
 #endif

@@ -69,13 +69,6 @@ program_let (ProgramRun *run, const char *name, ProgramValue v)
   g_hash_table_replace (run->lets, g_strdup (name), g_memdup2 (&v, sizeof v));
 }
 
-void
-program_add_once (GPtrArray *list, const char *text)
-{
-  if (!g_ptr_array_find_with_equal_func (list, text, g_str_equal, NULL))
-    g_ptr_array_add (list, g_strdup (text));
-}
-
 const cJSON *
 program_node (const ProgramRun *run, const char *path)
 {
@@ -168,25 +161,19 @@ names_of (const ProgramMap *map, const char *word)
 }
 
 /* Of names the first that the job has, then the first that is off. */
-static char *
-first_of_job (const LaunchJob *job, char *const *names)
-{
-  for (guint i = 0; job && names[i]; i++)
-    if (launch_words_find (job->words, names[i]))
-      return g_strdup (names[i]);
-  for (guint i = 0; job && names[i]; i++)
-    if (option_is_none (job, names[i]))
-      return g_strdup (names[i]);
-  return g_strdup (names[0]);
-}
-
 char *
 program_option_of (const ProgramRun *run, const char *word)
 {
   if (*word != '~')
     return program_option (run->map, word);
   g_auto (GStrv) names = names_of (run->map, word + 1);
-  return first_of_job (run->job, names);
+  for (guint i = 0; run->job && names[i]; i++)
+    if (launch_words_find (run->job->words, names[i]))
+      return g_strdup (names[i]);
+  for (guint i = 0; run->job && names[i]; i++)
+    if (option_is_none (run->job, names[i]))
+      return g_strdup (names[i]);
+  return g_strdup (names[0]);
 }
 
 bool

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/gcd.h"
+#include "base/list.h"
 #include "data/jobs/job_files.h"
 #include "data/jobs/read_software.h"
 #include "data/launch/launch_script.h"
@@ -53,8 +54,8 @@ names_open_in (const char *text)
   return open_of (text) ? ls_shell_hole_names (text) : NULL;
 }
 
-PROGRAM_NUMBER (f_on, option_is_on (job_of (run, a), a->word))
-PROGRAM_NUMBER (f_off, option_is_off (job_of (run, a), a->word))
+PROGRAM_NUMBER (f_on, option_switch (job_of (run, a), a->word) == OPTION_ON)
+PROGRAM_NUMBER (f_off, option_switch (job_of (run, a), a->word) == OPTION_OFF)
 PROGRAM_NUMBER (f_given, option_is_there (job_of (run, a), a->word))
 PROGRAM_NUMBER (f_none, option_is_none (job_of (run, a), a->word))
 
@@ -76,9 +77,16 @@ f_real (ProgramRun *run, const ProgramArgument *a)
 }
 
 /* What the program takes where it is not given, which is told as that of a key; 0: it is left open. */
-PROGRAM_NUMBER (f_number_or,
-                (double) config_number_or (job_of (run, a), a[0].word, a[1].word,
-                                           (guint64) fmax (a[2].value.number, 0)))
+static ProgramValue
+f_number_or (ProgramRun *run, const ProgramArgument *a)
+{
+  guint64 value = option_number (job_of (run, a), a->word), usual = (guint64) fmax (a[2].value.number, 0);
+  bool is_said = value > 0 || option_of (run, a);
+  if (!is_said)
+    import_infer (run->job->import, "%s %" G_GUINT64_FORMAT ": the default of %s", a[1].word, usual,
+                  run->job->import->made.program);
+  return program_number ((double) (is_said ? value : usual));
+}
 
 /* Whether it stands there with a value that is not off, which "given" takes a word such as none for. */
 PROGRAM_NUMBER (f_found, option_of (run, a) != NULL)
@@ -117,7 +125,7 @@ f_amount (ProgramRun *run, const ProgramArgument *a)
 PROGRAM_NUMBER (f_count, option_of (run, a) ? option_of (run, a)->values->len : 0)
 
 /* All its values, with blanks between them. */
-PROGRAM_TAKEN (f_values, option_of (run, a) ? launch_option_text (option_of (run, a)) : NULL)
+PROGRAM_TAKEN (f_values, option_of (run, a) ? ls_joined (option_of (run, a)->values, 0, " ") : NULL)
 
 /* The same as a list in JSON. */
 static ProgramValue
@@ -223,7 +231,9 @@ PROGRAM_TAKEN (f_package, a[1].value.text ? ls_software_of_package (a[0].word, a
 /* Whether its model is given beside the files; whether its width is known, and not only as what is given in
  * place of the files'. */
 PROGRAM_NUMBER (f_model_is_given, run->job->import->model_is_given)
-PROGRAM_NUMBER (f_names_model, import_names_model (run->job->import))
+PROGRAM_NUMBER (f_names_model,
+                import_has_model (run->job->import, "hidden")
+                    && (!run->job->import->model_is_given || run->job->import->model_is_named))
 
 /* Whether another file may say more of the job, or words that the file does not say. */
 PROGRAM_NUMBER (f_may_have_more, run->job->import->may_have_more)
@@ -307,7 +317,8 @@ f_exported (ProgramRun *run, const ProgramArgument *a)
 static ProgramValue
 f_environment (ProgramRun *run, const ProgramArgument *a)
 {
-  const char *text = program_environment (run, a->word);
+  const char *text = variable_of (run, a->word);
+  text = text || !run->files ? text : import_given (run->files, a->word);
   if (text)
     import_note_word (run->job->import, a->word, NULL);
   return program_text (text);
@@ -544,25 +555,6 @@ PROGRAM_NUMBER (f_glob,
                 a[0].value.text &&a[1].value.text &&fnmatch (a[0].value.text, a[1].value.text, FNM_NOESCAPE)
                     == 0)
 
-/* As a word of a shell, in a script that rules write. */
-static ProgramValue
-f_quoted (ProgramRun *run, const ProgramArgument *a)
-{
-  g_autofree char *text = program_value_text (&a->value);
-  return program_taken (program_quoted (text));
-}
-
-/* What a shell takes the product of two texts for. */
-static ProgramValue
-f_times (ProgramRun *run, const ProgramArgument *a)
-{
-  g_autofree char *x = program_value_text (&a[0].value), *y = program_value_text (&a[1].value);
-  return program_taken (program_times (x, y));
-}
-
-/* How many commands rules wrote. */
-PROGRAM_NUMBER (f_commands, program_commands (run))
-
 /* The first that is not none. */
 static ProgramValue
 f_first (ProgramRun *run, const ProgramArgument *a)
@@ -601,12 +593,6 @@ PROGRAM_NUMBER (f_length, a->value.text ? (double) strlen (a->value.text) : 0)
 
 #define MOST_LAYERS 65536
 
-static ProgramValue
-taken_text (GString *text)
-{
-  return program_taken (g_string_free (text, FALSE));
-}
-
 /* --- of a job ------------------------------------------------------------------------------------------ */
 
 /* Which layers have experts, "[0]*3+[1]*58": so many of a kind after each other. */
@@ -621,7 +607,7 @@ f_expert_layers (ProgramRun *run, const ProgramArgument *a)
       n++;
     g_string_append_printf (layers, "%s[%d]*%u", layer > 0 ? "+" : "", has, n);
   }
-  return taken_text (layers);
+  return program_taken (g_string_free (layers, FALSE));
 }
 
 /* "t*3|t||t*2": layers of each chunk of the pipeline, each a letter; none: it is not to be cut so. */
@@ -640,7 +626,7 @@ f_chunks (ProgramRun *run, const ProgramArgument *a)
     if (layers[i] > 1)
       g_string_append_printf (text, "*%u", layers[i]);
   }
-  return taken_text (text);
+  return program_taken (g_string_free (text, FALSE));
 }
 
 /* Whether attention runs the kernel that it runs by itself, of the program that runs the job. */
@@ -672,7 +658,7 @@ f_repeated (ProgramRun *run, const ProgramArgument *a)
   GString *text = g_string_new (NULL);
   for (double i = 0; a->value.text && i < fmin (a[1].value.number, MOST_LAYERS); i++)
     g_string_append (text, a->value.text);
-  return taken_text (text);
+  return program_taken (g_string_free (text, FALSE));
 }
 
 /* What "NAME=OTHER" of a list has for a name; NULL: nothing. */
@@ -866,9 +852,7 @@ static const ProgramFunction functions[] = {
   { "first", "vv", f_first, true },
   { "like", "vv", f_like, true },
   { "nothing", "", f_nothing, true },
-  { "quoted", "v", f_quoted, true },
-  { "times", "vv", f_times, true },
-  { "commands", "", f_commands, true },
+
   { "leaves", "o", f_leaves },
   { "is_option", "o", f_is_option },
   { "called", "", f_called },
@@ -894,16 +878,16 @@ static const ProgramFunction functions[] = {
   { "spelled", "vv", f_spelled, true },
   { "spaced", "vvv", f_spaced, true },
   { "unrolled", "v", f_unrolled, true },
+  { NULL },
 };
 
 const ProgramFunction *
 program_function_find (const char *name)
 {
-  for (guint i = 0; i < G_N_ELEMENTS (functions); i++)
-    if (strcmp (functions[i].name, name) == 0)
-      return &functions[i];
-  for (const ProgramFunction *f = program_file_functions; f->name; f++)
-    if (strcmp (f->name, name) == 0)
-      return f;
+  const ProgramFunction *const tables[] = { functions, program_file_functions, program_wrap_functions };
+  for (guint i = 0; i < G_N_ELEMENTS (tables); i++)
+    for (const ProgramFunction *f = tables[i]; f->name; f++)
+      if (strcmp (f->name, name) == 0)
+        return f;
   return NULL;
 }

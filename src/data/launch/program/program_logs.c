@@ -15,18 +15,10 @@
 
 /* --- texts ------------------------------------------------------------------------------------------- */
 
-/* "12.3K": what a letter at the end of a number stands for. */
-static double
-unit_of (const char *digits, const char *end)
-{
-  static const char letters[] = "KMBT";
-  const char *letter = end > digits && *end && end[1] == '\0' ? strchr (letters, *end) : NULL;
-  return letter ? pow (1000, (double) (letter - letters) + 1) : 1;
-}
-
 double
 log_number_behind (const char *line, gsize n, const char *words)
 {
+  static const char letters[] = "KMBT"; /* at the end of a number */
   const char *p = g_strstr_len (line, (gssize) n, words);
   char digits[MAX_DIGITS + 1], *end = NULL;
   gsize k = 0;
@@ -39,7 +31,9 @@ log_number_behind (const char *line, gsize n, const char *words)
     if (*p != ',' || !g_ascii_isdigit (p[1]))
       digits[k++] = *p;
   digits[k] = '\0';
-  double value = g_ascii_strtod (digits, &end) * unit_of (digits, end);
+  double value = g_ascii_strtod (digits, &end);
+  const char *letter = end > digits && *end && end[1] == '\0' ? strchr (letters, *end) : NULL;
+  value *= letter ? pow (1000, (double) (letter - letters) + 1) : 1;
   return end > digits && isfinite (value) ? value : NAN;
 }
 
@@ -209,18 +203,8 @@ typedef struct {
 
 /* --- reading a log ------------------------------------------------------------------------------------ */
 
-/* Behind one of these texts in a line, the first that has an amount; 0: behind none. */
-static double
-amount_behind (const char *line, gsize n, const cJSON *texts)
-{
-  double value = 0;
-  const cJSON *one = cJSON_IsArray (texts) ? texts->child : texts;
-  for (; one && value == 0; one = cJSON_IsArray (texts) ? one->next : NULL)
-    value = fmax (log_number_behind (line, n, one->valuestring), 0);
-  return value;
-}
-
-/* Adds what the line says to amounts, of which those above 0 are known; whether it is of this kind. */
+/* Adds what the line says to amounts, of which those above 0 are known, behind the first of the texts of each
+ * that has one; whether it is of this kind. */
 static bool
 read_line (const cJSON *kind, const char *line, gsize n, double amounts[N_AMOUNTS])
 {
@@ -233,8 +217,12 @@ read_line (const cJSON *kind, const char *line, gsize n, double amounts[N_AMOUNT
   {
     gint k = find_number (one->string);
     Amount amount = k < 0 ? N_AMOUNTS : numbers[k].amount;
-    if (k >= 0 && amounts[amount] == 0)
-      amounts[amount] = amount_behind (line, n, one) * numbers[k].unit;
+    const cJSON *text = cJSON_IsArray (one) ? one->child : one;
+    double value = 0;
+    for (; k >= 0 && amounts[amount] == 0 && text && value == 0; text = text == one ? NULL : text->next)
+      value = fmax (log_number_behind (line, n, text->valuestring), 0);
+    if (value > 0)
+      amounts[amount] = value * numbers[k].unit;
   }
   return true;
 }
@@ -328,20 +316,8 @@ import_is_log_of (const ImportFile *file, const char *map)
 
 /* --- what a log says of its job ----------------------------------------------------------------------- */
 
-/* As JSON what Python prints of a dictionary; what it has as JSON stays so. */
-static char *
-as_json (const char *text, gsize n)
-{
-  GString *out = g_string_new_len (text, (gssize) n);
-  if (out->len > 1 && strchr (out->str, '\'') && !strchr (out->str, '"'))
-    g_strdelimit (out->str, "'", '"');
-  g_string_replace (out, ": True", ": true", 0);
-  g_string_replace (out, ": False", ": false", 0);
-  g_string_replace (out, ": None", ": null", 0);
-  return g_string_free (out, FALSE);
-}
-
-/* The whole configuration, if it is printed: behind the first of these texts that is there. */
+/* The whole configuration, if it is printed: behind the first of these texts that is there. What Python
+ * prints of a dictionary is made JSON. */
 static void
 add_printed (ProgramRun *run, const char *text, LaunchWords *words)
 {
@@ -352,9 +328,14 @@ add_printed (ProgramRun *run, const char *text, LaunchWords *words)
     start = strstr (text, g_strdelimit (*head, "~", ' '));
   start = start ? strchr (start, '{') : NULL;
   const char *end = start ? log_object_end (start) : NULL;
-  g_autofree char *json = end ? as_json (start, (gsize) (end - start)) : NULL;
+  g_autoptr (GString) json = g_string_new_len (start, end ? end - start : 0);
+  if (json->len > 1 && strchr (json->str, '\'') && !strchr (json->str, '"'))
+    g_strdelimit (json->str, "'", '"');
+  g_string_replace (json, ": True", ": true", 0);
+  g_string_replace (json, ": False", ": false", 0);
+  g_string_replace (json, ": None", ": null", 0);
   g_autoptr (LsJsonDoc) doc
-      = json ? ls_json_doc_parse_as (json, strlen (json), run->path, LS_JSON_BY_HAND, none) : NULL;
+      = end ? ls_json_doc_parse_as (json->str, json->len, run->path, LS_JSON_BY_HAND, none) : NULL;
   if (!doc)
     return;
   cJSON *tree = cJSON_Duplicate (ls_json_doc_root (doc), true);

@@ -88,16 +88,6 @@ add_row (Reading *x, const char *option, OptionRow row)
   g_array_append_val (x->rows, row);
 }
 
-/* "a b c*" */
-static void
-add_rows (Reading *x, const char *options, OptionRow row)
-{
-  g_auto (GStrv) names = g_strsplit (options, " ", -1);
-  for (char **name = names; *name; name++)
-    if (**name)
-      add_row (x, *name, row);
-}
-
 /* The name of our file for a key; NULL and a complaint: there is none. */
 static const char *
 key_of (Reading *x, const cJSON *node, OptionKind kind)
@@ -159,15 +149,6 @@ add_option (Reading *x, const cJSON *group, const char *option, OptionRow row)
   add_row (x, option, row);
 }
 
-/* The option of another program that one is; NULL and a complaint: none. */
-static const char *
-option_as (Reading *x, const cJSON *node)
-{
-  if (!cJSON_IsString (node))
-    program_complain (&x->check, node, "expected the name of an option");
-  return cJSON_GetStringValue (node);
-}
-
 /* { "model": { OPTION: KEY, ... } }, or { "rule": "a b c" }, or one option. */
 static void
 add_group (Reading *x, const cJSON *group)
@@ -184,6 +165,7 @@ add_group (Reading *x, const cJSON *group)
       : !option && is_of_other ? "*"
       : decides                ? key_of (x, decides, OPTION_STRATEGY)
                                : program_member (group, "alike");
+  g_auto (GStrv) names = program_words (cJSON_GetStringValue (node), " ");
   row.remark = is_unasked ? UNASKED : NULL;
   x->map->is_dialect |= !option && is_of_other;
   if (option)
@@ -193,11 +175,16 @@ add_group (Reading *x, const cJSON *group)
                       "expected \"option\", \"model\", \"strategy\", \"rule\", \"known\", \"as\", "
                       "\"packs\" or \"ignored\"");
   else if (cJSON_IsString (node) && !is_key)
-    add_rows (x, node->valuestring, row);
+    for (char **name = names; *name; name++) { /* "a b c*" */
+      if (**name)
+        add_row (x, *name, row);
+    }
   else if (cJSON_IsObject (node))
     cJSON_ArrayForEach (one, node)
     {
-      row.key = is_of_other ? option_as (x, one) : key_of (x, one, row.kind);
+      if (is_of_other && !cJSON_IsString (one))
+        program_complain (&x->check, one, "expected the name of an option");
+      row.key = is_of_other ? cJSON_GetStringValue (one) : key_of (x, one, row.kind);
       add_row (x, one->string, row);
     }
   else
@@ -350,14 +337,14 @@ check_named (Reading *x, const cJSON *options, GHashTable *named)
 static void
 check_writes (Reading *x)
 {
-  const cJSON *writes = x->map->writes, *let = member (writes, "let");
+  const cJSON *writes = x->map->writes, *one;
   ProgramRun run = { .map = x->map, .check = &x->check };
-  g_autoptr (cJSON) rules = cJSON_CreateArray ();
-  cJSON *first = cJSON_CreateObject ();
-  cJSON_AddItemToArray (rules, first);
-  cJSON_AddItemReferenceToObject (first, "let", (cJSON *) let);
-  if (let)
-    program_check_rules (&run, rules);
+  cJSON_ArrayForEach (one, member (writes, "let"))
+  {
+    if (cJSON_IsString (one))
+      program_check_text (&run, one, false);
+    program_let (&run, one->string, program_none ());
+  }
   program_check_rules (&run, member (writes, "finds"));
   program_check_rules (&run, member (writes, "rules"));
   for (guint i = 0; writes && i < 2 * x->map->table.n; i++) {

@@ -188,8 +188,7 @@ bool program_any_word (const char *words, const char *separator,
 
 /* What later expressions call so; takes the value. */
 void program_let (ProgramRun *run, const char *name, ProgramValue v);
-/* Adds a copy of a text that is not in a list. */
-void program_add_once (GPtrArray *list, const char *text);
+
 /* Of the tree, by its path, or "." for all of it; "/": all that the file has. NULL: it is not there. */
 const cJSON *program_node (const ProgramRun *run, const char *path);
 
@@ -260,7 +259,8 @@ typedef struct {
     return expression;                                                                                       \
   }
 
-extern const ProgramFunction program_file_functions[]; /* program_other.c; the last has no name */
+/* Of program_other.c and program_wrap.c; the last has no name. */
+extern const ProgramFunction program_file_functions[], program_wrap_functions[];
 
 /* "model.layers", "strategy.tp": NULL: there is no such key. */
 const LsField *program_key_find (const char *word, bool *ret_is_model);
@@ -331,9 +331,6 @@ bool program_shape (ProgramRun *run, cJSON *tree);
 /* The same behind the file's own rules about it. */
 bool program_take (ProgramRun *run, cJSON *tree);
 
-/* What the script sets, or is given beside it; NULL: nothing. */
-const char *program_environment (const ProgramRun *run, const char *name);
-
 /* --- program_wrap.c: files that wrap a launch script --------------------------------------------------- */
 
 /* Puts the script in place of a file that this map unwraps, which loses its tree; another file stays as it
@@ -341,10 +338,6 @@ const char *program_environment (const ProgramRun *run, const char *name);
 bool program_unwrap (const char *name, ImportFile *file, GPtrArray *told, LsDiagList *diags);
 ProgramAction program_write_line, program_tell_once, program_write_variable, program_write_command,
     program_write_once;
-/* A word of a shell in double quotes; "2" times "$NODES" as "$((2*$NODES))"; commands so far. */
-char *program_quoted (const char *text);
-char *program_times (const char *a, const char *b);
-guint program_commands (const ProgramRun *run);
 
 /* --- program_reader.c: the files ------------------------------------------------------------------------ */
 

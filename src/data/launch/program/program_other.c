@@ -112,20 +112,13 @@ program_switch (ProgramRun *run, ProgramAct *a)
   }
 }
 
-/* The text of a file that comes with a program; NULL: there is none. map: NULL allowed. */
-static char *
-file_with (const ProgramMap *map, const char *name)
-{
-  const cJSON *file = map ? cJSON_GetObjectItemCaseSensitive (map->comes, name) : NULL;
-  return file ? cJSON_PrintUnformatted (file) : NULL;
-}
-
 /* The text of a configuration of DeepSpeed, which comes with a program or is here; NULL: it is not. map: NULL
  * allowed. */
 static char *
 configuration_of (const ProgramRun *run, const ProgramMap *map, const char *name, gsize *ret_n)
 {
-  char *text = name ? file_with (map, name) : NULL;
+  const cJSON *own = map && name ? cJSON_GetObjectItemCaseSensitive (map->comes, name) : NULL;
+  char *text = own ? cJSON_PrintUnformatted (own) : NULL;
   *ret_n = text ? strlen (text) : 0;
   return text || !name || !run->files ? text : launch_file_of (run->files, name, ret_n);
 }
@@ -244,19 +237,6 @@ program_run_map (const char *name, const char *part, const ProgramWith *with, La
   return ok;
 }
 
-/* Not what begins with one of these. */
-static LaunchWords *
-words_but (const LaunchWords *all, const char *but)
-{
-  LaunchWords *words = launch_words_new ();
-  for (guint i = 0; i < all->options->len; i++) {
-    const LaunchOption *o = all->options->pdata[i];
-    if (!program_any_word (but, " ", g_str_has_prefix, o->name))
-      launch_words_add_renamed (words, o->name, o);
-  }
-  return words;
-}
-
 /* { "part": name, "of_map": another program, whose options are said, or with "own": true those of this one;
  * without, of its own; "told": what it is told; "but": what of the options is said elsewhere } */
 void
@@ -272,7 +252,12 @@ program_run_part (ProgramRun *run, ProgramAct *a)
         |= !program_doors->run_rules (run, cJSON_GetObjectItemCaseSensitive (run->map->parts, part));
   else if (but && run->says) {
     const OptionTable *table = run->job->import->made.table;
-    g_autoptr (LaunchWords) words = words_but (run->says, but);
+    g_autoptr (LaunchWords) words = launch_words_new ();
+    for (guint i = 0; i < run->says->options->len; i++) {
+      const LaunchOption *o = run->says->options->pdata[i];
+      if (!program_any_word (but, " ", g_str_has_prefix, o->name))
+        launch_words_add_renamed (words, o->name, o);
+    }
     LaunchJob rest = { .import = run->job->import, .words = words };
     program_doors->run_map (of, part, &(ProgramWith) { NULL }, &rest, NULL, NULL);
     run->job->import->made.table = table;
@@ -389,16 +374,6 @@ f_options (ProgramRun *run, const ProgramArgument *a)
 
 /* "  num_layers ....... 64", "  long_name_without_dots  False", with "0: " or "[default0]:" of a launcher in
  * front. */
-static void
-read_argument (LaunchWords *words, const GRegex *pattern, const char *line, const char *end)
-{
-  g_autoptr (GMatchInfo) match = NULL;
-  if (!g_regex_match_full (pattern, line, end - line, 0, G_REGEX_MATCH_DEFAULT, &match, NULL))
-    return;
-  g_autofree char *name = g_match_info_fetch (match, 1), *value = g_strstrip (g_match_info_fetch (match, 2));
-  launch_words_add_value (words, name, value);
-}
-
 void
 program_add_printed (LaunchWords *words, const char *text, const cJSON *of)
 {
@@ -409,7 +384,12 @@ program_add_printed (LaunchWords *words, const char *text, const cJSON *of)
     const char *end = log_line_end (++p);
     if (reads_text (of, "ends") && g_strstr_len (p, end - p, reads_text (of, "ends")))
       return;
-    read_argument (words, pattern, p, end);
+    g_autoptr (GMatchInfo) match = NULL;
+    if (g_regex_match_full (pattern, p, end - p, 0, G_REGEX_MATCH_DEFAULT, &match, NULL)) {
+      g_autofree char *name = g_match_info_fetch (match, 1),
+                      *value = g_strstrip (g_match_info_fetch (match, 2));
+      launch_words_add_value (words, name, value);
+    }
     p = end;
   }
 }

@@ -131,15 +131,6 @@ read_job (ProgramRun *run, LaunchWords *words, const cJSON *tree)
 
 /* --- a configuration ----------------------------------------------------------------------------------- */
 
-static void
-drop_all (cJSON *tree, const char *paths, LsImport *import)
-{
-  g_auto (GStrv) all = g_strsplit (paths, " ", -1);
-  for (char **path = all; *path; path++)
-    if (**path && program_drop (tree, *path))
-      import_ignore (import, "%s", *path);
-}
-
 /* The files behind the first that fit become that member, the last of them holds. */
 static void
 add_files (const ProgramRun *run, cJSON *tree, const char *name, const char *holds)
@@ -213,8 +204,10 @@ read_tree (ProgramRun *run, cJSON *whole)
   cJSON *part = part_of (of, whole), *tree = cJSON_IsObject (part) ? part : none;
   if (reads_text (of, "lifts"))
     yaml_config_lift (tree, reads_text (of, "lifts"));
-  if (reads_text (of, "drops"))
-    drop_all (tree, reads_text (of, "drops"), run->job->import);
+  g_auto (GStrv) drops = program_words (reads_text (of, "drops"), " ");
+  for (char **path = drops; *path; path++)
+    if (**path && program_drop (tree, *path))
+      import_ignore (run->job->import, "%s", *path);
   cJSON_ArrayForEach (one, reads_node (of, "beside"))
   {
     add_files (run, tree, one->string, cJSON_GetStringValue (one));
@@ -261,38 +254,24 @@ read_yaml (ProgramRun *run)
   return ok && read_tree (run, tree);
 }
 
-/* Of a tree whose members are options; NULL allowed: a diagnostic. */
+/* Members that are options: of a configuration in Python, what it made as JSON, or of TOML. */
 static bool
-read_members (ProgramRun *run, const cJSON *tree)
-{
-  g_autoptr (LaunchWords) words = launch_words_new ();
-  launch_words_add_tree (words, tree);
-  return tree && read_job (run, words, tree);
-}
-
-static bool
-read_python (ProgramRun *run, const ImportFile *file)
+read_members (ProgramRun *run, const ImportFile *file)
 {
   const char *returns = reads_text (run->file, "returns");
+  bool is_python = reads_text (run->file, "python"), is_toml = !is_python && reads_text (run->file, "toml");
+  g_autoptr (LsJsonDoc) doc
+      = is_python || is_toml ? NULL : ls_json_doc_parse (file->text, file->n, file->path, run->diags);
   g_autoptr (cJSON) tree = returns ? program_python_returned (run, import_given (run->files, returns), file)
-                                   : program_python_tree (run, file->text, file->n, file->path);
-  return read_members (run, tree);
-}
-
-static bool
-read_toml (ProgramRun *run, const ImportFile *file)
-{
-  g_autoptr (cJSON) tree = ls_toml_parse (file->text, file->n, file->path, run->diags);
-  return read_members (run, tree);
-}
-
-/* What a configuration in Python made, as the same members. */
-static bool
-read_json (ProgramRun *run, const ImportFile *file)
-{
-  g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (file->text, file->n, file->path, run->diags);
-  g_autoptr (cJSON) tree = doc ? cJSON_Duplicate (ls_json_doc_root (doc), true) : NULL;
-  return tree && program_take (run, tree) && read_members (run, tree);
+      : is_python                  ? program_python_tree (run, file->text, file->n, file->path)
+      : is_toml                    ? ls_toml_parse (file->text, file->n, file->path, run->diags)
+      : doc                        ? cJSON_Duplicate (ls_json_doc_root (doc), true)
+                                   : NULL;
+  g_autoptr (LaunchWords) words = launch_words_new ();
+  if (!tree || (doc && !program_take (run, tree)))
+    return false;
+  launch_words_add_tree (words, tree);
+  return read_job (run, words, tree);
 }
 
 /* JSON by hand, or what a log prints of it. */
@@ -498,7 +477,7 @@ read_python_of_script (ProgramRun *run, const char *name)
   if (!strstr (text, reads_text (run->file, "python"))
       || !program_fits ((ProgramRun) { .map = run->map, .text = text }, reads_text (run->file, "fits")))
     return refuse_config (run, name);
-  return read_python (run, &(ImportFile) { .path = name, .text = text, .n = n });
+  return read_members (run, &(ImportFile) { .path = name, .text = text, .n = n });
 }
 
 /* --- scripts whose options lie on top of a TOML, or of what a function in Python returns --------------- */
@@ -668,30 +647,25 @@ add_switches (LaunchWords *to, const LaunchWords *said)
   }
 }
 
-/* Of a command whose options are its own, on top of those of a file. */
-static bool
-read_switches (ProgramRun *run)
-{
-  g_autoptr (LaunchWords) words = launch_words_new ();
-  if (reads_text (run->file, "below") && !add_below (run, words))
-    return false;
-  add_switches (words, run->script->words);
-  return read_job (run, words, NULL);
-}
-
-/* Of a command whose options are its own: words "a.b=c" among them are members of a tree. What other words
- * leave open is told behind all; an option tells its value, unless it is ignored. */
+/* Of a command whose options are its own, with switches on top of those of a file: words "a.b=c" among them
+ * are members of a tree. What other words leave open is told behind all; an option tells its value, unless it
+ * is ignored. */
 static bool
 read_command (ProgramRun *run)
 {
   LaunchWords *own = run->script->words;
-  if (reads_is (run->file, "switches"))
-    return read_switches (run);
+  cJSON *tree = cJSON_CreateObject ();
+  if (reads_is (run->file, "pairs"))
+    add_pairs (run, tree);
+  g_autoptr (LaunchWords) words = yaml_config_words (tree);
+  if (reads_is (run->file, "switches")) {
+    if (reads_text (run->file, "below") && !add_below (run, words))
+      return false;
+    add_switches (words, own);
+    return read_job (run, words, NULL);
+  }
   if (!reads_is (run->file, "pairs"))
     return read_job (run, own, NULL);
-  cJSON *tree = cJSON_CreateObject ();
-  add_pairs (run, tree);
-  g_autoptr (LaunchWords) words = yaml_config_words (tree);
   launch_words_add_words (words, own);
   bool ok = read_job (run, words, NULL);
   for (guint i = 0; i < own->others->len && ok; i++)
@@ -808,19 +782,8 @@ read_log (ProgramRun *run)
   return ok;
 }
 
-/* A diagnostic if its script trains nothing; false: it does. */
-static bool
-refuse_other (const ProgramRun *run)
-{
-  const char *script = run->script->script,
-             *other = script ? launch_other (&(LaunchKind) { run->map, run->file }, script) : NULL;
-  if (other)
-    ls_diag_add (run->diags, LS_ERROR_UNSUPPORTED, run->path, 0, 0, NULL, NULL, NULL,
-                 "%s %s; a job of Lockstep trains a decoder on the next token", script, other);
-  return other != NULL;
-}
-
-/* Words that a script's command is known by: those of the file's option, or the program's own. */
+/* Words that a script's command is known by: those of the file's option, or the program's own. One whose
+ * script trains nothing is refused. */
 static bool
 read_script (ProgramRun *run)
 {
@@ -831,7 +794,11 @@ read_script (ProgramRun *run)
   run->script = &script;
   run->job->gpus = script.gpus;
   run->job->variables = script.variables;
-  ok = ok && !refuse_other (run) && take_command (run)
+  const char *other = ok && script.script ? launch_other (&kind, script.script) : NULL;
+  if (other)
+    ls_diag_add (run->diags, LS_ERROR_UNSUPPORTED, run->path, 0, 0, NULL, NULL, NULL,
+                 "%s %s; a job of Lockstep trains a decoder on the next token", script.script, other);
+  ok = ok && !other && take_command (run)
       && (reads_text (of, "stacks")       ? read_stacked
               : reads_text (of, "config") ? read_configured
               : reads_node (of, "rules")  ? read_made
@@ -866,10 +833,8 @@ program_read (const ProgramReader *r, const ImportFiles *files, LsImport *import
       : reads_is (r->file, "log")       ? read_log (&run)
       : reads_is (r->file, "variables") ? read_variables (&run)
       : marks_of (r->file)              ? read_script (&run)
-      : reads_text (r->file, "python")  ? read_python (&run, first)
-      : reads_text (r->file, "toml")    ? read_toml (&run, first)
-      : reads_text (r->file, "json")    ? read_json (&run, first)
-                                        : read_yaml (&run);
+      : reads_text (r->file, "yaml")    ? read_yaml (&run)
+                                        : read_members (&run, first);
   program_run_clear (&run);
   return ok;
 }
