@@ -26,7 +26,7 @@ shipped (void)
 {
   GArray *all = g_array_new (TRUE, FALSE, sizeof (ProgramAsked));
   const ProgramMap *map = program_map_get ("strangers");
-  const cJSON *list = map ? cJSON_GetObjectItemCaseSensitive (map->tables, "asked") : NULL, *one;
+  const cJSON *list = program_entry (map, "tables", "asked"), *one;
   cJSON_ArrayForEach (one, list)
   {
     g_auto (GStrv) words = g_strsplit (cJSON_IsString (one) ? one->valuestring : "", " ", 2);

@@ -16,7 +16,7 @@ static const cJSON *
 starter_rows (const char *name)
 {
   const ProgramMap *map = program_doors->map_get ("starters");
-  return map ? cJSON_GetObjectItemCaseSensitive (map->tables, name) : NULL;
+  return program_entry (map, "tables", name);
 }
 
 static const char *
@@ -352,8 +352,7 @@ read_batch (LaunchWords *batch, LsShell *shell, const LsShellCommand *c, LsImpor
   launch_words_add (w, words, n);
   launch_words_add_value (w, "line", line);
   launch_words_add_words (w, batch);
-  program_doors->run_map ("starters", program_member (row, "part"), &(ProgramWith) { NULL }, &job, NULL,
-                          NULL);
+  program_doors->run_map ("starters", program_member (row, "part"), (ProgramRun) { NULL }, &job);
   take_added (w, batch, shell);
   const char *said = launch_words_text (w, "export"), *value;
   bool exports = said && cJSON_IsTrue (cJSON_GetObjectItemCaseSensitive (row, "exports"));
@@ -413,8 +412,7 @@ count_gpus (const LaunchWords *batch, GHashTable *seen, bool is_one_of_many, con
   add_front (w, front);
   launch_words_add_words (w, batch);
   launch_words_add_value (w, "front.is-one", is_one_of_many ? "true" : "");
-  program_doors->run_map ("starters", is_command ? "by_variables" : "by_words", &(ProgramWith) { NULL }, &job,
-                          NULL, NULL);
+  program_doors->run_map ("starters", is_command ? "by_variables" : "by_words", (ProgramRun) { NULL }, &job);
   return job.gpus;
 }
 

@@ -56,8 +56,6 @@ typedef struct {
 typedef struct OptionTable {
   const OptionRow *rows; /* of several for one key the first is today's, which is written */
   guint n;
-  /* Of its map, `releases`, oldest first, of which the last is today's; NULL: rows say `until`. */
-  const struct cJSON *releases;
   const struct ProgramMap *map; /* that has it, of which rows have expressions; NULL: it is in C */
 } OptionTable;
 

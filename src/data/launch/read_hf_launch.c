@@ -17,7 +17,7 @@ static const ProgramMap *
 around_of (const ProgramAsked *a)
 {
   const ProgramMap *map = program_doors->map_get (a->map);
-  return map && map->around ? map : NULL;
+  return program_section (map, "around") ? map : NULL;
 }
 
 /* How a command is known: by options that its program alone has; by one that trains, with no option that the
@@ -49,7 +49,7 @@ dialect_of (const char *script, const LaunchWords *words)
   for (Way way = 0; way < N_WAYS; way++)
     for (const ProgramAsked *a = program_doors->maps (); a->map; a++) {
       const ProgramMap *map = around_of (a);
-      if (map && is_of (map->around, way, script, words))
+      if (map && is_of (program_section (map, "around"), way, script, words))
         return a;
     }
   return NULL;
@@ -124,7 +124,7 @@ read_words (const ImportFiles *files, const char *script, LaunchWords *said, Lau
 {
   const ProgramAsked *a = dialect_of (script, said);
   const ProgramMap *d = a ? around_of (a) : NULL;
-  const cJSON *around = d ? d->around : NULL;
+  const cJSON *around = program_section (d, "around");
   const ProgramTold told[] = { { "alone", "script" },
                                { "around", d ? d->program : NULL },
                                { "front", words->options->len > 0 ? "1" : NULL },
@@ -133,19 +133,19 @@ read_words (const ImportFiles *files, const char *script, LaunchWords *said, Lau
                                { "old", launch_words_first (said, program_member (around, "old")) },
                                { NULL } };
   g_autoptr (LaunchWords) theirs = launch_words_new ();
-  const ProgramWith with = { .told = told, .around = d }, translated = { .told = told, .says = theirs };
+  const ProgramRun with = { .told = told, .around = d, .files = files, .diags = diags },
+                   translated = { .told = told, .says = theirs, .diags = diags };
   LaunchJob own = { .import = import, .words = said, .script = script, .gpus = gpus }, job = own;
-  if ((d && !program_doors->run_map (a->map, "task", &with, &own, files, diags))
-      || !program_doors->run_map ("trainer", "task", &with, &own, files, diags))
+  if ((d && !program_doors->run_map (a->map, "task", with, &own))
+      || !program_doors->run_map ("trainer", "task", with, &own))
     return false;
   if (d && a->is_own)
     import_infer (import, IMPORT_READ_AS, d->program, ls_json_doc_name (d->doc));
-  if (d && !program_doors->run_map (a->map, NULL, &translated, &own, NULL, diags))
+  if (d && !program_doors->run_map (a->map, NULL, translated, &own))
     return false;
   launch_words_add_words (words, d ? theirs : said);
   job.words = words;
-  return add_fsdp (files, words, diags)
-      && program_doors->run_map ("trainer", NULL, &with, &job, files, diags);
+  return add_fsdp (files, words, diags) && program_doors->run_map ("trainer", NULL, with, &job);
 }
 
 bool
@@ -157,9 +157,9 @@ hf_read_configuration (const ImportFiles *files, bool is_around, LsImport *impor
   const ProgramTold told[] = { { "alone", "configuration" }, { NULL } };
   if (!add_yaml (said, file->text, file->n, file->path, import, diags))
     return false;
-  return is_around
-      ? read_words (files, NULL, said, words, 0, import, diags)
-      : program_doors->run_map ("trainer", NULL, &(ProgramWith) { .told = told }, &job, files, diags);
+  return is_around ? read_words (files, NULL, said, words, 0, import, diags)
+                   : program_doors->run_map (
+                       "trainer", NULL, (ProgramRun) { .told = told, .files = files, .diags = diags }, &job);
 }
 
 /* --- scripts --------------------------------------------------------------------------------------- */

@@ -629,12 +629,8 @@ program_complain (ProgramCheck *check, const cJSON *node, const char *format, ..
 /* --- jobs that are written for a program ---------------------------------------------------------------- */
 
 void
-program_refuse_written (Emit *e, const char *knob, const char *format, ...)
+program_refuse_written (Emit *e, const char *knob, const char *why)
 {
-  va_list args;
-  va_start (args, format);
-  g_autofree char *why = g_strdup_vprintf (format, args);
-  va_end (args);
   ls_diag_add (e->refusals, LS_ERROR_UNSUPPORTED, NULL, 0, 0, NULL, NULL, NULL, "%s: %s", knob, why);
 }
 
@@ -646,7 +642,7 @@ program_lack (ProgramRun *run, ProgramAct *a)
 {
   g_autofree char *why = program_fill (run, program_member (a->rule, "says"));
   if (run->emit)
-    program_refuse_written (run->emit, program_act_text (run, a), "%s", why);
+    program_refuse_written (run->emit, program_act_text (run, a), why);
 }
 
 void
@@ -663,13 +659,13 @@ program_note (ProgramRun *run, ProgramAct *a)
 static void
 start_written (ProgramRun *run, const ProgramMap *map, LaunchJob *job, Emit *e)
 {
-  const cJSON *let = cJSON_GetObjectItemCaseSensitive (map->writes, "let"), *one;
+  const cJSON *let = program_entry (map, "writes", "let"), *one;
   *run = (ProgramRun) { .map = map, .job = job, .emit = e, .is_written = true };
   cJSON_ArrayForEach (one, let)
   {
     program_let (run, one->string, program_value_of (run, one));
   }
-  program_doors->run_rules (run, cJSON_GetObjectItemCaseSensitive (map->writes, "finds"));
+  program_doors->run_rules (run, program_entry (map, "writes", "finds"));
 }
 
 char *
@@ -693,10 +689,11 @@ program_check_written (const char *name, Emit *e)
   LaunchJob job = { .import = &import };
   ProgramRun run;
   if (!map) {
-    program_refuse_written (e, "--emit", "your own map of %s is wrong: see lockstep check", name);
+    g_autofree char *why = g_strdup_printf ("your own map of %s is wrong: see lockstep check", name);
+    program_refuse_written (e, "--emit", why);
     return;
   }
   start_written (&run, map, &job, e);
-  program_doors->run_rules (&run, cJSON_GetObjectItemCaseSensitive (map->writes, "rules"));
+  program_doors->run_rules (&run, program_entry (map, "writes", "rules"));
   program_run_clear (&run);
 }

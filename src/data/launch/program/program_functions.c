@@ -347,7 +347,9 @@ PROGRAM_NUMBER (f_learns, a->value.text != NULL && launch_learns (a->value.text)
 PROGRAM_NUMBER (f_uses_model, a->value.text != NULL && launch_uses_model (a->value.text))
 
 /* A text in a table of the map. */
-PROGRAM_TEXT (f_entry, program_member (yaml_config_find (run->map->tables, a[0].word), a[1].value.text))
+PROGRAM_TEXT (f_entry,
+              program_member (yaml_config_find (program_section (run->map, "tables"), a[0].word),
+                              a[1].value.text))
 
 /* --- the file ------------------------------------------------------------------------------------------ */
 

@@ -198,7 +198,7 @@ program_check_logs (ProgramCheck *check, const cJSON *logs)
 /* A log of a program: numbers of the time of its steps, of memory and batches. */
 typedef struct {
   const ProgramMap *map;
-  const cJSON *node; /* of map->logs */
+  const cJSON *node; /* one of its `logs` */
 } Log;
 
 /* --- reading a log ------------------------------------------------------------------------------------ */
@@ -277,7 +277,7 @@ is_log_of (const ProgramMap *map, const char *text, Log *ret_log)
 {
   const cJSON *node;
   bool is_its = false;
-  cJSON_ArrayForEach (node, map->logs)
+  cJSON_ArrayForEach (node, program_section (map, "logs"))
   {
     *ret_log = (Log) { map, node };
     if (may_be_its (ret_log, text))

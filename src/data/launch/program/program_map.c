@@ -297,10 +297,10 @@ first_rule (const cJSON *rules, const char *key)
 static const OptionTable *
 options_of_reader (const ProgramMap *map)
 {
-  const cJSON *reader = first_rule (map->rules, map->has_beside ? "beside" : "translate");
-  for (const cJSON *of = map->files ? map->files->child : NULL; of && !reader; of = of->next)
+  const cJSON *reader = first_rule (member (map->root, "rules"), map->has_beside ? "beside" : "translate");
+  for (const cJSON *of = cJSON_GetArrayItem (program_section (map, "reads"), 0); of && !reader; of = of->next)
     reader = first_rule (member (of, "rules"), "translate");
-  return program_table_find (map->around ? "trainer" : cJSON_GetStringValue (reader));
+  return program_table_find (member (map->root, "around") ? "trainer" : cJSON_GetStringValue (reader));
 }
 
 static void
@@ -337,7 +337,7 @@ check_named (Reading *x, const cJSON *options, GHashTable *named)
 static void
 check_writes (Reading *x)
 {
-  const cJSON *writes = x->map->writes, *one;
+  const cJSON *writes = member (x->map->root, "writes"), *one;
   ProgramRun run = { .map = x->map, .check = &x->check };
   cJSON_ArrayForEach (one, member (writes, "let"))
   {
@@ -362,7 +362,7 @@ check_writes (Reading *x)
 static void
 check_unwraps (Reading *x, ProgramRun *run)
 {
-  const cJSON *wrap = x->map->unwraps;
+  const cJSON *wrap = member (x->map->root, "unwraps");
   if (!wrap)
     return;
   if (!program_member (wrap, "when"))
@@ -380,12 +380,12 @@ static void
 read_lists (Reading *x, const cJSON *node, const OptionTable *theirs)
 {
   ProgramMap *map = x->map;
-  const cJSON *one, *options = member (node, "options");
+  const cJSON *one, *options = member (node, "options"), *rules = member (node, "rules"),
+                    *reads = member (node, "reads");
   g_autoptr (GHashTable) named = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL),
                          parts = g_hash_table_new (g_str_hash, g_str_equal);
-  map->rules = member (node, "rules");
-  map->parts = member (node, "parts");
-  map->has_beside = first_rule (map->rules, "beside") != NULL;
+  map->root = node;
+  map->has_beside = first_rule (rules, "beside") != NULL;
   x->rows = g_array_new (FALSE, FALSE, sizeof (OptionRow));
   cJSON_ArrayForEach (one, options)
   {
@@ -394,15 +394,13 @@ read_lists (Reading *x, const cJSON *node, const OptionTable *theirs)
   map->table.map = map;
   map->table.n = x->rows->len;
   map->table.rows = (const OptionRow *) g_array_free (x->rows, FALSE);
-  map->table.releases = member (node, "releases");
-  cJSON_ArrayForEach (one, map->table.releases)
+  cJSON_ArrayForEach (one, member (node, "releases"))
   {
     check_release (x, one);
   }
-  map->files = member (node, "reads");
-  if (map->files && !map->files->child)
-    program_complain (&x->check, map->files, "expected a list of at least one file");
-  cJSON_ArrayForEach (one, map->files)
+  if (reads && !reads->child)
+    program_complain (&x->check, reads, "expected a list of at least one file");
+  cJSON_ArrayForEach (one, reads)
   {
     check_file (x, one);
   }
@@ -414,13 +412,13 @@ read_lists (Reading *x, const cJSON *node, const OptionTable *theirs)
   check_theirs (x, options, run.theirs);
   check_unwraps (x, &run);
   check_writes (x);
-  cJSON_ArrayForEach (one, map->files)
+  cJSON_ArrayForEach (one, reads)
   {
     program_check_rules (&run, member (one, "rules"));
     program_check_rules (&run, member (one, "shapes"));
   }
-  program_check_rules (&run, map->rules);
-  cJSON_ArrayForEach (one, map->parts)
+  program_check_rules (&run, rules);
+  cJSON_ArrayForEach (one, member (node, "parts"))
   {
     g_clear_pointer (&run.lets, g_hash_table_unref);
     if (!g_hash_table_contains (parts, one->string))
@@ -441,7 +439,6 @@ read_arguments (Reading *x, const cJSON *node)
   map->arguments = g_new0 (ProgramMap, 1);
   map->arguments->program = map->program;
   map->arguments->doc = map->doc;
-  map->arguments->negates = program_member (node, "negates");
   x->map = map->arguments;
   read_lists (x, node, &map->table);
   x->map = map;
@@ -456,18 +453,14 @@ program_map_read (const LsJsonDoc *doc, LsDiagList *diags)
   const cJSON *root = ls_json_doc_root (doc);
   map->doc = ls_json_doc_ref (doc);
   map->kept = g_ptr_array_new_with_free_func (g_free);
-  map->logs = member (root, "logs");
-  map->tables = member (root, "tables");
-  map->unwraps = member (root, "unwraps");
-  map->writes = member (root, "writes");
-  map->comes = member (root, "comes_with");
-  map->around = member (root, "around");
   Reading x = { map, { map->doc, diags, 0 }, NULL, map->kept };
-  if (!map->logs && !member (root, "reads") && !map->around && !member (root, "parts") && !map->tables
-      && !map->unwraps)
+  bool has_some = false;
+  for (const cJSON *one = root->child; one && !has_some; one = one->next)
+    has_some = ls_is_one_of (one->string, "logs reads around parts tables unwraps");
+  if (!has_some)
     program_complain (&x.check, root,
                       "expected \"reads\", with \"options\" and \"rules\", \"parts\" or \"logs\"");
-  program_check_logs (&x.check, map->logs);
+  program_check_logs (&x.check, member (root, "logs"));
   read_lists (&x, root, NULL);
   read_arguments (&x, member (root, "arguments"));
   return x.check.n_wrong == 0 ? g_steal_pointer (&map) : NULL;
@@ -521,6 +514,6 @@ ls_program_inspect (const LsJsonDoc *doc, LsDiagList *diags)
 {
   g_autoptr (ProgramMap) map = program_map_read (doc, diags);
   return map ? g_strdup_printf ("program, %s: %u options, %d rules", map->program, map->table.n,
-                                cJSON_GetArraySize (map->rules))
+                                cJSON_GetArraySize (program_section (map, "rules")))
              : NULL;
 }

@@ -40,24 +40,26 @@ struct ProgramMap {
   char *sections; /* what may stand in front of a name that has "~" there, with blanks between; or NULL */
   LsJsonDoc *doc;
   OptionTable table;
-  GPtrArray *kept;      /* what its rows are made of, beside doc */
-  const cJSON *files;   /* of doc, `reads`; NULL: none are known */
-  const cJSON *rules;   /* of doc */
-  const cJSON *parts;   /* lists of rules by name, of doc, which rules of other maps run too; NULL: none */
-  const cJSON *tables;  /* what code looks up, of doc; NULL: nothing */
-  const cJSON *logs;    /* of doc; NULL: none are known */
-  const cJSON *unwraps; /* of doc: files that wrap a script; NULL: none do */
-  bool is_dialect;      /* options of it become those of another program that is read in C */
-  bool has_beside;      /* rules say what is configured beside it in options of another program */
-  /* Of doc: of a program around a Trainer of Hugging Face, whose options are those of one by other names and
-   * with other defaults, how its commands are known; NULL: it is none. */
-  const cJSON *around;
-  const cJSON *comes;           /* files that come with it, of doc: names and what they say; NULL: none do */
+  GPtrArray *kept;              /* what its rows are made of, beside doc */
+  const cJSON *root;            /* of doc, all of it; of arguments, these */
+  bool is_dialect;              /* options of it become those of another program that is read in C */
+  bool has_beside;              /* rules say what is configured beside it in options of another program */
   struct ProgramMap *arguments; /* of a command that names no configuration, in options of one; NULL: none */
-  const char *negates; /* of arguments: what in front of the last part of one turns it off, or NULL */
-  const cJSON
-      *writes; /* what is calculated of a job that is written, and what the program lacks; NULL: none is */
 };
+
+/* What it has under one of its keys (src/manual/formats/program.md), "parts"; NULL: nothing. NULL allowed. */
+static inline const cJSON *
+program_section (const ProgramMap *map, const char *key)
+{
+  return map ? cJSON_GetObjectItemCaseSensitive (map->root, key) : NULL;
+}
+
+/* What stands there under a name; NULL: nothing does. */
+static inline const cJSON *
+program_entry (const ProgramMap *map, const char *key, const char *name)
+{
+  return cJSON_GetObjectItemCaseSensitive (program_section (map, key), name);
+}
 
 /* Names and texts of the maps that ship, as they were when this was built; NULL at the end (embed.py). */
 extern const char *const program_embedded[][2];
@@ -229,7 +231,7 @@ char *program_written (const ProgramMap *map, const char *expression, const LsMo
 /* Refuses what the program does not have, and notes what is said elsewhere. */
 void program_check_written (const char *map, Emit *e);
 /* knob: "--schedule zb-2p", as one would type it; why: of the target. */
-void program_refuse_written (Emit *e, const char *knob, const char *format, ...) G_GNUC_PRINTF (3, 4);
+void program_refuse_written (Emit *e, const char *knob, const char *why);
 
 /* --- program_functions.c: functions of expressions ------------------------------------------------------ */
 
@@ -295,15 +297,6 @@ ProgramAction program_base, program_translate, program_say, program_say_option, 
     program_switch, program_deepspeed, program_read_as, program_run_part, program_beside, program_fill_open;
 /* Tells a value of the act as "why" of its rule says, or as the default of the program. */
 void program_tell_default (ProgramRun *run, ProgramAct *a);
-/* What else is known of a job that rules of a map are run over: what is told, a configuration of DeepSpeed,
- * which is taken, and a program around it; NULL: none. */
-typedef struct {
-  const ProgramTold *told;
-  LaunchWords *deepspeed;
-  const ProgramMap *around;
-  LaunchWords *says; /* takes what its options are as those of a Trainer; NULL: they are its own */
-  Emit *emit;        /* the job is written, not read */
-} ProgramWith;
 /* What "translate" calls the options of a configuration of the program itself, for those of a command. */
 #define PROGRAM_CONFIGURATION "configuration"
 
@@ -409,10 +402,11 @@ typedef struct {
   const ProgramFunction *(*function_find) (const char *name); /* NULL: there is none */
   /* Whether all were run: else one refuses the job, and run->diags says why. */
   bool (*run_rules) (ProgramRun *run, const cJSON *rules);
-  /* A job in options of a map's program by its rules, or by a part of them, before which they were read.
-   * False: with a diagnostic. */
-  bool (*run_map) (const char *name, const char *part, const ProgramWith *with, LaunchJob *job,
-                   const ImportFiles *files, LsDiagList *diags);
+  /* A job in options of a map's program by its rules, or by a part of them, before which they were read. What
+   * else `run` has of it holds: files, diags (NULL: nobody asks), what is told, a configuration of DeepSpeed,
+   * which is taken, a program around it, what takes its options as those of a Trainer, and where it is
+   * written. False: with a diagnostic. */
+  bool (*run_map) (const char *name, const char *part, ProgramRun run, LaunchJob *job);
   /* A configuration of a map's first file, which code has read, and which is changed. False: a diagnostic. */
   bool (*read_tree) (const char *name, cJSON *tree, const char *path, const ProgramTold *told,
                      LsImport *import, LsDiagList *diags);
@@ -424,8 +418,7 @@ extern const ProgramDoors *program_doors;
 const ProgramMap *program_map_get (const char *name);
 const ProgramFunction *program_function_find (const char *name);
 bool program_run_rules (ProgramRun *run, const cJSON *rules);
-bool program_run_map (const char *name, const char *part, const ProgramWith *with, LaunchJob *job,
-                      const ImportFiles *files, LsDiagList *diags);
+bool program_run_map (const char *name, const char *part, ProgramRun run, LaunchJob *job);
 bool program_read_tree (const char *name, cJSON *tree, const char *path, const ProgramTold *told,
                         LsImport *import, LsDiagList *diags);
 

@@ -117,7 +117,7 @@ program_switch (ProgramRun *run, ProgramAct *a)
 static char *
 configuration_of (const ProgramRun *run, const ProgramMap *map, const char *name, gsize *ret_n)
 {
-  const cJSON *own = map && name ? cJSON_GetObjectItemCaseSensitive (map->comes, name) : NULL;
+  const cJSON *own = program_entry (map, "comes_with", name);
   char *text = own ? cJSON_PrintUnformatted (own) : NULL;
   *ret_n = text ? strlen (text) : 0;
   return text || !name || !run->files ? text : launch_file_of (run->files, name, ret_n);
@@ -193,31 +193,23 @@ program_fill_open (ProgramRun *run, ProgramAct *a)
 
 /* By all rules, or by a part of them, before which options were read. */
 bool
-program_run_map (const char *name, const char *part, const ProgramWith *with, LaunchJob *job,
-                 const ImportFiles *files, LsDiagList *diags)
+program_run_map (const char *name, const char *part, ProgramRun run, LaunchJob *job)
 {
   const ProgramMap *map = program_doors->map_get (name);
-  if (!map && diags)
-    program_map_free (program_map_load (name, diags)); /* it says what is wrong */
+  LaunchWords *says = run.says;
+  if (!map && run.diags)
+    program_map_free (program_map_load (name, run.diags)); /* it says what is wrong */
   if (!map)
     return false;
-  ProgramRun run = { .map = map,
-                     .job = job,
-                     .words = (LaunchWords *) job->words,
-                     .path = job->import->made.path,
-                     .files = files,
-                     .told = with->told,
-                     .says = with->says,
-                     .other = { .import = job->import,
-                                .words = with->says,
-                                .table = program_table_find ("trainer"),
-                                .gpus = job->gpus },
-                     .deepspeed = with->deepspeed,
-                     .around = with->around,
-                     .emit = with->emit,
-                     .is_written = with->emit != NULL,
-                     .command = g_strdup (job->script),
-                     .diags = diags };
+  run.map = map;
+  run.job = job;
+  run.words = (LaunchWords *) job->words;
+  run.path = job->import->made.path;
+  run.other = (LaunchJob) {
+    .import = job->import, .words = says, .table = program_table_find ("trainer"), .gpus = job->gpus
+  };
+  run.is_written = run.emit != NULL;
+  run.command = g_strdup (job->script);
   const OptionTable *table = job->table;
   job->table = &map->table;
   bool had_open = part && job->open;
@@ -227,11 +219,11 @@ program_run_map (const char *name, const char *part, const ProgramWith *with, La
   if (run.says)
     option_translate (job, run.says);
   bool ok = program_doors->run_rules (
-      &run, part ? cJSON_GetObjectItemCaseSensitive (map->parts, part) : map->rules);
+      &run, part ? program_entry (map, "parts", part) : program_section (map, "rules"));
   if (!had_open)
     g_clear_pointer (&job->open, g_hash_table_unref);
   run.job = NULL;
-  run.says = with->says ? NULL : run.says;
+  run.says = says ? NULL : run.says;
   program_run_clear (&run);
   job->table = part && table ? table : job->table;
   return ok;
@@ -246,10 +238,12 @@ program_run_part (ProgramRun *run, ProgramAct *a)
              *but = program_member (a->rule, "but");
   bool is_own = cJSON_HasObjectItem (a->rule, "own");
   g_autoptr (GArray) told = program_told_of (run, a->rule);
-  const ProgramWith with = { .told = (const ProgramTold *) (gpointer) told->data, .emit = run->emit };
+  const ProgramRun with = { .told = (const ProgramTold *) (gpointer) told->data,
+                            .emit = run->emit,
+                            .files = run->files,
+                            .diags = run->diags };
   if (!of)
-    run->is_refused
-        |= !program_doors->run_rules (run, cJSON_GetObjectItemCaseSensitive (run->map->parts, part));
+    run->is_refused |= !program_doors->run_rules (run, program_entry (run->map, "parts", part));
   else if (but && run->says) {
     const OptionTable *table = run->job->import->made.table;
     g_autoptr (LaunchWords) words = launch_words_new ();
@@ -259,11 +253,10 @@ program_run_part (ProgramRun *run, ProgramAct *a)
         launch_words_add_renamed (words, o->name, o);
     }
     LaunchJob rest = { .import = run->job->import, .words = words };
-    program_doors->run_map (of, part, &(ProgramWith) { NULL }, &rest, NULL, NULL);
+    program_doors->run_map (of, part, (ProgramRun) { NULL }, &rest);
     run->job->import->made.table = table;
   } else if (run->says || is_own)
-    run->is_refused
-        |= !program_doors->run_map (of, part, &with, is_own ? run->job : &run->other, run->files, run->diags);
+    run->is_refused |= !program_doors->run_map (of, part, with, is_own ? run->job : &run->other);
 }
 
 /* { "translate": program }: options that it has too, by its names. */
@@ -283,11 +276,13 @@ program_read_as (ProgramRun *run, ProgramAct *a)
 {
   const char *name = a->what->valuestring;
   g_autoptr (GArray) told = program_told_of (run, a->rule);
-  const ProgramWith with = { .told = (const ProgramTold *) (gpointer) told->data,
-                             .deepspeed = g_steal_pointer (&run->deepspeed) };
+  const ProgramRun with = { .told = (const ProgramTold *) (gpointer) told->data,
+                            .deepspeed = g_steal_pointer (&run->deepspeed),
+                            .files = run->files,
+                            .diags = run->diags };
   run->other.table = program_table_find (name);
   run->other.gpus = run->job->gpus;
-  run->is_refused |= !program_doors->run_map (name, NULL, &with, &run->other, run->files, run->diags);
+  run->is_refused |= !program_doors->run_map (name, NULL, with, &run->other);
   run->other.open = run->job->open; /* its reader made its own */
 }
 

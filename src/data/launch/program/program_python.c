@@ -266,7 +266,7 @@ program_take (ProgramRun *run, cJSON *tree)
 const cJSON *
 program_returned (const ProgramMap *map)
 {
-  const cJSON *of = map->files ? map->files->child : NULL;
+  const cJSON *of = cJSON_GetArrayItem (program_section (map, "reads"), 0);
   while (of && !reads_text (of, "returns"))
     of = of->next;
   return of;

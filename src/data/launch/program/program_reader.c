@@ -90,7 +90,7 @@ has_rules_before (const ProgramMap *map, const cJSON *rules)
   {
     const char *part = program_member (rule, "of_map") ? NULL : program_member (rule, "part");
     if (cJSON_GetObjectItemCaseSensitive (rule, "read")
-        || (part && has_rules_before (map, cJSON_GetObjectItemCaseSensitive (map->parts, part))))
+        || (part && has_rules_before (map, program_entry (map, "parts", part))))
       return true;
   }
   return false;
@@ -122,11 +122,11 @@ static bool
 read_job (ProgramRun *run, LaunchWords *words, const cJSON *tree)
 {
   set_words (run, words, tree);
-  if (!run->map->is_dialect && !has_rules_before (run->map, run->map->rules)) {
+  if (!run->map->is_dialect && !has_rules_before (run->map, program_section (run->map, "rules"))) {
     g_hash_table_unref (run->job->open);
     option_read_all (run->job);
   }
-  return program_doors->run_rules (run, run->map->rules);
+  return program_doors->run_rules (run, program_section (run->map, "rules"));
 }
 
 /* --- a configuration ----------------------------------------------------------------------------------- */
@@ -433,18 +433,18 @@ read_yaml_of_script (ProgramRun *run, const char *name)
   return read_tree (run, tree);
 }
 
-/* "--fsdp-config.no-torch-compile" is torch_compile off; front: "no-". */
+/* "--fsdp-config.no-torch-compile" is torch_compile off, where "no-" negates. */
 static void
-add_negations (const OptionTable *table, const char *front, LaunchWords *words)
+add_negations (const ProgramMap *map, LaunchWords *words)
 {
-  for (guint i = 0, n = words->options->len; i < n; i++) {
+  const char *front = cJSON_GetStringValue (program_section (map, "negates"));
+  for (guint i = 0, n = words->options->len; front && i < n; i++) {
     const LaunchOption *o = words->options->pdata[i];
     const char *dot = strrchr (o->name, '.'), *last = dot ? dot + 1 : o->name;
-    g_autofree char *part = g_strndup (last, strlen (front)),
-                    *name = strlen (last) < strlen (front)
-        ? NULL
-        : g_strdup_printf ("%.*s%s", (int) (last - o->name), o->name, last + strlen (front));
-    if (name && option_fits (front, part) && option_find (table, name))
+    gsize n_front = MIN (strlen (front), strlen (last));
+    g_autofree char *part = g_strndup (last, n_front),
+                    *name = g_strdup_printf ("%.*s%s", (int) (last - o->name), o->name, last + n_front);
+    if (option_fits (front, part) && option_find (&map->table, name))
       launch_words_add_value (words, name, "False");
   }
 }
@@ -457,8 +457,7 @@ read_arguments (ProgramRun *run)
   LaunchWords *words = run->script->words;
   g_clear_pointer (&run->says, launch_words_free);
   run->map = map->arguments;
-  if (run->map->negates)
-    add_negations (&run->map->table, run->map->negates, words);
+  add_negations (run->map, words);
   bool ok = read_job (run, words, NULL);
   g_autoptr (LaunchWords) said = g_steal_pointer (&run->says);
   run->map = map;
@@ -828,7 +827,7 @@ program_read (const ProgramReader *r, const ImportFiles *files, LsImport *import
   if (reads_is (r->file, "around") && marks_of (r->file))
     return hf_read_script (&(LaunchKind) { r->map, r->file }, files, import, diags);
   if (reads_is (r->file, "around"))
-    return hf_read_configuration (files, r->map->around, import, diags);
+    return hf_read_configuration (files, program_section (r->map, "around"), import, diags);
   bool ok = reads_is (r->file, "open")  ? read_open (&run, first)
       : reads_is (r->file, "log")       ? read_log (&run)
       : reads_is (r->file, "variables") ? read_variables (&run)
@@ -850,7 +849,7 @@ program_read_tree (const char *name, cJSON *tree, const char *path, const Progra
     program_map_free (program_map_load (name, diags)); /* it says what is wrong */
     return false;
   }
-  run.file = map->files ? map->files->child : NULL;
+  run.file = cJSON_GetArrayItem (program_section (map, "reads"), 0);
   bool ok = read_tree (&run, tree);
   program_run_clear (&run);
   return ok;
@@ -861,7 +860,7 @@ program_reader_of (const char *name, bool is_own, bool is_last, const ImportFile
                    ProgramReader *ret_reader)
 {
   const ProgramMap *map = program_doors->map_get (name);
-  for (const cJSON *of = map && map->files ? map->files->child : NULL; of; of = of->next) {
+  for (const cJSON *of = cJSON_GetArrayItem (program_section (map, "reads"), 0); of; of = of->next) {
     if ((reads_is (of, "last") == is_last || is_own) && is_of (map, of, file)) {
       *ret_reader = (ProgramReader) { map, of, is_own, is_last };
       return true;

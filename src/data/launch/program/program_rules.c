@@ -35,7 +35,7 @@ lists (const cJSON *release, const char *list, const char *option)
 static ReleaseRange
 range_of (const LaunchJob *job)
 {
-  const cJSON *releases = job->table->releases, *release;
+  const cJSON *releases = program_section (job->table->map, "releases"), *release;
   ReleaseRange range = { 0, (guint) cJSON_GetArraySize (releases) - 1, NULL, NULL };
   for (guint i = 0; i < job->words->options->len; i++) {
     const LaunchOption *o = job->words->options->pdata[i];
@@ -90,10 +90,10 @@ dated (const cJSON *release)
 
 /* "of core 0.9 (--moe-token-dispatcher-type) to core 0.15" */
 static void
-tell_range (LaunchJob *job, const ReleaseRange *range, const cJSON *taken)
+tell_range (LaunchJob *job, const cJSON *releases, const ReleaseRange *range, const cJSON *taken)
 {
-  const cJSON *first = cJSON_GetArrayItem (job->table->releases, (int) range->first),
-              *last = cJSON_GetArrayItem (job->table->releases, (int) range->last);
+  const cJSON *first = cJSON_GetArrayItem (releases, (int) range->first),
+              *last = cJSON_GetArrayItem (releases, (int) range->last);
   const char *software = program_member (taken, "software");
   LsImport *import = job->import;
   if (range->first > range->last) {
@@ -127,11 +127,12 @@ take_release (ProgramRun *run, ProgramAct *a)
 {
   LaunchJob *job = run->job;
   const char *until = NULL, *word = NULL;
-  if (job->table->releases) {
+  const cJSON *releases = program_section (job->table->map, "releases");
+  if (releases) {
     ReleaseRange range = range_of (job);
-    const cJSON *taken = find_profile (job->table->releases, MIN (range.first, range.last), range.last);
+    const cJSON *taken = find_profile (releases, MIN (range.first, range.last), range.last);
     import_set_software (job->import, program_member (taken, "software"));
-    tell_range (job, &range, taken);
+    tell_range (job, releases, &range, taken);
     return;
   }
   for (guint i = 0; i < job->words->options->len; i++) {
@@ -285,7 +286,7 @@ set_optimizer (ProgramRun *run, ProgramAct *a)
   const char *theirs = program_act_value (run, a)->text, *by = program_member (a->rule, "by"),
              *ours = !theirs                    ? NULL
       : g_ascii_strcasecmp (theirs, "sgd") == 0 ? (momentum.number > 0 ? "sgd-momentum" : "sgd")
-      : map ? cJSON_GetStringValue (cJSON_GetObjectItem (map->tables, theirs))
+      : map ? cJSON_GetStringValue (cJSON_GetObjectItem (program_section (map, "tables"), theirs))
             : NULL;
   LsImport *import = run->job->import;
   by = by ? by : "--";
@@ -798,7 +799,7 @@ check_name (ProgramRun *run, const cJSON *node, As as)
 static void
 check_part (ProgramRun *run, const cJSON *rule, const char *name)
 {
-  const cJSON *part = cJSON_GetObjectItemCaseSensitive (run->map->parts, name);
+  const cJSON *part = program_entry (run->map, "parts", name);
   if (program_member (rule, "of_map") || !run->parts)
     return;
   if (!part)
@@ -876,11 +877,11 @@ check_action (ProgramRun *run, const cJSON *rule, guint action)
 {
   const ProgramMap *map = run->map;
   guint maps = actions[action].maps;
-  if (!(maps & OF_ALL) && !map->unwraps != !(maps & OF_WRAPPERS))
+  if (!(maps & OF_ALL) && !program_section (map, "unwraps") != !(maps & OF_WRAPPERS))
     program_complain (run->check, rule, "a map that unwraps files, and no other, has such rules");
   if (maps & OF_OTHER && !map->is_dialect && !map->has_beside)
     program_complain (run->check, rule, "its options become those of no other program");
-  if (maps & OF_FILES && map->around)
+  if (maps & OF_FILES && program_section (map, "around"))
     program_complain (run->check, rule, "what is around a Trainer has no such rules");
 }
 

@@ -229,7 +229,7 @@ bool
 program_unwrap (const char *name, ImportFile *file, GPtrArray *told, LsDiagList *diags)
 {
   const ProgramMap *map = program_doors->map_get (name);
-  const cJSON *wrap = map ? map->unwraps : NULL;
+  const cJSON *wrap = program_section (map, "unwraps");
   ProgramRun run = { .map = map, .path = file->path, .text = file->text, .diags = diags };
   if (!wrap || strlen (file->text) != file->n || !program_holds (&run, program_member (wrap, "when"))) {
     program_run_clear (&run);

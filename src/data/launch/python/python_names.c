@@ -470,8 +470,8 @@ void
 launch_environment (bool has_te, GHashTable *variables, GHashTable *exported, LsImport *import)
 {
   LaunchJob job = { .import = import, .variables = variables, .exported = exported };
-  program_doors->run_map ("environment", has_te ? "transformer-engine" : "torch", &(ProgramWith) { NULL },
-                          &job, NULL, NULL);
+  program_doors->run_map ("environment", has_te ? "transformer-engine" : "torch", (ProgramRun) { NULL },
+                          &job);
 }
 
 void
