@@ -256,10 +256,7 @@ name_of (const char *path)
   char *dot = strrchr (name, '.');
   if (dot && dot > name)
     *dot = '\0';
-  for (char *p = name; *p; p++)
-    if (!g_ascii_isalnum (*p) && !strchr ("-_.", *p))
-      *p = '-';
-  return name;
+  return g_strcanon (name, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "-_.", '-');
 }
 
 static void

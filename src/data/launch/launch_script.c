@@ -25,15 +25,6 @@ starters (const char *name)
   return cJSON_GetStringValue (starter_rows (name));
 }
 
-/* "-m", "-um": flags of python of one letter stand together; "--module" of launchers. */
-static bool
-is_module_flag (const char *word)
-{
-  gsize n = strlen (word);
-  return strcmp (word, "--module") == 0
-      || (n >= 2 && word[0] == '-' && word[n - 1] == 'm' && strspn (word + 1, "bBEIOPqsSuvx") == n - 2);
-}
-
 /* "tune run --nproc_per_node 8 RECIPE --config NAME", in which options of torchrun stand in front of a
  * recipe: where that is; 0: it is another command. */
 static guint
@@ -74,7 +65,10 @@ launch_find_script (char *const *words, guint n, guint *ret_at, char **ret_scrip
     return command + 1;
   }
   for (guint i = 0; i < n; i++) {
-    bool is_module = i > 0 && is_module_flag (words[i - 1]);
+    /* "-m", "-um": flags of python of one letter stand together; "--module" of launchers */
+    const char *flag = i > 0 ? words[i - 1] : "-";
+    bool is_module = strcmp (flag, "--module") == 0
+        || (*flag == '-' && strcmp (flag + 1 + strspn (flag + 1, "bBEIOPqsSuvx"), "m") == 0);
     if (g_str_has_suffix (words[i], ".py")
         || (is_module && !ls_is_one_of (words[i], starters ("launchers")))) {
       *ret_script = g_path_get_basename (words[i]);

@@ -125,13 +125,18 @@ read_words (const ImportFiles *files, const char *script, LaunchWords *said, Lau
   const ProgramAsked *a = dialect_of (script, said);
   const ProgramMap *d = a ? around_of (a) : NULL;
   const cJSON *around = program_section (d, "around");
-  const ProgramTold told[] = { { "alone", "script" },
-                               { "around", d ? d->program : NULL },
-                               { "front", words->options->len > 0 ? "1" : NULL },
-                               { "software", program_member (around, "release") },
-                               { "why", program_member (around, "pins") },
-                               { "old", launch_words_first (said, program_member (around, "old")) },
-                               { NULL } };
+  const struct {
+    const char *name, *text;
+  } says[] = { { "alone", "script" },
+               { "around", d ? d->program : NULL },
+               { "front", words->options->len > 0 ? "1" : NULL },
+               { "software", program_member (around, "release") },
+               { "why", program_member (around, "pins") },
+               { "old", launch_words_first (said, program_member (around, "old")) } };
+  g_autoptr (cJSON) told = cJSON_CreateObject ();
+  for (guint i = 0; i < G_N_ELEMENTS (says); i++)
+    if (says[i].text)
+      cJSON_AddStringToObject (told, says[i].name, says[i].text);
   g_autoptr (LaunchWords) theirs = launch_words_new ();
   const ProgramRun with = { .told = told, .around = d, .files = files, .diags = diags },
                    translated = { .told = told, .says = theirs, .diags = diags };
@@ -154,7 +159,8 @@ hf_read_configuration (const ImportFiles *files, bool is_around, LsImport *impor
   const ImportFile *file = &files->files[0];
   g_autoptr (LaunchWords) said = launch_words_new (), words = launch_words_new ();
   LaunchJob job = { .import = import, .words = said };
-  const ProgramTold told[] = { { "alone", "configuration" }, { NULL } };
+  g_autoptr (cJSON) told = cJSON_CreateObject ();
+  cJSON_AddStringToObject (told, "alone", "configuration");
   if (!add_yaml (said, file->text, file->n, file->path, import, diags))
     return false;
   return is_around ? read_words (files, NULL, said, words, 0, import, diags)

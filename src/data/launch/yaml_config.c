@@ -265,17 +265,6 @@ find_close (Resolve *r, const char *text)
 
 /* --- what it names -------------------------------------------------------------------------------- */
 
-static cJSON *
-child_of (cJSON *node, const char *key)
-{
-  guint64 index;
-  if (cJSON_IsArray (node))
-    return g_ascii_string_to_unsigned (key, 10, 0, G_MAXINT, &index, NULL)
-        ? cJSON_GetArrayItem (node, (int) index)
-        : NULL;
-  return cJSON_IsObject (node) ? cJSON_GetObjectItemCaseSensitive (node, key) : NULL;
-}
-
 /* "a.b", "a[0]", ".b", "..b" from a node; NULL: there is none. */
 static cJSON *
 find (const Resolve *r, const cJSON *from, const char *path)
@@ -286,8 +275,14 @@ find (const Resolve *r, const cJSON *from, const char *path)
     at = g_hash_table_lookup (r->above, at);
   at = at ? at : r->tree;
   g_auto (GStrv) keys = g_strsplit_set (path + up, ".[]", 2 * LS_JSON_MAX_DEPTH);
-  for (char **key = keys; *key && at; key++)
-    at = **key ? child_of (at, *key) : at;
+  for (char **key = keys; *key && at; key++) {
+    guint64 index = G_MAXINT;
+    if (**key && cJSON_IsArray (at) && !g_ascii_string_to_unsigned (*key, 10, 0, G_MAXINT, &index, NULL))
+      return NULL;
+    at = !**key              ? at
+        : cJSON_IsArray (at) ? cJSON_GetArrayItem (at, (int) index)
+                             : cJSON_GetObjectItemCaseSensitive (at, *key);
+  }
   return at;
 }
 

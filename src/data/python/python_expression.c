@@ -143,15 +143,6 @@ python_is_mutable (const PythonValue *v)
       || (v->kind == PYTHON_IS_HOLE && v->items);
 }
 
-/* Whether nothing is known of what it is. What a class makes is true, and not None. */
-static bool
-is_unknown (const PythonValue *v)
-{
-  const char *dot = v->text ? strrchr (v->text, '.') : NULL;
-  return v->kind == PYTHON_IS_HOLE || v->kind == PYTHON_IS_NAME
-      || (v->kind == PYTHON_IS_CALL && !g_ascii_isupper (dot ? dot[1] : *v->text));
-}
-
 /* What str () makes of a value; NULL: that is not known. The caller frees it. */
 static char *
 written (const PythonValue *v)
@@ -327,8 +318,11 @@ may_change (const char *name, const PythonValue *call, bool is_statement)
   bool is_changed = false;
   for (guint i = 0; i < python_n (call); i++) {
     const PythonValue *item = call->items->pdata[i];
-    is_changed
-        = is_changed || (item->is_held && python_is_mutable (item) && (is_statement || !is_unknown (item)));
+    const char *mark = item->text ? strrchr (item->text, '.') : NULL;
+    /* what a class makes is known */
+    bool is_unknown = item->kind == PYTHON_IS_HOLE || item->kind == PYTHON_IS_NAME
+        || (item->kind == PYTHON_IS_CALL && !g_ascii_isupper (mark ? mark[1] : *item->text));
+    is_changed = is_changed || (item->is_held && python_is_mutable (item) && (is_statement || !is_unknown));
   }
   return is_changed && !g_ascii_isupper (*last) && !ls_is_one_of (last, others);
 }

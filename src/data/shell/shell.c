@@ -313,12 +313,6 @@ read_word (ShellText *s, GPtrArray *words, GHashTable *in_front)
   pass_word (s, end);
 }
 
-static bool
-has_ended (ShellText *s)
-{
-  return s->p >= s->end || strchr ("\n;|)(", *s->p) || (*s->p == '&' && !is_at (s, "&>"));
-}
-
 static ShellStatus
 read_simple (ShellText *s)
 {
@@ -327,7 +321,9 @@ read_simple (ShellText *s)
   ShellStreams streams = { 0 };
   ShellStatus status = SHELL_DONE;
   const char *begin = s->p;
-  for (skip_blanks (s); !has_ended (s) && !s->sh->fault; skip_blanks (s)) {
+  for (skip_blanks (s); s->p < s->end && !strchr ("\n;|)(", *s->p) && !s->sh->fault; skip_blanks (s)) {
+    if (*s->p == '&' && !is_at (s, "&>"))
+      break;
     if (is_redirection (s))
       take_redirection (s, &streams);
     else

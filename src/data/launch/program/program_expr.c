@@ -13,12 +13,6 @@
 
 /* --- values ------------------------------------------------------------------------------------------ */
 
-ProgramValue
-program_value_copy (const ProgramValue *v)
-{
-  return (ProgramValue) { g_strdup (v->text), v->number };
-}
-
 void
 program_value_clear (ProgramValue *v)
 {
@@ -290,7 +284,7 @@ parse_name (Parser *p)
     return program_none ();
   if (!let)
     return complain (p, n > 0 ? "no rule before says what %s is" : "a value is missing%s", name);
-  return program_value_copy (let);
+  return (ProgramValue) { g_strdup (let->text), let->number };
 }
 
 static ProgramValue
@@ -566,23 +560,17 @@ program_is_true_at (ProgramRun *run, const cJSON *rule, const char *key)
   return holds (&v);
 }
 
-static void
-told_clear (gpointer told)
-{
-  g_free ((char *) ((ProgramTold *) told)->value);
-}
-
-GArray *
+cJSON *
 program_told_of (ProgramRun *run, const cJSON *rule)
 {
-  GArray *told = g_array_new (TRUE, TRUE, sizeof (ProgramTold));
+  cJSON *told = cJSON_CreateObject ();
   const cJSON *one;
-  g_array_set_clear_func (told, told_clear);
   cJSON_ArrayForEach (one, cJSON_GetObjectItemCaseSensitive (rule, "told"))
   {
     g_auto (ProgramValue) v = program_value_of (run, one);
-    const ProgramTold said = { one->string, program_value_is_none (&v) ? NULL : program_value_text (&v) };
-    g_array_append_val (told, said);
+    g_autofree char *text = program_value_text (&v);
+    if (!program_value_is_none (&v))
+      cJSON_AddStringToObject (told, one->string, text);
   }
   return told;
 }

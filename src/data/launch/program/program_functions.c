@@ -252,14 +252,7 @@ PROGRAM_TEXT (f_called, run->job->import->made.program)
 PROGRAM_TEXT (f_pair, run->script ? program_pair (run->script, a->word) : NULL)
 
 /* What code that reads the file says of it; none: nothing. */
-static ProgramValue
-f_told (ProgramRun *run, const ProgramArgument *a)
-{
-  const ProgramTold *told = run->told;
-  while (told && told->name && strcmp (told->name, a->word) != 0)
-    told++;
-  return program_text (told && told->name ? told->value : NULL);
-}
+PROGRAM_TEXT (f_told, program_member (run->told, a->word))
 
 /* GPUs that the command is started on; 0: not known. */
 PROGRAM_NUMBER (f_gpus, (double) run->job->gpus)
@@ -523,7 +516,8 @@ f_replaced (ProgramRun *run, const ProgramArgument *a)
 {
   const char *text = a[0].value.text, *part = a[1].value.text, *by = a[2].value.text;
   g_auto (GStrv) pieces = text && part && *part ? g_strsplit (text, part, -1) : NULL;
-  return pieces ? program_taken (g_strjoinv (by ? by : "", pieces)) : program_value_copy (&a->value);
+  return pieces ? program_taken (g_strjoinv (by ? by : "", pieces))
+                : (ProgramValue) { g_strdup (a->value.text), a->value.number };
 }
 
 /* A pattern as of Perl where it fits in a text, the first group of it; NULL: nowhere. NULL allowed. */
@@ -561,7 +555,8 @@ PROGRAM_NUMBER (f_glob,
 static ProgramValue
 f_first (ProgramRun *run, const ProgramArgument *a)
 {
-  return program_value_copy (&a[program_value_is_none (&a->value)].value);
+  const ProgramValue *v = &a[program_value_is_none (&a->value)].value;
+  return (ProgramValue) { g_strdup (v->text), v->number };
 }
 
 /* A text behind another that it starts with. */

@@ -15,8 +15,10 @@
 
 /* --- texts ------------------------------------------------------------------------------------------- */
 
-double
-log_number_behind (const char *line, gsize n, const char *words)
+/* The number behind such words before the end of a line of n bytes, "6,180" and "12.3K" too; NAN: there is
+ * none. */
+static double
+number_behind (const char *line, gsize n, const char *words)
 {
   static const char letters[] = "KMBT"; /* at the end of a number */
   const char *p = g_strstr_len (line, (gssize) n, words);
@@ -37,15 +39,16 @@ log_number_behind (const char *line, gsize n, const char *words)
   return end > digits && isfinite (value) ? value : NAN;
 }
 
-const char *
-log_line_end (const char *line)
+static const char *
+line_end (const char *line)
 {
   const char *end = strchr (line, '\n');
   return end ? end : line + strlen (line);
 }
 
-char *
-log_without_colours (const char *text)
+/* Without what colours it on a terminal. Newly allocated. */
+static char *
+without_colours (const char *text)
 {
   GString *out = g_string_new (NULL);
   for (const char *p = text; *p; p++)
@@ -54,6 +57,13 @@ log_without_colours (const char *text)
     else if (*(p += strcspn (p, "m\n")) == '\0')
       break;
   return g_string_free (out, FALSE);
+}
+
+double
+log_number (const char *text, const char *words)
+{
+  const char *line = strstr (text, words);
+  return line ? number_behind (line, (gsize) (line_end (line) - line), words) : NAN;
 }
 
 const char *
@@ -220,7 +230,7 @@ read_line (const cJSON *kind, const char *line, gsize n, double amounts[N_AMOUNT
     const cJSON *text = cJSON_IsArray (one) ? one->child : one;
     double value = 0;
     for (; k >= 0 && amounts[amount] == 0 && text && value == 0; text = text == one ? NULL : text->next)
-      value = fmax (log_number_behind (line, n, text->valuestring), 0);
+      value = fmax (number_behind (line, n, text->valuestring), 0);
     if (value > 0)
       amounts[amount] = value * numbers[k].unit;
   }
@@ -233,13 +243,12 @@ read_lines (const Log *log, const char *text, bool (*take) (const double *amount
             gpointer data)
 {
   const cJSON *lines = cJSON_GetObjectItemCaseSensitive (log->node, "lines"), *kind;
-  g_autofree char *plain = strchr (text, '\033') ? log_without_colours (text) : NULL;
+  g_autofree char *plain = strchr (text, '\033') ? without_colours (text) : NULL;
   bool goes_on = true;
-  text = plain ? plain : text;
-  for (const char *p = text, *end; *p && goes_on; p = *end ? end + 1 : end) {
+  for (const char *p = plain ? plain : text, *end; *p && goes_on; p = *end ? end + 1 : end) {
     double amounts[N_AMOUNTS] = { 0 };
     bool is_of_kind = false;
-    end = log_line_end (p);
+    end = line_end (p);
     cJSON_ArrayForEach (kind, lines)
     {
       is_of_kind |= read_line (kind, p, (gsize) (end - p), amounts);
@@ -381,13 +390,44 @@ add_said (const cJSON *kind, const char *line, LaunchWords *words)
   }
 }
 
-void
-program_log_options (ProgramRun *run, const char *text, LaunchWords *words)
+/* ------------------------ arguments ------------------------
+ *       num_layers ...................................... 64
+ *     -------------------- end of arguments --------------------- */
+
+/* "  num_layers ....... 64", "  long_name_without_dots  False", with "0: " or "[default0]:" of a launcher in
+ * front. */
+static void
+add_arguments (LaunchWords *words, const char *text, const cJSON *of)
 {
+  static const char argument[] = "\\A\\s*+(?:[^\\s:]*+:\\s*+)?+([A-Za-z0-9_]++)[ .]++(.*)";
+  const char *head = strstr (text, reads_text (of, "prints"));
+  g_autoptr (GRegex) pattern = g_regex_new (argument, G_REGEX_RAW | G_REGEX_DOTALL, 0, NULL);
+  for (const char *p = head ? line_end (head) : NULL; p && *p == '\n';) {
+    const char *end = line_end (++p);
+    if (reads_text (of, "ends") && g_strstr_len (p, end - p, reads_text (of, "ends")))
+      return;
+    g_autoptr (GMatchInfo) match = NULL;
+    if (g_regex_match_full (pattern, p, end - p, 0, G_REGEX_MATCH_DEFAULT, &match, NULL)) {
+      g_autofree char *name = g_match_info_fetch (match, 1),
+                      *value = g_strstrip (g_match_info_fetch (match, 2));
+      launch_words_add_value (words, name, value);
+    }
+    p = end;
+  }
+}
+
+void
+program_log_options (ProgramRun *run, LaunchWords *words)
+{
+  g_autofree char *text = without_colours (run->text);
   const cJSON *kind;
+  if (reads_text (run->file, "ends")) {
+    add_arguments (words, text, run->file);
+    return;
+  }
   add_printed (run, text, words);
   for (const char *p = text, *end; *p; p = *end ? end + 1 : end) {
-    end = log_line_end (p);
+    end = line_end (p);
     cJSON_ArrayForEach (kind, reads_node (run->file, "lines"))
     {
       if (!program_has_marks (p, (gsize) (end - p), program_member (kind, "has")))
@@ -541,8 +581,9 @@ set_batch (LsImport *import, const char *key, double said, guint32 known)
 }
 
 bool
-import_measure_log (const char *text, LsImport *import)
+import_measure_log (const char *coloured, LsImport *import)
 {
+  g_autofree char *text = without_colours (coloured);
   Log log;
   if (!find_log (text, &log))
     return false;

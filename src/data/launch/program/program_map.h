@@ -88,11 +88,6 @@ typedef struct {
   double number;
 } ProgramValue;
 
-/* What code that reads a file says of it beside its options; value NULL: nothing. The last has no name. */
-typedef struct {
-  const char *name, *value;
-} ProgramTold;
-
 /* What expressions see, and rules change: a job that is being read. */
 typedef struct {
   const ProgramMap *map;
@@ -103,17 +98,17 @@ typedef struct {
   const cJSON *root;  /* of a file that is unwrapped: its tree, or a list of its documents; or NULL */
   struct ProgramScript *wraps; /* what is written in its place; NULL: nothing is */
   cJSON *shaped;               /* the same before its options are read, where rules may change it; or NULL */
-  const ProgramTold *told;     /* NULL: nothing is */
-  const char *text;            /* of a file that is looked at, or read; NULL: there is none */
-  const ImportFile *looked;    /* that file; or NULL */
-  const char *path;            /* of the job's file */
-  const char *name;            /* of a configuration in Python: the name whose value it is; or NULL */
-  const LaunchScript *script;  /* that starts it; NULL: none does */
-  char *command;               /* what of this starts the program (f_command ()); NULL: nothing is known */
-  GHashTable *lets;            /* char * -> ProgramValue *: what rules calculated */
-  char *wrong;                 /* what is wrong with an expression; NULL: nothing */
-  bool is_refused;             /* a rule refused the job */
-  bool has_lacks;              /* a script sources what is not here */
+  const cJSON *told;        /* what code or a rule says of a file beside its options, texts by their names */
+  const char *text;         /* of a file that is looked at, or read; NULL: there is none */
+  const ImportFile *looked; /* that file; or NULL */
+  const char *path;         /* of the job's file */
+  const char *name;         /* of a configuration in Python: the name whose value it is; or NULL */
+  const LaunchScript *script; /* that starts it; NULL: none does */
+  char *command;              /* what of this starts the program (f_command ()); NULL: nothing is known */
+  GHashTable *lets;           /* char * -> ProgramValue *: what rules calculated */
+  char *wrong;                /* what is wrong with an expression; NULL: nothing */
+  bool is_refused;            /* a rule refused the job */
+  bool has_lacks;             /* a script sources what is not here */
   const ImportFiles *files;
   LaunchWords *says;      /* options of another program; NULL: there is none */
   LaunchJob other;        /* in these */
@@ -147,7 +142,7 @@ void program_check_text (ProgramRun *run, const cJSON *node, bool is_template);
 void program_value_clear (ProgramValue *v);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (ProgramValue, program_value_clear)
 char *program_value_text (const ProgramValue *v); /* newly allocated; "" of none */
-ProgramValue program_value_copy (const ProgramValue *v);
+
 static inline ProgramValue
 program_number (double n)
 {
@@ -211,9 +206,8 @@ ProgramValue program_value_of (ProgramRun *run, const cJSON *node);
 ProgramValue program_value_at (ProgramRun *run, const cJSON *rule, const char *key);
 guint64 program_whole_at (ProgramRun *run, const cJSON *rule, const char *key);
 bool program_is_true_at (ProgramRun *run, const cJSON *rule, const char *key);
-/* What a rule tells, { "told": { name: value } }: ProgramTold, the last without a name. The caller frees
- * it. */
-GArray *program_told_of (ProgramRun *run, const cJSON *rule);
+/* What a rule tells, { "told": { name: value } }: texts; the caller frees it. */
+cJSON *program_told_of (ProgramRun *run, const cJSON *rule);
 /* A number without its fraction; 0: there is none above 0. */
 guint64 program_whole (const ProgramValue *v);
 
@@ -305,8 +299,6 @@ void program_tell_default (ProgramRun *run, ProgramAct *a);
 ProgramAction program_unset; /* program_functions.c */
 ProgramAction program_add_options, program_leave_more, program_take_file, program_take_arguments,
     program_take_golden;
-/* Arguments that a log prints. */
-void program_add_printed (LaunchWords *words, const char *text, const cJSON *of);
 
 /* --- program_python.c: configurations in Python --------------------------------------------------------- */
 
@@ -368,15 +360,11 @@ bool hf_knows (const char *name);
 
 void program_check_logs (ProgramCheck *check, const cJSON *logs);
 /* Options that a log says of its job. */
-void program_log_options (ProgramRun *run, const char *text, LaunchWords *words);
+void program_log_options (ProgramRun *run, LaunchWords *words);
 
-/* The number behind such words before the end of a line of n bytes, "6,180" and "12.3K" too; NAN: there is
+/* The number behind the first such words of a text, on their line, "6,180" and "12.3K" too; NAN: there is
  * none. */
-double log_number_behind (const char *line, gsize n, const char *words);
-/* Without what colours it on a terminal. Newly allocated. */
-char *log_without_colours (const char *text);
-/* Where a line ends. */
-const char *log_line_end (const char *line);
+double log_number (const char *text, const char *words);
 /* Where an object of JSON or Python ends, behind its brace; NULL: it does not. Braces in texts count too. */
 const char *log_object_end (const char *object);
 
@@ -408,8 +396,8 @@ typedef struct {
    * written. False: with a diagnostic. */
   bool (*run_map) (const char *name, const char *part, ProgramRun run, LaunchJob *job);
   /* A configuration of a map's first file, which code has read, and which is changed. False: a diagnostic. */
-  bool (*read_tree) (const char *name, cJSON *tree, const char *path, const ProgramTold *told,
-                     LsImport *import, LsDiagList *diags);
+  bool (*read_tree) (const char *name, cJSON *tree, const char *path, const cJSON *told, LsImport *import,
+                     LsDiagList *diags);
 } ProgramDoors;
 
 extern const ProgramDoors *program_doors;
@@ -419,8 +407,8 @@ const ProgramMap *program_map_get (const char *name);
 const ProgramFunction *program_function_find (const char *name);
 bool program_run_rules (ProgramRun *run, const cJSON *rules);
 bool program_run_map (const char *name, const char *part, ProgramRun run, LaunchJob *job);
-bool program_read_tree (const char *name, cJSON *tree, const char *path, const ProgramTold *told,
-                        LsImport *import, LsDiagList *diags);
+bool program_read_tree (const char *name, cJSON *tree, const char *path, const cJSON *told, LsImport *import,
+                        LsDiagList *diags);
 
 /* The options of a program; NULL: there is none of that name, or NULL. */
 static inline const OptionTable *

@@ -237,11 +237,8 @@ program_run_part (ProgramRun *run, ProgramAct *a)
   const char *of = program_member (a->rule, "of_map"), *part = a->what->valuestring,
              *but = program_member (a->rule, "but");
   bool is_own = cJSON_HasObjectItem (a->rule, "own");
-  g_autoptr (GArray) told = program_told_of (run, a->rule);
-  const ProgramRun with = { .told = (const ProgramTold *) (gpointer) told->data,
-                            .emit = run->emit,
-                            .files = run->files,
-                            .diags = run->diags };
+  g_autoptr (cJSON) told = program_told_of (run, a->rule);
+  const ProgramRun with = { .told = told, .emit = run->emit, .files = run->files, .diags = run->diags };
   if (!of)
     run->is_refused |= !program_doors->run_rules (run, program_entry (run->map, "parts", part));
   else if (but && run->says) {
@@ -275,11 +272,10 @@ void
 program_read_as (ProgramRun *run, ProgramAct *a)
 {
   const char *name = a->what->valuestring;
-  g_autoptr (GArray) told = program_told_of (run, a->rule);
-  const ProgramRun with = { .told = (const ProgramTold *) (gpointer) told->data,
-                            .deepspeed = g_steal_pointer (&run->deepspeed),
-                            .files = run->files,
-                            .diags = run->diags };
+  g_autoptr (cJSON) told = program_told_of (run, a->rule);
+  const ProgramRun with = {
+    .told = told, .deepspeed = g_steal_pointer (&run->deepspeed), .files = run->files, .diags = run->diags
+  };
   run->other.table = program_table_find (name);
   run->other.gpus = run->job->gpus;
   run->is_refused |= !program_doors->run_map (name, NULL, with, &run->other);
@@ -361,42 +357,10 @@ f_options (ProgramRun *run, const ProgramArgument *a)
   return program_number (n);
 }
 
-/* --- a log --------------------------------------------------------------------------------------------- */
-
-/* ------------------------ arguments ------------------------
- *       num_layers ...................................... 64
- *     -------------------- end of arguments --------------------- */
-
-/* "  num_layers ....... 64", "  long_name_without_dots  False", with "0: " or "[default0]:" of a launcher in
- * front. */
-void
-program_add_printed (LaunchWords *words, const char *text, const cJSON *of)
-{
-  static const char argument[] = "\\A\\s*+(?:[^\\s:]*+:\\s*+)?+([A-Za-z0-9_]++)[ .]++(.*)";
-  const char *head = strstr (text, reads_text (of, "prints"));
-  g_autoptr (GRegex) pattern = g_regex_new (argument, G_REGEX_RAW | G_REGEX_DOTALL, 0, NULL);
-  for (const char *p = head ? log_line_end (head) : NULL; p && *p == '\n';) {
-    const char *end = log_line_end (++p);
-    if (reads_text (of, "ends") && g_strstr_len (p, end - p, reads_text (of, "ends")))
-      return;
-    g_autoptr (GMatchInfo) match = NULL;
-    if (g_regex_match_full (pattern, p, end - p, 0, G_REGEX_MATCH_DEFAULT, &match, NULL)) {
-      g_autofree char *name = g_match_info_fetch (match, 1),
-                      *value = g_strstrip (g_match_info_fetch (match, 2));
-      launch_words_add_value (words, name, value);
-    }
-    p = end;
-  }
-}
+/* --- files --------------------------------------------------------------------------------------------- */
 
 /* The number behind the first such text of a log, on its line; none: there is none. */
-static ProgramValue
-f_number_behind (ProgramRun *run, const ProgramArgument *a)
-{
-  const char *line = run->text && a[0].value.text ? strstr (run->text, a[0].value.text) : NULL;
-  return program_number (
-      line ? log_number_behind (line, (gsize) (log_line_end (line) - line), a[0].value.text) : NAN);
-}
+PROGRAM_NUMBER (f_number_behind, run->text && a->value.text ? log_number (run->text, a->value.text) : NAN)
 
 /* Whether an object of JSON, or of a template of it, has such a member itself, and not another one in it. */
 static bool

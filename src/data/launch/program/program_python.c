@@ -424,14 +424,13 @@ program_lie_on (ProgramRun *run, ProgramAct *a)
 void
 program_configure (ProgramRun *run, ProgramAct *a)
 {
-  g_autoptr (GArray) told = program_told_of (run, a->rule);
+  g_autoptr (cJSON) told = program_told_of (run, a->rule);
   g_autoptr (cJSON) tree = run->tree && !run->told ? cJSON_Duplicate (run->tree, true) : NULL;
   if (!tree)
     ls_diag_add (run->diags, LS_ERROR_INPUT, run->path, 0, 0, NULL, NULL, NULL,
                  "%s: \"configures\" without a configuration, or of one that rules made", run->map->program);
   run->is_refused |= !tree
-      || !program_doors->read_tree (a->what->valuestring, tree, run->path,
-                                    (const ProgramTold *) (gpointer) told->data, run->job->import,
+      || !program_doors->read_tree (a->what->valuestring, tree, run->path, told, run->job->import,
                                     run->diags);
   run->is_read = true;
 }

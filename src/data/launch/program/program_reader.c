@@ -157,18 +157,6 @@ words_of (const cJSON *of, const cJSON *tree)
   return words;
 }
 
-/* What rules change of the tree, which have no options yet. */
-static bool
-shape (ProgramRun *run, cJSON *tree)
-{
-  g_autoptr (LaunchWords) none = launch_words_new ();
-  set_words (run, none, tree);
-  run->shaped = tree;
-  bool ok = program_doors->run_rules (run, reads_node (run->file, "rules"));
-  run->shaped = NULL;
-  return ok;
-}
-
 /* A mapping of variables that processes see, which is taken out of the tree; NULL allowed: none. */
 static void
 take_environment (ProgramRun *run, cJSON *tree)
@@ -214,8 +202,15 @@ read_tree (ProgramRun *run, cJSON *whole)
   }
   if (reads_text (of, "environment"))
     take_environment (run, tree);
-  if (reads_node (of, "rules") && !marks_of (of) && !shape (run, tree))
-    return false;
+  if (reads_node (of, "rules") && !marks_of (of)) { /* which have no options yet */
+    g_autoptr (LaunchWords) no_words = launch_words_new ();
+    set_words (run, no_words, tree);
+    run->shaped = tree;
+    bool ok = program_doors->run_rules (run, reads_node (of, "rules"));
+    run->shaped = NULL;
+    if (!ok)
+      return false;
+  }
   g_autoptr (LaunchWords) words = words_of (of, tree);
   return read_job (run, words, tree);
 }
@@ -766,18 +761,14 @@ read_variables (ProgramRun *run)
 static bool
 read_log (ProgramRun *run)
 {
-  g_autofree char *text = log_without_colours (run->text);
   g_autoptr (LaunchWords) words = launch_words_new ();
-  if (reads_text (run->file, "ends"))
-    program_add_printed (words, text, run->file);
-  else
-    program_log_options (run, text, words);
+  program_log_options (run, words);
   if (words->options->len == 0)
     return import_log_alone (run->files, run->job->import, run->diags);
   run->job->is_dump = true;
   set_words (run, words, NULL);
   bool ok = program_doors->run_rules (run, reads_node (run->file, "rules")) && read_job (run, words, NULL);
-  import_measure_log (text, run->job->import);
+  import_measure_log (run->text, run->job->import);
   return ok;
 }
 
@@ -839,7 +830,7 @@ program_read (const ProgramReader *r, const ImportFiles *files, LsImport *import
 }
 
 bool
-program_read_tree (const char *name, cJSON *tree, const char *path, const ProgramTold *told, LsImport *import,
+program_read_tree (const char *name, cJSON *tree, const char *path, const cJSON *told, LsImport *import,
                    LsDiagList *diags)
 {
   const ProgramMap *map = program_doors->map_get (name);

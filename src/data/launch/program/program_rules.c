@@ -558,18 +558,6 @@ action_of (const cJSON *rule, const cJSON **ret_what)
 
 /* --- running -------------------------------------------------------------------------------------------- */
 
-/* What a member says as a text, newly allocated; NULL: an expression says it. */
-static char *
-text_of (ProgramRun *run, As as, const cJSON *what)
-{
-  const char *text = cJSON_GetStringValue (what);
-  return !text                                    ? NULL
-      : as == AS_TEMPLATE                         ? program_fill (run, text)
-      : as == AS_OPTION || as == AS_THEIR_OPTIONS ? program_option_of (run, text)
-      : as != AS_VALUE && as < AS_RULES           ? g_strdup (text)
-                                                  : NULL;
-}
-
 /* To a function that takes what it says. */
 static void
 pass_on (ProgramRun *run, guint action, ProgramAct *a)
@@ -589,12 +577,17 @@ act_on (ProgramRun *run, guint action, const cJSON *rule, const cJSON *what)
 {
   As as = actions[action].as;
   bool is_option = as == AS_OPTION_VALUES || as == AS_OPTION_TEXTS;
+  const char *text = cJSON_GetStringValue (what);
   g_autofree char *option = is_option ? program_option (run->map, what->string) : NULL;
   ProgramAct a = { .rule = rule,
                    .what = what,
                    .action = actions[action].key,
                    .name = option ? option : what->string,
-                   .text = text_of (run, as, what),
+                   .text = !text                                   ? NULL
+                       : as == AS_TEMPLATE                         ? program_fill (run, text)
+                       : as == AS_OPTION || as == AS_THEIR_OPTIONS ? program_option_of (run, text)
+                       : as != AS_VALUE && as < AS_RULES           ? g_strdup (text)
+                                                                   : NULL,
                    .value = program_none () };
   if (actions[action].act)
     actions[action].act (run, &a);
@@ -775,14 +768,6 @@ check_keys (ProgramRun *run, const cJSON *object, As as)
   }
 }
 
-static void
-check_key (ProgramRun *run, const cJSON *node)
-{
-  if (!ls_field_find (ls_strategy_fields, node->valuestring)
-      && !ls_field_find_value (ls_model_fields, node->valuestring))
-    program_complain (run->check, node, "there is no such key of a strategy or a model");
-}
-
 /* Options of a command that names no configuration may become those of one. */
 static void
 check_name (ProgramRun *run, const cJSON *node, As as)
@@ -828,9 +813,11 @@ check_member (ProgramRun *run, const cJSON *node, As as)
     check_keys (run, node, as);
   else if (as == AS_OPTION)
     check_option (run, node, node->valuestring);
-  else if (as == AS_KEY)
-    check_key (run, node);
-  else if (as == AS_TABLE || as == AS_READER || as == AS_MAP)
+  else if (as == AS_KEY) {
+    if (!ls_field_find (ls_strategy_fields, node->valuestring)
+        && !ls_field_find_value (ls_model_fields, node->valuestring))
+      program_complain (run->check, node, "there is no such key of a strategy or a model");
+  } else if (as == AS_TABLE || as == AS_READER || as == AS_MAP)
     check_name (run, node, as);
   else if (as == AS_LET)
     name_value (run, node->valuestring);

@@ -204,16 +204,6 @@ python_names_of (const ImportFiles *files, const char *own, gsize n, const char 
 
 #define MAX_FILES 64
 
-/* The folder above one, above where we are too; NULL: there is none. The caller frees it. */
-static char *
-folder_above (const char *folder)
-{
-  g_autofree char *name = g_path_get_basename (folder),
-                  *whole = *name == '.' ? g_canonicalize_filename (folder, NULL) : g_strdup (folder),
-                  *above = g_path_get_dirname (whole);
-  return strcmp (above, whole) != 0 ? g_steal_pointer (&above) : NULL;
-}
-
 char *
 python_find_module (const char *path, const char *module)
 {
@@ -223,13 +213,15 @@ python_find_module (const char *path, const char *module)
   while (folder && *name) {
     g_autofree char *whole = g_build_filename (folder, file, NULL),
                     *init = g_build_filename (folder, name, "__init__.py", NULL),
-                    *parent = folder_above (folder);
+                    *base = g_path_get_basename (folder);
     if (g_file_test (whole, G_FILE_TEST_IS_REGULAR))
       return g_steal_pointer (&whole);
     if (g_file_test (init, G_FILE_TEST_IS_REGULAR))
       return g_steal_pointer (&init);
+    g_autofree char *here = *base == '.' ? g_canonicalize_filename (folder, NULL) : g_steal_pointer (&folder),
+                    *above = g_path_get_dirname (here); /* above where we are too */
     g_free (folder);
-    folder = g_steal_pointer (&parent);
+    folder = strcmp (above, here) != 0 ? g_steal_pointer (&above) : NULL;
   }
   return NULL;
 }
