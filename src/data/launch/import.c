@@ -472,36 +472,27 @@ read_files (const ImportFiles *files, const GPtrArray *changes, const LsModel *m
   return ok;
 }
 
-/* "TP=2" in place of ${TP} in a configuration in YAML, as envsubst puts it; whether it has one. */
-static bool
-substitute (ImportFile *file, const char *change)
-{
-  const char *equals = strchr (change, '=');
-  g_autofree char *template = g_strdup_printf ("${%.*s}", equals ? (int) (equals - change) : 0, change);
-  if (!equals || g_str_has_prefix (file->text, "#!") || !strstr (file->text, template)
-      || !cJSON_IsObject (yaml_config_tree (file)))
-    return false;
-  GString *text = g_string_new_len (file->text, (gssize) file->n);
-  g_string_replace (text, template, equals + 1, 0);
-  cJSON_Delete (file->yaml->tree);
-  *file->yaml = (ImportYaml) { 0 };
-  g_free (file->text);
-  file->n = text->len;
-  file->text = g_string_free (text, FALSE);
-  return true;
-}
-
-/* The changes that no file has in itself. */
+/* Puts "TP=2" in place of ${TP} in configurations in YAML, as envsubst does. The changes that no file has in
+ * itself. */
 static GPtrArray *
-substitute_all (ImportFile *files, guint n, const GPtrArray *changes, GPtrArray *told)
+substitute (ImportFile *files, guint n, const GPtrArray *changes, GPtrArray *told)
 {
   GPtrArray *left = g_ptr_array_new ();
   for (guint i = 0; i < changes->len; i++) {
+    const char *change = changes->pdata[i], *equals = strchr (change, '=');
+    g_autofree char *template = g_strdup_printf ("${%.*s}", equals ? (int) (equals - change) : 0, change);
     bool is_done = false;
-    for (guint k = 0; k < n; k++)
-      is_done |= substitute (&files[k], changes->pdata[i]);
+    for (ImportFile *file = files; equals && file < files + n; file++) {
+      if (g_str_has_prefix (file->text, "#!") || !strstr (file->text, template)
+          || !cJSON_IsObject (yaml_config_tree (file)))
+        continue;
+      GString *text = g_string_new_len (file->text, (gssize) file->n);
+      g_string_replace (text, template, equals + 1, 0);
+      import_set_text (file, text);
+      is_done = true;
+    }
     if (is_done)
-      g_ptr_array_add (told, g_strdup_printf ("%s: put into the file", (char *) changes->pdata[i]));
+      g_ptr_array_add (told, g_strdup_printf ("%s: put into the file", change));
     else
       g_ptr_array_add (left, changes->pdata[i]);
   }
@@ -514,7 +505,7 @@ unpack_and_read (ImportFile *files, guint n, const GPtrArray *all_changes, const
                  LsImported *ret_import, LsDiagList *diags)
 {
   g_autoptr (GPtrArray) told = g_ptr_array_new_with_free_func (g_free);
-  g_autoptr (GPtrArray) changes = substitute_all (files, n, all_changes, told);
+  g_autoptr (GPtrArray) changes = substitute (files, n, all_changes, told);
   guint n_read = set_logs_apart (files, n);
   const ImportFiles all = { .files = files, .n = n_read, .n_logs = n - n_read, .told = told };
   bool ok = true;

@@ -94,21 +94,7 @@ import_note_word (LsImport *import, const char *name, const char *key)
     g_hash_table_add (import->decided, (gpointer) f->key);
 }
 
-/* pattern: may have '*'. */
-static bool
-has_word (const LsImport *import, const char *pattern)
-{
-  if (!strchr (pattern, '*'))
-    return g_hash_table_contains (import->words, pattern);
-  GHashTableIter words;
-  gpointer word;
-  for (g_hash_table_iter_init (&words, import->words); g_hash_table_iter_next (&words, &word, NULL);)
-    if (g_pattern_match_simple (pattern, word))
-      return true;
-  return false;
-}
-
-/* Whether the files give one of these names, which blanks part. */
+/* Whether the files give one of these names, which blanks part, and which may have '*'. */
 static bool
 has_option (const LsImport *import, const char *names)
 {
@@ -116,7 +102,12 @@ has_option (const LsImport *import, const char *names)
   for (const char *name = names; *name && !is_there; name += strspn (name, " ")) {
     gsize n = strcspn (name, " ");
     g_autofree char *bare = import_bare_name (name, n);
-    is_there = *bare && has_word (import, bare);
+    GHashTableIter words;
+    gpointer word;
+    is_there = *bare && g_hash_table_contains (import->words, bare);
+    g_hash_table_iter_init (&words, import->words);
+    while (!is_there && strchr (bare, '*') && g_hash_table_iter_next (&words, &word, NULL))
+      is_there = g_pattern_match_simple (bare, word);
     name += n;
   }
   return is_there;
@@ -158,6 +149,16 @@ set (LsImport *import, const LsField *fields, void *target, GHashTable *said, co
       : NULL;
   import_conflict (import, "%.*s: \"%s\" is no value for %s%s", (int) strcspn (option, " "), option, text,
                    key, hint ? hint : "");
+}
+
+void
+import_set_text (ImportFile *file, GString *text)
+{
+  g_free (file->text);
+  file->n = text->len;
+  file->text = g_string_free (text, FALSE);
+  cJSON_Delete (file->yaml->tree);
+  *file->yaml = (ImportYaml) { 0 };
 }
 
 void

@@ -73,6 +73,8 @@ bool import_measure_log (const char *text, LsImport *import);
 /* The first file, a log that does not say what its job is: what was measured alone. */
 bool import_log_alone (const ImportFiles *files, LsImport *import, LsDiagList *diags);
 
+/* The file is this text from now on, which is taken. */
+void import_set_text (ImportFile *file, GString *text);
 /* Something of the file is taken: one of which nothing is, is refused. */
 void import_use_file (const ImportFile *file);
 

@@ -59,20 +59,6 @@ ls_emit_check_target (const char *target, GError **error)
   return FALSE;
 }
 
-static char *
-write (const EmitTarget *target, const LsEmitJob *job)
-{
-  GString *out = g_string_new (NULL);
-  if (target->syntax != OPTION_JSON)
-    g_string_append_printf (out, "# %s\n", job->title);
-  if (target->array)
-    g_string_append_printf (out, "%s=(\n", target->array);
-  option_write (program_table_find (names[target - targets]), target->syntax, job->model, job->strategy, out);
-  if (target->array)
-    g_string_append (out, ")\n");
-  return g_string_free (out, FALSE);
-}
-
 /* Whether the program has all of the job; false: *error is set. */
 static bool
 is_had (const EmitTarget *target, const LsEmitJob *job, GString *notes, GError **error)
@@ -103,10 +89,19 @@ char *
 ls_emit (const LsEmitJob *job, const char *target, char **ret_notes, GError **error)
 {
   g_autoptr (GString) notes = g_string_new (NULL);
-  if (!ls_emit_check_target (target, error) || !is_had (find (target), job, notes, error))
+  const EmitTarget *t = find (target);
+  if (!ls_emit_check_target (target, error) || !is_had (t, job, notes, error))
     return NULL;
   *ret_notes = g_strdup (notes->str);
-  return write (find (target), job);
+  GString *out = g_string_new (NULL);
+  if (t->syntax != OPTION_JSON)
+    g_string_append_printf (out, "# %s\n", job->title);
+  if (t->array)
+    g_string_append_printf (out, "%s=(\n", t->array);
+  option_write (program_table_find (names[t - targets]), t->syntax, job->model, job->strategy, out);
+  if (t->array)
+    g_string_append (out, ")\n");
+  return g_string_free (out, FALSE);
 }
 
 /* --- where an option stands ------------------------------------------------------------------------- */

@@ -304,9 +304,13 @@ launch_words_add_tree (LaunchWords *w, const cJSON *tree)
   g_string_free (prefix, TRUE);
 }
 
-static void
-open_values (LaunchWords *w)
+bool
+launch_words_add_json (LaunchWords *w, const char *text, gsize n, const char *path, LsDiagList *diags)
 {
+  g_autoptr (LsJsonDoc) doc = ls_json_doc_parse_as (text, n, path, LS_JSON_BY_HAND, diags);
+  if (!doc)
+    return false;
+  launch_words_add_tree (w, ls_json_doc_root (doc));
   for (guint i = 0; i < w->options->len; i++) {
     const LaunchOption *o = w->options->pdata[i];
     for (guint k = 0; k < o->values->len; k++) {
@@ -316,15 +320,5 @@ open_values (LaunchWords *w)
                                     : g_steal_pointer (&value);
     }
   }
-}
-
-bool
-launch_words_add_json (LaunchWords *w, const char *text, gsize n, const char *path, LsDiagList *diags)
-{
-  g_autoptr (LsJsonDoc) doc = ls_json_doc_parse_as (text, n, path, LS_JSON_BY_HAND, diags);
-  if (!doc)
-    return false;
-  launch_words_add_tree (w, ls_json_doc_root (doc));
-  open_values (w);
   return true;
 }

@@ -186,20 +186,6 @@ option_above (const OptionTable *table, const char *name, const OptionRow *row)
   return NULL;
 }
 
-static void
-tell_unknown (const LaunchJob *job, const LaunchOption *o)
-{
-  const char *value = o->values->len > 0 ? o->values->pdata[0] : "";
-  bool is_shown = *value && !ls_shell_has_hole (value);
-  bool is_long = is_shown && strlen (value) > MAX_TOLD_VALUE;
-  gsize n = is_long ? MAX_TOLD_VALUE : strlen (value);
-  while (is_long && n > 0 && ((guchar) value[n] & 0xC0) == 0x80)
-    n--; /* within a character */
-  import_unknown (job->import, "%s%s%.*s%s", o->written, is_shown ? " " : "", is_shown ? (int) n : 0, value,
-                  is_long ? "..." : "");
-  tell_holes (job, o, 0);
-}
-
 /* Tells an option that no row fits, and a mapping where the table has an option with a value, of which it
  * would ignore the members; false: it is one of these. row: of option_find(). */
 static bool
@@ -208,9 +194,17 @@ is_known (const LaunchJob *job, const LaunchOption *o, const OptionRow *row)
   g_autofree char *above = option_above (job->table, o->name, row);
   if (above)
     tell_malformed (job, above, "", "a value, not a mapping");
-  else if (!row)
-    tell_unknown (job, o);
-  return row && !above;
+  if (above || row)
+    return !above;
+  const char *value = o->values->len > 0 ? o->values->pdata[0] : "";
+  bool is_shown = *value && !ls_shell_has_hole (value), is_long = is_shown && strlen (value) > MAX_TOLD_VALUE;
+  gsize n = is_long ? MAX_TOLD_VALUE : strlen (value);
+  while (is_long && n > 0 && ((guchar) value[n] & 0xC0) == 0x80)
+    n--; /* within a character */
+  import_unknown (job->import, "%s%s%.*s%s", o->written, is_shown ? " " : "", is_shown ? (int) n : 0, value,
+                  is_long ? "..." : "");
+  tell_holes (job, o, 0);
+  return false;
 }
 
 /* --- each by its row ------------------------------------------------------------------------------- */

@@ -27,6 +27,8 @@ typedef enum { BY_MARKS, BY_COMMAND, BY_BEGIN, N_WAYS } Way;
 static bool
 is_of (const cJSON *around, Way way, const char *script, const LaunchWords *words)
 {
+  if (!around)
+    return false;
   const char *begin = program_member (around, "commands_of");
   if (way == BY_MARKS)
     return launch_words_has_any (words, program_member (around, "marks"));
@@ -47,11 +49,9 @@ static const ProgramAsked *
 dialect_of (const char *script, const LaunchWords *words)
 {
   for (Way way = 0; way < N_WAYS; way++)
-    for (const ProgramAsked *a = program_doors->maps (); a->map; a++) {
-      const ProgramMap *map = around_of (a);
-      if (map && is_of (program_section (map, "around"), way, script, words))
+    for (const ProgramAsked *a = program_doors->maps (); a->map; a++)
+      if (is_of (program_section (program_doors->map_get (a->map), "around"), way, script, words))
         return a;
-    }
   return NULL;
 }
 
@@ -88,15 +88,10 @@ static bool
 add_yaml (LaunchWords *words, const char *text, gsize n, const char *path, LsImport *import,
           LsDiagList *diags)
 {
-  g_autoptr (GPtrArray) notes = g_ptr_array_new_with_free_func (g_free);
-  cJSON *tree = ls_yaml_parse (text, n, path, notes, diags);
-  if (!tree)
-    return false;
+  const ImportFile file = { .path = path, .text = (char *) text, .n = n };
+  g_autoptr (cJSON) tree = yaml_config_parse (&file, import, diags);
   launch_words_add_tree (words, tree);
-  cJSON_Delete (tree);
-  for (guint i = 0; i < notes->len; i++)
-    import_infer (import, "%s", (const char *) notes->pdata[i]);
-  return true;
+  return tree != NULL;
 }
 
 /* What a file of JSON behind --fsdp_config says, by the names that a mapping in its place has. */

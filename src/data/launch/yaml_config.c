@@ -59,20 +59,26 @@ yaml_config_merge (cJSON *into, cJSON *from)
   }
 }
 
-bool
-yaml_config_add (cJSON *into, const ImportFile *file, LsImport *import, LsDiagList *diags)
+cJSON *
+yaml_config_parse (const ImportFile *file, LsImport *import, LsDiagList *diags)
 {
   g_autoptr (GPtrArray) notes = g_ptr_array_new_with_free_func (g_free);
   cJSON *tree = ls_yaml_parse (file->text, file->n, file->path, notes, diags);
-  if (tree && !cJSON_IsObject (tree))
-    ls_diag_add (diags, LS_ERROR_INPUT, file->path, 0, 0, NULL, NULL, NULL, "expected a mapping in YAML");
   for (guint i = 0; i < notes->len; i++)
     import_infer (import, "%s", (const char *) notes->pdata[i]);
+  return tree;
+}
+
+bool
+yaml_config_add (cJSON *into, const ImportFile *file, LsImport *import, LsDiagList *diags)
+{
+  g_autoptr (cJSON) tree = yaml_config_parse (file, import, diags);
   bool ok = cJSON_IsObject (tree);
+  if (tree && !ok)
+    ls_diag_add (diags, LS_ERROR_INPUT, file->path, 0, 0, NULL, NULL, NULL, "expected a mapping in YAML");
   if (ok)
     yaml_config_merge (into, tree);
   import_use_file (file);
-  cJSON_Delete (tree);
   return ok;
 }
 
@@ -80,12 +86,8 @@ char *
 yaml_config_as_json (const char *text, gsize n, const char *name)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  cJSON *tree = ls_yaml_parse (text, n, name, NULL, diags);
-  char *made = cJSON_IsObject (tree) ? cJSON_PrintUnformatted (tree) : NULL,
-       *copy = made ? g_strdup (made) : NULL;
-  cJSON_free (made);
-  cJSON_Delete (tree);
-  return copy;
+  g_autoptr (cJSON) tree = ls_yaml_parse (text, n, name, NULL, diags);
+  return cJSON_IsObject (tree) ? cJSON_PrintUnformatted (tree) : NULL;
 }
 
 cJSON *
@@ -140,9 +142,17 @@ yaml_config_find (const cJSON *tree, const char *path)
   return (cJSON *) at;
 }
 
-/* The mapping that has the last key of path, made with those on the way to it; *ret_key: that key. */
-static cJSON *
-reach (cJSON *tree, const char *path, const char **ret_key)
+cJSON *
+yaml_config_detach (cJSON *tree, const char *path)
+{
+  const char *dot = strrchr (path, '.');
+  g_autofree char *above = g_strndup (path, dot ? (gsize) (dot - path) : 0);
+  cJSON *item = *path ? yaml_config_find (tree, path) : NULL;
+  return item ? cJSON_DetachItemViaPointer (yaml_config_find (tree, above), item) : NULL;
+}
+
+void
+yaml_config_set_node (cJSON *tree, const char *path, cJSON *node)
 {
   cJSON *at = tree;
   while (strchr (path, '.')) {
@@ -156,46 +166,17 @@ reach (cJSON *tree, const char *path, const char **ret_key)
     at = next ? next : cJSON_AddObjectToObject (at, key);
     path += n + 1;
   }
-  *ret_key = path;
-  return at;
-}
-
-void
-yaml_config_move (cJSON *tree, const char *from, const char *to)
-{
-  const char *from_key, *to_key;
-  if (!cJSON_IsObject (yaml_config_find (tree, from)))
-    return;
-  cJSON *above = reach (tree, from, &from_key);
-  cJSON *moved = cJSON_DetachItemViaPointer (above, member (above, from_key, strlen (from_key)));
-  above = reach (tree, to, &to_key);
-  cJSON *before = member (above, to_key, strlen (to_key));
-  if (cJSON_IsObject (before))
-    yaml_config_merge (moved, before);
-  if (before)
-    cJSON_Delete (cJSON_DetachItemViaPointer (above, before));
-  cJSON_AddItemToObject (above, to_key, moved);
+  cJSON_Delete (yaml_config_detach (at, path));
+  cJSON_AddItemToObject (at, path, node);
 }
 
 void
 yaml_config_lift (cJSON *tree, const char *key)
 {
-  cJSON *part = member (tree, key, strlen (key));
-  if (!cJSON_IsObject (part))
-    return;
-  cJSON_DetachItemViaPointer (tree, part);
-  yaml_config_merge (tree, part);
-  cJSON_Delete (part);
-}
-
-void
-yaml_config_set_node (cJSON *tree, const char *path, cJSON *node)
-{
-  const char *key;
-  cJSON *at = reach (tree, path, &key), *before = member (at, key, strlen (key));
-  if (before)
-    cJSON_Delete (cJSON_DetachItemViaPointer (at, before));
-  cJSON_AddItemToObject (at, key, node);
+  g_autoptr (cJSON) part
+      = cJSON_IsObject (yaml_config_find (tree, key)) ? yaml_config_detach (tree, key) : NULL;
+  if (part)
+    yaml_config_merge (tree, part);
 }
 
 /* A text that is no YAML by itself is a text. */
@@ -429,30 +410,18 @@ become (cJSON *node, cJSON *other)
   cJSON_Delete (other);
 }
 
-/* A scalar, or a mapping or list of nothing else, of which a copy makes nothing deeper. */
-static bool
-may_copy (Resolve *r, const cJSON *node)
-{
-  for (const cJSON *child = node->child; child; child = child->next) {
-    r->n_bytes += sizeof *child + (child->valuestring ? strlen (child->valuestring) : 0);
-    if (child->child || r->n_bytes > MAX_TEXT)
-      return false;
-  }
-  return true;
-}
-
-/* All of the text is one ${...}, which keeps its type; false: it has none. */
+/* All of the text is one ${...}, which keeps its type; false: it has none. A mapping or list is copied where
+ * it is one of scalars, as that makes nothing deeper. */
 static bool
 resolve_whole (Resolve *r, cJSON *node, const char *inner)
 {
   g_autofree char *part = NULL;
-  cJSON *other = resolve_inner (r, node, inner, &part);
-  if (part)
-    become (node, ls_yaml_scalar (part));
-  else if (other && may_copy (r, other))
-    become (node, cJSON_Duplicate (other, true));
-  else
+  const cJSON *other = resolve_inner (r, node, inner, &part), *child = other && !part ? other->child : NULL;
+  for (; child && !child->child && r->n_bytes <= MAX_TEXT; child = child->next)
+    r->n_bytes += sizeof *child + (child->valuestring ? strlen (child->valuestring) : 0);
+  if (!part && (!other || child || (other->child && r->n_bytes > MAX_TEXT)))
     return false;
+  become (node, part ? ls_yaml_scalar (part) : cJSON_Duplicate (other, true));
   return true;
 }
 

@@ -490,23 +490,6 @@ f_any_of (ProgramRun *run, const ProgramArgument *a)
   return program_text (*word);
 }
 
-/* Words of a text, between commas and blanks, each as "WORD=OTHER WORD=OTHER" has it, with blanks between;
- * those that it has not are left out. */
-static ProgramValue
-f_in_words (ProgramRun *run, const ProgramArgument *a)
-{
-  g_auto (GStrv) words = g_strsplit_set (a[0].value.text ? a[0].value.text : "", ", ", -1),
-                 pairs = program_words (a[1].value.text, " ");
-  GString *text = g_string_new (NULL);
-  for (char **word = words; *word; word++)
-    for (char **pair = pairs; **word && *pair; pair++) {
-      const char *other = program_pair_value (*pair, *word);
-      if (other)
-        g_string_append_printf (text, "%s%s", text->len > 0 ? " " : "", other);
-    }
-  return program_taken (g_string_free (text, FALSE));
-}
-
 /* The words of a list as Python writes it: "['a', 'b']". */
 PROGRAM_TAKEN (f_items, a->value.text ? g_strdelimit (g_strdup (a->value.text), "[],'\" ", ' ') : NULL)
 
@@ -658,16 +641,6 @@ f_repeated (ProgramRun *run, const ProgramArgument *a)
   return program_taken (g_string_free (text, FALSE));
 }
 
-/* What "NAME=OTHER" of a list has for a name; NULL: nothing. */
-static const char *
-other_of (char *const *pairs, const char *name)
-{
-  const char *other = NULL;
-  for (; *pairs && !other; pairs++)
-    other = program_pair_value (*pairs, name);
-  return other;
-}
-
 /* "maade" of "MA*-E" by "M=m A=a *=a -=d E=e", a letter each; none: a letter has no other, or there are too
  * many. */
 static ProgramValue
@@ -676,40 +649,14 @@ f_spelled (ProgramRun *run, const ProgramArgument *a)
   g_auto (GStrv) pairs = program_words (a[1].value.text, " ");
   g_autoptr (GString) text = g_string_new (NULL);
   for (const char *p = a->value.text ? a->value.text : ""; *p; p++) {
-    const char *other = other_of (pairs, (const char[]) { *p, '\0' });
+    const char *other = NULL;
+    for (char **pair = pairs; *pair && !other; pair++)
+      other = program_pair_value (*pair, (const char[]) { *p, '\0' });
     if (!other || text->len >= MOST_LAYERS)
       return program_none ();
     g_string_append (text, other);
   }
   return program_text (text->str);
-}
-
-/* Puts a letter at even distances in place of "m": behind `section` of these each. */
-static void
-space_out (char *pattern, char letter, double section)
-{
-  double x = section;
-  for (char *p = pattern; *p; p++)
-    if (*p == 'm') {
-      bool is_its = x < 0.5;
-      *p = is_its ? letter : 'm';
-      x += is_its ? section : -1;
-    }
-}
-
-/* So many layers "m", of which shares are "a" and "d", evenly spaced; none: there are no layers. */
-static ProgramValue
-f_spaced (ProgramRun *run, const ProgramArgument *a)
-{
-  double n = fmin (a->value.number, MOST_LAYERS), n_attention = rint (n * CLAMP (a[1].value.number, 0, 1)),
-         n_mlp = rint (n * CLAMP (a[2].value.number, 0, 1));
-  if (!(n > 0))
-    return program_none ();
-  char *pattern = g_strnfill ((gsize) n, 'm');
-  space_out (pattern, 'a', (n - n_attention) / (n_attention + 1));
-  if (n_mlp > 0)
-    space_out (pattern, 'd', (n - n_attention - n_mlp) / n_mlp);
-  return program_taken (pattern);
 }
 
 /* "Et*3|(t|)*2" as "Ettt|t|t|", "[0]*2+[1]" as "00+1": a character, a list or what stands in parentheses as
@@ -837,7 +784,6 @@ static const ProgramFunction functions[] = {
   { "whole", "v", f_whole, true },
   { "lower", "v", f_lower, true },
   { "any_of", "vv", f_any_of, true },
-  { "in_words", "vv", f_in_words, true },
   { "items", "v", f_items, true },
   { "replaced", "vvv", f_replaced, true },
   { "starts", "vv", f_starts, true },
@@ -873,7 +819,6 @@ static const ProgramFunction functions[] = {
   { "is_ordered", "v", f_is_ordered },
   { "repeated", "vv", f_repeated, true },
   { "spelled", "vv", f_spelled, true },
-  { "spaced", "vvv", f_spaced, true },
   { "unrolled", "v", f_unrolled, true },
   { NULL },
 };

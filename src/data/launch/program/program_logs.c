@@ -267,29 +267,23 @@ is_first (const double *amounts, gpointer is_its)
   return i == N_TELLING;
 }
 
-/* What the whole lacks no line has; colours may stand within it. */
-static bool
-may_be_its (const Log *log, const char *text)
-{
-  const cJSON *kind;
-  cJSON_ArrayForEach (kind, cJSON_GetObjectItemCaseSensitive (log->node, "lines"))
-  {
-    if (strchr (text, '\033') || program_has_marks (text, strlen (text), program_member (kind, "has")))
-      return true;
-  }
-  return false;
-}
-
-/* Whether a text is a log of a program: a line says the time of a step, or its batch. */
+/* Whether a text is a log of a program: a line says the time of a step, or its batch. What the whole lacks no
+ * line has; colours may stand within it. */
 static bool
 is_log_of (const ProgramMap *map, const char *text, Log *ret_log)
 {
-  const cJSON *node;
+  const cJSON *node, *kind;
   bool is_its = false;
   cJSON_ArrayForEach (node, program_section (map, "logs"))
   {
+    bool may_be = false;
     *ret_log = (Log) { map, node };
-    if (may_be_its (ret_log, text))
+    cJSON_ArrayForEach (kind, cJSON_GetObjectItemCaseSensitive (node, "lines"))
+    {
+      may_be = may_be || strchr (text, '\033')
+          || program_has_marks (text, strlen (text), program_member (kind, "has"));
+    }
+    if (may_be)
       read_lines (ret_log, text, is_first, &is_its);
     if (is_its)
       return true;

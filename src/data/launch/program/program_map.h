@@ -342,8 +342,6 @@ bool program_read (const ProgramReader *reader, const ImportFiles *files, LsImpo
                    LsDiagList *diags);
 /* What the file says of options that the tree has not, or, on top, whatever it has. */
 void program_add_said (ProgramRun *run, cJSON *tree, bool is_on_top);
-/* Takes a member out of a tree by its path; false: there is none. */
-bool program_drop (cJSON *tree, const char *path);
 
 /* --- read_hf_launch.c: a Trainer of Hugging Face, and programs around one -------------------------- */
 

@@ -12,17 +12,6 @@
 
 /* --- members of trees -------------------------------------------------------------------------------- */
 
-bool
-program_drop (cJSON *tree, const char *path)
-{
-  const char *dot = strrchr (path, '.');
-  g_autofree char *front = dot ? g_strndup (path, (gsize) (dot - path)) : NULL;
-  cJSON *parent = front ? yaml_config_find (tree, front) : tree, *item = yaml_config_find (tree, path);
-  if (item && parent)
-    cJSON_Delete (cJSON_DetachItemViaPointer (parent, item));
-  return item != NULL;
-}
-
 void
 program_add_said (ProgramRun *run, cJSON *tree, bool is_on_top)
 {
@@ -31,7 +20,7 @@ program_add_said (ProgramRun *run, cJSON *tree, bool is_on_top)
   {
     g_auto (ProgramValue) v = program_value_of (run, one);
     if (v.text && is_on_top)
-      program_drop (tree, one->string);
+      cJSON_Delete (yaml_config_detach (tree, one->string));
     if (v.text && !yaml_config_find (tree, one->string))
       cJSON_AddStringToObject (tree, one->string, v.text);
   }
@@ -123,7 +112,7 @@ drop_rest (const ProgramRun *run, cJSON *tree)
   {
     if (!cJSON_IsString (one)
         || program_fits ((ProgramRun) { .map = run->map, .tree = tree }, one->valuestring))
-      program_drop (tree, one->string);
+      cJSON_Delete (yaml_config_detach (tree, one->string));
   }
   if (reads_is (of, "without_none"))
     drop_nulls (tree);
@@ -150,8 +139,14 @@ program_put (ProgramRun *run, ProgramAct *a)
 void
 program_move (ProgramRun *run, ProgramAct *a)
 {
-  if (run->shaped)
-    yaml_config_move (run->shaped, a->name, a->what->valuestring);
+  const char *to = a->what->valuestring;
+  if (!run->shaped || !cJSON_IsObject (yaml_config_find (run->shaped, a->name)))
+    return;
+  cJSON *moved = yaml_config_detach (run->shaped, a->name);
+  g_autoptr (cJSON) before = yaml_config_detach (run->shaped, to);
+  if (cJSON_IsObject (before))
+    yaml_config_merge (moved, before);
+  yaml_config_set_node (run->shaped, to, moved);
 }
 
 /* { "drop": "a b.c" }: members of the configuration. */
@@ -160,7 +155,7 @@ program_drop_members (ProgramRun *run, ProgramAct *a)
 {
   g_auto (GStrv) paths = g_strsplit (a->what->valuestring, " ", -1);
   for (char **path = paths; run->tree && *path; path++)
-    program_drop ((cJSON *) run->tree, *path);
+    cJSON_Delete (yaml_config_detach ((cJSON *) run->tree, *path));
 }
 
 static bool

@@ -193,9 +193,11 @@ read_tree (ProgramRun *run, cJSON *whole)
   if (reads_text (of, "lifts"))
     yaml_config_lift (tree, reads_text (of, "lifts"));
   g_auto (GStrv) drops = program_words (reads_text (of, "drops"), " ");
-  for (char **path = drops; *path; path++)
-    if (**path && program_drop (tree, *path))
+  for (char **path = drops; *path; path++) {
+    g_autoptr (cJSON) dropped = yaml_config_detach (tree, *path);
+    if (dropped)
       import_ignore (run->job->import, "%s", *path);
+  }
   cJSON_ArrayForEach (one, reads_node (of, "beside"))
   {
     add_files (run, tree, one->string, cJSON_GetStringValue (one));
@@ -326,7 +328,7 @@ add_behind (const ProgramRun *run, cJSON *tree, const char *word)
 {
   const char *equals = strchr (word, '=');
   if (*word == '~') {
-    program_drop (tree, word + 1);
+    cJSON_Delete (yaml_config_detach (tree, word + 1));
     return;
   }
   if (!equals) {

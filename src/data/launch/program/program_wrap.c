@@ -214,14 +214,10 @@ unwrap (ProgramRun *run, const cJSON *rules, GPtrArray *told, const LsDiagList *
   program_let (run, "wrong", program_text (g_strchomp (wrong)));
   run->wraps = &script;
   bool ok = program_doors->run_rules (run, rules);
-  if (ok) { /* the file is this script from now on */
-    g_free (file->text);
-    file->n = script.text->len;
-    file->text = g_strdup (script.text->str);
-    cJSON_Delete (file->yaml->tree);
-    *file->yaml = (ImportYaml) { 0 };
-  }
-  g_string_free (script.text, TRUE);
+  if (ok)
+    import_set_text (file, script.text);
+  else
+    g_string_free (script.text, TRUE);
   return ok;
 }
 
