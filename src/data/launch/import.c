@@ -3,7 +3,7 @@
 #include <lockstep/error.h>
 #include <string.h>
 
-#include "base/suggest.h"
+#include "base/list.h"
 #include "data/datadir.h"
 #include "data/jobs/imported.h"
 #include "data/jobs/job_files.h"
@@ -26,7 +26,7 @@ shipped (void)
 {
   GArray *all = g_array_new (TRUE, FALSE, sizeof (ProgramAsked));
   const ProgramMap *map = program_map_get ("strangers");
-  const cJSON *list = map ? cJSON_GetObjectItemCaseSensitive (map->tables, "asked") : NULL, *one;
+  const cJSON *list = program_entry (map, "tables", "asked"), *one;
   cJSON_ArrayForEach (one, list)
   {
     g_auto (GStrv) words = g_strsplit (cJSON_IsString (one) ? one->valuestring : "", " ", 2);
@@ -79,17 +79,6 @@ maps_are_right (LsDiagList *diags)
         = a->is_own && !program_map_get (a->map) ? program_map_load (a->map, diags) : NULL;
     ok = ok && (!a->is_own || program_map_get (a->map));
   }
-  return ok;
-}
-
-/* Puts the script in place of a file that wraps one, by the maps of programs; told: takes what is said of it.
- * False: a diagnostic. */
-static bool
-unwrap (ImportFile *file, GPtrArray *told, LsDiagList *diags)
-{
-  bool ok = true;
-  for (const ProgramAsked *a = all_asked (); ok && (a->map); a++)
-    ok = !a->unwraps || program_unwrap (a->map, file, told, diags);
   return ok;
 }
 
@@ -204,7 +193,7 @@ set_key (LsImport *import, const LsField *model, const LsField *strategy, const 
  * reader changes them. The others are variables for the reader: ImportGiven, owned by the array. A malformed
  * value is LS_ERROR_USAGE. What has a colon in front, ":tp=2", is not told, and dropped if malformed. */
 static GArray *
-import_take_given (LsImport *import, const GPtrArray *changes, LsDiagList *diags)
+take_given (LsImport *import, const GPtrArray *changes, LsDiagList *diags)
 {
   GArray *variables = g_array_new (FALSE, TRUE, sizeof (ImportGiven));
   g_array_set_clear_func (variables, given_clear);
@@ -223,48 +212,37 @@ import_take_given (LsImport *import, const GPtrArray *changes, LsDiagList *diags
   return variables;
 }
 
-/* Whether a job says it, whichever model it runs. */
-static bool
-is_of_job (const char *key)
-{
-  return strcmp (key, "seq") == 0 || g_str_has_prefix (key, "predict_") || strcmp (key, "attention") == 0;
-}
-
-/* Before a file is read, as import_take_given(); what the model does not have counts too. */
+/* Before a file is read, as take_given(); what the model does not have counts too, but not what a job says
+ * whichever model it runs. */
 static void
-import_take_model (LsImport *import, const LsModel *model)
+take_model (LsImport *import, const LsModel *model)
 {
   import_model (import, model, "--model");
   for (const LsField *f = ls_model_fields; f->key; f++)
-    if (ls_field_is_value (f) && !is_of_job (f->key))
+    if (ls_field_is_value (f) && !ls_is_one_of (f->key, "seq attention")
+        && !g_str_has_prefix (f->key, "predict_"))
       g_hash_table_add (import->given, (gpointer) f->key);
   import->model_is_given = true;
   import->model_is_sized = false;
 }
 
-static void
-refuse (const ImportFile *file, const ImportGiven *g, LsDiagList *diags)
-{
-  const char *near = ls_field_suggest (ls_model_fields, g->name);
-  near = near ? near : ls_field_suggest (ls_strategy_fields, g->name);
-  g_autofree char *hint = near && !g->is_lost ? g_strdup_printf ("did you mean %s?", near) : NULL;
-  ls_diag_add (diags, LS_ERROR_USAGE, file->path, 0, 0, NULL, NULL, hint,
-               g->is_lost ? "%s=%s: it sets %s itself, whatever is given"
-                          : "%s=%s: there is no variable that it asks for, and no key of a model or of a "
-                            "strategy, of the name %s",
-               g->name, g->value, g->name);
-}
-
 /* Whether the reader had use for all variables; LS_ERROR_USAGE. */
 static bool
-import_check_given (const ImportFiles *files, LsDiagList *diags)
+check_given (const ImportFiles *files, LsDiagList *diags)
 {
   bool ok = true;
-  for (guint i = 0; i < files->n_given; i++)
-    if (!files->given[i].is_used) {
-      refuse (&files->files[0], &files->given[i], diags);
-      ok = false;
-    }
+  for (const ImportGiven *g = files->given; g < files->given + files->n_given; g++) {
+    const char *near = ls_field_suggest (ls_model_fields, g->name);
+    near = near ? near : ls_field_suggest (ls_strategy_fields, g->name);
+    g_autofree char *hint = near && !g->is_lost ? g_strdup_printf ("did you mean %s?", near) : NULL;
+    if (!g->is_used)
+      ls_diag_add (diags, LS_ERROR_USAGE, files->files[0].path, 0, 0, NULL, NULL, hint,
+                   g->is_lost ? "%s=%s: it sets %s itself, whatever is given"
+                              : "%s=%s: there is no variable that it asks for, and no key of a model or of a "
+                                "strategy, of the name %s",
+                   g->name, g->value, g->name);
+    ok = ok && g->is_used;
+  }
   return ok;
 }
 
@@ -278,10 +256,7 @@ name_of (const char *path)
   char *dot = strrchr (name, '.');
   if (dot && dot > name)
     *dot = '\0';
-  for (char *p = name; *p; p++)
-    if (!g_ascii_isalnum (*p) && !strchr ("-_.", *p))
-      *p = '-';
-  return name;
+  return g_strcanon (name, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "-_.", '-');
 }
 
 static void
@@ -313,17 +288,6 @@ import_init (LsImport *import, const ImportFiles *files)
       = { &import->model_said, &import->strategy_said, &import->by_rule, &import->decided, &import->given };
   for (guint i = 0; i < G_N_ELEMENTS (sets); i++)
     *sets[i] = g_hash_table_new (g_str_hash, g_str_equal);
-}
-
-/* With a diagnostic. */
-static bool
-is_adapter (const ImportFile *file, LsDiagList *diags)
-{
-  g_autoptr (LsDiagList) none = ls_diag_list_new ();
-  g_autoptr (LsJsonDoc) doc = strstr (file->text, "\"peft_type\"")
-      ? ls_json_doc_parse (file->text, file->n, file->path, none)
-      : NULL;
-  return doc && ls_refuse_adapter (doc, diags);
 }
 
 /* --- learned positions: a table, beside how long sequences are --------------------------------------- */
@@ -384,10 +348,14 @@ check_used (const ImportFile *files, guint n, LsDiagList *diags)
 static void
 refuse_unknown (const ImportFile *file, LsDiagList *diags)
 {
+  g_autoptr (LsDiagList) none = ls_diag_list_new ();
+  g_autoptr (LsJsonDoc) adapter = strstr (file->text, "\"peft_type\"")
+      ? ls_json_doc_parse (file->text, file->n, file->path, none)
+      : NULL;
   if (import_log_what (file))
     ls_diag_add (diags, LS_ERROR_INPUT, file->path, 0, 0, NULL, NULL,
                  "give one of them, after the files of its job if there are", "several logs, and no job");
-  else if (!is_adapter (file, diags) && !yaml_config_refuse (file, diags)
+  else if (!(adapter && ls_refuse_adapter (adapter, diags)) && !yaml_config_refuse (file, diags)
            && !launch_script_refuse (file, diags)) {
     const char *hint = ls_lookalike_hint (file->text);
     ls_diag_add (diags, LS_ERROR_INPUT, file->path, 0, 0, NULL, NULL,
@@ -418,10 +386,11 @@ document (const LsImport *import, const char *kind, const LsField *fields, GHash
   return ls_import_parse (text, import->made.name, diags);
 }
 
-/* What is remarked of keys alone. */
+/* What is remarked of keys alone, and of options by the table that the job was read by last. */
 static void
 remark_keys (LsImport *import)
 {
+  LsImported *made = &import->made;
   GHashTableIter given;
   gpointer key;
   for (const LsField *f = ls_strategy_fields; f->key; f++)
@@ -434,12 +403,6 @@ remark_keys (LsImport *import)
     import_remark_key (import, LS_REMARK_DEPARTS, "model");
   else if (import->departs)
     import_remark_key (import, LS_REMARK_DEPARTS, import->departs);
-}
-
-/* By the table that the job was read by last. */
-static void
-note_keys_of_options (const LsImported *made)
-{
   for (guint i = 0; i < made->remarks->len && made->table; i++) {
     LsRemark *o = &g_array_index (made->remarks, LsRemark, i);
     const OptionRow *row
@@ -454,7 +417,6 @@ hand_over (LsImport *import, LsDiagList *diags)
 {
   LsImported *made = &import->made;
   remark_keys (import);
-  note_keys_of_options (made);
   made->has_own_model = import->model_is_named || import->model_is_sized;
   made->model = document (import, "model", ls_model_fields, import->model_said, &import->model, diags);
   made->strategy
@@ -483,9 +445,9 @@ read_files (const ImportFiles *files, const GPtrArray *changes, const LsModel *m
   }
   LsImport import;
   import_init (&import, files);
-  g_autoptr (GArray) variables = import_take_given (&import, changes, diags);
+  g_autoptr (GArray) variables = take_given (&import, changes, diags);
   if (model)
-    import_take_model (&import, model);
+    take_model (&import, model);
   ImportFiles all = *files;
   all.given = (ImportGiven *) (gpointer) variables->data;
   all.n_given = variables->len;
@@ -496,7 +458,7 @@ read_files (const ImportFiles *files, const GPtrArray *changes, const LsModel *m
     import_infer (&import, "%s", (const char *) files->told->pdata[i]);
   bool ok = ls_diag_list_n (diags) == 0
       && (is_known ? program_read (&reader, &all, &import, diags) : import_log_alone (&all, &import, diags))
-      && import_check_given (&all, diags);
+      && check_given (&all, diags);
   if (ok && files->n_logs > 0 && import.made.measured.step_s == 0)
     read_log_beside (&files->files[files->n], &import);
   settle_positions (&import);
@@ -510,36 +472,27 @@ read_files (const ImportFiles *files, const GPtrArray *changes, const LsModel *m
   return ok;
 }
 
-/* "TP=2" in place of ${TP} in a configuration in YAML, as envsubst puts it; whether it has one. */
-static bool
-substitute (ImportFile *file, const char *change)
-{
-  const char *equals = strchr (change, '=');
-  g_autofree char *template = g_strdup_printf ("${%.*s}", equals ? (int) (equals - change) : 0, change);
-  if (!equals || g_str_has_prefix (file->text, "#!") || !strstr (file->text, template)
-      || !cJSON_IsObject (yaml_config_tree (file)))
-    return false;
-  GString *text = g_string_new_len (file->text, (gssize) file->n);
-  g_string_replace (text, template, equals + 1, 0);
-  cJSON_Delete (file->yaml->tree);
-  *file->yaml = (ImportYaml) { 0 };
-  g_free (file->text);
-  file->n = text->len;
-  file->text = g_string_free (text, FALSE);
-  return true;
-}
-
-/* The changes that no file has in itself. */
+/* Puts "TP=2" in place of ${TP} in configurations in YAML, as envsubst does. The changes that no file has in
+ * itself. */
 static GPtrArray *
-substitute_all (ImportFile *files, guint n, const GPtrArray *changes, GPtrArray *told)
+substitute (ImportFile *files, guint n, const GPtrArray *changes, GPtrArray *told)
 {
   GPtrArray *left = g_ptr_array_new ();
   for (guint i = 0; i < changes->len; i++) {
+    const char *change = changes->pdata[i], *equals = strchr (change, '=');
+    g_autofree char *template = g_strdup_printf ("${%.*s}", equals ? (int) (equals - change) : 0, change);
     bool is_done = false;
-    for (guint k = 0; k < n; k++)
-      is_done |= substitute (&files[k], changes->pdata[i]);
+    for (ImportFile *file = files; equals && file < files + n; file++) {
+      if (g_str_has_prefix (file->text, "#!") || !strstr (file->text, template)
+          || !cJSON_IsObject (yaml_config_tree (file)))
+        continue;
+      GString *text = g_string_new_len (file->text, (gssize) file->n);
+      g_string_replace (text, template, equals + 1, 0);
+      import_set_text (file, text);
+      is_done = true;
+    }
     if (is_done)
-      g_ptr_array_add (told, g_strdup_printf ("%s: put into the file", (char *) changes->pdata[i]));
+      g_ptr_array_add (told, g_strdup_printf ("%s: put into the file", change));
     else
       g_ptr_array_add (left, changes->pdata[i]);
   }
@@ -552,10 +505,13 @@ unpack_and_read (ImportFile *files, guint n, const GPtrArray *all_changes, const
                  LsImported *ret_import, LsDiagList *diags)
 {
   g_autoptr (GPtrArray) told = g_ptr_array_new_with_free_func (g_free);
-  g_autoptr (GPtrArray) changes = substitute_all (files, n, all_changes, told);
+  g_autoptr (GPtrArray) changes = substitute (files, n, all_changes, told);
   guint n_read = set_logs_apart (files, n);
   const ImportFiles all = { .files = files, .n = n_read, .n_logs = n - n_read, .told = told };
-  return unwrap (&files[0], told, diags) && read_files (&all, changes, model, ret_import, diags);
+  bool ok = true;
+  for (const ProgramAsked *a = all_asked (); ok && a->map; a++)
+    ok = !a->unwraps || program_unwrap (a->map, &files[0], told, diags);
+  return ok && read_files (&all, changes, model, ret_import, diags);
 }
 
 static void
@@ -568,17 +524,6 @@ file_clear (gpointer file)
   g_free (f->is_used);
 }
 
-/* Appends what is given behind a path, "vocab=50257"; the path without it. A file may have such a name. */
-static char *
-split_path (const char *path, GPtrArray *changes)
-{
-  const char *behind = g_file_test (path, G_FILE_TEST_EXISTS) ? NULL : ls_override_find (path);
-  g_autoptr (GPtrArray) items = behind ? ls_override_split (behind) : NULL;
-  for (guint i = 0; items && i < items->len; i++)
-    g_ptr_array_add (changes, g_strconcat (*path == ':' ? ":" : "", items->pdata[i], NULL));
-  return behind ? g_strndup (path, (gsize) (behind - 1 - path)) : g_strdup (path);
-}
-
 bool
 ls_import_load (const char *const *paths, const LsModel *model, LsImported *ret_import, LsDiagList *diags)
 {
@@ -588,7 +533,12 @@ ls_import_load (const char *const *paths, const LsModel *model, LsImported *ret_
   g_array_set_clear_func (files, file_clear);
   for (; *paths; paths++) {
     size_t n;
-    char *path = split_path (*paths, changes);
+    /* what is given behind a path, "vocab=50257"; a file may have such a name */
+    const char *behind = g_file_test (*paths, G_FILE_TEST_EXISTS) ? NULL : ls_override_find (*paths);
+    g_autoptr (GPtrArray) items = behind ? ls_override_split (behind) : NULL;
+    for (guint i = 0; items && i < items->len; i++)
+      g_ptr_array_add (changes, g_strconcat (**paths == ':' ? ":" : "", items->pdata[i], NULL));
+    char *path = g_strndup (*paths, behind ? (gsize) (behind - 1 - *paths) : strlen (*paths));
     g_ptr_array_add (names, path);
     if (*path == '\0' && names->len > 1)
       continue;

@@ -1,5 +1,4 @@
-/* data/launch/import_build.c — keys that an import sets, and whether a file gives them; the optimizer by
- * what programs call it. */
+/* data/launch/import_build.c — keys that an import sets, and whether a file gives them. */
 #include "data/launch/import_reader.h"
 
 #include <lockstep/error.h>
@@ -7,10 +6,8 @@
 
 #include "base/printable.h"
 #include "data/jobs/job_files.h"
-#include "data/launch/program/program_map.h"
 #include "data/text/field.h"
 #include "model/model.h"
-#include "strategy/shard.h"
 
 #define MAX_TOLD 2000 /* lines of a list: a file may have a million options */
 
@@ -74,17 +71,6 @@ import_positions (LsImport *import, guint64 n)
     import->positions = MAX (import->positions, (guint32) n);
 }
 
-/* Whether a file says of a given key what was given. */
-static void
-compare_given (LsImport *import, const LsField *fields, const void *target, const LsField *f,
-               const char *text)
-{
-  g_autofree char *theirs = ls_import_spelled (fields, f->key, text),
-                  *given = ls_field_text (f, target, NULL);
-  if (g_strcmp0 (theirs, given) != 0)
-    import->departs = f->key;
-}
-
 /* --- which words say a key ------------------------------------------------------------------------- */
 
 char *
@@ -108,21 +94,7 @@ import_note_word (LsImport *import, const char *name, const char *key)
     g_hash_table_add (import->decided, (gpointer) f->key);
 }
 
-/* pattern: may have '*'. */
-static bool
-has_word (const LsImport *import, const char *pattern)
-{
-  if (!strchr (pattern, '*'))
-    return g_hash_table_contains (import->words, pattern);
-  GHashTableIter words;
-  gpointer word;
-  for (g_hash_table_iter_init (&words, import->words); g_hash_table_iter_next (&words, &word, NULL);)
-    if (g_pattern_match_simple (pattern, word))
-      return true;
-  return false;
-}
-
-/* Whether the files give one of these names, which blanks part. */
+/* Whether the files give one of these names, which blanks part, and which may have '*'. */
 static bool
 has_option (const LsImport *import, const char *names)
 {
@@ -130,19 +102,15 @@ has_option (const LsImport *import, const char *names)
   for (const char *name = names; *name && !is_there; name += strspn (name, " ")) {
     gsize n = strcspn (name, " ");
     g_autofree char *bare = import_bare_name (name, n);
-    is_there = *bare && has_word (import, bare);
+    GHashTableIter words;
+    gpointer word;
+    is_there = *bare && g_hash_table_contains (import->words, bare);
+    g_hash_table_iter_init (&words, import->words);
+    while (!is_there && strchr (bare, '*') && g_hash_table_iter_next (&words, &word, NULL))
+      is_there = g_pattern_match_simple (bare, word);
     name += n;
   }
   return is_there;
-}
-
-static void
-note_origin (LsImport *import, const LsField *f, const char *option)
-{
-  if (g_hash_table_contains (import->decided, f->key) || has_option (import, option))
-    g_hash_table_remove (import->by_rule, f->key);
-  else
-    g_hash_table_add (import->by_rule, (gpointer) f->key);
 }
 
 /* --- keys that are set ------------------------------------------------------------------------------ */
@@ -159,13 +127,19 @@ set (LsImport *import, const LsField *fields, void *target, GHashTable *said, co
   else if (fields == ls_model_fields)
     import->model_is_sized = true;
   if (g_hash_table_contains (import->given, f->key)) {
-    compare_given (import, fields, target, f, text);
+    g_autofree char *theirs = ls_import_spelled (fields, f->key, text),
+                    *given = ls_field_text (f, target, NULL);
+    import->departs = g_strcmp0 (theirs, given) != 0 ? f->key : import->departs;
     return;
   }
   if (ls_field_set_text (fields, target, key, text, diags)) {
+    bool is_by_rule = fields == ls_strategy_fields && !g_hash_table_contains (import->decided, f->key)
+        && !has_option (import, option);
     g_hash_table_add (said, (gpointer) f->key);
-    if (fields == ls_strategy_fields)
-      note_origin (import, f, option);
+    if (is_by_rule)
+      g_hash_table_add (import->by_rule, (gpointer) f->key);
+    else if (fields == ls_strategy_fields)
+      g_hash_table_remove (import->by_rule, f->key);
     return;
   }
   bool is_variable = g_str_has_prefix (text, "${") && strchr (text, '}');
@@ -175,6 +149,16 @@ set (LsImport *import, const LsField *fields, void *target, GHashTable *said, co
       : NULL;
   import_conflict (import, "%.*s: \"%s\" is no value for %s%s", (int) strcspn (option, " "), option, text,
                    key, hint ? hint : "");
+}
+
+void
+import_set_text (ImportFile *file, GString *text)
+{
+  g_free (file->text);
+  file->n = text->len;
+  file->text = g_string_free (text, FALSE);
+  cJSON_Delete (file->yaml->tree);
+  *file->yaml = (ImportYaml) { 0 };
 }
 
 void
@@ -248,36 +232,9 @@ import_is_given (const LsImport *import, const char *key)
 }
 
 void
-import_stages_conflict (LsImport *import, const char *format, ...)
-{
-  static const char *const stages[] = { "pp", "vpp", "layers_per_chunk", "schedule" };
-  bool is_given = false;
-  for (guint i = 0; i < G_N_ELEMENTS (stages); i++)
-    is_given = is_given || import_is_given (import, stages[i]);
-  va_list args;
-  va_start (args, format);
-  g_autofree char *text = g_strdup_vprintf (format, args);
-  va_end (args);
-  if (is_given)
-    import_infer (import, "stages as given together with the file; left out: %s", text);
-  else
-    import_conflict (import, "%s", text);
-}
-
-void
 import_follows_gpus (LsImport *import, const char *key)
 {
   import_remark_key (import, LS_REMARK_OF_GPUS, static_key (key));
-}
-
-/* Whether a text is the value of a key that is not there: `"pre"`, false. */
-static bool
-is_default (const LsField *f, const char *text)
-{
-  const char *usual = ls_field_default (f);
-  g_autofree char *bare = g_strdup (usual ? usual : "");
-  g_strdelimit (bare, "`\"", ' ');
-  return strcmp (g_strstrip (bare), text) == 0;
 }
 
 void
@@ -288,8 +245,10 @@ import_model (LsImport *import, const LsModel *m, const char *source)
   for (const LsField *f = ls_model_fields; f->key; f++) {
     bool is_left = !ls_field_is_value (f) || import_has_model (import, f->key) || strcmp (f->key, "seq") == 0
         || strcmp (f->key, "attention") == 0;
-    g_autofree char *text = is_left ? NULL : ls_field_text (f, m, NULL);
-    if (text && strcmp (text, "0") != 0 && !is_default (f, text))
+    g_autofree char *text = is_left ? NULL : ls_field_text (f, m, NULL),
+                    *usual = g_strdup (ls_field_default (f) ? ls_field_default (f) : ""); /* `"pre"`, false */
+    g_strdelimit (usual, "`\"", ' ');
+    if (text && strcmp (text, "0") != 0 && strcmp (g_strstrip (usual), text) != 0)
       import_set_model (import, f->key, text, source);
   }
 }
@@ -353,12 +312,6 @@ import_model_of_name (LsImport *import, const char *name)
   ls_model_clear (&m);
 }
 
-bool
-import_names_model (const LsImport *import)
-{
-  return import_has_model (import, "hidden") && (!import->model_is_given || import->model_is_named);
-}
-
 void
 import_set_software (LsImport *import, const char *name)
 {
@@ -377,52 +330,6 @@ bool
 import_has_strategy (const LsImport *import, const char *key)
 {
   return g_hash_table_contains (import->strategy_said, ls_field_find (ls_strategy_fields, key)->key);
-}
-
-/* --- the optimizer, by what programs and libraries call it ------------------------------------------ */
-
-static const char *
-name_of (const char *theirs, double momentum)
-{
-  const ProgramMap *map = program_doors->map_get ("optimizers");
-  if (g_ascii_strcasecmp (theirs, "sgd") == 0)
-    return momentum > 0 ? "sgd-momentum" : "sgd";
-  return map ? cJSON_GetStringValue (cJSON_GetObjectItem (map->tables, theirs)) : NULL;
-}
-
-/* Ranks have pieces of the matrices that it needs: Megatron-LM's alone deal out whole ones. */
-static bool
-lacks_matrices (const LsStrategy *s, const char *ours)
-{
-  bool is_cut = ls_dp_traits (s->dp_kind)->is_fsdp
-      || (s->dp_kind == LS_DP_DEEPSPEED && s->zero_stage != LS_ZERO_AUTO && s->zero_stage > 0);
-  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  g_autoptr (LsOptimizerKind) kind
-      = is_cut && !ls_optimizer_is_adam (ours) ? ls_optimizer_load (ours, diags) : NULL;
-  return kind && (ls_optimizer_multiplies (kind) || ls_optimizer_factors (kind));
-}
-
-void
-import_set_optimizer (LsImport *import, const char *theirs, double momentum, const char *option)
-{
-  const char *ours = theirs ? name_of (theirs, momentum) : NULL;
-  const LsStrategy *s = &import->strategy;
-  if (!theirs)
-    return;
-  if (!ours)
-    import_unknown (import, "%s %s: memory and time are those of Adam", option, theirs);
-  else if (lacks_matrices (s, ours))
-    import_unknown (
-        import,
-        "%s %s: how it works on shards of matrices is not known here; memory and time are those of "
-        "Adam",
-        option, theirs);
-  else if (s->memory.offload != LS_OFFLOAD_NONE && !ls_optimizer_is_adam (ours))
-    import_unknown (import, "%s %s: on the host memory and time are those of Adam", option, theirs);
-  else
-    import_set_strategy (import, "optimizer", ours, option);
-  if (ours && g_ascii_strncasecmp (theirs, "paged", 5) == 0)
-    import_infer (import, "%s %s: its pages stay on the GPU", option, theirs);
 }
 
 /* --- jobs of another kind ---------------------------------------------------------------------------- */

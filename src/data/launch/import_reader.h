@@ -73,6 +73,8 @@ bool import_measure_log (const char *text, LsImport *import);
 /* The first file, a log that does not say what its job is: what was measured alone. */
 bool import_log_alone (const ImportFiles *files, LsImport *import, LsDiagList *diags);
 
+/* The file is this text from now on, which is taken. */
+void import_set_text (ImportFile *file, GString *text);
 /* Something of the file is taken: one of which nothing is, is refused. */
 void import_use_file (const ImportFile *file);
 
@@ -98,19 +100,14 @@ void import_set_strategy_count (LsImport *import, const char *key, guint64 value
 void import_open (LsImport *import, const char *key, const char *format, ...) G_GNUC_PRINTF (3, 4);
 bool import_is_open (const LsImport *import, const char *key);
 bool import_is_given (const LsImport *import, const char *key);
-/* What a file says of its stages and the layers of each does not fit their number: a conflict, or, where one
- * of these was given beside the file, left out and said so. */
-void import_stages_conflict (LsImport *import, const char *format, ...) G_GNUC_PRINTF (2, 3);
+
 /* A key of the strategy that was inferred from the number of GPUs, and is not known for another one. */
 void import_follows_gpus (LsImport *import, const char *key);
-/* The optimizer, by its name in the program, behind what says how data parallelism cuts it; momentum: of
- * SGD. One that is not known here is told as unknown. theirs NULL: nothing is said. */
-void import_set_optimizer (LsImport *import, const char *theirs, double momentum, const char *option);
+
 /* The program that runs the job, a name of strategies/software. */
 void import_set_software (LsImport *import, const char *name);
 bool import_has_model (const LsImport *import, const char *key);
-/* Whether its width is known, and not only as what is given in place of the files' model. */
-bool import_names_model (const LsImport *import);
+
 bool import_has_strategy (const LsImport *import, const char *key);
 /* A table of learned positions has this many rows, if the model has one. It has one for
  * each token of a sequence where the files say no more. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/diag.h"
+#include "base/list.h"
 #include "base/suggest.h"
 #include "data/jobs/emit.h"
 #include "data/jobs/imported.h"
@@ -58,20 +59,6 @@ ls_emit_check_target (const char *target, GError **error)
   return FALSE;
 }
 
-static char *
-write (const EmitTarget *target, const LsEmitJob *job)
-{
-  GString *out = g_string_new (NULL);
-  if (target->syntax != OPTION_JSON)
-    g_string_append_printf (out, "# %s\n", job->title);
-  if (target->array)
-    g_string_append_printf (out, "%s=(\n", target->array);
-  option_write (program_table_find (names[target - targets]), target->syntax, job->model, job->strategy, out);
-  if (target->array)
-    g_string_append (out, ")\n");
-  return g_string_free (out, FALSE);
-}
-
 /* Whether the program has all of the job; false: *error is set. */
 static bool
 is_had (const EmitTarget *target, const LsEmitJob *job, GString *notes, GError **error)
@@ -102,10 +89,19 @@ char *
 ls_emit (const LsEmitJob *job, const char *target, char **ret_notes, GError **error)
 {
   g_autoptr (GString) notes = g_string_new (NULL);
-  if (!ls_emit_check_target (target, error) || !is_had (find (target), job, notes, error))
+  const EmitTarget *t = find (target);
+  if (!ls_emit_check_target (target, error) || !is_had (t, job, notes, error))
     return NULL;
   *ret_notes = g_strdup (notes->str);
-  return write (find (target), job);
+  GString *out = g_string_new (NULL);
+  if (t->syntax != OPTION_JSON)
+    g_string_append_printf (out, "# %s\n", job->title);
+  if (t->array)
+    g_string_append_printf (out, "%s=(\n", t->array);
+  option_write (program_table_find (names[t - targets]), t->syntax, job->model, job->strategy, out);
+  if (t->array)
+    g_string_append (out, ")\n");
+  return g_string_free (out, FALSE);
 }
 
 /* --- where an option stands ------------------------------------------------------------------------- */
@@ -197,31 +193,21 @@ find_place (const GPtrArray *files, LsLaunchChange *c)
 
 /* --- fragments ------------------------------------------------------------------------------------- */
 
-/* "NAME=(", options, ")": those between. */
-static void
-add_array (LaunchWords *w, const char *text)
-{
-  gint n = 0;
-  g_auto (GStrv) words = NULL;
-  if (g_shell_parse_argv (strstr (text, "=(\n") + 2, &n, &words, NULL))
-    launch_words_add (w, words, (guint) n - 1); /* without the ")" */
-}
-
-/* What an emit_X.c writes: JSON, TOML or an array of options. */
+/* JSON, TOML or an array of options, "NAME=(", options, ")". */
 static LaunchWords *
 words_of (const char *text)
 {
   LaunchWords *w = launch_words_new ();
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  bool is_array = strstr (text, "=(\n") != NULL;
-  cJSON *tree = is_array ? NULL
-      : *text == '{'     ? cJSON_Parse (text)
-                         : ls_toml_parse (text, strlen (text), "", diags);
-  if (tree)
-    launch_words_add_tree (w, tree);
-  else if (is_array)
-    add_array (w, text);
-  cJSON_Delete (tree);
+  const char *array = strstr (text, "=(\n");
+  g_auto (GStrv) words = NULL;
+  gint n = 0;
+  g_autoptr (cJSON) tree = array ? NULL
+      : *text == '{'             ? cJSON_Parse (text)
+                                 : ls_toml_parse (text, strlen (text), "", diags);
+  launch_words_add_tree (w, tree);
+  if (array && g_shell_parse_argv (array + 2, &n, &words, NULL))
+    launch_words_add (w, words, (guint) n - 1); /* without the ")" */
   return w;
 }
 
@@ -322,7 +308,8 @@ static void
 set_option (Work *w, const LaunchOption *wanted)
 {
   const LaunchOption *now = w->now ? launch_words_find (w->now, wanted->name) : NULL;
-  g_autofree char *after = launch_option_text (wanted), *before = now ? launch_option_text (now) : NULL;
+  g_autofree char *after = ls_joined (wanted->values, 0, " "),
+                  *before = now ? ls_joined (now->values, 0, " ") : NULL;
   if (now && strcmp (before, after) == 0)
     return;
   const LsRemark *user = option_named (w->import, wanted->name);
@@ -348,16 +335,6 @@ is_decided (const Work *w, const char *name)
   return false;
 }
 
-/* What the file says in words that are not known to be of this option. */
-static void
-add_other_words (Work *w, const LaunchOption *now)
-{
-  LsLaunchChange *c = g_new0 (LsLaunchChange, 1);
-  c->option = g_strdup (now->written);
-  c->before = launch_option_text (now);
-  g_ptr_array_add (w->changes, c);
-}
-
 static void
 take_out (Work *w, const LaunchOption *now)
 {
@@ -372,8 +349,12 @@ take_out (Work *w, const LaunchOption *now)
     add_change (w, user, now->written, is_off ? "false" : NULL);
   else
     take_out_others (w, now->name);
-  if (w->changes->len == n && !is_decided (w, now->name))
-    add_other_words (w, now);
+  if (w->changes->len == n && !is_decided (w, now->name)) { /* in words that are not known to be of it */
+    LsLaunchChange *c = g_new0 (LsLaunchChange, 1);
+    c->option = g_strdup (now->written);
+    c->before = ls_joined (now->values, 0, " ");
+    g_ptr_array_add (w->changes, c);
+  }
 }
 
 GPtrArray *

@@ -59,59 +59,22 @@ void launch_python_environment (const struct LsPython *python, bool has_te, LsIm
 LaunchWords *launch_script_variables (const ImportFiles *files, LsImport *import, bool *ret_lacks,
                                       LsDiagList *diags);
 
-/* --- launch_beside.c --- */
-
 /* Why a file that no reader takes is not read, if it is a script: a diagnostic. False: it is none. */
 bool launch_script_refuse (const ImportFile *file, LsDiagList *diags);
-/* A diagnostic if a program that a script starts learns from rewards or preferences; false: none does. */
-bool launch_refuse_task (const ImportFile *file, LsDiagList *diags);
-/* What it starts, "train.py, eval.sh", newly allocated; NULL: nothing that is known by name. */
-char *launch_started (const ImportFile *file);
 /* By the name of a script or module: it learns from rewards or preferences; it trains nothing. */
 bool launch_learns (const char *name);
 bool launch_uses_model (const char *name);
-
-/* --- by a launcher and the lines of a batch system, with the words of the map "starters" --- */
-
-/* What starts processes, beside its own words. */
-typedef struct {
-  LaunchWords *batch;  /* what lines and commands ask of a batch system: "batch.nodes", as the map has it */
-  GHashTable *seen;    /* variables that it sees: name -> text */
-  bool is_one_of_many; /* each process has one GPU, and something else starts them */
-} LaunchPlace;
-
 /* The number at the end: "8", "gpu:8", "gpu:a100:8"; 0: there is none. */
 guint64 launch_last_number (const char *text);
-
-/* What a line of a script asks of a batch system is added to batch: "#SBATCH --nodes=4"; "sbatch --nodes=4
- * --export=A=1 job.sh", for the script that it starts; "kubernetes-pods --nodes=16 --gpus-per-node=4", one
- * for each kind of pods (program/program_wrap.c); "xpk workload create --tpu-type=v6e-256". Other commands
- * are passed over. Variables that the batch system sets are set in the shell; what is not decided is told. */
-void launch_read_batch (LaunchWords *batch, LsShell *shell, const LsShellCommand *c, LsImport *import);
-/* "srun --export=ALL,A=1": of names that a command sees, and of what variables are, those that this changes.
- * Without ALL it sees none but what stands there. */
-void launch_export (char *const *words, guint n, GHashTable *variables, GHashTable *exported);
-/* A variable that is given: that of the nodes goes before lines, too. */
-void launch_given_nodes (LaunchWords *batch, const char *name, const char *value);
-
-/* front: char *, the words in front of the program. is_command: it is one that a package installs, which
- * starts processes as variables say. 0: not known; what is not decided is told in import. */
-guint64 launch_count_gpus (const LaunchPlace *place, const GPtrArray *front, bool is_command,
-                           LsImport *import);
-
-/* --- files that a command names --- */
-
-#define LAUNCH_MAX_BESIDE ((size_t) 4 << 20) /* bytes of a file that is found beside */
 
 /* Where the options of a command begin, behind its script; 0: there is none, and all words are theirs.
  * *ret_at: where that stands; *ret_script: its name, which the caller frees: "train.py", a module of `-m`, or
  * a command that a package installs, with what it is told to do, "swift sft". NULL: there is none. */
 guint launch_find_script (char *const *words, guint n, guint *ret_at, char **ret_script);
 
-/* Drops what another command starts this one with, up to its "--": "python submit.py --nodes 8 -- torchrun
- * train.py". That one's name, which the caller frees; NULL: a script of Python is not on both sides.
- * *ret_nodes, *ret_each: how many nodes it is told, and GPUs of each; 0: none are said. */
-char *launch_drop_starter (GPtrArray *words, guint64 *ret_nodes, guint64 *ret_each);
+/* --- launch_beside.c: files that a command names --- */
+
+#define LAUNCH_MAX_BESIDE ((size_t) 4 << 20) /* bytes of a file that is found beside */
 
 /* The text of a file that a command names: one that the script writes, with "$NAME" for what it does
  * not decide, else of those behind the first the one of that name, else one where it says from the folder of
@@ -127,12 +90,6 @@ bool launch_refuse_config (const char *name, const LsImport *import, LsDiagList 
 
 bool launch_has_end (const char *name, const char *ends); /* one of these, with blanks between */
 bool launch_is_yaml (const char *name);                   /* by its end */
-
-/* Files that a shell or a virtual environment is set up by: where programs are, and no option of one. */
-bool launch_sets_up_shell (const char *name);
-
-/* With "$NAME" for what the script does not decide; newly allocated. */
-char *launch_with_names (const char *text);
 
 /* Whether one of the words names a file, beside or behind the script, that has a line which begins with one
  * of marks, with blanks between. */

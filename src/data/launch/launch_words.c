@@ -132,12 +132,6 @@ launch_words_text (const LaunchWords *w, const char *name)
   return o && o->values->len > 0 ? o->values->pdata[0] : NULL;
 }
 
-char *
-launch_option_text (const LaunchOption *option)
-{
-  return ls_joined (option->values, 0, " ");
-}
-
 const char *
 launch_words_alone (const LaunchWords *w, bool (*fits) (const char *word))
 {
@@ -150,19 +144,6 @@ launch_words_alone (const LaunchWords *w, bool (*fits) (const char *word))
 }
 
 /* --- words ----------------------------------------------------------------------------------------- */
-
-static bool
-is_option (const char *word)
-{
-  return word[0] == '-' && (g_ascii_isalpha (word[1]) || (word[1] == '-' && g_ascii_isalpha (word[2])));
-}
-
-/* "--$X": an option whose name is not said, and no value of the one before it. */
-static bool
-is_open_option (const char *word)
-{
-  return word[0] == '-' && word[1 + (word[1] == '-')] == LS_SHELL_HOLE;
-}
 
 /* Without the quotes around all of it. */
 static char *
@@ -178,9 +159,10 @@ launch_words_add (LaunchWords *w, char *const *words, guint n)
 {
   LaunchOption *last = NULL;
   for (guint i = 0; i < n; i++) {
-    const char *word = words[i], *equals = strchr (word, '=');
-    if (!is_option (word)) {
-      g_ptr_array_add (last && !is_open_option (word) ? last->values : w->others, bare (word));
+    const char *word = words[i], *equals = strchr (word, '='),
+               *name = *word == '-' ? word + 1 + (word[1] == '-') : "";
+    if (!g_ascii_isalpha (*name)) { /* "--$X": an option whose name is not said, no value of the last one */
+      g_ptr_array_add (last && *name != LS_SHELL_HOLE ? last->values : w->others, bare (word));
       continue;
     }
     last = add_option (w, equals ? g_strndup (word, (gsize) (equals - word)) : g_strdup (word), NULL);
@@ -214,13 +196,6 @@ launch_words_add_by (LaunchWords *w, bool is_said, const char *name, const char 
     o->is_default = true;
   else
     g_hash_table_insert (w->off, g_strdup (name), NULL);
-}
-
-bool
-launch_words_is_default_off (const LaunchWords *w, const char *name)
-{
-  gpointer said = NULL;
-  return g_hash_table_lookup_extended (w->off, name, NULL, &said) && !said;
 }
 
 void
@@ -287,23 +262,16 @@ is_flat (const cJSON *list)
 }
 
 static void
-add_list (LaunchWords *w, const char *name, const cJSON *list)
-{
-  LaunchOption *o = add_option (w, g_strdup (name), NULL);
-  const cJSON *item;
-  cJSON_ArrayForEach (item, list) g_ptr_array_add (o->values, launch_scalar_text (item));
-}
-
-static void
 add_item (LaunchWords *w, const char *name, const cJSON *item)
 {
   g_autofree char *text = is_tree (item) ? NULL : launch_scalar_text (item);
-  if (is_tree (item) && !item->child)
-    add_off (w, name);
-  else if (!is_tree (item))
+  LaunchOption *o = is_tree (item) && item->child ? add_option (w, g_strdup (name), NULL) : NULL;
+  for (const cJSON *one = item->child; o && one; one = one->next)
+    g_ptr_array_add (o->values, launch_scalar_text (one));
+  if (!is_tree (item))
     launch_words_add_value (w, name, text);
-  else
-    add_list (w, name, item);
+  else if (!o)
+    add_off (w, name);
 }
 
 /* prefix: with its dot; it is as at the start when this returns. */
@@ -336,9 +304,13 @@ launch_words_add_tree (LaunchWords *w, const cJSON *tree)
   g_string_free (prefix, TRUE);
 }
 
-static void
-open_values (LaunchWords *w)
+bool
+launch_words_add_json (LaunchWords *w, const char *text, gsize n, const char *path, LsDiagList *diags)
 {
+  g_autoptr (LsJsonDoc) doc = ls_json_doc_parse_as (text, n, path, LS_JSON_BY_HAND, diags);
+  if (!doc)
+    return false;
+  launch_words_add_tree (w, ls_json_doc_root (doc));
   for (guint i = 0; i < w->options->len; i++) {
     const LaunchOption *o = w->options->pdata[i];
     for (guint k = 0; k < o->values->len; k++) {
@@ -348,15 +320,5 @@ open_values (LaunchWords *w)
                                     : g_steal_pointer (&value);
     }
   }
-}
-
-bool
-launch_words_add_json (LaunchWords *w, const char *text, gsize n, const char *path, LsDiagList *diags)
-{
-  g_autoptr (LsJsonDoc) doc = ls_json_doc_parse_as (text, n, path, LS_JSON_BY_HAND, diags);
-  if (!doc)
-    return false;
-  launch_words_add_tree (w, ls_json_doc_root (doc));
-  open_values (w);
   return true;
 }

@@ -22,7 +22,7 @@ typedef struct {
 typedef struct {
   GPtrArray *options;  /* LaunchOption * */
   GHashTable *by_name; /* LaunchOption * that hold */
-  GHashTable *off;     /* names that are said to be off: "add_bias_linear ... False" */
+  GHashTable *off;     /* names that are said to be off: "add_bias_linear ... False"; NULL: by default */
   GPtrArray *others;   /* char *: words in front of the first option */
 } LaunchWords;
 
@@ -57,14 +57,11 @@ void launch_words_add_renamed (LaunchWords *w, const char *name, const LaunchOpt
 LaunchOption *launch_words_find (const LaunchWords *w, const char *name);
 /* Its first value, borrowed; NULL: it is not there, off, or has none. */
 const char *launch_words_text (const LaunchWords *w, const char *name);
-/* All its values, with blanks between them. Newly allocated. */
-char *launch_option_text (const LaunchOption *option);
+
 /* The first of names, with blanks between, that is there, as it is written; NULL: none is, or names NULL. */
 const char *launch_words_first (const LaunchWords *w, const char *names);
 /* Whether one of names, with blanks between, is there or off; names NULL: none is. */
 bool launch_words_has_any (const LaunchWords *w, const char *names);
-/* Whether it is off by default, and not by a file. */
-bool launch_words_is_default_off (const LaunchWords *w, const char *name);
 
 /* The first word of no option, or where all stand behind options, which take one word each, the second behind
  * one of them. fits: NULL: any does. NULL: there is none. */

@@ -1,6 +1,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/list.h"
 #include "data/jobs/job_files.h"
 #include "data/launch/option_table.h"
 #include "data/launch/program/program_map.h"
@@ -94,11 +95,8 @@ tell_malformed (const LaunchJob *job, const char *name, const char *text, const 
   import_unknown_once (job->import, complaint);
 }
 
-/* Of a switch; a number as Python has it: 0 is off. */
-typedef enum { SWITCH_NONE, SWITCH_OFF, SWITCH_ON } Switch;
-
-static Switch
-switch_of (const LaunchJob *job, const char *name)
+OptionSwitch
+option_switch (const LaunchJob *job, const char *name)
 {
   static const char *const on[] = { "true", "yes", "on", "y", "t", NULL }, *const off[] = { "",     "false",
                                                                                             "no",   "off",
@@ -107,75 +105,32 @@ switch_of (const LaunchJob *job, const char *name)
                                                                                             "~",    NULL };
   const char *text = option_text (job, name);
   if (!text && option_is_there (job, name))
-    return SWITCH_ON;
+    return OPTION_ON;
   if (!text)
-    return option_is_none (job, name) ? SWITCH_OFF : SWITCH_NONE;
+    return option_is_none (job, name) ? OPTION_OFF : OPTION_NEITHER;
   g_autofree char *small = g_ascii_strdown (text, -1);
   char *end;
   double number = g_ascii_strtod (small, &end);
   if (g_strv_contains (on, small) || (end > small && !*end && number != 0))
-    return SWITCH_ON;
+    return OPTION_ON;
   if (g_strv_contains (off, small) || (end > small && !*end))
-    return SWITCH_OFF;
+    return OPTION_OFF;
   tell_malformed (job, name, text, "true or false");
-  return SWITCH_NONE;
+  return OPTION_NEITHER;
 }
 
-bool
-option_is_on (const LaunchJob *job, const char *name)
-{
-  return switch_of (job, name) == SWITCH_ON;
-}
-
-bool
-option_is_off (const LaunchJob *job, const char *name)
-{
-  return switch_of (job, name) == SWITCH_OFF;
-}
-
-void
-option_tell_other (const LaunchJob *job, const char *name, const char *words, const char *taken)
-{
-  const char *text = option_text (job, name);
-  g_autofree char *small = text ? g_ascii_strdown (text, -1) : NULL, *known = g_ascii_strdown (words, -1);
-  g_auto (GStrv) all = g_strsplit (known, " ", -1);
-  if (small && !g_strv_contains ((const char *const *) all, small))
-    import_unknown (job->import, "%s %s: assumed to be %s", name, text, taken);
-}
-
-/* Words by which files leave a number open; lists in Python, which have rules of their own. */
-static bool
-is_open_number (const char *text)
-{
-  static const char *const words[] = { "", "null", "none", "~", "auto", "gpu", "-1", "false", NULL };
-  g_autofree char *small = g_ascii_strdown (text, -1);
-  return g_strv_contains (words, small) || strchr (text, '[');
-}
-
+/* Some words leave a number open; lists in Python have rules of their own. */
 guint64
 option_number (const LaunchJob *job, const char *name)
 {
   const char *text = option_text (job, name);
+  g_autofree char *small = g_ascii_strdown (text ? text : "", -1);
   guint64 value = 0;
   if (!text || g_ascii_string_to_unsigned (text, 10, 0, G_MAXUINT32, &value, NULL))
     return value;
-  if (!is_open_number (text))
+  if (*text && !ls_is_one_of (small, "null none ~ auto gpu -1 false") && !strchr (text, '['))
     tell_malformed (job, name, text, "a whole number");
   return 0;
-}
-
-void
-option_default (LaunchJob *job, const char *key, const char *value)
-{
-  if (!import_has_strategy (job->import, key) && !g_hash_table_contains (job->open, key))
-    import_set_strategy (job->import, key, value, key);
-}
-
-void
-option_forget (LaunchJob *job, const char *key)
-{
-  if (!import_is_given (job->import, key))
-    g_hash_table_remove (job->import->strategy_said, key);
 }
 
 /* --- each by itself -------------------------------------------------------------------------------- */
@@ -201,23 +156,17 @@ tell_holes (const LaunchJob *job, const LaunchOption *o, guint n_values)
 
 /* --- what no row fits ------------------------------------------------------------------------------ */
 
-/* Whether a name in a row is that of a member: "fsdp_config.offload_params". */
-static bool
-is_member (const char *option, const char *of)
-{
-  gsize n = 0;
-  while (of[n] && is_same (option[n], of[n]))
-    n++;
-  return of[n] == '\0' && option[n] == '.';
-}
-
-/* Whether the table has members of it. */
+/* Whether the table has members of it: "fsdp_config.offload_params". */
 static bool
 is_mapping (const OptionTable *table, const char *name)
 {
-  for (guint i = 0; i < table->n; i++)
-    if (is_member (table->rows[i].option, name))
+  for (guint i = 0; i < table->n; i++) {
+    gsize n = 0;
+    while (name[n] && is_same (table->rows[i].option[n], name[n]))
+      n++;
+    if (name[n] == '\0' && table->rows[i].option[n] == '.')
       return true;
+  }
   return false;
 }
 
@@ -237,20 +186,6 @@ option_above (const OptionTable *table, const char *name, const OptionRow *row)
   return NULL;
 }
 
-static void
-tell_unknown (const LaunchJob *job, const LaunchOption *o)
-{
-  const char *value = o->values->len > 0 ? o->values->pdata[0] : "";
-  bool is_shown = *value && !ls_shell_has_hole (value);
-  bool is_long = is_shown && strlen (value) > MAX_TOLD_VALUE;
-  gsize n = is_long ? MAX_TOLD_VALUE : strlen (value);
-  while (is_long && n > 0 && ((guchar) value[n] & 0xC0) == 0x80)
-    n--; /* within a character */
-  import_unknown (job->import, "%s%s%.*s%s", o->written, is_shown ? " " : "", is_shown ? (int) n : 0, value,
-                  is_long ? "..." : "");
-  tell_holes (job, o, 0);
-}
-
 /* Tells an option that no row fits, and a mapping where the table has an option with a value, of which it
  * would ignore the members; false: it is one of these. row: of option_find(). */
 static bool
@@ -259,22 +194,20 @@ is_known (const LaunchJob *job, const LaunchOption *o, const OptionRow *row)
   g_autofree char *above = option_above (job->table, o->name, row);
   if (above)
     tell_malformed (job, above, "", "a value, not a mapping");
-  else if (!row)
-    tell_unknown (job, o);
-  return row && !above;
+  if (above || row)
+    return !above;
+  const char *value = o->values->len > 0 ? o->values->pdata[0] : "";
+  bool is_shown = *value && !ls_shell_has_hole (value), is_long = is_shown && strlen (value) > MAX_TOLD_VALUE;
+  gsize n = is_long ? MAX_TOLD_VALUE : strlen (value);
+  while (is_long && n > 0 && ((guchar) value[n] & 0xC0) == 0x80)
+    n--; /* within a character */
+  import_unknown (job->import, "%s%s%.*s%s", o->written, is_shown ? " " : "", is_shown ? (int) n : 0, value,
+                  is_long ? "..." : "");
+  tell_holes (job, o, 0);
+  return false;
 }
 
 /* --- each by its row ------------------------------------------------------------------------------- */
-
-/* Behind an option that does not matter: what is to be filled in by hand, "<path to data>", is another value
- * of it; a variable may be more options. */
-static void
-tell_holes_that_matter (LaunchJob *job, const LaunchOption *o)
-{
-  for (guint i = 1; i < o->values->len; i++)
-    if (!g_str_has_prefix (o->values->pdata[i], "\001<"))
-      option_tell_hole (job, o->values->pdata[i]);
-}
 
 /* A value that the script leaves open, of a key or, NULL, of none alone; false: it does not. */
 static bool
@@ -365,7 +298,7 @@ set_value (LaunchJob *job, const LaunchOption *o, const OptionRow *row)
   if (!is_heeded (job, row))
     return;
   if (row->on) {
-    if (option_is_on (job, o->name))
+    if (option_switch (job, o->name) == OPTION_ON)
       set_key (job, row, row->on, o->written);
   } else if (is_open (job, o, row->key)) {
     if (!is_given)
@@ -399,7 +332,8 @@ tell_packed (LaunchJob *job, const LaunchOption *o, const OptionRow *row)
 {
   const char *text = option_text (job, o->name);
   bool is_negative = text && *text == '-';
-  bool packs = row->on ? g_strcmp0 (text, row->on) == 0 : !is_negative && option_is_on (job, o->name);
+  bool packs
+      = row->on ? g_strcmp0 (text, row->on) == 0 : !is_negative && option_switch (job, o->name) == OPTION_ON;
   tell_holes (job, o, 0);
   if (packs && !import_is_open (job->import, "lengths"))
     import_open (
@@ -428,9 +362,9 @@ note_words (const LaunchJob *job)
     import_note_word (job->import, o->written, NULL);
   }
   GHashTableIter iter;
-  gpointer name;
-  for (g_hash_table_iter_init (&iter, w->off); g_hash_table_iter_next (&iter, &name, NULL);)
-    if (!launch_words_is_default_off (w, name))
+  gpointer name, said;
+  for (g_hash_table_iter_init (&iter, w->off); g_hash_table_iter_next (&iter, &name, &said);)
+    if (said)
       import_note_word (job->import, name, key_of (option_find (job->table, name)));
 }
 
@@ -442,7 +376,9 @@ read_option (LaunchJob *job, const LaunchOption *o)
     return;
   if (row->kind == OPTION_IGNORED) {
     import_ignore (job->import, "%s", o->written);
-    tell_holes_that_matter (job, o);
+    for (guint i = 1; i < o->values->len; i++) /* "<path to data>", of a user, is another value of it */
+      if (!g_str_has_prefix (o->values->pdata[i], "\001<"))
+        option_tell_hole (job, o->values->pdata[i]);
   } else if (row->kind == OPTION_PACKS)
     tell_packed (job, o, row);
   else if (row->kind != OPTION_RULE)
@@ -485,35 +421,19 @@ option_read_all (LaunchJob *job)
 
 /* --- the value of a row ---------------------------------------------------------------------------- */
 
-/* Whether an option is no longer there, or an earlier row of today says what this one would. */
+/* Whether a row of a key is not written: its option is no longer there, an earlier row of today says what it
+ * would, or what it goes with is not as it should be. */
 static bool
-is_older (const OptionTable *table, const OptionRow *row)
+is_left_out (const OptionTable *table, const OptionRow *row, const LsModel *m, const LsStrategy *s)
 {
+  const char *other = row->with && *row->with == '!' ? row->with + 1 : row->with;
+  const OptionRow *its = other ? option_find (table, other) : NULL;
+  g_autofree char *value = its ? option_value (table, its, m, s) : NULL;
   for (const OptionRow *first = table->rows; row->key && first < row; first++)
     if (first->kind == row->kind && !first->until && first->key && strcmp (first->key, row->key) == 0
         && (!first->on || g_strcmp0 (first->on, row->on) == 0))
       return true;
-  return row->until != NULL;
-}
-
-static bool
-is_with (const OptionTable *table, const OptionRow *row, const LsModel *m, const LsStrategy *s)
-{
-  if (!row->with)
-    return true;
-  const char *other = row->with + (*row->with == '!');
-  const OptionRow *its = option_find (table, other);
-  g_autofree char *value = its ? option_value (table, its, m, s) : NULL;
-  return (value != NULL) == (other == row->with);
-}
-
-static char *
-theirs_of (const OptionRow *row, const char *ours)
-{
-  for (const OptionWord *word = row->words; word && word->theirs; word++)
-    if (strcmp (word->ours, ours) == 0)
-      return g_strdup (word->theirs);
-  return row->words ? NULL : g_strdup (ours);
+  return row->until || (other && (value != NULL) != (other == row->with));
 }
 
 static char *
@@ -526,29 +446,24 @@ value_of_key (const OptionRow *row, const LsModel *m, const LsStrategy *s)
     return NULL;
   if (row->on)
     return g_strdup (strcmp (ours, row->on) == 0 ? "" : row->off);
-  return theirs_of (row, ours);
-}
-
-/* Of a map: whether it is not written, as an expression says. */
-static bool
-is_left_out (const OptionTable *table, const OptionRow *row, const LsModel *m, const LsStrategy *s)
-{
-  g_autofree char *holds = row->only ? program_written (table->map, row->only, m, s) : NULL;
-  return row->only && (!holds || !*holds || strcmp (holds, "0") == 0);
+  for (const OptionWord *word = row->words; word && word->theirs; word++)
+    if (strcmp (word->ours, ours) == 0)
+      return g_strdup (word->theirs);
+  return row->words ? NULL : g_steal_pointer (&ours);
 }
 
 char *
 option_value (const OptionTable *table, const OptionRow *row, const LsModel *m, const LsStrategy *s)
 {
-  if (is_left_out (table, row, m, s))
+  g_autofree char *holds = row->only ? program_written (table->map, row->only, m, s) : NULL;
+  bool is_key = row->kind == OPTION_MODEL || row->kind == OPTION_STRATEGY;
+  if (row->only && (!holds || !*holds || strcmp (holds, "0") == 0))
     return NULL;
   if (row->write)
     return program_written (table->map, row->write, m, s);
-  if (row->kind != OPTION_MODEL && row->kind != OPTION_STRATEGY && row->only)
-    return g_strdup ("");
-  if ((row->kind != OPTION_MODEL && row->kind != OPTION_STRATEGY) || is_older (table, row))
-    return NULL;
-  return is_with (table, row, m, s) ? value_of_key (row, m, s) : NULL;
+  if (!is_key)
+    return row->only ? g_strdup ("") : NULL;
+  return is_left_out (table, row, m, s) ? NULL : value_of_key (row, m, s);
 }
 
 /* --- its syntax ------------------------------------------------------------------------------------ */
@@ -572,8 +487,7 @@ is_bare (const char *value)
 {
   char *end;
   g_ascii_strtod (value, &end);
-  return *value == '[' || *value == '"' || *end == '\0' || strcmp (value, "true") == 0
-      || strcmp (value, "false") == 0;
+  return *value == '[' || *value == '"' || *end == '\0' || ls_is_one_of (value, "true false");
 }
 
 static void
@@ -592,21 +506,10 @@ write_toml (const OptionRow *row, const char *value, GString *out, GString *sect
 static cJSON *
 json_of (const char *value)
 {
-  if (!*value || strcmp (value, "true") == 0 || strcmp (value, "false") == 0)
+  if (!*value || ls_is_one_of (value, "true false"))
     return cJSON_CreateBool (strcmp (value, "false") != 0);
   return is_bare (value) ? cJSON_CreateNumber ((double) g_ascii_strtoull (value, NULL, 10))
                          : cJSON_CreateString (value);
-}
-
-/* With two blanks a level. */
-static void
-print_json (const cJSON *tree, GString *out)
-{
-  char *text = cJSON_Print (tree);
-  g_string_assign (out, text);
-  g_string_replace (out, ":\t", ": ", 0);
-  g_string_replace (out, "\t", "  ", 0);
-  cJSON_free (text);
 }
 
 void
@@ -627,8 +530,12 @@ option_write (const OptionTable *table, OptionSyntax syntax, const LsModel *m, c
     else
       yaml_config_set_node (tree, row->option, json_of (value));
   }
-  if (syntax == OPTION_JSON)
-    print_json (tree, text);
+  if (syntax == OPTION_JSON) { /* with two blanks a level */
+    g_autofree char *json = cJSON_Print (tree);
+    g_string_assign (text, json);
+    g_string_replace (text, ":\t", ": ", 0);
+    g_string_replace (text, "\t", "  ", 0);
+  }
   g_string_append (out, text->str);
   if (syntax != OPTION_TOML)
     g_string_append_c (out, '\n');
@@ -657,15 +564,6 @@ translate (const LaunchJob *job, const LaunchOption *o, LaunchWords *to)
 }
 
 /* Of several names of one option, that of which a file has a value holds. */
-static void
-translate_off (const LaunchJob *job, const char *name, LaunchWords *to)
-{
-  const OptionRow *row = option_find (job->table, name);
-  import_note_word (job->import, name, NULL);
-  if (row && row->key && !launch_words_find (to, name_there (row, name)))
-    launch_words_add_value (to, name_there (row, name), "false");
-}
-
 void
 option_translate (const LaunchJob *job, LaunchWords *to)
 {
@@ -678,144 +576,10 @@ option_translate (const LaunchJob *job, LaunchWords *to)
       translate (job, o, to);
   }
   g_hash_table_iter_init (&iter, w->off);
-  while (g_hash_table_iter_next (&iter, &name, NULL))
-    translate_off (job, name, to);
-}
-
-/* Of the options that are given: from which release on, and up to which. */
-typedef struct {
-  guint first, last;
-  const char *first_word, *last_word; /* who says so; NULL: none */
-} ReleaseRange;
-
-/* Whether a list of a release, "new" or "last", has an option. */
-static bool
-lists (const cJSON *release, const char *list, const char *option)
-{
-  const cJSON *one;
-  bool has_it = false;
-  cJSON_ArrayForEach (one, cJSON_GetObjectItemCaseSensitive (release, list))
-  {
-    has_it = has_it || (cJSON_IsString (one) && option_is_listed (one->valuestring, option));
+  while (g_hash_table_iter_next (&iter, &name, NULL)) {
+    const OptionRow *row = option_find (job->table, name);
+    import_note_word (job->import, name, NULL);
+    if (row && row->key && !launch_words_find (to, name_there (row, name)))
+      launch_words_add_value (to, name_there (row, name), "false");
   }
-  return has_it;
-}
-
-static ReleaseRange
-range_of (const LaunchJob *job)
-{
-  const cJSON *releases = job->table->releases, *release;
-  ReleaseRange range = { 0, (guint) cJSON_GetArraySize (releases) - 1, NULL, NULL };
-  for (guint i = 0; i < job->words->options->len; i++) {
-    const LaunchOption *o = job->words->options->pdata[i];
-    guint at = 0;
-    cJSON_ArrayForEach (release, releases)
-    {
-      if (at > range.first && lists (release, "new", o->name)) {
-        range.first = at;
-        range.first_word = o->written;
-      }
-      if (at < range.last && lists (release, "last", o->name)) {
-        range.last = at;
-        range.last_word = o->written;
-      }
-      at++;
-    }
-  }
-  return range;
-}
-
-/* The last up to that one, and not before `first`, which has a profile; else the first behind it. */
-static const cJSON *
-find_profile (const cJSON *releases, guint first, guint last)
-{
-  const cJSON *r = cJSON_GetArrayItem (releases, (int) last);
-  for (const cJSON *at = r; last >= first; at = at->prev) {
-    if (program_member (at, "software"))
-      return at;
-    if (last-- == 0)
-      break;
-  }
-  while (r->next && !program_member (r, "software"))
-    r = r->next;
-  return r;
-}
-
-static guint
-year_of (const cJSON *release)
-{
-  const cJSON *year = cJSON_GetObjectItemCaseSensitive (release, "year");
-  return cJSON_IsNumber (year) ? (guint) CLAMP (year->valuedouble, 0, 9999) : 0;
-}
-
-/* Of releases by number: "core 0.15 of 2025". */
-static char *
-dated (const cJSON *release)
-{
-  const char *name = program_member (release, "name");
-  g_autofree char *year = g_strdup_printf ("%u", year_of (release));
-  return strstr (name, year) ? g_strdup (name) : g_strdup_printf ("%s of %s", name, year);
-}
-
-/* "of core 0.9 (--moe-token-dispatcher-type) to core 0.15" */
-static void
-tell_range (LaunchJob *job, const ReleaseRange *range, const cJSON *taken)
-{
-  const cJSON *first = cJSON_GetArrayItem (job->table->releases, (int) range->first),
-              *last = cJSON_GetArrayItem (job->table->releases, (int) range->last);
-  const char *software = program_member (taken, "software");
-  LsImport *import = job->import;
-  if (range->first > range->last) {
-    import_infer (import, "software %s: no release of %s has both %s (%s on) and %s (up to %s)", software,
-                  import->made.program, range->first_word, program_member (first, "name"), range->last_word,
-                  program_member (last, "name"));
-    return;
-  }
-  g_autofree char *from = dated (first), *to = dated (last);
-  GString *said = g_string_new (NULL);
-  import->made.first_year = year_of (first);
-  import->made.last_year = year_of (last);
-  g_string_append_printf (said, "its options are those of %s", from);
-  if (range->first_word)
-    g_string_append_printf (said, " (%s)", range->first_word);
-  if (range->last > range->first)
-    g_string_append_printf (said, " to %s", to);
-  if (range->last_word && g_strcmp0 (range->last_word, range->first_word) != 0)
-    g_string_append_printf (said, " (%s)", range->last_word);
-  import_infer (import, "software %s: %s%s%s", software, said->str,
-                taken == last ? "" : "; the nearest that is known is ",
-                taken == last ? "" : program_member (taken, "name"));
-  g_string_free (said, TRUE);
-}
-
-static void
-release_by_range (LaunchJob *job)
-{
-  ReleaseRange range = range_of (job);
-  const cJSON *taken = find_profile (job->table->releases, MIN (range.first, range.last), range.last);
-  import_set_software (job->import, program_member (taken, "software"));
-  tell_range (job, &range, taken);
-}
-
-void
-option_release (LaunchJob *job, const char *today)
-{
-  if (job->table->releases) {
-    release_by_range (job);
-    return;
-  }
-  const char *until = NULL, *word = NULL;
-  for (guint i = 0; i < job->words->options->len; i++) {
-    const LaunchOption *o = job->words->options->pdata[i];
-    const OptionRow *row = option_find (job->table, o->name);
-    if (row && row->until && (!until || strcmp (row->until, until) < 0)) {
-      until = row->until;
-      word = o->written;
-    }
-  }
-  import_set_software (job->import, until ? until : today);
-  if (until)
-    import_infer (job->import, "software %s: %s is an option of its time", until, word);
-  else
-    import_infer (job->import, "software %s: no option says an earlier release", today);
 }

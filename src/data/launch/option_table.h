@@ -56,8 +56,6 @@ typedef struct {
 typedef struct OptionTable {
   const OptionRow *rows; /* of several for one key the first is today's, which is written */
   guint n;
-  /* Of its map, `releases`, oldest first, of which the last is today's; NULL: rows say `until`. */
-  const struct cJSON *releases;
   const struct ProgramMap *map; /* that has it, of which rows have expressions; NULL: it is in C */
 } OptionTable;
 
@@ -105,11 +103,6 @@ typedef struct {
   GHashTable *open;      /* keys whose options have values that the file leaves open: static strings */
 } LaunchJob;
 
-/* option_release.c: sets software to the last release that has all options, and says which have: a range,
- * with the options that bound it. Where no release has all, it is the last with the one that went first. A
- * table without releases has the release of the oldest option, or `today`. */
-void option_release (LaunchJob *job, const char *today);
-
 /* Reads each option once, and notes it in the remarks, as its row says: sets keys of the model and of
  * the strategy; tells what is ignored, what no row fits, and what is left open by a hole. Allocates
  * job->open, which the caller unrefs. */
@@ -131,17 +124,8 @@ bool option_is_there (const LaunchJob *job, const char *name);    /* given, and 
 bool option_is_none (const LaunchJob *job, const char *name);     /* given as false or none */
 /* Of a switch: on without a value, or with true, yes, on or a number but 0; off with false, no, off, none or
  * 0. Another text is told, and neither. */
-bool option_is_on (const LaunchJob *job, const char *name);
-bool option_is_off (const LaunchJob *job, const char *name);
-/* Tells a text that is none of the words that a rule knows, which have blanks between them, in any case: what
- * the rule takes then is `taken`. */
-void option_tell_other (const LaunchJob *job, const char *name, const char *words, const char *taken);
+typedef enum { OPTION_NEITHER, OPTION_OFF, OPTION_ON } OptionSwitch;
+OptionSwitch option_switch (const LaunchJob *job, const char *name);
 guint64 option_number (const LaunchJob *job, const char *name); /* 0: not given, or no number */
-
-/* Sets a key of the strategy unless it is set, or is left open by the file. */
-void option_default (LaunchJob *job, const char *key, const char *value);
-
-/* What other options of the job make idle: a key of the strategy is not said, unless it was given. */
-void option_forget (LaunchJob *job, const char *key);
 
 #endif

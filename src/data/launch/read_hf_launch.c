@@ -17,15 +17,7 @@ static const ProgramMap *
 around_of (const ProgramAsked *a)
 {
   const ProgramMap *map = program_doors->map_get (a->map);
-  return map && map->around ? map : NULL;
-}
-
-/* "swift sft" among "swift sft swift pt"; list NULL: it is not. */
-static bool
-is_listed (const char *list, const char *item)
-{
-  g_autofree char *all = g_strdup_printf (" %s ", list ? list : ""), *one = g_strdup_printf (" %s ", item);
-  return strstr (all, one) != NULL;
+  return program_section (map, "around") ? map : NULL;
 }
 
 /* How a command is known: by options that its program alone has; by one that trains, with no option that the
@@ -35,13 +27,19 @@ typedef enum { BY_MARKS, BY_COMMAND, BY_BEGIN, N_WAYS } Way;
 static bool
 is_of (const cJSON *around, Way way, const char *script, const LaunchWords *words)
 {
+  if (!around)
+    return false;
   const char *begin = program_member (around, "commands_of");
   if (way == BY_MARKS)
     return launch_words_has_any (words, program_member (around, "marks"));
   if (!begin || !script)
     return false;
+  /* "swift sft" among "swift sft swift pt" */
+  const char *commands = program_member (around, "commands");
+  g_autofree char *all = g_strdup_printf (" %s ", commands ? commands : ""),
+                  *one = g_strdup_printf (" %s ", script);
   return way == BY_BEGIN ? g_str_has_prefix (script, begin)
-                         : is_listed (program_member (around, "commands"), script)
+                         : strstr (all, one)
           && (strchr (script, ' ') || !launch_words_has_any (words, program_member (around, "lacks")));
 }
 
@@ -51,11 +49,9 @@ static const ProgramAsked *
 dialect_of (const char *script, const LaunchWords *words)
 {
   for (Way way = 0; way < N_WAYS; way++)
-    for (const ProgramAsked *a = program_doors->maps (); a->map; a++) {
-      const ProgramMap *map = around_of (a);
-      if (map && is_of (map->around, way, script, words))
+    for (const ProgramAsked *a = program_doors->maps (); a->map; a++)
+      if (is_of (program_section (program_doors->map_get (a->map), "around"), way, script, words))
         return a;
-    }
   return NULL;
 }
 
@@ -92,15 +88,10 @@ static bool
 add_yaml (LaunchWords *words, const char *text, gsize n, const char *path, LsImport *import,
           LsDiagList *diags)
 {
-  g_autoptr (GPtrArray) notes = g_ptr_array_new_with_free_func (g_free);
-  cJSON *tree = ls_yaml_parse (text, n, path, notes, diags);
-  if (!tree)
-    return false;
+  const ImportFile file = { .path = path, .text = (char *) text, .n = n };
+  g_autoptr (cJSON) tree = yaml_config_parse (&file, import, diags);
   launch_words_add_tree (words, tree);
-  cJSON_Delete (tree);
-  for (guint i = 0; i < notes->len; i++)
-    import_infer (import, "%s", (const char *) notes->pdata[i]);
-  return true;
+  return tree != NULL;
 }
 
 /* What a file of JSON behind --fsdp_config says, by the names that a mapping in its place has. */
@@ -128,28 +119,33 @@ read_words (const ImportFiles *files, const char *script, LaunchWords *said, Lau
 {
   const ProgramAsked *a = dialect_of (script, said);
   const ProgramMap *d = a ? around_of (a) : NULL;
-  const cJSON *around = d ? d->around : NULL;
-  const ProgramTold told[] = { { "alone", "script" },
-                               { "around", d ? d->program : NULL },
-                               { "front", words->options->len > 0 ? "1" : NULL },
-                               { "software", program_member (around, "release") },
-                               { "why", program_member (around, "pins") },
-                               { "old", launch_words_first (said, program_member (around, "old")) },
-                               { NULL } };
+  const cJSON *around = program_section (d, "around");
+  const struct {
+    const char *name, *text;
+  } says[] = { { "alone", "script" },
+               { "around", d ? d->program : NULL },
+               { "front", words->options->len > 0 ? "1" : NULL },
+               { "software", program_member (around, "release") },
+               { "why", program_member (around, "pins") },
+               { "old", launch_words_first (said, program_member (around, "old")) } };
+  g_autoptr (cJSON) told = cJSON_CreateObject ();
+  for (guint i = 0; i < G_N_ELEMENTS (says); i++)
+    if (says[i].text)
+      cJSON_AddStringToObject (told, says[i].name, says[i].text);
   g_autoptr (LaunchWords) theirs = launch_words_new ();
-  const ProgramWith with = { .told = told, .around = d }, translated = { .told = told, .says = theirs };
+  const ProgramRun with = { .told = told, .around = d, .files = files, .diags = diags },
+                   translated = { .told = told, .says = theirs, .diags = diags };
   LaunchJob own = { .import = import, .words = said, .script = script, .gpus = gpus }, job = own;
-  if ((d && !program_doors->run_map (a->map, "task", &with, &own, files, diags))
-      || !program_doors->run_map ("trainer", "task", &with, &own, files, diags))
+  if ((d && !program_doors->run_map (a->map, "task", with, &own))
+      || !program_doors->run_map ("trainer", "task", with, &own))
     return false;
   if (d && a->is_own)
     import_infer (import, IMPORT_READ_AS, d->program, ls_json_doc_name (d->doc));
-  if (d && !program_doors->run_map (a->map, NULL, &translated, &own, NULL, diags))
+  if (d && !program_doors->run_map (a->map, NULL, translated, &own))
     return false;
   launch_words_add_words (words, d ? theirs : said);
   job.words = words;
-  return add_fsdp (files, words, diags)
-      && program_doors->run_map ("trainer", NULL, &with, &job, files, diags);
+  return add_fsdp (files, words, diags) && program_doors->run_map ("trainer", NULL, with, &job);
 }
 
 bool
@@ -158,12 +154,13 @@ hf_read_configuration (const ImportFiles *files, bool is_around, LsImport *impor
   const ImportFile *file = &files->files[0];
   g_autoptr (LaunchWords) said = launch_words_new (), words = launch_words_new ();
   LaunchJob job = { .import = import, .words = said };
-  const ProgramTold told[] = { { "alone", "configuration" }, { NULL } };
+  g_autoptr (cJSON) told = cJSON_CreateObject ();
+  cJSON_AddStringToObject (told, "alone", "configuration");
   if (!add_yaml (said, file->text, file->n, file->path, import, diags))
     return false;
-  return is_around
-      ? read_words (files, NULL, said, words, 0, import, diags)
-      : program_doors->run_map ("trainer", NULL, &(ProgramWith) { .told = told }, &job, files, diags);
+  return is_around ? read_words (files, NULL, said, words, 0, import, diags)
+                   : program_doors->run_map (
+                       "trainer", NULL, (ProgramRun) { .told = told, .files = files, .diags = diags }, &job);
 }
 
 /* --- scripts --------------------------------------------------------------------------------------- */
@@ -210,19 +207,8 @@ add_front (const ImportFiles *files, const LaunchScript *script, LaunchWords *wo
   return true;
 }
 
-/* "key=value" behind a file of arguments (OmegaConf.from_cli of LLaMA-Factory). */
-static void
-add_pairs (const LaunchWords *own, LaunchWords *said)
-{
-  for (guint i = 1; i < own->others->len; i++) {
-    g_auto (GStrv) pair = g_strsplit (own->others->pdata[i], "=", 2);
-    if (pair[0] && pair[1] && g_ascii_isalpha (*pair[0]))
-      launch_words_add_value (said, pair[0], pair[1]);
-  }
-}
-
 /* Arguments in YAML or JSON that a script is started with, before those of the command: --config of TRL, and
- * a file alone, of HfArgumentParser and LLaMA-Factory. */
+ * a file alone, of HfArgumentParser and LLaMA-Factory, behind which is "key=value" (OmegaConf.from_cli). */
 static bool
 add_arguments (const ImportFiles *files, const LaunchWords *own, LaunchWords *said, LsImport *import,
                LsDiagList *diags)
@@ -240,8 +226,11 @@ add_arguments (const ImportFiles *files, const LaunchWords *own, LaunchWords *sa
   if (!text && (is_yaml || config))
     import_unknown (import, "what %s says: it is not here",
                     name && !ls_shell_has_hole (name) ? name : "--config");
-  if (is_yaml && !config)
-    add_pairs (own, said);
+  for (guint i = 1; is_yaml && !config && i < own->others->len; i++) {
+    g_auto (GStrv) pair = g_strsplit (own->others->pdata[i], "=", 2);
+    if (pair[0] && pair[1] && g_ascii_isalpha (*pair[0]))
+      launch_words_add_value (said, pair[0], pair[1]);
+  }
   launch_words_add_words (said, own);
   return true;
 }

@@ -20,20 +20,17 @@ yaml_config_tree (const ImportFile *file)
   return file->yaml->tree;
 }
 
-static bool
-is_same_key (const char *a, const char *b, gsize n)
-{
-  for (gsize i = 0; i < n; i++)
-    if ((a[i] == '-' ? '_' : a[i]) != (b[i] == '-' ? '_' : b[i]))
-      return false;
-  return a[n] == '\0';
-}
-
 static cJSON *
 member (const cJSON *object, const char *key, gsize n)
 {
-  cJSON *item;
-  cJSON_ArrayForEach (item, object) if (item->string && is_same_key (item->string, key, n)) return item;
+  for (cJSON *item = object ? object->child : NULL; item; item = item->next) {
+    const char *own = item->string;
+    gsize i = 0;
+    while (own && i < n && (own[i] == '-' ? '_' : own[i]) == (key[i] == '-' ? '_' : key[i]))
+      i++;
+    if (own && i == n && own[n] == '\0')
+      return item;
+  }
   return NULL;
 }
 
@@ -62,20 +59,26 @@ yaml_config_merge (cJSON *into, cJSON *from)
   }
 }
 
-bool
-yaml_config_add (cJSON *into, const ImportFile *file, LsImport *import, LsDiagList *diags)
+cJSON *
+yaml_config_parse (const ImportFile *file, LsImport *import, LsDiagList *diags)
 {
   g_autoptr (GPtrArray) notes = g_ptr_array_new_with_free_func (g_free);
   cJSON *tree = ls_yaml_parse (file->text, file->n, file->path, notes, diags);
-  if (tree && !cJSON_IsObject (tree))
-    ls_diag_add (diags, LS_ERROR_INPUT, file->path, 0, 0, NULL, NULL, NULL, "expected a mapping in YAML");
   for (guint i = 0; i < notes->len; i++)
     import_infer (import, "%s", (const char *) notes->pdata[i]);
+  return tree;
+}
+
+bool
+yaml_config_add (cJSON *into, const ImportFile *file, LsImport *import, LsDiagList *diags)
+{
+  g_autoptr (cJSON) tree = yaml_config_parse (file, import, diags);
   bool ok = cJSON_IsObject (tree);
+  if (tree && !ok)
+    ls_diag_add (diags, LS_ERROR_INPUT, file->path, 0, 0, NULL, NULL, NULL, "expected a mapping in YAML");
   if (ok)
     yaml_config_merge (into, tree);
   import_use_file (file);
-  cJSON_Delete (tree);
   return ok;
 }
 
@@ -83,12 +86,8 @@ char *
 yaml_config_as_json (const char *text, gsize n, const char *name)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  cJSON *tree = ls_yaml_parse (text, n, name, NULL, diags);
-  char *made = cJSON_IsObject (tree) ? cJSON_PrintUnformatted (tree) : NULL,
-       *copy = made ? g_strdup (made) : NULL;
-  cJSON_free (made);
-  cJSON_Delete (tree);
-  return copy;
+  g_autoptr (cJSON) tree = ls_yaml_parse (text, n, name, NULL, diags);
+  return cJSON_IsObject (tree) ? cJSON_PrintUnformatted (tree) : NULL;
 }
 
 cJSON *
@@ -143,9 +142,17 @@ yaml_config_find (const cJSON *tree, const char *path)
   return (cJSON *) at;
 }
 
-/* The mapping that has the last key of path, made with those on the way to it; *ret_key: that key. */
-static cJSON *
-reach (cJSON *tree, const char *path, const char **ret_key)
+cJSON *
+yaml_config_detach (cJSON *tree, const char *path)
+{
+  const char *dot = strrchr (path, '.');
+  g_autofree char *above = g_strndup (path, dot ? (gsize) (dot - path) : 0);
+  cJSON *item = *path ? yaml_config_find (tree, path) : NULL;
+  return item ? cJSON_DetachItemViaPointer (yaml_config_find (tree, above), item) : NULL;
+}
+
+void
+yaml_config_set_node (cJSON *tree, const char *path, cJSON *node)
 {
   cJSON *at = tree;
   while (strchr (path, '.')) {
@@ -159,63 +166,26 @@ reach (cJSON *tree, const char *path, const char **ret_key)
     at = next ? next : cJSON_AddObjectToObject (at, key);
     path += n + 1;
   }
-  *ret_key = path;
-  return at;
-}
-
-void
-yaml_config_move (cJSON *tree, const char *from, const char *to)
-{
-  const char *from_key, *to_key;
-  if (!cJSON_IsObject (yaml_config_find (tree, from)))
-    return;
-  cJSON *above = reach (tree, from, &from_key);
-  cJSON *moved = cJSON_DetachItemViaPointer (above, member (above, from_key, strlen (from_key)));
-  above = reach (tree, to, &to_key);
-  cJSON *before = member (above, to_key, strlen (to_key));
-  if (cJSON_IsObject (before))
-    yaml_config_merge (moved, before);
-  if (before)
-    cJSON_Delete (cJSON_DetachItemViaPointer (above, before));
-  cJSON_AddItemToObject (above, to_key, moved);
+  cJSON_Delete (yaml_config_detach (at, path));
+  cJSON_AddItemToObject (at, path, node);
 }
 
 void
 yaml_config_lift (cJSON *tree, const char *key)
 {
-  cJSON *part = member (tree, key, strlen (key));
-  if (!cJSON_IsObject (part))
-    return;
-  cJSON_DetachItemViaPointer (tree, part);
-  yaml_config_merge (tree, part);
-  cJSON_Delete (part);
+  g_autoptr (cJSON) part
+      = cJSON_IsObject (yaml_config_find (tree, key)) ? yaml_config_detach (tree, key) : NULL;
+  if (part)
+    yaml_config_merge (tree, part);
 }
 
 /* A text that is no YAML by itself is a text. */
-static cJSON *
-value_of (const char *text)
-{
-  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  cJSON *node = strchr (text, '$') || strchr (text, '\n')
-      ? NULL
-      : ls_yaml_parse (text, strlen (text), "a value", NULL, diags);
-  return node ? node : cJSON_CreateString (text);
-}
-
-void
-yaml_config_set_node (cJSON *tree, const char *path, cJSON *node)
-{
-  const char *key;
-  cJSON *at = reach (tree, path, &key), *before = member (at, key, strlen (key));
-  if (before)
-    cJSON_Delete (cJSON_DetachItemViaPointer (at, before));
-  cJSON_AddItemToObject (at, key, node);
-}
-
 void
 yaml_config_set (cJSON *tree, const char *path, const char *text)
 {
-  yaml_config_set_node (tree, path, value_of (text));
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  cJSON *node = strpbrk (text, "$\n") ? NULL : ls_yaml_parse (text, strlen (text), "a value", NULL, diags);
+  yaml_config_set_node (tree, path, node ? node : cJSON_CreateString (text));
 }
 
 void
@@ -235,36 +205,6 @@ yaml_config_words (cJSON *tree)
   launch_words_add_tree (words, tree);
   cJSON_Delete (tree);
   return words;
-}
-
-/* --- rules of several programs -------------------------------------------------------------------- */
-
-guint64
-config_number_or (const LaunchJob *job, const char *name, const char *key, guint64 otherwise)
-{
-  guint64 value = option_number (job, name);
-  if (value > 0 || launch_words_find (job->words, name))
-    return value;
-  import_infer (job->import, "%s %" G_GUINT64_FORMAT ": the default of %s", key, otherwise,
-                job->import->made.program);
-  return otherwise;
-}
-
-void
-config_set_batch (LaunchJob *job, guint64 n_copies, guint64 n_micro_batches)
-{
-  LsImport *import = job->import;
-  const LsStrategy *s = &import->strategy;
-  guint64 of_model = (guint64) s->tp * s->pp * s->cp;
-  if (import_is_given (import, "gpus"))
-    n_copies = s->gpus / of_model;
-  if (n_copies > 0 && n_copies * of_model <= G_MAXUINT32)
-    import_set_strategy_count (import, "gpus", n_copies * of_model, "*");
-  if (n_copies > 0 && n_micro_batches > 0 && import_has_strategy (import, "micro_batch")
-      && !import_has_strategy (import, "global_batch")) {
-    import_set_strategy_count (import, "global_batch", n_copies * n_micro_batches * s->micro_batch, "--");
-    import_follows_gpus (import, "global_batch");
-  }
 }
 
 /* --- interpolations ---------------------------------------------------------------------------------- */
@@ -288,12 +228,6 @@ static void resolve_node (Resolve *r, cJSON *node);
 
 /* --- what a text may mean ------------------------------------------------------------------------- */
 
-static char *
-hole (const char *text, gsize n)
-{
-  return g_strdup_printf ("%c${%.*s}%c", LS_SHELL_HOLE, (int) MIN (n, 200), text, LS_SHELL_HOLE_END);
-}
-
 /* The } that closes what begins at text; NULL: none does. */
 static const char *
 find_close (Resolve *r, const char *text)
@@ -312,17 +246,6 @@ find_close (Resolve *r, const char *text)
 
 /* --- what it names -------------------------------------------------------------------------------- */
 
-static cJSON *
-child_of (cJSON *node, const char *key)
-{
-  guint64 index;
-  if (cJSON_IsArray (node))
-    return g_ascii_string_to_unsigned (key, 10, 0, G_MAXINT, &index, NULL)
-        ? cJSON_GetArrayItem (node, (int) index)
-        : NULL;
-  return cJSON_IsObject (node) ? cJSON_GetObjectItemCaseSensitive (node, key) : NULL;
-}
-
 /* "a.b", "a[0]", ".b", "..b" from a node; NULL: there is none. */
 static cJSON *
 find (const Resolve *r, const cJSON *from, const char *path)
@@ -333,8 +256,14 @@ find (const Resolve *r, const cJSON *from, const char *path)
     at = g_hash_table_lookup (r->above, at);
   at = at ? at : r->tree;
   g_auto (GStrv) keys = g_strsplit_set (path + up, ".[]", 2 * LS_JSON_MAX_DEPTH);
-  for (char **key = keys; *key && at; key++)
-    at = **key ? child_of (at, *key) : at;
+  for (char **key = keys; *key && at; key++) {
+    guint64 index = G_MAXINT;
+    if (**key && cJSON_IsArray (at) && !g_ascii_string_to_unsigned (*key, 10, 0, G_MAXINT, &index, NULL))
+      return NULL;
+    at = !**key              ? at
+        : cJSON_IsArray (at) ? cJSON_GetArrayItem (at, (int) index)
+                             : cJSON_GetObjectItemCaseSensitive (at, *key);
+  }
   return at;
 }
 
@@ -455,7 +384,7 @@ resolve_text (Resolve *r, const cJSON *from, const char *text)
     part = part ? part : node ? launch_scalar_text (node) : NULL;
     if (!part || (r->n_bytes += strlen (part)) > MAX_TEXT) {
       g_free (part);
-      part = hole (inner, strlen (inner));
+      part = g_strdup_printf ("%c${%.200s}%c", LS_SHELL_HOLE, inner, LS_SHELL_HOLE_END);
     }
     g_string_append (out, part);
     text = close + 1;
@@ -481,30 +410,18 @@ become (cJSON *node, cJSON *other)
   cJSON_Delete (other);
 }
 
-/* A scalar, or a mapping or list of nothing else, of which a copy makes nothing deeper. */
-static bool
-may_copy (Resolve *r, const cJSON *node)
-{
-  for (const cJSON *child = node->child; child; child = child->next) {
-    r->n_bytes += sizeof *child + (child->valuestring ? strlen (child->valuestring) : 0);
-    if (child->child || r->n_bytes > MAX_TEXT)
-      return false;
-  }
-  return true;
-}
-
-/* All of the text is one ${...}, which keeps its type; false: it has none. */
+/* All of the text is one ${...}, which keeps its type; false: it has none. A mapping or list is copied where
+ * it is one of scalars, as that makes nothing deeper. */
 static bool
 resolve_whole (Resolve *r, cJSON *node, const char *inner)
 {
   g_autofree char *part = NULL;
-  cJSON *other = resolve_inner (r, node, inner, &part);
-  if (part)
-    become (node, ls_yaml_scalar (part));
-  else if (other && may_copy (r, other))
-    become (node, cJSON_Duplicate (other, true));
-  else
+  const cJSON *other = resolve_inner (r, node, inner, &part), *child = other && !part ? other->child : NULL;
+  for (; child && !child->child && r->n_bytes <= MAX_TEXT; child = child->next)
+    r->n_bytes += sizeof *child + (child->valuestring ? strlen (child->valuestring) : 0);
+  if (!part && (!other || child || (other->child && r->n_bytes > MAX_TEXT)))
     return false;
+  become (node, part ? ls_yaml_scalar (part) : cJSON_Duplicate (other, true));
   return true;
 }
 
@@ -522,20 +439,13 @@ resolve_string (Resolve *r, cJSON *node)
   become (node, cJSON_CreateString (resolved));
 }
 
-static bool
-has_parts (const cJSON *node)
-{
-  return cJSON_IsString (node)
-      && (strstr (node->valuestring, "${") || strcmp (node->valuestring, "???") == 0);
-}
-
 /* With all below it. */
 static void
 resolve_node (Resolve *r, cJSON *node)
 {
   if (g_hash_table_contains (r->done, node) || !g_hash_table_add (r->open, node))
     return;
-  if (has_parts (node))
+  if (cJSON_IsString (node) && (strstr (node->valuestring, "${") || strcmp (node->valuestring, "???") == 0))
     resolve_string (r, node);
   else
     for (cJSON *child = node->child; child; child = child->next)

@@ -11,6 +11,9 @@
 /* The file as YAML, borrowed, parsed when it is asked for first; NULL: it is none. */
 const cJSON *yaml_config_tree (const ImportFile *file);
 
+/* What a file has as YAML, of which notes are told; NULL: a diagnostic. */
+cJSON *yaml_config_parse (const ImportFile *file, LsImport *import, LsDiagList *diags);
+
 /* One file more on top: mappings within mappings are merged, all else is replaced. Tells equal keys. False:
  * into is as it was, and there is a diagnostic. */
 bool yaml_config_add (cJSON *into, const ImportFile *file, LsImport *import, LsDiagList *diags);
@@ -38,8 +41,8 @@ void yaml_config_set_node (cJSON *tree, const char *path, cJSON *node); /* the s
 /* The same of a word "a.b=c" or "++a.b=c"; others are passed over. */
 void yaml_config_set_pair (cJSON *tree, const char *word);
 
-/* Moves a mapping into another, whose own members stay. */
-void yaml_config_move (cJSON *tree, const char *from, const char *to);
+/* Takes a member out by its path; NULL: there is none. */
+cJSON *yaml_config_detach (cJSON *tree, const char *path);
 
 /* The members of a mapping become those of the tree, on top of what it has. */
 void yaml_config_lift (cJSON *tree, const char *key);
@@ -50,10 +53,5 @@ void yaml_config_resolve (cJSON *tree);
 
 /* The options of a tree, resolved, which is freed. */
 LaunchWords *yaml_config_words (cJSON *tree);
-
-/* The number of an option, or else what the program takes, which is told as such; 0: its value is open. */
-guint64 config_number_or (const LaunchJob *job, const char *name, const char *key, guint64 otherwise);
-/* Sets gpus and, by what each copy does at once, the batch of a step. n_copies 0: not known, gpus neither. */
-void config_set_batch (LaunchJob *job, guint64 n_copies, guint64 n_micro_batches);
 
 #endif

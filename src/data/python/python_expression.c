@@ -134,19 +134,6 @@ python_open (LsPython *p, PythonValue *v, const char *text)
   v->kind = PYTHON_IS_HOLE;
 }
 
-/* Of a list by its place, from its end too, of a dictionary by its key; NULL: there is none. */
-static PythonValue **
-item_at (const PythonValue *of, const PythonValue *key)
-{
-  gint64 n = python_n (of), i = n;
-  if (python_is_list (of) && key->kind == PYTHON_IS_NUMBER && !key->is_float && key->number >= -n
-      && key->number < n)
-    i = (gint64) key->number + (key->number < 0 ? n : 0);
-  else if (!python_is_list (of) && key->kind == PYTHON_IS_TEXT && of->keys)
-    i = place_of (of, key->text);
-  return i < n ? (PythonValue **) &of->items->pdata[i] : NULL;
-}
-
 /* --- what is open ------------------------------------------------------------------------------------ */
 
 bool
@@ -154,15 +141,6 @@ python_is_mutable (const PythonValue *v)
 {
   return v->kind == PYTHON_IS_LIST || v->kind == PYTHON_IS_DICTIONARY || v->kind == PYTHON_IS_CALL
       || (v->kind == PYTHON_IS_HOLE && v->items);
-}
-
-/* Whether nothing is known of what it is. What a class makes is true, and not None. */
-static bool
-is_unknown (const PythonValue *v)
-{
-  const char *dot = v->text ? strrchr (v->text, '.') : NULL;
-  return v->kind == PYTHON_IS_HOLE || v->kind == PYTHON_IS_NAME
-      || (v->kind == PYTHON_IS_CALL && !g_ascii_isupper (dot ? dot[1] : *v->text));
 }
 
 /* What str () makes of a value; NULL: that is not known. The caller frees it. */
@@ -340,8 +318,11 @@ may_change (const char *name, const PythonValue *call, bool is_statement)
   bool is_changed = false;
   for (guint i = 0; i < python_n (call); i++) {
     const PythonValue *item = call->items->pdata[i];
-    is_changed
-        = is_changed || (item->is_held && python_is_mutable (item) && (is_statement || !is_unknown (item)));
+    const char *mark = item->text ? strrchr (item->text, '.') : NULL;
+    /* what a class makes is known */
+    bool is_unknown = item->kind == PYTHON_IS_HOLE || item->kind == PYTHON_IS_NAME
+        || (item->kind == PYTHON_IS_CALL && !g_ascii_isupper (mark ? mark[1] : *item->text));
+    is_changed = is_changed || (item->is_held && python_is_mutable (item) && (is_statement || !is_unknown));
   }
   return is_changed && !g_ascii_isupper (*last) && !ls_is_one_of (last, others);
 }
@@ -697,17 +678,23 @@ member (PythonPlace *x, PythonValue *v, guint first)
   return item ? item : longer ? python_new (x->python, PYTHON_IS_NAME, longer) : python_hole (x, first);
 }
 
-/* Behind "[": of a text, and of more than one place, it is not known. */
+/* Behind "[": of a list by its place, from its end too, of a dictionary by its key; of a text, and of more
+ * than one place, it is not known. */
 static PythonValue *
 subscript (PythonPlace *x, const PythonValue *v, guint first)
 {
-  PythonValue *key = python_is (python_token (x), ":") ? NULL : python_several (x), **item = NULL;
-  if (key && python_is (python_token (x), "]") && v->kind >= PYTHON_IS_LIST
-      && v->kind <= PYTHON_IS_DICTIONARY)
-    item = item_at (v, key);
+  const PythonValue *key = python_is (python_token (x), ":") ? NULL : python_several (x);
+  gint64 n = python_n (v), i = n;
+  bool is_one = key && python_is (python_token (x), "]"),
+       is_place
+      = key && key->kind == PYTHON_IS_NUMBER && !key->is_float && key->number >= -n && key->number < n;
+  if (is_one && python_is_list (v) && is_place)
+    i = (gint64) key->number + (key->number < 0 ? n : 0);
+  else if (is_one && v->kind == PYTHON_IS_DICTIONARY && key->kind == PYTHON_IS_TEXT)
+    i = place_of (v, key->text);
   x->at = python_next (x, "]");
   expect (x, "]");
-  return item ? *item : python_hole (x, first);
+  return i < n ? v->items->pdata[i] : python_hole (x, first);
 }
 
 static PythonValue *

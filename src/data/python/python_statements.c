@@ -183,18 +183,6 @@ assign_all (PythonPlace *x, guint mark)
   }
 }
 
-/* What a statement calls for what it does: of what is not followed, and has a name, it is told. */
-static void
-call_alone (PythonPlace *x)
-{
-  const PythonToken *t = python_token (x);
-  const guint first = x->at;
-  const PythonValue *of = python_is (t + 1, ".") ? python_lookup (x, t->word) : NULL;
-  if (rest_of (x)->kind == PYTHON_IS_HOLE && of && python_is_mutable (of)
-      && !g_str_has_suffix (t->word, "logger"))
-    python_pass (x->python, first);
-}
-
 /* --- classes ------------------------------------------------------------------------------------------ */
 
 /* field (default=1) is 1, field (default_factory=lambda: [1]) is a list; of another factory it is not known.
@@ -336,8 +324,13 @@ run_line (PythonPlace *x, guint i, PythonValue **ret_value)
     assign_all (x, mark);
   else if (t[mark - x->at].kind != PYTHON_END)
     augment (x, mark);
-  else if (t->kind == PYTHON_NAME && !python_is (t + 1, ":"))
-    call_alone (x);
+  else if (t->kind == PYTHON_NAME && !python_is (t + 1, ":")) { /* it calls for what that does */
+    const guint first = x->at;
+    const PythonValue *of = python_is (t + 1, ".") ? python_lookup (x, t->word) : NULL;
+    if (rest_of (x)->kind == PYTHON_IS_HOLE && of && python_is_mutable (of)
+        && !g_str_has_suffix (t->word, "logger"))
+      python_pass (x->python, first);
+  }
 }
 
 PythonValue *
@@ -460,33 +453,6 @@ declare (LsPython *p, guint i, const PythonValue *call)
   add_option (p, name, is_conditional (p, i) ? python_new (p, PYTHON_IS_HOLE, name) : usual);
 }
 
-/* "set_defaults (a=1)": of options that were declared in front. */
-static void
-set_usual (LsPython *p, guint i, const PythonValue *call)
-{
-  for (guint k = 0; k < python_n (call); k++) {
-    g_autofree char *name = g_strdelimit (g_strdup (call->keys->pdata[k]), "_", '-');
-    const char *own = cJSON_HasObjectItem (p->found.options, name) ? name : call->keys->pdata[k];
-    cJSON_DeleteItemFromObjectCaseSensitive (p->found.options, own);
-    add_option (p, own, is_conditional (p, i) ? python_new (p, PYTHON_IS_HOLE, own) : call->items->pdata[k]);
-  }
-}
-
-/* --- functions and classes ---------------------------------------------------------------------------- */
-
-/* Each class or function that is named in the brackets behind a token. */
-static void
-add_members (LsPython *p, PythonPlace x)
-{
-  for (const guint end = python_next (&x, ")"); x.at < end; x.at++) {
-    const PythonToken *t = python_token (&x);
-    const PythonValue *of = t->kind == PYTHON_NAME ? python_lookup (&x, t->word) : NULL;
-    bool has_usual = of && of->kind >= PYTHON_IS_FUNCTION;
-    for (guint i = 0; has_usual && i < python_n (of); i++)
-      add_option (p, of->keys->pdata[i], of->items->pdata[i]);
-  }
-}
-
 /* --- DeepSpeed ---------------------------------------------------------------------------------------- */
 
 /* "deepspeed.initialize (": the name of a file is its configuration; what a program makes is not known. */
@@ -515,14 +481,25 @@ read_call (LsPython *p, guint i, const PythonToken *t, guint k)
   bool is_method = k > 1 && python_is (t - 1, "."),
        is_start = python_is (t, "HfArgumentParser TrlParser")
       || (is_method && python_is (t, "Fire run cli") && python_is (t - 2, "fire typer tyro"));
-  if (is_method && python_is (t, "add_argument"))
-    declare (p, i, python_arguments (&x, t->word));
-  else if (is_method && python_is (t, "set_defaults"))
-    set_usual (p, i, python_arguments (&x, t->word));
-  else if (is_method && python_is (t, "initialize") && python_is (t - 2, "deepspeed"))
+  const PythonValue *call
+      = is_method && python_is (t, "add_argument set_defaults") ? python_arguments (&x, t->word) : NULL;
+  if (call && python_is (t, "add_argument"))
+    declare (p, i, call);
+  for (guint n = 0; n < python_n (call) && python_is (t, "set_defaults"); n++) { /* that were declared */
+    g_autofree char *name = g_strdelimit (g_strdup (call->keys->pdata[n]), "_", '-');
+    const char *own = cJSON_HasObjectItem (p->found.options, name) ? name : call->keys->pdata[n];
+    cJSON_DeleteItemFromObjectCaseSensitive (p->found.options, own);
+    add_option (p, own, is_conditional (p, i) ? python_new (p, PYTHON_IS_HOLE, own) : call->items->pdata[n]);
+  }
+  if (is_method && python_is (t, "initialize") && python_is (t - 2, "deepspeed"))
     note_engine (p, x);
-  else if (is_start)
-    add_members (p, x);
+  for (const guint end = is_start ? python_next (&x, ")") : 0; x.at < end; x.at++) { /* what is named there */
+    const PythonToken *one = python_token (&x);
+    const PythonValue *of = one->kind == PYTHON_NAME ? python_lookup (&x, one->word) : NULL;
+    bool has_usual = of && of->kind >= PYTHON_IS_FUNCTION;
+    for (guint n = 0; has_usual && n < python_n (of); n++)
+      add_option (p, of->keys->pdata[n], of->items->pdata[n]);
+  }
 }
 
 void

@@ -313,12 +313,6 @@ read_word (ShellText *s, GPtrArray *words, GHashTable *in_front)
   pass_word (s, end);
 }
 
-static bool
-has_ended (ShellText *s)
-{
-  return s->p >= s->end || strchr ("\n;|)(", *s->p) || (*s->p == '&' && !is_at (s, "&>"));
-}
-
 static ShellStatus
 read_simple (ShellText *s)
 {
@@ -327,7 +321,9 @@ read_simple (ShellText *s)
   ShellStreams streams = { 0 };
   ShellStatus status = SHELL_DONE;
   const char *begin = s->p;
-  for (skip_blanks (s); !has_ended (s) && !s->sh->fault; skip_blanks (s)) {
+  for (skip_blanks (s); s->p < s->end && !strchr ("\n;|)(", *s->p) && !s->sh->fault; skip_blanks (s)) {
+    if (*s->p == '&' && !is_at (s, "&>"))
+      break;
     if (is_redirection (s))
       take_redirection (s, &streams);
     else
@@ -465,18 +461,6 @@ read_case (ShellText *s)
       s->p++;
   }
   take_word (s, "esac");
-}
-
-/* What a shell of its own sets, or that it ends, is of no account behind it. */
-static ShellStatus
-read_group (ShellText *s)
-{
-  if (*s->p++ == '{')
-    return read_up_to (s, "}");
-  const ShellOutside outside = shell_begin_own (s->sh);
-  ShellStatus status = read_up_to (s, ")");
-  shell_end_own (s->sh, outside);
-  return status;
 }
 
 /* --- loops ---------------------------------------------------------------------------------------- */
@@ -619,9 +603,16 @@ read_block (ShellText *s)
     g_autofree char *text = read_double_brackets (s);
     return shell_set_arithmetic (s->sh, text);
   }
-  if (is_at (s, "(") || is_word (s, "{"))
-    return read_group (s);
-  return read_simple (s);
+  if (take (s, "{"))
+    return read_up_to (s, "}");
+  if (!is_at (s, "("))
+    return read_simple (s);
+  s->p++;
+  /* what a shell of its own sets, or that it ends, is of no account behind it */
+  const ShellOutside outside = shell_begin_own (s->sh);
+  ShellStatus status = read_up_to (s, ")");
+  shell_end_own (s->sh, outside);
+  return status;
 }
 
 static ShellStatus

@@ -455,26 +455,16 @@ add_quoted (Words *w, const char *p, const char *end)
   return behind;
 }
 
-/* Of a backslash: outside of quotes any character stands for itself, inside only some. */
-static const char *
-add_escaped (Words *w, const char *p, const char *end, bool is_quoted)
-{
-  if (p + 1 >= end)
-    return end;
-  if (p[1] == '\n')
-    return p + 2;
-  const bool is_kept = is_quoted && !strchr ("$`\"\\", p[1]);
-  return add_literal (w, is_kept ? p : p + 1, p + 2);
-}
-
 /* What stands at p. Returns what is behind it. */
 static const char *
 add_next (Words *w, const char *p, const char *end, bool is_quoted, bool is_here)
 {
   const bool is_plain = !is_quoted && !is_here;
   const char *placeholder_end = *p == '<' && is_plain ? shell_placeholder_end (p, end) : NULL;
-  if (*p == '\\')
-    return add_escaped (w, p, end, !is_plain);
+  if (*p == '\\') { /* outside of quotes any character stands for itself, inside only some */
+    const bool is_kept = p + 1 < end && !is_plain && !strchr ("$`\"\\", p[1]);
+    return p + 1 >= end ? end : p[1] == '\n' ? p + 2 : add_literal (w, is_kept ? p : p + 1, p + 2);
+  }
   if (*p == '$' || *p == '`')
     return add_expansion (w, p, end, !is_plain);
   if (is_plain && (*p == '"' || *p == '\''))

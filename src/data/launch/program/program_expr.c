@@ -13,12 +13,6 @@
 
 /* --- values ------------------------------------------------------------------------------------------ */
 
-ProgramValue
-program_value_copy (const ProgramValue *v)
-{
-  return (ProgramValue) { g_strdup (v->text), v->number };
-}
-
 void
 program_value_clear (ProgramValue *v)
 {
@@ -67,13 +61,6 @@ program_let (ProgramRun *run, const char *name, ProgramValue v)
   if (!run->lets)
     run->lets = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, value_free);
   g_hash_table_replace (run->lets, g_strdup (name), g_memdup2 (&v, sizeof v));
-}
-
-void
-program_add_once (GPtrArray *list, const char *text)
-{
-  if (!g_ptr_array_find_with_equal_func (list, text, g_str_equal, NULL))
-    g_ptr_array_add (list, g_strdup (text));
 }
 
 const cJSON *
@@ -168,25 +155,19 @@ names_of (const ProgramMap *map, const char *word)
 }
 
 /* Of names the first that the job has, then the first that is off. */
-static char *
-first_of_job (const LaunchJob *job, char *const *names)
-{
-  for (guint i = 0; job && names[i]; i++)
-    if (launch_words_find (job->words, names[i]))
-      return g_strdup (names[i]);
-  for (guint i = 0; job && names[i]; i++)
-    if (option_is_none (job, names[i]))
-      return g_strdup (names[i]);
-  return g_strdup (names[0]);
-}
-
 char *
 program_option_of (const ProgramRun *run, const char *word)
 {
   if (*word != '~')
     return program_option (run->map, word);
   g_auto (GStrv) names = names_of (run->map, word + 1);
-  return first_of_job (run->job, names);
+  for (guint i = 0; run->job && names[i]; i++)
+    if (launch_words_find (run->job->words, names[i]))
+      return g_strdup (names[i]);
+  for (guint i = 0; run->job && names[i]; i++)
+    if (option_is_none (run->job, names[i]))
+      return g_strdup (names[i]);
+  return g_strdup (names[0]);
 }
 
 bool
@@ -303,7 +284,7 @@ parse_name (Parser *p)
     return program_none ();
   if (!let)
     return complain (p, n > 0 ? "no rule before says what %s is" : "a value is missing%s", name);
-  return program_value_copy (let);
+  return (ProgramValue) { g_strdup (let->text), let->number };
 }
 
 static ProgramValue
@@ -579,23 +560,17 @@ program_is_true_at (ProgramRun *run, const cJSON *rule, const char *key)
   return holds (&v);
 }
 
-static void
-told_clear (gpointer told)
-{
-  g_free ((char *) ((ProgramTold *) told)->value);
-}
-
-GArray *
+cJSON *
 program_told_of (ProgramRun *run, const cJSON *rule)
 {
-  GArray *told = g_array_new (TRUE, TRUE, sizeof (ProgramTold));
+  cJSON *told = cJSON_CreateObject ();
   const cJSON *one;
-  g_array_set_clear_func (told, told_clear);
   cJSON_ArrayForEach (one, cJSON_GetObjectItemCaseSensitive (rule, "told"))
   {
     g_auto (ProgramValue) v = program_value_of (run, one);
-    const ProgramTold said = { one->string, program_value_is_none (&v) ? NULL : program_value_text (&v) };
-    g_array_append_val (told, said);
+    g_autofree char *text = program_value_text (&v);
+    if (!program_value_is_none (&v))
+      cJSON_AddStringToObject (told, one->string, text);
   }
   return told;
 }
@@ -642,12 +617,8 @@ program_complain (ProgramCheck *check, const cJSON *node, const char *format, ..
 /* --- jobs that are written for a program ---------------------------------------------------------------- */
 
 void
-program_refuse_written (Emit *e, const char *knob, const char *format, ...)
+program_refuse_written (Emit *e, const char *knob, const char *why)
 {
-  va_list args;
-  va_start (args, format);
-  g_autofree char *why = g_strdup_vprintf (format, args);
-  va_end (args);
   ls_diag_add (e->refusals, LS_ERROR_UNSUPPORTED, NULL, 0, 0, NULL, NULL, NULL, "%s: %s", knob, why);
 }
 
@@ -659,7 +630,7 @@ program_lack (ProgramRun *run, ProgramAct *a)
 {
   g_autofree char *why = program_fill (run, program_member (a->rule, "says"));
   if (run->emit)
-    program_refuse_written (run->emit, program_act_text (run, a), "%s", why);
+    program_refuse_written (run->emit, program_act_text (run, a), why);
 }
 
 void
@@ -676,13 +647,13 @@ program_note (ProgramRun *run, ProgramAct *a)
 static void
 start_written (ProgramRun *run, const ProgramMap *map, LaunchJob *job, Emit *e)
 {
-  const cJSON *let = cJSON_GetObjectItemCaseSensitive (map->writes, "let"), *one;
+  const cJSON *let = program_entry (map, "writes", "let"), *one;
   *run = (ProgramRun) { .map = map, .job = job, .emit = e, .is_written = true };
   cJSON_ArrayForEach (one, let)
   {
     program_let (run, one->string, program_value_of (run, one));
   }
-  program_doors->run_rules (run, cJSON_GetObjectItemCaseSensitive (map->writes, "finds"));
+  program_doors->run_rules (run, program_entry (map, "writes", "finds"));
 }
 
 char *
@@ -706,10 +677,11 @@ program_check_written (const char *name, Emit *e)
   LaunchJob job = { .import = &import };
   ProgramRun run;
   if (!map) {
-    program_refuse_written (e, "--emit", "your own map of %s is wrong: see lockstep check", name);
+    g_autofree char *why = g_strdup_printf ("your own map of %s is wrong: see lockstep check", name);
+    program_refuse_written (e, "--emit", why);
     return;
   }
   start_written (&run, map, &job, e);
-  program_doors->run_rules (&run, cJSON_GetObjectItemCaseSensitive (map->writes, "rules"));
+  program_doors->run_rules (&run, program_entry (map, "writes", "rules"));
   program_run_clear (&run);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/gcd.h"
+#include "base/list.h"
 #include "data/jobs/job_files.h"
 #include "data/jobs/read_software.h"
 #include "data/launch/launch_script.h"
@@ -53,8 +54,8 @@ names_open_in (const char *text)
   return open_of (text) ? ls_shell_hole_names (text) : NULL;
 }
 
-PROGRAM_NUMBER (f_on, option_is_on (job_of (run, a), a->word))
-PROGRAM_NUMBER (f_off, option_is_off (job_of (run, a), a->word))
+PROGRAM_NUMBER (f_on, option_switch (job_of (run, a), a->word) == OPTION_ON)
+PROGRAM_NUMBER (f_off, option_switch (job_of (run, a), a->word) == OPTION_OFF)
 PROGRAM_NUMBER (f_given, option_is_there (job_of (run, a), a->word))
 PROGRAM_NUMBER (f_none, option_is_none (job_of (run, a), a->word))
 
@@ -76,9 +77,16 @@ f_real (ProgramRun *run, const ProgramArgument *a)
 }
 
 /* What the program takes where it is not given, which is told as that of a key; 0: it is left open. */
-PROGRAM_NUMBER (f_number_or,
-                (double) config_number_or (job_of (run, a), a[0].word, a[1].word,
-                                           (guint64) fmax (a[2].value.number, 0)))
+static ProgramValue
+f_number_or (ProgramRun *run, const ProgramArgument *a)
+{
+  guint64 value = option_number (job_of (run, a), a->word), usual = (guint64) fmax (a[2].value.number, 0);
+  bool is_said = value > 0 || option_of (run, a);
+  if (!is_said)
+    import_infer (run->job->import, "%s %" G_GUINT64_FORMAT ": the default of %s", a[1].word, usual,
+                  run->job->import->made.program);
+  return program_number ((double) (is_said ? value : usual));
+}
 
 /* Whether it stands there with a value that is not off, which "given" takes a word such as none for. */
 PROGRAM_NUMBER (f_found, option_of (run, a) != NULL)
@@ -117,7 +125,7 @@ f_amount (ProgramRun *run, const ProgramArgument *a)
 PROGRAM_NUMBER (f_count, option_of (run, a) ? option_of (run, a)->values->len : 0)
 
 /* All its values, with blanks between them. */
-PROGRAM_TAKEN (f_values, option_of (run, a) ? launch_option_text (option_of (run, a)) : NULL)
+PROGRAM_TAKEN (f_values, option_of (run, a) ? ls_joined (option_of (run, a)->values, 0, " ") : NULL)
 
 /* The same as a list in JSON. */
 static ProgramValue
@@ -223,7 +231,9 @@ PROGRAM_TAKEN (f_package, a[1].value.text ? ls_software_of_package (a[0].word, a
 /* Whether its model is given beside the files; whether its width is known, and not only as what is given in
  * place of the files'. */
 PROGRAM_NUMBER (f_model_is_given, run->job->import->model_is_given)
-PROGRAM_NUMBER (f_names_model, import_names_model (run->job->import))
+PROGRAM_NUMBER (f_names_model,
+                import_has_model (run->job->import, "hidden")
+                    && (!run->job->import->model_is_given || run->job->import->model_is_named))
 
 /* Whether another file may say more of the job, or words that the file does not say. */
 PROGRAM_NUMBER (f_may_have_more, run->job->import->may_have_more)
@@ -242,14 +252,7 @@ PROGRAM_TEXT (f_called, run->job->import->made.program)
 PROGRAM_TEXT (f_pair, run->script ? program_pair (run->script, a->word) : NULL)
 
 /* What code that reads the file says of it; none: nothing. */
-static ProgramValue
-f_told (ProgramRun *run, const ProgramArgument *a)
-{
-  const ProgramTold *told = run->told;
-  while (told && told->name && strcmp (told->name, a->word) != 0)
-    told++;
-  return program_text (told && told->name ? told->value : NULL);
-}
+PROGRAM_TEXT (f_told, program_member (run->told, a->word))
 
 /* GPUs that the command is started on; 0: not known. */
 PROGRAM_NUMBER (f_gpus, (double) run->job->gpus)
@@ -307,7 +310,8 @@ f_exported (ProgramRun *run, const ProgramArgument *a)
 static ProgramValue
 f_environment (ProgramRun *run, const ProgramArgument *a)
 {
-  const char *text = program_environment (run, a->word);
+  const char *text = variable_of (run, a->word);
+  text = text || !run->files ? text : import_given (run->files, a->word);
   if (text)
     import_note_word (run->job->import, a->word, NULL);
   return program_text (text);
@@ -336,7 +340,9 @@ PROGRAM_NUMBER (f_learns, a->value.text != NULL && launch_learns (a->value.text)
 PROGRAM_NUMBER (f_uses_model, a->value.text != NULL && launch_uses_model (a->value.text))
 
 /* A text in a table of the map. */
-PROGRAM_TEXT (f_entry, program_member (yaml_config_find (run->map->tables, a[0].word), a[1].value.text))
+PROGRAM_TEXT (f_entry,
+              program_member (yaml_config_find (program_section (run->map, "tables"), a[0].word),
+                              a[1].value.text))
 
 /* --- the file ------------------------------------------------------------------------------------------ */
 
@@ -484,23 +490,6 @@ f_any_of (ProgramRun *run, const ProgramArgument *a)
   return program_text (*word);
 }
 
-/* Words of a text, between commas and blanks, each as "WORD=OTHER WORD=OTHER" has it, with blanks between;
- * those that it has not are left out. */
-static ProgramValue
-f_in_words (ProgramRun *run, const ProgramArgument *a)
-{
-  g_auto (GStrv) words = g_strsplit_set (a[0].value.text ? a[0].value.text : "", ", ", -1),
-                 pairs = program_words (a[1].value.text, " ");
-  GString *text = g_string_new (NULL);
-  for (char **word = words; *word; word++)
-    for (char **pair = pairs; **word && *pair; pair++) {
-      const char *other = program_pair_value (*pair, *word);
-      if (other)
-        g_string_append_printf (text, "%s%s", text->len > 0 ? " " : "", other);
-    }
-  return program_taken (g_string_free (text, FALSE));
-}
-
 /* The words of a list as Python writes it: "['a', 'b']". */
 PROGRAM_TAKEN (f_items, a->value.text ? g_strdelimit (g_strdup (a->value.text), "[],'\" ", ' ') : NULL)
 
@@ -510,7 +499,8 @@ f_replaced (ProgramRun *run, const ProgramArgument *a)
 {
   const char *text = a[0].value.text, *part = a[1].value.text, *by = a[2].value.text;
   g_auto (GStrv) pieces = text && part && *part ? g_strsplit (text, part, -1) : NULL;
-  return pieces ? program_taken (g_strjoinv (by ? by : "", pieces)) : program_value_copy (&a->value);
+  return pieces ? program_taken (g_strjoinv (by ? by : "", pieces))
+                : (ProgramValue) { g_strdup (a->value.text), a->value.number };
 }
 
 /* A pattern as of Perl where it fits in a text, the first group of it; NULL: nowhere. NULL allowed. */
@@ -544,30 +534,12 @@ PROGRAM_NUMBER (f_glob,
                 a[0].value.text &&a[1].value.text &&fnmatch (a[0].value.text, a[1].value.text, FNM_NOESCAPE)
                     == 0)
 
-/* As a word of a shell, in a script that rules write. */
-static ProgramValue
-f_quoted (ProgramRun *run, const ProgramArgument *a)
-{
-  g_autofree char *text = program_value_text (&a->value);
-  return program_taken (program_quoted (text));
-}
-
-/* What a shell takes the product of two texts for. */
-static ProgramValue
-f_times (ProgramRun *run, const ProgramArgument *a)
-{
-  g_autofree char *x = program_value_text (&a[0].value), *y = program_value_text (&a[1].value);
-  return program_taken (program_times (x, y));
-}
-
-/* How many commands rules wrote. */
-PROGRAM_NUMBER (f_commands, program_commands (run))
-
 /* The first that is not none. */
 static ProgramValue
 f_first (ProgramRun *run, const ProgramArgument *a)
 {
-  return program_value_copy (&a[program_value_is_none (&a->value)].value);
+  const ProgramValue *v = &a[program_value_is_none (&a->value)].value;
+  return (ProgramValue) { g_strdup (v->text), v->number };
 }
 
 /* A text behind another that it starts with. */
@@ -601,12 +573,6 @@ PROGRAM_NUMBER (f_length, a->value.text ? (double) strlen (a->value.text) : 0)
 
 #define MOST_LAYERS 65536
 
-static ProgramValue
-taken_text (GString *text)
-{
-  return program_taken (g_string_free (text, FALSE));
-}
-
 /* --- of a job ------------------------------------------------------------------------------------------ */
 
 /* Which layers have experts, "[0]*3+[1]*58": so many of a kind after each other. */
@@ -621,7 +587,7 @@ f_expert_layers (ProgramRun *run, const ProgramArgument *a)
       n++;
     g_string_append_printf (layers, "%s[%d]*%u", layer > 0 ? "+" : "", has, n);
   }
-  return taken_text (layers);
+  return program_taken (g_string_free (layers, FALSE));
 }
 
 /* "t*3|t||t*2": layers of each chunk of the pipeline, each a letter; none: it is not to be cut so. */
@@ -640,7 +606,7 @@ f_chunks (ProgramRun *run, const ProgramArgument *a)
     if (layers[i] > 1)
       g_string_append_printf (text, "*%u", layers[i]);
   }
-  return taken_text (text);
+  return program_taken (g_string_free (text, FALSE));
 }
 
 /* Whether attention runs the kernel that it runs by itself, of the program that runs the job. */
@@ -672,17 +638,7 @@ f_repeated (ProgramRun *run, const ProgramArgument *a)
   GString *text = g_string_new (NULL);
   for (double i = 0; a->value.text && i < fmin (a[1].value.number, MOST_LAYERS); i++)
     g_string_append (text, a->value.text);
-  return taken_text (text);
-}
-
-/* What "NAME=OTHER" of a list has for a name; NULL: nothing. */
-static const char *
-other_of (char *const *pairs, const char *name)
-{
-  const char *other = NULL;
-  for (; *pairs && !other; pairs++)
-    other = program_pair_value (*pairs, name);
-  return other;
+  return program_taken (g_string_free (text, FALSE));
 }
 
 /* "maade" of "MA*-E" by "M=m A=a *=a -=d E=e", a letter each; none: a letter has no other, or there are too
@@ -693,40 +649,14 @@ f_spelled (ProgramRun *run, const ProgramArgument *a)
   g_auto (GStrv) pairs = program_words (a[1].value.text, " ");
   g_autoptr (GString) text = g_string_new (NULL);
   for (const char *p = a->value.text ? a->value.text : ""; *p; p++) {
-    const char *other = other_of (pairs, (const char[]) { *p, '\0' });
+    const char *other = NULL;
+    for (char **pair = pairs; *pair && !other; pair++)
+      other = program_pair_value (*pair, (const char[]) { *p, '\0' });
     if (!other || text->len >= MOST_LAYERS)
       return program_none ();
     g_string_append (text, other);
   }
   return program_text (text->str);
-}
-
-/* Puts a letter at even distances in place of "m": behind `section` of these each. */
-static void
-space_out (char *pattern, char letter, double section)
-{
-  double x = section;
-  for (char *p = pattern; *p; p++)
-    if (*p == 'm') {
-      bool is_its = x < 0.5;
-      *p = is_its ? letter : 'm';
-      x += is_its ? section : -1;
-    }
-}
-
-/* So many layers "m", of which shares are "a" and "d", evenly spaced; none: there are no layers. */
-static ProgramValue
-f_spaced (ProgramRun *run, const ProgramArgument *a)
-{
-  double n = fmin (a->value.number, MOST_LAYERS), n_attention = rint (n * CLAMP (a[1].value.number, 0, 1)),
-         n_mlp = rint (n * CLAMP (a[2].value.number, 0, 1));
-  if (!(n > 0))
-    return program_none ();
-  char *pattern = g_strnfill ((gsize) n, 'm');
-  space_out (pattern, 'a', (n - n_attention) / (n_attention + 1));
-  if (n_mlp > 0)
-    space_out (pattern, 'd', (n - n_attention - n_mlp) / n_mlp);
-  return program_taken (pattern);
 }
 
 /* "Et*3|(t|)*2" as "Ettt|t|t|", "[0]*2+[1]" as "00+1": a character, a list or what stands in parentheses as
@@ -854,7 +784,6 @@ static const ProgramFunction functions[] = {
   { "whole", "v", f_whole, true },
   { "lower", "v", f_lower, true },
   { "any_of", "vv", f_any_of, true },
-  { "in_words", "vv", f_in_words, true },
   { "items", "v", f_items, true },
   { "replaced", "vvv", f_replaced, true },
   { "starts", "vv", f_starts, true },
@@ -866,9 +795,7 @@ static const ProgramFunction functions[] = {
   { "first", "vv", f_first, true },
   { "like", "vv", f_like, true },
   { "nothing", "", f_nothing, true },
-  { "quoted", "v", f_quoted, true },
-  { "times", "vv", f_times, true },
-  { "commands", "", f_commands, true },
+
   { "leaves", "o", f_leaves },
   { "is_option", "o", f_is_option },
   { "called", "", f_called },
@@ -892,18 +819,17 @@ static const ProgramFunction functions[] = {
   { "is_ordered", "v", f_is_ordered },
   { "repeated", "vv", f_repeated, true },
   { "spelled", "vv", f_spelled, true },
-  { "spaced", "vvv", f_spaced, true },
   { "unrolled", "v", f_unrolled, true },
+  { NULL },
 };
 
 const ProgramFunction *
 program_function_find (const char *name)
 {
-  for (guint i = 0; i < G_N_ELEMENTS (functions); i++)
-    if (strcmp (functions[i].name, name) == 0)
-      return &functions[i];
-  for (const ProgramFunction *f = program_file_functions; f->name; f++)
-    if (strcmp (f->name, name) == 0)
-      return f;
+  const ProgramFunction *const tables[] = { functions, program_file_functions, program_wrap_functions };
+  for (guint i = 0; i < G_N_ELEMENTS (tables); i++)
+    for (const ProgramFunction *f = tables[i]; f->name; f++)
+      if (strcmp (f->name, name) == 0)
+        return f;
   return NULL;
 }

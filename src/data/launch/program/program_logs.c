@@ -15,18 +15,12 @@
 
 /* --- texts ------------------------------------------------------------------------------------------- */
 
-/* "12.3K": what a letter at the end of a number stands for. */
+/* The number behind such words before the end of a line of n bytes, "6,180" and "12.3K" too; NAN: there is
+ * none. */
 static double
-unit_of (const char *digits, const char *end)
+number_behind (const char *line, gsize n, const char *words)
 {
-  static const char letters[] = "KMBT";
-  const char *letter = end > digits && *end && end[1] == '\0' ? strchr (letters, *end) : NULL;
-  return letter ? pow (1000, (double) (letter - letters) + 1) : 1;
-}
-
-double
-log_number_behind (const char *line, gsize n, const char *words)
-{
+  static const char letters[] = "KMBT"; /* at the end of a number */
   const char *p = g_strstr_len (line, (gssize) n, words);
   char digits[MAX_DIGITS + 1], *end = NULL;
   gsize k = 0;
@@ -39,19 +33,22 @@ log_number_behind (const char *line, gsize n, const char *words)
     if (*p != ',' || !g_ascii_isdigit (p[1]))
       digits[k++] = *p;
   digits[k] = '\0';
-  double value = g_ascii_strtod (digits, &end) * unit_of (digits, end);
+  double value = g_ascii_strtod (digits, &end);
+  const char *letter = end > digits && *end && end[1] == '\0' ? strchr (letters, *end) : NULL;
+  value *= letter ? pow (1000, (double) (letter - letters) + 1) : 1;
   return end > digits && isfinite (value) ? value : NAN;
 }
 
-const char *
-log_line_end (const char *line)
+static const char *
+line_end (const char *line)
 {
   const char *end = strchr (line, '\n');
   return end ? end : line + strlen (line);
 }
 
-char *
-log_without_colours (const char *text)
+/* Without what colours it on a terminal. Newly allocated. */
+static char *
+without_colours (const char *text)
 {
   GString *out = g_string_new (NULL);
   for (const char *p = text; *p; p++)
@@ -60,6 +57,13 @@ log_without_colours (const char *text)
     else if (*(p += strcspn (p, "m\n")) == '\0')
       break;
   return g_string_free (out, FALSE);
+}
+
+double
+log_number (const char *text, const char *words)
+{
+  const char *line = strstr (text, words);
+  return line ? number_behind (line, (gsize) (line_end (line) - line), words) : NAN;
 }
 
 const char *
@@ -204,23 +208,13 @@ program_check_logs (ProgramCheck *check, const cJSON *logs)
 /* A log of a program: numbers of the time of its steps, of memory and batches. */
 typedef struct {
   const ProgramMap *map;
-  const cJSON *node; /* of map->logs */
+  const cJSON *node; /* one of its `logs` */
 } Log;
 
 /* --- reading a log ------------------------------------------------------------------------------------ */
 
-/* Behind one of these texts in a line, the first that has an amount; 0: behind none. */
-static double
-amount_behind (const char *line, gsize n, const cJSON *texts)
-{
-  double value = 0;
-  const cJSON *one = cJSON_IsArray (texts) ? texts->child : texts;
-  for (; one && value == 0; one = cJSON_IsArray (texts) ? one->next : NULL)
-    value = fmax (log_number_behind (line, n, one->valuestring), 0);
-  return value;
-}
-
-/* Adds what the line says to amounts, of which those above 0 are known; whether it is of this kind. */
+/* Adds what the line says to amounts, of which those above 0 are known, behind the first of the texts of each
+ * that has one; whether it is of this kind. */
 static bool
 read_line (const cJSON *kind, const char *line, gsize n, double amounts[N_AMOUNTS])
 {
@@ -233,8 +227,12 @@ read_line (const cJSON *kind, const char *line, gsize n, double amounts[N_AMOUNT
   {
     gint k = find_number (one->string);
     Amount amount = k < 0 ? N_AMOUNTS : numbers[k].amount;
-    if (k >= 0 && amounts[amount] == 0)
-      amounts[amount] = amount_behind (line, n, one) * numbers[k].unit;
+    const cJSON *text = cJSON_IsArray (one) ? one->child : one;
+    double value = 0;
+    for (; k >= 0 && amounts[amount] == 0 && text && value == 0; text = text == one ? NULL : text->next)
+      value = fmax (number_behind (line, n, text->valuestring), 0);
+    if (value > 0)
+      amounts[amount] = value * numbers[k].unit;
   }
   return true;
 }
@@ -245,13 +243,12 @@ read_lines (const Log *log, const char *text, bool (*take) (const double *amount
             gpointer data)
 {
   const cJSON *lines = cJSON_GetObjectItemCaseSensitive (log->node, "lines"), *kind;
-  g_autofree char *plain = strchr (text, '\033') ? log_without_colours (text) : NULL;
+  g_autofree char *plain = strchr (text, '\033') ? without_colours (text) : NULL;
   bool goes_on = true;
-  text = plain ? plain : text;
-  for (const char *p = text, *end; *p && goes_on; p = *end ? end + 1 : end) {
+  for (const char *p = plain ? plain : text, *end; *p && goes_on; p = *end ? end + 1 : end) {
     double amounts[N_AMOUNTS] = { 0 };
     bool is_of_kind = false;
-    end = log_line_end (p);
+    end = line_end (p);
     cJSON_ArrayForEach (kind, lines)
     {
       is_of_kind |= read_line (kind, p, (gsize) (end - p), amounts);
@@ -270,29 +267,23 @@ is_first (const double *amounts, gpointer is_its)
   return i == N_TELLING;
 }
 
-/* What the whole lacks no line has; colours may stand within it. */
-static bool
-may_be_its (const Log *log, const char *text)
-{
-  const cJSON *kind;
-  cJSON_ArrayForEach (kind, cJSON_GetObjectItemCaseSensitive (log->node, "lines"))
-  {
-    if (strchr (text, '\033') || program_has_marks (text, strlen (text), program_member (kind, "has")))
-      return true;
-  }
-  return false;
-}
-
-/* Whether a text is a log of a program: a line says the time of a step, or its batch. */
+/* Whether a text is a log of a program: a line says the time of a step, or its batch. What the whole lacks no
+ * line has; colours may stand within it. */
 static bool
 is_log_of (const ProgramMap *map, const char *text, Log *ret_log)
 {
-  const cJSON *node;
+  const cJSON *node, *kind;
   bool is_its = false;
-  cJSON_ArrayForEach (node, map->logs)
+  cJSON_ArrayForEach (node, program_section (map, "logs"))
   {
+    bool may_be = false;
     *ret_log = (Log) { map, node };
-    if (may_be_its (ret_log, text))
+    cJSON_ArrayForEach (kind, cJSON_GetObjectItemCaseSensitive (node, "lines"))
+    {
+      may_be = may_be || strchr (text, '\033')
+          || program_has_marks (text, strlen (text), program_member (kind, "has"));
+    }
+    if (may_be)
       read_lines (ret_log, text, is_first, &is_its);
     if (is_its)
       return true;
@@ -328,20 +319,8 @@ import_is_log_of (const ImportFile *file, const char *map)
 
 /* --- what a log says of its job ----------------------------------------------------------------------- */
 
-/* As JSON what Python prints of a dictionary; what it has as JSON stays so. */
-static char *
-as_json (const char *text, gsize n)
-{
-  GString *out = g_string_new_len (text, (gssize) n);
-  if (out->len > 1 && strchr (out->str, '\'') && !strchr (out->str, '"'))
-    g_strdelimit (out->str, "'", '"');
-  g_string_replace (out, ": True", ": true", 0);
-  g_string_replace (out, ": False", ": false", 0);
-  g_string_replace (out, ": None", ": null", 0);
-  return g_string_free (out, FALSE);
-}
-
-/* The whole configuration, if it is printed: behind the first of these texts that is there. */
+/* The whole configuration, if it is printed: behind the first of these texts that is there. What Python
+ * prints of a dictionary is made JSON. */
 static void
 add_printed (ProgramRun *run, const char *text, LaunchWords *words)
 {
@@ -352,9 +331,14 @@ add_printed (ProgramRun *run, const char *text, LaunchWords *words)
     start = strstr (text, g_strdelimit (*head, "~", ' '));
   start = start ? strchr (start, '{') : NULL;
   const char *end = start ? log_object_end (start) : NULL;
-  g_autofree char *json = end ? as_json (start, (gsize) (end - start)) : NULL;
+  g_autoptr (GString) json = g_string_new_len (start, end ? end - start : 0);
+  if (json->len > 1 && strchr (json->str, '\'') && !strchr (json->str, '"'))
+    g_strdelimit (json->str, "'", '"');
+  g_string_replace (json, ": True", ": true", 0);
+  g_string_replace (json, ": False", ": false", 0);
+  g_string_replace (json, ": None", ": null", 0);
   g_autoptr (LsJsonDoc) doc
-      = json ? ls_json_doc_parse_as (json, strlen (json), run->path, LS_JSON_BY_HAND, none) : NULL;
+      = end ? ls_json_doc_parse_as (json->str, json->len, run->path, LS_JSON_BY_HAND, none) : NULL;
   if (!doc)
     return;
   cJSON *tree = cJSON_Duplicate (ls_json_doc_root (doc), true);
@@ -400,13 +384,44 @@ add_said (const cJSON *kind, const char *line, LaunchWords *words)
   }
 }
 
-void
-program_log_options (ProgramRun *run, const char *text, LaunchWords *words)
+/* ------------------------ arguments ------------------------
+ *       num_layers ...................................... 64
+ *     -------------------- end of arguments --------------------- */
+
+/* "  num_layers ....... 64", "  long_name_without_dots  False", with "0: " or "[default0]:" of a launcher in
+ * front. */
+static void
+add_arguments (LaunchWords *words, const char *text, const cJSON *of)
 {
+  static const char argument[] = "\\A\\s*+(?:[^\\s:]*+:\\s*+)?+([A-Za-z0-9_]++)[ .]++(.*)";
+  const char *head = strstr (text, reads_text (of, "prints"));
+  g_autoptr (GRegex) pattern = g_regex_new (argument, G_REGEX_RAW | G_REGEX_DOTALL, 0, NULL);
+  for (const char *p = head ? line_end (head) : NULL; p && *p == '\n';) {
+    const char *end = line_end (++p);
+    if (reads_text (of, "ends") && g_strstr_len (p, end - p, reads_text (of, "ends")))
+      return;
+    g_autoptr (GMatchInfo) match = NULL;
+    if (g_regex_match_full (pattern, p, end - p, 0, G_REGEX_MATCH_DEFAULT, &match, NULL)) {
+      g_autofree char *name = g_match_info_fetch (match, 1),
+                      *value = g_strstrip (g_match_info_fetch (match, 2));
+      launch_words_add_value (words, name, value);
+    }
+    p = end;
+  }
+}
+
+void
+program_log_options (ProgramRun *run, LaunchWords *words)
+{
+  g_autofree char *text = without_colours (run->text);
   const cJSON *kind;
+  if (reads_text (run->file, "ends")) {
+    add_arguments (words, text, run->file);
+    return;
+  }
   add_printed (run, text, words);
   for (const char *p = text, *end; *p; p = *end ? end + 1 : end) {
-    end = log_line_end (p);
+    end = line_end (p);
     cJSON_ArrayForEach (kind, reads_node (run->file, "lines"))
     {
       if (!program_has_marks (p, (gsize) (end - p), program_member (kind, "has")))
@@ -560,8 +575,9 @@ set_batch (LsImport *import, const char *key, double said, guint32 known)
 }
 
 bool
-import_measure_log (const char *text, LsImport *import)
+import_measure_log (const char *coloured, LsImport *import)
 {
+  g_autofree char *text = without_colours (coloured);
   Log log;
   if (!find_log (text, &log))
     return false;

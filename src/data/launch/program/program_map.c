@@ -88,16 +88,6 @@ add_row (Reading *x, const char *option, OptionRow row)
   g_array_append_val (x->rows, row);
 }
 
-/* "a b c*" */
-static void
-add_rows (Reading *x, const char *options, OptionRow row)
-{
-  g_auto (GStrv) names = g_strsplit (options, " ", -1);
-  for (char **name = names; *name; name++)
-    if (**name)
-      add_row (x, *name, row);
-}
-
 /* The name of our file for a key; NULL and a complaint: there is none. */
 static const char *
 key_of (Reading *x, const cJSON *node, OptionKind kind)
@@ -159,15 +149,6 @@ add_option (Reading *x, const cJSON *group, const char *option, OptionRow row)
   add_row (x, option, row);
 }
 
-/* The option of another program that one is; NULL and a complaint: none. */
-static const char *
-option_as (Reading *x, const cJSON *node)
-{
-  if (!cJSON_IsString (node))
-    program_complain (&x->check, node, "expected the name of an option");
-  return cJSON_GetStringValue (node);
-}
-
 /* { "model": { OPTION: KEY, ... } }, or { "rule": "a b c" }, or one option. */
 static void
 add_group (Reading *x, const cJSON *group)
@@ -184,6 +165,7 @@ add_group (Reading *x, const cJSON *group)
       : !option && is_of_other ? "*"
       : decides                ? key_of (x, decides, OPTION_STRATEGY)
                                : program_member (group, "alike");
+  g_auto (GStrv) names = program_words (cJSON_GetStringValue (node), " ");
   row.remark = is_unasked ? UNASKED : NULL;
   x->map->is_dialect |= !option && is_of_other;
   if (option)
@@ -193,11 +175,16 @@ add_group (Reading *x, const cJSON *group)
                       "expected \"option\", \"model\", \"strategy\", \"rule\", \"known\", \"as\", "
                       "\"packs\" or \"ignored\"");
   else if (cJSON_IsString (node) && !is_key)
-    add_rows (x, node->valuestring, row);
+    for (char **name = names; *name; name++) { /* "a b c*" */
+      if (**name)
+        add_row (x, *name, row);
+    }
   else if (cJSON_IsObject (node))
     cJSON_ArrayForEach (one, node)
     {
-      row.key = is_of_other ? option_as (x, one) : key_of (x, one, row.kind);
+      if (is_of_other && !cJSON_IsString (one))
+        program_complain (&x->check, one, "expected the name of an option");
+      row.key = is_of_other ? cJSON_GetStringValue (one) : key_of (x, one, row.kind);
       add_row (x, one->string, row);
     }
   else
@@ -310,10 +297,10 @@ first_rule (const cJSON *rules, const char *key)
 static const OptionTable *
 options_of_reader (const ProgramMap *map)
 {
-  const cJSON *reader = first_rule (map->rules, map->has_beside ? "beside" : "translate");
-  for (const cJSON *of = map->files ? map->files->child : NULL; of && !reader; of = of->next)
+  const cJSON *reader = first_rule (member (map->root, "rules"), map->has_beside ? "beside" : "translate");
+  for (const cJSON *of = cJSON_GetArrayItem (program_section (map, "reads"), 0); of && !reader; of = of->next)
     reader = first_rule (member (of, "rules"), "translate");
-  return program_table_find (map->around ? "trainer" : cJSON_GetStringValue (reader));
+  return program_table_find (member (map->root, "around") ? "trainer" : cJSON_GetStringValue (reader));
 }
 
 static void
@@ -350,14 +337,14 @@ check_named (Reading *x, const cJSON *options, GHashTable *named)
 static void
 check_writes (Reading *x)
 {
-  const cJSON *writes = x->map->writes, *let = member (writes, "let");
+  const cJSON *writes = member (x->map->root, "writes"), *one;
   ProgramRun run = { .map = x->map, .check = &x->check };
-  g_autoptr (cJSON) rules = cJSON_CreateArray ();
-  cJSON *first = cJSON_CreateObject ();
-  cJSON_AddItemToArray (rules, first);
-  cJSON_AddItemReferenceToObject (first, "let", (cJSON *) let);
-  if (let)
-    program_check_rules (&run, rules);
+  cJSON_ArrayForEach (one, member (writes, "let"))
+  {
+    if (cJSON_IsString (one))
+      program_check_text (&run, one, false);
+    program_let (&run, one->string, program_none ());
+  }
   program_check_rules (&run, member (writes, "finds"));
   program_check_rules (&run, member (writes, "rules"));
   for (guint i = 0; writes && i < 2 * x->map->table.n; i++) {
@@ -375,7 +362,7 @@ check_writes (Reading *x)
 static void
 check_unwraps (Reading *x, ProgramRun *run)
 {
-  const cJSON *wrap = x->map->unwraps;
+  const cJSON *wrap = member (x->map->root, "unwraps");
   if (!wrap)
     return;
   if (!program_member (wrap, "when"))
@@ -393,12 +380,12 @@ static void
 read_lists (Reading *x, const cJSON *node, const OptionTable *theirs)
 {
   ProgramMap *map = x->map;
-  const cJSON *one, *options = member (node, "options");
+  const cJSON *one, *options = member (node, "options"), *rules = member (node, "rules"),
+                    *reads = member (node, "reads");
   g_autoptr (GHashTable) named = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL),
                          parts = g_hash_table_new (g_str_hash, g_str_equal);
-  map->rules = member (node, "rules");
-  map->parts = member (node, "parts");
-  map->has_beside = first_rule (map->rules, "beside") != NULL;
+  map->root = node;
+  map->has_beside = first_rule (rules, "beside") != NULL;
   x->rows = g_array_new (FALSE, FALSE, sizeof (OptionRow));
   cJSON_ArrayForEach (one, options)
   {
@@ -407,15 +394,13 @@ read_lists (Reading *x, const cJSON *node, const OptionTable *theirs)
   map->table.map = map;
   map->table.n = x->rows->len;
   map->table.rows = (const OptionRow *) g_array_free (x->rows, FALSE);
-  map->table.releases = member (node, "releases");
-  cJSON_ArrayForEach (one, map->table.releases)
+  cJSON_ArrayForEach (one, member (node, "releases"))
   {
     check_release (x, one);
   }
-  map->files = member (node, "reads");
-  if (map->files && !map->files->child)
-    program_complain (&x->check, map->files, "expected a list of at least one file");
-  cJSON_ArrayForEach (one, map->files)
+  if (reads && !reads->child)
+    program_complain (&x->check, reads, "expected a list of at least one file");
+  cJSON_ArrayForEach (one, reads)
   {
     check_file (x, one);
   }
@@ -427,13 +412,13 @@ read_lists (Reading *x, const cJSON *node, const OptionTable *theirs)
   check_theirs (x, options, run.theirs);
   check_unwraps (x, &run);
   check_writes (x);
-  cJSON_ArrayForEach (one, map->files)
+  cJSON_ArrayForEach (one, reads)
   {
     program_check_rules (&run, member (one, "rules"));
     program_check_rules (&run, member (one, "shapes"));
   }
-  program_check_rules (&run, map->rules);
-  cJSON_ArrayForEach (one, map->parts)
+  program_check_rules (&run, rules);
+  cJSON_ArrayForEach (one, member (node, "parts"))
   {
     g_clear_pointer (&run.lets, g_hash_table_unref);
     if (!g_hash_table_contains (parts, one->string))
@@ -454,7 +439,6 @@ read_arguments (Reading *x, const cJSON *node)
   map->arguments = g_new0 (ProgramMap, 1);
   map->arguments->program = map->program;
   map->arguments->doc = map->doc;
-  map->arguments->negates = program_member (node, "negates");
   x->map = map->arguments;
   read_lists (x, node, &map->table);
   x->map = map;
@@ -469,18 +453,14 @@ program_map_read (const LsJsonDoc *doc, LsDiagList *diags)
   const cJSON *root = ls_json_doc_root (doc);
   map->doc = ls_json_doc_ref (doc);
   map->kept = g_ptr_array_new_with_free_func (g_free);
-  map->logs = member (root, "logs");
-  map->tables = member (root, "tables");
-  map->unwraps = member (root, "unwraps");
-  map->writes = member (root, "writes");
-  map->comes = member (root, "comes_with");
-  map->around = member (root, "around");
   Reading x = { map, { map->doc, diags, 0 }, NULL, map->kept };
-  if (!map->logs && !member (root, "reads") && !map->around && !member (root, "parts") && !map->tables
-      && !map->unwraps)
+  bool has_some = false;
+  for (const cJSON *one = root->child; one && !has_some; one = one->next)
+    has_some = ls_is_one_of (one->string, "logs reads around parts tables unwraps");
+  if (!has_some)
     program_complain (&x.check, root,
                       "expected \"reads\", with \"options\" and \"rules\", \"parts\" or \"logs\"");
-  program_check_logs (&x.check, map->logs);
+  program_check_logs (&x.check, member (root, "logs"));
   read_lists (&x, root, NULL);
   read_arguments (&x, member (root, "arguments"));
   return x.check.n_wrong == 0 ? g_steal_pointer (&map) : NULL;
@@ -534,6 +514,6 @@ ls_program_inspect (const LsJsonDoc *doc, LsDiagList *diags)
 {
   g_autoptr (ProgramMap) map = program_map_read (doc, diags);
   return map ? g_strdup_printf ("program, %s: %u options, %d rules", map->program, map->table.n,
-                                cJSON_GetArraySize (map->rules))
+                                cJSON_GetArraySize (program_section (map, "rules")))
              : NULL;
 }

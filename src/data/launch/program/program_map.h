@@ -40,24 +40,26 @@ struct ProgramMap {
   char *sections; /* what may stand in front of a name that has "~" there, with blanks between; or NULL */
   LsJsonDoc *doc;
   OptionTable table;
-  GPtrArray *kept;      /* what its rows are made of, beside doc */
-  const cJSON *files;   /* of doc, `reads`; NULL: none are known */
-  const cJSON *rules;   /* of doc */
-  const cJSON *parts;   /* lists of rules by name, of doc, which rules of other maps run too; NULL: none */
-  const cJSON *tables;  /* what code looks up, of doc; NULL: nothing */
-  const cJSON *logs;    /* of doc; NULL: none are known */
-  const cJSON *unwraps; /* of doc: files that wrap a script; NULL: none do */
-  bool is_dialect;      /* options of it become those of another program that is read in C */
-  bool has_beside;      /* rules say what is configured beside it in options of another program */
-  /* Of doc: of a program around a Trainer of Hugging Face, whose options are those of one by other names and
-   * with other defaults, how its commands are known; NULL: it is none. */
-  const cJSON *around;
-  const cJSON *comes;           /* files that come with it, of doc: names and what they say; NULL: none do */
+  GPtrArray *kept;              /* what its rows are made of, beside doc */
+  const cJSON *root;            /* of doc, all of it; of arguments, these */
+  bool is_dialect;              /* options of it become those of another program that is read in C */
+  bool has_beside;              /* rules say what is configured beside it in options of another program */
   struct ProgramMap *arguments; /* of a command that names no configuration, in options of one; NULL: none */
-  const char *negates; /* of arguments: what in front of the last part of one turns it off, or NULL */
-  const cJSON
-      *writes; /* what is calculated of a job that is written, and what the program lacks; NULL: none is */
 };
+
+/* What it has under one of its keys (src/manual/formats/program.md), "parts"; NULL: nothing. NULL allowed. */
+static inline const cJSON *
+program_section (const ProgramMap *map, const char *key)
+{
+  return map ? cJSON_GetObjectItemCaseSensitive (map->root, key) : NULL;
+}
+
+/* What stands there under a name; NULL: nothing does. */
+static inline const cJSON *
+program_entry (const ProgramMap *map, const char *key, const char *name)
+{
+  return cJSON_GetObjectItemCaseSensitive (program_section (map, key), name);
+}
 
 /* Names and texts of the maps that ship, as they were when this was built; NULL at the end (embed.py). */
 extern const char *const program_embedded[][2];
@@ -86,11 +88,6 @@ typedef struct {
   double number;
 } ProgramValue;
 
-/* What code that reads a file says of it beside its options; value NULL: nothing. The last has no name. */
-typedef struct {
-  const char *name, *value;
-} ProgramTold;
-
 /* What expressions see, and rules change: a job that is being read. */
 typedef struct {
   const ProgramMap *map;
@@ -101,17 +98,17 @@ typedef struct {
   const cJSON *root;  /* of a file that is unwrapped: its tree, or a list of its documents; or NULL */
   struct ProgramScript *wraps; /* what is written in its place; NULL: nothing is */
   cJSON *shaped;               /* the same before its options are read, where rules may change it; or NULL */
-  const ProgramTold *told;     /* NULL: nothing is */
-  const char *text;            /* of a file that is looked at, or read; NULL: there is none */
-  const ImportFile *looked;    /* that file; or NULL */
-  const char *path;            /* of the job's file */
-  const char *name;            /* of a configuration in Python: the name whose value it is; or NULL */
-  const LaunchScript *script;  /* that starts it; NULL: none does */
-  char *command;               /* what of this starts the program (f_command ()); NULL: nothing is known */
-  GHashTable *lets;            /* char * -> ProgramValue *: what rules calculated */
-  char *wrong;                 /* what is wrong with an expression; NULL: nothing */
-  bool is_refused;             /* a rule refused the job */
-  bool has_lacks;              /* a script sources what is not here */
+  const cJSON *told;        /* what code or a rule says of a file beside its options, texts by their names */
+  const char *text;         /* of a file that is looked at, or read; NULL: there is none */
+  const ImportFile *looked; /* that file; or NULL */
+  const char *path;         /* of the job's file */
+  const char *name;         /* of a configuration in Python: the name whose value it is; or NULL */
+  const LaunchScript *script; /* that starts it; NULL: none does */
+  char *command;              /* what of this starts the program (f_command ()); NULL: nothing is known */
+  GHashTable *lets;           /* char * -> ProgramValue *: what rules calculated */
+  char *wrong;                /* what is wrong with an expression; NULL: nothing */
+  bool is_refused;            /* a rule refused the job */
+  bool has_lacks;             /* a script sources what is not here */
   const ImportFiles *files;
   LaunchWords *says;      /* options of another program; NULL: there is none */
   LaunchJob other;        /* in these */
@@ -145,7 +142,7 @@ void program_check_text (ProgramRun *run, const cJSON *node, bool is_template);
 void program_value_clear (ProgramValue *v);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (ProgramValue, program_value_clear)
 char *program_value_text (const ProgramValue *v); /* newly allocated; "" of none */
-ProgramValue program_value_copy (const ProgramValue *v);
+
 static inline ProgramValue
 program_number (double n)
 {
@@ -188,8 +185,7 @@ bool program_any_word (const char *words, const char *separator,
 
 /* What later expressions call so; takes the value. */
 void program_let (ProgramRun *run, const char *name, ProgramValue v);
-/* Adds a copy of a text that is not in a list. */
-void program_add_once (GPtrArray *list, const char *text);
+
 /* Of the tree, by its path, or "." for all of it; "/": all that the file has. NULL: it is not there. */
 const cJSON *program_node (const ProgramRun *run, const char *path);
 
@@ -210,9 +206,8 @@ ProgramValue program_value_of (ProgramRun *run, const cJSON *node);
 ProgramValue program_value_at (ProgramRun *run, const cJSON *rule, const char *key);
 guint64 program_whole_at (ProgramRun *run, const cJSON *rule, const char *key);
 bool program_is_true_at (ProgramRun *run, const cJSON *rule, const char *key);
-/* What a rule tells, { "told": { name: value } }: ProgramTold, the last without a name. The caller frees
- * it. */
-GArray *program_told_of (ProgramRun *run, const cJSON *rule);
+/* What a rule tells, { "told": { name: value } }: texts; the caller frees it. */
+cJSON *program_told_of (ProgramRun *run, const cJSON *rule);
 /* A number without its fraction; 0: there is none above 0. */
 guint64 program_whole (const ProgramValue *v);
 
@@ -230,7 +225,7 @@ char *program_written (const ProgramMap *map, const char *expression, const LsMo
 /* Refuses what the program does not have, and notes what is said elsewhere. */
 void program_check_written (const char *map, Emit *e);
 /* knob: "--schedule zb-2p", as one would type it; why: of the target. */
-void program_refuse_written (Emit *e, const char *knob, const char *format, ...) G_GNUC_PRINTF (3, 4);
+void program_refuse_written (Emit *e, const char *knob, const char *why);
 
 /* --- program_functions.c: functions of expressions ------------------------------------------------------ */
 
@@ -260,7 +255,8 @@ typedef struct {
     return expression;                                                                                       \
   }
 
-extern const ProgramFunction program_file_functions[]; /* program_other.c; the last has no name */
+/* Of program_other.c and program_wrap.c; the last has no name. */
+extern const ProgramFunction program_file_functions[], program_wrap_functions[];
 
 /* "model.layers", "strategy.tp": NULL: there is no such key. */
 const LsField *program_key_find (const char *word, bool *ret_is_model);
@@ -295,15 +291,6 @@ ProgramAction program_base, program_translate, program_say, program_say_option, 
     program_switch, program_deepspeed, program_read_as, program_run_part, program_beside, program_fill_open;
 /* Tells a value of the act as "why" of its rule says, or as the default of the program. */
 void program_tell_default (ProgramRun *run, ProgramAct *a);
-/* What else is known of a job that rules of a map are run over: what is told, a configuration of DeepSpeed,
- * which is taken, and a program around it; NULL: none. */
-typedef struct {
-  const ProgramTold *told;
-  LaunchWords *deepspeed;
-  const ProgramMap *around;
-  LaunchWords *says; /* takes what its options are as those of a Trainer; NULL: they are its own */
-  Emit *emit;        /* the job is written, not read */
-} ProgramWith;
 /* What "translate" calls the options of a configuration of the program itself, for those of a command. */
 #define PROGRAM_CONFIGURATION "configuration"
 
@@ -312,8 +299,6 @@ typedef struct {
 ProgramAction program_unset; /* program_functions.c */
 ProgramAction program_add_options, program_leave_more, program_take_file, program_take_arguments,
     program_take_golden;
-/* Arguments that a log prints. */
-void program_add_printed (LaunchWords *words, const char *text, const cJSON *of);
 
 /* --- program_python.c: configurations in Python --------------------------------------------------------- */
 
@@ -331,9 +316,6 @@ bool program_shape (ProgramRun *run, cJSON *tree);
 /* The same behind the file's own rules about it. */
 bool program_take (ProgramRun *run, cJSON *tree);
 
-/* What the script sets, or is given beside it; NULL: nothing. */
-const char *program_environment (const ProgramRun *run, const char *name);
-
 /* --- program_wrap.c: files that wrap a launch script --------------------------------------------------- */
 
 /* Puts the script in place of a file that this map unwraps, which loses its tree; another file stays as it
@@ -341,10 +323,6 @@ const char *program_environment (const ProgramRun *run, const char *name);
 bool program_unwrap (const char *name, ImportFile *file, GPtrArray *told, LsDiagList *diags);
 ProgramAction program_write_line, program_tell_once, program_write_variable, program_write_command,
     program_write_once;
-/* A word of a shell in double quotes; "2" times "$NODES" as "$((2*$NODES))"; commands so far. */
-char *program_quoted (const char *text);
-char *program_times (const char *a, const char *b);
-guint program_commands (const ProgramRun *run);
 
 /* --- program_reader.c: the files ------------------------------------------------------------------------ */
 
@@ -364,8 +342,6 @@ bool program_read (const ProgramReader *reader, const ImportFiles *files, LsImpo
                    LsDiagList *diags);
 /* What the file says of options that the tree has not, or, on top, whatever it has. */
 void program_add_said (ProgramRun *run, cJSON *tree, bool is_on_top);
-/* Takes a member out of a tree by its path; false: there is none. */
-bool program_drop (cJSON *tree, const char *path);
 
 /* --- read_hf_launch.c: a Trainer of Hugging Face, and programs around one -------------------------- */
 
@@ -382,15 +358,11 @@ bool hf_knows (const char *name);
 
 void program_check_logs (ProgramCheck *check, const cJSON *logs);
 /* Options that a log says of its job. */
-void program_log_options (ProgramRun *run, const char *text, LaunchWords *words);
+void program_log_options (ProgramRun *run, LaunchWords *words);
 
-/* The number behind such words before the end of a line of n bytes, "6,180" and "12.3K" too; NAN: there is
+/* The number behind the first such words of a text, on their line, "6,180" and "12.3K" too; NAN: there is
  * none. */
-double log_number_behind (const char *line, gsize n, const char *words);
-/* Without what colours it on a terminal. Newly allocated. */
-char *log_without_colours (const char *text);
-/* Where a line ends. */
-const char *log_line_end (const char *line);
+double log_number (const char *text, const char *words);
 /* Where an object of JSON or Python ends, behind its brace; NULL: it does not. Braces in texts count too. */
 const char *log_object_end (const char *object);
 
@@ -416,13 +388,14 @@ typedef struct {
   const ProgramFunction *(*function_find) (const char *name); /* NULL: there is none */
   /* Whether all were run: else one refuses the job, and run->diags says why. */
   bool (*run_rules) (ProgramRun *run, const cJSON *rules);
-  /* A job in options of a map's program by its rules, or by a part of them, before which they were read.
-   * False: with a diagnostic. */
-  bool (*run_map) (const char *name, const char *part, const ProgramWith *with, LaunchJob *job,
-                   const ImportFiles *files, LsDiagList *diags);
+  /* A job in options of a map's program by its rules, or by a part of them, before which they were read. What
+   * else `run` has of it holds: files, diags (NULL: nobody asks), what is told, a configuration of DeepSpeed,
+   * which is taken, a program around it, what takes its options as those of a Trainer, and where it is
+   * written. False: with a diagnostic. */
+  bool (*run_map) (const char *name, const char *part, ProgramRun run, LaunchJob *job);
   /* A configuration of a map's first file, which code has read, and which is changed. False: a diagnostic. */
-  bool (*read_tree) (const char *name, cJSON *tree, const char *path, const ProgramTold *told,
-                     LsImport *import, LsDiagList *diags);
+  bool (*read_tree) (const char *name, cJSON *tree, const char *path, const cJSON *told, LsImport *import,
+                     LsDiagList *diags);
 } ProgramDoors;
 
 extern const ProgramDoors *program_doors;
@@ -431,10 +404,9 @@ extern const ProgramDoors *program_doors;
 const ProgramMap *program_map_get (const char *name);
 const ProgramFunction *program_function_find (const char *name);
 bool program_run_rules (ProgramRun *run, const cJSON *rules);
-bool program_run_map (const char *name, const char *part, const ProgramWith *with, LaunchJob *job,
-                      const ImportFiles *files, LsDiagList *diags);
-bool program_read_tree (const char *name, cJSON *tree, const char *path, const ProgramTold *told,
-                        LsImport *import, LsDiagList *diags);
+bool program_run_map (const char *name, const char *part, ProgramRun run, LaunchJob *job);
+bool program_read_tree (const char *name, cJSON *tree, const char *path, const cJSON *told, LsImport *import,
+                        LsDiagList *diags);
 
 /* The options of a program; NULL: there is none of that name, or NULL. */
 static inline const OptionTable *

@@ -112,20 +112,13 @@ program_switch (ProgramRun *run, ProgramAct *a)
   }
 }
 
-/* The text of a file that comes with a program; NULL: there is none. map: NULL allowed. */
-static char *
-file_with (const ProgramMap *map, const char *name)
-{
-  const cJSON *file = map ? cJSON_GetObjectItemCaseSensitive (map->comes, name) : NULL;
-  return file ? cJSON_PrintUnformatted (file) : NULL;
-}
-
 /* The text of a configuration of DeepSpeed, which comes with a program or is here; NULL: it is not. map: NULL
  * allowed. */
 static char *
 configuration_of (const ProgramRun *run, const ProgramMap *map, const char *name, gsize *ret_n)
 {
-  char *text = name ? file_with (map, name) : NULL;
+  const cJSON *own = program_entry (map, "comes_with", name);
+  char *text = own ? cJSON_PrintUnformatted (own) : NULL;
   *ret_n = text ? strlen (text) : 0;
   return text || !name || !run->files ? text : launch_file_of (run->files, name, ret_n);
 }
@@ -200,31 +193,23 @@ program_fill_open (ProgramRun *run, ProgramAct *a)
 
 /* By all rules, or by a part of them, before which options were read. */
 bool
-program_run_map (const char *name, const char *part, const ProgramWith *with, LaunchJob *job,
-                 const ImportFiles *files, LsDiagList *diags)
+program_run_map (const char *name, const char *part, ProgramRun run, LaunchJob *job)
 {
   const ProgramMap *map = program_doors->map_get (name);
-  if (!map && diags)
-    program_map_free (program_map_load (name, diags)); /* it says what is wrong */
+  LaunchWords *says = run.says;
+  if (!map && run.diags)
+    program_map_free (program_map_load (name, run.diags)); /* it says what is wrong */
   if (!map)
     return false;
-  ProgramRun run = { .map = map,
-                     .job = job,
-                     .words = (LaunchWords *) job->words,
-                     .path = job->import->made.path,
-                     .files = files,
-                     .told = with->told,
-                     .says = with->says,
-                     .other = { .import = job->import,
-                                .words = with->says,
-                                .table = program_table_find ("trainer"),
-                                .gpus = job->gpus },
-                     .deepspeed = with->deepspeed,
-                     .around = with->around,
-                     .emit = with->emit,
-                     .is_written = with->emit != NULL,
-                     .command = g_strdup (job->script),
-                     .diags = diags };
+  run.map = map;
+  run.job = job;
+  run.words = (LaunchWords *) job->words;
+  run.path = job->import->made.path;
+  run.other = (LaunchJob) {
+    .import = job->import, .words = says, .table = program_table_find ("trainer"), .gpus = job->gpus
+  };
+  run.is_written = run.emit != NULL;
+  run.command = g_strdup (job->script);
   const OptionTable *table = job->table;
   job->table = &map->table;
   bool had_open = part && job->open;
@@ -234,27 +219,14 @@ program_run_map (const char *name, const char *part, const ProgramWith *with, La
   if (run.says)
     option_translate (job, run.says);
   bool ok = program_doors->run_rules (
-      &run, part ? cJSON_GetObjectItemCaseSensitive (map->parts, part) : map->rules);
+      &run, part ? program_entry (map, "parts", part) : program_section (map, "rules"));
   if (!had_open)
     g_clear_pointer (&job->open, g_hash_table_unref);
   run.job = NULL;
-  run.says = with->says ? NULL : run.says;
+  run.says = says ? NULL : run.says;
   program_run_clear (&run);
   job->table = part && table ? table : job->table;
   return ok;
-}
-
-/* Not what begins with one of these. */
-static LaunchWords *
-words_but (const LaunchWords *all, const char *but)
-{
-  LaunchWords *words = launch_words_new ();
-  for (guint i = 0; i < all->options->len; i++) {
-    const LaunchOption *o = all->options->pdata[i];
-    if (!program_any_word (but, " ", g_str_has_prefix, o->name))
-      launch_words_add_renamed (words, o->name, o);
-  }
-  return words;
 }
 
 /* { "part": name, "of_map": another program, whose options are said, or with "own": true those of this one;
@@ -265,20 +237,23 @@ program_run_part (ProgramRun *run, ProgramAct *a)
   const char *of = program_member (a->rule, "of_map"), *part = a->what->valuestring,
              *but = program_member (a->rule, "but");
   bool is_own = cJSON_HasObjectItem (a->rule, "own");
-  g_autoptr (GArray) told = program_told_of (run, a->rule);
-  const ProgramWith with = { .told = (const ProgramTold *) (gpointer) told->data, .emit = run->emit };
+  g_autoptr (cJSON) told = program_told_of (run, a->rule);
+  const ProgramRun with = { .told = told, .emit = run->emit, .files = run->files, .diags = run->diags };
   if (!of)
-    run->is_refused
-        |= !program_doors->run_rules (run, cJSON_GetObjectItemCaseSensitive (run->map->parts, part));
+    run->is_refused |= !program_doors->run_rules (run, program_entry (run->map, "parts", part));
   else if (but && run->says) {
     const OptionTable *table = run->job->import->made.table;
-    g_autoptr (LaunchWords) words = words_but (run->says, but);
+    g_autoptr (LaunchWords) words = launch_words_new ();
+    for (guint i = 0; i < run->says->options->len; i++) {
+      const LaunchOption *o = run->says->options->pdata[i];
+      if (!program_any_word (but, " ", g_str_has_prefix, o->name))
+        launch_words_add_renamed (words, o->name, o);
+    }
     LaunchJob rest = { .import = run->job->import, .words = words };
-    program_doors->run_map (of, part, &(ProgramWith) { NULL }, &rest, NULL, NULL);
+    program_doors->run_map (of, part, (ProgramRun) { NULL }, &rest);
     run->job->import->made.table = table;
   } else if (run->says || is_own)
-    run->is_refused
-        |= !program_doors->run_map (of, part, &with, is_own ? run->job : &run->other, run->files, run->diags);
+    run->is_refused |= !program_doors->run_map (of, part, with, is_own ? run->job : &run->other);
 }
 
 /* { "translate": program }: options that it has too, by its names. */
@@ -297,12 +272,13 @@ void
 program_read_as (ProgramRun *run, ProgramAct *a)
 {
   const char *name = a->what->valuestring;
-  g_autoptr (GArray) told = program_told_of (run, a->rule);
-  const ProgramWith with = { .told = (const ProgramTold *) (gpointer) told->data,
-                             .deepspeed = g_steal_pointer (&run->deepspeed) };
+  g_autoptr (cJSON) told = program_told_of (run, a->rule);
+  const ProgramRun with = {
+    .told = told, .deepspeed = g_steal_pointer (&run->deepspeed), .files = run->files, .diags = run->diags
+  };
   run->other.table = program_table_find (name);
   run->other.gpus = run->job->gpus;
-  run->is_refused |= !program_doors->run_map (name, NULL, &with, &run->other, run->files, run->diags);
+  run->is_refused |= !program_doors->run_map (name, NULL, with, &run->other);
   run->other.open = run->job->open; /* its reader made its own */
 }
 
@@ -381,47 +357,10 @@ f_options (ProgramRun *run, const ProgramArgument *a)
   return program_number (n);
 }
 
-/* --- a log --------------------------------------------------------------------------------------------- */
-
-/* ------------------------ arguments ------------------------
- *       num_layers ...................................... 64
- *     -------------------- end of arguments --------------------- */
-
-/* "  num_layers ....... 64", "  long_name_without_dots  False", with "0: " or "[default0]:" of a launcher in
- * front. */
-static void
-read_argument (LaunchWords *words, const GRegex *pattern, const char *line, const char *end)
-{
-  g_autoptr (GMatchInfo) match = NULL;
-  if (!g_regex_match_full (pattern, line, end - line, 0, G_REGEX_MATCH_DEFAULT, &match, NULL))
-    return;
-  g_autofree char *name = g_match_info_fetch (match, 1), *value = g_strstrip (g_match_info_fetch (match, 2));
-  launch_words_add_value (words, name, value);
-}
-
-void
-program_add_printed (LaunchWords *words, const char *text, const cJSON *of)
-{
-  static const char argument[] = "\\A\\s*+(?:[^\\s:]*+:\\s*+)?+([A-Za-z0-9_]++)[ .]++(.*)";
-  const char *head = strstr (text, reads_text (of, "prints"));
-  g_autoptr (GRegex) pattern = g_regex_new (argument, G_REGEX_RAW | G_REGEX_DOTALL, 0, NULL);
-  for (const char *p = head ? log_line_end (head) : NULL; p && *p == '\n';) {
-    const char *end = log_line_end (++p);
-    if (reads_text (of, "ends") && g_strstr_len (p, end - p, reads_text (of, "ends")))
-      return;
-    read_argument (words, pattern, p, end);
-    p = end;
-  }
-}
+/* --- files --------------------------------------------------------------------------------------------- */
 
 /* The number behind the first such text of a log, on its line; none: there is none. */
-static ProgramValue
-f_number_behind (ProgramRun *run, const ProgramArgument *a)
-{
-  const char *line = run->text && a[0].value.text ? strstr (run->text, a[0].value.text) : NULL;
-  return program_number (
-      line ? log_number_behind (line, (gsize) (log_line_end (line) - line), a[0].value.text) : NAN);
-}
+PROGRAM_NUMBER (f_number_behind, run->text && a->value.text ? log_number (run->text, a->value.text) : NAN)
 
 /* Whether an object of JSON, or of a template of it, has such a member itself, and not another one in it. */
 static bool

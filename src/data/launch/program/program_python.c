@@ -5,22 +5,12 @@
 
 #include <lockstep/error.h>
 
+#include "base/list.h"
 #include "data/launch/program/program_map.h"
 #include "data/launch/python/python_names.h"
 #include "data/launch/yaml_config.h"
 
 /* --- members of trees -------------------------------------------------------------------------------- */
-
-bool
-program_drop (cJSON *tree, const char *path)
-{
-  const char *dot = strrchr (path, '.');
-  g_autofree char *front = dot ? g_strndup (path, (gsize) (dot - path)) : NULL;
-  cJSON *parent = front ? yaml_config_find (tree, front) : tree, *item = yaml_config_find (tree, path);
-  if (item && parent)
-    cJSON_Delete (cJSON_DetachItemViaPointer (parent, item));
-  return item != NULL;
-}
 
 void
 program_add_said (ProgramRun *run, cJSON *tree, bool is_on_top)
@@ -30,23 +20,13 @@ program_add_said (ProgramRun *run, cJSON *tree, bool is_on_top)
   {
     g_auto (ProgramValue) v = program_value_of (run, one);
     if (v.text && is_on_top)
-      program_drop (tree, one->string);
+      cJSON_Delete (yaml_config_detach (tree, one->string));
     if (v.text && !yaml_config_find (tree, one->string))
       cJSON_AddStringToObject (tree, one->string, v.text);
   }
 }
 
 #define MAX_FILES 16 /* of a configuration, that import from others */
-
-/* --- the environment ----------------------------------------------------------------------------------- */
-
-const char *
-program_environment (const ProgramRun *run, const char *name)
-{
-  GHashTable *variables = run->job->variables;
-  const char *set = variables ? g_hash_table_lookup (variables, name) : NULL;
-  return set || !run->files ? set : import_given (run->files, name);
-}
 
 /* --- a value ------------------------------------------------------------------------------------------- */
 
@@ -132,20 +112,10 @@ drop_rest (const ProgramRun *run, cJSON *tree)
   {
     if (!cJSON_IsString (one)
         || program_fits ((ProgramRun) { .map = run->map, .tree = tree }, one->valuestring))
-      program_drop (tree, one->string);
+      cJSON_Delete (yaml_config_detach (tree, one->string));
   }
   if (reads_is (of, "without_none"))
     drop_nulls (tree);
-}
-
-/* What the command changes: values "a.b=c" of an option. */
-static void
-change (const ProgramRun *run, cJSON *tree)
-{
-  const char *option = run->script ? reads_text (run->file, "changes") : NULL;
-  const LaunchOption *pairs = option ? launch_words_find (run->script->words, option) : NULL;
-  for (guint i = 0; pairs && i < pairs->values->len; i++)
-    yaml_config_set_pair (tree, pairs->values->pdata[i]);
 }
 
 /* { "put": { path: value } }: of the configuration, "@name" is the path that a value of ours says; a value
@@ -169,8 +139,14 @@ program_put (ProgramRun *run, ProgramAct *a)
 void
 program_move (ProgramRun *run, ProgramAct *a)
 {
-  if (run->shaped)
-    yaml_config_move (run->shaped, a->name, a->what->valuestring);
+  const char *to = a->what->valuestring;
+  if (!run->shaped || !cJSON_IsObject (yaml_config_find (run->shaped, a->name)))
+    return;
+  cJSON *moved = yaml_config_detach (run->shaped, a->name);
+  g_autoptr (cJSON) before = yaml_config_detach (run->shaped, to);
+  if (cJSON_IsObject (before))
+    yaml_config_merge (moved, before);
+  yaml_config_set_node (run->shaped, to, moved);
 }
 
 /* { "drop": "a b.c" }: members of the configuration. */
@@ -179,7 +155,7 @@ program_drop_members (ProgramRun *run, ProgramAct *a)
 {
   g_auto (GStrv) paths = g_strsplit (a->what->valuestring, " ", -1);
   for (char **path = paths; run->tree && *path; path++)
-    program_drop ((cJSON *) run->tree, *path);
+    cJSON_Delete (yaml_config_detach ((cJSON *) run->tree, *path));
 }
 
 static bool
@@ -195,13 +171,15 @@ run_on (ProgramRun *run, cJSON *tree, const cJSON *rules)
 bool
 program_shape (ProgramRun *run, cJSON *tree)
 {
-  bool ok = run_on (run, tree, reads_node (run->file, "shapes"));
-  if (ok) {
-    python_names_forget_calls (tree);
-    change (run, tree);
-    drop_rest (run, tree);
-  }
-  return ok;
+  const char *option = run->script ? reads_text (run->file, "changes") : NULL;
+  const LaunchOption *pairs = option ? launch_words_find (run->script->words, option) : NULL;
+  if (!run_on (run, tree, reads_node (run->file, "shapes")))
+    return false;
+  python_names_forget_calls (tree);
+  for (guint i = 0; pairs && i < pairs->values->len; i++) /* the command changes "a.b=c" */
+    yaml_config_set_pair (tree, pairs->values->pdata[i]);
+  drop_rest (run, tree);
+  return true;
 }
 
 /* --- one of several ------------------------------------------------------------------------------------ */
@@ -283,53 +261,33 @@ program_take (ProgramRun *run, cJSON *tree)
 const cJSON *
 program_returned (const ProgramMap *map)
 {
-  const cJSON *of = map->files ? map->files->child : NULL;
+  const cJSON *of = cJSON_GetArrayItem (program_section (map, "reads"), 0);
   while (of && !reads_text (of, "returns"))
     of = of->next;
   return of;
 }
 
-/* The file, with what it imports if that is read. texts outlive it; NULL: a diagnostic. */
-static LsPython *
-evaluated (const ProgramRun *run, const ImportFile *file, GPtrArray *texts)
-{
-  const ImportFiles *files = run->files;
-  const cJSON *of = run->file;
-  if (!reads_text (of, "joins"))
-    return ls_python_new (file->text, file->n, file->path, run->diags);
-  guint first = 0;
-  while (first + 1 < files->n && files->files[first].text != file->text)
-    first++;
-  const PythonJoin join
-      = { files, first, reads_text (of, "joins"), reads_node (of, "functions"), run->job->import };
-  return python_join (&join, texts, run->diags);
-}
-
-/* What was returned, by rules: what is not followed is told behind those about it, before others shape it. */
-static bool
-take_returned (ProgramRun *run, cJSON *tree, const char *function, const GPtrArray *passed)
-{
-  bool ok = run_on (run, tree, reads_node (run->file, "rules"));
-  if (ok)
-    python_tell_passed (run->job->import, function, passed);
-  return ok && program_shape (run, tree);
-}
-
-/* What a function of that name returns; with what file->joins says, file is one of the job's. */
+/* What a function of that name returns, by rules: what is not followed is told behind those about it, before
+ * others shape it. With what it imports, if that is read: file is one of the job's then. */
 static cJSON *
 made_by_function (ProgramRun *run, const char *function, const ImportFile *file)
 {
   const char *path = run->path;
   g_autoptr (GPtrArray) passed = g_ptr_array_new_with_free_func (g_free),
                         texts = g_ptr_array_new_with_free_func (g_free);
-  g_autoptr (LsPython) python = evaluated (run, file, texts);
+  g_autoptr (LsPython) python = reads_text (run->file, "joins")
+      ? python_join (run->file, run->files, file, texts, run->job->import, run->diags)
+      : ls_python_new (file->text, file->n, file->path, run->diags);
   g_autoptr (cJSON) tree = python ? ls_python_value (python, function, passed, run->diags) : NULL;
   bool is_program = python && python_refuse_program (python, file->path, run->map->name, run->diags);
   if (tree && !is_program)
     launch_python_environment (python, reads_is (run->file, "te"), run->job->import);
   run->name = function;
   run->path = file->path;
-  bool ok = tree && !is_program && take_returned (run, tree, function, passed);
+  bool ok = tree && !is_program && run_on (run, tree, reads_node (run->file, "rules"));
+  if (ok)
+    python_tell_passed (run->job->import, function, passed);
+  ok = ok && program_shape (run, tree);
   run->name = NULL;
   run->path = path;
   return ok ? g_steal_pointer (&tree) : NULL;
@@ -338,11 +296,9 @@ made_by_function (ProgramRun *run, const char *function, const ImportFile *file)
 cJSON *
 program_python_returned (ProgramRun *run, const char *asked, const ImportFile *file)
 {
-  const cJSON *of = run->file;
-  const PythonPick pick
-      = { reads_text (of, "returns"), reads_text (of, "noun") ? reads_text (of, "noun") : "configuration" };
   g_autoptr (LsPython) python = ls_python_new (file->text, file->n, file->path, run->diags);
-  const char *function = python ? python_pick_function (python, &pick, asked, file->path, run->diags) : NULL;
+  const char *function
+      = python ? python_pick_function (python, run->file, asked, file->path, run->diags) : NULL;
   return function ? made_by_function (run, function, file) : NULL;
 }
 
@@ -386,31 +342,16 @@ program_put_said (ProgramRun *run, ProgramAct *a)
     yaml_config_set ((cJSON *) run->tree, name, "False");
 }
 
-/* "++a.b=c"; a launcher may have all of a job within a mapping. */
+/* "++a.b=c"; a launcher may have all of a job within a mapping. Another word that the script leaves open may
+ * be many, which is told. */
 static void
-put_pair (const ProgramRun *run, const char *word)
+put_pair (const ProgramRun *run, const char *word, bool tells_rest)
 {
   const char *within = reads_text (run->file, "within"), *name = word + strspn (word, "+");
-  if (within && g_str_has_prefix (name, within))
-    name += strlen (within);
+  name += within && g_str_has_prefix (name, within) ? strlen (within) : 0;
   yaml_config_set_pair ((cJSON *) run->tree, name);
-}
-
-/* A word that is no pair and that the script leaves open may be many. */
-static void
-tell_rest (const ProgramRun *run, const char *word)
-{
-  if (!strchr (word, '='))
+  if (tells_rest && !strchr (word, '='))
     option_tell_hole (run->job, word);
-}
-
-/* Of the words behind an option, of which the first may be its own: "data.path=x", or of these names. */
-static bool
-is_change (const char *word, guint at, char *const *names)
-{
-  g_autofree char *name = g_strndup (word, strcspn (word, "="));
-  return strchr (word, '=')
-      && (at > 0 || strchr (word, '.') || g_strv_contains ((const char *const *) names, name));
 }
 
 /* { "put_pairs": "a b" }: words "x.y=z" of the command, wherever they stand; these names have no dot where an
@@ -419,20 +360,16 @@ void
 program_put_pairs (ProgramRun *run, ProgramAct *a)
 {
   const LaunchWords *words = run->script ? run->script->words : NULL;
-  g_auto (GStrv) names = g_strsplit (a->what->valuestring, " ", -1);
   bool has_pairs = words && reads_is (run->file, "pairs");
-  for (guint i = 0; words && run->tree && i < words->others->len; i++) {
-    put_pair (run, words->others->pdata[i]);
-    if (!has_pairs)
-      tell_rest (run, words->others->pdata[i]);
-  }
+  for (guint i = 0; words && run->tree && i < words->others->len; i++)
+    put_pair (run, words->others->pdata[i], !has_pairs);
   for (guint i = 0; words && run->tree && !has_pairs && i < words->options->len; i++) {
     const GPtrArray *values = ((const LaunchOption *) words->options->pdata[i])->values;
-    for (guint k = 0; k < values->len; k++) {
-      if (is_change (values->pdata[k], k, names))
-        put_pair (run, values->pdata[k]);
-      if (k > 0)
-        tell_rest (run, values->pdata[k]);
+    for (guint k = 0; k < values->len; k++) { /* the first may be its own */
+      const char *word = values->pdata[k];
+      g_autofree char *name = g_strndup (word, strcspn (word, "="));
+      if (k > 0 || strchr (word, '.') || ls_is_one_of (name, a->what->valuestring))
+        put_pair (run, word, k > 0);
     }
   }
 }
@@ -477,27 +414,18 @@ program_lie_on (ProgramRun *run, ProgramAct *a)
   }
 }
 
-/* What was made, to be read: what rules made makes no other. NULL: a diagnostic. */
-static cJSON *
-made (const ProgramRun *run)
-{
-  if (run->tree && !run->told)
-    return cJSON_Duplicate (run->tree, true);
-  ls_diag_add (run->diags, LS_ERROR_INPUT, run->path, 0, 0, NULL, NULL, NULL,
-               "%s: \"configures\" without a configuration, or of one that rules made", run->map->program);
-  return NULL;
-}
-
 /* { "configures": program, "told": { name: value } }: what was made is a configuration of that program, whose
- * map reads it, and is told this of it. */
+ * map reads it, and is told this of it. What rules made makes no other. */
 void
 program_configure (ProgramRun *run, ProgramAct *a)
 {
-  g_autoptr (GArray) told = program_told_of (run, a->rule);
-  g_autoptr (cJSON) tree = made (run);
+  g_autoptr (cJSON) told = program_told_of (run, a->rule);
+  g_autoptr (cJSON) tree = run->tree && !run->told ? cJSON_Duplicate (run->tree, true) : NULL;
+  if (!tree)
+    ls_diag_add (run->diags, LS_ERROR_INPUT, run->path, 0, 0, NULL, NULL, NULL,
+                 "%s: \"configures\" without a configuration, or of one that rules made", run->map->program);
   run->is_refused |= !tree
-      || !program_doors->read_tree (a->what->valuestring, tree, run->path,
-                                    (const ProgramTold *) (gpointer) told->data, run->job->import,
+      || !program_doors->read_tree (a->what->valuestring, tree, run->path, told, run->job->import,
                                     run->diags);
   run->is_read = true;
 }

@@ -90,7 +90,7 @@ has_rules_before (const ProgramMap *map, const cJSON *rules)
   {
     const char *part = program_member (rule, "of_map") ? NULL : program_member (rule, "part");
     if (cJSON_GetObjectItemCaseSensitive (rule, "read")
-        || (part && has_rules_before (map, cJSON_GetObjectItemCaseSensitive (map->parts, part))))
+        || (part && has_rules_before (map, program_entry (map, "parts", part))))
       return true;
   }
   return false;
@@ -122,23 +122,14 @@ static bool
 read_job (ProgramRun *run, LaunchWords *words, const cJSON *tree)
 {
   set_words (run, words, tree);
-  if (!run->map->is_dialect && !has_rules_before (run->map, run->map->rules)) {
+  if (!run->map->is_dialect && !has_rules_before (run->map, program_section (run->map, "rules"))) {
     g_hash_table_unref (run->job->open);
     option_read_all (run->job);
   }
-  return program_doors->run_rules (run, run->map->rules);
+  return program_doors->run_rules (run, program_section (run->map, "rules"));
 }
 
 /* --- a configuration ----------------------------------------------------------------------------------- */
-
-static void
-drop_all (cJSON *tree, const char *paths, LsImport *import)
-{
-  g_auto (GStrv) all = g_strsplit (paths, " ", -1);
-  for (char **path = all; *path; path++)
-    if (**path && program_drop (tree, *path))
-      import_ignore (import, "%s", *path);
-}
 
 /* The files behind the first that fit become that member, the last of them holds. */
 static void
@@ -164,18 +155,6 @@ words_of (const cJSON *of, const cJSON *tree)
   launch_words_add_tree (words,
                          reads_text (of, "at") ? yaml_config_find (tree, reads_text (of, "at")) : tree);
   return words;
-}
-
-/* What rules change of the tree, which have no options yet. */
-static bool
-shape (ProgramRun *run, cJSON *tree)
-{
-  g_autoptr (LaunchWords) none = launch_words_new ();
-  set_words (run, none, tree);
-  run->shaped = tree;
-  bool ok = program_doors->run_rules (run, reads_node (run->file, "rules"));
-  run->shaped = NULL;
-  return ok;
 }
 
 /* A mapping of variables that processes see, which is taken out of the tree; NULL allowed: none. */
@@ -213,16 +192,27 @@ read_tree (ProgramRun *run, cJSON *whole)
   cJSON *part = part_of (of, whole), *tree = cJSON_IsObject (part) ? part : none;
   if (reads_text (of, "lifts"))
     yaml_config_lift (tree, reads_text (of, "lifts"));
-  if (reads_text (of, "drops"))
-    drop_all (tree, reads_text (of, "drops"), run->job->import);
+  g_auto (GStrv) drops = program_words (reads_text (of, "drops"), " ");
+  for (char **path = drops; *path; path++) {
+    g_autoptr (cJSON) dropped = yaml_config_detach (tree, *path);
+    if (dropped)
+      import_ignore (run->job->import, "%s", *path);
+  }
   cJSON_ArrayForEach (one, reads_node (of, "beside"))
   {
     add_files (run, tree, one->string, cJSON_GetStringValue (one));
   }
   if (reads_text (of, "environment"))
     take_environment (run, tree);
-  if (reads_node (of, "rules") && !marks_of (of) && !shape (run, tree))
-    return false;
+  if (reads_node (of, "rules") && !marks_of (of)) { /* which have no options yet */
+    g_autoptr (LaunchWords) no_words = launch_words_new ();
+    set_words (run, no_words, tree);
+    run->shaped = tree;
+    bool ok = program_doors->run_rules (run, reads_node (of, "rules"));
+    run->shaped = NULL;
+    if (!ok)
+      return false;
+  }
   g_autoptr (LaunchWords) words = words_of (of, tree);
   return read_job (run, words, tree);
 }
@@ -279,38 +269,24 @@ read_yaml (ProgramRun *run)
   return ok && read_tree (run, tree);
 }
 
-/* Of a tree whose members are options; NULL allowed: a diagnostic. */
+/* Members that are options: of a configuration in Python, what it made as JSON, or of TOML. */
 static bool
-read_members (ProgramRun *run, const cJSON *tree)
-{
-  g_autoptr (LaunchWords) words = launch_words_new ();
-  launch_words_add_tree (words, tree);
-  return tree && read_job (run, words, tree);
-}
-
-static bool
-read_python (ProgramRun *run, const ImportFile *file)
+read_members (ProgramRun *run, const ImportFile *file)
 {
   const char *returns = reads_text (run->file, "returns");
+  bool is_python = reads_text (run->file, "python"), is_toml = !is_python && reads_text (run->file, "toml");
+  g_autoptr (LsJsonDoc) doc
+      = is_python || is_toml ? NULL : ls_json_doc_parse (file->text, file->n, file->path, run->diags);
   g_autoptr (cJSON) tree = returns ? program_python_returned (run, import_given (run->files, returns), file)
-                                   : program_python_tree (run, file->text, file->n, file->path);
-  return read_members (run, tree);
-}
-
-static bool
-read_toml (ProgramRun *run, const ImportFile *file)
-{
-  g_autoptr (cJSON) tree = ls_toml_parse (file->text, file->n, file->path, run->diags);
-  return read_members (run, tree);
-}
-
-/* What a configuration in Python made, as the same members. */
-static bool
-read_json (ProgramRun *run, const ImportFile *file)
-{
-  g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (file->text, file->n, file->path, run->diags);
-  g_autoptr (cJSON) tree = doc ? cJSON_Duplicate (ls_json_doc_root (doc), true) : NULL;
-  return tree && program_take (run, tree) && read_members (run, tree);
+      : is_python                  ? program_python_tree (run, file->text, file->n, file->path)
+      : is_toml                    ? ls_toml_parse (file->text, file->n, file->path, run->diags)
+      : doc                        ? cJSON_Duplicate (ls_json_doc_root (doc), true)
+                                   : NULL;
+  g_autoptr (LaunchWords) words = launch_words_new ();
+  if (!tree || (doc && !program_take (run, tree)))
+    return false;
+  launch_words_add_tree (words, tree);
+  return read_job (run, words, tree);
 }
 
 /* JSON by hand, or what a log prints of it. */
@@ -370,7 +346,7 @@ add_behind (const ProgramRun *run, cJSON *tree, const char *word)
 {
   const char *equals = strchr (word, '=');
   if (*word == '~') {
-    program_drop (tree, word + 1);
+    cJSON_Delete (yaml_config_detach (tree, word + 1));
     return;
   }
   if (!equals) {
@@ -472,18 +448,18 @@ read_yaml_of_script (ProgramRun *run, const char *name)
   return read_tree (run, tree);
 }
 
-/* "--fsdp-config.no-torch-compile" is torch_compile off; front: "no-". */
+/* "--fsdp-config.no-torch-compile" is torch_compile off, where "no-" negates. */
 static void
-add_negations (const OptionTable *table, const char *front, LaunchWords *words)
+add_negations (const ProgramMap *map, LaunchWords *words)
 {
-  for (guint i = 0, n = words->options->len; i < n; i++) {
+  const char *front = cJSON_GetStringValue (program_section (map, "negates"));
+  for (guint i = 0, n = words->options->len; front && i < n; i++) {
     const LaunchOption *o = words->options->pdata[i];
     const char *dot = strrchr (o->name, '.'), *last = dot ? dot + 1 : o->name;
-    g_autofree char *part = g_strndup (last, strlen (front)),
-                    *name = strlen (last) < strlen (front)
-        ? NULL
-        : g_strdup_printf ("%.*s%s", (int) (last - o->name), o->name, last + strlen (front));
-    if (name && option_fits (front, part) && option_find (table, name))
+    gsize n_front = MIN (strlen (front), strlen (last));
+    g_autofree char *part = g_strndup (last, n_front),
+                    *name = g_strdup_printf ("%.*s%s", (int) (last - o->name), o->name, last + n_front);
+    if (option_fits (front, part) && option_find (&map->table, name))
       launch_words_add_value (words, name, "False");
   }
 }
@@ -496,8 +472,7 @@ read_arguments (ProgramRun *run)
   LaunchWords *words = run->script->words;
   g_clear_pointer (&run->says, launch_words_free);
   run->map = map->arguments;
-  if (run->map->negates)
-    add_negations (&run->map->table, run->map->negates, words);
+  add_negations (run->map, words);
   bool ok = read_job (run, words, NULL);
   g_autoptr (LaunchWords) said = g_steal_pointer (&run->says);
   run->map = map;
@@ -516,7 +491,7 @@ read_python_of_script (ProgramRun *run, const char *name)
   if (!strstr (text, reads_text (run->file, "python"))
       || !program_fits ((ProgramRun) { .map = run->map, .text = text }, reads_text (run->file, "fits")))
     return refuse_config (run, name);
-  return read_python (run, &(ImportFile) { .path = name, .text = text, .n = n });
+  return read_members (run, &(ImportFile) { .path = name, .text = text, .n = n });
 }
 
 /* --- scripts whose options lie on top of a TOML, or of what a function in Python returns --------------- */
@@ -686,30 +661,25 @@ add_switches (LaunchWords *to, const LaunchWords *said)
   }
 }
 
-/* Of a command whose options are its own, on top of those of a file. */
-static bool
-read_switches (ProgramRun *run)
-{
-  g_autoptr (LaunchWords) words = launch_words_new ();
-  if (reads_text (run->file, "below") && !add_below (run, words))
-    return false;
-  add_switches (words, run->script->words);
-  return read_job (run, words, NULL);
-}
-
-/* Of a command whose options are its own: words "a.b=c" among them are members of a tree. What other words
- * leave open is told behind all; an option tells its value, unless it is ignored. */
+/* Of a command whose options are its own, with switches on top of those of a file: words "a.b=c" among them
+ * are members of a tree. What other words leave open is told behind all; an option tells its value, unless it
+ * is ignored. */
 static bool
 read_command (ProgramRun *run)
 {
   LaunchWords *own = run->script->words;
-  if (reads_is (run->file, "switches"))
-    return read_switches (run);
+  cJSON *tree = cJSON_CreateObject ();
+  if (reads_is (run->file, "pairs"))
+    add_pairs (run, tree);
+  g_autoptr (LaunchWords) words = yaml_config_words (tree);
+  if (reads_is (run->file, "switches")) {
+    if (reads_text (run->file, "below") && !add_below (run, words))
+      return false;
+    add_switches (words, own);
+    return read_job (run, words, NULL);
+  }
   if (!reads_is (run->file, "pairs"))
     return read_job (run, own, NULL);
-  cJSON *tree = cJSON_CreateObject ();
-  add_pairs (run, tree);
-  g_autoptr (LaunchWords) words = yaml_config_words (tree);
   launch_words_add_words (words, own);
   bool ok = read_job (run, words, NULL);
   for (guint i = 0; i < own->others->len && ok; i++)
@@ -811,34 +781,19 @@ read_variables (ProgramRun *run)
 static bool
 read_log (ProgramRun *run)
 {
-  g_autofree char *text = log_without_colours (run->text);
   g_autoptr (LaunchWords) words = launch_words_new ();
-  if (reads_text (run->file, "ends"))
-    program_add_printed (words, text, run->file);
-  else
-    program_log_options (run, text, words);
+  program_log_options (run, words);
   if (words->options->len == 0)
     return import_log_alone (run->files, run->job->import, run->diags);
   run->job->is_dump = true;
   set_words (run, words, NULL);
   bool ok = program_doors->run_rules (run, reads_node (run->file, "rules")) && read_job (run, words, NULL);
-  import_measure_log (text, run->job->import);
+  import_measure_log (run->text, run->job->import);
   return ok;
 }
 
-/* A diagnostic if its script trains nothing; false: it does. */
-static bool
-refuse_other (const ProgramRun *run)
-{
-  const char *script = run->script->script,
-             *other = script ? launch_other (&(LaunchKind) { run->map, run->file }, script) : NULL;
-  if (other)
-    ls_diag_add (run->diags, LS_ERROR_UNSUPPORTED, run->path, 0, 0, NULL, NULL, NULL,
-                 "%s %s; a job of Lockstep trains a decoder on the next token", script, other);
-  return other != NULL;
-}
-
-/* Words that a script's command is known by: those of the file's option, or the program's own. */
+/* Words that a script's command is known by: those of the file's option, or the program's own. One whose
+ * script trains nothing is refused. */
 static bool
 read_script (ProgramRun *run)
 {
@@ -849,7 +804,11 @@ read_script (ProgramRun *run)
   run->script = &script;
   run->job->gpus = script.gpus;
   run->job->variables = script.variables;
-  ok = ok && !refuse_other (run) && take_command (run)
+  const char *other = ok && script.script ? launch_other (&kind, script.script) : NULL;
+  if (other)
+    ls_diag_add (run->diags, LS_ERROR_UNSUPPORTED, run->path, 0, 0, NULL, NULL, NULL,
+                 "%s %s; a job of Lockstep trains a decoder on the next token", script.script, other);
+  ok = ok && !other && take_command (run)
       && (reads_text (of, "stacks")       ? read_stacked
               : reads_text (of, "config") ? read_configured
               : reads_node (of, "rules")  ? read_made
@@ -879,21 +838,19 @@ program_read (const ProgramReader *r, const ImportFiles *files, LsImport *import
   if (reads_is (r->file, "around") && marks_of (r->file))
     return hf_read_script (&(LaunchKind) { r->map, r->file }, files, import, diags);
   if (reads_is (r->file, "around"))
-    return hf_read_configuration (files, r->map->around, import, diags);
+    return hf_read_configuration (files, program_section (r->map, "around"), import, diags);
   bool ok = reads_is (r->file, "open")  ? read_open (&run, first)
       : reads_is (r->file, "log")       ? read_log (&run)
       : reads_is (r->file, "variables") ? read_variables (&run)
       : marks_of (r->file)              ? read_script (&run)
-      : reads_text (r->file, "python")  ? read_python (&run, first)
-      : reads_text (r->file, "toml")    ? read_toml (&run, first)
-      : reads_text (r->file, "json")    ? read_json (&run, first)
-                                        : read_yaml (&run);
+      : reads_text (r->file, "yaml")    ? read_yaml (&run)
+                                        : read_members (&run, first);
   program_run_clear (&run);
   return ok;
 }
 
 bool
-program_read_tree (const char *name, cJSON *tree, const char *path, const ProgramTold *told, LsImport *import,
+program_read_tree (const char *name, cJSON *tree, const char *path, const cJSON *told, LsImport *import,
                    LsDiagList *diags)
 {
   const ProgramMap *map = program_doors->map_get (name);
@@ -903,7 +860,7 @@ program_read_tree (const char *name, cJSON *tree, const char *path, const Progra
     program_map_free (program_map_load (name, diags)); /* it says what is wrong */
     return false;
   }
-  run.file = map->files ? map->files->child : NULL;
+  run.file = cJSON_GetArrayItem (program_section (map, "reads"), 0);
   bool ok = read_tree (&run, tree);
   program_run_clear (&run);
   return ok;
@@ -914,7 +871,7 @@ program_reader_of (const char *name, bool is_own, bool is_last, const ImportFile
                    ProgramReader *ret_reader)
 {
   const ProgramMap *map = program_doors->map_get (name);
-  for (const cJSON *of = map && map->files ? map->files->child : NULL; of; of = of->next) {
+  for (const cJSON *of = cJSON_GetArrayItem (program_section (map, "reads"), 0); of; of = of->next) {
     if ((reads_is (of, "last") == is_last || is_own) && is_of (map, of, file)) {
       *ret_reader = (ProgramReader) { map, of, is_own, is_last };
       return true;

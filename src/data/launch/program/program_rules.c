@@ -4,10 +4,151 @@
 
 #include <lockstep/error.h>
 
+#include "base/list.h"
 #include "data/jobs/job_files.h"
 #include "data/launch/program/program_map.h"
 #include "data/launch/yaml_config.h"
+#include "strategy/shard.h"
 #include "strategy/strategy.h"
+
+/* --- releases -------------------------------------------------------------------------------------------- */
+
+/* Of the options that are given: from which release on, and up to which. */
+typedef struct {
+  guint first, last;
+  const char *first_word, *last_word; /* who says so; NULL: none */
+} ReleaseRange;
+
+/* Whether a list of a release, "new" or "last", has an option. */
+static bool
+lists (const cJSON *release, const char *list, const char *option)
+{
+  const cJSON *one;
+  bool has_it = false;
+  cJSON_ArrayForEach (one, cJSON_GetObjectItemCaseSensitive (release, list))
+  {
+    has_it = has_it || (cJSON_IsString (one) && option_is_listed (one->valuestring, option));
+  }
+  return has_it;
+}
+
+static ReleaseRange
+range_of (const LaunchJob *job)
+{
+  const cJSON *releases = program_section (job->table->map, "releases"), *release;
+  ReleaseRange range = { 0, (guint) cJSON_GetArraySize (releases) - 1, NULL, NULL };
+  for (guint i = 0; i < job->words->options->len; i++) {
+    const LaunchOption *o = job->words->options->pdata[i];
+    guint at = 0;
+    cJSON_ArrayForEach (release, releases)
+    {
+      if (at > range.first && lists (release, "new", o->name)) {
+        range.first = at;
+        range.first_word = o->written;
+      }
+      if (at < range.last && lists (release, "last", o->name)) {
+        range.last = at;
+        range.last_word = o->written;
+      }
+      at++;
+    }
+  }
+  return range;
+}
+
+/* The last up to that one, and not before `first`, which has a profile; else the first behind it. */
+static const cJSON *
+find_profile (const cJSON *releases, guint first, guint last)
+{
+  const cJSON *r = cJSON_GetArrayItem (releases, (int) last);
+  for (const cJSON *at = r; last >= first; at = at->prev) {
+    if (program_member (at, "software"))
+      return at;
+    if (last-- == 0)
+      break;
+  }
+  while (r->next && !program_member (r, "software"))
+    r = r->next;
+  return r;
+}
+
+static guint
+year_of (const cJSON *release)
+{
+  const cJSON *year = cJSON_GetObjectItemCaseSensitive (release, "year");
+  return cJSON_IsNumber (year) ? (guint) CLAMP (year->valuedouble, 0, 9999) : 0;
+}
+
+/* Of releases by number: "core 0.15 of 2025". */
+static char *
+dated (const cJSON *release)
+{
+  const char *name = program_member (release, "name");
+  g_autofree char *year = g_strdup_printf ("%u", year_of (release));
+  return strstr (name, year) ? g_strdup (name) : g_strdup_printf ("%s of %s", name, year);
+}
+
+/* "of core 0.9 (--moe-token-dispatcher-type) to core 0.15" */
+static void
+tell_range (LaunchJob *job, const cJSON *releases, const ReleaseRange *range, const cJSON *taken)
+{
+  const cJSON *first = cJSON_GetArrayItem (releases, (int) range->first),
+              *last = cJSON_GetArrayItem (releases, (int) range->last);
+  const char *software = program_member (taken, "software");
+  LsImport *import = job->import;
+  if (range->first > range->last) {
+    import_infer (import, "software %s: no release of %s has both %s (%s on) and %s (up to %s)", software,
+                  import->made.program, range->first_word, program_member (first, "name"), range->last_word,
+                  program_member (last, "name"));
+    return;
+  }
+  g_autofree char *from = dated (first), *to = dated (last);
+  GString *said = g_string_new (NULL);
+  import->made.first_year = year_of (first);
+  import->made.last_year = year_of (last);
+  g_string_append_printf (said, "its options are those of %s", from);
+  if (range->first_word)
+    g_string_append_printf (said, " (%s)", range->first_word);
+  if (range->last > range->first)
+    g_string_append_printf (said, " to %s", to);
+  if (range->last_word && g_strcmp0 (range->last_word, range->first_word) != 0)
+    g_string_append_printf (said, " (%s)", range->last_word);
+  import_infer (import, "software %s: %s%s%s", software, said->str,
+                taken == last ? "" : "; the nearest that is known is ",
+                taken == last ? "" : program_member (taken, "name"));
+  g_string_free (said, TRUE);
+}
+
+/* { "release": NAME }: software is the last release that has all options, and told is which have: a range,
+ * with the options that bound it. Where no release has all, it is the last with the one that went first. A
+ * table without releases has the release of the oldest option, or NAME. */
+static void
+take_release (ProgramRun *run, ProgramAct *a)
+{
+  LaunchJob *job = run->job;
+  const char *until = NULL, *word = NULL;
+  const cJSON *releases = program_section (job->table->map, "releases");
+  if (releases) {
+    ReleaseRange range = range_of (job);
+    const cJSON *taken = find_profile (releases, MIN (range.first, range.last), range.last);
+    import_set_software (job->import, program_member (taken, "software"));
+    tell_range (job, releases, &range, taken);
+    return;
+  }
+  for (guint i = 0; i < job->words->options->len; i++) {
+    const LaunchOption *o = job->words->options->pdata[i];
+    const OptionRow *row = option_find (job->table, o->name);
+    if (row && row->until && (!until || strcmp (row->until, until) < 0)) {
+      until = row->until;
+      word = o->written;
+    }
+  }
+  import_set_software (job->import, until ? until : a->text);
+  if (until)
+    import_infer (job->import, "software %s: %s is an option of its time", until, word);
+  else
+    import_infer (job->import, "software %s: no option says an earlier release", a->text);
+}
 
 /* --- what rules do ------------------------------------------------------------------------------------- */
 
@@ -60,7 +201,9 @@ set_key (ProgramRun *run, ProgramAct *a)
 static void
 set_default (ProgramRun *run, ProgramAct *a)
 {
-  option_default (run->job, a->name, program_act_text (run, a));
+  const char *text = program_act_text (run, a);
+  if (!import_has_strategy (run->job->import, a->name) && !g_hash_table_contains (run->job->open, a->name))
+    import_set_strategy (run->job->import, a->name, text, a->name);
 }
 
 /* { "usual": { "layers": 32 } }: keys of the model that nothing sets, which is told, as "why" says or as the
@@ -100,11 +243,17 @@ leave_open (ProgramRun *run, ProgramAct *a)
   import_open (run->job->import, program_act_text (run, a), "%s", text);
 }
 
+/* { "expects": option, "words": "a b", "taken": "a" }: a text that is none of the words, in any case, is told
+ * to be taken as that. */
 static void
 expect (ProgramRun *run, ProgramAct *a)
 {
-  option_tell_other (run->job, program_act_text (run, a), program_member (a->rule, "words"),
-                     program_member (a->rule, "taken"));
+  const char *name = program_act_text (run, a), *text = option_text (run->job, name);
+  g_autofree char *small = text ? g_ascii_strdown (text, -1) : NULL,
+                  *known = g_ascii_strdown (program_member (a->rule, "words"), -1);
+  if (small && !ls_is_one_of (small, known))
+    import_unknown (run->job->import, "%s %s: assumed to be %s", name, text,
+                    program_member (a->rule, "taken"));
 }
 
 /* What rows of the model, or of the strategy, say `otherwise`. */
@@ -115,13 +264,48 @@ set_otherwise (ProgramRun *run, ProgramAct *a)
                        strcmp (a->what->valuestring, "model") == 0 ? OPTION_MODEL : OPTION_STRATEGY);
 }
 
+/* Ranks have pieces of the matrices that it needs: Megatron-LM's alone deal out whole ones. */
+static bool
+lacks_matrices (const LsStrategy *s, const char *ours)
+{
+  bool is_cut = ls_dp_traits (s->dp_kind)->is_fsdp
+      || (s->dp_kind == LS_DP_DEEPSPEED && s->zero_stage != LS_ZERO_AUTO && s->zero_stage > 0);
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (LsOptimizerKind) kind
+      = is_cut && !ls_optimizer_is_adam (ours) ? ls_optimizer_load (ours, diags) : NULL;
+  return kind && (ls_optimizer_multiplies (kind) || ls_optimizer_factors (kind));
+}
+
+/* { "optimizer": expression, "momentum": of SGD, "by": option }: by its name in the program, behind what says
+ * how data parallelism cuts it. One that is not known here is told as unknown; none: nothing is said. */
 static void
 set_optimizer (ProgramRun *run, ProgramAct *a)
 {
   g_auto (ProgramValue) momentum = program_value_at (run, a->rule, "momentum");
-  const char *by = program_member (a->rule, "by");
-  import_set_optimizer (run->job->import, program_act_value (run, a)->text,
-                        momentum.number > 0 ? momentum.number : 0, by ? by : "--");
+  const ProgramMap *map = program_doors->map_get ("optimizers");
+  const char *theirs = program_act_value (run, a)->text, *by = program_member (a->rule, "by"),
+             *ours = !theirs                    ? NULL
+      : g_ascii_strcasecmp (theirs, "sgd") == 0 ? (momentum.number > 0 ? "sgd-momentum" : "sgd")
+      : map ? cJSON_GetStringValue (cJSON_GetObjectItem (program_section (map, "tables"), theirs))
+            : NULL;
+  LsImport *import = run->job->import;
+  by = by ? by : "--";
+  if (!theirs)
+    return;
+  if (!ours)
+    import_unknown (import, "%s %s: memory and time are those of Adam", by, theirs);
+  else if (lacks_matrices (&import->strategy, ours))
+    import_unknown (
+        import,
+        "%s %s: how it works on shards of matrices is not known here; memory and time are those of "
+        "Adam",
+        by, theirs);
+  else if (import->strategy.memory.offload != LS_OFFLOAD_NONE && !ls_optimizer_is_adam (ours))
+    import_unknown (import, "%s %s: on the host memory and time are those of Adam", by, theirs);
+  else
+    import_set_strategy (import, "optimizer", ours, by);
+  if (ours && g_ascii_strncasecmp (theirs, "paged", 5) == 0)
+    import_infer (import, "%s %s: its pages stay on the GPU", by, theirs);
 }
 
 /* { "called": expression }: what the program is called. */
@@ -132,12 +316,24 @@ set_name (ProgramRun *run, ProgramAct *a)
     run->job->import->made.program = g_intern_string (a->value.text);
 }
 
-/* { "copies": expression, "times": expression }: of the model, and micro-batches of each in a step. */
+/* { "copies": expression, "times": expression }: of the model, and micro-batches of each in a step, which set
+ * GPUs and the batch of a step; copies 0: not known, GPUs neither. */
 static void
 set_batch (ProgramRun *run, ProgramAct *a)
 {
-  guint64 copies = program_whole (program_act_value (run, a));
-  config_set_batch (run->job, copies, program_whole_at (run, a->rule, "times"));
+  LsImport *import = run->job->import;
+  const LsStrategy *s = &import->strategy;
+  guint64 copies = program_whole (program_act_value (run, a)),
+          times = program_whole_at (run, a->rule, "times"), of_model = (guint64) s->tp * s->pp * s->cp;
+  if (import_is_given (import, "gpus"))
+    copies = s->gpus / of_model;
+  if (copies > 0 && copies * of_model <= G_MAXUINT32)
+    import_set_strategy_count (import, "gpus", copies * of_model, "*");
+  if (copies > 0 && times > 0 && import_has_strategy (import, "micro_batch")
+      && !import_has_strategy (import, "global_batch")) {
+    import_set_strategy_count (import, "global_batch", copies * times * s->micro_batch, "--");
+    import_follows_gpus (import, "global_batch");
+  }
 }
 
 /* { "word": name, "decides": KEY }: a variable of the file says a key of the strategy. { "notes": option }:
@@ -194,6 +390,29 @@ read_options (ProgramRun *run, ProgramAct *a)
   run->is_read = true;
 }
 
+/* { "stages_conflict": text }: what a file says of its stages and the layers of each does not fit their
+ * number: a conflict, or, where one of these was given beside the file, left out and said so. */
+static void
+stages_conflict (ProgramRun *run, ProgramAct *a)
+{
+  static const char *const stages[] = { "pp", "vpp", "layers_per_chunk", "schedule" };
+  bool is_given = false;
+  for (guint i = 0; i < G_N_ELEMENTS (stages); i++)
+    is_given = is_given || import_is_given (run->job->import, stages[i]);
+  if (is_given)
+    import_infer (run->job->import, "stages as given together with the file; left out: %s", a->text);
+  else
+    import_conflict (run->job->import, "%s", a->text);
+}
+
+/* { "forget": KEY }: what other options of the job make idle is not said, unless it was given. */
+static void
+forget (ProgramRun *run, ProgramAct *a)
+{
+  if (!import_is_given (run->job->import, a->text))
+    g_hash_table_remove (run->job->import->strategy_said, a->text);
+}
+
 /* { "fixed": KEY }: it stays as it is, as one that the user gave. */
 static void
 fix (ProgramRun *run, ProgramAct *a)
@@ -235,120 +454,96 @@ typedef enum {
   AS_OPTION_TEXTS
 } As;
 
-typedef struct {
-  const char *key;
-  As as;
-  bool is_free; /* of a rule: it may lack it */
-} Member;
-
 /* Which maps have such rules: those whose options become another program's, or name what is beside it; those
  * that are not around a Trainer, which see no files; those that unwrap files, alone, or too. */
 enum { OF_JOBS = 0, OF_OTHER = 1, OF_FILES = 2, OF_WRAPPERS = 4, OF_ALL = 8 };
 
 static const struct {
-  Member of;
+  const char *key;
+  As as;              /* what its member is */
   ProgramAction *act; /* NULL: one of those below is called with what it says; or rules are within it */
   guint maps;         /* OF_ ... */
-  Member more[4];     /* which it has besides */
+  const char *more;   /* members that it has besides, "NAME=LETTER", or "NAME?LETTER", which it may lack */
   /* What follows, is not simulated, matters to nothing, contradicts itself. */
   void (*report) (LsImport *import, const char *format, ...) G_GNUC_PRINTF (2, 3);
   void (*set_text) (LsImport *import, const char *text); /* not of a value that is none */
   void (*set_count) (LsImport *import, guint64 n);
-  void (*of_job) (LaunchJob *job, const char *text);
 } actions[] = {
-  { { "let", AS_LETS }, let, OF_ALL },
-  { { "table", AS_VALUES }, look_up, OF_ALL, { { "of", AS_VALUE }, { "gives", AS_LET } } },
-  { { "list", AS_VALUE }, make_list, OF_JOBS, { { "of", AS_VALUE }, { "gives", AS_LET } } },
-  { { "take", AS_VALUE }, program_take_part },
-  { { "lift", AS_TEXT }, program_lift },
-  { { "put", AS_MEMBERS }, program_put },
-  { { "put_text", AS_MEMBERS }, program_put },
-  { { "put_said", AS_VALUE }, program_put_said, OF_JOBS, { { "switches", AS_VALUE, true } } },
-  { { "put_pairs", AS_TEXT }, program_put_pairs },
-  { { "lay_files", AS_TEMPLATE }, program_lay_files, OF_JOBS, { { "hint", AS_TEXT, true } } },
-  { { "lies_on", AS_VALUE }, program_lie_on },
-  { { "configures", AS_MAP }, program_configure, OF_JOBS, { { "told", AS_VALUES, true } } },
-  { { "drop", AS_TEXT }, program_drop_members },
-  { { "part", AS_TEXT },
-    program_run_part,
-    OF_ALL,
-    { { "of_map", AS_MAP, true },
-      { "own", AS_VALUE, true },
-      { "but", AS_TEXT, true },
-      { "told", AS_VALUES, true } } },
-  { { "lacks", AS_TEMPLATE }, program_lack, OF_JOBS, { { "says", AS_TEMPLATE } } },
-  { { "note", AS_TEMPLATE }, program_note },
-  { { "release", AS_TEXT }, .of_job = option_release },
-  { { "stages_conflict", AS_TEMPLATE }, .report = import_stages_conflict },
-  { { "model", AS_MODEL }, set_key, OF_JOBS, { { "by", AS_TEMPLATE, true } } },
-  { { "strategy", AS_STRATEGY }, set_key, OF_JOBS, { { "by", AS_TEMPLATE, true } } },
-  { { "default", AS_STRATEGY }, set_default },
-  { { "usual", AS_MODEL }, set_usual, OF_JOBS, { { "why", AS_TEXT, true } } },
-  { { "assumes", AS_OPTION_VALUES }, program_assume },
-  { { "renames", AS_RENAMED }, rename_option },
-  { { "tells", AS_OPTION_TEXTS }, tell },
-  { { "base", AS_BASE }, program_base, OF_JOBS, { { "said", AS_VALUE, true } } },
-  { { "translate", AS_TABLE }, program_translate, OF_OTHER | OF_FILES },
-  { { "say", AS_THEIRS }, program_say, OF_OTHER, { { "said", AS_VALUE, true } } },
-  { { "say_option", AS_THEIR_OPTIONS }, program_say_option, OF_OTHER },
-  { { "say_usual", AS_THEIRS }, program_assume, OF_OTHER },
-  { { "say_default", AS_THEIRS },
-    program_assume,
-    OF_OTHER,
-    { { "unless", AS_TEXT, true }, { "why", AS_TEXT, true } } },
-  { { "switch", AS_OPTION }, program_switch, OF_OTHER, { { "cases", AS_CASES } } },
-  { { "deepspeed", AS_VALUE }, program_deepspeed, OF_OTHER | OF_FILES, { { "at", AS_TEXT, true } } },
-  { { "python", AS_VALUE }, program_python, OF_OTHER | OF_FILES, { { "name", AS_TEXT }, { "to", AS_TEXT } } },
-  { { "read_as", AS_READER }, program_read_as, OF_OTHER | OF_FILES, { { "told", AS_VALUES, true } } },
-  { { "beside", AS_TABLE },
-    program_beside,
-    OF_JOBS,
-    { { "file", AS_VALUE }, { "gives", AS_LET }, { "template", AS_VALUE, true } } },
-  { { "fill", AS_THEIRS }, program_fill_open },
-  { { "notes", AS_TEXT }, note_word },
-  { { "called", AS_VALUE }, set_name },
-  { { "move", AS_PATHS }, program_move },
-  { { "inferred", AS_TEMPLATE }, .report = import_infer },
-  { { "unknown", AS_TEMPLATE }, .report = import_unknown },
-  { { "ignored", AS_TEMPLATE }, .report = import_ignore },
-  { { "conflict", AS_TEMPLATE }, .report = import_conflict },
-  { { "open", AS_KEY }, leave_open, OF_JOBS, { { "says", AS_TEMPLATE } } },
-  { { "expects", AS_OPTION }, expect, OF_JOBS, { { "words", AS_TEXT }, { "taken", AS_TEXT } } },
-  { { "optimizer", AS_VALUE },
-    set_optimizer,
-    OF_JOBS,
-    { { "by", AS_TEXT, true }, { "momentum", AS_VALUE, true } } },
-  { { "software", AS_VALUE }, .set_text = import_set_software },
-  { { "positions", AS_VALUE }, .set_count = import_positions },
-  { { "model_of_name", AS_VALUE }, .set_text = import_model_of_name },
-  { { "copies", AS_VALUE }, set_batch, OF_JOBS, { { "times", AS_VALUE } } },
-  { { "follows_gpus", AS_KEY }, .set_text = import_follows_gpus },
-  { { "word", AS_TEMPLATE }, note_word, OF_JOBS, { { "decides", AS_KEY } } },
-  { { "adds", AS_OPTION_VALUES }, program_add_options },
-  { { "elsewhere", AS_TEMPLATE }, program_leave_more },
-  { { "in_file", AS_OPTION }, program_take_file },
-  { { "arguments", AS_TEXT },
-    program_take_arguments,
-    OF_JOBS,
-    { { "lifts", AS_TEXT }, { "says", AS_TEXT } } },
-  { { "golden", AS_TEXT }, program_take_golden, OF_JOBS, { { "bytes", AS_TEXT } } },
-  { { "gpus", AS_VALUE }, set_gpus },
-  { { "otherwise", AS_TEXT }, set_otherwise },
-  { { "forget", AS_KEY }, .of_job = option_forget },
-  { { "unset", AS_TEXT }, program_unset },
-  { { "fixed", AS_KEY }, fix },
-  { { "model_file", AS_VALUE }, read_model_file, OF_FILES },
-  { { "read", AS_VALUE }, read_options, OF_FILES },
-  { { "refuse", AS_TEMPLATE }, refuse, OF_ALL, { { "hint", AS_TEMPLATE, true } } },
-  { { "lacking", AS_TEMPLATE }, refuse, OF_ALL, { { "hint", AS_TEMPLATE, true } } },
-  { { "refuse_task", AS_TEMPLATE }, refuse_task },
-  { { "write", AS_TEMPLATE }, program_write_line, OF_WRAPPERS },
-  { { "tell", AS_TEMPLATE }, program_tell_once, OF_WRAPPERS },
-  { { "export", AS_VALUE }, program_write_variable, OF_WRAPPERS, { { "as", AS_VALUE } } },
-  { { "variable", AS_VALUE }, program_write_variable, OF_WRAPPERS, { { "as", AS_VALUE } } },
-  { { "command", AS_TEXT }, program_write_command, OF_WRAPPERS },
-  { { "container", AS_RULES }, program_write_once, OF_WRAPPERS },
-  { { "rules", AS_RULES }, NULL, OF_ALL, { { "else", AS_RULES, true } } },
+  { "let", AS_LETS, let, OF_ALL },
+  { "table", AS_VALUES, look_up, OF_ALL, "of=v gives=l" },
+  { "list", AS_VALUE, make_list, OF_JOBS, "of=v gives=l" },
+  { "take", AS_VALUE, program_take_part },
+  { "lift", AS_TEXT, program_lift },
+  { "put", AS_MEMBERS, program_put },
+  { "put_text", AS_MEMBERS, program_put },
+  { "put_said", AS_VALUE, program_put_said, OF_JOBS, "switches?v" },
+  { "put_pairs", AS_TEXT, program_put_pairs },
+  { "lay_files", AS_TEMPLATE, program_lay_files, OF_JOBS, "hint?x" },
+  { "lies_on", AS_VALUE, program_lie_on },
+  { "configures", AS_MAP, program_configure, OF_JOBS, "told?V" },
+  { "drop", AS_TEXT, program_drop_members },
+  { "part", AS_TEXT, program_run_part, OF_ALL, "of_map?m own?v but?x told?V" },
+  { "lacks", AS_TEMPLATE, program_lack, OF_JOBS, "says=t" },
+  { "note", AS_TEMPLATE, program_note },
+  { "release", AS_TEXT, take_release },
+  { "stages_conflict", AS_TEMPLATE, stages_conflict },
+  { "model", AS_MODEL, set_key, OF_JOBS, "by?t" },
+  { "strategy", AS_STRATEGY, set_key, OF_JOBS, "by?t" },
+  { "default", AS_STRATEGY, set_default },
+  { "usual", AS_MODEL, set_usual, OF_JOBS, "why?x" },
+  { "assumes", AS_OPTION_VALUES, program_assume },
+  { "renames", AS_RENAMED, rename_option },
+  { "tells", AS_OPTION_TEXTS, tell },
+  { "base", AS_BASE, program_base, OF_JOBS, "said?v" },
+  { "translate", AS_TABLE, program_translate, OF_OTHER | OF_FILES },
+  { "say", AS_THEIRS, program_say, OF_OTHER, "said?v" },
+  { "say_option", AS_THEIR_OPTIONS, program_say_option, OF_OTHER },
+  { "say_usual", AS_THEIRS, program_assume, OF_OTHER },
+  { "say_default", AS_THEIRS, program_assume, OF_OTHER, "unless?x why?x" },
+  { "switch", AS_OPTION, program_switch, OF_OTHER, "cases=c" },
+  { "deepspeed", AS_VALUE, program_deepspeed, OF_OTHER | OF_FILES, "at?x" },
+  { "python", AS_VALUE, program_python, OF_OTHER | OF_FILES, "name=x to=x" },
+  { "read_as", AS_READER, program_read_as, OF_OTHER | OF_FILES, "told?V" },
+  { "beside", AS_TABLE, program_beside, OF_JOBS, "file=v gives=l template?v" },
+  { "fill", AS_THEIRS, program_fill_open },
+  { "notes", AS_TEXT, note_word },
+  { "called", AS_VALUE, set_name },
+  { "move", AS_PATHS, program_move },
+  { "inferred", AS_TEMPLATE, .report = import_infer },
+  { "unknown", AS_TEMPLATE, .report = import_unknown },
+  { "ignored", AS_TEMPLATE, .report = import_ignore },
+  { "conflict", AS_TEMPLATE, .report = import_conflict },
+  { "open", AS_KEY, leave_open, OF_JOBS, "says=t" },
+  { "expects", AS_OPTION, expect, OF_JOBS, "words=x taken=x" },
+  { "optimizer", AS_VALUE, set_optimizer, OF_JOBS, "by?x momentum?v" },
+  { "software", AS_VALUE, .set_text = import_set_software },
+  { "positions", AS_VALUE, .set_count = import_positions },
+  { "model_of_name", AS_VALUE, .set_text = import_model_of_name },
+  { "copies", AS_VALUE, set_batch, OF_JOBS, "times=v" },
+  { "follows_gpus", AS_KEY, .set_text = import_follows_gpus },
+  { "word", AS_TEMPLATE, note_word, OF_JOBS, "decides=k" },
+  { "adds", AS_OPTION_VALUES, program_add_options },
+  { "elsewhere", AS_TEMPLATE, program_leave_more },
+  { "in_file", AS_OPTION, program_take_file },
+  { "arguments", AS_TEXT, program_take_arguments, OF_JOBS, "lifts=x says=x" },
+  { "golden", AS_TEXT, program_take_golden, OF_JOBS, "bytes=x" },
+  { "gpus", AS_VALUE, set_gpus },
+  { "otherwise", AS_TEXT, set_otherwise },
+  { "forget", AS_KEY, forget },
+  { "unset", AS_TEXT, program_unset },
+  { "fixed", AS_KEY, fix },
+  { "model_file", AS_VALUE, read_model_file, OF_FILES },
+  { "read", AS_VALUE, read_options, OF_FILES },
+  { "refuse", AS_TEMPLATE, refuse, OF_ALL, "hint?t" },
+  { "lacking", AS_TEMPLATE, refuse, OF_ALL, "hint?t" },
+  { "refuse_task", AS_TEMPLATE, refuse_task },
+  { "write", AS_TEMPLATE, program_write_line, OF_WRAPPERS },
+  { "tell", AS_TEMPLATE, program_tell_once, OF_WRAPPERS },
+  { "export", AS_VALUE, program_write_variable, OF_WRAPPERS, "as=v" },
+  { "variable", AS_VALUE, program_write_variable, OF_WRAPPERS, "as=v" },
+  { "command", AS_TEXT, program_write_command, OF_WRAPPERS },
+  { "container", AS_RULES, program_write_once, OF_WRAPPERS },
+  { "rules", AS_RULES, NULL, OF_ALL, "else?r" },
 };
 
 /* Which action a rule has, and the member of it; *ret_what NULL: none. */
@@ -356,25 +551,12 @@ static guint
 action_of (const cJSON *rule, const cJSON **ret_what)
 {
   guint i = 0;
-  while (i < G_N_ELEMENTS (actions)
-         && !(*ret_what = cJSON_GetObjectItemCaseSensitive (rule, actions[i].of.key)))
+  while (i < G_N_ELEMENTS (actions) && !(*ret_what = cJSON_GetObjectItemCaseSensitive (rule, actions[i].key)))
     i++;
   return i;
 }
 
 /* --- running -------------------------------------------------------------------------------------------- */
-
-/* What a member says as a text, newly allocated; NULL: an expression says it. */
-static char *
-text_of (ProgramRun *run, As as, const cJSON *what)
-{
-  const char *text = cJSON_GetStringValue (what);
-  return !text                                    ? NULL
-      : as == AS_TEMPLATE                         ? program_fill (run, text)
-      : as == AS_OPTION || as == AS_THEIR_OPTIONS ? program_option_of (run, text)
-      : as != AS_VALUE && as < AS_RULES           ? g_strdup (text)
-                                                  : NULL;
-}
 
 /* To a function that takes what it says. */
 static void
@@ -386,8 +568,6 @@ pass_on (ProgramRun *run, guint action, ProgramAct *a)
     actions[action].report (import, "%s", text);
   else if (actions[action].set_count)
     actions[action].set_count (import, program_whole (&a->value));
-  else if (actions[action].of_job)
-    actions[action].of_job (run->job, text);
   else if (text)
     actions[action].set_text (import, text);
 }
@@ -395,14 +575,19 @@ pass_on (ProgramRun *run, guint action, ProgramAct *a)
 static void
 act_on (ProgramRun *run, guint action, const cJSON *rule, const cJSON *what)
 {
-  As as = actions[action].of.as;
+  As as = actions[action].as;
   bool is_option = as == AS_OPTION_VALUES || as == AS_OPTION_TEXTS;
+  const char *text = cJSON_GetStringValue (what);
   g_autofree char *option = is_option ? program_option (run->map, what->string) : NULL;
   ProgramAct a = { .rule = rule,
                    .what = what,
-                   .action = actions[action].of.key,
+                   .action = actions[action].key,
                    .name = option ? option : what->string,
-                   .text = text_of (run, as, what),
+                   .text = !text                                   ? NULL
+                       : as == AS_TEMPLATE                         ? program_fill (run, text)
+                       : as == AS_OPTION || as == AS_THEIR_OPTIONS ? program_option_of (run, text)
+                       : as != AS_VALUE && as < AS_RULES           ? g_strdup (text)
+                                                                   : NULL,
                    .value = program_none () };
   if (actions[action].act)
     actions[action].act (run, &a);
@@ -417,12 +602,12 @@ act (ProgramRun *run, const cJSON *rule, bool is_its)
 {
   const cJSON *what = NULL, *one;
   guint i = action_of (rule, &what);
-  bool is_rules = what && !actions[i].act && actions[i].of.as == AS_RULES;
+  bool is_rules = what && !actions[i].act && actions[i].as == AS_RULES;
   if (!what || (!is_its && !is_rules))
     return true;
   if (is_rules)
     return program_doors->run_rules (run, is_its ? what : cJSON_GetObjectItemCaseSensitive (rule, "else"));
-  if (actions[i].of.as < AS_MEMBERS)
+  if (actions[i].as < AS_MEMBERS)
     act_on (run, i, rule, what);
   else
     cJSON_ArrayForEach (one, what)
@@ -482,15 +667,14 @@ run_words (ProgramRun *run, const cJSON *rule, const char *options, const char *
   return ok;
 }
 
-/* Once for each member of a mapping or a list, which is the tree meanwhile; of another node, or where it is
- * not asked for each, for all of it. "each" is its name. */
+/* Once for each node from one on, or for that alone, which is the tree meanwhile; "each" is its name. Not at
+ * all where there is none. */
 static bool
-run_members (ProgramRun *run, const cJSON *rule, const char *path, bool is_each)
+run_nodes (ProgramRun *run, const cJSON *rule, const cJSON *first, bool is_each)
 {
-  const cJSON *tree = run->tree, *node = program_node (run, path),
-              *first = is_each && (cJSON_IsObject (node) || cJSON_IsArray (node)) ? node->child : node;
+  const cJSON *tree = run->tree;
   bool ok = true;
-  for (const cJSON *one = first; one && ok; one = first == node ? NULL : one->next) {
+  for (const cJSON *one = first; one && ok; one = is_each ? one->next : NULL) {
     run->tree = one;
     program_set_each (run, one->string ? one->string : "");
     ok = act (run, rule, holds (run, rule));
@@ -499,17 +683,22 @@ run_members (ProgramRun *run, const cJSON *rule, const char *path, bool is_each)
   return ok;
 }
 
+/* The members of a mapping or a list at a path, or what else is there. */
+static bool
+run_members (ProgramRun *run, const cJSON *rule, const char *path)
+{
+  const cJSON *node = program_node (run, path);
+  bool has_members = cJSON_IsObject (node) || cJSON_IsArray (node);
+  return run_nodes (run, rule, has_members ? node->child : node, has_members);
+}
+
 /* Inside of what a text says in JSON; not at all where it is none. */
 static bool
 run_json (ProgramRun *run, const cJSON *rule, const char *expression)
 {
-  const cJSON *before = run->tree;
   g_auto (ProgramValue) text = program_eval (run, expression);
   g_autoptr (cJSON) tree = text.text ? cJSON_Parse (text.text) : NULL;
-  run->tree = tree;
-  bool ok = !tree || act (run, rule, holds (run, rule));
-  run->tree = before;
-  return ok;
+  return run_nodes (run, rule, tree, false);
 }
 
 bool
@@ -523,8 +712,8 @@ program_run_rules (ProgramRun *run, const cJSON *rules)
                *inside = program_member (rule, "inside"), *json = program_member (rule, "in_json");
     bool ok = each         ? run_each (run, rule, each)
         : json             ? run_json (run, rule, json)
-        : members          ? run_members (run, rule, members, true)
-        : inside           ? run_members (run, rule, inside, false)
+        : members          ? run_members (run, rule, members)
+        : inside           ? run_nodes (run, rule, program_node (run, inside), false)
         : options || words ? run_words (run, rule, options, words)
                            : act (run, rule, holds (run, rule));
     if (!ok)
@@ -579,14 +768,6 @@ check_keys (ProgramRun *run, const cJSON *object, As as)
   }
 }
 
-static void
-check_key (ProgramRun *run, const cJSON *node)
-{
-  if (!ls_field_find (ls_strategy_fields, node->valuestring)
-      && !ls_field_find_value (ls_model_fields, node->valuestring))
-    program_complain (run->check, node, "there is no such key of a strategy or a model");
-}
-
 /* Options of a command that names no configuration may become those of one. */
 static void
 check_name (ProgramRun *run, const cJSON *node, As as)
@@ -603,7 +784,7 @@ check_name (ProgramRun *run, const cJSON *node, As as)
 static void
 check_part (ProgramRun *run, const cJSON *rule, const char *name)
 {
-  const cJSON *part = cJSON_GetObjectItemCaseSensitive (run->map->parts, name);
+  const cJSON *part = program_entry (run->map, "parts", name);
   if (program_member (rule, "of_map") || !run->parts)
     return;
   if (!part)
@@ -632,9 +813,11 @@ check_member (ProgramRun *run, const cJSON *node, As as)
     check_keys (run, node, as);
   else if (as == AS_OPTION)
     check_option (run, node, node->valuestring);
-  else if (as == AS_KEY)
-    check_key (run, node);
-  else if (as == AS_TABLE || as == AS_READER || as == AS_MAP)
+  else if (as == AS_KEY) {
+    if (!ls_field_find (ls_strategy_fields, node->valuestring)
+        && !ls_field_find_value (ls_model_fields, node->valuestring))
+      program_complain (run->check, node, "there is no such key of a strategy or a model");
+  } else if (as == AS_TABLE || as == AS_READER || as == AS_MAP)
     check_name (run, node, as);
   else if (as == AS_LET)
     name_value (run, node->valuestring);
@@ -642,23 +825,23 @@ check_member (ProgramRun *run, const cJSON *node, As as)
     program_check_text (run, node, as == AS_TEMPLATE);
 }
 
-/* What a member of a rule with that action is; false: it has none of that name. */
-static bool
-as_of (guint action, const char *key, As *ret)
+/* What "NAME=LETTER NAME?LETTER" has for the member of a rule; -1: nothing. missing: of an object, what is
+ * not there and has no '?' is told. */
+static gint
+as_of (ProgramRun *run, const char *members, const char *key, const cJSON *missing)
 {
-  static const Member of_any[] = { { "when", AS_VALUE },  { "each_of", AS_VALUE }, { "once", AS_VALUE },
-                                   { "each", AS_TEXT },   { "for", AS_TEXT },      { "each_at", AS_TEXT },
-                                   { "inside", AS_TEXT }, { "in_json", AS_VALUE }, { NULL } };
-  const Member *const lists[]
-      = { of_any, (const Member[]) { actions[action].of, { NULL } }, actions[action].more };
-  const guint most[] = { G_N_ELEMENTS (of_any), 1, G_N_ELEMENTS (actions[action].more) };
-  for (guint i = 0; i < G_N_ELEMENTS (lists); i++)
-    for (guint k = 0; k < most[i] && lists[i][k].key; k++)
-      if (strcmp (key, lists[i][k].key) == 0) {
-        *ret = lists[i][k].as;
-        return true;
-      }
-  return false;
+  static const char letters[] = "vtxokTRmlrV c";
+  g_auto (GStrv) all = program_words (members, " ");
+  gint as = -1;
+  for (char **one = all; *one; one++) {
+    g_autofree char *name = g_strndup (*one, strcspn (*one, "=?"));
+    const char *mark = *one + strlen (name);
+    if (key && strcmp (name, key) == 0)
+      as = (gint) (strchr (letters, mark[1]) - letters);
+    if (missing && *mark == '=' && !cJSON_GetObjectItemCaseSensitive (missing, name))
+      program_complain (run->check, missing, "missing key \"%s\"", name);
+  }
+  return as;
 }
 
 /* Of a rule that is run once for each of several. */
@@ -681,17 +864,18 @@ check_action (ProgramRun *run, const cJSON *rule, guint action)
 {
   const ProgramMap *map = run->map;
   guint maps = actions[action].maps;
-  if (!(maps & OF_ALL) && !map->unwraps != !(maps & OF_WRAPPERS))
+  if (!(maps & OF_ALL) && !program_section (map, "unwraps") != !(maps & OF_WRAPPERS))
     program_complain (run->check, rule, "a map that unwraps files, and no other, has such rules");
   if (maps & OF_OTHER && !map->is_dialect && !map->has_beside)
     program_complain (run->check, rule, "its options become those of no other program");
-  if (maps & OF_FILES && map->around)
+  if (maps & OF_FILES && program_section (map, "around"))
     program_complain (run->check, rule, "what is around a Trainer has no such rules");
 }
 
 static void
 check_rule (ProgramRun *run, const cJSON *rule)
 {
+  static const char of_any[] = "when?v each_of?v once?v each?x for?x each_at?x inside?x in_json?v";
   const cJSON *what = NULL, *one;
   guint action = action_of (rule, &what);
   if (!what) {
@@ -703,21 +887,18 @@ check_rule (ProgramRun *run, const cJSON *rule)
   check_loop (run, rule);
   if (actions[action].act == make_list)
     name_value (run, "index");
-  for (guint i = 0; i < G_N_ELEMENTS (actions[action].more) && actions[action].more[i].key; i++) {
-    const Member *more = &actions[action].more[i];
-    if (!more->is_free && !cJSON_GetObjectItemCaseSensitive (rule, more->key))
-      program_complain (run->check, rule, "missing key \"%s\"", more->key);
-  }
+  as_of (run, actions[action].more, NULL, rule);
   if (actions[action].act == program_run_part)
     check_part (run, rule, program_member (rule, "part"));
   cJSON_ArrayForEach (one, rule)
   {
-    As as;
-    if (as_of (action, one->string, &as))
-      check_member (run, one, as);
+    gint as = strcmp (one->string, actions[action].key) == 0
+        ? (gint) actions[action].as
+        : MAX (as_of (run, actions[action].more, one->string, NULL), as_of (run, of_any, one->string, NULL));
+    if (as >= 0)
+      check_member (run, one, (As) as);
     else if (!g_str_has_prefix (one->string, "x-"))
-      program_complain (run->check, one, "\"%s\" has no such key \"%s\"", actions[action].of.key,
-                        one->string);
+      program_complain (run->check, one, "\"%s\" has no such key \"%s\"", actions[action].key, one->string);
   }
 }
 

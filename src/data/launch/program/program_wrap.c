@@ -65,12 +65,14 @@ add_word (GString *script, const char *text, bool is_script, GHashTable *own)
   g_string_append_c (script, quote);
 }
 
-char *
-program_quoted (const char *text)
+/* A text as a word of a shell. */
+static ProgramValue
+f_quoted (ProgramRun *run, const ProgramArgument *a)
 {
+  g_autofree char *text = program_value_text (&a->value);
   GString *word = g_string_new (NULL);
   add_word (word, text, false, NULL);
-  return g_string_free (word, FALSE);
+  return program_taken (g_string_free (word, FALSE));
 }
 
 static bool
@@ -79,16 +81,28 @@ is_count (const char *text)
   return *text && strspn (text, G_CSET_DIGITS) == strlen (text) && strlen (text) < 8;
 }
 
-char *
-program_times (const char *a, const char *b)
+/* What a shell takes the product of two texts for: "2" times "$NODES" is "$((2*$NODES))". */
+static ProgramValue
+f_times (ProgramRun *run, const ProgramArgument *a)
 {
-  if (is_count (a) && is_count (b))
-    return g_strdup_printf ("%" G_GUINT64_FORMAT,
-                            g_ascii_strtoull (a, NULL, 10) * g_ascii_strtoull (b, NULL, 10));
-  return strcmp (a, "1") == 0 ? g_strdup (b)
-      : strcmp (b, "1") == 0  ? g_strdup (a)
-                              : g_strdup_printf ("$((%s*%s))", a, b);
+  g_autofree char *x = program_value_text (&a[0].value), *y = program_value_text (&a[1].value);
+  if (is_count (x) && is_count (y))
+    return program_taken (g_strdup_printf ("%" G_GUINT64_FORMAT,
+                                           g_ascii_strtoull (x, NULL, 10) * g_ascii_strtoull (y, NULL, 10)));
+  return program_taken (strcmp (x, "1") == 0       ? g_steal_pointer (&y)
+                            : strcmp (y, "1") == 0 ? g_steal_pointer (&x)
+                                                   : g_strdup_printf ("$((%s*%s))", x, y));
 }
+
+/* How many commands rules wrote. */
+PROGRAM_NUMBER (f_commands, run->wraps ? run->wraps->n_commands : 0)
+
+const ProgramFunction program_wrap_functions[] = {
+  { "quoted", "v", f_quoted, true },
+  { "times", "vv", f_times, true },
+  { "commands", "", f_commands, true },
+  { NULL },
+};
 
 /* --- what rules write --- */
 
@@ -103,7 +117,9 @@ program_write_line (ProgramRun *run, ProgramAct *a)
 void
 program_tell_once (ProgramRun *run, ProgramAct *a)
 {
-  program_add_once (run->wraps->told, program_act_text (run, a));
+  const char *text = program_act_text (run, a);
+  if (!g_ptr_array_find_with_equal_func (run->wraps->told, text, g_str_equal, NULL))
+    g_ptr_array_add (run->wraps->told, g_strdup (text));
 }
 
 /* { "export": name, "as": value } of processes; { "variable": name, "as": value }: of the script, which may
@@ -187,17 +203,6 @@ documents_of (const ImportFile *file, LsDiagList *why)
   return all;
 }
 
-/* The file is this script from now on. */
-static void
-put_in_place (ImportFile *file, const GString *script)
-{
-  g_free (file->text);
-  file->n = script->len;
-  file->text = g_strdup (script->str);
-  cJSON_Delete (file->yaml->tree);
-  *file->yaml = (ImportYaml) { 0 };
-}
-
 /* Rules of a file that the map unwraps; whether it wrote a script. */
 static bool
 unwrap (ProgramRun *run, const cJSON *rules, GPtrArray *told, const LsDiagList *why, ImportFile *file)
@@ -210,8 +215,9 @@ unwrap (ProgramRun *run, const cJSON *rules, GPtrArray *told, const LsDiagList *
   run->wraps = &script;
   bool ok = program_doors->run_rules (run, rules);
   if (ok)
-    put_in_place (file, script.text);
-  g_string_free (script.text, TRUE);
+    import_set_text (file, script.text);
+  else
+    g_string_free (script.text, TRUE);
   return ok;
 }
 
@@ -219,7 +225,7 @@ bool
 program_unwrap (const char *name, ImportFile *file, GPtrArray *told, LsDiagList *diags)
 {
   const ProgramMap *map = program_doors->map_get (name);
-  const cJSON *wrap = map ? map->unwraps : NULL;
+  const cJSON *wrap = program_section (map, "unwraps");
   ProgramRun run = { .map = map, .path = file->path, .text = file->text, .diags = diags };
   if (!wrap || strlen (file->text) != file->n || !program_holds (&run, program_member (wrap, "when"))) {
     program_run_clear (&run);
@@ -236,10 +242,4 @@ program_unwrap (const char *name, ImportFile *file, GPtrArray *told, LsDiagList 
   program_run_clear (&run);
   cJSON_Delete (all);
   return ok;
-}
-
-guint
-program_commands (const ProgramRun *run)
-{
-  return run->wraps ? run->wraps->n_commands : 0;
 }

@@ -9,6 +9,7 @@
 #include <lockstep/error.h>
 #include <string.h>
 
+#include "base/list.h"
 #include "data/launch/launch_script.h"
 #include "data/launch/program/program_map.h"
 #include "data/launch/python/python_names.h"
@@ -80,33 +81,22 @@ add_text (Pasted *to, const char *text, const char *path, guint depth)
 
 /* --- functions --------------------------------------------------------------------------------------- */
 
-/* What is asked for is not there, or where nothing is, there are several: names. */
-static void
-refuse_choice (const PythonPick *pick, const char *asked, const char *names, const char *path,
-               LsDiagList *diags)
-{
-  g_autofree char *hint = pick->key && !asked
-      ? g_strdup_printf ("say which after its name: %s:%s=NAME", path, pick->key)
-      : NULL;
-  ls_diag_add (diags, LS_ERROR_INPUT, path, 0, 0, NULL, NULL, hint,
-               asked ? "it has no %s %s; it has %s" : "it has several %ss%s: %s", pick->what,
-               asked ? asked : "", names);
-}
-
 const char *
-python_pick_function (const LsPython *python, const PythonPick *pick, const char *asked, const char *path,
+python_pick_function (const LsPython *python, const cJSON *of, const char *asked, const char *path,
                       LsDiagList *diags)
 {
   const GPtrArray *functions = ls_python_found (python)->functions;
-  g_autoptr (GString) names = g_string_new (NULL);
-  for (guint i = 0; i < functions->len; i++) {
-    if (g_strcmp0 (asked, functions->pdata[i]) == 0)
+  const char *noun = reads_text (of, "noun");
+  for (guint i = 0; i < functions->len; i++)
+    if (g_strcmp0 (asked, functions->pdata[i]) == 0 || (!asked && functions->len == 1))
       return functions->pdata[i];
-    g_string_append_printf (names, "%s%s", i > 0 ? ", " : "", (const char *) functions->pdata[i]);
-  }
-  if (!asked && functions->len == 1)
-    return functions->pdata[0];
-  refuse_choice (pick, asked, names->str, path, diags);
+  g_autofree char *names = ls_joined (functions, 0, ", "),
+                  *hint = asked
+      ? NULL
+      : g_strdup_printf ("say which after its name: %s:%s=NAME", path, reads_text (of, "returns"));
+  ls_diag_add (diags, LS_ERROR_INPUT, path, 0, 0, NULL, NULL, hint,
+               asked ? "it has no %s %s; it has %s" : "it has several %ss%s: %s",
+               noun ? noun : "configuration", asked ? asked : "", names);
   return NULL;
 }
 
@@ -140,15 +130,8 @@ python_refuse_program (const LsPython *python, const char *path, const char *pro
 
 /* --- names --------------------------------------------------------------------------------------------- */
 
-/* "model = dict (": of small letters, as capitals are constants; NULL: the line sets nothing. */
-static char *
-name_set (const char *line)
-{
-  gsize n = g_ascii_islower (*line) ? strspn (line, NAME_CHARS) : 0, blanks = strspn (line + n, " ");
-  return n > 0 && line[n + blanks] == '=' && line[n + blanks + 1] != '=' ? g_strndup (line, n) : NULL;
-}
-
-/* A function that returns all that is set, behind the text. */
+/* A function that returns all that is set, behind the text: by lines "model = dict (", of small letters, as
+ * capitals are constants. */
 static void
 add_job (GString *text)
 {
@@ -156,17 +139,20 @@ add_job (GString *text)
   g_autoptr (GHashTable) seen = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   g_string_append (text, "\ndef " JOB " ():\n    return dict (");
   for (char **line = lines; *line && g_hash_table_size (seen) < MAX_NAMES; line++) {
-    char *name = name_set (*line);
-    if (name && !g_hash_table_contains (seen, name))
+    const gsize n = g_ascii_islower (**line) ? strspn (*line, NAME_CHARS) : 0;
+    const char *mark = *line + n + strspn (*line + n, " ");
+    g_autofree char *name = g_strndup (*line, n);
+    bool sets = n > 0 && *mark == '=' && mark[1] != '=';
+    if (sets && g_hash_table_add (seen, g_strdup (name)))
       g_string_append_printf (text, "%s=%s, ", name, name);
-    if (name)
-      g_hash_table_add (seen, name);
   }
   g_string_append (text, ")\n");
 }
 
-bool
-python_names_is_open_call (const cJSON *item)
+/* Whether an object is what a function gives of which no member is known: not an instance of a class, which
+ * has a capital letter. */
+static bool
+is_open_call (const cJSON *item)
 {
   const cJSON *made = cJSON_GetObjectItemCaseSensitive (item, "()");
   const char *name = cJSON_IsString (made) ? made->valuestring : NULL,
@@ -178,17 +164,6 @@ python_names_is_open_call (const cJSON *item)
 }
 
 /* "max(...)" in the place of a member is a value that is not said here. */
-static void
-open_call (cJSON *tree, cJSON *item)
-{
-  const char *made = cJSON_GetObjectItemCaseSensitive (item, "()")->valuestring;
-  g_autofree char *name = g_strdup (item->string),
-                  *text = ls_shell_has_hole (made)
-      ? g_strdup (made)
-      : g_strdup_printf ("%c%s(...)%c", LS_SHELL_HOLE, made, LS_SHELL_HOLE_END);
-  cJSON_ReplaceItemInObjectCaseSensitive (tree, name, cJSON_CreateString (text));
-}
-
 void
 python_names_forget_calls (cJSON *tree)
 {
@@ -196,9 +171,15 @@ python_names_forget_calls (cJSON *tree)
     next = item->next;
     if (item->string && (strcmp (item->string, "()") == 0 || g_ascii_isdigit (*item->string)))
       cJSON_Delete (cJSON_DetachItemViaPointer (tree, item));
-    else if (cJSON_IsObject (item) && python_names_is_open_call (item))
-      open_call (tree, item);
-    else if (cJSON_IsObject (item))
+    else if (cJSON_IsObject (item) && is_open_call (item)) {
+      const char *made = cJSON_GetObjectItemCaseSensitive (item, "()")->valuestring;
+      g_autofree char *text = ls_shell_has_hole (made)
+          ? g_strdup (made)
+          : g_strdup_printf ("%c%s(...)%c", LS_SHELL_HOLE, made, LS_SHELL_HOLE_END);
+      cJSON *hole = cJSON_CreateString (text);
+      hole->string = g_strdup (item->string);
+      cJSON_ReplaceItemViaPointer (tree, item, hole);
+    } else if (cJSON_IsObject (item))
       python_names_forget_calls (item);
   }
 }
@@ -223,16 +204,6 @@ python_names_of (const ImportFiles *files, const char *own, gsize n, const char 
 
 #define MAX_FILES 64
 
-/* The folder above one, above where we are too; NULL: there is none. The caller frees it. */
-static char *
-folder_above (const char *folder)
-{
-  g_autofree char *name = g_path_get_basename (folder),
-                  *whole = *name == '.' ? g_canonicalize_filename (folder, NULL) : g_strdup (folder),
-                  *above = g_path_get_dirname (whole);
-  return strcmp (above, whole) != 0 ? g_steal_pointer (&above) : NULL;
-}
-
 char *
 python_find_module (const char *path, const char *module)
 {
@@ -242,13 +213,15 @@ python_find_module (const char *path, const char *module)
   while (folder && *name) {
     g_autofree char *whole = g_build_filename (folder, file, NULL),
                     *init = g_build_filename (folder, name, "__init__.py", NULL),
-                    *parent = folder_above (folder);
+                    *base = g_path_get_basename (folder);
     if (g_file_test (whole, G_FILE_TEST_IS_REGULAR))
       return g_steal_pointer (&whole);
     if (g_file_test (init, G_FILE_TEST_IS_REGULAR))
       return g_steal_pointer (&init);
+    g_autofree char *here = *base == '.' ? g_canonicalize_filename (folder, NULL) : g_steal_pointer (&folder),
+                    *above = g_path_get_dirname (here); /* above where we are too */
     g_free (folder);
-    folder = g_steal_pointer (&parent);
+    folder = strcmp (above, here) != 0 ? g_steal_pointer (&above) : NULL;
   }
   return NULL;
 }
@@ -274,13 +247,12 @@ python_add_imported (LsPython *python, GPtrArray *paths, GPtrArray *texts, guint
   return true;
 }
 
-/* Where it lies as in the program: beside the folders of the file that names it. data: PythonJoin. */
+/* Where it lies as in the program: beside the folders of the file that names it. parts: text. */
 static char *
-find_joined (const char *module, const char *from, gsize *ret_n, char **ret_path, gpointer data)
+find_joined (const char *module, const char *from, gsize *ret_n, char **ret_path, gpointer parts)
 {
-  const PythonJoin *join = data;
   g_autoptr (LsDiagList) none = ls_diag_list_new ();
-  *ret_path = launch_has_part (module, ".", join->parts) ? python_find_module (from, module) : NULL;
+  *ret_path = launch_has_part (module, ".", parts) ? python_find_module (from, module) : NULL;
   return *ret_path ? ls_read_file (*ret_path, LAUNCH_MAX_BESIDE, ret_n, none) : NULL;
 }
 
@@ -306,24 +278,28 @@ add_known (LsPython *python, const cJSON *known, GPtrArray *texts, LsDiagList *d
 }
 
 LsPython *
-python_join (const PythonJoin *join, GPtrArray *texts, LsDiagList *diags)
+python_join (const cJSON *of, const ImportFiles *files, const ImportFile *first, GPtrArray *texts,
+             LsImport *import, LsDiagList *diags)
 {
-  const ImportFiles *files = join->files;
   g_autoptr (GPtrArray) paths = g_ptr_array_new_with_free_func (g_free);
   g_autoptr (LsPython) python = NULL;
+  const ImportFile *file = files->files;
   bool ok = true;
-  for (guint i = join->first; i < files->n && ok; i++) {
-    const ImportFile *file = &files->files[i];
+  while (file + 1 < files->files + files->n && file->text != first->text)
+    file++;
+  for (; file < files->files + files->n && ok; file++) {
     import_use_file (file);
-    ok = i == join->first ? (python = ls_python_new (file->text, file->n, file->path, diags)) != NULL
-                          : ls_python_add (python, file->text, file->n, file->path, diags);
+    ok = python ? ls_python_add (python, file->text, file->n, file->path, diags)
+                : (python = ls_python_new (file->text, file->n, file->path, diags)) != NULL;
     g_ptr_array_add (paths, g_strdup (file->path));
   }
   guint n_given = paths->len;
-  ok = ok && python_add_imported (python, paths, texts, MAX_FILES, find_joined, (gpointer) join, diags)
-      && add_known (python, join->known, texts, diags);
+  ok = ok
+      && python_add_imported (python, paths, texts, MAX_FILES, find_joined,
+                              (gpointer) reads_text (of, "joins"), diags)
+      && add_known (python, reads_node (of, "functions"), texts, diags);
   for (guint i = n_given; i < paths->len; i++)
-    g_ptr_array_add (join->import->made.files, g_strdup (paths->pdata[i]));
+    g_ptr_array_add (import->made.files, g_strdup (paths->pdata[i]));
   return ok ? g_steal_pointer (&python) : NULL;
 }
 
@@ -486,8 +462,8 @@ void
 launch_environment (bool has_te, GHashTable *variables, GHashTable *exported, LsImport *import)
 {
   LaunchJob job = { .import = import, .variables = variables, .exported = exported };
-  program_doors->run_map ("environment", has_te ? "transformer-engine" : "torch", &(ProgramWith) { NULL },
-                          &job, NULL, NULL);
+  program_doors->run_map ("environment", has_te ? "transformer-engine" : "torch", (ProgramRun) { NULL },
+                          &job);
 }
 
 void

@@ -13,15 +13,9 @@
  * it; NULL: a diagnostic. */
 cJSON *python_names_of (const ImportFiles *files, const char *text, gsize n, const char *name,
                         LsImport *import, LsDiagList *diags);
-/* The word that asks for one of the functions of a file behind its name, NULL: none does, and what each of
- * them returns. */
-typedef struct {
-  const char *key, *what;
-} PythonPick;
-
 /* Of the functions that can be called without an argument the one that is asked for, or, NULL, the only one,
- * borrowed; NULL: a diagnostic. */
-const char *python_pick_function (const LsPython *python, const PythonPick *pick, const char *asked,
+ * borrowed; NULL: a diagnostic. of: the file of a map, one of `reads`. */
+const char *python_pick_function (const LsPython *python, const cJSON *of, const char *asked,
                                   const char *path, LsDiagList *diags);
 /* a.b.c for a file x/a/y.py: x/a/b/c.py or x/a/b/c/__init__.py, which the caller frees; NULL: none is. */
 char *python_find_module (const char *path, const char *module);
@@ -33,17 +27,11 @@ typedef char *PythonFind (const char *module, const char *from, gsize *ret_n, ch
  * diagnostic. */
 bool python_add_imported (LsPython *python, GPtrArray *paths, GPtrArray *texts, guint most, PythonFind *find,
                           gpointer data, LsDiagList *diags);
-/* Files of a job from `first` on, and those that they import from, of modules that have one of these words as
- * a part; what functions of the program do that are not here, lists of lines by their paths, or NULL. */
-typedef struct {
-  const ImportFiles *files;
-  guint first;
-  const char *parts;
-  const cJSON *known;
-  LsImport *import;
-} PythonJoin;
-/* All of these, each well formed; NULL: a diagnostic. texts, to which what is read is added, outlive it. */
-LsPython *python_join (const PythonJoin *join, GPtrArray *texts, LsDiagList *diags);
+/* Files of a job from the one with the text of `first` on, and those that they import from, of modules that
+ * have one of the words of `joins` as a part, with what functions of the program do that are not here; each
+ * well formed, NULL: a diagnostic. texts, to which what is read is added, outlive it. */
+LsPython *python_join (const cJSON *of, const ImportFiles *files, const ImportFile *first, GPtrArray *texts,
+                       LsImport *import, LsDiagList *diags);
 /* Tells what a function of a configuration does that is not followed, of ls_python_value(): the first few
  * places, and how many more there are. */
 void python_tell_passed (LsImport *import, const char *function, const GPtrArray *passed);
@@ -53,7 +41,5 @@ bool python_refuse_program (const LsPython *python, const char *path, const char
 /* Drops which functions make objects, and their arguments without a name, in place. What a function gives of
  * which no member is known becomes a hole. */
 void python_names_forget_calls (cJSON *tree);
-/* Whether an object is that: not an instance of a class, which has a capital letter. */
-bool python_names_is_open_call (const cJSON *object);
 
 #endif
