@@ -24,21 +24,6 @@ ls_text_table_take (LsTextTable *t, char *cell)
 }
 
 void
-ls_text_table_add (LsTextTable *t, const char *format, ...)
-{
-  va_list args;
-  va_start (args, format);
-  g_autofree char *text = g_strdup_vprintf (format, args);
-  va_end (args);
-  guint n = 1;
-  for (const char *c = format; (c = strchr (c, '\v')); c++)
-    n++;
-  g_auto (GStrv) cells = g_strsplit (text, "\v", (int) n);
-  for (guint i = 0; i < n; i++)
-    ls_text_table_take (t, g_strdup (*text ? cells[i] : ""));
-}
-
-void
 ls_text_table_note (LsTextTable *t, const char *note)
 {
   g_assert (t->notes->len > 0);

@@ -15,9 +15,8 @@ typedef struct {
 
 void ls_text_table_init (LsTextTable *t, const char *align);
 
-/* One cell more, or several with "\v" between them; rows are filled from the left. */
-void ls_text_table_add (LsTextTable *t, const char *format, ...) G_GNUC_PRINTF (2, 3);
-void ls_text_table_take (LsTextTable *t, char *cell); /* owned from here on; NULL: empty */
+/* One cell more, owned from here on, NULL: empty; rows are filled from the left. */
+void ls_text_table_take (LsTextTable *t, char *cell);
 /* Below the row that was filled last. */
 void ls_text_table_note (LsTextTable *t, const char *note);
 

@@ -41,37 +41,17 @@ has_refusal (const LsScheduleTable *t)
   return is_there;
 }
 
-#include "show/schedule_text.h"
-
 /* ---- for programs ---- */
 
-static void
-add_orders (LsJsonOut *w, const LsScheduleView *v)
+static char **
+cells_of (const LsScheduleView *v, uint32_t rank)
 {
-  ls_json_out_begin_array (w, "orders");
-  for (uint32_t rank = 0; rank < v->eval->n_ranks; rank++) {
-    g_autoptr (GString) cells = g_string_new (NULL);
-    ls_orders_append_rank (v->orders, rank, cells);
-    g_auto (GStrv) parts = g_strsplit (cells->str, ",", -1);
-    ls_json_out_begin_array (w, NULL);
-    for (char **part = parts; *part; part++)
-      ls_json_out_string (w, NULL, *part);
-    ls_json_out_end_array (w);
-  }
-  ls_json_out_end_array (w);
+  g_autoptr (GString) cells = g_string_new (NULL);
+  ls_orders_append_rank (v->orders, rank, cells);
+  return g_strsplit (cells->str, ",", -1);
 }
 
 #include "show/schedule_keys.h"
-
-/* One of them is NULL. */
-static char *
-to_json (const LsScheduleView *v, const LsScheduleTable *t)
-{
-  LsJsonOut w;
-  ls_json_out_open_as (&w, "schedule");
-  ls_keys_schedule (&w, v, t);
-  return ls_json_out_close (&w);
-}
 
 char *
 ls_schedule_to_json (const LsScheduleView *v)
@@ -96,7 +76,12 @@ ls_schedule_all_to_json (const LsScheduleTable *t)
   return to_json (NULL, t);
 }
 
-/* ---- a schedule drawn with characters ---- */
+/* A pipeline schedule drawn with characters: a row per rank, time to the right.
+ *
+ * Where there is room an action is a box with its letter (lower case on chunks 1, 3, ..) and micro-batch, in
+ * colour a box of its colour with the micro-batch. Where there is not, a column is a slice of time: a letter
+ * where one kind of work has four fifths of what is done in it, else a mixture, lighter where the rank is
+ * idle for more than half of it. Of more than MAX_ROWS ranks every n-th is shown. */
 
 #define MAX_ROWS    64
 #define MAX_UNIT    8 /* columns of the shortest action, at most */
@@ -351,8 +336,8 @@ find_kinds (const LsOrders *orders, bool *is_used)
     }
 }
 
-void
-ls_schedule_chart (const LsScheduleView *v, const LsScheduleText *text, GString *out)
+static void
+append_chart (const LsScheduleView *v, const LsScheduleText *text, GString *out)
 {
   Chart c = { .v = v, .text = text };
   const char *edge = text->ascii ? "|" : "│";
@@ -377,3 +362,5 @@ ls_schedule_chart (const LsScheduleView *v, const LsScheduleText *text, GString 
   g_free (c.cells);
   g_free (c.shares);
 }
+
+#include "show/schedule_text.h"

@@ -99,7 +99,6 @@ option_text (const LsLaunchChange *c, const char *value)
                : g_strconcat (c->option, between, value, NULL);
 }
 
-#include "show/changes_text.h"
 #include "show/sweep_text.h"
 
 /* Knobs that the first columns have. */

@@ -4,8 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "show/draw/topology_draw.h"
-
 /* --- vertices and links of a drawn topology, by their kind or by how busy they were -------------- */
 
 /* --- by kind ------------------------------------------------------------------------------------------ */
