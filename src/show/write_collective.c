@@ -63,15 +63,6 @@ root_of (const LsCollectiveRow *row)
   return g_strv_contains (rooted, row->op) ? 0 : -1;
 }
 
-static int
-algorithm_width (const LsCollectiveTable *t)
-{
-  size_t width = strlen ("algorithm");
-  for (guint i = 0; i < t->n_rows; i++)
-    width = MAX (width, strlen (t->rows[i].algorithm));
-  return (int) width;
-}
-
 /* By how much the slowest exceeds the fastest, percent. */
 static double
 disagreement_pct (const LsCollectiveRow *rows, guint n)
@@ -82,15 +73,6 @@ disagreement_pct (const LsCollectiveRow *rows, guint n)
     high = MAX (high, rows[i].time);
   }
   return low > 0 ? 100 * ((double) high / (double) low - 1) : 0;
-}
-
-static int
-family_width (const LsCollectiveTable *t)
-{
-  glong width = 14;
-  for (guint i = 0; i < t->n_families; i++)
-    width = MAX (width, g_utf8_strlen (t->families[i].name, -1));
-  return (int) width;
 }
 
 /* ---- messages ---- */

@@ -271,7 +271,7 @@ draw_row (Chart *c, uint32_t rank)
 }
 
 static void
-print_row (const Chart *c, GString *out)
+print_row (GString *out, const Chart *c)
 {
   guint8 fg = NO_COLOR, bg = NO_COLOR;
   for (guint i = 0; i < c->n_columns; i++) {
@@ -292,39 +292,6 @@ print_row (const Chart *c, GString *out)
     g_string_append (out, "\033[0m");
 }
 
-/* ---- around it ---- */
-
-static void
-print_head (const Chart *c, GString *out)
-{
-  g_autofree char *end = ls_schedule_time_text (c->v->eval->makespan, c->v->has_unit);
-  int n = (int) c->n_columns, n_end = (int) strlen (end);
-  g_string_append_printf (out, "%10s%-*s%s    idle    held\n", "", MAX (n - n_end, 2), "0", end);
-}
-
-static void
-print_legend (const Chart *c, const bool *is_used, guint step, GString *out)
-{
-  g_string_append_printf (out, "%9s", "");
-  for (Kind k = 0; k < N_KINDS; k++) {
-    if (!is_used[k])
-      continue;
-    if (c->text->color)
-      g_string_append_printf (out, " \033[48;5;%um  \033[0m %s ", styles[k].shades[0], styles[k].name);
-    else
-      g_string_append_printf (out, " %c %s ", styles[k].letter, styles[k].name);
-  }
-  if (c->is_slices)
-    g_string_append (out, c->text->ascii ? " # mixed  : mostly idle " : " ▒ mixed  ░ mostly idle ");
-  g_string_append_printf (out, " %s idle", c->text->ascii ? "." : "·");
-  guint n_chunks = c->v->orders->layout.n_chunks;
-  if (n_chunks > 1)
-    g_string_append (out, c->text->color ? "; later chunks are lighter" : "; lower case: odd chunks");
-  if (step > 1)
-    g_string_append_printf (out, "; every %u%s rank", step, step == 2 ? "nd" : step == 3 ? "rd" : "th");
-  g_string_append_c (out, '\n');
-}
-
 static void
 find_kinds (const LsOrders *orders, bool *is_used)
 {
@@ -334,33 +301,6 @@ find_kinds (const LsOrders *orders, bool *is_used)
       is_used[kind_of (a)] = true;
       i += a->is_paired;
     }
-}
-
-static void
-append_chart (const LsScheduleView *v, const LsScheduleText *text, GString *out)
-{
-  Chart c = { .v = v, .text = text };
-  const char *edge = text->ascii ? "|" : "│";
-  guint step = (v->eval->n_ranks + MAX_ROWS - 1) / MAX_ROWS;
-  bool is_used[N_KINDS] = { false };
-  choose_columns (&c);
-  c.cells = g_new0 (Cell, c.n_columns);
-  c.shares = g_new (double, c.n_columns *N_KINDS);
-
-  find_kinds (v->orders, is_used);
-  print_head (&c, out);
-  for (uint32_t rank = 0; rank < v->eval->n_ranks; rank += step) {
-    LsTime idle = v->eval->makespan - v->eval->ranks[rank].busy;
-    g_string_append_printf (out, "rank %3u %s", rank, edge);
-    draw_row (&c, rank);
-    print_row (&c, out);
-    g_string_append_printf (out, "%s %5.1f %%  %6.4g\n", edge,
-                            100 * (double) idle / (double) MAX (v->eval->makespan, 1),
-                            ls_schedule_peak (v->eval, rank, ls_schedule_count (v->is_searched)));
-  }
-  print_legend (&c, is_used, step, out);
-  g_free (c.cells);
-  g_free (c.shares);
 }
 
 #include "show/schedule_text.h"

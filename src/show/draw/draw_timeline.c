@@ -76,22 +76,15 @@ letters_of (const LsOp *op)
   static const char *const tags[LS_N_TAGS]
       = { [LS_TAG_F] = "F",         [LS_TAG_I] = "B",           [LS_TAG_W] = "W",  [LS_TAG_B] = "B",
           [LS_TAG_RECOMPUTE] = "R", [LS_TAG_OPTIMIZER] = "opt", [LS_TAG_SYNC] = "" };
+  static const char *const calls[LS_N_COLL_KINDS] = { [LS_COLL_ALL_GATHER] = "AG",
+                                                      [LS_COLL_REDUCE_SCATTER] = "RS",
+                                                      [LS_COLL_ALL_REDUCE] = "AR",
+                                                      [LS_COLL_ALL_TO_ALL] = "A2A" };
   if (op->n_transfers > 0)
     return op->transfers[0].is_send ? "send" : "recv";
-  if (!ls_op_has (op->kind, LS_HAS_CALL))
-    return ls_op_takes (op->kind, LS_TAKES_GPU) ? tags[op->tag] : "";
-  switch (op->coll) {
-  case LS_COLL_ALL_GATHER:
-    return "AG";
-  case LS_COLL_REDUCE_SCATTER:
-    return "RS";
-  case LS_COLL_ALL_REDUCE:
-    return "AR";
-  case LS_COLL_ALL_TO_ALL:
-    return "A2A";
-  default:
-    return "";
-  }
+  if (ls_op_has (op->kind, LS_HAS_CALL))
+    return calls[op->coll] ? calls[op->coll] : "";
+  return ls_op_takes (op->kind, LS_TAKES_GPU) ? tags[op->tag] : "";
 }
 
 /* Its stream's, or for kernels that of its tag. */

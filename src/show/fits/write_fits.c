@@ -121,15 +121,6 @@ width_of (const LsScores *s, guint column)
 
 /* --- the scoreboard --------------------------------------------------------------------------------- */
 
-static int
-longest_id (const LsScores *s)
-{
-  glong width = 6;
-  for (guint i = 0; i < s->n_rows; i++)
-    width = MAX (width, g_utf8_strlen (s->rows[i].id, -1));
-  return (int) width;
-}
-
 static const struct {
   const char *head, *format;
   int width;
@@ -158,15 +149,6 @@ column_value (const LsFamilyScore *f, guint column)
     f->baseline[LS_BASELINE_OTHERS].mape_pct,
   };
   return values[column];
-}
-
-static int
-longest_family (const LsScores *s)
-{
-  glong width = 14;
-  for (guint i = 0; i < s->n_families; i++)
-    width = MAX (width, g_utf8_strlen (s->families[i].family, -1));
-  return (int) width;
 }
 
 static LsFamilyScore

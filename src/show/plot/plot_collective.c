@@ -76,15 +76,6 @@ shows_time (const LsCollectiveTable *t)
   return t->rows[0].bytes == 0;
 }
 
-static char *
-label_of_power (const LsCollectiveTable *t, int exponent)
-{
-  static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB" };
-  if (t->is_scaling)
-    return g_strdup_printf ("%d", 1 << exponent);
-  return g_strdup_printf ("%d %s", 1 << exponent % 10, units[exponent / 10]);
-}
-
 /* Powers of two around all rows. */
 static void
 find_powers (const LsCollectiveTable *t, int *ret_first, int *ret_last)
@@ -125,24 +116,7 @@ find_ratios (const LsCollectiveTable *t, double *ret_low, double *ret_high)
 
 /* --- what is drawn ------------------------------------------------------------------ */
 
-static char *
-label_of_size (const LsCollectiveTable *t, const LsCollectiveRow *row)
-{
-  g_autofree char *size = row->bytes > 0 ? ls_format_bytes (row->bytes) : g_strdup (row->op);
-  return t->n_networks > 1 ? g_strdup_printf ("%s, %s", size, row->network) : g_steal_pointer (&size);
-}
-
-static char *
-label_of (const LsCollectiveTable *t, const LsCollectiveRow *row)
-{
-  if (t->is_scaling)
-    return label_of_size (t, row);
-  if (!t->is_comparison)
-    return t->n_networks > 1 ? g_strdup (row->network)
-                             : g_strdup_printf ("%s %s", row->algorithm, row->protocol);
-  return row->n_nodes == 1 ? g_strdup_printf ("%u %s", row->n_ranks, row->chips)
-                           : g_strdup_printf ("%u %s, %u nodes", row->n_ranks, row->chips, row->n_nodes);
-}
+static char *label_of (const LsCollectiveTable *t, const LsCollectiveRow *row);
 
 static gint
 by_order (gconstpointer a, gconstpointer b)
@@ -270,19 +244,6 @@ static bool
 has_base (const Plot *p)
 {
   return !p->t->is_comparison && !p->t->is_scaling && p->t->n_networks == 1;
-}
-
-static char *
-note_of (const Plot *p)
-{
-  if (p->t->is_comparison)
-    return g_strdup ("bus bandwidth over size; points: measured, lines: simulated at the same sizes");
-  if (p->t->is_scaling)
-    return g_strdup_printf ("%s over %s, alone on the network", shows_time (p->t) ? "time" : "bus bandwidth",
-                            p->t->chips);
-  return g_strdup (p->t->n_networks > 1 ? "bus bandwidth over size, alone on the network"
-                                        : "bus bandwidth over size, alone on the network; points: algorithm "
-                                          "and protocol");
 }
 
 static bool

@@ -45,26 +45,12 @@ append_bar (GString *out, const LsSummaryText *text, const char *color, double f
   ls_text_end_line (out);
 }
 
-static const char *
-part_color (LsPart part)
-{
-  switch (part) {
-  case LS_PART_FORWARD:
-  case LS_PART_BACKWARD:
-  case LS_PART_OPTIMIZER:
-    return GREEN;
-  case LS_PART_RECOMPUTE:
-    return BLUE;
-  case LS_PART_BUBBLE:
-  case LS_PART_SKEW:
-    return RED;
-  case LS_PART_HOST:
-  case LS_PART_OTHER:
-    return MAGENTA;
-  default: /* slowdown and exposed communication */
-    return YELLOW;
-  }
-}
+/* NULL: yellow, slowdown and exposed communication. */
+static const char *const part_colors[LS_N_PARTS] = {
+  [LS_PART_FORWARD] = GREEN,  [LS_PART_BACKWARD] = GREEN, [LS_PART_OPTIMIZER] = GREEN,
+  [LS_PART_RECOMPUTE] = BLUE, [LS_PART_BUBBLE] = RED,     [LS_PART_SKEW] = RED,
+  [LS_PART_HOST] = MAGENTA,   [LS_PART_OTHER] = MAGENTA,
+};
 
 /* Longest first; equal ones in the order of the keys. */
 static void
