@@ -5,7 +5,7 @@
 #include "api/request.h"
 #include "base/printable.h"
 #include "data/text/write_file.h"
-#include "show/markdown.h"
+#include "show/answers.h"
 
 struct LsAnswer {
   gpointer data;

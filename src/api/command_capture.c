@@ -9,7 +9,7 @@
 #include "data/datadir.h"
 #include "data/machines/machines.h"
 #include "data/text/write_file.h"
-#include "show/write_captured.h"
+#include "show/answers.h"
 
 #define DEFAULT_STEPS 2
 

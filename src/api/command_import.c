@@ -10,7 +10,7 @@
 #include "data/jobs/job_files.h"
 #include "data/jobs/imported.h"
 #include "data/text/write_file.h"
-#include "show/tell_import.h"
+#include "show/answers.h"
 
 LS_ANSWER_FORM (to_text, ls_import_to_text (data))
 LS_ANSWER_FORM (to_json, ls_import_to_json (data))

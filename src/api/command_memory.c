@@ -3,7 +3,7 @@
 
 #include "api/commands.h"
 #include "ask/memory_view.h"
-#include "show/run/write_snapshot.h"
+#include "show/run/write_run.h"
 
 /* --- the snapshot ----------------------------------------------------------------------------------- */
 

@@ -13,7 +13,6 @@
 #include "data/text/write_file.h"
 #include "show/answers.h"
 #include "show/plot/plots.h"
-#include "show/write_captured.h"
 #include "sweep/sweep_charts.h"
 
 /* --- layouts of a program, each captured --------------------------------------------------------- */

@@ -10,7 +10,7 @@
 #include "data/text/write_file.h"
 #include "data/traces/traces.h"
 #include "job/hardware.h"
-#include "show/tell_import.h"
+#include "show/answers.h"
 
 /* --- profiles become a trace ------------------------------------------------------------------------ */
 

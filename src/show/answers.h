@@ -1,6 +1,6 @@
 /* show/answers.h — answers of commands, for people and for programs: comparisons, placements, jobs that
- * share a cluster, sweeps, training runs. All that is returned is newly allocated; text, JSON and CSV end in
- * a newline. */
+ * share a cluster, sweeps, training runs, imports. All that is returned is newly allocated; text, JSON and
+ * CSV end in a newline. */
 #ifndef LS_SHOW_ANSWERS_H
 #define LS_SHOW_ANSWERS_H
 
@@ -9,11 +9,14 @@
 #include <stdio.h>
 
 #include "analysis/topology.h"
+#include "ask/capture_layouts.h"
 #include "ask/collective/collective_table.h"
 #include "ask/compare.h"
 #include "ask/place.h"
+#include "ask/profile/import_profile.h"
 #include "ask/schedule.h"
 #include "ask/sharing.h"
+#include "data/jobs/imported.h"
 #include "data/text/json_out.h"
 #include "show/run/write_run.h"
 #include "sweep/sweep_report.h"
@@ -50,13 +53,6 @@ char *ls_sweep_to_text (const LsSweepReport *r);
 char *ls_sweep_to_json (const LsSweepReport *r);
 char *ls_sweep_to_csv (const LsSweepReport *r); /* the best, a row each */
 
-/* --- write_changes.c: how somebody's launch files change for the best of a sweep, as text and JSON --- */
-
-/* Appends lines. */
-void ls_sweep_changes_print (const LsSweepChanges *c, GString *out);
-/* The command of the first, and what behind it makes it another: numbers count the rows of all tables. */
-void ls_sweep_again_print (const LsSweepReport *r, GString *out);
-
 /* --- train ------------------------------------------------------------------------------------------- */
 
 /* title: which job. CSV: a row for each cause of failures. */
@@ -66,23 +62,17 @@ char *ls_train_to_csv (const LsTrainReport *r);
 
 /* --- collective ---------------------------------------------------------------------------------- */
 
-/* Times of collectives as a table in the shape of nccl-tests,
- * as CSV and as JSON (`collective --json`); next
+/* Times of collectives as a table in the shape of nccl-tests, as CSV and as JSON (`collective --json`); next
  * to measured ones, their errors.
  *
  *     algbw = bytes / time          busbw = algbw * bus_factor
  *
  * in GB/s of 1e9 bytes; a call without data has no bandwidth: 0. bytes are those of
- * nccl-tests: the whole array; of all-to-all, what one rank sends. */
-
-/* Newly allocated, ending in a newline. Of a comparison the text has a line per
+ * nccl-tests: the whole array; of all-to-all, what one rank sends. Of a comparison the text has a line per
  * family, JSON and CSV all rows. */
 char *ls_collective_to_text (const LsCollectiveTable *t);
 char *ls_collective_to_json (const LsCollectiveTable *t);
 char *ls_collective_to_csv (const LsCollectiveTable *t);
-
-/* By how much a measured one is off, percent (private). */
-double ls_collective_error_pct (const LsCollectiveRow *row);
 
 /* --- schedule ------------------------------------------------------------------------------------ */
 
@@ -111,17 +101,6 @@ char *ls_schedule_all_to_text (const LsScheduleTable *t);
 char *ls_schedule_all_to_json (const LsScheduleTable *t);
 char *ls_schedule_all_to_csv (const LsScheduleTable *t);
 
-/* --- write_schedule.c ------------------------------------------------------------------------------ */
-
-/* A pipeline schedule drawn with characters: a row per rank, time to the right.
- *
- * Where there is room an action is a box with its letter (lower case on chunks 1, 3, ..) and micro-batch, in
- * colour a box of its colour with the micro-batch. Where there is not, a column is a slice of time: a letter
- * where one kind of work has four fifths of what is done in it, else a mixture, lighter where the rank is
- * idle for more than half of it. Of more than MAX_ROWS ranks every n-th is shown. */
-
-void ls_schedule_chart (const LsScheduleView *v, const LsScheduleText *text, GString *out);
-
 /* --- topology ------------------------------------------------------------------------------------ */
 
 /* A described cluster for people and for programs. */
@@ -138,13 +117,40 @@ char *ls_topology_to_json (const LsTopoMap *map, const GPtrArray *paths, bool ha
 /* The same to a file, a piece at a time: of 100,000 nodes it is 1.7 GB. Errors stay with the file. */
 void ls_topology_write_json (const LsTopoMap *map, const GPtrArray *paths, bool has_all, FILE *out);
 
-/* "gpu to nvswitch"; newly allocated. */
-char *ls_topology_ends (const LsClusterSpec *spec, const LsTopoLinks *links);
 /* "node1/gpu3"; newly allocated. */
 char *ls_topology_gpu_name (const LsCluster *cluster, uint32_t gpu);
 
 /* As a graph for Graphviz (dot -Tsvg FILE): node 0 in full, the others as one box each, the switches of the
  * fabric. Newly allocated. */
 char *ls_dot_format (const LsCluster *cluster);
+
+/* --- import -------------------------------------------------------------------------------------- */
+
+/* What a launch file says. */
+char *ls_import_to_text (const LsImported *import);
+char *ls_import_to_json (const LsImported *import);
+
+/* What was found in profiles that become a trace. replayed: the step of its replay on that cluster; 0: there
+ * was none. */
+char *ls_profile_import_to_text (const LsProfileImport *import, LsTime replayed, const char *cluster);
+
+/* --- capture ------------------------------------------------------------------------------------- */
+
+/* A captured program's memory. */
+char *ls_captured_to_text (const LsCaptured *c);
+char *ls_captured_to_json (const LsCaptured *c);
+/* A test suite of one case, "fits", for continuous integration. command: what was captured. */
+char *ls_captured_to_junit (const LsCaptured *c, const char *command);
+/* Layouts of a program, a row each. */
+char *ls_capture_layouts_to_text (const LsCaptureLayouts *layouts);
+char *ls_capture_layouts_to_json (const LsCaptureLayouts *layouts);
+
+/* --- Markdown ------------------------------------------------------------------------------------ */
+
+#define LS_MARKDOWN_MAX_ROWS 60
+
+/* command: that printed it, a block of code on top. json: an object as we write it. Newly allocated, ends in
+ * a newline. */
+char *ls_markdown_of_json (const char *json, const char *command);
 
 #endif

@@ -14,9 +14,11 @@
 #include "schedules/sched.h"
 #include "show/text_table.h"
 
+#define SCHEDULES -1 /* these are no files */
+
 static const struct {
   const char *kind;
-  LsDataKind data;
+  int data; /* LsDataKind, or that */
 } data_kinds[] = {
   { "models", LS_DATA_MODELS },
   { "clusters", LS_DATA_CLUSTERS },
@@ -30,7 +32,14 @@ static const struct {
   { "scaling", LS_DATA_SCALING },
   { "jitter", LS_DATA_JITTER },
   { "traces", LS_DATA_TRACES },
+  { "schedules", SCHEDULES },
 };
+
+/* What there is of a kind. */
+typedef struct {
+  const char *kind;
+  GPtrArray *entries; /* LsDataEntry; of schedules names alone */
+} Kind;
 
 /* What the file holds, without saying again of which kind it is. Newly allocated; NULL: it is wrong. */
 static char *
@@ -46,93 +55,62 @@ summary_of (const LsDataEntry *entry)
 static char *
 describe (const LsDataEntry *entry)
 {
+  if (!entry->path)
+    return g_strdup ("");
   g_autofree char *summary = summary_of (entry), *path = ls_printable (entry->path);
   return summary ? g_steal_pointer (&summary) : g_strdup_printf ("wrong: see lockstep check %s", path);
 }
 
-static guint
-n_schedules (void)
+static GPtrArray *
+list_schedules (void)
 {
-  guint n = 0;
-  while (ls_sched_at (n))
-    n++;
-  return n;
+  GPtrArray *entries = g_ptr_array_new_with_free_func (g_free);
+  for (guint i = 0; ls_sched_at (i); i++) {
+    const LsDataEntry entry = { .name = (char *) ls_sched_at (i)->name };
+    g_ptr_array_add (entries, g_memdup2 (&entry, sizeof entry));
+  }
+  return entries;
 }
 
-/* Whether there is such a kind; NULL stands for all. */
-static gboolean
-check_kind (const char *kind, GError **error)
+static void
+kind_clear (gpointer kind)
+{
+  g_ptr_array_unref (((Kind *) kind)->entries);
+}
+
+/* Kind: the one asked for, or where that is NULL all. NULL: there is no such kind. */
+static GArray *
+kinds_of (const char *asked, GError **error)
 {
   g_autoptr (GString) known = g_string_new (NULL);
   g_autoptr (GPtrArray) names = g_ptr_array_new ();
-  for (guint i = 0; i < G_N_ELEMENTS (data_kinds); i++) {
-    g_ptr_array_add (names, (gpointer) data_kinds[i].kind);
-    g_string_append_printf (known, "%s%s", known->len > 0 ? ", " : "", data_kinds[i].kind);
-    if (g_strcmp0 (kind, data_kinds[i].kind) == 0)
-      return TRUE;
+  g_autoptr (GArray) kinds = g_array_new (FALSE, FALSE, sizeof (Kind));
+  g_array_set_clear_func (kinds, kind_clear);
+  for (guint i = 0, n = G_N_ELEMENTS (data_kinds); i < n; i++) {
+    const char *name = data_kinds[i].kind;
+    g_ptr_array_add (names, (gpointer) name);
+    g_string_append_printf (known, "%s%s", i == 0 ? "" : i + 1 < n ? ", " : " or ", name);
+    if (asked && strcmp (asked, name) != 0)
+      continue;
+    int data = data_kinds[i].data;
+    const Kind kind = { name, data == SCHEDULES ? list_schedules () : ls_data_list ((LsDataKind) data) };
+    g_array_append_val (kinds, kind);
   }
-  if (!kind || strcmp (kind, "schedules") == 0)
-    return TRUE;
-  g_ptr_array_add (names, (gpointer) "schedules");
+  if (kinds->len > 0)
+    return g_steal_pointer (&kinds);
   g_ptr_array_add (names, NULL);
-  const char *near = ls_suggest (kind, (const char *const *) names->pdata);
-  return ls_fail (error, LS_ERROR_USAGE, "expected %s or schedules; got \"%s\"%s%s%s", known->str, kind,
-                  near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+  const char *near = ls_suggest (asked, (const char *const *) names->pdata);
+  return ls_fail_null (error, LS_ERROR_USAGE, "expected %s; got \"%s\"%s%s%s", known->str, asked,
+                       near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
 }
 
-static gboolean
-is_asked (const char *kind, const char *which)
-{
-  return !kind || strcmp (kind, which) == 0;
-}
-
-#include "show/catalog_text.h"
-
-static void
-write_files (LsDataKind data, LsJsonOut *w)
-{
-  g_autoptr (GPtrArray) entries = ls_data_list (data);
-  for (guint i = 0; i < entries->len; i++) {
-    const LsDataEntry *entry = g_ptr_array_index (entries, i);
-    g_autofree char *about = summary_of (entry);
-    ls_json_out_begin_object (w, NULL);
-    ls_json_out_string (w, "name", entry->name);
-    ls_json_out_string (w, "path", entry->path);
-    ls_json_out_string (w, "from", entry->from);
-    ls_json_out_string (w, "about", about);
-    ls_json_out_end_object (w);
-  }
-}
-
-static void
-write_schedules (LsJsonOut *w)
-{
-  for (guint i = 0; i < n_schedules (); i++) {
-    ls_json_out_begin_object (w, NULL);
-    ls_json_out_string (w, "name", ls_sched_at (i)->name);
-    ls_json_out_end_object (w);
-  }
-}
+#include "show/list_keys.h"
 
 char *
 ls_catalog_to_json (const char *kind, GError **error)
 {
-  if (!check_kind (kind, error))
-    return NULL;
-  LsJsonOut w;
-  ls_json_out_open_as (&w, "list");
-  for (guint i = 0; i < G_N_ELEMENTS (data_kinds); i++)
-    if (is_asked (kind, data_kinds[i].kind)) {
-      ls_json_out_begin_array (&w, data_kinds[i].kind);
-      write_files (data_kinds[i].data, &w);
-      ls_json_out_end_array (&w);
-    }
-  if (is_asked (kind, "schedules")) {
-    ls_json_out_begin_array (&w, "schedules");
-    write_schedules (&w);
-    ls_json_out_end_array (&w);
-  }
-  return ls_json_out_close (&w);
+  g_autoptr (GArray) kinds = kinds_of (kind, error);
+  return kinds ? kinds_to_json (kinds) : NULL;
 }
 
 static gboolean
@@ -281,23 +259,20 @@ ls_schema_to_json (const char *asked, GError **error)
   return text;
 }
 
-char *
-ls_schemas_list (void)
+static guint
+n_schemas_read (void)
 {
-  g_auto (GStrv) written = written_schemas ();
-  GString *out = g_string_new ("read\n");
-  LsTextTable table;
-  ls_text_table_init (&table, "ll");
-  const char *kind;
-  for (guint i = 0; (kind = ls_file_schema_kind (i)); i++)
-    ls_text_table_add (&table, "%s\v%s", kind, ls_file_schema_meaning (i));
-  ls_text_table_print (&table, 2, out);
-  g_string_append (out, "\nwritten\n");
-  ls_text_table_init (&table, "ll");
-  for (guint i = 0; written[i]; i++) {
-    int n = (int) strcspn (written[i], ":"), end = (int) strcspn (written[i], "\n");
-    ls_text_table_add (&table, "%.*s\v%.*s", n, written[i], end - n - 2, written[i] + n + 2);
-  }
-  ls_text_table_print (&table, 2, out);
-  return g_string_free (out, FALSE);
+  guint n = 0;
+  while (ls_file_schema_kind (n))
+    n++;
+  return n;
+}
+
+#include "show/catalog_text.h"
+
+char *
+ls_catalog_list (const char *kind, GError **error)
+{
+  g_autoptr (GArray) kinds = kinds_of (kind, error);
+  return kinds ? kinds_to_text (kinds) : NULL;
 }

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <lockstep/units.h>
 
-#define GAP "  "
+#define GAP 2
 
 void
 ls_text_table_init (LsTextTable *t, const char *align)
@@ -24,33 +24,11 @@ ls_text_table_take (LsTextTable *t, char *cell)
 }
 
 void
-ls_text_table_add (LsTextTable *t, const char *format, ...)
-{
-  va_list args;
-  va_start (args, format);
-  g_autofree char *text = g_strdup_vprintf (format, args);
-  va_end (args);
-  guint n = 1;
-  for (const char *c = format; (c = strchr (c, '\v')); c++)
-    n++;
-  g_auto (GStrv) cells = g_strsplit (text, "\v", (int) n);
-  for (guint i = 0; i < n; i++)
-    ls_text_table_take (t, g_strdup (*text ? cells[i] : ""));
-}
-
-void
 ls_text_table_note (LsTextTable *t, const char *note)
 {
   g_assert (t->notes->len > 0);
   g_free (t->notes->pdata[t->notes->len - 1]);
   t->notes->pdata[t->notes->len - 1] = g_strdup (note);
-}
-
-static void
-pad (GString *out, glong n)
-{
-  for (; n > 0; n--)
-    g_string_append_c (out, ' ');
 }
 
 void
@@ -72,17 +50,14 @@ ls_text_table_print (LsTextTable *t, int indent, GString *out)
   for (guint i = 0; i < t->cells->len; i++) {
     const char *cell = t->cells->pdata[i];
     glong rest = width[i % n] - g_utf8_strlen (cell, -1);
-    pad (out, i % n == 0 ? indent : 0);
-    pad (out, t->align[i % n] == 'r' ? rest : 0);
-    g_string_append (out, cell);
-    pad (out, t->align[i % n] == 'l' ? rest : 0);
-    g_string_append (out, GAP);
+    int before = (i % n == 0 ? indent : 0) + (t->align[i % n] == 'r' ? (int) rest : 0);
+    g_string_append_printf (out, "%*s%s%*s", before, "", cell,
+                            GAP + (t->align[i % n] == 'l' ? (int) rest : 0), "");
     if (i % n + 1 < n)
       continue;
     ls_text_end_line (out);
     if (t->notes->pdata[i / n]) {
-      pad (out, indent + 2);
-      g_string_append_printf (out, "%s\n", (const char *) t->notes->pdata[i / n]);
+      g_string_append_printf (out, "%*s%s\n", indent + 2, "", (const char *) t->notes->pdata[i / n]);
     }
   }
   g_ptr_array_unref (t->cells);
@@ -108,6 +83,15 @@ ls_text_heading (GString *out, bool is_color, const char *heading, const char *n
   g_string_append (out, note);
   ls_text_paint (out, is_color, "0");
   g_string_append_c (out, '\n');
+}
+
+int
+ls_text_widest (int least, const void *first, guint n, gsize size)
+{
+  int width = least;
+  for (guint i = 0; i < n; i++)
+    width = MAX (width, (int) g_utf8_strlen (*(const char *const *) ((const char *) first + i * size), -1));
+  return width;
 }
 
 /* --- quantities ---------------------------------------------------------------------------------- */

@@ -15,9 +15,8 @@ typedef struct {
 
 void ls_text_table_init (LsTextTable *t, const char *align);
 
-/* One cell more, or several with "\v" between them; rows are filled from the left. */
-void ls_text_table_add (LsTextTable *t, const char *format, ...) G_GNUC_PRINTF (2, 3);
-void ls_text_table_take (LsTextTable *t, char *cell); /* owned from here on; NULL: empty */
+/* One cell more, owned from here on, NULL: empty; rows are filled from the left. */
+void ls_text_table_take (LsTextTable *t, char *cell);
 /* Below the row that was filled last. */
 void ls_text_table_note (LsTextTable *t, const char *note);
 
@@ -30,6 +29,10 @@ void ls_text_heading (GString *out, bool is_color, const char *heading, const ch
 void ls_text_paint (GString *out, bool is_color, const char *code);
 /* Without the blanks at its end. */
 void ls_text_end_line (GString *out);
+
+/* How wide the widest of n texts is, and at least: `first` points to the first, the others are `size` bytes
+ * apart. */
+int ls_text_widest (int least, const void *first, guint n, gsize size);
 
 /* --- quantities ---------------------------------------------------------------------------------- */
 

@@ -11,8 +11,8 @@
 #define MAX_COLUMNS   16 /* of blocks */
 #define ELEMENT_BYTES 4  /* nccl-tests' default type, float */
 
-double
-ls_collective_error_pct (const LsCollectiveRow *row)
+static double
+error_pct (const LsCollectiveRow *row)
 {
   return 100 * (ls_collective_time_us (row) / row->measured_us - 1);
 }
@@ -63,15 +63,6 @@ root_of (const LsCollectiveRow *row)
   return g_strv_contains (rooted, row->op) ? 0 : -1;
 }
 
-static int
-algorithm_width (const LsCollectiveTable *t)
-{
-  size_t width = strlen ("algorithm");
-  for (guint i = 0; i < t->n_rows; i++)
-    width = MAX (width, strlen (t->rows[i].algorithm));
-  return (int) width;
-}
-
 /* By how much the slowest exceeds the fastest, percent. */
 static double
 disagreement_pct (const LsCollectiveRow *rows, guint n)
@@ -84,57 +75,13 @@ disagreement_pct (const LsCollectiveRow *rows, guint n)
   return low > 0 ? 100 * ((double) high / (double) low - 1) : 0;
 }
 
-static int
-family_width (const LsCollectiveTable *t)
-{
-  glong width = 14;
-  for (guint i = 0; i < t->n_families; i++)
-    width = MAX (width, g_utf8_strlen (t->families[i].name, -1));
-  return (int) width;
-}
-
 /* ---- messages ---- */
-
-/* Ranks whose contributions are in a block: "0+2"; "-": of none. Newly allocated. */
-static char *
-contributors (uint32_t set)
-{
-  GString *out = g_string_new (NULL);
-  for (uint32_t i = 0; set >> i; i++)
-    if (set >> i & 1)
-      g_string_append_printf (out, out->len > 0 ? "+%u" : "%u", i);
-  if (out->len == 0)
-    g_string_append_c (out, '-');
-  return g_string_free (out, FALSE);
-}
 
 /* A rank, or a switch behind them. Newly allocated. */
 static char *
 place_name (const LsCollectiveMessages *m, uint32_t place)
 {
   return place < m->n ? g_strdup_printf ("%u", place) : g_strdup_printf ("switch%u", place - m->n);
-}
-
-/* "0 4 5". Newly allocated. */
-static char *
-blocks_of (const LsCollectiveMessages *m, const LsCollectiveMessage *message)
-{
-  GString *out = g_string_new (NULL);
-  for (uint32_t i = 0; i < message->send.n; i++)
-    g_string_append_printf (out, i > 0 ? " %u" : "%u", ls_collective_messages_block (m, message, i));
-  return g_string_free (out, FALSE);
-}
-
-/* "0+1 - 2": a block each; "-": nothing of it. Newly allocated. */
-static char *
-held_by (const LsCollectiveMessages *m, uint32_t n_rounds, uint32_t place)
-{
-  GString *out = g_string_new (NULL);
-  for (uint32_t block = 0; block < m->n_blocks; block++) {
-    g_autofree char *set = contributors (ls_collective_messages_held (m, n_rounds, place, block));
-    g_string_append_printf (out, block > 0 ? " %s" : "%s", set);
-  }
-  return g_string_free (out, FALSE);
 }
 
 /* Ranks, and switches behind them. */
@@ -155,5 +102,5 @@ count_alike (const LsCollectiveMessages *m, uint32_t n_rounds, uint32_t rank, ui
   return n;
 }
 
-#include "show/collective_keys.h"
 #include "show/collective_text.h"
+#include "show/collective_keys.h"

@@ -25,15 +25,15 @@ percent (double a, double b)
 /* ---- results ---- */
 
 static const struct {
-  const char *key, *title;
+  const char *title;
   double scale; /* to the unit of the text */
 } sections[] = {
-  [LS_RESULT_STEP] = { "step", "step", 1 },
-  [LS_RESULT_BREAKDOWN] = { "breakdown_s", "breakdown, ms", 1e3 },
-  [LS_RESULT_BUBBLES] = { "bubble_parts_s", "bubble, ms", 1e3 },
-  [LS_RESULT_PATH] = { "critical_path_ps", "critical path, ms", 1e-9 },
-  [LS_RESULT_MEMORY] = { "memory_bytes", "memory, MiB", 1.0 / (1 << 20) },
-  [LS_RESULT_LINKS] = { "links", "busiest links, %", 100 },
+  [LS_RESULT_STEP] = { "step", 1 },
+  [LS_RESULT_BREAKDOWN] = { "breakdown, ms", 1e3 },
+  [LS_RESULT_BUBBLES] = { "bubble, ms", 1e3 },
+  [LS_RESULT_PATH] = { "critical path, ms", 1e-9 },
+  [LS_RESULT_MEMORY] = { "memory, MiB", 1.0 / (1 << 20) },
+  [LS_RESULT_LINKS] = { "busiest links, %", 100 },
 };
 
 /* A launch file gives its name to its model: by that it is not known to be another one. */
@@ -67,18 +67,18 @@ column_name (guint i)
 
 /* A list of texts that each file has. */
 typedef struct {
-  const char *key, *title;
+  const char *title;
   size_t list; /* its place in LsResultFile */
   const char *(*value) (const GPtrArray *list, const char *name);
   bool of_differing; /* shown: else all of them */
 } Texts;
 
 static const Texts options
-    = { "options", "options that differ", offsetof (LsResultFile, options), ls_result_option, true };
+    = { "options that differ", offsetof (LsResultFile, options), ls_result_option, true };
 static const Texts assumptions
-    = { "rests_on", "what they rest on", offsetof (LsResultFile, assumptions), ls_result_assumption, false };
+    = { "what they rest on", offsetof (LsResultFile, assumptions), ls_result_assumption, false };
 static const Texts origins
-    = { "origins", "whence that is", offsetof (LsResultFile, origins), ls_result_assumption, false };
+    = { "whence that is", offsetof (LsResultFile, origins), ls_result_assumption, false };
 
 static const GPtrArray *
 list_of (const LsResultFile *file, const Texts *t)
@@ -93,12 +93,12 @@ text_of (const LsResultFile *file, const Texts *t, const char *name)
 }
 
 static bool
-is_shown (LsResultFile *const *files, guint n, const Texts *t, const char *name)
+differs (LsResultFile *const *files, guint n, const Texts *t, const char *name)
 {
-  for (guint i = 1; i < n && t->of_differing; i++)
+  for (guint i = 1; i < n; i++)
     if (g_strcmp0 (text_of (files[i], t, name), text_of (files[0], t, name)) != 0)
       return true;
-  return !t->of_differing;
+  return false;
 }
 
 static bool
@@ -119,85 +119,57 @@ compare_names (LsResultFile *const *files, guint n, const Texts *t)
   for (guint i = 0; i < n; i++)
     for (guint k = 0; k < list_of (files[i], t)->len; k++) {
       const char *name = ((const LsResultOption *) g_ptr_array_index (list_of (files[i], t), k))->name;
-      if (!has_text (names, name) && is_shown (files, n, t, name))
+      if (!has_text (names, name) && (!t->of_differing || differs (files, n, t, name)))
         g_ptr_array_add (names, (gpointer) name);
     }
   return names;
 }
 
-/* "the model's", or where these differ "A: given; B: the model's". Newly allocated. */
-static char *
-origins_of (LsResultFile *const *files, guint n, const char *name)
-{
-  GString *out = g_string_new (NULL);
-  bool differs = false;
-  for (guint i = 1; i < n; i++)
-    differs |= g_strcmp0 (text_of (files[i], &origins, name), text_of (files[0], &origins, name)) != 0;
-  for (guint i = 0; i < (differs ? n : 1); i++) {
-    const char *why = text_of (files[i], &origins, name);
-    g_autofree char *column = column_name (i);
-    g_string_append_printf (out, "%s%s%s%s", i > 0 ? "; " : "", differs ? column : "", differs ? ": " : "",
-                            why ? why : "-");
-  }
-  return g_string_free (out, FALSE);
-}
+/* --- rows --- */
 
-/* A member of an open object: names and values, as a and b of two files. */
-static void
-write_texts (LsJsonOut *w, LsResultFile *const *files, guint n, const Texts *t)
+/* What files have of one name. */
+typedef struct {
+  const char *name;
+  const Texts *texts; /* NULL: numbers */
+  int section;
+  double a, b; /* numbers of the first two; NaN: that file lacks it */
+} Row;
+
+static GArray *
+text_rows (LsResultFile *const *files, guint n, const Texts *t)
 {
+  GArray *rows = g_array_new (FALSE, FALSE, sizeof (Row));
   g_autoptr (GPtrArray) names = compare_names (files, n, t);
-  ls_json_out_begin_array (w, t->key);
-  for (guint k = 0; k < names->len; k++) {
-    const char *name = g_ptr_array_index (names, k);
-    ls_json_out_begin_object (w, NULL);
-    ls_json_out_string (w, "name", name);
-    if (n > 2)
-      ls_json_out_begin_array (w, "values");
-    for (guint i = 0; i < n; i++)
-      ls_json_out_string (w, n > 2 ? NULL : i == 0 ? "a" : "b", text_of (files[i], t, name));
-    if (n > 2)
-      ls_json_out_end_array (w);
-    ls_json_out_end_object (w);
+  for (guint i = 0; i < names->len; i++) {
+    const Row row = { .name = names->pdata[i], .texts = t };
+    g_array_append_val (rows, row);
   }
-  ls_json_out_end_array (w);
+  return rows;
 }
 
-/* --- numbers --- */
+static GArray *
+rows_of (LsResultFile *const *files, guint n, int section)
+{
+  GArray *rows = g_array_new (FALSE, FALSE, sizeof (Row));
+  g_autoptr (GPtrArray) names = ls_compare_names (files, n, section);
+  for (guint i = 0; i < names->len; i++) {
+    const char *name = names->pdata[i];
+    const Row row = { name, NULL, section, ls_compare_number (files[0], section, name),
+                      ls_compare_number (files[1], section, name) };
+    g_array_append_val (rows, row);
+  }
+  return rows;
+}
 
 static bool
-says_something (LsResultFile *const *files, guint n, int section, const char *name)
+says_something (LsResultFile *const *files, guint n, const Row *row)
 {
   for (guint i = 0; i < n; i++) {
-    double value = ls_compare_number (files[i], section, name);
+    double value = ls_compare_number (files[i], row->section, row->name);
     if (!isnan (value) && value != 0)
       return true;
   }
   return false;
-}
-
-/* What any file has of a section, of what some file has more than 0 of. */
-static GPtrArray *
-names_that_say (LsResultFile *const *files, guint n, int section)
-{
-  GPtrArray *names = ls_compare_names (files, n, section);
-  for (guint i = names->len; i-- > 0;)
-    if (!says_something (files, n, section, names->pdata[i]))
-      g_ptr_array_remove_index (names, i);
-  return names;
-}
-
-/* What two files have of one name; NaN: that file lacks it. */
-typedef struct {
-  const char *name;
-  double a, b;
-} Row;
-
-static Row
-row_of (LsResultFile *const *files, int section, const char *name)
-{
-  return (Row) { name, ls_compare_number (files[0], section, name),
-                 ls_compare_number (files[1], section, name) };
 }
 
 static double
@@ -212,16 +184,15 @@ by_move (gconstpointer a, gconstpointer b)
   return LS_ORDER (moved (b), moved (a));
 }
 
-/* Row: of a section of two files, as far as a text shows them. */
+/* What some file has more than 0 of; of links those that moved most. */
 static GArray *
-shown_rows (LsResultFile *const *files, int section)
+shown_rows (LsResultFile *const *files, guint n, int section)
 {
-  GArray *rows = g_array_new (FALSE, FALSE, sizeof (Row));
-  g_autoptr (GPtrArray) names = names_that_say (files, 2, section);
-  for (guint i = 0; i < names->len; i++) {
-    const Row row = row_of (files, section, names->pdata[i]);
-    if (section != LS_RESULT_LINKS || moved (&row) > 0)
-      g_array_append_val (rows, row);
+  GArray *rows = rows_of (files, n, section);
+  for (guint i = rows->len; i-- > 0;) {
+    const Row *row = &g_array_index (rows, Row, i);
+    if (!says_something (files, n, row) || (section == LS_RESULT_LINKS && moved (row) == 0))
+      g_array_remove_index (rows, i);
   }
   if (section == LS_RESULT_LINKS) {
     g_array_sort (rows, by_move); /* stable: equal ones stay in the order of the file */
@@ -231,39 +202,6 @@ shown_rows (LsResultFile *const *files, int section)
 }
 
 #include "show/compare_text.h"
-
-/* --- for programs ----------------------------------------------------------------------------------- */
-
-/* Of two files with their difference, of more with a value of each. */
-static void
-write_row (LsJsonOut *w, LsResultFile *const *files, guint n, int section, const char *name)
-{
-  const Row row = row_of (files, section, name);
-  ls_json_out_begin_object (w, NULL);
-  ls_json_out_string (w, "name", name);
-  if (n > 2) {
-    ls_json_out_begin_array (w, "values");
-    for (guint i = 0; i < n; i++)
-      ls_json_out_double (w, NULL, ls_compare_number (files[i], section, name));
-    ls_json_out_end_array (w);
-  } else {
-    ls_json_out_double (w, "a", row.a);
-    ls_json_out_double (w, "b", row.b);
-    ls_json_out_double (w, "delta", row.b - row.a);
-    ls_json_out_double (w, "change_pct", percent (row.a, row.b));
-  }
-  ls_json_out_end_object (w);
-}
-
-static void
-write_section (LsJsonOut *w, LsResultFile *const *files, guint n, int section)
-{
-  g_autoptr (GPtrArray) names = ls_compare_names (files, n, section);
-  ls_json_out_begin_array (w, sections[section].key);
-  for (guint k = 0; k < names->len; k++)
-    write_row (w, files, n, section, names->pdata[k]);
-  ls_json_out_end_array (w);
-}
 
 #include "show/compare_keys.h"
 

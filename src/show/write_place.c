@@ -49,14 +49,6 @@ by_step (const LsPlace *p)
   return order;
 }
 
-/* Of stages and replicas, where they are other ones than the job's; newly allocated. */
-static char *
-shares_text (const char *layers, const char *counts)
-{
-  return g_strconcat (layers ? ", layers " : "", layers ? layers : "", counts ? ", micro-batches " : "",
-                      counts ? counts : "", NULL);
-}
-
 /* Whether all orders take what the job as given takes, by what is shown. */
 static bool
 is_alike (const LsPlace *p)

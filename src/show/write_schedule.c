@@ -41,37 +41,17 @@ has_refusal (const LsScheduleTable *t)
   return is_there;
 }
 
-#include "show/schedule_text.h"
-
 /* ---- for programs ---- */
 
-static void
-add_orders (LsJsonOut *w, const LsScheduleView *v)
+static char **
+cells_of (const LsScheduleView *v, uint32_t rank)
 {
-  ls_json_out_begin_array (w, "orders");
-  for (uint32_t rank = 0; rank < v->eval->n_ranks; rank++) {
-    g_autoptr (GString) cells = g_string_new (NULL);
-    ls_orders_append_rank (v->orders, rank, cells);
-    g_auto (GStrv) parts = g_strsplit (cells->str, ",", -1);
-    ls_json_out_begin_array (w, NULL);
-    for (char **part = parts; *part; part++)
-      ls_json_out_string (w, NULL, *part);
-    ls_json_out_end_array (w);
-  }
-  ls_json_out_end_array (w);
+  g_autoptr (GString) cells = g_string_new (NULL);
+  ls_orders_append_rank (v->orders, rank, cells);
+  return g_strsplit (cells->str, ",", -1);
 }
 
 #include "show/schedule_keys.h"
-
-/* One of them is NULL. */
-static char *
-to_json (const LsScheduleView *v, const LsScheduleTable *t)
-{
-  LsJsonOut w;
-  ls_json_out_open_as (&w, "schedule");
-  ls_keys_schedule (&w, v, t);
-  return ls_json_out_close (&w);
-}
 
 char *
 ls_schedule_to_json (const LsScheduleView *v)
@@ -96,7 +76,12 @@ ls_schedule_all_to_json (const LsScheduleTable *t)
   return to_json (NULL, t);
 }
 
-/* ---- a schedule drawn with characters ---- */
+/* A pipeline schedule drawn with characters: a row per rank, time to the right.
+ *
+ * Where there is room an action is a box with its letter (lower case on chunks 1, 3, ..) and micro-batch, in
+ * colour a box of its colour with the micro-batch. Where there is not, a column is a slice of time: a letter
+ * where one kind of work has four fifths of what is done in it, else a mixture, lighter where the rank is
+ * idle for more than half of it. Of more than MAX_ROWS ranks every n-th is shown. */
 
 #define MAX_ROWS    64
 #define MAX_UNIT    8 /* columns of the shortest action, at most */
@@ -286,7 +271,7 @@ draw_row (Chart *c, uint32_t rank)
 }
 
 static void
-print_row (const Chart *c, GString *out)
+print_row (GString *out, const Chart *c)
 {
   guint8 fg = NO_COLOR, bg = NO_COLOR;
   for (guint i = 0; i < c->n_columns; i++) {
@@ -307,39 +292,6 @@ print_row (const Chart *c, GString *out)
     g_string_append (out, "\033[0m");
 }
 
-/* ---- around it ---- */
-
-static void
-print_head (const Chart *c, GString *out)
-{
-  g_autofree char *end = ls_schedule_time_text (c->v->eval->makespan, c->v->has_unit);
-  int n = (int) c->n_columns, n_end = (int) strlen (end);
-  g_string_append_printf (out, "%10s%-*s%s    idle    held\n", "", MAX (n - n_end, 2), "0", end);
-}
-
-static void
-print_legend (const Chart *c, const bool *is_used, guint step, GString *out)
-{
-  g_string_append_printf (out, "%9s", "");
-  for (Kind k = 0; k < N_KINDS; k++) {
-    if (!is_used[k])
-      continue;
-    if (c->text->color)
-      g_string_append_printf (out, " \033[48;5;%um  \033[0m %s ", styles[k].shades[0], styles[k].name);
-    else
-      g_string_append_printf (out, " %c %s ", styles[k].letter, styles[k].name);
-  }
-  if (c->is_slices)
-    g_string_append (out, c->text->ascii ? " # mixed  : mostly idle " : " ▒ mixed  ░ mostly idle ");
-  g_string_append_printf (out, " %s idle", c->text->ascii ? "." : "·");
-  guint n_chunks = c->v->orders->layout.n_chunks;
-  if (n_chunks > 1)
-    g_string_append (out, c->text->color ? "; later chunks are lighter" : "; lower case: odd chunks");
-  if (step > 1)
-    g_string_append_printf (out, "; every %u%s rank", step, step == 2 ? "nd" : step == 3 ? "rd" : "th");
-  g_string_append_c (out, '\n');
-}
-
 static void
 find_kinds (const LsOrders *orders, bool *is_used)
 {
@@ -351,29 +303,4 @@ find_kinds (const LsOrders *orders, bool *is_used)
     }
 }
 
-void
-ls_schedule_chart (const LsScheduleView *v, const LsScheduleText *text, GString *out)
-{
-  Chart c = { .v = v, .text = text };
-  const char *edge = text->ascii ? "|" : "│";
-  guint step = (v->eval->n_ranks + MAX_ROWS - 1) / MAX_ROWS;
-  bool is_used[N_KINDS] = { false };
-  choose_columns (&c);
-  c.cells = g_new0 (Cell, c.n_columns);
-  c.shares = g_new (double, c.n_columns *N_KINDS);
-
-  find_kinds (v->orders, is_used);
-  print_head (&c, out);
-  for (uint32_t rank = 0; rank < v->eval->n_ranks; rank += step) {
-    LsTime idle = v->eval->makespan - v->eval->ranks[rank].busy;
-    g_string_append_printf (out, "rank %3u %s", rank, edge);
-    draw_row (&c, rank);
-    print_row (&c, out);
-    g_string_append_printf (out, "%s %5.1f %%  %6.4g\n", edge,
-                            100 * (double) idle / (double) MAX (v->eval->makespan, 1),
-                            ls_schedule_peak (v->eval, rank, ls_schedule_count (v->is_searched)));
-  }
-  print_legend (&c, is_used, step, out);
-  g_free (c.cells);
-  g_free (c.shares);
-}
+#include "show/schedule_text.h"

@@ -68,25 +68,6 @@ has_also (const LsSweepReport *r)
   return is_there;
 }
 
-/* Options, as many in a line as there is place for. */
-static void
-append_untried (GString *out, const LsSweepReport *r)
-{
-  gsize begin = 0;
-  for (guint i = 0; r->untried && i < r->untried->len; i++) {
-    const char *option = ((const LsSweepUntried *) r->untried->pdata[i])->option;
-    bool is_full = out->len - begin + strlen (option) > LINE_WIDTH;
-    if (i == 0)
-      g_string_append (out, "\nNot tried (in each list first what was; with it a sweep tries all of it)");
-    if (i == 0 || is_full) {
-      g_string_append (out, "\n");
-      begin = out->len;
-    }
-    g_string_append_printf (out, "  %s", option);
-  }
-  g_string_append (out, begin > 0 ? "\n" : "");
-}
-
 /* "--tp 8", "training.seq_len = 8192", "--sp"; NULL of NULL. */
 static char *
 option_text (const LsLaunchChange *c, const char *value)
@@ -99,7 +80,6 @@ option_text (const LsLaunchChange *c, const char *value)
                : g_strconcat (c->option, between, value, NULL);
 }
 
-#include "show/changes_text.h"
 #include "show/sweep_text.h"
 
 /* Knobs that the first columns have. */

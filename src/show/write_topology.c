@@ -5,7 +5,7 @@
 
 #include "data/text/json_out.h"
 #include "show/draw/palette.h"
-#include "show/draw/topology_draw.h"
+#include "show/draw/pictures.h"
 
 #define MAX_LINE 110 /* of a source */
 
@@ -22,8 +22,8 @@ links_at (const LsTopoMap *map, int i)
   return &g_array_index (map->links, LsTopoLinks, i);
 }
 
-char *
-ls_topology_ends (const LsClusterSpec *spec, const LsTopoLinks *l)
+static char *
+ends_of (const LsClusterSpec *spec, const LsTopoLinks *l)
 {
   return g_strdup_printf ("%s to %s", ls_topo_kind_word (spec, l->a), ls_topo_kind_word (spec, l->b));
 }
@@ -91,6 +91,7 @@ part_note (const Page *p, LsNodeKind kind)
 typedef struct {
   char *line; /* owned */
   const LsTopoPart *part;
+  guint depth;
 } Branch;
 
 static void
@@ -100,25 +101,24 @@ branch_clear (gpointer branch)
 }
 
 static void
-add_branches (const Page *p, GArray *branches, const GPtrArray *parts, const char *before)
+add_branches (GArray *branches, const GPtrArray *parts, guint depth, const char *before, bool ascii)
 {
-  bool ascii = p->text->ascii;
   for (guint i = 0; i < parts->len; i++) {
     bool is_last = i + 1 == parts->len;
     const char *line = is_last ? (ascii ? "`-" : "└─") : ascii ? "|-" : "├─";
     g_autofree char *below = g_strconcat (before, is_last ? "   " : ascii ? "|  " : "│  ", NULL);
-    const Branch branch = { g_strconcat (before, line, NULL), g_ptr_array_index (parts, i) };
+    const Branch branch = { g_strconcat (before, line, NULL), g_ptr_array_index (parts, i), depth };
     g_array_append_val (branches, branch);
-    add_branches (p, branches, branch.part->children, below);
+    add_branches (branches, branch.part->children, depth + 1, below, ascii);
   }
 }
 
 static GArray *
-branches_of (const Page *p, const GPtrArray *parts)
+branches_of (const GPtrArray *parts, bool ascii)
 {
   GArray *branches = g_array_new (FALSE, FALSE, sizeof (Branch));
   g_array_set_clear_func (branches, branch_clear);
-  add_branches (p, branches, parts, "");
+  add_branches (branches, parts, 0, "", ascii);
   return branches;
 }
 
@@ -197,32 +197,6 @@ begins_node (const LsCluster *c, uint32_t v)
 #include "show/topology_text.h"
 
 /* --- for programs ---------------------------------------------------------------------------------- */
-
-static void
-add_parts (LsJsonOut *w, const LsTopoMap *map, const GPtrArray *parts, uint64_t depth)
-{
-  for (guint i = 0; i < parts->len; i++) {
-    const LsTopoPart *part = g_ptr_array_index (parts, i);
-    ls_json_out_begin_object (w, NULL);
-    ls_json_out_uint (w, "depth", depth);
-    ls_json_out_uint (w, "count", part->n);
-    ls_json_out_string (w, "kind", ls_topo_kind_name (part->kind));
-    ls_json_out_bool (w, "is_pair", part->is_peers);
-    ls_json_out_string (w, "link",
-                        part->links < 0 ? NULL : g_array_index (map->links, LsTopoLinks, part->links).name);
-    ls_json_out_uint (w, "n_links", part->n_physical);
-    ls_json_out_end_object (w);
-    add_parts (w, map, part->children, depth + 1);
-  }
-}
-
-static void
-add_tree (LsJsonOut *w, const char *key, const LsTopoMap *map, const GPtrArray *parts)
-{
-  ls_json_out_begin_array (w, key);
-  add_parts (w, map, parts, 0);
-  ls_json_out_end_array (w);
-}
 
 #include "show/topology_keys.h"
 

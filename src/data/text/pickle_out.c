@@ -66,10 +66,21 @@ count (LsPickleOut *w)
   ++*n;
 }
 
+static void put_text (LsPickleOut *w, const char *text);
+
+/* Before each value, with its key. */
 static void
-open_container (LsPickleOut *w, bool is_list)
+begin_item (LsPickleOut *w, const char *key)
 {
+  if (key)
+    put_text (w, key);
   count (w);
+}
+
+static void
+begin (LsPickleOut *w, const char *key, bool is_list)
+{
+  begin_item (w, key);
   g_assert (w->depth < LS_PICKLE_MAX_DEPTH);
   putc (is_list ? EMPTY_LIST : EMPTY_DICT, w->file);
   putc (MARK, w->file);
@@ -77,25 +88,37 @@ open_container (LsPickleOut *w, bool is_list)
   w->open[w->depth++].n = 0;
 }
 
-void
-ls_pickle_out_begin_dict (LsPickleOut *w)
-{
-  open_container (w, false);
-}
-
-void
-ls_pickle_out_begin_list (LsPickleOut *w)
-{
-  open_container (w, true);
-}
-
-void
-ls_pickle_out_end (LsPickleOut *w)
+static void
+end (LsPickleOut *w, bool is_list)
 {
   g_assert (w->depth > 0);
   w->depth--;
-  g_assert (w->open[w->depth].is_list || w->open[w->depth].n % 2 == 0);
-  putc (w->open[w->depth].is_list ? APPENDS : SETITEMS, w->file);
+  g_assert (w->open[w->depth].is_list == is_list && (is_list || w->open[w->depth].n % 2 == 0));
+  putc (is_list ? APPENDS : SETITEMS, w->file);
+}
+
+void
+ls_pickle_out_begin_object (LsPickleOut *w, const char *key)
+{
+  begin (w, key, false);
+}
+
+void
+ls_pickle_out_end_object (LsPickleOut *w)
+{
+  end (w, false);
+}
+
+void
+ls_pickle_out_begin_array (LsPickleOut *w, const char *key)
+{
+  begin (w, key, true);
+}
+
+void
+ls_pickle_out_end_array (LsPickleOut *w)
+{
+  end (w, true);
 }
 
 /* --- values -------------------------------------------------------------------------- */
@@ -118,35 +141,41 @@ put_number (LsPickleOut *w, int64_t value)
 }
 
 void
-ls_pickle_out_int (LsPickleOut *w, int64_t value)
+ls_pickle_out_int (LsPickleOut *w, const char *key, int64_t value)
 {
-  count (w);
+  begin_item (w, key);
   put_number (w, value);
 }
 
 void
-ls_pickle_out_pair (LsPickleOut *w, int64_t first, int64_t second)
+ls_pickle_out_uint (LsPickleOut *w, const char *key, uint64_t value)
 {
-  count (w);
+  ls_pickle_out_int (w, key, (int64_t) value);
+}
+
+void
+ls_pickle_out_pair (LsPickleOut *w, const char *key, int64_t first, int64_t second)
+{
+  begin_item (w, key);
   put_number (w, first);
   put_number (w, second);
   putc (TUPLE2, w->file);
 }
 
 void
-ls_pickle_out_double (LsPickleOut *w, double value)
+ls_pickle_out_double (LsPickleOut *w, const char *key, double value)
 {
   uint64_t bits;
-  count (w);
+  begin_item (w, key);
   memcpy (&bits, &value, sizeof bits);
   putc (BINFLOAT, w->file);
   put_bytes (w, GUINT64_SWAP_LE_BE (bits), 8);
 }
 
 void
-ls_pickle_out_bool (LsPickleOut *w, bool value)
+ls_pickle_out_bool (LsPickleOut *w, const char *key, bool value)
 {
-  count (w);
+  begin_item (w, key);
   putc (value ? NEWTRUE : NEWFALSE, w->file);
 }
 
@@ -162,21 +191,21 @@ ls_pickle_out_keep (LsPickleOut *w)
 }
 
 void
-ls_pickle_out_again (LsPickleOut *w, uint32_t number)
+ls_pickle_out_again (LsPickleOut *w, const char *key, uint32_t number)
 {
   g_assert (number < w->n_kept);
-  count (w);
+  begin_item (w, key);
   bool is_short = number <= UINT8_MAX;
   putc (is_short ? BINGET : LONG_BINGET, w->file);
   put_bytes (w, number, is_short ? 1 : 4);
 }
 
-void
-ls_pickle_out_text (LsPickleOut *w, const char *text)
+static void
+put_text (LsPickleOut *w, const char *text)
 {
   gpointer known = g_hash_table_lookup (w->texts, text);
   if (known) {
-    ls_pickle_out_again (w, GPOINTER_TO_UINT (known) - 1);
+    ls_pickle_out_again (w, NULL, GPOINTER_TO_UINT (known) - 1);
     return;
   }
   g_autofree char *valid = g_utf8_make_valid (text, -1);
@@ -186,4 +215,12 @@ ls_pickle_out_text (LsPickleOut *w, const char *text)
   put_bytes (w, n, 4);
   fwrite (valid, 1, n, w->file);
   g_hash_table_insert (w->texts, g_strdup (text), GUINT_TO_POINTER (ls_pickle_out_keep (w) + 1));
+}
+
+void
+ls_pickle_out_string (LsPickleOut *w, const char *key, const char *value)
+{
+  if (key)
+    put_text (w, key);
+  put_text (w, value);
 }

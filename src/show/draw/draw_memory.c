@@ -1,6 +1,7 @@
 /* show/draw/draw_memory.c — what a rank holds over a step, drawn. */
 #include "show/draw/drawing.h"
 #include "show/draw/pictures.h"
+#include "show/text_table.h"
 
 #define LEFT      66.0 /* margins, pixels */
 #define RIGHT     20.0
@@ -52,15 +53,6 @@ edge_of (const LsMemorySample *s, int category)
   return (double) edge;
 }
 
-static bool
-is_shown (const Page *p, int category)
-{
-  for (guint i = 0; i < p->plot->samples->len; i++)
-    if (sample_at (p, i)->alive[category] > 0)
-      return true;
-  return false;
-}
-
 /* Its upper edge from left to right, or the one below back. */
 static void
 add_edge (const Page *p, GArray *points, int category, bool is_back)
@@ -76,21 +68,19 @@ add_edge (const Page *p, GArray *points, int category, bool is_back)
   }
 }
 
-static char *
-tip_of (const Page *p, int category)
+/* Nothing of a category that is never held. */
+static void
+draw_category (const Page *p, int category)
 {
   uint64_t most = 0;
   for (guint i = 0; i < p->plot->samples->len; i++)
     most = MAX (most, sample_at (p, i)->alive[category]);
-  g_autofree char *text = ls_format_bytes (most);
-  return g_strdup_printf ("%s, at most %s", ls_mem_category_names[category].name, text);
-}
-
-static void
-draw_category (const Page *p, int category)
-{
+  if (most == 0)
+    return;
   g_autoptr (GArray) points = g_array_new (FALSE, FALSE, sizeof (LsXY));
-  g_autofree char *tip = g_strdelimit (tip_of (p, category), "_", ' ');
+  g_autofree char *bytes = ls_format_bytes (most),
+                  *name = ls_text_words (ls_mem_category_names[category].name),
+                  *tip = g_strdup_printf ("%s, at most %s", name, bytes);
   add_edge (p, points, category, false);
   add_edge (p, points, category - 1, true);
   ls_drawing_area (p->d, (const LsXY *) points->data, points->len, paints[category], tip);
@@ -125,7 +115,7 @@ draw_head (const Page *p)
   char *names[LS_N_MEM];
   LsLegendEntry entries[LS_N_MEM];
   for (int c = 0; c < LS_N_MEM; c++) {
-    names[c] = g_strdelimit (g_strdup (ls_mem_category_names[c].name), "_", ' ');
+    names[c] = ls_text_words (ls_mem_category_names[c].name);
     entries[c] = (LsLegendEntry) { paints[c], names[c] };
   }
   double head = ls_draw_head (p->d, LEFT, LEFT + WIDTH, p->plot->title, p->plot->note, entries, LS_N_MEM);
@@ -145,8 +135,7 @@ ls_draw_memory (const LsMemoryPlot *plot)
   p.steps = ls_memory_samples_thin (plot->samples, plot->window, N_COLUMNS);
   g_array_prepend_val (p.steps, *sample_at (&p, 0));
   for (int c = 0; c < LS_N_MEM; c++)
-    if (is_shown (&p, c))
-      draw_category (&p, c);
+    draw_category (&p, c);
   draw_capacity (&p);
   draw_axes (&p);
   draw_head (&p);

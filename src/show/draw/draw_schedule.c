@@ -124,15 +124,14 @@ draw_action (Plot *p, uint32_t rank, guint i, Run *run)
   double height = (p->row - 2) / (is_upper || is_lower ? 2 : 1), tint = tint_of (p, a);
   double y = p->y + 1 + (is_lower ? height : 0);
   g_autofree char *tip = tip_of (p, rank, i), *number = g_strdup_printf ("%u", a->mb);
-  const LsDrawnBox box = { .layer = LS_LAYER_BOXES,
-                           .x = left,
-                           .y = y,
-                           .width = right - left - gap,
-                           .height = height - (is_upper ? 0.6 : 0),
-                           .paint = paint,
-                           .tint = tint,
-                           .tip = right - left >= 1 ? tip : NULL }; /* else no pointer finds it */
-  ls_drawing_box (p->d, &box);
+  const LsDrawnItem box = { .x = left,
+                            .y = y,
+                            .width = right - left - gap,
+                            .height = height - (is_upper ? 0.6 : 0),
+                            .paint = paint,
+                            .tint = tint,
+                            .tip = right - left >= 1 ? tip : NULL }; /* else no pointer finds it */
+  ls_drawing_box (p->d, LS_LAYER_BOXES, box);
   double size = MIN (NUMBER_SIZE, height - 2);
   if (size >= 7 && right - left >= ls_text_width (number, size) + 2)
     ls_drawing_text (p->d, (left + right) / 2, y + height / 2, size, LS_CENTER,

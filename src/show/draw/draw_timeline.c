@@ -8,44 +8,51 @@
 #include "show/draw/drawing.h"
 #include "show/draw/palette.h"
 #include "show/run/timeline_boxes.h"
+#include "show/text_table.h"
 
-/* What the parts of a drawn timeline share (private to draw_timeline.c and its
- * neighbours). */
-
-/* Times from the start of the step, and where they are. */
-typedef struct {
-  LsTime from, to;
-  double left, right;
-} LsTimeScale;
-
-static inline double
-ls_time_x (const LsTimeScale *s, LsTime at)
-{
-  double share = (double) (CLAMP (at, s->from, s->to) - s->from) / (double) (s->to - s->from);
-  return s->left + share * (s->right - s->left);
-}
-
-static inline bool
-ls_time_is_shown (const LsTimeScale *s, LsTime from, LsTime to)
-{
-  return to > s->from && from < s->to && to > from;
-}
+#define MAX_ROWS    64
+#define LEFT        138 /* margins, pixels */
+#define RIGHT       20
+#define BAR         20 /* of passes */
+#define STRIP       7
+#define LANE        16
+#define RANK_HEIGHT 34 /* of a row, with the space below */
+#define LANE_HEIGHT 19
+#define HELD_HEIGHT 13 /* of a micro-batch that is under way */
+#define NARROW      0.33
+#define NAME_SIZE   10.0
+#define APART       5.0 /* of arrows, pixels */
 
 /* Where a rank is drawn. */
 typedef struct {
   uint32_t rank;                  /* whose spans are shown                     */
   double passes;                  /* y of the middle of its bar                */
   double lanes[LS_N_STREAMS + 1]; /* of its streams and the host; 0: no such row */
-} LsRankPlace;
+} Place;
 
-/* From a message's send to its receive, between ranks; and where streams have
- * rows, from what an op waited for to the op, between these. Arrows that begin and end within some pixels of
- * each other are one. Returns how many messages, and how many waits, there are. */
 typedef struct {
+  const LsTimeline *t;
+  const LsTimelinePicture *picture;
+  LsDrawing *d;
+  LsTime from, to; /* from the start of the step */
+  double right, y;
+  GArray *places;          /* Place */
+  LsXY last_from, last_to; /* of the arrow before */
   guint n_messages, n_waits;
-} LsArrowCount;
+} Plot;
 
-/* ---- how an op of a timeline is drawn and called ---- */
+static double
+x_of (const Plot *p, LsTime at)
+{
+  double share = (double) (CLAMP (at, p->from, p->to) - p->from) / (double) (p->to - p->from);
+  return LEFT + share * (p->right - LEFT);
+}
+
+static bool
+is_shown (const Plot *p, LsTime from, LsTime to)
+{
+  return to > p->from && from < p->to && to > from;
+}
 
 /* --- how an op is drawn and called ------------------------------------------------------------------ */
 
@@ -69,22 +76,15 @@ letters_of (const LsOp *op)
   static const char *const tags[LS_N_TAGS]
       = { [LS_TAG_F] = "F",         [LS_TAG_I] = "B",           [LS_TAG_W] = "W",  [LS_TAG_B] = "B",
           [LS_TAG_RECOMPUTE] = "R", [LS_TAG_OPTIMIZER] = "opt", [LS_TAG_SYNC] = "" };
+  static const char *const calls[LS_N_COLL_KINDS] = { [LS_COLL_ALL_GATHER] = "AG",
+                                                      [LS_COLL_REDUCE_SCATTER] = "RS",
+                                                      [LS_COLL_ALL_REDUCE] = "AR",
+                                                      [LS_COLL_ALL_TO_ALL] = "A2A" };
   if (op->n_transfers > 0)
     return op->transfers[0].is_send ? "send" : "recv";
-  if (!ls_op_has (op->kind, LS_HAS_CALL))
-    return ls_op_takes (op->kind, LS_TAKES_GPU) ? tags[op->tag] : "";
-  switch (op->coll) {
-  case LS_COLL_ALL_GATHER:
-    return "AG";
-  case LS_COLL_REDUCE_SCATTER:
-    return "RS";
-  case LS_COLL_ALL_REDUCE:
-    return "AR";
-  case LS_COLL_ALL_TO_ALL:
-    return "A2A";
-  default:
-    return "";
-  }
+  if (ls_op_has (op->kind, LS_HAS_CALL))
+    return calls[op->coll] ? calls[op->coll] : "";
+  return ls_op_takes (op->kind, LS_TAKES_GPU) ? tags[op->tag] : "";
 }
 
 /* Its stream's, or for kernels that of its tag. */
@@ -112,173 +112,6 @@ ls_op_label (const LsTimeline *t, uint32_t rank, const LsSpan *s, char *label, g
     g_snprintf (label, size, "%s %u", letters, op->layer);
   else
     g_strlcpy (label, letters, size);
-}
-
-/* --- arrows ----------------------------------------------------------------------------------------- */
-
-#define APART 5.0 /* pixels */
-
-typedef struct {
-  LsDrawing *d;
-  const LsTimeline *t;
-  const GArray *places; /* LsRankPlace */
-  const LsTimeScale *scale;
-  LsXY last_from, last_to;
-} Arrows;
-
-static const LsRankPlace *
-place_of (const Arrows *a, uint32_t rank)
-{
-  for (guint i = 0; i < a->places->len; i++)
-    if (g_array_index (a->places, LsRankPlace, i).rank == rank)
-      return &g_array_index (a->places, LsRankPlace, i);
-  return NULL;
-}
-
-static const LsSpan *
-span_at (const Arrows *a, uint32_t rank, uint32_t i)
-{
-  return &ls_timeline_spans (a->t, rank)->spans[i];
-}
-
-static double
-y_of (const LsRankPlace *place, int lane)
-{
-  return place->lanes[lane] > 0 ? place->lanes[lane] : place->passes;
-}
-
-static bool
-is_near (LsXY a, LsXY b)
-{
-  return fabs (a.x - b.x) < APART && a.y == b.y;
-}
-
-static void
-draw (Arrows *a, LsXY from, LsXY to, const char *tip)
-{
-  const LsStroke stroke = { LS_LAYER_OVER, "text", 1, false, tip };
-  if (is_near (from, a->last_from) && is_near (to, a->last_to))
-    return;
-  ls_drawing_arrow (a->d, from, to, &stroke);
-  a->last_from = from;
-  a->last_to = to;
-}
-
-/* --- messages ---------------------------------------------------------------------------------------- */
-
-/* From where data begin to move to where they are there. */
-static bool
-draw_message (Arrows *a, const LsP2pPair *pair)
-{
-  const LsRankPlace *from = place_of (a, pair->from), *to = place_of (a, pair->to);
-  const LsSpan *send = span_at (a, pair->from, pair->from_span),
-               *receive = span_at (a, pair->to, pair->to_span);
-  if (!from || !to || from == to || send->matched == LS_TIME_NEVER || receive->end == LS_TIME_NEVER)
-    return false;
-  LsTime left = send->matched - a->t->window_start, there = receive->end - a->t->window_start;
-  if (left < a->scale->from || there > a->scale->to || there < left)
-    return false;
-  g_autofree char *took = ls_format_time (there - left);
-  g_autofree char *tip
-      = g_strdup_printf ("message of micro-batch %u, rank %u to rank %u: %s",
-                         ls_span_instance (a->t, pair->from, send)->mb, pair->from, pair->to, took);
-  draw (a,
-        (LsXY) { ls_time_x (a->scale, left), y_of (from, ls_lane_of (ls_span_op (a->t, pair->from, send))) },
-        (LsXY) { ls_time_x (a->scale, there), y_of (to, ls_lane_of (ls_span_op (a->t, pair->to, receive))) },
-        tip);
-  return true;
-}
-
-/* --- waits ------------------------------------------------------------------------------------------- */
-
-/* The op that was waited for: behind events, what these had waited for. NULL: nothing that is known. */
-static const LsSpan *
-awaited (const Arrows *a, uint32_t rank, const LsSpan *s)
-{
-  while (s->cause != LS_SPAN_NONE && s->cause_kind != LS_CAUSE_HOST) {
-    s = span_at (a, rank, s->cause);
-    if (!ls_op_has (ls_span_op (a->t, rank, s)->kind, LS_HAS_EVENT))
-      return s;
-  }
-  return NULL;
-}
-
-static bool
-draw_wait (Arrows *a, const LsRankPlace *place, const LsSpan *s)
-{
-  const LsOp *op = ls_span_op (a->t, place->rank, s);
-  const LsSpan *cause = awaited (a, place->rank, s);
-  if (!cause || cause->end == LS_TIME_NEVER || ls_op_has (op->kind, LS_HAS_EVENT))
-    return false;
-  int from = ls_lane_of (ls_span_op (a->t, place->rank, cause)), to = ls_lane_of (op);
-  LsTime ended = cause->end - a->t->window_start, began = s->start - a->t->window_start;
-  if (from == to || ended < a->scale->from || began > a->scale->to)
-    return false;
-  g_autofree char *tip = g_strdup_printf ("%s waited for %s", ls_span_name (a->t, place->rank, s),
-                                          ls_span_name (a->t, place->rank, cause));
-  draw (a, (LsXY) { ls_time_x (a->scale, ended), y_of (place, from) },
-        (LsXY) { ls_time_x (a->scale, began), y_of (place, to) }, tip);
-  return true;
-}
-
-static guint
-draw_waits (Arrows *a, const LsRankPlace *place)
-{
-  guint n = 0;
-  for (uint32_t i = 0; i < ls_timeline_spans (a->t, place->rank)->n; i++)
-    n += draw_wait (a, place, span_at (a, place->rank, i));
-  return n;
-}
-
-static bool
-has_lanes (const LsRankPlace *place)
-{
-  for (int lane = 0; lane <= LS_N_STREAMS; lane++)
-    if (place->lanes[lane] > 0)
-      return true;
-  return false;
-}
-
-static LsArrowCount
-ls_draw_timeline_arrows (LsDrawing *d, const LsTimeline *t, const GArray *places, const LsTimeScale *scale)
-{
-  LsArrowCount n = { 0, 0 };
-  Arrows a = { .d = d, .t = t, .places = places, .scale = scale };
-  g_autoptr (GArray) pairs = ls_p2p_pairs (t);
-  for (guint i = 0; i < pairs->len; i++)
-    n.n_messages += draw_message (&a, &g_array_index (pairs, LsP2pPair, i));
-  for (guint i = 0; i < places->len; i++)
-    if (has_lanes (&g_array_index (places, LsRankPlace, i)))
-      n.n_waits += draw_waits (&a, &g_array_index (places, LsRankPlace, i));
-  return n;
-}
-
-#define MAX_ROWS    64
-#define LEFT        138 /* margins, pixels */
-#define RIGHT       20
-#define BAR         20 /* of passes */
-#define STRIP       7
-#define LANE        16
-#define RANK_HEIGHT 34 /* of a row, with the space below */
-#define LANE_HEIGHT 19
-#define HELD_HEIGHT 13 /* of a micro-batch that is under way */
-#define NARROW      0.33
-#define NAME_SIZE   10.0
-
-typedef struct {
-  const LsTimeline *t;
-  const LsTimelinePicture *picture;
-  LsDrawing *d;
-  LsTimeScale scale;
-  double y;
-  GArray *places; /* LsRankPlace */
-  LsArrowCount arrows;
-} Plot;
-
-static double
-x_of (const Plot *p, LsTime at)
-{
-  return ls_time_x (&p->scale, at);
 }
 
 /* --- lanes: boxes that follow each other ------------------------------------------------------------- */
@@ -335,17 +168,17 @@ static void
 draw_item (const Lane *l, const Item *item, double left, double right, guint n)
 {
   g_autofree char *many = n > 1 ? g_strdup_printf ("%u ops", n) : NULL;
-  const LsDrawnBox box = { LS_LAYER_BOXES,
-                           left,
-                           l->y,
-                           MAX (right - left - (right - left > 4 ? 0.6 : 0), 0.2),
-                           l->height,
-                           item->paint,
-                           item->opacity,
-                           false,
-                           right - left < 1 ? NULL : many ? many : item->tip, /* else no pointer finds it */
-                           item->tint };
-  ls_drawing_box (l->p->d, &box);
+  const LsDrawnItem box = { .x = left,
+                            .y = l->y,
+                            .width = MAX (right - left - (right - left > 4 ? 0.6 : 0), 0.2),
+                            .height = l->height,
+                            .paint = item->paint,
+                            .opacity = item->opacity,
+                            .tint = item->tint,
+                            .tip = right - left < 1 ? NULL
+                                : many              ? many
+                                                    : item->tip }; /* else no pointer finds it */
+  ls_drawing_box (l->p->d, LS_LAYER_BOXES, box);
   double tint = (item->tint > 0 ? item->tint : 1) * (item->opacity > 0 ? item->opacity : 1);
   guint32 color = ls_palette_tint (ls_palette_find (item->paint)->light, tint);
   g_autofree char *name = n == 1 ? name_within (l->p, item, right - left - 2) : NULL;
@@ -379,7 +212,7 @@ lane_close (Lane *l)
 static void
 lane_ground (const Plot *p, double y, double height, const char *name, bool is_quiet)
 {
-  const LsRect rect = { LEFT, y, p->scale.right - LEFT, height };
+  const LsRect rect = { LEFT, y, p->right - LEFT, height };
   ls_drawing_rect (p->d, LS_LAYER_GROUND, rect, "idle", false, NULL);
   ls_drawing_text (p->d, LEFT - 8, y + height / 2, 11, LS_RIGHT, is_quiet ? "quiet" : "text", name);
 }
@@ -389,7 +222,7 @@ lane_ground (const Plot *p, double y, double height, const char *name, bool is_q
 static LsTime
 pixel (const Plot *p)
 {
-  return MAX (1, (p->scale.to - p->scale.from) / (LsTime) p->picture->width);
+  return MAX (1, (p->to - p->from) / (LsTime) p->picture->width);
 }
 
 /* Later chunks are lighter. */
@@ -407,7 +240,7 @@ draw_passes (Plot *p, uint32_t rank)
   g_autoptr (GArray) boxes = ls_timeline_boxes (p->t, rank, pixel (p));
   for (guint i = 0; i < boxes->len; i++) {
     const LsTimelineBox *b = &g_array_index (boxes, LsTimelineBox, i);
-    if (!ls_time_is_shown (&p->scale, b->from, b->to))
+    if (!is_shown (p, b->from, b->to))
       continue;
     g_autofree char *took = ls_format_time (b->to - b->from);
     double share = (double) b->work / (double) (b->to - b->from);
@@ -431,22 +264,19 @@ G_STATIC_ASSERT (G_N_ELEMENTS (part_paints) == LS_N_PARTS - LS_PART_EXPOSED_TP);
 static void
 draw_strip (Plot *p, uint32_t rank)
 {
-  g_autoptr (GPtrArray) parts = ls_timeline_strips (p->t, rank, pixel (p));
-  for (int part = LS_PART_EXPOSED_TP; part < LS_N_PARTS; part++) {
-    const GArray *strips = parts->pdata[part];
-    Lane l = lane_open (p, p->y + BAR + 1, STRIP);
-    for (guint i = 0; i < strips->len; i++) {
-      const LsTimelineStrip *s = &g_array_index (strips, LsTimelineStrip, i);
-      if (!ls_time_is_shown (&p->scale, s->from, s->to))
-        continue;
-      g_autofree char *took = ls_format_time ((LsTime) (s->height * (double) (s->to - s->from)));
-      Item item = { s->from, s->to, part_paints[part - LS_PART_EXPOSED_TP], s->height, 0, "", NULL };
-      g_autofree char *name = g_strdelimit (g_strdup (ls_part_names[part]), "_", ' ');
-      item.tip = g_strdup_printf ("%s: %s", name, took);
-      g_array_append_val (l.items, item);
-    }
-    lane_close (&l);
+  g_autoptr (GArray) strips = ls_timeline_strips (p->t, rank, pixel (p));
+  Lane l = lane_open (p, p->y + BAR + 1, STRIP);
+  for (guint i = 0; i < strips->len; i++) {
+    const LsTimelineStrip *s = &g_array_index (strips, LsTimelineStrip, i);
+    if (!is_shown (p, s->from, s->to))
+      continue;
+    g_autofree char *took = ls_format_time ((LsTime) (s->height * (double) (s->to - s->from))),
+                    *name = ls_text_words (ls_part_names[s->part]);
+    Item item = { s->from, s->to, part_paints[s->part - LS_PART_EXPOSED_TP], s->height, 0, "", NULL };
+    item.tip = g_strdup_printf ("%s: %s", name, took);
+    g_array_append_val (l.items, item);
   }
+  lane_close (&l);
 }
 
 /* rank: who stands for the one that is shown. */
@@ -455,7 +285,7 @@ draw_rank (Plot *p, uint32_t shown, uint32_t rank)
 {
   g_autofree char *name = g_strdup_printf ("rank %u, stage %u", shown,
                                            p->t->plan->programs[ls_plan_role (p->t->plan, rank)].stage);
-  const LsRankPlace place = { .rank = rank, .passes = p->y + BAR / 2 };
+  const Place place = { .rank = rank, .passes = p->y + BAR / 2 };
   g_array_append_val (p->places, place);
   lane_ground (p, p->y, BAR, name, false);
   draw_passes (p, rank);
@@ -515,7 +345,7 @@ draw_micro_batches (Plot *p, uint32_t rank)
     if (line == ends->len)
       g_array_append_val (ends, h->to);
     g_array_index (ends, LsTime, line) = h->to;
-    if (!ls_time_is_shown (&p->scale, h->from, h->to))
+    if (!is_shown (p, h->from, h->to))
       continue;
     g_autofree char *took = ls_format_time (h->to - h->from);
     Item item = { h->from, h->to, "micro-batch", 0, 0, "", NULL };
@@ -570,7 +400,7 @@ add_span (Lane *l, uint32_t rank, const LsSpan *s, uint32_t *open_instance)
   const LsOp *op = ls_span_op (p->t, rank, s);
   LsTime from = s->start - p->t->window_start,
          to = (s->end == LS_TIME_NEVER ? p->t->window_end : s->end) - p->t->window_start;
-  if (!ls_time_is_shown (&p->scale, from, to))
+  if (!is_shown (p, from, to))
     return;
   Item item = { from, to, ls_op_paint (op), 0, 0, "", NULL };
   bool has_own_name = p->picture->rows == LS_TIMELINE_OPS;
@@ -605,7 +435,7 @@ streams_of (const Plot *p, uint32_t rank)
   for (uint32_t i = 0; i < spans->n; i++) {
     const LsSpan *s = &spans->spans[i];
     LsTime end = s->end == LS_TIME_NEVER ? p->t->window_end : s->end;
-    if (ls_time_is_shown (&p->scale, s->start - p->t->window_start, end - p->t->window_start))
+    if (is_shown (p, s->start - p->t->window_start, end - p->t->window_start))
       streams |= 1u << ls_lane_of (ls_span_op (p->t, rank, s));
   }
   return streams;
@@ -622,8 +452,135 @@ draw_stream (Plot *p, uint32_t rank, int stream)
     if (ls_lane_of (ls_span_op (p->t, rank, &spans->spans[i])) == stream)
       add_span (&l, rank, &spans->spans[i], &open_instance);
   lane_close (&l);
-  g_array_index (p->places, LsRankPlace, p->places->len - 1).lanes[stream] = p->y + LANE / 2;
+  g_array_index (p->places, Place, p->places->len - 1).lanes[stream] = p->y + LANE / 2;
   p->y += LANE_HEIGHT;
+}
+
+/* --- arrows ----------------------------------------------------------------------------------------- */
+
+/* From a message's send to its receive, between ranks; and where streams have rows, from what an op waited
+ * for to the op, between these. Arrows that begin and end within some pixels of each other are one. */
+
+static const Place *
+place_of (const Plot *p, uint32_t rank)
+{
+  for (guint i = 0; i < p->places->len; i++)
+    if (g_array_index (p->places, Place, i).rank == rank)
+      return &g_array_index (p->places, Place, i);
+  return NULL;
+}
+
+static const LsSpan *
+span_at (const Plot *p, uint32_t rank, uint32_t i)
+{
+  return &ls_timeline_spans (p->t, rank)->spans[i];
+}
+
+static double
+y_of (const Place *place, int lane)
+{
+  return place->lanes[lane] > 0 ? place->lanes[lane] : place->passes;
+}
+
+static bool
+is_near (LsXY a, LsXY b)
+{
+  return fabs (a.x - b.x) < APART && a.y == b.y;
+}
+
+static void
+draw_arrow (Plot *p, LsXY from, LsXY to, const char *tip)
+{
+  const LsStroke stroke = { LS_LAYER_OVER, "text", 1, false, tip };
+  if (is_near (from, p->last_from) && is_near (to, p->last_to))
+    return;
+  ls_drawing_arrow (p->d, from, to, &stroke);
+  p->last_from = from;
+  p->last_to = to;
+}
+
+/* --- messages ---------------------------------------------------------------------------------------- */
+
+/* From where data begin to move to where they are there. */
+static bool
+draw_message (Plot *p, const LsP2pPair *pair)
+{
+  const Place *from = place_of (p, pair->from), *to = place_of (p, pair->to);
+  const LsSpan *send = span_at (p, pair->from, pair->from_span),
+               *receive = span_at (p, pair->to, pair->to_span);
+  if (!from || !to || from == to || send->matched == LS_TIME_NEVER || receive->end == LS_TIME_NEVER)
+    return false;
+  LsTime left = send->matched - p->t->window_start, there = receive->end - p->t->window_start;
+  if (left < p->from || there > p->to || there < left)
+    return false;
+  g_autofree char *took = ls_format_time (there - left);
+  g_autofree char *tip
+      = g_strdup_printf ("message of micro-batch %u, rank %u to rank %u: %s",
+                         ls_span_instance (p->t, pair->from, send)->mb, pair->from, pair->to, took);
+  draw_arrow (p, (LsXY) { x_of (p, left), y_of (from, ls_lane_of (ls_span_op (p->t, pair->from, send))) },
+              (LsXY) { x_of (p, there), y_of (to, ls_lane_of (ls_span_op (p->t, pair->to, receive))) }, tip);
+  return true;
+}
+
+/* --- waits ------------------------------------------------------------------------------------------- */
+
+/* The op that was waited for: behind events, what these had waited for. NULL: nothing that is known. */
+static const LsSpan *
+awaited (const Plot *p, uint32_t rank, const LsSpan *s)
+{
+  while (s->cause != LS_SPAN_NONE && s->cause_kind != LS_CAUSE_HOST) {
+    s = span_at (p, rank, s->cause);
+    if (!ls_op_has (ls_span_op (p->t, rank, s)->kind, LS_HAS_EVENT))
+      return s;
+  }
+  return NULL;
+}
+
+static bool
+draw_wait (Plot *p, const Place *place, const LsSpan *s)
+{
+  const LsOp *op = ls_span_op (p->t, place->rank, s);
+  const LsSpan *cause = awaited (p, place->rank, s);
+  if (!cause || cause->end == LS_TIME_NEVER || ls_op_has (op->kind, LS_HAS_EVENT))
+    return false;
+  int from = ls_lane_of (ls_span_op (p->t, place->rank, cause)), to = ls_lane_of (op);
+  LsTime ended = cause->end - p->t->window_start, began = s->start - p->t->window_start;
+  if (from == to || ended < p->from || began > p->to)
+    return false;
+  g_autofree char *tip = g_strdup_printf ("%s waited for %s", ls_span_name (p->t, place->rank, s),
+                                          ls_span_name (p->t, place->rank, cause));
+  draw_arrow (p, (LsXY) { x_of (p, ended), y_of (place, from) }, (LsXY) { x_of (p, began), y_of (place, to) },
+              tip);
+  return true;
+}
+
+static guint
+draw_waits (Plot *p, const Place *place)
+{
+  guint n = 0;
+  for (uint32_t i = 0; i < ls_timeline_spans (p->t, place->rank)->n; i++)
+    n += draw_wait (p, place, span_at (p, place->rank, i));
+  return n;
+}
+
+static bool
+has_lanes (const Place *place)
+{
+  for (int lane = 0; lane <= LS_N_STREAMS; lane++)
+    if (place->lanes[lane] > 0)
+      return true;
+  return false;
+}
+
+static void
+draw_arrows (Plot *p)
+{
+  g_autoptr (GArray) pairs = ls_p2p_pairs (p->t);
+  for (guint i = 0; i < pairs->len; i++)
+    p->n_messages += draw_message (p, &g_array_index (pairs, LsP2pPair, i));
+  for (guint i = 0; i < p->places->len; i++)
+    if (has_lanes (&g_array_index (p->places, Place, i)))
+      p->n_waits += draw_waits (p, &g_array_index (p->places, Place, i));
 }
 
 /* --- around them ------------------------------------------------------------------------------------- */
@@ -632,11 +589,10 @@ static void
 draw_axis (Plot *p)
 {
   LsTime unit;
-  const char *unit_name = ls_axis_unit (p->scale.to, &unit);
+  const char *unit_name = ls_axis_unit (p->to, &unit);
   g_autofree char *name = g_strdup_printf ("time from the start of the step (%s)", unit_name);
-  const LsDrawnAxis axis
-      = { (double) p->scale.from / (double) unit, (double) p->scale.to / (double) unit, name };
-  p->y += ls_draw_axis_below (p->d, LEFT, p->scale.right, p->y, &axis);
+  const LsDrawnAxis axis = { (double) p->from / (double) unit, (double) p->to / (double) unit, name };
+  p->y += ls_draw_axis_below (p->d, LEFT, p->right, p->y, &axis);
 }
 
 static const LsLegendEntry entries[] = { { "forward", "forward" },
@@ -660,8 +616,8 @@ static void
 draw_head (Plot *p, guint n_rows)
 {
   g_autofree char *step = ls_format_time (p->t->window_end - p->t->window_start);
-  g_autofree char *from = ls_format_time (p->scale.from), *to = ls_format_time (p->scale.to);
-  bool is_part = p->scale.from > 0 || p->scale.to < p->t->window_end - p->t->window_start;
+  g_autofree char *from = ls_format_time (p->from), *to = ls_format_time (p->to);
+  bool is_part = p->from > 0 || p->to < p->t->window_end - p->t->window_start;
   g_autofree char *part = is_part ? g_strdup_printf (", of which %s to %s", from, to) : g_strdup ("");
   bool has_all_roles = n_rows >= p->t->plan->n_roles;
   g_autofree char *rest = n_rows == p->t->n_ranks ? g_strdup ("")
@@ -670,12 +626,12 @@ draw_head (Plot *p, guint n_rows)
                       : g_strdup_printf (", %u of them shown, of all stages", n_rows);
   g_autofree char *arrows = p->picture->has_arrows
       ? g_strdup_printf ("; arrows: %u messages between these ranks, %u ops that waited for another stream",
-                         p->arrows.n_messages, p->arrows.n_waits)
+                         p->n_messages, p->n_waits)
       : g_strdup ("");
   g_autofree char *note
       = g_strdup_printf ("one step: %s%s; %u rank%s%s; the strip below a rank is time without a kernel%s",
                          step, part, p->t->n_ranks, p->t->n_ranks == 1 ? "" : "s", rest, arrows);
-  p->y += ls_draw_head (p->d, LEFT, p->scale.right, p->picture->title, note, entries, G_N_ELEMENTS (entries));
+  p->y += ls_draw_head (p->d, LEFT, p->right, p->picture->title, note, entries, G_N_ELEMENTS (entries));
 }
 
 static void
@@ -705,14 +661,13 @@ ls_draw_timeline (const LsTimeline *t, const LsTimelinePicture *picture)
   Plot p = { .t = t,
              .picture = picture,
              .d = ls_drawing_new (picture->title),
-             .scale = { .from = picture->from,
-                        .to = picture->to > 0 ? MIN (picture->to, window) : window,
-                        .left = LEFT,
-                        .right = (double) picture->width - RIGHT },
-             .places = g_array_new (FALSE, FALSE, sizeof (LsRankPlace)) };
+             .from = picture->from,
+             .to = picture->to > 0 ? MIN (picture->to, window) : window,
+             .right = (double) picture->width - RIGHT,
+             .places = g_array_new (FALSE, FALSE, sizeof (Place)) };
   draw_rows (&p, ranks);
   if (picture->has_arrows)
-    p.arrows = ls_draw_timeline_arrows (p.d, t, p.places, &p.scale);
+    draw_arrows (&p);
   g_array_unref (p.places);
   draw_axis (&p);
   draw_head (&p, ranks->len);

@@ -4,8 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "show/draw/topology_draw.h"
-
 /* --- vertices and links of a drawn topology, by their kind or by how busy they were -------------- */
 
 /* --- by kind ------------------------------------------------------------------------------------------ */
@@ -67,8 +65,7 @@ static const struct {
 
 struct LsTopoUse {
   const LsCluster *cluster;
-  GHashTable *between; /* key of two vertices -> index + 1 */
-  GArray *shares;      /* double */
+  GHashTable *between; /* key of two vertices -> double */
 };
 
 static const LsTopoNode *
@@ -91,32 +88,22 @@ key_of (const LsTopoUse *u, uint32_t v, uint32_t w)
   return (guint64) is_inside << 63 | MIN (x, y) << 31 | MAX (x, y);
 }
 
-static guint
-index_of (const LsTopoUse *u, guint64 key)
-{
-  return GPOINTER_TO_UINT (g_hash_table_lookup (u->between, &key));
-}
-
 static void
 put (LsTopoUse *u, const LsLink *link, double share)
 {
   guint64 key = key_of (u, link->from, link->to);
-  guint known = index_of (u, key);
-  if (known > 0) {
-    double *most = &g_array_index (u->shares, double, known - 1);
+  double *most = g_hash_table_lookup (u->between, &key);
+  if (most)
     *most = fmax (*most, share);
-    return;
-  }
-  g_array_append_val (u->shares, share);
-  g_hash_table_insert (u->between, g_memdup2 (&key, sizeof key), GUINT_TO_POINTER (u->shares->len));
+  else
+    g_hash_table_insert (u->between, g_memdup2 (&key, sizeof key), g_memdup2 (&share, sizeof share));
 }
 
 LsTopoUse *
 ls_topo_use_new (const LsCluster *c, const LsTimeline *t)
 {
   LsTopoUse *u = g_new (LsTopoUse, 1);
-  *u = (LsTopoUse) { c, g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, NULL),
-                     g_array_new (FALSE, FALSE, sizeof (double)) };
+  *u = (LsTopoUse) { c, g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, g_free) };
   double window = ls_time_to_s (t->window_end - t->window_start);
   for (guint i = 0; i < c->links->len; i++) {
     const LsLink *link = &g_array_index (c->links, LsLink, i);
@@ -133,15 +120,15 @@ ls_topo_use_free (LsTopoUse *u)
   if (!u)
     return;
   g_hash_table_unref (u->between);
-  g_array_unref (u->shares);
   g_free (u);
 }
 
 double
 ls_topo_use_between (const LsTopoUse *u, uint32_t v, uint32_t w)
 {
-  guint known = u ? index_of (u, key_of (u, v, w)) : 0;
-  return known > 0 ? g_array_index (u->shares, double, known - 1) : 0;
+  guint64 key = u ? key_of (u, v, w) : 0;
+  const double *share = u ? g_hash_table_lookup (u->between, &key) : NULL;
+  return share ? *share : 0;
 }
 
 static guint

@@ -64,16 +64,15 @@ static void
 draw_row (const Sheet *s, guint row)
 {
   double start = row * s->row_s, length = fmin (s->r->timeline_s - start, s->row_s);
-  const LsDrawnBox ground = { .layer = LS_LAYER_GROUND,
-                              .x = LEFT,
-                              .y = s->y + row * ROW,
-                              .width = WIDTH * length / s->row_s,
-                              .height = ROW - 6,
-                              .paint = "forward",
-                              .opacity = 0.25,
-                              .tip = "steps and checkpoints" };
+  const LsDrawnItem ground = { .x = LEFT,
+                               .y = s->y + row * ROW,
+                               .width = WIDTH * length / s->row_s,
+                               .height = ROW - 6,
+                               .paint = "forward",
+                               .opacity = 0.25,
+                               .tip = "steps and checkpoints" };
   g_autofree char *text = g_strdup_printf ("day %.3g", start / DAY_S);
-  ls_drawing_box (s->d, &ground);
+  ls_drawing_box (s->d, LS_LAYER_GROUND, ground);
   ls_drawing_text (s->d, LEFT - 10, s->y + row * ROW + (ROW - 6) / 2, 11, LS_RIGHT, "quiet", text);
 }
 

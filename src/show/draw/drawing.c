@@ -86,9 +86,7 @@ sorted_paints (GHashTable *names)
 
 #include "show/drawing_svg_text.h"
 
-/* ---- drawing gnuplot ---- */
-
-/* A drawing as gnuplot draws it: for PNG, and as a script with its data. */
+/* ---- a drawing as gnuplot draws it: for PNG, and as a script with its data ---- */
 
 #define POINTS_PER_PIXEL "0.79" /* of PNG: 9.5 points are as large as 12 pixels (show/plot/picture.c) */
 
@@ -104,7 +102,6 @@ typedef struct {
 
 typedef struct {
   const LsDrawing *d;
-  const LsPicture *picture;
   GArray *blocks; /* Block */
 } Plot;
 
@@ -157,12 +154,13 @@ find_blocks (Plot *p)
 static gboolean
 ls_drawing_plot (const LsDrawing *d, const char *path, GError **error)
 {
-  g_auto (LsPicture) picture = { 0 };
-  if (!ls_picture_init (&picture, path, error))
-    return FALSE;
-  Plot plot = { d, &picture, g_array_new (FALSE, FALSE, sizeof (Block)) };
+  const LsChart chart = { .width = d->width,
+                          .height = d->height,
+                          .svg_fonts = "scale = 1.0",
+                          .png_fonts = "scale = " POINTS_PER_PIXEL };
+  Plot plot = { d, g_array_new (FALSE, FALSE, sizeof (Block)) };
   find_blocks (&plot);
-  gboolean ok = ls_picture_draw (&picture, write_data, write_script, &plot, error);
+  gboolean ok = ls_chart_draw (path, &chart, write_data, write_script, &plot, error);
   g_array_unref (plot.blocks);
   return ok;
 }
@@ -231,28 +229,22 @@ paint_of (const char *name)
 }
 
 void
-ls_drawing_box (LsDrawing *d, const LsDrawnBox *b)
+ls_drawing_box (LsDrawing *d, LsLayer layer, LsDrawnItem box)
 {
-  const LsDrawnItem item = {
-    .kind = LS_DRAWN_BOX,
-    .has_edge = b->has_edge,
-    .paint = paint_of (b->paint),
-    .x = b->x,
-    .y = b->y,
-    .width = b->width,
-    .height = b->height,
-    .opacity = b->opacity > 0 ? b->opacity : 1,
-    .tint = b->tint > 0 ? b->tint : 1,
-    .tip = keep (d, b->tip),
-  };
-  g_array_append_val (d->layers[b->layer], item);
+  box.paint = paint_of (box.paint);
+  box.opacity = box.opacity > 0 ? box.opacity : 1;
+  box.tint = box.tint > 0 ? box.tint : 1;
+  box.tip = keep (d, box.tip);
+  g_array_append_val (d->layers[layer], box);
 }
 
 void
 ls_drawing_rect (LsDrawing *d, LsLayer layer, LsRect r, const char *paint, bool has_edge, const char *tip)
 {
-  const LsDrawnBox box = { layer, r.x, r.y, r.width, r.height, paint, 1, has_edge, tip, 1 };
-  ls_drawing_box (d, &box);
+  const LsDrawnItem box = {
+    .x = r.x, .y = r.y, .width = r.width, .height = r.height, .paint = paint, .has_edge = has_edge, .tip = tip
+  };
+  ls_drawing_box (d, layer, box);
 }
 
 static LsDrawnItem

@@ -28,16 +28,19 @@ typedef struct {
   double x, y, width, height;
 } LsRect;
 
+typedef enum { LS_DRAWN_BOX, LS_DRAWN_LINE, LS_DRAWN_AREA } LsDrawnKind;
+
 /* paint: a name of show/draw/palette.h. */
 typedef struct {
-  LsLayer layer;
-  double x, y, width, height;
+  LsDrawnKind kind;
+  bool has_edge, is_dashed; /* a line around it, and round corners */
   const char *paint;
-  double opacity; /* 0: 1                                   */
-  bool has_edge;  /* a line around it, and round corners    */
-  const char *tip;
-  double tint; /* share of the paint, the rest white, on any ground; 0: 1 */
-} LsDrawnBox;
+  double x, y, width, height;  /* of a box; of a line its width */
+  double opacity;              /* 0: 1 */
+  double tint;                 /* share of the paint, the rest white, on any ground; 0: 1 */
+  guint first_point, n_points; /* of a line or an area */
+  const char *tip;             /* NULL: none */
+} LsDrawnItem;
 
 typedef struct {
   LsLayer layer;
@@ -55,7 +58,7 @@ void ls_drawing_resize (LsDrawing *drawing, double width, double height);
 /* Moves all that is there down, to make room above. */
 void ls_drawing_shift (LsDrawing *drawing, double y);
 
-void ls_drawing_box (LsDrawing *drawing, const LsDrawnBox *box);
+void ls_drawing_box (LsDrawing *drawing, LsLayer layer, LsDrawnItem box);
 /* A box in its full colour. */
 void ls_drawing_rect (LsDrawing *drawing, LsLayer layer, LsRect rect, const char *paint, bool has_edge,
                       const char *tip);
@@ -85,18 +88,6 @@ gboolean ls_drawing_check (const char *path, GError **error);
 
 /* --- what a drawing holds ------------------------------------------------------------------------ */
 
-typedef enum { LS_DRAWN_BOX, LS_DRAWN_LINE, LS_DRAWN_AREA } LsDrawnKind;
-
-typedef struct {
-  LsDrawnKind kind;
-  bool has_edge, is_dashed;
-  const char *paint;           /* static */
-  double x, y, width, height;  /* of a box; of a line its width */
-  double opacity, tint;        /* (0, 1] */
-  guint first_point, n_points; /* of a line or an area */
-  const char *tip;             /* NULL: none; of the drawing */
-} LsDrawnItem;
-
 typedef struct {
   double x, y, size;
   LsAlign align;
@@ -113,8 +104,6 @@ struct LsDrawing {
 };
 
 /* --- axes and legends ---------------------------------------------------------------------------- */
-
-/* Axes and legends of a drawing. */
 
 typedef struct {
   double from, to;  /* in the unit that the name says */

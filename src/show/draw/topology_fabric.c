@@ -4,7 +4,7 @@
 
 #include "base/order.h"
 #include "show/draw/palette.h"
-#include "show/draw/topology_draw.h"
+#include "show/draw/pictures.h"
 
 #define MAX_NODES    8u
 #define MAX_LEAVES   20u

@@ -2,7 +2,7 @@
  * torus as a grid. */
 #include <math.h>
 
-#include "show/draw/topology_draw.h"
+#include "show/draw/pictures.h"
 
 /* A slice of a torus: a grid of chips, on the areas of their hosts; a third axis goes back and up. */
 

@@ -32,30 +32,9 @@ worst_first (const LsFitReport *r)
 }
 
 static char *
-shape_of (const LsKernel *k)
-{
-  g_autofree char *batch
-      = k->batch > 1 ? g_strdup_printf ("%" G_GUINT64_FORMAT " of ", k->batch) : g_strdup ("");
-  g_autofree char *inner = k->k > 0 ? g_strdup_printf (" x %" G_GUINT64_FORMAT, k->k) : g_strdup ("");
-  return g_strdup_printf ("%s%" G_GUINT64_FORMAT " x %" G_GUINT64_FORMAT "%s", batch, k->m, k->n, inner);
-}
-
-static char *
 value_of (double value, const char *unit)
 {
   return isnan (value) ? g_strdup ("-") : g_strdup_printf ("%.4g%s%s", value, *unit ? " " : "", unit);
-}
-
-static char *
-verdict_of (const LsAssumedFigure *a)
-{
-  if (isnan (a->assumed))
-    return g_strdup (a->needs_cluster ? "name the --cluster to compare" : "not simulated");
-  if (a->assumed == 0)
-    return a->measured > 0 ? g_strdup ("none is assumed") : g_strdup ("agrees");
-  double off = a->measured / a->assumed - 1;
-  return fabs (off) <= AGREES ? g_strdup_printf ("agrees (%+.1f %%)", 100 * off)
-                              : g_strdup_printf ("differs: measured %+.0f %%", 100 * off);
 }
 
 #include "show/fits_text.h"
@@ -143,15 +122,6 @@ width_of (const LsScores *s, guint column)
 
 /* --- the scoreboard --------------------------------------------------------------------------------- */
 
-static int
-longest_id (const LsScores *s)
-{
-  glong width = 6;
-  for (guint i = 0; i < s->n_rows; i++)
-    width = MAX (width, g_utf8_strlen (s->rows[i].id, -1));
-  return (int) width;
-}
-
 static const struct {
   const char *head, *format;
   int width;
@@ -180,15 +150,6 @@ column_value (const LsFamilyScore *f, guint column)
     f->baseline[LS_BASELINE_OTHERS].mape_pct,
   };
   return values[column];
-}
-
-static int
-longest_family (const LsScores *s)
-{
-  glong width = 14;
-  for (guint i = 0; i < s->n_families; i++)
-    width = MAX (width, g_utf8_strlen (s->families[i].family, -1));
-  return (int) width;
 }
 
 static LsFamilyScore

@@ -10,10 +10,6 @@
 #include "data/text/json_out.h"
 #include "validate/scores.h"
 
-/* What the simulator assumes of a machine beside what was measured there, with a verdict on each: they agree
- * within a tenth, or how far apart they are. "" of none. */
-char *ls_assumptions_to_text (const GArray *assumptions);
-
 /* Errors by class of kernels, and the worst of them. */
 char *ls_fit_report_to_text (const LsFitReport *report);
 

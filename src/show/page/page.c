@@ -189,16 +189,9 @@ nanoseconds (LsTime ps)
 #define MAX_ROWS        64
 #define SHORTEST_STRIPS 2000 /* of the window, as so many parts: shorter strips and gaps are drawn as one */
 
-/* What a rank did not compute for: a strip of a part of the step. */
-typedef struct {
-  LsTime from, to;
-  double height;
-  int part; /* from LS_PART_EXPOSED_TP on */
-} Strip;
-
 typedef struct {
   uint32_t rank;
-  GArray *boxes, *strips;   /* LsTimelineBox, Strip */
+  GArray *boxes, *strips;   /* LsTimelineBox, LsTimelineStrip */
   const LsRankSpans *spans; /* NULL: its ops are not there */
 } Rank;
 
@@ -216,20 +209,6 @@ static LsTime
 resolution_of (const LsTimeline *t)
 {
   return MAX (1, (t->window_end - t->window_start) / SHORTEST_STRIPS);
-}
-
-static GArray *
-strips_of (const LsTimeline *t, uint32_t rank)
-{
-  GArray *all = g_array_new (FALSE, FALSE, sizeof (Strip));
-  g_autoptr (GPtrArray) parts = ls_timeline_strips (t, rank, resolution_of (t));
-  for (int part = LS_PART_EXPOSED_TP; part < LS_N_PARTS; part++)
-    for (guint i = 0; i < ((const GArray *) parts->pdata[part])->len; i++) {
-      const LsTimelineStrip *s = &g_array_index ((GArray *) parts->pdata[part], LsTimelineStrip, i);
-      const Strip strip = { s->from, s->to, s->height, part - LS_PART_EXPOSED_TP };
-      g_array_append_val (all, strip);
-    }
-  return all;
 }
 
 static int64_t
@@ -283,7 +262,8 @@ timeline_init (Timeline *t, const LsTimeline *of)
     const LsRankSpans *spans = ls_timeline_spans (of, rank);
     n_ops += spans->n;
     t->index[rank] = n_ops <= LS_PAGE_MAX_OPS ? i + 1 : 0;
-    t->ranks[i] = (Rank) { rank, ls_timeline_boxes (of, rank, resolution_of (of)), strips_of (of, rank),
+    t->ranks[i] = (Rank) { rank, ls_timeline_boxes (of, rank, resolution_of (of)),
+                           ls_timeline_strips (of, rank, resolution_of (of)),
                            n_ops <= LS_PAGE_MAX_OPS ? spans : NULL };
   }
 }
@@ -321,42 +301,22 @@ ls_page_timeline (const LsTimeline *of)
 
 #define N_COLUMNS 1000
 
-static void
-add_curve (LsJsonOut *w, const GArray *samples, LsTime window)
-{
-  g_autoptr (GArray) thin = ls_memory_samples_thin (samples, window, N_COLUMNS);
-  ls_json_out_begin_array (w, "at");
-  for (guint i = 0; i < thin->len; i++)
-    ls_json_out_int (w, NULL, nanoseconds (g_array_index (thin, LsMemorySample, i).at));
-  ls_json_out_end_array (w);
-  ls_json_out_begin_object (w, "alive");
-  for (int c = 0; c < LS_N_MEM; c++) {
-    ls_json_out_begin_array (w, ls_mem_category_names[c].name);
-    for (guint i = 0; i < thin->len; i++)
-      ls_json_out_uint (w, NULL, g_array_index (thin, LsMemorySample, i).alive[c]);
-    ls_json_out_end_array (w);
-  }
-  ls_json_out_end_object (w);
-}
+#include "show/page_memory_keys.h"
 
 char *
 ls_page_memory (const LsPageMemory *ranks, guint n, LsTime window, uint64_t capacity_bytes)
 {
   LsJsonOut w;
   GString *text = g_string_new (NULL);
+  g_autofree LsPageMemory *thin = g_memdup2 (ranks, n * sizeof *ranks);
+  for (guint i = 0; i < n; i++)
+    thin[i].samples = ls_memory_samples_thin (ranks[i].samples, window, N_COLUMNS);
   ls_json_out_init (&w, text, 0);
   ls_json_out_begin_object (&w, NULL);
   ls_json_out_schema (&w, "page-memory");
-  ls_json_out_int (&w, "window", nanoseconds (window));
-  ls_json_out_uint (&w, "capacity_bytes", capacity_bytes);
-  ls_json_out_begin_array (&w, "ranks");
-  for (guint i = 0; i < n; i++) {
-    ls_json_out_begin_object (&w, NULL);
-    ls_json_out_uint (&w, "rank", ranks[i].rank);
-    add_curve (&w, ranks[i].samples, window);
-    ls_json_out_end_object (&w);
-  }
-  ls_json_out_end_array (&w);
+  ls_keys_page_memory (&w, thin, n, window, capacity_bytes);
   ls_json_out_end_object (&w);
+  for (guint i = 0; i < n; i++)
+    g_array_unref ((GArray *) thin[i].samples);
   return g_string_free (text, FALSE);
 }

@@ -34,12 +34,7 @@ void ls_page_take_packed (LsPage *page, const char *name, char *json);
 /* The file, newly allocated. version: of Lockstep; command: that made it. */
 char *ls_page_format (const LsPage *page, const char *version, const char *command);
 
-/* --- what a page draws and no result holds ------------------------------------------------------- */
-
-/* What a page draws and no result holds: a timeline, memory over it; as JSON,
- * newly allocated. */
-
-/* --- a timeline ------------------------------------------------------------------------------- */
+/* --- what a page draws and no result holds, as JSON, newly allocated ----------------------------- */
 
 /* Of at most 64 ranks, all or one of each role (run/timeline_boxes.h), the passes are there; of as many as
  * stay below LS_PAGE_MAX_OPS ops together, the ops too. Times are whole nanoseconds from the start of the
@@ -56,8 +51,6 @@ char *ls_page_format (const LsPage *page, const char *version, const char *comma
 #define LS_PAGE_MAX_OPS 200000
 
 char *ls_page_timeline (const LsTimeline *t);
-
-/* --- memory over it --------------------------------------------------------------------------------- */
 
 /* Of a rank: samples (LsMemorySample), thinned to the fullest of each of 1,000 columns of the window. */
 typedef struct {

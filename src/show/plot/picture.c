@@ -184,14 +184,29 @@ ls_gnuplot_run (FILE *script, FILE *data, const char *picture, GError **error)
       && ls_write_file (picture, draw_gnuplot, &d, error);
 }
 
-/* A chart as NAME.svg or NAME.png; or, named NAME.gp, as the gnuplot script that draws NAME.svg with
- * its data in NAME.dat, to be edited. */
+/* ---- charts ---- */
 
-static const char *const suffixes[] = { ".svg", ".png", ".gp" };
+typedef struct {
+  const char *suffix; /* static: ".svg", ".png" */
+  char *stem, *data;  /* NAME, NAME.dat of a script; NULL: a picture */
+  const LsChart *chart;
+  LsWriteFunc write_script;
+  gpointer user;
+} Picture;
+
+static void
+picture_clear (Picture *p)
+{
+  g_free (p->stem);
+  g_free (p->data);
+}
+
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Picture, picture_clear)
 
 static const char *
 suffix_of (const char *path, GError **error)
 {
+  static const char *const suffixes[] = { ".svg", ".png", ".gp" };
   for (guint i = 0; i < G_N_ELEMENTS (suffixes); i++)
     if (g_str_has_suffix (path, suffixes[i]))
       return suffixes[i];
@@ -201,10 +216,9 @@ suffix_of (const char *path, GError **error)
 }
 
 /* The picture is checked first: it is what the user named. */
-gboolean
-ls_picture_init (LsPicture *p, const char *path, GError **error)
+static gboolean
+picture_init (Picture *p, const char *path, GError **error)
 {
-  *p = (LsPicture) { 0 };
   if (!ls_write_file_check (path, error))
     return FALSE;
   const char *suffix = suffix_of (path, error);
@@ -212,48 +226,41 @@ ls_picture_init (LsPicture *p, const char *path, GError **error)
     return FALSE;
   bool is_script = strcmp (suffix, ".gp") == 0;
   p->suffix = is_script ? ".svg" : suffix;
-  p->path = g_strdup (path);
   p->stem = g_strndup (path, strlen (path) - strlen (suffix));
   p->data = is_script ? g_strconcat (p->stem, ".dat", NULL) : NULL;
   return is_script ? ls_write_file_check (p->data, error) : gnuplot_check (error);
 }
 
-void
-ls_picture_clear (LsPicture *p)
-{
-  g_free (p->path);
-  g_free (p->stem);
-  g_free (p->data);
-}
-
 gboolean
 ls_picture_check (const char *path, GError **error)
 {
-  g_auto (LsPicture) picture = { 0 };
-  return ls_picture_init (&picture, path, error);
+  g_auto (Picture) picture = { 0 };
+  return picture_init (&picture, path, error);
 }
 
-/* ---- as a script ---- */
-
-static gboolean
-is_new (const char *path)
+/* The name of a file beside the script as gnuplot's string, newly allocated. The folder keeps a
+ * name from being a command ("<ls", "|cat"), a device ("+") or somebody's home. */
+static char *
+quote_name (const Picture *p, const char *suffix)
 {
-  GStatBuf info;
-  return g_lstat (path, &info) != 0;
+  g_autofree char *name = g_path_get_basename (p->stem), *path = g_strconcat ("./", name, suffix, NULL);
+  return ls_gnuplot_quote (path);
 }
 
+#include "show/picture_text.h"
+
+/* As a script with its data. */
 static gboolean
-keep (const LsPicture *p, LsWriteFunc write_data, LsWriteFunc write_script, void *user, GError **error)
+keep (Picture *p, const char *path, LsWriteFunc write_data, GError **error)
 {
-  gboolean is_data_new = is_new (p->data);
-  if (ls_write_file (p->data, write_data, user, error) && ls_write_file (p->path, write_script, user, error))
+  gboolean is_data_new = !g_file_test (p->data, G_FILE_TEST_EXISTS | G_FILE_TEST_IS_SYMLINK);
+  if (ls_write_file (p->data, write_data, p->user, error)
+      && ls_write_file (path, write_whole_script, p, error))
     return TRUE;
   if (is_data_new)
     g_unlink (p->data);
   return FALSE;
 }
-
-/* ---- drawn ---- */
 
 /* A file without a name that holds what `write` writes, or NULL. */
 static FILE *
@@ -273,10 +280,11 @@ written (LsWriteFunc write, void *user, GError **error)
 }
 
 static gboolean
-draw (const LsPicture *p, LsWriteFunc write_data, LsWriteFunc write_script, void *user, GError **error)
+draw (Picture *p, const char *path, LsWriteFunc write_data, GError **error)
 {
-  FILE *data = written (write_data, user, error), *script = data ? written (write_script, user, error) : NULL;
-  gboolean ok = script && ls_gnuplot_run (script, data, p->path, error);
+  FILE *data = written (write_data, p->user, error),
+       *script = data ? written (write_whole_script, p, error) : NULL;
+  gboolean ok = script && ls_gnuplot_run (script, data, path, error);
   if (data)
     fclose (data);
   if (script)
@@ -285,24 +293,12 @@ draw (const LsPicture *p, LsWriteFunc write_data, LsWriteFunc write_script, void
 }
 
 gboolean
-ls_picture_draw (const LsPicture *p, LsWriteFunc write_data, LsWriteFunc write_script, void *user,
-                 GError **error)
+ls_chart_draw (const char *path, const LsChart *chart, LsWriteFunc write_data, LsWriteFunc write_script,
+               gpointer user, GError **error)
 {
-  return (p->data ? keep : draw) (p, write_data, write_script, user, error);
+  g_auto (Picture) p = { .chart = chart, .write_script = write_script, .user = user };
+  return picture_init (&p, path, error) && (p.data ? keep : draw) (&p, path, write_data, error);
 }
-
-/* ---- in the script ---- */
-
-/* The name of a file beside the script as gnuplot's string, newly allocated. The folder keeps a
- * name from being a command ("<ls", "|cat"), a device ("+") or somebody's home. */
-static char *
-quote_name (const LsPicture *p, const char *suffix)
-{
-  g_autofree char *name = g_path_get_basename (p->stem), *path = g_strconcat ("./", name, suffix, NULL);
-  return ls_gnuplot_quote (path);
-}
-
-#include "show/picture_text.h"
 
 /* --- colours of a scale ------------------------------------------------------------------------------ */
 

@@ -9,42 +9,33 @@
 
 #include "data/text/write_file.h"
 
-typedef struct {
-  const char *suffix; /* static: ".svg", ".png"              */
-  char *path, *stem;
-  char *data; /* NAME.dat of a script; NULL: a picture */
-} LsPicture;
-
-/* Names the files and makes sure that they can be written; creates nothing. LS_ERROR_USAGE:
- * another suffix, or what ls_write_file_check() refuses; LS_ERROR_IO: it cannot be written
- * there, or gnuplot is missing for a picture. Clear in either case. */
-gboolean ls_picture_init (LsPicture *p, const char *path, GError **error);
-void ls_picture_clear (LsPicture *p);
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (LsPicture, ls_picture_clear)
-
-/* Whether ls_picture_init() would do. */
+/* Whether a chart can be written there; creates nothing. LS_ERROR_USAGE: another suffix, or what
+ * ls_write_file_check() refuses; LS_ERROR_IO: it cannot be written there, or gnuplot is missing for a
+ * picture. */
 gboolean ls_picture_check (const char *path, GError **error);
 
-/* Writes data and script, each given `user`, and draws, or leaves it at these; on failure no new
- * file stays. LS_ERROR_IO: cannot be written, or gnuplot failed. */
-gboolean ls_picture_draw (const LsPicture *p, LsWriteFunc write_data, LsWriteFunc write_script, void *user,
-                          GError **error);
-
-/* How large it is, in pixels, and where its title begins. The fonts are variables of its script: points in
- * PNG, pixels in SVG. */
+/* How large a chart is, in pixels, and where its title begins, which the script writes itself where there is
+ * none here. Fonts are variables of its script, points in PNG and pixels in SVG; NULL: that of the title. */
 typedef struct {
   double width, height, left;
   const char *svg_fonts, *png_fonts;
   bool has_symbols; /* beyond ASCII */
+  const char *title, *note;
 } LsChart;
 
-/* How a script begins: it opens the terminal that the output's suffix asks for, and says where its data are,
- * as the variable `data`. */
-void ls_picture_begin (const LsPicture *p, FILE *out, const LsChart *chart);
+/* Writes data, then a script that opens the terminal which the suffix asks for, has where its data are as
+ * the variable `data`, and goes on with what write_script writes, each given `user`; and draws, or leaves
+ * both. On failure no new file stays. Errors: those of ls_picture_check(); LS_ERROR_IO: gnuplot failed. */
+gboolean ls_chart_draw (const char *path, const LsChart *chart, LsWriteFunc write_data,
+                        LsWriteFunc write_script, gpointer user, GError **error);
+
 /* In a script: a title, and a note below it. */
 void ls_picture_write_title (FILE *out, const LsChart *chart, const char *title, const char *note);
-/* In the script: where the axes of a panel lie, as shares of the picture from its left and its bottom. */
-void ls_picture_write_margins (FILE *out, double left, double right, double top, double bottom);
+/* In the script: where the axes of a panel lie, in pixels from the chart's left and top. */
+void ls_picture_write_margins (FILE *out, const LsChart *chart, double left, double top, double width,
+                               double height);
+/* Where a legend of one column lies, in the same pixels; the rest of its options. */
+void ls_picture_write_key (FILE *out, const LsChart *chart, double left, double top, const char *options);
 
 /* --- runs a gnuplot script that draws one picture ------------------------------------------------ */
 

@@ -20,7 +20,7 @@
 
 typedef struct {
   const LsBubbles *b;
-  const LsPicture *picture;
+  LsChart chart;
 } Plot;
 
 static const LsBubbleCurve *
@@ -70,11 +70,13 @@ n_above (const Plot *p, guint panel, guint i)
 gboolean
 ls_plot_bubbles (const LsBubbles *b, const char *path, GError **error)
 {
-  g_auto (LsPicture) picture = { 0 };
-  if (!ls_picture_init (&picture, path, error))
-    return FALSE;
+  const LsChart chart = { .width = WIDTH,
+                          .height = HEIGHT,
+                          .left = LEFT,
+                          .svg_fonts = "title_font = ',16'",
+                          .png_fonts = "title_font = ',13'" };
+  Plot p = { b, chart };
   if (b->panels[0]->len + b->panels[1]->len == 0)
     return ls_fail (error, LS_ERROR_CONFLICT, "%s: no schedule can be drawn", path);
-  Plot p = { b, &picture };
-  return ls_picture_draw (&picture, write_data, write_script, &p, error);
+  return ls_chart_draw (path, &chart, write_data, write_script, &p, error);
 }

@@ -7,6 +7,7 @@
 
 #include <lockstep/error.h>
 
+#include "base/order.h"
 #include "show/draw/palette.h"
 #include "show/plot/picture.h"
 #include "show/answers.h"
@@ -37,18 +38,19 @@ typedef struct {
   guint64 order;
 } Style;
 
+/* A row and where it is drawn: those of one panel and style are a curve. */
 typedef struct {
   guint panel, style;
-  GArray *rows; /* const LsCollectiveRow *, by x */
-} Curve;
+  const LsCollectiveRow *row;
+} Point;
 
 typedef struct {
   const LsCollectiveTable *t;
-  const LsPicture *picture;
-  guint n_panels, n_columns;
-  int width, height, panel_width, panel_height;
+  guint n_panels, n_columns, n_curves;
+  int panel_width, panel_height;
+  LsChart chart;
   GArray *styles; /* Style, by order, then as they come */
-  GArray *curves; /* Curve, by panel, then style        */
+  GArray *points; /* Point, by panel, then style, then x */
 } Plot;
 
 /* --- axes ---------------------------------------------------------------------------- */
@@ -72,15 +74,6 @@ static bool
 shows_time (const LsCollectiveTable *t)
 {
   return t->rows[0].bytes == 0;
-}
-
-static char *
-label_of_power (const LsCollectiveTable *t, int exponent)
-{
-  static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB" };
-  if (t->is_scaling)
-    return g_strdup_printf ("%d", 1 << exponent);
-  return g_strdup_printf ("%d %s", 1 << exponent % 10, units[exponent / 10]);
 }
 
 /* Powers of two around all rows. */
@@ -123,30 +116,12 @@ find_ratios (const LsCollectiveTable *t, double *ret_low, double *ret_high)
 
 /* --- what is drawn ------------------------------------------------------------------ */
 
-static char *
-label_of_size (const LsCollectiveTable *t, const LsCollectiveRow *row)
-{
-  g_autofree char *size = row->bytes > 0 ? ls_format_bytes (row->bytes) : g_strdup (row->op);
-  return t->n_networks > 1 ? g_strdup_printf ("%s, %s", size, row->network) : g_steal_pointer (&size);
-}
-
-static char *
-label_of (const LsCollectiveTable *t, const LsCollectiveRow *row)
-{
-  if (t->is_scaling)
-    return label_of_size (t, row);
-  if (!t->is_comparison)
-    return t->n_networks > 1 ? g_strdup (row->network)
-                             : g_strdup_printf ("%s %s", row->algorithm, row->protocol);
-  return row->n_nodes == 1 ? g_strdup_printf ("%u %s", row->n_ranks, row->chips)
-                           : g_strdup_printf ("%u %s, %u nodes", row->n_ranks, row->chips, row->n_nodes);
-}
+static char *label_of (const LsCollectiveTable *t, const LsCollectiveRow *row);
 
 static gint
 by_order (gconstpointer a, gconstpointer b)
 {
-  guint64 x = ((const Style *) a)->order, y = ((const Style *) b)->order;
-  return (x > y) - (x < y);
+  return LS_ORDER (((const Style *) a)->order, ((const Style *) b)->order);
 }
 
 static guint
@@ -186,49 +161,35 @@ panel_of (const LsCollectiveTable *t, const LsCollectiveRow *row)
   return panel;
 }
 
-static Curve *
-curve_of (Plot *p, guint panel, guint style)
+static gint
+by_place (gconstpointer a, gconstpointer b, gpointer table)
 {
-  for (guint i = 0; i < p->curves->len; i++) {
-    Curve *curve = &g_array_index (p->curves, Curve, i);
-    if (curve->panel == panel && curve->style == style)
-      return curve;
-  }
-  Curve curve = { panel, style, g_array_new (FALSE, FALSE, sizeof (LsCollectiveRow *)) };
-  g_array_append_val (p->curves, curve);
-  return &g_array_index (p->curves, Curve, p->curves->len - 1);
+  const Point *x = a, *y = b;
+  LS_SMALLER_FIRST (x->panel, y->panel);
+  LS_SMALLER_FIRST (x->style, y->style);
+  return LS_ORDER (x_of (table, x->row), x_of (table, y->row));
 }
 
-static gint
-by_panel_and_style (gconstpointer a, gconstpointer b)
+static bool
+begins_curve (const Plot *p, guint i)
 {
-  const Curve *x = a, *y = b;
-  return x->panel != y->panel ? (x->panel > y->panel) - (x->panel < y->panel)
-                              : (x->style > y->style) - (x->style < y->style);
-}
-
-static gint
-by_x (gconstpointer a, gconstpointer b, gpointer table)
-{
-  uint64_t x = x_of (table, *(const LsCollectiveRow *const *) a);
-  uint64_t y = x_of (table, *(const LsCollectiveRow *const *) b);
-  return (x > y) - (x < y);
+  const Point *point = &g_array_index (p->points, Point, i);
+  return i == 0 || point[-1].panel != point->panel || point[-1].style != point->style;
 }
 
 static void
-collect_curves (Plot *p)
+collect_points (Plot *p)
 {
   for (guint i = 0; i < p->t->n_rows; i++) {
     const LsCollectiveRow *row = &p->t->rows[i];
-    if (!is_drawn (p->t, row))
-      continue;
     g_autofree char *label = label_of (p->t, row);
-    Curve *curve = curve_of (p, panel_of (p->t, row), find_style (p->styles, label));
-    g_array_append_val (curve->rows, row);
+    const Point point = { panel_of (p->t, row), find_style (p->styles, label), row };
+    if (is_drawn (p->t, row))
+      g_array_append_val (p->points, point);
   }
-  g_array_sort (p->curves, by_panel_and_style);
-  for (guint i = 0; i < p->curves->len; i++)
-    g_array_sort_with_data (g_array_index (p->curves, Curve, i).rows, by_x, (gpointer) p->t);
+  g_array_sort_with_data (p->points, by_place, (gpointer) p->t);
+  for (guint i = 0; i < p->points->len; i++)
+    p->n_curves += begins_curve (p, i);
 }
 
 static void
@@ -238,20 +199,13 @@ style_clear (gpointer data)
 }
 
 static void
-curve_clear (gpointer data)
-{
-  g_array_unref (((Curve *) data)->rows);
-}
-
-static void
 plot_init (Plot *p)
 {
   p->styles = g_array_new (FALSE, FALSE, sizeof (Style));
   g_array_set_clear_func (p->styles, style_clear);
-  p->curves = g_array_new (FALSE, FALSE, sizeof (Curve));
-  g_array_set_clear_func (p->curves, curve_clear);
+  p->points = g_array_new (FALSE, FALSE, sizeof (Point));
   collect_styles (p);
-  collect_curves (p);
+  collect_points (p);
 
   p->n_panels = p->t->is_comparison ? p->t->n_families : 1;
   p->n_columns = 1;
@@ -260,15 +214,12 @@ plot_init (Plot *p)
   guint n_lines = (p->n_panels + p->n_columns - 1) / p->n_columns;
   p->panel_width = p->n_panels == 1 ? ONLY_WIDTH : PANEL_WIDTH;
   p->panel_height = p->n_panels == 1 ? ONLY_HEIGHT : PANEL_HEIGHT;
-  p->width = LEFT + (int) p->n_columns * (p->panel_width + GAP_X) - GAP_X + KEY_WIDTH;
-  p->height = TOP + (int) n_lines * (p->panel_height + GAP_Y) - GAP_Y + BOTTOM;
-}
-
-static void
-plot_clear (Plot *p)
-{
-  g_array_unref (p->styles);
-  g_array_unref (p->curves);
+  p->chart = (LsChart) {
+    .width = LEFT + (int) p->n_columns * (p->panel_width + GAP_X) - GAP_X + KEY_WIDTH,
+    .height = TOP + (int) n_lines * (p->panel_height + GAP_Y) - GAP_Y + BOTTOM,
+    .left = LEFT,
+    .title = p->t->title,
+  };
 }
 
 /* Numbers of GPUs and sizes are an order, algorithms and fidelities are series. */
@@ -295,19 +246,6 @@ has_base (const Plot *p)
   return !p->t->is_comparison && !p->t->is_scaling && p->t->n_networks == 1;
 }
 
-static char *
-note_of (const Plot *p)
-{
-  if (p->t->is_comparison)
-    return g_strdup ("bus bandwidth over size; points: measured, lines: simulated at the same sizes");
-  if (p->t->is_scaling)
-    return g_strdup_printf ("%s over %s, alone on the network", shows_time (p->t) ? "time" : "bus bandwidth",
-                            p->t->chips);
-  return g_strdup (p->t->n_networks > 1 ? "bus bandwidth over size, alone on the network"
-                                        : "bus bandwidth over size, alone on the network; points: algorithm "
-                                          "and protocol");
-}
-
 static bool
 is_log (const Plot *p)
 {
@@ -319,16 +257,14 @@ is_log (const Plot *p)
 gboolean
 ls_plot_collective (const LsCollectiveTable *t, const char *path, GError **error)
 {
-  g_auto (LsPicture) picture = { 0 };
-  if (!ls_picture_init (&picture, path, error))
-    return FALSE;
-  Plot plot = { .t = t, .picture = &picture };
-  plot_init (&plot);
-  gboolean ok = FALSE;
-  if (plot.curves->len > 0)
-    ok = ls_picture_draw (&picture, write_data, write_script, &plot, error);
-  else
-    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "%s: there is nothing with a size to draw", path);
-  plot_clear (&plot);
+  Plot p = { .t = t };
+  plot_init (&p);
+  g_autofree char *note = p.n_curves > 0 ? note_of (&p) : NULL;
+  p.chart.note = note;
+  gboolean ok = p.n_curves > 0
+      ? ls_chart_draw (path, &p.chart, write_data, write_script, &p, error)
+      : ls_fail (error, LS_ERROR_CONFLICT, "%s: there is nothing with a size to draw", path);
+  g_array_unref (p.styles);
+  g_array_unref (p.points);
   return ok;
 }

@@ -23,12 +23,13 @@
 
 typedef struct {
   const LsHeatMap *map;
-  const LsPicture *picture;
   guint n[2];
-  int width, height, left;
-  double lo, hi; /* of the values */
-  double unit;   /* of the colour box, so that its tics are short */
-  guint best;    /* cell */
+  int left;
+  LsChart chart;
+  double lo, hi;             /* of the values */
+  double unit;               /* of the colour box, so that its tics are short */
+  guint best;                /* cell */
+  bool has_bounds, has_open; /* cells that were left out; values that a bound may beat */
 } Plot;
 
 static const LsHeatCell *
@@ -45,9 +46,12 @@ plot_init (Plot *p)
   for (int a = 0; a < 2; a++)
     p->n[a] = p->map->labels[a]->len;
   for (guint i = 0; i < p->map->cells->len; i++) {
-    double value = cell_at (p, i)->value;
-    if (cell_at (p, i)->kind != LS_HEAT_VALUE)
+    const LsHeatCell *cell = cell_at (p, i);
+    double value = cell->value;
+    p->has_bounds |= cell->kind == LS_HEAT_BOUND;
+    if (cell->kind != LS_HEAT_VALUE)
       continue;
+    p->has_open |= !isnan (cell->bound);
     if (p->hi == 0 || (p->map->is_more_better ? value > p->hi : value < p->lo))
       p->best = i;
     p->lo = fmin (p->lo, value);
@@ -57,8 +61,14 @@ plot_init (Plot *p)
   for (guint i = 0; i < p->n[1]; i++)
     longest = MAX (longest, strlen (g_ptr_array_index (p->map->labels[1], i)));
   p->left = LEFT + (int) (LETTER * (double) longest);
-  p->width = p->left + MAX (CELL_WIDTH * (int) p->n[0], MIN_WIDTH) + RIGHT;
-  p->height = TOP + CELL_HEIGHT * (int) p->n[1] + BOTTOM;
+  p->chart = (LsChart) {
+    .width = p->left + MAX (CELL_WIDTH * (int) p->n[0], MIN_WIDTH) + RIGHT,
+    .height = TOP + CELL_HEIGHT * (int) p->n[1] + BOTTOM,
+    .left = 24,
+    .has_symbols = true,
+    .title = p->map->title,
+    .note = p->map->note,
+  };
   p->unit = p->hi >= 1e4 ? 1e3 : 1;
   return p->hi > 0;
 }
@@ -146,34 +156,13 @@ kind_name (LsHeatKind kind)
                                 : "as other cells";
 }
 
-static bool
-has_kind (const Plot *p, LsHeatKind kind)
-{
-  bool is_there = false;
-  for (guint i = 0; i < p->map->cells->len; i++)
-    is_there |= cell_at (p, i)->kind == kind;
-  return is_there;
-}
-
-static bool
-has_open (const Plot *p)
-{
-  bool is_there = false;
-  for (guint i = 0; i < p->map->cells->len; i++)
-    is_there |= cell_at (p, i)->kind == LS_HEAT_VALUE && !isnan (cell_at (p, i)->bound);
-  return is_there;
-}
-
 #include "show/plot_heat_text.h"
 
 gboolean
 ls_plot_heat (const LsHeatMap *map, const char *path, GError **error)
 {
-  g_auto (LsPicture) picture = { 0 };
-  if (!ls_picture_init (&picture, path, error))
-    return FALSE;
-  Plot plot = { .map = map, .picture = &picture };
+  Plot plot = { .map = map };
   if (!plot_init (&plot))
     return ls_fail (error, LS_ERROR_CONFLICT, "%s: nothing was simulated that could be drawn", path);
-  return ls_picture_draw (&picture, write_data, write_script, &plot, error);
+  return ls_chart_draw (path, &plot.chart, write_data, write_script, &plot, error);
 }

@@ -26,7 +26,6 @@
 
 typedef struct {
   const LsParetoPlot *plot;
-  const LsPicture *picture;
   GArray *front; /* guint: points            */
   GArray *named; /* guint: of these, in order */
   double min_days, max_days, max_gib, min_cost, max_cost;
@@ -112,28 +111,26 @@ plot_init (Plot *p)
   choose_named (p);
 }
 
-static void
-plot_clear (Plot *p)
-{
-  g_array_unref (p->front);
-  g_array_unref (p->named);
-}
+static const LsChart chart = {
+  .width = WIDTH,
+  .height = HEIGHT,
+  .left = 24,
+  .svg_fonts = "title_font = ',18'; small_font = ',11'",
+  .png_fonts = "title_font = ',15'; small_font = ',8.5'",
+  .has_symbols = true,
+};
 
 #include "show/plot_pareto_text.h"
 
 gboolean
 ls_plot_pareto (const LsParetoPlot *plot, const char *path, GError **error)
 {
-  g_auto (LsPicture) picture = { 0 };
-  if (!ls_picture_init (&picture, path, error))
-    return FALSE;
-  Plot p = { .plot = plot, .picture = &picture };
+  Plot p = { .plot = plot };
   plot_init (&p);
-  gboolean ok = FALSE;
-  if (p.front->len > 0)
-    ok = ls_picture_draw (&picture, write_data, write_script, &p, error);
-  else
-    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "%s: nothing was simulated that could be drawn", path);
-  plot_clear (&p);
+  gboolean ok = p.front->len > 0
+      ? ls_chart_draw (path, &chart, write_data, write_script, &p, error)
+      : ls_fail (error, LS_ERROR_CONFLICT, "%s: nothing was simulated that could be drawn", path);
+  g_array_unref (p.front);
+  g_array_unref (p.named);
   return ok;
 }

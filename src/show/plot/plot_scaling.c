@@ -30,10 +30,9 @@ typedef struct {
 
 typedef struct {
   const LsSweepReport *r;
-  const LsPicture *picture;
   Row rows[2];
   guint n_rows;
-  int width, height;
+  LsChart chart;
 } Plot;
 
 /* --- what is drawn ------------------------------------------------------------------------ */
@@ -92,8 +91,9 @@ plot_init (Plot *p)
 {
   add_row (p, true);
   add_row (p, false);
-  p->width = LEFT + 3 * (PANEL_WIDTH + GAP_X) - GAP_X + KEY_WIDTH;
-  p->height = TOP + (int) p->n_rows * (PANEL_HEIGHT + GAP_Y) - GAP_Y + BOTTOM;
+  p->chart.width = LEFT + 3 * (PANEL_WIDTH + GAP_X) - GAP_X + KEY_WIDTH;
+  p->chart.height = TOP + (int) p->n_rows * (PANEL_HEIGHT + GAP_Y) - GAP_Y + BOTTOM;
+  p->chart.left = 24;
 }
 
 static void
@@ -228,18 +228,17 @@ marker_of (guint curve)
 gboolean
 ls_plot_scaling (const LsSweepReport *report, const char *path, GError **error)
 {
-  g_auto (LsPicture) picture = { 0 };
-  if (!ls_picture_init (&picture, path, error))
-    return FALSE;
-  Plot p = { .r = report, .picture = &picture };
+  Plot p = { .r = report };
   plot_init (&p);
-  gboolean ok = FALSE;
-  if (p.n_rows > 0)
-    ok = ls_picture_draw (&picture, write_data, write_script, &p, error);
-  else
-    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
-                 "%s: fewer than two numbers of %s or global batches have a legal configuration that fits",
-                 path, report->chips);
+  g_autofree char *title = g_strdup_printf ("%s: the best configuration as it scales", report->title),
+                  *note = note_of (&p);
+  p.chart.title = title;
+  p.chart.note = note;
+  gboolean ok = p.n_rows > 0 ? ls_chart_draw (path, &p.chart, write_data, write_script, &p, error)
+                             : ls_fail (error, LS_ERROR_CONFLICT,
+                                        "%s: fewer than two numbers of %s or global batches have a legal "
+                                        "configuration that fits",
+                                        path, report->chips);
   plot_clear (&p);
   return ok;
 }

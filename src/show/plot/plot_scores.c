@@ -26,14 +26,14 @@
 
 typedef struct {
   const LsScores *s;
-  const LsPicture *picture;
+  LsChart chart;
   double lo, hi;  /* of both axes, in seconds  */
   double max_pct; /* of the errors' axis, both ways */
 } Plot;
 
 typedef struct {
   const LsFitReport *r;
-  const LsPicture *picture;
+  LsChart chart;
   double lo, hi; /* of both axes, in us */
 } FitPlot;
 
@@ -70,23 +70,22 @@ find_fit_range (FitPlot *p)
 gboolean
 ls_plot_scores (const LsScores *scores, const char *path, GError **error)
 {
-  g_auto (LsPicture) picture = { 0 };
-  if (!ls_picture_init (&picture, path, error))
-    return FALSE;
   if (scores->total.n == 0)
     return ls_fail (error, LS_ERROR_FAILED, "%s: nothing to draw, as no row could be simulated", path);
-  Plot plot = { .s = scores, .picture = &picture };
-  find_range (&plot);
-  return ls_picture_draw (&picture, write_scores_data, write_scores_script, &plot, error);
+  Plot p = { .s = scores, .chart = { .width = WIDTH, .height = HEIGHT, .left = LEFT } };
+  find_range (&p);
+  return ls_chart_draw (path, &p.chart, write_scores_data, write_scores_script, &p, error);
 }
 
 gboolean
 ls_plot_calibration (const LsFitReport *report, const char *path, GError **error)
 {
-  g_auto (LsPicture) picture = { 0 };
-  if (!ls_picture_init (&picture, path, error))
-    return FALSE;
-  FitPlot plot = { .r = report, .picture = &picture };
-  find_fit_range (&plot);
-  return ls_picture_draw (&picture, write_fit_data, write_fit_script, &plot, error);
+  g_autofree char *title = g_strdup_printf ("Kernels on %s: predicted over measured time", report->gpu);
+  static const char note[]
+      = "in the band within 10 %; open: held out of the fit; in brackets the mean absolute error";
+  FitPlot p = { .r = report, .chart = { .width = WIDTH, .height = FIT_HEIGHT, .left = LEFT } };
+  p.chart.title = title;
+  p.chart.note = note;
+  find_fit_range (&p);
+  return ls_chart_draw (path, &p.chart, write_fit_data, write_fit_script, &p, error);
 }

@@ -1,6 +1,6 @@
 /* show/plot/plots.h — charts of curves and points. Each is drawn by gnuplot into path, NAME.svg or NAME.png.
  * Of NAME.gp script and data are left, to be edited and drawn again with `gnuplot NAME.gp`. On failure, there
- * is no new file. Texts are lines of UTF-8. Errors: those of ls_picture_init() and ls_picture_draw(), and as
+ * is no new file. Texts are lines of UTF-8. Errors: those of ls_chart_draw(), and as
  * named. */
 #ifndef LS_SHOW_PLOT_PLOTS_H
 #define LS_SHOW_PLOT_PLOTS_H

@@ -212,22 +212,24 @@ ls_timeline_boxes (const LsTimeline *t, uint32_t rank, LsTime gap)
 
 typedef struct {
   LsTime origin;
-  GPtrArray *parts; /* [LS_N_PARTS] GArray of LsTimelineStrip */
+  GArray *strips;
 } Collector;
 
 static void
 collect (const LsIdlePiece *piece, void *data)
 {
   Collector *c = data;
-  LsTimelineStrip strip = { piece->from - c->origin, piece->to - c->origin, 1 };
-  g_array_append_val ((GArray *) c->parts->pdata[piece->part], strip);
+  LsTimelineStrip strip = { piece->from - c->origin, piece->to - c->origin, 1, piece->part };
+  if (piece->part >= LS_PART_EXPOSED_TP)
+    g_array_append_val (c->strips, strip);
 }
 
 static int
 compare_strips (const void *a, const void *b)
 {
   const LsTimelineStrip *x = a, *y = b;
-  return x->from < y->from ? -1 : x->from > y->from;
+  LS_SMALLER_FIRST (x->part, y->part);
+  return LS_ORDER (x->from, y->from);
 }
 
 static void
@@ -238,7 +240,7 @@ merge_strips (GArray *strips, LsTime resolution)
   for (guint i = 0; i < strips->len; i++) {
     LsTimelineStrip *next = &g_array_index (strips, LsTimelineStrip, i);
     LsTimelineStrip *open = n > 0 ? &g_array_index (strips, LsTimelineStrip, n - 1) : NULL;
-    if (open && next->from - open->to < resolution) {
+    if (open && open->part == next->part && next->from - open->to < resolution) {
       filled += next->to - next->from;
       open->to = next->to;
       open->height = (double) filled / (double) (open->to - open->from);
@@ -265,21 +267,16 @@ widen_strips (GArray *strips, LsTime width, LsTime window)
   }
 }
 
-GPtrArray *
+GArray *
 ls_timeline_strips (const LsTimeline *t, uint32_t rank, LsTime resolution)
 {
-  Collector c = { t->window_start, g_ptr_array_new_with_free_func ((GDestroyNotify) g_array_unref) };
-  for (int part = 0; part < LS_N_PARTS; part++)
-    g_ptr_array_add (c.parts, g_array_new (FALSE, FALSE, sizeof (LsTimelineStrip)));
+  Collector c = { t->window_start, g_array_new (FALSE, FALSE, sizeof (LsTimelineStrip)) };
   g_autoptr (GArray) kernels = ls_kernel_times_new (t, rank);
   ls_idle_each (t, rank, kernels, collect, &c);
-  for (int part = 0; part < LS_N_PARTS; part++) {
-    GArray *strips = c.parts->pdata[part];
-    g_array_sort (strips, compare_strips);
-    merge_strips (strips, resolution);
-    widen_strips (strips, resolution, t->window_end - t->window_start);
-  }
-  return c.parts;
+  g_array_sort (c.strips, compare_strips);
+  merge_strips (c.strips, resolution);
+  widen_strips (c.strips, resolution, t->window_end - t->window_start);
+  return c.strips;
 }
 
 /* The first rank of a role, the turn-th of its stage. */

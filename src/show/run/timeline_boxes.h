@@ -52,10 +52,11 @@ GArray *ls_timeline_boxes (const LsTimeline *t, uint32_t rank, LsTime gap);
 typedef struct {
   LsTime from, to;
   double height; /* (0, 1] */
+  LsPart part;   /* from LS_PART_EXPOSED_TP on */
 } LsTimelineStrip;
 
-/* Those of a rank by LsPart: [LS_N_PARTS] GArray of LsTimelineStrip, in order; g_ptr_array_unref(). */
-GPtrArray *ls_timeline_strips (const LsTimeline *t, uint32_t rank, LsTime resolution);
+/* LsTimelineStrip values of a rank by part, then time; g_array_unref(). */
+GArray *ls_timeline_strips (const LsTimeline *t, uint32_t rank, LsTime resolution);
 
 /* The ranks that a picture of at most max_rows rows shows: all of them, or the
  * first of each role, and with more roles than rows as many of each stage. uint32_t values, by role. */

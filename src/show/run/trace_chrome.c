@@ -13,6 +13,16 @@
 /* The host has a thread after the streams, and passes one before them. */
 #define TID_PASSES (LS_N_STREAMS + 1)
 
+typedef struct {
+  FILE *out;
+  const LsChromeTrace *asked;
+  const LsTimeline *t;
+  LsCallLimits *calls;
+  LsTime *until; /* per rank: ops that begin before it are there, from the start of the window; 0: none */
+  bool *has_passes;
+  bool has_events;
+} Trace;
+
 static void
 trace_put_string (Trace *w, const char *text)
 {
@@ -27,14 +37,7 @@ trace_put_string (Trace *w, const char *text)
   fputc ('"', w->out);
 }
 
-/* Picoseconds as exact microseconds. */
 static void
-trace_put_us (Trace *w, const char *key, LsTime ps)
-{
-  fprintf (w->out, ",\"%s\":%" PRId64 ".%06" PRId64, key, ps / LS_US, ps % LS_US);
-}
-
-void
 trace_begin_event (Trace *w, char phase, const char *name, uint32_t rank)
 {
   fputs (w->has_events ? ",\n{\"ph\":\"" : "\n{\"ph\":\"", w->out);
@@ -66,7 +69,8 @@ pass_name (const Trace *w, const LsTimelineBox *b)
                                   : g_strdup_printf ("%s %u", kind, b->mb);
 }
 
-double
+/* Bytes that a member of a collective sends to others, or that a transfer sends. */
+static double
 trace_sent_bytes (const LsTimeline *t, uint32_t rank, const LsOp *op)
 {
   double bytes = 0;
@@ -88,8 +92,6 @@ is_slice (const LsTimeline *t, uint32_t rank, const LsSpan *s, LsTime *ret_from,
 }
 
 #include "show/trace_chrome_text.h"
-
-static void trace_put_counters (Trace *w, uint32_t rank);
 
 /* Those of a rank; and each micro-batch from the first of its passes to the last. */
 static void
@@ -194,53 +196,6 @@ ls_trace_chrome_left_out (const LsTimeline *t, const LsTraceSize *size)
   return cut_trace (t, size, rows, has_passes, until);
 }
 
-/* --- the file ---------------------------------------------------------------------------------------- */
-
-static void
-write_rank (Trace *w, uint32_t rank)
-{
-  write_rank_names (w, rank, w->out);
-  if (w->has_passes[rank]) {
-    g_autoptr (GArray) boxes = ls_timeline_boxes (w->t, rank, LS_TIME_NEVER);
-    write_passes (w, rank, boxes);
-  }
-  for (uint32_t i = 0; i < ls_timeline_spans (w->t, rank)->n; i++)
-    write_span (w, rank, &ls_timeline_spans (w->t, rank)->spans[i], w->out);
-  trace_put_counters (w, rank);
-}
-
-static gboolean
-write_trace (FILE *out, void *data, GError **error)
-{
-  Trace *w = data;
-  g_autoptr (GArray) rows = rows_of (w->t, &w->asked->size);
-  guint64 left_out = cut_trace (w->t, &w->asked->size, rows, w->has_passes, w->until);
-  w->out = out;
-  fputs ("{\"displayTimeUnit\":\"ns\",\"otherData\":{\"title\":", out);
-  trace_put_string (w, w->asked->title);
-  if (left_out > 0)
-    fprintf (out, ",\"left_out\":%" PRIu64, left_out);
-  fprintf (out, ",\"digest\":\"%016" PRIx64 "\"},\"traceEvents\":[", w->t->digest);
-  for (guint row = 0; row < rows->len; row++)
-    write_rank (w, g_array_index (rows, uint32_t, row));
-  write_arrows (w);
-  if (w->asked->critical)
-    write_critical (w, w->asked->critical, out);
-  fputs ("\n]}\n", out);
-  return TRUE;
-}
-
-gboolean
-ls_trace_chrome_write (const LsChromeTrace *asked, const char *path, GError **error)
-{
-  const LsTimeline *t = asked->timeline;
-  g_autoptr (LsCallLimits) calls = ls_call_limits_new (t->plan, asked->cluster, asked->nccl);
-  g_autofree bool *has_passes = g_new0 (bool, t->n_ranks);
-  g_autofree LsTime *until = g_new0 (LsTime, t->n_ranks);
-  Trace trace = { .asked = asked, .t = t, .calls = calls, .until = until, .has_passes = has_passes };
-  return ls_write_file_packed (path, write_trace, &trace, error);
-}
-
 /* ---- counters of a rank in a Chrome trace ---- */
 
 #define N_COLUMNS 1000
@@ -262,15 +217,6 @@ column_of (const Trace *w, LsTime at)
   return (guint) ((double) at / (double) window_of (w) * N_COLUMNS);
 }
 
-static void
-put_value (Trace *w, uint32_t rank, const char *name, const char *key, LsTime at, double value)
-{
-  trace_begin_event (w, 'C', name, rank);
-  trace_put_us (w, "ts", at);
-  char text[G_ASCII_DTOSTR_BUF_SIZE];
-  fprintf (w->out, ",\"args\":{\"%s\":%s}}", key, g_ascii_formatd (text, sizeof text, "%.6g", value));
-}
-
 /* Of each column the highest, and the last, which holds until the next. */
 static void
 put_levels (Trace *w, uint32_t rank, const char *name, const char *key, const GArray *levels)
@@ -283,9 +229,9 @@ put_levels (Trace *w, uint32_t rank, const char *name, const char *key, const GA
         most = &all[end];
     const Point *last = &all[end - 1];
     if (most->value != before)
-      put_value (w, rank, name, key, most->at, most->value);
+      write_value (w, rank, name, key, most->at, most->value, w->out);
     if (last->value != most->value)
-      put_value (w, rank, name, key, last->at, last->value);
+      write_value (w, rank, name, key, last->at, last->value, w->out);
     before = last->value;
   }
 }
@@ -322,27 +268,6 @@ add_change (GArray *points, LsTime from, LsTime to, double value)
   g_array_append_vals (points, both, 2);
 }
 
-/* Between launch and end. */
-static void
-put_in_flight (Trace *w, uint32_t rank)
-{
-  g_autoptr (GArray) ops = g_array_new (FALSE, FALSE, sizeof (Point)),
-                     bytes = g_array_new (FALSE, FALSE, sizeof (Point));
-  const LsRankSpans *r = ls_timeline_spans (w->t, rank);
-  for (uint32_t i = 0; i < r->n; i++) {
-    const LsOp *op = ls_span_op (w->t, rank, &r->spans[i]);
-    LsTime from, to;
-    if (!ls_op_is_communication (op->kind) || !trace_cut (w->t, &r->spans[i], &from, &to))
-      continue;
-    add_change (ops, from, to, 1);
-    add_change (bytes, from, to, trace_sent_bytes (w->t, rank, op));
-  }
-  add_up (ops);
-  add_up (bytes);
-  put_levels (w, rank, "communication in flight", "ops", ops);
-  put_levels (w, rank, "bytes in flight", "bytes", bytes);
-}
-
 /* --- rates ------------------------------------------------------------------------------------------- */
 
 /* An amount that is spread over an interval evenly, by columns. */
@@ -367,35 +292,6 @@ put_rates (Trace *w, uint32_t rank, const char *name, const char *key, const dou
     g_array_append_val (levels, point);
   }
   put_levels (w, rank, name, key, levels);
-}
-
-/* The share of an op's amount that lies in the window goes by time. */
-static void
-put_op_rates (Trace *w, uint32_t rank)
-{
-  g_autofree double *flops = g_new0 (double, N_COLUMNS), *sent = g_new0 (double, N_COLUMNS);
-  const LsRankSpans *r = ls_timeline_spans (w->t, rank);
-  bool has_flops = false;
-  for (uint32_t i = 0; i < r->n; i++) {
-    LsSpan s = r->spans[i];
-    const LsOp *op = ls_span_op (w->t, rank, &s);
-    LsTime from, to;
-    if (s.end == LS_TIME_NEVER || (ls_op_is_communication (op->kind) && s.matched == LS_TIME_NEVER))
-      continue;
-    s.start = ls_op_is_communication (op->kind) ? MAX (s.start, s.matched) : s.start;
-    if (!trace_cut (w->t, &s, &from, &to))
-      continue;
-    double share = (double) (to - from) / (double) (s.end - s.start);
-    if (ls_op_is_communication (op->kind))
-      spread (w, sent, from, to, share * trace_sent_bytes (w->t, rank, op));
-    if (!ls_op_has (op->kind, LS_HAS_KERNEL) || op->kernel == UINT32_MAX)
-      continue;
-    spread (w, flops, from, to, share * MAX (op->repeat, 1) * w->t->plan->kernels[op->kernel].flops);
-    has_flops = true;
-  }
-  if (has_flops)
-    put_rates (w, rank, "TFLOP/s", "tflop_per_s", flops, 1e12);
-  put_rates (w, rank, "sent to others, GB/s", "gb_per_s", sent, 1e9);
 }
 
 /* --- links ------------------------------------------------------------------------------------------- */
@@ -446,61 +342,114 @@ add_call (Links *l, uint32_t rank, const LsOp *op, LsTime from, LsTime to, doubl
   }
 }
 
+/* --- of a rank --------------------------------------------------------------------------------------- */
+
+/* In flight is what lies between launch and end. Of what is sent and computed the share that lies in the
+ * window goes by time. */
 static void
-put_links (Trace *w, uint32_t rank)
+put_ops (Trace *w, uint32_t rank)
 {
+  g_autoptr (GArray) ops = g_array_new (FALSE, FALSE, sizeof (Point)),
+                     bytes = g_array_new (FALSE, FALSE, sizeof (Point));
+  g_autofree double *flops = g_new0 (double, N_COLUMNS), *sent = g_new0 (double, N_COLUMNS);
   g_autoptr (GPtrArray) names = g_ptr_array_new_with_free_func (g_free),
                         busy = g_ptr_array_new_with_free_func (g_free);
   Links links = { w, names, busy };
   const LsRankSpans *r = ls_timeline_spans (w->t, rank);
-  for (uint32_t i = 0; w->asked->cluster && w->asked->nccl && i < r->n; i++) {
+  bool has_flops = false, has_links = w->asked->cluster && w->asked->nccl;
+  for (uint32_t i = 0; i < r->n; i++) {
     LsSpan s = r->spans[i];
     const LsOp *op = ls_span_op (w->t, rank, &s);
+    bool moves = ls_op_is_communication (op->kind);
+    double amount = moves ? trace_sent_bytes (w->t, rank, op) : 0;
     LsTime from, to;
-    if (!ls_op_is_communication (op->kind) || s.end == LS_TIME_NEVER || s.matched == LS_TIME_NEVER)
+    if (moves && trace_cut (w->t, &s, &from, &to)) {
+      add_change (ops, from, to, 1);
+      add_change (bytes, from, to, amount);
+    }
+    if (s.end == LS_TIME_NEVER || (moves && s.matched == LS_TIME_NEVER))
       continue;
-    s.start = MAX (s.start, s.matched);
-    if (trace_cut (w->t, &s, &from, &to))
-      add_call (&links, rank, op, from, to, (double) (to - from) / (double) (s.end - s.start));
+    s.start = moves ? MAX (s.start, s.matched) : s.start;
+    if (!trace_cut (w->t, &s, &from, &to))
+      continue;
+    double share = (double) (to - from) / (double) (s.end - s.start);
+    if (moves)
+      spread (w, sent, from, to, share * amount);
+    if (moves && has_links)
+      add_call (&links, rank, op, from, to, share);
+    if (!ls_op_has (op->kind, LS_HAS_KERNEL) || op->kernel == UINT32_MAX)
+      continue;
+    spread (w, flops, from, to, share * MAX (op->repeat, 1) * w->t->plan->kernels[op->kernel].flops);
+    has_flops = true;
   }
+  add_up (ops);
+  add_up (bytes);
+  put_levels (w, rank, "communication in flight", "ops", ops);
+  put_levels (w, rank, "bytes in flight", "bytes", bytes);
+  if (has_flops)
+    put_rates (w, rank, "TFLOP/s", "tflop_per_s", flops, 1e12);
+  put_rates (w, rank, "sent to others, GB/s", "gb_per_s", sent, 1e9);
   for (guint i = 0; i < names->len; i++) {
     g_autofree char *name = g_strdup_printf ("busy by its calls, %%: %s", (const char *) names->pdata[i]);
     put_rates (w, rank, name, "percent", busy->pdata[i], 0.01);
   }
 }
 
-/* --- memory ------------------------------------------------------------------------------------------ */
-
 static void
-put_sample (Trace *w, uint32_t rank, const LsMemorySample *s)
+trace_put_counters (Trace *w, uint32_t rank)
 {
-  trace_begin_event (w, 'C', "memory", rank);
-  trace_put_us (w, "ts", s->at);
-  fputs (",\"args\":{", w->out);
-  for (int c = 0, n = 0; c < LS_N_MEM; c++)
-    if (s->alive[c] > 0)
-      fprintf (w->out, "%s\"%s\":%" G_GUINT64_FORMAT, n++ > 0 ? "," : "", ls_mem_category_names[c].name,
-               s->alive[c]);
-  fputs ("}}", w->out);
-}
-
-static void
-put_memory (Trace *w, uint32_t rank)
-{
+  put_ops (w, rank);
   g_autoptr (GArray) samples = w->asked->memory ? w->asked->memory (w->asked->user, rank) : NULL;
   if (!samples)
     return;
   g_autoptr (GArray) thin = ls_memory_samples_thin (samples, window_of (w), N_COLUMNS);
   for (guint i = 0; i < thin->len; i++)
-    put_sample (w, rank, &g_array_index (thin, LsMemorySample, i));
+    write_sample (w, rank, &g_array_index (thin, LsMemorySample, i), w->out);
 }
 
-/* The counters of a rank. */
+/* --- the file ---------------------------------------------------------------------------------------- */
+
 static void
-trace_put_counters (Trace *w, uint32_t rank)
+write_rank (Trace *w, uint32_t rank)
 {
-  put_in_flight (w, rank);
-  put_op_rates (w, rank);
-  put_links (w, rank);
-  put_memory (w, rank);
+  write_rank_names (w, rank, w->out);
+  if (w->has_passes[rank]) {
+    g_autoptr (GArray) boxes = ls_timeline_boxes (w->t, rank, LS_TIME_NEVER);
+    write_passes (w, rank, boxes);
+  }
+  for (uint32_t i = 0; i < ls_timeline_spans (w->t, rank)->n; i++)
+    write_span (w, rank, &ls_timeline_spans (w->t, rank)->spans[i], w->out);
+  trace_put_counters (w, rank);
+}
+
+static gboolean
+write_trace (FILE *out, void *data, GError **error)
+{
+  Trace *w = data;
+  g_autoptr (GArray) rows = rows_of (w->t, &w->asked->size);
+  guint64 left_out = cut_trace (w->t, &w->asked->size, rows, w->has_passes, w->until);
+  w->out = out;
+  fputs ("{\"displayTimeUnit\":\"ns\",\"otherData\":{\"title\":", out);
+  trace_put_string (w, w->asked->title);
+  if (left_out > 0)
+    fprintf (out, ",\"left_out\":%" PRIu64, left_out);
+  fprintf (out, ",\"digest\":\"%016" PRIx64 "\"},\"traceEvents\":[", w->t->digest);
+  for (guint row = 0; row < rows->len; row++)
+    write_rank (w, g_array_index (rows, uint32_t, row));
+  write_arrows (w);
+  if (w->asked->critical)
+    write_critical (w, w->asked->critical, out);
+  fputs ("\n]}\n", out);
+  return TRUE;
+}
+
+gboolean
+ls_trace_chrome_write (const LsChromeTrace *asked, const char *path, GError **error)
+{
+  const LsTimeline *t = asked->timeline;
+  g_autoptr (LsCallLimits) calls = ls_call_limits_new (t->plan, asked->cluster, asked->nccl);
+  g_autofree bool *has_passes = g_new0 (bool, t->n_ranks);
+  g_autofree LsTime *until = g_new0 (LsTime, t->n_ranks);
+  Trace trace = { .asked = asked, .t = t, .calls = calls, .until = until, .has_passes = has_passes };
+  return ls_write_file_packed (path, write_trace, &trace, error);
 }

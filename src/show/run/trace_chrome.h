@@ -20,8 +20,6 @@
 #ifndef LS_SHOW_RUN_TRACE_CHROME_H
 #define LS_SHOW_RUN_TRACE_CHROME_H
 
-#include <stdio.h>
-
 #include "analysis/critical_path.h"
 #include "cluster/cluster.h"
 #include "network/nccl/nccl.h"
@@ -48,24 +46,5 @@ typedef struct {
  * many are not. Writes path as a whole or not at all, packed where it ends in ".gz". Errors: LS_ERROR_IO. */
 gboolean ls_trace_chrome_write (const LsChromeTrace *trace, const char *path, GError **error);
 guint64 ls_trace_chrome_left_out (const LsTimeline *t, const LsTraceSize *size);
-
-/* --- for trace_chrome.c --------------------------------------------------------------------------- */
-
-/* Events of a Chrome trace (private to show/run/trace_*.c). */
-
-typedef struct {
-  FILE *out;
-  const LsChromeTrace *asked;
-  const LsTimeline *t;
-  LsCallLimits *calls;
-  LsTime *until; /* per rank: ops that begin before it are there, from the start of the window; 0: none */
-  bool *has_passes;
-  bool has_events;
-} Trace;
-
-void trace_begin_event (Trace *w, char phase, const char *name, uint32_t rank);
-
-/* Bytes that a member of a collective sends to others, or that a transfer sends. */
-double trace_sent_bytes (const LsTimeline *t, uint32_t rank, const LsOp *op);
 
 #endif

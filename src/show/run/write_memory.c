@@ -6,21 +6,6 @@
 #include "job/assumptions.h"
 #include "show/text_table.h"
 
-char *
-ls_headroom_verdict (const LsHeadroom *h, uint64_t needed_bytes, uint64_t capacity_bytes)
-{
-  uint64_t wanted = needed_bytes + (h->is_asked ? h->bytes : 0);
-  if (wanted > capacity_bytes)
-    return g_strdup_printf ("does not fit: %.2f GiB too much%s",
-                            (double) (wanted - capacity_bytes) / LS_TEXT_GIB,
-                            needed_bytes <= capacity_bytes ? ", with the headroom" : "");
-  double free_gib = (double) (capacity_bytes - needed_bytes) / LS_TEXT_GIB;
-  if (!ls_headroom_is_left (h, needed_bytes, capacity_bytes))
-    return g_strdup_printf ("fits, but leaves %.2f of a headroom of %.2f GiB", free_gib,
-                            (double) h->bytes / LS_TEXT_GIB);
-  return g_strdup_printf ("fits, %.2f GiB free", free_gib);
-}
-
 static const LsMemoryRow *
 row_at (const LsMemoryTable *t, guint i)
 {

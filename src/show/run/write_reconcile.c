@@ -62,8 +62,6 @@ beginning_of (const char *name)
   return g_utf8_strlen (name, -1) > 60 ? g_utf8_substring (name, 0, 60) : g_strdup (name);
 }
 
-#include "show/reconcile_text.h"
-
 /* --- what the profile shows of its software --------------------------------------------------------- */
 
 static const LsSeenKey *
@@ -83,40 +81,6 @@ write_defaults (const LsSeenReport *r, const char *key, LsJsonOut *w)
 }
 
 /* ---- the file ---- */
-
-static char *
-source_of (const LsSeenReport *r)
-{
-  g_autofree char *profile = g_path_get_basename (r->profile);
-  GString *s = g_string_new (NULL);
-  g_string_append_printf (s, "lockstep calibrate --pytorch-trace: %s of %s%s%s", r->step, profile,
-                          r->gpu ? " on " : "", r->gpu ? r->gpu : "");
-  for (guint i = 0; i < r->keys->len; i++)
-    g_string_append_printf (s, "; %s%s: %s", key_at (r, i)->key, key_at (r, i)->value ? "" : " left",
-                            key_at (r, i)->why);
-  return g_string_free (s, FALSE);
-}
-
-char *
-ls_seen_report_file (const LsSeenReport *r, const char *name, GError **error)
-{
-  guint n = 0;
-  for (guint i = 0; i < r->keys->len; i++)
-    n += key_at (r, i)->value != NULL;
-  if (n == 0)
-    return ls_fail_null (error, LS_ERROR_CONFLICT,
-                         "%s: the trace shows nothing of its software that a file could hold", r->profile);
-  g_autofree char *source = source_of (r);
-  LsJsonOut w;
-  ls_json_out_open_as (&w, "software");
-  ls_json_out_string (&w, "name", name);
-  ls_json_out_string (&w, "source", source);
-  if (r->based_on)
-    ls_json_out_string (&w, "based_on", r->based_on);
-  ls_json_out_string (&w, "program", r->program);
-  write_defaults (r, "defaults", &w);
-  return ls_json_out_close (&w);
-}
 
 /* ---- the kernels of a profiled layer next to those of a job and of lists ---- */
 
@@ -194,7 +158,28 @@ total (const LsLayerReport *r, const LsLayerKernels *of)
   return n;
 }
 
-#include "show/layer_text.h"
+#include "show/reconcile_text.h"
+
+char *
+ls_seen_report_file (const LsSeenReport *r, const char *name, GError **error)
+{
+  guint n = 0;
+  for (guint i = 0; i < r->keys->len; i++)
+    n += key_at (r, i)->value != NULL;
+  if (n == 0)
+    return ls_fail_null (error, LS_ERROR_CONFLICT,
+                         "%s: the trace shows nothing of its software that a file could hold", r->profile);
+  g_autofree char *source = source_of (r);
+  LsJsonOut w;
+  ls_json_out_open_as (&w, "software");
+  ls_json_out_string (&w, "name", name);
+  ls_json_out_string (&w, "source", source);
+  if (r->based_on)
+    ls_json_out_string (&w, "based_on", r->based_on);
+  ls_json_out_string (&w, "program", r->program);
+  write_defaults (r, "defaults", &w);
+  return ls_json_out_close (&w);
+}
 
 /* ---- for programs ---- */
 

@@ -16,6 +16,7 @@
 #include "cluster/cluster.h"
 #include "data/jobs/imported.h"
 #include "data/text/json_out.h"
+#include "exec/memory/history.h"
 #include "exec/replay/timeline.h"
 
 /* --- what single changes gain, for people and for programs --------------------------------------- */
@@ -40,11 +41,7 @@ void ls_what_if_print_savings (const LsWhatIf *w, bool that_fit, guint top, GStr
 /* The keys of all of it, in the object that is open. */
 void ls_json_what_if (LsJsonOut *out, const LsWhatIf *w);
 
-/* --- results of a run, of its memory and of its profile, for people and for programs ------------- */
-
-/* --- write_summary.c ------------------------------------------------------------------------------- */
-
-/* The result of a run for people, at a terminal of 80 columns or more. */
+/* --- write_summary.c: the result of a run for people, at a terminal of 80 columns or more -------- */
 
 /* What was asked for besides; NULL: it was not. Borrowed. */
 typedef struct {
@@ -71,25 +68,6 @@ typedef struct {
 /* Newly allocated, ends in a newline. */
 char *ls_summary_format (const LsReport *r, const LsSummaryText *text);
 
-/* --- parts of a result, for people (sections of a summary) and for programs ------------------ */
-
-/* The critical path: sections of a summary, each behind an empty line. is_color: ANSI escapes. */
-void ls_critical_to_text (const LsPathSummary *s, bool is_color, GString *out);
-
-/* How a step follows the hardware: a section of a summary, longest bar first. is_ascii: no block
- * characters. */
-void ls_sensitivity_to_text (const LsSensitivityTable *t, bool is_color, bool is_ascii, GString *out);
-
-/* What each fault would do: a section of a summary, nothing of NULL; the member "faults" of an object. */
-void ls_faults_to_text (const LsFaultTable *t, bool is_color, GString *out);
-
-/* What the seed of hashed routing does: a section of a summary, nothing of NULL; the member "ecmp" of an
- * object. */
-void ls_ecmp_to_text (const LsEcmpTable *t, bool is_color, GString *out);
-
-/* How steps are distributed: a section of a summary; the member "step_spread" of an object. */
-void ls_spread_to_text (const LsStepSpread *s, bool is_color, GString *out);
-
 /* Whether a job fits: "fits, 7.80 GiB free", "fits, but leaves 0.02 of a headroom of 6.60 GiB", "does not
  * fit: 3.10 GiB too much"; newly allocated. What was asked for and is not left, does not fit. */
 char *ls_headroom_verdict (const LsHeadroom *h, uint64_t needed_bytes, uint64_t capacity_bytes);
@@ -97,9 +75,7 @@ char *ls_headroom_verdict (const LsHeadroom *h, uint64_t needed_bytes, uint64_t 
 /* A line with its parts, so far indented; nothing if there is no headroom. */
 void ls_headroom_print (const LsHeadroom *h, guint indent, GString *out);
 
-/* --- write_memory.c -------------------------------------------------------------------------------- */
-
-/* What ranks hold, for people and for programs (`memory --json`), and a picture of one rank over a step. */
+/* --- write_memory.c: what ranks hold, for people and for programs (`memory --json`) ---------------- */
 
 /* "These changes make it fit ...", a table; nothing for NULL. */
 void ls_memory_advice_print (const LsMemoryAdvice *a, GString *out);
@@ -111,12 +87,10 @@ char *ls_memory_to_text (const LsMemoryTable *t);
 char *ls_memory_to_json (const LsMemoryTable *t);
 char *ls_memory_to_csv (const LsMemoryTable *t);
 
-/* --- write_summary.c --------------------------------------------------------------------------------- */
+/* --- write_summary.c: tables of a run ---------------------------------------------------------------- */
 
 /* `run --links`: what each link of the cluster carried in the window, a row per trunk, idle ones too, in the
- * order of the cluster. */
-
-/* Errors as of ls_write_file(). */
+ * order of the cluster. Errors as of ls_write_file(). */
 gboolean ls_links_write (const LsTimeline *timeline, const LsCluster *cluster, const char *path,
                          GError **error);
 
@@ -126,20 +100,15 @@ gboolean ls_links_write (const LsTimeline *timeline, const LsCluster *cluster, c
 char *ls_reconcile_to_text (const LsReconcileReport *report);
 char *ls_reconcile_to_json (const LsReconcileReport *report);
 
-/* What the profile shows of the software that ran it, as keys of a strategy; what it does not show is named
- * as left. */
-void ls_seen_report_append (const LsSeenReport *report, GString *out);
-/* As a file lockstep.software/1, of this name, based on what the job has. NULL, LS_ERROR_CONFLICT: the
+/* What the profile shows of the software that ran it, as keys of a strategy.
+ * As a file lockstep.software/1, of this name, based on what the job has. NULL, LS_ERROR_CONFLICT: the
  * profile shows no key at all. */
 char *ls_seen_report_file (const LsSeenReport *report, const char *name, GError **error);
 
-/* The kernels that a profiled layer launches beside those of a job and of the lists that there are. */
-void ls_layer_report_append (const LsLayerReport *report, GString *out);
-
 /* The spans of a timeline as comma-separated text (RFC 4180), for data frames, spreadsheets and awk:
- * `run --csv`. */
-
-/* rank,stream,name,tag,micro_batch,chunk,stage,layer,start_ps,matched_ps,end_ps,cause,span,cause_span
+ * `run --csv`.
+ *
+ *     rank,stream,name,tag,micro_batch,chunk,stage,layer,start_ps,matched_ps,end_ps,cause,span,cause_span
  *     0,tp,all-reduce,F,0,0,0,1,5000000000,5002000000,6000000000,dep,3,2
  *
  * A row per span, by rank and in the order in which they ended up in the timeline.
@@ -165,10 +134,7 @@ gboolean ls_spans_write (const LsTimeline *t, const char *path, GError **error);
 /* The same as a text, newly allocated (g_free). */
 char *ls_spans_to_csv (const LsTimeline *t);
 
-/* --- write_summary.c: the result of a run for programs ------------------------------------------- */
-
-/* The result of a run for programs: `run --json`, with the
- * names of src/manual/formats/result.md. Seconds, bytes, fractions of 1. */
+/* --- write_summary.c: the result of a run for programs (`run --json`) ---------------------------- */
 
 /* Where a result comes from. All strings borrowed; NULL ones are left out. */
 typedef struct {
@@ -189,5 +155,24 @@ typedef struct {
 /* Newly allocated, ends in a newline. extras: what to add. A figure that is not finite becomes
  * null. */
 char *ls_report_to_json (const LsReport *r, const LsReportProvenance *p, const LsReportExtras *extras);
+
+/* --- write_snapshot.c ------------------------------------------------------------------------------ */
+
+typedef struct {
+  uint32_t rank; /* as it was asked for */
+  const LsMemoryHistory *history;
+  const GArray *parts; /* LsRankPart */
+} LsSnapshotDevice;
+
+typedef struct {
+  const char *title;
+  const LsPlan *plan;
+  const uint32_t *first_layers; /* of each global stage; NULL: not known */
+  const LsSnapshotDevice *devices;
+  guint n_devices;
+} LsSnapshot;
+
+/* LS_ERROR_IO, LS_ERROR_USAGE: it cannot be written. */
+gboolean ls_snapshot_write (const LsSnapshot *s, const char *path, GError **error);
 
 #endif

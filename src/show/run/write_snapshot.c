@@ -1,4 +1,18 @@
-#include "show/run/write_snapshot.h"
+/* show/run/write_snapshot.c — what PyTorch's allocator does on ranks of a job, as a memory snapshot: the
+ * file that torch.cuda.memory._dump_snapshot() writes, which pytorch.org/memory_viz and
+ * torch/cuda/_memory_viz.py show.
+ *
+ * Each rank is a device, in the order given. A frame has a name, a file and a line: the frames of a block are
+ *
+ *     layer:3:activations: fc1              what it is, made by which op of which layer
+ *     micro-batch:5:forward 8 layers        the pass that made it
+ *     stage:1:rank 8                        where
+ *
+ * Parameters are a block for each layer; of those cut over data parallelism its share. What is held for the
+ * whole run is one allocation for the allocator, and so lies in one segment.
+ *
+ * Reference: PyTorch, torch/csrc/cuda/memory_snapshot.cpp, torch/cuda/_memory_viz.py. */
+#include "show/run/write_run.h"
 
 #include "data/text/pickle_out.h"
 #include "data/text/write_file.h"
@@ -9,21 +23,24 @@
 /* Addresses of one device are apart from those of the next, and not 0. */
 #define FIRST_ADDRESS (INT64_C (1) << 46)
 
+/* An event, or a block of a segment, or what is drawn of it as one. */
 typedef struct {
   const LsSnapshot *s;
   const LsSnapshotDevice *device;
-  guint number; /* of the device */
-  LsPickleOut out;
-  GHashTable *frames; /* char *, what they say -> number of the object, + 1 */
-} Writer;
-
-/* A block, or what is drawn of it as one. */
-typedef struct {
+  const LsMemoryEvent *event;
+  const LsHistoryBlock *block;
+  LsBlockUse use;
   uint64_t address, size, requested;
   uint32_t part; /* index in parts of the device, or NO_PART */
 } Piece;
 
-static const LsBlockUse nobody = { .category = LS_N_MEM };
+/* Blocks that lie behind each other, and sums of their bytes. */
+typedef struct {
+  guint device;
+  const LsHistoryBlock *blocks;
+  guint n;
+  uint64_t total, allocated, active, requested;
+} Segment;
 
 /* --- frames ---------------------------------------------------------------------------- */
 
@@ -49,9 +66,9 @@ add_frame (GArray *frames, char *where, uint32_t line, char *what)
 }
 
 static void
-add_part_frame (const Writer *w, GArray *frames, const char *category, uint32_t part)
+add_part_frame (const Piece *p, GArray *frames, const char *category)
 {
-  uint32_t layer = g_array_index (w->device->parts, LsRankPart, part).layer;
+  uint32_t layer = g_array_index (p->device->parts, LsRankPart, p->part).layer;
   if (layer < LS_PART_EMBEDDING)
     add_frame (frames, g_strdup ("layer"), layer, g_strdup (category));
   else
@@ -60,11 +77,11 @@ add_part_frame (const Writer *w, GArray *frames, const char *category, uint32_t 
 }
 
 static void
-add_op_frame (const Writer *w, GArray *frames, const char *category, const LsOp *op, const LsInstance *i)
+add_op_frame (const Piece *p, GArray *frames, const char *category, const LsOp *op, const LsInstance *i)
 {
   char *what = g_strdup_printf ("%s: %s", category, op->name ? op->name : "op");
-  if (op->layer != UINT16_MAX && w->s->first_layers)
-    add_frame (frames, g_strdup ("layer"), w->s->first_layers[i->stage] + op->layer, what);
+  if (op->layer != UINT16_MAX && p->s->first_layers)
+    add_frame (frames, g_strdup ("layer"), p->s->first_layers[i->stage] + op->layer, what);
   else if (op->layer != UINT16_MAX)
     add_frame (frames, g_strdup_printf ("chunk %u, layer", i->chunk), op->layer, what);
   else if (op->unit != UINT16_MAX)
@@ -74,97 +91,67 @@ add_op_frame (const Writer *w, GArray *frames, const char *category, const LsOp 
 }
 
 static GArray *
-frames_of (const Writer *w, LsBlockUse use, uint32_t part)
+frames_of (const Piece *p)
 {
   GArray *frames = g_array_new (FALSE, FALSE, sizeof (Frame));
   g_array_set_clear_func (frames, clear_frame);
-  if (use.category == LS_N_MEM)
+  if (!p || p->use.category == LS_N_MEM)
     return frames;
-  const char *category = ls_mem_category_names[use.category].name;
-  const LsProgram *p = &w->s->plan->programs[ls_plan_role (w->s->plan, w->device->history->rank)];
-  if (use.op) {
-    const LsInstance *i = &p->instances[use.instance];
-    add_op_frame (w, frames, category, use.op, i);
-    add_frame (frames, g_strdup ("micro-batch"), i->mb, g_strdup (w->s->plan->segments[i->segment].name));
+  const LsPlan *plan = p->s->plan;
+  const char *category = ls_mem_category_names[p->use.category].name;
+  const LsProgram *program = &plan->programs[ls_plan_role (plan, p->device->history->rank)];
+  if (p->use.op) {
+    const LsInstance *i = &program->instances[p->use.instance];
+    add_op_frame (p, frames, category, p->use.op, i);
+    add_frame (frames, g_strdup ("micro-batch"), i->mb, g_strdup (plan->segments[i->segment].name));
   } else {
-    if (part != NO_PART)
-      add_part_frame (w, frames, category, part);
+    if (p->part != NO_PART)
+      add_part_frame (p, frames, category);
     else
       add_frame (frames, g_strdup ("model"), 0, g_strdup (category));
     add_frame (frames, g_strdup ("step"), 0, g_strdup ("held throughout"));
   }
-  add_frame (frames, g_strdup ("stage"), p->stage, g_strdup_printf ("rank %u", w->device->rank));
+  add_frame (frames, g_strdup ("stage"), program->stage, g_strdup_printf ("rank %u", p->device->rank));
   return frames;
 }
 
+/* The list of frames, empty where the use is not known; where it was written before, that. written: char *,
+ * what they say -> number of the object, + 1. */
 static void
-write_frame (LsPickleOut *out, const Frame *f)
+write_frames (LsPickleOut *w, GHashTable *written, const Piece *p)
 {
-  ls_pickle_out_begin_dict (out);
-  ls_pickle_out_text (out, "name");
-  ls_pickle_out_text (out, f->what);
-  ls_pickle_out_text (out, "filename");
-  ls_pickle_out_text (out, f->where);
-  ls_pickle_out_text (out, "line");
-  ls_pickle_out_int (out, f->line);
-  ls_pickle_out_end (out);
-}
-
-/* The list of frames, empty where the use is not known; where it was written before, that. */
-static void
-write_frames (Writer *w, LsBlockUse use, uint32_t part)
-{
-  g_autoptr (GArray) frames = frames_of (w, use, part);
+  g_autoptr (GArray) frames = frames_of (p);
   GString *key = g_string_new (NULL);
   for (guint i = 0; i < frames->len; i++) {
     const Frame *f = &g_array_index (frames, Frame, i);
     g_string_append_printf (key, "%s\n%u\n%s\n", f->where, f->line, f->what);
   }
   g_autofree char *text = g_string_free (key, FALSE);
-  gpointer known = g_hash_table_lookup (w->frames, text);
-  ls_pickle_out_text (&w->out, "frames");
+  gpointer known = g_hash_table_lookup (written, text);
   if (known) {
-    ls_pickle_out_again (&w->out, GPOINTER_TO_UINT (known) - 1);
+    ls_pickle_out_again (w, "frames", GPOINTER_TO_UINT (known) - 1);
     return;
   }
-  ls_pickle_out_begin_list (&w->out);
-  for (guint i = 0; i < frames->len; i++)
-    write_frame (&w->out, &g_array_index (frames, Frame, i));
-  ls_pickle_out_end (&w->out);
-  g_hash_table_insert (w->frames, g_steal_pointer (&text),
-                       GUINT_TO_POINTER (ls_pickle_out_keep (&w->out) + 1));
+  ls_pickle_out_begin_array (w, "frames");
+  for (guint i = 0; i < frames->len; i++) {
+    const Frame *f = &g_array_index (frames, Frame, i);
+    ls_pickle_out_begin_object (w, NULL);
+    ls_pickle_out_string (w, "name", f->what);
+    ls_pickle_out_string (w, "filename", f->where);
+    ls_pickle_out_int (w, "line", f->line);
+    ls_pickle_out_end_object (w);
+  }
+  ls_pickle_out_end_array (w);
+  g_hash_table_insert (written, g_steal_pointer (&text), GUINT_TO_POINTER (ls_pickle_out_keep (w) + 1));
 }
 
-/* --- members ----------------------------------------------------------------------------- */
-
-static void
-write_int (Writer *w, const char *key, uint64_t value)
+static uint64_t
+address_of (guint device, uint64_t address)
 {
-  ls_pickle_out_text (&w->out, key);
-  ls_pickle_out_int (&w->out, (int64_t) value);
+  return (uint64_t) (device + 1) * FIRST_ADDRESS + address;
 }
 
-static void
-write_text (Writer *w, const char *key, const char *value)
-{
-  ls_pickle_out_text (&w->out, key);
-  ls_pickle_out_text (&w->out, value);
-}
-
-static void
-write_bool (Writer *w, const char *key, bool value)
-{
-  ls_pickle_out_text (&w->out, key);
-  ls_pickle_out_bool (&w->out, value);
-}
-
-static void
-write_address (Writer *w, const char *key, uint64_t address)
-{
-  write_int (w, key, (uint64_t) (w->number + 1) * FIRST_ADDRESS + address);
-}
-
-/* --- parameters by layer ------------------------------------------------------------------- */
+/* --- pieces: parameters by layer ------------------------------------------------------------ */
 
 static uint64_t
 count_params (const GArray *parts)
@@ -175,243 +162,124 @@ count_params (const GArray *parts)
   return n;
 }
 
-/* Cuts a block of parameters in the ratio of those of its parts, at whole units. */
-static void
-cut (const Writer *w, GArray *pieces, Piece whole)
+/* Cuts a block of parameters in the ratio of those of its parts, at whole units. Returns whether it did. */
+static bool
+cut (GArray *pieces, const Piece *whole)
 {
-  const GArray *parts = w->device->parts;
+  const GArray *parts = whole->device->parts;
   double n = (double) count_params (parts), sum = 0;
   uint64_t begin = 0;
   for (guint i = 0; i < parts->len && n > 0; i++) {
     sum += (double) g_array_index (parts, LsRankPart, i).n_params;
-    uint64_t end = (uint64_t) (sum / n * (double) whole.requested) / UNIT * UNIT;
+    uint64_t end = (uint64_t) (sum / n * (double) whole->requested) / UNIT * UNIT;
     bool is_last = i + 1 == parts->len;
-    end = MIN (is_last ? whole.size : end, whole.size);
+    end = MIN (is_last ? whole->size : end, whole->size);
     if (end <= begin)
       continue;
-    Piece p = { whole.address + begin, end - begin, is_last ? whole.requested - begin : end - begin, i };
+    Piece p = *whole;
+    p.address = whole->address + begin;
+    p.size = end - begin;
+    p.requested = is_last ? whole->requested - begin : end - begin;
+    p.part = i;
     g_array_append_val (pieces, p);
     begin = end;
   }
+  return begin > 0;
 }
 
-/* Piece: what is drawn of a block. */
-static GArray *
-pieces_of (const Writer *w, LsBlockUse use, Piece whole)
+static void
+add_pieces (GArray *pieces, const Piece *whole, bool is_block)
 {
+  bool is_held = is_block && !whole->use.op && whole->use.category == LS_MEM_PARAMETERS;
+  if (!is_held || !cut (pieces, whole))
+    g_array_append_vals (pieces, whole, 1);
+}
+
+static bool
+is_of_block (const LsMemoryEvent *e)
+{
+  return e->action <= LS_ACTION_FREE_COMPLETED;
+}
+
+static GArray *
+pieces_of_trace (const LsSnapshot *s, guint device)
+{
+  const LsSnapshotDevice *d = &s->devices[device];
   GArray *pieces = g_array_new (FALSE, FALSE, sizeof (Piece));
-  if (!use.op && use.category == LS_MEM_PARAMETERS)
-    cut (w, pieces, whole);
-  if (pieces->len == 0)
-    g_array_append_val (pieces, whole);
+  for (guint i = 0; i < d->history->events->len; i++) {
+    const LsMemoryEvent *e = &g_array_index (d->history->events, LsMemoryEvent, i);
+    const Piece whole = { s, d, e, NULL, e->use, e->address, e->size, e->size, NO_PART };
+    add_pieces (pieces, &whole, is_of_block (e));
+  }
   return pieces;
 }
 
-/* --- the trace ------------------------------------------------------------------------------- */
-
-static const char *
-category_of (const LsMemoryEvent *e)
+static GArray *
+pieces_of_segment (const LsSnapshot *s, const Segment *x)
 {
-  bool is_block = e->action <= LS_ACTION_FREE_COMPLETED;
-  return is_block ? ls_mem_category_names[e->use.category].name : "unknown";
-}
-
-/* MemoryViz needs "unknown" among the categories if there are any: those of segments. */
-static void
-write_entry (Writer *w, const LsMemoryEvent *e, const Piece *p)
-{
-  ls_pickle_out_begin_dict (&w->out);
-  write_text (w, "action", ls_memory_action_name ((LsMemoryAction) e->action));
-  if (e->action == LS_ACTION_OOM)
-    write_int (w, "device_free", e->device_free);
-  else if (e->action == LS_ACTION_SNAPSHOT)
-    write_int (w, "addr", 0);
-  else
-    write_address (w, "addr", p->address);
-  write_int (w, "size", p->requested);
-  write_int (w, "stream", e->stream);
-  write_int (w, "time_us", (uint64_t) (w->device->history->is_timed ? e->at / LS_US : e->at));
-  write_text (w, "category", category_of (e));
-  write_frames (w, e->use, p->part);
-  ls_pickle_out_end (&w->out);
-}
-
-static void
-write_event (Writer *w, const LsMemoryEvent *e)
-{
-  Piece whole = { e->address, e->size, e->size, NO_PART };
-  bool is_block = e->action <= LS_ACTION_FREE_COMPLETED;
-  if (!is_block) {
-    write_entry (w, e, &whole);
-    return;
+  static const LsBlockUse nobody = { .category = LS_N_MEM };
+  GArray *pieces = g_array_new (FALSE, FALSE, sizeof (Piece));
+  for (guint i = 0; i < x->n; i++) {
+    const LsHistoryBlock *b = &x->blocks[i];
+    const Piece whole = {
+      s,       &s->devices[x->device], NULL,   b, b->state == LS_BLOCK_FREE ? nobody : b->use, b->address,
+      b->size, b->requested,           NO_PART
+    };
+    add_pieces (pieces, &whole, true);
   }
-  g_autoptr (GArray) pieces = pieces_of (w, e->use, whole);
-  for (guint i = 0; i < pieces->len; i++)
-    write_entry (w, e, &g_array_index (pieces, Piece, i));
+  return pieces;
 }
 
-static void
-select_device (Writer *w, guint i)
+static Segment
+segment_of (guint device, const LsHistoryBlock *blocks, guint n)
 {
-  w->number = i;
-  w->device = &w->s->devices[i];
-}
-
-static void
-write_traces (Writer *w)
-{
-  ls_pickle_out_text (&w->out, "device_traces");
-  ls_pickle_out_begin_list (&w->out);
-  for (guint d = 0; d < w->s->n_devices; d++) {
-    select_device (w, d);
-    const GArray *events = w->device->history->events;
-    ls_pickle_out_begin_list (&w->out);
-    for (guint i = 0; i < events->len; i++)
-      write_event (w, &g_array_index (events, LsMemoryEvent, i));
-    ls_pickle_out_end (&w->out);
-  }
-  ls_pickle_out_end (&w->out);
-}
-
-/* --- segments ---------------------------------------------------------------------------------- */
-
-static void
-write_block (Writer *w, const LsHistoryBlock *b)
-{
-  static const char *const states[] = { [LS_BLOCK_FREE] = "inactive",
-                                        [LS_BLOCK_IN_USE] = "active_allocated",
-                                        [LS_BLOCK_PENDING] = "active_pending_free" };
-  LsBlockUse use = b->state == LS_BLOCK_FREE ? nobody : b->use;
-  Piece whole = { b->address, b->size, b->requested, NO_PART };
-  g_autoptr (GArray) pieces = pieces_of (w, use, whole);
-  for (guint i = 0; i < pieces->len; i++) {
-    const Piece *p = &g_array_index (pieces, Piece, i);
-    ls_pickle_out_begin_dict (&w->out);
-    write_address (w, "address", p->address);
-    write_int (w, "size", p->size);
-    write_int (w, "requested_size", p->requested);
-    write_text (w, "state", states[b->state]);
-    write_frames (w, use, p->part);
-    ls_pickle_out_end (&w->out);
-  }
-}
-
-/* allocated: in use; active: these, and those that are pending. */
-static void
-write_sums (Writer *w, const LsHistoryBlock *blocks, guint n)
-{
-  uint64_t total = 0, allocated = 0, active = 0, requested = 0;
+  Segment x = { device, blocks, n, 0, 0, 0, 0 };
   for (guint i = 0; i < n; i++) {
-    total += blocks[i].size;
-    allocated += blocks[i].state == LS_BLOCK_IN_USE ? blocks[i].size : 0;
-    active += blocks[i].state != LS_BLOCK_FREE ? blocks[i].size : 0;
-    requested += blocks[i].state != LS_BLOCK_FREE ? blocks[i].requested : 0;
+    x.total += blocks[i].size;
+    x.allocated += blocks[i].state == LS_BLOCK_IN_USE ? blocks[i].size : 0;
+    x.active += blocks[i].state != LS_BLOCK_FREE ? blocks[i].size : 0;
+    x.requested += blocks[i].state != LS_BLOCK_FREE ? blocks[i].requested : 0;
   }
-  write_int (w, "total_size", total);
-  write_int (w, "allocated_size", allocated);
-  write_int (w, "active_size", active);
-  write_int (w, "requested_size", requested);
+  return x;
 }
 
-static void
-write_segment (Writer *w, const LsHistoryBlock *blocks, guint n)
+static GArray *
+segments_of (const LsSnapshot *s)
 {
-  ls_pickle_out_begin_dict (&w->out);
-  write_int (w, "device", w->number);
-  write_address (w, "address", blocks->address);
-  write_sums (w, blocks, n);
-  write_int (w, "stream", blocks->stream);
-  write_text (w, "segment_type", blocks->is_small ? "small" : "large");
-  ls_pickle_out_text (&w->out, "segment_pool_id");
-  ls_pickle_out_pair (&w->out, 0, 0);
-  write_bool (w, "is_expandable", false);
-  write_frames (w, nobody, NO_PART);
-  ls_pickle_out_text (&w->out, "blocks");
-  ls_pickle_out_begin_list (&w->out);
-  for (guint i = 0; i < n; i++)
-    write_block (w, &blocks[i]);
-  ls_pickle_out_end (&w->out);
-  ls_pickle_out_end (&w->out);
-}
-
-static void
-write_segments (Writer *w)
-{
-  ls_pickle_out_text (&w->out, "segments");
-  ls_pickle_out_begin_list (&w->out);
-  for (guint d = 0; d < w->s->n_devices; d++) {
-    select_device (w, d);
-    const GArray *blocks = w->device->history->blocks;
+  GArray *segments = g_array_new (FALSE, FALSE, sizeof (Segment));
+  for (guint d = 0; d < s->n_devices; d++) {
+    const GArray *blocks = s->devices[d].history->blocks;
     for (guint from = 0, to = 1; from < blocks->len; from = to++) {
       while (to < blocks->len && !g_array_index (blocks, LsHistoryBlock, to).begins_segment)
         to++;
-      write_segment (w, &g_array_index (blocks, LsHistoryBlock, from), to - from);
+      const Segment x = segment_of (d, &g_array_index (blocks, LsHistoryBlock, from), to - from);
+      g_array_append_val (segments, x);
     }
   }
-  ls_pickle_out_end (&w->out);
+  return segments;
 }
 
-/* --- the whole ----------------------------------------------------------------------------------- */
+static const char *const states[] = { [LS_BLOCK_FREE] = "inactive",
+                                      [LS_BLOCK_IN_USE] = "active_allocated",
+                                      [LS_BLOCK_PENDING] = "active_pending_free" };
 
-/* PyTorch's defaults, which are those of exec/memory/allocator.h. */
-static void
-write_settings (Writer *w)
-{
-  ls_pickle_out_text (&w->out, "allocator_settings");
-  ls_pickle_out_begin_dict (&w->out);
-  write_text (w, "PYTORCH_CUDA_ALLOC_CONF", "");
-  write_int (w, "max_split_size", UINT64_MAX);
-  ls_pickle_out_text (&w->out, "garbage_collection_threshold");
-  ls_pickle_out_double (&w->out, 0);
-  write_bool (w, "expandable_segments", false);
-  write_int (w, "pinned_num_register_threads", 1);
-  write_bool (w, "release_lock_on_cudamalloc", false);
-  write_bool (w, "pinned_use_cuda_host_register", false);
-  ls_pickle_out_text (&w->out, "roundup_power2_divisions");
-  ls_pickle_out_begin_dict (&w->out);
-  ls_pickle_out_end (&w->out);
-  ls_pickle_out_end (&w->out);
-}
-
-/* What is shown of it by nobody but us. */
-static void
-write_job (Writer *w)
-{
-  ls_pickle_out_text (&w->out, "lockstep");
-  ls_pickle_out_begin_dict (&w->out);
-  write_text (w, "job", w->s->title);
-  ls_pickle_out_text (&w->out, "ranks");
-  ls_pickle_out_begin_list (&w->out);
-  for (guint d = 0; d < w->s->n_devices; d++)
-    ls_pickle_out_int (&w->out, w->s->devices[d].rank);
-  ls_pickle_out_end (&w->out);
-  ls_pickle_out_end (&w->out);
-}
+#include "show/snapshot_keys.h"
 
 static gboolean
 write_all (FILE *file, void *data, GError **error)
 {
-  Writer *w = data;
-  ls_pickle_out_begin (&w->out, file);
-  ls_pickle_out_begin_dict (&w->out);
-  write_segments (w);
-  write_traces (w);
-  write_settings (w);
-  ls_pickle_out_text (&w->out, "external_annotations");
-  ls_pickle_out_begin_list (&w->out);
-  ls_pickle_out_end (&w->out);
-  write_job (w);
-  ls_pickle_out_end (&w->out);
-  ls_pickle_out_finish (&w->out);
+  g_autoptr (GHashTable) written = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  LsPickleOut w;
+  ls_pickle_out_begin (&w, file);
+  ls_pickle_out_begin_object (&w, NULL);
+  ls_keys_snapshot (&w, data, written);
+  ls_pickle_out_end_object (&w);
+  ls_pickle_out_finish (&w);
   return TRUE;
 }
 
 gboolean
 ls_snapshot_write (const LsSnapshot *s, const char *path, GError **error)
 {
-  Writer w = { .s = s };
-  w.frames = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
-  gboolean ok = ls_write_file (path, write_all, &w, error);
-  g_hash_table_unref (w.frames);
-  return ok;
+  return ls_write_file (path, write_all, (gpointer) s, error);
 }

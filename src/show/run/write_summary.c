@@ -45,50 +45,12 @@ append_bar (GString *out, const LsSummaryText *text, const char *color, double f
   ls_text_end_line (out);
 }
 
-/* "; 46.7 B parameters, 12.9 B active"; "" where what is trained is not known. */
-static char *
-params_text (const LsReport *r)
-{
-  if (r->n_params == 0)
-    return g_strdup ("");
-  bool is_sparse = r->n_active_params != r->n_params;
-  g_autofree char *n_active = ls_text_count ((double) r->n_active_params),
-                  *n_adapters = ls_text_count ((double) r->n_adapter_params);
-  g_autofree char *active = is_sparse ? g_strdup_printf (", %s active", n_active) : g_strdup ("");
-  g_autofree char *frozen = r->n_adapter_params == 0
-      ? g_strdup ("")
-      : g_strdup_printf (", frozen, and %s of adapters", n_adapters);
-  g_autofree char *all = ls_text_count ((double) r->n_params);
-  return g_strdup_printf ("; %s parameters%s%s", all, active, frozen);
-}
-
-static char *
-one_text (const LsReport *r)
-{
-  g_autofree char *tokens = ls_text_count (r->tokens_per_s_per_gpu);
-  return g_strdup_printf ("%.1f TFLOP/s, %s tokens/s", r->flops_per_gpu / 1e12, tokens);
-}
-
-static const char *
-part_color (LsPart part)
-{
-  switch (part) {
-  case LS_PART_FORWARD:
-  case LS_PART_BACKWARD:
-  case LS_PART_OPTIMIZER:
-    return GREEN;
-  case LS_PART_RECOMPUTE:
-    return BLUE;
-  case LS_PART_BUBBLE:
-  case LS_PART_SKEW:
-    return RED;
-  case LS_PART_HOST:
-  case LS_PART_OTHER:
-    return MAGENTA;
-  default: /* slowdown and exposed communication */
-    return YELLOW;
-  }
-}
+/* NULL: yellow, slowdown and exposed communication. */
+static const char *const part_colors[LS_N_PARTS] = {
+  [LS_PART_FORWARD] = GREEN,  [LS_PART_BACKWARD] = GREEN, [LS_PART_OPTIMIZER] = GREEN,
+  [LS_PART_RECOMPUTE] = BLUE, [LS_PART_BUBBLE] = RED,     [LS_PART_SKEW] = RED,
+  [LS_PART_HOST] = MAGENTA,   [LS_PART_OTHER] = MAGENTA,
+};
 
 /* Longest first; equal ones in the order of the keys. */
 static void
@@ -134,14 +96,6 @@ find_reverse (const LsReport *r, guint i)
   return -1;
 }
 
-/* Of links of both directions "a<>b". */
-static char *
-link_name (const LsLinkGroup *g, bool is_both)
-{
-  const char *arrow = strchr (g->name, '>');
-  return is_both ? g_strdup_printf ("%.*s<%s", (int) (arrow - g->name), g->name, arrow) : g_strdup (g->name);
-}
-
 /* What depends on the network: waiting, and what sharing costs; only where there is any. */
 static bool
 is_of_network (const LsReport *r, LsPart part)
@@ -154,12 +108,8 @@ is_of_network (const LsReport *r, LsPart part)
   return false;
 }
 
-#include "show/summary_text.h"
-
-/* ---- write sections ---- */
-
-/* Sections of the summary of a run: its critical path, how it follows the
- * hardware, how steps vary, seeds of hashed routing, single faults. */
+/* ---- sections: the critical path, how a run follows the hardware, how steps vary, seeds of hashed routing,
+ * single faults ---- */
 
 /* Rows of a text. */
 #define MAX_OPS          20
@@ -181,25 +131,9 @@ sort (const LsSensitivityTable *t, guint *order)
   }
 }
 
-/* "link at 50 % of its capacity", "gpu at 90 % of its speed", "failed link". */
-static char *
-what_text (const LsFaultAsk *ask, const char *kind)
-{
-  if (ask->share == 0)
-    return g_strdup_printf ("failed %s", kind);
-  return g_strdup_printf ("%s at %.4g %% of its %s", kind, 100 * ask->share,
-                          ask->kind == LS_FAULT_LINK ? "capacity" : "speed");
-}
+#include "show/summary_text.h"
 
-#include "show/sections_text.h"
-
-/* ---- write spans ---- */
-
-/* Tables of a run as CSV: the spans of its ranks, and what its links carried. */
-
-/* --- run --links --------------------------------------------------------------------------------- */
-
-#define HEADER_LINKS "link,capacity_bytes_per_s,bytes,utilisation\n"
+/* ---- tables of a run as CSV: what its links carried, the spans of its ranks ---- */
 
 typedef struct {
   const LsTimeline *timeline;
@@ -219,7 +153,7 @@ write_table_links (FILE *out, void *data, GError **error)
   const Table *table = data;
   const LsTimeline *t = table->timeline;
   double window_s = ls_time_to_s (t->window_end - t->window_start);
-  fputs (HEADER_LINKS, out);
+  fputs ("link,capacity_bytes_per_s,bytes,utilisation\n", out);
   for (guint i = 0; i < table->cluster->n_trunks; i++) {
     const LsTrunk *trunk = ls_cluster_trunk (table->cluster, i);
     double bytes = i < t->n_resources ? ls_timeline_bytes (t, i) : 0;
@@ -239,12 +173,6 @@ ls_links_write (const LsTimeline *timeline, const LsCluster *cluster, const char
   Table table = { timeline, whole };
   return ls_write_file (path, write_table_links, &table, error);
 }
-
-/* The spans of a timeline as comma-separated text (RFC 4180), for data frames, spreadsheets and awk:
- * `run --csv`. */
-
-#define HEADER                                                                                               \
-  "rank,stream,name,tag,micro_batch,chunk,stage,layer,start_ps,matched_ps,end_ps,cause,span,cause_span\n"
 
 static void
 write_time (FILE *out, const LsTimeline *t, LsTime at)
@@ -292,7 +220,9 @@ write_table (FILE *out, void *data, GError **error)
 {
   const LsTimeline *t = data;
   bool is_of_all = is_expanded (t);
-  fputs (HEADER, out);
+  fputs (
+      "rank,stream,name,tag,micro_batch,chunk,stage,layer,start_ps,matched_ps,end_ps,cause,span,cause_span\n",
+      out);
   for (uint32_t rank = 0; rank < t->n_ranks; rank++) {
     const LsRankSpans *r = ls_timeline_spans (t, is_of_all ? ls_timeline_representative (t, rank) : rank);
     for (uint32_t i = 0; i < r->n; i++)
@@ -321,5 +251,3 @@ ls_spans_to_csv (const LsTimeline *t)
   free (text);
   return csv;
 }
-
-/* ---- write report ---- */

@@ -26,7 +26,7 @@ ls_keys_{name} (LsJsonOut *w, {arguments})
 }}
 """
 DOCUMENT = """
-char *
+{static}char *
 {function} ({arguments})
 {{
   LsJsonOut w;
@@ -51,6 +51,17 @@ TEXT_CELL = "ls_csv_append (out, {value});"
 NEW_CELL = "{{ g_autofree char *text = {value}; ls_csv_append (out, text); }}"
 QUOTED_CELL = "ls_csv_append_quoted (out, {value});"
 LOOPS = (  # what a place of a list says; what begins an element
+    (r"each (?P<var>\w+) in new (?P<list>.+)",
+     "for (GStrv all_{var} = {list}; all_{var}; all_{var} = (g_strfreev (all_{var}), NULL))\n"
+     "for (guint i_{var} = 0; all_{var}[i_{var}]; i_{var}++) {{\nconst char *{var} = all_{var}[i_{var}];"),
+    (r"(?P<type>\w+) (?P<var>\w+) in new (?P<list>.+)",
+     "for (GArray *all_{var} = {list}; all_{var}; all_{var} = (g_array_unref (all_{var}), NULL))\n"
+     "for (guint i_{var} = 0; i_{var} < all_{var}->len; i_{var}++) {{\n"
+     "const {type} *{var} = &g_array_index (all_{var}, {type}, i_{var});"),
+    (r"(?P<type>[\w ]+\*)(?P<var>\w+) in new (?P<list>.+)",
+     "for (GPtrArray *all_{var} = {list}; all_{var}; all_{var} = (g_ptr_array_unref (all_{var}), NULL))\n"
+     "for (guint i_{var} = 0; i_{var} < all_{var}->len; i_{var}++) {{\n"
+     "{type}{var} = g_ptr_array_index (all_{var}, i_{var});"),
     (r"each (?P<var>\w+) in (?P<list>.+)",
      "for (guint i_{var} = 0; {list} && {list}[i_{var}]; i_{var}++) {{\n__auto_type {var} = {list}[i_{var}];"),
     (r"(?P<type>\w+) (?P<var>\w+) in (?P<list>.+)",
@@ -60,8 +71,8 @@ LOOPS = (  # what a place of a list says; what begins an element
      "for (guint i_{var} = 0; {list} && i_{var} < {list}->len; i_{var}++) {{\n"
      "{type}{var} = g_ptr_array_index ({list}, i_{var});"),
     (r"(?P<var>\w+) in (?P<list>.+?), (?P<n>.+)",
-     "for (guint i_{var} = 0; i_{var} < {n}; i_{var}++) {{\n__auto_type {var} = &({list})[i_{var}];"),
-    (r"(?P<var>\w+) below (?P<n>.+)", "for (guint {var} = 0; {var} < {n}; {var}++) {{"),
+     "for (guint i_{var} = 0; i_{var} < ({n}); i_{var}++) {{\n__auto_type {var} = &({list})[i_{var}];"),
+    (r"(?P<var>\w+) below (?P<n>.+)", "for (guint {var} = 0; {var} < ({n}); {var}++) {{"),
 )
 
 
@@ -233,7 +244,7 @@ def write_each(node, write_element):
 
 def write_list(node, key):
     lines = write_each(node, lambda element: write(node.item, "NULL", element))
-    of_list = re.fullmatch(r".+ in ([^,]+)", node.place)
+    of_list = re.fullmatch(r".+ in (?!new )([^,]+)", node.place)
     test = of_list[1] if of_list and node.may_be("absent") else ""
     return given(node, key, [f"ls_json_out_begin_array (w, {key});", *lines, "ls_json_out_end_array (w);"], test)
 
@@ -390,11 +401,15 @@ def main(path, section=""):
         print_schemas(path)
         return
     root, signature, tables = read_section(path, section)
-    function, arguments = re.fullmatch(r"(\w*) ?\((.*)\)", signature).groups()
+    function, arguments = re.fullmatch(r"((?:static )?\w*) ?\((.*)\)", signature).groups()
     values = re.findall(r"(\w+)(?:,|$)", arguments)
-    parts = {"name": section.replace("-", "_"), "section": section, "function": function, "arguments": arguments,
-             "values": ", ".join(values), "body": "\n".join(write_members(root, values[0]))}
-    print((KEYS + (DOCUMENT if function else "")).format(**parts), end="")
+    parts = {"name": section.replace("-", "_"), "section": section, "static": "static " * function.startswith("static "),
+             "function": function.removeprefix("static "), "arguments": arguments, "values": ", ".join(values),
+             "body": "\n".join(write_members(root, values[0]))}
+    if function == "pickle":
+        print(KEYS.format(**parts).replace("json_out", "pickle_out").replace("JsonOut", "PickleOut"), end="")
+    else:
+        print((KEYS + DOCUMENT * bool(function)).format(**parts), end="")
     for table in tables:
         write_table(root, table)
 

@@ -375,7 +375,7 @@ def read(path):
         if text.startswith("@ "):
             functions.append((text[2:], top := Line("", number)))
             stack = [(-1, top)]
-        elif text.strip() and not text.startswith("#") and stack:
+        elif text.strip() and not text.lstrip().startswith("#") and stack:
             depth = len(text) - len(text.lstrip(" "))
             line = Line(text.lstrip(" "), number)
             while stack[-1][0] >= depth:

@@ -168,14 +168,14 @@ each_number_takes_its_width (void)
   FILE *f = open_memstream (&text, &n);
   LsPickleOut w;
   ls_pickle_out_begin (&w, f);
-  ls_pickle_out_begin_list (&w);
+  ls_pickle_out_begin_array (&w, NULL);
   static const int64_t numbers[] = { 0, 255, 256, 65535, 65536, -1, INT64_C (1) << 46 };
   for (size_t i = 0; i < G_N_ELEMENTS (numbers); i++)
-    ls_pickle_out_int (&w, numbers[i]);
-  ls_pickle_out_bool (&w, true);
-  ls_pickle_out_double (&w, 1);
-  ls_pickle_out_pair (&w, 0, 0);
-  ls_pickle_out_end (&w);
+    ls_pickle_out_int (&w, NULL, numbers[i]);
+  ls_pickle_out_bool (&w, NULL, true);
+  ls_pickle_out_double (&w, NULL, 1);
+  ls_pickle_out_pair (&w, NULL, 0, 0);
+  ls_pickle_out_end_array (&w);
   ls_pickle_out_finish (&w);
   fclose (f);
   check_bytes (text, n,
@@ -194,16 +194,13 @@ what_is_there_is_referred_to (void)
   FILE *f = open_memstream (&text, &n);
   LsPickleOut w;
   ls_pickle_out_begin (&w, f);
-  ls_pickle_out_begin_dict (&w);
-  ls_pickle_out_text (&w, "a");
-  ls_pickle_out_begin_list (&w);
-  ls_pickle_out_end (&w);
+  ls_pickle_out_begin_object (&w, NULL);
+  ls_pickle_out_begin_array (&w, "a");
+  ls_pickle_out_end_array (&w);
   uint32_t list = ls_pickle_out_keep (&w);
-  ls_pickle_out_text (&w, "\xff");
-  ls_pickle_out_again (&w, list);
-  ls_pickle_out_text (&w, "b");
-  ls_pickle_out_text (&w, "a");
-  ls_pickle_out_end (&w);
+  ls_pickle_out_again (&w, "\xff", list);
+  ls_pickle_out_string (&w, "b", "a");
+  ls_pickle_out_end_object (&w);
   ls_pickle_out_finish (&w);
   fclose (f);
   check_bytes (text, n,
@@ -221,10 +218,10 @@ long_lists_come_in_pieces (void)
   FILE *f = open_memstream (&text, &n);
   LsPickleOut w;
   ls_pickle_out_begin (&w, f);
-  ls_pickle_out_begin_list (&w);
+  ls_pickle_out_begin_array (&w, NULL);
   for (int i = 0; i < 2500; i++)
-    ls_pickle_out_bool (&w, true);
-  ls_pickle_out_end (&w);
+    ls_pickle_out_bool (&w, NULL, true);
+  ls_pickle_out_end_array (&w);
   ls_pickle_out_finish (&w);
   fclose (f);
   LS_CHECK_INT (n, ==, 2 + 1 + 3 * 2 + 2500 + 1);
