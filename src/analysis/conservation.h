@@ -1,6 +1,6 @@
 /* analysis/conservation.h — what must come out as it went in, checked after every run
  * in every build: a program gives back what it allocates, and its kernels compute what
- * the operators of the model ask for. (What moves is checked by exec/replay/conserve.c, the parts of a step
+ * the operators of the model ask for. (What moves is checked by exec/replay/check.c, the parts of a step
  * by idle.c; what operators ask for by closed forms in the tests.) */
 #ifndef LS_ANALYSIS_CONSERVATION_H
 #define LS_ANALYSIS_CONSERVATION_H

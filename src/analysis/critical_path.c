@@ -314,7 +314,7 @@ ls_limit_of_copy (LsCallLimits *l, uint32_t rank, const LsOp *op)
 /* All members of a collective match and end at the same instants, and calls of a communicator
  * follow each other: communicator, match and end tell a call. The k-th send to a neighbour meets
  * the k-th receive there, per direction and step, in the order in which they were launched,
- * which is that of the spans (exec/replay/group.c). Only spans of the reported step are looked at:
+ * which is that of the spans (exec/replay/motion.c). Only spans of the reported step are looked at:
  * what they wait for is of that step. */
 
 typedef struct {

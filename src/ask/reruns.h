@@ -71,7 +71,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsSensitivityTable, ls_sensitivity_free)
  * Method. The job is run again with one part at a share s of what it can do, all others as they are:
  *
  *     link   a trunk (cluster/cluster.h) at s of its capacity, both ways; s = 0: failed, and gone around
- *     gpu    an accelerator whose kernels take 1 / s as long (exec/slow.h)
+ *     gpu    an accelerator whose kernels take 1 / s as long (exec/run.h)
  *     node   all accelerators of a node
  *
  * Parts that are alike are run once, the first of them. Accelerators are alike whose ranks are of one class

@@ -10,7 +10,7 @@
  *                 than from a queue
  *   memcpy_share  share of the HBM bandwidth that a copy within the GPU reaches (LS_ACCESS_MEMCPY)
  *   copy_duplex   rate of a copy to or from the host while another goes the other way, over its rate alone
- *                 (exec/replay/copy.c)
+ *                 (exec/replay/motion.c)
  *   priority_wait how long the kernel of a stream of high priority waits for SMs while a kernel runs that
  *                 holds them all: until blocks of that end. Communication that gets ready beside a kernel
  *                 waits as long (exec/replay/kernel_run.c)

@@ -57,6 +57,11 @@ bool run_names_ranks (const GError *error);
 /* The options without the shortcuts that are to be checked. */
 LsRunOptions run_plain_twin (const LsRunOptions *options, bool checks_fold, bool checks_pieces);
 
+/* LS_ERROR_FAILED with the first thing that is not the same in both, as far as
+ * the window goes. names: what to call the two ("folded and unfolded"). */
+gboolean fold_check (const LsTimeline *folded, const LsTimeline *whole, const LsCluster *cluster,
+                     const char *names, GError **error);
+
 /* messages/sent.c: with --network step; after the net is there. */
 void sent_init (Run *x);
 void sent_clear (Run *x);

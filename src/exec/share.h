@@ -12,8 +12,8 @@
  * closes
  *     - when some steps of the first job are as so many before them, to the picosecond: at the end of each,
  *       how far every other job is into its step, and when all was over in its last one. That is taken to
- *       repeat, as two equal steps of one job are (steps.c), and the window is such a period (is_periodic);
- *       or
+ *       repeat, as two equal steps of one job are (replay/replay.c), and the window is such a period
+ *       (is_periodic); or
  *     - after n_steps - 2 more steps of every job. With traffic (exec/traffic.h) always so.
  * The step of a job is the mean over its whole steps in the window; the shortest and the longest are told
  * beside it. Jobs on links that they have to themselves come out as alone, to the picosecond: in the run of

@@ -131,13 +131,13 @@ set_digit (LsMeshBinding *b, Digit digit, uint32_t degree, uint32_t stride)
   b->stride[digit] = stride;
 }
 
+/* Those of a division of the ranks, by its dimensions; N_DIGITS: there is none. */
 static void
-set_experts (LsMeshBinding *b, const LsMesh *m)
+set_dims (LsMeshBinding *b, const LsMeshDigits *d, const Digit digit[LS_N_DIMS])
 {
-  uint32_t etp = m->etp, ep = m->ep, edp = m->tp * m->cp * m->dp / (etp * ep);
-  set_digit (b, DIGIT_ETP, etp, etp > 1 ? ls_mesh_expert_rank (m, (LsExpertCoord) { .etp = 1 }) : 1);
-  set_digit (b, DIGIT_EP, ep, ep > 1 ? ls_mesh_expert_rank (m, (LsExpertCoord) { .ep = 1 }) : 1);
-  set_digit (b, DIGIT_EDP, edp, edp > 1 ? ls_mesh_expert_rank (m, (LsExpertCoord) { .edp = 1 }) : 1);
+  for (int dim = 0; dim < LS_N_DIMS; dim++)
+    if (digit[dim] != N_DIGITS)
+      set_digit (b, digit[dim], d->degree[dim], d->stride[dim]);
 }
 
 /* Runs follow each other as their first ranks do. */
@@ -151,21 +151,22 @@ set_runs (LsMeshBinding *b, const LsMesh *m)
              ls_mesh_rank (m, ls_mesh_at_copy (m, first, m->shard < n ? m->shard : 0)));
 }
 
-/* Of a degree of 1 any stride does but 0. */
 static LsMeshBinding *
 digits_new (LsArena *arena, const LsMesh *m)
 {
+  static const Digit dims[] = { DIGIT_TP, DIGIT_CP, N_DIGITS, DIGIT_DP, DIGIT_PP },
+                     of_experts[] = { DIGIT_ETP, N_DIGITS, DIGIT_EP, DIGIT_EDP, N_DIGITS };
   LsMeshBinding *b = ls_arena_new_array (arena, LsMeshBinding, 1);
   *b = (LsMeshBinding) { .mesh = *m };
-  set_digit (b, DIGIT_TP, m->tp, m->tp > 1 ? ls_mesh_rank (m, (LsCoord) { .tp = 1 }) : 1);
-  set_digit (b, DIGIT_CP, m->cp, m->cp > 1 ? ls_mesh_rank (m, (LsCoord) { .cp = 1 }) : 1);
-  set_digit (b, DIGIT_DP, m->dp, m->dp > 1 ? ls_mesh_rank (m, (LsCoord) { .dp = 1 }) : 1);
-  set_digit (b, DIGIT_PP, m->pp, m->pp > 1 ? ls_mesh_rank (m, (LsCoord) { .pp = 1 }) : 1);
+  const LsMeshDigits d = ls_mesh_digits (m, false);
+  set_dims (b, &d, dims);
   bool is_dp_first = b->stride[DIGIT_DP] < b->stride[DIGIT_CP];
   b->copies_of_cp = is_dp_first ? m->dp : 1;
   b->copies_of_dp = is_dp_first ? 1 : m->cp;
-  if (m->ep > 0 && m->etp > 0)
-    set_experts (b, m);
+  if (m->ep > 0 && m->etp > 0) {
+    const LsMeshDigits e = ls_mesh_digits (m, true);
+    set_dims (b, &e, of_experts);
+  }
   if (m->shard > 0)
     set_runs (b, m);
   b->period = m->pipes > 0 ? m->pp / (m->pipes / 2) : m->pp;

@@ -89,101 +89,82 @@ ls_rank_order_text (LsRankOrder order)
 
 /* --- numbers --------------------------------------------------------------------------------------- */
 
-/* How far ranks are apart that differ by 1 in a dimension. */
-static void
-find_strides (LsRankOrder order, const uint32_t degree[LS_N_DIMS], uint32_t ret_stride[LS_N_DIMS])
+LsMeshDigits
+ls_mesh_digits (const LsMesh *m, bool of_experts)
 {
+  LsMeshDigits d = { .degree = { m->tp, m->cp, 1, m->dp, m->pp } };
+  if (of_experts) {
+    g_assert (m->ep > 0 && m->etp > 0);
+    d = (LsMeshDigits) { .degree = { m->etp, 1, m->ep, m->tp * m->cp * m->dp / (m->ep * m->etp), m->pp } };
+  }
   LsDim dims[LS_N_DIMS];
-  ls_rank_order_dims (order, dims);
+  ls_rank_order_dims (m->order, dims);
   uint32_t stride = 1;
   for (int i = 0; i < LS_N_DIMS; i++) {
-    ret_stride[dims[i]] = stride;
-    stride *= degree[dims[i]];
+    d.stride[dims[i]] = stride;
+    stride *= d.degree[dims[i]];
   }
-}
-
-static void
-strides_of (const LsMesh *m, uint32_t ret_stride[LS_N_DIMS])
-{
-  const uint32_t degree[LS_N_DIMS] = { m->tp, m->cp, 1, m->dp, m->pp };
-  find_strides (m->order, degree, ret_stride);
+  return d;
 }
 
 static uint32_t
-n_expert_copies (const LsMesh *m)
+index_of (const LsMeshDigits *d, LsDim dim, uint32_t rank)
 {
-  g_assert (m->ep > 0 && m->etp > 0);
-  return m->tp * m->cp * m->dp / (m->ep * m->etp);
-}
-
-static void
-expert_strides_of (const LsMesh *m, uint32_t ret_stride[LS_N_DIMS])
-{
-  const uint32_t degree[LS_N_DIMS] = { m->etp, 1, m->ep, n_expert_copies (m), m->pp };
-  find_strides (m->order, degree, ret_stride);
+  return rank / d->stride[dim] % d->degree[dim];
 }
 
 uint32_t
 ls_mesh_rank (const LsMesh *m, LsCoord at)
 {
-  uint32_t stride[LS_N_DIMS];
+  const LsMeshDigits d = ls_mesh_digits (m, false);
   g_assert (at.tp < m->tp && at.cp < m->cp && at.dp < m->dp && at.pp < m->pp);
-  strides_of (m, stride);
-  return at.tp * stride[LS_DIM_TP] + at.cp * stride[LS_DIM_CP] + at.dp * stride[LS_DIM_DP]
-      + at.pp * stride[LS_DIM_PP];
+  return at.tp * d.stride[LS_DIM_TP] + at.cp * d.stride[LS_DIM_CP] + at.dp * d.stride[LS_DIM_DP]
+      + at.pp * d.stride[LS_DIM_PP];
 }
 
 LsCoord
 ls_mesh_coord (const LsMesh *m, uint32_t rank)
 {
-  uint32_t stride[LS_N_DIMS];
+  const LsMeshDigits d = ls_mesh_digits (m, false);
   g_assert (rank < ls_mesh_n_ranks (m));
-  strides_of (m, stride);
-  return (LsCoord) {
-    .tp = rank / stride[LS_DIM_TP] % m->tp,
-    .cp = rank / stride[LS_DIM_CP] % m->cp,
-    .dp = rank / stride[LS_DIM_DP] % m->dp,
-    .pp = rank / stride[LS_DIM_PP] % m->pp,
-  };
+  return (LsCoord) { .tp = index_of (&d, LS_DIM_TP, rank),
+                     .cp = index_of (&d, LS_DIM_CP, rank),
+                     .dp = index_of (&d, LS_DIM_DP, rank),
+                     .pp = index_of (&d, LS_DIM_PP, rank) };
 }
 
 uint32_t
 ls_mesh_expert_rank (const LsMesh *m, LsExpertCoord at)
 {
-  uint32_t stride[LS_N_DIMS];
-  expert_strides_of (m, stride);
-  return at.etp * stride[LS_DIM_TP] + at.ep * stride[LS_DIM_EP] + at.edp * stride[LS_DIM_DP]
-      + at.pp * stride[LS_DIM_PP];
+  const LsMeshDigits d = ls_mesh_digits (m, true);
+  return at.etp * d.stride[LS_DIM_TP] + at.ep * d.stride[LS_DIM_EP] + at.edp * d.stride[LS_DIM_DP]
+      + at.pp * d.stride[LS_DIM_PP];
 }
 
 LsExpertCoord
 ls_mesh_expert_coord (const LsMesh *m, uint32_t rank)
 {
-  uint32_t stride[LS_N_DIMS];
-  expert_strides_of (m, stride);
-  return (LsExpertCoord) {
-    .etp = rank / stride[LS_DIM_TP] % m->etp,
-    .ep = rank / stride[LS_DIM_EP] % m->ep,
-    .edp = rank / stride[LS_DIM_DP] % n_expert_copies (m),
-    .pp = rank / stride[LS_DIM_PP] % m->pp,
-  };
+  const LsMeshDigits d = ls_mesh_digits (m, true);
+  return (LsExpertCoord) { .etp = index_of (&d, LS_DIM_TP, rank),
+                           .ep = index_of (&d, LS_DIM_EP, rank),
+                           .edp = index_of (&d, LS_DIM_DP, rank),
+                           .pp = index_of (&d, LS_DIM_PP, rank) };
 }
 
 bool
 ls_mesh_has_one_pipeline (const LsMesh *m)
 {
-  uint32_t stride[LS_N_DIMS], of_experts[LS_N_DIMS];
-  strides_of (m, stride);
-  expert_strides_of (m, of_experts);
-  return m->pp == 1 || stride[LS_DIM_PP] == of_experts[LS_DIM_PP];
+  return m->pp == 1
+      || ls_mesh_digits (m, false).stride[LS_DIM_PP] == ls_mesh_digits (m, true).stride[LS_DIM_PP];
 }
 
 /* Strides count where there is more than one. */
 static bool
-has_same_strides (const uint32_t a[LS_N_DIMS], const uint32_t b[LS_N_DIMS], const uint32_t degree[LS_N_DIMS])
+has_same_strides (const LsMesh *a, const LsMesh *b, bool of_experts)
 {
+  const LsMeshDigits of_a = ls_mesh_digits (a, of_experts), of_b = ls_mesh_digits (b, of_experts);
   for (int d = 0; d < LS_N_DIMS; d++)
-    if (degree[d] > 1 && a[d] != b[d])
+    if (of_a.degree[d] > 1 && of_a.stride[d] != of_b.stride[d])
       return false;
   return true;
 }
@@ -191,18 +172,7 @@ has_same_strides (const uint32_t a[LS_N_DIMS], const uint32_t b[LS_N_DIMS], cons
 bool
 ls_mesh_is_alike (const LsMesh *a, const LsMesh *b)
 {
-  const uint32_t degree[LS_N_DIMS] = { a->tp, a->cp, 1, a->dp, a->pp };
-  uint32_t of_a[LS_N_DIMS], of_b[LS_N_DIMS];
-  strides_of (a, of_a);
-  strides_of (b, of_b);
-  if (!has_same_strides (of_a, of_b, degree))
-    return false;
-  if (a->ep == 0 || a->etp == 0)
-    return true;
-  const uint32_t of_experts[LS_N_DIMS] = { a->etp, 1, a->ep, n_expert_copies (a), a->pp };
-  expert_strides_of (a, of_a);
-  expert_strides_of (b, of_b);
-  return has_same_strides (of_a, of_b, of_experts);
+  return has_same_strides (a, b, false) && (a->ep == 0 || a->etp == 0 || has_same_strides (a, b, true));
 }
 
 /* --- copies ---------------------------------------------------------------------------------------- */
@@ -210,9 +180,8 @@ ls_mesh_is_alike (const LsMesh *a, const LsMesh *b)
 static bool
 has_dp_before_cp (const LsMesh *m)
 {
-  uint32_t stride[LS_N_DIMS];
-  strides_of (m, stride);
-  return m->cp > 1 && m->dp > 1 && stride[LS_DIM_DP] < stride[LS_DIM_CP];
+  const LsMeshDigits d = ls_mesh_digits (m, false);
+  return m->cp > 1 && m->dp > 1 && d.stride[LS_DIM_DP] < d.stride[LS_DIM_CP];
 }
 
 uint32_t

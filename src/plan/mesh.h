@@ -48,6 +48,14 @@ ls_mesh_n_ranks (const LsMesh *m)
   return m->tp * m->cp * m->dp * m->pp;
 }
 
+/* What a dimension counts in the number of a rank: its index is rank / stride % degree. */
+typedef struct {
+  uint32_t degree[LS_N_DIMS], stride[LS_N_DIMS];
+} LsMeshDigits;
+
+/* Of experts: those that divide the ranks for them; ep and etp must be there. */
+LsMeshDigits ls_mesh_digits (const LsMesh *m, bool of_experts);
+
 uint32_t ls_mesh_rank (const LsMesh *m, LsCoord at);
 LsCoord ls_mesh_coord (const LsMesh *m, uint32_t rank);
 

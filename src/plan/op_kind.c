@@ -1,4 +1,4 @@
-#include "plan/plan_check.h"
+#include "plan/plan.h"
 
 static char *
 kernel_fault (const LsPlan *plan, const LsOp *op)

@@ -93,6 +93,13 @@ typedef enum {
 
 extern const LsEnumName ls_slot_names[LS_N_SLOTS + 1]; /* by value */
 
+/* Slots of neighbours; the others are of communicators. */
+static inline bool
+ls_slot_is_peer (uint32_t slot)
+{
+  return slot == LS_SLOT_PREV || slot == LS_SLOT_NEXT;
+}
+
 typedef enum { LS_AXIS_TP, LS_AXIS_DP, LS_AXIS_PP, LS_AXIS_CP, LS_AXIS_EP, LS_N_AXES } LsAxis;
 
 extern const LsEnumName ls_axis_names[LS_N_AXES + 1]; /* by value */
@@ -419,6 +426,16 @@ typedef struct {
   uint32_t instance;
   uint32_t op;
 } LsOpPlace;
+
+static inline const LsOp *
+ls_op_at (const LsPlan *plan, LsOpPlace at)
+{
+  return &plan->segments[plan->programs[at.role].instances[at.instance].segment].ops[at.op];
+}
+
+/* Moves to the next op; FALSE at the end of the program. LS_OP_BEFORE() stands before the first. */
+gboolean ls_op_next (const LsPlan *plan, LsOpPlace *at);
+#define LS_OP_BEFORE(r) ((LsOpPlace) { .role = (r), .op = UINT32_MAX })
 
 /* The same; *reterr_at is the op at fault, with role UINT32_MAX if it is no one op's. */
 gboolean ls_plan_check_at (const LsPlan *plan, LsOpPlace *reterr_at, GError **error);

@@ -1,9 +1,23 @@
-/* The order of checks: bindings (roles, communicators, peers), then each program by
- * itself, then what ranks owe each other. Each step relies on those before it. */
-#include "plan/plan_check.h"
+/* plan/plan_check.c — what must hold of a plan. The order of checks: bindings (roles, communicators, peers),
+ * then each program by itself, then what ranks owe each other. Each step relies on those before it. */
+#include <string.h>
 
 #include <lockstep/error.h>
-#include <string.h>
+
+#include "base/digest.h"
+#include "plan/plan.h"
+
+/* The first thing that is wrong, and which op is at fault; role UINT32_MAX: no one op. */
+typedef struct {
+  GError *error;
+  LsOpPlace at;
+} Fault;
+
+/* A plan whose indices are known to be in range, and a rank of every role. */
+typedef struct {
+  const LsPlan *plan;
+  const uint32_t *rank_of_role; /* [n_roles] the first that runs it */
+} Check;
 
 gboolean
 ls_op_next (const LsPlan *plan, LsOpPlace *at)
@@ -19,8 +33,10 @@ ls_op_next (const LsPlan *plan, LsOpPlace *at)
   return FALSE;
 }
 
-gboolean
-ls_plan_fail (LsPlanFault *fault, const LsPlan *plan, uint32_t rank, LsOpPlace at, const char *format, ...)
+/* Sets the error to LS_ERROR_INPUT: rank and role, and where the op is; "rank 3 (role 1),
+ * instance 17 (forward, micro-batch 2, chunk 0), op 5 (qkv): ...". Returns FALSE. */
+static G_GNUC_PRINTF (5, 6) gboolean
+    fail_at (Fault *fault, const LsPlan *plan, uint32_t rank, LsOpPlace at, const char *format, ...)
 {
   va_list args;
   va_start (args, format);
@@ -37,7 +53,7 @@ ls_plan_fail (LsPlanFault *fault, const LsPlan *plan, uint32_t rank, LsOpPlace a
   return FALSE;
 }
 
-static G_GNUC_PRINTF (2, 3) gboolean fail (LsPlanFault *fault, const char *format, ...)
+static G_GNUC_PRINTF (2, 3) gboolean fail (Fault *fault, const char *format, ...)
 {
   va_list args;
   va_start (args, format);
@@ -50,7 +66,7 @@ static G_GNUC_PRINTF (2, 3) gboolean fail (LsPlanFault *fault, const char *forma
 /* ---- bindings ---- */
 
 static gboolean
-check_communicators (const LsPlan *plan, LsPlanFault *fault)
+check_communicators (const LsPlan *plan, Fault *fault)
 {
   /* The last communicator that was seen to hold a rank, plus one. */
   g_autofree uint32_t *seen_in = g_new0 (uint32_t, plan->n_ranks);
@@ -75,7 +91,7 @@ check_communicators (const LsPlan *plan, LsPlanFault *fault)
 }
 
 static gboolean
-check_binding (const LsPlan *plan, uint32_t rank, LsPlanFault *fault)
+check_binding (const LsPlan *plan, uint32_t rank, Fault *fault)
 {
   const LsBinding b = ls_plan_binding (plan, rank);
   if (b.role >= plan->n_roles)
@@ -103,7 +119,7 @@ check_binding (const LsPlan *plan, uint32_t rank, LsPlanFault *fault)
 
 /* Neighbours are neighbours of each other: what goes to the next comes from its previous. */
 static gboolean
-check_peers (const LsPlan *plan, LsPlanFault *fault)
+check_peers (const LsPlan *plan, Fault *fault)
 {
   for (uint32_t rank = 0; rank < plan->n_ranks; rank++)
     for (guint i = 0; i < 2; i++) {
@@ -118,7 +134,7 @@ check_peers (const LsPlan *plan, LsPlanFault *fault)
 }
 
 static gboolean
-check_gpus (const LsPlan *plan, LsPlanFault *fault)
+check_gpus (const LsPlan *plan, Fault *fault)
 {
   g_autoptr (GHashTable) rank_of_gpu = g_hash_table_new (NULL, NULL);
   for (uint32_t rank = 0; rank < plan->n_ranks; rank++)
@@ -129,7 +145,7 @@ check_gpus (const LsPlan *plan, LsPlanFault *fault)
 }
 
 static gboolean
-find_rank_of_roles (const LsPlan *plan, uint32_t *ret_rank_of_role, LsPlanFault *fault)
+find_rank_of_roles (const LsPlan *plan, uint32_t *ret_rank_of_role, Fault *fault)
 {
   for (uint32_t role = 0; role < plan->n_roles; role++)
     ret_rank_of_role[role] = UINT32_MAX;
@@ -210,7 +226,7 @@ list_fault (const LsOp *op, uint32_t index)
 }
 
 static gboolean
-check_segment (const LsPlanCheck *check, uint32_t role, uint32_t instance, LsPlanFault *fault)
+check_segment (const Check *check, uint32_t role, uint32_t instance, Fault *fault)
 {
   const LsPlan *plan = check->plan;
   const LsSegment *segment = &plan->segments[plan->programs[role].instances[instance].segment];
@@ -220,8 +236,7 @@ check_segment (const LsPlanCheck *check, uint32_t role, uint32_t instance, LsPla
     if (!what)
       what = list_fault (&segment->ops[i], i);
     if (what)
-      return ls_plan_fail (fault, plan, check->rank_of_role[role], (LsOpPlace) { role, instance, i }, "%s",
-                           what);
+      return fail_at (fault, plan, check->rank_of_role[role], (LsOpPlace) { role, instance, i }, "%s", what);
   }
   return TRUE;
 }
@@ -229,7 +244,7 @@ check_segment (const LsPlanCheck *check, uint32_t role, uint32_t instance, LsPla
 /* ---- instances ---- */
 
 static gboolean
-check_instance (const LsPlanCheck *check, uint32_t role, uint32_t instance, LsPlanFault *fault)
+check_instance (const Check *check, uint32_t role, uint32_t instance, Fault *fault)
 {
   const LsPlan *plan = check->plan;
   const LsInstance *in = &plan->programs[role].instances[instance];
@@ -253,7 +268,7 @@ check_instance (const LsPlanCheck *check, uint32_t role, uint32_t instance, LsPl
 }
 
 static gboolean
-check_lead (const LsPlanCheck *check, uint32_t role, LsPlanFault *fault)
+check_lead (const Check *check, uint32_t role, Fault *fault)
 {
   const LsProgram *p = &check->plan->programs[role];
   if (p->n_lead == 0 || p->n_lead < p->n_instances)
@@ -266,7 +281,7 @@ check_lead (const LsPlanCheck *check, uint32_t role, LsPlanFault *fault)
 
 /* Segments are shared, so each is looked at once, where it first runs. */
 static gboolean
-check_ranges (const LsPlanCheck *check, LsPlanFault *fault)
+check_ranges (const Check *check, Fault *fault)
 {
   const LsPlan *plan = check->plan;
   g_autofree gboolean *is_checked = g_new0 (gboolean, plan->n_segments);
@@ -290,8 +305,9 @@ check_ranges (const LsPlanCheck *check, LsPlanFault *fault)
 
 /* ---- slots ---- */
 
-uint32_t
-ls_op_slots (const LsOp *op)
+/* The slots that an op uses, as a bit set. */
+static uint32_t
+slots_of (const LsOp *op)
 {
   uint32_t slots = ls_op_has (op->kind, LS_HAS_CALL) ? 1u << op->slot : 0;
   for (uint32_t i = 0; i < op->n_transfers; i++)
@@ -309,7 +325,7 @@ typedef struct {
 static uint32_t
 add_slots_of_op (const LsOp *op, LsOpPlace at, uint32_t used, SlotUse uses[LS_N_SLOTS])
 {
-  uint32_t fresh = ls_op_slots (op) & ~used;
+  uint32_t fresh = slots_of (op) & ~used;
   for (uint32_t slot = 0; slot < LS_N_SLOTS; slot++)
     if (fresh >> slot & 1)
       uses[slot] = (SlotUse) { .first = at, .with_max = at };
@@ -345,22 +361,21 @@ is_bound (const LsBinding *b, uint32_t slot)
 }
 
 static gboolean
-check_slot (const LsPlan *plan, uint32_t rank, uint32_t slot, const SlotUse *use, LsPlanFault *fault)
+check_slot (const LsPlan *plan, uint32_t rank, uint32_t slot, const SlotUse *use, Fault *fault)
 {
   const LsBinding b = ls_plan_binding (plan, rank);
   if (!is_bound (&b, slot))
-    return ls_plan_fail (fault, plan, rank, use->first, "slot %s is not bound", ls_slot_names[slot].name);
+    return fail_at (fault, plan, rank, use->first, "slot %s is not bound", ls_slot_names[slot].name);
   if (ls_slot_is_peer (slot))
     return TRUE;
   uint32_t n = ls_plan_communicator (plan, b.comm[slot]).n_ranks;
   return use->max_root < n
-      || ls_plan_fail (fault, plan, rank, use->with_max,
-                       "root %u does not exist: communicator %u has %u members", use->max_root, b.comm[slot],
-                       n);
+      || fail_at (fault, plan, rank, use->with_max, "root %u does not exist: communicator %u has %u members",
+                  use->max_root, b.comm[slot], n);
 }
 
 static gboolean
-check_slots (const LsPlanCheck *check, LsPlanFault *fault)
+check_slots (const Check *check, Fault *fault)
 {
   const LsPlan *plan = check->plan;
   g_autofree uint32_t *used = g_new (uint32_t, plan->n_roles);
@@ -432,7 +447,7 @@ add_alive (Buffers *x, gpointer key, LsOpPlace at, const LsBufferEvent *buf)
 }
 
 static gboolean
-check_event (const LsPlanCheck *check, LsOpPlace at, GHashTable *recorded, LsPlanFault *fault)
+check_event (const Check *check, LsOpPlace at, GHashTable *recorded, Fault *fault)
 {
   const LsPlan *plan = check->plan;
   const LsOp *op = ls_op_at (plan, at);
@@ -443,22 +458,21 @@ check_event (const LsPlanCheck *check, LsOpPlace at, GHashTable *recorded, LsPla
   if (ls_op_kinds[op->kind].records && op->event == LS_EVENT_NONE)
     return TRUE;
   if (op->event >= n_events)
-    return ls_plan_fail (fault, plan, check->rank_of_role[at.role], at,
-                         "event %u does not exist: the program has %u", op->event, n_events);
+    return fail_at (fault, plan, check->rank_of_role[at.role], at,
+                    "event %u does not exist: the program has %u", op->event, n_events);
 
   gpointer key = key_of (plan, at, op->event);
   if (ls_op_kinds[op->kind].records)
     g_hash_table_add (recorded, key);
   else if (!g_hash_table_contains (recorded, key))
-    return ls_plan_fail (fault, plan, check->rank_of_role[at.role], at,
-                         "waits for event %u, which nothing before it records for this micro-batch and chunk",
-                         op->event);
+    return fail_at (fault, plan, check->rank_of_role[at.role], at,
+                    "waits for event %u, which nothing before it records for this micro-batch and chunk",
+                    op->event);
   return TRUE;
 }
 
 static gboolean
-check_buffer (const LsPlanCheck *check, LsOpPlace at, const LsBufferEvent *b, Buffers *alive,
-              LsPlanFault *fault)
+check_buffer (const Check *check, LsOpPlace at, const LsBufferEvent *b, Buffers *alive, Fault *fault)
 {
   const LsPlan *plan = check->plan;
   uint32_t rank = check->rank_of_role[at.role];
@@ -466,28 +480,27 @@ check_buffer (const LsPlanCheck *check, LsOpPlace at, const LsBufferEvent *b, Bu
   const Alive *old = find_alive (alive, key);
 
   if (!b->is_free && old)
-    return ls_plan_fail (fault, plan, rank, at,
-                         "allocates buffer %u, which is alive since instance %u, op %u", b->id,
-                         old->at.instance, old->at.op);
+    return fail_at (fault, plan, rank, at, "allocates buffer %u, which is alive since instance %u, op %u",
+                    b->id, old->at.instance, old->at.op);
   if (!b->is_free) {
     add_alive (alive, key, at, b);
     return TRUE;
   }
   if (!old)
-    return ls_plan_fail (fault, plan, rank, at, "frees buffer %u, which is not alive", b->id);
+    return fail_at (fault, plan, rank, at, "frees buffer %u, which is not alive", b->id);
   if (old->buf->bytes != b->bytes || old->buf->category != b->category)
-    return ls_plan_fail (fault, plan, rank, at,
-                         "frees buffer %u as %" G_GUINT64_FORMAT " bytes of %s; allocated as "
-                         "%" G_GUINT64_FORMAT " of %s",
-                         b->id, b->bytes, ls_mem_category_names[b->category].name, old->buf->bytes,
-                         ls_mem_category_names[old->buf->category].name);
+    return fail_at (fault, plan, rank, at,
+                    "frees buffer %u as %" G_GUINT64_FORMAT " bytes of %s; allocated as "
+                    "%" G_GUINT64_FORMAT " of %s",
+                    b->id, b->bytes, ls_mem_category_names[b->category].name, old->buf->bytes,
+                    ls_mem_category_names[old->buf->category].name);
   g_hash_table_remove (alive->places, key);
   return TRUE;
 }
 
 /* Reports the first that is left, in issue order. */
 static gboolean
-fail_alive (const LsPlanCheck *check, uint32_t role, const Buffers *alive, LsPlanFault *fault)
+fail_alive (const Check *check, uint32_t role, const Buffers *alive, Fault *fault)
 {
   const LsPlan *plan = check->plan;
   for (LsOpPlace at = LS_OP_BEFORE (role); ls_op_next (plan, &at);) {
@@ -496,9 +509,9 @@ fail_alive (const LsPlanCheck *check, uint32_t role, const Buffers *alive, LsPla
       const LsBufferEvent *b = &op->buffers[i];
       const Alive *a = find_alive (alive, key_of (plan, at, b->id));
       if (a && a->buf == b)
-        return ls_plan_fail (fault, plan, check->rank_of_role[role], at,
-                             "buffer %u (%" G_GUINT64_FORMAT " bytes of %s) is never freed", b->id, b->bytes,
-                             ls_mem_category_names[b->category].name);
+        return fail_at (fault, plan, check->rank_of_role[role], at,
+                        "buffer %u (%" G_GUINT64_FORMAT " bytes of %s) is never freed", b->id, b->bytes,
+                        ls_mem_category_names[b->category].name);
     }
   }
   g_assert_not_reached ();
@@ -519,8 +532,7 @@ keys_of (const Buffers *alive)
 
 /* What is alive when a step begins must be so when the next one does; takes it from alive. */
 static gboolean
-check_carried (const LsPlanCheck *check, uint32_t role, GHashTable *at_begin, Buffers *alive,
-               LsPlanFault *fault)
+check_carried (const Check *check, uint32_t role, GHashTable *at_begin, Buffers *alive, Fault *fault)
 {
   const LsPlan *plan = check->plan;
   for (LsOpPlace at = LS_OP_BEFORE (role);
@@ -529,16 +541,16 @@ check_carried (const LsPlanCheck *check, uint32_t role, GHashTable *at_begin, Bu
     for (uint32_t i = 0; i < op->n_buffers; i++) {
       gpointer key = key_of (plan, at, op->buffers[i].id);
       if (g_hash_table_remove (at_begin, key) && !g_hash_table_remove (alive->places, key))
-        return ls_plan_fail (fault, plan, check->rank_of_role[role], at,
-                             "buffer %u is alive when the first step begins, but not when the next one does",
-                             op->buffers[i].id);
+        return fail_at (fault, plan, check->rank_of_role[role], at,
+                        "buffer %u is alive when the first step begins, but not when the next one does",
+                        op->buffers[i].id);
     }
   }
   return TRUE;
 }
 
 static gboolean
-check_lifetimes (const LsPlanCheck *check, uint32_t role, LsPlanFault *fault)
+check_lifetimes (const Check *check, uint32_t role, Fault *fault)
 {
   g_autoptr (GHashTable) recorded = g_hash_table_new (ls_name_hash, NULL); /* names of events */
   g_auto (Buffers) alive;
@@ -563,7 +575,7 @@ check_lifetimes (const LsPlanCheck *check, uint32_t role, LsPlanFault *fault)
 
 /* What one program must keep by itself. */
 static gboolean
-check_programs (const LsPlanCheck *check, LsPlanFault *fault)
+check_programs (const Check *check, Fault *fault)
 {
   if (!check_ranges (check, fault) || !check_slots (check, fault))
     return FALSE;
@@ -573,10 +585,304 @@ check_programs (const LsPlanCheck *check, LsPlanFault *fault)
   return TRUE;
 }
 
+/* ---- what ranks owe each other ---- */
+
+/* What ranks owe each other: the members of a communicator make the same calls in the
+ * same order, and what one rank sends to another is what that one receives.
+ *
+ * Ranks of a role make the same calls, so a sequence is hashed once per (role, slots)
+ * and ranks compare hashes: O(ops of all roles + ranks). Only when two differ are both
+ * walked again, to name the first call that does. If a rank binds several slots to one
+ * communicator, or both its neighbours are one rank (pp 2), their traffic is one
+ * sequence: that is how NCCL matches it. */
+
+typedef enum { CALLS, SENDS, RECEIVES } Traffic;
+
+/* ---- a sequence, item by item ---- */
+
+typedef struct {
+  uint64_t bytes;
+  uint8_t coll, algorithm, dtype, parts; /* calls only */
+  uint32_t root;                         /* calls only */
+  bool carries_scores;                   /* calls only */
+} Item;
+
+typedef struct {
+  Traffic traffic;
+  uint32_t slots;                   /* bit set */
+  const uint32_t *slots_of_segment; /* those without any of `slots` are passed over; NULL: none */
+  LsOpPlace at;
+  const LsOp *op; /* at `at`; NULL before the first */
+  uint32_t next_transfer;
+} Cursor;
+
+static Cursor
+cursor (uint32_t role, Traffic traffic, uint32_t slots)
+{
+  return (Cursor) { .traffic = traffic, .slots = slots, .at = LS_OP_BEFORE (role) };
+}
+
+static gboolean
+next_transfer (Cursor *c, Item *ret_item)
+{
+  while (c->next_transfer < c->op->n_transfers) {
+    const LsTransfer *t = &c->op->transfers[c->next_transfer++];
+    if ((c->slots >> t->slot & 1) && !!t->is_send == (c->traffic == SENDS)) {
+      *ret_item = (Item) { .bytes = t->bytes };
+      return TRUE;
+    }
+  }
+  return FALSE;
+}
+
+/* To the last op of a segment that has nothing to do with the slots, before its first is looked at. */
+static gboolean
+pass_over (const LsPlan *plan, Cursor *c)
+{
+  uint32_t segment = plan->programs[c->at.role].instances[c->at.instance].segment;
+  if (c->at.op > 0 || !c->slots_of_segment || (c->slots_of_segment[segment] & c->slots))
+    return FALSE;
+  c->at.op = plan->segments[segment].n_ops - 1;
+  return TRUE;
+}
+
+static gboolean
+next_item (const LsPlan *plan, Cursor *c, Item *ret_item)
+{
+  if (c->op && c->traffic != CALLS && next_transfer (c, ret_item))
+    return TRUE;
+  while (ls_op_next (plan, &c->at)) {
+    if (pass_over (plan, c))
+      continue;
+    c->op = ls_op_at (plan, c->at);
+    c->next_transfer = 0;
+    if (c->traffic != CALLS) {
+      if (next_transfer (c, ret_item))
+        return TRUE;
+    } else if (ls_op_has (c->op->kind, LS_HAS_CALL) && (c->slots >> c->op->slot & 1)) {
+      *ret_item = (Item) { .bytes = c->op->bytes,
+                           .coll = c->op->coll,
+                           .algorithm = c->op->algorithm,
+                           .dtype = c->op->dtype,
+                           .root = c->op->root,
+                           .parts = c->op->parts,
+                           .carries_scores = c->op->carries_scores };
+      return TRUE;
+    }
+  }
+  return FALSE;
+}
+
+static gboolean
+item_equal (const Item *a, const Item *b)
+{
+  return a->bytes == b->bytes && a->coll == b->coll && a->algorithm == b->algorithm && a->dtype == b->dtype
+      && a->root == b->root && a->parts == b->parts && a->carries_scores == b->carries_scores;
+}
+
+/* ---- hashes of sequences, each computed once ---- */
+
+typedef struct {
+  GHashTable *of; /* Sequence, by its key */
+  uint32_t *slots_of_segment;
+} Sequences;
+
+typedef struct {
+  gint64 key;
+  uint64_t n_items;
+  uint64_t digest;
+} Sequence;
+
+static Sequence *
+sequence_new (const LsPlan *plan, gint64 key, Cursor c)
+{
+  LsDigest digest;
+  ls_digest_init (&digest);
+  uint64_t n_items = 0;
+  for (Item item; next_item (plan, &c, &item); n_items++) {
+    ls_digest_u64 (&digest, item.bytes);
+    ls_digest_u64 (&digest,
+                   (uint64_t) item.parts << 56 | (uint64_t) item.carries_scores << 48
+                       | (uint64_t) item.root << 16 | (uint64_t) item.coll << 8 | item.dtype);
+  }
+
+  Sequence *s = g_new (Sequence, 1);
+  *s = (Sequence) { .key = key, .n_items = n_items, .digest = ls_digest_get (&digest) };
+  return s;
+}
+
+static const Sequence *
+sequence_of (const LsPlan *plan, const Sequences *sequences, uint32_t role, Traffic traffic, uint32_t slots)
+{
+  gint64 key = (gint64) ((uint64_t) role << 32 | (uint32_t) traffic << 16 | slots);
+  Sequence *s = g_hash_table_lookup (sequences->of, &key);
+  if (!s) {
+    Cursor c = cursor (role, traffic, slots);
+    c.slots_of_segment = sequences->slots_of_segment;
+    s = sequence_new (plan, key, c);
+    g_hash_table_insert (sequences->of, &s->key, s);
+  }
+  return s;
+}
+
+static uint32_t *
+slots_of_segments (const LsPlan *plan)
+{
+  uint32_t *slots = g_new0 (uint32_t, plan->n_segments);
+  for (uint32_t s = 0; s < plan->n_segments; s++)
+    for (uint32_t o = 0; o < plan->segments[s].n_ops; o++)
+      slots[s] |= slots_of (&plan->segments[s].ops[o]);
+  return slots;
+}
+
+static gboolean
+sequence_equal (const Sequence *a, const Sequence *b)
+{
+  return a->n_items == b->n_items && a->digest == b->digest;
+}
+
+/* ---- the first difference, for the error ---- */
+
+typedef struct {
+  uint32_t index;
+  gboolean has_a, has_b;
+  Item a, b;
+  LsOpPlace at_a, at_b;
+} Difference;
+
+static Difference
+first_difference (const LsPlan *plan, Cursor a, Cursor b)
+{
+  Difference d = { 0 };
+  for (;; d.index++) {
+    d.has_a = next_item (plan, &a, &d.a);
+    d.has_b = next_item (plan, &b, &d.b);
+    d.at_a = a.at;
+    d.at_b = b.at;
+    if (!d.has_a || !d.has_b || !item_equal (&d.a, &d.b))
+      return d;
+  }
+}
+
+static char *
+describe_call (const Item *call)
+{
+  return g_strdup_printf ("kind %u of %" G_GUINT64_FORMAT " bytes of %s, root %u", call->coll, call->bytes,
+                          ls_dtype_name (call->dtype), call->root);
+}
+
+static gboolean
+fail_calls (Fault *fault, const LsPlan *plan, uint32_t comm, uint32_t rank_a, uint32_t rank_b, Cursor a,
+            Cursor b)
+{
+  Difference d = first_difference (plan, a, b);
+  if (!d.has_a || !d.has_b)
+    return fail_at (fault, plan, d.has_a ? rank_a : rank_b, d.has_a ? d.at_a : d.at_b,
+                    "call %u on communicator %u, which rank %u never makes", d.index, comm,
+                    d.has_a ? rank_b : rank_a);
+
+  g_autofree char *call_a = describe_call (&d.a);
+  g_autofree char *call_b = describe_call (&d.b);
+  return fail_at (fault, plan, rank_b, d.at_b,
+                  "call %u on communicator %u is %s; rank %u makes it (instance %u, op %u, %s) %s", d.index,
+                  comm, call_b, rank_a, d.at_a.instance, d.at_a.op, ls_op_at (plan, d.at_a)->name, call_a);
+}
+
+static gboolean
+fail_transfers (Fault *fault, const LsPlan *plan, uint32_t sender, uint32_t receiver, Cursor send,
+                Cursor receive)
+{
+  Difference d = first_difference (plan, send, receive);
+  if (!d.has_b)
+    return fail_at (fault, plan, sender, d.at_a,
+                    "send %u to rank %u, of %" G_GUINT64_FORMAT " bytes, which that rank never receives",
+                    d.index, receiver, d.a.bytes);
+  if (!d.has_a)
+    return fail_at (fault, plan, receiver, d.at_b,
+                    "receive %u from rank %u, of %" G_GUINT64_FORMAT " bytes, which that rank never sends",
+                    d.index, sender, d.b.bytes);
+  return fail_at (fault, plan, receiver, d.at_b,
+                  "receive %u from rank %u is %" G_GUINT64_FORMAT " bytes; that rank sends"
+                  " (instance %u, op %u, %s) %" G_GUINT64_FORMAT,
+                  d.index, sender, d.b.bytes, d.at_a.instance, d.at_a.op, ls_op_at (plan, d.at_a)->name,
+                  d.a.bytes);
+}
+
+/* ---- collectives ---- */
+
+static gboolean
+check_calls (const LsPlan *plan, const Sequences *sequences, uint32_t comm, Fault *fault)
+{
+  const LsCommunicator c = ls_plan_communicator (plan, comm);
+  uint32_t first = ls_comm_rank (&c, 0);
+  uint32_t first_role = ls_plan_role (plan, first);
+  uint32_t first_slots = ls_plan_slots_to (plan, first, comm);
+  const Sequence *expected = sequence_of (plan, sequences, first_role, CALLS, first_slots);
+
+  for (uint32_t i = 1; i < c.n_ranks; i++) {
+    uint32_t rank = ls_comm_rank (&c, i);
+    uint32_t role = ls_plan_role (plan, rank);
+    uint32_t slots = ls_plan_slots_to (plan, rank, comm);
+    if (!sequence_equal (expected, sequence_of (plan, sequences, role, CALLS, slots)))
+      return fail_calls (fault, plan, comm, first, rank, cursor (first_role, CALLS, first_slots),
+                         cursor (role, CALLS, slots));
+  }
+  return TRUE;
+}
+
+/* ---- p2p ---- */
+
+/* What a rank sends to its next neighbour arrives there as from the previous one,
+ * and the other way round: one order per direction, as in exec, even where both
+ * neighbours are the same rank. */
+static gboolean
+check_direction (const LsPlan *plan, const Sequences *sequences, uint32_t rank, LsSlot slot, Fault *fault)
+{
+  uint32_t peer = ls_plan_peer (plan, rank, slot - LS_SLOT_PREV);
+  if (peer == UINT32_MAX)
+    return TRUE;
+  LsSlot back = slot == LS_SLOT_NEXT ? LS_SLOT_PREV : LS_SLOT_NEXT;
+  uint32_t own_role = ls_plan_role (plan, rank), peer_role = ls_plan_role (plan, peer);
+  uint32_t own_slots = 1u << slot, peer_slots = 1u << back;
+
+  if (!sequence_equal (sequence_of (plan, sequences, own_role, SENDS, own_slots),
+                       sequence_of (plan, sequences, peer_role, RECEIVES, peer_slots)))
+    return fail_transfers (fault, plan, rank, peer, cursor (own_role, SENDS, own_slots),
+                           cursor (peer_role, RECEIVES, peer_slots));
+  if (!sequence_equal (sequence_of (plan, sequences, peer_role, SENDS, peer_slots),
+                       sequence_of (plan, sequences, own_role, RECEIVES, own_slots)))
+    return fail_transfers (fault, plan, peer, rank, cursor (peer_role, SENDS, peer_slots),
+                           cursor (own_role, RECEIVES, own_slots));
+  return TRUE;
+}
+
+static gboolean
+check_transfers (const LsPlan *plan, const Sequences *sequences, uint32_t rank, Fault *fault)
+{
+  return check_direction (plan, sequences, rank, LS_SLOT_PREV, fault)
+      && check_direction (plan, sequences, rank, LS_SLOT_NEXT, fault);
+}
+
+static gboolean
+check_matches (const LsPlan *plan, Fault *fault)
+{
+  g_autoptr (GHashTable) of = g_hash_table_new_full (g_int64_hash, g_int64_equal, NULL, g_free);
+  g_autofree uint32_t *slots_of_segment = slots_of_segments (plan);
+  const Sequences sequences = { of, slots_of_segment };
+
+  for (uint32_t comm = 0; comm < plan->n_comms; comm++)
+    if (!check_calls (plan, &sequences, comm, fault))
+      return FALSE;
+  for (uint32_t rank = 0; rank < plan->n_ranks; rank++)
+    if (!check_transfers (plan, &sequences, rank, fault))
+      return FALSE;
+  return TRUE;
+}
+
 /* ---- all of it ---- */
 
 static gboolean
-check_all (const LsPlan *plan, LsPlanFault *fault)
+check_all (const LsPlan *plan, Fault *fault)
 {
   if (!check_communicators (plan, fault))
     return FALSE;
@@ -589,14 +895,14 @@ check_all (const LsPlan *plan, LsPlanFault *fault)
   g_autofree uint32_t *rank_of_role = g_new (uint32_t, plan->n_roles);
   if (!find_rank_of_roles (plan, rank_of_role, fault))
     return FALSE;
-  LsPlanCheck check = { .plan = plan, .rank_of_role = rank_of_role };
-  return check_programs (&check, fault) && ls_plan_check_matches (&check, fault);
+  Check check = { .plan = plan, .rank_of_role = rank_of_role };
+  return check_programs (&check, fault) && check_matches (plan, fault);
 }
 
 gboolean
 ls_plan_check_at (const LsPlan *plan, LsOpPlace *reterr_at, GError **error)
 {
-  LsPlanFault fault = { .at = { .role = UINT32_MAX } };
+  Fault fault = { .at = { .role = UINT32_MAX } };
   if (check_all (plan, &fault))
     return TRUE;
   *reterr_at = fault.at;

@@ -116,7 +116,7 @@ void call_count (Call *call, uint32_t step, uint64_t n_begun, uint64_t n_over);
 typedef unsigned __int128 ExactBytes;
 void calls_count_bytes (const Call *calls, uint32_t step, ExactBytes *resource_bytes);
 
-/* ---- a copy between a GPU and the host's memory, or its drives: copy_plan.c ---- */
+/* ---- a copy between a GPU and the host's memory, or its drives: motion.c ---- */
 
 /* What a copy crosses but the HBM, and how long it takes until it moves. */
 void ls_copy_route (const LsCluster *c, uint32_t gpu, LsCopyDirection direction, LsRoute *ret_route);

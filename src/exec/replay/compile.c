@@ -258,32 +258,9 @@ typedef struct {
   LsCollMemo *memo; /* of the calls of one communicator */
 } Planning;
 
-/* Who makes a call: so many that this one stands for; a communicator by its number, what ranks send to the
- * previous and to the next behind these. */
-typedef struct {
-  uint32_t n_alike, number;
-} Caller;
-
-#define NO_NUMBER UINT32_MAX /* of copies, which never leave a host */
-
-uint32_t
-run_uses (const Run *x, const LsLoad *loads, uint32_t n, uint32_t n_alike, LsFlowUse *ret_uses)
-{
-  if (x->hooks.uses)
-    return x->hooks.uses (x, loads, n, n_alike, ret_uses);
-  whole_uses (x->whole, loads, n, ret_uses);
-  return n;
-}
-
-static uint32_t
-more_uses (const Run *x, Caller caller, CallKey key, uint32_t phase, LsFlowUse *ret_uses)
-{
-  bool has_more = x->hooks.more_uses && caller.number != NO_NUMBER;
-  return has_more ? x->hooks.more_uses (x, caller.number, key, phase, ret_uses) : 0;
-}
-
+/* n_alike: so many make it, for whom this one stands. */
 static void
-add_uses (Run *x, Call *c, const LsCollPlan *plan, Caller caller)
+add_uses (Run *x, Call *c, const LsCollPlan *plan, uint32_t n_alike)
 {
   c->uses = ls_arena_new_array (x->arena, LsFlowUse *, plan->n_phases);
   c->n_uses = ls_arena_new_array (x->arena, uint32_t, plan->n_phases);
@@ -293,23 +270,21 @@ add_uses (Run *x, Call *c, const LsCollPlan *plan, Caller caller)
     uint32_t n_most = MIN (p->n_loads, x->whole->n_resources);
     if (n_most == 0)
       continue;
-    c->n_ample[i] = more_uses (x, caller, c->key, i, NULL);
-    c->uses[i] = ls_arena_new_array (x->arena, LsFlowUse, n_most + c->n_ample[i]);
-    c->n_uses[i] = run_uses (x, p->loads, p->n_loads, caller.n_alike, c->uses[i]);
+    c->uses[i] = ls_arena_new_array (x->arena, LsFlowUse, n_most);
+    c->n_uses[i] = run_uses (x, p->loads, p->n_loads, n_alike, c->uses[i]);
     g_assert (c->n_uses[i] <= n_most);
-    more_uses (x, caller, c->key, i, &c->uses[i][c->n_uses[i]]);
   }
 }
 
 static Call *
-add_call (Run *x, Call **calls, CallKey key, const LsCollPlan *plan, Caller caller)
+add_call (Run *x, Call **calls, CallKey key, const LsCollPlan *plan, uint32_t n_alike)
 {
   Call *c = ls_arena_new_array (x->arena, Call, 1);
   c->key = key;
   c->plan = call_keep_plan (x->arena, plan);
   g_assert (plan->sm_share >= 0 && plan->sm_share <= 1);
   c->sm_share = (uint64_t) llround (plan->sm_share * (double) LS_COEF_ONE);
-  add_uses (x, c, plan, caller);
+  add_uses (x, c, plan, n_alike);
   c->next = *calls;
   *calls = c;
   return c;
@@ -317,8 +292,7 @@ add_call (Run *x, Call **calls, CallKey key, const LsCollPlan *plan, Caller call
 
 /* ranks: of the whole plan. */
 static gboolean
-plan_call (Planning *p, Call **calls, CallKey key, const uint32_t *ranks, uint32_t n, Caller caller,
-           GError **error)
+plan_call (Planning *p, Call **calls, CallKey key, const uint32_t *ranks, uint32_t n, GError **error)
 {
   Run *x = p->x;
   if (call_find (*calls, key))
@@ -329,7 +303,7 @@ plan_call (Planning *p, Call **calls, CallKey key, const uint32_t *ranks, uint32
                                               : call_plan (x, &request, scratch, error);
   if (!plan)
     return FALSE;
-  Call *c = add_call (x, calls, key, plan, caller);
+  Call *c = add_call (x, calls, key, plan, 1);
   c->stall = call_stall (x, key, &request, plan);
   return !x->hooks.plan_messages || x->hooks.plan_messages (x, c, ranks, n, p->memo, error);
 }
@@ -348,24 +322,23 @@ plan_comm (Planning *p, uint32_t id, const GArray *keys, GError **error)
   g_autoptr (LsCollMemo) memo = p->memo = ls_coll_memo_new ();
   gboolean ok = TRUE;
   for (guint i = 0; i < keys->len && ok; i++)
-    ok = plan_call (p, &p->x->comms[id].calls, g_array_index (keys, CallKey, i), ranks, whole.n_ranks,
-                    (Caller) { 1, id }, error);
+    ok = plan_call (p, &p->x->comms[id].calls, g_array_index (keys, CallKey, i), ranks, whole.n_ranks, error);
   p->memo = NULL;
   return ok;
 }
 
-/* From the rank that stands for its class to its own peer, who may not be the one that stands
- * for his. */
 static gboolean
 plan_channel (Planning *p, uint32_t sender, bool is_to_next, const GArray *keys, GError **error)
 {
   const Whole *w = p->x->whole;
-  uint32_t first = whole_rank (w, sender);
-  const uint32_t ranks[] = { first, ls_plan_peer (w->plan, first, is_to_next) };
   Channel *ch = &p->x->channels[2 * sender + !is_to_next];
-  const Caller caller = { whole_n_of_rank (w, sender), p->x->plan->n_comms + 2 * sender + is_to_next };
+  if (w->calls) {
+    ch->calls = w->calls[p->x->plan->n_comms + 2 * sender + is_to_next];
+    return TRUE;
+  }
+  const uint32_t ranks[] = { sender, ls_plan_peer (w->plan, sender, is_to_next) };
   for (guint i = 0; i < keys->len; i++)
-    if (!plan_call (p, &ch->calls, g_array_index (keys, CallKey, i), ranks, 2, caller, error))
+    if (!plan_call (p, &ch->calls, g_array_index (keys, CallKey, i), ranks, 2, error))
       return FALSE;
   return TRUE;
 }
@@ -380,7 +353,7 @@ plan_copies (Planning *p, uint32_t rank, int direction, const GArray *keys)
         = ls_copy_plan (x->cluster, ls_plan_gpu (x->plan, rank), (LsCopyDirection) direction, key.bytes,
                         x->options.network, x->arena);
     add_call (x, &x->copies[rank * LS_N_COPY_DIRECTIONS + (uint32_t) direction].calls, key, plan,
-              (Caller) { whole_n_of_rank (x->whole, rank), NO_NUMBER });
+              whole_n_of_rank (x->whole, rank));
   }
 }
 

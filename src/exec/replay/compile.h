@@ -52,7 +52,4 @@ gboolean run_compile (Run *x, GError **error);
 /* The calls of all communicators, channels and copy engines, each once. Errors as of call_plan(). */
 gboolean run_plan_calls (Run *x, GError **error);
 
-/* Loads of the cluster, each once, as uses of what is replayed: [n] of ret_uses at most; returns how many. */
-uint32_t run_uses (const Run *x, const LsLoad *loads, uint32_t n, uint32_t n_alike, LsFlowUse *ret_uses);
-
 #endif

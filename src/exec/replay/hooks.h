@@ -21,11 +21,8 @@ typedef struct {
   /* Makes c->messages of these ranks of the whole plan, if it goes message by message; by phases. */
   gboolean (*plan_messages) (Run *x, Call *c, const uint32_t *ranks, uint32_t n, LsCollMemo *memo,
                              GError **error);
-  /* As whole_uses(), of a load that each of n_alike makes. */
+  /* As run_uses(), of a load that each of n_alike makes. */
   uint32_t (*uses) (const Run *x, const LsLoad *loads, uint32_t n, uint32_t n_alike, LsFlowUse *ret_uses);
-  /* What a phase of a call loads besides, which counts bytes and holds up nobody; nothing. caller: the list
-   * of calls (compile.c). Returns how many; ret_uses: NULL: they are only counted. */
-  uint32_t (*more_uses) (const Run *x, uint32_t caller, CallKey key, uint32_t phase, LsFlowUse *ret_uses);
 
   /* ---- on the clock ---- */
 

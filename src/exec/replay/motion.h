@@ -72,11 +72,11 @@ void motion_over (Run *x, Motion *m, LsTime at);       /* all of its call is the
 void comm_matched (Run *x, uint32_t rank, uint64_t frame, uint16_t op, LsTime at);
 void comm_over (Run *x, uint32_t rank, uint64_t frame, uint16_t op, uint64_t sm_share, LsTime at);
 
-/* rendezvous.c */
+/* collectives */
 void collectives_init (Run *x);
 void comm_launch (Run *x, Rank *r, uint64_t frame, uint16_t op, LsTime at);
 
-/* group.c */
+/* groups of sends and receives */
 uint64_t group_share (Run *x, const Rank *r, const LsOp *op); /* of the SMs, that it holds */
 void groups_init (Run *x);
 void groups_clear (Run *x);
@@ -85,7 +85,7 @@ Channel *group_channel (Run *x, const Rank *r, const LsTransfer *t);
 /* A group of which some transfer has found no partner has not matched yet. */
 void group_hide_partial_matches (Rank *r);
 
-/* copy.c */
+/* copies */
 void copies_init (Run *x);
 bool copy_can_start (const Run *x, const Rank *r, const LsOp *op);
 void copy_start (Run *x, Rank *r, uint64_t frame, uint16_t op, LsTime at);

@@ -1,5 +1,6 @@
-#include "exec/replay/op_begin.h"
-
+/* exec/replay/op_begin.c — what begins an op, by its kind (rank.h). */
+#include "exec/replay/motion.h"
+#include "exec/replay/state.h"
 /* ---- what moves: collectives, groups of transfers, copies ---- */
 
 /* Resident, or on a copy engine, from now on. */

@@ -9,7 +9,6 @@
 #include <lockstep/error.h>
 
 #include "base/stop.h"
-#include "exec/replay/op_begin.h"
 #include "exec/replay/state.h"
 
 static void wake_fired (LsEvent *event, void *context);

@@ -4,7 +4,7 @@
  * the same).
  *
  * Which step is reported is known when it is over. The first of several never is: no step
- * before it could be as it was (steps.c). Of it only the last spans are kept, those of a
+ * before it could be as it was (replay.c). Of it only the last spans are kept, those of a
  * segment, which a hook may read when it is over; they take the places of earlier
  * ones, so that its memory is written again and again. */
 #include "exec/replay/rank.h"

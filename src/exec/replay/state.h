@@ -96,7 +96,7 @@ run_job_of_role (const Run *x, uint32_t role)
   return job;
 }
 
-/* capacity.c: what each resource can carry, newly allocated: [resources of the cluster]. Kernels may be
+/* whole.c: what each resource can carry, newly allocated: [resources of the cluster]. Kernels may be
  * calibrated to more bandwidth than the data file grants the HBM; a kernel with the GPU to itself must run at
  * its time alone. */
 double *run_capacities (const Run *x);
@@ -119,11 +119,11 @@ void run_clear (Run *x);
 void run_check (void *run);
 void run_check_spans (const LsRankSpans *spans);
 
-/* conserve.c: a violation is LS_ERROR_FAILED, an error of ours and not of the input */
+/* check.c, too: a violation is LS_ERROR_FAILED, an error of ours and not of the input */
 void conserve_flow (Run *x, const LsFlow *f, double asked);                            /* that is over  */
 gboolean conserve_step (const Run *x, const XJob *job, uint32_t step, GError **error); /* that is over */
 
-/* steps.c */
+/* replay.c, too */
 void step_rank_done (Run *x, Rank *r, uint32_t step, LsTime end);
 void step_done (Run *x, XJob *job, uint32_t step); /* by all ranks of the job, and the clock is there */
 void steps_make_room (XJob *job, uint32_t n);      /* for so many */

@@ -13,7 +13,7 @@
 
 #include <lockstep/units.h>
 
-#include "exec/replay/rank_classes.h"
+#include "exec/replay/classes.h"
 #include "plan/plan.h"
 
 #define LS_SPAN_NONE UINT32_MAX

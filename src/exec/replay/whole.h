@@ -4,8 +4,7 @@
 #define LS_EXEC_REPLAY_WHOLE_H
 
 #include "core/flow.h"
-#include "exec/replay/place_classes.h"
-#include "exec/replay/rank_classes.h"
+#include "exec/replay/classes.h"
 #include "network/coll.h"
 #include "plan/plan.h"
 
@@ -22,7 +21,9 @@ typedef struct {
   PlaceClasses *places;       /* of resources, by where they lie; NULL: otherwise       */
   /* By what each counts in the digest: sums of digest_weight(); channels: [2 * n_ranks]. */
   uint64_t *comm_weight, *channel_weight, *copy_weight;
-  struct Call **calls; /* [n_comms of the replay] already planned; NULL: they are not */
+  /* Already planned, of the replay: [n_comms], then what each rank sends to the previous, to the next; NULL:
+   * they are not. */
+  struct Call **calls;
 } Whole;
 
 /* Each stands for itself: of a whole that has its plan. */
@@ -41,8 +42,8 @@ whole_n_of_rank (const Whole *w, uint32_t rank)
   return w->n_of_rank ? w->n_of_rank[rank] : 1;
 }
 
-/* What loads the resources of a cluster, each once, as uses; ret_uses: [n]. */
-void whole_uses (const Whole *w, const LsLoad *loads, uint32_t n, LsFlowUse *ret_uses);
+/* Loads of the cluster, each once, as uses of what is replayed: [n] of ret_uses at most; returns how many. */
+uint32_t run_uses (const Run *x, const LsLoad *loads, uint32_t n, uint32_t n_alike, LsFlowUse *ret_uses);
 
 /* In the digest, a communicator, what the i-th channel sends, and a copy of a rank. */
 uint64_t whole_weight_of_comm (const Whole *w, uint32_t comm);

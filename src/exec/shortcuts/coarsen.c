@@ -38,7 +38,6 @@
 
 #include "base/order.h"
 #include "exec/extras.h"
-#include "exec/replay/op_begin.h"
 
 /* How far ahead the host was. */
 #define LEAD_IDLE   (-1) /* not at all: everything was idle when the first op was issued */

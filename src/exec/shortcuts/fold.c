@@ -312,12 +312,12 @@ find_uses (const FoldClasses *c)
 
 /* The first that does not come before that owner and pattern. */
 static guint
-find_first (const Fold *f, uint32_t owner, uint32_t pattern)
+find_first (const GArray *uses, uint32_t owner, uint32_t pattern)
 {
-  guint from = 0, to = f->ample->len;
+  guint from = 0, to = uses->len;
   while (from < to) {
     guint mid = (from + to) / 2;
-    const AmpleUse *use = &g_array_index (f->ample, AmpleUse, mid);
+    const AmpleUse *use = &g_array_index (uses, AmpleUse, mid);
     if (use->owner < owner || (use->owner == owner && use->pattern < pattern))
       from = mid + 1;
     else
@@ -326,50 +326,21 @@ find_first (const Fold *f, uint32_t owner, uint32_t pattern)
   return from;
 }
 
-/* That call of a list of calls; NULL: there is none. */
-static const ShapedCall *
-find_call (const ShapedCalls *calls, CallKey key)
-{
-  for (uint32_t i = 0; calls && i < calls->n; i++)
-    if (call_key_equal (calls->calls[i].key, key))
-      return &calls->calls[i];
-  return NULL;
-}
-
-/* What the one that stands for its class adds by a pattern of a call of that list to ample resources of each
- * class. Returns how many; ret: NULL: they are only counted. */
-static uint32_t
-ample_uses (const Fold *f, uint32_t list, uint32_t pattern, LsFlowUse *ret)
-{
-  uint32_t n = 0, n_comms = f->quotient->n_comms,
-           owner = list < n_comms ? list : n_comms + (list - n_comms) / 2;
-  if (pattern == UINT32_MAX)
-    return 0;
-  pattern += f->first_pattern[list];
-  for (guint i = find_first (f, owner, pattern); i < f->ample->len; i++) {
-    const AmpleUse *use = &g_array_index (f->ample, AmpleUse, i);
-    if (use->owner != owner || use->pattern != pattern)
-      break;
-    if (ret)
-      ret[n] = use->use;
-    n++;
-  }
-  return n;
-}
-
 /* ---- calls that are planned ---- */
 
-/* The calls of the quotient's communicators without planning them again: the structure of the cluster
- * (fold_blocks.h) has planned one of each shape, and knows what that loads by class. */
+/* The calls of the quotient's communicators, and what its ranks send, without planning them again: the
+ * structure of the cluster (fold_blocks.h) has planned one of each shape, and knows what that loads by
+ * class. */
 
 typedef struct {
   const Run *x;
   const Fold *f;
   const FoldClasses *c;
-  uint32_t comm;     /* of the quotient */
-  uint32_t n_alike;  /* how many that stands for */
-  uint32_t *classes; /* [n_uses] of resources loaded by the present phase */
-  uint64_t *sum;     /* [n_resources] zeros between phases                */
+  const GArray *ample; /* AmpleUse */
+  uint32_t owner, row; /* who calls: by class, communicators first; in the quotient */
+  uint32_t n_alike;    /* how many that stands for */
+  uint32_t *classes;   /* [n_uses] of resources loaded by the present phase */
+  uint64_t *sum;       /* [n_resources] zeros between phases                */
 } Planned;
 
 /* What a phase of that pattern loads; behind these *ret_n_ample that are ample. */
@@ -377,8 +348,9 @@ static LsFlowUse *
 uses_of (Planned *p, uint32_t pattern, uint32_t *ret_n, uint32_t *ret_n_ample)
 {
   const Refine *r = p->c->refine;
-  uint32_t row = p->c->row_of_comm[p->comm], n = 0;
-  for (uint32_t i = r->first[row]; i < r->first[row + 1]; i++) {
+  guint first = find_first (p->ample, p->owner, pattern), end = find_first (p->ample, p->owner, pattern + 1);
+  uint32_t n = 0;
+  for (uint32_t i = r->first[p->row]; i < r->first[p->row + 1]; i++) {
     const RefineLoad *l = &r->loads[i];
     if (l->pattern != pattern || r->is_ample[l->resource])
       continue;
@@ -387,21 +359,23 @@ uses_of (Planned *p, uint32_t pattern, uint32_t *ret_n, uint32_t *ret_n_ample)
       p->classes[n++] = class;
     p->sum[class] += l->coef;
   }
-  uint32_t n_ample = *ret_n_ample = ample_uses (p->f, p->comm, pattern, NULL);
-  LsFlowUse *uses = ls_arena_new_array (p->x->arena, LsFlowUse, n + n_ample);
+  LsFlowUse *uses = ls_arena_new_array (p->x->arena, LsFlowUse, n + (end - first));
   for (uint32_t i = 0; i < n; i++) {
     uint32_t class = p->classes[i];
     uses[i] = (LsFlowUse) { .resource = class,
                             .coef = fold_coef (p->sum[class], p->n_alike, p->f->n_of_resource[class]) };
     p->sum[class] = 0;
   }
-  ample_uses (p->f, p->comm, pattern, &uses[n]);
+  for (guint i = first; i < end; i++)
+    uses[n + (i - first)] = g_array_index (p->ample, AmpleUse, i).use;
   *ret_n = n;
+  *ret_n_ample = end - first;
   return uses;
 }
 
+/* first: pattern of the caller's, where its calls begin. */
 static Call *
-call_of (Planned *p, const ShapedCall *shaped, Call *next)
+call_of (Planned *p, const ShapedCall *shaped, uint32_t first, Call *next)
 {
   uint32_t n_phases = shaped->plan->n_phases;
   Call *call = ls_arena_new_array (p->x->arena, Call, 1);
@@ -415,7 +389,7 @@ call_of (Planned *p, const ShapedCall *shaped, Call *next)
   call->n_ample = ls_arena_new_array (p->x->arena, uint32_t, n_phases);
   for (uint32_t i = 0; i < n_phases; i++)
     if (shaped->pattern[i] != UINT32_MAX)
-      call->uses[i] = uses_of (p, shaped->pattern[i], &call->n_uses[i], &call->n_ample[i]);
+      call->uses[i] = uses_of (p, first + shaped->pattern[i], &call->n_uses[i], &call->n_ample[i]);
   return call;
 }
 
@@ -425,14 +399,20 @@ plan_calls (const Run *x, const Fold *f, const FoldClasses *c)
 {
   g_autofree uint32_t *classes = g_new (uint32_t, f->whole.n_resources);
   g_autofree uint64_t *sum = g_new0 (uint64_t, f->whole.n_resources);
-  Call **calls = g_new0 (Call *, c->n_comms + 1);
-  Planned p = { .x = x, .f = f, .c = c, .classes = classes, .sum = sum };
-  for (p.comm = 0; p.comm < c->n_comms; p.comm++) {
-    p.n_alike = f->whole.n_of_comm[p.comm];
+  g_autoptr (GArray) ample = find_uses (c);
+  uint32_t n_lists = c->n_comms + 2 * c->n_ranks;
+  Call **calls = g_new0 (Call *, n_lists + 1);
+  Planned p = { .x = x, .f = f, .c = c, .ample = ample, .classes = classes, .sum = sum };
+  for (uint32_t list = 0; list < n_lists; list++) {
+    const ShapedCalls *shaped = c->calls[list];
+    bool is_comm = list < c->n_comms;
+    uint32_t rank = is_comm ? 0 : (list - c->n_comms) / 2;
+    p.owner = is_comm ? list : c->n_comms + rank;
+    p.row = is_comm ? c->row_of_comm[list] : c->refine->n_comms + c->row_of_rank[rank];
+    p.n_alike = is_comm ? f->whole.n_of_comm[list] : f->whole.n_of_rank[rank];
     g_assert (p.n_alike > 0);
-    const ShapedCalls *shaped = f->calls[p.comm];
-    for (uint32_t i = 0; i < shaped->n; i++)
-      calls[p.comm] = call_of (&p, &shaped->calls[i], calls[p.comm]);
+    for (uint32_t i = 0; shaped && i < shaped->n; i++)
+      calls[list] = call_of (&p, &shaped->calls[i], c->first_pattern[list], calls[list]);
   }
   return calls;
 }
@@ -578,14 +558,6 @@ fold_uses (const Run *x, const LsLoad *loads, uint32_t n, uint32_t n_alike, LsFl
   return n_uses;
 }
 
-static uint32_t
-more_uses (const Run *x, uint32_t caller, CallKey key, uint32_t phase, LsFlowUse *ret_uses)
-{
-  const Fold *f = x->extras->fold;
-  const ShapedCall *call = find_call (f->calls[caller], key);
-  return call ? ample_uses (f, caller, call->pattern[phase], ret_uses) : 0;
-}
-
 static void
 fold_by (Run *x, FoldClasses *c)
 {
@@ -607,15 +579,11 @@ fold_by (Run *x, FoldClasses *c)
   for (uint32_t i = 0; i < c->refine->n_resources; i++)
     if (c->class_of[i] != NO_CLASS)
       f->is_ample[c->class_of[i]] = c->refine->is_ample[i];
-  f->ample = find_uses (c);
-  f->calls = g_steal_pointer (&c->calls);
-  f->first_pattern = g_steal_pointer (&c->first_pattern);
   f->whole.calls = plan_calls (x, f, c);
   f->sum = g_new0 (uint64_t, f->whole.n_resources);
   weigh (f, x, c->comm);
   x->plan = f->quotient;
   x->hooks.uses = fold_uses;
-  x->hooks.more_uses = more_uses;
 }
 
 bool
@@ -645,8 +613,5 @@ fold_free (Fold *f)
   g_free (f->n_of_resource);
   g_free (f->is_private);
   g_free (f->is_ample);
-  g_array_unref (f->ample);
-  g_free (f->calls);
-  g_free (f->first_pattern);
   g_free (f->sum);
 }

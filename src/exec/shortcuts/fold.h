@@ -39,17 +39,14 @@
 typedef struct ShapedCalls ShapedCalls; /* shapes.h */
 
 typedef struct Fold {
-  Whole whole;               /* first member: what the run knows of it */
-  LsPlan *quotient;          /* in the arena of the run, but for what is in its own */
-  uint32_t *n_of_resource;   /* [n_resources] in the class; the last has nobody, but the most capacity of
+  Whole whole;             /* first member: what the run knows of it */
+  LsPlan *quotient;        /* in the arena of the run, but for what is in its own */
+  uint32_t *n_of_resource; /* [n_resources] in the class; the last has nobody, but the most capacity of
                                   all, for the quantum                                                      */
-  bool *is_private;          /* [n_comms of the quotient] of one class of ranks, without which nothing loads
+  bool *is_private;        /* [n_comms of the quotient] of one class of ranks, without which nothing loads
                                   what its calls do                                                         */
-  bool *is_ample;            /* [n_resources]                                                             */
-  GArray *ample;             /* AmpleUse: what these carry                                                */
-  const ShapedCalls **calls; /* as of FoldClasses                                                         */
-  uint32_t *first_pattern;   /* likewise                                                                  */
-  uint64_t *sum;             /* [n_resources] zeros: scratch of fold_uses()                               */
+  bool *is_ample;          /* [n_resources]                                                             */
+  uint64_t *sum;           /* [n_resources] zeros: scratch of fold_uses()                               */
 } Fold;
 
 /* Of x, the plan, the cluster, NCCL and the options are there. True: something is alike: x->plan is the
@@ -57,13 +54,8 @@ typedef struct Fold {
 bool fold_new (Run *x);
 void fold_free (Fold *f); /* NULL allowed; all but its whole */
 
-/* fold_check.c: LS_ERROR_FAILED with the first thing that is not the same in both, as far as
- * the window goes. names: what to call the two ("folded and unfolded"). */
-gboolean fold_check (const LsTimeline *folded, const LsTimeline *whole, const LsCluster *cluster,
-                     const char *names, GError **error);
-
-/* What is alike, and what those load that stand for others. Classes are numbered in the order of their
- * first. */
+/* What is alike, and what those load that stand for others. Classes of ranks and of communicators are in the
+ * order of their first. */
 typedef struct {
   LsRankClasses *rank;                    /* of the plan                                           */
   uint32_t *comm;                         /* [of the plan]                                         */

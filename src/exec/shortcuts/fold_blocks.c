@@ -169,13 +169,10 @@ forget (Blocks *b)
   g_clear_pointer (&b->kept, g_array_unref);
   g_clear_pointer (&b->kept_of_comm, g_free);
   g_clear_pointer (&b->across, g_array_unref);
-  g_clear_pointer (&b->bundles, g_free);
+  g_clear_pointer (&b->bundles, g_array_unref);
   g_clear_pointer (&b->kept_of_bundle, g_free);
-  g_clear_pointer (&b->rows, g_array_unref);
-  g_clear_pointer (&b->row_lies, g_array_unref);
-  g_clear_pointer (&b->rows_at, g_array_unref);
-  g_clear_pointer (&b->row_places, g_array_unref);
-  b->n_bundles = b->n_row_labels = 0;
+  g_clear_pointer (&b->places, g_array_unref);
+  b->n_comm_bundles = 0;
   stretches_clear (&b->stretches);
 }
 
@@ -184,7 +181,7 @@ find (Blocks *b, const uint8_t *slot)
 {
   b->n_places = ls_places_n (b->at);
   count_places_of_period (b);
-  return bundles_find (b, slot) && rows_find (b);
+  return bundles_find (b, slot) && sends_find (b);
 }
 
 /* False: nothing comes again that often, and nothing is found. */
@@ -264,29 +261,27 @@ typedef struct {
   bool is_by_stage;       /* ranks of a mesh, all of a stage do the same */
 } Owed;
 
-/* As fold_owed(), of communicators. */
+/* By communicator the slot in which all its members have it, newly allocated; NULL: they have it in several,
+ * or not all have it. */
 static uint8_t *
-check_calls (const Owed *l)
+slots_of_comms (const LsPlan *plan)
 {
-  const LsPlan *plan = l->plan;
   g_autofree uint8_t *slot = g_new0 (uint8_t, plan->n_comms + 1);
-  g_autofree uint32_t *n_bound = g_new0 (uint32_t, plan->n_comms + 1),
-                      *id = g_new0 (uint32_t, plan->n_comms + 1);
-  for (uint32_t i = 0; i < plan->n_ranks; i++)
-    for (int s = 0; s < LS_SLOT_PREV; s++) {
-      uint32_t member, comm = ls_plan_comm (plan, i, (LsSlot) s, &member),
-                       of_rank = l->roles[ls_plan_role (plan, i)].id[CALLS + s];
+  g_autofree uint32_t *n_bound = plan->bindings ? g_new0 (uint32_t, plan->n_comms + 1) : NULL;
+  for (int s = 0; s < LS_SLOT_PREV && !plan->bindings; s++) {
+    uint32_t first, n = ls_mesh_binding_comms (plan->by_mesh, (LsSlot) s, &first);
+    memset (&slot[first], s, n);
+  }
+  for (uint32_t i = 0; i < plan->n_ranks && plan->bindings; i++)
+    for (uint8_t s = 0; s < LS_SLOT_PREV; s++) {
+      uint32_t comm = plan->bindings[i].comm[s];
       if (comm == UINT32_MAX)
         continue;
-      if (n_bound[comm]++ == 0) {
-        slot[comm] = (uint8_t) s;
-        id[comm] = of_rank;
-      }
-      if (id[comm] != of_rank || member >= ls_plan_communicator (plan, comm).n_ranks
-          || ls_plan_member (plan, comm, member) != i)
+      if (n_bound[comm]++ > 0 && slot[comm] != s)
         return NULL;
+      slot[comm] = s;
     }
-  for (uint32_t c = 0; c < plan->n_comms; c++)
+  for (uint32_t c = 0; c < plan->n_comms && plan->bindings; c++)
     if (n_bound[c] != ls_plan_communicator (plan, c).n_ranks)
       return NULL;
   return g_steal_pointer (&slot);
@@ -306,22 +301,18 @@ calls_the_same (const Owed *l, uint32_t comm, int list)
   return true;
 }
 
-/* As check_calls() of a mesh, where members have a communicator in one slot. Communicators of most slots have
- * members of the same stages each, or of one: where all of a stage do the same, the first says it of all. */
-static uint8_t *
-check_calls_of_mesh (const Owed *l)
+/* Communicators of most slots of a mesh have members of the same stages each, or of one: where all of a stage
+ * do the same, the first says it of all. */
+static bool
+check_calls (const Owed *l, const uint8_t *slot)
 {
-  const LsPlan *plan = l->plan;
-  g_autofree uint8_t *slot = g_new0 (uint8_t, plan->n_comms + 1);
-  for (int s = 0; s < LS_SLOT_PREV; s++) {
-    uint32_t first, n = ls_mesh_binding_comms (plan->by_mesh, (LsSlot) s, &first);
-    memset (&slot[first], s, n);
-    uint32_t n_looked_at = l->is_by_stage && s != LS_SLOT_PIPES ? MIN (n, 1) : n;
-    for (uint32_t i = 0; i < n_looked_at; i++)
-      if (!calls_the_same (l, first + i, CALLS + s))
-        return NULL;
+  for (uint32_t c = 0, n, first; c < l->plan->n_comms; c += n) {
+    bool is_known = l->is_by_stage && slot[c] != LS_SLOT_PIPES;
+    n = is_known ? ls_mesh_binding_comms (l->plan->by_mesh, (LsSlot) slot[c], &first) : 1;
+    if (!calls_the_same (l, c, CALLS + slot[c]))
+      return false;
   }
-  return g_steal_pointer (&slot);
+  return true;
 }
 
 /* What rank i sends to that neighbour, the neighbour expects, and nobody else does; what it expects from
@@ -366,8 +357,8 @@ fold_owed (const Run *x)
       = { .plan = x->plan,
           .roles = x->role_calls,
           .is_by_stage = !is_plain && x->plan->n_roles == ls_mesh_binding_stages (x->plan->by_mesh) };
-  g_autofree uint8_t *slot = is_plain ? check_calls (&o) : check_calls_of_mesh (&o);
-  return slot && check_transfers (&o) ? g_steal_pointer (&slot) : NULL;
+  g_autofree uint8_t *slot = slots_of_comms (x->plan);
+  return slot && check_calls (&o, slot) && check_transfers (&o) ? g_steal_pointer (&slot) : NULL;
 }
 
 /* See Refine.peers, newly allocated. */

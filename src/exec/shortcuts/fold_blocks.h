@@ -7,13 +7,13 @@
  * Algorithm, in two steps. First places and communicators are refined, a place as a whole:
  *
  *     place          of a host its ranks, one by one: role, pace; and the multiset of (who loads it or
- *                    has members there, label), of communicators and of what a host sends to another
+ *                    has members there, label), of communicators and of what is sent
  *     communicator   its calls, the multiset of (class of place, label) but for places that are ample
  *                    (cluster/places.h), which have no say in what loads them
  *
- * until nothing splits, where a label says what is loaded and by which GPUs of the place (shapes.h). What the
- * ranks of a host send to those of another host is one thing, a *row*; communicators in the same places are
- * one thing, a *bundle*, and one in a single host is part of what tells that host apart. Ranks and resources
+ * until nothing splits, where a label says what is loaded and by which GPUs of the place (shapes.h).
+ * Communicators in the same places are one thing, a *bundle*, and so is what neighbouring ranks of a host
+ * send to those of another; one in a single host is part of what tells that host apart. Ranks and resources
  * that are the same of places of one class then see the same, so that this is a stable partition, though not
  * the coarsest: GPU 0 and GPU 1 of a host are apart. Second, one place of each class stands for all of it,
  * and refine() finds the coarsest partition of these few. Coarsest of all is what that one says of all: a
@@ -197,36 +197,8 @@ stretch_gpu (const Stretches *s, uint32_t kept)
 
 /* ---- who lies where ---- */
 
-/* What neighbouring GPUs of a host send to ranks of another, in one direction. */
-typedef struct {
-  uint32_t gpu, n, to_next; /* GPUs: from gpu on */
-  const uint32_t *shape;    /* [n] of the sends of each; NO_SHAPE: it only receives from there */
-  uint32_t n_places;        /* where any of these load */
-  uint32_t label;           /* at the first of these; the others follow */
-} Row;
-
-/* Where the first of those rows lies that are alike but for whole periods: from one host to another, over
- * these of row_places. */
-typedef struct {
-  uint32_t row, from, to, first;
-} RowLie;
-
-typedef struct {
-  uint32_t lie, shift; /* in periods */
-} RowAt;
-
-/* Communicators that lie alike, whole periods apart, and call the same. */
-typedef struct {
-  uint32_t shape, n_ranks;
-  uint32_t lie; /* which list of places, by their numbers in the shape: equal of equal lists */
-  uint8_t slot;
-  bool is_across; /* see Blocks */
-  uint32_t n_kept_members;
-  const uint32_t *kept_members; /* those in stretches that are kept; NULL: all */
-} Template;
-
 /* Where a communicator in several stretches lies, and what it loads in each: of GPUs of another number in the
- * same hosts the same, but for that number (rails.h). */
+ * same hosts the same, but for that number (shapes.h). */
 typedef struct {
   const uint32_t *places;       /* of the shape, as if its first member were in the first block */
   const uint32_t *kept_members; /* see Template; NULL: they are not known yet, and lie is not */
@@ -236,28 +208,30 @@ typedef struct {
   LsSig *sum;        /* [n] over places */
 } Crossing;
 
-/* Communicators in several stretches that are alike but for whole blocks. */
+/* Communicators that lie alike, whole periods apart, and call the same; those in several stretches, whole
+ * blocks apart. */
 typedef struct {
   uint32_t shape;
-  uint32_t template; /* + 1; 0: none is made yet */
-  Crossing *at;
-} Across;
+  uint32_t lie;     /* which list of places, by their numbers in the shape: equal of equal lists */
+  Crossing *across; /* NULL: in one stretch */
+  uint32_t n_kept_members;
+  const uint32_t *kept_members; /* those in stretches that are kept; NULL: all */
+} Template;
 
 typedef struct {
-  uint32_t comm;
-  Across *across;
+  uint32_t comm, template;
 } AcrossComm;
 
 /* Bundles that are alike but for where they are. */
 typedef struct {
-  LsSig sig; /* of all that its communicators are, but for where */
-  uint32_t n_comms;
-  const uint32_t *templates; /* [n_comms] */
-  uint32_t n, n_hosts;    /* kept places where something is loaded or a member is: hosts, then those above */
-  const uint32_t *times;  /* [n] for how many places each stands; NULL: 1 */
-  const uint32_t *place;  /* [n] at no shift                          */
-  const uint32_t *number; /* [n] in the shapes                        */
-  const uint32_t *label;  /* [n] equal of what is equal, of any kind */
+  LsSig sig;              /* of all that its callers are, but for where */
+  uint32_t n;             /* kept places where something is loaded or a member is         */
+  const uint32_t *times;  /* [n] for how many places each stands; NULL: 1                 */
+  const uint32_t *number; /* [n] in the shapes                                            */
+  const uint32_t *label;  /* [n] equal of what is equal, of bundles of one sig            */
+  uint32_t n_callers;
+  const uint32_t *shape; /* [n_callers]                                                  */
+  uint32_t gpu, to_next; /* of what is sent: by GPUs from this one on; NO_GPU_NUMBER: of communicators */
 } BundleKind;
 
 /* A communicator that stands for those of other stretches. */
@@ -269,10 +243,12 @@ typedef struct {
   uint32_t bundle, class;
 } KeptComm;
 
-/* Communicators in the same places. */
+/* Communicators in the same places; or what neighbouring GPUs of a host, which is the first place, send to
+ * those of another, in one direction. */
 typedef struct {
   uint32_t kind, shift;
-  uint32_t first; /* into kept_of_bundle */
+  uint32_t place; /* into places, where the first of those that are alike but for whole periods is */
+  uint32_t first; /* of communicators: into kept_of_bundle */
 } Bundle;
 
 /* What the first step finds out, of places that are kept. */
@@ -296,14 +272,10 @@ typedef struct {
   GArray *kept;              /* KeptComm, in the order of communicators     */
   uint32_t *kept_of_comm;    /* [n_comms] which one stands for each         */
   GArray *across;            /* AcrossComm, in the order of communicators; NULL: all is kept */
-  uint32_t n_bundles;
-  Bundle *bundles;
+  GArray *bundles;           /* Bundle: of communicators, then of what hosts send, in the order of these */
+  uint32_t n_comm_bundles;
   uint32_t *kept_of_bundle; /* by bundle, in order                         */
-  GArray *rows;             /* Row                                         */
-  GArray *row_lies;         /* RowLie                                      */
-  GArray *rows_at;          /* RowAt                                       */
-  GArray *row_places;       /* uint32_t                                    */
-  uint32_t n_row_labels;
+  GArray *places;           /* uint32_t: of bundles                        */
   uint32_t n_places;
   bool *is_ample; /* [groups, pods] all that is there */
   uint32_t *class_of_place, n_place_classes;
@@ -349,17 +321,30 @@ blocks_moved (const Blocks *b, uint32_t place, uint32_t shift)
   return place + shift * (is_group ? b->groups_of_period : b->pods_of_period);
 }
 
+static inline const Bundle *
+blocks_bundle (const Blocks *b, uint32_t i)
+{
+  return &g_array_index (b->bundles, Bundle, i);
+}
+
 static inline const BundleKind *
 blocks_kind (const Blocks *b, const Bundle *bundle)
 {
   return &g_array_index (b->kinds, BundleKind, bundle->kind);
 }
 
+/* The k-th of its kind. */
+static inline uint32_t
+blocks_place (const Blocks *b, const Bundle *bundle, uint32_t k)
+{
+  return blocks_moved (b, g_array_index (b->places, uint32_t, bundle->place + k), bundle->shift);
+}
+
 /* In one host alone. */
 static inline bool
-blocks_is_local (const BundleKind *kind)
+blocks_is_local (const Blocks *b, const Bundle *bundle)
 {
-  return kind->n == 1 && kind->n_hosts == 1;
+  return blocks_kind (b, bundle)->n == 1 && blocks_place (b, bundle, 0) < b->at->n_hosts;
 }
 
 static inline KeptComm *
@@ -397,14 +382,14 @@ blocks_matters (const Blocks *b, uint32_t place)
   return place < b->at->n_hosts || !b->is_ample[place - b->at->n_hosts];
 }
 
-/* Parts of fold_classes(), fold_bundles.c. The first keeps one stretch of each sort and fills in across;
- * false: there are too many, or a call cannot be planned. The others: false: a call cannot be planned, or
- * stretches are not alike after all. */
+/* Parts of fold_classes(), fold_bundles.c. The first keeps one stretch of each sort and fills in across and
+ * their templates; false: there are too many, or a call cannot be planned. The others: false: a call cannot
+ * be planned, or stretches are not alike after all. */
 bool sorts_find (Blocks *b, const uint8_t *slot);
 bool bundles_find (Blocks *b, const uint8_t *slot);
-bool rows_find (Blocks *b);
+bool sends_find (Blocks *b);
 /* Whether GPUs of both hosts have ranks of the same roles, where GPU i has rank i. */
-bool rows_are_of_same_roles (const Blocks *b, uint32_t host, uint32_t other);
+bool hosts_have_same_roles (const Blocks *b, uint32_t host, uint32_t other);
 
 /* fold_quotient.c: the first step. Fills in the classes of places and of communicators that are kept. */
 void blocks_refine (Blocks *b);
@@ -412,8 +397,8 @@ void blocks_refine (Blocks *b);
 /* The shapes of the sends of a kept rank to previous and next, and of its copies; NO_SHAPE: none. ret_places:
  * of sends, where these lie, SEND_PLACES at most. False: a call cannot be planned. */
 #define SEND_PLACES 6
-bool rows_shape_rank (const Blocks *b, uint32_t rank, uint32_t ret_shape[3],
-                      uint32_t ret_places[2][SEND_PLACES]);
+bool sends_shape_rank (const Blocks *b, uint32_t rank, uint32_t ret_shape[3],
+                       uint32_t ret_places[2][SEND_PLACES]);
 
 /* The second step. Takes the blocks' arrays for scratch. False: a copy cannot be planned. */
 bool blocks_classify (const Blocks *b, const uint8_t *slot, FoldClasses *ret);

@@ -1,5 +1,5 @@
 /* exec/shortcuts/fold_bundles.c — who lies where: communicators that lie alike have one template, those in
- * the same places are one bundle; what hosts send to each other is in rows. */
+ * the same places are one bundle, and so is what neighbouring GPUs of a host send to those of another. */
 #include <string.h>
 
 #include "exec/replay/state.h"
@@ -19,9 +19,8 @@ typedef struct {
   GArray *first;      /* uint32_t: where those of each lie begin in places, and of one more */
   GArray *places;     /* uint32_t: at no shift                                   */
   GHashTable *labels; /* LsSig > label                                           */
-  uint32_t *kept_at;  /* [GPUs that are kept] which of this first member was kept last, + 1 */
-  /* Of the stretch looked at: its first GPU, and how many there are; the number of the first, kept. */
-  uint32_t gpu, n_gpus, kept_gpu;
+  /* Of the stretch looked at: its first GPU, and how many there are. */
+  uint32_t gpu, n_gpus;
   bool is_kept;
   guint n_across; /* of b->across, those that are behind */
 } Finding;
@@ -71,7 +70,6 @@ look_at_stretch (Finding *f, uint32_t gpu)
   f->gpu = gpu;
   f->is_kept = stretch_before (s, gpu, &n_left) == gpu;
   f->n_gpus = n_left;
-  f->kept_gpu = stretch_kept_gpu (s, gpu);
 }
 
 /* Which members are kept, and how many; NULL: all. */
@@ -89,29 +87,12 @@ kept_members (Finding *f, const LsCommunicator *comm, uint32_t *ret_n)
   return kept;
 }
 
-static Crossing
-crossing_of (Finding *f, const KeptComm *kept, uint32_t shape, const uint32_t *places, uint32_t shift)
-{
-  const Blocks *b = f->b;
-  Crossing own = { .lie = lie_of (f, places, shapes_at (b->shapes, shape)->n_places, shift) };
-  const LsCommunicator comm = ls_plan_communicator (b->plan, kept->comm);
-  own.kept_members = kept_members (f, &comm, &own.n_kept_members);
-  return own;
-}
-
+/* Where ranks of a shape lie, at no shift. */
 static void
-add_template (Finding *f, KeptComm *kept, uint32_t shape, bool is_across, const Crossing *at)
+set_lie (Finding *f, Template *t, const LsCommunicator *comm, const uint32_t *places, uint32_t shift)
 {
-  Blocks *b = f->b;
-  Template own = { .shape = shape,
-                   .n_ranks = ls_plan_communicator (b->plan, kept->comm).n_ranks,
-                   .lie = at->lie,
-                   .is_across = is_across,
-                   .slot = f->slot[kept->comm],
-                   .n_kept_members = at->n_kept_members,
-                   .kept_members = at->kept_members };
-  kept->template = b->templates->len;
-  g_array_append_val (b->templates, own);
+  t->lie = lie_of (f, places, shapes_at (f->b->shapes, t->shape)->n_places, shift);
+  t->kept_members = kept_members (f, comm, &t->n_kept_members);
 }
 
 static const RoleCalls *
@@ -149,32 +130,35 @@ find_template (Finding *f, KeptComm *kept)
                                     comm.n_ranks, &places);
   if (shape == NO_SHAPE)
     return false;
-  const Crossing at = crossing_of (f, kept, shape, places, kept->shift);
-  add_template (f, kept, shape, false, &at);
+  Template own = { .shape = shape };
+  set_lie (f, &own, &comm, places, kept->shift);
+  kept->template = b->templates->len;
+  g_array_append_val (b->templates, own);
   if (seen)
     *seen = (Seen) { comm.offsets, comm.n_ranks, id, kept->template };
   return true;
 }
 
-/* Those of one Across are whole blocks apart. */
+/* Those of one template are whole blocks apart. */
 static void
-find_template_across (Finding *f, KeptComm *kept, Across *a)
+place_across (Finding *f, KeptComm *kept, uint32_t template)
 {
-  const Blocks *b = f->b;
-  kept->shift
-      = ls_plan_communicator (b->plan, kept->comm).first / b->stretches.gpus_of_block * b->stretches.n_kept;
-  Crossing *at = a->at;
-  if (!at->kept_members) {
-    const Crossing own = crossing_of (f, kept, a->shape, at->places, 0);
-    at->lie = own.lie;
-    at->n_kept_members = own.n_kept_members;
-    at->kept_members = own.kept_members;
+  const Stretches *s = &f->b->stretches;
+  const LsCommunicator comm = ls_plan_communicator (f->b->plan, kept->comm);
+  Template *t = &g_array_index (f->b->templates, Template, template);
+  Crossing *at = t->across;
+  kept->shift = comm.first / s->gpus_of_block * s->n_kept;
+  kept->template = template;
+  if (!t->kept_members && at->kept_members) {
+    t->lie = at->lie;
+    t->n_kept_members = at->n_kept_members;
+    t->kept_members = at->kept_members;
+  } else if (!t->kept_members) {
+    set_lie (f, t, &comm, at->places, 0);
+    at->lie = t->lie;
+    at->n_kept_members = t->n_kept_members;
+    at->kept_members = t->kept_members;
   }
-  if (a->template == 0) {
-    add_template (f, kept, a->shape, true, at);
-    a->template = kept->template + 1;
-  }
-  kept->template = a->template - 1;
 }
 
 /* --- bundles --------------------------------------------------------------------------- */
@@ -205,30 +189,23 @@ number_bundles (Finding *f)
   for (guint i = 0; i < b->kept->len; i++) {
     KeptComm *kept = blocks_kept (b, i);
     uint32_t *own = &bundle_at[first[blocks_template (b, kept)->lie] + kept->shift];
-    *own = *own == 0 ? ++b->n_bundles : *own;
+    *own = *own == 0 ? ++b->n_comm_bundles : *own;
     kept->bundle = *own - 1;
   }
 }
 
-/* Their communicators, in order. */
+/* Their communicators, in order. first: where those of each begin: [bundles + 1]. */
 static void
-fill_bundles (Finding *f)
+list_comms (Blocks *b, uint32_t *first)
 {
-  Blocks *b = f->b;
-  b->bundles = g_new0 (Bundle, b->n_bundles + 1);
   b->kept_of_bundle = g_new (uint32_t, b->kept->len + 1);
   for (guint i = 0; i < b->kept->len; i++)
-    b->bundles[blocks_kept (b, i)->bundle + 1].first++;
-  for (uint32_t i = 0; i < b->n_bundles; i++)
-    b->bundles[i + 1].first += b->bundles[i].first;
-  g_autofree uint32_t *next = g_new (uint32_t, b->n_bundles + 1);
-  for (uint32_t i = 0; i < b->n_bundles; i++)
-    next[i] = b->bundles[i].first;
-  for (guint i = 0; i < b->kept->len; i++) {
-    const KeptComm *kept = blocks_kept (b, i);
-    b->bundles[kept->bundle].shift = kept->shift;
-    b->kept_of_bundle[next[kept->bundle]++] = i;
-  }
+    first[blocks_kept (b, i)->bundle + 1]++;
+  for (uint32_t i = 0; i < b->n_comm_bundles; i++)
+    first[i + 1] += first[i];
+  g_autofree uint32_t *next = g_memdup2 (first, (b->n_comm_bundles + 1) * sizeof *first);
+  for (guint i = 0; i < b->kept->len; i++)
+    b->kept_of_bundle[next[blocks_kept (b, i)->bundle]++] = i;
 }
 
 /* --- kinds of bundles ------------------------------------------------------------------ */
@@ -238,95 +215,94 @@ static uint32_t
 label_of (Finding *f, const BundleKind *kind, uint32_t k)
 {
   const Blocks *b = f->b;
-  LsSig sig = { kind->n_comms, 0 };
+  LsSig sig = { kind->n_callers, 0 };
   bool is_any = false;
-  for (uint32_t i = 0; i < kind->n_comms; i++) {
-    const Template *t = &g_array_index (b->templates, Template, kind->templates[i]);
-    uint32_t label = shapes_at (b->shapes, t->shape)->label[k];
+  for (uint32_t i = 0; i < kind->n_callers; i++) {
+    uint32_t label = shapes_at (b->shapes, kind->shape[i])->label[k];
     is_any = is_any || label > 0;
     ls_sig_add (&sig, label);
   }
   return is_any ? sigs_id (f->labels, b->arena, sig) : 0;
 }
 
-/* Of hosts, or of what is above them. */
+/* times: for how many places each stands, if they are of several stretches; NULL: one. */
 static void
-add_places (Finding *f, uint32_t lie, bool of_hosts, BundleKind *kind)
-{
-  uint32_t n, *place = (uint32_t *) kind->place, *number = (uint32_t *) kind->number,
-              *label = (uint32_t *) kind->label;
-  const uint32_t *places = places_of (f, lie, &n);
-  for (uint32_t k = 0; k < n; k++) {
-    bool counts = places[k] != LS_NO_PLACE && (places[k] < f->b->at->n_hosts) == of_hosts;
-    uint32_t own = counts ? label_of (f, kind, k) : 0;
-    if (own == 0)
-      continue;
-    place[kind->n] = places[k];
-    number[kind->n] = k;
-    label[kind->n++] = own;
-  }
-}
-
-/* NULL: once each. */
-static const uint32_t *
-times_of (const Blocks *b, const BundleKind *kind)
-{
-  bool is_across = g_array_index (b->templates, Template, kind->templates[0]).is_across;
-  uint32_t *times = is_across ? ls_arena_new_array (b->arena, uint32_t, kind->n + 1) : NULL;
-  for (uint32_t k = 0; k < kind->n && times; k++)
-    times[k] = stretch_times (&b->stretches, kind->place[k]);
-  return times;
-}
-
-static void
-add_kind (Finding *f, const Bundle *bundle)
+add_places (Finding *f, uint32_t lie, BundleKind *kind, uint32_t *times)
 {
   Blocks *b = f->b;
-  BundleKind kind = { .n_comms = bundle[1].first - bundle->first };
-  uint32_t *templates = ls_arena_new_array (b->arena, uint32_t, kind.n_comms), n_places;
-  for (uint32_t i = 0; i < kind.n_comms; i++) {
-    templates[i] = blocks_kept (b, b->kept_of_bundle[bundle->first + i])->template;
-    const Template *t = &g_array_index (b->templates, Template, templates[i]);
-    ls_sig_add_sig (&kind.sig, shapes_at (b->shapes, t->shape)->sig);
-    ls_sig_add (&kind.sig, (uint64_t) t->n_ranks << 32 | t->slot);
+  uint32_t n;
+  const uint32_t *places = places_of (f, lie, &n);
+  uint32_t *number = ls_arena_new_array (b->arena, uint32_t, MAX (1, n)),
+           *label = ls_arena_new_array (b->arena, uint32_t, MAX (1, n));
+  for (uint32_t k = 0; k < n; k++) {
+    uint32_t own = places[k] != LS_NO_PLACE ? label_of (f, kind, k) : 0;
+    if (own == 0)
+      continue;
+    if (times)
+      times[kind->n] = stretch_times (&b->stretches, places[k]);
+    number[kind->n] = k;
+    label[kind->n++] = own;
+    g_array_append_val (b->places, places[k]);
   }
-  kind.templates = templates;
-  uint32_t lie = g_array_index (b->templates, Template, templates[0]).lie;
-  places_of (f, lie, &n_places);
-  kind.place = ls_arena_new_array (b->arena, uint32_t, MAX (1, n_places));
-  kind.number = ls_arena_new_array (b->arena, uint32_t, MAX (1, n_places));
-  kind.label = ls_arena_new_array (b->arena, uint32_t, MAX (1, n_places));
-  add_places (f, lie, true, &kind);
-  kind.n_hosts = kind.n;
-  add_places (f, lie, false, &kind);
-  kind.times = times_of (b, &kind);
+  kind->times = times;
+  kind->number = number;
+  kind->label = label;
+}
+
+/* kept: those of the bundle. */
+static void
+add_kind (Finding *f, const uint32_t *kept, uint32_t n)
+{
+  Blocks *b = f->b;
+  BundleKind kind = { .n_callers = n, .gpu = NO_GPU_NUMBER };
+  uint32_t *shapes = ls_arena_new_array (b->arena, uint32_t, n), n_places;
+  for (uint32_t i = 0; i < n; i++) {
+    const KeptComm *own = blocks_kept (b, kept[i]);
+    shapes[i] = blocks_template (b, own)->shape;
+    ls_sig_add_sig (&kind.sig, shapes_at (b->shapes, shapes[i])->sig);
+    ls_sig_add (&kind.sig,
+                (uint64_t) ls_plan_communicator (b->plan, own->comm).n_ranks << 32 | f->slot[own->comm]);
+  }
+  kind.shape = shapes;
+  const Template *first = blocks_template (b, blocks_kept (b, kept[0]));
+  places_of (f, first->lie, &n_places);
+  add_places (f, first->lie, &kind,
+              first->across ? ls_arena_new_array (b->arena, uint32_t, n_places + 1) : NULL);
   g_array_append_val (b->kinds, kind);
 }
 
+/* Of all bundles of communicators. */
 static void
 find_kinds (Finding *f)
 {
   Blocks *b = f->b;
-  g_autofree LsSig *sigs = g_new0 (LsSig, b->n_bundles + 1);
-  g_autofree uint32_t *kind = g_new (uint32_t, b->n_bundles + 1);
+  uint32_t n = b->n_comm_bundles;
+  g_autofree LsSig *sigs = g_new0 (LsSig, n + 1);
+  g_autofree uint32_t *kind = g_new (uint32_t, n + 1), *first = g_new0 (uint32_t, n + 1),
+                      *place = g_new (uint32_t, n + 1); /* by kind */
+  list_comms (b, first);
   for (guint i = 0; i < b->kept->len; i++)
     ls_sig_add (&sigs[blocks_kept (b, i)->bundle], blocks_kept (b, i)->template);
-  sigs_number (sigs, b->n_bundles, kind);
-  for (uint32_t i = 0; i < b->n_bundles; i++) {
-    b->bundles[i].kind = kind[i];
-    if (kind[i] == b->kinds->len)
-      add_kind (f, &b->bundles[i]);
+  sigs_number (sigs, n, kind);
+  for (uint32_t i = 0; i < n; i++) {
+    const uint32_t *kept = &b->kept_of_bundle[first[i]];
+    if (kind[i] == b->kinds->len) {
+      place[kind[i]] = b->places->len;
+      add_kind (f, kept, first[i + 1] - first[i]);
+    }
+    const Bundle own = { kind[i], blocks_kept (b, *kept)->shift, place[kind[i]], first[i] };
+    g_array_append_val (b->bundles, own);
   }
 }
 
-/* Of a communicator, which are asked in their order; NULL: it is in one stretch. */
-static Across *
+/* The template of a communicator, which are asked in their order; UINT32_MAX: it is in one stretch. */
+static uint32_t
 next_across (Finding *f, uint32_t c)
 {
   const GArray *all = f->b->across;
   if (!all || f->n_across == all->len || g_array_index (all, AcrossComm, f->n_across).comm != c)
-    return NULL;
-  return g_array_index (all, AcrossComm, f->n_across++).across;
+    return UINT32_MAX;
+  return g_array_index (all, AcrossComm, f->n_across++).template;
 }
 
 /* Of one that nothing else stands for. False: as find_template(). */
@@ -334,18 +310,13 @@ static bool
 find_kept (Finding *f, uint32_t c, const LsCommunicator *comm)
 {
   Blocks *b = f->b;
-  uint32_t first = ls_comm_rank (comm, 0);
-  Across *across = next_across (f, c);
-  look_at_stretch (f, first);
-  uint32_t *known = f->kept_at && !across ? &f->kept_at[f->kept_gpu + (first - f->gpu)] : NULL;
+  uint32_t across = next_across (f, c);
   KeptComm own = { .comm = c, .offsets = comm->offsets };
-  bool ok = across || find_template (f, &own);
-  if (across)
-    find_template_across (f, &own, across);
+  bool ok = across != UINT32_MAX || find_template (f, &own);
+  if (across != UINT32_MAX)
+    place_across (f, &own, across);
   b->kept_of_comm[c] = b->kept->len;
   g_array_append_val (b->kept, own);
-  if (known)
-    *known = b->kept->len;
   return ok;
 }
 
@@ -355,7 +326,7 @@ n_expected (const Blocks *b, const KeptComm *kept)
 {
   const Stretches *s = &b->stretches;
   uint32_t first = ls_plan_member (b->plan, kept->comm, 0);
-  bool is_in_one = s->kept && !blocks_template (b, kept)->is_across;
+  bool is_in_one = s->kept && !blocks_template (b, kept)->across;
   return is_in_one ? s->n_of[s->kept[stretch_of_gpu (s, first)]] - 1 : 0;
 }
 
@@ -365,7 +336,7 @@ n_stood_for (Finding *f, uint32_t c, const LsCommRun *run, uint32_t i)
 {
   const GArray *across = f->b->across;
   uint32_t first = ls_comm_rank (&run->first, 0) + i * run->stride;
-  if (!f->kept_at)
+  if (!f->b->stretches.kept)
     return 0;
   look_at_stretch (f, first);
   uint32_t left = f->gpu + f->n_gpus - first,
@@ -375,22 +346,23 @@ n_stood_for (Finding *f, uint32_t c, const LsCommRun *run, uint32_t i)
   return n;
 }
 
-/* n of them, each by what is kept of the same first member: that is what they are in their own stretch, as
- * their first members have the same place there, and so the same role (stretches_find()). False: nothing that
- * is kept stands for one. */
+/* n of them, each by what is at the same place in the stretch that is kept: that is what they are in their
+ * own, as their first members have the same place there, and so the same role (stretches_find()). False:
+ * nothing that is kept stands for one. */
 static bool
 stand_for (Finding *f, uint32_t c, const LsCommRun *run, uint32_t i, uint32_t n)
 {
-  const uint32_t *known
-      = &f->kept_at[f->kept_gpu + (ls_comm_rank (&run->first, 0) + i * run->stride - f->gpu)];
-  const uint8_t *slot = &f->slot[c + i];
-  uint32_t *of_comm = &f->b->kept_of_comm[c + i];
-  KeptComm *all = blocks_kept (f->b, 0);
-  for (uint32_t k = 0; k < n; k++, known += run->stride) {
-    KeptComm *kept = *known > 0 ? &all[*known - 1] : NULL;
-    if (!kept || run->first.offsets != kept->offsets || slot[k] != f->slot[kept->comm])
+  Blocks *b = f->b;
+  uint32_t n_left,
+      first = stretch_before (&b->stretches, ls_comm_rank (&run->first, 0) + i * run->stride, &n_left),
+      like = ls_plan_comm_of (b->plan, first, (LsSlot) f->slot[c + i]);
+  if (like >= c + i || ls_plan_member (b->plan, like, 0) != first)
+    return false;
+  for (uint32_t k = 0; k < n; k++) {
+    KeptComm *kept = blocks_kept (b, b->kept_of_comm[like + k]);
+    if (kept->comm != like + k || kept->offsets != run->first.offsets)
       return false;
-    of_comm[k] = *known - 1;
+    b->kept_of_comm[c + i + k] = b->kept_of_comm[like + k];
     kept->n_like++;
   }
   return true;
@@ -435,17 +407,17 @@ bundles_find (Blocks *b, const uint8_t *slot)
                 .first = g_array_new (FALSE, FALSE, sizeof (uint32_t)),
                 .places = g_array_new (FALSE, FALSE, sizeof (uint32_t)),
                 .labels = g_hash_table_new (ls_sig_hash, ls_sig_is_same) };
-  if (b->stretches.kept)
-    f.kept_at = g_new0 (uint32_t, stretch_n_gpus (&b->stretches));
   g_array_append_val (f.first, zero);
-  b->templates = g_array_new (FALSE, FALSE, sizeof (Template));
+  if (!b->templates)
+    b->templates = g_array_new (FALSE, FALSE, sizeof (Template));
   b->kinds = g_array_new (FALSE, FALSE, sizeof (BundleKind));
   b->kept = g_array_new (FALSE, FALSE, sizeof (KeptComm));
+  b->bundles = g_array_new (FALSE, FALSE, sizeof (Bundle));
+  b->places = g_array_new (FALSE, FALSE, sizeof (uint32_t));
   b->kept_of_comm = g_new (uint32_t, n + 1);
   bool ok = find_templates (&f);
   if (ok) {
     number_bundles (&f);
-    fill_bundles (&f);
     find_kinds (&f);
   }
   g_free (f.seen);
@@ -453,7 +425,6 @@ bundles_find (Blocks *b, const uint8_t *slot)
   g_array_unref (f.first);
   g_array_unref (f.places);
   g_hash_table_unref (f.labels);
-  g_free (f.kept_at);
   return ok;
 }
 
@@ -467,7 +438,7 @@ typedef struct {
   const uint32_t *offsets; /* those of which it is known */
   uint32_t farthest;       /* how far they go from the first, but for whole blocks */
   uint32_t begin;          /* of the stretch looked at: its first GPU */
-  GHashTable *known;       /* LsSig of where and what > Across */
+  GHashTable *known;       /* LsSig of where and what > template + 1 */
   GHashTable *crossings;   /* shape that another is like > the Crossing of the last such */
   LsSig *sum;              /* [stretches] zeros, but while one is looked at */
   LsSig *sig;              /* [stretches] of all communicators */
@@ -534,22 +505,21 @@ crossing_new (Sorting *s, const uint32_t *places, const Shape *shape)
   return x;
 }
 
-static Across *
-across_new (Sorting *s, const uint32_t *places, uint32_t number)
+/* Of a shape at these places, as of others that are like it there. */
+static Crossing *
+crossing_of (Sorting *s, const uint32_t *places, uint32_t number)
 {
   const Shape *shape = shapes_at (s->b->shapes, number);
-  Across *a = ls_arena_new_array (s->b->arena, Across, 1);
   Crossing *x = g_hash_table_lookup (s->crossings, GUINT_TO_POINTER (shape->like));
   if (!x || memcmp (x->places, places, shape->n_places * sizeof *places) != 0) {
     x = crossing_new (s, places, shape);
     g_hash_table_insert (s->crossings, GUINT_TO_POINTER (shape->like), x);
   }
-  *a = (Across) { .shape = number, .at = x };
-  return a;
+  return x;
 }
 
-/* The same for all that lie alike, whole blocks apart. NULL: a call cannot be planned. */
-static Across *
+/* The template of all that lie alike, whole blocks apart. UINT32_MAX: a call cannot be planned. */
+static uint32_t
 across_of (Sorting *s, uint32_t c)
 {
   const Blocks *b = s->b;
@@ -559,19 +529,19 @@ across_of (Sorting *s, uint32_t c)
   LsSig key = ls_sig_of ((uint64_t) (uintptr_t) comm.offsets);
   ls_sig_add (&key, (uint64_t) comm.n_ranks << 32 | comm.first % b->stretches.gpus_of_block);
   ls_sig_add (&key, role->id[list]);
-  Across *a = g_hash_table_lookup (s->known, &key);
-  if (a)
-    return a;
+  guint known = sigs_id (s->known, b->arena, key);
+  if (known <= b->templates->len)
+    return known - 1;
   comm.first %= b->stretches.gpus_of_block; /* those of the first block lie where these do in theirs */
   const uint32_t *places;
   g_autofree uint32_t *ranks = ls_comm_ranks (&comm);
-  uint32_t shape
-      = shapes_of_calls (b->shapes, role->keys[list], role->id[list], ranks, comm.n_ranks, &places);
-  if (shape == NO_SHAPE)
-    return NULL;
-  a = across_new (s, places, shape);
-  g_hash_table_insert (s->known, sig_keep (b->arena, key), a);
-  return a;
+  Template own = { 0 };
+  own.shape = shapes_of_calls (b->shapes, role->keys[list], role->id[list], ranks, comm.n_ranks, &places);
+  if (own.shape == NO_SHAPE)
+    return UINT32_MAX;
+  own.across = crossing_of (s, places, own.shape);
+  g_array_append_val (b->templates, own);
+  return known - 1;
 }
 
 /* Sums over communicators are bilinear in random words of who it is and of what it has there. */
@@ -579,14 +549,16 @@ static bool
 add_comm (Sorting *s, uint32_t c)
 {
   const AcrossComm own = { c, across_of (s, c) };
+  if (own.template == UINT32_MAX)
+    return false;
   const LsSig word = ls_sig_of (c);
-  const Crossing *at = own.across ? own.across->at : NULL;
+  const Crossing *at = g_array_index (s->b->templates, Template, own.template).across;
   g_array_append_val (s->b->across, own);
-  for (uint32_t i = 0; at && i < at->n; i++) {
+  for (uint32_t i = 0; i < at->n; i++) {
     s->sig[at->stretch[i]].a += word.a * at->sum[i].a;
     s->sig[at->stretch[i]].b += word.b * at->sum[i].b;
   }
-  return own.across != NULL;
+  return true;
 }
 
 /* False: a call cannot be planned. */
@@ -595,6 +567,7 @@ add_comms (Sorting *s)
 {
   Blocks *b = s->b;
   bool ok = true;
+  b->templates = g_array_new (FALSE, FALSE, sizeof (Template));
   b->across = g_array_new (FALSE, FALSE, sizeof (AcrossComm));
   LsCommRun run;
   for (uint32_t c = 0; c < b->plan->n_comms && ok; c += run.n) {
@@ -628,21 +601,22 @@ sorts_find (Blocks *b, const uint8_t *slot)
   return n_sorts <= n / 2;
 }
 
-/* ---- rows ---- */
+/* ---- what hosts send ---- */
 
-/* The rows of the last host at its place in a period. */
+/* What the last host at its place in a period sends. */
 typedef struct {
   bool is_there;
   uint32_t host;
-  guint first, n; /* into rows_at */
-} SeenRows;
+  guint first, n; /* into bundles */
+} SeenSends;
 
 typedef struct {
   Blocks *b;
-  GHashTable *known;       /* LsSig > row + 1                                          */
+  GHashTable *known;       /* LsSig > kind + 1, but for those of communicators         */
+  guint n_kinds;           /* of communicators                                         */
   uint32_t *peers, *ranks; /* [GPUs of a host], [twice as many] of the one looked at   */
-  SeenRows *seen;          /* [hosts of a period]; NULL: each host is looked at        */
-} RowFinding;
+  SeenSends *seen;         /* [hosts of a period]; NULL: each host is looked at        */
+} SendFinding;
 
 static uint32_t
 rank_at (const Blocks *b, uint32_t host, uint32_t gpu)
@@ -650,14 +624,14 @@ rank_at (const Blocks *b, uint32_t host, uint32_t gpu)
   return blocks_rank (b, host * b->at->gpus_per_host + gpu);
 }
 
-/* Of each GPU of a host, the neighbour in that direction, if it matters; else UINT32_MAX. */
+/* Of each GPU of a host, the neighbour in that direction to which it sends; else UINT32_MAX. */
 static void
 find_peers (const Blocks *b, uint32_t host, uint32_t to_next, uint32_t *ret_peers)
 {
   for (uint32_t i = 0; i < b->at->gpus_per_host; i++) {
     uint32_t rank = rank_at (b, host, i);
-    bool matters = rank != UINT32_MAX && (b->peers[ls_plan_role (b->plan, rank)] >> to_next & 1);
-    ret_peers[i] = matters ? ls_plan_peer (b->plan, rank, to_next) : UINT32_MAX;
+    bool sends = rank != UINT32_MAX && b->roles[ls_plan_role (b->plan, rank)].id[SENDS + to_next] != 0;
+    ret_peers[i] = sends ? ls_plan_peer (b->plan, rank, to_next) : UINT32_MAX;
   }
 }
 
@@ -682,7 +656,7 @@ host_of_peer (const Blocks *b, uint32_t peer)
 }
 
 bool
-rows_shape_rank (const Blocks *b, uint32_t rank, uint32_t ret_shape[3], uint32_t ret_places[2][SEND_PLACES])
+sends_shape_rank (const Blocks *b, uint32_t rank, uint32_t ret_shape[3], uint32_t ret_places[2][SEND_PLACES])
 {
   const RoleCalls *role = &b->roles[ls_plan_role (b->plan, rank)];
   for (uint32_t p = 0; p < 2; p++) {
@@ -701,66 +675,57 @@ rows_shape_rank (const Blocks *b, uint32_t rank, uint32_t ret_shape[3], uint32_t
   return ret_shape[2] != NO_SHAPE;
 }
 
-/* False: a call cannot be planned. */
+/* kind: but for its shapes and places. False: a call cannot be planned. */
 static bool
-make_row (Blocks *b, uint32_t host, uint32_t n_places, Row *row)
+add_send_kind (SendFinding *f, uint32_t host, BundleKind kind)
 {
-  uint32_t *shapes = ls_arena_new_array (b->arena, uint32_t, row->n);
-  for (uint32_t i = 0; i < row->n; i++) {
+  Blocks *b = f->b;
+  uint32_t *shapes = ls_arena_new_array (b->arena, uint32_t, kind.n_callers),
+           *number = ls_arena_new_array (b->arena, uint32_t, kind.n),
+           *label = ls_arena_new_array (b->arena, uint32_t, kind.n);
+  for (uint32_t i = 0; i < kind.n_callers; i++) {
     uint32_t shape[3], places[2][SEND_PLACES];
-    if (!rows_shape_rank (b, rank_at (b, host, row->gpu + i), shape, places))
+    if (!sends_shape_rank (b, rank_at (b, host, kind.gpu + i), shape, places))
       return false;
-    shapes[i] = shape[row->to_next];
-    g_assert (shapes[i] == NO_SHAPE || shapes_at (b->shapes, shapes[i])->n_places == n_places);
-    row->n_places = shapes[i] == NO_SHAPE ? row->n_places : n_places;
+    shapes[i] = shape[kind.to_next];
+    g_assert (shapes_at (b->shapes, shapes[i])->n_places == kind.n);
   }
-  row->shape = shapes;
-  row->label = b->n_row_labels;
-  b->n_row_labels += MAX (1, n_places);
+  for (uint32_t k = 0; k < kind.n; k++) {
+    number[k] = k;
+    label[k] = k + 1;
+  }
+  kind.shape = shapes;
+  kind.number = number;
+  kind.label = label;
+  g_array_append_val (b->kinds, kind);
   return true;
 }
 
-/* UINT32_MAX: a call cannot be planned. Of `row` nothing is known but the GPUs. */
-static uint32_t
-number_of_row (RowFinding *f, LsSig key, uint32_t host, uint32_t n_places, Row row)
-{
-  Blocks *b = f->b;
-  uint32_t number = sigs_id (f->known, b->arena, key) - 1;
-  if (number < b->rows->len)
-    return number;
-  if (!make_row (b, host, n_places, &row))
-    return UINT32_MAX;
-  g_array_append_val (b->rows, row);
-  return number;
-}
-
-/* peers: of the GPUs of the row. */
+/* What so many GPUs of a host send, from one on. */
 static bool
-add_row (RowFinding *f, uint32_t host, Row row, const uint32_t *peers)
+add_sends (SendFinding *f, uint32_t host, uint32_t to_next, uint32_t gpu, uint32_t n)
 {
   Blocks *b = f->b;
   const uint32_t *places;
-  uint32_t n_places, n = row.n;
+  BundleKind kind = { .n_callers = n, .gpu = gpu, .to_next = to_next };
   for (uint32_t i = 0; i < n; i++)
-    f->ranks[i] = rank_at (b, host, row.gpu + i);
-  memcpy (&f->ranks[n], peers, n * sizeof *peers);
-  LsSig key = shapes_key (b->shapes, row.to_next, f->ranks, 2 * n, &places, &n_places);
+    f->ranks[i] = rank_at (b, host, gpu + i);
+  memcpy (&f->ranks[n], &f->peers[gpu], n * sizeof *f->peers);
+  kind.sig = shapes_key (b->shapes, to_next, f->ranks, 2 * n, &places, &kind.n);
   for (uint32_t i = 0; i < n; i++)
-    ls_sig_add (&key, b->roles[ls_plan_role (b->plan, f->ranks[i])].id[SENDS + row.to_next]);
-  RowLie lie = { .from = host, .to = host_of_peer (b, peers[0]), .first = b->row_places->len };
-  for (uint32_t k = 0; k < n_places; k++) {
+    ls_sig_add (&kind.sig, b->roles[ls_plan_role (b->plan, f->ranks[i])].id[SENDS + to_next]);
+  const Bundle own
+      = { .kind = f->n_kinds + sigs_id (f->known, b->arena, kind.sig) - 1, .place = b->places->len };
+  for (uint32_t k = 0; k < kind.n; k++) {
     uint32_t place = stretch_kept (&b->stretches, places[k]);
-    g_array_append_val (b->row_places, place);
+    g_array_append_val (b->places, place);
   }
-  lie.row = number_of_row (f, key, host, n_places, row);
-  const RowAt at = { b->row_lies->len, 0 };
-  g_array_append_val (b->row_lies, lie);
-  g_array_append_val (b->rows_at, at);
-  return lie.row != UINT32_MAX;
+  g_array_append_val (b->bundles, own);
+  return own.kind < b->kinds->len || add_send_kind (f, host, kind);
 }
 
 static bool
-find_rows_to (RowFinding *f, uint32_t host, uint32_t to_next)
+find_sends_to (SendFinding *f, uint32_t host, uint32_t to_next)
 {
   const Blocks *b = f->b;
   uint32_t per_host = b->at->gpus_per_host;
@@ -771,14 +736,14 @@ find_rows_to (RowFinding *f, uint32_t host, uint32_t to_next)
     uint32_t to = host_of_peer (b, f->peers[i]);
     for (n = 1; i + n < per_host && host_of_peer (b, f->peers[i + n]) == to;)
       n++;
-    if (to != UINT32_MAX && !add_row (f, host, (Row) { .gpu = i, .n = n, .to_next = to_next }, &f->peers[i]))
+    if (to != UINT32_MAX && !add_sends (f, host, to_next, i, n))
       return false;
   }
   return true;
 }
 
 bool
-rows_are_of_same_roles (const Blocks *b, uint32_t host, uint32_t other)
+hosts_have_same_roles (const Blocks *b, uint32_t host, uint32_t other)
 {
   uint32_t n = b->at->gpus_per_host, first = stretch_gpu (&b->stretches, host * n),
            first_of_other = stretch_gpu (&b->stretches, other * n);
@@ -790,51 +755,48 @@ rows_are_of_same_roles (const Blocks *b, uint32_t host, uint32_t other)
 
 /* As of a host that is alike but for whole periods: a role has its neighbours at one distance. */
 static void
-repeat_rows (Blocks *b, uint32_t host, SeenRows *seen)
+repeat_sends (Blocks *b, uint32_t host, SeenSends *seen)
 {
-  guint first = b->rows_at->len;
-  g_array_set_size (b->rows_at, first + seen->n);
-  RowAt *at = &g_array_index (b->rows_at, RowAt, first),
-        *before = &g_array_index (b->rows_at, RowAt, seen->first);
+  guint first = b->bundles->len;
+  g_array_set_size (b->bundles, first + seen->n);
+  Bundle *own = &g_array_index (b->bundles, Bundle, first);
+  memcpy (own, blocks_bundle (b, seen->first), seen->n * sizeof *own);
   for (guint i = 0; i < seen->n; i++)
-    at[i] = (RowAt) { before[i].lie, before[i].shift + (host - seen->host) / b->period };
-  *seen = (SeenRows) { true, host, first, seen->n };
+    own[i].shift += (host - seen->host) / b->period;
+  *seen = (SeenSends) { true, host, first, seen->n };
 }
 
 static bool
-find_rows_of (RowFinding *f, uint32_t host)
+find_sends_of (SendFinding *f, uint32_t host)
 {
   Blocks *b = f->b;
-  SeenRows *seen = f->seen ? &f->seen[host % b->period] : NULL;
-  if (seen && seen->is_there && rows_are_of_same_roles (b, host, seen->host)) {
-    repeat_rows (b, host, seen);
+  SeenSends *seen = f->seen ? &f->seen[host % b->period] : NULL;
+  if (seen && seen->is_there && hosts_have_same_roles (b, host, seen->host)) {
+    repeat_sends (b, host, seen);
     return true;
   }
-  guint first = b->rows_at->len;
+  guint first = b->bundles->len;
   for (uint32_t p = 0; p < 2; p++)
-    if (!find_rows_to (f, host, p))
+    if (!find_sends_to (f, host, p))
       return false;
   if (seen)
-    *seen = (SeenRows) { true, host, first, b->rows_at->len - first };
+    *seen = (SeenSends) { true, host, first, b->bundles->len - first };
   return true;
 }
 
 bool
-rows_find (Blocks *b)
+sends_find (Blocks *b)
 {
   uint32_t per_host = b->at->gpus_per_host;
-  RowFinding f = { .b = b,
-                   .known = g_hash_table_new (ls_sig_hash, ls_sig_is_same),
-                   .peers = g_new (uint32_t, per_host),
-                   .ranks = g_new (uint32_t, 2 * per_host),
-                   .seen = b->period > 0 ? g_new0 (SeenRows, b->period) : NULL };
-  b->rows = g_array_new (FALSE, FALSE, sizeof (Row));
-  b->row_lies = g_array_new (FALSE, FALSE, sizeof (RowLie));
-  b->rows_at = g_array_new (FALSE, FALSE, sizeof (RowAt));
-  b->row_places = g_array_new (FALSE, FALSE, sizeof (uint32_t));
+  SendFinding f = { .b = b,
+                    .known = g_hash_table_new (ls_sig_hash, ls_sig_is_same),
+                    .n_kinds = b->kinds->len,
+                    .peers = g_new (uint32_t, per_host),
+                    .ranks = g_new (uint32_t, 2 * per_host),
+                    .seen = b->period > 0 ? g_new0 (SeenSends, b->period) : NULL };
   bool ok = true;
   for (uint32_t host = 0; host < b->at->n_hosts && ok && !b->is_one; host++)
-    ok = find_rows_of (&f, host);
+    ok = find_sends_of (&f, host);
   g_hash_table_unref (f.known);
   g_free (f.peers);
   g_free (f.ranks);

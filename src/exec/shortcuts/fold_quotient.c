@@ -1,10 +1,8 @@
 /* exec/shortcuts/fold_quotient.c — the two refinements (fold_blocks.h). Of the first, hosts are the ranks,
  * bundles of several places the communicators, and places the resources; of the second, the ranks,
  * communicators and resources of one place of each class. */
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/order.h"
 #include "base/tally.h"
 #include "exec/extras.h"
 #include "exec/replay/state.h"
@@ -33,7 +31,7 @@ first_of_hosts (const Blocks *b, LsSig *ret)
 {
   bool may_repeat = b->period > 0 && !b->x->options.slow;
   for (uint32_t i = 0; i < b->at->n_hosts; i++)
-    ret[i] = may_repeat && i > 0 && rows_are_of_same_roles (b, i, i - 1) ? ret[i - 1] : first_of_host (b, i);
+    ret[i] = may_repeat && i > 0 && hosts_have_same_roles (b, i, i - 1) ? ret[i - 1] : first_of_host (b, i);
 }
 
 /* Of a group or a pod: its rates. */
@@ -57,79 +55,48 @@ sig_of_local (const BundleKind *kind)
 
 /* --- who sees what ------------------------------------------------------------------------ */
 
-/* What a host sees: itself, what it is in, what it sends or hears by a label. */
-enum { OF_ITSELF, OF_ABOVE, OF_ROWS };
-
-static uint32_t
-pattern_of_row (uint32_t label, bool is_peer)
-{
-  return OF_ROWS + 2 * label + is_peer;
-}
-
 /* The bundles of several places, and those of one host as a part of what that is: of_place. */
 static void
 add_bundles (const Blocks *b, RefineLists *l, GArray *wide, LsSig *of_place)
 {
-  for (uint32_t i = 0; i < b->n_bundles; i++) {
-    const Bundle *bundle = &b->bundles[i];
+  for (uint32_t i = 0; i < b->bundles->len; i++) {
+    const Bundle *bundle = blocks_bundle (b, i);
     const BundleKind *kind = blocks_kind (b, bundle);
-    if (blocks_is_local (kind)) {
-      ls_sig_add_times (&of_place[blocks_moved (b, kind->place[0], bundle->shift)], 1, sig_of_local (kind));
+    if (blocks_is_local (b, bundle)) {
+      ls_sig_add_times (&of_place[blocks_place (b, bundle, 0)], 1, sig_of_local (kind));
       continue;
     }
     refine_begin_comm (l);
     for (uint32_t k = 0; k < kind->n; k++) {
-      uint32_t place = blocks_moved (b, kind->place[k], bundle->shift);
-      refine_add_load (l, place, kind->times ? kind->times[k] : 1, kind->label[k]);
+      uint32_t place = blocks_place (b, bundle, k);
+      if (kind->gpu == NO_GPU_NUMBER
+          || place < b->at->n_hosts) /* the two hosts of a send see what they are in */
+        refine_add_load (l, place, kind->times ? kind->times[k] : 1, kind->label[k]);
       refine_add_use (l, place, 1, wide->len, kind->label[k]);
     }
     g_array_append_val (wide, i);
   }
 }
 
-static void
-add_row (const Blocks *b, RefineLists *l, const RowAt *at, uint32_t owner)
-{
-  const RowLie *lie = &g_array_index (b->row_lies, RowLie, at->lie);
-  const Row *row = &g_array_index (b->rows, Row, lie->row);
-  const uint32_t *places = &g_array_index (b->row_places, uint32_t, lie->first);
-  refine_add_load (l, blocks_moved (b, lie->to, at->shift), 1, pattern_of_row (row->label, true));
-  for (uint32_t k = 0; k < row->n_places; k++)
-    refine_add_use (l, blocks_moved (b, places[k], at->shift), 1, owner,
-                    pattern_of_row (row->label + k, false));
-}
+/* What a host sees: itself, what it is in. */
+enum { OF_ITSELF, OF_ABOVE };
 
-static uint32_t
-from_of_row (const Blocks *b, guint i)
-{
-  const RowAt *at = &g_array_index (b->rows_at, RowAt, i);
-  return blocks_moved (b, g_array_index (b->row_lies, RowLie, at->lie).from, at->shift);
-}
-
-/* Hosts that see more than what loads them: what they are in, where that matters, and to whom they send. Rows
- * are in the order of these. Returns how many. */
+/* Hosts that see more than what loads them: what they are in, where that matters. Returns how many. */
 static uint32_t
 add_hosts (const Blocks *b, RefineLists *l, uint32_t n_wide)
 {
   uint32_t n = 0;
-  guint next = 0;
   for (uint32_t host = 0; host < b->at->n_hosts; host++) {
-    uint32_t group = ls_places_group_of (b->at, host), pod = ls_places_pod_of (b->at, host);
-    bool sends = next < b->rows_at->len && from_of_row (b, next) == host;
-    if (!sends && !blocks_matters (b, group) && !blocks_matters (b, pod))
+    const uint32_t above[] = { ls_places_group_of (b->at, host), ls_places_pod_of (b->at, host) };
+    if (!blocks_matters (b, above[0]) && !blocks_matters (b, above[1]))
       continue;
     refine_begin_rank (l);
     refine_add_load (l, host, 1, OF_ITSELF);
-    refine_add_use (l, host, 1, n_wide + n, OF_ITSELF);
-    if (blocks_matters (b, group))
-      refine_add_load (l, group, 1, OF_ABOVE);
-    if (blocks_matters (b, pod))
-      refine_add_load (l, pod, 1, OF_ABOVE);
-    for (; next < b->rows_at->len && from_of_row (b, next) == host; next++)
-      add_row (b, l, &g_array_index (b->rows_at, RowAt, next), n_wide + n);
-    n++;
+    refine_add_use (l, host, 1, n_wide + n++, OF_ITSELF);
+    for (int i = 0; i < 2; i++)
+      if (blocks_matters (b, above[i]))
+        refine_add_load (l, above[i], 1, OF_ABOVE);
   }
-  g_assert (next == b->rows_at->len);
   return n;
 }
 
@@ -147,43 +114,45 @@ tell_places_apart (const Blocks *b, const GArray *wide, Refine *r)
     r->is_ample[i] = !blocks_matters (b, i);
   }
   for (guint i = 0; i < wide->len; i++)
-    r->comm[i] = blocks_kind (b, &b->bundles[g_array_index (wide, uint32_t, i)])->sig;
+    r->comm[i] = blocks_kind (b, blocks_bundle (b, g_array_index (wide, uint32_t, i)))->sig;
 }
 
 /* --- what it says of communicators --------------------------------------------------------- */
 
-/* Classes of all bundles, by those of several places and those of hosts. */
+/* Classes of the bundles of communicators, by those of several places, which come first, and those of
+ * hosts. */
 static uint32_t
 number_bundles (const Blocks *b, const GArray *wide, const uint32_t *class_of_wide, uint32_t *ret_class)
 {
-  g_autofree LsSig *sig = g_new (LsSig, b->n_bundles + 1);
-  for (uint32_t i = 0; i < b->n_bundles; i++) {
-    const BundleKind *kind = blocks_kind (b, &b->bundles[i]);
-    if (!blocks_is_local (kind))
+  g_autofree LsSig *sig = g_new (LsSig, b->n_comm_bundles + 1);
+  for (uint32_t i = 0, n_wide = 0; i < b->n_comm_bundles; i++) {
+    const Bundle *bundle = blocks_bundle (b, i);
+    if (n_wide < wide->len && g_array_index (wide, uint32_t, n_wide) == i) {
+      sig[i] = ls_sig_of (class_of_wide[n_wide++]);
       continue;
-    sig[i] = sig_of_local (kind);
-    ls_sig_add (&sig[i], b->class_of_place[blocks_moved (b, kind->place[0], b->bundles[i].shift)]);
+    }
+    sig[i] = sig_of_local (blocks_kind (b, bundle));
+    ls_sig_add (&sig[i], b->class_of_place[blocks_place (b, bundle, 0)]);
   }
-  for (guint i = 0; i < wide->len; i++)
-    sig[g_array_index (wide, uint32_t, i)] = ls_sig_of (class_of_wide[i]);
-  return sigs_number (sig, b->n_bundles, ret_class);
+  return sigs_number (sig, b->n_comm_bundles, ret_class);
 }
 
 /* Of communicators that are kept: one class for each of a bundle. */
 static void
 spread_bundles (Blocks *b, const GArray *wide, const uint32_t *class_of_wide)
 {
-  g_autofree uint32_t *class = g_new (uint32_t, b->n_bundles + 1);
+  g_autofree uint32_t *class = g_new (uint32_t, b->n_comm_bundles + 1);
   uint32_t n = number_bundles (b, wide, class_of_wide, class);
   g_autofree uint32_t *first = g_new0 (uint32_t, n + 1); /* + 1 */
-  for (uint32_t i = 0; i < b->n_bundles; i++) {
-    uint32_t *own = &first[class[i]], n_comms = b->bundles[i + 1].first - b->bundles[i].first;
+  for (uint32_t i = 0; i < b->n_comm_bundles; i++) {
+    const Bundle *bundle = blocks_bundle (b, i);
+    uint32_t *own = &first[class[i]], n_comms = blocks_kind (b, bundle)->n_callers;
     if (*own == 0) {
       *own = b->n_comm_classes + 1;
       b->n_comm_classes += n_comms;
     }
     for (uint32_t k = 0; k < n_comms; k++)
-      blocks_kept (b, b->kept_of_bundle[b->bundles[i].first + k])->class = *own - 1 + k;
+      blocks_kept (b, b->kept_of_bundle[bundle->first + k])->class = *own - 1 + k;
   }
 }
 
@@ -218,7 +187,7 @@ typedef struct {
   uint32_t *seat;           /* [n_ranks]                                      */
   uint32_t *first_resource; /* [classes + 1]                                  */
   uint32_t n_ranks;
-  uint32_t (*shape)[3]; /* [n_ranks] see rows_shape_rank() */
+  uint32_t (*shape)[3]; /* [n_ranks] see sends_shape_rank() */
   uint32_t (*send_places)[2][SEND_PLACES];
   RefineLists lists;
   uint32_t (*sends)[3]; /* [n_ranks] see FoldClasses */
@@ -311,7 +280,7 @@ add_comm (Quotient *q, uint32_t class)
   const Blocks *b = q->b;
   const KeptComm *kept = blocks_kept (b, q->comm[class]);
   const LsCommunicator comm = ls_plan_communicator (b->plan, kept->comm);
-  const Bundle *bundle = &b->bundles[kept->bundle];
+  const Bundle *bundle = blocks_bundle (b, kept->bundle);
   const BundleKind *kind = blocks_kind (b, bundle);
   const Template *template = blocks_template (b, kept);
   const Shape *shape = shapes_at (b->shapes, template->shape);
@@ -319,7 +288,7 @@ add_comm (Quotient *q, uint32_t class)
   refine_begin_comm (&q->lists);
   for (uint32_t k = 0; k < kind->n; k++)
     ls_tally_add_times (vectors,
-                        (uint64_t) b->class_of_place[blocks_moved (b, kind->place[k], bundle->shift)] << 32
+                        (uint64_t) b->class_of_place[blocks_place (b, bundle, k)] << 32
                             | shape->vector[kind->number[k]],
                         kind->times ? kind->times[k] : 1);
   ls_tally_sort (vectors);
@@ -330,7 +299,7 @@ add_comm (Quotient *q, uint32_t class)
   for (uint32_t i = 0; i < template->n_kept_members; i++) {
     uint32_t rank = ls_comm_rank (&comm, template->kept_members ? template->kept_members[i] : i);
     ls_tally_add_times (ranks, element_of (q, rank),
-                        template->is_across ? stretch_times (&b->stretches, blocks_host (b, rank)) : 1);
+                        template->across ? stretch_times (&b->stretches, blocks_host (b, rank)) : 1);
   }
   ls_tally_sort (ranks);
   for (guint i = 0; i < ranks->len; i++) {
@@ -377,16 +346,22 @@ add_rank (Quotient *q, uint32_t i)
 
 /* --- who loads each --------------------------------------------------------------------- */
 
-/* What the communicators of a bundle load at the k-th place of its kind. */
+/* What a bundle loads at the k-th place of its kind. */
 static void
-use_by_bundle (Quotient *q, const Bundle *bundle, const BundleKind *kind, uint32_t place, uint32_t k)
+use_by_bundle (Quotient *q, const Bundle *bundle, uint32_t k)
 {
   const Blocks *b = q->b;
-  for (uint32_t i = 0; i < kind->n_comms; i++) {
-    const Shape *shape
-        = shapes_at (b->shapes, g_array_index (b->templates, Template, kind->templates[i]).shape);
-    use_vector (q, b->class_of_place[place], shape->vector[kind->number[k]],
-                blocks_kept (b, b->kept_of_bundle[bundle->first + i])->class, 0);
+  const BundleKind *kind = blocks_kind (b, bundle);
+  uint32_t class = b->class_of_place[blocks_place (b, bundle, k)],
+           from = b->class_of_place[blocks_place (b, bundle, 0)] * b->at->gpus_per_host;
+  for (uint32_t i = 0; i < kind->n_callers; i++) {
+    uint32_t vector = shapes_at (b->shapes, kind->shape[i])->vector[kind->number[k]];
+    if (kind->gpu == NO_GPU_NUMBER) {
+      use_vector (q, class, vector, blocks_kept (b, b->kept_of_bundle[bundle->first + i])->class, 0);
+      continue;
+    }
+    uint32_t element = q->rank_of_seat[from + kind->gpu + i];
+    use_vector (q, class, vector, b->n_comm_classes + element, first_pattern (q, element, kind->to_next));
   }
 }
 
@@ -394,43 +369,11 @@ static void
 use_by_bundles (Quotient *q)
 {
   const Blocks *b = q->b;
-  for (uint32_t i = 0; i < b->n_bundles; i++) {
-    const Bundle *bundle = &b->bundles[i];
-    const BundleKind *kind = blocks_kind (b, bundle);
-    for (uint32_t k = 0; k < kind->n; k++) {
-      uint32_t place = blocks_moved (b, kind->place[k], bundle->shift);
-      if (stands_for_others (q, place))
-        use_by_bundle (q, bundle, kind, place, k);
-    }
-  }
-}
-
-/* What a row loads at its k-th place. */
-static void
-use_by_row (Quotient *q, uint32_t from, uint32_t place, const Row *row, uint32_t k)
-{
-  const Blocks *b = q->b;
-  for (uint32_t i = 0; i < row->n; i++) {
-    uint32_t element = q->rank_of_seat[b->class_of_place[from] * b->at->gpus_per_host + row->gpu + i];
-    if (row->shape[i] != NO_SHAPE)
-      use_vector (q, b->class_of_place[place], shapes_at (b->shapes, row->shape[i])->vector[k],
-                  b->n_comm_classes + element, first_pattern (q, element, row->to_next));
-  }
-}
-
-static void
-use_by_rows (Quotient *q)
-{
-  const Blocks *b = q->b;
-  for (guint i = 0; i < b->rows_at->len; i++) {
-    const RowAt *at = &g_array_index (b->rows_at, RowAt, i);
-    const RowLie *lie = &g_array_index (b->row_lies, RowLie, at->lie);
-    const Row *row = &g_array_index (b->rows, Row, lie->row);
-    for (uint32_t k = 0; k < row->n_places; k++) {
-      uint32_t place = blocks_moved (b, g_array_index (b->row_places, uint32_t, lie->first + k), at->shift);
-      if (stands_for_others (q, place))
-        use_by_row (q, blocks_moved (b, lie->from, at->shift), place, row, k);
-    }
+  for (uint32_t i = 0; i < b->bundles->len; i++) {
+    const Bundle *bundle = blocks_bundle (b, i);
+    for (uint32_t k = 0; k < blocks_kind (b, bundle)->n; k++)
+      if (stands_for_others (q, blocks_place (b, bundle, k)))
+        use_by_bundle (q, bundle, k);
   }
 }
 
@@ -521,10 +464,8 @@ refine_new (Quotient *q, bool are_whole)
     r->bindings = bindings_of (q);
     tell_apart (q, r);
   }
-  if (are_whole && q->lists.uses) {
+  if (are_whole && q->lists.uses)
     use_by_bundles (q);
-    use_by_rows (q);
-  }
   refine_take_lists (r, &q->lists);
   return r;
 }
@@ -616,17 +557,6 @@ spread_sends (const Quotient *q, FoldClasses *ret)
     }
 }
 
-/* One that is loaded, and the first resource of those that it stands for. */
-typedef struct {
-  uint32_t resource, element;
-} Element;
-
-static int
-by_resource (const void *a, const void *b)
-{
-  return LS_ORDER (((const Element *) a)->resource, ((const Element *) b)->resource);
-}
-
 /* What can be carried by each class, and the most of all, loaded or not; how many are in each. */
 static void
 count_resources (const Quotient *q, uint32_t n_classes, PlaceClasses *p)
@@ -651,33 +581,21 @@ count_resources (const Quotient *q, uint32_t n_classes, PlaceClasses *p)
   p->capacity[n_classes] = most;
 }
 
-/* Resources of one number at places are in the order of these, so the first place has the first of each. */
 static void
 spread_resources (const Quotient *q, const Classes *c, FoldClasses *ret)
 {
   const Blocks *b = q->b;
   const Refine *r = ret->refine;
   const uint32_t *first = q->first_resource;
-  uint32_t n = 0;
   g_autofree bool *is_loaded = g_new0 (bool, r->n_resources + 1);
   for (uint32_t i = 0, owner = 0; i < r->n_uses; i++)
     is_loaded[refine_use (r, i, &owner).resource] = true;
   for (uint32_t i = 0; i < ret->n_others; i++)
     is_loaded[ret->others[i]] = true;
-  g_autofree Element *elements = g_new (Element, r->n_resources + 1);
   g_autofree uint32_t *number = g_new0 (uint32_t, r->n_resources + 1);
-  for (uint32_t class = 0; class < b->n_place_classes; class ++)
-    for (uint32_t e = first[class]; e < first[class + 1]; e++)
-      if (is_loaded[e])
-        elements[n++] = (Element) { blocks_resource (b, q->place[class], e - first[class]), e };
-  qsort (elements, n, sizeof *elements, by_resource);
   ret->class_of = g_new (uint32_t, r->n_resources + 1);
-  memset (ret->class_of, 0xff, r->n_resources * sizeof *ret->class_of);
-  for (uint32_t i = 0; i < n; i++) {
-    uint32_t *own = &number[c->resource[elements[i].element]];
-    *own = *own == 0 ? ++ret->n_resources : *own;
-    ret->class_of[elements[i].element] = *own - 1;
-  }
+  for (uint32_t i = 0; i < r->n_resources; i++)
+    ret->class_of[i] = is_loaded[i] ? renumber (number, c->resource[i], &ret->n_resources) : NO_CLASS;
   PlaceClasses *p = ret->places = g_new0 (PlaceClasses, 1);
   p->at = *b->stretches.whole;
   p->class_of_place = g_new (uint32_t, ls_places_n (&p->at) + 1);
@@ -709,7 +627,7 @@ find_loads (Quotient *q)
   for (uint32_t i = 0; i < q->n_ranks; i++) {
     if (b->is_one)
       shapes_forget_vectors (b->shapes);
-    if (!rows_shape_rank (b, rank_at (q, i), q->shape[i], q->send_places[i]))
+    if (!sends_shape_rank (b, rank_at (q, i), q->shape[i], q->send_places[i]))
       return false;
     add_rank (q, i);
   }

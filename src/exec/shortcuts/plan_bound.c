@@ -315,7 +315,7 @@ rank_sum_free (gpointer sum)
  *                    it ends the next
  *
  * Proof. By induction along the chain: in a run an op starts at the latest of things of which those above are
- * some (exec/replay/rank.c, exec/replay/group.c, exec/replay/rendezvous.c), and takes no less than alone;
+ * some (exec/replay/rank.c, exec/replay/motion.c), and takes no less than alone;
  * what a chain does not connect to its begin counts as over long before. So no op of a run is nearer to the
  * begin of its chain than here. Messages meet in the order in which they are posted, and those of a step
  * meet in it (a run refuses others), so number k of a step here is number k there. The end of the chain is

@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "base/order.h"
+#include "cluster/route.h"
 #include "exec/extras.h"
 #include "exec/replay/state.h"
-#include "exec/shortcuts/rails.h"
 
 /* While a shape is found out: at which of its places something is loaded. */
 typedef struct {
@@ -39,14 +39,6 @@ are_same_periods (const Periods *a, const Periods *b)
       && (a->like == b->like
           || (a->like && b->like && memcmp (a->like, b->like, a->n * sizeof *a->like) == 0));
 }
-
-/* What a phase of a call loads, and where its pattern is to be. */
-typedef struct {
-  const LsLoad *loads;
-  uint32_t n;
-  Periods periods;
-  uint32_t *pattern; /* of ShapedCall */
-} PhaseLoads;
 
 /* Ranks that lie in one way: other calls of ranks that lie alike add up the same messages, and are planned
  * for these ranks. */
@@ -92,8 +84,7 @@ struct Shapes {
   GArray *sorted;          /* PlaceLoad: of what was found, by place */
   Lying lying[N_LYING];
   uint32_t n_lying; /* that ever were; the i-th is lying[i % N_LYING] */
-  GArray *patterns; /* Pattern                                                       */
-  GArray *phases;   /* PhaseLoads of the calls that are looked at                    */
+  GArray *patterns; /* Pattern */
 };
 
 Shapes *
@@ -123,7 +114,6 @@ shapes_new (const Run *x, bool is_one)
   s->found = g_array_new (FALSE, FALSE, sizeof (Found));
   s->sorted = g_array_new (FALSE, FALSE, sizeof (PlaceLoad));
   s->patterns = g_array_new (FALSE, FALSE, sizeof (Pattern));
-  s->phases = g_array_new (FALSE, FALSE, sizeof (PhaseLoads));
   return s;
 }
 
@@ -153,7 +143,6 @@ shapes_free (Shapes *s)
   g_array_unref (s->found);
   g_array_unref (s->sorted);
   g_array_unref (s->patterns);
-  g_array_unref (s->phases);
   for (uint32_t i = 0; i < N_LYING; i++)
     lying_clear (&s->lying[i]);
   g_free (s);
@@ -235,13 +224,13 @@ end_of_pattern (const Shapes *s, guint pattern)
 }
 
 static bool
-is_pattern (const Shapes *s, guint pattern, const PhaseLoads *p)
+is_pattern (const Shapes *s, guint pattern, const LsPhase *p, const Periods *periods)
 {
   const Pattern *known = &g_array_index (s->patterns, Pattern, pattern);
   guint from = known->first;
-  if (end_of_pattern (s, pattern) - from != p->n || !are_same_periods (&known->periods, &p->periods))
+  if (end_of_pattern (s, pattern) - from != p->n_loads || !are_same_periods (&known->periods, periods))
     return false;
-  for (uint32_t i = 0; i < p->n; i++) {
+  for (uint32_t i = 0; i < p->n_loads; i++) {
     const Found *f = &g_array_index (s->found, Found, from + i);
     uint32_t local, place = ls_places_find (&s->lie.at, p->loads[i].resource, &local);
     if (f->load.coef != p->loads[i].coef || f->load.local != local || f->place != s->lie.number[place])
@@ -250,21 +239,21 @@ is_pattern (const Shapes *s, guint pattern, const PhaseLoads *p)
   return true;
 }
 
-/* UINT32_MAX: of no loads. *ok: false if one is elsewhere. */
+/* Of what a phase loads; UINT32_MAX: nothing. *ok: false if something is elsewhere. */
 static uint32_t
-pattern_of (Shapes *s, const PhaseLoads *p, bool *ok)
+pattern_of (Shapes *s, const LsPhase *p, Periods periods, bool *ok)
 {
-  if (p->n == 0)
+  if (p->n_loads == 0)
     return UINT32_MAX;
   for (guint i = 0; i < s->patterns->len; i++)
-    if (is_pattern (s, i, p))
+    if (is_pattern (s, i, p, &periods))
       return i;
   uint32_t pattern = s->patterns->len;
-  const Pattern own = { s->found->len, p->periods };
+  const Pattern own = { s->found->len, periods };
   g_array_append_val (s->patterns, own);
-  g_array_set_size (s->found, own.first + p->n);
+  g_array_set_size (s->found, own.first + p->n_loads);
   Found *found = &g_array_index (s->found, Found, own.first);
-  for (uint32_t i = 0; i < p->n; i++) {
+  for (uint32_t i = 0; i < p->n_loads; i++) {
     found[i].load = (PlaceLoad) { .coef = p->loads[i].coef, .pattern = pattern };
     found[i].place = s->lie.number[ls_places_find (&s->lie.at, p->loads[i].resource, &found[i].load.local)];
     *ok = *ok && found[i].place != LS_NO_PLACE;
@@ -279,18 +268,6 @@ has_room (const Shapes *s)
   return s->loads->len < UINT32_MAX / 4 && s->found->len < UINT32_MAX / 4
       && s->loads->len * sizeof (PlaceLoad) + s->found->len * sizeof (Found)
       < s->x->options.max_memory_bytes / 4;
-}
-
-static bool
-find_patterns (Shapes *s)
-{
-  bool ok = true;
-  for (guint i = 0; i < s->phases->len && ok; i++) {
-    const PhaseLoads *p = &g_array_index (s->phases, PhaseLoads, i);
-    *p->pattern = pattern_of (s, p, &ok);
-    ok = ok && has_room (s);
-  }
-  return ok;
 }
 
 /* Those of one place together, else in the order in which they were found: by pattern and resource. Where
@@ -467,13 +444,114 @@ place_loads (Shapes *s, const uint32_t *ranks, uint32_t n_ranks, Shape *shape)
   shape->label = labels_of (s, &periods, shape->vector, ranks, n_ranks);
 }
 
+/* --- rails -------------------------------------------------------------------------- */
+
+uint32_t
+rails_number (const LsPlaces *at, const uint32_t *gpus, uint32_t n)
+{
+  uint32_t per_host = at->gpus_per_host, number = gpus[0] % per_host, step = per_host; /* of whole hosts */
+  for (uint32_t i = 1; i < n; i++) {
+    if (gpus[i] <= gpus[i - 1] || (gpus[i] - gpus[i - 1] != step && (gpus[i] - gpus[i - 1]) % per_host != 0))
+      return NO_GPU_NUMBER;
+    step = gpus[i] - gpus[i - 1];
+  }
+  return number;
+}
+
+static uint32_t *
+locals_new (uint32_t n)
+{
+  uint32_t *local = g_new (uint32_t, n + 1);
+  memset (local, 0xff, n * sizeof *local);
+  return local;
+}
+
+/* False: another one stands for it already, or it for another. */
+static bool
+pair (Rails *r, const LsPlaces *at, uint32_t of, uint32_t by)
+{
+  uint32_t local, local_by, place = ls_places_find (at, of, &local),
+                            place_by = ls_places_find (at, by, &local_by);
+  uint32_t *known = &r->local[ls_places_tier (at, place)][local];
+  if (place != place_by || (*known != NO_LOCAL && *known != local_by))
+    return false;
+  *known = local_by;
+  return true;
+}
+
+static bool
+pair_ways (Rails *r, const LsCluster *c, const LsPlaces *at, uint32_t from, uint32_t to, uint32_t moved)
+{
+  LsRoute way, by;
+  ls_route (c, from, to, LS_NIC_AUTO, LS_NIC_AUTO, &way);
+  ls_route (c, from + moved, to + moved, LS_NIC_AUTO, LS_NIC_AUTO, &by);
+  bool are_alike = way.n_hops == by.n_hops && way.latency == by.latency;
+  for (uint32_t i = 0; i < way.n_hops && are_alike; i++)
+    are_alike = way.hop[i].share == by.hop[i].share
+        && ls_cluster_resource_capacity (c, way.hop[i].trunk)
+            == ls_cluster_resource_capacity (c, by.hop[i].trunk)
+        && pair (r, at, way.hop[i].trunk, by.hop[i].trunk);
+  return are_alike;
+}
+
+/* Two trunks, and one that stands for both: loads of the two would be one. */
+static bool
+is_one_to_one (const uint32_t *local, uint32_t n)
+{
+  g_autofree bool *stands = g_new0 (bool, n + 1);
+  for (uint32_t i = 0; i < n; i++) {
+    if (local[i] == NO_LOCAL)
+      continue;
+    if (stands[local[i]])
+      return false;
+    stands[local[i]] = true;
+  }
+  return true;
+}
+
+bool
+rails_find (Rails *r, const LsCluster *c, const LsPlaces *at, const uint32_t *gpus, uint32_t n, uint32_t to)
+{
+  uint32_t per_host = at->gpus_per_host, moved = to - gpus[0] % per_host,
+           n_local[3] = { ls_places_n_at (at, 0), at->trunks_per_group, at->trunks_per_pod };
+  bool is_seen[4] = { false }, ok = true;                      /* by how hosts lie, which are not the same */
+  uint32_t n_left = 1 + (at->n_groups > 1) + (at->n_pods > 1); /* of ways to lie, not seen */
+  for (int k = 0; k < 3; k++)
+    r->local[k] = locals_new (n_local[k]);
+  for (uint32_t i = 1; i < n && ok && n_left > 0; i++) {
+    bool *seen = &is_seen[ls_places_relation (at, gpus[0] / per_host, gpus[i] / per_host)];
+    if (*seen)
+      continue;
+    ok = pair_ways (r, c, at, gpus[0], gpus[i], moved) && pair_ways (r, c, at, gpus[i], gpus[0], moved);
+    *seen = true;
+    n_left--;
+  }
+  r->local[0][at->trunks_per_host + gpus[0] % per_host] = at->trunks_per_host + to;
+  for (int k = 0; k < 3 && ok; k++)
+    ok = is_one_to_one (r->local[k], n_local[k]);
+  return ok;
+}
+
+void
+rails_clear (Rails *r)
+{
+  for (int k = 0; k < 3; k++)
+    g_clear_pointer (&r->local[k], g_free);
+}
+
+static uint32_t
+rails_local (const Rails *r, const LsPlaces *at, uint32_t place, uint32_t local)
+{
+  return r->local[ls_places_tier (at, place)][local];
+}
+
 /* --- by GPUs of another number in their hosts -------------------------------------- */
 
 /* How ranks lie: as GPUs 0 of their hosts do, and their number in these, where they have one. Numbers all
  * their places. */
 typedef struct {
   LsSig of_first;
-  uint32_t number; /* NO_GPU_NUMBER: of_first is how they lie themselves (rails.h) */
+  uint32_t number; /* NO_GPU_NUMBER: of_first is how they lie themselves (below) */
 } RailsLie;
 
 static int
@@ -664,21 +742,21 @@ begin_calls (Shapes *s, LsArena *arena, uint32_t n)
   shaped->calls = ls_arena_new_array (arena, ShapedCall, n);
   g_array_set_size (s->found, 0);
   g_array_set_size (s->patterns, 0);
-  g_array_set_size (s->phases, 0);
   return shaped;
 }
 
-static void
+/* False: something is loaded elsewhere, or it takes too much memory. */
+static bool
 add_call (Shapes *s, ShapedCalls *calls, LsArena *arena, CallKey key, const LsCollPlan *plan, uint64_t stall)
 {
+  bool ok = true;
   uint32_t *patterns = ls_arena_new_array (arena, uint32_t, plan->n_phases);
   calls->calls[calls->n++] = (ShapedCall) { key, call_keep_plan (arena, plan), patterns, stall };
-  for (uint32_t i = 0; i < plan->n_phases; i++) {
-    const LsPhase *phase = &plan->phases[i];
-    const PhaseLoads own
-        = { phase->loads, phase->n_loads, { plan->n_periods, plan->like_period }, &patterns[i] };
-    g_array_append_val (s->phases, own);
+  for (uint32_t i = 0; i < plan->n_phases && ok; i++) {
+    patterns[i] = pattern_of (s, &plan->phases[i], (Periods) { plan->n_periods, plan->like_period }, &ok);
+    ok = ok && has_room (s);
   }
+  return ok;
 }
 
 /* What tells calls and their phases apart, but for what they load. */
@@ -741,12 +819,10 @@ find_lying (Shapes *s, LsSig key, const uint32_t *ranks, uint32_t n)
   return l;
 }
 
-/* What was added; NO_SHAPE: something is loaded elsewhere, or it takes too much memory. */
+/* What was added. */
 static uint32_t
 shape_new (Shapes *s, LsSig key, const ShapedCalls *calls, const uint32_t *ranks, uint32_t n)
 {
-  if (!find_patterns (s))
-    return NO_SHAPE;
   Shape shape = { .sig = sig_of (calls),
                   .calls = calls,
                   .n_places = s->lie.places->len,
@@ -768,9 +844,8 @@ lower_calls (Shapes *s, LsSig key, const GArray *keys, const uint32_t *ranks, ui
     LsCollRequest request = run_request (s->x, call, ranks, n, memo, arena);
     request.places = s->lie.has_faults || s->is_one ? NULL : &s->lie.at;
     const LsCollPlan *plan = known_call_plan (s->x, &request, arena, NULL);
-    if (!plan)
+    if (!plan || !add_call (s, shaped, s->x->arena, call, plan, call_stall (s->x, call, &request, plan)))
       return NO_SHAPE;
-    add_call (s, shaped, s->x->arena, call, plan, call_stall (s->x, call, &request, plan));
   }
   return shape_new (s, key, shaped, ranks, n);
 }
@@ -846,15 +921,16 @@ shapes_of_copies (Shapes *s, const RoleCalls *role, uint32_t rank)
     return known - 1;
   g_autoptr (LsArena) arena = ls_arena_new ();
   ShapedCalls *calls = begin_calls (s, arena, n);
+  bool ok = true;
   for (int d = 0; d < LS_N_COPY_DIRECTIONS; d++)
-    for (guint i = 0; i < role->keys[COPIES + d]->len; i++) {
+    for (guint i = 0; i < role->keys[COPIES + d]->len && ok; i++) {
       CallKey call = g_array_index (role->keys[COPIES + d], CallKey, i);
-      add_call (
+      ok = add_call (
           s, calls, arena, call,
           ls_copy_plan (s->x->cluster, gpu, (LsCopyDirection) d, call.bytes, s->x->options.network, arena),
           0);
     }
-  uint32_t shape = shape_new (s, key, calls, &rank, 1);
+  uint32_t shape = ok ? shape_new (s, key, calls, &rank, 1) : NO_SHAPE;
   if (shape != NO_SHAPE)
     g_array_index (s->shapes, Shape, shape).calls = NULL;
   return shape;

@@ -13,7 +13,7 @@
 #include "combination_rules.h"
 #include "lower/lower.h"
 #include "ls_test.h"
-#include "plan/plan_check.h"
+#include "plan/plan.h"
 #include "random_job.h"
 
 #define N_SAMPLE 250

@@ -7,7 +7,7 @@
 
 #include "hand_trace.h"
 
-#include "exec/shortcuts/fold.h"
+#include "exec/extras.h"
 
 #define ENOUGH 1100 /* kernels: more than the host looks ahead */
 

@@ -92,6 +92,27 @@ two_like_stragglers_are_one_class (void)
   check_classes (h, (const uint32_t[]) { 0, 0, 2, 3, 2, 3, 0, 0 });
 }
 
+/* Two pairs that call the same, but each member by another slot. */
+static void
+a_communicator_in_two_slots_folds_nothing (void)
+{
+  Hand *h = hand_new (4);
+  h->options.fold = LS_SHORTCUT_CHECK;
+  for (uint32_t first = 0; first < 4; first += 2) {
+    const uint32_t ranks[] = { first, first + 1 };
+    LsBinding *b = &h->plan->bindings[first + 1];
+    hand_comm (h, LS_SLOT_TP, LS_AXIS_TP, false, ranks, 2);
+    h->plan->bindings[first].role = 0;
+    b->role = 1;
+    b->comm[LS_SLOT_CP] = b->comm[LS_SLOT_TP];
+    b->member[LS_SLOT_CP] = b->member[LS_SLOT_TP];
+    b->comm[LS_SLOT_TP] = b->member[LS_SLOT_TP] = UINT32_MAX;
+  }
+  hand_sync (h, 0, LS_SLOT_TP, LS_STREAM_TP, LS_COLL_ALL_REDUCE, 1 << 20);
+  hand_sync (h, 1, LS_SLOT_CP, LS_STREAM_TP, LS_COLL_ALL_REDUCE, 1 << 20);
+  check_classes (h, (const uint32_t[]) { 0, 1, 2, 3 });
+}
+
 static void
 replace_cluster (Hand *h, LsClusterSpec *spec)
 {
@@ -489,7 +510,8 @@ ranks_of_a_mesh_owe_what_each_says (void)
 
 LS_TEST_SUITE (LS_TEST (replicas_are_one_class), LS_TEST (steps_that_repeat_compare_too),
                LS_TEST (a_straggler_is_apart_and_so_are_its_partners),
-               LS_TEST (two_like_stragglers_are_one_class), LS_TEST (a_slow_link_is_felt_by_its_ring),
+               LS_TEST (two_like_stragglers_are_one_class),
+               LS_TEST (a_communicator_in_two_slots_folds_nothing), LS_TEST (a_slow_link_is_felt_by_its_ring),
                LS_TEST (an_idle_link_splits_nothing), LS_TEST (leaves_split_classes_unless_they_are_ample),
                LS_TEST (calls_of_other_loads_feel_other_links), LS_TEST (a_ring_of_sends_is_one_class),
                LS_TEST (scalars_split_nothing), LS_TEST (a_ring_of_sends_around_a_straggler_is_none),

@@ -3,7 +3,7 @@
 #include "ls_test.h"
 #include "placed_cluster.h"
 
-#include "exec/shortcuts/rails.h"
+#include "exec/shortcuts/shapes.h"
 
 /* The trunk of a host that stands for the one of that name in host 0; "": none does. */
 static const char *

@@ -2,7 +2,7 @@
  * where classes or stretches do, and what is counted by runs is what is counted one by one. */
 #include "ls_test.h"
 
-#include "exec/replay/rank_classes.h"
+#include "exec/replay/classes.h"
 
 /* Of 16 ranks in two blocks of four stretches of 2, as in the worked example. */
 static void

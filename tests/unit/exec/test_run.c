@@ -7,7 +7,7 @@
 #include "hand_trace.h"
 
 #include "cluster/route.h"
-#include "exec/replay/op_begin.h"
+#include "exec/replay/rank.h"
 
 static const uint32_t pair[] = { 0, 1 };
 

@@ -9,7 +9,7 @@
 
 #include "hand_trace.h"
 
-#include "exec/shortcuts/fold.h"
+#include "exec/extras.h"
 
 static const uint32_t all[] = { 0, 1, 2, 3 };
 

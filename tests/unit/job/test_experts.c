@@ -1,6 +1,6 @@
 /* Pins that experts go with everything: every schedule, with tp, sp, etp, cp, every way to be data
  * parallel, recomputation, uneven loads; in each run FLOPs, bytes and memory are conserved
- * (analysis/conservation.h, exec/replay/conserve.c), and folded and unfolded runs are the same. */
+ * (analysis/conservation.h, exec/replay/check.c), and folded and unfolded runs are the same. */
 #include "ls_test.h"
 
 #include <math.h>

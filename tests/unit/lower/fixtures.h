@@ -6,7 +6,7 @@
 
 #include "lower/lower.h"
 #include "ls_test.h"
-#include "plan/plan_check.h"
+#include "plan/plan.h"
 
 /* Letters of Korthikanti et al. 2022: L = 4, s = 128, h = 256, f = 1024, a = 4, b = 2. */
 static const LsModel model = {

@@ -1,4 +1,4 @@
-/* exec/replay/rank_classes.h — which ranks are alike: a class for each, said once for stretches that come
+/* exec/replay/classes.h — which ranks are alike: a class for each, said once for stretches that come
  * again.
  *
  * Problem. A million ranks have a few dozen classes, and a list of a million numbers takes longer than the
@@ -14,11 +14,13 @@
  * Worked example. 16 ranks in two blocks of four stretches of 2; the first and the last are kept, and the
  * others are as the first: kept is 0 0 0 1, n_kept 2. Rank 13 is in the third stretch of the second block: 0
  * stands for it, and class_of[(1 * 2 + 0) * 2 + 1] is its class. */
-#ifndef LS_EXEC_REPLAY_RANK_CLASSES_H
-#define LS_EXEC_REPLAY_RANK_CLASSES_H
+#ifndef LS_EXEC_REPLAY_CLASSES_H
+#define LS_EXEC_REPLAY_CLASSES_H
 
 #include <glib.h>
 #include <stdint.h>
+
+#include "cluster/places.h"
 
 typedef struct {
   uint32_t n_ranks;
@@ -81,5 +83,23 @@ ls_rank_classes_end (const LsRankClasses *c, uint32_t rank)
 {
   return rank + (c ? c->n_alike[ls_rank_classes_at (c, rank)] : 1);
 }
+
+/* ---- which resources are alike, by where they lie (private to exec/) ---- */
+
+#define NO_CLASS UINT32_MAX
+
+/* The i-th resource of all places of a class is element first[class] + i. */
+typedef struct PlaceClasses {
+  LsPlaces at;
+  uint32_t *class_of_place; /* [places]                               */
+  uint32_t *first;          /* [classes of places]                    */
+  uint32_t *class_of;       /* [elements] NO_CLASS: not loaded        */
+  uint32_t *n_of_resource;  /* [classes of resources] in the class    */
+  double *capacity;         /* [classes of resources + 1] of one; the last is the most of all */
+} PlaceClasses;
+
+void place_classes_free (PlaceClasses *p); /* NULL allowed */
+/* NO_CLASS: not loaded. */
+uint32_t place_classes_of (const PlaceClasses *p, uint32_t resource);
 
 #endif
