@@ -286,7 +286,7 @@ script_of (const LsCollCall *call, uint32_t n_chunks, LsScript *s)
   const LsNccl *nccl = call->nccl;
   uint32_t n_channels = ls_coll_channels (call);
   x->call = call;
-  x->k = ls_coll_members_per_host (call);
+  x->k = call->per_host;
   x->n_hosts = call->n_hosts;
   x->n_chunks = n_chunks;
   find_leaves (call->arena, x);
@@ -309,18 +309,18 @@ script_of (const LsCollCall *call, uint32_t n_chunks, LsScript *s)
 static LsTime
 latency (const LsCollCall *call)
 {
-  uint32_t k = ls_coll_members_per_host (call);
+  uint32_t k = call->per_host;
   return 2 * ((k > 1 ? call->nccl->hop_intra : 0) + (LsTime) (k - 1) * PEER_PS) + call->nccl->hop_inter;
 }
 
 static void
 script (const LsCollCall *call, LsScript *s)
 {
-  uint64_t n_messages = 2 * (uint64_t) call->n * ls_coll_members_per_host (call);
+  uint64_t n_messages = 2 * (uint64_t) call->n * call->per_host;
   script_of (call, ls_coll_chunks (call, ls_coll_channels (call), N_STAGES, n_messages), s);
   /* Of a member's 2 (k - 1) messages inside its host each has its part of the channels;
    * the one to its leaf must not be slower for that. */
-  uint32_t at_once = MAX (1, 2 * (ls_coll_members_per_host (call) - 1));
+  uint32_t at_once = MAX (1, 2 * (call->per_host - 1));
   s->flows /= at_once;
   s->rate_switch *= at_once;
   ls_script_pipeline (s, latency (call));
@@ -331,9 +331,7 @@ plan (const LsCollCall *call, LsCollPlan *ret_plan)
 {
   LsScript s = ls_script_of (call);
   script_of (call, 1, &s);
-  uint32_t n_flows = ls_coll_channels (call);
-  LsRounds all = { .n_rounds = s.n_rounds, .latency = s.base + latency (call) };
-  ls_phase_of_rounds (call, &s, &all, n_flows, ls_plan_phases (call, n_flows, 1, ret_plan));
+  ls_plan_as_one (call, &s, ls_coll_channels (call), s.base + latency (call), 0, ret_plan);
 }
 
 /* The way between hosts begins at a leaf and ends at one, and knows nothing above spines. */
@@ -341,9 +339,9 @@ static bool
 applies (const LsCollCall *call)
 {
   bool has_spines = call->cluster->spec.fabric != LS_FABRIC_DRAGONFLY;
-  if (!has_spines || call->n_hosts < 2 || ls_coll_members_per_host (call) == 0)
+  if (!has_spines || call->n_hosts < 2 || call->per_host == 0)
     return false;
-  Collnet x = { .call = call, .k = ls_coll_members_per_host (call) };
+  Collnet x = { .call = call, .k = call->per_host };
   LsRoute r;
   whole_route (&x, 0, call->n - x.k, &r);
   uint32_t first = after_hop_to (&x, &r, 0, LS_NODE_LEAF);

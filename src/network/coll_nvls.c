@@ -32,7 +32,6 @@
 #include "cluster/route.h"
 #include "core/maxmin.h" /* LS_COEF_ONE */
 #include "network/algorithm.h"
-#include "network/double_tree.h"
 
 /* 640 threads, each worth 64 bytes (NCCL: nThreads * threadThreshold). */
 #define BYTES_PER_CHANNEL 40960
@@ -249,7 +248,7 @@ script_of (const LsCollCall *call, bool is_flat, LsScript *s)
   NvlsTree *x = ls_arena_new_array (call->arena, NvlsTree, 1);
   x->call = call;
   x->trees = ls_double_tree (call->n_hosts, call->arena);
-  x->k = ls_coll_members_per_host (call);
+  x->k = call->per_host;
   x->is_flat = is_flat;
   x->depth = x->trees.depth;
   uint32_t n_stages = 4 + 2 * x->depth;
@@ -336,11 +335,8 @@ tree_plan (const LsCollCall *call, LsCollPlan *ret_plan)
 {
   LsScript s = ls_script_of (call);
   script_of (call, true, &s);
-  uint32_t n_used = channels_used (call);
-  LsRounds all = { .n_rounds = s.n_rounds,
-                   .latency = ls_nccl_latency (call, LS_TUNE_NVLS_TREE),
-                   .min_s = ls_nccl_seconds (call, LS_TUNE_NVLS_TREE) };
-  ls_phase_of_rounds (call, &s, &all, n_used, ls_plan_phases (call, n_used, 1, ret_plan));
+  ls_plan_as_one (call, &s, channels_used (call), ls_nccl_latency (call, LS_TUNE_NVLS_TREE),
+                  ls_nccl_seconds (call, LS_TUNE_NVLS_TREE), ret_plan);
 }
 
 const LsCollAlgorithm ls_coll_nvls_tree

@@ -19,7 +19,7 @@
  *     HBM of a member    C * traffic per wire byte
  *
  * Where NVLinks join GPUs straight, GPU order would pile all channels on its single links:
- * NCCL deals them to rings that share no link (mesh_rings.h), and so do we. Inside a host
+ * NCCL deals them to rings that share no link (below), and so do we. Inside a host
  * channel c takes ring c mod R of R; across hosts ring c mod R of each host, from the member
  * at which it enters. Without such rings: by ascending GPU.
  *
@@ -51,7 +51,7 @@
  * clusters of workstations, JPDC 69 (2009); NCCL 2.30.7 src/device/all_reduce.h,
  * src/graph/tuning.cc. Rails: release notes of NCCL 2.20.3 (alternating rings); S. Jeaugey in
  * NVIDIA/nccl issues 1933 (one NIC in and out keeps to rails) and 2193 (PXN closes rings). */
-#include "network/mesh_rings.h"
+#include "network/algorithm.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -60,9 +60,26 @@
 #include "base/gcd.h"
 #include "cluster/route.h"
 #include "core/maxmin.h" /* LS_COEF_ONE */
-#include "network/place_loads.h"
 
 /* ---- rings in a mesh of NVLinks ---- */
+
+/* Rings over links straight between GPUs.
+ *
+ * Problem. In a mesh some pairs of GPUs are joined by one link, some by two, some by none.
+ * Rings that share a link share its rate, so NCCL looks for rings that share none.
+ *
+ * Model. Rings through all n GPUs, each over direct links only, no link and direction in two
+ * rings, as many as a search finds: ring after ring, GPU after GPU, lowest numbers first, back
+ * where it gets no further. It ends where a GPU has no link left that another ring could use,
+ * or after MAX_STEPS; the most rings seen count. Same links, same rings.
+ *
+ * Worked example: the hybrid cube has 6 links per GPU and 6 rings; its GPUs 0, 1 and 2, with
+ * 1, 1 and 2 links, have two: 0 1 2 and 0 2 1.
+ *
+ * Deviation. NCCL also lets a ring pass through another GPU (NVB) or over PCIe where that
+ * is faster; here there are rings of direct links, or none.
+ *
+ * Reference: NCCL 2.30.7 src/graph/search.cc (a depth-first search with a time-out). */
 
 #define MAX_GPUS  16
 #define MAX_RINGS 32
@@ -525,7 +542,7 @@ route (const LsScript *s, uint32_t from, uint32_t to, uint32_t channel, LsRoute 
   const Rings *x = s->data;
   const LsCollCall *call = x->call;
   uint32_t seat = call->seat[from];
-  if (call->host_of[seat] != call->host_of[call->seat[to]])
+  if (ls_coll_is_across (call, from, to))
     seat = sender_between (x, seat, call->seat[to]);
   ls_script_route_gpus (s->cluster, call->sorted[seat], s->gpus[to], channel, ret_route);
 }

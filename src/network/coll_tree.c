@@ -4,7 +4,7 @@
  * latency that grows with log2 N.
  *
  * Model. Channel e enters each host at member e mod k; from there the members of the
- * host form a chain. Two trees join the hosts (double_tree.h), each with half of the
+ * host form a chain. Two trees join the hosts (below), each with half of the
  * channels' data. A chunk is added up towards the root and copied back down, one chunk
  * behind the other: both directions of every edge are busy at once, and each carries S
  * over all channels.
@@ -33,7 +33,7 @@
 #include "base/digest.h"
 #include "cluster/places.h"
 #include "core/maxmin.h" /* LS_COEF_ONE */
-#include "network/double_tree.h"
+#include "network/algorithm.h"
 
 /* Over the hosts of a call: once for calls of one memo. */
 static LsDoubleTree
@@ -173,7 +173,7 @@ script_of (const LsCollCall *call, bool is_flat, LsScript *s)
   x->trees = is_flat ? x->trees : trees_of (call);
   x->n_entries = call->n_entries;
   x->is_flat = is_flat;
-  x->depth = is_flat ? 0 : x->trees.depth + ls_coll_max_members (call) - 1;
+  x->depth = is_flat ? 0 : x->trees.depth + call->most - 1;
   uint32_t n_trees = x->n_entries * x->n_trees, n_channels = ls_coll_channels (call);
   x->n_chunks = is_flat ? 1
                         : ls_coll_chunks (call, MAX (n_channels, n_trees), 2 * x->depth,
@@ -209,11 +209,8 @@ plan (const LsCollCall *call, LsCollPlan *ret_plan)
   LsScript s = ls_script_of (call);
   script_of (call, true, &s);
   s.hbm_from = s.hbm_to = ls_nccl_hbm_per_wire (call->nccl, call->kind) / 2;
-  uint32_t n_channels = ls_coll_channels (call);
-  LsRounds all = { .n_rounds = s.n_rounds,
-                   .latency = ls_nccl_latency (call, LS_TUNE_TREE),
-                   .min_s = ls_nccl_seconds (call, LS_TUNE_TREE) };
-  ls_phase_of_rounds (call, &s, &all, n_channels, ls_plan_phases (call, n_channels, 1, ret_plan));
+  ls_plan_as_one (call, &s, ls_coll_channels (call), ls_nccl_latency (call, LS_TUNE_TREE),
+                  ls_nccl_seconds (call, LS_TUNE_TREE), ret_plan);
 }
 
 /* Those of a chunk, up and down. */
@@ -234,6 +231,33 @@ const LsCollAlgorithm ls_coll_tree = { .name = "tree",
                                        .script = script };
 
 /* --- nodes ------------------------------------------------------------------------------------- */
+
+/* Two binary trees over n hosts, as NCCL builds them.
+ *
+ * In the first, odd hosts are leaves, hosts 2 mod 4 stand above them, and so on: the
+ * parent of r, whose lowest set bit is b, is r with b cleared and the next bit set, or
+ * with b cleared only where that host does not exist. Host 0 is the root. The second
+ * tree is the first one mirrored (n even) or moved on by one host (n odd): who is a leaf
+ * in one is not in the other, except that with n odd one host may be a leaf twice. Half
+ * of the data goes through each, so that every host forwards about as much as it
+ * contributes.
+ *
+ * Hosts that load alike. Both directions of an edge carry the same. So where all hosts
+ * have the same GPUs in a call, what is loaded at one depends on nothing but how many
+ * of its edges, of both trees, end in its group, in its pod and elsewhere; and what is
+ * loaded at a group or a pod, on its hosts. A period of hosts (loads.c) is as an
+ * earlier one if its hosts are, one by one.
+ *
+ * Worked example. 32 hosts, 4 a group. Host 12 has in the first tree host 8 above it,
+ * and 10 and 14 below, of which 14 is in its group. In the second it is what host 31 -
+ * 12 = 19 is in the first, a leaf below 18, mirrored: 13, in its group. So two of its
+ * edges end in its group and two elsewhere. Host 20, two groups on, has 24 above it
+ * and 18 and 22 below; it is as host 11 in the second tree, a leaf below 10, mirrored:
+ * 21. So are the others of groups 3 and 5, and of 1, alike, and those of groups 2, 4
+ * and 6. Groups 0 and 7 have a root.
+ *
+ * Reference: Sanders, Speck & Traeff, Two-tree algorithms for full bandwidth broadcast,
+ * reduction and scan, Parallel Computing 35 (2009); NCCL 2.30.7 src/graph/trees.cc. */
 
 /* In the first tree over n hosts. */
 static uint32_t

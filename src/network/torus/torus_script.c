@@ -198,33 +198,6 @@ script_gathering (const LsCollCall *call, LsScript *s)
   s->n_receives = gathering_receives;
 }
 
-/* --- one round of messages from or to the root --- */
-
-static uint32_t
-root_sends (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret)
-{
-  (void) round;
-  bool is_whole = s->kind == LS_COLL_SEND_RECV;
-  if (s->kind == LS_COLL_GATHER) {
-    ret[0] = (LsSend) { .to = s->root, .first = place, .n = 1 };
-    return place == s->root ? 0 : 1;
-  }
-  uint32_t n = 0;
-  for (uint32_t i = 0; i < s->n && place == s->root; i++)
-    if (i != s->root)
-      ret[n++] = (LsSend) { .to = i, .first = is_whole ? 0 : i, .n = 1 };
-  return n;
-}
-
-static uint32_t
-root_receives (const LsScript *s, uint32_t place, uint32_t round)
-{
-  (void) round;
-  if (s->kind == LS_COLL_GATHER)
-    return place == s->root ? s->n - 1 : 0;
-  return place == s->root ? 0 : 1;
-}
-
 static void
 spread_route (const LsScript *s, uint32_t from, uint32_t to, uint32_t channel, LsRoute *ret_route)
 {
@@ -339,38 +312,14 @@ static void
 script_messages (const LsCollCall *call, LsScript *s)
 {
   s->n_blocks = call->kind == LS_COLL_SEND_RECV ? 1 : call->n;
-  s->n_rounds = 1;
-  s->max_sends = call->n - 1;
-  s->sends = root_sends;
-  s->n_receives = root_receives;
   s->route = spread_route;
+  ls_script_of_root (s);
 }
 
-/* --- each to the next --- */
-
-static uint32_t
-shift_sends (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret)
+static bool
+is_permute (const LsScript *s)
 {
-  (void) round;
-  *ret = (LsSend) { .to = (place + 1) % s->n, .first = place, .n = 1 };
-  return 1;
-}
-
-static uint32_t
-shift_receives (const LsScript *s, uint32_t place, uint32_t round)
-{
-  (void) s, (void) place, (void) round;
-  return 1;
-}
-
-static void
-script_permute (const LsCollCall *call, LsScript *s)
-{
-  s->n_blocks = call->n;
-  s->n_rounds = s->max_sends = 1;
-  s->sends = shift_sends;
-  s->n_receives = shift_receives;
-  s->route = spread_route;
+  return s->kind == LS_COLL_PERMUTE || s->kind == LS_COLL_COPY_PERMUTE;
 }
 
 /* --- costs --- */
@@ -398,7 +347,7 @@ latency_of_chain (const LsCollCall *call)
 static void
 set_latency (const LsCollCall *call, LsScript *s)
 {
-  bool is_pairs = s->kind == LS_COLL_ALL_TO_ALL || s->sends == root_sends, is_shift = s->sends == shift_sends;
+  bool is_shift = is_permute (s), is_pairs = !is_shift && s->sends != gathering_sends;
   uint32_t root = call->seat[call->root];
   const LsTorusShape shape = ls_torus_shape (call);
   for (uint32_t seat = 0; seat < call->n; seat++) {
@@ -422,7 +371,7 @@ set_costs (const LsCollCall *call, LsScript *s)
   const LsClusterSpec *spec = &call->cluster->spec;
   s->block_bytes = (double) call->bytes
       / (call->kind == LS_COLL_ALL_TO_ALL ? call->n
-             : s->sends == shift_sends    ? 1
+             : is_permute (s)             ? 1
                                           : s->n_blocks);
   s->rate_intra
       = 2 * spec->torus.n_axes * spec->ici.bandwidth_bytes_per_s * spec->ici.efficiency; /* all ports */
@@ -454,7 +403,9 @@ ls_torus_script (const LsCollCall *call, LsScript *s)
     break;
   case LS_COLL_PERMUTE:
   case LS_COLL_COPY_PERMUTE:
-    script_permute (call, s);
+    s->n_blocks = call->n;
+    s->route = spread_route;
+    ls_script_shift (s);
     break;
   default:
     script_gathering (call, s);
