@@ -12,6 +12,7 @@
 #define LS_COMPUTE_COST_H
 
 #include <glib.h>
+#include <math.h>
 
 #include <lockstep/units.h>
 
@@ -105,7 +106,7 @@ typedef struct LsCalibration {
   double attention_masked; /* (0, 1] rate of 16-bit attention that reads a mask, relative to what its kernel
                        reaches without; 0: not known, 1                           */
   double clock;            /* (0, 1] of the matrix units in the job, relative to the fits'
-                       (clock.h); 0: 1                                    */
+                       (cost.c); 0: 1                                    */
   LsKindFit kind[LS_N_KERNEL_KINDS];
   LsKindFit gemm_fp8;                             /* used for fp8 GEMMs if is_fitted                */
   LsKindFit gemm_fp8_blocks;                      /* and for those that are by_blocks; else gemm_fp8 */
@@ -177,5 +178,30 @@ double ls_kernel_timed_besides_s (const LsKindFit *fit, const LsGpu *gpu, double
  * HBM is not contended: launch + max (compute / (1 - sm_share), memory);
  * sm_share in [0, 1). */
 LsTime ls_kernel_time_beside (const LsKernelCost *cost, double sm_share);
+
+/* The clock of the slowest of n_gpus >= 1 (cost.c): in (0, 1]. */
+double ls_clock (const LsCalibration *calibration, const LsGpu *gpu, uint32_t n_gpus);
+
+/* Output tiles of a GEMM and the waves in which SMs take them.
+ *
+ * A thread block computes one tile; n_sm of them run at a time, one per SM, so
+ * blocks come in ceil (blocks / n_sm) waves. 2304 x 1536 in tiles of 256 x 128 on
+ * an A100: 9 * 12 = 108 blocks, one wave; a column of tiles more, 117, is two.
+ * Facts: NVIDIA, "Matrix Multiplication Background User's Guide". */
+
+static inline double
+ls_tile_blocks (double m, double n, double tile_m, double tile_n)
+{
+  return ceil (m / tile_m) * ceil (n / tile_n);
+}
+
+/* Waves that are paid: `rounding` of each started one, the rest as the work
+ * spreads when clocks drift apart; never less than one. */
+static inline double
+ls_tile_waves_paid (double blocks, double n_sm, double rounding)
+{
+  double exact = blocks / n_sm;
+  return rounding * ceil (exact) + (1 - rounding) * fmax (exact, 1);
+}
 
 #endif

@@ -7,7 +7,6 @@
 
 #include "cluster/route.h"
 #include "cluster/segment.h"
-#include "compute/clock.h"
 #include "compute/measured.h"
 #include "data/datadir.h"
 #include "data/jobs/job_files.h"

@@ -5,7 +5,6 @@
 #include <lockstep/units.h>
 
 #include "compute/around.h"
-#include "compute/clock.h"
 #include "compute/measured.h"
 #include "data/jobs/imported.h"
 #include "data/jobs/job_files.h"

@@ -2,7 +2,6 @@
  * must hold for every kernel. Numbers that the formula gives are written out. */
 #include "ls_test.h"
 
-#include "compute/tile.h"
 
 #include "fixtures.h"
 
@@ -394,9 +393,9 @@ blocks_are_rounded_up_in_both_directions (void)
 static void
 one_block_too_many_starts_a_wave (void)
 {
-  LS_CHECK_DOUBLE (ls_tile_waves (108, 108), ==, 1);
-  LS_CHECK_DOUBLE (ls_tile_waves (109, 108), ==, 2); /* tile-2 */
-  LS_CHECK_DOUBLE (ls_tile_waves (117, 108), ==, 2);
+  LS_CHECK_DOUBLE (ls_tile_waves_paid (108, 108, 1), ==, 1);
+  LS_CHECK_DOUBLE (ls_tile_waves_paid (109, 108, 1), ==, 2); /* tile-2 */
+  LS_CHECK_DOUBLE (ls_tile_waves_paid (117, 108, 1), ==, 2);
 }
 
 /* wave-148 ... wave-50000: what 152 SMs save over 148. */
@@ -408,8 +407,8 @@ four_more_sms_help_by_the_wave (void)
   } rows[] = { { 148, 1, 1, 1 },   { 152, 2, 1, 2 },         { 296, 2, 2, 1 },
                { 304, 3, 2, 1.5 }, { 3584, 25, 24, 1.0417 }, { 50000, 338, 329, 1.0274 } };
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-    LS_CHECK_DOUBLE (ls_tile_waves (rows[i].blocks, 148), ==, rows[i].waves_148);
-    LS_CHECK_DOUBLE (ls_tile_waves (rows[i].blocks, 152), ==, rows[i].waves_152);
+    LS_CHECK_DOUBLE (ls_tile_waves_paid (rows[i].blocks, 148, 1), ==, rows[i].waves_148);
+    LS_CHECK_DOUBLE (ls_tile_waves_paid (rows[i].blocks, 152, 1), ==, rows[i].waves_152);
     LS_CHECK_NEAR (ls_tile_waves_paid (rows[i].blocks, 148, 1) / ls_tile_waves_paid (rows[i].blocks, 152, 1),
                    rows[i].speedup, 1e-3);
   }
