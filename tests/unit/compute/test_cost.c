@@ -2,7 +2,6 @@
  * must hold for every kernel. Numbers that the formula gives are written out. */
 #include "ls_test.h"
 
-
 #include "fixtures.h"
 
 static void
