@@ -132,7 +132,7 @@ gboolean ls_coll_script_is_small (const LsCollCall *call, const LsCollAlgorithm 
 
 /* --- plans from scripts (rounds.c) --- */
 
-/* kind, n, root, gpus, cluster; no blocks, no rounds. */
+/* kind, n, root, gpus, cluster, and HBM as in a ring; no blocks, no rounds. */
 LsScript ls_script_of (const LsCollCall *call);
 /* All-to-all: n_blocks of all members together, n^2, which counts modulo 2^32 from 65,536
  * members on: a block is bytes / n all the same. */
@@ -159,6 +159,49 @@ void ls_script_like_p2p (const LsCollCall *call, LsScript *s);
  * channels are dealt to the messages; those to its host share what it can move there, and
  * the others what it can move elsewhere. */
 void ls_script_star (const LsCollCall *call, LsScript *s, uint32_t k);
+
+/* --- pipelines: chunks that follow one another through stages (coll_tree.c) --- */
+
+#define LS_NEVER (UINT32_C (1) << 31) /* for a stage */
+
+/* Of a place: it sends chunk c to another one in round `out` + c, and has a message of c from anywhere in
+ * round `in` + c. */
+typedef struct {
+  uint32_t to, out, in;
+  uint32_t first, n; /* blocks of chunk 0 */
+  bool reduces;
+} LsEdge;
+
+/* Those of one round: what is sent in it, or, if that is NULL, how much is received. */
+struct LsEdges {
+  const LsScript *s;
+  uint32_t round, n;
+  LsSend *sends;
+};
+
+static inline void
+ls_edges_add (LsEdges *e, LsEdge edge)
+{
+  uint32_t stage = e->sends ? edge.out : edge.in;
+  uint32_t chunk = stage == LS_NEVER || e->s->n_rounds > 1 ? e->round - stage : 0;
+  if (chunk >= e->s->n_chunks)
+    return;
+  if (e->sends)
+    e->sends[e->n] = (LsSend) {
+      .to = edge.to, .first = edge.first + chunk * e->s->step, .n = edge.n, .reduces = edge.reduces
+    };
+  e->n++;
+}
+
+/* In a tree: a block of each chunk goes up to the parent (UINT32_MAX: there is none) and, from a stage `down`
+ * on, to the children. */
+void ls_edges_add_tree (LsEdges *edges, uint32_t parent, const uint32_t *children, uint32_t n_children,
+                        uint32_t up, uint32_t down, uint32_t first);
+
+/* Rounds of a script of so many stages. In a script of one round each edge carries its chunk in that. No place
+ * has more than max_sends edges. */
+void ls_script_pipe (LsScript *s, uint32_t n_chunks, uint32_t step, uint32_t n_stages,
+                     void (*edges) (const LsScript *s, uint32_t place, LsEdges *ret));
 
 /* A pipeline pays its latency (without base) once, not for every chunk, as chunks are on
  * their way while others are waited for: a hop is latency / (hops one after another in the longest

@@ -273,7 +273,6 @@ pat_script (const LsCollCall *call, LsScript *s)
       = (LsTime) ((double) call->nccl->hop_inter / HOPS_AT_ONCE) + POST_PS * call->n / s->n_rounds;
   s->rate_intra = s->rate_inter = BUS_SHARE * ls_coll_bus (call) / n_channels;
   s->flows = n_channels * LS_COEF_ONE;
-  s->hbm_from = s->hbm_to = ls_nccl_hbm_per_wire (call->nccl, call->kind) / 2;
 }
 
 static void

@@ -121,7 +121,6 @@ script (const LsCollCall *call, LsScript *s)
   s->rate_intra = nccl->ring_bus_intra / n_channels;
   s->rate_inter = call->min_nics * nccl->ring_bus_per_nic / x->k / n_channels;
   s->flows = n_channels * LS_COEF_ONE;
-  s->hbm_from = s->hbm_to = ls_nccl_hbm_per_wire (nccl, call->kind) / 2;
 }
 
 static void

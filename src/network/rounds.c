@@ -510,6 +510,7 @@ typedef struct {
  * who computes them, of what. */
 typedef struct {
   uint32_t (*sends) (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret);
+  void (*edges) (const LsScript *s, uint32_t place, LsEdges *ret);
   LsCollKind kind;
   uint32_t n, root, n_blocks, first, n_rounds;
   uint64_t flows;     /* over how many ways a message spreads */
@@ -524,10 +525,10 @@ typedef struct {
 static bool
 is_same (const Known *a, const Known *b)
 {
-  return a->sends == b->sends && a->kind == b->kind && a->n == b->n && a->root == b->root
-      && a->n_blocks == b->n_blocks && a->first == b->first && a->n_rounds == b->n_rounds
-      && a->flows == b->flows && a->n_members == b->n_members && a->like == b->like
-      && a->weights == b->weights && a->weighs_senders == b->weighs_senders
+  return a->sends == b->sends && a->edges == b->edges && a->kind == b->kind && a->n == b->n
+      && a->root == b->root && a->n_blocks == b->n_blocks && a->first == b->first
+      && a->n_rounds == b->n_rounds && a->flows == b->flows && a->n_members == b->n_members
+      && a->like == b->like && a->weights == b->weights && a->weighs_senders == b->weighs_senders
       && memcmp (a->gpus, b->gpus, a->n * sizeof *a->gpus) == 0;
 }
 
@@ -670,6 +671,7 @@ sums_of_rounds (const LsCollCall *call, const LsScript *s, uint32_t first, uint3
 {
   LsCollMemo *memo = call->memo;
   Known wanted = { s->sends,
+                   s->edges,
                    s->kind,
                    s->n,
                    s->root,
@@ -904,9 +906,14 @@ ls_plan_of_rounds (const LsCollCall *call, const LsScript *s, LsCollPlan *ret_pl
 LsScript
 ls_script_of (const LsCollCall *call)
 {
-  return (LsScript) {
-    .kind = call->kind, .n = call->n, .root = call->root, .gpus = call->gpus, .cluster = call->cluster
-  };
+  double hbm = ls_nccl_hbm_per_wire (call->nccl, call->kind) / 2;
+  return (LsScript) { .kind = call->kind,
+                      .n = call->n,
+                      .root = call->root,
+                      .gpus = call->gpus,
+                      .cluster = call->cluster,
+                      .hbm_from = hbm,
+                      .hbm_to = hbm };
 }
 
 void
@@ -935,7 +942,6 @@ ls_script_like_p2p (const LsCollCall *call, LsScript *s)
   s->rate_intra = nccl->p2p_intra / n_channels;
   s->rate_inter = nccl->p2p_inter / n_channels;
   s->flows = n_channels * LS_COEF_ONE;
-  s->hbm_from = s->hbm_to = ls_nccl_hbm_per_wire (nccl, call->kind) / 2;
 }
 
 void

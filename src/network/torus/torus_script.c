@@ -238,60 +238,27 @@ ls_torus_spread (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to, LsRoute
 
 /* --- a chain through the seats, both ways from the root, chunk by chunk --- */
 
-/* Between a seat so many links from the root and the next one; none if >= n_chunks. */
-static uint32_t
-chunk_over (const LsScript *s, uint32_t links, uint32_t round)
-{
-  uint32_t age = s->kind == LS_COLL_REDUCE ? s->n_rounds - 1 - round : round;
-  return age - links;
-}
-
-static uint32_t
-links_from_root (const LsScript *s, uint32_t seat)
-{
-  uint32_t root = ((const Data *) s->data)->seat[s->root];
-  return seat > root ? seat - root : root - seat;
-}
-
-/* Seats next to this one and farther from the root. */
-static uint32_t
-seats_behind (const LsScript *s, uint32_t seat, uint32_t ret[2])
-{
-  uint32_t root = ((const Data *) s->data)->seat[s->root], n = 0;
-  if (seat >= root && seat + 1 < s->n)
-    ret[n++] = seat + 1;
-  if (seat <= root && seat > 0)
-    ret[n++] = seat - 1;
-  return n;
-}
-
-static uint32_t
-chain_sends (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret)
+/* A link of the chain moves its first chunk as the message from the root, or to it, comes there. */
+static void
+chain_edges (const LsScript *s, uint32_t place, LsEdges *ret)
 {
   const Data *d = s->data;
-  uint32_t seat = d->seat[place], root = d->seat[s->root], links = links_from_root (s, seat), behind[2];
-  if (s->kind == LS_COLL_REDUCE) {
-    uint32_t chunk = chunk_over (s, links - 1, round);
-    if (seat == root || chunk >= s->n_blocks)
-      return 0;
-    *ret = (LsSend) {
-      .to = d->member[seat > root ? seat - 1 : seat + 1], .first = chunk, .n = 1, .reduces = true
-    };
-    return 1;
+  uint32_t seat = d->seat[place], root = d->seat[s->root], n_links = s->n_rounds - s->n_chunks + 1;
+  bool reduces = s->kind == LS_COLL_REDUCE;
+  for (int up = 1; up >= 0; up--) {
+    if (seat == (up ? s->n - 1 : 0))
+      continue;
+    bool is_behind = up ? seat >= root : seat <= root; /* farther from the root */
+    uint32_t links = (seat > root ? seat - root : root - seat) - !is_behind;
+    uint32_t stage = reduces ? n_links - 1 - links : links;
+    bool sends = is_behind != reduces;
+    ls_edges_add (ret,
+                  (LsEdge) { .to = d->member[up ? seat + 1 : seat - 1],
+                             .out = sends ? stage : LS_NEVER,
+                             .in = sends ? LS_NEVER : stage,
+                             .n = 1,
+                             .reduces = reduces });
   }
-  uint32_t chunk = chunk_over (s, links, round), n = chunk < s->n_blocks ? seats_behind (s, seat, behind) : 0;
-  for (uint32_t i = 0; i < n; i++)
-    ret[i] = (LsSend) { .to = d->member[behind[i]], .first = chunk, .n = 1 };
-  return n;
-}
-
-static uint32_t
-chain_receives (const LsScript *s, uint32_t place, uint32_t round)
-{
-  uint32_t seat = ((const Data *) s->data)->seat[place], links = links_from_root (s, seat), behind[2];
-  if (s->kind == LS_COLL_REDUCE)
-    return chunk_over (s, links, round) < s->n_blocks ? seats_behind (s, seat, behind) : 0;
-  return links > 0 && chunk_over (s, links - 1, round) < s->n_blocks;
 }
 
 static void
@@ -302,10 +269,8 @@ script_chain (const LsCollCall *call, LsScript *s)
   uint32_t root = call->seat[call->root], n_links = MAX (root, call->n - 1 - root);
   s->data = d;
   s->n_blocks = ls_coll_chunks (call, 1, n_links, call->n - 1);
-  s->n_rounds = s->n_blocks + n_links - 1;
   s->max_sends = 2;
-  s->sends = chain_sends;
-  s->n_receives = chain_receives;
+  ls_script_pipe (s, s->n_blocks, 1, n_links, chain_edges);
 }
 
 static void
@@ -379,7 +344,7 @@ set_costs (const LsCollCall *call, LsScript *s)
   s->base = spec->torus.start;
   s->flows = LS_COEF_ONE;
   s->hbm_from = s->hbm_to = 1;
-  if (s->sends == chain_sends)
+  if (s->edges)
     ls_script_pipeline (s, latency_of_chain (call));
   else
     set_latency (call, s);
