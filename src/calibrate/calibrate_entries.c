@@ -9,6 +9,7 @@
 #include "calibrate/calibrate_fit.h"
 #include "calibrate/solve.h"
 #include "compute/cost.h"
+#include "data/machines/machines.h"
 #include "data/measured/read_kernels.h"
 
 /* ---- by how much measured kernels are off a calibration, together ---- */
@@ -706,7 +707,7 @@ say_source (LsCalibrateRun *run, guint slot, const char *how)
 {
   g_autofree char *files = plain_files (run), *was = run->slot_source[slot];
   run->slot_source[slot] = g_strdup_printf ("%u kernels of %s; %s; %s", run->samples[slot]->len, files, how,
-                                            hold_out_of (run, slot, ls_entry_fit (&run->calibration, slot)));
+                                            hold_out_of (run, slot, &run->calibration.kind[slot]));
 }
 
 /* From nothing but physical limits. */
@@ -714,7 +715,7 @@ static void
 fit_afresh (LsCalibrateRun *run, guint slot)
 {
   GArray *samples = run->samples[slot];
-  LsKindFit *fit = ls_entry_fit (&run->calibration, slot);
+  LsKindFit *fit = &run->calibration.kind[slot];
   const LsKindFit *gemm = &run->calibration.kind[LS_KERNEL_GEMM],
                   *stream = &run->calibration.kind[LS_KERNEL_ELEMENTWISE];
   *fit = (LsKindFit) { .compute_efficiency = 1, .memory_efficiency = 1 };
@@ -761,8 +762,8 @@ static void
 fit_over (LsCalibrateRun *run, guint slot, guint from)
 {
   const GArray *samples = run->samples[slot];
-  const LsKindFit base = *ls_entry_fit (&run->base, from);
-  LsKindFit *fit = ls_entry_fit (&run->calibration, slot);
+  const LsKindFit base = run->base.kind[from];
+  LsKindFit *fit = &run->calibration.kind[slot];
   bool is_guess = !base.is_fitted || from != slot;
   *fit = base;
   if (!levels_fit (fit, is_guess, ls_entry_key (slot), &run->gpu, samples, run->report.changes)) {
@@ -784,7 +785,7 @@ static bool
 is_enough (LsCalibrateRun *run, guint slot)
 {
   guint n = n_not_held_out (run->samples[slot]);
-  const LsKindFit *base = ls_entry_fit (&run->base, slot);
+  const LsKindFit *base = &run->base.kind[slot];
   return n >= N_AFRESH && !(is_known (run, slot) && base->is_fitted);
 }
 
@@ -793,16 +794,16 @@ static void
 fit_whole (LsCalibrateRun *run, guint slot, guint from, guint n_changes)
 {
   const GArray *samples = run->samples[slot];
-  const LsKindFit *base = ls_entry_fit (&run->base, from), over = *ls_entry_fit (&run->calibration, slot);
+  const LsKindFit *base = &run->base.kind[from], over = run->calibration.kind[slot];
   g_autofree char *source = g_strdup (run->slot_source[slot]);
   fit_afresh (run, slot);
   double gain = levels_misfit (base, &over, &run->gpu, samples)
-      - levels_misfit (base, ls_entry_fit (&run->calibration, slot), &run->gpu, samples);
+      - levels_misfit (base, &run->calibration.kind[slot], &run->gpu, samples);
   if (gain > MIN_GAIN * __builtin_popcount (free_of (slot, samples, n_not_held_out (samples)))) {
     g_array_set_size (run->report.changes, n_changes);
     return;
   }
-  *ls_entry_fit (&run->calibration, slot) = over;
+  run->calibration.kind[slot] = over;
   g_free (run->slot_source[slot]);
   run->slot_source[slot] = g_steal_pointer (&source);
 }
@@ -834,8 +835,8 @@ is_same_but_for_errors (const LsKindFit *a, const LsKindFit *b)
 static void
 follow (LsCalibrateRun *run, guint to, guint from)
 {
-  const LsKindFit *was = ls_entry_fit (&run->base, from), *now = ls_entry_fit (&run->calibration, from);
-  LsKindFit *fit = ls_entry_fit (&run->calibration, to);
+  const LsKindFit *was = &run->base.kind[from], *now = &run->calibration.kind[from];
+  LsKindFit *fit = &run->calibration.kind[to];
   if (run->samples[to] || !run->samples[from] || !is_known (run, to) || !is_known (run, from)
       || (fit->is_fitted && !is_same_but_for_errors (fit, was)) || is_same_but_for_errors (was, now))
     return;
@@ -860,10 +861,10 @@ copy_slot (LsCalibrateRun *run, guint to, guint from)
   const char *why = from == LS_KERNEL_GEMM ? "as one GEMM"
       : from == LS_KERNEL_ATTENTION_FWD    ? "as the forward"
                                            : "as elementwise, streams its tensors";
-  LsKindFit *fit = ls_entry_fit (&run->calibration, to);
+  LsKindFit *fit = &run->calibration.kind[to];
   if (run->samples[to] || !run->samples[from])
     return;
-  *fit = *ls_entry_fit (&run->calibration, from);
+  *fit = run->calibration.kind[from];
   fit->is_fitted = false;
   fit->mape = NAN;
   fit->min_work = fit->max_work = 0;

@@ -304,11 +304,9 @@ ls_calibration_init_roofline (LsCalibration *c)
     .source = g_strdup ("data sheet; nothing fitted"),
     .sustained = 1,
   };
-  for (int i = 0; i < LS_N_KERNEL_KINDS; i++)
+  for (int i = 0; i < LS_ENTRY_ATTENTION; i++)
     c->kind[i] = roofline;
   ls_access_init_roofline (c->access);
-  c->gemm_fp8 = c->gemm_fp8_blocks = c->gemm_nvfp4 = c->attention_fp8 = c->vllm_rmsnorm = c->vllm_silu_mul
-      = roofline;
 }
 
 static double

@@ -629,15 +629,8 @@ ablate_latency (LsAblated *a)
 static void
 for_each_fit (LsCalibration *c, void (*f) (LsKindFit *fit))
 {
-  for (int i = 0; i < LS_N_KERNEL_KINDS; i++)
+  for (int i = 0; i < LS_N_ENTRIES; i++)
     f (&c->kind[i]);
-  f (&c->gemm_fp8);
-  f (&c->gemm_fp8_blocks);
-  f (&c->gemm_nvfp4);
-  f (&c->attention_fp8);
-  for (int i = 0; i < LS_N_ATTENTION_KERNELS; i++)
-    for (int pass = 0; pass < 2; pass++)
-      f (&c->attention[i][pass]);
 }
 
 static void

@@ -74,7 +74,8 @@ predict_s (const Fixture *x, const LsTimedKernel *t)
 {
   const LsKindFit *fit = ls_calibration_fit (&x->shipped, &t->kernel);
   if (t->what != LS_TIMED_USUAL)
-    fit = t->what == LS_TIMED_VLLM_RMSNORM ? &x->shipped.vllm_rmsnorm : &x->shipped.vllm_silu_mul;
+    fit = t->what == LS_TIMED_VLLM_RMSNORM ? &x->shipped.kind[LS_ENTRY_VLLM_RMSNORM]
+                                           : &x->shipped.kind[LS_ENTRY_VLLM_SILU_MUL];
   return ls_fit_predict_s (fit, &x->gpu, t);
 }
 

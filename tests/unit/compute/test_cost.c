@@ -287,7 +287,8 @@ fp8_uses_its_own_fit_only_if_it_has_one (void)
   LsKernel kernel = ls_kernel_gemm ("gemm", LS_DTYPE_FP8, 4096, 4096, 4096, 1, 2, false);
   LS_CHECK_NEAR (ls_kernel_cost (&c, &gpu, &kernel).compute_s, kernel.flops / 200e12, 1e-12);
 
-  c.gemm_fp8 = (LsKindFit) { .is_fitted = true, .compute_efficiency = 0.5, .memory_efficiency = 1 };
+  c.kind[LS_ENTRY_GEMM_FP8]
+      = (LsKindFit) { .is_fitted = true, .compute_efficiency = 0.5, .memory_efficiency = 1 };
   LsKernelCost cost = ls_kernel_cost (&c, &gpu, &kernel);
   LS_CHECK_NEAR (cost.compute_s, kernel.flops / 100e12, 1e-12);
   LS_CHECK_INT (cost.source, ==, LS_COST_FITTED);
@@ -295,7 +296,8 @@ fp8_uses_its_own_fit_only_if_it_has_one (void)
   LsKernel by_blocks = kernel;
   by_blocks.by_blocks = true;
   LS_CHECK_INT (ls_kernel_cost (&c, &gpu, &by_blocks).alone, ==, cost.alone);
-  c.gemm_fp8_blocks = (LsKindFit) { .is_fitted = true, .compute_efficiency = 0.25, .memory_efficiency = 1 };
+  c.kind[LS_ENTRY_GEMM_FP8_BLOCKS]
+      = (LsKindFit) { .is_fitted = true, .compute_efficiency = 0.25, .memory_efficiency = 1 };
   LS_CHECK_NEAR (ls_kernel_cost (&c, &gpu, &by_blocks).compute_s, kernel.flops / 50e12, 1e-12);
   LS_CHECK_INT (ls_kernel_cost (&c, &gpu, &kernel).alone, ==, cost.alone);
 
