@@ -5,7 +5,6 @@
 #include <lockstep/error.h>
 
 #include "model/expert_load.h"
-#include "model/predict.h"
 #include "strategy/shard.h"
 
 /* FLOPs of a kernel as model FLOPs count them: matrix products only, and

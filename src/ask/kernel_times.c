@@ -239,11 +239,10 @@ take_measured (const GArray *table, LsKernelRow *row)
 static const LsKindFit *
 fit_for (const LsCalibration *c, const LsTimedKernel *timed)
 {
-  if (timed->what == LS_TIMED_VLLM_RMSNORM && c->vllm_rmsnorm.is_fitted)
-    return &c->vllm_rmsnorm;
-  if (timed->what == LS_TIMED_VLLM_SILU_MUL && c->vllm_silu_mul.is_fitted)
-    return &c->vllm_silu_mul;
-  return ls_calibration_fit (c, &timed->kernel);
+  const LsKindFit *own = timed->what == LS_TIMED_VLLM_RMSNORM ? &c->kind[LS_ENTRY_VLLM_RMSNORM]
+      : timed->what == LS_TIMED_VLLM_SILU_MUL                 ? &c->kind[LS_ENTRY_VLLM_SILU_MUL]
+                                                              : NULL;
+  return own && own->is_fitted ? own : ls_calibration_fit (c, &timed->kernel);
 }
 
 /* A fit of 16-bit kernels that stands in for another number format. */

@@ -7,7 +7,7 @@
  * (cluster/reliability.h); how long such a step is says ask/step_spread.h.
  *
  * What is in the predicted step already. Its clock is that of the slowest of n GPUs in the mean
- * (compute/clock.h): so the mean over clusters of what the spread of GPUs costs is not added again. Here
+ * (compute/cost.c): so the mean over clusters of what the spread of GPUs costs is not added again. Here
  *
  *     slowest   mean over clusters, without noise, over all GPUs alike, less 1: it is in the predicted step
  *     noise     mean over clusters and steps over that, less 1: it is not

@@ -318,7 +318,7 @@ load (LsCalibrateRun *run, const LsCalibrateSpec *spec, GError **error)
 static void
 report_class (LsCalibrateRun *run, guint slot, LsDtype dtype)
 {
-  const LsKindFit *fit = ls_entry_fit (&run->calibration, slot);
+  const LsKindFit *fit = &run->calibration.kind[slot];
   g_autoptr (GArray) some = g_array_new (FALSE, FALSE, sizeof (LsTimedKernel));
   for (guint i = 0; i < run->samples[slot]->len; i++) {
     const LsTimedKernel *t = &g_array_index (run->samples[slot], LsTimedKernel, i);

@@ -10,6 +10,7 @@
 #include "calibrate/calibrate_fit.h"
 #include "calibrate/solve.h"
 #include "compute/cost.h"
+#include "data/machines/machines.h"
 #include "data/measured/read_kernels.h"
 
 /* ---- by how much measured kernels are off a calibration, together ---- */
@@ -669,7 +670,7 @@ say_source (LsCalibrateRun *run, guint slot, const char *how)
 {
   g_autofree char *files = plain_files (run), *was = run->slot_source[slot];
   const char *held_out = run->is_alone[slot]                 ? "all are held out by the rule, so nothing is"
-      : isnan (ls_entry_fit (&run->calibration, slot)->mape) ? "no family of them is held out"
+      : isnan (run->calibration.kind[slot].mape) ? "no family of them is held out"
       : is_attention_slot (slot)                             ? "hold-out by (heads,kv_heads,head_dim)"
       : is_matrix_slot (slot)                                ? "hold-out by (n,k)"
                                                              : "hold-out by (rows,columns)";
@@ -682,7 +683,7 @@ static void
 fit_afresh (LsCalibrateRun *run, guint slot)
 {
   GArray *samples = run->samples[slot];
-  LsKindFit *fit = ls_entry_fit (&run->calibration, slot);
+  LsKindFit *fit = &run->calibration.kind[slot];
   const LsKindFit *gemm = &run->calibration.kind[LS_KERNEL_GEMM],
                   *stream = &run->calibration.kind[LS_KERNEL_ELEMENTWISE];
   *fit = (LsKindFit) { .compute_efficiency = 1, .memory_efficiency = 1 };
@@ -718,8 +719,8 @@ static void
 fit_over (LsCalibrateRun *run, guint slot, guint from)
 {
   const GArray *samples = run->samples[slot];
-  const LsKindFit base = *ls_entry_fit (&run->base, from);
-  LsKindFit *fit = ls_entry_fit (&run->calibration, slot);
+  const LsKindFit base = run->base.kind[from];
+  LsKindFit *fit = &run->calibration.kind[slot];
   bool is_guess = !base.is_fitted || from != slot;
   *fit = base;
   if (!levels_fit (fit, is_guess, ls_entry_key (slot), &run->gpu, samples, run->report.changes)) {
@@ -745,16 +746,16 @@ static void
 fit_whole (LsCalibrateRun *run, guint slot, guint from, guint n_changes)
 {
   const GArray *samples = run->samples[slot];
-  const LsKindFit *base = ls_entry_fit (&run->base, from), over = *ls_entry_fit (&run->calibration, slot);
+  const LsKindFit *base = &run->base.kind[from], over = run->calibration.kind[slot];
   g_autofree char *source = g_strdup (run->slot_source[slot]);
   fit_afresh (run, slot);
   double gain = levels_misfit (base, &over, &run->gpu, samples)
-      - levels_misfit (base, ls_entry_fit (&run->calibration, slot), &run->gpu, samples);
+      - levels_misfit (base, &run->calibration.kind[slot], &run->gpu, samples);
   if (gain > MIN_GAIN * __builtin_popcount (free_of (slot, samples, n_not_held_out (samples)))) {
     g_array_set_size (run->report.changes, n_changes);
     return;
   }
-  *ls_entry_fit (&run->calibration, slot) = over;
+  run->calibration.kind[slot] = over;
   g_free (run->slot_source[slot]);
   run->slot_source[slot] = g_steal_pointer (&source);
 }
@@ -767,7 +768,7 @@ fit_slot (LsCalibrateRun *run, guint slot)
   run->is_alone[slot] = n_not_held_out (samples) == 0;
   for (guint i = 0; run->is_alone[slot] && i < samples->len; i++)
     g_array_index (samples, LsTimedKernel, i).held_out = false;
-  bool is_guess = !(is_known (run, slot) && ls_entry_fit (&run->base, slot)->is_fitted);
+  bool is_guess = !(is_known (run, slot) && run->base.kind[slot].is_fitted);
   if (!is_known (run, from)) {
     fit_afresh (run, slot);
     return;
@@ -788,8 +789,8 @@ is_same_but_for_errors (const LsKindFit *a, const LsKindFit *b)
 static void
 follow (LsCalibrateRun *run, guint to, guint from)
 {
-  const LsKindFit *was = ls_entry_fit (&run->base, from), *now = ls_entry_fit (&run->calibration, from);
-  LsKindFit *fit = ls_entry_fit (&run->calibration, to);
+  const LsKindFit *was = &run->base.kind[from], *now = &run->calibration.kind[from];
+  LsKindFit *fit = &run->calibration.kind[to];
   if (run->samples[to] || !run->samples[from] || !is_known (run, to) || !is_known (run, from)
       || (fit->is_fitted && !is_same_but_for_errors (fit, was)) || is_same_but_for_errors (was, now))
     return;
@@ -814,10 +815,10 @@ copy_slot (LsCalibrateRun *run, guint to, guint from)
   const char *why = from == LS_KERNEL_GEMM ? "as one GEMM"
       : from == LS_KERNEL_ATTENTION_FWD    ? "as the forward"
                                            : "as elementwise, streams its tensors";
-  LsKindFit *fit = ls_entry_fit (&run->calibration, to);
+  LsKindFit *fit = &run->calibration.kind[to];
   if (run->samples[to] || !run->samples[from])
     return;
-  *fit = *ls_entry_fit (&run->calibration, from);
+  *fit = run->calibration.kind[from];
   fit->is_fitted = false;
   fit->mape = NAN;
   fit->min_work = fit->max_work = 0;

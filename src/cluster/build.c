@@ -9,7 +9,6 @@
 #include "cluster/faults.h"
 #include "cluster/index.h"
 #include "cluster/interior.h"
-#include "cluster/proxy.h"
 #include "cluster/segment.h"
 #include "cluster/spec.h"
 

@@ -3,18 +3,8 @@
 #include <lockstep/units.h>
 
 #include "base/gcd.h"
-#include "cluster/dealt.h"
 #include "cluster/index.h"
-#include "cluster/seats.h"
 #include "cluster/spec.h"
-
-bool
-ls_gpus_copy (const LsClusterSpec *spec, uint32_t from, uint32_t to)
-{
-  if (spec->server.copies != LS_COPIES_BELOW_SWITCH)
-    return spec->server.copies == LS_COPIES_ANYWHERE;
-  return spec->server.pcie_switches > 0 && plug_of_gpu (spec, from) == plug_of_gpu (spec, to);
-}
 
 const LsTrunk *
 ls_cluster_trunk (const LsCluster *c, uint32_t trunk)

@@ -3,7 +3,7 @@
  * once, then const and shareable.
  *
  * Three index spaces, never mixed: `gpu` counts accelerators of the whole
- * cluster, node after node (cluster/seats.h), `node_id` counts vertices of the
+ * cluster, node after node (LsSeats), `node_id` counts vertices of the
  * graph, `trunk` counts what traffic shares. */
 #ifndef LS_CLUSTER_CLUSTER_H
 #define LS_CLUSTER_CLUSTER_H
@@ -15,7 +15,6 @@
 #include <lockstep/units.h>
 
 #include "cluster/gpu.h"
-#include "cluster/seats.h"
 #include "cluster/torus.h"
 
 /* A kind of link inside a node or in the fabric. bandwidth is one direction of
@@ -74,7 +73,7 @@ typedef enum {
  *     ecmp      all of it on one, as switches do that hash packet headers (cluster/fabric.h)
  *
  * Where all links are whole the first three are the same. In a dragonfly ways are of unequal length
- * (cluster/all_to_all.h), and ideal means adaptive:
+ * (fabric_tree.c), and ideal means adaptive:
  *
  *     adaptive  direct links as long as they are free, and over a third group or switch what is more
  *     minimal   direct links alone
@@ -101,7 +100,7 @@ typedef enum {
   LS_NODE_SPINE,
   LS_NODE_CORE,
   LS_NODE_LOCALS,  /* no switch: all links between those of a group of a dragonfly, */
-  LS_NODE_GLOBALS, /* and between its groups (fabric_dragonfly.c)                       */
+  LS_NODE_GLOBALS, /* and between its groups (fabric_tree.c)                            */
 } LsNodeKind;
 
 /* Of a listed fabric: the NICs of this rail of nodes first .. last are at this switch. */
@@ -250,7 +249,7 @@ typedef struct {
   uint32_t nodes_per_pod;        /* a multiple of nodes_per_leaf                      */
   double spine_oversubscription; /* spine: bandwidth down / bandwidth up, >= 1        */
   LsLinkSpec core;               /* one spine-core link                               */
-  /* A dragonfly (dragonfly.h): leaves as above, `spine` a link within a group and `core` one between two. */
+  /* A dragonfly (fabric.h): leaves as above, `spine` a link within a group and `core` one between two. */
   uint32_t nodes_per_group; /* a multiple of nodes_per_leaf                           */
   uint32_t groups;          /* of the machine; nodes of the cluster fill the first of them */
   uint32_t local_links;     /* between any two switches of a group; not of a dragonfly+ */
@@ -340,6 +339,53 @@ uint32_t ls_cluster_spec_gpus_of (const LsClusterSpec *spec, uint32_t host);
 uint64_t ls_cluster_spec_n_gpus (const LsClusterSpec *spec);
 /* Node k from now on is of the kind that nodes[k] was; nodes from n on are of the first kind. */
 void ls_cluster_spec_take_nodes (LsClusterSpec *spec, const uint32_t *nodes, uint32_t n);
+
+/* In which node each accelerator of a cluster is, and which of the node's it is: seats.
+ *
+ * Accelerators are numbered node after node. Where all nodes have as many, arithmetic tells; where kinds of
+ * nodes differ in that, tables do:
+ *
+ *     nodes of 8, 4, 8     first     0 8 12 20
+ *     accelerator 11       node 1, its number 3 */
+typedef struct {
+  uint32_t n_nodes, n_gpus;
+  uint32_t per_node; /* of each node; where nodes differ in that, of the largest */
+  uint32_t *first;   /* [n_nodes + 1] accelerators before a node; NULL: all have per_node */
+  uint32_t *node_of; /* [n_gpus]; NULL with first */
+} LsSeats;
+
+/* Of the nodes of a spec, whole. Linear in the number of nodes, and of accelerators where nodes differ. */
+void ls_seats_init (LsSeats *seats, const LsClusterSpec *spec);
+void ls_seats_clear (LsSeats *seats);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (LsSeats, ls_seats_clear)
+
+static inline uint32_t
+ls_seats_node (const LsSeats *s, uint32_t gpu)
+{
+  return s->first ? s->node_of[gpu] : gpu / s->per_node;
+}
+
+/* Accelerators of the nodes before this one; of n_nodes, of all. */
+static inline uint32_t
+ls_seats_first (const LsSeats *s, uint32_t node)
+{
+  return s->first ? s->first[node] : node * s->per_node;
+}
+
+static inline uint32_t
+ls_seats_local (const LsSeats *s, uint32_t gpu)
+{
+  return s->first ? gpu - s->first[s->node_of[gpu]] : gpu % s->per_node;
+}
+
+static inline uint32_t
+ls_seats_in_node (const LsSeats *s, uint32_t node)
+{
+  return s->first ? s->first[node + 1] - s->first[node] : s->per_node;
+}
+
+/* The largest number that divides the accelerators of every node. */
+uint32_t ls_seats_common (const LsSeats *seats);
 
 typedef struct {
   LsNodeKind kind;

@@ -145,4 +145,15 @@ uint32_t ls_dragonfly_n_groups (const LsClusterSpec *s);
 /* As LsFabricKind.check. */
 gboolean ls_dragonfly_check (const LsClusterSpec *s, GError **error);
 
+/* The leaf of a NIC of a tree or a dragonfly, and its end of a link; the links of a node's NICs to leaves, as
+ * lay_out_node of a kind, by its edge. */
+#define LS_TREE_LEAF(vertex_, leaf_) LS_END (vertex_, LS_NO_NUMBER, "leaf", leaf_)
+uint32_t ls_tree_leaf_of (const LsClusterSpec *s, uint32_t host, uint32_t nic);
+void ls_tree_lay_out_ports (const LsFabric *fabric, LsCluster *c, uint32_t host,
+                            uint32_t (*edge) (const LsFabric *, uint32_t, uint32_t));
+
+/* Links, of one direction, that a member's traffic to one other has: of n > 1 members joined by n_links
+ * between any two, n_busy > 0 with traffic (fabric_tree.c). Need not be whole. */
+double ls_all_to_all_links (LsRouting routing, uint32_t n, uint32_t n_busy, uint32_t n_links);
+
 #endif

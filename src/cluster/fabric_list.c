@@ -312,13 +312,11 @@ find_ideal_ways (List *f, const GArray *links, GError **error)
 {
   uint32_t n_edges = f->base.n_edges;
   g_autofree LsNodeKind *kinds = g_new (LsNodeKind, f->n_switches);
-  g_autofree uint32_t *edges = g_new (uint32_t, n_edges);
   for (uint32_t v = 0; v < f->n_switches; v++)
     kinds[v] = v < n_edges ? LS_NODE_LEAF : LS_NODE_SPINE;
-  for (uint32_t e = 0; e < n_edges; e++)
-    edges[e] = e;
+  const LsVertices edges = { 0, n_edges };
   f->ways = ls_ways_new (kinds, f->n_switches, (const LsLink *) (gconstpointer) links->data, links->len,
-                         edges, n_edges, edges, n_edges);
+                         edges, edges);
   for (uint32_t i = 0; i < n_edges; i++)
     for (uint32_t j = 0; j < n_edges; j++)
       if (ls_ways_n_hops (f->ways, i, j) > MAX_HOPS)

@@ -1,4 +1,4 @@
-/* cluster/fabric_minimal.c — dragonfly and dragonfly+ (dragonfly.h) with minimal routing: direct links alone.
+/* cluster/fabric_minimal.c — dragonfly and dragonfly+ (fabric.h) with minimal routing: direct links alone.
  *
  * Each pair of groups has a trunk of its own, and so has each pair of switches of a group of a dragonfly; a
  * group of a dragonfly+ is a leaf-spine. A link between two groups begins at one switch of each, its
@@ -19,7 +19,6 @@
 #include "cluster/fabric.h"
 #include "cluster/index.h"
 #include "cluster/spec.h"
-#include "cluster/tree.h"
 
 typedef struct {
   LsFabric base;

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/suggest.h"
-#include "cluster/proxy.h"
 #include "cluster/spec.h"
 
 #define MAX_SEARCHED_GPUS 256
@@ -25,9 +24,8 @@ ls_first_sound_node (const LsCluster *c, uint32_t kind)
 static void
 ls_node_faults_free (LsNodeFaults *n)
 {
-  ls_ways_free (n->within);
-  ls_ways_free (n->to_nic);
-  ls_ways_free (n->from_nic);
+  for (guint leg = 0; leg < G_N_ELEMENTS (n->ways); leg++)
+    ls_ways_free (n->ways[leg]);
   g_free (n->nic_of_gpu);
   g_free (n->proxies);
   g_free (n);
@@ -265,14 +263,10 @@ find_ways (const LsCluster *c, uint32_t host, LsNodeFaults *node)
   g_autofree LsNodeKind *kinds = g_new (LsNodeKind, in->n_vertices);
   for (uint32_t v = 0; v < in->n_vertices; v++)
     kinds[v] = g_array_index (c->nodes, LsTopoNode, ls_first_vertex (c, host) + v).kind;
-  g_autofree uint32_t *gpus = g_new (uint32_t, n_gpus), *nics = g_new (uint32_t, n_nics + 1);
-  for (uint32_t i = 0; i < n_gpus; i++)
-    gpus[i] = in->v_gpu + i;
-  for (uint32_t i = 0; i < n_nics; i++)
-    nics[i] = in->v_nic + i;
-  node->within = ls_ways_new (kinds, in->n_vertices, link, links->len, gpus, n_gpus, gpus, n_gpus);
-  node->to_nic = ls_ways_new (kinds, in->n_vertices, link, links->len, gpus, n_gpus, nics, n_nics);
-  node->from_nic = ls_ways_new (kinds, in->n_vertices, link, links->len, nics, n_nics, gpus, n_gpus);
+  const LsVertices gpus = { in->v_gpu, n_gpus }, nics = { in->v_nic, n_nics };
+  for (LsLeg leg = 0; leg < G_N_ELEMENTS (node->ways); leg++)
+    node->ways[leg] = ls_ways_new (kinds, in->n_vertices, link, links->len,
+                                   leg == LS_LEG_FROM_NIC ? nics : gpus, leg == LS_LEG_TO_NIC ? nics : gpus);
 }
 
 /* Both ways, port included. */
@@ -282,7 +276,8 @@ nic_serves (const LsCluster *c, uint32_t host, uint32_t gpu, uint32_t nic)
   LsRoute r = { .n_hops = 0 };
   return !ls_trunk_is_failed (c, ls_node_trunk (c, host, 2 * nic))
       && !ls_trunk_is_failed (c, ls_node_trunk (c, host, 2 * nic + 1))
-      && ls_route_to_nic (c, host, gpu, nic, &r) && ls_route_from_nic (c, host, nic, gpu, &r);
+      && ls_route_leg (c, host, LS_LEG_TO_NIC, gpu, nic, &r)
+      && ls_route_leg (c, host, LS_LEG_FROM_NIC, nic, gpu, &r);
 }
 
 /* Its own; else the nearest that serves; nics if none does. */
@@ -298,7 +293,8 @@ nic_for (const LsCluster *c, uint32_t host, const LsNodeFaults *node, uint32_t g
       continue;
     if (k == 0)
       return own;
-    uint32_t length = node->to_nic ? ls_ways_length (node->to_nic, gpu, nic) : 0;
+    const LsWays *ways = node->ways[LS_LEG_TO_NIC];
+    uint32_t length = ways ? ls_ways_length (ways, gpu, nic) : 0;
     if (best == n || length < nearest) {
       best = nic;
       nearest = length;
@@ -321,7 +317,7 @@ check_node (const LsCluster *c, uint32_t host, LsNodeFaults *node, GError **erro
     for (uint32_t to = 0; to < n_gpus; to++) {
       LsRoute r = { .n_hops = 0 };
       g_autofree char *name = g_strdup_printf ("node%u/gpu%u", host, to);
-      if (from != to && !ls_route_within (c, host, from, to, &r))
+      if (from != to && !ls_route_leg (c, host, LS_LEG_WITHIN, from, to, &r))
         return cut_off (host, "gpu", from, name, error);
     }
     if (node->nic_of_gpu && node->nic_of_gpu[from] == ls_cluster_node_spec (c, host)->nics.n)

@@ -25,10 +25,10 @@
 #include "cluster/route.h"
 
 typedef struct {
-  LsWays *within, *to_nic, *from_nic; /* NULL: no search here            */
-  uint32_t *nic_of_gpu;               /* [GPUs of the node]; NULL: no NICs  */
-  uint32_t *proxies;                  /* as LsTopoIndex.proxies          */
-  bool has_nvlink_fault;              /* a failed one                    */
+  LsWays *ways[LS_LEG_FROM_NIC + 1]; /* by leg; NULL: no search here     */
+  uint32_t *nic_of_gpu;              /* [GPUs of the node]; NULL: no NICs  */
+  uint32_t *proxies;                 /* as LsTopoIndex.proxies          */
+  bool has_nvlink_fault;             /* a failed one                    */
 } LsNodeFaults;
 
 /* All in the order of a build. Marks trunks and scales capacities. LS_ERROR_CONFLICT: no such link. */

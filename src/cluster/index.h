@@ -20,7 +20,7 @@ typedef struct {
   LsInterior *interior;
   uint32_t n_trunks;                /* of the interior and the fabric          */
   uint32_t n_links, interior_links; /* of each node; the latter come first     */
-  uint32_t *proxies;                /* without faults (proxy.h); NULL: no PXN  */
+  uint32_t *proxies;                /* without faults (route.h); NULL: no PXN  */
 } LsNodeLayout;
 
 /* Where what a node has begins. */

@@ -38,17 +38,11 @@ typedef struct {
    * and n_trunks of them, numbered from c->nodes->len and c->trunks->len on. */
   void (*lay_out) (const LsInterior *interior, LsCluster *c, uint32_t host);
 
-  /* These append hops with local trunks and add their latency to the route: between two
-   * accelerators (never from == to); from an accelerator to a NIC and back; to the memory
-   * of its CPU and back. Nothing to cross: nothing is appended. */
-  void (*within) (const LsInterior *interior, uint32_t from, uint32_t to, LsRoute *route);
-  void (*to_nic) (const LsInterior *interior, uint32_t gpu, uint32_t nic, LsRoute *route);
-  void (*from_nic) (const LsInterior *interior, uint32_t nic, uint32_t gpu, LsRoute *route);
-  void (*to_memory) (const LsInterior *interior, uint32_t gpu, LsRoute *route);
-  void (*from_memory) (const LsInterior *interior, uint32_t gpu, LsRoute *route);
-  /* To its NVMe drive and back, past the CPU's memory; NULL: no ways to drives. */
-  void (*to_nvme) (const LsInterior *interior, uint32_t gpu, LsRoute *route);
-  void (*from_nvme) (const LsInterior *interior, uint32_t gpu, LsRoute *route);
+  /* Appends hops with local trunks and adds their latency to the route: between two accelerators
+   * (never from == to); between an accelerator and a NIC; between an accelerator, which is both ends, and
+   * the memory of its CPU, or its NVMe drive. Nothing to cross: nothing is appended. */
+  void (*way) (const LsInterior *interior, LsLeg leg, uint32_t from, uint32_t to, LsRoute *route);
+  bool reaches_nvme; /* it knows ways to drives, past the CPU's memory */
 
   uint32_t (*nic_of_gpu) (const LsInterior *interior, uint32_t gpu);
 

@@ -29,15 +29,14 @@ typedef struct {
   uint32_t first[N_KINDS + 1]; /* first vertex of each kind; the end     */
   const char **names;          /* by vertex, borrowed                    */
   LsNodeKind *kinds;
-  LsLink *links;      /* 2 per link of the file: there and back */
-  uint32_t *vertices; /* 0, 1, 2, ..                            */
+  LsLink *links; /* 2 per link of the file: there and back */
 } Graph;
 
 typedef struct {
   LsInterior base;
   const LsClusterSpec *spec;
   Graph graph;
-  LsWays *within, *to_nic, *from_nic, *to_memory, *from_memory;
+  LsWays *ways[LS_LEG_FROM_MEMORY + 1]; /* by leg */
   uint32_t *nic_of_gpu, *memory_of_gpu;
 } List;
 
@@ -63,7 +62,6 @@ number_vertices (const LsClusterSpec *s, Graph *g)
   g->n_vertices = s->list.vertices->len;
   g->names = g_new (const char *, g->n_vertices);
   g->kinds = g_new (LsNodeKind, g->n_vertices);
-  g->vertices = g_new (uint32_t, g->n_vertices);
   uint32_t v = 0;
   for (int kind = 0; kind < N_KINDS; kind++) {
     g->first[kind] = v;
@@ -72,7 +70,6 @@ number_vertices (const LsClusterSpec *s, Graph *g)
         continue;
       g->names[v] = vertex_at (s, i)->name;
       g->kinds[v] = (LsNodeKind) kind;
-      g->vertices[v] = v;
       g_hash_table_insert (by_name, vertex_at (s, i)->name, GUINT_TO_POINTER (1 + v));
       v++;
     }
@@ -108,7 +105,6 @@ graph_clear (Graph *g)
 {
   g_free (g->names);
   g_free (g->kinds);
-  g_free (g->vertices);
   g_free (g->links);
 }
 
@@ -122,8 +118,9 @@ memory_kind (const Graph *g)
 static LsWays *
 ways (const Graph *g, LsNodeKind from, LsNodeKind to)
 {
-  return ls_ways_new (g->kinds, g->n_vertices, g->links, g->n_links, g->vertices + g->first[from],
-                      n_of (g, from), g->vertices + g->first[to], n_of (g, to));
+  return ls_ways_new (g->kinds, g->n_vertices, g->links, g->n_links,
+                      (LsVertices) { g->first[from], n_of (g, from) },
+                      (LsVertices) { g->first[to], n_of (g, to) });
 }
 
 /* --- what is legal --- */
@@ -256,7 +253,7 @@ find_nvlinks (List *in)
   for (uint32_t i = 0; i < n * n; i++) {
     if (i / n == i % n)
       continue;
-    uint32_t length = ls_ways_length (in->within, i / n, i % n);
+    uint32_t length = ls_ways_length (in->ways[LS_LEG_WITHIN], i / n, i % n);
     in->base.has_nvswitch &= length == 4;
     in->base.has_gpu_links |= length == 2;
   }
@@ -273,14 +270,13 @@ list_new (const LsClusterSpec *s)
                             .n_trunks = g->n_links,
                             .v_gpu = g->first[LS_NODE_GPU],
                             .v_nic = g->first[LS_NODE_NIC] };
-  in->within = ways (g, LS_NODE_GPU, LS_NODE_GPU);
+  const LsNodeKind gpu = LS_NODE_GPU, nic = LS_NODE_NIC, memory = memory_kind (g),
+                   ends[][2] = { { gpu, gpu }, { gpu, nic }, { nic, gpu }, { gpu, memory }, { memory, gpu } };
+  for (guint leg = 0; leg < G_N_ELEMENTS (in->ways); leg++)
+    in->ways[leg] = ways (g, ends[leg][0], ends[leg][1]);
   find_nvlinks (in);
-  in->to_nic = ways (g, LS_NODE_GPU, LS_NODE_NIC);
-  in->from_nic = ways (g, LS_NODE_NIC, LS_NODE_GPU);
-  in->to_memory = ways (g, LS_NODE_GPU, memory_kind (g));
-  in->from_memory = ways (g, memory_kind (g), LS_NODE_GPU);
-  in->nic_of_gpu = nearest (g, in->to_nic, LS_NODE_NIC, true);
-  in->memory_of_gpu = nearest (g, in->to_memory, memory_kind (g), false);
+  in->nic_of_gpu = nearest (g, in->ways[LS_LEG_TO_NIC], nic, true);
+  in->memory_of_gpu = nearest (g, in->ways[LS_LEG_TO_MEMORY], memory, false);
   return &in->base;
 }
 
@@ -289,11 +285,8 @@ list_free (LsInterior *interior)
 {
   List *in = (List *) interior;
   graph_clear (&in->graph);
-  ls_ways_free (in->within);
-  ls_ways_free (in->to_nic);
-  ls_ways_free (in->from_nic);
-  ls_ways_free (in->to_memory);
-  ls_ways_free (in->from_memory);
+  for (guint leg = 0; leg < G_N_ELEMENTS (in->ways); leg++)
+    ls_ways_free (in->ways[leg]);
   g_free (in->nic_of_gpu);
   g_free (in->memory_of_gpu);
   g_free (in);
@@ -317,37 +310,15 @@ lay_out (const LsInterior *interior, LsCluster *c, uint32_t host)
 }
 
 static void
-within (const LsInterior *interior, uint32_t from, uint32_t to, LsRoute *r)
-{
-  ls_ways_append (((const List *) interior)->within, from, to, r);
-}
-
-static void
-to_nic (const LsInterior *interior, uint32_t gpu, uint32_t nic, LsRoute *r)
-{
-  ls_ways_append (((const List *) interior)->to_nic, gpu, nic, r);
-}
-
-static void
-from_nic (const LsInterior *interior, uint32_t nic, uint32_t gpu, LsRoute *r)
-{
-  ls_ways_append (((const List *) interior)->from_nic, nic, gpu, r);
-}
-
-static void
-to_memory (const LsInterior *interior, uint32_t gpu, LsRoute *r)
+way (const LsInterior *interior, LsLeg leg, uint32_t from, uint32_t to, LsRoute *r)
 {
   const List *in = (const List *) interior;
-  if (n_of (&in->graph, memory_kind (&in->graph)) > 0)
-    ls_ways_append (in->to_memory, gpu, in->memory_of_gpu[gpu], r);
-}
-
-static void
-from_memory (const LsInterior *interior, uint32_t gpu, LsRoute *r)
-{
-  const List *in = (const List *) interior;
-  if (n_of (&in->graph, memory_kind (&in->graph)) > 0)
-    ls_ways_append (in->from_memory, in->memory_of_gpu[gpu], gpu, r);
+  bool is_memory = leg >= LS_LEG_TO_MEMORY;
+  if (is_memory && n_of (&in->graph, memory_kind (&in->graph)) == 0)
+    return;
+  if (is_memory)
+    *(leg == LS_LEG_TO_MEMORY ? &to : &from) = in->memory_of_gpu[from];
+  ls_ways_append (in->ways[leg], from, to, r);
 }
 
 static uint32_t
@@ -372,10 +343,6 @@ const LsInteriorKind ls_interior_list = {
   .new = list_new,
   .free = list_free,
   .lay_out = lay_out,
-  .within = within,
-  .to_nic = to_nic,
-  .from_nic = from_nic,
-  .to_memory = to_memory,
-  .from_memory = from_memory,
+  .way = way,
   .nic_of_gpu = nic_of_gpu,
 };

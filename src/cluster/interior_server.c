@@ -22,10 +22,113 @@
 #include "cluster/spec.h"
 
 #include "cluster/cluster.h"
-#include "cluster/dealt.h"
 #include "cluster/index.h"
 #include "cluster/interior.h"
 #include "cluster/route.h"
+
+/* ---- where its parts are ---- */
+
+/* GPUs, NICs and drives are dealt evenly to plugs, plugs to CPU sockets, sockets to boards. */
+
+/* The i-th of n things dealt to `to` places in runs: 8 NICs on 4 switches give
+ * 0 0 1 1 2 2 3 3; 2 NICs give 0 2. */
+static uint32_t
+deal (uint32_t i, uint32_t n, uint32_t to)
+{
+  return (uint32_t) ((uint64_t) i * to / n);
+}
+
+static bool
+has_c2c (const LsClusterSpec *s)
+{
+  return s->server.c2c.bandwidth_bytes_per_s > 0;
+}
+
+/* Where GPUs, NICs and drives are plugged in: PCIe switches, or CPUs; 0: nowhere. */
+static uint32_t
+n_plugs (const LsClusterSpec *s)
+{
+  return s->server.pcie_switches > 0 ? s->server.pcie_switches : s->server.cpu_sockets;
+}
+
+static uint32_t
+plug_of_gpu (const LsClusterSpec *s, uint32_t gpu)
+{
+  return deal (gpu, s->gpus_per_node, n_plugs (s));
+}
+
+static uint32_t
+plug_of_nic (const LsClusterSpec *s, uint32_t nic)
+{
+  return deal (nic, s->nics.n, n_plugs (s));
+}
+
+static uint32_t
+socket_of_plug (const LsClusterSpec *s, uint32_t plug)
+{
+  return s->server.cpu_sockets > 0 ? deal (plug, n_plugs (s), s->server.cpu_sockets) : 0;
+}
+
+static uint32_t
+n_boards (const LsClusterSpec *s)
+{
+  return MAX (s->server.cpu_boards, 1);
+}
+
+static uint32_t
+board_of_socket (const LsClusterSpec *s, uint32_t socket)
+{
+  return s->server.cpu_sockets > 0 ? deal (socket, s->server.cpu_sockets, n_boards (s)) : 0;
+}
+
+static uint32_t
+sockets_per_board (const LsClusterSpec *s)
+{
+  return s->server.cpu_sockets / n_boards (s);
+}
+
+static uint32_t
+pairs_among (uint32_t n)
+{
+  return n > 1 ? n * (n - 1) / 2 : 0;
+}
+
+static uint32_t
+n_socket_pairs (const LsClusterSpec *s)
+{
+  return n_boards (s) * pairs_among (sockets_per_board (s));
+}
+
+/* Of sockets a < b of a board, in the order 01 02 .. 12 13 .. */
+static uint32_t
+socket_pair (const LsClusterSpec *s, uint32_t a, uint32_t b)
+{
+  uint32_t k = sockets_per_board (s), board = board_of_socket (s, a);
+  a -= board * k;
+  b -= board * k;
+  return board * pairs_among (k) + a * (2 * k - a - 1) / 2 + (b - a - 1);
+}
+
+/* Whether what GPUs write into each other through a CPU has a rate of its own; ways to a bridge. */
+static bool
+has_writes (const LsClusterSpec *s)
+{
+  return s->server.write_bridge.bandwidth_bytes_per_s > 0;
+}
+
+static uint32_t
+n_writers (const LsClusterSpec *s)
+{
+  return !has_writes (s) ? 0 : s->server.pcie_switches > 0 ? s->server.pcie_switches : s->gpus_per_node;
+}
+
+bool
+ls_gpus_copy (const LsClusterSpec *spec, uint32_t from, uint32_t to)
+{
+  if (spec->server.copies != LS_COPIES_BELOW_SWITCH)
+    return spec->server.copies == LS_COPIES_ANYWHERE;
+  return spec->server.pcie_switches > 0 && plug_of_gpu (spec, from) == plug_of_gpu (spec, to);
+}
 
 /* ---- GPUs of a node joined straight by NVLinks  ---- */
 
@@ -97,12 +200,7 @@ ls_mesh_ways (const LsClusterSpec *s, const GArray *mesh_links)
 {
   uint32_t n = s->gpus_per_node;
   g_autofree LsNodeKind *kinds = g_new0 (LsNodeKind, n); /* LS_NODE_GPU */
-  g_autofree uint32_t *gpus = g_new (uint32_t, n);
   g_autofree LsLink *links = g_new (LsLink, 2 * mesh_links->len);
-  for (uint32_t i = 0; i < n; i++) {
-    kinds[i] = LS_NODE_GPU;
-    gpus[i] = i;
-  }
   for (guint i = 0; i < mesh_links->len; i++) {
     const LsMeshLink *m = &g_array_index (mesh_links, LsMeshLink, i);
     LsLink link = { .from = m->a,
@@ -117,7 +215,7 @@ ls_mesh_ways (const LsClusterSpec *s, const GArray *mesh_links)
     link.trunk++;
     links[2 * i + 1] = link;
   }
-  return ls_ways_new (kinds, n, links, 2 * mesh_links->len, gpus, n, gpus, n);
+  return ls_ways_new (kinds, n, links, 2 * mesh_links->len, (LsVertices) { 0, n }, (LsVertices) { 0, n });
 }
 
 static gboolean
@@ -531,9 +629,8 @@ gpu_near_nic (const LsClusterSpec *s, uint32_t gpu, uint32_t nic)
 }
 
 static void
-to_memory (const LsInterior *interior, uint32_t gpu, LsRoute *r)
+to_memory (const Server *in, uint32_t gpu, LsRoute *r)
 {
-  const Server *in = (const Server *) interior;
   const LsClusterSpec *s = in->spec;
   if (n_plugs (s) == 0)
     return;
@@ -544,27 +641,6 @@ to_memory (const LsInterior *interior, uint32_t gpu, LsRoute *r)
   if (s->server.pcie_switches > 0)
     hop (r, in->t_uplink, plug, OUTWARD, &s->server.pcie);
   hop (r, in->t_memory, socket_of_plug (s, plug), OUTWARD, &s->server.cpu_memory);
-}
-
-/* Of hops from that one on: the way back. */
-static void
-turn_back (LsRoute *r, uint32_t first)
-{
-  for (uint32_t i = first, k = r->n_hops; i < k; i++) {
-    LsHop other = r->hop[--k];
-    other.trunk ^= 1;
-    r->hop[k] = r->hop[i];
-    r->hop[k].trunk ^= 1;
-    r->hop[i] = other;
-  }
-}
-
-static void
-from_memory (const LsInterior *interior, uint32_t gpu, LsRoute *r)
-{
-  uint32_t first = r->n_hops;
-  to_memory (interior, gpu, r);
-  turn_back (r, first);
 }
 
 static void
@@ -580,7 +656,7 @@ memory_to_plug (const Server *in, uint32_t socket, uint32_t plug, LsRoute *r)
 static void
 through_memory (const Server *in, uint32_t from, uint32_t to, LsRoute *r)
 {
-  to_memory (&in->base, from, r);
+  to_memory (in, from, r);
   memory_to_plug (in, socket_of_plug (in->spec, plug_of_gpu (in->spec, from)), plug_of_gpu (in->spec, to), r);
   gpu_hop (in, r, to, INWARD);
 }
@@ -609,9 +685,8 @@ over_bridges (const Server *in, uint32_t from, uint32_t to, LsRoute *r)
 }
 
 static void
-within (const LsInterior *interior, uint32_t from, uint32_t to, LsRoute *r)
+within (const Server *in, uint32_t from, uint32_t to, LsRoute *r)
 {
-  const Server *in = (const Server *) interior;
   const LsClusterSpec *s = in->spec;
   if (s->server.nvswitch_planes > 0) {
     over_nvswitch (in, from, to, r);
@@ -639,15 +714,14 @@ memory_to_nic (const Server *in, uint32_t socket, uint32_t nic, LsRoute *r)
 }
 
 static void
-to_nic (const LsInterior *interior, uint32_t gpu, uint32_t nic, LsRoute *r)
+to_nic (const Server *in, uint32_t gpu, uint32_t nic, LsRoute *r)
 {
-  const Server *in = (const Server *) interior;
   const LsClusterSpec *s = in->spec;
   uint32_t near = gpu_near_nic (s, gpu, nic);
   if (near != gpu)
     over_nvswitch (in, gpu, near, r);
   if (s->nics.is_staged) {
-    to_memory (interior, near, r);
+    to_memory (in, near, r);
     memory_to_nic (in, socket_of_plug (s, plug_of_gpu (s, near)), nic, r);
     return;
   }
@@ -657,17 +731,8 @@ to_nic (const LsInterior *interior, uint32_t gpu, uint32_t nic, LsRoute *r)
 }
 
 static void
-from_nic (const LsInterior *interior, uint32_t nic, uint32_t gpu, LsRoute *r)
+to_nvme (const Server *in, uint32_t gpu, LsRoute *r)
 {
-  uint32_t first = r->n_hops;
-  to_nic (interior, gpu, nic, r);
-  turn_back (r, first);
-}
-
-static void
-to_nvme (const LsInterior *interior, uint32_t gpu, LsRoute *r)
-{
-  const Server *in = (const Server *) interior;
   const LsClusterSpec *s = in->spec;
   uint32_t drive = deal (gpu, s->gpus_per_node, s->server.nvme_drives);
   gpu_hop (in, r, gpu, OUTWARD);
@@ -676,11 +741,21 @@ to_nvme (const LsInterior *interior, uint32_t gpu, LsRoute *r)
 }
 
 static void
-from_nvme (const LsInterior *interior, uint32_t gpu, LsRoute *r)
+way (const LsInterior *interior, LsLeg leg, uint32_t from, uint32_t to, LsRoute *r)
 {
+  const Server *in = (const Server *) interior;
+  bool is_back = leg == LS_LEG_FROM_NIC || leg == LS_LEG_FROM_MEMORY || leg == LS_LEG_FROM_NVME;
   uint32_t first = r->n_hops;
-  to_nvme (interior, gpu, r);
-  turn_back (r, first);
+  if (leg == LS_LEG_WITHIN)
+    within (in, from, to, r);
+  else if (leg <= LS_LEG_FROM_NIC)
+    to_nic (in, is_back ? to : from, is_back ? from : to, r);
+  else if (leg <= LS_LEG_FROM_MEMORY)
+    to_memory (in, from, r);
+  else
+    to_nvme (in, from, r);
+  if (is_back)
+    ls_route_turn_back (r, first);
 }
 
 static uint32_t
@@ -703,12 +778,7 @@ const LsInteriorKind ls_interior_server = {
   .new = server_new,
   .free = server_free,
   .lay_out = lay_out,
-  .within = within,
-  .to_nic = to_nic,
-  .from_nic = from_nic,
-  .to_memory = to_memory,
-  .from_memory = from_memory,
-  .to_nvme = to_nvme,
-  .from_nvme = from_nvme,
+  .way = way,
+  .reaches_nvme = true,
   .nic_of_gpu = nic_of_gpu,
 };

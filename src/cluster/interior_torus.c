@@ -376,12 +376,6 @@ cross (const LsClusterSpec *s, uint32_t from, uint32_t to, uint32_t first_axis, 
   }
 }
 
-static void
-within (const LsInterior *interior, uint32_t from, uint32_t to, LsRoute *r)
-{
-  cross (((const Torus *) interior)->spec, from, to, 0, r);
-}
-
 static uint32_t
 nic_of_gpu (const LsInterior *interior, uint32_t gpu)
 {
@@ -411,9 +405,8 @@ gateway (const Torus *x, uint32_t gpu, uint32_t nic)
 }
 
 static void
-to_nic (const LsInterior *interior, uint32_t gpu, uint32_t nic, LsRoute *r)
+to_nic (const Torus *x, uint32_t gpu, uint32_t nic, LsRoute *r)
 {
-  const Torus *x = (const Torus *) interior;
   uint32_t chip = gateway (x, gpu, nic);
   cross (x->spec, gpu, chip, 0, r);
   ls_route_hop (r, x->t_pcie + 2 * chip, x->spec->server.pcie.latency);
@@ -421,9 +414,8 @@ to_nic (const LsInterior *interior, uint32_t gpu, uint32_t nic, LsRoute *r)
 }
 
 static void
-from_nic (const LsInterior *interior, uint32_t nic, uint32_t gpu, LsRoute *r)
+from_nic (const Torus *x, uint32_t nic, uint32_t gpu, LsRoute *r)
 {
-  const Torus *x = (const Torus *) interior;
   uint32_t chip = gateway (x, gpu, nic);
   ls_route_hop (r, x->t_nic + 2 * nic + 1, x->spec->nics.port.latency);
   ls_route_hop (r, x->t_pcie + 2 * chip + 1, x->spec->server.pcie.latency);
@@ -431,21 +423,28 @@ from_nic (const LsInterior *interior, uint32_t nic, uint32_t gpu, LsRoute *r)
 }
 
 static void
-to_memory (const LsInterior *interior, uint32_t gpu, LsRoute *r)
+to_memory (const Torus *x, uint32_t gpu, LsRoute *r)
 {
-  const Torus *x = (const Torus *) interior;
   ls_route_hop (r, x->t_pcie + 2 * gpu, x->spec->server.pcie.latency);
   ls_route_hop (r, x->t_memory + 2 * ls_torus_host_of (&x->spec->torus, gpu),
                 x->spec->server.cpu_memory.latency);
 }
 
 static void
-from_memory (const LsInterior *interior, uint32_t gpu, LsRoute *r)
+way (const LsInterior *interior, LsLeg leg, uint32_t from, uint32_t to, LsRoute *r)
 {
   const Torus *x = (const Torus *) interior;
-  ls_route_hop (r, x->t_memory + 2 * ls_torus_host_of (&x->spec->torus, gpu) + 1,
-                x->spec->server.cpu_memory.latency);
-  ls_route_hop (r, x->t_pcie + 2 * gpu + 1, x->spec->server.pcie.latency);
+  uint32_t first = r->n_hops;
+  if (leg == LS_LEG_WITHIN)
+    cross (x->spec, from, to, 0, r);
+  else if (leg == LS_LEG_TO_NIC)
+    to_nic (x, from, to, r);
+  else if (leg == LS_LEG_FROM_NIC)
+    from_nic (x, from, to, r);
+  else
+    to_memory (x, from, r);
+  if (leg == LS_LEG_FROM_MEMORY)
+    ls_route_turn_back (r, first);
 }
 
 /* --- the size of a slice --- */
@@ -533,11 +532,7 @@ const LsInteriorKind ls_interior_torus = {
   .new = torus_new,
   .free = torus_free,
   .lay_out = lay_out,
-  .within = within,
-  .to_nic = to_nic,
-  .from_nic = from_nic,
-  .to_memory = to_memory,
-  .from_memory = from_memory,
+  .way = way,
   .nic_of_gpu = nic_of_gpu,
   .n_cpu_hosts = n_cpu_hosts,
   .cpu_host_of = cpu_host_of,

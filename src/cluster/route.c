@@ -9,7 +9,6 @@
 #include "cluster/faults.h"
 #include "cluster/index.h"
 #include "cluster/interior.h"
-#include "cluster/proxy.h"
 #include "cluster/spec.h"
 
 uint32_t
@@ -81,40 +80,28 @@ search (const LsWays *ways, uint32_t i, uint32_t j, LsRoute *r)
   return true;
 }
 
-/* From i to j of a node: found by search where the node has faults, else the interior's way. */
-static bool
-route_in (const LsCluster *c, uint32_t host, uint32_t i, uint32_t j, const LsWays *ways,
-          void (*way) (const LsInterior *, uint32_t, uint32_t, LsRoute *), LsRoute *r)
+bool
+ls_route_leg (const LsCluster *c, uint32_t host, LsLeg leg, uint32_t from, uint32_t to, LsRoute *r)
 {
+  const LsNodeFaults *faults = ls_faults_of_node (c, host);
+  const LsInterior *in = ls_interior_of (c, host);
   uint32_t first = r->n_hops;
   LsTime latency = r->latency;
-  if (!search (ways, i, j, r))
-    way (ls_interior_of (c, host), i, j, r);
-  return place_in (c, r, first, latency, host, ls_faults_of_node (c, host) != NULL);
+  if (!faults || !search (faults->ways[leg], from, to, r))
+    in->kind->way (in, leg, from, to, r);
+  return place_in (c, r, first, latency, host, faults != NULL);
 }
 
-bool
-ls_route_within (const LsCluster *c, uint32_t host, uint32_t from, uint32_t to, LsRoute *r)
+void
+ls_route_turn_back (LsRoute *r, uint32_t first)
 {
-  const LsNodeFaults *faults = ls_faults_of_node (c, host);
-  return route_in (c, host, from, to, faults ? faults->within : NULL, ls_interior_of (c, host)->kind->within,
-                   r);
-}
-
-bool
-ls_route_to_nic (const LsCluster *c, uint32_t host, uint32_t gpu, uint32_t nic, LsRoute *r)
-{
-  const LsNodeFaults *faults = ls_faults_of_node (c, host);
-  return route_in (c, host, gpu, nic, faults ? faults->to_nic : NULL, ls_interior_of (c, host)->kind->to_nic,
-                   r);
-}
-
-bool
-ls_route_from_nic (const LsCluster *c, uint32_t host, uint32_t nic, uint32_t gpu, LsRoute *r)
-{
-  const LsNodeFaults *faults = ls_faults_of_node (c, host);
-  return route_in (c, host, nic, gpu, faults ? faults->from_nic : NULL,
-                   ls_interior_of (c, host)->kind->from_nic, r);
+  for (uint32_t i = first, k = r->n_hops; i < k; i++) {
+    LsHop other = r->hop[--k];
+    other.trunk ^= 1;
+    r->hop[k] = r->hop[i];
+    r->hop[k].trunk ^= 1;
+    r->hop[i] = other;
+  }
 }
 
 bool
@@ -122,8 +109,9 @@ ls_gpu_is_as_near_to_nic_of (const LsCluster *c, uint32_t owner, uint32_t gpu)
 {
   uint32_t host = ls_cluster_host_of (c, owner), nic = ls_nic_of_gpu (c, owner);
   LsRoute own = { .n_hops = 0 }, other = { .n_hops = 0 };
-  return ls_route_to_nic (c, host, ls_cluster_local_of (c, owner), nic, &own)
-      && ls_route_to_nic (c, host, ls_cluster_local_of (c, gpu), nic, &other) && other.n_hops <= own.n_hops;
+  return ls_route_leg (c, host, LS_LEG_TO_NIC, ls_cluster_local_of (c, owner), nic, &own)
+      && ls_route_leg (c, host, LS_LEG_TO_NIC, ls_cluster_local_of (c, gpu), nic, &other)
+      && other.n_hops <= own.n_hops;
 }
 
 /* --- between nodes --- */
@@ -165,14 +153,14 @@ between_nodes (const LsCluster *c, const LsRouteEnds *e, uint32_t host_from, uin
     .nic_to = nic_to,
     .channel = e->channel,
   };
-  bool works = (sender == from || ls_route_within (c, host_from, from, sender, r))
-      && ls_route_to_nic (c, host_from, sender, flow.nic_from, r);
+  bool works = (sender == from || ls_route_leg (c, host_from, LS_LEG_WITHIN, from, sender, r))
+      && ls_route_leg (c, host_from, LS_LEG_TO_NIC, sender, flow.nic_from, r);
   ls_route_hop (r, ls_node_trunk (c, host_from, 2 * flow.nic_from),
                 ls_cluster_node_spec (c, host_from)->nics.port.latency);
   fabric->kind->way (fabric, c, &flow, r);
   ls_route_hop (r, ls_node_trunk (c, host_to, 2 * nic_to + 1),
                 ls_cluster_node_spec (c, host_to)->nics.port.latency);
-  return works && ls_route_from_nic (c, host_to, nic_to, ls_cluster_local_of (c, e->gpu_to), r);
+  return works && ls_route_leg (c, host_to, LS_LEG_FROM_NIC, nic_to, ls_cluster_local_of (c, e->gpu_to), r);
 }
 
 void
@@ -184,9 +172,10 @@ ls_route_ends (const LsCluster *c, const LsRouteEnds *e, LsRoute *ret_route)
   if (e->gpu_from == e->gpu_to)
     return;
   uint32_t host_from = ls_cluster_host_of (c, e->gpu_from), host_to = ls_cluster_host_of (c, e->gpu_to);
-  bool works = host_from == host_to ? ls_route_within (c, host_from, ls_cluster_local_of (c, e->gpu_from),
-                                                       ls_cluster_local_of (c, e->gpu_to), r)
-                                    : between_nodes (c, e, host_from, host_to, r);
+  bool works = host_from != host_to
+      ? between_nodes (c, e, host_from, host_to, r)
+      : ls_route_leg (c, host_from, LS_LEG_WITHIN, ls_cluster_local_of (c, e->gpu_from),
+                      ls_cluster_local_of (c, e->gpu_to), r);
   g_assert (works); /* ls_faults_finish() has seen to it; of chosen NICs the caller */
 }
 
@@ -200,22 +189,20 @@ ls_route (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to, uint32_t nic_f
 
 /* A way inside the GPU's node that ends or begins at the GPU. */
 static void
-route_local (const LsCluster *c, uint32_t gpu, void (*way) (const LsInterior *, uint32_t, LsRoute *),
-             LsRoute *ret_route)
+route_local (const LsCluster *c, uint32_t gpu, LsLeg leg, LsRoute *ret_route)
 {
   uint32_t host = ls_cluster_host_of (c, gpu), local = ls_cluster_local_of (c, gpu);
+  const LsInterior *in = ls_interior_of (c, host);
   ret_route->n_hops = 0;
   ret_route->latency = 0;
-  way (ls_interior_of (c, host), local, ret_route);
-  for (uint32_t i = 0; i < ret_route->n_hops; i++)
-    ret_route->hop[i].trunk += ls_first_trunk (c, host);
+  in->kind->way (in, leg, local, local, ret_route);
+  place_in (c, ret_route, 0, 0, host, false);
 }
 
 void
 ls_route_host_memory (const LsCluster *c, uint32_t gpu, bool is_to_host, LsRoute *ret_route)
 {
-  const LsInteriorKind *kind = ls_interior_of (c, ls_cluster_host_of (c, gpu))->kind;
-  route_local (c, gpu, is_to_host ? kind->to_memory : kind->from_memory, ret_route);
+  route_local (c, gpu, is_to_host ? LS_LEG_TO_MEMORY : LS_LEG_FROM_MEMORY, ret_route);
 }
 
 bool
@@ -223,7 +210,7 @@ ls_cluster_has_nvme (const LsCluster *c)
 {
   for (uint32_t k = 0; k < ls_cluster_spec_n_kinds (&c->spec); k++)
     if (ls_cluster_spec_of_kind (&c->spec, k)->server.nvme_drives == 0
-        || !c->index->layouts[k].interior->kind->to_nvme)
+        || !c->index->layouts[k].interior->kind->reaches_nvme)
       return false;
   return true;
 }
@@ -231,9 +218,8 @@ ls_cluster_has_nvme (const LsCluster *c)
 void
 ls_route_nvme (const LsCluster *c, uint32_t gpu, bool is_to_nvme, LsRoute *ret_route)
 {
-  const LsInteriorKind *kind = ls_interior_of (c, ls_cluster_host_of (c, gpu))->kind;
   g_assert (ls_cluster_has_nvme (c));
-  route_local (c, gpu, is_to_nvme ? kind->to_nvme : kind->from_nvme, ret_route);
+  route_local (c, gpu, is_to_nvme ? LS_LEG_TO_NVME : LS_LEG_FROM_NVME, ret_route);
 }
 
 /* ---- proxy ---- */
@@ -266,12 +252,12 @@ static bool
 nvlink_leads (const LsCluster *c, uint32_t host, const bool *is_nvlink, uint32_t from, uint32_t to)
 {
   LsRoute r = { .n_hops = 0 };
-  if (!ls_route_within (c, host, from, to, &r))
+  if (!ls_route_leg (c, host, LS_LEG_WITHIN, from, to, &r))
     return false;
   for (uint32_t i = 0; i < r.n_hops; i++)
     if (!is_nvlink[r.hop[i].trunk - ls_first_trunk (c, host)])
       return false;
-  return ls_route_to_nic (c, host, to, ls_nic_of_gpu (c, ls_cluster_gpu_at (c, host, to)), &r)
+  return ls_route_leg (c, host, LS_LEG_TO_NIC, to, ls_nic_of_gpu (c, ls_cluster_gpu_at (c, host, to)), &r)
       && r.n_hops <= MAX_HOPS;
 }
 
@@ -536,11 +522,11 @@ find_way (Search *s, LsWays *w, Way *way, uint32_t from)
 
 LsWays *
 ls_ways_new (const LsNodeKind *kinds, uint32_t n_vertices, const LsLink *links, uint32_t n_links,
-             const uint32_t *from, uint32_t n_from, const uint32_t *to, uint32_t n_to)
+             LsVertices from, LsVertices to)
 {
   LsWays *w = g_new0 (LsWays, 1);
-  w->n_to = n_to;
-  w->ways = g_new0 (Way, (gsize) n_from * n_to);
+  w->n_to = to.n;
+  w->ways = g_new0 (Way, (gsize) from.n * to.n);
   w->hops = g_array_new (FALSE, FALSE, sizeof (LsHop));
   Search s = { .kinds = kinds, .n_vertices = n_vertices, .links = links, .n_links = n_links };
   index_links (&s);
@@ -548,11 +534,11 @@ ls_ways_new (const LsNodeKind *kinds, uint32_t n_vertices, const LsLink *links, 
   s.order = g_new (uint32_t, n_vertices);
   s.flow = g_new (uint32_t, n_vertices);
   s.latency = g_new0 (LsTime, n_vertices);
-  for (uint32_t j = 0; j < n_to; j++) {
-    s.to = to[j];
+  for (uint32_t j = 0; j < to.n; j++) {
+    s.to = to.first + j;
     find_distances (&s);
-    for (uint32_t i = 0; i < n_from; i++)
-      find_way (&s, w, &w->ways[(gsize) i * n_to + j], from[i]);
+    for (uint32_t i = 0; i < from.n; i++)
+      find_way (&s, w, &w->ways[(gsize) i * to.n + j], from.first + i);
   }
   g_free (s.first_out);
   g_free (s.out);

@@ -3,7 +3,7 @@
  * Same host: over NVLink where there is a way, else over PCIe. Other host: GPU > its
  * NIC > fabric > NIC > GPU, spread ideally over parallel links or hashed onto one of them
  * (fabric.h). A GPU sends through its own NIC (affinity: the interior says which), or with
- * PXN through the GPU whose NIC is on the rail of the receiver's (proxy.h); nic_from and
+ * PXN through the GPU whose NIC is on the rail of the receiver's (below); nic_from and
  * nic_to override it. What has failed is routed around (faults.h).
  *
  * ls_route() puts together what the interior and the fabric know: O(hops), no search,
@@ -76,11 +76,36 @@ bool ls_host_has_nvswitch (const LsCluster *c, uint32_t host);
 bool ls_cluster_has_gpu_links (const LsCluster *c);
 uint32_t ls_gpu_links (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to);
 
-/* Private to cluster/: parts of a route, with numbers within the host. Appended; false
- * and nothing if no way works. */
-bool ls_route_within (const LsCluster *c, uint32_t host, uint32_t from, uint32_t to, LsRoute *route);
-bool ls_route_to_nic (const LsCluster *c, uint32_t host, uint32_t gpu, uint32_t nic, LsRoute *route);
-bool ls_route_from_nic (const LsCluster *c, uint32_t host, uint32_t nic, uint32_t gpu, LsRoute *route);
+/* Private to cluster/: parts of a route, with numbers within the host: between two accelerators; from one to
+ * a NIC and back; to the memory of its CPU and back; to its NVMe drive and back. */
+typedef enum {
+  LS_LEG_WITHIN,
+  LS_LEG_TO_NIC,
+  LS_LEG_FROM_NIC,
+  LS_LEG_TO_MEMORY,
+  LS_LEG_FROM_MEMORY,
+  LS_LEG_TO_NVME,
+  LS_LEG_FROM_NVME
+} LsLeg;
+
+/* Of the first three, from and to as the leg goes. Appended; false and nothing if no way works. */
+bool ls_route_leg (const LsCluster *c, uint32_t host, LsLeg leg, uint32_t from, uint32_t to, LsRoute *route);
+/* The hops from `first` on become the way back. */
+void ls_route_turn_back (LsRoute *route, uint32_t first);
+
+/* Which GPU sends for which (private to cluster/): PXN. With rails, a
+ * message to a NIC on another rail goes over NVLink to a GPU whose own NIC is on that rail,
+ * and so crosses one leaf instead of the spines.
+ *
+ * Rule: a GPU whose own NIC is on the rail sends itself. Of the others of its node whose NIC
+ * is, and to which NVLink leads, GPU i takes the (i mod n)-th. Without any it sends itself.
+ *
+ * Reference: NCCL 2.30.7 src/graph/paths.cc. Deviation: NCCL also asks whether the NIC is nearer to the other
+ * GPU than PCIe allows. Without GPUDirect there is no PXN. */
+
+/* [GPUs of the node * rails], GPUs of the node; NULL where PXN makes no difference: switched
+ * off, one rail, no NVLink, or chips of a torus. Free with g_free(). */
+uint32_t *ls_proxies_new (const LsCluster *c, uint32_t host);
 
 /* Ways through a small graph, found by search and tabled (private to
  * cluster/). For what no arithmetic describes: NVLink meshes, explicit lists,
@@ -98,13 +123,18 @@ bool ls_route_from_nic (const LsCluster *c, uint32_t host, uint32_t nic, uint32_
 
 typedef struct LsWays LsWays;
 
+/* n vertices, from `first` on. */
+typedef struct {
+  uint32_t first, n;
+} LsVertices;
+
 /* kinds of n_vertices; links among them, whose trunks are what the ways consist of. From
- * each of the first list to each of the second; equal ends have an empty way. */
+ * each of the ones to each of the others; equal ends have an empty way. */
 LsWays *ls_ways_new (const LsNodeKind *kinds, uint32_t n_vertices, const LsLink *links, uint32_t n_links,
-                     const uint32_t *from, uint32_t n_from, const uint32_t *to, uint32_t n_to);
+                     LsVertices from, LsVertices to);
 void ls_ways_free (LsWays *ways); /* NULL allowed */
 
-/* Of from[i] to to[j]: sum of weights, LS_WAYS_NONE if there is no way; number of hops;
+/* Of the i-th to the j-th: sum of weights, LS_WAYS_NONE if there is no way; number of hops;
  * and the hops, which are appended (nothing where there is no way). */
 uint32_t ls_ways_length (const LsWays *ways, uint32_t i, uint32_t j);
 uint32_t ls_ways_n_hops (const LsWays *ways, uint32_t i, uint32_t j);

@@ -104,9 +104,7 @@
 #include <string.h>
 
 #include "base/draw.h"
-#include "compute/clock.h"
 #include "compute/measured.h"
-#include "compute/tile.h"
 
 /* ---- tiles of a product ---- */
 
@@ -211,6 +209,30 @@ ls_tile_gemm_s (const LsKindFit *fit, const LsGpu *gpu, const LsKernel *kernel, 
 
 /* ---- the clock of the GPU ---- */
 
+/* The clock of a job's matrix units, relative to the GPU that was fitted.
+ *
+ * Problem. Kernels are timed on one GPU at its full power limit. A cluster may run its GPUs
+ * at a lower limit; and no two chips of a kind are alike: under a limit of power the leakier
+ * one clocks lower. Ranks of a synchronous job wait for each other at every collective, so
+ * that the slowest sets the pace of all.
+ *
+ *     clock    min (1, limited / reached) / (1 + spread * E (n))
+ *     reached  e * sustained * peak / (1 + throttle)   16-bit GEMM in a hot step (cost.h)
+ *     E (n)    Phi^-1 ((n - 3/8) / (n + 1/4))          the largest of n normal draws
+ *
+ * `limited` and `spread` are the GPU file's power_limited and clock_spread. What runs on matrix
+ * units takes 1 / clock as long in its compute term; memory has a clock of its own.
+ *
+ * Worked example. spread 0.015 and 64 GPUs: Phi^-1 (63.625 / 64.25) = 2.339, 1.035 times as
+ * long. limited 593 of 989.4 TFLOP/s with e 0.84, throttle 0.09: reached 762, 1.285 times.
+ *
+ * Deviations. A mean of draws, so that ranks stay alike and fold: which GPU is slow, and the
+ * slack of stages beside a slow one, need --slow. Kernels that are bound by HBM keep their
+ * time, as they should; those that use the vector units do, too, as they hardly meet the limit.
+ *
+ * Reference. E (n): Blom, Statistical estimates and transformed beta-variables, 1958. Spread:
+ * Sinha et al., Not All GPUs Are Created Equal, SC 2022 (arXiv 2208.11035). */
+
 /* Of what a power limit leaves. */
 static double
 power_share (const LsCalibration *c, const LsGpu *gpu)
@@ -282,11 +304,9 @@ ls_calibration_init_roofline (LsCalibration *c)
     .source = g_strdup ("data sheet; nothing fitted"),
     .sustained = 1,
   };
-  for (int i = 0; i < LS_N_KERNEL_KINDS; i++)
+  for (int i = 0; i < LS_ENTRY_ATTENTION; i++)
     c->kind[i] = roofline;
   ls_access_init_roofline (c->access);
-  c->gemm_fp8 = c->gemm_fp8_blocks = c->gemm_nvfp4 = c->attention_fp8 = c->vllm_rmsnorm = c->vllm_silu_mul
-      = roofline;
 }
 
 static double

@@ -12,6 +12,7 @@
 #define LS_COMPUTE_COST_H
 
 #include <glib.h>
+#include <math.h>
 
 #include <lockstep/units.h>
 
@@ -91,6 +92,25 @@ typedef struct {
   LsTime step;            /* of a chain of tiles, what one takes (LsKernel.n_serial)      */
 } LsAccessFit;
 
+/* Whose coefficients: by LsKernelKind, then what stands beside a kind. */
+typedef enum {
+  LS_ENTRY_GEMM_FP8 = LS_N_KERNEL_KINDS, /* of fp8 GEMMs if is_fitted                                */
+  LS_ENTRY_GEMM_FP8_BLOCKS,              /* and of those that are by_blocks; else GEMM_FP8           */
+  LS_ENTRY_GEMM_NVFP4,                   /* of nvfp4 GEMMs if is_fitted; else GEMM_FP8               */
+  LS_ENTRY_ATTENTION_FP8,                /* of fp8 attention forward, but cuDNN's                    */
+  LS_ENTRY_VLLM_RMSNORM,                 /* measured, but training does not run it: for comparisons  */
+  LS_ENTRY_VLLM_SILU_MUL,
+  LS_ENTRY_ATTENTION, /* forward and backward of the first implementation but AUTO, then of the others; all
+                         0: not known */
+  LS_N_ENTRIES = LS_ENTRY_ATTENTION + 2 * (LS_N_ATTENTION_KERNELS - 1)
+} LsCalibrationEntry;
+
+static inline guint
+ls_entry_attention (LsAttentionKernel kernel, bool is_backward)
+{
+  return LS_ENTRY_ATTENTION + 2 * ((guint) kernel - 1) + is_backward;
+}
+
 typedef struct LsCalibration {
   char *name;           /* "a100" */
   char *source;         /* data, method, date, hold-out */
@@ -105,17 +125,9 @@ typedef struct LsCalibration {
   double attention_masked; /* (0, 1] rate of 16-bit attention that reads a mask, relative to what its kernel
                        reaches without; 0: not known, 1                           */
   double clock;            /* (0, 1] of the matrix units in the job, relative to the fits'
-                       (clock.h); 0: 1                                    */
-  LsKindFit kind[LS_N_KERNEL_KINDS];
-  LsKindFit gemm_fp8;                             /* used for fp8 GEMMs if is_fitted                */
-  LsKindFit gemm_fp8_blocks;                      /* and for those that are by_blocks; else gemm_fp8 */
-  LsKindFit gemm_nvfp4;                           /* used for nvfp4 GEMMs if is_fitted; else gemm_fp8 */
-  LsKindFit attention_fp8;                        /* and for fp8 attention forward, but cuDNN's     */
-  LsKindFit vllm_rmsnorm;                         /* kernels that were measured, but that training  */
-  LsKindFit vllm_silu_mul;                        /* does not run: only for comparisons             */
-  LsKindFit attention[LS_N_ATTENTION_KERNELS][2]; /* other implementations of flash attention,
-                              forward and backward, unless all 0; [AUTO] unused */
-  int attention_kernel;                           /* LsAttentionKernel: which of them the job runs    */
+                       (cost.c); 0: 1                                    */
+  LsKindFit kind[LS_N_ENTRIES]; /* by LsCalibrationEntry */
+  int attention_kernel;         /* LsAttentionKernel: which of them the job runs    */
   bool dynamic_gemms; /* so are the job's GEMMs (LsStrategy): in clusters where they were persistent */
   GArray *measured;   /* of LsMeasuredKernel, put before the fits; NULL: none  */
   LsAccessFit access[LS_N_ACCESSES]; /* [NONE] unused                        */
@@ -177,5 +189,30 @@ double ls_kernel_timed_besides_s (const LsKindFit *fit, const LsGpu *gpu, double
  * HBM is not contended: launch + max (compute / (1 - sm_share), memory);
  * sm_share in [0, 1). */
 LsTime ls_kernel_time_beside (const LsKernelCost *cost, double sm_share);
+
+/* The clock of the slowest of n_gpus >= 1 (cost.c): in (0, 1]. */
+double ls_clock (const LsCalibration *calibration, const LsGpu *gpu, uint32_t n_gpus);
+
+/* Output tiles of a GEMM and the waves in which SMs take them.
+ *
+ * A thread block computes one tile; n_sm of them run at a time, one per SM, so
+ * blocks come in ceil (blocks / n_sm) waves. 2304 x 1536 in tiles of 256 x 128 on
+ * an A100: 9 * 12 = 108 blocks, one wave; a column of tiles more, 117, is two.
+ * Facts: NVIDIA, "Matrix Multiplication Background User's Guide". */
+
+static inline double
+ls_tile_blocks (double m, double n, double tile_m, double tile_n)
+{
+  return ceil (m / tile_m) * ceil (n / tile_n);
+}
+
+/* Waves that are paid: `rounding` of each started one, the rest as the work
+ * spreads when clocks drift apart; never less than one. */
+static inline double
+ls_tile_waves_paid (double blocks, double n_sm, double rounding)
+{
+  double exact = blocks / n_sm;
+  return rounding * ceil (exact) + (1 - rounding) * fmax (exact, 1);
+}
 
 #endif

@@ -6,49 +6,11 @@
 
 #include "compute/around.h"
 
-/* The entries of a calibration: one for each kernel kind, in its order, then those that stand beside a
- * kind. */
-
-const char *
-ls_entry_key (guint slot)
-{
-  static const char *const others[]
-      = { "gemm_fp8",      "gemm_fp8_blocks", "gemm_nvfp4",      "attention_fp8",  "vllm_rmsnorm",
-          "vllm_silu_mul", "fa1_fwd",         "fa1_bwd",         "triton_fwd",     "triton_bwd",
-          "fa2_fwd",       "fa2_bwd",         "fa3_fwd",         "fa3_bwd",        "pallas_fwd",
-          "pallas_bwd",    "aotriton_fwd",    "aotriton_bwd",    "cudnn_fwd",      "cudnn_bwd",
-          "cudnn_fp8_fwd", "cudnn_fp8_bwd",   "cudnn_mxfp8_fwd", "cudnn_mxfp8_bwd" };
-  G_STATIC_ASSERT (G_N_ELEMENTS (others) == LS_N_ENTRIES - LS_N_KERNEL_KINDS);
-  return slot < LS_N_KERNEL_KINDS ? ls_kernel_kind_names[slot].name : others[slot - LS_N_KERNEL_KINDS];
-}
-
-LsKindFit *
-ls_entry_fit (LsCalibration *c, guint slot)
-{
-  if (slot >= LS_ENTRY_ATTENTION)
-    return &c->attention[(slot - LS_ENTRY_ATTENTION) / 2 + 1][(slot - LS_ENTRY_ATTENTION) % 2];
-  switch (slot) {
-  case LS_ENTRY_GEMM_FP8:
-    return &c->gemm_fp8;
-  case LS_ENTRY_GEMM_FP8_BLOCKS:
-    return &c->gemm_fp8_blocks;
-  case LS_ENTRY_GEMM_NVFP4:
-    return &c->gemm_nvfp4;
-  case LS_ENTRY_ATTENTION_FP8:
-    return &c->attention_fp8;
-  case LS_ENTRY_VLLM_RMSNORM:
-    return &c->vllm_rmsnorm;
-  case LS_ENTRY_VLLM_SILU_MUL:
-    return &c->vllm_silu_mul;
-  default:
-    return &c->kind[slot];
-  }
-}
-
 bool
 ls_calibration_has_attention (const LsCalibration *c, LsAttentionKernel kernel)
 {
-  return kernel == LS_ATTENTION_KERNEL_AUTO || c->attention[kernel][0].compute_efficiency > 0;
+  return kernel == LS_ATTENTION_KERNEL_AUTO
+      || c->kind[ls_entry_attention (kernel, false)].compute_efficiency > 0;
 }
 
 LsAttentionKernel
@@ -75,9 +37,10 @@ attention_fit (const LsCalibration *c, const LsKernel *kernel)
 {
   bool is_backward = kernel->kind == LS_KERNEL_ATTENTION_BWD, is_fp8 = kernel->dtype == LS_DTYPE_FP8;
   LsAttentionKernel whose = ls_calibration_implementation (c, kernel);
-  if (is_fp8 && !is_backward && whose <= LS_ATTENTION_KERNEL_CUDNN && c->attention_fp8.is_fitted)
-    return &c->attention_fp8;
-  return whose != LS_ATTENTION_KERNEL_AUTO ? &c->attention[whose][is_backward] : &c->kind[kernel->kind];
+  if (is_fp8 && !is_backward && whose <= LS_ATTENTION_KERNEL_CUDNN
+      && c->kind[LS_ENTRY_ATTENTION_FP8].is_fitted)
+    return &c->kind[LS_ENTRY_ATTENTION_FP8];
+  return &c->kind[whose != LS_ATTENTION_KERNEL_AUTO ? ls_entry_attention (whose, is_backward) : kernel->kind];
 }
 
 const LsKindFit *
@@ -85,13 +48,15 @@ ls_calibration_fit (const LsCalibration *c, const LsKernel *kernel)
 {
   if (ls_kernel_is_attention (kernel->kind))
     return attention_fit (c, kernel);
-  if (kernel->dtype == LS_DTYPE_NVFP4 && ls_kernel_is_gemm (kernel->kind) && c->gemm_nvfp4.is_fitted)
-    return &c->gemm_nvfp4;
-  if (kernel->by_blocks && c->gemm_fp8_blocks.is_fitted)
-    return &c->gemm_fp8_blocks;
-  if (ls_dtype_is_scaled (kernel->dtype) && ls_kernel_is_gemm (kernel->kind) && c->gemm_fp8.is_fitted)
-    return &c->gemm_fp8;
-  return &c->kind[kernel->kind];
+  bool is_gemm = ls_kernel_is_gemm (kernel->kind);
+  guint slot = kernel->kind;
+  if (is_gemm && kernel->dtype == LS_DTYPE_NVFP4 && c->kind[LS_ENTRY_GEMM_NVFP4].is_fitted)
+    slot = LS_ENTRY_GEMM_NVFP4;
+  else if (kernel->by_blocks && c->kind[LS_ENTRY_GEMM_FP8_BLOCKS].is_fitted)
+    slot = LS_ENTRY_GEMM_FP8_BLOCKS;
+  else if (is_gemm && ls_dtype_is_scaled (kernel->dtype) && c->kind[LS_ENTRY_GEMM_FP8].is_fitted)
+    slot = LS_ENTRY_GEMM_FP8;
+  return &c->kind[slot];
 }
 
 /* --- kernels that were timed on a GPU, put before its fit ---------------------------------------- */

@@ -7,7 +7,6 @@
 
 #include "cluster/route.h"
 #include "cluster/segment.h"
-#include "compute/clock.h"
 #include "compute/measured.h"
 #include "data/datadir.h"
 #include "data/jobs/job_files.h"
@@ -526,7 +525,7 @@ static void
 apply_compute (LsCalibration *c, double by)
 {
   for (guint slot = 0; slot < LS_N_ENTRIES; slot++)
-    ls_entry_fit (c, slot)->compute_efficiency *= by;
+    c->kind[slot].compute_efficiency *= by;
   for (guint i = 0; c->measured && i < c->measured->len; i++) {
     LsMeasuredKernel *row = &g_array_index (c->measured, LsMeasuredKernel, i);
     if (is_compute (row->kind))

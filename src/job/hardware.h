@@ -72,7 +72,7 @@ LsCluster *ls_hardware_build_asked (const LsHardware *hardware, uint32_t n_nodes
 bool ls_hardware_has_attention (const LsHardware *hardware, int kernel);
 
 /* The hardware as a job runs it: with its implementation of attention (LsAttentionKernel) and its GEMMs
- * (LsStrategy.dynamic_gemms), at the pace of the slowest of so many GPUs (compute/clock.h; 1: of a mean one).
+ * (LsStrategy.dynamic_gemms), at the pace of the slowest of so many GPUs (compute/cost.c; 1: of a mean one).
  * Borrows all. */
 void ls_hardware_for_job (const LsHardware *hardware, const LsStrategy *s, uint32_t n_gpus,
                           LsHardware *ret_hardware);

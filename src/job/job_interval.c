@@ -9,9 +9,6 @@
 #include "job/job_from.h"
 #include "job/job_steps.h"
 #include "job/softwares.h"
-#include "model/beside.h"
-#include "model/compressed.h"
-#include "model/streams.h"
 
 #define NAME          "residuals"
 #define NAME_TEXTBOOK "residuals-textbook" /* the same runs, whatever their programs, simulated as textbook */

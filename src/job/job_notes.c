@@ -5,7 +5,6 @@
 #include <lockstep/units.h>
 
 #include "compute/around.h"
-#include "compute/clock.h"
 #include "compute/measured.h"
 #include "data/jobs/imported.h"
 #include "data/jobs/job_files.h"
@@ -410,7 +409,8 @@ note_guessed_attention (LsJobResult *r)
       ? ls_cudnn_attention (LS_DTYPE_FP8, s->fp8.attention == LS_FP8_ATTENTION_MXFP8)
       : (LsAttentionKernel) s->use.attention_kernel;
   if (!ls_calibration_has_attention (c, kernel)
-      || (c->attention[kernel][0].is_fitted && c->attention[kernel][1].is_fitted))
+      || (c->kind[ls_entry_attention (kernel, 0)].is_fitted
+          && c->kind[ls_entry_attention (kernel, 1)].is_fitted))
     return;
   const LsField *field = ls_field_find (ls_strategy_fields, "attention_kernel");
   g_autofree char *name = ls_field_text (field, s, NULL);

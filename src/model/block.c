@@ -1,13 +1,39 @@
-/* A block that layers share, on one rank (model/block.h): what stands before the mixer of a layer B. It is
+/* model/block.c — a block of attention and an MLP whose weights several layers share, before a mixer (Zamba).
+ *
+ * Problem. A model of mixers has one or a few transformer blocks, which come again at many places: layers B
+ * of its pattern take the `shared_blocks` sets of weights in turn. With x what comes in, e the embedding of
+ * the same tokens, h hidden, q and k the widths of all queries, and of all keys, f ffn:
+ *
+ *     u = norm [x; e]                            of 2 h
+ *     a = norm (attention (u) W)                 queries, keys and values of 2 h, W of q x h; the norm of h
+ *     y = x + (MLP (a)) L                        L of h x h, each place its own
+ *     out = x + mixer (norm (y))
+ *
+ * with no residual inside of the block. Adapters of each place (Hu et al. 2021, LoRA; trained as all else
+ * is): of rank r beside gate and up, h r + r 2 f; of rank s beside queries, keys and values, 2 h s + s q (or
+ * s k) each. Weights:
+ *
+ *     of a set       2 h (q + 2 k) + q h + 3 h f (with a gate), norms of 3 h
+ *     of a place     h^2, its adapters, its mixer with a norm
+ *
+ * Worked example. Zamba2-2.7B (h 2560, f 10240, q = k = 5120, r 128, two sets, nine places of 54 layers): a
+ * set has 170.4 M, a place 9.5 M beside its mixer of 39.9 M; all 2.66 G.
+ *
+ * Tensor parallelism. The block is cut as other layers are; what tp gathers before attention is 2 h wide. L
+ * and the narrow products of adapters are on every rank, for its tokens.
+ *
+ * Deviations. The copy of e that the code makes (torch.clone) is left out: the first layer keeps e.
+ *
+ * References: Glorioso et al. 2024, Zamba, arXiv 2405.16712, section 2, and The Zamba2 Suite, arXiv
+ * 2411.15242, section 2; huggingface/transformers@00511f5d src/transformers/models/zamba2/modular_zamba2.py,
+ * huggingface/transformers@010496ec src/transformers/models/zamba/modeling_zamba.py.
+ *
+ * A block that layers share, on one rank: what stands before the mixer of a layer B. It is
  * cut as other layers are, its input [x; e] is twice as wide. Weights of a set are those of its first place:
  * others compute products and gradients, which add to the same sums. */
-#include "model/block.h"
-
 #include <string.h>
 
-#include "model/beside.h"
 #include "model/operators_build.h"
-#include "model/streams.h"
 
 const char *
 ls_model_check_blocks (const LsModel *m)
@@ -34,13 +60,6 @@ ls_model_check_blocks (const LsModel *m)
 static const LsLinearNames down_names = LS_LINEAR ("adapter-down", 0);
 static const LsLinearNames up_names = LS_LINEAR ("adapter-up", 0);
 static const LsLinearNames out_names = LS_LINEAR ("block-out", 0);
-
-static LsKernel
-pass (const LsCut *cut, const char *name, uint32_t n)
-{
-  return ls_cut_stream (cut, name, LS_KERNEL_ELEMENTWISE, cut->local_tokens, cut->model->hidden,
-                        n * cut->elt);
-}
 
 /* The input is kept by what stands before. */
 static void
@@ -86,9 +105,8 @@ ls_operators_low_rank (GArray *operators, const LsCut *cut, const LsLowRank *wha
 static void
 append_concat (GArray *operators, const LsCut *cut)
 {
-  LsOperator *op = ls_operator_append (operators, "embedding-concat", LS_TP_NONE);
-  ls_operator_passes (op, cut, cut->local_tokens, cut->model->hidden, "embedding-concat", 4,
-                      "embedding-concat-bwd", 6);
+  ls_operators_passes (operators, cut, cut->local_tokens, cut->model->hidden, "embedding-concat", 4,
+                       "embedding-concat-bwd", 6, 0);
 }
 
 /* Of another place. */
@@ -148,9 +166,8 @@ ls_operators_block (GArray *operators, const LsCut *cut)
 {
   append_block_attention (operators, cut);
   append_block_mlp (operators, cut);
-  LsOperator *op = ls_operator_append (operators, out_names.fwd, LS_TP_NONE);
-  ls_operator_local_linear (op, cut, &out_names, cut->shard->dtype, cut->model->hidden, cut->model->hidden);
-  op = ls_operator_append (operators, "block-add", LS_TP_NONE);
-  op->role = LS_OPERATOR_RESIDUAL;
-  ls_operator_fwd (op, pass (cut, "block-add", 3));
+  uint64_t h = cut->model->hidden;
+  ls_operators_local (operators, cut, &out_names, cut->shard->dtype, h, h);
+  ls_operators_passes (operators, cut, cut->local_tokens, h, "block-add", 3, NULL, 0, 0)->role
+      = LS_OPERATOR_RESIDUAL;
 }

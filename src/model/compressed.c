@@ -1,4 +1,41 @@
-/* Attention to compressed keys on one rank (model/compressed.h):
+/* model/compressed.c — attention to keys that are made of several tokens each (DeepSeek-V4).
+ *
+ * Problem. All a heads share one key of d numbers a token, which is its own value, and a query meets the last
+ * `window` of them. In two kinds of layers it meets compressed keys besides, one of every r tokens:
+ *
+ *     S  compressed sparse attention (CSA), r = csa_ratio: of the compressed keys before it the `index_top`
+ *        that an indexer with `index_heads` heads of `index_dim` scores best
+ *     H  heavily compressed attention (HCA), r = hca_ratio: all of them
+ *
+ * Equations. A compressed key is a mean of tokens, weighted by a softmax over them: each token is projected
+ * to a value and a weight of d numbers; of CSA, whose means overlap, to two of each. Queries come through a
+ * latent of q_lora. On the way out each of g groups of heads, a d / g columns, is brought to out_lora, and
+ * the g out_lora to h. Weights of a layer's products:
+ *
+ *     queries    h q_lora + q_lora a d          keys      h d
+ *     output     a d out_lora + g out_lora h
+ *     CSA        4 h d, and of the indexer 4 h index_dim + h index_heads + q_lora index_heads index_dim
+ *     HCA        2 h d
+ *
+ * and what is learned beside them: norms of q_lora and d, a sink for each head; of CSA 2 r d + d and 2 r
+ * index_dim + index_dim, of HCA r d + d. Of the s^2 pairs of a query and a token's key a layer has
+ *
+ *     window     w s - w^2 / 2
+ *     CSA        that, and n s - r n^2 / 2 with n = min (index_top, s / r)
+ *     HCA        that, and s^2 / (2 r)
+ *
+ * each of 4 a d FLOPs forward, and an indexer 2 index_heads index_dim for each of s^2 / (2 r).
+ *
+ * Worked example. DeepSeek-V4-Pro, 4,096 tokens: window 128 x 4096 - 128^2 / 2 = 516,096 pairs; CSA
+ * 1024 x 4096 - 4 x 1024^2 / 2 = 2,097,152 more; HCA 65,536 more. A causal mask alone leaves 8,388,608.
+ *
+ * Deviations. Compressed keys are met as fast as those of a window, in one kernel with them; the means of CSA
+ * over the first tokens, which have none before them, count as others; a product of each group of the output
+ * is taken for as many columns of one.
+ *
+ * References: DeepSeek-AI 2026, DeepSeek-V4, section 2.3; Transformers, models/deepseek_v4.
+ *
+ * Attention to compressed keys on one rank:
  *
  *     x -- q-down -- q-norm -- q-up ------------------ rope --.
  *      |-- kv-down -- kv-norm --------------------------'      |-- attention -- rope back -- out-down -- proj
@@ -12,8 +49,6 @@
  *
  * Kept: the norm's output, latents and keys with their normalised forms, q, and columns of which keys are
  * made. */
-#include "model/compressed.h"
-
 #include "model/operators_build.h"
 
 #define FP32_BYTES 4
@@ -32,9 +67,8 @@ append_pool (GArray *operators, const LsCut *cut)
   double made = (double) m->head_dim / (double) ratio / (double) columns; /* for a column of a token */
   ls_operators_down_beside (operators, cut, &pool_names, columns);
   LsOperator *op = ls_operator_append (operators, "pool", LS_TP_NONE);
-  ls_operator_fwd (op,
-                   ls_cut_stream (cut, "pool-fwd", LS_KERNEL_REDUCTION, cut->local_tokens, columns,
-                                  cut->elt * (1 + made)));
+  ls_operator_streams (op, cut, LS_KERNEL_REDUCTION, cut->local_tokens, columns, "pool-fwd", 1 + made, NULL,
+                       0);
   ls_operator_passes (op, cut, cut->local_tokens, columns, NULL, 0, "pool-bwd", 2 + made);
   ls_operator_param (op, ratio * columns / 2);
   op->params.is_replicated = true;
@@ -51,10 +85,7 @@ append_rope (GArray *operators, const LsCut *cut)
   uint64_t width = cut->q_width + m->latent.rope_dim;
   LsOperator *op = ls_operator_append (operators, "rope", LS_TP_NONE);
   op->role = LS_OPERATOR_ROPE;
-  ls_operator_fwd (op,
-                   ls_cut_stream (cut, "norm-rope-fwd", LS_KERNEL_NORM, cut->tokens, width, 2 * cut->elt));
-  ls_operator_igrad (op,
-                     ls_cut_stream (cut, "norm-rope-bwd", LS_KERNEL_NORM, cut->tokens, width, 3 * cut->elt));
+  ls_operator_streams (op, cut, LS_KERNEL_NORM, cut->tokens, width, "norm-rope-fwd", 2, "norm-rope-bwd", 3);
   op->kept.saved_bytes = cut->tokens * (2 * cut->q_width + m->head_dim) * cut->elt;
   op->kept.is_latent_up = true;
 }
@@ -73,11 +104,7 @@ append_attention (GArray *operators, const LsCut *cut)
   op->layer_kind = cut->kind;
   op->kept.saved_bytes = FP32_BYTES * cut->tokens * cut->heads; /* log-sum-exp */
 
-  op = ls_operator_append (operators, "rope-back", LS_TP_NONE);
-  LsKernel turn = ls_cut_stream (cut, "rope-back", LS_KERNEL_ELEMENTWISE, cut->tokens, turned, 2 * cut->elt);
-  ls_operator_fwd (op, turn);
-  turn.name = "rope-back-bwd";
-  ls_operator_igrad (op, turn);
+  ls_operators_passes (operators, cut, cut->tokens, turned, "rope-back", 2, "rope-back-bwd", 2, 0);
 }
 
 /* The product of each group is as many columns of one; its input are all heads. */
@@ -91,10 +118,7 @@ append_out (GArray *operators, const LsCut *cut)
   ls_operator_linear (op, cut, &out_names, cut->shard->dtype, in, out);
   ls_operator_weight (op, LS_TENSOR_ROWS, out, in, 1);
   op->kept.saved_bytes = op->kept.input_bytes = groups * op->kept.input_bytes;
-
-  op = ls_operator_append (operators, "proj", LS_TP_ROW);
-  ls_operator_linear (op, cut, &proj_names, cut->shard->dtype, out, m->hidden);
-  ls_operator_weight (op, LS_TENSOR_COLUMNS, m->hidden, out, 1);
+  ls_operators_linear (operators, cut, &proj_names, LS_TP_ROW, out, m->hidden);
 }
 
 void

@@ -6,7 +6,6 @@
 #include <lockstep/units.h>
 
 #include "base/draw.h"
-#include "model/predict.h"
 
 void
 ls_documents_apply (const LsDocuments *d, uint32_t layer_kind, uint32_t cp_rank, LsKernel *kernel)

@@ -15,10 +15,7 @@
  * top_k, the shared ones and the router; values may be narrower than keys: q is the mean. Behind an encoder
  * the tokens are the decoder's, but for keys and values of the encoder's. */
 #include "model/mixer.h"
-#include "model/beside.h"
 #include "model/operators.h"
-#include "model/predict.h"
-#include "model/streams.h"
 
 /* --- weights ------------------------------------------------------------------------------ */
 

@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "model/predict.h"
 
 /* Of the pattern. */
 static char
@@ -475,7 +474,27 @@ ls_model_check_expert_parts (const LsModel *m)
   return NULL;
 }
 
-/* --- multi-token prediction (model/predict.h) ------------------------------------------------------ */
+/* --- multi-token prediction --- */
+
+/* Multi-token prediction: blocks behind the last layer that predict tokens further ahead
+ * (DeepSeek-AI 2024, DeepSeek-V3, arXiv 2412.19437, section 2.2).
+ *
+ * Block k of D takes what block k - 1 made of a token, or the model, and the embedding of the token that is k
+ * further: a norm of each, both through one projection of 2h x h, the layers of the block, a norm, and the
+ * head of the model again. Its loss is added to that of the model.
+ *
+ *     parameters    2 h^2 + 3 norms + layers    of each block; of the first alone where they share weights
+ *     per token     6 (2 h^2 + layers + V h)    FLOPs of each block, shared or not
+ *
+ * A block has one layer as the last of the model has it (DeepSeek-V3; Megatron-Core's GPT models), or a
+ * pattern of its own: "ae" is attention and experts as one block (Nemotron 3; Megatron-Core,
+ * mtp_hybrid_override_pattern). Blocks may share their weights (Megatron-Core, mtp_use_repeated_layer): there
+ * is one, which each token goes through D times. Its activations are kept D times; its weights, gradients and
+ * optimizer states are there once, and each pass adds to the same gradient, which is reduced when the last
+ * has.
+ *
+ * In a pipeline all blocks are on the last stage (Megatron-Core, multi_token_prediction.py: on the last
+ * virtual stage). */
 
 uint32_t
 ls_model_block_layers (const LsModel *m)

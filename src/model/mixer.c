@@ -41,7 +41,7 @@ ls_mixer_n_steps (const LsModel *m)
   return row_of (m)->steps_by_head ? m->mixer.heads : ls_mixer_inner (m);
 }
 
-/* Of a model of one kind: it gates what a mixer before it made (model/difference.h), and the rest of what it
+/* Of a model of one kind: it gates what a mixer before it made (model/difference.c), and the rest of what it
  * would be is not there. */
 static bool
 ls_mixer_gates_memory (const LsModel *m)
@@ -388,24 +388,11 @@ static void
 append_in (GArray *operators, const LsCut *cut)
 {
   uint64_t width = per_rank (cut, ls_mixer_in_width (cut->model));
-  LsOperator *op = ls_operator_append (operators, "mixer-in", LS_TP_COLUMN);
-  ls_operator_linear (op, cut, &in_names, cut->shard->dtype, cut->model->hidden, width);
-  linear_weight (op, LS_TENSOR_ROWS, width, cut->model->hidden, 1);
+  LsOperator *op = ls_operators_linear (operators, cut, &in_names, LS_TP_COLUMN, cut->model->hidden, width);
+  op->params.is_linear = true;
   if (in_biases (cut->model) > 0)
     ls_operator_bias (op, cut, (LsBias) { "mixer-in-bias-grad", LS_RECIPE_RESIDUAL }, cut->tokens, width);
   op->kept.saved_bytes += cut->tokens * width * cut->elt;
-}
-
-static void
-append_passes (GArray *operators, const LsCut *cut, const char *name, const char *back, uint64_t width,
-               uint32_t n_fwd, uint32_t n_back, uint32_t n_kept)
-{
-  LsOperator *op = ls_operator_append (operators, name, LS_TP_NONE);
-  ls_operator_fwd (op,
-                   ls_cut_stream (cut, name, LS_KERNEL_ELEMENTWISE, cut->tokens, width, n_fwd * cut->elt));
-  ls_operator_igrad (op,
-                     ls_cut_stream (cut, back, LS_KERNEL_ELEMENTWISE, cut->tokens, width, n_back * cut->elt));
-  op->kept.saved_bytes = n_kept * cut->tokens * width * cut->elt;
 }
 
 /* Of rwkv7: decays, learning rates, gates and how values mix, all in one kernel of as many FLOPs each
@@ -423,7 +410,7 @@ append_low_rank_of_rwkv (GArray *operators, const LsCut *cut)
   ls_operator_linear (op, cut, &up_names, cut->shard->dtype, rank, inner);
   ls_operator_weight (op, LS_TENSOR_WHOLE, inner, rank, 1);
   op->kept.saved_bytes += N_LOW_RANK * cut->tokens * inner * cut->elt;
-  append_passes (operators, cut, "mixer-mix", "mixer-mix-bwd", inner, 11, 17, 5);
+  ls_operators_passes (operators, cut, cut->tokens, inner, "mixer-mix", 11, "mixer-mix-bwd", 17, 5);
 }
 
 /* Each token mixed with the one before, six times; one of what is made is the way in's to keep. */
@@ -431,7 +418,8 @@ static void
 append_shift (GArray *operators, const LsCut *cut)
 {
   if (row_of (cut->model)->shifts)
-    append_passes (operators, cut, "token-shift", "token-shift-bwd", cut->model->hidden, 7, 8, 6);
+    ls_operators_passes (operators, cut, cut->tokens, cut->model->hidden, "token-shift", 7, "token-shift-bwd",
+                         8, 6);
 }
 
 void
@@ -439,8 +427,9 @@ ls_operators_mlp_shift (GArray *operators, const LsCut *cut)
 {
   if (!(cut->kind & LS_LAYER_MIXER) || mlp_params (cut->model) == 0)
     return;
-  append_passes (operators, cut, "mlp-shift", "mlp-shift-bwd", cut->model->hidden, 2, 3, 1);
-  ls_operator_param (&g_array_index (operators, LsOperator, operators->len - 1), mlp_params (cut->model));
+  LsOperator *op = ls_operators_passes (operators, cut, cut->tokens, cut->model->hidden, "mlp-shift", 2,
+                                        "mlp-shift-bwd", 3, 1);
+  ls_operator_param (op, mlp_params (cut->model));
 }
 
 /* Of kda: decays, and a gate if that is of low rank; of linear: decays. The narrow products are on every rank
@@ -503,10 +492,9 @@ append_conv (GArray *operators, const LsCut *cut)
   uint64_t width = conv_width (cut);
   if (width == 0)
     return;
-  LsOperator *op = ls_operator_append (operators, "mixer-conv", LS_TP_NONE);
-  ls_operator_passes (op, cut, cut->tokens, width, "mixer-conv", 2, "mixer-conv-bwd", 3);
+  LsOperator *op = ls_operators_passes (operators, cut, cut->tokens, width, "mixer-conv", 2, "mixer-conv-bwd",
+                                        3, row_of (cut->model)->makes_again ? 0 : 1);
   ls_operator_param (op, per_rank (cut, inner_params (cut->model)));
-  op->kept.saved_bytes = row_of (cut->model)->makes_again ? 0 : cut->tokens * width * cut->elt;
   as_listed (op, cut, LS_RECIPE_MIXER_CONV);
 }
 
@@ -636,12 +624,10 @@ append_gate (GArray *operators, const LsCut *cut)
   uint64_t inner = inner_of (cut);
   LsOperator *op = ls_operator_append (operators, "mixer-gate", LS_TP_NONE);
   bool has_gate = !cut->model->mixer.ungated;
-  ls_operator_fwd (op,
-                   ls_cut_stream (cut, has_gate ? "gated-norm" : "head-norm", LS_KERNEL_NORM, cut->tokens,
-                                  inner, (has_gate ? 3 : 2) * cut->elt));
-  ls_operator_igrad (op,
-                     ls_cut_stream (cut, has_gate ? "gated-norm-bwd" : "head-norm-bwd", LS_KERNEL_NORM,
-                                    cut->tokens, inner, (has_gate ? 5 : 3) * cut->elt));
+  if (has_gate)
+    ls_operator_streams (op, cut, LS_KERNEL_NORM, cut->tokens, inner, "gated-norm", 3, "gated-norm-bwd", 5);
+  else
+    ls_operator_streams (op, cut, LS_KERNEL_NORM, cut->tokens, inner, "head-norm", 2, "head-norm-bwd", 3);
   if (ls_mixer_conv_width (cut->model) == 0)
     ls_operator_param (op, per_rank (cut, inner_params (cut->model)));
   as_listed (op, cut, LS_RECIPE_MIXER_GATE);
@@ -650,8 +636,9 @@ append_gate (GArray *operators, const LsCut *cut)
 static void
 append_gate_of_rwkv (GArray *operators, const LsCut *cut)
 {
-  append_passes (operators, cut, "mixer-gate", "mixer-gate-bwd", inner_of (cut), 6, 12, 0);
-  ls_operator_param (&g_array_index (operators, LsOperator, operators->len - 1), inner_params (cut->model));
+  LsOperator *op = ls_operators_passes (operators, cut, cut->tokens, inner_of (cut), "mixer-gate", 6,
+                                        "mixer-gate-bwd", 12, 0);
+  ls_operator_param (op, inner_params (cut->model));
 }
 
 /* Copies that go with an exchange: of tokens what goes to one rank put together; of heads what came apart put
@@ -711,13 +698,13 @@ append_recurrence (GArray *operators, const LsCut *cut)
   append_scan_of (operators, cut, "recurrence", "recurrence-bwd", 4 * elements * cut->elt, 10 * elements);
 }
 
-/* What a mixer before made, gated (model/difference.h). Both inputs are kept by what made them. */
+/* What a mixer before made, gated (model/difference.c). Both inputs are kept by what made them. */
 static void
 append_memory_gate (GArray *operators, const LsCut *cut)
 {
   uint64_t inner = inner_of (cut);
-  LsOperator *op = ls_operator_append (operators, "memory-gate", LS_TP_NONE);
-  ls_operator_passes (op, cut, cut->tokens, inner, "memory-gate", 3, "memory-gate-bwd", 5);
+  LsOperator *op
+      = ls_operators_passes (operators, cut, cut->tokens, inner, "memory-gate", 3, "memory-gate-bwd", 5, 0);
   ls_operator_igrad (op, ls_cut_pass (cut, "memory-grad-add", inner, 3));
 }
 
@@ -767,9 +754,7 @@ ls_operators_mixer (GArray *operators, const LsCut *cut)
   uint64_t inner = inner_of (cut);
   if (ls_mixer_in_width (m) > 0)
     append_inner (operators, cut);
-  LsOperator *op = ls_operator_append (operators, "mixer-out", LS_TP_ROW);
-  ls_operator_linear (op, cut, &out_names, cut->shard->dtype, inner, m->hidden);
-  linear_weight (op, LS_TENSOR_COLUMNS, m->hidden, inner, 1);
+  ls_operators_linear (operators, cut, &out_names, LS_TP_ROW, inner, m->hidden)->params.is_linear = true;
   append_out_bias (operators, cut);
   ls_operators_adapter_of (operators, cut, ls_lora_way_out (m),
                            (LsAdapted) { .cuts_in = true, .in = inner, .out = { m->hidden } });

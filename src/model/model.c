@@ -2,8 +2,6 @@
 
 #include <string.h>
 
-#include "model/compressed.h"
-#include "model/difference.h"
 
 void
 ls_model_clear (LsModel *model)

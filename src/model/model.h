@@ -50,7 +50,7 @@ typedef enum {
 /* Of a windowed layer a query sees so many keys, the last its own; or those of its own block of so many. */
 typedef enum { LS_WINDOW_SLIDING, LS_WINDOW_CHUNK } LsWindowKind;
 /* Several residual streams: weights of each half read and write all of them, or each layer computes one and
- * predicts the others (model/streams.h). */
+ * predicts the others (model/streams.c). */
 typedef enum { LS_STREAMS_MIXED, LS_STREAMS_ALTERNATE } LsStreamKind;
 typedef enum { LS_POSITION_LEARNED, LS_POSITION_ROPE, LS_POSITION_ALIBI, LS_POSITION_NONE } LsPosition;
 typedef enum { LS_ATTENTION_UNFUSED, LS_ATTENTION_FLASH } LsAttention;
@@ -103,9 +103,9 @@ typedef struct {
   uint32_t top;
 } LsKeyIndexer;
 
-/* Attention to compressed keys (model/compressed.h). */
+/* Attention to compressed keys (model/compressed.c). */
 typedef struct {
-  /* Attention to compressed keys (model/compressed.h): heads share one key, which is its value; 0: it is of
+  /* Attention to compressed keys (model/compressed.c): heads share one key, which is its value; 0: it is of
    * another sort, and the rest is 0 too. Groups of heads and columns of each on the way out; tokens of a
    * compressed key, and how many of these an indexer chooses. */
   uint32_t out_groups, out_lora;
@@ -134,29 +134,29 @@ typedef struct {
   bool gate;                /* attention's output is gated: as wide a projection more as that of queries */
   bool gate_own;            /* by a linear layer of its own, not one with that of queries (model/lora.h) */
   bool gate_windowed;       /* in layers with a window alone */
-  bool difference;          /* of two attentions (model/difference.h) */
+  bool difference;          /* of two attentions (model/difference.c) */
   bool difference_plain;    /* their norm has no weights */
   uint32_t noise_heads;     /* of the heads of queries, those of the second; 0: half */
   uint32_t kv_conv;         /* taps of a convolution of keys and values over tokens; 0: none */
-  uint32_t qk_conv, qk_mix; /* taps of convolutions of queries and keys (model/convolved.h); 0: none */
+  uint32_t qk_conv, qk_mix; /* taps of convolutions of queries and keys (model/convolved.c); 0: none */
 } LsAttentionParts;
 
-/* What stands next to the halves of a layer, and how these are added (model/beside.h, streams.h). */
+/* What stands next to the halves of a layer, and how these are added (beside.c, streams.c). */
 typedef struct {
-  uint32_t streams; /* of the residual (model/streams.h); 0: one, and the next is 0 too */
+  uint32_t streams; /* of the residual (model/streams.c); 0: one, and the next is 0 too */
   LsStreamKind stream_kind;
   bool residual_scale; /* each half scales what it adds, and what it adds to */
-  /* Beside the halves of a layer (model/beside.h): an input of its own, so wide, and rows of the table that
+  /* Beside the halves of a layer (model/beside.c): an input of its own, so wide, and rows of the table that
    * it comes from; the rank of products beside attention (LAuReL). 0: none. */
   uint32_t layer_input, layer_vocab;
   uint32_t laurel_rank;
-  uint32_t norm_gate_rank; /* of a gate behind norms of attention and of experts (model/beside.h); 0: none */
-  /* Tables of several tokens in a row (model/beside.h), and rows of the first; 0: none, and the next is 0
+  uint32_t norm_gate_rank; /* of a gate behind norms of attention and of experts (model/beside.c); 0: none */
+  /* Tables of several tokens in a row (model/beside.c), and rows of the first; 0: none, and the next is 0
    * too. */
   uint32_t ngram_tables, ngram_rows;
   uint32_t kv_shared_layers; /* last layers that meet keys and values of a layer before them, of the last that
                                 is windowed as they are and has its own, or gate what a mixer made (model/
-                                difference.h); of one kind: whether it does so */
+                                difference.c); of one kind: whether it does so */
   uint32_t sparse_layers;    /* first layers whose MLP keeps the highest values of its gate only */
 } LsHalfParts;
 
@@ -167,7 +167,7 @@ typedef struct {
    *     A  attention, then an MLP or experts     a  attention alone    d  an MLP alone
    *     M  a mixer, then an MLP or experts       m  a mixer alone      e  experts alone
    *     D  attention, then an MLP where others have experts
-   *     B  a block that layers share, then a mixer alone (model/block.h)
+   *     B  a block that layers share, then a mixer alone (model/block.c)
    *     P  attention and a mixer side by side, then an MLP or experts
    *     S  attention to chosen compressed keys, then an MLP or experts; H  to more compressed ones */
   char *pattern;
@@ -230,9 +230,9 @@ typedef struct {
   uint32_t every;          /* of every so many others the last has experts: 1, all of them */
 } LsMoe;
 
-/* Multi-token prediction (model/predict.h). */
+/* Multi-token prediction (model/layers.c). */
 typedef struct {
-  uint32_t layers; /* blocks of multi-token prediction behind the last layer (model/predict.h) */
+  uint32_t layers; /* blocks of multi-token prediction behind the last layer (model/layers.c) */
   char *pattern;   /* layers of each, as in layer_pattern; NULL: one, as the last of the model */
   bool windowed;   /* their attention has the window, also where that of the last layer has none */
   bool shared;     /* each block has the weights of the first */
@@ -328,16 +328,6 @@ typedef struct {
 } LsModelList;
 #define LS_N_MODEL_LISTS 7
 extern const LsModelList ls_model_lists[LS_N_MODEL_LISTS];
-/* What is wrong with experts of attention; NULL: nothing. Static. */
-const char *ls_model_check_attention_experts (const LsModel *m);
-/* What is wrong with groups of experts, or with small ones that they share; NULL: nothing. Static. */
-const char *ls_model_check_expert_parts (const LsModel *m);
-/* What is wrong with an encoder and its decoder, or with layers that come again; NULL: nothing. Static. */
-const char *ls_model_check_sides (const LsModel *m);
-/* Whether gates stand where windows are, and no latents, whose layers have none; NULL: nothing. Static. */
-const char *ls_model_check_windowed_gate (const LsModel *m);
-/* What is wrong with lists of widths; NULL: nothing. Static. */
-const char *ls_model_check_lists (const LsModel *m);
 /* Whether so many ranks cut the heads and the MLP of each layer evenly. */
 bool ls_model_is_cut_evenly (const LsModel *m, uint32_t tp);
 /* How many kinds its layers are of, and the first layer of each, in order of layers. */
@@ -383,16 +373,12 @@ double ls_model_attention_width (const LsModel *m, uint32_t kind);
  * keys before it, compressed or not. */
 double ls_model_index_flops (const LsModel *m, uint32_t kind, uint32_t seq);
 
-/* What is wrong with an indexer, but for one of compressed keys; NULL: nothing. Static. */
-const char *ls_model_check_indexer (const LsModel *m);
 /* Of a model of one kind, the width of a pair of a key and a value as they are projected: of the key alone
  * where that is the value; 0 where both are another layer's. */
 uint32_t ls_model_kv_dim (const LsModel *m);
 /* Outputs of a router. */
 uint32_t ls_model_router_width (const LsModel *m);
 
-/* What is wrong with the width of values; NULL: nothing. Static. */
-const char *ls_model_check_values (const LsModel *m);
 /* Width of a head of values: v_dim, or head_dim where that is 0. */
 uint32_t ls_model_v_dim (const LsModel *m);
 
@@ -416,5 +402,77 @@ double ls_model_two_way_flops (const LsModel *m, uint32_t seq);
  * Megatron-LM's num_floating_point_operations since r0.8 (non-causal); causal as
  * Megatron-Bridge 2025+. */
 double ls_model_flops (const LsModel *m, uint64_t vocab, uint32_t seq, double n_sequences, bool causal);
+
+/* What is wrong with a part of a model; NULL: nothing. Static. */
+const char *ls_model_check_attention_experts (const LsModel *m);
+const char *ls_model_check_expert_parts (const LsModel *m);  /* groups, and small ones that they share */
+const char *ls_model_check_sides (const LsModel *m);         /* an encoder, layers that come again     */
+const char *ls_model_check_windowed_gate (const LsModel *m); /* gates where windows are, and no latents */
+const char *ls_model_check_lists (const LsModel *m);         /* of widths */
+const char *ls_model_check_indexer (const LsModel *m);       /* but for one of compressed keys */
+const char *ls_model_check_values (const LsModel *m);        /* their width */
+const char *ls_model_check_blocks (const LsModel *m);        /* that layers share */
+const char *ls_model_check_convolved (const LsModel *m);     /* and layers of routers, scales of residuals */
+const char *ls_model_check_difference (const LsModel *m);
+const char *ls_model_check_kv_conv (const LsModel *m);
+const char *ls_model_check_norm_gate (const LsModel *m); /* or one of the latent of queries */
+const char *ls_model_check_beside (const LsModel *m);
+const char *ls_model_check_ngram (const LsModel *m);
+const char *ls_model_check_predictions (const LsModel *m); /* the pattern of blocks, or their sharing */
+
+/* --- differences of attentions, convolutions of keys (difference.c) --- */
+
+/* Of so many heads, those of the second of the differences; columns of what all give, twice a key for each
+ * of the first. */
+uint64_t ls_difference_noise_heads (const LsModel *m, uint64_t heads);
+uint64_t ls_difference_context (const LsModel *m, uint64_t heads);
+/* Whether heads of queries share those of keys evenly, in each attention; of all models. */
+bool ls_model_shares_keys_evenly (const LsModel *m);
+
+/* --- attention to compressed keys (compressed.c) --- */
+
+/* Whether attention of the model is of this sort; of this one, or latent attention: queries or keys come from
+ * latents that every tensor-parallel rank makes. */
+bool ls_model_is_compressed (const LsModel *m);
+bool ls_model_has_latents (const LsModel *m);
+
+/* Of a layer of this kind (LsLayerTrait): tokens of a compressed key; 0: it has none. */
+uint32_t ls_compressed_ratio (const LsModel *m, uint32_t kind);
+/* Columns that a token is projected to for compressed keys, and for those of the indexer, without its
+ * weights. */
+uint64_t ls_compressed_columns (const LsModel *m, uint32_t kind);
+uint64_t ls_compressed_index_columns (const LsModel *m, uint32_t kind);
+
+/* Pairs with compressed keys of a sequence, of seq^2. */
+double ls_compressed_pairs (const LsModel *m, uint32_t kind, uint32_t seq);
+
+/* --- residual streams (streams.c) --- */
+
+uint32_t ls_model_n_streams (const LsModel *m); /* at least 1 */
+bool ls_streams_mix (const LsModel *m);         /* each half reads and writes all of several */
+bool ls_streams_alternate (const LsModel *m);   /* each layer computes one of several */
+
+/* Of a layer, what a token multiplies a second time. */
+uint64_t ls_streams_again_params (const LsModel *m);
+
+/* --- what stands next to the halves of a layer (beside.c) --- */
+
+/* Whether layers have anything of this, or streams that alternate. */
+bool ls_model_has_beside (const LsModel *m);
+
+/* Columns and rows of all tables; 0: there are none. */
+uint64_t ls_ngram_width (const LsModel *m);
+uint64_t ls_ngram_rows (const LsModel *m);
+
+/* --- multi-token prediction (layers.c) --- */
+
+#define LS_MAX_BLOCK_LAYERS 16
+
+/* Layers of a block. */
+uint32_t ls_model_block_layers (const LsModel *m);
+/* Layers of the model and of all blocks, which ls_model_layer_kind() knows. */
+uint32_t ls_model_n_all_layers (const LsModel *m);
+/* Whether block i, from 0, has the weights of one before it. */
+bool ls_model_block_is_again (const LsModel *m, uint32_t block);
 
 #endif

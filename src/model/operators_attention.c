@@ -90,17 +90,12 @@ void
 ls_operators_cross_attention (GArray *operators, const LsCut *cut)
 {
   uint64_t h = cut->model->hidden;
-  LsOperator *op = ls_operator_append (operators, "cross-q", LS_TP_COLUMN);
-  ls_operator_linear (op, cut, &q_names, cut->shard->dtype, h, cut->q_width);
-  ls_operator_weight (op, LS_TENSOR_ROWS, cut->q_width, h, 1);
+  LsOperator *op = ls_operators_linear (operators, cut, &q_names, LS_TP_COLUMN, h, cut->q_width);
   op->kept.saved_bytes += cut->tokens * cut->q_width * cut->elt;
 
   append_keys_and_values (operators, cut, false);
   append_cross (operators, cut);
-
-  op = ls_operator_append (operators, "cross-proj", LS_TP_ROW);
-  ls_operator_linear (op, cut, &proj_names, cut->shard->dtype, cut->context_width, h);
-  ls_operator_weight (op, LS_TENSOR_COLUMNS, h, cut->context_width, 1);
+  ls_operators_linear (operators, cut, &proj_names, LS_TP_ROW, cut->context_width, h);
 }
 
 void
@@ -386,9 +381,7 @@ append_qk_norm (GArray *operators, const LsCut *cut, const char *name, uint64_t 
   bool is_over_all = cut->model->attn.qk_norm_over == LS_QK_NORM_ALL;
   LsOperator *op = ls_operator_append (operators, name, LS_TP_NONE);
   op->role = LS_OPERATOR_NORM;
-  ls_operator_fwd (op, ls_cut_stream (cut, "qk-norm-fwd", LS_KERNEL_NORM, cut->tokens, width, 2 * cut->elt));
-  ls_operator_igrad (op,
-                     ls_cut_stream (cut, "qk-norm-bwd", LS_KERNEL_NORM, cut->tokens, width, 3 * cut->elt));
+  ls_operator_streams (op, cut, LS_KERNEL_NORM, cut->tokens, width, "qk-norm-fwd", 2, "qk-norm-bwd", 3);
   op->params.is_replicated = !is_over_all;
   op->kept.saved_bytes = cut->tokens * width * cut->elt;
   return op;
@@ -431,10 +424,9 @@ ls_operators_qk_norm (GArray *operators, const LsCut *cut)
 void
 ls_operator_gate (GArray *operators, const LsCut *cut, uint64_t width)
 {
-  LsOperator *op = ls_operator_append (operators, "attention-gate", LS_TP_NONE);
-  op->role = LS_OPERATOR_ATTENTION;
-  ls_operator_passes (op, cut, cut->tokens, width, "attention-gate", 3, "attention-gate-bwd", 5);
-  op->kept.saved_bytes = 2 * cut->tokens * width * cut->elt;
+  ls_operators_passes (operators, cut, cut->tokens, width, "attention-gate", 3, "attention-gate-bwd", 5, 2)
+      ->role
+      = LS_OPERATOR_ATTENTION;
 }
 
 /* Fused rotation of Q and K, of so much of a head as is rotated. It is linear, so its backward needs no

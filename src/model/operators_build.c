@@ -1,10 +1,8 @@
-#include "model/difference.h"
 #include "model/operators_build.h"
 
 #include <stddef.h>
 #include <string.h>
 
-#include "model/streams.h"
 
 static uint64_t
 divide (uint64_t n, uint64_t by)
@@ -137,14 +135,30 @@ ls_operator_wgrad (LsOperator *op, LsKernel kernel)
 }
 
 void
+ls_operator_streams (LsOperator *op, const LsCut *cut, LsKernelKind kind, uint64_t rows, uint64_t columns,
+                     const char *fwd, double n_fwd, const char *igrad, double n_igrad)
+{
+  if (fwd)
+    ls_operator_fwd (op, ls_cut_stream (cut, fwd, kind, rows, columns, n_fwd * cut->elt));
+  if (igrad)
+    ls_operator_igrad (op, ls_cut_stream (cut, igrad, kind, rows, columns, n_igrad * cut->elt));
+}
+
+void
 ls_operator_passes (LsOperator *op, const LsCut *cut, uint64_t rows, uint64_t columns, const char *fwd,
                     double n_fwd, const char *igrad, double n_igrad)
 {
-  if (fwd)
-    ls_operator_fwd (op, ls_cut_stream (cut, fwd, LS_KERNEL_ELEMENTWISE, rows, columns, n_fwd * cut->elt));
-  if (igrad)
-    ls_operator_igrad (op,
-                       ls_cut_stream (cut, igrad, LS_KERNEL_ELEMENTWISE, rows, columns, n_igrad * cut->elt));
+  ls_operator_streams (op, cut, LS_KERNEL_ELEMENTWISE, rows, columns, fwd, n_fwd, igrad, n_igrad);
+}
+
+LsOperator *
+ls_operators_passes (GArray *operators, const LsCut *cut, uint64_t rows, uint64_t columns, const char *fwd,
+                     double n_fwd, const char *igrad, double n_igrad, uint64_t n_kept)
+{
+  LsOperator *op = ls_operator_append (operators, fwd, LS_TP_NONE);
+  ls_operator_passes (op, cut, rows, columns, fwd, n_fwd, igrad, n_igrad);
+  op->kept.saved_bytes = n_kept * rows * columns * cut->elt;
+  return op;
 }
 
 static void
@@ -325,6 +339,25 @@ ls_operator_local_linear (LsOperator *op, const LsCut *cut, const LsLinearNames 
   ls_operator_linear (op, &local, names, dtype, in, out);
   ls_operator_weight (op, LS_TENSOR_WHOLE, out, in, 1);
   op->params.is_replicated = true;
+}
+
+LsOperator *
+ls_operators_linear (GArray *operators, const LsCut *cut, const LsLinearNames *names, LsTpMode tp,
+                     uint64_t in, uint64_t out)
+{
+  LsOperator *op = ls_operator_append (operators, names->fwd, tp);
+  ls_operator_linear (op, cut, names, cut->shard->dtype, in, out);
+  ls_operator_weight (op, tp == LS_TP_ROW ? LS_TENSOR_COLUMNS : LS_TENSOR_ROWS, out, in, 1);
+  return op;
+}
+
+LsOperator *
+ls_operators_local (GArray *operators, const LsCut *cut, const LsLinearNames *names, LsDtype dtype,
+                    uint64_t in, uint64_t out)
+{
+  LsOperator *op = ls_operator_append (operators, names->fwd, LS_TP_NONE);
+  ls_operator_local_linear (op, cut, names, dtype, in, out);
+  return op;
 }
 
 /* Y = X W^T has rows of `out`, X and W of `in`; so have dX = dY W and dW = dY^T X, in other places. A product

@@ -56,6 +56,13 @@ void ls_operator_wgrad (LsOperator *op, LsKernel kernel);
  * for each, forward, and for the gradient of the input; NULL: there is none. */
 void ls_operator_passes (LsOperator *op, const LsCut *cut, uint64_t rows, uint64_t columns, const char *fwd,
                          double n_fwd, const char *igrad, double n_igrad);
+/* The same of another kind of kernels. */
+void ls_operator_streams (LsOperator *op, const LsCut *cut, LsKernelKind kind, uint64_t rows,
+                          uint64_t columns, const char *fwd, double n_fwd, const char *igrad, double n_igrad);
+/* Appends an operator of such kernels, named as the forward one, that keeps n_kept of its elements. */
+LsOperator *ls_operators_passes (GArray *operators, const LsCut *cut, uint64_t rows, uint64_t columns,
+                                 const char *fwd, double n_fwd, const char *igrad, double n_igrad,
+                                 uint64_t n_kept);
 void ls_operator_param (LsOperator *op, uint64_t numel); /* a vector */
 /* The weight of a product, rows x columns of this rank, cut over tp as said; n of them. Of an embedding or
  * the head. */
@@ -146,6 +153,12 @@ void ls_operator_each_head (LsOperator *op, const LsCut *cut, const LsLinearName
 void ls_operator_local_linear (LsOperator *op, const LsCut *cut, const LsLinearNames *names, LsDtype dtype,
                                uint64_t in, uint64_t out);
 
+/* Append operators of either, named as the product; of the first with its weight, cut as tp says. */
+LsOperator *ls_operators_linear (GArray *operators, const LsCut *cut, const LsLinearNames *names, LsTpMode tp,
+                                 uint64_t in, uint64_t out);
+LsOperator *ls_operators_local (GArray *operators, const LsCut *cut, const LsLinearNames *names,
+                                LsDtype dtype, uint64_t in, uint64_t out);
+
 /* Whether the W GEMM itself adds to the gradient; the kernel that adds in x out gradients to
  * what is there, where there is one. */
 bool ls_cut_fuses_gradients (const LsCut *cut);
@@ -184,10 +197,10 @@ typedef struct {
 
 void ls_operators_indexer (GArray *operators, const LsCut *cut, const LsIndexer *what);
 
-/* Attention to compressed keys, with its way out (model/compressed.h). */
+/* Attention to compressed keys, with its way out (model/compressed.c). */
 void ls_operators_compressed_attention (GArray *operators, const LsCut *cut);
 
-/* Residual streams (model/streams.h): before a half of a layer, behind it; behind the
+/* Residual streams (model/streams.c): before a half of a layer, behind it; behind the
  * embedding, and before the norm of the head. Nothing but for the first two where there is one stream. */
 void ls_operators_streams_in (GArray *operators, const LsCut *cut, const char *name);
 void ls_operators_streams_out (GArray *operators, const LsCut *cut, const char *name);
@@ -198,7 +211,7 @@ void ls_operators_streams_end (GArray *operators, const LsCut *cut);
 void ls_operators_streams_predict (GArray *operators, const LsCut *cut);
 void ls_operators_streams_correct (GArray *operators, const LsCut *cut);
 
-/* Beside the halves of a layer (model/beside.h); nothing where the layer has none. Behind
+/* Beside the halves of a layer (model/beside.c); nothing where the layer has none. Behind
  * attention's sum; in the place of keys and values; before the activation; at the end of a layer; behind the
  * embedding. */
 void ls_operators_laurel (GArray *operators, const LsCut *cut);
@@ -238,11 +251,11 @@ void ls_operators_latent_attention (GArray *operators, const LsCut *cut);
 /* The context, so wide, times the sigmoid of a gate (Qwen3-Next): one kernel each way, which keeps both. */
 void ls_operator_gate (GArray *operators, const LsCut *cut, uint64_t width);
 
-/* Four calls of attention and their difference (model/difference.h). */
+/* Four calls of attention and their difference (model/difference.c). */
 void ls_operators_difference (GArray *operators, const LsCut *cut);
 void ls_operators_kv_conv (GArray *operators, const LsCut *cut); /* nothing without one */
 
-/* Of convolved queries and keys (model/convolved.h), nothing where there are none:
+/* Of convolved queries and keys (model/convolved.c), nothing where there are none:
  * behind what makes Q, K and V; layers before the scores of a router, returns what these are made of; before
  * the sum of a half. */
 void ls_operators_qk_conv (GArray *operators, const LsCut *cut);
@@ -310,7 +323,7 @@ typedef struct {
 
 void ls_operators_low_rank (GArray *operators, const LsCut *cut, const LsLowRank *what);
 
-/* A block that layers share, up to the sum that a mixer reads (model/block.h). */
+/* A block that layers share, up to the sum that a mixer reads (model/block.c). */
 void ls_operators_block (GArray *operators, const LsCut *cut);
 
 /* Of plain attention, from cut->model->hidden columns; from heads to them. */

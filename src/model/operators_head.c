@@ -20,7 +20,7 @@
  * (trainer.py, _eval_train_metrics), cross-entropy and perplexity; here the kernels are in the forward, and
  * their memory is not counted.
  *
- * Blocks of multi-token prediction (model/predict.h) stand behind the head, whose weight they share.
+ * Blocks of multi-token prediction (model/layers.c) stand behind the head, whose weight they share.
  * Deviations: the embedding of the next token is looked up for nothing, as if its table were the one of the
  * first stage; with tensor parallelism the projection's parts are gathered for nothing.
  *
@@ -34,7 +34,6 @@
 #include <string.h>
 
 #include "model/operators_build.h"
-#include "model/predict.h"
 
 /* Embeddings on one rank: vocabulary-parallel words, then, after the reduction, learned positions and
  * dropout on this rank's tokens. */

@@ -19,9 +19,7 @@
  *
  * The biases of proj and fc2 are added after the reduction, in the fused
  * bias-dropout-add, and belong to it: they are replicated over tp. */
-#include "model/compressed.h"
 #include "model/operators_build.h"
-#include "model/streams.h"
 
 static const LsLinearNames qkv_names = LS_LINEAR ("qkv", LS_MODULE_QKV);
 static const LsLinearNames proj_names = LS_LINEAR ("proj", LS_MODULE_PROJ);
@@ -95,10 +93,8 @@ append_row_adapter (GArray *operators, const LsCut *cut, LsLoraModule module, ui
 void
 ls_operators_proj (GArray *operators, const LsCut *cut)
 {
-  LsOperator *op = ls_operator_append (operators, "proj", LS_TP_ROW);
-
-  ls_operator_linear (op, cut, &proj_names, cut->shard->dtype, cut->context_width, cut->model->hidden);
-  ls_operator_weight (op, LS_TENSOR_COLUMNS, cut->model->hidden, cut->context_width, 1);
+  LsOperator *op
+      = ls_operators_linear (operators, cut, &proj_names, LS_TP_ROW, cut->context_width, cut->model->hidden);
   ls_operator_product (op, cut->model->hidden);
   ls_operator_as_launched (op, cut, LS_RECIPE_PROJ, cut->tokens, cut->ffn);
 }
@@ -139,9 +135,7 @@ append_bias_dropout_add (GArray *operators, const LsCut *cut, const char *name, 
         op, ls_cut_stream (cut, "bias-dropout-add-bwd", LS_KERNEL_ELEMENTWISE, rows, h, 2 * cut->elt + 1));
     op->kept.saved_bytes = rows * h; /* a byte per element: the mask */
   } else {
-    ls_operator_fwd (op,
-                     ls_cut_stream (cut, has_bias ? "bias-add" : "residual-add", LS_KERNEL_ELEMENTWISE, rows,
-                                    h, 3 * cut->elt));
+    ls_operator_passes (op, cut, rows, h, has_bias ? "bias-add" : "residual-add", 3, NULL, 0);
     launch_sum (op, cut, which);
   }
   if (is_biased) {
@@ -403,9 +397,8 @@ append_mlp (GArray *operators, const LsCut *cut)
 static void
 append_side_sum (GArray *operators, const LsCut *cut)
 {
-  uint64_t rows = cut->local_tokens, h = cut->model->hidden;
-  LsOperator *op = ls_operator_append (operators, "side-sum", LS_TP_NONE);
-  ls_operator_passes (op, cut, rows, h, "side-sum", 3, "side-grad-add", 3);
+  ls_operators_passes (operators, cut, cut->local_tokens, cut->model->hidden, "side-sum", 3, "side-grad-add",
+                       3, 0);
 }
 
 static void

@@ -58,8 +58,7 @@ static const LsLinearNames proj_names = LS_LINEAR ("proj", LS_MODULE_PROJ);
 static LsOperator *
 ls_operators_down (GArray *operators, const LsCut *cut, const LsLinearNames *names, uint64_t width)
 {
-  LsOperator *op = ls_operator_append (operators, names->fwd, LS_TP_NONE);
-  ls_operator_local_linear (op, cut, names, cut->shard->dtype, cut->model->hidden, width);
+  LsOperator *op = ls_operators_local (operators, cut, names, cut->shard->dtype, cut->model->hidden, width);
   ls_operator_product (op, width);
   return op;
 }
@@ -77,9 +76,7 @@ static void
 ls_operators_up (GArray *operators, const LsCut *cut, const LsLinearNames *names, uint64_t in,
                  uint64_t gathered, uint64_t out)
 {
-  LsOperator *op = ls_operator_append (operators, names->fwd, LS_TP_COLUMN);
-  ls_operator_linear (op, cut, names, cut->shard->dtype, in, out);
-  ls_operator_weight (op, LS_TENSOR_ROWS, out, in, 1);
+  LsOperator *op = ls_operators_linear (operators, cut, names, LS_TP_COLUMN, in, out);
   ls_operator_product (op, out);
   op->comm.tp_bytes = cut->tokens * gathered * cut->elt;
   op->kept.is_latent_up = true;
@@ -172,12 +169,7 @@ append_rope (GArray *operators, const LsCut *cut)
            written = cut->heads * (m->head_dim + m->v_dim);
   LsOperator *op = ls_operator_append (operators, "rope", LS_TP_NONE);
   op->role = LS_OPERATOR_ROPE;
-  LsKernel fwd = ls_cut_stream (cut, "mla-rope-fwd", LS_KERNEL_ELEMENTWISE, cut->tokens,
-                                queries + read + written, cut->elt);
-  LsKernel bwd = fwd;
-  bwd.name = "mla-rope-bwd";
-  ls_operator_fwd (op, fwd);
-  ls_operator_igrad (op, bwd);
+  ls_operator_passes (op, cut, cut->tokens, queries + read + written, "mla-rope-fwd", 1, "mla-rope-bwd", 1);
   op->kept.saved_bytes = cut->tokens * cut->heads * (2 * m->head_dim + m->v_dim) * cut->elt; /* q, k, v */
   ls_operator_as_launched (op, cut, LS_RECIPE_LATENT_ROPE, cut->tokens, cut->ffn);
   op->kept.is_latent_up = true;
@@ -190,9 +182,8 @@ append_index_query (GArray *operators, const LsCut *cut, uint64_t width)
 {
   const LsModel *m = cut->model;
   bool is_plain = m->latent.q_lora == 0;
-  LsOperator *op = ls_operator_append (operators, "index-query", LS_TP_NONE);
-  ls_operator_local_linear (op, cut, &index_query_names, cut->shard->dtype,
-                            is_plain ? m->hidden : m->latent.q_lora, width);
+  LsOperator *op = ls_operators_local (operators, cut, &index_query_names, cut->shard->dtype,
+                                       is_plain ? m->hidden : m->latent.q_lora, width);
   if (!is_plain)
     return;
   op->kept.saved_bytes = op->kept.input_bytes = 0;
@@ -260,10 +251,8 @@ static void
 append_gate (GArray *operators, const LsCut *cut, uint64_t values)
 {
   uint64_t h = cut->model->hidden;
-  LsOperator *op = ls_operator_append (operators, gate_names.fwd, LS_TP_COLUMN);
-  ls_operator_linear (op, cut, &gate_names, cut->shard->dtype, h, values);
+  LsOperator *op = ls_operators_linear (operators, cut, &gate_names, LS_TP_COLUMN, h, values);
   ls_operator_passes (op, cut, cut->local_tokens, h, NULL, 0, "latent-grad-add", 3);
-  ls_operator_weight (op, LS_TENSOR_ROWS, values, h, 1);
   ls_operator_product (op, values);
   op->kept.input_bytes = op->kept.saved_bytes = 0;
   ls_operator_gate (operators, cut, values);
@@ -290,10 +279,8 @@ ls_operators_latent_attention (GArray *operators, const LsCut *cut)
     append_gate (operators, cut, values);
   if (m->latent.gate)
     ls_operator_gate (operators, cut, values);
-  LsOperator *op = ls_operator_append (operators, "proj", LS_TP_ROW);
-  ls_operator_linear (op, cut, &proj_names, cut->shard->dtype, values, m->hidden);
-  ls_operator_weight (op, LS_TENSOR_COLUMNS, m->hidden, values, 1);
-  ls_operator_product (op, m->hidden);
+  ls_operator_product (ls_operators_linear (operators, cut, &proj_names, LS_TP_ROW, values, m->hidden),
+                       m->hidden);
   ls_operators_adapter_of (operators, cut, LS_LORA_O,
                            (LsAdapted) { .cuts_in = true, .in = values, .out = { m->hidden } });
 }

@@ -197,8 +197,7 @@ append_router (GArray *operators, const Experts *x)
 static void
 append_latent (GArray *operators, const Experts *x, const LsLinearNames *names, uint64_t in, uint64_t out)
 {
-  LsOperator *op = ls_operator_append (operators, names->fwd, LS_TP_NONE);
-  ls_operator_local_linear (op, &x->cut, names, x->cut.shard->dtype, in, out);
+  LsOperator *op = ls_operators_local (operators, &x->cut, names, x->cut.shard->dtype, in, out);
   if (in == x->cut.model->hidden) { /* what the router sees, and keeps */
     op->kept.saved_bytes = op->kept.input_bytes = 0;
     ls_operator_igrad (op, token_sum (x, "moe-grad-add"));
@@ -434,11 +433,9 @@ static void
 append_attention_kv (GArray *operators, const LsCut *cut, const Experts *x)
 {
   uint64_t h = cut->model->hidden, width = cut->k_width + cut->v_width;
-  LsOperator *op = ls_operator_append (operators, kv_names.fwd, LS_TP_COLUMN);
+  LsOperator *op = ls_operators_linear (operators, cut, &kv_names, LS_TP_COLUMN, h, width);
   op->role = LS_OPERATOR_ATTENTION;
-  ls_operator_linear (op, cut, &kv_names, cut->shard->dtype, h, width);
   ls_operator_igrad (op, token_sum (x, "moe-grad-add"));
-  ls_operator_weight (op, LS_TENSOR_ROWS, width, h, 1);
   ls_operator_product (op, cut->k_width);
   ls_operator_product (op, cut->v_width);
   op->kept.saved_bytes += cut->tokens * width * cut->elt;
@@ -456,7 +453,7 @@ append_attention_router (GArray *operators, const LsCut *cut)
   ls_operator_local_linear (op, cut, &attention_router_names, cut->act, h, n);
   ls_operator_fwd (
       op, ls_cut_stream (cut, "router-softmax-topk", LS_KERNEL_SOFTMAX, rows, n, cut->elt + FP32_BYTES + 1));
-  ls_operator_igrad (op, ls_cut_stream (cut, "moe-grad-add", LS_KERNEL_ELEMENTWISE, rows, h, 3 * cut->elt));
+  ls_operator_passes (op, cut, rows, h, NULL, 0, "moe-grad-add", 3);
   op->kept.input_bytes = 0; /* keys and values keep it */
   op->kept.saved_bytes = rows * n * (FP32_BYTES + 1);
 }

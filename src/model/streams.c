@@ -1,10 +1,56 @@
-/* Residual streams on one rank (model/streams.h): what stands before and behind a half of a layer, and at
+/* model/streams.c — several residual streams: hyper-connections, alternating updates.
+ *
+ * Problem. In the place of one residual stream there are n. Attention and the MLP each read one mean of them,
+ * and their output is added to all; between them the streams are mixed.
+ *
+ * Equations. Of the n streams of a token, X (n x h), a product with c = n^2 + 2 n columns of n h gives n
+ * weights of the mean (p), n of the output (q) and a matrix of n x n, which 20 rounds of scaling make doubly
+ * stochastic (B). A half of a layer, F, makes
+ *
+ *     x = p X,  y = F (norm (x)),  X' = B X + q y
+ *
+ * with c n h weights in a product and c + 3 numbers beside it. Before the first layer each stream is the
+ * embedding; behind the last a product with n columns gives the weights of one mean, n^2 h weights and n + 1
+ * numbers. Elements of h that are read and written for a token:
+ *
+ *     weights    read n                        backward read n, n of gradients added to: 3 n
+ *     mean       read n, written 1             backward 3 n + 1
+ *     output     read n + 1, written n         backward 3 n + 2
+ *
+ * Worked example. n 4, h 7168, 16 bits: a token of a half reads and writes (4 + 5 + 9) x 7168 x 2 = 258 KB,
+ * where a sum with one stream takes 43; its product is 2 x 24 x 28672 = 1.4 MFLOP.
+ *
+ * Deviations. The rounds of scaling, of 16 numbers a token, take no time. Each of the three is taken for one
+ * kernel, as fused ones are (the first reference, section 4.3).
+ *
+ * Alternating updates (AltUp). A layer, F, computes one stream, X_0, and predicts all:
+ *
+ *     P = X + A X,  Y = F (P_0),  X'_i = P_i + b_i (Y - P_0)
+ *
+ * A (n x n) and b come from n numbers, tanh (norm (x) R) with x = X_0 for A and x = Y for b: one norm and one
+ * R of h x n for both, then products with n^3 and n^2 weights. A vector of h scales X'_0 for what the layer
+ * does next (model/beside.c). Before the first layer the other n - 1 streams are products of the embedding,
+ * behind the last products of the streams give their mean: 2 (n - 1) h^2 weights. Elements of h for a token:
+ *
+ *     norm       read 1, written 1             backward 3, twice
+ *     predict    read n, written n             backward 3 n
+ *     correct    read n + 1, written n         backward 2 n + 3
+ *     begin      read n - 1, written n - 1     backward 3 (n - 1); the lengths of products are made alike
+ *     end        read n, written 1             backward 3 n
+ *
+ * Worked example. n 4, h 2048 (Gemma 3n E4B): of a layer R has 8192 weights, 80 are beside it and 4096 in
+ * vectors; both ends have 25.2 M. The n^3 + n^2 products of a token take no time.
+ *
+ * References: Xie et al. 2025, mHC: Manifold-Constrained Hyper-Connections; DeepSeek-AI 2026, DeepSeek-V4,
+ * section 2.2; Transformers, models/deepseek_v4. Baykal et al. 2023, Alternating Updates for Efficient
+ * Transformers, arXiv 2301.13310; huggingface/transformers@004edfe2
+ * src/transformers/models/gemma3n/modular_gemma3n.py, Gemma3nTextAltUp, Gemma3nTextModel.
+ *
+ * Residual streams on one rank: what stands before and behind a half of a layer, and at
  * both ends of a model. They lie outside of the tensor-parallel regions, as the residual does: each rank has
  * its s b / t tokens of them with sequence parallelism. Their weights are on every rank.
  *
  * Kept: the streams before each half, and its output; of alternating ones those before each layer. */
-#include "model/streams.h"
-
 #include "model/operators_build.h"
 
 uint32_t
@@ -81,10 +127,8 @@ static LsOperator *
 append_router (GArray *operators, const LsCut *cut, const LsNormPlace *place)
 {
   ls_operators_norm (operators, cut, place, cut->elt);
-  LsOperator *op = ls_operator_append (operators, "streams-router", LS_TP_NONE);
-  ls_operator_local_linear (op, cut, &router_names, cut->act, cut->model->hidden,
-                            ls_model_n_streams (cut->model));
-  return op;
+  return ls_operators_local (operators, cut, &router_names, cut->act, cut->model->hidden,
+                             ls_model_n_streams (cut->model));
 }
 
 /* Keeps the streams, the first of which the norm keeps. */
@@ -95,12 +139,10 @@ ls_operators_streams_predict (GArray *operators, const LsCut *cut)
   const LsModel *m = cut->model;
   uint32_t n = ls_model_n_streams (m);
   append_router (operators, cut, &place);
-  LsOperator *op = ls_operator_append (operators, "streams-predict", LS_TP_NONE);
-  ls_operator_passes (op, cut, cut->local_tokens, cut->model->hidden, "streams-predict", 2 * n,
-                      "streams-predict-bwd", 3 * n);
+  LsOperator *op = ls_operators_passes (operators, cut, cut->local_tokens, m->hidden, "streams-predict",
+                                        2 * n, "streams-predict-bwd", 3 * n, n - 1);
   ls_operator_param (op, (uint64_t) n * n * n);
   op->params.is_replicated = true;
-  op->kept.saved_bytes = (n - 1) * cut->local_tokens * m->hidden * cut->elt;
 }
 
 /* With the norm and the product of the prediction. What is predicted of the computed stream is kept by the
@@ -113,15 +155,12 @@ ls_operators_streams_correct (GArray *operators, const LsCut *cut)
   uint32_t n = ls_model_n_streams (m);
   append_router (operators, cut, &place)->params.n = 0;
   g_array_index (operators, LsOperator, operators->len - 2).params.n = 0;
-  LsOperator *op = ls_operator_append (operators, "streams-correct", LS_TP_NONE);
-  ls_operator_passes (op, cut, cut->local_tokens, cut->model->hidden, "streams-correct", 2 * n + 1,
-                      "streams-correct-bwd", 2 * n + 3);
-  ls_operator_passes (op, cut, cut->local_tokens, cut->model->hidden, "streams-scale", 2, "streams-scale-bwd",
-                      3);
+  LsOperator *op = ls_operators_passes (operators, cut, cut->local_tokens, m->hidden, "streams-correct",
+                                        2 * n + 1, "streams-correct-bwd", 2 * n + 3, 1);
+  ls_operator_passes (op, cut, cut->local_tokens, m->hidden, "streams-scale", 2, "streams-scale-bwd", 3);
   ls_operator_param (op, (uint64_t) n * n);
   ls_operator_param (op, m->hidden);
   op->params.is_replicated = true;
-  op->kept.saved_bytes = cut->local_tokens * m->hidden * cut->elt;
 }
 
 /* n - 1 products of a stream; with `is_of_one` they all read the same one, which is kept once. */
@@ -130,8 +169,7 @@ append_projections (GArray *operators, const LsCut *cut, const LsLinearNames *na
 {
   uint64_t h = cut->model->hidden;
   for (uint32_t i = 1; i < ls_model_n_streams (cut->model); i++) {
-    LsOperator *op = ls_operator_append (operators, names->fwd, LS_TP_NONE);
-    ls_operator_local_linear (op, cut, names, cut->act, h, h);
+    LsOperator *op = ls_operators_local (operators, cut, names, cut->act, h, h);
     if (is_of_one && i > 1)
       op->kept.saved_bytes = op->kept.input_bytes = 0;
   }

@@ -5,6 +5,7 @@
 #ifndef LS_NETWORK_ALGORITHM_H
 #define LS_NETWORK_ALGORITHM_H
 
+#include "cluster/places.h"
 #include "network/coll.h"
 #include "network/nccl/tuning.h"
 #include "network/script.h"
@@ -20,6 +21,8 @@ typedef struct {
  * src/init.cc, nodesFirstRank; src/graph/connect.cc, connectRings). */
 typedef struct {
   uint32_t n_hosts, min_nics; /* NICs in use of the host that uses the fewest */
+  uint32_t per_host;          /* members of each host; 0: hosts differ in that */
+  uint32_t most, fewest;      /* of any */
   /* Least common multiple of the members per host: channels entered at 0 .. lcm - 1 are all that differ,
    * counted up to 2^20. 1 on one host. */
   uint32_t n_entries;
@@ -46,8 +49,9 @@ typedef struct {
   bool carries_scores;
   bool is_tiny;                      /* phases may load nothing */
   const struct LsPlaces *places;     /* as in LsCollRequest */
-  const struct LsCollPeriod *period; /* whose loads are wanted (place_loads.h); NULL: those of all hosts */
+  const struct LsCollPeriod *period; /* whose loads are wanted (loads.c); NULL: those of all hosts */
   uint32_t n_hosts, min_nics;        /* and what follows as in LsCollSeats */
+  uint32_t per_host, most, fewest;
   uint32_t n_entries;
   const LsCollHost *hosts;
   const uint32_t *sorted, *member, *seat, *host_of;
@@ -87,12 +91,8 @@ extern const LsCollAlgorithm ls_coll_ring, ls_coll_tree, ls_coll_nvls, ls_coll_n
 /* Hosts, and members, whose messages are wanted: the first ones. */
 uint32_t ls_coll_loaded_hosts (const LsCollCall *call);
 uint32_t ls_coll_loaded_members (const LsCollCall *call);
-/* Members per host if that is the same for all, else 0. */
-uint32_t ls_coll_members_per_host (const LsCollCall *call);
 /* As many, if each host has all of its GPUs in the call, and all as many; else 0. */
 uint32_t ls_coll_whole_hosts (const LsCollCall *call);
-uint32_t ls_coll_max_members (const LsCollCall *call);
-uint32_t ls_coll_min_members (const LsCollCall *call);
 /* Whether NVSwitches join all GPUs of each host. */
 bool ls_coll_has_nvswitch (const LsCollCall *call);
 /* What the busiest member moves of an all-to-all over what the mean one does: 1 with equal parts. */
@@ -132,11 +132,25 @@ gboolean ls_coll_script_is_small (const LsCollCall *call, const LsCollAlgorithm 
 
 /* --- plans from scripts (rounds.c) --- */
 
-/* kind, n, root, gpus, cluster; no blocks, no rounds. */
+/* kind, n, root, gpus, cluster, and HBM as in a ring; no blocks, no rounds. */
 LsScript ls_script_of (const LsCollCall *call);
 /* All-to-all: n_blocks of all members together, n^2, which counts modulo 2^32 from 65,536
  * members on: a block is bytes / n all the same. */
 void ls_script_cut (const LsCollCall *call, LsScript *s, uint32_t n_blocks);
+
+/* Whether two members are on different hosts. */
+static inline bool
+ls_coll_is_across (const LsCollCall *call, uint32_t from, uint32_t to)
+{
+  return call->host_of[call->seat[from]] != call->host_of[call->seat[to]];
+}
+
+/* Rounds of a script in which all members send to the root, or it to all, by its kind; and one in which each
+ * sends a block to the next. All else is left to do (coll_star.c, coll_p2p.c). */
+void ls_script_of_root (LsScript *s);
+void ls_script_shift (LsScript *s);
+/* Of a script in each of whose rounds every place receives one message. */
+uint32_t ls_script_one_receive (const LsScript *s, uint32_t place, uint32_t round);
 
 /* Costs of a script whose messages move like single sends of NCCL: hops, p2p rates, all
  * channels for each message. */
@@ -145,6 +159,49 @@ void ls_script_like_p2p (const LsCollCall *call, LsScript *s);
  * channels are dealt to the messages; those to its host share what it can move there, and
  * the others what it can move elsewhere. */
 void ls_script_star (const LsCollCall *call, LsScript *s, uint32_t k);
+
+/* --- pipelines: chunks that follow one another through stages (coll_tree.c) --- */
+
+#define LS_NEVER (UINT32_C (1) << 31) /* for a stage */
+
+/* Of a place: it sends chunk c to another one in round `out` + c, and has a message of c from anywhere in
+ * round `in` + c. */
+typedef struct {
+  uint32_t to, out, in;
+  uint32_t first, n; /* blocks of chunk 0 */
+  bool reduces;
+} LsEdge;
+
+/* Those of one round: what is sent in it, or, if that is NULL, how much is received. */
+struct LsEdges {
+  const LsScript *s;
+  uint32_t round, n;
+  LsSend *sends;
+};
+
+static inline void
+ls_edges_add (LsEdges *e, LsEdge edge)
+{
+  uint32_t stage = e->sends ? edge.out : edge.in;
+  uint32_t chunk = stage == LS_NEVER || e->s->n_rounds > 1 ? e->round - stage : 0;
+  if (chunk >= e->s->n_chunks)
+    return;
+  if (e->sends)
+    e->sends[e->n] = (LsSend) {
+      .to = edge.to, .first = edge.first + chunk * e->s->step, .n = edge.n, .reduces = edge.reduces
+    };
+  e->n++;
+}
+
+/* In a tree: a block of each chunk goes up to the parent (UINT32_MAX: there is none) and, from a stage `down`
+ * on, to the children. */
+void ls_edges_add_tree (LsEdges *edges, uint32_t parent, const uint32_t *children, uint32_t n_children,
+                        uint32_t up, uint32_t down, uint32_t first);
+
+/* Rounds of a script of so many stages. In a script of one round each edge carries its chunk in that. No place
+ * has more than max_sends edges. */
+void ls_script_pipe (LsScript *s, uint32_t n_chunks, uint32_t step, uint32_t n_stages,
+                     void (*edges) (const LsScript *s, uint32_t place, LsEdges *ret));
 
 /* A pipeline pays its latency (without base) once, not for every chunk, as chunks are on
  * their way while others are waited for: a hop is latency / (hops one after another in the longest
@@ -168,6 +225,10 @@ LsPhase *ls_plan_phases (const LsCollCall *call, uint32_t n_flows, uint32_t n, L
  * linear in the messages. */
 void ls_phase_of_rounds (const LsCollCall *call, const LsScript *s, const LsRounds *rounds, uint32_t n_flows,
                          LsPhase *ret_phase);
+
+/* One phase for all rounds of a script, run into each other; min_s as in LsRounds. */
+void ls_plan_as_one (const LsCollCall *call, const LsScript *s, uint32_t n_flows, LsTime latency,
+                     double min_s, LsCollPlan *ret_plan);
 
 /* A phase for each round, with all channels for what a member sends; latency of a round:
  * the longest of its messages', and base before the first. Without bytes one phase: base,
@@ -234,5 +295,86 @@ const char *ls_nccl_lacks_protocol (const LsCollCall *call);
 /* What NCCL's tuner runs of `among`, a bit for each LsTuneAlgorithm, and with which protocol:
  * sets call->protocol if it is AUTO. false: the tuner does not know the call, or none of these. */
 bool ls_nccl_choose (LsCollCall *call, uint32_t among, LsTuneAlgorithm *ret_algorithm);
+
+/* --- calls whose hosts repeat (loads.c) --- */
+
+typedef struct LsCollPeriod {
+  const LsPlaces *at;
+  uint32_t n;                  /* periods: two or more                              */
+  uint32_t n_hosts, n_members; /* of one                                            */
+  uint32_t first_host, shift;  /* where that of the first begins; hosts to the next */
+  const uint32_t *like;        /* [n] of a call that does not turn: the first period that is loaded so */
+} LsCollPeriod;
+
+/* False: they do not repeat, or the call does not turn. Borrows the places. Cost: linear in the members. */
+bool ls_coll_period (const LsCollCall *call, const LsPlaces *at, LsCollPeriod *ret);
+
+/* Whether a period is the first of its sort. */
+static inline bool
+ls_coll_period_is_kept (const LsCollPeriod *p, uint32_t k)
+{
+  return p->like ? p->like[k] == k : k == 0;
+}
+
+/* What all periods load at a place of those that are kept, of what messages of these load anywhere: their
+ * messages and, where the call does not turn, those to their members. */
+void ls_coll_period_fold (const LsCollPeriod *p, const LsCluster *c, LsArena *arena, LsPhase *phase);
+
+/* --- rings over links straight between GPUs (coll_ring.c) --- */
+
+typedef struct {
+  uint32_t n, n_gpus; /* rings; none of more than 16 GPUs            */
+  uint32_t *gpu_at;   /* [n * n_gpus] GPU at a place of a ring       */
+  uint32_t *place_of; /* [n * n_gpus] the inverse                    */
+} LsMeshRings;
+
+/* links: [n_gpus * n_gpus], from GPU i to j at i n_gpus + j. In arena. */
+LsMeshRings ls_mesh_rings (const uint32_t *links, uint32_t n_gpus, LsArena *arena);
+
+/* --- two binary trees over n hosts (coll_tree.c) --- */
+
+#define LS_NO_HOST UINT32_MAX
+
+typedef struct {
+  uint32_t parent;   /* LS_NO_HOST at the root            */
+  uint32_t child[2]; /* in order; LS_NO_HOST: none        */
+  uint32_t depth;    /* 0 at the root; of ls_double_tree() */
+} LsTreeNode;
+
+typedef struct {
+  uint32_t n_trees;    /* ls_n_trees()      */
+  uint32_t depth;      /* of the deeper one */
+  LsTreeNode *node[2]; /* [n] */
+} LsDoubleTree;
+
+/* Two, or one over one host. */
+static inline uint32_t
+ls_n_trees (uint32_t n_hosts)
+{
+  return n_hosts > 1 ? 2 : 1;
+}
+
+/* Without its depth. */
+LsTreeNode ls_tree_node (uint32_t n_hosts, uint32_t tree, uint32_t host);
+LsDoubleTree ls_double_tree (uint32_t n_hosts, LsArena *arena);
+
+/* LsCollPeriod.like of a call whose hosts are joined by these trees; NULL: hosts have not the same GPUs, or
+ * most periods are like no other. In the arena. Cost: linear in the hosts. */
+const uint32_t *ls_double_tree_alike (const LsCollCall *call, const LsCollPeriod *p, LsArena *arena);
+
+/* --- what calls on the same GPUs have in common, kept from one to the next --- */
+
+struct LsCollMemo {
+  LsArena *arena;
+  const LsCluster *cluster; /* NULL: not used yet                             */
+  GPtrArray *known;         /* of rounds.c                                    */
+  const uint32_t *gpus;     /* [n] of the latest call                         */
+  uint32_t n;
+  LsCollSeats seats;     /* theirs                                        */
+  bool has_alike;        /* LsCollAlgorithm.alike, of theirs, was asked for */
+  const uint32_t *alike; /* what it said                                  */
+  LsDoubleTree trees;
+  uint32_t n_hosts_of_trees; /* 0: none yet */
+};
 
 #endif

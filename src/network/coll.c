@@ -7,8 +7,7 @@
 #include "base/handover.h"
 #include "cluster/places.h"
 #include "core/maxmin.h" /* LS_COEF_ONE */
-#include "network/double_tree.h"
-#include "network/place_loads.h"
+#include "network/algorithm.h"
 
 /* Ties go to the first. */
 static const LsCollAlgorithm *const registry[LS_N_ALGORITHMS - 1] = {

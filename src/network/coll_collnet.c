@@ -38,13 +38,13 @@ enum { SCATTER, TO_LEAF, TO_SPINE, FROM_SPINE, FROM_LEAF, GATHER, N_STAGES };
 
 /* Places: members, leaves (one for each rail and switch), and a spine for each rail. */
 typedef struct {
-  uint32_t rail, n_below;
+  uint32_t rail;
   uint32_t seat; /* of a member below */
 } Leaf;
 
 typedef struct {
   const LsCollCall *call;
-  uint32_t k, n_hosts, n_chunks, n_leaves;
+  uint32_t k, n_hosts, n_leaves;
   const uint32_t *leaf_of; /* [n] of a seat                     */
   const Leaf *leaves;
   const uint32_t *n_leaves_of; /* [k] of a rail                     */
@@ -187,7 +187,6 @@ find_leaves (LsArena *arena, Collnet *x)
         edge[i] = at;
         count[rail]++;
       }
-      leaves[i].n_below++;
       leaf_of[seat] = i;
     }
   }
@@ -198,85 +197,60 @@ find_leaves (LsArena *arena, Collnet *x)
 
 /* --- the script --- */
 
-static uint32_t
-chunk_at (uint32_t stage, uint32_t round)
-{
-  return round - stage;
-}
-
-static bool
-is_at (const Collnet *x, uint32_t stage, uint32_t round)
-{
-  return chunk_at (stage, round) < x->n_chunks;
-}
-
-static uint32_t
-sends_of_member (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret)
+static void
+edges_of_member (const LsScript *s, uint32_t place, LsEdges *ret)
 {
   const Collnet *x = s->data;
-  uint32_t seat = x->call->seat[place], h = seat / x->k, l = seat % x->k, n = 0;
+  uint32_t seat = x->call->seat[place], h = seat / x->k, l = seat % x->k;
   for (uint32_t i = 1; i < x->k; i++) {
     uint32_t peer = (l + i) % x->k, to = x->call->member[h * x->k + peer];
-    if (is_at (x, SCATTER, round))
-      ret[n++]
-          = (LsSend) { .to = to, .first = chunk_at (SCATTER, round) * x->k + peer, .n = 1, .reduces = true };
-    if (is_at (x, GATHER, round))
-      ret[n++] = (LsSend) { .to = to, .first = chunk_at (GATHER, round) * x->k + l, .n = 1 };
+    ls_edges_add (
+        ret, (LsEdge) { .to = to, .out = SCATTER, .in = SCATTER, .first = peer, .n = 1, .reduces = true });
+    ls_edges_add (ret, (LsEdge) { .to = to, .out = GATHER, .in = GATHER, .first = l, .n = 1 });
   }
-  if (is_at (x, TO_LEAF, round))
-    ret[n++] = (LsSend) {
-      .to = s->n + x->leaf_of[seat], .first = chunk_at (TO_LEAF, round) * x->k + l, .n = 1, .reduces = true
-    };
-  return n;
+  ls_edges_add (ret,
+                (LsEdge) { .to = s->n + x->leaf_of[seat],
+                           .out = TO_LEAF,
+                           .in = FROM_LEAF,
+                           .first = l,
+                           .n = 1,
+                           .reduces = true });
 }
 
-static uint32_t
-sends_of_leaf (const LsScript *s, uint32_t leaf, uint32_t round, LsSend *ret)
+static void
+edges_of_leaf (const LsScript *s, uint32_t leaf, LsEdges *ret)
 {
   const Collnet *x = s->data;
-  uint32_t rail = x->leaves[leaf].rail, n = 0;
-  if (x->n_leaves_of[rail] > 1 && is_at (x, TO_SPINE, round))
-    ret[n++] = (LsSend) { .to = s->n + x->n_leaves + rail,
-                          .first = chunk_at (TO_SPINE, round) * x->k + rail,
-                          .n = 1,
-                          .reduces = true };
-  for (uint32_t seat = rail; is_at (x, FROM_LEAF, round) && seat < s->n; seat += x->k)
+  uint32_t rail = x->leaves[leaf].rail;
+  if (x->n_leaves_of[rail] > 1)
+    ls_edges_add (ret,
+                  (LsEdge) { .to = s->n + x->n_leaves + rail,
+                             .out = TO_SPINE,
+                             .in = FROM_SPINE,
+                             .first = rail,
+                             .n = 1,
+                             .reduces = true });
+  for (uint32_t seat = rail; seat < s->n; seat += x->k)
     if (x->leaf_of[seat] == leaf)
-      ret[n++] = (LsSend) { .to = x->call->member[seat],
-                            .first = chunk_at (FROM_LEAF, round) * x->k + rail,
-                            .n = 1 };
-  return n;
+      ls_edges_add (
+          ret,
+          (LsEdge) { .to = x->call->member[seat], .out = FROM_LEAF, .in = TO_LEAF, .first = rail, .n = 1 });
 }
 
-static uint32_t
-sends (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret)
+static void
+edges (const LsScript *s, uint32_t place, LsEdges *ret)
 {
   const Collnet *x = s->data;
+  uint32_t n_before = s->n + x->n_leaves;
   if (place < s->n)
-    return sends_of_member (s, place, round, ret);
-  if (place < s->n + x->n_leaves)
-    return sends_of_leaf (s, place - s->n, round, ret);
-  uint32_t rail = place - s->n - x->n_leaves, n = 0;
-  for (uint32_t i = 0; is_at (x, FROM_SPINE, round) && x->n_leaves_of[rail] > 1 && i < x->n_leaves; i++)
-    if (x->leaves[i].rail == rail)
-      ret[n++] = (LsSend) { .to = s->n + i, .first = chunk_at (FROM_SPINE, round) * x->k + rail, .n = 1 };
-  return n;
-}
-
-static uint32_t
-n_receives (const LsScript *s, uint32_t place, uint32_t round)
-{
-  const Collnet *x = s->data;
-  if (place < s->n)
-    return (x->k - 1) * (uint32_t) (is_at (x, SCATTER, round) + is_at (x, GATHER, round))
-        + is_at (x, FROM_LEAF, round);
-  if (place < s->n + x->n_leaves) {
-    const Leaf *leaf = &x->leaves[place - s->n];
-    bool is_answered = x->n_leaves_of[leaf->rail] > 1 && is_at (x, FROM_SPINE, round);
-    return (is_at (x, TO_LEAF, round) ? leaf->n_below : 0) + is_answered;
-  }
-  uint32_t n_below = x->n_leaves_of[place - s->n - x->n_leaves];
-  return n_below > 1 && is_at (x, TO_SPINE, round) ? n_below : 0;
+    edges_of_member (s, place, ret);
+  else if (place < n_before)
+    edges_of_leaf (s, place - s->n, ret);
+  for (uint32_t i = 0; place >= n_before && x->n_leaves_of[place - n_before] > 1 && i < x->n_leaves; i++)
+    if (x->leaves[i].rail == place - n_before)
+      ls_edges_add (
+          ret,
+          (LsEdge) { .to = s->n + i, .out = FROM_SPINE, .in = TO_SPINE, .first = place - n_before, .n = 1 });
 }
 
 static void
@@ -286,41 +260,37 @@ script_of (const LsCollCall *call, uint32_t n_chunks, LsScript *s)
   const LsNccl *nccl = call->nccl;
   uint32_t n_channels = ls_coll_channels (call);
   x->call = call;
-  x->k = ls_coll_members_per_host (call);
+  x->k = call->per_host;
   x->n_hosts = call->n_hosts;
-  x->n_chunks = n_chunks;
   find_leaves (call->arena, x);
   ls_script_cut (call, s, n_chunks * x->k);
+  ls_script_pipe (s, n_chunks, x->k, N_STAGES, edges);
   s->data = x;
   s->n_switches = x->n_leaves + x->k;
-  s->n_rounds = n_chunks + N_STAGES - 1;
   s->max_sends = MAX (2 * x->k, MAX (x->n_hosts, x->n_leaves) + 1);
-  s->sends = sends;
-  s->n_receives = n_receives;
   s->route = route;
   s->base = ls_nccl_base (nccl, call->kind);
   s->rate_intra = nccl->ring_bus_intra / n_channels;
   s->rate_inter = s->rate_switch = call->min_nics * nccl->ring_bus_per_nic / x->k / n_channels;
   s->flows = n_channels * LS_COEF_ONE;
-  s->hbm_from = s->hbm_to = ls_nccl_hbm_per_wire (nccl, call->kind) / 2;
 }
 
 /* Without base. */
 static LsTime
 latency (const LsCollCall *call)
 {
-  uint32_t k = ls_coll_members_per_host (call);
+  uint32_t k = call->per_host;
   return 2 * ((k > 1 ? call->nccl->hop_intra : 0) + (LsTime) (k - 1) * PEER_PS) + call->nccl->hop_inter;
 }
 
 static void
 script (const LsCollCall *call, LsScript *s)
 {
-  uint64_t n_messages = 2 * (uint64_t) call->n * ls_coll_members_per_host (call);
+  uint64_t n_messages = 2 * (uint64_t) call->n * call->per_host;
   script_of (call, ls_coll_chunks (call, ls_coll_channels (call), N_STAGES, n_messages), s);
   /* Of a member's 2 (k - 1) messages inside its host each has its part of the channels;
    * the one to its leaf must not be slower for that. */
-  uint32_t at_once = MAX (1, 2 * (ls_coll_members_per_host (call) - 1));
+  uint32_t at_once = MAX (1, 2 * (call->per_host - 1));
   s->flows /= at_once;
   s->rate_switch *= at_once;
   ls_script_pipeline (s, latency (call));
@@ -331,9 +301,7 @@ plan (const LsCollCall *call, LsCollPlan *ret_plan)
 {
   LsScript s = ls_script_of (call);
   script_of (call, 1, &s);
-  uint32_t n_flows = ls_coll_channels (call);
-  LsRounds all = { .n_rounds = s.n_rounds, .latency = s.base + latency (call) };
-  ls_phase_of_rounds (call, &s, &all, n_flows, ls_plan_phases (call, n_flows, 1, ret_plan));
+  ls_plan_as_one (call, &s, ls_coll_channels (call), s.base + latency (call), 0, ret_plan);
 }
 
 /* The way between hosts begins at a leaf and ends at one, and knows nothing above spines. */
@@ -341,9 +309,9 @@ static bool
 applies (const LsCollCall *call)
 {
   bool has_spines = call->cluster->spec.fabric != LS_FABRIC_DRAGONFLY;
-  if (!has_spines || call->n_hosts < 2 || ls_coll_members_per_host (call) == 0)
+  if (!has_spines || call->n_hosts < 2 || call->per_host == 0)
     return false;
-  Collnet x = { .call = call, .k = ls_coll_members_per_host (call) };
+  Collnet x = { .call = call, .k = call->per_host };
   LsRoute r;
   whole_route (&x, 0, call->n - x.k, &r);
   uint32_t first = after_hop_to (&x, &r, 0, LS_NODE_LEAF);

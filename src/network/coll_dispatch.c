@@ -59,7 +59,7 @@ figures_of (const LsCollCall *call)
 static bool
 applies (const LsCollCall *call)
 {
-  return call->spread && call->spread->draw.n_drawn > 0 && ls_coll_members_per_host (call) > 0
+  return call->spread && call->spread->draw.n_drawn > 0 && call->per_host > 0
       && figures_of (call)->of_nvlink > 0 && call->spread->draw.n_items % call->n == 0;
 }
 
@@ -76,7 +76,7 @@ scores_bytes (const LsCollCall *call, uint32_t members_of_host)
 static Spread
 spread_of (const LsCollCall *call, const LsDispatchSide *side)
 {
-  Spread x = { .call = call, .side = side, .k = ls_coll_members_per_host (call) };
+  Spread x = { .call = call, .side = side, .k = call->per_host };
   const LsDraw *draw = &call->spread->draw;
   x.copy = (double) call->bytes / draw->n_drawn + scores_bytes (call, x.k);
   x.ranks = ls_draw_parts (draw, call->n);
@@ -156,7 +156,7 @@ static double
 rate_cap (const LsScript *s, uint32_t from, uint32_t to, uint32_t n)
 {
   const Spread *x = s->data;
-  bool goes_across = x->call->host_of[x->call->seat[from]] != x->call->host_of[x->call->seat[to]];
+  bool goes_across = ls_coll_is_across (x->call, from, to);
   double seconds = goes_across ? across_seconds (x) : fmax (inside_seconds (x), blocks_seconds (x));
   return x->copy * (goes_across ? x->across : x->inside) / seconds
       / ((goes_across ? x->call->n_hosts : x->k) - 1);

@@ -257,12 +257,6 @@ pat_sends (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret)
   return 1;
 }
 
-static uint32_t
-one_receive (const LsScript *s, uint32_t place, uint32_t round)
-{
-  return 1;
-}
-
 static void
 pat_script (const LsCollCall *call, LsScript *s)
 {
@@ -273,13 +267,12 @@ pat_script (const LsCollCall *call, LsScript *s)
   s->n_rounds = g_bit_storage (call->n - 1);
   s->max_sends = 1;
   s->sends = pat_sends;
-  s->n_receives = one_receive;
+  s->n_receives = ls_script_one_receive;
   s->base = ls_nccl_base (call->nccl, call->kind);
   s->hop_intra = s->hop_inter
       = (LsTime) ((double) call->nccl->hop_inter / HOPS_AT_ONCE) + POST_PS * call->n / s->n_rounds;
   s->rate_intra = s->rate_inter = BUS_SHARE * ls_coll_bus (call) / n_channels;
   s->flows = n_channels * LS_COEF_ONE;
-  s->hbm_from = s->hbm_to = ls_nccl_hbm_per_wire (call->nccl, call->kind) / 2;
 }
 
 static void
@@ -287,9 +280,8 @@ plan (const LsCollCall *call, LsCollPlan *ret_plan)
 {
   LsScript s = ls_script_of (call);
   pat_script (call, &s);
-  uint32_t n_flows = (uint32_t) (s.flows / LS_COEF_ONE);
-  LsRounds all = { .n_rounds = s.n_rounds, .latency = s.base + s.n_rounds * s.hop_inter };
-  ls_phase_of_rounds (call, &s, &all, n_flows, ls_plan_phases (call, n_flows, 1, ret_plan));
+  ls_plan_as_one (call, &s, (uint32_t) (s.flows / LS_COEF_ONE), s.base + s.n_rounds * s.hop_inter, 0,
+                  ret_plan);
 }
 
 #define PAT_KINDS (LS_COLL_BIT (LS_COLL_ALL_GATHER) | LS_COLL_BIT (LS_COLL_REDUCE_SCATTER))
@@ -344,7 +336,7 @@ barrier_script (const LsCollCall *call, LsScript *s)
   s->n_rounds = g_bit_storage (call->n - 1);
   s->max_sends = 1;
   s->sends = barrier_sends;
-  s->n_receives = one_receive;
+  s->n_receives = ls_script_one_receive;
 }
 
 #define BARRIER_KINDS LS_COLL_BIT (LS_COLL_BARRIER)

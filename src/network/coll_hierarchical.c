@@ -42,7 +42,7 @@ typedef struct {
 static bool
 applies (const LsCollCall *call)
 {
-  return call->n_hosts > 1 && ls_coll_members_per_host (call) > 1;
+  return call->n_hosts > 1 && call->per_host > 1;
 }
 
 /* And the round within it. */
@@ -80,18 +80,12 @@ sends (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret)
   }
 }
 
-static uint32_t
-n_receives (const LsScript *s, uint32_t place, uint32_t round)
-{
-  return 1;
-}
-
 static Levels *
 levels_of (const LsCollCall *call)
 {
   Levels *x = ls_arena_new_array (call->arena, Levels, 1);
   x->call = call;
-  x->k = ls_coll_members_per_host (call);
+  x->k = call->per_host;
   x->n_hosts = call->n_hosts;
   if (call->kind != LS_COLL_ALL_GATHER) {
     x->n_rounds[SCATTER_INSIDE] = x->k - 1;
@@ -120,14 +114,13 @@ script (const LsCollCall *call, LsScript *s)
     s->n_rounds += x->n_rounds[part];
   s->max_sends = 1;
   s->sends = sends;
-  s->n_receives = n_receives;
+  s->n_receives = ls_script_one_receive;
   s->base = ls_nccl_base (nccl, call->kind);
   s->hop_intra = nccl->hop_intra;
   s->hop_inter = nccl->hop_inter;
   s->rate_intra = nccl->ring_bus_intra / n_channels;
   s->rate_inter = call->min_nics * nccl->ring_bus_per_nic / x->k / n_channels;
   s->flows = n_channels * LS_COEF_ONE;
-  s->hbm_from = s->hbm_to = ls_nccl_hbm_per_wire (nccl, call->kind) / 2;
 }
 
 static void

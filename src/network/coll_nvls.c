@@ -32,7 +32,6 @@
 #include "cluster/route.h"
 #include "core/maxmin.h" /* LS_COEF_ONE */
 #include "network/algorithm.h"
-#include "network/double_tree.h"
 
 /* 640 threads, each worth 64 bytes (NCCL: nThreads * threadThreshold). */
 #define BYTES_PER_CHANNEL 40960
@@ -119,117 +118,62 @@ plan (const LsCollCall *call, LsCollPlan *ret_plan)
 typedef struct {
   const LsCollCall *call;
   LsDoubleTree trees;
-  uint32_t k, n_chunks;
-  uint32_t depth;
-  bool is_flat; /* all messages in one round, for sums over a script */
+  uint32_t k;
 } NvlsTree;
 
-/* Chunk that is at a stage in this round; none if >= n_chunks. Stages: 0 in, 1 to the
- * heads, 2 .. on the trees, then back and out. */
 static uint32_t
-chunk_at (const NvlsTree *x, uint32_t stage, uint32_t round)
+block_of (const NvlsTree *x, uint32_t head, uint32_t tree)
 {
-  return x->is_flat ? 0 : round - stage;
+  return head * x->trees.n_trees + tree;
 }
 
-static bool
-is_at (const NvlsTree *x, uint32_t stage, uint32_t round)
-{
-  return chunk_at (x, stage, round) < x->n_chunks;
-}
-
-static uint32_t
-block_of (const NvlsTree *x, uint32_t chunk, uint32_t head, uint32_t tree)
-{
-  return (chunk * x->k + head) * x->trees.n_trees + tree;
-}
-
-static uint32_t
-up_stage (const NvlsTree *x, uint32_t depth)
-{
-  return 2 + x->depth - depth;
-}
-
-static uint32_t
-down_stage (const NvlsTree *x, uint32_t depth)
-{
-  return 2 + x->depth + depth;
-}
-
+/* Stages: 0 in, 1 to the heads, 2 .. on the trees, then back and out. */
 static uint32_t
 back_stage (const NvlsTree *x)
 {
-  return 2 + 2 * x->depth;
+  return 2 + 2 * x->trees.depth;
 }
 
-/* What head g of host h sends on one tree. */
-static uint32_t
-sends_on_tree (const NvlsTree *x, uint32_t h, uint32_t g, uint32_t tree, uint32_t round, LsSend *ret)
+/* Head g of host h on one tree. */
+static void
+edges_on_tree (const NvlsTree *x, uint32_t h, uint32_t g, uint32_t tree, LsEdges *ret)
 {
   const LsTreeNode *node = &x->trees.node[tree][h];
-  uint32_t up = chunk_at (x, up_stage (x, node->depth), round), n = 0;
-  if (node->parent != LS_NO_HOST && up < x->n_chunks)
-    ret[n++] = (LsSend) { .to = x->call->member[node->parent * x->k + g],
-                          .first = block_of (x, up, g, tree),
-                          .n = 1,
-                          .reduces = true };
-  uint32_t down = chunk_at (x, down_stage (x, node->depth), round);
-  for (uint32_t i = 0; i < 2 && down < x->n_chunks; i++)
+  const uint32_t *member = x->call->member;
+  uint32_t top = 2 + x->trees.depth, children[2], n = 0;
+  for (uint32_t i = 0; i < 2; i++)
     if (node->child[i] != LS_NO_HOST)
-      ret[n++] = (LsSend) { .to = x->call->member[node->child[i] * x->k + g],
-                            .first = block_of (x, down, g, tree),
-                            .n = 1 };
-  return n;
+      children[n++] = member[node->child[i] * x->k + g];
+  uint32_t parent = node->parent == LS_NO_HOST ? UINT32_MAX : member[node->parent * x->k + g];
+  ls_edges_add_tree (ret, parent, children, n, top - node->depth, top + node->depth, block_of (x, g, tree));
 }
 
-static uint32_t
-sends_of_member (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret)
+static void
+edges_of_member (const LsScript *s, uint32_t place, LsEdges *ret)
 {
   const NvlsTree *x = s->data;
-  uint32_t n_trees = x->trees.n_trees, seat = x->call->seat[place], h = seat / x->k, g = seat % x->k, n = 0;
-  uint32_t in = chunk_at (x, 0, round), back = chunk_at (x, back_stage (x), round);
-  if (in < x->n_chunks)
-    ret[n++]
-        = (LsSend) { .to = s->n + h, .first = block_of (x, in, 0, 0), .n = x->k * n_trees, .reduces = true };
+  uint32_t n_trees = x->trees.n_trees, seat = x->call->seat[place], h = seat / x->k, g = seat % x->k,
+           back = back_stage (x);
+  ls_edges_add (ret, (LsEdge) { .to = s->n + h, .out = 0, .in = 1, .n = x->k * n_trees, .reduces = true });
   for (uint32_t t = 0; t < n_trees; t++)
-    n += sends_on_tree (x, h, g, t, round, &ret[n]);
-  if (back < x->n_chunks)
-    ret[n++] = (LsSend) { .to = s->n + h, .first = block_of (x, back, g, 0), .n = n_trees };
-  return n;
+    edges_on_tree (x, h, g, t, ret);
+  ls_edges_add (
+      ret,
+      (LsEdge) { .to = s->n + h, .out = back, .in = back + 1, .first = block_of (x, g, 0), .n = n_trees });
 }
 
-static uint32_t
-sends (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret)
+static void
+edges (const LsScript *s, uint32_t place, LsEdges *ret)
 {
   const NvlsTree *x = s->data;
+  uint32_t n_trees = x->trees.n_trees, back = back_stage (x);
   if (place < s->n)
-    return sends_of_member (s, place, round, ret);
-  uint32_t n_trees = x->trees.n_trees, n = 0;
-  uint32_t heads = chunk_at (x, 1, round), out = chunk_at (x, back_stage (x) + 1, round);
-  for (uint32_t g = 0; g < x->k; g++) {
+    edges_of_member (s, place, ret);
+  for (uint32_t g = 0; place >= s->n && g < x->k; g++) {
     uint32_t to = x->call->member[(place - s->n) * x->k + g];
-    if (heads < x->n_chunks)
-      ret[n++] = (LsSend) { .to = to, .first = block_of (x, heads, g, 0), .n = n_trees };
-    if (out < x->n_chunks)
-      ret[n++] = (LsSend) { .to = to, .first = block_of (x, out, 0, 0), .n = x->k * n_trees };
+    ls_edges_add (ret, (LsEdge) { .to = to, .out = 1, .in = 0, .first = block_of (x, g, 0), .n = n_trees });
+    ls_edges_add (ret, (LsEdge) { .to = to, .out = back + 1, .in = back, .n = x->k * n_trees });
   }
-  return n;
-}
-
-static uint32_t
-n_receives (const LsScript *s, uint32_t place, uint32_t round)
-{
-  const NvlsTree *x = s->data;
-  if (place >= s->n)
-    return x->k * (uint32_t) (is_at (x, 0, round) + is_at (x, back_stage (x), round));
-  uint32_t h = x->call->seat[place] / x->k, n = is_at (x, 1, round) + is_at (x, back_stage (x) + 1, round);
-  for (uint32_t t = 0; t < x->trees.n_trees; t++) {
-    const LsTreeNode *node = &x->trees.node[t][h];
-    if (node->child[0] != LS_NO_HOST && is_at (x, up_stage (x, node->depth + 1), round))
-      n += node->child[1] == LS_NO_HOST ? 1 : 2;
-    n += node->depth > 0 && is_at (x, down_stage (x, node->depth - 1), round);
-  }
-  return n;
 }
 
 static void
@@ -249,19 +193,15 @@ script_of (const LsCollCall *call, bool is_flat, LsScript *s)
   NvlsTree *x = ls_arena_new_array (call->arena, NvlsTree, 1);
   x->call = call;
   x->trees = ls_double_tree (call->n_hosts, call->arena);
-  x->k = ls_coll_members_per_host (call);
-  x->is_flat = is_flat;
-  x->depth = x->trees.depth;
-  uint32_t n_stages = 4 + 2 * x->depth;
+  x->k = call->per_host;
+  uint32_t n_stages = 4 + 2 * x->trees.depth, n_blocks = x->k * x->trees.n_trees;
   uint64_t n_messages = 4 * (uint64_t) call->n + 2 * (uint64_t) x->k * x->trees.n_trees * (call->n_hosts - 1);
-  x->n_chunks = is_flat ? 1 : ls_coll_chunks (call, channels_used (call), n_stages, n_messages);
-  ls_script_cut (call, s, x->n_chunks * x->k * x->trees.n_trees);
+  uint32_t n_chunks = is_flat ? 1 : ls_coll_chunks (call, channels_used (call), n_stages, n_messages);
+  ls_script_cut (call, s, n_chunks * n_blocks);
+  ls_script_pipe (s, n_chunks, n_blocks, is_flat ? 1 : n_stages, edges);
   s->data = x;
   s->n_switches = call->n_hosts;
-  s->n_rounds = is_flat ? 1 : x->n_chunks + n_stages - 1;
   s->max_sends = MAX (3 * x->trees.n_trees + 2, 2 * x->k);
-  s->sends = sends;
-  s->n_receives = n_receives;
   s->route = route;
   double n = x->k; /* as NVLS inside a host */
   s->hbm_from = s->hbm_to = call->nccl->hbm_per_wire_all_reduce * (n - 1) / (n + 1);
@@ -336,11 +276,8 @@ tree_plan (const LsCollCall *call, LsCollPlan *ret_plan)
 {
   LsScript s = ls_script_of (call);
   script_of (call, true, &s);
-  uint32_t n_used = channels_used (call);
-  LsRounds all = { .n_rounds = s.n_rounds,
-                   .latency = ls_nccl_latency (call, LS_TUNE_NVLS_TREE),
-                   .min_s = ls_nccl_seconds (call, LS_TUNE_NVLS_TREE) };
-  ls_phase_of_rounds (call, &s, &all, n_used, ls_plan_phases (call, n_used, 1, ret_plan));
+  ls_plan_as_one (call, &s, channels_used (call), ls_nccl_latency (call, LS_TUNE_NVLS_TREE),
+                  ls_nccl_seconds (call, LS_TUNE_NVLS_TREE), ret_plan);
 }
 
 const LsCollAlgorithm ls_coll_nvls_tree

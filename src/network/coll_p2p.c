@@ -94,29 +94,13 @@ plan (const LsCollCall *call, LsCollPlan *ret_plan)
 }
 
 /* One message from place 0 to place 1. */
-static uint32_t
-sends (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret)
-{
-  *ret = (LsSend) { .to = 1, .first = 0, .n = 1 };
-  return place == 0 ? 1 : 0;
-}
-
-static uint32_t
-n_receives (const LsScript *s, uint32_t place, uint32_t round)
-{
-  return place == 1 ? 1 : 0;
-}
-
 static void
 script (const LsCollCall *call, LsScript *s)
 {
   const LsNccl *nccl = call->nccl;
   uint32_t n_used = nccl_p2p_channels (call);
   ls_script_cut (call, s, 1);
-  s->n_rounds = 1;
-  s->max_sends = 1;
-  s->sends = sends;
-  s->n_receives = n_receives;
+  ls_script_of_root (s);
   s->base = ls_nccl_p2p_latency (call); /* hop included */
   s->rate_intra = s->rate_inter = rate_of_flow (call, n_used);
   s->flows = n_used * LS_COEF_ONE;
@@ -168,11 +152,19 @@ sends_permute (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret)
   return 1;
 }
 
-static uint32_t
-n_receives_permute (const LsScript *s, uint32_t place, uint32_t round)
+uint32_t
+ls_script_one_receive (const LsScript *s, uint32_t place, uint32_t round)
 {
   (void) s, (void) place, (void) round;
   return 1;
+}
+
+void
+ls_script_shift (LsScript *s)
+{
+  s->n_rounds = s->max_sends = 1;
+  s->sends = sends_permute;
+  s->n_receives = ls_script_one_receive;
 }
 
 static LsTime
@@ -207,9 +199,7 @@ script_permute (const LsCollCall *call, LsScript *s)
 {
   s->n_blocks = call->n;
   s->block_bytes = (double) call->bytes;
-  s->n_rounds = s->max_sends = 1;
-  s->sends = sends_permute;
-  s->n_receives = n_receives_permute;
+  ls_script_shift (s);
   s->base = is_by_copy_engine (call) ? longest_route (call) : ls_nccl_p2p_latency (call); /* hop included */
   s->rate_intra = s->rate_inter = rate (call) / n_flows (call);
   s->flows = n_flows (call) * LS_COEF_ONE;
@@ -221,8 +211,7 @@ plan_permute (const LsCollCall *call, LsCollPlan *ret_plan)
 {
   LsScript s = ls_script_of (call);
   script_permute (call, &s);
-  LsRounds round = { .n_rounds = 1, .latency = s.base };
-  ls_phase_of_rounds (call, &s, &round, n_flows (call), ls_plan_phases (call, n_flows (call), 1, ret_plan));
+  ls_plan_as_one (call, &s, n_flows (call), s.base, 0, ret_plan);
   if (is_by_copy_engine (call))
     ret_plan->sm_share = 0;
 }

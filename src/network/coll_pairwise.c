@@ -146,21 +146,16 @@ n_receives (const LsScript *s, uint32_t place, uint32_t round)
   return batch_size (s, round % n_batches (s->n));
 }
 
-static bool
-is_across (const Pairs *x, uint32_t from, uint32_t to)
-{
-  return x->call->host_of[x->call->seat[from]] != x->call->host_of[x->call->seat[to]];
-}
-
 /* Messages of the batch that go the same way share what a member moves that way. */
 static double
 rate_cap (const LsScript *s, uint32_t from, uint32_t to, uint32_t n)
 {
   const Pairs *x = s->data;
   uint32_t batch = (pair_of (x, from, to) - 1) / PAIRS_PER_BATCH, n_alike = 0;
-  bool goes_across = is_across (x, from, to);
+  bool goes_across = ls_coll_is_across (x->call, from, to);
   for (uint32_t i = 0; i < batch_size (s, batch); i++)
-    n_alike += is_across (x, from, peer_of (x, from, batch * PAIRS_PER_BATCH + i + 1)) == goes_across;
+    n_alike += ls_coll_is_across (x->call, from, peer_of (x, from, batch * PAIRS_PER_BATCH + i + 1))
+        == goes_across;
   return (goes_across ? x->across : x->inside) / n_alike / ((double) s->flows / (double) LS_COEF_ONE);
 }
 
@@ -175,18 +170,18 @@ find_rates (Pairs *x)
     return;
   double inside_s, across_s, message = (double) call->bytes / call->n;
   ls_nccl_all_to_all_seconds (call, &inside_s, &across_s);
-  uint32_t most = ls_coll_max_members (call);
+  uint32_t most = call->most;
   if (most > 1)
     x->inside = message * (most - 1) / inside_s;
   if (across_s > 0)
-    x->across = message * (call->n - ls_coll_min_members (call)) / across_s;
+    x->across = message * (call->n - call->fewest) / across_s;
 }
 
 static Pairs *
 pairs_new (const LsCollCall *call)
 {
   Pairs *x = ls_arena_new_array (call->arena, Pairs, 1);
-  uint32_t k = ls_coll_members_per_host (call);
+  uint32_t k = call->per_host;
   x->call = call;
   x->k = k > 0 ? k : call->n;
   x->n_groups = call->n / x->k;

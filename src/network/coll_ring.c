@@ -19,7 +19,7 @@
  *     HBM of a member    C * traffic per wire byte
  *
  * Where NVLinks join GPUs straight, GPU order would pile all channels on its single links:
- * NCCL deals them to rings that share no link (mesh_rings.h), and so do we. Inside a host
+ * NCCL deals them to rings that share no link (below), and so do we. Inside a host
  * channel c takes ring c mod R of R; across hosts ring c mod R of each host, from the member
  * at which it enters. Without such rings: by ascending GPU.
  *
@@ -51,7 +51,7 @@
  * clusters of workstations, JPDC 69 (2009); NCCL 2.30.7 src/device/all_reduce.h,
  * src/graph/tuning.cc. Rails: release notes of NCCL 2.20.3 (alternating rings); S. Jeaugey in
  * NVIDIA/nccl issues 1933 (one NIC in and out keeps to rails) and 2193 (PXN closes rings). */
-#include "network/mesh_rings.h"
+#include "network/algorithm.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -60,9 +60,26 @@
 #include "base/gcd.h"
 #include "cluster/route.h"
 #include "core/maxmin.h" /* LS_COEF_ONE */
-#include "network/place_loads.h"
 
 /* ---- rings in a mesh of NVLinks ---- */
+
+/* Rings over links straight between GPUs.
+ *
+ * Problem. In a mesh some pairs of GPUs are joined by one link, some by two, some by none.
+ * Rings that share a link share its rate, so NCCL looks for rings that share none.
+ *
+ * Model. Rings through all n GPUs, each over direct links only, no link and direction in two
+ * rings, as many as a search finds: ring after ring, GPU after GPU, lowest numbers first, back
+ * where it gets no further. It ends where a GPU has no link left that another ring could use,
+ * or after MAX_STEPS; the most rings seen count. Same links, same rings.
+ *
+ * Worked example: the hybrid cube has 6 links per GPU and 6 rings; its GPUs 0, 1 and 2, with
+ * 1, 1 and 2 links, have two: 0 1 2 and 0 2 1.
+ *
+ * Deviation. NCCL also lets a ring pass through another GPU (NVB) or over PCIe where that
+ * is faster; here there are rings of direct links, or none.
+ *
+ * Reference: NCCL 2.30.7 src/graph/search.cc (a depth-first search with a time-out). */
 
 #define MAX_GPUS  16
 #define MAX_RINGS 32
@@ -412,7 +429,7 @@ plan (const LsCollCall *call, LsCollPlan *ret_plan)
 typedef struct {
   const LsCollCall *call;
   Orders orders;
-  uint32_t n_rings, n_chunks;
+  uint32_t n_rings;
 } Rings;
 
 static uint32_t
@@ -476,33 +493,20 @@ link_of (const LsScript *s, uint32_t ring, uint32_t member)
   return (position_of (x, ring, member) + 2 * s->n - head) % s->n;
 }
 
-static uint32_t
-sends_of_chain (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret)
+static void
+edges_of_chain (const LsScript *s, uint32_t place, LsEdges *ret)
 {
   const Rings *x = s->data;
-  uint32_t n = 0;
   for (uint32_t e = 0; e < x->n_rings; e++) {
     uint32_t link = link_of (s, e, place);
-    if (link == s->n - 1 || round < link || round - link >= x->n_chunks)
-      continue;
-    ret[n++] = (LsSend) { .to = member_at (x, e, (position_of (x, e, place) + 1) % s->n),
-                          .first = e * x->n_chunks + round - link,
-                          .n = 1,
-                          .reduces = s->kind == LS_COLL_REDUCE };
+    ls_edges_add (ret,
+                  (LsEdge) { .to = member_at (x, e, (position_of (x, e, place) + 1) % s->n),
+                             .out = link == s->n - 1 ? LS_NEVER : link,
+                             .in = link == 0 ? LS_NEVER : link - 1,
+                             .first = e * s->n_chunks,
+                             .n = 1,
+                             .reduces = s->kind == LS_COLL_REDUCE });
   }
-  return n;
-}
-
-static uint32_t
-receives_of_chain (const LsScript *s, uint32_t place, uint32_t round)
-{
-  const Rings *x = s->data;
-  uint32_t n = 0;
-  for (uint32_t e = 0; e < x->n_rings; e++) {
-    uint32_t link = link_of (s, e, place);
-    n += link > 0 && round + 1 >= link && round + 1 - link < x->n_chunks;
-  }
-  return n;
 }
 
 /* The seat that sends for the last of a ring, which leaves its host between these two. */
@@ -525,7 +529,7 @@ route (const LsScript *s, uint32_t from, uint32_t to, uint32_t channel, LsRoute 
   const Rings *x = s->data;
   const LsCollCall *call = x->call;
   uint32_t seat = call->seat[from];
-  if (call->host_of[seat] != call->host_of[call->seat[to]])
+  if (ls_coll_is_across (call, from, to))
     seat = sender_between (x, seat, call->seat[to]);
   ls_script_route_gpus (s->cluster, call->sorted[seat], s->gpus[to], channel, ret_route);
 }
@@ -539,22 +543,22 @@ script (const LsCollCall *call, LsScript *s)
   bool is_chain = call->kind == LS_COLL_BROADCAST || call->kind == LS_COLL_REDUCE;
   x->call = call;
   x->n_rings = x->orders.n;
-  x->n_chunks
-      = is_chain ? ls_coll_chunks (call, n_flows, call->n - 1, (uint64_t) x->n_rings * (call->n - 1)) : 1;
   s->data = x;
-  ls_script_cut (call, s, x->n_rings * (is_chain ? x->n_chunks : call->n));
-  s->n_rounds = is_chain ? x->n_chunks + call->n - 2 : ls_nccl_ring_sends (call->kind, call->n);
+  s->n_rounds = ls_nccl_ring_sends (call->kind, call->n);
   s->max_sends = x->n_rings;
   s->has_lanes = !is_chain;
-  s->sends = is_chain ? sends_of_chain : sends_of_parts;
-  s->n_receives = is_chain ? receives_of_chain : receives_of_parts;
+  s->sends = sends_of_parts;
+  s->n_receives = receives_of_parts;
+  if (is_chain)
+    ls_script_pipe (s, ls_coll_chunks (call, n_flows, call->n - 1, (uint64_t) x->n_rings * (call->n - 1)), 1,
+                    call->n - 1, edges_of_chain);
+  ls_script_cut (call, s, x->n_rings * (is_chain ? s->n_chunks : call->n));
   s->route = route;
   s->base = ls_nccl_start (call);
   s->hop_intra = ls_nccl_ring_hop_intra (call);
   s->hop_inter = ls_nccl_hop_inter (call, LS_TUNE_RING);
   s->rate_intra = s->rate_inter = rate_of_flow (call, n_flows);
   s->flows = n_flows * LS_COEF_ONE / x->n_rings;
-  s->hbm_from = s->hbm_to = ls_nccl_hbm_per_wire (call->nccl, call->kind) / 2;
   if (is_chain)
     ls_script_pipeline (s, ls_nccl_latency (call, LS_TUNE_RING) - s->base);
 }

@@ -96,7 +96,7 @@ script_server (const LsCollCall *call, LsScript *s)
   ls_script_cut (call, s, call->n_hosts);
   ls_script_like_p2p (call, s);
   /* The server of the smallest host hears from most others. */
-  ls_script_star (call, s, ls_coll_min_members (call));
+  ls_script_star (call, s, call->fewest);
   s->data = call;
   s->n_rounds = 2;
   s->max_sends = MAX (call->n, call->n_hosts);
@@ -132,6 +132,7 @@ static const struct {
 } stars[LS_N_COLL_KINDS] = {
   [LS_COLL_GATHER] = { 1, { { TO_ROOT, true, false } } },
   [LS_COLL_SCATTER] = { 1, { { FROM_ROOT, true, false } } },
+  [LS_COLL_SEND_RECV] = { 1, { { FROM_ROOT, false, false } } },
   [LS_COLL_REDUCE] = { 1, { { TO_ROOT, false, true } } },
   [LS_COLL_BROADCAST] = { 1, { { FROM_ROOT, false, false } } },
   [LS_COLL_ALL_REDUCE] = { 2, { { TO_ROOT, false, true }, { FROM_ROOT, false, false } } },
@@ -169,16 +170,22 @@ n_receives (const LsScript *s, uint32_t place, uint32_t round)
   return is_root ? 0 : 1;
 }
 
+void
+ls_script_of_root (LsScript *s)
+{
+  s->n_rounds = stars[s->kind].n_rounds;
+  s->max_sends = s->n - 1;
+  s->sends = sends;
+  s->n_receives = n_receives;
+}
+
 static void
 script (const LsCollCall *call, LsScript *s)
 {
   ls_script_cut (call, s, call->n);
   ls_script_like_p2p (call, s);
   ls_script_star (call, s, call->hosts[call->host_of[call->seat[call->root]]].n);
-  s->n_rounds = stars[call->kind].n_rounds;
-  s->max_sends = call->n - 1;
-  s->sends = sends;
-  s->n_receives = n_receives;
+  ls_script_of_root (s);
 }
 
 #define NAIVE                                                                                                \

@@ -4,7 +4,7 @@
  * latency that grows with log2 N.
  *
  * Model. Channel e enters each host at member e mod k; from there the members of the
- * host form a chain. Two trees join the hosts (double_tree.h), each with half of the
+ * host form a chain. Two trees join the hosts (below), each with half of the
  * channels' data. A chunk is added up towards the root and copied back down, one chunk
  * behind the other: both directions of every edge are busy at once, and each carries S
  * over all channels.
@@ -33,7 +33,7 @@
 #include "base/digest.h"
 #include "cluster/places.h"
 #include "core/maxmin.h" /* LS_COEF_ONE */
-#include "network/double_tree.h"
+#include "network/algorithm.h"
 
 /* Over the hosts of a call: once for calls of one memo. */
 static LsDoubleTree
@@ -48,12 +48,53 @@ trees_of (const LsCollCall *call)
   return memo->trees;
 }
 
+/* --- pipelines ----------------------------------------------------------------------------------- */
+
+void
+ls_edges_add_tree (LsEdges *e, uint32_t parent, const uint32_t *children, uint32_t n_children, uint32_t up,
+                   uint32_t down, uint32_t first)
+{
+  if (parent != UINT32_MAX)
+    ls_edges_add (
+        e, (LsEdge) { .to = parent, .out = up, .in = down - 1, .first = first, .n = 1, .reduces = true });
+  for (uint32_t i = 0; i < n_children; i++)
+    ls_edges_add (e, (LsEdge) { .to = children[i], .out = down, .in = up - 1, .first = first, .n = 1 });
+}
+
+static uint32_t
+sends (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret)
+{
+  LsEdges e = { .s = s, .round = round, .sends = ret };
+  s->edges (s, place, &e);
+  return e.n;
+}
+
+static uint32_t
+n_receives (const LsScript *s, uint32_t place, uint32_t round)
+{
+  LsEdges e = { .s = s, .round = round };
+  s->edges (s, place, &e);
+  return e.n;
+}
+
+void
+ls_script_pipe (LsScript *s, uint32_t n_chunks, uint32_t step, uint32_t n_stages,
+                void (*edges) (const LsScript *s, uint32_t place, LsEdges *ret))
+{
+  s->n_chunks = n_chunks;
+  s->step = step;
+  s->n_rounds = n_chunks + n_stages - 1;
+  s->edges = edges;
+  s->sends = sends;
+  s->n_receives = n_receives;
+}
+
 /* --- all-reduce over NCCL's double binary tree --------------------------------------------------- */
 
 typedef struct {
   const LsCollCall *call;
   LsDoubleTree trees; /* flat: not made */
-  uint32_t n_trees, n_entries, n_chunks;
+  uint32_t n_trees, n_entries;
   uint32_t depth; /* of the deepest member                              */
   bool is_flat;   /* all messages in one round, for sums over a script */
 } Tree;
@@ -107,61 +148,17 @@ children_of (const Tree *x, const Spot *at, uint32_t ret[3])
   return n;
 }
 
-/* Chunk that leaves for the parent (the children) in this round from a depth; none if
- * >= n_chunks. The deepest member starts in round 0. */
-static uint32_t
-chunk_up (const Tree *x, uint32_t depth, uint32_t round)
-{
-  return round - (x->depth - depth);
-}
-
-static uint32_t
-chunk_down (const Tree *x, uint32_t depth, uint32_t round)
-{
-  return round - (x->depth + depth);
-}
-
-static uint32_t
-sends_in_tree (const Tree *x, const Spot *at, uint32_t first, uint32_t round, LsSend *ret)
-{
-  uint32_t depth = depth_of (x, at), up = chunk_up (x, depth, round), down = chunk_down (x, depth, round),
-           n = 0;
-  uint32_t parent = parent_of (x, at), children[3];
-  if (up < x->n_chunks && parent != UINT32_MAX)
-    ret[n++] = (LsSend) { .to = parent, .first = first + up, .n = 1, .reduces = true };
-  uint32_t n_children = down < x->n_chunks ? children_of (x, at, children) : 0;
-  for (uint32_t i = 0; i < n_children; i++)
-    ret[n++] = (LsSend) { .to = children[i], .first = first + down, .n = 1 };
-  return n;
-}
-
-static uint32_t
-sends (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret)
+/* The deepest member starts in round 0. */
+static void
+edges (const LsScript *s, uint32_t place, LsEdges *ret)
 {
   const Tree *x = s->data;
-  uint32_t n = 0;
-  for (uint32_t e = 0; e < x->n_entries; e++)
-    for (uint32_t t = 0; t < x->n_trees; t++) {
-      Spot at = spot_of (x, e, t, place);
-      n += sends_in_tree (x, &at, (e * x->n_trees + t) * x->n_chunks, round, &ret[n]);
-    }
-  return n;
-}
-
-static uint32_t
-n_receives (const LsScript *s, uint32_t place, uint32_t round)
-{
-  const Tree *x = s->data;
-  uint32_t n = 0, children[3];
-  for (uint32_t e = 0; e < x->n_entries; e++)
-    for (uint32_t t = 0; t < x->n_trees; t++) {
-      Spot at = spot_of (x, e, t, place);
-      uint32_t depth = depth_of (x, &at);
-      if (depth < x->depth && chunk_up (x, depth + 1, round) < x->n_chunks)
-        n += children_of (x, &at, children);
-      n += depth > 0 && chunk_down (x, depth - 1, round) < x->n_chunks;
-    }
-  return n;
+  for (uint32_t i = 0; i < x->n_entries * x->n_trees; i++) {
+    Spot at = spot_of (x, i / x->n_trees, i % x->n_trees, place);
+    uint32_t depth = depth_of (x, &at), children[3], n = children_of (x, &at, children);
+    ls_edges_add_tree (ret, parent_of (x, &at), children, n, x->depth - depth, x->depth + depth,
+                       i * s->n_chunks);
+  }
 }
 
 static void
@@ -173,18 +170,16 @@ script_of (const LsCollCall *call, bool is_flat, LsScript *s)
   x->trees = is_flat ? x->trees : trees_of (call);
   x->n_entries = call->n_entries;
   x->is_flat = is_flat;
-  x->depth = is_flat ? 0 : x->trees.depth + ls_coll_max_members (call) - 1;
+  x->depth = is_flat ? 0 : x->trees.depth + call->most - 1;
   uint32_t n_trees = x->n_entries * x->n_trees, n_channels = ls_coll_channels (call);
-  x->n_chunks = is_flat ? 1
-                        : ls_coll_chunks (call, MAX (n_channels, n_trees), 2 * x->depth,
-                                          2 * (uint64_t) n_trees * (call->n - 1));
-  ls_script_cut (call, s, n_trees * x->n_chunks);
+  uint32_t n_chunks = is_flat ? 1
+                              : ls_coll_chunks (call, MAX (n_channels, n_trees), 2 * x->depth,
+                                                2 * (uint64_t) n_trees * (call->n - 1));
+  ls_script_cut (call, s, n_trees * n_chunks);
+  ls_script_pipe (s, n_chunks, 1, is_flat ? 1 : 2 * x->depth, edges);
   s->data = x;
-  s->n_rounds = is_flat ? 1 : x->n_chunks + 2 * x->depth - 1;
   s->max_sends = 4 * n_trees;
   s->flows = MAX (1, n_channels * LS_COEF_ONE / n_trees);
-  s->sends = sends;
-  s->n_receives = n_receives;
 }
 
 static void
@@ -200,7 +195,6 @@ script (const LsCollCall *call, LsScript *s)
   double alg
       = call->bytes > 0 ? (double) call->bytes / ls_nccl_seconds (call, LS_TUNE_TREE) : ls_coll_bus (call);
   s->rate_intra = s->rate_inter = alg / n_trees / ((double) s->flows / (double) LS_COEF_ONE);
-  s->hbm_from = s->hbm_to = ls_nccl_hbm_per_wire (call->nccl, call->kind) / 2;
 }
 
 static void
@@ -208,12 +202,8 @@ plan (const LsCollCall *call, LsCollPlan *ret_plan)
 {
   LsScript s = ls_script_of (call);
   script_of (call, true, &s);
-  s.hbm_from = s.hbm_to = ls_nccl_hbm_per_wire (call->nccl, call->kind) / 2;
-  uint32_t n_channels = ls_coll_channels (call);
-  LsRounds all = { .n_rounds = s.n_rounds,
-                   .latency = ls_nccl_latency (call, LS_TUNE_TREE),
-                   .min_s = ls_nccl_seconds (call, LS_TUNE_TREE) };
-  ls_phase_of_rounds (call, &s, &all, n_channels, ls_plan_phases (call, n_channels, 1, ret_plan));
+  ls_plan_as_one (call, &s, ls_coll_channels (call), ls_nccl_latency (call, LS_TUNE_TREE),
+                  ls_nccl_seconds (call, LS_TUNE_TREE), ret_plan);
 }
 
 /* Those of a chunk, up and down. */
@@ -234,6 +224,33 @@ const LsCollAlgorithm ls_coll_tree = { .name = "tree",
                                        .script = script };
 
 /* --- nodes ------------------------------------------------------------------------------------- */
+
+/* Two binary trees over n hosts, as NCCL builds them.
+ *
+ * In the first, odd hosts are leaves, hosts 2 mod 4 stand above them, and so on: the
+ * parent of r, whose lowest set bit is b, is r with b cleared and the next bit set, or
+ * with b cleared only where that host does not exist. Host 0 is the root. The second
+ * tree is the first one mirrored (n even) or moved on by one host (n odd): who is a leaf
+ * in one is not in the other, except that with n odd one host may be a leaf twice. Half
+ * of the data goes through each, so that every host forwards about as much as it
+ * contributes.
+ *
+ * Hosts that load alike. Both directions of an edge carry the same. So where all hosts
+ * have the same GPUs in a call, what is loaded at one depends on nothing but how many
+ * of its edges, of both trees, end in its group, in its pod and elsewhere; and what is
+ * loaded at a group or a pod, on its hosts. A period of hosts (loads.c) is as an
+ * earlier one if its hosts are, one by one.
+ *
+ * Worked example. 32 hosts, 4 a group. Host 12 has in the first tree host 8 above it,
+ * and 10 and 14 below, of which 14 is in its group. In the second it is what host 31 -
+ * 12 = 19 is in the first, a leaf below 18, mirrored: 13, in its group. So two of its
+ * edges end in its group and two elsewhere. Host 20, two groups on, has 24 above it
+ * and 18 and 22 below; it is as host 11 in the second tree, a leaf below 10, mirrored:
+ * 21. So are the others of groups 3 and 5, and of 1, alike, and those of groups 2, 4
+ * and 6. Groups 0 and 7 have a root.
+ *
+ * Reference: Sanders, Speck & Traeff, Two-tree algorithms for full bandwidth broadcast,
+ * reduction and scan, Parallel Computing 35 (2009); NCCL 2.30.7 src/graph/trees.cc. */
 
 /* In the first tree over n hosts. */
 static uint32_t

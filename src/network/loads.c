@@ -8,7 +8,6 @@
 #include "cluster/places.h"
 #include "cluster/route.h"
 #include "core/maxmin.h" /* LS_COEF_ONE */
-#include "network/place_loads.h"
 
 /* A table of what is loaded, and not of all resources: most calls load few of many. One that
  * loads more than a sixteenth of them gets a slot for each after all, in order. */

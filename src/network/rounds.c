@@ -18,7 +18,7 @@
  * Deviation. Members that have less to move are done with it no earlier: all flows of a
  * phase end together. Where rounds are phases, the slowest pair of a round makes all others
  * wait; without bytes there is one phase, which takes the longest way through the rounds. */
-#include "network/place_loads.h"
+#include "network/algorithm.h"
 
 #include <math.h>
 #include <string.h>
@@ -27,9 +27,135 @@
 #include "cluster/places.h"
 #include "cluster/route.h"
 #include "core/maxmin.h" /* LS_COEF_ONE */
-#include "network/double_tree.h"
+
+/* ---- messages of a script: their ways and costs ---- */
+
+/* Another GPU of the node. */
+static uint32_t
+neighbour (const LsCluster *c, uint32_t gpu)
+{
+  uint32_t k = ls_cluster_gpus_of (c, ls_cluster_host_of (c, gpu)), local = ls_cluster_local_of (c, gpu);
+  return gpu - local + (local + 1) % k;
+}
+
+/* A way over NVSwitches goes up to all of them, then down from all. */
+static void
+keep_half (const LsCluster *c, LsRoute *route, uint32_t half)
+{
+  g_assert (route->n_hops > 0 && route->n_hops % 2 == 0);
+  route->n_hops /= 2;
+  memmove (route->hop, route->hop + half * route->n_hops, route->n_hops * sizeof *route->hop);
+  route->latency = 0;
+  for (uint32_t i = 0; i < route->n_hops; i++)
+    route->latency = MAX (route->latency, ls_cluster_trunk (c, route->hop[i].trunk)->latency);
+}
+
+void
+ls_route_up (const LsCluster *c, uint32_t gpu, LsRoute *ret_route)
+{
+  ls_route (c, gpu, neighbour (c, gpu), LS_NIC_AUTO, LS_NIC_AUTO, ret_route);
+  keep_half (c, ret_route, 0);
+}
+
+void
+ls_route_down (const LsCluster *c, uint32_t gpu, LsRoute *ret_route)
+{
+  ls_route (c, neighbour (c, gpu), gpu, LS_NIC_AUTO, LS_NIC_AUTO, ret_route);
+  keep_half (c, ret_route, 1);
+}
+
+uint32_t
+ls_script_n_channels (const LsScript *s)
+{
+  return s->cluster->spec.network.routing == LS_ROUTING_ECMP ? (uint32_t) MAX (1, s->flows / LS_COEF_ONE) : 1;
+}
+
+uint64_t
+ls_script_channel_flows (const LsScript *s, uint32_t channel)
+{
+  uint32_t last = ls_script_n_channels (s) - 1;
+  return channel < last ? LS_COEF_ONE : s->flows - last * LS_COEF_ONE;
+}
+
+void
+ls_script_route_gpus (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to, uint32_t channel,
+                      LsRoute *ret_route)
+{
+  LsRouteEnds ends = {
+    .gpu_from = gpu_from, .gpu_to = gpu_to, .nic_from = LS_NIC_AUTO, .nic_to = LS_NIC_AUTO, .channel = channel
+  };
+  ls_route_ends (c, &ends, ret_route);
+}
+
+void
+ls_script_route_channel (const LsScript *s, uint32_t from, uint32_t to, uint32_t channel, LsRoute *ret_route)
+{
+  if (s->route)
+    s->route (s, from, to, channel, ret_route);
+  else
+    ls_script_route_gpus (s->cluster, s->gpus[from], s->gpus[to], channel, ret_route);
+}
+
+static bool
+is_with_switch (const LsScript *s, uint32_t from, uint32_t to)
+{
+  return from >= s->n || to >= s->n;
+}
+
+static bool
+is_inter (const LsScript *s, uint32_t from, uint32_t to)
+{
+  return ls_cluster_host_of (s->cluster, s->gpus[from]) != ls_cluster_host_of (s->cluster, s->gpus[to]);
+}
+
+LsTime
+ls_script_latency (const LsScript *s, uint32_t from, uint32_t to)
+{
+  if (is_with_switch (s, from, to))
+    return s->hop_switch;
+  return is_inter (s, from, to) ? s->hop_inter : s->hop_intra;
+}
+
+double
+ls_script_rate_cap (const LsScript *s, uint32_t from, uint32_t to, uint32_t n)
+{
+  if (s->rate_cap)
+    return s->rate_cap (s, from, to, n);
+  if (is_with_switch (s, from, to))
+    return s->rate_switch;
+  return is_inter (s, from, to) ? s->rate_inter : s->rate_intra;
+}
 
 /* ---- loads by place ---- */
+
+/* What is loaded at the same few trunks of many places.
+ *
+ * Messages between thousands of hosts that lie alike cross a handful of trunks of each. So sums are kept in a
+ * row for each trunk of a tier, by place, where a table of all resources (LsLoadList) has to look each of
+ * them up. */
+
+#define LS_N_TIERS 3
+
+#define LS_MOST_OF_ROW 8
+
+/* Trunks that always carry the same, by their numbers at a place, of all places of a tier. */
+typedef struct {
+  uint32_t tier, n, local[LS_MOST_OF_ROW];
+  uint64_t *sums; /* [places of the tier] of each trunk */
+} LsPlaceRow;
+
+typedef struct {
+  const LsPlaces *at;
+  uint32_t first[LS_N_TIERS], n[LS_N_TIERS]; /* places of each tier */
+  GArray *rows;                              /* LsPlaceRow */
+} LsPlaceLoads;
+
+static inline void
+ls_place_loads_add (LsPlaceLoads *p, uint32_t row, uint32_t place, uint64_t coef)
+{
+  const LsPlaceRow *r = &g_array_index (p->rows, LsPlaceRow, row);
+  r->sums[place - p->first[r->tier]] += coef;
+}
 
 #define MOST_PER_GPU 4 /* hosts in between, of each of these GPUs */
 
@@ -62,8 +188,6 @@ ls_place_loads_init (LsPlaceLoads *p, const LsPlaces *at, const uint32_t *gpus, 
   return true;
 }
 
-/* For what lies between the first and the last of these hosts; at: borrowed. False: they are few among many,
- * and nothing is made. */
 static void
 ls_place_loads_clear (LsPlaceLoads *p)
 {
@@ -386,6 +510,7 @@ typedef struct {
  * who computes them, of what. */
 typedef struct {
   uint32_t (*sends) (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret);
+  void (*edges) (const LsScript *s, uint32_t place, LsEdges *ret);
   LsCollKind kind;
   uint32_t n, root, n_blocks, first, n_rounds;
   uint64_t flows;     /* over how many ways a message spreads */
@@ -400,10 +525,10 @@ typedef struct {
 static bool
 is_same (const Known *a, const Known *b)
 {
-  return a->sends == b->sends && a->kind == b->kind && a->n == b->n && a->root == b->root
-      && a->n_blocks == b->n_blocks && a->first == b->first && a->n_rounds == b->n_rounds
-      && a->flows == b->flows && a->n_members == b->n_members && a->like == b->like
-      && a->weights == b->weights && a->weighs_senders == b->weighs_senders
+  return a->sends == b->sends && a->edges == b->edges && a->kind == b->kind && a->n == b->n
+      && a->root == b->root && a->n_blocks == b->n_blocks && a->first == b->first
+      && a->n_rounds == b->n_rounds && a->flows == b->flows && a->n_members == b->n_members
+      && a->like == b->like && a->weights == b->weights && a->weighs_senders == b->weighs_senders
       && memcmp (a->gpus, b->gpus, a->n * sizeof *a->gpus) == 0;
 }
 
@@ -412,7 +537,7 @@ way_of (const LsCollCall *call, const LsScript *s, uint32_t from, uint32_t to)
 {
   if (from >= s->n || to >= s->n)
     return LS_WAY_SWITCH;
-  return call->host_of[call->seat[from]] == call->host_of[call->seat[to]] ? LS_WAY_INTRA : LS_WAY_INTER;
+  return ls_coll_is_across (call, from, to) ? LS_WAY_INTER : LS_WAY_INTRA;
 }
 
 /* Each channel has its share of the blocks. */
@@ -546,6 +671,7 @@ sums_of_rounds (const LsCollCall *call, const LsScript *s, uint32_t first, uint3
 {
   LsCollMemo *memo = call->memo;
   Known wanted = { s->sends,
+                   s->edges,
                    s->kind,
                    s->n,
                    s->root,
@@ -752,6 +878,14 @@ ls_plan_phases (const LsCollCall *call, uint32_t n_flows, uint32_t n, LsCollPlan
 }
 
 void
+ls_plan_as_one (const LsCollCall *call, const LsScript *s, uint32_t n_flows, LsTime latency, double min_s,
+                LsCollPlan *ret_plan)
+{
+  const LsRounds all = { .n_rounds = s->n_rounds, .latency = latency, .min_s = min_s };
+  ls_phase_of_rounds (call, s, &all, n_flows, ls_plan_phases (call, n_flows, 1, ret_plan));
+}
+
+void
 ls_plan_of_rounds (const LsCollCall *call, const LsScript *s, LsCollPlan *ret_plan)
 {
   uint32_t n_flows = ls_coll_channels (call);
@@ -772,9 +906,14 @@ ls_plan_of_rounds (const LsCollCall *call, const LsScript *s, LsCollPlan *ret_pl
 LsScript
 ls_script_of (const LsCollCall *call)
 {
-  return (LsScript) {
-    .kind = call->kind, .n = call->n, .root = call->root, .gpus = call->gpus, .cluster = call->cluster
-  };
+  double hbm = ls_nccl_hbm_per_wire (call->nccl, call->kind) / 2;
+  return (LsScript) { .kind = call->kind,
+                      .n = call->n,
+                      .root = call->root,
+                      .gpus = call->gpus,
+                      .cluster = call->cluster,
+                      .hbm_from = hbm,
+                      .hbm_to = hbm };
 }
 
 void
@@ -803,7 +942,6 @@ ls_script_like_p2p (const LsCollCall *call, LsScript *s)
   s->rate_intra = nccl->p2p_intra / n_channels;
   s->rate_inter = nccl->p2p_inter / n_channels;
   s->flows = n_channels * LS_COEF_ONE;
-  s->hbm_from = s->hbm_to = ls_nccl_hbm_per_wire (nccl, call->kind) / 2;
 }
 
 void

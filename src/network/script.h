@@ -52,6 +52,7 @@ typedef struct {
   bool reduces;      /* added to what the receiver has of them; else replaces it    */
 } LsSend;
 
+typedef struct LsEdges LsEdges; /* network/algorithm.h */
 typedef struct LsScript LsScript;
 struct LsScript {
   LsCollKind kind;
@@ -68,6 +69,10 @@ struct LsScript {
   /* Sends of this place in this round into ret (room for max_sends); how many. */
   uint32_t (*sends) (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret);
   uint32_t (*n_receives) (const LsScript *s, uint32_t place, uint32_t round);
+  /* Of a pipeline, from which the two above follow (ls_script_pipe()): the edges of a place; its chunks, and
+   * the blocks from one to the next. */
+  void (*edges) (const LsScript *s, uint32_t place, LsEdges *ret);
+  uint32_t n_chunks, step;
   /* Of one channel, which matters where switches hash. NULL: between the two GPUs. */
   void (*route) (const LsScript *s, uint32_t from, uint32_t to, uint32_t channel, LsRoute *ret_route);
 

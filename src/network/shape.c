@@ -11,9 +11,7 @@
 #include "cluster/route.h"
 #include "network/algorithm.h"
 #include "network/coll.h"
-#include "network/double_tree.h"
 #include "network/nccl/nccl.h"
-#include "network/place_loads.h"
 
 /* How finely a script cuts a pipeline. That data follow one another through it is physical;
  * how finely is not. NCCL 2.30.7 moves slices of 16 to 512 KiB a channel (src/enqueue.cc,
@@ -38,39 +36,12 @@ ls_coll_loaded_members (const LsCollCall *call)
 }
 
 uint32_t
-ls_coll_members_per_host (const LsCollCall *call)
-{
-  for (uint32_t h = 1; h < call->n_hosts; h++)
-    if (call->hosts[h].n != call->hosts[0].n)
-      return 0;
-  return call->hosts[0].n;
-}
-
-uint32_t
 ls_coll_whole_hosts (const LsCollCall *call)
 {
-  uint32_t k = ls_coll_members_per_host (call);
+  uint32_t k = call->per_host;
   for (uint32_t h = 0; h < call->n_hosts; h++)
     if (ls_cluster_gpus_of (call->cluster, ls_cluster_host_of (call->cluster, call->hosts[h].gpus[0])) != k)
       return 0;
-  return k;
-}
-
-uint32_t
-ls_coll_max_members (const LsCollCall *call)
-{
-  uint32_t k = 0;
-  for (uint32_t h = 0; h < call->n_hosts; h++)
-    k = MAX (k, call->hosts[h].n);
-  return k;
-}
-
-uint32_t
-ls_coll_min_members (const LsCollCall *call)
-{
-  uint32_t k = call->n;
-  for (uint32_t h = 0; h < call->n_hosts; h++)
-    k = MIN (k, call->hosts[h].n);
   return k;
 }
 
@@ -229,7 +200,7 @@ is_below (const LsCollCall *call, const char *algorithm, const char *what, uint6
                "note: take fewer %s%s, or another algorithm if there is one",
                ls_coll_kind_name (call->kind), call->n, ls_cluster_chip_word (&call->cluster->spec, call->n),
                algorithm, (double) n, what, (double) limit, ls_cluster_chip_word (&call->cluster->spec, 2),
-               call->n_hosts > 1 && ls_coll_members_per_host (call) == 0 ? ", as many of each node" : "");
+               call->n_hosts > 1 && call->per_host == 0 ? ", as many of each node" : "");
   return FALSE;
 }
 
@@ -347,6 +318,12 @@ group_by_host (const LsCollCall *call, LsArena *arena, LsCollSeats *to)
   }
   to->host_of = host_of;
   to->hosts = hosts;
+  to->fewest = call->n;
+  for (uint32_t h = 0; h < to->n_hosts; h++) {
+    to->most = MAX (to->most, hosts[h].n);
+    to->fewest = MIN (to->fewest, hosts[h].n);
+  }
+  to->per_host = to->most == to->fewest ? to->most : 0;
 }
 
 /* The same GPUs of a node of the same kind; one with faults may have taken NICs from some. */
@@ -418,6 +395,9 @@ ls_coll_take_seats (LsCollCall *call)
   LsCollSeats seats = call->memo ? *remember (call->memo, call) : find_seats (call, call->arena);
   call->n_hosts = seats.n_hosts;
   call->min_nics = seats.min_nics;
+  call->per_host = seats.per_host;
+  call->most = seats.most;
+  call->fewest = seats.fewest;
   call->n_entries = seats.n_entries;
   call->hosts = seats.hosts;
   call->sorted = seats.sorted;

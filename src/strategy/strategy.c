@@ -2,7 +2,6 @@
 
 #include <stddef.h>
 
-#include "model/beside.h"
 #include "model/operators.h"
 #include "strategy/shard.h"
 #include "strategy/strategy_rules.h"

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/suggest.h"
-#include "model/beside.h"
 #include "model/expert_load.h"
 #include "model/mixer.h"
 #include "schedules/sched.h"

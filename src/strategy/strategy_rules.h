@@ -3,8 +3,6 @@
 #ifndef LS_STRATEGY_STRATEGY_RULES_H
 #define LS_STRATEGY_STRATEGY_RULES_H
 
-#include "model/compressed.h"
-#include "model/streams.h"
 #include "schedules/sched.h"
 #include "strategy/strategy.h"
 

@@ -581,8 +581,8 @@ ablate_latency (LsAblated *a)
 static void
 for_each_fit (LsCalibration *c, void (*f) (LsKindFit *fit))
 {
-  for (guint slot = 0; slot < LS_N_ENTRIES; slot++)
-    f (ls_entry_fit (c, slot));
+  for (int i = 0; i < LS_N_ENTRIES; i++)
+    f (&c->kind[i]);
 }
 
 static void

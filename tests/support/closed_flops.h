@@ -6,11 +6,8 @@
 #include "ls_test.h"
 
 #include "analysis/conservation.h"
-#include "model/compressed.h"
 #include "model/expert_load.h"
 #include "model/mixer.h"
-#include "model/predict.h"
-#include "model/streams.h"
 #include "strategy/shard.h"
 
 /* --- weights that ranks have more than once ---------------------------------------------------------- */

@@ -68,7 +68,7 @@ ls_recipe_error (const LsRecipe *recipe, const LsCalibration *calibration, const
                  bool held_out)
 {
   LsCalibration copy = *calibration; /* for a pointer that may be written through */
-  LsKindFit fit = *ls_entry_fit (&copy, check->slot);
+  LsKindFit fit = copy.kind[check->slot];
   if (check->sustained > 0) {
     fit.compute_efficiency *= check->sustained;
     fit.burst = 0;
@@ -152,7 +152,7 @@ start_from (LsKindFit *fit, const LsRecipe *die, guint slot, guint all, guint of
   if (!die)
     return all;
   LsCalibration copy = die->calibration; /* for a pointer that may be written through */
-  *fit = *ls_entry_fit (&copy, slot);
+  *fit = copy.kind[slot];
   return all & of_the_member;
 }
 
@@ -215,7 +215,7 @@ fit_gemms (LsRecipe *r, LsDtype dtype, const LsRecipe *die, const LsKindFit *lib
            bool casts, const char *words)
 {
   const GemmFormat *f = gemm_format (dtype);
-  LsKindFit *fit = ls_entry_fit (&r->calibration, f->slot);
+  LsKindFit *fit = &r->calibration.kind[f->slot];
   g_autofree char *of_whom = NULL;
   *fit = *library;
   fit->launch = ls_dtype_is_scaled (dtype) ? r->calibration.kind[LS_KERNEL_GEMM].launch : 0;
@@ -257,7 +257,7 @@ ls_recipe_fit_attention_samples (LsRecipe *r, LsDtype dtype, double width_half, 
 {
   bool fp8 = dtype == LS_DTYPE_FP8;
   guint slot = fp8 ? LS_ENTRY_ATTENTION_FP8 : LS_KERNEL_ATTENTION_FWD;
-  LsKindFit *fit = ls_entry_fit (&r->calibration, slot);
+  LsKindFit *fit = &r->calibration.kind[slot];
   *fit = (LsKindFit) {
     .width_half = ls_fit_round (width_half, 4),
     .memory_efficiency = r->calibration.kind[LS_KERNEL_ELEMENTWISE].memory_efficiency,
@@ -308,7 +308,7 @@ ls_recipe_set_backward (LsRecipe *r, double ratio, const char *why)
 void
 ls_recipe_copy (LsRecipe *r, guint to, const LsKindFit *from, const char *why)
 {
-  LsKindFit *fit = ls_entry_fit (&r->calibration, to);
+  LsKindFit *fit = &r->calibration.kind[to];
   *fit = *from;
   fit->is_fitted = false;
   fit->mape = NAN;
@@ -415,7 +415,7 @@ fit_vllm (LsRecipe *r, const char *folder, guint slot, LsSampleFilter filter, co
 {
   LsSampleSink sink = ls_samples_sink (folder, diags);
   ls_samples_read (&sink, "elementwise_vidur.csv", r->name, filter);
-  LsKindFit *fit = ls_entry_fit (&r->calibration, slot);
+  LsKindFit *fit = &r->calibration.kind[slot];
   *fit = (LsKindFit) { .compute_efficiency = 1 };
   ls_fit_solve (fit, LS_FREE_MEMORY | LS_FREE_LAUNCH | LS_FREE_CACHE | LS_FREE_CACHE_SPEED, &r->gpu,
                 sink.samples, NO_PRIOR);

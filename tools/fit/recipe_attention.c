@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "data/machines/machines.h"
 #include "recipe.h"
 
 #define SPILLING_ABOVE 64
@@ -41,7 +42,7 @@ start (const LsRecipe *r, LsAttentionKernel kernel, const LsFigure *figure, cons
 {
   LsCalibration copy = r->calibration; /* for a pointer that may be written through */
   bool as_fa1 = is_like_fa1 (kernel, figure->is_backward), has_widths = has_two_widths (samples);
-  *fit = as_fa1 ? *ls_entry_fit (&copy, ls_entry_attention (LS_ATTENTION_KERNEL_FA1, 0))
+  *fit = as_fa1 ? copy.kind[ls_entry_attention (LS_ATTENTION_KERNEL_FA1, 0)]
                 : copy.kind[LS_KERNEL_ATTENTION_FWD];
   fit->timed_efficiency = 0;
   fit->timed_host = 0;
@@ -85,7 +86,7 @@ fit_pass (LsRecipe *r, const char *folder, LsAttentionKernel kernel, LsFigure *f
   LsKindFit fit;
   guint free_mask = start (r, kernel, figure, samples, &fit);
   ls_fit_solve (&fit, free_mask, &r->gpu, samples, 0);
-  *ls_entry_fit (&r->calibration, slot) = fit;
+  r->calibration.kind[slot] = fit;
   set_source (r, slot, free_mask, figure);
   ls_recipe_add_check (r, key, slot, NULL, samples, PROMISED_MAPE, 0);
   return has_passes;
@@ -97,7 +98,7 @@ fit_passes (LsRecipe *r, const char *folder, LsAttentionKernel kernel, LsFigure 
   bool has_passes = fit_pass (r, folder, kernel, &forward, diags);
   LsFigure backward = forward;
   backward.is_backward = true;
-  backward.forward = has_passes ? ls_entry_fit (&r->calibration, ls_entry_attention (kernel, 0)) : NULL;
+  backward.forward = has_passes ? &r->calibration.kind[ls_entry_attention (kernel, 0)] : NULL;
   fit_pass (r, folder, kernel, &backward, diags);
 }
 
@@ -183,7 +184,7 @@ fit_cudnn_pass (LsRecipe *r, const CudnnFormat *format, const LsCudnnOf *of, con
                 LsSampleSink *sink)
 {
   guint slot = ls_entry_attention (format->kernel, rows->is_backward);
-  LsKindFit *fit = ls_entry_fit (&r->calibration, slot);
+  LsKindFit *fit = &r->calibration.kind[slot];
   double stream = r->calibration.kind[LS_KERNEL_ELEMENTWISE].memory_efficiency;
   bool has_sums = rows->is_backward && format->kernel != LS_ATTENTION_KERNEL_CUDNN;
   *fit = (LsKindFit) { .memory_efficiency = stream,
@@ -239,7 +240,7 @@ ls_recipe_take_cudnn (LsRecipe *r, const LsRecipe *from)
   LsCalibration copy = from->calibration; /* for a pointer that may be written through */
   for (guint slot = ls_entry_attention (LS_ATTENTION_KERNEL_CUDNN, false); slot < LS_N_ENTRIES; slot++)
     if (from->slot_source[slot]) {
-      *ls_entry_fit (&r->calibration, slot) = *ls_entry_fit (&copy, slot);
+      r->calibration.kind[slot] = copy.kind[slot];
       ls_recipe_set_source (r, slot, "as on the %s, the same die: %s", from->name, from->slot_source[slot]);
     }
 }

@@ -192,10 +192,11 @@ fit_sweeps (LsRecipe *r, const char *folder, const LsRecipe *h100, const LsKindF
 static void
 copy_attention_kernels (LsRecipe *r, const LsRecipe *from)
 {
-  memcpy (r->calibration.attention, from->calibration.attention, sizeof r->calibration.attention);
-  for (guint slot = LS_ENTRY_ATTENTION; slot < LS_N_ENTRIES; slot++)
+  for (guint slot = LS_ENTRY_ATTENTION; slot < LS_N_ENTRIES; slot++) {
+    r->calibration.kind[slot] = from->calibration.kind[slot];
     if (from->slot_source[slot]) /* it was measured there */
       ls_recipe_set_source (r, slot, "as on the H100, the same chip: %s", from->slot_source[slot]);
+  }
 }
 
 #define H200_STREAMS                                                                                         \

@@ -95,7 +95,7 @@ ls_recipe_profile_adam (LsRecipe *r, const char *own, const char *profile, LsDia
 void
 ls_recipe_set_optimizer (LsRecipe *r)
 {
-  LsKindFit *fit = ls_entry_fit (&r->calibration, LS_KERNEL_OPTIMIZER);
+  LsKindFit *fit = &r->calibration.kind[LS_KERNEL_OPTIMIZER];
   double beside = r->adam_s / r->gpu.n_sm * r->gpu.hbm_bytes_per_s / ADAM_BYTES;
   fit->memory_efficiency = ls_fit_round (1 / (1 / fit->memory_efficiency + beside), 3);
   fit->is_fitted = r->has_adam;

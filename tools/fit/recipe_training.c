@@ -50,7 +50,7 @@ predicted_s (const char *products, LsDtype dtype, const LsCalibration *c, const 
  * measured one; NaN: no such row, or, with a diagnostic, a bad one. */
 static double
 hot_loops_ratio (const char *path, const char *gpu_name, LsDtype dtype, const LsCalibration *calibration,
-                    const LsGpu *gpu, LsDiagList *diags)
+                 const LsGpu *gpu, LsDiagList *diags)
 {
   g_autoptr (LsCsv) csv = ls_csv_load (path, diags);
   g_autoptr (GArray) ratios = g_array_new (FALSE, FALSE, sizeof (double));
@@ -178,7 +178,7 @@ ls_recipe_set_wide (LsRecipe *r, double exposed, const char *why)
     g_autofree char *source = g_strdup (r->slot_source[slots[i]]);
     if (!source)
       continue;
-    ls_entry_fit (&r->calibration, slots[i])->wide_exposed = exposed;
+    r->calibration.kind[slots[i]].wide_exposed = exposed;
     ls_recipe_set_source (r, slots[i], "%s; wide_exposed: %s", source, why);
   }
 }
@@ -245,7 +245,7 @@ forget_checks_of (LsRecipe *r, guint slot)
 static void
 set_cublaslt (LsRecipe *r, double over_sweep, const char *where)
 {
-  LsKindFit *fit = &r->calibration.gemm_nvfp4;
+  LsKindFit *fit = &r->calibration.kind[LS_ENTRY_GEMM_NVFP4];
   g_autofree char *sweep = g_strdup (r->slot_source[LS_ENTRY_GEMM_NVFP4]);
   r->cublaslt_nvfp4 = over_sweep;
   fit->compute_efficiency = ls_fit_round (fmin (1, fit->compute_efficiency * over_sweep), 4);
@@ -261,7 +261,7 @@ set_cublaslt (LsRecipe *r, double over_sweep, const char *where)
 static double
 cublaslt_over_sweep (const LsRecipe *r, const GArray *samples)
 {
-  LsKindFit cool = r->calibration.gemm_nvfp4;
+  LsKindFit cool = r->calibration.kind[LS_ENTRY_GEMM_NVFP4];
   g_autoptr (GArray) large = g_array_new (FALSE, TRUE, sizeof (LsTimedKernel));
   cool.throttle = 0;
   for (guint i = 0; i < samples->len; i++)
@@ -302,8 +302,8 @@ ls_recipe_fit_blocks_wgrad (LsRecipe *r, const char *folder, LsDiagList *diags)
 {
   LsSampleSink sink = ls_samples_sink (folder, diags);
   ls_samples_deepgemm_wgrad (&sink, "deepgemm_wgrad.csv");
-  LsKindFit *fit = &r->calibration.gemm_fp8_blocks;
-  *fit = r->calibration.gemm_fp8;
+  LsKindFit *fit = &r->calibration.kind[LS_ENTRY_GEMM_FP8_BLOCKS];
+  *fit = r->calibration.kind[LS_ENTRY_GEMM_FP8];
   fit->throttle = fit->timed_efficiency = 0;
   fit->burst = fit->timed_host = 0;
   ls_fit_solve (fit, LS_FREE_COMPUTE | LS_FREE_DEPTH, &r->gpu, sink.samples, NO_PRIOR);
@@ -322,7 +322,7 @@ ls_recipe_fit_blocks_wgrad (LsRecipe *r, const char *folder, LsDiagList *diags)
 void
 ls_recipe_take_blocks_wgrad (LsRecipe *r, const LsRecipe *from)
 {
-  r->calibration.gemm_fp8_blocks = from->calibration.gemm_fp8_blocks;
+  r->calibration.kind[LS_ENTRY_GEMM_FP8_BLOCKS] = from->calibration.kind[LS_ENTRY_GEMM_FP8_BLOCKS];
   ls_recipe_set_source (r, LS_ENTRY_GEMM_FP8_BLOCKS, "as on the H100, the same chip: %s",
                         from->slot_source[LS_ENTRY_GEMM_FP8_BLOCKS]);
 }

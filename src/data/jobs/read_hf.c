@@ -5,7 +5,6 @@
 #include "data/jobs/hf_family.h"
 #include "data/jobs/job_files.h"
 #include "data/text/override.h"
-#include "model/difference.h"
 #include "model/mixer.h"
 
 /* --- what a file is --------------------------------------------------------------------- */

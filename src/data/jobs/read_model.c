@@ -5,14 +5,8 @@
 #include "data/datadir.h"
 #include "data/jobs/job_files.h"
 #include "data/text/override.h"
-#include "model/beside.h"
-#include "model/block.h"
-#include "model/convolved.h"
-#include "model/difference.h"
 #include "model/lora.h"
 #include "model/mixer.h"
-#include "model/predict.h"
-#include "model/streams.h"
 
 /* --- keys of a model file, of which data/keys.txt says what they mean -------------------------------- */
 

@@ -65,6 +65,7 @@ char *ls_cluster_changed_to_json (LsJsonDoc *base, const GPtrArray *changes, con
 
 extern const LsField ls_calibration_fields[];
 extern const LsField ls_kind_fit_fields[];        /* of an LsKindFit */
+const char *ls_entry_key (guint slot);            /* of an LsCalibrationEntry; static */
 extern const LsEnumName ls_measured_attentions[]; /* LsAttentionKernel that rows may be of */
 extern const LsEnumName ls_gemms_names[];         /* LsGemms */
 

@@ -80,33 +80,32 @@ const LsField ls_kind_fit_fields[] = {
   { NULL },
 };
 
+#define ENTRY(slot_) LS_FIELD_OBJECT, offsetof (LsCalibration, kind[slot_]), .fields = ls_kind_fit_fields
+
 #define KIND(key_, kind_)                                                                                    \
   {                                                                                                          \
-    key_, LS_FIELD_OBJECT, offsetof (LsCalibration, kind[kind_]),                                            \
-        .fields = ls_kind_fit_fields, .default_text = "roofline",                                            \
-        .meaning = "coefficients of this kind of kernel"                                                     \
+    key_, ENTRY (kind_), .default_text = "roofline", .meaning = "coefficients of this kind of kernel"        \
   }
 
 #define ATTENTION(kernel_, backward_)                                                                        \
-  LS_FIELD_OBJECT, offsetof (LsCalibration, attention[kernel_][backward_]), .fields = ls_kind_fit_fields,    \
-                                                                            .default_text = "not known"
+  ENTRY (LS_ENTRY_ATTENTION + 2 * (kernel_ - 1) + backward_), .default_text = "not known"
 
+/* In the order of LsCalibrationEntry. */
 static const LsField kernel_fields[] = {
   LS_KERNEL_KINDS (KIND),
-  { "gemm_fp8", LS_FIELD_OBJECT, offsetof (LsCalibration, gemm_fp8), .fields = ls_kind_fit_fields,
-    .default_text = "as gemm", .meaning = "coefficients of fp8 GEMMs" },
-  { "gemm_fp8_blocks", LS_FIELD_OBJECT, offsetof (LsCalibration, gemm_fp8_blocks),
-    .fields = ls_kind_fit_fields, .default_text = "as gemm_fp8",
+  { "gemm_fp8", ENTRY (LS_ENTRY_GEMM_FP8), .default_text = "as gemm",
+    .meaning = "coefficients of fp8 GEMMs" },
+  { "gemm_fp8_blocks", ENTRY (LS_ENTRY_GEMM_FP8_BLOCKS), .default_text = "as gemm_fp8",
     .meaning = "the same whose operands both have scales of blocks along k: fp8_recipe deepseek, weight "
                "gradients" },
-  { "gemm_nvfp4", LS_FIELD_OBJECT, offsetof (LsCalibration, gemm_nvfp4), .fields = ls_kind_fit_fields,
-    .default_text = "as gemm_fp8", .meaning = "coefficients of nvfp4 GEMMs" },
-  { "attention_fp8", LS_FIELD_OBJECT, offsetof (LsCalibration, attention_fp8), .fields = ls_kind_fit_fields,
-    .default_text = "as attention-fwd", .meaning = "coefficients of fp8 attention, forward" },
-  { "vllm_rmsnorm", LS_FIELD_OBJECT, offsetof (LsCalibration, vllm_rmsnorm), .fields = ls_kind_fit_fields,
-    .default_text = "roofline", .meaning = "vLLM's RMSNorm of 2023: only for comparing with its timings" },
-  { "vllm_silu_mul", LS_FIELD_OBJECT, offsetof (LsCalibration, vllm_silu_mul), .fields = ls_kind_fit_fields,
-    .default_text = "roofline", .meaning = "vLLM's SiLU and product of 2023: the same" },
+  { "gemm_nvfp4", ENTRY (LS_ENTRY_GEMM_NVFP4), .default_text = "as gemm_fp8",
+    .meaning = "coefficients of nvfp4 GEMMs" },
+  { "attention_fp8", ENTRY (LS_ENTRY_ATTENTION_FP8), .default_text = "as attention-fwd",
+    .meaning = "coefficients of fp8 attention, forward" },
+  { "vllm_rmsnorm", ENTRY (LS_ENTRY_VLLM_RMSNORM), .default_text = "roofline",
+    .meaning = "vLLM's RMSNorm of 2023: only for comparing with its timings" },
+  { "vllm_silu_mul", ENTRY (LS_ENTRY_VLLM_SILU_MUL), .default_text = "roofline",
+    .meaning = "vLLM's SiLU and product of 2023: the same" },
   { "fa1_fwd", ATTENTION (LS_ATTENTION_KERNEL_FA1, 0),
     .meaning = "FlashAttention, forward: for attention_kernel fa1" },
   { "fa1_bwd", ATTENTION (LS_ATTENTION_KERNEL_FA1, 1), .meaning = "backward" },
@@ -132,7 +131,13 @@ static const LsField kernel_fields[] = {
   { "cudnn_mxfp8_bwd", ATTENTION (LS_ATTENTION_KERNEL_CUDNN_MXFP8, 1), .meaning = "backward" },
   { NULL },
 };
-G_STATIC_ASSERT (G_N_ELEMENTS (kernel_fields) == LS_N_KERNEL_KINDS + 25);
+G_STATIC_ASSERT (G_N_ELEMENTS (kernel_fields) == LS_N_ENTRIES + 1);
+
+const char *
+ls_entry_key (guint slot)
+{
+  return kernel_fields[slot].key;
+}
 
 #define MAX_SIZE                       1e9 /* of a dimension */
 #define MEASURED(key_, kind_, member_) key_, kind_, offsetof (LsMeasuredKernel, member_)

@@ -22,7 +22,7 @@
  *     pipelines (chains of broadcast and reduce, trees, NVLS, collnet): c chunks over d stages
  *         take c + d - 1 rounds here; flow takes the pipeline for full all the time. A script
  *         has 32 chunks a stage, so 3 % more; less than 2 KiB of a channel or more than 2^25
- *         messages are not cut further (network/script.c): a chain of 4,096 then fills for
+ *         messages are not cut further (network/shape.c) : a chain of 4,096 then fills for
  *         four times as long as it moves, where NCCL's larger slices fill longer still
  *     pairwise: batches one after the other, while NCCL's channels go through theirs by
  *         themselves: NVLink idles in all but the first (under 1 %)

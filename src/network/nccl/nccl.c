@@ -53,6 +53,7 @@
 #include "network/nccl/nccl.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "cluster/route.h"
@@ -297,9 +298,7 @@ ls_nccl_latency (const LsCollCall *call, LsTuneAlgorithm a)
   switch (a) {
   case LS_TUNE_TREE:
     return ls_nccl_start (call)
-        + 2
-        * ((LsTime) (ls_coll_max_members (call) - 1) * call->nccl->hop_intra
-           + depth * ls_nccl_hop_inter (call, a));
+        + 2 * ((LsTime) (call->most - 1) * call->nccl->hop_intra + depth * ls_nccl_hop_inter (call, a));
   case LS_TUNE_NVLS:
     return call->nccl->base_nvls;
   case LS_TUNE_NVLS_TREE:
@@ -402,7 +401,7 @@ tree_seconds (const LsCollCall *call)
 static double
 nvls_seconds (const LsCollCall *call)
 {
-  uint32_t k = ls_coll_max_members (call);
+  uint32_t k = call->most;
   double inside = ls_coll_wire_factor (call->kind, k) * (double) call->bytes;
   return fmax (seconds (call, inside, call->nccl->nvls_bus, NVLS_STAGES),
                seconds (call, tree_bytes_of_host (call), nic_bus (call), NVLS_STAGES));
@@ -464,7 +463,7 @@ ls_nccl_all_to_all_seconds (const LsCollCall *call, double *ret_inside, double *
   *ret_across = 0;
   if (call->n_hosts == 1 && call->protocol == LS_PROTOCOL_LL)
     return;
-  uint32_t k = ls_coll_max_members (call);
+  uint32_t k = call->most;
   double inside = message * (k - 1);
   double self = message * nccl->self_copy / nccl->ring_bus_intra;
   *ret_inside = self + seconds (call, inside, nccl->ring_bus_intra, 1);
@@ -600,93 +599,75 @@ ls_nccl_carry (LsNccl *nccl, const LsNcclLinks *links)
 
 /* --- NCCL between nodes of several kinds: see ls_nccl_mix() -------------------------------------- */
 
-static void
-take_links (LsNcclLinks *a, const LsNcclLinks *b)
-{
-  a->nvlink = fmin (a->nvlink, b->nvlink);
-  a->nic = fmin (a->nic, b->nic);
-  a->nvlink_latency = MAX (a->nvlink_latency, b->nvlink_latency);
-  a->nic_latency = MAX (a->nic_latency, b->nic_latency);
-  a->pcie_latency = MAX (a->pcie_latency, b->pcie_latency);
-  a->staging_latency = MAX (a->staging_latency, b->staging_latency);
-}
+#define AT(member)          offsetof (LsNccl, member)
+#define OF_LINKS(member)    AT (measured_on.member)
+#define OF_DISPATCH(member) AT (dispatch.member), AT (hybrid_dispatch.member)
 
-static void
-take_rates (LsNccl *a, const LsNccl *b)
-{
-  a->channels_ring = MIN (a->channels_ring, b->channels_ring);
-  a->channels_net = MIN (a->channels_net, b->channels_net);
-  a->channels_nvls = MIN (a->channels_nvls, b->channels_nvls);
-  a->channels_p2p = MIN (a->channels_p2p, b->channels_p2p);
-  a->ring_bus_intra = fmin (a->ring_bus_intra, b->ring_bus_intra);
-  double staged = fmin (a->ring_bus_staged, b->ring_bus_staged);
-  a->ring_bus_staged = staged > 0 ? staged : fmax (a->ring_bus_staged, b->ring_bus_staged);
-  a->ring_bus_per_nic = fmin (a->ring_bus_per_nic, b->ring_bus_per_nic);
-  a->nvls_bus = fmin (a->nvls_bus, b->nvls_bus);
-  a->p2p_intra = fmin (a->p2p_intra, b->p2p_intra);
-  a->p2p_inter = fmin (a->p2p_inter, b->p2p_inter);
-}
+/* Of which the slower one has the lower, and the higher. */
+static const size_t channels[]
+    = { AT (channels_ring), AT (channels_net), AT (channels_nvls), AT (channels_p2p) };
+static const size_t rates[] = { AT (ring_bus_intra),
+                                AT (ring_bus_per_nic),
+                                AT (nvls_bus),
+                                AT (p2p_intra),
+                                AT (p2p_inter),
+                                OF_LINKS (nvlink),
+                                OF_LINKS (nic),
+                                OF_DISPATCH (dispatch.per_sm),
+                                OF_DISPATCH (combine.per_sm),
+                                OF_DISPATCH (of_nvlink),
+                                OF_DISPATCH (of_nic) };
+static const size_t latencies[] = { AT (base_all_reduce),
+                                    AT (base_all_gather),
+                                    AT (base_reduce_scatter),
+                                    AT (base_nvls),
+                                    AT (base_p2p_intra),
+                                    AT (base_p2p_inter),
+                                    AT (hop_intra),
+                                    AT (hop_inter),
+                                    AT (handshake),
+                                    AT (handshake_hop),
+                                    OF_LINKS (nvlink_latency),
+                                    OF_LINKS (nic_latency),
+                                    OF_LINKS (pcie_latency),
+                                    OF_LINKS (staging_latency),
+                                    OF_DISPATCH (dispatch.token),
+                                    OF_DISPATCH (dispatch.row),
+                                    OF_DISPATCH (combine.token),
+                                    OF_DISPATCH (combine.row),
+                                    OF_DISPATCH (base_intra),
+                                    OF_DISPATCH (base_inter) };
+static const size_t costs[] = { AT (ramp_bytes),
+                                AT (drain),
+                                AT (self_copy),
+                                AT (sm_share_per_channel),
+                                AT (stall_per_byte),
+                                AT (hbm_per_wire_all_reduce),
+                                AT (hbm_per_wire_all_gather),
+                                AT (hbm_per_wire_reduce_scatter),
+                                AT (hbm_per_wire_p2p) };
 
-static void
-take_latencies (LsNccl *a, const LsNccl *b)
-{
-  a->base_all_reduce = MAX (a->base_all_reduce, b->base_all_reduce);
-  a->base_all_gather = MAX (a->base_all_gather, b->base_all_gather);
-  a->base_reduce_scatter = MAX (a->base_reduce_scatter, b->base_reduce_scatter);
-  a->base_nvls = MAX (a->base_nvls, b->base_nvls);
-  a->base_p2p_intra = MAX (a->base_p2p_intra, b->base_p2p_intra);
-  a->base_p2p_inter = MAX (a->base_p2p_inter, b->base_p2p_inter);
-  a->hop_intra = MAX (a->hop_intra, b->hop_intra);
-  a->hop_inter = MAX (a->hop_inter, b->hop_inter);
-  a->handshake = MAX (a->handshake, b->handshake);
-  a->handshake_hop = MAX (a->handshake_hop, b->handshake_hop);
-}
-
-static void
-take_costs (LsNccl *a, const LsNccl *b)
-{
-  a->ramp_bytes = fmax (a->ramp_bytes, b->ramp_bytes);
-  a->drain = fmax (a->drain, b->drain);
-  a->self_copy = fmax (a->self_copy, b->self_copy);
-  a->sm_share_per_channel = fmax (a->sm_share_per_channel, b->sm_share_per_channel);
-  a->stall_per_byte = fmax (a->stall_per_byte, b->stall_per_byte);
-  a->hbm_per_wire_all_reduce = fmax (a->hbm_per_wire_all_reduce, b->hbm_per_wire_all_reduce);
-  a->hbm_per_wire_all_gather = fmax (a->hbm_per_wire_all_gather, b->hbm_per_wire_all_gather);
-  a->hbm_per_wire_reduce_scatter = fmax (a->hbm_per_wire_reduce_scatter, b->hbm_per_wire_reduce_scatter);
-  a->hbm_per_wire_p2p = fmax (a->hbm_per_wire_p2p, b->hbm_per_wire_p2p);
-}
-
-static void
-take_side (LsDispatchSide *a, const LsDispatchSide *b)
-{
-  a->token = MAX (a->token, b->token);
-  a->row = MAX (a->row, b->row);
-  a->per_sm = fmin (a->per_sm, b->per_sm);
-}
-
-static void
-take_dispatch (LsDispatchFigures *a, const LsDispatchFigures *b)
-{
-  take_side (&a->dispatch, &b->dispatch);
-  take_side (&a->combine, &b->combine);
-  a->of_nvlink = fmin (a->of_nvlink, b->of_nvlink);
-  a->of_nic = fmin (a->of_nic, b->of_nic);
-  a->base_intra = MAX (a->base_intra, b->base_intra);
-  a->base_inter = MAX (a->base_inter, b->base_inter);
-}
+#define MEMBER(type, of, at) G_STRUCT_MEMBER (type, of, at)
 
 static void
 take (LsNccl *a, const LsNccl *b)
 {
+  double staged = fmin (a->ring_bus_staged, b->ring_bus_staged);
+  a->ring_bus_staged = staged > 0 ? staged : fmax (a->ring_bus_staged, b->ring_bus_staged);
   if (b->nvlink < a->nvlink) {
     a->tables = b->tables;
     a->nvlink = b->nvlink;
   }
-  take_links (&a->measured_on, &b->measured_on);
-  take_rates (a, b);
-  take_latencies (a, b);
-  take_costs (a, b);
-  take_dispatch (&a->dispatch, &b->dispatch);
+  for (guint i = 0; i < G_N_ELEMENTS (channels); i++)
+    MEMBER (uint32_t, a, channels[i])
+        = MIN (MEMBER (uint32_t, a, channels[i]), MEMBER (uint32_t, b, channels[i]));
+  for (guint i = 0; i < G_N_ELEMENTS (rates); i++)
+    MEMBER (double, a, rates[i]) = fmin (MEMBER (double, a, rates[i]), MEMBER (double, b, rates[i]));
+  for (guint i = 0; i < G_N_ELEMENTS (latencies); i++)
+    MEMBER (LsTime, a, latencies[i])
+        = MAX (MEMBER (LsTime, a, latencies[i]), MEMBER (LsTime, b, latencies[i]));
+  for (guint i = 0; i < G_N_ELEMENTS (costs); i++)
+    MEMBER (double, a, costs[i]) = fmax (MEMBER (double, a, costs[i]), MEMBER (double, b, costs[i]));
 }
 
 void

@@ -133,6 +133,15 @@ draft_finish (Draft *d, double sent_bytes, bool is_hidden, LsPhase *ret_phase)
   set_cap (call->cluster, is_hidden ? latency : 0, ret_phase);
 }
 
+/* As the one phase of a plan. */
+static void
+draft_plan (Draft *d, double sent_bytes, bool is_hidden, LsCollPlan *ret_plan)
+{
+  ret_plan->n_phases = 1;
+  ret_plan->phases = ls_arena_new_array (d->call->arena, LsPhase, 1);
+  draft_finish (d, sent_bytes, is_hidden, ret_plan->phases);
+}
+
 /* --- all-gather, reduce-scatter, all-reduce --- */
 
 /* Shards of all parts that a place sends along an axis. */
@@ -286,9 +295,7 @@ plan_all_to_all (const LsCollCall *call, LsCollPlan *ret_plan)
     add_pairs_between (&d, &s);
   } else
     add_all_pairs (&d);
-  ret_plan->n_phases = 1;
-  ret_plan->phases = ls_arena_new_array (call->arena, LsPhase, 1);
-  draft_finish (&d, ls_coll_wire_factor (call->kind, call->n) * (double) call->bytes, true, ret_plan->phases);
+  draft_plan (&d, ls_coll_wire_factor (call->kind, call->n) * (double) call->bytes, true, ret_plan);
 }
 
 /* --- between pairs, and through all --- */
@@ -307,9 +314,7 @@ plan_messages (const LsCollCall *call, LsCollPlan *ret_plan)
                      &route);
     d.latency = fmax (d.latency, (double) draft_route (&d, &route, 1));
   }
-  ret_plan->n_phases = 1;
-  ret_plan->phases = ls_arena_new_array (call->arena, LsPhase, 1);
-  draft_finish (&d, (double) (call->n - 1) * d.unit_bytes / call->n, false, ret_plan->phases);
+  draft_plan (&d, (double) (call->n - 1) * d.unit_bytes / call->n, false, ret_plan);
 }
 
 /* Each sends to the next. */
@@ -322,9 +327,7 @@ plan_permute (const LsCollCall *call, LsCollPlan *ret_plan)
     ls_torus_spread (call->cluster, call->gpus[i], call->gpus[(i + 1) % call->n], &route);
     d.latency = fmax (d.latency, (double) draft_route (&d, &route, 1));
   }
-  ret_plan->n_phases = 1;
-  ret_plan->phases = ls_arena_new_array (call->arena, LsPhase, 1);
-  draft_finish (&d, d.unit_bytes, false, ret_plan->phases);
+  draft_plan (&d, d.unit_bytes, false, ret_plan);
 }
 
 /* broadcast, reduce. */
@@ -339,9 +342,7 @@ plan_chain (const LsCollCall *call, LsCollPlan *ret_plan)
     latency[is_after] += draft_send (&d, is_up ? seat : seat + 1, is_up ? seat + 1 : seat, 1);
   }
   d.latency = (double) MAX (latency[0], latency[1]);
-  ret_plan->n_phases = 1;
-  ret_plan->phases = ls_arena_new_array (call->arena, LsPhase, 1);
-  draft_finish (&d, (double) (call->n - 1) * d.unit_bytes / call->n, true, ret_plan->phases);
+  draft_plan (&d, (double) (call->n - 1) * d.unit_bytes / call->n, true, ret_plan);
 }
 
 static void

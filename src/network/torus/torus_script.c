@@ -198,33 +198,6 @@ script_gathering (const LsCollCall *call, LsScript *s)
   s->n_receives = gathering_receives;
 }
 
-/* --- one round of messages from or to the root --- */
-
-static uint32_t
-root_sends (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret)
-{
-  (void) round;
-  bool is_whole = s->kind == LS_COLL_SEND_RECV;
-  if (s->kind == LS_COLL_GATHER) {
-    ret[0] = (LsSend) { .to = s->root, .first = place, .n = 1 };
-    return place == s->root ? 0 : 1;
-  }
-  uint32_t n = 0;
-  for (uint32_t i = 0; i < s->n && place == s->root; i++)
-    if (i != s->root)
-      ret[n++] = (LsSend) { .to = i, .first = is_whole ? 0 : i, .n = 1 };
-  return n;
-}
-
-static uint32_t
-root_receives (const LsScript *s, uint32_t place, uint32_t round)
-{
-  (void) round;
-  if (s->kind == LS_COLL_GATHER)
-    return place == s->root ? s->n - 1 : 0;
-  return place == s->root ? 0 : 1;
-}
-
 static void
 spread_route (const LsScript *s, uint32_t from, uint32_t to, uint32_t channel, LsRoute *ret_route)
 {
@@ -265,60 +238,27 @@ ls_torus_spread (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to, LsRoute
 
 /* --- a chain through the seats, both ways from the root, chunk by chunk --- */
 
-/* Between a seat so many links from the root and the next one; none if >= n_chunks. */
-static uint32_t
-chunk_over (const LsScript *s, uint32_t links, uint32_t round)
-{
-  uint32_t age = s->kind == LS_COLL_REDUCE ? s->n_rounds - 1 - round : round;
-  return age - links;
-}
-
-static uint32_t
-links_from_root (const LsScript *s, uint32_t seat)
-{
-  uint32_t root = ((const Data *) s->data)->seat[s->root];
-  return seat > root ? seat - root : root - seat;
-}
-
-/* Seats next to this one and farther from the root. */
-static uint32_t
-seats_behind (const LsScript *s, uint32_t seat, uint32_t ret[2])
-{
-  uint32_t root = ((const Data *) s->data)->seat[s->root], n = 0;
-  if (seat >= root && seat + 1 < s->n)
-    ret[n++] = seat + 1;
-  if (seat <= root && seat > 0)
-    ret[n++] = seat - 1;
-  return n;
-}
-
-static uint32_t
-chain_sends (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret)
+/* A link of the chain moves its first chunk as the message from the root, or to it, comes there. */
+static void
+chain_edges (const LsScript *s, uint32_t place, LsEdges *ret)
 {
   const Data *d = s->data;
-  uint32_t seat = d->seat[place], root = d->seat[s->root], links = links_from_root (s, seat), behind[2];
-  if (s->kind == LS_COLL_REDUCE) {
-    uint32_t chunk = chunk_over (s, links - 1, round);
-    if (seat == root || chunk >= s->n_blocks)
-      return 0;
-    *ret = (LsSend) {
-      .to = d->member[seat > root ? seat - 1 : seat + 1], .first = chunk, .n = 1, .reduces = true
-    };
-    return 1;
+  uint32_t seat = d->seat[place], root = d->seat[s->root], n_links = s->n_rounds - s->n_chunks + 1;
+  bool reduces = s->kind == LS_COLL_REDUCE;
+  for (int up = 1; up >= 0; up--) {
+    if (seat == (up ? s->n - 1 : 0))
+      continue;
+    bool is_behind = up ? seat >= root : seat <= root; /* farther from the root */
+    uint32_t links = (seat > root ? seat - root : root - seat) - !is_behind;
+    uint32_t stage = reduces ? n_links - 1 - links : links;
+    bool sends = is_behind != reduces;
+    ls_edges_add (ret,
+                  (LsEdge) { .to = d->member[up ? seat + 1 : seat - 1],
+                             .out = sends ? stage : LS_NEVER,
+                             .in = sends ? LS_NEVER : stage,
+                             .n = 1,
+                             .reduces = reduces });
   }
-  uint32_t chunk = chunk_over (s, links, round), n = chunk < s->n_blocks ? seats_behind (s, seat, behind) : 0;
-  for (uint32_t i = 0; i < n; i++)
-    ret[i] = (LsSend) { .to = d->member[behind[i]], .first = chunk, .n = 1 };
-  return n;
-}
-
-static uint32_t
-chain_receives (const LsScript *s, uint32_t place, uint32_t round)
-{
-  uint32_t seat = ((const Data *) s->data)->seat[place], links = links_from_root (s, seat), behind[2];
-  if (s->kind == LS_COLL_REDUCE)
-    return chunk_over (s, links, round) < s->n_blocks ? seats_behind (s, seat, behind) : 0;
-  return links > 0 && chunk_over (s, links - 1, round) < s->n_blocks;
 }
 
 static void
@@ -329,48 +269,22 @@ script_chain (const LsCollCall *call, LsScript *s)
   uint32_t root = call->seat[call->root], n_links = MAX (root, call->n - 1 - root);
   s->data = d;
   s->n_blocks = ls_coll_chunks (call, 1, n_links, call->n - 1);
-  s->n_rounds = s->n_blocks + n_links - 1;
   s->max_sends = 2;
-  s->sends = chain_sends;
-  s->n_receives = chain_receives;
+  ls_script_pipe (s, s->n_blocks, 1, n_links, chain_edges);
 }
 
 static void
 script_messages (const LsCollCall *call, LsScript *s)
 {
   s->n_blocks = call->kind == LS_COLL_SEND_RECV ? 1 : call->n;
-  s->n_rounds = 1;
-  s->max_sends = call->n - 1;
-  s->sends = root_sends;
-  s->n_receives = root_receives;
   s->route = spread_route;
+  ls_script_of_root (s);
 }
 
-/* --- each to the next --- */
-
-static uint32_t
-shift_sends (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret)
+static bool
+is_permute (const LsScript *s)
 {
-  (void) round;
-  *ret = (LsSend) { .to = (place + 1) % s->n, .first = place, .n = 1 };
-  return 1;
-}
-
-static uint32_t
-shift_receives (const LsScript *s, uint32_t place, uint32_t round)
-{
-  (void) s, (void) place, (void) round;
-  return 1;
-}
-
-static void
-script_permute (const LsCollCall *call, LsScript *s)
-{
-  s->n_blocks = call->n;
-  s->n_rounds = s->max_sends = 1;
-  s->sends = shift_sends;
-  s->n_receives = shift_receives;
-  s->route = spread_route;
+  return s->kind == LS_COLL_PERMUTE || s->kind == LS_COLL_COPY_PERMUTE;
 }
 
 /* --- costs --- */
@@ -398,7 +312,7 @@ latency_of_chain (const LsCollCall *call)
 static void
 set_latency (const LsCollCall *call, LsScript *s)
 {
-  bool is_pairs = s->kind == LS_COLL_ALL_TO_ALL || s->sends == root_sends, is_shift = s->sends == shift_sends;
+  bool is_shift = is_permute (s), is_pairs = !is_shift && s->sends != gathering_sends;
   uint32_t root = call->seat[call->root];
   const LsTorusShape shape = ls_torus_shape (call);
   for (uint32_t seat = 0; seat < call->n; seat++) {
@@ -422,7 +336,7 @@ set_costs (const LsCollCall *call, LsScript *s)
   const LsClusterSpec *spec = &call->cluster->spec;
   s->block_bytes = (double) call->bytes
       / (call->kind == LS_COLL_ALL_TO_ALL ? call->n
-             : s->sends == shift_sends    ? 1
+             : is_permute (s)             ? 1
                                           : s->n_blocks);
   s->rate_intra
       = 2 * spec->torus.n_axes * spec->ici.bandwidth_bytes_per_s * spec->ici.efficiency; /* all ports */
@@ -430,7 +344,7 @@ set_costs (const LsCollCall *call, LsScript *s)
   s->base = spec->torus.start;
   s->flows = LS_COEF_ONE;
   s->hbm_from = s->hbm_to = 1;
-  if (s->sends == chain_sends)
+  if (s->edges)
     ls_script_pipeline (s, latency_of_chain (call));
   else
     set_latency (call, s);
@@ -454,7 +368,9 @@ ls_torus_script (const LsCollCall *call, LsScript *s)
     break;
   case LS_COLL_PERMUTE:
   case LS_COLL_COPY_PERMUTE:
-    script_permute (call, s);
+    s->n_blocks = call->n;
+    s->route = spread_route;
+    ls_script_shift (s);
     break;
   default:
     script_gathering (call, s);

@@ -1,9 +1,7 @@
-/* Pins: the conservation laws hold with what stands beside the halves of layers (model/beside.h) and with streams
+/* Pins: the conservation laws hold with what stands beside the halves of layers (model/beside.c) and with streams
  * that alternate; weights, FLOPs and kept bytes of such layers, by hand; tables of several
  * tokens in a row, gates of norms and latents; and what is refused there. */
 #include "layer_laws.h"
-#include "model/beside.h"
-#include "model/streams.h"
 
 /* Six layers, each third sees all: the last three meet keys and values of the first three, and the last two are
  * twice as wide; the first two have sparse MLPs. */

@@ -1,7 +1,6 @@
-/* Pins blocks of attention and an MLP whose weights layers share (model/block.h): weights, FLOPs, bytes and what is
+/* Pins blocks of attention and an MLP whose weights layers share (model/block.c): weights, FLOPs, bytes and what is
  * kept, by hand; the laws of jobs of them, and what is refused there. */
 #include "layer_laws.h"
-#include "model/block.h"
 
 /* Six layers with Mamba-2, of which the last three have two blocks in turn before it: the first, the second, and
  * the first again. Adapters of rank 16 beside the MLP, of 8 beside attention. */

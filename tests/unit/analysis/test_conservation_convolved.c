@@ -1,7 +1,6 @@
 /* Pins: the conservation laws hold with convolutions of queries and keys, routers with layers of their own and scales
- * of residuals (model/convolved.h); weights and kept bytes of such layers, by hand; and what is refused there. */
+ * of residuals (model/convolved.c); weights and kept bytes of such layers, by hand; and what is refused there. */
 #include "layer_laws.h"
-#include "model/convolved.h"
 
 /* As ZAYA1 has them. */
 static LsModel

@@ -1,8 +1,6 @@
 /* Pins: the conservation laws hold with differences of attention and with mixers that gate what one before them made
- * (model/difference.h); weights, FLOPs and kept bytes of such layers, by hand; and what is refused there. */
+ * (model/difference.c); weights, FLOPs and kept bytes of such layers, by hand; and what is refused there. */
 #include "layer_laws.h"
-#include "model/beside.h"
-#include "model/difference.h"
 
 /* As Phi-4-mini-flash has them: of 8 layers 3 meet keys of the fifth, or gate what the mixer of the fourth made. */
 static LsModel

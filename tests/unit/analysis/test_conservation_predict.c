@@ -1,8 +1,7 @@
-/* Pins blocks of multi-token prediction (model/predict.h): their layers, weights, FLOPs and what is kept, by
+/* Pins blocks of multi-token prediction (model/layers.c): their layers, weights, FLOPs and what is kept, by
  * hand, with weights of their own and shared ones; the laws of jobs of them; that selective recomputation runs
  * in them, too; what is refused there. */
 #include "layer_laws.h"
-#include "model/predict.h"
 
 /* Six layers of one half each, as Nemotron 3 has them, and two blocks of attention and experts. */
 static LsModel

@@ -317,7 +317,8 @@ slower_products_make_a_step_slower (void)
                     &x.shipped.kind[LS_KERNEL_ATTENTION_BWD].compute_efficiency, sizeof (double))
             == 0);
   LS_CHECK (c.sustained == x.shipped.sustained
-            && c.gemm_fp8.compute_efficiency == x.shipped.gemm_fp8.compute_efficiency);
+            && c.kind[LS_ENTRY_GEMM_FP8].compute_efficiency
+                == x.shipped.kind[LS_ENTRY_GEMM_FP8].compute_efficiency);
   LS_CHECK (strstr (ls_calibrate_run_report (run)->kept, "attention-fwd"));
   g_autofree char *folder = g_dir_make_tmp ("lockstep-XXXXXX", NULL),
                   *path = g_build_filename (folder, "mine.json", NULL),

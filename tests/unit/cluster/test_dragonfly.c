@@ -9,7 +9,7 @@
 
 #include <lockstep/error.h>
 
-#include "cluster/all_to_all.h"
+#include "cluster/fabric.h"
 #include "core/maxmin.h"
 
 #define RATE  25e9
@@ -17,7 +17,7 @@
 #define FLY   LS_FABRIC_DRAGONFLY
 #define PLUS  LS_FABRIC_DRAGONFLY_PLUS
 
-/* The example of all_to_all.h. */
+/* The example of fabric_tree.c. */
 static void
 links_for_what_leaves (void)
 {
@@ -66,7 +66,7 @@ capacity (uint32_t n_nodes, LsFabricId kind, LsRouting routing, const char *trun
   return c ? capacity_of (c, trunk) / SHARE / RATE : 0;
 }
 
-/* The example of fabric_dragonfly.c, in links. */
+/* The example of a dragonfly in fabric_tree.c, in links. */
 static void
 arms_have_links_by_routing (void)
 {

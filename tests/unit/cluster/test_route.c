@@ -224,7 +224,6 @@ static void
 check_split (const double *capacity, uint32_t n)
 {
   static const LsNodeKind kinds[] = { LS_NODE_GPU, LS_NODE_NVSWITCH, LS_NODE_GPU };
-  const uint32_t from[] = { 0 }, to[] = { 2 };
   LsLink links[8] = { { .from = 0, .to = 1, .trunk = 0, .capacity_bytes_per_s = 100 } };
   double all = 0;
   for (uint32_t i = 0; i < n; i++) {
@@ -232,7 +231,7 @@ check_split (const double *capacity, uint32_t n)
     all += capacity[i];
   }
   LsRoute route = { 0 };
-  LsWays *ways = ls_ways_new (kinds, 3, links, 1 + n, from, 1, to, 1);
+  LsWays *ways = ls_ways_new (kinds, 3, links, 1 + n, (LsVertices) { 0, 1 }, (LsVertices) { 2, 1 });
   ls_ways_append (ways, 0, 0, &route);
   LS_CHECK_INT (ls_ways_length (ways, 0, 0), ==, 4);
   uint32_t sum = 0;

@@ -2,7 +2,7 @@
  * which kernels it slows. */
 #include "ls_test.h"
 
-#include "compute/clock.h"
+#include "compute/cost.h"
 
 static LsGpu
 gpu_of (double limited, double spread)

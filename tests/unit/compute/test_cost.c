@@ -2,8 +2,6 @@
  * must hold for every kernel. Numbers that the formula gives are written out. */
 #include "ls_test.h"
 
-#include "compute/tile.h"
-
 #include "fixtures.h"
 
 static void
@@ -289,7 +287,8 @@ fp8_uses_its_own_fit_only_if_it_has_one (void)
   LsKernel kernel = ls_kernel_gemm ("gemm", LS_DTYPE_FP8, 4096, 4096, 4096, 1, 2, false);
   LS_CHECK_NEAR (ls_kernel_cost (&c, &gpu, &kernel).compute_s, kernel.flops / 200e12, 1e-12);
 
-  c.gemm_fp8 = (LsKindFit) { .is_fitted = true, .compute_efficiency = 0.5, .memory_efficiency = 1 };
+  c.kind[LS_ENTRY_GEMM_FP8]
+      = (LsKindFit) { .is_fitted = true, .compute_efficiency = 0.5, .memory_efficiency = 1 };
   LsKernelCost cost = ls_kernel_cost (&c, &gpu, &kernel);
   LS_CHECK_NEAR (cost.compute_s, kernel.flops / 100e12, 1e-12);
   LS_CHECK_INT (cost.source, ==, LS_COST_FITTED);
@@ -297,7 +296,8 @@ fp8_uses_its_own_fit_only_if_it_has_one (void)
   LsKernel by_blocks = kernel;
   by_blocks.by_blocks = true;
   LS_CHECK_INT (ls_kernel_cost (&c, &gpu, &by_blocks).alone, ==, cost.alone);
-  c.gemm_fp8_blocks = (LsKindFit) { .is_fitted = true, .compute_efficiency = 0.25, .memory_efficiency = 1 };
+  c.kind[LS_ENTRY_GEMM_FP8_BLOCKS]
+      = (LsKindFit) { .is_fitted = true, .compute_efficiency = 0.25, .memory_efficiency = 1 };
   LS_CHECK_NEAR (ls_kernel_cost (&c, &gpu, &by_blocks).compute_s, kernel.flops / 50e12, 1e-12);
   LS_CHECK_INT (ls_kernel_cost (&c, &gpu, &kernel).alone, ==, cost.alone);
 
@@ -394,9 +394,9 @@ blocks_are_rounded_up_in_both_directions (void)
 static void
 one_block_too_many_starts_a_wave (void)
 {
-  LS_CHECK_DOUBLE (ls_tile_waves (108, 108), ==, 1);
-  LS_CHECK_DOUBLE (ls_tile_waves (109, 108), ==, 2); /* tile-2 */
-  LS_CHECK_DOUBLE (ls_tile_waves (117, 108), ==, 2);
+  LS_CHECK_DOUBLE (ls_tile_waves_paid (108, 108, 1), ==, 1);
+  LS_CHECK_DOUBLE (ls_tile_waves_paid (109, 108, 1), ==, 2); /* tile-2 */
+  LS_CHECK_DOUBLE (ls_tile_waves_paid (117, 108, 1), ==, 2);
 }
 
 /* wave-148 ... wave-50000: what 152 SMs save over 148. */
@@ -408,8 +408,8 @@ four_more_sms_help_by_the_wave (void)
   } rows[] = { { 148, 1, 1, 1 },   { 152, 2, 1, 2 },         { 296, 2, 2, 1 },
                { 304, 3, 2, 1.5 }, { 3584, 25, 24, 1.0417 }, { 50000, 338, 329, 1.0274 } };
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-    LS_CHECK_DOUBLE (ls_tile_waves (rows[i].blocks, 148), ==, rows[i].waves_148);
-    LS_CHECK_DOUBLE (ls_tile_waves (rows[i].blocks, 152), ==, rows[i].waves_152);
+    LS_CHECK_DOUBLE (ls_tile_waves_paid (rows[i].blocks, 148, 1), ==, rows[i].waves_148);
+    LS_CHECK_DOUBLE (ls_tile_waves_paid (rows[i].blocks, 152, 1), ==, rows[i].waves_152);
     LS_CHECK_NEAR (ls_tile_waves_paid (rows[i].blocks, 148, 1) / ls_tile_waves_paid (rows[i].blocks, 152, 1),
                    rows[i].speedup, 1e-3);
   }

@@ -189,7 +189,7 @@ another_attention_has_its_own_fits (void)
   c.attention_kernel = LS_ATTENTION_KERNEL_FA2; /* not known: what is known stays */
   LS_CHECK_NEAR (ls_time_to_s (ls_kernel_cost (&c, &gpu, &forward).alone), 1, 1e-6);
   for (int way = 0; way < 2; way++)
-    c.attention[LS_ATTENTION_KERNEL_FA2][way]
+    c.kind[ls_entry_attention (LS_ATTENTION_KERNEL_FA2, way)]
         = (LsKindFit) { .is_fitted = true, .compute_efficiency = way ? 0.25 : 0.5, .memory_efficiency = 1 };
   LS_CHECK_NEAR (ls_kernel_cost (&c, &gpu, &forward).compute_s, forward.flops / 50e12, 1e-12);
   LS_CHECK_NEAR (ls_kernel_cost (&c, &gpu, &backward).compute_s, backward.flops / 25e12, 1e-12);
@@ -206,10 +206,11 @@ attention_in_fp8_is_cudnns (void)
   LsGpu gpu = round_gpu ();
   gpu.peak_flops[LS_DTYPE_FP8] = 100e12;
   LsCalibration c = calibration_of (LS_KERNEL_ATTENTION_FWD, tiled_fit ());
-  c.attention_fp8 = (LsKindFit) { .is_fitted = true, .compute_efficiency = 0.8, .memory_efficiency = 1 };
+  c.kind[LS_ENTRY_ATTENTION_FP8]
+      = (LsKindFit) { .is_fitted = true, .compute_efficiency = 0.8, .memory_efficiency = 1 };
   for (int kernel = LS_ATTENTION_KERNEL_CUDNN; kernel <= LS_ATTENTION_KERNEL_CUDNN_MXFP8; kernel++)
     for (int way = 0; way < 2; way++)
-      c.attention[kernel][way]
+      c.kind[ls_entry_attention (kernel, way)]
           = (LsKindFit) { .is_fitted = kernel != LS_ATTENTION_KERNEL_CUDNN_MXFP8,
                           .compute_efficiency = 0.1 * (2 * (kernel - LS_ATTENTION_KERNEL_CUDNN) + way + 1),
                           .memory_efficiency = 1 };

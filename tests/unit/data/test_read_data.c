@@ -265,7 +265,7 @@ kinds_that_are_left_out_are_rooflines (void)
   LS_CHECK_INT (c.kind[LS_KERNEL_GEMM].launch, ==, 6 * LS_US);
   LS_CHECK (!c.kind[LS_KERNEL_NORM].is_fitted);
   LS_CHECK_DOUBLE (c.kind[LS_KERNEL_NORM].compute_efficiency, ==, 1);
-  LS_CHECK (!c.gemm_fp8.is_fitted);
+  LS_CHECK (!c.kind[LS_ENTRY_GEMM_FP8].is_fitted);
   ls_calibration_clear (&c);
 }
 

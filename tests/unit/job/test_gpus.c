@@ -207,7 +207,8 @@ visit_kernels (Chip *fast, Chip *slow)
   sum_of_logs = 0;
   for (int k = 0; k < LS_N_ATTENTION_KERNELS; k++)
     if (k == LS_ATTENTION_KERNEL_AUTO
-        || (fast->calibration.attention[k][0].is_fitted && slow->calibration.attention[k][0].is_fitted)) {
+        || (fast->calibration.kind[ls_entry_attention (k, 0)].is_fitted
+            && slow->calibration.kind[ls_entry_attention (k, 0)].is_fitted)) {
       fast->calibration.attention_kernel = slow->calibration.attention_kernel = k;
       compare_kernels (fast, slow);
     }

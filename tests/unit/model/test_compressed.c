@@ -3,7 +3,6 @@
 #include "ls_test.h"
 
 #include "model_shapes.h"
-#include "model/compressed.h"
 
 /* Layers A, S and H of 8 heads of 128 that share a key, in 4 groups on their way out. */
 static LsModel

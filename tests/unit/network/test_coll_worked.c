@@ -1,7 +1,7 @@
 /* Worked examples of collectives. */
 #include "ls_test.h"
 
-#include "network/double_tree.h"
+#include "network/algorithm.h"
 
 #include "fixtures.h"
 

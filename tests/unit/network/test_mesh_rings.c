@@ -9,7 +9,7 @@
 #include "cluster/route.h"
 #include "tiny_cluster.h"
 #include "nccl_file.h"
-#include "network/mesh_rings.h"
+#include "network/algorithm.h"
 
 /* A DGX-1: 6 links of 22.75 GB/s per GPU (dgx-1-v100 of topologies/nvidia.set.json). */
 static LsCluster *
@@ -208,7 +208,7 @@ static void
 bandwidths_are_those_measured (void)
 {
   /* Of what was measured, with 2 .. 8 GPUs. 5 have no ring of direct links; NCCL reaches more
-   * than GPU order does (NVB in its rings: header of mesh_rings.h), which is only printed. */
+   * than GPU order does (NVB in its rings: coll_ring.c), which is only printed. */
   static const double allowed[] = { 0.02, 0.02, 0.07, 0, 0.02, 0.05, 0.04 };
   const char *shared = ls_test_shared_data ();
   LsNccl nccl;

@@ -390,6 +390,26 @@ few_blocks_carry_what_a_channel_may (void)
   LS_CHECK_NEAR (held->sm_share, 1.0 / 132, 1e-12);
 }
 
+/* A figure of each sort, of NCCL and of the kernels that send tokens to experts, of both makes. */
+static void
+a_call_on_two_kinds_goes_at_the_pace_of_the_slower (void)
+{
+  const LsDispatchFigures fast = { .of_nvlink = 0.9, .base_inter = 20 },
+                          slow = { .of_nvlink = 0.7, .base_inter = 30 };
+  const LsNccl a = { .channels_ring = 24, .drain = 0.2, .dispatch = fast, .hybrid_dispatch = slow };
+  const LsNccl b = { .channels_ring = 16, .drain = 0.4, .dispatch = slow, .hybrid_dispatch = fast };
+  const LsNccl *const kinds[] = { &a, &b };
+  LsNccl own = a;
+  ls_nccl_mix (&own, kinds, 2);
+  LS_CHECK (ls_nccl_among (&own, 1)->channels_ring == 24 && ls_nccl_among (&own, 2)->channels_ring == 16);
+  const LsNccl *both = ls_nccl_among (&own, 3);
+  LS_CHECK (both->channels_ring == 16 && both->drain == 0.4);
+  const LsDispatchFigures *figures[] = { &both->dispatch, &both->hybrid_dispatch };
+  for (int i = 0; i < 2; i++)
+    LS_CHECK (figures[i]->of_nvlink == 0.7 && figures[i]->base_inter == 30);
+  ls_nccl_clear (&own);
+}
+
 LS_TEST_SUITE (
     LS_TEST (rings_inside_a_node_pay_each_step), LS_TEST (rings_across_nodes_pay_each_node),
     LS_TEST (all_reduce_grows_with_the_depth_of_the_tree), LS_TEST (simple_pays_handshake_drain_and_ramp),
@@ -399,4 +419,5 @@ LS_TEST_SUITE (
     LS_TEST (what_runs_is_what_nccl_would_run), LS_TEST (a_protocol_is_that_of_the_algorithm_that_runs),
     LS_TEST (clear_accepts_null_and_twice), LS_TEST (the_same_links_change_nothing),
     LS_TEST (a_faster_nic_is_for_what_crosses_nodes), LS_TEST (faster_nvlinks_are_for_what_stays_inside),
-    LS_TEST (latencies_follow_the_way), LS_TEST (links_that_are_not_there_change_nothing))
+    LS_TEST (latencies_follow_the_way), LS_TEST (a_call_on_two_kinds_goes_at_the_pace_of_the_slower),
+    LS_TEST (links_that_are_not_there_change_nothing))

@@ -1,11 +1,11 @@
 /* Pins: the loads of the first of many periods of hosts are those of the whole call there, and again in each
  * period (network/period.c), to the bit: by rings and by PAT, in groups, pods and neither, for members next
  * to each other and far apart. So are those of the first period of each sort of trees, in all that are like it
- * (network/double_tree.h). Calls that do not repeat, or have a root, are planned whole. NICs are counted
+ * (network/coll_tree.c). Calls that do not repeat, or have a root, are planned whole. NICs are counted
  * host by host where one has failed. Loads that are added up by place (network/rounds.c) are those of
  * routes. */
 #include "fixtures.h"
-#include "network/double_tree.h"
+#include "network/algorithm.h"
 #include "placed_cluster.h"
 
 static LsClusterSpec
@@ -212,7 +212,7 @@ trees_have_few_sorts (void)
   CHECK_ALL (tiny_fat_tree (64), in_pods);
 }
 
-/* The example of network/double_tree.h. */
+/* The example of network/coll_tree.c. */
 static void
 every_other_group_is_alike (void)
 {
