@@ -90,22 +90,15 @@ packing_of (const LsStrategy *s, const LsModel *m, uint32_t seq)
   return packing;
 }
 
-/* Of a step of sequences with several documents, attention from one to another. */
-static double
-flops_between_documents (const LsModel *m, const LsStrategy *s, uint32_t seq, bool is_causal)
-{
-  g_autoptr (LsPacking) packing = packing_of (s, m, seq);
-  return packing ? ls_documents_flops_between (m, &packing->mean, seq, s->global_batch, is_causal) : 0;
-}
-
 double
 ls_trained_flops (const LsModel *m, const LsStrategy *s, uint32_t seq, bool is_causal)
 {
   const LsLora lora = ls_strategy_lora (s, m);
   uint64_t vocab = ls_model_padded_vocab (m, s->use.vocab_multiple, s->tp);
+  g_autoptr (LsPacking) packing = packing_of (s, m, seq);
   return ls_model_flops (m, vocab, seq, s->global_batch, is_causal)
       - ls_lora_flops_saved (m, &lora, vocab, seq, s->global_batch)
-      - flops_between_documents (m, s, seq, is_causal);
+      - (packing ? ls_documents_flops_between (m, &packing->mean, seq, s->global_batch, is_causal) : 0);
 }
 
 /* --- what operators ask for ------------------------------------------------------------------------- */

@@ -12,11 +12,6 @@
 #include "exec/replay/calls.h"
 #include "exec/replay/timeline.h"
 
-/* ---- critical link ---- */
-
-/* What a critical path went through: which link limits a call and how it is
- * run; sums by kind, op, link and rank. */
-
 /* --- a critical path added up: by kind, op, link and rank ---------------------------------------- */
 
 void
@@ -183,55 +178,35 @@ ls_call_limits_free (LsCallLimits *l)
   g_free (l);
 }
 
-/* Seconds by resource. */
-typedef struct {
-  GArray *resources; /* uint32_t, ascending within each phase */
-  double *busy_s;    /* [n_resources] */
-} Busy;
-
-static void
-add_busy (Busy *b, uint32_t resource, double seconds)
-{
-  if (b->busy_s[resource] == 0)
-    g_array_append_val (b->resources, resource);
-  b->busy_s[resource] += seconds;
-}
-
-/* The lowest of those that need longest. */
+/* The lowest of the links that need longest. */
 static LsCallLimit
-longest (const Busy *b, LsTime latency)
+limit_of_plan (const LsCluster *c, const LsCollPlan *plan)
 {
-  LsCallLimit limit = { .latency = latency, .link = NO_LINK };
-  for (guint i = 0; i < b->resources->len; i++)
-    limit.busy_s = fmax (limit.busy_s, b->busy_s[g_array_index (b->resources, uint32_t, i)]);
-  for (guint i = 0; i < b->resources->len; i++) {
-    uint32_t resource = g_array_index (b->resources, uint32_t, i);
-    if (b->busy_s[resource] < limit.busy_s * (1 - ALIKE))
+  LsCallLimit limit = { .link = NO_LINK };
+  g_autofree double *busy_s = g_new0 (double, ls_cluster_n_resources (c));
+  g_autoptr (GArray) resources = g_array_new (FALSE, FALSE, sizeof (uint32_t)); /* each once */
+  for (uint32_t p = 0; p < plan->n_phases; p++) {
+    const LsPhase *phase = &plan->phases[p];
+    limit.latency += phase->latency;
+    for (uint32_t i = 0; phase->demand_bytes > 0 && i < phase->n_loads; i++) {
+      uint32_t resource = phase->loads[i].resource;
+      double flows = (double) phase->loads[i].coef / (double) LS_COEF_ONE;
+      double capacity = ls_cluster_resource_capacity (c, resource);
+      if (flows <= 0 || capacity <= 0)
+        continue;
+      if (busy_s[resource] == 0)
+        g_array_append_val (resources, resource);
+      busy_s[resource] += phase->demand_bytes * flows / capacity;
+      limit.busy_s = fmax (limit.busy_s, busy_s[resource]);
+    }
+  }
+  for (guint i = 0; i < resources->len; i++) {
+    uint32_t resource = g_array_index (resources, uint32_t, i);
+    if (busy_s[resource] < limit.busy_s * (1 - ALIKE))
       continue;
     limit.link = MIN (limit.link, resource);
     limit.n_links++;
   }
-  return limit;
-}
-
-static LsCallLimit
-limit_of_plan (const LsCluster *c, const LsCollPlan *plan)
-{
-  LsTime latency = 0;
-  g_autofree double *busy_s = g_new0 (double, ls_cluster_n_resources (c));
-  Busy busy = { g_array_new (FALSE, FALSE, sizeof (uint32_t)), busy_s };
-  for (uint32_t p = 0; p < plan->n_phases; p++) {
-    const LsPhase *phase = &plan->phases[p];
-    latency += phase->latency;
-    for (uint32_t i = 0; phase->demand_bytes > 0 && i < phase->n_loads; i++) {
-      double flows = (double) phase->loads[i].coef / (double) LS_COEF_ONE;
-      double capacity = ls_cluster_resource_capacity (c, phase->loads[i].resource);
-      if (flows > 0 && capacity > 0)
-        add_busy (&busy, phase->loads[i].resource, phase->demand_bytes * flows / capacity);
-    }
-  }
-  LsCallLimit limit = longest (&busy, latency);
-  g_array_unref (busy.resources);
   return limit;
 }
 
@@ -333,33 +308,16 @@ typedef struct {
   RankEnds *ranks; /* [n_ranks] */
 } LsMatcher;
 
-static LsMatcher *
-matcher_new (const LsTimeline *t)
-{
-  LsMatcher *m = g_new0 (LsMatcher, 1);
-  m->t = t;
-  m->ranks = g_new0 (RankEnds, t->n_ranks);
-  return m;
-}
-
-/* NULL allowed */
 static void
-matcher_free (LsMatcher *m)
+matcher_clear (LsMatcher *m)
 {
-  if (!m)
-    return;
   for (uint32_t rank = 0; rank < m->t->n_ranks; rank++) {
-    RankEnds *e = &m->ranks[rank];
-    if (!e->calls)
-      continue;
-    g_array_unref (e->calls);
+    g_clear_pointer (&m->ranks[rank].calls, g_array_unref);
     for (int i = 0; i < 4; i++)
-      g_array_unref (e->posts[i / 2][i % 2]);
+      g_clear_pointer (&m->ranks[rank].posts[i / 2][i % 2], g_array_unref);
   }
   g_free (m->ranks);
-  g_free (m);
 }
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsMatcher, matcher_free)
 
 /* Whether a span is of the step that the window reports. */
 static bool
@@ -735,17 +693,18 @@ ls_critical_path_new (const LsTimeline *t, const LsCluster *cluster, const LsNcc
         "note: --fold auto keeps ranks that behave alike once; --global-batch makes fewer "
         "micro-batches",
         t->n_classes);
-  g_autoptr (LsMatcher) matcher = matcher_new (t);
+  LsMatcher matcher = { t, g_new0 (RankEnds, t->n_ranks) };
   g_autoptr (LsCallLimits) limits = ls_call_limits_new (t->plan, cluster, nccl);
   LsCriticalPath *path = g_new (LsCriticalPath, 1);
   *path = (LsCriticalPath) { t, cluster, g_array_new (FALSE, FALSE, sizeof (LsPathPiece)) };
   Walk w = { .t = t,
-             .matcher = matcher,
+             .matcher = &matcher,
              .limits = limits,
              .pieces = path->pieces,
              .span = LS_SPAN_NONE,
              .to = t->window_end };
   walk (&w);
+  matcher_clear (&matcher);
   turn_round (path->pieces);
   return path;
 }

@@ -41,55 +41,48 @@ ls_aspect_distance (LsAspect aspect, double a, double b)
   return aspect == LS_ASPECT_GUESSED ? fabs (a - b) : fabs (log (a / b));
 }
 
-static char *
-node_words (const char *node)
-{
-  return g_str_equal (node, "listed")
-      ? g_strdup ("is on nodes whose vertices and links are listed")
-      : g_strdup_printf ("is on nodes with %s only", g_str_equal (node, "pcie") ? "PCIe" : node);
-}
-
 /* "is on GPUs of architecture volta": what none of the runs does. extreme: the furthest figure that they
  * have. Newly allocated. */
 static char *
 aspect_words (LsAspect aspect, const LsTraits *traits, double extreme)
 {
-  if (aspect < LS_N_WORD_ASPECTS) {
-    const char *word = traits->word[aspect];
-    switch (aspect) {
-    case LS_ASPECT_ARCHITECTURE:
-      return g_strdup_printf ("is on %s of architecture %s", traits->chips, word);
-    case LS_ASPECT_FORMAT:
-      return g_strdup_printf ("is in %s", word);
-    case LS_ASPECT_NODE:
-      return node_words (word);
-    case LS_ASPECT_BACKEND:
-      return g_strdup_printf ("has --dp-kind %s", word);
-    case LS_ASPECT_SCHEDULE:
-      return g_strdup_printf ("has --schedule %s", word);
-    case LS_ASPECT_CONTEXT:
-      return g_strdup ("has context parallelism");
-    case LS_ASPECT_OFFLOAD:
-      return g_strdup ("offloads");
-    case LS_ASPECT_EXPERTS:
-      return g_strdup ("has experts");
-    default:
-      return g_strdup (g_str_equal (word, "tcp") ? "is joined by TCP"
-                                                 : "has its data go through host memory between nodes");
-    }
-  }
-  double figure = traits->figure[aspect - LS_N_WORD_ASPECTS];
-  if (aspect == LS_ASPECT_GPUS)
+  const char *word = aspect < LS_N_WORD_ASPECTS ? traits->word[aspect] : NULL;
+  double figure = word ? 0 : traits->figure[aspect - LS_N_WORD_ASPECTS];
+  switch (aspect) {
+  case LS_ASPECT_ARCHITECTURE:
+    return g_strdup_printf ("is on %s of architecture %s", traits->chips, word);
+  case LS_ASPECT_FORMAT:
+    return g_strdup_printf ("is in %s", word);
+  case LS_ASPECT_NODE:
+    return g_str_equal (word, "listed")
+        ? g_strdup ("is on nodes whose vertices and links are listed")
+        : g_strdup_printf ("is on nodes with %s only", g_str_equal (word, "pcie") ? "PCIe" : word);
+  case LS_ASPECT_BACKEND:
+    return g_strdup_printf ("has --dp-kind %s", word);
+  case LS_ASPECT_SCHEDULE:
+    return g_strdup_printf ("has --schedule %s", word);
+  case LS_ASPECT_CONTEXT:
+    return g_strdup ("has context parallelism");
+  case LS_ASPECT_OFFLOAD:
+    return g_strdup ("offloads");
+  case LS_ASPECT_EXPERTS:
+    return g_strdup ("has experts");
+  case LS_ASPECT_TRANSPORT:
+    return g_strdup (g_str_equal (word, "tcp") ? "is joined by TCP"
+                                               : "has its data go through host memory between nodes");
+  case LS_ASPECT_GPUS:
     return g_strdup_printf ("is on more than %.0f %s", extreme, traits->chips);
-  if (aspect == LS_ASPECT_FABRIC)
+  case LS_ASPECT_FABRIC:
     return g_strdup_printf ("has a fabric of %.3g GB/s per %s (%.3g at least)", 1e-9 * figure, traits->chip,
                             1e-9 * extreme);
-  if (aspect == LS_ASPECT_TENSOR)
+  case LS_ASPECT_TENSOR:
     return g_strdup_printf ("has --tp above %.0f", extreme);
-  if (aspect == LS_ASPECT_PARAMS)
+  case LS_ASPECT_PARAMS:
     return g_strdup_printf ("has more than %.3g billion parameters", 1e-9 * extreme);
-  return g_strdup_printf ("has %.0f %% of its kernel time from data sheets and guesses (%.0f %% at most)",
-                          100 * figure, 100 * extreme);
+  default:
+    return g_strdup_printf ("has %.0f %% of its kernel time from data sheets and guesses (%.0f %% at most)",
+                            100 * figure, 100 * extreme);
+  }
 }
 
 /* ---- what must be held of known values ---- */
@@ -98,7 +91,7 @@ typedef struct {
   double value, weight;
 } Weighted;
 
-#define ROUNDING 1e-9 /* of sums of weights, which are 1 in all */
+#define ROUNDING 1e-9 /* of sums of weights, which are 1 in all, of counts and of distances */
 
 /* c; above 1: n are too few. Of none: infinity. */
 static double
@@ -159,8 +152,6 @@ weighted_quantile (const GArray *values, double share)
 }
 
 /* ---- how far a measured step may be from a predicted one ---- */
-
-#define ROUNDING 1e-9 /* of counts and distances */
 
 /* ---- residuals ---- */
 
@@ -362,16 +353,8 @@ is_below_all (const LsResiduals *r, const char *without, double mfu)
   return r->groups->len > 0;
 }
 
-/* Without a word of its own, a group has no experts. */
-static bool
-is_told_of (const LsResidualGroup *g, LsAspect aspect)
-{
-  if (aspect == LS_ASPECT_ARCHITECTURE)
-    return g->architecture != NULL;
-  return aspect == LS_ASPECT_EXPERTS || (g->traits && g->traits->len > 0);
-}
-
-/* Whether the groups that count say what they are in that aspect, and none is as the job. */
+/* Whether the groups that count say what they are in that aspect, and none is as the job. Without a word of
+ * its own, a group has no experts. */
 static bool
 is_unlike_word (const LsResiduals *r, const char *without, const LsIntervalJob *job, LsAspect aspect)
 {
@@ -383,7 +366,9 @@ is_unlike_word (const LsResiduals *r, const char *without, const LsIntervalJob *
       continue;
     if (has_word (g, aspect, word))
       return false;
-    is_told = is_told || is_told_of (g, aspect);
+    is_told |= aspect == LS_ASPECT_ARCHITECTURE
+        ? g->architecture != NULL
+        : aspect == LS_ASPECT_EXPERTS || (g->traits && g->traits->len > 0);
   }
   return is_told;
 }
@@ -444,41 +429,26 @@ all_traits (const LsIntervalJob *job)
   return traits;
 }
 
-/* In what the job is unlike all groups, "is in fp8 or ..."; NULL: it is like them. Newly allocated. */
+/* In what the job is unlike all groups, "is in fp8 or ..."; NULL: it is like them. Newly allocated. ret not
+ * NULL: fills stretch, or none where one is not known, and ends there. */
 static char *
-residuals_unlike (const LsResiduals *r, const LsIntervalJob *job)
+residuals_unlike (const LsResiduals *r, const char *without, const LsIntervalJob *job, LsInterval *ret)
 {
   const LsTraits traits = all_traits (job);
   char *all = NULL;
-  for (LsAspect a = 0; a < LS_N_ASPECTS; a++) {
-    double extreme = 0;
-    if (!is_unlike (r, NULL, job, a, &extreme))
-      continue;
-    g_autofree char *words = aspect_words (a, &traits, extreme);
-    all = join_words (all, words);
-  }
-  return all;
-}
-
-/* Fills stretch and wider, or none. */
-static void
-compare_job (const LsResiduals *r, const char *without, const LsIntervalJob *job, LsInterval *ret)
-{
-  const LsTraits traits = all_traits (job);
-  for (LsAspect a = 0; a < LS_N_ASPECTS; a++) {
+  for (LsAspect a = 0; a < LS_N_ASPECTS && !(ret && ret->none); a++) {
     double extreme = 0;
     if (!is_unlike (r, without, job, a, &extreme))
       continue;
     g_autofree char *words = aspect_words (a, &traits, extreme);
-    double factor = stretch_of (r, a, &traits, extreme);
-    ret->wider = join_words (ret->wider, words);
-    ret->stretch *= factor;
-    if (factor > 0)
-      continue;
-    ret->none = g_strdup_printf ("none of the measured runs %s", words);
-    g_clear_pointer (&ret->wider, g_free);
-    return;
+    all = join_words (all, words);
+    double factor = ret ? stretch_of (r, a, &traits, extreme) : 1;
+    if (ret)
+      ret->stretch *= factor;
+    if (factor == 0)
+      ret->none = g_strdup_printf ("none of the measured runs %s", words);
   }
+  return all;
 }
 
 void
@@ -493,9 +463,11 @@ ls_interval_find (const LsResiduals *r, const char *without_source, const LsInte
   else if (is_below_all (r, without_source, job->mfu))
     ret->none = g_strdup_printf ("an MFU of %.1f %% is below that of all measured runs", 100 * job->mfu);
   else
-    compare_job (r, without_source, job, ret);
-  if (ret->none)
+    ret->wider = residuals_unlike (r, without_source, job, ret);
+  if (ret->none) {
+    g_clear_pointer (&ret->wider, g_free);
     return;
+  }
   double low = 0, high = 0;
   find_range (r, without_source, job->software, n_groups, &low, &high);
   double middle = (low + high) / 2, half = (high - low) / 2 * ret->stretch;
@@ -549,6 +521,7 @@ ls_interval_clear (LsInterval *interval)
 
 /* ---- the range ---- */
 
+/* How many of the first n are of this job. */
 static guint
 count_alike (const guint *jobs, guint n, guint job)
 {
@@ -558,21 +531,12 @@ count_alike (const guint *jobs, guint n, guint job)
   return count;
 }
 
-static bool
-is_first (const guint *jobs, guint i)
-{
-  for (guint k = 0; k < i; k++)
-    if (jobs[k] == jobs[i])
-      return false;
-  return true;
-}
-
 void
 ls_own_runs_set_range (const double *errors, const guint *jobs, guint n, LsFittedRuns *ret)
 {
   ret->n = 0;
   for (guint i = 0; i < n; i++)
-    ret->n += is_first (jobs, i);
+    ret->n += count_alike (jobs, i, jobs[i]) == 0;
   ret->low = ret->high = 0;
   if (!is_enough (ret->n, LS_INTERVAL_LEVEL))
     return;
@@ -603,22 +567,7 @@ ls_own_runs_unlike (const LsFittedRuns *own, const LsIntervalJob *job)
   g_autoptr (GArray) groups = g_array_new (FALSE, FALSE, sizeof (LsResidualGroup));
   g_array_append_val (groups, group);
   const LsResiduals one = { .groups = groups };
-  return residuals_unlike (&one, job);
-}
-
-static const char *
-plural (guint n)
-{
-  return n == 1 ? "" : "s";
-}
-
-/* Why there is none. */
-static void
-deny (const LsFittedRuns *own, const char *unlike, LsInterval *interval)
-{
-  g_autofree char *published = interval->none;
-  interval->none = g_strdup_printf ("none of your %u runs (%s) %s; of published ones: %s", own->n, own->file,
-                                    unlike, published);
+  return residuals_unlike (&one, NULL, job, NULL);
 }
 
 /* By how much errors are larger at the job's MFU; appends to *wider what that comes from. */
@@ -640,13 +589,14 @@ ls_own_runs_interval (const LsFittedRuns *own, const LsIntervalJob *job, LsInter
   if (own->low <= 0) {
     interval->remark
         = g_strdup_printf ("your %u run%s (%s) are too few for an interval of their own, %u are enough",
-                           own->n, plural (own->n), own->file, ls_conformal_least (LS_INTERVAL_LEVEL));
+                           own->n, own->n == 1 ? "" : "s", own->file, ls_conformal_least (LS_INTERVAL_LEVEL));
     return;
   }
   char *wider = ls_own_runs_unlike (own, job);
   if (wider && interval->none) {
-    deny (own, wider, interval);
-    g_free (wider);
+    g_autofree char *published = interval->none, *unlike = wider;
+    interval->none = g_strdup_printf ("none of your %u runs (%s) %s; of published ones: %s", own->n,
+                                      own->file, unlike, published);
     return;
   }
   bool is_added = wider != NULL;

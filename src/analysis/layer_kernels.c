@@ -33,12 +33,6 @@ typedef struct {
   bool is_norm;
 } Token;
 
-static bool
-is_outside_layers (uint8_t class)
-{
-  return class == LS_CLASS_EMBEDDING || class == LS_CLASS_CROSS_ENTROPY || class == LS_CLASS_OPTIMIZER;
-}
-
 static TokenKind
 kind_of (const LsStepOp *op)
 {
@@ -51,8 +45,12 @@ kind_of (const LsStepOp *op)
     return TOKEN_BACKWARD;
   case LS_CLASS_MEMSET:
     return TOKEN_MEMSET;
+  case LS_CLASS_EMBEDDING:
+  case LS_CLASS_CROSS_ENTROPY:
+  case LS_CLASS_OPTIMIZER:
+    return TOKEN_END;
   default:
-    return is_outside_layers (op->class) ? TOKEN_END : TOKEN_OTHER;
+    return TOKEN_OTHER;
   }
 }
 
@@ -191,32 +189,25 @@ part_of_other (const Span *s, guint i, Place *p)
   return does == LS_DOES_ADD || does == LS_DOES_DROPOUT ? LS_LAYER_RESIDUAL : LS_LAYER_NORM;
 }
 
-static void
-add_token (LsPassKernels *p, const Span *s, guint i, Place *at)
-{
-  const Token *t = &s->tokens[i];
-  if (t->kind == TOKEN_OTHER) {
-    add (p, part_of_other (s, i, at), t->time);
-    return;
-  }
-  add (p,
-       t->kind == TOKEN_GEMM         ? LS_LAYER_GEMM
-           : t->kind == TOKEN_MEMSET ? LS_LAYER_MEMSET
-                                     : LS_LAYER_ATTENTION,
-       t->time);
-  if (t->kind == TOKEN_GEMM) {
-    at->i_product++;
-    at->is_past_sum = false;
-  }
-}
-
 static LsPassKernels
 kernels_of_span (const Span *s, bool is_forward)
 {
+  static const LsLayerPart parts[] = {
+    [TOKEN_GEMM] = LS_LAYER_GEMM,
+    [TOKEN_FORWARD] = LS_LAYER_ATTENTION,
+    [TOKEN_BACKWARD] = LS_LAYER_ATTENTION,
+    [TOKEN_MEMSET] = LS_LAYER_MEMSET,
+  };
   Place at = { .n_fc1 = is_forward ? find_split (s) : 0 };
   LsPassKernels p = { .is_split = at.n_fc1 > 0 };
-  for (guint i = 0; i < s->n; i++)
-    add_token (&p, s, i, &at);
+  for (guint i = 0; i < s->n; i++) {
+    const Token *t = &s->tokens[i];
+    add (&p, t->kind == TOKEN_OTHER ? part_of_other (s, i, &at) : parts[t->kind], t->time);
+    if (t->kind == TOKEN_GEMM) {
+      at.i_product++;
+      at.is_past_sum = false;
+    }
+  }
   return p;
 }
 

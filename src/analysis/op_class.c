@@ -21,12 +21,6 @@ ls_op_class_is_communication (LsOpClass class)
 
 /* ---- of a plan ---- */
 
-static LsOpClass
-class_of_kind (LsKernelKind kind)
-{
-  return kind == LS_KERNEL_BATCHED_GEMM ? LS_CLASS_GEMM : (LsOpClass) kind;
-}
-
 /* A barrier of c10d is an all-reduce of one element. */
 static LsOpClass
 class_of_coll (LsCollKind coll)
@@ -42,7 +36,9 @@ ls_op_class_of_op (const LsPlan *plan, const LsOp *op, LsOpClass *ret_class)
 {
   switch ((LsOpTakes) ls_op_kinds[op->kind].takes) {
   case LS_TAKES_GPU:
-    *ret_class = op->kernel == UINT32_MAX ? LS_CLASS_OTHER : class_of_kind (plan->kernels[op->kernel].kind);
+    *ret_class = op->kernel == UINT32_MAX ? LS_CLASS_OTHER : (LsOpClass) plan->kernels[op->kernel].kind;
+    if (*ret_class == (LsOpClass) LS_KERNEL_BATCHED_GEMM)
+      *ret_class = LS_CLASS_GEMM;
     return true;
   case LS_TAKES_NETWORK:
     *ret_class
@@ -69,6 +65,7 @@ typedef struct {
  * flash attention is attention. cuDNN has kernels around its backward: sums over heads that share keys, dO O,
  * dQ that was summed in fp32. */
 static const Rule rules[] = {
+  { LS_CLASS_MEMSET, { "fillfunctor", "memset" } }, /* the former runs as an elementwise kernel */
   { LS_CLASS_OPTIMIZER, { "multi_tensor_apply", "adam" } },
   { LS_CLASS_ATTENTION_BWD,
     { "flash_bwd", "fmha_bprop", "fmha_bwd", "fmha_cutlassb", "fmha_reduce_head", "compute_dot_do_o",
@@ -86,13 +83,6 @@ static const Rule rules[] = {
     { "elementwise_kernel", "triton_poi", "dropout", "catarraybatchedcopy", "swiglu", "gelu" } },
   { LS_CLASS_EMBEDDING, { "indexselect" } },
 };
-
-/* FillFunctor runs as an elementwise kernel, and sets memory. */
-static bool
-sets_memory (const char *name)
-{
-  return strstr (name, "fillfunctor") || strstr (name, "memset");
-}
 
 static const Rule collectives[] = {
   { LS_CLASS_ALL_REDUCE, { "allreduce", "barrier" } },
@@ -128,20 +118,14 @@ ls_op_class_of_collective (const char *name)
 }
 
 /* "ncclDevKernel_AllReduce_Sum_...": what stands between the first two underscores. */
-static LsOpClass
-class_of_nccl (const char *name)
-{
-  g_auto (GStrv) parts = g_strsplit (name, "_", 3);
-  return parts[0] && parts[1] ? ls_op_class_of_collective (parts[1]) : LS_CLASS_OTHER;
-}
-
 LsOpClass
 ls_op_class_of_kernel (const char *name)
 {
   g_autofree char *small = g_ascii_strdown (name, -1);
-  if (g_str_has_prefix (small, "nccl"))
-    return class_of_nccl (small);
-  return sets_memory (small) ? LS_CLASS_MEMSET : first_rule (rules, G_N_ELEMENTS (rules), small);
+  if (!g_str_has_prefix (small, "nccl"))
+    return first_rule (rules, G_N_ELEMENTS (rules), small);
+  g_auto (GStrv) parts = g_strsplit (small, "_", 3);
+  return parts[0] && parts[1] ? ls_op_class_of_collective (parts[1]) : LS_CLASS_OTHER;
 }
 
 /* A cast is no copy: it has a functor of its own ("bfloat16_copy_kernel", "float16_copy_kernel"). */

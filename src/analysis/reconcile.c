@@ -80,34 +80,16 @@ add_idle (LsStepTime *t, LsTime from, LsTime to, LsTime launch)
   t->idle_device += to - from - host;
 }
 
+/* To what is running; false: nothing is. */
 static bool
-is_busy (const Sweep *s)
-{
-  for (guint tier = 0; tier < LS_N_TIERS; tier++)
-    if (s->n[tier][0] + s->n[tier][1] > 0)
-      return true;
-  return false;
-}
-
-static void
 add_busy (Sweep *s, LsTime length)
 {
   for (guint tier = 0; tier < LS_N_TIERS; tier++)
-    if (s->n[tier][1] > 0) {
-      s->time.matched[tier] += length;
-      return;
-    } else if (s->n[tier][0] > 0) {
-      s->time.unmatched[tier] += length;
-      return;
+    if (s->n[tier][1] > 0 || s->n[tier][0] > 0) {
+      *(s->n[tier][1] > 0 ? &s->time.matched[tier] : &s->time.unmatched[tier]) += length;
+      return true;
     }
-}
-
-/* The launch of the op that begins at the start of the next turn. */
-static LsTime
-first_launch (const LsStepSide *side)
-{
-  const LsStepOp *first = &g_array_index (side->ops, LsStepOp, 0);
-  return first->launch == LS_TIME_NEVER ? LS_TIME_NEVER : first->launch + side->length;
+  return false;
 }
 
 LsStepTime
@@ -121,15 +103,15 @@ ls_reconcile_time (const LsStepSide *side)
   LsTime now = 0;
   for (guint i = 0; i < edges->len; i++) {
     const Edge *e = &g_array_index (edges, Edge, i);
-    if (e->at > now && is_busy (&s))
-      add_busy (&s, e->at - now);
-    else if (e->at > now)
+    if (e->at > now && !add_busy (&s, e->at - now))
       add_idle (&s.time, now, e->at, e->launch);
     now = e->at;
     s.n[e->tier][e->is_matched] += e->delta;
   }
+  /* what ends it is the op that begins at the start of the next turn */
+  LsTime launch = edges->len > 0 ? g_array_index (side->ops, LsStepOp, 0).launch : LS_TIME_NEVER;
   if (now < side->length)
-    add_idle (&s.time, now, side->length, edges->len > 0 ? first_launch (side) : LS_TIME_NEVER);
+    add_idle (&s.time, now, side->length, launch == LS_TIME_NEVER ? launch : launch + side->length);
   return s.time;
 }
 
@@ -164,22 +146,16 @@ indices_of (const LsStepSide *side, uint8_t class, uint32_t *ret_n)
   return (uint32_t *) (gpointer) g_array_free (g_steal_pointer (&list), FALSE);
 }
 
-static double
-mean_s (const LsStepOp *ops, const uint32_t *of, uint32_t n)
-{
-  double sum = 0;
-  for (uint32_t i = 0; i < n; i++)
-    sum += (double) (ops[of[i]].end - ops[of[i]].start);
-  return sum / n;
-}
-
-static double
-median_s (const LsStepOp *ops, const uint32_t *of, uint32_t n)
+/* The mean, and the median. */
+static void
+durations_of (const LsStepOp *ops, const uint32_t *of, uint32_t n, double *ret_mean, double *ret_median)
 {
   g_autofree double *s = g_new (double, n);
+  double sum = 0;
   for (uint32_t i = 0; i < n; i++)
-    s[i] = (double) (ops[of[i]].end - ops[of[i]].start);
-  return ls_median (s, n);
+    sum += s[i] = (double) (ops[of[i]].end - ops[of[i]].start);
+  *ret_mean = sum / n;
+  *ret_median = ls_median (s, n);
 }
 
 /* ln of the ratio of two sizes; 0 where one is not known. */
@@ -200,15 +176,6 @@ pair (Alignment *a, uint32_t i, uint32_t j)
 {
   a->m[a->of_m[i]].match = a->of_p[j];
   a->p[a->of_p[j]].match = a->of_m[i];
-}
-
-static void
-unpair (Alignment *a)
-{
-  for (uint32_t i = 0; i < a->n_m; i++)
-    a->m[a->of_m[i]].match = LS_UNMATCHED;
-  for (uint32_t j = 0; j < a->n_p; j++)
-    a->p[a->of_p[j]].match = LS_UNMATCHED;
 }
 
 /* As many on both sides, and all of one size: nothing to find out. */
@@ -286,28 +253,22 @@ walk_back (Alignment *a)
       pair (a, --i, --j);
       break;
     case SKIP_MEASURED:
-      i--;
+      a->m[a->of_m[--i]].match = LS_UNMATCHED;
       break;
     default:
-      j--;
+      a->p[a->of_p[--j]].match = LS_UNMATCHED;
     }
   }
-}
-
-/* The band must be wide enough for the diagonal's own steps. */
-static uint32_t
-choose_band (uint32_t n_m, uint32_t n_p)
-{
-  uint32_t most = MAX_CELLS / (2 * (n_m + 1)), slope = 2 * (n_p / n_m + 1);
-  return MIN (n_p, MAX (MAX (MIN_BAND, slope), most));
 }
 
 /* Aligns by that shift, and pairs if it costs less than the best so far. */
 static void
 align (Alignment *a, double shift, double *cheapest)
 {
+  uint32_t most = MAX_CELLS / (2 * (a->n_m + 1)),
+           slope = 2 * (a->n_p / a->n_m + 1); /* of the diagonal's own steps */
   a->shift = shift;
-  a->band = choose_band (a->n_m, a->n_p);
+  a->band = MIN (a->n_p, MAX (MAX (MIN_BAND, slope), most));
   size_t width = 2 * (size_t) a->band + 1;
   a->moves = g_malloc ((a->n_m + 1) * width);
   a->row = g_new (double, width);
@@ -321,7 +282,6 @@ align (Alignment *a, double shift, double *cheapest)
   double cost = a->last[a->n_p - first_column (a, a->n_m)];
   if (cost < *cheapest) {
     *cheapest = cost;
-    unpair (a);
     walk_back (a);
   }
   g_free (a->moves);
@@ -342,9 +302,11 @@ match_class (LsStepSide *measured, LsStepSide *predicted, uint8_t class)
                   .n_p = n_p };
   if (n_m == 0 || n_p == 0 || pair_in_order (&a))
     return;
-  double cheapest = INFINITY;
-  align (&a, log (mean_s (a.p, of_p, n_p) / mean_s (a.m, of_m, n_m)), &cheapest);
-  align (&a, log (median_s (a.p, of_p, n_p) / median_s (a.m, of_m, n_m)), &cheapest);
+  double cheapest = INFINITY, mean_m, mean_p, median_m, median_p;
+  durations_of (a.m, of_m, n_m, &mean_m, &median_m);
+  durations_of (a.p, of_p, n_p, &mean_p, &median_p);
+  align (&a, log (mean_p / mean_m), &cheapest);
+  align (&a, log (median_p / median_m), &cheapest);
   align (&a, 0, &cheapest);
 }
 

@@ -56,9 +56,15 @@ ls_headroom_text (const LsHeadroom *h)
   return g_string_free (out, FALSE);
 }
 
-/* --- links that differ in numbers alone, as one row of a table --------------------------------------- */
+/* --- how much of each link a step uses, by where links lie -------------------------------------------- */
 
-/* Sums over a group are over its levels in one order, however links come. */
+/* Trunks only: an HBM is shared like a link but is none. Those that differ in numbers alone are one row of a
+ * table; sums over a group are over its levels in one order, however links come.
+ *
+ * Links of one number at places of a kind (cluster/places.h) have one pattern, and numbers in their names
+ * rise with the place. Places of one class (exec/shortcuts/fold.h) are used alike: the first of them is
+ * looked at. So what this takes grows with classes; names that are sought in their order are found without
+ * the others. Where a cluster has no places, or some of it did not run, all of it is one host. */
 
 /* Links that a report has by name. */
 #define LS_N_BUSIEST 32
@@ -74,14 +80,35 @@ typedef struct {
   GArray *levels; /* LsLinkLevel */
 } LsLinkTally;
 
+/* Places that are used alike: the first, the last, and how many. */
 typedef struct {
+  uint32_t first, last, n;
+} Alike;
+
+/* Places of a kind: hosts, groups or pods. */
+typedef struct {
+  uint32_t first, n, n_trunks; /* n_trunks: of each */
+  GArray *alike;               /* Alike, in the order of the first of each */
+} Tier;
+
+typedef struct {
+  const LsTimeline *t;
+  const LsCluster *c;
+  LsPlaces at;
+  bool is_one;              /* the places are of no use */
+  const uint32_t *class_of; /* of each place; NULL: not known */
+  Tier tiers[3];
+  double window_s;
+  bool has_faults;
   GArray *tallies;        /* LsLinkTally */
   GHashTable *by_pattern; /* place + 1 */
-} LsLinkGroups;
+  GArray *busiest;        /* LsLinkUse: LS_N_BUSIEST at most, in order */
+  LsHostNames names;
+} Places;
 
 /* LsLinkUse; then by name */
 static int
-ls_link_compare_uses (const void *a, const void *b)
+compare_uses (const void *a, const void *b)
 {
   const LsLinkUse *x = a, *y = b;
   LS_LARGER_FIRST (x->utilisation, y->utilisation);
@@ -130,14 +157,7 @@ compare_groups (const void *a, const void *b)
 }
 
 static void
-tally_clear (gpointer tally)
-{
-  g_free (((LsLinkTally *) tally)->name);
-  g_array_unref (((LsLinkTally *) tally)->levels);
-}
-
-static void
-ls_link_add_level (GArray *levels, double utilisation, double bytes, guint n)
+add_level (GArray *levels, double utilisation, double bytes, guint n)
 {
   for (guint i = levels->len; i-- > 0;) {
     LsLinkLevel *l = &g_array_index (levels, LsLinkLevel, i);
@@ -152,19 +172,11 @@ ls_link_add_level (GArray *levels, double utilisation, double bytes, guint n)
 
 /* Orders: the busiest first. */
 static int
-ls_link_compare_levels (const void *a, const void *b)
+compare_levels (const void *a, const void *b)
 {
   const LsLinkLevel *x = a, *y = b;
   LS_LARGER_FIRST (x->utilisation, y->utilisation);
   return (x->bytes < y->bytes) - (x->bytes > y->bytes);
-}
-
-static void
-ls_link_add_name (LsLinkTally *tally, const char *name)
-{
-  char *merged = tally->name ? ls_link_merge (tally->name, name) : g_strdup (name);
-  g_free (tally->name);
-  tally->name = merged;
 }
 
 /* Takes the name. */
@@ -172,7 +184,7 @@ static LsLinkGroup
 group_of (LsLinkTally *tally)
 {
   LsLinkGroup g = { .name = g_steal_pointer (&tally->name) };
-  g_array_sort (tally->levels, ls_link_compare_levels);
+  g_array_sort (tally->levels, compare_levels);
   for (guint i = 0; i < tally->levels->len; i++) {
     const LsLinkLevel *l = &g_array_index (tally->levels, LsLinkLevel, i);
     g.n += l->n;
@@ -184,76 +196,21 @@ group_of (LsLinkTally *tally)
   return g;
 }
 
-static LsLinkGroups
-ls_link_groups_new (void)
-{
-  return (LsLinkGroups) { ls_list_new (sizeof (LsLinkTally), tally_clear),
-                          g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL) };
-}
-
-/* Of links with a name of this pattern; *ret_place: which one it is. Valid up to the next call. */
-static LsLinkTally *
-ls_link_tally_of (LsLinkGroups *g, const char *name, guint *ret_place)
+/* Which tally is of links with a name of this pattern. */
+static guint
+tally_of (Places *p, const char *name)
 {
   char *pattern = ls_link_pattern (name);
-  guint at = GPOINTER_TO_UINT (g_hash_table_lookup (g->by_pattern, pattern));
+  guint at = GPOINTER_TO_UINT (g_hash_table_lookup (p->by_pattern, pattern));
   if (at > 0)
     g_free (pattern);
   else {
-    g_array_set_size (g->tallies, at = g->tallies->len + 1);
-    g_hash_table_insert (g->by_pattern, pattern, GUINT_TO_POINTER (at));
-    g_array_index (g->tallies, LsLinkTally, at - 1).levels = g_array_new (FALSE, FALSE, sizeof (LsLinkLevel));
+    g_array_set_size (p->tallies, at = p->tallies->len + 1);
+    g_hash_table_insert (p->by_pattern, pattern, GUINT_TO_POINTER (at));
+    g_array_index (p->tallies, LsLinkTally, at - 1).levels = g_array_new (FALSE, FALSE, sizeof (LsLinkLevel));
   }
-  *ret_place = at - 1;
-  return &g_array_index (g->tallies, LsLinkTally, at - 1);
+  return at - 1;
 }
-
-/* LsLinkGroup, the busiest first, to be unref'ed. Frees the tallies. */
-static GArray *
-ls_link_groups_take (LsLinkGroups *g)
-{
-  GArray *groups = g_array_new (FALSE, TRUE, sizeof (LsLinkGroup));
-  for (guint i = 0; i < g->tallies->len; i++) {
-    LsLinkGroup group = group_of (&g_array_index (g->tallies, LsLinkTally, i));
-    g_array_append_val (groups, group);
-  }
-  g_array_sort (groups, compare_groups);
-  g_array_unref (g->tallies);
-  g_hash_table_unref (g->by_pattern);
-  return groups;
-}
-
-/* ---- link places ---- */
-
-/* How much of each link a step uses, by where links lie.
- *
- * Links of one number at places of a kind (cluster/places.h) have one pattern, and numbers in their names
- * rise with the place. Places of one class (exec/shortcuts/fold.h) are used alike: the first of them is
- * looked at. So what this takes grows with classes; names that are sought in their order are found without
- * the others. */
-
-/* Places that are used alike: the first, the last, and how many. */
-typedef struct {
-  uint32_t first, last, n;
-} Alike;
-
-/* Places of a kind: hosts, groups or pods. */
-typedef struct {
-  uint32_t first, n, n_trunks; /* n_trunks: of each */
-  GArray *alike;               /* Alike, in the order of the first of each */
-} Tier;
-
-typedef struct {
-  const LsTimeline *t;
-  const LsCluster *c;
-  LsPlaces at;
-  Tier tiers[3];
-  double window_s;
-  bool has_faults;
-  LsLinkGroups groups;
-  GArray *busiest; /* LsLinkUse: LS_N_BUSIEST at most, in order */
-  LsHostNames names;
-} Places;
 
 static double
 utilisation_of (const Places *p, uint32_t trunk)
@@ -272,25 +229,23 @@ static void
 end_row (Places *p, Column *column)
 {
   if (column->n > 0)
-    ls_link_add_level (g_array_index (p->groups.tallies, LsLinkTally, column->tally).levels,
-                       column->utilisation, column->bytes, column->n);
+    add_level (g_array_index (p->tallies, LsLinkTally, column->tally).levels, column->utilisation,
+               column->bytes, column->n);
   column->n = 0;
 }
 
+/* Of the first trunk of a column the tally is found, too. */
 static void
-add_name_of (Places *p, const Column *column, uint32_t trunk)
+add_name_of (Places *p, Column *column, uint32_t trunk)
 {
   g_autofree char *name = ls_cluster_resource_name_with (p->c, trunk, &p->names);
-  ls_link_add_name (&g_array_index (p->groups.tallies, LsLinkTally, column->tally), name);
-}
-
-static void
-begin_column (Places *p, Column *column, uint32_t trunk)
-{
-  g_autofree char *name = ls_cluster_resource_name_with (p->c, trunk, &p->names);
-  ls_link_tally_of (&p->groups, name, &column->tally);
-  column->first = trunk;
-  add_name_of (p, column, trunk);
+  if (column->first == UINT32_MAX) {
+    column->tally = tally_of (p, name);
+    column->first = trunk;
+  }
+  LsLinkTally *tally = &g_array_index (p->tallies, LsLinkTally, column->tally);
+  g_autofree char *before = tally->name;
+  tally->name = before ? ls_link_merge (before, name) : g_strdup (name);
 }
 
 static void
@@ -301,7 +256,7 @@ tally_trunk (Places *p, Column *column, const Alike *alike, uint32_t local)
   if (bytes <= 0)
     return;
   if (column->first == UINT32_MAX)
-    begin_column (p, column, trunk);
+    add_name_of (p, column, trunk);
   if (bytes != column->bytes || own != column->utilisation)
     end_row (p, column);
   column->bytes = bytes;
@@ -319,10 +274,10 @@ may_be_alike (const Places *p, uint32_t place)
 
 /* Those of a tier from one place on, up to where another class begins or hosts have faults. */
 static uint32_t
-end_of_run (const Places *p, const uint32_t *class_of, uint32_t place, uint32_t end)
+end_of_run (const Places *p, uint32_t place, uint32_t end)
 {
   uint32_t next = place + 1;
-  while (class_of && next < end && class_of[next] == class_of[place] && may_be_alike (p, next))
+  while (p->class_of && next < end && p->class_of[next] == p->class_of[place] && may_be_alike (p, next))
     next++;
   return next;
 }
@@ -331,13 +286,12 @@ end_of_run (const Places *p, const uint32_t *class_of, uint32_t place, uint32_t 
 static void
 find_alike (Places *p, Tier *tier, uint32_t *known)
 {
-  const uint32_t *class_of = ls_timeline_places (p->t);
   uint32_t end = tier->n_trunks > 0 ? tier->first + tier->n : tier->first;
   tier->alike = g_array_new (FALSE, FALSE, sizeof (Alike));
   for (uint32_t place = tier->first, next; place < end; place = next) {
     bool may_be = may_be_alike (p, place);
-    uint32_t *number = known && may_be ? &known[class_of[place]] : NULL;
-    next = may_be ? end_of_run (p, class_of, place, end) : place + 1;
+    uint32_t *number = known && may_be ? &known[p->class_of[place]] : NULL;
+    next = may_be ? end_of_run (p, place, end) : place + 1;
     if (number && *number > 0) {
       Alike *alike = &((Alike *) tier->alike->data)[*number - 1];
       alike->last = next - 1;
@@ -350,7 +304,7 @@ find_alike (Places *p, Tier *tier, uint32_t *known)
       *number = tier->alike->len;
   }
   for (guint i = 0; i < tier->alike->len && known; i++)
-    known[class_of[g_array_index (tier->alike, Alike, i).first]] = 0;
+    known[p->class_of[g_array_index (tier->alike, Alike, i).first]] = 0;
 }
 
 static void
@@ -374,11 +328,11 @@ static double
 find_least (const Places *p, guint *ret_n_above)
 {
   g_autoptr (GArray) all = g_array_new (FALSE, FALSE, sizeof (LsLinkLevel));
-  for (guint i = 0; i < p->groups.tallies->len; i++) {
-    const GArray *levels = g_array_index (p->groups.tallies, LsLinkTally, i).levels;
+  for (guint i = 0; i < p->tallies->len; i++) {
+    const GArray *levels = g_array_index (p->tallies, LsLinkTally, i).levels;
     g_array_append_vals (all, levels->data, levels->len);
   }
-  g_array_sort (all, ls_link_compare_levels);
+  g_array_sort (all, compare_levels);
   guint n = 0, n_above = 0;
   double least = 0;
   for (guint i = 0;
@@ -494,32 +448,25 @@ offer_from_leaves (Places *p, GArray *best, guint n, double use)
   }
 }
 
-static void
-keep (Places *p, uint32_t trunk)
-{
-  const LsLinkUse use = { ls_cluster_resource_name_with (p->c, trunk, &p->names), utilisation_of (p, trunk),
-                          ls_timeline_bytes (p->t, trunk) };
-  g_array_append_val (p->busiest, use);
-}
-
 /* Links of one number at places that are alike: those that are used more are kept; so much, offered. */
 static void
 take (Places *p, const Alike *alike, uint32_t local, GArray *best, guint n, double least)
 {
-  const uint32_t *class_of = ls_timeline_places (p->t);
   uint32_t first = ls_places_resource (&p->at, alike->first, local);
   double use = ls_timeline_bytes (p->t, first) > 0 ? utilisation_of (p, first) : 0;
-  bool is_offered = use == least && alike->first >= p->at.n_hosts;
+  bool is_offered = use == least && (p->is_one || alike->first >= p->at.n_hosts);
   if (use == 0 || (use <= least && !is_offered))
     return;
   for (uint32_t place = alike->first; place <= alike->last; place++) {
     uint32_t trunk = ls_places_resource (&p->at, place, local);
-    if (alike->n > 1 && (class_of[place] != class_of[alike->first] || !may_be_alike (p, place)))
+    if (alike->n > 1 && (p->class_of[place] != p->class_of[alike->first] || !may_be_alike (p, place)))
       continue;
+    char *name = ls_cluster_resource_name_with (p->c, trunk, &p->names);
+    const LsLinkUse own = { name, utilisation_of (p, trunk), ls_timeline_bytes (p->t, trunk) };
     if (is_offered)
-      offer (p, best, n, trunk, ls_cluster_resource_name_with (p->c, trunk, &p->names));
+      offer (p, best, n, trunk, name);
     else
-      keep (p, trunk);
+      g_array_append_val (p->busiest, own);
   }
 }
 
@@ -529,112 +476,66 @@ find_busiest (Places *p)
   guint n_above;
   double least = find_least (p, &n_above);
   g_autoptr (GArray) best = g_array_new (FALSE, FALSE, sizeof (LsLinkUse));
-  offer_hosts (p, best, LS_N_BUSIEST - n_above, least);
-  offer_from_leaves (p, best, LS_N_BUSIEST - n_above, least);
+  if (!p->is_one) {
+    offer_hosts (p, best, LS_N_BUSIEST - n_above, least);
+    offer_from_leaves (p, best, LS_N_BUSIEST - n_above, least);
+  }
   for (guint k = 0; k < G_N_ELEMENTS (p->tiers); k++)
     for (guint i = 0; i < p->tiers[k].alike->len; i++)
       for (uint32_t local = 0; local < p->tiers[k].n_trunks; local++)
         take (p, &g_array_index (p->tiers[k].alike, Alike, i), local, best, LS_N_BUSIEST - n_above, least);
   g_array_append_vals (p->busiest, best->data, best->len);
-  g_array_sort (p->busiest, ls_link_compare_uses);
+  g_array_sort (p->busiest, compare_uses);
 }
 
 static void
-begin (Places *p)
+find_tiers (Places *p)
 {
-  p->groups = ls_link_groups_new ();
-  p->busiest = g_array_new (FALSE, FALSE, sizeof (LsLinkUse));
-  p->tiers[0] = (Tier) { 0, p->at.n_hosts, p->at.trunks_per_host, NULL };
-  p->tiers[1] = (Tier) { p->at.n_hosts, p->at.n_groups, p->at.trunks_per_group, NULL };
-  p->tiers[2] = (Tier) { p->at.n_hosts + p->at.n_groups, p->at.n_pods, p->at.trunks_per_pod, NULL };
-  g_autofree uint32_t *known = ls_timeline_places (p->t) ? g_new0 (uint32_t, ls_places_n (&p->at)) : NULL;
+  const LsPlaces *at = &p->at;
+  p->tiers[0] = (Tier) { 0, at->n_hosts, MIN (at->trunks_per_host, p->t->n_resources), NULL };
+  p->tiers[1] = (Tier) { at->n_hosts, at->n_groups, at->trunks_per_group, NULL };
+  p->tiers[2] = (Tier) { at->n_hosts + at->n_groups, at->n_pods, at->trunks_per_pod, NULL };
+  g_autofree uint32_t *known = p->class_of ? g_new0 (uint32_t, ls_places_n (at)) : NULL;
   for (guint k = 0; k < G_N_ELEMENTS (p->tiers); k++)
     find_alike (p, &p->tiers[k], known);
-}
-
-/* The report by places; false: the cluster has none, or some of it did not run. */
-static bool
-ls_link_use_by_places (LsReport *r, const LsTimeline *t, const LsCluster *c)
-{
-  Places p = { .t = t,
-               .c = c,
-               .window_s = ls_time_to_s (t->window_end - t->window_start),
-               .has_faults = ls_cluster_has_faults (&c->spec) };
-  if (!ls_places_init (&p.at, c) || t->n_resources < p.at.n_trunks)
-    return false;
-  begin (&p);
-  for (guint k = 0; k < G_N_ELEMENTS (p.tiers); k++)
-    tally_tier (&p, &p.tiers[k]);
-  if (p.groups.tallies->len > 0)
-    find_busiest (&p);
-  for (guint k = 0; k < G_N_ELEMENTS (p.tiers); k++)
-    g_array_unref (p.tiers[k].alike);
-  GArray *groups = ls_link_groups_take (&p.groups);
-  r->n_link_groups = groups->len;
-  r->link_groups = (LsLinkGroup *) g_array_free (groups, FALSE);
-  r->n_links = p.busiest->len;
-  r->links = (LsLinkUse *) g_array_free (p.busiest, FALSE);
-  ls_host_names_clear (&p.names);
-  return true;
-}
-
-/* ---- link use ---- */
-
-/* How much of each link a step uses. Trunks only: an HBM is shared like a link but is none. */
-
-/* All links that carry something, most used first; how it fills links and link_groups. */
-/* LsLinkUse, to be unref'ed */
-static GArray *
-ls_link_use_new (const LsTimeline *t, const LsCluster *c)
-{
-  GArray *links = ls_list_new (sizeof (LsLinkUse), ls_clear_text);
-  g_auto (LsHostNames) names = { 0 };
-  double window_s = ls_time_to_s (t->window_end - t->window_start);
-  for (uint32_t i = 0; i < MIN (c->n_trunks, t->n_resources); i++) {
-    if (ls_timeline_bytes (t, i) <= 0)
-      continue;
-    LsLinkUse use = {
-      .name = ls_cluster_resource_name_with (c, i, &names),
-      .utilisation = ls_timeline_bytes (t, i) / (ls_cluster_resource_capacity (c, i) * window_s),
-      .bytes = ls_timeline_bytes (t, i),
-    };
-    g_array_append_val (links, use);
-  }
-  g_array_sort (links, ls_link_compare_uses);
-  return links;
-}
-
-static GArray *
-group_links (const GArray *links)
-{
-  LsLinkGroups groups = ls_link_groups_new ();
-  for (guint i = 0; i < links->len; i++) {
-    const LsLinkUse *use = &g_array_index (links, LsLinkUse, i);
-    guint place;
-    LsLinkTally *tally = ls_link_tally_of (&groups, use->name, &place);
-    ls_link_add_name (tally, use->name);
-    ls_link_add_level (tally->levels, use->utilisation, use->bytes, 1);
-  }
-  return ls_link_groups_take (&groups);
 }
 
 void
 ls_link_use_report (LsReport *r, const LsTimeline *t, const LsCluster *c)
 {
-  if (!ls_link_use_by_places (r, t, c))
-    ls_link_use_report_each (r, t, c);
-}
-
-void
-ls_link_use_report_each (LsReport *r, const LsTimeline *t, const LsCluster *c)
-{
-  GArray *links = ls_link_use_new (t, c), *groups = group_links (links);
-  r->n_link_groups = groups->len;
-  r->link_groups = (LsLinkGroup *) g_array_free (groups, FALSE);
-  if (links->len > LS_N_BUSIEST)
-    g_array_set_size (links, LS_N_BUSIEST);
-  r->n_links = links->len;
-  r->links = (LsLinkUse *) g_array_free (links, FALSE);
+  Places p = { .t = t,
+               .c = c,
+               .window_s = ls_time_to_s (t->window_end - t->window_start),
+               .has_faults = ls_cluster_has_faults (&c->spec),
+               .tallies = g_array_new (FALSE, TRUE, sizeof (LsLinkTally)),
+               .by_pattern = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL),
+               .busiest = g_array_new (FALSE, FALSE, sizeof (LsLinkUse)) };
+  p.is_one = !ls_places_init (&p.at, c) || t->n_resources < p.at.n_trunks;
+  if (p.is_one)
+    p.at = ls_places_one (c);
+  else
+    p.class_of = ls_timeline_places (t);
+  find_tiers (&p);
+  for (guint k = 0; k < G_N_ELEMENTS (p.tiers); k++)
+    tally_tier (&p, &p.tiers[k]);
+  if (p.tallies->len > 0)
+    find_busiest (&p);
+  for (guint k = 0; k < G_N_ELEMENTS (p.tiers); k++)
+    g_array_unref (p.tiers[k].alike);
+  r->n_link_groups = p.tallies->len;
+  r->link_groups = g_new (LsLinkGroup, p.tallies->len);
+  for (guint i = 0; i < p.tallies->len; i++) {
+    LsLinkTally *tally = &g_array_index (p.tallies, LsLinkTally, i);
+    r->link_groups[i] = group_of (tally);
+    g_array_unref (tally->levels);
+  }
+  if (r->n_link_groups > 0)
+    qsort (r->link_groups, r->n_link_groups, sizeof *r->link_groups, compare_groups);
+  r->n_links = p.busiest->len;
+  r->links = (LsLinkUse *) g_array_free (p.busiest, FALSE);
+  g_array_unref (p.tallies);
+  g_hash_table_unref (p.by_pattern);
+  ls_host_names_clear (&p.names);
 }
 
 /* --- every number of a run's result, computed from its timeline ---------------------------------- */

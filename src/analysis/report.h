@@ -169,7 +169,5 @@ char *ls_link_merge (const char *own, const char *other);
 
 /* All links that carry something, most used first; how it fills links and link_groups. */
 void ls_link_use_report (LsReport *r, const LsTimeline *t, const LsCluster *c);
-/* The same, link by link (the plain way). */
-void ls_link_use_report_each (LsReport *r, const LsTimeline *t, const LsCluster *c);
 
 #endif

@@ -403,36 +403,53 @@ cut (const LsCluster *c, uint32_t n, bool nvlink_only, const int8_t *side, Rate 
   return rate == DATA_SHEET && !is_known ? NAN : flow;
 }
 
+/* Of the GPUs of the first n vertices: those of which is_first() is true from the others. */
 static LsBandwidth
-both_cuts (const LsCluster *c, uint32_t n, bool nvlink_only, const int8_t *side)
+bisect (const LsCluster *c, uint32_t n, bool nvlink_only,
+        bool (*is_first) (const LsCluster *, uint32_t, uint32_t), uint32_t half)
 {
+  g_autofree int8_t *side = g_new0 (int8_t, n);
+  for (uint32_t v = 0; v < n; v++)
+    if (vertex (c, v)->kind == LS_NODE_GPU)
+      side[v] = is_first (c, v, half) ? -1 : 1;
   return (LsBandwidth) { cut (c, n, nvlink_only, side, DATA_SHEET), cut (c, n, nvlink_only, side, PAYLOAD) };
 }
 
-static uint32_t
-vertices_of_a_node (const LsCluster *c)
+static bool
+is_below_index (const LsCluster *c, uint32_t v, uint32_t index)
 {
-  uint32_t n = 0;
-  while (n < c->nodes->len && vertex (c, n)->host == 0)
-    n++;
-  return n;
+  return vertex (c, v)->index < index;
 }
 
-/* The least of the axes that halve. */
-static LsBandwidth
-torus_bisection (const LsCluster *c)
+static bool
+is_below_host (const LsCluster *c, uint32_t v, uint32_t host)
+{
+  return vertex (c, v)->host < host;
+}
+
+static bool
+is_below_axis (const LsCluster *c, uint32_t v, uint32_t axis)
 {
   const LsTorusSpec *t = &c->spec.torus;
-  uint32_t n = vertices_of_a_node (c);
-  g_autofree int8_t *side = g_new0 (int8_t, n);
+  return ls_torus_coord (t, vertex (c, v)->index).at[axis] < t->dims[axis] / 2;
+}
+
+/* Of a torus the least of the axes that halve. */
+LsBandwidth
+ls_topo_node_bisection (const LsCluster *c)
+{
+  uint32_t n_gpus = ls_cluster_gpus_of (c, 0), n = 0;
   LsBandwidth least = { INFINITY, INFINITY };
-  for (uint32_t axis = 0; axis < t->n_axes; axis++) {
-    if (t->dims[axis] < 2)
+  if (n_gpus < 2)
+    return (LsBandwidth) { NAN, NAN };
+  while (n < c->nodes->len && vertex (c, n)->host == 0)
+    n++;
+  if (!ls_cluster_traits (&c->spec)->is_slice)
+    return bisect (c, n, has_nvlink_between_all (c), is_below_index, n_gpus / 2);
+  for (uint32_t axis = 0; axis < c->spec.torus.n_axes; axis++) {
+    if (c->spec.torus.dims[axis] < 2)
       continue;
-    for (uint32_t v = 0; v < n; v++)
-      if (vertex (c, v)->kind == LS_NODE_GPU)
-        side[v] = ls_torus_coord (t, vertex (c, v)->index).at[axis] < t->dims[axis] / 2 ? -1 : 1;
-    LsBandwidth here = both_cuts (c, n, true, side);
+    LsBandwidth here = bisect (c, n, true, is_below_axis, axis);
     if (here.payload < least.payload)
       least = here;
   }
@@ -440,31 +457,10 @@ torus_bisection (const LsCluster *c)
 }
 
 LsBandwidth
-ls_topo_node_bisection (const LsCluster *c)
-{
-  if (ls_cluster_gpus_of (c, 0) < 2)
-    return (LsBandwidth) { NAN, NAN };
-  if (ls_cluster_traits (&c->spec)->is_slice)
-    return torus_bisection (c);
-  uint32_t n = vertices_of_a_node (c);
-  g_autofree int8_t *side = g_new0 (int8_t, n);
-  for (uint32_t v = 0; v < n; v++)
-    if (vertex (c, v)->kind == LS_NODE_GPU)
-      side[v] = vertex (c, v)->index < ls_cluster_gpus_of (c, 0) / 2 ? -1 : 1;
-  return both_cuts (c, n, has_nvlink_between_all (c), side);
-}
-
-LsBandwidth
 ls_topo_cluster_bisection (const LsCluster *c)
 {
-  if (c->spec.n_nodes < 2)
-    return (LsBandwidth) { NAN, NAN };
-  uint32_t n = c->nodes->len;
-  g_autofree int8_t *side = g_new0 (int8_t, n);
-  for (uint32_t v = 0; v < n; v++)
-    if (vertex (c, v)->kind == LS_NODE_GPU)
-      side[v] = vertex (c, v)->host < c->spec.n_nodes / 2 ? -1 : 1;
-  return both_cuts (c, n, false, side);
+  return c->spec.n_nodes < 2 ? (LsBandwidth) { NAN, NAN }
+                             : bisect (c, c->nodes->len, false, is_below_host, c->spec.n_nodes / 2);
 }
 
 /* --- kinds of vertices --- */
@@ -518,52 +514,43 @@ ls_topo_trunk_rate (const LsTrunk *trunk)
 /* --- kinds of links --- */
 
 static const char *
-name_in_spec (const LsClusterSpec *s, const LsLinkSpec *link)
+name_of_link (const LsClusterSpec *all, const LsLinkSpec *link)
 {
-  const struct {
-    const LsLinkSpec *link;
-    const char *name;
-  } names[] = {
-    { &s->server.nvlink, "nvlink" },
-    { &s->server.pcie, "pcie" },
-    { &s->server.c2c, "nvlink-c2c" },
-    { &s->server.cpu_interconnect, "cpu interconnect" },
-    { &s->server.cpu_memory, "memory" },
-    { &s->server.nvme, "nvme" },
-    { &s->ici, "ici" },
-    { &s->nics.port, "nic" },
-    { &s->network.spine, "fabric" },
-    { &s->network.core, ls_is_dragonfly (s) ? "global" : "core" },
-  };
-  for (guint i = 0; i < G_N_ELEMENTS (names); i++)
-    if (names[i].link == link)
-      return names[i].name;
-  return link == &s->server.write_bridge || link == &s->server.write_sockets ? "p2p writes" : NULL;
-}
-
-static const char *
-name_of_link (const LsClusterSpec *s, const LsLinkSpec *link)
-{
-  const char *name = NULL;
-  for (uint32_t k = 0; !name && k < ls_cluster_spec_n_kinds (s); k++)
-    name = name_in_spec (ls_cluster_spec_of_kind (s, k), link);
-  return name ? name : "link";
+  for (uint32_t k = 0; k < ls_cluster_spec_n_kinds (all); k++) {
+    const LsClusterSpec *s = ls_cluster_spec_of_kind (all, k);
+    const struct {
+      const LsLinkSpec *link;
+      const char *name;
+    } names[] = {
+      { &s->server.nvlink, "nvlink" },
+      { &s->server.pcie, "pcie" },
+      { &s->server.c2c, "nvlink-c2c" },
+      { &s->server.cpu_interconnect, "cpu interconnect" },
+      { &s->server.cpu_memory, "memory" },
+      { &s->server.nvme, "nvme" },
+      { &s->server.write_bridge, "p2p writes" },
+      { &s->server.write_sockets, "p2p writes" },
+      { &s->ici, "ici" },
+      { &s->nics.port, "nic" },
+      { &s->network.spine, "fabric" },
+      { &s->network.core, ls_is_dragonfly (s) ? "global" : "core" },
+    };
+    for (guint i = 0; i < G_N_ELEMENTS (names); i++)
+      if (names[i].link == link)
+        return names[i].name;
+  }
+  return "link";
 }
 
 static bool
-is_same_link (const LsLinkSpec *x, const LsLinkSpec *y)
+is_alike (const LsTopoLinks *a, const LsTopoLinks *b)
 {
-  if (!x || !y || x == y)
-    return x == y;
-  return x->bandwidth_bytes_per_s == y->bandwidth_bytes_per_s && x->efficiency == y->efficiency
-      && x->latency == y->latency && g_strcmp0 (x->source, y->source) == 0;
-}
-
-static bool
-is_alike (const LsTopoLinks *x, const LsTopoLinks *y)
-{
-  return x->a == y->a && x->b == y->b && x->capacity_bytes_per_s == y->capacity_bytes_per_s
-      && x->latency == y->latency && strcmp (x->name, y->name) == 0 && is_same_link (x->link, y->link);
+  const LsLinkSpec *x = a->link, *y = b->link;
+  bool is_same = x == y
+      || (x && y && x->bandwidth_bytes_per_s == y->bandwidth_bytes_per_s && x->efficiency == y->efficiency
+          && x->latency == y->latency && g_strcmp0 (x->source, y->source) == 0);
+  return is_same && a->a == b->a && a->b == b->b && a->capacity_bytes_per_s == b->capacity_bytes_per_s
+      && a->latency == b->latency && strcmp (a->name, b->name) == 0;
 }
 
 /* What a link is; its row is looked up by this. */

@@ -7,9 +7,9 @@
 #include "show/plot/plots.h"
 #include "show/answers.h"
 
-LS_ANSWER_FORM (to_text, ls_collective_to_text (ls_collective_run_table (data)))
-LS_ANSWER_FORM (to_json, ls_collective_to_json (ls_collective_run_table (data)))
-LS_ANSWER_FORM (to_csv, ls_collective_to_csv (ls_collective_run_table (data)))
+LS_ANSWER_FORM (to_text, ls_collective_to_text (&((const LsCollectiveRun *) data)->table))
+LS_ANSWER_FORM (to_json, ls_collective_to_json (&((const LsCollectiveRun *) data)->table))
+LS_ANSWER_FORM (to_csv, ls_collective_to_csv (&((const LsCollectiveRun *) data)->table))
 LS_ANSWER_FREE (run_free, ls_collective_run_free)
 
 static const LsAnswerForms forms = { to_text, to_json, to_csv, NULL, run_free };
@@ -20,7 +20,7 @@ static const LsAnswerForms message_forms = { to_text, to_json, NULL, NULL, run_f
 static gboolean
 plot (gconstpointer run, const char *path, GError **error)
 {
-  return ls_plot_collective (ls_collective_run_table (run), path, error);
+  return ls_plot_collective (&((const LsCollectiveRun *) run)->table, path, error);
 }
 
 LS_REQUEST_SET (set_knob, ls_collective_spec_set)
@@ -34,8 +34,8 @@ simulate (const LsRequest *r, LsAnswer *a, GError **error)
   LsCollectiveRun *run
       = ls_request_set_own (r, set_knob, &spec, error) ? ls_collective_run_new (&spec, error) : NULL;
   if (run) {
-    ls_override_note_collective (&spec, ls_collective_run_table (run), ls_collective_run_notes (run));
-    ls_answer_note_all (a, ls_collective_run_notes (run));
+    ls_override_note_collective (&spec, &run->table, run->notes);
+    ls_answer_note_all (a, run->notes);
   }
   ls_collective_spec_clear (&spec);
   return run;
@@ -47,7 +47,7 @@ command_collective (const LsRequest *r, LsAnswer *a, GError **error)
   LsCollectiveRun *run = simulate (r, a, error);
   if (!run)
     return FALSE;
-  ls_answer_take (a, run, ls_collective_run_table (run)->messages ? &message_forms : &forms);
+  ls_answer_take (a, run, run->table.messages ? &message_forms : &forms);
   ls_answer_write (a, r, "plot", plot);
   return TRUE;
 }

@@ -17,7 +17,7 @@
 
 typedef struct {
   LsScheduleSpec spec;
-  LsScheduleRun *run; /* one of the two is NULL */
+  LsScheduleView *view; /* one of the two is NULL */
   LsScheduleTable *table;
   guint width; /* 0: as the reader has it */
 } Data;
@@ -27,7 +27,7 @@ data_free (gpointer data)
 {
   Data *s = data;
   ls_schedule_spec_clear (&s->spec);
-  ls_schedule_run_free (s->run);
+  ls_schedule_view_free (s->view);
   ls_schedule_table_free (s->table);
   g_free (s);
 }
@@ -39,40 +39,32 @@ to_text (gconstpointer data, const LsTextStyle *style)
   const Data *s = data;
   guint shown = style->width > 0 ? MIN (style->width, MAX_WIDTH) : DEFAULT_WIDTH;
   const LsScheduleText text = { style->has_color, style->is_ascii, s->width > 0 ? s->width : shown };
-  return s->run ? ls_schedule_to_text (&s->run->view, &text) : ls_schedule_all_to_text (s->table);
+  return s->view ? ls_schedule_to_text (s->view, &text) : ls_schedule_all_to_text (s->table);
 }
 
 static char *
 to_json (gconstpointer data, const LsTextStyle *style)
 {
   const Data *s = data;
-  return s->run ? ls_schedule_to_json (&s->run->view) : ls_schedule_all_to_json (s->table);
+  return s->view ? ls_schedule_to_json (s->view) : ls_schedule_all_to_json (s->table);
 }
 
 static char *
 to_csv (gconstpointer data, const LsTextStyle *style)
 {
   const Data *s = data;
-  return s->run ? ls_schedule_to_csv (&s->run->view) : ls_schedule_all_to_csv (s->table);
-}
-
-static LsDrawing *
-drawing_of (const LsScheduleRun *const *runs, guint n, const char *title)
-{
-  g_autofree const LsScheduleView **views = g_new (const LsScheduleView *, n);
-  for (guint i = 0; i < n; i++)
-    views[i] = &runs[i]->view;
-  return ls_draw_schedules (views, n, title);
+  return s->view ? ls_schedule_to_csv (s->view) : ls_schedule_all_to_csv (s->table);
 }
 
 /* Of the schedules that were named; NULL: of all there is no such picture. */
 static LsDrawing *
 drawing_of_data (const Data *s)
 {
-  if (s->run)
-    return drawing_of ((const LsScheduleRun *const *) &s->run, 1, s->run->view.title);
-  const GPtrArray *runs = s->table->runs;
-  return runs ? drawing_of ((const LsScheduleRun *const *) runs->pdata, runs->len, s->table->title) : NULL;
+  if (s->view)
+    return ls_draw_schedules ((const LsScheduleView *const *) &s->view, 1, s->view->title);
+  const GPtrArray *views = s->table->views;
+  return views ? ls_draw_schedules ((const LsScheduleView *const *) views->pdata, views->len, s->table->title)
+               : NULL;
 }
 
 static void
@@ -80,11 +72,7 @@ page (gconstpointer data, LsPage *page)
 {
   const Data *s = data;
   g_autoptr (LsDrawing) sheet = drawing_of_data (s);
-  ls_page_set_title (page,
-                     s->run      ? s->run->view.title
-                         : sheet ? "pipeline schedules"
-                                 : "all schedules",
-                     NULL);
+  ls_page_set_title (page, s->view ? s->view->title : sheet ? "pipeline schedules" : "all schedules", NULL);
   if (sheet)
     ls_page_take_packed (page, "sheet", ls_drawing_to_svg (sheet));
 }
@@ -168,8 +156,8 @@ make (const LsRequest *r, GError **error)
   if (is_list || ls_request_is_on (r, "all"))
     s->table = ls_schedule_all (&s->spec, error);
   else
-    s->run = ls_schedule_run_new (&s->spec, error);
-  return s->table || s->run ? g_steal_pointer (&s) : NULL;
+    s->view = ls_schedule_view_new (&s->spec, error);
+  return s->table || s->view ? g_steal_pointer (&s) : NULL;
 }
 
 gboolean

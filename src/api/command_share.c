@@ -58,18 +58,18 @@ read_options (const LsRequest *r, LsSharingOptions *o, GError **error)
 {
   static const char *const shortcuts[] = { "off", "auto", "check", NULL };
   static const char *const networks[] = { "flow", "alphabeta", NULL };
-  gint64 steps = o->n_steps, shifts = 0;
-  int fold = (int) o->fold, coarsen = (int) o->coarsen, network = 0;
+  gint64 steps = o->run.n_steps, shifts = 0;
+  int fold = (int) o->run.fold, coarsen = (int) o->run.coarsen, network = 0;
   if (!ls_request_number (r, "steps", 1, 1000, &steps, error)
       || !ls_request_number (r, "shift", 2, 4096, &shifts, error)
       || !choose (r, "network", networks, &network, error) || !choose (r, "fold", shortcuts, &fold, error)
       || !choose (r, "coarsen", shortcuts, &coarsen, error))
     return FALSE;
-  o->n_steps = (uint32_t) steps;
+  o->run.n_steps = (uint32_t) steps;
   o->n_shifts = (guint) shifts;
-  o->network = network == 0 ? LS_NETWORK_FLOW : LS_NETWORK_ALPHABETA;
-  o->fold = (LsShortcut) fold;
-  o->coarsen = (LsShortcut) coarsen;
+  o->run.network = network == 0 ? LS_NETWORK_FLOW : LS_NETWORK_ALPHABETA;
+  o->run.fold = (LsShortcut) fold;
+  o->run.coarsen = (LsShortcut) coarsen;
   return TRUE;
 }
 

@@ -12,7 +12,7 @@
  * so far, by its lower bound (exec/shortcuts/plan_bound.h), is not simulated.
  *
  * On nodes of several kinds the GPUs are also taken kind after kind, and where stages are on kinds that
- * differ in speed, each order is tried with layers dealt by speed too (place_swaps.c), and where replicas
+ * differ in speed, each order is tried with layers dealt by speed too, and where replicas
  * do, with micro-batches dealt so. From the best of these a layer or a micro-batch at a time moves to another
  * stage or replica, behind the swaps. What does not fit into the
  * memory of a rank's own GPU is refused, unless the job as given does not fit either.

@@ -37,12 +37,11 @@ label_of (guint scale, const LsClusterSpec *cluster)
   return g_intern_string (label);
 }
 
-/* Each run has a place of its own: [parameter][down, up]. */
+/* Each run has a place of its own: of each parameter down, then up. */
 typedef struct {
   const LsJobResult *r;
-  const LsHardware *hardware;
   LsRunOptions options;
-  double step_s[LS_N_SCALES][2];
+  LsSensitivity *rows;
   GError *errors[2 * LS_N_SCALES];
 } ScaledRuns;
 
@@ -53,53 +52,42 @@ run_scaled (guint i, gpointer data)
   guint scale = i / 2, up = i % 2;
   GError **error = &runs->errors[i];
   LsScaled x;
-  ls_scaled_init (&x, &runs->r->cluster->spec, runs->hardware, &runs->options.host, (LsScale) scale,
+  ls_scaled_init (&x, &runs->r->cluster->spec, runs->r->hardware, &runs->options.host, (LsScale) scale,
                   up ? 1 + PERCENT : 1 - PERCENT);
   const LsHardware scaled = { x.spec, x.calibration, x.nccl };
   LsRunOptions options = runs->options;
   options.host = x.host;
   g_autoptr (LsTimeline) t = ls_rerun (runs->r, &scaled, &options, NULL, error);
   if (t)
-    runs->step_s[scale][up] = ls_rerun_step_s (t);
+    *(up ? &runs->rows[scale].up_s : &runs->rows[scale].down_s) = ls_rerun_step_s (t);
   ls_scaled_clear (&x);
-}
-
-static gboolean
-check_scaled (ScaledRuns *runs, GError **error)
-{
-  guint n = 2 * LS_N_SCALES, failed = ls_parallel_first_error (runs->errors, n, error);
-  if (failed < n)
-    g_prefix_error (error, "%s a percent %s: ", label_of (failed / 2, &runs->r->cluster->spec),
-                    failed % 2 ? "up" : "down");
-  return failed == n;
 }
 
 LsSensitivityTable *
 ls_sensitivity_new (const LsJobSpec *spec, const LsJobResult *r, guint n_threads, GError **error)
 {
-  ScaledRuns runs = { .r = r, .hardware = r->hardware };
+  g_autoptr (LsSensitivityTable) table = g_new (LsSensitivityTable, 1);
+  *table = (LsSensitivityTable) { ls_job_result_step_time_s (r), LS_N_SCALES,
+                                  g_new0 (LsSensitivity, LS_N_SCALES) };
+  ScaledRuns runs = { .r = r, .rows = table->rows };
   if (!ls_hardware_check_alike (&r->cluster->spec, "--sensitivity", error)
       || !ls_rerun_options (spec, r, &runs.options, error))
     return NULL;
   ls_parallel (2 * LS_N_SCALES, n_threads, run_scaled, &runs, NULL);
-  if (!check_scaled (&runs, error))
+  guint failed = ls_parallel_first_error (runs.errors, 2 * LS_N_SCALES, error);
+  if (failed < 2 * LS_N_SCALES) {
+    g_prefix_error (error, "%s a percent %s: ", label_of (failed / 2, &r->cluster->spec),
+                    failed % 2 ? "up" : "down");
     return NULL;
-
-  LsSensitivityTable *table = g_new (LsSensitivityTable, 1);
-  *table = (LsSensitivityTable) { ls_job_result_step_time_s (r), LS_N_SCALES,
-                                  g_new0 (LsSensitivity, LS_N_SCALES) };
-  for (guint i = 0; i < LS_N_SCALES; i++) {
-    double down_s = runs.step_s[i][0], up_s = runs.step_s[i][1], per_percent = (up_s - down_s) / 2;
-    table->rows[i] = (LsSensitivity) {
-      .parameter = parameters[i].key,
-      .label = label_of (i, &r->cluster->spec),
-      .elasticity = per_percent / (PERCENT * table->step_s),
-      .seconds_per_percent = per_percent,
-      .up_s = up_s,
-      .down_s = down_s,
-    };
   }
-  return table;
+  for (guint i = 0; i < LS_N_SCALES; i++) {
+    LsSensitivity *row = &table->rows[i];
+    row->parameter = parameters[i].key;
+    row->label = label_of (i, &r->cluster->spec);
+    row->seconds_per_percent = (row->up_s - row->down_s) / 2;
+    row->elasticity = row->seconds_per_percent / (PERCENT * table->step_s);
+  }
+  return g_steal_pointer (&table);
 }
 
 void
@@ -243,22 +231,18 @@ find_links (Parts *p)
   }
 }
 
+/* Accelerators, and the nodes that have some of the job's. */
 static void
 find_gpus (Parts *p)
 {
-  for (uint32_t rank = 0; rank < p->r->plan->n_ranks; rank++)
-    add_part (p, g_strdup_printf ("%u", ls_timeline_representative (p->r->timeline, rank)), rank);
-}
-
-static void
-find_nodes (Parts *p)
-{
   const LsJobResult *r = p->r;
-  uint32_t n = r->cluster->spec.n_nodes;
-  g_autofree bool *is_used = g_new0 (bool, n);
-  for (uint32_t rank = 0; rank < r->plan->n_ranks; rank++)
+  g_autofree bool *is_used = g_new0 (bool, r->cluster->spec.n_nodes);
+  for (uint32_t rank = 0; rank < r->plan->n_ranks; rank++) {
     is_used[node_of (r, rank)] = true;
-  for (uint32_t node = 0; node < n; node++)
+    if (p->kind == LS_FAULT_GPU)
+      add_part (p, g_strdup_printf ("%u", ls_timeline_representative (r->timeline, rank)), rank);
+  }
+  for (uint32_t node = 0; node < r->cluster->spec.n_nodes && p->kind == LS_FAULT_NODE; node++)
     if (is_used[node])
       add_part (p, g_strdup (p->classes[node]), node);
 }
@@ -266,14 +250,13 @@ find_nodes (Parts *p)
 static void
 parts_init (Parts *p, const LsJobResult *r, const LsFaultAsk *ask, bool is_each)
 {
-  static void (*const find[LS_N_FAULT_KINDS]) (Parts * p) = { find_links, find_gpus, find_nodes };
   *p = (Parts) { .r = r,
                  .kind = ask->kind,
                  .is_each = is_each,
                  .groups = ls_list_new (sizeof (Group), ls_clear_text),
                  .of_key = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL) };
   find_classes (p);
-  find[ask->kind](p);
+  (p->kind == LS_FAULT_LINK ? find_links : find_gpus) (p);
 }
 
 static void
@@ -433,13 +416,11 @@ ls_fault_table_new (const LsJobSpec *spec, const LsJobResult *r, const LsFaultAs
   FaultRuns runs = { .r = r, .ask = ask };
   if (!ls_rerun_options (spec, r, &runs.options, error))
     return NULL;
-  GError *failed = NULL;
+  g_autoptr (GError) failed = NULL;
   g_autofree double *slow
       = runs.options.stragglers ? ls_slow_factors (runs.options.stragglers, r->plan->n_ranks, &failed) : NULL;
-  if (failed) {
-    g_propagate_error (error, failed);
-    return NULL;
-  }
+  if (failed)
+    return ls_fail_null (error, (LsErrorCode) failed->code, "%s", failed->message);
   runs.slow = slow;
   Parts parts;
   parts_init (&parts, r, ask, spec->options.fold == LS_SHORTCUT_OFF);
@@ -477,12 +458,6 @@ typedef struct {
   uint32_t busiest;
 } Tier;
 
-static bool
-is_switch (uint32_t kind)
-{
-  return kind >= LS_NODE_LEAF;
-}
-
 static Tier *
 tier_of (GArray *tiers, uint32_t from, uint32_t to)
 {
@@ -506,7 +481,8 @@ find_crowding (const LsTimeline *t, const LsCluster *c, LsEcmpDraw *draw)
     const LsLink *link = &g_array_index (c->links, LsLink, i);
     uint32_t from = g_array_index (c->nodes, LsTopoNode, link->from).kind,
              to = g_array_index (c->nodes, LsTopoNode, link->to).kind;
-    if (!is_switch (from) || !is_switch (to) || is_seen[link->trunk] || link->trunk >= t->n_resources)
+    bool is_of_switches = from >= LS_NODE_LEAF && to >= LS_NODE_LEAF;
+    if (!is_of_switches || is_seen[link->trunk] || link->trunk >= t->n_resources)
       continue;
     is_seen[link->trunk] = true;
     Tier *tier = tier_of (tiers, from, to);
@@ -623,13 +599,6 @@ without (const char *name, const GPtrArray *changes, guint i)
   return g_string_free (out, FALSE);
 }
 
-/* "node.nics.link.bandwidth" of "node.nics.link.bandwidth=100GB/s". */
-static char *
-key_of (const char *change)
-{
-  return g_strndup (change, strcspn (change, "="));
-}
-
 static bool
 is_size (const char *change)
 {
@@ -664,33 +633,18 @@ reason_of (const char *key, bool is_link, double bytes)
   return "what crosses such links is limited elsewhere (--critical-path and --sensitivity show where)";
 }
 
-static bool
-is_same_link (const LsLinkSpec *a, const LsLinkSpec *b)
-{
-  return a->bandwidth_bytes_per_s == b->bandwidth_bytes_per_s && a->efficiency == b->efficiency
-      && a->latency == b->latency;
-}
-
 /* A figure of the accelerator, by the last part of its key. */
 static bool
 is_same_figure (const LsGpu *a, const LsGpu *b, const char *key)
 {
+  static const gsize sizes[] = {
+    [LS_FIELD_BYTES] = sizeof (uint64_t), [LS_FIELD_UINT] = sizeof (uint32_t),
+    [LS_FIELD_BOOL] = sizeof (bool),      [LS_FIELD_DOUBLE] = sizeof (double),
+    [LS_FIELD_RATE] = sizeof (double),    [LS_FIELD_FLOPS] = sizeof (double),
+  };
   const LsField *f = ls_field_find (ls_gpu_fields, key);
-  const char *x = (const char *) a, *y = (const char *) b;
-  switch (f ? f->kind : LS_FIELD_IGNORED) {
-  case LS_FIELD_BYTES:
-    return memcmp (x + f->offset, y + f->offset, sizeof (uint64_t)) == 0;
-  case LS_FIELD_UINT:
-    return memcmp (x + f->offset, y + f->offset, sizeof (uint32_t)) == 0;
-  case LS_FIELD_BOOL:
-    return memcmp (x + f->offset, y + f->offset, sizeof (bool)) == 0;
-  case LS_FIELD_DOUBLE:
-  case LS_FIELD_RATE:
-  case LS_FIELD_FLOPS:
-    return memcmp (x + f->offset, y + f->offset, sizeof (double)) == 0;
-  default:
-    return false;
-  }
+  gsize size = f && f->kind < G_N_ELEMENTS (sizes) ? sizes[f->kind] : 0;
+  return size > 0 && memcmp ((const char *) a + f->offset, (const char *) b + f->offset, size) == 0;
 }
 
 /* Whether the cluster has that value without the change too. other: its name without. */
@@ -701,9 +655,10 @@ is_said_already (const char *key, const LsClusterSpec *spec, const char *other)
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   if (!ls_cluster_load (other, &without, diags))
     return false;
-  const LsLinkSpec *link = ls_cluster_link_at (spec, key), *same = ls_cluster_link_at (&without, key);
-  bool is = link && same
-      ? is_same_link (link, same)
+  const LsLinkSpec *a = ls_cluster_link_at (spec, key), *b = ls_cluster_link_at (&without, key);
+  bool is = a && b
+      ? a->bandwidth_bytes_per_s == b->bandwidth_bytes_per_s && a->efficiency == b->efficiency
+          && a->latency == b->latency
       : g_str_has_prefix (key, "gpu.") && is_same_figure (&spec->gpu, &without.gpu, key + strlen ("gpu."));
   ls_cluster_spec_clear (&without);
   return is;
@@ -714,7 +669,7 @@ static void
 add_note (GPtrArray *notes, const char *change, const char *other, const LsClusterSpec *spec,
           const LsJobResult *r)
 {
-  g_autofree char *key = key_of (change);
+  g_autofree char *key = g_strndup (change, strcspn (change, "="));
   const LsLinkSpec *link = ls_cluster_link_at (spec, key);
   double bytes = link && r ? carried_bytes (r, link) : -1;
   const char *reason = is_said_already (key, spec, other) ? "that is what it is without it"
@@ -724,15 +679,23 @@ add_note (GPtrArray *notes, const char *change, const char *other, const LsClust
 
 /* --- jobs -------------------------------------------------------------------------------- */
 
+/* The job on another cluster. */
+static LsJobResult *
+run_on (const LsJobSpec *spec, char *cluster, uint32_t n_nodes, GError **error)
+{
+  LsJobSpec other = *spec; /* borrows all else */
+  other.cluster = cluster;
+  other.n_nodes = n_nodes;
+  other.options.steady = true;
+  other.network = spec->network == LS_JOB_NETWORK_ALL ? LS_JOB_NETWORK_FLOW : spec->network;
+  return ls_job_spec_run (&other, error);
+}
+
 /* The step, what a GPU can hold and what it must are the same with another cluster. */
 static bool
 is_same_job (const LsJobSpec *spec, const LsJobResult *r, char *cluster)
 {
-  LsJobSpec other = *spec; /* borrows all else */
-  other.cluster = cluster;
-  other.options.steady = true;
-  other.network = spec->network == LS_JOB_NETWORK_ALL ? LS_JOB_NETWORK_FLOW : spec->network;
-  g_autoptr (LsJobResult) x = ls_job_spec_run (&other, NULL);
+  g_autoptr (LsJobResult) x = run_on (spec, cluster, spec->n_nodes, NULL);
   return x && x->report.step_time_s == r->report.step_time_s
       && x->report.capacity_bytes == r->report.capacity_bytes
       && x->report.context_bytes == r->report.context_bytes
@@ -748,12 +711,8 @@ note_size (const LsJobSpec *spec, const LsJobResult *r, const char *change, GPtr
   uint32_t has = r->cluster->spec.n_nodes;
   if (spec->n_nodes > 0 || asked <= has || asked > UINT32_MAX)
     return;
-  LsJobSpec other = *spec; /* borrows all else */
-  other.n_nodes = (uint32_t) asked;
-  other.options.steady = true;
-  other.network = spec->network == LS_JOB_NETWORK_ALL ? LS_JOB_NETWORK_FLOW : spec->network;
   g_autoptr (GError) error = NULL;
-  g_autoptr (LsJobResult) x = ls_job_spec_run (&other, &error);
+  g_autoptr (LsJobResult) x = run_on (spec, spec->cluster, (uint32_t) asked, &error);
   if (x && x->report.step_time_s == r->report.step_time_s)
     return;
   g_autofree char *words
@@ -761,7 +720,7 @@ note_size (const LsJobSpec *spec, const LsJobResult *r, const char *change, GPtr
   ls_note (notes,
            "%s changes nothing: the job is simulated on the nodes that it "
            "takes (%u); --nodes %u%s",
-           change, has, other.n_nodes, words);
+           change, has, (uint32_t) asked, words);
 }
 
 void
@@ -786,7 +745,7 @@ is_same_table (const LsCollectiveSpec *spec, const LsCollectiveTable *table, cha
   LsCollectiveSpec other = *spec; /* borrows all else */
   other.cluster = cluster;
   g_autoptr (LsCollectiveRun) run = ls_collective_run_new (&other, NULL);
-  const LsCollectiveTable *t = run ? ls_collective_run_table (run) : NULL;
+  const LsCollectiveTable *t = run ? &run->table : NULL;
   bool same = t && t->n_rows == table->n_rows;
   for (guint i = 0; same && i < t->n_rows; i++)
     same = t->rows[i].time == table->rows[i].time;

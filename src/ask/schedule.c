@@ -281,26 +281,26 @@ ls_schedule_count (bool is_searched)
 /* --- by name or from a file ------------------------------------------------------------------------- */
 
 void
-ls_schedule_run_free (LsScheduleRun *run)
+ls_schedule_view_free (LsScheduleView *v)
 {
-  if (!run)
+  if (!v)
     return;
-  g_free ((char *) run->view.title);
-  ls_orders_free ((LsOrders *) run->view.orders);
-  ls_sched_eval_free ((LsSchedEval *) run->view.eval);
-  g_clear_pointer (&run->view.assumptions, g_array_unref);
-  g_free (run);
+  g_free ((char *) v->title);
+  ls_orders_free ((LsOrders *) v->orders);
+  ls_sched_eval_free ((LsSchedEval *) v->eval);
+  g_clear_pointer (&v->assumptions, g_array_unref);
+  g_free (v);
 }
 
 #include "ask/schedule_title_text.h"
 
 /* Takes orders and eval. */
-static LsScheduleRun *
-run_of (const char *name, bool is_searched, const LsSchedTimes *times, bool has_unit, LsOrders *orders,
-        LsSchedEval *eval)
+static LsScheduleView *
+view_of (const char *name, bool is_searched, const LsSchedTimes *times, bool has_unit, LsOrders *orders,
+         LsSchedEval *eval)
 {
-  LsScheduleRun *run = g_new0 (LsScheduleRun, 1);
-  run->view = (LsScheduleView) {
+  LsScheduleView *v = g_new (LsScheduleView, 1);
+  *v = (LsScheduleView) {
     .title = schedule_title (name, &orders->layout),
     .orders = orders,
     .eval = eval,
@@ -309,7 +309,7 @@ run_of (const char *name, bool is_searched, const LsSchedTimes *times, bool has_
     .has_unit = has_unit,
     .is_searched = is_searched,
   };
-  return run;
+  return v;
 }
 
 /* ---- by name ---- */
@@ -318,19 +318,14 @@ run_of (const char *name, bool is_searched, const LsSchedTimes *times, bool has_
 static const LsSched *
 ls_schedule_named (const char *name, GError **error)
 {
-  const LsSched *sched = ls_sched_find (name);
-  if (sched)
-    return sched;
   g_autoptr (GPtrArray) names = g_ptr_array_new ();
-  g_autoptr (GString) list = g_string_new (NULL);
-  for (guint i = 0; (sched = ls_sched_at (i)); i++) {
-    g_ptr_array_add (names, (gpointer) sched->name);
-    g_string_append_printf (list, "%s\"%s\"", i > 0 ? ", " : "", sched->name);
-  }
+  const LsSched *sched = ls_sched_find (name), *other;
+  for (guint i = 0; (other = ls_sched_at (i)); i++)
+    g_ptr_array_add (names, (gpointer) other->name);
   g_ptr_array_add (names, NULL);
-  g_autofree char *hint = ls_did_you_mean (name, (const char *const *) names->pdata);
-  return ls_fail_null (error, LS_ERROR_USAGE, "--schedule: expected one of %s; got \"%s\"%s", list->str, name,
-                       hint);
+  if (!sched)
+    ls_fail_word (error, "--schedule", name, (const char *const *) names->pdata);
+  return sched;
 }
 
 static gboolean
@@ -434,8 +429,8 @@ assume (const LsScheduleSpec *s, const LsSchedTimes *times, bool has_unit, const
   return all;
 }
 
-LsScheduleRun *
-ls_schedule_run_new (const LsScheduleSpec *s, GError **error)
+LsScheduleView *
+ls_schedule_view_new (const LsScheduleSpec *s, GError **error)
 {
   LsSchedTimes times;
   bool has_unit;
@@ -456,10 +451,10 @@ ls_schedule_run_new (const LsScheduleSpec *s, GError **error)
         s->schedule);
   }
   bool is_searched = !schedule_is_path (s->schedule) && ls_sched_is_searched (ls_sched_find (s->schedule));
-  LsScheduleRun *run
-      = run_of (s->schedule, is_searched, &times, has_unit, orders, ls_orders_eval (orders, &times));
-  run->view.assumptions = assume (s, &times, has_unit, orders);
-  return run;
+  LsScheduleView *v
+      = view_of (s->schedule, is_searched, &times, has_unit, orders, ls_orders_eval (orders, &times));
+  v->assumptions = assume (s, &times, has_unit, orders);
+  return v;
 }
 
 /* ---- all schedules for the same job ---- */
@@ -608,20 +603,7 @@ read_job (const LsScheduleSpec *s, LsSchedShape *ret_job, bool *ret_has_unit, GE
 
 /* --- those that are named --- */
 
-/* Whether one of them has the only knob of that spec. */
-static gboolean
-heeds_knob (const LsScheduleSpec *only, const GPtrArray *scheds, GError **error)
-{
-  g_autoptr (GError) refusal = NULL;
-  for (guint i = 0; i < scheds->len; i++) {
-    g_clear_error (&refusal);
-    if (ls_schedule_spec_fits (only, scheds->pdata[i], &refusal))
-      return TRUE;
-  }
-  g_propagate_error (error, g_steal_pointer (&refusal));
-  return FALSE;
-}
-
+/* Whether one of them has each knob that was given. */
 static gboolean
 heed_knobs (const LsScheduleSpec *s, const GPtrArray *scheds, GError **error)
 {
@@ -629,9 +611,18 @@ heed_knobs (const LsScheduleSpec *s, const GPtrArray *scheds, GError **error)
                                    { .waves = s->waves, .rounds = -1 },
                                    { .pipes = s->pipes, .rounds = -1 },
                                    { .rounds = s->rounds } };
-  for (guint i = 0; i < G_N_ELEMENTS (knobs); i++)
-    if (!heeds_knob (&knobs[i], scheds, error))
+  for (guint i = 0; i < G_N_ELEMENTS (knobs); i++) {
+    g_autoptr (GError) refusal = NULL;
+    bool is_heeded = false;
+    for (guint k = 0; k < scheds->len && !is_heeded; k++) {
+      g_clear_error (&refusal);
+      is_heeded = ls_schedule_spec_fits (&knobs[i], scheds->pdata[k], &refusal);
+    }
+    if (!is_heeded) {
+      g_propagate_error (error, g_steal_pointer (&refusal));
       return FALSE;
+    }
+  }
   return TRUE;
 }
 
@@ -652,32 +643,23 @@ named (const char *names, GError **error)
   return g_steal_pointer (&scheds);
 }
 
-static GPtrArray *
-all_scheds (void)
-{
-  GPtrArray *scheds = g_ptr_array_new ();
-  const LsSched *sched;
-  for (guint i = 0; (sched = ls_sched_at (i)); i++)
-    g_ptr_array_add (scheds, (gpointer) sched);
-  return scheds;
-}
-
 /* NULL: the spec is not of several. */
 static GPtrArray *
 chosen (const LsScheduleSpec *s, GError **error)
 {
-  if (!s->schedule)
-    return all_scheds ();
-  if (!ls_schedule_is_list (s->schedule))
+  if (s->schedule && !ls_schedule_is_list (s->schedule))
     return ls_fail_null (error, LS_ERROR_USAGE, "expected --schedule or --all; got both");
-  g_autoptr (GPtrArray) scheds = named (s->schedule, error);
+  g_autoptr (GPtrArray) scheds = s->schedule ? named (s->schedule, error) : g_ptr_array_new ();
+  const LsSched *sched;
+  for (guint i = 0; !s->schedule && (sched = ls_sched_at (i)); i++)
+    g_ptr_array_add (scheds, (gpointer) sched);
   return scheds && heed_knobs (s, scheds, error) ? g_steal_pointer (&scheds) : NULL;
 }
 
 static gboolean
 add_row (LsScheduleTable *table, Fit *fit, GError **error)
 {
-  if (fit->rule && table->runs)
+  if (fit->rule && table->views)
     return ls_fail (error, LS_ERROR_CONFLICT, "%s: %s", fit->sched->name, fit->rule);
   if (!fit->rule && !ls_schedule_check_size (n_cells_of (fit), &fit->shape.times, error))
     return FALSE;
@@ -685,10 +667,10 @@ add_row (LsScheduleTable *table, Fit *fit, GError **error)
   LsSchedEval *eval = fit->rule ? NULL : evaluate (fit, &orders);
   LsScheduleRow row = row_of (fit, orders, eval);
   g_array_append_val (table->rows, row);
-  if (table->runs) {
-    g_ptr_array_add (table->runs,
-                     run_of (fit->sched->name, ls_sched_is_searched (fit->sched), &fit->shape.times,
-                             table->has_unit, orders, eval));
+  if (table->views) {
+    g_ptr_array_add (table->views,
+                     view_of (fit->sched->name, ls_sched_is_searched (fit->sched), &fit->shape.times,
+                              table->has_unit, orders, eval));
     return TRUE;
   }
   ls_orders_free (orders);
@@ -710,7 +692,7 @@ ls_schedule_all (const LsScheduleSpec *s, GError **error)
   table->has_unit = has_unit;
   table->memory_limit = s->memory_limit;
   table->rows = g_array_new (FALSE, FALSE, sizeof (LsScheduleRow));
-  table->runs = s->schedule ? g_ptr_array_new_with_free_func ((GDestroyNotify) ls_schedule_run_free) : NULL;
+  table->views = s->schedule ? g_ptr_array_new_with_free_func ((GDestroyNotify) ls_schedule_view_free) : NULL;
   for (guint i = 0; i < scheds->len; i++) {
     Fit fit = fit_schedule (scheds->pdata[i], &job);
     has_vpp = has_vpp || fit.shape.vpp == s->vpp;
@@ -731,7 +713,7 @@ ls_schedule_table_free (LsScheduleTable *table)
   g_free (table->title);
   g_clear_pointer (&table->rows, g_array_unref);
   g_clear_pointer (&table->assumptions, g_array_unref);
-  g_clear_pointer (&table->runs, g_ptr_array_unref);
+  g_clear_pointer (&table->views, g_ptr_array_unref);
   g_free (table);
 }
 

@@ -23,7 +23,7 @@
  * of whole numbers and less, stay whole. */
 #define LS_SCHEDULE_ONE ((LsTime) 72072000)
 
-/* All borrowed. */
+/* title, orders, eval and assumptions are owned. */
 typedef struct {
   const char *title; /* "1f1b: 4 ranks, 8 micro-batches" */
   const LsOrders *orders;
@@ -79,16 +79,12 @@ typedef struct {
 } LsScheduleRow;
 
 typedef struct {
-  LsScheduleView view; /* title, orders, eval and assumptions are owned */
-} LsScheduleRun;
-
-typedef struct {
   char *title;
   bool has_unit;       /* as of LsScheduleView */
   double memory_limit; /* micro-batches of a rank's full activations, by halves; 0: none */
   GArray *rows;        /* LsScheduleRow */
   GArray *assumptions; /* LsAssumption, as of LsScheduleView */
-  GPtrArray *runs;     /* LsScheduleRun, one a row, of schedules that were named; NULL: all there are */
+  GPtrArray *views;    /* LsScheduleView, one a row, of schedules that were named; NULL: all there are */
 } LsScheduleTable;
 
 /* A searched order keeps the limit; a fixed one may not. */
@@ -115,15 +111,14 @@ void ls_schedule_spec_clear (LsScheduleSpec *spec);
  * LS_ERROR_USAGE; spec is then unchanged. */
 bool ls_schedule_spec_set (LsScheduleSpec *spec, const char *key, const char *value, LsDiagList *diags);
 
-/* Whether the schedule has the knobs that were given: LS_ERROR_CONFLICT. */
 bool ls_schedule_is_list (const char *text); /* of names, more than one */
 
 /* LS_ERROR_USAGE: what is missing, an unknown name; LS_ERROR_INPUT: the file;
  * LS_ERROR_CONFLICT: the rule that is broken; LS_ERROR_LIMIT. Free with
- * ls_schedule_run_free(). */
-LsScheduleRun *ls_schedule_run_new (const LsScheduleSpec *spec, GError **error);
-void ls_schedule_run_free (LsScheduleRun *run); /* NULL allowed */
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsScheduleRun, ls_schedule_run_free)
+ * ls_schedule_view_free(). */
+LsScheduleView *ls_schedule_view_new (const LsScheduleSpec *spec, GError **error);
+void ls_schedule_view_free (LsScheduleView *view); /* NULL allowed */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsScheduleView, ls_schedule_view_free)
 
 /* ask/schedule.c: every schedule, or those that the spec names, for its ranks, micro-batches
  * and times, each with the chunks that it needs, by default 2 where it leaves a choice: V chunks

@@ -14,21 +14,10 @@
 void
 ls_sharing_options_init (LsSharingOptions *o)
 {
-  LsRunOptions run;
-  ls_run_options_init (&run);
-  *o = (LsSharingOptions) { .n_steps = 8,
-                            .fold = LS_SHORTCUT_AUTO,
-                            .coarsen = LS_SHORTCUT_AUTO,
-                            .network = run.network,
-                            .max_memory_bytes = run.max_memory_bytes };
-}
-
-static void
-link_clear (gpointer link)
-{
-  LsSharingLink *l = link;
-  g_free (l->name);
-  g_free (l->uses);
+  o->n_shifts = 0;
+  ls_run_options_init (&o->run);
+  o->run.n_steps = 8;
+  o->run.fold = o->run.coarsen = LS_SHORTCUT_AUTO;
 }
 
 void
@@ -36,25 +25,12 @@ ls_sharing_free (LsSharing *s)
 {
   if (!s)
     return;
-  for (guint i = 0; i < s->n_jobs; i++) {
-    g_free (s->jobs[i].name);
-    g_free (s->jobs[i].what);
-    g_free (s->jobs[i].nodes);
+  for (guint i = 0; i < s->n_jobs; i++)
     g_clear_pointer (&s->jobs[i].assumptions, g_array_unref);
-  }
-  for (guint i = 0; i < s->n_traffic; i++) {
-    g_free (s->traffic[i].name);
-    g_free (s->traffic[i].from);
-    g_free (s->traffic[i].to);
-  }
-  g_free (s->traffic);
-  g_free (s->jobs);
-  g_free (s->cluster);
   g_clear_pointer (&s->links, g_array_unref);
   g_clear_pointer (&s->shifts, g_array_unref);
-  g_free (s->packed_s);
-  g_strfreev (s->packed_nodes);
   g_clear_pointer (&s->notes, g_ptr_array_unref);
+  ls_arena_free (s->arena);
   g_free (s);
 }
 
@@ -123,15 +99,6 @@ static const char *const common[]
 /* What sets defaults comes first (job/job.h). */
 static const char *const sets_defaults[] = { "for", "software", "model", "from", "strategy", NULL };
 
-static bool
-has_option (const SharedJobs *jobs, guint i, const char *key)
-{
-  for (char **o = entry (jobs, i)->options; o && *o; o++)
-    if (g_str_has_prefix (*o, key) && (*o)[strlen (key)] == '=')
-      return true;
-  return false;
-}
-
 /* A rule of a strategy begins with what it is about, and belongs there, without its beginning. */
 static void
 tell_one (const SharedJobs *jobs, guint i, const char *key, bool is_option, LsErrorCode code,
@@ -143,7 +110,9 @@ tell_one (const SharedJobs *jobs, guint i, const char *key, bool is_option, LsEr
   const char *colon = text[0] == '/' && !is_option ? strstr (text, ": ") : NULL;
   if (colon)
     about = g_strndup (text + 1, (gsize) (colon - text - 1));
-  bool is_there = about && strcmp (key, "options") == 0 && has_option (jobs, i, about);
+  bool is_there = false;
+  for (char **o = entry (jobs, i)->options; about && strcmp (key, "options") == 0 && o && *o; o++)
+    is_there |= g_str_has_prefix (*o, about) && (*o)[strlen (about)] == '=';
   if (is_there)
     text = colon + strlen (": "); /* the place says it */
   ls_jobs_diag (&jobs->file, i, is_there ? about : key, is_option || is_there, code, text, diags);
@@ -326,14 +295,6 @@ shared_job_has_room (const SharedJobs *jobs, guint i, const uint32_t *nodes)
   return true;
 }
 
-/* A list that names a node twice, or one that there is not. */
-static gboolean
-check_list (const SharedJobs *jobs, guint i, GError **error)
-{
-  g_autofree uint32_t *gpus = g_new (uint32_t, 1);
-  return ls_allocation_gpus (jobs->jobs[i].allocation, &jobs->cluster->spec, 1, gpus, error);
-}
-
 /* --- one job -------------------------------------------------------------------------------- */
 
 /* Lowered as if it had a cluster of its nodes to itself. */
@@ -345,7 +306,7 @@ prepare (SharedJobs *jobs, guint i, LsJobSpec *spec, const LsSharingOptions *opt
   spec->n_nodes = spec->n_of_nodes = j->allocation->n_seats;
   spec->of_nodes = nodes;
   spec->has_no_faults = true; /* which are of the cluster's nodes, not of its own */
-  spec->options.max_memory_bytes = options->max_memory_bytes;
+  spec->options.max_memory_bytes = options->run.max_memory_bytes;
   j->job = ls_job_spec_prepare (spec, error);
   spec->of_nodes = NULL;
   LsRunOptions run;
@@ -354,24 +315,23 @@ prepare (SharedJobs *jobs, guint i, LsJobSpec *spec, const LsSharingOptions *opt
   ls_job_hardware (j->job, j->job->hardware, &run, &j->chosen);
   ls_host_costs_default (&j->host);
   ls_job_host (j->job->hardware, &j->job->strategy, &j->host);
-  GError *failed = NULL;
+  g_autoptr (GError) failed = NULL;
   LsPlan *plan = j->job->plan;
-  if (run.stragglers)
-    j->slow = ls_slow_factors (run.stragglers, plan->n_ranks, &failed);
-  if (failed) {
-    g_propagate_error (error, failed);
-    return FALSE;
-  }
+  j->slow = run.stragglers ? ls_slow_factors (run.stragglers, plan->n_ranks, &failed) : NULL;
+  if (failed)
+    return ls_fail (error, (LsErrorCode) failed->code, "%s", failed->message);
   j->own = g_memdup2 (ls_plan_gpus (plan), plan->n_ranks * sizeof *plan->gpu_of_rank);
   shared_job_place (jobs, i, nodes);
   return TRUE;
 }
 
-/* By the order of allocations (exec/memory/memory.h). */
+/* Memory by the order of allocations (exec/memory/memory.h). */
 static void
-note_memory (const SharedJobs *jobs, guint i, GPtrArray *notes)
+keep_notes (const SharedJobs *jobs, guint i, GPtrArray *notes)
 {
   const SharedJob *j = &jobs->jobs[i];
+  for (guint k = 0; j->job->notes && k < j->job->notes->len; k++)
+    ls_note (notes, "%s: %s", entry (jobs, i)->name, (char *) j->job->notes->pdata[k]);
   LsMemoryOptions options = { 0 };
   LsMemoryInput in = ls_job_result_memory_input (j->job, &j->chosen, &options);
   in.cluster = jobs->cluster; /* where its ranks are */
@@ -383,15 +343,6 @@ note_memory (const SharedJobs *jobs, guint i, GPtrArray *notes)
   g_autofree char *need = ls_format_bytes (needed), *have = ls_format_bytes (there);
   ls_note (notes, "%s: does not fit: a rank needs about %s of %s; lockstep run says more",
            entry (jobs, i)->name, need, have);
-}
-
-static void
-keep_notes (const SharedJobs *jobs, guint i, GPtrArray *notes)
-{
-  const GPtrArray *own = jobs->jobs[i].job->notes;
-  for (guint k = 0; own && k < own->len; k++)
-    ls_note (notes, "%s: %s", entry (jobs, i)->name, (char *) own->pdata[k]);
-  note_memory (jobs, i, notes);
 }
 
 static void
@@ -501,7 +452,8 @@ place_all (SharedJobs *jobs, LsDiagList *diags)
   g_autofree uint32_t *job_of = g_new0 (uint32_t, jobs->cluster->spec.n_nodes); /* + 1 */
   for (guint i = 0; i < jobs->n; i++) {
     GError *error = NULL;
-    if (check_list (jobs, i, &error))
+    uint32_t gpu;
+    if (ls_allocation_gpus (jobs->jobs[i].allocation, &jobs->cluster->spec, 1, &gpu, &error))
       check_nodes_apart (jobs, i, job_of, diags);
     else
       tell (jobs, i, "nodes", false, error, diags);
@@ -538,7 +490,7 @@ shared_jobs_new (const char *path, const LsSharingOptions *options, GPtrArray *n
   }
   if (!ls_diag_list_to_error (diags, error))
     return NULL;
-  jobs->hardware->max_memory_bytes = options->max_memory_bytes;
+  jobs->hardware->max_memory_bytes = options->run.max_memory_bytes;
   jobs->cluster = ls_hardware_build (jobs->hardware, n_nodes_of (jobs), error);
   if (!jobs->cluster)
     return NULL;
@@ -557,13 +509,16 @@ shared_jobs_new (const char *path, const LsSharingOptions *options, GPtrArray *n
 /* Of one question: one job alone, or all of them, begun later by so much. */
 typedef struct {
   uint32_t only;
-  LsTime *shift;   /* [n] of the jobs, owned; NULL: none */
-  LsShare *result; /* NULL until it is asked, and where that failed */
+  const LsTime *shift; /* [n] of the jobs; NULL: none */
+  LsShare *result;     /* NULL until it is asked, and where that failed */
 } SharedAsk;
 
 typedef struct {
   const SharedJobs *jobs;
-  LsRunOptions options;
+  const LsSharingOptions *options;
+  guint n_threads;
+  const LsProgress *progress;
+  LsRunOptions run;
   SharedAsk *asks;
   GError **errors; /* [n_asks] */
 } Asks;
@@ -572,14 +527,13 @@ typedef struct {
 static void
 name_job (const SharedJobs *jobs, uint32_t job, GError **error)
 {
-  const char *name = g_array_index (jobs->file.jobs, LsJobsEntry, job).name;
   uint32_t first = 0;
   for (guint i = 0; i < job; i++)
     first += jobs->jobs[i].job->plan->n_ranks;
   if (first > 0)
-    g_prefix_error (error, "job \"%s\", whose rank 0 is rank %u here: ", name, first);
+    g_prefix_error (error, "job \"%s\", whose rank 0 is rank %u here: ", entry (jobs, job)->name, first);
   else
-    g_prefix_error (error, "job \"%s\": ", name);
+    g_prefix_error (error, "job \"%s\": ", entry (jobs, job)->name);
 }
 
 static void
@@ -592,36 +546,30 @@ answer (guint i, gpointer data)
   for (guint k = 0; ask->shift && k < n; k++)
     share[k].start += ask->shift[k];
   ask->result = ls_run_share (share, n, ask->only, &a->jobs->traffic, a->jobs->cluster,
-                              &a->jobs->hardware->nccl, &a->options, &a->errors[i]);
+                              &a->jobs->hardware->nccl, &a->run, &a->errors[i]);
   if (a->errors[i] && ask->only != LS_SHARE_ALL)
     name_job (a->jobs, ask->only, &a->errors[i]);
 }
 
 /* All of them, or the first error. asks: [n]. */
 static gboolean
-shared_jobs_ask (const SharedJobs *jobs, const LsSharingOptions *options, SharedAsk *asks, guint n,
-                 guint n_threads, const LsProgress *progress, GError **error)
+ask_all (const Asks *x, SharedAsk *asks, guint n, GError **error)
 {
   g_autofree GError **errors = g_new0 (GError *, n + 1);
-  Asks a = { .jobs = jobs, .asks = asks, .errors = errors };
-  ls_run_options_init (&a.options);
-  a.options.n_steps = options->n_steps + 2;
-  a.options.fold = options->fold;
-  a.options.coarsen = options->coarsen;
-  a.options.network = options->network;
-  a.options.max_memory_bytes = options->max_memory_bytes;
-  ls_parallel (n, n_threads, answer, &a, progress);
+  Asks a = *x;
+  a.asks = asks;
+  a.errors = errors;
+  a.run = x->options->run;
+  a.run.n_steps += 2;
+  ls_parallel (n, x->n_threads, answer, &a, x->progress);
   return ls_parallel_first_error (errors, n, error) == n;
 }
 
 static void
-shared_asks_free (SharedAsk *asks, guint n)
+clear_asks (SharedAsk *asks, guint n)
 {
-  for (guint i = 0; i < n; i++) {
-    g_free (asks[i].shift);
+  for (guint i = 0; i < n; i++)
     ls_share_free (asks[i].result);
-  }
-  g_free (asks);
 }
 
 /* --- jobs ------------------------------------------------------------------------------------- */
@@ -633,14 +581,15 @@ seconds (double ps)
 }
 
 static LsSharingJob
-job_of (const SharedJobs *jobs, guint i, const LsShareSteps *alone, const LsShareSteps *shared)
+job_of (const SharedJobs *jobs, guint i, const LsShareSteps *alone, const LsShareSteps *shared,
+        LsArena *arena)
 {
-  const LsJobsEntry *e = &g_array_index (jobs->file.jobs, LsJobsEntry, i);
+  const LsJobsEntry *e = entry (jobs, i);
   const LsJobResult *r = jobs->jobs[i].job;
   return (LsSharingJob) {
-    .name = g_strdup (e->name),
-    .what = g_strdup (r->model.name ? r->model.name : r->trace),
-    .nodes = g_strdup (e->nodes),
+    .name = ls_arena_strdup (arena, e->name),
+    .what = ls_arena_strdup (arena, r->model.name ? r->model.name : r->trace),
+    .nodes = ls_arena_strdup (arena, e->nodes),
     .n_gpus = r->plan->n_ranks,
     .n_nodes = jobs->jobs[i].allocation->n_seats,
     .start = e->start,
@@ -666,14 +615,15 @@ is_contested (const LsShare *shared, uint32_t link)
 }
 
 static LsSharingLink
-link_of (const SharedJobs *jobs, const SharedAsk *asks, uint32_t link)
+link_of (const SharedJobs *jobs, const SharedAsk *asks, uint32_t link, LsArena *arena)
 {
   const LsShare *shared = asks[jobs->n].result;
+  g_autofree char *name = ls_cluster_resource_name (jobs->cluster, link);
   double capacity = ls_cluster_resource_capacity (jobs->cluster, link);
-  LsSharingLink l = { .name = ls_cluster_resource_name (jobs->cluster, link),
+  LsSharingLink l = { .name = ls_arena_strdup (arena, name),
                       .n = 1,
                       .bytes_per_s = capacity,
-                      .uses = g_new0 (LsSharingUse, jobs->n) };
+                      .uses = ls_arena_new_array (arena, LsSharingUse, jobs->n) };
   for (guint i = 0; i < jobs->n; i++) {
     double bytes = shared->jobs[i].resource_bytes[link], full_s = bytes / capacity;
     l.uses[i] = (LsSharingUse) { bytes, full_s / seconds (asks[i].result->jobs[i].step_ps),
@@ -707,7 +657,7 @@ by_use (const void *a, const void *b)
 
 /* Sorted by use, those that are alike are neighbours, but for others with the very same use. */
 static void
-add_link (GArray *links, LsSharingLink *l, guint n_jobs)
+add_link (GArray *links, const LsSharingLink *l, guint n_jobs, LsArena *arena)
 {
   for (guint i = links->len; i-- > 0;) {
     LsSharingLink *known = &g_array_index (links, LsSharingLink, i);
@@ -715,31 +665,29 @@ add_link (GArray *links, LsSharingLink *l, guint n_jobs)
       break;
     if (!is_alike (known, l, n_jobs))
       continue;
-    char *name = ls_link_merge (known->name, l->name);
-    g_free (known->name);
-    known->name = name;
+    g_autofree char *name = ls_link_merge (known->name, l->name);
+    known->name = ls_arena_strdup (arena, name);
     known->n++;
-    link_clear (l);
     return;
   }
   g_array_append_val (links, *l);
 }
 
 static GArray *
-contested_links (const SharedJobs *jobs, const SharedAsk *asks)
+contested_links (const SharedJobs *jobs, const SharedAsk *asks, LsArena *arena)
 {
   const LsShare *shared = asks[jobs->n].result;
   g_autoptr (GArray) all = g_array_new (FALSE, FALSE, sizeof (LsSharingLink));
   for (uint32_t i = 0; i < jobs->cluster->n_trunks; i++) {
     if (!is_contested (shared, i))
       continue;
-    LsSharingLink l = link_of (jobs, asks, i);
+    LsSharingLink l = link_of (jobs, asks, i, arena);
     g_array_append_val (all, l);
   }
   g_array_sort (all, by_use);
-  GArray *links = ls_list_new (sizeof (LsSharingLink), link_clear);
+  GArray *links = g_array_new (FALSE, FALSE, sizeof (LsSharingLink));
   for (guint i = 0; i < all->len; i++)
-    add_link (links, &g_array_index (all, LsSharingLink, i), jobs->n);
+    add_link (links, &g_array_index (all, LsSharingLink, i), jobs->n, arena);
   g_array_sort (links, by_use);
   return links;
 }
@@ -747,15 +695,15 @@ contested_links (const SharedJobs *jobs, const SharedAsk *asks)
 /* --- traffic ----------------------------------------------------------------------------------- */
 
 static LsSharingTraffic
-traffic_of (const SharedJobs *jobs, guint i, const LsShare *shared)
+traffic_of (const SharedJobs *jobs, guint i, const LsShare *shared, LsArena *arena)
 {
   const LsJobsTraffic *e = &g_array_index (jobs->file.traffic, LsJobsTraffic, i);
   guint first = g_array_index (jobs->first_flow, guint, i),
         behind = g_array_index (jobs->first_flow, guint, i + 1);
   double each = e->period > 0 ? (double) e->bytes / ls_time_to_s (e->period) : INFINITY;
-  LsSharingTraffic t = { .name = g_strdup (e->name),
-                         .from = g_strdup (e->from),
-                         .to = g_strdup (e->to),
+  LsSharingTraffic t = { .name = ls_arena_strdup (arena, e->name),
+                         .from = ls_arena_strdup (arena, e->from),
+                         .to = ls_arena_strdup (arena, e->to),
                          .n_flows = behind - first,
                          .asked = (behind - first) * (e->rate > 0 ? fmin (each, e->rate) : each) };
   for (guint k = first; k < behind; k++)
@@ -765,12 +713,12 @@ traffic_of (const SharedJobs *jobs, guint i, const LsShare *shared)
 
 /* A mean over less than a period has what of its bursts happens to be there. */
 static void
-note_periods (const SharedJobs *jobs, const LsSharing *s, GPtrArray *notes)
+note_periods (const SharedJobs *jobs, const LsSharing *s)
 {
   for (guint i = 0; i < s->n_traffic; i++) {
     const LsJobsTraffic *e = &g_array_index (jobs->file.traffic, LsJobsTraffic, i);
     if (ls_time_to_s (e->period) > s->window_s)
-      ls_note (notes,
+      ls_note (s->notes,
                "%s: it comes every %.4g s, and steps were measured for %.4g s: "
                "their means depend on what of it was there; --steps N takes more",
                e->name, ls_time_to_s (e->period), s->window_s);
@@ -779,98 +727,82 @@ note_periods (const SharedJobs *jobs, const LsSharing *s, GPtrArray *notes)
 
 /* --- the whole --------------------------------------------------------------------------------- */
 
-static LsSharing *
-sharing_of (const SharedJobs *jobs, const SharedAsk *asks)
+/* asks: of each job alone, then of all. */
+static void
+fill (LsSharing *s, const SharedJobs *jobs, const SharedAsk *asks)
 {
-  LsSharing *s = g_new0 (LsSharing, 1);
   const LsShare *shared = asks[jobs->n].result;
-  s->cluster = g_strdup (jobs->cluster->spec.name);
+  s->cluster = ls_arena_strdup (s->arena, jobs->cluster->spec.name);
   s->chips = ls_cluster_chip_word (&jobs->cluster->spec, 2);
   s->n_nodes = jobs->cluster->spec.n_nodes;
   s->n_gpus = jobs->cluster->n_gpus;
   s->is_periodic = shared->is_periodic;
   s->window_s = seconds ((double) (shared->window_end - shared->window_start));
   s->n_jobs = jobs->n;
-  s->jobs = g_new0 (LsSharingJob, jobs->n);
+  s->jobs = ls_arena_new_array (s->arena, LsSharingJob, jobs->n);
   for (guint i = 0; i < jobs->n; i++) {
-    s->jobs[i] = job_of (jobs, i, &asks[i].result->jobs[i], &shared->jobs[i]);
+    s->jobs[i] = job_of (jobs, i, &asks[i].result->jobs[i], &shared->jobs[i], s->arena);
     s->mean_slowdown += s->jobs[i].slowdown / jobs->n;
   }
   s->n_traffic = jobs->file.traffic ? jobs->file.traffic->len : 0;
-  s->traffic = g_new0 (LsSharingTraffic, s->n_traffic + 1);
+  s->traffic = ls_arena_new_array (s->arena, LsSharingTraffic, s->n_traffic);
   for (guint i = 0; i < s->n_traffic; i++)
-    s->traffic[i] = traffic_of (jobs, i, shared);
-  s->links = contested_links (jobs, asks);
-  return s;
+    s->traffic[i] = traffic_of (jobs, i, shared, s->arena);
+  s->links = contested_links (jobs, asks, s->arena);
+  note_periods (jobs, s);
 }
 
 /* --- other starts ------------------------------------------------------------------------------ */
 
+/* result NULL: as they are. */
 static void
-shift_clear (gpointer shift)
+add_shift (LsSharing *s, guint job, const LsTime *later, const LsShare *result)
 {
-  LsSharingShift *s = shift;
-  g_free (s->shift);
-  g_free (s->slowdown);
-}
-
-/* ask: NULL: as they are. */
-static LsSharingShift
-shift_of (const LsSharing *s, guint job, const SharedAsk *ask)
-{
-  LsSharingShift shift = { job, g_new0 (LsTime, s->n_jobs), g_new (double, s->n_jobs), 0 };
+  LsSharingShift shift = { job, ls_arena_new_array (s->arena, LsTime, s->n_jobs),
+                           ls_arena_new_array (s->arena, double, s->n_jobs), 0 };
   for (guint i = 0; i < s->n_jobs; i++) {
-    shift.shift[i] = ask ? ask->shift[i] : 0;
-    shift.slowdown[i]
-        = ask ? seconds (ask->result->jobs[i].step_ps) / s->jobs[i].alone_s : s->jobs[i].slowdown;
+    shift.shift[i] = result ? later[i] : 0;
+    shift.slowdown[i] = result ? seconds (result->jobs[i].step_ps) / s->jobs[i].alone_s : s->jobs[i].slowdown;
     shift.mean += shift.slowdown[i] / s->n_jobs;
   }
-  return shift;
-}
-
-static const LsSharingShift *
-best_of (const LsSharing *s)
-{
-  return &g_array_index (s->shifts, LsSharingShift, s->best);
+  g_array_append_val (s->shifts, shift);
+  if (shift.mean < g_array_index (s->shifts, LsSharingShift, s->best).mean)
+    s->best = s->shifts->len - 1;
 }
 
 /* One job, the others where they were best so far. */
 static gboolean
-shift_job (const SharedJobs *jobs, guint job, const LsSharingOptions *options, guint n_threads,
-           const LsProgress *progress, LsSharing *s, GError **error)
+shift_job (const Asks *x, guint job, LsSharing *s, GError **error)
 {
-  guint n = options->n_shifts - 1;
-  SharedAsk *asks = g_new0 (SharedAsk, n);
+  guint n = x->options->n_shifts - 1;
+  const LsTime *best = g_array_index (s->shifts, LsSharingShift, s->best).shift;
+  g_autofree SharedAsk *asks = g_new0 (SharedAsk, n);
+  g_autofree LsTime *shifts = g_new (LsTime, (gsize) n * s->n_jobs);
   for (guint i = 0; i < n; i++) {
-    asks[i].only = LS_SHARE_ALL;
-    asks[i].shift = g_memdup2 (best_of (s)->shift, s->n_jobs * sizeof *asks[i].shift);
-    asks[i].shift[job] = ls_time_from_s (s->jobs[job].alone_s * (i + 1) / options->n_shifts);
+    LsTime *shift = shifts + (gsize) i * s->n_jobs;
+    memcpy (shift, best, s->n_jobs * sizeof *shift);
+    shift[job] = ls_time_from_s (s->jobs[job].alone_s * (i + 1) / x->options->n_shifts);
+    asks[i] = (SharedAsk) { LS_SHARE_ALL, shift, NULL };
   }
-  gboolean ok = shared_jobs_ask (jobs, options, asks, n, n_threads, progress, error);
-  for (guint i = 0; ok && i < n; i++) {
-    LsSharingShift shift = shift_of (s, job, &asks[i]);
-    g_array_append_val (s->shifts, shift);
-    if (shift.mean < best_of (s)->mean)
-      s->best = s->shifts->len - 1;
-  }
-  shared_asks_free (asks, n);
+  gboolean ok = ask_all (x, asks, n, error);
+  for (guint i = 0; ok && i < n; i++)
+    add_shift (s, job, asks[i].shift, asks[i].result);
+  clear_asks (asks, n);
   return ok;
 }
 
 /* Other starts. s: the jobs as they are. */
 static gboolean
-sharing_shift (const SharedJobs *jobs, const LsSharingOptions *options, guint n_threads,
-               const LsProgress *progress, LsSharing *s, GError **error)
+sharing_shift (const Asks *x, LsSharing *s, GError **error)
 {
-  if (options->n_shifts == 0)
+  if (x->options->n_shifts == 0)
     return TRUE;
-  LsSharingShift none = shift_of (s, 0, NULL);
-  s->shifts = ls_list_new (sizeof (LsSharingShift), shift_clear);
-  g_array_append_val (s->shifts, none);
-  s->n_points = options->n_shifts;
+  s->shifts = g_array_new (FALSE, FALSE, sizeof (LsSharingShift));
+  s->n_points = x->options->n_shifts;
+  add_shift (s, 0, NULL, NULL);
   gboolean ok = TRUE;
   for (guint job = 1; ok && job < s->n_jobs; job++)
-    ok = shift_job (jobs, job, options, n_threads, progress, s, error);
+    ok = shift_job (x, job, s, error);
   return ok;
 }
 
@@ -904,26 +836,33 @@ all_nodes (const SharedJobs *jobs)
   return all;
 }
 
+/* Where they are now. */
 static gboolean
-run_packed (const SharedJobs *jobs, const LsSharingOptions *options, LsSharing *s, GError **error)
+run_packed (const Asks *x, char **texts, LsSharing *s, GError **error)
 {
-  SharedAsk *ask = g_new0 (SharedAsk, 1);
-  ask->only = LS_SHARE_ALL;
-  gboolean ok = shared_jobs_ask (jobs, options, ask, 1, 1, NULL, error);
-  s->packed_s = ok ? g_new (double, s->n_jobs) : NULL;
-  for (guint i = 0; ok && i < s->n_jobs; i++)
-    s->packed_s[i] = ask->result->jobs[i].step_ps / 1e12;
-  shared_asks_free (ask, 1);
-  return ok;
+  SharedAsk ask = { .only = LS_SHARE_ALL };
+  Asks plain = *x;
+  plain.progress = NULL;
+  if (!ask_all (&plain, &ask, 1, error))
+    return FALSE;
+  s->packed_s = ls_arena_new_array (s->arena, double, s->n_jobs);
+  s->packed_nodes = ls_arena_new_array (s->arena, char *, s->n_jobs);
+  for (guint i = 0; i < s->n_jobs; i++) {
+    s->packed_s[i] = ask.result->jobs[i].step_ps / 1e12;
+    s->packed_nodes[i] = ls_arena_strdup (s->arena, texts[i]);
+  }
+  clear_asks (&ask, 1);
+  return TRUE;
 }
 
-/* Other nodes. jobs: as they were, afterwards. */
+/* Other nodes. The jobs are as they were, afterwards. */
 static gboolean
-sharing_pack (const SharedJobs *jobs, const LsSharingOptions *options, LsSharing *s, GError **error)
+sharing_pack (const Asks *x, LsSharing *s, GError **error)
 {
+  const SharedJobs *jobs = x->jobs;
   g_autoptr (GArray) all = all_nodes (jobs);
   bool is_other = false, has_room = true;
-  char **texts = g_new0 (char *, jobs->n + 1);
+  g_auto (GStrv) texts = g_new0 (char *, jobs->n + 1);
   for (guint i = 0, first = 0; i < jobs->n; first += jobs->jobs[i++].allocation->n_seats) {
     const uint32_t *nodes = &g_array_index (all, uint32_t, first);
     uint32_t n = jobs->jobs[i].allocation->n_seats;
@@ -934,15 +873,11 @@ sharing_pack (const SharedJobs *jobs, const LsSharingOptions *options, LsSharing
     if (has_room)
       shared_job_place (jobs, i, nodes);
   }
-  gboolean ok = !is_other || !has_room || run_packed (jobs, options, s, error);
+  gboolean ok = !is_other || !has_room || run_packed (x, texts, s, error);
   for (guint i = 0; i < jobs->n; i++) {
     g_autofree uint32_t *own = own_nodes (jobs, i);
     shared_job_place (jobs, i, own);
   }
-  if (s->packed_s)
-    s->packed_nodes = texts;
-  else
-    g_strfreev (texts);
   return ok;
 }
 
@@ -950,23 +885,20 @@ LsSharing *
 ls_sharing_new (const char *path, const LsSharingOptions *options, guint n_threads,
                 const LsProgress *progress, GError **error)
 {
-  g_autoptr (GPtrArray) notes = g_ptr_array_new_with_free_func (g_free);
-  g_autoptr (SharedJobs) jobs = shared_jobs_new (path, options, notes, error);
+  g_autoptr (LsSharing) s = g_new0 (LsSharing, 1);
+  s->arena = ls_arena_new ();
+  s->notes = g_ptr_array_new_with_free_func (g_free);
+  g_autoptr (SharedJobs) jobs = shared_jobs_new (path, options, s->notes, error);
   if (!jobs)
     return NULL;
-  SharedAsk *asks = g_new0 (SharedAsk, jobs->n + 1);
+  const Asks x = { .jobs = jobs, .options = options, .n_threads = n_threads, .progress = progress };
+  g_autofree SharedAsk *asks = g_new0 (SharedAsk, jobs->n + 1);
   for (guint i = 0; i <= jobs->n; i++)
     asks[i].only = i < jobs->n ? i : LS_SHARE_ALL;
-  LsSharing *s = NULL;
-  if (shared_jobs_ask (jobs, options, asks, jobs->n + 1, n_threads, progress, error)) {
-    s = sharing_of (jobs, asks);
-    note_periods (jobs, s, notes);
-    s->notes = g_steal_pointer (&notes);
-  }
-  shared_asks_free (asks, jobs->n + 1);
-  if (s
-      && (!sharing_shift (jobs, options, n_threads, progress, s, error)
-          || !sharing_pack (jobs, options, s, error)))
-    g_clear_pointer (&s, ls_sharing_free);
-  return s;
+  gboolean ok = ask_all (&x, asks, jobs->n + 1, error);
+  if (ok)
+    fill (s, jobs, asks);
+  clear_asks (asks, jobs->n + 1);
+  ok = ok && sharing_shift (&x, s, error) && sharing_pack (&x, s, error);
+  return ok ? g_steal_pointer (&s) : NULL;
 }

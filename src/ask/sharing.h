@@ -38,16 +38,13 @@
 
 /* What to look at beside the jobs as they are. */
 typedef struct {
-  uint32_t n_steps; /* of each job that are measured, where there is no period */
   guint n_shifts;   /* points of a step; 0: no shifts */
-  LsShortcut fold, coarsen;
-  LsNetworkFidelity network;
-  uint64_t max_memory_bytes;
+  LsRunOptions run; /* n_steps: of each job that are measured, where there is no period */
 } LsSharingOptions;
 
 void ls_sharing_options_init (LsSharingOptions *options);
 
-/* Of one job. */
+/* Of one job. What is pointed to here, and in the structs below, is the answer's but for assumptions. */
 typedef struct {
   char *name, *what, *nodes; /* what: the model or the trace */
   uint32_t n_gpus, n_nodes;
@@ -92,6 +89,7 @@ typedef struct {
 } LsSharingShift;
 
 typedef struct {
+  LsArena *arena;
   char *cluster;
   const char *chips; /* static: what its accelerators are called */
   uint32_t n_nodes, n_gpus;

@@ -5,6 +5,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/diag.h"
+
 #define MAX_TYPED       128 /* longer is no typing mistake; also bounds the work */
 #define LEAST_BEGINNING 4   /* letters of the beginning of a word that tell it */
 
@@ -197,4 +199,15 @@ ls_did_you_mean (const char *typed, const char *const *words)
       return g_strdup_printf ("; did you mean \"%s\"?", word);
   }
   return g_strdup ("");
+}
+
+gboolean
+ls_fail_word (GError **error, const char *flag, const char *typed, const char *const *words)
+{
+  g_autoptr (GString) list = g_string_new (NULL);
+  for (guint i = 0; words[i]; i++)
+    g_string_append_printf (list, "%s\"%s\"", i > 0 ? ", " : "", words[i]);
+  g_autofree char *hint = ls_did_you_mean (typed, words);
+  return ls_fail (error, LS_ERROR_USAGE, "%s: expected one of %s; got \"%s\"%s", flag, list->str, typed,
+                  hint);
 }

@@ -2,6 +2,7 @@
 #ifndef LS_BASE_SUGGEST_H
 #define LS_BASE_SUGGEST_H
 
+#include <glib.h>
 #include <stddef.h>
 
 /* Insertions, deletions, substitutions and swaps of neighbouring characters that
@@ -23,5 +24,8 @@ const char *ls_suggest (const char *typed, const char *const *words);
  * words: NULL-terminated; of one with a value ("random:SEED", "rank=N:FACTOR") what stands before the ':' or
  * '=' is the word. typed: such texts with commas between; the first that is no word is answered. */
 char *ls_did_you_mean (const char *typed, const char *const *words);
+
+/* Sets *error, LS_ERROR_USAGE: none of the words was typed for that flag. Returns FALSE. */
+gboolean ls_fail_word (GError **error, const char *flag, const char *typed, const char *const *words);
 
 #endif

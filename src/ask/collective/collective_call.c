@@ -134,19 +134,6 @@ static const LsCollectiveNetwork networks[] = {
   { "step", LS_NETWORK_STEP, script_time },
 };
 
-/* LS_ERROR_USAGE; words end in NULL. */
-static void
-complain (const char *flag, const char *typed, const char *const *words, GError **error)
-{
-  GString *list = g_string_new (NULL);
-  for (guint i = 0; words[i]; i++)
-    g_string_append_printf (list, "%s\"%s\"", i > 0 ? ", " : "", words[i]);
-  g_autofree char *hint = ls_did_you_mean (typed, words);
-  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "%s: expected one of %s; got \"%s\"%s", flag, list->str,
-               typed, hint);
-  g_string_free (list, TRUE);
-}
-
 gboolean
 ls_collective_find_networks (const char *name, const LsCollectiveNetwork **ret_networks, guint *ret_n,
                              GError **error)
@@ -165,8 +152,7 @@ ls_collective_find_networks (const char *name, const LsCollectiveNetwork **ret_n
   if (strcmp (name, ALL) == 0)
     return TRUE;
   words[n_words++] = ALL;
-  complain ("--network", name, words, error);
-  return FALSE;
+  return ls_fail_word (error, "--network", name, words);
 }
 
 gboolean
@@ -183,17 +169,14 @@ ls_collective_find_kind (const char *op, LsCollKind *ret_kind, GError **error)
   if (strcmp (op, P2P) == 0)
     return TRUE;
   words[LS_N_COLL_KINDS] = P2P;
-  complain ("--op", op, words, error);
-  return FALSE;
+  return ls_fail_word (error, "--op", op, words);
 }
 
 gboolean
 ls_collective_check_algorithm (const char *algorithm, GError **error)
 {
-  if (g_strv_contains (ls_coll_algorithms (), algorithm))
-    return TRUE;
-  complain ("--algorithm", algorithm, ls_coll_algorithms (), error);
-  return FALSE;
+  return g_strv_contains (ls_coll_algorithms (), algorithm)
+      || ls_fail_word (error, "--algorithm", algorithm, ls_coll_algorithms ());
 }
 
 /* The rule that is broken, and what would do. */

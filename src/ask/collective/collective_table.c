@@ -12,19 +12,6 @@
 #include "job/hardware.h"
 #include "job/job_steps.h"
 
-/* What a run of `lockstep collective` is made of. */
-struct LsCollectiveRun {
-  char *cluster, *op;  /* of a table, which its rows name      */
-  GPtrArray *measured; /* LsMeasuredCollective, or NULL        */
-  GArray *rows;        /* LsCollectiveRow                      */
-  GPtrArray *names;    /* char *, of families                  */
-  GArray *families;    /* LsCollectiveFamily                   */
-  GPtrArray *notes;    /* char *                               */
-  char *title;
-  LsCollectiveMessages *messages; /* or NULL */
-  LsCollectiveTable table;        /* ls_collective_run_new() points it to the arrays */
-};
-
 /* --- a collective's messages, and who holds what after each round -------------------------------- */
 
 static uint32_t
@@ -390,72 +377,58 @@ compare_row (Comparison *x, const LsMeasuredCollective *m)
 
 /* --- errors ------------------------------------------------------------------------- */
 
-static gboolean
-is_in_family (const LsCollectiveRow *row, const LsCollectiveRow *first)
+/* Interned. */
+static const char *
+family_of (const LsCollectiveRow *row)
 {
-  return !first || (strcmp (row->cluster, first->cluster) == 0 && strcmp (row->op, first->op) == 0);
+  g_autofree char *name = g_strconcat (row->cluster, "/", row->op, NULL);
+  return g_intern_string (name);
 }
 
-/* Of the rows of first's family (NULL: of all) from min to max bytes. */
-static LsScore
-score (const GArray *rows, const LsCollectiveRow *first, uint64_t min, uint64_t max)
+/* Of the rows from min to max bytes, of each family and of all. */
+static void
+score (const GArray *rows, const GPtrArray *names, uint64_t min, uint64_t max, LsScore *ret_families,
+       LsScore *ret_total)
 {
-  g_autofree LsScoreRow *chosen = g_new (LsScoreRow, MAX (rows->len, 1));
+  g_autofree LsScoreRow *chosen = g_new (LsScoreRow, rows->len + 1);
   guint n = 0;
   for (guint i = 0; i < rows->len; i++) {
     const LsCollectiveRow *row = &g_array_index (rows, LsCollectiveRow, i);
-    if (is_in_family (row, first) && row->bytes >= min && row->bytes <= max)
-      chosen[n++] = (LsScoreRow) {
-        .measured_s = row->measured_us * 1e-6,
-        .predicted_s = ls_time_to_s (row->time),
-      };
+    if (row->bytes >= min && row->bytes <= max)
+      chosen[n++] = (LsScoreRow) { .family = family_of (row),
+                                   .measured_s = row->measured_us * 1e-6,
+                                   .predicted_s = ls_time_to_s (row->time) };
   }
-  LsScore s;
-  ls_score (chosen, n, &s);
-  return s;
-}
-
-static LsCollectiveFamily
-score_family (const GArray *rows, const LsCollectiveRow *first, const char *name)
-{
-  return (LsCollectiveFamily) {
-    .name = name,
-    .all = score (rows, first, 0, UINT64_MAX),
-    .large = score (rows, first, LS_COLLECTIVE_LARGE_BYTES, UINT64_MAX),
-    .small = score (rows, first, 0, LS_COLLECTIVE_LARGE_BYTES - 1),
-  };
-}
-
-static gboolean
-is_first_of_family (const GArray *rows, guint i)
-{
-  const LsCollectiveRow *row = &g_array_index (rows, LsCollectiveRow, i);
-  for (guint k = 0; k < i; k++)
-    if (is_in_family (&g_array_index (rows, LsCollectiveRow, k), row))
-      return FALSE;
-  return TRUE;
+  ls_score_by_family (chosen, n, (const char *const *) names->pdata, names->len, ret_families, ret_total);
 }
 
 static gint
 by_name (gconstpointer a, gconstpointer b)
 {
-  return strcmp (((const LsCollectiveFamily *) a)->name, ((const LsCollectiveFamily *) b)->name);
+  return strcmp (*(const char *const *) a, *(const char *const *) b);
 }
 
 static void
 score_all (LsCollectiveRun *run)
 {
+  g_autoptr (GPtrArray) names = g_ptr_array_new ();
   for (guint i = 0; i < run->rows->len; i++) {
-    if (!is_first_of_family (run->rows, i))
-      continue;
-    const LsCollectiveRow *row = &g_array_index (run->rows, LsCollectiveRow, i);
-    char *name = g_strconcat (row->cluster, "/", row->op, NULL);
-    g_ptr_array_add (run->names, name);
-    LsCollectiveFamily family = score_family (run->rows, row, name);
+    const char *name = family_of (&g_array_index (run->rows, LsCollectiveRow, i));
+    if (!g_ptr_array_find (names, name, NULL))
+      g_ptr_array_add (names, (gpointer) name);
+  }
+  g_ptr_array_sort (names, by_name);
+  LsCollectiveFamily *total = &run->table.total;
+  total->name = "all";
+  g_autofree LsScore *all = g_new (LsScore, names->len + 1), *large = g_new (LsScore, names->len + 1),
+                     *small = g_new (LsScore, names->len + 1);
+  score (run->rows, names, 0, UINT64_MAX, all, &total->all);
+  score (run->rows, names, LS_COLLECTIVE_LARGE_BYTES, UINT64_MAX, large, &total->large);
+  score (run->rows, names, 0, LS_COLLECTIVE_LARGE_BYTES - 1, small, &total->small);
+  for (guint i = 0; i < names->len; i++) {
+    const LsCollectiveFamily family = { names->pdata[i], all[i], large[i], small[i] };
     g_array_append_val (run->families, family);
   }
-  g_array_sort (run->families, by_name);
-  run->table.total = score_family (run->rows, NULL, "all");
 }
 
 static void
@@ -525,7 +498,6 @@ ls_collective_run_free (LsCollectiveRun *run)
   g_free (run->op);
   g_clear_pointer (&run->measured, g_ptr_array_unref);
   g_array_unref (run->rows);
-  g_ptr_array_unref (run->names);
   g_array_unref (run->families);
   g_ptr_array_unref (run->notes);
   g_free (run->title);
@@ -539,7 +511,6 @@ run_new (void)
 {
   LsCollectiveRun *run = g_new0 (LsCollectiveRun, 1);
   run->rows = g_array_new (FALSE, TRUE, sizeof (LsCollectiveRow));
-  run->names = g_ptr_array_new_with_free_func (g_free);
   run->families = g_array_new (FALSE, TRUE, sizeof (LsCollectiveFamily));
   run->notes = g_ptr_array_new_with_free_func (g_free);
   return run;
@@ -875,16 +846,4 @@ ls_collective_run_new (const LsCollectiveSpec *spec, GError **error)
   run->table.n_families = run->families->len;
   run->table.families = (const LsCollectiveFamily *) (gpointer) run->families->data;
   return g_steal_pointer (&run);
-}
-
-const LsCollectiveTable *
-ls_collective_run_table (const LsCollectiveRun *run)
-{
-  return &run->table;
-}
-
-GPtrArray *
-ls_collective_run_notes (LsCollectiveRun *run)
-{
-  return run->notes;
 }

@@ -63,7 +63,7 @@ typedef struct {
 } LsCollectiveRow;
 
 typedef struct {
-  const char *name; /* "dgx-h100/all-reduce"; "all" */
+  const char *name; /* "dgx-h100/all-reduce"; "all"; static or interned */
   LsScore all;
   LsScore large, small; /* from LS_COLLECTIVE_LARGE_BYTES on; below */
 } LsCollectiveFamily;
@@ -130,7 +130,15 @@ void ls_collective_spec_clear (LsCollectiveSpec *spec);
 gboolean ls_collective_spec_set (LsCollectiveSpec *spec, const char *key, const char *value,
                                  LsDiagList *diags);
 
-typedef struct LsCollectiveRun LsCollectiveRun;
+typedef struct {
+  LsCollectiveTable table;        /* borrows: */
+  GArray *rows;                   /* LsCollectiveRow */
+  GArray *families;               /* LsCollectiveFamily */
+  GPtrArray *measured;            /* LsMeasuredCollective, or NULL */
+  LsCollectiveMessages *messages; /* or NULL */
+  char *cluster, *op, *title;
+  GPtrArray *notes; /* char *, one line each */
+} LsCollectiveRun;
 
 /* LS_ERROR_USAGE: no cluster or op, an unknown name, min above max, no measured row matches; LS_ERROR_INPUT:
  * a file; LS_ERROR_CONFLICT: more GPUs than there are, an algorithm that does not apply; LS_ERROR_LIMIT: more
@@ -139,9 +147,5 @@ typedef struct LsCollectiveRun LsCollectiveRun;
 LsCollectiveRun *ls_collective_run_new (const LsCollectiveSpec *spec, GError **error);
 void ls_collective_run_free (LsCollectiveRun *run); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsCollectiveRun, ls_collective_run_free)
-
-/* Both borrowed until the run is freed. Notes: char *, one line each. */
-const LsCollectiveTable *ls_collective_run_table (const LsCollectiveRun *run);
-GPtrArray *ls_collective_run_notes (LsCollectiveRun *run);
 
 #endif

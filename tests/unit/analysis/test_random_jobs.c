@@ -178,6 +178,100 @@ draw_places (GRand *rand, const LsCluster *c, PlaceClasses *ret, double *ret_byt
   return true;
 }
 
+static int
+by_use (gconstpointer a, gconstpointer b)
+{
+  const LsLinkUse *x = a, *y = b;
+  return x->utilisation != y->utilisation ? (x->utilisation > y->utilisation ? -1 : 1)
+                                          : strcmp (x->name, y->name);
+}
+
+static int
+by_most_use (gconstpointer a, gconstpointer b)
+{
+  const LsLinkGroup *x = a, *y = b;
+  return x->max_utilisation != y->max_utilisation ? (x->max_utilisation > y->max_utilisation ? -1 : 1)
+                                                  : strcmp (x->name, y->name);
+}
+
+/* Sums go over links in the order of their use, equal ones as a product, as in the report. */
+static void
+add_level (LsLinkGroup *g, const LsLinkUse *u, guint n)
+{
+  g->n += n;
+  g->mean_utilisation += n * u->utilisation;
+  g->bytes += n * u->bytes;
+  g->max_utilisation = MAX (g->max_utilisation, u->utilisation);
+}
+
+static LsLinkGroup
+group_of (const GArray *uses, const char *pattern)
+{
+  LsLinkGroup g = { 0 };
+  for (guint i = 0, n; i < uses->len; i += n) {
+    const LsLinkUse *u = &g_array_index (uses, LsLinkUse, i), *v = u;
+    guint n_alike = 0;
+    for (n = 0; i + n < uses->len && v->utilisation == u->utilisation && v->bytes == u->bytes;
+         v = ++n + i < uses->len ? &g_array_index (uses, LsLinkUse, i + n) : v) {
+      g_autofree char *own = ls_link_pattern (v->name), *before = NULL;
+      if (strcmp (own, pattern) != 0)
+        continue;
+      before = g.name;
+      g.name = before ? ls_link_merge (before, v->name) : g_strdup (v->name);
+      n_alike++;
+    }
+    if (n_alike > 0)
+      add_level (&g, u, n_alike);
+  }
+  g.mean_utilisation = MIN (g.mean_utilisation / g.n, g.max_utilisation);
+  return g;
+}
+
+/* Orders by use, then bytes, so that levels are together. */
+static int
+by_level (gconstpointer a, gconstpointer b)
+{
+  const LsLinkUse *x = a, *y = b;
+  return x->utilisation != y->utilisation ? (x->utilisation > y->utilisation ? -1 : 1)
+      : x->bytes != y->bytes              ? (x->bytes > y->bytes ? -1 : 1)
+                                          : 0;
+}
+
+/* The plain way: link by link. */
+static void
+report_each (LsReport *r, const LsTimeline *t, const LsCluster *c)
+{
+  GArray *uses = g_array_new (FALSE, FALSE, sizeof (LsLinkUse)),
+         *groups = g_array_new (FALSE, FALSE, sizeof (LsLinkGroup));
+  g_autoptr (GHashTable) seen = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  double window_s = ls_time_to_s (t->window_end - t->window_start);
+  for (uint32_t i = 0; i < MIN (c->n_trunks, t->n_resources); i++) {
+    double bytes = ls_timeline_bytes (t, i);
+    const LsLinkUse use = { ls_cluster_resource_name (c, i),
+                            bytes / (ls_cluster_resource_capacity (c, i) * window_s), bytes };
+    if (bytes > 0)
+      g_array_append_val (uses, use);
+    else
+      g_free (use.name);
+  }
+  g_array_sort (uses, by_level);
+  for (guint i = 0; i < uses->len; i++) {
+    char *pattern = ls_link_pattern (g_array_index (uses, LsLinkUse, i).name);
+    if (!g_hash_table_add (seen, pattern))
+      continue;
+    const LsLinkGroup g = group_of (uses, pattern);
+    g_array_append_val (groups, g);
+  }
+  g_array_sort (groups, by_most_use);
+  g_array_sort (uses, by_use);
+  for (guint i = 32; i < uses->len; i++)
+    g_free (g_array_index (uses, LsLinkUse, i).name);
+  r->n_links = MIN (uses->len, 32);
+  r->links = (LsLinkUse *) (gpointer) g_array_free (uses, FALSE);
+  r->n_link_groups = groups->len;
+  r->link_groups = (LsLinkGroup *) (gpointer) g_array_free (groups, FALSE);
+}
+
 static void
 links_by_place_are_links_one_by_one (void)
 {
@@ -208,7 +302,7 @@ links_by_place_are_links_one_by_one (void)
     t.places = seed % 4 < 2 && draw_places (rand, c, &places, bytes_at) ? &places : NULL;
     LsReport by_place = { 0 }, each = { 0 };
     ls_link_use_report (&by_place, &t, c);
-    ls_link_use_report_each (&each, &t, c);
+    report_each (&each, &t, c);
     check_reports (&by_place, &each, seed);
     ls_report_clear (&by_place);
     ls_report_clear (&each);

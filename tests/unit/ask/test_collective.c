@@ -32,7 +32,7 @@ run (const char *const *knobs, GError **error)
 static const LsCollectiveRow *
 row_of (const LsCollectiveRun *r, guint i)
 {
-  return &ls_collective_run_table (r)->rows[i];
+  return &r->table.rows[i];
 }
 
 static void
@@ -45,12 +45,12 @@ sizes_run_from_min_to_max_by_the_factor (void)
   g_autoptr (LsCollectiveRun) large = RUN ("cluster=pair", "op=all-reduce", "min=1TiB");
   if (!LS_CHECK (by_default && thrice && small && large))
     return;
-  LS_CHECK_INT (ls_collective_run_table (by_default)->n_rows, ==, 24);
+  LS_CHECK_INT (by_default->table.n_rows, ==, 24);
   LS_CHECK_INT (row_of (by_default, 0)->bytes, ==, 1024);
   LS_CHECK_INT (row_of (by_default, 23)->bytes, ==, INT64_C (8) << 30);
-  LS_CHECK_INT (ls_collective_run_table (thrice)->n_rows, ==, 3);
+  LS_CHECK_INT (thrice->table.n_rows, ==, 3);
   LS_CHECK_INT (row_of (thrice, 2)->bytes, ==, 90);
-  LS_CHECK_INT (ls_collective_run_table (small)->n_rows, ==, 1);
+  LS_CHECK_INT (small->table.n_rows, ==, 1);
   LS_CHECK_INT (row_of (large, 0)->bytes, ==, INT64_C (1) << 40);
 }
 
@@ -106,7 +106,7 @@ fidelities_of_a_size_are_neighbours (void)
   g_autoptr (LsCollectiveRun) r = RUN ("cluster=pair", "op=all-reduce", "network=all", "max=2KiB");
   if (!LS_CHECK (r != NULL))
     return;
-  const LsCollectiveTable *t = ls_collective_run_table (r);
+  const LsCollectiveTable *t = &r->table;
   LS_CHECK_INT (t->n_networks, >=, 2);
   LS_CHECK_INT (t->n_rows, ==, 2 * t->n_networks);
   LS_CHECK_STR (t->rows[0].network, "flow");
@@ -147,7 +147,7 @@ each_number_of_gpus_has_its_own_nodes (void)
       = RUN ("cluster=pair", "op=all-reduce", "gpus=2..8,5", "min=1KiB", "max=2KiB", "factor=2");
   if (!LS_CHECK (r != NULL))
     return;
-  const LsCollectiveTable *t = ls_collective_run_table (r);
+  const LsCollectiveTable *t = &r->table;
   static const uint32_t gpus[] = { 2, 4, 5, 8 }, nodes[] = { 1, 2, 3, 4 };
   LS_CHECK (t->is_scaling);
   LS_CHECK_INT (t->gpus_per_node, ==, 2);
@@ -170,7 +170,7 @@ measure (const char *cluster, const char *op, double ret_seconds[3])
   const char *algorithm = strcmp (op, "all-reduce") == 0 ? "algorithm=ring" : "algorithm=pairwise";
   g_autoptr (LsCollectiveRun) r = run (
       (const char *const[]) { where, what, algorithm, "gpus=16..64", "min=1TB", "max=1TB", NULL }, NULL);
-  if (!LS_CHECK (r != NULL) || !LS_CHECK_INT (ls_collective_run_table (r)->n_rows, ==, 3))
+  if (!LS_CHECK (r != NULL) || !LS_CHECK_INT (r->table.n_rows, ==, 3))
     return FALSE;
   for (guint i = 0; i < 3; i++)
     ret_seconds[i] = ls_time_to_s (row_of (r, i)->time);
@@ -251,7 +251,7 @@ errors_are_means_of_each_family_and_of_all (void)
   g_autoptr (LsCollectiveRun) r = compare (csv, NULL, NULL);
   if (!LS_CHECK (r != NULL))
     return;
-  const LsCollectiveTable *t = ls_collective_run_table (r);
+  const LsCollectiveTable *t = &r->table;
   if (!LS_CHECK_INT (t->n_families, ==, 1))
     return;
   LS_CHECK_STR (t->families[0].name, "pair/p2p");
@@ -272,9 +272,9 @@ rows_that_cannot_be_simulated_are_counted_with_the_reason (void)
       NULL, NULL);
   if (!LS_CHECK (r != NULL))
     return;
-  const GPtrArray *notes = ls_collective_run_notes (r);
-  LS_CHECK_INT (ls_collective_run_table (r)->n_rows, ==, 1);
-  LS_CHECK_INT (ls_collective_run_table (r)->n_skipped, ==, 4);
+  const GPtrArray *notes = r->notes;
+  LS_CHECK_INT (r->table.n_rows, ==, 1);
+  LS_CHECK_INT (r->table.n_skipped, ==, 4);
   if (!LS_CHECK_INT (notes->len, ==, 3))
     return;
   LS_CHECK_STR (g_ptr_array_index (notes, 0), "1 row skipped: the cluster is not known");
@@ -288,7 +288,7 @@ n_compared (const char *knob)
 {
   g_autoptr (LsCollectiveRun) r = compare (
       HEADER "pair,A,p2p,2,1,8,9\npair,B,p2p,2,2,1024,9\npair,A,all-reduce,4,2,2048,9\n", knob, NULL);
-  return r ? ls_collective_run_table (r)->n_rows : 0;
+  return r ? r->table.n_rows : 0;
 }
 
 static void
@@ -362,7 +362,7 @@ messages_bring_every_block_where_it_belongs (void)
         if (!r)
           continue; /* the algorithm does not do this */
         n++;
-        check_ends (ls_collective_run_table (r)->messages, kinds[k], *algorithm);
+        check_ends (r->table.messages, kinds[k], *algorithm);
       }
   LS_CHECK_INT (n, >=, 40);
 }
@@ -376,7 +376,7 @@ a_ring_sends_a_block_each_way_in_each_round (void)
       = RUN ("cluster=pair", "op=reduce-scatter", "algorithm=ring", "gpus=4", "messages=1", "min=4KiB");
   if (!LS_CHECK (r != NULL))
     return;
-  const LsCollectiveMessages *m = ls_collective_run_table (r)->messages;
+  const LsCollectiveMessages *m = r->table.messages;
   LS_CHECK_INT (m->n_rounds, ==, 3);
   LS_CHECK_INT (m->n_blocks, ==, 8);
   LS_CHECK (m->block_bytes == 512);

@@ -47,7 +47,7 @@ static void
 rccl_is_as_measured_at_sizes_held_out (void)
 {
   g_autoptr (LsCollectiveRun) run = all_reduces ("mi300x-8", "8", "2MiB", "8GiB");
-  const LsCollectiveTable *t = run ? ls_collective_run_table (run) : NULL;
+  const LsCollectiveTable *t = run ? &run->table : NULL;
   if (!t || !LS_CHECK_INT (t->n_rows, ==, G_N_ELEMENTS (mi300x_us)))
     return;
   for (guint i = 0; i < t->n_rows; i++)
@@ -63,7 +63,7 @@ static void
 gathers_of_tpu7x_are_as_measured (void)
 {
   g_autoptr (LsCollectiveRun) run = calls ("tpu7x", "all-gather", "4", "2MiB", "512MiB");
-  const LsCollectiveTable *t = run ? ls_collective_run_table (run) : NULL;
+  const LsCollectiveTable *t = run ? &run->table : NULL;
   if (!t || !LS_CHECK_INT (t->n_rows, ==, G_N_ELEMENTS (tpu7x_us)))
     return;
   for (guint i = 0; i < t->n_rows; i++)
@@ -75,7 +75,7 @@ static void
 two_nodes_of_mi300x_fill_their_nics (void)
 {
   g_autoptr (LsCollectiveRun) run = all_reduces ("mi300x-8", "16", "16GiB", "16GiB");
-  const LsCollectiveTable *t = run ? ls_collective_run_table (run) : NULL;
+  const LsCollectiveTable *t = run ? &run->table : NULL;
   if (!t)
     return;
   double bus = 2 * 15 / 16.0 * (double) t->rows[0].bytes / ls_time_to_s (t->rows[0].time);
@@ -88,7 +88,7 @@ static void
 two_mi300x_have_one_link (void)
 {
   g_autoptr (LsCollectiveRun) run = all_reduces ("mi300x-8", "2", "1GiB", "1GiB");
-  const LsCollectiveTable *t = run ? ls_collective_run_table (run) : NULL;
+  const LsCollectiveTable *t = run ? &run->table : NULL;
   if (t)
     LS_CHECK_NEAR ((double) t->rows[0].bytes / ls_time_to_s (t->rows[0].time), 46.55e9, 0.03);
 }
@@ -97,7 +97,7 @@ static void
 amd_has_nothing_of_nvidia (void)
 {
   g_autoptr (LsCollectiveRun) run = all_reduces ("mi355x-8", "8", "4KiB", "4GiB");
-  const LsCollectiveTable *t = run ? ls_collective_run_table (run) : NULL;
+  const LsCollectiveTable *t = run ? &run->table : NULL;
   for (guint i = 0; t && i < t->n_rows; i++) {
     LS_CHECK_STR (t->rows[i].algorithm, "ring");
     LS_CHECK (strcmp (t->rows[i].protocol, "LL128") != 0);
@@ -254,16 +254,15 @@ check_rows (const char *cluster, const char *op, uint32_t n_gpus, bool is_same)
   g_autoptr (LsCollectiveRun) tcp = run_with (cluster, ":node.nics.transport=tcp", op, n_gpus, NULL);
   if (!past || !through || !tcp)
     return;
-  const LsCollectiveTable *a = ls_collective_run_table (past), *b = ls_collective_run_table (through),
-                          *c = ls_collective_run_table (tcp);
+  const LsCollectiveTable *a = &past->table, *b = &through->table, *c = &tcp->table;
   for (guint i = 0; i < a->n_rows; i++) {
     bool ok = is_same ? b->rows[i].time == a->rows[i].time : b->rows[i].time >= a->rows[i].time + (i == 0);
     ls_check_impl (ok && c->rows[i].time == b->rows[i].time, __FILE__, __LINE__,
                    "%s of %u GPUs of %s, row %u", op, n_gpus, cluster, i);
   }
-  guint n = ls_collective_run_notes (past)->len; /* of what was not measured there */
-  LS_CHECK_INT (ls_collective_run_notes (through)->len, ==, n);
-  LS_CHECK_INT (ls_collective_run_notes (tcp)->len, ==, n + !is_same);
+  guint n = past->notes->len; /* of what was not measured there */
+  LS_CHECK_INT (through->notes->len, ==, n);
+  LS_CHECK_INT (tcp->notes->len, ==, n + !is_same);
 }
 
 static void
@@ -299,7 +298,7 @@ links_to_the_cpu_carry_all_of_it (void)
   g_autoptr (LsCollectiveRun) r = run_with ("dgx-h100", ":node.nics.gpudirect=false", "all-gather", 16, NULL);
   if (!r)
     return;
-  const LsCollectiveTable *t = ls_collective_run_table (r);
+  const LsCollectiveTable *t = &r->table;
   const LsCollectiveRow *last = &t->rows[t->n_rows - 1];
   double bytes = (double) last->bytes / 2,
          seconds = (double) last->time / 1e12; /* half of the array crosses, once over 8 NICs */
@@ -315,8 +314,8 @@ figures_of_the_user_are_no_bound (void)
   g_autoptr (LsCollectiveRun) said = run_with (
       "dgx-h100", ":node.nics.transport=tcp,node.nics.link.efficiency=0.4,fabric.link.efficiency=0.4",
       "all-reduce", 16, NULL);
-  LS_CHECK (r && ls_collective_run_notes (r)->len == 0);
-  LS_CHECK (said && ls_collective_run_notes (said)->len == 0);
+  LS_CHECK (r && r->notes->len == 0);
+  LS_CHECK (said && said->notes->len == 0);
 }
 
 /* What a collective or a kernel alone rests on where its machine was not measured; the user's own figures replace it. */
@@ -342,7 +341,7 @@ what_is_scaled_is_told (void)
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
     g_autoptr (LsCollectiveRun) r
         = run_with (cases[i].cluster, "", "all-reduce", cases[i].gpus, cases[i].nccl);
-    const GPtrArray *notes = r ? ls_collective_run_notes (r) : NULL;
+    const GPtrArray *notes = r ? r->notes : NULL;
     LS_CHECK_INT (notes->len, ==, cases[i].told != NULL);
     LS_CHECK (!cases[i].told || g_str_equal (notes->pdata[0], cases[i].told));
   }

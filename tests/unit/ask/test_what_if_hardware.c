@@ -96,7 +96,7 @@ collective (const char *cluster, const char *op, uint32_t n_nodes, uint32_t n_ax
     spec.slice[i] = 4;
   spec.min_bytes = spec.max_bytes = UINT64_C (64) << 20;
   g_autoptr (LsCollectiveRun) run = ls_collective_run_new (&spec, &error);
-  double time = run ? (double) ls_collective_run_table (run)->rows[0].time : NAN;
+  double time = run ? (double) run->table.rows[0].time : NAN;
   ls_collective_spec_clear (&spec);
   return time;
 }

@@ -185,7 +185,7 @@ bus_rate (const char *algorithm)
   g_autoptr (LsCollectiveRun) run = ls_collective_run_new (&spec, &error);
   LS_CHECK_NO_ERROR (error);
   ls_collective_spec_clear (&spec);
-  const LsCollectiveRow *row = ls_collective_run_table (run)->rows;
+  const LsCollectiveRow *row = run->table.rows;
   return row->bus_factor * (double) row->bytes / ls_time_to_s (row->time);
 }
 

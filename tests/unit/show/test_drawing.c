@@ -102,7 +102,7 @@ narrow_peaks_are_kept (void)
 
 /* --- schedules --------------------------------------------------------------------------------------- */
 
-static LsScheduleRun *
+static LsScheduleView *
 run_of (const char *name, const char *pp, const char *n)
 {
   LsScheduleSpec spec;
@@ -112,7 +112,7 @@ run_of (const char *name, const char *pp, const char *n)
             && ls_schedule_spec_set (&spec, "pp", pp, diags)
             && ls_schedule_spec_set (&spec, "micro-batches", n, diags));
   g_autoptr (GError) error = NULL;
-  LsScheduleRun *run = ls_schedule_run_new (&spec, &error);
+  LsScheduleView *run = ls_schedule_view_new (&spec, &error);
   LS_CHECK_NO_ERROR (error);
   ls_schedule_spec_clear (&spec);
   return run;
@@ -121,8 +121,8 @@ run_of (const char *name, const char *pp, const char *n)
 static void
 each_action_is_a_box (void)
 {
-  g_autoptr (LsScheduleRun) run = run_of ("dualpipe", "4", "8");
-  const LsScheduleView *view = &run->view;
+  g_autoptr (LsScheduleView) run = run_of ("dualpipe", "4", "8");
+  const LsScheduleView *view = run;
   Drawn d = drawn_as_svg (ls_draw_schedules (&view, 1, view->title));
   guint n = 0;
   for (uint32_t rank = 0; rank < view->eval->n_ranks; rank++)
@@ -138,14 +138,14 @@ each_action_is_a_box (void)
 static void
 schedules_share_a_scale (void)
 {
-  g_autoptr (LsScheduleRun) a = run_of ("1f1b", "4", "8"), b = run_of ("zb-h1", "4", "8");
-  const LsScheduleView *views[] = { &a->view, &b->view };
+  g_autoptr (LsScheduleView) a = run_of ("1f1b", "4", "8"), b = run_of ("zb-h1", "4", "8");
+  const LsScheduleView *views[] = { a, b };
   Drawn both = drawn_as_svg (ls_draw_schedules (views, 2, "two")),
         first = drawn_as_svg (ls_draw_schedules (views, 1, "1")),
         second = drawn_as_svg (ls_draw_schedules (views + 1, 1, "2"));
-  LS_CHECK (b->view.eval->makespan < a->view.eval->makespan);
+  LS_CHECK (b->eval->makespan < a->eval->makespan);
   LS_CHECK_INT (both.n_boxes, ==, first.n_boxes + second.n_boxes - 1); /* forwards stand in one legend */
-  LS_CHECK (strstr (both.words->str, a->view.title) && strstr (both.words->str, b->view.title));
+  LS_CHECK (strstr (both.words->str, a->title) && strstr (both.words->str, b->title));
   check_words_apart (&both);
   drawn_clear (&both);
   drawn_clear (&first);
@@ -200,8 +200,8 @@ links_have_the_colour_of_their_use (void)
 static void
 later_chunks_are_lighter_in_the_dark_too (void)
 {
-  g_autoptr (LsScheduleRun) run = run_of ("zbv", "2", "4");
-  const LsScheduleView *view = &run->view;
+  g_autoptr (LsScheduleView) run = run_of ("zbv", "2", "4");
+  const LsScheduleView *view = run;
   g_autoptr (LsDrawing) drawing = ls_draw_schedules (&view, 1, "v");
   g_autofree char *svg = ls_drawing_to_svg (drawing);
   g_autofree char *half = g_strdup_printf (" style=\"fill:#%06x\"", ls_palette_tint (0x4477aa, 0.5));
