@@ -706,7 +706,7 @@ note_unsaid (const LsJsonDoc *doc, const LsJsonDoc *outer, const HfFamily *f, co
 {
   static const char tied[] = "tie_word_embeddings";
   bool says_tied = m->tied_embeddings || hf_get (doc, tied) || (outer && hf_get (outer, tied)),
-       says_heads = c->kv_heads > 0 || c->heads_per_kv > 0 || f->kv_by_flag || m->latent.kv_lora > 0
+       says_heads = c->m.n_kv_heads > 0 || c->heads_per_kv > 0 || f->kv_by_flag || m->latent.kv_lora > 0
       || !ls_mlp_is_gated (m->mlp) || ls_model_n_attention_layers (m) == 0;
   g_autofree char *heads
       = says_heads ? NULL : g_strdup_printf ("num_key_value_heads %u, one for each head", m->n_kv_heads);

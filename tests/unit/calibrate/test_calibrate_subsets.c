@@ -79,7 +79,7 @@ predict_s (const Fixture *x, const LsTimedKernel *t)
 {
   const LsKindFit *fit = ls_calibration_fit (&x->shipped, &t->kernel);
   if (t->what != LS_TIMED_USUAL)
-    fit = t->what == LS_TIMED_VLLM_RMSNORM ? &x->shipped.vllm_rmsnorm : &x->shipped.vllm_silu_mul;
+    fit = t->what == LS_TIMED_VLLM_RMSNORM ? &x->shipped.kind[LS_ENTRY_VLLM_RMSNORM] : &x->shipped.kind[LS_ENTRY_VLLM_SILU_MUL];
   return ls_fit_predict_s (fit, &x->gpu, t);
 }
 
@@ -576,7 +576,7 @@ add_others (Files *files, const Fixture *x, GRand *rand, const Table *t)
 {
   if (t->mix & GEMM) {
     LsKernel k = draw_gemm (rand, t);
-    const char *dtype = g_rand_boolean (rand) && x->shipped.gemm_fp8.is_fitted ? "fp8" : "bf16";
+    const char *dtype = g_rand_boolean (rand) && x->shipped.kind[LS_ENTRY_GEMM_FP8].is_fitted ? "fp8" : "bf16";
     g_autofree char *cells = g_strdup_printf ("%s," N64 "," N64 "," N64, dtype, k.m, k.n, k.k);
     add_timed (files->text[0], x, rand, t, "dtype,m,n,k,latency_ms", cells, 1e-3);
   }
@@ -590,7 +590,7 @@ add_others (Files *files, const Fixture *x, GRand *rand, const Table *t)
   if (t->mix & STREAM) {
     static const char *const ops[] = { "add", "rmsnorm", "silu_mul" };
     static const guint bytes[] = { 6, 4, 6 };
-    guint op = (guint) g_rand_int_range (rand, 0, x->shipped.vllm_rmsnorm.is_fitted ? 3 : 1);
+    guint op = (guint) g_rand_int_range (rand, 0, x->shipped.kind[LS_ENTRY_VLLM_RMSNORM].is_fitted ? 3 : 1);
     uint64_t m = draw (rand, t->least, t->most, 16), n = draw (rand, 1024, 16384, 128);
     g_autofree char *cells = g_strdup_printf ("%s," N64 "," N64 "," N64, ops[op], m, n, bytes[op] * m * n);
     add_timed (files->text[2], x, rand, t, "op,tokens,hidden,bytes_min,us_median", cells, 1e-6);
