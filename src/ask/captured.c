@@ -465,12 +465,23 @@ clear_row (gpointer data)
 }
 
 static void
-clear_rank (gpointer data)
+rank_free (gpointer data)
 {
-  g_free (((LsCapturedRank *) data)->error);
-  g_free (((LsCapturedRank *) data)->trace);
-  g_hash_table_unref (((LsCapturedRank *) data)->done);
-  g_clear_pointer (&((LsCapturedRank *) data)->recorded, g_bytes_unref);
+  LsCaptured *c = data;
+  g_free (c->gpu);
+  g_free (c->torch);
+  g_free (c->cuda);
+  g_free (c->why);
+  g_free (c->error);
+  g_free (c->trace);
+  g_hash_table_unref (c->done);
+  g_array_unref (c->rows);
+  free (c->over_time);
+  g_clear_pointer (&c->snapshot, g_bytes_unref);
+  g_clear_pointer (&c->recorded, g_bytes_unref);
+  g_free (c->roles);
+  g_ptr_array_unref (c->notes);
+  g_free (c);
 }
 
 static void
@@ -569,7 +580,8 @@ better_of (LsCaptured *a, LsCaptured *b)
 {
   bool is_b
       = !a || (b && (b->steps != a->steps ? b->steps > a->steps : b->allocated_bytes > a->allocated_bytes));
-  ls_captured_free (is_b ? a : b);
+  if (is_b ? a : b)
+    rank_free (is_b ? a : b);
   return is_b ? b : a;
 }
 
@@ -616,11 +628,13 @@ read_rank (const LsCaptureAsk *ask, const Process *p, GError **error)
   if (!c->error && strcmp (c->why, "it ended") == 0 && p->status != 0)
     c->error = WIFEXITED (p->status) ? g_strdup_printf ("exit code %d", WEXITSTATUS (p->status))
                                      : g_strdup_printf ("signal %d", WTERMSIG (p->status));
+  c->stands_for = p->stands_for > 0 ? p->stands_for : c->world;
+  c->like = p->like;
   return c;
 }
 
 uint64_t
-ls_captured_apart (const LsCapturedRank *a, const LsCapturedRank *b, uint64_t *ret_n)
+ls_captured_apart (const LsCaptured *a, const LsCaptured *b, uint64_t *ret_n)
 {
   uint64_t apart = 0;
   GHashTableIter each;
@@ -646,34 +660,17 @@ decides_over (const LsCaptured *a, const LsCaptured *b)
   return x != y ? x > y : ls_captured_needed (a) > ls_captured_needed (b);
 }
 
-/* Takes ownership of c; frees the one of both that does not decide. */
+/* The one of both that decides; what is large and of it alone the other does not keep. best NULL: c. */
 static LsCaptured *
-add_rank (LsCaptured *best, LsCaptured *c, const Process *p)
+decide (LsCaptured *best, LsCaptured *c)
 {
-  LsCapturedRank rank = { c->rank,
-                          p->stands_for > 0 ? p->stands_for : c->world,
-                          c->steps,
-                          p->like,
-                          c->allocated_bytes,
-                          c->reserved_bytes,
-                          ls_captured_needed (c),
-                          g_strdup (c->trace),
-                          g_hash_table_ref (c->done),
-                          g_strdup (c->error),
-                          c->recorded ? g_bytes_ref (c->recorded) : NULL };
-  if (!best) {
-    c->ranks = ls_list_new (sizeof (LsCapturedRank), clear_rank);
-    g_array_append_val (c->ranks, rank);
+  if (!best)
     return c;
-  }
-  g_array_append_val (best->ranks, rank);
-  if (!decides_over (c, best)) {
-    ls_captured_free (c);
-    return best;
-  }
-  c->ranks = g_steal_pointer (&best->ranks);
-  ls_captured_free (best);
-  return c;
+  bool is_c = decides_over (c, best);
+  LsCaptured *other = is_c ? best : c;
+  g_clear_pointer (&other->over_time, free);
+  g_clear_pointer (&other->snapshot, g_bytes_unref);
+  return is_c ? c : best;
 }
 
 static LsCaptured *
@@ -685,15 +682,16 @@ read_ranks (const LsCaptureAsk *ask, const GArray *processes, GError **error)
       explain_none (&g_array_index (processes, Process, i), error);
       return NULL;
     }
+  g_autoptr (GPtrArray) ranks = g_ptr_array_new_with_free_func (rank_free);
   for (guint i = 0; i < processes->len; i++) {
-    const Process *p = &g_array_index (processes, Process, i);
-    LsCaptured *c = read_rank (ask, p, error);
-    if (!c) {
-      ls_captured_free (best);
+    LsCaptured *c = read_rank (ask, &g_array_index (processes, Process, i), error);
+    if (!c)
       return NULL;
-    }
-    best = add_rank (best, c, p);
+    g_ptr_array_add (ranks, c);
+    c->ranks = ranks;
+    best = decide (best, c);
   }
+  (void) g_steal_pointer (&ranks);
   return best;
 }
 
@@ -786,23 +784,8 @@ ls_capture_run (const LsCaptureAsk *ask, GError **error)
 void
 ls_captured_free (LsCaptured *c)
 {
-  if (!c)
-    return;
-  g_free (c->gpu);
-  g_free (c->torch);
-  g_free (c->cuda);
-  g_free (c->why);
-  g_free (c->error);
-  g_free (c->trace);
-  g_hash_table_unref (c->done);
-  g_array_unref (c->rows);
-  g_clear_pointer (&c->ranks, g_array_unref);
-  free (c->over_time);
-  g_clear_pointer (&c->snapshot, g_bytes_unref);
-  g_clear_pointer (&c->recorded, g_bytes_unref);
-  g_free (c->roles);
-  g_ptr_array_unref (c->notes);
-  g_free (c);
+  if (c)
+    g_ptr_array_unref (c->ranks);
 }
 
 uint64_t
@@ -886,7 +869,7 @@ ls_captured_write_trace (const LsCaptured *c, const char *folder, GError **error
 {
   g_autoptr (GArray) files = g_array_new (FALSE, FALSE, sizeof (LsCapturedFile));
   for (guint i = 0; i < c->ranks->len; i++) {
-    const LsCapturedRank *r = &g_array_index (c->ranks, LsCapturedRank, i);
+    const LsCaptured *r = c->ranks->pdata[i];
     const LsCapturedFile file = { r->rank, r->recorded };
     if (r->recorded)
       g_array_append_val (files, file);

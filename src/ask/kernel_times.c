@@ -178,14 +178,6 @@ ls_kernel_rows_free (LsKernelRows *rows)
 
 /* ---- what a table has measured ---- */
 
-static bool
-is_same_but_m (const LsKernel *a, const LsKernel *b)
-{
-  bool is_same_work = a->kind == LS_KERNEL_GEMM || a->bytes == b->bytes;
-  return a->kind == b->kind && a->dtype == b->dtype && a->n == b->n && a->k == b->k && a->batch == b->batch
-      && is_same_work;
-}
-
 /* The measured rows next below and above in m, of the same kernel otherwise. */
 static void
 find_neighbours (const GArray *table, const LsKernel *kernel, const LsTimedKernel **ret_below,
@@ -194,7 +186,9 @@ find_neighbours (const GArray *table, const LsKernel *kernel, const LsTimedKerne
   *ret_below = *ret_above = NULL;
   for (guint i = 0; i < table->len; i++) {
     const LsTimedKernel *t = &g_array_index (table, LsTimedKernel, i);
-    if (!is_same_but_m (&t->kernel, kernel) || isnan (t->measured_s))
+    const LsKernel *a = &t->kernel, *b = kernel;
+    if (isnan (t->measured_s) || a->kind != b->kind || a->dtype != b->dtype || a->n != b->n || a->k != b->k
+        || a->batch != b->batch || (a->kind != LS_KERNEL_GEMM && a->bytes != b->bytes))
       continue;
     if (t->kernel.m <= kernel->m && (!*ret_below || t->kernel.m > (*ret_below)->kernel.m))
       *ret_below = t;
@@ -210,17 +204,15 @@ take_measured (const GArray *table, LsKernelRow *row)
   const LsTimedKernel *below, *above;
   const LsKernel *k = &row->kernel;
   find_neighbours (table, k, &below, &above);
-  if (below && above && below->kernel.m == above->kernel.m) {
-    row->source = LS_COST_MEASURED;
-    row->time_s = below->measured_s;
-    row->extrapolated = false;
-  } else if (below && above && below->kernel.m < above->kernel.m && k->kind == LS_KERNEL_GEMM) {
-    double share = log ((double) k->m / (double) below->kernel.m)
-        / log ((double) above->kernel.m / (double) below->kernel.m);
-    row->source = LS_COST_INTERPOLATED;
-    row->time_s = below->measured_s * pow (above->measured_s / below->measured_s, share);
-    row->extrapolated = false;
-  }
+  if (!below || !above || (below->kernel.m != above->kernel.m && k->kind != LS_KERNEL_GEMM))
+    return;
+  bool is_there = below->kernel.m == above->kernel.m;
+  double share = is_there ? 0
+                          : log ((double) k->m / (double) below->kernel.m)
+          / log ((double) above->kernel.m / (double) below->kernel.m);
+  row->source = is_there ? LS_COST_MEASURED : LS_COST_INTERPOLATED;
+  row->time_s = below->measured_s * pow (above->measured_s / below->measured_s, share);
+  row->extrapolated = false;
 }
 
 /* ---- the model ---- */
@@ -412,16 +404,6 @@ errors_of (const GArray *rows, bool only_held_out)
                             .median_pct = ls_median (&g_array_index (errors, double, 0), n) };
 }
 
-/* Of what the GPU's own file names; the user's own times, and errors, say it themselves. */
-static void
-note_known (const Bench *b, GPtrArray *notes)
-{
-  g_autoptr (GString) words = g_string_new (NULL);
-  if (!b->spec->measured)
-    ls_append_known (words, "kernels", &b->gpu.kernels_known);
-  ls_note_known (words, notes);
-}
-
 static LsKernelRows *
 rows_new (const Bench *b, LsDiagList *diags, GError **error)
 {
@@ -435,8 +417,10 @@ rows_new (const Bench *b, LsDiagList *diags, GError **error)
   rows->all = errors_of (rows->rows, false);
   rows->held_out = errors_of (rows->rows, true);
   rows->has_measured = rows->all.n > 0;
-  if (!rows->has_measured && !b->spec->gpu_calibration)
-    note_known (b, rows->notes);
+  g_autoptr (GString) known = g_string_new (NULL); /* the user's own times, and errors, say it themselves */
+  if (!rows->has_measured && !b->spec->gpu_calibration && !b->spec->measured)
+    ls_append_known (known, "kernels", &b->gpu.kernels_known);
+  ls_note_known (known, rows->notes);
   return g_steal_pointer (&rows);
 }
 

@@ -59,16 +59,6 @@ candidate_new (const LsJobSpec *spec, LsChange *change, char *last, int64_t limi
 
 /* --- before simulating ---------------------------------------------------------------- */
 
-/* What it may need. */
-static uint64_t
-allowed (const LsJobSpec *spec, const LsJobResult *r, uint64_t capacity)
-{
-  g_auto (LsHeadroom) headroom = { 0 };
-  ls_headroom_of (&spec->headroom, spec->program, spec->software, r->strategy.dp_kind, r->hardware,
-                  &spec->options.memory, &headroom);
-  return capacity - (headroom.is_asked ? MIN (headroom.bytes, capacity) : 0);
-}
-
 static void
 estimate (Candidate *c, const LsJobSpec *changed, const LsJobResult *r)
 {
@@ -79,7 +69,12 @@ estimate (Candidate *c, const LsJobSpec *changed, const LsJobResult *r)
   in.options.allocator = LS_MEMORY_EXACT;
   g_autoptr (LsMemory) memory = ls_memory_new (&in);
   const LsClassMemory *fullest = ls_memory_fullest (memory);
-  c->over = (int64_t) fullest->needed_bytes - (int64_t) allowed (changed, r, fullest->capacity_bytes);
+  uint64_t capacity = fullest->capacity_bytes;
+  g_auto (LsHeadroom) headroom = { 0 };
+  ls_headroom_of (&changed->headroom, changed->program, changed->software, r->strategy.dp_kind, r->hardware,
+                  &changed->options.memory, &headroom);
+  c->over = (int64_t) fullest->needed_bytes
+      - (int64_t) (capacity - (headroom.is_asked ? MIN (headroom.bytes, capacity) : 0));
   c->least = ls_time_to_s (ls_job_bound (r, r->hardware, &options)) / r->strategy.global_batch;
   c->next = c->over < c->limit ? ls_changes_propose (changed, r) : NULL;
   g_autofree char *knobs = ls_knobs_format (&r->strategy);
@@ -290,7 +285,7 @@ compare_rows (gconstpointer x, gconstpointer y)
 {
   const LsMemoryRow *a = x, *b = y;
   LS_SMALLER_FIRST (a->stage, b->stage);
-  return a->m->rank < b->m->rank ? -1 : a->m->rank > b->m->rank;
+  return LS_ORDER (a->m->rank, b->m->rank);
 }
 
 void
@@ -343,14 +338,6 @@ ls_memory_curve_of (const LsJobResult *r, const LsMemoryOptions *options, uint32
   return ls_memory_curve (&in, ls_timeline_representative (r->timeline, rank));
 }
 
-static gboolean
-check_history (const LsMemoryHistory *h, GError **error)
-{
-  return h->blocks->len > 0 || h->n_changes > 0
-      || ls_fail (error, LS_ERROR_UNSUPPORTED,
-                  "the trace says nothing of memory: no op allocates, and nothing is held throughout");
-}
-
 LsMemoryHistory *
 ls_memory_history_of (const LsJobResult *r, const LsMemoryOptions *options, uint32_t rank,
                       uint64_t max_changes, GError **error)
@@ -363,7 +350,10 @@ ls_memory_history_of (const LsJobResult *r, const LsMemoryOptions *options, uint
     return NULL;
   const LsMemoryInput in = ls_job_result_memory_input (r, r->hardware, options);
   g_autoptr (LsMemoryHistory) h = ls_memory_history_new (&in, rank, max_changes);
-  return check_history (h, error) ? g_steal_pointer (&h) : NULL;
+  if (h->blocks->len > 0 || h->n_changes > 0)
+    return g_steal_pointer (&h);
+  return ls_fail_null (error, LS_ERROR_UNSUPPORTED,
+                       "the trace says nothing of memory: no op allocates, and nothing is held throughout");
 }
 
 void

@@ -10,13 +10,17 @@
 #include "schedules/sched_layout.h"
 #include "strategy/strategy.h"
 
-static void
-change_free (gpointer change)
-{
-  ls_change_free (change);
-}
+typedef struct {
+  const LsJobSpec *spec;
+  const LsJobResult *r;
+  const LsStrategy *s; /* resolved */
+  const char *idea, *cost;
+  bool needs_more;
+  GPtrArray *changes; /* LsChange */
+} Proposals;
 
-LsChange *
+/* A change without settings yet, which the proposals own. */
+static LsChange *
 propose (Proposals *p)
 {
   LsChange *change = ls_change_new (p->idea, p->cost, p->needs_more);
@@ -564,7 +568,9 @@ ls_changes_left_out (const LsJobSpec *spec)
 GPtrArray *
 ls_changes_propose (const LsJobSpec *spec, const LsJobResult *r)
 {
-  Proposals p = { spec, r, &r->strategy, NULL, NULL, false, g_ptr_array_new_with_free_func (change_free) };
+  Proposals p = {
+    spec, r, &r->strategy, NULL, NULL, false, g_ptr_array_new_with_free_func ((GDestroyNotify) ls_change_free)
+  };
   bool is_fixed = !r->model.name || spec->trace;
   for (guint i = 0; i < G_N_ELEMENTS (ideas); i++) {
     if (is_fixed && !ideas[i].of_machine)

@@ -180,17 +180,11 @@ may_run (const LsSoftwareSpec *program, const LsJobResult *r)
       && ls_software_names_architecture (program->runs_on, architecture);
 }
 
-static void
-free_change (gpointer change)
-{
-  ls_change_free (change);
-}
-
 LsWhatIf *
 ls_what_if_softwares (const LsJobSpec *spec, LsJobResult *r, guint n_threads, const LsProgress *progress,
                       GError **error)
 {
-  g_autoptr (GPtrArray) changes = g_ptr_array_new_with_free_func (free_change);
+  g_autoptr (GPtrArray) changes = g_ptr_array_new_with_free_func ((GDestroyNotify) ls_change_free);
   const GPtrArray *programs = ls_softwares ();
   for (guint i = 0; r->model.name && i < programs->len; i++) {
     const LsSoftwareSpec *program = programs->pdata[i];

@@ -44,20 +44,6 @@ GPtrArray *ls_changes_propose (const LsJobSpec *spec, const LsJobResult *r);
 /* Which kinds of change are not proposed for this job, and why: a static sentence; NULL: all are. */
 const char *ls_changes_left_out (const LsJobSpec *spec);
 
-/* --- what proposals of each kind share ------------------------------------------------------------- */
-
-typedef struct {
-  const LsJobSpec *spec;
-  const LsJobResult *r;
-  const LsStrategy *s; /* resolved */
-  const char *idea, *cost;
-  bool needs_more;
-  GPtrArray *changes; /* LsChange */
-} Proposals;
-
-/* A change without settings yet, which the proposals own. */
-LsChange *propose (Proposals *p);
-
 /* --- which single change to a job makes it faster ------------------------------------------------ */
 
 /* A change, simulated or refused. */

@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "base/list.h"
 #include "base/order.h"
 
 #define OVERLAP_NS  1000 /* clocks of a profiler agree to less        */
@@ -29,13 +28,17 @@ ls_profile_is_known (const LsKinetoOp *op)
 
 /* ---- ops ---- */
 
+static int64_t
+issued_at (const LsProfileOp *op)
+{
+  return op->launch == LS_KINETO_NONE ? op->start : op->launch;
+}
+
 static int
 by_issue (gconstpointer a, gconstpointer b)
 {
   const LsProfileOp *x = a, *y = b;
-  int64_t at = x->launch == LS_KINETO_NONE ? x->start : x->launch,
-          other = y->launch == LS_KINETO_NONE ? y->start : y->launch;
-  LS_SMALLER_FIRST (at, other);
+  LS_SMALLER_FIRST (issued_at (x), issued_at (y));
   LS_SMALLER_FIRST (x->start, y->start);
   return LS_ORDER (x->op->record, y->op->record);
 }
@@ -52,8 +55,9 @@ kind_of (const LsKinetoOp *op, const uint8_t *slot_of, bool as_measured)
 }
 
 static void
-add_ops (LsProfileStep *step, const LsMeasuredStep *cut, const uint8_t *slot_of, bool as_measured)
+add_ops (LsProfileStep *step, const uint8_t *slot_of, bool as_measured)
 {
+  const LsMeasuredStep *cut = step->cut;
   for (guint i = 0; i < cut->chosen->len; i++) {
     const LsKinetoOp *op
         = &g_array_index (step->profile->ops, LsKinetoOp, g_array_index (cut->chosen, guint, i));
@@ -86,29 +90,17 @@ typedef struct {
 static LsStream
 preferred (const LsProfileOp *op, const uint8_t *slot_of)
 {
-  static const uint8_t of_slot[] = {
-    [LS_SLOT_TP] = LS_STREAM_TP,
-    [LS_SLOT_DP] = LS_STREAM_DP,
-    [LS_SLOT_CP] = LS_STREAM_CP,
-    [LS_SLOT_EP] = LS_STREAM_EP,
-    [LS_SLOT_SHARD] = LS_STREAM_DP,
-    [LS_SLOT_REPLICA] = LS_STREAM_REPLICA,
-    [LS_SLOT_ETP] = LS_STREAM_TP,
-    [LS_SLOT_EDP] = LS_STREAM_DP,
-    [LS_SLOT_EMBEDDING] = LS_STREAM_GLOBAL,
-    [LS_SLOT_PIPES] = LS_STREAM_DP,
-    [LS_SLOT_TP_CP] = LS_STREAM_GLOBAL,
-    [LS_SLOT_STAGE] = LS_STREAM_GLOBAL,
-    [LS_SLOT_MODEL] = LS_STREAM_GLOBAL,
-    [LS_SLOT_WORLD] = LS_STREAM_GLOBAL,
+  static const uint8_t of_slot[LS_N_SLOTS + 1] = {
+    [LS_SLOT_TP] = LS_STREAM_TP,  [LS_SLOT_DP] = LS_STREAM_DP,           [LS_SLOT_CP] = LS_STREAM_CP,
+    [LS_SLOT_EP] = LS_STREAM_EP,  [LS_SLOT_SHARD] = LS_STREAM_DP,        [LS_SLOT_ETP] = LS_STREAM_TP,
+    [LS_SLOT_EDP] = LS_STREAM_DP, [LS_SLOT_REPLICA] = LS_STREAM_REPLICA, [LS_SLOT_PIPES] = LS_STREAM_DP,
   };
   uint32_t group = op->op->group;
-  if (op->op->class == LS_CLASS_COPY)
-    return LS_STREAM_COPY;
-  if (op->op->class == LS_CLASS_SEND_RECV)
-    return LS_STREAM_PP_FWD;
-  return group > 0 && slot_of[group - 1] < G_N_ELEMENTS (of_slot) ? of_slot[slot_of[group - 1]]
-                                                                  : LS_STREAM_GLOBAL;
+  uint8_t stream = group > 0 ? of_slot[slot_of[group - 1]] : 0;
+  return op->op->class == LS_CLASS_COPY     ? LS_STREAM_COPY
+      : op->op->class == LS_CLASS_SEND_RECV ? LS_STREAM_PP_FWD
+      : stream > 0                          ? (LsStream) stream
+                                            : LS_STREAM_GLOBAL;
 }
 
 /* Of so many that they are not told apart the last; NULL: a new one. */
@@ -172,15 +164,23 @@ by_start (gconstpointer a, gconstpointer b)
   return LS_ORDER (*x, *y);
 }
 
+/* LsProfileOp of a kind. */
+static GPtrArray *
+ops_by_start (const LsProfileStep *step, LsProfileKind kind)
+{
+  GPtrArray *ops = g_ptr_array_new ();
+  for (guint i = 0; i < step->ops->len; i++)
+    if (g_array_index (step->ops, LsProfileOp, i).kind == kind)
+      g_ptr_array_add (ops, &g_array_index (step->ops, LsProfileOp, i));
+  g_ptr_array_sort (ops, by_start);
+  return ops;
+}
+
 /* Of two streams whose kernels overlap, the one that is less busy: it is behind the other in the list. */
 static void
 mark_beside (const LsProfileStep *step, GArray *streams)
 {
-  g_autoptr (GPtrArray) kernels = g_ptr_array_new ();
-  for (guint i = 0; i < step->ops->len; i++)
-    if (g_array_index (step->ops, LsProfileOp, i).kind == LS_PROFILE_KERNEL)
-      g_ptr_array_add (kernels, &g_array_index (step->ops, LsProfileOp, i));
-  g_ptr_array_sort (kernels, by_start);
+  g_autoptr (GPtrArray) kernels = ops_by_start (step, LS_PROFILE_KERNEL);
   const Stream *last = NULL;
   int64_t end = G_MININT64;
   for (guint i = 0; i < kernels->len; i++) {
@@ -216,58 +216,36 @@ typedef struct {
   int64_t start, end;
 } Interval;
 
-static int
-compare_intervals (const void *a, const void *b)
-{
-  return LS_ORDER (((const Interval *) a)->start, ((const Interval *) b)->start);
-}
-
 /* Interval: when some collective by our network ran, in order and apart. */
 static GArray *
 busy_intervals (const LsProfileStep *step)
 {
+  g_autoptr (GPtrArray) calls = ops_by_start (step, LS_PROFILE_COLLECTIVE);
   GArray *all = g_array_new (FALSE, FALSE, sizeof (Interval));
-  for (guint i = 0; i < step->ops->len; i++) {
-    const LsProfileOp *op = &g_array_index (step->ops, LsProfileOp, i);
+  for (guint i = 0; i < calls->len; i++) {
+    const LsProfileOp *op = calls->pdata[i];
     const Interval it = { op->start, op->end };
-    if (op->kind == LS_PROFILE_COLLECTIVE && op->end > op->start)
-      g_array_append_val (all, it);
-  }
-  g_array_sort (all, compare_intervals);
-  guint n = 0;
-  for (guint i = 0; i < all->len; i++) {
-    const Interval it = g_array_index (all, Interval, i);
-    Interval *last = n > 0 ? &g_array_index (all, Interval, n - 1) : NULL;
+    Interval *last = all->len > 0 ? &g_array_index (all, Interval, all->len - 1) : NULL;
     if (last && it.start <= last->end)
       last->end = MAX (last->end, it.end);
     else
-      g_array_index (all, Interval, n++) = it;
+      g_array_append_val (all, it);
   }
-  g_array_set_size (all, n);
   return all;
-}
-
-static int
-by_end (gconstpointer a, gconstpointer b)
-{
-  return LS_ORDER (((const Interval *) a)->end, ((const Interval *) b)->end);
 }
 
 static void
 find_beside (LsProfileStep *step)
 {
   g_autoptr (GArray) busy = busy_intervals (step);
-  for (guint i = 0; i < step->ops->len; i++) {
-    LsProfileOp *op = &g_array_index (step->ops, LsProfileOp, i);
-    if (op->kind != LS_PROFILE_KERNEL)
-      continue;
-    const Interval later = { .end = op->start + 1 };
-    for (guint k = ls_list_first_from (busy, by_end, &later); k < busy->len; k++) {
-      const Interval *it = &g_array_index (busy, Interval, k);
-      if (it->start >= op->end)
-        break;
-      op->beside += MIN (it->end, op->end) - MAX (it->start, op->start);
-    }
+  g_autoptr (GPtrArray) kernels = ops_by_start (step, LS_PROFILE_KERNEL);
+  const Interval *all = (const Interval *) (gpointer) busy->data;
+  for (guint i = 0, first = 0; i < kernels->len; i++) {
+    LsProfileOp *op = kernels->pdata[i];
+    while (first < busy->len && all[first].end <= op->start)
+      first++;
+    for (guint k = first; k < busy->len && all[k].start < op->end; k++)
+      op->beside += MIN (all[k].end, op->end) - MAX (all[k].start, op->start);
   }
 }
 
@@ -281,7 +259,6 @@ find_beside (LsProfileStep *step)
 
 typedef struct {
   LsProfileStep *step;
-  const LsMeasuredStep *cut;
   guint last[LS_N_STREAMS];    /* op that was issued last; NO_OP: none                           */
   guint *before;               /* of each op that of its stream before it; NO_OP: none           */
   guint awaited[LS_N_STREAMS]; /* of communication: 1 + the last op that the compute stream waits for */
@@ -369,12 +346,8 @@ static guint
 last_issued (const Waits *w, LsStream stream, int64_t at)
 {
   guint on = w->last[stream];
-  while (on != NO_OP) {
-    const LsProfileOp *op = op_at (w->step, on);
-    if ((op->launch == LS_KINETO_NONE ? op->start : op->launch) <= at)
-      break;
+  while (on != NO_OP && issued_at (op_at (w->step, on)) > at)
     on = w->before[on];
-  }
   return on;
 }
 
@@ -401,15 +374,6 @@ index_records (const GArray *calls)
   return records;
 }
 
-/* In the time of the step. */
-static int64_t
-recorded_at (const Waits *w, const LsKinetoCall *wait)
-{
-  const LsKinetoCall *c
-      = wait->record != 0 ? g_hash_table_lookup (w->records, GSIZE_TO_POINTER (wait->record)) : NULL;
-  return (c ? c : wait)->start - w->cut->start;
-}
-
 static void
 take_wait (Waits *w, const LsKinetoCall *call)
 {
@@ -418,7 +382,10 @@ take_wait (Waits *w, const LsKinetoCall *call)
     return;
   }
   LsStream from = stream_of (w, call->awaited);
-  guint on = from < LS_N_STREAMS ? last_issued (w, from, recorded_at (w, call)) : NO_OP;
+  const LsKinetoCall *record
+      = call->record != 0 ? g_hash_table_lookup (w->records, GSIZE_TO_POINTER (call->record)) : NULL;
+  int64_t at = (record ? record : call)->start - w->step->cut->start;
+  guint on = from < LS_N_STREAMS ? last_issued (w, from, at) : NO_OP;
   if (on == NO_OP)
     return;
   gpointer key = GINT_TO_POINTER (call->stream);
@@ -453,12 +420,12 @@ take_calls (Waits *w, int64_t until, guint next)
   const GArray *calls = w->step->profile->calls;
   for (; w->call < calls->len; w->call++) {
     const LsKinetoCall *c = &g_array_index (calls, LsKinetoCall, w->call);
-    if (c->start - w->cut->start >= until)
+    if (c->start - w->step->cut->start >= until)
       return;
     if (c->kind == LS_CALL_WAIT)
       take_wait (w, c);
     else if (c->kind == LS_CALL_SYNC)
-      take_sync (w, c->start - w->cut->start, c->end - w->cut->start, c->awaited, next);
+      take_sync (w, c->start - w->step->cut->start, c->end - w->step->cut->start, c->awaited, next);
   }
 }
 
@@ -495,20 +462,14 @@ last_ended (const Waits *w, LsStream stream, int64_t at)
   return ended_before (w->step, on, at) ? on : NO_OP;
 }
 
-/* Of communication. */
-static bool
-takes_all (const Waits *w, const LsProfileOp *op)
-{
-  return !is_communication (op)
-      && (w->n_unsaid > 0 || (!w->has_calls && op->op->class == LS_CLASS_OPTIMIZER));
-}
-
 static void
 infer (Waits *w, LsProfileOp *op)
 {
-  if (is_communication (op) && (w->n_unsaid > 0 || !w->has_calls) && w->last[LS_STREAM_COMPUTE] != NO_OP)
+  bool is_call = is_communication (op),
+       takes_all = w->n_unsaid > 0 || (!w->has_calls && (is_call || op->op->class == LS_CLASS_OPTIMIZER));
+  if (is_call && takes_all && w->last[LS_STREAM_COMPUTE] != NO_OP)
     infer_wait (w, op, w->last[LS_STREAM_COMPUTE]);
-  for (int s = 1; takes_all (w, op) && s < LS_N_STREAMS; s++) {
+  for (int s = 1; takes_all && !is_call && s < LS_N_STREAMS; s++) {
     guint on = last_ended (w, (LsStream) s, op->start);
     if (on != NO_OP && is_communication (op_at (w->step, on)))
       infer_wait (w, op, on);
@@ -577,15 +538,16 @@ join_rest (Waits *w)
 static void
 take_blocking (Waits *w, const LsProfileOp *op, guint i)
 {
-  int64_t called = op->op->called == LS_KINETO_NONE ? G_MININT64 : op->op->called - w->cut->start;
+  int64_t called = op->op->called == LS_KINETO_NONE ? G_MININT64 : op->op->called - w->step->cut->start;
   if (op->op->class == LS_CLASS_COPY && called >= op->end)
     take_sync (w, op->launch, called, op->op->stream, i + 1);
 }
 
 static void
-find_all_waits (LsProfileStep *step, const LsMeasuredStep *cut)
+find_all_waits (LsProfileStep *step)
 {
-  Waits w = { .step = step, .cut = cut };
+  const LsMeasuredStep *cut = step->cut;
+  Waits w = { .step = step };
   w.before = g_new (guint, step->ops->len + 1);
   w.told = g_hash_table_new_full (g_direct_hash, g_direct_equal, NULL, (GDestroyNotify) g_array_unref);
   const GArray *calls = step->profile->calls;
@@ -601,7 +563,7 @@ find_all_waits (LsProfileStep *step, const LsMeasuredStep *cut)
   for (guint i = 0; i < step->ops->len; i++) {
     LsProfileOp *op = op_at (step, i);
     op->first_wait = step->waits->len;
-    take_calls (&w, op->launch == LS_KINETO_NONE ? op->start : op->launch, i);
+    take_calls (&w, issued_at (op), i);
     take_told (&w, op);
     infer (&w, op);
     w.n_unsaid = 0;
@@ -626,13 +588,14 @@ ls_profile_step_new (const LsKineto *k, const LsMeasuredStep *cut, const uint8_t
 {
   LsProfileStep *step = g_new0 (LsProfileStep, 1);
   step->profile = k;
+  step->cut = cut;
   step->ops = g_array_new (FALSE, FALSE, sizeof (LsProfileOp));
   step->waits = g_array_new (FALSE, FALSE, sizeof (guint));
   step->syncs = g_array_new (FALSE, FALSE, sizeof (LsProfileSync));
   step->length = cut->end - cut->start;
-  add_ops (step, cut, slot_of, as_measured);
+  add_ops (step, slot_of, as_measured);
   find_streams (step, slot_of);
   find_beside (step);
-  find_all_waits (step, cut);
+  find_all_waits (step);
   return step;
 }

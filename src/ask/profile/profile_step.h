@@ -64,7 +64,8 @@ typedef struct {
 } LsProfileSync;
 
 typedef struct {
-  const LsKineto *profile;
+  const LsKineto *profile; /* borrowed, as the cut is                         */
+  const LsMeasuredStep *cut;
   GArray *ops;             /* LsProfileOp, in the order in which they were issued   */
   GArray *waits;           /* guint: places in ops                                 */
   GArray *syncs;           /* LsProfileSync                                         */

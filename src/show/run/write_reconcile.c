@@ -67,16 +67,16 @@ beginning_of (const char *name)
 /* --- what the profile shows of its software --------------------------------------------------------- */
 
 static const LsSeenKey *
-key_at (const LsSeenReport *r, guint i)
+key_at (const LsReconcileReport *r, guint i)
 {
-  return &g_array_index (r->keys, LsSeenKey, i);
+  return &g_array_index (r->seen, LsSeenKey, i);
 }
 
 static void
-write_defaults (const LsSeenReport *r, const char *key, LsJsonOut *w)
+write_defaults (const LsReconcileReport *r, const char *key, LsJsonOut *w)
 {
   ls_json_out_begin_object (w, key);
-  for (guint i = 0; i < r->keys->len; i++)
+  for (guint i = 0; i < r->seen->len; i++)
     if (key_at (r, i)->value)
       ls_json_out_string (w, key_at (r, i)->key, key_at (r, i)->value);
   ls_json_out_end_object (w);
@@ -85,23 +85,23 @@ write_defaults (const LsSeenReport *r, const char *key, LsJsonOut *w)
 /* ---- the file ---- */
 
 static char *
-source_of (const LsSeenReport *r)
+source_of (const LsReconcileReport *r)
 {
   g_autofree char *profile = g_path_get_basename (r->profile);
   GString *s = g_string_new (NULL);
   g_string_append_printf (s, "lockstep calibrate --pytorch-trace: %s of %s%s%s", r->step, profile,
                           r->gpu ? " on " : "", r->gpu ? r->gpu : "");
-  for (guint i = 0; i < r->keys->len; i++)
+  for (guint i = 0; i < r->seen->len; i++)
     g_string_append_printf (s, "; %s%s: %s", key_at (r, i)->key, key_at (r, i)->value ? "" : " left",
                             key_at (r, i)->why);
   return g_string_free (s, FALSE);
 }
 
 char *
-ls_seen_report_file (const LsSeenReport *r, const char *name, GError **error)
+ls_seen_report_file (const LsReconcileReport *r, const char *name, GError **error)
 {
   guint n = 0;
-  for (guint i = 0; i < r->keys->len; i++)
+  for (guint i = 0; i < r->seen->len; i++)
     n += key_at (r, i)->value != NULL;
   if (n == 0)
     return ls_fail_null (error, LS_ERROR_CONFLICT,

@@ -128,10 +128,10 @@ char *ls_reconcile_to_json (const LsReconcileReport *report);
 
 /* What the profile shows of the software that ran it, as keys of a strategy; what it does not show is named
  * as left. */
-void ls_seen_report_append (const LsSeenReport *report, GString *out);
+void ls_seen_report_append (const LsReconcileReport *report, GString *out);
 /* As a file lockstep.software/1, of this name, based on what the job has. NULL, LS_ERROR_CONFLICT: the
  * profile shows no key at all. */
-char *ls_seen_report_file (const LsSeenReport *report, const char *name, GError **error);
+char *ls_seen_report_file (const LsReconcileReport *report, const char *name, GError **error);
 
 /* The kernels that a profiled layer launches beside those of a job and of the lists that there are. */
 void ls_layer_report_append (const LsLayerReport *report, GString *out);
