@@ -348,12 +348,6 @@ static const Limits limits[] = {
 
 /* --- the GPU, as the stand-ins read it --------------------------------------------------------------- */
 
-static int
-capability_of (const LsGpu *gpu)
-{
-  return gpu->capability ? (int) (10 * g_ascii_strtod (gpu->capability, NULL) + 0.5) : 0;
-}
-
 static uint64_t
 total_of (const LsGpu *gpu)
 {
@@ -381,8 +375,10 @@ peak (const LsGpu *gpu, LsDtype first, LsDtype second)
 static char *
 gpu_text (const LsCaptureAsk *ask, double speed, GError **error)
 {
+  const char *version = ask->gpu->capability; /* "9.0" */
+  int capability = version ? (int) (10 * g_ascii_strtod (version, NULL) + 0.5) : 0;
   for (guint i = 0; i < G_N_ELEMENTS (limits); i++)
-    if (limits[i].capability == capability_of (ask->gpu))
+    if (limits[i].capability == capability)
       return text_of_gpu (ask, &limits[i], speed);
   return ls_fail_null (error, LS_ERROR_UNSUPPORTED,
                        "no program is captured for %s: those of NVIDIA's accelerators from V100 on are",
@@ -652,21 +648,20 @@ ls_captured_apart (const LsCaptured *a, const LsCaptured *b, uint64_t *ret_n)
   return apart;
 }
 
-/* That which decides: one that failed, one that ran out of memory, the fullest. */
-static bool
-decides_over (const LsCaptured *a, const LsCaptured *b)
-{
-  int x = !a->error ? 0 : a->n_out_of_memory > 0 ? 1 : 2, y = !b->error ? 0 : b->n_out_of_memory > 0 ? 1 : 2;
-  return x != y ? x > y : ls_captured_needed (a) > ls_captured_needed (b);
-}
-
-/* The one of both that decides; what is large and of it alone the other does not keep. best NULL: c. */
+/* The one of both that decides: one that failed, one that ran out of memory, the fullest; what is large and
+ * of it alone the other does not keep. best NULL: c. */
 static LsCaptured *
 decide (LsCaptured *best, LsCaptured *c)
 {
   if (!best)
     return c;
-  bool is_c = decides_over (c, best);
+  int x = !c->error            ? 0
+      : c->n_out_of_memory > 0 ? 1
+                               : 2,
+      y = !best->error            ? 0
+      : best->n_out_of_memory > 0 ? 1
+                                  : 2;
+  bool is_c = x != y ? x > y : ls_captured_needed (c) > ls_captured_needed (best);
   LsCaptured *other = is_c ? best : c;
   g_clear_pointer (&other->over_time, free);
   g_clear_pointer (&other->snapshot, g_bytes_unref);
@@ -715,15 +710,6 @@ home_of (const LsCaptureAsk *ask, const char *gpu, double speed, GError **error)
   return g_steal_pointer (&home);
 }
 
-static guint
-n_kept (const GArray *processes)
-{
-  guint n = 0;
-  for (guint i = 0; i < processes->len; i++)
-    n += g_array_index (processes, Process, i).is_kept;
-  return n;
-}
-
 /* The program once, on a GPU of that speed. What is stopped may stay; what ended, however, does not. */
 static LsCaptured *
 run_once (const LsCaptureAsk *ask, const char *folder, double speed, GError **error)
@@ -738,7 +724,8 @@ run_once (const LsCaptureAsk *ask, const char *folder, double speed, GError **er
   LsCaptured *c = processes ? read_ranks (ask, processes, &problem) : NULL;
   if (c) {
     g_autofree char *roles = g_build_filename (home, "mail", "roles", NULL);
-    c->n_kept = n_kept (processes);
+    for (guint i = 0; i < processes->len; i++)
+      c->n_kept += g_array_index (processes, Process, i).is_kept;
     g_file_get_contents (roles, &c->roles, NULL, NULL);
   }
   if (!ask->keep || !g_error_matches (problem, LS_ERROR, LS_ERROR_STOPPED))
@@ -826,14 +813,6 @@ typedef struct {
   const char *line;
 } AdviceSum;
 
-static bool
-is_about (const Advice *a, const LsCapturedRow *r)
-{
-  return (!*a->kind || g_strcmp0 (a->kind, r->kind) == 0)
-      && (!*a->phase || g_strcmp0 (a->phase, r->phase) == 0)
-      && (!*a->operator|| (r->operator&& strstr (r->operator, a->operator)));
-}
-
 static int
 compare_sums (gconstpointer a, gconstpointer b)
 {
@@ -850,7 +829,11 @@ ls_captured_advice (const LsCaptured *c)
     sums[i] = (AdviceSum) { 0, advices[i].line };
     for (guint k = 0; k < c->rows->len; k++) {
       const LsCapturedRow *r = &g_array_index (c->rows, LsCapturedRow, k);
-      sums[i].bytes += is_about (&advices[i], r) ? r->bytes : 0;
+      const Advice *a = &advices[i];
+      bool is_about = (!*a->kind || g_strcmp0 (a->kind, r->kind) == 0)
+          && (!*a->phase || g_strcmp0 (a->phase, r->phase) == 0)
+          && (!*a->operator|| (r->operator&& strstr (r->operator, a->operator)));
+      sums[i].bytes += is_about ? r->bytes : 0;
     }
   }
   sums[G_N_ELEMENTS (advices)] = (AdviceSum) {

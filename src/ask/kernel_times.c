@@ -217,16 +217,6 @@ take_measured (const GArray *table, LsKernelRow *row)
 
 /* ---- the model ---- */
 
-static const LsKindFit *
-fit_for (const LsCalibration *c, const LsTimedKernel *timed)
-{
-  if (timed->what == LS_TIMED_VLLM_RMSNORM && c->vllm_rmsnorm.is_fitted)
-    return &c->vllm_rmsnorm;
-  if (timed->what == LS_TIMED_VLLM_SILU_MUL && c->vllm_silu_mul.is_fitted)
-    return &c->vllm_silu_mul;
-  return ls_calibration_fit (c, &timed->kernel);
-}
-
 /* A fit of 16-bit kernels that stands in for another number format. */
 static bool
 is_other_dtype (const LsCalibration *c, const LsKindFit *fit, const LsKernel *kernel)
@@ -251,7 +241,11 @@ is_unaligned (const LsKernel *k, LsGemmLayout layout)
 static LsKernelRow
 cost_row (const Bench *b, const LsTimedKernel *timed, bool is_in_table)
 {
-  const LsKindFit *fit = fit_for (&b->calibration, timed);
+  const LsCalibration *cal = &b->calibration;
+  const LsKindFit *vllm = timed->what == LS_TIMED_VLLM_RMSNORM ? &cal->vllm_rmsnorm
+      : timed->what == LS_TIMED_VLLM_SILU_MUL                  ? &cal->vllm_silu_mul
+                                                               : NULL;
+  const LsKindFit *fit = vllm && vllm->is_fitted ? vllm : ls_calibration_fit (cal, &timed->kernel);
   bool by_access = timed->kernel.access != LS_ACCESS_NONE;
   double sustained = b->spec->sustained ? ls_calibration_sustained (&b->calibration, &timed->kernel) : 1;
   LsKernelRow row = {

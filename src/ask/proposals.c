@@ -537,23 +537,19 @@ static const struct {
   { "cluster", "other accelerators", propose_clusters, true },
 };
 
-/* What the order of a pipeline's actions is made for: ranks, chunks and micro-batches. */
-static bool
-needs_other_order (const LsChange *change)
-{
-  static const char *const keys[] = { "schedule", "pp", "vpp", "dp", "micro-batch", "global-batch", NULL };
-  for (guint i = 0; i < change->settings->len; i += 2)
-    if (g_strv_contains (keys, change->settings->pdata[i]))
-      return true;
-  return false;
-}
-
+/* Without what needs another order: it is made for ranks, chunks and micro-batches. */
 static void
 keep_order (GPtrArray *changes)
 {
-  for (guint i = changes->len; i-- > 0;)
-    if (needs_other_order (changes->pdata[i]))
+  static const char *const keys[] = { "schedule", "pp", "vpp", "dp", "micro-batch", "global-batch", NULL };
+  for (guint i = changes->len; i-- > 0;) {
+    const GPtrArray *settings = ((const LsChange *) changes->pdata[i])->settings;
+    bool is_other = false;
+    for (guint k = 0; k < settings->len; k += 2)
+      is_other |= g_strv_contains (keys, settings->pdata[k]);
+    if (is_other)
       g_ptr_array_remove_index (changes, i);
+  }
 }
 
 const char *

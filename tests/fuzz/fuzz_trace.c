@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "ask/profile/import_profile.h"
-#include "ask/profile/measured_step.h"
+#include "ask/profile/profile_step.h"
 #include "data/measured/read_kineto.h"
 #include "data/traces/traces.h"
 

@@ -56,17 +56,6 @@ rank_at (const Importing *m, guint i)
 
 /* ---- files ---- */
 
-static void
-find_used (Rank *r)
-{
-  r->is_used = g_new0 (bool, r->k->groups->len + 1);
-  for (guint i = 0; i < r->cut.chosen->len; i++) {
-    const LsKinetoOp *op = &g_array_index (r->k->ops, LsKinetoOp, g_array_index (r->cut.chosen, guint, i));
-    if (ls_profile_is_known (op))
-      r->is_used[op->group - 1] = true;
-  }
-}
-
 /* Takes k. */
 static gboolean
 take (Importing *m, LsKineto *k, GError **error)
@@ -78,7 +67,12 @@ take (Importing *m, LsKineto *k, GError **error)
     return FALSE;
   for (guint i = 0; i < r->k->notes->len; i++)
     g_ptr_array_add (m->import->notes, g_strdup (r->k->notes->pdata[i]));
-  find_used (r);
+  r->is_used = g_new0 (bool, k->groups->len + 1);
+  for (guint i = 0; i < r->cut.chosen->len; i++) {
+    const LsKinetoOp *op = &g_array_index (k->ops, LsKinetoOp, g_array_index (r->cut.chosen, guint, i));
+    if (ls_profile_is_known (op))
+      r->is_used[op->group - 1] = true;
+  }
   return TRUE;
 }
 

@@ -489,15 +489,6 @@ put_sync (Program *p, const LsProfileSync *sync)
   }
 }
 
-/* Ops that were issued before and had not started. */
-static guint
-n_ahead (const GArray *starts, guint issued, int64_t at)
-{
-  const int64_t later = at + 1;
-  guint started = ls_list_first_from (starts, ls_compare_int64, &later);
-  return issued > started ? issued - started : 0;
-}
-
 static GArray *
 starts_of (const LsProfileStep *step)
 {
@@ -508,11 +499,15 @@ starts_of (const LsProfileStep *step)
   return starts;
 }
 
+/* How long a launch waited for room in the queue: so many ops were issued before it and had not started. */
 static int64_t
-blocked (const LsProfileOp *op, const GArray *starts, guint i)
+blocked (const LsProfileOp *op, const GArray *starts, guint issued)
 {
+  const int64_t later = op->launch + 1;
   int64_t call = op->op->called == LS_KINETO_NONE ? 0 : op->op->called - op->op->launch;
-  return call > BLOCKED_NS && n_ahead (starts, i, op->launch) >= QUEUE_OPS ? call : 0;
+  return call > BLOCKED_NS && issued >= QUEUE_OPS + ls_list_first_from (starts, ls_compare_int64, &later)
+      ? call
+      : 0;
 }
 
 /* The first op that is put for it has its waits. */
@@ -576,17 +571,6 @@ put_step (Program *p)
 
 /* ---- programs ---- */
 
-/* What of the step before still runs as the first step begins. */
-static bool
-put_lead (Program *p)
-{
-  if (p->begins >= 0 || p->changes->without_stalls)
-    return false;
-  put (p, op_of_length (LS_OP_COPY, LS_STREAM_COMPUTE, "step before", -p->begins), NULL);
-  end_segment (p, "before");
-  return true;
-}
-
 static gboolean
 put_program (Program *p, LsProgram *program, GError **error)
 {
@@ -597,7 +581,11 @@ put_program (Program *p, LsProgram *program, GError **error)
     return ls_fail (error, LS_ERROR_LIMIT, "%s: error: more than %u events in a step", p->step->profile->path,
                     LS_EVENT_NONE);
   p->begins = issue == LS_KINETO_NONE ? 0 : issue;
-  program->n_lead = put_lead (p);
+  program->n_lead = p->begins < 0 && !p->changes->without_stalls;
+  if (program->n_lead > 0) { /* what of the step before still runs as the first step begins */
+    put (p, op_of_length (LS_OP_COPY, LS_STREAM_COMPUTE, "step before", -p->begins), NULL);
+    end_segment (p, "before");
+  }
   put_step (p);
   program->n_events = p->n_events;
   program->n_instances = p->segments->len - first;

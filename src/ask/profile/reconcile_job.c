@@ -180,30 +180,15 @@ add_other (Lists *lists, const char *name, LsRecipes *recipes, GError **error)
   return ok;
 }
 
-static bool
-takes_lists (const LsStrategy *s)
-{
-  return s->dtype != LS_DTYPE_FP32 && s->dtype != LS_DTYPE_TF32;
-}
-
 static gboolean
 add_shipped (Lists *lists, GError **error)
 {
   const GPtrArray *all = ls_recipes_all ();
+  int dtype = lists->job->strategy.dtype;
   gboolean ok = TRUE;
-  for (guint i = 0; i < all->len && ok && takes_lists (&lists->job->strategy); i++) {
-    LsRecipes *recipes = all->pdata[i];
-    ok = add_other (lists, recipes->name, recipes, error);
-  }
+  for (guint i = 0; i < all->len && ok && dtype != LS_DTYPE_FP32 && dtype != LS_DTYPE_TF32; i++)
+    ok = add_other (lists, ((LsRecipes *) all->pdata[i])->name, all->pdata[i], error);
   return ok;
-}
-
-static void
-find_nearest (LsLayerReport *report)
-{
-  for (guint i = 1; i < report->lists->len; i++)
-    if (g_array_index (report->lists, LsLayerList, i).off < ls_layer_report_nearest (report)->off)
-      report->nearest = i;
 }
 
 /* NULL: it has layers as a profile shows them. */
@@ -235,7 +220,9 @@ ls_layer_report_new (const LsStepSide *measured, const LsStepSide *predicted, co
   if (!add_list (&lists, own, &job->strategy, error) || !add_other (&lists, LS_BUILT_IN_KERNELS, NULL, error)
       || !add_shipped (&lists, error))
     return NULL;
-  find_nearest (report);
+  for (guint i = 1; i < report->lists->len; i++)
+    if (g_array_index (report->lists, LsLayerList, i).off < ls_layer_report_nearest (report)->off)
+      report->nearest = i;
   return g_steal_pointer (&report);
 }
 

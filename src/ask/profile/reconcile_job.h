@@ -3,7 +3,7 @@
 #define LS_ASK_PROFILE_RECONCILE_JOB_H
 
 #include "analysis/layer_kernels.h"
-#include "ask/profile/measured_step.h"
+#include "ask/profile/profile_step.h"
 #include "job/job.h"
 
 /* The kernels of a profiled layer beside those that the job launches, and those that it would launch
@@ -63,7 +63,7 @@ typedef struct {
 typedef struct {
   const LsJobSpec *job;
   const char *path; /* of the profile (data/measured/read_kineto.h)                                  */
-  const char *step; /* which (ask/profile/measured_step.h); NULL: it finds one                  */
+  const char *step; /* which (ask/profile/profile_step.h); NULL: it finds one                  */
   int64_t rank;     /* which of the job's; -1: the one that the profile says, else 0      */
   bool other_job;   /* also where it is plainly of another one (ls_reconciled_other()) */
 } LsReconcileSpec;

@@ -6,7 +6,6 @@
 
 #include "analysis/critical_path.h"
 #include "analysis/interval.h"
-#include "analysis/logged_step.h"
 #include "analysis/report.h"
 #include "ask/memory_view.h"
 #include "ask/profile/reconcile_job.h"
@@ -102,9 +101,9 @@ void ls_headroom_print (const LsHeadroom *h, guint indent, GString *out);
 /* What ranks hold, for people and for programs (`memory --json`), and a picture of one rank over a step. */
 
 /* "These changes make it fit ...", a table; nothing for NULL. */
-void ls_memory_advice_print (const LsMemoryAdvice *a, GString *out);
+void ls_memory_advice_print (const LsWhatIf *a, GString *out);
 /* The key "advice" of the object that is open; nothing for NULL. */
-void ls_json_advice (LsJsonOut *w, const LsMemoryAdvice *a);
+void ls_json_advice (LsJsonOut *w, const LsWhatIf *a);
 
 /* Newly allocated, ending in a newline. */
 char *ls_memory_to_text (const LsMemoryTable *t);

@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "ask/profile/measured_step.h"
+#include "ask/profile/profile_step.h"
 #include "ask/profile/reconcile_job.h"
 #include "kineto_writer.h"
 
