@@ -46,7 +46,7 @@ static void
 add_op (LsPathSummary *s, GHashTable *places, const LsCriticalPath *path, const LsPathPiece *piece)
 {
   const char *name = ls_path_name (path, piece);
-  guint at = place_of (places, g_strdup_printf ("%d %s", (int) piece->kind, name), s->ops);
+  guint at = place_of (places, g_strdup_printf ("op %d %s", (int) piece->kind, name), s->ops);
   LsPathOp *op = &g_array_index (s->ops, LsPathOp, at);
   op->name = name;
   op->kind = piece->kind;
@@ -59,7 +59,7 @@ add_link (LsPathSummary *s, GHashTable *places, const LsCriticalPath *path, cons
 {
   if (piece->link == LS_PATH_NO_LINK)
     return;
-  guint at = place_of (places, g_strdup_printf ("%u", piece->link), s->links);
+  guint at = place_of (places, g_strdup_printf ("link %u", piece->link), s->links);
   LsPathLink *link = &g_array_index (s->links, LsPathLink, at);
   if (!link->name)
     link->name = ls_cluster_resource_name (path->cluster, piece->link);
@@ -73,23 +73,13 @@ static void
 add_rank (LsPathSummary *s, GHashTable *places, const LsCriticalPath *path, const LsPathPiece *piece)
 {
   const LsTimeline *t = path->timeline;
-  guint at = place_of (places, g_strdup_printf ("%u", piece->rank), s->ranks);
+  guint at = place_of (places, g_strdup_printf ("rank %u", piece->rank), s->ranks);
   LsPathRank *rank = &g_array_index (s->ranks, LsPathRank, at);
   rank->rank = piece->rank;
   rank->stage = t->plan->programs[ls_plan_role (t->plan, piece->rank)].stage;
   rank->class = ls_timeline_representative (t, piece->rank);
   rank->n_class = ls_timeline_multiplicity (t, rank->class);
   rank->time += piece->to - piece->from;
-}
-
-static void
-add_hop (LsPathSummary *s, const LsCriticalPath *path, const LsPathPiece *piece, const LsPathPiece *before)
-{
-  if (!before || before->rank == piece->rank)
-    return;
-  const LsPathHop hop
-      = { before->rank, piece->rank, piece->from - path->timeline->window_start, ls_path_name (path, piece) };
-  g_array_append_val (s->hops, hop);
 }
 
 static int
@@ -117,16 +107,10 @@ by_rank (const void *a, const void *b)
   return LS_ORDER (x->rank, y->rank);
 }
 
-static GHashTable *
-places_new (void)
-{
-  return g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
-}
-
 LsPathSummary *
 ls_path_summary_new (const LsCriticalPath *path)
 {
-  g_autoptr (GHashTable) ops = places_new (), links = places_new (), ranks = places_new ();
+  g_autoptr (GHashTable) places = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   LsPathSummary *s = g_new0 (LsPathSummary, 1);
   s->ops = g_array_new (FALSE, TRUE, sizeof (LsPathOp));
   s->links = g_array_new (FALSE, TRUE, sizeof (LsPathLink));
@@ -136,10 +120,13 @@ ls_path_summary_new (const LsCriticalPath *path)
   for (guint i = 0; i < path->pieces->len; i++) {
     s->step += pieces[i].to - pieces[i].from;
     s->by_kind[pieces[i].kind] += pieces[i].to - pieces[i].from;
-    add_op (s, ops, path, &pieces[i]);
-    add_link (s, links, path, &pieces[i]);
-    add_rank (s, ranks, path, &pieces[i]);
-    add_hop (s, path, &pieces[i], i > 0 ? &pieces[i - 1] : NULL);
+    add_op (s, places, path, &pieces[i]);
+    add_link (s, places, path, &pieces[i]);
+    add_rank (s, places, path, &pieces[i]);
+    const LsPathHop hop = { i > 0 ? pieces[i - 1].rank : 0, pieces[i].rank,
+                            pieces[i].from - path->timeline->window_start, ls_path_name (path, &pieces[i]) };
+    if (i > 0 && hop.from != hop.to)
+      g_array_append_val (s->hops, hop);
   }
   g_assert_cmpint (s->step, ==, path->timeline->window_end - path->timeline->window_start);
   g_array_sort (s->ops, by_op);
@@ -210,8 +197,9 @@ limit_of_plan (const LsCluster *c, const LsCollPlan *plan)
   return limit;
 }
 
+/* name: of the call among all; taken. */
 static LsCallLimit
-limit_of_ranks (const LsCallLimits *l, CallKey key, const uint32_t *ranks, uint32_t n)
+limit_of_ranks (LsCallLimits *l, char *name, CallKey key, const uint32_t *ranks, uint32_t n)
 {
   g_autoptr (LsArena) arena = ls_arena_new ();
   const LsCollRequest request = call_request (l->plan, key, ranks, n, NULL, arena);
@@ -219,14 +207,7 @@ limit_of_ranks (const LsCallLimits *l, CallKey key, const uint32_t *ranks, uint3
   LsCallLimit limit = limit_of_plan (l->cluster, plan);
   limit.algorithm = plan->algorithm;
   limit.protocol = plan->protocol;
-  return limit;
-}
-
-/* Takes key. */
-static LsCallLimit
-remember (LsCallLimits *l, char *key, LsCallLimit limit)
-{
-  g_hash_table_insert (l->known, key, g_memdup2 (&limit, sizeof limit));
+  g_hash_table_insert (l->known, name, g_memdup2 (&limit, sizeof limit));
   return limit;
 }
 
@@ -244,7 +225,7 @@ ls_limit_of_call (LsCallLimits *l, uint32_t rank, const LsOp *op)
   if (known)
     return *known;
   g_autofree uint32_t *ranks = ls_comm_ranks (&comm);
-  return remember (l, g_steal_pointer (&key), limit_of_ranks (l, collective_key (op), ranks, comm.n_ranks));
+  return limit_of_ranks (l, g_steal_pointer (&key), collective_key (op), ranks, comm.n_ranks);
 }
 
 LsCallLimit
@@ -257,12 +238,11 @@ ls_limit_of_transfer (LsCallLimits *l, uint32_t from, uint32_t to, const LsTrans
   if (known)
     return *known;
   const uint32_t ranks[] = { from, to };
-  return remember (l, g_steal_pointer (&key),
-                   limit_of_ranks (l, transfer_key (t->bytes, t->max_ctas), ranks, 2));
+  return limit_of_ranks (l, g_steal_pointer (&key), transfer_key (t->bytes, t->max_ctas), ranks, 2);
 }
 
 static LsCallLimit
-ls_limit_of_copy (LsCallLimits *l, uint32_t rank, const LsOp *op)
+limit_of_copy (LsCallLimits *l, uint32_t rank, const LsOp *op)
 {
   LsCallLimit limit = { .link = NO_LINK };
   if (!l->cluster || op->recorded != LS_TIME_NEVER)
@@ -587,7 +567,7 @@ take_op (Walk *w)
     (ls_op_has (op->kind, LS_HAS_CALL) ? take_collective : take_group) (w, x, op);
     break;
   case LS_TAKES_ENGINE:
-    take_moving (w, x->start, ls_limit_of_copy (w->limits, w->rank, op));
+    take_moving (w, x->start, limit_of_copy (w->limits, w->rank, op));
     break;
   case LS_TAKES_HOST:
     take (w, x->start, LS_PATH_HOST);
@@ -671,17 +651,6 @@ walk (Walk *w)
   take (w, w->t->window_start, LS_PATH_OTHER);
 }
 
-static void
-turn_round (GArray *pieces)
-{
-  LsPathPiece *p = (LsPathPiece *) (gpointer) pieces->data;
-  for (guint i = 0; i < pieces->len / 2; i++) {
-    LsPathPiece first = p[i];
-    p[i] = p[pieces->len - 1 - i];
-    p[pieces->len - 1 - i] = first;
-  }
-}
-
 LsCriticalPath *
 ls_critical_path_new (const LsTimeline *t, const LsCluster *cluster, const LsNccl *nccl, GError **error)
 {
@@ -705,6 +674,11 @@ ls_critical_path_new (const LsTimeline *t, const LsCluster *cluster, const LsNcc
              .to = t->window_end };
   walk (&w);
   matcher_clear (&matcher);
-  turn_round (path->pieces);
+  LsPathPiece *pieces = (LsPathPiece *) (gpointer) path->pieces->data;
+  for (guint i = 0, k = path->pieces->len; i + 1 < k; i++) {
+    LsPathPiece first = pieces[i];
+    pieces[i] = pieces[--k];
+    pieces[k] = first;
+  }
   return path;
 }

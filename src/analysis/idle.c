@@ -266,10 +266,10 @@ passes_of_segments (const LsPlan *plan)
   for (uint32_t i = 0; i < plan->n_segments; i++)
     for (uint32_t o = 0; o < plan->segments[i].n_ops; o++) {
       const LsOp *op = &plan->segments[i].ops[o];
-      if (ls_op_takes (op->kind, LS_TAKES_GPU) && op->tag == LS_TAG_F)
-        passes[i] |= HAS_FORWARD;
-      else if (ls_op_takes (op->kind, LS_TAKES_GPU) && (op->tag == LS_TAG_I || op->tag == LS_TAG_B))
-        passes[i] |= HAS_BACKWARD;
+      if (ls_op_takes (op->kind, LS_TAKES_GPU))
+        passes[i] |= op->tag == LS_TAG_F                 ? HAS_FORWARD
+            : op->tag == LS_TAG_I || op->tag == LS_TAG_B ? HAS_BACKWARD
+                                                         : 0;
     }
   return passes;
 }
@@ -306,22 +306,15 @@ typedef struct {
   LsTime parts[LS_N_PARTS], bubbles[LS_N_BUBBLES];
 } Account;
 
-static const Phases *
-phases_at (const GArray *phases, uint32_t instance)
-{
-  guint i = 0;
-  while (i + 1 < phases->len && instance >= g_array_index (phases, Phases, i).end)
-    i++;
-  return &g_array_index (phases, Phases, i);
-}
-
 static LsBubble
 bubble_of (const Account *a, const LsIdlePiece *piece)
 {
   uint32_t instance = piece->before == LS_SPAN_NONE
       ? a->next
       : ls_timeline_spans (a->t, a->rank)->spans[piece->before].instance;
-  const Phases *at = phases_at (a->phases, instance);
+  const Phases *at = &g_array_index (a->phases, Phases, 0), *last = at + a->phases->len - 1;
+  while (at < last && instance >= at->end)
+    at++;
   return piece->op && ls_op_has (piece->op->kind, LS_HAS_CALL) ? LS_BUBBLE_OPTIMIZER_SYNC
       : instance <= at->first_backward                         ? LS_BUBBLE_WARMUP
       : instance <= at->last_forward                           ? LS_BUBBLE_STEADY
@@ -368,17 +361,6 @@ work_of (const Account *a)
   return a->parts[LS_PART_FORWARD] + a->parts[LS_PART_BACKWARD] + a->parts[LS_PART_RECOMPUTE];
 }
 
-/* [n_roles] of arrays. */
-static GPtrArray *
-phases_of_roles (const LsPlan *plan)
-{
-  g_autofree uint8_t *passes = passes_of_segments (plan);
-  GPtrArray *phases = g_ptr_array_new_with_free_func ((GDestroyNotify) g_array_unref);
-  for (uint32_t role = 0; role < plan->n_roles; role++)
-    g_ptr_array_add (phases, phases_of (&plan->programs[role], passes));
-  return phases;
-}
-
 void
 ls_breakdown_rank (const LsTimeline *t, uint32_t rank, LsTime ret_rank[LS_N_PARTS])
 {
@@ -402,7 +384,10 @@ add_account (const Account *a, LsTime most_work, LsTime sum[LS_N_PARTS], LsTime 
 void
 ls_breakdown (const LsTimeline *t, LsTime ret_sum[LS_N_PARTS], LsTime ret_bubbles[LS_N_BUBBLES])
 {
-  g_autoptr (GPtrArray) phases = phases_of_roles (t->plan);
+  g_autofree uint8_t *passes = passes_of_segments (t->plan);
+  g_autoptr (GPtrArray) phases = g_ptr_array_new_with_free_func ((GDestroyNotify) g_array_unref);
+  for (uint32_t role = 0; role < t->plan->n_roles; role++)
+    g_ptr_array_add (phases, phases_of (&t->plan->programs[role], passes));
   g_autoptr (GArray) accounts = g_array_new (FALSE, FALSE, sizeof (Account));
   LsTime most_work = 0;
   for (uint32_t row = 0; row < t->n_rows; row++) {

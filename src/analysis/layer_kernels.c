@@ -314,35 +314,30 @@ part_of_kernel (const LsOperator *op, const LsKernel *k)
   }
 }
 
-typedef struct {
-  const LsCalibration *calibration;
-  const LsGpu *gpu;
-} Cost;
-
 /* What stands behind the product of Q, K and V is beside the rotation. */
 static void
-add_kernels (LsPassKernels *p, const Cost *cost, const LsOperator *op, const LsKernel *kernels, guint n)
+add_kernels (LsPassKernels *p, const LsCalibration *calibration, const LsGpu *gpu, const LsOperator *op,
+             const LsKernel *kernels, guint n)
 {
   bool is_behind = false;
   for (guint i = 0; i < n; i++) {
     LsLayerPart part = part_of_kernel (op, &kernels[i]);
     is_behind |= op->role == LS_OPERATOR_QKV && part == LS_LAYER_GEMM;
     add (p, is_behind && part == LS_LAYER_BESIDE ? LS_LAYER_ROPE : part,
-         ls_kernel_cost (cost->calibration, cost->gpu, &kernels[i]).alone);
+         ls_kernel_cost (calibration, gpu, &kernels[i]).alone);
   }
 }
 
 LsLayerKernels
 ls_layer_kernels_of_operators (const GArray *operators, const LsCalibration *calibration, const LsGpu *gpu)
 {
-  const Cost cost = { calibration, gpu };
   const LsPassKernels blank = { .n_layers = 1, .n_spans = 1, .is_split = true };
   LsLayerKernels layer = { .pass = { blank, blank } };
   for (guint i = 0; i < operators->len; i++) {
     const LsOperator *op = &g_array_index (operators, LsOperator, i);
-    add_kernels (&layer.pass[LS_PASS_FORWARD], &cost, op, op->fwd, op->n_fwd);
-    add_kernels (&layer.pass[LS_PASS_BACKWARD], &cost, op, op->igrad, op->n_igrad);
-    add_kernels (&layer.pass[LS_PASS_BACKWARD], &cost, op, op->wgrad, op->n_wgrad);
+    add_kernels (&layer.pass[LS_PASS_FORWARD], calibration, gpu, op, op->fwd, op->n_fwd);
+    add_kernels (&layer.pass[LS_PASS_BACKWARD], calibration, gpu, op, op->igrad, op->n_igrad);
+    add_kernels (&layer.pass[LS_PASS_BACKWARD], calibration, gpu, op, op->wgrad, op->n_wgrad);
   }
   return layer;
 }

@@ -23,18 +23,13 @@ typedef struct {
   int32_t n[LS_N_TIERS][2]; /* that run now, by tier and whether matched */
 } Sweep;
 
-static LsTier
-tier_of (uint8_t class)
-{
-  return class == LS_CLASS_COPY                          ? LS_TIER_COPY
-      : ls_op_class_is_communication ((LsOpClass) class) ? LS_TIER_COMMUNICATION
-                                                         : LS_TIER_COMPUTE;
-}
-
 static void
 add_piece (GArray *edges, const LsStepOp *op, LsTime from, LsTime to, LsTime launch)
 {
-  Edge e = { from, +1, launch, (uint8_t) tier_of (op->class), op->match != LS_UNMATCHED };
+  LsTier tier = op->class == LS_CLASS_COPY                   ? LS_TIER_COPY
+      : ls_op_class_is_communication ((LsOpClass) op->class) ? LS_TIER_COMMUNICATION
+                                                             : LS_TIER_COMPUTE;
+  Edge e = { from, +1, launch, (uint8_t) tier, op->match != LS_UNMATCHED };
   g_array_append_val (edges, e);
   e.at = to;
   e.delta = -1;
@@ -438,15 +433,6 @@ row_of (GArray *rows, uint8_t class, uint64_t bytes)
   return &g_array_index (rows, LsReconcileRow, rows->len - 1);
 }
 
-/* An op that matched one of known size has that size. */
-static uint64_t
-known_bytes (const LsStepOp *op, const LsStepSide *other)
-{
-  if (op->bytes > 0 || op->match == LS_UNMATCHED)
-    return op->bytes;
-  return g_array_index (other->ops, LsStepOp, op->match).bytes;
-}
-
 static void
 count (LsReconcileRow *row, const LsStepOp *op, bool is_measured)
 {
@@ -465,8 +451,10 @@ add_side (LsReconciled *r, const LsStepSide *side, const LsStepSide *other, bool
   for (guint i = 0; i < side->ops->len; i++) {
     const LsStepOp *op = &g_array_index (side->ops, LsStepOp, i);
     count (row_of (r->classes, op->class, 0), op, is_measured);
+    bool has_others = op->bytes == 0 && op->match != LS_UNMATCHED; /* the size of what it matches */
+    uint64_t bytes = has_others ? g_array_index (other->ops, LsStepOp, op->match).bytes : op->bytes;
     if (ls_op_class_is_communication ((LsOpClass) op->class))
-      count (row_of (r->collectives, op->class, known_bytes (op, other)), op, is_measured);
+      count (row_of (r->collectives, op->class, bytes), op, is_measured);
   }
 }
 

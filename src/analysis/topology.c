@@ -716,23 +716,6 @@ grow (NodeTree *t, GPtrArray *roots, uint32_t root)
   g_array_unref (queue);
 }
 
-/* Of a row, what of it is in this node. */
-static void
-count_inside (const NodeTree *t, int row, uint32_t *ret_n_pairs, uint32_t *ret_n_physical)
-{
-  uint32_t n_pairs = 0, n_physical = 0;
-  for (guint i = 0; i < t->inside->len; i++) {
-    const LsLink *link = g_ptr_array_index (t->inside, i);
-    LsTopoLinks what = describe (t->map->cluster, link);
-    if (find_row (t->map->links, &what) != row)
-      continue;
-    n_pairs++;
-    n_physical += link->n_physical;
-  }
-  *ret_n_pairs = (n_pairs + 1) / 2; /* two directions */
-  *ret_n_physical = (n_physical + 1) / 2;
-}
-
 /* What joins GPUs to NVSwitches, and equals to each other. Of several rows to the
  * NVSwitches, some of degraded links, the first with links here stands for all. */
 static void
@@ -744,11 +727,18 @@ add_rest (const NodeTree *t, GPtrArray *roots)
   for (guint i = 0; i < t->map->links->len; i++) {
     const LsTopoLinks *row = &g_array_index (t->map->links, LsTopoLinks, i);
     bool is_nvswitch = row->b == LS_NODE_NVSWITCH, is_peers = row->a == row->b && row->a < LS_NODE_LEAF;
-    uint32_t n_pairs = 0, n_physical = 0;
-    if (is_nvswitch || is_peers)
-      count_inside (t, (int) i, &n_pairs, &n_physical);
+    uint32_t n_pairs = 0, n_physical = 0; /* of the row in this node, in two directions */
+    for (guint l = 0; l < t->inside->len && (is_nvswitch || is_peers); l++) {
+      const LsLink *link = g_ptr_array_index (t->inside, l);
+      LsTopoLinks what = describe (c, link);
+      bool is_it = find_row (t->map->links, &what) == (int) i;
+      n_pairs += is_it;
+      n_physical += is_it ? link->n_physical : 0;
+    }
     if (n_pairs == 0)
       continue;
+    n_pairs = (n_pairs + 1) / 2;
+    n_physical = (n_physical + 1) / 2;
     n_nvlinks += is_nvswitch ? n_physical : 0;
     if (is_nvswitch && nvswitches)
       continue;

@@ -17,24 +17,23 @@
 
 /* --- a profile laid beside a job -------------------------------------------------------------------- */
 
-LS_ANSWER_FORM (profile_text, ls_reconcile_to_text (ls_reconcile_run_report (data)))
-LS_ANSWER_FORM (profile_json, ls_reconcile_to_json (ls_reconcile_run_report (data)))
-LS_ANSWER_FREE (profile_free, ls_reconcile_run_free)
+LS_ANSWER_FORM (profile_text, ls_reconcile_to_text (data))
+LS_ANSWER_FORM (profile_json, ls_reconcile_to_json (data))
+LS_ANSWER_FREE (profile_free, ls_reconcile_report_free)
 
 static const LsAnswerForms profile_forms
     = { .text = profile_text, .json = profile_json, .free = profile_free };
 
 /* What the profile shows of the software that ran it. */
 static gboolean
-write_software (gconstpointer run, const char *path, GError **error)
+write_software (gconstpointer report, const char *path, GError **error)
 {
   g_autofree char *name = ls_output_name (path, error);
-  g_autofree char *json
-      = name ? ls_seen_report_file (ls_reconcile_run_report (run)->software, name, error) : NULL;
+  g_autofree char *json = name ? ls_seen_report_file (report, name, error) : NULL;
   return json && ls_write_text (path, json, error);
 }
 
-/* Errors as of ls_reconcile_run_new(). */
+/* Errors as of ls_reconcile_report_new(). */
 static gboolean
 reconcile (const LsRequest *r, LsAnswer *a, GError **error)
 {
@@ -48,12 +47,12 @@ reconcile (const LsRequest *r, LsAnswer *a, GError **error)
                                  .step = ls_request_text (r, "step"),
                                  .rank = rank,
                                  .other_job = ls_request_is_on (r, "other-job") };
-  LsReconcileRun *run = is_read ? ls_reconcile_run_new (&spec, error) : NULL;
+  LsReconcileReport *report = is_read ? ls_reconcile_report_new (&spec, error) : NULL;
   ls_job_spec_clear (&job);
-  if (!run)
+  if (!report)
     return FALSE;
-  ls_answer_take (a, run, &profile_forms);
-  ls_answer_note_all (a, ls_reconcile_run_notes (run));
+  ls_answer_take (a, report, &profile_forms);
+  ls_answer_note_all (a, report->trace->notes);
   ls_answer_write (a, r, "output", write_software);
   return TRUE;
 }

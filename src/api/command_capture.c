@@ -83,10 +83,10 @@ write_snapshot (gconstpointer data, const char *path, GError **error)
 
 /* r was run to see whether it does what the first of its role does. */
 static void
-note_unlike (const LsCaptured *c, const LsCapturedRank *r, LsAnswer *a)
+note_unlike (const LsCaptured *c, const LsCaptured *r, LsAnswer *a)
 {
   for (guint i = 0; i < c->ranks->len; i++) {
-    const LsCapturedRank *first = &g_array_index (c->ranks, LsCapturedRank, i);
+    const LsCaptured *first = c->ranks->pdata[i];
     if (first->rank != r->like || r->rank == r->like || first->error || r->error
         || g_strcmp0 (first->trace, r->trace) == 0)
       continue;
@@ -106,7 +106,7 @@ static void
 note_all (const LsCaptured *c, LsAnswer *a)
 {
   for (guint i = 0; i < c->ranks->len; i++)
-    note_unlike (c, &g_array_index (c->ranks, LsCapturedRank, i), a);
+    note_unlike (c, c->ranks->pdata[i], a);
   if (c->steps == 0)
     ls_answer_note (a, "no optimizer took a step: this is the memory until the program ended");
   else if (c->steps < 2)

@@ -163,7 +163,7 @@ import_profiles (const LsRequest *r, LsAnswer *a, GError **error)
     return FALSE;
   spec.name = name;
   Answer *answer = g_new0 (Answer, 1);
-  answer->import = ls_profile_import_new (&spec, error);
+  answer->import = ls_profile_import_new (NULL, &spec, error);
   if (!answer->import || !write_and_replay (r, answer, path, error)) {
     answer_free (answer);
     return FALSE;

@@ -425,7 +425,7 @@ ls_job_answer_free (gpointer answer)
   ls_what_if_free (j->what_if);
   ls_step_spread_free (j->step_spread);
   ls_job_result_free (j->job);
-  ls_memory_advice_free (j->advice);
+  ls_what_if_free (j->advice);
   if (j->interval)
     ls_interval_clear (j->interval);
   g_free (j->interval);

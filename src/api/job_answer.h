@@ -15,7 +15,7 @@
 typedef struct {
   LsJobSpec spec;
   LsJobResult *job;
-  LsMemoryAdvice *advice; /* NULL: nobody asked, as the seven that follow */
+  LsWhatIf *advice; /* NULL: nobody asked, as the seven that follow */
   LsCriticalPath *critical_path;
   LsPathSummary *critical_summary;
   LsSensitivityTable *sensitivity;

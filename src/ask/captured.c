@@ -348,12 +348,6 @@ static const Limits limits[] = {
 
 /* --- the GPU, as the stand-ins read it --------------------------------------------------------------- */
 
-static int
-capability_of (const LsGpu *gpu)
-{
-  return gpu->capability ? (int) (10 * g_ascii_strtod (gpu->capability, NULL) + 0.5) : 0;
-}
-
 static uint64_t
 total_of (const LsGpu *gpu)
 {
@@ -381,8 +375,10 @@ peak (const LsGpu *gpu, LsDtype first, LsDtype second)
 static char *
 gpu_text (const LsCaptureAsk *ask, double speed, GError **error)
 {
+  const char *version = ask->gpu->capability; /* "9.0" */
+  int capability = version ? (int) (10 * g_ascii_strtod (version, NULL) + 0.5) : 0;
   for (guint i = 0; i < G_N_ELEMENTS (limits); i++)
-    if (limits[i].capability == capability_of (ask->gpu))
+    if (limits[i].capability == capability)
       return text_of_gpu (ask, &limits[i], speed);
   return ls_fail_null (error, LS_ERROR_UNSUPPORTED,
                        "no program is captured for %s: those of NVIDIA's accelerators from V100 on are",
@@ -465,12 +461,23 @@ clear_row (gpointer data)
 }
 
 static void
-clear_rank (gpointer data)
+rank_free (gpointer data)
 {
-  g_free (((LsCapturedRank *) data)->error);
-  g_free (((LsCapturedRank *) data)->trace);
-  g_hash_table_unref (((LsCapturedRank *) data)->done);
-  g_clear_pointer (&((LsCapturedRank *) data)->recorded, g_bytes_unref);
+  LsCaptured *c = data;
+  g_free (c->gpu);
+  g_free (c->torch);
+  g_free (c->cuda);
+  g_free (c->why);
+  g_free (c->error);
+  g_free (c->trace);
+  g_hash_table_unref (c->done);
+  g_array_unref (c->rows);
+  free (c->over_time);
+  g_clear_pointer (&c->snapshot, g_bytes_unref);
+  g_clear_pointer (&c->recorded, g_bytes_unref);
+  g_free (c->roles);
+  g_ptr_array_unref (c->notes);
+  g_free (c);
 }
 
 static void
@@ -569,7 +576,8 @@ better_of (LsCaptured *a, LsCaptured *b)
 {
   bool is_b
       = !a || (b && (b->steps != a->steps ? b->steps > a->steps : b->allocated_bytes > a->allocated_bytes));
-  ls_captured_free (is_b ? a : b);
+  if (is_b ? a : b)
+    rank_free (is_b ? a : b);
   return is_b ? b : a;
 }
 
@@ -616,11 +624,13 @@ read_rank (const LsCaptureAsk *ask, const Process *p, GError **error)
   if (!c->error && strcmp (c->why, "it ended") == 0 && p->status != 0)
     c->error = WIFEXITED (p->status) ? g_strdup_printf ("exit code %d", WEXITSTATUS (p->status))
                                      : g_strdup_printf ("signal %d", WTERMSIG (p->status));
+  c->stands_for = p->stands_for > 0 ? p->stands_for : c->world;
+  c->like = p->like;
   return c;
 }
 
 uint64_t
-ls_captured_apart (const LsCapturedRank *a, const LsCapturedRank *b, uint64_t *ret_n)
+ls_captured_apart (const LsCaptured *a, const LsCaptured *b, uint64_t *ret_n)
 {
   uint64_t apart = 0;
   GHashTableIter each;
@@ -638,42 +648,24 @@ ls_captured_apart (const LsCapturedRank *a, const LsCapturedRank *b, uint64_t *r
   return apart;
 }
 
-/* That which decides: one that failed, one that ran out of memory, the fullest. */
-static bool
-decides_over (const LsCaptured *a, const LsCaptured *b)
-{
-  int x = !a->error ? 0 : a->n_out_of_memory > 0 ? 1 : 2, y = !b->error ? 0 : b->n_out_of_memory > 0 ? 1 : 2;
-  return x != y ? x > y : ls_captured_needed (a) > ls_captured_needed (b);
-}
-
-/* Takes ownership of c; frees the one of both that does not decide. */
+/* The one of both that decides: one that failed, one that ran out of memory, the fullest; what is large and
+ * of it alone the other does not keep. best NULL: c. */
 static LsCaptured *
-add_rank (LsCaptured *best, LsCaptured *c, const Process *p)
+decide (LsCaptured *best, LsCaptured *c)
 {
-  LsCapturedRank rank = { c->rank,
-                          p->stands_for > 0 ? p->stands_for : c->world,
-                          c->steps,
-                          p->like,
-                          c->allocated_bytes,
-                          c->reserved_bytes,
-                          ls_captured_needed (c),
-                          g_strdup (c->trace),
-                          g_hash_table_ref (c->done),
-                          g_strdup (c->error),
-                          c->recorded ? g_bytes_ref (c->recorded) : NULL };
-  if (!best) {
-    c->ranks = ls_list_new (sizeof (LsCapturedRank), clear_rank);
-    g_array_append_val (c->ranks, rank);
+  if (!best)
     return c;
-  }
-  g_array_append_val (best->ranks, rank);
-  if (!decides_over (c, best)) {
-    ls_captured_free (c);
-    return best;
-  }
-  c->ranks = g_steal_pointer (&best->ranks);
-  ls_captured_free (best);
-  return c;
+  int x = !c->error            ? 0
+      : c->n_out_of_memory > 0 ? 1
+                               : 2,
+      y = !best->error            ? 0
+      : best->n_out_of_memory > 0 ? 1
+                                  : 2;
+  bool is_c = x != y ? x > y : ls_captured_needed (c) > ls_captured_needed (best);
+  LsCaptured *other = is_c ? best : c;
+  g_clear_pointer (&other->over_time, free);
+  g_clear_pointer (&other->snapshot, g_bytes_unref);
+  return is_c ? c : best;
 }
 
 static LsCaptured *
@@ -685,15 +677,16 @@ read_ranks (const LsCaptureAsk *ask, const GArray *processes, GError **error)
       explain_none (&g_array_index (processes, Process, i), error);
       return NULL;
     }
+  g_autoptr (GPtrArray) ranks = g_ptr_array_new_with_free_func (rank_free);
   for (guint i = 0; i < processes->len; i++) {
-    const Process *p = &g_array_index (processes, Process, i);
-    LsCaptured *c = read_rank (ask, p, error);
-    if (!c) {
-      ls_captured_free (best);
+    LsCaptured *c = read_rank (ask, &g_array_index (processes, Process, i), error);
+    if (!c)
       return NULL;
-    }
-    best = add_rank (best, c, p);
+    g_ptr_array_add (ranks, c);
+    c->ranks = ranks;
+    best = decide (best, c);
   }
+  (void) g_steal_pointer (&ranks);
   return best;
 }
 
@@ -717,15 +710,6 @@ home_of (const LsCaptureAsk *ask, const char *gpu, double speed, GError **error)
   return g_steal_pointer (&home);
 }
 
-static guint
-n_kept (const GArray *processes)
-{
-  guint n = 0;
-  for (guint i = 0; i < processes->len; i++)
-    n += g_array_index (processes, Process, i).is_kept;
-  return n;
-}
-
 /* The program once, on a GPU of that speed. What is stopped may stay; what ended, however, does not. */
 static LsCaptured *
 run_once (const LsCaptureAsk *ask, const char *folder, double speed, GError **error)
@@ -740,7 +724,8 @@ run_once (const LsCaptureAsk *ask, const char *folder, double speed, GError **er
   LsCaptured *c = processes ? read_ranks (ask, processes, &problem) : NULL;
   if (c) {
     g_autofree char *roles = g_build_filename (home, "mail", "roles", NULL);
-    c->n_kept = n_kept (processes);
+    for (guint i = 0; i < processes->len; i++)
+      c->n_kept += g_array_index (processes, Process, i).is_kept;
     g_file_get_contents (roles, &c->roles, NULL, NULL);
   }
   if (!ask->keep || !g_error_matches (problem, LS_ERROR, LS_ERROR_STOPPED))
@@ -786,23 +771,8 @@ ls_capture_run (const LsCaptureAsk *ask, GError **error)
 void
 ls_captured_free (LsCaptured *c)
 {
-  if (!c)
-    return;
-  g_free (c->gpu);
-  g_free (c->torch);
-  g_free (c->cuda);
-  g_free (c->why);
-  g_free (c->error);
-  g_free (c->trace);
-  g_hash_table_unref (c->done);
-  g_array_unref (c->rows);
-  g_clear_pointer (&c->ranks, g_array_unref);
-  free (c->over_time);
-  g_clear_pointer (&c->snapshot, g_bytes_unref);
-  g_clear_pointer (&c->recorded, g_bytes_unref);
-  g_free (c->roles);
-  g_ptr_array_unref (c->notes);
-  g_free (c);
+  if (c)
+    g_ptr_array_unref (c->ranks);
 }
 
 uint64_t
@@ -843,14 +813,6 @@ typedef struct {
   const char *line;
 } AdviceSum;
 
-static bool
-is_about (const Advice *a, const LsCapturedRow *r)
-{
-  return (!*a->kind || g_strcmp0 (a->kind, r->kind) == 0)
-      && (!*a->phase || g_strcmp0 (a->phase, r->phase) == 0)
-      && (!*a->operator|| (r->operator&& strstr (r->operator, a->operator)));
-}
-
 static int
 compare_sums (gconstpointer a, gconstpointer b)
 {
@@ -867,7 +829,11 @@ ls_captured_advice (const LsCaptured *c)
     sums[i] = (AdviceSum) { 0, advices[i].line };
     for (guint k = 0; k < c->rows->len; k++) {
       const LsCapturedRow *r = &g_array_index (c->rows, LsCapturedRow, k);
-      sums[i].bytes += is_about (&advices[i], r) ? r->bytes : 0;
+      const Advice *a = &advices[i];
+      bool is_about = (!*a->kind || g_strcmp0 (a->kind, r->kind) == 0)
+          && (!*a->phase || g_strcmp0 (a->phase, r->phase) == 0)
+          && (!*a->operator|| (r->operator&& strstr (r->operator, a->operator)));
+      sums[i].bytes += is_about ? r->bytes : 0;
     }
   }
   sums[G_N_ELEMENTS (advices)] = (AdviceSum) {
@@ -886,7 +852,7 @@ ls_captured_write_trace (const LsCaptured *c, const char *folder, GError **error
 {
   g_autoptr (GArray) files = g_array_new (FALSE, FALSE, sizeof (LsCapturedFile));
   for (guint i = 0; i < c->ranks->len; i++) {
-    const LsCapturedRank *r = &g_array_index (c->ranks, LsCapturedRank, i);
+    const LsCaptured *r = c->ranks->pdata[i];
     const LsCapturedFile file = { r->rank, r->recorded };
     if (r->recorded)
       g_array_append_val (files, file);

@@ -60,22 +60,14 @@ typedef struct {
   uint64_t bytes, blocks;
 } LsCapturedRow;
 
-typedef struct {
-  uint32_t rank, stands_for, steps; /* stands_for: ranks, itself among them */
-  uint32_t like;                    /* the first that was captured of its role, or itself */
-  uint64_t allocated_bytes, reserved_bytes, needed_bytes;
-  char *trace;      /* the same where ranks launched, sent and allocated the same in the same order */
-  GHashTable *done; /* what it did, by its hash: how often */
-  char *error;      /* what it failed with, or NULL */
-  GBytes *recorded; /* its last step, as data/traces/traces.h reads it; NULL: not asked */
-} LsCapturedRank;
-
-/* Of the rank that decides: one that failed, else the fullest. */
+/* Of a rank. */
 typedef struct {
   char *gpu, *torch, *cuda, *why, *error; /* why it ended; error: what it failed with, or NULL */
-  char *trace;
-  GHashTable *done; /* as of LsCapturedRank */
+  char *trace;      /* the same where ranks launched, sent and allocated the same in the same order */
+  GHashTable *done; /* what it did, by its hash: how often */
   uint32_t world, rank, steps;
+  uint32_t stands_for; /* ranks, itself among them */
+  uint32_t like;       /* the first that was captured of its role, or itself */
   uint64_t allocated_bytes, reserved_bytes, requested_bytes; /* peaks, of PyTorch's allocator */
   uint64_t context_bytes, nccl_bytes;                        /* beside it */
   uint64_t total_bytes;                                      /* of the GPU, as a program sees it */
@@ -85,22 +77,24 @@ typedef struct {
   bool depends_on_speed;          /* a GPU of half or double the speed would have answered otherwise */
   uint64_t low_bytes, high_bytes; /* reserved, of GPUs of half to double the speed; 0: not asked */
   GArray *rows;                   /* LsCapturedRow, the largest first */
-  GArray *ranks;                  /* LsCapturedRank, all that were captured, in order */
-  char *over_time;                /* JSON: {kinds, changes, columns: [[bytes of each kind]]} */
-  GBytes *recorded;               /* as of LsCapturedRank */
+  GPtrArray *ranks;               /* LsCaptured, all that were captured, in order; freed with each */
+  char *over_time;                /* JSON: {kinds, changes, columns: [[bytes of each kind]]}; NULL:
+                                     of a rank that does not decide */
+  GBytes *recorded;               /* its last step, as data/traces/traces.h reads it; NULL: not asked */
   uint64_t n_operators, n_launches,
       n_apart;      /* of that step; launches of operators that PyTorch did not record */
   char *roles;      /* JSON: as lockstep_ranks.py has it; NULL: one rank stands for all */
-  GBytes *snapshot; /* a pickle, as torch.cuda.memory._dump_snapshot() writes; NULL: not asked */
+  GBytes *snapshot; /* a pickle, as torch.cuda.memory._dump_snapshot() writes; NULL: not
+                       asked, or of a rank that does not decide */
   GPtrArray *notes; /* lines: what was done otherwise than the program says */
 } LsCaptured;
 
-/* LS_ERROR_UNSUPPORTED: there are no stand-ins, or none for this GPU; LS_ERROR_USAGE: no such command;
- * LS_ERROR_FAILED: it ended before a GPU was used, or in what is not answered, with the name;
- * LS_ERROR_STOPPED. */
+/* Of the rank that decides: one that failed, else the fullest. LS_ERROR_UNSUPPORTED: there are no stand-ins,
+ * or none for this GPU; LS_ERROR_USAGE: no such command; LS_ERROR_FAILED: it ended before a GPU was used, or
+ * in what is not answered, with the name; LS_ERROR_STOPPED. */
 LsCaptured *ls_capture_run (const LsCaptureAsk *ask, GError **error);
 void ls_capture_remove (const char *folder);  /* and what is in it */
-void ls_captured_free (LsCaptured *captured); /* NULL allowed */
+void ls_captured_free (LsCaptured *captured); /* and all ranks; NULL allowed */
 /* What was asked for with_trace, as data/traces/traces.h has it. LS_ERROR_FAILED: not of all its
  * ranks a whole step was seen; LS_ERROR_IO. */
 gboolean ls_captured_write_trace (const LsCaptured *c, const char *folder, GError **error);
@@ -110,7 +104,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsCaptured, ls_captured_free)
 bool ls_captured_fits (const LsCaptured *c);
 uint64_t ls_captured_needed (const LsCaptured *c); /* bytes: reserved, context and NCCL */
 /* Of what a and b did, how much the other did not, counting what one did more often; ret_n: what b did. */
-uint64_t ls_captured_apart (const LsCapturedRank *a, const LsCapturedRank *b, uint64_t *ret_n);
+uint64_t ls_captured_apart (const LsCaptured *a, const LsCaptured *b, uint64_t *ret_n);
 /* What would make less of it, the largest first: "\nhint: ..." each, newly allocated. */
 char *ls_captured_advice (const LsCaptured *c);
 

@@ -189,14 +189,6 @@ ls_kernel_rows_free (LsKernelRows *rows)
 
 /* ---- what a table has measured ---- */
 
-static bool
-is_same_but_m (const LsKernel *a, const LsKernel *b)
-{
-  bool is_same_work = a->kind == LS_KERNEL_GEMM || a->bytes == b->bytes;
-  return a->kind == b->kind && a->dtype == b->dtype && a->n == b->n && a->k == b->k && a->batch == b->batch
-      && is_same_work;
-}
-
 /* The measured rows next below and above in m, of the same kernel otherwise. */
 static void
 find_neighbours (const GArray *table, const LsKernel *kernel, const LsTimedKernel **ret_below,
@@ -205,7 +197,9 @@ find_neighbours (const GArray *table, const LsKernel *kernel, const LsTimedKerne
   *ret_below = *ret_above = NULL;
   for (guint i = 0; i < table->len; i++) {
     const LsTimedKernel *t = &g_array_index (table, LsTimedKernel, i);
-    if (!is_same_but_m (&t->kernel, kernel) || isnan (t->measured_s))
+    const LsKernel *a = &t->kernel, *b = kernel;
+    if (isnan (t->measured_s) || a->kind != b->kind || a->dtype != b->dtype || a->n != b->n || a->k != b->k
+        || a->batch != b->batch || (a->kind != LS_KERNEL_GEMM && a->bytes != b->bytes))
       continue;
     if (t->kernel.m <= kernel->m && (!*ret_below || t->kernel.m > (*ret_below)->kernel.m))
       *ret_below = t;
@@ -221,29 +215,18 @@ take_measured (const GArray *table, LsKernelRow *row)
   const LsTimedKernel *below, *above;
   const LsKernel *k = &row->kernel;
   find_neighbours (table, k, &below, &above);
-  if (below && above && below->kernel.m == above->kernel.m) {
-    row->source = LS_COST_MEASURED;
-    row->time_s = below->measured_s;
-    row->extrapolated = false;
-  } else if (below && above && below->kernel.m < above->kernel.m && k->kind == LS_KERNEL_GEMM) {
-    double share = log ((double) k->m / (double) below->kernel.m)
-        / log ((double) above->kernel.m / (double) below->kernel.m);
-    row->source = LS_COST_INTERPOLATED;
-    row->time_s = below->measured_s * pow (above->measured_s / below->measured_s, share);
-    row->extrapolated = false;
-  }
+  if (!below || !above || (below->kernel.m != above->kernel.m && k->kind != LS_KERNEL_GEMM))
+    return;
+  bool is_there = below->kernel.m == above->kernel.m;
+  double share = is_there ? 0
+                          : log ((double) k->m / (double) below->kernel.m)
+          / log ((double) above->kernel.m / (double) below->kernel.m);
+  row->source = is_there ? LS_COST_MEASURED : LS_COST_INTERPOLATED;
+  row->time_s = below->measured_s * pow (above->measured_s / below->measured_s, share);
+  row->extrapolated = false;
 }
 
 /* ---- the model ---- */
-
-static const LsKindFit *
-fit_for (const LsCalibration *c, const LsTimedKernel *timed)
-{
-  const LsKindFit *own = timed->what == LS_TIMED_VLLM_RMSNORM ? &c->kind[LS_ENTRY_VLLM_RMSNORM]
-      : timed->what == LS_TIMED_VLLM_SILU_MUL                 ? &c->kind[LS_ENTRY_VLLM_SILU_MUL]
-                                                              : NULL;
-  return own && own->is_fitted ? own : ls_calibration_fit (c, &timed->kernel);
-}
 
 /* A fit of 16-bit kernels that stands in for another number format. */
 static bool
@@ -269,7 +252,11 @@ is_unaligned (const LsKernel *k, LsGemmLayout layout)
 static LsKernelRow
 cost_row (const Bench *b, const LsTimedKernel *timed, bool is_in_table)
 {
-  const LsKindFit *fit = fit_for (&b->calibration, timed);
+  const LsCalibration *cal = &b->calibration;
+  const LsKindFit *vllm = timed->what == LS_TIMED_VLLM_RMSNORM ? &cal->kind[LS_ENTRY_VLLM_RMSNORM]
+      : timed->what == LS_TIMED_VLLM_SILU_MUL                  ? &cal->kind[LS_ENTRY_VLLM_SILU_MUL]
+                                                               : NULL;
+  const LsKindFit *fit = vllm && vllm->is_fitted ? vllm : ls_calibration_fit (cal, &timed->kernel);
   bool by_access = timed->kernel.access != LS_ACCESS_NONE;
   double sustained = b->spec->sustained ? ls_calibration_sustained (&b->calibration, &timed->kernel) : 1;
   LsKernelRow row = {
@@ -422,16 +409,6 @@ errors_of (const GArray *rows, bool only_held_out)
                             .median_pct = ls_median (&g_array_index (errors, double, 0), n) };
 }
 
-/* Of what the GPU's own file names; the user's own times, and errors, say it themselves. */
-static void
-note_known (const Bench *b, GPtrArray *notes)
-{
-  g_autoptr (GString) words = g_string_new (NULL);
-  if (!b->spec->measured)
-    ls_append_known (words, "kernels", &b->gpu.kernels_known);
-  ls_note_known (words, notes);
-}
-
 /* What one kernel rests on besides its shape. */
 static void
 assume (const Bench *b, GArray **all)
@@ -474,8 +451,10 @@ rows_new (const Bench *b, LsDiagList *diags, GError **error)
   rows->all = errors_of (rows->rows, false);
   rows->held_out = errors_of (rows->rows, true);
   rows->has_measured = rows->all.n > 0;
-  if (!rows->has_measured && !b->spec->gpu_calibration)
-    note_known (b, rows->notes);
+  g_autoptr (GString) known = g_string_new (NULL); /* the user's own times, and errors, say it themselves */
+  if (!rows->has_measured && !b->spec->gpu_calibration && !b->spec->measured)
+    ls_append_known (known, "kernels", &b->gpu.kernels_known);
+  ls_note_known (known, rows->notes);
   if (!b->spec->from)
     assume (b, &rows->assumptions);
   return g_steal_pointer (&rows);

@@ -22,7 +22,7 @@ typedef struct {
   GHashTable *seen;    /* jobs, as text */
   GHashTable *useless; /* changes that saved nothing where they were tried, as text */
   GPtrArray *all;      /* Candidate: all that save something */
-  LsMemoryAdvice *advice;
+  LsWhatIf *advice;
 } Search;
 
 /* A change, or several, and what is known of the job with it before it is simulated. */
@@ -59,16 +59,6 @@ candidate_new (const LsJobSpec *spec, LsChange *change, char *last, int64_t limi
 
 /* --- before simulating ---------------------------------------------------------------- */
 
-/* What it may need. */
-static uint64_t
-allowed (const LsJobSpec *spec, const LsJobResult *r, uint64_t capacity)
-{
-  g_auto (LsHeadroom) headroom = { 0 };
-  ls_headroom_of (&spec->headroom, spec->program, spec->software, r->strategy.dp_kind, r->hardware,
-                  &spec->options.memory, &headroom);
-  return capacity - (headroom.is_asked ? MIN (headroom.bytes, capacity) : 0);
-}
-
 static void
 estimate (Candidate *c, const LsJobSpec *changed, const LsJobResult *r)
 {
@@ -79,7 +69,12 @@ estimate (Candidate *c, const LsJobSpec *changed, const LsJobResult *r)
   in.options.allocator = LS_MEMORY_EXACT;
   g_autoptr (LsMemory) memory = ls_memory_new (&in);
   const LsClassMemory *fullest = ls_memory_fullest (memory);
-  c->over = (int64_t) fullest->needed_bytes - (int64_t) allowed (changed, r, fullest->capacity_bytes);
+  uint64_t capacity = fullest->capacity_bytes;
+  g_auto (LsHeadroom) headroom = { 0 };
+  ls_headroom_of (&changed->headroom, changed->program, changed->software, r->strategy.dp_kind, r->hardware,
+                  &changed->options.memory, &headroom);
+  c->over = (int64_t) fullest->needed_bytes
+      - (int64_t) (capacity - (headroom.is_asked ? MIN (headroom.bytes, capacity) : 0));
   c->least = ls_time_to_s (ls_job_bound (r, r->hardware, &options)) / r->strategy.global_batch;
   c->next = c->over < c->limit ? ls_changes_propose (changed, r) : NULL;
   g_autofree char *knobs = ls_knobs_format (&r->strategy);
@@ -174,7 +169,7 @@ simulate (Search *x, const GPtrArray *candidates, guint n)
       g_ptr_array_add (changes, c->change);
     c->is_tried = true;
   }
-  ls_what_if_simulate (x->spec, changes, 0, NULL, x->advice->tried);
+  ls_what_if_simulate (x->spec, changes, 0, NULL, x->advice);
 }
 
 /* Those that may fit. On the device clock a job may hold less than the order of its allocations says. */
@@ -187,7 +182,7 @@ simulate_hopeful (Search *x, const GPtrArray *candidates)
              || x->spec->options.memory.clock == LS_MEMORY_DEVICE))
     n++;
   simulate (x, candidates, MIN (n, MAX_TRIED));
-  x->advice->n_left_out += n - MIN (n, MAX_TRIED);
+  x->advice->n_untried += n - MIN (n, MAX_TRIED);
 }
 
 /* Least too much first, then most gain; of equals that which was tried first. What could not run, at the
@@ -214,9 +209,9 @@ search (Search *x, Candidate *job, bool needs_more, guint n)
     GPtrArray *next = extend_all (x, last);
     g_ptr_array_unref (last);
     last = next;
-    guint n_before = ls_what_if_n_fit (x->advice->tried);
+    guint n_before = ls_what_if_n_fit (x->advice);
     simulate_hopeful (x, last);
-    if (ls_what_if_n_fit (x->advice->tried) > n_before)
+    if (ls_what_if_n_fit (x->advice) > n_before)
       return;
   }
 }
@@ -229,41 +224,31 @@ search_all (Search *x)
   estimate_one (0, &job);
   if (job->next) {
     search (x, job, false, MAX_CHANGES);
-    search (x, job, true, ls_what_if_n_fit (x->advice->tried) > 0 ? 1 : MAX_CHANGES);
+    search (x, job, true, ls_what_if_n_fit (x->advice) > 0 ? 1 : MAX_CHANGES);
   }
   candidate_free (job);
-  if (ls_what_if_n_fit (x->advice->tried) > 0)
+  if (ls_what_if_n_fit (x->advice) > 0)
     return;
   g_ptr_array_sort (x->all, compare_candidates);
   simulate (x, x->all, N_NEAREST);
 }
 
-LsMemoryAdvice *
+LsWhatIf *
 ls_memory_advise (const LsJobSpec *spec, LsJobResult *r, GError **error)
 {
   if (!r->model.name || spec->trace || spec->order)
     return ls_fail_null (error, LS_ERROR_UNSUPPORTED, "%s has fixed what could be changed to make it fit",
                          spec->order ? "the order of a file" : "a trace");
-  LsMemoryAdvice *advice = g_new0 (LsMemoryAdvice, 1);
-  advice->tried = g_new (LsWhatIf, 1);
-  *advice->tried = (LsWhatIf) { ls_what_if_row (r), g_array_new (FALSE, FALSE, sizeof (LsWhatIfRow)), NULL };
+  LsWhatIf *advice = g_new (LsWhatIf, 1);
+  *advice = (LsWhatIf) { ls_what_if_row (r), g_array_new (FALSE, FALSE, sizeof (LsWhatIfRow)), NULL };
   g_autoptr (GHashTable) seen = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   g_autoptr (GHashTable) useless = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   g_autoptr (GPtrArray) all = g_ptr_array_new_with_free_func (candidate_free);
   Search x = { .spec = spec, .seen = seen, .useless = useless, .all = all, .advice = advice };
   search_all (&x);
   ls_what_if_assume_price (spec, r);
-  g_array_sort (advice->tried->rows, compare_advice);
+  g_array_sort (advice->rows, compare_advice);
   return advice;
-}
-
-void
-ls_memory_advice_free (LsMemoryAdvice *advice)
-{
-  if (!advice)
-    return;
-  ls_what_if_free (advice->tried);
-  g_free (advice);
 }
 
 /* --- what the ranks of a job hold, as a table and as a picture ----------------------------------- */
@@ -290,12 +275,12 @@ compare_rows (gconstpointer x, gconstpointer y)
 {
   const LsMemoryRow *a = x, *b = y;
   LS_SMALLER_FIRST (a->stage, b->stage);
-  return a->m->rank < b->m->rank ? -1 : a->m->rank > b->m->rank;
+  return LS_ORDER (a->m->rank, b->m->rank);
 }
 
 void
 ls_memory_table_init (LsMemoryTable *t, const LsJobResult *r, const char *title, const char *subtitle,
-                      const LsMemoryAdvice *advice)
+                      const LsWhatIf *advice)
 {
   *t = (LsMemoryTable) {
     .title = title,
@@ -343,14 +328,6 @@ ls_memory_curve_of (const LsJobResult *r, const LsMemoryOptions *options, uint32
   return ls_memory_curve (&in, ls_timeline_representative (r->timeline, rank));
 }
 
-static gboolean
-check_history (const LsMemoryHistory *h, GError **error)
-{
-  return h->blocks->len > 0 || h->n_changes > 0
-      || ls_fail (error, LS_ERROR_UNSUPPORTED,
-                  "the trace says nothing of memory: no op allocates, and nothing is held throughout");
-}
-
 LsMemoryHistory *
 ls_memory_history_of (const LsJobResult *r, const LsMemoryOptions *options, uint32_t rank,
                       uint64_t max_changes, GError **error)
@@ -363,7 +340,10 @@ ls_memory_history_of (const LsJobResult *r, const LsMemoryOptions *options, uint
     return NULL;
   const LsMemoryInput in = ls_job_result_memory_input (r, r->hardware, options);
   g_autoptr (LsMemoryHistory) h = ls_memory_history_new (&in, rank, max_changes);
-  return check_history (h, error) ? g_steal_pointer (&h) : NULL;
+  if (h->blocks->len > 0 || h->n_changes > 0)
+    return g_steal_pointer (&h);
+  return ls_fail_null (error, LS_ERROR_UNSUPPORTED,
+                       "the trace says nothing of memory: no op allocates, and nothing is held throughout");
 }
 
 void

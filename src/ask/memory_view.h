@@ -33,19 +33,10 @@
 #define LS_ADVICE_MAX_CHANGES 4 /* that are tried together */
 #define LS_ADVICE_N_NEAREST   5 /* that are told where none is enough */
 
-/* What would make the job fit. */
-typedef struct {
-  /* the job as it is, short of memory; rows: what is too much for the least memory first, then the fastest */
-  LsWhatIf *tried;
-  guint n_left_out; /* changes that might do and were not simulated */
-} LsMemoryAdvice;
-
-void ls_memory_advice_free (LsMemoryAdvice *advice); /* NULL allowed */
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsMemoryAdvice, ls_memory_advice_free)
-
-/* r: the job as it ran, which did not fit. LS_ERROR_UNSUPPORTED for a trace, and for a job in
- * the order of a file: both have fixed what could be changed. */
-LsMemoryAdvice *ls_memory_advise (const LsJobSpec *spec, LsJobResult *r, GError **error);
+/* r: the job as it ran, which did not fit. What would make it fit: rows with what is too much for the least
+ * memory first, then the fastest. LS_ERROR_UNSUPPORTED for a trace, and for a job in the order of a file:
+ * both have fixed what could be changed. */
+LsWhatIf *ls_memory_advise (const LsJobSpec *spec, LsJobResult *r, GError **error);
 
 /* --- what the ranks of a job hold, as a table and as a picture ----------------------------------- */
 
@@ -65,9 +56,9 @@ typedef struct {
   double step_time_s;
   uint64_t capacity_bytes, context_bytes;
   bool fits;
-  const LsHeadroom *headroom;   /* borrowed */
-  const LsMemoryAdvice *advice; /* borrowed; NULL: not asked for */
-  const GArray *assumptions;    /* LsAssumption; borrowed, may be NULL */
+  const LsHeadroom *headroom; /* borrowed */
+  const LsWhatIf *advice;     /* borrowed; NULL: not asked for */
+  const GArray *assumptions;  /* LsAssumption; borrowed, may be NULL */
 } LsMemoryTable;
 
 void ls_memory_table_clear (LsMemoryTable *t);
@@ -76,7 +67,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (LsMemoryTable, ls_memory_table_clear)
 /* Rows by stage, then rank. The result must have been run with spans; it, title,
  * subtitle and the advice (may be NULL) must outlive the table. */
 void ls_memory_table_init (LsMemoryTable *t, const LsJobResult *r, const char *title, const char *subtitle,
-                           const LsMemoryAdvice *advice);
+                           const LsWhatIf *advice);
 
 /* The curve of a rank, or of the one that stands for it. LS_ERROR_USAGE: there is no such rank,
  * or too many spans to keep them for each. */

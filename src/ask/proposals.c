@@ -10,13 +10,17 @@
 #include "schedules/sched_layout.h"
 #include "strategy/strategy.h"
 
-static void
-change_free (gpointer change)
-{
-  ls_change_free (change);
-}
+typedef struct {
+  const LsJobSpec *spec;
+  const LsJobResult *r;
+  const LsStrategy *s; /* resolved */
+  const char *idea, *cost;
+  bool needs_more;
+  GPtrArray *changes; /* LsChange */
+} Proposals;
 
-LsChange *
+/* A change without settings yet, which the proposals own. */
+static LsChange *
 propose (Proposals *p)
 {
   LsChange *change = ls_change_new (p->idea, p->cost, p->needs_more);
@@ -533,23 +537,19 @@ static const struct {
   { "cluster", "other accelerators", propose_clusters, true },
 };
 
-/* What the order of a pipeline's actions is made for: ranks, chunks and micro-batches. */
-static bool
-needs_other_order (const LsChange *change)
-{
-  static const char *const keys[] = { "schedule", "pp", "vpp", "dp", "micro-batch", "global-batch", NULL };
-  for (guint i = 0; i < change->settings->len; i += 2)
-    if (g_strv_contains (keys, change->settings->pdata[i]))
-      return true;
-  return false;
-}
-
+/* Without what needs another order: it is made for ranks, chunks and micro-batches. */
 static void
 keep_order (GPtrArray *changes)
 {
-  for (guint i = changes->len; i-- > 0;)
-    if (needs_other_order (changes->pdata[i]))
+  static const char *const keys[] = { "schedule", "pp", "vpp", "dp", "micro-batch", "global-batch", NULL };
+  for (guint i = changes->len; i-- > 0;) {
+    const GPtrArray *settings = ((const LsChange *) changes->pdata[i])->settings;
+    bool is_other = false;
+    for (guint k = 0; k < settings->len; k += 2)
+      is_other |= g_strv_contains (keys, settings->pdata[k]);
+    if (is_other)
       g_ptr_array_remove_index (changes, i);
+  }
 }
 
 const char *
@@ -564,7 +564,9 @@ ls_changes_left_out (const LsJobSpec *spec)
 GPtrArray *
 ls_changes_propose (const LsJobSpec *spec, const LsJobResult *r)
 {
-  Proposals p = { spec, r, &r->strategy, NULL, NULL, false, g_ptr_array_new_with_free_func (change_free) };
+  Proposals p = {
+    spec, r, &r->strategy, NULL, NULL, false, g_ptr_array_new_with_free_func ((GDestroyNotify) ls_change_free)
+  };
   bool is_fixed = !r->model.name || spec->trace;
   for (guint i = 0; i < G_N_ELEMENTS (ideas); i++) {
     if (is_fixed && !ideas[i].of_machine)

@@ -200,17 +200,6 @@ add_part (Parts *p, char *key, uint32_t number)
   g_free (key);
 }
 
-/* Of the node that "node3/nic2>leaf4" begins at; "" of a link between switches. */
-static const char *
-classes_of (const Parts *p, const char *link)
-{
-  const LsCluster *c = p->r->cluster;
-  if (!g_str_has_prefix (link, "node"))
-    return "";
-  guint64 node = g_ascii_strtoull (link + strlen ("node"), NULL, 10);
-  return node < c->spec.n_nodes ? p->classes[node] : "";
-}
-
 /* Both ways at once: of a trunk and its reverse the even one. */
 static void
 find_links (Parts *p)
@@ -226,7 +215,10 @@ find_links (Parts *p)
       continue;
     }
     g_autofree char *name = ls_cluster_resource_name_with (c, t, &names), *pattern = ls_link_pattern (name);
-    const char *of = classes_of (p, name);
+    guint64 node
+        = g_str_has_prefix (name, "node") ? g_ascii_strtoull (name + strlen ("node"), NULL, 10) : UINT64_MAX;
+    const char *of
+        = node < c->spec.n_nodes ? p->classes[node] : ""; /* of the node that it begins at, if any */
     add_part (p, g_strdup_printf ("%s %.9g %.9g %s", pattern, up, down, of), t);
   }
 }
@@ -257,14 +249,6 @@ parts_init (Parts *p, const LsJobResult *r, const LsFaultAsk *ask, bool is_each)
                  .of_key = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL) };
   find_classes (p);
   (p->kind == LS_FAULT_LINK ? find_links : find_gpus) (p);
-}
-
-static void
-parts_clear (Parts *p)
-{
-  g_array_unref (p->groups);
-  g_hash_table_unref (p->of_key);
-  g_strfreev (p->classes);
 }
 
 /* --- running ----------------------------------------------------------------------------- */
@@ -433,7 +417,9 @@ ls_fault_table_new (const LsJobSpec *spec, const LsJobResult *r, const LsFaultAs
       || ls_fail (error, LS_ERROR_LIMIT, "%u %ss differ, more than %d", parts.groups->len,
                   ls_fault_kind_names[ask->kind], LS_FAULTS_MAX);
   ok = ok && run_parts (&runs, n_threads, progress, table, error);
-  parts_clear (&parts);
+  g_array_unref (parts.groups);
+  g_hash_table_unref (parts.of_key);
+  g_strfreev (parts.classes);
   return ok ? g_steal_pointer (&table) : NULL;
 }
 

@@ -171,18 +171,6 @@ refuse (const LsSched *sched, const char *why, GError **error)
   return ls_fail (error, LS_ERROR_CONFLICT, "%s: %s", sched->name, why);
 }
 
-/* "interleaved-1f1b and hanayo"; newly allocated. */
-static char *
-schedules_with (LsSchedKnob knob)
-{
-  GString *names = g_string_new (NULL);
-  const LsSched *sched;
-  for (guint i = 0; (sched = ls_sched_at (i)); i++)
-    if (sched->knobs & knob)
-      g_string_append_printf (names, "%s%s", names->len > 0 ? " and " : "", sched->name);
-  return g_string_free (names, FALSE);
-}
-
 /* Whether the schedule has the knobs that were given: LS_ERROR_CONFLICT. */
 static gboolean
 ls_schedule_spec_fits (const LsScheduleSpec *s, const LsSched *sched, GError **error)
@@ -202,8 +190,12 @@ ls_schedule_spec_fits (const LsScheduleSpec *s, const LsSched *sched, GError **e
   for (guint i = 0; i < G_N_ELEMENTS (knobs); i++) {
     if (!knobs[i].is_given || (sched->knobs & knobs[i].knob))
       continue;
-    g_autofree char *names = schedules_with (knobs[i].knob),
-                    *why = g_strdup_printf ("%s applies to %s only", knobs[i].flag, names);
+    g_autoptr (GString) names = g_string_new (NULL); /* "interleaved-1f1b and hanayo" */
+    const LsSched *other;
+    for (guint k = 0; (other = ls_sched_at (k)); k++)
+      if (other->knobs & knobs[i].knob)
+        g_string_append_printf (names, "%s%s", names->len > 0 ? " and " : "", other->name);
+    g_autofree char *why = g_strdup_printf ("%s applies to %s only", knobs[i].flag, names->str);
     return refuse (sched, why, error);
   }
   if (s->memory_limit > 0 && !ls_sched_is_searched (sched))
@@ -504,31 +496,15 @@ fit_schedule (const LsSched *sched, const LsSchedShape *job)
 }
 
 /* A stage is pp / n_stages of what a rank would hold without chunks. */
-static LsTime
-part (LsTime whole, uint32_t pp, uint32_t n_stages)
-{
-  return n_stages == pp ? whole : (LsTime) ((__int128) whole * pp / n_stages);
-}
-
 static LsChunkTimes
 parts (const LsChunkTimes *t, uint32_t pp, uint32_t n_stages)
 {
-  LsChunkTimes c = {
-    .f = part (t->f, pp, n_stages),
-    .i = part (t->i, pp, n_stages),
-    .w = part (t->w, pp, n_stages),
-    .fb = part (t->fb, pp, n_stages),
-  };
+  LsChunkTimes c = *t;
+  LsTime *const all[] = { &c.f, &c.i, &c.w, &c.fb };
+  for (guint i = 0; i < G_N_ELEMENTS (all); i++)
+    *all[i] = (LsTime) ((__int128) *all[i] * pp / n_stages);
   c.b = c.i + c.w;
   return c;
-}
-
-static uint32_t
-n_stages_of (const Fit *fit)
-{
-  return fit->sched->placement == LS_PLACE_PIPES
-      ? fit->shape.pp
-      : fit->shape.pp * ls_sched_n_chunks (fit->sched, &fit->shape);
 }
 
 static guint64
@@ -540,7 +516,9 @@ n_cells_of (const Fit *fit)
 static LsSchedEval *
 evaluate (Fit *fit, LsOrders **ret_orders)
 {
-  fit->shape.times.chunk = parts (&fit->shape.times.chunk, fit->shape.pp, n_stages_of (fit));
+  bool has_pipes = fit->sched->placement == LS_PLACE_PIPES;
+  uint32_t pp = fit->shape.pp, n_chunks = has_pipes ? 1 : ls_sched_n_chunks (fit->sched, &fit->shape);
+  fit->shape.times.chunk = parts (&fit->shape.times.chunk, pp, pp * n_chunks);
   *ret_orders = ls_sched_orders (fit->sched, &fit->shape);
   return ls_orders_eval (*ret_orders, &fit->shape.times);
 }
@@ -560,15 +538,6 @@ communication_of (const LsLayout *l)
   return (double) n / l->n_pipes / (l->n_ranks - 1);
 }
 
-static double
-copies_of (const Fit *fit, const LsLayout *l)
-{
-  uint32_t n_versions = 1;
-  for (uint32_t rank = 0; rank < l->n_ranks; rank++)
-    n_versions = MAX (n_versions, ls_sched_n_versions (fit->sched, &fit->shape, rank));
-  return (double) n_versions * l->n_pipes;
-}
-
 static LsScheduleRow
 row_of (const Fit *fit, const LsOrders *orders, const LsSchedEval *eval)
 {
@@ -578,6 +547,8 @@ row_of (const Fit *fit, const LsOrders *orders, const LsSchedEval *eval)
   if (fit->rule)
     return row;
   for (uint32_t rank = 0; rank < eval->n_ranks; rank++) {
+    double n_versions = ls_sched_n_versions (fit->sched, &fit->shape, rank);
+    row.copies = fmax (row.copies, fmax (n_versions, 1) * orders->layout.n_pipes);
     row.to_w = fmax (row.to_w, ls_schedule_peak (eval, rank, LS_PEAK_TO_W));
     row.by_halves = fmax (row.by_halves, ls_schedule_peak (eval, rank, LS_PEAK_BY_HALVES));
   }
@@ -585,7 +556,6 @@ row_of (const Fit *fit, const LsOrders *orders, const LsSchedEval *eval)
   row.makespan = eval->makespan;
   row.span = eval->span;
   row.ideal = eval->ideal;
-  row.copies = copies_of (fit, &orders->layout);
   row.communication = communication_of (&orders->layout);
   return row;
 }

@@ -79,16 +79,6 @@ follows (const Probes *p, guint probe)
   return (p->step_s[probe] / p->step_s[ALIKE] - 1) / PROBE;
 }
 
-/* Which probe stands for a stage. */
-static guint
-probe_of (const Probes *p, guint n_tried, uint32_t stage)
-{
-  for (guint i = 0; i < n_tried; i++)
-    if (p->stage[i] == stage)
-      return N_ALL_PROBES + i;
-  return N_ALL_PROBES + n_tried / 2;
-}
-
 static LsPace *
 pace_of (const Probes *p, guint n_tried)
 {
@@ -103,7 +93,10 @@ pace_of (const Probes *p, guint n_tried)
   pace->clock = p->step_s[ALL] > p->step_s[ALIKE] ? follows (p, CLOCK) / follows (p, ALL) : 0;
   double most = 0;
   for (uint32_t i = 0; i < s->pp; i++) {
-    pace->alone[i] = s->pp == 1 ? follows (p, ALL) : follows (p, probe_of (p, n_tried, i));
+    guint probe = n_tried / 2; /* of one that was not tried the middle's */
+    for (guint k = 0; k < n_tried; k++)
+      probe = p->stage[k] == i ? k : probe;
+    pace->alone[i] = follows (p, s->pp == 1 ? ALL : N_ALL_PROBES + probe);
     most = fmax (most, pace->alone[i]);
   }
   if (s->pp > 1)
@@ -111,23 +104,17 @@ pace_of (const Probes *p, guint n_tried)
   return pace;
 }
 
-static gboolean
-check (const LsJobSpec *spec, const LsJobResult *r, GError **error)
-{
-  if (!r->model.name || spec->trace)
-    return ls_fail (error, LS_ERROR_UNSUPPORTED,
-                    "--jitter does not go with --trace: which ranks make up a replica is not known");
-  if (spec->slow.ranks)
-    return ls_fail (error, LS_ERROR_CONFLICT,
-                    "--jitter does not go with --slow: both say how fast each rank is");
-  return TRUE;
-}
-
 LsPace *
 ls_pace_new (const LsJobSpec *spec, const LsJobResult *r, guint n_threads, GError **error)
 {
   Probes p = { .r = r };
-  if (!check (spec, r, error) || !ls_rerun_options (spec, r, &p.options, error))
+  if (!r->model.name || spec->trace)
+    return ls_fail_null (error, LS_ERROR_UNSUPPORTED,
+                         "--jitter does not go with --trace: which ranks make up a replica is not known");
+  if (spec->slow.ranks)
+    return ls_fail_null (error, LS_ERROR_CONFLICT,
+                         "--jitter does not go with --slow: both say how fast each rank is");
+  if (!ls_rerun_options (spec, r, &p.options, error))
     return NULL;
   uint32_t pp = r->strategy.pp;
   guint n_tried = pp > 1 ? MIN (pp, MAX_STAGES) : 0;
@@ -274,29 +261,6 @@ quantile (const double *sorted, size_t n, double at)
   return below + 1 < n ? sorted[below] * (1 - rest) + sorted[below + 1] * rest : sorted[below];
 }
 
-/* Standard deviation of the steps of a cluster, of all clusters. */
-static double
-deviation_within (const Draws *d, uint32_t n_clusters)
-{
-  double squares = 0;
-  for (uint32_t i = 0; i < n_clusters; i++) {
-    const double *steps = d->steps + (size_t) i * d->n_steps;
-    double one = deviation_of (steps, d->n_steps, mean_of (steps, d->n_steps));
-    squares += one * one / n_clusters;
-  }
-  return sqrt (squares);
-}
-
-/* Steps of a cluster at equal distances over a day, so that a day brings no mean of its own. */
-static void
-add_day (const Draws *d, uint32_t n_clusters)
-{
-  for (uint32_t i = 0; i < n_clusters; i++)
-    for (uint32_t k = 0; k < d->n_steps; k++)
-      d->steps[(size_t) i * d->n_steps + k]
-          *= 1 + d->day / 2 * sin (2 * G_PI * (d->hour[i] + (double) k / d->n_steps));
-}
-
 static void
 summarise (const Draws *d, uint32_t n_clusters, LsSpreadRow *row)
 {
@@ -305,9 +269,16 @@ summarise (const Draws *d, uint32_t n_clusters, LsSpreadRow *row)
   row->slowest = base - 1;
   row->noise = mean_of (d->steps, n) / base - 1;
   row->of_gpus = deviation_of (d->steady, n_clusters, base) / base;
-  row->of_noise = d->noise > 0 ? deviation_within (d, n_clusters) / base : 0;
   row->of_day = d->day / 2 * M_SQRT1_2;
-  add_day (d, n_clusters);
+  double squares = 0; /* of the deviation of the steps of a cluster, of all clusters */
+  for (uint32_t i = 0; i < n_clusters; i++) {
+    double *steps = d->steps + (size_t) i * d->n_steps;
+    double one = d->noise > 0 ? deviation_of (steps, d->n_steps, mean_of (steps, d->n_steps)) : 0;
+    squares += one * one / n_clusters;
+    for (uint32_t k = 0; k < d->n_steps; k++) /* at equal distances over a day, so that it brings no mean */
+      steps[k] *= 1 + d->day / 2 * sin (2 * G_PI * (d->hour[i] + (double) k / d->n_steps));
+  }
+  row->of_noise = sqrt (squares) / base;
   qsort (d->steps, n, sizeof *d->steps, ls_compare_doubles);
   row->low = quantile (d->steps, n, 0.05) / base;
   row->median = quantile (d->steps, n, 0.5) / base;

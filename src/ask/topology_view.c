@@ -69,12 +69,6 @@ find_path (const LsCluster *c, const char *ends, GError **error)
   return ls_topo_path_new (c, from, to);
 }
 
-static void
-path_free (gpointer path)
-{
-  ls_topo_path_free (path);
-}
-
 /* A list that nobody can read, and that takes minutes: nodes are alike, so fewer of them say as much. */
 static gboolean
 check_listed (const LsCluster *c, const char *lists, GError **error)
@@ -91,7 +85,7 @@ LsTopologyRun *
 ls_topology_run_new (const LsJobSpec *spec, const char *const *paths, const char *lists, GError **error)
 {
   g_autoptr (LsTopologyRun) run = g_new0 (LsTopologyRun, 1);
-  run->paths = g_ptr_array_new_with_free_func (path_free);
+  run->paths = g_ptr_array_new_with_free_func ((GDestroyNotify) ls_topo_path_free);
   run->cluster = build (spec, error);
   if (!run->cluster || !check_listed (run->cluster, lists, error))
     return NULL;

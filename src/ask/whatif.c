@@ -169,36 +169,23 @@ ls_what_if_new (const LsJobSpec *spec, LsJobResult *r, guint n_threads, const Ls
   return w;
 }
 
-/* A single copy is data parallel in no way, which all have. */
-static bool
-may_run (const LsSoftwareSpec *program, const LsJobResult *r)
-{
-  const char *architecture = ls_hardware_architecture (r->hardware);
-  int dp_kind = r->strategy.dp_kind;
-  return (dp_kind == LS_DP_NONE || ls_software_has_dp_kind (program, dp_kind))
-      && ls_software_names_architecture (program->architectures, architecture)
-      && ls_software_names_architecture (program->runs_on, architecture);
-}
-
-static void
-free_change (gpointer change)
-{
-  ls_change_free (change);
-}
-
 LsWhatIf *
 ls_what_if_softwares (const LsJobSpec *spec, LsJobResult *r, guint n_threads, const LsProgress *progress,
                       GError **error)
 {
-  g_autoptr (GPtrArray) changes = g_ptr_array_new_with_free_func (free_change);
+  g_autoptr (GPtrArray) changes = g_ptr_array_new_with_free_func ((GDestroyNotify) ls_change_free);
   const GPtrArray *programs = ls_softwares ();
+  const char *architecture = ls_hardware_architecture (r->hardware);
+  int dp_kind = r->strategy.dp_kind; /* a single copy is data parallel in no way, which all have */
   for (guint i = 0; r->model.name && i < programs->len; i++) {
     const LsSoftwareSpec *program = programs->pdata[i];
-    LsChange *change = may_run (program, r) ? ls_change_new ("another program", NULL, false) : NULL;
-    if (change) {
-      ls_change_set (change, "software", "%s", program->name);
-      g_ptr_array_add (changes, change);
-    }
+    if ((dp_kind != LS_DP_NONE && !ls_software_has_dp_kind (program, dp_kind))
+        || !ls_software_names_architecture (program->architectures, architecture)
+        || !ls_software_names_architecture (program->runs_on, architecture))
+      continue;
+    LsChange *change = ls_change_new ("another program", NULL, false);
+    ls_change_set (change, "software", "%s", program->name);
+    g_ptr_array_add (changes, change);
   }
   if (changes->len == 0) {
     g_set_error (error, LS_ERROR, LS_ERROR_UNSUPPORTED,

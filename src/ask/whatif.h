@@ -44,20 +44,6 @@ GPtrArray *ls_changes_propose (const LsJobSpec *spec, const LsJobResult *r);
 /* Which kinds of change are not proposed for this job, and why: a static sentence; NULL: all are. */
 const char *ls_changes_left_out (const LsJobSpec *spec);
 
-/* --- what proposals of each kind share ------------------------------------------------------------- */
-
-typedef struct {
-  const LsJobSpec *spec;
-  const LsJobResult *r;
-  const LsStrategy *s; /* resolved */
-  const char *idea, *cost;
-  bool needs_more;
-  GPtrArray *changes; /* LsChange */
-} Proposals;
-
-/* A change without settings yet, which the proposals own. */
-LsChange *propose (Proposals *p);
-
 /* --- which single change to a job makes it faster ------------------------------------------------ */
 
 /* A change, simulated or refused. */
@@ -82,6 +68,7 @@ typedef struct {
       *rows; /* LsWhatIfRow: most gain first, then those that were refused; or as somebody else ranks them */
   const char *left_out; /* static: a sentence on changes that were not proposed, and why; NULL: all were */
   GArray *assumptions;  /* LsAssumption, of the job as it is; shared, counted; NULL: none are known */
+  guint n_untried;      /* changes that might make a job fit and were not simulated */
   bool mixes_programs;  /* rows are the job in other programs, not changes that may make it faster */
 } LsWhatIf;
 

@@ -14,7 +14,6 @@
 #ifndef LS_JOB_JOB_H
 #define LS_JOB_JOB_H
 
-#include "analysis/logged_step.h"
 #include "analysis/report.h"
 #include "cluster/cluster.h"
 #include "data/jobs/read_software.h"

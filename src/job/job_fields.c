@@ -3,7 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "analysis/logged_step.h"
+#include "analysis/report.h"
 #include "base/printable.h"
 #include "data/measured/read_cases.h"
 #include "data/measured/read_nccl_tests.h"

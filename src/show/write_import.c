@@ -60,20 +60,22 @@ append_words (GString *out, const char *title, const LsImported *import, LsRemar
 #define MOST_ROWS 12 /* of lines of the program in a text */
 
 /* The first that was captured and did the same, in the same order; NULL: none before it. */
-static const LsCapturedRank *
+static const LsCaptured *
 same_before (const LsCaptured *c, guint i)
 {
-  const LsCapturedRank *all = (const LsCapturedRank *) (void *) c->ranks->data;
-  for (guint j = 0; j < i; j++)
-    if (!all[i].error && !all[j].error && all[i].trace && g_strcmp0 (all[i].trace, all[j].trace) == 0)
-      return &all[j];
+  const LsCaptured *own = c->ranks->pdata[i];
+  for (guint j = 0; j < i; j++) {
+    const LsCaptured *other = c->ranks->pdata[j];
+    if (!own->error && !other->error && own->trace && g_strcmp0 (own->trace, other->trace) == 0)
+      return other;
+  }
   return NULL;
 }
 
 static char *
 remark_of (const LsCaptured *c, guint i)
 {
-  const LsCapturedRank *r = &g_array_index (c->ranks, LsCapturedRank, i), *same = same_before (c, i);
+  const LsCaptured *r = c->ranks->pdata[i], *same = same_before (c, i);
   if (r->error)
     return g_strdup (r->error);
   if (same)

@@ -231,13 +231,13 @@ job_of (const LsSweepRun *x, const LsStrategy *s, LsJobSpec *ret_spec)
   ret_spec->headroom = (LsHeadroomAsk) { .is_set = true, .bytes = x->headroom[s->dp_kind].bytes };
 }
 
-static LsMemoryAdvice *
+static LsWhatIf *
 advise (const LsSweepRun *x, const LsStrategy *s)
 {
   LsJobSpec spec;
   job_of (x, s, &spec);
   g_autoptr (LsJobResult) r = ls_job_spec_run (&spec, NULL);
-  LsMemoryAdvice *advice = r ? ls_memory_advise (&spec, r, NULL) : NULL;
+  LsWhatIf *advice = r ? ls_memory_advise (&spec, r, NULL) : NULL;
   ls_job_spec_clear (&spec);
   return advice;
 }

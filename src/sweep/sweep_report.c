@@ -36,7 +36,7 @@ ls_sweep_none_free (LsSweepNone *none)
   for (guint i = 0; i < none->rules->len; i++)
     g_free (g_array_index (none->rules, LsSweepRule, i).text);
   g_array_unref (none->rules);
-  ls_memory_advice_free (none->advice);
+  ls_what_if_free (none->advice);
   g_free (none->nearest);
   g_free (none->headroom);
   g_free (none);

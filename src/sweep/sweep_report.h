@@ -72,8 +72,8 @@ typedef struct {
   char *nearest;        /* knobs of the one that lacks the least memory; NULL: none is legal */
   uint32_t gpus;        /* of that one */
   uint64_t needed_bytes, capacity_bytes, headroom_bytes;
-  char *headroom;         /* in words */
-  LsMemoryAdvice *advice; /* what would make that one fit; NULL: not known */
+  char *headroom;   /* in words */
+  LsWhatIf *advice; /* what would make that one fit; NULL: not known */
 } LsSweepNone;
 
 /* An axis of which some values were not tried. */

@@ -7,7 +7,6 @@
 #include <glib.h>
 
 #include "analysis/interval.h"
-#include "analysis/score.h"
 #include "exec/run.h"
 #include "job/hardware.h"
 #include "job/sensitivity_scale.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "analysis/conservation.h"
-#include "analysis/score.h"
+#include "analysis/interval.h"
 #include "base/team.h"
 #include "data/jobs/job_files.h"
 #include "job/job_cases.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "ask/profile/import_profile.h"
-#include "ask/profile/measured_step.h"
+#include "ask/profile/profile_step.h"
 #include "data/measured/read_kineto.h"
 #include "data/traces/traces.h"
 
@@ -85,7 +85,7 @@ check_import (LsKineto *k, bool as_measured)
   g_autoptr (GError) error = NULL;
   const LsProfileImportSpec spec
       = { .name = "fuzz", .as_measured = as_measured, .changes = { as_measured, as_measured ? 1 : 0.5 } };
-  g_autoptr (LsProfileImport) import = ls_profile_import_of (k, &spec, &error);
+  g_autoptr (LsProfileImport) import = ls_profile_import_new (k, &spec, &error);
   if (!import) {
     g_assert (error && g_utf8_validate (error->message, -1, NULL));
     return;

@@ -114,24 +114,10 @@ ls_collective_spec_set (LsCollectiveSpec *spec, const char *key, const char *val
 #define ALL "all"
 #define P2P "p2p" /* what tables of measurements call a send with its receive */
 
-static LsTime
-plan_time (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *request, const LsCollPlan *plan,
-           const LsProgress *progress, LsArena *arena)
-{
-  return ls_coll_time_alone (c, plan);
-}
-
-static LsTime
-script_time (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *request, const LsCollPlan *plan,
-             const LsProgress *progress, LsArena *arena)
-{
-  return ls_messages_time_alone (ls_coll_script (c, nccl, request, arena), c, progress);
-}
-
 static const LsCollectiveNetwork networks[] = {
-  { "flow", LS_NETWORK_FLOW, plan_time },
-  { "alphabeta", LS_NETWORK_ALPHABETA, plan_time },
-  { "step", LS_NETWORK_STEP, script_time },
+  { "flow", LS_NETWORK_FLOW },
+  { "alphabeta", LS_NETWORK_ALPHABETA },
+  { "step", LS_NETWORK_STEP },
 };
 
 gboolean
@@ -202,20 +188,6 @@ complain_of_algorithm (const LsCluster *c, const LsNccl *nccl, const LsCollReque
   g_string_free (others, TRUE);
 }
 
-/* What cannot be represented is no result. */
-static gboolean
-check_time (const LsCluster *c, const LsCollectiveRow *row, LsCollKind kind, GError **error)
-{
-  if (row->time < LS_TIME_NEVER)
-    return TRUE;
-  g_autofree char *bytes = ls_format_bytes (row->bytes);
-  return ls_fail (
-      error, LS_ERROR_LIMIT,
-      "%s of %s over %u %s of %s by %s (--network %s) is not over after %.3g days; more cannot be simulated",
-      ls_coll_kind_name (kind), bytes, row->n_ranks, ls_cluster_chip_word (&c->spec, row->n_ranks),
-      c->spec.name, row->algorithm, row->network, ls_time_to_s (LS_TIME_NEVER / 2) / 86400);
-}
-
 static gboolean
 check_call (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *request,
             const LsCollectiveNetwork *network, GError **error)
@@ -262,7 +234,16 @@ ls_collective_time (const LsCluster *c, const LsNccl *nccl, const LsCollRequest 
   row->network = network->name;
   row->n_ranks = request->n;
   row->bytes = request->kind == LS_COLL_BARRIER ? 0 : request->bytes;
-  row->time = network->time (c, nccl, request, plan, progress, arena);
+  row->time = network->fidelity == LS_NETWORK_STEP
+      ? ls_messages_time_alone (ls_coll_script (c, nccl, request, arena), c, progress)
+      : ls_coll_time_alone (c, plan);
   row->bus_factor = ls_coll_wire_factor (request->kind, request->n);
-  return check_time (c, row, request->kind, error);
+  if (row->time < LS_TIME_NEVER)
+    return TRUE;
+  g_autofree char *bytes = ls_format_bytes (row->bytes); /* what cannot be represented is no result */
+  return ls_fail (
+      error, LS_ERROR_LIMIT,
+      "%s of %s over %u %s of %s by %s (--network %s) is not over after %.3g days; more cannot be simulated",
+      ls_coll_kind_name (request->kind), bytes, row->n_ranks, ls_cluster_chip_word (&c->spec, row->n_ranks),
+      c->spec.name, row->algorithm, row->network, ls_time_to_s (LS_TIME_NEVER / 2) / 86400);
 }

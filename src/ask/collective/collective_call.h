@@ -7,12 +7,10 @@
 #include "cluster/cluster.h"
 #include "network/coll.h"
 
-/* A fidelity of the network, and how it times a plan of its own alone. */
+/* A fidelity of the network. */
 typedef struct {
   const char *name;
   LsNetworkFidelity fidelity;
-  LsTime (*time) (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *request,
-                  const LsCollPlan *plan, const LsProgress *progress, LsArena *arena);
 } LsCollectiveNetwork;
 
 /* The fidelity of that name, or all for "all"; static. LS_ERROR_USAGE. */

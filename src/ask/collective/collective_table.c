@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "analysis/score.h"
+#include "analysis/interval.h"
 #include "ask/collective/collective_call.h"
 #include "base/list.h"
 #include "data/measured/read_nccl_tests.h"
@@ -227,15 +227,8 @@ skip (Comparison *x, const char *message)
 
 /* --- which rows --------------------------------------------------------------------- */
 
-static gboolean
-is_trusted (const LsMeasuredCollective *m, const char *trust)
-{
-  return !m->trust || g_strcmp0 (trust, ANY_TRUST) == 0
-      || strcmp (m->trust, trust ? trust : DEFAULT_TRUST) == 0;
-}
-
 /* "p2p" is "send-recv" too. */
-static gboolean
+static bool
 is_op (const LsMeasuredCollective *m, const char *op)
 {
   LsCollKind wanted, kind;
@@ -244,21 +237,16 @@ is_op (const LsMeasuredCollective *m, const char *op)
           && kind == wanted);
 }
 
-static gboolean
-is_count (uint32_t n_gpus, const GArray *wanted)
-{
-  for (guint i = 0; wanted && i < wanted->len; i++)
-    if (g_array_index (wanted, uint32_t, i) == n_gpus)
-      return TRUE;
-  return !wanted;
-}
-
-static gboolean
+static bool
 is_wanted (const LsMeasuredCollective *m, const LsCollectiveSpec *spec)
 {
-  return is_trusted (m, spec->trust) && (!spec->cluster || strcmp (m->cluster, spec->cluster) == 0)
-      && (!spec->op || is_op (m, spec->op)) && is_count (m->n_gpus, spec->gpus)
-      && (spec->n_nodes == 0 || m->n_nodes == spec->n_nodes)
+  bool is_trusted = !m->trust || g_strcmp0 (spec->trust, ANY_TRUST) == 0
+      || strcmp (m->trust, spec->trust ? spec->trust : DEFAULT_TRUST) == 0;
+  bool is_count = !spec->gpus;
+  for (guint i = 0; !is_count && i < spec->gpus->len; i++)
+    is_count = g_array_index (spec->gpus, uint32_t, i) == m->n_gpus;
+  return is_trusted && is_count && (!spec->cluster || strcmp (m->cluster, spec->cluster) == 0)
+      && (!spec->op || is_op (m, spec->op)) && (spec->n_nodes == 0 || m->n_nodes == spec->n_nodes)
       && (spec->min_bytes == 0 || m->bytes >= spec->min_bytes)
       && (spec->max_bytes == 0 || m->bytes <= spec->max_bytes);
 }
@@ -294,25 +282,6 @@ machine_of (Comparison *x, const char *name)
   return m;
 }
 
-static const LsCluster *
-cluster_of (Machine *m, uint32_t n_nodes, GError **error)
-{
-  if (!m->cluster || m->cluster->spec.n_nodes != n_nodes) {
-    g_clear_pointer (&m->cluster, ls_cluster_free);
-    m->cluster = ls_hardware_build (m->hardware, n_nodes, error);
-  }
-  return m->cluster;
-}
-
-static uint32_t *
-spread (const LsMeasuredCollective *m, const LsCluster *c)
-{
-  uint32_t *gpus = g_new (uint32_t, m->n_gpus), per_node = m->n_gpus / m->n_nodes;
-  for (uint32_t i = 0; i < m->n_gpus; i++)
-    gpus[i] = ls_cluster_gpu_at (c, i / per_node, i % per_node);
-  return gpus;
-}
-
 static gboolean
 has_room (const LsCluster *c, LsCollKind kind, const LsMeasuredCollective *m, GError **error)
 {
@@ -335,13 +304,18 @@ simulate (const Comparison *x, Machine *machine, const LsMeasuredCollective *m, 
   LsCollKind kind;
   if (!ls_collective_find_kind (m->op, &kind, NULL))
     return ls_fail (error, LS_ERROR_INPUT, "no operation is named \"%s\"", m->op);
-  const LsCluster *c = cluster_of (machine, m->n_nodes, error);
-  if (!c)
-    return FALSE;
-  if (!has_room (c, kind, m, error))
+  const LsCluster *c = machine->cluster;
+  if (!c || c->spec.n_nodes != m->n_nodes) {
+    ls_cluster_free (machine->cluster);
+    c = machine->cluster = ls_hardware_build (machine->hardware, m->n_nodes, error);
+  }
+  if (!c || !has_room (c, kind, m, error))
     return FALSE;
   row->chips = ls_cluster_chip_word (&c->spec, m->n_gpus);
-  g_autofree uint32_t *gpus = spread (m, c);
+  g_autofree uint32_t *gpus = g_new (uint32_t, m->n_gpus);
+  uint32_t per_node = m->n_gpus / m->n_nodes;
+  for (uint32_t i = 0; i < m->n_gpus; i++)
+    gpus[i] = ls_cluster_gpu_at (c, i / per_node, i % per_node);
   const LsCollRequest request = {
     .kind = kind,
     .gpus = gpus,
@@ -443,17 +417,6 @@ write_notes (Comparison *x, guint n_wanted)
                                    x->run->measured->len, x->run->rows->len);
 }
 
-/* A table without a row says nothing. */
-static gboolean
-check_compared (const LsCollectiveRun *run, GError **error)
-{
-  if (run->rows->len > 0)
-    return TRUE;
-  g_ptr_array_add (run->notes, NULL);
-  g_autofree char *reasons = g_strjoinv ("\n  ", (char **) run->notes->pdata);
-  return ls_fail (error, LS_ERROR_CONFLICT, "no row could be compared:\n  %s", reasons);
-}
-
 /* Reads spec->compare and fills a new run with its rows, simulated, and their errors. */
 static gboolean
 ls_collective_compare (LsCollectiveRun *run, const LsCollectiveSpec *spec, const LsCollectiveNetwork *network,
@@ -477,7 +440,11 @@ ls_collective_compare (LsCollectiveRun *run, const LsCollectiveSpec *spec, const
     return ls_fail (error, LS_ERROR_USAGE, "%s: none of %u rows matches", spec->compare, run->measured->len);
   score_all (run);
   write_notes (&x, n_wanted);
-  return check_compared (run, error);
+  if (run->rows->len > 0)
+    return TRUE;
+  g_ptr_array_add (run->notes, NULL); /* a table without a row says nothing */
+  g_autofree char *reasons = g_strjoinv ("\n  ", (char **) run->notes->pdata);
+  return ls_fail (error, LS_ERROR_CONFLICT, "no row could be compared:\n  %s", reasons);
 }
 
 /* ---- the sizes that are asked for ---- */
@@ -504,16 +471,6 @@ ls_collective_run_free (LsCollectiveRun *run)
   g_clear_pointer (&run->table.assumptions, g_array_unref);
   ls_collective_messages_free (run->messages);
   g_free (run);
-}
-
-static LsCollectiveRun *
-run_new (void)
-{
-  LsCollectiveRun *run = g_new0 (LsCollectiveRun, 1);
-  run->rows = g_array_new (FALSE, TRUE, sizeof (LsCollectiveRow));
-  run->families = g_array_new (FALSE, TRUE, sizeof (LsCollectiveFamily));
-  run->notes = g_ptr_array_new_with_free_func (g_free);
-  return run;
 }
 
 /* --- which GPUs ------------------------------------------------------------------- */
@@ -544,13 +501,6 @@ first_gpus (const LsCluster *c, uint32_t n_gpus)
   return gpus;
 }
 
-/* The first GPUs of the cluster leave no node out. */
-static uint32_t
-count_nodes (const LsCluster *c, const LsCollRequest *request)
-{
-  return ls_cluster_host_of (c, request->gpus[request->n - 1]) + 1;
-}
-
 /* --- the table -------------------------------------------------------------------- */
 
 typedef struct {
@@ -577,7 +527,7 @@ add_size (Sweep *x, const LsCluster *c, const LsCollRequest *request, GError **e
   for (guint k = 0; k < x->run->table.n_networks; k++) {
     LsCollectiveRow row = { .cluster = x->run->cluster, .op = x->run->op, .measured_us = NAN };
     uint64_t n = 0;
-    row.n_nodes = count_nodes (c, request);
+    row.n_nodes = ls_cluster_host_of (c, request->gpus[request->n - 1]) + 1; /* the first leave no node out */
     row.chips = ls_cluster_chip_word (&c->spec, request->n);
     if (!ls_collective_count (c, &x->hardware->nccl, request, &x->networks[k], &n, error)
         || !ls_collective_time (c, &x->hardware->nccl, request, &x->networks[k], n > 0 ? &progress : NULL,
@@ -585,18 +535,6 @@ add_size (Sweep *x, const LsCluster *c, const LsCollRequest *request, GError **e
       return FALSE;
     x->n_done += n;
     g_array_append_val (x->run->rows, row);
-  }
-  return TRUE;
-}
-
-static gboolean
-count_size (Sweep *x, const LsCluster *c, const LsCollRequest *request, GError **error)
-{
-  for (guint k = 0; k < x->run->table.n_networks; k++) {
-    uint64_t n;
-    if (!ls_collective_count (c, &x->hardware->nccl, request, &x->networks[k], &n, error))
-      return FALSE;
-    x->n_messages += n;
   }
   return TRUE;
 }
@@ -615,8 +553,12 @@ add_sizes (Sweep *x, const LsCluster *c, LsCollRequest *request, GError **error)
   if (request->kind == LS_COLL_BARRIER || spec->messages)
     max = min;
   for (request->bytes = min; request->bytes <= max; request->bytes *= factor)
-    if (!count_size (x, c, request, error))
-      return FALSE;
+    for (guint k = 0; k < x->run->table.n_networks; k++) {
+      uint64_t n;
+      if (!ls_collective_count (c, &x->hardware->nccl, request, &x->networks[k], &n, error))
+        return FALSE;
+      x->n_messages += n;
+    }
   if (!ls_coll_check_all (x->n_messages, error))
     return FALSE;
   for (request->bytes = min; request->bytes <= max; request->bytes *= factor)
@@ -695,32 +637,17 @@ title_of (const LsCollectiveRun *run)
                           last->n_nodes, last->n_nodes == 1 ? "" : "s");
 }
 
-static void
-note_known (const LsClusterSpec *spec, bool is_across, GPtrArray *notes)
-{
-  g_autoptr (GString) words = g_string_new (NULL);
-  ls_append_known (words, "collectives in a node", &spec->gpu.collectives_known);
-  if (is_across)
-    ls_append_known (words, "collectives across nodes", &spec->network.known);
-  ls_note_known (words, notes);
-}
-
-/* Whose tables choose the algorithm, "by NCCL 2.30.7". Newly allocated. */
-static char *
-tuner_of (const LsNccl *nccl)
-{
-  const char *source = nccl->names_generation ? nccl->tables.source : NULL;
-  return source ? g_strdup_printf ("by the tables of %.*s", (int) strcspn (source, "(:"), source)
-                : g_strdup ("the fastest");
-}
-
 /* What a time rests on besides the call, and that nobody knows how far off it is. */
 static void
 assume (LsCollectiveRun *run, const LsCollectiveSpec *spec, const LsNccl *nccl, uint32_t n_gpus)
 {
   GArray **all = &run->table.assumptions;
   bool is_sized = spec->gpus || spec->n_nodes > 0 || spec->slice[0] > 0;
-  g_autofree char *tuner = g_strchomp (tuner_of (nccl));
+  const char *source = nccl->names_generation ? nccl->tables.source : NULL; /* "NCCL 2.30.7 (...)" */
+  g_autofree char *tuner = source
+      ? g_strdup_printf ("by the tables of %.*s", (int) strcspn (source, "(:"), source)
+      : g_strdup ("the fastest");
+  g_strchomp (tuner);
   if (!run->table.is_scaling)
     ls_assumptions_add (all, "gpus", g_strdup_printf ("%u", n_gpus), "--gpus %s",
                         is_sized ? NULL : "all of the nodes", "--gpus N");
@@ -769,23 +696,19 @@ tabulate (LsCollectiveRun *run, const LsCollectiveSpec *spec, LsCollKind kind,
   bool is_across = n_gpus > ls_cluster_taken (&hardware->spec);
   ls_note_network (&hardware->spec, spec->cluster, is_across, spec->nccl, run->notes);
   ls_cluster_doubts (&hardware->spec, run->notes);
-  if (!spec->nccl || ls_hardware_has_other_nccl (hardware))
-    note_known (&hardware->spec, is_across, run->notes);
+  g_autoptr (GString) known = g_string_new (NULL);
+  if (!spec->nccl || ls_hardware_has_other_nccl (hardware)) {
+    ls_append_known (known, "collectives in a node", &hardware->spec.gpu.collectives_known);
+    if (is_across)
+      ls_append_known (known, "collectives across nodes", &hardware->spec.network.known);
+  }
+  ls_note_known (known, run->notes);
   ls_note_nccl (spec->nccl, hardware, run->notes);
   assume (run, spec, &hardware->nccl, n_gpus);
   return TRUE;
 }
 
 /* --- the whole -------------------------------------------------------------------- */
-
-static gboolean
-check_sizes (const LsCollectiveSpec *spec, GError **error)
-{
-  if (spec->max_bytes == 0 || spec->min_bytes <= spec->max_bytes)
-    return TRUE;
-  g_autofree char *min = ls_format_bytes (spec->min_bytes), *max = ls_format_bytes (spec->max_bytes);
-  return ls_fail (error, LS_ERROR_USAGE, "--min %s exceeds --max %s", min, max);
-}
 
 /* They are of one call. */
 static gboolean
@@ -818,7 +741,11 @@ check_given (const LsCollectiveSpec *spec, guint n_networks, GError **error)
   if (spec->compare && n_networks > 1)
     return ls_fail (error, LS_ERROR_CONFLICT,
                     "--compare takes one fidelity of the network; got --network all");
-  return (!spec->messages || check_messages (spec, n_networks, error)) && check_sizes (spec, error);
+  if (spec->messages && !check_messages (spec, n_networks, error))
+    return FALSE;
+  g_autofree char *min = ls_format_bytes (spec->min_bytes), *max = ls_format_bytes (spec->max_bytes);
+  return spec->max_bytes == 0 || spec->min_bytes <= spec->max_bytes
+      || ls_fail (error, LS_ERROR_USAGE, "--min %s exceeds --max %s", min, max);
 }
 
 LsCollectiveRun *
@@ -833,7 +760,10 @@ ls_collective_run_new (const LsCollectiveSpec *spec, GError **error)
       || !check_given (spec, n_networks, error))
     return NULL;
 
-  g_autoptr (LsCollectiveRun) run = run_new ();
+  g_autoptr (LsCollectiveRun) run = g_new0 (LsCollectiveRun, 1);
+  run->rows = g_array_new (FALSE, TRUE, sizeof (LsCollectiveRow));
+  run->families = g_array_new (FALSE, TRUE, sizeof (LsCollectiveFamily));
+  run->notes = g_ptr_array_new_with_free_func (g_free);
   run->table.n_networks = n_networks;
   run->table.is_comparison = spec->compare != NULL;
   if (!(spec->compare ? ls_collective_compare (run, spec, networks, error)

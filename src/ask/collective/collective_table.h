@@ -11,7 +11,7 @@
 #include <lockstep/units.h>
 #include <stdint.h>
 
-#include "analysis/score.h"
+#include "analysis/interval.h"
 #include "base/diag.h"
 #include "base/parallel.h"
 #include "cluster/torus.h"

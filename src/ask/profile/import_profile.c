@@ -15,7 +15,6 @@ typedef struct {
   bool *is_used;    /* of its groups */
   uint8_t *slot_of; /* of its groups */
   LsProfileStep *step;
-  int64_t rank;
 } Rank;
 
 typedef struct {
@@ -57,17 +56,6 @@ rank_at (const Importing *m, guint i)
 
 /* ---- files ---- */
 
-static void
-find_used (Rank *r)
-{
-  r->is_used = g_new0 (bool, r->k->groups->len + 1);
-  for (guint i = 0; i < r->cut.chosen->len; i++) {
-    const LsKinetoOp *op = &g_array_index (r->k->ops, LsKinetoOp, g_array_index (r->cut.chosen, guint, i));
-    if (ls_profile_is_known (op))
-      r->is_used[op->group - 1] = true;
-  }
-}
-
 /* Takes k. */
 static gboolean
 take (Importing *m, LsKineto *k, GError **error)
@@ -77,46 +65,53 @@ take (Importing *m, LsKineto *k, GError **error)
   Rank *r = rank_at (m, m->ranks->len - 1);
   if (!ls_measured_step_cut (r->k, m->spec->step, &r->cut, error))
     return FALSE;
-  r->rank = r->k->rank;
   for (guint i = 0; i < r->k->notes->len; i++)
     g_ptr_array_add (m->import->notes, g_strdup (r->k->notes->pdata[i]));
-  find_used (r);
+  r->is_used = g_new0 (bool, k->groups->len + 1);
+  for (guint i = 0; i < r->cut.chosen->len; i++) {
+    const LsKinetoOp *op = &g_array_index (k->ops, LsKinetoOp, g_array_index (r->cut.chosen, guint, i));
+    if (ls_profile_is_known (op))
+      r->is_used[op->group - 1] = true;
+  }
   return TRUE;
 }
 
+/* Takes loaded; NULL: the files of the spec. */
 static gboolean
-load (Importing *m, const char *path, GError **error)
+take_all (Importing *m, LsKineto *loaded, GError **error)
 {
-  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  LsKineto *k = ls_kineto_load (path, diags);
-  return k ? take (m, k, error) : ls_diag_list_to_error (diags, error);
+  gboolean ok = !loaded || take (m, loaded, error);
+  for (guint i = 0; ok && !loaded && m->spec->paths[i]; i++) {
+    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+    LsKineto *k = ls_kineto_load (m->spec->paths[i], diags);
+    ok = k ? take (m, k, error) : ls_diag_list_to_error (diags, error);
+  }
+  return ok;
 }
 
 static int
 by_rank (gconstpointer a, gconstpointer b)
 {
   const Rank *x = a, *y = b;
-  return LS_ORDER (x->rank, y->rank);
+  return LS_ORDER (x->k->rank, y->k->rank);
 }
 
 /* Several profiles must say which ranks they are of, each another one. */
 static gboolean
 check_ranks (Importing *m, GError **error)
 {
-  for (guint i = 0; m->ranks->len > 1 && i < m->ranks->len; i++) {
-    const Rank *r = rank_at (m, i);
-    if (r->rank < 0)
+  for (guint i = 0; m->ranks->len > 1 && i < m->ranks->len; i++)
+    if (rank_at (m, i)->k->rank < 0)
       return ls_fail (error, LS_ERROR_INPUT,
                       "%s: error: it does not say of which rank it is (\"rank\" of distributedInfo), which "
                       "several profiles must",
-                      r->k->path);
-  }
+                      rank_at (m, i)->k->path);
   g_array_sort (m->ranks, by_rank);
   for (guint i = 1; i < m->ranks->len; i++)
-    if (rank_at (m, i)->rank == rank_at (m, i - 1)->rank)
+    if (rank_at (m, i)->k->rank == rank_at (m, i - 1)->k->rank)
       return ls_fail (error, LS_ERROR_CONFLICT,
                       "%s: error: it is of rank %" G_GINT64_FORMAT ", as another one is",
-                      rank_at (m, i)->k->path, rank_at (m, i)->rank);
+                      rank_at (m, i)->k->path, rank_at (m, i)->k->rank);
   return TRUE;
 }
 
@@ -149,7 +144,7 @@ roles_of (const Importing *m)
     return NULL;
   uint32_t *role_of = g_new0 (uint32_t, m->groups.n_ranks);
   for (uint32_t rank = 0, at = 0; rank < m->groups.n_ranks; rank++) {
-    while (at + 1 < m->ranks->len && rank_at (m, at + 1)->rank <= rank)
+    while (at + 1 < m->ranks->len && rank_at (m, at + 1)->k->rank <= rank)
       at++;
     role_of[rank] = at;
   }
@@ -174,14 +169,11 @@ static gboolean
 write_text (Importing *m, GError **error)
 {
   g_autofree const LsProfileStep **steps = g_new0 (const LsProfileStep *, m->ranks->len);
-  g_autofree const LsMeasuredStep **cuts = g_new0 (const LsMeasuredStep *, m->ranks->len);
   g_autofree uint32_t *role_of = roles_of (m);
-  for (guint i = 0; i < m->ranks->len; i++) {
+  for (guint i = 0; i < m->ranks->len; i++)
     steps[i] = rank_at (m, i)->step;
-    cuts[i] = &rank_at (m, i)->cut;
-  }
   g_autoptr (LsPlan) plan
-      = ls_profile_plan (steps, cuts, m->ranks->len, &m->groups, role_of, &m->spec->changes, error);
+      = ls_profile_plan (steps, m->ranks->len, &m->groups, role_of, &m->spec->changes, error);
   if (!plan) {
     if (m->ranks->len > 1)
       g_prefix_error (error, "the profiles are not of the same step of one job: ");
@@ -375,20 +367,10 @@ note_beside (Importing *m)
 }
 
 static gboolean
-load_all (Importing *m, GError **error)
-{
-  for (guint i = 0; m->spec->paths[i]; i++)
-    if (!load (m, m->spec->paths[i], error))
-      return FALSE;
-  return TRUE;
-}
-
-static gboolean
 import_all (Importing *m, LsKineto *loaded, GError **error)
 {
-  if (loaded ? !take (m, loaded, error) : !load_all (m, error))
-    return FALSE;
-  if (!check_ranks (m, error) || !find_groups (m, error) || !write_text (m, error))
+  if (!take_all (m, loaded, error) || !check_ranks (m, error) || !find_groups (m, error)
+      || !write_text (m, error))
     return FALSE;
   count (m);
   note_ranks (m);
@@ -400,13 +382,7 @@ import_all (Importing *m, LsKineto *loaded, GError **error)
 }
 
 LsProfileImport *
-ls_profile_import_new (const LsProfileImportSpec *spec, GError **error)
-{
-  return ls_profile_import_of (NULL, spec, error);
-}
-
-LsProfileImport *
-ls_profile_import_of (LsKineto *k, const LsProfileImportSpec *spec, GError **error)
+ls_profile_import_new (LsKineto *k, const LsProfileImportSpec *spec, GError **error)
 {
   g_autoptr (LsProfileImport) import = g_new0 (LsProfileImport, 1);
   import->traffic = g_array_new (FALSE, FALSE, sizeof (LsProfileTraffic));

@@ -43,10 +43,9 @@ typedef struct {
   GPtrArray *notes; /* char *: what is assumed                */
 } LsProfileImport;
 
-/* LS_ERROR_INPUT, LS_ERROR_LIMIT, LS_ERROR_CONFLICT: the profiles are not of one job. */
-LsProfileImport *ls_profile_import_new (const LsProfileImportSpec *spec, GError **error);
-/* The same of one that is loaded, which it takes; NULL: of spec->paths. */
-LsProfileImport *ls_profile_import_of (LsKineto *k, const LsProfileImportSpec *spec, GError **error);
+/* loaded: a profile, which it takes; NULL: those of spec->paths. LS_ERROR_INPUT, LS_ERROR_LIMIT,
+ * LS_ERROR_CONFLICT: the profiles are not of one job. */
+LsProfileImport *ls_profile_import_new (LsKineto *loaded, const LsProfileImportSpec *spec, GError **error);
 void ls_profile_import_free (LsProfileImport *import); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsProfileImport, ls_profile_import_free)
 

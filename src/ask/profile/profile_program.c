@@ -16,36 +16,21 @@
 #define NAME_CHARS  60
 #define NO_EVENT    G_MAXUINT
 
-/* What becomes an op of the plan. */
-typedef enum { ITEM_DELAY, ITEM_SYNC, ITEM_UNEXPLAINED, ITEM_OP, ITEM_JOIN } ItemKind;
-
+/* A program that is being written, and the plan that it is of. */
 typedef struct {
-  uint8_t kind;     /* ItemKind */
-  bool takes_waits; /* the first of its op */
-  guint op;         /* of the step         */
-  int64_t ns;
-  uint32_t streams; /* bits: of a sync or join, waited for */
-} Item;
-
-typedef struct {
-  const LsProfileStep *step;
-  const LsMeasuredStep *cut;
+  LsPlan *plan;
   const LsProfileChanges *changes;
-  GArray *items; /* Item */
-  guint *event;  /* of each op; NO_EVENT: none */
+  GArray *segments;  /* LsSegment: of all programs */
+  GArray *ops;       /* LsOp: of the segment that is being made */
+  GHashTable *names; /* of the profile -> of the plan */
+  const LsProfileStep *step;
+  guint *place; /* of each op of the step, in its segment */
+  guint *event; /* of each op; NO_EVENT: none */
   guint n_events;
   int64_t begins;      /* when the host issues the first op */
   int64_t host, spare; /* its clock; by how much it is ahead of the profile's */
   uint32_t streams;    /* bits: that its ops are on */
 } Program;
-
-typedef struct {
-  LsPlan *plan;
-  GArray *segments;  /* LsSegment */
-  GArray *ops;       /* LsOp: of the segment that is being made */
-  GHashTable *names; /* of the profile -> of the plan */
-  guint *place;      /* of each op of the step, in its segment */
-} Writing;
 
 static const LsProfileOp *
 op_at (const Program *p, guint i)
@@ -333,136 +318,27 @@ bind_groups (const LsProfileGroups *groups, const uint32_t *role_of, LsPlan *pla
     bind_listed (groups, role_of, plan);
 }
 
-/* ---- what the host does ---- */
-
-static void
-add_item (Program *p, ItemKind kind, guint op, int64_t ns)
-{
-  const Item item = { .kind = (uint8_t) kind, .op = op, .ns = ns };
-  g_array_append_val (p->items, item);
-}
-
-static void
-delay_until (Program *p, int64_t at)
-{
-  if (at > p->host && !p->changes->without_stalls)
-    add_item (p, ITEM_DELAY, 0, at - p->host);
-  p->host = MAX (p->host, at);
-}
-
-static void
-add_sync (Program *p, const LsProfileSync *sync)
-{
-  delay_until (p, sync->start - p->spare);
-  add_item (p, ITEM_SYNC, 0, 0);
-  g_array_index (p->items, Item, p->items->len - 1).streams = sync->streams;
-  if (sync->resolved >= p->host) {
-    p->host = sync->resolved;
-    p->spare = 0;
-  }
-}
-
-/* Ops that were issued before and had not started. */
-static guint
-n_ahead (const GArray *starts, guint issued, int64_t at)
-{
-  const int64_t later = at + 1;
-  guint started = ls_list_first_from (starts, ls_compare_int64, &later);
-  return issued > started ? issued - started : 0;
-}
-
-static GArray *
-starts_of (const LsProfileStep *step)
-{
-  GArray *starts = g_array_sized_new (FALSE, FALSE, sizeof (int64_t), step->ops->len);
-  for (guint i = 0; i < step->ops->len; i++)
-    g_array_append_val (starts, g_array_index (step->ops, LsProfileOp, i).start);
-  g_array_sort (starts, ls_compare_int64);
-  return starts;
-}
-
-static int64_t
-blocked (const LsProfileOp *op, const GArray *starts, guint i)
-{
-  int64_t call = op->op->called == LS_KINETO_NONE ? 0 : op->op->called - op->op->launch;
-  return call > BLOCKED_NS && n_ahead (starts, i, op->launch) >= QUEUE_OPS ? call : 0;
-}
-
-static void
-add_op (Program *p, guint i, const GArray *starts)
-{
-  const LsProfileOp *op = op_at (p, i);
-  bool has_gap = op->wait > 0 && !p->changes->without_stalls;
-  p->streams |= 1u << op->stream;
-  if (op->is_hosts)
-    p->spare = 0;
-  if (op->issue != LS_KINETO_NONE)
-    delay_until (p, op->issue - p->spare);
-  if (has_gap)
-    add_item (p, ITEM_UNEXPLAINED, i, op->wait);
-  guint first = p->items->len - has_gap;
-  int64_t begun = op->wait > 0 || op->is_hosts ? op->start : op->ready;
-  add_item (p, ITEM_OP, i, MAX (0, op->end - begun));
-  g_array_index (p->items, Item, first).takes_waits = true;
-  p->spare += blocked (op, starts, i);
-}
-
-/* The host goes on with the next step when it did. Without a next one it waits for the GPU. */
-static void
-end_step (Program *p)
-{
-  int64_t length = p->step->length, next = p->cut->next_launch;
-  if (p->cut->is_open) {
-    const LsProfileSync all = { .start = G_MININT64 / 2, .streams = p->streams, .resolved = length };
-    add_sync (p, &all);
-  } else if (next == LS_KINETO_NONE)
-    delay_until (p, p->begins + length);
-  else
-    delay_until (p, MIN (next - p->cut->start + p->step->latency, p->begins + length) - p->spare);
-}
-
-static void
-list_items (Program *p)
-{
-  g_autoptr (GArray) starts = starts_of (p->step);
-  const GArray *syncs = p->step->syncs;
-  guint sync = 0;
-  int64_t first = op_at (p, 0)->issue;
-  p->begins = p->host = first == LS_KINETO_NONE ? 0 : first;
-  for (guint i = 0; i < p->step->ops->len; i++) {
-    for (; sync < syncs->len && g_array_index (syncs, LsProfileSync, sync).before <= i; sync++)
-      add_sync (p, &g_array_index (syncs, LsProfileSync, sync));
-    add_op (p, i, starts);
-  }
-  for (; sync < syncs->len; sync++)
-    add_sync (p, &g_array_index (syncs, LsProfileSync, sync));
-  if (p->step->joined) {
-    add_item (p, ITEM_JOIN, 0, 0);
-    g_array_index (p->items, Item, p->items->len - 1).streams = p->step->joined;
-  }
-  end_step (p);
-}
-
 /* ---- ops of the plan ---- */
 
 static const char *
-name_of (Writing *w, const char *name)
+name_of (Program *p, const char *name)
 {
-  char *have = g_hash_table_lookup (w->names, name);
+  char *have = g_hash_table_lookup (p->names, name);
   if (have)
     return have;
   const char *plain = g_str_has_prefix (name, "void ") ? name + strlen ("void ") : name;
   g_autofree char *cut
       = g_utf8_strlen (plain, -1) > NAME_CHARS ? g_utf8_substring (plain, 0, NAME_CHARS) : g_strdup (plain);
-  have = ls_arena_strdup (w->plan->arena, *cut ? cut : "op");
-  g_hash_table_insert (w->names, (gpointer) name, have);
+  have = ls_arena_strdup (p->plan->arena, *cut ? cut : "op");
+  g_hash_table_insert (p->names, (gpointer) name, have);
   return have;
 }
 
 static LsTag
 tag_of (const Program *p, const LsKinetoOp *op)
 {
-  bool is_other = op->thread >= 0 && p->cut->thread >= 0 && op->thread != p->cut->thread;
+  int64_t thread = p->step->cut->thread;
+  bool is_other = op->thread >= 0 && thread >= 0 && op->thread != thread;
   return op->class == LS_CLASS_OPTIMIZER ? LS_TAG_OPTIMIZER : is_other ? LS_TAG_B : LS_TAG_F;
 }
 
@@ -472,16 +348,25 @@ scaled (const Program *p, int64_t ns)
   return (LsTime) llround ((double) (ns * PS_PER_NS) * p->changes->compute_scale);
 }
 
+/* Takes so long, whatever it is. */
 static LsOp
-op_of (Writing *w, const Program *p, const Item *item)
+op_of_length (LsOpKind kind, uint8_t stream, const char *name, int64_t ns)
 {
-  const LsProfileOp *from = op_at (p, item->op);
-  LsOp op = ls_op_blank (LS_OP_KERNEL, (LsStream) from->stream, LS_TAG_SYNC, name_of (w, from->op->name));
-  op.recorded = item->ns * PS_PER_NS;
+  LsOp op = ls_op_blank (kind, (LsStream) stream, LS_TAG_SYNC, name);
+  op.recorded = ns * PS_PER_NS;
+  if (kind == LS_OP_COPY)
+    op.direction = LS_COPY_TO_DEVICE;
+  return op;
+}
+
+static LsOp
+op_of (Program *p, const LsProfileOp *from, int64_t ns)
+{
+  LsOp op = op_of_length (LS_OP_KERNEL, from->stream, name_of (p, from->op->name), ns);
   if (from->kind == LS_PROFILE_KERNEL) {
     op.tag = (uint8_t) tag_of (p, from->op);
-    op.recorded = scaled (p, item->ns);
-    op.beside = scaled (p, MIN (from->beside, item->ns));
+    op.recorded = scaled (p, ns);
+    op.beside = scaled (p, MIN (from->beside, ns));
   } else if (from->kind == LS_PROFILE_BESIDE) {
     op.kind = LS_OP_COPY;
     op.direction = strstr (from->op->name, "DtoH") ? LS_COPY_TO_HOST : LS_COPY_TO_DEVICE;
@@ -498,19 +383,20 @@ op_of (Writing *w, const Program *p, const Item *item)
 }
 
 static void
-put (Writing *w, LsOp op, const GArray *deps)
+put (Program *p, LsOp op, const GArray *deps)
 {
   if (deps && deps->len > 0) {
-    LsDep *own = ls_arena_new_array (w->plan->arena, LsDep, deps->len);
+    LsDep *own = ls_arena_new_array (p->plan->arena, LsDep, deps->len);
     memcpy (own, deps->data, deps->len * sizeof (LsDep));
     op.deps = own;
     op.n_deps = (uint16_t) deps->len;
   }
-  g_array_append_val (w->ops, op);
+  g_array_append_val (p->ops, op);
 }
 
+/* An op that waits for these streams. */
 static void
-put_streams (Writing *w, LsOp op, uint32_t streams)
+put_join (Program *p, LsOpKind kind, const char *name, uint32_t streams)
 {
   g_autoptr (GArray) deps = g_array_new (FALSE, FALSE, sizeof (LsDep));
   for (uint16_t s = 0; s < LS_N_STREAMS; s++) {
@@ -518,7 +404,28 @@ put_streams (Writing *w, LsOp op, uint32_t streams)
     if (streams & (1u << s))
       g_array_append_val (deps, dep);
   }
-  put (w, op, deps);
+  put (p, ls_op_blank (kind, LS_STREAM_COMPUTE, LS_TAG_SYNC, name), deps);
+}
+
+/* Waits for an event, or records it. */
+static void
+put_event (Program *p, LsOpKind kind, const char *name, uint8_t stream, guint event)
+{
+  LsOp op = ls_op_blank (kind, (LsStream) stream, LS_TAG_SYNC, name);
+  op.event = (uint16_t) event;
+  put (p, op, NULL);
+}
+
+static void
+end_segment (Program *p, const char *name)
+{
+  if (p->ops->len == 0)
+    return;
+  LsSegment s = { .name = name, .n_ops = p->ops->len };
+  s.ops = ls_arena_new_array (p->plan->arena, LsOp, p->ops->len);
+  memcpy (s.ops, p->ops->data, p->ops->len * sizeof (LsOp));
+  g_array_append_val (p->segments, s);
+  g_array_set_size (p->ops, 0);
 }
 
 /* ---- waits within a segment, and beyond ---- */
@@ -546,121 +453,145 @@ find_events (Program *p)
 
 /* A wait within the segment is a dependency, others are waits for events, put before it. */
 static GArray *
-deps_of (Writing *w, const Program *p, guint i)
+deps_of (Program *p, guint i)
 {
   const LsProfileOp *op = op_at (p, i);
   GArray *deps = g_array_new (FALSE, FALSE, sizeof (LsDep));
   for (guint n = 0; n < op->n_waits; n++) {
     guint on = g_array_index (p->step->waits, guint, op->first_wait + n);
-    const LsDep dep = { LS_DEP_END, (uint16_t) w->place[on] };
-    LsOp wait = ls_op_blank (LS_OP_WAIT, (LsStream) op->stream, LS_TAG_SYNC, "wait");
-    wait.event = (uint16_t) p->event[on];
+    const LsDep dep = { LS_DEP_END, (uint16_t) p->place[on] };
     if (segment_of (on) == segment_of (i))
       g_array_append_val (deps, dep);
     else
-      put (w, wait, NULL);
+      put_event (p, LS_OP_WAIT, "wait", op->stream, p->event[on]);
   }
   return deps;
 }
 
+/* ---- what the host does ---- */
+
 static void
-put_op (Writing *w, const Program *p, const Item *item)
+delay_until (Program *p, int64_t at)
 {
-  const LsProfileOp *from = op_at (p, item->op);
-  g_autoptr (GArray) deps = item->takes_waits ? deps_of (w, p, item->op) : NULL;
-  if (item->kind == ITEM_UNEXPLAINED) {
-    LsOp wait = ls_op_blank (LS_OP_COPY, (LsStream) from->stream, LS_TAG_SYNC, "not explained");
-    wait.recorded = item->ns * PS_PER_NS;
-    wait.direction = LS_COPY_TO_DEVICE; /* of that length, whatever it was */
-    put (w, wait, deps);
-    return;
-  }
-  put (w, op_of (w, p, item), deps);
-  w->place[item->op] = w->ops->len - 1;
-  if (p->event[item->op] != NO_EVENT) {
-    LsOp record = ls_op_blank (LS_OP_RECORD, (LsStream) from->stream, LS_TAG_SYNC, "record");
-    record.event = (uint16_t) p->event[item->op];
-    put (w, record, NULL);
-  }
+  if (at > p->host && !p->changes->without_stalls)
+    put (p, op_of_length (LS_OP_HOST_DELAY, LS_STREAM_COMPUTE, "host", at - p->host), NULL);
+  p->host = MAX (p->host, at);
 }
 
 static void
-put_item (Writing *w, const Program *p, const Item *item)
+put_sync (Program *p, const LsProfileSync *sync)
 {
-  if (item->kind == ITEM_DELAY) {
-    LsOp delay = ls_op_blank (LS_OP_HOST_DELAY, LS_STREAM_COMPUTE, LS_TAG_SYNC, "host");
-    delay.recorded = item->ns * PS_PER_NS;
-    put (w, delay, NULL);
-  } else if (item->kind == ITEM_SYNC)
-    put_streams (w, ls_op_blank (LS_OP_HOST_SYNC, LS_STREAM_COMPUTE, LS_TAG_SYNC, "sync"), item->streams);
-  else if (item->kind == ITEM_JOIN)
-    put_streams (w, ls_op_blank (LS_OP_RECORD, LS_STREAM_COMPUTE, LS_TAG_SYNC, "step ends"), item->streams);
+  delay_until (p, sync->start - p->spare);
+  put_join (p, LS_OP_HOST_SYNC, "sync", sync->streams);
+  if (sync->resolved >= p->host) {
+    p->host = sync->resolved;
+    p->spare = 0;
+  }
+}
+
+static GArray *
+starts_of (const LsProfileStep *step)
+{
+  GArray *starts = g_array_sized_new (FALSE, FALSE, sizeof (int64_t), step->ops->len);
+  for (guint i = 0; i < step->ops->len; i++)
+    g_array_append_val (starts, g_array_index (step->ops, LsProfileOp, i).start);
+  g_array_sort (starts, ls_compare_int64);
+  return starts;
+}
+
+/* How long a launch waited for room in the queue: so many ops were issued before it and had not started. */
+static int64_t
+blocked (const LsProfileOp *op, const GArray *starts, guint issued)
+{
+  const int64_t later = op->launch + 1;
+  int64_t call = op->op->called == LS_KINETO_NONE ? 0 : op->op->called - op->op->launch;
+  return call > BLOCKED_NS && issued >= QUEUE_OPS + ls_list_first_from (starts, ls_compare_int64, &later)
+      ? call
+      : 0;
+}
+
+/* The first op that is put for it has its waits. */
+static void
+put_op (Program *p, guint i, const GArray *starts)
+{
+  const LsProfileOp *op = op_at (p, i);
+  p->streams |= 1u << op->stream;
+  if (op->is_hosts)
+    p->spare = 0;
+  if (op->issue != LS_KINETO_NONE)
+    delay_until (p, op->issue - p->spare);
+  if (i > 0 && segment_of (i) != segment_of (i - 1))
+    end_segment (p, "step");
+  g_autoptr (GArray) deps = deps_of (p, i);
+  if (op->wait > 0 && !p->changes->without_stalls) {
+    put (p, op_of_length (LS_OP_COPY, op->stream, "not explained", op->wait), deps);
+    g_array_set_size (deps, 0);
+  }
+  int64_t begun = op->wait > 0 || op->is_hosts ? op->start : op->ready;
+  put (p, op_of (p, op, MAX (0, op->end - begun)), deps);
+  p->place[i] = p->ops->len - 1;
+  if (p->event[i] != NO_EVENT)
+    put_event (p, LS_OP_RECORD, "record", op->stream, p->event[i]);
+  p->spare += blocked (op, starts, i);
+}
+
+/* The host goes on with the next step when it did. Without a next one it waits for the GPU. */
+static void
+end_step (Program *p)
+{
+  const LsMeasuredStep *cut = p->step->cut;
+  int64_t length = p->step->length, next = cut->next_launch;
+  if (cut->is_open) {
+    const LsProfileSync all = { .start = G_MININT64 / 2, .streams = p->streams, .resolved = length };
+    put_sync (p, &all);
+  } else if (next == LS_KINETO_NONE)
+    delay_until (p, p->begins + length);
   else
-    put_op (w, p, item);
-}
-
-/* ---- segments and programs ---- */
-
-static void
-end_segment (Writing *w, const char *name)
-{
-  if (w->ops->len == 0)
-    return;
-  LsSegment s = { .name = name, .n_ops = w->ops->len };
-  s.ops = ls_arena_new_array (w->plan->arena, LsOp, w->ops->len);
-  memcpy (s.ops, w->ops->data, w->ops->len * sizeof (LsOp));
-  g_array_append_val (w->segments, s);
-  g_array_set_size (w->ops, 0);
-}
-
-/* What of the step before still runs as the first step begins. */
-static bool
-put_lead (Writing *w, const Program *p)
-{
-  if (p->begins >= 0 || p->changes->without_stalls)
-    return false;
-  LsOp behind = ls_op_blank (LS_OP_COPY, LS_STREAM_COMPUTE, LS_TAG_SYNC, "step before");
-  behind.recorded = -p->begins * PS_PER_NS;
-  behind.direction = LS_COPY_TO_DEVICE; /* likewise */
-  put (w, behind, NULL);
-  end_segment (w, "before");
-  return true;
+    delay_until (p, MIN (next - cut->start + p->step->latency, p->begins + length) - p->spare);
 }
 
 static void
-fill_program (LsProgram *program, const LsPlan *plan, const Program *p, uint32_t first, uint32_t n,
-              bool has_lead)
+put_step (Program *p)
 {
-  program->n_instances = n;
-  program->n_lead = has_lead;
-  program->n_events = p->n_events;
-  program->instances = ls_arena_new_array (plan->arena, LsInstance, n);
-  for (uint32_t i = 0; i < n; i++)
-    program->instances[i] = (LsInstance) { .segment = first + i };
+  g_autoptr (GArray) starts = starts_of (p->step);
+  const GArray *syncs = p->step->syncs;
+  guint n = p->step->ops->len, sync = 0;
+  p->host = p->begins;
+  for (guint i = 0; i <= n; i++) {
+    for (; sync < syncs->len && (i == n || g_array_index (syncs, LsProfileSync, sync).before <= i); sync++)
+      put_sync (p, &g_array_index (syncs, LsProfileSync, sync));
+    if (i < n)
+      put_op (p, i, starts);
+  }
+  if (p->step->joined)
+    put_join (p, LS_OP_RECORD, "step ends", p->step->joined);
+  end_step (p);
+  end_segment (p, "step");
 }
+
+/* ---- programs ---- */
 
 static gboolean
-put_program (Writing *w, Program *p, LsProgram *program, GError **error)
+put_program (Program *p, LsProgram *program, GError **error)
 {
-  uint32_t first = w->segments->len;
-  list_items (p);
+  uint32_t first = p->segments->len;
+  int64_t issue = op_at (p, 0)->issue;
   find_events (p);
   if (p->n_events >= LS_EVENT_NONE)
     return ls_fail (error, LS_ERROR_LIMIT, "%s: error: more than %u events in a step", p->step->profile->path,
                     LS_EVENT_NONE);
-  bool has_lead = put_lead (w, p);
-  guint segment = 0;
-  for (guint i = 0; i < p->items->len; i++) {
-    const Item *item = &g_array_index (p->items, Item, i);
-    bool is_op = item->kind == ITEM_OP || item->kind == ITEM_UNEXPLAINED;
-    if (is_op && segment_of (item->op) != segment) {
-      end_segment (w, "step");
-      segment = segment_of (item->op);
-    }
-    put_item (w, p, item);
+  p->begins = issue == LS_KINETO_NONE ? 0 : issue;
+  program->n_lead = p->begins < 0 && !p->changes->without_stalls;
+  if (program->n_lead > 0) { /* what of the step before still runs as the first step begins */
+    put (p, op_of_length (LS_OP_COPY, LS_STREAM_COMPUTE, "step before", -p->begins), NULL);
+    end_segment (p, "before");
   }
-  end_segment (w, "step");
-  fill_program (program, w->plan, p, first, w->segments->len - first, has_lead);
+  put_step (p);
+  program->n_events = p->n_events;
+  program->n_instances = p->segments->len - first;
+  program->instances = ls_arena_new_array (p->plan->arena, LsInstance, program->n_instances);
+  for (uint32_t i = 0; i < program->n_instances; i++)
+    program->instances[i] = (LsInstance) { .segment = first + i };
   return TRUE;
 }
 
@@ -669,52 +600,38 @@ static void
 repeat_stages (LsPlan *plan, guint n_written)
 {
   for (uint32_t r = 0; r < plan->n_roles; r++) {
-    if (r >= n_written)
-      plan->programs[r] = plan->programs[0];
-    plan->programs[r].stage = (uint16_t) r;
+    LsProgram *p = &plan->programs[r];
     if (r >= n_written) {
-      LsProgram *p = &plan->programs[r];
-      const LsInstance *from = p->instances;
+      *p = plan->programs[0];
       p->instances = ls_arena_new_array (plan->arena, LsInstance, p->n_instances);
-      memcpy (p->instances, from, p->n_instances * sizeof (LsInstance));
+      memcpy (p->instances, plan->programs[0].instances, p->n_instances * sizeof (LsInstance));
     }
-    for (uint32_t i = 0; i < plan->programs[r].n_instances; i++)
-      plan->programs[r].instances[i].stage = (uint16_t) r;
+    p->stage = (uint16_t) r;
+    for (uint32_t i = 0; i < p->n_instances; i++)
+      p->instances[i].stage = (uint16_t) r;
   }
 }
 
+/* all: what programs of the plan have in common. */
 static gboolean
-write_one (Writing *w, const LsProfileStep *step, const LsMeasuredStep *cut, const LsProfileChanges *changes,
-           LsProgram *program, GError **error)
+write_one (const Program *all, const LsProfileStep *step, LsProgram *program, GError **error)
 {
-  Program p = { .step = step, .cut = cut, .changes = changes };
   if (step->ops->len > MAX_OPS)
     return ls_fail (
         error, LS_ERROR_LIMIT,
         "%s: error: %u kernels and copies in a step; a trace takes %d at most: choose fewer steps",
         step->profile->path, step->ops->len, MAX_OPS);
-  p.items = g_array_new (FALSE, FALSE, sizeof (Item));
-  p.event = g_new0 (guint, step->ops->len + 1);
-  w->place = g_new0 (guint, step->ops->len + 1);
-  gboolean ok = put_program (w, &p, program, error);
-  g_array_unref (p.items);
-  g_free (p.event);
-  g_clear_pointer (&w->place, g_free);
-  return ok;
-}
-
-static void
-take_segments (LsPlan *plan, const GArray *segments)
-{
-  plan->n_segments = segments->len;
-  plan->segments = ls_arena_new_array (plan->arena, LsSegment, MAX (1, segments->len));
-  memcpy (plan->segments, segments->data, segments->len * sizeof (LsSegment));
+  g_autofree guint *event = g_new0 (guint, step->ops->len + 1), *place = g_new0 (guint, step->ops->len + 1);
+  Program p = *all;
+  p.step = step;
+  p.event = event;
+  p.place = place;
+  return put_program (&p, program, error);
 }
 
 LsPlan *
-ls_profile_plan (const LsProfileStep *const *steps, const LsMeasuredStep *const *cuts, guint n,
-                 const LsProfileGroups *groups, const uint32_t *role_of, const LsProfileChanges *changes,
-                 GError **error)
+ls_profile_plan (const LsProfileStep *const *steps, guint n, const LsProfileGroups *groups,
+                 const uint32_t *role_of, const LsProfileChanges *changes, GError **error)
 {
   g_autoptr (LsPlan) plan = g_new0 (LsPlan, 1);
   plan->arena = ls_arena_new ();
@@ -725,11 +642,13 @@ ls_profile_plan (const LsProfileStep *const *steps, const LsMeasuredStep *const 
   g_autoptr (GArray) segments = g_array_new (FALSE, FALSE, sizeof (LsSegment)),
                      ops = g_array_new (FALSE, FALSE, sizeof (LsOp));
   g_autoptr (GHashTable) names = g_hash_table_new (g_str_hash, g_str_equal);
-  Writing w = { .plan = plan, .segments = segments, .ops = ops, .names = names };
+  const Program all = { .plan = plan, .changes = changes, .segments = segments, .ops = ops, .names = names };
   for (guint i = 0; i < n; i++)
-    if (!write_one (&w, steps[i], cuts[i], changes, &plan->programs[i], error))
+    if (!write_one (&all, steps[i], &plan->programs[i], error))
       return NULL;
-  take_segments (plan, segments);
+  plan->n_segments = segments->len;
+  plan->segments = ls_arena_new_array (plan->arena, LsSegment, MAX (1, segments->len));
+  memcpy (plan->segments, segments->data, segments->len * sizeof (LsSegment));
   repeat_stages (plan, n);
   bind_groups (groups, role_of, plan);
   return ls_plan_check (plan, error) ? g_steal_pointer (&plan) : NULL;

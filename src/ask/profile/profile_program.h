@@ -71,8 +71,7 @@ typedef struct {
 
 /* One program for each of n steps; of one profile all ranks run it, of several role_of says which [n_ranks].
  * The plan is checked. LS_ERROR_LIMIT: too many ops; else as of ls_plan_check(). */
-LsPlan *ls_profile_plan (const LsProfileStep *const *steps, const LsMeasuredStep *const *cuts, guint n,
-                         const LsProfileGroups *groups, const uint32_t *role_of,
-                         const LsProfileChanges *changes, GError **error);
+LsPlan *ls_profile_plan (const LsProfileStep *const *steps, guint n, const LsProfileGroups *groups,
+                         const uint32_t *role_of, const LsProfileChanges *changes, GError **error);
 
 #endif

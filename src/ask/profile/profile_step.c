@@ -1,10 +1,285 @@
-/* ask/profile/profile_step.c — which ops, and on which streams. */
 #include "ask/profile/profile_step.h"
 
 #include <string.h>
 
-#include "base/list.h"
+#include <lockstep/error.h>
+
 #include "base/order.h"
+
+#define PS_PER_NS 1000
+
+/* --- one step cut out of a profile -------------------------------------------------------------------- */
+
+void
+ls_measured_step_clear (LsMeasuredStep *step)
+{
+  ls_step_side_free (step->side);
+  g_clear_pointer (&step->chosen, g_array_unref);
+  g_free (step->what);
+  *step = (LsMeasuredStep) { 0 };
+}
+
+static const LsKinetoOp *
+kineto_op (const LsKineto *k, guint i)
+{
+  return &g_array_index (k->ops, LsKinetoOp, i);
+}
+
+static gboolean
+fail (GError **error, const LsKineto *k, const char *message, const char *hint)
+{
+  return ls_fail (error, LS_ERROR_INPUT, "%s: error: %s\nnote: %s", k->path, message, hint);
+}
+
+/* ---- which ---- */
+
+typedef struct {
+  bool is_range;
+  uint64_t number;
+  LsTime from, to;
+} Which;
+
+static gboolean
+parse_which (const char *text, Which *ret, GError **error)
+{
+  guint64 number;
+  const char *expected;
+  g_auto (GStrv) ends = g_strsplit (text, ":", 2);
+  *ret = (Which) { 0 };
+  if (g_ascii_string_to_unsigned (text, 10, 0, G_MAXINT64, &number, NULL)) {
+    ret->number = number;
+    return TRUE;
+  }
+  ret->is_range = true;
+  if (g_strv_length (ends) == 2 && ls_parse_time (ends[0], &ret->from, &expected)
+      && ls_parse_time (ends[1], &ret->to, &expected) && ret->from < ret->to)
+    return TRUE;
+  return ls_fail (error, LS_ERROR_USAGE,
+                  "--step: expected the N of ProfilerStep#N, or FROM:TO such as \"120ms:180ms\"; got \"%s\"",
+                  text);
+}
+
+gboolean
+ls_measured_step_check (const char *which, GError **error)
+{
+  Which parsed;
+  return !which || parse_which (which, &parsed, error);
+}
+
+/* ---- by annotations ---- */
+
+static int64_t
+issue_time (const LsKinetoOp *op)
+{
+  return op->launch == LS_KINETO_NONE ? op->start : op->launch;
+}
+
+/* The op with which the GPU begins a step; NULL: none. */
+static const LsKinetoOp *
+first_op (const LsKineto *k, guint step)
+{
+  const LsKinetoStep *s = &g_array_index (k->steps, LsKinetoStep, step);
+  for (guint i = 0; i < k->ops->len; i++) {
+    int64_t at = issue_time (kineto_op (k, i));
+    if (at >= s->start && at < s->end)
+      return kineto_op (k, i);
+  }
+  return NULL;
+}
+
+static void
+end_with (LsMeasuredStep *cut, const LsKinetoOp *next)
+{
+  cut->end = next ? next->start : LS_KINETO_NONE;
+  cut->next_launch = next ? next->launch : LS_KINETO_NONE;
+}
+
+static gboolean
+find_step (const LsKineto *k, const Which *which, guint *ret_step, GError **error)
+{
+  guint n = k->steps->len;
+  if (!which) {
+    *ret_step = n > 1 && first_op (k, n - 1) ? n - 2 : n - 1;
+    return TRUE;
+  }
+  for (guint i = 0; i < n; i++)
+    if (g_array_index (k->steps, LsKinetoStep, i).number == which->number) {
+      *ret_step = i;
+      return TRUE;
+    }
+  g_autofree char *message = g_strdup_printf ("no ProfilerStep#%" G_GUINT64_FORMAT, which->number);
+  g_autofree char *hint = n > 0
+      ? g_strdup_printf ("it has ProfilerStep#%" G_GUINT64_FORMAT " to #%" G_GUINT64_FORMAT,
+                         g_array_index (k->steps, LsKinetoStep, 0).number,
+                         g_array_index (k->steps, LsKinetoStep, n - 1).number)
+      : g_strdup ("it has no steps at all: call prof.step() after each, or give --step FROM:TO");
+  return fail (error, k, message, hint);
+}
+
+static gboolean
+cut_annotated (const LsKineto *k, const Which *which, LsMeasuredStep *ret, GError **error)
+{
+  guint step = 0;
+  if (!find_step (k, which, &step, error))
+    return FALSE;
+  const LsKinetoStep *s = &g_array_index (k->steps, LsKinetoStep, step);
+  for (guint i = 0; i < k->ops->len; i++) {
+    int64_t at = issue_time (kineto_op (k, i));
+    if (at >= s->start && at < s->end)
+      g_array_append_val (ret->chosen, i);
+  }
+  ret->what = g_strdup_printf ("ProfilerStep#%" G_GUINT64_FORMAT, s->number);
+  ret->host_end = s->end;
+  ret->thread = s->thread;
+  end_with (ret, step + 1 < k->steps->len ? first_op (k, step + 1) : NULL);
+  return TRUE;
+}
+
+/* ---- by range ---- */
+
+static void
+cut_range (const LsKineto *k, const Which *which, const char *text, LsMeasuredStep *ret)
+{
+  int64_t from = which->from / PS_PER_NS, to = which->to / PS_PER_NS;
+  for (guint i = 0; i < k->ops->len; i++)
+    if (kineto_op (k, i)->start >= from && kineto_op (k, i)->start < to)
+      g_array_append_val (ret->chosen, i);
+  ret->start = from;
+  ret->end = to;
+  ret->what = g_strdup (text);
+}
+
+/* ---- by periodicity ---- */
+
+/* Of the names of all kernels; 0: none of which two fit. Names are interned: equal names are
+ * one pointer. */
+static guint
+find_period (const LsKineto *k)
+{
+  guint n = k->ops->len;
+  g_autofree guint *border = g_new0 (guint, n + 1);
+  for (guint i = 1, m = 0; i < n; i++) {
+    while (m > 0 && kineto_op (k, i)->name != kineto_op (k, m)->name)
+      m = border[m];
+    if (kineto_op (k, i)->name == kineto_op (k, m)->name)
+      m++;
+    border[i + 1] = m;
+  }
+  guint period = n - border[n];
+  return n > 1 && period <= n / 2 ? period : 0;
+}
+
+/* A step begins where the longest stretch without an optimizer does; without any, where the
+ * trace does. */
+static guint
+find_phase (const LsKineto *k, guint period)
+{
+  guint best = 0, longest = 0, run = 0;
+  for (guint i = 0; i < 2 * period; i++) {
+    run = kineto_op (k, i % period)->class == LS_CLASS_OPTIMIZER ? 0 : run + 1;
+    if (run > longest && run <= period) {
+      longest = run;
+      best = i + 1 - run;
+    }
+  }
+  return longest == period ? 0 : best % period;
+}
+
+static gboolean
+cut_periodic (const LsKineto *k, LsMeasuredStep *ret, GError **error)
+{
+  guint period = find_period (k);
+  if (period == 0)
+    return fail (error, k, "no steps: neither ProfilerStep#N annotations, nor kernels that repeat",
+                 "call prof.step() after each step, or say which range is one: --step FROM:TO");
+  guint n = k->ops->len, begin = find_phase (k, period);
+  while (begin + 2 * period < n)
+    begin += period;
+  if (begin + period > n)
+    begin -= period;
+  for (guint i = begin; i < begin + period; i++)
+    g_array_append_val (ret->chosen, i);
+  end_with (ret, begin + period < n ? kineto_op (k, begin + period) : NULL);
+  ret->what = g_strdup_printf ("a period of %u kernels and copies, from record %u", period,
+                               kineto_op (k, begin)->record);
+  return TRUE;
+}
+
+/* ---- the side ---- */
+
+static LsTime
+ps (int64_t ns)
+{
+  return ns * PS_PER_NS;
+}
+
+static void
+fill_side (const LsKineto *k, LsMeasuredStep *step)
+{
+  step->side = ls_step_side_new ();
+  for (guint i = 0; i < step->chosen->len; i++) {
+    const LsKinetoOp *op = kineto_op (k, g_array_index (step->chosen, guint, i));
+    const LsStepOp row = { .start = ps (op->start),
+                           .end = ps (op->end),
+                           .bytes = op->bytes,
+                           .name = op->name,
+                           .class = op->class,
+                           .in_graph = op->in_graph,
+                           .launch = op->launch == LS_KINETO_NONE ? LS_TIME_NEVER : ps (op->launch) };
+    g_array_append_val (step->side->ops, row);
+  }
+  step->side->length = ps (step->end - step->start);
+  ls_step_side_finish (step->side, ps (step->start));
+}
+
+/* Where it begins and ends, if that is not said. */
+static gboolean
+bound (const LsKineto *k, LsMeasuredStep *ret, GError **error)
+{
+  g_autofree char *message = g_strdup_printf ("%s: nothing ran on the GPU", ret->what);
+  if (ret->chosen->len == 0)
+    return fail (error, k, message, "was the profiler's schedule still warming up? Try another --step");
+  int64_t last = 0;
+  for (guint i = 0; i < ret->chosen->len; i++)
+    last = MAX (last, kineto_op (k, g_array_index (ret->chosen, guint, i))->end);
+  if (ret->start < 0)
+    ret->start = kineto_op (k, g_array_index (ret->chosen, guint, 0))->start;
+  ret->is_open = ret->end == LS_KINETO_NONE || ret->end <= ret->start;
+  if (ret->is_open)
+    ret->end = last;
+  if (ret->end <= ret->start)
+    return fail (error, k, message, "its kernels take no time");
+  fill_side (k, ret);
+  return ret->side->ops->len > 0 || fail (error, k, "its kernels take no time", "try another --step");
+}
+
+gboolean
+ls_measured_step_cut (const LsKineto *k, const char *which, LsMeasuredStep *ret_step, GError **error)
+{
+  Which parsed;
+  *ret_step = (LsMeasuredStep) { 0 };
+  if (which && !parse_which (which, &parsed, error))
+    return FALSE;
+  *ret_step = (LsMeasuredStep) { .chosen = g_array_new (FALSE, FALSE, sizeof (guint)),
+                                 .start = -1,
+                                 .end = LS_KINETO_NONE,
+                                 .host_end = LS_KINETO_NONE,
+                                 .next_launch = LS_KINETO_NONE,
+                                 .thread = -1 };
+  gboolean ok = TRUE;
+  if (which && parsed.is_range)
+    cut_range (k, &parsed, which, ret_step);
+  else if (which || k->steps->len > 0)
+    ok = cut_annotated (k, which ? &parsed : NULL, ret_step, error);
+  else
+    ok = cut_periodic (k, ret_step, error);
+  if (ok && bound (k, ret_step, error))
+    return TRUE;
+  ls_measured_step_clear (ret_step);
+  return FALSE;
+}
+
+/* --- as a program: which ops, and on which streams ---------------------------------------------------- */
 
 #define OVERLAP_NS  1000 /* clocks of a profiler agree to less        */
 #define MAX_STREAMS 256  /* that are told apart: more than a GPU needs */
@@ -29,13 +304,17 @@ ls_profile_is_known (const LsKinetoOp *op)
 
 /* ---- ops ---- */
 
+static int64_t
+issued_at (const LsProfileOp *op)
+{
+  return op->launch == LS_KINETO_NONE ? op->start : op->launch;
+}
+
 static int
 by_issue (gconstpointer a, gconstpointer b)
 {
   const LsProfileOp *x = a, *y = b;
-  int64_t at = x->launch == LS_KINETO_NONE ? x->start : x->launch,
-          other = y->launch == LS_KINETO_NONE ? y->start : y->launch;
-  LS_SMALLER_FIRST (at, other);
+  LS_SMALLER_FIRST (issued_at (x), issued_at (y));
   LS_SMALLER_FIRST (x->start, y->start);
   return LS_ORDER (x->op->record, y->op->record);
 }
@@ -52,8 +331,9 @@ kind_of (const LsKinetoOp *op, const uint8_t *slot_of, bool as_measured)
 }
 
 static void
-add_ops (LsProfileStep *step, const LsMeasuredStep *cut, const uint8_t *slot_of, bool as_measured)
+add_ops (LsProfileStep *step, const uint8_t *slot_of, bool as_measured)
 {
+  const LsMeasuredStep *cut = step->cut;
   for (guint i = 0; i < cut->chosen->len; i++) {
     const LsKinetoOp *op
         = &g_array_index (step->profile->ops, LsKinetoOp, g_array_index (cut->chosen, guint, i));
@@ -86,29 +366,17 @@ typedef struct {
 static LsStream
 preferred (const LsProfileOp *op, const uint8_t *slot_of)
 {
-  static const uint8_t of_slot[] = {
-    [LS_SLOT_TP] = LS_STREAM_TP,
-    [LS_SLOT_DP] = LS_STREAM_DP,
-    [LS_SLOT_CP] = LS_STREAM_CP,
-    [LS_SLOT_EP] = LS_STREAM_EP,
-    [LS_SLOT_SHARD] = LS_STREAM_DP,
-    [LS_SLOT_REPLICA] = LS_STREAM_REPLICA,
-    [LS_SLOT_ETP] = LS_STREAM_TP,
-    [LS_SLOT_EDP] = LS_STREAM_DP,
-    [LS_SLOT_EMBEDDING] = LS_STREAM_GLOBAL,
-    [LS_SLOT_PIPES] = LS_STREAM_DP,
-    [LS_SLOT_TP_CP] = LS_STREAM_GLOBAL,
-    [LS_SLOT_STAGE] = LS_STREAM_GLOBAL,
-    [LS_SLOT_MODEL] = LS_STREAM_GLOBAL,
-    [LS_SLOT_WORLD] = LS_STREAM_GLOBAL,
+  static const uint8_t of_slot[LS_N_SLOTS + 1] = {
+    [LS_SLOT_TP] = LS_STREAM_TP,  [LS_SLOT_DP] = LS_STREAM_DP,           [LS_SLOT_CP] = LS_STREAM_CP,
+    [LS_SLOT_EP] = LS_STREAM_EP,  [LS_SLOT_SHARD] = LS_STREAM_DP,        [LS_SLOT_ETP] = LS_STREAM_TP,
+    [LS_SLOT_EDP] = LS_STREAM_DP, [LS_SLOT_REPLICA] = LS_STREAM_REPLICA, [LS_SLOT_PIPES] = LS_STREAM_DP,
   };
   uint32_t group = op->op->group;
-  if (op->op->class == LS_CLASS_COPY)
-    return LS_STREAM_COPY;
-  if (op->op->class == LS_CLASS_SEND_RECV)
-    return LS_STREAM_PP_FWD;
-  return group > 0 && slot_of[group - 1] < G_N_ELEMENTS (of_slot) ? of_slot[slot_of[group - 1]]
-                                                                  : LS_STREAM_GLOBAL;
+  uint8_t stream = group > 0 ? of_slot[slot_of[group - 1]] : 0;
+  return op->op->class == LS_CLASS_COPY     ? LS_STREAM_COPY
+      : op->op->class == LS_CLASS_SEND_RECV ? LS_STREAM_PP_FWD
+      : stream > 0                          ? (LsStream) stream
+                                            : LS_STREAM_GLOBAL;
 }
 
 /* Of so many that they are not told apart the last; NULL: a new one. */
@@ -172,15 +440,23 @@ by_start (gconstpointer a, gconstpointer b)
   return LS_ORDER (*x, *y);
 }
 
+/* LsProfileOp of a kind. */
+static GPtrArray *
+ops_by_start (const LsProfileStep *step, LsProfileKind kind)
+{
+  GPtrArray *ops = g_ptr_array_new ();
+  for (guint i = 0; i < step->ops->len; i++)
+    if (g_array_index (step->ops, LsProfileOp, i).kind == kind)
+      g_ptr_array_add (ops, &g_array_index (step->ops, LsProfileOp, i));
+  g_ptr_array_sort (ops, by_start);
+  return ops;
+}
+
 /* Of two streams whose kernels overlap, the one that is less busy: it is behind the other in the list. */
 static void
 mark_beside (const LsProfileStep *step, GArray *streams)
 {
-  g_autoptr (GPtrArray) kernels = g_ptr_array_new ();
-  for (guint i = 0; i < step->ops->len; i++)
-    if (g_array_index (step->ops, LsProfileOp, i).kind == LS_PROFILE_KERNEL)
-      g_ptr_array_add (kernels, &g_array_index (step->ops, LsProfileOp, i));
-  g_ptr_array_sort (kernels, by_start);
+  g_autoptr (GPtrArray) kernels = ops_by_start (step, LS_PROFILE_KERNEL);
   const Stream *last = NULL;
   int64_t end = G_MININT64;
   for (guint i = 0; i < kernels->len; i++) {
@@ -216,58 +492,36 @@ typedef struct {
   int64_t start, end;
 } Interval;
 
-static int
-compare_intervals (const void *a, const void *b)
-{
-  return LS_ORDER (((const Interval *) a)->start, ((const Interval *) b)->start);
-}
-
 /* Interval: when some collective by our network ran, in order and apart. */
 static GArray *
 busy_intervals (const LsProfileStep *step)
 {
+  g_autoptr (GPtrArray) calls = ops_by_start (step, LS_PROFILE_COLLECTIVE);
   GArray *all = g_array_new (FALSE, FALSE, sizeof (Interval));
-  for (guint i = 0; i < step->ops->len; i++) {
-    const LsProfileOp *op = &g_array_index (step->ops, LsProfileOp, i);
+  for (guint i = 0; i < calls->len; i++) {
+    const LsProfileOp *op = calls->pdata[i];
     const Interval it = { op->start, op->end };
-    if (op->kind == LS_PROFILE_COLLECTIVE && op->end > op->start)
-      g_array_append_val (all, it);
-  }
-  g_array_sort (all, compare_intervals);
-  guint n = 0;
-  for (guint i = 0; i < all->len; i++) {
-    const Interval it = g_array_index (all, Interval, i);
-    Interval *last = n > 0 ? &g_array_index (all, Interval, n - 1) : NULL;
+    Interval *last = all->len > 0 ? &g_array_index (all, Interval, all->len - 1) : NULL;
     if (last && it.start <= last->end)
       last->end = MAX (last->end, it.end);
     else
-      g_array_index (all, Interval, n++) = it;
+      g_array_append_val (all, it);
   }
-  g_array_set_size (all, n);
   return all;
-}
-
-static int
-by_end (gconstpointer a, gconstpointer b)
-{
-  return LS_ORDER (((const Interval *) a)->end, ((const Interval *) b)->end);
 }
 
 static void
 find_beside (LsProfileStep *step)
 {
   g_autoptr (GArray) busy = busy_intervals (step);
-  for (guint i = 0; i < step->ops->len; i++) {
-    LsProfileOp *op = &g_array_index (step->ops, LsProfileOp, i);
-    if (op->kind != LS_PROFILE_KERNEL)
-      continue;
-    const Interval later = { .end = op->start + 1 };
-    for (guint k = ls_list_first_from (busy, by_end, &later); k < busy->len; k++) {
-      const Interval *it = &g_array_index (busy, Interval, k);
-      if (it->start >= op->end)
-        break;
-      op->beside += MIN (it->end, op->end) - MAX (it->start, op->start);
-    }
+  g_autoptr (GPtrArray) kernels = ops_by_start (step, LS_PROFILE_KERNEL);
+  const Interval *all = (const Interval *) (gpointer) busy->data;
+  for (guint i = 0, first = 0; i < kernels->len; i++) {
+    LsProfileOp *op = kernels->pdata[i];
+    while (first < busy->len && all[first].end <= op->start)
+      first++;
+    for (guint k = first; k < busy->len && all[k].start < op->end; k++)
+      op->beside += MIN (all[k].end, op->end) - MAX (all[k].start, op->start);
   }
 }
 
@@ -281,7 +535,6 @@ find_beside (LsProfileStep *step)
 
 typedef struct {
   LsProfileStep *step;
-  const LsMeasuredStep *cut;
   guint last[LS_N_STREAMS];    /* op that was issued last; NO_OP: none                           */
   guint *before;               /* of each op that of its stream before it; NO_OP: none           */
   guint awaited[LS_N_STREAMS]; /* of communication: 1 + the last op that the compute stream waits for */
@@ -333,21 +586,15 @@ find_latency (const LsProfileStep *step)
 
 /* ---- waits ---- */
 
-static bool
-waits_already (const LsProfileStep *step, const LsProfileOp *op, guint on)
-{
-  for (guint w = 0; w < op->n_waits; w++)
-    if (g_array_index (step->waits, guint, op->first_wait + w) == on)
-      return true;
-  return false;
-}
-
 static void
 add_wait (Waits *w, LsProfileOp *op, guint on)
 {
   const LsProfileOp *other = op_at (w->step, on);
-  if (other->stream == op->stream || waits_already (w->step, op, on))
+  if (other->stream == op->stream)
     return;
+  for (guint i = 0; i < op->n_waits; i++)
+    if (g_array_index (w->step->waits, guint, op->first_wait + i) == on)
+      return;
   g_array_append_val (w->step->waits, on);
   op->n_waits++;
   if (op->stream == LS_STREAM_COMPUTE)
@@ -369,12 +616,8 @@ static guint
 last_issued (const Waits *w, LsStream stream, int64_t at)
 {
   guint on = w->last[stream];
-  while (on != NO_OP) {
-    const LsProfileOp *op = op_at (w->step, on);
-    if ((op->launch == LS_KINETO_NONE ? op->start : op->launch) <= at)
-      break;
+  while (on != NO_OP && issued_at (op_at (w->step, on)) > at)
     on = w->before[on];
-  }
   return on;
 }
 
@@ -401,15 +644,6 @@ index_records (const GArray *calls)
   return records;
 }
 
-/* In the time of the step. */
-static int64_t
-recorded_at (const Waits *w, const LsKinetoCall *wait)
-{
-  const LsKinetoCall *c
-      = wait->record != 0 ? g_hash_table_lookup (w->records, GSIZE_TO_POINTER (wait->record)) : NULL;
-  return (c ? c : wait)->start - w->cut->start;
-}
-
 static void
 take_wait (Waits *w, const LsKinetoCall *call)
 {
@@ -418,7 +652,10 @@ take_wait (Waits *w, const LsKinetoCall *call)
     return;
   }
   LsStream from = stream_of (w, call->awaited);
-  guint on = from < LS_N_STREAMS ? last_issued (w, from, recorded_at (w, call)) : NO_OP;
+  const LsKinetoCall *record
+      = call->record != 0 ? g_hash_table_lookup (w->records, GSIZE_TO_POINTER (call->record)) : NULL;
+  int64_t at = (record ? record : call)->start - w->step->cut->start;
+  guint on = from < LS_N_STREAMS ? last_issued (w, from, at) : NO_OP;
   if (on == NO_OP)
     return;
   gpointer key = GINT_TO_POINTER (call->stream);
@@ -453,12 +690,12 @@ take_calls (Waits *w, int64_t until, guint next)
   const GArray *calls = w->step->profile->calls;
   for (; w->call < calls->len; w->call++) {
     const LsKinetoCall *c = &g_array_index (calls, LsKinetoCall, w->call);
-    if (c->start - w->cut->start >= until)
+    if (c->start - w->step->cut->start >= until)
       return;
     if (c->kind == LS_CALL_WAIT)
       take_wait (w, c);
     else if (c->kind == LS_CALL_SYNC)
-      take_sync (w, c->start - w->cut->start, c->end - w->cut->start, c->awaited, next);
+      take_sync (w, c->start - w->step->cut->start, c->end - w->step->cut->start, c->awaited, next);
   }
 }
 
@@ -495,20 +732,14 @@ last_ended (const Waits *w, LsStream stream, int64_t at)
   return ended_before (w->step, on, at) ? on : NO_OP;
 }
 
-/* Of communication. */
-static bool
-takes_all (const Waits *w, const LsProfileOp *op)
-{
-  return !is_communication (op)
-      && (w->n_unsaid > 0 || (!w->has_calls && op->op->class == LS_CLASS_OPTIMIZER));
-}
-
 static void
 infer (Waits *w, LsProfileOp *op)
 {
-  if (is_communication (op) && (w->n_unsaid > 0 || !w->has_calls) && w->last[LS_STREAM_COMPUTE] != NO_OP)
+  bool is_call = is_communication (op),
+       takes_all = w->n_unsaid > 0 || (!w->has_calls && (is_call || op->op->class == LS_CLASS_OPTIMIZER));
+  if (is_call && takes_all && w->last[LS_STREAM_COMPUTE] != NO_OP)
     infer_wait (w, op, w->last[LS_STREAM_COMPUTE]);
-  for (int s = 1; takes_all (w, op) && s < LS_N_STREAMS; s++) {
+  for (int s = 1; takes_all && !is_call && s < LS_N_STREAMS; s++) {
     guint on = last_ended (w, (LsStream) s, op->start);
     if (on != NO_OP && is_communication (op_at (w->step, on)))
       infer_wait (w, op, on);
@@ -577,15 +808,16 @@ join_rest (Waits *w)
 static void
 take_blocking (Waits *w, const LsProfileOp *op, guint i)
 {
-  int64_t called = op->op->called == LS_KINETO_NONE ? G_MININT64 : op->op->called - w->cut->start;
+  int64_t called = op->op->called == LS_KINETO_NONE ? G_MININT64 : op->op->called - w->step->cut->start;
   if (op->op->class == LS_CLASS_COPY && called >= op->end)
     take_sync (w, op->launch, called, op->op->stream, i + 1);
 }
 
 static void
-find_all_waits (LsProfileStep *step, const LsMeasuredStep *cut)
+find_all_waits (LsProfileStep *step)
 {
-  Waits w = { .step = step, .cut = cut };
+  const LsMeasuredStep *cut = step->cut;
+  Waits w = { .step = step };
   w.before = g_new (guint, step->ops->len + 1);
   w.told = g_hash_table_new_full (g_direct_hash, g_direct_equal, NULL, (GDestroyNotify) g_array_unref);
   const GArray *calls = step->profile->calls;
@@ -601,7 +833,7 @@ find_all_waits (LsProfileStep *step, const LsMeasuredStep *cut)
   for (guint i = 0; i < step->ops->len; i++) {
     LsProfileOp *op = op_at (step, i);
     op->first_wait = step->waits->len;
-    take_calls (&w, op->launch == LS_KINETO_NONE ? op->start : op->launch, i);
+    take_calls (&w, issued_at (op), i);
     take_told (&w, op);
     infer (&w, op);
     w.n_unsaid = 0;
@@ -626,13 +858,14 @@ ls_profile_step_new (const LsKineto *k, const LsMeasuredStep *cut, const uint8_t
 {
   LsProfileStep *step = g_new0 (LsProfileStep, 1);
   step->profile = k;
+  step->cut = cut;
   step->ops = g_array_new (FALSE, FALSE, sizeof (LsProfileOp));
   step->waits = g_array_new (FALSE, FALSE, sizeof (guint));
   step->syncs = g_array_new (FALSE, FALSE, sizeof (LsProfileSync));
   step->length = cut->end - cut->start;
-  add_ops (step, cut, slot_of, as_measured);
+  add_ops (step, slot_of, as_measured);
   find_streams (step, slot_of);
   find_beside (step);
-  find_all_waits (step, cut);
+  find_all_waits (step);
   return step;
 }

@@ -1,5 +1,53 @@
-/* ask/profile/profile_step.h — a profiled step as a program that can be replayed: what ran, on which
- * stream, when the host issued it, and for what it waited.
+/* ask/profile/profile_step.h — one step cut out of a profile, and as a program that can be replayed: what
+ * ran, on which stream, when the host issued it, and for what it waited. */
+#ifndef LS_ASK_PROFILE_PROFILE_STEP_H
+#define LS_ASK_PROFILE_PROFILE_STEP_H
+
+#include "analysis/reconcile.h"
+#include "data/measured/read_kineto.h"
+#include "plan/plan.h"
+
+/* One step cut out of a profile.
+ *
+ * Which ops are the step's:
+ *
+ *   ProfilerStep#N   those whose launch lies in the annotation, which is on the host; of an op
+ *                    without a launch its own start counts
+ *   FROM:TO          those that start in that range, counted from the first event of the
+ *                    trace that is a step, a kernel or a copy
+ *   by periodicity   the sequence of kernel names repeats (all of it, with the shortest
+ *                    period): those of one period, which begins behind the optimizer
+ *
+ * The step begins with its first op on the GPU and lasts to the first of the next step.
+ * Without a next step it lasts to the end of its last op, which leaves out what the GPU waited
+ * for after it; a range lasts as it says. Unless told which, it is the last that has a next one.
+ *
+ * The period: the shortest p with name[i] = name[i + p] throughout (Knuth, Morris, Pratt 1977),
+ * which layers, that repeat too, do not have, and of which two fit. */
+
+typedef struct {
+  LsStepSide *side;   /* names are borrowed from the trace */
+  char *what;         /* "ProfilerStep#12", "2500us:7500us" */
+  bool is_open;       /* no next step: its end is that of its last op */
+  GArray *chosen;     /* guint: its ops as places in the trace's, by start                       */
+  int64_t start, end; /* of the step, in the trace's ns                                        */
+  int64_t host_end;   /* where its annotation on the host ends; LS_KINETO_NONE: there is none  */
+  int64_t
+      next_launch; /* of the first op of the next step; LS_KINETO_NONE: there is none, or it is not known */
+  int64_t thread;  /* that has the annotation; -1: not known                                */
+} LsMeasuredStep;
+
+/* which: NULL, "12", or "FROM:TO" with units. LS_ERROR_USAGE: not of these; LS_ERROR_INPUT:
+ * no such step, none found, nothing in it. */
+gboolean ls_measured_step_cut (const LsKineto *k, const char *which, LsMeasuredStep *ret_step,
+                               GError **error);
+void ls_measured_step_clear (LsMeasuredStep *step);
+/* Whether `which` can be meant, before a file is read. */
+gboolean ls_measured_step_check (const char *which, GError **error);
+
+/* --- as a program ------------------------------------------------------------------------------------ */
+
+/* A profiled step as a program that can be replayed.
  *
  * Streams. The one whose kernels take longest is the compute stream; communication goes to the stream of its
  * axis, copies to that of copies, others to what is left. A replay runs the kernels of a rank one at a time;
@@ -27,11 +75,6 @@
  * Worked example. L is 5 us. A kernel ends at 100 us; the next was launched at 80 and starts at 101: it
  * takes 1 us more. One that was launched at 120 us and starts at 126: the host issues it at 126. One that
  * was launched at 30 us and starts at 180: it waits 80 us. */
-#ifndef LS_ASK_PROFILE_PROFILE_STEP_H
-#define LS_ASK_PROFILE_PROFILE_STEP_H
-
-#include "ask/profile/measured_step.h"
-#include "plan/plan.h"
 
 typedef enum {
   LS_PROFILE_KERNEL,
@@ -64,7 +107,8 @@ typedef struct {
 } LsProfileSync;
 
 typedef struct {
-  const LsKineto *profile;
+  const LsKineto *profile; /* borrowed, as the cut is                         */
+  const LsMeasuredStep *cut;
   GArray *ops;             /* LsProfileOp, in the order in which they were issued   */
   GArray *waits;           /* guint: places in ops                                 */
   GArray *syncs;           /* LsProfileSync                                         */

@@ -3,7 +3,7 @@
 #include <lockstep/error.h>
 #include <string.h>
 
-#include "ask/profile/measured_step.h"
+#include "base/list.h"
 #include "compute/measured.h"
 #include "data/jobs/job_files.h"
 #include "data/text/field.h"
@@ -13,30 +13,19 @@
 
 /* --- what a profile shows of the software that ran it, as keys of a strategy --------------------- */
 
-/* NULL allowed */
 static void
-seen_report_free (LsSeenReport *r)
+clear_key (gpointer key)
 {
-  if (!r)
-    return;
-  for (guint i = 0; i < r->keys->len; i++) {
-    g_free (g_array_index (r->keys, LsSeenKey, i).value);
-    g_free (g_array_index (r->keys, LsSeenKey, i).why);
-  }
-  g_array_unref (r->keys);
-  g_free (r->based_on);
-  g_free (r->program);
-  g_free (r);
+  g_free (((LsSeenKey *) key)->value);
+  g_free (((LsSeenKey *) key)->why);
 }
-
-/* ---- keys ---- */
 
 /* Takes value and why. */
 static void
-add_key (LsSeenReport *r, const char *key, char *value, char *why)
+add_key (GArray *keys, const char *key, char *value, char *why)
 {
   const LsSeenKey k = { key, value, why };
-  g_array_append_val (r->keys, k);
+  g_array_append_val (keys, k);
 }
 
 /* As the strategy that has it would be written. */
@@ -47,57 +36,47 @@ text_of (const char *key, const LsStrategy *s)
 }
 
 static void
-add_host_launch (LsSeenReport *r, const LsSeenSoftware *seen)
+add_host_launch (GArray *keys, const LsSeenSoftware *seen)
 {
-  if (seen->host_launch < 0) {
-    add_key (
-        r, "host_launch", NULL,
-        g_strdup_printf ("%u launches of kernels found nothing running, too few to tell", seen->n_launches));
-    return;
-  }
-  char *value = g_strdup_printf ("%.3fus", ls_time_to_s (seen->host_launch) * 1e6);
-  add_key (
-      r, "host_launch", value,
-      g_strdup_printf (
-          "median time between launches, of %u at which nothing ran; with what the profiler costs the host",
-          seen->n_launches));
+  bool is_told = seen->host_launch >= 0;
+  add_key (keys, "host_launch",
+           is_told ? g_strdup_printf ("%.3fus", ls_time_to_s (seen->host_launch) * 1e6) : NULL,
+           g_strdup_printf (is_told
+                                ? "median time between launches, of %u at which nothing ran; with what the "
+                                  "profiler costs the host"
+                                : "%u launches of kernels found nothing running, too few to tell",
+                            seen->n_launches));
 }
 
 static void
-add_kernels (LsSeenReport *r, const LsLayerReport *layer)
+add_kernels (GArray *keys, const LsLayerReport *layer)
 {
-  if (!ls_layer_report_is_there (layer)) {
-    add_key (r, "kernels", NULL, g_strdup ("layers are not distinguished"));
-    return;
-  }
-  const LsLayerList *near = ls_layer_report_nearest (layer);
-  add_key (r, "kernels", g_strdup (near->name),
-           g_strdup_printf ("the nearest list, %u kernels of a layer apart", near->off));
+  const LsLayerList *near = ls_layer_report_is_there (layer) ? ls_layer_report_nearest (layer) : NULL;
+  add_key (keys, "kernels", near ? g_strdup (near->name) : NULL,
+           near ? g_strdup_printf ("the nearest list, %u kernels of a layer apart", near->off)
+                : g_strdup ("layers are not distinguished"));
 }
 
 static void
-add_graphs (LsSeenReport *r, const LsSeenSoftware *seen, LsStrategy *s)
+add_graphs (GArray *keys, const LsSeenSoftware *seen, LsStrategy *s)
 {
-  if (seen->cuda_graphs < 0) {
-    add_key (r, "cuda_graphs", NULL,
-             seen->n_graphs == 0
-                 ? g_strdup ("no graph is launched in this step")
-                 : g_strdup_printf ("%u graphs, neither of a layer nor of a step", seen->n_graphs));
-    return;
-  }
+  bool is_told = seen->cuda_graphs >= 0;
   s->launch.cuda_graphs = seen->cuda_graphs;
-  add_key (r, "cuda_graphs", text_of ("cuda_graphs", s),
-           g_strdup_printf ("%u graphs are launched", seen->n_graphs));
+  add_key (keys, "cuda_graphs", is_told ? text_of ("cuda_graphs", s) : NULL,
+           is_told ? g_strdup_printf ("%u graphs are launched", seen->n_graphs)
+               : seen->n_graphs == 0
+               ? g_strdup ("no graph is launched in this step")
+               : g_strdup_printf ("%u graphs, neither of a layer nor of a step", seen->n_graphs));
 }
 
 static void
-add_attention (LsSeenReport *r, const LsSeenSoftware *seen, const LsCalibration *c, LsStrategy *s)
+add_attention (GArray *keys, const LsSeenSoftware *seen, const LsCalibration *c, LsStrategy *s)
 {
   g_autofree char *name = seen->attention_name
       ? g_utf8_make_valid (seen->attention_name, MIN (strlen (seen->attention_name), 60))
       : NULL;
   if (seen->attention < 0) {
-    add_key (r, "attention_kernel", NULL,
+    add_key (keys, "attention_kernel", NULL,
              name ? g_strdup_printf ("none of those that a strategy names is called \"%s\"", name)
                   : g_strdup ("no flash attention runs"));
     return;
@@ -107,25 +86,24 @@ add_attention (LsSeenReport *r, const LsSeenSoftware *seen, const LsCalibration 
   bool is_known = ls_calibration_has_attention (c, (LsAttentionKernel) seen->attention);
   char *why = is_known ? g_strdup_printf ("its kernel is called \"%s\"", name)
                        : g_strdup_printf ("it is %s, which was not measured on the job's accelerator", value);
-  add_key (r, "attention_kernel", is_known ? g_steal_pointer (&value) : NULL, why);
+  add_key (keys, "attention_kernel", is_known ? g_steal_pointer (&value) : NULL, why);
 }
 
-/* calibration: of the job, whose attentions there are; layer->lists may be empty. */
-static LsSeenReport *
-seen_report_new (const LsSeenSoftware *seen, const LsLayerReport *layer, const LsCalibration *calibration)
+/* LsSeenKey. calibration: of the job, whose attentions there are; layer->lists may be empty. */
+static GArray *
+seen_keys (const LsSeenSoftware *seen, const LsLayerReport *layer, const LsCalibration *calibration)
 {
-  LsSeenReport *r = g_new0 (LsSeenReport, 1);
+  GArray *keys = ls_list_new (sizeof (LsSeenKey), clear_key);
   LsStrategy s;
-  r->keys = g_array_new (FALSE, FALSE, sizeof (LsSeenKey));
   ls_strategy_init (&s);
-  add_host_launch (r, seen);
-  add_kernels (r, layer);
-  add_graphs (r, seen, &s);
-  add_attention (r, seen, calibration, &s);
-  add_key (r, "host_comm", NULL, g_strdup ("a launch does not show what of it is the collective's"));
-  add_key (r, "host_sync", NULL, g_strdup ("a blocking call lasts as long as what it waits for"));
+  add_host_launch (keys, seen);
+  add_kernels (keys, layer);
+  add_graphs (keys, seen, &s);
+  add_attention (keys, seen, calibration, &s);
+  add_key (keys, "host_comm", NULL, g_strdup ("a launch does not show what of it is the collective's"));
+  add_key (keys, "host_sync", NULL, g_strdup ("a blocking call lasts as long as what it waits for"));
   ls_strategy_clear (&s);
-  return r;
+  return keys;
 }
 
 /* The kernels of a profiled layer beside those that the job launches, and those that it would launch
@@ -136,8 +114,6 @@ ls_layer_report_free (LsLayerReport *report)
 {
   if (!report)
     return;
-  for (guint i = 0; i < report->lists->len; i++)
-    g_free (g_array_index (report->lists, LsLayerList, i).name);
   g_array_unref (report->lists);
   g_free (report);
 }
@@ -204,30 +180,15 @@ add_other (Lists *lists, const char *name, LsRecipes *recipes, GError **error)
   return ok;
 }
 
-static bool
-takes_lists (const LsStrategy *s)
-{
-  return s->dtype != LS_DTYPE_FP32 && s->dtype != LS_DTYPE_TF32;
-}
-
 static gboolean
 add_shipped (Lists *lists, GError **error)
 {
   const GPtrArray *all = ls_recipes_all ();
+  int dtype = lists->job->strategy.dtype;
   gboolean ok = TRUE;
-  for (guint i = 0; i < all->len && ok && takes_lists (&lists->job->strategy); i++) {
-    LsRecipes *recipes = all->pdata[i];
-    ok = add_other (lists, recipes->name, recipes, error);
-  }
+  for (guint i = 0; i < all->len && ok && dtype != LS_DTYPE_FP32 && dtype != LS_DTYPE_TF32; i++)
+    ok = add_other (lists, ((LsRecipes *) all->pdata[i])->name, all->pdata[i], error);
   return ok;
-}
-
-static void
-find_nearest (LsLayerReport *report)
-{
-  for (guint i = 1; i < report->lists->len; i++)
-    if (g_array_index (report->lists, LsLayerList, i).off < ls_layer_report_nearest (report)->off)
-      report->nearest = i;
 }
 
 /* NULL: it has layers as a profile shows them. */
@@ -245,7 +206,7 @@ ls_layer_report_new (const LsStepSide *measured, const LsStepSide *predicted, co
 {
   g_autoptr (LsLayerReport) report = g_new0 (LsLayerReport, 1);
   report->measured = ls_layer_kernels_of_side (measured);
-  report->lists = g_array_new (FALSE, FALSE, sizeof (LsLayerList));
+  report->lists = ls_list_new (sizeof (LsLayerList), ls_clear_text);
   report->why = refusal (job);
   if (report->why)
     return g_steal_pointer (&report);
@@ -259,7 +220,9 @@ ls_layer_report_new (const LsStepSide *measured, const LsStepSide *predicted, co
   if (!add_list (&lists, own, &job->strategy, error) || !add_other (&lists, LS_BUILT_IN_KERNELS, NULL, error)
       || !add_shipped (&lists, error))
     return NULL;
-  find_nearest (report);
+  for (guint i = 1; i < report->lists->len; i++)
+    if (g_array_index (report->lists, LsLayerList, i).off < ls_layer_report_nearest (report)->off)
+      report->nearest = i;
   return g_steal_pointer (&report);
 }
 
@@ -284,46 +247,45 @@ ls_layer_report_nearest (const LsLayerReport *r)
 
 /* --- a job simulated, and a profile of one of its ranks laid beside it --------------------------- */
 
-struct LsReconcileRun {
-  LsKineto *profile;
-  LsMeasuredStep measured;
-  LsJobResult *job;
-  LsStepSide *predicted;
-  LsReconcileReport report;
-};
-
 void
-ls_reconcile_run_free (LsReconcileRun *run)
+ls_reconcile_report_free (LsReconcileReport *r)
 {
-  if (!run)
+  if (!r)
     return;
-  seen_report_free (run->report.software);
-  ls_layer_report_free (run->report.layer);
-  ls_reconciled_free (run->report.reconciled);
-  ls_step_side_free (run->predicted);
-  ls_measured_step_clear (&run->measured);
-  ls_job_result_free (run->job);
-  ls_kineto_free (run->profile);
-  g_free (run);
+  g_clear_pointer (&r->seen, g_array_unref);
+  g_free (r->based_on);
+  g_free (r->program);
+  ls_layer_report_free (r->layer);
+  ls_reconciled_free (r->reconciled);
+  ls_step_side_free (r->predicted);
+  ls_measured_step_clear (&r->measured);
+  ls_job_result_free (r->job);
+  ls_kineto_free (r->trace);
+  g_free (r);
 }
 
 static gboolean
-load_profile (LsReconcileRun *run, const LsReconcileSpec *spec, GError **error)
+load_profile (LsReconcileReport *r, const LsReconcileSpec *spec, GError **error)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  run->profile = ls_kineto_load (spec->path, diags);
-  return run->profile ? ls_measured_step_cut (run->profile, spec->step, &run->measured, error)
-                      : ls_diag_list_to_error (diags, error);
+  r->trace = ls_kineto_load (spec->path, diags);
+  if (!r->trace)
+    return ls_diag_list_to_error (diags, error);
+  gboolean ok = ls_measured_step_cut (r->trace, spec->step, &r->measured, error);
+  r->profile = r->trace->path;
+  r->step = r->measured.what;
+  r->gpu = r->trace->gpu;
+  return ok;
 }
 
 /* The rank of the job, and what the profile says that contradicts it. */
 static uint32_t
-choose_rank (LsReconcileRun *run, const LsReconcileSpec *spec)
+choose_rank (const LsReconcileReport *r, const LsReconcileSpec *spec)
 {
-  LsKineto *k = run->profile;
-  if (k->world_size > 0 && k->world_size != run->job->plan->n_ranks)
+  const LsKineto *k = r->trace;
+  if (k->world_size > 0 && k->world_size != r->job->plan->n_ranks)
     ls_note (k->notes, "%s: profiled in a world of %" G_GINT64_FORMAT " ranks; the job has %u", k->path,
-             k->world_size, run->job->plan->n_ranks);
+             k->world_size, r->job->plan->n_ranks);
   if (spec->rank >= 0 && k->rank >= 0 && k->rank != spec->rank)
     ls_note (k->notes,
              "%s: the profile is of rank %" G_GINT64_FORMAT "; it is compared with rank %" G_GINT64_FORMAT,
@@ -333,95 +295,68 @@ choose_rank (LsReconcileRun *run, const LsReconcileSpec *spec)
 }
 
 static void
-note_other_gpu (const LsReconcileRun *run)
+note_differences (const LsReconcileReport *r)
 {
-  const char *ours = run->job->cluster->spec.gpu.name, *theirs = run->profile->gpu;
-  if (theirs && ls_gpu_is_other (theirs, ours))
-    ls_note (run->profile->notes, "%s: profiled on \"%s\"; %s of %s are %s", run->profile->path, theirs,
-             ls_cluster_chip_word (&run->job->cluster->spec, 2), run->job->cluster->spec.name, ours);
-}
-
-static void
-note_open_end (const LsReconcileRun *run)
-{
-  if (run->measured.is_open)
-    ls_note (run->profile->notes, "%s: %s is the last one: it is assumed to end with its last kernel",
-             run->profile->path, run->measured.what);
+  const LsClusterSpec *cluster = &r->job->cluster->spec;
+  if (r->gpu && ls_gpu_is_other (r->gpu, cluster->gpu.name))
+    ls_note (r->trace->notes, "%s: profiled on \"%s\"; %s of %s are %s", r->profile, r->gpu,
+             ls_cluster_chip_word (cluster, 2), cluster->name, cluster->gpu.name);
+  if (r->measured.is_open)
+    ls_note (r->trace->notes, "%s: %s is the last one: it is assumed to end with its last kernel", r->profile,
+             r->step);
 }
 
 /* Of the job's software without the changes of its name, which a file may not be based on. */
 static void
-find_software (LsReconcileRun *run, const LsReconcileSpec *spec)
+find_software (LsReconcileReport *r, const LsReconcileSpec *spec)
 {
-  const LsSeenSoftware seen = ls_software_seen (run->measured.side);
-  const char *name = run->job->strategy.program.software, *changes = name ? ls_override_find (name) : NULL;
+  const LsSeenSoftware seen = ls_software_seen (r->measured.side);
+  const char *name = r->job->strategy.program.software, *changes = name ? ls_override_find (name) : NULL;
   LsHardware chosen;
-  ls_hardware_for_job (run->job->hardware, &run->job->strategy, run->job->plan->n_ranks, &chosen);
-  run->report.software = seen_report_new (&seen, run->report.layer, &chosen.calibration);
-  run->report.software->based_on
-      = name ? g_strndup (name, changes ? (gsize) (changes - name) - 1 : strlen (name)) : NULL;
-  run->report.software->program
-      = g_strdup (spec->job->software ? spec->job->software->program : "software of a trace");
-  run->report.software->profile = run->profile->path;
-  run->report.software->step = run->measured.what;
-  run->report.software->gpu = run->profile->gpu;
+  ls_hardware_for_job (r->job->hardware, &r->job->strategy, r->job->plan->n_ranks, &chosen);
+  r->seen = seen_keys (&seen, r->layer, &chosen.calibration);
+  r->based_on = name ? g_strndup (name, changes ? (gsize) (changes - name) - 1 : strlen (name)) : NULL;
+  r->program = g_strdup (spec->job->software ? spec->job->software->program : "software of a trace");
 }
 
 static gboolean
-check_same_job (const LsReconcileRun *run, const LsReconcileSpec *spec, GError **error)
+check_same_job (const LsReconcileReport *r, const LsReconcileSpec *spec, GError **error)
 {
-  g_autofree char *why = spec->other_job ? NULL : ls_reconciled_other (run->report.reconciled);
-  const char *gpu = run->profile->gpu ? run->profile->gpu : "a GPU that it does not name";
+  g_autofree char *why = spec->other_job ? NULL : ls_reconciled_other (r->reconciled);
   return !why
       || ls_fail (error, LS_ERROR_CONFLICT,
                   "%s: error: it is plainly of another job, and is not compared: %s\n"
                   "note: %s of it ran on %s, the job on %s; is it this model, batch, rank and step (--step)? "
                   "--other-job compares it all the same",
-                  run->profile->path, why, run->measured.what, gpu, run->job->cluster->spec.gpu.name);
+                  r->profile, why, r->step, r->gpu ? r->gpu : "a GPU that it does not name",
+                  r->job->cluster->spec.gpu.name);
 }
 
 static gboolean
-reconcile (LsReconcileRun *run, const LsReconcileSpec *spec, GError **error)
+reconcile (LsReconcileReport *r, const LsReconcileSpec *spec, GError **error)
 {
-  uint32_t rank = choose_rank (run, spec);
-  run->predicted = ls_step_side_of_timeline (run->job->timeline, rank, error);
-  if (!run->predicted)
+  r->cluster = r->job->cluster->spec.name;
+  r->rank = choose_rank (r, spec);
+  r->predicted = ls_step_side_of_timeline (r->job->timeline, r->rank, error);
+  if (!r->predicted)
     return FALSE;
-  run->report.reconciled = ls_reconcile (run->measured.side, run->predicted);
-  if (!check_same_job (run, spec, error))
+  r->reconciled = ls_reconcile (r->measured.side, r->predicted);
+  if (!check_same_job (r, spec, error))
     return FALSE;
-  run->report.layer = ls_layer_report_new (run->measured.side, run->predicted, run->job, error);
-  if (!run->report.layer)
+  r->layer = ls_layer_report_new (r->measured.side, r->predicted, r->job, error);
+  if (!r->layer)
     return FALSE;
-  find_software (run, spec);
-  note_other_gpu (run);
-  note_open_end (run);
-  run->report.profile = run->profile->path;
-  run->report.step = run->measured.what;
-  run->report.gpu = run->profile->gpu;
-  run->report.cluster = run->job->cluster->spec.name;
-  run->report.rank = rank;
+  find_software (r, spec);
+  note_differences (r);
   return TRUE;
 }
 
-LsReconcileRun *
-ls_reconcile_run_new (const LsReconcileSpec *spec, GError **error)
+LsReconcileReport *
+ls_reconcile_report_new (const LsReconcileSpec *spec, GError **error)
 {
-  g_autoptr (LsReconcileRun) run = g_new0 (LsReconcileRun, 1);
-  if (!ls_measured_step_check (spec->step, error) || !load_profile (run, spec, error))
+  g_autoptr (LsReconcileReport) r = g_new0 (LsReconcileReport, 1);
+  if (!ls_measured_step_check (spec->step, error) || !load_profile (r, spec, error))
     return NULL;
-  run->job = ls_job_spec_run (spec->job, error);
-  return run->job && reconcile (run, spec, error) ? g_steal_pointer (&run) : NULL;
-}
-
-const LsReconcileReport *
-ls_reconcile_run_report (const LsReconcileRun *run)
-{
-  return &run->report;
-}
-
-const GPtrArray *
-ls_reconcile_run_notes (const LsReconcileRun *run)
-{
-  return run->profile->notes;
+  r->job = ls_job_spec_run (spec->job, error);
+  return r->job && reconcile (r, spec, error) ? g_steal_pointer (&r) : NULL;
 }

@@ -3,7 +3,7 @@
 #define LS_ASK_PROFILE_RECONCILE_JOB_H
 
 #include "analysis/layer_kernels.h"
-#include "analysis/reconcile.h"
+#include "ask/profile/profile_step.h"
 #include "job/job.h"
 
 /* The kernels of a profiled layer beside those that the job launches, and those that it would launch
@@ -34,11 +34,9 @@ LsLayerReport *ls_layer_report_new (const LsStepSide *measured, const LsStepSide
 void ls_layer_report_free (LsLayerReport *report); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsLayerReport, ls_layer_report_free)
 
-/* --- what a profile shows of the software that ran it, as keys of a strategy --------------------- */
+/* --- a job simulated, and a profile of one of its ranks laid beside it --------------------------- */
 
-/* What it does not show is named as left. */
-
-/* A key of a strategy. */
+/* What a profile shows of the software that ran it: a key of a strategy. */
 typedef struct {
   const char *key; /* static */
   char *value;     /* as its flag takes it; NULL: left  */
@@ -46,20 +44,16 @@ typedef struct {
 } LsSeenKey;
 
 typedef struct {
-  GArray *keys;                     /* LsSeenKey */
-  char *based_on;                   /* software of the job; NULL: none  */
-  char *program;                    /* as one would say it              */
-  const char *profile, *step, *gpu; /* borrowed; gpu may be NULL */
-} LsSeenReport;
-
-/* --- a job simulated, and a profile of one of its ranks laid beside it --------------------------- */
-
-/* All borrowed. */
-typedef struct {
+  LsKineto *trace; /* with notes on what to know about it */
+  LsMeasuredStep measured;
+  LsJobResult *job;
+  LsStepSide *predicted;
   LsReconciled *reconciled;
   LsLayerReport *layer;
-  LsSeenReport *software;
-  const char *profile; /* path                          */
+  GArray *seen;        /* LsSeenKey */
+  char *based_on;      /* software of the job; NULL: none  */
+  char *program;       /* as one would say it              */
+  const char *profile; /* path; borrowed, as are: */
   const char *step;    /* which of the profile          */
   const char *gpu;     /* as the profile says, or NULL  */
   const char *cluster;
@@ -69,21 +63,15 @@ typedef struct {
 typedef struct {
   const LsJobSpec *job;
   const char *path; /* of the profile (data/measured/read_kineto.h)                                  */
-  const char *step; /* which (ask/profile/measured_step.h); NULL: it finds one                  */
+  const char *step; /* which (ask/profile/profile_step.h); NULL: it finds one                  */
   int64_t rank;     /* which of the job's; -1: the one that the profile says, else 0      */
   bool other_job;   /* also where it is plainly of another one (ls_reconciled_other()) */
 } LsReconcileSpec;
 
-typedef struct LsReconcileRun LsReconcileRun;
-
 /* NULL: errors of ls_job_spec_run(), LS_ERROR_USAGE (--step), LS_ERROR_INPUT (the profile),
  * LS_ERROR_CONFLICT (the job has no such rank; the profile is of another job). */
-LsReconcileRun *ls_reconcile_run_new (const LsReconcileSpec *spec, GError **error);
-void ls_reconcile_run_free (LsReconcileRun *run); /* NULL allowed */
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsReconcileRun, ls_reconcile_run_free)
-
-const LsReconcileReport *ls_reconcile_run_report (const LsReconcileRun *run);
-/* What to know about the profile, a line each. */
-const GPtrArray *ls_reconcile_run_notes (const LsReconcileRun *run);
+LsReconcileReport *ls_reconcile_report_new (const LsReconcileSpec *spec, GError **error);
+void ls_reconcile_report_free (LsReconcileReport *report); /* NULL allowed */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsReconcileReport, ls_reconcile_report_free)
 
 #endif

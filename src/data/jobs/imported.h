@@ -11,7 +11,7 @@
 #include <glib.h>
 #include <stdbool.h>
 
-#include "analysis/logged_step.h"
+#include "analysis/report.h"
 #include "base/diag.h"
 #include "data/text/json_doc.h"
 #include "data/text/field.h"

@@ -67,13 +67,13 @@ needed_bytes (const LsMemoryTable *t)
 /* --- JSON ------------------------------------------------------------------------ */
 
 void
-ls_json_advice (LsJsonOut *w, const LsMemoryAdvice *a)
+ls_json_advice (LsJsonOut *w, const LsWhatIf *a)
 {
   if (!a)
     return;
   ls_json_out_begin_object (w, "advice");
-  ls_json_out_uint (w, "n_left_out", a->n_left_out);
-  ls_json_what_if (w, a->tried);
+  ls_json_out_uint (w, "n_left_out", a->n_untried);
+  ls_json_what_if (w, a);
   ls_json_out_end_object (w);
 }
 

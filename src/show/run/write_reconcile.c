@@ -65,16 +65,16 @@ beginning_of (const char *name)
 /* --- what the profile shows of its software --------------------------------------------------------- */
 
 static const LsSeenKey *
-key_at (const LsSeenReport *r, guint i)
+key_at (const LsReconcileReport *r, guint i)
 {
-  return &g_array_index (r->keys, LsSeenKey, i);
+  return &g_array_index (r->seen, LsSeenKey, i);
 }
 
 static void
-write_defaults (const LsSeenReport *r, const char *key, LsJsonOut *w)
+write_defaults (const LsReconcileReport *r, const char *key, LsJsonOut *w)
 {
   ls_json_out_begin_object (w, key);
-  for (guint i = 0; i < r->keys->len; i++)
+  for (guint i = 0; i < r->seen->len; i++)
     if (key_at (r, i)->value)
       ls_json_out_string (w, key_at (r, i)->key, key_at (r, i)->value);
   ls_json_out_end_object (w);
@@ -161,10 +161,10 @@ total (const LsLayerReport *r, const LsLayerKernels *of)
 #include "show/reconcile_text.h"
 
 char *
-ls_seen_report_file (const LsSeenReport *r, const char *name, GError **error)
+ls_seen_report_file (const LsReconcileReport *r, const char *name, GError **error)
 {
   guint n = 0;
-  for (guint i = 0; i < r->keys->len; i++)
+  for (guint i = 0; i < r->seen->len; i++)
     n += key_at (r, i)->value != NULL;
   if (n == 0)
     return ls_fail_null (error, LS_ERROR_CONFLICT,

@@ -6,7 +6,6 @@
 
 #include "analysis/critical_path.h"
 #include "analysis/interval.h"
-#include "analysis/logged_step.h"
 #include "analysis/report.h"
 #include "ask/memory_view.h"
 #include "ask/profile/reconcile_job.h"
@@ -78,9 +77,9 @@ void ls_headroom_print (const LsHeadroom *h, guint indent, GString *out);
 /* --- write_memory.c: what ranks hold, for people and for programs (`memory --json`) ---------------- */
 
 /* "These changes make it fit ...", a table; nothing for NULL. */
-void ls_memory_advice_print (const LsMemoryAdvice *a, GString *out);
+void ls_memory_advice_print (const LsWhatIf *a, GString *out);
 /* The key "advice" of the object that is open; nothing for NULL. */
-void ls_json_advice (LsJsonOut *w, const LsMemoryAdvice *a);
+void ls_json_advice (LsJsonOut *w, const LsWhatIf *a);
 
 /* Newly allocated, ending in a newline. */
 char *ls_memory_to_text (const LsMemoryTable *t);
@@ -103,7 +102,7 @@ char *ls_reconcile_to_json (const LsReconcileReport *report);
 /* What the profile shows of the software that ran it, as keys of a strategy.
  * As a file lockstep.software/1, of this name, based on what the job has. NULL, LS_ERROR_CONFLICT: the
  * profile shows no key at all. */
-char *ls_seen_report_file (const LsSeenReport *report, const char *name, GError **error);
+char *ls_seen_report_file (const LsReconcileReport *report, const char *name, GError **error);
 
 /* The spans of a timeline as comma-separated text (RFC 4180), for data frames, spreadsheets and awk:
  * `run --csv`.

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "analysis/interval.h"
-#include "analysis/score.h"
 
 /* Pins intervals of predictions: the worked example of analysis/interval.h, that sources count and
  * not rows, that other software does not count, and that a job unlike all runs has none. */

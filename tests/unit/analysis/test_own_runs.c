@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "analysis/logged_step.h"
+#include "analysis/report.h"
 #include "analysis/interval.h"
 
 /* Pins intervals from a user's own runs: the worked example of analysis/interval.h, how many runs it takes,

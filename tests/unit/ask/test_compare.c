@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "ask/compare.h"
-#include "ask/profile/measured_step.h"
+#include "ask/profile/profile_step.h"
 #include "ask/profile/reconcile_job.h"
 #include "lower/lower.h"
 

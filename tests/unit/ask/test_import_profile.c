@@ -129,7 +129,7 @@ imported (const char *text, const LsProfileImportSpec *how, GError **error)
   spec.paths = spec.paths ? spec.paths : paths;
   spec.name = "t";
   spec.changes.compute_scale = spec.changes.compute_scale > 0 ? spec.changes.compute_scale : 1;
-  return ls_profile_import_new (&spec, error);
+  return ls_profile_import_new (NULL, &spec, error);
 }
 
 /* Microseconds of its step on so many nodes of the made-up cluster, with --dp unless NULL. */

@@ -337,14 +337,14 @@ check_advice (const char *const knobs[][2], guint n, bool is_enough, bool is_sim
   g_autoptr (GError) error = NULL;
   g_autoptr (LsJobResult) r = run_job (&spec, knobs, n);
   LS_CHECK (r && !r->report.fits);
-  g_autoptr (LsMemoryAdvice) advice = r ? ls_memory_advise (&spec, r, &error) : NULL;
+  g_autoptr (LsWhatIf) advice = r ? ls_memory_advise (&spec, r, &error) : NULL;
   LS_CHECK_NO_ERROR (error);
   g_autoptr (LsWhatIf) single = r ? ls_what_if_new (&spec, r, 0, NULL, &error) : NULL;
   LS_CHECK_NO_ERROR (error);
   if (advice && single) {
-    LS_CHECK_INT (advice->tried->rows->len, >, 0);
-    LS_CHECK ((ls_what_if_n_fit (advice->tried) > 0) == is_enough);
-    LS_CHECK ((check_rows (&spec, advice->tried, single) > 0) == is_simple);
+    LS_CHECK_INT (advice->rows->len, >, 0);
+    LS_CHECK ((ls_what_if_n_fit (advice) > 0) == is_enough);
+    LS_CHECK ((check_rows (&spec, advice, single) > 0) == is_simple);
   }
   ls_job_spec_clear (&spec);
 }

@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "ask/profile/measured_step.h"
+#include "ask/profile/profile_step.h"
 #include "ask/profile/reconcile_job.h"
 #include "kineto_writer.h"
 
@@ -54,13 +54,13 @@ written (const char *text, bool packed)
   return g_steal_pointer (&path);
 }
 
-static LsReconcileRun *
+static LsReconcileReport *
 reconciled (const LsJobSpec *spec, const char *text, bool packed, const char *step, int64_t rank,
             GError **error)
 {
   g_autofree char *path = written (text, packed);
   const LsReconcileSpec r = { .job = spec, .path = path, .step = step, .rank = rank };
-  LsReconcileRun *run = ls_reconcile_run_new (&r, error);
+  LsReconcileReport *run = ls_reconcile_report_new (&r, error);
   g_unlink (path);
   return run;
 }
@@ -107,15 +107,14 @@ a_simulated_step_is_itself (void)
       const KinetoForm form = { .n_steps = n_steps, .rank = rank, .world_size = 8 };
       g_autofree char *text = simulated (&spec, rank, &form);
       g_autoptr (GError) error = NULL;
-      g_autoptr (LsReconcileRun) run = reconciled (&spec, text, n_steps == 2, NULL, -1, &error);
+      g_autoptr (LsReconcileReport) run = reconciled (&spec, text, n_steps == 2, NULL, -1, &error);
       LS_CHECK_NO_ERROR (error);
       if (!run)
         continue;
-      LS_CHECK_INT (ls_reconcile_run_report (run)->rank, ==, rank);
-      LS_CHECK_INT (ls_reconcile_run_notes (run)->len, ==, 0);
-      LS_CHECK_STR (ls_reconcile_run_report (run)->step,
-                    n_steps == 2 ? "ProfilerStep#10" : "ProfilerStep#11");
-      check_same (ls_reconcile_run_report (run)->reconciled);
+      LS_CHECK_INT (run->rank, ==, rank);
+      LS_CHECK_INT (run->trace->notes->len, ==, 0);
+      LS_CHECK_STR (run->step, n_steps == 2 ? "ProfilerStep#10" : "ProfilerStep#11");
+      check_same (run->reconciled);
     }
   ls_job_spec_clear (&spec);
 }
@@ -158,9 +157,9 @@ collectives_are_told_by_size (void)
     const KinetoForm form = { .n_steps = 3, .world_size = 8, .no_args = without };
     g_autofree char *text = simulated (&spec, 0, &form);
     g_autoptr (GError) error = NULL;
-    g_autoptr (LsReconcileRun) run = reconciled (&spec, text, false, NULL, -1, &error);
+    g_autoptr (LsReconcileReport) run = reconciled (&spec, text, false, NULL, -1, &error);
     LS_CHECK_NO_ERROR (error);
-    const GArray *rows = ls_reconcile_run_report (run)->reconciled->collectives;
+    const GArray *rows = run->reconciled->collectives;
     LS_CHECK (rows->len >= 3);
     for (guint i = 0; i < rows->len; i++) {
       LS_CHECK (g_array_index (rows, LsReconcileRow, i).bytes > 0);
@@ -179,12 +178,12 @@ steps_are_found_by_period (void)
   const KinetoForm form = { .n_steps = 4, .no_annotations = true, .world_size = 8 };
   g_autofree char *text = simulated (&spec, 0, &form);
   g_autoptr (GError) error = NULL;
-  g_autoptr (LsReconcileRun) run = reconciled (&spec, text, false, NULL, -1, &error);
+  g_autoptr (LsReconcileReport) run = reconciled (&spec, text, false, NULL, -1, &error);
   LS_CHECK_NO_ERROR (error);
   if (run)
-    LS_CHECK (g_str_has_prefix (ls_reconcile_run_report (run)->step, "a period of "));
+    LS_CHECK (g_str_has_prefix (run->step, "a period of "));
   if (run)
-    check_same (ls_reconcile_run_report (run)->reconciled);
+    check_same (run->reconciled);
   ls_job_spec_clear (&spec);
 }
 
@@ -205,9 +204,9 @@ what_differs_is_said (void)
   const KinetoForm form = { .n_steps = 3, .stretch = 1.5, .drop = 4, .rank = 1, .world_size = 16 };
   g_autofree char *text = simulated (&spec, 0, &form);
   g_autoptr (GError) error = NULL;
-  g_autoptr (LsReconcileRun) run = reconciled (&spec, text, false, NULL, 0, &error);
+  g_autoptr (LsReconcileReport) run = reconciled (&spec, text, false, NULL, 0, &error);
   LS_CHECK_NO_ERROR (error);
-  const LsReconciled *r = ls_reconcile_run_report (run)->reconciled;
+  const LsReconciled *r = run->reconciled;
   const LsReconcileRow *gemm = row_of (r, LS_CLASS_GEMM), *elementwise = row_of (r, LS_CLASS_ELEMENTWISE);
   LS_CHECK_NEAR ((double) gemm->predicted / (double) gemm->measured, 1 / 1.5, 1e-3);
   LS_CHECK_INT (gemm->n_matched, ==, gemm->n_predicted);
@@ -220,8 +219,7 @@ what_differs_is_said (void)
         || g_str_has_prefix (g_ptr_array_index (r->words, i),
                              "gemm: those that match are predicted 0.67 times");
   LS_CHECK (has_gemm);
-  LS_CHECK (ls_reconcile_run_notes (run)->len
-            >= 2); /* another rank, another world; stretched kernels overlap */
+  LS_CHECK (run->trace->notes->len >= 2); /* another rank, another world; stretched kernels overlap */
   ls_job_spec_clear (&spec);
 }
 
@@ -243,15 +241,15 @@ steps_are_chosen (void)
   g_autofree char *text = simulated (&spec, 0, &form);
   for (guint i = 0; i < G_N_ELEMENTS (wrong); i++) {
     g_autoptr (GError) error = NULL;
-    g_autoptr (LsReconcileRun) run = reconciled (&spec, text, false, wrong[i].step, -1, &error);
+    g_autoptr (LsReconcileReport) run = reconciled (&spec, text, false, wrong[i].step, -1, &error);
     LS_CHECK (!run && g_error_matches (error, LS_ERROR, wrong[i].code)
               && strstr (error->message, wrong[i].says));
   }
   g_autoptr (GError) error = NULL;
-  g_autoptr (LsReconcileRun) last = reconciled (&spec, text, false, "12", -1, &error);
+  g_autoptr (LsReconcileReport) last = reconciled (&spec, text, false, "12", -1, &error);
   LS_CHECK_NO_ERROR (error);
-  LS_CHECK (last && ls_reconcile_run_notes (last)->len == 1); /* it ends with its last kernel */
-  g_autoptr (LsReconcileRun) nobody = reconciled (&spec, text, false, NULL, 8, &error);
+  LS_CHECK (last && last->trace->notes->len == 1); /* it ends with its last kernel */
+  g_autoptr (LsReconcileReport) nobody = reconciled (&spec, text, false, NULL, 8, &error);
   LS_CHECK (!nobody && g_error_matches (error, LS_ERROR, LS_ERROR_CONFLICT));
   ls_job_spec_clear (&spec);
 }

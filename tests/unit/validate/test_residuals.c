@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "analysis/score.h"
+#include "analysis/interval.h"
 #include "data/measured/read_cases.h"
 #include "job/job_interval.h"
 #include "validate/scores.h"
