@@ -9,7 +9,7 @@
 #include "base/list.h"
 #include "data/launch/program/program_map.h"
 
-/* --- what starts programs, by the words of the map "starters" -------------------------------------------- */
+/* --- what starts programs, by the words of the map "starters" ------------------------------------------- */
 
 /* Rows of the map of what starts programs, or a text; NULL: it has none. */
 static const cJSON *

@@ -11,7 +11,7 @@
 #include "strategy/shard.h"
 #include "strategy/strategy.h"
 
-/* --- releases -------------------------------------------------------------------------------------------- */
+/* --- releases ------------------------------------------------------------------------------------------- */
 
 /* Of the options that are given: from which release on, and up to which. */
 typedef struct {
