@@ -103,8 +103,9 @@ hf_has_experts (const HfFamily *f, const HfConfig *c)
       && (c->m.moe.n_experts > 0 || !f->experts_are_optional);
 }
 
-bool
-hf_is_latent (const HfFamily *f, const HfConfig *c)
+/* Attention. */
+static bool
+is_latent (const HfFamily *f, const HfConfig *c)
 {
   return f->latent && c->use_mla;
 }
@@ -112,7 +113,7 @@ hf_is_latent (const HfFamily *f, const HfConfig *c)
 static bool
 is_complete (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsDiagList *diags)
 {
-  bool has_experts = hf_has_experts (f, c), is_latent = hf_is_latent (f, c),
+  bool has_experts = hf_has_experts (f, c), latent = is_latent (f, c),
        has_own_width = has_experts && (f->experts == HF_STEPPED || f->experts == HF_AFTER),
        has_mlp = !has_experts || c->m.moe.expert_ffn == 0 || c->dense_layers > 0,
        has_no_rule = c->expansion == 0 && c->ffn_share == 0; /* else the others have four times hidden */
@@ -134,10 +135,10 @@ is_complete (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsDiagL
     { c->m.compressed.out_lora, "o_lora_rank", f->compressed },
     { c->m.latent.q_lora, "q_lora_rank", f->compressed },
     { c->m.attn.window, "sliding_window", f->compressed },
-    { c->m.latent.kv_lora, "kv_lora_rank", is_latent },
-    { c->m.latent.rope_dim, "qk_rope_head_dim", is_latent },
-    { c->nope_dim, "qk_nope_head_dim", is_latent },
-    { c->m.v_dim, "v_head_dim", is_latent },
+    { c->m.latent.kv_lora, "kv_lora_rank", latent },
+    { c->m.latent.rope_dim, "qk_rope_head_dim", latent },
+    { c->nope_dim, "qk_nope_head_dim", latent },
+    { c->m.v_dim, "v_head_dim", latent },
   };
   bool is_complete = true;
   for (guint i = 0; i < G_N_ELEMENTS (needs); i++)
@@ -545,7 +546,7 @@ add_compressed (const HfFamily *f, const HfConfig *c, LsModel *m)
 static void
 add_latents (const HfFamily *f, const HfConfig *c, LsModel *m)
 {
-  if (!hf_is_latent (f, c)) {
+  if (!is_latent (f, c)) {
     m->latent.q_lora = f->latent_queries ? c->m.latent.q_lora : 0;
     if (c->index_top_blocks > 0) /* else they are what latent attention would have */
       m->index = (LsKeyIndexer) { .heads = m->index.heads, .dim = m->index.dim, .block = m->index.block };
