@@ -178,8 +178,7 @@ complain (const FieldReading *r, const LsField *f, const cJSON *node)
       : cJSON_IsString (node) ? node->valuestring
                               : "";
   g_autofree char *hint = ls_field_value_hint (f, text);
-  ls_json_doc_diag (r->doc, node, LS_JSON_AT_VALUE, r->diags, hint, "%s", message);
-  return false;
+  return ls_json_doc_diag (r->doc, node, LS_JSON_AT_VALUE, r->diags, hint, "%s", message);
 }
 
 static bool
@@ -384,9 +383,8 @@ check_required (const FieldReading *r, const LsField *fields, const cJSON *objec
     if (!f->required || is_own || !is_absent (r, cJSON_GetObjectItemCaseSensitive (object, f->key)))
       continue;
     const char *meaning = ls_field_meaning (f);
-    ls_json_doc_diag (r->doc, object, LS_JSON_AT_VALUE, r->diags, NULL, "missing key \"%s\"%s%s%s", f->key,
-                      meaning ? " (" : "", meaning ? meaning : "", meaning ? ")" : "");
-    ok = false;
+    ok = ls_json_doc_diag (r->doc, object, LS_JSON_AT_VALUE, r->diags, NULL, "missing key \"%s\"%s%s%s",
+                           f->key, meaning ? " (" : "", meaning ? meaning : "", meaning ? ")" : "");
   }
   return ok;
 }
@@ -423,24 +421,19 @@ check_schema (const char *kind, const LsJsonDoc *doc, LsDiagList *diags)
 {
   const cJSON *root = ls_json_doc_root (doc);
   g_autofree char *expected = g_strdup_printf ("lockstep.%s/1", kind);
-  if (!cJSON_IsObject (root)) {
-    g_autofree char *got = ls_json_describe (root);
-    ls_json_doc_diag (doc, root, LS_JSON_AT_VALUE, diags, NULL, "expected an object; got %s", got);
-    return false;
-  }
+  if (!cJSON_IsObject (root))
+    return ls_json_doc_unexpected (doc, root, diags, "an object");
   const cJSON *schema = cJSON_GetObjectItemCaseSensitive (root, "schema");
   if (!schema && ls_json_doc_is_given (doc))
     return true;
-  if (!schema) {
-    ls_json_doc_diag (doc, root, LS_JSON_AT_VALUE, diags, NULL,
-                      "missing key \"schema\"; expected \"schema\": \"%s\"", expected);
-    return false;
-  }
+  if (!schema)
+    return ls_json_doc_diag (doc, root, LS_JSON_AT_VALUE, diags, NULL,
+                             "missing key \"schema\"; expected \"schema\": \"%s\"", expected);
   if (cJSON_IsString (schema) && strcmp (schema->valuestring, expected) == 0)
     return true;
   g_autofree char *got = ls_json_describe (schema);
-  ls_json_doc_diag (doc, schema, LS_JSON_AT_VALUE, diags, NULL, "expected \"%s\"; got %s", expected, got);
-  return false;
+  return ls_json_doc_diag (doc, schema, LS_JSON_AT_VALUE, diags, NULL, "expected \"%s\"; got %s", expected,
+                           got);
 }
 
 static bool
@@ -451,9 +444,9 @@ check_name (const LsJsonDoc *doc, LsDiagList *diags)
   if (ls_json_doc_is_given (doc) || !cJSON_IsString (name) || strcmp (name->valuestring, stem) == 0)
     return true; /* or reported already */
   g_autofree char *got = ls_json_describe (name);
-  ls_json_doc_diag (doc, name, LS_JSON_AT_VALUE, diags, "a file is found by its name; both must say the same",
-                    "expected \"%s\" as in the name of the file; got %s", stem, got);
-  return false;
+  return ls_json_doc_diag (doc, name, LS_JSON_AT_VALUE, diags,
+                           "a file is found by its name; both must say the same",
+                           "expected \"%s\" as in the name of the file; got %s", stem, got);
 }
 
 /* What JSON in place of a file need not say of itself. */
