@@ -301,12 +301,6 @@ ls_refuse_adapter (const LsJsonDoc *doc, LsDiagList *diags)
 
 /* --- a file, read -------------------------------------------------------------------------------- */
 
-static void
-note (GPtrArray *notes, const char *text)
-{
-  g_ptr_array_add (notes, g_strdup (text));
-}
-
 /* The node of a key that has two spellings; the root if it is neither. */
 static const cJSON *
 first_of (const LsJsonDoc *doc, const char *key, const char *other)
@@ -636,18 +630,18 @@ note_assumptions (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, GP
   static const char *const positions[] = { "alibi", "nope", "rope", NULL };
   ls_note (notes, "sequences of %u tokens, the longest position; " LENGTH_REMEDY, c->m.seq);
   if (c->activation && !is_known_activation (c->activation))
-    note (notes, "the activation is assumed to cost as much as GELU or SiLU");
+    ls_note (notes, "the activation is assumed to cost as much as GELU or SiLU");
   if (c->position && !g_strv_contains (positions, c->position))
     ls_note (notes, "position_embedding_type %s is not known: taken as others of %s", c->position,
              f->model_type);
   if (c->m.moe.zero_experts > 0)
     note_zero_experts (c, notes);
   if (c->m.halves.kv_shared_layers > 0 && f->own_behind_half == 0)
-    note (notes,
-          "weights of keys and values that a checkpoint may have in layers which use those of others "
-          "are left out");
+    ls_note (notes,
+             "weights of keys and values that a checkpoint may have in layers which use those of others "
+             "are left out");
   if (c->n_predictions > 0)
-    note (notes, PREDICT_NOTE);
+    ls_note (notes, PREDICT_NOTE);
   hf_note_omissions (doc, f, notes);
   if (c->m.predict.layers > 0)
     drop_notes (notes, PREDICT_NOTE);
@@ -767,7 +761,7 @@ ls_model_read_hf (const LsJsonDoc *doc, LsModel *ret_model, GPtrArray *notes, Ls
   const cJSON *text = hf_text_part (doc);
   if (!text) {
     if (notes && cJSON_IsObject (hf_get (doc, "vision_config")))
-      note (notes, MULTIMODAL);
+      ls_note (notes, MULTIMODAL);
     return read_text_model (doc, NULL, ret_model, notes, diags);
   }
   g_autoptr (LsJsonDoc) inner = ls_json_doc_part (doc, text, NULL);
@@ -775,7 +769,7 @@ ls_model_read_hf (const LsJsonDoc *doc, LsModel *ret_model, GPtrArray *notes, Ls
     return false;
   bool is_side = text == hf_get (doc, "decoder") && hf_encoder_part (doc) == hf_get (doc, "encoder");
   if (notes && !is_side)
-    note (notes, MULTIMODAL);
+    ls_note (notes, MULTIMODAL);
   return true;
 }
 
