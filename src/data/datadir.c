@@ -141,12 +141,6 @@ ls_data_folder (LsDataKind kind)
   return kinds[kind].folder;
 }
 
-const char *
-ls_data_given_name (LsDataKind kind)
-{
-  return kinds[kind].given;
-}
-
 bool
 ls_data_is_path (const char *name)
 {
@@ -158,8 +152,9 @@ ls_data_is_path (const char *name)
 
 #define SET ".set.json"
 
-char *
-ls_data_set_of (const char *path, const char **ret_member)
+/* The path of the set, newly allocated, and within path the name of the member; NULL: it is none. */
+static char *
+set_of (const char *path, const char **ret_member)
 {
   const char *hash = strrchr (path, '#');
   bool is_member = hash && hash - path > (long) strlen (".json") && hash[1]
@@ -574,7 +569,7 @@ static bool
 is_there (const char *path)
 {
   const char *member;
-  g_autofree char *set = ls_data_set_of (path, &member);
+  g_autofree char *set = set_of (path, &member);
   return g_file_test (set ? set : path, G_FILE_TEST_IS_REGULAR);
 }
 
@@ -765,7 +760,7 @@ ls_data_open (const char *path, LsDiagList *diags)
   const char *member;
   if (ls_json_is_given (path))
     return ls_json_doc_parse_given (path, "file", diags);
-  g_autofree char *set_path = ls_data_set_of (path, &member);
+  g_autofree char *set_path = set_of (path, &member);
   if (!set_path)
     return ls_json_doc_load_kept (path, diags);
   g_autoptr (LsJsonDoc) set = ls_json_doc_load_kept (set_path, diags);
@@ -782,9 +777,8 @@ load (LsDataKind kind, const char *name, guint depth, LsDiagList *diags)
   g_autofree char *message = NULL;
   g_autofree char *path = ls_data_find (kind, bare, &message);
   if (path) {
-    LsJsonDoc *doc = ls_json_is_given (path)
-        ? ls_json_doc_parse_given (path, ls_data_given_name (kind), diags)
-        : ls_data_open (path, diags);
+    LsJsonDoc *doc = ls_json_is_given (path) ? ls_json_doc_parse_given (path, kinds[kind].given, diags)
+                                             : ls_data_open (path, diags);
     doc = doc ? complete (kind, NULL, depth, doc, diags) : NULL;
     g_autofree char *slice = kind == LS_DATA_CLUSTERS ? slice_named (path, bare) : NULL;
     doc = doc && slice ? ls_override_apply (doc, slice, diags) : doc;

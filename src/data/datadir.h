@@ -61,15 +61,11 @@ bool ls_data_is_path (const char *name);
  *
  *     { "schema": "lockstep.set/1", "of": "lockstep.gpu/1", "members": { "l40s": { ... }, ... } }
  *
- * Its members have names as files have; the path of one is "topologies/gpu/workstation.set.json#l40s".
- * The path of the set, newly allocated, and within path the name of the member; NULL: it is none. */
-char *ls_data_set_of (const char *path, const char **ret_member);
+ * Its members have names as files have; the path of one is "topologies/gpu/workstation.set.json#l40s". */
 
 /* The bytes of a path, whether a file, a member of a set or given; without what it extends. NULL and
  * diagnostics (LS_ERROR_INPUT) on failure. */
 LsJsonDoc *ls_data_open (const char *path, LsDiagList *diags);
-/* What stands in diagnostics for JSON that is given in place of a file of that kind; static. */
-const char *ls_data_given_name (LsDataKind kind);
 LsJsonDoc *ls_data_member (const LsJsonDoc *set, const char *member, LsDiagList *diags);
 
 /* A name or path that stands in a file. The path of a file that is there as from its folder is meant so; all

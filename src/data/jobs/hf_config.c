@@ -234,37 +234,20 @@ static const LsField common[] = {
   UINT ("expansion_ratio", expansion, 65536),
   UINT ("word_embed_proj_dim", embedding_width, 1 << 20),
   SHARE ("partial_rotary_factor", rotary_share),
-  COUNT ("sliding_window", m.attn.window, 1 << 27),
   COUNT ("local_attention", both_sides_window, 1 << 27),
   BOOL ("use_sliding_window", use_sliding_window),
   COUNT ("max_window_layers", max_window_layers, 65536),
   UINT ("swa_v_head_dim", window_v_dim, 1 << 20),
   UINT ("num_global_key_value_heads", full_kv_heads, 65536),
   UINT ("global_head_dim", full_head_dim, 1 << 20),
-  COUNT ("no_rope_layer_interval", m.attn.unrotated_every, 65536),
-  COUNT ("num_local_experts", m.moe.n_experts, 65536),
-  COUNT ("num_experts_per_tok", m.moe.top_k, 65536),
-  COUNT ("zero_expert_num", m.moe.zero_experts, 65536),
-  COUNT ("n_group", m.moe.groups, 1024),
-  COUNT ("topk_group", m.moe.top_groups, 1024),
-  COUNT ("shared_expert_intermediate_size", m.moe.shared_ffn, 1 << 22),
   UINT ("intermediate_size_mlp", dense_ffn, 1 << 22),
   COUNT ("n_shared_experts", n_shared, 65536),
   COUNT ("first_k_dense_replace", dense_layers, 65536),
   UINT ("moe_layer_freq", sparse_step, 65536),
   COUNT ("interleave_moe_layer_step", interleave, 65536),
   BOOL ("use_mla", use_mla),
-  COUNT ("qk_rope_head_dim", m.latent.rope_dim, 1 << 20),
   COUNT ("qk_nope_head_dim", nope_dim, 1 << 20),
-  COUNT ("v_head_dim", m.v_dim, 1 << 20),
-  COUNT ("index_topk", m.index.top, 1 << 27),
   COUNT ("index_topk_blocks", index_top_blocks, 1 << 20),
-  COUNT ("index_topk_freq", m.index.every, 65536),
-  COUNT ("index_skip_topk_offset", m.index.first, 65536),
-  COUNT ("hidden_size_per_layer_input", m.halves.layer_input, 1 << 16),
-  COUNT ("laurel_rank", m.halves.laurel_rank, 1 << 20),
-  COUNT ("gated_norm_rank", m.halves.norm_gate_rank, 1 << 20),
-  COUNT ("num_kv_shared_layers", m.halves.kv_shared_layers, 65536),
   BOOL ("use_double_wide_mlp", doubles_ffn),
   COUNT ("num_nextn_predict_layers", n_predictions, 65536),
   { "predict_pattern", LS_FIELD_STRING, offsetof (HfConfig, predict_pattern) },
@@ -274,7 +257,6 @@ static const LsField common[] = {
   COUNT ("attn_layer_offset", attention_offset, 65536),
   UINT ("expert_layer_period", expert_period, 65536),
   COUNT ("expert_layer_offset", expert_offset, 65536),
-  COUNT ("moe_latent_size", m.moe.latent, 1 << 20),
   BOOL ("use_gate", mixer_gate),
   UINT ("decay_low_rank_dim", decay_rank, 65536),
   UINT ("a_low_rank_dim", rate_rank, 65536),
@@ -283,7 +265,6 @@ static const LsField common[] = {
   BOOL ("mamba_conv_bias", mixer_conv_bias),
   BOOL ("attn_output_gate", attention_gate),
   UINT ("total_ut_steps", passes, 64),
-  COUNT ("num_noise_heads", m.attn.noise_heads, 65536),
   COUNT ("emb_neighbor_num", ngram_tokens, 64),
   COUNT ("emb_split_num", ngram_splits, 64),
   { "ngram_vocab_size_ratio", LS_FIELD_DOUBLE, offsetof (HfConfig, ngram_ratio), .max = 65536 },
@@ -312,15 +293,18 @@ append_ignored (GArray *fields, const char *key)
   g_array_append_val (fields, f);
 }
 
-/* What a key stands for: another of a file, or one of a model of ours. */
+/* What a key stands for: another of a file, or one of a model of ours; with "?", which may be 0 there. */
 static LsField
 field_called (const char *key, const char *name)
 {
-  const LsField *own = ls_field_find (common, name);
-  own = own ? own : ls_field_find (ls_model_fields, name);
+  g_autofree char *ours = g_strndup (name, strcspn (name, "?"));
+  const LsField *own = ls_field_find (common, ours);
+  own = own ? own : ls_field_find (ls_model_fields, ours);
   LsField renamed = own ? *own : (LsField) { .kind = LS_FIELD_IGNORED };
   renamed.key = key;
   renamed.required = false;
+  if (strchr (name, '?'))
+    renamed.min = 0;
   return renamed;
 }
 G_STATIC_ASSERT (offsetof (HfConfig, m) == 0); /* places are the same */

@@ -182,7 +182,6 @@ double hf_number (const cJSON *object, const char *key, double otherwise); /* wh
 bool hf_rope_is_scaled (const LsJsonDoc *doc); /* cos and sin are times a factor */
 
 bool hf_has_experts (const HfFamily *f, const HfConfig *c);
-bool hf_is_latent (const HfFamily *f, const HfConfig *c); /* attention */
 /* A diagnostic at a node with a reason; false. */
 bool hf_refuse (const LsJsonDoc *doc, const cJSON *node, LsDiagList *diags, const char *reason);
 

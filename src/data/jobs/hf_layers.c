@@ -368,9 +368,8 @@ hf_add_mixer (const HfFamily *f, const HfConfig *c, LsModel *m)
 
 /* --- experts: of what kind, and which layers have them where a list says it ---------------------- */
 
-/* [n]; of each layer. */
 typedef struct {
-  bool *is_dense;
+  char *letters; /* [n], of each layer: D without experts, else A */
   uint32_t n;
   const cJSON *said; /* the last list; NULL: none */
 } Dense;
@@ -387,7 +386,8 @@ read_kinds (const LsJsonDoc *doc, Dense *d)
   cJSON_ArrayForEach (one, d->said)
   {
     if (i < d->n)
-      d->is_dense[i++] = g_strcmp0 (cJSON_GetStringValue (one), "dense") == 0 || cJSON_IsFalse (one);
+      d->letters[i++]
+          = g_strcmp0 (cJSON_GetStringValue (one), "dense") == 0 || cJSON_IsFalse (one) ? 'D' : 'A';
   }
 }
 
@@ -400,7 +400,7 @@ read_numbers (const LsJsonDoc *doc, Dense *d)
   {
     if (!cJSON_IsNumber (one) || one->valuedouble < 0 || one->valuedouble >= d->n)
       continue;
-    d->is_dense[(uint32_t) one->valuedouble] = true;
+    d->letters[(uint32_t) one->valuedouble] = 'D';
     d->said = numbers;
   }
 }
@@ -416,13 +416,12 @@ read_enumeration (const LsJsonDoc *doc, Dense *d, LsDiagList *diags)
   if (!text || *g_strstrip (g_strdelimit (text, "[]", ' ')) == '\0')
     return true;
   g_auto (GStrv) words = g_strsplit (text, ",", -1);
-  for (uint32_t i = 0; i < d->n; i++)
-    d->is_dense[i] = true;
+  memset (d->letters, 'D', d->n);
   for (char **word = words; *word; word++) {
     guint64 number;
     if (!g_ascii_string_to_unsigned (g_strstrip (*word), 10, 0, d->n - 1, &number, NULL))
       return hf_refuse (doc, list, diags, "expected numbers of layers, with commas between them");
-    d->is_dense[number] = false;
+    d->letters[number] = 'A';
   }
   d->said = list;
   return true;
@@ -452,33 +451,27 @@ has_other_pattern (const HfFamily *f, const HfConfig *c)
 static bool
 take_layers (const LsJsonDoc *doc, const HfFamily *f, const Dense *d, HfConfig *c, LsDiagList *diags)
 {
-  uint32_t n_first = 0, n_dense = 0;
-  while (n_first < d->n && d->is_dense[n_first])
-    n_first++;
-  for (uint32_t i = 0; i < d->n; i++)
-    n_dense += d->is_dense[i];
-  c->dense_layers = n_first;
-  if (n_dense == n_first && !f->model.layers.pattern)
+  const size_t n_first = strspn (d->letters, "D");
+  bool are_first = !strchr (d->letters + n_first, 'D');
+  c->dense_layers = (uint32_t) n_first;
+  if (are_first && !f->model.layers.pattern)
     return true;
   if (has_other_pattern (f, c))
-    return n_dense == n_first
+    return are_first
         || hf_refuse (
                doc, d->said, diags,
                "dense layers by number next to a pattern of layers; only the first few, or all but each "
                "n-th, can be");
   c->dense_layers = 0;
-  c->pattern = g_strnfill (d->n, 'A');
-  for (uint32_t i = 0; i < d->n; i++)
-    if (d->is_dense[i])
-      c->pattern[i] = 'D';
+  c->pattern = g_strdup (d->letters);
   return true;
 }
 
 bool
 hf_read_dense_layers (const LsJsonDoc *doc, const HfFamily *f, HfConfig *c, LsDiagList *diags)
 {
-  g_autofree bool *is_dense = g_new0 (bool, c->m.n_layers);
-  Dense d = { is_dense, c->m.n_layers, NULL };
+  g_autofree char *letters = g_strnfill (c->m.n_layers, 'A');
+  Dense d = { letters, c->m.n_layers, NULL };
   if (c->m.n_layers == 0)
     return true;
   read_kinds (doc, &d);

@@ -102,8 +102,9 @@ hf_has_experts (const HfFamily *f, const HfConfig *c)
       && (c->m.moe.n_experts > 0 || !f->experts_are_optional);
 }
 
-bool
-hf_is_latent (const HfFamily *f, const HfConfig *c)
+/* Attention. */
+static bool
+is_latent (const HfFamily *f, const HfConfig *c)
 {
   return f->latent && c->use_mla;
 }
@@ -111,7 +112,7 @@ hf_is_latent (const HfFamily *f, const HfConfig *c)
 static bool
 is_complete (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsDiagList *diags)
 {
-  bool has_experts = hf_has_experts (f, c), is_latent = hf_is_latent (f, c),
+  bool has_experts = hf_has_experts (f, c), latent = is_latent (f, c),
        has_own_width = has_experts && (f->experts == HF_STEPPED || f->experts == HF_AFTER),
        has_mlp = !has_experts || c->m.moe.expert_ffn == 0 || c->dense_layers > 0,
        has_no_rule = c->expansion == 0 && c->ffn_share == 0; /* else the others have four times hidden */
@@ -133,10 +134,10 @@ is_complete (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsDiagL
     { c->m.compressed.out_lora, "o_lora_rank", f->compressed },
     { c->m.latent.q_lora, "q_lora_rank", f->compressed },
     { c->m.attn.window, "sliding_window", f->compressed },
-    { c->m.latent.kv_lora, "kv_lora_rank", is_latent },
-    { c->m.latent.rope_dim, "qk_rope_head_dim", is_latent },
-    { c->nope_dim, "qk_nope_head_dim", is_latent },
-    { c->m.v_dim, "v_head_dim", is_latent },
+    { c->m.latent.kv_lora, "kv_lora_rank", latent },
+    { c->m.latent.rope_dim, "qk_rope_head_dim", latent },
+    { c->nope_dim, "qk_nope_head_dim", latent },
+    { c->m.v_dim, "v_head_dim", latent },
   };
   bool is_complete = true;
   for (guint i = 0; i < G_N_ELEMENTS (needs); i++)
@@ -298,12 +299,6 @@ ls_refuse_adapter (const LsJsonDoc *doc, LsDiagList *diags)
 }
 
 /* --- a file, read -------------------------------------------------------------------------------- */
-
-static void
-note (GPtrArray *notes, const char *text)
-{
-  g_ptr_array_add (notes, g_strdup (text));
-}
 
 /* The node of a key that has two spellings; the root if it is neither. */
 static const cJSON *
@@ -544,7 +539,7 @@ add_compressed (const HfFamily *f, const HfConfig *c, LsModel *m)
 static void
 add_latents (const HfFamily *f, const HfConfig *c, LsModel *m)
 {
-  if (!hf_is_latent (f, c)) {
+  if (!is_latent (f, c)) {
     m->latent.q_lora = f->latent_queries ? c->m.latent.q_lora : 0;
     if (c->index_top_blocks > 0) /* else they are what latent attention would have */
       m->index = (LsKeyIndexer) { .heads = m->index.heads, .dim = m->index.dim, .block = m->index.block };
@@ -634,18 +629,18 @@ note_assumptions (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, GP
   static const char *const positions[] = { "alibi", "nope", "rope", NULL };
   ls_note (notes, "sequences of %u tokens, the longest position; " LENGTH_REMEDY, c->m.seq);
   if (c->activation && !is_known_activation (c->activation))
-    note (notes, "the activation is assumed to cost as much as GELU or SiLU");
+    ls_note (notes, "the activation is assumed to cost as much as GELU or SiLU");
   if (c->position && !g_strv_contains (positions, c->position))
     ls_note (notes, "position_embedding_type %s is not known: taken as others of %s", c->position,
              f->model_type);
   if (c->m.moe.zero_experts > 0)
     note_zero_experts (c, notes);
   if (c->m.halves.kv_shared_layers > 0 && f->own_behind_half == 0)
-    note (notes,
-          "weights of keys and values that a checkpoint may have in layers which use those of others "
-          "are left out");
+    ls_note (notes,
+             "weights of keys and values that a checkpoint may have in layers which use those of others "
+             "are left out");
   if (c->n_predictions > 0)
-    note (notes, PREDICT_NOTE);
+    ls_note (notes, PREDICT_NOTE);
   hf_note_omissions (doc, f, notes);
   if (c->m.predict.layers > 0)
     drop_notes (notes, PREDICT_NOTE);
@@ -783,7 +778,7 @@ ls_model_read_hf (const LsJsonDoc *doc, LsModel *ret_model, GPtrArray *notes, Ls
   const cJSON *text = hf_text_part (doc);
   if (!text) {
     if (notes && cJSON_IsObject (hf_get (doc, "vision_config")))
-      note (notes, MULTIMODAL);
+      ls_note (notes, MULTIMODAL);
     return read_text_model (doc, NULL, ret_model, notes, diags);
   }
   g_autoptr (LsJsonDoc) inner = ls_json_doc_part (doc, text, NULL);
@@ -791,7 +786,7 @@ ls_model_read_hf (const LsJsonDoc *doc, LsModel *ret_model, GPtrArray *notes, Ls
     return false;
   bool is_side = text == hf_get (doc, "decoder") && hf_encoder_part (doc) == hf_get (doc, "encoder");
   if (notes && !is_side)
-    note (notes, MULTIMODAL);
+    ls_note (notes, MULTIMODAL);
   return true;
 }
 

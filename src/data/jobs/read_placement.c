@@ -26,25 +26,15 @@ const LsField ls_placement_fields[] = {
 
 /* --- JSON ------------------------------------------------------------------------------------------ */
 
-static void
-complain (const LsJsonDoc *doc, const cJSON *node, LsDiagList *diags, char *what)
-{
-  ls_json_doc_diag (doc, node, LS_JSON_AT_VALUE, diags, NULL, "%s", what);
-  g_free (what);
-}
-
 static LsAllocation *
 of_nodes (const LsJsonDoc *doc, const char *nodes, LsDiagList *diags)
 {
-  const cJSON *node = ls_json_doc_at (doc, "nodes");
-  char *why = NULL;
+  g_autofree char *why = NULL;
   LsAllocation *a = ls_allocation_parse (nodes, &why);
-  if (!a)
-    complain (doc, node, diags, why);
-  else if (a->kind == LS_ALLOCATION_NODES)
+  if (a && a->kind == LS_ALLOCATION_NODES)
     return a;
-  else
-    complain (doc, node, diags, g_strdup ("expected a list of nodes"));
+  ls_json_doc_diag (doc, ls_json_doc_at (doc, "nodes"), LS_JSON_AT_VALUE, diags, NULL, "%s",
+                    a ? "expected a list of nodes" : why);
   ls_allocation_unref (a);
   return NULL;
 }
@@ -59,15 +49,16 @@ of_ranks (const LsJsonDoc *doc, const GArray *ranks, LsDiagList *diags)
   g_autofree LsSeat *seats = g_new0 (LsSeat, n + 1);
   ls_json_doc_locate_all (doc, list, spots);
   if (n == 0 || n > MAX_RANKS)
-    complain (doc, list, diags, g_strdup_printf ("expected 1 to %u ranks; got %u", MAX_RANKS, n));
+    ls_json_doc_diag (doc, list, LS_JSON_AT_VALUE, diags, NULL, "expected 1 to %u ranks; got %u", MAX_RANKS,
+                      n);
   for (guint i = 0; i < n && n <= MAX_RANKS; i++, node = node->next) {
     const LsPlacedRank *r = &g_array_index (ranks, LsPlacedRank, i);
     if (r->rank >= n)
-      complain (doc, node, diags,
-                g_strdup_printf ("rank %u: there are %u, and each is there once", r->rank, n));
+      ls_json_doc_diag (doc, node, LS_JSON_AT_VALUE, diags, NULL,
+                        "rank %u: there are %u, and each is there once", r->rank, n);
     else if (seats[r->rank].line > 0)
-      complain (doc, node, diags,
-                g_strdup_printf ("rank %u is placed twice, first in line %d", r->rank, seats[r->rank].line));
+      ls_json_doc_diag (doc, node, LS_JSON_AT_VALUE, diags, NULL, "rank %u is placed twice, first in line %d",
+                        r->rank, seats[r->rank].line);
     else
       seats[r->rank] = (LsSeat) { r->node, r->gpu, spots[i].line, spots[i].col };
   }
@@ -83,7 +74,8 @@ ls_placement_read (const LsJsonDoc *doc, LsDiagList *diags)
   LsAllocation *a = NULL;
   if (ls_fields_read_file (ls_placement_fields, "placement", doc, &file, diags)) {
     if (!file.nodes == !file.ranks)
-      complain (doc, ls_json_doc_root (doc), diags, g_strdup ("expected either \"nodes\" or \"ranks\""));
+      ls_json_doc_diag (doc, ls_json_doc_root (doc), LS_JSON_AT_VALUE, diags, NULL,
+                        "expected either \"nodes\" or \"ranks\"");
     else
       a = file.nodes ? of_nodes (doc, file.nodes, diags) : of_ranks (doc, file.ranks, diags);
     if (a && file.cluster_nodes > 0)

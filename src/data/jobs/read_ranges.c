@@ -8,28 +8,11 @@
 #include "data/jobs/job_files.h"
 #include "schedules/sched.h"
 
-/* Ranges that are not given are those of sweep/space.c. */
-static const struct {
-  const char *key, *default_text;
-} axes[LS_N_SPACE_AXES] = {
-  [LS_SPACE_GPUS] = { "gpus", "all of the cluster's nodes" },
-  [LS_SPACE_GLOBAL_BATCH] = { "global_batch", "that of the strategy" },
-  [LS_SPACE_TP] = { "tp", "divisors of the GPUs of a node" },
-  [LS_SPACE_PP] = { "pp", "divisors of the GPUs, up to the layers + 2" },
-  [LS_SPACE_CP]
-  = { "cp",
-      "1; of sequences from 16,384 tokens on, or with attention half of all FLOPs, divisors of the GPUs "
-      "that leave a rank 4,096 tokens" },
-  [LS_SPACE_EP] = { "ep", "divisors of the number of experts, up to the GPUs" },
-  [LS_SPACE_MICRO_BATCH] = { "micro_batch", "divisors of the global batch, up to 64" },
-  [LS_SPACE_VPP] = { "vpp", "1, and wherever chunks come out even; where they never do powers of two" },
-  [LS_SPACE_SCHEDULE] = { "schedule", "1f1b, interleaved-1f1b, zb-h1" },
-  [LS_SPACE_SP] = { "sp", "false, true" },
-  [LS_SPACE_ZERO] = { "zero", "0 to 3; on TPUs 3" },
-  [LS_SPACE_DP_KIND] = { "dp_kind", "auto, fsdp2; on TPUs xla-fsdp" },
-  [LS_SPACE_RECOMPUTE] = { "recompute", "none, selective, full" },
-  [LS_SPACE_TP_OVERLAP] = { "tp_overlap", "false, true" },
-};
+/* Those with a range of their own, which is that of sweep/space.c, by LsSpaceAxis. */
+static const char *const own_axes[]
+    = { "gpus", "global_batch", "tp", "pp",   "cp",      "ep",        "micro_batch",
+        "vpp",  "schedule",     "sp", "zero", "dp_kind", "recompute", "tp_overlap" };
+G_STATIC_ASSERT (G_N_ELEMENTS (own_axes) == LS_N_SPACE_AXES);
 
 /* All of them. */
 typedef struct {
@@ -41,7 +24,7 @@ static bool
 is_own_axis (const LsField *f)
 {
   for (int a = 0; a < LS_N_SPACE_AXES; a++)
-    if (strcmp (f->key, axes[a].key) == 0)
+    if (strcmp (f->key, own_axes[a]) == 0)
       return true;
   return false;
 }
@@ -54,7 +37,7 @@ all_axes (void)
   if (!ls_once_enter (&is_made))
     return &all;
   for (; all.n < LS_N_SPACE_AXES; all.n++)
-    all.field[all.n] = ls_field_find (ls_strategy_fields, axes[all.n].key);
+    all.field[all.n] = ls_field_find (ls_strategy_fields, own_axes[all.n]);
   for (const LsField *f = ls_strategy_fields; f->key; f++)
     if (!f->file_only && strcmp (f->key, "dp") != 0 && !is_own_axis (f)) {
       g_assert (all.n < LS_MAX_SPACE_AXES);
@@ -147,11 +130,12 @@ ls_ranges_fields (void)
       .fields = elements[a],
       .element_size = sizeof blank,
       .blank = &blank,
-      .default_text = a < LS_N_SPACE_AXES ? axes[a].default_text : "that of the job",
+      .default_text = a < LS_N_SPACE_AXES ? NULL : "that of the job",
       .meaning = ls_field_meaning (f),
       .items = f->kind == LS_FIELD_UINT ? doublings_of : NULL,
     };
   }
+  fields[N_HEADER + ls_space_n_axes ()].table = "ranges";
   elements[LS_SPACE_ZERO][0].parse = parse_stage;
   elements[LS_SPACE_ZERO][0].expected = "a stage from 0 to 3";
   ls_once_leave (&is_made);
@@ -183,12 +167,10 @@ ls_ranges_check_lists (const LsJsonDoc *doc, const cJSON *object, LsDiagList *di
   bool ok = true;
   for (guint a = 0; a < ls_space_n_axes (); a++) {
     const cJSON *list = cJSON_GetObjectItemCaseSensitive (object, ls_space_axis_name ((LsSpaceAxis) a));
-    if (cJSON_IsArray (list) && !list->child) {
-      ls_json_doc_diag (doc, list, LS_JSON_AT_VALUE, diags,
-                        "leave the key out for the range that it has by itself",
-                        "expected at least one value; got an empty list");
-      ok = false;
-    }
+    if (cJSON_IsArray (list) && !list->child)
+      ok = ls_json_doc_diag (doc, list, LS_JSON_AT_VALUE, diags,
+                             "leave the key out for the range that it has by itself",
+                             "expected at least one value; got an empty list");
     for (const cJSON *c = list && a == LS_SPACE_SCHEDULE ? list->child : NULL; c; c = c->next)
       ok = (!cJSON_IsString (c) || check_schedule (doc, c, diags)) && ok;
   }

@@ -241,10 +241,9 @@ check_conditions (const LsJsonDoc *doc, const char *list, const char *besides, L
       if (ls_field_find (ls_model_fields, key) || ls_field_find (ls_strategy_fields, key)
           || g_strcmp0 (key, besides) == 0)
         continue;
-      ls_json_doc_diag (doc, condition, LS_JSON_AT_KEY, diags, NULL,
-                        "expected a key of a model or a strategy%s%s", besides ? ", or " : "",
-                        besides ? besides : "");
-      ok = false;
+      ok = ls_json_doc_diag (doc, condition, LS_JSON_AT_KEY, diags, NULL,
+                             "expected a key of a model or a strategy%s%s", besides ? ", or " : "",
+                             besides ? besides : "");
     }
   }
   return ok;

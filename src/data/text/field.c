@@ -67,45 +67,60 @@ ls_field_find_value (const LsField *fields, const char *key)
 
 GResource *keys_get_resource (void); /* of keys.gresource.xml */
 
+/* Texts within the file's, which stays. */
 typedef struct {
-  char *usual, *meaning; /* usual: without the key; NULL: nothing is said */
+  const char *usual, *meaning; /* usual: without the key; NULL: nothing is said */
+  char *end;                   /* of meaning */
 } KeyText;
 
-/* A line of a table. last: of the line before, which it may go on with. */
-static KeyText *
-read_key_line (GHashTable *all, const char *table, const char *line, KeyText *last)
+/* A line of what a key means, behind those before it. */
+static void
+add_meaning (KeyText *key, char *line)
 {
-  if (*line == ' ') {
-    char *before = last->meaning;
-    last->meaning = before ? g_strconcat (before, line + 1, NULL) : g_strdup (line + 2);
-    g_free (before);
-    return last;
+  if (!key->meaning) {
+    key->meaning = line;
+    key->end = line + strlen (line);
+    return;
   }
-  const char *end = strstr (line, " = ");
-  KeyText *text = g_new0 (KeyText, 1);
-  text->usual = end ? g_strdup (end + strlen (" = ")) : NULL;
-  g_hash_table_insert (
-      all, g_strdup_printf ("%s/%.*s", table, end ? (int) (end - line) : (int) strlen (line), line), text);
-  return text;
+  *key->end = ' ';
+  memmove (key->end + 1, line, strlen (line) + 1);
+  key->end += 1 + strlen (key->end + 1);
 }
 
-/* "TABLE/KEY" to KeyText. */
+static KeyText *
+add_key (GHashTable *all, const char *table, char *line)
+{
+  char *usual = strstr (line, " = ");
+  KeyText *key = g_new0 (KeyText, 1);
+  if (usual)
+    *usual = '\0';
+  key->usual = usual ? usual + strlen (" = ") : NULL;
+  g_hash_table_insert (all, g_strconcat (table, "/", line, NULL), key);
+  return key;
+}
+
+/* "TABLE/KEY" to KeyText; it and the text stay. */
 static GHashTable *
-read_keys (void)
+read_keys (char **ret_text)
 {
   g_autoptr (GBytes) bytes = g_resource_lookup_data (keys_get_resource (), "/lockstep/data/keys.txt",
                                                      G_RESOURCE_LOOKUP_FLAGS_NONE, NULL);
   g_assert (bytes);
-  g_autofree char *text = g_strndup (g_bytes_get_data (bytes, NULL), g_bytes_get_size (bytes));
-  g_auto (GStrv) lines = g_strsplit (text, "\n", -1);
+  *ret_text = g_strndup (g_bytes_get_data (bytes, NULL), g_bytes_get_size (bytes));
   GHashTable *all = g_hash_table_new (g_str_hash, g_str_equal);
   const char *table = NULL;
-  KeyText *last = NULL;
-  for (char **line = lines; *line; line++)
-    if (**line == '@')
-      table = *line + 1;
-    else if (**line && **line != '#')
-      last = read_key_line (all, table, *line, last);
+  KeyText *key = NULL;
+  for (char *line = *ret_text, *next; line; line = next) {
+    next = strchr (line, '\n');
+    if (next)
+      *next++ = '\0';
+    if (*line == '@')
+      table = line + 1;
+    else if (*line == ' ')
+      add_meaning (key, line + strlen ("  "));
+    else if (*line && *line != '#')
+      key = add_key (all, table, line);
+  }
   return all;
 }
 
@@ -114,6 +129,7 @@ static const KeyText *
 text_of_key (const LsField *f)
 {
   static GHashTable *all;
+  static char *all_text;
   static gsize is_made;
   const LsField *end = f;
   while (end->key)
@@ -121,7 +137,7 @@ text_of_key (const LsField *f)
   if (!end->table)
     return NULL;
   if (ls_once_enter (&is_made)) {
-    all = read_keys ();
+    all = read_keys (&all_text);
     ls_once_leave (&is_made);
   }
   g_autofree char *path = g_strconcat (end->table, "/", f->key, NULL);
@@ -178,8 +194,7 @@ complain (const FieldReading *r, const LsField *f, const cJSON *node)
       : cJSON_IsString (node) ? node->valuestring
                               : "";
   g_autofree char *hint = ls_field_value_hint (f, text);
-  ls_json_doc_diag (r->doc, node, LS_JSON_AT_VALUE, r->diags, hint, "%s", message);
-  return false;
+  return ls_json_doc_diag (r->doc, node, LS_JSON_AT_VALUE, r->diags, hint, "%s", message);
 }
 
 static bool
@@ -384,9 +399,8 @@ check_required (const FieldReading *r, const LsField *fields, const cJSON *objec
     if (!f->required || is_own || !is_absent (r, cJSON_GetObjectItemCaseSensitive (object, f->key)))
       continue;
     const char *meaning = ls_field_meaning (f);
-    ls_json_doc_diag (r->doc, object, LS_JSON_AT_VALUE, r->diags, NULL, "missing key \"%s\"%s%s%s", f->key,
-                      meaning ? " (" : "", meaning ? meaning : "", meaning ? ")" : "");
-    ok = false;
+    ok = ls_json_doc_diag (r->doc, object, LS_JSON_AT_VALUE, r->diags, NULL, "missing key \"%s\"%s%s%s",
+                           f->key, meaning ? " (" : "", meaning ? meaning : "", meaning ? ")" : "");
   }
   return ok;
 }
@@ -423,24 +437,19 @@ check_schema (const char *kind, const LsJsonDoc *doc, LsDiagList *diags)
 {
   const cJSON *root = ls_json_doc_root (doc);
   g_autofree char *expected = g_strdup_printf ("lockstep.%s/1", kind);
-  if (!cJSON_IsObject (root)) {
-    g_autofree char *got = ls_json_describe (root);
-    ls_json_doc_diag (doc, root, LS_JSON_AT_VALUE, diags, NULL, "expected an object; got %s", got);
-    return false;
-  }
+  if (!cJSON_IsObject (root))
+    return ls_json_doc_unexpected (doc, root, diags, "an object");
   const cJSON *schema = cJSON_GetObjectItemCaseSensitive (root, "schema");
   if (!schema && ls_json_doc_is_given (doc))
     return true;
-  if (!schema) {
-    ls_json_doc_diag (doc, root, LS_JSON_AT_VALUE, diags, NULL,
-                      "missing key \"schema\"; expected \"schema\": \"%s\"", expected);
-    return false;
-  }
+  if (!schema)
+    return ls_json_doc_diag (doc, root, LS_JSON_AT_VALUE, diags, NULL,
+                             "missing key \"schema\"; expected \"schema\": \"%s\"", expected);
   if (cJSON_IsString (schema) && strcmp (schema->valuestring, expected) == 0)
     return true;
   g_autofree char *got = ls_json_describe (schema);
-  ls_json_doc_diag (doc, schema, LS_JSON_AT_VALUE, diags, NULL, "expected \"%s\"; got %s", expected, got);
-  return false;
+  return ls_json_doc_diag (doc, schema, LS_JSON_AT_VALUE, diags, NULL, "expected \"%s\"; got %s", expected,
+                           got);
 }
 
 static bool
@@ -451,9 +460,9 @@ check_name (const LsJsonDoc *doc, LsDiagList *diags)
   if (ls_json_doc_is_given (doc) || !cJSON_IsString (name) || strcmp (name->valuestring, stem) == 0)
     return true; /* or reported already */
   g_autofree char *got = ls_json_describe (name);
-  ls_json_doc_diag (doc, name, LS_JSON_AT_VALUE, diags, "a file is found by its name; both must say the same",
-                    "expected \"%s\" as in the name of the file; got %s", stem, got);
-  return false;
+  return ls_json_doc_diag (doc, name, LS_JSON_AT_VALUE, diags,
+                           "a file is found by its name; both must say the same",
+                           "expected \"%s\" as in the name of the file; got %s", stem, got);
 }
 
 /* What JSON in place of a file need not say of itself. */

@@ -180,9 +180,6 @@ bool ls_enum_is_first (const LsEnumName *names, const LsEnumName *name);
 /* Stores a copy of a list. */
 void ls_field_value_set_list (const LsField *f, void *target, const uint32_t *values, uint32_t n);
 
-/* Whether the value lies in the field's range. */
-bool ls_field_value_in_range (const LsField *f, double value);
-
 /* The field's own limit, or that of its type. */
 double ls_field_value_max (const LsField *f);
 

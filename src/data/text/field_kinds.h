@@ -66,8 +66,6 @@ typedef struct {
 } FieldKind;
 
 const FieldKind *field_kind (const LsField *f);
-size_t field_size (const LsField *f); /* in memory, of what is compared with a blank; else 0 */
-double field_number (const LsField *f, const void *place);
 void field_clear_loaded (const LsField *f, void *target); /* of what has load */
 
 FieldRead field_read_object, field_read_list, field_read_row, field_read_array, field_read_settings,

@@ -9,6 +9,15 @@
 
 #define MAX_EXACT 9007199254740991.0 /* 2^53 - 1: below it every integer is a double of its own */
 
+const char *
+ls_enum_name (const LsEnumName *names, int value)
+{
+  for (; names->name; names++)
+    if (names->value == value)
+      return names->name;
+  return NULL;
+}
+
 /* --- ranges ------------------------------------------------------------------- */
 
 double
@@ -18,8 +27,9 @@ ls_field_value_max (const LsField *f)
   return max > 0 ? max : INFINITY;
 }
 
-bool
-ls_field_value_in_range (const LsField *f, double value)
+/* Whether it lies in the field's range. */
+static bool
+in_range (const LsField *f, double value)
 {
   return (f->above ? value > f->min : value >= f->min) && value <= ls_field_value_max (f);
 }
@@ -91,7 +101,7 @@ read_power (const LsField *f, const char *text, guint64 *ret)
   if (value < 0 || *end != '\0' || value > ls_field_value_max (f) || value != floor (value))
     return false;
   *ret = (guint64) value;
-  return ls_field_value_in_range (f, value);
+  return in_range (f, value);
 }
 
 static bool
@@ -99,7 +109,7 @@ parse_whole (const LsField *f, const char *text, FieldNumber *ret, const char **
 {
   guint64 value = 0;
   bool is_whole = ls_parse_count (text, &value, NULL) && value <= (guint64) ls_field_value_max (f)
-      && ls_field_value_in_range (f, (double) value);
+      && in_range (f, (double) value);
   ret->whole = value;
   return is_whole || read_power (f, text, &ret->whole);
 }
@@ -138,7 +148,7 @@ parse_quantity (const LsField *f, const char *text, FieldNumber *ret, const char
   return ok;
 }
 
-double
+static double
 field_number (const LsField *f, const void *place)
 {
   switch (field_kind (f)->memory) {
@@ -155,11 +165,22 @@ field_number (const LsField *f, const void *place)
   }
 }
 
+/* In memory, of what is compared with a blank; else 0. */
+static size_t
+field_size (const LsField *f)
+{
+  static const size_t sizes[] = {
+    [FIELD_FLAG] = sizeof (bool),      [FIELD_CHOICE] = sizeof (int),    [FIELD_COUNT] = sizeof (uint32_t),
+    [FIELD_WHOLE] = sizeof (uint64_t), [FIELD_MOMENT] = sizeof (LsTime), [FIELD_REAL] = sizeof (double)
+  };
+  return sizes[field_kind (f)->memory];
+}
+
 static bool
 set_number (const LsField *f, void *target, const char *text)
 {
   FieldNumber n;
-  if (!field_kind (f)->parse (f, text, &n, NULL) || !ls_field_value_in_range (f, field_number (f, &n)))
+  if (!field_kind (f)->parse (f, text, &n, NULL) || !in_range (f, field_number (f, &n)))
     return false;
   memcpy ((char *) target + f->offset, &n, field_size (f));
   return true;
@@ -246,7 +267,7 @@ append_run (const LsField *f, GArray *values, char *text)
   if (times)
     *times = '\0';
   FieldNumber value;
-  if (!parse_count (f, text, &value, NULL) || !ls_field_value_in_range (f, value.count)
+  if (!parse_count (f, text, &value, NULL) || !in_range (f, value.count)
       || n > MAX_RUNS - MIN (values->len, MAX_RUNS))
     return false;
   for (guint64 i = 0; i < n; i++)
@@ -339,7 +360,7 @@ is_written (const LsField *f, const void *target, const void *blank)
   const FieldKind *k = field_kind (f);
   const void *place = inside (target, f);
   size_t size = field_size (f);
-  if (!k->write || (k->parse && !ls_field_value_in_range (f, field_number (f, place))))
+  if (!k->write || (k->parse && !in_range (f, field_number (f, place))))
     return false;
   if (blank && !f->required && size > 0 && memcmp (place, inside (blank, f), size) == 0)
     return false;
@@ -581,16 +602,6 @@ field_kind (const LsField *f)
   return &kinds[f->kind];
 }
 
-size_t
-field_size (const LsField *f)
-{
-  static const size_t sizes[] = {
-    [FIELD_FLAG] = sizeof (bool),      [FIELD_CHOICE] = sizeof (int),    [FIELD_COUNT] = sizeof (uint32_t),
-    [FIELD_WHOLE] = sizeof (uint64_t), [FIELD_MOMENT] = sizeof (LsTime), [FIELD_REAL] = sizeof (double)
-  };
-  return sizes[field_kind (f)->memory];
-}
-
 bool
 ls_field_value_set (const LsField *f, void *target, const char *text)
 {
@@ -614,15 +625,6 @@ expected_kind (const LsField *f, LsFieldOrigin origin)
   if (!expected && k->parse)
     k->parse (f, "", &none, &expected);
   return expected ? expected : "an object";
-}
-
-const char *
-ls_enum_name (const LsEnumName *names, int value)
-{
-  for (; names->name; names++)
-    if (names->value == value)
-      return names->name;
-  return NULL;
 }
 
 int

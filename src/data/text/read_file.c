@@ -125,7 +125,9 @@ input_new (FILE *file)
   struct stat info;
   in->n_size = fstat (fileno (file), &info) == 0 && S_ISREG (info.st_mode) ? (uint64_t) info.st_size : 0;
   in->file = gzdopen (fcntl (fileno (file), F_DUPFD_CLOEXEC, 0), "rb");
-  if (!in->file)
+  if (in->file)
+    gzbuffer (in->file, PIECE / 2); /* a piece goes straight to who asked for it */
+  else
     in->trouble = g_strdup ("zlib cannot begin to read");
   fclose (file);
   return in;

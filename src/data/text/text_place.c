@@ -15,13 +15,6 @@ ls_text_advance (const char *text, size_t n, int *line, int *col)
   }
 }
 
-void
-ls_text_place (const char *text, size_t offset, int *ret_line, int *ret_col)
-{
-  *ret_line = *ret_col = 1;
-  ls_text_advance (text, offset, ret_line, ret_col);
-}
-
 static char *
 line_around (const char *text, size_t offset)
 {
@@ -35,8 +28,8 @@ void
 ls_text_diag (LsErrorCode code, const char *name, const char *text, size_t offset, LsDiagList *diags,
               const char *pointer, const char *hint, const char *message)
 {
-  int line, col;
-  ls_text_place (text, offset, &line, &col);
+  int line = 1, col = 1;
+  ls_text_advance (text, offset, &line, &col);
   g_autofree char *source_line = line_around (text, offset);
   ls_diag_add (diags, code, name, line, col, pointer, source_line, hint, "%s", message);
 }

@@ -7,9 +7,7 @@
 
 #include "base/diag.h"
 
-/* 1-based line and column (in code points) of a byte. */
-void ls_text_place (const char *text, size_t offset, int *ret_line, int *ret_col);
-/* The same of a byte n behind one whose place is given, in place: many places cost one walk. */
+/* Moves a 1-based line and column (in code points) n bytes on: many places cost one walk. */
 void ls_text_advance (const char *text, size_t n, int *line, int *col);
 
 /* Appends a diagnostic that shows the line of a byte. text: NUL-terminated; name: of the file; pointer and
