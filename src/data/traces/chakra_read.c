@@ -190,20 +190,6 @@ take_role (RankReading *x)
   x->program = (TraceRole) { 0 };
 }
 
-/* Ranks with the same program have one role: the one that they name, else the next. */
-static void
-finish_rank (RankReading *x)
-{
-  ChakraReading *all = x->all;
-  if (x->is.role != LS_TRACE_ABSENT) {
-    take_role (x);
-  } else {
-    x->is.role = chakra_place (all, all->programs, ls_trace_role_fields, all->file.roles, &x->program);
-    x->program = (TraceRole) { 0 };
-  }
-  g_array_append_val (all->file.ranks, x->is);
-}
-
 /* --- a file ---------------------------------------------------------------------------------- */
 
 static bool
@@ -252,8 +238,16 @@ read_rank (ChakraReading *all, uint32_t rank, const GByteArray *file)
   RankReading x = rank_reading (all, rank);
   x.is.gpu = rank;
   chakra_nodes_init (&x);
-  if (read_messages (&x, file) && chakra_end_instance (&x) && chakra_check_size (&x, 0))
-    finish_rank (&x);
+  if (read_messages (&x, file) && chakra_end_instance (&x) && chakra_check_size (&x, 0)) {
+    /* ranks with the same program have one role: the one that they name, else the next */
+    if (x.is.role != LS_TRACE_ABSENT) {
+      take_role (&x);
+    } else {
+      x.is.role = chakra_place (all, all->programs, ls_trace_role_fields, all->file.roles, &x.program);
+      x.program = (TraceRole) { 0 };
+    }
+    g_array_append_val (all->file.ranks, x.is);
+  }
   chakra_nodes_clear (&x);
   return x.ok;
 }
