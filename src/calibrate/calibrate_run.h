@@ -7,7 +7,7 @@
 #include "cluster/cluster.h"
 #include "cluster/gpu.h"
 #include "compute/measured.h"
-#include "data/measured/read_profile.h"
+#include "data/measured/read_kernels.h"
 #include "job/hardware.h"
 #include "network/nccl/nccl.h"
 
