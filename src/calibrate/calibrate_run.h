@@ -50,6 +50,7 @@ void ls_calibrate_slots (LsCalibrateRun *run);
  *
  * The products of a layer, against the sum of their times alone, are the calibration's `sustained`
  * (calibrate_entries.c). What has no place in the simulator is said to be unused, by name. */
+
 /* What facts are held against, and where they go. Borrows all. */
 typedef struct {
   const LsProfile *profile;
