@@ -526,11 +526,7 @@ static void
 write_launch (Writing *w, const Line *l)
 {
   const cJSON *kind = kind_of (w, l->row);
-  LsCapturedLaunch launch = { .work = l->what == 'p' ? LS_CAPTURED_PRODUCT
-                                  : l->what == 'd'   ? LS_CAPTURED_PLAN
-                                  : l->what == 'f'   ? LS_CAPTURED_FILL
-                                  : l->what == 'c'   ? LS_CAPTURED_MOVE
-                                                     : LS_CAPTURED_KERNEL,
+  LsCapturedLaunch launch = { .work = (LsCapturedWork) l->what,
                               .op = operator_of (w, l->row),
                               .inputs = cJSON_GetObjectItemCaseSensitive (kind, "inputs"),
                               .outputs = cJSON_GetObjectItemCaseSensitive (kind, "outputs"),
