@@ -1,4 +1,6 @@
-#include "validate/scores.h"
+/* validate/scores.c — predictions next to measurements: what a calculator says, refusals, residuals and how
+ * well they serve, and what is left without a mechanism. */
+#include "validate/validate.h"
 
 #include <math.h>
 #include <stdbool.h>

@@ -10,7 +10,6 @@
 #include "job/job_cases.h"
 #include "job/job_interval.h"
 #include "job/softwares.h"
-#include "validate/scores.h"
 
 #define GIB 1073741824.0
 

@@ -8,7 +8,7 @@
 #include "calibrate/calibrate_runs.h"
 #include "calibrate/fit_report.h"
 #include "data/text/json_out.h"
-#include "validate/scores.h"
+#include "validate/validate.h"
 
 /* What the simulator assumes of a machine beside what was measured there, with a verdict on each: they agree
  * within a tenth, or how far apart they are. "" of none. */
