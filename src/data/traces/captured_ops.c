@@ -619,7 +619,7 @@ write_collective (Writing *w, const Message *m, const char *coll, uint64_t bytes
   op->slot = g->slot;
   op->dtype = (int) m->dtype;
   op->bytes = MAX (bytes, 1);
-  if (!ls_trace_op_set (op, "coll", coll))
+  if (!ls_field_value_set (ls_field_find (ls_trace_op_fields, "coll"), op, coll))
     return false;
   if (op->coll == LS_COLL_ALL_TO_ALL)
     note_exchange (w, g, op->bytes);

@@ -477,26 +477,21 @@ load_given (uint32_t rank, gconstpointer files, LsDiagList *diags)
 }
 
 LsTrace *
-ls_chakra_parse (const char *name, const GPtrArray *files, const char *groups, LsDiagList *diags)
+ls_chakra_parse (const char *name, const GPtrArray *files, const char *groups, const char *manifest,
+                 LsDiagList *diags)
 {
-  const Source source = { name, files->len, load_given, files, groups, NULL };
-  return parse (&source, 0, diags);
-}
-
-LsTrace *
-ls_chakra_parse_roles (const char *name, const GPtrArray *files, const char *manifest, LsDiagList *diags)
-{
-  uint32_t n_ranks;
-  g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (manifest, strlen (manifest), CHAKRA_MANIFEST, diags);
-  if (!doc || !check_manifest (doc, &n_ranks, diags))
+  Source source = { name, files->len, load_given, files, groups, NULL };
+  g_autoptr (LsJsonDoc) doc
+      = manifest ? ls_json_doc_parse (manifest, strlen (manifest), CHAKRA_MANIFEST, diags) : NULL;
+  if (manifest && (!doc || !check_manifest (doc, &source.n_ranks, diags)))
     return NULL;
-  guint n_roles = (guint) cJSON_GetArraySize (list_of (doc, "roles"));
-  if (n_roles != files->len) {
+  guint n_files = doc ? (guint) cJSON_GetArraySize (list_of (doc, "roles")) : files->len;
+  if (n_files != files->len) {
     ls_diag_add (diags, LS_ERROR_INPUT, name, 0, 0, NULL, NULL, NULL,
-                 "expected the files of %u roles; got %u", n_roles, files->len);
+                 "expected the files of %u roles; got %u", n_files, files->len);
     return NULL;
   }
-  const Source source = { name, n_ranks, load_given, files, NULL, doc };
+  source.manifest = doc;
   return parse (&source, 0, diags);
 }
 

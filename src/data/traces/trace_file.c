@@ -366,15 +366,6 @@ ls_trace_file_new (const char *path)
                        .roles = g_array_new (FALSE, FALSE, sizeof (TraceRole)) };
 }
 
-bool
-ls_trace_op_set (TraceOp *op, const char *key, const char *text)
-{
-  const LsField *f = ls_trace_op_fields;
-  while (strcmp (f->key, key) != 0)
-    f++;
-  return ls_field_value_set (f, op, text);
-}
-
 /* --- what an op is if the file does not say ---------------------------------------- */
 
 LsStream
