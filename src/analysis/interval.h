@@ -337,7 +337,7 @@ typedef struct {
 } LsScore;
 
 /* What a calculator that knows one MFU says; from which runs it knows it is in
- * validate/scores.h. */
+ * validate/validate.h. */
 typedef enum { LS_BASELINE_OWN, LS_BASELINE_OTHERS, LS_N_BASELINES } LsBaseline;
 
 typedef struct {

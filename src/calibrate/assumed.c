@@ -123,22 +123,11 @@ compare_copy (const LsAssumed *a, const char *name, const char *what, const LsLi
   needs_cluster (a);
 }
 
-/* A link is as fast one way as the other: both copies make its rate, the slower one where they differ. */
-static const char *
-slower_way (const LsAssumed *a)
-{
-  const LsProfileFact *in = ls_profile_fact (a->profile, "copies", "copy-host-to-device"),
-                      *out = ls_profile_fact (a->profile, "copies", "copy-device-to-host");
-  bool is_in = in && (!out || in->bytes / in->time_s <= out->bytes / out->time_s);
-  return is_in ? "copy-host-to-device" : "copy-device-to-host";
-}
-
 /* Bytes are those of both. A link is as fast both ways, as fast as the slower way: what is left of that. */
 static void
-compare_both_ways (const LsAssumed *a, const char *slower)
+compare_both_ways (const LsAssumed *a, const LsProfileFact *one)
 {
-  const LsProfileFact *both = ls_profile_fact (a->profile, "copies", "copy-both-ways"),
-                      *one = ls_profile_fact (a->profile, "copies", slower);
+  const LsProfileFact *both = ls_profile_fact (a->profile, "copies", "copy-both-ways");
   if (!both)
     return;
   if (!one || both->bytes != 2 * one->bytes) {
@@ -152,6 +141,7 @@ compare_both_ways (const LsAssumed *a, const char *slower)
        "share of the rate of the slower way", put (a, "copy_duplex", "copies", "copy-both-ways"));
 }
 
+/* A link is as fast one way as the other: both copies make its rate, the slower one where they differ. */
 static void
 compare_host_copies (const LsAssumed *a)
 {
@@ -161,14 +151,15 @@ compare_host_copies (const LsAssumed *a)
   const LsLinkSpec *link = s ? (is_c2c ? &s->server.c2c : &s->server.pcie) : NULL;
   const char *key = is_c2c                     ? "node.cpu.c2c"
       : s && ls_cluster_traits (s)->has_counts ? "node.pcie.link"
-                                               : NULL,
-             *way = slower_way (a);
-  bool is_in = strcmp (way, "copy-host-to-device") == 0;
+                                               : NULL;
+  const LsProfileFact *in = ls_profile_fact (a->profile, "copies", "copy-host-to-device"),
+                      *out = ls_profile_fact (a->profile, "copies", "copy-device-to-host");
+  bool is_in = in && (!out || in->bytes / in->time_s <= out->bytes / out->time_s);
   compare_copy (a, "copy-host-to-device", "copy, host to device", link, 1, is_in ? key : NULL,
                 key ? other_way : NULL);
   compare_copy (a, "copy-device-to-host", "copy, device to host", link, 1, is_in ? NULL : key,
                 key ? other_way : NULL);
-  compare_both_ways (a, way);
+  compare_both_ways (a, is_in ? in : out);
 }
 
 /* Bytes are those of the tensor: the memory reads and writes each. */

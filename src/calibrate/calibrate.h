@@ -1,6 +1,6 @@
 /* calibrate/calibrate.h — a calibration of a GPU made from measured kernels.
  *
- * Files of data/measured/read_profile.h are read and checked, their kernels sorted into the entries of
+ * Files of data/measured/read_kernels.h are read and checked, their kernels sorted into the entries of
  * a calibration (compute/measured.h), and each entry fitted (calibrate_fit.h) to the families
  * that are not held out. How many coefficients are free goes with the number of kernels:
  * half of it at most, the most telling first. What cannot be told keeps its

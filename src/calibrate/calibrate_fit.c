@@ -159,20 +159,6 @@ ls_fit_round (double value, int digits)
   return g_ascii_strtod (text, NULL);
 }
 
-/* Four digits; times to 10 ns, as the files spell them. */
-static void
-round_fit (LsKindFit *fit)
-{
-  for (size_t i = 0; i < N_COEFFICIENTS; i++) {
-    const Coefficient *c = &coefficients[i];
-    LsTime *t = (LsTime *) ((char *) fit + c->offset);
-    if (c->is_time)
-      *t = (*t + 5 * LS_NS) / (10 * LS_NS) * (10 * LS_NS);
-    else
-      ls_number_set (fit, c->offset, false, ls_fit_round (ls_number_get (fit, c->offset, false), 4));
-  }
-}
-
 void
 ls_fit_reach (LsKindFit *fit, const GArray *samples)
 {
@@ -209,7 +195,14 @@ ls_fit_solve (LsKindFit *fit, guint free_mask, const LsGpu *gpu, const GArray *s
     if (free_mask & coefficients[i].free)
       p.free[p.n_free++] = &coefficients[i];
   *fit = minimise (&p);
-  round_fit (fit);
+  for (size_t i = 0; i < N_COEFFICIENTS; i++) { /* four digits; times to 10 ns, as the files spell them */
+    const Coefficient *c = &coefficients[i];
+    LsTime *t = (LsTime *) ((char *) fit + c->offset);
+    if (c->is_time)
+      *t = (*t + 5 * LS_NS) / (10 * LS_NS) * (10 * LS_NS);
+    else
+      ls_number_set (fit, c->offset, false, ls_fit_round (ls_number_get (fit, c->offset, false), 4));
+  }
   fit->is_fitted = true;
   fit->min_work = INFINITY;
   fit->max_work = 0;

@@ -441,17 +441,6 @@ add_file (LsCalibrateNccl *run, const char *path, const LsCollKind *asked, LsDia
     g_ptr_array_add (run->tests, g_ptr_array_steal_index (runs, 0));
 }
 
-/* If the rule holds all of them out, none is. */
-static void
-hold_out (LsCalibrateNccl *run)
-{
-  bool all = true;
-  for (guint i = 0; i < run->curves->len; i++)
-    all = all && ((const LsNcclCurve *) run->curves->pdata[i])->held_out;
-  for (guint i = 0; all && i < run->curves->len; i++)
-    ((LsNcclCurve *) run->curves->pdata[i])->held_out = false;
-}
-
 /* Cluster and files, into curves. Errors as of ls_calibrate_nccl_new(). */
 static gboolean
 calibrate_nccl_load (LsCalibrateNccl *run, const LsCalibrateNcclSpec *spec, GError **error)
@@ -472,7 +461,11 @@ calibrate_nccl_load (LsCalibrateNccl *run, const LsCalibrateNcclSpec *spec, GErr
   run->base = ls_data_load (LS_DATA_CALIBRATIONS, name, diags);
   for (const char *const *file = spec->files; *file; file++)
     add_file (run, *file, spec->op ? &asked : NULL, diags);
-  hold_out (run);
+  bool all = true; /* if the rule holds all of them out, none is */
+  for (guint i = 0; i < run->curves->len; i++)
+    all = all && ((const LsNcclCurve *) run->curves->pdata[i])->held_out;
+  for (guint i = 0; all && i < run->curves->len; i++)
+    ((LsNcclCurve *) run->curves->pdata[i])->held_out = false;
   return ls_diag_list_to_error (diags, error);
 }
 

@@ -1,8 +1,8 @@
 /* calibrate/calibrate_nccl.h — an NCCL file fitted to runs of nccl-tests on one cluster.
  *
- * Each file of data/measured/read_nccl_tests.h is a curve (files of one operation and number of GPUs
- * are one curve). The figures start from the NCCL file of the cluster's GPU; fitted
- * are those that the curves show, in this order:
+ * Each file of data/measured/read_nccl_tests.h is a curve (files of one operation and number of GPUs are one
+ * curve). The figures start from the NCCL file of the cluster's GPU; fitted are those that the curves show,
+ * in this order:
  *
  *   base_all_reduce                a collective (one base for all of them; the others follow)
  *   ring_bus_intra                 a ring inside a node
@@ -17,9 +17,9 @@
  *   base_nvls                      as nvls_bus
  *   self_copy                      an all-to-all
  *
- * and of these at most half as many as there are points, and only those that the points can tell:
- * sizes of 1 to 16 KiB tell no bandwidth. What the curves show and is not fitted
- * stays, and is named with the reason; what they do not show stays, with its source.
+ * and of these at most half as many as there are points, and only those that the points can tell: sizes of 1
+ * to 16 KiB tell no bandwidth. What the curves show and is not fitted stays, and is named with the reason;
+ * what they do not show stays, with its source.
  *
  * Rates are efficiencies of a link (network/nccl/nccl.h). Fitted are those of the cluster's own links;
  * the file has them carried to the links that it names in measured_on, which stay those of the file that it

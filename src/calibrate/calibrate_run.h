@@ -7,7 +7,7 @@
 #include "cluster/cluster.h"
 #include "cluster/gpu.h"
 #include "compute/measured.h"
-#include "data/measured/read_profile.h"
+#include "data/measured/read_kernels.h"
 #include "job/hardware.h"
 #include "network/nccl/nccl.h"
 
@@ -50,6 +50,7 @@ void ls_calibrate_slots (LsCalibrateRun *run);
  *
  * The products of a layer, against the sum of their times alone, are the calibration's `sustained`
  * (calibrate_entries.c). What has no place in the simulator is said to be unused, by name. */
+
 /* What facts are held against, and where they go. Borrows all. */
 typedef struct {
   const LsProfile *profile;

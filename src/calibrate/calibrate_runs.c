@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "analysis/interval.h"
 #include "base/diag.h"
 #include "base/order.h"
 #include "base/parallel.h"
@@ -136,7 +137,9 @@ ls_calibrate_runs_free (LsCalibrateRuns *run)
   g_array_unref (run->report.lines);
   g_array_unref (run->report.rows);
   g_array_unref (run->report.singular);
-  ls_runs_summary_clear (&run->report.left_out);
+  g_free (run->report.left_out.file);
+  g_free (run->report.left_out.architecture);
+  g_clear_pointer (&run->report.left_out.traits, g_array_unref); /* which frees its words */
   g_free (run->log_start);
   g_free (run->facts);
   g_free (run);
@@ -349,22 +352,32 @@ off (double log_ratio)
   return fabs (exp (log_ratio) - 1);
 }
 
+/* What the runs say of the next job on the cluster: how far off each was that was left out, and what they
+ * have. */
 static void
-sum_up (LsCalibrateRuns *run, const LsRunsFit *fit)
+sum_up (LsCalibrateRuns *run, const LsRunsFit *fit, const guint *jobs)
 {
   guint n = run->cases->len;
-  g_autofree LsSummedRun *list = g_new0 (LsSummedRun, n);
+  LsResidualGroup group = { .architecture = (char *) ls_hardware_architecture (run->hardware) };
+  g_autofree double *errors = g_new (double, n);
+  double lowest_mfu = INFINITY;
   for (guint i = 0; i < n; i++) {
-    double log_measured = log (((const LsCase *) run->cases->pdata[i])->measured_s);
-    list[i] = (LsSummedRun) { .log_measured = log_measured,
-                              .log_start = run->log_start[i],
-                              .log_fitted = log_measured + fit->after[i],
-                              .log_left_out = log_measured + fit->left_out[i],
-                              .mfu = run->facts[i].mfu,
-                              .traits = run->facts[i].traits };
+    ls_residual_group_add_traits (&group, &run->facts[i].traits);
+    errors[i] = -fit->left_out[i];
+    /* MFU goes as 1 / step */
+    lowest_mfu = fmin (lowest_mfu, run->facts[i].mfu * exp (fit->before[i] - fit->after[i]));
   }
-  ls_runs_summary (list, n, run->report.file, ls_hardware_architecture (run->hardware),
-                   &run->report.left_out);
+  run->report.left_out = (LsFittedRuns) {
+    .file = g_path_get_basename (run->report.file),
+    .architecture = g_strdup (group.architecture),
+    .traits = group.traits,
+    .lowest_mfu = lowest_mfu,
+    .gpus = group.figures[LS_ASPECT_GPUS - LS_N_WORD_ASPECTS],
+    .tp = group.figures[LS_ASPECT_TENSOR - LS_N_WORD_ASPECTS],
+    .params = group.figures[LS_ASPECT_PARAMS - LS_N_WORD_ASPECTS],
+    .fabric = group.figures[LS_ASPECT_FABRIC - LS_N_WORD_ASPECTS],
+  };
+  ls_own_runs_set_range (errors, jobs, n, &run->report.left_out);
 }
 
 static void
@@ -391,7 +404,7 @@ fill_lines (LsFittedReport *r, const LsRunsFit *fit, double call_time)
 }
 
 static void
-fill_report (LsCalibrateRuns *run, const LsRunsFit *fit)
+fill_report (LsCalibrateRuns *run, const LsRunsFit *fit, const guint *jobs)
 {
   LsFittedReport *r = &run->report;
   fill_lines (r, fit, ls_cluster_call_time (&run->hardware->spec));
@@ -411,7 +424,7 @@ fill_report (LsCalibrateRuns *run, const LsRunsFit *fit)
   if (fit->n_fitted == 0)
     r->error.after = NAN;
   else
-    sum_up (run, fit);
+    sum_up (run, fit, jobs);
 }
 
 static gboolean
@@ -420,10 +433,13 @@ fit_rows (LsCalibrateRuns *run, GError **error)
   guint n = run->cases->len;
   g_autofree double *log_measured = g_new (double, n);
   g_autofree guint *jobs = g_new (guint, n);
-  ls_runs_number_jobs (run->log_start, n, jobs);
   LsRunsParameter list[N_PARAMETERS];
-  for (guint i = 0; i < n; i++)
+  for (guint i = 0; i < n; i++) {
     log_measured[i] = log (((const LsCase *) g_ptr_array_index (run->cases, i))->measured_s);
+    jobs[i] = 0; /* the first run that the cluster as it is predicts alike: they are of one job */
+    while (run->log_start[jobs[i]] < run->log_start[i] || run->log_start[jobs[i]] > run->log_start[i])
+      jobs[i]++;
+  }
   for (guint j = 0; j < N_PARAMETERS; j++)
     list[j] = parameters[j].p;
   const LsRunsProblem problem = { list, N_PARAMETERS, n, log_measured, run->log_start, jobs, predict, run };
@@ -432,7 +448,7 @@ fit_rows (LsCalibrateRuns *run, GError **error)
     return ls_fail (error, LS_ERROR_FAILED,
                     "%s: a run cannot be simulated with other figures than the cluster's own",
                     run->report.file);
-  fill_report (run, &fit);
+  fill_report (run, &fit, jobs);
   ls_runs_fit_clear (&fit);
   return TRUE;
 }

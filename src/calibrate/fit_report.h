@@ -91,21 +91,4 @@ char *ls_fitted_to_json (const LsJsonDoc *base, const LsFittedReport *report, co
 /* Appends "mean absolute error: before 12.30 %, fitted 4.10 %, ..."; what is not known is left out. */
 void ls_fitted_error_print (const LsFittedError *error, GString *out);
 
-/* A run of those that say something of the next job on the cluster. Logarithms of seconds. */
-typedef struct {
-  double log_measured, log_start; /* predicted by the cluster as it is */
-  double log_fitted;              /* by the fit to all runs            */
-  double log_left_out;            /* by a fit without its job          */
-  double mfu;                     /* by the cluster as it is           */
-  LsTraits traits;
-} LsSummedRun;
-
-/* Runs that the cluster as it is predicts alike are of one job: jobs[i] is the first of them. */
-void ls_runs_number_jobs (const double *log_start, guint n, guint *ret_jobs);
-
-/* n > 0. Clear with ls_runs_summary_clear(). */
-void ls_runs_summary (const LsSummedRun *runs, guint n, const char *file, const char *architecture,
-                      LsFittedRuns *ret_summary);
-void ls_runs_summary_clear (LsFittedRuns *summary);
-
 #endif

@@ -11,7 +11,7 @@
 #include "data/jobs/read_ranges.h"
 #include "data/jobs/read_software.h"
 #include "data/machines/machines.h"
-#include "data/measured/read_profile.h"
+#include "data/measured/read_kernels.h"
 #include "data/traces/trace_file.h"
 #include "data/text/field.h"
 #include "data/traces/traces.h"

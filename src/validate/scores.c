@@ -1,4 +1,6 @@
-#include "validate/scores.h"
+/* validate/scores.c — predictions next to measurements: what a calculator says, refusals, residuals and how
+ * well they serve, and what is left without a mechanism. */
+#include "validate/validate.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -26,20 +28,6 @@ typedef struct {
   const char *family;
 } Lesson;
 
-/* Sorted by MFU. */
-static GArray *
-lessons_of (const LsScoreRow *rows, guint n)
-{
-  GArray *lessons = g_array_new (FALSE, FALSE, sizeof (Lesson));
-  for (guint i = 0; i < n; i++) {
-    Lesson lesson = { rows[i].ideal_s / rows[i].measured_s, i, rows[i].family };
-    if (!is_refused (&rows[i]) && isfinite (lesson.mfu))
-      g_array_append_val (lessons, lesson);
-  }
-  g_array_sort (lessons, ls_compare_doubles);
-  return lessons;
-}
-
 static bool
 teaches (const Lesson *lesson, guint row, const char *family, LsBaseline baseline)
 {
@@ -63,7 +51,13 @@ learn_mfu (const GArray *lessons, guint row, const char *family, LsBaseline base
 void
 ls_baseline (LsScoreRow *rows, guint n)
 {
-  g_autoptr (GArray) lessons = lessons_of (rows, n);
+  g_autoptr (GArray) lessons = g_array_new (FALSE, FALSE, sizeof (Lesson));
+  for (guint i = 0; i < n; i++) {
+    Lesson lesson = { rows[i].ideal_s / rows[i].measured_s, i, rows[i].family };
+    if (!is_refused (&rows[i]) && isfinite (lesson.mfu))
+      g_array_append_val (lessons, lesson);
+  }
+  g_array_sort (lessons, ls_compare_doubles);
   g_autofree double *room = g_new (double, lessons->len);
   for (guint i = 0; i < n; i++) {
     double own = learn_mfu (lessons, i, rows[i].family, LS_BASELINE_OWN, room);

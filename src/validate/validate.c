@@ -10,7 +10,6 @@
 #include "job/job_cases.h"
 #include "job/job_interval.h"
 #include "job/softwares.h"
-#include "validate/scores.h"
 
 #define GIB 1073741824.0
 
@@ -73,18 +72,6 @@ ls_validation_run_free (LsValidationRun *v)
   g_clear_pointer (&v->ignored, g_ptr_array_unref);
   g_strfreev (v->assume);
   g_free (v);
-}
-
-static LsValidationRun *
-validation_new (const LsRunOptions *options, bool ablate)
-{
-  LsValidationRun *v = g_new0 (LsValidationRun, 1);
-  v->chosen = g_ptr_array_new ();
-  v->hardware = g_hash_table_new_full (g_str_hash, g_str_equal, NULL, hardware_free);
-  v->distinct = g_ptr_array_new ();
-  v->options = options;
-  v->n_variants = ablate ? 1 + LS_N_ABLATIONS : 1;
-  return v;
 }
 
 static gboolean
@@ -409,7 +396,12 @@ ls_validate (const LsValidateSpec *spec, GError **error)
 {
   LsRunOptions options = *spec->options;
   options.no_spans = options.steady = true;
-  g_autoptr (LsValidationRun) v = validation_new (&options, spec->ablate);
+  g_autoptr (LsValidationRun) v = g_new0 (LsValidationRun, 1);
+  v->chosen = g_ptr_array_new ();
+  v->hardware = g_hash_table_new_full (g_str_hash, g_str_equal, NULL, hardware_free);
+  v->distinct = g_ptr_array_new ();
+  v->options = &options;
+  v->n_variants = spec->ablate ? 1 + LS_N_ABLATIONS : 1;
   g_autoptr (GRegex) only = spec->only ? g_regex_new (spec->only, G_REGEX_OPTIMIZE, 0, NULL) : NULL;
   if (spec->only && !only)
     return ls_fail_null (error, LS_ERROR_USAGE, "--only: expected a regular expression; got \"%s\"",

@@ -12,7 +12,6 @@
 #include "data/measured/read_cases.h"
 #include "data/measured/read_kernels.h"
 #include "data/measured/read_nccl_tests.h"
-#include "data/measured/read_profile.h"
 #include "data/text/csv.h"
 #include "data/text/json_doc.h"
 #include "data/text/toml.h"

@@ -27,7 +27,7 @@ parse_roles (const uint8_t *data, size_t n, LsDiagList *diags)
   g_autofree char *manifest = g_strndup ((const char *) data, n);
   size_t end = MIN (strlen (manifest) + 1, n);
   add_file (files, data + end, n - end);
-  return ls_chakra_parse_roles ("fuzz", files, manifest, diags);
+  return ls_chakra_parse ("fuzz", files, NULL, manifest, diags);
 }
 
 static LsTrace *
@@ -38,7 +38,7 @@ parse_ranks (const uint8_t *data, size_t n, bool are_two, LsDiagList *diags)
   add_file (files, data, half);
   if (are_two)
     add_file (files, data + half, n - half);
-  return ls_chakra_parse ("fuzz", files, NULL, diags);
+  return ls_chakra_parse ("fuzz", files, NULL, NULL, diags);
 }
 
 static void

@@ -13,7 +13,7 @@
  * 4.018 ms on the H200, where it takes 3.29: c of the H100 says the H200's within 2 %, and is carried to other GPUs. */
 #include <string.h>
 
-#include "data/measured/read_profile.h"
+#include "data/measured/read_kernels.h"
 #include "recipe.h"
 
 #define LARGE      100e6 /* bytes: twice an L2 of 50 MB */

@@ -534,23 +534,17 @@ check_group (const LsJsonDoc *doc, const LsResidualGroup *g, const cJSON *node, 
                            is_sorted ? "" : ", not ascending");
 }
 
-static bool
-check_groups (const LsJsonDoc *doc, const LsResiduals *r, LsDiagList *diags)
-{
-  const cJSON *node = ls_json_doc_at (doc, "groups")->child;
-  bool ok = true;
-  for (guint i = 0; i < r->groups->len; i++, node = node->next)
-    ok = check_group (doc, &g_array_index (r->groups, LsResidualGroup, i), node, diags) && ok;
-  return ok;
-}
-
 LsResiduals *
 ls_residuals_read (const LsJsonDoc *doc, LsDiagList *diags)
 {
   g_autoptr (LsResiduals) r = ls_residuals_new ();
-  if (!ls_fields_read_file (ls_residuals_fields, "residuals", doc, r, diags) || !check_groups (doc, r, diags))
+  if (!ls_fields_read_file (ls_residuals_fields, "residuals", doc, r, diags))
     return NULL;
-  return g_steal_pointer (&r);
+  const cJSON *node = ls_json_doc_at (doc, "groups")->child;
+  bool ok = true;
+  for (guint i = 0; i < r->groups->len; i++, node = node->next)
+    ok = check_group (doc, &g_array_index (r->groups, LsResidualGroup, i), node, diags) && ok;
+  return ok ? g_steal_pointer (&r) : NULL;
 }
 
 LsResiduals *

@@ -451,18 +451,6 @@ read_case (const LsCsv *csv, guint row, const Table *t, LsDiagList *diags)
   return c;
 }
 
-static void
-check_distinct_ids (const LsCsv *csv, const GPtrArray *cases, LsDiagList *diags)
-{
-  guint id_column = (guint) ls_csv_column (csv, "id");
-  g_autoptr (GHashTable) seen = g_hash_table_new (g_str_hash, g_str_equal);
-  for (guint i = 0; i < cases->len; i++) {
-    const LsCase *c = g_ptr_array_index (cases, i);
-    if (c->id && !g_hash_table_add (seen, c->id))
-      ls_csv_error (csv, i, id_column, diags, "duplicate id \"%s\"", c->id);
-  }
-}
-
 /* A row with wrong cells is one that says so, by the first complaint without its place: "dtype: expected ..."
  * of "f.csv:3:9: error: /id/dtype: expected ...". */
 static LsCase *
@@ -497,7 +485,12 @@ read_rows (const LsCsv *csv, const Table *t, bool by_row, LsDiagList *diags)
     g_ptr_array_unref (cases);
     return read_rows (csv, t, false, diags);
   }
-  check_distinct_ids (csv, cases, diags);
+  g_autoptr (GHashTable) seen = g_hash_table_new (g_str_hash, g_str_equal);
+  for (guint i = 0; i < cases->len; i++) {
+    const LsCase *c = g_ptr_array_index (cases, i);
+    if (c->id && !g_hash_table_add (seen, c->id))
+      ls_csv_error (csv, i, (guint) ls_csv_column (csv, "id"), diags, "duplicate id \"%s\"", c->id);
+  }
   return cases;
 }
 

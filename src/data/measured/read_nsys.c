@@ -154,7 +154,8 @@ db_next (NsysDb *db)
 typedef struct {
   NsysDb db;
   KinetoReader r;
-  int64_t device, process; /* whose kernels are taken; process -1: not said */
+  int64_t device, process;       /* whose kernels are taken; process -1: not said */
+  GArray *calls, *communicators; /* Call, by thread; Communicator                 */
 } NsysReader;
 
 bool
@@ -393,11 +394,6 @@ typedef struct {
   int64_t communicator, size, rank;
 } Communicator;
 
-typedef struct {
-  GArray *calls;         /* Call          */
-  GArray *communicators; /* Communicator */
-} Calls;
-
 static int64_t
 number (const cJSON *payload, const char *key)
 {
@@ -417,7 +413,7 @@ identity (const cJSON *payload)
 }
 
 static void
-take_range (Calls *c, const char *name, const cJSON *payload, int64_t start, int64_t thread)
+take_range (NsysReader *n, const char *name, const cJSON *payload, int64_t start, int64_t thread)
 {
   const Communicator made
       = { identity (payload), number (payload, "No. of ranks"), number (payload, "Rank") };
@@ -427,9 +423,9 @@ take_range (Calls *c, const char *name, const cJSON *payload, int64_t start, int
                       .bytes = number (payload, "Message size [bytes]"),
                       .class = (uint8_t) ls_op_class_of_collective (name) };
   if (made.size > 0 && made.size < G_MAXINT32)
-    g_array_append_val (c->communicators, made);
+    g_array_append_val (n->communicators, made);
   else if (call.bytes > 0 && call.class != LS_CLASS_OTHER)
-    g_array_append_val (c->calls, call);
+    g_array_append_val (n->calls, call);
 }
 
 static int
@@ -441,7 +437,7 @@ by_thread (gconstpointer a, gconstpointer b)
 }
 
 static void
-read_ranges (NsysReader *n, Calls *c)
+read_ranges (NsysReader *n)
 {
   bool has_text = db_has (&n->db, "NVTX_EVENTS", "text"), has_id = db_has (&n->db, "NVTX_EVENTS", "textId");
   if (!db_has (&n->db, "NVTX_EVENTS", "jsonText") || !db_has (&n->db, "NVTX_EVENTS", "globalTid")
@@ -456,19 +452,19 @@ read_ranges (NsysReader *n, Calls *c)
                *name = (const char *) sqlite3_column_text (rows, 3);
     cJSON *payload = json && name && strncmp (name, "nccl", 4) == 0 ? cJSON_Parse (json) : NULL;
     if (cJSON_IsObject (payload))
-      take_range (c, name + 4, payload, sqlite3_column_int64 (rows, 0), sqlite3_column_int64 (rows, 1));
+      take_range (n, name + 4, payload, sqlite3_column_int64 (rows, 0), sqlite3_column_int64 (rows, 1));
     cJSON_Delete (payload);
   }
-  g_array_sort (c->calls, by_thread);
+  g_array_sort (n->calls, by_thread);
 }
 
 /* Of one that is not named: of all, if they are alike. 0: not known. */
 static int64_t
-size_of (const Calls *c, int64_t communicator)
+size_of (const NsysReader *n, int64_t communicator)
 {
   int64_t size = 0;
-  for (guint i = 0; i < c->communicators->len; i++) {
-    const Communicator *made = &g_array_index (c->communicators, Communicator, i);
+  for (guint i = 0; i < n->communicators->len; i++) {
+    const Communicator *made = &g_array_index (n->communicators, Communicator, i);
     if (communicator >= 0 && made->communicator == communicator)
       return made->size;
     if (size > 0 && size != made->size)
@@ -479,10 +475,11 @@ size_of (const Calls *c, int64_t communicator)
 }
 
 static void
-find_world (LsKineto *k, const Calls *c)
+find_world (const NsysReader *n)
 {
-  for (guint i = 0; i < c->communicators->len; i++) {
-    const Communicator *made = &g_array_index (c->communicators, Communicator, i);
+  LsKineto *k = n->r.k;
+  for (guint i = 0; i < n->communicators->len; i++) {
+    const Communicator *made = &g_array_index (n->communicators, Communicator, i);
     if (made->size <= k->world_size)
       continue;
     k->world_size = made->size;
@@ -492,25 +489,25 @@ find_world (LsKineto *k, const Calls *c)
 
 /* Of the last call of its thread at or before its launch. */
 static void
-link_op (LsKineto *k, LsKinetoOp *op, const Launch *launch, const Calls *c)
+link_op (const NsysReader *n, LsKinetoOp *op, const Launch *launch)
 {
   const Call behind = { .thread = launch->thread, .start = launch->start + 1 };
-  guint place = ls_list_first_from (c->calls, by_thread, &behind);
-  const Call *call = place > 0 ? &g_array_index (c->calls, Call, place - 1) : NULL;
+  guint place = ls_list_first_from (n->calls, by_thread, &behind);
+  const Call *call = place > 0 ? &g_array_index (n->calls, Call, place - 1) : NULL;
   if (!call || call->thread != launch->thread || call->class != op->class)
     return;
-  int64_t size = size_of (c, call->communicator);
+  int64_t size = size_of (n, call->communicator);
   bool is_part = op->class == LS_CLASS_ALL_GATHER || op->class == LS_CLASS_REDUCE_SCATTER
       || op->class == LS_CLASS_ALL_TO_ALL;
   if (size < 1 || call->bytes > G_MAXINT64 / size)
     return;
   g_autofree char *name = g_strdup_printf ("%" G_GINT64_FORMAT, call->communicator);
-  const LsKinetoGroup g = { .name = g_string_chunk_insert_const (k->names, name),
-                            .what = g_string_chunk_insert_const (k->names, ""),
+  const LsKinetoGroup g = { .name = g_string_chunk_insert_const (n->r.k->names, name),
+                            .what = g_string_chunk_insert_const (n->r.k->names, ""),
                             .size = size,
-                            .stride = size == k->world_size };
+                            .stride = size == n->r.k->world_size };
   op->bytes = (uint64_t) (call->bytes * (is_part ? size : 1));
-  op->group = kineto_add_group (k, &g);
+  op->group = kineto_add_group (n->r.k, &g);
 }
 
 /* Once ops and launches are there, before kineto_finish(). */
@@ -518,18 +515,19 @@ static void
 add_messages (NsysReader *n)
 {
   LsKineto *k = n->r.k;
-  g_autoptr (GArray) calls = g_array_new (FALSE, FALSE, sizeof (Call)),
-                     communicators = g_array_new (FALSE, FALSE, sizeof (Communicator));
-  Calls c = { calls, communicators };
-  read_ranges (n, &c);
-  find_world (k, &c);
+  n->calls = g_array_new (FALSE, FALSE, sizeof (Call));
+  n->communicators = g_array_new (FALSE, FALSE, sizeof (Communicator));
+  read_ranges (n);
+  find_world (n);
   for (guint i = 0; i < k->ops->len; i++) {
     LsKinetoOp *op = &g_array_index (k->ops, LsKinetoOp, i);
     int64_t key = (int64_t) op->correlation;
     const Launch *launch = key > 0 ? g_hash_table_lookup (n->r.launches, GSIZE_TO_POINTER (key)) : NULL;
     if (launch && ls_op_class_is_communication ((LsOpClass) op->class))
-      link_op (k, op, launch, &c);
+      link_op (n, op, launch);
   }
+  g_array_unref (n->calls);
+  g_array_unref (n->communicators);
 }
 
 /* ---- the whole ---- */

@@ -440,7 +440,7 @@ static bool
 grouped_product (const LsCapturedLaunch *l, LsKernel *ret)
 {
   Tensor a, b, out;
-  bool is_main = l->work == LS_CAPTURED_KERNEL && l->op && strstr (l->op, "grouped_mm") && l->kernel
+  bool is_main = l->work != LS_CAPTURED_PLAN && l->op && strstr (l->op, "grouped_mm") && l->kernel
       && !strstr (l->kernel, "prepare_grouped");
   if (!is_main || !tensor_at (l->inputs, 0, &a) || !tensor_at (l->inputs, 1, &b)
       || !tensor_at (l->outputs, 0, &out) || a.n_dims != 2)

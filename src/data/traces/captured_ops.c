@@ -526,11 +526,7 @@ static void
 write_launch (Writing *w, const Line *l)
 {
   const cJSON *kind = kind_of (w, l->row);
-  LsCapturedLaunch launch = { .work = l->what == 'p' ? LS_CAPTURED_PRODUCT
-                                  : l->what == 'd'   ? LS_CAPTURED_PLAN
-                                  : l->what == 'f'   ? LS_CAPTURED_FILL
-                                  : l->what == 'c'   ? LS_CAPTURED_MOVE
-                                                     : LS_CAPTURED_KERNEL,
+  LsCapturedLaunch launch = { .work = (LsCapturedWork) l->what,
                               .op = operator_of (w, l->row),
                               .inputs = cJSON_GetObjectItemCaseSensitive (kind, "inputs"),
                               .outputs = cJSON_GetObjectItemCaseSensitive (kind, "outputs"),
@@ -623,7 +619,7 @@ write_collective (Writing *w, const Message *m, const char *coll, uint64_t bytes
   op->slot = g->slot;
   op->dtype = (int) m->dtype;
   op->bytes = MAX (bytes, 1);
-  if (!ls_trace_op_set (op, "coll", coll))
+  if (!ls_field_value_set (ls_field_find (ls_trace_op_fields, "coll"), op, coll))
     return false;
   if (op->coll == LS_COLL_ALL_TO_ALL)
     note_exchange (w, g, op->bytes);

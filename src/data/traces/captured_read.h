@@ -83,12 +83,13 @@ bool captured_read_ops (CapturedReading *x, const char *file, const cJSON *root,
  *
  * Deviations. The last block of each tensor of such a list is taken to be full. */
 
+/* By the letter of a line. */
 typedef enum {
-  LS_CAPTURED_KERNEL,
-  LS_CAPTURED_PRODUCT,
-  LS_CAPTURED_PLAN, /* of cuDNN */
-  LS_CAPTURED_FILL,
-  LS_CAPTURED_MOVE /* on the device */
+  LS_CAPTURED_KERNEL = 'k',
+  LS_CAPTURED_PRODUCT = 'p',
+  LS_CAPTURED_PLAN = 'd', /* of cuDNN */
+  LS_CAPTURED_FILL = 'f',
+  LS_CAPTURED_MOVE = 'c' /* on the device */
 } LsCapturedWork;
 
 typedef struct {

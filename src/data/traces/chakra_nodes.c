@@ -792,7 +792,7 @@ read_duration (RankReading *x, const ChakraNode *node, TraceOp *op)
     chakra_complain (x, node,
                      "expected duration_micros, or the shape that Lockstep writes (kernel.kind); num_ops and "
                      "tensor_size alone do not tell a kernel's time");
-  else if (!ls_trace_op_set (op, "recorded", time))
+  else if (!ls_field_value_set (ls_field_find (ls_trace_op_fields, "recorded"), op, time))
     chakra_complain (x, node, "duration_micros: %s is longer than can be simulated", time);
 }
 

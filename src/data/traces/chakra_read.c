@@ -190,20 +190,6 @@ take_role (RankReading *x)
   x->program = (TraceRole) { 0 };
 }
 
-/* Ranks with the same program have one role: the one that they name, else the next. */
-static void
-finish_rank (RankReading *x)
-{
-  ChakraReading *all = x->all;
-  if (x->is.role != LS_TRACE_ABSENT) {
-    take_role (x);
-  } else {
-    x->is.role = chakra_place (all, all->programs, ls_trace_role_fields, all->file.roles, &x->program);
-    x->program = (TraceRole) { 0 };
-  }
-  g_array_append_val (all->file.ranks, x->is);
-}
-
 /* --- a file ---------------------------------------------------------------------------------- */
 
 static bool
@@ -252,8 +238,16 @@ read_rank (ChakraReading *all, uint32_t rank, const GByteArray *file)
   RankReading x = rank_reading (all, rank);
   x.is.gpu = rank;
   chakra_nodes_init (&x);
-  if (read_messages (&x, file) && chakra_end_instance (&x) && chakra_check_size (&x, 0))
-    finish_rank (&x);
+  if (read_messages (&x, file) && chakra_end_instance (&x) && chakra_check_size (&x, 0)) {
+    /* ranks with the same program have one role: the one that they name, else the next */
+    if (x.is.role != LS_TRACE_ABSENT) {
+      take_role (&x);
+    } else {
+      x.is.role = chakra_place (all, all->programs, ls_trace_role_fields, all->file.roles, &x.program);
+      x.program = (TraceRole) { 0 };
+    }
+    g_array_append_val (all->file.ranks, x.is);
+  }
   chakra_nodes_clear (&x);
   return x.ok;
 }
@@ -483,26 +477,21 @@ load_given (uint32_t rank, gconstpointer files, LsDiagList *diags)
 }
 
 LsTrace *
-ls_chakra_parse (const char *name, const GPtrArray *files, const char *groups, LsDiagList *diags)
+ls_chakra_parse (const char *name, const GPtrArray *files, const char *groups, const char *manifest,
+                 LsDiagList *diags)
 {
-  const Source source = { name, files->len, load_given, files, groups, NULL };
-  return parse (&source, 0, diags);
-}
-
-LsTrace *
-ls_chakra_parse_roles (const char *name, const GPtrArray *files, const char *manifest, LsDiagList *diags)
-{
-  uint32_t n_ranks;
-  g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (manifest, strlen (manifest), CHAKRA_MANIFEST, diags);
-  if (!doc || !check_manifest (doc, &n_ranks, diags))
+  Source source = { name, files->len, load_given, files, groups, NULL };
+  g_autoptr (LsJsonDoc) doc
+      = manifest ? ls_json_doc_parse (manifest, strlen (manifest), CHAKRA_MANIFEST, diags) : NULL;
+  if (manifest && (!doc || !check_manifest (doc, &source.n_ranks, diags)))
     return NULL;
-  guint n_roles = (guint) cJSON_GetArraySize (list_of (doc, "roles"));
-  if (n_roles != files->len) {
+  guint n_files = doc ? (guint) cJSON_GetArraySize (list_of (doc, "roles")) : files->len;
+  if (n_files != files->len) {
     ls_diag_add (diags, LS_ERROR_INPUT, name, 0, 0, NULL, NULL, NULL,
-                 "expected the files of %u roles; got %u", n_roles, files->len);
+                 "expected the files of %u roles; got %u", n_files, files->len);
     return NULL;
   }
-  const Source source = { name, n_ranks, load_given, files, NULL, doc };
+  source.manifest = doc;
   return parse (&source, 0, diags);
 }
 

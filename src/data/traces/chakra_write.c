@@ -391,19 +391,6 @@ put_groups (ChakraWriter *w)
 /* --- head ------------------------------------------------------------------------------------ */
 
 static void
-add_program (ChakraWriter *w, const LsProgram *p)
-{
-  add (&w->attrs, "role", INT64)->int64_val = w->at.binding.role;
-  add (&w->attrs, "stage", INT64)->int64_val = p->stage;
-  add (&w->attrs, "params", UINT64)->uint64_val = p->n_params;
-  for (int c = 0; c < LS_N_MEM; c++) {
-    g_autofree char *name = g_strconcat (CHAKRA_STATIC, ls_mem_category_names[c].name, NULL);
-    if (p->static_bytes[c] > 0)
-      add (&w->attrs, name, UINT64)->uint64_val = p->static_bytes[c];
-  }
-}
-
-static void
 put_head (ChakraWriter *w)
 {
   ChakraProtoMsg__GlobalMetadata head = CHAKRA_PROTO_MSG__GLOBAL_METADATA__INIT;
@@ -417,7 +404,15 @@ put_head (ChakraWriter *w)
   for (int side = 0; side < 2; side++)
     if (w->at.binding.peer[side] != UINT32_MAX)
       add (&w->attrs, ls_slot_names[(LS_SLOT_PREV + side)].name, INT64)->int64_val = w->at.binding.peer[side];
-  add_program (w, w->at.program);
+  const LsProgram *p = w->at.program;
+  add (&w->attrs, "role", INT64)->int64_val = w->at.binding.role;
+  add (&w->attrs, "stage", INT64)->int64_val = p->stage;
+  add (&w->attrs, "params", UINT64)->uint64_val = p->n_params;
+  for (int c = 0; c < LS_N_MEM; c++) {
+    g_autofree char *name = g_strconcat (CHAKRA_STATIC, ls_mem_category_names[c].name, NULL);
+    if (p->static_bytes[c] > 0)
+      add (&w->attrs, name, UINT64)->uint64_val = p->static_bytes[c];
+  }
   if (w->head->model) {
     g_autofree char *model = ls_fields_text (ls_model_fields, w->head->model, NULL),
                     *strategy = ls_fields_text (ls_strategy_fields, w->head->strategy, NULL);

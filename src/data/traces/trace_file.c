@@ -366,15 +366,6 @@ ls_trace_file_new (const char *path)
                        .roles = g_array_new (FALSE, FALSE, sizeof (TraceRole)) };
 }
 
-bool
-ls_trace_op_set (TraceOp *op, const char *key, const char *text)
-{
-  const LsField *f = ls_trace_op_fields;
-  while (strcmp (f->key, key) != 0)
-    f++;
-  return ls_field_value_set (f, op, text);
-}
-
 /* --- what an op is if the file does not say ---------------------------------------- */
 
 LsStream
@@ -651,22 +642,6 @@ write_object (LsJsonOut *w, const char *key, const LsField *fields, const void *
   ls_json_out_end_object (w);
 }
 
-/* The model and the strategy are written by their own tables, after the head. */
-static char *
-format_file (const TraceFile *file, const LsTraceHead *head)
-{
-  LsJsonOut w;
-  ls_json_out_open_as (&w, "trace");
-  ls_json_out_string (&w, "name", head->name);
-  ls_json_out_string (&w, "source", head->source);
-  if (head->model) {
-    write_object (&w, "model", ls_model_fields, head->model);
-    write_object (&w, "strategy", ls_strategy_fields, head->strategy);
-  }
-  ls_fields_write (ls_trace_fields, &w, file, &ls_trace_file_blank);
-  return ls_json_out_close (&w);
-}
-
 char *
 ls_trace_format (const LsPlan *plan, const LsTraceHead *head, GError **error)
 {
@@ -686,9 +661,17 @@ ls_trace_format (const LsPlan *plan, const LsTraceHead *head, GError **error)
   } else if (!head->no_ranks) {
     put_ranks (&file, plan);
   }
-  char *text = format_file (&file, head);
+  LsJsonOut w;
+  ls_json_out_open_as (&w, "trace");
+  ls_json_out_string (&w, "name", head->name);
+  ls_json_out_string (&w, "source", head->source);
+  if (head->model) { /* it and the strategy are written by their own tables */
+    write_object (&w, "model", ls_model_fields, head->model);
+    write_object (&w, "strategy", ls_strategy_fields, head->strategy);
+  }
+  ls_fields_write (ls_trace_fields, &w, &file, &ls_trace_file_blank);
   ls_fields_clear (ls_trace_fields, &file);
-  return text;
+  return ls_json_out_close (&w);
 }
 
 /* --- the ops of a rank as nodes of a graph ---------------------------------------------- */

@@ -98,9 +98,6 @@ TraceFile ls_trace_file_new (const char *path);
 LsTrace *ls_trace_of_file (TraceFile *file, const char *name, const LsJsonDoc *work, uint32_t dp,
                            LsDiagList *diags);
 
-/* The value of a key that there is, as a file has it; false: it is none. */
-bool ls_trace_op_set (TraceOp *op, const char *key, const char *text);
-
 /* As a file says it; ls_fields_clear() frees what is in it. */
 GArray *ls_trace_kernels_of (const LsPlan *plan); /* LsKernel */
 TraceOp ls_trace_op_of (const LsOp *op, const GArray *kernels);

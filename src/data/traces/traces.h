@@ -88,12 +88,10 @@ gboolean ls_chakra_write (const LsPlan *plan, const LsTraceHead *head, const LsT
  * for nodes that have no counterpart here. */
 LsTrace *ls_chakra_load (const char *folder, uint32_t dp, LsDiagList *diags);
 
-/* The same from the bytes of the files of ranks 0 to n - 1. `groups`: that of comm_groups.json, or NULL;
- * `name` stands for the folder. */
-LsTrace *ls_chakra_parse (const char *name, const GPtrArray *files, const char *groups, LsDiagList *diags);
-/* The same of the files of roles, and manifest.json. */
-LsTrace *ls_chakra_parse_roles (const char *name, const GPtrArray *files, const char *manifest,
-                                LsDiagList *diags);
+/* The same from the bytes of the files of ranks 0 to n - 1, or, with `manifest`, that of manifest.json, of
+ * roles. `groups`: that of comm_groups.json, or NULL; `name` stands for the folder. */
+LsTrace *ls_chakra_parse (const char *name, const GPtrArray *files, const char *groups, const char *manifest,
+                          LsDiagList *diags);
 
 /* --- GOAL: goal_write.c ------------------------------------------------------------------------------ */
 

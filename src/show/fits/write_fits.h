@@ -8,7 +8,7 @@
 #include "calibrate/calibrate_runs.h"
 #include "calibrate/fit_report.h"
 #include "data/text/json_out.h"
-#include "validate/scores.h"
+#include "validate/validate.h"
 
 /* Errors by class of kernels, and the worst of them. */
 char *ls_fit_report_to_text (const LsFitReport *report);

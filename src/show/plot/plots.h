@@ -10,7 +10,7 @@
 #include "calibrate/fit_report.h"
 #include "sweep/sweep_charts.h"
 #include "sweep/sweep_report.h"
-#include "validate/scores.h"
+#include "validate/validate.h"
 
 /* Bubbles of pipeline schedules over micro-batches and over stages. LS_ERROR_CONFLICT: there is no point. */
 gboolean ls_plot_bubbles (const LsBubbles *b, const char *path, GError **error);

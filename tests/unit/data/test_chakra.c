@@ -467,7 +467,7 @@ parse (const GByteArray *first, const GByteArray *second, const char *groups, ch
   if (second)
     g_ptr_array_add (files, (gpointer) second);
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  LsTrace *t = ls_chakra_parse ("job", files, groups, diags);
+  LsTrace *t = ls_chakra_parse ("job", files, groups, NULL, diags);
   *ret_said = ls_diag_list_format (diags);
   return t;
 }

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "data/measured/read_kernels.h"
-#include "data/measured/read_profile.h"
 
 /* Tables of kernels: what each kind of table means, in FLOPs, bytes and seconds, and
  * which families are held out of fits. */

@@ -15,7 +15,6 @@
 #include "data/measured/read_kernels.h"
 #include "data/measured/read_kineto.h"
 #include "data/measured/read_nccl_tests.h"
-#include "data/measured/read_profile.h"
 #include "data/measured/read_result.h"
 #include "data/traces/traces.h"
 

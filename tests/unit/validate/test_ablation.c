@@ -8,7 +8,7 @@
 
 #include "data/jobs/job_files.h"
 #include "job/job.h"
-#include "validate/scores.h"
+#include "validate/validate.h"
 
 typedef struct {
   LsModel model;

@@ -7,7 +7,7 @@
 #include "analysis/interval.h"
 #include "data/measured/read_cases.h"
 #include "job/job_interval.h"
-#include "validate/scores.h"
+#include "validate/validate.h"
 
 /* Pins how a scoreboard becomes residuals, and coverage by the other sources: shares and widths
  * worked out by hand. */
