@@ -212,7 +212,7 @@ lay_out (Blocks *b)
   stretches_init (&b->stretches, shapes_places (b->shapes));
   b->at = &b->stretches.at;
   b->fastest = run_fastest_kernel (x);
-  b->capacity = b->is_one ? run_capacities (x) : NULL;
+  b->capacity = b->is_one ? run_capacities (x, b->arena) : NULL;
   b->laid_out = !b->is_one                             ? b->stretches.whole
       : ls_places_init (&b->laid_out_else, x->cluster) ? &b->laid_out_else
                                                        : NULL;
@@ -247,7 +247,6 @@ blocks_clear (Blocks *b)
   g_free (b->rank_of_gpu);
   g_clear_pointer (&b->arena, ls_arena_free);
   g_free (b->is_ample);
-  g_free (b->capacity);
   g_free (b->class_of_place);
 }
 

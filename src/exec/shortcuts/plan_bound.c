@@ -263,7 +263,7 @@ rank_sum_new (Run *x, LsCollMemo *memo, uint32_t rank)
 {
   const LsPlan *plan = x->plan;
   const LsProgram *p = &plan->programs[ls_plan_role (plan, rank)];
-  g_autofree LsTime *n_uses = g_new0 (LsTime, plan->n_segments + 1);
+  g_autofree uint32_t *n_uses = ls_program_uses (plan, p, p->n_lead);
   RankSum *r = g_new0 (RankSum, 1);
   *r = (RankSum) {
     .x = x,
@@ -276,8 +276,6 @@ rank_sum_new (Run *x, LsCollMemo *memo, uint32_t rank)
   r->work = g_new0 (LsTime, plan->n_kernels + 1);
   for (int s = 0; s < LS_N_STREAMS; s++)
     r->streams[s].channels = r->streams[s].stall = 1;
-  for (uint32_t i = p->n_lead; i < p->n_instances; i++)
-    n_uses[p->instances[i].segment]++;
   for (uint32_t s = 0; s < plan->n_segments; s++)
     if (n_uses[s] > 0)
       add_segment (r, &r->kind->segments[s], n_uses[s]);

@@ -128,11 +128,6 @@ refine_take_lists (Refine *r, RefineLists *l)
 void
 refine_clear (Refine *r)
 {
-  g_free (r->bindings);
-  g_free (r->rank);
-  g_free (r->comm);
-  g_free (r->resource);
-  g_free (r->is_ample);
   g_free (r->loads);
   g_free (r->first);
   g_free (r->members);

@@ -71,7 +71,8 @@ typedef struct {
 } RefineUse;
 
 /* `rank`, `comm` and `resource`: what tells things apart to begin with. Each thing may stand for many
- * (fold_blocks.h), so that members and uses do not follow from bindings and loads. All is owned but peers. */
+ * (fold_blocks.h), so that members and uses do not follow from bindings and loads. What is
+ * taken from lists is owned. */
 typedef struct Refine {
   uint32_t n_ranks, n_comms, n_resources;
   LsBinding *bindings;  /* [n_ranks]; NULL: ranks have neither communicators nor neighbours */
