@@ -224,24 +224,28 @@ typedef enum {
 #define BIT(digit)   (1u << DIGIT_##digit)
 #define STAGE_DIGITS (BIT (TP) | BIT (CP) | BIT (DP) | BIT (PP))
 
-/* By slot: what tells communicators apart, and their members. */
+/* By slot: what tells communicators apart, and their members; whose exposed time it is, in one stage and in
+ * several. */
 static const struct {
   uint32_t group, member;
+  uint8_t axis, axis_of_stages; /* LsAxis */
+  bool spans_stages;
 } spans[LS_SLOT_PREV] = {
-  [LS_SLOT_TP] = { BIT (CP) | BIT (DP) | BIT (PP), BIT (TP) },
-  [LS_SLOT_CP] = { BIT (TP) | BIT (DP) | BIT (PP), BIT (CP) },
-  [LS_SLOT_DP] = { BIT (TP) | BIT (PP), BIT (CP) | BIT (DP) },
-  [LS_SLOT_SHARD] = { BIT (TP) | BIT (PP) | BIT (RUN), BIT (IN_RUN) },
-  [LS_SLOT_REPLICA] = { BIT (TP) | BIT (PP) | BIT (IN_RUN), BIT (RUN) },
-  [LS_SLOT_ETP] = { BIT (EP) | BIT (EDP) | BIT (PP), BIT (ETP) },
-  [LS_SLOT_EP] = { BIT (ETP) | BIT (EDP) | BIT (PP), BIT (EP) },
-  [LS_SLOT_EDP] = { BIT (ETP) | BIT (EP) | BIT (PP), BIT (EDP) },
-  [LS_SLOT_EMBEDDING] = { BIT (TP) | BIT (CP) | BIT (DP), BIT (END) },
-  [LS_SLOT_PIPES] = { BIT (TP) | BIT (CP) | BIT (DP) | BIT (STAGES), BIT (TURN) },
-  [LS_SLOT_TP_CP] = { BIT (DP) | BIT (PP), BIT (TP) | BIT (CP) },
-  [LS_SLOT_STAGE] = { BIT (PP), BIT (TP) | BIT (CP) | BIT (DP) },
-  [LS_SLOT_MODEL] = { BIT (CP) | BIT (DP), BIT (TP) | BIT (PP) },
-  [LS_SLOT_WORLD] = { 0, STAGE_DIGITS },
+  [LS_SLOT_TP] = { BIT (CP) | BIT (DP) | BIT (PP), BIT (TP), LS_AXIS_TP, LS_AXIS_TP },
+  [LS_SLOT_CP] = { BIT (TP) | BIT (DP) | BIT (PP), BIT (CP), LS_AXIS_CP, LS_AXIS_CP },
+  [LS_SLOT_DP] = { BIT (TP) | BIT (PP), BIT (CP) | BIT (DP), LS_AXIS_DP, LS_AXIS_DP },
+  [LS_SLOT_SHARD] = { BIT (TP) | BIT (PP) | BIT (RUN), BIT (IN_RUN), LS_AXIS_DP, LS_AXIS_DP },
+  [LS_SLOT_REPLICA] = { BIT (TP) | BIT (PP) | BIT (IN_RUN), BIT (RUN), LS_AXIS_DP, LS_AXIS_DP },
+  [LS_SLOT_ETP] = { BIT (EP) | BIT (EDP) | BIT (PP), BIT (ETP), LS_AXIS_TP, LS_AXIS_TP },
+  [LS_SLOT_EP] = { BIT (ETP) | BIT (EDP) | BIT (PP), BIT (EP), LS_AXIS_EP, LS_AXIS_EP },
+  [LS_SLOT_EDP] = { BIT (ETP) | BIT (EP) | BIT (PP), BIT (EDP), LS_AXIS_DP, LS_AXIS_DP },
+  [LS_SLOT_EMBEDDING] = { BIT (TP) | BIT (CP) | BIT (DP), BIT (END), LS_AXIS_TP, LS_AXIS_PP, true },
+  [LS_SLOT_PIPES]
+  = { BIT (TP) | BIT (CP) | BIT (DP) | BIT (STAGES), BIT (TURN), LS_AXIS_DP, LS_AXIS_DP, true },
+  [LS_SLOT_TP_CP] = { BIT (DP) | BIT (PP), BIT (TP) | BIT (CP), LS_AXIS_TP, LS_AXIS_TP },
+  [LS_SLOT_STAGE] = { BIT (PP), BIT (TP) | BIT (CP) | BIT (DP), LS_AXIS_DP, LS_AXIS_DP },
+  [LS_SLOT_MODEL] = { BIT (CP) | BIT (DP), BIT (TP) | BIT (PP), LS_AXIS_TP, LS_AXIS_PP, true },
+  [LS_SLOT_WORLD] = { 0, STAGE_DIGITS, LS_AXIS_DP, LS_AXIS_PP, true },
 };
 
 /* A digit, and what it counts for in a number. */
@@ -434,43 +438,6 @@ offset_of (const Steps *steps, uint32_t i)
     i /= steps->step[p].degree;
   }
   return steps->n > 0 ? sum + i * steps->step[steps->n - 1].stride : 0;
-}
-
-static LsAxis
-axis_of (const LsMesh *m, LsSlot slot)
-{
-  switch (slot) {
-  case LS_SLOT_TP:
-  case LS_SLOT_ETP:
-  case LS_SLOT_TP_CP:
-    return LS_AXIS_TP;
-  case LS_SLOT_CP:
-    return LS_AXIS_CP;
-  case LS_SLOT_EP:
-    return LS_AXIS_EP;
-  case LS_SLOT_DP:
-  case LS_SLOT_SHARD:
-  case LS_SLOT_REPLICA:
-  case LS_SLOT_EDP:
-  case LS_SLOT_PIPES:
-  case LS_SLOT_STAGE:
-    return LS_AXIS_DP;
-  default:
-    if (m->pp > 1)
-      return LS_AXIS_PP;
-    return slot == LS_SLOT_WORLD ? LS_AXIS_DP : LS_AXIS_TP;
-  }
-}
-
-static LsCommunicator
-communicator_of (const LsMesh *m, LsSlot slot)
-{
-  return (LsCommunicator) {
-    .axis = axis_of (m, slot),
-    .spans_stages = m->pp > 1
-        && (slot == LS_SLOT_EMBEDDING || slot == LS_SLOT_PIPES || slot == LS_SLOT_MODEL
-            || slot == LS_SLOT_WORLD),
-  };
 }
 
 /* --- bindings ------------------------------------------------------------------------------- */
@@ -666,8 +633,10 @@ list_members (LsPlan *plan, LsSlot slot)
   uint32_t uneven = BIT (RUN) | BIT (IN_RUN) | BIT (STAGES) | BIT (TURN)
       | (plan->by_mesh->mesh.split > 0 ? BIT (END) : 0);
   bool has_dimensions = !((spans[slot].group | spans[slot].member) & uneven);
-  s->like = communicator_of (&plan->by_mesh->mesh, slot);
-  s->like.n_ranks = s->member.n;
+  bool has_stages = plan->by_mesh->mesh.pp > 1;
+  s->like = (LsCommunicator) { .axis = (LsAxis) (has_stages ? spans[slot].axis_of_stages : spans[slot].axis),
+                               .spans_stages = has_stages && spans[slot].spans_stages,
+                               .n_ranks = s->member.n };
   if (has_dimensions)
     list_dimensions (plan, s);
   else
