@@ -118,7 +118,7 @@ typedef struct {
   Lease lease;
   double demand; /* bytes of each flow */
   Way way;
-  LeaseUse *links; /* [way.max_uses] */
+  GList *links; /* [way.max_uses] */
   Messages *owner;
 } Side;
 
@@ -218,7 +218,7 @@ turn_to (const Messages *m, Slot *s, uint32_t to, uint32_t n)
   s->to_seat = to * m->n_lanes + s->seat % m->n_lanes;
   way_find (&d->way, m->script, place, to);
   if (d->way.max_uses > had_room)
-    d->links = g_renew (LeaseUse, d->links, d->way.max_uses);
+    d->links = g_renew (GList, d->links, d->way.max_uses);
   d->flow.uses = d->way.uses;
   d->flow.n_uses = d->way.n_uses;
   d->lease.at = d->links;
@@ -468,7 +468,7 @@ messages_bytes (const LsScript *script)
 {
   size_t path = 10; /* of a leaf-spine, both HBMs included */
   return n_slots (script)
-      * (sizeof (Slot) + sizeof (Side) + sizeof (Message) + path * (sizeof (LsFlowUse) + sizeof (LeaseUse)));
+      * (sizeof (Slot) + sizeof (Side) + sizeof (Message) + path * (sizeof (LsFlowUse) + sizeof (GList)));
 }
 
 static void

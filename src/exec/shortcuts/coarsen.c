@@ -53,23 +53,13 @@ typedef uint32_t Ref;
 #define REF_UNKNOWN      (LS_SPAN_NONE - 4)
 #define IS_INTERNAL(ref) ((ref) < REF_UNKNOWN)
 
+/* Of a stream or slot, by number, or of an op that records. */
 typedef struct {
   LsTime at;
   Ref span;
-  uint8_t stream, kind;
-} StreamEnd;
-
-typedef struct {
-  LsTime at;
-  Ref span;
-  uint8_t slot;
-} SlotEnd;
-
-typedef struct {
-  LsTime at;
-  Ref span;
-  uint16_t op;
-} Recorded;
+  uint16_t of;
+  uint8_t kind; /* of a stream: LsCause */
+} End;
 
 typedef struct {
   LsTime at;
@@ -86,9 +76,7 @@ struct Profile {
   LsTime gpu_free;
   LsTime *ends; /* [n_ops] in order of time */
   uint32_t n_streams, n_slots, n_records, n_calls, n_spans;
-  StreamEnd *streams;
-  SlotEnd *slots;
-  Recorded *records;
+  End *streams, *slots, *records;
   CallEnd *calls;
   LsSpan *spans; /* .cause is a Ref */
 };
@@ -280,7 +268,7 @@ record_stream (const Run *x, Rank *r, const Frame *f, Profile *p, uint32_t s, ui
   const Stream *st = &r->streams[s];
   Ref span = ref_of (x, r, f, f->span[last]);
   p->streams[p->n_streams++]
-      = (StreamEnd) { f->time[last] - profiles_of (x, r)->begin, span, (uint8_t) s, st->tail_kind };
+      = (End) { f->time[last] - profiles_of (x, r)->begin, span, (uint16_t) s, st->tail_kind };
 }
 
 static void
@@ -293,7 +281,7 @@ record_call (Run *x, const Rank *r, const Frame *f, Profile *p, uint16_t i)
   p->calls[p->n_calls++]
       = (CallEnd) { at, call_find (x->comms[comm].calls, collective_key (&f->seg->ops[i])), comm };
   if (op->call + 1 == f->seg->n_calls[op->slot])
-    p->slots[p->n_slots++] = (SlotEnd) { at, span, op->slot };
+    p->slots[p->n_slots++] = (End) { at, span, op->slot, 0 };
 }
 
 static void
@@ -313,7 +301,7 @@ record_ops (Run *x, Rank *r, const Frame *f, Profile *p)
     else if (ls_op_takes (op->kind, LS_TAKES_GPU))
       p->gpu_free = p->gpu_free == LS_TIME_NEVER ? p->ends[i] : MAX (p->gpu_free, p->ends[i]);
     else if (f->seg->ops[i].event != LS_EVENT_NONE)
-      p->records[p->n_records++] = (Recorded) { p->ends[i], ref_of (x, r, f, f->span[i]), i };
+      p->records[p->n_records++] = (End) { p->ends[i], ref_of (x, r, f, f->span[i]), i, 0 };
   }
   for (uint32_t s = 0; s < LS_N_STREAMS; s++)
     if (last[s] != NO_OP)
@@ -379,9 +367,9 @@ profile_new (Run *x, Rank *r, const Frame *f)
   Profile *p = ls_arena_new_array (x->arena, Profile, 1);
   p->lead = profiles_of (x, r)->lead;
   p->ends = ls_arena_new_array (x->arena, LsTime, n);
-  p->streams = ls_arena_new_array (x->arena, StreamEnd, LS_N_STREAMS);
-  p->slots = ls_arena_new_array (x->arena, SlotEnd, LS_N_SLOTS);
-  p->records = ls_arena_new_array (x->arena, Recorded, MAX (1, n - f->seg->n_spans));
+  p->streams = ls_arena_new_array (x->arena, End, LS_N_STREAMS);
+  p->slots = ls_arena_new_array (x->arena, End, LS_N_SLOTS);
+  p->records = ls_arena_new_array (x->arena, End, MAX (1, n - f->seg->n_spans));
   p->calls = ls_arena_new_array (x->arena, CallEnd, MAX (1, n_calls));
   p->spans = ls_arena_new_array (x->arena, LsSpan, r->keeps_spans ? MAX (1, f->seg->n_spans) : 1);
   record_ops (x, r, f, p);
@@ -459,11 +447,11 @@ replay_calls (Run *x, const Replay *y)
     digest_add (y->r->job, y->f->step, y->begin + c->at, whole_weight_of_comm (x->whole, c->comm));
   }
   for (uint32_t i = 0; i < y->p->n_slots; i++) {
-    const SlotEnd *s = &y->p->slots[i];
-    g_assert (y->r->calls_done[s->slot] == y->f->call_base[s->slot]);
-    y->r->calls_done[s->slot] += y->f->seg->n_calls[s->slot];
-    y->r->call_end[s->slot] = y->begin + s->at;
-    y->r->call_span[s->slot] = span_of (y, s->span, 0, &(uint8_t) { 0 });
+    const End *s = &y->p->slots[i];
+    g_assert (y->r->calls_done[s->of] == y->f->call_base[s->of]);
+    y->r->calls_done[s->of] += y->f->seg->n_calls[s->of];
+    y->r->call_end[s->of] = y->begin + s->at;
+    y->r->call_span[s->of] = span_of (y, s->span, 0, &(uint8_t) { 0 });
   }
 }
 
@@ -473,20 +461,20 @@ replay_streams (Run *x, const Replay *y)
   Rank *r = y->r;
   uint64_t frame = r->frames_first;
   for (uint32_t i = 0; i < y->p->n_records; i++) {
-    const Recorded *e = &y->p->records[i];
-    *event_record (x, r, y->f, &y->f->seg->ops[e->op])
-        = (EventRecord) { y->begin + e->at, span_of (y, e->span, e->op, &(uint8_t) { 0 }), y->f->step + 1 };
+    const End *e = &y->p->records[i];
+    *event_record (x, r, y->f, &y->f->seg->ops[e->of])
+        = (EventRecord) { y->begin + e->at, span_of (y, e->span, e->of, &(uint8_t) { 0 }), y->f->step + 1 };
   }
   for (uint32_t i = 0; i < y->p->n_streams; i++) {
-    const StreamEnd *e = &y->p->streams[i];
-    Stream *st = &r->streams[e->stream];
+    const End *e = &y->p->streams[i];
+    Stream *st = &r->streams[e->of];
     st->tail = y->begin + e->at;
     st->tail_kind = e->kind;
     st->tail_span = span_of (y, e->span, 0, &st->tail_kind);
     st->op = NO_OP;
-    r->with_head &= ~(1u << e->stream);
+    r->with_head &= ~(1u << e->of);
     st->frame = frame + 1;
-    frame_enter (r, e->stream);
+    frame_enter (r, e->of);
   }
   if (y->p->gpu_free != LS_TIME_NEVER)
     r->gpu_free = y->begin + y->p->gpu_free;

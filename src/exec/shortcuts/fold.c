@@ -231,10 +231,7 @@ static int
 by_owner (const void *a, const void *b)
 {
   const AmpleUse *x = a, *y = b;
-  if (x->owner != y->owner)
-    return LS_ORDER (x->owner, y->owner);
-  return x->pattern != y->pattern ? LS_ORDER (x->pattern, y->pattern)
-                                  : LS_ORDER (x->use.resource, y->use.resource);
+  return x->owner != y->owner ? LS_ORDER (x->owner, y->owner) : LS_ORDER (x->pattern, y->pattern);
 }
 
 /* By resource of refine: whether it is the ample one that is looked at in its class. */
@@ -252,23 +249,7 @@ find_seen (const FoldClasses *c)
   return is_seen;
 }
 
-/* Sums the coefficients of what is the same. */
-static void
-merge (GArray *uses)
-{
-  guint n = 0;
-  g_array_sort (uses, by_owner);
-  for (guint i = 0; i < uses->len; i++) {
-    const AmpleUse *use = &g_array_index (uses, AmpleUse, i);
-    if (n > 0 && by_owner (&g_array_index (uses, AmpleUse, n - 1), use) == 0)
-      g_array_index (uses, AmpleUse, n - 1).use.coef += use->use.coef;
-    else
-      g_array_index (uses, AmpleUse, n++) = *use;
-  }
-  g_array_set_size (uses, n);
-}
-
-/* AmpleUse, in order, each owner, pattern and resource once. */
+/* AmpleUse, in order. */
 static GArray *
 find_uses (const FoldClasses *c)
 {
@@ -282,7 +263,7 @@ find_uses (const FoldClasses *c)
     if (is_seen[of.resource])
       g_array_append_val (uses, use);
   }
-  merge (uses);
+  g_array_sort (uses, by_owner);
   return uses;
 }
 

@@ -168,11 +168,10 @@ blocks_refine (Blocks *b)
   r.n_ranks = add_hosts (b, &lists, wide->len);
   tell_places_apart (b, wide, &r);
   refine_take_lists (&r, &lists);
-  Classes c = refine (&r);
-  b->class_of_place = g_steal_pointer (&c.resource);
+  Classes c = refine (&r, b->arena);
+  b->class_of_place = c.resource;
   b->n_place_classes = c.n_resources;
   spread_bundles (b, wide, c.comm);
-  classes_clear (&c);
   refine_clear (&r);
 }
 
@@ -631,13 +630,12 @@ blocks_classify (const Blocks *b, const uint8_t *slot, FoldClasses *ret)
   ret->n_others = q.others->len;
   ret->others = (uint32_t *) g_array_free (q.others, FALSE);
   if (ok) {
-    Classes c = refine (ret->refine);
+    Classes c = refine (ret->refine, b->arena);
     ret->has_slots_apart = has_slots_apart (ret->refine, c.comm);
     spread_comms (&q, &c, ret);
     spread_ranks (&q, &c, ret);
     spread_sends (&q, ret);
     spread_resources (&q, &c, ret);
-    classes_clear (&c);
   }
   return ok;
 }

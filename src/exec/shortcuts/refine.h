@@ -100,7 +100,7 @@ refine_use (const Refine *r, uint32_t i, uint32_t *owner)
 
 void refine_clear (Refine *r);
 
-/* Classes are numbered in the order of their first member. */
+/* Classes are numbered in the order of their first member; lists are in the arena. */
 typedef struct {
   uint32_t *rank, *comm, *resource;
   uint32_t n_ranks, n_comms, n_resources; /* classes */
@@ -122,7 +122,6 @@ void refine_add_use (RefineLists *l, uint32_t resource, uint64_t coef, uint32_t 
 /* All of them, for one whose numbers are set; spends them. */
 void refine_take_lists (Refine *r, RefineLists *l);
 
-Classes refine (const Refine *r);
-void classes_clear (Classes *c);
+Classes refine (const Refine *r, LsArena *arena);
 
 #endif
