@@ -119,7 +119,7 @@ leases_enter (void *leases, const LsFlow *f)
   count (l, f, +1);
   for (uint32_t i = 0; i < f->n_uses; i++) {
     Resource *r = &l->res[f->uses[i].resource];
-    bool fills = can_fill (r); /* which all that end may end */
+    bool fills = can_fill (r); /* asked once: each that ends changes it */
     while (fills && r->leases.head) {
       g_ptr_array_add (l->ended, r->leases.head->data);
       leases_drop (l, r->leases.head->data);
