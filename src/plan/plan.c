@@ -486,7 +486,6 @@ kernel_fault (const LsPlan *plan, const LsOp *op)
 static char *
 collective_fault (const LsPlan *plan, const LsOp *op)
 {
-  (void) plan;
   return ls_slot_is_peer (op->slot)
       ? g_strdup_printf ("a collective cannot use slot %s", ls_slot_names[op->slot].name)
       : NULL;
@@ -495,7 +494,6 @@ collective_fault (const LsPlan *plan, const LsOp *op)
 static char *
 copy_fault (const LsPlan *plan, const LsOp *op)
 {
-  (void) plan;
   if (op->direction < LS_N_COPY_DIRECTIONS)
     return NULL;
   return g_strdup_printf ("direction %u: a copy has one of %d", op->direction, LS_N_COPY_DIRECTIONS);
@@ -504,7 +502,6 @@ copy_fault (const LsPlan *plan, const LsOp *op)
 static char *
 delay_fault (const LsPlan *plan, const LsOp *op)
 {
-  (void) plan;
   return op->recorded == LS_TIME_NEVER ? g_strdup ("a host delay needs a recorded duration") : NULL;
 }
 

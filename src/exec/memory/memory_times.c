@@ -354,18 +354,10 @@ static void
 put_on_host_clock (const Changes *c, MemoryChange *change, const OpTimes *t)
 {
   const MemoryChange *alloc = alloc_of (c, change);
-  change->at = has_place (alloc) && !change->buffer->is_free ? t->start : t->issued;
-  change->phase = PHASE_STARTS;
-  if (has_place (alloc) && change->buffer->is_free) {
-    change->at = t->end;
-    change->phase = PHASE_ENDS;
-  }
-  if (has_place (alloc))
-    return;
-  if (!change->buffer->is_free || !alloc || alloc->stream == change->stream || t->end <= t->issued)
-    return;
-  change->at = t->end;
-  change->phase = PHASE_ENDS;
+  bool is_free = change->buffer->is_free, is_placed = has_place (alloc),
+       waits = is_free && (is_placed || (alloc && alloc->stream != change->stream && t->end > t->issued));
+  change->at = waits ? t->end : is_placed ? t->start : t->issued;
+  change->phase = waits ? PHASE_ENDS : PHASE_STARTS;
 }
 
 static void

@@ -316,6 +316,8 @@ typedef struct {
   /* Begins the op, head of the stream of c. Up to alone_until nothing else of the rank begins, nor can
    * anything outside touch it; 0: something may. False: not before the clock is at c->start. */
   bool (*begin) (Run *x, Rank *r, const Candidate *c, const XOp *op, LsTime alone_until);
+  /* Of what is launched: it is resident, or on a copy engine, from then on. NULL: of others. */
+  void (*start) (Run *x, Rank *r, uint64_t frame, uint16_t op, LsTime at);
   /* Of the SMs, what it holds, in 1 / LS_COEF_ONE. NULL: none. */
   uint64_t (*sm_share) (Run *x, const Rank *r, const LsOp *op);
 } OpBegin;

@@ -88,7 +88,7 @@ struct Profile {
 typedef struct {
   uint32_t slots;      /* bit s: calls on slot s                                   */
   uint32_t streams;    /* bit s: uses stream s, or waits for it as it is before    */
-  uint32_t n_launched; /* ops that fill the launch queue                           */
+  uint32_t n_launched; /* ops that fill the launch queue: what the host does itself is over when issued */
   bool is_quiet;       /* nothing in it starts before the compute stream gets there */
   bool is_fit;         /* for being run in one piece                               */
 } Look;
@@ -149,32 +149,6 @@ is_quiet (const XSegment *seg)
   return true;
 }
 
-/* Those that it uses, or waits for as they are when it begins. */
-static uint32_t
-streams_of (const XSegment *seg)
-{
-  uint32_t streams = 0;
-  for (uint32_t i = 0; i < seg->n_ops; i++) {
-    streams |= 1u << seg->x[i].stream;
-    for (uint32_t d = 0; d < seg->x[i].n_deps; d++)
-      if (seg->x[i].deps[d].kind == LS_DEP_STREAM)
-        streams |= 1u << seg->x[i].deps[d].index;
-  }
-  return streams;
-}
-
-static bool
-is_of_known_kinds (const XSegment *seg)
-{
-  for (uint32_t i = 0; i < seg->n_ops; i++) {
-    uint8_t kind = seg->x[i].kind;
-    if (!ls_op_takes (kind, LS_TAKES_GPU) && !ls_op_has (kind, LS_HAS_CALL) && !ls_op_kinds[kind].records)
-      return false;
-  }
-  uint16_t first = seg->first[LS_STREAM_COMPUTE];
-  return first != NO_OP && !ls_op_kinds[seg->x[first].kind].records; /* it would hand on what is not known */
-}
-
 /* [n_instances] ops from behind an instance up to the next segment that is not quiet, or so many
  * that the host cannot have opened it before the instance is over. */
 static uint32_t *
@@ -191,25 +165,6 @@ quiet_after (const Run *x, const LsProgram *p)
   return quiet;
 }
 
-/* Of its ops, those that fill the launch queue: what the host does itself is over when it is issued. */
-static uint32_t
-n_launched (const XSegment *seg)
-{
-  uint32_t n = 0;
-  for (uint32_t i = 0; i < seg->n_ops; i++)
-    n += !ls_op_is_of_host (seg->x[i].kind);
-  return n;
-}
-
-static uint32_t
-slots_of (const XSegment *seg)
-{
-  uint32_t slots = 0;
-  for (uint32_t s = 0; s < LS_N_SLOTS; s++)
-    slots |= seg->n_calls[s] > 0 ? 1u << s : 0;
-  return slots;
-}
-
 static uint32_t
 private_slots (const Run *x, const Rank *r)
 {
@@ -224,18 +179,26 @@ private_slots (const Run *x, const Rank *r)
   return slots;
 }
 
-/* Nothing of one that is not used. */
+/* Of one that is used. Its first op of the compute stream must be no record, which would hand on what is not
+ * known. */
 static Look
 look_at (const XSegment *seg)
 {
-  if (!seg->x)
-    return (Look) { 0 };
-  bool quiet = is_quiet (seg);
-  return (Look) { .slots = slots_of (seg),
-                  .streams = streams_of (seg),
-                  .n_launched = n_launched (seg),
-                  .is_quiet = quiet,
-                  .is_fit = quiet && is_of_known_kinds (seg) };
+  uint16_t first = seg->first[LS_STREAM_COMPUTE];
+  Look look = { .is_quiet = is_quiet (seg) };
+  look.is_fit = look.is_quiet && first != NO_OP && !ls_op_kinds[seg->x[first].kind].records;
+  for (uint32_t s = 0; s < LS_N_SLOTS; s++)
+    look.slots |= seg->n_calls[s] > 0 ? 1u << s : 0;
+  for (uint32_t i = 0; i < seg->n_ops; i++) {
+    const XOp *op = &seg->x[i];
+    look.is_fit &= ls_op_takes (op->kind, LS_TAKES_GPU) || ls_op_has (op->kind, LS_HAS_CALL)
+        || ls_op_kinds[op->kind].records;
+    look.n_launched += !ls_op_is_of_host (op->kind);
+    look.streams |= 1u << op->stream;
+    for (uint32_t d = 0; d < op->n_deps; d++)
+      look.streams |= op->deps[d].kind == LS_DEP_STREAM ? 1u << op->deps[d].index : 0;
+  }
+  return look;
 }
 
 /* --- recording -------------------------------------------------------------------------- */
@@ -597,7 +560,8 @@ coarsen_init (Run *x)
   Coarse *coarse = x->extras->coarse = ls_arena_new_array (x->arena, Coarse, 1);
   coarse->looks = ls_arena_new_array (x->arena, Look, x->plan->n_segments);
   for (uint32_t i = 0; i < x->plan->n_segments; i++)
-    coarse->looks[i] = look_at (&x->segments[i]);
+    if (x->segments[i].x)
+      coarse->looks[i] = look_at (&x->segments[i]);
   coarse->quiet = ls_arena_new_array (x->arena, uint32_t *, x->plan->n_roles);
   for (uint32_t i = 0; i < x->plan->n_roles; i++)
     if (x->plan->programs[i].n_instances > 0)
