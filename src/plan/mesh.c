@@ -534,21 +534,15 @@ ls_mesh_binding_end_of_stage (const LsMeshBinding *b, uint32_t rank)
   return rank - rank % n + n;
 }
 
-static bool
-has_slot (const LsMeshBinding *b, LsSlot slot)
-{
-  return b->slots[slot].is_bound;
-}
-
 /* A stride divides the ranks, so a common multiple of two is no more than they are. */
 uint32_t
 ls_mesh_binding_repeats (const LsMeshBinding *b, uint32_t *ret_block)
 {
   uint32_t unit = b->stride[DIGIT_DP];
   *ret_block = unit * b->degree[DIGIT_DP];
-  if (has_slot (b, LS_SLOT_EP) || has_slot (b, LS_SLOT_ETP) || has_slot (b, LS_SLOT_EDP))
+  if (b->slots[LS_SLOT_EP].is_bound || b->slots[LS_SLOT_ETP].is_bound || b->slots[LS_SLOT_EDP].is_bound)
     unit = b->degree[DIGIT_EDP] > 1 ? ls_lcm (unit, b->stride[DIGIT_EDP]) : *ret_block;
-  if ((has_slot (b, LS_SLOT_SHARD) || has_slot (b, LS_SLOT_REPLICA)) && b->degree[DIGIT_RUN] > 1)
+  if ((b->slots[LS_SLOT_SHARD].is_bound || b->slots[LS_SLOT_REPLICA].is_bound) && b->degree[DIGIT_RUN] > 1)
     unit = ls_lcm (unit, b->stride[DIGIT_RUN]);
   return unit;
 }

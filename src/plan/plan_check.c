@@ -826,13 +826,6 @@ check_direction (const LsPlan *plan, const Sequences *sequences, uint32_t rank, 
 }
 
 static gboolean
-check_transfers (const LsPlan *plan, const Sequences *sequences, uint32_t rank, Fault *fault)
-{
-  return check_direction (plan, sequences, rank, LS_SLOT_PREV, fault)
-      && check_direction (plan, sequences, rank, LS_SLOT_NEXT, fault);
-}
-
-static gboolean
 check_matches (const LsPlan *plan, Fault *fault)
 {
   g_autoptr (GHashTable) of = g_hash_table_new_full (g_int64_hash, g_int64_equal, NULL, g_free);
@@ -843,7 +836,8 @@ check_matches (const LsPlan *plan, Fault *fault)
     if (!check_calls (plan, &sequences, comm, fault))
       return FALSE;
   for (uint32_t rank = 0; rank < plan->n_ranks; rank++)
-    if (!check_transfers (plan, &sequences, rank, fault))
+    if (!check_direction (plan, &sequences, rank, LS_SLOT_PREV, fault)
+        || !check_direction (plan, &sequences, rank, LS_SLOT_NEXT, fault))
       return FALSE;
   return TRUE;
 }

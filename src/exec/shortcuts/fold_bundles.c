@@ -95,20 +95,6 @@ set_lie (Finding *f, Template *t, const LsCommunicator *comm, const uint32_t *pl
   t->kept_members = kept_members (f, comm, &t->n_kept_members);
 }
 
-static const RoleCalls *
-role_of (const Finding *f, uint32_t c)
-{
-  const LsPlan *plan = f->b->plan;
-  return &f->b->roles[ls_plan_role (plan, ls_plan_member (plan, c, 0))];
-}
-
-/* A number for what a communicator calls: equal of equal calls. */
-static uint32_t
-calls_of (const Finding *f, uint32_t c)
-{
-  return role_of (f, c)->id[CALLS + f->slot[c]];
-}
-
 /* False: a call cannot be planned. */
 static bool
 find_template (Finding *f, KeptComm *kept)
@@ -116,7 +102,8 @@ find_template (Finding *f, KeptComm *kept)
   Blocks *b = f->b;
   uint32_t c = kept->comm;
   const LsCommunicator comm = ls_plan_communicator (b->plan, c);
-  uint32_t id = calls_of (f, c), gpus = b->period * b->at->gpus_per_host,
+  const RoleCalls *role = &b->roles[ls_plan_role (b->plan, ls_comm_rank (&comm, 0))];
+  uint32_t list = CALLS + f->slot[c], id = role->id[list], gpus = b->period * b->at->gpus_per_host,
            first = stretch_kept_gpu (&b->stretches, comm.first);
   kept->shift = gpus > 0 ? first / gpus : 0;
   Seen *seen = f->seen ? &f->seen[first - kept->shift * gpus] : NULL;
@@ -126,8 +113,7 @@ find_template (Finding *f, KeptComm *kept)
   }
   const uint32_t *places;
   g_autofree uint32_t *ranks = ls_comm_ranks (&comm);
-  uint32_t shape = shapes_of_calls (b->shapes, role_of (f, c)->keys[CALLS + f->slot[c]], id, ranks,
-                                    comm.n_ranks, &places);
+  uint32_t shape = shapes_of_calls (b->shapes, role->keys[list], id, ranks, comm.n_ranks, &places);
   if (shape == NO_SHAPE)
     return false;
   Template own = { .shape = shape };

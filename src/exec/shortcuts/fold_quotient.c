@@ -237,12 +237,6 @@ element_of (const Quotient *q, uint32_t rank)
   return q->rank_of_seat[blocks_seat (q->b, rank)];
 }
 
-static bool
-stands_for_others (const Quotient *q, uint32_t place)
-{
-  return q->place[q->b->class_of_place[place]] == place;
-}
-
 /* --- what each loads ------------------------------------------------------------------- */
 
 /* n times what a vector loads, at places of the class of this one. */
@@ -364,7 +358,7 @@ use_by_bundles (Quotient *q)
   for (uint32_t i = 0; i < b->bundles->len; i++) {
     const Bundle *bundle = blocks_bundle (b, i);
     for (uint32_t k = 0; k < blocks_kind (b, bundle)->n; k++)
-      if (stands_for_others (q, blocks_place (b, bundle, k)))
+      if (q->place[b->class_of_place[blocks_place (b, bundle, k)]] == blocks_place (b, bundle, k))
         use_by_bundle (q, bundle, k);
   }
 }
