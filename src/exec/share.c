@@ -149,14 +149,6 @@ check_step (Run *x, const XJob *job, uint32_t step)
 }
 
 static void
-stop (Run *x)
-{
-  x->last_step = x->extras->share->n_done[x->extras->share->reference] - 1;
-  x->extras->share->closed = x->engine.now;
-  x->engine.stop_at = x->engine.now + 1;
-}
-
-static void
 open_window (Run *x)
 {
   Share *s = x->extras->share;
@@ -183,7 +175,9 @@ look (LsEvent *event, void *context)
   if (!x->is_periodic && !all_have_done (x, s->first, s->n_wanted))
     return;
   memcpy (s->last, s->n_done, x->n_jobs * sizeof *s->last);
-  stop (x);
+  x->last_step = s->n_done[s->reference] - 1;
+  s->closed = x->engine.now;
+  x->engine.stop_at = x->engine.now + 1;
 }
 
 static void

@@ -381,14 +381,6 @@ wait_for_all (LsPlan *plan)
   return op;
 }
 
-static LsOp
-busy (LsTime time)
-{
-  LsOp op = ls_op_blank (LS_OP_HOST_DELAY, LS_STREAM_COMPUTE, LS_TAG_SYNC, "cudaFree, cudaMalloc");
-  op.recorded = time;
-  return op;
-}
-
 static const LsDep *
 moved_deps (LsPlan *plan, const LsOp *op, const uint16_t *moved)
 {
@@ -412,7 +404,9 @@ stalled (LsPlan *plan, const LsSegment *from, const Stalls *s)
     if (next < s->n && s->stalls[next].op == i) {
       if (s->stalls[next].waits)
         to.ops[to.n_ops++] = wait_for_all (plan);
-      to.ops[to.n_ops++] = busy (s->stalls[next++].time);
+      to.ops[to.n_ops]
+          = ls_op_blank (LS_OP_HOST_DELAY, LS_STREAM_COMPUTE, LS_TAG_SYNC, "cudaFree, cudaMalloc");
+      to.ops[to.n_ops++].recorded = s->stalls[next++].time;
     }
     moved[i] = (uint16_t) to.n_ops;
     LsOp *op = &to.ops[to.n_ops++];

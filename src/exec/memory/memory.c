@@ -75,12 +75,6 @@ inside_node (void)
   return round_up (HEADER, SHARED_UNIT) + round_up (HEADER + buffers, SHARED_UNIT);
 }
 
-static uint64_t
-across_nodes (void)
-{
-  return 2 * (ls_tune_buffer_bytes (LS_PROTOCOL_LL128) + ls_tune_buffer_bytes (LS_PROTOCOL_SIMPLE));
-}
-
 /* Members on the rank's own host, and the NICs that these use. */
 typedef struct {
   uint32_t n_here;
@@ -123,7 +117,9 @@ buffers_of (const LsPlan *plan, const LsCluster *cluster, const LsNccl *nccl, ui
   if (n.n_here == n_ranks)
     return nccl->channels_ring * inside_node ();
   uint64_t channels = (uint64_t) nccl->channels_net * g_hash_table_size (nics);
-  return channels * ((n.n_here - 1) * inside_node () + across_nodes ()) / n.n_here;
+  uint64_t across
+      = 2 * (ls_tune_buffer_bytes (LS_PROTOCOL_LL128) + ls_tune_buffer_bytes (LS_PROTOCOL_SIMPLE));
+  return channels * ((n.n_here - 1) * inside_node () + across) / n.n_here;
 }
 
 /* Adds what the rank's program makes them take, by category. TPUs have neither. */

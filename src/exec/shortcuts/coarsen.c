@@ -116,12 +116,6 @@ profiles_of (const Run *x, const Rank *r)
   return &x->extras->coarse->profiles[r->id];
 }
 
-static const Look *
-look_of (const Run *x, const Frame *f)
-{
-  return &x->extras->coarse->looks[f->instance->segment];
-}
-
 /* --- which segments ----------------------------------------------------------------- */
 
 /* Whether each op of another stream follows one of the compute stream, here or before, and so does
@@ -492,7 +486,7 @@ find_beginning (const Run *x, const Rank *r, const Frame *f, LsTime *ret_begin, 
 {
   LsTime issued = f->time[0], compute = r->streams[LS_STREAM_COMPUTE].tail, others = 0;
   for (uint32_t s = 0; s < LS_N_STREAMS; s++)
-    if (s != LS_STREAM_COMPUTE && (look_of (x, f)->streams & 1u << s) != 0)
+    if (s != LS_STREAM_COMPUTE && (x->extras->coarse->looks[f->instance->segment].streams & 1u << s) != 0)
       others = MAX (others, r->streams[s].tail);
   for (uint32_t s = 0; s < LS_N_SLOTS; s++)
     if (f->seg->n_calls[s] > 0)

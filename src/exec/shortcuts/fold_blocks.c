@@ -142,14 +142,6 @@ find_period (Blocks *b)
                                         : 1;
 }
 
-static void
-count_places_of_period (Blocks *b)
-{
-  b->groups_of_period = b->at->trunks_per_group > 0 ? b->period / b->at->hosts_per_group : 0;
-  b->pods_of_period
-      = b->at->trunks_per_pod > 0 ? b->period / (b->at->hosts_per_group * b->at->groups_per_pod) : 0;
-}
-
 /* --- all of it ---------------------------------------------------------------------------- */
 
 /* What find() found. */
@@ -169,7 +161,9 @@ static bool
 find (Blocks *b, const uint8_t *slot)
 {
   b->n_places = ls_places_n (b->at);
-  count_places_of_period (b);
+  b->groups_of_period = b->at->trunks_per_group > 0 ? b->period / b->at->hosts_per_group : 0;
+  b->pods_of_period
+      = b->at->trunks_per_pod > 0 ? b->period / (b->at->hosts_per_group * b->at->groups_per_pod) : 0;
   return bundles_find (b, slot) && sends_find (b);
 }
 

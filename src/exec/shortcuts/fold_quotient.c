@@ -26,14 +26,6 @@ first_of_host (const Blocks *b, uint32_t host)
   return sig;
 }
 
-static void
-first_of_hosts (const Blocks *b, LsSig *ret)
-{
-  bool may_repeat = b->period > 0 && !b->x->options.slow;
-  for (uint32_t i = 0; i < b->at->n_hosts; i++)
-    ret[i] = may_repeat && i > 0 && hosts_have_same_roles (b, i, i - 1) ? ret[i - 1] : first_of_host (b, i);
-}
-
 /* Of a group or a pod: its rates. */
 static LsSig
 first_above (const Blocks *b, uint32_t place)
@@ -105,7 +97,10 @@ static void
 tell_places_apart (const Blocks *b, const GArray *wide, Refine *r)
 {
   g_autofree LsSig *hosts = g_new (LsSig, b->at->n_hosts + 1);
-  first_of_hosts (b, hosts);
+  bool may_repeat = b->period > 0 && !b->x->options.slow;
+  for (uint32_t i = 0; i < b->at->n_hosts; i++)
+    hosts[i]
+        = may_repeat && i > 0 && hosts_have_same_roles (b, i, i - 1) ? hosts[i - 1] : first_of_host (b, i);
   r->rank = ls_arena_new_array (b->arena, LsSig, r->n_ranks);
   r->comm = ls_arena_new_array (b->arena, LsSig, r->n_comms);
   r->is_ample = ls_arena_new_array (b->arena, bool, r->n_resources);
