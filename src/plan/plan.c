@@ -229,15 +229,6 @@ ls_plan_free (LsPlan *plan)
   g_free (plan);
 }
 
-static uint64_t
-n_program_ops (const LsPlan *plan, const LsProgram *program)
-{
-  uint64_t n = 0;
-  for (uint32_t i = program->n_lead; i < program->n_instances; i++)
-    n += plan->segments[program->instances[i].segment].n_ops;
-  return n;
-}
-
 uint32_t *
 ls_program_uses (const LsPlan *plan, const LsProgram *program, uint32_t from)
 {
@@ -257,14 +248,13 @@ ls_name_hash (gconstpointer key)
 uint64_t
 ls_plan_n_op_instances (const LsPlan *plan)
 {
-  g_autofree uint64_t *n_of_role = g_new (uint64_t, plan->n_roles);
-  for (uint32_t role = 0; role < plan->n_roles; role++)
-    n_of_role[role] = n_program_ops (plan, &plan->programs[role]);
-
   uint64_t n = 0;
   g_autofree uint64_t *n_ranks = ls_plan_ranks_of_roles (plan);
-  for (uint32_t role = 0; role < plan->n_roles; role++)
-    n += n_ranks[role] * n_of_role[role];
+  for (uint32_t role = 0; role < plan->n_roles; role++) {
+    const LsProgram *p = &plan->programs[role];
+    for (uint32_t i = p->n_lead; i < p->n_instances; i++)
+      n += n_ranks[role] * plan->segments[p->instances[i].segment].n_ops;
+  }
   return n;
 }
 

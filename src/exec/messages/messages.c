@@ -189,16 +189,6 @@ account (const Messages *m, Slot *s)
   s->n_begun = 0;
 }
 
-/* For messages of n blocks on the present route. */
-static void
-find_times (const Messages *m, Slot *s, uint32_t n)
-{
-  Side *d = side_of (m, s);
-  s->n = n;
-  d->demand = way_demand (m->script, n);
-  s->moving = way_moving (m->script, n, d->flow.cap);
-}
-
 static void
 end_lease (const Messages *m, Slot *s)
 {
@@ -230,10 +220,13 @@ turn_to (const Messages *m, Slot *s, uint32_t to, uint32_t n)
 static void
 change (const Messages *m, Slot *s, const LsSend *send)
 {
+  Side *d = side_of (m, s);
   account (m, s);
   if (s->to != send->to || m->script->rate_cap)
     turn_to (m, s, send->to, send->n);
-  find_times (m, s, send->n);
+  s->n = send->n;
+  d->demand = way_demand (m->script, s->n);
+  s->moving = way_moving (m->script, s->n, d->flow.cap);
 }
 
 /* --- arrivals --------------------------------------------------------------------- */

@@ -220,15 +220,6 @@ ref_before (const Run *x, const Rank *r, const XOp *op, const LsSpan *s)
 }
 
 static void
-record_stream (const Run *x, Rank *r, const Frame *f, Profile *p, uint32_t s, uint16_t last)
-{
-  const Stream *st = &r->streams[s];
-  Ref span = ref_of (x, r, f, f->span[last]);
-  p->streams[p->n_streams++]
-      = (End) { f->time[last] - profiles_of (x, r)->begin, span, (uint16_t) s, st->tail_kind };
-}
-
-static void
 record_call (Run *x, const Rank *r, const Frame *f, Profile *p, uint16_t i)
 {
   const XOp *op = &f->seg->x[i];
@@ -262,7 +253,8 @@ record_ops (Run *x, Rank *r, const Frame *f, Profile *p)
   }
   for (uint32_t s = 0; s < LS_N_STREAMS; s++)
     if (last[s] != NO_OP)
-      record_stream (x, r, f, p, s, last[s]);
+      p->streams[p->n_streams++] = (End) { f->time[last[s]] - begin, ref_of (x, r, f, f->span[last[s]]),
+                                           (uint16_t) s, r->streams[s].tail_kind };
   qsort (p->ends, f->seg->n_ops, sizeof *p->ends, ls_compare_int64);
 }
 

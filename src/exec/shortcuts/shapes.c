@@ -435,15 +435,6 @@ find_vectors (Shapes *s, const Periods *p)
   return vector;
 }
 
-static void
-place_loads (Shapes *s, const uint32_t *ranks, uint32_t n_ranks, Shape *shape)
-{
-  const Periods periods = find_periods (s);
-  shape->n_patterns = s->patterns->len;
-  shape->vector = find_vectors (s, &periods);
-  shape->label = labels_of (s, &periods, shape->vector, ranks, n_ranks);
-}
-
 /* --- rails -------------------------------------------------------------------------- */
 
 uint32_t
@@ -804,7 +795,10 @@ shape_new (Shapes *s, LsSig key, const ShapedCalls *calls, const uint32_t *ranks
                   .n_places = s->lie.places->len,
                   .gpu = NO_GPU_NUMBER,
                   .like = s->shapes->len };
-  place_loads (s, ranks, n, &shape);
+  const Periods periods = find_periods (s);
+  shape.n_patterns = s->patterns->len;
+  shape.vector = find_vectors (s, &periods);
+  shape.label = labels_of (s, &periods, shape.vector, ranks, n);
   return keep_shape (s, key, shape);
 }
 
