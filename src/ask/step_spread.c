@@ -17,7 +17,7 @@
 
 /* --- the ranks of a job ---------------------------------------------------------------------- */
 
-/* How many ranks of a stage meet each layer (plan/bind.h). */
+/* How many ranks of a stage meet each layer (plan/mesh.h). */
 static uint32_t
 together (const LsStrategy *s, uint32_t per_stage)
 {

@@ -1,5 +1,9 @@
 #include "exec/extras.h"
 
+#include <string.h>
+
+#include <lockstep/error.h>
+
 /* --- ahead of the clock --- */
 
 /* A rank goes ahead of the clock.
@@ -25,6 +29,103 @@ may_run_ahead (const Run *x, const Rank *r)
 {
   return !r->is_gated && r->n_resident == 0 && r->n_copies == 0 && !r->is_kernel_running
       && !is_behind_last_step (x, r);
+}
+
+/* ---- collectives message by message (--network step) ---- */
+
+/* The collectives of a run message by message (--network step). One message is a flow:
+ * sends, receives and copies have no script, and go by phases. */
+
+static double *
+bytes_of_step (Run *x, uint32_t step)
+{
+  SentCalls *s = &x->extras->sent;
+  uint32_t parity = step & 1, n = ls_cluster_n_resources (x->cluster);
+  if (!s->moved[parity])
+    s->moved[parity] = g_new (double, n);
+  if (s->of_step[parity] != step + 1)
+    memset (s->moved[parity], 0, n * sizeof (double));
+  s->of_step[parity] = step + 1;
+  return s->moved[parity];
+}
+
+static void
+add_bytes (const Run *x, uint32_t step, double *bytes)
+{
+  const SentCalls *s = &x->extras->sent;
+  uint32_t parity = step & 1, n = ls_cluster_n_resources (x->cluster);
+  for (uint32_t i = 0; i < n && s->of_step[parity] == step + 1; i++)
+    bytes[i] += s->moved[parity][i];
+}
+
+static void
+send (Run *x, Motion *m)
+{
+  messages_begin (m->call->messages, m, bytes_of_step (x, m->step));
+}
+
+static void
+messages_over (void *context, void *motion, LsTime at)
+{
+  motion_moves (context, motion, -1);
+  motion_over (context, motion, at);
+}
+
+static void
+flow_over (void *context, const LsFlow *f, double asked)
+{
+  conserve_flow (context, f, asked);
+}
+
+static gboolean
+plan_messages (Run *x, Call *c, const uint32_t *ranks, uint32_t n, LsCollMemo *memo, GError **error)
+{
+  SentCalls *s = &x->extras->sent;
+  if (c->key.kind == LS_COLL_SEND_RECV || n == 1)
+    return TRUE;
+  LsCollRequest request = run_request (x, c->key, ranks, n, memo, x->arena);
+  request.algorithm = c->plan->algorithm;
+  const LsScript *script = ls_coll_script (x->cluster, x->nccl, &request, x->arena);
+  s->all_bytes += messages_bytes (script);
+  if (s->all_bytes > x->options.max_memory_bytes) {
+    g_autofree char *need = ls_format_bytes (s->all_bytes),
+                    *may = ls_format_bytes (x->options.max_memory_bytes);
+    g_set_error (
+        error, LS_ERROR, LS_ERROR_LIMIT,
+        "the messages of %s over %u ranks need %s of memory with what came before; --max-memory is %s",
+        ls_coll_kind_name ((LsCollKind) c->key.kind), script->n, need, may);
+    return FALSE;
+  }
+  c->messages = messages_new (&s->net, script, messages_over);
+  c->base = script->base;
+  g_ptr_array_add (s->all, c->messages);
+  return TRUE;
+}
+
+static void
+sent_init (Run *x)
+{
+  SentCalls *s = &x->extras->sent;
+  if (x->options.network != LS_NETWORK_STEP)
+    return;
+  s->net = (MessageNet) { .engine = &x->engine, .flows = x->net, .context = x, .flow_over = flow_over };
+  s->all = g_ptr_array_new_with_free_func ((GDestroyNotify) messages_free);
+  if (x->options.solver != LS_SOLVER_REFERENCE)
+    s->net.leases
+        = leases_new (x->net, ls_cluster_n_resources (x->cluster), x->whole->capacity, messages_revoked);
+  x->hooks.plan_messages = plan_messages;
+  x->hooks.send = send;
+  x->hooks.add_bytes = add_bytes;
+}
+
+static void
+sent_clear (Run *x)
+{
+  SentCalls *s = &x->extras->sent;
+  g_clear_pointer (&s->all, g_ptr_array_unref);
+  leases_free (s->net.leases);
+  g_free (s->moved[0]);
+  g_free (s->moved[1]);
 }
 
 /* --- what hangs on the hooks --- */
@@ -78,5 +179,4 @@ extras_clear (Run *x)
 {
   coarsen_clear (x);
   sent_clear (x);
-  fold_free (x->extras->fold);
 }

@@ -1,5 +1,5 @@
 /* exec/extras.h — what a run has beyond the plain replay, and how it hangs on the hooks of that
- * (replay/hooks.h; private to exec/). */
+ * (replay/state.h; private to exec/). */
 #ifndef LS_EXEC_EXTRAS_H
 #define LS_EXEC_EXTRAS_H
 
@@ -26,7 +26,7 @@ typedef struct {
   uint64_t n_over, n_waiting; /* periods: that are over; that began while one was not */
 } XTraffic;
 
-/* Collectives message by message (messages/sent.c). */
+/* Collectives message by message (extras.c). */
 typedef struct {
   MessageNet net;
   GPtrArray *all;      /* Messages: of all calls that have them */
@@ -61,10 +61,6 @@ LsRunOptions run_plain_twin (const LsRunOptions *options, bool checks_fold, bool
  * the window goes. names: what to call the two ("folded and unfolded"). */
 gboolean fold_check (const LsTimeline *folded, const LsTimeline *whole, const LsCluster *cluster,
                      const char *names, GError **error);
-
-/* messages/sent.c: with --network step; after the net is there. */
-void sent_init (Run *x);
-void sent_clear (Run *x);
 
 /* known_calls.c: calls as they were planned, kept from one run to the next. */
 struct LsKnownCalls {

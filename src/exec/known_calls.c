@@ -82,20 +82,14 @@ find_plan (LsKnownCalls *calls, GBytes *key)
   return known;
 }
 
-/* NULL stays that. */
-static const uint32_t *
-copy_numbers (LsArena *arena, const uint32_t *numbers, uint32_t n)
-{
-  uint32_t *copy = numbers ? ls_arena_new_array (arena, uint32_t, n) : NULL;
-  return copy ? memcpy (copy, numbers, n * sizeof *copy) : NULL;
-}
-
 static LsCollPlan *
 copy_plan (LsArena *arena, const LsCollPlan *plan)
 {
   LsCollPlan *copy = ls_arena_new_array (arena, LsCollPlan, 1);
   *copy = *plan;
-  copy->like_period = copy_numbers (arena, plan->like_period, plan->n_periods);
+  if (plan->like_period)
+    copy->like_period = memcpy (ls_arena_new_array (arena, uint32_t, plan->n_periods), plan->like_period,
+                                plan->n_periods * sizeof *plan->like_period);
   copy->phases = ls_arena_new_array (arena, LsPhase, plan->n_phases);
   for (uint32_t i = 0; i < plan->n_phases; i++) {
     const LsPhase *from = &plan->phases[i];

@@ -390,13 +390,6 @@ draw_normal (GRand *rand)
   return u * sqrt (-2 * log (square) / square);
 }
 
-static double
-draw_factor (GRand *rand, double sigma)
-{
-  double factor = exp (sigma * draw_normal (rand));
-  return CLAMP (factor, LS_SLOW_MIN, LS_SLOW_MAX);
-}
-
 double *
 ls_slow_factors (const LsSlow *s, uint32_t n_ranks, GError **error)
 {
@@ -413,8 +406,10 @@ ls_slow_factors (const LsSlow *s, uint32_t n_ranks, GError **error)
   }
   double *factor = g_new (double, n_ranks);
   g_autoptr (GRand) rand = g_rand_new_with_seed (s->seed);
-  for (uint32_t r = 0; r < n_ranks; r++)
-    factor[r] = s->sigma > 0 ? draw_factor (rand, s->sigma) : 1;
+  for (uint32_t r = 0; r < n_ranks; r++) {
+    double drawn = s->sigma > 0 ? exp (s->sigma * draw_normal (rand)) : 1;
+    factor[r] = CLAMP (drawn, LS_SLOW_MIN, LS_SLOW_MAX);
+  }
   for (guint i = 0; i < n; i++) {
     const LsSlowRank *slow = &g_array_index (s->ranks, LsSlowRank, i);
     factor[slow->rank] *= slow->factor;

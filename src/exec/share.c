@@ -23,8 +23,9 @@ typedef struct {
   uint32_t step;
 } Over;
 
-/* Of a run. */
+/* Of a run; in its arena. */
 struct Share {
+  LsArena *arena;
   Over (*over)[2];    /* [n_jobs] by parity of the step */
   uint32_t reference; /* the job at whose steps it is asked whether all is as before */
   uint32_t n_wanted;  /* steps of each job in the window */
@@ -70,6 +71,8 @@ state_of (const Run *x)
   LsTime now = reference->step_end[s->n_done[s->reference] - 1];
   LsDigest d;
   ls_digest_init (&d);
+  uint32_t *n_done = ls_arena_new_array (s->arena, uint32_t, x->n_jobs);
+  memcpy (n_done, s->n_done, x->n_jobs * sizeof *n_done);
   for (uint32_t i = 0; i < x->n_jobs; i++) {
     const XJob *job = &x->jobs[i];
     if (job->is_absent)
@@ -78,7 +81,7 @@ state_of (const Run *x)
     ls_digest_u64 (&d, (uint64_t) (now - job->step_end[step]));
     ls_digest_u64 (&d, job->last_digest);
   }
-  return (State) { ls_digest_get (&d), g_memdup2 (s->n_done, x->n_jobs * sizeof *s->n_done) };
+  return (State) { ls_digest_get (&d), n_done };
 }
 
 static bool
@@ -146,14 +149,6 @@ check_step (Run *x, const XJob *job, uint32_t step)
 }
 
 static void
-stop (Run *x)
-{
-  x->last_step = x->extras->share->n_done[x->extras->share->reference] - 1;
-  x->extras->share->closed = x->engine.now;
-  x->engine.stop_at = x->engine.now + 1;
-}
-
-static void
 open_window (Run *x)
 {
   Share *s = x->extras->share;
@@ -180,7 +175,9 @@ look (LsEvent *event, void *context)
   if (!x->is_periodic && !all_have_done (x, s->first, s->n_wanted))
     return;
   memcpy (s->last, s->n_done, x->n_jobs * sizeof *s->last);
-  stop (x);
+  x->last_step = s->n_done[s->reference] - 1;
+  s->closed = x->engine.now;
+  x->engine.stop_at = x->engine.now + 1;
 }
 
 static void
@@ -283,22 +280,6 @@ collect (Run *x)
   return share;
 }
 
-static void
-share_clear (Share *s, uint32_t n_jobs)
-{
-  for (guint i = 0; i < s->states->len; i++)
-    g_free (g_array_index (s->states, State, i).n_done);
-  g_array_unref (s->states);
-  for (uint32_t i = 0; i < n_jobs; i++)
-    g_free (s->bytes[i]);
-  g_free (s->bytes);
-  g_free (s->over);
-  g_free (s->moved);
-  g_free (s->n_done);
-  g_free (s->first);
-  g_free (s->last);
-}
-
 /* --- the run -------------------------------------------------------------------------------- */
 
 static gboolean
@@ -322,35 +303,43 @@ check_gpus_apart (const LsPlan *plan, const LsPlanPart *parts, uint32_t n_jobs, 
   return TRUE;
 }
 
-/* [ranks of all], newly allocated; NULL where all are of one pace. */
+typedef struct {
+  const LsShareJob *jobs;
+  uint32_t n_jobs, only;
+  const LsShareTraffic *traffic;
+  const LsCluster *cluster;
+  const LsNccl *nccl;
+} Asked;
+
+/* [ranks of all]; NULL where all are of one pace. */
 static double *
-slow_of (const LsShareJob *jobs, const LsPlanPart *parts, uint32_t n_jobs, uint32_t n_ranks)
+slow_of (LsArena *arena, const Asked *a, const LsPlanPart *parts, uint32_t n_ranks)
 {
   double *slow = NULL;
-  for (uint32_t i = 0; i < n_jobs; i++) {
-    if (!jobs[i].slow)
+  for (uint32_t i = 0; i < a->n_jobs; i++) {
+    if (!a->jobs[i].slow)
       continue;
     if (!slow) {
-      slow = g_new (double, n_ranks + 1);
+      slow = ls_arena_new_array (arena, double, n_ranks);
       for (uint32_t r = 0; r < n_ranks; r++)
         slow[r] = 1;
     }
-    memcpy (slow + parts[i].rank, jobs[i].slow, jobs[i].plan->n_ranks * sizeof *slow);
+    memcpy (slow + parts[i].rank, a->jobs[i].slow, a->jobs[i].plan->n_ranks * sizeof *slow);
   }
   return slow;
 }
 
 static XJob *
-jobs_new (const LsShareJob *jobs, const LsPlanPart *parts, uint32_t n_jobs, uint32_t only)
+jobs_new (LsArena *arena, const Asked *a, const LsPlanPart *parts)
 {
-  XJob *own = g_new0 (XJob, n_jobs);
-  for (uint32_t i = 0; i < n_jobs; i++)
+  XJob *own = ls_arena_new_array (arena, XJob, a->n_jobs);
+  for (uint32_t i = 0; i < a->n_jobs; i++)
     own[i] = (XJob) {
-      .plan = jobs[i].plan,
-      .calibration = jobs[i].calibration,
-      .host = jobs[i].host,
-      .start = jobs[i].start,
-      .is_absent = only != LS_SHARE_ALL && i != only,
+      .plan = a->jobs[i].plan,
+      .calibration = a->jobs[i].calibration,
+      .host = a->jobs[i].host,
+      .start = a->jobs[i].start,
+      .is_absent = a->only != LS_SHARE_ALL && i != a->only,
       .first_rank = parts[i].rank,
       .first_role = parts[i].role,
       .first_segment = parts[i].segment,
@@ -359,61 +348,61 @@ jobs_new (const LsShareJob *jobs, const LsPlanPart *parts, uint32_t n_jobs, uint
   return own;
 }
 
-/* Of what the jobs are, joined. */
+/* Of what the jobs are, joined. x: with its plan and jobs. */
 static LsShare *
-run_joined (const LsPlan *plan, XJob *jobs, uint32_t n_jobs, uint32_t only, const LsShareTraffic *traffic,
-            const LsCluster *cluster, const LsNccl *nccl, const LsRunOptions *options, GError **error)
+run_joined (LsArena *arena, const Asked *a, Run *x, const LsRunOptions *options, GError **error)
 {
-  uint32_t n_traffic = traffic && only == LS_SHARE_ALL ? traffic->n : 0;
-  g_autofree XTraffic *x_traffic = g_new0 (XTraffic, n_traffic + 1);
+  uint32_t n_traffic = a->traffic && a->only == LS_SHARE_ALL ? a->traffic->n : 0, n_jobs = a->n_jobs;
+  XTraffic *x_traffic = ls_arena_new_array (arena, XTraffic, n_traffic);
   for (uint32_t i = 0; i < n_traffic; i++)
-    x_traffic[i].of = &traffic->flows[i];
-  Share share = { .reference = only == LS_SHARE_ALL ? 0 : only,
+    x_traffic[i].of = &a->traffic->flows[i];
+  g_autoptr (GArray) states = g_array_new (FALSE, FALSE, sizeof (State));
+  Share share = { .arena = arena,
+                  .reference = a->only == LS_SHARE_ALL ? 0 : a->only,
                   .n_wanted = MAX (options->n_steps, N_WARM_STEPS + 1) - N_WARM_STEPS,
-                  .n_done = g_new0 (uint32_t, n_jobs),
-                  .first = g_new0 (uint32_t, n_jobs),
-                  .last = g_new0 (uint32_t, n_jobs),
-                  .states = g_array_new (FALSE, FALSE, sizeof (State)),
-                  .moved = g_new0 (double, n_traffic + 1),
-                  .bytes = g_new0 (double *, n_jobs),
-                  .over = g_malloc0_n (n_jobs, sizeof *share.over) };
+                  .n_done = ls_arena_new_array (arena, uint32_t, n_jobs),
+                  .first = ls_arena_new_array (arena, uint32_t, n_jobs),
+                  .last = ls_arena_new_array (arena, uint32_t, n_jobs),
+                  .states = states,
+                  .moved = ls_arena_new_array (arena, double, n_traffic),
+                  .bytes = ls_arena_new_array (arena, double *, n_jobs),
+                  .over = ls_arena_alloc (arena, n_jobs, sizeof *share.over) };
   Extras extras = { .share = &share, .traffic = x_traffic, .n_traffic = n_traffic };
-  Run x = { .plan = plan,
-            .jobs = jobs,
-            .n_jobs = n_jobs,
-            .cluster = cluster,
-            .nccl = nccl,
-            .n_steps = LS_SHARE_MAX_STEPS };
-  extras_hang (&x, &extras, options);
-  x.hooks.step_waits = step_waits;
-  x.hooks.step_over = step_over;
+  extras_hang (x, &extras, options);
+  x->hooks.step_waits = step_waits;
+  x->hooks.step_over = step_over;
   ls_event_init (&share.look, look);
-  LsShare *result = run_begin (&x, error) && run_clock (&x, error) ? collect (&x) : NULL;
-  extras_clear (&x);
-  run_clear (&x);
-  share_clear (&share, n_jobs);
+  LsShare *result = run_begin (x, error) && run_clock (x, error) ? collect (x) : NULL;
+  extras_clear (x);
+  run_clear (x);
+  for (uint32_t i = 0; i < n_jobs; i++)
+    g_free (share.bytes[i]);
   return result;
 }
 
 static LsShare *
-run_as (const LsShareJob *jobs, uint32_t n_jobs, uint32_t only, const LsShareTraffic *traffic,
-        const LsCluster *cluster, const LsNccl *nccl, const LsRunOptions *options, GError **error)
+run_as (const Asked *a, const LsRunOptions *options, GError **error)
 {
-  g_autofree const LsPlan **plans = g_new (const LsPlan *, n_jobs);
-  g_autofree LsPlanPart *parts = g_new0 (LsPlanPart, n_jobs);
-  for (uint32_t i = 0; i < n_jobs; i++)
-    plans[i] = jobs[i].plan;
-  g_autoptr (LsPlan) plan = ls_plan_join (plans, n_jobs, parts, error);
-  if (!plan || !check_gpus_apart (plan, parts, n_jobs, cluster, error))
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  const LsPlan **plans = ls_arena_new_array (arena, const LsPlan *, a->n_jobs);
+  LsPlanPart *parts = ls_arena_new_array (arena, LsPlanPart, a->n_jobs);
+  for (uint32_t i = 0; i < a->n_jobs; i++)
+    plans[i] = a->jobs[i].plan;
+  g_autoptr (LsPlan) plan = ls_plan_join (plans, a->n_jobs, parts, error);
+  if (!plan || !check_gpus_apart (plan, parts, a->n_jobs, a->cluster, error))
     return NULL;
   LsRunOptions own = *options;
-  g_autofree double *slow = slow_of (jobs, parts, n_jobs, plan->n_ranks);
-  own.slow = slow;
+  own.slow = slow_of (arena, a, parts, plan->n_ranks);
   own.stragglers = NULL;
   own.no_spans = true;
   own.steady = false;
-  g_autofree XJob *x_jobs = jobs_new (jobs, parts, n_jobs, only);
-  return run_joined (plan, x_jobs, n_jobs, only, traffic, cluster, nccl, &own, error);
+  Run x = { .plan = plan,
+            .jobs = jobs_new (arena, a, parts),
+            .n_jobs = a->n_jobs,
+            .cluster = a->cluster,
+            .nccl = a->nccl,
+            .n_steps = LS_SHARE_MAX_STEPS };
+  return run_joined (arena, a, &x, &own, error);
 }
 
 /* --- checked ---------------------------------------------------------------------------------- */
@@ -457,11 +446,12 @@ ls_run_share (const LsShareJob *jobs, uint32_t n_jobs, uint32_t only, const LsSh
                          "several jobs are not simulated message by message; expected --network flow");
     return NULL;
   }
+  const Asked asked = { jobs, n_jobs, only, traffic, cluster, nccl };
   g_autoptr (GError) failed = NULL;
-  g_autoptr (LsShare) share = run_as (jobs, n_jobs, only, traffic, cluster, nccl, options, &failed);
+  g_autoptr (LsShare) share = run_as (&asked, options, &failed);
   if (run_names_ranks (failed) && options->fold != LS_SHORTCUT_OFF) {
     const LsRunOptions unfolded = run_plain_twin (options, true, false);
-    return run_as (jobs, n_jobs, only, traffic, cluster, nccl, &unfolded, error);
+    return run_as (&asked, &unfolded, error);
   }
   if (failed)
     g_propagate_error (error, g_steal_pointer (&failed));
@@ -470,6 +460,6 @@ ls_run_share (const LsShareJob *jobs, uint32_t n_jobs, uint32_t only, const LsSh
   if (!share || (!checks_fold && !checks_pieces))
     return g_steal_pointer (&share);
   const LsRunOptions plain = run_plain_twin (options, checks_fold, checks_pieces);
-  g_autoptr (LsShare) twin = run_as (jobs, n_jobs, only, traffic, cluster, nccl, &plain, error);
+  g_autoptr (LsShare) twin = run_as (&asked, &plain, error);
   return twin && check_same (share, twin, error) ? g_steal_pointer (&share) : NULL;
 }

@@ -14,7 +14,7 @@
 #include "lower/lower_build.h"
 #include "lower/pipeline/lower_pipe.h"
 #include "model/expert_load.h"
-#include "plan/bind.h"
+#include "plan/mesh.h"
 #include "strategy/shard.h"
 
 static guint

@@ -1,7 +1,8 @@
 #include "plan/plan.h"
 
-#include <lockstep/error.h>
 #include <string.h>
+
+#include <lockstep/error.h>
 
 /* Several plans as one: ranks, communicators, roles, segments and kernels of each behind those of the
  * one before. */
@@ -228,13 +229,13 @@ ls_plan_free (LsPlan *plan)
   g_free (plan);
 }
 
-static uint64_t
-n_program_ops (const LsPlan *plan, const LsProgram *program)
+uint32_t *
+ls_program_uses (const LsPlan *plan, const LsProgram *program, uint32_t from)
 {
-  uint64_t n = 0;
-  for (uint32_t i = program->n_lead; i < program->n_instances; i++)
-    n += plan->segments[program->instances[i].segment].n_ops;
-  return n;
+  uint32_t *n_uses = g_new0 (uint32_t, plan->n_segments + 1);
+  for (uint32_t i = from; i < program->n_instances; i++)
+    n_uses[program->instances[i].segment]++;
+  return n_uses;
 }
 
 guint
@@ -247,14 +248,13 @@ ls_name_hash (gconstpointer key)
 uint64_t
 ls_plan_n_op_instances (const LsPlan *plan)
 {
-  g_autofree uint64_t *n_of_role = g_new (uint64_t, plan->n_roles);
-  for (uint32_t role = 0; role < plan->n_roles; role++)
-    n_of_role[role] = n_program_ops (plan, &plan->programs[role]);
-
   uint64_t n = 0;
   g_autofree uint64_t *n_ranks = ls_plan_ranks_of_roles (plan);
-  for (uint32_t role = 0; role < plan->n_roles; role++)
-    n += n_ranks[role] * n_of_role[role];
+  for (uint32_t role = 0; role < plan->n_roles; role++) {
+    const LsProgram *p = &plan->programs[role];
+    for (uint32_t i = p->n_lead; i < p->n_instances; i++)
+      n += n_ranks[role] * plan->segments[p->instances[i].segment].n_ops;
+  }
   return n;
 }
 
@@ -371,14 +371,6 @@ wait_for_all (LsPlan *plan)
   return op;
 }
 
-static LsOp
-busy (LsTime time)
-{
-  LsOp op = ls_op_blank (LS_OP_HOST_DELAY, LS_STREAM_COMPUTE, LS_TAG_SYNC, "cudaFree, cudaMalloc");
-  op.recorded = time;
-  return op;
-}
-
 static const LsDep *
 moved_deps (LsPlan *plan, const LsOp *op, const uint16_t *moved)
 {
@@ -402,7 +394,9 @@ stalled (LsPlan *plan, const LsSegment *from, const Stalls *s)
     if (next < s->n && s->stalls[next].op == i) {
       if (s->stalls[next].waits)
         to.ops[to.n_ops++] = wait_for_all (plan);
-      to.ops[to.n_ops++] = busy (s->stalls[next++].time);
+      to.ops[to.n_ops]
+          = ls_op_blank (LS_OP_HOST_DELAY, LS_STREAM_COMPUTE, LS_TAG_SYNC, "cudaFree, cudaMalloc");
+      to.ops[to.n_ops++].recorded = s->stalls[next++].time;
     }
     moved[i] = (uint16_t) to.n_ops;
     LsOp *op = &to.ops[to.n_ops++];
@@ -462,3 +456,91 @@ ls_plan_add_stalls (LsPlan *plan, uint32_t role, const GArray *stalls, GError **
   }
   return TRUE;
 }
+
+/* ---- kinds of ops ---- */
+
+static char *
+kernel_fault (const LsPlan *plan, const LsOp *op)
+{
+  if (op->kernel < plan->n_kernels || (op->kernel == UINT32_MAX && op->recorded != LS_TIME_NEVER))
+    return NULL;
+  return g_strdup_printf ("kernel %u does not exist", op->kernel);
+}
+
+static char *
+collective_fault (const LsPlan *plan, const LsOp *op)
+{
+  return ls_slot_is_peer (op->slot)
+      ? g_strdup_printf ("a collective cannot use slot %s", ls_slot_names[op->slot].name)
+      : NULL;
+}
+
+static char *
+copy_fault (const LsPlan *plan, const LsOp *op)
+{
+  if (op->direction < LS_N_COPY_DIRECTIONS)
+    return NULL;
+  return g_strdup_printf ("direction %u: a copy has one of %d", op->direction, LS_N_COPY_DIRECTIONS);
+}
+
+static char *
+delay_fault (const LsPlan *plan, const LsOp *op)
+{
+  return op->recorded == LS_TIME_NEVER ? g_strdup ("a host delay needs a recorded duration") : NULL;
+}
+
+const LsEnumName ls_op_kind_names[LS_N_OP_KINDS + 1] = {
+  [LS_OP_KERNEL] = { "kernel", LS_OP_KERNEL },
+  [LS_OP_COLLECTIVE] = { "collective", LS_OP_COLLECTIVE },
+  [LS_OP_P2P] = { "p2p", LS_OP_P2P },
+  [LS_OP_COPY] = { "copy", LS_OP_COPY },
+  [LS_OP_RECORD] = { "record", LS_OP_RECORD },
+  [LS_OP_WAIT] = { "wait", LS_OP_WAIT },
+  [LS_OP_HOST_SYNC] = { "host-sync", LS_OP_HOST_SYNC },
+  [LS_OP_HOST_DELAY] = { "host-delay", LS_OP_HOST_DELAY },
+};
+
+/* clang-format off */
+const LsOpKindRow ls_op_kinds[LS_N_OP_KINDS] = {
+  [LS_OP_KERNEL] = { LS_TAKES_GPU,
+    .has = LS_HAS_KERNEL | LS_HAS_RECORDED | LS_HAS_BESIDE | LS_HAS_REPEAT | LS_HAS_GRAPH,
+    .needs = LS_HAS_KERNEL | LS_HAS_RECORDED,
+    .lacking = "a kernel needs a shape (\"kernel\") or a time (\"recorded\")",
+    .stream = LS_STREAM_COMPUTE, .tag = LS_TAG_F, .host = LS_HOST_LAUNCH, .fault = kernel_fault },
+  [LS_OP_COLLECTIVE] = { LS_TAKES_NETWORK, .has = LS_HAS_CALL | LS_HAS_BYTES,
+    .needs = LS_HAS_CALL, .lacking = "a collective needs \"slot\" and \"coll\"",
+    .stream = LS_STREAM_GLOBAL, .tag = LS_TAG_SYNC, .host = LS_HOST_COMM, .fault = collective_fault },
+  [LS_OP_P2P] = { LS_TAKES_NETWORK, .has = LS_HAS_TRANSFERS, .needs = LS_HAS_TRANSFERS,
+    .lacking = "a p2p needs \"transfers\"",
+    .stream = LS_STREAM_PP_FWD, .tag = LS_TAG_SYNC, .host = LS_HOST_COMM },
+  [LS_OP_COPY] = { LS_TAKES_ENGINE, .has = LS_HAS_RECORDED | LS_HAS_BYTES | LS_HAS_DIRECTION,
+    .stream = LS_STREAM_COPY, .tag = LS_TAG_SYNC, .host = LS_HOST_FREE, .fault = copy_fault },
+  [LS_OP_RECORD] = { LS_TAKES_NOTHING, .records = true, .has = LS_HAS_EVENT,
+    .stream = LS_STREAM_COMPUTE, .tag = LS_TAG_SYNC, .host = LS_HOST_FREE },
+  [LS_OP_WAIT] = { LS_TAKES_NOTHING, .has = LS_HAS_EVENT, .needs = LS_HAS_EVENT,
+    .lacking = "a wait needs an \"event\"",
+    .stream = LS_STREAM_COMPUTE, .tag = LS_TAG_SYNC, .host = LS_HOST_FREE },
+  [LS_OP_HOST_SYNC] = { LS_TAKES_HOST, .host_waits = true,
+    .stream = LS_STREAM_COMPUTE, .tag = LS_TAG_SYNC, .host = LS_HOST_SYNC },
+  [LS_OP_HOST_DELAY] = { LS_TAKES_HOST, .has = LS_HAS_RECORDED | LS_HAS_REPEAT,
+    .needs = LS_HAS_RECORDED, .lacking = "a host-delay needs \"recorded\"",
+    .stream = LS_STREAM_COMPUTE, .tag = LS_TAG_SYNC, .host = LS_HOST_FREE, .fault = delay_fault },
+};
+/* clang-format on */
+
+const LsEnumName ls_copy_names[LS_N_COPY_DIRECTIONS + 1] = {
+  [LS_COPY_TO_DEVICE] = { "to-device", LS_COPY_TO_DEVICE },
+  [LS_COPY_TO_HOST] = { "to-host", LS_COPY_TO_HOST },
+  [LS_COPY_FROM_NVME] = { "from-nvme", LS_COPY_FROM_NVME },
+  [LS_COPY_TO_NVME] = { "to-nvme", LS_COPY_TO_NVME },
+  [LS_COPY_IN_HOST] = { "in-host", LS_COPY_IN_HOST },
+};
+
+const LsCopyRow ls_copies[LS_N_COPY_DIRECTIONS] = {
+  [LS_COPY_TO_DEVICE] = { "copies to the device of rank", LS_COPY_BY_HOST },
+  [LS_COPY_TO_HOST] = { "copies to the host of rank", LS_COPY_BY_HOST, .is_out = true },
+  [LS_COPY_FROM_NVME] = { "reads from NVMe of rank", LS_COPY_BY_NVME },
+  [LS_COPY_TO_NVME] = { "writes to NVMe of rank", LS_COPY_BY_NVME, .is_out = true },
+  [LS_COPY_IN_HOST]
+  = { "work in the host's memory of rank", LS_COPY_BY_HOST, .is_out = true, .is_in_host = true },
+};

@@ -396,54 +396,27 @@ check_slots (const Check *check, Fault *fault)
 
 /* ---- events and buffers: named by (id, micro-batch, chunk) within a program ---- */
 
-/* A buffer that is alive. */
-typedef struct {
-  LsOpPlace at; /* it is allocated here */
-  const LsBufferEvent *buf;
-} Alive;
-
-/* Those of a program. */
-typedef struct {
-  GHashTable *places; /* ls_name_key() -> place in list, + 1 */
-  GArray *list;       /* Alive; also such that are no longer   */
-} Buffers;
-
-static void
-buffers_init (Buffers *x)
-{
-  x->places = g_hash_table_new (ls_name_hash, NULL);
-  x->list = g_array_new (FALSE, FALSE, sizeof (Alive));
-}
-
-static void
-buffers_clear (Buffers *x)
-{
-  g_hash_table_unref (x->places);
-  g_array_unref (x->list);
-}
-
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Buffers, buffers_clear)
-
 static gpointer
 key_of (const LsPlan *plan, LsOpPlace at, uint16_t id)
 {
   return ls_name_key (&plan->programs[at.role].instances[at.instance], id);
 }
 
-/* NULL: it is not alive. */
-static const Alive *
-find_alive (const Buffers *x, gpointer key)
+/* Where the last buffer of that name before b, of an op, was allocated. */
+static LsOpPlace
+find_allocation (const LsPlan *plan, LsOpPlace at, const LsBufferEvent *b)
 {
-  guint place = GPOINTER_TO_UINT (g_hash_table_lookup (x->places, key));
-  return place > 0 ? &g_array_index (x->list, Alive, place - 1) : NULL;
-}
-
-static void
-add_alive (Buffers *x, gpointer key, LsOpPlace at, const LsBufferEvent *buf)
-{
-  Alive a = { at, buf };
-  g_array_append_val (x->list, a);
-  g_hash_table_insert (x->places, key, GUINT_TO_POINTER (x->list->len));
+  LsOpPlace found = at;
+  for (LsOpPlace i = LS_OP_BEFORE (at.role); ls_op_next (plan, &i);) {
+    const LsOp *op = ls_op_at (plan, i);
+    for (uint32_t k = 0; k < op->n_buffers; k++) {
+      if (&op->buffers[k] == b && i.instance == at.instance)
+        return found;
+      if (!op->buffers[k].is_free && key_of (plan, i, op->buffers[k].id) == key_of (plan, at, b->id))
+        found = i;
+    }
+  }
+  g_assert_not_reached ();
 }
 
 static gboolean
@@ -472,43 +445,41 @@ check_event (const Check *check, LsOpPlace at, GHashTable *recorded, Fault *faul
 }
 
 static gboolean
-check_buffer (const Check *check, LsOpPlace at, const LsBufferEvent *b, Buffers *alive, Fault *fault)
+check_buffer (const Check *check, LsOpPlace at, const LsBufferEvent *b, GHashTable *alive, Fault *fault)
 {
   const LsPlan *plan = check->plan;
   uint32_t rank = check->rank_of_role[at.role];
   gpointer key = key_of (plan, at, b->id);
-  const Alive *old = find_alive (alive, key);
+  const LsBufferEvent *old = g_hash_table_lookup (alive, key);
 
-  if (!b->is_free && old)
+  if (!b->is_free && old) {
+    const LsOpPlace since = find_allocation (plan, at, b);
     return fail_at (fault, plan, rank, at, "allocates buffer %u, which is alive since instance %u, op %u",
-                    b->id, old->at.instance, old->at.op);
-  if (!b->is_free) {
-    add_alive (alive, key, at, b);
-    return TRUE;
+                    b->id, since.instance, since.op);
   }
+  if (!b->is_free)
+    return g_hash_table_insert (alive, key, (gpointer) b);
   if (!old)
     return fail_at (fault, plan, rank, at, "frees buffer %u, which is not alive", b->id);
-  if (old->buf->bytes != b->bytes || old->buf->category != b->category)
+  if (old->bytes != b->bytes || old->category != b->category)
     return fail_at (fault, plan, rank, at,
                     "frees buffer %u as %" G_GUINT64_FORMAT " bytes of %s; allocated as "
                     "%" G_GUINT64_FORMAT " of %s",
-                    b->id, b->bytes, ls_mem_category_names[b->category].name, old->buf->bytes,
-                    ls_mem_category_names[old->buf->category].name);
-  g_hash_table_remove (alive->places, key);
-  return TRUE;
+                    b->id, b->bytes, ls_mem_category_names[b->category].name, old->bytes,
+                    ls_mem_category_names[old->category].name);
+  return g_hash_table_remove (alive, key);
 }
 
 /* Reports the first that is left, in issue order. */
 static gboolean
-fail_alive (const Check *check, uint32_t role, const Buffers *alive, Fault *fault)
+fail_alive (const Check *check, uint32_t role, GHashTable *alive, Fault *fault)
 {
   const LsPlan *plan = check->plan;
   for (LsOpPlace at = LS_OP_BEFORE (role); ls_op_next (plan, &at);) {
     const LsOp *op = ls_op_at (plan, at);
     for (uint32_t i = 0; i < op->n_buffers; i++) {
       const LsBufferEvent *b = &op->buffers[i];
-      const Alive *a = find_alive (alive, key_of (plan, at, b->id));
-      if (a && a->buf == b)
+      if (g_hash_table_lookup (alive, key_of (plan, at, b->id)) == b)
         return fail_at (fault, plan, check->rank_of_role[role], at,
                         "buffer %u (%" G_GUINT64_FORMAT " bytes of %s) is never freed", b->id, b->bytes,
                         ls_mem_category_names[b->category].name);
@@ -519,12 +490,12 @@ fail_alive (const Check *check, uint32_t role, const Buffers *alive, Fault *faul
 
 /* Their names, as a set. */
 static GHashTable *
-keys_of (const Buffers *alive)
+keys_of (GHashTable *alive)
 {
   GHashTable *keys = g_hash_table_new (ls_name_hash, NULL);
   GHashTableIter iter;
   gpointer key;
-  g_hash_table_iter_init (&iter, alive->places);
+  g_hash_table_iter_init (&iter, alive);
   while (g_hash_table_iter_next (&iter, &key, NULL))
     g_hash_table_add (keys, key);
   return keys;
@@ -532,7 +503,7 @@ keys_of (const Buffers *alive)
 
 /* What is alive when a step begins must be so when the next one does; takes it from alive. */
 static gboolean
-check_carried (const Check *check, uint32_t role, GHashTable *at_begin, Buffers *alive, Fault *fault)
+check_carried (const Check *check, uint32_t role, GHashTable *at_begin, GHashTable *alive, Fault *fault)
 {
   const LsPlan *plan = check->plan;
   for (LsOpPlace at = LS_OP_BEFORE (role);
@@ -540,7 +511,7 @@ check_carried (const Check *check, uint32_t role, GHashTable *at_begin, Buffers 
     const LsOp *op = ls_op_at (plan, at);
     for (uint32_t i = 0; i < op->n_buffers; i++) {
       gpointer key = key_of (plan, at, op->buffers[i].id);
-      if (g_hash_table_remove (at_begin, key) && !g_hash_table_remove (alive->places, key))
+      if (g_hash_table_remove (at_begin, key) && !g_hash_table_remove (alive, key))
         return fail_at (fault, plan, check->rank_of_role[role], at,
                         "buffer %u is alive when the first step begins, but not when the next one does",
                         op->buffers[i].id);
@@ -553,24 +524,22 @@ static gboolean
 check_lifetimes (const Check *check, uint32_t role, Fault *fault)
 {
   g_autoptr (GHashTable) recorded = g_hash_table_new (ls_name_hash, NULL); /* names of events */
-  g_auto (Buffers) alive;
-  buffers_init (&alive);
-
+  g_autoptr (GHashTable) alive = g_hash_table_new (ls_name_hash, NULL);    /* names > LsBufferEvent */
   const LsProgram *program = &check->plan->programs[role];
   g_autoptr (GHashTable) at_begin = NULL;
   for (LsOpPlace at = LS_OP_BEFORE (role); ls_op_next (check->plan, &at);) {
     if (!at_begin && at.instance >= program->n_lead)
-      at_begin = keys_of (&alive);
+      at_begin = keys_of (alive);
     if (!check_event (check, at, recorded, fault))
       return FALSE;
     const LsOp *op = ls_op_at (check->plan, at);
     for (uint32_t i = 0; i < op->n_buffers; i++)
-      if (!check_buffer (check, at, &op->buffers[i], &alive, fault))
+      if (!check_buffer (check, at, &op->buffers[i], alive, fault))
         return FALSE;
   }
-  if (at_begin && !check_carried (check, role, at_begin, &alive, fault))
+  if (at_begin && !check_carried (check, role, at_begin, alive, fault))
     return FALSE;
-  return g_hash_table_size (alive.places) == 0 || fail_alive (check, role, &alive, fault);
+  return g_hash_table_size (alive) == 0 || fail_alive (check, role, alive, fault);
 }
 
 /* What one program must keep by itself. */
@@ -587,7 +556,7 @@ check_programs (const Check *check, Fault *fault)
 
 /* ---- what ranks owe each other ---- */
 
-/* What ranks owe each other: the members of a communicator make the same calls in the
+/* The members of a communicator make the same calls in the
  * same order, and what one rank sends to another is what that one receives.
  *
  * Ranks of a role make the same calls, so a sequence is hashed once per (role, slots)
@@ -857,13 +826,6 @@ check_direction (const LsPlan *plan, const Sequences *sequences, uint32_t rank, 
 }
 
 static gboolean
-check_transfers (const LsPlan *plan, const Sequences *sequences, uint32_t rank, Fault *fault)
-{
-  return check_direction (plan, sequences, rank, LS_SLOT_PREV, fault)
-      && check_direction (plan, sequences, rank, LS_SLOT_NEXT, fault);
-}
-
-static gboolean
 check_matches (const LsPlan *plan, Fault *fault)
 {
   g_autoptr (GHashTable) of = g_hash_table_new_full (g_int64_hash, g_int64_equal, NULL, g_free);
@@ -874,7 +836,8 @@ check_matches (const LsPlan *plan, Fault *fault)
     if (!check_calls (plan, &sequences, comm, fault))
       return FALSE;
   for (uint32_t rank = 0; rank < plan->n_ranks; rank++)
-    if (!check_transfers (plan, &sequences, rank, fault))
+    if (!check_direction (plan, &sequences, rank, LS_SLOT_PREV, fault)
+        || !check_direction (plan, &sequences, rank, LS_SLOT_NEXT, fault))
       return FALSE;
   return TRUE;
 }

@@ -6,7 +6,7 @@
 
 #include "base/list.h"
 #include "base/order.h"
-#include "plan/bind.h"
+#include "plan/mesh.h"
 
 #define PS_PER_NS   1000
 #define SEGMENT_OPS 12000 /* each of which is four ops at most: a segment has 60,000 */

@@ -9,7 +9,7 @@
 #include "base/printable.h"
 #include "data/jobs/job_files.h"
 #include "network/coll.h"
-#include "plan/bind.h"
+#include "plan/mesh.h"
 
 /* Indices of plan/plan.h in 16 bits; a duration far below where LsTime ends. */
 #define MAX_INDEX_16 (UINT16_MAX - 1)

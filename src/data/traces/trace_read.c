@@ -9,7 +9,7 @@
 #include "data/traces/traces.h"
 #include "data/traces/trace_file.h"
 #include "network/coll.h"
-#include "plan/bind.h"
+#include "plan/mesh.h"
 #include "strategy/strategy.h"
 
 /* Ops of a segment are counted in 16 bits. */

@@ -111,14 +111,6 @@ find_pool (const LsAllocator *a, uint32_t stream, bool is_small)
   return pool < a->free->len ? a->free->pdata[pool] : NULL;
 }
 
-static GArray *
-make_pool (LsAllocator *a, uint32_t stream, bool is_small)
-{
-  while (a->free->len <= pool_of (stream, is_small))
-    g_ptr_array_add (a->free, g_array_new (FALSE, FALSE, sizeof (Free)));
-  return find_pool (a, stream, is_small);
-}
-
 /* The first of at least this size, of equal sizes from this address on. */
 static guint
 place_in (const GArray *pool, uint64_t size, uint64_t address)
@@ -145,7 +137,9 @@ static void
 list_free (LsAllocator *a, uint32_t handle)
 {
   Block *b = block_at (a, handle);
-  GArray *pool = make_pool (a, b->stream, b->is_small);
+  while (a->free->len <= pool_of (b->stream, b->is_small))
+    g_ptr_array_add (a->free, g_array_new (FALSE, FALSE, sizeof (Free)));
+  GArray *pool = find_pool (a, b->stream, b->is_small);
   Free f = { b->size, b->address, handle };
   b->is_free = true;
   a->n_whole += is_whole (b);

@@ -41,12 +41,18 @@ static const LsBlockUse nobody = { .category = LS_N_MEM, .instance = NONE };
 
 /* --- events ---------------------------------------------------------------------------- */
 
+/* Of a block or segment, by where it is. */
 static void
-put (Replay *r, LsMemoryEvent e)
+put (Replay *r, LsMemoryAction action, const LsAllocatorBlock *at, uint64_t size, LsBlockUse use)
 {
   if (!r->is_recording)
     return;
-  e.at = r->at - r->base;
+  const LsMemoryEvent e = { .at = r->at - r->base,
+                            .action = (uint8_t) action,
+                            .stream = at->stream,
+                            .address = at->address,
+                            .size = size,
+                            .use = use };
   g_array_append_val (r->to->events, e);
 }
 
@@ -55,23 +61,7 @@ put_block (Replay *r, LsMemoryAction action, uint32_t handle)
 {
   const Owner *o = &g_array_index (r->owners, Owner, handle);
   const LsAllocatorBlock b = ls_allocator_block (r->allocator, handle);
-  put (r,
-       (LsMemoryEvent) { .action = (uint8_t) action,
-                         .stream = b.stream,
-                         .address = b.address,
-                         .size = o->requested,
-                         .use = o->use });
-}
-
-static void
-put_segment (Replay *r, LsMemoryAction action, const LsAllocatorBlock *segment, LsBlockUse use)
-{
-  put (r,
-       (LsMemoryEvent) { .action = (uint8_t) action,
-                         .stream = segment->stream,
-                         .address = segment->address,
-                         .size = segment->size,
-                         .use = use });
+  put (r, action, &b, o->requested, o->use);
 }
 
 static void
@@ -80,16 +70,14 @@ on_segment (const LsAllocatorBlock *segment, bool is_taken, void *data)
   Replay *r = data;
   uint64_t reserved = ls_allocator_stats (r->allocator).reserved;
   if (is_taken && r->limit > 0 && reserved > r->limit && r->is_recording && !r->is_out_of_memory) {
-    r->is_out_of_memory = true;
+    const LsAllocatorBlock nowhere = { .stream = segment->stream };
     uint64_t before = reserved - segment->size;
-    put (r,
-         (LsMemoryEvent) { .action = LS_ACTION_OOM,
-                           .stream = segment->stream,
-                           .size = r->asked,
-                           .device_free = r->limit - MIN (before, r->limit),
-                           .use = r->use });
+    r->is_out_of_memory = true;
+    put (r, LS_ACTION_OOM, &nowhere, r->asked, r->use);
+    g_array_index (r->to->events, LsMemoryEvent, r->to->events->len - 1).device_free
+        = r->limit - MIN (before, r->limit);
   }
-  put_segment (r, is_taken ? LS_ACTION_SEGMENT_ALLOC : LS_ACTION_SEGMENT_FREE, segment, r->use);
+  put (r, is_taken ? LS_ACTION_SEGMENT_ALLOC : LS_ACTION_SEGMENT_FREE, segment, segment->size, r->use);
 }
 
 /* --- allocations and frees --------------------------------------------------------------- */
@@ -175,7 +163,7 @@ record_segments (Replay *r, const GArray *blocks)
     LsAllocatorBlock segment = g_array_index (blocks, LsAllocatorBlock, i++);
     for (; i < blocks->len && !g_array_index (blocks, LsAllocatorBlock, i).begins_segment; i++)
       segment.size += g_array_index (blocks, LsAllocatorBlock, i).size;
-    put_segment (r, LS_ACTION_SEGMENT_ALLOC, &segment, nobody);
+    put (r, LS_ACTION_SEGMENT_ALLOC, &segment, segment.size, nobody);
   }
 }
 
@@ -220,7 +208,7 @@ finish (Replay *r)
     }
     g_array_append_val (r->to->blocks, block);
   }
-  put (r, (LsMemoryEvent) { .action = LS_ACTION_SNAPSHOT, .size = in_use, .use = nobody });
+  put (r, LS_ACTION_SNAPSHOT, &(LsAllocatorBlock) { 0 }, in_use, nobody);
 }
 
 /* --- a window of it --------------------------------------------------------------------------- */

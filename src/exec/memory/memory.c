@@ -45,31 +45,19 @@
 /* ncclSendMem and ncclRecvMem: a page each. */
 #define HEADER (4 * KIB)
 
-static bool
-has_kernels (const LsPlan *plan, const LsProgram *p)
-{
-  for (uint32_t i = 0; i < p->n_instances; i++) {
-    const LsSegment *seg = &plan->segments[p->instances[i].segment];
-    for (uint32_t o = 0; o < seg->n_ops; o++)
-      if (ls_op_takes (seg->ops[o].kind, LS_TAKES_GPU))
-        return true;
-  }
-  return false;
-}
-
+/* The slots, as bits, on which a program calls; *ret_has_kernels: whether it launches any. */
 static uint32_t
-slots_called (const LsPlan *plan, const LsProgram *p)
+slots_called (const LsPlan *plan, const LsProgram *p, bool *ret_has_kernels)
 {
   uint32_t slots = 0;
-  g_autofree bool *is_seen = g_new0 (bool, plan->n_segments);
-  for (uint32_t i = 0; i < p->n_instances; i++) {
-    uint32_t id = p->instances[i].segment;
-    const LsSegment *seg = &plan->segments[id];
-    for (uint32_t o = 0; o < seg->n_ops && !is_seen[id]; o++)
-      if (ls_op_has (seg->ops[o].kind, LS_HAS_CALL))
-        slots |= 1u << seg->ops[o].slot;
-    is_seen[id] = true;
-  }
+  g_autofree uint32_t *n_uses = ls_program_uses (plan, p, 0);
+  *ret_has_kernels = false;
+  for (uint32_t s = 0; s < plan->n_segments; s++)
+    for (uint32_t o = 0; o < plan->segments[s].n_ops && n_uses[s] > 0; o++) {
+      const LsOp *op = &plan->segments[s].ops[o];
+      slots |= ls_op_has (op->kind, LS_HAS_CALL) ? 1u << op->slot : 0;
+      *ret_has_kernels |= ls_op_takes (op->kind, LS_TAKES_GPU);
+    }
   return slots;
 }
 
@@ -85,12 +73,6 @@ inside_node (void)
   uint64_t buffers = ls_tune_buffer_bytes (LS_PROTOCOL_LL) + ls_tune_buffer_bytes (LS_PROTOCOL_LL128)
       + ls_tune_buffer_bytes (LS_PROTOCOL_SIMPLE);
   return round_up (HEADER, SHARED_UNIT) + round_up (HEADER + buffers, SHARED_UNIT);
-}
-
-static uint64_t
-across_nodes (void)
-{
-  return 2 * (ls_tune_buffer_bytes (LS_PROTOCOL_LL128) + ls_tune_buffer_bytes (LS_PROTOCOL_SIMPLE));
 }
 
 /* Members on the rank's own host, and the NICs that these use. */
@@ -135,7 +117,9 @@ buffers_of (const LsPlan *plan, const LsCluster *cluster, const LsNccl *nccl, ui
   if (n.n_here == n_ranks)
     return nccl->channels_ring * inside_node ();
   uint64_t channels = (uint64_t) nccl->channels_net * g_hash_table_size (nics);
-  return channels * ((n.n_here - 1) * inside_node () + across_nodes ()) / n.n_here;
+  uint64_t across
+      = 2 * (ls_tune_buffer_bytes (LS_PROTOCOL_LL128) + ls_tune_buffer_bytes (LS_PROTOCOL_SIMPLE));
+  return channels * ((n.n_here - 1) * inside_node () + across) / n.n_here;
 }
 
 /* Adds what the rank's program makes them take, by category. TPUs have neither. */
@@ -147,9 +131,10 @@ add_libraries (const LsPlan *plan, const LsCluster *cluster, const LsNccl *nccl,
   const LsProgram *program = &plan->programs[binding.role];
   if (nccl->nvlink <= 0) /* no NCCL: not an NVIDIA GPU */
     return;
-  if (has_kernels (plan, program))
+  bool has_kernels;
+  uint32_t slots = slots_called (plan, program, &has_kernels);
+  if (has_kernels)
     bytes[LS_MEM_WORKSPACE] += ls_cluster_gpu_spec (cluster, ls_plan_gpu (plan, rank))->blas_workspace_bytes;
-  uint32_t slots = slots_called (plan, program);
   for (uint32_t s = 0; s < LS_N_SLOTS; s++) {
     uint32_t comm = slots & 1u << s ? binding.comm[s] : UINT32_MAX;
     for (uint32_t before = 0; before < s && comm != UINT32_MAX; before++)

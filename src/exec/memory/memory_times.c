@@ -28,17 +28,15 @@ find_places (Changes *c)
 {
   c->place = g_new (uint32_t, N_BUFFER_IDS);
   memset (c->place, 0xff, N_BUFFER_IDS * sizeof *c->place);
-  g_autofree bool *is_seen = g_new0 (bool, c->plan->n_segments + 1);
-  for (uint32_t i = c->program->n_lead; i < c->program->n_instances; i++) {
-    uint32_t segment = c->program->instances[i].segment;
-    const LsSegment *seg = &c->plan->segments[segment];
-    for (uint32_t o = 0; o < seg->n_ops && !is_seen[segment]; o++)
-      for (uint32_t b = 0; b < seg->ops[o].n_buffers; b++) {
-        uint32_t *place = &c->place[seg->ops[o].buffers[b].id];
+  g_autofree uint32_t *n_uses = ls_program_uses (c->plan, c->program, c->program->n_lead);
+  for (uint32_t s = 0; s < c->plan->n_segments; s++)
+    for (uint32_t o = 0; o < c->plan->segments[s].n_ops && n_uses[s] > 0; o++) {
+      const LsOp *op = &c->plan->segments[s].ops[o];
+      for (uint32_t b = 0; b < op->n_buffers; b++) {
+        uint32_t *place = &c->place[op->buffers[b].id];
         *place = *place == UINT32_MAX ? c->n_ids++ : *place;
       }
-    is_seen[segment] = true;
-  }
+    }
 }
 
 /* A table, if it is full enough: of a trace a few buffers may be of many micro-batches. */
@@ -356,18 +354,10 @@ static void
 put_on_host_clock (const Changes *c, MemoryChange *change, const OpTimes *t)
 {
   const MemoryChange *alloc = alloc_of (c, change);
-  change->at = has_place (alloc) && !change->buffer->is_free ? t->start : t->issued;
-  change->phase = PHASE_STARTS;
-  if (has_place (alloc) && change->buffer->is_free) {
-    change->at = t->end;
-    change->phase = PHASE_ENDS;
-  }
-  if (has_place (alloc))
-    return;
-  if (!change->buffer->is_free || !alloc || alloc->stream == change->stream || t->end <= t->issued)
-    return;
-  change->at = t->end;
-  change->phase = PHASE_ENDS;
+  bool is_free = change->buffer->is_free, is_placed = has_place (alloc),
+       waits = is_free && (is_placed || (alloc && alloc->stream != change->stream && t->end > t->issued));
+  change->at = waits ? t->end : is_placed ? t->start : t->issued;
+  change->phase = waits ? PHASE_ENDS : PHASE_STARTS;
 }
 
 static void

@@ -107,13 +107,6 @@ happen (Replay *r, const MemoryEvent *e)
 
 /* --- one rank -------------------------------------------------------------------- */
 
-static uint64_t
-limit_of (const LsMemoryInput *in, uint32_t role, const uint64_t bytes[LS_N_MEM])
-{
-  uint64_t capacity = ls_memory_least_capacity (in->plan, in->cluster, role);
-  return MAX (1, capacity - MIN (capacity, bytes[LS_MEM_COMM_BUFFERS]));
-}
-
 static int
 compare_calls (gconstpointer x, gconstpointer y)
 {
@@ -189,7 +182,8 @@ static LsRoleRetries
 replay (const LsMemoryInput *in, uint32_t role, const uint64_t bytes[LS_N_MEM], const GArray *changes,
         MemoryLaps *laps)
 {
-  uint64_t limit = limit_of (in, role, bytes);
+  uint64_t capacity = ls_memory_least_capacity (in->plan, in->cluster, role),
+           limit = MAX (1, capacity - MIN (capacity, bytes[LS_MEM_COMM_BUFFERS]));
   Replay r = { .changes = changes, .allocator = ls_allocator_new (limit) };
   for (uint32_t i = 0; i < N_LAPS; i++)
     r.laps[i].calls = g_array_new (FALSE, FALSE, sizeof (LsDriverCall));

@@ -4,7 +4,7 @@
 
 typedef struct {
   LsLoad capacity, load; /* load: of all caps */
-  LeaseUse *first;
+  GQueue leases;         /* Lease, the latest first */
 } Resource;
 
 struct Leases {
@@ -15,7 +15,6 @@ struct Leases {
   bool is_telling;
 };
 
-static void enters (void *leases, const LsFlow *f);
 static void leaves (void *leases, const LsFlow *f);
 
 Leases *
@@ -29,7 +28,7 @@ leases_new (LsFlowNet *net, uint32_t n, const double *capacity, void (*revoked) 
   l->revoked = revoked;
   l->ended = g_ptr_array_new ();
   if (net)
-    ls_flow_net_watch (net, (LsFlowWatch) { enters, leaves, l });
+    ls_flow_net_watch (net, (LsFlowWatch) { leases_enter, leaves, l });
   return l;
 }
 
@@ -81,12 +80,8 @@ leases_take (Leases *l, Lease *lease)
     return false;
   }
   for (uint32_t i = 0; i < f->n_uses; i++) {
-    LeaseUse *u = &lease->at[i];
-    Resource *r = &l->res[f->uses[i].resource];
-    *u = (LeaseUse) { .lease = lease, .next = r->first };
-    if (r->first)
-      r->first->prev = u;
-    r->first = u;
+    lease->at[i] = (GList) { .data = lease };
+    g_queue_push_head_link (&l->res[f->uses[i].resource].leases, &lease->at[i]);
   }
   lease->is_held = true;
   return true;
@@ -98,15 +93,8 @@ leases_drop (Leases *l, Lease *lease)
   if (!lease->is_held)
     return;
   const LsFlow *f = lease->flow;
-  for (uint32_t i = 0; i < f->n_uses; i++) {
-    LeaseUse *u = &lease->at[i];
-    if (u->prev)
-      u->prev->next = u->next;
-    else
-      l->res[f->uses[i].resource].first = u->next;
-    if (u->next)
-      u->next->prev = u->prev;
-  }
+  for (uint32_t i = 0; i < f->n_uses; i++)
+    g_queue_unlink (&l->res[f->uses[i].resource].leases, &lease->at[i]);
   lease->is_held = false;
   count (l, f, -1);
 }
@@ -125,25 +113,19 @@ tell_owners (Leases *l)
 }
 
 void
-leases_enter (Leases *l, const LsFlow *f)
+leases_enter (void *leases, const LsFlow *f)
 {
+  Leases *l = leases;
   count (l, f, +1);
   for (uint32_t i = 0; i < f->n_uses; i++) {
     Resource *r = &l->res[f->uses[i].resource];
-    if (!r->first || !can_fill (r))
-      continue;
-    for (LeaseUse *u = r->first; u; u = r->first) {
-      g_ptr_array_add (l->ended, u->lease);
-      leases_drop (l, u->lease);
+    bool fills = can_fill (r); /* asked once: each that ends changes it */
+    while (fills && r->leases.head) {
+      g_ptr_array_add (l->ended, r->leases.head->data);
+      leases_drop (l, r->leases.head->data);
     }
   }
   tell_owners (l);
-}
-
-static void
-enters (void *leases, const LsFlow *f)
-{
-  leases_enter (leases, f);
 }
 
 static void

@@ -24,18 +24,12 @@
 #include "core/flow.h"
 
 typedef struct Lease Lease;
-typedef struct LeaseUse LeaseUse;
 typedef struct Leases Leases;
-
-struct LeaseUse {
-  Lease *lease;
-  LeaseUse *prev, *next; /* on the resource */
-};
 
 /* flow: its cap and uses are set. at: [flow->n_uses], the owner's memory. */
 struct Lease {
   LsFlow *flow;
-  LeaseUse *at;
+  GList *at; /* on each resource */
   bool is_held;
 };
 
@@ -50,7 +44,7 @@ bool leases_take (Leases *l, Lease *lease);
 void leases_drop (Leases *l, Lease *lease); /* no effect if it is not held */
 
 /* Something else is there from now on, as if it were in the net. */
-void leases_enter (Leases *l, const LsFlow *f);
+void leases_enter (void *leases, const LsFlow *f);
 
 /* Whether a resource of f can, with all that is in the net and all leases. */
 bool leases_could_fill (const Leases *l, const LsFlow *f);

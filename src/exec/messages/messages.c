@@ -118,7 +118,7 @@ typedef struct {
   Lease lease;
   double demand; /* bytes of each flow */
   Way way;
-  LeaseUse *links; /* [way.max_uses] */
+  GList *links; /* [way.max_uses] */
   Messages *owner;
 } Side;
 
@@ -189,16 +189,6 @@ account (const Messages *m, Slot *s)
   s->n_begun = 0;
 }
 
-/* For messages of n blocks on the present route. */
-static void
-find_times (const Messages *m, Slot *s, uint32_t n)
-{
-  Side *d = side_of (m, s);
-  s->n = n;
-  d->demand = way_demand (m->script, n);
-  s->moving = way_moving (m->script, n, d->flow.cap);
-}
-
 static void
 end_lease (const Messages *m, Slot *s)
 {
@@ -218,7 +208,7 @@ turn_to (const Messages *m, Slot *s, uint32_t to, uint32_t n)
   s->to_seat = to * m->n_lanes + s->seat % m->n_lanes;
   way_find (&d->way, m->script, place, to);
   if (d->way.max_uses > had_room)
-    d->links = g_renew (LeaseUse, d->links, d->way.max_uses);
+    d->links = g_renew (GList, d->links, d->way.max_uses);
   d->flow.uses = d->way.uses;
   d->flow.n_uses = d->way.n_uses;
   d->lease.at = d->links;
@@ -230,10 +220,13 @@ turn_to (const Messages *m, Slot *s, uint32_t to, uint32_t n)
 static void
 change (const Messages *m, Slot *s, const LsSend *send)
 {
+  Side *d = side_of (m, s);
   account (m, s);
   if (s->to != send->to || m->script->rate_cap)
     turn_to (m, s, send->to, send->n);
-  find_times (m, s, send->n);
+  s->n = send->n;
+  d->demand = way_demand (m->script, s->n);
+  s->moving = way_moving (m->script, s->n, d->flow.cap);
 }
 
 /* --- arrivals --------------------------------------------------------------------- */
@@ -468,7 +461,7 @@ messages_bytes (const LsScript *script)
 {
   size_t path = 10; /* of a leaf-spine, both HBMs included */
   return n_slots (script)
-      * (sizeof (Slot) + sizeof (Side) + sizeof (Message) + path * (sizeof (LsFlowUse) + sizeof (LeaseUse)));
+      * (sizeof (Slot) + sizeof (Side) + sizeof (Message) + path * (sizeof (LsFlowUse) + sizeof (GList)));
 }
 
 static void

@@ -86,15 +86,12 @@ keep_each_once (GArray *keys)
 static void
 collect_role (const LsPlan *plan, const LsProgram *p, RoleCalls *role)
 {
-  g_autofree bool *seen = g_new0 (bool, plan->n_segments);
+  g_autofree uint32_t *n_uses = ls_program_uses (plan, p, 0);
   for (int i = 0; i < N_CALL_LISTS; i++)
     role->keys[i] = g_array_new (FALSE, FALSE, sizeof (CallKey));
-  for (uint32_t i = 0; i < p->n_instances; i++) {
-    const LsSegment *seg = &plan->segments[p->instances[i].segment];
-    for (uint32_t o = 0; o < seg->n_ops && !seen[p->instances[i].segment]; o++)
-      op_calls (&seg->ops[o], add_key, role);
-    seen[p->instances[i].segment] = true;
-  }
+  for (uint32_t s = 0; s < plan->n_segments; s++)
+    for (uint32_t o = 0; o < plan->segments[s].n_ops && n_uses[s] > 0; o++)
+      op_calls (&plan->segments[s].ops[o], add_key, role);
   for (int i = 0; i < N_CALL_LISTS; i++)
     keep_each_once (role->keys[i]);
 }

@@ -41,18 +41,15 @@ ls_rank_classes_free (LsRankClasses *c)
 }
 
 void
-ls_rank_classes_count (const LsRankClasses *c, uint32_t n_classes, uint32_t **ret_first, uint32_t **ret_n)
+ls_rank_classes_count (const LsRankClasses *c, uint32_t *ret_first, uint32_t *ret_n)
 {
-  uint32_t *first = g_new (uint32_t, (gsize) n_classes + 1), *n = g_new0 (uint32_t, (gsize) n_classes + 1);
   for (uint32_t rank = 0, end; rank < c->n_ranks; rank = end) {
     uint32_t class = ls_rank_class (c, rank);
     end = ls_rank_classes_end (c, rank);
-    if (n[class] == 0)
-      first[class] = rank;
-    n[class] += end - rank;
+    if (ret_n[class] == 0)
+      ret_first[class] = rank;
+    ret_n[class] += end - rank;
   }
-  *ret_first = first;
-  *ret_n = n;
 }
 
 /* ---- of resources ---- */
@@ -65,8 +62,6 @@ place_classes_free (PlaceClasses *p)
   g_free (p->class_of_place);
   g_free (p->first);
   g_free (p->class_of);
-  g_free (p->n_of_resource);
-  g_free (p->capacity);
   g_free (p);
 }
 

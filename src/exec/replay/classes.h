@@ -37,9 +37,8 @@ LsRankClasses *ls_rank_classes_of_stretches (uint32_t *class_of, uint32_t n_rank
                                              uint32_t per_stretch, const uint32_t *kept, uint32_t n_kept);
 void ls_rank_classes_free (LsRankClasses *c); /* NULL allowed */
 
-/* Newly allocated, both: the first rank of each class, and how many there are. */
-void ls_rank_classes_count (const LsRankClasses *c, uint32_t n_classes, uint32_t **ret_first,
-                            uint32_t **ret_n);
+/* [classes], both: the first rank of each, and how many there are, added to zeros. */
+void ls_rank_classes_count (const LsRankClasses *c, uint32_t *ret_first, uint32_t *ret_n);
 
 /* Where the class of a rank stands in the list. */
 static inline uint32_t
@@ -94,8 +93,6 @@ typedef struct PlaceClasses {
   uint32_t *class_of_place; /* [places]                               */
   uint32_t *first;          /* [classes of places]                    */
   uint32_t *class_of;       /* [elements] NO_CLASS: not loaded        */
-  uint32_t *n_of_resource;  /* [classes of resources] in the class    */
-  double *capacity;         /* [classes of resources + 1] of one; the last is the most of all */
 } PlaceClasses;
 
 void place_classes_free (PlaceClasses *p); /* NULL allowed */

@@ -186,10 +186,7 @@ count_cost_sources (Run *x, const XKind *kind)
   for (uint32_t role = 0; role < x->plan->n_roles; role++) {
     if (n_ranks[role] == 0)
       continue;
-    const LsProgram *p = &x->plan->programs[role];
-    g_autofree uint64_t *n_uses = g_new0 (uint64_t, x->plan->n_segments);
-    for (uint32_t i = 0; i < p->n_instances; i++)
-      n_uses[p->instances[i].segment]++;
+    g_autofree uint32_t *n_uses = ls_program_uses (x->plan, &x->plan->programs[role], 0);
     for (uint32_t s = 0; s < x->plan->n_segments; s++)
       for (uint32_t i = 0; n_uses[s] && i < kind->segments[s].n_ops; i++) {
         const XOp *op = &kind->segments[s].x[i];

@@ -275,19 +275,16 @@ group_channel (Run *x, const Rank *r, const LsTransfer *t)
   return &x->channels[2 * sender + (t->is_send == is_to_next ? 0 : 1)];
 }
 
-static const Call *
-transfer_call (Run *x, const Rank *r, const LsTransfer *t)
-{
-  return call_find (group_channel (x, r, t)->calls, transfer_key (t->bytes, t->max_ctas));
-}
-
 /* ncclGroup runs all transfers in one kernel: the most SMs that one of them needs. */
 uint64_t
 group_share (Run *x, const Rank *r, const LsOp *op)
 {
   uint64_t most = 0;
-  for (uint32_t i = 0; i < op->n_transfers; i++)
-    most = MAX (most, transfer_call (x, r, &op->transfers[i])->sm_share);
+  for (uint32_t i = 0; i < op->n_transfers; i++) {
+    const LsTransfer *t = &op->transfers[i];
+    const Call *c = call_find (group_channel (x, r, t)->calls, transfer_key (t->bytes, t->max_ctas));
+    most = MAX (most, c->sm_share);
+  }
   return most;
 }
 

@@ -5,8 +5,7 @@
 
 /* Resident, or on a copy engine, from now on. */
 static bool
-launch (Run *x, Rank *r, const Candidate *c,
-        void (*start) (Run *x, Rank *r, uint64_t frame, uint16_t op, LsTime at))
+launch (Run *x, Rank *r, const Candidate *c, const XOp *call, LsTime alone_until)
 {
   Stream *st = &r->streams[c->stream];
   uint64_t frame = st->frame;
@@ -15,27 +14,19 @@ launch (Run *x, Rank *r, const Candidate *c,
   f->state[op] = OP_RUNNING;
   f->span[op] = span_add (x, r, f, op, c->start, LS_TIME_NEVER, LS_TIME_NEVER, c->kind, c->span);
   st->is_busy = true;
-  start (x, r, frame, op, c->start);
+  op_begins[call->kind].start (x, r, frame, op, c->start);
   return true;
 }
 
 static bool
 call_may_begin (Run *x, Rank *r, const Frame *f, uint16_t op, Candidate *c)
 {
-  (void) x;
   const XOp *call = &f->seg->x[op];
   g_assert (r->calls_done[call->slot] <= f->call_base[call->slot] + call->call);
   if (r->calls_done[call->slot] != f->call_base[call->slot] + call->call)
     return false;
   candidate_later (c, r->call_end[call->slot], LS_CAUSE_STREAM, r->call_span[call->slot]);
   return true;
-}
-
-static bool
-call_begin (Run *x, Rank *r, const Candidate *c, const XOp *op, LsTime alone_until)
-{
-  (void) op, (void) alone_until;
-  return launch (x, r, c, comm_launch);
 }
 
 static uint64_t
@@ -45,16 +36,8 @@ call_share (Run *x, const Rank *r, const LsOp *op)
 }
 
 static bool
-group_begin (Run *x, Rank *r, const Candidate *c, const XOp *op, LsTime alone_until)
-{
-  (void) op, (void) alone_until;
-  return launch (x, r, c, group_launch);
-}
-
-static bool
 copy_may_begin (Run *x, Rank *r, const Frame *f, uint16_t op, Candidate *c)
 {
-  (void) c;
   return f->seg->x[op].alone != LS_TIME_NEVER || copy_can_start (x, r, &f->seg->ops[op]);
 }
 
@@ -62,9 +45,8 @@ copy_may_begin (Run *x, Rank *r, const Frame *f, uint16_t op, Candidate *c)
 static bool
 copy_begin (Run *x, Rank *r, const Candidate *c, const XOp *op, LsTime alone_until)
 {
-  (void) alone_until;
   if (op->alone == LS_TIME_NEVER)
-    return launch (x, r, c, copy_start);
+    return launch (x, r, c, op, alone_until);
   uint16_t index = r->streams[c->stream].op;
   uint64_t frame = r->streams[c->stream].frame;
   Frame *f = rank_frame (r, frame);
@@ -79,7 +61,6 @@ copy_begin (Run *x, Rank *r, const Candidate *c, const XOp *op, LsTime alone_unt
 static bool
 kernel_may_begin (Run *x, Rank *r, const Frame *f, uint16_t op, Candidate *c)
 {
-  (void) x;
   if (r->is_kernel_running)
     return false;
   c->ready = MAX (c->start, f->time[op]);
@@ -120,7 +101,6 @@ wait_may_begin (Run *x, Rank *r, const Frame *f, uint16_t op, Candidate *c)
 static bool
 event_begin (Run *x, Rank *r, const Candidate *c, const XOp *op, LsTime alone_until)
 {
-  (void) op, (void) alone_until;
   Stream *st = &r->streams[c->stream];
   Frame *f = rank_frame (r, st->frame);
   const LsOp *event = &f->seg->ops[st->op];
@@ -133,10 +113,10 @@ event_begin (Run *x, Rank *r, const Candidate *c, const XOp *op, LsTime alone_un
 }
 
 const OpBegin op_begins[LS_N_OP_KINDS] = {
-  [LS_OP_KERNEL] = { kernel_may_begin, kernel_begin, NULL },
-  [LS_OP_COLLECTIVE] = { call_may_begin, call_begin, call_share },
-  [LS_OP_P2P] = { NULL, group_begin, group_share },
-  [LS_OP_COPY] = { copy_may_begin, copy_begin, NULL },
-  [LS_OP_RECORD] = { NULL, event_begin, NULL },
-  [LS_OP_WAIT] = { wait_may_begin, event_begin, NULL },
+  [LS_OP_KERNEL] = { kernel_may_begin, kernel_begin },
+  [LS_OP_COLLECTIVE] = { call_may_begin, launch, comm_launch, call_share },
+  [LS_OP_P2P] = { NULL, launch, group_launch, group_share },
+  [LS_OP_COPY] = { copy_may_begin, copy_begin, copy_start },
+  [LS_OP_RECORD] = { NULL, event_begin },
+  [LS_OP_WAIT] = { wait_may_begin, event_begin },
 };

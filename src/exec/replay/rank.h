@@ -17,8 +17,134 @@
 #define LS_EXEC_REPLAY_RANK_H
 
 #include "core/flow.h"
-#include "exec/replay/compile.h"
-#include "exec/replay/spans.h"
+#include "compute/cost.h"
+#include "base/digest.h"
+#include "exec/replay/timeline.h"
+#include "network/coll.h"
+#include "plan/plan.h"
+
+typedef struct Run Run;
+
+/* ---- what is known before the clock starts: segments as the replay wants them (compile.c) ---- */
+
+#define NO_OP UINT16_MAX
+#define NO_ID UINT32_MAX
+
+/* An op as the replay wants it; the LsOp beside it has the rest. */
+typedef struct {
+  LsTime alone;     /* kernel: its time with the GPU to itself                  */
+  LsTime host;      /* what issuing it costs                                    */
+  LsTime host_rest; /* what issuing those that it repeats costs, behind it     */
+  const LsDep *deps;
+  uint32_t cost; /* kernels: index into Run.costs                            */
+  uint16_t n_deps;
+  uint16_t next; /* following op of the same stream, or NO_OP                */
+  uint16_t call; /* ordinal among the calls on its slot within the segment   */
+  uint8_t kind, stream, slot;
+  uint8_t takes;   /* LsOpTakes of its kind */
+  bool host_waits; /* of its kind           */
+} XOp;
+
+typedef struct XSegment {
+  uint32_t n_ops;
+  const LsOp *ops;
+  XOp *x;
+  uint32_t n_ahead; /* the first ops, up to one of the host's own: they wait for nothing to be issued */
+  LsTime *issued;   /* [n_ahead + 1] since the first is begun: when each is; last, when the host goes on */
+  uint16_t first[LS_N_STREAMS];
+  uint16_t n_calls[LS_N_SLOTS];
+  uint32_t n_spans;
+} XSegment;
+
+/* What kernels of one kind of node take (LsClusterSpec.others). */
+typedef struct {
+  const LsGpu *gpu; /* NULL: no rank is on such a node           */
+  const LsAround *around;
+  LsGemms gemms;       /* how GEMMs of its jobs lie on the SMs             */
+  LsKernelCost *costs; /* [n_kernels]                              */
+  XSegment *segments;  /* [n_segments], the same but for their times */
+} XKind;
+
+gboolean run_compile (Run *x, GError **error);
+/* The calls of all communicators, channels and copy engines, each once. Errors as of call_plan(). */
+gboolean run_plan_calls (Run *x, GError **error);
+
+/* ---- references to spans, spans as recorded, and the digest of a step (spans.c) ---- */
+
+typedef struct Rank Rank;
+typedef struct Frame Frame;
+typedef struct XJob XJob;
+
+/* A span is referred to by its index among the spans of its step on its rank, with the
+ * low bits of that step on top; LS_SPAN_NONE: no span. Spans are kept two steps deep:
+ * what an op of step s waited for is a span of s or s - 1, or not told. */
+typedef uint32_t SpanRef;
+#define SPAN_STEP_BITS   3
+#define SPAN_INDEX_BITS  (32 - SPAN_STEP_BITS)
+#define SPAN_PARITY(ref) ((ref) >> SPAN_INDEX_BITS & 1)
+#define SPAN_INDEX(ref)  ((ref) & ((1u << SPAN_INDEX_BITS) - 1))
+
+static inline SpanRef
+span_ref (uint32_t step, uint32_t index)
+{
+  return step << SPAN_INDEX_BITS | index;
+}
+
+static inline bool
+span_is_of (SpanRef ref, uint32_t step)
+{
+  return ref != LS_SPAN_NONE && (ref ^ span_ref (step, 0)) >> SPAN_INDEX_BITS == 0;
+}
+
+/* The same, as far as step s may refer to it. */
+static inline SpanRef
+span_known (SpanRef ref, uint32_t s)
+{
+  return span_is_of (ref, s) || span_is_of (ref, s - 1) ? ref : LS_SPAN_NONE;
+}
+
+/* matched: or alone, as in LsSpan. */
+SpanRef span_add (Run *x, Rank *r, const Frame *f, uint16_t op, LsTime start, LsTime matched, LsTime end,
+                  LsCause kind, SpanRef cause);
+LsSpan *span_at (Rank *r, SpanRef span); /* NULL: none, or not kept */
+/* n spans of ops that are over, and so read again only if the step is reported. True: it never is; they are
+ * counted from *ret_first on, and need not be added. False: nothing has changed. */
+bool spans_skip (Run *x, Rank *r, uint32_t step, uint32_t n, uint32_t *ret_first);
+
+/* Something of this step was over at this time, of weight digest_of() or, of several alike, their
+ * sum: the digest is linear in it, and depends on times from the start of the step only. */
+static inline uint64_t
+digest_of (uint64_t what)
+{
+  return ls_sig_mix (what + LS_SIG_SALT_A);
+}
+
+/* The weight of one rank for what it does: a copy, or what it sends to a rank at that distance. */
+#define DIGEST_COPY            UINT64_MAX
+#define DIGEST_RANKS_PER_BLOCK 4096
+static inline uint64_t
+digest_word_of_rank (uint32_t rank_in_block)
+{
+  return ls_sig_mix (LS_SIG_SALT_B + rank_in_block * LS_SIG_SALT_A);
+}
+
+static inline uint64_t
+digest_word_of_block (uint64_t what, uint32_t block)
+{
+  return ls_sig_mix (digest_of (what) + block * LS_SIG_SALT_A);
+}
+
+static inline uint64_t
+digest_weight (uint64_t what, uint32_t rank)
+{
+  return digest_word_of_rank (rank % DIGEST_RANKS_PER_BLOCK)
+      * digest_word_of_block (what, rank / DIGEST_RANKS_PER_BLOCK);
+}
+
+void digest_add (XJob *job, uint32_t step, LsTime at, uint64_t weight);
+uint64_t digest_of_step (const XJob *job, uint32_t step); /* over last on all ranks: its duration too */
+
+/* ---- a rank ---- */
 
 /* CUDA queues about this many launches per device before a launch blocks
  * (observed limit of 1024 pending launches, NVIDIA developer forum). Counted by
@@ -180,7 +306,7 @@ void rank_init (Run *x, Rank *r, uint32_t id);
 void rank_clear (Rank *r);
 void rank_advance (Run *x, Rank *r);
 
-/* op_begin.c: what begins an op, by its kind: one row each. The other half of plan/op_kind.h: how a replay
+/* op_begin.c: what begins an op, by its kind: one row each. The other half of plan/plan.h: how a replay
  * treats a kind that stands in a stream. Kinds of the host (LS_TAKES_HOST) have no row: rank.c issues
  * them. */
 typedef struct {
@@ -190,6 +316,8 @@ typedef struct {
   /* Begins the op, head of the stream of c. Up to alone_until nothing else of the rank begins, nor can
    * anything outside touch it; 0: something may. False: not before the clock is at c->start. */
   bool (*begin) (Run *x, Rank *r, const Candidate *c, const XOp *op, LsTime alone_until);
+  /* Of what is launched: it is resident, or on a copy engine, from then on. NULL: of others. */
+  void (*start) (Run *x, Rank *r, uint64_t frame, uint16_t op, LsTime at);
   /* Of the SMs, what it holds, in 1 / LS_COEF_ONE. NULL: none. */
   uint64_t (*sm_share) (Run *x, const Rank *r, const LsOp *op);
 } OpBegin;

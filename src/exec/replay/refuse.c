@@ -125,19 +125,15 @@ static double
 serial_seconds (const Run *x, const LsProgram *p, const XKind *kind)
 {
   double sum = 0;
-  g_autofree double *of_segment = g_new0 (double, x->plan->n_segments);
-  g_autofree bool *is_known = g_new0 (bool, x->plan->n_segments);
-  for (uint32_t i = 0; i < p->n_instances; i++) {
-    uint32_t id = p->instances[i].segment;
-    for (uint32_t o = 0; o < kind->segments[id].n_ops && !is_known[id]; o++) {
-      const XOp *op = &kind->segments[id].x[o];
+  g_autofree uint32_t *n_uses = ls_program_uses (x->plan, p, 0);
+  for (uint32_t s = 0; s < x->plan->n_segments; s++)
+    for (uint32_t o = 0; o < kind->segments[s].n_ops && n_uses[s] > 0; o++) {
+      const XOp *op = &kind->segments[s].x[o];
       bool is_unknown
           = ls_op_takes (op->kind, LS_TAKES_ENGINE) && op->alone == LS_TIME_NEVER; /* its path decides */
-      of_segment[id] += (is_unknown ? 0 : ls_time_to_s (op->alone)) + ls_time_to_s (op->host + op->host_rest);
+      sum += n_uses[s]
+          * ((is_unknown ? 0 : ls_time_to_s (op->alone)) + ls_time_to_s (op->host + op->host_rest));
     }
-    is_known[id] = true;
-    sum += of_segment[id];
-  }
   return sum;
 }
 

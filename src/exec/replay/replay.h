@@ -1,6 +1,6 @@
 /* exec/replay/replay.h — a frozen plan replayed on a cluster, each rank by itself and each op by an event:
  * the plain machine, which README.md next to this file explains. All that makes it faster, or joins several
- * jobs, hangs on its hooks (hooks.h) and is none of its own. */
+ * jobs, hangs on its hooks (state.h) and is none of its own. */
 #ifndef LS_EXEC_REPLAY_REPLAY_H
 #define LS_EXEC_REPLAY_REPLAY_H
 

@@ -6,23 +6,14 @@ void
 whole_is_itself (Whole *w, const Run *x)
 {
   w->n_resources = ls_cluster_n_resources (x->cluster);
-  w->capacity = run_capacities (x);
+  w->capacity = run_capacities (x, x->arena);
 }
 
 void
 whole_clear (Whole *w)
 {
   ls_rank_classes_free (w->classes);
-  g_free (w->rank);
-  g_free (w->n_of_rank);
-  g_free (w->comm);
-  g_free (w->n_of_comm);
-  g_free (w->capacity);
   place_classes_free (w->places);
-  g_free (w->comm_weight);
-  g_free (w->channel_weight);
-  g_free (w->copy_weight);
-  g_free (w->calls);
 }
 
 uint32_t
@@ -97,10 +88,10 @@ run_fastest_kernel (const Run *x)
 }
 
 double *
-run_capacities (const Run *x)
+run_capacities (const Run *x, LsArena *arena)
 {
   uint32_t n = ls_cluster_n_resources (x->cluster), n_trunks = x->cluster->n_trunks;
-  double *capacity = g_new (double, n);
+  double *capacity = ls_arena_new_array (arena, double, n);
   LsPlaces at;
   bool has_places = ls_places_init (&at, x->cluster);
   for (uint32_t i = 0; i < n_trunks; i++)

@@ -10,7 +10,8 @@
 
 typedef struct Run Run;
 
-/* Arrays are owned; NULL: each stands for itself, or what is said there. */
+/* In the arena of the run, but for classes and places, which are owned; NULL: each stands for itself, or what
+ * is said there. */
 typedef struct {
   const LsPlan *plan;         /* borrowed                                               */
   LsRankClasses *classes;     /* of ranks                                               */

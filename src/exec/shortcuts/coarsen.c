@@ -53,23 +53,13 @@ typedef uint32_t Ref;
 #define REF_UNKNOWN      (LS_SPAN_NONE - 4)
 #define IS_INTERNAL(ref) ((ref) < REF_UNKNOWN)
 
+/* Of a stream or slot, by number, or of an op that records. */
 typedef struct {
   LsTime at;
   Ref span;
-  uint8_t stream, kind;
-} StreamEnd;
-
-typedef struct {
-  LsTime at;
-  Ref span;
-  uint8_t slot;
-} SlotEnd;
-
-typedef struct {
-  LsTime at;
-  Ref span;
-  uint16_t op;
-} Recorded;
+  uint16_t of;
+  uint8_t kind; /* of a stream: LsCause */
+} End;
 
 typedef struct {
   LsTime at;
@@ -86,9 +76,7 @@ struct Profile {
   LsTime gpu_free;
   LsTime *ends; /* [n_ops] in order of time */
   uint32_t n_streams, n_slots, n_records, n_calls, n_spans;
-  StreamEnd *streams;
-  SlotEnd *slots;
-  Recorded *records;
+  End *streams, *slots, *records;
   CallEnd *calls;
   LsSpan *spans; /* .cause is a Ref */
 };
@@ -100,7 +88,7 @@ struct Profile {
 typedef struct {
   uint32_t slots;      /* bit s: calls on slot s                                   */
   uint32_t streams;    /* bit s: uses stream s, or waits for it as it is before    */
-  uint32_t n_launched; /* ops that fill the launch queue                           */
+  uint32_t n_launched; /* ops that fill the launch queue: what the host does itself is over when issued */
   bool is_quiet;       /* nothing in it starts before the compute stream gets there */
   bool is_fit;         /* for being run in one piece                               */
 } Look;
@@ -126,12 +114,6 @@ static Profiles *
 profiles_of (const Run *x, const Rank *r)
 {
   return &x->extras->coarse->profiles[r->id];
-}
-
-static const Look *
-look_of (const Run *x, const Frame *f)
-{
-  return &x->extras->coarse->looks[f->instance->segment];
 }
 
 /* --- which segments ----------------------------------------------------------------- */
@@ -161,32 +143,6 @@ is_quiet (const XSegment *seg)
   return true;
 }
 
-/* Those that it uses, or waits for as they are when it begins. */
-static uint32_t
-streams_of (const XSegment *seg)
-{
-  uint32_t streams = 0;
-  for (uint32_t i = 0; i < seg->n_ops; i++) {
-    streams |= 1u << seg->x[i].stream;
-    for (uint32_t d = 0; d < seg->x[i].n_deps; d++)
-      if (seg->x[i].deps[d].kind == LS_DEP_STREAM)
-        streams |= 1u << seg->x[i].deps[d].index;
-  }
-  return streams;
-}
-
-static bool
-is_of_known_kinds (const XSegment *seg)
-{
-  for (uint32_t i = 0; i < seg->n_ops; i++) {
-    uint8_t kind = seg->x[i].kind;
-    if (!ls_op_takes (kind, LS_TAKES_GPU) && !ls_op_has (kind, LS_HAS_CALL) && !ls_op_kinds[kind].records)
-      return false;
-  }
-  uint16_t first = seg->first[LS_STREAM_COMPUTE];
-  return first != NO_OP && !ls_op_kinds[seg->x[first].kind].records; /* it would hand on what is not known */
-}
-
 /* [n_instances] ops from behind an instance up to the next segment that is not quiet, or so many
  * that the host cannot have opened it before the instance is over. */
 static uint32_t *
@@ -203,25 +159,6 @@ quiet_after (const Run *x, const LsProgram *p)
   return quiet;
 }
 
-/* Of its ops, those that fill the launch queue: what the host does itself is over when it is issued. */
-static uint32_t
-n_launched (const XSegment *seg)
-{
-  uint32_t n = 0;
-  for (uint32_t i = 0; i < seg->n_ops; i++)
-    n += !ls_op_is_of_host (seg->x[i].kind);
-  return n;
-}
-
-static uint32_t
-slots_of (const XSegment *seg)
-{
-  uint32_t slots = 0;
-  for (uint32_t s = 0; s < LS_N_SLOTS; s++)
-    slots |= seg->n_calls[s] > 0 ? 1u << s : 0;
-  return slots;
-}
-
 static uint32_t
 private_slots (const Run *x, const Rank *r)
 {
@@ -236,18 +173,26 @@ private_slots (const Run *x, const Rank *r)
   return slots;
 }
 
-/* Nothing of one that is not used. */
+/* Of one that is used. Its first op of the compute stream must be no record, which would hand on what is not
+ * known. */
 static Look
 look_at (const XSegment *seg)
 {
-  if (!seg->x)
-    return (Look) { 0 };
-  bool quiet = is_quiet (seg);
-  return (Look) { .slots = slots_of (seg),
-                  .streams = streams_of (seg),
-                  .n_launched = n_launched (seg),
-                  .is_quiet = quiet,
-                  .is_fit = quiet && is_of_known_kinds (seg) };
+  uint16_t first = seg->first[LS_STREAM_COMPUTE];
+  Look look = { .is_quiet = is_quiet (seg) };
+  look.is_fit = look.is_quiet && first != NO_OP && !ls_op_kinds[seg->x[first].kind].records;
+  for (uint32_t s = 0; s < LS_N_SLOTS; s++)
+    look.slots |= seg->n_calls[s] > 0 ? 1u << s : 0;
+  for (uint32_t i = 0; i < seg->n_ops; i++) {
+    const XOp *op = &seg->x[i];
+    look.is_fit &= ls_op_takes (op->kind, LS_TAKES_GPU) || ls_op_has (op->kind, LS_HAS_CALL)
+        || ls_op_kinds[op->kind].records;
+    look.n_launched += !ls_op_is_of_host (op->kind);
+    look.streams |= 1u << op->stream;
+    for (uint32_t d = 0; d < op->n_deps; d++)
+      look.streams |= op->deps[d].kind == LS_DEP_STREAM ? 1u << op->deps[d].index : 0;
+  }
+  return look;
 }
 
 /* --- recording -------------------------------------------------------------------------- */
@@ -275,15 +220,6 @@ ref_before (const Run *x, const Rank *r, const XOp *op, const LsSpan *s)
 }
 
 static void
-record_stream (const Run *x, Rank *r, const Frame *f, Profile *p, uint32_t s, uint16_t last)
-{
-  const Stream *st = &r->streams[s];
-  Ref span = ref_of (x, r, f, f->span[last]);
-  p->streams[p->n_streams++]
-      = (StreamEnd) { f->time[last] - profiles_of (x, r)->begin, span, (uint8_t) s, st->tail_kind };
-}
-
-static void
 record_call (Run *x, const Rank *r, const Frame *f, Profile *p, uint16_t i)
 {
   const XOp *op = &f->seg->x[i];
@@ -293,7 +229,7 @@ record_call (Run *x, const Rank *r, const Frame *f, Profile *p, uint16_t i)
   p->calls[p->n_calls++]
       = (CallEnd) { at, call_find (x->comms[comm].calls, collective_key (&f->seg->ops[i])), comm };
   if (op->call + 1 == f->seg->n_calls[op->slot])
-    p->slots[p->n_slots++] = (SlotEnd) { at, span, op->slot };
+    p->slots[p->n_slots++] = (End) { at, span, op->slot, 0 };
 }
 
 static void
@@ -313,11 +249,12 @@ record_ops (Run *x, Rank *r, const Frame *f, Profile *p)
     else if (ls_op_takes (op->kind, LS_TAKES_GPU))
       p->gpu_free = p->gpu_free == LS_TIME_NEVER ? p->ends[i] : MAX (p->gpu_free, p->ends[i]);
     else if (f->seg->ops[i].event != LS_EVENT_NONE)
-      p->records[p->n_records++] = (Recorded) { p->ends[i], ref_of (x, r, f, f->span[i]), i };
+      p->records[p->n_records++] = (End) { p->ends[i], ref_of (x, r, f, f->span[i]), i, 0 };
   }
   for (uint32_t s = 0; s < LS_N_STREAMS; s++)
     if (last[s] != NO_OP)
-      record_stream (x, r, f, p, s, last[s]);
+      p->streams[p->n_streams++] = (End) { f->time[last[s]] - begin, ref_of (x, r, f, f->span[last[s]]),
+                                           (uint16_t) s, r->streams[s].tail_kind };
   qsort (p->ends, f->seg->n_ops, sizeof *p->ends, ls_compare_int64);
 }
 
@@ -379,9 +316,9 @@ profile_new (Run *x, Rank *r, const Frame *f)
   Profile *p = ls_arena_new_array (x->arena, Profile, 1);
   p->lead = profiles_of (x, r)->lead;
   p->ends = ls_arena_new_array (x->arena, LsTime, n);
-  p->streams = ls_arena_new_array (x->arena, StreamEnd, LS_N_STREAMS);
-  p->slots = ls_arena_new_array (x->arena, SlotEnd, LS_N_SLOTS);
-  p->records = ls_arena_new_array (x->arena, Recorded, MAX (1, n - f->seg->n_spans));
+  p->streams = ls_arena_new_array (x->arena, End, LS_N_STREAMS);
+  p->slots = ls_arena_new_array (x->arena, End, LS_N_SLOTS);
+  p->records = ls_arena_new_array (x->arena, End, MAX (1, n - f->seg->n_spans));
   p->calls = ls_arena_new_array (x->arena, CallEnd, MAX (1, n_calls));
   p->spans = ls_arena_new_array (x->arena, LsSpan, r->keeps_spans ? MAX (1, f->seg->n_spans) : 1);
   record_ops (x, r, f, p);
@@ -459,11 +396,11 @@ replay_calls (Run *x, const Replay *y)
     digest_add (y->r->job, y->f->step, y->begin + c->at, whole_weight_of_comm (x->whole, c->comm));
   }
   for (uint32_t i = 0; i < y->p->n_slots; i++) {
-    const SlotEnd *s = &y->p->slots[i];
-    g_assert (y->r->calls_done[s->slot] == y->f->call_base[s->slot]);
-    y->r->calls_done[s->slot] += y->f->seg->n_calls[s->slot];
-    y->r->call_end[s->slot] = y->begin + s->at;
-    y->r->call_span[s->slot] = span_of (y, s->span, 0, &(uint8_t) { 0 });
+    const End *s = &y->p->slots[i];
+    g_assert (y->r->calls_done[s->of] == y->f->call_base[s->of]);
+    y->r->calls_done[s->of] += y->f->seg->n_calls[s->of];
+    y->r->call_end[s->of] = y->begin + s->at;
+    y->r->call_span[s->of] = span_of (y, s->span, 0, &(uint8_t) { 0 });
   }
 }
 
@@ -473,20 +410,20 @@ replay_streams (Run *x, const Replay *y)
   Rank *r = y->r;
   uint64_t frame = r->frames_first;
   for (uint32_t i = 0; i < y->p->n_records; i++) {
-    const Recorded *e = &y->p->records[i];
-    *event_record (x, r, y->f, &y->f->seg->ops[e->op])
-        = (EventRecord) { y->begin + e->at, span_of (y, e->span, e->op, &(uint8_t) { 0 }), y->f->step + 1 };
+    const End *e = &y->p->records[i];
+    *event_record (x, r, y->f, &y->f->seg->ops[e->of])
+        = (EventRecord) { y->begin + e->at, span_of (y, e->span, e->of, &(uint8_t) { 0 }), y->f->step + 1 };
   }
   for (uint32_t i = 0; i < y->p->n_streams; i++) {
-    const StreamEnd *e = &y->p->streams[i];
-    Stream *st = &r->streams[e->stream];
+    const End *e = &y->p->streams[i];
+    Stream *st = &r->streams[e->of];
     st->tail = y->begin + e->at;
     st->tail_kind = e->kind;
     st->tail_span = span_of (y, e->span, 0, &st->tail_kind);
     st->op = NO_OP;
-    r->with_head &= ~(1u << e->stream);
+    r->with_head &= ~(1u << e->of);
     st->frame = frame + 1;
-    frame_enter (r, e->stream);
+    frame_enter (r, e->of);
   }
   if (y->p->gpu_free != LS_TIME_NEVER)
     r->gpu_free = y->begin + y->p->gpu_free;
@@ -541,7 +478,7 @@ find_beginning (const Run *x, const Rank *r, const Frame *f, LsTime *ret_begin, 
 {
   LsTime issued = f->time[0], compute = r->streams[LS_STREAM_COMPUTE].tail, others = 0;
   for (uint32_t s = 0; s < LS_N_STREAMS; s++)
-    if (s != LS_STREAM_COMPUTE && (look_of (x, f)->streams & 1u << s) != 0)
+    if (s != LS_STREAM_COMPUTE && (x->extras->coarse->looks[f->instance->segment].streams & 1u << s) != 0)
       others = MAX (others, r->streams[s].tail);
   for (uint32_t s = 0; s < LS_N_SLOTS; s++)
     if (f->seg->n_calls[s] > 0)
@@ -609,7 +546,8 @@ coarsen_init (Run *x)
   Coarse *coarse = x->extras->coarse = ls_arena_new_array (x->arena, Coarse, 1);
   coarse->looks = ls_arena_new_array (x->arena, Look, x->plan->n_segments);
   for (uint32_t i = 0; i < x->plan->n_segments; i++)
-    coarse->looks[i] = look_at (&x->segments[i]);
+    if (x->segments[i].x)
+      coarse->looks[i] = look_at (&x->segments[i]);
   coarse->quiet = ls_arena_new_array (x->arena, uint32_t *, x->plan->n_roles);
   for (uint32_t i = 0; i < x->plan->n_roles; i++)
     if (x->plan->programs[i].n_instances > 0)

@@ -11,21 +11,6 @@
 
 /* --- the quotient ------------------------------------------------------------- */
 
-/* Newly allocated, both: the first member of each class, and how many there are. */
-static void
-count_classes (const uint32_t *class_of, uint32_t n, uint32_t n_classes, uint32_t **ret_first,
-               uint32_t **ret_count)
-{
-  uint32_t *first = g_new (uint32_t, (gsize) n_classes + 1),
-           *count = g_new0 (uint32_t, (gsize) n_classes + 1);
-  for (uint32_t i = n; i-- > 0;) {
-    first[class_of[i]] = i;
-    count[class_of[i]]++;
-  }
-  *ret_first = first;
-  *ret_count = count;
-}
-
 /* A member of the quotient's communicator: a class of ranks. All have it in one slot (fold_owed()). */
 static void
 fold_comm (Fold *f, const FoldClasses *c, uint32_t id, uint32_t *seen)
@@ -53,11 +38,11 @@ fold_comm (Fold *f, const FoldClasses *c, uint32_t id, uint32_t *seen)
 }
 
 static void
-fold_plan (Fold *f, const FoldClasses *c)
+fold_plan (Fold *f, const FoldClasses *c, LsArena *arena)
 {
   LsPlan *q = f->quotient;
   *q = *f->whole.plan;
-  q->arena = ls_arena_new ();
+  q->arena = arena;
   q->n_ranks = c->n_ranks;
   q->n_comms = c->n_comms;
   q->comms = ls_arena_new_array (q->arena, LsCommunicator, MAX (1, q->n_comms));
@@ -80,21 +65,12 @@ fold_plan (Fold *f, const FoldClasses *c)
 static void
 classes_free (FoldClasses *c)
 {
-  Refine *r = c->refine;
   ls_rank_classes_free (c->rank);
-  g_free (c->comm);
   place_classes_free (c->places);
-  g_free (c->sends);
-  g_free (c->class_of);
-  g_free (c->row_of_rank);
-  g_free (c->row_of_comm);
+  if (c->refine)
+    refine_clear (c->refine);
   g_free (c->others);
-  g_free (c->owner);
-  g_free (c->calls);
-  g_free (c->first_pattern);
-  if (r)
-    refine_clear (r);
-  g_free (r);
+  ls_arena_free (c->arena);
 }
 
 /* ---- what communicators have to themselves ---- */
@@ -202,14 +178,14 @@ owns_all (const Private *p, uint32_t from, uint32_t to, uint32_t class)
   return true;
 }
 
-/* See Fold.is_private, newly allocated. */
+/* See Fold.is_private, in the arena. */
 static bool *
-find_private (const Fold *f, const FoldClasses *classes)
+find_private (const Fold *f, const FoldClasses *classes, LsArena *arena)
 {
   g_autofree Owners *owners = g_new0 (Owners, f->whole.n_resources);
   Private p = { classes, owners };
   find_owners (&p, f);
-  bool *is_private = g_new0 (bool, (gsize) f->quotient->n_comms + 1);
+  bool *is_private = ls_arena_new_array (arena, bool, f->quotient->n_comms);
   for (uint32_t i = 0; i < f->quotient->n_comms; i++) {
     const LsCommunicator c = ls_plan_communicator (f->quotient, i);
     const uint32_t *first = &classes->refine->first[classes->row_of_comm[i]];
@@ -255,10 +231,7 @@ static int
 by_owner (const void *a, const void *b)
 {
   const AmpleUse *x = a, *y = b;
-  if (x->owner != y->owner)
-    return LS_ORDER (x->owner, y->owner);
-  return x->pattern != y->pattern ? LS_ORDER (x->pattern, y->pattern)
-                                  : LS_ORDER (x->use.resource, y->use.resource);
+  return x->owner != y->owner ? LS_ORDER (x->owner, y->owner) : LS_ORDER (x->pattern, y->pattern);
 }
 
 /* By resource of refine: whether it is the ample one that is looked at in its class. */
@@ -276,23 +249,7 @@ find_seen (const FoldClasses *c)
   return is_seen;
 }
 
-/* Sums the coefficients of what is the same. */
-static void
-merge (GArray *uses)
-{
-  guint n = 0;
-  g_array_sort (uses, by_owner);
-  for (guint i = 0; i < uses->len; i++) {
-    const AmpleUse *use = &g_array_index (uses, AmpleUse, i);
-    if (n > 0 && by_owner (&g_array_index (uses, AmpleUse, n - 1), use) == 0)
-      g_array_index (uses, AmpleUse, n - 1).use.coef += use->use.coef;
-    else
-      g_array_index (uses, AmpleUse, n++) = *use;
-  }
-  g_array_set_size (uses, n);
-}
-
-/* AmpleUse, in order, each owner, pattern and resource once. */
+/* AmpleUse, in order. */
 static GArray *
 find_uses (const FoldClasses *c)
 {
@@ -306,7 +263,7 @@ find_uses (const FoldClasses *c)
     if (is_seen[of.resource])
       g_array_append_val (uses, use);
   }
-  merge (uses);
+  g_array_sort (uses, by_owner);
   return uses;
 }
 
@@ -393,7 +350,7 @@ call_of (Planned *p, const ShapedCall *shaped, uint32_t first, Call *next)
   return call;
 }
 
-/* See Whole.calls; in the arena of x, but for the array, which is newly allocated. */
+/* See Whole.calls; in the arena of x. */
 static Call **
 plan_calls (const Run *x, const Fold *f, const FoldClasses *c)
 {
@@ -401,7 +358,7 @@ plan_calls (const Run *x, const Fold *f, const FoldClasses *c)
   g_autofree uint64_t *sum = g_new0 (uint64_t, f->whole.n_resources);
   g_autoptr (GArray) ample = find_uses (c);
   uint32_t n_lists = c->n_comms + 2 * c->n_ranks;
-  Call **calls = g_new0 (Call *, n_lists + 1);
+  Call **calls = ls_arena_new_array (x->arena, Call *, n_lists);
   Planned p = { .x = x, .f = f, .c = c, .ample = ample, .classes = classes, .sum = sum };
   for (uint32_t list = 0; list < n_lists; list++) {
     const ShapedCalls *shaped = c->calls[list];
@@ -421,7 +378,7 @@ plan_calls (const Run *x, const Fold *f, const FoldClasses *c)
 
 /* By what the members of a class count in the digest.
  *
- * Problem. The digest is a sum of weights times powers of times (replay/spans.h), so a class counts by the
+ * Problem. The digest is a sum of weights times powers of times (replay/rank.h), so a class counts by the
  * sum of the weights of all its ranks, as they do one by one. A million ranks have a few classes, in long
  * runs: a sum over a run must not take each of them.
  *
@@ -522,9 +479,9 @@ weigh (Fold *f, const Run *x, const uint32_t *class_of_comm)
   const LsPlan *plan = f->whole.plan;
   uint32_t n_ranks = f->quotient->n_ranks;
   Weights w = { .f = f, .works = role_works_new (plan, x->role_calls), .sum = sums_new (plan->n_ranks) };
-  f->whole.comm_weight = g_new0 (uint64_t, (gsize) f->quotient->n_comms + 1);
-  f->whole.channel_weight = g_new0 (uint64_t, 2 * (gsize) n_ranks);
-  f->whole.copy_weight = g_new0 (uint64_t, n_ranks);
+  f->whole.comm_weight = ls_arena_new_array (x->arena, uint64_t, f->quotient->n_comms);
+  f->whole.channel_weight = ls_arena_new_array (x->arena, uint64_t, 2 * (gsize) n_ranks);
+  f->whole.copy_weight = ls_arena_new_array (x->arena, uint64_t, n_ranks);
   for (uint32_t i = 0; i < plan->n_comms; i++)
     f->whole.comm_weight[class_of_comm[i]] += digest_of (i);
   for (uint32_t i = 0; i < plan->n_ranks;)
@@ -565,22 +522,29 @@ fold_by (Run *x, FoldClasses *c)
   x->whole = &f->whole;
   f->whole.plan = x->plan;
   f->quotient = ls_arena_new_array (x->arena, LsPlan, 1);
-  ls_rank_classes_count (c->rank, c->n_ranks, &f->whole.rank, &f->whole.n_of_rank);
-  count_classes (c->comm, f->whole.plan->n_comms, c->n_comms, &f->whole.comm, &f->whole.n_of_comm);
+  f->whole.rank = ls_arena_new_array (x->arena, uint32_t, c->n_ranks);
+  f->whole.n_of_rank = ls_arena_new_array (x->arena, uint32_t, c->n_ranks);
+  ls_rank_classes_count (c->rank, f->whole.rank, f->whole.n_of_rank);
+  f->whole.comm = ls_arena_new_array (x->arena, uint32_t, c->n_comms);
+  f->whole.n_of_comm = ls_arena_new_array (x->arena, uint32_t, c->n_comms);
+  for (uint32_t i = x->plan->n_comms; i-- > 0;) {
+    f->whole.comm[c->comm[i]] = i;
+    f->whole.n_of_comm[c->comm[i]]++;
+  }
   f->whole.n_resources = c->n_resources + 1;
+  f->whole.capacity = c->capacity;
   f->whole.places = g_steal_pointer (&c->places);
-  f->n_of_resource = g_steal_pointer (&f->whole.places->n_of_resource);
-  f->whole.capacity = g_steal_pointer (&f->whole.places->capacity);
-  fold_plan (f, c);
+  f->n_of_resource = c->n_of_resource;
+  fold_plan (f, c, x->arena);
   g_assert (f->quotient->n_ranks < x->plan->n_ranks && f->quotient->n_comms <= x->plan->n_comms);
   f->whole.classes = g_steal_pointer (&c->rank);
-  f->is_private = find_private (f, c);
-  f->is_ample = g_new0 (bool, f->whole.n_resources);
+  f->is_private = find_private (f, c, x->arena);
+  f->is_ample = ls_arena_new_array (x->arena, bool, f->whole.n_resources);
   for (uint32_t i = 0; i < c->refine->n_resources; i++)
     if (c->class_of[i] != NO_CLASS)
       f->is_ample[c->class_of[i]] = c->refine->is_ample[i];
   f->whole.calls = plan_calls (x, f, c);
-  f->sum = g_new0 (uint64_t, f->whole.n_resources);
+  f->sum = ls_arena_new_array (x->arena, uint64_t, f->whole.n_resources);
   weigh (f, x, c->comm);
   x->plan = f->quotient;
   x->hooks.uses = fold_uses;
@@ -602,16 +566,4 @@ fold_new (Run *x)
     fold_by (x, &classes);
   classes_free (&classes);
   return x->extras->fold != NULL;
-}
-
-void
-fold_free (Fold *f)
-{
-  if (!f)
-    return;
-  ls_arena_free (f->quotient->arena);
-  g_free (f->n_of_resource);
-  g_free (f->is_private);
-  g_free (f->is_ample);
-  g_free (f->sum);
 }

@@ -52,26 +52,28 @@ typedef struct Fold {
 /* Of x, the plan, the cluster, NCCL and the options are there. True: something is alike: x->plan is the
  * quotient now, x->extras->fold is there, and its hooks hang on x. */
 bool fold_new (Run *x);
-void fold_free (Fold *f); /* NULL allowed; all but its whole */
 
 /* What is alike, and what those load that stand for others. Classes of ranks and of communicators are in the
  * order of their first. */
 typedef struct {
-  LsRankClasses *rank;                    /* of the plan                                           */
-  uint32_t *comm;                         /* [of the plan]                                         */
-  PlaceClasses *places;                   /* of resources                                          */
-  uint32_t n_ranks, n_comms, n_resources; /* classes                                              */
-  bool has_slots_apart;                   /* no rank has two communicators of one class            */
-  struct Refine *refine;                  /* owned, with all that it points to but peers           */
-  uint32_t (*sends)[3]; /* [ranks of refine] of its loads, where those of its sends to the previous
-                                            begin, to the next, and of what comes behind             */
-  uint32_t *class_of;   /* [resources of refine] NO_CLASS: not loaded              */
+  LsArena *arena;                         /* of what is not said to be of another      */
+  LsRankClasses *rank;                    /* of the plan; owned                        */
+  uint32_t *comm;                         /* [of the plan]                             */
+  PlaceClasses *places;                   /* of resources; owned                       */
+  uint32_t n_ranks, n_comms, n_resources; /* classes                                   */
+  uint32_t *n_of_resource;                /* [n_resources + 1] in the class; in the run's arena */
+  double *capacity;      /* the same: of one; the last is the most of all, loaded or not            */
+  bool has_slots_apart;  /* no rank has two communicators of one class */
+  struct Refine *refine; /* with all that it points to but peers      */
+  uint32_t (*sends)[3];  /* [ranks of refine] of its loads, where those of its sends to the previous
+                           begin, to the next, and of what comes behind             */
+  uint32_t *class_of;    /* [resources of refine] NO_CLASS: not loaded              */
   uint32_t *row_of_rank, *row_of_comm; /* by class: who of refine is the first of it              */
   uint32_t *owner;           /* [communicators, ranks of refine] its class; those of ranks come behind */
   const ShapedCalls **calls; /* [n_comms + 2 * n_ranks] of the first of each class: of communicators; what
                                 ranks send to the previous, to the next. In the run's arena; NULL: none */
   uint32_t *first_pattern;   /* the same: what to add to patterns there, for those of loads */
-  uint32_t *others;          /* [n_others] resources of refine that traffic of no rank loads, too */
+  uint32_t *others;          /* [n_others] resources of refine that traffic of no rank loads, too; owned */
   uint32_t n_others;
 } FoldClasses;
 

@@ -31,14 +31,6 @@ stretches_init (Stretches *s, const LsPlaces *whole)
   set_tiers (s, 1, 1);
 }
 
-void
-stretches_clear (Stretches *s)
-{
-  g_clear_pointer (&s->kept, g_free);
-  g_clear_pointer (&s->first, g_free);
-  g_clear_pointer (&s->n_of, g_free);
-}
-
 /* Whether ranks of a block have the same roles a stretch on: a block is of whole stages, or part of one. */
 static bool
 have_same_roles (const LsPlan *plan, uint32_t block, uint32_t stretch)
@@ -63,12 +55,12 @@ stretches_find (Stretches *s, const LsPlan *plan, uint32_t period)
 }
 
 void
-stretches_keep (Stretches *s, const uint32_t *sort, uint32_t n_sorts)
+stretches_keep (Stretches *s, uint32_t *sort, uint32_t n_sorts, LsArena *arena)
 {
   uint32_t *n_kept[3] = { &s->at.n_hosts, &s->at.n_groups, &s->at.n_pods }, first = 0;
-  s->kept = g_memdup2 (sort, s->n * sizeof *sort);
-  s->first = g_new (uint32_t, n_sorts);
-  s->n_of = g_new0 (uint32_t, n_sorts);
+  s->kept = sort;
+  s->first = ls_arena_new_array (arena, uint32_t, n_sorts);
+  s->n_of = ls_arena_new_array (arena, uint32_t, n_sorts);
   for (uint32_t i = 0; i < s->n; i++)
     if (s->n_of[sort[i]]++ == 0)
       s->first[sort[i]] = i;
@@ -127,7 +119,7 @@ find_ranks (Blocks *b)
   uint32_t n_gpus = b->stretches.whole->n_hosts * b->stretches.whole->gpus_per_host;
   if (b->plan->n_ranks <= n_gpus && is_identity (b->plan))
     return true;
-  b->rank_of_gpu = g_new (uint32_t, n_gpus);
+  b->rank_of_gpu = ls_arena_new_array (b->arena, uint32_t, n_gpus);
   memset (b->rank_of_gpu, 0xff, n_gpus * sizeof *b->rank_of_gpu);
   for (uint32_t i = 0; i < b->plan->n_ranks; i++) {
     uint32_t *rank = &b->rank_of_gpu[ls_plan_gpu (b->plan, i)];
@@ -150,14 +142,6 @@ find_period (Blocks *b)
                                         : 1;
 }
 
-static void
-count_places_of_period (Blocks *b)
-{
-  b->groups_of_period = b->at->trunks_per_group > 0 ? b->period / b->at->hosts_per_group : 0;
-  b->pods_of_period
-      = b->at->trunks_per_pod > 0 ? b->period / (b->at->hosts_per_group * b->at->groups_per_pod) : 0;
-}
-
 /* --- all of it ---------------------------------------------------------------------------- */
 
 /* What find() found. */
@@ -167,20 +151,19 @@ forget (Blocks *b)
   g_clear_pointer (&b->templates, g_array_unref);
   g_clear_pointer (&b->kinds, g_array_unref);
   g_clear_pointer (&b->kept, g_array_unref);
-  g_clear_pointer (&b->kept_of_comm, g_free);
   g_clear_pointer (&b->across, g_array_unref);
   g_clear_pointer (&b->bundles, g_array_unref);
-  g_clear_pointer (&b->kept_of_bundle, g_free);
   g_clear_pointer (&b->places, g_array_unref);
   b->n_comm_bundles = 0;
-  stretches_clear (&b->stretches);
 }
 
 static bool
 find (Blocks *b, const uint8_t *slot)
 {
   b->n_places = ls_places_n (b->at);
-  count_places_of_period (b);
+  b->groups_of_period = b->at->trunks_per_group > 0 ? b->period / b->at->hosts_per_group : 0;
+  b->pods_of_period
+      = b->at->trunks_per_pod > 0 ? b->period / (b->at->hosts_per_group * b->at->groups_per_pod) : 0;
   return bundles_find (b, slot) && sends_find (b);
 }
 
@@ -212,7 +195,7 @@ lay_out (Blocks *b)
   stretches_init (&b->stretches, shapes_places (b->shapes));
   b->at = &b->stretches.at;
   b->fastest = run_fastest_kernel (x);
-  b->capacity = b->is_one ? run_capacities (x) : NULL;
+  b->capacity = b->is_one ? run_capacities (x, b->arena) : NULL;
   b->laid_out = !b->is_one                             ? b->stretches.whole
       : ls_places_init (&b->laid_out_else, x->cluster) ? &b->laid_out_else
                                                        : NULL;
@@ -231,7 +214,7 @@ blocks_init (Blocks *b, const uint8_t *slot)
     find_period (b);
   if (!find_in_stretches (b, slot) && !find (b, slot))
     return false;
-  b->is_ample = g_new (bool, b->n_places - b->at->n_hosts + 1);
+  b->is_ample = ls_arena_new_array (b->arena, bool, b->n_places - b->at->n_hosts);
   for (uint32_t i = b->at->n_hosts; i < b->n_places; i++)
     b->is_ample[i - b->at->n_hosts]
         = ls_places_are_ample (b->stretches.whole, x->cluster, stretch_place (&b->stretches, i));
@@ -244,11 +227,7 @@ blocks_clear (Blocks *b)
 {
   forget (b);
   shapes_free (b->shapes);
-  g_free (b->rank_of_gpu);
-  g_clear_pointer (&b->arena, ls_arena_free);
-  g_free (b->is_ample);
-  g_free (b->capacity);
-  g_free (b->class_of_place);
+  ls_arena_free (b->arena);
 }
 
 /* ---- what ranks owe each other ---- */

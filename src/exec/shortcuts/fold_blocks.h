@@ -93,12 +93,12 @@ typedef struct {
 
 /* One that is all. */
 void stretches_init (Stretches *s, const LsPlaces *whole);
-void stretches_clear (Stretches *s);
 /* The shortest that mesh and cluster allow; period: of the cluster, in hosts. GPU i has rank i. All are kept.
  * False: they do not come again, and nothing is changed. */
 bool stretches_find (Stretches *s, const LsPlan *plan, uint32_t period);
-/* sort: [n], numbers in the order of the first of each. One of each sort is kept. */
-void stretches_keep (Stretches *s, const uint32_t *sort, uint32_t n_sorts);
+/* sort: [n], numbers in the order of the first of each. One of each sort is kept. Borrows the list and the
+ * arena. */
+void stretches_keep (Stretches *s, uint32_t *sort, uint32_t n_sorts, LsArena *arena);
 
 /* What is known of each place that is kept, of all that it stands for; ret: [places]. */
 void stretches_spread (const Stretches *s, const uint32_t *of_kept, uint32_t *ret);
@@ -239,7 +239,6 @@ typedef struct {
   uint32_t comm, template;
   const uint32_t *offsets; /* of it: those of alike communicators are the same */
   uint32_t shift;          /* in periods */
-  uint32_t n_like;         /* those for which it stands */
   uint32_t bundle, class;
 } KeptComm;
 

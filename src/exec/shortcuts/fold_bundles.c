@@ -95,20 +95,6 @@ set_lie (Finding *f, Template *t, const LsCommunicator *comm, const uint32_t *pl
   t->kept_members = kept_members (f, comm, &t->n_kept_members);
 }
 
-static const RoleCalls *
-role_of (const Finding *f, uint32_t c)
-{
-  const LsPlan *plan = f->b->plan;
-  return &f->b->roles[ls_plan_role (plan, ls_plan_member (plan, c, 0))];
-}
-
-/* A number for what a communicator calls: equal of equal calls. */
-static uint32_t
-calls_of (const Finding *f, uint32_t c)
-{
-  return role_of (f, c)->id[CALLS + f->slot[c]];
-}
-
 /* False: a call cannot be planned. */
 static bool
 find_template (Finding *f, KeptComm *kept)
@@ -116,7 +102,8 @@ find_template (Finding *f, KeptComm *kept)
   Blocks *b = f->b;
   uint32_t c = kept->comm;
   const LsCommunicator comm = ls_plan_communicator (b->plan, c);
-  uint32_t id = calls_of (f, c), gpus = b->period * b->at->gpus_per_host,
+  const RoleCalls *role = &b->roles[ls_plan_role (b->plan, ls_comm_rank (&comm, 0))];
+  uint32_t list = CALLS + f->slot[c], id = role->id[list], gpus = b->period * b->at->gpus_per_host,
            first = stretch_kept_gpu (&b->stretches, comm.first);
   kept->shift = gpus > 0 ? first / gpus : 0;
   Seen *seen = f->seen ? &f->seen[first - kept->shift * gpus] : NULL;
@@ -126,8 +113,7 @@ find_template (Finding *f, KeptComm *kept)
   }
   const uint32_t *places;
   g_autofree uint32_t *ranks = ls_comm_ranks (&comm);
-  uint32_t shape = shapes_of_calls (b->shapes, role_of (f, c)->keys[CALLS + f->slot[c]], id, ranks,
-                                    comm.n_ranks, &places);
+  uint32_t shape = shapes_of_calls (b->shapes, role->keys[list], id, ranks, comm.n_ranks, &places);
   if (shape == NO_SHAPE)
     return false;
   Template own = { .shape = shape };
@@ -198,7 +184,7 @@ number_bundles (Finding *f)
 static void
 list_comms (Blocks *b, uint32_t *first)
 {
-  b->kept_of_bundle = g_new (uint32_t, b->kept->len + 1);
+  b->kept_of_bundle = ls_arena_new_array (b->arena, uint32_t, b->kept->len);
   for (guint i = 0; i < b->kept->len; i++)
     first[blocks_kept (b, i)->bundle + 1]++;
   for (uint32_t i = 0; i < b->n_comm_bundles; i++)
@@ -320,16 +306,6 @@ find_kept (Finding *f, uint32_t c, const LsCommunicator *comm)
   return ok;
 }
 
-/* How many others a communicator that is kept stands for, if stretches are what they are said to be. */
-static uint32_t
-n_expected (const Blocks *b, const KeptComm *kept)
-{
-  const Stretches *s = &b->stretches;
-  uint32_t first = ls_plan_member (b->plan, kept->comm, 0);
-  bool is_in_one = s->kept && !blocks_template (b, kept)->across;
-  return is_in_one ? s->n_of[s->kept[stretch_of_gpu (s, first)]] - 1 : 0;
-}
-
 /* How many of a run, from the i-th on, begin in one stretch that is not kept, and are in no other. */
 static uint32_t
 n_stood_for (Finding *f, uint32_t c, const LsCommRun *run, uint32_t i)
@@ -359,11 +335,10 @@ stand_for (Finding *f, uint32_t c, const LsCommRun *run, uint32_t i, uint32_t n)
   if (like >= c + i || ls_plan_member (b->plan, like, 0) != first)
     return false;
   for (uint32_t k = 0; k < n; k++) {
-    KeptComm *kept = blocks_kept (b, b->kept_of_comm[like + k]);
+    const KeptComm *kept = blocks_kept (b, b->kept_of_comm[like + k]);
     if (kept->comm != like + k || kept->offsets != run->first.offsets)
       return false;
     b->kept_of_comm[c + i + k] = b->kept_of_comm[like + k];
-    kept->n_like++;
   }
   return true;
 }
@@ -380,20 +355,26 @@ find_of_run (Finding *f, uint32_t c, const LsCommRun *run)
   return ok;
 }
 
+/* False: a call cannot be planned; or stretches are not what they are said to be: then some communicator that
+ * is kept stands for fewer than others do. */
 static bool
 find_templates (Finding *f)
 {
   const Blocks *b = f->b;
+  const Stretches *s = &b->stretches;
+  uint32_t n = 0;
   LsCommRun run;
   for (uint32_t c = 0; c < b->plan->n_comms; c += run.n) {
     run = ls_plan_comm_run (b->plan, c);
     if (!find_of_run (f, c, &run))
       return false;
   }
-  for (guint i = 0; i < b->kept->len; i++)
-    if (blocks_kept (b, i)->n_like != n_expected (b, blocks_kept (b, i)))
-      return false;
-  return true;
+  for (guint i = 0; i < b->kept->len; i++) {
+    const KeptComm *kept = blocks_kept (b, i);
+    bool is_itself = !s->kept || blocks_template (b, kept)->across;
+    n += is_itself ? 1 : s->n_of[s->kept[stretch_of_gpu (s, ls_plan_member (b->plan, kept->comm, 0))]];
+  }
+  return n == b->plan->n_comms;
 }
 
 bool
@@ -414,7 +395,7 @@ bundles_find (Blocks *b, const uint8_t *slot)
   b->kept = g_array_new (FALSE, FALSE, sizeof (KeptComm));
   b->bundles = g_array_new (FALSE, FALSE, sizeof (Bundle));
   b->places = g_array_new (FALSE, FALSE, sizeof (uint32_t));
-  b->kept_of_comm = g_new (uint32_t, n + 1);
+  b->kept_of_comm = ls_arena_new_array (b->arena, uint32_t, n);
   bool ok = find_templates (&f);
   if (ok) {
     number_bundles (&f);
@@ -590,10 +571,10 @@ sorts_find (Blocks *b, const uint8_t *slot)
                 .crossings = g_hash_table_new (NULL, NULL),
                 .sum = g_new0 (LsSig, n),
                 .sig = g_new0 (LsSig, n) };
-  g_autofree uint32_t *sort = g_new (uint32_t, n);
+  uint32_t *sort = ls_arena_new_array (b->arena, uint32_t, n);
   uint32_t n_sorts = add_comms (&s) ? sigs_number (s.sig, n, sort) : n;
   if (n_sorts <= n / 2)
-    stretches_keep (&b->stretches, sort, n_sorts);
+    stretches_keep (&b->stretches, sort, n_sorts, b->arena);
   g_hash_table_unref (s.known);
   g_hash_table_unref (s.crossings);
   g_free (s.sum);

@@ -26,14 +26,6 @@ first_of_host (const Blocks *b, uint32_t host)
   return sig;
 }
 
-static void
-first_of_hosts (const Blocks *b, LsSig *ret)
-{
-  bool may_repeat = b->period > 0 && !b->x->options.slow;
-  for (uint32_t i = 0; i < b->at->n_hosts; i++)
-    ret[i] = may_repeat && i > 0 && hosts_have_same_roles (b, i, i - 1) ? ret[i - 1] : first_of_host (b, i);
-}
-
 /* Of a group or a pod: its rates. */
 static LsSig
 first_above (const Blocks *b, uint32_t place)
@@ -105,10 +97,13 @@ static void
 tell_places_apart (const Blocks *b, const GArray *wide, Refine *r)
 {
   g_autofree LsSig *hosts = g_new (LsSig, b->at->n_hosts + 1);
-  first_of_hosts (b, hosts);
-  r->rank = g_new0 (LsSig, r->n_ranks + 1);
-  r->comm = g_new (LsSig, r->n_comms + 1);
-  r->is_ample = g_new (bool, r->n_resources + 1);
+  bool may_repeat = b->period > 0 && !b->x->options.slow;
+  for (uint32_t i = 0; i < b->at->n_hosts; i++)
+    hosts[i]
+        = may_repeat && i > 0 && hosts_have_same_roles (b, i, i - 1) ? hosts[i - 1] : first_of_host (b, i);
+  r->rank = ls_arena_new_array (b->arena, LsSig, r->n_ranks);
+  r->comm = ls_arena_new_array (b->arena, LsSig, r->n_comms);
+  r->is_ample = ls_arena_new_array (b->arena, bool, r->n_resources);
   for (uint32_t i = 0; i < b->n_places; i++) {
     ls_sig_add_sig (&r->resource[i], i < b->at->n_hosts ? hosts[i] : first_above (b, i));
     r->is_ample[i] = !blocks_matters (b, i);
@@ -162,17 +157,16 @@ blocks_refine (Blocks *b)
   g_autoptr (GArray) wide = g_array_new (FALSE, FALSE, sizeof (uint32_t)); /* bundles of several places */
   RefineLists lists = refine_lists_new (true);
   Refine r = { .n_resources = b->n_places };
-  r.resource = g_new0 (LsSig, b->n_places + 1);
+  r.resource = ls_arena_new_array (b->arena, LsSig, b->n_places);
   add_bundles (b, &lists, wide, r.resource);
   r.n_comms = wide->len;
   r.n_ranks = add_hosts (b, &lists, wide->len);
   tell_places_apart (b, wide, &r);
   refine_take_lists (&r, &lists);
-  Classes c = refine (&r);
-  b->class_of_place = g_steal_pointer (&c.resource);
+  Classes c = refine (&r, b->arena);
+  b->class_of_place = c.resource;
   b->n_place_classes = c.n_resources;
   spread_bundles (b, wide, c.comm);
-  classes_clear (&c);
   refine_clear (&r);
 }
 
@@ -196,27 +190,20 @@ typedef struct {
 
 /* --- who stands for whom --------------------------------------------------------------- */
 
-static uint32_t *
-firsts (const uint32_t *class_of, uint32_t n, uint32_t n_classes)
-{
-  uint32_t *first = g_new (uint32_t, n_classes + 1);
-  for (uint32_t i = n; i-- > 0;)
-    first[class_of[i]] = i;
-  return first;
-}
-
 static void
 find_seats (Quotient *q)
 {
   const Blocks *b = q->b;
   uint32_t per_host = b->at->gpus_per_host, n = b->n_place_classes;
-  q->place = firsts (b->class_of_place, b->n_places, n);
-  q->comm = g_new (uint32_t, b->n_comm_classes + 1);
+  q->place = ls_arena_new_array (b->arena, uint32_t, n);
+  for (uint32_t i = b->n_places; i-- > 0;)
+    q->place[b->class_of_place[i]] = i;
+  q->comm = ls_arena_new_array (b->arena, uint32_t, b->n_comm_classes);
   for (guint i = b->kept->len; i-- > 0;)
     q->comm[blocks_kept (b, i)->class] = i;
-  q->rank_of_seat = g_new (uint32_t, (gsize) n * per_host + 1);
-  q->seat = g_new (uint32_t, (gsize) n * per_host + 1);
-  q->first_resource = g_new0 (uint32_t, n + 1);
+  q->rank_of_seat = ls_arena_new_array (b->arena, uint32_t, (gsize) n * per_host);
+  q->seat = ls_arena_new_array (b->arena, uint32_t, (gsize) n * per_host);
+  q->first_resource = ls_arena_new_array (b->arena, uint32_t, n + 1);
   for (uint32_t class = 0; class < n; class ++) {
     uint32_t place = q->place[class];
     q->first_resource[class + 1] = q->first_resource[class] + ls_places_n_at (b->at, place);
@@ -243,12 +230,6 @@ static uint32_t
 element_of (const Quotient *q, uint32_t rank)
 {
   return q->rank_of_seat[blocks_seat (q->b, rank)];
-}
-
-static bool
-stands_for_others (const Quotient *q, uint32_t place)
-{
-  return q->place[q->b->class_of_place[place]] == place;
 }
 
 /* --- what each loads ------------------------------------------------------------------- */
@@ -372,7 +353,7 @@ use_by_bundles (Quotient *q)
   for (uint32_t i = 0; i < b->bundles->len; i++) {
     const Bundle *bundle = blocks_bundle (b, i);
     for (uint32_t k = 0; k < blocks_kind (b, bundle)->n; k++)
-      if (stands_for_others (q, blocks_place (b, bundle, k)))
+      if (q->place[b->class_of_place[blocks_place (b, bundle, k)]] == blocks_place (b, bundle, k))
         use_by_bundle (q, bundle, k);
   }
 }
@@ -380,10 +361,10 @@ use_by_bundles (Quotient *q)
 /* --- the refinement ------------------------------------------------------------------------ */
 
 static LsBinding *
-bindings_of (const Quotient *q)
+bindings_of (const Quotient *q, LsArena *arena)
 {
   const Blocks *b = q->b;
-  LsBinding *bindings = g_new (LsBinding, q->n_ranks + 1);
+  LsBinding *bindings = ls_arena_new_array (arena, LsBinding, q->n_ranks);
   for (uint32_t i = 0; i < q->n_ranks; i++) {
     LsBinding *to = &bindings[i];
     *to = ls_plan_binding (b->plan, rank_at (q, i));
@@ -427,12 +408,12 @@ tell_traffic (Quotient *q, Refine *r)
 }
 
 static void
-tell_apart (Quotient *q, Refine *r)
+tell_apart (Quotient *q, Refine *r, LsArena *arena)
 {
   const Blocks *b = q->b;
-  r->rank = g_new (LsSig, r->n_ranks + 1);
-  r->comm = g_new0 (LsSig, r->n_comms + 1);
-  r->resource = g_new0 (LsSig, r->n_resources + 1);
+  r->rank = ls_arena_new_array (arena, LsSig, r->n_ranks);
+  r->comm = ls_arena_new_array (arena, LsSig, r->n_comms);
+  r->resource = ls_arena_new_array (arena, LsSig, r->n_resources);
   for (uint32_t i = 0; i < r->n_ranks; i++)
     r->rank[i] = first_of_rank (q, i);
   for (uint32_t c = 0; c < r->n_comms; c++) {
@@ -440,7 +421,7 @@ tell_apart (Quotient *q, Refine *r)
     ls_sig_add (&r->comm[c], ls_plan_communicator (b->plan, kept->comm).n_ranks);
     ls_sig_add_sig (&r->comm[c], shapes_at (b->shapes, blocks_template (b, kept)->shape)->sig);
   }
-  r->is_ample = g_new (bool, r->n_resources + 1);
+  r->is_ample = ls_arena_new_array (arena, bool, r->n_resources);
   for (uint32_t class = 0; class < b->n_place_classes; class ++)
     for (uint32_t i = q->first_resource[class]; i < q->first_resource[class + 1]; i++) {
       uint32_t resource = blocks_resource (b, q->place[class], i - q->first_resource[class]);
@@ -452,17 +433,17 @@ tell_apart (Quotient *q, Refine *r)
 
 /* Takes the lists of the quotient. Unless they are whole, they alone are there. */
 static Refine *
-refine_new (Quotient *q, bool are_whole)
+refine_new (Quotient *q, bool are_whole, LsArena *arena)
 {
   const Blocks *b = q->b;
-  Refine *r = g_new0 (Refine, 1);
+  Refine *r = ls_arena_new_array (arena, Refine, 1);
   r->n_ranks = q->n_ranks;
   r->n_comms = b->n_comm_classes;
   r->n_resources = q->first_resource[b->n_place_classes];
   r->peers = b->peers;
   if (are_whole) {
-    r->bindings = bindings_of (q);
-    tell_apart (q, r);
+    r->bindings = bindings_of (q, arena);
+    tell_apart (q, r, arena);
   }
   if (are_whole && q->lists.uses)
     use_by_bundles (q);
@@ -501,7 +482,7 @@ spread_ranks (const Quotient *q, const Classes *c, FoldClasses *ret)
   const Blocks *b = q->b;
   g_autofree uint32_t *number = g_new0 (uint32_t, c->n_ranks + 1);
   uint32_t *class_of = g_new (uint32_t, stretch_n_gpus (&b->stretches) + 1);
-  ret->row_of_rank = g_new (uint32_t, c->n_ranks + 1);
+  ret->row_of_rank = ls_arena_new_array (ret->arena, uint32_t, c->n_ranks);
   for (uint32_t first = 0, n; first < b->plan->n_ranks; first += n) {
     uint32_t kept = stretch_before (&b->stretches, first, &n);
     n = MIN (n, b->plan->n_ranks - first);
@@ -522,11 +503,12 @@ spread_comms (const Quotient *q, const Classes *c, FoldClasses *ret)
 {
   const Blocks *b = q->b;
   g_autofree uint32_t *number = g_new0 (uint32_t, c->n_comms + 1);
-  ret->comm = g_new (uint32_t, b->plan->n_comms + 1);
-  ret->row_of_comm = g_new (uint32_t, c->n_comms + 1);
-  ret->owner = g_new (uint32_t, b->n_comm_classes + q->n_ranks + 1);
-  ret->calls = g_new0 (const ShapedCalls *, c->n_comms + 2 * (gsize) c->n_ranks + 1);
-  ret->first_pattern = g_new0 (uint32_t, c->n_comms + 2 * (gsize) c->n_ranks + 1);
+  gsize n_lists = c->n_comms + 2 * (gsize) c->n_ranks;
+  ret->comm = ls_arena_new_array (ret->arena, uint32_t, b->plan->n_comms);
+  ret->row_of_comm = ls_arena_new_array (ret->arena, uint32_t, c->n_comms);
+  ret->owner = ls_arena_new_array (ret->arena, uint32_t, b->n_comm_classes + q->n_ranks);
+  ret->calls = ls_arena_new_array (ret->arena, const ShapedCalls *, n_lists);
+  ret->first_pattern = ls_arena_new_array (ret->arena, uint32_t, n_lists);
   g_autofree uint32_t *of_kept = g_new (uint32_t, b->kept->len + 1);
   for (guint i = 0; i < b->kept->len; i++) { /* in the order of those for which they stand */
     uint32_t class = blocks_kept (b, i)->class, before = ret->n_comms;
@@ -559,26 +541,26 @@ spread_sends (const Quotient *q, FoldClasses *ret)
 
 /* What can be carried by each class, and the most of all, loaded or not; how many are in each. */
 static void
-count_resources (const Quotient *q, uint32_t n_classes, PlaceClasses *p)
+count_resources (const Quotient *q, FoldClasses *ret)
 {
   const Blocks *b = q->b;
   g_autofree uint32_t *n_places = g_new0 (uint32_t, b->n_place_classes);
   double most = 0;
-  p->n_of_resource = g_new0 (uint32_t, n_classes + 1);
-  p->capacity = g_new0 (double, n_classes + 1);
+  ret->n_of_resource = ls_arena_new_array (b->x->arena, uint32_t, ret->n_resources + 1);
+  ret->capacity = ls_arena_new_array (b->x->arena, double, ret->n_resources + 1);
   for (uint32_t i = 0; i < b->n_places; i++)
     n_places[b->class_of_place[i]] += stretch_times (&b->stretches, i);
   for (uint32_t class = 0; class < b->n_place_classes; class ++)
     for (uint32_t i = 0; i < ls_places_n_at (b->at, q->place[class]); i++) {
       double capacity = blocks_capacity (b, blocks_resource (b, q->place[class], i));
-      uint32_t of = p->class_of[p->first[class] + i];
+      uint32_t of = ret->class_of[q->first_resource[class] + i];
       most = MAX (most, capacity);
       if (of == NO_CLASS)
         continue;
-      p->capacity[of] = capacity;
-      p->n_of_resource[of] += n_places[class];
+      ret->capacity[of] = capacity;
+      ret->n_of_resource[of] += n_places[class];
     }
-  p->capacity[n_classes] = most;
+  ret->capacity[ret->n_resources] = most;
 }
 
 static void
@@ -593,7 +575,7 @@ spread_resources (const Quotient *q, const Classes *c, FoldClasses *ret)
   for (uint32_t i = 0; i < ret->n_others; i++)
     is_loaded[ret->others[i]] = true;
   g_autofree uint32_t *number = g_new0 (uint32_t, r->n_resources + 1);
-  ret->class_of = g_new (uint32_t, r->n_resources + 1);
+  ret->class_of = ls_arena_new_array (ret->arena, uint32_t, r->n_resources);
   for (uint32_t i = 0; i < r->n_resources; i++)
     ret->class_of[i] = is_loaded[i] ? renumber (number, c->resource[i], &ret->n_resources) : NO_CLASS;
   PlaceClasses *p = ret->places = g_new0 (PlaceClasses, 1);
@@ -602,19 +584,7 @@ spread_resources (const Quotient *q, const Classes *c, FoldClasses *ret)
   stretches_spread (&b->stretches, b->class_of_place, p->class_of_place);
   p->first = g_memdup2 (first, b->n_place_classes * sizeof *first);
   p->class_of = g_memdup2 (ret->class_of, r->n_resources * sizeof *p->class_of);
-  count_resources (q, ret->n_resources, p);
-}
-
-static void
-quotient_clear (Quotient *q)
-{
-  g_free (q->place);
-  g_free (q->comm);
-  g_free (q->rank_of_seat);
-  g_free (q->seat);
-  g_free (q->first_resource);
-  g_free (q->shape);
-  g_free (q->send_places);
+  count_resources (q, ret);
 }
 
 /* False: a call cannot be planned. Where all is one place, nobody asks again what a rank loads. */
@@ -639,22 +609,22 @@ blocks_classify (const Blocks *b, const uint8_t *slot, FoldClasses *ret)
 {
   Quotient q = { .b = b, .slot = slot, .lists = refine_lists_new (!b->is_one) };
   find_seats (&q);
-  q.shape = g_malloc0_n ((gsize) q.n_ranks + 1, sizeof *q.shape);
-  q.send_places = g_malloc_n ((gsize) q.n_ranks + 1, sizeof *q.send_places);
-  q.sends = g_malloc0_n ((gsize) q.n_ranks + 1, sizeof *q.sends);
+  q.shape = ls_arena_alloc (b->arena, q.n_ranks, sizeof *q.shape);
+  q.send_places = ls_arena_alloc (b->arena, q.n_ranks, sizeof *q.send_places);
   q.others = g_array_new (FALSE, FALSE, sizeof (uint32_t));
+  *ret = (FoldClasses) { .arena = ls_arena_new () };
+  ret->sends = q.sends = ls_arena_alloc (ret->arena, q.n_ranks, sizeof *q.sends);
   bool ok = find_loads (&q);
-  *ret = (FoldClasses) { .refine = refine_new (&q, ok), .sends = q.sends, .n_others = q.others->len };
+  ret->refine = refine_new (&q, ok, ret->arena);
+  ret->n_others = q.others->len;
   ret->others = (uint32_t *) g_array_free (q.others, FALSE);
   if (ok) {
-    Classes c = refine (ret->refine);
+    Classes c = refine (ret->refine, b->arena);
     ret->has_slots_apart = has_slots_apart (ret->refine, c.comm);
     spread_comms (&q, &c, ret);
     spread_ranks (&q, &c, ret);
     spread_sends (&q, ret);
     spread_resources (&q, &c, ret);
-    classes_clear (&c);
   }
-  quotient_clear (&q);
   return ok;
 }

@@ -156,14 +156,6 @@ segment_path (RankSum *r, const XSegment *seg, bool is_longest, LsTime ret_end[L
   return work;
 }
 
-/* What the compute stream waits for, once in the segment. */
-static LsTime
-idle_of_segment (RankSum *r, const XSegment *seg)
-{
-  LsTime end[LS_N_STREAMS], work = segment_path (r, seg, true, end);
-  return end[LS_STREAM_COMPUTE] - work;
-}
-
 static void
 add_op (RankSum *r, const LsOp *op, const XOp *xop, LsTime n)
 {
@@ -191,7 +183,8 @@ add_segment (RankSum *r, const XSegment *seg, LsTime n)
 {
   for (uint32_t i = 0; i < seg->n_ops; i++)
     add_op (r, &seg->ops[i], &seg->x[i], n);
-  r->idle += n * idle_of_segment (r, seg);
+  LsTime end[LS_N_STREAMS], work = segment_path (r, seg, true, end); /* what the compute stream waits for */
+  r->idle += n * (end[LS_STREAM_COMPUTE] - work);
 }
 
 /* --- one rank ----------------------------------------------------------------------------- */
@@ -263,7 +256,7 @@ rank_sum_new (Run *x, LsCollMemo *memo, uint32_t rank)
 {
   const LsPlan *plan = x->plan;
   const LsProgram *p = &plan->programs[ls_plan_role (plan, rank)];
-  g_autofree LsTime *n_uses = g_new0 (LsTime, plan->n_segments + 1);
+  g_autofree uint32_t *n_uses = ls_program_uses (plan, p, p->n_lead);
   RankSum *r = g_new0 (RankSum, 1);
   *r = (RankSum) {
     .x = x,
@@ -276,8 +269,6 @@ rank_sum_new (Run *x, LsCollMemo *memo, uint32_t rank)
   r->work = g_new0 (LsTime, plan->n_kernels + 1);
   for (int s = 0; s < LS_N_STREAMS; s++)
     r->streams[s].channels = r->streams[s].stall = 1;
-  for (uint32_t i = p->n_lead; i < p->n_instances; i++)
-    n_uses[p->instances[i].segment]++;
   for (uint32_t s = 0; s < plan->n_segments; s++)
     if (n_uses[s] > 0)
       add_segment (r, &r->kind->segments[s], n_uses[s]);
@@ -603,23 +594,13 @@ walk (const Round *round, Walk *w, bool is_forced)
 /* --- the round ---------------------------------------------------------------------------- */
 
 static bool
-is_member (const LsCommunicator *c, uint32_t rank)
-{
-  for (uint32_t i = 0; i < c->n_ranks; i++)
-    if (ls_comm_rank (c, i) == rank)
-      return true;
-  return false;
-}
-
-static bool
 is_of_all (const Round *round, uint32_t comm)
 {
   if (comm >= round->x->plan->n_comms)
     return false;
-  const LsCommunicator c = ls_plan_communicator (round->x->plan, comm);
-  bool all = c.spans_stages;
+  bool all = ls_plan_communicator (round->x->plan, comm).spans_stages;
   for (guint i = 0; i < round->walks->len && all; i++)
-    all = is_member (&c, ((const Walk *) round->walks->pdata[i])->sum->rank);
+    all = ls_plan_slots_to (round->x->plan, ((const Walk *) round->walks->pdata[i])->sum->rank, comm) != 0;
   return all;
 }
 

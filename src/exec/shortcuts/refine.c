@@ -128,11 +128,6 @@ refine_take_lists (Refine *r, RefineLists *l)
 void
 refine_clear (Refine *r)
 {
-  g_free (r->bindings);
-  g_free (r->rank);
-  g_free (r->comm);
-  g_free (r->resource);
-  g_free (r->is_ample);
   g_free (r->loads);
   g_free (r->first);
   g_free (r->members);
@@ -245,18 +240,20 @@ enum { OF_COMMS, OF_RANKS, OF_RESOURCES };
 static void (*const refine_part[]) (Round *) = { refine_comms, refine_ranks, refine_resources };
 
 Classes
-refine (const Refine *r)
+refine (const Refine *r, LsArena *arena)
 {
   uint32_t n_ranks = r->n_ranks, n_comms = r->n_comms,
            most = MAX (MAX (n_ranks, n_comms), r->n_resources) + 1;
-  Round x = { .r = r, .ids = g_new (uint32_t, slots_for (most)) };
+  g_autoptr (LsArena) scratch = ls_arena_new ();
+  Round x = { .r = r,
+              .ids = ls_arena_new_array (scratch, uint32_t, slots_for (most)),
+              .scratch = ls_arena_new_array (scratch, LsSig, most),
+              .of_class = ls_arena_new_array (scratch, LsSig, most),
+              .of_owner = ls_arena_new_array (scratch, LsSig, (gsize) n_comms + n_ranks),
+              .c = { .rank = ls_arena_new_array (arena, uint32_t, n_ranks),
+                     .comm = ls_arena_new_array (arena, uint32_t, n_comms),
+                     .resource = ls_arena_new_array (arena, uint32_t, r->n_resources) } };
   const uint32_t *const n_classes[] = { &x.c.n_comms, &x.c.n_ranks, &x.c.n_resources };
-  x.scratch = g_new (LsSig, most);
-  x.of_class = g_new (LsSig, most);
-  x.of_owner = g_new (LsSig, (gsize) n_comms + n_ranks + 1);
-  x.c = (Classes) { .rank = g_new (uint32_t, n_ranks + 1),
-                    .comm = g_new (uint32_t, n_comms + 1),
-                    .resource = g_new (uint32_t, r->n_resources + 1) };
   x.c.n_ranks = number (r->rank, n_ranks, x.ids, x.c.rank);
   x.c.n_comms = number (r->comm, n_comms, x.ids, x.c.comm);
   x.c.n_resources = number (r->resource, r->n_resources, x.ids, x.c.resource);
@@ -265,17 +262,5 @@ refine (const Refine *r)
     refine_part[part](&x);
     n_left = *n_classes[part] == before ? n_left - 1 : part == OF_RANKS ? 3 : 2;
   }
-  g_free (x.ids);
-  g_free (x.scratch);
-  g_free (x.of_class);
-  g_free (x.of_owner);
   return x.c;
-}
-
-void
-classes_clear (Classes *c)
-{
-  g_free (c->rank);
-  g_free (c->comm);
-  g_free (c->resource);
 }

@@ -71,7 +71,8 @@ typedef struct {
 } RefineUse;
 
 /* `rank`, `comm` and `resource`: what tells things apart to begin with. Each thing may stand for many
- * (fold_blocks.h), so that members and uses do not follow from bindings and loads. All is owned but peers. */
+ * (fold_blocks.h), so that members and uses do not follow from bindings and loads. What is
+ * taken from lists is owned. */
 typedef struct Refine {
   uint32_t n_ranks, n_comms, n_resources;
   LsBinding *bindings;  /* [n_ranks]; NULL: ranks have neither communicators nor neighbours */
@@ -99,7 +100,7 @@ refine_use (const Refine *r, uint32_t i, uint32_t *owner)
 
 void refine_clear (Refine *r);
 
-/* Classes are numbered in the order of their first member. */
+/* Classes are numbered in the order of their first member; lists are in the arena. */
 typedef struct {
   uint32_t *rank, *comm, *resource;
   uint32_t n_ranks, n_comms, n_resources; /* classes */
@@ -121,7 +122,6 @@ void refine_add_use (RefineLists *l, uint32_t resource, uint64_t coef, uint32_t 
 /* All of them, for one whose numbers are set; spends them. */
 void refine_take_lists (Refine *r, RefineLists *l);
 
-Classes refine (const Refine *r);
-void classes_clear (Classes *c);
+Classes refine (const Refine *r, LsArena *arena);
 
 #endif

@@ -435,15 +435,6 @@ find_vectors (Shapes *s, const Periods *p)
   return vector;
 }
 
-static void
-place_loads (Shapes *s, const uint32_t *ranks, uint32_t n_ranks, Shape *shape)
-{
-  const Periods periods = find_periods (s);
-  shape->n_patterns = s->patterns->len;
-  shape->vector = find_vectors (s, &periods);
-  shape->label = labels_of (s, &periods, shape->vector, ranks, n_ranks);
-}
-
 /* --- rails -------------------------------------------------------------------------- */
 
 uint32_t
@@ -456,14 +447,6 @@ rails_number (const LsPlaces *at, const uint32_t *gpus, uint32_t n)
     step = gpus[i] - gpus[i - 1];
   }
   return number;
-}
-
-static uint32_t *
-locals_new (uint32_t n)
-{
-  uint32_t *local = g_new (uint32_t, n + 1);
-  memset (local, 0xff, n * sizeof *local);
-  return local;
 }
 
 /* False: another one stands for it already, or it for another. */
@@ -516,8 +499,10 @@ rails_find (Rails *r, const LsCluster *c, const LsPlaces *at, const uint32_t *gp
            n_local[3] = { ls_places_n_at (at, 0), at->trunks_per_group, at->trunks_per_pod };
   bool is_seen[4] = { false }, ok = true;                      /* by how hosts lie, which are not the same */
   uint32_t n_left = 1 + (at->n_groups > 1) + (at->n_pods > 1); /* of ways to lie, not seen */
-  for (int k = 0; k < 3; k++)
-    r->local[k] = locals_new (n_local[k]);
+  for (int k = 0; k < 3; k++) {
+    r->local[k] = g_new (uint32_t, n_local[k] + 1);
+    memset (r->local[k], 0xff, n_local[k] * sizeof *r->local[k]);
+  }
   for (uint32_t i = 1; i < n && ok && n_left > 0; i++) {
     bool *seen = &is_seen[ls_places_relation (at, gpus[0] / per_host, gpus[i] / per_host)];
     if (*seen)
@@ -537,12 +522,6 @@ rails_clear (Rails *r)
 {
   for (int k = 0; k < 3; k++)
     g_clear_pointer (&r->local[k], g_free);
-}
-
-static uint32_t
-rails_local (const Rails *r, const LsPlaces *at, uint32_t place, uint32_t local)
-{
-  return r->local[ls_places_tier (at, place)][local];
 }
 
 /* --- by GPUs of another number in their hosts -------------------------------------- */
@@ -570,7 +549,7 @@ vector_on_rails (Shapes *s, const Rails *rails, uint32_t place, uint32_t vector)
   g_array_set_size (s->sorted, 0);
   for (uint32_t i = 0; i < n; i++) {
     PlaceLoad own = loads[i];
-    own.local = rails_local (rails, &s->lie.at, place, own.local);
+    own.local = rails->local[ls_places_tier (&s->lie.at, place)][own.local];
     if (own.local == NO_LOCAL)
       return NO_SHAPE;
     g_array_append_val (s->sorted, own);
@@ -760,34 +739,22 @@ add_call (Shapes *s, ShapedCalls *calls, LsArena *arena, CallKey key, const LsCo
 }
 
 /* What tells calls and their phases apart, but for what they load. */
-static void
-sig_add_call (LsSig *sig, CallKey key, const LsCollPlan *plan, uint64_t stall)
-{
-  ls_sig_add (sig, key.kind);
-  ls_sig_add (sig, key.root);
-  ls_sig_add (sig, key.bytes);
-  ls_sig_add (sig, stall);
-  ls_sig_add_double (sig, plan->sm_share);
-}
-
-static void
-sig_add_phase (LsSig *sig, const LsPhase *phase)
-{
-  ls_sig_add (sig, (uint64_t) phase->latency);
-  ls_sig_add_double (sig, phase->demand_bytes);
-  ls_sig_add_double (sig, phase->rate_cap);
-}
-
 static LsSig
 sig_of (const ShapedCalls *calls)
 {
   LsSig sig = { 0 };
-  for (uint32_t c = 0; c < calls->n; c++) {
-    const ShapedCall *own = &calls->calls[c];
-    sig_add_call (&sig, own->key, own->plan, own->stall);
-    for (uint32_t i = 0; i < own->plan->n_phases; i++) {
-      sig_add_phase (&sig, &own->plan->phases[i]);
-      ls_sig_add (&sig, own->pattern[i]);
+  for (const ShapedCall *c = calls->calls; c < calls->calls + calls->n; c++) {
+    ls_sig_add (&sig, c->key.kind);
+    ls_sig_add (&sig, c->key.root);
+    ls_sig_add (&sig, c->key.bytes);
+    ls_sig_add (&sig, c->stall);
+    ls_sig_add_double (&sig, c->plan->sm_share);
+    for (uint32_t i = 0; i < c->plan->n_phases; i++) {
+      const LsPhase *phase = &c->plan->phases[i];
+      ls_sig_add (&sig, (uint64_t) phase->latency);
+      ls_sig_add_double (&sig, phase->demand_bytes);
+      ls_sig_add_double (&sig, phase->rate_cap);
+      ls_sig_add (&sig, c->pattern[i]);
     }
   }
   return sig;
@@ -828,7 +795,10 @@ shape_new (Shapes *s, LsSig key, const ShapedCalls *calls, const uint32_t *ranks
                   .n_places = s->lie.places->len,
                   .gpu = NO_GPU_NUMBER,
                   .like = s->shapes->len };
-  place_loads (s, ranks, n, &shape);
+  const Periods periods = find_periods (s);
+  shape.n_patterns = s->patterns->len;
+  shape.vector = find_vectors (s, &periods);
+  shape.label = labels_of (s, &periods, shape.vector, ranks, n);
   return keep_shape (s, key, shape);
 }
 

@@ -278,7 +278,7 @@ pipe_add_pair (Pipe *p, const LsAction *first, const LsAction *second)
  *
  * Pipes both ways (DualPipe, Chimera). Each of K pipes has a replica of the model and runs a
  * K-th of the micro-batches, so a rank holds K stages, and a stage is on K ranks, all of which
- * hold the same K stages (plan/bind.h, slot pipes). A rank has K times the parameters,
+ * hold the same K stages (plan/mesh.h, slot pipes). A rank has K times the parameters,
  * gradients and optimizer states of one stage, and the gradients of its stages, each of one
  * pipe's micro-batches, must be summed over these ranks.
  *

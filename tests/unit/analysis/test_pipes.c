@@ -10,7 +10,7 @@
 #include "analysis/conservation.h"
 #include "analysis/report.h"
 #include "exec/memory/memory.h"
-#include "plan/bind.h"
+#include "plan/mesh.h"
 
 /* Eight layers and an embedding and head so small that stages are alike but for them. */
 static LsModel

@@ -10,7 +10,7 @@
 
 #include "data/datadir.h"
 #include "data/traces/traces.h"
-#include "plan/bind.h"
+#include "plan/mesh.h"
 
 static bool
 same_text (const char *a, const char *b)

@@ -11,7 +11,7 @@
 
 #include "exec/shortcuts/fold.h"
 #include "exec/extras.h"
-#include "plan/bind.h"
+#include "plan/mesh.h"
 
 /* n ranks run one program: a kernel and an all-reduce in communicators of `width`. */
 static Hand *

@@ -44,9 +44,9 @@ check_random (GRand *rand)
   LsRankClasses *c
       = ls_rank_classes_of_stretches (class_of, n_ranks, n * per_stretch, per_stretch, kept, n_kept),
       *p = ls_rank_classes_new (plain, n_ranks);
-  g_autofree uint32_t *first = NULL, *count = NULL, *plain_first = NULL, *plain_count = NULL;
-  ls_rank_classes_count (c, 3, &first, &count);
-  ls_rank_classes_count (p, 3, &plain_first, &plain_count);
+  uint32_t first[3], count[3] = { 0 }, plain_first[3], plain_count[3] = { 0 };
+  ls_rank_classes_count (c, first, count);
+  ls_rank_classes_count (p, plain_first, plain_count);
   uint32_t n_found = 0;
   for (uint32_t i = 0; i < 3; i++) {
     LS_CHECK (count[i] == plain_count[i] && (count[i] == 0 || first[i] == plain_first[i]));

@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-#include "plan/bind.h"
 #include "plan/mesh.h"
 
 /* Pins the names that output relies on, the op count and who frees what; Megatron-LM's rank order, and that its
