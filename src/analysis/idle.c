@@ -330,21 +330,18 @@ add_piece (const LsIdlePiece *piece, void *data)
     a->bubbles[bubble_of (a, piece)] += piece->to - piece->from;
 }
 
-static uint32_t
-next_instance (const LsTimeline *t, uint32_t rank)
-{
-  const LsRankSpans *r = ls_timeline_spans (t, rank);
-  const LsProgram *program = &t->plan->programs[ls_plan_role (t->plan, rank)];
-  for (uint32_t i = r->n; i-- > 0;)
-    if (ls_span_is_compute (t, rank, &r->spans[i]))
-      return r->spans[i].instance + 1 < program->n_instances ? r->spans[i].instance + 1 : program->n_lead;
-  return 0;
-}
-
 static Account
 account_of (const LsTimeline *t, uint32_t rank, const GArray *phases)
 {
-  Account a = { .t = t, .rank = rank, .next = next_instance (t, rank), .phases = phases };
+  Account a = { .t = t, .rank = rank, .phases = phases };
+  const LsRankSpans *r = ls_timeline_spans (t, rank);
+  const LsProgram *program = &t->plan->programs[ls_plan_role (t->plan, rank)];
+  uint32_t last = r->n; /* behind the last kernel */
+  while (last > 0 && !ls_span_is_compute (t, rank, &r->spans[last - 1]))
+    last--;
+  if (last > 0)
+    a.next = r->spans[last - 1].instance + 1 < program->n_instances ? r->spans[last - 1].instance + 1
+                                                                    : program->n_lead;
   g_autoptr (GArray) kernels = ls_kernel_times_new (t, rank);
   add_kernels (t, rank, kernels, a.parts);
   ls_idle_each (t, rank, kernels, add_piece, &a);

@@ -121,27 +121,19 @@ read_span (Span *s)
   return true;
 }
 
-/* Whether it is proj, n_fc1, fc2, n_qkv. */
-static bool
-splits (const Span *s, guint n_fc1, guint n_qkv)
-{
-  guint fc2 = 1 + n_fc1, qkv = fc2 + 1;
-  bool is_empty = true;
-  if (s->n_products != qkv + n_qkv)
-    return false;
-  for (guint i = qkv + 1; i < s->n_products; i++)
-    is_empty &= s->n_between[i] == 0;
-  return is_empty && s->n_between[1] > 0 && s->n_between[fc2] > 0 && s->n_between[qkv] > 0;
-}
-
-/* Products of fc1; 0: it does not come out. */
+/* Products of fc1, where it is proj, fc1, fc2, qkv; 0: it does not come out. */
 static guint
 find_split (const Span *s)
 {
-  for (guint n_fc1 = 1; n_fc1 <= 2; n_fc1++)
-    for (guint n_qkv = 1; n_qkv <= 3; n_qkv++)
-      if (s->n_products <= MAX_PRODUCTS && splits (s, n_fc1, n_qkv))
-        return n_fc1;
+  for (guint n_fc1 = 1; n_fc1 <= 2; n_fc1++) {
+    guint fc2 = 1 + n_fc1, qkv = fc2 + 1;
+    bool is_it = s->n_products > qkv && s->n_products <= qkv + 3 && s->n_products <= MAX_PRODUCTS
+        && s->n_between[1] > 0 && s->n_between[fc2] > 0 && s->n_between[qkv] > 0;
+    for (guint i = qkv + 1; i < s->n_products && is_it; i++)
+      is_it = s->n_between[i] == 0;
+    if (is_it)
+      return n_fc1;
+  }
   return 0;
 }
 

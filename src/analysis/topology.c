@@ -44,11 +44,11 @@ net_init (Net *net, uint32_t n_vertices, const GArray *edges, const int8_t *side
 {
   *net = (Net) { .n = n_vertices + 2, .source = n_vertices, .sink = n_vertices + 1 };
   net->arcs = g_new (Arc, 2 * (gsize) edges->len + 1);
-  net->first = g_new (uint32_t, net->n);
-  net->current = g_new (uint32_t, net->n);
-  net->level = g_new (uint32_t, net->n);
-  net->queue = g_new (uint32_t, net->n);
-  net->way = g_new (uint32_t, net->n);
+  net->first = g_new (uint32_t, 5 * (gsize) net->n); /* with the four that follow */
+  net->current = net->first + net->n;
+  net->level = net->current + net->n;
+  net->queue = net->level + net->n;
+  net->way = net->queue + net->n;
   memset (net->first, 0xff, net->n * sizeof *net->first);
   for (guint i = 0; i < edges->len; i++) {
     const LsFlowEdge *e = &g_array_index (edges, LsFlowEdge, i);
@@ -56,17 +56,6 @@ net_init (Net *net, uint32_t n_vertices, const GArray *edges, const int8_t *side
     if (from != to)
       add_arc (net, from, to, e->capacity);
   }
-}
-
-static void
-net_clear (Net *net)
-{
-  g_free (net->arcs);
-  g_free (net->first);
-  g_free (net->current);
-  g_free (net->level);
-  g_free (net->queue);
-  g_free (net->way);
 }
 
 /* Levels by breadth; whether the sink is in reach. */
@@ -144,7 +133,8 @@ ls_max_flow (uint32_t n_vertices, const GArray *edges, const int8_t *side)
   net_init (&net, n_vertices, edges, side);
   while (find_levels (&net))
     flow += saturate (&net);
-  net_clear (&net);
+  g_free (net.arcs);
+  g_free (net.first);
   return flow;
 }
 
@@ -542,17 +532,6 @@ name_of_link (const LsClusterSpec *all, const LsLinkSpec *link)
   return "link";
 }
 
-static bool
-is_alike (const LsTopoLinks *a, const LsTopoLinks *b)
-{
-  const LsLinkSpec *x = a->link, *y = b->link;
-  bool is_same = x == y
-      || (x && y && x->bandwidth_bytes_per_s == y->bandwidth_bytes_per_s && x->efficiency == y->efficiency
-          && x->latency == y->latency && g_strcmp0 (x->source, y->source) == 0);
-  return is_same && a->a == b->a && a->b == b->b && a->capacity_bytes_per_s == b->capacity_bytes_per_s
-      && a->latency == b->latency && strcmp (a->name, b->name) == 0;
-}
-
 /* What a link is; its row is looked up by this. */
 static LsTopoLinks
 describe (const LsCluster *c, const LsLink *link)
@@ -573,9 +552,16 @@ describe (const LsCluster *c, const LsLink *link)
 static int
 find_row (const GArray *rows, const LsTopoLinks *what)
 {
-  for (guint i = 0; i < rows->len; i++)
-    if (is_alike (&g_array_index (rows, LsTopoLinks, i), what))
+  for (guint i = 0; i < rows->len; i++) {
+    const LsTopoLinks *a = &g_array_index (rows, LsTopoLinks, i);
+    const LsLinkSpec *x = a->link, *y = what->link;
+    bool is_same = x == y
+        || (x && y && x->bandwidth_bytes_per_s == y->bandwidth_bytes_per_s && x->efficiency == y->efficiency
+            && x->latency == y->latency && g_strcmp0 (x->source, y->source) == 0);
+    if (is_same && a->a == what->a && a->b == what->b && a->capacity_bytes_per_s == what->capacity_bytes_per_s
+        && a->latency == what->latency && strcmp (a->name, what->name) == 0)
       return (int) i;
+  }
   return -1;
 }
 

@@ -825,16 +825,6 @@ shares_by_speed (const Search *x, const Candidate *c, Candidate *ret_others)
 
 /* --- moves --------------------------------------------------------------------------------- */
 
-static uint32_t
-slowest_of (const uint32_t *shares, const double *pace, uint32_t n)
-{
-  uint32_t slowest = 0;
-  for (uint32_t i = 1; i < n; i++)
-    if (pace[i] * shares[i] > pace[slowest] * shares[slowest])
-      slowest = i;
-  return slowest;
-}
-
 /* Whether a part before this one has the same share and pace: a move of either is the other's. */
 static bool
 is_repeated (const uint32_t *shares, const double *pace, uint32_t at)
@@ -851,7 +841,9 @@ try_moves (Search *x, Candidate *best, int which)
 {
   uint32_t n_parts = x->n_parts[which], *shares = best->shares[which];
   g_autofree double *pace = paces_of (x, best, which);
-  uint32_t slowest = slowest_of (shares, pace, n_parts);
+  uint32_t slowest = 0;
+  for (uint32_t i = 1; i < n_parts; i++)
+    slowest = pace[i] * shares[i] > pace[slowest] * shares[slowest] ? i : slowest;
   g_autoptr (GArray) moves = g_array_new (FALSE, FALSE, sizeof (Candidate));
   for (uint32_t from = 0; from < n_parts; from++)
     for (uint32_t to = 0; to < n_parts; to++) {
@@ -921,17 +913,6 @@ try_orders (Search *x)
 
 /* --- all of it --------------------------------------------------------------------------------------- */
 
-/* The whole job at its best, as `run` simulates it. */
-static LsJobResult *
-run_best (const Search *x, const Candidate *best, GError **error)
-{
-  LsRunOptions options;
-  if (!ls_job_spec_options (x->spec, &options, error))
-    return NULL;
-  LsJobResult *prepared = prepare (x, best, error);
-  return ls_job_simulate_prepared (prepared, x->p->now->hardware, &options, error);
-}
-
 static void
 clear_row (gpointer data)
 {
@@ -971,7 +952,9 @@ ls_place_new (const LsJobSpec *spec, const LsPlaceOptions *options, const LsProg
   shares_clear (&x);
   p->layers = shares_text (best.shares[LAYERS], x.n_parts[LAYERS]);
   p->counts = shares_text (best.shares[COUNTS], x.n_parts[COUNTS]);
-  p->then = run_best (&x, &best, error);
+  LsRunOptions run; /* as `run` simulates the whole job at its best */
+  LsJobResult *prepared = ls_job_spec_options (spec, &run, error) ? prepare (&x, &best, error) : NULL;
+  p->then = prepared ? ls_job_simulate_prepared (prepared, p->now->hardware, &run, error) : NULL;
   candidate_clear (&best);
   if (!p->then)
     return NULL;

@@ -205,15 +205,6 @@ propose_batch (Proposals *p)
   ls_change_set (propose (p), "global-batch", "%u", 2 * p->s->global_batch);
 }
 
-/* Documents of different lengths: sequences of like work at the same time. */
-static void
-propose_document_order (Proposals *p)
-{
-  const LsStrategy *s = p->s;
-  if (s->docs.lengths && s->docs.draw == LS_LENGTHS_EACH)
-    propose_one (p, "lengths-balance", s->docs.balance == LS_LENGTHS_SORTED ? "none" : "sorted");
-}
-
 static void
 propose_parts (Proposals *p, uint32_t parts)
 {
@@ -249,27 +240,6 @@ propose_recompute (Proposals *p)
 {
   propose_names (p, "recompute", p->s->recompute, LS_RECOMPUTE_NONE);
   propose_cheap_parts (p);
-}
-
-/* Kept inputs of layers, cut. */
-static void
-propose_partitioning (Proposals *p)
-{
-  if (p->s->tp > 1 && p->s->recompute == LS_RECOMPUTE_FULL)
-    propose_one (p, "partition-activations", p->s->memory.partition_activations ? "0" : "1");
-}
-
-static void
-propose_offloaded_activations (Proposals *p)
-{
-  propose_one (p, "offload-activations", p->s->memory.offload_activations ? "0" : "1");
-}
-
-static void
-propose_sequence_parallelism (Proposals *p)
-{
-  if (p->s->tp > 1)
-    propose_one (p, "sp", p->s->sp ? "0" : "1");
 }
 
 /* --- data parallelism and overlap ------------------------------------------------------ */
@@ -340,25 +310,6 @@ propose_overlap (Proposals *p)
     ls_change_set (change, "sp", "1");
 }
 
-/* When parameters are gathered, and how long they stay: what makes a difference to the job. */
-static void
-propose_gathers (Proposals *p)
-{
-  const LsStrategy *s = p->s;
-  const struct {
-    const char *key, *flag;
-    bool is_on;
-  } switches[] = {
-    { "limit_all_gathers", "limit-all-gathers", s->data.limit_all_gathers },
-    { "forward_prefetch", "forward-prefetch", s->data.forward_prefetch > 0 },
-    { "reshard_after_forward", "reshard-after-forward", s->data.reshard_after_forward > 0 },
-    { "gather_overlap", "gather-overlap", s->data.gather_overlap > 0 },
-  };
-  for (guint i = 0; i < G_N_ELEMENTS (switches); i++)
-    if (!ls_strategy_idle (s, &p->r->model, switches[i].key))
-      propose_one (p, switches[i].flag, switches[i].is_on ? "0" : "1");
-}
-
 static void
 propose_host (Proposals *p)
 {
@@ -368,13 +319,6 @@ propose_host (Proposals *p)
 }
 
 /* --- kernels and number formats --------------------------------------------------------- */
-
-static void
-propose_attention (Proposals *p)
-{
-  if (p->s->use.attention != LS_ATTENTION_FLASH)
-    propose_one (p, "attention", "flash");
-}
 
 /* Those that the accelerator was measured with. */
 static void
@@ -429,13 +373,49 @@ propose_fp8 (Proposals *p)
   propose_one (p, "fp8-params", p->s->fp8.params ? "0" : "1");
 }
 
-static void
-propose_grad_fusion (Proposals *p)
+/* --- one knob, one other value ---------------------------------------------------------- */
+
+static const char *
+other (bool is_on)
 {
-  if (p->s->use.grad_apart)
-    propose_one (p, "grad-apart", "0");
-  else if (p->s->opt.grad_dtype != LS_DTYPE_FP32)
-    propose_one (p, "grad-fusion", p->s->use.grad_fusion ? "0" : "1");
+  return is_on ? "0" : "1";
+}
+
+/* All of the idea that may be of use. Of documents of different lengths: sequences of like work at the same
+ * time; of gathers of parameters what makes a difference to the job. */
+static void
+propose_switches (Proposals *p)
+{
+  const LsStrategy *s = p->s;
+  const LsModel *m = &p->r->model;
+  bool is_cut = s->tp > 1, has_lengths = s->docs.lengths && s->docs.draw == LS_LENGTHS_EACH,
+       has_fusion = !s->use.grad_apart && s->opt.grad_dtype != LS_DTYPE_FP32;
+  const struct {
+    const char *idea;
+    bool may;
+    const char *flag, *value;
+  } rows[] = {
+    { "order of documents", has_lengths, "lengths-balance",
+      s->docs.balance == LS_LENGTHS_SORTED ? "none" : "sorted" },
+    { "partitioned activations", is_cut && s->recompute == LS_RECOMPUTE_FULL, "partition-activations",
+      other (s->memory.partition_activations) },
+    { "sequence parallelism", is_cut, "sp", other (s->sp) },
+    { "parameter gathers", !ls_strategy_idle (s, m, "limit_all_gathers"), "limit-all-gathers",
+      other (s->data.limit_all_gathers) },
+    { "parameter gathers", !ls_strategy_idle (s, m, "forward_prefetch"), "forward-prefetch",
+      other (s->data.forward_prefetch > 0) },
+    { "parameter gathers", !ls_strategy_idle (s, m, "reshard_after_forward"), "reshard-after-forward",
+      other (s->data.reshard_after_forward > 0) },
+    { "parameter gathers", !ls_strategy_idle (s, m, "gather_overlap"), "gather-overlap",
+      other (s->data.gather_overlap > 0) },
+    { "offloaded activations", true, "offload-activations", other (s->memory.offload_activations) },
+    { "attention", s->use.attention != LS_ATTENTION_FLASH, "attention", "flash" },
+    { "gradient accumulation", s->use.grad_apart, "grad-apart", "0" },
+    { "gradient accumulation", has_fusion, "grad-fusion", other (s->use.grad_fusion) },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++)
+    if (rows[i].may && strcmp (rows[i].idea, p->idea) == 0)
+      propose_one (p, rows[i].flag, rows[i].value);
 }
 
 /* --- machine --------------------------------------------------------------------------- */
@@ -515,22 +495,22 @@ static const struct {
   { "expert layout", NULL, propose_expert_layouts },
   { "exchange of tokens", NULL, propose_exchanges_of_tokens },
   { "micro-batch", NULL, propose_micro_batches },
-  { "order of documents", "sequences in another order", propose_document_order },
+  { "order of documents", "sequences in another order", propose_switches },
   { "recomputation", NULL, propose_recompute },
-  { "partitioned activations", NULL, propose_partitioning },
-  { "sequence parallelism", NULL, propose_sequence_parallelism },
+  { "partitioned activations", NULL, propose_switches },
+  { "sequence parallelism", NULL, propose_switches },
   { "overlap", NULL, propose_overlap },
-  { "parameter gathers", NULL, propose_gathers },
+  { "parameter gathers", NULL, propose_switches },
   { "data parallelism", NULL, propose_backends },
   { "offloading", "memory of the host", propose_offload },
-  { "offloaded activations", "memory of the host", propose_offloaded_activations },
-  { "attention", KERNELS, propose_attention },
+  { "offloaded activations", "memory of the host", propose_switches },
+  { "attention", KERNELS, propose_switches },
   { "attention kernel", KERNELS, propose_attention_kernels },
   { "kernels", KERNELS, propose_kernels },
   { "number format", NUMERICS, propose_dtypes },
   { "fp8", NUMERICS, propose_fp8 },
   { "gradient format", NUMERICS, propose_grad_dtypes },
-  { "gradient accumulation", KERNELS, propose_grad_fusion },
+  { "gradient accumulation", KERNELS, propose_switches },
   { "batch", "a larger batch: more tokens to the same loss", propose_batch },
   { "host", BOUND, propose_host, true },
   { "links", "other links", propose_links, true },

@@ -284,17 +284,6 @@ shared_job_place (const SharedJobs *jobs, guint i, const uint32_t *nodes)
   }
 }
 
-/* Whether these have as many GPUs each as the nodes of its own. */
-static bool
-shared_job_has_room (const SharedJobs *jobs, guint i, const uint32_t *nodes)
-{
-  const LsAllocation *a = jobs->jobs[i].allocation;
-  for (uint32_t k = 0; k < a->n_seats; k++)
-    if (ls_cluster_gpus_of (jobs->cluster, nodes[k]) != ls_cluster_gpus_of (jobs->cluster, a->seats[k].node))
-      return false;
-  return true;
-}
-
 /* --- one job -------------------------------------------------------------------------------- */
 
 /* Lowered as if it had a cluster of its nodes to itself. */
@@ -605,15 +594,6 @@ job_of (const SharedJobs *jobs, guint i, const LsShareSteps *alone, const LsShar
 
 /* --- links ------------------------------------------------------------------------------------ */
 
-static bool
-is_contested (const LsShare *shared, uint32_t link)
-{
-  guint n = 0;
-  for (guint i = 0; i < shared->n_jobs; i++)
-    n += shared->jobs[i].resource_bytes[link] > 0;
-  return n > 1 || (n == 1 && shared->resource_rate && shared->resource_rate[link] > 0);
-}
-
 static LsSharingLink
 link_of (const SharedJobs *jobs, const SharedAsk *asks, uint32_t link, LsArena *arena)
 {
@@ -679,7 +659,10 @@ contested_links (const SharedJobs *jobs, const SharedAsk *asks, LsArena *arena)
   const LsShare *shared = asks[jobs->n].result;
   g_autoptr (GArray) all = g_array_new (FALSE, FALSE, sizeof (LsSharingLink));
   for (uint32_t i = 0; i < jobs->cluster->n_trunks; i++) {
-    if (!is_contested (shared, i))
+    guint n = shared->resource_rate && shared->resource_rate[i] > 0;
+    for (guint k = 0; k < jobs->n; k++)
+      n += shared->jobs[k].resource_bytes[i] > 0;
+    if (n < 2)
       continue;
     LsSharingLink l = link_of (jobs, asks, i, arena);
     g_array_append_val (all, l);
@@ -823,19 +806,6 @@ list_text (const uint32_t *nodes, uint32_t n)
   return g_string_free (out, FALSE);
 }
 
-/* uint32_t: the nodes of all, in the order of the cluster. */
-static GArray *
-all_nodes (const SharedJobs *jobs)
-{
-  GArray *all = g_array_new (FALSE, FALSE, sizeof (uint32_t));
-  for (guint i = 0; i < jobs->n; i++) {
-    g_autofree uint32_t *own = own_nodes (jobs, i);
-    g_array_append_vals (all, own, jobs->jobs[i].allocation->n_seats);
-  }
-  g_array_sort (all, ls_compare_uint32);
-  return all;
-}
-
 /* Where they are now. */
 static gboolean
 run_packed (const Asks *x, char **texts, LsSharing *s, GError **error)
@@ -860,7 +830,12 @@ static gboolean
 sharing_pack (const Asks *x, LsSharing *s, GError **error)
 {
   const SharedJobs *jobs = x->jobs;
-  g_autoptr (GArray) all = all_nodes (jobs);
+  g_autoptr (GArray) all = g_array_new (FALSE, FALSE, sizeof (uint32_t)); /* nodes, in order */
+  for (guint i = 0; i < jobs->n; i++) {
+    g_autofree uint32_t *own = own_nodes (jobs, i);
+    g_array_append_vals (all, own, jobs->jobs[i].allocation->n_seats);
+  }
+  g_array_sort (all, ls_compare_uint32);
   bool is_other = false, has_room = true;
   g_auto (GStrv) texts = g_new0 (char *, jobs->n + 1);
   for (guint i = 0, first = 0; i < jobs->n; first += jobs->jobs[i++].allocation->n_seats) {
@@ -869,7 +844,8 @@ sharing_pack (const Asks *x, LsSharing *s, GError **error)
     g_autofree uint32_t *own = own_nodes (jobs, i);
     is_other |= memcmp (own, nodes, n * sizeof *own) != 0;
     texts[i] = list_text (nodes, n);
-    has_room &= shared_job_has_room (jobs, i, nodes);
+    for (uint32_t k = 0; k < n; k++) /* as many GPUs as the node of its own */
+      has_room &= ls_cluster_gpus_of (jobs->cluster, nodes[k]) == ls_cluster_gpus_of (jobs->cluster, own[k]);
     if (has_room)
       shared_job_place (jobs, i, nodes);
   }

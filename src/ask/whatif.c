@@ -34,9 +34,9 @@ ls_what_if_row (const LsJobResult *r)
 
 typedef struct {
   const LsJobSpec *spec;
-  LsChange *change;
-  LsWhatIfRow row; /* its place among all is its own */
-} Try;
+  LsChange **changes;
+  LsWhatIfRow *rows; /* each change has a place of its own */
+} Tries;
 
 /* The job with the change; NULL with the reason. */
 static LsJobResult *
@@ -75,30 +75,29 @@ ls_what_if_reason (const GError *error)
 static void
 try_one (guint i, gpointer data)
 {
-  Try *t = (Try *) data + i;
+  const Tries *t = data;
   g_autoptr (GError) error = NULL;
-  g_autoptr (LsJobResult) r = simulate (t->spec, t->change, &error);
-  t->row = r ? ls_what_if_row (r) : (LsWhatIfRow) { .refused = ls_what_if_reason (error) };
-  t->row.change = ls_change_text (t->change);
-  t->row.idea = t->change->idea;
-  t->row.cost = t->change->cost;
+  g_autoptr (LsJobResult) r = simulate (t->spec, t->changes[i], &error);
+  t->rows[i] = r ? ls_what_if_row (r) : (LsWhatIfRow) { .refused = ls_what_if_reason (error) };
+  t->rows[i].change = ls_change_text (t->changes[i]);
+  t->rows[i].idea = t->changes[i]->idea;
+  t->rows[i].cost = t->changes[i]->cost;
 }
 
 void
 ls_what_if_simulate (const LsJobSpec *spec, const GPtrArray *changes, guint n_threads,
                      const LsProgress *progress, LsWhatIf *w)
 {
-  g_autofree Try *tries = g_new0 (Try, MAX (changes->len, 1));
-  for (guint i = 0; i < changes->len; i++)
-    tries[i] = (Try) { .spec = spec, .change = changes->pdata[i] };
-  ls_parallel (changes->len, n_threads, try_one, tries, progress);
+  guint first = w->rows->len;
+  g_array_set_size (w->rows, first + changes->len);
+  LsWhatIfRow *rows = &g_array_index (w->rows, LsWhatIfRow, first);
+  Tries tries = { spec, (LsChange **) changes->pdata, rows };
+  ls_parallel (changes->len, n_threads, try_one, &tries, progress);
   for (guint i = 0; i < changes->len; i++) {
-    LsWhatIfRow row = tries[i].row;
-    row.number = w->rows->len;
-    double faster = isnan (w->now.tokens_per_s) ? w->now.step_time_s / row.step_time_s
-                                                : row.tokens_per_s / w->now.tokens_per_s;
-    row.gain = row.refused ? NAN : faster - 1;
-    g_array_append_val (w->rows, row);
+    double faster = isnan (w->now.tokens_per_s) ? w->now.step_time_s / rows[i].step_time_s
+                                                : rows[i].tokens_per_s / w->now.tokens_per_s;
+    rows[i].number = first + i;
+    rows[i].gain = rows[i].refused ? NAN : faster - 1;
   }
 }
 
@@ -205,9 +204,8 @@ ls_what_if_free (LsWhatIf *w)
   if (!w)
     return;
   for (guint i = 0; i < w->rows->len; i++) {
-    LsWhatIfRow *row = &g_array_index (w->rows, LsWhatIfRow, i);
-    g_free (row->change);
-    g_free (row->refused);
+    g_free (g_array_index (w->rows, LsWhatIfRow, i).change);
+    g_free (g_array_index (w->rows, LsWhatIfRow, i).refused);
   }
   g_array_unref (w->rows);
   g_clear_pointer (&w->assumptions, g_array_unref);

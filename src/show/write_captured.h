@@ -2,7 +2,7 @@
 #ifndef LS_SHOW_WRITE_CAPTURED_H
 #define LS_SHOW_WRITE_CAPTURED_H
 
-#include "ask/capture_layouts.h"
+#include "ask/captured.h"
 
 char *ls_captured_to_text (const LsCaptured *c);
 char *ls_captured_to_json (const LsCaptured *c);

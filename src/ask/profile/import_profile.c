@@ -226,34 +226,28 @@ most_time_first (gconstpointer a, gconstpointer b)
 }
 
 static void
-count_traffic (LsProfileImport *import, const LsKineto *k, const LsProfileOp *op)
-{
-  uint32_t group = op->op->group;
-  const LsProfileTraffic one
-      = { .class = op->op->class,
-          .bytes = op->op->bytes,
-          .size = group ? (uint32_t) g_array_index (k->groups, LsKinetoGroup, group - 1).size : 0,
-          .is_ours = op->kind == LS_PROFILE_COLLECTIVE,
-          .n = 1,
-          .time = (op->end - op->start) * PS_PER_NS };
-  g_array_append_val (import->traffic, one);
-}
-
-static void
 count (Importing *m)
 {
   LsProfileImport *import = m->import;
   const Rank *r = rank_at (m, 0);
   for (guint i = 0; i < r->step->ops->len; i++) {
     const LsProfileOp *op = &g_array_index (r->step->ops, LsProfileOp, i);
-    bool is_communication = ls_op_class_is_communication ((LsOpClass) op->op->class),
-         is_copy = op->op->class == LS_CLASS_COPY;
-    if (is_communication)
-      count_traffic (import, r->k, op);
-    import->n_copies += is_copy;
-    if (!is_communication && !is_copy) {
+    uint32_t group = op->op->group;
+    LsTime time = (op->end - op->start) * PS_PER_NS;
+    const LsProfileTraffic one
+        = { .class = op->op->class,
+            .bytes = op->op->bytes,
+            .size = group ? (uint32_t) g_array_index (r->k->groups, LsKinetoGroup, group - 1).size : 0,
+            .is_ours = op->kind == LS_PROFILE_COLLECTIVE,
+            .n = 1,
+            .time = time };
+    if (ls_op_class_is_communication ((LsOpClass) op->op->class))
+      g_array_append_val (import->traffic, one);
+    else if (op->op->class == LS_CLASS_COPY)
+      import->n_copies++;
+    else {
       import->n_kernels++;
-      import->kernels += (op->end - op->start) * PS_PER_NS;
+      import->kernels += time;
     }
     if (op->is_hosts && op->start > op->ready)
       import->host_late += (op->start - op->ready) * PS_PER_NS * (op->stream == LS_STREAM_COMPUTE);

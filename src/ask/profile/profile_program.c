@@ -66,21 +66,12 @@ static const struct {
 };
 
 static bool
-has_word (const char *text, const char *word)
-{
-  size_t n = strlen (word);
-  for (const char *at = text; (at = strstr (at, word)); at += n)
-    if ((at == text || !g_ascii_isalnum (at[-1])) && !g_ascii_isalnum (at[n]))
-      return true;
-  return false;
-}
-
-static bool
 find_by_words (const char *said, LsProfileGroup *g)
 {
   g_autofree char *text = g_ascii_strdown (said, -1);
+  g_auto (GStrv) parts = g_strsplit (g_strcanon (text, "abcdefghijklmnopqrstuvwxyz0123456789", ' '), " ", -1);
   for (guint i = 0; i < G_N_ELEMENTS (words); i++)
-    if (has_word (text, words[i].word)) {
+    if (g_strv_contains ((const char *const *) parts, words[i].word)) {
       g->slot = words[i].slot;
       g->axis = words[i].axis;
       return true;
