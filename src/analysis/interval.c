@@ -570,19 +570,6 @@ ls_own_runs_unlike (const LsFittedRuns *own, const LsIntervalJob *job)
   return residuals_unlike (&one, NULL, job, NULL);
 }
 
-/* By how much errors are larger at the job's MFU; appends to *wider what that comes from. */
-static double
-compare_mfu (const LsFittedRuns *own, const LsIntervalJob *job, char **wider)
-{
-  double scale = own->lowest_mfu / job->mfu;
-  if (!(scale > 1))
-    return 1;
-  g_autofree char *before = *wider;
-  *wider = g_strdup_printf ("%s%shas an MFU below %.1f %%", before ? before : "", before ? " or " : "",
-                            100 * own->lowest_mfu);
-  return scale;
-}
-
 void
 ls_own_runs_interval (const LsFittedRuns *own, const LsIntervalJob *job, LsInterval *interval)
 {
@@ -602,7 +589,12 @@ ls_own_runs_interval (const LsFittedRuns *own, const LsIntervalJob *job, LsInter
   bool is_added = wider != NULL;
   double added = is_added ? log (interval->high / interval->low) / 2 : 0;
   guint n_sources = is_added ? interval->n_sources : 0;
-  double low = log (own->low), high = log (own->high), scale = compare_mfu (own, job, &wider);
+  double low = log (own->low), high = log (own->high), scale = own->lowest_mfu / job->mfu;
+  if (scale > 1) { /* errors are so much larger */
+    g_autofree char *words = g_strdup_printf ("has an MFU below %.1f %%", 100 * own->lowest_mfu);
+    wider = join_words (wider, words);
+  } else
+    scale = 1;
   double half = scale * (high - low) / 2 + added, middle = scale * (low + high) / 2;
   double stretch = high > low ? 2 * half / (high - low) : half > 0 ? INFINITY : 1;
   ls_interval_clear (interval);

@@ -54,38 +54,24 @@ kind_of (const LsStepOp *op)
   }
 }
 
-/* Whether it belongs to the kernel before it. */
-static bool
-continues (const Token *before, TokenKind kind, const char *name)
-{
-  bool is_attention = kind == TOKEN_FORWARD || kind == TOKEN_BACKWARD;
-  return before && before->kind == kind && (is_attention || (kind == TOKEN_GEMM && strstr (name, "splitK")));
-}
-
-/* Copies between GPU and host, and communication with FSDP's copies around it. */
-static bool
-is_beside_layers (const LsStepOp *op)
-{
-  bool is_host_copy = op->class == LS_CLASS_COPY && !strstr (op->name, "DtoD");
-  return ls_op_class_is_communication ((LsOpClass) op->class) || is_host_copy
-      || ls_kernel_does (op->name) == LS_DOES_SHARDING;
-}
-
-/* Token, of what is not beside layers. */
+/* Token: without copies between GPU and host, and communication with FSDP's copies around it. What belongs to
+ * the kernel before it is one with it. */
 static GArray *
 tokens_of (const LsStepSide *side)
 {
   GArray *tokens = g_array_new (FALSE, FALSE, sizeof (Token));
   for (guint i = 0; i < side->ops->len; i++) {
     const LsStepOp *op = &g_array_index (side->ops, LsStepOp, i);
-    if (is_beside_layers (op))
+    if (ls_op_class_is_communication ((LsOpClass) op->class) || ls_kernel_does (op->name) == LS_DOES_SHARDING
+        || (op->class == LS_CLASS_COPY && !strstr (op->name, "DtoD")))
       continue;
     const Token t = { .name = op->name,
                       .time = op->end - op->start,
                       .kind = kind_of (op),
                       .is_norm = op->class == LS_CLASS_NORM };
     Token *last = tokens->len > 0 ? &g_array_index (tokens, Token, tokens->len - 1) : NULL;
-    if (continues (last, t.kind, t.name))
+    bool is_attention = t.kind == TOKEN_FORWARD || t.kind == TOKEN_BACKWARD;
+    if (last && last->kind == t.kind && (is_attention || (t.kind == TOKEN_GEMM && strstr (t.name, "splitK"))))
       last->time += t.time;
     else
       g_array_append_val (tokens, t);

@@ -660,12 +660,6 @@ typedef struct {
   bool is_behind_unknown; /* of the kernel before it no launch is in the trace */
 } Launch;
 
-static bool
-is_plain_kernel (const LsStepOp *op)
-{
-  return op->class != LS_CLASS_COPY && !ls_op_class_is_communication ((LsOpClass) op->class) && !op->in_graph;
-}
-
 static int
 launches_by_time (gconstpointer a, gconstpointer b)
 {
@@ -683,7 +677,8 @@ launches_of (const LsStepSide *side)
     const LsStepOp *op = op_at (side, i);
     const Launch l = { .at = op->launch,
                        .finds_idle = i > 0 && busy_until <= op->launch,
-                       .is_kernel = is_plain_kernel (op),
+                       .is_kernel = op->class != LS_CLASS_COPY && !op->in_graph
+                           && !ls_op_class_is_communication ((LsOpClass) op->class),
                        .is_behind_unknown = is_behind_unknown };
     if (op->launch != LS_TIME_NEVER)
       g_array_append_val (launches, l);

@@ -217,15 +217,6 @@ take_measured (const GArray *table, LsKernelRow *row)
 
 /* ---- the model ---- */
 
-/* A fit of 16-bit kernels that stands in for another number format. */
-static bool
-is_other_dtype (const LsCalibration *c, const LsKindFit *fit, const LsKernel *kernel)
-{
-  bool is_16_bit = kernel->dtype == LS_DTYPE_BF16 || kernel->dtype == LS_DTYPE_FP16;
-  bool is_matrix = kernel->kind <= LS_KERNEL_ATTENTION_BWD;
-  return is_matrix && !is_16_bit && fit->is_fitted && fit == &c->kind[kernel->kind];
-}
-
 /* Of numbers in 16 bits. Y = X W with M rows of tokens: rows of Y lie along N; those of X, the second operand
  * of BLAS, along K, or along M if it is transposed; those of W along K if it is transposed, else along N. */
 static bool
@@ -266,10 +257,12 @@ cost_row (const Bench *b, const LsTimedKernel *timed, bool is_in_table)
     row.besides_s = ls_kernel_timed_besides_s (fit, &b->gpu, timed->side_bytes, timed->has_host);
   row.time_s = ls_time_to_s (row.cost.alone) + row.besides_s;
   row.source = row.cost.source;
+  const LsKernel *k = &timed->kernel;
   bool is_measured = row.source == LS_COST_MEASURED || row.source == LS_COST_INTERPOLATED;
-  row.extrapolated = row.cost.extrapolated
-      || (!is_measured && is_other_dtype (&b->calibration, fit, &timed->kernel))
-      || b->spec->layout != LS_LAYOUT_TN;
+  bool is_of_16_bit = fit->is_fitted && fit == &cal->kind[k->kind]; /* it stands in for other formats */
+  row.extrapolated = row.cost.extrapolated || b->spec->layout != LS_LAYOUT_TN
+      || (!is_measured && is_of_16_bit && k->kind <= LS_KERNEL_ATTENTION_BWD && k->dtype != LS_DTYPE_BF16
+          && k->dtype != LS_DTYPE_FP16);
   if (b->measured)
     take_measured (b->measured, &row);
   return row;

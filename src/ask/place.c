@@ -241,18 +241,6 @@ add_seats (Candidate *all, guint *n, const char *name, uint32_t *gpus, uint32_t 
     all[(*n)++] = (Candidate) { .seats_name = name, .gpus = gpus };
 }
 
-/* Nodes of the first kind first, each kind in the order of the cluster. */
-static uint32_t *
-kind_after_kind (const LsCluster *c, const uint32_t *sorted, uint32_t n_ranks)
-{
-  uint32_t *gpus = g_new (uint32_t, n_ranks), n = 0;
-  for (uint32_t kind = 0; kind < ls_cluster_spec_n_kinds (&c->spec); kind++)
-    for (uint32_t r = 0; r < n_ranks; r++)
-      if (ls_cluster_kind_of (c, ls_cluster_host_of (c, sorted[r])) == kind)
-        gpus[n++] = sorted[r];
-  return gpus;
-}
-
 /* The digits of the ranks of a trace, the fastest first, as its groups divide them: a group of k ranks
  * that are s apart ends a digit at s and at k s, and a stage s ranks on one at s. Returns how many; 0:
  * they are no digits, or too many. */
@@ -348,7 +336,12 @@ find_seats (const Search *x, Candidate *ret_all)
   qsort (sorted, n_ranks, sizeof *sorted, ls_compare_uint32);
   bool is_of_slices = ls_cluster_traits (spec)->is_slice && n_ranks % spec->gpus_per_node == 0
       && sorted[n_ranks - 1] == n_ranks - 1;
-  uint32_t *kinds = kind_after_kind (x->p->now->cluster, sorted, n_ranks);
+  const LsCluster *c = x->p->now->cluster;
+  uint32_t *kinds = g_new (uint32_t, n_ranks), at = 0; /* each kind in the order of the cluster */
+  for (uint32_t kind = 0; kind < ls_cluster_spec_n_kinds (spec); kind++)
+    for (uint32_t r = 0; r < n_ranks; r++)
+      if (ls_cluster_kind_of (c, ls_cluster_host_of (c, sorted[r])) == kind)
+        kinds[at++] = sorted[r];
   if (x->spec->trace)
     add_all_by_digits (x, sorted, ret_all, &n);
   add_seats (ret_all, &n, "node after node", sorted, n_ranks);
@@ -450,19 +443,6 @@ faults_of (const LsClusterSpec *spec, uint32_t node)
   return sum;
 }
 
-/* Sums over the nodes of each leaf, whatever their order. */
-static void
-add_leaves (NodeKind *kinds, uint32_t n)
-{
-  g_autofree uint64_t *sum = g_new0 (uint64_t, n + 1);
-  for (uint32_t i = 0; i < n; i++) {
-    uint64_t state = kinds[i].stages + kinds[i].faults + kinds[i].machine;
-    sum[kinds[i].leaf] += ls_draw_bits (&state);
-  }
-  for (uint32_t i = 0; i < n; i++)
-    kinds[i].beside = sum[kinds[i].leaf];
-}
-
 /* [n_nodes], newly allocated. Where fabrics are listed each node is at a place of its own. */
 static NodeKind *
 kinds_of (const Search *x, const Candidate *c)
@@ -482,7 +462,13 @@ kinds_of (const Search *x, const Candidate *c)
     kinds[i].machine = ls_cluster_kind_of (x->p->now->cluster, i);
     kinds[i].faults = faults_of (spec, i);
   }
-  add_leaves (kinds, spec->n_nodes);
+  g_autofree uint64_t *sum = g_new0 (uint64_t, spec->n_nodes + 1); /* of each leaf, in any order */
+  for (uint32_t i = 0; i < spec->n_nodes; i++) {
+    uint64_t state = kinds[i].stages + kinds[i].faults + kinds[i].machine;
+    sum[kinds[i].leaf] += ls_draw_bits (&state);
+  }
+  for (uint32_t i = 0; i < spec->n_nodes; i++)
+    kinds[i].beside = sum[kinds[i].leaf];
   return kinds;
 }
 

@@ -17,15 +17,6 @@
 
 /* --- the ranks of a job ---------------------------------------------------------------------- */
 
-/* How many ranks of a stage meet each layer (plan/bind.h). */
-static uint32_t
-together (const LsStrategy *s, uint32_t per_stage)
-{
-  uint32_t dense = s->tp * s->cp, experts = MAX (s->ep, 1) * (s->experts.etp > 0 ? s->experts.etp : s->tp);
-  uint32_t n = s->ep > 1 ? ls_lcm (dense, experts) : dense;
-  return n > 0 && per_stage % n == 0 ? n : per_stage;
-}
-
 /* --- runs ------------------------------------------------------------------------------------- */
 
 typedef struct {
@@ -86,7 +77,9 @@ pace_of (const Probes *p, guint n_tried)
   LsPace *pace = g_malloc0 (sizeof *pace + s->pp * sizeof *pace->alone);
   uint32_t per_stage = p->r->plan->n_ranks / s->pp;
   pace->n_stages = s->pp;
-  pace->n_together = together (s, per_stage);
+  uint32_t dense = s->tp * s->cp, experts = MAX (s->ep, 1) * (s->experts.etp > 0 ? s->experts.etp : s->tp),
+           n = s->ep > 1 ? ls_lcm (dense, experts) : dense; /* that meet each layer (plan/bind.h) */
+  pace->n_together = n > 0 && per_stage % n == 0 ? n : per_stage;
   pace->n_replicas = per_stage / pace->n_together;
   pace->meets_each_layer = s->zero_stage == 3;
   pace->step_s = p->step_s[ALIKE];

@@ -54,15 +54,6 @@ starts_with (const LsScript *s, uint32_t rank, uint32_t block)
   }
 }
 
-static void
-start (LsCollectiveMessages *m, const LsScript *s)
-{
-  for (uint32_t rank = 0; rank < m->n; rank++)
-    for (uint32_t block = 0; block < m->n_blocks; block++)
-      if (starts_with (s, rank, block))
-        m->held[(size_t) rank * m->n_blocks + block] = 1u << rank;
-}
-
 /* What is sent is what the sender had when it entered the round. */
 static void
 deliver (LsCollectiveMessages *m, const LsCollectiveMessage *message)
@@ -111,7 +102,9 @@ ls_collective_messages_new (const LsCluster *c, const LsNccl *nccl, const LsColl
     .messages = g_array_new (FALSE, FALSE, sizeof (LsCollectiveMessage)),
   };
   m->held = g_new0 (uint32_t, (size_t) (m->n_rounds + 1) * n_places (m) * m->n_blocks);
-  start (m, s);
+  for (uint32_t rank = 0; rank < m->n; rank++)
+    for (uint32_t block = 0; block < m->n_blocks; block++)
+      m->held[(size_t) rank * m->n_blocks + block] = starts_with (s, rank, block) ? 1u << rank : 0;
   g_autofree LsSend *room = g_new (LsSend, MAX (1, s->max_sends));
   for (uint32_t round = 0; round < m->n_rounds; round++)
     run_round (m, s, round, room);

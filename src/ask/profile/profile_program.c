@@ -295,20 +295,6 @@ bind_listed (const LsProfileGroups *p, const uint32_t *role_of, LsPlan *plan)
     bind_group (p, group_at (p, i), plan);
 }
 
-/* Binds all ranks of the plan: their roles are their stages, or, not NULL, those of role_of [n_ranks], which
- * lists them. */
-static void
-bind_groups (const LsProfileGroups *groups, const uint32_t *role_of, LsPlan *plan)
-{
-  uint32_t slots = 0;
-  for (guint i = 0; i < groups->groups->len; i++)
-    slots |= LS_SLOT_BIT (group_at (groups, i)->slot);
-  if (groups->has_mesh && !role_of)
-    ls_plan_bind_mesh (plan, &groups->mesh, slots);
-  else
-    bind_listed (groups, role_of, plan);
-}
-
 /* ---- ops of the plan ---- */
 
 static const char *
@@ -323,14 +309,6 @@ name_of (Program *p, const char *name)
   have = ls_arena_strdup (p->plan->arena, *cut ? cut : "op");
   g_hash_table_insert (p->names, (gpointer) name, have);
   return have;
-}
-
-static LsTag
-tag_of (const Program *p, const LsKinetoOp *op)
-{
-  int64_t thread = p->step->cut->thread;
-  bool is_other = op->thread >= 0 && thread >= 0 && op->thread != thread;
-  return op->class == LS_CLASS_OPTIMIZER ? LS_TAG_OPTIMIZER : is_other ? LS_TAG_B : LS_TAG_F;
 }
 
 static LsTime
@@ -355,7 +333,10 @@ op_of (Program *p, const LsProfileOp *from, int64_t ns)
 {
   LsOp op = op_of_length (LS_OP_KERNEL, from->stream, name_of (p, from->op->name), ns);
   if (from->kind == LS_PROFILE_KERNEL) {
-    op.tag = (uint8_t) tag_of (p, from->op);
+    int64_t own = p->step->cut->thread, thread = from->op->thread;
+    bool is_optimizer = from->op->class == LS_CLASS_OPTIMIZER,
+         is_other = thread >= 0 && own >= 0 && thread != own;
+    op.tag = is_optimizer ? LS_TAG_OPTIMIZER : is_other ? LS_TAG_B : LS_TAG_F;
     op.recorded = scaled (p, ns);
     op.beside = scaled (p, MIN (from->beside, ns));
   } else if (from->kind == LS_PROFILE_BESIDE) {
@@ -480,16 +461,6 @@ put_sync (Program *p, const LsProfileSync *sync)
   }
 }
 
-static GArray *
-starts_of (const LsProfileStep *step)
-{
-  GArray *starts = g_array_sized_new (FALSE, FALSE, sizeof (int64_t), step->ops->len);
-  for (guint i = 0; i < step->ops->len; i++)
-    g_array_append_val (starts, g_array_index (step->ops, LsProfileOp, i).start);
-  g_array_sort (starts, ls_compare_int64);
-  return starts;
-}
-
 /* How long a launch waited for room in the queue: so many ops were issued before it and had not started. */
 static int64_t
 blocked (const LsProfileOp *op, const GArray *starts, guint issued)
@@ -544,9 +515,12 @@ end_step (Program *p)
 static void
 put_step (Program *p)
 {
-  g_autoptr (GArray) starts = starts_of (p->step);
   const GArray *syncs = p->step->syncs;
   guint n = p->step->ops->len, sync = 0;
+  g_autoptr (GArray) starts = g_array_sized_new (FALSE, FALSE, sizeof (int64_t), n);
+  for (guint i = 0; i < n; i++)
+    g_array_append_val (starts, op_at (p, i)->start);
+  g_array_sort (starts, ls_compare_int64);
   p->host = p->begins;
   for (guint i = 0; i <= n; i++) {
     for (; sync < syncs->len && (i == n || g_array_index (syncs, LsProfileSync, sync).before <= i); sync++)
@@ -641,6 +615,12 @@ ls_profile_plan (const LsProfileStep *const *steps, guint n, const LsProfileGrou
   plan->segments = ls_arena_new_array (plan->arena, LsSegment, MAX (1, segments->len));
   memcpy (plan->segments, segments->data, segments->len * sizeof (LsSegment));
   repeat_stages (plan, n);
-  bind_groups (groups, role_of, plan);
+  uint32_t slots = 0;
+  for (guint i = 0; i < groups->groups->len; i++)
+    slots |= LS_SLOT_BIT (group_at (groups, i)->slot);
+  if (groups->has_mesh && !role_of) /* roles are stages */
+    ls_plan_bind_mesh (plan, &groups->mesh, slots);
+  else
+    bind_listed (groups, role_of, plan);
   return ls_plan_check (plan, error) ? g_steal_pointer (&plan) : NULL;
 }

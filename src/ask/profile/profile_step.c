@@ -611,16 +611,6 @@ infer_wait (Waits *w, LsProfileOp *op, guint on)
   w->step->n_inferred += op->n_waits - before;
 }
 
-/* The last op of a stream that was issued at or before a time of the host; NO_OP: none. */
-static guint
-last_issued (const Waits *w, LsStream stream, int64_t at)
-{
-  guint on = w->last[stream];
-  while (on != NO_OP && issued_at (op_at (w->step, on)) > at)
-    on = w->before[on];
-  return on;
-}
-
 /* The stream of a replay that stands for one of the GPU; LS_N_STREAMS: nothing ran on it yet. */
 static LsStream
 stream_of (const Waits *w, int32_t id)
@@ -642,7 +632,9 @@ take_wait (Waits *w, const LsKinetoCall *call)
   const LsKinetoCall *record
       = call->record != 0 ? g_hash_table_lookup (w->records, GSIZE_TO_POINTER (call->record)) : NULL;
   int64_t at = (record ? record : call)->start - w->step->cut->start;
-  guint on = from < LS_N_STREAMS ? last_issued (w, from, at) : NO_OP;
+  guint on = from < LS_N_STREAMS ? w->last[from] : NO_OP; /* the last that was issued by then */
+  while (on != NO_OP && issued_at (op_at (w->step, on)) > at)
+    on = w->before[on];
   if (on == NO_OP)
     return;
   gpointer key = GINT_TO_POINTER (call->stream);
