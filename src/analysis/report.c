@@ -272,16 +272,6 @@ may_be_alike (const Places *p, uint32_t place)
   return !p->has_faults || place >= p->at.n_hosts || ls_places_is_sound (p->c, place);
 }
 
-/* Those of a tier from one place on, up to where another class begins or hosts have faults. */
-static uint32_t
-end_of_run (const Places *p, uint32_t place, uint32_t end)
-{
-  uint32_t next = place + 1;
-  while (p->class_of && next < end && p->class_of[next] == p->class_of[place] && may_be_alike (p, next))
-    next++;
-  return next;
-}
-
 /* known: by class, zeros before and after: which one of them stands for it, + 1; NULL: there are none. */
 static void
 find_alike (Places *p, Tier *tier, uint32_t *known)
@@ -291,7 +281,10 @@ find_alike (Places *p, Tier *tier, uint32_t *known)
   for (uint32_t place = tier->first, next; place < end; place = next) {
     bool may_be = may_be_alike (p, place);
     uint32_t *number = known && may_be ? &known[p->class_of[place]] : NULL;
-    next = may_be ? end_of_run (p, place, end) : place + 1;
+    next = place + 1; /* up to where another class begins or hosts have faults */
+    while (may_be && p->class_of && next < end && p->class_of[next] == p->class_of[place]
+           && may_be_alike (p, next))
+      next++;
     if (number && *number > 0) {
       Alike *alike = &((Alike *) tier->alike->data)[*number - 1];
       alike->last = next - 1;

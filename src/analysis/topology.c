@@ -22,16 +22,6 @@ typedef struct {
   uint32_t *way;             /* [n] arcs from the source to where the search stands */
 } Net;
 
-static void
-add_arc (Net *net, uint32_t from, uint32_t to, int64_t capacity)
-{
-  Arc there = { to, net->first[from], capacity }, back = { from, net->first[to], 0 };
-  net->arcs[net->n_arcs] = there;
-  net->first[from] = net->n_arcs++;
-  net->arcs[net->n_arcs] = back;
-  net->first[to] = net->n_arcs++;
-}
-
 /* All sources become one, all sinks too: what leaves one end is what any source sends. */
 static uint32_t
 place (const Net *net, const int8_t *side, uint32_t v)
@@ -53,8 +43,12 @@ net_init (Net *net, uint32_t n_vertices, const GArray *edges, const int8_t *side
   for (guint i = 0; i < edges->len; i++) {
     const LsFlowEdge *e = &g_array_index (edges, LsFlowEdge, i);
     uint32_t from = place (net, side, e->from), to = place (net, side, e->to);
-    if (from != to)
-      add_arc (net, from, to, e->capacity);
+    if (from == to)
+      continue;
+    net->arcs[net->n_arcs] = (Arc) { to, net->first[from], e->capacity };
+    net->first[from] = net->n_arcs++;
+    net->arcs[net->n_arcs] = (Arc) { from, net->first[to], 0 };
+    net->first[to] = net->n_arcs++;
   }
 }
 

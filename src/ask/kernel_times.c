@@ -335,20 +335,10 @@ append_one (const Bench *b, GArray *rows, GError **error)
 
 /* ---- a table ---- */
 
-static bool
-is_selected (const LsKernelSpec *s, const LsTimedKernel *t)
-{
-  const LsKernel *k = &t->kernel;
-  bool is_gemm = k->kind == LS_KERNEL_GEMM;
-  bool is_attention = k->kind == LS_KERNEL_ATTENTION_FWD;
-  return (!s->has_dtype || (int) k->dtype == s->dtype) && (!s->holdout || t->held_out)
-      && (!is_gemm || k->m >= s->min_m) && (!is_attention || k->m >= s->min_seq) && k->flops >= s->min_flops
-      && k->bytes >= s->min_bytes;
-}
-
 static gboolean
 append_table (const Bench *b, GArray *rows, GPtrArray *notes, LsDiagList *diags, GError **error)
 {
+  const LsKernelSpec *s = b->spec;
   guint n_foreign = 0;
   g_autoptr (GArray) table = ls_read_kernels (b->spec->from, NULL, b->calibration.name, &n_foreign, diags);
   if (n_foreign > 0)
@@ -358,7 +348,11 @@ append_table (const Bench *b, GArray *rows, GPtrArray *notes, LsDiagList *diags,
              n_foreign);
   for (guint i = 0; table && i < table->len; i++) {
     const LsTimedKernel *t = &g_array_index (table, LsTimedKernel, i);
-    if (!is_selected (b->spec, t))
+    const LsKernel *k = &t->kernel;
+    if ((s->has_dtype && (int) k->dtype != s->dtype) || (s->holdout && !t->held_out)
+        || (k->kind == LS_KERNEL_GEMM && k->m < s->min_m)
+        || (k->kind == LS_KERNEL_ATTENTION_FWD && k->m < s->min_seq) || k->flops < s->min_flops
+        || k->bytes < s->min_bytes)
       continue;
     LsKernelRow row = cost_row (b, t, true);
     if (!check_time (&row, error))

@@ -144,19 +144,6 @@ prepare (const Search *x, const Candidate *c, GError **error)
   return prepared;
 }
 
-/* Where GPUs differ in memory, or stages in layers: whether each rank has room, if the job as given has. */
-static bool
-has_room (const Search *x, const LsJobResult *prepared)
-{
-  const LsJobResult *now = x->p->now;
-  if (!now->cluster->kind_of_host || !now->report.fits)
-    return true;
-  const LsMemoryInput in = ls_job_result_memory_input (prepared, now->hardware, &x->run.memory);
-  g_autoptr (LsMemory) memory = ls_memory_new (&in);
-  const LsClassMemory *fullest = ls_memory_fullest (memory);
-  return fullest->needed_bytes <= fullest->capacity_bytes;
-}
-
 /* Step, lower bound or refusal. */
 static void
 try_candidate (guint i, gpointer data)
@@ -168,10 +155,15 @@ try_candidate (guint i, gpointer data)
   LsJobResult *prepared = prepare (x, c, &error);
   if (prepared && !ls_software_check (x->spec->program, &now->model, &prepared->strategy, &error))
     g_clear_pointer (&prepared, ls_job_result_free);
-  if (prepared && !has_room (x, prepared)) {
-    c->refused = g_strdup ("a rank does not fit into the memory of its GPU");
-    ls_job_result_free (prepared);
-    return;
+  if (prepared && now->cluster->kind_of_host && now->report.fits) { /* what fits is to fit then too */
+    const LsMemoryInput in = ls_job_result_memory_input (prepared, now->hardware, &x->run.memory);
+    g_autoptr (LsMemory) memory = ls_memory_new (&in);
+    const LsClassMemory *fullest = ls_memory_fullest (memory);
+    if (fullest->needed_bytes > fullest->capacity_bytes) {
+      c->refused = g_strdup ("a rank does not fit into the memory of its GPU");
+      ls_job_result_free (prepared);
+      return;
+    }
   }
   LsTime least = prepared ? ls_job_bound (prepared, now->hardware, &x->run) : 0;
   if (prepared && least >= x->limit) {

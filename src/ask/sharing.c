@@ -179,22 +179,25 @@ find_nodes (SharedJobs *jobs, guint i, LsDiagList *diags)
     ls_jobs_diag (&jobs->file, i, "nodes", false, LS_ERROR_INPUT, why, diags);
 }
 
-/* Several lists count alike, and how they count is noted once. */
+/* Several lists count alike, another one (or NULL) too; how they count is noted once, unless notes is
+ * NULL. */
 static void
-count_nodes (SharedJobs *jobs, GPtrArray *notes)
+count_nodes (const SharedJobs *jobs, LsAllocation *other, GPtrArray *notes)
 {
   const char *note = NULL;
-  g_autofree LsAllocation **all = g_new (LsAllocation *, jobs->n);
+  g_autofree LsAllocation **all = g_new (LsAllocation *, jobs->n + 1);
   for (guint i = 0; i < jobs->n; i++)
     all[i] = jobs->jobs[i].allocation;
-  ls_allocations_agree (all, jobs->n);
-  for (guint i = 0; i < jobs->n && !note; i++)
+  all[jobs->n] = other;
+  ls_allocations_agree (all, jobs->n + (other != NULL));
+  for (guint i = 0; notes && i < jobs->n && !note; i++)
     note = ls_allocation_note (all[i]);
   if (note)
     g_ptr_array_add (notes, g_strdup (note));
 }
 
-/* How many nodes a list needs the cluster to have; NULL: none. */
+/* How many nodes a list needs the cluster to have; NULL: none, as of one that is wrong, which is said
+ * later. */
 static uint32_t
 most_named (const LsAllocation *a)
 {
@@ -209,21 +212,8 @@ static LsAllocation *
 parse_beside (const SharedJobs *jobs, const char *text, char **reterr_why)
 {
   LsAllocation *a = ls_allocation_parse (text, reterr_why);
-  g_autoptr (GPtrArray) all = g_ptr_array_new ();
-  for (guint i = 0; i < jobs->n; i++)
-    g_ptr_array_add (all, jobs->jobs[i].allocation);
-  g_ptr_array_add (all, a);
-  ls_allocations_agree ((LsAllocation **) all->pdata, all->len);
+  count_nodes (jobs, a, NULL);
   return a;
-}
-
-/* The same of a list that may be wrong, which is said later. */
-static uint32_t
-most_in_text (const SharedJobs *jobs, const char *text)
-{
-  g_autofree char *why = NULL;
-  g_autoptr (LsAllocation) a = parse_beside (jobs, text, &why);
-  return most_named (a);
 }
 
 /* As many as the lists name, or are behind their colons, and at least those of the cluster's file. */
@@ -237,7 +227,10 @@ n_nodes_of (const SharedJobs *jobs)
     n = MAX (n, most_named (jobs->jobs[i].allocation));
   for (guint i = 0; jobs->file.traffic && i < jobs->file.traffic->len; i++) {
     const LsJobsTraffic *t = &g_array_index (jobs->file.traffic, LsJobsTraffic, i);
-    n = MAX (n, MAX (most_in_text (jobs, t->from), most_in_text (jobs, t->to)));
+    g_autofree char *why_from = NULL, *why_to = NULL;
+    g_autoptr (LsAllocation) from = parse_beside (jobs, t->from, &why_from),
+                             to = parse_beside (jobs, t->to, &why_to);
+    n = MAX (n, MAX (most_named (from), most_named (to)));
   }
   return n;
 }
@@ -475,7 +468,7 @@ shared_jobs_new (const char *path, const LsSharingOptions *options, GPtrArray *n
     jobs->jobs = g_new0 (SharedJob, jobs->n);
     for (guint i = 0; i < jobs->n; i++)
       find_nodes (jobs, i, diags);
-    count_nodes (jobs, notes);
+    count_nodes (jobs, NULL, notes);
   }
   if (!ls_diag_list_to_error (diags, error))
     return NULL;

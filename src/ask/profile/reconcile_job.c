@@ -180,15 +180,6 @@ add_other (Lists *lists, const char *name, LsRecipes *recipes, GError **error)
   return ok;
 }
 
-/* NULL: it has layers as a profile shows them. */
-static const char *
-refusal (const LsJobResult *job)
-{
-  if (job->model.n_layers == 0)
-    return "the job is of a trace, which knows no model";
-  return job->strategy.cp > 1 ? "with cp above 1 attention comes in steps, which are not layers" : NULL;
-}
-
 LsLayerReport *
 ls_layer_report_new (const LsStepSide *measured, const LsStepSide *predicted, const LsJobResult *job,
                      GError **error)
@@ -196,7 +187,9 @@ ls_layer_report_new (const LsStepSide *measured, const LsStepSide *predicted, co
   g_autoptr (LsLayerReport) report = g_new0 (LsLayerReport, 1);
   report->measured = ls_layer_kernels_of_side (measured);
   report->lists = ls_list_new (sizeof (LsLayerList), ls_clear_text);
-  report->why = refusal (job);
+  report->why = job->model.n_layers == 0 ? "the job is of a trace, which knows no model"
+      : job->strategy.cp > 1             ? "with cp above 1 attention comes in steps, which are not layers"
+                                         : NULL;
   if (report->why)
     return g_steal_pointer (&report);
   Lists lists = { .report = report, .job = job };
