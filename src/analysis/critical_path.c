@@ -577,17 +577,6 @@ take_op (Walk *w)
   }
 }
 
-/* A GPU runs one kernel at a time: the one before this, if it ended as this one began. */
-static uint32_t
-kernel_before (const Walk *w, uint32_t span)
-{
-  const LsSpan *spans = span_of (w, w->rank, 0);
-  for (uint32_t i = span; i-- > 0;)
-    if (ls_span_is_compute (w->t, w->rank, &spans[i]))
-      return spans[i].end == spans[span].start ? i : LS_SPAN_NONE;
-  return LS_SPAN_NONE;
-}
-
 /* Of an op that began at `to`: what it had waited for. False: nothing that is known. */
 static bool
 step_back (Walk *w)
@@ -599,9 +588,12 @@ step_back (Walk *w)
       = cause == LS_SPAN_NONE ? w->t->window_start : ls_span_end (w->t, span_of (w, w->rank, cause));
   bool is_hosts = x->cause_kind == LS_CAUSE_HOST;
   if (ls_op_takes (op->kind, LS_TAKES_GPU) && free_at < w->to && !(is_hosts && x->issued == x->start)) {
-    uint32_t before = kernel_before (w, w->span);
-    if (before != LS_SPAN_NONE) {
-      w->span = before;
+    const LsSpan *spans = span_of (w, w->rank, 0); /* a GPU runs one kernel at a time: the one before this */
+    uint32_t before = w->span;
+    while (before > 0 && !ls_span_is_compute (w->t, w->rank, &spans[before - 1]))
+      before--;
+    if (before > 0 && spans[before - 1].end == x->start) {
+      w->span = before - 1;
       return true;
     }
   }

@@ -40,25 +40,19 @@ explain (Gap *g, LsTime since, LsPart part, const LsOp *op)
   g->to = since;
 }
 
-static LsPart
-exposed_part (LsAxis axis)
+static void
+explain_communication (Gap *g, const LsSpan *x, const LsOp *op)
 {
   static const LsPart parts[LS_N_AXES] = {
     [LS_AXIS_TP] = LS_PART_EXPOSED_TP, [LS_AXIS_DP] = LS_PART_EXPOSED_DP, [LS_AXIS_PP] = LS_PART_EXPOSED_PP,
     [LS_AXIS_CP] = LS_PART_EXPOSED_CP, [LS_AXIS_EP] = LS_PART_EXPOSED_EP,
   };
-  return parts[axis];
-}
-
-static void
-explain_communication (Gap *g, const LsSpan *x, const LsOp *op)
-{
   LsPart moving = LS_PART_EXPOSED_PP, waiting = LS_PART_BUBBLE;
   if (ls_op_has (op->kind, LS_HAS_CALL)) {
     const LsPlan *plan = g->t->plan;
     const LsCommunicator comm = ls_plan_communicator (plan, ls_plan_comm_of (plan, g->rank, op->slot));
     if (!comm.spans_stages) {
-      moving = exposed_part (comm.axis);
+      moving = parts[comm.axis];
       waiting = LS_PART_SKEW;
     }
   }
@@ -188,18 +182,6 @@ const char *const ls_part_names[LS_N_PARTS] = {
   [LS_PART_OTHER] = "other",
 };
 
-static LsPart
-kernel_part (LsTag tag)
-{
-  static const LsPart parts[LS_N_TAGS] = {
-    [LS_TAG_F] = LS_PART_FORWARD,           [LS_TAG_I] = LS_PART_BACKWARD,
-    [LS_TAG_W] = LS_PART_BACKWARD,          [LS_TAG_B] = LS_PART_BACKWARD,
-    [LS_TAG_RECOMPUTE] = LS_PART_RECOMPUTE, [LS_TAG_OPTIMIZER] = LS_PART_OPTIMIZER,
-    [LS_TAG_SYNC] = LS_PART_BACKWARD,
-  };
-  return parts[tag];
-}
-
 /* How much of its time alone a kernel has behind it at instant `at`. Rounding
  * down at both edges of a cut makes the pieces of two windows add up. A kernel
  * that never finished ran at full speed as far as anybody knows. */
@@ -218,6 +200,12 @@ alone_by (const LsSpan *s, LsTime at)
 static void
 add_kernels (const LsTimeline *t, uint32_t rank, const GArray *kernels, LsTime parts[LS_N_PARTS])
 {
+  static const LsPart part_of[LS_N_TAGS] = {
+    [LS_TAG_F] = LS_PART_FORWARD,           [LS_TAG_I] = LS_PART_BACKWARD,
+    [LS_TAG_W] = LS_PART_BACKWARD,          [LS_TAG_B] = LS_PART_BACKWARD,
+    [LS_TAG_RECOMPUTE] = LS_PART_RECOMPUTE, [LS_TAG_OPTIMIZER] = LS_PART_OPTIMIZER,
+    [LS_TAG_SYNC] = LS_PART_BACKWARD,
+  };
   for (guint i = 0; i < kernels->len; i++) {
     const LsKernelTime *k = &g_array_index (kernels, LsKernelTime, i);
     const LsSpan *s = &ls_timeline_spans (t, rank)->spans[k->span];
@@ -225,7 +213,7 @@ add_kernels (const LsTimeline *t, uint32_t rank, const GArray *kernels, LsTime p
     if (from >= to)
       continue;
     LsTime alone = alone_by (s, to) - alone_by (s, from);
-    parts[kernel_part (k->op->tag)] += alone;
+    parts[part_of[k->op->tag]] += alone;
     parts[LS_PART_SLOWDOWN] += to - from - alone;
   }
 }
@@ -330,21 +318,18 @@ add_piece (const LsIdlePiece *piece, void *data)
     a->bubbles[bubble_of (a, piece)] += piece->to - piece->from;
 }
 
-static uint32_t
-next_instance (const LsTimeline *t, uint32_t rank)
-{
-  const LsRankSpans *r = ls_timeline_spans (t, rank);
-  const LsProgram *program = &t->plan->programs[ls_plan_role (t->plan, rank)];
-  for (uint32_t i = r->n; i-- > 0;)
-    if (ls_span_is_compute (t, rank, &r->spans[i]))
-      return r->spans[i].instance + 1 < program->n_instances ? r->spans[i].instance + 1 : program->n_lead;
-  return 0;
-}
-
 static Account
 account_of (const LsTimeline *t, uint32_t rank, const GArray *phases)
 {
-  Account a = { .t = t, .rank = rank, .next = next_instance (t, rank), .phases = phases };
+  Account a = { .t = t, .rank = rank, .phases = phases };
+  const LsRankSpans *r = ls_timeline_spans (t, rank);
+  const LsProgram *program = &t->plan->programs[ls_plan_role (t->plan, rank)];
+  uint32_t last = r->n; /* behind the last kernel */
+  while (last > 0 && !ls_span_is_compute (t, rank, &r->spans[last - 1]))
+    last--;
+  if (last > 0)
+    a.next = r->spans[last - 1].instance + 1 < program->n_instances ? r->spans[last - 1].instance + 1
+                                                                    : program->n_lead;
   g_autoptr (GArray) kernels = ls_kernel_times_new (t, rank);
   add_kernels (t, rank, kernels, a.parts);
   ls_idle_each (t, rank, kernels, add_piece, &a);

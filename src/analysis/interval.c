@@ -342,17 +342,6 @@ ls_residuals_add_stretch (LsResiduals *r, LsAspect aspect, GArray *needed, doubl
 
 /* ---- which jobs ---- */
 
-static bool
-is_below_all (const LsResiduals *r, const char *without, double mfu)
-{
-  for (guint i = 0; i < r->groups->len; i++) {
-    const LsResidualGroup *g = &g_array_index (r->groups, LsResidualGroup, i);
-    if (!is_left_out (g, without) && mfu >= g->lowest_mfu)
-      return false;
-  }
-  return r->groups->len > 0;
-}
-
 /* Whether the groups that count say what they are in that aspect, and none is as the job. Without a word of
  * its own, a group has no experts. */
 static bool
@@ -456,11 +445,16 @@ ls_interval_find (const LsResiduals *r, const char *without_source, const LsInte
 {
   g_autoptr (GHashTable) n_groups = count_groups (r, without_source, job->software);
   guint n = g_hash_table_size (n_groups);
+  bool is_below_all = r->groups->len > 0; /* as to its MFU */
+  for (guint i = 0; i < r->groups->len; i++) {
+    const LsResidualGroup *g = &g_array_index (r->groups, LsResidualGroup, i);
+    is_below_all &= is_left_out (g, without_source) || !(job->mfu >= g->lowest_mfu);
+  }
   *ret = (LsInterval) { .software = job->software, .n_sources = n, .stretch = 1 };
   if (!is_enough (n, LS_INTERVAL_LEVEL))
     ret->none = g_strdup_printf ("measured runs with %s, of %u source%s, are too few", job->software, n,
                                  n == 1 ? "" : "s");
-  else if (is_below_all (r, without_source, job->mfu))
+  else if (is_below_all)
     ret->none = g_strdup_printf ("an MFU of %.1f %% is below that of all measured runs", 100 * job->mfu);
   else
     ret->wider = residuals_unlike (r, without_source, job, ret);
@@ -570,19 +564,6 @@ ls_own_runs_unlike (const LsFittedRuns *own, const LsIntervalJob *job)
   return residuals_unlike (&one, NULL, job, NULL);
 }
 
-/* By how much errors are larger at the job's MFU; appends to *wider what that comes from. */
-static double
-compare_mfu (const LsFittedRuns *own, const LsIntervalJob *job, char **wider)
-{
-  double scale = own->lowest_mfu / job->mfu;
-  if (!(scale > 1))
-    return 1;
-  g_autofree char *before = *wider;
-  *wider = g_strdup_printf ("%s%shas an MFU below %.1f %%", before ? before : "", before ? " or " : "",
-                            100 * own->lowest_mfu);
-  return scale;
-}
-
 void
 ls_own_runs_interval (const LsFittedRuns *own, const LsIntervalJob *job, LsInterval *interval)
 {
@@ -602,7 +583,12 @@ ls_own_runs_interval (const LsFittedRuns *own, const LsIntervalJob *job, LsInter
   bool is_added = wider != NULL;
   double added = is_added ? log (interval->high / interval->low) / 2 : 0;
   guint n_sources = is_added ? interval->n_sources : 0;
-  double low = log (own->low), high = log (own->high), scale = compare_mfu (own, job, &wider);
+  double low = log (own->low), high = log (own->high), scale = own->lowest_mfu / job->mfu;
+  if (scale > 1) { /* errors are so much larger */
+    g_autofree char *words = g_strdup_printf ("has an MFU below %.1f %%", 100 * own->lowest_mfu);
+    wider = join_words (wider, words);
+  } else
+    scale = 1;
   double half = scale * (high - low) / 2 + added, middle = scale * (low + high) / 2;
   double stretch = high > low ? 2 * half / (high - low) : half > 0 ? INFINITY : 1;
   ls_interval_clear (interval);

@@ -54,38 +54,24 @@ kind_of (const LsStepOp *op)
   }
 }
 
-/* Whether it belongs to the kernel before it. */
-static bool
-continues (const Token *before, TokenKind kind, const char *name)
-{
-  bool is_attention = kind == TOKEN_FORWARD || kind == TOKEN_BACKWARD;
-  return before && before->kind == kind && (is_attention || (kind == TOKEN_GEMM && strstr (name, "splitK")));
-}
-
-/* Copies between GPU and host, and communication with FSDP's copies around it. */
-static bool
-is_beside_layers (const LsStepOp *op)
-{
-  bool is_host_copy = op->class == LS_CLASS_COPY && !strstr (op->name, "DtoD");
-  return ls_op_class_is_communication ((LsOpClass) op->class) || is_host_copy
-      || ls_kernel_does (op->name) == LS_DOES_SHARDING;
-}
-
-/* Token, of what is not beside layers. */
+/* Token: without copies between GPU and host, and communication with FSDP's copies around it. What belongs to
+ * the kernel before it is one with it. */
 static GArray *
 tokens_of (const LsStepSide *side)
 {
   GArray *tokens = g_array_new (FALSE, FALSE, sizeof (Token));
   for (guint i = 0; i < side->ops->len; i++) {
     const LsStepOp *op = &g_array_index (side->ops, LsStepOp, i);
-    if (is_beside_layers (op))
+    if (ls_op_class_is_communication ((LsOpClass) op->class) || ls_kernel_does (op->name) == LS_DOES_SHARDING
+        || (op->class == LS_CLASS_COPY && !strstr (op->name, "DtoD")))
       continue;
     const Token t = { .name = op->name,
                       .time = op->end - op->start,
                       .kind = kind_of (op),
                       .is_norm = op->class == LS_CLASS_NORM };
     Token *last = tokens->len > 0 ? &g_array_index (tokens, Token, tokens->len - 1) : NULL;
-    if (continues (last, t.kind, t.name))
+    bool is_attention = t.kind == TOKEN_FORWARD || t.kind == TOKEN_BACKWARD;
+    if (last && last->kind == t.kind && (is_attention || (t.kind == TOKEN_GEMM && strstr (t.name, "splitK"))))
       last->time += t.time;
     else
       g_array_append_val (tokens, t);
@@ -121,27 +107,19 @@ read_span (Span *s)
   return true;
 }
 
-/* Whether it is proj, n_fc1, fc2, n_qkv. */
-static bool
-splits (const Span *s, guint n_fc1, guint n_qkv)
-{
-  guint fc2 = 1 + n_fc1, qkv = fc2 + 1;
-  bool is_empty = true;
-  if (s->n_products != qkv + n_qkv)
-    return false;
-  for (guint i = qkv + 1; i < s->n_products; i++)
-    is_empty &= s->n_between[i] == 0;
-  return is_empty && s->n_between[1] > 0 && s->n_between[fc2] > 0 && s->n_between[qkv] > 0;
-}
-
-/* Products of fc1; 0: it does not come out. */
+/* Products of fc1, where it is proj, fc1, fc2, qkv; 0: it does not come out. */
 static guint
 find_split (const Span *s)
 {
-  for (guint n_fc1 = 1; n_fc1 <= 2; n_fc1++)
-    for (guint n_qkv = 1; n_qkv <= 3; n_qkv++)
-      if (s->n_products <= MAX_PRODUCTS && splits (s, n_fc1, n_qkv))
-        return n_fc1;
+  for (guint n_fc1 = 1; n_fc1 <= 2; n_fc1++) {
+    guint fc2 = 1 + n_fc1, qkv = fc2 + 1;
+    bool is_it = s->n_products > qkv && s->n_products <= qkv + 3 && s->n_products <= MAX_PRODUCTS
+        && s->n_between[1] > 0 && s->n_between[fc2] > 0 && s->n_between[qkv] > 0;
+    for (guint i = qkv + 1; i < s->n_products && is_it; i++)
+      is_it = s->n_between[i] == 0;
+    if (is_it)
+      return n_fc1;
+  }
   return 0;
 }
 

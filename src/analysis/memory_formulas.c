@@ -48,21 +48,15 @@ ls_layers_held (const LsModel *m, const LsStrategy *s, uint32_t pp_rank)
   return is_published ? (double) ls_sched_in_flight (sched, &shape, pp_rank) * per_chunk : NAN;
 }
 
-/* Adam, all of it in fp32. */
-static bool
-keeps_fp32 (const LsStrategy *s)
-{
-  return !s->opt.kind && s->opt.master == LS_MASTER_FP32 && s->opt.moment_dtype == LS_DTYPE_FP32
-      && s->opt.variance_dtype == LS_DTYPE_FP32;
-}
-
 LsMemoryFormula
 ls_memory_formula (const LsModel *m, const LsStrategy *s, uint32_t pp_rank, uint64_t n_params)
 {
-  /* Of mixed precision by whole ranks: not of experts, replicas of pipes, scaled formats, what is
-   * elsewhere or does not learn. */
+  /* Of mixed precision by whole ranks, with Adam, all of it in fp32: not of experts, replicas of pipes,
+   * scaled formats, what is elsewhere or does not learn. */
+  bool is_adam = !s->opt.kind && s->opt.master == LS_MASTER_FP32 && s->opt.moment_dtype == LS_DTYPE_FP32
+      && s->opt.variance_dtype == LS_DTYPE_FP32;
   bool applies = m->moe.n_experts == 0 && s->lora.rank == 0 && s->memory.offload == LS_OFFLOAD_NONE
-      && !ls_dtype_is_scaled ((LsDtype) s->dtype) && !ls_dp_traits (s->dp_kind)->is_fsdp && keeps_fp32 (s);
+      && !ls_dtype_is_scaled ((LsDtype) s->dtype) && !ls_dp_traits (s->dp_kind)->is_fsdp && is_adam;
   const LsSched *sched = ls_sched_find (s->schedule);
   if (!applies || (sched && (sched->placement == LS_PLACE_PIPES || !ls_sched_is_flushed (sched))))
     return (LsMemoryFormula) { NAN, NAN, NAN,

@@ -21,16 +21,6 @@ ls_op_class_is_communication (LsOpClass class)
 
 /* ---- of a plan ---- */
 
-/* A barrier of c10d is an all-reduce of one element. */
-static LsOpClass
-class_of_coll (LsCollKind coll)
-{
-  return coll == LS_COLL_BARRIER     ? LS_CLASS_ALL_REDUCE
-      : coll == LS_COLL_PERMUTE      ? LS_CLASS_SEND_RECV
-      : coll == LS_COLL_COPY_PERMUTE ? LS_CLASS_COPY
-                                     : (LsOpClass) (LS_CLASS_OF_COLL + coll);
-}
-
 bool
 ls_op_class_of_op (const LsPlan *plan, const LsOp *op, LsOpClass *ret_class)
 {
@@ -41,8 +31,10 @@ ls_op_class_of_op (const LsPlan *plan, const LsOp *op, LsOpClass *ret_class)
       *ret_class = LS_CLASS_GEMM;
     return true;
   case LS_TAKES_NETWORK:
-    *ret_class
-        = ls_op_has (op->kind, LS_HAS_CALL) ? class_of_coll ((LsCollKind) op->coll) : LS_CLASS_SEND_RECV;
+    *ret_class = !ls_op_has (op->kind, LS_HAS_CALL) || op->coll == LS_COLL_PERMUTE ? LS_CLASS_SEND_RECV
+        : op->coll == LS_COLL_BARRIER      ? LS_CLASS_ALL_REDUCE /* c10d's is one of one element */
+        : op->coll == LS_COLL_COPY_PERMUTE ? LS_CLASS_COPY
+                                           : (LsOpClass) (LS_CLASS_OF_COLL + op->coll);
     return true;
   case LS_TAKES_ENGINE:
     *ret_class = LS_CLASS_COPY;

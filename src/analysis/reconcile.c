@@ -660,12 +660,6 @@ typedef struct {
   bool is_behind_unknown; /* of the kernel before it no launch is in the trace */
 } Launch;
 
-static bool
-is_plain_kernel (const LsStepOp *op)
-{
-  return op->class != LS_CLASS_COPY && !ls_op_class_is_communication ((LsOpClass) op->class) && !op->in_graph;
-}
-
 static int
 launches_by_time (gconstpointer a, gconstpointer b)
 {
@@ -683,7 +677,8 @@ launches_of (const LsStepSide *side)
     const LsStepOp *op = op_at (side, i);
     const Launch l = { .at = op->launch,
                        .finds_idle = i > 0 && busy_until <= op->launch,
-                       .is_kernel = is_plain_kernel (op),
+                       .is_kernel = op->class != LS_CLASS_COPY && !op->in_graph
+                           && !ls_op_class_is_communication ((LsOpClass) op->class),
                        .is_behind_unknown = is_behind_unknown };
     if (op->launch != LS_TIME_NEVER)
       g_array_append_val (launches, l);
@@ -731,22 +726,20 @@ graph_of (GArray *graphs, LsTime launch)
 }
 
 static void
-add_to_graph (Graph *g, const LsStepOp *op)
-{
-  bool is_forward = op->class == LS_CLASS_ATTENTION_FWD, is_backward = op->class == LS_CLASS_ATTENTION_BWD;
-  g->n_forward += is_forward && !g->is_behind_attention;
-  g->n_backward += is_backward && !g->is_behind_attention;
-  g->is_behind_attention = is_forward || is_backward;
-}
-
-static void
 find_graphs (const LsStepSide *side, LsSeenSoftware *seen)
 {
   g_autoptr (GArray) graphs = g_array_new (FALSE, FALSE, sizeof (Graph));
   bool is_step = false, is_layers = true;
-  for (guint i = 0; i < side->ops->len; i++)
-    if (op_at (side, i)->in_graph)
-      add_to_graph (graph_of (graphs, op_at (side, i)->launch), op_at (side, i));
+  for (guint i = 0; i < side->ops->len; i++) {
+    const LsStepOp *op = op_at (side, i);
+    bool is_forward = op->class == LS_CLASS_ATTENTION_FWD, is_backward = op->class == LS_CLASS_ATTENTION_BWD;
+    if (!op->in_graph)
+      continue;
+    Graph *g = graph_of (graphs, op->launch);
+    g->n_forward += is_forward && !g->is_behind_attention;
+    g->n_backward += is_backward && !g->is_behind_attention;
+    g->is_behind_attention = is_forward || is_backward;
+  }
   for (guint i = 0; i < graphs->len; i++) {
     const Graph *g = &g_array_index (graphs, Graph, i);
     is_step |= g->n_forward > 0 && g->n_backward > 0;

@@ -272,16 +272,6 @@ may_be_alike (const Places *p, uint32_t place)
   return !p->has_faults || place >= p->at.n_hosts || ls_places_is_sound (p->c, place);
 }
 
-/* Those of a tier from one place on, up to where another class begins or hosts have faults. */
-static uint32_t
-end_of_run (const Places *p, uint32_t place, uint32_t end)
-{
-  uint32_t next = place + 1;
-  while (p->class_of && next < end && p->class_of[next] == p->class_of[place] && may_be_alike (p, next))
-    next++;
-  return next;
-}
-
 /* known: by class, zeros before and after: which one of them stands for it, + 1; NULL: there are none. */
 static void
 find_alike (Places *p, Tier *tier, uint32_t *known)
@@ -291,7 +281,10 @@ find_alike (Places *p, Tier *tier, uint32_t *known)
   for (uint32_t place = tier->first, next; place < end; place = next) {
     bool may_be = may_be_alike (p, place);
     uint32_t *number = known && may_be ? &known[p->class_of[place]] : NULL;
-    next = may_be ? end_of_run (p, place, end) : place + 1;
+    next = place + 1; /* up to where another class begins or hosts have faults */
+    while (may_be && p->class_of && next < end && p->class_of[next] == p->class_of[place]
+           && may_be_alike (p, next))
+      next++;
     if (number && *number > 0) {
       Alike *alike = &((Alike *) tier->alike->data)[*number - 1];
       alike->last = next - 1;
@@ -860,19 +853,6 @@ ls_measured_explain (const LsMeasured *m, const LsReport *r, const LsModel *mode
 #define MEMORY_FAR  0.25 /* what is predicted of allocated memory is mostly nearer               */
 #define MAX_RESERVE 1.60 /* of what is allocated: segments that are not in use come on top       */
 
-/* Peaks of memory; what is reserved holds what is allocated. */
-static void
-add_memory_contradiction (GPtrArray *words, const LsMeasured *l, const LsReport *r)
-{
-  double predicted = (double) r->needed_bytes, more = l->memory_bytes / predicted - 1,
-         reserve = l->reserved_bytes / predicted;
-  if (l->memory_bytes > 0 && fabs (more) > MEMORY_FAR)
-    ls_note (words, "%.2f GiB allocated where %.2f are predicted", l->memory_bytes / GIB, predicted / GIB);
-  else if (l->memory_bytes == 0 && reserve > 0 && (reserve < 1 - FAR || reserve > MAX_RESERVE))
-    ls_note (words, "%.2f GiB reserved where %.2f are predicted as allocated", l->reserved_bytes / GIB,
-             predicted / GIB);
-}
-
 GPtrArray *
 ls_measured_contradictions (const LsMeasured *m, const LsReport *r, const LsModel *model, const LsStrategy *s)
 {
@@ -889,6 +869,12 @@ ls_measured_contradictions (const LsMeasured *m, const LsReport *r, const LsMode
   if (fabs (ratio - 1) > FAR) /* not of NAN */
     ls_note (words, "%.4g tokens a step where this job has %.4g", ratio * s->global_batch * s->seq,
              (double) s->global_batch * s->seq);
-  add_memory_contradiction (words, m, r);
+  double predicted = (double) r->needed_bytes, more = m->memory_bytes / predicted - 1,
+         reserve = m->reserved_bytes / predicted; /* which holds what is allocated */
+  if (m->memory_bytes > 0 && fabs (more) > MEMORY_FAR)
+    ls_note (words, "%.2f GiB allocated where %.2f are predicted", m->memory_bytes / GIB, predicted / GIB);
+  else if (m->memory_bytes == 0 && reserve > 0 && (reserve < 1 - FAR || reserve > MAX_RESERVE))
+    ls_note (words, "%.2f GiB reserved where %.2f are predicted as allocated", m->reserved_bytes / GIB,
+             predicted / GIB);
   return words;
 }

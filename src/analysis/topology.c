@@ -22,16 +22,6 @@ typedef struct {
   uint32_t *way;             /* [n] arcs from the source to where the search stands */
 } Net;
 
-static void
-add_arc (Net *net, uint32_t from, uint32_t to, int64_t capacity)
-{
-  Arc there = { to, net->first[from], capacity }, back = { from, net->first[to], 0 };
-  net->arcs[net->n_arcs] = there;
-  net->first[from] = net->n_arcs++;
-  net->arcs[net->n_arcs] = back;
-  net->first[to] = net->n_arcs++;
-}
-
 /* All sources become one, all sinks too: what leaves one end is what any source sends. */
 static uint32_t
 place (const Net *net, const int8_t *side, uint32_t v)
@@ -44,29 +34,22 @@ net_init (Net *net, uint32_t n_vertices, const GArray *edges, const int8_t *side
 {
   *net = (Net) { .n = n_vertices + 2, .source = n_vertices, .sink = n_vertices + 1 };
   net->arcs = g_new (Arc, 2 * (gsize) edges->len + 1);
-  net->first = g_new (uint32_t, net->n);
-  net->current = g_new (uint32_t, net->n);
-  net->level = g_new (uint32_t, net->n);
-  net->queue = g_new (uint32_t, net->n);
-  net->way = g_new (uint32_t, net->n);
+  net->first = g_new (uint32_t, 5 * (gsize) net->n); /* with the four that follow */
+  net->current = net->first + net->n;
+  net->level = net->current + net->n;
+  net->queue = net->level + net->n;
+  net->way = net->queue + net->n;
   memset (net->first, 0xff, net->n * sizeof *net->first);
   for (guint i = 0; i < edges->len; i++) {
     const LsFlowEdge *e = &g_array_index (edges, LsFlowEdge, i);
     uint32_t from = place (net, side, e->from), to = place (net, side, e->to);
-    if (from != to)
-      add_arc (net, from, to, e->capacity);
+    if (from == to)
+      continue;
+    net->arcs[net->n_arcs] = (Arc) { to, net->first[from], e->capacity };
+    net->first[from] = net->n_arcs++;
+    net->arcs[net->n_arcs] = (Arc) { from, net->first[to], 0 };
+    net->first[to] = net->n_arcs++;
   }
-}
-
-static void
-net_clear (Net *net)
-{
-  g_free (net->arcs);
-  g_free (net->first);
-  g_free (net->current);
-  g_free (net->level);
-  g_free (net->queue);
-  g_free (net->way);
 }
 
 /* Levels by breadth; whether the sink is in reach. */
@@ -144,7 +127,8 @@ ls_max_flow (uint32_t n_vertices, const GArray *edges, const int8_t *side)
   net_init (&net, n_vertices, edges, side);
   while (find_levels (&net))
     flow += saturate (&net);
-  net_clear (&net);
+  g_free (net.arcs);
+  g_free (net.first);
   return flow;
 }
 
@@ -542,17 +526,6 @@ name_of_link (const LsClusterSpec *all, const LsLinkSpec *link)
   return "link";
 }
 
-static bool
-is_alike (const LsTopoLinks *a, const LsTopoLinks *b)
-{
-  const LsLinkSpec *x = a->link, *y = b->link;
-  bool is_same = x == y
-      || (x && y && x->bandwidth_bytes_per_s == y->bandwidth_bytes_per_s && x->efficiency == y->efficiency
-          && x->latency == y->latency && g_strcmp0 (x->source, y->source) == 0);
-  return is_same && a->a == b->a && a->b == b->b && a->capacity_bytes_per_s == b->capacity_bytes_per_s
-      && a->latency == b->latency && strcmp (a->name, b->name) == 0;
-}
-
 /* What a link is; its row is looked up by this. */
 static LsTopoLinks
 describe (const LsCluster *c, const LsLink *link)
@@ -573,9 +546,16 @@ describe (const LsCluster *c, const LsLink *link)
 static int
 find_row (const GArray *rows, const LsTopoLinks *what)
 {
-  for (guint i = 0; i < rows->len; i++)
-    if (is_alike (&g_array_index (rows, LsTopoLinks, i), what))
+  for (guint i = 0; i < rows->len; i++) {
+    const LsTopoLinks *a = &g_array_index (rows, LsTopoLinks, i);
+    const LsLinkSpec *x = a->link, *y = what->link;
+    bool is_same = x == y
+        || (x && y && x->bandwidth_bytes_per_s == y->bandwidth_bytes_per_s && x->efficiency == y->efficiency
+            && x->latency == y->latency && g_strcmp0 (x->source, y->source) == 0);
+    if (is_same && a->a == what->a && a->b == what->b && a->capacity_bytes_per_s == what->capacity_bytes_per_s
+        && a->latency == what->latency && strcmp (a->name, what->name) == 0)
       return (int) i;
+  }
   return -1;
 }
 

@@ -6,7 +6,7 @@
 #include "api/commands.h"
 #include "api/job_answer.h"
 #include "api/request.h"
-#include "ask/capture_layouts.h"
+#include "ask/captured.h"
 #include "data/datadir.h"
 #include "data/jobs/emit.h"
 #include "data/machines/machines.h"

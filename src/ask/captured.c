@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <glib/gstdio.h>
 #include <lockstep/error.h>
+#include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +12,10 @@
 #include <unistd.h>
 
 #include "base/list.h"
+#include "base/order.h"
 #include "data/text/json_doc.h"
 #include "data/traces/traces.h"
+#include "job/job.h"
 
 /* ---- the processes that are captured ---- */
 
@@ -200,27 +203,6 @@ read_roles (const char *path, const char *home)
   return processes;
 }
 
-static GArray *
-first_processes (const LsCaptureAsk *ask, const char *home)
-{
-  GArray *processes = ls_list_new (sizeof (Process), ls_clear_text);
-  if (ask->n_ranks == 0)
-    add_process (processes, home, 0, 0);
-  for (guint i = 0; i < ask->n_ranks; i++)
-    add_process (processes, home, ask->ranks[i], ask->which == LS_CAPTURE_ONE ? 0 : 1);
-  return processes;
-}
-
-static gboolean
-write_list (const LsCaptureAsk *ask, const char *roles, GError **error)
-{
-  g_autoptr (GString) text = g_string_new ("{\"ranks\": [");
-  for (guint i = 0; i < ask->n_ranks; i++)
-    g_string_append_printf (text, "%s%u", i > 0 ? ", " : "", ask->ranks[i]);
-  g_string_append (text, "], \"peers\": [], \"represents\": null}\n");
-  return g_file_set_contents (roles, text->str, (gssize) text->len, error);
-}
-
 /* Of ranks that wait for each other: what each said. */
 static gboolean
 check_stuck (const char *mail, const GArray *processes, GError **error)
@@ -296,10 +278,18 @@ run_processes (const LsCaptureAsk *ask, char **environment, const char *home, GE
   g_autoptr (GArray) processes = read_roles (roles, home);
   if (processes)
     keep_ended (processes, mail);
-  else
-    processes = first_processes (ask, home);
+  else {
+    processes = ls_list_new (sizeof (Process), ls_clear_text);
+    for (guint i = 0; i < MAX (ask->n_ranks, 1); i++)
+      add_process (processes, home, ask->n_ranks > 0 ? ask->ranks[i] : 0,
+                   ask->n_ranks > 0 && ask->which != LS_CAPTURE_ONE);
+  }
   g_mkdir (mail, 0700);
-  if (ask->which == LS_CAPTURE_LIST && !write_list (ask, roles, error))
+  g_autoptr (GString) list = g_string_new ("{\"ranks\": [");
+  for (guint i = 0; i < ask->n_ranks; i++)
+    g_string_append_printf (list, "%s%u", i > 0 ? ", " : "", ask->ranks[i]);
+  g_string_append (list, "], \"peers\": [], \"represents\": null}\n");
+  if (ask->which == LS_CAPTURE_LIST && !g_file_set_contents (roles, list->str, (gssize) list->len, error))
     return NULL;
   for (guint round = 0; round < MOST_ROUNDS; round++) {
     g_autofree char *now = NULL;
@@ -492,16 +482,6 @@ read_rows (const cJSON *rows, GArray *ret)
   }
 }
 
-static GHashTable *
-read_done (const cJSON *done)
-{
-  GHashTable *counts = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
-  const cJSON *one;
-  cJSON_ArrayForEach (one, done)
-      g_hash_table_insert (counts, g_strdup (one->string), GINT_TO_POINTER (one->valueint));
-  return counts;
-}
-
 static LsCaptured *
 read_seen (const LsCaptureAsk *ask, const cJSON *seen)
 {
@@ -516,7 +496,7 @@ read_seen (const LsCaptureAsk *ask, const cJSON *seen)
     .why = text_of (seen, "why"),
     .error = text_of (seen, "error"),
     .trace = text_of (trace, "order"),
-    .done = read_done (cJSON_GetObjectItemCaseSensitive (trace, "done")),
+    .done = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL),
     .world = (uint32_t) number_of (seen, "world"),
     .rank = (uint32_t) number_of (seen, "rank"),
     .steps = (uint32_t) number_of (seen, "steps"),
@@ -543,7 +523,9 @@ read_seen (const LsCaptureAsk *ask, const cJSON *seen)
     .notes = g_ptr_array_new_with_free_func (g_free),
   };
   read_rows (cJSON_GetObjectItemCaseSensitive (seen, "peak"), c->rows);
-  const cJSON *note;
+  const cJSON *note, *one;
+  cJSON_ArrayForEach (one, cJSON_GetObjectItemCaseSensitive (trace, "done"))
+      g_hash_table_insert (c->done, g_strdup (one->string), GINT_TO_POINTER (one->valueint));
   cJSON_ArrayForEach (note, cJSON_GetObjectItemCaseSensitive (seen, "notes"))
       g_ptr_array_add (c->notes, g_strdup (cJSON_GetStringValue (note)));
   return c;
@@ -569,18 +551,6 @@ explain_none (const Process *p, GError **error)
     g_prefix_error (error, "rank %u: ", p->rank);
 }
 
-/* Of several processes, such as those that compile kernels, that which trained: with most steps, and then
- * with most memory. */
-static LsCaptured *
-better_of (LsCaptured *a, LsCaptured *b)
-{
-  bool is_b
-      = !a || (b && (b->steps != a->steps ? b->steps > a->steps : b->allocated_bytes > a->allocated_bytes));
-  if (is_b ? a : b)
-    rank_free (is_b ? a : b);
-  return is_b ? b : a;
-}
-
 /* NULL: there is none. */
 static GBytes *
 read_beside (const char *path, const char *suffix)
@@ -590,7 +560,8 @@ read_beside (const char *path, const char *suffix)
   return g_file_get_contents (other, &text, &n, NULL) ? g_bytes_new_take (g_steal_pointer (&text), n) : NULL;
 }
 
-/* Each process that imported PyTorch wrote a file, "PID.json", whole or not at all. */
+/* Each process that imported PyTorch wrote a file, "PID.json", whole or not at all. Of several, such as those
+ * that compile kernels, that which trained: with most steps, and then with most memory. */
 static LsCaptured *
 read_outputs (const LsCaptureAsk *ask, const char *folder)
 {
@@ -602,12 +573,16 @@ read_outputs (const LsCaptureAsk *ask, const char *folder)
     g_autofree char *path = g_build_filename (folder, name, NULL);
     g_autoptr (LsDiagList) diags = ls_diag_list_new ();
     g_autoptr (LsJsonDoc) doc = ls_json_doc_load (path, diags);
-    LsCaptured *c = doc ? read_seen (ask, ls_json_doc_root (doc)) : NULL;
-    if (c) {
-      c->snapshot = read_beside (path, ".pickle");
-      c->recorded = read_beside (path, ".trace");
-    }
-    best = better_of (best, c);
+    if (!doc)
+      continue;
+    LsCaptured *c = read_seen (ask, ls_json_doc_root (doc));
+    c->snapshot = read_beside (path, ".pickle");
+    c->recorded = read_beside (path, ".trace");
+    bool is_better = !best
+        || (c->steps != best->steps ? c->steps > best->steps : c->allocated_bytes > best->allocated_bytes);
+    if (best)
+      rank_free (is_better ? best : c);
+    best = is_better ? c : best;
   }
   return best;
 }
@@ -864,4 +839,162 @@ ls_captured_write_trace (const LsCaptured *c, const char *folder, GError **error
       "-o: no whole step was seen of %u of %u ranks, so there is no trace: PyTorch's optimizers say "
       "when one ends",
       c->ranks->len - files->len, c->ranks->len);
+}
+
+/* --- several layouts ----------------------------------------------------------------------------------- */
+
+static void
+clear_axis (gpointer data)
+{
+  g_free (((LsCaptureAxis *) data)->key);
+  g_strfreev (((LsCaptureAxis *) data)->values);
+}
+
+GArray *
+ls_capture_axes_new (void)
+{
+  return ls_list_new (sizeof (LsCaptureAxis), clear_axis);
+}
+
+static void
+clear_layout (gpointer data)
+{
+  g_free (((LsCaptureLayout *) data)->values);
+  g_free (((LsCaptureLayout *) data)->error);
+}
+
+/* The command with the values in the place of keys; newly allocated. */
+static char **
+command_of (const LsCaptureAsk *ask, const GArray *axes, char *const *values)
+{
+  char **command = g_strdupv ((char **) ask->command);
+  for (guint w = 0; command[w]; w++)
+    for (guint i = 0; i < axes->len; i++) {
+      g_autofree char *key = g_strdup_printf ("{%s}", g_array_index (axes, LsCaptureAxis, i).key);
+      g_auto (GStrv) parts = g_strsplit (command[w], key, -1);
+      g_free (command[w]);
+      command[w] = g_strjoinv (values[i], parts);
+    }
+  return command;
+}
+
+static gboolean
+check_axes (const LsCaptureAsk *ask, const GArray *axes, GError **error)
+{
+  g_autofree char *all = g_strjoinv (" ", (char **) ask->command);
+  guint n = 1;
+  for (guint i = 0; i < axes->len; i++) {
+    const LsCaptureAxis *axis = &g_array_index (axes, LsCaptureAxis, i);
+    g_autofree char *key = g_strdup_printf ("{%s}", axis->key);
+    n = MIN (n * g_strv_length (axis->values), LS_MOST_LAYOUTS + 1);
+    if (!strstr (all, key))
+      return ls_fail (error, LS_ERROR_USAGE, "--%s: expected %s in a word of the command", axis->key, key);
+  }
+  return (n > 0 && n <= LS_MOST_LAYOUTS)
+      || ls_fail (error, LS_ERROR_USAGE, "expected 1 to %d layouts, each of which is captured",
+                  LS_MOST_LAYOUTS);
+}
+
+/* NaN and an error. */
+static double
+replay (const LsCaptured *c, const char *cluster, GError **error)
+{
+  double step = NAN;
+  g_autofree char *home = g_dir_make_tmp ("lockstep-layout-XXXXXX", error);
+  g_autofree char *folder = home ? g_build_filename (home, "step", NULL) : NULL;
+  if (!home)
+    return NAN;
+  if (ls_captured_write_trace (c, folder, error)) {
+    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+    LsJobSpec spec;
+    ls_job_spec_init (&spec);
+    spec.no_notes = true;
+    bool ok = ls_job_spec_set (&spec, "trace", folder, diags)
+        && ls_job_spec_set (&spec, "cluster", cluster, diags);
+    g_autoptr (LsJobResult) r = ok ? ls_job_spec_run (&spec, error) : NULL;
+    if (!ok)
+      ls_diag_list_to_error (diags, error);
+    step = r ? r->report.step_time_s : NAN;
+    ls_job_spec_clear (&spec);
+  }
+  ls_capture_remove (home);
+  return step;
+}
+
+static gboolean
+try_layout (const LsCaptureAsk *ask, const char *cluster, const GArray *axes, LsCaptureLayout *l,
+            GError **error)
+{
+  g_autoptr (GError) problem = NULL;
+  g_auto (GStrv) command = command_of (ask, axes, l->values);
+  LsCaptureAsk one = *ask;
+  one.command = (const char *const *) command;
+  one.with_trace = true;
+  g_autoptr (LsCaptured) c = ls_capture_run (&one, &problem);
+  l->step_time_s = NAN;
+  if (c) {
+    l->fits = ls_captured_fits (c);
+    l->needed_bytes = ls_captured_needed (c);
+    l->total_bytes = c->total_bytes;
+    l->error = g_strdup (c->n_out_of_memory > 0 ? "out of memory" : c->error);
+    l->step_time_s = l->error ? NAN : replay (c, cluster, &problem);
+  }
+  if (g_error_matches (problem, LS_ERROR, LS_ERROR_STOPPED)) {
+    g_propagate_error (error, g_steal_pointer (&problem));
+    return FALSE;
+  }
+  if (problem && !l->error)
+    l->error = g_strdelimit (g_strdup (problem->message), "\n", ' ');
+  return TRUE;
+}
+
+/* Those that fit first, then those that ran, the faster one first; of equals as they were asked for. */
+static gint
+compare_layouts (gconstpointer x, gconstpointer y)
+{
+  const LsCaptureLayout *a = x, *b = y;
+  LS_SMALLER_FIRST (a->error != NULL, b->error != NULL);
+  LS_LARGER_FIRST (a->fits, b->fits);
+  return isnan (a->step_time_s) || isnan (b->step_time_s) ? 0 : LS_ORDER (a->step_time_s, b->step_time_s);
+}
+
+LsCaptureLayouts *
+ls_capture_layouts (const LsCaptureAsk *ask, const char *cluster, GArray *axes, GError **error)
+{
+  LsCaptureLayouts *all = g_new (LsCaptureLayouts, 1);
+  *all
+      = (LsCaptureLayouts) { g_strdup (cluster), axes, ls_list_new (sizeof (LsCaptureLayout), clear_layout) };
+  guint n = check_axes (ask, axes, error) ? 1 : 0;
+  bool ok = n > 0;
+  for (guint i = 0; i < axes->len; i++)
+    n *= g_strv_length (g_array_index (axes, LsCaptureAxis, i).values);
+  for (guint at = 0; ok && at < n; at++) {
+    LsCaptureLayout l = { .values = g_new0 (char *, axes->len + 1) };
+    guint rest = at;
+    for (guint i = axes->len; i-- > 0;) { /* the last one is the fastest to change */
+      char **values = g_array_index (axes, LsCaptureAxis, i).values;
+      l.values[i] = values[rest % g_strv_length (values)];
+      rest /= g_strv_length (values);
+    }
+    ok = try_layout (ask, cluster, axes, &l, error);
+    g_array_append_val (all->layouts, l);
+    if (ask->progress)
+      ls_progress_tell (ask->progress, at + 1, n);
+  }
+  g_array_sort (all->layouts, compare_layouts);
+  if (ok)
+    return all;
+  ls_capture_layouts_free (all);
+  return NULL;
+}
+
+void
+ls_capture_layouts_free (LsCaptureLayouts *layouts)
+{
+  if (!layouts)
+    return;
+  g_free (layouts->cluster);
+  g_array_unref (layouts->axes);
+  g_array_unref (layouts->layouts);
+  g_free (layouts);
 }

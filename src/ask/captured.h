@@ -108,4 +108,43 @@ uint64_t ls_captured_apart (const LsCaptured *a, const LsCaptured *b, uint64_t *
 /* What would make less of it, the largest first: "\nhint: ..." each, newly allocated. */
 char *ls_captured_advice (const LsCaptured *c);
 
+/* --- a program in several layouts, each captured and replayed on a cluster ----------------------------- */
+
+/* Problem. Which of some layouts of one's own program is the fastest of those that fit.
+ *
+ * Method. In the words of its command each {KEY} is a value of that axis. Every combination is captured
+ * (above), and its trace replayed (job/job.c): memory is the program's, time the simulation's.
+ *
+ * Worked example. {tp} of 1 and 2, {mb} of 4: two captures. tests/golden/capture.txt, capture-sweep.
+ *
+ * Deviations. Those above and of data/traces/traces.h. */
+
+#define LS_MOST_LAYOUTS 64
+
+typedef struct {
+  char *key;     /* "tp" */
+  char **values; /* NULL-terminated */
+} LsCaptureAxis;
+
+typedef struct {
+  char **values; /* of each axis; NULL-terminated, each borrowed */
+  bool fits;
+  uint64_t needed_bytes, total_bytes; /* of the rank that decides */
+  double step_time_s;                 /* NaN: it failed */
+  char *error;                        /* why; NULL: it did not */
+} LsCaptureLayout;
+
+typedef struct {
+  char *cluster;
+  GArray *axes;    /* LsCaptureAxis */
+  GArray *layouts; /* LsCaptureLayout: those that fit first, the fastest of them first */
+} LsCaptureLayouts;
+
+/* ask: of each, with a command that has {KEY}s. Takes axes. LS_ERROR_USAGE: an axis that no word has, or
+ * too many layouts; LS_ERROR_STOPPED; of one that fails the row says why. */
+LsCaptureLayouts *ls_capture_layouts (const LsCaptureAsk *ask, const char *cluster, GArray *axes,
+                                      GError **error);
+GArray *ls_capture_axes_new (void);
+void ls_capture_layouts_free (LsCaptureLayouts *layouts); /* NULL allowed */
+
 #endif

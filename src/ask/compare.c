@@ -121,28 +121,18 @@ by_time (gconstpointer a, gconstpointer b)
   return order != 0 ? order : strcmp (((const LsSpanClass *) a)->name, ((const LsSpanClass *) b)->name);
 }
 
-static gboolean
-find_rank (const LsSpanTable *measured, uint32_t *ret_rank, GError **error)
-{
-  *ret_rank = g_array_index (measured->spans, LsSpanRow, 0).rank;
-  for (guint i = 1; i < measured->spans->len; i++) {
-    uint32_t rank = g_array_index (measured->spans, LsSpanRow, i).rank;
-    if (rank == *ret_rank)
-      continue;
-    return ls_fail (error, LS_ERROR_CONFLICT, "expected measured spans of one rank; got those of %u and %u",
-                    *ret_rank, rank);
-  }
-  return TRUE;
-}
-
 LsSpanCompare *
 ls_span_compare_new (const LsSpanTable *measured, const LsSpanTable *predicted, GError **error)
 {
   g_autoptr (LsSpanCompare) c = g_new0 (LsSpanCompare, 1);
   g_autoptr (GHashTable) places = g_hash_table_new (g_str_hash, g_str_equal);
   c->classes = g_array_new (FALSE, FALSE, sizeof (LsSpanClass));
-  if (!find_rank (measured, &c->rank, error))
-    return NULL;
+  c->rank = g_array_index (measured->spans, LsSpanRow, 0).rank;
+  for (guint i = 1; i < measured->spans->len; i++)
+    if (g_array_index (measured->spans, LsSpanRow, i).rank != c->rank)
+      return ls_fail_null (error, LS_ERROR_CONFLICT,
+                           "expected measured spans of one rank; got those of %u and %u", c->rank,
+                           g_array_index (measured->spans, LsSpanRow, i).rank);
   if (add_spans (predicted, c->rank, c->classes, places) == 0)
     return ls_fail_null (error, LS_ERROR_CONFLICT,
                          "the prediction has no spans of rank %u, which was measured", c->rank);

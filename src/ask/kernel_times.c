@@ -228,15 +228,6 @@ take_measured (const GArray *table, LsKernelRow *row)
 
 /* ---- the model ---- */
 
-/* A fit of 16-bit kernels that stands in for another number format. */
-static bool
-is_other_dtype (const LsCalibration *c, const LsKindFit *fit, const LsKernel *kernel)
-{
-  bool is_16_bit = kernel->dtype == LS_DTYPE_BF16 || kernel->dtype == LS_DTYPE_FP16;
-  bool is_matrix = kernel->kind <= LS_KERNEL_ATTENTION_BWD;
-  return is_matrix && !is_16_bit && fit->is_fitted && fit == &c->kind[kernel->kind];
-}
-
 /* Of numbers in 16 bits. Y = X W with M rows of tokens: rows of Y lie along N; those of X, the second operand
  * of BLAS, along K, or along M if it is transposed; those of W along K if it is transposed, else along N. */
 static bool
@@ -277,10 +268,12 @@ cost_row (const Bench *b, const LsTimedKernel *timed, bool is_in_table)
     row.besides_s = ls_kernel_timed_besides_s (fit, &b->gpu, timed->side_bytes, timed->has_host);
   row.time_s = ls_time_to_s (row.cost.alone) + row.besides_s;
   row.source = row.cost.source;
+  const LsKernel *k = &timed->kernel;
   bool is_measured = row.source == LS_COST_MEASURED || row.source == LS_COST_INTERPOLATED;
-  row.extrapolated = row.cost.extrapolated
-      || (!is_measured && is_other_dtype (&b->calibration, fit, &timed->kernel))
-      || b->spec->layout != LS_LAYOUT_TN;
+  bool is_of_16_bit = fit->is_fitted && fit == &cal->kind[k->kind]; /* it stands in for other formats */
+  row.extrapolated = row.cost.extrapolated || b->spec->layout != LS_LAYOUT_TN
+      || (!is_measured && is_of_16_bit && k->kind <= LS_KERNEL_ATTENTION_BWD && k->dtype != LS_DTYPE_BF16
+          && k->dtype != LS_DTYPE_FP16);
   if (b->measured)
     take_measured (b->measured, &row);
   return row;
@@ -353,20 +346,10 @@ append_one (const Bench *b, GArray *rows, GError **error)
 
 /* ---- a table ---- */
 
-static bool
-is_selected (const LsKernelSpec *s, const LsTimedKernel *t)
-{
-  const LsKernel *k = &t->kernel;
-  bool is_gemm = k->kind == LS_KERNEL_GEMM;
-  bool is_attention = k->kind == LS_KERNEL_ATTENTION_FWD;
-  return (!s->has_dtype || (int) k->dtype == s->dtype) && (!s->holdout || t->held_out)
-      && (!is_gemm || k->m >= s->min_m) && (!is_attention || k->m >= s->min_seq) && k->flops >= s->min_flops
-      && k->bytes >= s->min_bytes;
-}
-
 static gboolean
 append_table (const Bench *b, GArray *rows, GPtrArray *notes, LsDiagList *diags, GError **error)
 {
+  const LsKernelSpec *s = b->spec;
   guint n_foreign = 0;
   g_autoptr (GArray) table = ls_read_kernels (b->spec->from, NULL, b->calibration.name, &n_foreign, diags);
   if (n_foreign > 0)
@@ -376,7 +359,11 @@ append_table (const Bench *b, GArray *rows, GPtrArray *notes, LsDiagList *diags,
              n_foreign);
   for (guint i = 0; table && i < table->len; i++) {
     const LsTimedKernel *t = &g_array_index (table, LsTimedKernel, i);
-    if (!is_selected (b->spec, t))
+    const LsKernel *k = &t->kernel;
+    if ((s->has_dtype && (int) k->dtype != s->dtype) || (s->holdout && !t->held_out)
+        || (k->kind == LS_KERNEL_GEMM && k->m < s->min_m)
+        || (k->kind == LS_KERNEL_ATTENTION_FWD && k->m < s->min_seq) || k->flops < s->min_flops
+        || k->bytes < s->min_bytes)
       continue;
     LsKernelRow row = cost_row (b, t, true);
     if (!check_time (&row, error))

@@ -144,19 +144,6 @@ prepare (const Search *x, const Candidate *c, GError **error)
   return prepared;
 }
 
-/* Where GPUs differ in memory, or stages in layers: whether each rank has room, if the job as given has. */
-static bool
-has_room (const Search *x, const LsJobResult *prepared)
-{
-  const LsJobResult *now = x->p->now;
-  if (!now->cluster->kind_of_host || !now->report.fits)
-    return true;
-  const LsMemoryInput in = ls_job_result_memory_input (prepared, now->hardware, &x->run.memory);
-  g_autoptr (LsMemory) memory = ls_memory_new (&in);
-  const LsClassMemory *fullest = ls_memory_fullest (memory);
-  return fullest->needed_bytes <= fullest->capacity_bytes;
-}
-
 /* Step, lower bound or refusal. */
 static void
 try_candidate (guint i, gpointer data)
@@ -168,10 +155,15 @@ try_candidate (guint i, gpointer data)
   LsJobResult *prepared = prepare (x, c, &error);
   if (prepared && !ls_software_check (x->spec->program, &now->model, &prepared->strategy, &error))
     g_clear_pointer (&prepared, ls_job_result_free);
-  if (prepared && !has_room (x, prepared)) {
-    c->refused = g_strdup ("a rank does not fit into the memory of its GPU");
-    ls_job_result_free (prepared);
-    return;
+  if (prepared && now->cluster->kind_of_host && now->report.fits) { /* what fits is to fit then too */
+    const LsMemoryInput in = ls_job_result_memory_input (prepared, now->hardware, &x->run.memory);
+    g_autoptr (LsMemory) memory = ls_memory_new (&in);
+    const LsClassMemory *fullest = ls_memory_fullest (memory);
+    if (fullest->needed_bytes > fullest->capacity_bytes) {
+      c->refused = g_strdup ("a rank does not fit into the memory of its GPU");
+      ls_job_result_free (prepared);
+      return;
+    }
   }
   LsTime least = prepared ? ls_job_bound (prepared, now->hardware, &x->run) : 0;
   if (prepared && least >= x->limit) {
@@ -239,18 +231,6 @@ add_seats (Candidate *all, guint *n, const char *name, uint32_t *gpus, uint32_t 
     g_free (gpus);
   else
     all[(*n)++] = (Candidate) { .seats_name = name, .gpus = gpus };
-}
-
-/* Nodes of the first kind first, each kind in the order of the cluster. */
-static uint32_t *
-kind_after_kind (const LsCluster *c, const uint32_t *sorted, uint32_t n_ranks)
-{
-  uint32_t *gpus = g_new (uint32_t, n_ranks), n = 0;
-  for (uint32_t kind = 0; kind < ls_cluster_spec_n_kinds (&c->spec); kind++)
-    for (uint32_t r = 0; r < n_ranks; r++)
-      if (ls_cluster_kind_of (c, ls_cluster_host_of (c, sorted[r])) == kind)
-        gpus[n++] = sorted[r];
-  return gpus;
 }
 
 /* The digits of the ranks of a trace, the fastest first, as its groups divide them: a group of k ranks
@@ -348,7 +328,12 @@ find_seats (const Search *x, Candidate *ret_all)
   qsort (sorted, n_ranks, sizeof *sorted, ls_compare_uint32);
   bool is_of_slices = ls_cluster_traits (spec)->is_slice && n_ranks % spec->gpus_per_node == 0
       && sorted[n_ranks - 1] == n_ranks - 1;
-  uint32_t *kinds = kind_after_kind (x->p->now->cluster, sorted, n_ranks);
+  const LsCluster *c = x->p->now->cluster;
+  uint32_t *kinds = g_new (uint32_t, n_ranks), at = 0; /* each kind in the order of the cluster */
+  for (uint32_t kind = 0; kind < ls_cluster_spec_n_kinds (spec); kind++)
+    for (uint32_t r = 0; r < n_ranks; r++)
+      if (ls_cluster_kind_of (c, ls_cluster_host_of (c, sorted[r])) == kind)
+        kinds[at++] = sorted[r];
   if (x->spec->trace)
     add_all_by_digits (x, sorted, ret_all, &n);
   add_seats (ret_all, &n, "node after node", sorted, n_ranks);
@@ -450,19 +435,6 @@ faults_of (const LsClusterSpec *spec, uint32_t node)
   return sum;
 }
 
-/* Sums over the nodes of each leaf, whatever their order. */
-static void
-add_leaves (NodeKind *kinds, uint32_t n)
-{
-  g_autofree uint64_t *sum = g_new0 (uint64_t, n + 1);
-  for (uint32_t i = 0; i < n; i++) {
-    uint64_t state = kinds[i].stages + kinds[i].faults + kinds[i].machine;
-    sum[kinds[i].leaf] += ls_draw_bits (&state);
-  }
-  for (uint32_t i = 0; i < n; i++)
-    kinds[i].beside = sum[kinds[i].leaf];
-}
-
 /* [n_nodes], newly allocated. Where fabrics are listed each node is at a place of its own. */
 static NodeKind *
 kinds_of (const Search *x, const Candidate *c)
@@ -482,7 +454,13 @@ kinds_of (const Search *x, const Candidate *c)
     kinds[i].machine = ls_cluster_kind_of (x->p->now->cluster, i);
     kinds[i].faults = faults_of (spec, i);
   }
-  add_leaves (kinds, spec->n_nodes);
+  g_autofree uint64_t *sum = g_new0 (uint64_t, spec->n_nodes + 1); /* of each leaf, in any order */
+  for (uint32_t i = 0; i < spec->n_nodes; i++) {
+    uint64_t state = kinds[i].stages + kinds[i].faults + kinds[i].machine;
+    sum[kinds[i].leaf] += ls_draw_bits (&state);
+  }
+  for (uint32_t i = 0; i < spec->n_nodes; i++)
+    kinds[i].beside = sum[kinds[i].leaf];
   return kinds;
 }
 
@@ -825,16 +803,6 @@ shares_by_speed (const Search *x, const Candidate *c, Candidate *ret_others)
 
 /* --- moves --------------------------------------------------------------------------------- */
 
-static uint32_t
-slowest_of (const uint32_t *shares, const double *pace, uint32_t n)
-{
-  uint32_t slowest = 0;
-  for (uint32_t i = 1; i < n; i++)
-    if (pace[i] * shares[i] > pace[slowest] * shares[slowest])
-      slowest = i;
-  return slowest;
-}
-
 /* Whether a part before this one has the same share and pace: a move of either is the other's. */
 static bool
 is_repeated (const uint32_t *shares, const double *pace, uint32_t at)
@@ -851,7 +819,9 @@ try_moves (Search *x, Candidate *best, int which)
 {
   uint32_t n_parts = x->n_parts[which], *shares = best->shares[which];
   g_autofree double *pace = paces_of (x, best, which);
-  uint32_t slowest = slowest_of (shares, pace, n_parts);
+  uint32_t slowest = 0;
+  for (uint32_t i = 1; i < n_parts; i++)
+    slowest = pace[i] * shares[i] > pace[slowest] * shares[slowest] ? i : slowest;
   g_autoptr (GArray) moves = g_array_new (FALSE, FALSE, sizeof (Candidate));
   for (uint32_t from = 0; from < n_parts; from++)
     for (uint32_t to = 0; to < n_parts; to++) {
@@ -921,17 +891,6 @@ try_orders (Search *x)
 
 /* --- all of it --------------------------------------------------------------------------------------- */
 
-/* The whole job at its best, as `run` simulates it. */
-static LsJobResult *
-run_best (const Search *x, const Candidate *best, GError **error)
-{
-  LsRunOptions options;
-  if (!ls_job_spec_options (x->spec, &options, error))
-    return NULL;
-  LsJobResult *prepared = prepare (x, best, error);
-  return ls_job_simulate_prepared (prepared, x->p->now->hardware, &options, error);
-}
-
 static void
 clear_row (gpointer data)
 {
@@ -971,7 +930,9 @@ ls_place_new (const LsJobSpec *spec, const LsPlaceOptions *options, const LsProg
   shares_clear (&x);
   p->layers = shares_text (best.shares[LAYERS], x.n_parts[LAYERS]);
   p->counts = shares_text (best.shares[COUNTS], x.n_parts[COUNTS]);
-  p->then = run_best (&x, &best, error);
+  LsRunOptions run; /* as `run` simulates the whole job at its best */
+  LsJobResult *prepared = ls_job_spec_options (spec, &run, error) ? prepare (&x, &best, error) : NULL;
+  p->then = prepared ? ls_job_simulate_prepared (prepared, p->now->hardware, &run, error) : NULL;
   candidate_clear (&best);
   if (!p->then)
     return NULL;

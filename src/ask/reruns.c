@@ -593,16 +593,6 @@ is_size (const char *change)
 
 /* --- reasons ----------------------------------------------------------------------------- */
 
-static double
-carried_bytes (const LsJobResult *r, const LsLinkSpec *link)
-{
-  double bytes = 0;
-  for (guint i = 0; i < r->cluster->n_trunks && i < r->timeline->n_resources; i++)
-    if (ls_cluster_trunk (r->cluster, i)->link == link)
-      bytes += ls_timeline_bytes (r->timeline, i);
-  return bytes;
-}
-
 /* Why a key of a link has no effect; bytes: what crosses such links, negative: that is not known. */
 static const char *
 reason_of (const char *key, bool is_link, double bytes)
@@ -657,7 +647,10 @@ add_note (GPtrArray *notes, const char *change, const char *other, const LsClust
 {
   g_autofree char *key = g_strndup (change, strcspn (change, "="));
   const LsLinkSpec *link = ls_cluster_link_at (spec, key);
-  double bytes = link && r ? carried_bytes (r, link) : -1;
+  double bytes = link && r ? 0 : -1;
+  for (guint i = 0; link && r && i < r->cluster->n_trunks && i < r->timeline->n_resources; i++)
+    if (ls_cluster_trunk (r->cluster, i)->link == link)
+      bytes += ls_timeline_bytes (r->timeline, i);
   const char *reason = is_said_already (key, spec, other) ? "that is what it is without it"
                                                           : reason_of (key, link != NULL, bytes);
   ls_note (notes, "%s changes nothing: %s", change, reason);

@@ -495,18 +495,6 @@ fit_schedule (const LsSched *sched, const LsSchedShape *job)
   return fit;
 }
 
-/* A stage is pp / n_stages of what a rank would hold without chunks. */
-static LsChunkTimes
-parts (const LsChunkTimes *t, uint32_t pp, uint32_t n_stages)
-{
-  LsChunkTimes c = *t;
-  LsTime *const all[] = { &c.f, &c.i, &c.w, &c.fb };
-  for (guint i = 0; i < G_N_ELEMENTS (all); i++)
-    *all[i] = (LsTime) ((__int128) *all[i] * pp / n_stages);
-  c.b = c.i + c.w;
-  return c;
-}
-
 static guint64
 n_cells_of (const Fit *fit)
 {
@@ -517,8 +505,12 @@ static LsSchedEval *
 evaluate (Fit *fit, LsOrders **ret_orders)
 {
   bool has_pipes = fit->sched->placement == LS_PLACE_PIPES;
-  uint32_t pp = fit->shape.pp, n_chunks = has_pipes ? 1 : ls_sched_n_chunks (fit->sched, &fit->shape);
-  fit->shape.times.chunk = parts (&fit->shape.times.chunk, pp, pp * n_chunks);
+  uint32_t n_chunks = has_pipes ? 1 : ls_sched_n_chunks (fit->sched, &fit->shape);
+  LsChunkTimes *c = &fit->shape.times.chunk; /* of what a rank would hold without chunks */
+  LsTime *const all[] = { &c->f, &c->i, &c->w, &c->fb };
+  for (guint i = 0; i < G_N_ELEMENTS (all); i++)
+    *all[i] = (LsTime) ((__int128) *all[i] * fit->shape.pp / (fit->shape.pp * n_chunks));
+  c->b = c->i + c->w;
   *ret_orders = ls_sched_orders (fit->sched, &fit->shape);
   return ls_orders_eval (*ret_orders, &fit->shape.times);
 }

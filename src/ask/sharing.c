@@ -179,22 +179,25 @@ find_nodes (SharedJobs *jobs, guint i, LsDiagList *diags)
     ls_jobs_diag (&jobs->file, i, "nodes", false, LS_ERROR_INPUT, why, diags);
 }
 
-/* Several lists count alike, and how they count is noted once. */
+/* Several lists count alike, another one (or NULL) too; how they count is noted once, unless notes is
+ * NULL. */
 static void
-count_nodes (SharedJobs *jobs, GPtrArray *notes)
+count_nodes (const SharedJobs *jobs, LsAllocation *other, GPtrArray *notes)
 {
   const char *note = NULL;
-  g_autofree LsAllocation **all = g_new (LsAllocation *, jobs->n);
+  g_autofree LsAllocation **all = g_new (LsAllocation *, jobs->n + 1);
   for (guint i = 0; i < jobs->n; i++)
     all[i] = jobs->jobs[i].allocation;
-  ls_allocations_agree (all, jobs->n);
-  for (guint i = 0; i < jobs->n && !note; i++)
+  all[jobs->n] = other;
+  ls_allocations_agree (all, jobs->n + (other != NULL));
+  for (guint i = 0; notes && i < jobs->n && !note; i++)
     note = ls_allocation_note (all[i]);
   if (note)
     g_ptr_array_add (notes, g_strdup (note));
 }
 
-/* How many nodes a list needs the cluster to have; NULL: none. */
+/* How many nodes a list needs the cluster to have; NULL: none, as of one that is wrong, which is said
+ * later. */
 static uint32_t
 most_named (const LsAllocation *a)
 {
@@ -209,21 +212,8 @@ static LsAllocation *
 parse_beside (const SharedJobs *jobs, const char *text, char **reterr_why)
 {
   LsAllocation *a = ls_allocation_parse (text, reterr_why);
-  g_autoptr (GPtrArray) all = g_ptr_array_new ();
-  for (guint i = 0; i < jobs->n; i++)
-    g_ptr_array_add (all, jobs->jobs[i].allocation);
-  g_ptr_array_add (all, a);
-  ls_allocations_agree ((LsAllocation **) all->pdata, all->len);
+  count_nodes (jobs, a, NULL);
   return a;
-}
-
-/* The same of a list that may be wrong, which is said later. */
-static uint32_t
-most_in_text (const SharedJobs *jobs, const char *text)
-{
-  g_autofree char *why = NULL;
-  g_autoptr (LsAllocation) a = parse_beside (jobs, text, &why);
-  return most_named (a);
 }
 
 /* As many as the lists name, or are behind their colons, and at least those of the cluster's file. */
@@ -237,7 +227,10 @@ n_nodes_of (const SharedJobs *jobs)
     n = MAX (n, most_named (jobs->jobs[i].allocation));
   for (guint i = 0; jobs->file.traffic && i < jobs->file.traffic->len; i++) {
     const LsJobsTraffic *t = &g_array_index (jobs->file.traffic, LsJobsTraffic, i);
-    n = MAX (n, MAX (most_in_text (jobs, t->from), most_in_text (jobs, t->to)));
+    g_autofree char *why_from = NULL, *why_to = NULL;
+    g_autoptr (LsAllocation) from = parse_beside (jobs, t->from, &why_from),
+                             to = parse_beside (jobs, t->to, &why_to);
+    n = MAX (n, MAX (most_named (from), most_named (to)));
   }
   return n;
 }
@@ -282,17 +275,6 @@ shared_job_place (const SharedJobs *jobs, guint i, const uint32_t *nodes)
              local = ls_cluster_local_of (j->job->cluster, j->own[r]);
     ls_plan_gpus (j->job->plan)[r] = ls_cluster_gpu_at (jobs->cluster, nodes[node], local);
   }
-}
-
-/* Whether these have as many GPUs each as the nodes of its own. */
-static bool
-shared_job_has_room (const SharedJobs *jobs, guint i, const uint32_t *nodes)
-{
-  const LsAllocation *a = jobs->jobs[i].allocation;
-  for (uint32_t k = 0; k < a->n_seats; k++)
-    if (ls_cluster_gpus_of (jobs->cluster, nodes[k]) != ls_cluster_gpus_of (jobs->cluster, a->seats[k].node))
-      return false;
-  return true;
 }
 
 /* --- one job -------------------------------------------------------------------------------- */
@@ -486,7 +468,7 @@ shared_jobs_new (const char *path, const LsSharingOptions *options, GPtrArray *n
     jobs->jobs = g_new0 (SharedJob, jobs->n);
     for (guint i = 0; i < jobs->n; i++)
       find_nodes (jobs, i, diags);
-    count_nodes (jobs, notes);
+    count_nodes (jobs, NULL, notes);
   }
   if (!ls_diag_list_to_error (diags, error))
     return NULL;
@@ -605,15 +587,6 @@ job_of (const SharedJobs *jobs, guint i, const LsShareSteps *alone, const LsShar
 
 /* --- links ------------------------------------------------------------------------------------ */
 
-static bool
-is_contested (const LsShare *shared, uint32_t link)
-{
-  guint n = 0;
-  for (guint i = 0; i < shared->n_jobs; i++)
-    n += shared->jobs[i].resource_bytes[link] > 0;
-  return n > 1 || (n == 1 && shared->resource_rate && shared->resource_rate[link] > 0);
-}
-
 static LsSharingLink
 link_of (const SharedJobs *jobs, const SharedAsk *asks, uint32_t link, LsArena *arena)
 {
@@ -679,7 +652,10 @@ contested_links (const SharedJobs *jobs, const SharedAsk *asks, LsArena *arena)
   const LsShare *shared = asks[jobs->n].result;
   g_autoptr (GArray) all = g_array_new (FALSE, FALSE, sizeof (LsSharingLink));
   for (uint32_t i = 0; i < jobs->cluster->n_trunks; i++) {
-    if (!is_contested (shared, i))
+    guint n = shared->resource_rate && shared->resource_rate[i] > 0;
+    for (guint k = 0; k < jobs->n; k++)
+      n += shared->jobs[k].resource_bytes[i] > 0;
+    if (n < 2)
       continue;
     LsSharingLink l = link_of (jobs, asks, i, arena);
     g_array_append_val (all, l);
@@ -823,19 +799,6 @@ list_text (const uint32_t *nodes, uint32_t n)
   return g_string_free (out, FALSE);
 }
 
-/* uint32_t: the nodes of all, in the order of the cluster. */
-static GArray *
-all_nodes (const SharedJobs *jobs)
-{
-  GArray *all = g_array_new (FALSE, FALSE, sizeof (uint32_t));
-  for (guint i = 0; i < jobs->n; i++) {
-    g_autofree uint32_t *own = own_nodes (jobs, i);
-    g_array_append_vals (all, own, jobs->jobs[i].allocation->n_seats);
-  }
-  g_array_sort (all, ls_compare_uint32);
-  return all;
-}
-
 /* Where they are now. */
 static gboolean
 run_packed (const Asks *x, char **texts, LsSharing *s, GError **error)
@@ -860,7 +823,12 @@ static gboolean
 sharing_pack (const Asks *x, LsSharing *s, GError **error)
 {
   const SharedJobs *jobs = x->jobs;
-  g_autoptr (GArray) all = all_nodes (jobs);
+  g_autoptr (GArray) all = g_array_new (FALSE, FALSE, sizeof (uint32_t)); /* nodes, in order */
+  for (guint i = 0; i < jobs->n; i++) {
+    g_autofree uint32_t *own = own_nodes (jobs, i);
+    g_array_append_vals (all, own, jobs->jobs[i].allocation->n_seats);
+  }
+  g_array_sort (all, ls_compare_uint32);
   bool is_other = false, has_room = true;
   g_auto (GStrv) texts = g_new0 (char *, jobs->n + 1);
   for (guint i = 0, first = 0; i < jobs->n; first += jobs->jobs[i++].allocation->n_seats) {
@@ -869,7 +837,8 @@ sharing_pack (const Asks *x, LsSharing *s, GError **error)
     g_autofree uint32_t *own = own_nodes (jobs, i);
     is_other |= memcmp (own, nodes, n * sizeof *own) != 0;
     texts[i] = list_text (nodes, n);
-    has_room &= shared_job_has_room (jobs, i, nodes);
+    for (uint32_t k = 0; k < n; k++) /* as many GPUs as the node of its own */
+      has_room &= ls_cluster_gpus_of (jobs->cluster, nodes[k]) == ls_cluster_gpus_of (jobs->cluster, own[k]);
     if (has_room)
       shared_job_place (jobs, i, nodes);
   }

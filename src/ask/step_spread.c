@@ -17,15 +17,6 @@
 
 /* --- the ranks of a job ---------------------------------------------------------------------- */
 
-/* How many ranks of a stage meet each layer (plan/mesh.h). */
-static uint32_t
-together (const LsStrategy *s, uint32_t per_stage)
-{
-  uint32_t dense = s->tp * s->cp, experts = MAX (s->ep, 1) * (s->experts.etp > 0 ? s->experts.etp : s->tp);
-  uint32_t n = s->ep > 1 ? ls_lcm (dense, experts) : dense;
-  return n > 0 && per_stage % n == 0 ? n : per_stage;
-}
-
 /* --- runs ------------------------------------------------------------------------------------- */
 
 typedef struct {
@@ -86,7 +77,9 @@ pace_of (const Probes *p, guint n_tried)
   LsPace *pace = g_malloc0 (sizeof *pace + s->pp * sizeof *pace->alone);
   uint32_t per_stage = p->r->plan->n_ranks / s->pp;
   pace->n_stages = s->pp;
-  pace->n_together = together (s, per_stage);
+  uint32_t dense = s->tp * s->cp, experts = MAX (s->ep, 1) * (s->experts.etp > 0 ? s->experts.etp : s->tp),
+           n = s->ep > 1 ? ls_lcm (dense, experts) : dense; /* that meet each layer (plan/mesh.h) */
+  pace->n_together = n > 0 && per_stage % n == 0 ? n : per_stage;
   pace->n_replicas = per_stage / pace->n_together;
   pace->meets_each_layer = s->zero_stage == 3;
   pace->step_s = p->step_s[ALIKE];
@@ -130,38 +123,30 @@ ls_pace_new (const LsJobSpec *spec, const LsJobResult *r, guint n_threads, GErro
 
 /* --- a step ---------------------------------------------------------------------------------------- */
 
-void
-ls_pace_step_init (LsPaceStep *step, const LsPace *pace, double *slowest)
-{
-  *step = (LsPaceStep) { pace, slowest, -INFINITY };
-  for (uint32_t i = 0; i < pace->n_stages; i++)
-    slowest[i] = -INFINITY;
-}
-
+/* Of n replicas that go at the pace of the slowest of each stage. */
 static double
-of_replica (const LsPace *p, const double *x)
+of_replicas (const LsPace *p, const double *x, uint32_t n)
 {
   double longest = -INFINITY, sum = 0;
   for (uint32_t i = 0; i < p->n_stages; i++) {
-    longest = fmax (longest, (p->alone[i] - p->beside) * x[i]);
-    sum += x[i];
+    double slowest = -INFINITY;
+    for (uint32_t replica = 0; replica < n; replica++)
+      slowest = fmax (slowest, x[(size_t) replica * p->n_stages + i]);
+    longest = fmax (longest, (p->alone[i] - p->beside) * slowest);
+    sum += slowest;
   }
   return longest + p->beside * sum;
 }
 
-void
-ls_pace_step_add (LsPaceStep *step, const double *x)
-{
-  if (!step->pace->meets_each_layer)
-    step->longest = fmax (step->longest, of_replica (step->pace, x));
-  for (uint32_t i = 0; i < step->pace->n_stages; i++)
-    step->slowest[i] = fmax (step->slowest[i], x[i]);
-}
-
 double
-ls_pace_step_end (const LsPaceStep *step)
+ls_pace_step (const LsPace *pace, const double *x, uint32_t n_replicas)
 {
-  return step->pace->meets_each_layer ? of_replica (step->pace, step->slowest) : step->longest;
+  if (pace->meets_each_layer)
+    return of_replicas (pace, x, n_replicas);
+  double longest = -INFINITY;
+  for (uint32_t replica = 0; replica < n_replicas; replica++)
+    longest = fmax (longest, of_replicas (pace, x + (size_t) replica * pace->n_stages, 1));
+  return longest;
 }
 
 /* --- how the steps of a job are distributed: over clusters that it may get, and its steps -------- */
@@ -194,41 +179,34 @@ stream_of (uint32_t seed, guint cluster)
   return ls_draw_bits (&state);
 }
 
-/* steady: [ranks] x of each GPU, in the order replica, stage, rank. */
+/* steady: [ranks] x of each GPU, in the order replica, stage, rank. x: room for those of the stages. */
 static double
-draw_step (const Draws *d, const double *steady, double noise, uint64_t *state, double *x, double *slowest)
+draw_step (const Draws *d, const double *steady, double noise, uint64_t *state, double *x)
 {
   const LsPace *p = d->pace;
-  LsPaceStep step;
-  ls_pace_step_init (&step, p, slowest);
-  for (uint32_t replica = 0; replica < d->n_replicas; replica++) {
-    for (uint32_t stage = 0; stage < p->n_stages; stage++) {
-      double most = LEAST_FACTOR;
-      for (uint32_t i = 0; i < p->n_together; i++)
-        most = fmax (most, *steady++ + (noise > 0 ? noise * ls_draw_normal (state) : 0));
-      x[stage] = most;
-    }
-    ls_pace_step_add (&step, x);
+  for (size_t stage = 0; stage < (size_t) d->n_replicas * p->n_stages; stage++) {
+    double most = LEAST_FACTOR;
+    for (uint32_t i = 0; i < p->n_together; i++)
+      most = fmax (most, *steady++ + (noise > 0 ? noise * ls_draw_normal (state) : 0));
+    x[stage] = most;
   }
-  return 1 + ls_pace_step_end (&step);
+  return 1 + ls_pace_step (p, x, d->n_replicas);
 }
 
 static void
 draw_cluster (guint cluster, gpointer data)
 {
   Draws *d = data;
-  uint32_t n_stages = d->pace->n_stages;
-  size_t n = (size_t) d->n_replicas * n_stages * d->pace->n_together;
-  g_autofree double *steady = g_new (double, n), *x = g_new (double, n_stages),
-                    *slowest = g_new (double, n_stages);
+  size_t n_stages = (size_t) d->n_replicas * d->pace->n_stages, n = n_stages * d->pace->n_together;
+  g_autofree double *steady = g_new (double, n), *x = g_new (double, n_stages);
   uint64_t state = stream_of (d->seed, cluster);
   for (size_t i = 0; i < n; i++)
     steady[i] = d->spread > 0 ? d->pace->clock * d->spread * ls_draw_normal (&state) : 0;
-  d->steady[cluster] = draw_step (d, steady, 0, &state, x, slowest);
+  d->steady[cluster] = draw_step (d, steady, 0, &state, x);
   d->hour[cluster] = ls_draw_uniform (&state);
   for (uint32_t i = 0; i < d->n_steps; i++)
     d->steps[(size_t) cluster * d->n_steps + i]
-        = d->noise > 0 ? draw_step (d, steady, d->noise, &state, x, slowest) : d->steady[cluster];
+        = d->noise > 0 ? draw_step (d, steady, d->noise, &state, x) : d->steady[cluster];
 }
 
 /* --- what they are together -------------------------------------------------------------------- */

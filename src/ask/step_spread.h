@@ -81,15 +81,8 @@ typedef struct {
  * Errors of a run; LS_ERROR_UNSUPPORTED: a trace; LS_ERROR_CONFLICT: stragglers. Free with g_free(). */
 LsPace *ls_pace_new (const LsJobSpec *spec, const LsJobResult *r, guint n_threads, GError **error);
 
-/* A step of replicas one by one: each stage's slowest x, then what the step takes over all alike, less 1. */
-typedef struct {
-  const LsPace *pace;
-  double *slowest; /* [n_stages] of all replicas so far, where they meet each layer */
-  double longest;  /* of all replicas so far */
-} LsPaceStep;
-void ls_pace_step_init (LsPaceStep *step, const LsPace *pace, double *slowest);
-void ls_pace_step_add (LsPaceStep *step, const double *slowest_of_stage);
-double ls_pace_step_end (const LsPaceStep *step);
+/* What a step of so many replicas takes over all alike, less 1. x: [replica][stage], each stage's slowest. */
+double ls_pace_step (const LsPace *pace, const double *x, uint32_t n_replicas);
 
 /* --- how the steps of a job are distributed: over clusters that it may get, and its steps -------- */
 

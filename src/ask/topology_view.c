@@ -69,26 +69,20 @@ find_path (const LsCluster *c, const char *ends, GError **error)
   return ls_topo_path_new (c, from, to);
 }
 
-/* A list that nobody can read, and that takes minutes: nodes are alike, so fewer of them say as much. */
-static gboolean
-check_listed (const LsCluster *c, const char *lists, GError **error)
-{
-  return !lists || c->n_trunks <= LS_TOPOLOGY_MAX_LISTED
-      || ls_fail (
-          error, LS_ERROR_LIMIT,
-          "--%s: %u nodes have %u links; %u are listed at most: give fewer --nodes, or --links for each "
-          "kind of link once",
-          lists, c->spec.n_nodes, c->n_trunks, LS_TOPOLOGY_MAX_LISTED);
-}
-
 LsTopologyRun *
 ls_topology_run_new (const LsJobSpec *spec, const char *const *paths, const char *lists, GError **error)
 {
   g_autoptr (LsTopologyRun) run = g_new0 (LsTopologyRun, 1);
   run->paths = g_ptr_array_new_with_free_func ((GDestroyNotify) ls_topo_path_free);
   run->cluster = build (spec, error);
-  if (!run->cluster || !check_listed (run->cluster, lists, error))
+  if (!run->cluster)
     return NULL;
+  if (lists && run->cluster->n_trunks > LS_TOPOLOGY_MAX_LISTED) /* nobody can read it, and it takes minutes */
+    return ls_fail_null (
+        error, LS_ERROR_LIMIT,
+        "--%s: %u nodes have %u links; %u are listed at most: give fewer --nodes, or --links for each "
+        "kind of link once",
+        lists, run->cluster->spec.n_nodes, run->cluster->n_trunks, LS_TOPOLOGY_MAX_LISTED);
   for (; paths && *paths; paths++) {
     LsTopoPath *path = find_path (run->cluster, *paths, error);
     if (!path)

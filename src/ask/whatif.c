@@ -6,10 +6,570 @@
 #include <lockstep/error.h>
 
 #include "base/order.h"
+#include "compute/measured.h"
+#include "data/jobs/job_files.h"
 #include "data/text/override.h"
 #include "job/assumptions.h"
 #include "job/price.h"
 #include "job/softwares.h"
+#include "schedules/sched.h"
+#include "schedules/sched_layout.h"
+#include "strategy/strategy.h"
+
+/* --- the single changes to a job that are worth trying, and what they cost -------------------------- */
+
+typedef struct {
+  const LsJobSpec *spec;
+  const LsJobResult *r;
+  const LsStrategy *s; /* resolved */
+  const char *idea, *cost;
+  bool needs_more;
+  GPtrArray *changes; /* LsChange */
+} Proposals;
+
+/* A change without settings yet, which the proposals own. */
+static LsChange *
+propose (Proposals *p)
+{
+  LsChange *change = ls_change_new (p->idea, p->cost, p->needs_more);
+  g_ptr_array_add (p->changes, change);
+  return change;
+}
+
+/* A change of one knob. */
+static void
+propose_one (Proposals *p, const char *key, const char *value)
+{
+  ls_change_set (propose (p), key, "%s", value);
+}
+
+/* The batch of the job, where it would otherwise follow from what is changed. It does not under the order of
+ * a file, which fixes all that it follows from. */
+static void
+keep_batch (const Proposals *p, LsChange *change)
+{
+  if (p->spec->strategy.global_batch == 0 && !p->spec->order)
+    ls_change_set (change, "global-batch", "%u", p->s->global_batch);
+}
+
+/* --- pipeline ------------------------------------------------------------------------- */
+
+/* The vpp with which the schedule can run, the job's own first; 0: none of these. Where chunks are stages
+ * of replicas, a rank holds one stage of each. */
+static uint32_t
+vpp_for (const LsSched *sched, const LsStrategy *s)
+{
+  if (sched->placement == LS_PLACE_PIPES)
+    return 1;
+  LsSchedShape shape = { .pp = s->pp, .n_micro_batches = ls_strategy_most_micro_batches (s) };
+  const uint32_t tried[] = { s->vpp, 1, 2, 0 };
+  for (guint i = 0; i < G_N_ELEMENTS (tried); i++) {
+    shape.vpp = tried[i];
+    if (!ls_sched_refusal (sched, &shape))
+      return ls_sched_n_chunks (sched, &shape);
+  }
+  return 0;
+}
+
+static void
+propose_schedules (Proposals *p)
+{
+  const LsSched *sched;
+  for (guint i = 0; p->s->pp > 1 && (sched = ls_sched_at (i)); i++) {
+    uint32_t vpp = strcmp (sched->name, p->s->schedule) != 0 ? vpp_for (sched, p->s) : 0;
+    if (vpp == 0)
+      continue;
+    LsChange *change = propose (p);
+    ls_change_set (change, "schedule", "%s", sched->name);
+    if (vpp != p->s->vpp)
+      ls_change_set (change, "vpp", "%u", vpp);
+  }
+}
+
+static void
+propose_chunks (Proposals *p)
+{
+  if (p->s->vpp < 2)
+    return;
+  ls_change_set (propose (p), "vpp", "%u", 2 * p->s->vpp);
+  if (p->s->vpp % 2 == 0 && p->s->vpp > 2)
+    ls_change_set (propose (p), "vpp", "%u", p->s->vpp / 2);
+}
+
+/* All values of a field with names but the job's own and those below first, which are "as by default". */
+static void
+propose_names (Proposals *p, const char *key, int own, int first)
+{
+  const LsField *field = ls_field_find (ls_strategy_fields, key);
+  for (const LsEnumName *name = field->names; name->name; name++)
+    if (name->value != own && name->value >= first)
+      propose_one (p, key, name->name);
+}
+
+static void
+propose_p2p (Proposals *p)
+{
+  if (p->s->pp > 1)
+    propose_names (p, "p2p", p->s->mp.p2p, LS_P2P_BATCHED);
+}
+
+/* --- layout --------------------------------------------------------------------------- */
+
+typedef struct {
+  const char *key;
+  uint32_t value;
+} Degree;
+
+/* A pipeline, and copies, of a job that has said that it has none. */
+static void
+allow (const Proposals *p, LsChange *change, const char *key)
+{
+  const LsStrategy *said = &p->spec->strategy;
+  if (strcmp (key, "pp") == 0 && p->s->pp == 1) {
+    if (said->schedule && ls_sched_find (said->schedule) == ls_sched_usual (1, 1))
+      ls_change_set (change, "schedule", "%s", ls_sched_usual (2, 1)->name);
+    if (said->mp.p2p == LS_P2P_NONE)
+      ls_change_set (change, "p2p", "auto");
+  } else if (strcmp (key, "tp") != 0 && said->dp_kind == LS_DP_NONE)
+    ls_change_set (change, "dp-kind", "auto");
+}
+
+/* Twice of one degree for half of another. */
+static void
+propose_exchange (Proposals *p, Degree up, Degree down)
+{
+  if (down.value % 2 != 0)
+    return;
+  LsChange *change = propose (p);
+  ls_change_set (change, up.key, "%u", 2 * up.value);
+  ls_change_set (change, down.key, "%u", down.value / 2);
+  if (p->s->vpp > 1 && strcmp (down.key, "pp") == 0 && down.value == 2)
+    ls_change_set (change, "vpp", "1");
+  allow (p, change, up.key);
+  keep_batch (p, change);
+}
+
+static void
+propose_layouts (Proposals *p)
+{
+  const LsStrategy *s = p->s;
+  const Degree degrees[] = { { "tp", s->tp }, { "pp", s->pp }, { "dp", s->dp }, { "cp", s->cp } };
+  for (guint up = 0; up < G_N_ELEMENTS (degrees); up++)
+    for (guint down = 0; down < G_N_ELEMENTS (degrees); down++)
+      if (up != down)
+        propose_exchange (p, degrees[up], degrees[down]);
+}
+
+static void
+propose_expert_layouts (Proposals *p)
+{
+  if (p->r->model.moe.n_experts == 0)
+    return;
+  ls_change_set (propose (p), "ep", "%u", 2 * p->s->ep);
+  if (p->s->ep % 2 == 0)
+    ls_change_set (propose (p), "ep", "%u", p->s->ep / 2);
+}
+
+/* Beside another micro-batch, for which a pipeline needs several chunks; each token once. */
+static void
+propose_exchanges_of_tokens (Proposals *p)
+{
+  const LsStrategy *s = p->s;
+  if (p->r->model.moe.n_experts == 0 || s->ep == 1)
+    return;
+  LsChange *change = propose (p);
+  ls_change_set (change, "ep-overlap", s->mp.ep_overlap ? "0" : "1");
+  if (!s->mp.ep_overlap)
+    ls_change_set (change, "delay-wgrad", "1");
+  else if (s->mp.delay_wgrad)
+    ls_change_set (change, "delay-wgrad", "0");
+  if (!s->mp.ep_overlap && s->pp > 1 && s->vpp == 1)
+    ls_change_set (change, "vpp", "2");
+  if (!s->mp.ep_overlap && s->experts.shared_overlap)
+    ls_change_set (change, "shared-overlap", "0");
+  if (!s->mp.ep_overlap && p->r->model.moe.shared_ffn > 0)
+    ls_change_set (propose (p), "shared-overlap", s->experts.shared_overlap ? "0" : "1");
+  propose_names (p, "dispatcher", s->experts.dispatcher, LS_DISPATCHER_ALL_TO_ALL);
+}
+
+/* --- batch, memory, precision ---------------------------------------------------------- */
+
+static void
+propose_micro_batches (Proposals *p)
+{
+  uint32_t micro_batch = p->s->micro_batch;
+  const uint32_t values[] = { 2 * micro_batch, micro_batch % 2 == 0 ? micro_batch / 2 : 0 };
+  for (guint i = 0; i < G_N_ELEMENTS (values); i++)
+    if (values[i] > 0) {
+      LsChange *change = propose (p);
+      ls_change_set (change, "micro-batch", "%u", values[i]);
+      keep_batch (p, change);
+    }
+}
+
+static void
+propose_batch (Proposals *p)
+{
+  ls_change_set (propose (p), "global-batch", "%u", 2 * p->s->global_batch);
+}
+
+static void
+propose_parts (Proposals *p, uint32_t parts)
+{
+  const LsStrategy *s = p->s, of = { .memory.recompute_parts = parts };
+  g_autofree char *text = ls_field_text (ls_field_find (ls_strategy_fields, "recompute_parts"), &of, NULL);
+  if (s->recompute == LS_RECOMPUTE_SELECTIVE && (s->memory.recompute_parts & parts) == parts)
+    return;
+  LsChange *change = propose (p);
+  ls_change_set (change, "recompute", "selective");
+  ls_change_set (change, "recompute-parts", "%s", text);
+}
+
+/* What the program it is for can run again, else what frees most for its time. The inside of attention, which
+ * is proposed without its name, frees nothing where it is flash attention. Parts are of layers without
+ * adapters. */
+static void
+propose_cheap_parts (Proposals *p)
+{
+  const GArray *range
+      = p->spec->program ? p->spec->program->ranges.values[ls_space_axis ("recompute_parts")] : NULL;
+  uint32_t core = p->s->use.attention == LS_ATTENTION_FLASH ? 0 : LS_RECOMPUTE_CORE;
+  if (p->s->lora.rank > 0)
+    return;
+  if (!range)
+    propose_parts (p, core | LS_RECOMPUTE_NORM | LS_RECOMPUTE_ACTIVATION);
+  for (guint i = 0; range && i < range->len; i++)
+    if (g_array_index (range, LsStrategy, i).memory.recompute_parts != LS_RECOMPUTE_CORE)
+      propose_parts (p, g_array_index (range, LsStrategy, i).memory.recompute_parts);
+}
+
+static void
+propose_recompute (Proposals *p)
+{
+  propose_names (p, "recompute", p->s->recompute, LS_RECOMPUTE_NONE);
+  propose_cheap_parts (p);
+}
+
+/* --- data parallelism and overlap ------------------------------------------------------ */
+
+/* There all is XLA's. */
+static bool
+runs_xla (const Proposals *p)
+{
+  return ls_cluster_traits (&p->r->cluster->spec)->runs_xla;
+}
+
+static void
+set_backend (const Proposals *p, LsChange *change, int kind, uint32_t zero)
+{
+  ls_change_set (change, "dp-kind", "%s", ls_dp_kind_name (kind));
+  ls_change_set (change, "zero", "%u", zero);
+  if (kind != p->s->dp_kind && p->spec->software)
+    ls_change_need (change, "other software");
+}
+
+static void
+propose_backends (Proposals *p)
+{
+  static const struct {
+    int kind;
+    uint32_t zero;
+  } tried[] = {
+    { LS_DP_MEGATRON, 0 },  { LS_DP_MEGATRON, 1 },  { LS_DP_DDP, 0 },
+    { LS_DP_DEEPSPEED, 1 }, { LS_DP_DEEPSPEED, 2 }, { LS_DP_DEEPSPEED, 3 },
+    { LS_DP_FSDP1, 3 },     { LS_DP_FSDP2, 3 },     { LS_DP_XLA_FSDP, 3 },
+  };
+  for (guint i = 0; p->s->dp > 1 && i < G_N_ELEMENTS (tried); i++)
+    if ((tried[i].kind != p->s->dp_kind || tried[i].zero != p->s->zero_stage)
+        && (tried[i].kind == LS_DP_XLA_FSDP) == runs_xla (p))
+      set_backend (p, propose (p), tried[i].kind, tried[i].zero);
+}
+
+/* The optimizer with ZeRO-2 or more, parameters with ZeRO-3. */
+static void
+propose_offload (Proposals *p)
+{
+  const LsStrategy *s = p->s;
+  const LsEnumName *name = ls_field_find (ls_strategy_fields, "offload")->names;
+  for (; !runs_xla (p) && name->name; name++) {
+    if (name->value == s->memory.offload)
+      continue;
+    LsChange *change = propose (p);
+    ls_change_set (change, "offload", "%s", name->name);
+    if (name->value != LS_OFFLOAD_NONE)
+      set_backend (p, change, LS_DP_DEEPSPEED,
+                   MAX (s->zero_stage, name->value == LS_OFFLOAD_PARAMETERS ? 3 : 2));
+  }
+  if (s->memory.offload != LS_OFFLOAD_NONE)
+    propose_names (p, "offload_to", s->memory.offload_to, 0);
+}
+
+static void
+propose_overlap (Proposals *p)
+{
+  const LsStrategy *s = p->s;
+  if (s->dp > 1)
+    propose_one (p, "dp-overlap", s->data.overlap ? "0" : "1");
+  if (s->tp < 2)
+    return;
+  LsChange *change = propose (p);
+  ls_change_set (change, "tp-overlap", s->mp.tp_overlap ? "0" : "1");
+  if (!s->mp.tp_overlap && !s->sp)
+    ls_change_set (change, "sp", "1");
+}
+
+static void
+propose_host (Proposals *p)
+{
+  LsChange *change = propose (p);
+  ls_change_set (change, "host-launch", "0us");
+  ls_change_set (change, "host-comm", "0us");
+}
+
+/* --- kernels and number formats --------------------------------------------------------- */
+
+/* Those that the accelerator was measured with. */
+static void
+propose_attention_kernels (Proposals *p)
+{
+  const LsCalibration *known = &p->r->hardware->calibration;
+  const LsEnumName *names = ls_field_find (ls_strategy_fields, "attention_kernel")->names;
+  for (; p->s->use.attention == LS_ATTENTION_FLASH && names->name; names++)
+    if (names->value != p->s->use.attention_kernel
+        && ls_calibration_has_attention (known, (LsAttentionKernel) names->value))
+      propose_one (p, "attention-kernel", names->name);
+}
+
+/* Lists that the program can run in the place of its own. */
+static void
+propose_kernels (Proposals *p)
+{
+  const GPtrArray *lists = ls_recipes_all ();
+  for (guint i = 0; p->s->use.recipes && i < lists->len; i++) {
+    const LsRecipes *list = lists->pdata[i];
+    if (g_strcmp0 (list->variant_of, p->s->use.recipes->name) == 0
+        && ls_recipes_fit_alone (list, &p->r->model))
+      propose_one (p, "kernels", list->name);
+  }
+}
+
+static void
+propose_dtypes (Proposals *p)
+{
+  const LsGpu *gpu = &p->r->cluster->spec.gpu;
+  const LsDtype tried[] = { LS_DTYPE_BF16, LS_DTYPE_FP16, LS_DTYPE_FP8, LS_DTYPE_NVFP4 };
+  for (guint i = 0; i < G_N_ELEMENTS (tried); i++)
+    if ((int) tried[i] != p->s->dtype && gpu->peak_flops[tried[i]] > 0)
+      propose_one (p, "dtype", ls_dtype_name (tried[i]));
+}
+
+static void
+propose_grad_dtypes (Proposals *p)
+{
+  const LsDtype tried[] = { LS_DTYPE_BF16, LS_DTYPE_FP32 };
+  for (guint i = 0; i < G_N_ELEMENTS (tried); i++)
+    if ((int) tried[i] != p->s->opt.grad_dtype)
+      propose_one (p, "grad-dtype", ls_dtype_name (tried[i]));
+}
+
+static void
+propose_fp8 (Proposals *p)
+{
+  if (p->s->dtype != LS_DTYPE_FP8)
+    return;
+  propose_names (p, "fp8_recipe", p->s->fp8.recipe, 0);
+  propose_one (p, "fp8-params", p->s->fp8.params ? "0" : "1");
+}
+
+/* --- one knob, one other value ---------------------------------------------------------- */
+
+static const char *
+other (bool is_on)
+{
+  return is_on ? "0" : "1";
+}
+
+/* All of the idea that may be of use. Of documents of different lengths: sequences of like work at the same
+ * time; of gathers of parameters what makes a difference to the job. */
+static void
+propose_switches (Proposals *p)
+{
+  const LsStrategy *s = p->s;
+  const LsModel *m = &p->r->model;
+  bool is_cut = s->tp > 1, has_lengths = s->docs.lengths && s->docs.draw == LS_LENGTHS_EACH,
+       has_fusion = !s->use.grad_apart && s->opt.grad_dtype != LS_DTYPE_FP32;
+  const struct {
+    const char *idea;
+    bool may;
+    const char *flag, *value;
+  } rows[] = {
+    { "order of documents", has_lengths, "lengths-balance",
+      s->docs.balance == LS_LENGTHS_SORTED ? "none" : "sorted" },
+    { "partitioned activations", is_cut && s->recompute == LS_RECOMPUTE_FULL, "partition-activations",
+      other (s->memory.partition_activations) },
+    { "sequence parallelism", is_cut, "sp", other (s->sp) },
+    { "parameter gathers", !ls_strategy_idle (s, m, "limit_all_gathers"), "limit-all-gathers",
+      other (s->data.limit_all_gathers) },
+    { "parameter gathers", !ls_strategy_idle (s, m, "forward_prefetch"), "forward-prefetch",
+      other (s->data.forward_prefetch > 0) },
+    { "parameter gathers", !ls_strategy_idle (s, m, "reshard_after_forward"), "reshard-after-forward",
+      other (s->data.reshard_after_forward > 0) },
+    { "parameter gathers", !ls_strategy_idle (s, m, "gather_overlap"), "gather-overlap",
+      other (s->data.gather_overlap > 0) },
+    { "offloaded activations", true, "offload-activations", other (s->memory.offload_activations) },
+    { "attention", s->use.attention != LS_ATTENTION_FLASH, "attention", "flash" },
+    { "gradient accumulation", s->use.grad_apart, "grad-apart", "0" },
+    { "gradient accumulation", has_fusion, "grad-fusion", other (s->use.grad_fusion) },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++)
+    if (rows[i].may && strcmp (rows[i].idea, p->idea) == 0)
+      propose_one (p, rows[i].flag, rows[i].value);
+}
+
+/* --- machine --------------------------------------------------------------------------- */
+
+static void
+propose_clusters (Proposals *p)
+{
+  const GArray *successors = p->r->hardware->spec.successors;
+  for (guint i = 0; successors && i < successors->len; i++) {
+    LsChange *change = propose (p);
+    ls_change_set (change, "cluster", "%s", g_array_index (successors, char *, i));
+    if (!p->spec->trace)
+      ls_change_set (change, "gpus", "%u", p->r->plan->n_ranks);
+    if (p->spec->gpu_calibration) /* which was measured on another machine */
+      ls_change_set (change, "gpu-calibration", "own");
+    if (p->spec->nccl)
+      ls_change_set (change, "nccl", "own");
+  }
+}
+
+/* "KEY=VALUE", with twice the rate of a link. */
+static void
+append_twice (GString *changes, const char *key, const LsLinkSpec *link)
+{
+  char number[G_ASCII_DTOSTR_BUF_SIZE];
+  g_string_append_printf (
+      changes, "%s%s.bandwidth=%sGB/s", changes->len > 0 ? "," : "", key,
+      g_ascii_formatd (number, sizeof number, "%.10g", 2 * link->bandwidth_bytes_per_s / 1e9));
+}
+
+/* The cluster with these changes besides those that it has. */
+static void
+propose_links_of (Proposals *p, const GString *changes)
+{
+  g_autofree char *changed = ls_override_add (p->spec->cluster, changes->str);
+  propose_one (p, "cluster", changed);
+}
+
+/* Twice the NICs, with the PCIe links to them where these would limit, and twice the NVLinks. */
+static void
+propose_links (Proposals *p)
+{
+  const LsClusterSpec *s = &p->r->cluster->spec;
+  bool is_xml = strstr (p->spec->cluster, ".xml") != NULL;
+  if (!ls_cluster_traits (s)->has_counts || is_xml)
+    return;
+  g_autoptr (GString) nics = g_string_new (NULL), nvlinks = g_string_new (NULL);
+  if (s->nics.n > 0 && s->n_nodes > 1) {
+    append_twice (nics, "node.nics.link", &s->nics.port);
+    if (2 * s->nics.port.bandwidth_bytes_per_s * s->nics.port.efficiency
+        > s->server.pcie.bandwidth_bytes_per_s * s->server.pcie.efficiency)
+      append_twice (nics, "node.pcie.link", &s->server.pcie);
+    propose_links_of (p, nics);
+  }
+  if (ls_server_has_nvlink (&s->server)) {
+    append_twice (nvlinks, s->server.nvswitch_planes > 0 ? "node.nvswitch.link" : "node.nvlink_mesh.link",
+                  &s->server.nvlink);
+    propose_links_of (p, nvlinks);
+  }
+}
+
+/* --- all of them ------------------------------------------------------------------------ */
+
+#define NUMERICS "numerics: check that it converges"
+#define KERNELS  "other kernels"
+#define BOUND    "a bound: what CUDA graphs can give at most"
+
+static const struct {
+  const char *idea, *cost;
+  void (*propose) (Proposals *p);
+  bool of_machine; /* it changes nothing that a trace has fixed */
+} ideas[] = {
+  { "pipeline schedule", NULL, propose_schedules },
+  { "pipeline chunks", NULL, propose_chunks },
+  { "pipeline transfers", NULL, propose_p2p },
+  { "layout", NULL, propose_layouts },
+  { "expert layout", NULL, propose_expert_layouts },
+  { "exchange of tokens", NULL, propose_exchanges_of_tokens },
+  { "micro-batch", NULL, propose_micro_batches },
+  { "order of documents", "sequences in another order", propose_switches },
+  { "recomputation", NULL, propose_recompute },
+  { "partitioned activations", NULL, propose_switches },
+  { "sequence parallelism", NULL, propose_switches },
+  { "overlap", NULL, propose_overlap },
+  { "parameter gathers", NULL, propose_switches },
+  { "data parallelism", NULL, propose_backends },
+  { "offloading", "memory of the host", propose_offload },
+  { "offloaded activations", "memory of the host", propose_switches },
+  { "attention", KERNELS, propose_switches },
+  { "attention kernel", KERNELS, propose_attention_kernels },
+  { "kernels", KERNELS, propose_kernels },
+  { "number format", NUMERICS, propose_dtypes },
+  { "fp8", NUMERICS, propose_fp8 },
+  { "gradient format", NUMERICS, propose_grad_dtypes },
+  { "gradient accumulation", KERNELS, propose_switches },
+  { "batch", "a larger batch: more tokens to the same loss", propose_batch },
+  { "host", BOUND, propose_host, true },
+  { "links", "other links", propose_links, true },
+  { "cluster", "other accelerators", propose_clusters, true },
+};
+
+/* Without what needs another order: it is made for ranks, chunks and micro-batches. */
+static void
+keep_order (GPtrArray *changes)
+{
+  static const char *const keys[] = { "schedule", "pp", "vpp", "dp", "micro-batch", "global-batch", NULL };
+  for (guint i = changes->len; i-- > 0;) {
+    const GPtrArray *settings = ((const LsChange *) changes->pdata[i])->settings;
+    bool is_other = false;
+    for (guint k = 0; k < settings->len; k += 2)
+      is_other |= g_strv_contains (keys, settings->pdata[k]);
+    if (is_other)
+      g_ptr_array_remove_index (changes, i);
+  }
+}
+
+const char *
+ls_changes_left_out (const LsJobSpec *spec)
+{
+  return spec->trace ? "Changes of the machine and its host alone: all else a trace has fixed."
+      : spec->order  ? "Changes of schedule, pp, vpp, dp, micro-batch and batch are left out: the order of a "
+                       "file fixes them."
+                     : NULL;
+}
+
+GPtrArray *
+ls_changes_propose (const LsJobSpec *spec, const LsJobResult *r)
+{
+  Proposals p = {
+    spec, r, &r->strategy, NULL, NULL, false, g_ptr_array_new_with_free_func ((GDestroyNotify) ls_change_free)
+  };
+  bool is_fixed = !r->model.name || spec->trace;
+  for (guint i = 0; i < G_N_ELEMENTS (ideas); i++) {
+    if (is_fixed && !ideas[i].of_machine)
+      continue;
+    p.idea = ideas[i].idea;
+    p.cost = ideas[i].cost;
+    p.needs_more = p.cost && strcmp (p.cost, KERNELS) != 0;
+    ideas[i].propose (&p);
+  }
+  if (spec->order)
+    keep_order (p.changes);
+  return p.changes;
+}
+
+/* --- which of them makes it faster ------------------------------------------------------------------ */
 
 LsWhatIfRow
 ls_what_if_row (const LsJobResult *r)
@@ -34,9 +594,9 @@ ls_what_if_row (const LsJobResult *r)
 
 typedef struct {
   const LsJobSpec *spec;
-  LsChange *change;
-  LsWhatIfRow row; /* its place among all is its own */
-} Try;
+  LsChange **changes;
+  LsWhatIfRow *rows; /* each change has a place of its own */
+} Tries;
 
 /* The job with the change; NULL with the reason. */
 static LsJobResult *
@@ -75,30 +635,29 @@ ls_what_if_reason (const GError *error)
 static void
 try_one (guint i, gpointer data)
 {
-  Try *t = (Try *) data + i;
+  const Tries *t = data;
   g_autoptr (GError) error = NULL;
-  g_autoptr (LsJobResult) r = simulate (t->spec, t->change, &error);
-  t->row = r ? ls_what_if_row (r) : (LsWhatIfRow) { .refused = ls_what_if_reason (error) };
-  t->row.change = ls_change_text (t->change);
-  t->row.idea = t->change->idea;
-  t->row.cost = t->change->cost;
+  g_autoptr (LsJobResult) r = simulate (t->spec, t->changes[i], &error);
+  t->rows[i] = r ? ls_what_if_row (r) : (LsWhatIfRow) { .refused = ls_what_if_reason (error) };
+  t->rows[i].change = ls_change_text (t->changes[i]);
+  t->rows[i].idea = t->changes[i]->idea;
+  t->rows[i].cost = t->changes[i]->cost;
 }
 
 void
 ls_what_if_simulate (const LsJobSpec *spec, const GPtrArray *changes, guint n_threads,
                      const LsProgress *progress, LsWhatIf *w)
 {
-  g_autofree Try *tries = g_new0 (Try, MAX (changes->len, 1));
-  for (guint i = 0; i < changes->len; i++)
-    tries[i] = (Try) { .spec = spec, .change = changes->pdata[i] };
-  ls_parallel (changes->len, n_threads, try_one, tries, progress);
+  guint first = w->rows->len;
+  g_array_set_size (w->rows, first + changes->len);
+  LsWhatIfRow *rows = &g_array_index (w->rows, LsWhatIfRow, first);
+  Tries tries = { spec, (LsChange **) changes->pdata, rows };
+  ls_parallel (changes->len, n_threads, try_one, &tries, progress);
   for (guint i = 0; i < changes->len; i++) {
-    LsWhatIfRow row = tries[i].row;
-    row.number = w->rows->len;
-    double faster = isnan (w->now.tokens_per_s) ? w->now.step_time_s / row.step_time_s
-                                                : row.tokens_per_s / w->now.tokens_per_s;
-    row.gain = row.refused ? NAN : faster - 1;
-    g_array_append_val (w->rows, row);
+    double faster = isnan (w->now.tokens_per_s) ? w->now.step_time_s / rows[i].step_time_s
+                                                : rows[i].tokens_per_s / w->now.tokens_per_s;
+    rows[i].number = first + i;
+    rows[i].gain = rows[i].refused ? NAN : faster - 1;
   }
 }
 
@@ -205,9 +764,8 @@ ls_what_if_free (LsWhatIf *w)
   if (!w)
     return;
   for (guint i = 0; i < w->rows->len; i++) {
-    LsWhatIfRow *row = &g_array_index (w->rows, LsWhatIfRow, i);
-    g_free (row->change);
-    g_free (row->refused);
+    g_free (g_array_index (w->rows, LsWhatIfRow, i).change);
+    g_free (g_array_index (w->rows, LsWhatIfRow, i).refused);
   }
   g_array_unref (w->rows);
   g_clear_pointer (&w->assumptions, g_array_unref);

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "ask/collective/collective_call.h"
+#include "ask/collective/collective_table.h"
 #include "base/list.h"
 #include "calibrate/calibrate_fit.h"
 #include "calibrate/solve.h"

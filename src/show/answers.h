@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 #include "analysis/topology.h"
-#include "ask/capture_layouts.h"
+#include "ask/captured.h"
 #include "ask/collective/collective_table.h"
 #include "ask/compare.h"
 #include "ask/place.h"

@@ -2,15 +2,265 @@
 
 #include <lockstep/error.h>
 #include <math.h>
+#include <stddef.h>
 #include <string.h>
 
-#include "analysis/interval.h"
-#include "ask/collective/collective_call.h"
+#include "base/doublings.h"
 #include "base/list.h"
+#include "base/order.h"
+#include "base/suggest.h"
+#include "cluster/cluster.h"
 #include "data/measured/read_nccl_tests.h"
+#include "data/text/field.h"
+#include "exec/messages/messages.h"
 #include "job/assumptions.h"
 #include "job/hardware.h"
 #include "job/job_steps.h"
+
+/* --- its knobs from text ------------------------------------------------------------------------- */
+
+#define MAX_FACTOR 1024 /* times LS_COLLECTIVE_MAX_BYTES is still a size */
+
+static const LsEnumName protocol_names[] = {
+  { "auto", LS_PROTOCOL_AUTO },     { "simple", LS_PROTOCOL_SIMPLE },
+  { "ll", LS_PROTOCOL_LL },         { "ll128", LS_PROTOCOL_LL128 },
+  { "Simple", LS_PROTOCOL_SIMPLE }, { "LL", LS_PROTOCOL_LL },
+  { "LL128", LS_PROTOCOL_LL128 },   { NULL },
+};
+
+static bool
+add_counts (char *word, GArray *counts)
+{
+  return ls_doublings_add (g_strstrip (word), LS_COLLECTIVE_MAX_GPUS, counts);
+}
+
+static bool
+parse_gpus (const char *text, void *target)
+{
+  GArray **gpus = &((LsCollectiveSpec *) target)->gpus;
+  if (!ls_list_parse (text, sizeof (uint32_t), add_counts, gpus))
+    return false;
+  GArray *counts = *gpus;
+  g_array_sort (counts, ls_compare_uint32);
+  for (guint i = counts->len - 1; i > 0; i--)
+    if (g_array_index (counts, uint32_t, i) == g_array_index (counts, uint32_t, i - 1))
+      g_array_remove_index (counts, i);
+  return true;
+}
+
+static bool
+parse_slice (const char *text, void *target)
+{
+  return ls_slice_parse (text, ((LsCollectiveSpec *) target)->slice);
+}
+
+/* Names of operations and their like are checked where they are used, "" too. */
+#define NAME(key_)                                                                                           \
+  {                                                                                                          \
+#key_, LS_FIELD_STRING, offsetof(LsCollectiveSpec, key_)                                                 \
+  }
+#define TEXT(key_)                                                                                           \
+  {                                                                                                          \
+#key_, LS_FIELD_STRING, offsetof(LsCollectiveSpec, key_), .required = true                               \
+  }
+
+static const LsField fields[] = {
+  NAME (op),
+  NAME (algorithm),
+  NAME (network),
+  TEXT (cluster),
+  TEXT (nccl),
+  TEXT (compare),
+  TEXT (trust),
+  { "max_ctas", LS_FIELD_UINT, offsetof (LsCollectiveSpec, max_ctas), .min = 1, .max = UINT8_MAX },
+  { "nodes", LS_FIELD_UINT, offsetof (LsCollectiveSpec, n_nodes), .min = 1, .max = LS_COLLECTIVE_MAX_GPUS },
+  { "slice", LS_FIELD_CUSTOM, .parse = parse_slice, .expected = LS_SLICE_EXPECTED },
+  { "gpus", LS_FIELD_CUSTOM, .parse = parse_gpus,
+    .expected = "whole numbers from 1 to " G_STRINGIFY (
+        LS_COLLECTIVE_MAX_GPUS) " such as 8 or 2,4,8, or their doublings 2..1024" },
+  { "protocol", LS_FIELD_ENUM, offsetof (LsCollectiveSpec, protocol), .names = protocol_names },
+  { "min", LS_FIELD_BYTES, offsetof (LsCollectiveSpec, min_bytes), .min = 1,
+    .max = (double) LS_COLLECTIVE_MAX_BYTES },
+  { "max", LS_FIELD_BYTES, offsetof (LsCollectiveSpec, max_bytes), .min = 1,
+    .max = (double) LS_COLLECTIVE_MAX_BYTES },
+  { "messages", LS_FIELD_BOOL, offsetof (LsCollectiveSpec, messages) },
+  { "factor", LS_FIELD_UINT, offsetof (LsCollectiveSpec, factor), .min = 2, .max = MAX_FACTOR },
+  { NULL },
+};
+
+void
+ls_collective_spec_init (LsCollectiveSpec *spec)
+{
+  *spec = (LsCollectiveSpec) { .protocol = LS_PROTOCOL_AUTO };
+}
+
+void
+ls_collective_spec_clear (LsCollectiveSpec *spec)
+{
+  ls_fields_clear (fields, spec);
+  g_clear_pointer (&spec->gpus, g_array_unref);
+  ls_collective_spec_init (spec);
+}
+
+gboolean
+ls_collective_spec_set (LsCollectiveSpec *spec, const char *key, const char *value, LsDiagList *diags)
+{
+  if (strcmp (key, "algorithm") == 0 && strcmp (value, "auto") == 0) {
+    g_clear_pointer (&spec->algorithm, g_free); /* as nobody had said it */
+    return TRUE;
+  }
+  return ls_field_set_text (fields, spec, key, value, diags);
+}
+
+/* --- one collective alone on a cluster: names as people write them, and the time of a call ------- */
+
+#define ALL "all"
+#define P2P "p2p" /* what tables of measurements call a send with its receive */
+
+/* A fidelity of the network. */
+typedef struct {
+  const char *name;
+  LsNetworkFidelity fidelity;
+} LsCollectiveNetwork;
+
+static const LsCollectiveNetwork fidelities[] = {
+  { "flow", LS_NETWORK_FLOW },
+  { "alphabeta", LS_NETWORK_ALPHABETA },
+  { "step", LS_NETWORK_STEP },
+};
+
+/* The fidelity of that name, or all for "all"; static. LS_ERROR_USAGE. */
+static gboolean
+find_networks (const char *name, const LsCollectiveNetwork **ret_networks, guint *ret_n, GError **error)
+{
+  const char *words[G_N_ELEMENTS (fidelities) + 2] = { NULL };
+  guint n_words = 0;
+  for (guint i = 0; i < G_N_ELEMENTS (fidelities); i++) {
+    words[n_words++] = fidelities[i].name;
+    *ret_networks = &fidelities[i];
+    *ret_n = 1;
+    if (strcmp (name, fidelities[i].name) == 0)
+      return TRUE;
+  }
+  *ret_networks = fidelities;
+  *ret_n = G_N_ELEMENTS (fidelities);
+  if (strcmp (name, ALL) == 0)
+    return TRUE;
+  words[n_words++] = ALL;
+  return ls_fail_word (error, "--network", name, words);
+}
+
+gboolean
+ls_collective_find_kind (const char *op, LsCollKind *ret_kind, GError **error)
+{
+  const char *words[LS_N_COLL_KINDS + 2] = { NULL };
+  for (int kind = 0; kind < LS_N_COLL_KINDS; kind++) {
+    words[kind] = ls_coll_kind_name ((LsCollKind) kind);
+    *ret_kind = (LsCollKind) kind;
+    if (strcmp (op, words[kind]) == 0)
+      return TRUE;
+  }
+  *ret_kind = LS_COLL_SEND_RECV;
+  if (strcmp (op, P2P) == 0)
+    return TRUE;
+  words[LS_N_COLL_KINDS] = P2P;
+  return ls_fail_word (error, "--op", op, words);
+}
+
+/* Whether there is such an algorithm: LS_ERROR_USAGE. */
+static gboolean
+check_algorithm (const char *algorithm, GError **error)
+{
+  return g_strv_contains (ls_coll_algorithms (), algorithm)
+      || ls_fail_word (error, "--algorithm", algorithm, ls_coll_algorithms ());
+}
+
+/* The rule that is broken, and what would do. */
+static void
+complain_of_algorithm (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *request, GError **error)
+{
+  GString *others = g_string_new (NULL);
+  LsCollRequest other = *request;
+  for (const char *const *name = ls_coll_algorithms (); *name; name++) {
+    other.algorithm = *name;
+    if (ls_coll_applies (c, nccl, &other))
+      g_string_append_printf (others, "%s%s", others->len > 0 ? ", " : "", *name);
+  }
+  g_autofree char *rule = ls_coll_rule (request->algorithm);
+  g_autofree char *protocol = request->protocol == LS_PROTOCOL_AUTO
+      ? g_strdup ("")
+      : g_strdup_printf (" with %s", ls_protocol_name (request->protocol));
+  g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
+               "--algorithm %s does not do %s%s on these %u %s of %s\nnote: it does %s\nnote: what does: %s",
+               request->algorithm, ls_coll_kind_name (request->kind), protocol, request->n,
+               ls_cluster_chip_word (&c->spec, request->n), c->spec.name, rule,
+               others->len > 0 ? others->str : "nothing");
+  g_string_free (others, TRUE);
+}
+
+static gboolean
+check_call (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *request,
+            const LsCollectiveNetwork *network, GError **error)
+{
+  const char *why = ls_coll_lacks_protocol (c, nccl, request);
+  if (why)
+    return ls_fail (error, LS_ERROR_CONFLICT, "--protocol %s does not do %s on these %u %s of %s: %s",
+                    ls_protocol_name (request->protocol), ls_coll_kind_name (request->kind), request->n,
+                    ls_cluster_chip_word (&c->spec, request->n), c->spec.name, why);
+  if (request->max_ctas > 0 && !ls_cluster_traits (&c->spec)->has_nccl)
+    return ls_fail (error, LS_ERROR_CONFLICT, "--max-ctas: a %s has no NCCL, whose thread blocks these are",
+                    ls_cluster_traits (&c->spec)->name);
+  if (ls_coll_applies (c, nccl, request))
+    return ls_coll_check_size (c, nccl, request, network->fidelity, error);
+  complain_of_algorithm (c, nccl, request, error);
+  return FALSE;
+}
+
+/* Messages that it takes one by one, 0 with a fidelity that plans them together. LS_ERROR_LIMIT,
+ * LS_ERROR_CONFLICT as of the next. */
+static gboolean
+count_messages (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *request,
+                const LsCollectiveNetwork *network, uint64_t *ret_n, GError **error)
+{
+  *ret_n = 0;
+  if (network->fidelity != LS_NETWORK_STEP)
+    return TRUE;
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  if (!check_call (c, nccl, request, network, error))
+    return FALSE;
+  *ret_n = ls_script_n_messages (ls_coll_script (c, nccl, request, arena));
+  return TRUE;
+}
+
+/* Fills algorithm, protocol, network, n_ranks, bytes, time and bus_factor. progress: of the messages counted
+ * above; or NULL. LS_ERROR_CONFLICT: the algorithm does not do this. */
+static gboolean
+time_call (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *request,
+           const LsCollectiveNetwork *network, const LsProgress *progress, LsCollectiveRow *row,
+           GError **error)
+{
+  if (!check_call (c, nccl, request, network, error))
+    return FALSE;
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  const LsCollPlan *plan = ls_coll_plan (c, nccl, request, network->fidelity, arena);
+  row->algorithm = plan->algorithm;
+  row->protocol = plan->protocol;
+  row->network = network->name;
+  row->n_ranks = request->n;
+  row->bytes = request->kind == LS_COLL_BARRIER ? 0 : request->bytes;
+  row->time = network->fidelity == LS_NETWORK_STEP
+      ? ls_messages_time_alone (ls_coll_script (c, nccl, request, arena), c, progress)
+      : ls_coll_time_alone (c, plan);
+  row->bus_factor = ls_coll_wire_factor (request->kind, request->n);
+  if (row->time < LS_TIME_NEVER)
+    return TRUE;
+  g_autofree char *bytes = ls_format_bytes (row->bytes); /* what cannot be represented is no result */
+  return ls_fail (
+      error, LS_ERROR_LIMIT,
+      "%s of %s over %u %s of %s by %s (--network %s) is not over after %.3g days; more cannot be simulated",
+      ls_coll_kind_name (request->kind), bytes, row->n_ranks, ls_cluster_chip_word (&c->spec, row->n_ranks),
+      c->spec.name, row->algorithm, row->network, ls_time_to_s (LS_TIME_NEVER / 2) / 86400);
+}
 
 /* --- a collective's messages, and who holds what after each round -------------------------------- */
 
@@ -52,15 +302,6 @@ starts_with (const LsScript *s, uint32_t rank, uint32_t block)
   default:
     return rank == 0;
   }
-}
-
-static void
-start (LsCollectiveMessages *m, const LsScript *s)
-{
-  for (uint32_t rank = 0; rank < m->n; rank++)
-    for (uint32_t block = 0; block < m->n_blocks; block++)
-      if (starts_with (s, rank, block))
-        m->held[(size_t) rank * m->n_blocks + block] = 1u << rank;
 }
 
 /* What is sent is what the sender had when it entered the round. */
@@ -111,7 +352,9 @@ ls_collective_messages_new (const LsCluster *c, const LsNccl *nccl, const LsColl
     .messages = g_array_new (FALSE, FALSE, sizeof (LsCollectiveMessage)),
   };
   m->held = g_new0 (uint32_t, (size_t) (m->n_rounds + 1) * n_places (m) * m->n_blocks);
-  start (m, s);
+  for (uint32_t rank = 0; rank < m->n; rank++)
+    for (uint32_t block = 0; block < m->n_blocks; block++)
+      m->held[(size_t) rank * m->n_blocks + block] = starts_with (s, rank, block) ? 1u << rank : 0;
   g_autofree LsSend *room = g_new (LsSend, MAX (1, s->max_sends));
   for (uint32_t round = 0; round < m->n_rounds; round++)
     run_round (m, s, round, room);
@@ -227,26 +470,20 @@ skip (Comparison *x, const char *message)
 
 /* --- which rows --------------------------------------------------------------------- */
 
-/* "p2p" is "send-recv" too. */
-static bool
-is_op (const LsMeasuredCollective *m, const char *op)
-{
-  LsCollKind wanted, kind;
-  return strcmp (m->op, op) == 0
-      || (ls_collective_find_kind (op, &wanted, NULL) && ls_collective_find_kind (m->op, &kind, NULL)
-          && kind == wanted);
-}
-
 static bool
 is_wanted (const LsMeasuredCollective *m, const LsCollectiveSpec *spec)
 {
+  LsCollKind wanted, kind; /* "p2p" is "send-recv" too */
+  bool is_op = !spec->op || strcmp (m->op, spec->op) == 0
+      || (ls_collective_find_kind (spec->op, &wanted, NULL) && ls_collective_find_kind (m->op, &kind, NULL)
+          && kind == wanted);
   bool is_trusted = !m->trust || g_strcmp0 (spec->trust, ANY_TRUST) == 0
       || strcmp (m->trust, spec->trust ? spec->trust : DEFAULT_TRUST) == 0;
   bool is_count = !spec->gpus;
   for (guint i = 0; !is_count && i < spec->gpus->len; i++)
     is_count = g_array_index (spec->gpus, uint32_t, i) == m->n_gpus;
-  return is_trusted && is_count && (!spec->cluster || strcmp (m->cluster, spec->cluster) == 0)
-      && (!spec->op || is_op (m, spec->op)) && (spec->n_nodes == 0 || m->n_nodes == spec->n_nodes)
+  return is_trusted && is_count && is_op && (!spec->cluster || strcmp (m->cluster, spec->cluster) == 0)
+      && (spec->n_nodes == 0 || m->n_nodes == spec->n_nodes)
       && (spec->min_bytes == 0 || m->bytes >= spec->min_bytes)
       && (spec->max_bytes == 0 || m->bytes <= spec->max_bytes);
 }
@@ -325,7 +562,7 @@ simulate (const Comparison *x, Machine *machine, const LsMeasuredCollective *m, 
     .protocol = (LsProtocol) x->spec->protocol,
     .max_ctas = x->spec->max_ctas,
   };
-  return ls_collective_time (c, &machine->hardware->nccl, &request, x->network, NULL, row, error);
+  return time_call (c, &machine->hardware->nccl, &request, x->network, NULL, row, error);
 }
 
 static void
@@ -405,18 +642,6 @@ score_all (LsCollectiveRun *run)
   }
 }
 
-static void
-write_notes (Comparison *x, guint n_wanted)
-{
-  for (guint i = 0; i < x->skipped->len; i++) {
-    const Skipped *s = &g_array_index (x->skipped, Skipped, i);
-    ls_note (x->run->notes, "%u row%s skipped: %s", s->n, s->n == 1 ? "" : "s", s->reason);
-  }
-  g_autofree char *file = g_path_get_basename (x->spec->compare);
-  x->run->title = g_strdup_printf ("%s: %u of %u rows selected, %u compared", file, n_wanted,
-                                   x->run->measured->len, x->run->rows->len);
-}
-
 /* Reads spec->compare and fills a new run with its rows, simulated, and their errors. */
 static gboolean
 ls_collective_compare (LsCollectiveRun *run, const LsCollectiveSpec *spec, const LsCollectiveNetwork *network,
@@ -439,7 +664,13 @@ ls_collective_compare (LsCollectiveRun *run, const LsCollectiveSpec *spec, const
   if (n_wanted == 0)
     return ls_fail (error, LS_ERROR_USAGE, "%s: none of %u rows matches", spec->compare, run->measured->len);
   score_all (run);
-  write_notes (&x, n_wanted);
+  for (guint i = 0; i < skipped->len; i++) {
+    const Skipped *s = &g_array_index (skipped, Skipped, i);
+    ls_note (run->notes, "%u row%s skipped: %s", s->n, s->n == 1 ? "" : "s", s->reason);
+  }
+  g_autofree char *file = g_path_get_basename (spec->compare);
+  run->title = g_strdup_printf ("%s: %u of %u rows selected, %u compared", file, n_wanted, run->measured->len,
+                                run->rows->len);
   if (run->rows->len > 0)
     return TRUE;
   g_ptr_array_add (run->notes, NULL); /* a table without a row says nothing */
@@ -529,9 +760,9 @@ add_size (Sweep *x, const LsCluster *c, const LsCollRequest *request, GError **e
     uint64_t n = 0;
     row.n_nodes = ls_cluster_host_of (c, request->gpus[request->n - 1]) + 1; /* the first leave no node out */
     row.chips = ls_cluster_chip_word (&c->spec, request->n);
-    if (!ls_collective_count (c, &x->hardware->nccl, request, &x->networks[k], &n, error)
-        || !ls_collective_time (c, &x->hardware->nccl, request, &x->networks[k], n > 0 ? &progress : NULL,
-                                &row, error))
+    if (!count_messages (c, &x->hardware->nccl, request, &x->networks[k], &n, error)
+        || !time_call (c, &x->hardware->nccl, request, &x->networks[k], n > 0 ? &progress : NULL, &row,
+                       error))
       return FALSE;
     x->n_done += n;
     g_array_append_val (x->run->rows, row);
@@ -555,7 +786,7 @@ add_sizes (Sweep *x, const LsCluster *c, LsCollRequest *request, GError **error)
   for (request->bytes = min; request->bytes <= max; request->bytes *= factor)
     for (guint k = 0; k < x->run->table.n_networks; k++) {
       uint64_t n;
-      if (!ls_collective_count (c, &x->hardware->nccl, request, &x->networks[k], &n, error))
+      if (!count_messages (c, &x->hardware->nccl, request, &x->networks[k], &n, error))
         return FALSE;
       x->n_messages += n;
     }
@@ -710,21 +941,6 @@ tabulate (LsCollectiveRun *run, const LsCollectiveSpec *spec, LsCollKind kind,
 
 /* --- the whole -------------------------------------------------------------------- */
 
-/* They are of one call. */
-static gboolean
-check_messages (const LsCollectiveSpec *spec, guint n_networks, GError **error)
-{
-  if (spec->compare || n_networks > 1)
-    return ls_fail (error, LS_ERROR_USAGE, "--messages does not go with %s",
-                    spec->compare ? "--compare" : "--network all");
-  if (spec->max_bytes > 0 || spec->factor > 0)
-    return ls_fail (error, LS_ERROR_USAGE, "--messages is of one size, --min; leave --%s out",
-                    spec->max_bytes > 0 ? "max" : "factor");
-  if (spec->gpus && spec->gpus->len > 1)
-    return ls_fail (error, LS_ERROR_USAGE, "--messages is of one number of --gpus; got %u", spec->gpus->len);
-  return TRUE;
-}
-
 static gboolean
 check_given (const LsCollectiveSpec *spec, guint n_networks, GError **error)
 {
@@ -741,8 +957,14 @@ check_given (const LsCollectiveSpec *spec, guint n_networks, GError **error)
   if (spec->compare && n_networks > 1)
     return ls_fail (error, LS_ERROR_CONFLICT,
                     "--compare takes one fidelity of the network; got --network all");
-  if (spec->messages && !check_messages (spec, n_networks, error))
-    return FALSE;
+  if (spec->messages && (spec->compare || n_networks > 1)) /* they are of one call */
+    return ls_fail (error, LS_ERROR_USAGE, "--messages does not go with %s",
+                    spec->compare ? "--compare" : "--network all");
+  if (spec->messages && (spec->max_bytes > 0 || spec->factor > 0))
+    return ls_fail (error, LS_ERROR_USAGE, "--messages is of one size, --min; leave --%s out",
+                    spec->max_bytes > 0 ? "max" : "factor");
+  if (spec->messages && spec->gpus && spec->gpus->len > 1)
+    return ls_fail (error, LS_ERROR_USAGE, "--messages is of one number of --gpus; got %u", spec->gpus->len);
   g_autofree char *min = ls_format_bytes (spec->min_bytes), *max = ls_format_bytes (spec->max_bytes);
   return spec->max_bytes == 0 || spec->min_bytes <= spec->max_bytes
       || ls_fail (error, LS_ERROR_USAGE, "--min %s exceeds --max %s", min, max);
@@ -755,8 +977,8 @@ ls_collective_run_new (const LsCollectiveSpec *spec, GError **error)
   const LsCollectiveNetwork *networks;
   guint n_networks;
   if ((spec->op && !ls_collective_find_kind (spec->op, &kind, error))
-      || (spec->algorithm && !ls_collective_check_algorithm (spec->algorithm, error))
-      || !ls_collective_find_networks (spec->network ? spec->network : "flow", &networks, &n_networks, error)
+      || (spec->algorithm && !check_algorithm (spec->algorithm, error))
+      || !find_networks (spec->network ? spec->network : "flow", &networks, &n_networks, error)
       || !check_given (spec, n_networks, error))
     return NULL;
 

@@ -110,7 +110,7 @@ typedef struct {
   char *algorithm;               /* NULL: choose                         */
   int protocol;                  /* LsProtocol                           */
   uint32_t max_ctas;             /* thread blocks of NCCL; 0: any        */
-  char *network;                 /* a name of collective_call.h or "all" */
+  char *network;                 /* a fidelity's name or "all" */
   uint64_t min_bytes,
       max_bytes;   /* 0: 1 KiB (of several numbers of GPUs 1 MiB) to 8 GiB; of a comparison: all */
   uint32_t factor; /* of a size over the one before; 0: 2, of several numbers of GPUs 8 */
@@ -129,6 +129,10 @@ void ls_collective_spec_clear (LsCollectiveSpec *spec);
  * Diagnostics are LS_ERROR_USAGE; spec is then unchanged. */
 gboolean ls_collective_spec_set (LsCollectiveSpec *spec, const char *key, const char *value,
                                  LsDiagList *diags);
+
+/* The kind of an operation: the names of network/coll.h, and "p2p" for send-recv. LS_ERROR_USAGE that says
+ * what was probably meant. */
+gboolean ls_collective_find_kind (const char *op, LsCollKind *ret_kind, GError **error);
 
 typedef struct {
   LsCollectiveTable table;        /* borrows: */

@@ -9,7 +9,13 @@
 #ifndef LS_ASK_PROFILE_IMPORT_PROFILE_H
 #define LS_ASK_PROFILE_IMPORT_PROFILE_H
 
-#include "ask/profile/profile_program.h"
+#include "ask/profile/profile_step.h"
+#include "plan/mesh.h"
+
+typedef struct {
+  bool without_stalls;  /* neither delays of the host nor waits that nothing explains */
+  double compute_scale; /* of the time of kernels; 1: as measured                     */
+} LsProfileChanges;
 
 typedef struct {
   const char *const *paths; /* ends in NULL      */
@@ -48,5 +54,36 @@ typedef struct {
 LsProfileImport *ls_profile_import_new (LsKineto *loaded, const LsProfileImportSpec *spec, GError **error);
 void ls_profile_import_free (LsProfileImport *import); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsProfileImport, ls_profile_import_free)
+
+/* --- profiled steps as the plan of a job ------------------------------------------------------------- */
+
+/* Each rank's program is its step's ops in the order in which the host issued them. Issuing costs nothing;
+ * what the host did between two launches is a delay of the host, and what it waited for is a sync. Times at
+ * which it issues are those of profile_step.h. A launch that took over 20 us with 500 ops ahead of the GPU
+ * waited for room in the queue, which is not the host's time.
+ *
+ * Steps follow each other as long after each other as they did. The first one finds the GPU as far behind
+ * the host as it was.
+ *
+ * A kernel of which b ran beside communication that is ours is slowed by 1 - b of what communication takes
+ * in the replay (exec/replay/kernel_run.c): its time holds the rest.
+ *
+ * Deviations. Such a kernel keeps its time where there is less communication than there was. All ranks
+ * arrive at a collective together, where one profile stands for all. */
+
+/* --- the process groups of a profile as the communicators of a job ------------------------------- */
+
+/* A profile is of one rank and names the groups that this rank is in. All ranks are taken to have theirs by
+ * the same rule: a group of n ranks at equal steps of s makes every n s neighbouring ranks s groups.
+ *
+ * By mesh. Where the groups are one dimension or two of a mesh, the inner one of neighbours (tp) and the
+ * outer one of ranks as far apart as the inner has (dp), or all ranks, the trace has a mesh: it can be
+ * replayed with another dp. What is left of the world are pipeline stages, alike. One by one otherwise: each
+ * group has a slot and each rank is listed.
+ *
+ * Which dimension a group is, its description says ("TENSOR_MODEL_PARALLEL_GROUP", "mesh_dp_shard"). One that
+ * says none: all ranks are dp, neighbours tp, others dp.
+ *
+ * Worked example. 16 ranks; all-gathers among [0, 1, 2, 3], reductions among [0, 4, 8, 12]: tp 4, dp 4. */
 
 #endif

@@ -538,7 +538,7 @@ typedef struct {
   guint last[LS_N_STREAMS];    /* op that was issued last; NO_OP: none                           */
   guint *before;               /* of each op that of its stream before it; NO_OP: none           */
   guint awaited[LS_N_STREAMS]; /* of communication: 1 + the last op that the compute stream waits for */
-  GHashTable *records;         /* index_records() */
+  GHashTable *records;         /* by correlation: LsKinetoCall of those that recorded an event */
   GHashTable *told; /* stream of the GPU -> GArray of guint: what its next op is told to wait for */
   guint n_unsaid;   /* waits without streams since the last launch                    */
   guint call;       /* next of the profile's calls                                    */
@@ -611,16 +611,6 @@ infer_wait (Waits *w, LsProfileOp *op, guint on)
   w->step->n_inferred += op->n_waits - before;
 }
 
-/* The last op of a stream that was issued at or before a time of the host; NO_OP: none. */
-static guint
-last_issued (const Waits *w, LsStream stream, int64_t at)
-{
-  guint on = w->last[stream];
-  while (on != NO_OP && issued_at (op_at (w->step, on)) > at)
-    on = w->before[on];
-  return on;
-}
-
 /* The stream of a replay that stands for one of the GPU; LS_N_STREAMS: nothing ran on it yet. */
 static LsStream
 stream_of (const Waits *w, int32_t id)
@@ -629,19 +619,6 @@ stream_of (const Waits *w, int32_t id)
     if (w->last[s] != NO_OP && op_at (w->step, w->last[s])->op->stream == id)
       return (LsStream) s;
   return LS_N_STREAMS;
-}
-
-/* By correlation: LsKinetoCall of those that recorded an event. */
-static GHashTable *
-index_records (const GArray *calls)
-{
-  GHashTable *records = g_hash_table_new (g_direct_hash, g_direct_equal);
-  for (guint i = 0; i < calls->len; i++) {
-    LsKinetoCall *c = &g_array_index (calls, LsKinetoCall, i);
-    if (c->kind == LS_CALL_RECORD && c->correlation != 0)
-      g_hash_table_insert (records, GSIZE_TO_POINTER (c->correlation), c);
-  }
-  return records;
 }
 
 static void
@@ -655,7 +632,9 @@ take_wait (Waits *w, const LsKinetoCall *call)
   const LsKinetoCall *record
       = call->record != 0 ? g_hash_table_lookup (w->records, GSIZE_TO_POINTER (call->record)) : NULL;
   int64_t at = (record ? record : call)->start - w->step->cut->start;
-  guint on = from < LS_N_STREAMS ? last_issued (w, from, at) : NO_OP;
+  guint on = from < LS_N_STREAMS ? w->last[from] : NO_OP; /* the last that was issued by then */
+  while (on != NO_OP && issued_at (op_at (w->step, on)) > at)
+    on = w->before[on];
   if (on == NO_OP)
     return;
   gpointer key = GINT_TO_POINTER (call->stream);
@@ -821,12 +800,16 @@ find_all_waits (LsProfileStep *step)
   w.before = g_new (guint, step->ops->len + 1);
   w.told = g_hash_table_new_full (g_direct_hash, g_direct_equal, NULL, (GDestroyNotify) g_array_unref);
   const GArray *calls = step->profile->calls;
-  w.records = index_records (calls);
+  w.records = g_hash_table_new (g_direct_hash, g_direct_equal);
   int64_t from = step->ops->len > 0 ? MIN (op_at (step, 0)->launch, op_at (step, 0)->start) : 0;
   for (int s = 0; s < LS_N_STREAMS; s++)
     w.last[s] = NO_OP;
-  for (guint i = 0; i < calls->len; i++)
-    w.has_calls = w.has_calls || g_array_index (calls, LsKinetoCall, i).kind == LS_CALL_WAIT;
+  for (guint i = 0; i < calls->len; i++) {
+    LsKinetoCall *c = &g_array_index (calls, LsKinetoCall, i);
+    w.has_calls |= c->kind == LS_CALL_WAIT;
+    if (c->kind == LS_CALL_RECORD && c->correlation != 0)
+      g_hash_table_insert (w.records, GSIZE_TO_POINTER (c->correlation), c);
+  }
   while (w.call < calls->len && g_array_index (calls, LsKinetoCall, w.call).start - cut->start < from)
     w.call++;
   step->latency = find_latency (step);

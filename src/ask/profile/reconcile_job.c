@@ -180,26 +180,6 @@ add_other (Lists *lists, const char *name, LsRecipes *recipes, GError **error)
   return ok;
 }
 
-static gboolean
-add_shipped (Lists *lists, GError **error)
-{
-  const GPtrArray *all = ls_recipes_all ();
-  int dtype = lists->job->strategy.dtype;
-  gboolean ok = TRUE;
-  for (guint i = 0; i < all->len && ok && dtype != LS_DTYPE_FP32 && dtype != LS_DTYPE_TF32; i++)
-    ok = add_other (lists, ((LsRecipes *) all->pdata[i])->name, all->pdata[i], error);
-  return ok;
-}
-
-/* NULL: it has layers as a profile shows them. */
-static const char *
-refusal (const LsJobResult *job)
-{
-  if (job->model.n_layers == 0)
-    return "the job is of a trace, which knows no model";
-  return job->strategy.cp > 1 ? "with cp above 1 attention comes in steps, which are not layers" : NULL;
-}
-
 LsLayerReport *
 ls_layer_report_new (const LsStepSide *measured, const LsStepSide *predicted, const LsJobResult *job,
                      GError **error)
@@ -207,7 +187,9 @@ ls_layer_report_new (const LsStepSide *measured, const LsStepSide *predicted, co
   g_autoptr (LsLayerReport) report = g_new0 (LsLayerReport, 1);
   report->measured = ls_layer_kernels_of_side (measured);
   report->lists = ls_list_new (sizeof (LsLayerList), ls_clear_text);
-  report->why = refusal (job);
+  report->why = job->model.n_layers == 0 ? "the job is of a trace, which knows no model"
+      : job->strategy.cp > 1             ? "with cp above 1 attention comes in steps, which are not layers"
+                                         : NULL;
   if (report->why)
     return g_steal_pointer (&report);
   Lists lists = { .report = report, .job = job };
@@ -217,9 +199,13 @@ ls_layer_report_new (const LsStepSide *measured, const LsStepSide *predicted, co
   if (!kernels_of (&lists, &job->strategy, &operators, error))
     return NULL;
   find_besides (&lists, predicted, &operators);
-  if (!add_list (&lists, own, &job->strategy, error) || !add_other (&lists, LS_BUILT_IN_KERNELS, NULL, error)
-      || !add_shipped (&lists, error))
+  if (!add_list (&lists, own, &job->strategy, error) || !add_other (&lists, LS_BUILT_IN_KERNELS, NULL, error))
     return NULL;
+  const GPtrArray *shipped = ls_recipes_all ();
+  bool takes_lists = job->strategy.dtype != LS_DTYPE_FP32 && job->strategy.dtype != LS_DTYPE_TF32;
+  for (guint i = 0; takes_lists && i < shipped->len; i++)
+    if (!add_other (&lists, ((LsRecipes *) shipped->pdata[i])->name, shipped->pdata[i], error))
+      return NULL;
   for (guint i = 1; i < report->lists->len; i++)
     if (g_array_index (report->lists, LsLayerList, i).off < ls_layer_report_nearest (report)->off)
       report->nearest = i;

@@ -82,13 +82,8 @@ a_pipeline_follows_its_slowest_stage (void)
   p->alone[0] = p->alone[1] = 0.5;
   static const double x[2][2] = { { 0.04, 0.01 }, { 0.02, 0.03 } };
   for (int meets = 0; meets < 2; meets++) {
-    double slowest[2];
-    LsPaceStep step;
     p->meets_each_layer = meets;
-    ls_pace_step_init (&step, p, slowest);
-    for (int i = 0; i < 2; i++)
-      ls_pace_step_add (&step, x[i]);
-    LS_CHECK_NEAR (ls_pace_step_end (&step), 0.4 * 0.04 + 0.1 * (0.04 + (meets ? 0.03 : 0.01)), 1e-12);
+    LS_CHECK_NEAR (ls_pace_step (p, x[0], 2), 0.4 * 0.04 + 0.1 * (0.04 + (meets ? 0.03 : 0.01)), 1e-12);
   }
 }
 
@@ -231,18 +226,15 @@ static double
 composed (const Case *c, const double *x)
 {
   const LsPace *p = c->pace;
-  g_autofree double *slowest = g_new (double, p->n_stages), *at = g_new (double, p->n_stages);
-  LsPaceStep step;
-  ls_pace_step_init (&step, p, slowest);
-  for (uint32_t g = 0; g < p->n_replicas; g++) {
+  g_autofree double *slowest = g_new (double, p->n_replicas * p->n_stages);
+  for (uint32_t g = 0; g < p->n_replicas; g++)
     for (uint32_t s = 0; s < p->n_stages; s++) {
-      at[s] = -INFINITY;
+      double *at = &slowest[g * p->n_stages + s];
+      *at = -INFINITY;
       for (uint32_t i = 0; i < p->n_together; i++)
-        at[s] = fmax (at[s], x[(s * p->n_replicas + g) * p->n_together + i]);
+        *at = fmax (*at, x[(s * p->n_replicas + g) * p->n_together + i]);
     }
-    ls_pace_step_add (&step, at);
-  }
-  return ls_pace_step_end (&step);
+  return ls_pace_step (p, slowest, p->n_replicas);
 }
 
 /* What it takes longer for drawn speeds, simulated and composed: mean of both, and of their difference's size, in
