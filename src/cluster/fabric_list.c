@@ -346,38 +346,24 @@ find_distances (List *f, const LsLink *links, uint32_t to)
     }
 }
 
-/* Links by one of their ends, as indices. */
-static void
-index_by (List *f, const GArray *links, bool by_from)
-{
-  memset (f->first_out, 0, (f->n_switches + 1) * sizeof *f->first_out);
-  const LsLink *link = (const LsLink *) (gconstpointer) links->data;
-  for (guint i = 0; i < links->len; i++)
-    f->first_out[(by_from ? link[i].from : link[i].to) + 1]++;
-  for (uint32_t v = 0; v < f->n_switches; v++)
-    f->first_out[v + 1] += f->first_out[v];
-  g_autofree uint32_t *at = g_memdup2 (f->first_out, f->n_switches * sizeof *at);
-  for (guint i = 0; i < links->len; i++)
-    f->out[at[by_from ? link[i].from : link[i].to]++] = i;
-}
-
 static gboolean
 find_hashed_ways (List *f, const LsCluster *c, const GArray *links, GError **error)
 {
   gsize n = (gsize) f->n_switches * f->base.n_edges;
+  const LsLink *link = (const LsLink *) (gconstpointer) links->data;
   f->first_out = g_new (uint32_t, f->n_switches + 1);
   f->out = g_new (uint32_t, links->len);
   f->dist = g_new (uint32_t, n);
   for (gsize i = 0; i < n; i++)
     f->dist[i] = LS_WAYS_NONE;
-  index_by (f, links, false);
+  ls_ways_index (link, links->len, f->n_switches, false, f->first_out, f->out);
   for (uint32_t e = 0; e < f->base.n_edges; e++)
-    find_distances (f, (const LsLink *) (gconstpointer) links->data, e);
+    find_distances (f, link, e);
   for (gsize i = 0; i < n; i++)
     if (f->dist[i] != LS_WAYS_NONE && f->dist[i] > MAX_HOPS)
       return ls_spec_conflict (error, "fabric: a way takes %u links; expected at most %d", f->dist[i],
                                MAX_HOPS);
-  index_by (f, links, true);
+  ls_ways_index (link, links->len, f->n_switches, true, f->first_out, f->out);
   /* From places among the working links to places in the cluster. */
   uint32_t k = 0, first = ls_first_link (c, f->spec->n_nodes);
   g_autofree uint32_t *place = g_new (uint32_t, links->len);

@@ -173,14 +173,6 @@ note_node (LsCluster *c, uint32_t host)
     g_hash_table_insert (c->index->faulty_nodes, GUINT_TO_POINTER (host), g_new0 (LsNodeFaults, 1));
 }
 
-static bool
-is_nvlink (const LsCluster *c, const LsLink *link)
-{
-  LsNodeKind from = g_array_index (c->nodes, LsTopoNode, link->from).kind,
-             to = g_array_index (c->nodes, LsTopoNode, link->to).kind;
-  return from == LS_NODE_NVSWITCH || to == LS_NODE_NVSWITCH || (from == LS_NODE_GPU && to == LS_NODE_GPU);
-}
-
 /* Of a link in a node or at its NICs. */
 static uint32_t
 host_of_link (const LsCluster *c, const LsLink *link)
@@ -204,7 +196,7 @@ degrade (LsCluster *c, const double *left)
       uint32_t host = host_of_link (c, link);
       note_node (c, host);
       LsNodeFaults *node = g_hash_table_lookup (x->faulty_nodes, GUINT_TO_POINTER (host));
-      node->has_nvlink_fault |= is_failed && is_nvlink (c, link);
+      node->has_nvlink_fault |= is_failed && ls_link_is_nvlink (c, link);
     } else
       c->index->has_failed_switch_links |= is_failed;
   }

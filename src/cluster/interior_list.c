@@ -78,6 +78,12 @@ number_vertices (const LsClusterSpec *s, Graph *g)
   return by_name;
 }
 
+static uint32_t
+vertex_named (GHashTable *by_name, const char *name)
+{
+  return GPOINTER_TO_UINT (g_hash_table_lookup (by_name, name)) - 1;
+}
+
 static void
 graph_init (const LsClusterSpec *s, Graph *g)
 {
@@ -85,18 +91,9 @@ graph_init (const LsClusterSpec *s, Graph *g)
   g->n_links = 2 * s->list.links->len;
   g->links = g_new (LsLink, g->n_links);
   for (guint i = 0; i < s->list.links->len; i++) {
-    const LsListLink *from = &g_array_index (s->list.links, LsListLink, i);
-    LsLink link = { .from = GPOINTER_TO_UINT (g_hash_table_lookup (by_name, from->from)) - 1,
-                    .to = GPOINTER_TO_UINT (g_hash_table_lookup (by_name, from->to)) - 1,
-                    .trunk = 2 * i,
-                    .n_physical = from->count,
-                    .capacity_bytes_per_s = from->count * ls_link_capacity (&from->link),
-                    .latency = from->link.latency };
-    g->links[2 * i] = link;
-    g->links[2 * i + 1] = link;
-    g->links[2 * i + 1].from = link.to;
-    g->links[2 * i + 1].to = link.from;
-    g->links[2 * i + 1].trunk++;
+    const LsListLink *link = &g_array_index (s->list.links, LsListLink, i);
+    ls_ways_links (&link->link, link->count, 2 * i, vertex_named (by_name, link->from),
+                   vertex_named (by_name, link->to), &g->links[2 * i]);
   }
 }
 

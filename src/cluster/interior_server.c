@@ -203,17 +203,7 @@ ls_mesh_ways (const LsClusterSpec *s, const GArray *mesh_links)
   g_autofree LsLink *links = g_new (LsLink, 2 * mesh_links->len);
   for (guint i = 0; i < mesh_links->len; i++) {
     const LsMeshLink *m = &g_array_index (mesh_links, LsMeshLink, i);
-    LsLink link = { .from = m->a,
-                    .to = m->b,
-                    .trunk = 2 * i,
-                    .n_physical = m->count,
-                    .capacity_bytes_per_s = m->count * ls_link_capacity (&s->server.nvlink),
-                    .latency = s->server.nvlink.latency };
-    links[2 * i] = link;
-    link.from = m->b;
-    link.to = m->a;
-    link.trunk++;
-    links[2 * i + 1] = link;
+    ls_ways_links (&s->server.nvlink, m->count, 2 * i, m->a, m->b, &links[2 * i]);
   }
   return ls_ways_new (kinds, n, links, 2 * mesh_links->len, (LsVertices) { 0, n }, (LsVertices) { 0, n });
 }

@@ -94,7 +94,7 @@ after_hop_to (const Collnet *x, const LsRoute *r, uint32_t begin, LsNodeKind kin
 static void
 whole_route (const Collnet *x, uint32_t from, uint32_t to, LsRoute *ret_route)
 {
-  ls_route (x->call->cluster, gpu_at (x, from), gpu_at (x, to), LS_NIC_AUTO, LS_NIC_AUTO, ret_route);
+  ls_route (x->call->cluster, gpu_at (x, from), gpu_at (x, to), 0, ret_route);
 }
 
 static void
@@ -147,7 +147,7 @@ route (const LsScript *s, uint32_t from, uint32_t to, uint32_t channel, LsRoute 
   const Collnet *x = s->data;
   uint32_t spines = s->n + x->n_leaves;
   if (from < s->n && to < s->n)
-    ls_script_route_gpus (s->cluster, s->gpus[from], s->gpus[to], channel, ret_route);
+    ls_route (s->cluster, s->gpus[from], s->gpus[to], channel, ret_route);
   else if (from < s->n)
     route_to_leaf (x, x->call->seat[from], ret_route);
   else if (to < s->n)

@@ -184,7 +184,7 @@ route (const LsScript *s, uint32_t from, uint32_t to, uint32_t channel, LsRoute 
   else if (from >= s->n)
     ls_route_down (s->cluster, s->gpus[to], ret_route);
   else
-    ls_script_route_gpus (s->cluster, s->gpus[from], s->gpus[to], channel, ret_route);
+    ls_route (s->cluster, s->gpus[from], s->gpus[to], channel, ret_route);
 }
 
 static void

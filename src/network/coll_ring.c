@@ -531,7 +531,7 @@ route (const LsScript *s, uint32_t from, uint32_t to, uint32_t channel, LsRoute 
   uint32_t seat = call->seat[from];
   if (ls_coll_is_across (call, from, to))
     seat = sender_between (x, seat, call->seat[to]);
-  ls_script_route_gpus (s->cluster, call->sorted[seat], s->gpus[to], channel, ret_route);
+  ls_route (s->cluster, call->sorted[seat], s->gpus[to], channel, ret_route);
 }
 
 static void

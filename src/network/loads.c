@@ -66,11 +66,11 @@ void
 ls_load_list_add_route (LsLoadList *list, uint32_t from, uint32_t to, uint64_t coef)
 {
   LsRoute route;
-  LsRouteEnds ends = { .gpu_from = from, .gpu_to = to, .nic_from = LS_NIC_AUTO, .nic_to = LS_NIC_AUTO };
   bool is_hashed = list->cluster->spec.network.routing == LS_ROUTING_ECMP;
-  for (uint64_t left = coef; left > 0; ends.channel++) {
+  uint32_t channel = 0;
+  for (uint64_t left = coef; left > 0; channel++) {
     uint64_t part = is_hashed && left >= 2 * LS_COEF_ONE ? LS_COEF_ONE : left;
-    ls_route_ends (list->cluster, &ends, &route);
+    ls_route (list->cluster, from, to, channel, &route);
     for (uint32_t i = 0; i < route.n_hops; i++)
       ls_load_list_add (list, route.hop[i].trunk, part * route.hop[i].share / LS_HOP_WHOLE);
     left -= part;

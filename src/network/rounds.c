@@ -53,14 +53,14 @@ keep_half (const LsCluster *c, LsRoute *route, uint32_t half)
 void
 ls_route_up (const LsCluster *c, uint32_t gpu, LsRoute *ret_route)
 {
-  ls_route (c, gpu, neighbour (c, gpu), LS_NIC_AUTO, LS_NIC_AUTO, ret_route);
+  ls_route (c, gpu, neighbour (c, gpu), 0, ret_route);
   keep_half (c, ret_route, 0);
 }
 
 void
 ls_route_down (const LsCluster *c, uint32_t gpu, LsRoute *ret_route)
 {
-  ls_route (c, neighbour (c, gpu), gpu, LS_NIC_AUTO, LS_NIC_AUTO, ret_route);
+  ls_route (c, neighbour (c, gpu), gpu, 0, ret_route);
   keep_half (c, ret_route, 1);
 }
 
@@ -78,22 +78,12 @@ ls_script_channel_flows (const LsScript *s, uint32_t channel)
 }
 
 void
-ls_script_route_gpus (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to, uint32_t channel,
-                      LsRoute *ret_route)
-{
-  LsRouteEnds ends = {
-    .gpu_from = gpu_from, .gpu_to = gpu_to, .nic_from = LS_NIC_AUTO, .nic_to = LS_NIC_AUTO, .channel = channel
-  };
-  ls_route_ends (c, &ends, ret_route);
-}
-
-void
 ls_script_route_channel (const LsScript *s, uint32_t from, uint32_t to, uint32_t channel, LsRoute *ret_route)
 {
   if (s->route)
     s->route (s, from, to, channel, ret_route);
   else
-    ls_script_route_gpus (s->cluster, s->gpus[from], s->gpus[to], channel, ret_route);
+    ls_route (s->cluster, s->gpus[from], s->gpus[to], channel, ret_route);
 }
 
 static bool
@@ -406,7 +396,7 @@ route_new (LsMovedRoutes *routes, const LsCluster *c, uint32_t from, uint32_t to
 {
   const LsPlaces *at = routes->at;
   LsRoute route;
-  ls_route (c, from, to, LS_NIC_AUTO, LS_NIC_AUTO, &route);
+  ls_route (c, from, to, 0, &route);
   LsMovedRoute *r = g_new (LsMovedRoute, 1);
   *r = (LsMovedRoute) { 0, g_new (LsMovedPart, route.n_hops + 1) };
   bool ok = true;
@@ -452,7 +442,7 @@ static void
 add_own (const LsCluster *c, uint32_t from, uint32_t to, uint64_t blocks, LsLoadList *loads)
 {
   LsRoute own;
-  ls_route (c, from, to, LS_NIC_AUTO, LS_NIC_AUTO, &own);
+  ls_route (c, from, to, 0, &own);
   for (uint32_t i = 0; i < own.n_hops; i++)
     ls_load_list_add (loads, own.hop[i].trunk, blocks * own.hop[i].share);
 }

@@ -94,8 +94,7 @@ static LsTime
 draft_send (Draft *d, uint32_t seat_from, uint32_t seat_to, uint64_t units)
 {
   LsRoute route;
-  ls_route (d->call->cluster, d->call->sorted[seat_from], d->call->sorted[seat_to], LS_NIC_AUTO, LS_NIC_AUTO,
-            &route);
+  ls_route (d->call->cluster, d->call->sorted[seat_from], d->call->sorted[seat_to], 0, &route);
   return draft_route (d, &route, units);
 }
 

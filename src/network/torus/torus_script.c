@@ -211,7 +211,7 @@ ls_torus_spread (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to, LsRoute
 {
   uint32_t per_node = c->spec.gpus_per_node;
   if (gpu_from / per_node != gpu_to / per_node) {
-    ls_route (c, gpu_from, gpu_to, LS_NIC_AUTO, LS_NIC_AUTO, ret_route);
+    ls_route (c, gpu_from, gpu_to, 0, ret_route);
     return;
   }
   const LsTorusSpec *t = &c->spec.torus;
@@ -293,7 +293,7 @@ static LsTime
 latency_between (const LsCollCall *call, uint32_t seat_from, uint32_t seat_to)
 {
   LsRoute route;
-  ls_route (call->cluster, call->sorted[seat_from], call->sorted[seat_to], LS_NIC_AUTO, LS_NIC_AUTO, &route);
+  ls_route (call->cluster, call->sorted[seat_from], call->sorted[seat_to], 0, &route);
   return route.latency;
 }
 
