@@ -178,10 +178,12 @@ add_index (LsCluster *c)
   x->names = g_string_chunk_new (16 * 1024);
   x->fabric = fabric_kind (&c->spec)->new (&c->spec);
   x->fabric->kind = fabric_kind (&c->spec);
+  x->fabric->spec = &c->spec;
   for (uint32_t k = 0; k < ls_cluster_spec_n_kinds (&c->spec); k++) {
     const LsClusterSpec *spec = ls_cluster_spec_of_kind (&c->spec, k);
     LsInterior *interior = x->layouts[k].interior = interior_kind (spec)->new (spec);
     interior->kind = interior_kind (spec);
+    interior->spec = spec;
     x->layouts[k].n_trunks = interior->n_trunks + 2 * spec->nics.n;
   }
   if (c->spec.others)
@@ -204,6 +206,19 @@ laid_out_at (const LsCluster *c, uint32_t slot)
   return !x->is_brief ? slot : slot > 0 ? x->own[slot - 1] : x->first_alike;
 }
 
+void
+ls_fabric_lay_out_ports (const LsFabric *fabric, LsCluster *c, uint32_t host)
+{
+  const LsClusterSpec *s = ls_cluster_node_spec (c, host);
+  for (uint32_t i = 0; i < s->nics.n; i++) {
+    uint32_t edge = fabric->kind->edge (fabric, host, i), v = fabric->first_vertex + edge;
+    LsEnd end = fabric->kind->edge_name
+        ? LS_END (v, LS_NO_NUMBER, fabric->kind->edge_name (fabric, edge), LS_NO_NUMBER)
+        : LS_TREE_LEAF (v, edge);
+    ls_layout_pair (c, LS_END (ls_nic_vertex (c, host, i), host, "nic", i), end, 1, 1, &s->nics.port);
+  }
+}
+
 static void
 lay_out_node (LsCluster *c, uint32_t host)
 {
@@ -212,7 +227,7 @@ lay_out_node (LsCluster *c, uint32_t host)
   uint32_t first = c->links->len;
   layout->interior->kind->lay_out (layout->interior, c, host);
   layout->interior_links = c->links->len - first;
-  fabric->kind->lay_out_node (fabric, c, host);
+  ls_fabric_lay_out_ports (fabric, c, host);
   layout->n_links = c->links->len - first;
   if (c->index->starts)
     c->index->starts[host + 1].link = c->links->len;
@@ -371,14 +386,18 @@ ls_cluster_free (LsCluster *c)
     return;
   for (uint32_t k = 0; k < ls_cluster_spec_n_kinds (&c->spec); k++) {
     LsInterior *interior = c->index->layouts[k].interior;
-    interior->kind->free (interior);
+    if (interior->kind->clear)
+      interior->kind->clear (interior);
+    g_free (interior);
     g_free (c->index->layouts[k].proxies);
   }
   g_free (c->index->starts);
   g_free (c->index->own);
   g_free (c->kind_of_host);
   ls_seats_clear (&c->seats);
-  c->index->fabric->kind->free (c->index->fabric);
+  if (c->index->fabric->kind->clear)
+    c->index->fabric->kind->clear (c->index->fabric);
+  g_free (c->index->fabric);
   g_string_chunk_free (c->index->names);
   g_clear_pointer (&c->index->faulty_nodes, g_hash_table_unref);
   g_free (c->index);

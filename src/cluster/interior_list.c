@@ -34,7 +34,6 @@ typedef struct {
 
 typedef struct {
   LsInterior base;
-  const LsClusterSpec *spec;
   Graph graph;
   LsWays *ways[LS_LEG_FROM_MEMORY + 1]; /* by leg */
   uint32_t *nic_of_gpu, *memory_of_gpu;
@@ -262,7 +261,6 @@ list_new (const LsClusterSpec *s)
   List *in = g_new0 (List, 1);
   Graph *g = &in->graph;
   graph_init (s, g);
-  in->spec = s;
   in->base = (LsInterior) { .n_vertices = g->n_vertices,
                             .n_trunks = g->n_links,
                             .v_gpu = g->first[LS_NODE_GPU],
@@ -278,7 +276,7 @@ list_new (const LsClusterSpec *s)
 }
 
 static void
-list_free (LsInterior *interior)
+list_clear (LsInterior *interior)
 {
   List *in = (List *) interior;
   graph_clear (&in->graph);
@@ -286,7 +284,6 @@ list_free (LsInterior *interior)
     ls_ways_free (in->ways[leg]);
   g_free (in->nic_of_gpu);
   g_free (in->memory_of_gpu);
-  g_free (in);
 }
 
 static void
@@ -298,7 +295,7 @@ lay_out (const LsInterior *interior, LsCluster *c, uint32_t host)
   for (int kind = 0; kind < N_KINDS; kind++)
     ls_layout_vertices (c, (LsNodeKind) kind, host, n_of (g, (LsNodeKind) kind));
   for (uint32_t i = 0; i < g->n_links; i += 2) {
-    const LsListLink *spec = &g_array_index (in->spec->list.links, LsListLink, i / 2);
+    const LsListLink *spec = &g_array_index (in->base.spec->list.links, LsListLink, i / 2);
     const LsLink *link = &g->links[i];
     ls_layout_pair (c, LS_END (v + link->from, host, g->names[link->from], LS_NO_NUMBER),
                     LS_END (v + link->to, host, g->names[link->to], LS_NO_NUMBER), 1, spec->count,
@@ -338,7 +335,7 @@ const LsInteriorKind ls_interior_list = {
   .check = check,
   .n_links = n_links,
   .new = list_new,
-  .free = list_free,
+  .clear = list_clear,
   .lay_out = lay_out,
   .way = way,
   .nic_of_gpu = nic_of_gpu,

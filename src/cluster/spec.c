@@ -449,7 +449,7 @@ ls_cluster_host_trunk_names (const LsCluster *c, uint32_t host)
   one.trunks = g_array_new (FALSE, FALSE, sizeof (LsTrunk));
   const LsInterior *interior = ls_interior_of (c, host);
   interior->kind->lay_out (interior, &one, host);
-  index.fabric->kind->lay_out_node (index.fabric, &one, host);
+  ls_fabric_lay_out_ports (index.fabric, &one, host);
   GStrv names = g_new0 (char *, one.trunks->len + 1);
   for (guint i = 0; i < one.trunks->len; i++)
     names[i] = g_strdup (g_array_index (one.trunks, LsTrunk, i).name);

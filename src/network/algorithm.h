@@ -53,13 +53,14 @@ typedef struct {
   uint32_t n_hosts, min_nics;        /* and what follows as in LsCollSeats */
   uint32_t per_host, most, fewest;
   uint32_t n_entries;
+  const struct LsCollAlgorithm *algorithm; /* that it is planned, or told, by */
   const LsCollHost *hosts;
   const uint32_t *sorted, *member, *seat, *host_of;
 } LsCollCall;
 
 #define LS_COLL_BIT(kind) (1u << (kind))
 
-typedef struct {
+typedef struct LsCollAlgorithm {
   const char *name;
   uint32_t kinds;                           /* LS_COLL_BIT of what it can do                        */
   uint32_t automatic;                       /* of what NCCL, too, uses it for without being told to */

@@ -223,6 +223,7 @@ loaded_part (const LsCollAlgorithm *a, const LsCollCall *call, const LsPlaces *p
 {
   LsCollCall part = *call;
   LsCollPeriod *period = ls_arena_new_array (call->arena, LsCollPeriod, 1);
+  part.algorithm = a;
   part.places = places;
   part.period = find_period (a, call, places, period) ? period : NULL;
   return part;
@@ -394,8 +395,8 @@ ls_coll_script (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *req
   if (call->n == 1)
     return s;
   const LsCollAlgorithm *a = settle (request, call);
-  a = a ? a : fastest_algorithm (call);
-  a->script (call, s);
+  call->algorithm = a ? a : fastest_algorithm (call);
+  call->algorithm->script (call, s);
   return s;
 }
 
@@ -413,9 +414,9 @@ ls_coll_check_size (const LsCluster *c, const LsNccl *nccl, const LsCollRequest 
   if (fidelity != LS_NETWORK_STEP)
     return TRUE;
   LsScript s = ls_script_of (&call);
-  a = a ? a : fastest_algorithm (&call);
-  a->script (&call, &s);
-  return ls_coll_script_is_small (&call, a, &s, error);
+  call.algorithm = a ? a : fastest_algorithm (&call);
+  call.algorithm->script (&call, &s);
+  return ls_coll_script_is_small (&call, call.algorithm, &s, error);
 }
 
 /* No gaps: hashed and compared as bytes. */

@@ -130,8 +130,8 @@ ls_script_rate_cap (const LsScript *s, uint32_t from, uint32_t to, uint32_t n)
 
 /* Trunks that always carry the same, by their numbers at a place, of all places of a tier. */
 typedef struct {
-  uint32_t tier, n, local[LS_MOST_OF_ROW];
   uint64_t *sums; /* [places of the tier] of each trunk */
+  uint32_t tier, n, local[LS_MOST_OF_ROW];
 } LsPlaceRow;
 
 typedef struct {
@@ -149,10 +149,11 @@ ls_place_loads_add (LsPlaceLoads *p, uint32_t row, uint32_t place, uint64_t coef
 
 #define MOST_PER_GPU 4 /* hosts in between, of each of these GPUs */
 
+/* Of a row, or a trunk of one. */
 static void
-free_row (gpointer row)
+free_sums (gpointer row)
 {
-  g_free (((LsPlaceRow *) row)->sums);
+  g_free (*(uint64_t **) row);
 }
 
 /* For what lies between the first and the last of these hosts; at: borrowed. False: they are few among many,
@@ -170,18 +171,12 @@ ls_place_loads_init (LsPlaceLoads *p, const LsPlaces *at, const uint32_t *gpus, 
   if (n_gpus == 0 || (last - first) / MOST_PER_GPU >= n_gpus)
     return false;
   *p = (LsPlaceLoads) { .at = at, .rows = g_array_new (FALSE, FALSE, sizeof (LsPlaceRow)) };
-  g_array_set_clear_func (p->rows, free_row);
+  g_array_set_clear_func (p->rows, free_sums);
   for (uint32_t tier = 0; tier < LS_N_TIERS; tier++) {
     p->first[tier] = ls_places_of_host (at, first, tier);
     p->n[tier] = ls_places_of_host (at, last, tier) - p->first[tier] + 1;
   }
   return true;
-}
-
-static void
-ls_place_loads_clear (LsPlaceLoads *p)
-{
-  g_clear_pointer (&p->rows, g_array_unref);
 }
 
 /* The number of a row of n trunks, which is made if there is none. A trunk may be in several. */
@@ -201,15 +196,9 @@ ls_place_loads_row (LsPlaceLoads *p, uint32_t tier, const uint32_t *local, uint3
 
 /* A trunk of a tier, by its number at a place. */
 typedef struct {
-  uint32_t local;
   uint64_t *sums; /* [places of the tier] */
+  uint32_t local;
 } Trunk;
-
-static void
-free_trunk (gpointer trunk)
-{
-  g_free (((Trunk *) trunk)->sums);
-}
 
 static int
 by_local (const void *a, const void *b)
@@ -223,7 +212,7 @@ sums_of (const LsPlaceLoads *p, GArray *trunks, uint32_t tier, uint32_t local)
   for (guint i = 0; i < trunks->len; i++)
     if (g_array_index (trunks, Trunk, i).local == local)
       return g_array_index (trunks, Trunk, i).sums;
-  const Trunk own = { local, g_new0 (uint64_t, p->n[tier]) };
+  const Trunk own = { g_new0 (uint64_t, p->n[tier]), local };
   g_array_append_val (trunks, own);
   return own.sums;
 }
@@ -233,7 +222,7 @@ static GArray *
 trunks_new (const LsPlaceLoads *p, uint32_t tier)
 {
   GArray *trunks = g_array_new (FALSE, FALSE, sizeof (Trunk));
-  g_array_set_clear_func (trunks, free_trunk);
+  g_array_set_clear_func (trunks, free_sums);
   for (guint r = 0; r < p->rows->len; r++) {
     const LsPlaceRow *row = &g_array_index (p->rows, LsPlaceRow, r);
     for (uint32_t i = 0; row->tier == tier && i < row->n; i++) {
@@ -320,12 +309,6 @@ typedef struct {
 
 #define ON_ITS_OWN UINT32_MAX
 
-static gsize
-n_known (const LsMovedRoutes *r)
-{
-  return r->known ? 4 * (gsize) r->at->gpus_per_host * r->at->gpus_per_host : 0;
-}
-
 /* at: borrowed; NULL: nothing may be added. gpus: between which messages go; NULL: few are loaded of many. */
 static void
 ls_moved_routes_init (LsMovedRoutes *r, const LsPlaces *at, const uint32_t *gpus, uint32_t n_gpus)
@@ -339,12 +322,13 @@ ls_moved_routes_init (LsMovedRoutes *r, const LsPlaces *at, const uint32_t *gpus
 static void
 ls_moved_routes_clear (LsMovedRoutes *r)
 {
-  for (gsize i = 0; i < n_known (r); i++) {
+  gsize n = r->known ? 4 * (gsize) r->at->gpus_per_host * r->at->gpus_per_host : 0;
+  for (gsize i = 0; i < n; i++) {
     g_free (r->known[i] ? r->known[i]->parts : NULL);
     g_free (r->known[i]);
   }
   g_clear_pointer (&r->known, g_free);
-  ls_place_loads_clear (&r->rows);
+  g_clear_pointer (&r->rows.rows, g_array_unref);
 }
 
 /* All that was added, and what is in the list besides, which is freed: as ls_load_list_finish(). */
@@ -748,12 +732,6 @@ scaled_by (Scaled *last, uint64_t coef)
   return last->scaled;
 }
 
-static bool
-is_same_traffic (const LsTraffic *a, const LsTraffic *b)
-{
-  return memcmp (a, b, sizeof *a) == 0;
-}
-
 /* Trunks, which are in order, and behind them the memory of members: nothing is there twice. */
 static void
 load_all (const LsScript *s, const LsSums *sums, LsArena *arena, Loaded *ret)
@@ -765,7 +743,7 @@ load_all (const LsScript *s, const LsSums *sums, LsArena *arena, Loaded *ret)
     loads[n] = (LsLoad) { sums->loads[n].resource, scaled_by (&of_trunks, sums->loads[n].coef) };
   uint64_t hbm = 0;
   for (uint32_t i = 0; i < sums->n; i++) {
-    if (i == 0 || !is_same_traffic (&sums->traffic[i], &sums->traffic[i - 1]))
+    if (i == 0 || memcmp (&sums->traffic[i], &sums->traffic[i - 1], sizeof *sums->traffic) != 0)
       hbm = hbm_of (s, &sums->traffic[i]);
     if (hbm > 0)
       loads[n++] = (LsLoad) { ls_cluster_hbm_resource (s->cluster, s->gpus[i]), scaled_by (&of_memory, hbm) };
