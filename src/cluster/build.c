@@ -192,13 +192,6 @@ add_index (LsCluster *c)
   c->n_trunks = x->fabric->first_trunk + x->fabric->n_trunks;
 }
 
-/* Hosts that are there one by one. */
-static uint32_t
-n_laid_out (const LsCluster *c)
-{
-  return ls_slot_of (c, c->spec.n_nodes);
-}
-
 static uint32_t
 laid_out_at (const LsCluster *c, uint32_t slot)
 {
@@ -241,7 +234,7 @@ lay_out (LsCluster *c)
 {
   const LsFabric *fabric = c->index->fabric;
   c->index->has_links = true;
-  for (uint32_t i = 0; i < n_laid_out (c); i++)
+  for (uint32_t i = 0; i < ls_slot_of (c, c->spec.n_nodes); i++) /* hosts that are there one by one */
     lay_out_node (c, laid_out_at (c, i));
   c->index->has_links = !c->index->is_brief;
   fabric->kind->lay_out (fabric, c);

@@ -510,12 +510,6 @@ ls_dragonfly_n_groups (const LsClusterSpec *s)
       : (uint32_t) (((uint64_t) s->n_nodes + s->network.nodes_per_group - 1) / s->network.nodes_per_group);
 }
 
-static uint32_t
-ls_dragonfly_global_links (const LsClusterSpec *s)
-{
-  return (s->network.groups - 1) * s->network.global_links;
-}
-
 static gboolean
 check_routing (const LsClusterSpec *s, GError **error)
 {
@@ -665,7 +659,7 @@ add_group (const LsTree *f, LsCluster *c, uint32_t group)
 {
   const LsClusterSpec *s = &c->spec;
   uint32_t n = f->spines_per_pod, v_hub = f->base.first_vertex + f->n_leaves,
-           v_globals = v_hub + f->n_pods * n, links = ls_dragonfly_global_links (s);
+           v_globals = v_hub + f->n_pods * n, links = (s->network.groups - 1) * s->network.global_links;
   ls_layout_trunks (c, LS_TREE_POD (f, group), LS_TREE_CORES (f), &s->network.core);
   for (uint32_t i = 0; i < n && i < links; i++)
     ls_layout_links (c, v_hub + group * n + i, v_globals, links / n + (i < links % n), &s->network.core);

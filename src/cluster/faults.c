@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/order.h"
 #include "base/suggest.h"
 #include "cluster/spec.h"
 
@@ -167,21 +168,6 @@ apply_one (LsCluster *c, const LsFault *fault, GHashTable *by_name, double *left
 }
 
 static void
-note_node (LsCluster *c, uint32_t host)
-{
-  if (!ls_faults_of_node (c, host))
-    g_hash_table_insert (c->index->faulty_nodes, GUINT_TO_POINTER (host), g_new0 (LsNodeFaults, 1));
-}
-
-/* Of a link in a node or at its NICs. */
-static uint32_t
-host_of_link (const LsCluster *c, const LsLink *link)
-{
-  return MIN (g_array_index (c->nodes, LsTopoNode, link->from).host,
-              g_array_index (c->nodes, LsTopoNode, link->to).host);
-}
-
-static void
 degrade (LsCluster *c, const double *left)
 {
   const LsTopoIndex *x = c->index;
@@ -193,8 +179,10 @@ degrade (LsCluster *c, const double *left)
     bool is_failed = share == 0;
     link->capacity_bytes_per_s *= is_failed ? 1 : share;
     if (i < ls_first_link (c, c->spec.n_nodes)) {
-      uint32_t host = host_of_link (c, link);
-      note_node (c, host);
+      uint32_t host = MIN (g_array_index (c->nodes, LsTopoNode, link->from).host,
+                           g_array_index (c->nodes, LsTopoNode, link->to).host);
+      if (!ls_faults_of_node (c, host))
+        g_hash_table_insert (x->faulty_nodes, GUINT_TO_POINTER (host), g_new0 (LsNodeFaults, 1));
       LsNodeFaults *node = g_hash_table_lookup (x->faulty_nodes, GUINT_TO_POINTER (host));
       node->has_nvlink_fault |= is_failed && ls_link_is_nvlink (c, link);
     } else
@@ -399,8 +387,7 @@ check_edges (const LsCluster *c, GError **error)
 static gint
 by_number (gconstpointer a, gconstpointer b)
 {
-  guint x = GPOINTER_TO_UINT (a), y = GPOINTER_TO_UINT (b);
-  return (x > y) - (x < y);
+  return LS_ORDER (GPOINTER_TO_UINT (a), GPOINTER_TO_UINT (b));
 }
 
 gboolean

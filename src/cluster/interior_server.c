@@ -373,13 +373,6 @@ typedef struct {
 
 typedef enum { OUTWARD = 0, INWARD = 1 } Direction;
 
-/* Below one PCIe switch; without switches no CPU's port is shared. */
-static bool
-share_plug (const LsClusterSpec *s, uint32_t a, uint32_t b)
-{
-  return s->server.pcie_switches > 0 && plug_of_gpu (s, a) == plug_of_gpu (s, b);
-}
-
 /* --- layout --- */
 
 static double
@@ -687,19 +680,12 @@ within (const Server *in, uint32_t from, uint32_t to, LsRoute *r)
   }
   if (!ls_gpus_copy (s, from, to))
     return through_memory (in, from, to, r);
-  if (has_writes (s) && !share_plug (s, from, to))
+  bool is_below_switch = s->server.pcie_switches > 0 && plug_of_gpu (s, from) == plug_of_gpu (s, to);
+  if (has_writes (s) && !is_below_switch) /* without switches no CPU's port is shared */
     return over_bridges (in, from, to, r);
   gpu_hop (in, r, from, OUTWARD);
   cross (in, r, plug_of_gpu (s, from), plug_of_gpu (s, to));
   gpu_hop (in, r, to, INWARD);
-}
-
-/* Between the memory of a socket and the other side of the NIC's PCIe link. */
-static void
-memory_to_nic (const Server *in, uint32_t socket, uint32_t nic, LsRoute *r)
-{
-  memory_to_plug (in, socket, plug_of_nic (in->base.spec, nic), r);
-  hop (r, in->t_nic_pcie, nic, OUTWARD, &in->base.spec->server.pcie);
 }
 
 static void
@@ -711,11 +697,11 @@ to_nic (const Server *in, uint32_t gpu, uint32_t nic, LsRoute *r)
     over_nvswitch (in, gpu, near, r);
   if (s->nics.is_staged) {
     to_memory (in, near, r);
-    memory_to_nic (in, socket_of_plug (s, plug_of_gpu (s, near)), nic, r);
-    return;
+    memory_to_plug (in, socket_of_plug (s, plug_of_gpu (s, near)), plug_of_nic (s, nic), r);
+  } else {
+    gpu_hop (in, r, near, OUTWARD);
+    cross (in, r, plug_of_gpu (s, near), plug_of_nic (s, nic));
   }
-  gpu_hop (in, r, near, OUTWARD);
-  cross (in, r, plug_of_gpu (s, near), plug_of_nic (s, nic));
   hop (r, in->t_nic_pcie, nic, OUTWARD, &s->server.pcie);
 }
 

@@ -246,16 +246,11 @@ power_share (const LsCalibration *c, const LsGpu *gpu)
       : 1;
 }
 
-static double
-largest_of (uint32_t n)
-{
-  return n > 1 ? ls_normal_quantile ((n - 0.375) / (n + 0.25)) : 0;
-}
-
 double
 ls_clock (const LsCalibration *c, const LsGpu *gpu, uint32_t n_gpus)
 {
-  return power_share (c, gpu) / (1 + gpu->clock_spread * largest_of (n_gpus));
+  double slowest = n_gpus > 1 ? ls_normal_quantile ((n_gpus - 0.375) / (n_gpus + 0.25)) : 0;
+  return power_share (c, gpu) / (1 + gpu->clock_spread * slowest);
 }
 
 #define ATTENTION_TILE_ROWS 128.0 /* query rows per thread block: FlashAttention-2 and -3 */

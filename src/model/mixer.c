@@ -34,13 +34,6 @@ ls_mixer_select_width (const LsModel *m)
   return m->mixer.rank + 2 * (row_of (m)->steps_by_head ? keys (m) : m->mixer.state);
 }
 
-/* Columns of these together; of step sizes. */
-static uint64_t
-ls_mixer_n_steps (const LsModel *m)
-{
-  return row_of (m)->steps_by_head ? m->mixer.heads : ls_mixer_inner (m);
-}
-
 /* Of a model of one kind: it gates what a mixer before it made (model/difference.c), and the rest of what it
  * would be is not there. */
 static bool
@@ -413,15 +406,6 @@ append_low_rank_of_rwkv (GArray *operators, const LsCut *cut)
   ls_operators_passes (operators, cut, cut->tokens, inner, "mixer-mix", 11, "mixer-mix-bwd", 17, 5);
 }
 
-/* Each token mixed with the one before, six times; one of what is made is the way in's to keep. */
-static void
-append_shift (GArray *operators, const LsCut *cut)
-{
-  if (row_of (cut->model)->shifts)
-    ls_operators_passes (operators, cut, cut->tokens, cut->model->hidden, "token-shift", 7, "token-shift-bwd",
-                         8, 6);
-}
-
 void
 ls_operators_mlp_shift (GArray *operators, const LsCut *cut)
 {
@@ -505,7 +489,7 @@ append_selection (GArray *operators, const LsCut *cut)
 {
   const LsModel *m = cut->model;
   uint64_t inner = inner_of (cut), width = ls_mixer_select_width (m),
-           steps = per_rank (cut, ls_mixer_n_steps (m));
+           steps = per_rank (cut, row_of (m)->steps_by_head ? m->mixer.heads : ls_mixer_inner (m));
   LsOperator *op = ls_operator_append (operators, "mixer-select", LS_TP_REDUCE);
   ls_operator_linear (op, cut, &select_names, cut->shard->dtype, inner, width);
   linear_weight (op, LS_TENSOR_COLUMNS, width, inner, 1);
@@ -714,7 +698,8 @@ append_inner (GArray *operators, const LsCut *cut)
 {
   const LsModel *m = cut->model;
   const LsMixerRow *row = row_of (m);
-  append_shift (operators, cut);
+  if (row->shifts) /* each token six times; one of what is made is the way in's to keep */
+    ls_operators_passes (operators, cut, cut->tokens, m->hidden, "token-shift", 7, "token-shift-bwd", 8, 6);
   append_in (operators, cut);
   append_in_adapters (operators, cut);
   if (ls_mixer_gates_memory (m)) {

@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-
 void
 ls_model_clear (LsModel *model)
 {
@@ -115,13 +114,6 @@ ls_model_expert_params (const LsModel *m)
 {
   return (ls_mlp_is_gated (m->mlp) ? 3 : 2) * (uint64_t) ls_model_expert_width (m)
       * ((uint64_t) m->moe.expert_ffn + m->moe.adjugate_ffn);
-}
-
-/* Calls of attention for each head, in heads. */
-static uint32_t
-ls_difference_calls (const LsModel *m)
-{
-  return m->attn.difference ? 2 : 1;
 }
 
 uint64_t
@@ -237,5 +229,6 @@ double
 ls_model_attention_width (const LsModel *m, uint32_t kind)
 {
   LsModel own = ls_model_of_kind (m, kind);
-  return ls_difference_calls (&own) * own.n_heads * ((double) own.head_dim + ls_model_v_dim (&own)) / 2;
+  uint32_t calls = m->attn.difference ? 2 : 1; /* of attention for each head */
+  return calls * own.n_heads * ((double) own.head_dim + ls_model_v_dim (&own)) / 2;
 }

@@ -3,7 +3,6 @@
 #include <stddef.h>
 #include <string.h>
 
-
 static uint64_t
 divide (uint64_t n, uint64_t by)
 {
@@ -430,13 +429,6 @@ norm_backward (LsOperator *op, const LsCut *cut)
   }
 }
 
-static void
-residual_sum (LsOperator *op, const LsCut *cut, LsRecipeOperator sum)
-{
-  if (!ls_operator_residual_sum (op, cut, sum))
-    ls_operator_passes (op, cut, cut->local_tokens, cut->model->hidden, NULL, 0, "residual-grad-add", 3);
-}
-
 void
 ls_operators_norm (GArray *operators, const LsCut *cut, const LsNormPlace *place, uint32_t out_bytes)
 {
@@ -454,8 +446,8 @@ ls_operators_norm (GArray *operators, const LsCut *cut, const LsNormPlace *place
   op->params.is_replicated = op->kept.is_norm = true;
   op->kept.saved_bytes = rows * h * cut->elt;
   ls_operator_as_launched (op, cut, place->which, rows, cut->ffn);
-  if (place->in_residual)
-    residual_sum (op, cut, place->sum);
+  if (place->in_residual && !ls_operator_residual_sum (op, cut, place->sum))
+    ls_operator_passes (op, cut, rows, h, NULL, 0, "residual-grad-add", 3);
 }
 
 uint64_t

@@ -41,12 +41,6 @@
 /* Words keep nothing but token ids (with the data, not counted); the dropout
  * keeps its mask, s b h (/ t with SP), as Korthikanti et al. 2022 section 4.3. */
 
-static uint32_t
-grad_bytes (const LsCut *cut)
-{
-  return ls_dtype_bytes (cut->shard->grad_dtype);
-}
-
 /* A lookup has no input gradient. Its weight gradient is dense: zeroed, rows
  * added to it, then accumulated into the gradient buffer, for no GEMM is there to
  * fuse that with. */
@@ -107,7 +101,7 @@ append_positions (GArray *operators, const LsCut *cut)
     ls_operator_passes (op, cut, cut->local_tokens, h, "sequence-scatter", 2, NULL, 0);
   ls_operator_wgrad (op,
                      ls_cut_stream (cut, "position-grad", LS_KERNEL_REDUCTION, rows, h,
-                                    cut->elt + 2 * grad_bytes (cut) / sequences));
+                                    cut->elt + 2 * ls_dtype_bytes (cut->shard->grad_dtype) / sequences));
   ls_operator_table (op, LS_TENSOR_WHOLE, cut->model->seq, h);
   op->params.is_replicated = op->params.has_whole_grad = true;
 }

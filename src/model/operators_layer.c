@@ -30,13 +30,6 @@ static const LsLinearNames fc1_names[] = { { "fc1", "fc1-dgrad", "fc1-wgrad", LS
 static const LsLinearNames fc2_names[] = { { "fc2", "fc2-dgrad", "fc2-wgrad", LS_MODULE_FC2 },
                                            { "fc2", "fc2-dgrad", "fc2-wgrad", LS_MODULE_SHARED_FC2 } };
 
-/* Of keys that the layer makes itself. */
-static uint64_t
-own_key_width (const LsCut *cut)
-{
-  return cut->kind & LS_LAYER_KV_SHARED ? 0 : cut->k_width;
-}
-
 /* The unfused path (Megatron-LM 2021-22) adds the QKV bias in a kernel of its
  * own, and its backward concatenates dQ, dK, dV. Later stacks add it in the GEMM
  * and let the attention kernel write the three into one buffer, unless it is given
@@ -45,8 +38,9 @@ void
 ls_operators_qkv (GArray *operators, const LsCut *cut)
 {
   const LsModel *m = cut->model;
-  uint64_t keys = own_key_width (cut), values = keys > 0 && !m->attn.full_k_is_v ? cut->v_width : 0,
-           width = cut->q_width + keys + values, gate = m->attn.gate ? cut->context_width : 0;
+  uint64_t keys = cut->kind & LS_LAYER_KV_SHARED ? 0 : cut->k_width,
+           values = keys > 0 && !m->attn.full_k_is_v ? cut->v_width : 0, width = cut->q_width + keys + values,
+           gate = m->attn.gate ? cut->context_width : 0;
   bool has_bias = ls_model_has_qkv_bias (m);
   bool is_unfused = cut->shard->attention == LS_ATTENTION_UNFUSED,
        is_listed = ls_cut_lists (cut, LS_RECIPE_QKV);
@@ -99,14 +93,6 @@ ls_operators_proj (GArray *operators, const LsCut *cut)
   ls_operator_as_launched (op, cut, LS_RECIPE_PROJ, cut->tokens, cut->ffn);
 }
 
-/* Of a residual entry only the forward: its backward stands beside the norm that shares the input. */
-static void
-launch_sum (LsOperator *op, const LsCut *cut, LsRecipeOperator which)
-{
-  ls_operator_as_launched (op, cut, which, cut->local_tokens, cut->ffn);
-  op->n_igrad = 0;
-}
-
 /* out = residual + dropout (x + bias), one JIT-fused kernel, or x + bias in one of PyTorch's before it.
  * Without dropout its gradient is the identity. */
 static void
@@ -136,7 +122,8 @@ append_bias_dropout_add (GArray *operators, const LsCut *cut, const char *name, 
     op->kept.saved_bytes = rows * h; /* a byte per element: the mask */
   } else {
     ls_operator_passes (op, cut, rows, h, has_bias ? "bias-add" : "residual-add", 3, NULL, 0);
-    launch_sum (op, cut, which);
+    ls_operator_as_launched (op, cut, which, cut->local_tokens, cut->ffn);
+    op->n_igrad = 0; /* its backward stands beside the norm that shares the input */
   }
   if (is_biased) {
     ls_operator_bias (op, cut, (LsBias) { "row-bias-grad", which }, rows, h);
@@ -393,14 +380,6 @@ append_mlp (GArray *operators, const LsCut *cut)
     share_input (operators, from);
 }
 
-/* What attention and a mixer made of one input, and backwards the two gradients of that. */
-static void
-append_side_sum (GArray *operators, const LsCut *cut)
-{
-  ls_operators_passes (operators, cut, cut->local_tokens, cut->model->hidden, "side-sum", 3, "side-grad-add",
-                       3, 0);
-}
-
 static void
 append_mixing (GArray *operators, const LsCut *cut)
 {
@@ -418,7 +397,8 @@ append_mixing (GArray *operators, const LsCut *cut)
   if (!is_beside)
     return;
   share_input (operators, from);
-  append_side_sum (operators, cut);
+  ls_operators_passes (operators, cut, cut->local_tokens, cut->model->hidden, "side-sum", 3, "side-grad-add",
+                       3, 0);
 }
 
 /* Tensors of another length than most say so. */

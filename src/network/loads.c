@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "cluster/places.h"
 #include "cluster/route.h"
 #include "core/maxmin.h" /* LS_COEF_ONE */
@@ -95,8 +96,7 @@ ls_load_list_clear (LsLoadList *list)
 static int
 by_resource (const void *a, const void *b)
 {
-  uint32_t x = ((const LsLoad *) a)->resource, y = ((const LsLoad *) b)->resource;
-  return (x > y) - (x < y);
+  return LS_ORDER (((const LsLoad *) a)->resource, ((const LsLoad *) b)->resource);
 }
 
 #define DIGIT_BITS 11
