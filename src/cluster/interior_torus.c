@@ -415,14 +415,6 @@ from_nic (const Torus *x, uint32_t nic, uint32_t gpu, LsRoute *r)
 }
 
 static void
-to_memory (const Torus *x, uint32_t gpu, LsRoute *r)
-{
-  ls_route_hop (r, x->t_pcie + 2 * gpu, x->base.spec->server.pcie.latency);
-  ls_route_hop (r, x->t_memory + 2 * ls_torus_host_of (&x->base.spec->torus, gpu),
-                x->base.spec->server.cpu_memory.latency);
-}
-
-static void
 way (const LsInterior *interior, LsLeg leg, uint32_t from, uint32_t to, LsRoute *r)
 {
   const Torus *x = (const Torus *) interior;
@@ -433,8 +425,11 @@ way (const LsInterior *interior, LsLeg leg, uint32_t from, uint32_t to, LsRoute 
     to_nic (x, from, to, r);
   else if (leg == LS_LEG_FROM_NIC)
     from_nic (x, from, to, r);
-  else
-    to_memory (x, from, r);
+  else {
+    ls_route_hop (r, x->t_pcie + 2 * from, x->base.spec->server.pcie.latency);
+    ls_route_hop (r, x->t_memory + 2 * ls_torus_host_of (&x->base.spec->torus, from),
+                  x->base.spec->server.cpu_memory.latency);
+  }
   if (leg == LS_LEG_FROM_MEMORY)
     ls_route_turn_back (r, first);
 }

@@ -319,13 +319,6 @@ result_bytes (const LsKernel *k)
   return k->bytes - operands;
 }
 
-/* Adds to an fp32 result: reads and writes 4 bytes of each element. */
-static bool
-accumulates (const LsKernel *k)
-{
-  return k->kind == LS_KERNEL_GEMM && result_bytes (k) >= 8 * result_elements (k);
-}
-
 double
 ls_calibration_sustained (const LsCalibration *c, const LsKernel *kernel)
 {
@@ -442,8 +435,8 @@ hit_share (const LsKindFit *fit, double bytes)
 static double
 handed_over (const LsKernel *k)
 {
-  if (accumulates (k))
-    return 0;
+  if (k->kind == LS_KERNEL_GEMM && result_bytes (k) >= 8 * result_elements (k))
+    return 0; /* it adds to an fp32 result: reads and writes 4 bytes of each element */
   double second = ls_dtype_size (k->dtype) * (double) k->k * (double) k->n * fmax (1, (double) k->batch);
   return fmax (0, k->bytes - second);
 }

@@ -471,16 +471,6 @@ ls_fill_add (LsFill *fill, LsFlow *f)
   ls_fill_set_cap (fill, f);
 }
 
-/* Leaves the list without a hole; its order may depend on history, but not on chance. */
-static void
-forget_stale (LsFill *fill, const LsFlow *f)
-{
-  uint32_t i = 0;
-  while (fill->stale[i] != f)
-    i++;
-  fill->stale[i] = fill->stale[--fill->n_stale];
-}
-
 void
 ls_fill_remove (LsFill *fill, LsFlow *f)
 {
@@ -490,8 +480,12 @@ ls_fill_remove (LsFill *fill, LsFlow *f)
     if (r->level != LS_LEVEL_NEVER)
       touch (fill, r);
   }
-  if (f->is_stale)
-    forget_stale (fill, f);
+  /* Leaves the list without a hole; its order may depend on history, but not on chance. */
+  for (uint32_t i = 0; f->is_stale; i++)
+    if (fill->stale[i] == f) {
+      fill->stale[i] = fill->stale[--fill->n_stale];
+      break;
+    }
   fill->n_flows--;
 }
 
@@ -555,19 +549,13 @@ renew_held (LsFill *fill, LsFillResource *r)
   }
 }
 
-static LsFillResource *
-resource_of (LsWaiter *waiter)
-{
-  return (LsFillResource *) ((char *) waiter - offsetof (LsFillResource, waiter));
-}
-
 static void
 settle_least (LsFill *fill)
 {
   LsWaiting *waiting = &fill->waiting;
   uint32_t n = 0;
   for (int64_t x = waiting->heap[0].key; waiting->n > 0 && waiting->heap[0].key == x; n++) {
-    fill->batch[n] = resource_of (waiting->heap[0].who);
+    fill->batch[n] = (LsFillResource *) ((char *) waiting->heap[0].who - offsetof (LsFillResource, waiter));
     ls_waiting_set (waiting, waiting->heap[0].who, 0);
   }
   for (uint32_t i = 0; i < n; i++)

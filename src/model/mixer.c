@@ -682,16 +682,6 @@ append_recurrence (GArray *operators, const LsCut *cut)
   append_scan_of (operators, cut, "recurrence", "recurrence-bwd", 4 * elements * cut->elt, 10 * elements);
 }
 
-/* What a mixer before made, gated (model/difference.c). Both inputs are kept by what made them. */
-static void
-append_memory_gate (GArray *operators, const LsCut *cut)
-{
-  uint64_t inner = inner_of (cut);
-  LsOperator *op
-      = ls_operators_passes (operators, cut, cut->tokens, inner, "memory-gate", 3, "memory-gate-bwd", 5, 0);
-  ls_operator_igrad (op, ls_cut_pass (cut, "memory-grad-add", inner, 3));
-}
-
 /* All of it but the way out. */
 static void
 append_inner (GArray *operators, const LsCut *cut)
@@ -703,7 +693,10 @@ append_inner (GArray *operators, const LsCut *cut)
   append_in (operators, cut);
   append_in_adapters (operators, cut);
   if (ls_mixer_gates_memory (m)) {
-    append_memory_gate (operators, cut);
+    /* Both inputs are kept by what made them. */
+    LsOperator *op = ls_operators_passes (operators, cut, cut->tokens, inner_of (cut), "memory-gate", 3,
+                                          "memory-gate-bwd", 5, 0);
+    ls_operator_igrad (op, ls_cut_pass (cut, "memory-grad-add", inner_of (cut), 3));
     return;
   }
   append_low_rank (operators, cut);

@@ -197,22 +197,13 @@ append_logits (GArray *operators, const LsCut *cut, bool with_weight)
   ls_operator_mark_unaligned (op, cut);
 }
 
-/* c tanh (x / c) of the logits in place; its backward wants the result. */
+/* Over all logits, which are kept. */
 static void
-append_logit_cap (GArray *operators, const LsCut *cut)
+append_whole (GArray *operators, const LsCut *cut, const char *name, const char *fwd, double n_fwd,
+              const char *igrad, double n_igrad)
 {
-  LsOperator *op = ls_operator_append (operators, "logit-cap", LS_TP_NONE);
-  ls_operator_fwd (op, logits_pass (cut, "logit-cap", cut->act, 2 * cut->elt));
-  ls_operator_igrad (op, logits_pass (cut, "logit-cap-bwd", cut->act, 3 * cut->elt));
-  op->kept.saved_bytes = cut->elt * cut->tokens * cut->vocab;
-}
-
-static void
-append_fused_loss (GArray *operators, const LsCut *cut)
-{
-  LsOperator *op = ls_operator_append (operators, "loss", LS_TP_NONE);
-  ls_operator_fwd (op, logits_pass (cut, "cross-entropy", cut->act, cut->elt));
-  ls_operator_igrad (op, logits_pass (cut, "cross-entropy-bwd", cut->act, 2 * cut->elt));
+  LsOperator *op = ls_operator_append (operators, name, LS_TP_NONE);
+  ls_operator_streams (op, cut, LS_KERNEL_CROSS_ENTROPY, cut->tokens, cut->vocab, fwd, n_fwd, igrad, n_igrad);
   op->kept.saved_bytes = cut->elt * cut->tokens * cut->vocab;
 }
 
@@ -309,14 +300,14 @@ append_head (GArray *operators, const LsCut *cut, bool with_weight)
   const LsShard *s = cut->shard;
   append_logits (operators, cut, with_weight);
   if (cut->model->attn.logit_cap)
-    append_logit_cap (operators, cut);
+    append_whole (operators, cut, "logit-cap", "logit-cap", 2, "logit-cap-bwd", 3); /* c tanh (x / c) */
   LsCut loss = *cut;
   if (gathers_logits (cut)) {
     append_gathered_logits (operators, cut);
     loss.vocab *= s->tp;
   }
   if (s->loss == LS_LOSS_FUSED)
-    append_fused_loss (operators, &loss);
+    append_whole (operators, &loss, "loss", "cross-entropy", 1, "cross-entropy-bwd", 2);
   else if ((s->tp == 1 || gathers_logits (cut)) && ls_recipe_find (s->recipes, LS_RECIPE_LOSS, cut->model))
     append_listed_loss (operators, &loss);
   else if (s->tp > 1 && ls_recipe_find (s->recipes, LS_RECIPE_VOCAB_LOSS, cut->model))

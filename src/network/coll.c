@@ -119,19 +119,14 @@ add_times (LsTime a, LsTime b)
 }
 
 static LsTime
-phase_alone (const LsCluster *c, const LsPhase *phase, uint32_t n)
-{
-  LsTime moving
-      = phase->demand_bytes > 0 ? ls_time_from_s_up (phase->demand_bytes / rate_alone (c, phase, n)) : 0;
-  return add_times (phase->latency, moving);
-}
-
-static LsTime
 time_alone (const LsCluster *c, const LsCollPlan *plan, uint32_t n)
 {
   LsTime t = 0;
-  for (uint32_t i = 0; i < plan->n_phases; i++)
-    t = add_times (t, phase_alone (c, &plan->phases[i], n));
+  for (uint32_t i = 0; i < plan->n_phases; i++) {
+    const LsPhase *p = &plan->phases[i];
+    LsTime moving = p->demand_bytes > 0 ? ls_time_from_s_up (p->demand_bytes / rate_alone (c, p, n)) : 0;
+    t = add_times (t, add_times (p->latency, moving));
+  }
   return t;
 }
 

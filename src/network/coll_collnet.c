@@ -160,15 +160,6 @@ route (const LsScript *s, uint32_t from, uint32_t to, uint32_t channel, LsRoute 
 
 /* --- who sits at which leaf --- */
 
-/* The leaf that the route of this seat meets first. */
-static uint32_t
-leaf_at (const Collnet *x, uint32_t seat)
-{
-  LsRoute r;
-  route_to_leaf (x, seat, &r);
-  return ls_cluster_edge_of_trunk (x->call->cluster, r.hop[r.n_hops - 1].trunk);
-}
-
 static void
 find_leaves (LsArena *arena, Collnet *x)
 {
@@ -179,7 +170,9 @@ find_leaves (LsArena *arena, Collnet *x)
   for (uint32_t rail = 0; rail < x->k; rail++) {
     uint32_t first = x->n_leaves;
     for (uint32_t seat = rail; seat < n; seat += x->k) {
-      uint32_t at = leaf_at (x, seat), i = first;
+      LsRoute r;
+      route_to_leaf (x, seat, &r);
+      uint32_t at = ls_cluster_edge_of_trunk (x->call->cluster, r.hop[r.n_hops - 1].trunk), i = first;
       while (i < x->n_leaves && edge[i] != at)
         i++;
       if (i == x->n_leaves) {

@@ -124,14 +124,7 @@ next_ring (Search *s)
     extend (s, 1, 1);
 }
 
-/* Rings come in ascending order: any other is the same set. */
-static bool
-is_in_order (const Search *s, uint32_t depth)
-{
-  return s->n_rings == 0 || memcmp (s->ring[s->n_rings], s->ring[s->n_rings - 1], depth) >= 0;
-}
-
-/* Ring n_rings has `depth` GPUs, of which 0 is the first. */
+/* Rings come in ascending order: any other is the same set. Ring n_rings has `depth` GPUs, of which 0 is the first. */
 static void
 extend (Search *s, uint32_t depth, uint32_t visited)
 {
@@ -149,7 +142,8 @@ extend (Search *s, uint32_t depth, uint32_t visited)
   }
   for (uint32_t to = 1; to < s->n && s->n_best < s->n_most && s->n_steps < MAX_STEPS; to++) {
     ring[depth] = (uint8_t) to;
-    if (s->left[last][to] == 0 || (visited & 1u << to) || !is_in_order (s, depth + 1))
+    if (s->left[last][to] == 0 || (visited & 1u << to)
+        || (s->n_rings > 0 && memcmp (ring, s->ring[s->n_rings - 1], depth + 1) < 0))
       continue;
     s->n_steps++;
     s->left[last][to]--;

@@ -121,12 +121,6 @@ member_at (const Tree *x, uint32_t host, uint32_t entry, uint32_t order)
   return x->call->member[ls_coll_seat_in_order (x->call, host, entry, order)];
 }
 
-static uint32_t
-depth_of (const Tree *x, const Spot *at)
-{
-  return x->is_flat ? 0 : at->node.depth + at->x;
-}
-
 /* UINT32_MAX at the root. */
 static uint32_t
 parent_of (const Tree *x, const Spot *at)
@@ -155,7 +149,7 @@ edges (const LsScript *s, uint32_t place, LsEdges *ret)
   const Tree *x = s->data;
   for (uint32_t i = 0; i < x->n_entries * x->n_trees; i++) {
     Spot at = spot_of (x, i / x->n_trees, i % x->n_trees, place);
-    uint32_t depth = depth_of (x, &at), children[3], n = children_of (x, &at, children);
+    uint32_t depth = x->is_flat ? 0 : at.node.depth + at.x, children[3], n = children_of (x, &at, children);
     ls_edges_add_tree (ret, parent_of (x, &at), children, n, x->depth - depth, x->depth + depth,
                        i * s->n_chunks);
   }

@@ -140,13 +140,6 @@ typedef struct {
   GArray *rows;                              /* LsPlaceRow */
 } LsPlaceLoads;
 
-static inline void
-ls_place_loads_add (LsPlaceLoads *p, uint32_t row, uint32_t place, uint64_t coef)
-{
-  const LsPlaceRow *r = &g_array_index (p->rows, LsPlaceRow, row);
-  r->sums[place - p->first[r->tier]] += coef;
-}
-
 #define MOST_PER_GPU 4 /* hosts in between, of each of these GPUs */
 
 /* Of a row, or a trunk of one. */
@@ -445,8 +438,10 @@ ls_moved_routes_add (LsMovedRoutes *r, const LsCluster *c, uint32_t from, uint32
   for (uint32_t i = 0; i < route->n_parts; i++) {
     const LsMovedPart *part = &route->parts[i];
     uint32_t place = (part->is_at_receiver ? receiver : sender).place[part->tier];
-    if (r->has_rows)
-      ls_place_loads_add (&r->rows, part->row, place, blocks * part->share);
+    if (r->has_rows) {
+      const LsPlaceRow *row = &g_array_index (r->rows.rows, LsPlaceRow, part->row);
+      row->sums[place - r->rows.first[row->tier]] += blocks * part->share;
+    }
     for (uint32_t k = 0; k < part->n && !r->has_rows; k++)
       ls_load_list_add (loads, ls_places_resource (r->at, place, part->local[k]), blocks * part->share);
   }
@@ -496,9 +491,10 @@ typedef struct {
   LsSums sums;
 } Known;
 
-static bool
-is_same (const Known *a, const Known *b)
+static gboolean
+is_same (gconstpointer known, gconstpointer wanted)
 {
+  const Known *a = known, *b = wanted;
   return a->sends == b->sends && a->edges == b->edges && a->kind == b->kind && a->n == b->n
       && a->root == b->root && a->n_blocks == b->n_blocks && a->first == b->first
       && a->n_rounds == b->n_rounds && a->flows == b->flows && a->n_members == b->n_members
@@ -629,15 +625,6 @@ add_up (const LsCollCall *call, const LsScript *s, uint32_t first, uint32_t n_ro
   sums->loads = phase.loads;
 }
 
-static Known *
-find (const LsCollMemo *memo, const Known *wanted)
-{
-  for (guint i = 0; i < memo->known->len; i++)
-    if (is_same (memo->known->pdata[i], wanted))
-      return memo->known->pdata[i];
-  return NULL;
-}
-
 /* Rounds first .. first + n_rounds - 1. Of call->memo, or else in arena. Cost: linear in the
  * messages, where the memo does not know it. */
 static LsSums *
@@ -659,9 +646,9 @@ sums_of_rounds (const LsCollCall *call, const LsScript *s, uint32_t first, uint3
                    call->weighs_senders,
                    s->gpus,
                    { 0 } };
-  Known *known = memo ? find (memo, &wanted) : NULL;
-  if (known)
-    return &known->sums;
+  guint at;
+  if (memo && g_ptr_array_find_with_equal_func (memo->known, &wanted, is_same, &at))
+    return &((Known *) memo->known->pdata[at])->sums;
   LsArena *to = memo ? memo->arena : arena;
   Known *new = ls_arena_new_array (to, Known, 1);
   *new = wanted;
@@ -707,14 +694,6 @@ longest_s (const LsScript *s, const LsSums *sums, uint32_t n_flows)
   return longest;
 }
 
-/* What a member moves through its memory, in the unit of LsSums.loads. */
-static uint64_t
-hbm_of (const LsScript *s, const LsTraffic *t)
-{
-  double blocks = (double) sum_of (t->out) * s->hbm_from + (double) sum_of (t->in) * s->hbm_to;
-  return (uint64_t) llround (blocks * (double) LS_HOP_WHOLE);
-}
-
 /* A load of `coef` times the factor of *last, which has the one before: neighbours mostly carry the same.
  * What rounds to nothing stays, as the least there is. */
 typedef struct {
@@ -744,7 +723,9 @@ load_all (const LsScript *s, const LsSums *sums, LsArena *arena, Loaded *ret)
   uint64_t hbm = 0;
   for (uint32_t i = 0; i < sums->n; i++) {
     if (i == 0 || memcmp (&sums->traffic[i], &sums->traffic[i - 1], sizeof *sums->traffic) != 0)
-      hbm = hbm_of (s, &sums->traffic[i]);
+      hbm = (uint64_t) llround (((double) sum_of (sums->traffic[i].out) * s->hbm_from
+                                 + (double) sum_of (sums->traffic[i].in) * s->hbm_to)
+                                * (double) LS_HOP_WHOLE);
     if (hbm > 0)
       loads[n++] = (LsLoad) { ls_cluster_hbm_resource (s->cluster, s->gpus[i]), scaled_by (&of_memory, hbm) };
   }
