@@ -713,18 +713,6 @@ append_inner (GArray *operators, const LsCut *cut)
     (ls_mixer_selects (m) ? append_branch_gate : row->append_gate) (operators, cut);
 }
 
-/* Added by the product before it; its gradient is a sum over tokens of a rank. */
-static void
-append_out_bias (GArray *operators, const LsCut *cut)
-{
-  if (out_biases (cut->model) == 0)
-    return;
-  LsOperator *op = ls_operator_append (operators, "mixer-out-bias", LS_TP_NONE);
-  ls_operator_bias (op, cut, (LsBias) { "mixer-out-bias-grad", LS_RECIPE_RESIDUAL }, cut->local_tokens,
-                    cut->model->hidden);
-  op->params.is_replicated = true;
-}
-
 void
 ls_operators_mixer (GArray *operators, const LsCut *cut)
 {
@@ -733,7 +721,12 @@ ls_operators_mixer (GArray *operators, const LsCut *cut)
   if (ls_mixer_in_width (m) > 0)
     append_inner (operators, cut);
   ls_operators_linear (operators, cut, &out_names, LS_TP_ROW, inner, m->hidden)->params.is_linear = true;
-  append_out_bias (operators, cut);
+  if (out_biases (m) > 0) { /* added by the product before it; its gradient is a sum over tokens of a rank */
+    LsOperator *op = ls_operator_append (operators, "mixer-out-bias", LS_TP_NONE);
+    ls_operator_bias (op, cut, (LsBias) { "mixer-out-bias-grad", LS_RECIPE_RESIDUAL }, cut->local_tokens,
+                      m->hidden);
+    op->params.is_replicated = true;
+  }
   ls_operators_adapter_of (operators, cut, ls_lora_way_out (m),
                            (LsAdapted) { .cuts_in = true, .in = inner, .out = { m->hidden } });
 }

@@ -174,19 +174,13 @@ static const Activation activations[] = {
 #define JIT_GELU_FWD_FLOPS 42.0
 #define JIT_GELU_BWD_FLOPS 39.0
 
-static bool
-is_jit_gelu (const LsCut *cut)
-{
-  const LsModel *m = cut->model;
-  return m->mlp == LS_MLP_GELU && m->linear_bias && cut->shard->attention == LS_ATTENTION_UNFUSED;
-}
-
 static LsKernel
 activation_stream (const LsCut *cut, const char *name, uint64_t rows, uint64_t cols, uint32_t n_tensors,
                    double jit_flops)
 {
   LsKernel kernel = ls_cut_stream (cut, name, LS_KERNEL_ELEMENTWISE, rows, cols, n_tensors * cut->elt);
-  if (is_jit_gelu (cut))
+  const LsModel *m = cut->model;
+  if (m->mlp == LS_MLP_GELU && m->linear_bias && cut->shard->attention == LS_ATTENTION_UNFUSED)
     kernel.flops = jit_flops * (double) rows * (double) cols;
   return kernel;
 }
@@ -235,21 +229,6 @@ ls_operators_mlp (GArray *operators, const LsCut *cut, const LsMlpNames *names)
   append_row_adapter (operators, cut, LS_LORA_DOWN, cut->ffn);
 }
 
-/* Of blocks, by heads of its own. */
-static void
-append_indexer (GArray *operators, const LsCut *cut)
-{
-  const LsModel *m = cut->model;
-  uint32_t block = MAX (1, m->index.block);
-  if (m->index.heads > 0)
-    ls_operators_indexer (operators, cut,
-                          &(LsIndexer) { .columns = m->index.dim,
-                                         .norm = m->index.dim,
-                                         .ratio = 1,
-                                         .chosen = m->index.heads * (m->attn.window / block),
-                                         .scores = (double) m->index.heads / block });
-}
-
 /* A gate of a product of its own has an adapter of its own; else it is one with the queries. */
 static void
 append_qkv_adapters (GArray *operators, const LsCut *cut)
@@ -274,7 +253,15 @@ append_attention (GArray *operators, const LsCut *cut)
   ls_operators_kv_conv (operators, cut);
   ls_operators_qk_conv (operators, cut);
   ls_operators_shared_keys (operators, cut);
-  append_indexer (operators, cut);
+  const LsModel *m = cut->model;
+  uint32_t block = MAX (1, m->index.block);
+  if (m->index.heads > 0) /* of blocks, by heads of its own */
+    ls_operators_indexer (operators, cut,
+                          &(LsIndexer) { .columns = m->index.dim,
+                                         .norm = m->index.dim,
+                                         .ratio = 1,
+                                         .chosen = m->index.heads * (m->attn.window / block),
+                                         .scores = (double) m->index.heads / block });
   ls_operators_attention (operators, cut);
   if (cut->kind & LS_LAYER_MERGED)
     ls_operators_merged_attention (operators, cut);
@@ -290,15 +277,6 @@ ls_layer_dtype (const LsModel *m, const LsShard *s, uint32_t layer)
   bool is_at_end = layer < s->bf16_first || layer + s->bf16_last >= m->n_layers,
        is_of_block = layer >= m->n_layers; /* of multi-token prediction */
   return is_at_end && !is_of_block ? ls_dtype_between (s->dtype) : s->dtype;
-}
-
-/* Where no norm stands at the beginning, the gradient of the residual meets that of attention or the MLP in a
- * sum of its own. */
-static void
-append_branch (GArray *operators, const LsCut *cut, const char *name)
-{
-  LsOperator *op = ls_operator_append (operators, name, LS_TP_NONE);
-  ls_operator_passes (op, cut, cut->local_tokens, cut->model->hidden, NULL, 0, "residual-grad-add", 3);
 }
 
 /* A part of a layer: attention, what stands for the MLP, attention to an encoder's tokens. */
@@ -334,8 +312,11 @@ begin_half (GArray *operators, const LsCut *cut, const Half *half)
     ls_operators_streams_in (operators, cut, half->streams);
     before.in_residual = false;
   }
+  /* Where no norm stands at the beginning, the gradient of the residual meets that of attention or the MLP in
+   * a sum of its own. */
   if (norms == LS_NORMS_POST || (norms == LS_NORMS_SHARED && half != &halves[0]))
-    append_branch (operators, cut, half->branch);
+    ls_operator_passes (ls_operator_append (operators, half->branch, LS_TP_NONE), cut, cut->local_tokens,
+                        cut->model->hidden, NULL, 0, "residual-grad-add", 3);
   else
     ls_operators_norm (operators, cut, &before, ls_scaled_norm_out_bytes (cut->shard));
 }
@@ -401,17 +382,6 @@ append_mixing (GArray *operators, const LsCut *cut)
                        3, 0);
 }
 
-/* Tensors of another length than most say so. */
-static void
-set_length (GArray *operators, guint from, const LsCut *cut)
-{
-  for (guint i = from; i < operators->len; i++) {
-    LsOperator *op = &g_array_index (operators, LsOperator, i);
-    if (op->tp != LS_TP_NONE && op->tp != LS_TP_REDUCE && op->comm.tp_bytes == 0)
-      op->comm.tp_bytes = cut->tokens * cut->model->hidden * cut->elt;
-  }
-}
-
 static void
 append_halves (GArray *operators, const LsCut *cut)
 {
@@ -458,8 +428,11 @@ ls_operators_of_kind (const LsModel *m, const LsShard *all, uint32_t kind, GArra
   cut.encoder = all;
 
   append_halves (operators, &cut);
-  if (own.seq != all->seq)
-    set_length (operators, from, &cut);
+  for (guint i = from; i < operators->len && own.seq != all->seq; i++) {
+    LsOperator *op = &g_array_index (operators, LsOperator, i);
+    if (op->tp != LS_TP_NONE && op->tp != LS_TP_REDUCE && op->comm.tp_bytes == 0)
+      op->comm.tp_bytes = cut.tokens * cut.model->hidden * cut.elt; /* of another length than most */
+  }
   ls_operators_mark_unaligned (operators, from, &cut);
   ls_operators_freeze (operators, from, &cut);
   if (kind & LS_LAYER_AGAIN && !(kind & LS_LAYER_BLOCK))

@@ -165,14 +165,6 @@ cast_for_w (const LsCut *cut, uint64_t cols, bool is_fp8)
   return cast_across (cut, cut->tokens, cols, is_fp8);
 }
 
-static void
-layouts_before_wgrad (LsOperator *op, const LsCut *cut, const LsScaled *p)
-{
-  bool is_gathered = op->tp == LS_TP_COLUMN && cut->local_tokens < cut->tokens;
-  ls_operator_wgrad (op, cast_for_w (cut, p->in, p->is_sent || is_gathered));
-  ls_operator_wgrad (op, cast_for_w (cut, p->out, false));
-}
-
 LsKernel
 ls_scaled_wgrad (const LsShard *s, LsKernel gemm)
 {
@@ -315,7 +307,9 @@ void
 ls_scaled_before_wgrad (LsOperator *op, const LsCut *cut, const LsScaled *p)
 {
   if (is_layout_by_layout (cut->shard)) {
-    layouts_before_wgrad (op, cut, p);
+    bool is_gathered = op->tp == LS_TP_COLUMN && cut->local_tokens < cut->tokens;
+    ls_operator_wgrad (op, cast_for_w (cut, p->in, p->is_sent || is_gathered));
+    ls_operator_wgrad (op, cast_for_w (cut, p->out, false));
     return;
   }
   if (is_torchao (cut->shard)) {

@@ -142,24 +142,6 @@ ls_coll_time_on_links (const LsCluster *c, const LsCollPlan *plan)
   return time_alone (c, plan, c->n_trunks);
 }
 
-static void
-load_nothing (LsCollPlan *plan)
-{
-  for (uint32_t i = 0; i < plan->n_phases; i++) {
-    plan->phases[i].n_loads = 0;
-    plan->phases[i].loads = NULL;
-    plan->phases[i].loads_rate = 0;
-  }
-}
-
-static void
-share_nothing (const LsCluster *c, LsCollPlan *plan)
-{
-  for (uint32_t i = 0; i < plan->n_phases; i++)
-    plan->phases[i].rate_cap = rate_alone (c, &plan->phases[i], ls_cluster_n_resources (c));
-  load_nothing (plan);
-}
-
 /* Where there is no NCCL there are other algorithms, and elsewhere never these. */
 static bool
 applies (const LsCollAlgorithm *a, const LsCollCall *call, uint32_t kinds)
@@ -320,17 +302,6 @@ all_are_small (const LsCollCall *call, GError **error)
   return TRUE;
 }
 
-/* NULL: choose. */
-static const LsCollAlgorithm *
-asked_for (const LsCollRequest *request, const LsCollCall *call)
-{
-  if (!request->algorithm)
-    return NULL;
-  const LsCollAlgorithm *a = find_algorithm (request->algorithm);
-  g_assert (a && applies (a, call, a->kinds));
-  return a;
-}
-
 /* Bits of what the tuner may choose from: what is asked for, else all that apply. A protocol that
  * it finds best for what does not run would be wrong for what runs in its place. */
 static uint32_t
@@ -349,8 +320,9 @@ tuner_may_choose (const LsCollCall *call, const LsCollAlgorithm *asked)
 static const LsCollAlgorithm *
 settle (const LsCollRequest *request, LsCollCall *call)
 {
-  const LsCollAlgorithm *a = asked_for (request, call);
+  const LsCollAlgorithm *a = request->algorithm ? find_algorithm (request->algorithm) : NULL;
   LsTuneAlgorithm chosen;
+  g_assert (!request->algorithm || (a && applies (a, call, a->kinds)));
   if (ls_nccl_choose (call, tuner_may_choose (call, a), &chosen) && !a)
     a = find_algorithm (ls_tune_algorithm_names[chosen]);
   if (call->protocol == LS_PROTOCOL_AUTO)
@@ -371,10 +343,14 @@ ls_coll_plan (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *reque
   LsCollCall call = call_of (c, nccl, request, arena);
   const LsCollAlgorithm *a = settle (request, &call);
   LsCollPlan *plan = a ? plan_by (a, &call, request->places) : fastest (&call, request->places);
-  if (fidelity == LS_NETWORK_ALPHABETA || request->is_light)
-    share_nothing (c, plan);
-  if (request->is_tiny)
-    load_nothing (plan);
+  bool shares_nothing = fidelity == LS_NETWORK_ALPHABETA || request->is_light;
+  for (uint32_t i = 0; i < plan->n_phases && shares_nothing; i++)
+    plan->phases[i].rate_cap = rate_alone (c, &plan->phases[i], ls_cluster_n_resources (c));
+  for (uint32_t i = 0; i < plan->n_phases && (shares_nothing || request->is_tiny); i++) {
+    plan->phases[i].n_loads = 0;
+    plan->phases[i].loads = NULL;
+    plan->phases[i].loads_rate = 0;
+  }
   return plan;
 }
 

@@ -126,22 +126,6 @@ other_leaf_seat (const Collnet *x, uint32_t leaf)
 }
 
 static void
-route_to_spine (const Collnet *x, uint32_t leaf, LsRoute *ret_route)
-{
-  whole_route (x, x->leaves[leaf].seat, other_leaf_seat (x, leaf), ret_route);
-  uint32_t first = after_hop_to (x, ret_route, 0, LS_NODE_LEAF);
-  keep_hops (x->call->cluster, ret_route, first, after_hop_to (x, ret_route, first, LS_NODE_SPINE));
-}
-
-static void
-route_from_spine (const Collnet *x, uint32_t leaf, LsRoute *ret_route)
-{
-  whole_route (x, other_leaf_seat (x, leaf), x->leaves[leaf].seat, ret_route);
-  uint32_t first = after_hop_to (x, ret_route, 0, LS_NODE_SPINE);
-  keep_hops (x->call->cluster, ret_route, first, after_hop_to (x, ret_route, first, LS_NODE_LEAF));
-}
-
-static void
 route (const LsScript *s, uint32_t from, uint32_t to, uint32_t channel, LsRoute *ret_route)
 {
   const Collnet *x = s->data;
@@ -152,10 +136,14 @@ route (const LsScript *s, uint32_t from, uint32_t to, uint32_t channel, LsRoute 
     route_to_leaf (x, x->call->seat[from], ret_route);
   else if (to < s->n)
     route_from_leaf (x, x->call->seat[to], ret_route);
-  else if (to >= spines)
-    route_to_spine (x, from - s->n, ret_route);
-  else
-    route_from_spine (x, to - s->n, ret_route);
+  else {
+    bool is_up = to >= spines;
+    uint32_t leaf = (is_up ? from : to) - s->n, own = x->leaves[leaf].seat, other = other_leaf_seat (x, leaf);
+    whole_route (x, is_up ? own : other, is_up ? other : own, ret_route);
+    uint32_t first = after_hop_to (x, ret_route, 0, is_up ? LS_NODE_LEAF : LS_NODE_SPINE);
+    keep_hops (s->cluster, ret_route, first,
+               after_hop_to (x, ret_route, first, is_up ? LS_NODE_SPINE : LS_NODE_LEAF));
+  }
 }
 
 /* --- who sits at which leaf --- */

@@ -551,24 +551,17 @@ add_message (Adding *a, uint32_t from, const LsSend *send)
     add_route (s, from, send, &a->loads);
 }
 
-/* Whether it sends to a member of whom nobody asks what he sends back. */
-static bool
-is_to_other (const Adding *a, const LsSend *send)
-{
-  const LsCollPeriod *p = a->call->period;
-  return p && p->like && send->to < a->s->n && !ls_coll_period_is_kept (p, send->to / p->n_members);
-}
-
 static void
 add_places (Adding *a, uint32_t round, uint32_t first, uint32_t n_places, LsSend *sends)
 {
+  const LsCollPeriod *p = a->call->period;
   for (uint32_t place = first; place < first + n_places; place++) {
     uint32_t n = a->s->sends (a->s, place, round, sends);
     for (uint32_t i = 0; i < n; i++) {
       add_message (a, place, &sends[i]);
       const LsSend back = { .to = place, .n = sends[i].n };
-      if (is_to_other (a, &sends[i]))
-        add_message (a, sends[i].to, &back);
+      if (p && p->like && sends[i].to < a->s->n && !ls_coll_period_is_kept (p, sends[i].to / p->n_members))
+        add_message (a, sends[i].to, &back); /* nobody asks that member what it sends back */
     }
   }
 }
@@ -589,15 +582,6 @@ add_round (Adding *a, uint32_t round, LsSend *sends)
     add_places (a, round, 0, s->n + s->n_switches, sends);
 }
 
-/* They have sent, and heard, a part of what they do. */
-static void
-forget_others (const LsCollPeriod *p, LsTraffic *traffic)
-{
-  for (uint32_t k = 0; p->like && k < p->n; k++)
-    if (!ls_coll_period_is_kept (p, k))
-      memset (&traffic[k * p->n_members], 0, p->n_members * sizeof *traffic);
-}
-
 static void
 add_up (const LsCollCall *call, const LsScript *s, uint32_t first, uint32_t n_rounds, LsArena *arena,
         LsSums *sums)
@@ -616,10 +600,12 @@ add_up (const LsCollCall *call, const LsScript *s, uint32_t first, uint32_t n_ro
   LsPhase phase;
   ls_moved_routes_finish (&a.routes, &a.loads, arena, &phase);
   ls_moved_routes_clear (&a.routes);
-  if (call->period) {
-    ls_coll_period_fold (call->period, s->cluster, arena, &phase);
-    forget_others (call->period, a.traffic);
-  }
+  const LsCollPeriod *p = call->period;
+  if (p)
+    ls_coll_period_fold (p, s->cluster, arena, &phase);
+  for (uint32_t k = 0; p && p->like && k < p->n; k++)
+    if (!ls_coll_period_is_kept (p, k)) /* they have sent, and heard, a part of what they do */
+      memset (&a.traffic[k * p->n_members], 0, p->n_members * sizeof *a.traffic);
   sums->traffic = a.traffic;
   sums->n_loads = phase.n_loads;
   sums->loads = phase.loads;

@@ -98,16 +98,6 @@ draft_send (Draft *d, uint32_t seat_from, uint32_t seat_to, uint64_t units)
   return draft_route (d, &route, units);
 }
 
-static void
-set_cap (const LsCluster *c, LsTime latency, LsPhase *phase)
-{
-  phase->rate_cap = latency > 0 ? phase->demand_bytes / ls_time_to_s (latency) : INFINITY;
-  for (uint32_t i = 0; i < phase->n_loads; i++)
-    phase->rate_cap = fmin (phase->rate_cap,
-                            ls_cluster_resource_capacity (c, phase->loads[i].resource)
-                                / ((double) phase->loads[i].coef / (double) LS_COEF_ONE));
-}
-
 /* sent_bytes: by each member on average. is_hidden: bytes move during the latency. */
 static void
 draft_finish (Draft *d, double sent_bytes, bool is_hidden, LsPhase *ret_phase)
@@ -129,7 +119,12 @@ draft_finish (Draft *d, double sent_bytes, bool is_hidden, LsPhase *ret_phase)
     return;
   }
   ret_phase->latency = is_hidden ? 0 : latency;
-  set_cap (call->cluster, is_hidden ? latency : 0, ret_phase);
+  ret_phase->rate_cap
+      = is_hidden && latency > 0 ? ret_phase->demand_bytes / ls_time_to_s (latency) : INFINITY;
+  for (uint32_t i = 0; i < ret_phase->n_loads; i++)
+    ret_phase->rate_cap = fmin (ret_phase->rate_cap,
+                                ls_cluster_resource_capacity (call->cluster, ret_phase->loads[i].resource)
+                                    / ((double) ret_phase->loads[i].coef / (double) LS_COEF_ONE));
 }
 
 /* As the one phase of a plan. */
