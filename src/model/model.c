@@ -80,12 +80,6 @@ ls_model_router_width (const LsModel *m)
 }
 
 bool
-ls_model_has_qkv_bias (const LsModel *m)
-{
-  return m->attn.qkv_bias || (m->linear_bias && !m->attn.unbiased_qkv);
-}
-
-bool
 ls_mlp_is_gated (LsMlp mlp)
 {
   return mlp == LS_MLP_SWIGLU || mlp == LS_MLP_GEGLU || mlp == LS_MLP_QUICK_GEGLU;
@@ -95,12 +89,6 @@ bool
 ls_norm_is_layernorm (LsNorm norm)
 {
   return norm != LS_NORM_RMSNORM;
-}
-
-uint32_t
-ls_norm_n_vectors (LsNorm norm)
-{
-  return norm == LS_NORM_LAYERNORM ? 2 : norm == LS_NORM_LAYERNORM_PLAIN ? 0 : 1;
 }
 
 uint32_t
@@ -120,12 +108,6 @@ uint64_t
 ls_difference_noise_heads (const LsModel *m, uint64_t heads)
 {
   return m->attn.noise_heads > 0 ? heads * m->attn.noise_heads / m->n_heads : heads / 2;
-}
-
-uint64_t
-ls_difference_context (const LsModel *m, uint64_t heads)
-{
-  return 2 * (heads - ls_difference_noise_heads (m, heads)) * m->head_dim;
 }
 
 bool

@@ -22,8 +22,9 @@ ls_cut_init (LsCut *cut, const LsModel *m, const LsShard *s)
   cut->q_width = cut->heads * m->head_dim;
   cut->k_width = cut->kv_heads * m->head_dim;
   cut->v_width = cut->kv_heads * ls_model_v_dim (m);
-  cut->context_width
-      = m->attn.difference ? ls_difference_context (m, cut->heads) : cut->heads * ls_model_v_dim (m);
+  cut->context_width = m->attn.difference
+      ? 2 * (cut->heads - ls_difference_noise_heads (m, cut->heads)) * m->head_dim
+      : cut->heads * ls_model_v_dim (m);
   cut->ffn = divide (m->ffn, s->tp);
   cut->vocab = ls_model_padded_vocab (m, s->vocab_multiple, s->tp) / s->tp;
   cut->act = ls_dtype_between (s->dtype);
@@ -441,7 +442,9 @@ ls_operators_norm (GArray *operators, const LsCut *cut, const LsNormPlace *place
                        ? norm_stream (cut, "layernorm-fwd", cut->elt + out_bytes, APEX_NORM_FWD_FLOPS)
                        : ls_cut_stream (cut, "rmsnorm-fwd", LS_KERNEL_NORM, rows, h, cut->elt + out_bytes));
   norm_backward (op, cut);
-  for (uint32_t i = 0; i < ls_norm_n_vectors (cut->model->norm); i++)
+  if (cut->model->norm != LS_NORM_LAYERNORM_PLAIN)
+    ls_operator_param (op, h);
+  if (cut->model->norm == LS_NORM_LAYERNORM)
     ls_operator_param (op, h);
   op->params.is_replicated = op->kept.is_norm = true;
   op->kept.saved_bytes = rows * h * cut->elt;

@@ -335,10 +335,9 @@ void ls_operators_proj (GArray *operators, const LsCut *cut);
 void ls_operator_activation (LsOperator *op, const LsCut *cut, LsRecipeOperator which, uint64_t rows,
                              uint64_t cols);
 
-/* Attention to the tokens of an encoder, from its way in to its way out; or of the queries that meet a
+/* Attention to the tokens of an encoder, from its way in to its way out; merged: of the queries that meet a
  * layer's own tokens, too (operators_attention.c). */
 void ls_operators_cross_attention (GArray *operators, const LsCut *cut);
-void ls_operators_merged_attention (GArray *operators, const LsCut *cut);
 
 /* Norms of Q and K, behind what makes them. */
 void ls_operators_qk_norm (GArray *operators, const LsCut *cut);
@@ -458,8 +457,7 @@ void ls_scaled_before_igrad (LsOperator *op, const LsCut *cut, const LsScaled *p
 void ls_scaled_before_wgrad (LsOperator *op, const LsCut *cut, const LsScaled *p);
 /* W's product, whose operands both have scales of blocks along the tokens where that is so. */
 LsKernel ls_scaled_wgrad (const LsShard *s, LsKernel gemm);
-/* What is sent in fp8 is cast before, by a kernel of its own. */
-bool ls_scaled_casts_sent (const LsShard *s);
-LsKernel ls_scaled_cast_sent (const LsCut *cut, uint64_t rows, uint64_t cols);
+/* What is sent in fp8 may be cast before, by a kernel of its own. */
+void ls_scaled_cast_sent (LsOperator *op, const LsCut *cut, uint64_t rows, uint64_t cols);
 
 #endif

@@ -41,7 +41,7 @@ ls_operators_qkv (GArray *operators, const LsCut *cut)
   uint64_t keys = cut->kind & LS_LAYER_KV_SHARED ? 0 : cut->k_width,
            values = keys > 0 && !m->attn.full_k_is_v ? cut->v_width : 0, width = cut->q_width + keys + values,
            gate = m->attn.gate ? cut->context_width : 0;
-  bool has_bias = ls_model_has_qkv_bias (m);
+  bool has_bias = m->attn.qkv_bias || (m->linear_bias && !m->attn.unbiased_qkv);
   bool is_unfused = cut->shard->attention == LS_ATTENTION_UNFUSED,
        is_listed = ls_cut_lists (cut, LS_RECIPE_QKV);
   LsOperator *op = ls_operator_append (operators, "qkv", LS_TP_COLUMN);
@@ -264,7 +264,7 @@ append_attention (GArray *operators, const LsCut *cut)
                                          .scores = (double) m->index.heads / block });
   ls_operators_attention (operators, cut);
   if (cut->kind & LS_LAYER_MERGED)
-    ls_operators_merged_attention (operators, cut);
+    ls_operators_cross_attention (operators, cut);
   if (cut->model->attn.gate)
     ls_operator_gate (operators, cut, cut->context_width);
   ls_operators_proj (operators, cut);

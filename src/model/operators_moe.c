@@ -208,8 +208,7 @@ static void
 append_permute (GArray *operators, const Experts *x)
 {
   LsOperator *op = ls_operator_append (operators, "permute", LS_TP_NONE);
-  if (ls_scaled_casts_sent (x->cut.shard))
-    ls_operator_fwd (op, ls_scaled_cast_sent (&x->cut, x->local, x->width));
+  ls_scaled_cast_sent (op, &x->cut, x->local, x->width);
   if (ls_cut_masks_tokens (&x->cut)) {
     ls_operator_mask_in (op, &x->cut, x->sent, x->width);
   } else if (!x->cut.shard->sends_tokens_once) {

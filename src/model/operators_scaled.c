@@ -172,16 +172,11 @@ ls_scaled_wgrad (const LsShard *s, LsKernel gemm)
   return gemm;
 }
 
-bool
-ls_scaled_casts_sent (const LsShard *s)
+void
+ls_scaled_cast_sent (LsOperator *op, const LsCut *cut, uint64_t rows, uint64_t cols)
 {
-  return s->dispatch_fp8 && is_layout_by_layout (s);
-}
-
-LsKernel
-ls_scaled_cast_sent (const LsCut *cut, uint64_t rows, uint64_t cols)
-{
-  return cast (cut, rows, cols, 1);
+  if (cut->shard->dispatch_fp8 && is_layout_by_layout (cut->shard))
+    ls_operator_fwd (op, cast (cut, rows, cols, 1));
 }
 
 /* No weight gradient wants a layout of its own. */

@@ -415,25 +415,14 @@ lie_free (gpointer lie)
   g_free (lie);
 }
 
-static LsCallTimes *
-times_new (const LsNccl *nccl, LsTime (*time) (const LsCluster *, const LsCollPlan *))
+LsCallTimes *
+ls_call_times_new (const LsNccl *nccl, bool on_links)
 {
   LsCallTimes *times = g_new (LsCallTimes, 1);
-  *times = (LsCallTimes) { nccl, time, g_hash_table_new_full (key_hash, key_equal, g_free, g_free),
+  *times = (LsCallTimes) { nccl, on_links ? ls_coll_time_on_links : ls_coll_time_alone,
+                           g_hash_table_new_full (key_hash, key_equal, g_free, g_free),
                            g_hash_table_new_full (NULL, NULL, NULL, lie_free) };
   return times;
-}
-
-LsCallTimes *
-ls_call_times_new (const LsNccl *nccl)
-{
-  return times_new (nccl, ls_coll_time_alone);
-}
-
-LsCallTimes *
-ls_call_times_new_on_links (const LsNccl *nccl)
-{
-  return times_new (nccl, ls_coll_time_on_links);
 }
 
 void

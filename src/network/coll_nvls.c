@@ -176,15 +176,27 @@ edges (const LsScript *s, uint32_t place, LsEdges *ret)
   }
 }
 
+/* Between a GPU and the NVSwitches of its node, which has at least two GPUs: half of the way to the next one,
+ * which goes up to all of them, then down from all. */
 static void
 route (const LsScript *s, uint32_t from, uint32_t to, uint32_t channel, LsRoute *ret_route)
 {
-  if (to >= s->n)
-    ls_route_up (s->cluster, s->gpus[from], ret_route);
-  else if (from >= s->n)
-    ls_route_down (s->cluster, s->gpus[to], ret_route);
-  else
+  bool is_up = to >= s->n;
+  if (!is_up && from < s->n) {
     ls_route (s->cluster, s->gpus[from], s->gpus[to], channel, ret_route);
+    return;
+  }
+  const LsCluster *c = s->cluster;
+  uint32_t gpu = s->gpus[is_up ? from : to], local = ls_cluster_local_of (c, gpu),
+           other = gpu - local + (local + 1) % ls_cluster_gpus_of (c, ls_cluster_host_of (c, gpu));
+  ls_route (c, is_up ? gpu : other, is_up ? other : gpu, 0, ret_route);
+  g_assert (ret_route->n_hops > 0 && ret_route->n_hops % 2 == 0);
+  ret_route->n_hops /= 2;
+  ret_route->latency = 0;
+  for (uint32_t i = 0; i < ret_route->n_hops; i++) {
+    ret_route->hop[i] = ret_route->hop[is_up ? i : i + ret_route->n_hops];
+    ret_route->latency = MAX (ret_route->latency, ls_cluster_trunk (c, ret_route->hop[i].trunk)->latency);
+  }
 }
 
 static void

@@ -30,40 +30,6 @@
 
 /* ---- messages of a script: their ways and costs ---- */
 
-/* Another GPU of the node. */
-static uint32_t
-neighbour (const LsCluster *c, uint32_t gpu)
-{
-  uint32_t k = ls_cluster_gpus_of (c, ls_cluster_host_of (c, gpu)), local = ls_cluster_local_of (c, gpu);
-  return gpu - local + (local + 1) % k;
-}
-
-/* A way over NVSwitches goes up to all of them, then down from all. */
-static void
-keep_half (const LsCluster *c, LsRoute *route, uint32_t half)
-{
-  g_assert (route->n_hops > 0 && route->n_hops % 2 == 0);
-  route->n_hops /= 2;
-  memmove (route->hop, route->hop + half * route->n_hops, route->n_hops * sizeof *route->hop);
-  route->latency = 0;
-  for (uint32_t i = 0; i < route->n_hops; i++)
-    route->latency = MAX (route->latency, ls_cluster_trunk (c, route->hop[i].trunk)->latency);
-}
-
-void
-ls_route_up (const LsCluster *c, uint32_t gpu, LsRoute *ret_route)
-{
-  ls_route (c, gpu, neighbour (c, gpu), 0, ret_route);
-  keep_half (c, ret_route, 0);
-}
-
-void
-ls_route_down (const LsCluster *c, uint32_t gpu, LsRoute *ret_route)
-{
-  ls_route (c, neighbour (c, gpu), gpu, 0, ret_route);
-  keep_half (c, ret_route, 1);
-}
-
 uint32_t
 ls_script_n_channels (const LsScript *s)
 {
