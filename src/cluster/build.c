@@ -6,7 +6,6 @@
 
 #include "base/order.h"
 #include "cluster/fabric.h"
-#include "cluster/faults.h"
 #include "cluster/index.h"
 #include "cluster/interior.h"
 #include "cluster/segment.h"

@@ -1,4 +1,23 @@
-#include "cluster/faults.h"
+/* cluster/faults.c — links that are degraded or failed.
+ *
+ * A fault names a trunk as reports do ("node3/nic2>leaf4", "leaf1>spines") and says what
+ * share of its capacity is left; by default both ways. Nothing left: no route takes it.
+ *
+ *   in the fabric  ideal spreading and hashing leave out what leads nowhere: fabric_X.c
+ *   in a node      GPU to GPU and GPU to NIC by search over what works (route.h), so that a
+ *                  GPU without NVLink is reached over PCIe
+ *   a NIC          works if its port does, both ways; its GPUs take the nearest that works,
+ *                  of equals the next after it
+ *
+ * Nodes with faults have tables of their own; all others stay arithmetic. What is cut off is
+ * an error that names the two ends: two GPUs of a node, a GPU and all NICs, a GPU and the
+ * memory of its CPU, two switches with NICs. A torus, and a node of more than 256 GPUs, has
+ * no search: a failed link in one is an error unless no way needs it.
+ *
+ * Deviations. Nothing fails during a run. NCCL's choice of algorithm and its channels
+ * (network/nccl/tuning.h) do not see a fault, except that NVLS needs all NVLinks of the node, and
+ * rings of a mesh take those that work. */
+#include "cluster/index.h"
 
 #include <string.h>
 

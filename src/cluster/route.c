@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "cluster/fabric.h"
-#include "cluster/faults.h"
 #include "cluster/index.h"
 #include "cluster/interior.h"
 #include "cluster/spec.h"
@@ -519,16 +518,6 @@ over_neighbours (Search *s, LsWays *w, Way *way, uint32_t from)
   return all > 0;
 }
 
-static void
-find_way (Search *s, LsWays *w, Way *way, uint32_t from)
-{
-  *way = (Way) { .length = LS_WAYS_NONE, .first_hop = w->hops->len };
-  bool are_gpus = s->kinds[from] == LS_NODE_GPU && s->kinds[s->to] == LS_NODE_GPU;
-  if (are_gpus && from != s->to && s->dist[from] > 5 && over_neighbours (s, w, way, from))
-    return;
-  over_shortest (s, w, way, from);
-}
-
 LsWays *
 ls_ways_new (const LsNodeKind *kinds, uint32_t n_vertices, const LsLink *links, uint32_t n_links,
              LsVertices from, LsVertices to)
@@ -548,8 +537,14 @@ ls_ways_new (const LsNodeKind *kinds, uint32_t n_vertices, const LsLink *links, 
   for (uint32_t j = 0; j < to.n; j++) {
     s.to = to.first + j;
     find_distances (&s);
-    for (uint32_t i = 0; i < from.n; i++)
-      find_way (&s, w, &w->ways[(gsize) i * to.n + j], from.first + i);
+    for (uint32_t i = 0; i < from.n; i++) {
+      uint32_t v = from.first + i;
+      Way *way = &w->ways[(gsize) i * to.n + j];
+      *way = (Way) { .length = LS_WAYS_NONE, .first_hop = w->hops->len };
+      bool are_gpus = kinds[v] == LS_NODE_GPU && kinds[s.to] == LS_NODE_GPU;
+      if (!are_gpus || v == s.to || s.dist[v] <= 5 || !over_neighbours (&s, w, way, v))
+        over_shortest (&s, w, way, v);
+    }
   }
   g_free (s.first_out);
   g_free (s.out);

@@ -255,13 +255,6 @@ ls_cluster_spec_take_nodes (LsClusterSpec *s, const uint32_t *nodes, uint32_t n)
   }
 }
 
-/* Nodes of a range that are there. */
-static uint64_t
-n_of_range (const LsClusterSpec *s, const LsNodeRange *range)
-{
-  return range->first < s->n_nodes ? (uint64_t) MIN (range->last, s->n_nodes - 1) - range->first + 1 : 0;
-}
-
 uint64_t
 ls_cluster_spec_n_gpus (const LsClusterSpec *s)
 {
@@ -269,7 +262,9 @@ ls_cluster_spec_n_gpus (const LsClusterSpec *s)
   for (guint i = 0; s->others && i < s->others->len; i++) {
     const LsOtherNodes *o = &g_array_index (s->others, LsOtherNodes, i);
     for (guint r = 0; r < o->ranges->len; r++) {
-      uint64_t nodes = n_of_range (s, &g_array_index (o->ranges, LsNodeRange, r));
+      const LsNodeRange *range = &g_array_index (o->ranges, LsNodeRange, r);
+      uint64_t end = MIN ((uint64_t) range->last + 1, s->n_nodes),
+               nodes = MAX (end, range->first) - range->first;
       n += nodes * o->spec->gpus_per_node;
       n_other += nodes;
     }

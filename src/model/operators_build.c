@@ -243,22 +243,18 @@ ls_cut_fuses_gradients (const LsCut *cut)
   return (s->grad_dtype == LS_DTYPE_FP32 || s->grad_is_fused) && !is_apart;
 }
 
-/* Of an element: read, and added to what is there; by DeepSpeed after a cast into a temporary. Autograd adds
- * two of the weight's own format. */
-static uint32_t
-ls_cut_accumulate_bytes (const LsCut *cut)
-{
-  uint32_t grad = ls_dtype_bytes (cut->shard->grad_dtype);
-  return (cut->shard->grad_is_own ? grad : cut->elt) + (cut->shard->grad_is_cast ? 4 : 2) * grad;
-}
-
 void
 ls_operator_add_grad (LsOperator *op, const LsCut *cut, LsKernelRole role, const char *name, uint64_t rows,
                       uint64_t width)
 {
   if (cut->shard->grad_is_fresh)
     return;
-  LsKernel add = ls_cut_stream (cut, name, LS_KERNEL_ELEMENTWISE, rows, width, ls_cut_accumulate_bytes (cut));
+  /* Of an element: read, and added to what is there; by DeepSpeed after a cast into a temporary. Autograd adds
+   * two of the weight's own format. */
+  const LsShard *s = cut->shard;
+  uint32_t grad = ls_dtype_bytes (s->grad_dtype),
+           bytes = (s->grad_is_own ? grad : cut->elt) + (s->grad_is_cast ? 4 : 2) * grad;
+  LsKernel add = ls_cut_stream (cut, name, LS_KERNEL_ELEMENTWISE, rows, width, bytes);
   add.role = role;
   ls_operator_wgrad (op, add);
 }
@@ -274,16 +270,6 @@ ls_operator_accumulate (LsOperator *op, const LsCut *cut, uint64_t in, uint64_t 
 {
   if (!ls_cut_fuses_gradients (cut))
     ls_operator_add_grad (op, cut, LS_ROLE_ADD_GRAD, "grad-accumulate", out, in);
-}
-
-static void
-weight_gradient (LsOperator *op, const LsCut *cut, const char *name, LsDtype dtype, uint64_t in, uint64_t out)
-{
-  bool is_fused = ls_cut_fuses_gradients (cut);
-  uint32_t grad_bytes = is_fused ? ls_dtype_bytes (cut->shard->grad_dtype) : cut->elt;
-  LsKernel gemm = ls_kernel_gemm (name, dtype, out, in, cut->tokens, 1, grad_bytes, is_fused);
-  ls_operator_wgrad (op, ls_scaled_wgrad (cut->shard, gemm));
-  ls_operator_accumulate (op, cut, in, out);
 }
 
 void
@@ -308,7 +294,11 @@ ls_operator_linear (LsOperator *op, const LsCut *of_layer, const LsLinearNames *
 
   if (is_scaled)
     ls_scaled_before_wgrad (op, cut, &product);
-  weight_gradient (op, cut, names->wgrad, dtype, in, out);
+  bool is_fused = ls_cut_fuses_gradients (cut);
+  uint32_t grad_bytes = is_fused ? ls_dtype_bytes (cut->shard->grad_dtype) : cut->elt;
+  LsKernel gradient = ls_kernel_gemm (names->wgrad, dtype, out, in, tokens, 1, grad_bytes, is_fused);
+  ls_operator_wgrad (op, ls_scaled_wgrad (cut->shard, gradient));
+  ls_operator_accumulate (op, cut, in, out);
 
   /* With SP a COLUMN layer keeps its own part and gathers the input again, unless it is to keep all. */
   bool keeps_part = is_column && !cut->shard->sp_save_gathered;

@@ -714,15 +714,6 @@ ls_expert_tokens (const LsModel *m, const LsShard *s, uint64_t *ret_kept, uint64
   }
 }
 
-static uint64_t
-most_of (const uint64_t *x, uint32_t n)
-{
-  uint64_t most = 0;
-  for (uint32_t i = 0; i < n; i++)
-    most = MAX (most, x[i]);
-  return most;
-}
-
 void
 ls_expert_rows (const LsModel *m, const LsShard *s, uint64_t *ret_brought, uint64_t *ret_computed)
 {
@@ -732,7 +723,9 @@ ls_expert_rows (const LsModel *m, const LsShard *s, uint64_t *ret_brought, uint6
   for (uint32_t e = 0; e < m->moe.n_experts && s->expert_padding == LS_EXPERT_PADDING_CAPACITY; e++)
     ret_brought[e] = limit;
   for (uint32_t first = 0; first < m->moe.n_experts; first += per_rank) {
-    uint64_t fullest = most_of (&ret_brought[first], per_rank);
+    uint64_t fullest = 0;
+    for (uint32_t e = first; e < first + per_rank; e++)
+      fullest = MAX (fullest, ret_brought[e]);
     for (uint32_t e = first; e < first + per_rank; e++)
       ret_computed[e] = s->expert_padding == LS_EXPERT_PADDING_FULLEST ? fullest : ret_brought[e];
   }
