@@ -164,17 +164,6 @@ ls_cluster_spec_is_nvlink (const LsClusterSpec *s, const LsListLink *link)
 }
 
 gboolean
-ls_spec_conflict (GError **error, const char *format, ...)
-{
-  va_list args;
-  va_start (args, format);
-  g_autofree char *text = g_strdup_vprintf (format, args);
-  va_end (args);
-  g_set_error_literal (error, LS_ERROR, LS_ERROR_CONFLICT, text);
-  return FALSE;
-}
-
-gboolean
 ls_spec_check_link (const char *what, gboolean is_used, const LsLinkSpec *link, GError **error)
 {
   gboolean is_legal = link->bandwidth_bytes_per_s > 0 && link->efficiency > 0 && link->efficiency <= 1

@@ -246,16 +246,6 @@ ls_fill_resource_add (LsFillResource *r, LsFlow *f, uint32_t use)
   }
 }
 
-static void
-ls_fill_resource_remove (LsFillResource *r, const LsFlowUse *use)
-{
-  if (use->slot < r->n_frozen)
-    ls_fill_resource_thaw (r, use->slot);
-  r->rising -= use->coef;
-  r->coefs -= use->coef;
-  put_user (r, use->slot, r->users[--r->n]);
-}
-
 /* --- what must hold -------------------------------------------------------- */
 
 static void
@@ -432,15 +422,6 @@ allowed_level (const LsFill *fill, const LsFlow *f, int64_t level, uint64_t know
   return level;
 }
 
-static inline void
-note_stale (LsFill *fill, LsFlow *f)
-{
-  if (f->is_stale)
-    return;
-  f->is_stale = true;
-  fill->stale[fill->n_stale++] = f;
-}
-
 static void
 renew_stale (LsFill *fill)
 {
@@ -475,8 +456,13 @@ void
 ls_fill_remove (LsFill *fill, LsFlow *f)
 {
   for (uint32_t i = 0; i < f->n_uses; i++) {
-    LsFillResource *r = &fill->res[f->uses[i].resource];
-    ls_fill_resource_remove (r, &f->uses[i]);
+    const LsFlowUse *use = &f->uses[i];
+    LsFillResource *r = &fill->res[use->resource];
+    if (use->slot < r->n_frozen)
+      ls_fill_resource_thaw (r, use->slot);
+    r->rising -= use->coef;
+    r->coefs -= use->coef;
+    put_user (r, use->slot, r->users[--r->n]);
     if (r->level != LS_LEVEL_NEVER)
       touch (fill, r);
   }
@@ -493,7 +479,10 @@ void
 ls_fill_set_cap (LsFill *fill, LsFlow *f)
 {
   f->cap_level = ls_level_of_cap (f->cap, fill->quantum);
-  note_stale (fill, f);
+  if (f->is_stale)
+    return;
+  f->is_stale = true;
+  fill->stale[fill->n_stale++] = f;
 }
 
 /* --- levels --------------------------------------------------------------- */

@@ -177,14 +177,13 @@ append_projections (GArray *operators, const LsCut *cut, const LsLinearNames *na
 
 /* What follows them, with so many streams read and written; keeps what they made. */
 static void
-append_behind_projections (GArray *operators, const LsCut *cut, const char *name, LsKernel fwd,
-                           LsKernel igrad)
+append_behind_projections (GArray *operators, const LsCut *cut, const char *fwd, uint32_t n_fwd,
+                           const char *igrad, uint32_t n_igrad)
 {
-  LsOperator *op = ls_operator_append (operators, name, LS_TP_NONE);
-  ls_operator_fwd (op, fwd);
-  ls_operator_igrad (op, igrad);
-  op->kept.saved_bytes
-      = (ls_model_n_streams (cut->model) - 1) * cut->local_tokens * cut->model->hidden * cut->elt;
+  uint64_t h = cut->model->hidden;
+  LsOperator *op = ls_operator_append (operators, fwd, LS_TP_NONE);
+  ls_operator_streams (op, cut, LS_KERNEL_NORM, cut->local_tokens, h, fwd, n_fwd, igrad, n_igrad);
+  op->kept.saved_bytes = (ls_model_n_streams (cut->model) - 1) * cut->local_tokens * h * cut->elt;
 }
 
 /* The others are products of the first, which are then made as long. */
@@ -192,11 +191,9 @@ static void
 begin_alternating (GArray *operators, const LsCut *cut)
 {
   static const LsLinearNames names = LS_LINEAR ("streams-begin", 0);
-  uint32_t others = ls_model_n_streams (cut->model) - 1;
+  uint32_t n = ls_model_n_streams (cut->model) - 1;
   append_projections (operators, cut, &names, true);
-  append_behind_projections (operators, cut, "streams-length",
-                             pass (cut, "streams-length", LS_KERNEL_NORM, 2 * others),
-                             pass (cut, "streams-length-bwd", LS_KERNEL_NORM, 3 * others));
+  append_behind_projections (operators, cut, "streams-length", 2 * n, "streams-length-bwd", 3 * n);
 }
 
 /* The mean of the first and of products of the others. */
@@ -205,9 +202,7 @@ end_alternating (GArray *operators, const LsCut *cut)
 {
   uint32_t n = ls_model_n_streams (cut->model);
   append_projections (operators, cut, &end_names, false);
-  append_behind_projections (operators, cut, "streams-mean",
-                             pass (cut, "streams-mean", LS_KERNEL_NORM, n + 1),
-                             pass (cut, "streams-mean-bwd", LS_KERNEL_NORM, 3 * n));
+  append_behind_projections (operators, cut, "streams-mean", n + 1, "streams-mean-bwd", 3 * n);
 }
 
 /* --- both ends ---------------------------------------------------------------------------- */

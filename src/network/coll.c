@@ -490,16 +490,6 @@ where_of (LsCallTimes *times, const LsCluster *cluster, const uint32_t *gpus, ui
       : own_places (gpus, n, is_inside, is_inside ? ls_cluster_gpu_at (cluster, node, 0) : 0);
 }
 
-static LsTime
-plan_call (const LsCallTimes *times, const LsCluster *cluster, const LsCollRequest *request)
-{
-  if (!ls_coll_applies (cluster, times->nccl, request)
-      || !ls_coll_check_size (cluster, times->nccl, request, LS_NETWORK_FLOW, NULL))
-    return 0;
-  g_autoptr (LsArena) arena = ls_arena_new ();
-  return times->time (cluster, ls_coll_plan (cluster, times->nccl, request, LS_NETWORK_FLOW, arena));
-}
-
 LsTime
 ls_call_time (LsCallTimes *times, const LsCluster *cluster, LsCollKind kind, uint64_t bytes,
               const uint32_t *gpus, uint32_t n)
@@ -508,8 +498,12 @@ ls_call_time (LsCallTimes *times, const LsCluster *cluster, LsCollKind kind, uin
   const LsTime *known = g_hash_table_lookup (times->known, &key);
   if (known)
     return *known;
-  LsTime time
-      = plan_call (times, cluster, &(LsCollRequest) { .kind = kind, .gpus = gpus, .n = n, .bytes = bytes });
+  const LsCollRequest request = { .kind = kind, .gpus = gpus, .n = n, .bytes = bytes };
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  LsTime time = 0;
+  if (ls_coll_applies (cluster, times->nccl, &request)
+      && ls_coll_check_size (cluster, times->nccl, &request, LS_NETWORK_FLOW, NULL))
+    time = times->time (cluster, ls_coll_plan (cluster, times->nccl, &request, LS_NETWORK_FLOW, arena));
   g_hash_table_insert (times->known, g_memdup2 (&key, sizeof key), g_memdup2 (&time, sizeof time));
   return time;
 }

@@ -369,18 +369,6 @@ end_of (const LsPlaces *at, uint32_t gpu)
                  { host, ls_places_group_of (at, host), ls_places_pod_of (at, host) } };
 }
 
-static const LsMovedRoute *
-route_of (LsMovedRoutes *r, const LsCluster *c, uint32_t from, uint32_t to, const End *sender,
-          const End *receiver)
-{
-  uint32_t per_host = r->at->gpus_per_host,
-           relation = ls_places_relation (r->at, sender->place[0], receiver->place[0]);
-  LsMovedRoute **known = &r->known[(relation * per_host + sender->number) * per_host + receiver->number];
-  if (!*known)
-    *known = route_new (r, c, from, to);
-  return *known;
-}
-
 static void
 add_own (const LsCluster *c, uint32_t from, uint32_t to, uint64_t blocks, LsLoadList *loads)
 {
@@ -396,7 +384,10 @@ ls_moved_routes_add (LsMovedRoutes *r, const LsCluster *c, uint32_t from, uint32
                      LsLoadList *loads)
 {
   const End sender = end_of (r->at, from), receiver = end_of (r->at, to);
-  const LsMovedRoute *route = route_of (r, c, from, to, &sender, &receiver);
+  uint32_t per_host = r->at->gpus_per_host,
+           relation = ls_places_relation (r->at, sender.place[0], receiver.place[0]);
+  LsMovedRoute **known = &r->known[(relation * per_host + sender.number) * per_host + receiver.number];
+  const LsMovedRoute *route = *known = *known ? *known : route_new (r, c, from, to);
   if (route->n_parts == ON_ITS_OWN) {
     add_own (c, from, to, blocks, loads);
     return;
@@ -468,14 +459,6 @@ is_same (gconstpointer known, gconstpointer wanted)
       && memcmp (a->gpus, b->gpus, a->n * sizeof *a->gpus) == 0;
 }
 
-static LsWay
-way_of (const LsCollCall *call, const LsScript *s, uint32_t from, uint32_t to)
-{
-  if (from >= s->n || to >= s->n)
-    return LS_WAY_SWITCH;
-  return ls_coll_is_across (call, from, to) ? LS_WAY_INTER : LS_WAY_INTRA;
-}
-
 /* Each channel has its share of the blocks. */
 static void
 add_route (const LsScript *s, uint32_t from, const LsSend *send, LsLoadList *loads)
@@ -505,7 +488,10 @@ static void
 add_message (Adding *a, uint32_t from, const LsSend *send)
 {
   const LsScript *s = a->s;
-  LsWay way = way_of (a->call, s, from, send->to);
+  bool is_switch = from >= s->n || send->to >= s->n;
+  LsWay way = is_switch                             ? LS_WAY_SWITCH
+      : ls_coll_is_across (a->call, from, send->to) ? LS_WAY_INTER
+                                                    : LS_WAY_INTRA;
   a->sums->has_way[way] = true;
   if (from < s->n)
     a->traffic[from].out[way] += send->n;
@@ -824,20 +810,16 @@ ls_script_cut (const LsCollCall *call, LsScript *s, uint32_t n_blocks)
   s->block_bytes = (double) call->bytes / (call->kind == LS_COLL_ALL_TO_ALL ? call->n : n_blocks);
 }
 
-static LsTime
-base_of (const LsCollCall *call)
-{
-  if (call->kind == LS_COLL_ALL_TO_ALL || call->kind == LS_COLL_GATHER || call->kind == LS_COLL_SCATTER)
-    return call->n_hosts == 1 ? call->nccl->base_p2p_intra : call->nccl->base_p2p_inter;
-  return ls_nccl_base (call->nccl, call->kind);
-}
-
 void
 ls_script_like_p2p (const LsCollCall *call, LsScript *s)
 {
   const LsNccl *nccl = call->nccl;
   uint32_t n_channels = ls_coll_channels (call);
-  s->base = base_of (call);
+  bool is_of_sends
+      = call->kind == LS_COLL_ALL_TO_ALL || call->kind == LS_COLL_GATHER || call->kind == LS_COLL_SCATTER;
+  s->base = !is_of_sends   ? ls_nccl_base (nccl, call->kind)
+      : call->n_hosts == 1 ? nccl->base_p2p_intra
+                           : nccl->base_p2p_inter;
   s->hop_intra = nccl->hop_intra;
   s->hop_inter = nccl->hop_inter;
   s->rate_intra = nccl->p2p_intra / n_channels;

@@ -160,6 +160,24 @@ add_link (Draft *d, const LsTorusShape *s, const LsTorusLine *line, uint32_t sea
   return reduces ? draft_send (d, next, seat, shards) : draft_send (d, seat, next, shards);
 }
 
+/* units: [2 * members along the axis], of each place, forward and backward; the links take as long as the mean
+ * one in each round. */
+static void
+add_links (Draft *d, const LsTorusShape *s, const LsTorusLine *line, const uint64_t *units, bool reduces)
+{
+  uint64_t n_links = 0;
+  LsTime latency = 0;
+  for (uint32_t seat = 0; seat < d->call->n; seat++)
+    for (uint32_t back = 0; back < 2; back++) {
+      uint64_t here = units[2 * ls_torus_place_on (line, seat % s->per_slice) + back];
+      if (here == 0)
+        continue;
+      latency += add_link (d, s, line, seat, here, back, reduces);
+      n_links++;
+    }
+  d->latency += (double) latency / (double) n_links * ls_torus_rounds (line);
+}
+
 static void
 add_axis (Draft *d, const LsTorusShape *s, uint32_t axis, bool reduces)
 {
@@ -167,18 +185,7 @@ add_axis (Draft *d, const LsTorusShape *s, uint32_t axis, bool reduces)
   g_autofree uint64_t *shards = g_new (uint64_t, 2 * (gsize) line->n);
   for (uint32_t i = 0; i < 2 * line->n; i++)
     shards[i] = shards_of (s, axis, i / 2, i % 2);
-
-  uint64_t n_links = 0;
-  LsTime latency = 0;
-  for (uint32_t seat = 0; seat < d->call->n; seat++)
-    for (uint32_t back = 0; back < 2; back++) {
-      uint64_t here = shards[2 * ls_torus_place_on (line, seat % s->per_slice) + back];
-      if (here == 0)
-        continue;
-      latency += add_link (d, s, line, seat, here, back, reduces);
-      n_links++;
-    }
-  d->latency += (double) latency / (double) n_links * ls_torus_rounds (line);
+  add_links (d, s, line, shards, reduces);
 }
 
 static void
@@ -239,20 +246,12 @@ pairs_over (const LsTorusLine *line, uint32_t i, bool is_backward)
 static void
 add_pairs_inside (Draft *d, const LsTorusShape *s)
 {
-  const LsCollCall *call = d->call;
   for (uint32_t axis = 0; axis < s->n_axes; axis++) {
     const LsTorusLine *line = &s->axis[axis];
-    LsTime latency = 0;
-    uint32_t n_links = 0;
-    for (uint32_t seat = 0; seat < call->n; seat++)
-      for (int back = 0; back < 2; back++) {
-        uint64_t pairs = pairs_over (line, ls_torus_place_on (line, seat % s->per_slice), back);
-        if (pairs == 0)
-          continue;
-        latency += add_link (d, s, line, seat, pairs * (s->per_slice / line->n), back, false);
-        n_links++;
-      }
-    d->latency += (double) latency / n_links * ls_torus_rounds (line);
+    g_autofree uint64_t *pairs = g_new (uint64_t, 2 * (gsize) line->n);
+    for (uint32_t i = 0; i < 2 * line->n; i++)
+      pairs[i] = pairs_over (line, i / 2, i % 2) * (s->per_slice / line->n);
+    add_links (d, s, line, pairs, false);
   }
 }
 
