@@ -445,14 +445,6 @@ saved_share (const LsKindFit *fit, const LsKernel *kernel)
   return hit_share (fit, handed) * handed / kernel->bytes;
 }
 
-/* What a GEMM moves while no FLOPs run, of its result beyond writing 16 bits of each element. */
-static double
-exposed_bytes (const LsKindFit *fit, const LsKernel *k)
-{
-  bool has_any = fit->wide_exposed > 0 && ls_kernel_is_gemm (k->kind);
-  return has_any ? fit->wide_exposed * fmax (0, result_bytes (k) - 2 * result_elements (k)) : 0;
-}
-
 /* exposed: bytes that are timed with the FLOPs. */
 static double
 memory_s (const LsKindFit *fit, const LsGpu *gpu, const LsKernel *kernel, double exposed)
@@ -507,7 +499,10 @@ launch_s (const LsKindFit *fit, const LsKernel *kernel)
 LsKernelCost
 ls_kernel_cost_by (const LsKindFit *fit, double sustained, const LsGpu *gpu, const LsKernel *kernel)
 {
-  double exposed = exposed_bytes (fit, kernel);
+  /* What a GEMM moves while no FLOPs run, of its result beyond writing 16 bits of each element. */
+  bool has_exposed = fit->wide_exposed > 0 && ls_kernel_is_gemm (kernel->kind);
+  double exposed
+      = has_exposed ? fit->wide_exposed * fmax (0, result_bytes (kernel) - 2 * result_elements (kernel)) : 0;
   LsKernelCost cost = {
     .compute_s = compute_s (fit, sustained, gpu, kernel) + exposed / gpu->hbm_bytes_per_s,
     .memory_s = memory_s (fit, gpu, kernel, exposed),

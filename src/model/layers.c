@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-
 /* Of the pattern. */
 static char
 letter_of (const LsModel *m, uint32_t layer)
@@ -73,22 +72,6 @@ static bool
 is_unrotated (const LsModel *m, uint32_t layer)
 {
   return m->attn.unrotated_every > 0 && (layer + 1) % m->attn.unrotated_every == 0;
-}
-
-static bool
-is_chosen_for (const LsModel *m, uint32_t layer)
-{
-  return m->index.every > 0 && layer >= m->index.first && (layer - m->index.first + 1) % m->index.every != 0;
-}
-
-/* Whether it is the encoder's, or the decoder's behind one. */
-static uint32_t
-side_of (const LsModel *m, uint32_t layer)
-{
-  if (m->sides.encoder_layers == 0)
-    return 0;
-  return layer < m->sides.encoder_layers ? LS_LAYER_ENCODER
-                                         : LS_LAYER_CROSS | (m->sides.merged_cross ? LS_LAYER_MERGED : 0);
 }
 
 #define MODEL_LIST(field_, name_)                                                                            \
@@ -178,9 +161,14 @@ traits_at (const LsModel *m, uint32_t layer)
     return kind | (shares && kind & LS_LAYER_MIXER ? LS_LAYER_KV_SHARED : 0);
   kind |= kind & LS_LAYER_BLOCK && n_blocks_before (m, layer) >= m->layers.shared_blocks ? LS_LAYER_AGAIN : 0;
   kind |= shares ? LS_LAYER_KV_SHARED : 0;
+  bool is_chosen_for
+      = m->index.every > 0 && layer >= m->index.first && (layer - m->index.first + 1) % m->index.every != 0;
+  if (layer < m->sides.encoder_layers)
+    kind |= LS_LAYER_ENCODER;
+  else if (m->sides.encoder_layers > 0) /* the decoder's behind one */
+    kind |= LS_LAYER_CROSS | (m->sides.merged_cross ? LS_LAYER_MERGED : 0);
   return kind | (is_windowed (m, layer) ? LS_LAYER_WINDOWED : 0)
-      | (is_unrotated (m, layer) ? LS_LAYER_UNROTATED : 0) | (is_chosen_for (m, layer) ? LS_LAYER_CHOSEN : 0)
-      | side_of (m, layer);
+      | (is_unrotated (m, layer) ? LS_LAYER_UNROTATED : 0) | (is_chosen_for ? LS_LAYER_CHOSEN : 0);
 }
 
 /* Of a layer of a block: by its letter; what layers differ in by place is as in the last of the model. */

@@ -377,17 +377,6 @@ append_low_rank_adapters (GArray *operators, const LsCut *cut)
                           &(LsAdapted) { .in = rank, .cuts_out = true, .n = 1, .out = { wide } });
 }
 
-static void
-append_in (GArray *operators, const LsCut *cut)
-{
-  uint64_t width = per_rank (cut, ls_mixer_in_width (cut->model));
-  LsOperator *op = ls_operators_linear (operators, cut, &in_names, LS_TP_COLUMN, cut->model->hidden, width);
-  op->params.is_linear = true;
-  if (in_biases (cut->model) > 0)
-    ls_operator_bias (op, cut, (LsBias) { "mixer-in-bias-grad", LS_RECIPE_RESIDUAL }, cut->tokens, width);
-  op->kept.saved_bytes += cut->tokens * width * cut->elt;
-}
-
 /* Of rwkv7: decays, learning rates, gates and how values mix, all in one kernel of as many FLOPs each
  * way. Their inputs are kept by the shift. Then what makes keys and values of them. */
 static void
@@ -690,7 +679,12 @@ append_inner (GArray *operators, const LsCut *cut)
   const LsMixerRow *row = row_of (m);
   if (row->shifts) /* each token six times; one of what is made is the way in's to keep */
     ls_operators_passes (operators, cut, cut->tokens, m->hidden, "token-shift", 7, "token-shift-bwd", 8, 6);
-  append_in (operators, cut);
+  uint64_t width = per_rank (cut, ls_mixer_in_width (m));
+  LsOperator *in = ls_operators_linear (operators, cut, &in_names, LS_TP_COLUMN, m->hidden, width);
+  in->params.is_linear = true;
+  if (in_biases (m) > 0)
+    ls_operator_bias (in, cut, (LsBias) { "mixer-in-bias-grad", LS_RECIPE_RESIDUAL }, cut->tokens, width);
+  in->kept.saved_bytes += cut->tokens * width * cut->elt;
   append_in_adapters (operators, cut);
   if (ls_mixer_gates_memory (m)) {
     /* Both inputs are kept by what made them. */

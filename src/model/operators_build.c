@@ -231,7 +231,8 @@ void
 ls_operator_bias (LsOperator *op, const LsCut *cut, LsBias bias, uint64_t rows, uint64_t cols)
 {
   add_param (op, (LsTensor) { .kind = LS_TENSOR_VECTOR, .rows = 1, .columns = cols }, MAX (1, bias.n));
-  if (!ls_cut_lists_bias_grad (cut, bias.which))
+  const LsRecipe *r = ls_recipe_find (cut->shard->recipes, bias.which, cut->model);
+  if (!r || !r->bias_grad_is_listed)
     ls_operator_wgrad (op, ls_cut_stream (cut, bias.grad_name, LS_KERNEL_REDUCTION, rows, cols, cut->elt));
 }
 

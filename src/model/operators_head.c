@@ -207,15 +207,6 @@ append_whole (GArray *operators, const LsCut *cut, const char *name, const char 
   op->kept.saved_bytes = cut->elt * cut->tokens * cut->vocab;
 }
 
-/* PyTorch's cross-entropy over a whole vocabulary, as it launches it. */
-static void
-append_listed_loss (GArray *operators, const LsCut *cut)
-{
-  LsOperator *op = ls_operator_append (operators, "loss", LS_TP_NONE);
-  op->kept.saved_bytes = FP32_BYTES * cut->tokens * cut->vocab;
-  ls_operator_as_launched (op, cut, LS_RECIPE_LOSS, cut->tokens, cut->ffn);
-}
-
 /* Of a cut vocabulary as some software launches it, behind three reductions of a number of each token. */
 static void
 append_listed_vocab_loss (GArray *operators, const LsCut *cut)
@@ -226,16 +217,6 @@ append_listed_vocab_loss (GArray *operators, const LsCut *cut)
   LsOperator *op = ls_operator_append (operators, "loss", LS_TP_NONE);
   op->kept.saved_bytes = FP32_BYTES * cut->tokens * cut->vocab;
   ls_operator_as_launched (op, cut, LS_RECIPE_VOCAB_LOSS, cut->tokens, cut->ffn);
-}
-
-static void
-append_metric (GArray *operators, const LsCut *cut)
-{
-  LsOperator *op = ls_operator_append (operators, "metric", LS_TP_NONE);
-  if (cut->elt != FP32_BYTES)
-    ls_operator_fwd (op, logits_pass (cut, "metric-to-fp32", cut->act, cut->elt + FP32_BYTES));
-  ls_operator_fwd (op, logits_pass (cut, "metric-log-softmax", LS_DTYPE_FP32, 4 * FP32_BYTES));
-  ls_operator_as_launched (op, cut, LS_RECIPE_METRIC, cut->tokens, cut->ffn);
 }
 
 static void
@@ -308,9 +289,11 @@ append_head (GArray *operators, const LsCut *cut, bool with_weight)
   }
   if (s->loss == LS_LOSS_FUSED)
     append_whole (operators, &loss, "loss", "cross-entropy", 1, "cross-entropy-bwd", 2);
-  else if ((s->tp == 1 || gathers_logits (cut)) && ls_recipe_find (s->recipes, LS_RECIPE_LOSS, cut->model))
-    append_listed_loss (operators, &loss);
-  else if (s->tp > 1 && ls_recipe_find (s->recipes, LS_RECIPE_VOCAB_LOSS, cut->model))
+  else if ((s->tp == 1 || gathers_logits (cut)) && ls_recipe_find (s->recipes, LS_RECIPE_LOSS, cut->model)) {
+    LsOperator *op = ls_operator_append (operators, "loss", LS_TP_NONE); /* PyTorch's, as it launches it */
+    op->kept.saved_bytes = FP32_BYTES * loss.tokens * loss.vocab;
+    ls_operator_as_launched (op, &loss, LS_RECIPE_LOSS, loss.tokens, loss.ffn);
+  } else if (s->tp > 1 && ls_recipe_find (s->recipes, LS_RECIPE_VOCAB_LOSS, cut->model))
     append_listed_vocab_loss (operators, cut);
   else
     append_loss (operators, cut);
@@ -421,7 +404,12 @@ ls_operators_head (const LsModel *m, const LsShard *s, bool with_weight, GArray 
   }
   for (uint32_t i = 0; i < m->predict.layers; i++)
     append_prediction (operators, &cut, i);
-  for (uint32_t i = 0; i < s->train_metrics; i++)
-    append_metric (operators, &cut);
+  for (uint32_t i = 0; i < s->train_metrics; i++) {
+    LsOperator *op = ls_operator_append (operators, "metric", LS_TP_NONE);
+    if (cut.elt != FP32_BYTES)
+      ls_operator_fwd (op, logits_pass (&cut, "metric-to-fp32", cut.act, cut.elt + FP32_BYTES));
+    ls_operator_fwd (op, logits_pass (&cut, "metric-log-softmax", LS_DTYPE_FP32, 4 * FP32_BYTES));
+    ls_operator_as_launched (op, &cut, LS_RECIPE_METRIC, cut.tokens, cut.ffn);
+  }
   ls_operators_freeze (operators, begin, &cut);
 }

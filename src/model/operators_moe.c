@@ -394,7 +394,9 @@ ls_operators_experts (GArray *operators, const LsCut *cut)
   if (ls_cut_fuses_experts (cut, x.ffn, x.width))
     ls_operators_fuse_experts (&g_array_index (operators, LsOperator, products), &x.cut, x.ffn);
   ls_operators_pad_experts (operators, &x.cut, "expert-unpad", x.ffn);
-  ls_operators_stash_experts (operators, &x.cut, x.ffn);
+  if (ls_cut_lists (cut, LS_RECIPE_EXPERT_STASH)) /* copies of what experts keep */
+    ls_operator_as_launched (ls_operator_append (operators, "expert-stash", LS_TP_NONE), &x.cut,
+                             LS_RECIPE_EXPERT_STASH, x.cut.tokens, x.ffn);
   append_exchange (operators, &x, "combine", LS_EP_COMBINE);
   for (guint i = counted; i < operators->len; i++)
     g_array_index (operators, LsOperator, i).is_counted = true;

@@ -142,13 +142,6 @@ ls_cut_lists (const LsCut *cut, LsRecipeOperator which)
   return ls_recipe_find (cut->shard->recipes, which, cut->model) != NULL;
 }
 
-bool
-ls_cut_lists_bias_grad (const LsCut *cut, LsRecipeOperator which)
-{
-  const LsRecipe *r = ls_recipe_find (cut->shard->recipes, which, cut->model);
-  return r && r->bias_grad_is_listed;
-}
-
 static void
 as_launched (LsOperator *op, const LsCut *cut, LsRecipeOperator which, LsSizes sizes)
 {
@@ -324,20 +317,15 @@ add_bytes (LsKernel *kernels, uint8_t n, double bytes)
 }
 
 static void
-launch_as_one (LsKernel *kernels, uint8_t n)
-{
-  for (uint8_t i = 0; i < n; i++) {
-    kernels[i].n_launches = 0;
-    kernels[i].batch = ls_kernel_is_gemm (kernels[i].kind) ? kernels[i].batch : MIN (kernels[i].batch, 1);
-  }
-}
-
-static void
 launch_operator_as_one (LsOperator *op)
 {
-  launch_as_one (op->fwd, op->n_fwd);
-  launch_as_one (op->igrad, op->n_igrad);
-  launch_as_one (op->wgrad, op->n_wgrad);
+  LsKernel *const all[] = { op->fwd, op->igrad, op->wgrad };
+  const uint8_t n[] = { op->n_fwd, op->n_igrad, op->n_wgrad };
+  for (int pass = 0; pass < 3; pass++)
+    for (LsKernel *k = all[pass]; k < all[pass] + n[pass]; k++) {
+      k->n_launches = 0;
+      k->batch = ls_kernel_is_gemm (k->kind) ? k->batch : MIN (k->batch, 1);
+    }
 }
 
 void
@@ -348,14 +336,6 @@ ls_operators_pad_experts (GArray *operators, const LsCut *cut, const char *name,
   if (ls_dtype_is_scaled ((LsDtype) own.dtype) && ls_cut_lists (cut, LS_RECIPE_EXPERT_PAD))
     ls_operator_as_launched (ls_operator_append (operators, name, LS_TP_NONE), cut, LS_RECIPE_EXPERT_PAD,
                              cut->tokens, ffn);
-}
-
-void
-ls_operators_stash_experts (GArray *operators, const LsCut *cut, uint64_t ffn)
-{
-  if (ls_cut_lists (cut, LS_RECIPE_EXPERT_STASH))
-    ls_operator_as_launched (ls_operator_append (operators, "expert-stash", LS_TP_NONE), cut,
-                             LS_RECIPE_EXPERT_STASH, cut->tokens, ffn);
 }
 
 void

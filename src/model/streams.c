@@ -186,25 +186,6 @@ append_behind_projections (GArray *operators, const LsCut *cut, const char *fwd,
   op->kept.saved_bytes = (ls_model_n_streams (cut->model) - 1) * cut->local_tokens * h * cut->elt;
 }
 
-/* The others are products of the first, which are then made as long. */
-static void
-begin_alternating (GArray *operators, const LsCut *cut)
-{
-  static const LsLinearNames names = LS_LINEAR ("streams-begin", 0);
-  uint32_t n = ls_model_n_streams (cut->model) - 1;
-  append_projections (operators, cut, &names, true);
-  append_behind_projections (operators, cut, "streams-length", 2 * n, "streams-length-bwd", 3 * n);
-}
-
-/* The mean of the first and of products of the others. */
-static void
-end_alternating (GArray *operators, const LsCut *cut)
-{
-  uint32_t n = ls_model_n_streams (cut->model);
-  append_projections (operators, cut, &end_names, false);
-  append_behind_projections (operators, cut, "streams-mean", n + 1, "streams-mean-bwd", 3 * n);
-}
-
 /* --- both ends ---------------------------------------------------------------------------- */
 
 void
@@ -213,8 +194,10 @@ ls_operators_streams_begin (GArray *operators, const LsCut *cut)
   uint32_t n = ls_model_n_streams (cut->model);
   if (n == 1)
     return;
-  if (ls_streams_alternate (cut->model)) {
-    begin_alternating (operators, cut);
+  if (ls_streams_alternate (cut->model)) { /* the others are products of the first, made as long */
+    static const LsLinearNames names = LS_LINEAR ("streams-begin", 0);
+    append_projections (operators, cut, &names, true);
+    append_behind_projections (operators, cut, "streams-length", 2 * n - 2, "streams-length-bwd", 3 * n - 3);
     return;
   }
   LsOperator *op = ls_operator_append (operators, "streams-begin", LS_TP_NONE);
@@ -226,9 +209,10 @@ void
 ls_operators_streams_end (GArray *operators, const LsCut *cut)
 {
   const LsModel *m = cut->model;
-  uint64_t n = ls_model_n_streams (m);
-  if (ls_streams_alternate (m))
-    end_alternating (operators, cut);
-  else if (n > 1)
+  uint32_t n = ls_model_n_streams (m);
+  if (ls_streams_alternate (m)) { /* the mean of the first and of products of the others */
+    append_projections (operators, cut, &end_names, false);
+    append_behind_projections (operators, cut, "streams-mean", n + 1, "streams-mean-bwd", 3 * n);
+  } else if (n > 1)
     append_mean (operators, cut, "streams-end", &end_names, n, n + 1);
 }

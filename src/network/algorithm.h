@@ -59,6 +59,10 @@ typedef struct {
 } LsCollCall;
 
 #define LS_COLL_BIT(kind) (1u << (kind))
+/* All-reduce and its halves; what goes round rings. */
+#define LS_COLL_HALVES                                                                                       \
+  (LS_COLL_BIT (LS_COLL_ALL_REDUCE) | LS_COLL_BIT (LS_COLL_ALL_GATHER) | LS_COLL_BIT (LS_COLL_REDUCE_SCATTER))
+#define LS_COLL_OF_RINGS (LS_COLL_HALVES | LS_COLL_BIT (LS_COLL_BROADCAST) | LS_COLL_BIT (LS_COLL_REDUCE))
 
 typedef struct LsCollAlgorithm {
   const char *name;

@@ -191,10 +191,8 @@ script (const LsCollCall *call, LsScript *s)
   s->n_receives = n_receives;
 }
 
-#define KINDS                                                                                                \
-  (LS_COLL_BIT (LS_COLL_ALL_REDUCE) | LS_COLL_BIT (LS_COLL_ALL_GATHER) | LS_COLL_BIT (LS_COLL_REDUCE_SCATTER))
-
-const LsCollAlgorithm ls_coll_halving = { .name = "halving-doubling", .kinds = KINDS, .script = script };
+const LsCollAlgorithm ls_coll_halving
+    = { .name = "halving-doubling", .kinds = LS_COLL_HALVES, .script = script };
 
 /* NCCL's parallel aggregated trees: all-gather and reduce-scatter
  * with one member on each host.

@@ -137,12 +137,9 @@ plan (const LsCollCall *call, LsCollPlan *ret_plan)
   }
 }
 
-#define KINDS                                                                                                \
-  (LS_COLL_BIT (LS_COLL_ALL_REDUCE) | LS_COLL_BIT (LS_COLL_ALL_GATHER) | LS_COLL_BIT (LS_COLL_REDUCE_SCATTER))
-
 const LsCollAlgorithm ls_coll_hierarchical
     = { .name = "hierarchical",
-        .kinds = KINDS,
+        .kinds = LS_COLL_HALVES,
         .applies = applies,
         .wants = "two nodes or more, as many ranks on each, at least 2",
         .plan = plan,

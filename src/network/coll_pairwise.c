@@ -230,12 +230,8 @@ n_messages (const LsCollCall *call)
   return (uint64_t) call->n * (call->n - 1) * (call->kind == LS_COLL_ALL_REDUCE ? 2 : 1);
 }
 
-#define KINDS                                                                                                \
-  (LS_COLL_BIT (LS_COLL_ALL_REDUCE) | LS_COLL_BIT (LS_COLL_ALL_GATHER)                                       \
-   | LS_COLL_BIT (LS_COLL_REDUCE_SCATTER) | LS_COLL_BIT (LS_COLL_ALL_TO_ALL))
-
 const LsCollAlgorithm ls_coll_pairwise = { .name = "pairwise",
-                                           .kinds = KINDS,
+                                           .kinds = LS_COLL_HALVES | LS_COLL_BIT (LS_COLL_ALL_TO_ALL),
                                            .automatic = LS_COLL_BIT (LS_COLL_ALL_TO_ALL),
                                            .n_messages = n_messages,
                                            .plan = plan,

@@ -477,24 +477,16 @@ receives_of_parts (const LsScript *s, uint32_t place, uint32_t round)
   return ((const Rings *) s->data)->n_rings;
 }
 
-/* Place in the chain of a ring: a broadcast starts at its root, a reduction ends there. */
-static uint32_t
-link_of (const LsScript *s, uint32_t ring, uint32_t member)
-{
-  const Rings *x = s->data;
-  uint32_t root = position_of (x, ring, s->root);
-  uint32_t head = s->kind == LS_COLL_BROADCAST ? root : root + 1;
-  return (position_of (x, ring, member) + 2 * s->n - head) % s->n;
-}
-
 static void
 edges_of_chain (const LsScript *s, uint32_t place, LsEdges *ret)
 {
   const Rings *x = s->data;
   for (uint32_t e = 0; e < x->n_rings; e++) {
-    uint32_t link = link_of (s, e, place);
+    /* Place in the chain of a ring: a broadcast starts at its root, a reduction ends there. */
+    uint32_t p = position_of (x, e, place), root = position_of (x, e, s->root),
+             link = (p + 2 * s->n - (s->kind == LS_COLL_BROADCAST ? root : root + 1)) % s->n;
     ls_edges_add (ret,
-                  (LsEdge) { .to = member_at (x, e, (position_of (x, e, place) + 1) % s->n),
+                  (LsEdge) { .to = member_at (x, e, (p + 1) % s->n),
                              .out = link == s->n - 1 ? LS_NEVER : link,
                              .in = link == 0 ? LS_NEVER : link - 1,
                              .first = e * s->n_chunks,
@@ -557,9 +549,9 @@ script (const LsCollCall *call, LsScript *s)
     ls_script_pipeline (s, ls_nccl_latency (call, LS_TUNE_RING) - s->base);
 }
 
-#define KINDS                                                                                                \
-  (LS_COLL_BIT (LS_COLL_ALL_REDUCE) | LS_COLL_BIT (LS_COLL_ALL_GATHER)                                       \
-   | LS_COLL_BIT (LS_COLL_REDUCE_SCATTER) | LS_COLL_BIT (LS_COLL_BROADCAST) | LS_COLL_BIT (LS_COLL_REDUCE))
-
-const LsCollAlgorithm ls_coll_ring
-    = { .name = "ring", .kinds = KINDS, .automatic = KINDS, .turns = true, .plan = plan, .script = script };
+const LsCollAlgorithm ls_coll_ring = { .name = "ring",
+                                       .kinds = LS_COLL_OF_RINGS,
+                                       .automatic = LS_COLL_OF_RINGS,
+                                       .turns = true,
+                                       .plan = plan,
+                                       .script = script };

@@ -186,11 +186,8 @@ script (const LsCollCall *call, LsScript *s)
   ls_script_of_root (s);
 }
 
-#define NAIVE                                                                                                \
-  (LS_COLL_BIT (LS_COLL_ALL_REDUCE) | LS_COLL_BIT (LS_COLL_ALL_GATHER)                                       \
-   | LS_COLL_BIT (LS_COLL_REDUCE_SCATTER) | LS_COLL_BIT (LS_COLL_BROADCAST) | LS_COLL_BIT (LS_COLL_REDUCE))
 #define DIRECT (LS_COLL_BIT (LS_COLL_GATHER) | LS_COLL_BIT (LS_COLL_SCATTER))
 
-const LsCollAlgorithm ls_coll_naive = { .name = "naive", .kinds = NAIVE, .script = script };
+const LsCollAlgorithm ls_coll_naive = { .name = "naive", .kinds = LS_COLL_OF_RINGS, .script = script };
 const LsCollAlgorithm ls_coll_direct
     = { .name = "direct", .kinds = DIRECT, .automatic = DIRECT, .script = script };
