@@ -567,12 +567,6 @@ between_sockets (const Server *in, uint32_t section, const LsLinkSpec *link, uin
     hop (r, section, socket_pair (in->base.spec, to, from), INWARD, link);
 }
 
-static void
-cross_sockets (const Server *in, LsRoute *r, uint32_t from, uint32_t to)
-{
-  between_sockets (in, in->t_socket, &in->base.spec->server.cpu_interconnect, from, to, r);
-}
-
 /* From one PCIe switch (or CPU) to another of its board, through the CPUs. */
 static void
 cross (const Server *in, LsRoute *r, uint32_t from, uint32_t to)
@@ -584,7 +578,7 @@ cross (const Server *in, LsRoute *r, uint32_t from, uint32_t to)
   bool has_switches = s->server.pcie_switches > 0;
   if (has_switches)
     hop (r, in->t_uplink, from, OUTWARD, &s->server.pcie);
-  cross_sockets (in, r, cpu_from, cpu_to);
+  between_sockets (in, in->t_socket, &s->server.cpu_interconnect, cpu_from, cpu_to, r);
   if (has_switches)
     hop (r, in->t_uplink, to, INWARD, &s->server.pcie);
 }
@@ -628,7 +622,8 @@ static void
 memory_to_plug (const Server *in, uint32_t socket, uint32_t plug, LsRoute *r)
 {
   hop (r, in->t_memory, socket, INWARD, &in->base.spec->server.cpu_memory);
-  cross_sockets (in, r, socket, socket_of_plug (in->base.spec, plug));
+  between_sockets (in, in->t_socket, &in->base.spec->server.cpu_interconnect, socket,
+                   socket_of_plug (in->base.spec, plug), r);
   if (in->base.spec->server.pcie_switches > 0)
     hop (r, in->t_uplink, plug, INWARD, &in->base.spec->server.pcie);
 }

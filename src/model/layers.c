@@ -89,17 +89,11 @@ const LsModelList ls_model_lists[LS_N_MODEL_LISTS] = {
   MODEL_LIST (moe.expert_ffn, expert_ffn),
 };
 
-static uint32_t
-length_of (const LsModel *m, const LsModelList *l)
-{
-  return G_STRUCT_MEMBER (uint32_t, m, l->n);
-}
-
 /* Of a list; what all others have if there is none, or 0 in it, which of windows is a value. */
 static uint32_t
 value_at (const LsModel *m, const LsModelList *l, uint32_t layer)
 {
-  uint32_t n = length_of (m, l), other = G_STRUCT_MEMBER (uint32_t, m, l->field);
+  uint32_t n = G_STRUCT_MEMBER (uint32_t, m, l->n), other = G_STRUCT_MEMBER (uint32_t, m, l->field);
   uint32_t own = n > 0 ? G_STRUCT_MEMBER (uint32_t *, m, l->list)[layer % n] : 0;
   bool is_said = n > 0 && (own > 0 || l->field == offsetof (LsModel, attn.window));
   return is_said ? own : other;
@@ -110,7 +104,7 @@ ls_model_has_lists (const LsModel *m)
 {
   uint32_t n = 0;
   for (guint i = 0; i < LS_N_MODEL_LISTS; i++)
-    n |= length_of (m, &ls_model_lists[i]);
+    n |= G_STRUCT_MEMBER (uint32_t, m, ls_model_lists[i].n);
   return n > 0;
 }
 

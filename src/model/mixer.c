@@ -75,13 +75,6 @@ ls_mixer_n_low_rank (const LsModel *m)
   return ls_mixer_pairs (m).n;
 }
 
-/* Of an MLP behind it, in the same layer: what mixes tokens with those before. */
-static uint64_t
-mlp_params (const LsModel *m)
-{
-  return row_of (m)->shifts ? m->hidden : 0;
-}
-
 /* Of the way into it. */
 static uint64_t
 in_biases (const LsModel *m)
@@ -168,17 +161,11 @@ ls_mixer_other_params (const LsModel *m)
   return inner_params (m) + in_biases (m) + out_biases (m);
 }
 
-static uint64_t
-chunk_of (const LsModel *m, uint32_t seq)
-{
-  return MIN (m->mixer.chunk, seq);
-}
-
 /* A chunk is no longer than seq. */
 static uint64_t
 ls_mixer_n_chunks (const LsModel *m, uint32_t seq)
 {
-  uint64_t q = MAX (1, chunk_of (m, seq));
+  uint64_t q = MAX (1, MIN (m->mixer.chunk, seq));
   return (seq + q - 1) / q;
 }
 
@@ -233,7 +220,7 @@ static Sized
 sized (const LsModel *m, uint32_t i, uint32_t n_ranks, uint32_t seq)
 {
   const LsMixerProduct *p = &row_of (m)->products[i];
-  const uint64_t size[] = { [Q] = chunk_of (m, seq), [P] = m->mixer.head_dim, [N] = m->mixer.state };
+  const uint64_t size[] = { [Q] = MIN (m->mixer.chunk, seq), [P] = m->mixer.head_dim, [N] = m->mixer.state };
   uint64_t n = p->is_of_groups ? MAX (1, m->mixer.groups / n_ranks) : m->mixer.heads / n_ranks;
   return (Sized) { p, size[p->m], size[p->n], size[p->k], p->alike * n };
 }
@@ -398,11 +385,11 @@ append_low_rank_of_rwkv (GArray *operators, const LsCut *cut)
 void
 ls_operators_mlp_shift (GArray *operators, const LsCut *cut)
 {
-  if (!(cut->kind & LS_LAYER_MIXER) || mlp_params (cut->model) == 0)
+  if (!(cut->kind & LS_LAYER_MIXER) || !row_of (cut->model)->shifts)
     return;
   LsOperator *op = ls_operators_passes (operators, cut, cut->tokens, cut->model->hidden, "mlp-shift", 2,
                                         "mlp-shift-bwd", 3, 1);
-  ls_operator_param (op, mlp_params (cut->model));
+  ls_operator_param (op, cut->model->hidden); /* what mixes tokens with those before */
 }
 
 /* Of kda: decays, and a gate if that is of low rank; of linear: decays. The narrow products are on every rank

@@ -159,12 +159,6 @@ cast_across (const LsCut *cut, uint64_t rows, uint64_t cols, bool is_fp8)
   return stream (cut, "fp8-column-cast", rows, cols, (is_fp8 ? layout : cut->elt) + layout);
 }
 
-static LsKernel
-cast_for_w (const LsCut *cut, uint64_t cols, bool is_fp8)
-{
-  return cast_across (cut, cut->tokens, cols, is_fp8);
-}
-
 LsKernel
 ls_scaled_wgrad (const LsShard *s, LsKernel gemm)
 {
@@ -303,8 +297,8 @@ ls_scaled_before_wgrad (LsOperator *op, const LsCut *cut, const LsScaled *p)
 {
   if (is_layout_by_layout (cut->shard)) {
     bool is_gathered = op->tp == LS_TP_COLUMN && cut->local_tokens < cut->tokens;
-    ls_operator_wgrad (op, cast_for_w (cut, p->in, p->is_sent || is_gathered));
-    ls_operator_wgrad (op, cast_for_w (cut, p->out, false));
+    ls_operator_wgrad (op, cast_across (cut, cut->tokens, p->in, p->is_sent || is_gathered));
+    ls_operator_wgrad (op, cast_across (cut, cut->tokens, p->out, false));
     return;
   }
   if (is_torchao (cut->shard)) {

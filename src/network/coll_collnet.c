@@ -56,12 +56,6 @@ trunk_of (const Collnet *x, const LsHop *hop)
   return ls_cluster_trunk (x->call->cluster, hop->trunk);
 }
 
-static uint32_t
-gpu_at (const Collnet *x, uint32_t seat)
-{
-  return x->call->sorted[seat];
-}
-
 /* Same place on another host. */
 static uint32_t
 far_seat (const Collnet *x, uint32_t seat)
@@ -94,7 +88,7 @@ after_hop_to (const Collnet *x, const LsRoute *r, uint32_t begin, LsNodeKind kin
 static void
 whole_route (const Collnet *x, uint32_t from, uint32_t to, LsRoute *ret_route)
 {
-  ls_route (x->call->cluster, gpu_at (x, from), gpu_at (x, to), 0, ret_route);
+  ls_route (x->call->cluster, x->call->sorted[from], x->call->sorted[to], 0, ret_route);
 }
 
 static void

@@ -127,13 +127,6 @@ block_of (const NvlsTree *x, uint32_t head, uint32_t tree)
   return head * x->trees.n_trees + tree;
 }
 
-/* Stages: 0 in, 1 to the heads, 2 .. on the trees, then back and out. */
-static uint32_t
-back_stage (const NvlsTree *x)
-{
-  return 2 + 2 * x->trees.depth;
-}
-
 /* Head g of host h on one tree. */
 static void
 edges_on_tree (const NvlsTree *x, uint32_t h, uint32_t g, uint32_t tree, LsEdges *ret)
@@ -153,7 +146,7 @@ edges_of_member (const LsScript *s, uint32_t place, LsEdges *ret)
 {
   const NvlsTree *x = s->data;
   uint32_t n_trees = x->trees.n_trees, seat = x->call->seat[place], h = seat / x->k, g = seat % x->k,
-           back = back_stage (x);
+           back = 2 + 2 * x->trees.depth;
   ls_edges_add (ret, (LsEdge) { .to = s->n + h, .out = 0, .in = 1, .n = x->k * n_trees, .reduces = true });
   for (uint32_t t = 0; t < n_trees; t++)
     edges_on_tree (x, h, g, t, ret);
@@ -162,11 +155,12 @@ edges_of_member (const LsScript *s, uint32_t place, LsEdges *ret)
       (LsEdge) { .to = s->n + h, .out = back, .in = back + 1, .first = block_of (x, g, 0), .n = n_trees });
 }
 
+/* Stages: 0 in, 1 to the heads, 2 .. on the trees, then back and out. */
 static void
 edges (const LsScript *s, uint32_t place, LsEdges *ret)
 {
   const NvlsTree *x = s->data;
-  uint32_t n_trees = x->trees.n_trees, back = back_stage (x);
+  uint32_t n_trees = x->trees.n_trees, back = 2 + 2 * x->trees.depth;
   if (place < s->n)
     edges_of_member (s, place, ret);
   for (uint32_t g = 0; place >= s->n && g < x->k; g++) {
