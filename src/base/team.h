@@ -18,8 +18,8 @@
 #include "base/parallel.h"
 
 /* How processes of a team talk: what lockstep-mpi.so implements, which is loaded by --mpi alone, so that the
- * program starts, and runs, where there is no MPI. All is called from one thread. What goes wrong on the way ends
- * all processes (MPI's own handler): none of these fails but join. */
+ * program starts, and runs, where there is no MPI. All is called from one thread. What goes wrong on the way
+ * ends all processes (MPI's own handler): none of these fails but join. */
 typedef struct {
   /* n_here: processes on this machine. NULL, or what is wrong (static). */
   const char *(*join) (guint *ret_rank, guint *ret_n, guint *ret_n_here);

@@ -198,19 +198,6 @@ laid_out_at (const LsCluster *c, uint32_t slot)
   return !x->is_brief ? slot : slot > 0 ? x->own[slot - 1] : x->first_alike;
 }
 
-void
-ls_fabric_lay_out_ports (const LsFabric *fabric, LsCluster *c, uint32_t host)
-{
-  const LsClusterSpec *s = ls_cluster_node_spec (c, host);
-  for (uint32_t i = 0; i < s->nics.n; i++) {
-    uint32_t edge = fabric->kind->edge (fabric, host, i), v = fabric->first_vertex + edge;
-    LsEnd end = fabric->kind->edge_name
-        ? LS_END (v, LS_NO_NUMBER, fabric->kind->edge_name (fabric, edge), LS_NO_NUMBER)
-        : LS_TREE_LEAF (v, edge);
-    ls_layout_pair (c, LS_END (ls_nic_vertex (c, host, i), host, "nic", i), end, 1, 1, &s->nics.port);
-  }
-}
-
 static void
 lay_out_node (LsCluster *c, uint32_t host)
 {

@@ -149,7 +149,7 @@ gboolean ls_dragonfly_check (const LsClusterSpec *s, GError **error);
 #define LS_TREE_LEAF(vertex_, leaf_) LS_END (vertex_, LS_NO_NUMBER, "leaf", leaf_)
 uint32_t ls_tree_leaf_of (const LsFabric *fabric, uint32_t host, uint32_t nic);
 
-/* Appends the links and trunks of one node's NICs, right after its interior (build.c). */
+/* Appends the links and trunks of one node's NICs, right after its interior (spec.c). */
 void ls_fabric_lay_out_ports (const LsFabric *fabric, LsCluster *c, uint32_t host);
 
 /* Links, of one direction, that a member's traffic to one other has: of n > 1 members joined by n_links

@@ -421,6 +421,19 @@ ls_layout_limit (LsCluster *c, double share, LsTime latency)
   }
 }
 
+void
+ls_fabric_lay_out_ports (const LsFabric *fabric, LsCluster *c, uint32_t host)
+{
+  const LsClusterSpec *s = ls_cluster_node_spec (c, host);
+  for (uint32_t i = 0; i < s->nics.n; i++) {
+    uint32_t edge = fabric->kind->edge (fabric, host, i), v = fabric->first_vertex + edge;
+    LsEnd end = fabric->kind->edge_name
+        ? LS_END (v, LS_NO_NUMBER, fabric->kind->edge_name (fabric, edge), LS_NO_NUMBER)
+        : LS_TREE_LEAF (v, edge);
+    ls_layout_pair (c, LS_END (ls_nic_vertex (c, host, i), host, "nic", i), end, 1, 1, &s->nics.port);
+  }
+}
+
 GStrv
 ls_cluster_host_trunk_names (const LsCluster *c, uint32_t host)
 {

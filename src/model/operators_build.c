@@ -250,8 +250,8 @@ ls_operator_add_grad (LsOperator *op, const LsCut *cut, LsKernelRole role, const
 {
   if (cut->shard->grad_is_fresh)
     return;
-  /* Of an element: read, and added to what is there; by DeepSpeed after a cast into a temporary. Autograd adds
-   * two of the weight's own format. */
+  /* Of an element: read, and added to what is there; by DeepSpeed after a cast into a temporary.
+   * Autograd adds two of the weight's own format. */
   const LsShard *s = cut->shard;
   uint32_t grad = ls_dtype_bytes (s->grad_dtype),
            bytes = (s->grad_is_own ? grad : cut->elt) + (s->grad_is_cast ? 4 : 2) * grad;

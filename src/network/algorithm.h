@@ -203,8 +203,8 @@ ls_edges_add (LsEdges *e, LsEdge edge)
 void ls_edges_add_tree (LsEdges *edges, uint32_t parent, const uint32_t *children, uint32_t n_children,
                         uint32_t up, uint32_t down, uint32_t first);
 
-/* Rounds of a script of so many stages. In a script of one round each edge carries its chunk in that. No place
- * has more than max_sends edges. */
+/* Rounds of a script of so many stages. In a script of one round each edge carries its chunk in that. No
+ * place has more than max_sends edges. */
 void ls_script_pipe (LsScript *s, uint32_t n_chunks, uint32_t step, uint32_t n_stages,
                      void (*edges) (const LsScript *s, uint32_t place, LsEdges *ret));
 

@@ -169,7 +169,7 @@ double ls_coll_wire_factor (LsCollKind kind, uint32_t n);
 
 /* For any clusters that outlive it, with one NCCL. One thread at a time. */
 typedef struct LsCallTimes LsCallTimes;
-/* nccl: borrowed. on_links: of these alone, memory being of any bandwidth (ls_coll_time_on_links ()), for what
+/* nccl: borrowed. on_links: of these alone, memory being of any bandwidth (ls_coll_time_on_links()): for what
  * bounds a run. */
 LsCallTimes *ls_call_times_new (const LsNccl *nccl, bool on_links);
 void ls_call_times_free (LsCallTimes *times); /* NULL allowed */

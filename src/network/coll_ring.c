@@ -124,7 +124,8 @@ next_ring (Search *s)
     extend (s, 1, 1);
 }
 
-/* Rings come in ascending order: any other is the same set. Ring n_rings has `depth` GPUs, of which 0 is the first. */
+/* Rings come in ascending order: any other is the same set.
+   Ring n_rings has `depth` GPUs, of which 0 is the first. */
 static void
 extend (Search *s, uint32_t depth, uint32_t visited)
 {

@@ -160,8 +160,8 @@ add_link (Draft *d, const LsTorusShape *s, const LsTorusLine *line, uint32_t sea
   return reduces ? draft_send (d, next, seat, shards) : draft_send (d, seat, next, shards);
 }
 
-/* units: [2 * members along the axis], of each place, forward and backward; the links take as long as the mean
- * one in each round. */
+/* units: [2 * members along the axis], of each place, forward and backward; the links take as long as the
+ * mean one in each round. */
 static void
 add_links (Draft *d, const LsTorusShape *s, const LsTorusLine *line, const uint64_t *units, bool reduces)
 {
