@@ -877,7 +877,7 @@ ls_topo_path_new (const LsCluster *c, uint32_t from, uint32_t to)
 {
   g_assert (from != to && from < c->n_gpus && to < c->n_gpus);
   LsRoute route;
-  ls_route (c, from, to, LS_NIC_AUTO, LS_NIC_AUTO, &route);
+  ls_route (c, from, to, 0, &route);
   LsTopoPath *path = g_new0 (LsTopoPath, 1);
   *path = (LsTopoPath) { .from = from, .to = to, .rate = INFINITY, .latency = route.latency };
   path->hops = g_array_new (FALSE, FALSE, sizeof (LsTopoHop));

@@ -83,13 +83,6 @@ window (const char *text, int *col)
 }
 
 static char *
-shown_line (const char *text, int *col)
-{
-  g_autofree char *shown = ls_printable (text);
-  return shown ? window (shown, col) : NULL;
-}
-
-static char *
 shown_text (const char *text)
 {
   char *shown = ls_printable (text);
@@ -137,7 +130,8 @@ ls_diag_add (LsDiagList *list, LsErrorCode code, const char *file, int line, int
     .hint = shown_text (hint),
     .message = shown_text (message),
   };
-  d->source_line = shown_line (source_line, &d->caret);
+  g_autofree char *source = ls_printable (source_line);
+  d->source_line = source ? window (source, &d->caret) : NULL;
   g_ptr_array_add (list->diags, d);
 }
 

@@ -1,8 +1,8 @@
-/* base/transport_mpi.c — transport.h over MPI: all of lockstep-mpi.so, the one file that sees mpi.h. */
+/* base/transport_mpi.c — LsTransport over MPI: all of lockstep-mpi.so, the one file that sees mpi.h. */
 #include <gmodule.h>
 #include <mpi.h>
 
-#include "base/transport.h"
+#include "base/team.h"
 
 G_MODULE_EXPORT extern const LsTransport ls_transport;
 

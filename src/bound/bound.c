@@ -32,7 +32,7 @@ static BoundTimes *
 bound_times_new (const LsNccl *nccl)
 {
   BoundTimes *times = g_new (BoundTimes, 1);
-  times->calls = ls_call_times_new_on_links (nccl);
+  times->calls = ls_call_times_new (nccl, true);
   times->groups = g_hash_table_new_full (group_key_hash, group_key_equal, g_free, g_free);
   return times;
 }

@@ -6,7 +6,6 @@
 
 #include "base/order.h"
 #include "cluster/fabric.h"
-#include "cluster/faults.h"
 #include "cluster/index.h"
 #include "cluster/interior.h"
 #include "cluster/segment.h"
@@ -178,23 +177,18 @@ add_index (LsCluster *c)
   x->names = g_string_chunk_new (16 * 1024);
   x->fabric = fabric_kind (&c->spec)->new (&c->spec);
   x->fabric->kind = fabric_kind (&c->spec);
+  x->fabric->spec = &c->spec;
   for (uint32_t k = 0; k < ls_cluster_spec_n_kinds (&c->spec); k++) {
     const LsClusterSpec *spec = ls_cluster_spec_of_kind (&c->spec, k);
     LsInterior *interior = x->layouts[k].interior = interior_kind (spec)->new (spec);
     interior->kind = interior_kind (spec);
+    interior->spec = spec;
     x->layouts[k].n_trunks = interior->n_trunks + 2 * spec->nics.n;
   }
   if (c->spec.others)
     add_starts (c);
   x->fabric->first_trunk = ls_first_trunk (c, c->spec.n_nodes);
   c->n_trunks = x->fabric->first_trunk + x->fabric->n_trunks;
-}
-
-/* Hosts that are there one by one. */
-static uint32_t
-n_laid_out (const LsCluster *c)
-{
-  return ls_slot_of (c, c->spec.n_nodes);
 }
 
 static uint32_t
@@ -212,7 +206,7 @@ lay_out_node (LsCluster *c, uint32_t host)
   uint32_t first = c->links->len;
   layout->interior->kind->lay_out (layout->interior, c, host);
   layout->interior_links = c->links->len - first;
-  fabric->kind->lay_out_node (fabric, c, host);
+  ls_fabric_lay_out_ports (fabric, c, host);
   layout->n_links = c->links->len - first;
   if (c->index->starts)
     c->index->starts[host + 1].link = c->links->len;
@@ -226,7 +220,7 @@ lay_out (LsCluster *c)
 {
   const LsFabric *fabric = c->index->fabric;
   c->index->has_links = true;
-  for (uint32_t i = 0; i < n_laid_out (c); i++)
+  for (uint32_t i = 0; i < ls_slot_of (c, c->spec.n_nodes); i++) /* hosts that are there one by one */
     lay_out_node (c, laid_out_at (c, i));
   c->index->has_links = !c->index->is_brief;
   fabric->kind->lay_out (fabric, c);
@@ -371,14 +365,18 @@ ls_cluster_free (LsCluster *c)
     return;
   for (uint32_t k = 0; k < ls_cluster_spec_n_kinds (&c->spec); k++) {
     LsInterior *interior = c->index->layouts[k].interior;
-    interior->kind->free (interior);
+    if (interior->kind->clear)
+      interior->kind->clear (interior);
+    g_free (interior);
     g_free (c->index->layouts[k].proxies);
   }
   g_free (c->index->starts);
   g_free (c->index->own);
   g_free (c->kind_of_host);
   ls_seats_clear (&c->seats);
-  c->index->fabric->kind->free (c->index->fabric);
+  if (c->index->fabric->kind->clear)
+    c->index->fabric->kind->clear (c->index->fabric);
+  g_free (c->index->fabric);
   g_string_chunk_free (c->index->names);
   g_clear_pointer (&c->index->faulty_nodes, g_hash_table_unref);
   g_free (c->index);

@@ -96,17 +96,11 @@ ls_cluster_resource_name_with (const LsCluster *c, uint32_t resource, LsHostName
 
 /* ---- seats ---- */
 
-static uint32_t
-gpus_of_kind (const LsClusterSpec *spec, uint32_t kind)
-{
-  return ls_cluster_spec_of_kind (spec, kind)->gpus_per_node;
-}
-
 static bool
 is_even (const LsClusterSpec *spec)
 {
   for (uint32_t k = 1; k < ls_cluster_spec_n_kinds (spec); k++)
-    if (gpus_of_kind (spec, k) != spec->gpus_per_node)
+    if (ls_cluster_spec_of_kind (spec, k)->gpus_per_node != spec->gpus_per_node)
       return false;
   return true;
 }

@@ -47,10 +47,8 @@ typedef struct {
   double (*n_links) (const LsClusterSpec *spec);
 
   LsFabric *(*new) (const LsClusterSpec *spec);
-  void (*free) (LsFabric *fabric);
+  void (*clear) (LsFabric *fabric); /* as LsInteriorKind.clear */
 
-  /* Appends the links and trunks of one node's NICs, right after its interior. */
-  void (*lay_out_node) (const LsFabric *fabric, LsCluster *c, uint32_t host);
   /* Appends the switches, the links and trunks between them; after all nodes. */
   void (*lay_out) (const LsFabric *fabric, LsCluster *c);
 
@@ -60,6 +58,7 @@ typedef struct {
   /* The switch that a NIC is at, as a number below n_edges; and whether, with what has
    * failed, a way leads from one of these to another. */
   uint32_t (*edge) (const LsFabric *fabric, uint32_t host, uint32_t nic);
+  const char *(*edge_name) (const LsFabric *fabric, uint32_t edge); /* NULL: "leaf4" */
   bool (*reaches) (const LsFabric *fabric, const LsCluster *c, uint32_t edge_from, uint32_t edge_to);
 
   /* NULL, or: fills in groups and pods, and what they have; false: there are none. */
@@ -78,7 +77,8 @@ struct LsFabric {
   uint32_t n_vertices, n_trunks; /* by new()     */
   uint32_t n_edges;              /* by new(); the first vertices are these */
   uint32_t n_lower; /* by new(), with groups: trunks up and down of edges, in turns, before those of pods */
-  const LsFabricKind *kind; /* by the builder, as the rest */
+  const LsFabricKind *kind;  /* by the builder, as the rest */
+  const LsClusterSpec *spec; /* that of new() */
   uint32_t first_vertex, first_trunk;
 };
 
@@ -145,12 +145,12 @@ uint32_t ls_dragonfly_n_groups (const LsClusterSpec *s);
 /* As LsFabricKind.check. */
 gboolean ls_dragonfly_check (const LsClusterSpec *s, GError **error);
 
-/* The leaf of a NIC of a tree or a dragonfly, and its end of a link; the links of a node's NICs to leaves, as
- * lay_out_node of a kind, by its edge. */
+/* The leaf of a NIC of a tree or a dragonfly, as LsFabricKind.edge, and its end of a link. */
 #define LS_TREE_LEAF(vertex_, leaf_) LS_END (vertex_, LS_NO_NUMBER, "leaf", leaf_)
-uint32_t ls_tree_leaf_of (const LsClusterSpec *s, uint32_t host, uint32_t nic);
-void ls_tree_lay_out_ports (const LsFabric *fabric, LsCluster *c, uint32_t host,
-                            uint32_t (*edge) (const LsFabric *, uint32_t, uint32_t));
+uint32_t ls_tree_leaf_of (const LsFabric *fabric, uint32_t host, uint32_t nic);
+
+/* Appends the links and trunks of one node's NICs, right after its interior (spec.c). */
+void ls_fabric_lay_out_ports (const LsFabric *fabric, LsCluster *c, uint32_t host);
 
 /* Links, of one direction, that a member's traffic to one other has: of n > 1 members joined by n_links
  * between any two, n_busy > 0 with traffic (fabric_tree.c). Need not be whole. */

@@ -28,7 +28,6 @@
 
 typedef struct {
   LsFabric base;
-  const LsClusterSpec *spec;
   uint32_t n_switches;
   const char **names;  /* [n_switches] by vertex, borrowed   */
   uint32_t *edge_of;   /* [n_nodes * rails]                  */
@@ -188,9 +187,8 @@ n_links (const LsClusterSpec *s)
 
 /* Those with NICs of this cluster's nodes first. */
 static void
-number_switches (List *f)
+number_switches (List *f, const LsClusterSpec *s)
 {
-  const LsClusterSpec *s = f->spec;
   g_autoptr (GHashTable) edges = g_hash_table_new (g_str_hash, g_str_equal);
   for (guint i = 0; i < s->network.nics->len; i++)
     if (nics_at (s, i)->first < s->n_nodes)
@@ -217,12 +215,11 @@ static LsFabric *
 list_new (const LsClusterSpec *s)
 {
   List *f = g_new0 (List, 1);
-  f->spec = s;
   f->n_switches = s->network.switches->len;
   f->names = g_new (const char *, f->n_switches);
   f->by_name = g_hash_table_new (g_str_hash, g_str_equal);
   f->base = (LsFabric) { .n_vertices = f->n_switches, .n_trunks = 2 * (uint32_t) n_switch_links (s) };
-  number_switches (f);
+  number_switches (f, s);
   f->edge_of = g_new (uint32_t, (gsize) s->n_nodes * s->network.rails);
   for (guint i = 0; i < s->network.nics->len; i++) {
     const LsListNics *n = nics_at (s, i);
@@ -233,7 +230,7 @@ list_new (const LsClusterSpec *s)
 }
 
 static void
-list_free (LsFabric *fabric)
+list_clear (LsFabric *fabric)
 {
   List *f = (List *) fabric;
   g_free (f->names);
@@ -243,14 +240,13 @@ list_free (LsFabric *fabric)
   g_free (f->first_out);
   g_free (f->out);
   g_free (f->dist);
-  g_free (f);
 }
 
 static uint32_t
 edge (const LsFabric *fabric, uint32_t host, uint32_t nic)
 {
   const List *f = (const List *) fabric;
-  return f->edge_of[(gsize) host * f->spec->network.rails + nic % f->spec->network.rails];
+  return f->edge_of[(gsize) host * f->base.spec->network.rails + nic % f->base.spec->network.rails];
 }
 
 static LsEnd
@@ -259,15 +255,10 @@ switch_end (const List *f, uint32_t v, const char *name)
   return LS_END (f->base.first_vertex + v, LS_NO_NUMBER, name, LS_NO_NUMBER);
 }
 
-static void
-lay_out_node (const LsFabric *fabric, LsCluster *c, uint32_t host)
+static const char *
+edge_name (const LsFabric *fabric, uint32_t edge)
 {
-  const List *f = (const List *) fabric;
-  for (uint32_t i = 0; i < ls_cluster_node_spec (c, host)->nics.n; i++) {
-    uint32_t v = edge (fabric, host, i);
-    ls_layout_pair (c, LS_END (ls_nic_vertex (c, host, i), host, "nic", i), switch_end (f, v, f->names[v]), 1,
-                    1, &ls_cluster_node_spec (c, host)->nics.port);
-  }
+  return ((const List *) fabric)->names[edge];
 }
 
 static void
@@ -276,15 +267,15 @@ lay_out (const LsFabric *fabric, LsCluster *c)
   const List *f = (const List *) fabric;
   ls_layout_vertices (c, LS_NODE_LEAF, LS_NO_NUMBER, fabric->n_edges);
   ls_layout_vertices (c, LS_NODE_SPINE, LS_NO_NUMBER, f->n_switches - fabric->n_edges);
-  for (guint i = 0; i < n_listed_links (f->spec); i++) {
-    const LsListLink *link = link_at (f->spec, i);
-    bool is_each = f->spec->network.routing == LS_ROUTING_ECMP && link->count > 1;
+  for (guint i = 0; i < n_listed_links (f->base.spec); i++) {
+    const LsListLink *link = link_at (f->base.spec, i);
+    bool is_each = f->base.spec->network.routing == LS_ROUTING_ECMP && link->count > 1;
     uint32_t to = vertex_named (f, link->to);
     LsEnd from = switch_end (f, vertex_named (f, link->from), link->from);
     for (uint32_t k = 0; k < (is_each ? link->count : 1); k++) {
       g_autofree char *name = is_each ? g_strdup_printf ("%s/%u", link->to, k) : g_strdup (link->to);
       ls_layout_pair (c, from, switch_end (f, to, name), 1, is_each ? 1 : link->count,
-                      figures_of (f->spec, link));
+                      figures_of (f->base.spec, link));
     }
   }
 }
@@ -296,7 +287,7 @@ static GArray *
 working_links (const List *f, const LsCluster *c)
 {
   GArray *links = g_array_new (FALSE, FALSE, sizeof (LsLink));
-  for (guint i = ls_first_link (c, f->spec->n_nodes); i < c->links->len; i++) {
+  for (guint i = ls_first_link (c, f->base.spec->n_nodes); i < c->links->len; i++) {
     LsLink link = g_array_index (c->links, LsLink, i);
     if (ls_trunk_is_failed (c, link.trunk))
       continue;
@@ -346,40 +337,26 @@ find_distances (List *f, const LsLink *links, uint32_t to)
     }
 }
 
-/* Links by one of their ends, as indices. */
-static void
-index_by (List *f, const GArray *links, bool by_from)
-{
-  memset (f->first_out, 0, (f->n_switches + 1) * sizeof *f->first_out);
-  const LsLink *link = (const LsLink *) (gconstpointer) links->data;
-  for (guint i = 0; i < links->len; i++)
-    f->first_out[(by_from ? link[i].from : link[i].to) + 1]++;
-  for (uint32_t v = 0; v < f->n_switches; v++)
-    f->first_out[v + 1] += f->first_out[v];
-  g_autofree uint32_t *at = g_memdup2 (f->first_out, f->n_switches * sizeof *at);
-  for (guint i = 0; i < links->len; i++)
-    f->out[at[by_from ? link[i].from : link[i].to]++] = i;
-}
-
 static gboolean
 find_hashed_ways (List *f, const LsCluster *c, const GArray *links, GError **error)
 {
   gsize n = (gsize) f->n_switches * f->base.n_edges;
+  const LsLink *link = (const LsLink *) (gconstpointer) links->data;
   f->first_out = g_new (uint32_t, f->n_switches + 1);
   f->out = g_new (uint32_t, links->len);
   f->dist = g_new (uint32_t, n);
   for (gsize i = 0; i < n; i++)
     f->dist[i] = LS_WAYS_NONE;
-  index_by (f, links, false);
+  ls_ways_index (link, links->len, f->n_switches, false, f->first_out, f->out);
   for (uint32_t e = 0; e < f->base.n_edges; e++)
-    find_distances (f, (const LsLink *) (gconstpointer) links->data, e);
+    find_distances (f, link, e);
   for (gsize i = 0; i < n; i++)
     if (f->dist[i] != LS_WAYS_NONE && f->dist[i] > MAX_HOPS)
       return ls_spec_conflict (error, "fabric: a way takes %u links; expected at most %d", f->dist[i],
                                MAX_HOPS);
-  index_by (f, links, true);
+  ls_ways_index (link, links->len, f->n_switches, true, f->first_out, f->out);
   /* From places among the working links to places in the cluster. */
-  uint32_t k = 0, first = ls_first_link (c, f->spec->n_nodes);
+  uint32_t k = 0, first = ls_first_link (c, f->base.spec->n_nodes);
   g_autofree uint32_t *place = g_new (uint32_t, links->len);
   for (guint i = first; i < c->links->len; i++)
     if (!ls_trunk_is_failed (c, g_array_index (c->links, LsLink, i).trunk))
@@ -398,8 +375,8 @@ finish (LsFabric *fabric, const LsCluster *c, GError **error)
         error, "fabric: %u switches have NICs; of a list expected at most %d (a fat-tree has no such limit)",
         fabric->n_edges, MAX_EDGES);
   g_autoptr (GArray) links = working_links (f, c);
-  return f->spec->network.routing == LS_ROUTING_ECMP ? find_hashed_ways (f, c, links, error)
-                                                     : find_ideal_ways (f, links, error);
+  return f->base.spec->network.routing == LS_ROUTING_ECMP ? find_hashed_ways (f, c, links, error)
+                                                          : find_ideal_ways (f, links, error);
 }
 
 static bool
@@ -426,7 +403,7 @@ choose_link (const List *f, const LsCluster *c, const LsFabricFlow *flow, uint32
   uint32_t n = 0;
   for (uint32_t i = f->first_out[v]; i < f->first_out[v + 1]; i++)
     n += is_onward (f, &g_array_index (c->links, LsLink, f->out[i]), to);
-  uint32_t left = ls_ecmp_choose (f->spec, flow, f->base.first_vertex + v, n), i = f->first_out[v];
+  uint32_t left = ls_ecmp_choose (f->base.spec, flow, f->base.first_vertex + v, n), i = f->first_out[v];
   while (!is_onward (f, &g_array_index (c->links, LsLink, f->out[i]), to) || left-- > 0)
     i++;
   return &g_array_index (c->links, LsLink, f->out[i]);
@@ -452,11 +429,11 @@ const LsFabricKind ls_fabric_list = {
   .check = check,
   .n_links = n_links,
   .new = list_new,
-  .free = list_free,
-  .lay_out_node = lay_out_node,
+  .clear = list_clear,
   .lay_out = lay_out,
   .finish = finish,
   .edge = edge,
+  .edge_name = edge_name,
   .reaches = reaches,
   .way = way,
 };

@@ -22,7 +22,6 @@
 
 typedef struct {
   LsFabric base;
-  const LsClusterSpec *spec;
   bool has_spines;
   uint32_t n_groups, leaves; /* with nodes; of each */
   uint32_t ends, n_gateways; /* switches of a group at which links to others may begin; those to one other */
@@ -56,7 +55,6 @@ static LsFabric *
 minimal_new (const LsClusterSpec *s)
 {
   Minimal *f = g_new0 (Minimal, 1);
-  f->spec = s;
   f->has_spines = ls_dragonfly_has_spines (s);
   f->n_groups = ls_dragonfly_n_groups (s);
   f->leaves = ls_dragonfly_leaves (s);
@@ -72,12 +70,6 @@ minimal_new (const LsClusterSpec *s)
   return &f->base;
 }
 
-static void
-minimal_free (LsFabric *fabric)
-{
-  g_free (fabric);
-}
-
 /* --- gateways --- */
 
 /* Switches of both groups, by their numbers there, and how many of the links they join. */
@@ -88,14 +80,14 @@ typedef struct {
 static uint32_t
 end_of (const Minimal *f, uint32_t group, uint32_t other, uint32_t link)
 {
-  uint32_t groups = f->spec->network.groups, distance = (other + groups - group - 1) % groups;
-  return (uint32_t) (((uint64_t) distance * f->spec->network.global_links + link) % f->ends);
+  uint32_t groups = f->base.spec->network.groups, distance = (other + groups - group - 1) % groups;
+  return (uint32_t) (((uint64_t) distance * f->base.spec->network.global_links + link) % f->ends);
 }
 
 static Gateway
 gateway_of (const Minimal *f, uint32_t from, uint32_t to, uint32_t i)
 {
-  uint32_t n = f->spec->network.global_links;
+  uint32_t n = f->base.spec->network.global_links;
   return (Gateway) { .from = end_of (f, from, to, i),
                      .to = end_of (f, to, from, i),
                      .n_links = n / f->n_gateways + (i < n % f->n_gateways) };
@@ -181,12 +173,6 @@ lay_out (const LsFabric *fabric, LsCluster *c)
 
 /* --- ways --- */
 
-static uint32_t
-edge (const LsFabric *fabric, uint32_t host, uint32_t nic)
-{
-  return ls_tree_leaf_of (((const Minimal *) fabric)->spec, host, nic);
-}
-
 static bool
 local_works (const Minimal *f, const LsCluster *c, uint32_t group, uint32_t from, uint32_t to)
 {
@@ -254,7 +240,7 @@ spread (const Minimal *f, const LsCluster *c, uint32_t from, uint32_t to, uint32
       continue;
     uint32_t trunk
         = is_out ? local_trunk (f, group_from, own, gateway) : local_trunk (f, group_to, gateway, own);
-    ls_route_hop (r, trunk, has_hop ? 0 : f->spec->network.spine.latency);
+    ls_route_hop (r, trunk, has_hop ? 0 : f->base.spec->network.spine.latency);
     r->hop[r->n_hops - 1].share = share;
     has_hop = true;
   }
@@ -263,7 +249,7 @@ spread (const Minimal *f, const LsCluster *c, uint32_t from, uint32_t to, uint32
 static void
 cross (const Minimal *f, const LsCluster *c, uint32_t from, uint32_t to, LsRoute *r)
 {
-  const LsClusterSpec *s = f->spec;
+  const LsClusterSpec *s = f->base.spec;
   uint32_t group_from = from / f->leaves, group_to = to / f->leaves;
   uint32_t n = group_from == group_to || f->has_spines ? 0 : n_working (f, c, from, to);
   if (f->has_spines)
@@ -284,16 +270,10 @@ static void
 way (const LsFabric *fabric, const LsCluster *c, const LsFabricFlow *flow, LsRoute *r)
 {
   const Minimal *f = (const Minimal *) fabric;
-  uint32_t from = edge (fabric, flow->node_from, flow->nic_from),
-           to = edge (fabric, flow->node_to, flow->nic_to);
+  uint32_t from = ls_tree_leaf_of (fabric, flow->node_from, flow->nic_from),
+           to = ls_tree_leaf_of (fabric, flow->node_to, flow->nic_to);
   if (from != to)
     cross (f, c, from, to, r);
-}
-
-static void
-lay_out_node (const LsFabric *fabric, LsCluster *c, uint32_t host)
-{
-  ls_tree_lay_out_ports (fabric, c, host, edge);
 }
 
 const LsFabricKind ls_fabric_minimal = {
@@ -301,10 +281,8 @@ const LsFabricKind ls_fabric_minimal = {
   .check = ls_dragonfly_check,
   .n_links = n_links,
   .new = minimal_new,
-  .free = minimal_free,
-  .lay_out_node = lay_out_node,
   .lay_out = lay_out,
-  .edge = edge,
+  .edge = ls_tree_leaf_of,
   .reaches = reaches,
   .way = way,
 };

@@ -35,7 +35,6 @@
 /* Dragonflies with detours are of it, too. */
 typedef struct {
   LsFabric base;
-  const LsClusterSpec *spec;
   bool is_hashed;
   uint32_t n_leaves, n_pods, leaves_per_pod;
   uint32_t spines_per_pod, uplinks;  /* of a spine; 0 without cores; hashed: choices on the way up */
@@ -161,40 +160,11 @@ tree_number (LsTree *f)
   f->base.n_lower = f->t_cores;
 }
 
-static void
-tree_free (LsFabric *fabric)
-{
-  g_free (fabric);
-}
-
 uint32_t
-ls_tree_leaf_of (const LsClusterSpec *s, uint32_t host, uint32_t nic)
+ls_tree_leaf_of (const LsFabric *fabric, uint32_t host, uint32_t nic)
 {
-  return host / s->network.nodes_per_leaf * s->network.rails + nic % s->network.rails;
-}
-
-static uint32_t
-tree_edge (const LsFabric *fabric, uint32_t host, uint32_t nic)
-{
-  return ls_tree_leaf_of (((const LsTree *) fabric)->spec, host, nic);
-}
-
-void
-ls_tree_lay_out_ports (const LsFabric *fabric, LsCluster *c, uint32_t host,
-                       uint32_t (*edge) (const LsFabric *, uint32_t, uint32_t))
-{
-  const LsLinkSpec *port = &ls_cluster_node_spec (c, host)->nics.port;
-  for (uint32_t i = 0; i < ls_cluster_node_spec (c, host)->nics.n; i++) {
-    uint32_t leaf = edge (fabric, host, i);
-    ls_layout_pair (c, LS_END (ls_nic_vertex (c, host, i), host, "nic", i),
-                    LS_TREE_LEAF (fabric->first_vertex + leaf, leaf), 1, 1, port);
-  }
-}
-
-static void
-tree_lay_out_node (const LsFabric *fabric, LsCluster *c, uint32_t host)
-{
-  ls_tree_lay_out_ports (fabric, c, host, tree_edge);
+  const LsFabricSpec *n = &fabric->spec->network;
+  return host / n->nodes_per_leaf * n->rails + nic % n->rails;
 }
 
 /* Upward; the way down is the next. */
@@ -249,10 +219,10 @@ choose_spine (const LsTree *f, const LsCluster *c, const LsFabricFlow *flow, uin
     return 0;
   uint32_t all = f->spines_per_pod, n = all, v = f->base.first_vertex + from;
   if (!c->index->has_failed_switch_links)
-    return ls_ecmp_choose (f->spec, flow, v, all);
+    return ls_ecmp_choose (f->base.spec, flow, v, all);
   for (uint32_t i = 0; i < all; i++)
     n -= !spine_works (f, c, from, to, i);
-  uint32_t left = ls_ecmp_choose (f->spec, flow, v, n), i = 0;
+  uint32_t left = ls_ecmp_choose (f->base.spec, flow, v, n), i = 0;
   while (!spine_works (f, c, from, to, i) || left-- > 0)
     i++;
   return i;
@@ -267,10 +237,10 @@ choose_uplink (const LsTree *f, const LsCluster *c, const LsFabricFlow *flow, ui
   uint32_t all = f->uplinks, n = all,
            v = f->base.first_vertex + f->n_leaves + pod_from * f->spines_per_pod + spine;
   if (!c->index->has_failed_switch_links)
-    return ls_ecmp_choose (f->spec, flow, v, all);
+    return ls_ecmp_choose (f->base.spec, flow, v, all);
   for (uint32_t j = 0; j < all; j++)
     n -= !core_works (f, c, pod_from, pod_to, spine, j);
-  uint32_t left = ls_ecmp_choose (f->spec, flow, v, n), j = 0;
+  uint32_t left = ls_ecmp_choose (f->base.spec, flow, v, n), j = 0;
   while (!core_works (f, c, pod_from, pod_to, spine, j) || left-- > 0)
     j++;
   return j;
@@ -280,8 +250,8 @@ static void
 tree_way (const LsFabric *fabric, const LsCluster *c, const LsFabricFlow *flow, LsRoute *r)
 {
   const LsTree *f = (const LsTree *) fabric;
-  uint32_t from = tree_edge (fabric, flow->node_from, flow->nic_from),
-           to = tree_edge (fabric, flow->node_to, flow->nic_to);
+  uint32_t from = ls_tree_leaf_of (fabric, flow->node_from, flow->nic_from),
+           to = ls_tree_leaf_of (fabric, flow->node_to, flow->nic_to);
   if (from == to)
     return;
   uint32_t spine = choose_spine (f, c, flow, from, to);
@@ -310,7 +280,7 @@ static bool
 tree_groups (const LsFabric *fabric, LsPlaces *p)
 {
   const LsTree *f = (const LsTree *) fabric;
-  const LsClusterSpec *s = f->spec;
+  const LsClusterSpec *s = f->base.spec;
   if (f->is_hashed || f->n_leaves == 0)
     return false;
   p->hosts_per_group = s->network.nodes_per_leaf;
@@ -338,9 +308,9 @@ tree_trunk_name (const LsFabric *fabric, uint32_t trunk)
 
 #define LS_TREE_KIND(name_, check_, n_links_, new_, lay_out_)                                                \
   {                                                                                                          \
-    .name = (name_), .check = (check_), .n_links = (n_links_), .new = (new_), .free = tree_free,             \
-    .lay_out_node = tree_lay_out_node, .lay_out = (lay_out_), .edge = tree_edge, .reaches = tree_reaches,    \
-    .groups = tree_groups, .trunk_name = tree_trunk_name, .way = tree_way,                                   \
+    .name = (name_), .check = (check_), .n_links = (n_links_), .new = (new_), .lay_out = (lay_out_),         \
+    .edge = ls_tree_leaf_of, .reaches = tree_reaches, .groups = tree_groups, .trunk_name = tree_trunk_name,  \
+    .way = tree_way,                                                                                         \
   }
 
 /* --- leaf-spines and fat-trees --- */
@@ -433,7 +403,6 @@ static LsFabric *
 tree_new (const LsClusterSpec *s)
 {
   LsTree *f = g_new0 (LsTree, 1);
-  f->spec = s;
   f->is_hashed = s->network.routing == LS_ROUTING_ECMP;
   f->n_leaves = (uint32_t) tree_n_leaves (s);
   f->leaves_per_pod = (uint32_t) leaves_per_pod (s);
@@ -541,12 +510,6 @@ ls_dragonfly_n_groups (const LsClusterSpec *s)
       : (uint32_t) (((uint64_t) s->n_nodes + s->network.nodes_per_group - 1) / s->network.nodes_per_group);
 }
 
-static uint32_t
-ls_dragonfly_global_links (const LsClusterSpec *s)
-{
-  return (s->network.groups - 1) * s->network.global_links;
-}
-
 static gboolean
 check_routing (const LsClusterSpec *s, GError **error)
 {
@@ -652,7 +615,6 @@ dragonfly_new (const LsClusterSpec *s)
 {
   LsTree *f = g_new0 (LsTree, 1);
   bool has_spines = ls_dragonfly_has_spines (s);
-  f->spec = s;
   f->n_leaves = (uint32_t) tree_n_leaves (s);
   f->n_pods = ls_dragonfly_n_groups (s);
   f->leaves_per_pod = ls_dragonfly_leaves (s);
@@ -672,7 +634,7 @@ dragonfly_new (const LsClusterSpec *s)
 static void
 make_arm (const LsTree *f, LsCluster *c, uint32_t n, uint32_t n_busy, uint32_t n_links_each, LsTime latency)
 {
-  double links = ls_all_to_all_links (f->spec->network.routing, n, n_busy, n_links_each);
+  double links = ls_all_to_all_links (f->base.spec->network.routing, n, n_busy, n_links_each);
   ls_layout_limit (c, links / ((double) (n - 1) * n_links_each), latency);
 }
 
@@ -697,7 +659,7 @@ add_group (const LsTree *f, LsCluster *c, uint32_t group)
 {
   const LsClusterSpec *s = &c->spec;
   uint32_t n = f->spines_per_pod, v_hub = f->base.first_vertex + f->n_leaves,
-           v_globals = v_hub + f->n_pods * n, links = ls_dragonfly_global_links (s);
+           v_globals = v_hub + f->n_pods * n, links = (s->network.groups - 1) * s->network.global_links;
   ls_layout_trunks (c, LS_TREE_POD (f, group), LS_TREE_CORES (f), &s->network.core);
   for (uint32_t i = 0; i < n && i < links; i++)
     ls_layout_links (c, v_hub + group * n + i, v_globals, links / n + (i < links % n), &s->network.core);
@@ -709,8 +671,8 @@ lay_out_dragonfly (const LsFabric *fabric, LsCluster *c)
 {
   const LsTree *f = (const LsTree *) fabric;
   ls_layout_vertices (c, LS_NODE_LEAF, LS_NO_NUMBER, f->n_leaves);
-  ls_layout_vertices (c, ls_dragonfly_has_spines (f->spec) ? LS_NODE_SPINE : LS_NODE_LOCALS, LS_NO_NUMBER,
-                      f->n_pods * f->spines_per_pod);
+  ls_layout_vertices (c, ls_dragonfly_has_spines (f->base.spec) ? LS_NODE_SPINE : LS_NODE_LOCALS,
+                      LS_NO_NUMBER, f->n_pods * f->spines_per_pod);
   ls_layout_vertices (c, LS_NODE_GLOBALS, LS_NO_NUMBER, f->uplinks);
   tree_lay_out_trunks (f, c, add_switch, add_group);
 }

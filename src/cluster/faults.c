@@ -1,7 +1,27 @@
-#include "cluster/faults.h"
+/* cluster/faults.c — links that are degraded or failed.
+ *
+ * A fault names a trunk as reports do ("node3/nic2>leaf4", "leaf1>spines") and says what
+ * share of its capacity is left; by default both ways. Nothing left: no route takes it.
+ *
+ *   in the fabric  ideal spreading and hashing leave out what leads nowhere: fabric_X.c
+ *   in a node      GPU to GPU and GPU to NIC by search over what works (route.h), so that a
+ *                  GPU without NVLink is reached over PCIe
+ *   a NIC          works if its port does, both ways; its GPUs take the nearest that works,
+ *                  of equals the next after it
+ *
+ * Nodes with faults have tables of their own; all others stay arithmetic. What is cut off is
+ * an error that names the two ends: two GPUs of a node, a GPU and all NICs, a GPU and the
+ * memory of its CPU, two switches with NICs. A torus, and a node of more than 256 GPUs, has
+ * no search: a failed link in one is an error unless no way needs it.
+ *
+ * Deviations. Nothing fails during a run. NCCL's choice of algorithm and its channels
+ * (network/nccl/tuning.h) do not see a fault, except that NVLS needs all NVLinks of the node, and
+ * rings of a mesh take those that work. */
+#include "cluster/index.h"
 
 #include <string.h>
 
+#include "base/order.h"
 #include "base/suggest.h"
 #include "cluster/spec.h"
 
@@ -167,29 +187,6 @@ apply_one (LsCluster *c, const LsFault *fault, GHashTable *by_name, double *left
 }
 
 static void
-note_node (LsCluster *c, uint32_t host)
-{
-  if (!ls_faults_of_node (c, host))
-    g_hash_table_insert (c->index->faulty_nodes, GUINT_TO_POINTER (host), g_new0 (LsNodeFaults, 1));
-}
-
-static bool
-is_nvlink (const LsCluster *c, const LsLink *link)
-{
-  LsNodeKind from = g_array_index (c->nodes, LsTopoNode, link->from).kind,
-             to = g_array_index (c->nodes, LsTopoNode, link->to).kind;
-  return from == LS_NODE_NVSWITCH || to == LS_NODE_NVSWITCH || (from == LS_NODE_GPU && to == LS_NODE_GPU);
-}
-
-/* Of a link in a node or at its NICs. */
-static uint32_t
-host_of_link (const LsCluster *c, const LsLink *link)
-{
-  return MIN (g_array_index (c->nodes, LsTopoNode, link->from).host,
-              g_array_index (c->nodes, LsTopoNode, link->to).host);
-}
-
-static void
 degrade (LsCluster *c, const double *left)
 {
   const LsTopoIndex *x = c->index;
@@ -201,10 +198,12 @@ degrade (LsCluster *c, const double *left)
     bool is_failed = share == 0;
     link->capacity_bytes_per_s *= is_failed ? 1 : share;
     if (i < ls_first_link (c, c->spec.n_nodes)) {
-      uint32_t host = host_of_link (c, link);
-      note_node (c, host);
+      uint32_t host = MIN (g_array_index (c->nodes, LsTopoNode, link->from).host,
+                           g_array_index (c->nodes, LsTopoNode, link->to).host);
+      if (!ls_faults_of_node (c, host))
+        g_hash_table_insert (x->faulty_nodes, GUINT_TO_POINTER (host), g_new0 (LsNodeFaults, 1));
       LsNodeFaults *node = g_hash_table_lookup (x->faulty_nodes, GUINT_TO_POINTER (host));
-      node->has_nvlink_fault |= is_failed && is_nvlink (c, link);
+      node->has_nvlink_fault |= is_failed && ls_link_is_nvlink (c, link);
     } else
       c->index->has_failed_switch_links |= is_failed;
   }
@@ -407,8 +406,7 @@ check_edges (const LsCluster *c, GError **error)
 static gint
 by_number (gconstpointer a, gconstpointer b)
 {
-  guint x = GPOINTER_TO_UINT (a), y = GPOINTER_TO_UINT (b);
-  return (x > y) - (x < y);
+  return LS_ORDER (GPOINTER_TO_UINT (a), GPOINTER_TO_UINT (b));
 }
 
 gboolean

@@ -156,4 +156,33 @@ ls_route_hop (LsRoute *r, uint32_t trunk, LsTime latency)
   r->latency += latency;
 }
 
+/* --- faults (faults.c) --- */
+
+typedef struct {
+  LsWays *ways[LS_LEG_FROM_NIC + 1]; /* by leg; NULL: no search here     */
+  uint32_t *nic_of_gpu;              /* [GPUs of the node]; NULL: no NICs  */
+  uint32_t *proxies;                 /* as LsTopoIndex.proxies          */
+  bool has_nvlink_fault;             /* a failed one                    */
+} LsNodeFaults;
+
+/* All in the order of a build. Marks trunks and scales capacities. LS_ERROR_CONFLICT: no such link. */
+gboolean ls_faults_apply (LsCluster *c, GError **error);
+/* After the fabric is finished: tables of the nodes concerned, and whether all that must
+ * be reached can be. */
+gboolean ls_faults_finish (LsCluster *c, GError **error);
+
+/* The node that a trunk of this name is in; n_nodes: in none. */
+uint32_t ls_faults_node_named (const LsClusterSpec *spec, const char *trunk);
+
+/* NULL: this node has none. */
+static inline const LsNodeFaults *
+ls_faults_of_node (const LsCluster *c, uint32_t host)
+{
+  GHashTable *faulty = c->index->faulty_nodes;
+  return faulty ? g_hash_table_lookup (faulty, GUINT_TO_POINTER (host)) : NULL;
+}
+
+/* A node of that kind without, else one with; n_nodes: there is none of that kind. */
+uint32_t ls_first_sound_node (const LsCluster *c, uint32_t kind);
+
 #endif

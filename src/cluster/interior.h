@@ -32,7 +32,7 @@ typedef struct {
 
   /* spec: of nodes of this kind; it outlives the interior. */
   LsInterior *(*new) (const LsClusterSpec *spec);
-  void (*free) (LsInterior *interior);
+  void (*clear) (LsInterior *interior); /* frees what is its own, but not itself; NULL: nothing is */
 
   /* Appends one node's vertices, links and trunks to the cluster (spec.h), n_vertices
    * and n_trunks of them, numbered from c->nodes->len and c->trunks->len on. */
@@ -51,9 +51,10 @@ typedef struct {
   uint32_t (*cpu_host_of) (const LsClusterSpec *spec, uint32_t gpu);
 } LsInteriorKind;
 
-/* The first member of each kind's own struct; new() fills in all but the kind. */
+/* The first member of each kind's own struct; new() fills in what follows the spec. */
 struct LsInterior {
-  const LsInteriorKind *kind;
+  const LsInteriorKind *kind; /* by the builder, as the spec: that of new() */
+  const LsClusterSpec *spec;
   uint32_t n_vertices, n_trunks; /* of one node                                         */
   uint32_t v_gpu, v_nic;         /* the first GPU and NIC; the others follow in order    */
   bool has_nvswitch;             /* any two GPUs are joined by NVSwitches, in two hops   */

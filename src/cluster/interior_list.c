@@ -34,7 +34,6 @@ typedef struct {
 
 typedef struct {
   LsInterior base;
-  const LsClusterSpec *spec;
   Graph graph;
   LsWays *ways[LS_LEG_FROM_MEMORY + 1]; /* by leg */
   uint32_t *nic_of_gpu, *memory_of_gpu;
@@ -78,6 +77,12 @@ number_vertices (const LsClusterSpec *s, Graph *g)
   return by_name;
 }
 
+static uint32_t
+vertex_named (GHashTable *by_name, const char *name)
+{
+  return GPOINTER_TO_UINT (g_hash_table_lookup (by_name, name)) - 1;
+}
+
 static void
 graph_init (const LsClusterSpec *s, Graph *g)
 {
@@ -85,18 +90,9 @@ graph_init (const LsClusterSpec *s, Graph *g)
   g->n_links = 2 * s->list.links->len;
   g->links = g_new (LsLink, g->n_links);
   for (guint i = 0; i < s->list.links->len; i++) {
-    const LsListLink *from = &g_array_index (s->list.links, LsListLink, i);
-    LsLink link = { .from = GPOINTER_TO_UINT (g_hash_table_lookup (by_name, from->from)) - 1,
-                    .to = GPOINTER_TO_UINT (g_hash_table_lookup (by_name, from->to)) - 1,
-                    .trunk = 2 * i,
-                    .n_physical = from->count,
-                    .capacity_bytes_per_s = from->count * ls_link_capacity (&from->link),
-                    .latency = from->link.latency };
-    g->links[2 * i] = link;
-    g->links[2 * i + 1] = link;
-    g->links[2 * i + 1].from = link.to;
-    g->links[2 * i + 1].to = link.from;
-    g->links[2 * i + 1].trunk++;
+    const LsListLink *link = &g_array_index (s->list.links, LsListLink, i);
+    ls_ways_links (&link->link, link->count, 2 * i, vertex_named (by_name, link->from),
+                   vertex_named (by_name, link->to), &g->links[2 * i]);
   }
 }
 
@@ -265,7 +261,6 @@ list_new (const LsClusterSpec *s)
   List *in = g_new0 (List, 1);
   Graph *g = &in->graph;
   graph_init (s, g);
-  in->spec = s;
   in->base = (LsInterior) { .n_vertices = g->n_vertices,
                             .n_trunks = g->n_links,
                             .v_gpu = g->first[LS_NODE_GPU],
@@ -281,7 +276,7 @@ list_new (const LsClusterSpec *s)
 }
 
 static void
-list_free (LsInterior *interior)
+list_clear (LsInterior *interior)
 {
   List *in = (List *) interior;
   graph_clear (&in->graph);
@@ -289,7 +284,6 @@ list_free (LsInterior *interior)
     ls_ways_free (in->ways[leg]);
   g_free (in->nic_of_gpu);
   g_free (in->memory_of_gpu);
-  g_free (in);
 }
 
 static void
@@ -301,7 +295,7 @@ lay_out (const LsInterior *interior, LsCluster *c, uint32_t host)
   for (int kind = 0; kind < N_KINDS; kind++)
     ls_layout_vertices (c, (LsNodeKind) kind, host, n_of (g, (LsNodeKind) kind));
   for (uint32_t i = 0; i < g->n_links; i += 2) {
-    const LsListLink *spec = &g_array_index (in->spec->list.links, LsListLink, i / 2);
+    const LsListLink *spec = &g_array_index (in->base.spec->list.links, LsListLink, i / 2);
     const LsLink *link = &g->links[i];
     ls_layout_pair (c, LS_END (v + link->from, host, g->names[link->from], LS_NO_NUMBER),
                     LS_END (v + link->to, host, g->names[link->to], LS_NO_NUMBER), 1, spec->count,
@@ -341,7 +335,7 @@ const LsInteriorKind ls_interior_list = {
   .check = check,
   .n_links = n_links,
   .new = list_new,
-  .free = list_free,
+  .clear = list_clear,
   .lay_out = lay_out,
   .way = way,
   .nic_of_gpu = nic_of_gpu,

@@ -203,17 +203,7 @@ ls_mesh_ways (const LsClusterSpec *s, const GArray *mesh_links)
   g_autofree LsLink *links = g_new (LsLink, 2 * mesh_links->len);
   for (guint i = 0; i < mesh_links->len; i++) {
     const LsMeshLink *m = &g_array_index (mesh_links, LsMeshLink, i);
-    LsLink link = { .from = m->a,
-                    .to = m->b,
-                    .trunk = 2 * i,
-                    .n_physical = m->count,
-                    .capacity_bytes_per_s = m->count * ls_link_capacity (&s->server.nvlink),
-                    .latency = s->server.nvlink.latency };
-    links[2 * i] = link;
-    link.from = m->b;
-    link.to = m->a;
-    link.trunk++;
-    links[2 * i + 1] = link;
+    ls_ways_links (&s->server.nvlink, m->count, 2 * i, m->a, m->b, &links[2 * i]);
   }
   return ls_ways_new (kinds, n, links, 2 * mesh_links->len, (LsVertices) { 0, n }, (LsVertices) { 0, n });
 }
@@ -375,7 +365,6 @@ ls_server_check (const LsClusterSpec *s, GError **error)
 
 typedef struct {
   LsInterior base;
-  const LsClusterSpec *spec;
   uint32_t v_nvswitch, v_switch, v_cpu, v_memory, v_nvme, v_bridge;
   uint32_t t_nvlink, t_gpu_pcie, t_uplink, t_socket, t_memory, t_nvme, t_nic_pcie, t_write, t_write_socket;
   GArray *mesh; /* LsMeshLink; NULL: none */
@@ -383,13 +372,6 @@ typedef struct {
 } Server;
 
 typedef enum { OUTWARD = 0, INWARD = 1 } Direction;
-
-/* Below one PCIe switch; without switches no CPU's port is shared. */
-static bool
-share_plug (const LsClusterSpec *s, uint32_t a, uint32_t b)
-{
-  return s->server.pcie_switches > 0 && plug_of_gpu (s, a) == plug_of_gpu (s, b);
-}
 
 /* --- layout --- */
 
@@ -443,7 +425,6 @@ static LsInterior *
 server_new (const LsClusterSpec *s)
 {
   Server *in = g_new0 (Server, 1);
-  in->spec = s;
   in->base.has_nvswitch = s->server.nvswitch_planes > 0;
   in->base.has_gpu_links = s->server.mesh != LS_MESH_NONE;
   if (s->server.mesh != LS_MESH_NONE) {
@@ -455,12 +436,11 @@ server_new (const LsClusterSpec *s)
 }
 
 static void
-server_free (LsInterior *interior)
+server_clear (LsInterior *interior)
 {
   Server *in = (Server *) interior;
   g_clear_pointer (&in->mesh, g_array_unref);
   ls_ways_free (in->ways);
-  g_free (in);
 }
 
 static LsEnd
@@ -472,14 +452,14 @@ gpu_end (uint32_t v, uint32_t host, uint32_t gpu)
 static LsEnd
 plug_end (const Server *in, uint32_t v, uint32_t host, uint32_t plug)
 {
-  return in->spec->server.pcie_switches > 0 ? LS_END (v + in->v_switch + plug, host, "pcie", plug)
-                                            : LS_END (v + in->v_cpu + plug, host, "cpu", plug);
+  return in->base.spec->server.pcie_switches > 0 ? LS_END (v + in->v_switch + plug, host, "pcie", plug)
+                                                 : LS_END (v + in->v_cpu + plug, host, "cpu", plug);
 }
 
 static void
 add_gpus (const Server *in, LsCluster *c, uint32_t host, uint32_t v)
 {
-  const LsClusterSpec *s = in->spec;
+  const LsClusterSpec *s = in->base.spec;
   for (uint32_t g = 0; g < s->gpus_per_node && s->server.nvswitch_planes > 0; g++)
     ls_layout_pair (c, gpu_end (v, host, g), LS_END (v + in->v_nvswitch, host, "nvswitch", LS_NO_NUMBER),
                     s->server.nvswitch_planes, s->server.nvlinks_per_gpu, &s->server.nvlink);
@@ -507,7 +487,7 @@ join_sockets (const LsClusterSpec *s, LsCluster *c, uint32_t host, uint32_t firs
 static void
 add_cpus (const Server *in, LsCluster *c, uint32_t host, uint32_t v)
 {
-  const LsClusterSpec *s = in->spec;
+  const LsClusterSpec *s = in->base.spec;
   uint32_t cpu = v + in->v_cpu;
   for (uint32_t i = 0; i < s->server.pcie_switches && s->server.cpu_sockets > 0; i++) {
     uint32_t socket = socket_of_plug (s, i);
@@ -523,7 +503,7 @@ add_cpus (const Server *in, LsCluster *c, uint32_t host, uint32_t v)
 static void
 add_writes (const Server *in, LsCluster *c, uint32_t host, uint32_t v)
 {
-  const LsClusterSpec *s = in->spec;
+  const LsClusterSpec *s = in->base.spec;
   uint32_t bridge = v + in->v_bridge;
   for (uint32_t i = 0; i < n_writers (s); i++) {
     uint32_t socket = socket_of_plug (s, s->server.pcie_switches > 0 ? i : plug_of_gpu (s, i));
@@ -539,7 +519,7 @@ static void
 lay_out (const LsInterior *interior, LsCluster *c, uint32_t host)
 {
   const Server *in = (const Server *) interior;
-  const LsClusterSpec *s = in->spec;
+  const LsClusterSpec *s = in->base.spec;
   uint32_t v = c->nodes->len;
   ls_layout_vertices (c, LS_NODE_GPU, host, s->gpus_per_node);
   ls_layout_vertices (c, LS_NODE_NVSWITCH, host, s->server.nvswitch_planes);
@@ -572,7 +552,8 @@ hop (LsRoute *r, uint32_t section, uint32_t i, Direction dir, const LsLinkSpec *
 static void
 gpu_hop (const Server *in, LsRoute *r, uint32_t gpu, Direction dir)
 {
-  hop (r, in->t_gpu_pcie, gpu, dir, has_c2c (in->spec) ? &in->spec->server.c2c : &in->spec->server.pcie);
+  hop (r, in->t_gpu_pcie, gpu, dir,
+       has_c2c (in->base.spec) ? &in->base.spec->server.c2c : &in->base.spec->server.pcie);
 }
 
 /* From a socket to another one of its board, by that section of links. */
@@ -581,15 +562,9 @@ between_sockets (const Server *in, uint32_t section, const LsLinkSpec *link, uin
                  LsRoute *r)
 {
   if (from < to)
-    hop (r, section, socket_pair (in->spec, from, to), OUTWARD, link);
+    hop (r, section, socket_pair (in->base.spec, from, to), OUTWARD, link);
   if (from > to)
-    hop (r, section, socket_pair (in->spec, to, from), INWARD, link);
-}
-
-static void
-cross_sockets (const Server *in, LsRoute *r, uint32_t from, uint32_t to)
-{
-  between_sockets (in, in->t_socket, &in->spec->server.cpu_interconnect, from, to, r);
+    hop (r, section, socket_pair (in->base.spec, to, from), INWARD, link);
 }
 
 /* From one PCIe switch (or CPU) to another of its board, through the CPUs. */
@@ -598,12 +573,12 @@ cross (const Server *in, LsRoute *r, uint32_t from, uint32_t to)
 {
   if (from == to)
     return;
-  const LsClusterSpec *s = in->spec;
+  const LsClusterSpec *s = in->base.spec;
   uint32_t cpu_from = socket_of_plug (s, from), cpu_to = socket_of_plug (s, to);
   bool has_switches = s->server.pcie_switches > 0;
   if (has_switches)
     hop (r, in->t_uplink, from, OUTWARD, &s->server.pcie);
-  cross_sockets (in, r, cpu_from, cpu_to);
+  between_sockets (in, in->t_socket, &s->server.cpu_interconnect, cpu_from, cpu_to, r);
   if (has_switches)
     hop (r, in->t_uplink, to, INWARD, &s->server.pcie);
 }
@@ -611,8 +586,8 @@ cross (const Server *in, LsRoute *r, uint32_t from, uint32_t to)
 static void
 over_nvswitch (const Server *in, uint32_t from, uint32_t to, LsRoute *r)
 {
-  hop (r, in->t_nvlink, from, OUTWARD, &in->spec->server.nvlink);
-  hop (r, in->t_nvlink, to, INWARD, &in->spec->server.nvlink);
+  hop (r, in->t_nvlink, from, OUTWARD, &in->base.spec->server.nvlink);
+  hop (r, in->t_nvlink, to, INWARD, &in->base.spec->server.nvlink);
 }
 
 /* The GPU that reaches the NIC over PCIe alone: the flow's own, or where the NIC is on
@@ -631,7 +606,7 @@ gpu_near_nic (const LsClusterSpec *s, uint32_t gpu, uint32_t nic)
 static void
 to_memory (const Server *in, uint32_t gpu, LsRoute *r)
 {
-  const LsClusterSpec *s = in->spec;
+  const LsClusterSpec *s = in->base.spec;
   if (n_plugs (s) == 0)
     return;
   uint32_t plug = plug_of_gpu (s, gpu);
@@ -646,10 +621,11 @@ to_memory (const Server *in, uint32_t gpu, LsRoute *r)
 static void
 memory_to_plug (const Server *in, uint32_t socket, uint32_t plug, LsRoute *r)
 {
-  hop (r, in->t_memory, socket, INWARD, &in->spec->server.cpu_memory);
-  cross_sockets (in, r, socket, socket_of_plug (in->spec, plug));
-  if (in->spec->server.pcie_switches > 0)
-    hop (r, in->t_uplink, plug, INWARD, &in->spec->server.pcie);
+  hop (r, in->t_memory, socket, INWARD, &in->base.spec->server.cpu_memory);
+  between_sockets (in, in->t_socket, &in->base.spec->server.cpu_interconnect, socket,
+                   socket_of_plug (in->base.spec, plug), r);
+  if (in->base.spec->server.pcie_switches > 0)
+    hop (r, in->t_uplink, plug, INWARD, &in->base.spec->server.pcie);
 }
 
 /* Without P2P the sender writes into memory of its own CPU, from which the receiver reads. */
@@ -657,7 +633,8 @@ static void
 through_memory (const Server *in, uint32_t from, uint32_t to, LsRoute *r)
 {
   to_memory (in, from, r);
-  memory_to_plug (in, socket_of_plug (in->spec, plug_of_gpu (in->spec, from)), plug_of_gpu (in->spec, to), r);
+  memory_to_plug (in, socket_of_plug (in->base.spec, plug_of_gpu (in->base.spec, from)),
+                  plug_of_gpu (in->base.spec, to), r);
   gpu_hop (in, r, to, INWARD);
 }
 
@@ -665,7 +642,7 @@ through_memory (const Server *in, uint32_t from, uint32_t to, LsRoute *r)
 static void
 to_bridge (const Server *in, uint32_t gpu, Direction dir, LsRoute *r)
 {
-  const LsClusterSpec *s = in->spec;
+  const LsClusterSpec *s = in->base.spec;
   bool has_switches = s->server.pcie_switches > 0;
   if (has_switches && dir == OUTWARD)
     gpu_hop (in, r, gpu, dir);
@@ -677,7 +654,7 @@ to_bridge (const Server *in, uint32_t gpu, Direction dir, LsRoute *r)
 static void
 over_bridges (const Server *in, uint32_t from, uint32_t to, LsRoute *r)
 {
-  const LsClusterSpec *s = in->spec;
+  const LsClusterSpec *s = in->base.spec;
   to_bridge (in, from, OUTWARD, r);
   between_sockets (in, in->t_write_socket, &s->server.write_sockets,
                    socket_of_plug (s, plug_of_gpu (s, from)), socket_of_plug (s, plug_of_gpu (s, to)), r);
@@ -687,7 +664,7 @@ over_bridges (const Server *in, uint32_t from, uint32_t to, LsRoute *r)
 static void
 within (const Server *in, uint32_t from, uint32_t to, LsRoute *r)
 {
-  const LsClusterSpec *s = in->spec;
+  const LsClusterSpec *s = in->base.spec;
   if (s->server.nvswitch_planes > 0) {
     over_nvswitch (in, from, to, r);
     return;
@@ -698,42 +675,35 @@ within (const Server *in, uint32_t from, uint32_t to, LsRoute *r)
   }
   if (!ls_gpus_copy (s, from, to))
     return through_memory (in, from, to, r);
-  if (has_writes (s) && !share_plug (s, from, to))
+  bool is_below_switch = s->server.pcie_switches > 0 && plug_of_gpu (s, from) == plug_of_gpu (s, to);
+  if (has_writes (s) && !is_below_switch) /* without switches no CPU's port is shared */
     return over_bridges (in, from, to, r);
   gpu_hop (in, r, from, OUTWARD);
   cross (in, r, plug_of_gpu (s, from), plug_of_gpu (s, to));
   gpu_hop (in, r, to, INWARD);
 }
 
-/* Between the memory of a socket and the other side of the NIC's PCIe link. */
-static void
-memory_to_nic (const Server *in, uint32_t socket, uint32_t nic, LsRoute *r)
-{
-  memory_to_plug (in, socket, plug_of_nic (in->spec, nic), r);
-  hop (r, in->t_nic_pcie, nic, OUTWARD, &in->spec->server.pcie);
-}
-
 static void
 to_nic (const Server *in, uint32_t gpu, uint32_t nic, LsRoute *r)
 {
-  const LsClusterSpec *s = in->spec;
+  const LsClusterSpec *s = in->base.spec;
   uint32_t near = gpu_near_nic (s, gpu, nic);
   if (near != gpu)
     over_nvswitch (in, gpu, near, r);
   if (s->nics.is_staged) {
     to_memory (in, near, r);
-    memory_to_nic (in, socket_of_plug (s, plug_of_gpu (s, near)), nic, r);
-    return;
+    memory_to_plug (in, socket_of_plug (s, plug_of_gpu (s, near)), plug_of_nic (s, nic), r);
+  } else {
+    gpu_hop (in, r, near, OUTWARD);
+    cross (in, r, plug_of_gpu (s, near), plug_of_nic (s, nic));
   }
-  gpu_hop (in, r, near, OUTWARD);
-  cross (in, r, plug_of_gpu (s, near), plug_of_nic (s, nic));
   hop (r, in->t_nic_pcie, nic, OUTWARD, &s->server.pcie);
 }
 
 static void
 to_nvme (const Server *in, uint32_t gpu, LsRoute *r)
 {
-  const LsClusterSpec *s = in->spec;
+  const LsClusterSpec *s = in->base.spec;
   uint32_t drive = deal (gpu, s->gpus_per_node, s->server.nvme_drives);
   gpu_hop (in, r, gpu, OUTWARD);
   cross (in, r, plug_of_gpu (s, gpu), deal (drive, s->server.nvme_drives, n_plugs (s)));
@@ -761,7 +731,7 @@ way (const LsInterior *interior, LsLeg leg, uint32_t from, uint32_t to, LsRoute 
 static uint32_t
 nic_of_gpu (const LsInterior *interior, uint32_t gpu)
 {
-  const LsClusterSpec *s = ((const Server *) interior)->spec;
+  const LsClusterSpec *s = interior->spec;
   return deal (gpu, s->gpus_per_node, s->nics.n);
 }
 
@@ -776,7 +746,7 @@ const LsInteriorKind ls_interior_server = {
   .check = ls_server_check,
   .n_links = n_links,
   .new = server_new,
-  .free = server_free,
+  .clear = server_clear,
   .lay_out = lay_out,
   .way = way,
   .reaches_nvme = true,

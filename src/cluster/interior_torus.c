@@ -189,7 +189,6 @@ ls_torus_fit (LsTorusSpec *t, uint32_t n_chips)
 
 typedef struct {
   LsInterior base;
-  const LsClusterSpec *spec;
   uint32_t v_cpu, v_memory;
   uint32_t t_pcie, t_memory, t_nic; /* first trunk of each section */
   uint32_t chips_per_host;
@@ -270,7 +269,6 @@ torus_new (const LsClusterSpec *spec)
   Torus *x = g_new0 (Torus, 1);
   const LsTorusSpec *t = &spec->torus;
   uint32_t n_chips = ls_torus_n_chips (t), n_hosts = ls_torus_n_hosts (t);
-  x->spec = spec;
   x->chips_per_host = n_chips / n_hosts;
   x->v_cpu = n_chips;
   x->v_memory = x->v_cpu + n_hosts;
@@ -282,12 +280,6 @@ torus_new (const LsClusterSpec *spec)
                            .v_gpu = 0,
                            .v_nic = x->v_memory + n_hosts };
   return &x->base;
-}
-
-static void
-torus_free (LsInterior *interior)
-{
-  g_free (interior);
 }
 
 /* --- laying out --- */
@@ -312,7 +304,7 @@ lay_out_axis (const LsTorusSpec *t, LsCluster *c, uint32_t host, uint32_t v, uin
 static void
 lay_out_hosts (const Torus *x, LsCluster *c, uint32_t host, uint32_t v)
 {
-  const LsClusterSpec *s = x->spec;
+  const LsClusterSpec *s = x->base.spec;
   uint32_t n_chips = ls_torus_n_chips (&s->torus), n_hosts = ls_torus_n_hosts (&s->torus);
   for (uint32_t i = 0; i < n_chips; i++) {
     uint32_t cpu = ls_torus_host_of (&s->torus, i);
@@ -333,12 +325,12 @@ static void
 lay_out (const LsInterior *interior, LsCluster *c, uint32_t host)
 {
   const Torus *x = (const Torus *) interior;
-  const LsTorusSpec *t = &x->spec->torus;
+  const LsTorusSpec *t = &x->base.spec->torus;
   uint32_t v = c->nodes->len;
   ls_layout_vertices (c, LS_NODE_GPU, host, ls_torus_n_chips (t));
   ls_layout_vertices (c, LS_NODE_CPU, host, ls_torus_n_hosts (t));
   ls_layout_vertices (c, LS_NODE_CPU_MEMORY, host, ls_torus_n_hosts (t));
-  ls_layout_vertices (c, LS_NODE_NIC, host, x->spec->nics.n);
+  ls_layout_vertices (c, LS_NODE_NIC, host, x->base.spec->nics.n);
   for (uint32_t axis = 0; axis < t->n_axes; axis++)
     lay_out_axis (t, c, host, v, axis);
   lay_out_hosts (x, c, host, v);
@@ -380,7 +372,7 @@ static uint32_t
 nic_of_gpu (const LsInterior *interior, uint32_t gpu)
 {
   const Torus *x = (const Torus *) interior;
-  const LsTorusSpec *t = &x->spec->torus;
+  const LsTorusSpec *t = &x->base.spec->torus;
   LsTorusCoord c = ls_torus_coord (t, gpu);
   uint32_t chip = 0; /* within its host */
   for (uint32_t a = LS_TORUS_AXES; a-- > 0;) {
@@ -394,7 +386,7 @@ nic_of_gpu (const LsInterior *interior, uint32_t gpu)
 static uint32_t
 gateway (const Torus *x, uint32_t gpu, uint32_t nic)
 {
-  const LsTorusSpec *t = &x->spec->torus;
+  const LsTorusSpec *t = &x->base.spec->torus;
   uint32_t host = nic / t->nics_per_host;
   if (ls_torus_host_of (t, gpu) == host)
     return gpu;
@@ -408,26 +400,18 @@ static void
 to_nic (const Torus *x, uint32_t gpu, uint32_t nic, LsRoute *r)
 {
   uint32_t chip = gateway (x, gpu, nic);
-  cross (x->spec, gpu, chip, 0, r);
-  ls_route_hop (r, x->t_pcie + 2 * chip, x->spec->server.pcie.latency);
-  ls_route_hop (r, x->t_nic + 2 * nic, x->spec->nics.port.latency);
+  cross (x->base.spec, gpu, chip, 0, r);
+  ls_route_hop (r, x->t_pcie + 2 * chip, x->base.spec->server.pcie.latency);
+  ls_route_hop (r, x->t_nic + 2 * nic, x->base.spec->nics.port.latency);
 }
 
 static void
 from_nic (const Torus *x, uint32_t nic, uint32_t gpu, LsRoute *r)
 {
   uint32_t chip = gateway (x, gpu, nic);
-  ls_route_hop (r, x->t_nic + 2 * nic + 1, x->spec->nics.port.latency);
-  ls_route_hop (r, x->t_pcie + 2 * chip + 1, x->spec->server.pcie.latency);
-  cross (x->spec, chip, gpu, 0, r);
-}
-
-static void
-to_memory (const Torus *x, uint32_t gpu, LsRoute *r)
-{
-  ls_route_hop (r, x->t_pcie + 2 * gpu, x->spec->server.pcie.latency);
-  ls_route_hop (r, x->t_memory + 2 * ls_torus_host_of (&x->spec->torus, gpu),
-                x->spec->server.cpu_memory.latency);
+  ls_route_hop (r, x->t_nic + 2 * nic + 1, x->base.spec->nics.port.latency);
+  ls_route_hop (r, x->t_pcie + 2 * chip + 1, x->base.spec->server.pcie.latency);
+  cross (x->base.spec, chip, gpu, 0, r);
 }
 
 static void
@@ -436,13 +420,16 @@ way (const LsInterior *interior, LsLeg leg, uint32_t from, uint32_t to, LsRoute 
   const Torus *x = (const Torus *) interior;
   uint32_t first = r->n_hops;
   if (leg == LS_LEG_WITHIN)
-    cross (x->spec, from, to, 0, r);
+    cross (x->base.spec, from, to, 0, r);
   else if (leg == LS_LEG_TO_NIC)
     to_nic (x, from, to, r);
   else if (leg == LS_LEG_FROM_NIC)
     from_nic (x, from, to, r);
-  else
-    to_memory (x, from, r);
+  else {
+    ls_route_hop (r, x->t_pcie + 2 * from, x->base.spec->server.pcie.latency);
+    ls_route_hop (r, x->t_memory + 2 * ls_torus_host_of (&x->base.spec->torus, from),
+                  x->base.spec->server.cpu_memory.latency);
+  }
   if (leg == LS_LEG_FROM_MEMORY)
     ls_route_turn_back (r, first);
 }
@@ -530,7 +517,6 @@ const LsInteriorKind ls_interior_torus = {
   .check = check,
   .n_links = n_links,
   .new = torus_new,
-  .free = torus_free,
   .lay_out = lay_out,
   .way = way,
   .nic_of_gpu = nic_of_gpu,

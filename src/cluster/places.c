@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "cluster/faults.h"
 #include "cluster/index.h"
 
 bool
@@ -136,22 +135,15 @@ number_of (LsLie *l, uint32_t place, bool *ret_is_new)
   return l->number[place];
 }
 
-static void
-add_rates (const LsLie *l, uint32_t place, LsSig *key)
-{
-  uint32_t n = ls_places_n_at (&l->at, place);
-  for (uint32_t i = 0; i < n; i++)
-    ls_sig_add_double (key, ls_cluster_resource_capacity (l->cluster, ls_places_resource (&l->at, place, i)));
-}
-
 /* Returns its number. */
 static uint32_t
 add_above (LsLie *l, uint32_t place, LsSig *key)
 {
   bool is_new;
   uint32_t number = number_of (l, place, &is_new);
-  if (is_new && l->has_faults)
-    add_rates (l, place, key);
+  uint32_t n = is_new && l->has_faults ? ls_places_n_at (&l->at, place) : 0;
+  for (uint32_t i = 0; i < n; i++)
+    ls_sig_add_double (key, ls_cluster_resource_capacity (l->cluster, ls_places_resource (&l->at, place, i)));
   return number;
 }
 

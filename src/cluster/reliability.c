@@ -18,12 +18,6 @@ ls_jitter_clear (LsJitter *j)
 
 #define DAY_S 86400.0
 
-static void
-cause_clear (gpointer cause)
-{
-  g_free (((LsFailureCause *) cause)->name);
-}
-
 void
 ls_reliability_clear (LsReliability *r)
 {
@@ -31,7 +25,7 @@ ls_reliability_clear (LsReliability *r)
   g_free (r->source);
   if (r->causes)
     for (guint i = 0; i < r->causes->len; i++)
-      cause_clear (&g_array_index (r->causes, LsFailureCause, i));
+      g_free (g_array_index (r->causes, LsFailureCause, i).name);
   g_clear_pointer (&r->causes, g_array_unref);
   *r = (LsReliability) { 0 };
 }

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "cluster/fabric.h"
-#include "cluster/faults.h"
 #include "cluster/index.h"
 #include "cluster/interior.h"
 #include "cluster/spec.h"
@@ -42,7 +41,7 @@ ls_gpu_links (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to)
   LsRoute r;
   if (!ls_cluster_has_gpu_links (c))
     return 0;
-  ls_route (c, gpu_from, gpu_to, LS_NIC_AUTO, LS_NIC_AUTO, &r);
+  ls_route (c, gpu_from, gpu_to, 0, &r);
   if (r.n_hops != 1)
     return 0;
   const LsTrunk *trunk = ls_cluster_trunk (c, r.hop[0].trunk);
@@ -180,10 +179,9 @@ ls_route_ends (const LsCluster *c, const LsRouteEnds *e, LsRoute *ret_route)
 }
 
 void
-ls_route (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to, uint32_t nic_from, uint32_t nic_to,
-          LsRoute *ret_route)
+ls_route (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to, uint32_t channel, LsRoute *ret_route)
 {
-  LsRouteEnds ends = { .gpu_from = gpu_from, .gpu_to = gpu_to, .nic_from = nic_from, .nic_to = nic_to };
+  const LsRouteEnds ends = { gpu_from, gpu_to, LS_NIC_AUTO, LS_NIC_AUTO, channel };
   ls_route_ends (c, &ends, ret_route);
 }
 
@@ -227,6 +225,13 @@ ls_route_nvme (const LsCluster *c, uint32_t gpu, bool is_to_nvme, LsRoute *ret_r
 /* A way must leave room for the other node (interior_list.c). */
 #define MAX_HOPS (LS_ROUTE_MAX_INTERIOR / 2 - 4)
 
+bool
+ls_link_is_nvlink (const LsCluster *c, const LsLink *link)
+{
+  return ls_ways_is_nvlink (g_array_index (c->nodes, LsTopoNode, link->from).kind,
+                            g_array_index (c->nodes, LsTopoNode, link->to).kind);
+}
+
 /* Trunks of the node's NVLinks, by local number; NULL if it has none. */
 static bool *
 find_nvlinks (const LsCluster *c, uint32_t host)
@@ -236,10 +241,7 @@ find_nvlinks (const LsCluster *c, uint32_t host)
   uint32_t first = ls_first_link (c, host);
   for (guint i = first; i < first + layout->interior_links; i++) {
     const LsLink *link = &g_array_index (c->links, LsLink, i);
-    LsNodeKind from = g_array_index (c->nodes, LsTopoNode, link->from).kind,
-               to = g_array_index (c->nodes, LsTopoNode, link->to).kind;
-    bool is
-        = from == LS_NODE_NVSWITCH || to == LS_NODE_NVSWITCH || (from == LS_NODE_GPU && to == LS_NODE_GPU);
+    bool is = ls_link_is_nvlink (c, link);
     is_nvlink[link->trunk - ls_first_trunk_slot (c, host)] |= is;
     has_some |= is;
   }
@@ -343,13 +345,6 @@ typedef struct {
 } Search;
 
 static bool
-is_nvlink (const Search *s, const LsLink *link)
-{
-  LsNodeKind from = s->kinds[link->from], to = s->kinds[link->to];
-  return from == LS_NODE_NVSWITCH || to == LS_NODE_NVSWITCH || (from == LS_NODE_GPU && to == LS_NODE_GPU);
-}
-
-static bool
 forwards (const Search *s, uint32_t v)
 {
   return s->kinds[v] == LS_NODE_NVSWITCH || s->kinds[v] == LS_NODE_PCIE_SWITCH || s->kinds[v] == LS_NODE_CPU
@@ -361,21 +356,34 @@ length_over (const Search *s, const LsLink *link)
 {
   if ((link->to != s->to && !forwards (s, link->to)) || s->dist[link->to] == LS_WAYS_NONE)
     return LS_WAYS_NONE;
-  return s->dist[link->to] + (is_nvlink (s, link) ? 2 : 4);
+  return s->dist[link->to] + (ls_ways_is_nvlink (s->kinds[link->from], s->kinds[link->to]) ? 2 : 4);
 }
 
-static void
-index_links (Search *s)
+void
+ls_ways_links (const LsLinkSpec *spec, uint32_t count, uint32_t trunk, uint32_t from, uint32_t to,
+               LsLink ret_links[2])
 {
-  s->first_out = g_new0 (uint32_t, s->n_vertices + 1);
-  s->out = g_new (uint32_t, s->n_links);
-  for (uint32_t i = 0; i < s->n_links; i++)
-    s->first_out[s->links[i].from + 1]++;
-  for (uint32_t v = 0; v < s->n_vertices; v++)
-    s->first_out[v + 1] += s->first_out[v];
-  g_autofree uint32_t *at = g_memdup2 (s->first_out, s->n_vertices * sizeof *at);
-  for (uint32_t i = 0; i < s->n_links; i++)
-    s->out[at[s->links[i].from]++] = i;
+  for (uint32_t back = 0; back < 2; back++)
+    ret_links[back] = (LsLink) { .from = back ? to : from,
+                                 .to = back ? from : to,
+                                 .trunk = trunk + back,
+                                 .n_physical = count,
+                                 .capacity_bytes_per_s = count * ls_link_capacity (spec),
+                                 .latency = spec->latency };
+}
+
+void
+ls_ways_index (const LsLink *links, uint32_t n_links, uint32_t n_vertices, bool by_from, uint32_t *ret_first,
+               uint32_t *ret_links)
+{
+  memset (ret_first, 0, (n_vertices + 1) * sizeof *ret_first);
+  for (uint32_t i = 0; i < n_links; i++)
+    ret_first[(by_from ? links[i].from : links[i].to) + 1]++;
+  for (uint32_t v = 0; v < n_vertices; v++)
+    ret_first[v + 1] += ret_first[v];
+  g_autofree uint32_t *at = g_memdup2 (ret_first, n_vertices * sizeof *at);
+  for (uint32_t i = 0; i < n_links; i++)
+    ret_links[at[by_from ? links[i].from : links[i].to]++] = i;
 }
 
 /* Nearest first, of equals the last: the flow goes through them from the end. */
@@ -480,7 +488,7 @@ static const LsLink *
 nvlink_between (const Search *s, uint32_t a, uint32_t b)
 {
   for (uint32_t i = s->first_out[a]; i < s->first_out[a + 1]; i++)
-    if (s->links[s->out[i]].to == b && is_nvlink (s, &s->links[s->out[i]]))
+    if (s->links[s->out[i]].to == b && ls_ways_is_nvlink (s->kinds[a], s->kinds[b]))
       return &s->links[s->out[i]];
   return NULL;
 }
@@ -510,16 +518,6 @@ over_neighbours (Search *s, LsWays *w, Way *way, uint32_t from)
   return all > 0;
 }
 
-static void
-find_way (Search *s, LsWays *w, Way *way, uint32_t from)
-{
-  *way = (Way) { .length = LS_WAYS_NONE, .first_hop = w->hops->len };
-  bool are_gpus = s->kinds[from] == LS_NODE_GPU && s->kinds[s->to] == LS_NODE_GPU;
-  if (are_gpus && from != s->to && s->dist[from] > 5 && over_neighbours (s, w, way, from))
-    return;
-  over_shortest (s, w, way, from);
-}
-
 LsWays *
 ls_ways_new (const LsNodeKind *kinds, uint32_t n_vertices, const LsLink *links, uint32_t n_links,
              LsVertices from, LsVertices to)
@@ -529,7 +527,9 @@ ls_ways_new (const LsNodeKind *kinds, uint32_t n_vertices, const LsLink *links, 
   w->ways = g_new0 (Way, (gsize) from.n * to.n);
   w->hops = g_array_new (FALSE, FALSE, sizeof (LsHop));
   Search s = { .kinds = kinds, .n_vertices = n_vertices, .links = links, .n_links = n_links };
-  index_links (&s);
+  s.first_out = g_new (uint32_t, n_vertices + 1);
+  s.out = g_new (uint32_t, n_links);
+  ls_ways_index (links, n_links, n_vertices, true, s.first_out, s.out);
   s.dist = g_new (uint32_t, n_vertices);
   s.order = g_new (uint32_t, n_vertices);
   s.flow = g_new (uint32_t, n_vertices);
@@ -537,8 +537,14 @@ ls_ways_new (const LsNodeKind *kinds, uint32_t n_vertices, const LsLink *links, 
   for (uint32_t j = 0; j < to.n; j++) {
     s.to = to.first + j;
     find_distances (&s);
-    for (uint32_t i = 0; i < from.n; i++)
-      find_way (&s, w, &w->ways[(gsize) i * to.n + j], from.first + i);
+    for (uint32_t i = 0; i < from.n; i++) {
+      uint32_t v = from.first + i;
+      Way *way = &w->ways[(gsize) i * to.n + j];
+      *way = (Way) { .length = LS_WAYS_NONE, .first_hop = w->hops->len };
+      bool are_gpus = kinds[v] == LS_NODE_GPU && kinds[s.to] == LS_NODE_GPU;
+      if (!are_gpus || v == s.to || s.dist[v] <= 5 || !over_neighbours (&s, w, way, v))
+        over_shortest (&s, w, way, v);
+    }
   }
   g_free (s.first_out);
   g_free (s.out);

@@ -42,10 +42,8 @@ typedef struct {
 
 void ls_route_ends (const LsCluster *c, const LsRouteEnds *ends, LsRoute *ret_route);
 
-/* The same with channel 0. from == to gives an empty route. nic_from / nic_to: NIC index within the host
- * or LS_NIC_AUTO; ignored on the same host. */
-void ls_route (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to, uint32_t nic_from, uint32_t nic_to,
-               LsRoute *ret_route);
+/* The same over LS_NIC_AUTO. from == to gives an empty route. */
+void ls_route (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to, uint32_t channel, LsRoute *ret_route);
 
 /* Within a slice of a torus: dimension-ordered, beginning with first_axis and going on
  * in cyclic order (ls_route() begins with x). */
@@ -139,5 +137,21 @@ void ls_ways_free (LsWays *ways); /* NULL allowed */
 uint32_t ls_ways_length (const LsWays *ways, uint32_t i, uint32_t j);
 uint32_t ls_ways_n_hops (const LsWays *ways, uint32_t i, uint32_t j);
 void ls_ways_append (const LsWays *ways, uint32_t i, uint32_t j, LsRoute *route);
+
+/* Such links, there and back: of trunks `trunk` and the next, so many as one. */
+void ls_ways_links (const LsLinkSpec *spec, uint32_t count, uint32_t trunk, uint32_t from, uint32_t to,
+                    LsLink ret_links[2]);
+/* Links by the end where they begin, or end: those of v are ret_links[ret_first[v]] .. before the next one's
+ * first. */
+void ls_ways_index (const LsLink *links, uint32_t n_links, uint32_t n_vertices, bool by_from,
+                    uint32_t *ret_first, uint32_t *ret_links);
+/* Whether a link between such vertices is an NVLink. */
+static inline bool
+ls_ways_is_nvlink (LsNodeKind from, LsNodeKind to)
+{
+  return from == LS_NODE_NVSWITCH || to == LS_NODE_NVSWITCH || (from == LS_NODE_GPU && to == LS_NODE_GPU);
+}
+/* The same of one that is laid out. */
+bool ls_link_is_nvlink (const LsCluster *c, const LsLink *link);
 
 #endif

@@ -164,17 +164,6 @@ ls_cluster_spec_is_nvlink (const LsClusterSpec *s, const LsListLink *link)
 }
 
 gboolean
-ls_spec_conflict (GError **error, const char *format, ...)
-{
-  va_list args;
-  va_start (args, format);
-  g_autofree char *text = g_strdup_vprintf (format, args);
-  va_end (args);
-  g_set_error_literal (error, LS_ERROR, LS_ERROR_CONFLICT, text);
-  return FALSE;
-}
-
-gboolean
 ls_spec_check_link (const char *what, gboolean is_used, const LsLinkSpec *link, GError **error)
 {
   gboolean is_legal = link->bandwidth_bytes_per_s > 0 && link->efficiency > 0 && link->efficiency <= 1
@@ -255,13 +244,6 @@ ls_cluster_spec_take_nodes (LsClusterSpec *s, const uint32_t *nodes, uint32_t n)
   }
 }
 
-/* Nodes of a range that are there. */
-static uint64_t
-n_of_range (const LsClusterSpec *s, const LsNodeRange *range)
-{
-  return range->first < s->n_nodes ? (uint64_t) MIN (range->last, s->n_nodes - 1) - range->first + 1 : 0;
-}
-
 uint64_t
 ls_cluster_spec_n_gpus (const LsClusterSpec *s)
 {
@@ -269,7 +251,9 @@ ls_cluster_spec_n_gpus (const LsClusterSpec *s)
   for (guint i = 0; s->others && i < s->others->len; i++) {
     const LsOtherNodes *o = &g_array_index (s->others, LsOtherNodes, i);
     for (guint r = 0; r < o->ranges->len; r++) {
-      uint64_t nodes = n_of_range (s, &g_array_index (o->ranges, LsNodeRange, r));
+      const LsNodeRange *range = &g_array_index (o->ranges, LsNodeRange, r);
+      uint64_t end = MIN ((uint64_t) range->last + 1, s->n_nodes),
+               nodes = MAX (end, range->first) - range->first;
       n += nodes * o->spec->gpus_per_node;
       n_other += nodes;
     }
@@ -437,6 +421,19 @@ ls_layout_limit (LsCluster *c, double share, LsTime latency)
   }
 }
 
+void
+ls_fabric_lay_out_ports (const LsFabric *fabric, LsCluster *c, uint32_t host)
+{
+  const LsClusterSpec *s = ls_cluster_node_spec (c, host);
+  for (uint32_t i = 0; i < s->nics.n; i++) {
+    uint32_t edge = fabric->kind->edge (fabric, host, i), v = fabric->first_vertex + edge;
+    LsEnd end = fabric->kind->edge_name
+        ? LS_END (v, LS_NO_NUMBER, fabric->kind->edge_name (fabric, edge), LS_NO_NUMBER)
+        : LS_TREE_LEAF (v, edge);
+    ls_layout_pair (c, LS_END (ls_nic_vertex (c, host, i), host, "nic", i), end, 1, 1, &s->nics.port);
+  }
+}
+
 GStrv
 ls_cluster_host_trunk_names (const LsCluster *c, uint32_t host)
 {
@@ -449,7 +446,7 @@ ls_cluster_host_trunk_names (const LsCluster *c, uint32_t host)
   one.trunks = g_array_new (FALSE, FALSE, sizeof (LsTrunk));
   const LsInterior *interior = ls_interior_of (c, host);
   interior->kind->lay_out (interior, &one, host);
-  index.fabric->kind->lay_out_node (index.fabric, &one, host);
+  ls_fabric_lay_out_ports (index.fabric, &one, host);
   GStrv names = g_new0 (char *, one.trunks->len + 1);
   for (guint i = 0; i < one.trunks->len; i++)
     names[i] = g_strdup (g_array_index (one.trunks, LsTrunk, i).name);

@@ -3,6 +3,7 @@
 #ifndef LS_CLUSTER_SPEC_H
 #define LS_CLUSTER_SPEC_H
 
+#include "base/diag.h"
 #include "cluster/cluster.h"
 
 /* Guards against typing errors, far above any machine: GPUs; leaves, and uplinks of
@@ -19,7 +20,7 @@ void ls_cluster_spec_copy (const LsClusterSpec *spec, LsClusterSpec *ret_copy);
 int ls_spec_list_kind (const LsClusterSpec *s, const char *name);
 
 /* LS_ERROR_CONFLICT; FALSE, to be returned. */
-gboolean ls_spec_conflict (GError **error, const char *format, ...) G_GNUC_PRINTF (2, 3);
+#define ls_spec_conflict(error, ...) ls_fail (error, LS_ERROR_CONFLICT, __VA_ARGS__)
 
 /* Whether a link that is used has a rate. */
 gboolean ls_spec_check_link (const char *what, gboolean is_used, const LsLinkSpec *link, GError **error);

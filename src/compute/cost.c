@@ -246,16 +246,11 @@ power_share (const LsCalibration *c, const LsGpu *gpu)
       : 1;
 }
 
-static double
-largest_of (uint32_t n)
-{
-  return n > 1 ? ls_normal_quantile ((n - 0.375) / (n + 0.25)) : 0;
-}
-
 double
 ls_clock (const LsCalibration *c, const LsGpu *gpu, uint32_t n_gpus)
 {
-  return power_share (c, gpu) / (1 + gpu->clock_spread * largest_of (n_gpus));
+  double slowest = n_gpus > 1 ? ls_normal_quantile ((n_gpus - 0.375) / (n_gpus + 0.25)) : 0;
+  return power_share (c, gpu) / (1 + gpu->clock_spread * slowest);
 }
 
 #define ATTENTION_TILE_ROWS 128.0 /* query rows per thread block: FlashAttention-2 and -3 */
@@ -324,13 +319,6 @@ result_bytes (const LsKernel *k)
   return k->bytes - operands;
 }
 
-/* Adds to an fp32 result: reads and writes 4 bytes of each element. */
-static bool
-accumulates (const LsKernel *k)
-{
-  return k->kind == LS_KERNEL_GEMM && result_bytes (k) >= 8 * result_elements (k);
-}
-
 double
 ls_calibration_sustained (const LsCalibration *c, const LsKernel *kernel)
 {
@@ -347,15 +335,6 @@ peak_of (const LsGpu *gpu, const LsKernel *kernel)
   bool on_matrix_units
       = (ls_kernel_is_gemm (kernel->kind) || ls_kernel_is_attention (kernel->kind)) && matrix > 0;
   return on_matrix_units ? matrix : gpu->vector_flops;
-}
-
-/* FLOPs spread evenly over the SMs. */
-static double
-even_compute_s (const LsKindFit *fit, const LsKernel *kernel, double rate)
-{
-  double stretch
-      = ls_kernel_is_gemm (kernel->kind) && kernel->k > 0 ? 1 + fit->depth_half / (double) kernel->k : 1;
-  return (kernel->flops * stretch + fit->flops_half) / rate;
 }
 
 /* Keys that are met: by the mean query; by the mean tile of queries, with the corners that its mask cuts;
@@ -420,7 +399,10 @@ cool_compute_s (const LsKindFit *fit, double sustained, const LsGpu *gpu, const 
   bool has_tiles = (fit->tail > 0 || fit->causal_block > 0) && gpu->n_sm > 0;
   if (has_tiles && has_shape && ls_kernel_is_attention (kernel->kind))
     return attention_compute_s (fit, gpu, kernel, rate);
-  return even_compute_s (fit, kernel, rate);
+  /* FLOPs spread evenly over the SMs. */
+  bool has_depth = ls_kernel_is_gemm (kernel->kind) && kernel->k > 0;
+  double stretch = has_depth ? 1 + fit->depth_half / (double) kernel->k : 1;
+  return (kernel->flops * stretch + fit->flops_half) / rate;
 }
 
 /* Inside a training step, where sustained < 1, the chip is always hot. */
@@ -447,8 +429,8 @@ hit_share (const LsKindFit *fit, double bytes)
 static double
 handed_over (const LsKernel *k)
 {
-  if (accumulates (k))
-    return 0;
+  if (k->kind == LS_KERNEL_GEMM && result_bytes (k) >= 8 * result_elements (k))
+    return 0; /* it adds to an fp32 result: reads and writes 4 bytes of each element */
   double second = ls_dtype_size (k->dtype) * (double) k->k * (double) k->n * fmax (1, (double) k->batch);
   return fmax (0, k->bytes - second);
 }
@@ -461,14 +443,6 @@ saved_share (const LsKindFit *fit, const LsKernel *kernel)
     return fit->cache_speed > 1 ? hit_share (fit, kernel->bytes) * (1 - 1 / fit->cache_speed) : 0;
   double handed = handed_over (kernel);
   return hit_share (fit, handed) * handed / kernel->bytes;
-}
-
-/* What a GEMM moves while no FLOPs run, of its result beyond writing 16 bits of each element. */
-static double
-exposed_bytes (const LsKindFit *fit, const LsKernel *k)
-{
-  bool has_any = fit->wide_exposed > 0 && ls_kernel_is_gemm (k->kind);
-  return has_any ? fit->wide_exposed * fmax (0, result_bytes (k) - 2 * result_elements (k)) : 0;
 }
 
 /* exposed: bytes that are timed with the FLOPs. */
@@ -494,19 +468,14 @@ stretch (LsKernelCost *cost, double p)
   cost->memory_s *= factor;
 }
 
-static LsBound
-bound_of (const LsKernelCost *cost)
-{
-  if (cost->launch_s > fmax (cost->compute_s, cost->memory_s))
-    return LS_BOUND_LAUNCH;
-  return cost->compute_s > cost->memory_s ? LS_BOUND_COMPUTE : LS_BOUND_MEMORY;
-}
-
 /* What follows from its parts. */
 static void
 settle (LsKernelCost *cost)
 {
-  cost->bound = bound_of (cost);
+  double longer = fmax (cost->compute_s, cost->memory_s);
+  cost->bound = cost->launch_s > longer  ? LS_BOUND_LAUNCH
+      : cost->compute_s > cost->memory_s ? LS_BOUND_COMPUTE
+                                         : LS_BOUND_MEMORY;
   cost->alone = ls_kernel_time_beside (cost, 0);
 }
 
@@ -530,7 +499,10 @@ launch_s (const LsKindFit *fit, const LsKernel *kernel)
 LsKernelCost
 ls_kernel_cost_by (const LsKindFit *fit, double sustained, const LsGpu *gpu, const LsKernel *kernel)
 {
-  double exposed = exposed_bytes (fit, kernel);
+  /* What a GEMM moves while no FLOPs run, of its result beyond writing 16 bits of each element. */
+  bool has_exposed = fit->wide_exposed > 0 && ls_kernel_is_gemm (kernel->kind);
+  double exposed
+      = has_exposed ? fit->wide_exposed * fmax (0, result_bytes (kernel) - 2 * result_elements (kernel)) : 0;
   LsKernelCost cost = {
     .compute_s = compute_s (fit, sustained, gpu, kernel) + exposed / gpu->hbm_bytes_per_s,
     .memory_s = memory_s (fit, gpu, kernel, exposed),
@@ -541,16 +513,6 @@ ls_kernel_cost_by (const LsKindFit *fit, double sustained, const LsGpu *gpu, con
   stretch (&cost, fit->overlap);
   settle (&cost);
   return cost;
-}
-
-/* The fit at the clock of the job. */
-static LsKindFit
-clocked (const LsCalibration *c, const LsKindFit *fit, const LsKernel *kernel)
-{
-  LsKindFit at = *fit;
-  if (c->clock > 0 && (ls_kernel_is_gemm (kernel->kind) || ls_kernel_is_attention (kernel->kind)))
-    at.compute_efficiency *= c->clock;
-  return at;
 }
 
 /* Elements are the SMs' business, as FLOPs of other kernels are. */
@@ -570,18 +532,14 @@ access_cost (const LsAccessFit *fit, const LsGpu *gpu, const LsKernel *kernel)
   return cost;
 }
 
-static bool
-streams_in_layers (LsKernelKind kind)
-{
-  return kind == LS_KERNEL_SOFTMAX || kind == LS_KERNEL_NORM || kind == LS_KERNEL_ELEMENTWISE
-      || kind == LS_KERNEL_REDUCTION;
-}
-
 void
 ls_kernel_cost_in_layer (const LsCalibration *calibration, const LsKernel *kernel, LsKernelCost *cost)
 {
   double slower = ls_around_streams (&calibration->around);
-  if (slower == 1 || !streams_in_layers (kernel->kind) || kernel->access != LS_ACCESS_NONE)
+  LsKernelKind kind = kernel->kind;
+  bool streams = kind == LS_KERNEL_SOFTMAX || kind == LS_KERNEL_NORM || kind == LS_KERNEL_ELEMENTWISE
+      || kind == LS_KERNEL_REDUCTION;
+  if (slower == 1 || !streams || kernel->access != LS_ACCESS_NONE)
     return;
   cost->compute_s *= slower;
   cost->memory_s *= slower;
@@ -601,17 +559,6 @@ ls_kernel_cost_unaligned (const LsCalibration *c, const LsGpu *gpu, const LsKern
   settle (cost);
 }
 
-/* A number of the mask is loaded for each pair, between its two products. */
-static void
-slow_masked (const LsCalibration *c, const LsKernel *kernel, LsKernelCost *cost)
-{
-  if (!kernel->masked)
-    return;
-  cost->extrapolated = cost->extrapolated || c->attention_masked <= 0;
-  cost->compute_s /= c->attention_masked > 0 ? c->attention_masked : 1;
-  settle (cost);
-}
-
 LsKernelCost
 ls_kernel_cost (const LsCalibration *calibration, const LsGpu *gpu, const LsKernel *kernel)
 {
@@ -621,12 +568,19 @@ ls_kernel_cost (const LsCalibration *calibration, const LsGpu *gpu, const LsKern
   if (kernel->access != LS_ACCESS_NONE && !is_unknown)
     return access_cost (access, gpu, kernel);
   const LsKindFit *fit = ls_calibration_fit (calibration, kernel);
-  LsKindFit at = clocked (calibration, fit, kernel);
+  LsKindFit at = *fit; /* at the clock of the job */
+  if (calibration->clock > 0 && (ls_kernel_is_gemm (kernel->kind) || ls_kernel_is_attention (kernel->kind)))
+    at.compute_efficiency *= calibration->clock;
   LsKernelCost cost = ls_kernel_cost_by (&at, ls_calibration_sustained (calibration, kernel), gpu, kernel);
   ls_measured_refine (calibration->measured, ls_calibration_implementation (calibration, kernel), fit, gpu,
                       kernel, &cost);
   ls_kernel_cost_unaligned (calibration, gpu, kernel, &cost);
-  slow_masked (calibration, kernel, &cost);
+  if (kernel->masked) { /* a number of the mask is loaded for each pair, between its two products */
+    double slower = calibration->attention_masked;
+    cost.extrapolated = cost.extrapolated || slower <= 0;
+    cost.compute_s /= slower > 0 ? slower : 1;
+    settle (&cost);
+  }
   cost.extrapolated = cost.extrapolated || kernel->is_guess;
   ls_kernel_cost_in_layer (calibration, kernel, &cost);
   return cost;

@@ -78,15 +78,6 @@ typedef struct {
   size_t n_removed; /* empty entries of all lists */
 } Chunks;
 
-static inline void
-chunks_free (Chunks *p)
-{
-  for (Slab *s = p->slabs, *next; s; s = next) {
-    next = s->next;
-    g_aligned_free (s);
-  }
-}
-
 static inline uint32_t
 chunk_end (const List *l, const Chunk *c)
 {
@@ -554,7 +545,10 @@ static void
 radix_destroy (void *queue)
 {
   Radix *q = queue;
-  chunks_free (&q->chunks);
+  for (Slab *s = q->chunks.slabs, *next; s; s = next) {
+    next = s->next;
+    g_aligned_free (s);
+  }
   g_free (q);
 }
 

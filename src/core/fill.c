@@ -246,16 +246,6 @@ ls_fill_resource_add (LsFillResource *r, LsFlow *f, uint32_t use)
   }
 }
 
-static void
-ls_fill_resource_remove (LsFillResource *r, const LsFlowUse *use)
-{
-  if (use->slot < r->n_frozen)
-    ls_fill_resource_thaw (r, use->slot);
-  r->rising -= use->coef;
-  r->coefs -= use->coef;
-  put_user (r, use->slot, r->users[--r->n]);
-}
-
 /* --- what must hold -------------------------------------------------------- */
 
 static void
@@ -432,15 +422,6 @@ allowed_level (const LsFill *fill, const LsFlow *f, int64_t level, uint64_t know
   return level;
 }
 
-static inline void
-note_stale (LsFill *fill, LsFlow *f)
-{
-  if (f->is_stale)
-    return;
-  f->is_stale = true;
-  fill->stale[fill->n_stale++] = f;
-}
-
 static void
 renew_stale (LsFill *fill)
 {
@@ -471,27 +452,26 @@ ls_fill_add (LsFill *fill, LsFlow *f)
   ls_fill_set_cap (fill, f);
 }
 
-/* Leaves the list without a hole; its order may depend on history, but not on chance. */
-static void
-forget_stale (LsFill *fill, const LsFlow *f)
-{
-  uint32_t i = 0;
-  while (fill->stale[i] != f)
-    i++;
-  fill->stale[i] = fill->stale[--fill->n_stale];
-}
-
 void
 ls_fill_remove (LsFill *fill, LsFlow *f)
 {
   for (uint32_t i = 0; i < f->n_uses; i++) {
-    LsFillResource *r = &fill->res[f->uses[i].resource];
-    ls_fill_resource_remove (r, &f->uses[i]);
+    const LsFlowUse *use = &f->uses[i];
+    LsFillResource *r = &fill->res[use->resource];
+    if (use->slot < r->n_frozen)
+      ls_fill_resource_thaw (r, use->slot);
+    r->rising -= use->coef;
+    r->coefs -= use->coef;
+    put_user (r, use->slot, r->users[--r->n]);
     if (r->level != LS_LEVEL_NEVER)
       touch (fill, r);
   }
-  if (f->is_stale)
-    forget_stale (fill, f);
+  /* Leaves the list without a hole; its order may depend on history, but not on chance. */
+  for (uint32_t i = 0; f->is_stale; i++)
+    if (fill->stale[i] == f) {
+      fill->stale[i] = fill->stale[--fill->n_stale];
+      break;
+    }
   fill->n_flows--;
 }
 
@@ -499,7 +479,10 @@ void
 ls_fill_set_cap (LsFill *fill, LsFlow *f)
 {
   f->cap_level = ls_level_of_cap (f->cap, fill->quantum);
-  note_stale (fill, f);
+  if (f->is_stale)
+    return;
+  f->is_stale = true;
+  fill->stale[fill->n_stale++] = f;
 }
 
 /* --- levels --------------------------------------------------------------- */
@@ -555,19 +538,13 @@ renew_held (LsFill *fill, LsFillResource *r)
   }
 }
 
-static LsFillResource *
-resource_of (LsWaiter *waiter)
-{
-  return (LsFillResource *) ((char *) waiter - offsetof (LsFillResource, waiter));
-}
-
 static void
 settle_least (LsFill *fill)
 {
   LsWaiting *waiting = &fill->waiting;
   uint32_t n = 0;
   for (int64_t x = waiting->heap[0].key; waiting->n > 0 && waiting->heap[0].key == x; n++) {
-    fill->batch[n] = resource_of (waiting->heap[0].who);
+    fill->batch[n] = (LsFillResource *) ((char *) waiting->heap[0].who - offsetof (LsFillResource, waiter));
     ls_waiting_set (waiting, waiting->heap[0].who, 0);
   }
   for (uint32_t i = 0; i < n; i++)

@@ -23,12 +23,6 @@ struct LsFlowNet {
 
 static void solve_event (LsEvent *event, void *context);
 
-static LsFlowNet *
-net_of (LsEvent *event)
-{
-  return (LsFlowNet *) ((char *) event - offsetof (LsFlowNet, solve));
-}
-
 LsFlowNet *
 ls_flow_net_new (LsEngine *engine, uint32_t n, const double *capacity, bool is_reference)
 {
@@ -184,13 +178,6 @@ lasts_until (const LsFlow *f, LsTime now, LsTime then)
   return f->remaining * (double) LS_S >= f->rate * (double) (then - now) * (1 + 1e-14);
 }
 
-/* ls_time_to_s(), without a call for each rate that changes. */
-static inline double
-seconds (LsTime t)
-{
-  return (double) t / (double) LS_S;
-}
-
 static inline void
 set_rate (LsFlowNet *net, LsFlow *f, double rate)
 {
@@ -199,7 +186,7 @@ set_rate (LsFlowNet *net, LsFlow *f, double rate)
   LsTime now = net->engine->now;
   bool is_first = f->rate == 0;
   if (!is_first) {
-    double moved = f->rate * seconds (now - f->updated_at);
+    double moved = f->rate * ((double) (now - f->updated_at) / (double) LS_S);
     f->moved += moved;
     f->remaining = f->remaining > moved ? f->remaining - moved : 0;
     f->nominal = 0;
@@ -276,7 +263,7 @@ solve_all (LsFlowNet *net)
 static void
 solve_event (LsEvent *event, void *context)
 {
-  LsFlowNet *net = net_of (event);
+  LsFlowNet *net = (LsFlowNet *) ((char *) event - offsetof (LsFlowNet, solve));
   if (!net->fill) {
     solve_all (net);
     return;

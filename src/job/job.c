@@ -102,7 +102,7 @@ make_plan (const LsModel *model, const LsHardware *hardware, const LsCluster *cl
   g_autofree uint32_t *gpus = s->layout.allocation ? ls_job_gpus (s, cluster, error) : NULL;
   if (s->layout.allocation && !gpus)
     return NULL;
-  g_autoptr (LsCallTimes) times = ls_call_times_new (&hardware->nccl);
+  g_autoptr (LsCallTimes) times = ls_call_times_new (&hardware->nccl, false);
   LsCostSources of = { hardware, cluster, s, times, gpus };
   LsLowerCosts costs = ls_lower_costs (&of);
   if (!ls_strategy_balance (s, model, &costs, error))

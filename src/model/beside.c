@@ -68,13 +68,6 @@ ls_model_check_norm_gate (const LsModel *m)
         "biases with \"norm_gate_rank\" or \"latent_gate\"";
 }
 
-/* What it shares: keys and values as far as all see, or as a window goes; a memory. */
-static uint32_t
-shared_bit (uint32_t kind)
-{
-  return !ls_layer_has_attention (kind) ? 4 : kind & LS_LAYER_WINDOWED ? 2 : 1;
-}
-
 /* Layers that share have one of their kind before them that does not. Of listed windows none is known to be
  * that of another layer. */
 static bool
@@ -82,7 +75,11 @@ has_sources (const LsModel *m)
 {
   uint32_t own = 0, first = m->n_layers - m->halves.kv_shared_layers;
   for (uint32_t i = 0; i < m->n_layers; i++) {
-    uint32_t bit = shared_bit (ls_model_layer_kind (m, i));
+    /* What it shares: keys and values as far as all see, or as a window goes; a memory. */
+    uint32_t kind = ls_model_layer_kind (m, i),
+             bit = !ls_layer_has_attention (kind) ? 4
+        : kind & LS_LAYER_WINDOWED                ? 2
+                                                  : 1;
     if (i >= first && bit == 2 && m->layers.n_window > 0)
       return false;
     if (i < first)

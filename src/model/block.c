@@ -101,14 +101,6 @@ ls_operators_low_rank (GArray *operators, const LsCut *cut, const LsLowRank *wha
   append_up (operators, cut, what);
 }
 
-/* Its gradient goes to x, and to the sum of those of e. */
-static void
-append_concat (GArray *operators, const LsCut *cut)
-{
-  ls_operators_passes (operators, cut, cut->local_tokens, cut->model->hidden, "embedding-concat", 4,
-                       "embedding-concat-bwd", 6, 0);
-}
-
 /* Of another place. */
 static void
 leave_weights (GArray *operators, guint from, const LsCut *cut)
@@ -125,7 +117,8 @@ append_block_attention (GArray *operators, const LsCut *cut)
   LsCut in = *cut;
   wide.hidden = 2 * cut->model->hidden;
   in.model = &wide;
-  append_concat (operators, cut);
+  ls_operators_passes (operators, cut, cut->local_tokens, cut->model->hidden, "embedding-concat", 4,
+                       "embedding-concat-bwd", 6, 0);
   guint from = operators->len;
   ls_operators_norm (operators, &in, &place, ls_scaled_norm_out_bytes (cut->shard));
   ls_operators_qkv (operators, &in);

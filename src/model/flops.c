@@ -64,12 +64,11 @@ whole_shard (const LsModel *m)
                      .grad_dtype = LS_DTYPE_FP32 };
 }
 
-/* As if it had weights of its own. */
 static Weights
-weights_of_own (const LsModel *m, const LsShard *s, uint32_t kind)
+weights_of_operators (const LsModel *m, const LsShard *s, uint32_t kind)
 {
   g_autoptr (GArray) operators = ls_operators_new ();
-  ls_operators_of_kind (m, s, kind & ~(uint32_t) LS_LAYER_AGAIN, operators);
+  ls_operators_of_kind (m, s, kind, operators);
   return weights_of (operators);
 }
 
@@ -77,14 +76,10 @@ weights_of_own (const LsModel *m, const LsShard *s, uint32_t kind)
 static Weights
 weights_of_kind (const LsModel *m, const LsShard *s, uint32_t kind)
 {
-  Weights w = weights_of_own (m, s, kind);
-  if (kind & LS_LAYER_AGAIN) {
-    g_autoptr (GArray) operators = ls_operators_new ();
-    ls_operators_of_kind (m, s, kind, operators);
-    const Weights again = weights_of (operators);
-    w.n[ALL] = again.n[ALL];
-    w.n[ACTIVE] = again.n[ACTIVE];
-  }
+  const Weights own = weights_of_operators (m, s, kind);
+  Weights w = weights_of_operators (m, s, kind & ~(uint32_t) LS_LAYER_AGAIN);
+  w.n[ALL] = own.n[ALL];
+  w.n[ACTIVE] = own.n[ACTIVE];
   w.n[LINEAR] += ls_streams_again_params (m);
   return w;
 }

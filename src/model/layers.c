@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-
 /* Of the pattern. */
 static char
 letter_of (const LsModel *m, uint32_t layer)
@@ -75,22 +74,6 @@ is_unrotated (const LsModel *m, uint32_t layer)
   return m->attn.unrotated_every > 0 && (layer + 1) % m->attn.unrotated_every == 0;
 }
 
-static bool
-is_chosen_for (const LsModel *m, uint32_t layer)
-{
-  return m->index.every > 0 && layer >= m->index.first && (layer - m->index.first + 1) % m->index.every != 0;
-}
-
-/* Whether it is the encoder's, or the decoder's behind one. */
-static uint32_t
-side_of (const LsModel *m, uint32_t layer)
-{
-  if (m->sides.encoder_layers == 0)
-    return 0;
-  return layer < m->sides.encoder_layers ? LS_LAYER_ENCODER
-                                         : LS_LAYER_CROSS | (m->sides.merged_cross ? LS_LAYER_MERGED : 0);
-}
-
 #define MODEL_LIST(field_, name_)                                                                            \
   {                                                                                                          \
     offsetof (LsModel, layers.name_), offsetof (LsModel, layers.n_##name_), offsetof (LsModel, field_)       \
@@ -106,17 +89,11 @@ const LsModelList ls_model_lists[LS_N_MODEL_LISTS] = {
   MODEL_LIST (moe.expert_ffn, expert_ffn),
 };
 
-static uint32_t
-length_of (const LsModel *m, const LsModelList *l)
-{
-  return G_STRUCT_MEMBER (uint32_t, m, l->n);
-}
-
 /* Of a list; what all others have if there is none, or 0 in it, which of windows is a value. */
 static uint32_t
 value_at (const LsModel *m, const LsModelList *l, uint32_t layer)
 {
-  uint32_t n = length_of (m, l), other = G_STRUCT_MEMBER (uint32_t, m, l->field);
+  uint32_t n = G_STRUCT_MEMBER (uint32_t, m, l->n), other = G_STRUCT_MEMBER (uint32_t, m, l->field);
   uint32_t own = n > 0 ? G_STRUCT_MEMBER (uint32_t *, m, l->list)[layer % n] : 0;
   bool is_said = n > 0 && (own > 0 || l->field == offsetof (LsModel, attn.window));
   return is_said ? own : other;
@@ -127,7 +104,7 @@ ls_model_has_lists (const LsModel *m)
 {
   uint32_t n = 0;
   for (guint i = 0; i < LS_N_MODEL_LISTS; i++)
-    n |= length_of (m, &ls_model_lists[i]);
+    n |= G_STRUCT_MEMBER (uint32_t, m, ls_model_lists[i].n);
   return n > 0;
 }
 
@@ -178,9 +155,14 @@ traits_at (const LsModel *m, uint32_t layer)
     return kind | (shares && kind & LS_LAYER_MIXER ? LS_LAYER_KV_SHARED : 0);
   kind |= kind & LS_LAYER_BLOCK && n_blocks_before (m, layer) >= m->layers.shared_blocks ? LS_LAYER_AGAIN : 0;
   kind |= shares ? LS_LAYER_KV_SHARED : 0;
+  bool is_chosen_for
+      = m->index.every > 0 && layer >= m->index.first && (layer - m->index.first + 1) % m->index.every != 0;
+  if (layer < m->sides.encoder_layers)
+    kind |= LS_LAYER_ENCODER;
+  else if (m->sides.encoder_layers > 0) /* the decoder's behind one */
+    kind |= LS_LAYER_CROSS | (m->sides.merged_cross ? LS_LAYER_MERGED : 0);
   return kind | (is_windowed (m, layer) ? LS_LAYER_WINDOWED : 0)
-      | (is_unrotated (m, layer) ? LS_LAYER_UNROTATED : 0) | (is_chosen_for (m, layer) ? LS_LAYER_CHOSEN : 0)
-      | side_of (m, layer);
+      | (is_unrotated (m, layer) ? LS_LAYER_UNROTATED : 0) | (is_chosen_for ? LS_LAYER_CHOSEN : 0);
 }
 
 /* Of a layer of a block: by its letter; what layers differ in by place is as in the last of the model. */

@@ -34,13 +34,6 @@ ls_mixer_select_width (const LsModel *m)
   return m->mixer.rank + 2 * (row_of (m)->steps_by_head ? keys (m) : m->mixer.state);
 }
 
-/* Columns of these together; of step sizes. */
-static uint64_t
-ls_mixer_n_steps (const LsModel *m)
-{
-  return row_of (m)->steps_by_head ? m->mixer.heads : ls_mixer_inner (m);
-}
-
 /* Of a model of one kind: it gates what a mixer before it made (model/difference.c), and the rest of what it
  * would be is not there. */
 static bool
@@ -80,13 +73,6 @@ uint32_t
 ls_mixer_n_low_rank (const LsModel *m)
 {
   return ls_mixer_pairs (m).n;
-}
-
-/* Of an MLP behind it, in the same layer: what mixes tokens with those before. */
-static uint64_t
-mlp_params (const LsModel *m)
-{
-  return row_of (m)->shifts ? m->hidden : 0;
 }
 
 /* Of the way into it. */
@@ -175,17 +161,11 @@ ls_mixer_other_params (const LsModel *m)
   return inner_params (m) + in_biases (m) + out_biases (m);
 }
 
-static uint64_t
-chunk_of (const LsModel *m, uint32_t seq)
-{
-  return MIN (m->mixer.chunk, seq);
-}
-
 /* A chunk is no longer than seq. */
 static uint64_t
 ls_mixer_n_chunks (const LsModel *m, uint32_t seq)
 {
-  uint64_t q = MAX (1, chunk_of (m, seq));
+  uint64_t q = MAX (1, MIN (m->mixer.chunk, seq));
   return (seq + q - 1) / q;
 }
 
@@ -240,7 +220,7 @@ static Sized
 sized (const LsModel *m, uint32_t i, uint32_t n_ranks, uint32_t seq)
 {
   const LsMixerProduct *p = &row_of (m)->products[i];
-  const uint64_t size[] = { [Q] = chunk_of (m, seq), [P] = m->mixer.head_dim, [N] = m->mixer.state };
+  const uint64_t size[] = { [Q] = MIN (m->mixer.chunk, seq), [P] = m->mixer.head_dim, [N] = m->mixer.state };
   uint64_t n = p->is_of_groups ? MAX (1, m->mixer.groups / n_ranks) : m->mixer.heads / n_ranks;
   return (Sized) { p, size[p->m], size[p->n], size[p->k], p->alike * n };
 }
@@ -384,17 +364,6 @@ append_low_rank_adapters (GArray *operators, const LsCut *cut)
                           &(LsAdapted) { .in = rank, .cuts_out = true, .n = 1, .out = { wide } });
 }
 
-static void
-append_in (GArray *operators, const LsCut *cut)
-{
-  uint64_t width = per_rank (cut, ls_mixer_in_width (cut->model));
-  LsOperator *op = ls_operators_linear (operators, cut, &in_names, LS_TP_COLUMN, cut->model->hidden, width);
-  op->params.is_linear = true;
-  if (in_biases (cut->model) > 0)
-    ls_operator_bias (op, cut, (LsBias) { "mixer-in-bias-grad", LS_RECIPE_RESIDUAL }, cut->tokens, width);
-  op->kept.saved_bytes += cut->tokens * width * cut->elt;
-}
-
 /* Of rwkv7: decays, learning rates, gates and how values mix, all in one kernel of as many FLOPs each
  * way. Their inputs are kept by the shift. Then what makes keys and values of them. */
 static void
@@ -413,23 +382,14 @@ append_low_rank_of_rwkv (GArray *operators, const LsCut *cut)
   ls_operators_passes (operators, cut, cut->tokens, inner, "mixer-mix", 11, "mixer-mix-bwd", 17, 5);
 }
 
-/* Each token mixed with the one before, six times; one of what is made is the way in's to keep. */
-static void
-append_shift (GArray *operators, const LsCut *cut)
-{
-  if (row_of (cut->model)->shifts)
-    ls_operators_passes (operators, cut, cut->tokens, cut->model->hidden, "token-shift", 7, "token-shift-bwd",
-                         8, 6);
-}
-
 void
 ls_operators_mlp_shift (GArray *operators, const LsCut *cut)
 {
-  if (!(cut->kind & LS_LAYER_MIXER) || mlp_params (cut->model) == 0)
+  if (!(cut->kind & LS_LAYER_MIXER) || !row_of (cut->model)->shifts)
     return;
   LsOperator *op = ls_operators_passes (operators, cut, cut->tokens, cut->model->hidden, "mlp-shift", 2,
                                         "mlp-shift-bwd", 3, 1);
-  ls_operator_param (op, mlp_params (cut->model));
+  ls_operator_param (op, cut->model->hidden); /* what mixes tokens with those before */
 }
 
 /* Of kda: decays, and a gate if that is of low rank; of linear: decays. The narrow products are on every rank
@@ -505,7 +465,7 @@ append_selection (GArray *operators, const LsCut *cut)
 {
   const LsModel *m = cut->model;
   uint64_t inner = inner_of (cut), width = ls_mixer_select_width (m),
-           steps = per_rank (cut, ls_mixer_n_steps (m));
+           steps = per_rank (cut, row_of (m)->steps_by_head ? m->mixer.heads : ls_mixer_inner (m));
   LsOperator *op = ls_operator_append (operators, "mixer-select", LS_TP_REDUCE);
   ls_operator_linear (op, cut, &select_names, cut->shard->dtype, inner, width);
   linear_weight (op, LS_TENSOR_COLUMNS, width, inner, 1);
@@ -698,27 +658,26 @@ append_recurrence (GArray *operators, const LsCut *cut)
   append_scan_of (operators, cut, "recurrence", "recurrence-bwd", 4 * elements * cut->elt, 10 * elements);
 }
 
-/* What a mixer before made, gated (model/difference.c). Both inputs are kept by what made them. */
-static void
-append_memory_gate (GArray *operators, const LsCut *cut)
-{
-  uint64_t inner = inner_of (cut);
-  LsOperator *op
-      = ls_operators_passes (operators, cut, cut->tokens, inner, "memory-gate", 3, "memory-gate-bwd", 5, 0);
-  ls_operator_igrad (op, ls_cut_pass (cut, "memory-grad-add", inner, 3));
-}
-
 /* All of it but the way out. */
 static void
 append_inner (GArray *operators, const LsCut *cut)
 {
   const LsModel *m = cut->model;
   const LsMixerRow *row = row_of (m);
-  append_shift (operators, cut);
-  append_in (operators, cut);
+  if (row->shifts) /* each token six times; one of what is made is the way in's to keep */
+    ls_operators_passes (operators, cut, cut->tokens, m->hidden, "token-shift", 7, "token-shift-bwd", 8, 6);
+  uint64_t width = per_rank (cut, ls_mixer_in_width (m));
+  LsOperator *in = ls_operators_linear (operators, cut, &in_names, LS_TP_COLUMN, m->hidden, width);
+  in->params.is_linear = true;
+  if (in_biases (m) > 0)
+    ls_operator_bias (in, cut, (LsBias) { "mixer-in-bias-grad", LS_RECIPE_RESIDUAL }, cut->tokens, width);
+  in->kept.saved_bytes += cut->tokens * width * cut->elt;
   append_in_adapters (operators, cut);
   if (ls_mixer_gates_memory (m)) {
-    append_memory_gate (operators, cut);
+    /* Both inputs are kept by what made them. */
+    LsOperator *op = ls_operators_passes (operators, cut, cut->tokens, inner_of (cut), "memory-gate", 3,
+                                          "memory-gate-bwd", 5, 0);
+    ls_operator_igrad (op, ls_cut_pass (cut, "memory-grad-add", inner_of (cut), 3));
     return;
   }
   append_low_rank (operators, cut);
@@ -735,18 +694,6 @@ append_inner (GArray *operators, const LsCut *cut)
     (ls_mixer_selects (m) ? append_branch_gate : row->append_gate) (operators, cut);
 }
 
-/* Added by the product before it; its gradient is a sum over tokens of a rank. */
-static void
-append_out_bias (GArray *operators, const LsCut *cut)
-{
-  if (out_biases (cut->model) == 0)
-    return;
-  LsOperator *op = ls_operator_append (operators, "mixer-out-bias", LS_TP_NONE);
-  ls_operator_bias (op, cut, (LsBias) { "mixer-out-bias-grad", LS_RECIPE_RESIDUAL }, cut->local_tokens,
-                    cut->model->hidden);
-  op->params.is_replicated = true;
-}
-
 void
 ls_operators_mixer (GArray *operators, const LsCut *cut)
 {
@@ -755,7 +702,12 @@ ls_operators_mixer (GArray *operators, const LsCut *cut)
   if (ls_mixer_in_width (m) > 0)
     append_inner (operators, cut);
   ls_operators_linear (operators, cut, &out_names, LS_TP_ROW, inner, m->hidden)->params.is_linear = true;
-  append_out_bias (operators, cut);
+  if (out_biases (m) > 0) { /* added by the product before it; its gradient is a sum over tokens of a rank */
+    LsOperator *op = ls_operator_append (operators, "mixer-out-bias", LS_TP_NONE);
+    ls_operator_bias (op, cut, (LsBias) { "mixer-out-bias-grad", LS_RECIPE_RESIDUAL }, cut->local_tokens,
+                      m->hidden);
+    op->params.is_replicated = true;
+  }
   ls_operators_adapter_of (operators, cut, ls_lora_way_out (m),
                            (LsAdapted) { .cuts_in = true, .in = inner, .out = { m->hidden } });
 }

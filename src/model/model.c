@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-
 void
 ls_model_clear (LsModel *model)
 {
@@ -81,12 +80,6 @@ ls_model_router_width (const LsModel *m)
 }
 
 bool
-ls_model_has_qkv_bias (const LsModel *m)
-{
-  return m->attn.qkv_bias || (m->linear_bias && !m->attn.unbiased_qkv);
-}
-
-bool
 ls_mlp_is_gated (LsMlp mlp)
 {
   return mlp == LS_MLP_SWIGLU || mlp == LS_MLP_GEGLU || mlp == LS_MLP_QUICK_GEGLU;
@@ -96,12 +89,6 @@ bool
 ls_norm_is_layernorm (LsNorm norm)
 {
   return norm != LS_NORM_RMSNORM;
-}
-
-uint32_t
-ls_norm_n_vectors (LsNorm norm)
-{
-  return norm == LS_NORM_LAYERNORM ? 2 : norm == LS_NORM_LAYERNORM_PLAIN ? 0 : 1;
 }
 
 uint32_t
@@ -117,23 +104,10 @@ ls_model_expert_params (const LsModel *m)
       * ((uint64_t) m->moe.expert_ffn + m->moe.adjugate_ffn);
 }
 
-/* Calls of attention for each head, in heads. */
-static uint32_t
-ls_difference_calls (const LsModel *m)
-{
-  return m->attn.difference ? 2 : 1;
-}
-
 uint64_t
 ls_difference_noise_heads (const LsModel *m, uint64_t heads)
 {
   return m->attn.noise_heads > 0 ? heads * m->attn.noise_heads / m->n_heads : heads / 2;
-}
-
-uint64_t
-ls_difference_context (const LsModel *m, uint64_t heads)
-{
-  return 2 * (heads - ls_difference_noise_heads (m, heads)) * m->head_dim;
 }
 
 bool
@@ -237,5 +211,6 @@ double
 ls_model_attention_width (const LsModel *m, uint32_t kind)
 {
   LsModel own = ls_model_of_kind (m, kind);
-  return ls_difference_calls (&own) * own.n_heads * ((double) own.head_dim + ls_model_v_dim (&own)) / 2;
+  uint32_t calls = m->attn.difference ? 2 : 1; /* of attention for each head */
+  return calls * own.n_heads * ((double) own.head_dim + ls_model_v_dim (&own)) / 2;
 }

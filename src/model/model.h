@@ -342,13 +342,9 @@ uint32_t ls_model_n_layer_kinds (const LsModel *m);
 bool ls_model_has_experts (const LsModel *m, uint32_t layer);
 uint32_t ls_model_n_moe_layers (const LsModel *m);
 
-/* Whether Q, K and V of plain attention have biases. */
-bool ls_model_has_qkv_bias (const LsModel *m);
 /* Whether the MLP has a gate beside the way up: three matrices. */
 bool ls_mlp_is_gated (LsMlp mlp);
 bool ls_norm_is_layernorm (LsNorm norm);
-/* Vectors of a norm that are learned: 0, 1 or 2. */
-uint32_t ls_norm_n_vectors (LsNorm norm);
 /* Whether layers of this kind have attention. */
 bool ls_layer_has_attention (uint32_t kind);
 uint32_t ls_model_n_attention_layers (const LsModel *m);
@@ -422,10 +418,8 @@ const char *ls_model_check_predictions (const LsModel *m); /* the pattern of blo
 
 /* --- differences of attentions, convolutions of keys (difference.c) --- */
 
-/* Of so many heads, those of the second of the differences; columns of what all give, twice a key for each
- * of the first. */
+/* Of so many heads, those of the second of the differences. */
 uint64_t ls_difference_noise_heads (const LsModel *m, uint64_t heads);
-uint64_t ls_difference_context (const LsModel *m, uint64_t heads);
 /* Whether heads of queries share those of keys evenly, in each attention; of all models. */
 bool ls_model_shares_keys_evenly (const LsModel *m);
 

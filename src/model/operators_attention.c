@@ -89,20 +89,15 @@ append_cross (GArray *operators, const LsCut *cut)
 void
 ls_operators_cross_attention (GArray *operators, const LsCut *cut)
 {
+  bool is_merged = cut->kind & LS_LAYER_MERGED;
   uint64_t h = cut->model->hidden;
-  LsOperator *op = ls_operators_linear (operators, cut, &q_names, LS_TP_COLUMN, h, cut->q_width);
-  op->kept.saved_bytes += cut->tokens * cut->q_width * cut->elt;
-
-  append_keys_and_values (operators, cut, false);
+  if (!is_merged)
+    ls_operators_linear (operators, cut, &q_names, LS_TP_COLUMN, h, cut->q_width)->kept.saved_bytes
+        += cut->tokens * cut->q_width * cut->elt;
+  append_keys_and_values (operators, cut, is_merged);
   append_cross (operators, cut);
-  ls_operators_linear (operators, cut, &proj_names, LS_TP_ROW, cut->context_width, h);
-}
-
-void
-ls_operators_merged_attention (GArray *operators, const LsCut *cut)
-{
-  append_keys_and_values (operators, cut, true);
-  append_cross (operators, cut);
+  if (!is_merged)
+    ls_operators_linear (operators, cut, &proj_names, LS_TP_ROW, cut->context_width, h);
 }
 
 /* --- the attention of a layer on one rank: a/t heads over whole sequences ------------------------ */

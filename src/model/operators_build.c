@@ -3,7 +3,6 @@
 #include <stddef.h>
 #include <string.h>
 
-
 static uint64_t
 divide (uint64_t n, uint64_t by)
 {
@@ -23,8 +22,9 @@ ls_cut_init (LsCut *cut, const LsModel *m, const LsShard *s)
   cut->q_width = cut->heads * m->head_dim;
   cut->k_width = cut->kv_heads * m->head_dim;
   cut->v_width = cut->kv_heads * ls_model_v_dim (m);
-  cut->context_width
-      = m->attn.difference ? ls_difference_context (m, cut->heads) : cut->heads * ls_model_v_dim (m);
+  cut->context_width = m->attn.difference
+      ? 2 * (cut->heads - ls_difference_noise_heads (m, cut->heads)) * m->head_dim
+      : cut->heads * ls_model_v_dim (m);
   cut->ffn = divide (m->ffn, s->tp);
   cut->vocab = ls_model_padded_vocab (m, s->vocab_multiple, s->tp) / s->tp;
   cut->act = ls_dtype_between (s->dtype);
@@ -231,7 +231,8 @@ void
 ls_operator_bias (LsOperator *op, const LsCut *cut, LsBias bias, uint64_t rows, uint64_t cols)
 {
   add_param (op, (LsTensor) { .kind = LS_TENSOR_VECTOR, .rows = 1, .columns = cols }, MAX (1, bias.n));
-  if (!ls_cut_lists_bias_grad (cut, bias.which))
+  const LsRecipe *r = ls_recipe_find (cut->shard->recipes, bias.which, cut->model);
+  if (!r || !r->bias_grad_is_listed)
     ls_operator_wgrad (op, ls_cut_stream (cut, bias.grad_name, LS_KERNEL_REDUCTION, rows, cols, cut->elt));
 }
 
@@ -243,22 +244,18 @@ ls_cut_fuses_gradients (const LsCut *cut)
   return (s->grad_dtype == LS_DTYPE_FP32 || s->grad_is_fused) && !is_apart;
 }
 
-/* Of an element: read, and added to what is there; by DeepSpeed after a cast into a temporary. Autograd adds
- * two of the weight's own format. */
-static uint32_t
-ls_cut_accumulate_bytes (const LsCut *cut)
-{
-  uint32_t grad = ls_dtype_bytes (cut->shard->grad_dtype);
-  return (cut->shard->grad_is_own ? grad : cut->elt) + (cut->shard->grad_is_cast ? 4 : 2) * grad;
-}
-
 void
 ls_operator_add_grad (LsOperator *op, const LsCut *cut, LsKernelRole role, const char *name, uint64_t rows,
                       uint64_t width)
 {
   if (cut->shard->grad_is_fresh)
     return;
-  LsKernel add = ls_cut_stream (cut, name, LS_KERNEL_ELEMENTWISE, rows, width, ls_cut_accumulate_bytes (cut));
+  /* Of an element: read, and added to what is there; by DeepSpeed after a cast into a temporary.
+   * Autograd adds two of the weight's own format. */
+  const LsShard *s = cut->shard;
+  uint32_t grad = ls_dtype_bytes (s->grad_dtype),
+           bytes = (s->grad_is_own ? grad : cut->elt) + (s->grad_is_cast ? 4 : 2) * grad;
+  LsKernel add = ls_cut_stream (cut, name, LS_KERNEL_ELEMENTWISE, rows, width, bytes);
   add.role = role;
   ls_operator_wgrad (op, add);
 }
@@ -274,16 +271,6 @@ ls_operator_accumulate (LsOperator *op, const LsCut *cut, uint64_t in, uint64_t 
 {
   if (!ls_cut_fuses_gradients (cut))
     ls_operator_add_grad (op, cut, LS_ROLE_ADD_GRAD, "grad-accumulate", out, in);
-}
-
-static void
-weight_gradient (LsOperator *op, const LsCut *cut, const char *name, LsDtype dtype, uint64_t in, uint64_t out)
-{
-  bool is_fused = ls_cut_fuses_gradients (cut);
-  uint32_t grad_bytes = is_fused ? ls_dtype_bytes (cut->shard->grad_dtype) : cut->elt;
-  LsKernel gemm = ls_kernel_gemm (name, dtype, out, in, cut->tokens, 1, grad_bytes, is_fused);
-  ls_operator_wgrad (op, ls_scaled_wgrad (cut->shard, gemm));
-  ls_operator_accumulate (op, cut, in, out);
 }
 
 void
@@ -308,7 +295,11 @@ ls_operator_linear (LsOperator *op, const LsCut *of_layer, const LsLinearNames *
 
   if (is_scaled)
     ls_scaled_before_wgrad (op, cut, &product);
-  weight_gradient (op, cut, names->wgrad, dtype, in, out);
+  bool is_fused = ls_cut_fuses_gradients (cut);
+  uint32_t grad_bytes = is_fused ? ls_dtype_bytes (cut->shard->grad_dtype) : cut->elt;
+  LsKernel gradient = ls_kernel_gemm (names->wgrad, dtype, out, in, tokens, 1, grad_bytes, is_fused);
+  ls_operator_wgrad (op, ls_scaled_wgrad (cut->shard, gradient));
+  ls_operator_accumulate (op, cut, in, out);
 
   /* With SP a COLUMN layer keeps its own part and gathers the input again, unless it is to keep all. */
   bool keeps_part = is_column && !cut->shard->sp_save_gathered;
@@ -430,13 +421,6 @@ norm_backward (LsOperator *op, const LsCut *cut)
   }
 }
 
-static void
-residual_sum (LsOperator *op, const LsCut *cut, LsRecipeOperator sum)
-{
-  if (!ls_operator_residual_sum (op, cut, sum))
-    ls_operator_passes (op, cut, cut->local_tokens, cut->model->hidden, NULL, 0, "residual-grad-add", 3);
-}
-
 void
 ls_operators_norm (GArray *operators, const LsCut *cut, const LsNormPlace *place, uint32_t out_bytes)
 {
@@ -449,13 +433,15 @@ ls_operators_norm (GArray *operators, const LsCut *cut, const LsNormPlace *place
                        ? norm_stream (cut, "layernorm-fwd", cut->elt + out_bytes, APEX_NORM_FWD_FLOPS)
                        : ls_cut_stream (cut, "rmsnorm-fwd", LS_KERNEL_NORM, rows, h, cut->elt + out_bytes));
   norm_backward (op, cut);
-  for (uint32_t i = 0; i < ls_norm_n_vectors (cut->model->norm); i++)
+  if (cut->model->norm != LS_NORM_LAYERNORM_PLAIN)
+    ls_operator_param (op, h);
+  if (cut->model->norm == LS_NORM_LAYERNORM)
     ls_operator_param (op, h);
   op->params.is_replicated = op->kept.is_norm = true;
   op->kept.saved_bytes = rows * h * cut->elt;
   ls_operator_as_launched (op, cut, place->which, rows, cut->ffn);
-  if (place->in_residual)
-    residual_sum (op, cut, place->sum);
+  if (place->in_residual && !ls_operator_residual_sum (op, cut, place->sum))
+    ls_operator_passes (op, cut, rows, h, NULL, 0, "residual-grad-add", 3);
 }
 
 uint64_t

@@ -90,8 +90,6 @@ void ls_operator_bias (LsOperator *op, const LsCut *cut, LsBias bias, uint64_t r
 /* Does the job's software list the kernels of this operator? Then those around its products are the
  * list's. */
 bool ls_cut_lists (const LsCut *cut, LsRecipeOperator which);
-/* And is the sum that gives the gradient of its bias among them? */
-bool ls_cut_lists_bias_grad (const LsCut *cut, LsRecipeOperator which);
 /* Puts the kernels that the job's software launches (LsShard.recipes) in the place of those of op, if its
  * list names this operator: of `tokens` rows, an MLP of width ffn. Its own products and attention stay where
  * the list has its core, one by one if it says so, and all of W but for an embedding's
@@ -290,8 +288,6 @@ void ls_operator_mask_out (LsOperator *op, const LsCut *cut, uint64_t sent, uint
 /* Before and behind the experts of a cut whose products are scaled: copies of their rows with some more for
  * each expert, as scales want, where a list has them. */
 void ls_operators_pad_experts (GArray *operators, const LsCut *cut, const char *name, uint64_t ffn);
-/* Behind the experts of such a cut: copies of what they keep, where a list has them. */
-void ls_operators_stash_experts (GArray *operators, const LsCut *cut, uint64_t ffn);
 /* Attention whose queries and way out are by experts, all of it (operators_moe.c). */
 void ls_operators_attention_experts (GArray *operators, const LsCut *cut);
 
@@ -335,10 +331,9 @@ void ls_operators_proj (GArray *operators, const LsCut *cut);
 void ls_operator_activation (LsOperator *op, const LsCut *cut, LsRecipeOperator which, uint64_t rows,
                              uint64_t cols);
 
-/* Attention to the tokens of an encoder, from its way in to its way out; or of the queries that meet a
+/* Attention to the tokens of an encoder, from its way in to its way out; merged: of the queries that meet a
  * layer's own tokens, too (operators_attention.c). */
 void ls_operators_cross_attention (GArray *operators, const LsCut *cut);
-void ls_operators_merged_attention (GArray *operators, const LsCut *cut);
 
 /* Norms of Q and K, behind what makes them. */
 void ls_operators_qk_norm (GArray *operators, const LsCut *cut);
@@ -458,8 +453,7 @@ void ls_scaled_before_igrad (LsOperator *op, const LsCut *cut, const LsScaled *p
 void ls_scaled_before_wgrad (LsOperator *op, const LsCut *cut, const LsScaled *p);
 /* W's product, whose operands both have scales of blocks along the tokens where that is so. */
 LsKernel ls_scaled_wgrad (const LsShard *s, LsKernel gemm);
-/* What is sent in fp8 is cast before, by a kernel of its own. */
-bool ls_scaled_casts_sent (const LsShard *s);
-LsKernel ls_scaled_cast_sent (const LsCut *cut, uint64_t rows, uint64_t cols);
+/* What is sent in fp8 may be cast before, by a kernel of its own. */
+void ls_scaled_cast_sent (LsOperator *op, const LsCut *cut, uint64_t rows, uint64_t cols);
 
 #endif

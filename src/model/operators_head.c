@@ -41,12 +41,6 @@
 /* Words keep nothing but token ids (with the data, not counted); the dropout
  * keeps its mask, s b h (/ t with SP), as Korthikanti et al. 2022 section 4.3. */
 
-static uint32_t
-grad_bytes (const LsCut *cut)
-{
-  return ls_dtype_bytes (cut->shard->grad_dtype);
-}
-
 /* A lookup has no input gradient. Its weight gradient is dense: zeroed, rows
  * added to it, then accumulated into the gradient buffer, for no GEMM is there to
  * fuse that with. */
@@ -107,7 +101,7 @@ append_positions (GArray *operators, const LsCut *cut)
     ls_operator_passes (op, cut, cut->local_tokens, h, "sequence-scatter", 2, NULL, 0);
   ls_operator_wgrad (op,
                      ls_cut_stream (cut, "position-grad", LS_KERNEL_REDUCTION, rows, h,
-                                    cut->elt + 2 * grad_bytes (cut) / sequences));
+                                    cut->elt + 2 * ls_dtype_bytes (cut->shard->grad_dtype) / sequences));
   ls_operator_table (op, LS_TENSOR_WHOLE, cut->model->seq, h);
   op->params.is_replicated = op->params.has_whole_grad = true;
 }
@@ -203,32 +197,14 @@ append_logits (GArray *operators, const LsCut *cut, bool with_weight)
   ls_operator_mark_unaligned (op, cut);
 }
 
-/* c tanh (x / c) of the logits in place; its backward wants the result. */
+/* Over all logits, which are kept. */
 static void
-append_logit_cap (GArray *operators, const LsCut *cut)
+append_whole (GArray *operators, const LsCut *cut, const char *name, const char *fwd, double n_fwd,
+              const char *igrad, double n_igrad)
 {
-  LsOperator *op = ls_operator_append (operators, "logit-cap", LS_TP_NONE);
-  ls_operator_fwd (op, logits_pass (cut, "logit-cap", cut->act, 2 * cut->elt));
-  ls_operator_igrad (op, logits_pass (cut, "logit-cap-bwd", cut->act, 3 * cut->elt));
+  LsOperator *op = ls_operator_append (operators, name, LS_TP_NONE);
+  ls_operator_streams (op, cut, LS_KERNEL_CROSS_ENTROPY, cut->tokens, cut->vocab, fwd, n_fwd, igrad, n_igrad);
   op->kept.saved_bytes = cut->elt * cut->tokens * cut->vocab;
-}
-
-static void
-append_fused_loss (GArray *operators, const LsCut *cut)
-{
-  LsOperator *op = ls_operator_append (operators, "loss", LS_TP_NONE);
-  ls_operator_fwd (op, logits_pass (cut, "cross-entropy", cut->act, cut->elt));
-  ls_operator_igrad (op, logits_pass (cut, "cross-entropy-bwd", cut->act, 2 * cut->elt));
-  op->kept.saved_bytes = cut->elt * cut->tokens * cut->vocab;
-}
-
-/* PyTorch's cross-entropy over a whole vocabulary, as it launches it. */
-static void
-append_listed_loss (GArray *operators, const LsCut *cut)
-{
-  LsOperator *op = ls_operator_append (operators, "loss", LS_TP_NONE);
-  op->kept.saved_bytes = FP32_BYTES * cut->tokens * cut->vocab;
-  ls_operator_as_launched (op, cut, LS_RECIPE_LOSS, cut->tokens, cut->ffn);
 }
 
 /* Of a cut vocabulary as some software launches it, behind three reductions of a number of each token. */
@@ -241,16 +217,6 @@ append_listed_vocab_loss (GArray *operators, const LsCut *cut)
   LsOperator *op = ls_operator_append (operators, "loss", LS_TP_NONE);
   op->kept.saved_bytes = FP32_BYTES * cut->tokens * cut->vocab;
   ls_operator_as_launched (op, cut, LS_RECIPE_VOCAB_LOSS, cut->tokens, cut->ffn);
-}
-
-static void
-append_metric (GArray *operators, const LsCut *cut)
-{
-  LsOperator *op = ls_operator_append (operators, "metric", LS_TP_NONE);
-  if (cut->elt != FP32_BYTES)
-    ls_operator_fwd (op, logits_pass (cut, "metric-to-fp32", cut->act, cut->elt + FP32_BYTES));
-  ls_operator_fwd (op, logits_pass (cut, "metric-log-softmax", LS_DTYPE_FP32, 4 * FP32_BYTES));
-  ls_operator_as_launched (op, cut, LS_RECIPE_METRIC, cut->tokens, cut->ffn);
 }
 
 static void
@@ -315,17 +281,19 @@ append_head (GArray *operators, const LsCut *cut, bool with_weight)
   const LsShard *s = cut->shard;
   append_logits (operators, cut, with_weight);
   if (cut->model->attn.logit_cap)
-    append_logit_cap (operators, cut);
+    append_whole (operators, cut, "logit-cap", "logit-cap", 2, "logit-cap-bwd", 3); /* c tanh (x / c) */
   LsCut loss = *cut;
   if (gathers_logits (cut)) {
     append_gathered_logits (operators, cut);
     loss.vocab *= s->tp;
   }
   if (s->loss == LS_LOSS_FUSED)
-    append_fused_loss (operators, &loss);
-  else if ((s->tp == 1 || gathers_logits (cut)) && ls_recipe_find (s->recipes, LS_RECIPE_LOSS, cut->model))
-    append_listed_loss (operators, &loss);
-  else if (s->tp > 1 && ls_recipe_find (s->recipes, LS_RECIPE_VOCAB_LOSS, cut->model))
+    append_whole (operators, &loss, "loss", "cross-entropy", 1, "cross-entropy-bwd", 2);
+  else if ((s->tp == 1 || gathers_logits (cut)) && ls_recipe_find (s->recipes, LS_RECIPE_LOSS, cut->model)) {
+    LsOperator *op = ls_operator_append (operators, "loss", LS_TP_NONE); /* PyTorch's, as it launches it */
+    op->kept.saved_bytes = FP32_BYTES * loss.tokens * loss.vocab;
+    ls_operator_as_launched (op, &loss, LS_RECIPE_LOSS, loss.tokens, loss.ffn);
+  } else if (s->tp > 1 && ls_recipe_find (s->recipes, LS_RECIPE_VOCAB_LOSS, cut->model))
     append_listed_vocab_loss (operators, cut);
   else
     append_loss (operators, cut);
@@ -436,7 +404,12 @@ ls_operators_head (const LsModel *m, const LsShard *s, bool with_weight, GArray 
   }
   for (uint32_t i = 0; i < m->predict.layers; i++)
     append_prediction (operators, &cut, i);
-  for (uint32_t i = 0; i < s->train_metrics; i++)
-    append_metric (operators, &cut);
+  for (uint32_t i = 0; i < s->train_metrics; i++) {
+    LsOperator *op = ls_operator_append (operators, "metric", LS_TP_NONE);
+    if (cut.elt != FP32_BYTES)
+      ls_operator_fwd (op, logits_pass (&cut, "metric-to-fp32", cut.act, cut.elt + FP32_BYTES));
+    ls_operator_fwd (op, logits_pass (&cut, "metric-log-softmax", LS_DTYPE_FP32, 4 * FP32_BYTES));
+    ls_operator_as_launched (op, &cut, LS_RECIPE_METRIC, cut.tokens, cut.ffn);
+  }
   ls_operators_freeze (operators, begin, &cut);
 }

@@ -30,13 +30,6 @@ static const LsLinearNames fc1_names[] = { { "fc1", "fc1-dgrad", "fc1-wgrad", LS
 static const LsLinearNames fc2_names[] = { { "fc2", "fc2-dgrad", "fc2-wgrad", LS_MODULE_FC2 },
                                            { "fc2", "fc2-dgrad", "fc2-wgrad", LS_MODULE_SHARED_FC2 } };
 
-/* Of keys that the layer makes itself. */
-static uint64_t
-own_key_width (const LsCut *cut)
-{
-  return cut->kind & LS_LAYER_KV_SHARED ? 0 : cut->k_width;
-}
-
 /* The unfused path (Megatron-LM 2021-22) adds the QKV bias in a kernel of its
  * own, and its backward concatenates dQ, dK, dV. Later stacks add it in the GEMM
  * and let the attention kernel write the three into one buffer, unless it is given
@@ -45,9 +38,10 @@ void
 ls_operators_qkv (GArray *operators, const LsCut *cut)
 {
   const LsModel *m = cut->model;
-  uint64_t keys = own_key_width (cut), values = keys > 0 && !m->attn.full_k_is_v ? cut->v_width : 0,
-           width = cut->q_width + keys + values, gate = m->attn.gate ? cut->context_width : 0;
-  bool has_bias = ls_model_has_qkv_bias (m);
+  uint64_t keys = cut->kind & LS_LAYER_KV_SHARED ? 0 : cut->k_width,
+           values = keys > 0 && !m->attn.full_k_is_v ? cut->v_width : 0, width = cut->q_width + keys + values,
+           gate = m->attn.gate ? cut->context_width : 0;
+  bool has_bias = m->attn.qkv_bias || (m->linear_bias && !m->attn.unbiased_qkv);
   bool is_unfused = cut->shard->attention == LS_ATTENTION_UNFUSED,
        is_listed = ls_cut_lists (cut, LS_RECIPE_QKV);
   LsOperator *op = ls_operator_append (operators, "qkv", LS_TP_COLUMN);
@@ -99,14 +93,6 @@ ls_operators_proj (GArray *operators, const LsCut *cut)
   ls_operator_as_launched (op, cut, LS_RECIPE_PROJ, cut->tokens, cut->ffn);
 }
 
-/* Of a residual entry only the forward: its backward stands beside the norm that shares the input. */
-static void
-launch_sum (LsOperator *op, const LsCut *cut, LsRecipeOperator which)
-{
-  ls_operator_as_launched (op, cut, which, cut->local_tokens, cut->ffn);
-  op->n_igrad = 0;
-}
-
 /* out = residual + dropout (x + bias), one JIT-fused kernel, or x + bias in one of PyTorch's before it.
  * Without dropout its gradient is the identity. */
 static void
@@ -136,7 +122,8 @@ append_bias_dropout_add (GArray *operators, const LsCut *cut, const char *name, 
     op->kept.saved_bytes = rows * h; /* a byte per element: the mask */
   } else {
     ls_operator_passes (op, cut, rows, h, has_bias ? "bias-add" : "residual-add", 3, NULL, 0);
-    launch_sum (op, cut, which);
+    ls_operator_as_launched (op, cut, which, cut->local_tokens, cut->ffn);
+    op->n_igrad = 0; /* its backward stands beside the norm that shares the input */
   }
   if (is_biased) {
     ls_operator_bias (op, cut, (LsBias) { "row-bias-grad", which }, rows, h);
@@ -187,19 +174,13 @@ static const Activation activations[] = {
 #define JIT_GELU_FWD_FLOPS 42.0
 #define JIT_GELU_BWD_FLOPS 39.0
 
-static bool
-is_jit_gelu (const LsCut *cut)
-{
-  const LsModel *m = cut->model;
-  return m->mlp == LS_MLP_GELU && m->linear_bias && cut->shard->attention == LS_ATTENTION_UNFUSED;
-}
-
 static LsKernel
 activation_stream (const LsCut *cut, const char *name, uint64_t rows, uint64_t cols, uint32_t n_tensors,
                    double jit_flops)
 {
   LsKernel kernel = ls_cut_stream (cut, name, LS_KERNEL_ELEMENTWISE, rows, cols, n_tensors * cut->elt);
-  if (is_jit_gelu (cut))
+  const LsModel *m = cut->model;
+  if (m->mlp == LS_MLP_GELU && m->linear_bias && cut->shard->attention == LS_ATTENTION_UNFUSED)
     kernel.flops = jit_flops * (double) rows * (double) cols;
   return kernel;
 }
@@ -248,21 +229,6 @@ ls_operators_mlp (GArray *operators, const LsCut *cut, const LsMlpNames *names)
   append_row_adapter (operators, cut, LS_LORA_DOWN, cut->ffn);
 }
 
-/* Of blocks, by heads of its own. */
-static void
-append_indexer (GArray *operators, const LsCut *cut)
-{
-  const LsModel *m = cut->model;
-  uint32_t block = MAX (1, m->index.block);
-  if (m->index.heads > 0)
-    ls_operators_indexer (operators, cut,
-                          &(LsIndexer) { .columns = m->index.dim,
-                                         .norm = m->index.dim,
-                                         .ratio = 1,
-                                         .chosen = m->index.heads * (m->attn.window / block),
-                                         .scores = (double) m->index.heads / block });
-}
-
 /* A gate of a product of its own has an adapter of its own; else it is one with the queries. */
 static void
 append_qkv_adapters (GArray *operators, const LsCut *cut)
@@ -287,10 +253,18 @@ append_attention (GArray *operators, const LsCut *cut)
   ls_operators_kv_conv (operators, cut);
   ls_operators_qk_conv (operators, cut);
   ls_operators_shared_keys (operators, cut);
-  append_indexer (operators, cut);
+  const LsModel *m = cut->model;
+  uint32_t block = MAX (1, m->index.block);
+  if (m->index.heads > 0) /* of blocks, by heads of its own */
+    ls_operators_indexer (operators, cut,
+                          &(LsIndexer) { .columns = m->index.dim,
+                                         .norm = m->index.dim,
+                                         .ratio = 1,
+                                         .chosen = m->index.heads * (m->attn.window / block),
+                                         .scores = (double) m->index.heads / block });
   ls_operators_attention (operators, cut);
   if (cut->kind & LS_LAYER_MERGED)
-    ls_operators_merged_attention (operators, cut);
+    ls_operators_cross_attention (operators, cut);
   if (cut->model->attn.gate)
     ls_operator_gate (operators, cut, cut->context_width);
   ls_operators_proj (operators, cut);
@@ -303,15 +277,6 @@ ls_layer_dtype (const LsModel *m, const LsShard *s, uint32_t layer)
   bool is_at_end = layer < s->bf16_first || layer + s->bf16_last >= m->n_layers,
        is_of_block = layer >= m->n_layers; /* of multi-token prediction */
   return is_at_end && !is_of_block ? ls_dtype_between (s->dtype) : s->dtype;
-}
-
-/* Where no norm stands at the beginning, the gradient of the residual meets that of attention or the MLP in a
- * sum of its own. */
-static void
-append_branch (GArray *operators, const LsCut *cut, const char *name)
-{
-  LsOperator *op = ls_operator_append (operators, name, LS_TP_NONE);
-  ls_operator_passes (op, cut, cut->local_tokens, cut->model->hidden, NULL, 0, "residual-grad-add", 3);
 }
 
 /* A part of a layer: attention, what stands for the MLP, attention to an encoder's tokens. */
@@ -347,8 +312,11 @@ begin_half (GArray *operators, const LsCut *cut, const Half *half)
     ls_operators_streams_in (operators, cut, half->streams);
     before.in_residual = false;
   }
+  /* Where no norm stands at the beginning, the gradient of the residual meets that of attention or the MLP in
+   * a sum of its own. */
   if (norms == LS_NORMS_POST || (norms == LS_NORMS_SHARED && half != &halves[0]))
-    append_branch (operators, cut, half->branch);
+    ls_operator_passes (ls_operator_append (operators, half->branch, LS_TP_NONE), cut, cut->local_tokens,
+                        cut->model->hidden, NULL, 0, "residual-grad-add", 3);
   else
     ls_operators_norm (operators, cut, &before, ls_scaled_norm_out_bytes (cut->shard));
 }
@@ -393,14 +361,6 @@ append_mlp (GArray *operators, const LsCut *cut)
     share_input (operators, from);
 }
 
-/* What attention and a mixer made of one input, and backwards the two gradients of that. */
-static void
-append_side_sum (GArray *operators, const LsCut *cut)
-{
-  ls_operators_passes (operators, cut, cut->local_tokens, cut->model->hidden, "side-sum", 3, "side-grad-add",
-                       3, 0);
-}
-
 static void
 append_mixing (GArray *operators, const LsCut *cut)
 {
@@ -418,18 +378,8 @@ append_mixing (GArray *operators, const LsCut *cut)
   if (!is_beside)
     return;
   share_input (operators, from);
-  append_side_sum (operators, cut);
-}
-
-/* Tensors of another length than most say so. */
-static void
-set_length (GArray *operators, guint from, const LsCut *cut)
-{
-  for (guint i = from; i < operators->len; i++) {
-    LsOperator *op = &g_array_index (operators, LsOperator, i);
-    if (op->tp != LS_TP_NONE && op->tp != LS_TP_REDUCE && op->comm.tp_bytes == 0)
-      op->comm.tp_bytes = cut->tokens * cut->model->hidden * cut->elt;
-  }
+  ls_operators_passes (operators, cut, cut->local_tokens, cut->model->hidden, "side-sum", 3, "side-grad-add",
+                       3, 0);
 }
 
 static void
@@ -478,8 +428,11 @@ ls_operators_of_kind (const LsModel *m, const LsShard *all, uint32_t kind, GArra
   cut.encoder = all;
 
   append_halves (operators, &cut);
-  if (own.seq != all->seq)
-    set_length (operators, from, &cut);
+  for (guint i = from; i < operators->len && own.seq != all->seq; i++) {
+    LsOperator *op = &g_array_index (operators, LsOperator, i);
+    if (op->tp != LS_TP_NONE && op->tp != LS_TP_REDUCE && op->comm.tp_bytes == 0)
+      op->comm.tp_bytes = cut.tokens * cut.model->hidden * cut.elt; /* of another length than most */
+  }
   ls_operators_mark_unaligned (operators, from, &cut);
   ls_operators_freeze (operators, from, &cut);
   if (kind & LS_LAYER_AGAIN && !(kind & LS_LAYER_BLOCK))

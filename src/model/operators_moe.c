@@ -208,8 +208,7 @@ static void
 append_permute (GArray *operators, const Experts *x)
 {
   LsOperator *op = ls_operator_append (operators, "permute", LS_TP_NONE);
-  if (ls_scaled_casts_sent (x->cut.shard))
-    ls_operator_fwd (op, ls_scaled_cast_sent (&x->cut, x->local, x->width));
+  ls_scaled_cast_sent (op, &x->cut, x->local, x->width);
   if (ls_cut_masks_tokens (&x->cut)) {
     ls_operator_mask_in (op, &x->cut, x->sent, x->width);
   } else if (!x->cut.shard->sends_tokens_once) {
@@ -395,7 +394,9 @@ ls_operators_experts (GArray *operators, const LsCut *cut)
   if (ls_cut_fuses_experts (cut, x.ffn, x.width))
     ls_operators_fuse_experts (&g_array_index (operators, LsOperator, products), &x.cut, x.ffn);
   ls_operators_pad_experts (operators, &x.cut, "expert-unpad", x.ffn);
-  ls_operators_stash_experts (operators, &x.cut, x.ffn);
+  if (ls_cut_lists (cut, LS_RECIPE_EXPERT_STASH)) /* copies of what experts keep */
+    ls_operator_as_launched (ls_operator_append (operators, "expert-stash", LS_TP_NONE), &x.cut,
+                             LS_RECIPE_EXPERT_STASH, x.cut.tokens, x.ffn);
   append_exchange (operators, &x, "combine", LS_EP_COMBINE);
   for (guint i = counted; i < operators->len; i++)
     g_array_index (operators, LsOperator, i).is_counted = true;
@@ -715,15 +716,6 @@ ls_expert_tokens (const LsModel *m, const LsShard *s, uint64_t *ret_kept, uint64
   }
 }
 
-static uint64_t
-most_of (const uint64_t *x, uint32_t n)
-{
-  uint64_t most = 0;
-  for (uint32_t i = 0; i < n; i++)
-    most = MAX (most, x[i]);
-  return most;
-}
-
 void
 ls_expert_rows (const LsModel *m, const LsShard *s, uint64_t *ret_brought, uint64_t *ret_computed)
 {
@@ -733,7 +725,9 @@ ls_expert_rows (const LsModel *m, const LsShard *s, uint64_t *ret_brought, uint6
   for (uint32_t e = 0; e < m->moe.n_experts && s->expert_padding == LS_EXPERT_PADDING_CAPACITY; e++)
     ret_brought[e] = limit;
   for (uint32_t first = 0; first < m->moe.n_experts; first += per_rank) {
-    uint64_t fullest = most_of (&ret_brought[first], per_rank);
+    uint64_t fullest = 0;
+    for (uint32_t e = first; e < first + per_rank; e++)
+      fullest = MAX (fullest, ret_brought[e]);
     for (uint32_t e = first; e < first + per_rank; e++)
       ret_computed[e] = s->expert_padding == LS_EXPERT_PADDING_FULLEST ? fullest : ret_brought[e];
   }

@@ -74,15 +74,6 @@ typedef struct {
   LsSizes sizes;
 } Launch;
 
-/* The operator's own, and how they touch memory where the list says that. */
-static LsKernel
-core_kernel (LsKernel own, const LsRecipeKernel *core)
-{
-  if (core->access != LS_ACCESS_NONE)
-    own.access = (LsAccess) core->access;
-  return own;
-}
-
 /* The listed kernels, with those of `own` where the core is; without a core these are gone. */
 static void
 replace (const Launch *launch, const GArray *listed, LsKernel *own, uint8_t *n_own)
@@ -94,8 +85,11 @@ replace (const Launch *launch, const GArray *listed, LsKernel *own, uint8_t *n_o
   for (guint i = 0; listed && i < listed->len; i++) {
     const LsRecipeKernel *k = &g_array_index (listed, LsRecipeKernel, i);
     g_assert (n + (k->is_core ? n_core : 1) <= LS_OPERATOR_MAX_KERNELS);
-    for (uint8_t c = 0; c < n_core && k->is_core; c++)
-      own[n++] = core_kernel (core[c], k);
+    for (uint8_t c = 0; c < n_core && k->is_core; c++) { /* how they touch memory where the list says that */
+      own[n] = core[c];
+      own[n].access = k->access != LS_ACCESS_NONE ? (LsAccess) k->access : core[c].access;
+      n++;
+    }
     if (!k->is_core && ls_recipe_is_launched (k, &launch->sizes))
       own[n++] = ls_recipe_kernel (k, &launch->sizes, kind_of (launch->which, k));
   }
@@ -106,13 +100,6 @@ replace (const Launch *launch, const GArray *listed, LsKernel *own, uint8_t *n_o
 
 /* Which size of a product's GEMM goes over the columns of all products. */
 typedef enum { ALONG_M, ALONG_N, ALONG_K } Along;
-
-static LsKernel
-narrowed (const LsKernel *gemm, Along along, uint64_t columns)
-{
-  return ls_kernel_gemm_resized (gemm, along == ALONG_M ? columns : gemm->m,
-                                 along == ALONG_N ? columns : gemm->n, along == ALONG_K ? columns : gemm->k);
-}
 
 static void
 one_by_one (const LsOperator *op, Along along, LsKernel *kernels, uint8_t *n_kernels)
@@ -125,7 +112,11 @@ one_by_one (const LsOperator *op, Along along, LsKernel *kernels, uint8_t *n_ker
     bool is_product = all[i].kind == LS_KERNEL_GEMM;
     for (uint8_t p = 0; p < (is_product ? op->n_products : 1); p++) {
       g_assert (n < LS_OPERATOR_MAX_KERNELS);
-      kernels[n++] = is_product ? narrowed (&all[i], along, op->product_columns[p]) : all[i];
+      uint64_t columns = op->product_columns[p];
+      kernels[n++] = is_product ? ls_kernel_gemm_resized (&all[i], along == ALONG_M ? columns : all[i].m,
+                                                          along == ALONG_N ? columns : all[i].n,
+                                                          along == ALONG_K ? columns : all[i].k)
+                                : all[i];
     }
   }
   *n_kernels = n;
@@ -149,13 +140,6 @@ bool
 ls_cut_lists (const LsCut *cut, LsRecipeOperator which)
 {
   return ls_recipe_find (cut->shard->recipes, which, cut->model) != NULL;
-}
-
-bool
-ls_cut_lists_bias_grad (const LsCut *cut, LsRecipeOperator which)
-{
-  const LsRecipe *r = ls_recipe_find (cut->shard->recipes, which, cut->model);
-  return r && r->bias_grad_is_listed;
 }
 
 static void
@@ -333,20 +317,15 @@ add_bytes (LsKernel *kernels, uint8_t n, double bytes)
 }
 
 static void
-launch_as_one (LsKernel *kernels, uint8_t n)
-{
-  for (uint8_t i = 0; i < n; i++) {
-    kernels[i].n_launches = 0;
-    kernels[i].batch = ls_kernel_is_gemm (kernels[i].kind) ? kernels[i].batch : MIN (kernels[i].batch, 1);
-  }
-}
-
-static void
 launch_operator_as_one (LsOperator *op)
 {
-  launch_as_one (op->fwd, op->n_fwd);
-  launch_as_one (op->igrad, op->n_igrad);
-  launch_as_one (op->wgrad, op->n_wgrad);
+  LsKernel *const all[] = { op->fwd, op->igrad, op->wgrad };
+  const uint8_t n[] = { op->n_fwd, op->n_igrad, op->n_wgrad };
+  for (int pass = 0; pass < 3; pass++)
+    for (LsKernel *k = all[pass]; k < all[pass] + n[pass]; k++) {
+      k->n_launches = 0;
+      k->batch = ls_kernel_is_gemm (k->kind) ? k->batch : MIN (k->batch, 1);
+    }
 }
 
 void
@@ -357,14 +336,6 @@ ls_operators_pad_experts (GArray *operators, const LsCut *cut, const char *name,
   if (ls_dtype_is_scaled ((LsDtype) own.dtype) && ls_cut_lists (cut, LS_RECIPE_EXPERT_PAD))
     ls_operator_as_launched (ls_operator_append (operators, name, LS_TP_NONE), cut, LS_RECIPE_EXPERT_PAD,
                              cut->tokens, ffn);
-}
-
-void
-ls_operators_stash_experts (GArray *operators, const LsCut *cut, uint64_t ffn)
-{
-  if (ls_cut_lists (cut, LS_RECIPE_EXPERT_STASH))
-    ls_operator_as_launched (ls_operator_append (operators, "expert-stash", LS_TP_NONE), cut,
-                             LS_RECIPE_EXPERT_STASH, cut->tokens, ffn);
 }
 
 void

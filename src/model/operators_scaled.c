@@ -159,20 +159,6 @@ cast_across (const LsCut *cut, uint64_t rows, uint64_t cols, bool is_fp8)
   return stream (cut, "fp8-column-cast", rows, cols, (is_fp8 ? layout : cut->elt) + layout);
 }
 
-static LsKernel
-cast_for_w (const LsCut *cut, uint64_t cols, bool is_fp8)
-{
-  return cast_across (cut, cut->tokens, cols, is_fp8);
-}
-
-static void
-layouts_before_wgrad (LsOperator *op, const LsCut *cut, const LsScaled *p)
-{
-  bool is_gathered = op->tp == LS_TP_COLUMN && cut->local_tokens < cut->tokens;
-  ls_operator_wgrad (op, cast_for_w (cut, p->in, p->is_sent || is_gathered));
-  ls_operator_wgrad (op, cast_for_w (cut, p->out, false));
-}
-
 LsKernel
 ls_scaled_wgrad (const LsShard *s, LsKernel gemm)
 {
@@ -180,16 +166,11 @@ ls_scaled_wgrad (const LsShard *s, LsKernel gemm)
   return gemm;
 }
 
-bool
-ls_scaled_casts_sent (const LsShard *s)
+void
+ls_scaled_cast_sent (LsOperator *op, const LsCut *cut, uint64_t rows, uint64_t cols)
 {
-  return s->dispatch_fp8 && is_layout_by_layout (s);
-}
-
-LsKernel
-ls_scaled_cast_sent (const LsCut *cut, uint64_t rows, uint64_t cols)
-{
-  return cast (cut, rows, cols, 1);
+  if (cut->shard->dispatch_fp8 && is_layout_by_layout (cut->shard))
+    ls_operator_fwd (op, cast (cut, rows, cols, 1));
 }
 
 /* No weight gradient wants a layout of its own. */
@@ -315,7 +296,9 @@ void
 ls_scaled_before_wgrad (LsOperator *op, const LsCut *cut, const LsScaled *p)
 {
   if (is_layout_by_layout (cut->shard)) {
-    layouts_before_wgrad (op, cut, p);
+    bool is_gathered = op->tp == LS_TP_COLUMN && cut->local_tokens < cut->tokens;
+    ls_operator_wgrad (op, cast_across (cut, cut->tokens, p->in, p->is_sent || is_gathered));
+    ls_operator_wgrad (op, cast_across (cut, cut->tokens, p->out, false));
     return;
   }
   if (is_torchao (cut->shard)) {

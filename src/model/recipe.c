@@ -392,23 +392,16 @@ parse_product (Parser *p, GArray *terms)
   return true;
 }
 
-static bool
-parse_sum (Parser *p, GArray *terms)
-{
-  do
-    if (!parse_product (p, terms))
-      return false;
-  while (take (p, '+'));
-  return *p->at == '\0' || complain (p, "* or +");
-}
-
 LsExpression *
 ls_expression_parse (const char *text, char **reterr_message)
 {
   Parser p = { .text = text, .at = text };
   GArray *terms = g_array_new (FALSE, FALSE, sizeof (Term));
   skip_spaces (&p);
-  if (!parse_sum (&p, terms)) {
+  bool ok = parse_product (&p, terms);
+  while (ok && take (&p, '+'))
+    ok = parse_product (&p, terms);
+  if (!ok || (*p.at != '\0' && !complain (&p, "* or +"))) {
     g_array_unref (terms);
     *reterr_message = p.message;
     return NULL;

@@ -177,37 +177,13 @@ append_projections (GArray *operators, const LsCut *cut, const LsLinearNames *na
 
 /* What follows them, with so many streams read and written; keeps what they made. */
 static void
-append_behind_projections (GArray *operators, const LsCut *cut, const char *name, LsKernel fwd,
-                           LsKernel igrad)
+append_behind_projections (GArray *operators, const LsCut *cut, const char *fwd, uint32_t n_fwd,
+                           const char *igrad, uint32_t n_igrad)
 {
-  LsOperator *op = ls_operator_append (operators, name, LS_TP_NONE);
-  ls_operator_fwd (op, fwd);
-  ls_operator_igrad (op, igrad);
-  op->kept.saved_bytes
-      = (ls_model_n_streams (cut->model) - 1) * cut->local_tokens * cut->model->hidden * cut->elt;
-}
-
-/* The others are products of the first, which are then made as long. */
-static void
-begin_alternating (GArray *operators, const LsCut *cut)
-{
-  static const LsLinearNames names = LS_LINEAR ("streams-begin", 0);
-  uint32_t others = ls_model_n_streams (cut->model) - 1;
-  append_projections (operators, cut, &names, true);
-  append_behind_projections (operators, cut, "streams-length",
-                             pass (cut, "streams-length", LS_KERNEL_NORM, 2 * others),
-                             pass (cut, "streams-length-bwd", LS_KERNEL_NORM, 3 * others));
-}
-
-/* The mean of the first and of products of the others. */
-static void
-end_alternating (GArray *operators, const LsCut *cut)
-{
-  uint32_t n = ls_model_n_streams (cut->model);
-  append_projections (operators, cut, &end_names, false);
-  append_behind_projections (operators, cut, "streams-mean",
-                             pass (cut, "streams-mean", LS_KERNEL_NORM, n + 1),
-                             pass (cut, "streams-mean-bwd", LS_KERNEL_NORM, 3 * n));
+  uint64_t h = cut->model->hidden;
+  LsOperator *op = ls_operator_append (operators, fwd, LS_TP_NONE);
+  ls_operator_streams (op, cut, LS_KERNEL_NORM, cut->local_tokens, h, fwd, n_fwd, igrad, n_igrad);
+  op->kept.saved_bytes = (ls_model_n_streams (cut->model) - 1) * cut->local_tokens * h * cut->elt;
 }
 
 /* --- both ends ---------------------------------------------------------------------------- */
@@ -218,8 +194,10 @@ ls_operators_streams_begin (GArray *operators, const LsCut *cut)
   uint32_t n = ls_model_n_streams (cut->model);
   if (n == 1)
     return;
-  if (ls_streams_alternate (cut->model)) {
-    begin_alternating (operators, cut);
+  if (ls_streams_alternate (cut->model)) { /* the others are products of the first, made as long */
+    static const LsLinearNames names = LS_LINEAR ("streams-begin", 0);
+    append_projections (operators, cut, &names, true);
+    append_behind_projections (operators, cut, "streams-length", 2 * n - 2, "streams-length-bwd", 3 * n - 3);
     return;
   }
   LsOperator *op = ls_operator_append (operators, "streams-begin", LS_TP_NONE);
@@ -231,9 +209,10 @@ void
 ls_operators_streams_end (GArray *operators, const LsCut *cut)
 {
   const LsModel *m = cut->model;
-  uint64_t n = ls_model_n_streams (m);
-  if (ls_streams_alternate (m))
-    end_alternating (operators, cut);
-  else if (n > 1)
+  uint32_t n = ls_model_n_streams (m);
+  if (ls_streams_alternate (m)) { /* the mean of the first and of products of the others */
+    append_projections (operators, cut, &end_names, false);
+    append_behind_projections (operators, cut, "streams-mean", n + 1, "streams-mean-bwd", 3 * n);
+  } else if (n > 1)
     append_mean (operators, cut, "streams-end", &end_names, n, n + 1);
 }

@@ -53,13 +53,18 @@ typedef struct {
   uint32_t n_hosts, min_nics;        /* and what follows as in LsCollSeats */
   uint32_t per_host, most, fewest;
   uint32_t n_entries;
+  const struct LsCollAlgorithm *algorithm; /* that it is planned, or told, by */
   const LsCollHost *hosts;
   const uint32_t *sorted, *member, *seat, *host_of;
 } LsCollCall;
 
 #define LS_COLL_BIT(kind) (1u << (kind))
+/* All-reduce and its halves; what goes round rings. */
+#define LS_COLL_HALVES                                                                                       \
+  (LS_COLL_BIT (LS_COLL_ALL_REDUCE) | LS_COLL_BIT (LS_COLL_ALL_GATHER) | LS_COLL_BIT (LS_COLL_REDUCE_SCATTER))
+#define LS_COLL_OF_RINGS (LS_COLL_HALVES | LS_COLL_BIT (LS_COLL_BROADCAST) | LS_COLL_BIT (LS_COLL_REDUCE))
 
-typedef struct {
+typedef struct LsCollAlgorithm {
   const char *name;
   uint32_t kinds;                           /* LS_COLL_BIT of what it can do                        */
   uint32_t automatic;                       /* of what NCCL, too, uses it for without being told to */
@@ -198,8 +203,8 @@ ls_edges_add (LsEdges *e, LsEdge edge)
 void ls_edges_add_tree (LsEdges *edges, uint32_t parent, const uint32_t *children, uint32_t n_children,
                         uint32_t up, uint32_t down, uint32_t first);
 
-/* Rounds of a script of so many stages. In a script of one round each edge carries its chunk in that. No place
- * has more than max_sends edges. */
+/* Rounds of a script of so many stages. In a script of one round each edge carries its chunk in that. No
+ * place has more than max_sends edges. */
 void ls_script_pipe (LsScript *s, uint32_t n_chunks, uint32_t step, uint32_t n_stages,
                      void (*edges) (const LsScript *s, uint32_t place, LsEdges *ret));
 

@@ -119,19 +119,14 @@ add_times (LsTime a, LsTime b)
 }
 
 static LsTime
-phase_alone (const LsCluster *c, const LsPhase *phase, uint32_t n)
-{
-  LsTime moving
-      = phase->demand_bytes > 0 ? ls_time_from_s_up (phase->demand_bytes / rate_alone (c, phase, n)) : 0;
-  return add_times (phase->latency, moving);
-}
-
-static LsTime
 time_alone (const LsCluster *c, const LsCollPlan *plan, uint32_t n)
 {
   LsTime t = 0;
-  for (uint32_t i = 0; i < plan->n_phases; i++)
-    t = add_times (t, phase_alone (c, &plan->phases[i], n));
+  for (uint32_t i = 0; i < plan->n_phases; i++) {
+    const LsPhase *p = &plan->phases[i];
+    LsTime moving = p->demand_bytes > 0 ? ls_time_from_s_up (p->demand_bytes / rate_alone (c, p, n)) : 0;
+    t = add_times (t, add_times (p->latency, moving));
+  }
   return t;
 }
 
@@ -145,24 +140,6 @@ LsTime
 ls_coll_time_on_links (const LsCluster *c, const LsCollPlan *plan)
 {
   return time_alone (c, plan, c->n_trunks);
-}
-
-static void
-load_nothing (LsCollPlan *plan)
-{
-  for (uint32_t i = 0; i < plan->n_phases; i++) {
-    plan->phases[i].n_loads = 0;
-    plan->phases[i].loads = NULL;
-    plan->phases[i].loads_rate = 0;
-  }
-}
-
-static void
-share_nothing (const LsCluster *c, LsCollPlan *plan)
-{
-  for (uint32_t i = 0; i < plan->n_phases; i++)
-    plan->phases[i].rate_cap = rate_alone (c, &plan->phases[i], ls_cluster_n_resources (c));
-  load_nothing (plan);
 }
 
 /* Where there is no NCCL there are other algorithms, and elsewhere never these. */
@@ -223,6 +200,7 @@ loaded_part (const LsCollAlgorithm *a, const LsCollCall *call, const LsPlaces *p
 {
   LsCollCall part = *call;
   LsCollPeriod *period = ls_arena_new_array (call->arena, LsCollPeriod, 1);
+  part.algorithm = a;
   part.places = places;
   part.period = find_period (a, call, places, period) ? period : NULL;
   return part;
@@ -324,17 +302,6 @@ all_are_small (const LsCollCall *call, GError **error)
   return TRUE;
 }
 
-/* NULL: choose. */
-static const LsCollAlgorithm *
-asked_for (const LsCollRequest *request, const LsCollCall *call)
-{
-  if (!request->algorithm)
-    return NULL;
-  const LsCollAlgorithm *a = find_algorithm (request->algorithm);
-  g_assert (a && applies (a, call, a->kinds));
-  return a;
-}
-
 /* Bits of what the tuner may choose from: what is asked for, else all that apply. A protocol that
  * it finds best for what does not run would be wrong for what runs in its place. */
 static uint32_t
@@ -353,8 +320,9 @@ tuner_may_choose (const LsCollCall *call, const LsCollAlgorithm *asked)
 static const LsCollAlgorithm *
 settle (const LsCollRequest *request, LsCollCall *call)
 {
-  const LsCollAlgorithm *a = asked_for (request, call);
+  const LsCollAlgorithm *a = request->algorithm ? find_algorithm (request->algorithm) : NULL;
   LsTuneAlgorithm chosen;
+  g_assert (!request->algorithm || (a && applies (a, call, a->kinds)));
   if (ls_nccl_choose (call, tuner_may_choose (call, a), &chosen) && !a)
     a = find_algorithm (ls_tune_algorithm_names[chosen]);
   if (call->protocol == LS_PROTOCOL_AUTO)
@@ -375,10 +343,14 @@ ls_coll_plan (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *reque
   LsCollCall call = call_of (c, nccl, request, arena);
   const LsCollAlgorithm *a = settle (request, &call);
   LsCollPlan *plan = a ? plan_by (a, &call, request->places) : fastest (&call, request->places);
-  if (fidelity == LS_NETWORK_ALPHABETA || request->is_light)
-    share_nothing (c, plan);
-  if (request->is_tiny)
-    load_nothing (plan);
+  bool shares_nothing = fidelity == LS_NETWORK_ALPHABETA || request->is_light;
+  for (uint32_t i = 0; i < plan->n_phases && shares_nothing; i++)
+    plan->phases[i].rate_cap = rate_alone (c, &plan->phases[i], ls_cluster_n_resources (c));
+  for (uint32_t i = 0; i < plan->n_phases && (shares_nothing || request->is_tiny); i++) {
+    plan->phases[i].n_loads = 0;
+    plan->phases[i].loads = NULL;
+    plan->phases[i].loads_rate = 0;
+  }
   return plan;
 }
 
@@ -394,8 +366,8 @@ ls_coll_script (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *req
   if (call->n == 1)
     return s;
   const LsCollAlgorithm *a = settle (request, call);
-  a = a ? a : fastest_algorithm (call);
-  a->script (call, s);
+  call->algorithm = a ? a : fastest_algorithm (call);
+  call->algorithm->script (call, s);
   return s;
 }
 
@@ -413,9 +385,9 @@ ls_coll_check_size (const LsCluster *c, const LsNccl *nccl, const LsCollRequest 
   if (fidelity != LS_NETWORK_STEP)
     return TRUE;
   LsScript s = ls_script_of (&call);
-  a = a ? a : fastest_algorithm (&call);
-  a->script (&call, &s);
-  return ls_coll_script_is_small (&call, a, &s, error);
+  call.algorithm = a ? a : fastest_algorithm (&call);
+  call.algorithm->script (&call, &s);
+  return ls_coll_script_is_small (&call, call.algorithm, &s, error);
 }
 
 /* No gaps: hashed and compared as bytes. */
@@ -443,25 +415,14 @@ lie_free (gpointer lie)
   g_free (lie);
 }
 
-static LsCallTimes *
-times_new (const LsNccl *nccl, LsTime (*time) (const LsCluster *, const LsCollPlan *))
+LsCallTimes *
+ls_call_times_new (const LsNccl *nccl, bool on_links)
 {
   LsCallTimes *times = g_new (LsCallTimes, 1);
-  *times = (LsCallTimes) { nccl, time, g_hash_table_new_full (key_hash, key_equal, g_free, g_free),
+  *times = (LsCallTimes) { nccl, on_links ? ls_coll_time_on_links : ls_coll_time_alone,
+                           g_hash_table_new_full (key_hash, key_equal, g_free, g_free),
                            g_hash_table_new_full (NULL, NULL, NULL, lie_free) };
   return times;
-}
-
-LsCallTimes *
-ls_call_times_new (const LsNccl *nccl)
-{
-  return times_new (nccl, ls_coll_time_alone);
-}
-
-LsCallTimes *
-ls_call_times_new_on_links (const LsNccl *nccl)
-{
-  return times_new (nccl, ls_coll_time_on_links);
 }
 
 void
@@ -529,16 +490,6 @@ where_of (LsCallTimes *times, const LsCluster *cluster, const uint32_t *gpus, ui
       : own_places (gpus, n, is_inside, is_inside ? ls_cluster_gpu_at (cluster, node, 0) : 0);
 }
 
-static LsTime
-plan_call (const LsCallTimes *times, const LsCluster *cluster, const LsCollRequest *request)
-{
-  if (!ls_coll_applies (cluster, times->nccl, request)
-      || !ls_coll_check_size (cluster, times->nccl, request, LS_NETWORK_FLOW, NULL))
-    return 0;
-  g_autoptr (LsArena) arena = ls_arena_new ();
-  return times->time (cluster, ls_coll_plan (cluster, times->nccl, request, LS_NETWORK_FLOW, arena));
-}
-
 LsTime
 ls_call_time (LsCallTimes *times, const LsCluster *cluster, LsCollKind kind, uint64_t bytes,
               const uint32_t *gpus, uint32_t n)
@@ -547,8 +498,12 @@ ls_call_time (LsCallTimes *times, const LsCluster *cluster, LsCollKind kind, uin
   const LsTime *known = g_hash_table_lookup (times->known, &key);
   if (known)
     return *known;
-  LsTime time
-      = plan_call (times, cluster, &(LsCollRequest) { .kind = kind, .gpus = gpus, .n = n, .bytes = bytes });
+  const LsCollRequest request = { .kind = kind, .gpus = gpus, .n = n, .bytes = bytes };
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  LsTime time = 0;
+  if (ls_coll_applies (cluster, times->nccl, &request)
+      && ls_coll_check_size (cluster, times->nccl, &request, LS_NETWORK_FLOW, NULL))
+    time = times->time (cluster, ls_coll_plan (cluster, times->nccl, &request, LS_NETWORK_FLOW, arena));
   g_hash_table_insert (times->known, g_memdup2 (&key, sizeof key), g_memdup2 (&time, sizeof time));
   return time;
 }

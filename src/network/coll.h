@@ -169,9 +169,9 @@ double ls_coll_wire_factor (LsCollKind kind, uint32_t n);
 
 /* For any clusters that outlive it, with one NCCL. One thread at a time. */
 typedef struct LsCallTimes LsCallTimes;
-LsCallTimes *ls_call_times_new (const LsNccl *nccl); /* borrowed */
-/* Of links alone, memory being of any bandwidth: ls_coll_time_on_links (). For what bounds a run. */
-LsCallTimes *ls_call_times_new_on_links (const LsNccl *nccl);
+/* nccl: borrowed. on_links: of these alone, memory being of any bandwidth (ls_coll_time_on_links()): for what
+ * bounds a run. */
+LsCallTimes *ls_call_times_new (const LsNccl *nccl, bool on_links);
 void ls_call_times_free (LsCallTimes *times); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsCallTimes, ls_call_times_free)
 

@@ -56,12 +56,6 @@ trunk_of (const Collnet *x, const LsHop *hop)
   return ls_cluster_trunk (x->call->cluster, hop->trunk);
 }
 
-static uint32_t
-gpu_at (const Collnet *x, uint32_t seat)
-{
-  return x->call->sorted[seat];
-}
-
 /* Same place on another host. */
 static uint32_t
 far_seat (const Collnet *x, uint32_t seat)
@@ -94,7 +88,7 @@ after_hop_to (const Collnet *x, const LsRoute *r, uint32_t begin, LsNodeKind kin
 static void
 whole_route (const Collnet *x, uint32_t from, uint32_t to, LsRoute *ret_route)
 {
-  ls_route (x->call->cluster, gpu_at (x, from), gpu_at (x, to), LS_NIC_AUTO, LS_NIC_AUTO, ret_route);
+  ls_route (x->call->cluster, x->call->sorted[from], x->call->sorted[to], 0, ret_route);
 }
 
 static void
@@ -126,48 +120,27 @@ other_leaf_seat (const Collnet *x, uint32_t leaf)
 }
 
 static void
-route_to_spine (const Collnet *x, uint32_t leaf, LsRoute *ret_route)
-{
-  whole_route (x, x->leaves[leaf].seat, other_leaf_seat (x, leaf), ret_route);
-  uint32_t first = after_hop_to (x, ret_route, 0, LS_NODE_LEAF);
-  keep_hops (x->call->cluster, ret_route, first, after_hop_to (x, ret_route, first, LS_NODE_SPINE));
-}
-
-static void
-route_from_spine (const Collnet *x, uint32_t leaf, LsRoute *ret_route)
-{
-  whole_route (x, other_leaf_seat (x, leaf), x->leaves[leaf].seat, ret_route);
-  uint32_t first = after_hop_to (x, ret_route, 0, LS_NODE_SPINE);
-  keep_hops (x->call->cluster, ret_route, first, after_hop_to (x, ret_route, first, LS_NODE_LEAF));
-}
-
-static void
 route (const LsScript *s, uint32_t from, uint32_t to, uint32_t channel, LsRoute *ret_route)
 {
   const Collnet *x = s->data;
   uint32_t spines = s->n + x->n_leaves;
   if (from < s->n && to < s->n)
-    ls_script_route_gpus (s->cluster, s->gpus[from], s->gpus[to], channel, ret_route);
+    ls_route (s->cluster, s->gpus[from], s->gpus[to], channel, ret_route);
   else if (from < s->n)
     route_to_leaf (x, x->call->seat[from], ret_route);
   else if (to < s->n)
     route_from_leaf (x, x->call->seat[to], ret_route);
-  else if (to >= spines)
-    route_to_spine (x, from - s->n, ret_route);
-  else
-    route_from_spine (x, to - s->n, ret_route);
+  else {
+    bool is_up = to >= spines;
+    uint32_t leaf = (is_up ? from : to) - s->n, own = x->leaves[leaf].seat, other = other_leaf_seat (x, leaf);
+    whole_route (x, is_up ? own : other, is_up ? other : own, ret_route);
+    uint32_t first = after_hop_to (x, ret_route, 0, is_up ? LS_NODE_LEAF : LS_NODE_SPINE);
+    keep_hops (s->cluster, ret_route, first,
+               after_hop_to (x, ret_route, first, is_up ? LS_NODE_SPINE : LS_NODE_LEAF));
+  }
 }
 
 /* --- who sits at which leaf --- */
-
-/* The leaf that the route of this seat meets first. */
-static uint32_t
-leaf_at (const Collnet *x, uint32_t seat)
-{
-  LsRoute r;
-  route_to_leaf (x, seat, &r);
-  return ls_cluster_edge_of_trunk (x->call->cluster, r.hop[r.n_hops - 1].trunk);
-}
 
 static void
 find_leaves (LsArena *arena, Collnet *x)
@@ -179,7 +152,9 @@ find_leaves (LsArena *arena, Collnet *x)
   for (uint32_t rail = 0; rail < x->k; rail++) {
     uint32_t first = x->n_leaves;
     for (uint32_t seat = rail; seat < n; seat += x->k) {
-      uint32_t at = leaf_at (x, seat), i = first;
+      LsRoute r;
+      route_to_leaf (x, seat, &r);
+      uint32_t at = ls_cluster_edge_of_trunk (x->call->cluster, r.hop[r.n_hops - 1].trunk), i = first;
       while (i < x->n_leaves && edge[i] != at)
         i++;
       if (i == x->n_leaves) {

@@ -74,9 +74,12 @@ scores_bytes (const LsCollCall *call, uint32_t members_of_host)
 }
 
 static Spread
-spread_of (const LsCollCall *call, const LsDispatchSide *side)
+spread_of (const LsCollCall *call)
 {
-  Spread x = { .call = call, .side = side, .k = call->per_host };
+  const LsDispatchFigures *f = figures_of (call);
+  Spread x = { .call = call,
+               .side = call->algorithm == &ls_coll_combine ? &f->combine : &f->dispatch,
+               .k = call->per_host };
   const LsDraw *draw = &call->spread->draw;
   x.copy = (double) call->bytes / draw->n_drawn + scores_bytes (call, x.k);
   x.ranks = ls_draw_parts (draw, call->n);
@@ -84,13 +87,6 @@ spread_of (const LsCollCall *call, const LsDispatchSide *side)
   x.inside = x.ranks * (x.k - 1) / x.k;
   x.across = x.hosts * (call->n_hosts - 1) / call->n_hosts;
   return x;
-}
-
-/* Bytes/s of a member's NICs. */
-static double
-nic_rate (const Spread *x)
-{
-  return ls_coll_links (x->call).nic * x->call->min_nics / x->k;
 }
 
 static double
@@ -112,7 +108,8 @@ inside_seconds (const Spread *x)
 static double
 across_seconds (const Spread *x)
 {
-  return x->across > 0 ? x->copy * x->across / (nic_rate (x) * figures_of (x->call)->of_nic) : 0;
+  double nics = ls_coll_links (x->call).nic * x->call->min_nics / x->k; /* of a member */
+  return x->across > 0 ? x->copy * x->across / (nics * figures_of (x->call)->of_nic) : 0;
 }
 
 static LsTime
@@ -163,10 +160,10 @@ rate_cap (const LsScript *s, uint32_t from, uint32_t to, uint32_t n)
 }
 
 static void
-script_of (const LsCollCall *call, const LsDispatchSide *side, LsScript *s)
+script (const LsCollCall *call, LsScript *s)
 {
   Spread *x = ls_arena_new_array (call->arena, Spread, 1);
-  *x = spread_of (call, side);
+  *x = spread_of (call);
   ls_script_cut (call, s, call->n * call->n);
   ls_script_like_p2p (call, s);
   s->block_bytes = x->copy / BLOCKS;
@@ -203,9 +200,9 @@ add_routes (const Spread *x, LsLoadList *loads)
 }
 
 static void
-plan_of (const LsCollCall *call, const LsDispatchSide *side, LsCollPlan *ret_plan)
+plan (const LsCollCall *call, LsCollPlan *ret_plan)
 {
-  Spread x = spread_of (call, side);
+  Spread x = spread_of (call);
   LsPhase *phase = ls_arena_new_array (call->arena, LsPhase, 1);
   double seconds = fmax (blocks_seconds (&x), fmax (inside_seconds (&x), across_seconds (&x)))
       * ls_coll_busiest_over_mean (call);
@@ -224,32 +221,6 @@ plan_of (const LsCollCall *call, const LsDispatchSide *side, LsCollPlan *ret_pla
   ls_load_list_finish (&loads, call->arena, phase);
 }
 
-/* --- the two ------------------------------------------------------------------------------------ */
-
-static void
-plan_dispatch (const LsCollCall *call, LsCollPlan *ret_plan)
-{
-  plan_of (call, &figures_of (call)->dispatch, ret_plan);
-}
-
-static void
-script_dispatch (const LsCollCall *call, LsScript *s)
-{
-  script_of (call, &figures_of (call)->dispatch, s);
-}
-
-static void
-plan_combine (const LsCollCall *call, LsCollPlan *ret_plan)
-{
-  plan_of (call, &figures_of (call)->combine, ret_plan);
-}
-
-static void
-script_combine (const LsCollCall *call, LsScript *s)
-{
-  script_of (call, &figures_of (call)->combine, s);
-}
-
 #define WANTS                                                                                                \
   "tokens that go to experts (dispatcher deepep or hybridep), as many ranks on each node, a GPU whose "      \
   "figures are known"
@@ -258,11 +229,11 @@ const LsCollAlgorithm ls_coll_dispatch = { .name = "dispatch",
                                            .kinds = LS_COLL_BIT (LS_COLL_ALL_TO_ALL),
                                            .applies = applies,
                                            .wants = WANTS,
-                                           .plan = plan_dispatch,
-                                           .script = script_dispatch };
+                                           .plan = plan,
+                                           .script = script };
 const LsCollAlgorithm ls_coll_combine = { .name = "combine",
                                           .kinds = LS_COLL_BIT (LS_COLL_ALL_TO_ALL),
                                           .applies = applies,
                                           .wants = WANTS,
-                                          .plan = plan_combine,
-                                          .script = script_combine };
+                                          .plan = plan,
+                                          .script = script };

@@ -191,10 +191,8 @@ script (const LsCollCall *call, LsScript *s)
   s->n_receives = n_receives;
 }
 
-#define KINDS                                                                                                \
-  (LS_COLL_BIT (LS_COLL_ALL_REDUCE) | LS_COLL_BIT (LS_COLL_ALL_GATHER) | LS_COLL_BIT (LS_COLL_REDUCE_SCATTER))
-
-const LsCollAlgorithm ls_coll_halving = { .name = "halving-doubling", .kinds = KINDS, .script = script };
+const LsCollAlgorithm ls_coll_halving
+    = { .name = "halving-doubling", .kinds = LS_COLL_HALVES, .script = script };
 
 /* NCCL's parallel aggregated trees: all-gather and reduce-scatter
  * with one member on each host.
@@ -233,19 +231,12 @@ applies (const LsCollCall *call)
   return call->n_hosts > 1 && call->n_hosts == call->n;
 }
 
-/* Far to near, or back. */
-static uint32_t
-distance (const LsScript *s, uint32_t round)
-{
-  return 1u << (s->kind == LS_COLL_ALL_GATHER ? s->n_rounds - 1 - round : round);
-}
-
 static uint32_t
 pat_sends (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret)
 {
   const LsCollCall *call = s->data;
-  uint32_t n = s->n, d = distance (s, round), seat = call->seat[place];
-  bool gathers = s->kind == LS_COLL_ALL_GATHER;
+  bool gathers = s->kind == LS_COLL_ALL_GATHER; /* far to near, or back */
+  uint32_t n = s->n, d = 1u << (gathers ? s->n_rounds - 1 - round : round), seat = call->seat[place];
   uint32_t to = gathers ? (seat + d) % n : (seat + n - d) % n;
   uint32_t newest = gathers ? seat : to;
   uint32_t n_parts = (n - d + 2 * d - 1) / (2 * d);

@@ -45,23 +45,14 @@ applies (const LsCollCall *call)
   return call->n_hosts > 1 && call->per_host > 1;
 }
 
-/* And the round within it. */
-static Part
-part_of_round (const Levels *x, uint32_t round, uint32_t *ret_round)
-{
-  Part part = SCATTER_INSIDE;
-  while (round >= x->n_rounds[part])
-    round -= x->n_rounds[part++];
-  *ret_round = round;
-  return part;
-}
-
 static uint32_t
 sends (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret)
 {
   const Levels *x = s->data;
-  uint32_t k = x->k, n = x->n_hosts, seat = x->call->seat[place], h = seat / k, l = seat % k, r;
-  Part part = part_of_round (x, round, &r);
+  uint32_t k = x->k, n = x->n_hosts, seat = x->call->seat[place], h = seat / k, l = seat % k, r = round;
+  Part part = SCATTER_INSIDE;
+  while (r >= x->n_rounds[part])
+    r -= x->n_rounds[part++];
   uint32_t peer = (l + r + 1) % k;
   uint32_t inside = x->call->member[h * k + peer], across = x->call->member[(h + 1) % n * k + l];
   switch (part) {
@@ -146,12 +137,9 @@ plan (const LsCollCall *call, LsCollPlan *ret_plan)
   }
 }
 
-#define KINDS                                                                                                \
-  (LS_COLL_BIT (LS_COLL_ALL_REDUCE) | LS_COLL_BIT (LS_COLL_ALL_GATHER) | LS_COLL_BIT (LS_COLL_REDUCE_SCATTER))
-
 const LsCollAlgorithm ls_coll_hierarchical
     = { .name = "hierarchical",
-        .kinds = KINDS,
+        .kinds = LS_COLL_HALVES,
         .applies = applies,
         .wants = "two nodes or more, as many ranks on each, at least 2",
         .plan = plan,

@@ -127,13 +127,6 @@ block_of (const NvlsTree *x, uint32_t head, uint32_t tree)
   return head * x->trees.n_trees + tree;
 }
 
-/* Stages: 0 in, 1 to the heads, 2 .. on the trees, then back and out. */
-static uint32_t
-back_stage (const NvlsTree *x)
-{
-  return 2 + 2 * x->trees.depth;
-}
-
 /* Head g of host h on one tree. */
 static void
 edges_on_tree (const NvlsTree *x, uint32_t h, uint32_t g, uint32_t tree, LsEdges *ret)
@@ -153,7 +146,7 @@ edges_of_member (const LsScript *s, uint32_t place, LsEdges *ret)
 {
   const NvlsTree *x = s->data;
   uint32_t n_trees = x->trees.n_trees, seat = x->call->seat[place], h = seat / x->k, g = seat % x->k,
-           back = back_stage (x);
+           back = 2 + 2 * x->trees.depth;
   ls_edges_add (ret, (LsEdge) { .to = s->n + h, .out = 0, .in = 1, .n = x->k * n_trees, .reduces = true });
   for (uint32_t t = 0; t < n_trees; t++)
     edges_on_tree (x, h, g, t, ret);
@@ -162,11 +155,12 @@ edges_of_member (const LsScript *s, uint32_t place, LsEdges *ret)
       (LsEdge) { .to = s->n + h, .out = back, .in = back + 1, .first = block_of (x, g, 0), .n = n_trees });
 }
 
+/* Stages: 0 in, 1 to the heads, 2 .. on the trees, then back and out. */
 static void
 edges (const LsScript *s, uint32_t place, LsEdges *ret)
 {
   const NvlsTree *x = s->data;
-  uint32_t n_trees = x->trees.n_trees, back = back_stage (x);
+  uint32_t n_trees = x->trees.n_trees, back = 2 + 2 * x->trees.depth;
   if (place < s->n)
     edges_of_member (s, place, ret);
   for (uint32_t g = 0; place >= s->n && g < x->k; g++) {
@@ -176,15 +170,27 @@ edges (const LsScript *s, uint32_t place, LsEdges *ret)
   }
 }
 
+/* Between a GPU and the NVSwitches of its node, which has at least two GPUs: half of the way to the next one,
+ * which goes up to all of them, then down from all. */
 static void
 route (const LsScript *s, uint32_t from, uint32_t to, uint32_t channel, LsRoute *ret_route)
 {
-  if (to >= s->n)
-    ls_route_up (s->cluster, s->gpus[from], ret_route);
-  else if (from >= s->n)
-    ls_route_down (s->cluster, s->gpus[to], ret_route);
-  else
-    ls_script_route_gpus (s->cluster, s->gpus[from], s->gpus[to], channel, ret_route);
+  bool is_up = to >= s->n;
+  if (!is_up && from < s->n) {
+    ls_route (s->cluster, s->gpus[from], s->gpus[to], channel, ret_route);
+    return;
+  }
+  const LsCluster *c = s->cluster;
+  uint32_t gpu = s->gpus[is_up ? from : to], local = ls_cluster_local_of (c, gpu),
+           other = gpu - local + (local + 1) % ls_cluster_gpus_of (c, ls_cluster_host_of (c, gpu));
+  ls_route (c, is_up ? gpu : other, is_up ? other : gpu, 0, ret_route);
+  g_assert (ret_route->n_hops > 0 && ret_route->n_hops % 2 == 0);
+  ret_route->n_hops /= 2;
+  ret_route->latency = 0;
+  for (uint32_t i = 0; i < ret_route->n_hops; i++) {
+    ret_route->hop[i] = ret_route->hop[is_up ? i : i + ret_route->n_hops];
+    ret_route->latency = MAX (ret_route->latency, ls_cluster_trunk (c, ret_route->hop[i].trunk)->latency);
+  }
 }
 
 static void

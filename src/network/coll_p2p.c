@@ -173,7 +173,7 @@ longest_route (const LsCollCall *call)
   LsTime longest = 0;
   for (uint32_t i = 0; i < call->n; i++) {
     LsRoute route;
-    ls_route (call->cluster, call->gpus[i], call->gpus[(i + 1) % call->n], LS_NIC_AUTO, LS_NIC_AUTO, &route);
+    ls_route (call->cluster, call->gpus[i], call->gpus[(i + 1) % call->n], 0, &route);
     longest = MAX (longest, route.latency);
   }
   return longest;

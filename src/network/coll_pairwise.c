@@ -106,25 +106,12 @@ batch_size (const LsScript *s, uint32_t batch)
   return MIN (PAIRS_PER_BATCH, s->n - 1 - batch * PAIRS_PER_BATCH);
 }
 
-static bool
-is_gathering (const LsScript *s, uint32_t round)
-{
-  return s->kind == LS_COLL_ALL_GATHER || (s->kind == LS_COLL_ALL_REDUCE && round >= n_batches (s->n));
-}
-
-/* Blocks of a message. Which ones they are is left open. */
-static LsSend
-weighted_send (const LsCollCall *call, uint32_t from, uint32_t to)
-{
-  return (LsSend) { .to = to, .n = call->weights[call->weighs_senders ? from : to] };
-}
-
 static LsSend
 send_of (const LsScript *s, uint32_t place, uint32_t to, bool gathers)
 {
   const Pairs *x = s->data;
-  if (x->call->weights)
-    return weighted_send (x->call, place, to);
+  if (x->call->weights) /* which blocks these are is left open */
+    return (LsSend) { .to = to, .n = x->call->weights[x->call->weighs_senders ? place : to] };
   if (s->kind == LS_COLL_ALL_TO_ALL)
     return (LsSend) { .to = to, .first = place * s->n + to, .n = 1 };
   return (LsSend) { .to = to, .first = gathers ? place : to, .n = 1, .reduces = !gathers };
@@ -134,9 +121,10 @@ static uint32_t
 sends (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret)
 {
   uint32_t batch = round % n_batches (s->n), n = batch_size (s, batch);
+  bool gathers
+      = s->kind == LS_COLL_ALL_GATHER || (s->kind == LS_COLL_ALL_REDUCE && round >= n_batches (s->n));
   for (uint32_t i = 0; i < n; i++)
-    ret[i] = send_of (s, place, peer_of (s->data, place, batch * PAIRS_PER_BATCH + i + 1),
-                      is_gathering (s, round));
+    ret[i] = send_of (s, place, peer_of (s->data, place, batch * PAIRS_PER_BATCH + i + 1), gathers);
   return n;
 }
 
@@ -242,12 +230,8 @@ n_messages (const LsCollCall *call)
   return (uint64_t) call->n * (call->n - 1) * (call->kind == LS_COLL_ALL_REDUCE ? 2 : 1);
 }
 
-#define KINDS                                                                                                \
-  (LS_COLL_BIT (LS_COLL_ALL_REDUCE) | LS_COLL_BIT (LS_COLL_ALL_GATHER)                                       \
-   | LS_COLL_BIT (LS_COLL_REDUCE_SCATTER) | LS_COLL_BIT (LS_COLL_ALL_TO_ALL))
-
 const LsCollAlgorithm ls_coll_pairwise = { .name = "pairwise",
-                                           .kinds = KINDS,
+                                           .kinds = LS_COLL_HALVES | LS_COLL_BIT (LS_COLL_ALL_TO_ALL),
                                            .automatic = LS_COLL_BIT (LS_COLL_ALL_TO_ALL),
                                            .n_messages = n_messages,
                                            .plan = plan,

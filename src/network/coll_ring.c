@@ -124,14 +124,8 @@ next_ring (Search *s)
     extend (s, 1, 1);
 }
 
-/* Rings come in ascending order: any other is the same set. */
-static bool
-is_in_order (const Search *s, uint32_t depth)
-{
-  return s->n_rings == 0 || memcmp (s->ring[s->n_rings], s->ring[s->n_rings - 1], depth) >= 0;
-}
-
-/* Ring n_rings has `depth` GPUs, of which 0 is the first. */
+/* Rings come in ascending order: any other is the same set.
+   Ring n_rings has `depth` GPUs, of which 0 is the first. */
 static void
 extend (Search *s, uint32_t depth, uint32_t visited)
 {
@@ -149,7 +143,8 @@ extend (Search *s, uint32_t depth, uint32_t visited)
   }
   for (uint32_t to = 1; to < s->n && s->n_best < s->n_most && s->n_steps < MAX_STEPS; to++) {
     ring[depth] = (uint8_t) to;
-    if (s->left[last][to] == 0 || (visited & 1u << to) || !is_in_order (s, depth + 1))
+    if (s->left[last][to] == 0 || (visited & 1u << to)
+        || (s->n_rings > 0 && memcmp (ring, s->ring[s->n_rings - 1], depth + 1) < 0))
       continue;
     s->n_steps++;
     s->left[last][to]--;
@@ -483,24 +478,16 @@ receives_of_parts (const LsScript *s, uint32_t place, uint32_t round)
   return ((const Rings *) s->data)->n_rings;
 }
 
-/* Place in the chain of a ring: a broadcast starts at its root, a reduction ends there. */
-static uint32_t
-link_of (const LsScript *s, uint32_t ring, uint32_t member)
-{
-  const Rings *x = s->data;
-  uint32_t root = position_of (x, ring, s->root);
-  uint32_t head = s->kind == LS_COLL_BROADCAST ? root : root + 1;
-  return (position_of (x, ring, member) + 2 * s->n - head) % s->n;
-}
-
 static void
 edges_of_chain (const LsScript *s, uint32_t place, LsEdges *ret)
 {
   const Rings *x = s->data;
   for (uint32_t e = 0; e < x->n_rings; e++) {
-    uint32_t link = link_of (s, e, place);
+    /* Place in the chain of a ring: a broadcast starts at its root, a reduction ends there. */
+    uint32_t p = position_of (x, e, place), root = position_of (x, e, s->root),
+             link = (p + 2 * s->n - (s->kind == LS_COLL_BROADCAST ? root : root + 1)) % s->n;
     ls_edges_add (ret,
-                  (LsEdge) { .to = member_at (x, e, (position_of (x, e, place) + 1) % s->n),
+                  (LsEdge) { .to = member_at (x, e, (p + 1) % s->n),
                              .out = link == s->n - 1 ? LS_NEVER : link,
                              .in = link == 0 ? LS_NEVER : link - 1,
                              .first = e * s->n_chunks,
@@ -531,7 +518,7 @@ route (const LsScript *s, uint32_t from, uint32_t to, uint32_t channel, LsRoute 
   uint32_t seat = call->seat[from];
   if (ls_coll_is_across (call, from, to))
     seat = sender_between (x, seat, call->seat[to]);
-  ls_script_route_gpus (s->cluster, call->sorted[seat], s->gpus[to], channel, ret_route);
+  ls_route (s->cluster, call->sorted[seat], s->gpus[to], channel, ret_route);
 }
 
 static void
@@ -563,9 +550,9 @@ script (const LsCollCall *call, LsScript *s)
     ls_script_pipeline (s, ls_nccl_latency (call, LS_TUNE_RING) - s->base);
 }
 
-#define KINDS                                                                                                \
-  (LS_COLL_BIT (LS_COLL_ALL_REDUCE) | LS_COLL_BIT (LS_COLL_ALL_GATHER)                                       \
-   | LS_COLL_BIT (LS_COLL_REDUCE_SCATTER) | LS_COLL_BIT (LS_COLL_BROADCAST) | LS_COLL_BIT (LS_COLL_REDUCE))
-
-const LsCollAlgorithm ls_coll_ring
-    = { .name = "ring", .kinds = KINDS, .automatic = KINDS, .turns = true, .plan = plan, .script = script };
+const LsCollAlgorithm ls_coll_ring = { .name = "ring",
+                                       .kinds = LS_COLL_OF_RINGS,
+                                       .automatic = LS_COLL_OF_RINGS,
+                                       .turns = true,
+                                       .plan = plan,
+                                       .script = script };

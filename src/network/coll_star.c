@@ -62,19 +62,17 @@ server_index (const LsCollCall *call, uint32_t member)
 }
 
 static uint32_t
-server_member (const LsCollCall *call, uint32_t index)
-{
-  return call->n_hosts == 1 ? 0 : call->member[ls_coll_seat_in_order (call, index, 0, 0)];
-}
-
-static uint32_t
 sends_server (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret)
 {
   const LsCollCall *call = s->data;
   uint32_t n = 0, mine = server_index (call, place);
   for (uint32_t i = 0; round == 0 && i < s->n_blocks; i++)
     if (i != mine)
-      ret[n++] = (LsSend) { .to = server_member (call, i), .first = i, .n = 1, .reduces = true };
+      ret[n++]
+          = (LsSend) { .to = call->n_hosts == 1 ? 0 : call->member[ls_coll_seat_in_order (call, i, 0, 0)],
+                       .first = i,
+                       .n = 1,
+                       .reduces = true };
   for (uint32_t i = 0; round == 1 && mine != UINT32_MAX && i < s->n; i++)
     if (i != place)
       ret[n++] = (LsSend) { .to = i, .first = mine, .n = 1 };
@@ -188,11 +186,8 @@ script (const LsCollCall *call, LsScript *s)
   ls_script_of_root (s);
 }
 
-#define NAIVE                                                                                                \
-  (LS_COLL_BIT (LS_COLL_ALL_REDUCE) | LS_COLL_BIT (LS_COLL_ALL_GATHER)                                       \
-   | LS_COLL_BIT (LS_COLL_REDUCE_SCATTER) | LS_COLL_BIT (LS_COLL_BROADCAST) | LS_COLL_BIT (LS_COLL_REDUCE))
 #define DIRECT (LS_COLL_BIT (LS_COLL_GATHER) | LS_COLL_BIT (LS_COLL_SCATTER))
 
-const LsCollAlgorithm ls_coll_naive = { .name = "naive", .kinds = NAIVE, .script = script };
+const LsCollAlgorithm ls_coll_naive = { .name = "naive", .kinds = LS_COLL_OF_RINGS, .script = script };
 const LsCollAlgorithm ls_coll_direct
     = { .name = "direct", .kinds = DIRECT, .automatic = DIRECT, .script = script };

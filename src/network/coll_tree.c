@@ -99,53 +99,10 @@ typedef struct {
   bool is_flat;   /* all messages in one round, for sums over a script */
 } Tree;
 
-/* A member in one of the trees of one entry. */
-typedef struct {
-  LsTreeNode node; /* of its host */
-  uint32_t host, entry, x;
-} Spot;
-
-static Spot
-spot_of (const Tree *x, uint32_t entry, uint32_t tree, uint32_t member)
-{
-  uint32_t seat = x->call->seat[member], h = x->call->host_of[seat];
-  return (Spot) { .node = x->is_flat ? ls_tree_node (x->call->n_hosts, tree, h) : x->trees.node[tree][h],
-                  .host = h,
-                  .entry = entry,
-                  .x = ls_coll_order_of_seat (x->call, seat, entry) };
-}
-
 static uint32_t
 member_at (const Tree *x, uint32_t host, uint32_t entry, uint32_t order)
 {
   return x->call->member[ls_coll_seat_in_order (x->call, host, entry, order)];
-}
-
-static uint32_t
-depth_of (const Tree *x, const Spot *at)
-{
-  return x->is_flat ? 0 : at->node.depth + at->x;
-}
-
-/* UINT32_MAX at the root. */
-static uint32_t
-parent_of (const Tree *x, const Spot *at)
-{
-  if (at->x > 0)
-    return member_at (x, at->host, at->entry, at->x - 1);
-  return at->node.parent == LS_NO_HOST ? UINT32_MAX : member_at (x, at->node.parent, at->entry, 0);
-}
-
-static uint32_t
-children_of (const Tree *x, const Spot *at, uint32_t ret[3])
-{
-  uint32_t n = 0;
-  if (at->x + 1 < x->call->hosts[at->host].n)
-    ret[n++] = member_at (x, at->host, at->entry, at->x + 1);
-  for (uint32_t i = 0; i < 2 && at->x == 0; i++)
-    if (at->node.child[i] != LS_NO_HOST)
-      ret[n++] = member_at (x, at->node.child[i], at->entry, 0);
-  return n;
 }
 
 /* The deepest member starts in round 0. */
@@ -153,11 +110,22 @@ static void
 edges (const LsScript *s, uint32_t place, LsEdges *ret)
 {
   const Tree *x = s->data;
+  uint32_t seat = x->call->seat[place], h = x->call->host_of[seat];
   for (uint32_t i = 0; i < x->n_entries * x->n_trees; i++) {
-    Spot at = spot_of (x, i / x->n_trees, i % x->n_trees, place);
-    uint32_t depth = depth_of (x, &at), children[3], n = children_of (x, &at, children);
-    ls_edges_add_tree (ret, parent_of (x, &at), children, n, x->depth - depth, x->depth + depth,
-                       i * s->n_chunks);
+    uint32_t entry = i / x->n_trees, tree = i % x->n_trees, children[3], n = 0;
+    LsTreeNode node = x->is_flat ? ls_tree_node (x->call->n_hosts, tree, h) : x->trees.node[tree][h];
+    uint32_t order = ls_coll_order_of_seat (x->call, seat, entry), parent = UINT32_MAX; /* at the root */
+    if (order > 0)
+      parent = member_at (x, h, entry, order - 1);
+    else if (node.parent != LS_NO_HOST)
+      parent = member_at (x, node.parent, entry, 0);
+    if (order + 1 < x->call->hosts[h].n)
+      children[n++] = member_at (x, h, entry, order + 1);
+    for (uint32_t c = 0; c < 2 && order == 0; c++)
+      if (node.child[c] != LS_NO_HOST)
+        children[n++] = member_at (x, node.child[c], entry, 0);
+    uint32_t depth = x->is_flat ? 0 : node.depth + order;
+    ls_edges_add_tree (ret, parent, children, n, x->depth - depth, x->depth + depth, i * s->n_chunks);
   }
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "cluster/places.h"
 #include "cluster/route.h"
 #include "core/maxmin.h" /* LS_COEF_ONE */
@@ -66,11 +67,11 @@ void
 ls_load_list_add_route (LsLoadList *list, uint32_t from, uint32_t to, uint64_t coef)
 {
   LsRoute route;
-  LsRouteEnds ends = { .gpu_from = from, .gpu_to = to, .nic_from = LS_NIC_AUTO, .nic_to = LS_NIC_AUTO };
   bool is_hashed = list->cluster->spec.network.routing == LS_ROUTING_ECMP;
-  for (uint64_t left = coef; left > 0; ends.channel++) {
+  uint32_t channel = 0;
+  for (uint64_t left = coef; left > 0; channel++) {
     uint64_t part = is_hashed && left >= 2 * LS_COEF_ONE ? LS_COEF_ONE : left;
-    ls_route_ends (list->cluster, &ends, &route);
+    ls_route (list->cluster, from, to, channel, &route);
     for (uint32_t i = 0; i < route.n_hops; i++)
       ls_load_list_add (list, route.hop[i].trunk, part * route.hop[i].share / LS_HOP_WHOLE);
     left -= part;
@@ -95,8 +96,7 @@ ls_load_list_clear (LsLoadList *list)
 static int
 by_resource (const void *a, const void *b)
 {
-  uint32_t x = ((const LsLoad *) a)->resource, y = ((const LsLoad *) b)->resource;
-  return (x > y) - (x < y);
+  return LS_ORDER (((const LsLoad *) a)->resource, ((const LsLoad *) b)->resource);
 }
 
 #define DIGIT_BITS 11
@@ -288,42 +288,30 @@ begin_of_tier (const LsCollPeriod *p, uint32_t tier, uint32_t *ret_n)
   return begin[tier] + p->first_host / size[tier];
 }
 
-/* The resource of the first period that stands where this one stands in its own. */
+/* The resource of the first period that stands where this one stands in its own, the k-th. */
 static uint32_t
-first_of (const LsCollPeriod *p, uint32_t resource)
+first_of (const LsCollPeriod *p, uint32_t resource, uint32_t *ret_k)
 {
   uint32_t local, n, place = ls_places_find (p->at, resource, &local),
                      first = begin_of_tier (p, ls_places_tier (p->at, place), &n);
+  *ret_k = (place - first) / n;
   return ls_places_resource (p->at, first + (place - first) % n, local);
-}
-
-static bool
-is_kept (const LsCollPeriod *p, uint32_t resource)
-{
-  uint32_t local, n, place = ls_places_find (p->at, resource, &local),
-                     first = begin_of_tier (p, ls_places_tier (p->at, place), &n);
-  return ls_coll_period_is_kept (p, (place - first) / n);
-}
-
-static void
-keep (const LsCollPeriod *p, LsPhase *phase)
-{
-  uint32_t n = 0;
-  for (uint32_t i = 0; i < phase->n_loads; i++)
-    if (is_kept (p, phase->loads[i].resource))
-      phase->loads[n++] = phase->loads[i];
-  phase->n_loads = n;
 }
 
 void
 ls_coll_period_fold (const LsCollPeriod *p, const LsCluster *c, LsArena *arena, LsPhase *phase)
 {
-  if (p->like) {
-    keep (p, phase);
-    return;
+  LsLoadList folded = p->like ? (LsLoadList) { 0 } : ls_load_list_new (c);
+  uint32_t n_kept = 0, k;
+  for (uint32_t i = 0; i < phase->n_loads; i++) {
+    uint32_t first = first_of (p, phase->loads[i].resource, &k);
+    if (!p->like)
+      ls_load_list_add (&folded, first, phase->loads[i].coef);
+    else if (ls_coll_period_is_kept (p, k))
+      phase->loads[n_kept++] = phase->loads[i];
   }
-  LsLoadList folded = ls_load_list_new (c);
-  for (uint32_t i = 0; i < phase->n_loads; i++)
-    ls_load_list_add (&folded, first_of (p, phase->loads[i].resource), phase->loads[i].coef);
-  ls_load_list_finish (&folded, arena, phase);
+  if (p->like)
+    phase->n_loads = n_kept;
+  else
+    ls_load_list_finish (&folded, arena, phase);
 }

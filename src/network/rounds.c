@@ -30,40 +30,6 @@
 
 /* ---- messages of a script: their ways and costs ---- */
 
-/* Another GPU of the node. */
-static uint32_t
-neighbour (const LsCluster *c, uint32_t gpu)
-{
-  uint32_t k = ls_cluster_gpus_of (c, ls_cluster_host_of (c, gpu)), local = ls_cluster_local_of (c, gpu);
-  return gpu - local + (local + 1) % k;
-}
-
-/* A way over NVSwitches goes up to all of them, then down from all. */
-static void
-keep_half (const LsCluster *c, LsRoute *route, uint32_t half)
-{
-  g_assert (route->n_hops > 0 && route->n_hops % 2 == 0);
-  route->n_hops /= 2;
-  memmove (route->hop, route->hop + half * route->n_hops, route->n_hops * sizeof *route->hop);
-  route->latency = 0;
-  for (uint32_t i = 0; i < route->n_hops; i++)
-    route->latency = MAX (route->latency, ls_cluster_trunk (c, route->hop[i].trunk)->latency);
-}
-
-void
-ls_route_up (const LsCluster *c, uint32_t gpu, LsRoute *ret_route)
-{
-  ls_route (c, gpu, neighbour (c, gpu), LS_NIC_AUTO, LS_NIC_AUTO, ret_route);
-  keep_half (c, ret_route, 0);
-}
-
-void
-ls_route_down (const LsCluster *c, uint32_t gpu, LsRoute *ret_route)
-{
-  ls_route (c, neighbour (c, gpu), gpu, LS_NIC_AUTO, LS_NIC_AUTO, ret_route);
-  keep_half (c, ret_route, 1);
-}
-
 uint32_t
 ls_script_n_channels (const LsScript *s)
 {
@@ -78,22 +44,12 @@ ls_script_channel_flows (const LsScript *s, uint32_t channel)
 }
 
 void
-ls_script_route_gpus (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to, uint32_t channel,
-                      LsRoute *ret_route)
-{
-  LsRouteEnds ends = {
-    .gpu_from = gpu_from, .gpu_to = gpu_to, .nic_from = LS_NIC_AUTO, .nic_to = LS_NIC_AUTO, .channel = channel
-  };
-  ls_route_ends (c, &ends, ret_route);
-}
-
-void
 ls_script_route_channel (const LsScript *s, uint32_t from, uint32_t to, uint32_t channel, LsRoute *ret_route)
 {
   if (s->route)
     s->route (s, from, to, channel, ret_route);
   else
-    ls_script_route_gpus (s->cluster, s->gpus[from], s->gpus[to], channel, ret_route);
+    ls_route (s->cluster, s->gpus[from], s->gpus[to], channel, ret_route);
 }
 
 static bool
@@ -140,8 +96,8 @@ ls_script_rate_cap (const LsScript *s, uint32_t from, uint32_t to, uint32_t n)
 
 /* Trunks that always carry the same, by their numbers at a place, of all places of a tier. */
 typedef struct {
-  uint32_t tier, n, local[LS_MOST_OF_ROW];
   uint64_t *sums; /* [places of the tier] of each trunk */
+  uint32_t tier, n, local[LS_MOST_OF_ROW];
 } LsPlaceRow;
 
 typedef struct {
@@ -150,19 +106,13 @@ typedef struct {
   GArray *rows;                              /* LsPlaceRow */
 } LsPlaceLoads;
 
-static inline void
-ls_place_loads_add (LsPlaceLoads *p, uint32_t row, uint32_t place, uint64_t coef)
-{
-  const LsPlaceRow *r = &g_array_index (p->rows, LsPlaceRow, row);
-  r->sums[place - p->first[r->tier]] += coef;
-}
-
 #define MOST_PER_GPU 4 /* hosts in between, of each of these GPUs */
 
+/* Of a row, or a trunk of one. */
 static void
-free_row (gpointer row)
+free_sums (gpointer row)
 {
-  g_free (((LsPlaceRow *) row)->sums);
+  g_free (*(uint64_t **) row);
 }
 
 /* For what lies between the first and the last of these hosts; at: borrowed. False: they are few among many,
@@ -180,18 +130,12 @@ ls_place_loads_init (LsPlaceLoads *p, const LsPlaces *at, const uint32_t *gpus, 
   if (n_gpus == 0 || (last - first) / MOST_PER_GPU >= n_gpus)
     return false;
   *p = (LsPlaceLoads) { .at = at, .rows = g_array_new (FALSE, FALSE, sizeof (LsPlaceRow)) };
-  g_array_set_clear_func (p->rows, free_row);
+  g_array_set_clear_func (p->rows, free_sums);
   for (uint32_t tier = 0; tier < LS_N_TIERS; tier++) {
     p->first[tier] = ls_places_of_host (at, first, tier);
     p->n[tier] = ls_places_of_host (at, last, tier) - p->first[tier] + 1;
   }
   return true;
-}
-
-static void
-ls_place_loads_clear (LsPlaceLoads *p)
-{
-  g_clear_pointer (&p->rows, g_array_unref);
 }
 
 /* The number of a row of n trunks, which is made if there is none. A trunk may be in several. */
@@ -211,15 +155,9 @@ ls_place_loads_row (LsPlaceLoads *p, uint32_t tier, const uint32_t *local, uint3
 
 /* A trunk of a tier, by its number at a place. */
 typedef struct {
-  uint32_t local;
   uint64_t *sums; /* [places of the tier] */
+  uint32_t local;
 } Trunk;
-
-static void
-free_trunk (gpointer trunk)
-{
-  g_free (((Trunk *) trunk)->sums);
-}
 
 static int
 by_local (const void *a, const void *b)
@@ -233,7 +171,7 @@ sums_of (const LsPlaceLoads *p, GArray *trunks, uint32_t tier, uint32_t local)
   for (guint i = 0; i < trunks->len; i++)
     if (g_array_index (trunks, Trunk, i).local == local)
       return g_array_index (trunks, Trunk, i).sums;
-  const Trunk own = { local, g_new0 (uint64_t, p->n[tier]) };
+  const Trunk own = { g_new0 (uint64_t, p->n[tier]), local };
   g_array_append_val (trunks, own);
   return own.sums;
 }
@@ -243,7 +181,7 @@ static GArray *
 trunks_new (const LsPlaceLoads *p, uint32_t tier)
 {
   GArray *trunks = g_array_new (FALSE, FALSE, sizeof (Trunk));
-  g_array_set_clear_func (trunks, free_trunk);
+  g_array_set_clear_func (trunks, free_sums);
   for (guint r = 0; r < p->rows->len; r++) {
     const LsPlaceRow *row = &g_array_index (p->rows, LsPlaceRow, r);
     for (uint32_t i = 0; row->tier == tier && i < row->n; i++) {
@@ -330,12 +268,6 @@ typedef struct {
 
 #define ON_ITS_OWN UINT32_MAX
 
-static gsize
-n_known (const LsMovedRoutes *r)
-{
-  return r->known ? 4 * (gsize) r->at->gpus_per_host * r->at->gpus_per_host : 0;
-}
-
 /* at: borrowed; NULL: nothing may be added. gpus: between which messages go; NULL: few are loaded of many. */
 static void
 ls_moved_routes_init (LsMovedRoutes *r, const LsPlaces *at, const uint32_t *gpus, uint32_t n_gpus)
@@ -349,12 +281,13 @@ ls_moved_routes_init (LsMovedRoutes *r, const LsPlaces *at, const uint32_t *gpus
 static void
 ls_moved_routes_clear (LsMovedRoutes *r)
 {
-  for (gsize i = 0; i < n_known (r); i++) {
+  gsize n = r->known ? 4 * (gsize) r->at->gpus_per_host * r->at->gpus_per_host : 0;
+  for (gsize i = 0; i < n; i++) {
     g_free (r->known[i] ? r->known[i]->parts : NULL);
     g_free (r->known[i]);
   }
   g_clear_pointer (&r->known, g_free);
-  ls_place_loads_clear (&r->rows);
+  g_clear_pointer (&r->rows.rows, g_array_unref);
 }
 
 /* All that was added, and what is in the list besides, which is freed: as ls_load_list_finish(). */
@@ -406,7 +339,7 @@ route_new (LsMovedRoutes *routes, const LsCluster *c, uint32_t from, uint32_t to
 {
   const LsPlaces *at = routes->at;
   LsRoute route;
-  ls_route (c, from, to, LS_NIC_AUTO, LS_NIC_AUTO, &route);
+  ls_route (c, from, to, 0, &route);
   LsMovedRoute *r = g_new (LsMovedRoute, 1);
   *r = (LsMovedRoute) { 0, g_new (LsMovedPart, route.n_hops + 1) };
   bool ok = true;
@@ -436,23 +369,11 @@ end_of (const LsPlaces *at, uint32_t gpu)
                  { host, ls_places_group_of (at, host), ls_places_pod_of (at, host) } };
 }
 
-static const LsMovedRoute *
-route_of (LsMovedRoutes *r, const LsCluster *c, uint32_t from, uint32_t to, const End *sender,
-          const End *receiver)
-{
-  uint32_t per_host = r->at->gpus_per_host,
-           relation = ls_places_relation (r->at, sender->place[0], receiver->place[0]);
-  LsMovedRoute **known = &r->known[(relation * per_host + sender->number) * per_host + receiver->number];
-  if (!*known)
-    *known = route_new (r, c, from, to);
-  return *known;
-}
-
 static void
 add_own (const LsCluster *c, uint32_t from, uint32_t to, uint64_t blocks, LsLoadList *loads)
 {
   LsRoute own;
-  ls_route (c, from, to, LS_NIC_AUTO, LS_NIC_AUTO, &own);
+  ls_route (c, from, to, 0, &own);
   for (uint32_t i = 0; i < own.n_hops; i++)
     ls_load_list_add (loads, own.hop[i].trunk, blocks * own.hop[i].share);
 }
@@ -463,7 +384,10 @@ ls_moved_routes_add (LsMovedRoutes *r, const LsCluster *c, uint32_t from, uint32
                      LsLoadList *loads)
 {
   const End sender = end_of (r->at, from), receiver = end_of (r->at, to);
-  const LsMovedRoute *route = route_of (r, c, from, to, &sender, &receiver);
+  uint32_t per_host = r->at->gpus_per_host,
+           relation = ls_places_relation (r->at, sender.place[0], receiver.place[0]);
+  LsMovedRoute **known = &r->known[(relation * per_host + sender.number) * per_host + receiver.number];
+  const LsMovedRoute *route = *known = *known ? *known : route_new (r, c, from, to);
   if (route->n_parts == ON_ITS_OWN) {
     add_own (c, from, to, blocks, loads);
     return;
@@ -471,8 +395,10 @@ ls_moved_routes_add (LsMovedRoutes *r, const LsCluster *c, uint32_t from, uint32
   for (uint32_t i = 0; i < route->n_parts; i++) {
     const LsMovedPart *part = &route->parts[i];
     uint32_t place = (part->is_at_receiver ? receiver : sender).place[part->tier];
-    if (r->has_rows)
-      ls_place_loads_add (&r->rows, part->row, place, blocks * part->share);
+    if (r->has_rows) {
+      const LsPlaceRow *row = &g_array_index (r->rows.rows, LsPlaceRow, part->row);
+      row->sums[place - r->rows.first[row->tier]] += blocks * part->share;
+    }
     for (uint32_t k = 0; k < part->n && !r->has_rows; k++)
       ls_load_list_add (loads, ls_places_resource (r->at, place, part->local[k]), blocks * part->share);
   }
@@ -522,22 +448,15 @@ typedef struct {
   LsSums sums;
 } Known;
 
-static bool
-is_same (const Known *a, const Known *b)
+static gboolean
+is_same (gconstpointer known, gconstpointer wanted)
 {
+  const Known *a = known, *b = wanted;
   return a->sends == b->sends && a->edges == b->edges && a->kind == b->kind && a->n == b->n
       && a->root == b->root && a->n_blocks == b->n_blocks && a->first == b->first
       && a->n_rounds == b->n_rounds && a->flows == b->flows && a->n_members == b->n_members
       && a->like == b->like && a->weights == b->weights && a->weighs_senders == b->weighs_senders
       && memcmp (a->gpus, b->gpus, a->n * sizeof *a->gpus) == 0;
-}
-
-static LsWay
-way_of (const LsCollCall *call, const LsScript *s, uint32_t from, uint32_t to)
-{
-  if (from >= s->n || to >= s->n)
-    return LS_WAY_SWITCH;
-  return ls_coll_is_across (call, from, to) ? LS_WAY_INTER : LS_WAY_INTRA;
 }
 
 /* Each channel has its share of the blocks. */
@@ -569,7 +488,10 @@ static void
 add_message (Adding *a, uint32_t from, const LsSend *send)
 {
   const LsScript *s = a->s;
-  LsWay way = way_of (a->call, s, from, send->to);
+  bool is_switch = from >= s->n || send->to >= s->n;
+  LsWay way = is_switch                             ? LS_WAY_SWITCH
+      : ls_coll_is_across (a->call, from, send->to) ? LS_WAY_INTER
+                                                    : LS_WAY_INTRA;
   a->sums->has_way[way] = true;
   if (from < s->n)
     a->traffic[from].out[way] += send->n;
@@ -581,24 +503,17 @@ add_message (Adding *a, uint32_t from, const LsSend *send)
     add_route (s, from, send, &a->loads);
 }
 
-/* Whether it sends to a member of whom nobody asks what he sends back. */
-static bool
-is_to_other (const Adding *a, const LsSend *send)
-{
-  const LsCollPeriod *p = a->call->period;
-  return p && p->like && send->to < a->s->n && !ls_coll_period_is_kept (p, send->to / p->n_members);
-}
-
 static void
 add_places (Adding *a, uint32_t round, uint32_t first, uint32_t n_places, LsSend *sends)
 {
+  const LsCollPeriod *p = a->call->period;
   for (uint32_t place = first; place < first + n_places; place++) {
     uint32_t n = a->s->sends (a->s, place, round, sends);
     for (uint32_t i = 0; i < n; i++) {
       add_message (a, place, &sends[i]);
       const LsSend back = { .to = place, .n = sends[i].n };
-      if (is_to_other (a, &sends[i]))
-        add_message (a, sends[i].to, &back);
+      if (p && p->like && sends[i].to < a->s->n && !ls_coll_period_is_kept (p, sends[i].to / p->n_members))
+        add_message (a, sends[i].to, &back); /* nobody asks that member what it sends back */
     }
   }
 }
@@ -619,15 +534,6 @@ add_round (Adding *a, uint32_t round, LsSend *sends)
     add_places (a, round, 0, s->n + s->n_switches, sends);
 }
 
-/* They have sent, and heard, a part of what they do. */
-static void
-forget_others (const LsCollPeriod *p, LsTraffic *traffic)
-{
-  for (uint32_t k = 0; p->like && k < p->n; k++)
-    if (!ls_coll_period_is_kept (p, k))
-      memset (&traffic[k * p->n_members], 0, p->n_members * sizeof *traffic);
-}
-
 static void
 add_up (const LsCollCall *call, const LsScript *s, uint32_t first, uint32_t n_rounds, LsArena *arena,
         LsSums *sums)
@@ -646,22 +552,15 @@ add_up (const LsCollCall *call, const LsScript *s, uint32_t first, uint32_t n_ro
   LsPhase phase;
   ls_moved_routes_finish (&a.routes, &a.loads, arena, &phase);
   ls_moved_routes_clear (&a.routes);
-  if (call->period) {
-    ls_coll_period_fold (call->period, s->cluster, arena, &phase);
-    forget_others (call->period, a.traffic);
-  }
+  const LsCollPeriod *p = call->period;
+  if (p)
+    ls_coll_period_fold (p, s->cluster, arena, &phase);
+  for (uint32_t k = 0; p && p->like && k < p->n; k++)
+    if (!ls_coll_period_is_kept (p, k)) /* they have sent, and heard, a part of what they do */
+      memset (&a.traffic[k * p->n_members], 0, p->n_members * sizeof *a.traffic);
   sums->traffic = a.traffic;
   sums->n_loads = phase.n_loads;
   sums->loads = phase.loads;
-}
-
-static Known *
-find (const LsCollMemo *memo, const Known *wanted)
-{
-  for (guint i = 0; i < memo->known->len; i++)
-    if (is_same (memo->known->pdata[i], wanted))
-      return memo->known->pdata[i];
-  return NULL;
 }
 
 /* Rounds first .. first + n_rounds - 1. Of call->memo, or else in arena. Cost: linear in the
@@ -685,9 +584,9 @@ sums_of_rounds (const LsCollCall *call, const LsScript *s, uint32_t first, uint3
                    call->weighs_senders,
                    s->gpus,
                    { 0 } };
-  Known *known = memo ? find (memo, &wanted) : NULL;
-  if (known)
-    return &known->sums;
+  guint at;
+  if (memo && g_ptr_array_find_with_equal_func (memo->known, &wanted, is_same, &at))
+    return &((Known *) memo->known->pdata[at])->sums;
   LsArena *to = memo ? memo->arena : arena;
   Known *new = ls_arena_new_array (to, Known, 1);
   *new = wanted;
@@ -733,14 +632,6 @@ longest_s (const LsScript *s, const LsSums *sums, uint32_t n_flows)
   return longest;
 }
 
-/* What a member moves through its memory, in the unit of LsSums.loads. */
-static uint64_t
-hbm_of (const LsScript *s, const LsTraffic *t)
-{
-  double blocks = (double) sum_of (t->out) * s->hbm_from + (double) sum_of (t->in) * s->hbm_to;
-  return (uint64_t) llround (blocks * (double) LS_HOP_WHOLE);
-}
-
 /* A load of `coef` times the factor of *last, which has the one before: neighbours mostly carry the same.
  * What rounds to nothing stays, as the least there is. */
 typedef struct {
@@ -758,12 +649,6 @@ scaled_by (Scaled *last, uint64_t coef)
   return last->scaled;
 }
 
-static bool
-is_same_traffic (const LsTraffic *a, const LsTraffic *b)
-{
-  return memcmp (a, b, sizeof *a) == 0;
-}
-
 /* Trunks, which are in order, and behind them the memory of members: nothing is there twice. */
 static void
 load_all (const LsScript *s, const LsSums *sums, LsArena *arena, Loaded *ret)
@@ -775,8 +660,10 @@ load_all (const LsScript *s, const LsSums *sums, LsArena *arena, Loaded *ret)
     loads[n] = (LsLoad) { sums->loads[n].resource, scaled_by (&of_trunks, sums->loads[n].coef) };
   uint64_t hbm = 0;
   for (uint32_t i = 0; i < sums->n; i++) {
-    if (i == 0 || !is_same_traffic (&sums->traffic[i], &sums->traffic[i - 1]))
-      hbm = hbm_of (s, &sums->traffic[i]);
+    if (i == 0 || memcmp (&sums->traffic[i], &sums->traffic[i - 1], sizeof *sums->traffic) != 0)
+      hbm = (uint64_t) llround (((double) sum_of (sums->traffic[i].out) * s->hbm_from
+                                 + (double) sum_of (sums->traffic[i].in) * s->hbm_to)
+                                * (double) LS_HOP_WHOLE);
     if (hbm > 0)
       loads[n++] = (LsLoad) { ls_cluster_hbm_resource (s->cluster, s->gpus[i]), scaled_by (&of_memory, hbm) };
   }
@@ -923,20 +810,16 @@ ls_script_cut (const LsCollCall *call, LsScript *s, uint32_t n_blocks)
   s->block_bytes = (double) call->bytes / (call->kind == LS_COLL_ALL_TO_ALL ? call->n : n_blocks);
 }
 
-static LsTime
-base_of (const LsCollCall *call)
-{
-  if (call->kind == LS_COLL_ALL_TO_ALL || call->kind == LS_COLL_GATHER || call->kind == LS_COLL_SCATTER)
-    return call->n_hosts == 1 ? call->nccl->base_p2p_intra : call->nccl->base_p2p_inter;
-  return ls_nccl_base (call->nccl, call->kind);
-}
-
 void
 ls_script_like_p2p (const LsCollCall *call, LsScript *s)
 {
   const LsNccl *nccl = call->nccl;
   uint32_t n_channels = ls_coll_channels (call);
-  s->base = base_of (call);
+  bool is_of_sends
+      = call->kind == LS_COLL_ALL_TO_ALL || call->kind == LS_COLL_GATHER || call->kind == LS_COLL_SCATTER;
+  s->base = !is_of_sends   ? ls_nccl_base (nccl, call->kind)
+      : call->n_hosts == 1 ? nccl->base_p2p_intra
+                           : nccl->base_p2p_inter;
   s->hop_intra = nccl->hop_intra;
   s->hop_inter = nccl->hop_inter;
   s->rate_intra = nccl->p2p_intra / n_channels;

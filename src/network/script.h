@@ -89,19 +89,12 @@ struct LsScript {
   double (*rate_cap) (const LsScript *s, uint32_t from, uint32_t to, uint32_t n);
 };
 
-/* Between a GPU and the NVSwitches of its node, which has at least two GPUs. */
-void ls_route_up (const LsCluster *c, uint32_t gpu, LsRoute *ret_route);
-void ls_route_down (const LsCluster *c, uint32_t gpu, LsRoute *ret_route);
-
 /* Of a message between two places. Where switches hash, its flows take ways of their own: a
  * channel is one flow (2^-20: LS_COEF_ONE), the last what is over; elsewhere there is one. */
 uint32_t ls_script_n_channels (const LsScript *s);
 uint64_t ls_script_channel_flows (const LsScript *s, uint32_t channel);
 void ls_script_route_channel (const LsScript *s, uint32_t from, uint32_t to, uint32_t channel,
                               LsRoute *ret_route);
-/* Between two members, as where a script has no routes of its own. */
-void ls_script_route_gpus (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to, uint32_t channel,
-                           LsRoute *ret_route);
 LsTime ls_script_latency (const LsScript *s, uint32_t from, uint32_t to);
 double ls_script_rate_cap (const LsScript *s, uint32_t from, uint32_t to,
                            uint32_t n); /* of n blocks; bytes/s of one flow */

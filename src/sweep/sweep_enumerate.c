@@ -147,7 +147,7 @@ ls_layouts_new (const LsModel *m, const LsHardware *hardware)
                      g_hash_table_new (times_hash, times_equal),
                      g_hash_table_new_full (chunks_key_hash, chunks_key_equal, NULL, chunks_free),
                      g_hash_table_new_full (call_key_hash, call_key_equal, g_free, g_free),
-                     ls_call_times_new (&hardware->nccl) };
+                     ls_call_times_new (&hardware->nccl, false) };
   return l;
 }
 

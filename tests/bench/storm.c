@@ -73,7 +73,7 @@ static void
 route (const LsCluster *c, const bool *is_fabric, StormFlow *f)
 {
   LsRoute r;
-  ls_route (c, f->from, f->to, LS_NIC_AUTO, LS_NIC_AUTO, &r);
+  ls_route (c, f->from, f->to, 0, &r);
   for (uint32_t i = 0; i < r.n_hops; i++) {
     g_assert (r.hop[i].share == LS_HOP_WHOLE);
     if (!is_fabric[r.hop[i].trunk])

@@ -208,7 +208,7 @@ build (LsClusterSpec *spec)
     return;
   ls_cluster_check (c);
   LsRoute route;
-  ls_route (c, 0, c->n_gpus - 1, LS_NIC_AUTO, LS_NIC_AUTO, &route);
+  ls_route (c, 0, c->n_gpus - 1, 0, &route);
   g_assert (c->n_gpus == 1 || route.n_hops > 0);
   ls_route_host_memory (c, 0, true, &route);
 }

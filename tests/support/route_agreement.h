@@ -53,7 +53,7 @@ agree (const LsCluster *c, uint32_t from, uint32_t to)
 {
   g_autofree double *searched = g_new (double, c->trunks->len), *load = g_new0 (double, c->trunks->len);
   LsRoute r;
-  ls_route (c, from, to, LS_NIC_AUTO, LS_NIC_AUTO, &r);
+  ls_route (c, from, to, 0, &r);
   ls_route_bfs (c, from, to, searched);
   if (!loads_of (&r, load))
     return false;

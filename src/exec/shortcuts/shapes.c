@@ -466,8 +466,8 @@ static bool
 pair_ways (Rails *r, const LsCluster *c, const LsPlaces *at, uint32_t from, uint32_t to, uint32_t moved)
 {
   LsRoute way, by;
-  ls_route (c, from, to, LS_NIC_AUTO, LS_NIC_AUTO, &way);
-  ls_route (c, from + moved, to + moved, LS_NIC_AUTO, LS_NIC_AUTO, &by);
+  ls_route (c, from, to, 0, &way);
+  ls_route (c, from + moved, to + moved, 0, &by);
   bool are_alike = way.n_hops == by.n_hops && way.latency == by.latency;
   for (uint32_t i = 0; i < way.n_hops && are_alike; i++)
     are_alike = way.hop[i].share == by.hop[i].share

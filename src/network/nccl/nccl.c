@@ -202,14 +202,6 @@ comm_of (const LsCollCall *call)
   return comm;
 }
 
-/* Others are made of sends. */
-static bool
-is_tuned (LsCollKind kind)
-{
-  return kind == LS_COLL_ALL_REDUCE || kind == LS_COLL_ALL_GATHER || kind == LS_COLL_REDUCE_SCATTER
-      || kind == LS_COLL_BROADCAST || kind == LS_COLL_REDUCE;
-}
-
 const char *
 ls_nccl_lacks_protocol (const LsCollCall *call)
 {
@@ -219,7 +211,7 @@ ls_nccl_lacks_protocol (const LsCollCall *call)
     return "the chips of a torus have none";
   if (call->protocol != LS_PROTOCOL_LL128)
     return NULL;
-  if (!is_tuned (call->kind))
+  if (!(LS_COLL_OF_RINGS & LS_COLL_BIT (call->kind)))
     return "what is made of sends goes by LL and Simple";
   if (!has_nvlink (call))
     return "LL128 wants NVLink between the GPUs of a node";
@@ -231,7 +223,8 @@ ls_nccl_lacks_protocol (const LsCollCall *call)
 bool
 ls_nccl_choose (LsCollCall *call, uint32_t among, LsTuneAlgorithm *ret_algorithm)
 {
-  if (!(call->nccl->names_generation || call->nccl->nvlink > 0) || !is_tuned (call->kind) || among == 0)
+  bool is_tuned = LS_COLL_OF_RINGS & LS_COLL_BIT (call->kind); /* others are made of sends */
+  if (!(call->nccl->names_generation || call->nccl->nvlink > 0) || !is_tuned || among == 0)
     return false;
   LsTuneSet from = { .algorithms = among };
   if (call->protocol != LS_PROTOCOL_AUTO)

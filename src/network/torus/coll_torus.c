@@ -94,19 +94,8 @@ static LsTime
 draft_send (Draft *d, uint32_t seat_from, uint32_t seat_to, uint64_t units)
 {
   LsRoute route;
-  ls_route (d->call->cluster, d->call->sorted[seat_from], d->call->sorted[seat_to], LS_NIC_AUTO, LS_NIC_AUTO,
-            &route);
+  ls_route (d->call->cluster, d->call->sorted[seat_from], d->call->sorted[seat_to], 0, &route);
   return draft_route (d, &route, units);
-}
-
-static void
-set_cap (const LsCluster *c, LsTime latency, LsPhase *phase)
-{
-  phase->rate_cap = latency > 0 ? phase->demand_bytes / ls_time_to_s (latency) : INFINITY;
-  for (uint32_t i = 0; i < phase->n_loads; i++)
-    phase->rate_cap = fmin (phase->rate_cap,
-                            ls_cluster_resource_capacity (c, phase->loads[i].resource)
-                                / ((double) phase->loads[i].coef / (double) LS_COEF_ONE));
 }
 
 /* sent_bytes: by each member on average. is_hidden: bytes move during the latency. */
@@ -130,7 +119,12 @@ draft_finish (Draft *d, double sent_bytes, bool is_hidden, LsPhase *ret_phase)
     return;
   }
   ret_phase->latency = is_hidden ? 0 : latency;
-  set_cap (call->cluster, is_hidden ? latency : 0, ret_phase);
+  ret_phase->rate_cap
+      = is_hidden && latency > 0 ? ret_phase->demand_bytes / ls_time_to_s (latency) : INFINITY;
+  for (uint32_t i = 0; i < ret_phase->n_loads; i++)
+    ret_phase->rate_cap = fmin (ret_phase->rate_cap,
+                                ls_cluster_resource_capacity (call->cluster, ret_phase->loads[i].resource)
+                                    / ((double) ret_phase->loads[i].coef / (double) LS_COEF_ONE));
 }
 
 /* As the one phase of a plan. */
@@ -166,6 +160,24 @@ add_link (Draft *d, const LsTorusShape *s, const LsTorusLine *line, uint32_t sea
   return reduces ? draft_send (d, next, seat, shards) : draft_send (d, seat, next, shards);
 }
 
+/* units: [2 * members along the axis], of each place, forward and backward; the links take as long as the
+ * mean one in each round. */
+static void
+add_links (Draft *d, const LsTorusShape *s, const LsTorusLine *line, const uint64_t *units, bool reduces)
+{
+  uint64_t n_links = 0;
+  LsTime latency = 0;
+  for (uint32_t seat = 0; seat < d->call->n; seat++)
+    for (uint32_t back = 0; back < 2; back++) {
+      uint64_t here = units[2 * ls_torus_place_on (line, seat % s->per_slice) + back];
+      if (here == 0)
+        continue;
+      latency += add_link (d, s, line, seat, here, back, reduces);
+      n_links++;
+    }
+  d->latency += (double) latency / (double) n_links * ls_torus_rounds (line);
+}
+
 static void
 add_axis (Draft *d, const LsTorusShape *s, uint32_t axis, bool reduces)
 {
@@ -173,18 +185,7 @@ add_axis (Draft *d, const LsTorusShape *s, uint32_t axis, bool reduces)
   g_autofree uint64_t *shards = g_new (uint64_t, 2 * (gsize) line->n);
   for (uint32_t i = 0; i < 2 * line->n; i++)
     shards[i] = shards_of (s, axis, i / 2, i % 2);
-
-  uint64_t n_links = 0;
-  LsTime latency = 0;
-  for (uint32_t seat = 0; seat < d->call->n; seat++)
-    for (uint32_t back = 0; back < 2; back++) {
-      uint64_t here = shards[2 * ls_torus_place_on (line, seat % s->per_slice) + back];
-      if (here == 0)
-        continue;
-      latency += add_link (d, s, line, seat, here, back, reduces);
-      n_links++;
-    }
-  d->latency += (double) latency / (double) n_links * ls_torus_rounds (line);
+  add_links (d, s, line, shards, reduces);
 }
 
 static void
@@ -245,20 +246,12 @@ pairs_over (const LsTorusLine *line, uint32_t i, bool is_backward)
 static void
 add_pairs_inside (Draft *d, const LsTorusShape *s)
 {
-  const LsCollCall *call = d->call;
   for (uint32_t axis = 0; axis < s->n_axes; axis++) {
     const LsTorusLine *line = &s->axis[axis];
-    LsTime latency = 0;
-    uint32_t n_links = 0;
-    for (uint32_t seat = 0; seat < call->n; seat++)
-      for (int back = 0; back < 2; back++) {
-        uint64_t pairs = pairs_over (line, ls_torus_place_on (line, seat % s->per_slice), back);
-        if (pairs == 0)
-          continue;
-        latency += add_link (d, s, line, seat, pairs * (s->per_slice / line->n), back, false);
-        n_links++;
-      }
-    d->latency += (double) latency / n_links * ls_torus_rounds (line);
+    g_autofree uint64_t *pairs = g_new (uint64_t, 2 * (gsize) line->n);
+    for (uint32_t i = 0; i < 2 * line->n; i++)
+      pairs[i] = pairs_over (line, i / 2, i % 2) * (s->per_slice / line->n);
+    add_links (d, s, line, pairs, false);
   }
 }
 

@@ -211,7 +211,7 @@ ls_torus_spread (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to, LsRoute
 {
   uint32_t per_node = c->spec.gpus_per_node;
   if (gpu_from / per_node != gpu_to / per_node) {
-    ls_route (c, gpu_from, gpu_to, LS_NIC_AUTO, LS_NIC_AUTO, ret_route);
+    ls_route (c, gpu_from, gpu_to, 0, ret_route);
     return;
   }
   const LsTorusSpec *t = &c->spec.torus;
@@ -273,14 +273,6 @@ script_chain (const LsCollCall *call, LsScript *s)
   ls_script_pipe (s, s->n_blocks, 1, n_links, chain_edges);
 }
 
-static void
-script_messages (const LsCollCall *call, LsScript *s)
-{
-  s->n_blocks = call->kind == LS_COLL_SEND_RECV ? 1 : call->n;
-  s->route = spread_route;
-  ls_script_of_root (s);
-}
-
 static bool
 is_permute (const LsScript *s)
 {
@@ -293,7 +285,7 @@ static LsTime
 latency_between (const LsCollCall *call, uint32_t seat_from, uint32_t seat_to)
 {
   LsRoute route;
-  ls_route (call->cluster, call->sorted[seat_from], call->sorted[seat_to], LS_NIC_AUTO, LS_NIC_AUTO, &route);
+  ls_route (call->cluster, call->sorted[seat_from], call->sorted[seat_to], 0, &route);
   return route.latency;
 }
 
@@ -364,7 +356,9 @@ ls_torus_script (const LsCollCall *call, LsScript *s)
   case LS_COLL_SEND_RECV:
   case LS_COLL_GATHER:
   case LS_COLL_SCATTER:
-    script_messages (call, s);
+    s->n_blocks = call->kind == LS_COLL_SEND_RECV ? 1 : call->n;
+    s->route = spread_route;
+    ls_script_of_root (s);
     break;
   case LS_COLL_PERMUTE:
   case LS_COLL_COPY_PERMUTE:
@@ -582,16 +576,6 @@ is_same_box (const LsTorusShape *a, const LsTorusShape *b)
   return true;
 }
 
-static LsTorusShape
-one_ring (uint32_t n)
-{
-  return (LsTorusShape) { .n_slices = 1,
-                          .per_slice = n,
-                          .n_axes = 1,
-                          .n_parts = 1,
-                          .axis[0] = { .n = n, .step = 1, .is_ring = true } };
-}
-
 LsTorusShape
 ls_torus_shape (const LsCollCall *call)
 {
@@ -600,7 +584,11 @@ ls_torus_shape (const LsCollCall *call)
     LsTorusShape here;
     if (!find_box (call->cluster, call->hosts[h].gpus, call->hosts[h].n, &here)
         || (h > 0 && !is_same_box (&here, &shape)))
-      return one_ring (call->n);
+      return (LsTorusShape) { .n_slices = 1, /* one ring */
+                              .per_slice = call->n,
+                              .n_axes = 1,
+                              .n_parts = 1,
+                              .axis[0] = { .n = call->n, .step = 1, .is_ring = true } };
     shape = here;
   }
   shape.n_slices = call->n_hosts;

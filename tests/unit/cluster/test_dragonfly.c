@@ -103,7 +103,7 @@ least_rate (const LsCluster *c, uint32_t n_from, uint32_t n, uint32_t step)
     capacities[i] = ls_cluster_resource_capacity (c, i);
   for (uint32_t i = 0; i < n_from; i++) {
     LsRoute r;
-    ls_route (c, 8 * i, 8 * ((i + step) % n), LS_NIC_AUTO, LS_NIC_AUTO, &r);
+    ls_route (c, 8 * i, 8 * ((i + step) % n), 0, &r);
     for (uint32_t k = 0; k < r.n_hops; k++, n_uses++) {
       res[n_uses] = r.hop[k].trunk;
       coef[n_uses] = r.hop[k].share;
@@ -166,7 +166,7 @@ static char *
 way_of (const LsCluster *c, uint32_t from, uint32_t to, LsTime *ret_latency)
 {
   LsRoute r;
-  ls_route (c, 8 * from, 8 * to, LS_NIC_AUTO, LS_NIC_AUTO, &r);
+  ls_route (c, 8 * from, 8 * to, 0, &r);
   GString *text = g_string_new (NULL);
   for (uint32_t i = 0; i < r.n_hops; i++) {
     const char *name = g_array_index (c->trunks, LsTrunk, r.hop[i].trunk).name;
@@ -253,9 +253,9 @@ minimal_ways_are_whole (void)
              to = (uint32_t) g_rand_int_range (rand, 8, (gint32) s.n_nodes);
     g_autofree double *there = g_new0 (double, c->n_trunks), *back = g_new0 (double, c->n_trunks);
     LsRoute r;
-    ls_route (c, 8 * from, 8 * to, LS_NIC_AUTO, LS_NIC_AUTO, &r);
+    ls_route (c, 8 * from, 8 * to, 0, &r);
     LS_CHECK (loads_of (&r, there));
-    ls_route (c, 8 * to, 8 * from, LS_NIC_AUTO, LS_NIC_AUTO, &r);
+    ls_route (c, 8 * to, 8 * from, 0, &r);
     LS_CHECK (loads_of (&r, back));
     double at_leaves = 0, at_gateways = 0; /* beyond those that are both */
     for (guint k = 0; k < c->links->len; k++) {

@@ -42,12 +42,12 @@ a_route_reads_as_expected (void)
   if (!LS_CHECK (c != NULL))
     return;
   LsRoute r;
-  ls_route (c, 0, 8 * 9, LS_NIC_AUTO, LS_NIC_AUTO, &r); /* node 9 is in the second pod */
+  ls_route (c, 0, 8 * 9, 0, &r); /* node 9 is in the second pod */
   g_autofree char *text = describe (c, &r);
   LS_CHECK_STR (text,
                 "node0/gpu0>pcie0 node0/pcie0>nic0 node0/nic0>leaf0 leaf0>spines pod0>cores cores>pod1 "
                 "spines>leaf16 leaf16>node9/nic0 node9/nic0>pcie0 node9/pcie0>gpu0");
-  ls_route (c, 0, 8 * 5, LS_NIC_AUTO, LS_NIC_AUTO, &r); /* node 5 in the first, below another leaf */
+  ls_route (c, 0, 8 * 5, 0, &r); /* node 5 in the first, below another leaf */
   g_autofree char *near = describe (c, &r);
   LS_CHECK (strstr (near, "leaf0>spines spines>leaf8") && !strstr (near, "core"));
 }
@@ -183,8 +183,8 @@ a_list_can_say_what_a_leaf_spine_says (void)
   g_autoptr (LsCluster) a = build (&tree), b = build (&list);
   for (uint32_t gpu = 1; a && b && gpu < a->n_gpus; gpu++) {
     LsRoute x, y;
-    ls_route (a, 0, gpu, LS_NIC_AUTO, LS_NIC_AUTO, &x);
-    ls_route (b, 0, gpu, LS_NIC_AUTO, LS_NIC_AUTO, &y);
+    ls_route (a, 0, gpu, 0, &x);
+    ls_route (b, 0, gpu, 0, &y);
     g_autofree char *p = describe (a, &x), *q = describe (b, &y);
     LS_CHECK_STR (p, q);
     LS_CHECK_INT (x.latency, ==, y.latency);
@@ -203,14 +203,14 @@ pxn_keeps_to_the_rail (void)
   if (!LS_CHECK (c != NULL))
     return;
   LsRoute r;
-  ls_route (c, 0, 13, LS_NIC_AUTO, LS_NIC_AUTO, &r);
+  ls_route (c, 0, 13, 0, &r);
   g_autofree char *text = describe (c, &r);
   LS_CHECK_STR (text,
                 "node0/gpu0>nvswitch node0/nvswitch>gpu5 node0/gpu5>pcie2 node0/pcie2>nic5 node0/nic5>leaf5 "
                 "leaf5>node1/nic5 node1/nic5>pcie2 node1/pcie2>gpu5");
   LS_CHECK_INT (ls_route_proxy (c, 0, 13), ==, 5);
   LS_CHECK_INT (ls_route_proxy (c, 0, 8), ==, 0);
-  ls_route (c, 0, 13, 0, 5, &r); /* chosen NICs are kept */
+  ls_route_ends (c, &(LsRouteEnds) { 0, 13, 0, 5, 0 }, &r); /* chosen NICs are kept */
   g_autofree char *chosen = describe (c, &r);
   LS_CHECK (strstr (chosen, "leaf0>spines") != NULL);
   check_agreement (&s, 7200, 60);

@@ -12,7 +12,7 @@ static char *
 route_of (const LsCluster *c, uint32_t from, uint32_t to)
 {
   LsRoute r;
-  ls_route (c, from, to, LS_NIC_AUTO, LS_NIC_AUTO, &r);
+  ls_route (c, from, to, 0, &r);
   return describe (c, &r);
 }
 

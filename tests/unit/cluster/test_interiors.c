@@ -29,7 +29,7 @@ static void
 check_route (const LsCluster *c, uint32_t from, uint32_t to, const char *expected)
 {
   LsRoute r;
-  ls_route (c, from, to, LS_NIC_AUTO, LS_NIC_AUTO, &r);
+  ls_route (c, from, to, 0, &r);
   g_autofree char *text = describe (c, &r);
   LS_CHECK_STR (text, expected);
 }
@@ -92,7 +92,7 @@ far_gpus_of_a_mesh_go_over_common_neighbours (void)
   check_route (c, 0, 5,
                "node0/gpu0>gpu1:0.333 node0/gpu1>gpu5:0.333 node0/gpu0>gpu4:0.667 node0/gpu4>gpu5:0.667");
   LsRoute r;
-  ls_route (c, 0, 5, LS_NIC_AUTO, LS_NIC_AUTO, &r);
+  ls_route (c, 0, 5, 0, &r);
   LS_CHECK_INT (r.latency, ==, 2 * LS_US);
   LS_CHECK_INT (r.hop[0].share + r.hop[2].share, ==, LS_HOP_WHOLE);
 }
@@ -159,7 +159,7 @@ boards_are_joined_by_nvlink_alone (void)
 
   /* A NIC of its board over the CPUs, one of the other over the GPU there. */
   LsRoute r;
-  ls_route (c, 0, 8, 2, 6, &r);
+  ls_route_ends (c, &(LsRouteEnds) { 0, 8, 2, 6, 0 }, &r);
   g_autofree char *text = describe (c, &r);
   LS_CHECK_STR (
       text,
@@ -245,8 +245,8 @@ a_list_equals_the_server_that_it_describes (void)
   for (uint32_t from = 0; a && b && from < 4; from++)
     for (uint32_t to = 0; to < 4; to++) {
       LsRoute x, y;
-      ls_route (a, from, to, LS_NIC_AUTO, LS_NIC_AUTO, &x);
-      ls_route (b, from, to, LS_NIC_AUTO, LS_NIC_AUTO, &y);
+      ls_route (a, from, to, 0, &x);
+      ls_route (b, from, to, 0, &y);
       g_autofree char *expected = describe (a, &x), *got = describe (b, &y);
       LS_CHECK_STR (got, expected);
       LS_CHECK_INT (x.latency, ==, y.latency);

@@ -172,7 +172,7 @@ check_route (const LsClusterSpec *spec, uint32_t from, uint32_t to, const char *
   if (!LS_CHECK (c != NULL))
     return;
   LsRoute r;
-  ls_route (c, from, to, LS_NIC_AUTO, LS_NIC_AUTO, &r);
+  ls_route (c, from, to, 0, &r);
   g_autofree char *text = describe (c, &r);
   LS_CHECK_STR (text, expected);
 }
@@ -204,7 +204,7 @@ nics_can_be_chosen (void)
   if (!LS_CHECK (c != NULL))
     return;
   LsRoute r;
-  ls_route (c, 0, 8, 6, 6, &r);
+  ls_route_ends (c, &(LsRouteEnds) { 0, 8, 6, 6, 0 }, &r);
   g_autofree char *text = describe (c, &r);
   LS_CHECK_STR (
       text,

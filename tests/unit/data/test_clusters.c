@@ -28,7 +28,7 @@ route_is_searched (const LsCluster *c, uint32_t from, uint32_t to)
 {
   g_autofree double *load = g_new (double, c->trunks->len);
   LsRoute r;
-  ls_route (c, from, to, LS_NIC_AUTO, LS_NIC_AUTO, &r);
+  ls_route (c, from, to, 0, &r);
   ls_route_bfs (c, from, to, load);
   for (uint32_t i = 0; i < r.n_hops; i++)
     load[r.hop[i].trunk] -= (double) r.hop[i].share / LS_HOP_WHOLE;
@@ -60,7 +60,7 @@ static void
 check_ends (const LsCluster *c)
 {
   LsRoute r;
-  ls_route (c, 0, c->n_gpus - 1, LS_NIC_AUTO, LS_NIC_AUTO, &r);
+  ls_route (c, 0, c->n_gpus - 1, 0, &r);
   LS_CHECK (r.n_hops > 0 || c->n_gpus == 1);
   LS_CHECK (r.latency > 0 || c->n_gpus == 1);
   ls_route_host_memory (c, c->n_gpus - 1, true, &r);
@@ -257,8 +257,8 @@ ways_through_host_memory_are_searched (void)
     LsRoute through, past;
     for (uint32_t to = 0; c && to < c->n_gpus; to++)
       route_is_searched (c, 1, to);
-    ls_route (c, 1, c->spec.gpus_per_node + 1, LS_NIC_AUTO, LS_NIC_AUTO, &through);
-    ls_route (d, 1, c->spec.gpus_per_node + 1, LS_NIC_AUTO, LS_NIC_AUTO, &past);
+    ls_route (c, 1, c->spec.gpus_per_node + 1, 0, &through);
+    ls_route (d, 1, c->spec.gpus_per_node + 1, 0, &past);
     LS_CHECK (through.latency >= past.latency + 4 * spec.server.cpu_memory.latency);
     LS_CHECK_INT (ls_route_proxy (c, 1, c->spec.gpus_per_node), ==, 1);
     ls_cluster_spec_clear (&spec);

@@ -213,7 +213,7 @@ random_other (Other *o, World *w, GRand *rand, const LsCluster *c)
 {
   LsRoute route;
   uint32_t from = (uint32_t) g_rand_int_range (rand, 0, (gint32) c->n_gpus), to = (from + 3) % c->n_gpus;
-  ls_route (c, from, to, LS_NIC_AUTO, LS_NIC_AUTO, &route);
+  ls_route (c, from, to, 0, &route);
   *o = (Other) { .ended = -1 };
   o->uses[0] = (LsFlowUse) { .resource = ls_cluster_hbm_resource (c, from), .coef = LS_COEF_ONE };
   o->uses[1] = (LsFlowUse) { .resource = route.hop[0].trunk, .coef = LS_COEF_ONE };
@@ -341,7 +341,7 @@ a_message_is_one_event_and_its_bytes_are_counted (void)
   ls_engine_run (&w.engine);
   LS_CHECK_INT (w.engine.n_events, ==, 24); /* one a message */
   LsRoute route;
-  ls_route (c, 0, 1, LS_NIC_AUTO, LS_NIC_AUTO, &route);
+  ls_route (c, 0, 1, 0, &route);
   for (uint32_t h = 0; h < route.n_hops; h++)
     LS_CHECK_NEAR (bytes[route.hop[h].trunk], 6e6, 1e-12);
   LS_CHECK_NEAR (bytes[ls_cluster_hbm_resource (c, 0)], 6e6 * 3.5, 1e-12);

@@ -331,7 +331,7 @@ static void
 check_all (LsClusterSpec spec)
 {
   g_autoptr (LsCluster) c = built (spec);
-  g_autoptr (LsCallTimes) times = ls_call_times_new (&round_nccl);
+  g_autoptr (LsCallTimes) times = ls_call_times_new (&round_nccl, false);
   const LsCollKind kinds[] = { LS_COLL_ALL_REDUCE, LS_COLL_ALL_TO_ALL, LS_COLL_REDUCE_SCATTER };
   for (guint k = 0; k < G_N_ELEMENTS (kinds); k++)
     for (uint32_t n = 2; n <= 8; n *= 2)
@@ -368,7 +368,7 @@ clusters_and_directions_are_told_apart (void)
   LsClusterSpec spec = tiny_dgx (2);
   spec.nics.port.bandwidth_bytes_per_s /= 2;
   slow = built (spec);
-  g_autoptr (LsCallTimes) times = ls_call_times_new (&round_nccl);
+  g_autoptr (LsCallTimes) times = ls_call_times_new (&round_nccl, false);
   const uint32_t there[] = { 0, 8 }, back[] = { 8, 0 };
   for (int i = 0; i < 2; i++) {
     LS_CHECK_INT (ls_call_time (times, c, LS_COLL_SEND_RECV, 64 * MIB, there, 2), ==,
@@ -390,8 +390,8 @@ memory_does_not_hold_up_calls_on_links (void)
   g_autoptr (LsCluster) c = built (spec), slow = NULL;
   spec.gpu.hbm_efficiency /= 1000;
   slow = built (spec);
-  g_autoptr (LsCallTimes) times = ls_call_times_new (&round_nccl),
-                          on_links = ls_call_times_new_on_links (&round_nccl);
+  g_autoptr (LsCallTimes) times = ls_call_times_new (&round_nccl, false),
+                          on_links = ls_call_times_new (&round_nccl, true);
   const uint32_t gpus[] = { 0, 1, 2, 3 };
   LsTime alone = ls_call_time (times, c, LS_COLL_ALL_REDUCE, 64 * MIB, gpus, 4);
   LS_CHECK_INT (ls_call_time (on_links, c, LS_COLL_ALL_REDUCE, 64 * MIB, gpus, 4), ==, alone);
