@@ -135,23 +135,6 @@ choose (const ImportFiles *files, ProgramReader *ret_reader)
   return is_known;
 }
 
-/* Those files that the job is read from, in front, and behind them logs that only have steps; how many the
- * former are. A log in front of a job's files is the job where it says what it is. */
-static guint
-set_logs_apart (ImportFile *files, guint n)
-{
-  ProgramReader reader;
-  g_autofree ImportFile *logs = g_new0 (ImportFile, n);
-  guint n_files = 0, n_logs = 0;
-  for (guint i = 0; i < n; i++)
-    if (n > 1 && import_log_what (&files[i]) && (i > 0 || !reader_of (&files[i], &reader)))
-      logs[n_logs++] = files[i];
-    else
-      files[n_files++] = files[i];
-  memcpy (files + n_files, logs, n_logs * sizeof *logs);
-  return n_files;
-}
-
 /* --- what is given behind the name ------------------------------------------------------------------ */
 
 static void
@@ -506,8 +489,18 @@ unpack_and_read (ImportFile *files, guint n, const GPtrArray *all_changes, const
 {
   g_autoptr (GPtrArray) told = g_ptr_array_new_with_free_func (g_free);
   g_autoptr (GPtrArray) changes = substitute (files, n, all_changes, told);
-  guint n_read = set_logs_apart (files, n);
-  const ImportFiles all = { .files = files, .n = n_read, .n_logs = n - n_read, .told = told };
+  /* in front those that the job is read from, and behind them logs that only have steps; a log in front of a
+   * job's files is the job where it says what it is */
+  ProgramReader reader;
+  g_autofree ImportFile *logs = g_new0 (ImportFile, n);
+  guint n_files = 0, n_logs = 0;
+  for (guint i = 0; i < n; i++)
+    if (n > 1 && import_log_what (&files[i]) && (i > 0 || !reader_of (&files[i], &reader)))
+      logs[n_logs++] = files[i];
+    else
+      files[n_files++] = files[i];
+  memcpy (files + n_files, logs, n_logs * sizeof *logs);
+  const ImportFiles all = { .files = files, .n = n_files, .n_logs = n_logs, .told = told };
   bool ok = true;
   for (const ProgramAsked *a = all_asked (); ok && a->map; a++)
     ok = !a->unwraps || program_unwrap (a->map, &files[0], told, diags);

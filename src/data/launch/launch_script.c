@@ -99,33 +99,24 @@ first_of (const LaunchWords *w, const char *const *names)
   return value;
 }
 
-/* The index behind the "--"; 0: there is none. */
-static guint
-find_started (const GPtrArray *words)
-{
-  guint behind = 0;
-  bool is_before = false;
-  for (guint i = 0; i < words->len; i++) {
-    bool is_script = g_str_has_suffix (words->pdata[i], ".py");
-    if (behind > 0 && is_script)
-      return behind;
-    if (behind == 0 && is_before && strcmp (words->pdata[i], "--") == 0)
-      behind = i + 1;
-    is_before = is_before || is_script;
-  }
-  return 0;
-}
-
 /* Drops what another command starts this one with, up to its "--": "python submit.py --nodes 8 -- torchrun
  * train.py". That one's name, which the caller frees; NULL: a script of Python is not on both sides.
  * *ret_nodes, *ret_each: how many nodes it is told, and GPUs of each; 0: none are said. */
 static char *
 drop_starter (GPtrArray *words, guint64 *ret_nodes, guint64 *ret_each)
 {
-  guint n = find_started (words), at;
+  guint n = 0, at;
   char *starter = NULL;
+  bool is_before = false, is_behind = false;
+  for (guint i = 0; i < words->len && !is_behind; i++) {
+    bool is_script = g_str_has_suffix (words->pdata[i], ".py");
+    is_behind = n > 0 && is_script;
+    if (n == 0 && is_before && strcmp (words->pdata[i], "--") == 0)
+      n = i + 1;
+    is_before = is_before || is_script;
+  }
   *ret_nodes = *ret_each = 0;
-  if (n > 0) {
+  if (is_behind) {
     g_autoptr (LaunchWords) own = launch_words_new ();
     launch_words_add (own, (char *const *) words->pdata, n);
     *ret_nodes = first_of (own, (const char *const[]) { "num-nodes", "nodes", "nnodes", NULL });

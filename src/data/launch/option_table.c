@@ -387,20 +387,6 @@ read_option (LaunchJob *job, const LaunchOption *o)
     tell_holes (job, o, 0);
 }
 
-static void
-note_option (LsImport *import, const LaunchOption *o)
-{
-  if (import->n_told[LS_REMARK_OPTION]++ >= MAX_NOTED)
-    return;
-  GString *value = o->values->len > 0 ? g_string_new (NULL) : NULL;
-  for (guint i = 0; i < o->values->len; i++)
-    if (!ls_shell_has_hole (o->values->pdata[i]))
-      g_string_append_printf (value, "%s%s", value->len > 0 ? " " : "", (const char *) o->values->pdata[i]);
-  const LsRemark option
-      = { LS_REMARK_OPTION, NULL, g_strdup (o->written), value ? g_string_free (value, FALSE) : NULL };
-  g_array_append_val (import->made.remarks, option);
-}
-
 void
 option_read_all (LaunchJob *job)
 {
@@ -412,7 +398,15 @@ option_read_all (LaunchJob *job)
     LaunchOption *o = launch_words_find (job->words, ((LaunchOption *) job->words->options->pdata[i])->name);
     if (!o || !g_hash_table_add (seen, o))
       continue;
-    note_option (job->import, o);
+    GString *value = g_string_new (NULL);
+    for (guint k = 0; k < o->values->len; k++)
+      if (!ls_shell_has_hole (o->values->pdata[k]))
+        g_string_append_printf (value, "%s%s", value->len > 0 ? " " : "", (char *) o->values->pdata[k]);
+    g_autofree char *own = g_string_free (value, o->values->len == 0);
+    if (job->import->n_told[LS_REMARK_OPTION]++ < MAX_NOTED) {
+      const LsRemark option = { LS_REMARK_OPTION, NULL, g_strdup (o->written), g_steal_pointer (&own) };
+      g_array_append_val (job->import->made.remarks, option);
+    }
     read_option (job, o);
   }
   for (guint i = 0; i < job->words->others->len; i++)

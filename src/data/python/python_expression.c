@@ -740,20 +740,6 @@ operand (PythonPlace *x)
 
 /* --- operators ------------------------------------------------------------------------------------------ */
 
-/* NaN: it is none of numbers. */
-static double
-computed (const char *mark, double a, double b)
-{
-  if (mark[1] != '\0')
-    return strcmp (mark, "//") == 0 ? floor (a / b) : strcmp (mark, "**") == 0 ? pow (a, b) : NAN;
-  return *mark == '+' ? a + b
-      : *mark == '-'  ? a - b
-      : *mark == '*'  ? a * b
-      : *mark == '/'  ? a / b
-      : *mark == '%'  ? a - b * floor (a / b)
-                      : NAN;
-}
-
 /* Of whole numbers whole ones, as far as they are exact. */
 PythonValue *
 python_arithmetic (LsPython *p, const char *mark, const PythonValue *a, const PythonValue *b)
@@ -764,7 +750,16 @@ python_arithmetic (LsPython *p, const char *mark, const PythonValue *a, const Py
     return python_new (p, PYTHON_IS_TEXT, joined);
   if (a->kind != PYTHON_IS_NUMBER || b->kind != PYTHON_IS_NUMBER)
     return NULL;
-  double value = computed (mark, a->number, b->number);
+  const double x = a->number, y = b->number, ratio = x / y,
+               value = strcmp (mark, "//") == 0 ? floor (ratio)
+      : strcmp (mark, "**") == 0                ? pow (x, y)
+      : mark[1] != '\0'                         ? NAN
+      : *mark == '+'                            ? x + y
+      : *mark == '-'                            ? x - y
+      : *mark == '*'                            ? x * y
+      : *mark == '/'                            ? ratio
+      : *mark == '%'                            ? x - y * floor (ratio)
+                                                : NAN; /* it is none of numbers */
   bool is_float
       = a->is_float || b->is_float || strcmp (mark, "/") == 0 || (strcmp (mark, "**") == 0 && b->number < 0),
       is_exact = is_float ? !ls_is_one_of (mark, "// %") : fabs (value) <= 9007199254740992;

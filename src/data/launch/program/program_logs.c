@@ -80,31 +80,21 @@ log_object_end (const char *object)
 
 /* --- marks -------------------------------------------------------------------------------------------- */
 
-/* Whether one of the words up to end is in the text. */
-static bool
-has_word (const char *text, gsize n, const char *words, const char *end)
-{
-  g_autofree char *word = g_malloc ((gsize) (end - words) + 1);
-  for (const char *p = words; p < end; p++) {
-    gsize k = 0;
-    for (; p < end && *p != ' '; p++)
-      word[k++] = *p == '~' ? ' ' : *p;
-    word[k] = '\0';
-    if (k > 0 && g_strstr_len (text, (gssize) n, word))
-      return true;
-  }
-  return false;
-}
-
 bool
 program_has_marks (const char *text, gsize n, const char *marks)
 {
-  for (const char *p = marks, *end; p; p = *end ? end + 1 : NULL) {
-    end = p + strcspn (p, ";");
-    if (!has_word (text, n, p, end))
-      return false;
+  g_autofree char *word = g_malloc (strlen (marks) + 1);
+  bool has_one = false;
+  for (const char *p = marks; true; p++) {
+    gsize k = 0;
+    for (; *p && !strchr ("; ", *p); p++)
+      word[k++] = *p == '~' ? ' ' : *p;
+    word[k] = '\0';
+    has_one = has_one || (k > 0 && g_strstr_len (text, (gssize) n, word));
+    if (*p == '\0' || (*p == ';' && !has_one))
+      return has_one;
+    has_one = has_one && *p != ';';
   }
-  return true;
 }
 
 /* --- what numbers of a line are ----------------------------------------------------------------------- */

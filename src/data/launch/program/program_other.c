@@ -427,7 +427,7 @@ values_of (const cJSON *root, const char *metric)
   return values;
 }
 
-/* The median of the later half. */
+/* The median of the later half of times, and the most bytes. */
 static void
 measure (const cJSON *root, const char *seconds, const char *allocated, LsImport *import)
 {

@@ -192,18 +192,21 @@ program_take_part (ProgramRun *run, ProgramAct *a)
   run->tree = part ? part : run->tree;
 }
 
-/* Options of what rules take, with what the file says of them. NULL: a diagnostic. */
+/* All names that a text sets, or options of what rules take of them, with what the file says of these. NULL: a
+ * diagnostic. */
 static cJSON *
-picked (ProgramRun *run, cJSON *tree)
+all_or_picked (ProgramRun *run, const char *text, gsize n, const char *path)
 {
-  const cJSON *of = run->file;
-  cJSON *options = NULL;
+  const char *under = reads_text (run->file, "under");
+  g_autoptr (cJSON) all = python_names_of (run->files, text, n, path, run->job->import, run->diags);
   g_autoptr (LaunchWords) none = launch_words_new ();
+  cJSON *options = NULL;
+  if (!all || !reads_is (run->file, "picks"))
+    return g_steal_pointer (&all);
   run->job->words = none;
-  run->tree = tree;
-  if (program_doors->run_rules (run, reads_node (of, "rules"))) {
-    const cJSON *part
-        = reads_text (of, "under") ? yaml_config_find (run->tree, reads_text (of, "under")) : run->tree;
+  run->tree = all;
+  if (program_doors->run_rules (run, reads_node (run->file, "rules"))) {
+    const cJSON *part = under ? yaml_config_find (run->tree, under) : run->tree;
     options = cJSON_IsObject (part) ? cJSON_Duplicate (part, true) : cJSON_CreateObject ();
     program_add_said (run, options, true);
   }
@@ -240,8 +243,7 @@ program_python_tree (ProgramRun *run, const char *text, gsize n, const char *pat
 {
   const cJSON *sets = reads_node (run->file, "sets") ? reads_node (run->file, "sets")->child : NULL;
   if (!sets) {
-    g_autoptr (cJSON) all = python_names_of (run->files, text, n, path, run->job->import, run->diags);
-    cJSON *tree = all && reads_is (run->file, "picks") ? picked (run, all) : g_steal_pointer (&all);
+    cJSON *tree = all_or_picked (run, text, n, path);
     if (tree)
       program_shape (run, tree);
     return tree;

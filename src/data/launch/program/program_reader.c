@@ -223,30 +223,25 @@ folded (const char *key)
   return g_strdelimit (g_strdup (key), "-", '_');
 }
 
-static void
-tell_apart (const cJSON *tree, const ImportFile *file, LsImport *import)
-{
-  g_autoptr (GHashTable) keys = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
-  const cJSON *other = yaml_config_tree (file), *item;
-  cJSON_ArrayForEach (item, tree) g_hash_table_add (keys, folded (item->string));
-  for (item = cJSON_IsObject (other) ? other->child : NULL; item; item = item->next) {
-    g_autofree char *key = folded (item->string);
-    if (g_hash_table_contains (keys, key))
-      import_conflict (import, "%s: %s has it too", key, file->path);
-  }
-}
-
-/* Its files, each on top of those before it. */
+/* Its files, each on top of those before it; what two have may be told. */
 static bool
 read_yaml (ProgramRun *run)
 {
   LsImport *import = run->job->import;
+  g_autoptr (GHashTable) keys = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   g_autoptr (cJSON) tree = cJSON_CreateObject ();
-  bool ok = true;
+  bool ok = true, is_apart = reads_is (run->file, "apart");
   for (guint i = 0; i < (reads_is (run->file, "alone") ? 1 : run->files->n) && ok; i++) {
-    if (reads_is (run->file, "apart"))
-      tell_apart (tree, &run->files->files[i], import);
-    ok = yaml_config_add (tree, &run->files->files[i], import, run->diags);
+    const ImportFile *file = &run->files->files[i];
+    const cJSON *own = is_apart ? yaml_config_tree (file) : NULL, *item;
+    for (item = cJSON_IsObject (own) ? own->child : NULL; item; item = item->next) {
+      g_autofree char *key = folded (item->string);
+      if (g_hash_table_contains (keys, key))
+        import_conflict (import, "%s: %s has it too", key, file->path);
+    }
+    ok = yaml_config_add (tree, file, import, run->diags);
+    for (item = tree->child; is_apart && item; item = item->next)
+      g_hash_table_add (keys, folded (item->string));
   }
   return ok && read_tree (run, tree);
 }
@@ -366,20 +361,6 @@ static bool
 is_no_pair (const char *word)
 {
   return !strchr (word, '=');
-}
-
-/* What it names by an option, a pair, or a word of none. Newly allocated; NULL: nothing. */
-static char *
-config_named (const ProgramRun *run)
-{
-  const cJSON *of = run->file;
-  if (reads_is (of, "pairs"))
-    return g_strdup (program_pair (run->script, reads_text (of, "config")));
-  if (*reads_text (of, "config"))
-    return g_strdup (launch_words_text (run->script->words, reads_text (of, "config")));
-  const char *word = launch_words_alone (run->script->words, is_no_pair),
-             *ends = reads_text (of, "ends") ? reads_text (of, "ends") : "";
-  return word ? g_strconcat (word, g_str_has_suffix (word, ends) ? "" : ends, NULL) : NULL;
 }
 
 /* What a command names that is started with another program's configuration. */
@@ -583,16 +564,22 @@ read_on_top (ProgramRun *run)
   return read_job (run, words, tree);
 }
 
-/* With a configuration that its command names. */
+/* With a configuration that its command names, by an option, a pair, or a word of none. */
 static bool
 read_configured (ProgramRun *run)
 {
+  const cJSON *of = run->file;
+  const char *config = reads_text (of, "config"), *ends = reads_text (of, "ends");
   set_words (run, run->script->words, NULL);
   if (!program_doors->run_rules (run, reads_node (run->file, "rules")))
     return false;
   if (reads_text (run->file, "toml"))
     return read_on_top (run);
-  g_autofree char *name = config_named (run);
+  const char *word = reads_is (of, "pairs") ? program_pair (run->script, config)
+      : *config                             ? launch_words_text (run->script->words, config)
+                                            : launch_words_alone (run->script->words, is_no_pair);
+  bool has_end = reads_is (of, "pairs") || *config || !word || !ends || g_str_has_suffix (word, ends);
+  g_autofree char *name = word ? g_strconcat (word, has_end ? "" : ends, NULL) : NULL;
   return (reads_text (run->file, "python") ? read_python_of_script : read_yaml_of_script) (run, name);
 }
 
