@@ -157,16 +157,16 @@ set_key (LsImport *import, const LsField *model, const LsField *strategy, const 
          LsDiagList *diags)
 {
   bool is_model = model && (model->required || !strategy);
-  const LsField *f = is_model ? model : strategy;
+  const LsField *f = is_model ? model : strategy, *fields = is_model ? ls_model_fields : ls_strategy_fields;
   g_autoptr (LsDiagList) why = ls_diag_list_new ();
-  void *target = is_model ? (void *) &import->model : (void *) &import->strategy;
-  if (!ls_field_set_text (is_model ? ls_model_fields : ls_strategy_fields, target, f->key, value, why)) {
+  GHashTable *said;
+  if (!ls_field_set_text (fields, import_target (import, fields, &said), f->key, value, why)) {
     if (!is_quiet)
       ls_diag_add (diags, LS_ERROR_USAGE, import->made.path, 0, 0, NULL, NULL, NULL,
                    "%s=%s: that is no value for it", f->key, value);
     return;
   }
-  g_hash_table_add (is_model ? import->model_said : import->strategy_said, (gpointer) f->key);
+  g_hash_table_add (said, (gpointer) f->key);
   g_hash_table_add (import->given, (gpointer) f->key);
   if (!is_quiet)
     import_infer (import, "%s %s: as given", f->key, value);
@@ -281,9 +281,10 @@ static void
 settle_positions (LsImport *import)
 {
   const guint32 seq = import->model.seq;
-  bool has_table = import_has_model (import, "position") && import->model.position == LS_POSITION_LEARNED;
-  if (import->model_is_given || !has_table || !import_has_model (import, "seq") || import->positions == 0
-      || import->positions == seq)
+  bool has_table
+      = import_has (import, ls_model_fields, "position") && import->model.position == LS_POSITION_LEARNED;
+  if (import->model_is_given || !has_table || !import_has (import, ls_model_fields, "seq")
+      || import->positions == 0 || import->positions == seq)
     return;
   import->strategy.seq = seq;
   g_hash_table_add (import->strategy_said, (gpointer) "seq");
@@ -353,9 +354,10 @@ refuse_unknown (const ImportFile *file, LsDiagList *diags)
 
 /* The keys that are set, as a file of ours. */
 static LsJsonDoc *
-document (const LsImport *import, const char *kind, const LsField *fields, GHashTable *said,
-          const void *target, LsDiagList *diags)
+document (LsImport *import, const char *kind, const LsField *fields, LsDiagList *diags)
 {
+  GHashTable *said;
+  const void *target = import_target (import, fields, &said);
   g_autofree char *base = g_path_get_basename (import->made.path),
                   *source = g_strdup_printf ("%s, %s", import->made.program, base);
   LsJsonOut w;
@@ -401,9 +403,8 @@ hand_over (LsImport *import, LsDiagList *diags)
   LsImported *made = &import->made;
   remark_keys (import);
   made->has_own_model = import->model_is_named || import->model_is_sized;
-  made->model = document (import, "model", ls_model_fields, import->model_said, &import->model, diags);
-  made->strategy
-      = document (import, "strategy", ls_strategy_fields, import->strategy_said, &import->strategy, diags);
+  made->model = document (import, "model", ls_model_fields, diags);
+  made->strategy = document (import, "strategy", ls_strategy_fields, diags);
   GHashTable *const sets[] = { import->model_said, import->strategy_said, import->by_rule,
                                import->words,      import->decided,       import->given };
   for (guint i = 0; i < G_N_ELEMENTS (sets); i++)

@@ -115,12 +115,21 @@ has_option (const LsImport *import, const char *names)
 
 /* --- keys that are set ------------------------------------------------------------------------------ */
 
-static void
-set (LsImport *import, const LsField *fields, void *target, GHashTable *said, const char *key,
-     const char *text, const char *option)
+gpointer
+import_target (LsImport *import, const LsField *fields, GHashTable **ret_said)
+{
+  bool is_model = fields == ls_model_fields;
+  *ret_said = is_model ? import->model_said : import->strategy_said;
+  return is_model ? (gpointer) &import->model : (gpointer) &import->strategy;
+}
+
+void
+import_set (LsImport *import, const LsField *fields, const char *key, const char *text, const char *option)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   const LsField *f = ls_field_find_value (fields, key);
+  GHashTable *said;
+  gpointer target = import_target (import, fields, &said);
   g_assert (f);
   if (fields == ls_model_fields && strcmp (key, "seq") == 0)
     import_positions (import, g_ascii_strtoull (text, NULL, 10));
@@ -180,23 +189,11 @@ import_given (const ImportFiles *files, const char *name)
 }
 
 void
-import_set_model (LsImport *import, const char *key, const char *text, const char *option)
-{
-  set (import, ls_model_fields, &import->model, import->model_said, key, text, option);
-}
-
-void
-import_set_strategy (LsImport *import, const char *key, const char *text, const char *option)
-{
-  set (import, ls_strategy_fields, &import->strategy, import->strategy_said, key, text, option);
-}
-
-void
 import_set_strategy_count (LsImport *import, const char *key, guint64 value, const char *option)
 {
   char text[24];
   g_snprintf (text, sizeof text, "%" G_GUINT64_FORMAT, value);
-  import_set_strategy (import, key, text, option);
+  import_set (import, ls_strategy_fields, key, text, option);
 }
 
 /* --- what is left open ----------------------------------------------------------------------------- */
@@ -243,13 +240,13 @@ import_model (LsImport *import, const LsModel *m, const char *source)
   if (m->position == LS_POSITION_LEARNED)
     import_positions (import, m->seq);
   for (const LsField *f = ls_model_fields; f->key; f++) {
-    bool is_left = !ls_field_is_value (f) || import_has_model (import, f->key) || strcmp (f->key, "seq") == 0
-        || strcmp (f->key, "attention") == 0;
+    bool is_left = !ls_field_is_value (f) || import_has (import, ls_model_fields, f->key)
+        || strcmp (f->key, "seq") == 0 || strcmp (f->key, "attention") == 0;
     g_autofree char *text = is_left ? NULL : ls_field_text (f, m, NULL),
                     *usual = g_strdup (f->default_text ? f->default_text : ""); /* `"pre"`, false */
     g_strdelimit (usual, "`\"", ' ');
     if (text && strcmp (text, "0") != 0 && strcmp (g_strstrip (usual), text) != 0)
-      import_set_model (import, f->key, text, source);
+      import_set (import, ls_model_fields, f->key, text, source);
   }
 }
 
@@ -321,15 +318,10 @@ import_set_software (LsImport *import, const char *name)
 }
 
 bool
-import_has_model (const LsImport *import, const char *key)
+import_has (const LsImport *import, const LsField *fields, const char *key)
 {
-  return g_hash_table_contains (import->model_said, ls_field_find_value (ls_model_fields, key)->key);
-}
-
-bool
-import_has_strategy (const LsImport *import, const char *key)
-{
-  return g_hash_table_contains (import->strategy_said, ls_field_find (ls_strategy_fields, key)->key);
+  GHashTable *said = fields == ls_model_fields ? import->model_said : import->strategy_said;
+  return g_hash_table_contains (said, ls_field_find_value (fields, key)->key);
 }
 
 /* --- jobs of another kind ---------------------------------------------------------------------------- */

@@ -282,23 +282,8 @@ take_out_others (Work *w, const char *name)
   }
 }
 
-/* Of a job that cannot be written as it is: whether what is known of it says this already, by another option
- * or by a default. */
-static bool
-is_said (const Work *w, const LaunchOption *wanted, const char *after)
-{
-  const OptionRow *row = w->import->table ? option_find (w->import->table, wanted->name) : NULL;
-  if (w->now || !row || !row->key)
-    return !w->now && row && row->kind == OPTION_IGNORED;
-  g_autofree char *known = row->kind == OPTION_MODEL
-      ? ls_import_value (w->import->model, ls_model_fields, row->key)
-      : ls_import_value (w->import->strategy, ls_strategy_fields, row->key),
-                  *value = row->kind == OPTION_MODEL ? g_strdup (after)
-      : row->on                                      ? g_strdup (row->on)
-                : ls_import_spelled (ls_strategy_fields, row->key, after);
-  return known && g_strcmp0 (known, value) == 0;
-}
-
+/* Nothing where the file says so already; of a job that cannot be written as it is, where what is known of it
+ * does, by another option or by a default. */
 static void
 set_option (Work *w, const LaunchOption *wanted)
 {
@@ -308,9 +293,16 @@ set_option (Work *w, const LaunchOption *wanted)
   if (now && strcmp (before, after) == 0)
     return;
   const LsRemark *user = option_named (w->import, wanted->name);
-  if (is_said (w, wanted, after))
-    return;
-  if (user && g_strcmp0 (user->value ? user->value : "", after) == 0)
+  const OptionRow *row = !w->now && w->import->table ? option_find (w->import->table, wanted->name) : NULL;
+  bool is_model = row && row->kind == OPTION_MODEL;
+  g_autofree char *known = !row || !row->key ? NULL
+      : is_model                             ? ls_import_value (w->import->model, ls_model_fields, row->key)
+                 : ls_import_value (w->import->strategy, ls_strategy_fields, row->key),
+                  *value = !known || is_model ? g_strdup (after)
+      : row->on                               ? g_strdup (row->on)
+                                              : ls_import_spelled (ls_strategy_fields, row->key, after);
+  if ((row && !row->key && row->kind == OPTION_IGNORED) || (known && g_strcmp0 (known, value) == 0)
+      || (user && g_strcmp0 (user->value ? user->value : "", after) == 0))
     return;
   take_out_others (w, wanted->name);
   add_change (w, user, wanted->written, NULL, after);

@@ -9,7 +9,7 @@
 #include "base/list.h"
 #include "data/launch/program/program_map.h"
 
-/* --- what starts programs, by the words of the map "starters" -------------------------------------------- */
+/* --- what starts programs, by the words of the map "starters" ------------------------------------------ */
 
 /* Rows of the map of what starts programs, or a text; NULL: it has none. */
 static const cJSON *
@@ -848,8 +848,7 @@ launch_script_read (const ImportFiles *files, const LaunchKind *kind, LaunchScri
     if (!s.variables)
       take_values (&s);
     split (&s, ret_script, import);
-    launch_python (files, kind, s.words, ret_script->words, &(LaunchEnvironment) { s.variables, s.exported },
-                   import);
+    launch_python (files, kind, s.words, ret_script->words, s.variables, s.exported, import);
     ret_script->variables = g_hash_table_ref (s.variables);
     launch_environment (reads_is (kind->of, "te"), s.variables, s.exported, import);
   }

@@ -7,7 +7,6 @@
 
 #include "base/list.h"
 #include "data/launch/program/program_map.h"
-#include "data/launch/python/python_names.h"
 #include "data/launch/yaml_config.h"
 
 /* --- members of trees -------------------------------------------------------------------------------- */
@@ -270,7 +269,8 @@ program_returned (const ProgramMap *map)
 }
 
 /* What a function of that name returns, by rules: what is not followed is told behind those about it, before
- * others shape it. With what it imports, if that is read: file is one of the job's then. */
+ * others shape it. With what it imports, if that is read: file is one of the job's then. Where it or one that
+ * it calls is a program, that is run, not read, by what prints the configuration, or by capturing it. */
 static cJSON *
 made_by_function (ProgramRun *run, const char *function, const ImportFile *file)
 {
@@ -281,12 +281,19 @@ made_by_function (ProgramRun *run, const char *function, const ImportFile *file)
       ? python_join (run->file, run->files, file, texts, run->job->import, run->diags)
       : ls_python_new (file->text, file->n, file->path, run->diags);
   g_autoptr (cJSON) tree = python ? ls_python_value (python, function, passed, run->diags) : NULL;
-  bool is_program = python && python_refuse_program (python, file->path, run->map->name, run->diags);
-  if (tree && !is_program)
+  const char *program = python ? ls_python_found (python)->program : NULL;
+  g_autofree char *hint
+      = g_strdup_printf ("run it, by \"python -m lockstep.dump %s MODULE:FUNCTION > job.json\", and import "
+                         "that, or by \"lockstep capture -- COMMAND\"",
+                         run->map->name);
+  if (program)
+    ls_diag_add (run->diags, LS_ERROR_UNSUPPORTED, file->path, 0, 0, NULL, NULL, hint,
+                 "it computes its configuration: %s", program);
+  else if (tree)
     launch_python_environment (python, reads_is (run->file, "te"), run->job->import);
   run->name = function;
   run->path = file->path;
-  bool ok = tree && !is_program && run_on (run, tree, reads_node (run->file, "rules"));
+  bool ok = tree && !program && run_on (run, tree, reads_node (run->file, "rules"));
   if (ok)
     python_tell_passed (run->job->import, function, passed);
   ok = ok && program_shape (run, tree);

@@ -379,30 +379,21 @@ refuse_config (const ProgramRun *run, const char *name)
   return false;
 }
 
-/* The configuration of that name; where it is what the script is given, the file behind the script. NULL: a
- * diagnostic. */
-static cJSON *
-load_named (const ProgramRun *run, const char *name)
-{
-  const cJSON *of = run->file;
-  const ImportFiles *files = run->files;
-  bool is_option = *reads_text (of, "config") && !reads_is (of, "pairs");
-  if (is_option && reads_node (of, "overrides")
-      && !launch_words_find (run->script->words, reads_text (of, "config")))
-    return cJSON_CreateObject ();
-  if (*reads_text (of, "config") || !name || !ls_shell_has_hole (name) || files->n < 2)
-    return yaml_config_of_name (files, name, run->job->import, run->diags);
-  import_infer (run->job->import, "%s: what the script is given as a configuration", files->files[1].path);
-  g_autoptr (cJSON) tree = cJSON_CreateObject ();
-  return yaml_config_add (tree, &files->files[1], run->job->import, run->diags) ? g_steal_pointer (&tree)
-                                                                                : NULL;
-}
-
+/* The configuration of that name; where it is what the script is given, the file behind the script. */
 static bool
 read_yaml_of_script (ProgramRun *run, const char *name)
 {
-  g_autoptr (cJSON) tree = load_named (run, name);
-  if (!tree)
+  const ImportFiles *files = run->files;
+  const char *config = reads_text (run->file, "config");
+  bool may_lack = *config && !reads_is (run->file, "pairs") && reads_node (run->file, "overrides")
+      && !launch_words_find (run->script->words, config),
+       is_behind = !*config && name && ls_shell_has_hole (name) && files->n >= 2;
+  g_autoptr (cJSON) tree = may_lack || is_behind
+      ? cJSON_CreateObject ()
+      : yaml_config_of_name (files, name, run->job->import, run->diags);
+  if (is_behind)
+    import_infer (run->job->import, "%s: what the script is given as a configuration", files->files[1].path);
+  if (!tree || (is_behind && !yaml_config_add (tree, &files->files[1], run->job->import, run->diags)))
     return false;
   if (!program_fits ((ProgramRun) { .map = run->map, .tree = part_of (run->file, tree) },
                      reads_text (run->file, "fits")))
@@ -411,31 +402,25 @@ read_yaml_of_script (ProgramRun *run, const char *name)
   return read_tree (run, tree);
 }
 
-/* "--fsdp-config.no-torch-compile" is torch_compile off, where "no-" negates. */
-static void
-add_negations (const ProgramMap *map, LaunchWords *words)
+/* Arguments of the command, in options of a configuration, which it names none of. "--fsdp-config.no-compile"
+ * is compile off, where "no-" negates. */
+static bool
+read_arguments (ProgramRun *run)
 {
-  const char *front = cJSON_GetStringValue (program_section (map, "negates"));
+  const ProgramMap *map = run->map;
+  LaunchWords *words = run->script->words;
+  const char *front = cJSON_GetStringValue (program_section (map->arguments, "negates"));
+  g_clear_pointer (&run->says, launch_words_free);
+  run->map = map->arguments;
   for (guint i = 0, n = words->options->len; front && i < n; i++) {
     const LaunchOption *o = words->options->pdata[i];
     const char *dot = strrchr (o->name, '.'), *last = dot ? dot + 1 : o->name;
     gsize n_front = MIN (strlen (front), strlen (last));
     g_autofree char *part = g_strndup (last, n_front),
                     *name = g_strdup_printf ("%.*s%s", (int) (last - o->name), o->name, last + n_front);
-    if (option_fits (front, part) && option_find (&map->table, name))
+    if (option_fits (front, part) && option_find (&run->map->table, name))
       launch_words_add_value (words, name, "False");
   }
-}
-
-/* Arguments of the command, in options of a configuration, which it names none of. */
-static bool
-read_arguments (ProgramRun *run)
-{
-  const ProgramMap *map = run->map;
-  LaunchWords *words = run->script->words;
-  g_clear_pointer (&run->says, launch_words_free);
-  run->map = map->arguments;
-  add_negations (run->map, words);
   bool ok = read_job (run, words, NULL);
   g_autoptr (LaunchWords) said = g_steal_pointer (&run->says);
   run->map = map;

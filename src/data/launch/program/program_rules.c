@@ -194,7 +194,7 @@ set_key (ProgramRun *run, ProgramAct *a)
   g_autofree char *option = by ? program_fill (run, by) : NULL;
   const char *who = option ? option : is_model && !a->value.text ? a->name : "--";
   if (!program_value_is_none (&a->value))
-    (is_model ? import_set_model : import_set_strategy) (run->job->import, a->name, text, who);
+    import_set (run->job->import, is_model ? ls_model_fields : ls_strategy_fields, a->name, text, who);
 }
 
 /* Of a key that is neither set nor left open. */
@@ -202,8 +202,9 @@ static void
 set_default (ProgramRun *run, ProgramAct *a)
 {
   const char *text = program_act_text (run, a);
-  if (!import_has_strategy (run->job->import, a->name) && !g_hash_table_contains (run->job->open, a->name))
-    import_set_strategy (run->job->import, a->name, text, a->name);
+  if (!import_has (run->job->import, ls_strategy_fields, a->name)
+      && !g_hash_table_contains (run->job->open, a->name))
+    import_set (run->job->import, ls_strategy_fields, a->name, text, a->name);
 }
 
 /* { "usual": { "layers": 32 } }: keys of the model that nothing sets, which is told, as "why" says or as the
@@ -213,9 +214,9 @@ set_usual (ProgramRun *run, ProgramAct *a)
 {
   LsImport *import = run->job->import;
   const char *text = program_act_text (run, a);
-  if (import_has_model (import, a->name))
+  if (import_has (import, ls_model_fields, a->name))
     return;
-  import_set_model (import, a->name, text, "--");
+  import_set (import, ls_model_fields, a->name, text, "--");
   program_tell_default (run, a);
 }
 
@@ -303,7 +304,7 @@ set_optimizer (ProgramRun *run, ProgramAct *a)
   else if (import->strategy.memory.offload != LS_OFFLOAD_NONE && !ls_optimizer_is_adam (ours))
     import_unknown (import, "%s %s: on the host memory and time are those of Adam", by, theirs);
   else
-    import_set_strategy (import, "optimizer", ours, by);
+    import_set (import, ls_strategy_fields, "optimizer", ours, by);
   if (ours && g_ascii_strncasecmp (theirs, "paged", 5) == 0)
     import_infer (import, "%s %s: its pages stay on the GPU", by, theirs);
 }
@@ -329,8 +330,8 @@ set_batch (ProgramRun *run, ProgramAct *a)
     copies = s->gpus / of_model;
   if (copies > 0 && copies * of_model <= G_MAXUINT32)
     import_set_strategy_count (import, "gpus", copies * of_model, "*");
-  if (copies > 0 && times > 0 && import_has_strategy (import, "micro_batch")
-      && !import_has_strategy (import, "global_batch")) {
+  if (copies > 0 && times > 0 && import_has (import, ls_strategy_fields, "micro_batch")
+      && !import_has (import, ls_strategy_fields, "global_batch")) {
     import_set_strategy_count (import, "global_batch", copies * times * s->micro_batch, "--");
     import_follows_gpus (import, "global_batch");
   }

@@ -1,5 +1,5 @@
-/* What a configuration in Python sets: names at the start of its lines, and those of files that it imports
- * all names from,
+/* Programs and configurations in Python: names at the start of their lines, and functions. A configuration
+ * has names of files that it imports all names from,
  *
  *     with read_base():
  *         from configs._base_.models.internlm2_7B import *
@@ -12,7 +12,6 @@
 #include "base/list.h"
 #include "data/launch/launch_script.h"
 #include "data/launch/program/program_map.h"
-#include "data/launch/python/python_names.h"
 #include "data/python/python.h"
 #include "data/shell/shell.h"
 #include "data/text/read_file.h"
@@ -24,24 +23,6 @@
 #define NAME_CHARS G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "_"
 
 /* --- files ------------------------------------------------------------------------------------------- */
-
-/* "configs._base_.models.internlm2_7B": its file, from the end of its path, and that path; NULL: it is not
- * here. */
-static char *
-base_of (const ImportFiles *files, const char *module, char **ret_path)
-{
-  g_autofree char *path = g_strdelimit (g_strdup (module), ".", '/'), *file = g_strconcat (path, ".py", NULL);
-  for (const char *at = file; at; at = strchr (at, '/')) {
-    at += *at == '/';
-    gsize n;
-    char *text = launch_file_of (files, at, &n);
-    if (text) {
-      *ret_path = g_strdup (at);
-      return text;
-    }
-  }
-  return NULL;
-}
 
 /* The module of a line "from MODULE import *"; NULL: it is another line. */
 static char *
@@ -56,27 +37,27 @@ imported (const char *line)
   return g_str_has_prefix (rest, " import *") ? g_strndup (line, n) : NULL;
 }
 
-/* The text that is read, each file behind its name. */
-typedef struct {
-  const ImportFiles *files;
-  LsImport *import;
-  GString *text;
-} Pasted;
-
-/* What a text imports, each in front of it. */
+/* What a text imports, each in front of it: "configs._base_.models.internlm2_7B" by its file, from the end of
+ * its path. */
 static void
-add_text (Pasted *to, const char *text, const char *path, guint depth)
+add_text (GString *to, const char *text, const char *path, guint depth, const ImportFiles *files,
+          LsImport *import)
 {
   g_auto (GStrv) lines = g_strsplit (text, "\n", -1);
   for (char **line = lines; *line; line++) {
-    g_autofree char *module = imported (*line), *found = NULL,
-                    *base = module && depth > 0 ? base_of (to->files, module, &found) : NULL;
+    gsize n;
+    g_autofree char *module = imported (*line), *base = NULL,
+                    *front = module ? g_strdelimit (g_strdup (module), ".", '/') : NULL,
+                    *file = front ? g_strconcat (front, ".py", NULL) : NULL;
+    const char *at = depth > 0 ? file : NULL;
+    while (at && !(base = launch_file_of (files, at, &n)))
+      at = strchr (at, '/') ? strchr (at, '/') + 1 : NULL;
     if (base)
-      add_text (to, base, found, depth - 1);
+      add_text (to, base, at, depth - 1, files, import);
     else if (module)
-      import_unknown (to->import, "what %s sets: it is imported, and not here", module);
+      import_unknown (import, "what %s sets: it is imported, and not here", module);
   }
-  g_string_append_printf (to->text, LS_PYTHON_FILE "%s\n%s\n", path, text);
+  g_string_append_printf (to, LS_PYTHON_FILE "%s\n%s\n", path, text);
 }
 
 /* --- functions --------------------------------------------------------------------------------------- */
@@ -112,20 +93,6 @@ python_tell_passed (LsImport *import, const char *function, const GPtrArray *pas
     g_string_append_printf (places, ", and %u more", passed->len - MAX_PASSED);
   if (passed->len > 0)
     import_unknown (import, "what %s does besides is not followed: %s", function, places->str);
-}
-
-bool
-python_refuse_program (const LsPython *python, const char *path, const char *program, LsDiagList *diags)
-{
-  const char *place = ls_python_found (python)->program;
-  g_autofree char *hint
-      = g_strdup_printf ("run it, by \"python -m lockstep.dump %s MODULE:FUNCTION > job.json\", and "
-                         "import that, or by \"lockstep capture -- COMMAND\"",
-                         program);
-  if (place)
-    ls_diag_add (diags, LS_ERROR_UNSUPPORTED, path, 0, 0, NULL, NULL, hint,
-                 "it computes its configuration: %s", place);
-  return place != NULL;
 }
 
 /* --- names --------------------------------------------------------------------------------------------- */
@@ -190,8 +157,7 @@ python_names_of (const ImportFiles *files, const char *own, gsize n, const char 
 {
   g_autofree char *whole = g_strndup (own, n);
   g_autoptr (GString) text = g_string_new (NULL);
-  Pasted pasted = { files, import, text };
-  add_text (&pasted, whole, name, MAX_BASES);
+  add_text (text, whole, name, MAX_BASES, files, import);
   add_job (text);
   g_autoptr (LsPython) python = ls_python_new (text->str, text->len, name, diags);
   if (!python)
@@ -419,20 +385,20 @@ add_engine (LaunchWords *words, const LsPython *python)
 }
 
 static void
-add_variables (const LsPython *python, const LaunchEnvironment *e)
+add_variables (const LsPython *python, GHashTable *variables, GHashTable *exported)
 {
   g_autoptr (GHashTable) set = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
   GHashTableIter iter;
   gpointer name;
   ls_python_add_variables (python, set);
-  ls_python_add_variables (python, e->variables);
+  ls_python_add_variables (python, variables);
   for (g_hash_table_iter_init (&iter, set); g_hash_table_iter_next (&iter, &name, NULL);)
-    g_hash_table_add (e->exported, g_strdup (name));
+    g_hash_table_add (exported, g_strdup (name));
 }
 
 void
 launch_python (const ImportFiles *files, const LaunchKind *kind, const GPtrArray *command, LaunchWords *words,
-               const LaunchEnvironment *environment, LsImport *import)
+               GHashTable *variables, GHashTable *exported, LsImport *import)
 {
   gsize n;
   guint at = 0;
@@ -455,7 +421,7 @@ launch_python (const ImportFiles *files, const LaunchKind *kind, const GPtrArray
   tell_packages (text, python, name, import);
   if (reads_is (kind->of, "around"))
     add_engine (words, python);
-  add_variables (python, environment);
+  add_variables (python, variables, exported);
 }
 
 void
@@ -471,7 +437,6 @@ launch_python_environment (const LsPython *python, bool has_te, LsImport *import
 {
   g_autoptr (GHashTable) variables = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free),
                          exported = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
-  const LaunchEnvironment e = { variables, exported };
-  add_variables (python, &e);
+  add_variables (python, variables, exported);
   launch_environment (has_te, variables, exported, import);
 }
