@@ -87,11 +87,11 @@ char *import_bare_name (const char *name, gsize n);
  * none. By these a key that is set is told to be of the files, or of a rule of their program. */
 void import_note_word (LsImport *import, const char *name, const char *key);
 
-/* Sets a key of ls_model_fields or ls_strategy_fields from text; `option` is what the file calls it: a name that may have
- * '*' for any characters, several with blanks where each of them says it, "--" where it is a rule of the
- * program that does. A key of the strategy is said by the files where they give one of these, or an option
- * whose row decides it (option_table.h); otherwise it is by_rule. A value out of range is a conflict. A key
- * that was given stays as it is. */
+/* Sets a key of ls_model_fields or ls_strategy_fields from text; `option` is what the file calls it: a name
+ * that may have '*' for any characters, several with blanks where each of them says it, "--" where it is a
+ * rule of the program that does. A key of the strategy is said by the files where they give one of these, or
+ * an option whose row decides it (option_table.h); otherwise it is by_rule. A value out of range is a
+ * conflict. A key that was given stays as it is. */
 void import_set (LsImport *import, const LsField *fields, const char *key, const char *text,
                  const char *option);
 void import_set_strategy_count (LsImport *import, const char *key, guint64 value, const char *option);

@@ -191,8 +191,8 @@ program_take_part (ProgramRun *run, ProgramAct *a)
   run->tree = part ? part : run->tree;
 }
 
-/* All names that a text sets, or options of what rules take of them, with what the file says of these. NULL: a
- * diagnostic. */
+/* All names that a text sets, or options of what rules take of them, with what the file says of these. NULL:
+ * a diagnostic. */
 static cJSON *
 all_or_picked (ProgramRun *run, const char *text, gsize n, const char *path)
 {

@@ -11,7 +11,7 @@
 #include "strategy/shard.h"
 #include "strategy/strategy.h"
 
-/* --- releases -------------------------------------------------------------------------------------------- */
+/* --- releases ------------------------------------------------------------------------------------------- */
 
 /* Of the options that are given: from which release on, and up to which. */
 typedef struct {
@@ -684,24 +684,6 @@ run_nodes (ProgramRun *run, const cJSON *rule, const cJSON *first, bool is_each)
   return ok;
 }
 
-/* The members of a mapping or a list at a path, or what else is there. */
-static bool
-run_members (ProgramRun *run, const cJSON *rule, const char *path)
-{
-  const cJSON *node = program_node (run, path);
-  bool has_members = cJSON_IsObject (node) || cJSON_IsArray (node);
-  return run_nodes (run, rule, has_members ? node->child : node, has_members);
-}
-
-/* Inside of what a text says in JSON; not at all where it is none. */
-static bool
-run_json (ProgramRun *run, const cJSON *rule, const char *expression)
-{
-  g_auto (ProgramValue) text = program_eval (run, expression);
-  g_autoptr (cJSON) tree = text.text ? cJSON_Parse (text.text) : NULL;
-  return run_nodes (run, rule, tree, false);
-}
-
 bool
 program_run_rules (ProgramRun *run, const cJSON *rules)
 {
@@ -711,12 +693,16 @@ program_run_rules (ProgramRun *run, const cJSON *rules)
     const char *each = program_member (rule, "each"), *options = program_member (rule, "for"),
                *words = program_member (rule, "each_of"), *members = program_member (rule, "each_at"),
                *inside = program_member (rule, "inside"), *json = program_member (rule, "in_json");
-    bool ok = each         ? run_each (run, rule, each)
-        : json             ? run_json (run, rule, json)
-        : members          ? run_members (run, rule, members)
-        : inside           ? run_nodes (run, rule, program_node (run, inside), false)
-        : options || words ? run_words (run, rule, options, words)
-                           : act (run, rule, holds (run, rule));
+    g_auto (ProgramValue) text = json ? program_eval (run, json) : program_none ();
+    g_autoptr (cJSON) tree = text.text ? cJSON_Parse (text.text) : NULL;
+    const cJSON *node = json ? tree
+        : members || inside  ? program_node (run, members ? members : inside)
+                             : NULL;
+    bool is_each = members && (cJSON_IsObject (node) || cJSON_IsArray (node));
+    bool ok = each                  ? run_each (run, rule, each)
+        : json || members || inside ? run_nodes (run, rule, is_each ? node->child : node, is_each)
+        : options || words          ? run_words (run, rule, options, words)
+                                    : act (run, rule, holds (run, rule));
     if (!ok)
       return false;
   }

@@ -97,11 +97,15 @@ python_tell_passed (LsImport *import, const char *function, const GPtrArray *pas
 
 /* --- names --------------------------------------------------------------------------------------------- */
 
-/* A function that returns all that is set, behind the text: by lines "model = dict (", of small letters, as
- * capitals are constants. */
-static void
-add_job (GString *text)
+/* By a function that returns all that is set, behind the text: by lines "model = dict (", of small letters,
+ * as capitals are constants. */
+cJSON *
+python_names_of (const ImportFiles *files, const char *own, gsize n_own, const char *path, LsImport *import,
+                 LsDiagList *diags)
 {
+  g_autofree char *whole = g_strndup (own, n_own);
+  g_autoptr (GString) text = g_string_new (NULL);
+  add_text (text, whole, path, MAX_BASES, files, import);
   g_auto (GStrv) lines = g_strsplit (text->str, "\n", -1);
   g_autoptr (GHashTable) seen = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   g_string_append (text, "\ndef " JOB " ():\n    return dict (");
@@ -114,6 +118,13 @@ add_job (GString *text)
       g_string_append_printf (text, "%s=%s, ", name, name);
   }
   g_string_append (text, ")\n");
+  g_autoptr (LsPython) python = ls_python_new (text->str, text->len, path, diags);
+  if (!python)
+    return NULL;
+  cJSON *tree = ls_python_value (python, JOB, NULL, diags);
+  python_tell_passed (import, path, ls_python_found (python)->file_passed);
+  launch_python_environment (python, false, import);
+  return tree;
 }
 
 /* Whether an object is what a function gives of which no member is known: not an instance of a class, which
@@ -149,23 +160,6 @@ python_names_forget_calls (cJSON *tree)
     } else if (cJSON_IsObject (item))
       python_names_forget_calls (item);
   }
-}
-
-cJSON *
-python_names_of (const ImportFiles *files, const char *own, gsize n, const char *name, LsImport *import,
-                 LsDiagList *diags)
-{
-  g_autofree char *whole = g_strndup (own, n);
-  g_autoptr (GString) text = g_string_new (NULL);
-  add_text (text, whole, name, MAX_BASES, files, import);
-  add_job (text);
-  g_autoptr (LsPython) python = ls_python_new (text->str, text->len, name, diags);
-  if (!python)
-    return NULL;
-  cJSON *tree = ls_python_value (python, JOB, NULL, diags);
-  python_tell_passed (import, name, ls_python_found (python)->file_passed);
-  launch_python_environment (python, false, import);
-  return tree;
 }
 
 #define MAX_FILES 64
