@@ -636,7 +636,7 @@ static ProgramValue
 f_repeated (ProgramRun *run, const ProgramArgument *a)
 {
   GString *text = g_string_new (NULL);
-  for (double i = 0; a->value.text && i < fmin (a[1].value.number, MOST_LAYERS); i++)
+  for (double i = 0; a->value.text && i < a[1].value.number && i < MOST_LAYERS; i++)
     g_string_append (text, a->value.text);
   return program_taken (g_string_free (text, FALSE));
 }

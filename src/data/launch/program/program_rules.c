@@ -812,23 +812,18 @@ check_member (ProgramRun *run, const cJSON *node, As as)
     program_check_text (run, node, as == AS_TEMPLATE);
 }
 
-/* What "NAME=LETTER NAME?LETTER" has for the member of a rule; -1: nothing. missing: of an object, what is
- * not there and has no '?' is told. */
+/* What "NAME=LETTER NAME?LETTER" has for a member of a rule; -1: nothing. members NULL: there are none. */
 static gint
-as_of (ProgramRun *run, const char *members, const char *key, const cJSON *missing)
+as_of (const char *members, const char *key)
 {
   static const char letters[] = "vtxokTRmlrV c";
-  g_auto (GStrv) all = program_words (members, " ");
-  gint as = -1;
-  for (char **one = all; *one; one++) {
-    g_autofree char *name = g_strndup (*one, strcspn (*one, "=?"));
-    const char *mark = *one + strlen (name);
-    if (key && strcmp (name, key) == 0)
-      as = (gint) (strchr (letters, mark[1]) - letters);
-    if (missing && *mark == '=' && !cJSON_GetObjectItemCaseSensitive (missing, name))
-      program_complain (run->check, missing, "missing key \"%s\"", name);
+  const gsize n = strlen (key);
+  for (const char *p = members; p && *p; p += *p == ' ') {
+    if (strncmp (p, key, n) == 0 && (p[n] == '=' || p[n] == '?'))
+      return (gint) (strchr (letters, p[n + 1]) - letters);
+    p += strcspn (p, " ");
   }
-  return as;
+  return -1;
 }
 
 /* Of a rule that is run once for each of several. */
@@ -874,14 +869,21 @@ check_rule (ProgramRun *run, const cJSON *rule)
   check_loop (run, rule);
   if (actions[action].act == make_list)
     name_value (run, "index");
-  as_of (run, actions[action].more, NULL, rule);
+  g_auto (GStrv) members = program_words (actions[action].more, " ");
+  for (char **member = members; *member; member++) {
+    char *mark = *member + strcspn (*member, "=?");
+    bool is_free = *mark == '?';
+    *mark = '\0';
+    if (!is_free && !cJSON_GetObjectItemCaseSensitive (rule, *member))
+      program_complain (run->check, rule, "missing key \"%s\"", *member);
+  }
   if (actions[action].act == program_run_part)
     check_part (run, rule, program_member (rule, "part"));
   cJSON_ArrayForEach (one, rule)
   {
     gint as = strcmp (one->string, actions[action].key) == 0
         ? (gint) actions[action].as
-        : MAX (as_of (run, actions[action].more, one->string, NULL), as_of (run, of_any, one->string, NULL));
+        : MAX (as_of (actions[action].more, one->string), as_of (of_any, one->string));
     if (as >= 0)
       check_member (run, one, (As) as);
     else if (!g_str_has_prefix (one->string, "x-"))
