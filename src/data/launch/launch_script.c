@@ -791,8 +791,13 @@ split (Search *s, LaunchScript *ret, LsImport *import)
   ret->front = g_ptr_array_new_with_free_func (g_free);
   add_words (ret->front, (char *const *) s->words->pdata, first > 0 ? at : 0);
   ret->words = launch_words_new ();
-  (reads_is (of, "pairs") ? launch_words_add_beside_pairs : launch_words_add) (
-      ret->words, (char *const *) s->words->pdata + first, s->words->len - first);
+  g_autoptr (GPtrArray) rest = g_ptr_array_new ();
+  for (guint i = first; i < s->words->len; i++) { /* pairs are of no option in front of them but others */
+    char *word = s->words->pdata[i];
+    bool is_pair = reads_is (of, "pairs") && *word != '-' && strchr (word, '=');
+    g_ptr_array_add (is_pair ? ret->words->others : rest, is_pair ? g_strdup (word) : word);
+  }
+  launch_words_add (ret->words, (char *const *) rest->pdata, rest->len);
   /* with pairs the program says how many, if that is what submits it */
   bool is_said = reads_text (of, "gpus") ? launch_words_first (ret->words, reads_text (of, "gpus")) != NULL
                                          : reads_is (of, "pairs") && reads_is (of, "submits");

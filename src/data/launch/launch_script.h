@@ -26,7 +26,7 @@ typedef struct {
   LaunchWords *words;     /* behind the script of Python */
   char *script;           /* as launch_find_script() has it */
   guint64 gpus;           /* 0: not known */
-  LaunchWords *batch;     /* what a batch system is asked (launch_gpus.h) */
+  LaunchWords *batch;     /* what a batch system is asked */
   guint64 nodes, of_node; /* nodes and GPUs of each that what starts the command is told; 0: none are */
   GPtrArray *front;       /* char *: the words in front of the script */
   GHashTable *variables;  /* char * -> char *: what the script sets */

@@ -214,18 +214,6 @@ launch_words_add_words (LaunchWords *w, const LaunchWords *others)
       add_off (w, name);
 }
 
-void
-launch_words_add_beside_pairs (LaunchWords *to, char *const *words, guint n)
-{
-  g_autoptr (GPtrArray) rest = g_ptr_array_new ();
-  for (guint i = 0; i < n; i++)
-    if (words[i][0] != '-' && strchr (words[i], '='))
-      g_ptr_array_add (to->others, g_strdup (words[i]));
-    else
-      g_ptr_array_add (rest, words[i]);
-  launch_words_add (to, (char *const *) rest->pdata, rest->len);
-}
-
 char *
 launch_scalar_text (const cJSON *node)
 {
