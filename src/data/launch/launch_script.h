@@ -56,7 +56,7 @@ guint64 launch_last_number (const char *text);
  * a command that a package installs, with what it is told to do, "swift sft". NULL: there is none. */
 guint launch_find_script (char *const *words, guint n, guint *ret_at, char **ret_script);
 
-/* --- python/python_names.c: programs and configurations in Python --- */
+/* --- launch_python.c: programs in Python --- */
 
 /* What variables that a script sets for its processes change, of CUDA, PyTorch, Transformer
  * Engine (has_te), XLA and NCCL, by the map of this name. What is not simulated of it is told. */
@@ -69,15 +69,6 @@ void launch_python (const ImportFiles *files, const LaunchKind *kind, const GPtr
 /* Of a configuration in Python, which was evaluated: launch_environment() of what it sets. */
 void launch_python_environment (const LsPython *python, bool has_te, LsImport *import);
 
-/* The names that a text sets, and those of files that it imports all names from, as one object, as
- * data/python/python.h has it. What of them is not followed is told with its places. The caller frees
- * it; NULL: a diagnostic. */
-cJSON *python_names_of (const ImportFiles *files, const char *text, gsize n, const char *name,
-                        LsImport *import, LsDiagList *diags);
-/* Of the functions that can be called without an argument the one that is asked for, or, NULL, the only one,
- * borrowed; NULL: a diagnostic. of: the file of a map, one of `reads`. */
-const char *python_pick_function (const LsPython *python, const cJSON *of, const char *asked,
-                                  const char *path, LsDiagList *diags);
 /* a.b.c for a file x/a/y.py: x/a/b/c.py or x/a/b/c/__init__.py, which the caller frees; NULL: none is. */
 char *python_find_module (const char *path, const char *module);
 /* The text of the file that a module which a file imports from is, and its path, both newly allocated; NULL:
@@ -88,18 +79,6 @@ typedef char *PythonFind (const char *module, const char *from, gsize *ret_n, ch
  * diagnostic. */
 bool python_add_imported (LsPython *python, GPtrArray *paths, GPtrArray *texts, guint most, PythonFind *find,
                           gpointer data, LsDiagList *diags);
-/* Files of a job from the one with the text of `first` on, and those that they import from, of modules that
- * have one of the words of `joins` as a part, with what functions of the program do that are not here; each
- * well formed, NULL: a diagnostic. texts, to which what is read is added, outlive it. */
-LsPython *python_join (const cJSON *of, const ImportFiles *files, const ImportFile *first, GPtrArray *texts,
-                       LsImport *import, LsDiagList *diags);
-/* Tells what a function of a configuration does that is not followed, of ls_python_value(): the first few
- * places, and how many more there are. */
-void python_tell_passed (LsImport *import, const char *function, const GPtrArray *passed);
-/* Drops which functions make objects, and their arguments without a name, in place. What a function gives of
- * which no member is known becomes a hole. */
-void python_names_forget_calls (cJSON *tree);
-
 /* --- yaml_config.c: files that a command names --- */
 
 #define LAUNCH_MAX_BESIDE ((size_t) 4 << 20) /* bytes of a file that is found beside */
