@@ -251,31 +251,6 @@ import_model (LsImport *import, const LsModel *m, const char *source)
 }
 
 bool
-import_model_files (const ImportFiles *files, bool is_first, LsImport *import, LsDiagList *diags)
-{
-  for (guint i = 1; i < (is_first ? MIN (2, files->n) : files->n); i++) {
-    const ImportFile *file = &files->files[i];
-    g_autoptr (LsDiagList) none = ls_diag_list_new ();
-    g_autoptr (GPtrArray) notes = is_first ? g_ptr_array_new_with_free_func (g_free) : NULL;
-    bool is_json = is_first || file->text[strspn (file->text, " \t\r\n")] == '{';
-    g_autoptr (LsJsonDoc) doc
-        = is_json ? ls_json_doc_parse (file->text, file->n, file->path, is_first ? diags : none) : NULL;
-    bool is_model = doc && (is_first || ls_is_hf_config (doc) || strstr (file->text, "lockstep.model/"));
-    LsModel m;
-    if (!is_model && !is_first)
-      continue;
-    if (!is_model || !ls_model_read (doc, &m, notes, diags))
-      return false;
-    import_model (import, &m, file->path);
-    import_use_file (file);
-    for (guint k = 0; notes && k < notes->len; k++)
-      import_infer (import, "%s: %s", file->path, (const char *) notes->pdata[k]);
-    ls_model_clear (&m);
-  }
-  return true;
-}
-
-bool
 import_find_model (const char *name, LsModel *ret_model, bool *ret_is_decoder, char **ret_found)
 {
   *ret_found = NULL;

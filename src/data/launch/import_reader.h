@@ -117,9 +117,6 @@ void import_positions (LsImport *import, guint64 n);
 
 /* Sets the keys of a model but for its sequence; `source` is said as where it is from. */
 void import_model (LsImport *import, const LsModel *m, const char *source);
-/* The same of files of a model, ours or the config.json of Hugging Face, behind the first; is_first: of the
- * one behind it, which has to be such a file, and of which notes are told. False: with a diagnostic. */
-bool import_model_files (const ImportFiles *files, bool is_first, LsImport *import, LsDiagList *diags);
 /* The same of the model that has this name for a program or a hub; one that nobody has is told as unknown. */
 void import_model_of_name (LsImport *import, const char *name);
 /* The model of a name, or of a folder that is called so: *ret_found, newly allocated, is then the name that

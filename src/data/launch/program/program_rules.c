@@ -351,11 +351,32 @@ set_gpus (ProgramRun *run, ProgramAct *a)
   run->job->gpus = program_whole (program_act_value (run, a));
 }
 
-/* { "model_file": true }: a model's own file behind the first; 'first': the one behind it has to be such. */
+/* { "model_file": true }: a model's own file behind the first, ours or the config.json of Hugging Face;
+ * 'first': the one behind it has to be such, of which notes are told. */
 static void
 read_model_file (ProgramRun *run, ProgramAct *a)
 {
-  run->is_refused |= !import_model_files (run->files, cJSON_IsString (a->what), run->job->import, run->diags);
+  LsImport *import = run->job->import;
+  bool is_first = cJSON_IsString (a->what);
+  const guint n = is_first ? MIN (2, run->files->n) : run->files->n;
+  for (guint i = 1; i < n && !run->is_refused; i++) {
+    const ImportFile *file = &run->files->files[i];
+    g_autoptr (LsDiagList) none = ls_diag_list_new ();
+    g_autoptr (GPtrArray) notes = is_first ? g_ptr_array_new_with_free_func (g_free) : NULL;
+    bool is_json = is_first || file->text[strspn (file->text, " \t\r\n")] == '{';
+    g_autoptr (LsJsonDoc) doc
+        = is_json ? ls_json_doc_parse (file->text, file->n, file->path, is_first ? run->diags : none) : NULL;
+    bool is_model = doc && (is_first || ls_is_hf_config (doc) || strstr (file->text, "lockstep.model/"));
+    LsModel m;
+    run->is_refused = is_model ? !ls_model_read (doc, &m, notes, run->diags) : is_first;
+    if (!is_model || run->is_refused)
+      continue;
+    import_model (import, &m, file->path);
+    import_use_file (file);
+    for (guint k = 0; notes && k < notes->len; k++)
+      import_infer (import, "%s: %s", file->path, (const char *) notes->pdata[k]);
+    ls_model_clear (&m);
+  }
 }
 
 /* "lacking": the files are not all of a job. */
