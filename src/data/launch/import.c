@@ -135,23 +135,6 @@ choose (const ImportFiles *files, ProgramReader *ret_reader)
   return is_known;
 }
 
-/* Those files that the job is read from, in front, and behind them logs that only have steps; how many the
- * former are. A log in front of a job's files is the job where it says what it is. */
-static guint
-set_logs_apart (ImportFile *files, guint n)
-{
-  ProgramReader reader;
-  g_autofree ImportFile *logs = g_new0 (ImportFile, n);
-  guint n_files = 0, n_logs = 0;
-  for (guint i = 0; i < n; i++)
-    if (n > 1 && import_log_what (&files[i]) && (i > 0 || !reader_of (&files[i], &reader)))
-      logs[n_logs++] = files[i];
-    else
-      files[n_files++] = files[i];
-  memcpy (files + n_files, logs, n_logs * sizeof *logs);
-  return n_files;
-}
-
 /* --- what is given behind the name ------------------------------------------------------------------ */
 
 static void
@@ -174,16 +157,16 @@ set_key (LsImport *import, const LsField *model, const LsField *strategy, const 
          LsDiagList *diags)
 {
   bool is_model = model && (model->required || !strategy);
-  const LsField *f = is_model ? model : strategy;
+  const LsField *f = is_model ? model : strategy, *fields = is_model ? ls_model_fields : ls_strategy_fields;
   g_autoptr (LsDiagList) why = ls_diag_list_new ();
-  void *target = is_model ? (void *) &import->model : (void *) &import->strategy;
-  if (!ls_field_set_text (is_model ? ls_model_fields : ls_strategy_fields, target, f->key, value, why)) {
+  GHashTable *said;
+  if (!ls_field_set_text (fields, import_target (import, fields, &said), f->key, value, why)) {
     if (!is_quiet)
       ls_diag_add (diags, LS_ERROR_USAGE, import->made.path, 0, 0, NULL, NULL, NULL,
                    "%s=%s: that is no value for it", f->key, value);
     return;
   }
-  g_hash_table_add (is_model ? import->model_said : import->strategy_said, (gpointer) f->key);
+  g_hash_table_add (said, (gpointer) f->key);
   g_hash_table_add (import->given, (gpointer) f->key);
   if (!is_quiet)
     import_infer (import, "%s %s: as given", f->key, value);
@@ -298,9 +281,10 @@ static void
 settle_positions (LsImport *import)
 {
   const guint32 seq = import->model.seq;
-  bool has_table = import_has_model (import, "position") && import->model.position == LS_POSITION_LEARNED;
-  if (import->model_is_given || !has_table || !import_has_model (import, "seq") || import->positions == 0
-      || import->positions == seq)
+  bool has_table
+      = import_has (import, ls_model_fields, "position") && import->model.position == LS_POSITION_LEARNED;
+  if (import->model_is_given || !has_table || !import_has (import, ls_model_fields, "seq")
+      || import->positions == 0 || import->positions == seq)
     return;
   import->strategy.seq = seq;
   g_hash_table_add (import->strategy_said, (gpointer) "seq");
@@ -370,9 +354,10 @@ refuse_unknown (const ImportFile *file, LsDiagList *diags)
 
 /* The keys that are set, as a file of ours. */
 static LsJsonDoc *
-document (const LsImport *import, const char *kind, const LsField *fields, GHashTable *said,
-          const void *target, LsDiagList *diags)
+document (LsImport *import, const char *kind, const LsField *fields, LsDiagList *diags)
 {
+  GHashTable *said;
+  const void *target = import_target (import, fields, &said);
   g_autofree char *base = g_path_get_basename (import->made.path),
                   *source = g_strdup_printf ("%s, %s", import->made.program, base);
   LsJsonOut w;
@@ -418,9 +403,8 @@ hand_over (LsImport *import, LsDiagList *diags)
   LsImported *made = &import->made;
   remark_keys (import);
   made->has_own_model = import->model_is_named || import->model_is_sized;
-  made->model = document (import, "model", ls_model_fields, import->model_said, &import->model, diags);
-  made->strategy
-      = document (import, "strategy", ls_strategy_fields, import->strategy_said, &import->strategy, diags);
+  made->model = document (import, "model", ls_model_fields, diags);
+  made->strategy = document (import, "strategy", ls_strategy_fields, diags);
   GHashTable *const sets[] = { import->model_said, import->strategy_said, import->by_rule,
                                import->words,      import->decided,       import->given };
   for (guint i = 0; i < G_N_ELEMENTS (sets); i++)
@@ -506,8 +490,18 @@ unpack_and_read (ImportFile *files, guint n, const GPtrArray *all_changes, const
 {
   g_autoptr (GPtrArray) told = g_ptr_array_new_with_free_func (g_free);
   g_autoptr (GPtrArray) changes = substitute (files, n, all_changes, told);
-  guint n_read = set_logs_apart (files, n);
-  const ImportFiles all = { .files = files, .n = n_read, .n_logs = n - n_read, .told = told };
+  /* in front those that the job is read from, and behind them logs that only have steps; a log in front of a
+   * job's files is the job where it says what it is */
+  ProgramReader reader;
+  g_autofree ImportFile *logs = g_new0 (ImportFile, n);
+  guint n_files = 0, n_logs = 0;
+  for (guint i = 0; i < n; i++)
+    if (n > 1 && import_log_what (&files[i]) && (i > 0 || !reader_of (&files[i], &reader)))
+      logs[n_logs++] = files[i];
+    else
+      files[n_files++] = files[i];
+  memcpy (files + n_files, logs, n_logs * sizeof *logs);
+  const ImportFiles all = { .files = files, .n = n_files, .n_logs = n_logs, .told = told };
   bool ok = true;
   for (const ProgramAsked *a = all_asked (); ok && a->map; a++)
     ok = !a->unwraps || program_unwrap (a->map, &files[0], told, diags);

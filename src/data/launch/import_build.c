@@ -115,12 +115,21 @@ has_option (const LsImport *import, const char *names)
 
 /* --- keys that are set ------------------------------------------------------------------------------ */
 
-static void
-set (LsImport *import, const LsField *fields, void *target, GHashTable *said, const char *key,
-     const char *text, const char *option)
+gpointer
+import_target (LsImport *import, const LsField *fields, GHashTable **ret_said)
+{
+  bool is_model = fields == ls_model_fields;
+  *ret_said = is_model ? import->model_said : import->strategy_said;
+  return is_model ? (gpointer) &import->model : (gpointer) &import->strategy;
+}
+
+void
+import_set (LsImport *import, const LsField *fields, const char *key, const char *text, const char *option)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   const LsField *f = ls_field_find_value (fields, key);
+  GHashTable *said;
+  gpointer target = import_target (import, fields, &said);
   g_assert (f);
   if (fields == ls_model_fields && strcmp (key, "seq") == 0)
     import_positions (import, g_ascii_strtoull (text, NULL, 10));
@@ -180,23 +189,11 @@ import_given (const ImportFiles *files, const char *name)
 }
 
 void
-import_set_model (LsImport *import, const char *key, const char *text, const char *option)
-{
-  set (import, ls_model_fields, &import->model, import->model_said, key, text, option);
-}
-
-void
-import_set_strategy (LsImport *import, const char *key, const char *text, const char *option)
-{
-  set (import, ls_strategy_fields, &import->strategy, import->strategy_said, key, text, option);
-}
-
-void
 import_set_strategy_count (LsImport *import, const char *key, guint64 value, const char *option)
 {
   char text[24];
   g_snprintf (text, sizeof text, "%" G_GUINT64_FORMAT, value);
-  import_set_strategy (import, key, text, option);
+  import_set (import, ls_strategy_fields, key, text, option);
 }
 
 /* --- what is left open ----------------------------------------------------------------------------- */
@@ -243,39 +240,14 @@ import_model (LsImport *import, const LsModel *m, const char *source)
   if (m->position == LS_POSITION_LEARNED)
     import_positions (import, m->seq);
   for (const LsField *f = ls_model_fields; f->key; f++) {
-    bool is_left = !ls_field_is_value (f) || import_has_model (import, f->key) || strcmp (f->key, "seq") == 0
-        || strcmp (f->key, "attention") == 0;
+    bool is_left = !ls_field_is_value (f) || import_has (import, ls_model_fields, f->key)
+        || strcmp (f->key, "seq") == 0 || strcmp (f->key, "attention") == 0;
     g_autofree char *text = is_left ? NULL : ls_field_text (f, m, NULL),
                     *usual = g_strdup (ls_field_default (f) ? ls_field_default (f) : ""); /* `"pre"`, false */
     g_strdelimit (usual, "`\"", ' ');
     if (text && strcmp (text, "0") != 0 && strcmp (g_strstrip (usual), text) != 0)
-      import_set_model (import, f->key, text, source);
+      import_set (import, ls_model_fields, f->key, text, source);
   }
-}
-
-bool
-import_model_files (const ImportFiles *files, bool is_first, LsImport *import, LsDiagList *diags)
-{
-  for (guint i = 1; i < (is_first ? MIN (2, files->n) : files->n); i++) {
-    const ImportFile *file = &files->files[i];
-    g_autoptr (LsDiagList) none = ls_diag_list_new ();
-    g_autoptr (GPtrArray) notes = is_first ? g_ptr_array_new_with_free_func (g_free) : NULL;
-    bool is_json = is_first || file->text[strspn (file->text, " \t\r\n")] == '{';
-    g_autoptr (LsJsonDoc) doc
-        = is_json ? ls_json_doc_parse (file->text, file->n, file->path, is_first ? diags : none) : NULL;
-    bool is_model = doc && (is_first || ls_is_hf_config (doc) || strstr (file->text, "lockstep.model/"));
-    LsModel m;
-    if (!is_model && !is_first)
-      continue;
-    if (!is_model || !ls_model_read (doc, &m, notes, diags))
-      return false;
-    import_model (import, &m, file->path);
-    import_use_file (file);
-    for (guint k = 0; notes && k < notes->len; k++)
-      import_infer (import, "%s: %s", file->path, (const char *) notes->pdata[k]);
-    ls_model_clear (&m);
-  }
-  return true;
 }
 
 bool
@@ -321,15 +293,10 @@ import_set_software (LsImport *import, const char *name)
 }
 
 bool
-import_has_model (const LsImport *import, const char *key)
+import_has (const LsImport *import, const LsField *fields, const char *key)
 {
-  return g_hash_table_contains (import->model_said, ls_field_find_value (ls_model_fields, key)->key);
-}
-
-bool
-import_has_strategy (const LsImport *import, const char *key)
-{
-  return g_hash_table_contains (import->strategy_said, ls_field_find (ls_strategy_fields, key)->key);
+  GHashTable *said = fields == ls_model_fields ? import->model_said : import->strategy_said;
+  return g_hash_table_contains (said, ls_field_find_value (fields, key)->key);
 }
 
 /* --- jobs of another kind ---------------------------------------------------------------------------- */

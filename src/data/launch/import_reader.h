@@ -87,13 +87,13 @@ char *import_bare_name (const char *name, gsize n);
  * none. By these a key that is set is told to be of the files, or of a rule of their program. */
 void import_note_word (LsImport *import, const char *name, const char *key);
 
-/* Sets a key of the model or the strategy from text; `option` is what the file calls it: a name that may have
- * '*' for any characters, several with blanks where each of them says it, "--" where it is a rule of the
- * program that does. A key of the strategy is said by the files where they give one of these, or an option
- * whose row decides it (option_table.h); otherwise it is by_rule. A value out of range is a conflict. A key
- * that was given stays as it is. */
-void import_set_model (LsImport *import, const char *key, const char *text, const char *option);
-void import_set_strategy (LsImport *import, const char *key, const char *text, const char *option);
+/* Sets a key of ls_model_fields or ls_strategy_fields from text; `option` is what the file calls it: a name
+ * that may have '*' for any characters, several with blanks where each of them says it, "--" where it is a
+ * rule of the program that does. A key of the strategy is said by the files where they give one of these, or
+ * an option whose row decides it (option_table.h); otherwise it is by_rule. A value out of range is a
+ * conflict. A key that was given stays as it is. */
+void import_set (LsImport *import, const LsField *fields, const char *key, const char *text,
+                 const char *option);
 void import_set_strategy_count (LsImport *import, const char *key, guint64 value, const char *option);
 /* What is told of a key of the model or the strategy whose value the file leaves open: of `unknown` too. What
  * is told first stays. */
@@ -106,18 +106,17 @@ void import_follows_gpus (LsImport *import, const char *key);
 
 /* The program that runs the job, a name of strategies/software. */
 void import_set_software (LsImport *import, const char *name);
-bool import_has_model (const LsImport *import, const char *key);
+/* Whether a key of the model or the strategy is set. */
+bool import_has (const LsImport *import, const LsField *fields, const char *key);
+/* What these are of; *ret_said: keys that are set. */
+gpointer import_target (LsImport *import, const LsField *fields, GHashTable **ret_said);
 
-bool import_has_strategy (const LsImport *import, const char *key);
 /* A table of learned positions has this many rows, if the model has one. It has one for
  * each token of a sequence where the files say no more. */
 void import_positions (LsImport *import, guint64 n);
 
 /* Sets the keys of a model but for its sequence; `source` is said as where it is from. */
 void import_model (LsImport *import, const LsModel *m, const char *source);
-/* The same of files of a model, ours or the config.json of Hugging Face, behind the first; is_first: of the
- * one behind it, which has to be such a file, and of which notes are told. False: with a diagnostic. */
-bool import_model_files (const ImportFiles *files, bool is_first, LsImport *import, LsDiagList *diags);
 /* The same of the model that has this name for a program or a hub; one that nobody has is told as unknown. */
 void import_model_of_name (LsImport *import, const char *name);
 /* The model of a name, or of a folder that is called so: *ret_found, newly allocated, is then the name that

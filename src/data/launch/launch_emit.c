@@ -59,38 +59,39 @@ ls_emit_check_target (const char *target, GError **error)
   return FALSE;
 }
 
-/* Whether the program has all of the job; false: *error is set. */
-static bool
-is_had (const EmitTarget *target, const LsEmitJob *job, GString *notes, GError **error)
+/* The target, if its program has all of the job; NULL: *error is set. */
+static const EmitTarget *
+target_of (const LsEmitJob *job, const char *name, GString *notes, GError **error)
 {
   g_autoptr (LsDiagList) refusals = error ? ls_diag_list_new () : ls_diag_list_new_counting ();
   Emit e = { job->model, job->strategy, job->title, refusals, notes };
+  const EmitTarget *target = find (name);
+  if (!ls_emit_check_target (name, error))
+    return NULL;
   if (job->order)
     program_refuse_written (&e, "--order", "the order of a file; a schedule has a name there");
-  program_check_written (names[target - targets], &e);
+  program_check_written (name, &e);
   if (!error)
-    return ls_diag_list_n (refusals) == 0;
-  g_autoptr (GError) refused = NULL;
-  if (ls_diag_list_to_error (refusals, &refused))
-    return true;
-  g_prefix_error (&refused, "%s cannot express this job:\n", target->program);
-  g_propagate_error (error, g_steal_pointer (&refused));
-  return false;
+    return ls_diag_list_n (refusals) == 0 ? target : NULL;
+  if (ls_diag_list_to_error (refusals, error))
+    return target;
+  g_prefix_error (error, "%s cannot express this job:\n", target->program);
+  return NULL;
 }
 
 gboolean
 ls_emit_check (const LsEmitJob *job, const char *target, GError **error)
 {
   g_autoptr (GString) notes = g_string_new (NULL);
-  return ls_emit_check_target (target, error) && is_had (find (target), job, notes, error);
+  return target_of (job, target, notes, error) != NULL;
 }
 
 char *
 ls_emit (const LsEmitJob *job, const char *target, char **ret_notes, GError **error)
 {
   g_autoptr (GString) notes = g_string_new (NULL);
-  const EmitTarget *t = find (target);
-  if (!ls_emit_check_target (target, error) || !is_had (t, job, notes, error))
+  const EmitTarget *t = target_of (job, target, notes, error);
+  if (!t)
     return NULL;
   *ret_notes = g_strdup (notes->str);
   GString *out = g_string_new (NULL);
@@ -98,7 +99,7 @@ ls_emit (const LsEmitJob *job, const char *target, char **ret_notes, GError **er
     g_string_append_printf (out, "# %s\n", job->title);
   if (t->array)
     g_string_append_printf (out, "%s=(\n", t->array);
-  option_write (program_table_find (names[t - targets]), t->syntax, job->model, job->strategy, out);
+  option_write (program_table_find (target), t->syntax, job->model, job->strategy, out);
   if (t->array)
     g_string_append (out, ")\n");
   return g_string_free (out, FALSE);
@@ -128,22 +129,6 @@ name_pattern (const char *name)
   return g_string_free (pattern, FALSE);
 }
 
-static void
-take (Place *x, const GMatchInfo *match, const char *file, const char *text)
-{
-  int start;
-  g_match_info_fetch_pos (match, 0, &start, NULL);
-  x->n++;
-  x->file = file;
-  x->line = 1;
-  for (int i = 0; i < start; i++)
-    x->line += text[i] == '\n';
-  g_free (x->through);
-  x->through = g_match_info_fetch (match, 1);
-  if (x->through && !*x->through)
-    g_clear_pointer (&x->through, g_free);
-}
-
 /* files: char *, paths. A line counts once. */
 static Place
 look (const GPtrArray *files, const char *pattern)
@@ -157,8 +142,18 @@ look (const GPtrArray *files, const char *pattern)
     size_t n;
     g_autofree char *text = ls_read_file (files->pdata[i], MAX_BYTES, &n, diags);
     bool fits = text && g_regex_match (regex, text, G_REGEX_MATCH_DEFAULT, &match);
-    for (; fits; fits = g_match_info_next (match, NULL))
-      take (&x, match, files->pdata[i], text);
+    for (int start; fits; fits = g_match_info_next (match, NULL)) {
+      g_match_info_fetch_pos (match, 0, &start, NULL);
+      x.n++;
+      x.file = files->pdata[i];
+      x.line = 1;
+      for (int k = 0; k < start; k++)
+        x.line += text[k] == '\n';
+      g_free (x.through);
+      x.through = g_match_info_fetch (match, 1);
+      if (x.through && !*x.through)
+        g_clear_pointer (&x.through, g_free);
+    }
   }
   return x;
 }
@@ -258,13 +253,13 @@ change_free (gpointer change)
   g_free (c);
 }
 
-/* user: the option in the file; NULL: it is not there. */
+/* user: the option in the file; NULL: it is not there, or `before` in other words. */
 static void
-add_change (Work *w, const LsRemark *user, const char *option, const char *after)
+add_change (Work *w, const LsRemark *user, const char *option, const char *before, const char *after)
 {
   LsLaunchChange *c = g_new0 (LsLaunchChange, 1);
   c->option = g_strdup (user ? user->text : option);
-  c->before = user ? g_strdup (user->value ? user->value : "") : NULL;
+  c->before = g_strdup (!user ? before : user->value ? user->value : "");
   c->after = g_strdup (after);
   if (user)
     find_place (w->import->files, c);
@@ -283,27 +278,12 @@ take_out_others (Work *w, const char *name)
     if (o->kind == LS_REMARK_OPTION && !is_same_name (o->text, name) && g_strcmp0 (o->key, key) == 0
         && !g_hash_table_contains (w->told, o)
         && !launch_words_find (w->wanted, o->text + strspn (o->text, "-")))
-      add_change (w, o, NULL, NULL);
+      add_change (w, o, NULL, NULL, NULL);
   }
 }
 
-/* Of a job that cannot be written as it is: whether what is known of it says this already, by another option
- * or by a default. */
-static bool
-is_said (const Work *w, const LaunchOption *wanted, const char *after)
-{
-  const OptionRow *row = w->import->table ? option_find (w->import->table, wanted->name) : NULL;
-  if (w->now || !row || !row->key)
-    return !w->now && row && row->kind == OPTION_IGNORED;
-  g_autofree char *known = row->kind == OPTION_MODEL
-      ? ls_import_value (w->import->model, ls_model_fields, row->key)
-      : ls_import_value (w->import->strategy, ls_strategy_fields, row->key),
-                  *value = row->kind == OPTION_MODEL ? g_strdup (after)
-      : row->on                                      ? g_strdup (row->on)
-                : ls_import_spelled (ls_strategy_fields, row->key, after);
-  return known && g_strcmp0 (known, value) == 0;
-}
-
+/* Nothing where the file says so already; of a job that cannot be written as it is, where what is known of it
+ * does, by another option or by a default. */
 static void
 set_option (Work *w, const LaunchOption *wanted)
 {
@@ -313,12 +293,19 @@ set_option (Work *w, const LaunchOption *wanted)
   if (now && strcmp (before, after) == 0)
     return;
   const LsRemark *user = option_named (w->import, wanted->name);
-  if (is_said (w, wanted, after))
-    return;
-  if (user && g_strcmp0 (user->value ? user->value : "", after) == 0)
+  const OptionRow *row = !w->now && w->import->table ? option_find (w->import->table, wanted->name) : NULL;
+  bool is_model = row && row->kind == OPTION_MODEL;
+  g_autofree char *known = !row || !row->key ? NULL
+      : is_model                             ? ls_import_value (w->import->model, ls_model_fields, row->key)
+                 : ls_import_value (w->import->strategy, ls_strategy_fields, row->key),
+                  *value = !known || is_model ? g_strdup (after)
+      : row->on                               ? g_strdup (row->on)
+                                              : ls_import_spelled (ls_strategy_fields, row->key, after);
+  if ((row && !row->key && row->kind == OPTION_IGNORED) || (known && g_strcmp0 (known, value) == 0)
+      || (user && g_strcmp0 (user->value ? user->value : "", after) == 0))
     return;
   take_out_others (w, wanted->name);
-  add_change (w, user, wanted->written, after);
+  add_change (w, user, wanted->written, NULL, after);
 }
 
 /* Whether another option of what is wanted decides the same, or one of the file that was told. */
@@ -346,15 +333,12 @@ take_out (Work *w, const LaunchOption *now)
   if (user && g_hash_table_contains (w->told, user))
     return;
   if (user || is_off)
-    add_change (w, user, now->written, is_off ? "false" : NULL);
+    add_change (w, user, now->written, NULL, is_off ? "false" : NULL);
   else
     take_out_others (w, now->name);
-  if (w->changes->len == n && !is_decided (w, now->name)) { /* in words that are not known to be of it */
-    LsLaunchChange *c = g_new0 (LsLaunchChange, 1);
-    c->option = g_strdup (now->written);
-    c->before = ls_joined (now->values, 0, " ");
-    g_ptr_array_add (w->changes, c);
-  }
+  g_autofree char *before = ls_joined (now->values, 0, " ");
+  if (w->changes->len == n && !is_decided (w, now->name)) /* in words that are not known to be of it */
+    add_change (w, NULL, now->written, before, NULL);
 }
 
 GPtrArray *

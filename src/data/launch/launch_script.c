@@ -9,7 +9,7 @@
 #include "base/list.h"
 #include "data/launch/program/program_map.h"
 
-/* --- what starts programs, by the words of the map "starters" ------------------------------------------- */
+/* --- what starts programs, by the words of the map "starters" ------------------------------------------ */
 
 /* Rows of the map of what starts programs, or a text; NULL: it has none. */
 static const cJSON *
@@ -99,33 +99,24 @@ first_of (const LaunchWords *w, const char *const *names)
   return value;
 }
 
-/* The index behind the "--"; 0: there is none. */
-static guint
-find_started (const GPtrArray *words)
-{
-  guint behind = 0;
-  bool is_before = false;
-  for (guint i = 0; i < words->len; i++) {
-    bool is_script = g_str_has_suffix (words->pdata[i], ".py");
-    if (behind > 0 && is_script)
-      return behind;
-    if (behind == 0 && is_before && strcmp (words->pdata[i], "--") == 0)
-      behind = i + 1;
-    is_before = is_before || is_script;
-  }
-  return 0;
-}
-
 /* Drops what another command starts this one with, up to its "--": "python submit.py --nodes 8 -- torchrun
  * train.py". That one's name, which the caller frees; NULL: a script of Python is not on both sides.
  * *ret_nodes, *ret_each: how many nodes it is told, and GPUs of each; 0: none are said. */
 static char *
 drop_starter (GPtrArray *words, guint64 *ret_nodes, guint64 *ret_each)
 {
-  guint n = find_started (words), at;
+  guint n = 0, at;
   char *starter = NULL;
+  bool is_before = false, is_behind = false;
+  for (guint i = 0; i < words->len && !is_behind; i++) {
+    bool is_script = g_str_has_suffix (words->pdata[i], ".py");
+    is_behind = n > 0 && is_script;
+    if (n == 0 && is_before && strcmp (words->pdata[i], "--") == 0)
+      n = i + 1;
+    is_before = is_before || is_script;
+  }
   *ret_nodes = *ret_each = 0;
-  if (n > 0) {
+  if (is_behind) {
     g_autoptr (LaunchWords) own = launch_words_new ();
     launch_words_add (own, (char *const *) words->pdata, n);
     *ret_nodes = first_of (own, (const char *const[]) { "num-nodes", "nodes", "nnodes", NULL });
@@ -800,8 +791,13 @@ split (Search *s, LaunchScript *ret, LsImport *import)
   ret->front = g_ptr_array_new_with_free_func (g_free);
   add_words (ret->front, (char *const *) s->words->pdata, first > 0 ? at : 0);
   ret->words = launch_words_new ();
-  (reads_is (of, "pairs") ? launch_words_add_beside_pairs : launch_words_add) (
-      ret->words, (char *const *) s->words->pdata + first, s->words->len - first);
+  g_autoptr (GPtrArray) rest = g_ptr_array_new ();
+  for (guint i = first; i < s->words->len; i++) { /* pairs are of no option in front of them but others */
+    char *word = s->words->pdata[i];
+    bool is_pair = reads_is (of, "pairs") && *word != '-' && strchr (word, '=');
+    g_ptr_array_add (is_pair ? ret->words->others : rest, is_pair ? g_strdup (word) : word);
+  }
+  launch_words_add (ret->words, (char *const *) rest->pdata, rest->len);
   /* with pairs the program says how many, if that is what submits it */
   bool is_said = reads_text (of, "gpus") ? launch_words_first (ret->words, reads_text (of, "gpus")) != NULL
                                          : reads_is (of, "pairs") && reads_is (of, "submits");
@@ -857,8 +853,7 @@ launch_script_read (const ImportFiles *files, const LaunchKind *kind, LaunchScri
     if (!s.variables)
       take_values (&s);
     split (&s, ret_script, import);
-    launch_python (files, kind, s.words, ret_script->words, &(LaunchEnvironment) { s.variables, s.exported },
-                   import);
+    launch_python (files, kind, s.words, ret_script->words, s.variables, s.exported, import);
     ret_script->variables = g_hash_table_ref (s.variables);
     launch_environment (reads_is (kind->of, "te"), s.variables, s.exported, import);
   }

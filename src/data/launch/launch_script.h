@@ -5,9 +5,9 @@
 
 #include "data/launch/import_reader.h"
 #include "data/launch/launch_words.h"
+#include "data/python/python.h"
 #include "data/shell/shell.h"
 
-struct LsPython; /* data/python/python.h */
 struct ProgramMap;
 
 /* Whose commands are looked for: a map, and the file of it that says how they are known
@@ -26,7 +26,7 @@ typedef struct {
   LaunchWords *words;     /* behind the script of Python */
   char *script;           /* as launch_find_script() has it */
   guint64 gpus;           /* 0: not known */
-  LaunchWords *batch;     /* what a batch system is asked (launch_gpus.h) */
+  LaunchWords *batch;     /* what a batch system is asked */
   guint64 nodes, of_node; /* nodes and GPUs of each that what starts the command is told; 0: none are */
   GPtrArray *front;       /* char *: the words in front of the script */
   GHashTable *variables;  /* char * -> char *: what the script sets */
@@ -37,22 +37,6 @@ typedef struct {
 bool launch_script_read (const ImportFiles *files, const LaunchKind *kind, LaunchScript *ret_script,
                          LsImport *import, LsDiagList *diags);
 void launch_script_clear (LaunchScript *script);
-
-/* launch_python.c: what variables that a script sets for its processes change, of CUDA, PyTorch, Transformer
- * Engine (has_te), XLA and NCCL, by the map of this name. What is not simulated of it is told. */
-void launch_environment (bool has_te, GHashTable *variables, GHashTable *exported, LsImport *import);
-
-/* What a script sets, name to text, and a set of names that processes see. */
-typedef struct {
-  GHashTable *variables, *exported;
-} LaunchEnvironment;
-
-/* launch_python.c: what the program in Python says itself that a command starts, if it lies beside the
- * script: adds options of the kind to words, and variables to the environment. The options are told. */
-void launch_python (const ImportFiles *files, const LaunchKind *kind, const GPtrArray *command,
-                    LaunchWords *words, const LaunchEnvironment *environment, LsImport *import);
-/* Of a configuration in Python, which was evaluated: launch_environment() of what it sets. */
-void launch_python_environment (const struct LsPython *python, bool has_te, LsImport *import);
 
 /* The variables that a script sets, as options; NULL: with a diagnostic. *ret_lacks: whether it sources what
  * is not here, which is told. */
@@ -72,7 +56,30 @@ guint64 launch_last_number (const char *text);
  * a command that a package installs, with what it is told to do, "swift sft". NULL: there is none. */
 guint launch_find_script (char *const *words, guint n, guint *ret_at, char **ret_script);
 
-/* --- launch_beside.c: files that a command names --- */
+/* --- launch_python.c: programs in Python --- */
+
+/* What variables that a script sets for its processes change, of CUDA, PyTorch, Transformer
+ * Engine (has_te), XLA and NCCL, by the map of this name. What is not simulated of it is told. */
+void launch_environment (bool has_te, GHashTable *variables, GHashTable *exported, LsImport *import);
+
+/* What the program in Python says itself that a command starts, if it lies beside the
+ * script: adds options of the kind to words, variables, and those that processes see. Options are told. */
+void launch_python (const ImportFiles *files, const LaunchKind *kind, const GPtrArray *command,
+                    LaunchWords *words, GHashTable *variables, GHashTable *exported, LsImport *import);
+/* Of a configuration in Python, which was evaluated: launch_environment() of what it sets. */
+void launch_python_environment (const LsPython *python, bool has_te, LsImport *import);
+
+/* a.b.c for a file x/a/y.py: x/a/b/c.py or x/a/b/c/__init__.py, which the caller frees; NULL: none is. */
+char *python_find_module (const char *path, const char *module);
+/* The text of the file that a module which a file imports from is, and its path, both newly allocated; NULL:
+ * it is not looked for, or not here. */
+typedef char *PythonFind (const char *module, const char *from, gsize *ret_n, char **ret_path, gpointer data);
+/* Adds what files import from, be it by files that are added, of the first `most`. paths: char *, of all
+ * files of python so far, to which those of the new ones are added; texts: takes their texts. False: a
+ * diagnostic. */
+bool python_add_imported (LsPython *python, GPtrArray *paths, GPtrArray *texts, guint most, PythonFind *find,
+                          gpointer data, LsDiagList *diags);
+/* --- yaml_config.c: files that a command names --- */
 
 #define LAUNCH_MAX_BESIDE ((size_t) 4 << 20) /* bytes of a file that is found beside */
 

@@ -214,18 +214,6 @@ launch_words_add_words (LaunchWords *w, const LaunchWords *others)
       add_off (w, name);
 }
 
-void
-launch_words_add_beside_pairs (LaunchWords *to, char *const *words, guint n)
-{
-  g_autoptr (GPtrArray) rest = g_ptr_array_new ();
-  for (guint i = 0; i < n; i++)
-    if (words[i][0] != '-' && strchr (words[i], '='))
-      g_ptr_array_add (to->others, g_strdup (words[i]));
-    else
-      g_ptr_array_add (rest, words[i]);
-  launch_words_add (to, (char *const *) rest->pdata, rest->len);
-}
-
 char *
 launch_scalar_text (const cJSON *node)
 {
@@ -252,28 +240,6 @@ is_tree (const cJSON *item)
   return cJSON_IsObject (item) || cJSON_IsArray (item);
 }
 
-/* Of texts, numbers and truths. */
-static bool
-is_flat (const cJSON *list)
-{
-  const cJSON *item;
-  cJSON_ArrayForEach (item, list) if (is_tree (item)) return false;
-  return true;
-}
-
-static void
-add_item (LaunchWords *w, const char *name, const cJSON *item)
-{
-  g_autofree char *text = is_tree (item) ? NULL : launch_scalar_text (item);
-  LaunchOption *o = is_tree (item) && item->child ? add_option (w, g_strdup (name), NULL) : NULL;
-  for (const cJSON *one = item->child; o && one; one = one->next)
-    g_ptr_array_add (o->values, launch_scalar_text (one));
-  if (!is_tree (item))
-    launch_words_add_value (w, name, text);
-  else if (!o)
-    add_off (w, name);
-}
-
 /* prefix: with its dot; it is as at the start when this returns. */
 static void
 add_tree (LaunchWords *w, GString *prefix, const cJSON *tree)
@@ -287,11 +253,20 @@ add_tree (LaunchWords *w, GString *prefix, const cJSON *tree)
       g_string_append_printf (prefix, "%u", at++);
     else
       g_string_append (prefix, item->string);
-    if (is_tree (item) && item->child && (cJSON_IsObject (item) || !is_flat (item))) {
-      g_string_append_c (prefix, '.');
-      add_tree (w, prefix, item);
-    } else
-      add_item (w, prefix->str, item);
+    bool has_names = cJSON_IsObject (item) && item->child;
+    for (const cJSON *one = cJSON_IsArray (item) ? item->child : NULL; one; one = one->next)
+      has_names = has_names || is_tree (one);
+    g_autofree char *text = is_tree (item) ? NULL : launch_scalar_text (item);
+    LaunchOption *o
+        = is_tree (item) && item->child && !has_names ? add_option (w, g_strdup (prefix->str), NULL) : NULL;
+    for (const cJSON *one = item->child; o && one; one = one->next)
+      g_ptr_array_add (o->values, launch_scalar_text (one));
+    if (!is_tree (item))
+      launch_words_add_value (w, prefix->str, text);
+    else if (!item->child)
+      add_off (w, prefix->str);
+    else if (has_names)
+      add_tree (w, g_string_append_c (prefix, '.'), item);
     g_string_truncate (prefix, n);
   }
 }

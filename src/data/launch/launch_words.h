@@ -36,8 +36,7 @@ void launch_words_add (LaunchWords *w, char *const *words, guint n);
 void launch_words_add_value (LaunchWords *w, const char *name, const char *value);
 /* The same; is_said: as a file says, else as its program has it where nothing is said. */
 void launch_words_add_by (LaunchWords *w, bool is_said, const char *name, const char *value);
-/* "--a", "b", "c.d=e": options, and pairs, which are of no option in front of them but others. */
-void launch_words_add_beside_pairs (LaunchWords *w, char *const *words, guint n);
+
 /* A configuration: keys of objects within objects by dots, "training.seq_len". A list of texts and numbers is
  * one option of several values, as on a command line; a list of lists or objects counts its items, "a.0.b".
  * true is an option without a value; false, null, "" and what is empty are off. */

@@ -156,20 +156,6 @@ tell_holes (const LaunchJob *job, const LaunchOption *o, guint n_values)
 
 /* --- what no row fits ------------------------------------------------------------------------------ */
 
-/* Whether the table has members of it: "fsdp_config.offload_params". */
-static bool
-is_mapping (const OptionTable *table, const char *name)
-{
-  for (guint i = 0; i < table->n; i++) {
-    gsize n = 0;
-    while (name[n] && is_same (table->rows[i].option[n], name[n]))
-      n++;
-    if (name[n] == '\0' && table->rows[i].option[n] == '.')
-      return true;
-  }
-  return false;
-}
-
 /* "tokens.sequence_length.train": a mapping where an option has a value, whose members a row with '*' would
  * ignore. Newly allocated: the name of the option; NULL: it is none. */
 static char *
@@ -179,8 +165,15 @@ option_above (const OptionTable *table, const char *name, const OptionRow *row)
   for (const char *dot = is_ignored ? strchr (name, '.') : NULL; dot; dot = strchr (dot + 1, '.')) {
     g_autofree char *above = g_strndup (name, (gsize) (dot - name));
     const OptionRow *other = option_find (table, above);
-    bool has_value = other && other->kind != OPTION_IGNORED && !strchr (other->option, '*');
-    if (has_value && !is_mapping (table, above))
+    bool is_one = other && other->kind != OPTION_IGNORED && !strchr (other->option, '*');
+    for (guint i = 0; is_one && i < table->n; i++) { /* unless it has members, "fsdp_config.offload_params" */
+      const char *option = table->rows[i].option;
+      gsize n = 0;
+      while (above[n] && is_same (option[n], above[n]))
+        n++;
+      is_one = above[n] != '\0' || option[n] != '.';
+    }
+    if (is_one)
       return g_steal_pointer (&above);
   }
   return NULL;
@@ -237,40 +230,34 @@ is_heeded (const LaunchJob *job, const OptionRow *row)
   return is_there == (other == row->with);
 }
 
-static void
-set_key (LaunchJob *job, const OptionRow *row, const char *value, const char *written)
+/* Keys of the model, or of the strategy. */
+static const LsField *
+fields_of (OptionKind kind)
 {
-  if (row->kind == OPTION_MODEL)
-    import_set_model (job->import, row->key, value, written);
-  else
-    import_set_strategy (job->import, row->key, value, written);
+  return kind == OPTION_MODEL ? ls_model_fields : ls_strategy_fields;
 }
 
-/* As our files spell it, newly allocated; NULL: it is none of the words. */
-static char *
-ours_of (const OptionRow *row, const char *theirs)
-{
-  char *end = NULL;
-  double count = row->is_count ? g_ascii_strtod (theirs, &end) : 0;
-  if (end && *theirs && !*end && count >= 0 && count < 1e18)
-    return g_strdup_printf ("%.0f", floor (MAX (ls_field_find (ls_strategy_fields, row->key)->min, count)));
-  for (const OptionWord *word = row->words; word && word->theirs; word++)
-    if (g_ascii_strcasecmp (word->theirs, theirs) == 0)
-      return g_strdup (word->ours);
-  return row->words ? NULL : g_strdup (theirs);
-}
-
+/* As our files spell it: a count, or one of the words. */
 static void
 set_text (LaunchJob *job, const LaunchOption *o, const OptionRow *row, const char *theirs)
 {
-  static const char *const absent[] = { "None", "none", "null", NULL };
-  g_autofree char *ours = ours_of (row, theirs);
+  char *end = NULL;
+  double count = row->is_count ? g_ascii_strtod (theirs, &end) : 0;
+  bool is_count = end && *theirs && !*end && count >= 0 && count < 1e18;
+  const OptionWord *word = is_count ? NULL : row->words;
+  while (word && word->theirs && g_ascii_strcasecmp (word->theirs, theirs) != 0)
+    word++;
+  g_autofree char *ours = is_count
+      ? g_strdup_printf ("%.0f", floor (MAX (ls_field_find (ls_strategy_fields, row->key)->min, count)))
+      : g_strdup (word             ? word->ours
+                      : row->words ? NULL
+                                   : theirs);
   if (row->none && (g_str_equal (theirs, row->none) || g_str_equal (theirs, "0")))
     return;
-  if (!row->words && g_strv_contains (absent, theirs)) /* of a program that reads arguments as YAML */
+  if (!row->words && ls_is_one_of (theirs, "None none null")) /* of a program that reads arguments as YAML */
     return;
   if (ours)
-    set_key (job, row, ours, o->written);
+    import_set (job->import, fields_of (row->kind), row->key, ours, o->written);
   else
     import_unknown (job->import, "%s %s", o->written, theirs);
 }
@@ -299,7 +286,7 @@ set_value (LaunchJob *job, const LaunchOption *o, const OptionRow *row)
     return;
   if (row->on) {
     if (option_switch (job, o->name) == OPTION_ON)
-      set_key (job, row, row->on, o->written);
+      import_set (job->import, fields_of (row->kind), row->key, row->on, o->written);
   } else if (is_open (job, o, row->key)) {
     if (!is_given)
       g_hash_table_add (job->open, (gpointer) row->key);
@@ -319,10 +306,8 @@ option_set_defaults (LaunchJob *job, OptionKind kind)
     const OptionRow *row = &job->table->rows[i];
     if (!row->otherwise || row->kind != kind || g_hash_table_contains (job->open, row->key))
       continue;
-    bool is_set = kind == OPTION_MODEL ? import_has_model (job->import, row->key)
-                                       : import_has_strategy (job->import, row->key);
-    if (!is_set && is_heeded (job, row))
-      set_key (job, row, row->otherwise, row->option);
+    if (!import_has (job->import, fields_of (kind), row->key) && is_heeded (job, row))
+      import_set (job->import, fields_of (row->kind), row->key, row->otherwise, row->option);
   }
 }
 
@@ -387,20 +372,6 @@ read_option (LaunchJob *job, const LaunchOption *o)
     tell_holes (job, o, 0);
 }
 
-static void
-note_option (LsImport *import, const LaunchOption *o)
-{
-  if (import->n_told[LS_REMARK_OPTION]++ >= MAX_NOTED)
-    return;
-  GString *value = o->values->len > 0 ? g_string_new (NULL) : NULL;
-  for (guint i = 0; i < o->values->len; i++)
-    if (!ls_shell_has_hole (o->values->pdata[i]))
-      g_string_append_printf (value, "%s%s", value->len > 0 ? " " : "", (const char *) o->values->pdata[i]);
-  const LsRemark option
-      = { LS_REMARK_OPTION, NULL, g_strdup (o->written), value ? g_string_free (value, FALSE) : NULL };
-  g_array_append_val (import->made.remarks, option);
-}
-
 void
 option_read_all (LaunchJob *job)
 {
@@ -412,7 +383,15 @@ option_read_all (LaunchJob *job)
     LaunchOption *o = launch_words_find (job->words, ((LaunchOption *) job->words->options->pdata[i])->name);
     if (!o || !g_hash_table_add (seen, o))
       continue;
-    note_option (job->import, o);
+    GString *value = g_string_new (NULL);
+    for (guint k = 0; k < o->values->len; k++)
+      if (!ls_shell_has_hole (o->values->pdata[k]))
+        g_string_append_printf (value, "%s%s", value->len > 0 ? " " : "", (char *) o->values->pdata[k]);
+    g_autofree char *own = g_string_free (value, o->values->len == 0);
+    if (job->import->n_told[LS_REMARK_OPTION]++ < MAX_NOTED) {
+      const LsRemark option = { LS_REMARK_OPTION, NULL, g_strdup (o->written), g_steal_pointer (&own) };
+      g_array_append_val (job->import->made.remarks, option);
+    }
     read_option (job, o);
   }
   for (guint i = 0; i < job->words->others->len; i++)
@@ -436,22 +415,6 @@ is_left_out (const OptionTable *table, const OptionRow *row, const LsModel *m, c
   return row->until || (other && (value != NULL) != (other == row->with));
 }
 
-static char *
-value_of_key (const OptionRow *row, const LsModel *m, const LsStrategy *s)
-{
-  bool is_model = row->kind == OPTION_MODEL;
-  const LsField *f = ls_field_find (is_model ? ls_model_fields : ls_strategy_fields, row->key);
-  g_autofree char *ours = ls_field_text (f, is_model ? (const void *) m : (const void *) s, NULL);
-  if (!ours || (row->none && strcmp (ours, "0") == 0))
-    return NULL;
-  if (row->on)
-    return g_strdup (strcmp (ours, row->on) == 0 ? "" : row->off);
-  for (const OptionWord *word = row->words; word && word->theirs; word++)
-    if (strcmp (word->ours, ours) == 0)
-      return g_strdup (word->theirs);
-  return row->words ? NULL : g_steal_pointer (&ours);
-}
-
 char *
 option_value (const OptionTable *table, const OptionRow *row, const LsModel *m, const LsStrategy *s)
 {
@@ -463,7 +426,16 @@ option_value (const OptionTable *table, const OptionRow *row, const LsModel *m, 
     return program_written (table->map, row->write, m, s);
   if (!is_key)
     return row->only ? g_strdup ("") : NULL;
-  return is_left_out (table, row, m, s) ? NULL : value_of_key (row, m, s);
+  const void *target = row->kind == OPTION_MODEL ? (const void *) m : s;
+  g_autofree char *ours = ls_field_text (ls_field_find (fields_of (row->kind), row->key), target, NULL);
+  if (!ours || (row->none && strcmp (ours, "0") == 0) || is_left_out (table, row, m, s))
+    return NULL;
+  if (row->on)
+    return g_strdup (strcmp (ours, row->on) == 0 ? "" : row->off);
+  const OptionWord *word = row->words;
+  while (word && word->theirs && strcmp (word->ours, ours) != 0)
+    word++;
+  return g_strdup (word ? word->theirs : row->words ? NULL : ours);
 }
 
 /* --- its syntax ------------------------------------------------------------------------------------ */

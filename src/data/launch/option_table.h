@@ -116,7 +116,7 @@ void option_set_defaults (LaunchJob *job, OptionKind kind);
 
 /* For a table whose rules name options of another program of the same value ("*": of the same name): adds
  * them to its words, and tells what is ignored and what no row fits. */
-void option_translate (const LaunchJob *job, LaunchWords *to); /* option_write.c */
+void option_translate (const LaunchJob *job, LaunchWords *to);
 
 /* What rules ask of an option: */
 const char *option_text (const LaunchJob *job, const char *name); /* NULL: not given, or with a hole */

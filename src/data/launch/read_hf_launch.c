@@ -120,18 +120,13 @@ read_words (const ImportFiles *files, const char *script, LaunchWords *said, Lau
   const ProgramAsked *a = dialect_of (script, said);
   const ProgramMap *d = a ? around_of (a) : NULL;
   const cJSON *around = program_section (d, "around");
-  const struct {
-    const char *name, *text;
-  } says[] = { { "alone", "script" },
-               { "around", d ? d->program : NULL },
-               { "front", words->options->len > 0 ? "1" : NULL },
-               { "software", program_member (around, "release") },
-               { "why", program_member (around, "pins") },
-               { "old", launch_words_first (said, program_member (around, "old")) } };
-  g_autoptr (cJSON) told = cJSON_CreateObject ();
-  for (guint i = 0; i < G_N_ELEMENTS (says); i++)
-    if (says[i].text)
-      cJSON_AddStringToObject (told, says[i].name, says[i].text);
+  g_autoptr (cJSON) told = cJSON_CreateObject (); /* what is NULL is not added */
+  cJSON_AddStringToObject (told, "alone", "script");
+  cJSON_AddStringToObject (told, "around", d ? d->program : NULL);
+  cJSON_AddStringToObject (told, "front", words->options->len > 0 ? "1" : NULL);
+  cJSON_AddStringToObject (told, "software", program_member (around, "release"));
+  cJSON_AddStringToObject (told, "why", program_member (around, "pins"));
+  cJSON_AddStringToObject (told, "old", launch_words_first (said, program_member (around, "old")));
   g_autoptr (LaunchWords) theirs = launch_words_new ();
   const ProgramRun with = { .told = told, .around = d, .files = files, .diags = diags },
                    translated = { .told = told, .says = theirs, .diags = diags };
@@ -165,24 +160,9 @@ hf_read_configuration (const ImportFiles *files, bool is_around, LsImport *impor
 
 /* --- scripts --------------------------------------------------------------------------------------- */
 
-/* What submits a command to several nodes has its processes on each, where they are those of one node and the
+/* What accelerate launch is told in front of the script, which changes what its configuration says. What
+ * submits a command to several nodes has its processes on each, where they are those of one node and the
  * command says no nodes itself (allenai/open-instruct: mason.py). */
-static void
-add_nodes (const LaunchScript *script, const LaunchWords *front, LaunchWords *words, LsImport *import)
-{
-  const char *each = launch_words_text (words, "num_processes");
-  guint64 n = each ? launch_last_number (each) : 0;
-  if (script->nodes <= 1 || n == 0 || n != script->of_node || launch_words_find (front, "num_machines"))
-    return;
-  g_autofree char *all = g_strdup_printf ("%" G_GUINT64_FORMAT, n * script->nodes);
-  launch_words_add_by (words, false, "num_processes", all);
-  import_infer (import,
-                "gpus %s: %" G_GUINT64_FORMAT
-                " nodes, as what starts the command has it, with %" G_GUINT64_FORMAT " processes each",
-                all, script->nodes, n);
-}
-
-/* What accelerate launch is told in front of the script, which changes what its configuration says. */
 static bool
 add_front (const ImportFiles *files, const LaunchScript *script, LaunchWords *words, LsImport *import,
            LsDiagList *diags)
@@ -203,7 +183,17 @@ add_front (const ImportFiles *files, const LaunchScript *script, LaunchWords *wo
   if (text && !add_yaml (words, text, n, name, import, diags))
     return false;
   launch_words_add_words (words, front);
-  add_nodes (script, front, words, import);
+  const char *each = launch_words_text (words, "num_processes");
+  const guint64 of_node = each ? launch_last_number (each) : 0;
+  if (script->nodes <= 1 || of_node == 0 || of_node != script->of_node
+      || launch_words_find (front, "num_machines"))
+    return true;
+  g_autofree char *all = g_strdup_printf ("%" G_GUINT64_FORMAT, of_node * script->nodes);
+  launch_words_add_by (words, false, "num_processes", all);
+  import_infer (import,
+                "gpus %s: %" G_GUINT64_FORMAT
+                " nodes, as what starts the command has it, with %" G_GUINT64_FORMAT " processes each",
+                all, script->nodes, of_node);
   return true;
 }
 

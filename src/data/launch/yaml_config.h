@@ -1,5 +1,6 @@
 /* data/launch/yaml_config.h — configurations in YAML as their programs load them: several files on top of
- * each other, values of the command line, and OmegaConf's ${...} (private to launch/). */
+ * each other, values of the command line, and OmegaConf's ${...}; files next to those that are read (private
+ * to launch/). */
 #ifndef LS_DATA_LAUNCH_YAML_CONFIG_H
 #define LS_DATA_LAUNCH_YAML_CONFIG_H
 

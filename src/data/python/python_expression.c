@@ -479,26 +479,6 @@ append_letters (GString *out, const PythonToken *t, const char *at, gsize n)
   return true;
 }
 
-/* One text. False: it is not known. */
-static bool
-append_text (GString *out, const PythonPlace *x)
-{
-  const PythonToken *t = python_token (x);
-  const char *at = t->inside, *end = at + t->n_inside;
-  if (!t->is_formatted)
-    return append_letters (out, t, at, t->n_inside);
-  for (gsize part; at < end; at += part) {
-    bool is_value = *at == '{' && at[1] != '{', is_mark = !is_value && strchr ("{}", *at);
-    part = is_mark ? 1 : MIN (strcspn (at, "{}"), (gsize) (end - at));
-    if (is_value && (part = append_value (out, x, at + 1)) > 0)
-      part++;
-    else if (is_value || (is_mark && at[1] != *at) || !append_letters (out, t, at, part))
-      return false;
-    part += is_mark;
-  }
-  return true;
-}
-
 /* Texts one behind the other are one. */
 static PythonValue *
 text (PythonPlace *x)
@@ -506,8 +486,19 @@ text (PythonPlace *x)
   g_autoptr (GString) out = g_string_new (NULL);
   guint first = x->at;
   bool is_known = true;
-  for (; python_token (x)->kind == PYTHON_TEXT; x->at++)
-    is_known = append_text (out, x) && is_known;
+  for (const PythonToken *t; (t = python_token (x))->kind == PYTHON_TEXT; x->at++) {
+    const char *at = t->inside, *end = at + t->n_inside;
+    for (gsize part; is_known && at < end; at += part) {
+      bool is_value = t->is_formatted && *at == '{' && at[1] != '{',
+           is_mark = t->is_formatted && !is_value && strchr ("{}", *at);
+      part = is_mark ? 1 : t->is_formatted ? MIN (strcspn (at, "{}"), (gsize) (end - at)) : t->n_inside;
+      if (is_value && (part = append_value (out, x, at + 1)) > 0)
+        part++;
+      else
+        is_known = !is_value && (!is_mark || at[1] == *at) && append_letters (out, t, at, part);
+      part += is_mark;
+    }
+  }
   is_known = is_known && g_utf8_validate (out->str, -1, NULL);
   return is_known ? python_new (x->python, PYTHON_IS_TEXT, out->str) : python_hole (x, first);
 }
@@ -740,20 +731,6 @@ operand (PythonPlace *x)
 
 /* --- operators ------------------------------------------------------------------------------------------ */
 
-/* NaN: it is none of numbers. */
-static double
-computed (const char *mark, double a, double b)
-{
-  if (mark[1] != '\0')
-    return strcmp (mark, "//") == 0 ? floor (a / b) : strcmp (mark, "**") == 0 ? pow (a, b) : NAN;
-  return *mark == '+' ? a + b
-      : *mark == '-'  ? a - b
-      : *mark == '*'  ? a * b
-      : *mark == '/'  ? a / b
-      : *mark == '%'  ? a - b * floor (a / b)
-                      : NAN;
-}
-
 /* Of whole numbers whole ones, as far as they are exact. */
 PythonValue *
 python_arithmetic (LsPython *p, const char *mark, const PythonValue *a, const PythonValue *b)
@@ -764,7 +741,16 @@ python_arithmetic (LsPython *p, const char *mark, const PythonValue *a, const Py
     return python_new (p, PYTHON_IS_TEXT, joined);
   if (a->kind != PYTHON_IS_NUMBER || b->kind != PYTHON_IS_NUMBER)
     return NULL;
-  double value = computed (mark, a->number, b->number);
+  const double x = a->number, y = b->number, ratio = x / y,
+               value = strcmp (mark, "//") == 0 ? floor (ratio)
+      : strcmp (mark, "**") == 0                ? pow (x, y)
+      : mark[1] != '\0'                         ? NAN
+      : *mark == '+'                            ? x + y
+      : *mark == '-'                            ? x - y
+      : *mark == '*'                            ? x * y
+      : *mark == '/'                            ? ratio
+      : *mark == '%'                            ? x - y * floor (ratio)
+                                                : NAN; /* it is none of numbers */
   bool is_float
       = a->is_float || b->is_float || strcmp (mark, "/") == 0 || (strcmp (mark, "**") == 0 && b->number < 0),
       is_exact = is_float ? !ls_is_one_of (mark, "// %") : fabs (value) <= 9007199254740992;

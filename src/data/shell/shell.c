@@ -28,25 +28,8 @@ is_at (ShellText *s, const char *text)
   return (gsize) (s->end - s->p) >= n && strncmp (s->p, text, n) == 0;
 }
 
-/* A line "#SBATCH --nodes=4" is a command whose first word is the line's. */
-static void
-read_directive (ShellText *s, const char *end)
-{
-  g_autoptr (GPtrArray) words = g_ptr_array_new_with_free_func (g_free);
-  g_autofree char *line = g_strndup (s->p, (gsize) (end - s->p));
-  char *comment = strstr (line + 1, " #");
-  if (comment)
-    *comment = '\0';
-  shell_split (line, words);
-  if (s->sh->mode != SHELL_RUN || words->len < 2 || !ls_is_one_of (words->pdata[0], "#SBATCH #PBS #BSUB #$")
-      || !shell_afford (s->sh, strlen (line)))
-    return;
-  g_ptr_array_add (words, NULL);
-  const LsShellCommand command = { (char *const *) words->pdata, words->len - 1, true };
-  s->sh->funcs.command (&command, s->sh->data);
-}
-
-/* Blanks, comments, and lines that go on; of comments, those of a batch system are commands. */
+/* Blanks, comments, and lines that go on; of comments, those of a batch system are commands: of "#SBATCH
+ * --nodes=4" the first word is the line's. */
 static void
 skip_blanks (ShellText *s)
 {
@@ -57,8 +40,19 @@ skip_blanks (ShellText *s)
       s->p += 2;
     else if (*s->p == '#' && (s->p == s->begin || g_ascii_isspace (s->p[-1]) || s->p[-1] == ';')) {
       const char *newline = shell_find (s->p, s->end, '\n');
-      read_directive (s, newline);
+      g_autoptr (GPtrArray) words = g_ptr_array_new_with_free_func (g_free);
+      g_autofree char *line = g_strndup (s->p, (gsize) (newline - s->p));
+      char *comment = strstr (line + 1, " #");
+      if (comment)
+        *comment = '\0';
+      shell_split (line, words);
       s->p = newline;
+      if (s->sh->mode != SHELL_RUN || words->len < 2
+          || !ls_is_one_of (words->pdata[0], "#SBATCH #PBS #BSUB #$") || !shell_afford (s->sh, strlen (line)))
+        continue;
+      g_ptr_array_add (words, NULL);
+      const LsShellCommand command = { (char *const *) words->pdata, words->len - 1, true };
+      s->sh->funcs.command (&command, s->sh->data);
     } else
       return;
   }

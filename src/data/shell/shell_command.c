@@ -212,26 +212,18 @@ put (LsShell *sh, const char *name, ShellValue value)
   g_hash_table_replace (sh->values, g_strdup (name), g_memdup2 (&value, sizeof value));
 }
 
-/* "[key]=value" of a map, each. */
-static void
-assign_keys (LsShell *sh, const char *name, const GPtrArray *items)
-{
-  for (guint i = 0; i < items->len; i++) {
-    const char *item = items->pdata[i], *close = strstr (item, "]=");
-    g_autofree char *key = close ? g_strdup_printf ("%s%.*s]", name, (int) (close - item), item) : NULL;
-    if (*item == '[' && key)
-      shell_set (sh, key, g_strdup (close + 2));
-  }
-}
-
 void
 shell_assign (LsShell *sh, const char *name, GPtrArray *items, bool is_array, bool is_appended)
 {
   const ShellValue *old = look_up (sh, name);
   const gsize n = size_of (items) + (old && is_appended ? size_of (old->items) : 0) + strlen (name);
   bool is_map = old && old->is_map && is_array, counts = sh->mode != SHELL_SKIPPED && shell_afford (sh, n);
-  if (counts && is_map)
-    assign_keys (sh, name, items);
+  for (guint i = 0; counts && is_map && i < items->len; i++) { /* "[key]=value", each */
+    const char *item = items->pdata[i], *close = strstr (item, "]=");
+    g_autofree char *key = close ? g_strdup_printf ("%s%.*s]", name, (int) (close - item), item) : NULL;
+    if (*item == '[' && key)
+      shell_set (sh, key, g_strdup (close + 2));
+  }
   if (is_map || !counts) {
     g_ptr_array_unref (items);
     return;

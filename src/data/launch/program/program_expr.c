@@ -209,26 +209,18 @@ parse_option (Parser *p, const char *word)
 }
 
 /* Up to a comma, a blank or the end of the arguments, which "()" in a path, what makes an object, is not. */
-static gsize
-word_length (const char *word)
-{
-  gsize n = 0;
-  for (;; n += 2) {
-    n += strcspn (word + n, ",() ");
-    if (strncmp (word + n, "()", 2) != 0)
-      return n;
-  }
-}
-
 static void
 parse_word (Parser *p, char letter, ProgramArgument *ret)
 {
   p->at += strspn (p->at, " ");
   ret->is_other = letter == 'o' && *p->at == '>';
-  gsize n = word_length (p->at + ret->is_other);
-  g_autofree char *word = g_strndup (p->at + ret->is_other, n);
+  p->at += ret->is_other;
+  gsize n = strcspn (p->at, ",() ");
+  while (strncmp (p->at + n, "()", 2) == 0)
+    n += 2 + strcspn (p->at + n + 2, ",() ");
+  g_autofree char *word = g_strndup (p->at, n);
   bool is_model;
-  p->at += ret->is_other + n;
+  p->at += n;
   if (n == 0)
     complain (p, "a name is missing");
   else if (ret->is_other && !p->run->map->is_dialect && !p->run->map->has_beside)

@@ -9,7 +9,6 @@
 #include "data/jobs/read_software.h"
 #include "data/launch/launch_script.h"
 #include "data/launch/program/program_map.h"
-#include "data/launch/python/python_names.h"
 #include "data/launch/yaml_config.h"
 #include "data/shell/shell.h"
 #include "data/text/field.h"
@@ -162,8 +161,9 @@ key_of (const ProgramArgument *a)
 }
 
 PROGRAM_NUMBER (f_has,
-                (g_str_has_prefix (a->word, "model.") ? import_has_model
-                                                      : import_has_strategy) (run->job->import, key_of (a)))
+                import_has (run->job->import,
+                            g_str_has_prefix (a->word, "model.") ? ls_model_fields : ls_strategy_fields,
+                            key_of (a)))
 PROGRAM_NUMBER (f_is_open, import_is_open (run->job->import, key_of (a)))
 PROGRAM_NUMBER (f_is_given, import_is_given (run->job->import, key_of (a)))
 
@@ -179,13 +179,13 @@ number_in (const LsField *f, const char *target)
 static ProgramValue
 f_key (ProgramRun *run, const ProgramArgument *a)
 {
-  const LsImport *import = run->job->import;
   bool is_model;
   const LsField *f = program_key_find (a->word, &is_model);
-  const char *target = is_model ? (const char *) &import->model : (const char *) &import->strategy;
+  GHashTable *said;
+  const char *target
+      = import_target (run->job->import, is_model ? ls_model_fields : ls_strategy_fields, &said);
   if (f->kind == LS_FIELD_UINT || f->kind == LS_FIELD_BOOL)
     return number_in (f, target);
-  GHashTable *said = is_model ? import->model_said : import->strategy_said;
   bool is_set = run->is_written || g_hash_table_contains (said, f->key);
   return program_taken (is_set ? ls_field_text (f, target, NULL) : NULL);
 }
@@ -232,7 +232,7 @@ PROGRAM_TAKEN (f_package, a[1].value.text ? ls_software_of_package (a[0].word, a
  * place of the files'. */
 PROGRAM_NUMBER (f_model_is_given, run->job->import->model_is_given)
 PROGRAM_NUMBER (f_names_model,
-                import_has_model (run->job->import, "hidden")
+                import_has (run->job->import, ls_model_fields, "hidden")
                     && (!run->job->import->model_is_given || run->job->import->model_is_named))
 
 /* Whether another file may say more of the job, or words that the file does not say. */
@@ -636,7 +636,7 @@ static ProgramValue
 f_repeated (ProgramRun *run, const ProgramArgument *a)
 {
   GString *text = g_string_new (NULL);
-  for (double i = 0; a->value.text && i < fmin (a[1].value.number, MOST_LAYERS); i++)
+  for (double i = 0; a->value.text && i < a[1].value.number && i < MOST_LAYERS; i++)
     g_string_append (text, a->value.text);
   return program_taken (g_string_free (text, FALSE));
 }

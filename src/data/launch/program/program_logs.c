@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/order.h"
+#include "data/jobs/job_files.h"
 #include "data/launch/program/program_map.h"
 #include "data/text/json_doc.h"
 
@@ -80,31 +81,21 @@ log_object_end (const char *object)
 
 /* --- marks -------------------------------------------------------------------------------------------- */
 
-/* Whether one of the words up to end is in the text. */
-static bool
-has_word (const char *text, gsize n, const char *words, const char *end)
-{
-  g_autofree char *word = g_malloc ((gsize) (end - words) + 1);
-  for (const char *p = words; p < end; p++) {
-    gsize k = 0;
-    for (; p < end && *p != ' '; p++)
-      word[k++] = *p == '~' ? ' ' : *p;
-    word[k] = '\0';
-    if (k > 0 && g_strstr_len (text, (gssize) n, word))
-      return true;
-  }
-  return false;
-}
-
 bool
 program_has_marks (const char *text, gsize n, const char *marks)
 {
-  for (const char *p = marks, *end; p; p = *end ? end + 1 : NULL) {
-    end = p + strcspn (p, ";");
-    if (!has_word (text, n, p, end))
-      return false;
+  g_autofree char *word = g_malloc (strlen (marks) + 1);
+  bool has_one = false;
+  for (const char *p = marks; true; p++) {
+    gsize k = 0;
+    for (; *p && !strchr ("; ", *p); p++)
+      word[k++] = *p == '~' ? ' ' : *p;
+    word[k] = '\0';
+    has_one = has_one || (k > 0 && g_strstr_len (text, (gssize) n, word));
+    if (*p == '\0' || (*p == ';' && !has_one))
+      return has_one;
+    has_one = has_one && *p != ';';
   }
-  return true;
 }
 
 /* --- what numbers of a line are ----------------------------------------------------------------------- */
@@ -270,36 +261,25 @@ is_first (const double *amounts, gpointer is_its)
 /* Whether a text is a log of a program: a line says the time of a step, or its batch. What the whole lacks no
  * line has; colours may stand within it. */
 static bool
-is_log_of (const ProgramMap *map, const char *text, Log *ret_log)
+find_log (const char *text, Log *ret_log)
 {
   const cJSON *node, *kind;
   bool is_its = false;
-  cJSON_ArrayForEach (node, program_section (map, "logs"))
-  {
-    bool may_be = false;
-    *ret_log = (Log) { map, node };
-    cJSON_ArrayForEach (kind, cJSON_GetObjectItemCaseSensitive (node, "lines"))
+  for (const ProgramAsked *a = program_doors->maps (); a->map; a++)
+    cJSON_ArrayForEach (node, program_section (program_doors->map_get (a->map), "logs"))
     {
-      may_be = may_be || strchr (text, '\033')
-          || program_has_marks (text, strlen (text), program_member (kind, "has"));
+      bool may_be = false;
+      *ret_log = (Log) { program_doors->map_get (a->map), node };
+      cJSON_ArrayForEach (kind, cJSON_GetObjectItemCaseSensitive (node, "lines"))
+      {
+        may_be = may_be || strchr (text, '\033')
+            || program_has_marks (text, strlen (text), program_member (kind, "has"));
+      }
+      if (may_be)
+        read_lines (ret_log, text, is_first, &is_its);
+      if (is_its)
+        return true;
     }
-    if (may_be)
-      read_lines (ret_log, text, is_first, &is_its);
-    if (is_its)
-      return true;
-  }
-  return false;
-}
-
-/* The same by the maps of all programs. */
-static bool
-find_log (const char *text, Log *ret_log)
-{
-  for (const ProgramAsked *a = program_doors->maps (); a->map; a++) {
-    const ProgramMap *map = program_doors->map_get (a->map);
-    if (map && is_log_of (map, text, ret_log))
-      return true;
-  }
   return false;
 }
 
@@ -487,7 +467,7 @@ measure (const GArray *lines, LsImport *import)
   import_infer (import, "measured.iteration_s: the median of the last %u of %u lines that time iterations",
                 m->n_steady, m->n_lines);
   bool is_other_job = import->departs != NULL; /* as it is asked for now, not as it was logged */
-  if (batch > 0 && !is_other_job && import_has_strategy (import, "global_batch")
+  if (batch > 0 && !is_other_job && import_has (import, ls_strategy_fields, "global_batch")
       && batch != import->strategy.global_batch)
     import_conflict (import, "the timed iterations have a global batch of %g, the arguments one of %u", batch,
                      import->strategy.global_batch);
@@ -517,8 +497,10 @@ time_of (const double *amounts, Measuring *m)
 {
   const LsImport *import = m->import;
   const LsStrategy *s = &import->strategy;
-  double batch = import_has_strategy (import, "global_batch") ? s->global_batch : m->most[GLOBAL_BATCH],
-         tokens = import_has_strategy (import, "gpus") ? batch * import->model.seq / MAX (1, s->gpus) : 0;
+  double batch
+      = import_has (import, ls_strategy_fields, "global_batch") ? s->global_batch : m->most[GLOBAL_BATCH],
+      tokens
+      = import_has (import, ls_strategy_fields, "gpus") ? batch * import->model.seq / MAX (1, s->gpus) : 0;
   const struct {
     Amount rate;
     double of_step;
@@ -568,7 +550,7 @@ set_batch (LsImport *import, const char *key, double said, guint32 known)
 {
   if (said < 1 || said > G_MAXUINT32 || import->departs)
     return;
-  if (!import_has_strategy (import, key))
+  if (!import_has (import, ls_strategy_fields, key))
     import_set_strategy_count (import, key, (guint64) said, key);
   else if (known != said)
     import_conflict (import, "the log says %s %g, the job %u", key, said, known);

@@ -101,21 +101,6 @@ key_of (Reading *x, const cJSON *node, OptionKind kind)
   return f ? f->key : NULL;
 }
 
-static OptionWord *
-words_of (Reading *x, const cJSON *object)
-{
-  guint n = (guint) cJSON_GetArraySize (object);
-  OptionWord *words = g_new0 (OptionWord, n + 1);
-  const cJSON *one;
-  g_ptr_array_add (x->kept, words);
-  n = 0;
-  cJSON_ArrayForEach (one, object)
-  {
-    words[n++] = (OptionWord) { one->string, cJSON_GetStringValue (one) };
-  }
-  return words;
-}
-
 /* "known": as "rule", but no rule asks for it: what it says is so anyway. "as": another program's, which has
  * it under that name; of a text, or of "*", under the same. */
 static const struct {
@@ -134,14 +119,21 @@ static const struct {
 static void
 add_option (Reading *x, const cJSON *group, const char *option, OptionRow row)
 {
-  const cJSON *words = member (group, "words");
+  const cJSON *all = member (group, "words"), *one;
+  OptionWord *words = all ? g_new0 (OptionWord, cJSON_GetArraySize (all) + 1) : NULL;
+  g_ptr_array_add (x->kept, words);
+  row.words = words;
+  cJSON_ArrayForEach (one, all)
+  {
+    *words++ = (OptionWord) { one->string, cJSON_GetStringValue (one) };
+  }
   row.on = program_member (group, "on");
   row.off = program_member (group, "off");
   row.otherwise = program_member (group, "otherwise");
   row.none = program_member (group, "none");
   row.with = program_member (group, "with");
   row.is_count = is_true (group, "count");
-  row.words = words ? words_of (x, words) : NULL;
+
   row.write = program_member (group, "write");
   row.only = program_member (group, "when");
   row.joins = is_true (group, "joins");

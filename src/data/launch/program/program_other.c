@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/list.h"
 #include "base/order.h"
 #include "data/launch/launch_script.h"
 #include "data/launch/program/program_map.h"
@@ -362,39 +363,29 @@ f_options (ProgramRun *run, const ProgramArgument *a)
 /* The number behind the first such text of a log, on its line; none: there is none. */
 PROGRAM_NUMBER (f_number_behind, run->text && a->value.text ? log_number (run->text, a->value.text) : NAN)
 
-/* Whether an object of JSON, or of a template of it, has such a member itself, and not another one in it. */
-static bool
-has_member (const char *text, const char *name)
-{
-  static const char words[] = "\"(?>\\\\.|[^\"\\\\])*+\"?|#[^\\n]*+|//[^\\n]*+|/\\*.*?(?:\\*/|\\z)|[][{}]";
-  g_autofree char *key = g_strdup_printf ("\"%s\"", name);
-  g_autoptr (GRegex) pattern = g_regex_new (words, G_REGEX_RAW | G_REGEX_DOTALL, 0, NULL);
-  g_autoptr (GMatchInfo) match = NULL;
-  int depth = 0;
-  for (g_regex_match (pattern, text, 0, &match); g_match_info_matches (match);
-       g_match_info_next (match, NULL)) {
-    g_autofree char *word = g_match_info_fetch (match, 0);
-    if (depth == 1 && strcmp (word, key) == 0)
-      return true;
-    depth += (*word == '{' || *word == '[') - (*word == '}' || *word == ']');
-  }
-  return false;
-}
-
-/* Whether a file of the job, by its place, or the one that is looked at, is an object of JSON with one of
- * these members; no names: with any. */
+/* Whether a file of the job, by its place, or the one that is looked at, is an object of JSON, or of a
+ * template of it, that has one of these members itself, and not another one in it; no names: with any. */
 static ProgramValue
 f_object_has (ProgramRun *run, const ProgramArgument *a)
 {
+  static const char words[] = "\"(?>\\\\.|[^\"\\\\])*+\"?|#[^\\n]*+|//[^\\n]*+|/\\*.*?(?:\\*/|\\z)|[][{}]";
   const guint i = (guint) fmax (0, a[0].value.number);
   const char *all = !run->files ? run->text
       : i < run->files->n       ? run->files->files[i].text
                                 : "",
              *text = all ? all + strspn (all, " \t\r\n") : "";
-  g_auto (GStrv) names = g_strsplit (a[1].value.text ? a[1].value.text : "", " ", -1);
+  const char *names = a[1].value.text ? a[1].value.text : "";
   bool is_object = strchr ("{/#", *text) && *text && !g_str_has_prefix (text, "#!"), has_one = !*names;
-  for (char **name = names; *name && is_object && !has_one; name++)
-    has_one = has_member (text, *name);
+  g_autoptr (GRegex) pattern = g_regex_new (words, G_REGEX_RAW | G_REGEX_DOTALL, 0, NULL);
+  g_autoptr (GMatchInfo) match = NULL;
+  int depth = 0;
+  for (bool fits = is_object && !has_one && g_regex_match (pattern, text, 0, &match); fits && !has_one;
+       fits = g_match_info_next (match, NULL)) {
+    g_autofree char *word = g_match_info_fetch (match, 0), *bare = g_strdup (word + 1);
+    bool is_text = *word == '"' && g_str_has_suffix (bare, "\"");
+    has_one = depth == 1 && is_text && ls_is_one_of (g_strdelimit (bare, "\"", '\0'), names);
+    depth += (*word == '{' || *word == '[') - (*word == '}' || *word == ']');
+  }
   return program_number (is_object && has_one);
 }
 
@@ -427,43 +418,37 @@ values_of (const cJSON *root, const char *metric)
   return values;
 }
 
-/* The median of the later half. */
-static void
-measure (const cJSON *root, const char *seconds, const char *allocated, LsImport *import)
-{
-  LsMeasured *m = &import->made.measured;
-  g_autoptr (GArray) times = values_of (root, seconds), bytes = values_of (root, allocated);
-  m->n_lines = times->len;
-  if (times->len > 1)
-    g_array_remove_range (times, 0, times->len / 2);
-  m->n_steady = times->len;
-  g_array_sort (times, ls_compare_doubles);
-  if (times->len > 0) {
-    m->step_s = g_array_index (times, double, times->len / 2);
-    import_infer (import, "measured.iteration_s: the median of the last %u of %u golden values", m->n_steady,
-                  m->n_lines);
-  }
-  for (guint i = 0; i < bytes->len; i++)
-    m->memory_bytes = MAX (m->memory_bytes, g_array_index (bytes, double, i));
-}
-
 /* { "golden": metric, "bytes": metric }: files behind the first have values of these by the number of the
- * iteration, { "iteration-time": { "values": { "5": 3.80, ... } }, ... }. */
+ * iteration, { "iteration-time": { "values": { "5": 3.80, ... } }, ... }: the median of the later half of
+ * times, and the most bytes. */
 void
 program_take_golden (ProgramRun *run, ProgramAct *a)
 {
+  LsMeasured *m = &run->job->import->made.measured;
   for (guint i = 1; i < run->files->n && !run->is_refused; i++) {
     const ImportFile *file = &run->files->files[i];
-    cJSON *root = cJSON_ParseWithLength (file->text, file->n);
+    g_autoptr (cJSON) root = cJSON_ParseWithLength (file->text, file->n);
+    g_autoptr (GArray) times = values_of (root, a->what->valuestring),
+                       bytes = values_of (root, program_member (a->rule, "bytes"));
     import_use_file (file);
-    if (root && cJSON_HasObjectItem (root, a->what->valuestring))
-      measure (root, a->what->valuestring, program_member (a->rule, "bytes"), run->job->import);
-    else {
+    if (!cJSON_HasObjectItem (root, a->what->valuestring)) {
       ls_diag_add (run->diags, LS_ERROR_INPUT, file->path, 0, 0, NULL, NULL, NULL,
                    "these are no golden values of such a test");
       run->is_refused = true;
+      return;
     }
-    cJSON_Delete (root);
+    m->n_lines = times->len;
+    if (times->len > 1)
+      g_array_remove_range (times, 0, times->len / 2);
+    m->n_steady = times->len;
+    g_array_sort (times, ls_compare_doubles);
+    if (times->len > 0) {
+      m->step_s = g_array_index (times, double, times->len / 2);
+      import_infer (run->job->import, "measured.iteration_s: the median of the last %u of %u golden values",
+                    m->n_steady, m->n_lines);
+    }
+    for (guint k = 0; k < bytes->len; k++)
+      m->memory_bytes = MAX (m->memory_bytes, g_array_index (bytes, double, k));
   }
 }
 

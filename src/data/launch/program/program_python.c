@@ -7,8 +7,231 @@
 
 #include "base/list.h"
 #include "data/launch/program/program_map.h"
-#include "data/launch/python/python_names.h"
 #include "data/launch/yaml_config.h"
+#include "data/python/python.h"
+#include "data/shell/shell.h"
+#include "data/text/read_file.h"
+
+#define MAX_BASES  4 /* files that import others */
+#define MAX_NAMES  200
+#define MAX_PASSED 5 /* places that are named */
+#define JOB        "lockstep_job"
+#define NAME_CHARS G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "_"
+#define MAX_FILES  16 /* of a configuration, that import from others */
+#define MAX_JOINED 64
+
+/* --- names at the start of lines ------------------------------------------------------------------------ */
+
+/* The module of a line "from MODULE import *"; NULL: it is another line. */
+static char *
+imported (const char *line)
+{
+  line += strspn (line, " \t");
+  if (!g_str_has_prefix (line, "from "))
+    return NULL;
+  line += strlen ("from ") + strspn (line + strlen ("from "), " ");
+  gsize n = strspn (line, NAME_CHARS ".");
+  const char *rest = line + n;
+  return g_str_has_prefix (rest, " import *") ? g_strndup (line, n) : NULL;
+}
+
+/* What a text imports, each in front of it: "configs._base_.models.internlm2_7B" by its file, from the end of
+ * its path. */
+static void
+add_text (GString *to, const char *text, const char *path, guint depth, const ImportFiles *files,
+          LsImport *import)
+{
+  g_auto (GStrv) lines = g_strsplit (text, "\n", -1);
+  for (char **line = lines; *line; line++) {
+    gsize n;
+    g_autofree char *module = imported (*line), *base = NULL,
+                    *front = module ? g_strdelimit (g_strdup (module), ".", '/') : NULL,
+                    *file = front ? g_strconcat (front, ".py", NULL) : NULL;
+    const char *at = depth > 0 ? file : NULL;
+    while (at && !(base = launch_file_of (files, at, &n)))
+      at = strchr (at, '/') ? strchr (at, '/') + 1 : NULL;
+    if (base)
+      add_text (to, base, at, depth - 1, files, import);
+    else if (module)
+      import_unknown (import, "what %s sets: it is imported, and not here", module);
+  }
+  g_string_append_printf (to, LS_PYTHON_FILE "%s\n%s\n", path, text);
+}
+
+/* --- functions --------------------------------------------------------------------------------------- */
+
+/* Of the functions that can be called without an argument the one that is asked for, or, NULL, the only one,
+ * borrowed; NULL: a diagnostic. of: the file of a map, one of `reads`. */
+static const char *
+pick_function (const LsPython *python, const cJSON *of, const char *asked, const char *path,
+               LsDiagList *diags)
+{
+  const GPtrArray *functions = ls_python_found (python)->functions;
+  const char *noun = reads_text (of, "noun");
+  for (guint i = 0; i < functions->len; i++)
+    if (g_strcmp0 (asked, functions->pdata[i]) == 0 || (!asked && functions->len == 1))
+      return functions->pdata[i];
+  g_autofree char *names = ls_joined (functions, 0, ", "),
+                  *hint = asked
+      ? NULL
+      : g_strdup_printf ("say which after its name: %s:%s=NAME", path, reads_text (of, "returns"));
+  ls_diag_add (diags, LS_ERROR_INPUT, path, 0, 0, NULL, NULL, hint,
+               asked ? "it has no %s %s; it has %s" : "it has several %ss%s: %s",
+               noun ? noun : "configuration", asked ? asked : "", names);
+  return NULL;
+}
+
+/* --- what is told ------------------------------------------------------------------------------------- */
+
+/* Tells what a function of a configuration does that is not followed, of ls_python_value(): the first few
+ * places, and how many more there are. */
+static void
+tell_passed (LsImport *import, const char *function, const GPtrArray *passed)
+{
+  g_autoptr (GString) places = g_string_new (NULL);
+  for (guint i = 0; i < MIN (passed->len, MAX_PASSED); i++)
+    g_string_append_printf (places, "%s%s", i > 0 ? ", " : "", (const char *) passed->pdata[i]);
+  if (passed->len > MAX_PASSED)
+    g_string_append_printf (places, ", and %u more", passed->len - MAX_PASSED);
+  if (passed->len > 0)
+    import_unknown (import, "what %s does besides is not followed: %s", function, places->str);
+}
+
+/* --- names --------------------------------------------------------------------------------------------- */
+
+/* The names that a text sets, and those of files that it imports all names from,
+ *
+ *     with read_base():
+ *         from configs._base_.models.internlm2_7B import *
+ *
+ * which hold where it sets none of its own (Config.from_file of mmengine, and of InternEvo's
+ * internlm/core/context/parallel_context.py), as one object, as data/python/python.h has it: of a function
+ * that returns all that is set, behind the text, by lines "model = dict (", of small letters, as capitals are
+ * constants. What is not followed is told with its places. The caller frees it; NULL: a diagnostic. */
+static cJSON *
+names_of (const ImportFiles *files, const char *own, gsize n_own, const char *path, LsImport *import,
+          LsDiagList *diags)
+{
+  g_autofree char *whole = g_strndup (own, n_own);
+  g_autoptr (GString) text = g_string_new (NULL);
+  add_text (text, whole, path, MAX_BASES, files, import);
+  g_auto (GStrv) lines = g_strsplit (text->str, "\n", -1);
+  g_autoptr (GHashTable) seen = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  g_string_append (text, "\ndef " JOB " ():\n    return dict (");
+  for (char **line = lines; *line && g_hash_table_size (seen) < MAX_NAMES; line++) {
+    const gsize n = g_ascii_islower (**line) ? strspn (*line, NAME_CHARS) : 0;
+    const char *mark = *line + n + strspn (*line + n, " ");
+    g_autofree char *name = g_strndup (*line, n);
+    bool sets = n > 0 && *mark == '=' && mark[1] != '=';
+    if (sets && g_hash_table_add (seen, g_strdup (name)))
+      g_string_append_printf (text, "%s=%s, ", name, name);
+  }
+  g_string_append (text, ")\n");
+  g_autoptr (LsPython) python = ls_python_new (text->str, text->len, path, diags);
+  if (!python)
+    return NULL;
+  cJSON *tree = ls_python_value (python, JOB, NULL, diags);
+  tell_passed (import, path, ls_python_found (python)->file_passed);
+  launch_python_environment (python, false, import);
+  return tree;
+}
+
+/* Whether an object is what a function gives of which no member is known: not an instance of a class, which
+ * has a capital letter. */
+static bool
+is_open_call (const cJSON *item)
+{
+  const cJSON *made = cJSON_GetObjectItemCaseSensitive (item, "()");
+  const char *name = cJSON_IsString (made) ? made->valuestring : NULL,
+             *dot = name ? strrchr (name, '.') : NULL;
+  for (const cJSON *part = item->child; part; part = part->next)
+    if (strcmp (part->string, "()") != 0 && !g_ascii_isdigit (*part->string))
+      return false;
+  return name && strcmp (name, "dict") != 0 && !g_ascii_isupper (dot ? dot[1] : *name);
+}
+
+/* Drops which functions make objects, and their arguments without a name, in place. What a function gives of
+ * which no member is known, "max(...)", becomes a hole. */
+static void
+forget_calls (cJSON *tree)
+{
+  for (cJSON *item = tree->child, *next; item; item = next) {
+    next = item->next;
+    if (item->string && (strcmp (item->string, "()") == 0 || g_ascii_isdigit (*item->string)))
+      cJSON_Delete (cJSON_DetachItemViaPointer (tree, item));
+    else if (cJSON_IsObject (item) && is_open_call (item)) {
+      const char *made = cJSON_GetObjectItemCaseSensitive (item, "()")->valuestring;
+      g_autofree char *text = ls_shell_has_hole (made)
+          ? g_strdup (made)
+          : g_strdup_printf ("%c%s(...)%c", LS_SHELL_HOLE, made, LS_SHELL_HOLE_END);
+      cJSON *hole = cJSON_CreateString (text);
+      hole->string = g_strdup (item->string);
+      cJSON_ReplaceItemViaPointer (tree, item, hole);
+    } else if (cJSON_IsObject (item))
+      forget_calls (item);
+  }
+}
+
+/* --- files that import from each other ------------------------------------------------------------------ */
+
+/* Where it lies as in the program: beside the folders of the file that names it. parts: text. */
+static char *
+find_joined (const char *module, const char *from, gsize *ret_n, char **ret_path, gpointer parts)
+{
+  g_autoptr (LsDiagList) none = ls_diag_list_new ();
+  *ret_path = launch_has_part (module, ".", parts) ? python_find_module (from, module) : NULL;
+  return *ret_path ? ls_read_file (*ret_path, LAUNCH_MAX_BESIDE, ret_n, none) : NULL;
+}
+
+/* What functions of the program do that are not here. */
+static bool
+add_known (LsPython *python, const cJSON *known, GPtrArray *texts, LsDiagList *diags)
+{
+  const cJSON *one, *line;
+  bool ok = true;
+  cJSON_ArrayForEach (one, known)
+  {
+    GString *text = g_string_new (NULL);
+    cJSON_ArrayForEach (line, one)
+    {
+      g_string_append_printf (text, "%s\n", cJSON_IsString (line) ? line->valuestring : "");
+    }
+    gsize n = text->len;
+    char *whole = g_string_free (text, FALSE);
+    g_ptr_array_add (texts, whole);
+    ok = ok && ls_python_add (python, whole, n, one->string, diags);
+  }
+  return ok;
+}
+
+/* Files of a job from the one with the text of `first` on, and those that they import from, of modules that
+ * have one of the words of `joins` as a part, with what functions of the program do that are not here; each
+ * well formed, NULL: a diagnostic. texts, to which what is read is added, outlive it. */
+static LsPython *
+join_files (const cJSON *of, const ImportFiles *files, const ImportFile *first, GPtrArray *texts,
+            LsImport *import, LsDiagList *diags)
+{
+  g_autoptr (GPtrArray) paths = g_ptr_array_new_with_free_func (g_free);
+  g_autoptr (LsPython) python = NULL;
+  const ImportFile *file = files->files;
+  bool ok = true;
+  while (file + 1 < files->files + files->n && file->text != first->text)
+    file++;
+  for (; file < files->files + files->n && ok; file++) {
+    import_use_file (file);
+    ok = python ? ls_python_add (python, file->text, file->n, file->path, diags)
+                : (python = ls_python_new (file->text, file->n, file->path, diags)) != NULL;
+    g_ptr_array_add (paths, g_strdup (file->path));
+  }
+  guint n_given = paths->len;
+  ok = ok
+      && python_add_imported (python, paths, texts, MAX_JOINED, find_joined,
+                              (gpointer) reads_text (of, "joins"), diags)
+      && add_known (python, reads_node (of, "functions"), texts, diags);
+  for (guint i = n_given; i < paths->len; i++)
+    g_ptr_array_add (import->made.files, g_strdup (paths->pdata[i]));
+  return ok ? g_steal_pointer (&python) : NULL;
+}
 
 /* --- members of trees -------------------------------------------------------------------------------- */
 
@@ -25,8 +248,6 @@ program_add_said (ProgramRun *run, cJSON *tree, bool is_on_top)
       cJSON_AddStringToObject (tree, one->string, v.text);
   }
 }
-
-#define MAX_FILES 16 /* of a configuration, that import from others */
 
 /* --- a value ------------------------------------------------------------------------------------------- */
 
@@ -60,7 +281,7 @@ value_of (const ProgramRun *run, const char *text, gsize n, const char *path, co
   cJSON *value = ls_python_name (python, name, passed, run->diags);
   if (!value)
     return NULL;
-  python_tell_passed (import, path, passed);
+  tell_passed (import, path, passed);
   launch_python_environment (python, false, import);
   return value;
 }
@@ -175,7 +396,7 @@ program_shape (ProgramRun *run, cJSON *tree)
   const LaunchOption *pairs = option ? launch_words_find (run->script->words, option) : NULL;
   if (!run_on (run, tree, reads_node (run->file, "shapes")))
     return false;
-  python_names_forget_calls (tree);
+  forget_calls (tree);
   for (guint i = 0; pairs && i < pairs->values->len; i++) /* the command changes "a.b=c" */
     yaml_config_set_pair (tree, pairs->values->pdata[i]);
   drop_rest (run, tree);
@@ -192,18 +413,21 @@ program_take_part (ProgramRun *run, ProgramAct *a)
   run->tree = part ? part : run->tree;
 }
 
-/* Options of what rules take, with what the file says of them. NULL: a diagnostic. */
+/* All names that a text sets, or options of what rules take of them, with what the file says of these. NULL:
+ * a diagnostic. */
 static cJSON *
-picked (ProgramRun *run, cJSON *tree)
+all_or_picked (ProgramRun *run, const char *text, gsize n, const char *path)
 {
-  const cJSON *of = run->file;
-  cJSON *options = NULL;
+  const char *under = reads_text (run->file, "under");
+  g_autoptr (cJSON) all = names_of (run->files, text, n, path, run->job->import, run->diags);
   g_autoptr (LaunchWords) none = launch_words_new ();
+  cJSON *options = NULL;
+  if (!all || !reads_is (run->file, "picks"))
+    return g_steal_pointer (&all);
   run->job->words = none;
-  run->tree = tree;
-  if (program_doors->run_rules (run, reads_node (of, "rules"))) {
-    const cJSON *part
-        = reads_text (of, "under") ? yaml_config_find (run->tree, reads_text (of, "under")) : run->tree;
+  run->tree = all;
+  if (program_doors->run_rules (run, reads_node (run->file, "rules"))) {
+    const cJSON *part = under ? yaml_config_find (run->tree, under) : run->tree;
     options = cJSON_IsObject (part) ? cJSON_Duplicate (part, true) : cJSON_CreateObject ();
     program_add_said (run, options, true);
   }
@@ -240,8 +464,7 @@ program_python_tree (ProgramRun *run, const char *text, gsize n, const char *pat
 {
   const cJSON *sets = reads_node (run->file, "sets") ? reads_node (run->file, "sets")->child : NULL;
   if (!sets) {
-    g_autoptr (cJSON) all = python_names_of (run->files, text, n, path, run->job->import, run->diags);
-    cJSON *tree = all && reads_is (run->file, "picks") ? picked (run, all) : g_steal_pointer (&all);
+    cJSON *tree = all_or_picked (run, text, n, path);
     if (tree)
       program_shape (run, tree);
     return tree;
@@ -268,7 +491,8 @@ program_returned (const ProgramMap *map)
 }
 
 /* What a function of that name returns, by rules: what is not followed is told behind those about it, before
- * others shape it. With what it imports, if that is read: file is one of the job's then. */
+ * others shape it. With what it imports, if that is read: file is one of the job's then. Where it or one that
+ * it calls is a program, that is run, not read, by what prints the configuration, or by capturing it. */
 static cJSON *
 made_by_function (ProgramRun *run, const char *function, const ImportFile *file)
 {
@@ -276,17 +500,24 @@ made_by_function (ProgramRun *run, const char *function, const ImportFile *file)
   g_autoptr (GPtrArray) passed = g_ptr_array_new_with_free_func (g_free),
                         texts = g_ptr_array_new_with_free_func (g_free);
   g_autoptr (LsPython) python = reads_text (run->file, "joins")
-      ? python_join (run->file, run->files, file, texts, run->job->import, run->diags)
+      ? join_files (run->file, run->files, file, texts, run->job->import, run->diags)
       : ls_python_new (file->text, file->n, file->path, run->diags);
   g_autoptr (cJSON) tree = python ? ls_python_value (python, function, passed, run->diags) : NULL;
-  bool is_program = python && python_refuse_program (python, file->path, run->map->name, run->diags);
-  if (tree && !is_program)
+  const char *program = python ? ls_python_found (python)->program : NULL;
+  g_autofree char *hint
+      = g_strdup_printf ("run it, by \"python -m lockstep.dump %s MODULE:FUNCTION > job.json\", and import "
+                         "that, or by \"lockstep capture -- COMMAND\"",
+                         run->map->name);
+  if (program)
+    ls_diag_add (run->diags, LS_ERROR_UNSUPPORTED, file->path, 0, 0, NULL, NULL, hint,
+                 "it computes its configuration: %s", program);
+  else if (tree)
     launch_python_environment (python, reads_is (run->file, "te"), run->job->import);
   run->name = function;
   run->path = file->path;
-  bool ok = tree && !is_program && run_on (run, tree, reads_node (run->file, "rules"));
+  bool ok = tree && !program && run_on (run, tree, reads_node (run->file, "rules"));
   if (ok)
-    python_tell_passed (run->job->import, function, passed);
+    tell_passed (run->job->import, function, passed);
   ok = ok && program_shape (run, tree);
   run->name = NULL;
   run->path = path;
@@ -297,8 +528,7 @@ cJSON *
 program_python_returned (ProgramRun *run, const char *asked, const ImportFile *file)
 {
   g_autoptr (LsPython) python = ls_python_new (file->text, file->n, file->path, run->diags);
-  const char *function
-      = python ? python_pick_function (python, run->file, asked, file->path, run->diags) : NULL;
+  const char *function = python ? pick_function (python, run->file, asked, file->path, run->diags) : NULL;
   return function ? made_by_function (run, function, file) : NULL;
 }
 

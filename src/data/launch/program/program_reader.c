@@ -223,19 +223,6 @@ folded (const char *key)
   return g_strdelimit (g_strdup (key), "-", '_');
 }
 
-static void
-tell_apart (const cJSON *tree, const ImportFile *file, LsImport *import)
-{
-  g_autoptr (GHashTable) keys = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
-  const cJSON *other = yaml_config_tree (file), *item;
-  cJSON_ArrayForEach (item, tree) g_hash_table_add (keys, folded (item->string));
-  for (item = cJSON_IsObject (other) ? other->child : NULL; item; item = item->next) {
-    g_autofree char *key = folded (item->string);
-    if (g_hash_table_contains (keys, key))
-      import_conflict (import, "%s: %s has it too", key, file->path);
-  }
-}
-
 /* Keys that a file has otherwise than those before it, which it replaces. */
 static void
 tell_replaced (const cJSON *before, const cJSON *after, const char *path, const char *file, LsImport *import)
@@ -252,19 +239,27 @@ tell_replaced (const cJSON *before, const cJSON *after, const char *path, const 
   }
 }
 
-/* Its files, each on top of those before it. */
+/* Its files, each on top of those before it; what two have may be told. */
 static bool
 read_yaml (ProgramRun *run)
 {
   LsImport *import = run->job->import;
+  g_autoptr (GHashTable) keys = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   g_autoptr (cJSON) tree = cJSON_CreateObject ();
-  bool ok = true;
+  bool ok = true, is_apart = reads_is (run->file, "apart");
   for (guint i = 0; i < (reads_is (run->file, "alone") ? 1 : run->files->n) && ok; i++) {
-    if (reads_is (run->file, "apart"))
-      tell_apart (tree, &run->files->files[i], import);
-    else if (i > 0 && cJSON_IsObject (yaml_config_tree (&run->files->files[i])))
-      tell_replaced (tree, yaml_config_tree (&run->files->files[i]), "", run->files->files[i].path, import);
-    ok = yaml_config_add (tree, &run->files->files[i], import, run->diags);
+    const ImportFile *file = &run->files->files[i];
+    const cJSON *own = i > 0 || is_apart ? yaml_config_tree (file) : NULL, *item;
+    if (!is_apart && cJSON_IsObject (own))
+      tell_replaced (tree, own, "", file->path, import);
+    for (item = is_apart && cJSON_IsObject (own) ? own->child : NULL; item; item = item->next) {
+      g_autofree char *key = folded (item->string);
+      if (g_hash_table_contains (keys, key))
+        import_conflict (import, "%s: %s has it too", key, file->path);
+    }
+    ok = yaml_config_add (tree, file, import, run->diags);
+    for (item = tree->child; is_apart && item; item = item->next)
+      g_hash_table_add (keys, folded (item->string));
   }
   return ok && read_tree (run, tree);
 }
@@ -386,20 +381,6 @@ is_no_pair (const char *word)
   return !strchr (word, '=');
 }
 
-/* What it names by an option, a pair, or a word of none. Newly allocated; NULL: nothing. */
-static char *
-config_named (const ProgramRun *run)
-{
-  const cJSON *of = run->file;
-  if (reads_is (of, "pairs"))
-    return g_strdup (program_pair (run->script, reads_text (of, "config")));
-  if (*reads_text (of, "config"))
-    return g_strdup (launch_words_text (run->script->words, reads_text (of, "config")));
-  const char *word = launch_words_alone (run->script->words, is_no_pair),
-             *ends = reads_text (of, "ends") ? reads_text (of, "ends") : "";
-  return word ? g_strconcat (word, g_str_has_suffix (word, ends) ? "" : ends, NULL) : NULL;
-}
-
 /* What a command names that is started with another program's configuration. */
 static bool
 refuse_config (const ProgramRun *run, const char *name)
@@ -416,30 +397,21 @@ refuse_config (const ProgramRun *run, const char *name)
   return false;
 }
 
-/* The configuration of that name; where it is what the script is given, the file behind the script. NULL: a
- * diagnostic. */
-static cJSON *
-load_named (const ProgramRun *run, const char *name)
-{
-  const cJSON *of = run->file;
-  const ImportFiles *files = run->files;
-  bool is_option = *reads_text (of, "config") && !reads_is (of, "pairs");
-  if (is_option && reads_node (of, "overrides")
-      && !launch_words_find (run->script->words, reads_text (of, "config")))
-    return cJSON_CreateObject ();
-  if (*reads_text (of, "config") || !name || !ls_shell_has_hole (name) || files->n < 2)
-    return yaml_config_of_name (files, name, run->job->import, run->diags);
-  import_infer (run->job->import, "%s: what the script is given as a configuration", files->files[1].path);
-  g_autoptr (cJSON) tree = cJSON_CreateObject ();
-  return yaml_config_add (tree, &files->files[1], run->job->import, run->diags) ? g_steal_pointer (&tree)
-                                                                                : NULL;
-}
-
+/* The configuration of that name; where it is what the script is given, the file behind the script. */
 static bool
 read_yaml_of_script (ProgramRun *run, const char *name)
 {
-  g_autoptr (cJSON) tree = load_named (run, name);
-  if (!tree)
+  const ImportFiles *files = run->files;
+  const char *config = reads_text (run->file, "config");
+  bool may_lack = *config && !reads_is (run->file, "pairs") && reads_node (run->file, "overrides")
+      && !launch_words_find (run->script->words, config),
+       is_behind = !*config && name && ls_shell_has_hole (name) && files->n >= 2;
+  g_autoptr (cJSON) tree = may_lack || is_behind
+      ? cJSON_CreateObject ()
+      : yaml_config_of_name (files, name, run->job->import, run->diags);
+  if (is_behind)
+    import_infer (run->job->import, "%s: what the script is given as a configuration", files->files[1].path);
+  if (!tree || (is_behind && !yaml_config_add (tree, &files->files[1], run->job->import, run->diags)))
     return false;
   if (!program_fits ((ProgramRun) { .map = run->map, .tree = part_of (run->file, tree) },
                      reads_text (run->file, "fits")))
@@ -448,31 +420,25 @@ read_yaml_of_script (ProgramRun *run, const char *name)
   return read_tree (run, tree);
 }
 
-/* "--fsdp-config.no-torch-compile" is torch_compile off, where "no-" negates. */
-static void
-add_negations (const ProgramMap *map, LaunchWords *words)
+/* Arguments of the command, in options of a configuration, which it names none of. "--fsdp-config.no-compile"
+ * is compile off, where "no-" negates. */
+static bool
+read_arguments (ProgramRun *run)
 {
-  const char *front = cJSON_GetStringValue (program_section (map, "negates"));
+  const ProgramMap *map = run->map;
+  LaunchWords *words = run->script->words;
+  const char *front = cJSON_GetStringValue (program_section (map->arguments, "negates"));
+  g_clear_pointer (&run->says, launch_words_free);
+  run->map = map->arguments;
   for (guint i = 0, n = words->options->len; front && i < n; i++) {
     const LaunchOption *o = words->options->pdata[i];
     const char *dot = strrchr (o->name, '.'), *last = dot ? dot + 1 : o->name;
     gsize n_front = MIN (strlen (front), strlen (last));
     g_autofree char *part = g_strndup (last, n_front),
                     *name = g_strdup_printf ("%.*s%s", (int) (last - o->name), o->name, last + n_front);
-    if (option_fits (front, part) && option_find (&map->table, name))
+    if (option_fits (front, part) && option_find (&run->map->table, name))
       launch_words_add_value (words, name, "False");
   }
-}
-
-/* Arguments of the command, in options of a configuration, which it names none of. */
-static bool
-read_arguments (ProgramRun *run)
-{
-  const ProgramMap *map = run->map;
-  LaunchWords *words = run->script->words;
-  g_clear_pointer (&run->says, launch_words_free);
-  run->map = map->arguments;
-  add_negations (run->map, words);
   bool ok = read_job (run, words, NULL);
   g_autoptr (LaunchWords) said = g_steal_pointer (&run->says);
   run->map = map;
@@ -601,16 +567,22 @@ read_on_top (ProgramRun *run)
   return read_job (run, words, tree);
 }
 
-/* With a configuration that its command names. */
+/* With a configuration that its command names, by an option, a pair, or a word of none. */
 static bool
 read_configured (ProgramRun *run)
 {
+  const cJSON *of = run->file;
+  const char *config = reads_text (of, "config"), *ends = reads_text (of, "ends");
   set_words (run, run->script->words, NULL);
   if (!program_doors->run_rules (run, reads_node (run->file, "rules")))
     return false;
   if (reads_text (run->file, "toml"))
     return read_on_top (run);
-  g_autofree char *name = config_named (run);
+  const char *word = reads_is (of, "pairs") ? program_pair (run->script, config)
+      : *config                             ? launch_words_text (run->script->words, config)
+                                            : launch_words_alone (run->script->words, is_no_pair);
+  bool has_end = reads_is (of, "pairs") || *config || !word || !ends || g_str_has_suffix (word, ends);
+  g_autofree char *name = word ? g_strconcat (word, has_end ? "" : ends, NULL) : NULL;
   return (reads_text (run->file, "python") ? read_python_of_script : read_yaml_of_script) (run, name);
 }
 

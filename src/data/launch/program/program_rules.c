@@ -194,7 +194,7 @@ set_key (ProgramRun *run, ProgramAct *a)
   g_autofree char *option = by ? program_fill (run, by) : NULL;
   const char *who = option ? option : is_model && !a->value.text ? a->name : "--";
   if (!program_value_is_none (&a->value))
-    (is_model ? import_set_model : import_set_strategy) (run->job->import, a->name, text, who);
+    import_set (run->job->import, is_model ? ls_model_fields : ls_strategy_fields, a->name, text, who);
 }
 
 /* Of a key that is neither set nor left open. */
@@ -202,8 +202,9 @@ static void
 set_default (ProgramRun *run, ProgramAct *a)
 {
   const char *text = program_act_text (run, a);
-  if (!import_has_strategy (run->job->import, a->name) && !g_hash_table_contains (run->job->open, a->name))
-    import_set_strategy (run->job->import, a->name, text, a->name);
+  if (!import_has (run->job->import, ls_strategy_fields, a->name)
+      && !g_hash_table_contains (run->job->open, a->name))
+    import_set (run->job->import, ls_strategy_fields, a->name, text, a->name);
 }
 
 /* { "usual": { "layers": 32 } }: keys of the model that nothing sets, which is told, as "why" says or as the
@@ -213,9 +214,9 @@ set_usual (ProgramRun *run, ProgramAct *a)
 {
   LsImport *import = run->job->import;
   const char *text = program_act_text (run, a);
-  if (import_has_model (import, a->name))
+  if (import_has (import, ls_model_fields, a->name))
     return;
-  import_set_model (import, a->name, text, "--");
+  import_set (import, ls_model_fields, a->name, text, "--");
   program_tell_default (run, a);
 }
 
@@ -303,7 +304,7 @@ set_optimizer (ProgramRun *run, ProgramAct *a)
   else if (import->strategy.memory.offload != LS_OFFLOAD_NONE && !ls_optimizer_is_adam (ours))
     import_unknown (import, "%s %s: on the host memory and time are those of Adam", by, theirs);
   else
-    import_set_strategy (import, "optimizer", ours, by);
+    import_set (import, ls_strategy_fields, "optimizer", ours, by);
   if (ours && g_ascii_strncasecmp (theirs, "paged", 5) == 0)
     import_infer (import, "%s %s: its pages stay on the GPU", by, theirs);
 }
@@ -329,8 +330,8 @@ set_batch (ProgramRun *run, ProgramAct *a)
     copies = s->gpus / of_model;
   if (copies > 0 && copies * of_model <= G_MAXUINT32)
     import_set_strategy_count (import, "gpus", copies * of_model, "*");
-  if (copies > 0 && times > 0 && import_has_strategy (import, "micro_batch")
-      && !import_has_strategy (import, "global_batch")) {
+  if (copies > 0 && times > 0 && import_has (import, ls_strategy_fields, "micro_batch")
+      && !import_has (import, ls_strategy_fields, "global_batch")) {
     import_set_strategy_count (import, "global_batch", copies * times * s->micro_batch, "--");
     import_follows_gpus (import, "global_batch");
   }
@@ -350,11 +351,32 @@ set_gpus (ProgramRun *run, ProgramAct *a)
   run->job->gpus = program_whole (program_act_value (run, a));
 }
 
-/* { "model_file": true }: a model's own file behind the first; 'first': the one behind it has to be such. */
+/* { "model_file": true }: a model's own file behind the first, ours or the config.json of Hugging Face;
+ * 'first': the one behind it has to be such, of which notes are told. */
 static void
 read_model_file (ProgramRun *run, ProgramAct *a)
 {
-  run->is_refused |= !import_model_files (run->files, cJSON_IsString (a->what), run->job->import, run->diags);
+  LsImport *import = run->job->import;
+  bool is_first = cJSON_IsString (a->what);
+  const guint n = is_first ? MIN (2, run->files->n) : run->files->n;
+  for (guint i = 1; i < n && !run->is_refused; i++) {
+    const ImportFile *file = &run->files->files[i];
+    g_autoptr (LsDiagList) none = ls_diag_list_new ();
+    g_autoptr (GPtrArray) notes = is_first ? g_ptr_array_new_with_free_func (g_free) : NULL;
+    bool is_json = is_first || file->text[strspn (file->text, " \t\r\n")] == '{';
+    g_autoptr (LsJsonDoc) doc
+        = is_json ? ls_json_doc_parse (file->text, file->n, file->path, is_first ? run->diags : none) : NULL;
+    bool is_model = doc && (is_first || ls_is_hf_config (doc) || strstr (file->text, "lockstep.model/"));
+    LsModel m;
+    run->is_refused = is_model ? !ls_model_read (doc, &m, notes, run->diags) : is_first;
+    if (!is_model || run->is_refused)
+      continue;
+    import_model (import, &m, file->path);
+    import_use_file (file);
+    for (guint k = 0; notes && k < notes->len; k++)
+      import_infer (import, "%s: %s", file->path, (const char *) notes->pdata[k]);
+    ls_model_clear (&m);
+  }
 }
 
 /* "lacking": the files are not all of a job. */
@@ -683,24 +705,6 @@ run_nodes (ProgramRun *run, const cJSON *rule, const cJSON *first, bool is_each)
   return ok;
 }
 
-/* The members of a mapping or a list at a path, or what else is there. */
-static bool
-run_members (ProgramRun *run, const cJSON *rule, const char *path)
-{
-  const cJSON *node = program_node (run, path);
-  bool has_members = cJSON_IsObject (node) || cJSON_IsArray (node);
-  return run_nodes (run, rule, has_members ? node->child : node, has_members);
-}
-
-/* Inside of what a text says in JSON; not at all where it is none. */
-static bool
-run_json (ProgramRun *run, const cJSON *rule, const char *expression)
-{
-  g_auto (ProgramValue) text = program_eval (run, expression);
-  g_autoptr (cJSON) tree = text.text ? cJSON_Parse (text.text) : NULL;
-  return run_nodes (run, rule, tree, false);
-}
-
 bool
 program_run_rules (ProgramRun *run, const cJSON *rules)
 {
@@ -710,12 +714,16 @@ program_run_rules (ProgramRun *run, const cJSON *rules)
     const char *each = program_member (rule, "each"), *options = program_member (rule, "for"),
                *words = program_member (rule, "each_of"), *members = program_member (rule, "each_at"),
                *inside = program_member (rule, "inside"), *json = program_member (rule, "in_json");
-    bool ok = each         ? run_each (run, rule, each)
-        : json             ? run_json (run, rule, json)
-        : members          ? run_members (run, rule, members)
-        : inside           ? run_nodes (run, rule, program_node (run, inside), false)
-        : options || words ? run_words (run, rule, options, words)
-                           : act (run, rule, holds (run, rule));
+    g_auto (ProgramValue) text = json ? program_eval (run, json) : program_none ();
+    g_autoptr (cJSON) tree = text.text ? cJSON_Parse (text.text) : NULL;
+    const cJSON *node = json ? tree
+        : members || inside  ? program_node (run, members ? members : inside)
+                             : NULL;
+    bool is_each = members && (cJSON_IsObject (node) || cJSON_IsArray (node));
+    bool ok = each                  ? run_each (run, rule, each)
+        : json || members || inside ? run_nodes (run, rule, is_each ? node->child : node, is_each)
+        : options || words          ? run_words (run, rule, options, words)
+                                    : act (run, rule, holds (run, rule));
     if (!ok)
       return false;
   }
@@ -825,23 +833,18 @@ check_member (ProgramRun *run, const cJSON *node, As as)
     program_check_text (run, node, as == AS_TEMPLATE);
 }
 
-/* What "NAME=LETTER NAME?LETTER" has for the member of a rule; -1: nothing. missing: of an object, what is
- * not there and has no '?' is told. */
+/* What "NAME=LETTER NAME?LETTER" has for a member of a rule; -1: nothing. members NULL: there are none. */
 static gint
-as_of (ProgramRun *run, const char *members, const char *key, const cJSON *missing)
+as_of (const char *members, const char *key)
 {
   static const char letters[] = "vtxokTRmlrV c";
-  g_auto (GStrv) all = program_words (members, " ");
-  gint as = -1;
-  for (char **one = all; *one; one++) {
-    g_autofree char *name = g_strndup (*one, strcspn (*one, "=?"));
-    const char *mark = *one + strlen (name);
-    if (key && strcmp (name, key) == 0)
-      as = (gint) (strchr (letters, mark[1]) - letters);
-    if (missing && *mark == '=' && !cJSON_GetObjectItemCaseSensitive (missing, name))
-      program_complain (run->check, missing, "missing key \"%s\"", name);
+  const gsize n = strlen (key);
+  for (const char *p = members; p && *p; p += *p == ' ') {
+    if (strncmp (p, key, n) == 0 && (p[n] == '=' || p[n] == '?'))
+      return (gint) (strchr (letters, p[n + 1]) - letters);
+    p += strcspn (p, " ");
   }
-  return as;
+  return -1;
 }
 
 /* Of a rule that is run once for each of several. */
@@ -887,14 +890,21 @@ check_rule (ProgramRun *run, const cJSON *rule)
   check_loop (run, rule);
   if (actions[action].act == make_list)
     name_value (run, "index");
-  as_of (run, actions[action].more, NULL, rule);
+  g_auto (GStrv) members = program_words (actions[action].more, " ");
+  for (char **member = members; *member; member++) {
+    char *mark = *member + strcspn (*member, "=?");
+    bool is_free = *mark == '?';
+    *mark = '\0';
+    if (!is_free && !cJSON_GetObjectItemCaseSensitive (rule, *member))
+      program_complain (run->check, rule, "missing key \"%s\"", *member);
+  }
   if (actions[action].act == program_run_part)
     check_part (run, rule, program_member (rule, "part"));
   cJSON_ArrayForEach (one, rule)
   {
     gint as = strcmp (one->string, actions[action].key) == 0
         ? (gint) actions[action].as
-        : MAX (as_of (run, actions[action].more, one->string, NULL), as_of (run, of_any, one->string, NULL));
+        : MAX (as_of (actions[action].more, one->string), as_of (of_any, one->string));
     if (as >= 0)
       check_member (run, one, (As) as);
     else if (!g_str_has_prefix (one->string, "x-"))
