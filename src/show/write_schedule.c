@@ -26,18 +26,12 @@ peaks_of (const LsScheduleView *v, LsPeakCount count)
   return p;
 }
 
-static const LsScheduleRow *
-row_at (const LsScheduleTable *t, guint i)
-{
-  return &g_array_index (t->rows, LsScheduleRow, i);
-}
-
 static bool
 has_refusal (const LsScheduleTable *t)
 {
   bool is_there = false;
   for (guint i = 0; i < t->rows->len; i++)
-    is_there |= row_at (t, i)->refusal != NULL;
+    is_there |= g_array_index (t->rows, LsScheduleRow, i).refusal != NULL;
   return is_there;
 }
 

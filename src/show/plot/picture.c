@@ -1,4 +1,5 @@
-#include "show/plot/picture.h"
+/* show/plot/picture.c — a chart by gnuplot: its script, its data, the child that draws. */
+#include "show/plot/plots.h"
 
 #include <errno.h>
 #include <gio/gio.h>

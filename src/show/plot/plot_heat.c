@@ -6,8 +6,6 @@
 
 #include <lockstep/error.h>
 
-#include "show/plot/picture.h"
-
 /* Pixels. */
 #define CELL_WIDTH  92
 #define CELL_HEIGHT 48
@@ -32,12 +30,6 @@ typedef struct {
   bool has_bounds, has_open; /* cells that were left out; values that a bound may beat */
 } Plot;
 
-static const LsHeatCell *
-cell_at (const Plot *p, guint i)
-{
-  return &g_array_index (p->map->cells, LsHeatCell, i);
-}
-
 static gboolean
 plot_init (Plot *p)
 {
@@ -46,7 +38,7 @@ plot_init (Plot *p)
   for (int a = 0; a < 2; a++)
     p->n[a] = p->map->labels[a]->len;
   for (guint i = 0; i < p->map->cells->len; i++) {
-    const LsHeatCell *cell = cell_at (p, i);
+    const LsHeatCell *cell = &g_array_index (p->map->cells, LsHeatCell, i);
     double value = cell->value;
     p->has_bounds |= cell->kind == LS_HEAT_BOUND;
     if (cell->kind != LS_HEAT_VALUE)

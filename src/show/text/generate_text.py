@@ -34,7 +34,7 @@ import sys
 
 sys.dont_write_bytecode = True  # the folder of sources stays as it is
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "schema"))
-from generate import LOOPS  # noqa: E402
+from generate import loop  # noqa: E402
 
 NEW = {  # forms of texts that are made
     "time": "ls_text_time ({})", "count": "ls_text_count ({})", "money": "ls_text_money ({})",
@@ -221,21 +221,16 @@ def cell(function, text, table):
     return ["{", *lines, take, "}"] if lines else [take]
 
 
-def loop(text, body):
-    text, _, where = text.partition(" where ")
-    for pattern, begin in LOOPS:
-        found = re.fullmatch(pattern, text)
-        if found:
-            skip = [f"if (!({where}))", "continue;"] if where else []
-            return [begin.format(**found.groupdict()), *skip, *body, "}"]
-    sys.exit(f"no list: {text!r}")
+def each(text):
+    """(list, condition) of "LOOP where C"."""
+    return text.partition(" where ")[::2]
 
 
 def nested(line, body):
     """A line of if, else or for with what it holds."""
     text = line.text
     if text.startswith("for "):
-        return loop(text[4:], body)
+        return loop(*each(text[4:]), lambda _: body)
     if text.startswith("else if "):
         return [f"else if ({text[8:]}) {{", *body, "}"]
     return [f"if ({text[3:]}) {{" if text.startswith("if ") else "else {", *body, "}"]
@@ -285,7 +280,7 @@ def has_heads(lines):
 
 
 def table_of_columns(function, line):
-    indent, _, each = line.text[6:].partition(" ")
+    indent, _, lines = line.text[6:].partition(" ")
     table, align = function.name(), function.name()
     kinds = {kind: [inner for inner in line.below if inner.text.split(" ")[0] == kind] for kind in
              ("last", "note", "instead", "let", "new", "!")}
@@ -312,7 +307,7 @@ def table_of_columns(function, line):
     body += normal
     for inner in kinds["note"]:
         body += note(function, inner.text[5:], table)
-    out += loop(each, body)
+    out += loop(*each(lines), lambda _: body)
     for inner in kinds["last"]:
         out += rows(function, inner.below, table)
     return [*out, f"ls_text_table_print (&{table}, {indent}, out);", "}"]
