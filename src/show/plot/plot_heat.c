@@ -97,29 +97,6 @@ figure (double value, int direction)
   return g_strconcat (g_ascii_formatd (buffer, sizeof buffer, format, shown), units[u].suffix, NULL);
 }
 
-static char *
-bound_text (const Plot *p, const LsHeatCell *cell)
-{
-  g_autofree char *text = figure (cell->bound, p->map->is_more_better ? 1 : -1);
-  return g_strconcat (p->map->is_more_better ? "≤ " : "≥ ", text, NULL);
-}
-
-static char *
-cell_text (const Plot *p, const LsHeatCell *cell)
-{
-  if (cell->kind == LS_HEAT_BOUND)
-    return bound_text (p, cell);
-  if (cell->kind != LS_HEAT_VALUE)
-    return g_strdup (cell->kind == LS_HEAT_NO_FIT        ? "does not fit"
-                         : cell->kind == LS_HEAT_ILLEGAL ? "illegal"
-                                                         : "");
-  g_autofree char *value = figure (cell->value, 0);
-  if (isnan (cell->bound))
-    return g_steal_pointer (&value);
-  g_autofree char *bound = bound_text (p, cell);
-  return g_strconcat (value, "\\n", bound, NULL);
-}
-
 static bool
 is_log (const Plot *p)
 {

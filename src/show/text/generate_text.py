@@ -43,7 +43,7 @@ NEW = {  # forms of texts that are made
     "rate": "ls_format_rate ({})", "quoted": "ls_gnuplot_quote ({})", "json": "ls_json_string ({})", "new": "{}",
 }
 FORMS = {  # and of what printf writes
-    "u": ("%u", "{}"), "d": ("%d", "{}"), "u64": ("%\1", "{}"),  # guint64
+    "u": ("%u", "{}"), "d": ("%d", "{}"), "u64": ("%\1", "{}"), "d64": ("%\3", "{}"),  # guint64, gint64
     "x64": ("%016\2", "{}"), "ts": ("%\3.%06\3", "({0}) / LS_US, ({0}) % LS_US"),
     "gib": ("%.2f", "(double) ({}) / LS_TEXT_GIB"), "plural": ("%s", '({}) == 1 ? "" : "s"'),
     "pct0": ("%.0f %%", "100 * {}"), "pct1": ("%.1f %%", "100 * {}"), "pct2": ("%.2f %%", "100 * {}"),
