@@ -4,14 +4,11 @@
 
 #include <lockstep/units.h>
 #include <math.h>
-#include <stdbool.h>
 #include <string.h>
 
 #include "base/order.h"
-#include "data/text/json_out.h"
 #include "job/assumptions.h"
 #include "show/text_table.h"
-#include "show/run/write_run.h"
 
 #define MAX_LINKS  10 /* of a text */
 #define NAME_WIDTH 28

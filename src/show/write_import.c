@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "data/jobs/job_files.h"
-#include "data/jobs/imported.h"
 
 /* --- JSON ----------------------------------------------------------------------------------------- */
 

@@ -4,7 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "data/text/json_out.h"
 #include "job/assumptions.h"
 
 /* Activations that ranks hold at most: of the one with least and with most. */

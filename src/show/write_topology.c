@@ -3,7 +3,6 @@
 
 #include <math.h>
 
-#include "data/text/json_out.h"
 #include "show/draw/drawing.h"
 #include "show/draw/pictures.h"
 #include "show/text_table.h"

@@ -5,8 +5,6 @@
 #include <string.h>
 
 #include "base/order.h"
-#include "exec/replay/timeline.h"
-#include "show/draw/drawing.h"
 #include "show/run/timeline_boxes.h"
 #include "show/text_table.h"
 

@@ -3,7 +3,6 @@
 #include <math.h>
 
 #include "analysis/interval.h"
-#include "calibrate/fit_report.h"
 #include "show/text_table.h"
 
 #define N_WORST 8

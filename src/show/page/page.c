@@ -4,7 +4,6 @@
 #include <page_assets.h>
 #include <string.h>
 
-#include "data/text/json_out.h"
 #include "data/text/write_file.h"
 #include "show/draw/drawing.h"
 #include "show/draw/pictures.h"

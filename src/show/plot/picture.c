@@ -7,13 +7,11 @@
 #include <lockstep/error.h>
 #include <math.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/diag.h"
-#include "data/text/write_file.h"
 
 /* --- runs a gnuplot script that draws one picture ------------------------------------------------ */
 

@@ -2,7 +2,6 @@
 #include "show/plot/plots.h"
 
 #include <math.h>
-#include <stdbool.h>
 #include <string.h>
 
 #include <lockstep/error.h>
