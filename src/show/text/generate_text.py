@@ -12,6 +12,7 @@ their argument `out`, a GString or a FILE. Below it stand, two blanks further in
     new NAME = C                 a text that is freed at the end; a name in braces writes it
     heading TITLE | NOTE         of a section (text_table.h); a variable is_color
     ! C                          a statement
+    # WORDS                      a comment
     & REST                       goes on with the line above
     table INDENT LOOP            a line for each element, in columns:
       ALIGN HEAD | CELL [| if C]   a column: l or r, its head, its cells; a head of "{}" is empty; if all heads are,
