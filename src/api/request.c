@@ -13,7 +13,7 @@
 #include "data/text/write_file.h"
 #include "job/job_from.h"
 #include "show/draw/drawing.h"
-#include "show/plot/picture.h"
+#include "show/plot/plots.h"
 
 typedef struct {
   const LsOption *option;

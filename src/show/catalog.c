@@ -9,7 +9,6 @@
 #include "base/suggest.h"
 #include "data/inspect.h"
 #include "data/text/field.h"
-#include "data/text/json_out.h"
 #include "job/job.h"
 #include "schedules/sched.h"
 #include "show/text_table.h"

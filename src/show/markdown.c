@@ -13,6 +13,7 @@
 #include <lockstep/units.h>
 
 #include "data/text/json_doc.h"
+#include "show/text_table.h"
 
 #define MAX_LEVEL 2
 
@@ -21,8 +22,8 @@
 static char *
 number (double value, const char *format, const char *unit)
 {
-  char text[G_ASCII_DTOSTR_BUF_SIZE];
-  return g_strconcat (g_ascii_formatd (text, sizeof text, format, value), unit, NULL);
+  g_autofree char *text = ls_text_plain (format, value);
+  return g_strconcat (text, unit, NULL);
 }
 
 static bool
@@ -178,12 +179,6 @@ typedef struct {
   bool is_word;
 } Column;
 
-static void
-column_clear (gpointer column)
-{
-  g_free (((Column *) column)->path);
-}
-
 static const cJSON *
 cell_of (const cJSON *row, const Column *c)
 {
@@ -213,7 +208,7 @@ static GArray *
 columns_of (const cJSON *rows)
 {
   GArray *columns = g_array_new (FALSE, FALSE, sizeof (Column));
-  g_array_set_clear_func (columns, column_clear);
+  g_array_set_clear_func (columns, ls_text_clear);
   const cJSON *row, *value, *inner;
   cJSON_ArrayForEach (row, rows) cJSON_ArrayForEach (value, row)
   {

@@ -4,14 +4,11 @@
 
 #include <lockstep/units.h>
 #include <math.h>
-#include <stdbool.h>
 #include <string.h>
 
 #include "base/order.h"
-#include "data/text/json_out.h"
 #include "job/assumptions.h"
 #include "show/text_table.h"
-#include "show/run/write_run.h"
 
 #define MAX_LINKS  10 /* of a text */
 #define NAME_WIDTH 28
@@ -101,12 +98,6 @@ differs (LsResultFile *const *files, guint n, const Texts *t, const char *name)
   return false;
 }
 
-static bool
-has_text (const GPtrArray *names, const char *name)
-{
-  return g_ptr_array_find_with_equal_func ((GPtrArray *) names, name, g_str_equal, NULL);
-}
-
 /* Names (char *, borrowed) of those that are shown, in the order in which they appear; where a file does not
  * say its own, none. n > 0. Free with g_ptr_array_unref(). */
 static GPtrArray *
@@ -119,7 +110,8 @@ compare_names (LsResultFile *const *files, guint n, const Texts *t)
   for (guint i = 0; i < n; i++)
     for (guint k = 0; k < list_of (files[i], t)->len; k++) {
       const char *name = ((const LsResultOption *) g_ptr_array_index (list_of (files[i], t), k))->name;
-      if (!has_text (names, name) && (!t->of_differing || differs (files, n, t, name)))
+      if (!g_ptr_array_find_with_equal_func (names, name, g_str_equal, NULL)
+          && (!t->of_differing || differs (files, n, t, name)))
         g_ptr_array_add (names, (gpointer) name);
     }
   return names;

@@ -7,10 +7,8 @@
 
 #include "data/jobs/read_placement.h"
 #include "data/text/csv.h"
-#include "data/text/json_out.h"
 #include "job/assumptions.h"
 #include "job/knobs.h"
-#include "show/run/write_run.h"
 #include "show/share_keys.h"
 #include "show/train_keys.h"
 

@@ -4,7 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "data/text/json_out.h"
 #include "job/assumptions.h"
 
 /* Activations that ranks hold at most: of the one with least and with most. */
@@ -26,18 +25,12 @@ peaks_of (const LsScheduleView *v, LsPeakCount count)
   return p;
 }
 
-static const LsScheduleRow *
-row_at (const LsScheduleTable *t, guint i)
-{
-  return &g_array_index (t->rows, LsScheduleRow, i);
-}
-
 static bool
 has_refusal (const LsScheduleTable *t)
 {
   bool is_there = false;
   for (guint i = 0; i < t->rows->len; i++)
-    is_there |= row_at (t, i)->refusal != NULL;
+    is_there |= g_array_index (t->rows, LsScheduleRow, i).refusal != NULL;
   return is_there;
 }
 

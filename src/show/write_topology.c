@@ -3,9 +3,9 @@
 
 #include <math.h>
 
-#include "data/text/json_out.h"
-#include "show/draw/palette.h"
+#include "show/draw/drawing.h"
 #include "show/draw/pictures.h"
+#include "show/text_table.h"
 
 #define MAX_LINE 110 /* of a source */
 
@@ -40,32 +40,23 @@ rate (double bytes_per_s)
   return isfinite (bytes_per_s) ? ls_format_rate (bytes_per_s) : g_strdup ("-");
 }
 
-/* Breaks a long line at blanks. */
-static void
-append_wrapped (GString *out, const char *text, int indent)
-{
-  g_auto (GStrv) words = g_strsplit (text, " ", -1);
-  glong at = 0;
-  for (char **word = words; *word; word++) {
-    glong n = g_utf8_strlen (*word, -1);
-    bool breaks = at > 0 && at + 1 + n > MAX_LINE;
-    if (breaks)
-      g_string_append_c (out, '\n');
-    if (at == 0 || breaks)
-      g_string_append_printf (out, "%*s", indent, "");
-    else
-      g_string_append_c (out, ' ');
-    g_string_append (out, *word);
-    at = at == 0 || breaks ? indent + n : at + 1 + n;
-  }
-  g_string_append_c (out, '\n');
-}
-
+/* A long line broken at blanks, all but the first indented. */
 static char *
 wrapped (const char *text, int indent)
 {
+  g_auto (GStrv) words = g_strsplit (text, " ", -1);
   GString *out = g_string_new (NULL);
-  append_wrapped (out, text, indent);
+  glong at = indent;
+  for (char **word = words; *word; word++) {
+    glong n = g_utf8_strlen (*word, -1);
+    bool is_first = word == words, breaks = !is_first && at + 1 + n > MAX_LINE;
+    if (breaks)
+      g_string_append_printf (out, "\n%*s", indent, "");
+    else if (!is_first)
+      g_string_append_c (out, ' ');
+    g_string_append (out, *word);
+    at = breaks ? indent + n : at + n + !is_first;
+  }
   return g_strstrip (g_string_free (out, FALSE));
 }
 
@@ -95,12 +86,6 @@ typedef struct {
 } Branch;
 
 static void
-branch_clear (gpointer branch)
-{
-  g_free (((Branch *) branch)->line);
-}
-
-static void
 add_branches (GArray *branches, const GPtrArray *parts, guint depth, const char *before, bool ascii)
 {
   for (guint i = 0; i < parts->len; i++) {
@@ -117,7 +102,7 @@ static GArray *
 branches_of (const GPtrArray *parts, bool ascii)
 {
   GArray *branches = g_array_new (FALSE, FALSE, sizeof (Branch));
-  g_array_set_clear_func (branches, branch_clear);
+  g_array_set_clear_func (branches, ls_text_clear);
   add_branches (branches, parts, 0, "", ascii);
   return branches;
 }
@@ -150,19 +135,13 @@ name_of (const LsCluster *c, uint32_t v)
   return g_strdup_printf ("%s%u", kind, node->index);
 }
 
-static void
-edge_clear (gpointer data)
-{
-  g_free (((Edge *) data)->ends);
-}
-
 /* One direction of each, in the order of the cluster's links. */
 static GArray *
 collect_edges (const LsCluster *c)
 {
   GArray *edges = g_array_new (FALSE, FALSE, sizeof (Edge));
   g_autoptr (GHashTable) index = g_hash_table_new (g_str_hash, g_str_equal); /* ends > place + 1 */
-  g_array_set_clear_func (edges, edge_clear);
+  g_array_set_clear_func (edges, ls_text_clear);
   for (guint i = 0; i < c->links->len; i++) {
     const LsLink *link = &g_array_index (c->links, LsLink, i);
     uint32_t from = vertex (c, link->from)->host, to = vertex (c, link->to)->host;

@@ -1,6 +1,7 @@
 /* show/draw/draw_schedule.c — pipeline schedules on one scale, drawn. */
+#include <string.h>
+
 #include "show/draw/drawing.h"
-#include "show/draw/palette.h"
 #include "show/draw/pictures.h"
 
 #define LEFT        76.0 /* margins, pixels */
@@ -34,22 +35,17 @@ action_at (const LsScheduleView *v, uint32_t rank, guint i)
   return &g_array_index (v->orders->ranks[rank], LsAction, i);
 }
 
-static guint
-n_digits (uint32_t n)
-{
-  return n >= 10 ? 1 + n_digits (n / 10) : 1;
-}
-
 /* As wide as the numbers need in the shortest action. */
 static double
 width_of (const LsScheduleView *v, LsTime scale)
 {
   LsTime shortest = MIN (scale, ls_schedule_shortest (v));
-  guint n = 1;
+  uint32_t most = 0;
   for (uint32_t rank = 0; rank < v->eval->n_ranks; rank++)
     for (guint i = 0; i < v->orders->ranks[rank]->len; i++)
-      n = MAX (n, n_digits (action_at (v, rank, i)->mb));
-  return (double) scale / (double) shortest * (DIGIT_WIDTH * n + 6);
+      most = MAX (most, action_at (v, rank, i)->mb);
+  g_autofree char *number = g_strdup_printf ("%u", most);
+  return (double) scale / (double) shortest * (DIGIT_WIDTH * strlen (number) + 6);
 }
 
 static double
@@ -200,12 +196,6 @@ draw_axis (Plot *p, const LsScheduleView *v)
   p->y += ls_draw_axis_below (p->d, LEFT, LEFT + p->width, p->y + 2, &axis) + 2;
 }
 
-static void
-draw_head (Plot *p, const char *title)
-{
-  p->y += ls_draw_head (p->d, LEFT, LEFT + p->width, title, NULL, styles, G_N_ELEMENTS (styles));
-}
-
 LsDrawing *
 ls_draw_schedules (const LsScheduleView *const *views, guint n, const char *title)
 {
@@ -223,7 +213,7 @@ ls_draw_schedules (const LsScheduleView *const *views, guint n, const char *titl
     p.y += i + 1 < n ? 16 : 0;
   }
   draw_axis (&p, views[0]);
-  draw_head (&p, title);
+  p.y += ls_draw_head (p.d, LEFT, LEFT + p.width, title, NULL, styles, G_N_ELEMENTS (styles));
   ls_drawing_resize (p.d, LEFT + p.width + RIGHT, p.y);
   return p.d;
 }

@@ -4,9 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "exec/replay/timeline.h"
-#include "show/draw/drawing.h"
-#include "show/draw/palette.h"
+#include "base/order.h"
 #include "show/run/timeline_boxes.h"
 #include "show/text_table.h"
 
@@ -144,6 +142,14 @@ lane_open (Plot *p, double y, double height)
   return l;
 }
 
+static void
+add_item (Lane *l, Item item, const char *what, LsTime took)
+{
+  g_autofree char *time = ls_format_time (took);
+  item.tip = g_strdup_printf ("%s: %s", what, time);
+  g_array_append_val (l->items, item);
+}
+
 /* Newly allocated; of an op's own name the end may do, from a part of its module's path on
  * ("layers.5.attention.wq: mm": "attention.wq: mm", "wq: mm", "mm"), or the first word. NULL: there is no
  * room. */
@@ -242,16 +248,15 @@ draw_passes (Plot *p, uint32_t rank)
     const LsTimelineBox *b = &g_array_index (boxes, LsTimelineBox, i);
     if (!is_shown (p, b->from, b->to))
       continue;
-    g_autofree char *took = ls_format_time (b->to - b->from);
+    const char *kind = ls_box_style (b->kind)->name;
     double share = (double) b->work / (double) (b->to - b->from);
-    Item item = { b->from, b->to, ls_box_style (b->kind)->paint, share, tint_of (p, b->chunk), "", NULL };
     bool has_number = ls_box_has_micro_batch (b);
+    Item item = { b->from, b->to, ls_box_style (b->kind)->paint, share, tint_of (p, b->chunk), "", NULL };
     if (has_number)
       g_snprintf (item.name, sizeof item.name, "%u", b->mb);
-    item.tip = has_number ? g_strdup_printf ("%s of micro-batch %u, chunk %u: %s",
-                                             ls_box_style (b->kind)->name, b->mb, b->chunk, took)
-                          : g_strdup_printf ("%s: %s", ls_box_style (b->kind)->name, took);
-    g_array_append_val (l.items, item);
+    g_autofree char *what
+        = has_number ? g_strdup_printf ("%s of micro-batch %u, chunk %u", kind, b->mb, b->chunk) : NULL;
+    add_item (&l, item, what ? what : kind, b->to - b->from);
   }
   lane_close (&l);
 }
@@ -270,11 +275,9 @@ draw_strip (Plot *p, uint32_t rank)
     const LsTimelineStrip *s = &g_array_index (strips, LsTimelineStrip, i);
     if (!is_shown (p, s->from, s->to))
       continue;
-    g_autofree char *took = ls_format_time ((LsTime) (s->height * (double) (s->to - s->from))),
-                    *name = ls_text_words (ls_part_names[s->part]);
-    Item item = { s->from, s->to, part_paints[s->part - LS_PART_EXPOSED_TP], s->height, 0, "", NULL };
-    item.tip = g_strdup_printf ("%s: %s", name, took);
-    g_array_append_val (l.items, item);
+    const Item item = { s->from, s->to, part_paints[s->part - LS_PART_EXPOSED_TP], s->height, 0, "", NULL };
+    g_autofree char *name = ls_text_words (ls_part_names[s->part]);
+    add_item (&l, item, name, (LsTime) (s->height * (double) (s->to - s->from)));
   }
   lane_close (&l);
 }
@@ -305,7 +308,8 @@ static int
 compare_held (gconstpointer a, gconstpointer b)
 {
   const Held *x = a, *y = b;
-  return x->from != y->from ? (x->from < y->from ? -1 : 1) : x->mb < y->mb ? -1 : x->mb > y->mb;
+  LS_SMALLER_FIRST (x->from, y->from);
+  return LS_ORDER (x->mb, y->mb);
 }
 
 static GArray *
@@ -347,12 +351,11 @@ draw_micro_batches (Plot *p, uint32_t rank)
     g_array_index (ends, LsTime, line) = h->to;
     if (!is_shown (p, h->from, h->to))
       continue;
-    g_autofree char *took = ls_format_time (h->to - h->from);
     Item item = { h->from, h->to, "micro-batch", 0, 0, "", NULL };
     g_snprintf (item.name, sizeof item.name, "%u", h->mb);
-    item.tip = g_strdup_printf ("micro-batch %u under way: %s", h->mb, took);
+    g_autofree char *what = g_strdup_printf ("micro-batch %u under way", h->mb);
     Lane l = lane_open (p, p->y + line * HELD_HEIGHT, HELD_HEIGHT - 1);
-    g_array_append_val (l.items, item);
+    add_item (&l, item, what, h->to - h->from);
     lane_close (&l);
   }
   p->y += ends->len * HELD_HEIGHT + 6;
@@ -417,10 +420,9 @@ add_span (Lane *l, uint32_t rank, const LsSpan *s, uint32_t *open_instance)
   if (is_of_pass && joins (open, &item))
     join (open, &item);
   else {
-    g_autofree char *took = ls_format_time (to - from);
-    item.tip = g_strdup_printf ("%s%s%s: %s", item.name, *item.name ? " " : "", ls_span_name (p->t, rank, s),
-                                took);
-    g_array_append_val (l->items, item);
+    g_autofree char *what
+        = g_strdup_printf ("%s%s%s", item.name, *item.name ? " " : "", ls_span_name (p->t, rank, s));
+    add_item (l, item, what, to - from);
   }
   *open_instance = s->instance;
 }

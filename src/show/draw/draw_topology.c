@@ -195,12 +195,12 @@ legend_text (const LsClusterSpec *spec, const LsTopoLinks *l)
 }
 
 static LsExtent
-draw_links_legend (const Sheet *s, bool (*wanted) (const LsTopoLinks *), double top)
+draw_links_legend (const Sheet *s, bool is_of_node, double top)
 {
   double y = top + LEGEND_LINE / 2;
   for (guint i = 0; i < s->map->links->len; i++) {
     const LsTopoLinks *l = &g_array_index (s->map->links, LsTopoLinks, i);
-    if (!wanted (l))
+    if ((l->a < LS_NODE_LEAF && l->b < LS_NODE_LEAF) != is_of_node)
       continue;
     g_autofree char *text = legend_text (&s->map->cluster->spec, l);
     const LsStroke stroke = { LS_LAYER_LINES, s->use ? "quiet" : draw_link_paint (l->name), 3, false, NULL };
@@ -211,27 +211,15 @@ draw_links_legend (const Sheet *s, bool (*wanted) (const LsTopoLinks *), double 
   return (LsExtent) { MIN_WIDTH, y - LEGEND_LINE / 2 - top };
 }
 
-static bool
-is_of_node (const LsTopoLinks *l)
-{
-  return l->a < LS_NODE_LEAF && l->b < LS_NODE_LEAF;
-}
-
-static bool
-is_of_fabric (const LsTopoLinks *l)
-{
-  return !is_of_node (l);
-}
-
 typedef LsExtent (*DrawPart) (LsDrawing *d, const LsTopoMap *map, const LsTopoUse *use, double top);
 
 /* A heading, a drawing, a legend. */
 static void
-draw_section (Sheet *s, const char *title, DrawPart draw, bool (*wanted) (const LsTopoLinks *))
+draw_section (Sheet *s, const char *title, DrawPart draw, bool is_of_node)
 {
   ls_drawing_text (s->d, LS_DRAW_MARGIN, s->y + 8, 14, LS_LEFT, "text", title);
   LsExtent body = draw (s->d, s->map, s->use, s->y + GAP);
-  LsExtent legend = draw_links_legend (s, wanted, s->y + GAP + body.height + 10);
+  LsExtent legend = draw_links_legend (s, is_of_node, s->y + GAP + body.height + 10);
   s->width = fmax (s->width, fmax (body.width, legend.width));
   s->y += GAP + body.height + 10 + legend.height + GAP;
 }
@@ -271,9 +259,9 @@ ls_draw_topology (const LsTopoMap *map, const LsTopoUse *use)
     s.width = fmax (s.width, draw_use_legend (s.d, LS_DRAW_MARGIN, s.y) - LS_DRAW_MARGIN);
     s.y += GAP;
   }
-  draw_section (&s, title, is_slice ? ls_draw_torus : ls_draw_node, is_of_node);
+  draw_section (&s, title, is_slice ? ls_draw_torus : ls_draw_node, true);
   if (map->fabric->len > 0)
-    draw_section (&s, "Fabric", ls_draw_fabric, is_of_fabric);
+    draw_section (&s, "Fabric", ls_draw_fabric, false);
   ls_drawing_resize (s.d, s.width + 2 * LS_DRAW_MARGIN, s.y);
   return s.d;
 }

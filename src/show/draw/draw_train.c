@@ -39,12 +39,6 @@ row_seconds (double all_s)
   return least > DAY_S ? ceil (least / DAY_S) * DAY_S : least > 3600 ? ceil (least / 3600) * 3600 : all_s;
 }
 
-static const char *
-cause_name (const Sheet *s, guint cause)
-{
-  return g_array_index (s->r->causes, LsTrainCause, cause).name;
-}
-
 /* A part of a span within a row; at least as wide as can be seen. */
 static void
 draw_piece (const Sheet *s, const LsRunSpan *span, guint row)
@@ -52,9 +46,10 @@ draw_piece (const Sheet *s, const LsRunSpan *span, guint row)
   double start = row * s->row_s, from = fmax (span->from_s, start), to = fmin (span->to_s, start + s->row_s);
   if (to <= from)
     return;
+  const LsTrainCause *cause = &g_array_index (s->r->causes, LsTrainCause, span->cause);
   g_autofree char *time = ls_text_time (span->to_s - span->from_s);
-  g_autofree char *tip = g_strdup_printf ("%s: %s, day %.2f, %s", ls_lost_names[span->kind],
-                                          cause_name (s, span->cause), span->from_s / DAY_S, time);
+  g_autofree char *tip = g_strdup_printf ("%s: %s, day %.2f, %s", ls_lost_names[span->kind], cause->name,
+                                          span->from_s / DAY_S, time);
   const LsRect rect = { LEFT + WIDTH * (from - start) / s->row_s, s->y + row * ROW,
                         fmax (WIDTH * (to - from) / s->row_s, 0.8), ROW - 6 };
   ls_drawing_rect (s->d, LS_LAYER_BOXES, rect, paints[span->kind], false, tip);

@@ -5,8 +5,7 @@
 #include <string.h>
 
 #include "data/text/write_file.h"
-#include "show/draw/palette.h"
-#include "show/plot/picture.h"
+#include "show/plot/plots.h"
 
 /* ---- a drawing as SVG ---- */
 

@@ -30,7 +30,7 @@ typedef struct {
 
 typedef enum { LS_DRAWN_BOX, LS_DRAWN_LINE, LS_DRAWN_AREA } LsDrawnKind;
 
-/* paint: a name of show/draw/palette.h. */
+/* paint: a name of show/draw/palette.c. */
 typedef struct {
   LsDrawnKind kind;
   bool has_edge, is_dashed; /* a line around it, and round corners */
@@ -81,7 +81,7 @@ double ls_text_width (const char *text, double size);
 
 /* The file as SVG, newly allocated. */
 char *ls_drawing_to_svg (const LsDrawing *drawing);
-/* By the suffix of path. Errors as of show/plot/picture.h; .svg needs no gnuplot. */
+/* By the suffix of path. Errors as of show/plot/plots.h; .svg needs no gnuplot. */
 gboolean ls_drawing_write (const LsDrawing *drawing, const char *path, GError **error);
 /* Whether a drawing of that name could be written; creates nothing. The same errors. */
 gboolean ls_drawing_check (const char *path, GError **error);
@@ -127,5 +127,26 @@ typedef struct {
  * of those entries that the drawing has, in as many lines as they need. Returns by how much it moved. */
 double ls_draw_head (LsDrawing *d, double left, double right, const char *title, const char *note,
                      const LsLegendEntry *entries, guint n);
+
+/* --- palette.c --------------------------------------------------------------------------------------- */
+
+/* 0xrrggbb. */
+typedef struct {
+  const char *name; /* "forward": of classes in SVG and of variables in CSS */
+  guint32 light, dark;
+} LsPaint;
+
+#define LS_N_SERIES_PAINTS 9
+
+/* NULL: none of that name. */
+const LsPaint *ls_palette_find (const char *name);
+/* Of the i-th of things that have no colour of their own; they repeat. */
+const LsPaint *ls_palette_series (guint i);
+/* The name of the paint that is read best on a colour: black or white. */
+const char *ls_palette_ink (guint32 color);
+/* `share` of a colour, the rest white. */
+guint32 ls_palette_tint (guint32 color, double share);
+/* A style sheet with a variable for each, newly allocated: ":root{--forward:#4477aa;...}". */
+char *ls_palette_to_css (void);
 
 #endif

@@ -1,4 +1,9 @@
-#include "show/draw/palette.h"
+/* show/draw/palette.c — the colours of all pictures and pages, by what they stand for.
+ *
+ * Those of work, lost time, memory and series are Paul Tol's, "Colour schemes", SRON/EPS/TN/09-002, "bright",
+ * "vibrant" and "muted", those of parts of machines his "light": people with impaired colour vision tell them
+ * apart. Most serve on a light ground and on a dark one. */
+#include "show/draw/drawing.h"
 
 #include <math.h>
 #include <string.h>

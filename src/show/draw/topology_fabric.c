@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "base/order.h"
-#include "show/draw/palette.h"
+#include "show/draw/drawing.h"
 #include "show/draw/pictures.h"
 
 #define MAX_NODES    8u

@@ -224,12 +224,6 @@ n_leaves (const LsTopoPart *part)
   return n;
 }
 
-static const char *
-link_name (const Tree *t, const LsTopoPart *part)
-{
-  return part->links < 0 ? "" : g_array_index (t->map->links, LsTopoLinks, part->links).name;
-}
-
 /* Returns where the next one may begin. */
 static double
 draw_part (Tree *t, const LsTopoPart *part, double left, guint depth)
@@ -252,8 +246,9 @@ draw_part (Tree *t, const LsTopoPart *part, double left, guint depth)
     const LsXY elbow[]
         = { { x + aside, y + BOX_H }, { x + aside, middle }, { to.x, middle }, { to.x, to.y } };
     char tip[LS_LINK_TIP];
+    const char *name = child->links < 0 ? "" : g_array_index (t->map->links, LsTopoLinks, child->links).name;
     double share = ls_topo_use_between (t->use, part->vertex, child->vertex);
-    const LsStroke stroke = ls_draw_link_stroke (t->use, link_name (t, child), share, 1.6, tip);
+    const LsStroke stroke = ls_draw_link_stroke (t->use, name, share, 1.6, tip);
     ls_drawing_line (t->d, elbow, G_N_ELEMENTS (elbow), &stroke);
   }
   return right;

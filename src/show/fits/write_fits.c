@@ -3,7 +3,6 @@
 #include <math.h>
 
 #include "analysis/interval.h"
-#include "calibrate/fit_report.h"
 #include "job/assumptions.h"
 #include "show/text_table.h"
 

@@ -4,15 +4,15 @@
 #include <page_assets.h>
 #include <string.h>
 
-#include "data/text/json_out.h"
 #include "data/text/write_file.h"
-#include "show/draw/palette.h"
+#include "show/draw/drawing.h"
 #include "show/draw/pictures.h"
+#include "show/text_table.h"
 #include "show/run/timeline_boxes.h"
 
 typedef struct {
-  const char *name; /* static */
   char *text;
+  const char *name; /* static */
   bool is_packed;
 } Part;
 
@@ -22,19 +22,13 @@ struct LsPage {
   GArray *parts; /* Part */
 };
 
-static void
-part_clear (gpointer part)
-{
-  g_free (((Part *) part)->text);
-}
-
 LsPage *
 ls_page_new (const char *kind)
 {
   LsPage *p = g_new0 (LsPage, 1);
   p->kind = kind;
   p->parts = g_array_new (FALSE, FALSE, sizeof (Part));
-  g_array_set_clear_func (p->parts, part_clear);
+  g_array_set_clear_func (p->parts, ls_text_clear);
   return p;
 }
 
@@ -69,7 +63,7 @@ ls_page_set_notes (LsPage *p, const char *notes)
 void
 ls_page_take (LsPage *p, const char *name, char *json)
 {
-  const Part part = { name, json, false };
+  const Part part = { json, name, false };
   g_array_append_val (p->parts, part);
 }
 
@@ -77,7 +71,7 @@ void
 ls_page_take_packed (LsPage *p, const char *name, char *json)
 {
   g_autoptr (GByteArray) packed = ls_gzip (json, strlen (json));
-  const Part part = { name, g_base64_encode (packed->data, packed->len), true };
+  const Part part = { g_base64_encode (packed->data, packed->len), name, true };
   g_array_append_val (p->parts, part);
   g_free (json);
 }
@@ -134,14 +128,6 @@ asset (const char *name)
   return g_bytes_get_data (bytes, NULL); /* it lies in the program, with a NUL at its end */
 }
 
-static void
-append_scripts (GString *out)
-{
-  static const char *const names[] = { "page.js", "charts.js", "timeline.js", "views.js" };
-  for (guint i = 0; i < G_N_ELEMENTS (names); i++)
-    g_string_append (out, asset (names[i]));
-}
-
 /* page.html has two places to fill. */
 static void
 append_head (const LsPage *p, const char *command, GString *out)
@@ -161,6 +147,7 @@ append_head (const LsPage *p, const char *command, GString *out)
 char *
 ls_page_format (const LsPage *p, const char *version, const char *command)
 {
+  static const char *const scripts[] = { "page.js", "charts.js", "timeline.js", "views.js" };
   GString *out = g_string_new (NULL);
   g_autofree char *head = about (p, version, command);
   append_head (p, command, out);
@@ -170,7 +157,8 @@ ls_page_format (const LsPage *p, const char *version, const char *command)
     append_part (out, part->name, part->text, part->is_packed);
   }
   g_string_append (out, "<script>\n\"use strict\";\n");
-  append_scripts (out);
+  for (guint i = 0; i < G_N_ELEMENTS (scripts); i++)
+    g_string_append (out, asset (scripts[i]));
   g_string_append (out, "</script>\n</body>\n</html>\n");
   return g_string_free (out, FALSE);
 }

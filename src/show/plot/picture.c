@@ -1,4 +1,5 @@
-#include "show/plot/picture.h"
+/* show/plot/picture.c — a chart by gnuplot: its script, its data, the child that draws. */
+#include "show/plot/plots.h"
 
 #include <errno.h>
 #include <gio/gio.h>
@@ -6,13 +7,11 @@
 #include <lockstep/error.h>
 #include <math.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/diag.h"
-#include "data/text/write_file.h"
 
 /* --- runs a gnuplot script that draws one picture ------------------------------------------------ */
 

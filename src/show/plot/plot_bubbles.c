@@ -7,8 +7,7 @@
 
 #include <lockstep/error.h>
 
-#include "show/draw/palette.h"
-#include "show/plot/picture.h"
+#include "show/draw/drawing.h"
 
 #define WIDTH       1180 /* pixels */
 #define HEIGHT      520

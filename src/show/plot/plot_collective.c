@@ -2,15 +2,13 @@
 #include "show/plot/plots.h"
 
 #include <math.h>
-#include <stdbool.h>
 #include <string.h>
 
 #include <lockstep/error.h>
 
 #include "base/order.h"
-#include "show/draw/palette.h"
-#include "show/plot/picture.h"
-#include "show/answers.h"
+#include "show/draw/drawing.h"
+#include "show/text_table.h"
 
 /* Pixels. */
 #define MAX_COLUMNS  4
@@ -193,16 +191,10 @@ collect_points (Plot *p)
 }
 
 static void
-style_clear (gpointer data)
-{
-  g_free (((Style *) data)->label);
-}
-
-static void
 plot_init (Plot *p)
 {
   p->styles = g_array_new (FALSE, FALSE, sizeof (Style));
-  g_array_set_clear_func (p->styles, style_clear);
+  g_array_set_clear_func (p->styles, ls_text_clear);
   p->points = g_array_new (FALSE, FALSE, sizeof (Point));
   collect_styles (p);
   collect_points (p);

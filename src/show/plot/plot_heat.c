@@ -6,8 +6,6 @@
 
 #include <lockstep/error.h>
 
-#include "show/plot/picture.h"
-
 /* Pixels. */
 #define CELL_WIDTH  92
 #define CELL_HEIGHT 48
@@ -32,12 +30,6 @@ typedef struct {
   bool has_bounds, has_open; /* cells that were left out; values that a bound may beat */
 } Plot;
 
-static const LsHeatCell *
-cell_at (const Plot *p, guint i)
-{
-  return &g_array_index (p->map->cells, LsHeatCell, i);
-}
-
 static gboolean
 plot_init (Plot *p)
 {
@@ -46,7 +38,7 @@ plot_init (Plot *p)
   for (int a = 0; a < 2; a++)
     p->n[a] = p->map->labels[a]->len;
   for (guint i = 0; i < p->map->cells->len; i++) {
-    const LsHeatCell *cell = cell_at (p, i);
+    const LsHeatCell *cell = &g_array_index (p->map->cells, LsHeatCell, i);
     double value = cell->value;
     p->has_bounds |= cell->kind == LS_HEAT_BOUND;
     if (cell->kind != LS_HEAT_VALUE)
@@ -103,29 +95,6 @@ figure (double value, int direction)
   char format[8], buffer[G_ASCII_DTOSTR_BUF_SIZE];
   g_snprintf (format, sizeof format, "%%.%df", n_decimals);
   return g_strconcat (g_ascii_formatd (buffer, sizeof buffer, format, shown), units[u].suffix, NULL);
-}
-
-static char *
-bound_text (const Plot *p, const LsHeatCell *cell)
-{
-  g_autofree char *text = figure (cell->bound, p->map->is_more_better ? 1 : -1);
-  return g_strconcat (p->map->is_more_better ? "≤ " : "≥ ", text, NULL);
-}
-
-static char *
-cell_text (const Plot *p, const LsHeatCell *cell)
-{
-  if (cell->kind == LS_HEAT_BOUND)
-    return bound_text (p, cell);
-  if (cell->kind != LS_HEAT_VALUE)
-    return g_strdup (cell->kind == LS_HEAT_NO_FIT        ? "does not fit"
-                         : cell->kind == LS_HEAT_ILLEGAL ? "illegal"
-                                                         : "");
-  g_autofree char *value = figure (cell->value, 0);
-  if (isnan (cell->bound))
-    return g_steal_pointer (&value);
-  g_autofree char *bound = bound_text (p, cell);
-  return g_strconcat (value, "\\n", bound, NULL);
 }
 
 static bool

@@ -6,8 +6,6 @@
 
 #include <lockstep/error.h>
 
-#include "show/plot/picture.h"
-
 /* Pixels. */
 #define PANEL_WIDTH  640
 #define PANEL_HEIGHT 470

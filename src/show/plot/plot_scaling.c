@@ -6,8 +6,6 @@
 
 #include <lockstep/error.h>
 
-#include "show/plot/picture.h"
-
 /* Pixels. */
 #define PANEL_WIDTH  300
 #define PANEL_HEIGHT 260
@@ -24,12 +22,12 @@
 /* A row of panels: over GPUs with a curve for each batch, or the other way round. */
 typedef struct {
   bool over_gpus;
-  GArray *curves; /* uint32_t: batches or GPUs, ascending */
-  GArray *xs;     /* uint32_t: the other, ascending       */
+  const GArray *curves, *xs; /* batches and GPUs, or the other way */
 } Row;
 
 typedef struct {
   const LsSweepReport *r;
+  GArray *gpus, *batches; /* uint32_t, ascending */
   Row rows[2];
   guint n_rows;
   LsChart chart;
@@ -49,60 +47,40 @@ curve_of (const Row *row, const LsSweepGroup *g)
   return row->over_gpus ? g->global_batch : g->gpus;
 }
 
-static void
-add_number (GArray *list, uint32_t number)
-{
-  for (guint i = 0; i < list->len; i++)
-    if (g_array_index (list, uint32_t, i) == number)
-      return;
-  g_array_append_val (list, number);
-  g_array_sort (list, ls_compare_uint32);
-}
-
 static const LsSweepGroup *
 group_at (const Plot *p, guint i)
 {
   return &g_array_index (p->r->groups, LsSweepGroup, i);
 }
 
-/* Only if there is more than one place along x. */
-static void
-add_row (Plot *p, bool over_gpus)
+/* Of groups that have a best, ascending, each once. */
+static GArray *
+numbers_of (const Plot *p, bool of_gpus)
 {
-  Row row = { over_gpus, g_array_new (FALSE, FALSE, sizeof (uint32_t)),
-              g_array_new (FALSE, FALSE, sizeof (uint32_t)) };
-  for (guint i = 0; i < p->r->groups->len; i++) {
-    const LsSweepGroup *g = group_at (p, i);
-    if (!g->first)
-      continue;
-    add_number (row.curves, curve_of (&row, g));
-    add_number (row.xs, x_of (&row, g));
-  }
-  if (row.xs->len > 1) {
-    p->rows[p->n_rows++] = row;
-    return;
-  }
-  g_array_unref (row.curves);
-  g_array_unref (row.xs);
+  GArray *all = g_array_new (FALSE, FALSE, sizeof (uint32_t));
+  for (guint i = 0; i < p->r->groups->len; i++)
+    if (group_at (p, i)->first)
+      g_array_append_vals (all, of_gpus ? &group_at (p, i)->gpus : &group_at (p, i)->global_batch, 1);
+  g_array_sort (all, ls_compare_uint32);
+  for (guint i = all->len; i-- > 1;)
+    if (g_array_index (all, uint32_t, i) == g_array_index (all, uint32_t, i - 1))
+      g_array_remove_index (all, i);
+  return all;
 }
 
+/* A row only if there is more than one place along x. */
 static void
 plot_init (Plot *p)
 {
-  add_row (p, true);
-  add_row (p, false);
+  p->gpus = numbers_of (p, true);
+  p->batches = numbers_of (p, false);
+  if (p->gpus->len > 1)
+    p->rows[p->n_rows++] = (Row) { true, p->batches, p->gpus };
+  if (p->batches->len > 1)
+    p->rows[p->n_rows++] = (Row) { false, p->gpus, p->batches };
   p->chart.width = LEFT + 3 * (PANEL_WIDTH + GAP_X) - GAP_X + KEY_WIDTH;
   p->chart.height = TOP + (int) p->n_rows * (PANEL_HEIGHT + GAP_Y) - GAP_Y + BOTTOM;
   p->chart.left = 24;
-}
-
-static void
-plot_clear (Plot *p)
-{
-  for (guint i = 0; i < p->n_rows; i++) {
-    g_array_unref (p->rows[i].curves);
-    g_array_unref (p->rows[i].xs);
-  }
 }
 
 static const LsSweepGroup *
@@ -239,6 +217,7 @@ ls_plot_scaling (const LsSweepReport *report, const char *path, GError **error)
                                         "%s: fewer than two numbers of %s or global batches have a legal "
                                         "configuration that fits",
                                         path, report->chips);
-  plot_clear (&p);
+  g_array_unref (p.gpus);
+  g_array_unref (p.batches);
   return ok;
 }

@@ -2,12 +2,10 @@
 #include "show/plot/plots.h"
 
 #include <math.h>
-#include <stdbool.h>
 
 #include <lockstep/error.h>
 
-#include "show/draw/palette.h"
-#include "show/plot/picture.h"
+#include "show/draw/drawing.h"
 
 /* Pixels. Of runs the upper panel is square, the lower one shares its x axis. */
 #define WIDTH  980

@@ -83,12 +83,13 @@ compare_ends (const void *a, const void *b)
   return LS_ORDER (x->is_send, y->is_send);
 }
 
-static gboolean
+/* A receive and the send that it meets lie behind each other. */
+static bool
 is_pair (const End *receive, const End *send)
 {
-  return receive->from == send->from && receive->to == send->to && receive->is_forward == send->is_forward
-      && receive->step == send->step && receive->ordinal == send->ordinal && !receive->is_send
-      && send->is_send;
+  End other = *receive;
+  other.is_send = true;
+  return !receive->is_send && send->is_send && compare_ends (&other, send) == 0;
 }
 
 static GArray *

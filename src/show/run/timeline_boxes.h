@@ -20,7 +20,7 @@ LsBoxKind ls_box_kind_of (LsTag tag); /* of a kernel that is for that */
 
 typedef struct {
   const char *name;  /* "weight gradient" */
-  const char *paint; /* show/draw/palette.h */
+  const char *paint; /* show/draw/palette.c */
   const char *trace; /* of Catapult's colour scheme (tracing/tracing/base/color_scheme.html) */
 } LsBoxStyle;
 const LsBoxStyle *ls_box_style (LsBoxKind kind); /* static */

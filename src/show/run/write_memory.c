@@ -69,12 +69,8 @@ needed_bytes (const LsMemoryTable *t)
 void
 ls_json_advice (LsJsonOut *w, const LsWhatIf *a)
 {
-  if (!a)
-    return;
-  ls_json_out_begin_object (w, "advice");
   ls_json_out_uint (w, "n_left_out", a->n_untried);
   ls_json_what_if (w, a);
-  ls_json_out_end_object (w);
 }
 
 #include "show/memory_keys.h"

@@ -4,8 +4,6 @@
 #include <lockstep/error.h>
 #include <math.h>
 
-#include "data/text/json_out.h"
-
 /* Of a step: "  copy", ", exposed". */
 typedef struct {
   const char *name, *note;

@@ -78,7 +78,7 @@ void ls_headroom_print (const LsHeadroom *h, guint indent, GString *out);
 
 /* "These changes make it fit ...", a table; nothing for NULL. */
 void ls_memory_advice_print (const LsWhatIf *a, GString *out);
-/* The key "advice" of the object that is open; nothing for NULL. */
+/* Its keys, in the object that is open. */
 void ls_json_advice (LsJsonOut *w, const LsWhatIf *a);
 
 /* Newly allocated, ending in a newline. */

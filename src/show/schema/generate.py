@@ -232,18 +232,18 @@ def write_value(node, key, var):
     return given(node, key, [form.format(key=key, value=value)], value if is_known else "")
 
 
-def write_each(node, write_element):
+def loop(text, where, write_element):
     """A loop over what a place says, and in it what is made of the name of an element."""
     for pattern, begin in LOOPS:
-        found = re.fullmatch(pattern, node.place)
+        found = re.fullmatch(pattern, text)
         if found:
-            skip = [f"if (!({node.where}))\ncontinue;"] if node.where else []
+            skip = [f"if (!({where}))\ncontinue;"] if where else []
             return [begin.format(**found.groupdict()), *skip, *write_element(found["var"]), "}"]
-    sys.exit(f"{node.name}: no list: {node.place!r}")
+    sys.exit(f"no list: {text!r}")
 
 
 def write_list(node, key):
-    lines = write_each(node, lambda element: write(node.item, "NULL", element))
+    lines = loop(node.place, node.where, lambda element: write(node.item, "NULL", element))
     of_list = re.fullmatch(r".+ in (?!new )([^,]+)", node.place)
     test = of_list[1] if of_list and node.may_be("absent") else ""
     return given(node, key, [f"ls_json_out_begin_array (w, {key});", *lines, "ls_json_out_end_array (w);"], test)
@@ -251,7 +251,7 @@ def write_list(node, key):
 
 def write_member(node, var):
     if node.family:
-        return write_each(node.family, lambda element: write(node, node.name_of_each, element))
+        return loop(node.family.place, node.family.where, lambda element: write(node, node.name_of_each, element))
     return write(node, f'"{node.name}"', var)
 
 
@@ -280,6 +280,14 @@ def write(node, key, var):
 
 
 # --- comma-separated text --------------------------------------------------------------------------------------------
+
+
+def alike(column):
+    """["a_b = d.b", "a_c = d.c"] of "a_{b c} = d.*"."""
+    found = re.match(r"(.*)\{(.*)\}(.*)", column)
+    names = found[2].split(" ") if found else []
+    each = [(found[1] + name + found[3]).replace("#", str(i)).replace("*", name) for i, name in enumerate(names)]
+    return each or [column]
 
 
 def column_of(row, text):
@@ -313,7 +321,8 @@ def write_table(root, line):
     function, arguments = re.fullmatch(r"(\w+) \((.*)\)", signature).groups()
     rows = root.at(way.removesuffix("[]"))
     columns, _, rest = columns.partition("; ! ")  # C that writes more columns: of the first line, of a row
-    columns, rest = [column_of(rows.item, column) for column in columns.split("; ")], rest.split(" ! ")
+    columns = [column_of(rows.item, one) for column in columns.split("; ") for one in alike(column)]
+    rest = rest.split(" ! ")
 
     def when(condition, line):
         return f"if ({condition}) {{\n{line}\n}}" if condition else line
@@ -329,7 +338,7 @@ def write_table(root, line):
     head = [when(condition, f'g_string_append (out, "{"," if i > 0 else ""}{name}");')
             for i, (name, condition, *_) in enumerate(columns)]
     print(CELLS.format(function=function, arguments=arguments, head="\n".join(head) + f"\n{rest[0]};",
-                       body="\n".join(write_each(rows, cells))), end="")
+                       body="\n".join(loop(rows.place, rows.where, cells))), end="")
 
 
 # --- JSON Schema -----------------------------------------------------------------------------------------------------

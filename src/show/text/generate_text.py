@@ -12,6 +12,7 @@ their argument `out`, a GString or a FILE. Below it stand, two blanks further in
     new NAME = C                 a text that is freed at the end; a name in braces writes it
     heading TITLE | NOTE         of a section (text_table.h); a variable is_color
     ! C                          a statement
+    # WORDS                      a comment
     & REST                       goes on with the line above
     table INDENT LOOP            a line for each element, in columns:
       ALIGN HEAD | CELL [| if C]   a column: l or r, its head, its cells; a head of "{}" is empty; if all heads are,
@@ -34,7 +35,7 @@ import sys
 
 sys.dont_write_bytecode = True  # the folder of sources stays as it is
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "schema"))
-from generate import LOOPS  # noqa: E402
+from generate import loop  # noqa: E402
 
 NEW = {  # forms of texts that are made
     "time": "ls_text_time ({})", "count": "ls_text_count ({})", "money": "ls_text_money ({})",
@@ -43,7 +44,7 @@ NEW = {  # forms of texts that are made
     "rate": "ls_format_rate ({})", "quoted": "ls_gnuplot_quote ({})", "json": "ls_json_string ({})", "new": "{}",
 }
 FORMS = {  # and of what printf writes
-    "u": ("%u", "{}"), "d": ("%d", "{}"), "u64": ("%\1", "{}"),  # guint64
+    "u": ("%u", "{}"), "d": ("%d", "{}"), "u64": ("%\1", "{}"), "d64": ("%\3", "{}"),  # guint64, gint64
     "x64": ("%016\2", "{}"), "ts": ("%\3.%06\3", "({0}) / LS_US, ({0}) % LS_US"),
     "gib": ("%.2f", "(double) ({}) / LS_TEXT_GIB"), "plural": ("%s", '({}) == 1 ? "" : "s"'),
     "pct0": ("%.0f %%", "100 * {}"), "pct1": ("%.1f %%", "100 * {}"), "pct2": ("%.2f %%", "100 * {}"),
@@ -221,21 +222,16 @@ def cell(function, text, table):
     return ["{", *lines, take, "}"] if lines else [take]
 
 
-def loop(text, body):
-    text, _, where = text.partition(" where ")
-    for pattern, begin in LOOPS:
-        found = re.fullmatch(pattern, text)
-        if found:
-            skip = [f"if (!({where}))", "continue;"] if where else []
-            return [begin.format(**found.groupdict()), *skip, *body, "}"]
-    sys.exit(f"no list: {text!r}")
+def each(text):
+    """(list, condition) of "LOOP where C"."""
+    return text.partition(" where ")[::2]
 
 
 def nested(line, body):
     """A line of if, else or for with what it holds."""
     text = line.text
     if text.startswith("for "):
-        return loop(text[4:], body)
+        return loop(*each(text[4:]), lambda _: body)
     if text.startswith("else if "):
         return [f"else if ({text[8:]}) {{", *body, "}"]
     return [f"if ({text[3:]}) {{" if text.startswith("if ") else "else {", *body, "}"]
@@ -285,7 +281,7 @@ def has_heads(lines):
 
 
 def table_of_columns(function, line):
-    indent, _, each = line.text[6:].partition(" ")
+    indent, _, lines = line.text[6:].partition(" ")
     table, align = function.name(), function.name()
     kinds = {kind: [inner for inner in line.below if inner.text.split(" ")[0] == kind] for kind in
              ("last", "note", "instead", "let", "new", "!")}
@@ -312,7 +308,7 @@ def table_of_columns(function, line):
     body += normal
     for inner in kinds["note"]:
         body += note(function, inner.text[5:], table)
-    out += loop(each, body)
+    out += loop(*each(lines), lambda _: body)
     for inner in kinds["last"]:
         out += rows(function, inner.below, table)
     return [*out, f"ls_text_table_print (&{table}, {indent}, out);", "}"]

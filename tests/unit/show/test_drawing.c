@@ -4,7 +4,7 @@
 #include "tiny_cluster.h"
 
 #include "ask/schedule.h"
-#include "show/draw/palette.h"
+#include "show/draw/drawing.h"
 #include "show/draw/pictures.h"
 
 /* Pins drawings of boxes but for timelines (draw_timeline): of memory areas on top of each other, steps and narrow

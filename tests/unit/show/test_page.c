@@ -8,7 +8,7 @@
 #include "data/text/read_file.h"
 #include "ls_test.h"
 #include "pipeline.h"
-#include "show/draw/palette.h"
+#include "show/draw/drawing.h"
 
 #define HOSTILE "</script><script>alert(1)</script>]]>&\"'<!--\x01\xe2\x80\xa8"
 

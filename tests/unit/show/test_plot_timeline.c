@@ -11,7 +11,7 @@
 
 #include "ls_test.h"
 #include "pipeline.h"
-#include "show/plot/picture.h"
+#include "show/plot/plots.h"
 #include "show/run/timeline_boxes.h"
 
 static const PipelineShape shape = { 2, 1, 3, 10 * LS_MS, 20 * LS_MS, 0, LS_MS, 2 * LS_MS, LS_MS, 3 * LS_MS };
