@@ -10,14 +10,12 @@
 
 const LsField ls_link_fields[] = {
   { "bandwidth", LS_FIELD_RATE, offsetof (LsLinkSpec, bandwidth_bytes_per_s), .required = true, .above = true,
-    .max = 1e15, .meaning = "one direction of one physical link, as the data sheet says" },
+    .max = 1e15 },
   { "efficiency", LS_FIELD_DOUBLE, offsetof (LsLinkSpec, efficiency), .required = true, .above = true,
-    .max = 1, .meaning = "share of it that payload reaches" },
-  { "latency", LS_FIELD_TIME, offsetof (LsLinkSpec, latency), .required = true, .max = (double) LS_S,
-    .meaning = "of one hop" },
-  { "source", LS_FIELD_STRING, offsetof (LsLinkSpec, source), .required = true,
-    .meaning = "where these three come from" },
-  { NULL },
+    .max = 1 },
+  { "latency", LS_FIELD_TIME, offsetof (LsLinkSpec, latency), .required = true, .max = (double) LS_S },
+  { "source", LS_FIELD_STRING, offsetof (LsLinkSpec, source), .required = true },
+  { .table = "cluster.link" },
 };
 
 /* --- what joins the nodes ------------------------------------------------------------------------ */
@@ -38,14 +36,11 @@ static const LsEnumName routings[] = { { "ideal", LS_ROUTING_IDEAL },
 static const LsField switch_element[]
     = { { "", LS_FIELD_STRING, 0, .expected = "a list of names" }, { NULL } };
 static const LsField switch_link_fields[] = {
-  { "from", LS_FIELD_STRING, offsetof (LsListLink, from), .required = true, .meaning = "name of a switch" },
-  { "to", LS_FIELD_STRING, offsetof (LsListLink, to), .required = true,
-    .meaning = "name of a switch; the way back is alike" },
-  { "count", LS_FIELD_UINT, offsetof (LsListLink, count), .min = 1, .max = 1024, .default_text = "1",
-    .meaning = "physical links side by side" },
-  { "link", LS_FIELD_OBJECT, offsetof (LsListLink, link), .fields = ls_link_fields,
-    .default_text = "that of the fabric", .meaning = "one of these" },
-  { NULL },
+  { "from", LS_FIELD_STRING, offsetof (LsListLink, from), .required = true },
+  { "to", LS_FIELD_STRING, offsetof (LsListLink, to), .required = true },
+  { "count", LS_FIELD_UINT, offsetof (LsListLink, count), .min = 1, .max = 1024 },
+  { "link", LS_FIELD_OBJECT, offsetof (LsListLink, link), .fields = ls_link_fields },
+  { .table = "cluster.switch_link" },
 };
 
 /* "5" or "0-15". */
@@ -75,111 +70,66 @@ format_nodes (const void *target)
 static const LsListLink blank_link = { .count = 1 };
 static const LsListNics blank_nics = { .last = UINT32_MAX - 1 };
 static const LsField switch_nics_fields[] = {
-  { "rail", LS_FIELD_UINT, offsetof (LsListNics, rail), .max = 1023, .default_text = "0",
-    .meaning = "the NICs i of a node with i mod rails equal to this" },
+  { "rail", LS_FIELD_UINT, offsetof (LsListNics, rail), .max = 1023 },
   { "nodes", LS_FIELD_CUSTOM, 0, .parse = parse_nodes, .format = format_nodes,
-    .expected = "a node or a range such as \"0-15\"", .default_text = "all",
-    .meaning = "of these nodes; those that the cluster does not have count for nothing" },
-  { "switch", LS_FIELD_STRING, offsetof (LsListNics, at), .required = true, .meaning = "are at this switch" },
-  { NULL },
+    .expected = "a node or a range such as \"0-15\"" },
+  { "switch", LS_FIELD_STRING, offsetof (LsListNics, at), .required = true },
+  { .table = "cluster.switch_nics" },
 };
 static const LsField fabric_fields[] = {
-  { "kind", LS_FIELD_ENUM, SPEC (fabric), .required = true, .names = fabric_kinds,
-    .meaning
-    = "two tiers of switches, three, as listed, or groups of switches that are joined each to each" },
-  { "rails", LS_FIELD_UINT, SPEC (network.rails), .min = 1, .max = 1024, .default_text = "1",
-    .meaning = "NIC i of every node goes to a leaf of rail i mod rails" },
-  { "routing", LS_FIELD_ENUM, SPEC (network.routing), .names = routings, .default_text = "ideal",
-    .meaning
-    = "how flows take to equally good links: spread over all, each packet to the least loaded or in "
-      "turn, or each flow hashed onto one; of a dragonfly, which ways: direct links and detours when "
-      "these are full (`ideal`, `adaptive`), direct links alone, detours alone" },
-  { "seed", LS_FIELD_UINT, SPEC (network.seed), .max = UINT32_MAX, .default_text = "0",
-    .meaning = "of the hash of `ecmp`" },
-  { "pxn", LS_FIELD_BOOL, SPEC (network.pxn), .default_text = "true",
-    .meaning = "with rails, what goes to another rail is sent over NVLink to the GPU whose NIC is there, and "
-               "rings keep to rails; NCCL before 2.12 has none" },
-  { "nodes_per_leaf", LS_FIELD_UINT, SPEC (network.nodes_per_leaf), .min = 1, .max = 1 << 20,
-    .default_text = "required but of a list",
-    .meaning = "nodes that one leaf of a rail serves; of a dragonfly, a switch" },
-  { "oversubscription", LS_FIELD_DOUBLE, SPEC (network.oversubscription), .min = 1, .max = 1e6,
-    .default_text = "1", .meaning = "of a leaf: bandwidth down / bandwidth up; not of a dragonfly" },
-  { "link", LS_FIELD_OBJECT, SPEC (network.spine), .fields = ls_link_fields,
-    .default_text = "required but of a list",
-    .meaning = "one leaf-spine link, or between switches of a group; of a list, those without `link`" },
-  { "nodes_per_pod", LS_FIELD_UINT, SPEC (network.nodes_per_pod), .min = 1, .max = 1 << 20,
-    .default_text = "required of a fat-tree",
-    .meaning = "nodes whose leaves share spines; a multiple of nodes_per_leaf" },
-  { "spine_oversubscription", LS_FIELD_DOUBLE, SPEC (network.spine_oversubscription), .min = 1, .max = 1e6,
-    .default_text = "1", .meaning = "of a fat-tree, of a spine: bandwidth down / bandwidth up" },
-  { "core_link", LS_FIELD_OBJECT, SPEC (network.core), .fields = ls_link_fields,
-    .default_text = "required of a fat-tree", .meaning = "one spine-core link" },
-  { "nodes_per_group", LS_FIELD_UINT, SPEC (network.nodes_per_group), .min = 1, .max = 1 << 20,
-    .default_text = "required of a dragonfly",
-    .meaning = "nodes of a group of switches; a multiple of nodes_per_leaf" },
-  { "groups", LS_FIELD_UINT, SPEC (network.groups), .min = 1, .max = 1 << 16,
-    .default_text = "required of a dragonfly",
-    .meaning = "of the machine, those without nodes of the cluster included: detours lead over them" },
-  { "local_links", LS_FIELD_UINT, SPEC (network.local_links), .min = 1, .max = 1024, .default_text = "1",
-    .meaning = "of a dragonfly: links between any two switches of a group" },
-  { "global_links", LS_FIELD_UINT, SPEC (network.global_links), .min = 1, .max = 1024,
-    .default_text = "required of a dragonfly", .meaning = "links between any two groups" },
-  { "global_link", LS_FIELD_OBJECT, SPEC (network.core), .fields = ls_link_fields,
-    .default_text = "required of a dragonfly", .meaning = "one link between groups" },
+  { "kind", LS_FIELD_ENUM, SPEC (fabric), .required = true, .names = fabric_kinds },
+  { "rails", LS_FIELD_UINT, SPEC (network.rails), .min = 1, .max = 1024 },
+  { "routing", LS_FIELD_ENUM, SPEC (network.routing), .names = routings },
+  { "seed", LS_FIELD_UINT, SPEC (network.seed), .max = UINT32_MAX },
+  { "pxn", LS_FIELD_BOOL, SPEC (network.pxn) },
+  { "nodes_per_leaf", LS_FIELD_UINT, SPEC (network.nodes_per_leaf), .min = 1, .max = 1 << 20 },
+  { "oversubscription", LS_FIELD_DOUBLE, SPEC (network.oversubscription), .min = 1, .max = 1e6 },
+  { "link", LS_FIELD_OBJECT, SPEC (network.spine), .fields = ls_link_fields },
+  { "nodes_per_pod", LS_FIELD_UINT, SPEC (network.nodes_per_pod), .min = 1, .max = 1 << 20 },
+  { "spine_oversubscription", LS_FIELD_DOUBLE, SPEC (network.spine_oversubscription), .min = 1, .max = 1e6 },
+  { "core_link", LS_FIELD_OBJECT, SPEC (network.core), .fields = ls_link_fields },
+  { "nodes_per_group", LS_FIELD_UINT, SPEC (network.nodes_per_group), .min = 1, .max = 1 << 20 },
+  { "groups", LS_FIELD_UINT, SPEC (network.groups), .min = 1, .max = 1 << 16 },
+  { "local_links", LS_FIELD_UINT, SPEC (network.local_links), .min = 1, .max = 1024 },
+  { "global_links", LS_FIELD_UINT, SPEC (network.global_links), .min = 1, .max = 1024 },
+  { "global_link", LS_FIELD_OBJECT, SPEC (network.core), .fields = ls_link_fields },
   { "switches", LS_FIELD_ARRAY, SPEC (network.switches), .element_size = sizeof (char *),
-    .fields = switch_element, .default_text = "required of a list", .meaning = "names" },
+    .fields = switch_element },
   { "links", LS_FIELD_ARRAY, SPEC (network.links), .element_size = sizeof (LsListLink),
-    .fields = switch_link_fields, .blank = &blank_link, .lines = true, .default_text = "none",
-    .meaning = "of a list: which switches are joined" },
+    .fields = switch_link_fields, .blank = &blank_link, .lines = true },
   { "nics", LS_FIELD_ARRAY, SPEC (network.nics), .element_size = sizeof (LsListNics),
-    .fields = switch_nics_fields, .blank = &blank_nics, .lines = true, .default_text = "required of a list",
-    .meaning = "which NICs are at which switch" },
-  { NULL },
+    .fields = switch_nics_fields, .blank = &blank_nics, .lines = true },
+  { .table = "cluster.fabric" },
 };
 
 /* --- the whole -------------------------------------------------------------------------------------- */
 
 static const LsField other_nodes_fields[] = {
-  { "nodes", LS_FIELD_STRING, offsetof (LsOtherNodes, nodes), .required = true,
-    .meaning = "their numbers, from 0: `\"2-3,7\"`" },
-  { "like", LS_FIELD_STRING, offsetof (LsOtherNodes, like), .required = true,
-    .meaning = "a cluster by name or path, changes after a colon included: its accelerator, what is in a "
-               "node, its NICs; not its fabric and faults" },
-  { NULL },
+  { "nodes", LS_FIELD_STRING, offsetof (LsOtherNodes, nodes), .required = true },
+  { "like", LS_FIELD_STRING, offsetof (LsOtherNodes, like), .required = true },
+  { .table = "cluster.other_nodes" },
 };
 
 #define COUNT(key_, member) key_, LS_FIELD_UINT, SPEC (member), .required = true, .min = 1
 #define LINK(key_, member)  key_, LS_FIELD_OBJECT, SPEC (member), .required = true, .fields = ls_link_fields
 
 static const LsField nvswitch_fields[] = {
-  { COUNT ("planes", server.nvswitch_planes), .max = 1024,
-    .meaning = "NVSwitch chips that every GPU is joined to" },
-  { COUNT ("links_per_gpu", server.nvlinks_per_gpu), .max = 1024,
-    .meaning = "NVLinks of one GPU, spread over the planes" },
-  { LINK ("link", server.nvlink), .meaning = "one NVLink" },
-  { NULL },
+  { COUNT ("planes", server.nvswitch_planes), .max = 1024 },
+  { COUNT ("links_per_gpu", server.nvlinks_per_gpu), .max = 1024 },
+  { LINK ("link", server.nvlink) },
+  { .table = "cluster.nvswitch" },
 };
 static const LsField write_fields[] = {
-  { LINK ("bridge", server.write_bridge),
-    .meaning = "through the host bridge of a CPU: of one switch, or of one GPU without" },
-  { "sockets", LS_FIELD_OBJECT, SPEC (server.write_sockets), .fields = ls_link_fields,
-    .default_text = "with sockets "
-                    "of one board required",
-    .meaning = "from one socket to another" },
-  { NULL },
+  { LINK ("bridge", server.write_bridge) },
+  { "sockets", LS_FIELD_OBJECT, SPEC (server.write_sockets), .fields = ls_link_fields },
+  { .table = "cluster.write" },
 };
 static const LsField pcie_fields[] = {
-  { "switches", LS_FIELD_UINT, SPEC (server.pcie_switches), .required = true, .max = 1024,
-    .meaning = "per node; GPUs, NICs and drives are dealt to them evenly; 0: to the CPUs themselves" },
-  { LINK ("link", server.pcie), .meaning = "x16" },
-  { "p2p", LS_FIELD_IGNORED, .expected = "true, false or `\"switch\"`", .default_text = "true",
-    .meaning = "false: GPUs do not copy to each other over PCIe (GeForce, virtual machines, "
-               "NCCL_P2P_DISABLE=1); data pass the memory of the sender's CPU. switch: only below one "
-               "switch, as NCCL has it where no NVLink is" },
-  { "p2p_writes", LS_FIELD_OBJECT, 0, .fields = write_fields, .default_text = "what the links carry",
-    .meaning = "what kernels of a GPU write into another one through CPUs, each way, where NCCL lets them "
-               "(NCCL_P2P_LEVEL=SYS, a virtual machine that hides the CPUs); goes with p2p true" },
-  { NULL },
+  { "switches", LS_FIELD_UINT, SPEC (server.pcie_switches), .required = true, .max = 1024 },
+  { LINK ("link", server.pcie) },
+  { "p2p", LS_FIELD_IGNORED, .expected = "true, false or `\"switch\"`" },
+  { "p2p_writes", LS_FIELD_OBJECT, 0, .fields = write_fields },
+  { .table = "cluster.pcie" },
 };
 static const LsEnumName mesh_shapes[] = {
   { "list", LS_MESH_LIST }, { "hybrid-cube", LS_MESH_HYBRID_CUBE }, { "full", LS_MESH_FULL }, { NULL }
@@ -190,50 +140,38 @@ static const LsField mesh_link_element[] = {
   { NULL },
 };
 static const LsField mesh_fields[] = {
-  { "shape", LS_FIELD_ENUM, SPEC (server.mesh), .required = true, .names = mesh_shapes,
-    .meaning = "who is joined to whom: as listed, as in DGX-1, or all to all by one link each" },
+  { "shape", LS_FIELD_ENUM, SPEC (server.mesh), .required = true, .names = mesh_shapes },
   { "links", LS_FIELD_ARRAY, SPEC (server.mesh_links), .element_size = sizeof (LsMeshLink),
-    .fields = mesh_link_element, .lines = true, .default_text = "none",
-    .meaning = "of a list: GPU, GPU, links between them" },
-  { LINK ("link", server.nvlink), .meaning = "one NVLink or xGMI link" },
-  { NULL },
+    .fields = mesh_link_element, .lines = true },
+  { LINK ("link", server.nvlink) },
+  { .table = "cluster.mesh" },
 };
 static const LsField cpu_fields[] = {
-  { COUNT ("sockets", server.cpu_sockets), .max = 1024,
-    .meaning = "per node; PCIe switches are dealt to them evenly" },
-  { "boards", LS_FIELD_UINT, SPEC (server.cpu_boards), .min = 1, .max = 1024, .default_text = "1",
-    .meaning = "sockets are dealt to them; between boards there is no CPU link" },
-  { "call_time", LS_FIELD_DOUBLE, SPEC (server.cpu_call_time), .above = true, .max = 100, .default_text = "1",
-    .meaning = "what a call of the program costs the host (`run --help host`), times what it costs an Intel "
-               "Xeon Platinum 8480C" },
-  { "c2c", LS_FIELD_OBJECT, SPEC (server.c2c), .fields = ls_link_fields, .default_text = "none",
-    .meaning = "GPU to CPU by NVLink-C2C instead of PCIe, of one GPU" },
-  { LINK ("interconnect", server.cpu_interconnect), .meaning = "between two sockets of a board" },
-  { LINK ("memory", server.cpu_memory), .meaning = "of one socket" },
-  { "memory_size", LS_FIELD_BYTES, SPEC (server.cpu_memory_bytes), .required = true, .above = true,
-    .meaning = "of the node" },
-  { NULL },
+  { COUNT ("sockets", server.cpu_sockets), .max = 1024 },
+  { "boards", LS_FIELD_UINT, SPEC (server.cpu_boards), .min = 1, .max = 1024 },
+  { "call_time", LS_FIELD_DOUBLE, SPEC (server.cpu_call_time), .above = true, .max = 100 },
+  { "c2c", LS_FIELD_OBJECT, SPEC (server.c2c), .fields = ls_link_fields },
+  { LINK ("interconnect", server.cpu_interconnect) },
+  { LINK ("memory", server.cpu_memory) },
+  { "memory_size", LS_FIELD_BYTES, SPEC (server.cpu_memory_bytes), .required = true, .above = true },
+  { .table = "cluster.cpu" },
 };
 static const LsField nvme_fields[] = {
-  { COUNT ("drives", server.nvme_drives), .max = 1024, .meaning = "per node, dealt to the PCIe switches" },
-  { LINK ("link", server.nvme), .meaning = "one drive, reads" },
-  { "size", LS_FIELD_BYTES, SPEC (server.nvme_bytes), .required = true, .above = true,
-    .meaning = "of one drive" },
-  { NULL },
+  { COUNT ("drives", server.nvme_drives), .max = 1024 },
+  { LINK ("link", server.nvme) },
+  { "size", LS_FIELD_BYTES, SPEC (server.nvme_bytes), .required = true, .above = true },
+  { .table = "cluster.nvme" },
 };
 #define NICS_MEANING "per node, for compute traffic"
 static const LsEnumName transports[] = { { "rdma", LS_NIC_RDMA }, { "tcp", LS_NIC_TCP }, { NULL } };
 static const LsField nic_fields[] = {
   { "count", LS_FIELD_UINT, SPEC (nics.n), .min = 1, .max = 1024,
     .default_text = "required, but of a list those in it", .meaning = NICS_MEANING },
-  { LINK ("link", nics.port), .meaning = "one port, NIC to leaf" },
-  { "transport", LS_FIELD_ENUM, SPEC (nics.transport), .names = transports, .default_text = "`\"rdma\"`",
-    .meaning = "InfiniBand verbs and RoCE, or sockets (NCCL_IB_DISABLE=1)" },
-  { "gpudirect", LS_FIELD_IGNORED, .expected = "true or false", .default_text = "true with `\"rdma\"`",
-    .meaning = "false: data wait in the memory of the CPUs on both sides, and there is no PXN" },
-  { "known", LS_FIELD_OBJECT, SPEC (network.known), .fields = ls_known_fields, .default_text = "measured",
-    .meaning = "how what the accelerator's `nccl` reaches through them is known" },
-  { NULL },
+  { LINK ("link", nics.port) },
+  { "transport", LS_FIELD_ENUM, SPEC (nics.transport), .names = transports },
+  { "gpudirect", LS_FIELD_IGNORED, .expected = "true or false" },
+  { "known", LS_FIELD_OBJECT, SPEC (network.known), .fields = ls_known_fields },
+  { .table = "cluster.nic" },
 };
 static const LsEnumName vertex_kinds[] = {
   { "gpu", LS_NODE_GPU },
@@ -246,28 +184,23 @@ static const LsEnumName vertex_kinds[] = {
   { NULL },
 };
 static const LsField vertex_fields[] = {
-  { "name", LS_FIELD_STRING, offsetof (LsListVertex, name), .required = true,
-    .meaning = "unique in the node" },
-  { "kind", LS_FIELD_ENUM, offsetof (LsListVertex, kind), .required = true, .names = vertex_kinds,
-    .meaning = "GPU i of a node is the i-th gpu of the list, and so on" },
-  { NULL },
+  { "name", LS_FIELD_STRING, offsetof (LsListVertex, name), .required = true },
+  { "kind", LS_FIELD_ENUM, offsetof (LsListVertex, kind), .required = true, .names = vertex_kinds },
+  { .table = "cluster.vertex" },
 };
 static const LsField list_link_fields[] = {
-  { "from", LS_FIELD_STRING, offsetof (LsListLink, from), .required = true, .meaning = "name of a vertex" },
-  { "to", LS_FIELD_STRING, offsetof (LsListLink, to), .required = true,
-    .meaning = "name of a vertex; the way back is alike" },
-  { "count", LS_FIELD_UINT, offsetof (LsListLink, count), .min = 1, .max = 1024, .default_text = "1",
-    .meaning = "physical links side by side" },
-  { "link", LS_FIELD_OBJECT, offsetof (LsListLink, link), .required = true, .fields = ls_link_fields,
-    .meaning = "one of these" },
-  { NULL },
+  { "from", LS_FIELD_STRING, offsetof (LsListLink, from), .required = true },
+  { "to", LS_FIELD_STRING, offsetof (LsListLink, to), .required = true },
+  { "count", LS_FIELD_UINT, offsetof (LsListLink, count), .min = 1, .max = 1024 },
+  { "link", LS_FIELD_OBJECT, offsetof (LsListLink, link), .required = true, .fields = ls_link_fields },
+  { .table = "cluster.list_link" },
 };
 static const LsField list_fields[] = {
   { "vertices", LS_FIELD_ARRAY, SPEC (list.vertices), .required = true, .element_size = sizeof (LsListVertex),
-    .fields = vertex_fields, .lines = true, .meaning = "what there is in a node" },
+    .fields = vertex_fields, .lines = true },
   { "links", LS_FIELD_ARRAY, SPEC (list.links), .required = true, .element_size = sizeof (LsListLink),
-    .fields = list_link_fields, .blank = &blank_link, .lines = true, .meaning = "what is joined" },
-  { NULL },
+    .fields = list_link_fields, .blank = &blank_link, .lines = true },
+  { .table = "cluster.list" },
 };
 
 static const LsEnumName wrap_rules[] = {
@@ -279,59 +212,40 @@ static const LsEnumName wrap_rules[] = {
 };
 static const LsField torus_host_fields[] = {
   { "chips", LS_FIELD_ROW, SPEC (torus.host), .n_row = LS_TORUS_AXES, .required = true, .min = 1,
-    .max = LS_TORUS_MAX_AXIS, .expected = "a list of 2 or 3 whole numbers",
-    .meaning = "chips of one host along x, y (and z), or all of a shorter axis" },
-  { LINK ("pcie", server.pcie), .meaning = "chip to host" },
-  { LINK ("memory", server.cpu_memory), .meaning = "of the host" },
-  { "memory_size", LS_FIELD_BYTES, SPEC (server.cpu_memory_bytes), .required = true, .above = true,
-    .meaning = "of the host" },
-  { "nics", LS_FIELD_UINT, SPEC (torus.nics_per_host), .max = 64, .default_text = "0",
-    .meaning = "that the chips of the host share, for traffic between slices" },
-  { "nic", LS_FIELD_OBJECT, SPEC (nics.port), .fields = ls_link_fields, .default_text = "none",
-    .meaning = "one port, NIC to leaf" },
-  { NULL },
+    .max = LS_TORUS_MAX_AXIS, .expected = "a list of 2 or 3 whole numbers" },
+  { LINK ("pcie", server.pcie) },
+  { LINK ("memory", server.cpu_memory) },
+  { "memory_size", LS_FIELD_BYTES, SPEC (server.cpu_memory_bytes), .required = true, .above = true },
+  { "nics", LS_FIELD_UINT, SPEC (torus.nics_per_host), .max = 64 },
+  { "nic", LS_FIELD_OBJECT, SPEC (nics.port), .fields = ls_link_fields },
+  { .table = "cluster.torus_host" },
 };
 static const LsField torus_fields[] = {
   { "dims", LS_FIELD_ROW, SPEC (torus.largest), .n_row = LS_TORUS_AXES, .required = true, .min = 1,
-    .max = LS_TORUS_MAX_AXIS, .expected = "a list of 2 or 3 whole numbers",
-    .meaning = "chips of the largest slice along x, y (and z)" },
+    .max = LS_TORUS_MAX_AXIS, .expected = "a list of 2 or 3 whole numbers" },
   { "slice", LS_FIELD_ROW, SPEC (torus.dims), .n_row = LS_TORUS_AXES, .min = 1, .max = LS_TORUS_MAX_AXIS,
-    .expected = "a list of 2 or 3 whole numbers", .default_text = "as the job needs, up to dims",
-    .meaning = "chips of a slice along x, y (and z)" },
-  { "wrap", LS_FIELD_ENUM, SPEC (torus.wrap), .required = true, .names = wrap_rules,
-    .meaning = "axes whose last chip is joined to the first: full-axes: those as long as in the largest "
-               "slice; cubes: all if "
-               "each is a multiple of 4" },
-  { LINK ("link", ici), .meaning = "between two chips" },
-  { "start", LS_FIELD_TIME, SPEC (torus.start), .max = (double) LS_S, .default_text = "0us",
-    .meaning = "what a collective takes once, in addition to the latency of its hops" },
-  { "host", LS_FIELD_OBJECT, 0, .required = true, .fields = torus_host_fields,
-    .meaning = "the CPU hosts of the chips" },
-  { NULL },
+    .expected = "a list of 2 or 3 whole numbers" },
+  { "wrap", LS_FIELD_ENUM, SPEC (torus.wrap), .required = true, .names = wrap_rules },
+  { LINK ("link", ici) },
+  { "start", LS_FIELD_TIME, SPEC (torus.start), .max = (double) LS_S },
+  { "host", LS_FIELD_OBJECT, 0, .required = true, .fields = torus_host_fields },
+  { .table = "cluster.torus" },
 };
 
 #define GPUS_MEANING "accelerators of one node"
 static const LsField node_fields[] = {
   { "gpus", LS_FIELD_UINT, SPEC (gpus_per_node), .min = 1, .max = 1024,
     .default_text = "required, but of a list those in it", .meaning = GPUS_MEANING },
-  { "segment", LS_FIELD_UINT, SPEC (segment), .min = 1, .max = 1024, .default_text = "nodes are filled",
-    .meaning = "compute trays (cpu.boards) that jobs on several nodes take together; those of whole segments "
-               "leave the rest of a node free" },
-  { "list", LS_FIELD_OBJECT, 0, .fields = list_fields, .default_text = "none",
-    .meaning = "all vertices and links, instead of the keys from here to nvme" },
-  { "torus", LS_FIELD_OBJECT, 0, .fields = torus_fields, .default_text = "none",
-    .meaning = "a slice of a TPU pod, instead of all other keys of a node" },
-  { "nvswitch", LS_FIELD_OBJECT, 0, .fields = nvswitch_fields, .default_text = "none",
-    .meaning = "NVLink inside the node, through switches" },
-  { "nvlink_mesh", LS_FIELD_OBJECT, 0, .fields = mesh_fields, .default_text = "none",
-    .meaning = "NVLink or xGMI (Infinity Fabric) inside the node, from GPU to GPU" },
-  { "pcie", LS_FIELD_OBJECT, 0, .fields = pcie_fields, .default_text = "none",
-    .meaning = "PCIe inside the node" },
-  { "cpu", LS_FIELD_OBJECT, 0, .fields = cpu_fields, .default_text = "none",
-    .meaning = "processors and their memory" },
-  { "nvme", LS_FIELD_OBJECT, 0, .fields = nvme_fields, .default_text = "none", .meaning = "local drives" },
-  { "nics", LS_FIELD_OBJECT, 0, .fields = nic_fields, .default_text = "none", .meaning = "network ports" },
-  { NULL },
+  { "segment", LS_FIELD_UINT, SPEC (segment), .min = 1, .max = 1024 },
+  { "list", LS_FIELD_OBJECT, 0, .fields = list_fields },
+  { "torus", LS_FIELD_OBJECT, 0, .fields = torus_fields },
+  { "nvswitch", LS_FIELD_OBJECT, 0, .fields = nvswitch_fields },
+  { "nvlink_mesh", LS_FIELD_OBJECT, 0, .fields = mesh_fields },
+  { "pcie", LS_FIELD_OBJECT, 0, .fields = pcie_fields },
+  { "cpu", LS_FIELD_OBJECT, 0, .fields = cpu_fields },
+  { "nvme", LS_FIELD_OBJECT, 0, .fields = nvme_fields },
+  { "nics", LS_FIELD_OBJECT, 0, .fields = nic_fields },
+  { .table = "cluster.node" },
 };
 
 static const LsField name_element[] = { { "", LS_FIELD_STRING, 0, .required = true, .max = 64 }, { NULL } };
@@ -340,76 +254,49 @@ static const LsField name_element[] = { { "", LS_FIELD_STRING, 0, .required = tr
 #define MOST(key_, member)                                                                                   \
   key_, LS_FIELD_DOUBLE, SPEC (fitted.runs.member), .above = true, .default_text = "not known"
 static const LsField left_out_fields[] = {
-  { "runs", LS_FIELD_UINT, SPEC (fitted.runs.n), .required = true, .min = 1,
-    .meaning = "how many, of different jobs" },
-  { "file", LS_FIELD_STRING, SPEC (fitted.runs.file), .required = true, .meaning = "where they were read" },
-  { "low", LS_FIELD_DOUBLE, SPEC (fitted.runs.low), .above = true, .max = 1000,
-    .default_text = "none: too few runs",
-    .meaning = "measured step over that predicted by a fit to the other runs: where the interval begins "
-               "(`src/analysis/interval.h`)" },
-  { "high", LS_FIELD_DOUBLE, SPEC (fitted.runs.high), .above = true, .max = 1000,
-    .default_text = "none: too few runs", .meaning = "where it ends" },
-  { "architecture", LS_FIELD_STRING, SPEC (fitted.runs.architecture), .default_text = "not known",
-    .meaning = "of their GPUs" },
-  { MOST ("lowest_mfu", lowest_mfu), .max = 10,
-    .meaning = "the lowest MFU that the fit predicts for one of them" },
-  { MOST ("gpus", gpus), .max = 1e9, .meaning = "the most GPUs of one of them" },
-  { MOST ("tp", tp), .max = 1e9, .meaning = "their highest degree of tensor parallelism" },
-  { MOST ("params", params), .max = 1e18, .meaning = "parameters of their largest model" },
-  { MOST ("fabric", fabric), .max = 1e15,
-    .meaning = "bytes/s of the NICs per GPU, the least of those on several nodes" },
+  { "runs", LS_FIELD_UINT, SPEC (fitted.runs.n), .required = true, .min = 1 },
+  { "file", LS_FIELD_STRING, SPEC (fitted.runs.file), .required = true },
+  { "low", LS_FIELD_DOUBLE, SPEC (fitted.runs.low), .above = true, .max = 1000 },
+  { "high", LS_FIELD_DOUBLE, SPEC (fitted.runs.high), .above = true, .max = 1000 },
+  { "architecture", LS_FIELD_STRING, SPEC (fitted.runs.architecture) },
+  { MOST ("lowest_mfu", lowest_mfu), .max = 10 },
+  { MOST ("gpus", gpus), .max = 1e9 },
+  { MOST ("tp", tp), .max = 1e9 },
+  { MOST ("params", params), .max = 1e18 },
+  { MOST ("fabric", fabric), .max = 1e15 },
   { "traits", LS_FIELD_ARRAY, SPEC (fitted.runs.traits), .fields = name_element,
-    .element_size = sizeof (char *), .default_text = "not known",
-    .meaning = "what they have: aspect and word, as \"format bf16\" (`src/analysis/interval.h`)" },
-  { NULL },
+    .element_size = sizeof (char *) },
+  { .table = "cluster.left_out" },
 };
 
 #define FACTOR(key_, member)                                                                                 \
   key_, LS_FIELD_DOUBLE, SPEC (fitted.member), .above = true, .max = 10, .default_text = "1"
 static const LsField fitted_fields[] = {
-  { FACTOR ("compute", compute), .meaning = "rate of arithmetic, times that of the GPU's calibration" },
-  { FACTOR ("overlap", overlap),
-    .meaning = "what moving data cost a kernel together with them, times that of the NCCL file" },
-  { FACTOR ("intra_node", intra_node),
-    .meaning = "rate inside a node, times that of the NCCL file and the links' efficiency (at most 1)" },
-  { FACTOR ("inter_node", inter_node), .meaning = "rate between nodes, likewise" },
-  { "host_launch", LS_FIELD_TIME, SPEC (fitted.host_launch), .above = true, .max = (double) LS_S,
-    .default_text = "10us", .meaning = "what issuing a kernel costs the host, unless `--host-launch` says" },
-  { "left_out", LS_FIELD_OBJECT, 0, .fields = left_out_fields, .default_text = "none",
-    .meaning = "how far the runs were off, left out one at a time: the interval around a job's step" },
-  { "provenance", LS_FIELD_SOURCES, .default_text = "none",
-    .meaning = "what they were fitted to, and how well" },
-  { NULL },
+  { FACTOR ("compute", compute) },
+  { FACTOR ("overlap", overlap) },
+  { FACTOR ("intra_node", intra_node) },
+  { FACTOR ("inter_node", inter_node) },
+  { "host_launch", LS_FIELD_TIME, SPEC (fitted.host_launch), .above = true, .max = (double) LS_S },
+  { "left_out", LS_FIELD_OBJECT, 0, .fields = left_out_fields },
+  { "provenance", LS_FIELD_SOURCES },
+  { .table = "cluster.fitted" },
 };
 
 const LsField ls_cluster_fields[] = {
   LS_FIELDS_HEADER (LsClusterSpec),
-  { "also", LS_FIELD_ARRAY, SPEC (also), .element_size = sizeof (char *), .fields = name_element,
-    .default_text = "none",
-    .meaning = "what else it is called, such as a type of machine of a cloud: a name too" },
-  { "slices", LS_FIELD_ARRAY, SPEC (slices), .element_size = sizeof (char *), .fields = name_element,
-    .default_text = "none",
-    .meaning = "of a torus: names of slices and their chips along x, y (and z), as \"v5p-1024 8x8x8\": each "
-               "name is one of the cluster with that slice" },
-  { "gpu", LS_FIELD_IGNORED, .expected = "text or object", .required = true,
-    .meaning = "name of a file in topologies/gpu, a path, or an object with the keys of such a file" },
-  { "nodes", LS_FIELD_UINT, SPEC (n_nodes), .min = 1, .max = 1 << 20, .default_text = "1",
-    .meaning = "nodes of the cluster" },
-  { "node", LS_FIELD_OBJECT, 0, .required = true, .fields = node_fields, .meaning = "what one node holds" },
-  { "fabric", LS_FIELD_OBJECT, 0, .fields = fabric_fields, .default_text = "none",
-    .meaning = "what joins the nodes" },
+  { "also", LS_FIELD_ARRAY, SPEC (also), .element_size = sizeof (char *), .fields = name_element },
+  { "slices", LS_FIELD_ARRAY, SPEC (slices), .element_size = sizeof (char *), .fields = name_element },
+  { "gpu", LS_FIELD_IGNORED, .expected = "text or object", .required = true },
+  { "nodes", LS_FIELD_UINT, SPEC (n_nodes), .min = 1, .max = 1 << 20 },
+  { "node", LS_FIELD_OBJECT, 0, .required = true, .fields = node_fields },
+  { "fabric", LS_FIELD_OBJECT, 0, .fields = fabric_fields },
   { "other_nodes", LS_FIELD_ARRAY, SPEC (others), .element_size = sizeof (LsOtherNodes),
-    .fields = other_nodes_fields, .default_text = "none: all are alike",
-    .meaning = "nodes of up to 3 other kinds" },
-  { "fitted", LS_FIELD_OBJECT, 0, .fields = fitted_fields, .default_text = "none",
-    .meaning = "what `lockstep calibrate --runs` found on the cluster itself" },
-  { "successors", LS_FIELD_ARRAY, SPEC (successors), .element_size = sizeof (char *), .fields = name_element,
-    .default_text = "none",
-    .meaning = "names of clusters of later accelerators, which `lockstep whatif` tries instead" },
-  { "faults", LS_FIELD_IGNORED, .expected = "object", .default_text = "none",
-    .meaning = "by name of a link, the share of its capacity that is left, from 0 (failed) to 1, or an "
-               "object" },
-  { NULL },
+    .fields = other_nodes_fields },
+  { "fitted", LS_FIELD_OBJECT, 0, .fields = fitted_fields },
+  { "successors", LS_FIELD_ARRAY, SPEC (successors), .element_size = sizeof (char *),
+    .fields = name_element },
+  { "faults", LS_FIELD_IGNORED, .expected = "object" },
+  { .table = "cluster" },
 };
 
 /* --- what only some kinds need --- */
@@ -450,7 +337,7 @@ check_keys (const LsJsonDoc *doc, const cJSON *fabric, LsFabricId kind, LsDiagLi
     const char *name = fabric_kinds[kind].name;
     if (!value && by_kind[i].needed & 1u << kind)
       ls_json_doc_diag (doc, fabric, LS_JSON_AT_VALUE, diags, NULL, "missing key \"%s\" (%s)", by_kind[i].key,
-                        ls_field_find (fabric_fields, by_kind[i].key)->meaning);
+                        ls_field_meaning (ls_field_find (fabric_fields, by_kind[i].key)));
     else if (value && !(by_kind[i].allowed & 1u << kind))
       ls_json_doc_diag (doc, value, LS_JSON_AT_KEY, diags, NULL, "has no meaning in a fabric of kind \"%s\"",
                         name);
@@ -464,15 +351,11 @@ check_keys (const LsJsonDoc *doc, const cJSON *fabric, LsFabricId kind, LsDiagLi
 /* --- faults --- */
 
 static const LsField fault_fields[] = {
-  { "capacity", LS_FIELD_DOUBLE, offsetof (LsFault, capacity), .max = 1, .default_text = "1",
-    .meaning = "share that is left of the capacity; 0: failed" },
-  { "links", LS_FIELD_UINT, offsetof (LsFault, n_links), .max = UINT32_MAX, .default_text = "all",
-    .meaning = "so many of the physical links have that capacity, the others all of theirs" },
-  { "failed_links", LS_FIELD_UINT, offsetof (LsFault, failed_links), .max = UINT32_MAX, .default_text = "0",
-    .meaning = "of the physical links that it stands for" },
-  { "one_way", LS_FIELD_BOOL, offsetof (LsFault, one_way), .default_text = "false",
-    .meaning = "the way back is as ever" },
-  { NULL },
+  { "capacity", LS_FIELD_DOUBLE, offsetof (LsFault, capacity), .max = 1 },
+  { "links", LS_FIELD_UINT, offsetof (LsFault, n_links), .max = UINT32_MAX },
+  { "failed_links", LS_FIELD_UINT, offsetof (LsFault, failed_links), .max = UINT32_MAX },
+  { "one_way", LS_FIELD_BOOL, offsetof (LsFault, one_way) },
+  { .table = "cluster.fault" },
 };
 
 static bool

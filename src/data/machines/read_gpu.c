@@ -8,13 +8,9 @@
 #define PEAK(dtype) LS_FIELD_FLOPS, (dtype) * sizeof (double), .above = true, .default_text = "not supported"
 
 static const LsField peak_fields[] = {
-  { "fp32", PEAK (LS_DTYPE_FP32), .meaning = "dense matrix rate" },
-  { "tf32", PEAK (LS_DTYPE_TF32), .meaning = "dense matrix rate" },
-  { "fp16", PEAK (LS_DTYPE_FP16), .meaning = "dense matrix rate" },
-  { "bf16", PEAK (LS_DTYPE_BF16), .meaning = "dense matrix rate" },
-  { "fp8", PEAK (LS_DTYPE_FP8), .meaning = "dense matrix rate" },
-  { "nvfp4", PEAK (LS_DTYPE_NVFP4), .meaning = "dense matrix rate" },
-  { NULL },
+  { "fp32", PEAK (LS_DTYPE_FP32) }, { "tf32", PEAK (LS_DTYPE_TF32) }, { "fp16", PEAK (LS_DTYPE_FP16) },
+  { "bf16", PEAK (LS_DTYPE_BF16) }, { "fp8", PEAK (LS_DTYPE_FP8) },   { "nvfp4", PEAK (LS_DTYPE_NVFP4) },
+  { .table = "gpu.peak" },
 };
 
 static const LsEnumName known_by[] = { { "measured", LS_KNOWN_MEASURED },
@@ -23,92 +19,53 @@ static const LsEnumName known_by[] = { { "measured", LS_KNOWN_MEASURED },
                                        { NULL } };
 
 const LsField ls_known_fields[] = {
-  { "by", LS_FIELD_ENUM, offsetof (LsKnown, by), .required = true, .names = known_by,
-    .meaning
-    = "on the machine itself, by ratios of data sheets from another one, or from data sheets alone" },
-  { "of", LS_FIELD_STRING, offsetof (LsKnown, of), .default_text = "not said",
-    .meaning = "what they were measured on, if scaled" },
-  { "error", LS_FIELD_DOUBLE, offsetof (LsKnown, error), .max = 2, .default_text = "0 of what was measured",
-    .meaning
-    = "typical error of a time for that reason, relative: the interval around a step is wider by it" },
-  { NULL },
+  { "by", LS_FIELD_ENUM, offsetof (LsKnown, by), .required = true, .names = known_by },
+  { "of", LS_FIELD_STRING, offsetof (LsKnown, of) },
+  { "error", LS_FIELD_DOUBLE, offsetof (LsKnown, error), .max = 2 },
+  { .table = "gpu.known" },
 };
 
 static const LsField gpu_known_fields[] = {
-  { "kernels", LS_FIELD_OBJECT, offsetof (LsGpu, kernels_known), .fields = ls_known_fields,
-    .default_text = "measured", .meaning = "figures of `calibration`" },
-  { "collectives", LS_FIELD_OBJECT, offsetof (LsGpu, collectives_known), .fields = ls_known_fields,
-    .default_text = "measured", .meaning = "figures of `nccl` inside a node" },
-  { NULL },
+  { "kernels", LS_FIELD_OBJECT, offsetof (LsGpu, kernels_known), .fields = ls_known_fields },
+  { "collectives", LS_FIELD_OBJECT, offsetof (LsGpu, collectives_known), .fields = ls_known_fields },
+  { .table = "gpu.gpu_known" },
 };
 
 #define WATTS(key_)                                                                                          \
 #key_, LS_FIELD_DOUBLE, offsetof(LsGpuPower, key_), .required = true, .above = true, .max = 1e5
 
 static const LsField power_fields[] = {
-  { WATTS (computing), .meaning = "kernels run" },
-  { WATTS (communicating), .meaning = "collectives, copies and transfers run, and no kernels" },
-  { WATTS (idle), .meaning = "a process holds it, and waits" },
-  { WATTS (free), .meaning = "no process holds it" },
-  { NULL },
+  { WATTS (computing) }, { WATTS (communicating) }, { WATTS (idle) },
+  { WATTS (free) },      { .table = "gpu.power" },
 };
 
 #define OF_GPU(key_, kind_, member) key_, kind_, offsetof (LsGpu, member)
 const LsField ls_gpu_fields[] = {
   LS_FIELDS_HEADER (LsGpu),
-  { OF_GPU ("peak_flops", LS_FIELD_OBJECT, peak_flops), .required = true, .fields = peak_fields,
-    .meaning = "peak rates by number format, without sparsity" },
-  { OF_GPU ("vector_flops", LS_FIELD_FLOPS, vector_flops), .required = true, .above = true,
-    .meaning = "fp32 rate outside the matrix units" },
-  { OF_GPU ("hbm_bandwidth", LS_FIELD_RATE, hbm_bytes_per_s), .required = true, .above = true,
-    .meaning = "of the data sheet" },
-  { OF_GPU ("hbm_efficiency", LS_FIELD_DOUBLE, hbm_efficiency), .required = true, .above = true, .max = 1,
-    .meaning = "share of it that kernels together can reach" },
-  { OF_GPU ("power_limited", LS_FIELD_FLOPS, power_limited_flops), .above = true, .default_text = "no limit",
-    .meaning = "16-bit rate that long matrix products keep under a power limit below that of the "
-               "calibration" },
-  { OF_GPU ("clock_spread", LS_FIELD_DOUBLE, clock_spread), .max = 0.2, .default_text = "0",
-    .meaning = "standard deviation of the rate of matrix products among such chips: a job waits for its "
-               "slowest" },
-  { OF_GPU ("persistent_gemms", LS_FIELD_BOOL, persistent_gemms), .default_text = "false",
-    .meaning
-    = "GEMMs launch a block for each SM: what finds none together with communication runs in a second "
-      "wave" },
-  { OF_GPU ("mxfp8", LS_FIELD_BOOL, has_mxfp8), .default_text = "false",
-    .meaning = "its matrix units take fp8 with a scale for each 32 values (fp8_recipe mxfp8)" },
-  { OF_GPU ("lacks_flash", LS_FIELD_BOOL, lacks_flash), .default_text = "false",
-    .meaning = "FlashAttention-2 and cuDNN's fused attention do not run on it: jobs of launch files compute "
-               "attention in parts" },
-  { OF_GPU ("product", LS_FIELD_STRING, product), .default_text = "not known",
-    .meaning = "as its driver calls it, which programs read (lockstep capture)" },
-  { OF_GPU ("capability", LS_FIELD_STRING, capability), .default_text = "not known, as of other vendors",
-    .meaning = "compute capability of NVIDIA's GPUs, \"9.0\": which kernels run on it (lockstep capture)" },
-  { OF_GPU ("hbm_size", LS_FIELD_BYTES, hbm_bytes), .required = true, .above = true,
-    .meaning = "an \"80 GB\" HBM holds 80GiB" },
-  { OF_GPU ("reserved", LS_FIELD_BYTES, reserved_bytes), .default_text = "0B",
-    .meaning = "CUDA context and the like, not for tensors" },
-  { OF_GPU ("blas_workspace", LS_FIELD_BYTES, blas_workspace_bytes), .default_text = "0B",
-    .meaning = "memory that PyTorch gives cuBLAS for each stream" },
-  { OF_GPU ("watts", LS_FIELD_DOUBLE, watts), .above = true, .max = 1e5, .default_text = "not known",
-    .meaning = "power limit of the board" },
-  { OF_GPU ("power", LS_FIELD_OBJECT, power), .fields = power_fields,
-    .default_text = "not known: `watts` all the time", .meaning = "watts by what it does" },
-  { OF_GPU ("usd_per_hour", LS_FIELD_DOUBLE, usd_per_hour), .above = true, .max = 1e6,
-    .default_text = "not known", .meaning = "what one costs to rent" },
-  { OF_GPU ("sm", LS_FIELD_UINT, n_sm), .required = true, .min = 1, .max = 65536,
-    .meaning = "streaming multiprocessors or cores" },
-  { OF_GPU ("calibration", LS_FIELD_STRING, calibration), .default_text = "plain roofline",
-    .meaning = "name of a file in topologies/calib" },
-  { OF_GPU ("nccl", LS_FIELD_STRING, nccl), .default_text = "nccl- and calibration, or else name",
-    .meaning = "name of a file in topologies/calib" },
-  { OF_GPU ("access", LS_FIELD_STRING, access), .default_text = "the bandwidth",
-    .meaning = "name of a file in topologies/calib: rates of kernels by how they touch memory, for kernels "
-               "as launched" },
-  { OF_GPU ("cluster", LS_FIELD_STRING, cluster), .default_text = "not known",
-    .meaning = "which of several clusters is meant where only the accelerator is named (lockstep validate)" },
-  { "known", LS_FIELD_OBJECT, 0, .fields = gpu_known_fields, .default_text = "measured",
-    .meaning = "how the figures of its files are known" },
-  { NULL },
+  { OF_GPU ("peak_flops", LS_FIELD_OBJECT, peak_flops), .required = true, .fields = peak_fields },
+  { OF_GPU ("vector_flops", LS_FIELD_FLOPS, vector_flops), .required = true, .above = true },
+  { OF_GPU ("hbm_bandwidth", LS_FIELD_RATE, hbm_bytes_per_s), .required = true, .above = true },
+  { OF_GPU ("hbm_efficiency", LS_FIELD_DOUBLE, hbm_efficiency), .required = true, .above = true, .max = 1 },
+  { OF_GPU ("power_limited", LS_FIELD_FLOPS, power_limited_flops), .above = true },
+  { OF_GPU ("clock_spread", LS_FIELD_DOUBLE, clock_spread), .max = 0.2 },
+  { OF_GPU ("persistent_gemms", LS_FIELD_BOOL, persistent_gemms) },
+  { OF_GPU ("mxfp8", LS_FIELD_BOOL, has_mxfp8) },
+  { OF_GPU ("lacks_flash", LS_FIELD_BOOL, lacks_flash) },
+  { OF_GPU ("product", LS_FIELD_STRING, product) },
+  { OF_GPU ("capability", LS_FIELD_STRING, capability) },
+  { OF_GPU ("hbm_size", LS_FIELD_BYTES, hbm_bytes), .required = true, .above = true },
+  { OF_GPU ("reserved", LS_FIELD_BYTES, reserved_bytes) },
+  { OF_GPU ("blas_workspace", LS_FIELD_BYTES, blas_workspace_bytes) },
+  { OF_GPU ("watts", LS_FIELD_DOUBLE, watts), .above = true, .max = 1e5 },
+  { OF_GPU ("power", LS_FIELD_OBJECT, power), .fields = power_fields },
+  { OF_GPU ("usd_per_hour", LS_FIELD_DOUBLE, usd_per_hour), .above = true, .max = 1e6 },
+  { OF_GPU ("sm", LS_FIELD_UINT, n_sm), .required = true, .min = 1, .max = 65536 },
+  { OF_GPU ("calibration", LS_FIELD_STRING, calibration) },
+  { OF_GPU ("nccl", LS_FIELD_STRING, nccl) },
+  { OF_GPU ("access", LS_FIELD_STRING, access) },
+  { OF_GPU ("cluster", LS_FIELD_STRING, cluster) },
+  { "known", LS_FIELD_OBJECT, 0, .fields = gpu_known_fields },
+  { .table = "gpu" },
 };
 
 bool
@@ -176,53 +133,47 @@ typedef struct {
 #define SCALE(scale_) LS_FIELD_RATE, (scale_) * sizeof (double), .required = true, .above = true
 
 static const LsField scale_fields[] = {
-  { "one_host", LS_FIELD_RATE, 0, .above = true, .default_text = "not possible",
-    .meaning = "ranks on one host" },
-  { "two_hosts", SCALE (1), .meaning = "ranks on two hosts" },
-  { "more_hosts", SCALE (2), .meaning = "ranks on more hosts" },
-  { NULL },
+  { "one_host", LS_FIELD_RATE, 0, .above = true },
+  { "two_hosts", SCALE (1) },
+  { "more_hosts", SCALE (2) },
+  { .table = "gpu.scale" },
 };
-static const LsField two_or_more_fields[] = { { "two_hosts", SCALE (0), .meaning = "ranks on two hosts" },
-                                              { "more_hosts", SCALE (1), .meaning = "ranks on more hosts" },
-                                              { NULL } };
-static const LsField across_fields[] = { { "two_hosts", SCALE (1), .meaning = "ranks on two hosts" },
-                                         { "more_hosts", SCALE (2), .meaning = "ranks on more hosts" },
-                                         { NULL } };
+static const LsField two_or_more_fields[]
+    = { { "two_hosts", SCALE (0) }, { "more_hosts", SCALE (1) }, { .table = "gpu.two_or_more" } };
+static const LsField across_fields[]
+    = { { "two_hosts", SCALE (1) }, { "more_hosts", SCALE (2) }, { .table = "gpu.across" } };
 static const LsField ll_across_fields[] = {
   { "amd", LS_FIELD_OBJECT, LS_NCCL_CPU_AMD * 2 * sizeof (double), .required = true,
-    .fields = two_or_more_fields, .meaning = "hosts with CPUs of AMD" },
+    .fields = two_or_more_fields },
   { "other", LS_FIELD_OBJECT, LS_NCCL_CPU_OTHER * 2 * sizeof (double), .required = true,
-    .fields = two_or_more_fields, .meaning = "other hosts" },
-  { NULL },
+    .fields = two_or_more_fields },
+  { .table = "gpu.ll_across" },
 };
 
 #define PROTOCOL(protocol_) LS_FIELD_TIME, (protocol_) * sizeof (LsTime), .max = (double) LS_S
 static const LsField by_protocol_fields[]
-    = { { "ll", PROTOCOL (LS_NCCL_LL), .default_text = "0us", .meaning = "with LL" },
-        { "ll128", PROTOCOL (LS_NCCL_LL128), .default_text = "0us", .meaning = "with LL128" },
-        { "simple", PROTOCOL (LS_NCCL_SIMPLE), .required = true, .above = true, .meaning = "with Simple" },
-        { NULL } };
+    = { { "ll", PROTOCOL (LS_NCCL_LL) },
+        { "ll128", PROTOCOL (LS_NCCL_LL128) },
+        { "simple", PROTOCOL (LS_NCCL_SIMPLE), .required = true, .above = true },
+        { .table = "gpu.by_protocol" } };
 
 #define HOP(member) #member, LS_FIELD_OBJECT, offsetof(LsNcclLatency, member), .fields = by_protocol_fields
-static const LsField latency_fields[]
-    = { { HOP (base), .default_text = "none", .meaning = "once" },
-        { HOP (nvlink), .default_text = "none", .meaning = "each hop between GPUs over NVLink" },
-        { HOP (pcie), .default_text = "none", .meaning = "each hop between GPUs over PCIe" },
-        { HOP (net), .required = true, .meaning = "each hop across hosts" },
-        { NULL } };
+static const LsField latency_fields[] = { { HOP (base) },
+                                          { HOP (nvlink) },
+                                          { HOP (pcie) },
+                                          { HOP (net), .required = true },
+                                          { .table = "gpu.latency" } };
 
 #define ALGORITHM(of_)                                                                                       \
   LS_FIELD_OBJECT, (of_) * sizeof (LsNcclLatency), .required = true, .fields = latency_fields
-static const LsField algorithm_fields[]
-    = { { "tree", ALGORITHM (LS_TUNE_TREE), .meaning = "trees" },
-        { "ring", ALGORITHM (LS_TUNE_RING), .meaning = "rings" },
-        { "collnet_direct", ALGORITHM (LS_TUNE_COLLNET_DIRECT),
-          .meaning = "reductions in switches, from each GPU" },
-        { "collnet_chain", ALGORITHM (LS_TUNE_COLLNET_CHAIN), .meaning = "the same, along a chain" },
-        { "nvls", ALGORITHM (LS_TUNE_NVLS), .meaning = "reductions in NVSwitches" },
-        { "nvls_tree", ALGORITHM (LS_TUNE_NVLS_TREE), .meaning = "the same, with trees across hosts" },
-        { "pat", ALGORITHM (LS_TUNE_PAT), .meaning = "parallel aggregated trees" },
-        { NULL } };
+static const LsField algorithm_fields[] = { { "tree", ALGORITHM (LS_TUNE_TREE) },
+                                            { "ring", ALGORITHM (LS_TUNE_RING) },
+                                            { "collnet_direct", ALGORITHM (LS_TUNE_COLLNET_DIRECT) },
+                                            { "collnet_chain", ALGORITHM (LS_TUNE_COLLNET_CHAIN) },
+                                            { "nvls", ALGORITHM (LS_TUNE_NVLS) },
+                                            { "nvls_tree", ALGORITHM (LS_TUNE_NVLS_TREE) },
+                                            { "pat", ALGORITHM (LS_TUNE_PAT) },
+                                            { .table = "gpu.algorithm" } };
 
 static const LsField number_element[] = { { "", LS_FIELD_DOUBLE, 0, .above = true, .max = 1 }, { NULL } };
 
@@ -247,43 +198,26 @@ static const LsField rate_element[] = { { "", LS_FIELD_RATE, 0, .above = true },
 
 const LsField ls_nccl_tables_fields[] = {
   LS_FIELDS_HEADER (LsNcclTables),
-  { "compute_capability", LS_FIELD_UINT, offsetof (LsNcclTables, compute_capability), .min = 1, .max = 99,
-    .default_text = "none: no GPU of NVIDIA",
-    .meaning = "its major number, by which a topology file of NCCL names it: 9 for 9.x" },
-  { "gpu", LS_FIELD_STRING, offsetof (LsNcclTables, gpu), .required = true,
-    .meaning = "name of a file in topologies/gpu: what a topology file of NCCL means that names no GPU" },
-  { TABLES (nvlink, LS_FIELD_RATE), .above = true, .required = true,
-    .meaning = "what NCCL counts for one NVLink, one direction" },
+  { "compute_capability", LS_FIELD_UINT, offsetof (LsNcclTables, compute_capability), .min = 1, .max = 99 },
+  { "gpu", LS_FIELD_STRING, offsetof (LsNcclTables, gpu), .required = true },
+  { TABLES (nvlink, LS_FIELD_RATE), .above = true, .required = true },
   RATES (rates_intra, "rates of a channel that the graph search tries inside a node, fastest first"),
   RATES (rates_inter, "the same across nodes"),
-  { TABLES (double_many_from, LS_FIELD_RATE), .above = true, .required = true,
-    .meaning = "from this rate on more than 4 channels are doubled at half of it; up to 4 from 25 GB/s on" },
-  { TABLES (ll, LS_FIELD_RATE), .above = true, .required = true,
-    .meaning = "limit of the bus with the protocol LL on one host" },
-  { TABLES (ring_ll128, LS_FIELD_RATE), .above = true, .default_text = "no LL128",
-    .meaning = "limit of one channel of a ring with LL128" },
-  { TABLES (tree_ll128, LS_FIELD_OBJECT), .fields = scale_fields, .default_text = "no LL128",
-    .meaning = "limit of one channel of a tree with LL128" },
-  { TABLES (tree_simple, LS_FIELD_OBJECT), .fields = scale_fields, .required = true,
-    .meaning = "limit of one channel of a tree with Simple" },
-  { TABLES (nvls_efficiency, LS_FIELD_DOUBLE), .above = true, .max = 1, .default_text = "no NVLS",
-    .meaning = "of the rate of a channel, what NVLS reaches" },
-  { TABLES (nvls_tree, LS_FIELD_OBJECT), .fields = across_fields, .default_text = "no NVLS",
-    .meaning = "limit of one channel of a tree of nodes that reduce in their NVSwitches" },
-  { TABLES (collnet_direct, LS_FIELD_DOUBLE), .above = true, .max = 1, .default_text = "1",
-    .meaning = "of the rate of a channel, what reductions in the fabric's switches reach" },
-  { TABLES (ring_plateau, LS_FIELD_DOUBLE), .above = true, .max = 100, .required = true,
-    .meaning = "factor of the latency of a ring's all-reduce across hosts with Simple, from 64 bytes "
-               "for each channel and rank on" },
-  { TABLES (ll_across, LS_FIELD_OBJECT), .fields = ll_across_fields, .required = true,
-    .meaning = "limit of the bus with the protocol LL across hosts, whose CPUs poll for the data" },
-  { TABLES (latency, LS_FIELD_OBJECT), .fields = algorithm_fields, .required = true,
-    .meaning = "latencies by algorithm and protocol" },
+  { TABLES (double_many_from, LS_FIELD_RATE), .above = true, .required = true },
+  { TABLES (ll, LS_FIELD_RATE), .above = true, .required = true },
+  { TABLES (ring_ll128, LS_FIELD_RATE), .above = true },
+  { TABLES (tree_ll128, LS_FIELD_OBJECT), .fields = scale_fields },
+  { TABLES (tree_simple, LS_FIELD_OBJECT), .fields = scale_fields, .required = true },
+  { TABLES (nvls_efficiency, LS_FIELD_DOUBLE), .above = true, .max = 1 },
+  { TABLES (nvls_tree, LS_FIELD_OBJECT), .fields = across_fields },
+  { TABLES (collnet_direct, LS_FIELD_DOUBLE), .above = true, .max = 1 },
+  { TABLES (ring_plateau, LS_FIELD_DOUBLE), .above = true, .max = 100, .required = true },
+  { TABLES (ll_across, LS_FIELD_OBJECT), .fields = ll_across_fields, .required = true },
+  { TABLES (latency, LS_FIELD_OBJECT), .fields = algorithm_fields, .required = true },
   { "tree_by_size", LS_FIELD_OBJECT, offsetof (TablesFile, tree_by_size), .required = true,
-    .fields = by_size_fields,
-    .meaning = "factors of a tree's rate: up to 127 bytes, then for each power of two; 1 beyond the list" },
-  { "sources", LS_FIELD_SOURCES, .default_text = "none", .meaning = "where each figure comes from, by key" },
-  { NULL },
+    .fields = by_size_fields },
+  { "sources", LS_FIELD_SOURCES },
+  { .table = "nccl-generation" },
 };
 
 static bool
@@ -448,101 +382,64 @@ typedef struct {
 #member, LS_FIELD_TIME, offsetof(LsNcclLinks, member), .max = (double) LS_S, .default_text = "0us"
 
 static const LsField links_fields[] = {
-  { LINK_RATE (nvlink), .meaning = "all NVLinks of a GPU, one direction, by the data sheet" },
-  { LINK_LATENCY (nvlink_latency), .meaning = "of one hop, as in the cluster's file" },
-  { LINK_RATE (nic), .meaning = "one NIC, by the data sheet" },
-  { LINK_LATENCY (nic_latency), .meaning = "of its link" },
-  { LINK_LATENCY (pcie_latency), .meaning = "of a PCIe link on the way to it" },
-  { NULL },
+  { LINK_RATE (nvlink) },         { LINK_LATENCY (nvlink_latency) }, { LINK_RATE (nic) },
+  { LINK_LATENCY (nic_latency) }, { LINK_LATENCY (pcie_latency) },   { .table = "gpu.links" },
 };
 
 #define DISPATCH(key_, kind_, member) key_, kind_, offsetof (LsDispatchFigures, member)
 static const LsField dispatch_fields[] = {
-  { DISPATCH ("dispatch_token", LS_FIELD_TIME, dispatch.token), .required = true, .max = (double) LS_MS,
-    .meaning = "to experts: what a token costs an SM, whatever its width" },
-  { DISPATCH ("dispatch_per_sm", LS_FIELD_RATE, dispatch.per_sm), .required = true, .above = true,
-    .meaning = "to experts: what an SM moves" },
-  { DISPATCH ("combine_token", LS_FIELD_TIME, combine.token), .required = true, .max = (double) LS_MS,
-    .meaning = "back: what a token costs an SM" },
-  { DISPATCH ("combine_per_sm", LS_FIELD_RATE, combine.per_sm), .required = true, .above = true,
-    .meaning = "back: what an SM moves" },
-  { DISPATCH ("dispatch_row", LS_FIELD_TIME, dispatch.row), .max = (double) LS_MS, .default_text = "0us",
-    .meaning = "to experts: what each copy of a token that a member gets costs an SM besides" },
-  { DISPATCH ("combine_row", LS_FIELD_TIME, combine.row), .max = (double) LS_MS, .default_text = "0us",
-    .meaning = "back: what each copy costs an SM besides" },
-  { DISPATCH ("of_nvlink", LS_FIELD_DOUBLE, of_nvlink), .required = true, .above = true, .max = 1,
-    .meaning = "of the NVLinks' data sheet, what rows that members get may take" },
-  { DISPATCH ("of_nic", LS_FIELD_DOUBLE, of_nic), .required = true, .above = true, .max = 1,
-    .meaning = "of the NICs' data sheet" },
-  { DISPATCH ("base_intra", LS_FIELD_TIME, base_intra), .required = true, .max = (double) LS_S,
-    .meaning = "fixed part of a call inside a node" },
-  { DISPATCH ("base_inter", LS_FIELD_TIME, base_inter), .required = true, .max = (double) LS_S,
-    .meaning = "of one across nodes" },
-  { NULL },
+  { DISPATCH ("dispatch_token", LS_FIELD_TIME, dispatch.token), .required = true, .max = (double) LS_MS },
+  { DISPATCH ("dispatch_per_sm", LS_FIELD_RATE, dispatch.per_sm), .required = true, .above = true },
+  { DISPATCH ("combine_token", LS_FIELD_TIME, combine.token), .required = true, .max = (double) LS_MS },
+  { DISPATCH ("combine_per_sm", LS_FIELD_RATE, combine.per_sm), .required = true, .above = true },
+  { DISPATCH ("dispatch_row", LS_FIELD_TIME, dispatch.row), .max = (double) LS_MS },
+  { DISPATCH ("combine_row", LS_FIELD_TIME, combine.row), .max = (double) LS_MS },
+  { DISPATCH ("of_nvlink", LS_FIELD_DOUBLE, of_nvlink), .required = true, .above = true, .max = 1 },
+  { DISPATCH ("of_nic", LS_FIELD_DOUBLE, of_nic), .required = true, .above = true, .max = 1 },
+  { DISPATCH ("base_intra", LS_FIELD_TIME, base_intra), .required = true, .max = (double) LS_S },
+  { DISPATCH ("base_inter", LS_FIELD_TIME, base_inter), .required = true, .max = (double) LS_S },
+  { .table = "gpu.dispatch" },
 };
 
 const LsField ls_nccl_fields[] = {
   LS_FIELDS_HEADER (LsNccl),
-  { OF_NCCL (measured_on, LS_FIELD_OBJECT), .fields = links_fields,
-    .default_text = "any: the rates hold as they stand",
-    .meaning = "the links on which the rates and latencies were measured: on a cluster with other links they "
-               "follow these" },
-  { "generation", LS_FIELD_STRING, offsetof (File, generation), .default_text = "`\"" USUAL_GENERATION "\"`",
-    .meaning = "name of a file in topologies/nccl: whose tables NCCL's tuner uses" },
-  { OF_NCCL (nvlink, LS_FIELD_RATE), .default_text = "0GB/s",
-    .meaning = "what NCCL counts for the NVLinks of a GPU; 0GB/s: its tuner goes by ring_bus_intra; where no "
-               "generation is named either there is no tuner, the fastest algorithm runs, with Simple" },
-  { CHANNELS (channels_ring), .meaning = "of ring collectives inside a node" },
-  { CHANNELS (channels_net), .meaning = "of ring collectives across nodes, for each NIC that a node uses" },
-  { OF_NCCL (channels_nvls, LS_FIELD_UINT), .required = true, .max = 1024,
-    .meaning = "of all-reduces in the NVSwitches (NVLink SHARP); 0: none" },
-  { CHANNELS (channels_p2p), .meaning = "of one peer on another node" },
-  { RATE (ring_bus_intra), .meaning = "bus bandwidth of a ring inside a node" },
-  { OF_NCCL (ring_bus_staged, LS_FIELD_RATE), .default_text = "0GB/s",
-    .meaning = "the same where a step passes the memory of a CPU (NCCL's transport SHM); 0GB/s: as the links "
-               "let it" },
-  { RATE (ring_bus_per_nic), .meaning = "what a ring gets through one NIC" },
-  { OF_NCCL (nvls_bus, LS_FIELD_RATE), .required = true,
-    .meaning = "bus bandwidth of an all-reduce in the NVSwitches over a whole node; 0GB/s: none" },
-  { RATE (p2p_intra), .meaning = "one send and receive inside a node" },
-  { RATE (p2p_inter), .meaning = "one send and receive across nodes" },
-  { LATENCY (base_all_reduce), .meaning = "fixed part of the latency of an all-reduce" },
-  { LATENCY (base_all_gather), .meaning = "of an all-gather" },
-  { LATENCY (base_reduce_scatter), .meaning = "of a reduce-scatter" },
-  { LATENCY (base_nvls), .meaning = "of an all-reduce in the NVSwitches" },
-  { LATENCY (base_p2p_intra), .meaning = "of a send and receive inside a node" },
-  { LATENCY (base_p2p_inter), .meaning = "of a send and receive across nodes" },
-  { LATENCY (hop_intra), .meaning = "part for each step inside a node" },
-  { LATENCY (hop_inter), .meaning = "part for each step across nodes" },
-  { OF_NCCL (handshake, LS_FIELD_TIME), .default_text = "0us", .max = (double) LS_S,
-    .meaning = "part once with the protocols Simple and LL128" },
-  { OF_NCCL (handshake_hop, LS_FIELD_TIME), .default_text = "0us", .max = (double) LS_S,
-    .meaning = "part for each step inside a node with the protocol Simple" },
-  { OF_NCCL (ramp_bytes, LS_FIELD_BYTES_DOUBLE), .required = true,
-    .meaning = "a message of W bytes on the wire costs W ramp / (W + ramp) bytes more of the bus's time; "
-               "across nodes times the share of a node's channels" },
-  { NUMBER (drain), .max = 16,
-    .meaning = "time of the last step of a ring over that of one that also sends" },
-  { OF_NCCL (self_copy, LS_FIELD_DOUBLE), .default_text = "0", .max = 16,
-    .meaning = "all-to-all: time of what a member copies to itself over that of a message" },
-  { NUMBER (sm_share_per_channel), .max = 1, .meaning = "SMs held by one channel / SMs of the GPU" },
-  { OF_NCCL (stall_per_byte, LS_FIELD_DOUBLE), .default_text = "0", .max = 16,
-    .meaning
-    = "a compute-bound kernel together with moving data stands still while the HBM could move this many "
-      "bytes per byte of the array" },
-  { NUMBER (hbm_per_wire_all_reduce), .max = 16,
-    .meaning = "HBM bytes for each byte on the wire, all-reduce" },
-  { NUMBER (hbm_per_wire_all_gather), .max = 16, .meaning = "all-gather" },
-  { NUMBER (hbm_per_wire_reduce_scatter), .max = 16, .meaning = "reduce-scatter" },
-  { NUMBER (hbm_per_wire_p2p), .max = 16, .meaning = "send and receive" },
-  { OF_NCCL (dispatch, LS_FIELD_OBJECT), .fields = dispatch_fields,
-    .default_text = "nothing is known: `dispatcher` `deepep` is refused",
-    .meaning = "DeepEP's kernels on this GPU" },
-  { OF_NCCL (hybrid_dispatch, LS_FIELD_OBJECT), .fields = dispatch_fields,
-    .default_text = "nothing is known: `dispatcher` `hybridep` is refused",
-    .meaning = "the same of HybridEP's" },
-  { "sources", LS_FIELD_SOURCES, .default_text = "none", .meaning = "where each figure comes from, by key" },
-  { NULL },
+  { OF_NCCL (measured_on, LS_FIELD_OBJECT), .fields = links_fields },
+  { "generation", LS_FIELD_STRING, offsetof (File, generation),
+    .default_text = "`\"" USUAL_GENERATION "\"`" },
+  { OF_NCCL (nvlink, LS_FIELD_RATE) },
+  { CHANNELS (channels_ring) },
+  { CHANNELS (channels_net) },
+  { OF_NCCL (channels_nvls, LS_FIELD_UINT), .required = true, .max = 1024 },
+  { CHANNELS (channels_p2p) },
+  { RATE (ring_bus_intra) },
+  { OF_NCCL (ring_bus_staged, LS_FIELD_RATE) },
+  { RATE (ring_bus_per_nic) },
+  { OF_NCCL (nvls_bus, LS_FIELD_RATE), .required = true },
+  { RATE (p2p_intra) },
+  { RATE (p2p_inter) },
+  { LATENCY (base_all_reduce) },
+  { LATENCY (base_all_gather) },
+  { LATENCY (base_reduce_scatter) },
+  { LATENCY (base_nvls) },
+  { LATENCY (base_p2p_intra) },
+  { LATENCY (base_p2p_inter) },
+  { LATENCY (hop_intra) },
+  { LATENCY (hop_inter) },
+  { OF_NCCL (handshake, LS_FIELD_TIME), .max = (double) LS_S },
+  { OF_NCCL (handshake_hop, LS_FIELD_TIME), .max = (double) LS_S },
+  { OF_NCCL (ramp_bytes, LS_FIELD_BYTES_DOUBLE), .required = true },
+  { NUMBER (drain), .max = 16 },
+  { OF_NCCL (self_copy, LS_FIELD_DOUBLE), .max = 16 },
+  { NUMBER (sm_share_per_channel), .max = 1 },
+  { OF_NCCL (stall_per_byte, LS_FIELD_DOUBLE), .max = 16 },
+  { NUMBER (hbm_per_wire_all_reduce), .max = 16 },
+  { NUMBER (hbm_per_wire_all_gather), .max = 16 },
+  { NUMBER (hbm_per_wire_reduce_scatter), .max = 16 },
+  { NUMBER (hbm_per_wire_p2p), .max = 16 },
+  { OF_NCCL (dispatch, LS_FIELD_OBJECT), .fields = dispatch_fields },
+  { OF_NCCL (hybrid_dispatch, LS_FIELD_OBJECT), .fields = dispatch_fields },
+  { "sources", LS_FIELD_SOURCES },
+  { .table = "nccl" },
 };
 
 /* A complaint about the name of a generation points at the key that has it. */
