@@ -121,8 +121,8 @@ bound_time (const BoundComm *c, BoundGroup group, LsCollKind kind, uint64_t byte
 
 /* ---- bound data ---- */
 
-/* What data parallelism adds to the passes of a rank at least: as lower_dp_megatron.c,
- * lower_dp_fsdp1.c and lower_dp_fsdp2.c build it.
+/* What data parallelism adds to the passes of a rank at least: as lower_dp_megatron.c and lower_dp_fsdp.c
+ * build it.
  *
  * FSDP. Of a pass that computes for t and gathers its units for g in all, one behind the other:
  *

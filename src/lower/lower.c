@@ -46,8 +46,8 @@ static const DpBackend *const backends[LS_N_DP_KINDS] = {
   [LS_DP_PS] = &dp_backend_ps,
   [LS_DP_DDP] = &dp_backend_ddp,
   [LS_DP_MEGATRON] = &dp_backend_megatron,
-  [LS_DP_FSDP1] = &dp_backend_fsdp1,
-  [LS_DP_FSDP2] = &dp_backend_fsdp2,
+  [LS_DP_FSDP1] = &dp_backend_fsdp,
+  [LS_DP_FSDP2] = &dp_backend_fsdp,
   [LS_DP_DEEPSPEED] = &dp_backend_deepspeed,
   [LS_DP_XLA_FSDP] = &dp_backend_xla_fsdp,
 };

@@ -14,21 +14,7 @@ dp_turns (const Lower *l, uint32_t pp_rank)
   return turns;
 }
 
-void
-dp_cut_nothing (const Lower *l, bool is_expert, uint32_t *ret_params, uint32_t *ret_grads,
-                uint32_t *ret_optimizer)
-{
-  *ret_params = *ret_grads = *ret_optimizer = 1;
-}
-
-void
-dp_cut_all (const Lower *l, bool is_expert, uint32_t *ret_params, uint32_t *ret_grads,
-            uint32_t *ret_optimizer)
-{
-  *ret_params = *ret_grads = *ret_optimizer = dp_shard (l, is_expert).n;
-}
-
-const DpBackend dp_backend_none = { .name = "none", .cuts = dp_cut_nothing };
+const DpBackend dp_backend_none = { 0 };
 
 /* --- groups ---------------------------------------------------------------------- */
 
@@ -102,6 +88,26 @@ uint64_t
 dp_part (uint64_t n, uint32_t parts)
 {
   return (n + parts - 1) / parts;
+}
+
+/* Where XLA's loop reduces gradients once only, they are kept whole until then. */
+uint32_t
+dp_n_parts (const Lower *l, bool is_expert, DpCut what)
+{
+  const LsDpTraits *kind = ls_dp_traits (l->s->dp_kind);
+  bool is_whole = kind->cuts_operators && what == DP_CUT_GRADS && l->s->data.grad_sync != LS_GRAD_SYNC_EACH
+      && l->n_micro_batches > 1;
+  bool is_cut = kind->is_fsdp || l->s->zero_stage >= what;
+  return is_cut && !is_whole ? dp_shard (l, is_expert).n : 1;
+}
+
+uint64_t
+dp_n_kept (const Lower *l, uint32_t pp_rank, DpCut what)
+{
+  uint64_t n = 0;
+  for (int is_expert = 0; is_expert < 2; is_expert++)
+    n += dp_part (dp_params_of_rank (l, pp_rank, is_expert), dp_n_parts (l, is_expert, what));
+  return n;
 }
 
 uint16_t
@@ -329,8 +335,7 @@ is_each (const Lower *l)
 static bool
 reduces (const Lower *l, const DpPass *p)
 {
-  bool has_weights = p->type == LS_ACTION_B || p->type == LS_ACTION_W;
-  return has_weights && (is_each (l) || (p->is_last && l->s->data.overlap));
+  return dp_has_weights (p) && (is_each (l) || (p->is_last && l->s->data.overlap));
 }
 
 static char *
@@ -380,13 +385,11 @@ reduce_rest (Build *b, uint32_t pp_rank)
 }
 
 const DpBackend dp_backend_ddp = {
-  .name = "ddp",
   .variant = variant,
   .begin = begin,
   .after = buckets_after_sum,
   .end = end,
   .reduce_rest = reduce_rest,
-  .cuts = dp_cut_nothing,
   .static_memory = static_memory,
 };
 
@@ -408,11 +411,9 @@ const DpBackend dp_backend_ddp = {
  * has come; here the optimizer waits for all. */
 
 const DpBackend dp_backend_ps = {
-  .name = "ps",
   .variant = variant,
   .begin = begin,
   .after = buckets_after_sum,
   .end = buckets_end,
   .reduce_rest = reduce_rest,
-  .cuts = dp_cut_nothing,
 };

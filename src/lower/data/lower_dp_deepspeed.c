@@ -40,7 +40,7 @@
  * stage 2 the copy to the bucket is the operator's accumulation (three passes for two). Copies
  * of the part that a rank keeps, a share 1/n of a bucket, are left out. Newer versions gather
  * in one piece. */
-#include "lower/data/lower_deepspeed.h"
+#include "lower/data/lower_dp.h"
 
 /* The compute stream waits for all on that stream, before what comes next on any. */
 static void
@@ -325,9 +325,7 @@ offload_optimizer (Build *b, uint32_t pp_rank)
   const Lower *l = b->l;
   if (!offloads_optimizer (l))
     return;
-  HostStep h = { .adam = NO_OP };
-  for (int is_expert = 0; is_expert < 2; is_expert++)
-    h.n += dp_part (dp_params_of_rank (l, pp_rank, is_expert), dp_shard (l, is_expert).n);
+  HostStep h = { .n = dp_n_kept (l, pp_rank, DP_CUT_OPTIMIZER), .adam = NO_OP };
   h.n_groups = dp_part (h.n, SUB_GROUP);
   bool has_master = l->shard.dtype != LS_DTYPE_FP32;
   uint64_t traffic = ADAM_BYTES + (l->s->opt.grad_norm ? CLIP_BYTES : 0) + (has_master ? CAST_BYTES : 0);
@@ -384,10 +382,8 @@ overlaps (const Lower *l)
 static bool
 reduces (const Lower *l, const DpPass *p)
 {
-  bool completes = p->type == LS_ACTION_B || p->type == LS_ACTION_W;
-  if (l->s->zero_stage == 1)
-    return completes && p->is_last && overlaps (l);
-  return completes && l->s->zero_stage == 2;
+  return l->s->zero_stage == 1 ? dp_completes (p) && overlaps (l)
+                               : l->s->zero_stage == 2 && dp_has_weights (p);
 }
 
 static char *
@@ -582,22 +578,12 @@ step_end (Build *b, uint32_t pp_rank)
 }
 
 static void
-cuts (const Lower *l, bool is_expert, uint32_t *ret_params, uint32_t *ret_grads, uint32_t *ret_optimizer)
-{
-  uint32_t n = dp_shard (l, is_expert).n;
-  *ret_params = 1;
-  *ret_grads = l->s->zero_stage >= 2 ? n : 1;
-  *ret_optimizer = l->s->zero_stage >= 1 ? n : 1;
-}
-
-static void
 static_memory (const Lower *l, uint32_t pp_rank, uint64_t bytes[LS_N_MEM])
 {
   offload_static_memory (l, bytes);
 }
 
 const DpBackend dp_backend_deepspeed = {
-  .name = "deepspeed",
   .copies_gradients = true,
   .variant = variant,
   .begin = begin,
@@ -605,6 +591,5 @@ const DpBackend dp_backend_deepspeed = {
   .end = end,
   .reduce_rest = reduce_rest,
   .step_end = step_end,
-  .cuts = cuts,
   .static_memory = static_memory,
 };

@@ -69,7 +69,7 @@
  * (no_copy, as apex's distributed optimizers do: NVIDIA/apex@02fd7341), which DeepSpeed does not. */
 #include <string.h>
 
-#include "lower/data/lower_deepspeed.h"
+#include "lower/data/lower_dp.h"
 
 /* ---- lower zero3 ---- */
 
@@ -165,8 +165,7 @@ note_again (Build *b, DpPass *p, guint o)
   note_visit (b, p, o, true);
 }
 
-static const DpBackend notes
-    = { .name = "notes", .before_again = note_again, .after = note, .cuts = dp_cut_nothing };
+static const DpBackend notes = { .before_again = note_again, .after = note };
 
 static void
 trace_pass (Lower *l, const Chunk *c, LsActionType type, GArray *visits)
@@ -404,7 +403,6 @@ typedef struct {
   GArray *gathers; /* uint16_t: ops of this pass            */
   GArray *events;  /* guint: gathers at which the host may wait, oldest first */
   GArray *to_copy; /* uint64_t: elements gathered together, not in tensors yet */
-  bool reduces;
   uint64_t elements[2];
   guint n_params[2];  /* gradients in the bucket               */
   GArray *sizes[2];   /* uint64_t: theirs                      */
@@ -417,17 +415,12 @@ fetches (const DpPass *p)
   return p->type != LS_ACTION_W;
 }
 
-static bool
-reduces (const DpPass *p)
-{
-  return p->type == LS_ACTION_B || p->type == LS_ACTION_W;
-}
-
 static char *
 variant (const Lower *l, const DpPass *p)
 {
-  return reduces (p) ? g_strconcat (" reduces", p->is_last ? " last" : "", offload_variant (l, p), NULL)
-                     : NULL;
+  return dp_has_weights (p)
+      ? g_strconcat (" reduces", p->is_last ? " last" : "", offload_variant (l, p), NULL)
+      : NULL;
 }
 
 /* --- parameters -------------------------------------------------------------------- */
@@ -696,7 +689,6 @@ begin (Build *b, DpPass *p)
   s->reductions = g_array_new (FALSE, FALSE, sizeof (uint16_t));
   for (int i = 0; i < 2; i++)
     s->sizes[i] = g_array_new (FALSE, FALSE, sizeof (uint64_t));
-  s->reduces = reduces (p);
   p->state = s;
 }
 
@@ -722,10 +714,9 @@ after_again (Build *b, DpPass *p, guint o)
 static void
 after (Build *b, DpPass *p, guint o)
 {
-  const Stage3 *s = p->state;
   release_operator (b, p, o, false);
   const LsOperator *op = operator_at (p->c, o);
-  for (guint i = op->params.is_frozen ? 0 : op->params.n; s->reduces && i-- > 0;)
+  for (guint i = op->params.is_frozen ? 0 : op->params.n; dp_has_weights (p) && i-- > 0;)
     take (b, p, o, i);
 }
 
@@ -733,7 +724,7 @@ static void
 end (Build *b, DpPass *p)
 {
   Stage3 *s = p->state;
-  if (s->reduces) {
+  if (dp_has_weights (p)) {
     flush (b, p, false);
     flush (b, p, true);
     if (b->next_deps->len > 0)
@@ -801,7 +792,6 @@ static_memory (const Lower *l, uint32_t pp_rank, uint64_t bytes[LS_N_MEM])
 }
 
 const DpBackend dp_backend_deepspeed3 = {
-  .name = "deepspeed",
   .copies_gradients = true,
   .variant = variant,
   .begin = begin,
@@ -811,6 +801,5 @@ const DpBackend dp_backend_deepspeed3 = {
   .before_again = before_again,
   .after_again = after_again,
   .step_end = step_end,
-  .cuts = dp_cut_all,
   .static_memory = static_memory,
 };

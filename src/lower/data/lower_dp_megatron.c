@@ -316,15 +316,7 @@ step_end (Build *b, uint32_t pp_rank)
   }
 }
 
-static void
-cuts (const Lower *l, bool is_expert, uint32_t *ret_params, uint32_t *ret_grads, uint32_t *ret_optimizer)
-{
-  *ret_params = *ret_grads = 1;
-  *ret_optimizer = is_sharded (l) ? dp_shard (l, is_expert).n : 1;
-}
-
 const DpBackend dp_backend_megatron = {
-  .name = "megatron",
   .variant = variant,
   .begin = begin,
   .before = before,
@@ -336,5 +328,4 @@ const DpBackend dp_backend_megatron = {
   .reduce_rest = reduce_rest,
   .early_gather = early_gather,
   .step_end = step_end,
-  .cuts = cuts,
 };

@@ -276,8 +276,7 @@ xla_copy_from_arrays (Build *b, const Chunk *c, guint o)
 static bool
 reduces (const Lower *l, const DpPass *p)
 {
-  bool has_weights = p->type == LS_ACTION_B || p->type == LS_ACTION_W;
-  return has_weights && (p->is_last || l->s->data.grad_sync == LS_GRAD_SYNC_EACH);
+  return dp_has_weights (p) && (p->is_last || l->s->data.grad_sync == LS_GRAD_SYNC_EACH);
 }
 
 static uint64_t
@@ -486,28 +485,16 @@ reduce_rest (Build *b, uint32_t pp_rank)
   build_join_stream (b, LS_STREAM_DP);
 }
 
-/* Gradients that are reduced once only are kept whole until then. */
-static void
-cuts (const Lower *l, bool is_expert, uint32_t *ret_params, uint32_t *ret_grads, uint32_t *ret_optimizer)
-{
-  bool are_whole = l->s->data.grad_sync != LS_GRAD_SYNC_EACH && l->n_micro_batches > 1;
-  *ret_params = *ret_optimizer = dp_shard (l, is_expert).n;
-  *ret_grads = are_whole ? 1 : dp_shard (l, is_expert).n;
-}
-
 /* The fp32 weights are those of the optimizer: no copy of 16 bits, two moments beside them. */
 static void
 static_memory (const Lower *l, uint32_t pp_rank, uint64_t bytes[LS_N_MEM])
 {
-  uint64_t n = 0;
-  for (int is_expert = 0; is_expert < 2; is_expert++)
-    n += dp_part (dp_params_of_rank (l, pp_rank, is_expert), dp_shard (l, is_expert).n);
+  uint64_t n = dp_n_kept (l, pp_rank, DP_CUT_PARAMS);
   bytes[LS_MEM_PARAMETERS] = 4 * n;
   bytes[LS_MEM_OPTIMIZER] = l->s->opt.kind ? optimizer_state_bytes (l, pp_rank, 0) : 8 * n;
 }
 
 const DpBackend dp_backend_xla_fsdp = {
-  .name = "xla-fsdp",
   .variant = variant,
   .begin = begin,
   .before = before,
@@ -515,6 +502,5 @@ const DpBackend dp_backend_xla_fsdp = {
   .end = end,
   .before_again = before_again,
   .reduce_rest = reduce_rest,
-  .cuts = cuts,
   .static_memory = static_memory,
 };

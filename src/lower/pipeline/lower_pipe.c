@@ -296,11 +296,8 @@ n_owned (const Lower *l, const Chunk *c)
 {
   const uint64_t n[2] = { c->n_params - c->n_expert, c->n_expert };
   uint64_t owned = 0;
-  for (int is_expert = 0; is_expert < 2; is_expert++) {
-    uint32_t params, grads, optimizer;
-    l->backend->cuts (l, is_expert, &params, &grads, &optimizer);
-    owned += dp_part (n[is_expert], optimizer);
-  }
+  for (int is_expert = 0; is_expert < 2; is_expert++)
+    owned += dp_part (n[is_expert], dp_n_parts (l, is_expert, DP_CUT_OPTIMIZER));
   return owned;
 }
 
