@@ -26,12 +26,6 @@ n_warmup (const LsSchedShape *shape, uint32_t rank)
   return MIN (shape->n_micro_batches, shape->pp - rank - 1);
 }
 
-static void
-order (const LsSchedShape *shape, uint32_t rank, GArray *actions)
-{
-  ls_sched_append_1f1b (shape, n_warmup (shape, rank), ls_sched_nth_in_order, actions);
-}
-
 /* min (m, pp - rank): 1F1B and what fills its bubbles. */
 static uint64_t
 ls_sched_in_flight_1f1b (const LsSchedShape *shape, uint32_t rank)
@@ -45,7 +39,6 @@ const LsSched ls_sched_1f1b = {
   .use = LS_SCHED_STAGES,
   .recipe = LS_RECIPE_MEGATRON,
   .refusal = refusal,
-  .order = order,
   .n_warmup = n_warmup,
   .in_flight = ls_sched_in_flight_1f1b,
 };
@@ -81,7 +74,7 @@ const LsSched ls_sched_pipedream = {
   .name = "pipedream",
   .recipe = LS_RECIPE_UNFLUSHED,
   .refusal = ls_sched_refuse_chunks,
-  .order = order,
+  .n_warmup = n_warmup,
   .n_versions = n_versions,
 };
 
@@ -119,35 +112,34 @@ const LsSched ls_sched_pipedream = {
  *
  * Reference: Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024, section 2.2. */
 
-static void
-order_zb_h2 (const LsSchedShape *shape, uint32_t rank, GArray *actions)
+static uint32_t
+twice_n_warmup (const LsSchedShape *shape, uint32_t rank)
 {
-  uint32_t n_warmup = MIN (shape->n_micro_batches, 2 * (shape->pp - rank - 1));
-  uint32_t n_steady = shape->n_micro_batches - n_warmup;
-  uint32_t n_delay = MIN (2 * rank, n_steady > 0 ? n_steady - 1 : 0);
-  ls_sched_append_1f1b_split (shape, n_warmup, n_delay, ls_sched_nth_in_order, actions);
+  return MIN (shape->n_micro_batches, 2 * (shape->pp - rank - 1));
+}
+
+static uint32_t
+twice_rank (const LsSchedShape *shape, uint32_t rank)
+{
+  uint32_t n_steady = shape->n_micro_batches - twice_n_warmup (shape, rank);
+  return MIN (2 * rank, n_steady > 0 ? n_steady - 1 : 0);
 }
 
 const LsSched ls_sched_zb_h2 = {
   .name = "zb-h2",
   .is_split = true,
   .refusal = ls_sched_refuse_chunks,
-  .order = order_zb_h2,
+  .n_warmup = twice_n_warmup,
+  .n_delay = twice_rank,
 };
 
 /* --- ZB-H1: zero bubble with the memory of 1F1B -------------------------------------------------- */
-
-static void
-zb_h1_order (const LsSchedShape *shape, uint32_t rank, GArray *actions)
-{
-  uint32_t n_warmup = MIN (shape->n_micro_batches, shape->pp - rank - 1);
-  ls_sched_append_1f1b_split (shape, n_warmup, rank, ls_sched_nth_in_order, actions);
-}
 
 const LsSched ls_sched_zb_h1 = {
   .name = "zb-h1",
   .is_split = true,
   .refusal = ls_sched_refuse_chunks,
-  .order = zb_h1_order,
+  .n_warmup = n_warmup,
+  .n_delay = ls_sched_rank,
   .in_flight = ls_sched_in_flight_1f1b,
 };

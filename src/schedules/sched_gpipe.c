@@ -34,19 +34,12 @@ n_warmup (const LsSchedShape *shape, uint32_t rank)
   return shape->has_pairs ? 1 : 0;
 }
 
-static void
-order_none (const LsSchedShape *shape, uint32_t rank, GArray *actions)
-{
-  ls_sched_append_1f1b (shape, n_warmup (shape, rank), ls_sched_nth_in_order, actions);
-}
-
 const LsSched ls_sched_none = {
   .name = "none",
   .use = LS_SCHED_ONE_STAGE,
   .recipe = LS_RECIPE_MEGATRON,
   .knobs = LS_SCHED_PAIRS,
   .refusal = refusal,
-  .order = order_none,
   .n_warmup = n_warmup,
 };
 
@@ -62,16 +55,9 @@ const LsSched ls_sched_none = {
  *
  * Reference: the baseline of Huang et al., GPipe, NeurIPS 2019, figure 2b. */
 
-static void
-order_naive (const LsSchedShape *shape, uint32_t rank, GArray *actions)
-{
-  ls_sched_append_1f1b (shape, 0, ls_sched_nth_in_order, actions);
-}
-
 const LsSched ls_sched_naive = {
   .name = "naive",
   .refusal = ls_sched_refuse_chunks,
-  .order = order_naive,
 };
 
 /* --- looped breadth-first ------------------------------------------------------------------------ */
@@ -107,25 +93,20 @@ nth (const LsSchedShape *shape, LsActionType type, uint32_t k)
   return (LsAction) { .mb = in_time % m, .chunk = (uint16_t) (in_time / m), .type = (uint8_t) type };
 }
 
-static void
-order_looped_bfs (const LsSchedShape *shape, uint32_t rank, GArray *actions)
+static uint32_t
+all_forwards (const LsSchedShape *shape, uint32_t rank)
 {
-  ls_sched_append_1f1b (shape, shape->vpp * shape->n_micro_batches, nth, actions);
+  return MAX (shape->vpp, 1) * shape->n_micro_batches;
 }
 
 const LsSched ls_sched_looped_bfs = {
   .name = "looped-bfs",
   .refusal = refusal_looped_bfs,
-  .order = order_looped_bfs,
+  .n_warmup = all_forwards,
+  .nth = nth,
 };
 
 /* --- GPipe --------------------------------------------------------------------------------------- */
-
-static void
-order (const LsSchedShape *shape, uint32_t rank, GArray *actions)
-{
-  ls_sched_append_1f1b (shape, shape->n_micro_batches, ls_sched_nth_in_order, actions);
-}
 
 static uint64_t
 in_flight (const LsSchedShape *shape, uint32_t rank)
@@ -136,6 +117,6 @@ in_flight (const LsSchedShape *shape, uint32_t rank)
 const LsSched ls_sched_gpipe = {
   .name = "gpipe",
   .refusal = ls_sched_refuse_chunks,
-  .order = order,
+  .n_warmup = all_forwards,
   .in_flight = in_flight,
 };

@@ -108,12 +108,6 @@ n_warmup (const LsSchedShape *shape, uint32_t rank)
                   + (shape->has_pairs ? 1 : 0));
 }
 
-static void
-order (const LsSchedShape *shape, uint32_t rank, GArray *actions)
-{
-  ls_sched_append_1f1b (shape, n_warmup (shape, rank), sched_nth_in_groups, actions);
-}
-
 /* Of groups of pp micro-batches: Narayanan et al. 2021, section 2.2. */
 static uint64_t
 in_flight (const LsSchedShape *shape, uint32_t rank)
@@ -129,8 +123,8 @@ const LsSched ls_sched_interleaved = {
   .recipe = LS_RECIPE_MEGATRON,
   .knobs = LS_SCHED_GROUP | LS_SCHED_ROUNDS | LS_SCHED_PAIRS,
   .refusal = refusal,
-  .order = order,
   .n_warmup = n_warmup,
+  .nth = sched_nth_in_groups,
   .in_flight = in_flight,
 };
 
@@ -155,14 +149,6 @@ const LsSched ls_sched_interleaved = {
  * Reference: PyTorch's ScheduleInterleavedZeroBubble, after Qi et al., Zero Bubble
  * Pipeline Parallelism, ICLR 2024. */
 
-static LsSchedShape
-in_rounds (const LsSchedShape *shape)
-{
-  LsSchedShape rounds = *shape;
-  rounds.rounds = LS_ROUNDS_PYTORCH;
-  return rounds;
-}
-
 static const char *
 refusal_interleaved_zb (const LsSchedShape *shape)
 {
@@ -173,13 +159,19 @@ refusal_interleaved_zb (const LsSchedShape *shape)
   return NULL;
 }
 
-static void
-order_interleaved_zb (const LsSchedShape *shape, uint32_t rank, GArray *actions)
+static uint32_t
+n_warmup_in_rounds (const LsSchedShape *shape, uint32_t rank)
 {
-  LsSchedShape rounds = in_rounds (shape);
-  uint32_t n_warmup = MIN (shape->n_micro_batches * shape->vpp,
-                           shape->pp - rank - 1 + (shape->vpp - 1) * sched_round_size (shape));
-  ls_sched_append_1f1b_split (&rounds, n_warmup, rank, sched_nth_in_groups, actions);
+  return MIN (shape->n_micro_batches * shape->vpp,
+              shape->pp - rank - 1 + (shape->vpp - 1) * sched_round_size (shape));
+}
+
+static LsAction
+nth_in_rounds (const LsSchedShape *shape, LsActionType type, uint32_t k)
+{
+  LsSchedShape rounds = *shape;
+  rounds.rounds = LS_ROUNDS_PYTORCH;
+  return sched_nth_in_groups (&rounds, type, k);
 }
 
 const LsSched ls_sched_interleaved_zb = {
@@ -187,5 +179,7 @@ const LsSched ls_sched_interleaved_zb = {
   .has_pytorch_rounds = true,
   .is_split = true,
   .refusal = refusal_interleaved_zb,
-  .order = order_interleaved_zb,
+  .n_warmup = n_warmup_in_rounds,
+  .n_delay = ls_sched_rank,
+  .nth = nth_in_rounds,
 };

@@ -139,12 +139,21 @@ dp_buffer (Build *b, const Chunk *c, guint n)
 }
 
 void
-dp_average (Build *b, uint64_t numel)
+dp_pass_gradients (Build *b, const char *name, uint32_t n_passes, uint64_t numel)
 {
-  LsDtype dtype = b->l->shard.grad_dtype;
-  double bytes = (double) numel * ls_dtype_bytes (dtype);
-  LsKernel average = ls_kernel_stream ("grad-average", LS_KERNEL_ELEMENTWISE, dtype, 1, numel, 2 * bytes, 0);
-  build_kernel (b, &average, LS_TAG_SYNC);
+  LsKernel k = ls_kernel_stream (name, n_passes > 1 ? LS_KERNEL_ELEMENTWISE : LS_KERNEL_REDUCTION,
+                                 b->l->shard.grad_dtype, 1, numel,
+                                 n_passes * (double) dp_grad_bytes (b->l, numel), 0);
+  build_kernel (b, &k, LS_TAG_SYNC);
+}
+
+uint16_t *
+dp_no_ops (guint n)
+{
+  uint16_t *ops = g_new (uint16_t, n);
+  for (guint i = 0; i < n; i++)
+    ops[i] = NO_OP;
+  return ops;
 }
 
 static void
@@ -209,25 +218,17 @@ reduce_over (Build *b, DpGroup group, int coll, uint64_t numel, uint16_t unit, c
         = l->s->data.ps_servers == LS_PS_ONE ? LS_ALGORITHM_NAIVE : LS_ALGORITHM_SERVER;
 }
 
-/* grad_data.norm (p=2), which the host reads: Megatron-Core, core/distributed/param_and_grad_buffer.py,
- * check_for_nan_in_grad. */
-static void
-check_gradients (Build *b, uint64_t numel)
-{
-  LsDtype dtype = b->l->shard.grad_dtype;
-  LsKernel norm = ls_kernel_stream ("grad-check", LS_KERNEL_REDUCTION, dtype, 1, numel,
-                                    (double) numel * ls_dtype_bytes (dtype), 0);
-  build_kernel (b, &norm, LS_TAG_SYNC);
-  build_compute_sync (b, "host reads the check of a bucket");
-}
-
 void
 bucket_reduce (Build *b, const Bucket *bucket, uint16_t unit, bool scatters)
 {
   const Lower *l = b->l;
-  if (l->s->data.grad_check && l->s->dp_kind == LS_DP_MEGATRON)
-    check_gradients (b, bucket->numel);
-  dp_average (b, bucket->numel);
+  /* grad_data.norm (p=2), which the host reads: Megatron-Core, core/distributed/param_and_grad_buffer.py,
+   * check_for_nan_in_grad. */
+  if (l->s->data.grad_check && l->s->dp_kind == LS_DP_MEGATRON) {
+    dp_pass_gradients (b, "grad-check", 1, bucket->numel);
+    build_compute_sync (b, "host reads the check of a bucket");
+  }
+  dp_pass_gradients (b, "grad-average", 2, bucket->numel);
   if (!scatters) {
     reduce_over (b, dp_all (l, bucket->is_expert), LS_COLL_ALL_REDUCE, bucket->numel, unit,
                  "grad all-reduce");
@@ -352,20 +353,12 @@ begin (Build *b, DpPass *p)
 }
 
 static void
-copy_back (Build *b, const Chunk *c)
-{
-  LsKernel copy = ls_kernel_stream ("grad-from-bucket", LS_KERNEL_ELEMENTWISE, b->l->shard.grad_dtype, 1,
-                                    c->n_params, 2.0 * (double) dp_grad_bytes (b->l, c->n_params), 0);
-  build_kernel (b, &copy, LS_TAG_SYNC);
-}
-
-static void
 end (Build *b, DpPass *p)
 {
   if (reduces (b->l, p))
     build_join_stream (b, LS_STREAM_DP);
   if (reduces (b->l, p) && ls_strategy_has_buckets (b->l->s) && p->c->n_params > 0)
-    copy_back (b, p->c);
+    dp_pass_gradients (b, "grad-from-bucket", 2, p->c->n_params);
   buckets_end (b, p);
 }
 

@@ -130,8 +130,10 @@ uint16_t dp_buffer (Build *b, const Chunk *c, guint n);
 /* The last op so far on the compute stream, made if there is none. */
 uint16_t dp_last_compute (Build *b);
 
-/* Divides gradients by the number of ranks, in a kernel of its own. */
-void dp_average (Build *b, uint64_t numel);
+/* A kernel of the compute stream that reads so many gradients and, with two passes, writes as many. */
+void dp_pass_gradients (Build *b, const char *name, uint32_t n_passes, uint64_t numel);
+/* n times NO_OP; free with g_free(). */
+uint16_t *dp_no_ops (guint n);
 
 /* A pass by another backend than the job's: to look at it, into a build that is thrown away. */
 void build_pass_by (Build *b, DpPass *p, const DpBackend *backend);
@@ -186,8 +188,6 @@ LsDtype deepspeed_gathers (const Lower *l);
 /* With collective_lists: n launches of kernels that move so many bytes each, as one op. */
 uint16_t deepspeed_copies (Build *b, LsStream stream, const char *name, LsDtype dtype, uint64_t numel,
                            uint64_t n, LsTag tag);
-/* Gradients are read and written, by the compute stream. */
-void deepspeed_copy_gradients (Build *b, const char *name, uint64_t numel);
 /* The host makes n views. */
 void deepspeed_views (Build *b, uint64_t n);
 

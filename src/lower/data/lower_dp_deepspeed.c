@@ -69,14 +69,6 @@ padded (uint64_t numel, uint32_t n)
 }
 
 void
-deepspeed_copy_gradients (Build *b, const char *name, uint64_t numel)
-{
-  LsKernel copy = ls_kernel_stream (name, LS_KERNEL_ELEMENTWISE, b->l->shard.grad_dtype, 1, numel,
-                                    2.0 * (double) dp_grad_bytes (b->l, numel), 0);
-  build_kernel (b, &copy, LS_TAG_SYNC);
-}
-
-void
 deepspeed_views (Build *b, uint64_t n)
 {
   LsOp op = ls_op_blank (LS_OP_HOST_DELAY, LS_STREAM_COMPUTE, LS_TAG_SYNC, "views of tensors");
@@ -136,7 +128,7 @@ deepspeed_reduce_whole (Build *b, uint64_t numel, bool is_expert, uint16_t unit)
 {
   DpGroup all = dp_all (b->l, is_expert);
   if (all.n > 1)
-    dp_average (b, numel);
+    dp_pass_gradients (b, "grad-average", 2, numel);
   return reduce_over (b, all, LS_COLL_ALL_REDUCE, numel, "grad all-reduce", unit);
 }
 
@@ -145,7 +137,7 @@ deepspeed_reduce (Build *b, uint64_t numel, bool is_expert, bool is_last, uint16
 {
   const Lower *l = b->l;
   if (dp_all (l, is_expert).n > 1)
-    dp_average (b, numel);
+    dp_pass_gradients (b, "grad-average", 2, numel);
   DpGroup shard = dp_shard (l, is_expert), replica = dp_replica (l, is_expert);
   uint16_t op = reduce_over (b, shard, LS_COLL_REDUCE_SCATTER, numel, "grad reduce-scatter", unit);
   if (!is_last)
@@ -419,7 +411,7 @@ take (Build *b, Ipg *ipg, uint64_t numel, bool is_expert, const DpPass *p)
     flush (b, ipg, is_expert, p);
   bool is_copied_already = l->s->zero_stage == 2 && ls_dtype_bytes (l->shard.grad_dtype) < 4;
   if (numel <= limit && !is_copied_already)
-    deepspeed_copy_gradients (b, "grad-to-bucket", numel);
+    dp_pass_gradients (b, "grad-to-bucket", 2, numel);
   ipg->elements[is_expert] += numel;
 }
 
@@ -482,32 +474,36 @@ end (Build *b, DpPass *p)
   g_clear_pointer (&p->state, g_free);
 }
 
-/* Stage 0: tensors in the order of the backward. */
+/* Stage 0: a bucket laid flat, summed and copied back. */
+static void
+all_reduce_bucket (Build *b, uint64_t numel, bool is_expert, uint16_t unit)
+{
+  if (numel == 0)
+    return;
+  dp_pass_gradients (b, "grad-flatten", 2, numel);
+  build_join (b, deepspeed_reduce_whole (b, numel, is_expert, unit));
+  dp_pass_gradients (b, "grad-unflatten", 2, numel);
+}
+
+/* Tensors in the order of the backward. */
 static void
 all_reduce (Build *b, const Chunk *c, bool is_expert)
 {
-  const Lower *l = b->l;
   uint64_t numel = 0;
   uint16_t unit = 0;
-  if (dp_all (l, is_expert).n == 1)
+  if (dp_all (b->l, is_expert).n == 1)
     return;
   for (guint i = c->operators->len; i-- > 0;) {
     const LsOperator *o = operator_at (c, i);
     for (uint32_t k = 0; k < o->params.n && o->params.is_expert == is_expert && !o->params.is_frozen; k++) {
       numel += o->params.numel[k];
-      if (numel <= l->s->data.reduce_bucket)
+      if (numel <= b->l->s->data.reduce_bucket)
         continue;
-      deepspeed_copy_gradients (b, "grad-flatten", numel);
-      build_join (b, deepspeed_reduce_whole (b, numel, is_expert, unit++));
-      deepspeed_copy_gradients (b, "grad-unflatten", numel);
+      all_reduce_bucket (b, numel, is_expert, unit++);
       numel = 0;
     }
   }
-  if (numel == 0)
-    return;
-  deepspeed_copy_gradients (b, "grad-flatten", numel);
-  build_join (b, deepspeed_reduce_whole (b, numel, is_expert, unit));
-  deepspeed_copy_gradients (b, "grad-unflatten", numel);
+  all_reduce_bucket (b, numel, is_expert, unit);
 }
 
 static void
@@ -518,7 +514,7 @@ all_reduce_flat (Build *b, uint32_t pp_rank)
     if (numel == 0 || dp_all (b->l, is_expert).n == 1)
       continue;
     build_join (b, deepspeed_reduce_whole (b, numel, is_expert, 0));
-    deepspeed_copy_gradients (b, "grad-copy-back", numel);
+    dp_pass_gradients (b, "grad-copy-back", 2, numel);
   }
 }
 

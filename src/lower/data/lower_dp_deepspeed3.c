@@ -634,7 +634,7 @@ flush (Build *b, DpPass *p, bool is_expert)
   host_waits_for_reduction (b, s);
   bool has_lists = b->l->s->data.collective_lists;
   if (s->n_params[is_expert] > 1 && !has_lists)
-    deepspeed_copy_gradients (b, "grad-interleave", numel);
+    dp_pass_gradients (b, "grad-interleave", 2, numel);
   uint16_t op = has_lists ? reduce_one_by_one (b, p, is_expert)
                           : deepspeed_reduce (b, numel, is_expert, p->is_last, (uint16_t) s->reductions->len);
   offload_gradients (b, p, dp_part (numel, dp_shard (b->l, is_expert).n), op);
@@ -662,7 +662,7 @@ take (Build *b, DpPass *p, guint o, guint i)
   build_buffer (b, dp_last_compute (b), dp_buffer (b, p->c, id), LS_MEM_UNSHARDED, bytes, false);
   bool is_alone = numel > l->s->data.reduce_bucket;
   if (!is_alone && ls_dtype_bytes (l->shard.grad_dtype) == 4)
-    deepspeed_copy_gradients (b, "grad-to-bucket", numel);
+    dp_pass_gradients (b, "grad-to-bucket", 2, numel);
   s->elements[op->params.is_expert] += numel;
   s->n_params[op->params.is_expert]++;
   g_array_append_val (s->sizes[op->params.is_expert], numel);

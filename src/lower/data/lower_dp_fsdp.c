@@ -185,9 +185,7 @@ fsdp_new (const Lower *l, const DpPass *p, const Chunk *c)
     add_params (l, u, operator_at (c, o));
     u->first = o;
   }
-  f->gathered = g_new (uint16_t, f->units->len);
-  for (guint u = 0; u < f->units->len; u++)
-    f->gathered[u] = NO_OP;
+  f->gathered = dp_no_ops (f->units->len);
   f->free_ops = g_array_new (FALSE, FALSE, sizeof (Free));
   f->inside = f->copied = f->reducing = NO_UNIT;
   return f;

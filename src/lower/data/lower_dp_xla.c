@@ -385,9 +385,7 @@ static void
 begin (Build *b, DpPass *p)
 {
   XlaPass *x = g_new0 (XlaPass, 1);
-  x->gathered = g_new (uint16_t, p->c->operators->len);
-  for (guint o = 0; o < p->c->operators->len; o++)
-    x->gathered[o] = NO_OP;
+  x->gathered = dp_no_ops (p->c->operators->len);
   x->reducing = g_array_new (FALSE, FALSE, sizeof (Reduction));
   p->state = x;
 }
