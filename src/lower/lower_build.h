@@ -84,6 +84,9 @@ uint16_t build_kernel_on (Build *b, LsStream stream, const LsKernel *k, LsTag ta
 /* A collective that starts when all on b->stream so far is done. */
 uint16_t build_coll (Build *b, LsStream stream, LsSlot slot, int coll, uint64_t bytes, LsDtype dtype,
                      LsTag tag, const char *name);
+/* The same behind dep alone (NULL: nothing), and what is before it on its stream. */
+uint16_t build_coll_after (Build *b, LsStream stream, LsSlot slot, int coll, uint64_t bytes, LsDtype dtype,
+                           LsTag tag, const char *name, const LsDep *dep);
 /* The same, for which the next compute op waits. */
 void build_coll_joined (Build *b, LsStream stream, LsSlot slot, int coll, uint64_t bytes, LsDtype dtype,
                         LsTag tag, const char *name);

@@ -54,16 +54,9 @@ chunk_times (const LsReplay *r, uint32_t rank, const LsAction *a)
 static LsTime
 time_of (const LsChunkTimes *t, uint8_t type)
 {
-  switch (type) {
-  case LS_ACTION_F:
-    return t->f;
-  case LS_ACTION_B:
-    return t->b;
-  case LS_ACTION_I:
-    return t->i;
-  default:
-    return t->w;
-  }
+  const LsTime times[]
+      = { [LS_ACTION_F] = t->f, [LS_ACTION_B] = t->b, [LS_ACTION_I] = t->i, [LS_ACTION_W] = t->w };
+  return times[type];
 }
 
 /* Of an action, or of it and its partner. */

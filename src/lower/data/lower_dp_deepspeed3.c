@@ -205,6 +205,12 @@ zero3_numel (const Chunk *c, guint param)
 }
 
 static bool
+is_expert_param (const Chunk *c, guint param)
+{
+  return operator_at (c, param / LS_OPERATOR_MAX_PARAMS)->params.is_expert;
+}
+
+static bool
 zero3_is_persistent (const Lower *l, uint64_t numel)
 {
   return numel <= l->s->data.persistence_threshold;
@@ -376,20 +382,24 @@ zero3_free (Zero3 *z)
   g_free (z);
 }
 
-/* Elements that stay gathered, of experts or of others. */
+/* Elements that stay gathered, of experts or of others; copies out of the parts of ranks that they take. */
 static uint64_t
-zero3_n_persistent (const Lower *l, uint32_t pp_rank, bool is_expert)
+zero3_n_persistent (const Lower *l, uint32_t pp_rank, bool is_expert, uint64_t *ret_n_copies)
 {
-  uint64_t n = 0;
+  uint64_t n = 0, n_copies = 0, n_ranks = dp_shard (l, is_expert).n;
   for (uint32_t c = 0; c < l->n_chunks; c++) {
     const Chunk *chunk = chunk_at (l, pp_rank, c);
-    for (guint o = 0; o < chunk->operators->len; o++)
-      for (uint32_t i = 0; i < operator_at (chunk, o)->params.n; i++) {
-        uint64_t numel = operator_at (chunk, o)->params.numel[i];
-        n += operator_at (chunk, o)->params.is_expert == is_expert && zero3_is_persistent (l, numel) ? numel
-                                                                                                     : 0;
-      }
+    for (guint param = 0; param < chunk->operators->len * LS_OPERATOR_MAX_PARAMS; param++) {
+      uint64_t numel = is_expert_param (chunk, param) == is_expert ? zero3_numel (chunk, param) : 0;
+      if (numel == 0 || !zero3_is_persistent (l, numel))
+        continue;
+      uint64_t part = (numel + n_ranks - 1) / n_ranks;
+      n += numel;
+      n_copies += (numel + part - 1) / part;
+    }
   }
+  if (ret_n_copies)
+    *ret_n_copies = n_copies;
   return n;
 }
 
@@ -436,12 +446,6 @@ gathered_bytes (const Lower *l, const Chunk *c, guint param)
 {
   uint32_t n = dp_shard (l, operator_at (c, param / LS_OPERATOR_MAX_PARAMS)->params.is_expert).n;
   return dp_param_bytes (l, dp_part (zero3_numel (c, param), n) * n);
-}
-
-static bool
-is_expert_param (const Chunk *c, guint param)
-{
-  return operator_at (c, param / LS_OPERATOR_MAX_PARAMS)->params.is_expert;
 }
 
 /* One gather of the parameters of a list that have the same group. */
@@ -741,33 +745,13 @@ end (Build *b, DpPass *p)
   g_clear_pointer (&p->state, g_free);
 }
 
-/* Persistent parameters out of what was gathered: for each of them and each rank with a part of it
+/* Persistent parameters are copied out of what was gathered: for each of them and each rank with a part of it
  * three views (two .narrow, a .view) and a copy. */
-static void
-copy_persistent (Build *b, uint32_t pp_rank, bool is_expert, uint64_t numel)
-{
-  const Lower *l = b->l;
-  uint32_t n = dp_shard (l, is_expert).n;
-  uint64_t n_copies = 0;
-  for (uint32_t c = 0; c < l->n_chunks; c++) {
-    const Chunk *chunk = chunk_at (l, pp_rank, c);
-    for (guint o = 0; o < chunk->operators->len; o++)
-      for (uint32_t i = 0; i < operator_at (chunk, o)->params.n; i++) {
-        uint64_t size = operator_at (chunk, o)->params.numel[i], part = dp_part (size, n);
-        if (operator_at (chunk, o)->params.is_expert == is_expert && zero3_is_persistent (l, size))
-          n_copies += (size + part - 1) / part;
-      }
-  }
-  deepspeed_copies (b, LS_STREAM_COMPUTE, "persistent-copy-out", deepspeed_gathers (l), numel, n_copies,
-                    LS_TAG_OPTIMIZER);
-  deepspeed_views (b, 3 * n_copies);
-}
-
 static void
 step_end (Build *b, uint32_t pp_rank)
 {
   for (int is_expert = 0; is_expert < 2; is_expert++) {
-    uint64_t numel = zero3_n_persistent (b->l, pp_rank, is_expert);
+    uint64_t n_copies, numel = zero3_n_persistent (b->l, pp_rank, is_expert, &n_copies);
     if (numel == 0)
       continue;
     uint32_t n = dp_shard (b->l, is_expert).n;
@@ -775,8 +759,11 @@ step_end (Build *b, uint32_t pp_rank)
     uint16_t op = deepspeed_gather (b, numel, is_expert, from);
     if (op != NO_OP || from != NO_OP)
       build_join (b, op != NO_OP ? op : from);
-    if (b->l->s->data.collective_lists)
-      copy_persistent (b, pp_rank, is_expert, numel);
+    if (!b->l->s->data.collective_lists)
+      continue;
+    deepspeed_copies (b, LS_STREAM_COMPUTE, "persistent-copy-out", deepspeed_gathers (b->l), numel, n_copies,
+                      LS_TAG_OPTIMIZER);
+    deepspeed_views (b, 3 * n_copies);
   }
 }
 
@@ -787,7 +774,7 @@ static_memory (const Lower *l, uint32_t pp_rank, uint64_t bytes[LS_N_MEM])
   offload_static_memory (l, bytes);
   for (int is_expert = 0; is_expert < 2; is_expert++)
     if (offloads_parameters (l) || dp_shard (l, is_expert).n > 1)
-      bytes[LS_MEM_UNSHARDED] += dp_param_bytes (l, zero3_n_persistent (l, pp_rank, is_expert));
+      bytes[LS_MEM_UNSHARDED] += dp_param_bytes (l, zero3_n_persistent (l, pp_rank, is_expert, NULL));
   bytes[LS_MEM_UNSHARDED] += dp_grad_bytes (l, l->s->data.reduce_bucket);
 }
 

@@ -340,14 +340,11 @@ collective (Build *b, LsStream stream, LsSlot slot, int coll, uint64_t bytes, ui
   const char *name = coll == LS_COLL_ALL_GATHER ? "unit all-gather"
       : coll == LS_COLL_REDUCE_SCATTER          ? "unit reduce-scatter"
                                                 : "unit all-reduce";
-  LsOp op = ls_op_blank (LS_OP_COLLECTIVE, stream, LS_TAG_SYNC, name);
-  op.host = LS_HOST_COMM;
-  op.slot = (uint8_t) slot;
-  op.coll = (uint8_t) coll;
-  op.bytes = bytes;
-  op.dtype = (uint8_t) (element_size == FP32_BYTES ? LS_DTYPE_FP32 : b->l->shard.dtype);
-  op.unit = (uint16_t) unit;
-  return build_op (b, op, dep, 1);
+  uint16_t op = build_coll_after (b, stream, slot, coll, bytes,
+                                  element_size == FP32_BYTES ? LS_DTYPE_FP32 : b->l->shard.dtype, LS_TAG_SYNC,
+                                  name, dep);
+  g_array_index (b->ops, LsOp, op).unit = (uint16_t) unit;
+  return op;
 }
 
 /* The collectives of a unit on a stream, one behind the other, over its shards' group or over n

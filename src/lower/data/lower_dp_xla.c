@@ -106,14 +106,20 @@ xla_is_outside (const Chunk *c, guint o)
   return layer_of (c, o) == UINT16_MAX;
 }
 
+static uint64_t
+numel_of (const LsOperator *o)
+{
+  uint64_t n = 0;
+  for (uint32_t p = 0; p < o->params.n; p++)
+    n += o->params.numel[p];
+  return n;
+}
+
 /* Parameters that are cut over the ranks of a copy. */
 static uint64_t
 xla_cut_numel (const LsOperator *o)
 {
-  uint64_t n = 0;
-  for (uint32_t p = 0; p < o->params.n && !o->params.is_replicated; p++)
-    n += o->params.numel[p];
-  return n;
+  return o->params.is_replicated ? 0 : numel_of (o);
 }
 
 /* --- buffers ---------------------------------------------------------------------- */
@@ -279,15 +285,6 @@ reduces (const Lower *l, const DpPass *p)
   return dp_has_weights (p) && (p->is_last || l->s->data.grad_sync == LS_GRAD_SYNC_EACH);
 }
 
-static uint64_t
-whole_numel (const LsOperator *o)
-{
-  uint64_t n = 0;
-  for (uint32_t p = 0; p < o->params.n && o->params.is_replicated; p++)
-    n += o->params.numel[p];
-  return n;
-}
-
 /* --- reductions --------------------------------------------------------------------------- */
 
 /* Its op, or NO_OP: nothing to reduce over. */
@@ -390,23 +387,12 @@ begin (Build *b, DpPass *p)
   p->state = x;
 }
 
-/* In the order of the pass, the operator is the first, or the last, of its unit. */
+/* In the order of the pass, or back, the operator is the last of its unit. */
 static bool
-enters (const Build *b, const DpPass *p, guint o)
+ends_unit (const Build *b, const Chunk *c, guint o, bool is_forward)
 {
-  const Chunk *c = p->c;
-  guint end = p->type == LS_ACTION_F ? 0 : c->operators->len - 1,
-        neighbour = p->type == LS_ACTION_F ? o - 1 : o + 1;
-  return o == end || xla_unit_of (b->l, c, neighbour) != xla_unit_of (b->l, c, o);
-}
-
-static bool
-leaves (const Build *b, const DpPass *p, guint o)
-{
-  const Chunk *c = p->c;
-  guint end = p->type == LS_ACTION_F ? c->operators->len - 1 : 0,
-        neighbour = p->type == LS_ACTION_F ? o + 1 : o - 1;
-  return o == end || xla_unit_of (b->l, c, neighbour) != xla_unit_of (b->l, c, o);
+  guint end = is_forward ? c->operators->len - 1 : 0, next = is_forward ? o + 1 : o - 1;
+  return o == end || xla_unit_of (b->l, c, next) != xla_unit_of (b->l, c, o);
 }
 
 static void
@@ -422,7 +408,7 @@ before (Build *b, DpPass *p, guint o)
   if (p->type == LS_ACTION_B || p->type == LS_ACTION_I)
     xla_copy_from_arrays (b, p->c, o);
   bool gathers = p->type == LS_ACTION_F || (p->type != LS_ACTION_W && !xla_is_outside (p->c, o));
-  if (gathers && enters (b, p, o))
+  if (gathers && ends_unit (b, p->c, o, p->type != LS_ACTION_F))
     xla_gather_for (b, p->state, p, o);
   if (p->type == LS_ACTION_F || !xla_multiplies_again (b->l, p->c, o))
     await (b, p->state, o);
@@ -456,8 +442,9 @@ after (Build *b, DpPass *p, guint o)
   if (!reduces (b->l, p))
     return;
   reduce_weight (b, x, p->c, o);
-  *(at->params.is_expert ? &x->replicated_expert : &x->replicated) += whole_numel (at);
-  if (!leaves (b, p, o))
+  *(at->params.is_expert ? &x->replicated_expert : &x->replicated)
+      += at->params.is_replicated ? numel_of (at) : 0;
+  if (!ends_unit (b, p->c, o, p->type == LS_ACTION_F))
     return;
   reduce_replicated (b, x->replicated, false);
   reduce_replicated (b, x->replicated_expert, true);

@@ -46,19 +46,21 @@ static void
 append_run (GString *text, uint32_t kind, uint32_t n)
 {
   static const char letters[] = "dmwxnoyz";
+  static const struct {
+    LsLayerTrait trait;
+    char letter;
+  } traits[] = {
+    { LS_LAYER_MIXER, 's' },     { LS_LAYER_BOTH, 'b' },   { LS_LAYER_ENCODER, 'e' },
+    { LS_LAYER_CROSS, 'c' },     { LS_LAYER_CSA, 'k' },    { LS_LAYER_HCA, 'l' },
+    { LS_LAYER_NO_MIXING, 'f' }, { LS_LAYER_NO_MLP, 'h' }, { LS_LAYER_KV_SHARED, 'v' },
+    { LS_LAYER_SPARSE, 'g' },
+  };
   char letter = letters[kind / 2 % (sizeof letters - 1)];
   g_string_append_c (text, ' ');
   g_string_append_c (text, kind % 2 ? g_ascii_toupper (letter) : letter);
-  g_string_append (text, kind / 2 & LS_LAYER_MIXER ? "s" : "");
-  g_string_append (text, kind / 2 & LS_LAYER_BOTH ? "b" : "");
-  g_string_append (text, kind / 2 & LS_LAYER_ENCODER ? "e" : "");
-  g_string_append (text, kind / 2 & LS_LAYER_CROSS ? "c" : "");
-  g_string_append (text, kind / 2 & LS_LAYER_CSA ? "k" : "");
-  g_string_append (text, kind / 2 & LS_LAYER_HCA ? "l" : "");
-  g_string_append (text, kind / 2 & LS_LAYER_NO_MIXING ? "f" : "");
-  g_string_append (text, kind / 2 & LS_LAYER_NO_MLP ? "h" : "");
-  g_string_append (text, kind / 2 & LS_LAYER_KV_SHARED ? "v" : "");
-  g_string_append (text, kind / 2 & LS_LAYER_SPARSE ? "g" : "");
+  for (guint i = 0; i < G_N_ELEMENTS (traits); i++)
+    if (kind / 2 & traits[i].trait)
+      g_string_append_c (text, traits[i].letter);
   g_string_append_printf (text, "%u", n);
   if (kind / 2 >= LS_N_LAYER_TRAITS)
     g_string_append_printf (text, "@%u", kind / 2 / LS_N_LAYER_TRAITS);

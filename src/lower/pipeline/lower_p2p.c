@@ -426,24 +426,11 @@ kept_init (Lower *l)
   }
 }
 
+/* New; the same orders so many times, one behind the other. */
 static LsOrders *
-orders_copy (const LsOrders *o)
-{
-  const LsLayout *l = &o->layout;
-  LsOrders *copy
-      = ls_orders_new (l->n_ranks, l->n_chunks, l->n_pipes, l->n_stages, l->n_micro_batches, l->stages);
-  for (uint32_t r = 0; r < l->n_ranks; r++)
-    g_array_append_vals (copy->ranks[r], o->ranks[r]->data, o->ranks[r]->len);
-  return copy;
-}
-
-/* The same orders so many times, one behind the other. */
-static LsOrders *
-orders_repeated (LsOrders *once, uint32_t n)
+orders_repeated (const LsOrders *once, uint32_t n)
 {
   const LsLayout *l = &once->layout;
-  if (n == 1)
-    return once;
   LsOrders *all
       = ls_orders_new (l->n_ranks, l->n_chunks, l->n_pipes, l->n_stages, l->n_micro_batches * n, l->stages);
   for (uint32_t r = 0; r < l->n_ranks; r++)
@@ -453,7 +440,6 @@ orders_repeated (LsOrders *once, uint32_t n)
         a.mb += k * l->n_micro_batches;
         g_array_append_val (all->ranks[r], a);
       }
-  ls_orders_free (once);
   return all;
 }
 
@@ -487,12 +473,15 @@ init_present (Lower *l, const LsOrders *given)
     shape.times.kept = l->kept;
     shape.times.comm = l->costs ? l->costs->send (message_bytes (l), l->costs->data) : 0;
   }
-  l->orders = given ? orders_copy (given) : ls_sched_orders (l->sched, &shape);
+  l->orders = given ? orders_repeated (given, 1) : ls_sched_orders (l->sched, &shape);
   look_through (l);
   if (has_messages)
     posts_init (l, &shape.times);
   l->n_flushes = l->n_micro_batches / shape.n_micro_batches;
-  l->orders = orders_repeated (l->orders, l->n_flushes);
+  if (l->n_flushes > 1) {
+    g_autoptr (LsOrders) once = l->orders;
+    l->orders = orders_repeated (once, l->n_flushes);
+  }
 }
 
 void
