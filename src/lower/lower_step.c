@@ -556,14 +556,6 @@ norm_slot (const Lower *l, LsSlot *ret_slot)
   return l->mesh.tp * l->mesh.pp > 1 || is_sharded;
 }
 
-static void
-host_reads (Build *b)
-{
-  if (b->next_deps->len > 0)
-    build_barrier (b);
-  build_device_sync (b);
-}
-
 /* Weights of products in this scaled format, but those that their layers cast. */
 static uint64_t
 n_scaled (const Lower *l, uint32_t pp_rank, LsDtype dtype, DpCut cut)
@@ -692,8 +684,11 @@ optimizer (Build *b, uint32_t pp_rank)
     }
     if (is_spread && l->s->opt.grad_norm)
       reduce_global (b, slot, 4, LS_DTYPE_FP32, is_norm ? "grad-norm all-reduce" : "found-inf all-reduce");
-    if (finds_inf || !ls_strategy_steps_on_weights (l->s))
-      host_reads (b);
+    if (!finds_inf && ls_strategy_steps_on_weights (l->s))
+      continue;
+    if (b->next_deps->len > 0)
+      build_barrier (b);
+    build_device_sync (b); /* the host reads it */
   }
   if (held)
     hold_scratch (b, pp_rank, last_cast, true);
@@ -737,8 +732,7 @@ segment_flush (Lower *l, uint32_t pp_rank, bool is_first)
   return build_finish (&b, name);
 }
 
-/* Of a chunk by a hook of the backend, which it need not have. */
-static uint32_t
+uint32_t
 segment_by (Lower *l, bool hook (Build *b, uint32_t pp_rank, uint32_t chunk), const char *what,
             uint32_t pp_rank, uint32_t chunk)
 {
@@ -750,24 +744,6 @@ segment_by (Lower *l, bool hook (Build *b, uint32_t pp_rank, uint32_t chunk), co
   }
   g_autofree char *name = g_strdup_printf ("%s stage %u chunk %u", what, pp_rank, chunk);
   return build_finish (&b, name);
-}
-
-uint32_t
-segment_early_gather (Lower *l, uint32_t pp_rank, uint32_t chunk)
-{
-  return segment_by (l, l->backend->early_gather, "gather parameters", pp_rank, chunk);
-}
-
-uint32_t
-segment_gather_chunk (Lower *l, uint32_t pp_rank, uint32_t chunk)
-{
-  return segment_by (l, l->backend->gather_chunk, "gather parameters", pp_rank, chunk);
-}
-
-uint32_t
-segment_reduce_chunk (Lower *l, uint32_t pp_rank, uint32_t chunk)
-{
-  return segment_by (l, l->backend->reduce_chunk, "reduce gradients", pp_rank, chunk);
 }
 
 /* Weights of fp8 or nvfp4 products are there in both layouts, beside 16 bits or instead of them. */

@@ -478,32 +478,27 @@ narrow_state (const LsStrategy *s, const LsModel *m)
                                              : "variance_dtype";
 }
 
-static int64_t
-sum_of_replicas (const LsStrategy *s, const LsModel *m)
+/* Of the micro-batches of replicas. */
+typedef struct {
+  uint32_t least, most;
+  int64_t sum;
+} Replicas;
+
+static Replicas
+replicas_of (const LsStrategy *s)
 {
-  int64_t sum = 0;
-  for (uint32_t d = 0; d < s->layout.n_micro_batches_per_replica; d++)
-    sum += s->layout.micro_batches_per_replica[d];
-  return sum;
+  Replicas x = { .least = s->layout.n_micro_batches_per_replica > 0 ? UINT32_MAX : 0 };
+  for (uint32_t d = 0; d < s->layout.n_micro_batches_per_replica; d++) {
+    x.least = MIN (x.least, s->layout.micro_batches_per_replica[d]);
+    x.most = MAX (x.most, s->layout.micro_batches_per_replica[d]);
+    x.sum += s->layout.micro_batches_per_replica[d];
+  }
+  return x;
 }
 
-static int64_t
-has_idle_replica (const LsStrategy *s, const LsModel *m)
-{
-  for (uint32_t d = 0; d < s->layout.n_micro_batches_per_replica; d++)
-    if (s->layout.micro_batches_per_replica[d] == 0)
-      return 1;
-  return 0;
-}
-
-static int64_t
-has_alike_replicas (const LsStrategy *s, const LsModel *m)
-{
-  for (uint32_t d = 1; d < s->layout.n_micro_batches_per_replica; d++)
-    if (s->layout.micro_batches_per_replica[d] != s->layout.micro_batches_per_replica[0])
-      return 0;
-  return 1;
-}
+VALUE (sum_of_replicas, replicas_of (s).sum)
+VALUE (has_idle_replica, replicas_of (s).least == 0)
+VALUE (has_alike_replicas, replicas_of (s).least == replicas_of (s).most)
 
 NAME (name_dp_kind, ls_dp_kind_name ((int) x))
 NAME (name_p2p, ls_p2p_name ((int) x))

@@ -209,7 +209,7 @@ void offload_gradients (Build *b, const DpPass *p, uint64_t numel, uint16_t redu
 uint16_t offload_fetch (Build *b, uint64_t numel);
 /* Optimizer step on the host, and 16-bit parameters back to where they live. */
 void offload_optimizer (Build *b, uint32_t pp_rank);
-void offload_static_memory (const Lower *l, uint64_t bytes[LS_N_MEM]);
+void offload_static_memory (const Lower *l, uint32_t pp_rank, uint64_t bytes[LS_N_MEM]);
 /* What tells segments apart by what they offload: " first", " last", both or nothing. */
 const char *offload_variant (const Lower *l, const DpPass *p);
 

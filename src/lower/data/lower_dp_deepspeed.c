@@ -338,7 +338,7 @@ offload_optimizer (Build *b, uint32_t pp_rank)
 
 /* Stage 1 keeps whole gradients where they are. */
 void
-offload_static_memory (const Lower *l, uint64_t bytes[LS_N_MEM])
+offload_static_memory (const Lower *l, uint32_t pp_rank, uint64_t bytes[LS_N_MEM])
 {
   if (!offloads_optimizer (l))
     return;
@@ -573,12 +573,6 @@ step_end (Build *b, uint32_t pp_rank)
   }
 }
 
-static void
-static_memory (const Lower *l, uint32_t pp_rank, uint64_t bytes[LS_N_MEM])
-{
-  offload_static_memory (l, bytes);
-}
-
 const DpBackend dp_backend_deepspeed = {
   .copies_gradients = true,
   .variant = variant,
@@ -587,5 +581,5 @@ const DpBackend dp_backend_deepspeed = {
   .end = end,
   .reduce_rest = reduce_rest,
   .step_end = step_end,
-  .static_memory = static_memory,
+  .static_memory = offload_static_memory,
 };

@@ -771,7 +771,7 @@ step_end (Build *b, uint32_t pp_rank)
 static void
 static_memory (const Lower *l, uint32_t pp_rank, uint64_t bytes[LS_N_MEM])
 {
-  offload_static_memory (l, bytes);
+  offload_static_memory (l, pp_rank, bytes);
   for (int is_expert = 0; is_expert < 2; is_expert++)
     if (offloads_parameters (l) || dp_shard (l, is_expert).n > 1)
       bytes[LS_MEM_UNSHARDED] += dp_param_bytes (l, zero3_n_persistent (l, pp_rank, is_expert, NULL));

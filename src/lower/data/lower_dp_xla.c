@@ -85,8 +85,7 @@ typedef struct {
 
 #define BEHIND_LAYERS UINT32_MAX
 
-/* Turns of the loop; what stands before it is 0. */
-/* The turn that an operator is in; of what stands outside of the layers a number of its own. */
+/* The turn of the loop that an operator is in; of what stands before it 0, behind it BEHIND_LAYERS. */
 static uint32_t
 xla_unit_of (const Lower *l, const Chunk *c, guint o)
 {
@@ -98,12 +97,6 @@ xla_unit_of (const Lower *l, const Chunk *c, guint o)
     if (layer_of (c, i) != UINT16_MAX)
       return 0;
   return BEHIND_LAYERS;
-}
-
-static bool
-xla_is_outside (const Chunk *c, guint o)
-{
-  return layer_of (c, o) == UINT16_MAX;
 }
 
 static uint64_t
@@ -153,7 +146,7 @@ static bool
 xla_lives_until_backward (const Lower *l, const Chunk *c, guint o)
 {
   const LsOperator *at = operator_at (c, o);
-  return xla_is_outside (c, o) && (at->n_igrad > 0 || (c->has_head && l->model->tied_embeddings));
+  return !is_layer (c, o) && (at->n_igrad > 0 || (c->has_head && l->model->tied_embeddings));
 }
 
 /* --- gathers ---------------------------------------------------------------------------- */
@@ -243,8 +236,7 @@ copy_weights (Build *b, const DpPass *p, guint o)
   copy (b, bytes, p->type == LS_ACTION_F ? LS_TAG_F : LS_TAG_B, "gathered weights copy");
 }
 
-/* Of the unit that begins at o; pipelined: that of the first turn, and of the next. */
-/* As the unit begins at o: gathers of its weights, or of the next one's. */
+/* As the unit begins at o: gathers of its weights; pipelined, of those of the first turn, and of the next. */
 static void
 xla_gather_for (Build *b, XlaPass *x, const DpPass *p, guint o)
 {
@@ -255,8 +247,7 @@ xla_gather_for (Build *b, XlaPass *x, const DpPass *p, guint o)
   else if (b->l->s->data.loop_copies == LS_LOOP_COPIES_WEIGHTS)
     copy_weights (b, p, o);
   x->has_begun = true;
-  if (is_pipelined && next_unit (b->l, p, o, &next)
-      && (p->type == LS_ACTION_F || !xla_is_outside (p->c, next)))
+  if (is_pipelined && next_unit (b->l, p, o, &next) && (p->type == LS_ACTION_F || is_layer (p->c, next)))
     gather_unit (b, x, p, next);
 }
 
@@ -407,7 +398,7 @@ before (Build *b, DpPass *p, guint o)
 {
   if (p->type == LS_ACTION_B || p->type == LS_ACTION_I)
     xla_copy_from_arrays (b, p->c, o);
-  bool gathers = p->type == LS_ACTION_F || (p->type != LS_ACTION_W && !xla_is_outside (p->c, o));
+  bool gathers = p->type == LS_ACTION_F || (p->type != LS_ACTION_W && is_layer (p->c, o));
   if (gathers && ends_unit (b, p->c, o, p->type != LS_ACTION_F))
     xla_gather_for (b, p->state, p, o);
   if (p->type == LS_ACTION_F || !xla_multiplies_again (b->l, p->c, o))
@@ -427,7 +418,7 @@ drops (const Build *b, const DpPass *p, guint o)
 {
   if (p->type == LS_ACTION_W || !xla_is_gathered (b, p->c, o))
     return false;
-  return !xla_is_outside (p->c, o) || xla_lives_until_backward (b->l, p->c, o) == (p->type != LS_ACTION_F);
+  return is_layer (p->c, o) || xla_lives_until_backward (b->l, p->c, o) == (p->type != LS_ACTION_F);
 }
 
 static void

@@ -298,8 +298,8 @@ build_backward (Build *b, DpPass *p, const DpBackend *backend)
     build_barrier (b);
 }
 
-static void
-build_with (Build *b, DpPass *p, const DpBackend *backend)
+void
+build_pass_by (Build *b, DpPass *p, const DpBackend *backend)
 {
   p->backend = backend;
   b->pass = p;
@@ -359,7 +359,7 @@ segment_named (Lower *l, DpPass *p)
   Build b;
   if (build_reuses (&b, l, name))
     return b.segment;
-  build_with (&b, p, l->backend);
+  build_pass_by (&b, p, l->backend);
   build_scales (&b, p);
   return build_finish (&b, name);
 }
@@ -377,14 +377,8 @@ segment_pass (Lower *l, DpPass *p)
 }
 
 void
-build_pass_by (Build *b, DpPass *p, const DpBackend *backend)
-{
-  build_with (b, p, backend);
-}
-
-void
 build_pass (Build *b, const Chunk *c, LsActionType pass)
 {
   DpPass p = { .c = c, .type = pass };
-  build_with (b, &p, &dp_backend_none);
+  build_pass_by (b, &p, &dp_backend_none);
 }

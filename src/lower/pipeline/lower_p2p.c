@@ -219,8 +219,8 @@ kind_of (const Post *post)
   return post->is_next ? (post->is_send ? SEND_NEXT : RECV_NEXT) : post->is_send ? SEND_PREV : RECV_PREV;
 }
 
-static void
-build_group (Build *b, LsStream stream, const char *name, const uint32_t n_of[N_KINDS])
+static uint16_t
+build_group (Build *b, LsStream stream, const char *name, const uint32_t n_of[N_KINDS], uint64_t bytes)
 {
   const Lower *l = b->l;
   uint32_t n = 0;
@@ -229,9 +229,19 @@ build_group (Build *b, LsStream stream, const char *name, const uint32_t n_of[N_
   LsTransfer *all = ls_arena_new_array (l->plan->arena, LsTransfer, n), *t = all;
   for (int k = 0; k < N_KINDS; k++)
     for (uint32_t i = 0; i < n_of[k]; i++)
-      *t++ = (LsTransfer) { message_bytes (l), k < SEND_NEXT ? LS_SLOT_PREV : LS_SLOT_NEXT,
+      *t++ = (LsTransfer) { bytes, k < SEND_NEXT ? LS_SLOT_PREV : LS_SLOT_NEXT,
                             k == SEND_PREV || k == SEND_NEXT, (uint8_t) l->s->mp.pp_max_ctas };
-  build_transfers (b, stream, all, (uint16_t) n, name);
+  return build_transfers (b, stream, all, (uint16_t) n, name);
+}
+
+uint16_t
+pipe_build_group (Build *b, LsStream stream, uint32_t what, uint64_t bytes, const char *name)
+{
+  const uint32_t n_of[N_KINDS] = { [SEND_PREV] = (what & SEND_B) != 0,
+                                   [RECV_PREV] = (what & RECV_F) != 0,
+                                   [SEND_NEXT] = (what & SEND_F) != 0,
+                                   [RECV_NEXT] = (what & RECV_B) != 0 };
+  return build_group (b, stream, name, n_of, bytes);
 }
 
 uint32_t
@@ -245,7 +255,8 @@ segment_posts (Lower *l, const Post *posts, guint n)
   Build b;
   if (build_reuses (&b, l, name))
     return b.segment;
-  build_group (&b, LS_STREAM_PP_FWD, n > 1 ? "p2p group" : kinds[kind_of (posts)].name, n_of);
+  build_group (&b, LS_STREAM_PP_FWD, n > 1 ? "p2p group" : kinds[kind_of (posts)].name, n_of,
+               message_bytes (l));
   return build_finish (&b, name);
 }
 
@@ -258,7 +269,7 @@ segment_post (Lower *l, const Post *post)
     return b.segment;
   uint32_t n_of[N_KINDS] = { 0 };
   n_of[kind] = 1;
-  build_group (&b, kinds[kind].stream, kinds[kind].name, n_of);
+  build_group (&b, kinds[kind].stream, kinds[kind].name, n_of, message_bytes (l));
   return build_finish (&b, kinds[kind].name);
 }
 

@@ -23,16 +23,10 @@
 /* An action of a schedule as instances in the program of a pipeline
  * rank: the pass itself, and what data parallelism and post-validation put around it. */
 
-static uint32_t
-stage_of (const Pipe *p, uint32_t chunk)
-{
-  return stage_at (p->l, p->rank, chunk);
-}
-
 void
 pipe_add (Pipe *p, uint32_t segment, uint32_t mb, uint32_t chunk)
 {
-  LsInstance i = { segment, mb, (uint16_t) chunk, (uint16_t) stage_of (p, chunk) };
+  LsInstance i = { segment, mb, (uint16_t) chunk, (uint16_t) stage_at (p->l, p->rank, chunk) };
   g_array_append_val (p->instances, i);
 }
 
@@ -65,7 +59,7 @@ gather_between (Pipe *p, guint number)
 {
   for (uint32_t c = 0; c < p->l->n_chunks; c++)
     if (p->dp_turns[c].gather_before == number)
-      pipe_add_gather (p, segment_gather_chunk (p->l, p->rank, c), c);
+      pipe_add_gather (p, segment_by (p->l, p->l->backend->gather_chunk, "gather parameters", p->rank, c), c);
 }
 
 static void
@@ -73,13 +67,13 @@ reduce_between (Pipe *p, guint number)
 {
   for (uint32_t c = 0; c < p->l->n_chunks; c++)
     if (p->dp_turns[c].reduce_after == number)
-      pipe_add (p, segment_reduce_chunk (p->l, p->rank, c), 0, c);
+      pipe_add (p, segment_by (p->l, p->l->backend->reduce_chunk, "reduce gradients", p->rank, c), 0, c);
 }
 
 uint32_t
 pipe_sends_after (const Pipe *p, const LsAction *a)
 {
-  uint32_t stage = stage_of (p, a->chunk);
+  uint32_t stage = stage_at (p->l, p->rank, a->chunk);
   if (a->type == LS_ACTION_F)
     return stage == p->l->n_stages - 1 ? 0 : SEND_F;
   return stage == 0 ? 0 : SEND_B;
@@ -88,29 +82,10 @@ pipe_sends_after (const Pipe *p, const LsAction *a)
 uint32_t
 pipe_receives_before (const Pipe *p, const LsAction *a)
 {
-  uint32_t stage = stage_of (p, a->chunk);
+  uint32_t stage = stage_at (p->l, p->rank, a->chunk);
   if (a->type == LS_ACTION_F)
     return stage == 0 ? 0 : RECV_F;
   return stage == p->l->n_stages - 1 ? 0 : RECV_B;
-}
-
-uint16_t
-pipe_build_group (Build *b, LsStream stream, uint32_t what, uint64_t bytes, const char *name)
-{
-  const Lower *l = b->l;
-  LsTransfer *t = ls_arena_new_array (l->plan->arena, LsTransfer, 4);
-  const uint8_t max_ctas = (uint8_t) l->s->mp.pp_max_ctas;
-  uint16_t n = 0;
-  /* Megatron's order: send previous, receive previous, send next, receive next. */
-  if (what & SEND_B)
-    t[n++] = (LsTransfer) { bytes, LS_SLOT_PREV, true, max_ctas };
-  if (what & RECV_F)
-    t[n++] = (LsTransfer) { bytes, LS_SLOT_PREV, false, max_ctas };
-  if (what & SEND_F)
-    t[n++] = (LsTransfer) { bytes, LS_SLOT_NEXT, true, max_ctas };
-  if (what & RECV_B)
-    t[n++] = (LsTransfer) { bytes, LS_SLOT_NEXT, false, max_ctas };
-  return build_transfers (b, stream, t, n, name);
 }
 
 void
@@ -173,19 +148,12 @@ pipe_open_action (Pipe *p, const LsAction *a)
   };
 }
 
-/* What stands around an action whose segments are added between the two. */
-static void
-pipe_close_action (Pipe *p, const LsAction *a)
-{
-  reduce_between (p, number_of (p, a));
-}
-
 void
 pipe_add_action (Pipe *p, const LsAction *a)
 {
   DpPass pass = pipe_open_action (p, a);
   pipe_add (p, segment_pass (p->l, &pass), a->mb, a->chunk);
-  pipe_close_action (p, a);
+  reduce_between (p, number_of (p, a));
 }
 
 /* A forward and a backward side by side: pieces of the two alternate
@@ -263,8 +231,8 @@ pipe_close_pair (Pipe *p, Pair *pair)
   for (; pair->first < pair->rest->len; pair->first++)
     pipe_add (p, g_array_index (pair->rest, Piece, pair->first).segment, pair->backward->mb,
               pair->backward->chunk);
-  pipe_close_action (p, pair->forward);
-  pipe_close_action (p, pair->backward);
+  reduce_between (p, number_of (p, pair->forward));
+  reduce_between (p, number_of (p, pair->backward));
 }
 
 void
@@ -704,7 +672,7 @@ pipe_flushed (Pipe *p)
 {
   pipe_add (p, segment_step_begin (p->l, p->rank), 0, 0);
   for (uint32_t c = 0; c < p->l->n_chunks; c++) {
-    uint32_t gather = segment_early_gather (p->l, p->rank, c);
+    uint32_t gather = segment_by (p->l, p->l->backend->early_gather, "gather parameters", p->rank, c);
     if (gather != UINT32_MAX)
       pipe_add_gather (p, gather, c);
   }

@@ -8,7 +8,6 @@
 #define LS_LOWER_PIPELINE_LOWER_PIPE_H
 
 #include "lower/data/lower_dp.h"
-#include "lower/lower_state.h"
 
 /* Numbers, in a rank's order, of a chunk's first and last actions: forwards, input gradients (I), and what
  * completes weight gradients (B, W). */
