@@ -333,23 +333,21 @@ pass_name (const Lower *l, const DpPass *p)
     [LS_ACTION_I] = "input gradients",
     [LS_ACTION_W] = "weight gradients",
   };
-  const DpBackend *backend = l->backend;
   const Chunk *c = p->c;
-  g_autofree char *variant = backend->variant ? backend->variant (l, p) : NULL;
-  g_autofree char *again = c->n_recomputed > 0 && c->n_recomputed < c->n_layers
-      ? g_strdup_printf (" %u again", c->n_recomputed)
-      : NULL;
-  g_autofree char *documents = p->documents > 0 && (c->n_layers > 0 || c->has_head)
-      ? g_strdup_printf (" documents %u", p->documents - 1)
-      : NULL;
-  g_autofree char *amaxes = scales_behind (l, p) ? g_strdup_printf (" %u amaxes", n_amaxes (l, p)) : NULL;
-  char n_layers[16];
-  g_snprintf (n_layers, sizeof n_layers, "%u", c->n_layers);
-  return g_strconcat (names[p->type], " ", n_layers, " layers", c->kinds,
-                      c->has_embedding ? " embedding" : "", c->begins_decoder ? " decoder embedding" : "",
-                      c->ends_encoder ? " encoder norm" : "", c->has_head ? " head" : "", again ? again : "",
-                      variant ? variant : "", l->shard.grad_is_own && p->is_first ? " first" : "",
-                      documents ? documents : "", amaxes ? amaxes : "", NULL);
+  g_autofree char *variant = l->backend->variant ? l->backend->variant (l, p) : NULL;
+  GString *name = g_string_new (names[p->type]);
+  g_string_append_printf (name, " %u layers%s%s%s%s%s", c->n_layers, c->kinds,
+                          c->has_embedding ? " embedding" : "", c->begins_decoder ? " decoder embedding" : "",
+                          c->ends_encoder ? " encoder norm" : "", c->has_head ? " head" : "");
+  if (c->n_recomputed > 0 && c->n_recomputed < c->n_layers)
+    g_string_append_printf (name, " %u again", c->n_recomputed);
+  g_string_append (name, variant ? variant : "");
+  g_string_append (name, l->shard.grad_is_own && p->is_first ? " first" : "");
+  if (p->documents > 0 && (c->n_layers > 0 || c->has_head))
+    g_string_append_printf (name, " documents %u", p->documents - 1);
+  if (scales_behind (l, p))
+    g_string_append_printf (name, " %u amaxes", n_amaxes (l, p));
+  return g_string_free (name, FALSE);
 }
 
 static uint32_t

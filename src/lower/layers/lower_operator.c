@@ -252,10 +252,9 @@ build_scales (Build *b, const DpPass *p)
  * A split backward: after I only the inputs of the matrix products that W computes are kept,
  * and the gradients of their outputs. */
 
-/* Weight gradients that a split backward leaves to W: those of matrix products, as zero
- * bubble's code does (sail-sg/zero-bubble-pipeline-parallelism, WeightGradStore); biases,
- * norms and embeddings have theirs with I. */
-/* The W GEMM of an operator that a split backward puts off, or NULL. */
+/* The W GEMM of an operator that a split backward puts off, or NULL: weight gradients of matrix products, as
+ * zero bubble's code does (sail-sg/zero-bubble-pipeline-parallelism, WeightGradStore); biases, norms and
+ * embeddings have theirs with I. */
 static const LsKernel *
 deferred_gemm (const LsOperator *o)
 {
@@ -322,7 +321,7 @@ keep_input (Build *b, uint16_t op, const Chunk *c, guint i, bool is_free)
   build_buffer (b, op, deferred_id (b, c, i), LS_MEM_ACTIVATIONS, input_bytes_apart (b->l, c, i), is_free);
 }
 
-/* The buffer id of the placeholder of operator i. */
+/* The gradients of the outputs of operator i, which W multiplies. */
 static void
 keep_gradient (Build *b, uint16_t op, const Chunk *c, guint i, bool is_free)
 {

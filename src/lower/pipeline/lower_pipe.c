@@ -51,7 +51,7 @@ static void
 pipe_add_gather (Pipe *p, uint32_t segment, uint32_t chunk)
 {
   const GArray *actions = p->l->orders->ranks[p->rank];
-  pipe_add (p, segment, g_array_index (actions, LsAction, p->turns[chunk].first_forward).mb, chunk);
+  pipe_add (p, segment, g_array_index (actions, LsAction, p->turns[chunk].first[TURN_FORWARD]).mb, chunk);
 }
 
 static void
@@ -121,6 +121,12 @@ documents_of (const Pipe *p, const LsAction *a)
   return l->packing->number[(size_t) l->dp_rank * l->n_micro_batches + mb] + 1;
 }
 
+static int
+turn_of (uint8_t type)
+{
+  return type == LS_ACTION_F ? TURN_FORWARD : type == LS_ACTION_I ? TURN_INPUT : TURN_WEIGHTS;
+}
+
 static DpPass
 pipe_open_action (Pipe *p, const LsAction *a)
 {
@@ -130,20 +136,14 @@ pipe_open_action (Pipe *p, const LsAction *a)
   const Turns *turns = &p->turns[a->chunk];
   bool is_alone = !ls_sched_is_flushed (p->l->sched)
       && a->type != LS_ACTION_F; /* each micro-batch has an update of its own */
-  bool completes = a->type == LS_ACTION_B || a->type == LS_ACTION_W;
-  guint first = a->type == LS_ACTION_F ? turns->first_forward
-      : completes                      ? turns->first_weights
-                                       : turns->first_input;
-  guint last = a->type == LS_ACTION_F ? turns->last_forward
-      : completes                     ? turns->last_weights
-                                      : turns->last_input;
+  int turn = turn_of (a->type);
   gather_between (p, number);
   return (DpPass) {
     .c = chunk_at (p->l, p->rank, a->chunk),
     .pp_rank = p->rank,
     .type = (LsActionType) a->type,
-    .is_first = number == first || is_alone,
-    .is_last = number == last || is_alone,
+    .is_first = number == turns->first[turn] || is_alone,
+    .is_last = number == turns->last[turn] || is_alone,
     .documents = documents_of (p, a),
   };
 }
@@ -612,29 +612,18 @@ pipe_actions (Pipe *p)
     pipe_megatron (p);
 }
 
-static void
-note_turn (guint number, guint *first, guint *last)
-{
-  *first = MIN (*first, number);
-  *last = number;
-}
-
 /* Of the actions from one number up to another. */
 static void
 find_turns (Pipe *p, guint from, guint to)
 {
   for (uint32_t c = 0; c < p->l->n_chunks; c++)
-    p->turns[c]
-        = (Turns) { .first_forward = G_MAXUINT, .first_input = G_MAXUINT, .first_weights = G_MAXUINT };
+    p->turns[c] = (Turns) { .first = { G_MAXUINT, G_MAXUINT, G_MAXUINT } };
   for (guint i = from; i < to; i++) {
     const LsAction *a = &g_array_index (p->l->orders->ranks[p->rank], LsAction, i);
     Turns *t = &p->turns[a->chunk];
-    if (a->type == LS_ACTION_F)
-      note_turn (i, &t->first_forward, &t->last_forward);
-    else if (a->type == LS_ACTION_I)
-      note_turn (i, &t->first_input, &t->last_input);
-    else
-      note_turn (i, &t->first_weights, &t->last_weights);
+    int turn = turn_of (a->type);
+    t->first[turn] = MIN (t->first[turn], i);
+    t->last[turn] = i;
   }
 }
 
