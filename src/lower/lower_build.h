@@ -23,7 +23,7 @@ typedef struct {
   bool has_embedding, has_head;
   /* Encoder and decoder apart: the encoder's last; the decoder's first; any of the decoder. */
   bool ends_encoder, begins_decoder, is_decoder;
-  char *kinds;              /* of its layers: "", or of a model with experts such as " d1 m3" */
+  char *holds;              /* such as " 4 layers d1 m3 head": the layers' kinds where a model has several */
   GPtrArray *operators;     /* const LsOperator, in forward order; of layers, shared  */
   GArray *ends;             /* LsOperator: those of it that are in no layer           */
   GArray *layer_of;         /* uint16_t per operator: layer in the chunk, or UINT16_MAX */

@@ -432,9 +432,11 @@ hold_grads (Build *b, const Fsdp *f, guint o, uint16_t op, bool is_free)
 static void
 free_grads (Build *b, const Fsdp *f, guint unit, uint16_t op)
 {
-  for (guint o = 0; f->p && o < f->p->c->operators->len; o++)
+  for (guint o = unit_at (f, unit)->first; f->p && o < f->p->c->operators->len; o++)
     if (unit_of (f, b->l, f->p->c, o) == unit)
       hold_grads (b, f, o, op, true);
+    else if (unit != f->root)
+      break;
 }
 
 /* --- FSDP1: the limiter ------------------------------------------------------------------- */

@@ -66,20 +66,25 @@ append_run (GString *text, uint32_t kind, uint32_t n)
     g_string_append_printf (text, "@%u", kind / 2 / LS_N_LAYER_TRAITS);
 }
 
-/* Runs of layers of a kind; "" where there is one. */
+/* In words, of which names of passes are made; layers by runs of a kind. */
 static char *
-layer_kinds (const Lower *l, uint32_t first, uint32_t n)
+what_it_holds (const Lower *l, const Chunk *c, uint32_t first)
 {
   GString *text = g_string_new (NULL);
   bool has_kinds = l->model->moe.n_experts > 0 || ls_model_n_layer_kinds (l->model) > 1
       || l->shard.bf16_first + l->shard.bf16_last > 0;
-  for (uint32_t i = 0, from = 0; i < n && has_kinds; i++) {
+  g_string_append_printf (text, " %u layers", c->n_layers);
+  for (uint32_t i = 0, from = 0; i < c->n_layers && has_kinds; i++) {
     uint32_t kind = layer_kind (l, first + i);
-    if (i + 1 < n && layer_kind (l, first + i + 1) == kind)
+    if (i + 1 < c->n_layers && layer_kind (l, first + i + 1) == kind)
       continue;
     append_run (text, kind, i + 1 - from);
     from = i + 1;
   }
+  g_string_append (text, c->has_embedding ? " embedding" : "");
+  g_string_append (text, c->begins_decoder ? " decoder embedding" : "");
+  g_string_append (text, c->ends_encoder ? " encoder norm" : "");
+  g_string_append (text, c->has_head ? " head" : "");
   return g_string_free (text, FALSE);
 }
 
@@ -159,7 +164,7 @@ chunk_init (Lower *l, Chunk *c, uint32_t first_layer, uint32_t n_layers, bool ha
 {
   *c = (Chunk) { .n_layers = n_layers, .has_embedding = has_embedding, .has_head = has_head };
   find_side (l, c, first_layer);
-  c->kinds = layer_kinds (l, first_layer, n_layers);
+  c->holds = what_it_holds (l, c, first_layer);
   c->operators = g_ptr_array_new ();
   c->ends = ls_operators_new ();
   c->layer_of = g_array_new (FALSE, FALSE, sizeof (uint16_t));
@@ -177,7 +182,7 @@ chunk_init (Lower *l, Chunk *c, uint32_t first_layer, uint32_t n_layers, bool ha
 void
 chunk_clear (Chunk *c)
 {
-  g_free (c->kinds);
+  g_free (c->holds);
   g_free (c->passes);
   if (c->operators)
     g_ptr_array_unref (c->operators);
@@ -336,9 +341,7 @@ pass_name (const Lower *l, const DpPass *p)
   const Chunk *c = p->c;
   g_autofree char *variant = l->backend->variant ? l->backend->variant (l, p) : NULL;
   GString *name = g_string_new (names[p->type]);
-  g_string_append_printf (name, " %u layers%s%s%s%s%s", c->n_layers, c->kinds,
-                          c->has_embedding ? " embedding" : "", c->begins_decoder ? " decoder embedding" : "",
-                          c->ends_encoder ? " encoder norm" : "", c->has_head ? " head" : "");
+  g_string_append (name, c->holds);
   if (c->n_recomputed > 0 && c->n_recomputed < c->n_layers)
     g_string_append_printf (name, " %u again", c->n_recomputed);
   g_string_append (name, variant ? variant : "");

@@ -370,9 +370,7 @@ pair_time (Lower *l, const Chunk *c, const LsChunkTimes *t)
 static bool
 is_alike (const Chunk *a, const Chunk *b)
 {
-  return a->n_layers == b->n_layers && strcmp (a->kinds, b->kinds) == 0 && a->n_recomputed == b->n_recomputed
-      && a->has_embedding == b->has_embedding && a->has_head == b->has_head
-      && a->ends_encoder == b->ends_encoder && a->begins_decoder == b->begins_decoder;
+  return strcmp (a->holds, b->holds) == 0 && a->n_recomputed == b->n_recomputed;
 }
 
 static void
