@@ -20,7 +20,7 @@ typedef struct {
 } Diag;
 
 struct LsDiagList {
-  GPtrArray *diags; /* Diag, owned: the first max_kept */
+  GPtrArray *diags; /* Diag, owned: the first max_kept; NULL where that is 0 */
   guint n;          /* with those that are not kept    */
   guint max_kept;
 };
@@ -41,7 +41,8 @@ static LsDiagList *
 new_keeping (guint max_kept)
 {
   LsDiagList *list = g_new0 (LsDiagList, 1);
-  list->diags = g_ptr_array_new_with_free_func (diag_free);
+  if (max_kept > 0)
+    list->diags = g_ptr_array_new_with_free_func (diag_free);
   list->max_kept = max_kept;
   return list;
 }
@@ -63,7 +64,7 @@ ls_diag_list_free (LsDiagList *list)
 {
   if (!list)
     return;
-  g_ptr_array_unref (list->diags);
+  g_clear_pointer (&list->diags, g_ptr_array_unref);
   g_free (list);
 }
 

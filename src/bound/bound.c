@@ -121,8 +121,8 @@ bound_time (const BoundComm *c, BoundGroup group, LsCollKind kind, uint64_t byte
 
 /* ---- bound data ---- */
 
-/* What data parallelism adds to the passes of a rank at least: as lower_dp_megatron.c,
- * lower_dp_fsdp1.c and lower_dp_fsdp2.c build it.
+/* What data parallelism adds to the passes of a rank at least: as lower_dp_megatron.c and lower_dp_fsdp.c
+ * build it.
  *
  * FSDP. Of a pass that computes for t and gathers its units for g in all, one behind the other:
  *
@@ -250,15 +250,9 @@ is_sharded (const LsStrategy *s)
 }
 
 static bool
-deals_tensors (const LsStrategy *s)
-{
-  return s->opt.cut == LS_OPTIMIZER_CUT_TENSORS;
-}
-
-static bool
 gathers_early (const LsStrategy *s)
 {
-  return is_sharded (s) && !deals_tensors (s) && s->data.gather_overlap == 1;
+  return is_sharded (s) && s->opt.cut != LS_OPTIMIZER_CUT_TENSORS && s->data.gather_overlap == 1;
 }
 
 /* What the first forward of a step takes longer, where Megatron-LM's loop gathers parameters for it. */
@@ -285,7 +279,8 @@ megatron_reductions (const BoundComm *c, const BoundRank *rank)
 {
   const LsStrategy *s = c->s;
   const BoundPart *p = rank->sum;
-  LsCollKind kind = s->zero_stage > 0 && !deals_tensors (s) ? LS_COLL_REDUCE_SCATTER : LS_COLL_ALL_REDUCE;
+  LsCollKind kind = s->zero_stage > 0 && s->opt.cut != LS_OPTIMIZER_CUT_TENSORS ? LS_COLL_REDUCE_SCATTER
+                                                                                : LS_COLL_ALL_REDUCE;
   if (s->data.zero_group > 0 || s->memory.offload != LS_OFFLOAD_NONE || (s->data.overlap && s->vpp > 1))
     return 0;
   const BoundPart dense = { .n_params = p->n_params - p->n_expert };
@@ -477,13 +472,6 @@ first_layer (const LsBounds *b, const Entry *e, uint32_t rank)
   return &e->part[PART_EMBEDDING];
 }
 
-/* Of the stages, in each step: the norm that all wait for. */
-static bool
-has_barrier (const LsStrategy *s)
-{
-  return s->opt.grad_norm && !s->opt.post_validation;
-}
-
 void
 bound_find_chunks (LsBounds *b, const LsStrategy *s)
 {
@@ -537,7 +525,7 @@ ls_bound_step (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, uint6
       first_optimizer = optimizer, first_reduction = reduction;
     LsTime tail = comes_back ? first_reduction : 0;
     LsTime own = optimizer + work + reduction, chain = first_optimizer + fill + work + drain + tail;
-    if (has_barrier (s)) {
+    if (s->opt.grad_norm && !s->opt.post_validation) { /* the norm that all stages wait for, in each step */
       own = optimizer + work + MAX (drain + tail, reduction);
       chain = first_optimizer + fill + work + MAX (drain + tail, reduction);
     } else if (!comes_back)

@@ -37,7 +37,7 @@
  *
  * What is left to reduce of the gradients of rank s comes in the place of drain_s, or for rank 0 behind it,
  * whichever is longer. A forward of a chunk waits for the gathers of its units, which wait for what was
- * computed before it (lower_dp_fsdp2.c, start): what they take longer than it computes is added, in a
+ * computed before it (lower_dp_fsdp.c, start): what they take longer than it computes is added, in a
  * pipeline that does not reshard in the first micro-batch of a step, else in each; and what adds the
  * gradients of a micro-batch to those before. Tokens that go to their experts and back are waited for: both
  * exchanges of a pass, and the counts before the first, over the experts of the rank with index 0.

@@ -436,7 +436,7 @@ backward_time (const BoundParts *x, const LsOperator *o)
   return MAX (i, beside_i) + MAX (w, beside_w) + exchange_time (x, o, o->ep == LS_EP_COMBINE, false);
 }
 
-/* --- with what FSDP gathers, adds and copies (lower_fsdp.c, lower_dp_fsdp2.c) --------------------- */
+/* --- with what FSDP gathers, adds and copies (lower_dp_fsdp.c) ------------------------------------ */
 
 static LsTime
 copy_time (const BoundParts *x, const char *name, uint64_t numel, uint64_t bytes_each)

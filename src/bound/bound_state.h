@@ -83,7 +83,7 @@ typedef struct {
   bool is_layer; /* else the embedding or the head */
 } BoundParts;
 
-/* As lower/lower_state.h cuts the model. */
+/* As lower/lower_build.h cuts the model. */
 LsShard bound_shard (const LsStrategy *s, const LsModel *m);
 void bound_parts (BoundParts *x, BoundPart ret_parts[N_BOUND_PARTS]);
 

@@ -46,8 +46,8 @@ static const DpBackend *const backends[LS_N_DP_KINDS] = {
   [LS_DP_PS] = &dp_backend_ps,
   [LS_DP_DDP] = &dp_backend_ddp,
   [LS_DP_MEGATRON] = &dp_backend_megatron,
-  [LS_DP_FSDP1] = &dp_backend_fsdp1,
-  [LS_DP_FSDP2] = &dp_backend_fsdp2,
+  [LS_DP_FSDP1] = &dp_backend_fsdp,
+  [LS_DP_FSDP2] = &dp_backend_fsdp,
   [LS_DP_DEEPSPEED] = &dp_backend_deepspeed,
   [LS_DP_XLA_FSDP] = &dp_backend_xla_fsdp,
 };
@@ -282,32 +282,23 @@ static bool
 uses_slot (const Lower *l, LsSlot slot)
 {
   const LsMesh *m = &l->mesh;
-  switch (slot) {
-  case LS_SLOT_TP:
-    return m->tp > 1;
-  case LS_SLOT_DP:
-    return m->dp * m->cp > 1;
-  case LS_SLOT_CP:
-    return m->cp > 1;
-  case LS_SLOT_SHARD:
-  case LS_SLOT_REPLICA:
-    return m->shard > 0;
-  case LS_SLOT_EP:
-  case LS_SLOT_EDP:
-    return l->model->moe.n_experts > 0;
-  case LS_SLOT_ETP:
-    return l->model->moe.n_experts > 0 && m->etp != m->tp;
-  case LS_SLOT_EMBEDDING:
-    return is_tied_over_ranks (l);
-  case LS_SLOT_PIPES:
-    return has_pipes (l);
-  case LS_SLOT_MODEL:
-    return m->tp * m->pp > 1;
-  case LS_SLOT_WORLD:
-    return l->s->zero_stage > 0 || m->ep > 1;
-  default:
-    return is_amax_slot (l, slot);
-  }
+  bool has_experts = l->model->moe.n_experts > 0;
+  const bool uses[LS_N_SLOTS] = {
+    [LS_SLOT_TP] = m->tp > 1,
+    [LS_SLOT_DP] = m->dp * m->cp > 1,
+    [LS_SLOT_CP] = m->cp > 1,
+    [LS_SLOT_SHARD] = m->shard > 0,
+    [LS_SLOT_REPLICA] = m->shard > 0,
+    [LS_SLOT_EP] = has_experts,
+    [LS_SLOT_EDP] = has_experts,
+    [LS_SLOT_ETP] = has_experts && m->etp != m->tp,
+    [LS_SLOT_EMBEDDING] = is_tied_over_ranks (l),
+    [LS_SLOT_PIPES] = has_pipes (l),
+    [LS_SLOT_MODEL] = m->tp * m->pp > 1,
+    [LS_SLOT_WORLD] = l->s->zero_stage > 0 || m->ep > 1,
+  };
+  bool is_of_amax = slot == LS_SLOT_STAGE || slot == LS_SLOT_TP_CP;
+  return is_of_amax ? is_amax_slot (l, slot) : uses[slot];
 }
 
 /* Among all that could be: what ranks of a role have in common. They were bound by their stage. */

@@ -242,29 +242,23 @@ build_kernel (Build *b, const LsKernel *k, LsTag tag)
 static uint32_t
 max_ctas_of (const LsStrategy *s, LsSlot slot, int coll)
 {
-  if (coll == LS_COLL_COPY_PERMUTE)
-    return 0;
-  switch (slot) {
-  case LS_SLOT_TP:
-  case LS_SLOT_ETP:
-    return s->mp.tp_overlap ? 0 : s->mp.tp_max_ctas;
-  case LS_SLOT_CP:
-    return s->mp.cp_max_ctas;
-  case LS_SLOT_EP:
-    return s->mp.ep_max_ctas;
-  case LS_SLOT_DP:
-  case LS_SLOT_SHARD:
-  case LS_SLOT_REPLICA:
-  case LS_SLOT_EDP:
-    return s->mp.dp_max_ctas;
-  default:
-    return 0;
-  }
+  const uint32_t tp = s->mp.tp_overlap ? 0 : s->mp.tp_max_ctas, dp = s->mp.dp_max_ctas;
+  const uint32_t most[LS_N_SLOTS] = {
+    [LS_SLOT_TP] = tp,
+    [LS_SLOT_ETP] = tp,
+    [LS_SLOT_CP] = s->mp.cp_max_ctas,
+    [LS_SLOT_EP] = s->mp.ep_max_ctas,
+    [LS_SLOT_DP] = dp,
+    [LS_SLOT_SHARD] = dp,
+    [LS_SLOT_REPLICA] = dp,
+    [LS_SLOT_EDP] = dp,
+  };
+  return coll == LS_COLL_COPY_PERMUTE ? 0 : most[slot];
 }
 
-uint16_t
-build_coll (Build *b, LsStream stream, LsSlot slot, int coll, uint64_t bytes, LsDtype dtype, LsTag tag,
-            const char *name)
+static LsOp
+coll_op (const Build *b, LsStream stream, LsSlot slot, int coll, uint64_t bytes, LsDtype dtype, LsTag tag,
+         const char *name)
 {
   LsOp op = ls_op_blank (LS_OP_COLLECTIVE, stream, tag, name);
   op.host = LS_HOST_COMM;
@@ -273,7 +267,21 @@ build_coll (Build *b, LsStream stream, LsSlot slot, int coll, uint64_t bytes, Ls
   op.max_ctas = (uint8_t) max_ctas_of (b->l->s, slot, coll);
   op.bytes = bytes;
   op.dtype = (uint8_t) dtype;
-  return build_behind (b, b->stream, op);
+  return op;
+}
+
+uint16_t
+build_coll (Build *b, LsStream stream, LsSlot slot, int coll, uint64_t bytes, LsDtype dtype, LsTag tag,
+            const char *name)
+{
+  return build_behind (b, b->stream, coll_op (b, stream, slot, coll, bytes, dtype, tag, name));
+}
+
+uint16_t
+build_coll_after (Build *b, LsStream stream, LsSlot slot, int coll, uint64_t bytes, LsDtype dtype, LsTag tag,
+                  const char *name, const LsDep *dep)
+{
+  return build_op (b, coll_op (b, stream, slot, coll, bytes, dtype, tag, name), dep, dep ? 1 : 0);
 }
 
 void

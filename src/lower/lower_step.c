@@ -7,11 +7,10 @@
  * gradients of replicated parameters are all-reduced over tp; tied embeddings;
  * found-inf (fp16) and the gradient norm, whose values the host reads (.item ()),
  * a barrier over the stages; optimizer; parameters gathered. */
-#include "lower/data/lower_deepspeed.h"
+#include "lower/data/lower_dp.h"
 
 #include <string.h>
 
-#include "lower/data/lower_dp.h"
 #include "lower/layers/lower_layers.h"
 #include "lower/lower_build.h"
 #include "strategy/shard.h"
@@ -212,8 +211,7 @@ deal_tensors (GArray *all, uint32_t n_ranks, Rank which)
 static GArray *
 owned_tensors (const Lower *l, uint32_t pp_rank, bool is_expert, Rank which)
 {
-  uint32_t params, grads, n_ranks;
-  l->backend->cuts (l, is_expert, &params, &grads, &n_ranks);
+  uint32_t n_ranks = dp_n_parts (l, is_expert, DP_CUT_OPTIMIZER);
   GArray *all = tensors_of (l, pp_rank, is_expert);
   if (n_ranks == 1)
     return all;
@@ -367,10 +365,8 @@ static void
 gather_momentum (Build *b, uint32_t pp_rank, bool is_expert)
 {
   const Lower *l = b->l;
-  uint32_t params, grads, n_ranks;
   uint64_t n = 0;
-  l->backend->cuts (l, is_expert, &params, &grads, &n_ranks);
-  if (n_ranks == 1 || l->s->opt.cut == LS_OPTIMIZER_CUT_TENSORS)
+  if (dp_n_parts (l, is_expert, DP_CUT_OPTIMIZER) == 1 || l->s->opt.cut == LS_OPTIMIZER_CUT_TENSORS)
     return;
   g_autoptr (GArray) all = tensors_of (l, pp_rank, is_expert);
   for (guint i = 0; i < all->len; i++)
@@ -488,26 +484,6 @@ segment_check_norm (Lower *l, uint32_t pp_rank)
   return build_finish (&b, name);
 }
 
-typedef enum { CUT_PARAMS, CUT_GRADS, CUT_OPTIMIZER } Cut;
-
-static uint32_t
-n_parts (const Lower *l, bool is_expert, Cut cut)
-{
-  uint32_t parts[3];
-  l->backend->cuts (l, is_expert, &parts[CUT_PARAMS], &parts[CUT_GRADS], &parts[CUT_OPTIMIZER]);
-  return parts[cut];
-}
-
-/* Elements that this rank has, of the parameters of its chunks. */
-static uint64_t
-n_kept (const Lower *l, uint32_t pp_rank, Cut cut)
-{
-  uint64_t n = 0;
-  for (int is_expert = 0; is_expert < 2; is_expert++)
-    n += dp_part (dp_params_of_rank (l, pp_rank, is_expert), n_parts (l, is_expert, cut));
-  return n;
-}
-
 /* Of which the parameters of its chunks are. */
 static uint64_t
 n_tensors (const Lower *l, uint32_t pp_rank)
@@ -526,7 +502,7 @@ segment_step_begin (Lower *l, uint32_t pp_rank)
 {
   Build b;
   build_init (&b, l);
-  uint64_t n = n_kept (l, pp_rank, CUT_GRADS);
+  uint64_t n = dp_n_kept (l, pp_rank, DP_CUT_GRADS);
   LsKernel zero = ls_kernel_stream ("zero gradients", LS_KERNEL_MEMSET, l->shard.grad_dtype, 1, n,
                                     (double) dp_grad_bytes (l, n), 0);
   if (!ls_strategy_steps_on_weights (l->s)) /* torch sets them to None */
@@ -580,23 +556,15 @@ norm_slot (const Lower *l, LsSlot *ret_slot)
   return l->mesh.tp * l->mesh.pp > 1 || is_sharded;
 }
 
-static void
-host_reads (Build *b)
-{
-  if (b->next_deps->len > 0)
-    build_barrier (b);
-  build_device_sync (b);
-}
-
 /* Weights of products in this scaled format, but those that their layers cast. */
 static uint64_t
-n_scaled (const Lower *l, uint32_t pp_rank, LsDtype dtype, Cut cut)
+n_scaled (const Lower *l, uint32_t pp_rank, LsDtype dtype, DpCut cut)
 {
   bool is_nvfp4 = dtype == LS_DTYPE_NVFP4;
   uint64_t n = 0;
   for (uint32_t c = 0; c < l->n_chunks && !l->shard.fp8_linear; c++)
     for (int is_expert = 0; is_expert < 2; is_expert++)
-      n += dp_part (chunk_at (l, pp_rank, c)->n_scaled[is_expert][is_nvfp4], n_parts (l, is_expert, cut));
+      n += dp_part (chunk_at (l, pp_rank, c)->n_scaled[is_expert][is_nvfp4], dp_n_parts (l, is_expert, cut));
   return n;
 }
 
@@ -618,7 +586,7 @@ static uint64_t
 n_stepped (const Lower *l, uint32_t pp_rank)
 {
   bool is_dealt = l->s->opt.kind && l->s->opt.cut == LS_OPTIMIZER_CUT_TENSORS;
-  return is_dealt ? n_dealt (l, pp_rank) : n_kept (l, pp_rank, CUT_OPTIMIZER);
+  return is_dealt ? n_dealt (l, pp_rank) : dp_n_kept (l, pp_rank, DP_CUT_OPTIMIZER);
 }
 
 static GArray *
@@ -630,9 +598,10 @@ optimizer_kernels (const Lower *l, uint32_t pp_rank, LsStepped *ret_stepped)
   stepped.n_tensors = l->backend->n_tensors ? l->backend->n_tensors (l, pp_rank) : n_tensors (l, pp_rank);
   for (guint i = 0; i < G_N_ELEMENTS (scaled_dtypes) && !l->backend->steps_on_shards; i++) {
     LsDtype dtype = scaled_dtypes[i];
-    ls_weight_cast_kernels (n_scaled (l, pp_rank, dtype, dp_gathers_fp8 (l) ? CUT_OPTIMIZER : CUT_PARAMS)
-                                + (dtype == l->shard.dtype ? n_frozen_cast (l, pp_rank) : 0),
-                            dtype, kernels);
+    ls_weight_cast_kernels (
+        n_scaled (l, pp_rank, dtype, dp_gathers_fp8 (l) ? DP_CUT_OPTIMIZER : DP_CUT_PARAMS)
+            + (dtype == l->shard.dtype ? n_frozen_cast (l, pp_rank) : 0),
+        dtype, kernels);
   }
   ls_optimizer_as_launched (l->shard.recipes, l->model, stepped, kernels);
   *ret_stepped = stepped;
@@ -654,7 +623,8 @@ step_bytes (const Lower *l, uint32_t pp_rank, LsStepped stepped)
   if (copies && l->s->zero_stage == 3)
     stepped.n_params = MIN (stepped.n_params, SUB_GROUP);
   uint64_t held = ls_optimizer_held_bytes (l->shard.recipes, l->model, stepped),
-           own = dp_grad_bytes (l, stepped.n_params), all = dp_grad_bytes (l, n_kept (l, pp_rank, CUT_GRADS));
+           own = dp_grad_bytes (l, stepped.n_params),
+           all = dp_grad_bytes (l, dp_n_kept (l, pp_rank, DP_CUT_GRADS));
   if (!copies)
     return held;
   uint64_t most = 4 * stepped.n_params + MAX (own, held > own ? held - own : 0),
@@ -714,8 +684,11 @@ optimizer (Build *b, uint32_t pp_rank)
     }
     if (is_spread && l->s->opt.grad_norm)
       reduce_global (b, slot, 4, LS_DTYPE_FP32, is_norm ? "grad-norm all-reduce" : "found-inf all-reduce");
-    if (finds_inf || !ls_strategy_steps_on_weights (l->s))
-      host_reads (b);
+    if (!finds_inf && ls_strategy_steps_on_weights (l->s))
+      continue;
+    if (b->next_deps->len > 0)
+      build_barrier (b);
+    build_device_sync (b); /* the host reads it */
   }
   if (held)
     hold_scratch (b, pp_rank, last_cast, true);
@@ -759,8 +732,7 @@ segment_flush (Lower *l, uint32_t pp_rank, bool is_first)
   return build_finish (&b, name);
 }
 
-/* Of a chunk by a hook of the backend, which it need not have. */
-static uint32_t
+uint32_t
 segment_by (Lower *l, bool hook (Build *b, uint32_t pp_rank, uint32_t chunk), const char *what,
             uint32_t pp_rank, uint32_t chunk)
 {
@@ -774,31 +746,14 @@ segment_by (Lower *l, bool hook (Build *b, uint32_t pp_rank, uint32_t chunk), co
   return build_finish (&b, name);
 }
 
-uint32_t
-segment_early_gather (Lower *l, uint32_t pp_rank, uint32_t chunk)
-{
-  return segment_by (l, l->backend->early_gather, "gather parameters", pp_rank, chunk);
-}
-
-uint32_t
-segment_gather_chunk (Lower *l, uint32_t pp_rank, uint32_t chunk)
-{
-  return segment_by (l, l->backend->gather_chunk, "gather parameters", pp_rank, chunk);
-}
-
-uint32_t
-segment_reduce_chunk (Lower *l, uint32_t pp_rank, uint32_t chunk)
-{
-  return segment_by (l, l->backend->reduce_chunk, "reduce gradients", pp_rank, chunk);
-}
-
 /* Weights of fp8 or nvfp4 products are there in both layouts, beside 16 bits or instead of them. */
 static uint64_t
 weight_bytes (const Lower *l, uint32_t pp_rank)
 {
-  uint64_t bytes = n_kept (l, pp_rank, CUT_PARAMS) * ls_dtype_bytes (ls_strategy_weights (l->s));
+  uint64_t bytes = dp_n_kept (l, pp_rank, DP_CUT_PARAMS) * ls_dtype_bytes (ls_strategy_weights (l->s));
   for (guint i = 0; i < G_N_ELEMENTS (scaled_dtypes) && !l->s->fp8.params; i++)
-    bytes += ls_dtype_array_bytes (scaled_dtypes[i], 2 * n_scaled (l, pp_rank, scaled_dtypes[i], CUT_PARAMS));
+    bytes += ls_dtype_array_bytes (scaled_dtypes[i],
+                                   2 * n_scaled (l, pp_rank, scaled_dtypes[i], DP_CUT_PARAMS));
   return bytes;
 }
 
@@ -812,7 +767,7 @@ frozen_bytes (const Lower *l, uint32_t pp_rank)
     for (int is_expert = 0; is_expert < 2; is_expert++)
       bytes += dp_part (dp_frozen_bytes (l, chunk->n_frozen[is_expert], is_expert ? 0 : chunk->n_nf4,
                                          is_expert ? 0 : chunk->n_frozen_scaled),
-                        n_parts (l, is_expert, CUT_PARAMS));
+                        dp_n_parts (l, is_expert, DP_CUT_PARAMS));
   }
   return bytes;
 }
@@ -844,7 +799,7 @@ optimizer_bytes (const Lower *l, uint32_t pp_rank)
 {
   const LsAdamStates states = ls_strategy_adam (l->s);
   if (!l->s->opt.kind)
-    return n_kept (l, pp_rank, CUT_OPTIMIZER) * ls_adam_bytes (&states, l->shard.dtype);
+    return dp_n_kept (l, pp_rank, DP_CUT_OPTIMIZER) * ls_adam_bytes (&states, l->shard.dtype);
   bool has_master = l->shard.dtype != LS_DTYPE_FP32 && !l->shard.grad_is_own;
   return optimizer_state_bytes (l, pp_rank, has_master ? 4 : 0);
 }
@@ -854,7 +809,8 @@ step_static_memory (const Lower *l, uint32_t pp_rank, LsProgram *p)
 {
   uint64_t *bytes = p->static_bytes;
   bytes[LS_MEM_PARAMETERS] = weight_bytes (l, pp_rank);
-  bytes[LS_MEM_GRADIENTS] = grads_come_and_go (l) ? 0 : dp_grad_bytes (l, n_kept (l, pp_rank, CUT_GRADS));
+  bytes[LS_MEM_GRADIENTS]
+      = grads_come_and_go (l) ? 0 : dp_grad_bytes (l, dp_n_kept (l, pp_rank, DP_CUT_GRADS));
   bytes[LS_MEM_OPTIMIZER] = optimizer_bytes (l, pp_rank);
   bytes[LS_MEM_WORKSPACE] = placeholder_bytes (l, pp_rank) + dequantised_bytes (l, pp_rank);
   uint64_t all = states (bytes);

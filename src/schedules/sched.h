@@ -101,7 +101,7 @@ typedef enum {
   LS_SCHED_CHUNKS,
 } LsSchedUse;
 
-typedef struct {
+typedef struct LsSched {
   const char *name; /* "1f1b"; for people and files */
   LsSchedUse use;
   LsPlacement placement;
@@ -111,19 +111,27 @@ typedef struct {
   bool is_split;           /* backwards are I and W: activations may be held until W */
   const char *bounded;     /* it holds whatever makes it shorter, unless its shape has a limit: schedules of
                               its kind that hold less, "zb-1p or zb-2p"; NULL: it has one of its own */
-  bool always_pairs;       /* of a forward and a backward, without being asked for them */
+  struct {
+    uint32_t times, plus, over;
+  } limit; /* of one that is searched: memory for (times pp + plus) / over micro-batches; over 0: any */
+  bool always_pairs; /* of a forward and a backward, without being asked for them */
   /* The schedule's own part of ls_sched_refusal; pp and n_micro_batches are not 0. */
   const char *(*refusal) (const LsSchedShape *shape);
   /* Chunks per rank; NULL: vpp, or 1. */
   uint32_t (*n_chunks) (const LsSchedShape *shape);
-  /* Append LsAction values; the shape must be legal. One of the two is NULL: a fixed
-   * schedule knows a rank's order from its number, an automatic one finds all at once
-   * (ranks[pp] are empty arrays). */
+  /* Append LsAction values; the shape must be legal. At most one of the two: a fixed schedule knows a rank's
+   * order from its number, an automatic one finds all at once (ranks[pp] are empty arrays). Neither: it is
+   * one of the 1F1B family, which the next three describe. */
   void (*order) (const LsSchedShape *shape, uint32_t rank, GArray *actions);
-  void (*orders) (const LsSchedShape *shape, GArray **ranks);
+  void (*orders) (const struct LsSched *sched, const LsSchedShape *shape, GArray **ranks);
   /* Warm-up forwards, those before the steady state, which is made of pairs of a forward and a
-   * backward (none is left for it if all forwards are warm-up). */
+   * backward (none is left for it if all forwards are warm-up). NULL: none. */
   uint32_t (*n_warmup) (const LsSchedShape *shape, uint32_t rank);
+  /* With split backwards: the k-th W follows the I that is so many later; the last ones come at the end. */
+  uint32_t (*n_delay) (const LsSchedShape *shape, uint32_t rank);
+  /* Chunk and micro-batch of the k-th forward (type F) or backward (type B). NULL: micro-batch k of one
+   * chunk. */
+  LsAction (*nth) (const LsSchedShape *shape, LsActionType type, uint32_t k);
   /* Versions of the weights that a rank keeps. */
   uint32_t (*n_versions) (const LsSchedShape *shape, uint32_t rank);
   /* Forwards, of all chunks, that a rank surely does before its first backward ends. NULL: not known. */

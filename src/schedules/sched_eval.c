@@ -54,16 +54,9 @@ chunk_times (const LsReplay *r, uint32_t rank, const LsAction *a)
 static LsTime
 time_of (const LsChunkTimes *t, uint8_t type)
 {
-  switch (type) {
-  case LS_ACTION_F:
-    return t->f;
-  case LS_ACTION_B:
-    return t->b;
-  case LS_ACTION_I:
-    return t->i;
-  default:
-    return t->w;
-  }
+  const LsTime times[]
+      = { [LS_ACTION_F] = t->f, [LS_ACTION_B] = t->b, [LS_ACTION_I] = t->i, [LS_ACTION_W] = t->w };
+  return times[type];
 }
 
 /* Of an action, or of it and its partner. */
@@ -436,16 +429,12 @@ check_missing (const Check *c)
     for (o.stage = 0; o.stage < l->n_stages; o.stage++)
       for (o.mb = 0; o.mb < l->n_micro_batches; o.mb++) {
         uint8_t seen = c->seen[ls_output_index (l, &o) / 2];
-        bool is_fused = seen & 1 << LS_ACTION_B;
-        bool is_split = !is_fused && seen & (1 << LS_ACTION_I | 1 << LS_ACTION_W);
-        if (!(seen & 1 << LS_ACTION_F))
-          complain_missing (c, &o, LS_ACTION_F);
-        if (is_split && !(seen & 1 << LS_ACTION_I))
-          complain_missing (c, &o, LS_ACTION_I);
-        if (is_split && !(seen & 1 << LS_ACTION_W))
-          complain_missing (c, &o, LS_ACTION_W);
-        if (!is_split && !is_fused)
-          complain_missing (c, &o, LS_ACTION_B);
+        bool is_split = !(seen & 1 << LS_ACTION_B) && seen & (1 << LS_ACTION_I | 1 << LS_ACTION_W);
+        uint32_t expected = is_split ? 1 << LS_ACTION_F | 1 << LS_ACTION_I | 1 << LS_ACTION_W
+                                     : 1 << LS_ACTION_F | 1 << LS_ACTION_B;
+        for (LsActionType type = LS_ACTION_F; type <= LS_ACTION_W; type++)
+          if (expected & ~seen & 1u << type)
+            complain_missing (c, &o, type);
       }
 }
 

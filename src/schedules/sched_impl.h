@@ -34,28 +34,6 @@ ls_sched_append (GArray *actions, LsActionType type, uint32_t chunk, uint32_t mb
   g_array_append_val (actions, a);
 }
 
-/* Chunk and micro-batch of the k-th forward (type F) or backward (type B). */
-typedef LsAction (*LsSchedNth) (const LsSchedShape *shape, LsActionType type, uint32_t k);
-
-/* The pattern of the 1F1B family: n_warmup forwards, then pairs of a forward and a
- * backward (executed together if the shape has pairs) until the forwards are used up, then
- * the backwards that are left.
- *
- *     n = 4, n_warmup = 2:   F0 F1 | F2 B0 F3 B1 | B2 B3
- *
- * n = vpp * n_micro_batches forwards and as many backwards; n_warmup <= n. */
-void ls_sched_append_1f1b (const LsSchedShape *shape, uint32_t n_warmup, LsSchedNth nth, GArray *actions);
-
-/* The same with split backwards: each B is an I, and the k-th W follows the I that is
- * n_delay later; the last ones come at the end.
- *
- *     n = 4, n_warmup = 1, n_delay = 2:   F0 | F1 I0 F2 I1 F3 I2 W0 | I3 W1 W2 W3 */
-void ls_sched_append_1f1b_split (const LsSchedShape *shape, uint32_t n_warmup, uint32_t n_delay,
-                                 LsSchedNth nth, GArray *actions);
-
-/* One chunk per rank: the k-th action of a type is micro-batch k. */
-LsAction ls_sched_nth_in_order (const LsSchedShape *shape, LsActionType type, uint32_t k);
-
 /* Schedules that are given as a time of each action, in units of a forward: LsSchedSlot values,
  * appended as actions in the order of their times, of which no two are equal. With
  * is_split each B becomes an I and a W. */
@@ -71,6 +49,7 @@ void ls_sched_append_slots (GArray *slots, bool is_split, GArray *actions);
 const char *ls_sched_refuse_chunks (const LsSchedShape *shape);         /* vpp above 1 */
 const char *ls_sched_refuse_other_than_two (const LsSchedShape *shape); /* vpp neither 0 nor 2 */
 
-uint32_t ls_sched_two_chunks (const LsSchedShape *shape); /* 2 */
+uint32_t ls_sched_two_chunks (const LsSchedShape *shape);          /* 2 */
+uint32_t ls_sched_rank (const LsSchedShape *shape, uint32_t rank); /* the rank */
 
 #endif

@@ -100,16 +100,57 @@ empty_orders (const LsSched *sched, const LsSchedShape *shape)
                         shape->n_micro_batches / (has_pipes ? n_chunks : 1), stages);
 }
 
+static void
+append_nth (const LsSched *sched, const LsSchedShape *shape, LsActionType type, uint32_t k, GArray *actions)
+{
+  LsActionType of = type == LS_ACTION_F ? LS_ACTION_F : LS_ACTION_B;
+  LsAction a = sched->nth ? sched->nth (shape, of, k) : (LsAction) { .mb = k };
+  a.type = (uint8_t) type;
+  g_array_append_val (actions, a);
+}
+
+/* The pattern of the 1F1B family: n_warmup forwards, then pairs of a forward and a backward (executed
+ * together if the shape has pairs) until the forwards are used up, then the backwards that are left.
+ *
+ *     n = 4, n_warmup = 2:   F0 F1 | F2 B0 F3 B1 | B2 B3
+ *
+ * n = vpp * n_micro_batches forwards and as many backwards; n_warmup <= n. With n_delay each B is an I, and
+ * the k-th W follows the I that is n_delay later.
+ *
+ *     n = 4, n_warmup = 1, n_delay = 2:   F0 | F1 I0 F2 I1 F3 I2 W0 | I3 W1 W2 W3 */
+static void
+append_1f1b (const LsSched *sched, const LsSchedShape *shape, uint32_t rank, GArray *actions)
+{
+  uint32_t n = MAX (shape->vpp, 1) * shape->n_micro_batches, n_w = 0,
+           n_warmup = sched->n_warmup ? sched->n_warmup (shape, rank) : 0,
+           n_delay = sched->n_delay ? sched->n_delay (shape, rank) : 0;
+  g_assert (n_warmup <= n);
+
+  for (uint32_t k = 0; k < n + n_warmup; k++) {
+    if (k < n)
+      append_nth (sched, shape, LS_ACTION_F, k, actions);
+    if (k < n && !sched->n_delay)
+      g_array_index (actions, LsAction, actions->len - 1).is_paired = shape->has_pairs && k >= n_warmup;
+    if (k >= n_warmup)
+      append_nth (sched, shape, sched->n_delay ? LS_ACTION_I : LS_ACTION_B, k - n_warmup, actions);
+    if (sched->n_delay && k >= n_warmup + n_delay)
+      append_nth (sched, shape, LS_ACTION_W, n_w++, actions);
+  }
+  while (sched->n_delay && n_w < n)
+    append_nth (sched, shape, LS_ACTION_W, n_w++, actions);
+}
+
 LsOrders *
 ls_sched_orders (const LsSched *sched, const LsSchedShape *shape)
 {
   LsOrders *orders = empty_orders (sched, shape);
-  if (sched->orders) {
-    sched->orders (shape, orders->ranks);
-    return orders;
-  }
-  for (uint32_t rank = 0; rank < shape->pp; rank++)
-    sched->order (shape, rank, orders->ranks[rank]);
+  if (sched->orders)
+    sched->orders (sched, shape, orders->ranks);
+  for (uint32_t rank = 0; rank < shape->pp && !sched->orders; rank++)
+    if (sched->order)
+      sched->order (shape, rank, orders->ranks[rank]);
+    else
+      append_1f1b (sched, shape, rank, orders->ranks[rank]);
   return orders;
 }
 
@@ -150,60 +191,10 @@ ls_sched_two_chunks (const LsSchedShape *shape)
   return 2;
 }
 
-void
-ls_sched_append_1f1b (const LsSchedShape *shape, uint32_t n_warmup, LsSchedNth nth, GArray *actions)
+uint32_t
+ls_sched_rank (const LsSchedShape *shape, uint32_t rank)
 {
-  uint32_t n = MAX (shape->vpp, 1) * shape->n_micro_batches;
-  g_assert (n_warmup <= n);
-
-  for (uint32_t k = 0; k < n + n_warmup; k++) {
-    if (k < n) {
-      LsAction forward = nth (shape, LS_ACTION_F, k);
-      forward.is_paired = shape->has_pairs && k >= n_warmup;
-      g_array_append_val (actions, forward);
-    }
-    if (k >= n_warmup) {
-      LsAction backward = nth (shape, LS_ACTION_B, k - n_warmup);
-      g_array_append_val (actions, backward);
-    }
-  }
-}
-
-static void
-append_half (const LsSchedShape *shape, LsActionType half, LsSchedNth nth, uint32_t k, GArray *actions)
-{
-  LsAction a = nth (shape, LS_ACTION_B, k);
-  a.type = (uint8_t) half;
-  g_array_append_val (actions, a);
-}
-
-void
-ls_sched_append_1f1b_split (const LsSchedShape *shape, uint32_t n_warmup, uint32_t n_delay, LsSchedNth nth,
-                            GArray *actions)
-{
-  uint32_t n = MAX (shape->vpp, 1) * shape->n_micro_batches;
-  uint32_t n_w = 0;
-  g_assert (n_warmup <= n);
-
-  for (uint32_t k = 0; k < n + n_warmup; k++) {
-    if (k < n) {
-      LsAction forward = nth (shape, LS_ACTION_F, k);
-      g_array_append_val (actions, forward);
-    }
-    if (k >= n_warmup) {
-      append_half (shape, LS_ACTION_I, nth, k - n_warmup, actions);
-      if (k - n_warmup >= n_delay)
-        append_half (shape, LS_ACTION_W, nth, n_w++, actions);
-    }
-  }
-  while (n_w < n)
-    append_half (shape, LS_ACTION_W, nth, n_w++, actions);
-}
-
-LsAction
-ls_sched_nth_in_order (const LsSchedShape *shape, LsActionType type, uint32_t k)
-{
-  return (LsAction) { .mb = k, .chunk = 0, .type = (uint8_t) type };
+  return rank;
 }
 
 void

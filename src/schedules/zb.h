@@ -1,4 +1,4 @@
-/* schedules/zb.h — what the automatic zero-bubble schedulers share (parallel/zb_*.c);
+/* schedules/zb.h — what the automatic zero-bubble schedulers share (zb_auto.c, zb_search.c);
  * nobody else includes it.
  *
  * A string says for each rank in which order it takes its symbols; the micro-batch is

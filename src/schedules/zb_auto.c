@@ -30,40 +30,14 @@
 #define MOST_EFFORT  (100 * 1000 * 1000)
 #define RUNS         200
 
+/* Micro-batches: as given, or as few as the schedule has. */
 static double
-limit_given (const LsSchedShape *shape)
+limit_of (const LsSched *sched, const LsSchedShape *shape)
 {
-  return shape->memory_limit;
-}
-
-static double
-at_most (const LsSchedShape *shape, uint32_t limit)
-{
-  return shape->memory_limit > 0 ? MIN (shape->memory_limit, limit) : limit;
-}
-
-static double
-limit_1p (const LsSchedShape *shape)
-{
-  return at_most (shape, shape->pp);
-}
-
-static double
-limit_2p (const LsSchedShape *shape)
-{
-  return at_most (shape, 2 * shape->pp);
-}
-
-static double
-limit_half (const LsSchedShape *shape)
-{
-  return at_most (shape, (shape->pp + 2) / 2);
-}
-
-static double
-limit_min (const LsSchedShape *shape)
-{
-  return at_most (shape, (shape->pp + 4) / 3);
+  if (sched->limit.over == 0)
+    return shape->memory_limit;
+  uint32_t most = (sched->limit.times * shape->pp + sched->limit.plus) / sched->limit.over;
+  return shape->memory_limit > 0 ? MIN (shape->memory_limit, most) : most;
 }
 
 static const char *
@@ -141,9 +115,9 @@ append_order (const LsZbJob *job, const uint8_t *symbols, GArray *actions)
 }
 
 static void
-schedule (const LsSchedShape *shape, uint32_t n_chunks, double limit, GArray **ranks)
+schedule (const LsSched *sched, const LsSchedShape *shape, GArray **ranks)
 {
-  uint32_t n_stages = shape->pp * n_chunks;
+  uint32_t n_chunks = sched->n_chunks ? sched->n_chunks (shape) : 1, n_stages = shape->pp * n_chunks;
   g_autofree LsTime *times = times_of (&shape->times, n_stages);
   g_autofree uint32_t *kept = units_kept (&shape->times, n_stages);
   LsZbJob job = {
@@ -154,7 +128,7 @@ schedule (const LsSchedShape *shape, uint32_t n_chunks, double limit, GArray **r
     .i = times + n_stages,
     .w = times + 2 * n_stages,
     .comm = shape->times.comm,
-    .limit = units (limit, n_chunks),
+    .limit = units (limit_of (sched, shape), n_chunks),
     .chunk = CHUNK_UNITS,
     .kept = kept,
   };
@@ -174,28 +148,18 @@ schedule (const LsSchedShape *shape, uint32_t n_chunks, double limit, GArray **r
   ls_zb_search_clear (&search);
 }
 
-#define DEFINE_SCHED(ident, title, place, refuse, chunks_of, n, limit_of, less)                              \
-  static void ident##_orders (const LsSchedShape *shape, GArray **ranks)                                     \
-  {                                                                                                          \
-    schedule (shape, n, limit_of (shape), ranks);                                                            \
-  }                                                                                                          \
-  const LsSched ls_sched_##ident = {                                                                         \
-    .name = title,                                                                                           \
-    .placement = place,                                                                                      \
-    .is_split = true,                                                                                        \
-    .bounded = less,                                                                                         \
-    .refusal = refuse,                                                                                       \
-    .n_chunks = chunks_of,                                                                                   \
-    .orders = ident##_orders,                                                                                \
-  };
+/* Of one chunk per rank, or of two in a V. */
+#define LINE .placement = LS_PLACE_LOOP, .is_split = true, .refusal = refuse_line, .orders = schedule
+#define VEE                                                                                                  \
+  .placement = LS_PLACE_WAVE, .is_split = true, .refusal = refuse_vee, .n_chunks = ls_sched_two_chunks,      \
+  .orders = schedule
 
-DEFINE_SCHED (zb_auto, "zb-auto", LS_PLACE_LOOP, refuse_line, NULL, 1, limit_given, "zb-1p or zb-2p")
-DEFINE_SCHED (zb_1p, "zb-1p", LS_PLACE_LOOP, refuse_line, NULL, 1, limit_1p, NULL)
-DEFINE_SCHED (zb_2p, "zb-2p", LS_PLACE_LOOP, refuse_line, NULL, 1, limit_2p, NULL)
-DEFINE_SCHED (zbv_auto, "zbv-auto", LS_PLACE_WAVE, refuse_vee, ls_sched_two_chunks, 2, limit_given,
-              "zbv, v-half or v-min")
-DEFINE_SCHED (v_half, "v-half", LS_PLACE_WAVE, refuse_vee, ls_sched_two_chunks, 2, limit_half, NULL)
-DEFINE_SCHED (v_min, "v-min", LS_PLACE_WAVE, refuse_vee, ls_sched_two_chunks, 2, limit_min, NULL)
+const LsSched ls_sched_zb_auto = { .name = "zb-auto", LINE, .bounded = "zb-1p or zb-2p" };
+const LsSched ls_sched_zb_1p = { .name = "zb-1p", LINE, .limit = { 1, 0, 1 } };
+const LsSched ls_sched_zb_2p = { .name = "zb-2p", LINE, .limit = { 2, 0, 1 } };
+const LsSched ls_sched_zbv_auto = { .name = "zbv-auto", VEE, .bounded = "zbv, v-half or v-min" };
+const LsSched ls_sched_v_half = { .name = "v-half", VEE, .limit = { 1, 2, 2 } };
+const LsSched ls_sched_v_min = { .name = "v-min", VEE, .limit = { 1, 4, 3 } };
 
 /* Automatic zero bubble with one chunk per rank: ZB-1p, ZB-2p and what lies between.
  *

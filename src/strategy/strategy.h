@@ -400,7 +400,7 @@ ls_strategy_loop_overlap (const LsStrategy *s)
  *
  * FALSE, with a diagnostic for every broken rule, if any is: LS_ERROR_CONFLICT for
  * an illegal combination, LS_ERROR_UNSUPPORTED for a legal one that has no mechanism
- * yet. s may then be filled in partly.
+ * yet. s may then be filled in partly. diags NULL: only whether one is broken.
  *
  * Layers that were balanced before are forgotten: ls_strategy_balance() in lower/lower.h finds
  * them, for the degrees that there are now. */
@@ -424,6 +424,11 @@ uint32_t ls_strategy_micro_batches (const LsStrategy *s, uint32_t dp_rank);
 uint32_t ls_strategy_most_micro_batches (const LsStrategy *s);
 /* Why all replicas have as many: what they would meet in, but once in a step. NULL: they need not. Static. */
 const char *ls_strategy_why_even (const LsStrategy *s, const LsModel *model);
+
+/* NULL if the schedule lets a job have the other knobs of s, and n_micro_batches, else a static text with the
+ * rule that they break. */
+const char *ls_sched_job_refusal (const LsSched *sched, const LsStrategy *s, const LsModel *m,
+                                  uint32_t n_micro_batches);
 
 /* As if layers_per_chunk had never been known. */
 void ls_strategy_forget_layers (LsStrategy *s);

@@ -1,43 +1,51 @@
 /* Defaults and legality of a strategy (src/manual/formats/legal.md).
  *
- * First what is derived is filled in, then each rule looks at the result on its own,
+ * First what is derived is filled in, then each rule (rules.txt) looks at the result on its own,
  * so that all broken rules are reported at once. A number that could not be derived
  * stays 0 and silences the rules that need it. */
+#include <stddef.h>
 #include <string.h>
 
+#include "base/suggest.h"
+#include "model/beside.h"
+#include "model/compressed.h"
 #include "model/expert_load.h"
 #include "model/mixer.h"
+#include "model/operators.h"
+#include "model/streams.h"
 #include "schedules/sched.h"
 #include "strategy/shard.h"
 #include "strategy/strategy.h"
-#include "strategy/strategy_rules.h"
 
-/* ---- what must hold before anything can be derived ---- */
+#define conflict(diags, pointer, ...)                                                                        \
+  ls_diag_add (diags, LS_ERROR_CONFLICT, NULL, 0, 0, pointer, NULL, NULL, __VA_ARGS__)
 
-static gboolean
-check_values (const LsStrategy *s, LsDiagList *diags)
-{
-  const struct {
-    const char *pointer;
-    uint32_t value;
-  } at_least_one[] = {
-    { "/tp", s->tp },
-    { "/pp", s->pp },
-    { "/cp", s->cp },
-    { "/ep", s->ep },
-    { "/vpp", s->vpp },
-    { "/micro_batch", s->micro_batch },
-    { "/layers_per_unit", s->data.layers_per_unit },
-  };
+/* ---- values that rules and defaults need ---- */
 
-  guint n_before = ls_diag_list_n (diags);
-  for (guint i = 0; i < G_N_ELEMENTS (at_least_one); i++)
-    if (at_least_one[i].value == 0)
-      conflict (diags, at_least_one[i].pointer, "expected at least 1; got 0");
-  if (s->zero_stage > 3 && s->zero_stage != LS_ZERO_AUTO)
-    conflict (diags, "/zero", "expected a stage from 0 to 3; got %u", s->zero_stage);
-  return ls_diag_list_n (diags) == n_before;
-}
+/* Of a strategy and a model. */
+#define VALUE(name_, expression_)                                                                            \
+  static int64_t name_ (const LsStrategy *s, const LsModel *m)                                               \
+  {                                                                                                          \
+    return expression_;                                                                                      \
+  }
+/* Static or borrowed; NULL: there is none. */
+#define TEXT(name_, expression_)                                                                             \
+  static const char *name_ (const LsStrategy *s, const LsModel *m)                                           \
+  {                                                                                                          \
+    return expression_;                                                                                      \
+  }
+/* Of a value of an enum. */
+#define NAME(name_, expression_)                                                                             \
+  static const char *name_ (int64_t x)                                                                       \
+  {                                                                                                          \
+    return expression_;                                                                                      \
+  }
+
+/* Ranks that have the same parameters; the same experts: 1 without experts, 0 while that is not known. */
+VALUE (n_copies, (int64_t) s->dp * s->cp)
+VALUE (n_expert_copies,
+       m->moe.n_experts == 0 ? 1
+                             : s->tp * n_copies (s, m) / (s->ep * (s->experts.etp ? s->experts.etp : s->tp)))
 
 /* ---- defaults ---- */
 
@@ -137,7 +145,7 @@ fill_data_parallel (LsStrategy *s, const LsModel *m)
   if (offloads && s->zero_stage == LS_ZERO_AUTO)
     s->zero_stage
         = s->memory.offload == LS_OFFLOAD_PARAMETERS || s->memory.offload_to == LS_OFFLOAD_TO_NVME ? 3 : 2;
-  if (n_copies (s) == 1 && n_expert_copies (s, m) <= 1 && !offloads) {
+  if (n_copies (s, m) == 1 && n_expert_copies (s, m) <= 1 && !offloads) {
     s->dp_kind = LS_DP_NONE;
     s->data.overlap = false;
     s->zero_stage = 0;
@@ -145,12 +153,59 @@ fill_data_parallel (LsStrategy *s, const LsModel *m)
   s->dp_kind = ls_strategy_dp_kind (s);
   if (s->zero_stage == LS_ZERO_AUTO)
     s->zero_stage = ls_dp_traits (s->dp_kind)->is_fsdp ? 3 : 0;
-  if (s->zero_stage == 0 || s->data.zero_group == n_copies (s))
+  if (s->zero_stage == 0 || s->data.zero_group == n_copies (s, m))
     s->data.zero_group = 0;
   s->data.collective_lists = s->data.collective_lists && s->dp_kind != LS_DP_NONE;
   if (s->dp_kind != LS_DP_NONE && s->dp_kind != LS_DP_DDP
       && ls_master_is_the_weight ((LsMaster) s->opt.master))
     s->opt.master = LS_MASTER_FP32;
+}
+
+/* PyTorch's stages reduce before each flush (distributed/pipelining/stage.py, backward_maybe_with_nosync). */
+VALUE (may_reduce_before_flush, s->dp_kind == LS_DP_FSDP2 || (s->dp_kind == LS_DP_DDP && s->data.overlap))
+
+/* Without a pipeline each micro-batch ends what would be flushed; with one flush the step does. */
+static void
+fill_grad_sync (LsStrategy *s)
+{
+  bool is_sharded = s->zero_stage >= 2 && s->dp_kind != LS_DP_MEGATRON, is_alone = s->pp == 1;
+  if (s->data.grad_sync == LS_GRAD_SYNC_AUTO && s->mp.pipeline_batch > 0 && !is_alone
+      && may_reduce_before_flush (s, NULL))
+    s->data.grad_sync = LS_GRAD_SYNC_FLUSH;
+  else if (s->data.grad_sync == LS_GRAD_SYNC_AUTO)
+    s->data.grad_sync = is_sharded && is_alone ? LS_GRAD_SYNC_EACH : LS_GRAD_SYNC_LAST;
+  else if (s->data.grad_sync == LS_GRAD_SYNC_FLUSH && (is_alone || s->mp.pipeline_batch == 0))
+    s->data.grad_sync = is_alone ? LS_GRAD_SYNC_EACH : LS_GRAD_SYNC_LAST;
+}
+
+/* Schedules that are made of pairs are meant for it. */
+static void
+fill_overlap (LsStrategy *s)
+{
+  const LsSched *sched = s->schedule ? ls_sched_find (s->schedule) : NULL;
+  bool is_paired = sched && sched->always_pairs;
+  if (s->mp.ep_overlap == LS_FLAG_AUTO)
+    s->mp.ep_overlap = s->ep > 1 && is_paired;
+  if (s->mp.delay_wgrad == LS_FLAG_AUTO)
+    s->mp.delay_wgrad = s->mp.ep_overlap && is_paired;
+}
+
+/* Of an optimizer: it multiplies or factors matrices, so it needs them whole. */
+VALUE (needs_matrices,
+       s->opt.kind && (ls_optimizer_multiplies (s->opt.kind) || ls_optimizer_factors (s->opt.kind)))
+
+static void
+fill_optimizer (LsStrategy *s)
+{
+  bool is_asked = s->zero_stage > 0 && needs_matrices (s, NULL);
+  if (!is_asked && s->opt.cut == LS_OPTIMIZER_CUT_ELEMENTS)
+    s->opt.cut = LS_OPTIMIZER_CUT_AUTO;
+  if (s->zero_stage == 0)
+    s->opt.cut = LS_OPTIMIZER_CUT_AUTO;
+  else if (is_asked && s->opt.cut == LS_OPTIMIZER_CUT_AUTO && s->dp_kind == LS_DP_MEGATRON)
+    s->opt.cut = LS_OPTIMIZER_CUT_TENSORS;
+  if (s->opt.cut == LS_OPTIMIZER_CUT_TENSORS)
+    s->data.gather_overlap = 0;
 }
 
 void
@@ -202,6 +257,31 @@ fill_pipeline (LsStrategy *s)
     s->vpp = sched->n_chunks (&(LsSchedShape) { .pp = s->pp, .n_micro_batches = 1 });
 }
 
+static int
+attention_of_recipe (const LsStrategy *s)
+{
+  static const int ways[] = { [LS_FP8_DELAYED] = LS_FP8_ATTENTION_DELAYED,
+                              [LS_FP8_CURRENT] = LS_FP8_ATTENTION_CURRENT,
+                              [LS_FP8_MXFP8] = LS_FP8_ATTENTION_MXFP8,
+                              [LS_FP8_DEEPSEEK] = LS_FP8_ATTENTION_NONE };
+  int way = s->dtype == LS_DTYPE_FP8 ? ways[s->fp8.recipe] : LS_FP8_ATTENTION_NONE;
+  return way == LS_FP8_ATTENTION_NONE ? LS_FP8_ATTENTION_RECIPE : way;
+}
+
+static void
+fill_kernels (LsStrategy *s)
+{
+  s->fp8.bf16_experts &= ls_dtype_is_scaled ((LsDtype) s->dtype);
+  if (!ls_dtype_is_scaled ((LsDtype) s->dtype))
+    s->fp8.module_formats = (LsFormats) { 0 };
+  if (!ls_dtype_is_scaled ((LsDtype) s->dtype))
+    s->fp8.attention = LS_FP8_ATTENTION_NONE;
+  if (s->fp8.attention == LS_FP8_ATTENTION_RECIPE)
+    s->fp8.attention = attention_of_recipe (s);
+  if (s->fp8.attention != LS_FP8_ATTENTION_NONE && s->use.attention_kernel == LS_ATTENTION_KERNEL_AUTO)
+    s->use.attention_kernel = LS_ATTENTION_KERNEL_CUDNN;
+}
+
 static void
 fill_from_model (LsStrategy *s, const LsModel *model)
 {
@@ -237,212 +317,611 @@ fill (LsStrategy *s, const LsModel *model, uint32_t n_gpus, LsDiagList *diags)
 
 /* ---- rules ---- */
 
-static void
-check_tensor_parallel (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
+/* What they look at. */
+typedef struct {
+  const LsStrategy *s;
+  const LsModel *m;
+  const LsSched *sched;                    /* NULL: there is none of that name     */
+  uint32_t gpus_per_node, n_micro_batches; /* 0: not known                         */
+  bool is_asked;          /* whether it is legal, and not why not: the first rule that is broken says so */
+  const void *records[4]; /* those above, and itself: by Base                         */
+} Job;
+
+/* An operand of a condition: a constant, a function's value, or a member of a record. */
+typedef enum { OF_STRATEGY, OF_MODEL, OF_SCHED, OF_JOB, CONSTANT, CALL, TEXT } Base;
+typedef enum { KIND_BOOL, KIND_INT, KIND_COUNT, KIND_REAL, KIND_POINTER } Kind;
+#define KIND(type_, member_)                                                                                 \
+  _Generic(((type_ *) 0)->member_, bool                                                                      \
+           : KIND_BOOL, int                                                                                  \
+           : KIND_INT, uint32_t                                                                              \
+           : KIND_COUNT, double                                                                              \
+           : KIND_REAL, default                                                                              \
+           : KIND_POINTER)
+
+typedef struct {
+  Base base;
+  Kind kind;
+  size_t offset;
+  int64_t value;
+  int64_t (*call) (const LsStrategy *s, const LsModel *m);
+  const char *(*text) (const LsStrategy *s, const LsModel *m);
+} Operand;
+
+/* A condition is steps of a machine with a stack, up to END: PUSH an operand; TEST, whether one is less than
+ * a value (1), equal (2) or more (4), one of a set of these; COMPARE likewise two that were pushed; AND, OR:
+ * so many steps are left out where the left side decides. */
+typedef enum { TEST, COMPARE, PUSH, NOT, AND, OR, END, PLUS, MINUS, TIMES, OVER, REST, BITS } Op;
+
+typedef struct {
+  uint16_t op, at; /* at: an operand, or how many steps */
+  uint32_t set;
+  int64_t value;
+} Step;
+
+/* A test of a member, by itself, as most rows end with it; is_all: it is the condition. */
+typedef struct {
+  uint8_t base, kind, set; /* Base, Kind */
+  bool is_all;
+  uint16_t offset;
+  int64_t value;
+} Guard;
+
+/* A piece of words, up to END_OF_WORDS. code: of a number, of what is named, of what decides between text and
+ * other; of TEXT_OF the operand. */
+typedef struct {
+  enum { LITERAL, NUMBER, NAME, CHOICE, TEXT_OF, END_OF_WORDS } kind;
+  guint code;
+  const char *text, *other;
+  const char *(*name) (int64_t value);
+} Word;
+
+/* A row of rules.txt, up to END_OF_ROWS. */
+typedef struct {
+  Guard guard; /* without which its condition does not hold */
+  enum { RULE, WHEN, DO, END_OF_ROWS } kind;
+  guint code;    /* its condition              */
+  guint n_below; /* of WHEN: rows              */
+  bool is_else;  /* not where the one before holds */
+  LsErrorCode error;
+  const Word *pointer, *words;
+  const char *keys; /* of a reason */
+  void (*check) (const Job *j, LsDiagList *diags);
+} Row;
+
+/* --- their values --- */
+
+VALUE (may_be_cut_unevenly,
+       m->n_heads % s->tp != 0 || m->n_kv_heads % s->tp != 0 || m->ffn % s->tp != 0
+           || m->moe.attention_experts > 0 || ls_model_widths_differ (m))
+VALUE (mixer_is_whole, ls_mixers[m->mixer.kind].is_whole)
+VALUE (mixer_may_be_cut, ls_mixer_has_context_parallelism (m))
+VALUE (heads_differ, ls_model_heads_differ (m))
+VALUE (has_latents, ls_model_has_latents (m))
+VALUE (has_streams, ls_model_n_streams (m) > 1)
+VALUE (has_beside, ls_model_has_beside (m))
+VALUE (has_layernorm, ls_norm_is_layernorm (m->norm))
+/* What few models have, and rules on encoders, on weights that are used again and on parts of layers need. */
+VALUE (has_rare_parts,
+       m->sides.encoder_layers > 0 || m->predict.shared || m->layers.own > 0 || m->layers.shared_blocks > 0
+           || m->halves.layer_input > 0 || m->halves.layer_vocab > 0 || m->halves.kv_shared_layers > 0
+           || m->halves.ngram_tables > 0 || m->attn.qk_conv > 0 || m->attn.kv_conv > 0 || m->attn.difference)
+VALUE (n_moe_layers, ls_model_n_moe_layers (m))
+VALUE (n_attention_layers, ls_model_n_attention_layers (m))
+VALUE (ngram_rows, (int64_t) ls_ngram_rows (m))
+VALUE (v_dim, ls_model_v_dim (m))
+VALUE (second_heads, m->attn.noise_heads > 0 ? m->attn.noise_heads : m->n_heads / 2)
+VALUE (decoder_seq, ls_model_decoder_seq (m, s->seq))
+VALUE (encoder_chunks, ls_encoder_chunks (s, m))
+VALUE (is_usual, ls_sched_find (s->schedule) == ls_sched_usual (s->pp, 1))
+VALUE (lacks_stage,
+       ls_dp_traits (s->dp_kind)->stages != 0 && !(ls_dp_traits (s->dp_kind)->stages >> s->zero_stage & 1))
+VALUE (is_megatron, ls_dp_traits (s->dp_kind)->is_megatron)
+VALUE (keeps_gradients, ls_dp_traits (s->dp_kind)->keeps_gradients)
+/* Of a sequence that is cut over ranks: whether each has an early and a late part; how many divide it. */
+VALUE (is_halved, s->mp.cp_balance && s->mp.cp_kind != LS_CP_ULYSSES)
+VALUE (n_parts, INT64_C (1) * s->cp * (is_halved (s, m) ? 2 : 1) * (s->sp ? s->tp : 1))
+/* Of a rank of tp. */
+VALUE (own_heads, MAX (m->n_heads / s->tp, 1))
+VALUE (own_kv_heads, MAX (m->n_kv_heads / s->tp, 1))
+/* What selective recomputation drops. */
+VALUE (parts, s->recompute == LS_RECOMPUTE_SELECTIVE ? s->memory.recompute_parts : 0)
+VALUE (recomputes_nothing, ls_strategy_recomputes_nothing (s))
+VALUE (layers_of_unit, s->dp_kind == LS_DP_FSDP1 || s->dp_kind == LS_DP_FSDP2 ? s->data.layers_per_unit : 1)
+VALUE (has_expert_knobs,
+       s->ep > 1 || s->experts.etp != s->tp || s->experts.capacity > 0 || s->experts.load || s->mp.ep_overlap
+           || s->mp.delay_wgrad)
+VALUE (loops_over_experts, ls_recipes_loop (s->use.recipes, m))
+VALUE (load_is_even, ls_expert_load_is_even (s->experts.load))
+VALUE (load_is_in_turn, ls_expert_load_is_in_turn (s->experts.load))
+VALUE (drops_none, s->experts.capacity >= 1 && s->experts.padding != LS_EXPERT_PADDING_CAPACITY)
+VALUE (capacity_is_mean, s->experts.capacity == 1)
+VALUE (is_scaled, ls_dtype_is_scaled ((LsDtype) s->dtype))
+VALUE (is_bf16, ls_dtype_between ((LsDtype) s->dtype) == LS_DTYPE_BF16)
+VALUE (delays_scales, ls_strategy_delays_scales (s))
+VALUE (usual_grad_dtype, default_grad_dtype (s->dtype))
+VALUE (weights_dtype, ls_strategy_weights (s))
+VALUE (has_own_weights, ls_master_is_the_weight ((LsMaster) s->opt.master))
+VALUE (has_tiles, ls_optimizer_has_tiles (s->opt.kind))
+VALUE (multiplies, s->opt.kind &&ls_optimizer_multiplies (s->opt.kind))
+VALUE (has_module_formats, ls_formats_any (&s->fp8.module_formats))
+VALUE (has_bf16_experts, s->fp8.bf16_experts && (m->moe.n_experts > 0 || m->moe.attention_experts > 0))
+VALUE (fc1_is_bf16, s->fp8.module_formats.of[LS_MODULE_EXPERT_FC1] == LS_FORMAT_BF16)
+VALUE (has_listed_kernels, ls_recipes_fit (s->use.recipes, m))
+
+TEXT (stages_in_words, ls_dp_traits (s->dp_kind)->expected)
+TEXT (mixer_cut, ls_mixer_check_cut (m, s->tp, s->cp))
+TEXT (kernels_name, s->use.recipes->name)
+TEXT (adapters_barred, ls_strategy_bars_adapters (m))
+
+/* A product of the optimizer is summed over ranks. */
+static int64_t
+sums_products (const LsStrategy *s, const LsModel *m)
 {
-  if (m->n_heads % s->tp != 0)
-    conflict (diags, "/tp", "expected a divisor of the model's %u heads; got %u", m->n_heads, s->tp);
-  if (m->n_kv_heads % s->tp != 0 && s->tp % m->n_kv_heads != 0)
-    conflict (diags, "/tp", "expected a divisor or a multiple of the model's %u key-value heads; got %u",
-              m->n_kv_heads, s->tp);
-  else if (m->moe.attention_experts > 0 && m->n_heads / m->moe.attention_top_k % s->tp != 0)
-    conflict (diags, "/tp", "expected a divisor of the %u heads of an expert of attention; got %u",
-              m->n_heads / m->moe.attention_top_k, s->tp);
-  check_widths (s, m, diags);
-  if (m->ffn % s->tp != 0)
-    conflict (diags, "/tp", "expected a divisor of the model's ffn width %u; got %u", m->ffn, s->tp);
-  if (ls_mixers[m->mixer.kind].is_whole && s->tp > 1)
-    unsupported (
-        diags, "/tp",
-        "linear layers or RWKV in the place of attention, cut over ranks: not modelled; expected 1, got %u",
-        s->tp);
-  else if (m->mixer.kind != LS_MIXER_NONE && (m->mixer.heads % s->tp != 0 || m->mixer.groups % s->tp != 0))
-    conflict (diags, "/tp", "expected a divisor of the model's %u heads and %u groups of mixers; got %u",
-              m->mixer.heads, m->mixer.groups, s->tp);
-  if (s->sp && s->seq % s->tp != 0)
-    conflict (diags, "/sp", "expected a sequence length divisible by tp = %u; got %u", s->tp, s->seq);
+  const LsOptimizerKind *kind = s->opt.kind;
+  for (guint p = 0; p < kind->parts->len; p++) {
+    const GArray *kernels = g_array_index (kind->parts, LsOptimizerPart, p).kernels;
+    for (guint i = 0; i < kernels->len; i++)
+      if (g_array_index (kernels, LsOptimizerKernel, i).sums)
+        return 1;
+  }
+  return 0;
 }
 
-/* Copy engines and userbuffers reach the GPUs of a node. */
-static void
-check_tp_overlap (const LsStrategy *s, uint32_t gpus_per_node, LsDiagList *diags)
+/* The first of Adam's states that is narrower than usual. */
+static const char *
+narrow_state (const LsStrategy *s, const LsModel *m)
 {
-  if (!s->mp.tp_overlap)
+  const LsAdamStates states = ls_strategy_adam (s);
+  return ls_adam_is_plain (&states)          ? NULL
+      : s->opt.master != LS_MASTER_FP32      ? "master"
+      : s->opt.moment_dtype != LS_DTYPE_FP32 ? "moment_dtype"
+                                             : "variance_dtype";
+}
+
+/* Of the micro-batches of replicas. */
+typedef struct {
+  uint32_t least, most;
+  int64_t sum;
+} Replicas;
+
+static Replicas
+replicas_of (const LsStrategy *s)
+{
+  Replicas x = { .least = s->layout.n_micro_batches_per_replica > 0 ? UINT32_MAX : 0 };
+  for (uint32_t d = 0; d < s->layout.n_micro_batches_per_replica; d++) {
+    x.least = MIN (x.least, s->layout.micro_batches_per_replica[d]);
+    x.most = MAX (x.most, s->layout.micro_batches_per_replica[d]);
+    x.sum += s->layout.micro_batches_per_replica[d];
+  }
+  return x;
+}
+
+VALUE (sum_of_replicas, replicas_of (s).sum)
+VALUE (has_idle_replica, replicas_of (s).least == 0)
+VALUE (has_alike_replicas, replicas_of (s).least == replicas_of (s).most)
+
+NAME (name_dp_kind, ls_dp_kind_name ((int) x))
+NAME (name_p2p, ls_p2p_name ((int) x))
+NAME (name_dtype, ls_dtype_name ((LsDtype) x))
+NAME (name_recompute, ls_recompute_names[x].name)
+NAME (name_dispatcher, ls_dispatcher_names[x].name)
+
+/* --- rules that are functions --- */
+
+/* Layers that are not as wide as others are cut evenly, too. */
+static void
+check_widths (const Job *j, LsDiagList *diags)
+{
+  const LsModel *m = j->m;
+  uint32_t first[LS_MAX_MODEL_KINDS], tp = j->s->tp;
+  for (uint32_t i = 0, n = ls_model_widths_differ (m) ? ls_model_first_of_kinds (m, first) : 0; i < n; i++) {
+    LsModel own = ls_model_of_kind (m, ls_model_layer_kind (m, first[i]));
+    uint32_t heads = own.n_heads, kv_heads = own.n_kv_heads, ffn = own.ffn;
+    bool is_cut = heads % tp == 0 && (kv_heads % tp == 0 || tp % kv_heads == 0);
+    bool is_usual = heads == m->n_heads && kv_heads == m->n_kv_heads && ffn == m->ffn;
+    if (is_usual || (is_cut && ffn % tp == 0))
+      continue;
+    conflict (diags, "/tp",
+              "expected a divisor of the %u heads and the ffn width %u of layer %u, and a "
+              "divisor or a multiple of its %u key-value heads; got %u",
+              heads, ffn, first[i], kv_heads, tp);
     return;
-  if (!s->sp)
-    conflict (diags, "/tp_overlap",
-              "expected sequence parallelism (sp) with it, whose collectives it cuts in pieces; got none");
-  if (s->mp.tp_overlap_kind == LS_TP_OVERLAP_RING && gpus_per_node % s->tp != 0)
-    conflict (diags, "/tp_overlap",
-              "expected tp groups inside a node, as pieces move by copy engines: a divisor of %u, the size "
-              "of a node; got tp %u",
-              gpus_per_node, s->tp);
+  }
 }
 
+/* Layers whose experts are not those of others. */
 static void
-check_data_parallel (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
+check_listed_experts (const Job *j, LsDiagList *diags)
 {
-  if (s->dp_kind == LS_DP_NONE && n_copies (s) == 1 && n_expert_copies (s, m) > 1)
-    conflict (diags, "/dp_kind",
-              "expected a way to reduce gradients of experts, which %" G_GUINT64_FORMAT " ranks have alike; "
-              "got none",
-              n_expert_copies (s, m));
-  if (s->dp_kind == LS_DP_NONE && n_copies (s) > 1)
-    conflict (diags, "/dp_kind", "expected a way to reduce gradients, as dp * cp = %u * %u; got none", s->dp,
-              s->cp);
-  const LsDpTraits *kind = ls_dp_traits (s->dp_kind);
-  if (kind->stages != 0 && !(kind->stages >> s->zero_stage & 1))
-    conflict (diags, "/zero", "expected %s; got %u", kind->expected, s->zero_stage);
-  if (s->data.zero_group > 0 && n_copies (s) > 0 && n_copies (s) % s->data.zero_group != 0)
-    conflict (diags, "/zero", "expected groups whose size divides dp * cp = %u * %u; got %u@%u", s->dp, s->cp,
-              s->zero_stage, s->data.zero_group);
-  bool sums_each = s->data.grad_sync == LS_GRAD_SYNC_EACH;
-  if (s->dp_kind == LS_DP_MEGATRON && sums_each)
-    conflict (diags, "/grad_sync",
-              "expected last, as Megatron-LM reduces with the last micro-batch only; got each");
-  if (s->dp_kind == LS_DP_DEEPSPEED && s->pp == 1 && sums_each != (s->zero_stage >= 2))
-    conflict (diags, "/grad_sync", "expected %s with deepspeed's stage %u; got %s",
-              s->zero_stage >= 2 ? "each" : "last", s->zero_stage, sums_each ? "each" : "last");
-  if (s->dp_kind == LS_DP_PS && sums_each)
-    conflict (diags, "/grad_sync", "expected last, as servers sum the gradients of a step; got each");
-  if (s->data.collective_lists
-      && (s->dp_kind != LS_DP_DEEPSPEED || s->zero_stage != 3 || s->memory.offload != LS_OFFLOAD_NONE))
-    conflict (diags, "/collective_lists",
-              "expected dp_kind deepspeed, zero 3 and no offload with it; got %s, %u%s",
-              ls_dp_kind_name (s->dp_kind), s->zero_stage,
-              s->memory.offload != LS_OFFLOAD_NONE ? " and offload" : "");
-  if (s->use.wgrad_placeholders && s->dp_kind != LS_DP_MEGATRON && s->dp_kind != LS_DP_NONE)
-    conflict (diags, "/wgrad_placeholders", "expected dp_kind megatron with it; got %s",
-              ls_dp_kind_name (s->dp_kind));
-  if (s->dp_kind == LS_DP_DEEPSPEED && s->zero_stage >= 2 && s->pp > 1)
-    conflict (diags, "/zero",
-              "expected 0 or 1 with pp %u, as DeepSpeed's pipeline engine accumulates whole gradients; got "
-              "%u",
-              s->pp, s->zero_stage);
-}
-
-static void
-check_fsdp (const LsStrategy *s, LsDiagList *diags)
-{
-  if (s->dp_kind == LS_DP_FSDP1 && s->data.forward_prefetch > 1)
-    conflict (diags, "/forward_prefetch", "expected 0 or 1, as FSDP1 gathers one unit ahead; got %u",
-              s->data.forward_prefetch);
-  if (s->dp_kind != LS_DP_FSDP2)
+  const LsModel *m = j->m;
+  const LsStrategy *s = j->s;
+  uint32_t first[LS_MAX_MODEL_KINDS];
+  if (!ls_model_experts_differ (m))
     return;
-  uint32_t n = s->data.reshard_after_forward;
-  if (s->zero_stage == 2 && n != 0)
-    conflict (diags, "/reshard_after_forward",
-              "expected 0 with zero 2, which keeps parameters for the backward; got %u", n);
-  if (n <= 1)
+  if (s->experts.load || s->experts.capacity > 0)
+    ls_diag_add (diags, LS_ERROR_UNSUPPORTED, NULL, 0, 0,
+                 s->experts.load ? "/expert_load" : "/expert_capacity", NULL, NULL,
+                 "uneven loads and capacities where layers differ in their experts are not modelled; "
+                 "expected none");
+  for (uint32_t i = 0, n = ls_model_first_of_kinds (m, first); i < n; i++) {
+    uint32_t kind = ls_model_layer_kind (m, first[i]);
+    LsModel own = ls_model_of_kind (m, kind);
+    if (!(kind & LS_LAYER_EXPERTS)
+        || (own.moe.n_experts % s->ep == 0 && own.moe.expert_ffn % s->experts.etp == 0))
+      continue;
+    conflict (diags, "/ep",
+              "expected ep that divides the %u experts of layer %u, and etp that divides their width %u; got "
+              "%u and %u",
+              own.moe.n_experts, first[i], own.moe.expert_ffn, s->ep, s->experts.etp);
     return;
-  if (n_copies (s) > 0 && n_copies (s) % n != 0)
-    conflict (diags, "/reshard_after_forward",
-              "expected 0, 1 or a size of groups that divides dp * cp = %u * %u; got %u", s->dp, s->cp, n);
-  if (s->data.zero_group > 0 || s->ep > 1)
-    unsupported (diags, "/reshard_after_forward",
-                 "groups of %u after a forward go neither with zero %u@group nor with ep %u: a rank has one "
-                 "kind"
-                 " of sharding group; expected 0 or 1",
-                 n, s->zero_stage, s->ep);
+  }
 }
 
-/* Ulysses deals out heads; where ranks are a multiple of those of keys and values, programs but those with
- * Transformer Engine repeat them. */
 static void
-check_context_parallel (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
+check_expert_load (const Job *j, LsDiagList *diags)
 {
-  if (s->cp == 1)
+  g_autofree char *why = NULL;
+  g_free (ls_expert_shares (j->s->experts.load, j->m, &why));
+  if (why)
+    conflict (diags, "/expert_load", "%s", why);
+}
+
+/* An order names what there is more than one of; both divisions of the ranks have one pipeline, as
+ * Megatron-LM asserts (core/parallel_state.py, initialize_model_parallel). */
+static void
+check_rank_order (const Job *j, LsDiagList *diags)
+{
+  const LsStrategy *s = j->s;
+  bool has_experts = j->m->moe.n_experts > 0;
+  const uint32_t degree[LS_N_DIMS] = { s->tp, s->cp, has_experts ? s->ep : 1, s->dp, s->pp };
+  LsRankOrder order;
+  uint32_t named, n_stage = s->tp * s->cp * s->dp;
+  if (!s->layout.rank_order || !ls_rank_order_parse (s->layout.rank_order, &order, &named))
     return;
-  bool is_halved = s->mp.cp_balance && s->mp.cp_kind != LS_CP_ULYSSES;
-  uint64_t parts = (uint64_t) s->cp * (is_halved ? 2 : 1) * (s->sp ? s->tp : 1);
-  if (s->seq % parts != 0)
-    conflict (diags, "/cp", "expected a sequence length divisible by %" G_GUINT64_FORMAT " (cp%s%s); got %u",
-              parts, is_halved ? ", twice for the balance" : "", s->sp ? ", tp for sp" : "", s->seq);
-  uint32_t heads = MAX (m->n_heads / s->tp, 1), kv_heads = MAX (m->n_kv_heads / s->tp, 1);
-  bool repeats = ls_strategy_dp_kind (s) != LS_DP_MEGATRON && s->cp % kv_heads == 0;
-  if (s->mp.cp_kind == LS_CP_ULYSSES && (heads % s->cp != 0 || (kv_heads % s->cp != 0 && !repeats)))
-    conflict (diags, "/cp",
-              "expected a divisor of the %u heads and %u key-value heads of a rank, which ulysses cuts; got "
-              "%u",
-              heads, kv_heads, s->cp);
-  const char *wanted = ls_mixer_check_cut (m, s->tp, s->cp);
-  if (!ls_mixer_has_context_parallelism (m))
-    unsupported (diags, "/cp",
-                 "mixers of this kind, which pass their state from token to token, cut over ranks are not "
-                 "modelled; expected 1, got %u",
-                 s->cp);
-  else if (wanted)
-    conflict (diags, "/cp", "expected %s; got %u", wanted, s->cp);
-  if (ls_model_heads_differ (m))
-    unsupported (
-        diags, "/cp",
-        "layers whose heads differ, of a sequence that is cut over ranks, are not modelled; expected "
-        "1, got %u",
-        s->cp);
-  if (s->use.attention == LS_ATTENTION_UNFUSED)
-    conflict (diags, "/cp", "expected flash attention with cp %u; got unfused", s->cp);
-}
-
-/* Which passes through layers run again, and who may cut what they start from. */
-static void
-check_recompute (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
-{
-  bool is_full = s->recompute == LS_RECOMPUTE_FULL;
-  bool has_ops
-      = s->recompute == LS_RECOMPUTE_SELECTIVE && s->memory.recompute_parts & LS_RECOMPUTE_BY_OPERATORS;
-  bool is_op = s->memory.recompute_parts & LS_RECOMPUTE_OP;
-  if (has_ops && s->memory.recompute_parts & ~(uint32_t) (is_op ? LS_RECOMPUTE_OP : LS_RECOMPUTE_DOTS_FLASH))
-    conflict (diags, "/recompute_parts",
-              "expected op alone, or dots, dots-flash and what begins with but-, which leave nothing for "
-              "other parts; got others too");
-  else if (has_ops && ops_refusal (s, m, s->memory.recompute_parts))
-    unsupported (diags, "/recompute_parts", "expected core, norm or activation %s",
-                 ops_refusal (s, m, s->memory.recompute_parts));
-  if (s->memory.recompute_stages && (!is_full || s->memory.recompute_method != LS_RECOMPUTE_BLOCK))
-    conflict (diags, "/recompute_stages", "expected recompute full by block; got %s%s",
-              ls_recompute_names[s->recompute].name, is_full ? " uniform" : "");
-  else if (s->memory.recompute_stages && s->memory.n_recompute_stages != s->pp)
-    conflict (diags, "/recompute_stages", "expected a number for each of the %u pipeline ranks; got %u",
-              s->pp, s->memory.n_recompute_stages);
-  if (s->memory.partition_activations && (!is_full || s->sp))
-    conflict (diags, "/partition_activations",
-              "expected recompute full without sp, which cuts them already; got %s, tp %u%s",
-              ls_recompute_names[s->recompute].name, s->tp, s->sp ? " + sp" : "");
-  bool is_grouped
-      = is_full && s->memory.recompute_method == LS_RECOMPUTE_UNIFORM && s->memory.recompute_layers > 1;
-  uint32_t unit = s->dp_kind == LS_DP_FSDP1 || s->dp_kind == LS_DP_FSDP2 ? s->data.layers_per_unit : 1;
-  if (is_grouped && s->zero_stage == 3 && s->dp_kind != LS_DP_XLA_FSDP && s->dp_kind != LS_DP_DEEPSPEED
-      && unit % s->memory.recompute_layers != 0)
-    conflict (diags, "/recompute_layers",
-              "expected a divisor of the %u layers whose parameters are gathered together; got %u", unit,
-              s->memory.recompute_layers);
+  for (int d = 0; d < LS_N_DIMS; d++)
+    if (degree[d] > 1 && !(named & 1u << d))
+      conflict (diags, "/rank_order", "expected %s in it, as %s is %u; got \"%s\"", ls_dim_name ((LsDim) d),
+                ls_dim_name ((LsDim) d), degree[d], s->layout.rank_order);
+  if (!has_experts || n_stage == 0 || s->experts.etp == 0
+      || n_stage % ((uint64_t) s->ep * s->experts.etp) != 0)
+    return;
+  const LsMesh mesh = ls_strategy_mesh (s);
+  if (!ls_mesh_has_one_pipeline (&mesh))
+    conflict (diags, "/rank_order",
+              "expected pp last, or as many ranks before pp with experts as without: their stages must be on "
+              "the same ranks; got \"%s\"",
+              s->layout.rank_order);
 }
 
 static void
-check_bf16_layers (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
+check_lora_modules (const Job *j, LsDiagList *diags)
 {
-  uint64_t n = (uint64_t) s->fp8.bf16_first + s->fp8.bf16_last;
-  if (n > m->n_layers)
-    conflict (diags, s->fp8.bf16_last > 0 ? "/bf16_last" : "/bf16_first",
-              "expected bf16_first + bf16_last up to the %u layers; got %u + %u", m->n_layers,
-              s->fp8.bf16_first, s->fp8.bf16_last);
-  if (n > 0 && s->fp8.params)
-    ls_diag_add (diags, LS_ERROR_UNSUPPORTED, NULL, 0, 0, "/fp8_params", NULL, NULL,
-                 "expected false with layers in bf16, whose parameters would be gathered in another format");
+  uint32_t modules;
+  g_autofree char *wrong = NULL;
+  if (ls_lora_modules (j->m, j->s->lora.modules, &modules, &wrong))
+    return;
+  ls_lora_modules (j->m, NULL, &modules, NULL);
+  g_autofree char *own = ls_lora_words (modules, ", ");
+  conflict (diags, "/lora_modules",
+            "expected all-linear or several of %s%s, which are the model's linear layers; got %s", own,
+            j->m->latent.kv_lora > 0 ? " (k: keys and values, made of one latent)" : "", wrong);
+}
+
+static const char *operators_barred (const LsStrategy *s, const LsModel *m);
+
+#include "strategy/rules_table.h"
+
+/* --- looking through them --- */
+
+static void
+job_init (Job *j, const LsStrategy *s, const LsModel *m, const LsSched *sched)
+{
+  static const LsSched none;
+  *j = (Job) { .s = s, .m = m, .sched = sched, .records = { s, m, sched ? sched : &none, j } };
+}
+
+static const LsSched *
+sched_of (const LsStrategy *s)
+{
+  return s->schedule ? ls_sched_find (s->schedule) : NULL;
+}
+
+static inline const void *
+member_of (const Job *j, Base base, size_t offset)
+{
+  return (const char *) j->records[base] + offset;
+}
+
+static inline int64_t
+value_at (const void *member, Kind kind)
+{
+  switch (kind) {
+  case KIND_BOOL:
+    return *(const bool *) member;
+  case KIND_INT:
+    return *(const int *) member;
+  case KIND_COUNT:
+    return *(const uint32_t *) member;
+  case KIND_REAL:
+    return *(const double *) member > 0;
+  default:
+    return *(const void *const *) member != NULL;
+  }
+}
+
+static int64_t
+value_of (const Job *j, const Operand *o)
+{
+  return o->base < CONSTANT ? value_at (member_of (j, o->base, o->offset), o->kind)
+      : o->base == CONSTANT ? o->value
+      : o->base == CALL     ? o->call (j->s, j->m)
+                            : o->text (j->s, j->m) != NULL;
+}
+
+static inline bool
+is_in (uint32_t set, int64_t a, int64_t b)
+{
+  return set >> ((a >= b) + (a > b)) & 1;
+}
+
+static int64_t
+result_of (Op op, int64_t a, int64_t b)
+{
+  switch (op) {
+  case PLUS:
+    return a + b;
+  case MINUS:
+    return a - b;
+  case TIMES:
+    return a * b;
+  case OVER:
+    return b ? a / b : 0;
+  case REST:
+    return b ? a % b : 0;
+  default:
+    return a & b;
+  }
+}
+
+#define MOST_DEPTH 16 /* values that a condition holds */
+
+static int64_t
+evaluate (const Job *j, const Step *x)
+{
+  int64_t stack[MOST_DEPTH], *top = stack;
+  for (;; x++)
+    switch (x->op) {
+    case TEST:
+      *++top = is_in (x->set, value_of (j, &rule_operands[x->at]), x->value);
+      break;
+    case PUSH:
+      *++top = value_of (j, &rule_operands[x->at]);
+      break;
+    case COMPARE:
+      top--;
+      *top = is_in (x->set, top[0], top[1]);
+      break;
+    case NOT:
+      *top = !*top;
+      break;
+    case AND:
+    case OR:
+      if ((*top == 0) == (x->op == AND))
+        x += x->at;
+      else
+        top--;
+      break;
+    case END:
+      return *top;
+    default:
+      top--;
+      *top = result_of ((Op) x->op, top[0], top[1]);
+    }
+}
+
+static inline bool
+may_hold (const Job *j, const Guard *g)
+{
+  return is_in (g->set, value_at (member_of (j, (Base) g->base, g->offset), (Kind) g->kind), g->value);
+}
+
+/* Of a row that may hold. */
+static inline bool
+holds (const Job *j, const Row *r)
+{
+  return r->guard.is_all || evaluate (j, &rule_code[r->code]) != 0;
 }
 
 static void
-check_dtypes (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
+append_text (const Job *j, const Operand *o, GString *text)
 {
-  check_bf16_layers (s, m, diags);
-  if (s->dtype == LS_DTYPE_TF32 || s->dtype == LS_DTYPE_BYTE)
-    conflict (diags, "/dtype", "expected fp16, bf16, fp8, nvfp4 or fp32; got %s", ls_dtype_name (s->dtype));
+  if (o->base == TEXT)
+    g_string_append (text, o->text (j->s, j->m));
+  else if (o->kind == KIND_REAL)
+    g_string_append_printf (text, "%g", *(const double *) member_of (j, o->base, o->offset));
+  else
+    g_string_append (text, *(const char *const *) member_of (j, o->base, o->offset));
+}
 
-  LsDtype own = default_grad_dtype (s->dtype);
-  if (s->opt.grad_dtype != LS_DTYPE_FP32 && s->opt.grad_dtype != (int) own)
-    conflict (diags, "/grad_dtype", "expected %s%s with dtype %s; got %s", ls_dtype_name (own),
-              own == LS_DTYPE_FP32 ? "" : " or fp32", ls_dtype_name (s->dtype),
-              ls_dtype_name (s->opt.grad_dtype));
+/* Newly allocated. */
+static char *
+text_of (const Job *j, const Word *w)
+{
+  GString *text = g_string_new (NULL);
+  for (; w->kind != END_OF_WORDS; w++)
+    if (w->kind == NUMBER)
+      g_string_append_printf (text, "%" G_GINT64_FORMAT, evaluate (j, &rule_code[w->code]));
+    else if (w->kind == NAME)
+      g_string_append (text, w->name (evaluate (j, &rule_code[w->code])));
+    else if (w->kind == TEXT_OF)
+      append_text (j, &rule_operands[w->code], text);
+    else
+      g_string_append (text, w->kind == LITERAL || evaluate (j, &rule_code[w->code]) ? w->text : w->other);
+  return g_string_free (text, FALSE);
+}
+
+/* A diagnostic for each rule that is broken; whether none is. */
+static bool
+check (const Job *j, const Row *rows, LsDiagList *diags)
+{
+  bool is_broken = false; /* the one before, or one before that which it is an else of */
+  guint n_before = ls_diag_list_n (diags);
+  for (const Row *r = rows; r->kind != END_OF_ROWS; r++) {
+    if (r->is_else && is_broken)
+      continue;
+    is_broken = may_hold (j, &r->guard) && (r->kind == DO || holds (j, r));
+    if (!is_broken || r->kind == WHEN) {
+      r += is_broken ? 0 : r->n_below;
+      continue;
+    }
+    if (r->kind == DO) {
+      r->check (j, diags);
+      continue;
+    }
+    g_autofree char *pointer = j->is_asked ? NULL : text_of (j, r->pointer),
+                    *text = j->is_asked ? NULL : text_of (j, r->words);
+    ls_diag_add (diags, r->error, NULL, 0, 0, pointer, NULL, NULL, "%s", text ? text : "");
+    if (j->is_asked)
+      return false;
+  }
+  return ls_diag_list_n (diags) == n_before;
+}
+
+static bool
+has_word (const char *words, const char *word)
+{
+  size_t n = strlen (word);
+  for (const char *at = strstr (words, word); at; at = strstr (at + 1, word))
+    if ((at == words || at[-1] == ' ') && (at[n] == ' ' || at[n] == '\0'))
+      return true;
+  return false;
+}
+
+/* The first reason that holds; key: of those about it. Static; NULL: there is none. */
+static const char *
+reason (const Job *j, const Row *rows, const char *key)
+{
+  for (const Row *r = rows; r->kind != END_OF_ROWS; r++)
+    if ((!key || has_word (r->keys, key)) && may_hold (j, &r->guard) && holds (j, r))
+      return r->words->text;
+  return NULL;
+}
+
+/* Why not some outputs of a layer can be kept and the rest run again. */
+static const char *
+operators_barred (const LsStrategy *s, const LsModel *m)
+{
+  Job j;
+  job_init (&j, s, m, sched_of (s));
+  return reason (&j, rules_operators, NULL);
+}
+
+const char *
+ls_strategy_bars_adapters (const LsModel *m)
+{
+  const char *mixer = ls_mixers[m->mixer.kind].no_adapters;
+  Job j;
+  job_init (&j, NULL, m, NULL);
+  return mixer ? mixer : reason (&j, rules_adapters, NULL);
+}
+
+const char *
+ls_sched_job_refusal (const LsSched *sched, const LsStrategy *s, const LsModel *m, uint32_t n_micro_batches)
+{
+  Job j;
+  job_init (&j, s, m, sched);
+  j.n_micro_batches = n_micro_batches;
+  return ls_sched_is_flushed (sched) ? NULL : reason (&j, rules_unflushed, NULL);
+}
+
+const char *
+ls_strategy_why_even (const LsStrategy *s, const LsModel *m)
+{
+  Job j;
+  job_init (&j, s, m, sched_of (s));
+  return reason (&j, rules_even, NULL);
+}
+
+const char *
+ls_strategy_idle (const LsStrategy *s, const LsModel *m, const char *key)
+{
+  Job j;
+  job_init (&j, s, m, NULL);
+  return reason (&j, rules_idle, key);
+}
+
+bool
+ls_strategy_recompute_frees_nothing (const LsStrategy *s)
+{
+  return s->recompute == LS_RECOMPUTE_SELECTIVE && s->memory.recompute_parts == LS_RECOMPUTE_CORE
+      && s->use.attention == LS_ATTENTION_FLASH;
+}
+
+bool
+ls_strategy_recomputes_nothing (const LsStrategy *s)
+{
+  return ls_strategy_recompute_frees_nothing (s) && !s->memory.recompute_flash;
+}
+
+/* ---- a pipeline ---- */
+
+/* Whether there is such a schedule. */
+static bool
+check_schedule (const Job *j, LsDiagList *diags)
+{
+  if (j->sched)
+    return true;
+  g_autoptr (GPtrArray) names = g_ptr_array_new ();
+  for (guint i = 0; ls_sched_at (i); i++)
+    g_ptr_array_add (names, (gpointer) ls_sched_at (i)->name);
+  g_ptr_array_add (names, NULL);
+  const char *near = ls_suggest (j->s->schedule, (const char *const *) names->pdata);
+  g_autofree char *hint = near ? g_strdup_printf ("did you mean \"%s\"?", near)
+                               : g_strdup ("lockstep list schedules names them");
+  ls_diag_add (diags, LS_ERROR_CONFLICT, NULL, 0, 0, "/schedule", NULL, hint,
+               "expected a pipeline schedule; got \"%s\"", j->s->schedule);
+  return false;
+}
+
+/* Of j->n_micro_batches, if that is known. */
+static void
+check_pipeline (const Job *j, LsDiagList *diags)
+{
+  const LsStrategy *s = j->s;
+  if (!check_schedule (j, diags))
+    return;
+  check (j, rules_p2p, diags);
+  if (j->n_micro_batches > 0 && !check (j, rules_flushes, diags))
+    return;
+  /* Without a number of micro-batches, the rules on pp and vpp still hold: pp
+   * micro-batches are legal wherever any number is. */
+  LsSchedShape shape = ls_strategy_sched_shape (s, j->n_micro_batches > 0 ? j->n_micro_batches : s->pp);
+  /* Megatron-LM's rule; the order alone does not need it. Sizes are checked elsewhere. */
+  bool lacks_stages = s->pp < 2 && j->sched->use == LS_SCHED_CHUNKS;
+  const char *rule = lacks_stages ? "pp must be greater than 1" : j->sched->refusal (&shape);
+  if (!rule)
+    rule = ls_sched_job_refusal (j->sched, s, j->m, shape.n_micro_batches);
+  if (rule)
+    conflict (diags, "/schedule", "%s: %s; got pp %u, vpp %u, %u micro-batches", s->schedule, rule, s->pp,
+              s->vpp, shape.n_micro_batches);
+}
+
+/* Of replicas with numbers of their own; and the pipeline of each. */
+static void
+check_replicas (Job *j, LsDiagList *diags)
+{
+  const LsStrategy *s = j->s;
+  const char *why = reason (j, rules_even, NULL);
+  if (why)
+    conflict (diags, "/micro_batches_per_replica", "expected as many for all: %s", why);
+  if (s->dp == 0 || !check (j, rules_replicas, diags))
+    return;
+  guint n_before = ls_diag_list_n (diags);
+  for (uint32_t d = 0; d < s->dp && ls_diag_list_n (diags) == n_before; d++) {
+    j->n_micro_batches = s->layout.micro_batches_per_replica[d];
+    if (d == 0 || j->n_micro_batches != s->layout.micro_batches_per_replica[d - 1])
+      check_pipeline (j, diags);
+  }
 }
 
 /* Micro-batches of a rank, or 0, with a diagnostic if the numbers are there. */
@@ -467,247 +946,34 @@ gboolean
 ls_strategy_resolve (LsStrategy *s, const LsModel *model, uint32_t n_gpus, uint32_t gpus_per_node,
                      LsDiagList *diags)
 {
+  g_autoptr (LsDiagList) unheard = NULL;
+  bool is_asked = diags == NULL;
+  if (is_asked)
+    diags = unheard = ls_diag_list_new_counting ();
   guint n_before = ls_diag_list_n (diags);
-  if (!check_values (s, diags))
+  Job j;
+  job_init (&j, s, model, NULL);
+  if (!check (&j, rules_values, diags))
     return FALSE;
   if (s->layout.layers_are_found)
     ls_strategy_forget_layers (s);
   fill (s, model, n_gpus, diags);
-  check_tensor_parallel (s, model, diags);
-  check_tp_overlap (s, gpus_per_node, diags);
-  check_data_parallel (s, model, diags);
-  check_fsdp (s, diags);
-  check_context_parallel (s, model, diags);
-  check_experts (s, model, diags);
-  check_rank_order (s, model, diags);
-  check_latent_attention (s, model, diags);
-  check_encoder (s, model, diags);
-  check_again (s, model, diags);
-  check_beside (s, model, diags);
-  check_lora (s, model, diags);
-  check_recompute (s, model, diags);
-  check_dtypes (s, model, diags);
-  check_optimizer (s, diags);
-  check_kernels (s, model, diags);
+  job_init (&j, s, model, sched_of (s));
+  j.gpus_per_node = gpus_per_node;
+  j.is_asked = is_asked;
+  check (&j, rules_layout, diags);
+  if (!is_asked)
+    check (&j, rules_rest, diags);
+  if (is_asked && ls_diag_list_n (diags) > n_before)
+    return FALSE;
   ls_chunk_layers (s, model, NULL, diags);
   if (s->layout.micro_batches_per_replica)
-    check_replicas (s, model, diags);
-  else
-    check_pipeline (s, model, check_batch (s, diags), diags);
-  return ls_diag_list_n (diags) == n_before;
-}
-
-/* ---- which options of a strategy make no difference to a job, and why ---- */
-
-bool
-ls_strategy_recompute_frees_nothing (const LsStrategy *s)
-{
-  return s->recompute == LS_RECOMPUTE_SELECTIVE && s->memory.recompute_parts == LS_RECOMPUTE_CORE
-      && s->use.attention == LS_ATTENTION_FLASH;
-}
-
-bool
-ls_strategy_recomputes_nothing (const LsStrategy *s)
-{
-  return ls_strategy_recompute_frees_nothing (s) && !s->memory.recompute_flash;
-}
-
-/* --- conditions: true where the knobs named below make no difference --- */
-
-typedef bool Condition (const LsStrategy *s, const LsModel *m);
-
-#define CONDITION(name, expression)                                                                          \
-  static bool name (const LsStrategy *s, const LsModel *m)                                                   \
-  {                                                                                                          \
-    return expression;                                                                                       \
+    check_replicas (&j, diags);
+  else {
+    j.n_micro_batches = check_batch (s, diags);
+    check_pipeline (&j, diags);
   }
-
-CONDITION (has_one_tp, s->tp == 1)
-CONDITION (has_one_stage, s->pp == 1)
-CONDITION (has_one_degree,
-           (s->tp > 1) + (s->cp > 1) + (s->dp > 1) + (s->pp > 1) <= 1
-               && (m->moe.n_experts == 0 || s->ep == 1 || s->tp * s->cp * s->dp == s->ep * s->experts.etp))
-CONDITION (has_one_rank, s->tp * s->cp * s->dp * s->pp == 1)
-CONDITION (has_one_cp, s->cp == 1)
-CONDITION (has_cp, s->cp > 1)
-CONDITION (has_one_copy, s->dp_kind == LS_DP_NONE)
-CONDITION (has_one_issued_copy, s->dp_kind == LS_DP_NONE && !s->launch.is_compiled)
-CONDITION (has_no_sp, !s->sp)
-CONDITION (fetches_everywhere_or_never,
-           !s->launch.batch_sync || s->pp * s->vpp <= 2 || s->mp.p2p == LS_P2P_DEEPSPEED)
-CONDITION (has_one_ep, s->ep == 1)
-CONDITION (has_no_experts, m->moe.n_experts == 0)
-CONDITION (has_no_nccl_tp, s->tp == 1 || s->mp.tp_overlap)
-CONDITION (has_no_nccl_ep, s->ep == 1 || s->experts.dispatcher != LS_DISPATCHER_ALL_TO_ALL)
-CONDITION (is_not_deepep, s->ep == 1 || s->experts.dispatcher != LS_DISPATCHER_DEEPEP)
-CONDITION (is_all_to_all, s->ep == 1 || s->experts.dispatcher == LS_DISPATCHER_ALL_TO_ALL)
-CONDITION (sends_to_each_expert, is_all_to_all (s, m) && ls_expert_load_is_in_turn (s->experts.load))
-CONDITION (has_no_ep_overlap, !s->mp.ep_overlap)
-CONDITION (has_even_attention, s->mp.cp_kind == LS_CP_ULYSSES)
-CONDITION (is_unfused, s->use.attention == LS_ATTENTION_UNFUSED)
-CONDITION (is_not_fp8, s->dtype != LS_DTYPE_FP8)
-CONDITION (has_own_scales, !ls_strategy_delays_scales (s) || s->tp * s->cp * s->dp == 1)
-CONDITION (is_not_scaled, !ls_dtype_is_scaled ((LsDtype) s->dtype))
-CONDITION (has_no_tp_overlap, !s->mp.tp_overlap)
-CONDITION (is_fsdp, s->dp_kind == LS_DP_FSDP1 || s->dp_kind == LS_DP_FSDP2)
-CONDITION (is_fp32, s->dtype == LS_DTYPE_FP32)
-CONDITION (is_not_fsdp1, s->dp_kind != LS_DP_FSDP1)
-CONDITION (is_not_fsdp2, s->dp_kind != LS_DP_FSDP2)
-CONDITION (is_not_torch_fsdp, s->dp_kind != LS_DP_FSDP1 && s->dp_kind != LS_DP_FSDP2)
-CONDITION (has_no_ddp_buckets, s->dp_kind != LS_DP_DDP && s->dp_kind != LS_DP_PS)
-CONDITION (has_no_reducer, s->dp_kind != LS_DP_DDP || !s->data.overlap)
-CONDITION (has_no_servers, s->dp_kind != LS_DP_PS)
-CONDITION (is_not_xla, s->dp_kind != LS_DP_XLA_FSDP || !s->data.overlap)
-CONDITION (is_not_looped, s->dp_kind != LS_DP_XLA_FSDP)
-CONDITION (is_not_megatron, s->dp_kind != LS_DP_MEGATRON)
-CONDITION (is_not_megatron1, s->dp_kind != LS_DP_MEGATRON || s->zero_stage == 0)
-CONDITION (is_not_deepspeed, s->dp_kind != LS_DP_DEEPSPEED)
-CONDITION (is_not_deepspeed12, s->dp_kind != LS_DP_DEEPSPEED || s->zero_stage == 0 || s->zero_stage == 3)
-CONDITION (is_not_deepspeed3, s->dp_kind != LS_DP_DEEPSPEED || s->zero_stage != 3)
-CONDITION (has_masters,
-           s->dp_kind != LS_DP_NONE && s->dp_kind != LS_DP_DDP && s->opt.master == LS_MASTER_FP32)
-CONDITION (is_not_offloaded, s->memory.offload == LS_OFFLOAD_NONE)
-CONDITION (keeps_core,
-           s->recompute != LS_RECOMPUTE_SELECTIVE || !(s->memory.recompute_parts & LS_RECOMPUTE_CORE))
-CONDITION (is_not_full, s->recompute != LS_RECOMPUTE_FULL)
-CONDITION (offloads_no_activations, !s->memory.offload_activations)
-CONDITION (is_not_selective, s->recompute != LS_RECOMPUTE_SELECTIVE)
-CONDITION (recomputes_nothing, ls_strategy_recomputes_nothing (s))
-CONDITION (has_no_parts_to_name, ls_strategy_recomputes_nothing (s) && s->lora.rank > 0)
-CONDITION (is_not_overlapped, s->mp.p2p != LS_P2P_OVERLAPPED)
-CONDITION (scatters_nothing, s->mp.p2p == LS_P2P_SCATTER_GATHER && s->tp == 1)
-CONDITION (has_no_lora, s->lora.rank == 0)
-CONDITION (drops_nothing,
-           ls_expert_load_is_even (s->experts.load) && s->experts.capacity >= 1
-               && s->experts.padding != LS_EXPERT_PADDING_CAPACITY)
-CONDITION (has_lone_experts, s->experts.padding != LS_EXPERT_PADDING_CAPACITY && m->moe.n_experts == s->ep)
-CONDITION (pads_nothing,
-           ls_expert_load_is_even (s->experts.load)
-               && (s->experts.padding != LS_EXPERT_PADDING_CAPACITY || s->experts.capacity == 1))
-CONDITION (has_no_lengths, !s->docs.lengths)
-CONDITION (has_lengths, s->docs.lengths)
-CONDITION (has_mean_lengths, !s->docs.lengths || s->docs.draw == LS_LENGTHS_MEAN)
-CONDITION (has_no_attention, ls_model_n_attention_layers (m) == 0)
-CONDITION (has_no_layernorm, !ls_norm_is_layernorm (m->norm))
-CONDITION (has_no_bias, !m->linear_bias)
-CONDITION (has_no_norm, !s->opt.grad_norm)
-CONDITION (has_no_window, m->attn.window == 0 && m->layers.n_window == 0)
-CONDITION (has_whole_optimizer, s->zero_stage == 0)
-CONDITION (deals_tensors, s->opt.cut == LS_OPTIMIZER_CUT_TENSORS)
-CONDITION (needs_no_matrices,
-           !s->opt.kind || !(ls_optimizer_multiplies (s->opt.kind) || ls_optimizer_factors (s->opt.kind)))
-CONDITION (multiplies_nothing, !s->opt.kind || !ls_optimizer_multiplies (s->opt.kind))
-
-static bool
-has_alike_replicas (const LsStrategy *s, const LsModel *m)
-{
-  for (uint32_t d = 1; d < s->layout.n_micro_batches_per_replica; d++)
-    if (s->layout.micro_batches_per_replica[d] != s->layout.micro_batches_per_replica[0])
-      return false;
-  return true;
-}
-
-static const struct {
-  Condition *is_idle;
-  const char *keys, *why; /* words */
-} rules[] = {
-  { has_one_degree, "rank_order", "one degree at most is above 1" },
-  { has_one_rank, "placement", "there is one rank" },
-  { has_alike_replicas, "micro_batches_per_replica", "all replicas have as many" },
-  { has_one_tp, "sp tp_overlap tp_async optimizer_tp partition_activations", "tp is 1" },
-  { has_no_sp, "sp_save_gathered", "it needs --sp, and tp above 1" },
-  { has_no_tp_overlap, "tp_overlap_kind tp_overlap_margin", "it needs --tp-overlap 1" },
-  { has_no_nccl_tp, "tp_max_ctas", "tp is 1, or tp_overlap has communication of its own" },
-  { has_one_cp, "cp_max_ctas cp_kind cp_steps cp_balance", "cp is 1" },
-  { has_no_nccl_ep, "ep_max_ctas",
-    "ep is 1, or the dispatcher's kernels have blocks of their own (--dispatch-sms)" },
-  { has_one_copy, "dp_max_ctas", "nothing is reduced over copies" },
-  { has_one_stage, "pp_max_ctas p2p pipeline_batch", "pp is 1" },
-  { drops_nothing, "expert_capacity",
-    "tokens fall on experts evenly (--expert-load): none has more than the mean" },
-  { sends_to_each_expert, "expert_load",
-    "it needs ep above 1 and --dispatcher deepep or hybridep: else a token is sent to each of its experts" },
-  { is_not_scaled, "fp8_attention bf16_first bf16_experts bf16_last module_formats",
-    "it needs --dtype fp8 or nvfp4" },
-  { has_no_experts, "expert_padding grouped_gemm bf16_experts", "the model has no experts" },
-  { has_lone_experts, "expert_padding", "a rank has one expert, which is its fullest" },
-  { pads_nothing, "expert_padding", "tokens fall on experts evenly (--expert-load): they are alike" },
-  { has_one_ep, "dispatcher ep_overlap shared_overlap", "ep is 1" },
-  { is_all_to_all, "dispatch_sms dispatch_margin",
-    "it needs ep above 1 and --dispatcher deepep or hybridep" },
-  { is_not_deepep, "dispatch_fp8", "it needs ep above 1 and --dispatcher deepep" },
-  { has_no_ep_overlap, "delay_wgrad", "it needs --ep-overlap 1" },
-  { has_even_attention, "cp_steps cp_balance", "with ulysses each rank has whole sequences of some heads" },
-  { has_one_copy, "zero dp_overlap grad_sync", "there is one copy of the model: dp and cp are 1" },
-  { has_one_issued_copy, "dp_kind", "there is one copy of the model: dp and cp are 1" },
-  { is_fsdp, "dp_overlap", "FSDP always reduces together with the backward" },
-  { is_not_xla, "loop_overlap", "it needs --dp-kind xla-fsdp with --dp-overlap 1" },
-  { is_not_looped, "loop_copies", "it needs --dp-kind xla-fsdp" },
-  { is_not_megatron1, "gather_overlap", "it needs --dp-kind megatron with --zero 1" },
-  { deals_tensors, "gather_overlap", "tensors that are dealt out are gathered after the step" },
-  { has_masters, "master", "it needs one copy of the model, or --dp-kind ddp" },
-  { has_whole_optimizer, "optimizer_cut", "zero is 0: each rank steps on all of its parameters" },
-  { needs_no_matrices, "optimizer_cut", "the optimizer steps on each element by itself" },
-  { multiplies_nothing, "optimizer_tp", "the optimizer multiplies no matrices" },
-  { is_not_torch_fsdp, "layers_per_unit narrow_shards forward_prefetch",
-    "it needs --dp-kind fsdp1 or fsdp2" },
-  { is_fp32, "narrow_shards", "weights are fp32" },
-  { is_not_fsdp1, "limit_all_gathers backward_prefetch", "it needs --dp-kind fsdp1" },
-  { is_not_fsdp2, "backward_prefetch_units reshard_after_forward", "it needs --dp-kind fsdp2" },
-  { is_not_deepspeed, "reduce_bucket", "it needs --dp-kind deepspeed" },
-  { is_not_deepspeed12, "allgather_bucket", "it needs --dp-kind deepspeed with --zero 1 or 2" },
-  { is_not_deepspeed3,
-    "prefetch_bucket persistence_threshold max_live_params max_reuse_distance collective_lists",
-    "it needs --dp-kind deepspeed with --zero 3" },
-  { is_not_offloaded, "offload_to", "it needs --offload optimizer or parameters" },
-  { has_no_servers, "ps_servers", "it needs --dp-kind ps" },
-  { has_no_ddp_buckets, "bucket_bytes", "it needs --dp-kind ddp or ps" },
-  { has_no_reducer, "bucket_view", "it needs --dp-kind ddp, and --dp-overlap" },
-  { is_not_megatron, "bucket_params grad_check", "it needs --dp-kind megatron" },
-  { scatters_nothing, "p2p", "tp is 1: there is nothing to scatter" },
-  { is_not_overlapped, "p2p_warmup_flush", "it needs --p2p overlapped" },
-  { has_no_norm, "post_validation", "no norm of the gradients is taken" },
-  { has_no_parts_to_name, "recompute",
-    "flash attention computes its inside again by itself; together with adapters --recompute full drops "
-    "more" },
-  { recomputes_nothing, "recompute",
-    "flash attention computes its inside again by itself; --recompute-parts norm,activation drops more" },
-  { is_not_selective, "recompute_parts", "it needs --recompute selective" },
-  { keeps_core, "recompute_flash", "it needs --recompute selective with the part core" },
-  { is_unfused, "recompute_flash attention_kernel qkv_layout", "it needs --attention flash" },
-  { is_not_full, "recompute_method recompute_layers recompute_early_stop", "it needs --recompute full" },
-  { offloads_no_activations, "offload_layers", "it needs --offload-activations" },
-  { has_no_layernorm, "apex_norm", "the model has no layer norms" },
-  { fetches_everywhere_or_never, "batch_ends", "it needs --set batch_sync=1 and more than two stages" },
-  { has_no_bias, "split_bias_dropout", "the model's products have no bias" },
-  { is_unfused, "window_mask", "attention that is not fused masks anyway" },
-  { has_no_window, "window_mask", "no layer of the model has a window" },
-  { has_cp, "window_mask", "it needs --cp 1" },
-  { has_lengths, "window_mask", "kernels that keep documents apart skip what a window leaves out" },
-  { is_not_fp8, "fp8_recipe fp8_linear fp8_params", "it needs --dtype fp8" },
-  { has_own_scales, "fp8_amax_reduction",
-    "it needs --dtype fp8 --fp8-recipe delayed, and more than one rank" },
-  { has_no_attention, "lengths", "the model has no attention" },
-  { has_no_lengths, "lengths_draw lengths_seed", "it needs --lengths" },
-  { has_mean_lengths, "lengths_balance", "it needs --lengths, and --lengths-draw each" },
-  { has_no_lora, "lora_modules qlora", "it needs --lora-rank" },
-};
-
-static bool
-has_word (const char *words, const char *word)
-{
-  size_t n = strlen (word);
-  for (const char *at = strstr (words, word); at; at = strstr (at + 1, word))
-    if ((at == words || at[-1] == ' ') && (at[n] == ' ' || at[n] == '\0'))
-      return true;
-  return false;
-}
-
-const char *
-ls_strategy_idle (const LsStrategy *s, const LsModel *m, const char *key)
-{
-  for (guint i = 0; i < G_N_ELEMENTS (rules); i++)
-    if (has_word (rules[i].keys, key) && rules[i].is_idle (s, m))
-      return rules[i].why;
-  return NULL;
+  if (is_asked && ls_diag_list_n (diags) == n_before) /* what seldom is wrong comes last */
+    check (&j, rules_rest, diags);
+  return ls_diag_list_n (diags) == n_before;
 }

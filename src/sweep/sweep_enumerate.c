@@ -370,9 +370,8 @@ resolve (const LsSweepRun *x, const LsPoint *p, LsStrategy *s, LsDiagList *why)
   const LsStrategy *base = &x->base[candidate_dp_kind (x, p)];
   if (job->software)
     ls_software_settle (job->software, s);
-  g_autoptr (LsDiagList) unheard = why ? NULL : ls_diag_list_new_counting ();
-  bool is_legal = ls_strategy_resolve (s, &x->model, ls_cluster_n_taken (cluster),
-                                       ls_cluster_common (cluster), why ? why : unheard);
+  bool is_legal
+      = ls_strategy_resolve (s, &x->model, ls_cluster_n_taken (cluster), ls_cluster_common (cluster), why);
   ls_space_choose_parts (&job->strategy, s);
   return is_legal && has_attention (x, base, s, why) && can_be_placed (s, cluster, why);
 }

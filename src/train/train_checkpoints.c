@@ -15,7 +15,7 @@
 
 /* --- how much -------------------------------------------------------------------------- */
 
-/* FSDP keeps weights in fp32, which are the master weights too (lower/data/lower_fsdp.c, MaxText:
+/* FSDP keeps weights in fp32, which are the master weights too (lower/data/lower_dp_fsdp.c, MaxText:
  * lower/data/lower_dp_xla.c). Formats for matrix products are stored only where weights are kept in them. */
 static LsDtype
 dtype_kept (const LsStrategy *s)

@@ -14,21 +14,7 @@ dp_turns (const Lower *l, uint32_t pp_rank)
   return turns;
 }
 
-void
-dp_cut_nothing (const Lower *l, bool is_expert, uint32_t *ret_params, uint32_t *ret_grads,
-                uint32_t *ret_optimizer)
-{
-  *ret_params = *ret_grads = *ret_optimizer = 1;
-}
-
-void
-dp_cut_all (const Lower *l, bool is_expert, uint32_t *ret_params, uint32_t *ret_grads,
-            uint32_t *ret_optimizer)
-{
-  *ret_params = *ret_grads = *ret_optimizer = dp_shard (l, is_expert).n;
-}
-
-const DpBackend dp_backend_none = { .name = "none", .cuts = dp_cut_nothing };
+const DpBackend dp_backend_none = { 0 };
 
 /* --- groups ---------------------------------------------------------------------- */
 
@@ -104,6 +90,26 @@ dp_part (uint64_t n, uint32_t parts)
   return (n + parts - 1) / parts;
 }
 
+/* Where XLA's loop reduces gradients once only, they are kept whole until then. */
+uint32_t
+dp_n_parts (const Lower *l, bool is_expert, DpCut what)
+{
+  const LsDpTraits *kind = ls_dp_traits (l->s->dp_kind);
+  bool is_whole = kind->cuts_operators && what == DP_CUT_GRADS && l->s->data.grad_sync != LS_GRAD_SYNC_EACH
+      && l->n_micro_batches > 1;
+  bool is_cut = kind->is_fsdp || l->s->zero_stage >= what;
+  return is_cut && !is_whole ? dp_shard (l, is_expert).n : 1;
+}
+
+uint64_t
+dp_n_kept (const Lower *l, uint32_t pp_rank, DpCut what)
+{
+  uint64_t n = 0;
+  for (int is_expert = 0; is_expert < 2; is_expert++)
+    n += dp_part (dp_params_of_rank (l, pp_rank, is_expert), dp_n_parts (l, is_expert, what));
+  return n;
+}
+
 uint16_t
 dp_last_compute (Build *b)
 {
@@ -133,12 +139,21 @@ dp_buffer (Build *b, const Chunk *c, guint n)
 }
 
 void
-dp_average (Build *b, uint64_t numel)
+dp_pass_gradients (Build *b, const char *name, uint32_t n_passes, uint64_t numel)
 {
-  LsDtype dtype = b->l->shard.grad_dtype;
-  double bytes = (double) numel * ls_dtype_bytes (dtype);
-  LsKernel average = ls_kernel_stream ("grad-average", LS_KERNEL_ELEMENTWISE, dtype, 1, numel, 2 * bytes, 0);
-  build_kernel (b, &average, LS_TAG_SYNC);
+  LsKernel k = ls_kernel_stream (name, n_passes > 1 ? LS_KERNEL_ELEMENTWISE : LS_KERNEL_REDUCTION,
+                                 b->l->shard.grad_dtype, 1, numel,
+                                 n_passes * (double) dp_grad_bytes (b->l, numel), 0);
+  build_kernel (b, &k, LS_TAG_SYNC);
+}
+
+uint16_t *
+dp_no_ops (guint n)
+{
+  uint16_t *ops = g_new (uint16_t, n);
+  for (guint i = 0; i < n; i++)
+    ops[i] = NO_OP;
+  return ops;
 }
 
 static void
@@ -203,25 +218,17 @@ reduce_over (Build *b, DpGroup group, int coll, uint64_t numel, uint16_t unit, c
         = l->s->data.ps_servers == LS_PS_ONE ? LS_ALGORITHM_NAIVE : LS_ALGORITHM_SERVER;
 }
 
-/* grad_data.norm (p=2), which the host reads: Megatron-Core, core/distributed/param_and_grad_buffer.py,
- * check_for_nan_in_grad. */
-static void
-check_gradients (Build *b, uint64_t numel)
-{
-  LsDtype dtype = b->l->shard.grad_dtype;
-  LsKernel norm = ls_kernel_stream ("grad-check", LS_KERNEL_REDUCTION, dtype, 1, numel,
-                                    (double) numel * ls_dtype_bytes (dtype), 0);
-  build_kernel (b, &norm, LS_TAG_SYNC);
-  build_compute_sync (b, "host reads the check of a bucket");
-}
-
 void
 bucket_reduce (Build *b, const Bucket *bucket, uint16_t unit, bool scatters)
 {
   const Lower *l = b->l;
-  if (l->s->data.grad_check && l->s->dp_kind == LS_DP_MEGATRON)
-    check_gradients (b, bucket->numel);
-  dp_average (b, bucket->numel);
+  /* grad_data.norm (p=2), which the host reads: Megatron-Core, core/distributed/param_and_grad_buffer.py,
+   * check_for_nan_in_grad. */
+  if (l->s->data.grad_check && l->s->dp_kind == LS_DP_MEGATRON) {
+    dp_pass_gradients (b, "grad-check", 1, bucket->numel);
+    build_compute_sync (b, "host reads the check of a bucket");
+  }
+  dp_pass_gradients (b, "grad-average", 2, bucket->numel);
   if (!scatters) {
     reduce_over (b, dp_all (l, bucket->is_expert), LS_COLL_ALL_REDUCE, bucket->numel, unit,
                  "grad all-reduce");
@@ -329,8 +336,7 @@ is_each (const Lower *l)
 static bool
 reduces (const Lower *l, const DpPass *p)
 {
-  bool has_weights = p->type == LS_ACTION_B || p->type == LS_ACTION_W;
-  return has_weights && (is_each (l) || (p->is_last && l->s->data.overlap));
+  return dp_has_weights (p) && (is_each (l) || (p->is_last && l->s->data.overlap));
 }
 
 static char *
@@ -347,20 +353,12 @@ begin (Build *b, DpPass *p)
 }
 
 static void
-copy_back (Build *b, const Chunk *c)
-{
-  LsKernel copy = ls_kernel_stream ("grad-from-bucket", LS_KERNEL_ELEMENTWISE, b->l->shard.grad_dtype, 1,
-                                    c->n_params, 2.0 * (double) dp_grad_bytes (b->l, c->n_params), 0);
-  build_kernel (b, &copy, LS_TAG_SYNC);
-}
-
-static void
 end (Build *b, DpPass *p)
 {
   if (reduces (b->l, p))
     build_join_stream (b, LS_STREAM_DP);
   if (reduces (b->l, p) && ls_strategy_has_buckets (b->l->s) && p->c->n_params > 0)
-    copy_back (b, p->c);
+    dp_pass_gradients (b, "grad-from-bucket", 2, p->c->n_params);
   buckets_end (b, p);
 }
 
@@ -380,13 +378,11 @@ reduce_rest (Build *b, uint32_t pp_rank)
 }
 
 const DpBackend dp_backend_ddp = {
-  .name = "ddp",
   .variant = variant,
   .begin = begin,
   .after = buckets_after_sum,
   .end = end,
   .reduce_rest = reduce_rest,
-  .cuts = dp_cut_nothing,
   .static_memory = static_memory,
 };
 
@@ -408,11 +404,9 @@ const DpBackend dp_backend_ddp = {
  * has come; here the optimizer waits for all. */
 
 const DpBackend dp_backend_ps = {
-  .name = "ps",
   .variant = variant,
   .begin = begin,
   .after = buckets_after_sum,
   .end = buckets_end,
   .reduce_rest = reduce_rest,
-  .cuts = dp_cut_nothing,
 };

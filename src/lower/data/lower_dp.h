@@ -43,9 +43,11 @@ typedef struct {
   guint gather_before, reduce_after;
 } DpTurn;
 
-/* Members that a backend does not need are NULL, but for `cuts`. */
+/* What is cut over ranks, by the stage of ZeRO from which on it is. */
+typedef enum { DP_CUT_OPTIMIZER = 1, DP_CUT_GRADS, DP_CUT_PARAMS } DpCut;
+
+/* Members that a backend does not need are NULL. */
 typedef struct DpBackend {
-  const char *name;
   bool steps_on_shards; /* the optimizer steps on fp32 shards, which are the parameters: no gradient is
                            zeroed, copied or kept in 16 bits, no weight copied, and the host reads no norm */
   /* The step is on an fp32 copy of gradients in 16 bits, of a rank's part. */
@@ -73,31 +75,32 @@ typedef struct DpBackend {
   void (*turns) (const Lower *l, uint32_t pp_rank, DpTurn *ret_turns);
   bool (*gather_chunk) (Build *b, uint32_t pp_rank, uint32_t chunk);
   bool (*reduce_chunk) (Build *b, uint32_t pp_rank, uint32_t chunk);
-  /* Over how many ranks the three are cut: 1 if each has all. Parameters of experts and of
-   * others apart: their groups differ. */
-  void (*cuts) (const Lower *l, bool is_expert, uint32_t *ret_params, uint32_t *ret_grads,
-                uint32_t *ret_optimizer);
   /* Tensors that the optimizer of a rank steps on, where these are not all of its chunks. */
   uint64_t (*n_tensors) (const Lower *l, uint32_t pp_rank);
-  /* Corrects the bytes alive for the whole run, where they are not what `cuts` leaves. */
+  /* Corrects the bytes alive for the whole run, where they are not what dp_n_parts() leaves. */
   void (*static_memory) (const Lower *l, uint32_t pp_rank, uint64_t bytes[LS_N_MEM]);
 } DpBackend;
 
-/* The last pass of the step that completes the weight gradients of a chunk. */
+/* It completes weight gradients of a chunk; it is the last of the step that does. */
+static inline bool
+dp_has_weights (const DpPass *p)
+{
+  return p->type == LS_ACTION_B || p->type == LS_ACTION_W;
+}
+
 static inline bool
 dp_completes (const DpPass *p)
 {
-  return p->is_last && (p->type == LS_ACTION_B || p->type == LS_ACTION_W);
+  return p->is_last && dp_has_weights (p);
 }
 
 /* [n_chunks], newly allocated. */
 DpTurn *dp_turns (const Lower *l, uint32_t pp_rank);
 
-/* For `cuts`: each rank has all; each of a shard has a part of all three. */
-void dp_cut_nothing (const Lower *l, bool is_expert, uint32_t *ret_params, uint32_t *ret_grads,
-                     uint32_t *ret_optimizer);
-void dp_cut_all (const Lower *l, bool is_expert, uint32_t *ret_params, uint32_t *ret_grads,
-                 uint32_t *ret_optimizer);
+/* Over how many ranks that is cut: 1 if each has all. Parameters of experts and of others apart: their groups
+ * differ. Elements of it that a rank has, of the parameters of its chunks. */
+uint32_t dp_n_parts (const Lower *l, bool is_expert, DpCut what);
+uint64_t dp_n_kept (const Lower *l, uint32_t pp_rank, DpCut what);
 /* Ranks that have the same parameters: all of them; those among which one copy is cut; those
  * that have the same part of it (n 1: nobody else). */
 DpGroup dp_all (const Lower *l, bool is_expert);
@@ -127,8 +130,10 @@ uint16_t dp_buffer (Build *b, const Chunk *c, guint n);
 /* The last op so far on the compute stream, made if there is none. */
 uint16_t dp_last_compute (Build *b);
 
-/* Divides gradients by the number of ranks, in a kernel of its own. */
-void dp_average (Build *b, uint64_t numel);
+/* A kernel of the compute stream that reads so many gradients and, with two passes, writes as many. */
+void dp_pass_gradients (Build *b, const char *name, uint32_t n_passes, uint64_t numel);
+/* n times NO_OP; free with g_free(). */
+uint16_t *dp_no_ops (guint n);
 
 /* A pass by another backend than the job's: to look at it, into a build that is thrown away. */
 void build_pass_by (Build *b, DpPass *p, const DpBackend *backend);
@@ -137,8 +142,8 @@ void build_pass_by (Build *b, DpPass *p, const DpBackend *backend);
 uint32_t segment_pass (Lower *l, DpPass *p);
 char *pass_name (const Lower *l, const DpPass *p); /* newly allocated */
 
-extern const DpBackend dp_backend_none, dp_backend_ps, dp_backend_ddp, dp_backend_megatron, dp_backend_fsdp1,
-    dp_backend_fsdp2, dp_backend_deepspeed, dp_backend_deepspeed3, dp_backend_xla_fsdp;
+extern const DpBackend dp_backend_none, dp_backend_ps, dp_backend_ddp, dp_backend_megatron, dp_backend_fsdp,
+    dp_backend_deepspeed, dp_backend_deepspeed3, dp_backend_xla_fsdp;
 
 /* Gradients that are reduced together, cut by the order in which
  * they become ready (private; for the backends of lower_dp.h that have buckets). */
@@ -169,5 +174,43 @@ void buckets_after (Build *b, DpPass *p, guint o, bool scatters);
 void buckets_end (Build *b, DpPass *p);
 /* Where nothing overlaps all buckets, one after the other; else the stream is waited for. */
 void buckets_reduce_rest (Build *b, uint32_t pp_rank, BucketLimit limit, bool scatters);
+
+/* --- what DeepSpeed's backends share: stages 0, 1 and 2 (lower_dp_deepspeed.c), stage 3
+ * (lower_dp_deepspeed3.c), what lives outside of the accelerator (lower_dp_deepspeed.c). Files, classes and
+ * functions that are named are those of deepspeed/runtime/zero. */
+
+/* The host waits for the device, as far as this backend uses it. */
+void deepspeed_sync_host (Build *b);
+
+/* The format that parameters are gathered in. */
+LsDtype deepspeed_gathers (const Lower *l);
+
+/* With collective_lists: n launches of kernels that move so many bytes each, as one op. */
+uint16_t deepspeed_copies (Build *b, LsStream stream, const char *name, LsDtype dtype, uint64_t numel,
+                           uint64_t n, LsTag tag);
+/* The host makes n views. */
+void deepspeed_views (Build *b, uint64_t n);
+
+/* The same where each rank of a shard gets its part (returns the last op of it; NO_OP with one rank), and,
+ * where is_last, the replicas sum up their parts. */
+uint16_t deepspeed_reduce (Build *b, uint64_t numel, bool is_expert, bool is_last, uint16_t unit);
+
+/* Gathers numel parameters over a shard, behind `after` (NO_OP: nothing) and what compute has
+ * been given so far. NO_OP with one rank. Into a list: the last copy out. */
+uint16_t deepspeed_gather (Build *b, uint64_t numel, bool is_expert, uint16_t after);
+
+/* --- lower_dp_deepspeed.c: nothing happens where nothing is offloaded ----------------- */
+
+bool offloads_parameters (const Lower *l);
+
+/* A rank's part of gradients leaves, once op `reduced` (NO_OP: compute) is done. */
+void offload_gradients (Build *b, const DpPass *p, uint64_t numel, uint16_t reduced);
+/* A rank's part of parameters comes in; returns the op. Where parameters are offloaded. */
+uint16_t offload_fetch (Build *b, uint64_t numel);
+/* Optimizer step on the host, and 16-bit parameters back to where they live. */
+void offload_optimizer (Build *b, uint32_t pp_rank);
+void offload_static_memory (const Lower *l, uint32_t pp_rank, uint64_t bytes[LS_N_MEM]);
+/* What tells segments apart by what they offload: " first", " last", both or nothing. */
+const char *offload_variant (const Lower *l, const DpPass *p);
 
 #endif

@@ -40,7 +40,7 @@
  * stage 2 the copy to the bucket is the operator's accumulation (three passes for two). Copies
  * of the part that a rank keeps, a share 1/n of a bucket, are left out. Newer versions gather
  * in one piece. */
-#include "lower/data/lower_deepspeed.h"
+#include "lower/data/lower_dp.h"
 
 /* The compute stream waits for all on that stream, before what comes next on any. */
 static void
@@ -66,14 +66,6 @@ static uint64_t
 padded (uint64_t numel, uint32_t n)
 {
   return dp_part (numel, n) * n;
-}
-
-void
-deepspeed_copy_gradients (Build *b, const char *name, uint64_t numel)
-{
-  LsKernel copy = ls_kernel_stream (name, LS_KERNEL_ELEMENTWISE, b->l->shard.grad_dtype, 1, numel,
-                                    2.0 * (double) dp_grad_bytes (b->l, numel), 0);
-  build_kernel (b, &copy, LS_TAG_SYNC);
 }
 
 void
@@ -136,7 +128,7 @@ deepspeed_reduce_whole (Build *b, uint64_t numel, bool is_expert, uint16_t unit)
 {
   DpGroup all = dp_all (b->l, is_expert);
   if (all.n > 1)
-    dp_average (b, numel);
+    dp_pass_gradients (b, "grad-average", 2, numel);
   return reduce_over (b, all, LS_COLL_ALL_REDUCE, numel, "grad all-reduce", unit);
 }
 
@@ -145,7 +137,7 @@ deepspeed_reduce (Build *b, uint64_t numel, bool is_expert, bool is_last, uint16
 {
   const Lower *l = b->l;
   if (dp_all (l, is_expert).n > 1)
-    dp_average (b, numel);
+    dp_pass_gradients (b, "grad-average", 2, numel);
   DpGroup shard = dp_shard (l, is_expert), replica = dp_replica (l, is_expert);
   uint16_t op = reduce_over (b, shard, LS_COLL_REDUCE_SCATTER, numel, "grad reduce-scatter", unit);
   if (!is_last)
@@ -325,9 +317,7 @@ offload_optimizer (Build *b, uint32_t pp_rank)
   const Lower *l = b->l;
   if (!offloads_optimizer (l))
     return;
-  HostStep h = { .adam = NO_OP };
-  for (int is_expert = 0; is_expert < 2; is_expert++)
-    h.n += dp_part (dp_params_of_rank (l, pp_rank, is_expert), dp_shard (l, is_expert).n);
+  HostStep h = { .n = dp_n_kept (l, pp_rank, DP_CUT_OPTIMIZER), .adam = NO_OP };
   h.n_groups = dp_part (h.n, SUB_GROUP);
   bool has_master = l->shard.dtype != LS_DTYPE_FP32;
   uint64_t traffic = ADAM_BYTES + (l->s->opt.grad_norm ? CLIP_BYTES : 0) + (has_master ? CAST_BYTES : 0);
@@ -348,7 +338,7 @@ offload_optimizer (Build *b, uint32_t pp_rank)
 
 /* Stage 1 keeps whole gradients where they are. */
 void
-offload_static_memory (const Lower *l, uint64_t bytes[LS_N_MEM])
+offload_static_memory (const Lower *l, uint32_t pp_rank, uint64_t bytes[LS_N_MEM])
 {
   if (!offloads_optimizer (l))
     return;
@@ -384,10 +374,8 @@ overlaps (const Lower *l)
 static bool
 reduces (const Lower *l, const DpPass *p)
 {
-  bool completes = p->type == LS_ACTION_B || p->type == LS_ACTION_W;
-  if (l->s->zero_stage == 1)
-    return completes && p->is_last && overlaps (l);
-  return completes && l->s->zero_stage == 2;
+  return l->s->zero_stage == 1 ? dp_completes (p) && overlaps (l)
+                               : l->s->zero_stage == 2 && dp_has_weights (p);
 }
 
 static char *
@@ -423,7 +411,7 @@ take (Build *b, Ipg *ipg, uint64_t numel, bool is_expert, const DpPass *p)
     flush (b, ipg, is_expert, p);
   bool is_copied_already = l->s->zero_stage == 2 && ls_dtype_bytes (l->shard.grad_dtype) < 4;
   if (numel <= limit && !is_copied_already)
-    deepspeed_copy_gradients (b, "grad-to-bucket", numel);
+    dp_pass_gradients (b, "grad-to-bucket", 2, numel);
   ipg->elements[is_expert] += numel;
 }
 
@@ -486,32 +474,36 @@ end (Build *b, DpPass *p)
   g_clear_pointer (&p->state, g_free);
 }
 
-/* Stage 0: tensors in the order of the backward. */
+/* Stage 0: a bucket laid flat, summed and copied back. */
+static void
+all_reduce_bucket (Build *b, uint64_t numel, bool is_expert, uint16_t unit)
+{
+  if (numel == 0)
+    return;
+  dp_pass_gradients (b, "grad-flatten", 2, numel);
+  build_join (b, deepspeed_reduce_whole (b, numel, is_expert, unit));
+  dp_pass_gradients (b, "grad-unflatten", 2, numel);
+}
+
+/* Tensors in the order of the backward. */
 static void
 all_reduce (Build *b, const Chunk *c, bool is_expert)
 {
-  const Lower *l = b->l;
   uint64_t numel = 0;
   uint16_t unit = 0;
-  if (dp_all (l, is_expert).n == 1)
+  if (dp_all (b->l, is_expert).n == 1)
     return;
   for (guint i = c->operators->len; i-- > 0;) {
     const LsOperator *o = operator_at (c, i);
     for (uint32_t k = 0; k < o->params.n && o->params.is_expert == is_expert && !o->params.is_frozen; k++) {
       numel += o->params.numel[k];
-      if (numel <= l->s->data.reduce_bucket)
+      if (numel <= b->l->s->data.reduce_bucket)
         continue;
-      deepspeed_copy_gradients (b, "grad-flatten", numel);
-      build_join (b, deepspeed_reduce_whole (b, numel, is_expert, unit++));
-      deepspeed_copy_gradients (b, "grad-unflatten", numel);
+      all_reduce_bucket (b, numel, is_expert, unit++);
       numel = 0;
     }
   }
-  if (numel == 0)
-    return;
-  deepspeed_copy_gradients (b, "grad-flatten", numel);
-  build_join (b, deepspeed_reduce_whole (b, numel, is_expert, unit));
-  deepspeed_copy_gradients (b, "grad-unflatten", numel);
+  all_reduce_bucket (b, numel, is_expert, unit);
 }
 
 static void
@@ -522,7 +514,7 @@ all_reduce_flat (Build *b, uint32_t pp_rank)
     if (numel == 0 || dp_all (b->l, is_expert).n == 1)
       continue;
     build_join (b, deepspeed_reduce_whole (b, numel, is_expert, 0));
-    deepspeed_copy_gradients (b, "grad-copy-back", numel);
+    dp_pass_gradients (b, "grad-copy-back", 2, numel);
   }
 }
 
@@ -581,23 +573,7 @@ step_end (Build *b, uint32_t pp_rank)
   }
 }
 
-static void
-cuts (const Lower *l, bool is_expert, uint32_t *ret_params, uint32_t *ret_grads, uint32_t *ret_optimizer)
-{
-  uint32_t n = dp_shard (l, is_expert).n;
-  *ret_params = 1;
-  *ret_grads = l->s->zero_stage >= 2 ? n : 1;
-  *ret_optimizer = l->s->zero_stage >= 1 ? n : 1;
-}
-
-static void
-static_memory (const Lower *l, uint32_t pp_rank, uint64_t bytes[LS_N_MEM])
-{
-  offload_static_memory (l, bytes);
-}
-
 const DpBackend dp_backend_deepspeed = {
-  .name = "deepspeed",
   .copies_gradients = true,
   .variant = variant,
   .begin = begin,
@@ -605,6 +581,5 @@ const DpBackend dp_backend_deepspeed = {
   .end = end,
   .reduce_rest = reduce_rest,
   .step_end = step_end,
-  .cuts = cuts,
-  .static_memory = static_memory,
+  .static_memory = offload_static_memory,
 };

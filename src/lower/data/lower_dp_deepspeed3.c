@@ -69,7 +69,7 @@
  * (no_copy, as apex's distributed optimizers do: NVIDIA/apex@02fd7341), which DeepSpeed does not. */
 #include <string.h>
 
-#include "lower/data/lower_deepspeed.h"
+#include "lower/data/lower_dp.h"
 
 /* ---- lower zero3 ---- */
 
@@ -165,8 +165,7 @@ note_again (Build *b, DpPass *p, guint o)
   note_visit (b, p, o, true);
 }
 
-static const DpBackend notes
-    = { .name = "notes", .before_again = note_again, .after = note, .cuts = dp_cut_nothing };
+static const DpBackend notes = { .before_again = note_again, .after = note };
 
 static void
 trace_pass (Lower *l, const Chunk *c, LsActionType type, GArray *visits)
@@ -203,6 +202,12 @@ static uint64_t
 zero3_numel (const Chunk *c, guint param)
 {
   return operator_at (c, param / LS_OPERATOR_MAX_PARAMS)->params.numel[param % LS_OPERATOR_MAX_PARAMS];
+}
+
+static bool
+is_expert_param (const Chunk *c, guint param)
+{
+  return operator_at (c, param / LS_OPERATOR_MAX_PARAMS)->params.is_expert;
 }
 
 static bool
@@ -377,20 +382,24 @@ zero3_free (Zero3 *z)
   g_free (z);
 }
 
-/* Elements that stay gathered, of experts or of others. */
+/* Elements that stay gathered, of experts or of others; copies out of the parts of ranks that they take. */
 static uint64_t
-zero3_n_persistent (const Lower *l, uint32_t pp_rank, bool is_expert)
+zero3_n_persistent (const Lower *l, uint32_t pp_rank, bool is_expert, uint64_t *ret_n_copies)
 {
-  uint64_t n = 0;
+  uint64_t n = 0, n_copies = 0, n_ranks = dp_shard (l, is_expert).n;
   for (uint32_t c = 0; c < l->n_chunks; c++) {
     const Chunk *chunk = chunk_at (l, pp_rank, c);
-    for (guint o = 0; o < chunk->operators->len; o++)
-      for (uint32_t i = 0; i < operator_at (chunk, o)->params.n; i++) {
-        uint64_t numel = operator_at (chunk, o)->params.numel[i];
-        n += operator_at (chunk, o)->params.is_expert == is_expert && zero3_is_persistent (l, numel) ? numel
-                                                                                                     : 0;
-      }
+    for (guint param = 0; param < chunk->operators->len * LS_OPERATOR_MAX_PARAMS; param++) {
+      uint64_t numel = is_expert_param (chunk, param) == is_expert ? zero3_numel (chunk, param) : 0;
+      if (numel == 0 || !zero3_is_persistent (l, numel))
+        continue;
+      uint64_t part = (numel + n_ranks - 1) / n_ranks;
+      n += numel;
+      n_copies += (numel + part - 1) / part;
+    }
   }
+  if (ret_n_copies)
+    *ret_n_copies = n_copies;
   return n;
 }
 
@@ -404,7 +413,6 @@ typedef struct {
   GArray *gathers; /* uint16_t: ops of this pass            */
   GArray *events;  /* guint: gathers at which the host may wait, oldest first */
   GArray *to_copy; /* uint64_t: elements gathered together, not in tensors yet */
-  bool reduces;
   uint64_t elements[2];
   guint n_params[2];  /* gradients in the bucket               */
   GArray *sizes[2];   /* uint64_t: theirs                      */
@@ -417,17 +425,12 @@ fetches (const DpPass *p)
   return p->type != LS_ACTION_W;
 }
 
-static bool
-reduces (const DpPass *p)
-{
-  return p->type == LS_ACTION_B || p->type == LS_ACTION_W;
-}
-
 static char *
 variant (const Lower *l, const DpPass *p)
 {
-  return reduces (p) ? g_strconcat (" reduces", p->is_last ? " last" : "", offload_variant (l, p), NULL)
-                     : NULL;
+  return dp_has_weights (p)
+      ? g_strconcat (" reduces", p->is_last ? " last" : "", offload_variant (l, p), NULL)
+      : NULL;
 }
 
 /* --- parameters -------------------------------------------------------------------- */
@@ -443,12 +446,6 @@ gathered_bytes (const Lower *l, const Chunk *c, guint param)
 {
   uint32_t n = dp_shard (l, operator_at (c, param / LS_OPERATOR_MAX_PARAMS)->params.is_expert).n;
   return dp_param_bytes (l, dp_part (zero3_numel (c, param), n) * n);
-}
-
-static bool
-is_expert_param (const Chunk *c, guint param)
-{
-  return operator_at (c, param / LS_OPERATOR_MAX_PARAMS)->params.is_expert;
 }
 
 /* One gather of the parameters of a list that have the same group. */
@@ -641,7 +638,7 @@ flush (Build *b, DpPass *p, bool is_expert)
   host_waits_for_reduction (b, s);
   bool has_lists = b->l->s->data.collective_lists;
   if (s->n_params[is_expert] > 1 && !has_lists)
-    deepspeed_copy_gradients (b, "grad-interleave", numel);
+    dp_pass_gradients (b, "grad-interleave", 2, numel);
   uint16_t op = has_lists ? reduce_one_by_one (b, p, is_expert)
                           : deepspeed_reduce (b, numel, is_expert, p->is_last, (uint16_t) s->reductions->len);
   offload_gradients (b, p, dp_part (numel, dp_shard (b->l, is_expert).n), op);
@@ -669,7 +666,7 @@ take (Build *b, DpPass *p, guint o, guint i)
   build_buffer (b, dp_last_compute (b), dp_buffer (b, p->c, id), LS_MEM_UNSHARDED, bytes, false);
   bool is_alone = numel > l->s->data.reduce_bucket;
   if (!is_alone && ls_dtype_bytes (l->shard.grad_dtype) == 4)
-    deepspeed_copy_gradients (b, "grad-to-bucket", numel);
+    dp_pass_gradients (b, "grad-to-bucket", 2, numel);
   s->elements[op->params.is_expert] += numel;
   s->n_params[op->params.is_expert]++;
   g_array_append_val (s->sizes[op->params.is_expert], numel);
@@ -696,7 +693,6 @@ begin (Build *b, DpPass *p)
   s->reductions = g_array_new (FALSE, FALSE, sizeof (uint16_t));
   for (int i = 0; i < 2; i++)
     s->sizes[i] = g_array_new (FALSE, FALSE, sizeof (uint64_t));
-  s->reduces = reduces (p);
   p->state = s;
 }
 
@@ -722,10 +718,9 @@ after_again (Build *b, DpPass *p, guint o)
 static void
 after (Build *b, DpPass *p, guint o)
 {
-  const Stage3 *s = p->state;
   release_operator (b, p, o, false);
   const LsOperator *op = operator_at (p->c, o);
-  for (guint i = op->params.is_frozen ? 0 : op->params.n; s->reduces && i-- > 0;)
+  for (guint i = op->params.is_frozen ? 0 : op->params.n; dp_has_weights (p) && i-- > 0;)
     take (b, p, o, i);
 }
 
@@ -733,7 +728,7 @@ static void
 end (Build *b, DpPass *p)
 {
   Stage3 *s = p->state;
-  if (s->reduces) {
+  if (dp_has_weights (p)) {
     flush (b, p, false);
     flush (b, p, true);
     if (b->next_deps->len > 0)
@@ -750,33 +745,13 @@ end (Build *b, DpPass *p)
   g_clear_pointer (&p->state, g_free);
 }
 
-/* Persistent parameters out of what was gathered: for each of them and each rank with a part of it
+/* Persistent parameters are copied out of what was gathered: for each of them and each rank with a part of it
  * three views (two .narrow, a .view) and a copy. */
-static void
-copy_persistent (Build *b, uint32_t pp_rank, bool is_expert, uint64_t numel)
-{
-  const Lower *l = b->l;
-  uint32_t n = dp_shard (l, is_expert).n;
-  uint64_t n_copies = 0;
-  for (uint32_t c = 0; c < l->n_chunks; c++) {
-    const Chunk *chunk = chunk_at (l, pp_rank, c);
-    for (guint o = 0; o < chunk->operators->len; o++)
-      for (uint32_t i = 0; i < operator_at (chunk, o)->params.n; i++) {
-        uint64_t size = operator_at (chunk, o)->params.numel[i], part = dp_part (size, n);
-        if (operator_at (chunk, o)->params.is_expert == is_expert && zero3_is_persistent (l, size))
-          n_copies += (size + part - 1) / part;
-      }
-  }
-  deepspeed_copies (b, LS_STREAM_COMPUTE, "persistent-copy-out", deepspeed_gathers (l), numel, n_copies,
-                    LS_TAG_OPTIMIZER);
-  deepspeed_views (b, 3 * n_copies);
-}
-
 static void
 step_end (Build *b, uint32_t pp_rank)
 {
   for (int is_expert = 0; is_expert < 2; is_expert++) {
-    uint64_t numel = zero3_n_persistent (b->l, pp_rank, is_expert);
+    uint64_t n_copies, numel = zero3_n_persistent (b->l, pp_rank, is_expert, &n_copies);
     if (numel == 0)
       continue;
     uint32_t n = dp_shard (b->l, is_expert).n;
@@ -784,8 +759,11 @@ step_end (Build *b, uint32_t pp_rank)
     uint16_t op = deepspeed_gather (b, numel, is_expert, from);
     if (op != NO_OP || from != NO_OP)
       build_join (b, op != NO_OP ? op : from);
-    if (b->l->s->data.collective_lists)
-      copy_persistent (b, pp_rank, is_expert, numel);
+    if (!b->l->s->data.collective_lists)
+      continue;
+    deepspeed_copies (b, LS_STREAM_COMPUTE, "persistent-copy-out", deepspeed_gathers (b->l), numel, n_copies,
+                      LS_TAG_OPTIMIZER);
+    deepspeed_views (b, 3 * n_copies);
   }
 }
 
@@ -793,15 +771,14 @@ step_end (Build *b, uint32_t pp_rank)
 static void
 static_memory (const Lower *l, uint32_t pp_rank, uint64_t bytes[LS_N_MEM])
 {
-  offload_static_memory (l, bytes);
+  offload_static_memory (l, pp_rank, bytes);
   for (int is_expert = 0; is_expert < 2; is_expert++)
     if (offloads_parameters (l) || dp_shard (l, is_expert).n > 1)
-      bytes[LS_MEM_UNSHARDED] += dp_param_bytes (l, zero3_n_persistent (l, pp_rank, is_expert));
+      bytes[LS_MEM_UNSHARDED] += dp_param_bytes (l, zero3_n_persistent (l, pp_rank, is_expert, NULL));
   bytes[LS_MEM_UNSHARDED] += dp_grad_bytes (l, l->s->data.reduce_bucket);
 }
 
 const DpBackend dp_backend_deepspeed3 = {
-  .name = "deepspeed",
   .copies_gradients = true,
   .variant = variant,
   .begin = begin,
@@ -811,6 +788,5 @@ const DpBackend dp_backend_deepspeed3 = {
   .before_again = before_again,
   .after_again = after_again,
   .step_end = step_end,
-  .cuts = dp_cut_all,
   .static_memory = static_memory,
 };

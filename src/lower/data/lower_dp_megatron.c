@@ -101,8 +101,7 @@ gather (Build *b, uint64_t numel, bool is_expert, uint16_t unit)
 /* Of a first forward. Buckets are in backward order. */
 typedef struct {
   GArray *buckets;
-  bool *is_dispatched; /* [buckets->len] */
-  uint16_t *op;        /* [buckets->len] */
+  uint16_t *op; /* [buckets->len] NO_OP: not dispatched, or nobody to gather from */
 } Gathers;
 
 static Gathers *
@@ -110,8 +109,7 @@ gathers_new (const Build *b, const DpPass *p)
 {
   Gathers *g = g_new (Gathers, 1);
   g->buckets = buckets_new (b->l, p->c, p->pp_rank, limit_of (b->l, p->c));
-  g->is_dispatched = g_new0 (bool, g->buckets->len);
-  g->op = g_new (uint16_t, g->buckets->len);
+  g->op = dp_no_ops (g->buckets->len);
   return g;
 }
 
@@ -119,7 +117,6 @@ static void
 gathers_free (Gathers *g)
 {
   g_array_unref (g->buckets);
-  g_free (g->is_dispatched);
   g_free (g->op);
   g_free (g);
 }
@@ -127,11 +124,9 @@ gathers_free (Gathers *g)
 static void
 dispatch (Build *b, Gathers *g, guint i)
 {
-  if (g->is_dispatched[i])
-    return;
   const Bucket *bucket = &g_array_index (g->buckets, Bucket, i);
-  g->is_dispatched[i] = true;
-  g->op[i] = gather (b, bucket->numel, bucket->is_expert, (uint16_t) i);
+  if (g->op[i] == NO_OP)
+    g->op[i] = gather (b, bucket->numel, bucket->is_expert, (uint16_t) i);
 }
 
 /* Buckets of experts follow each other, and so do the others. */
@@ -316,15 +311,7 @@ step_end (Build *b, uint32_t pp_rank)
   }
 }
 
-static void
-cuts (const Lower *l, bool is_expert, uint32_t *ret_params, uint32_t *ret_grads, uint32_t *ret_optimizer)
-{
-  *ret_params = *ret_grads = 1;
-  *ret_optimizer = is_sharded (l) ? dp_shard (l, is_expert).n : 1;
-}
-
 const DpBackend dp_backend_megatron = {
-  .name = "megatron",
   .variant = variant,
   .begin = begin,
   .before = before,
@@ -336,5 +323,4 @@ const DpBackend dp_backend_megatron = {
   .reduce_rest = reduce_rest,
   .early_gather = early_gather,
   .step_end = step_end,
-  .cuts = cuts,
 };

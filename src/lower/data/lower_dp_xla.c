@@ -85,8 +85,7 @@ typedef struct {
 
 #define BEHIND_LAYERS UINT32_MAX
 
-/* Turns of the loop; what stands before it is 0. */
-/* The turn that an operator is in; of what stands outside of the layers a number of its own. */
+/* The turn of the loop that an operator is in; of what stands before it 0, behind it BEHIND_LAYERS. */
 static uint32_t
 xla_unit_of (const Lower *l, const Chunk *c, guint o)
 {
@@ -100,20 +99,20 @@ xla_unit_of (const Lower *l, const Chunk *c, guint o)
   return BEHIND_LAYERS;
 }
 
-static bool
-xla_is_outside (const Chunk *c, guint o)
+static uint64_t
+numel_of (const LsOperator *o)
 {
-  return layer_of (c, o) == UINT16_MAX;
+  uint64_t n = 0;
+  for (uint32_t p = 0; p < o->params.n; p++)
+    n += o->params.numel[p];
+  return n;
 }
 
 /* Parameters that are cut over the ranks of a copy. */
 static uint64_t
 xla_cut_numel (const LsOperator *o)
 {
-  uint64_t n = 0;
-  for (uint32_t p = 0; p < o->params.n && !o->params.is_replicated; p++)
-    n += o->params.numel[p];
-  return n;
+  return o->params.is_replicated ? 0 : numel_of (o);
 }
 
 /* --- buffers ---------------------------------------------------------------------- */
@@ -147,7 +146,7 @@ static bool
 xla_lives_until_backward (const Lower *l, const Chunk *c, guint o)
 {
   const LsOperator *at = operator_at (c, o);
-  return xla_is_outside (c, o) && (at->n_igrad > 0 || (c->has_head && l->model->tied_embeddings));
+  return !is_layer (c, o) && (at->n_igrad > 0 || (c->has_head && l->model->tied_embeddings));
 }
 
 /* --- gathers ---------------------------------------------------------------------------- */
@@ -237,8 +236,7 @@ copy_weights (Build *b, const DpPass *p, guint o)
   copy (b, bytes, p->type == LS_ACTION_F ? LS_TAG_F : LS_TAG_B, "gathered weights copy");
 }
 
-/* Of the unit that begins at o; pipelined: that of the first turn, and of the next. */
-/* As the unit begins at o: gathers of its weights, or of the next one's. */
+/* As the unit begins at o: gathers of its weights; pipelined, of those of the first turn, and of the next. */
 static void
 xla_gather_for (Build *b, XlaPass *x, const DpPass *p, guint o)
 {
@@ -249,8 +247,7 @@ xla_gather_for (Build *b, XlaPass *x, const DpPass *p, guint o)
   else if (b->l->s->data.loop_copies == LS_LOOP_COPIES_WEIGHTS)
     copy_weights (b, p, o);
   x->has_begun = true;
-  if (is_pipelined && next_unit (b->l, p, o, &next)
-      && (p->type == LS_ACTION_F || !xla_is_outside (p->c, next)))
+  if (is_pipelined && next_unit (b->l, p, o, &next) && (p->type == LS_ACTION_F || is_layer (p->c, next)))
     gather_unit (b, x, p, next);
 }
 
@@ -276,17 +273,7 @@ xla_copy_from_arrays (Build *b, const Chunk *c, guint o)
 static bool
 reduces (const Lower *l, const DpPass *p)
 {
-  bool has_weights = p->type == LS_ACTION_B || p->type == LS_ACTION_W;
-  return has_weights && (p->is_last || l->s->data.grad_sync == LS_GRAD_SYNC_EACH);
-}
-
-static uint64_t
-whole_numel (const LsOperator *o)
-{
-  uint64_t n = 0;
-  for (uint32_t p = 0; p < o->params.n && o->params.is_replicated; p++)
-    n += o->params.numel[p];
-  return n;
+  return dp_has_weights (p) && (p->is_last || l->s->data.grad_sync == LS_GRAD_SYNC_EACH);
 }
 
 /* --- reductions --------------------------------------------------------------------------- */
@@ -386,30 +373,17 @@ static void
 begin (Build *b, DpPass *p)
 {
   XlaPass *x = g_new0 (XlaPass, 1);
-  x->gathered = g_new (uint16_t, p->c->operators->len);
-  for (guint o = 0; o < p->c->operators->len; o++)
-    x->gathered[o] = NO_OP;
+  x->gathered = dp_no_ops (p->c->operators->len);
   x->reducing = g_array_new (FALSE, FALSE, sizeof (Reduction));
   p->state = x;
 }
 
-/* In the order of the pass, the operator is the first, or the last, of its unit. */
+/* In the order of the pass, or back, the operator is the last of its unit. */
 static bool
-enters (const Build *b, const DpPass *p, guint o)
+ends_unit (const Build *b, const Chunk *c, guint o, bool is_forward)
 {
-  const Chunk *c = p->c;
-  guint end = p->type == LS_ACTION_F ? 0 : c->operators->len - 1,
-        neighbour = p->type == LS_ACTION_F ? o - 1 : o + 1;
-  return o == end || xla_unit_of (b->l, c, neighbour) != xla_unit_of (b->l, c, o);
-}
-
-static bool
-leaves (const Build *b, const DpPass *p, guint o)
-{
-  const Chunk *c = p->c;
-  guint end = p->type == LS_ACTION_F ? c->operators->len - 1 : 0,
-        neighbour = p->type == LS_ACTION_F ? o + 1 : o - 1;
-  return o == end || xla_unit_of (b->l, c, neighbour) != xla_unit_of (b->l, c, o);
+  guint end = is_forward ? c->operators->len - 1 : 0, next = is_forward ? o + 1 : o - 1;
+  return o == end || xla_unit_of (b->l, c, next) != xla_unit_of (b->l, c, o);
 }
 
 static void
@@ -424,8 +398,8 @@ before (Build *b, DpPass *p, guint o)
 {
   if (p->type == LS_ACTION_B || p->type == LS_ACTION_I)
     xla_copy_from_arrays (b, p->c, o);
-  bool gathers = p->type == LS_ACTION_F || (p->type != LS_ACTION_W && !xla_is_outside (p->c, o));
-  if (gathers && enters (b, p, o))
+  bool gathers = p->type == LS_ACTION_F || (p->type != LS_ACTION_W && is_layer (p->c, o));
+  if (gathers && ends_unit (b, p->c, o, p->type != LS_ACTION_F))
     xla_gather_for (b, p->state, p, o);
   if (p->type == LS_ACTION_F || !xla_multiplies_again (b->l, p->c, o))
     await (b, p->state, o);
@@ -444,7 +418,7 @@ drops (const Build *b, const DpPass *p, guint o)
 {
   if (p->type == LS_ACTION_W || !xla_is_gathered (b, p->c, o))
     return false;
-  return !xla_is_outside (p->c, o) || xla_lives_until_backward (b->l, p->c, o) == (p->type != LS_ACTION_F);
+  return is_layer (p->c, o) || xla_lives_until_backward (b->l, p->c, o) == (p->type != LS_ACTION_F);
 }
 
 static void
@@ -459,8 +433,9 @@ after (Build *b, DpPass *p, guint o)
   if (!reduces (b->l, p))
     return;
   reduce_weight (b, x, p->c, o);
-  *(at->params.is_expert ? &x->replicated_expert : &x->replicated) += whole_numel (at);
-  if (!leaves (b, p, o))
+  *(at->params.is_expert ? &x->replicated_expert : &x->replicated)
+      += at->params.is_replicated ? numel_of (at) : 0;
+  if (!ends_unit (b, p->c, o, p->type == LS_ACTION_F))
     return;
   reduce_replicated (b, x->replicated, false);
   reduce_replicated (b, x->replicated_expert, true);
@@ -486,28 +461,16 @@ reduce_rest (Build *b, uint32_t pp_rank)
   build_join_stream (b, LS_STREAM_DP);
 }
 
-/* Gradients that are reduced once only are kept whole until then. */
-static void
-cuts (const Lower *l, bool is_expert, uint32_t *ret_params, uint32_t *ret_grads, uint32_t *ret_optimizer)
-{
-  bool are_whole = l->s->data.grad_sync != LS_GRAD_SYNC_EACH && l->n_micro_batches > 1;
-  *ret_params = *ret_optimizer = dp_shard (l, is_expert).n;
-  *ret_grads = are_whole ? 1 : dp_shard (l, is_expert).n;
-}
-
 /* The fp32 weights are those of the optimizer: no copy of 16 bits, two moments beside them. */
 static void
 static_memory (const Lower *l, uint32_t pp_rank, uint64_t bytes[LS_N_MEM])
 {
-  uint64_t n = 0;
-  for (int is_expert = 0; is_expert < 2; is_expert++)
-    n += dp_part (dp_params_of_rank (l, pp_rank, is_expert), dp_shard (l, is_expert).n);
+  uint64_t n = dp_n_kept (l, pp_rank, DP_CUT_PARAMS);
   bytes[LS_MEM_PARAMETERS] = 4 * n;
   bytes[LS_MEM_OPTIMIZER] = l->s->opt.kind ? optimizer_state_bytes (l, pp_rank, 0) : 8 * n;
 }
 
 const DpBackend dp_backend_xla_fsdp = {
-  .name = "xla-fsdp",
   .variant = variant,
   .begin = begin,
   .before = before,
@@ -515,6 +478,5 @@ const DpBackend dp_backend_xla_fsdp = {
   .end = end,
   .before_again = before_again,
   .reduce_rest = reduce_rest,
-  .cuts = cuts,
   .static_memory = static_memory,
 };

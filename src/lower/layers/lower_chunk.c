@@ -46,38 +46,45 @@ static void
 append_run (GString *text, uint32_t kind, uint32_t n)
 {
   static const char letters[] = "dmwxnoyz";
+  static const struct {
+    LsLayerTrait trait;
+    char letter;
+  } traits[] = {
+    { LS_LAYER_MIXER, 's' },     { LS_LAYER_BOTH, 'b' },   { LS_LAYER_ENCODER, 'e' },
+    { LS_LAYER_CROSS, 'c' },     { LS_LAYER_CSA, 'k' },    { LS_LAYER_HCA, 'l' },
+    { LS_LAYER_NO_MIXING, 'f' }, { LS_LAYER_NO_MLP, 'h' }, { LS_LAYER_KV_SHARED, 'v' },
+    { LS_LAYER_SPARSE, 'g' },
+  };
   char letter = letters[kind / 2 % (sizeof letters - 1)];
   g_string_append_c (text, ' ');
   g_string_append_c (text, kind % 2 ? g_ascii_toupper (letter) : letter);
-  g_string_append (text, kind / 2 & LS_LAYER_MIXER ? "s" : "");
-  g_string_append (text, kind / 2 & LS_LAYER_BOTH ? "b" : "");
-  g_string_append (text, kind / 2 & LS_LAYER_ENCODER ? "e" : "");
-  g_string_append (text, kind / 2 & LS_LAYER_CROSS ? "c" : "");
-  g_string_append (text, kind / 2 & LS_LAYER_CSA ? "k" : "");
-  g_string_append (text, kind / 2 & LS_LAYER_HCA ? "l" : "");
-  g_string_append (text, kind / 2 & LS_LAYER_NO_MIXING ? "f" : "");
-  g_string_append (text, kind / 2 & LS_LAYER_NO_MLP ? "h" : "");
-  g_string_append (text, kind / 2 & LS_LAYER_KV_SHARED ? "v" : "");
-  g_string_append (text, kind / 2 & LS_LAYER_SPARSE ? "g" : "");
+  for (guint i = 0; i < G_N_ELEMENTS (traits); i++)
+    if (kind / 2 & traits[i].trait)
+      g_string_append_c (text, traits[i].letter);
   g_string_append_printf (text, "%u", n);
   if (kind / 2 >= LS_N_LAYER_TRAITS)
     g_string_append_printf (text, "@%u", kind / 2 / LS_N_LAYER_TRAITS);
 }
 
-/* Runs of layers of a kind; "" where there is one. */
+/* In words, of which names of passes are made; layers by runs of a kind. */
 static char *
-layer_kinds (const Lower *l, uint32_t first, uint32_t n)
+what_it_holds (const Lower *l, const Chunk *c, uint32_t first)
 {
   GString *text = g_string_new (NULL);
   bool has_kinds = l->model->moe.n_experts > 0 || ls_model_n_layer_kinds (l->model) > 1
       || l->shard.bf16_first + l->shard.bf16_last > 0;
-  for (uint32_t i = 0, from = 0; i < n && has_kinds; i++) {
+  g_string_append_printf (text, " %u layers", c->n_layers);
+  for (uint32_t i = 0, from = 0; i < c->n_layers && has_kinds; i++) {
     uint32_t kind = layer_kind (l, first + i);
-    if (i + 1 < n && layer_kind (l, first + i + 1) == kind)
+    if (i + 1 < c->n_layers && layer_kind (l, first + i + 1) == kind)
       continue;
     append_run (text, kind, i + 1 - from);
     from = i + 1;
   }
+  g_string_append (text, c->has_embedding ? " embedding" : "");
+  g_string_append (text, c->begins_decoder ? " decoder embedding" : "");
+  g_string_append (text, c->ends_encoder ? " encoder norm" : "");
+  g_string_append (text, c->has_head ? " head" : "");
   return g_string_free (text, FALSE);
 }
 
@@ -157,7 +164,7 @@ chunk_init (Lower *l, Chunk *c, uint32_t first_layer, uint32_t n_layers, bool ha
 {
   *c = (Chunk) { .n_layers = n_layers, .has_embedding = has_embedding, .has_head = has_head };
   find_side (l, c, first_layer);
-  c->kinds = layer_kinds (l, first_layer, n_layers);
+  c->holds = what_it_holds (l, c, first_layer);
   c->operators = g_ptr_array_new ();
   c->ends = ls_operators_new ();
   c->layer_of = g_array_new (FALSE, FALSE, sizeof (uint16_t));
@@ -175,7 +182,7 @@ chunk_init (Lower *l, Chunk *c, uint32_t first_layer, uint32_t n_layers, bool ha
 void
 chunk_clear (Chunk *c)
 {
-  g_free (c->kinds);
+  g_free (c->holds);
   g_free (c->passes);
   if (c->operators)
     g_ptr_array_unref (c->operators);
@@ -296,8 +303,8 @@ build_backward (Build *b, DpPass *p, const DpBackend *backend)
     build_barrier (b);
 }
 
-static void
-build_with (Build *b, DpPass *p, const DpBackend *backend)
+void
+build_pass_by (Build *b, DpPass *p, const DpBackend *backend)
 {
   p->backend = backend;
   b->pass = p;
@@ -331,23 +338,19 @@ pass_name (const Lower *l, const DpPass *p)
     [LS_ACTION_I] = "input gradients",
     [LS_ACTION_W] = "weight gradients",
   };
-  const DpBackend *backend = l->backend;
   const Chunk *c = p->c;
-  g_autofree char *variant = backend->variant ? backend->variant (l, p) : NULL;
-  g_autofree char *again = c->n_recomputed > 0 && c->n_recomputed < c->n_layers
-      ? g_strdup_printf (" %u again", c->n_recomputed)
-      : NULL;
-  g_autofree char *documents = p->documents > 0 && (c->n_layers > 0 || c->has_head)
-      ? g_strdup_printf (" documents %u", p->documents - 1)
-      : NULL;
-  g_autofree char *amaxes = scales_behind (l, p) ? g_strdup_printf (" %u amaxes", n_amaxes (l, p)) : NULL;
-  char n_layers[16];
-  g_snprintf (n_layers, sizeof n_layers, "%u", c->n_layers);
-  return g_strconcat (names[p->type], " ", n_layers, " layers", c->kinds,
-                      c->has_embedding ? " embedding" : "", c->begins_decoder ? " decoder embedding" : "",
-                      c->ends_encoder ? " encoder norm" : "", c->has_head ? " head" : "", again ? again : "",
-                      variant ? variant : "", l->shard.grad_is_own && p->is_first ? " first" : "",
-                      documents ? documents : "", amaxes ? amaxes : "", NULL);
+  g_autofree char *variant = l->backend->variant ? l->backend->variant (l, p) : NULL;
+  GString *name = g_string_new (names[p->type]);
+  g_string_append (name, c->holds);
+  if (c->n_recomputed > 0 && c->n_recomputed < c->n_layers)
+    g_string_append_printf (name, " %u again", c->n_recomputed);
+  g_string_append (name, variant ? variant : "");
+  g_string_append (name, l->shard.grad_is_own && p->is_first ? " first" : "");
+  if (p->documents > 0 && (c->n_layers > 0 || c->has_head))
+    g_string_append_printf (name, " documents %u", p->documents - 1);
+  if (scales_behind (l, p))
+    g_string_append_printf (name, " %u amaxes", n_amaxes (l, p));
+  return g_string_free (name, FALSE);
 }
 
 static uint32_t
@@ -357,7 +360,7 @@ segment_named (Lower *l, DpPass *p)
   Build b;
   if (build_reuses (&b, l, name))
     return b.segment;
-  build_with (&b, p, l->backend);
+  build_pass_by (&b, p, l->backend);
   build_scales (&b, p);
   return build_finish (&b, name);
 }
@@ -375,14 +378,8 @@ segment_pass (Lower *l, DpPass *p)
 }
 
 void
-build_pass_by (Build *b, DpPass *p, const DpBackend *backend)
-{
-  build_with (b, p, backend);
-}
-
-void
 build_pass (Build *b, const Chunk *c, LsActionType pass)
 {
   DpPass p = { .c = c, .type = pass };
-  build_with (b, &p, &dp_backend_none);
+  build_pass_by (b, &p, &dp_backend_none);
 }

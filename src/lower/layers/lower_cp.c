@@ -92,14 +92,9 @@ send_on (Build *b, uint32_t step, uint16_t after, LsTag tag)
 {
   if (step == 0)
     return build_cp (b, LS_COLL_PERMUTE, kv_bytes (b->l), tag, "kv permute");
-  LsOp op = ls_op_blank (LS_OP_COLLECTIVE, LS_STREAM_CP, tag, "kv permute");
-  op.host = LS_HOST_COMM;
-  op.slot = LS_SLOT_CP;
-  op.coll = LS_COLL_PERMUTE;
-  op.bytes = kv_bytes (b->l);
-  op.dtype = (uint8_t) b->l->shard.dtype;
-  LsDep dep = { LS_DEP_END, after };
-  return build_op (b, op, &dep, after == NO_OP ? 0 : 1);
+  const LsDep dep = { LS_DEP_END, after };
+  return build_coll_after (b, LS_STREAM_CP, LS_SLOT_CP, LS_COLL_PERMUTE, kv_bytes (b->l), b->l->shard.dtype,
+                           tag, "kv permute", after == NO_OP ? NULL : &dep);
 }
 
 static void
@@ -228,6 +223,14 @@ gather_kv (Build *b, LsTag comm_tag, LsTag tag)
 }
 
 static void
+gathered_forward (Build *b, LsTag tag)
+{
+  LsContextStep s = step_of (b, 0);
+  gather_kv (b, tag, tag);
+  build_kernel (b, &s.fwd, tag);
+}
+
+static void
 gathered_backward (Build *b)
 {
   LsContextBytes own = bytes_of (b->l);
@@ -260,6 +263,24 @@ exchange_context (Build *b, LsTag comm_tag, LsTag tag)
   build_copy (b, "ulysses-pack", bytes, tag);
   build_cp_sync (b, LS_COLL_ALL_TO_ALL, bytes, comm_tag, "context all-to-all");
   build_copy (b, "ulysses-unpack", bytes, tag);
+}
+
+static void
+ulysses_forward (Build *b, LsTag tag)
+{
+  LsContextStep s = step_of (b, 0);
+  exchange_qkv (b, tag, tag);
+  build_kernel (b, &s.fwd, tag);
+  exchange_context (b, tag, tag);
+}
+
+static void
+ulysses_backward (Build *b)
+{
+  LsContextStep s = step_of (b, 0);
+  exchange_context (b, LS_TAG_B, LS_TAG_I);
+  build_kernel (b, &s.bwd, LS_TAG_I);
+  exchange_qkv (b, LS_TAG_B, LS_TAG_I);
 }
 
 /* --- either --------------------------------------------------------------------------- */
@@ -309,40 +330,23 @@ hold (Build *b, guint first, const Chunk *c, guint i, Time time, uint64_t bytes)
   build_buffer (b, (uint16_t) (b->ops->len - 1), id, LS_MEM_ACTIVATIONS, bytes, true);
 }
 
-/* Beside the kinds. */
-#define BY_PYTORCH -1
-
-static int
-steps_of (const LsShard *s)
-{
-  return ls_context_is_pytorchs (s) ? BY_PYTORCH : (int) s->cp_kind;
-}
+static const struct {
+  void (*forward) (Build *b, LsTag tag);
+  void (*backward) (Build *b);
+} kinds[] = {
+  [LS_CP_RING] = { ring_forward, ring_backward },
+  [LS_CP_ALL_GATHER] = { gathered_forward, gathered_backward },
+  [LS_CP_ULYSSES] = { ulysses_forward, ulysses_backward },
+};
 
 void
 build_context_forward (Build *b, const Chunk *c, guint i, LsTag tag)
 {
   guint first = b->ops->len;
+  Time time = tag == LS_TAG_RECOMPUTE ? IN_RECOMPUTE : IN_FORWARD;
   b->layer_kind = operator_at (c, i)->layer_kind;
-  LsContextStep s = step_of (b, 0);
-  switch (steps_of (&b->l->shard)) {
-  case BY_PYTORCH:
-    pytorchs_forward (b, tag);
-    break;
-  case LS_CP_RING:
-    ring_forward (b, tag);
-    break;
-  case LS_CP_ALL_GATHER:
-    gather_kv (b, tag, tag);
-    build_kernel (b, &s.fwd, tag);
-    break;
-  case LS_CP_ULYSSES:
-    exchange_qkv (b, tag, tag);
-    build_kernel (b, &s.fwd, tag);
-    exchange_context (b, tag, tag);
-    break;
-  }
-  hold (b, first, c, i, tag == LS_TAG_RECOMPUTE ? IN_RECOMPUTE : IN_FORWARD,
-        held_bytes (b, tag == LS_TAG_RECOMPUTE ? IN_RECOMPUTE : IN_FORWARD));
+  (ls_context_is_pytorchs (&b->l->shard) ? pytorchs_forward : kinds[b->l->shard.cp_kind].forward) (b, tag);
+  hold (b, first, c, i, time, held_bytes (b, time));
 }
 
 uint16_t
@@ -350,23 +354,7 @@ build_context_backward (Build *b, const Chunk *c, guint i)
 {
   guint first = b->ops->len;
   b->layer_kind = operator_at (c, i)->layer_kind;
-  LsContextStep s = step_of (b, 0);
-  switch (steps_of (&b->l->shard)) {
-  case BY_PYTORCH:
-    pytorchs_backward (b);
-    break;
-  case LS_CP_RING:
-    ring_backward (b);
-    break;
-  case LS_CP_ALL_GATHER:
-    gathered_backward (b);
-    break;
-  case LS_CP_ULYSSES:
-    exchange_context (b, LS_TAG_B, LS_TAG_I);
-    build_kernel (b, &s.bwd, LS_TAG_I);
-    exchange_qkv (b, LS_TAG_B, LS_TAG_I);
-    break;
-  }
+  (ls_context_is_pytorchs (&b->l->shard) ? pytorchs_backward : kinds[b->l->shard.cp_kind].backward) (b);
   hold (b, first, c, i, IN_BACKWARD, held_bytes (b, IN_BACKWARD));
   return (uint16_t) (b->ops->len - 1);
 }

@@ -97,8 +97,6 @@ void recompute_release (Build *b, const Chunk *c, guint i);
 /* Ties the input of layers that run again to an op, if operator i begins them. */
 void keep_group_input (Build *b, uint16_t op, const Chunk *c, guint i, bool is_free);
 
-/* --- lower_recompute.c --- */
-
 /* The copy back that is under way for the layer before `layer`. */
 typedef struct {
   uint32_t layer;
@@ -123,8 +121,6 @@ uint16_t build_context_backward (Build *b, const Chunk *c, guint i);
 /* An operator with an exchange between its kernels. */
 void build_exchange_forward (Build *b, const Chunk *c, guint i, LsTag tag);
 uint16_t build_exchange_backward (Build *b, const Chunk *c, guint i);
-
-/* --- lower_operator.c --- */
 
 /* --- lower_experts.c --- */
 

@@ -80,26 +80,13 @@ pipelines_tp (const Lower *l, const Chunk *c, guint i)
       && layer_of (c, i) != UINT16_MAX && !o->beside;
 }
 
-/* Rows of one rank go to the next, when op `after` is over. */
+/* Rows of one rank go to the next, when op `after` is over (NO_OP: the move before). */
 static uint16_t
 build_move (Build *b, uint16_t after, uint64_t bytes, LsTag tag)
 {
-  const Lower *l = b->l;
-  LsOp op = ls_op_blank (LS_OP_COLLECTIVE, LS_STREAM_TP, tag, "tp ring exchange");
-  op.host = LS_HOST_COMM;
-  op.slot = LS_SLOT_TP;
-  op.coll = LS_COLL_COPY_PERMUTE;
-  op.bytes = bytes;
-  op.dtype = (uint8_t) l->shard.dtype;
-  LsDep dep = { LS_DEP_END, after };
-  return build_op (b, op, &dep, after == NO_OP ? 0 : 1);
-}
-
-static uint16_t
-build_first_move (Build *b, uint64_t bytes, LsTag tag)
-{
-  return build_coll (b, LS_STREAM_TP, LS_SLOT_TP, LS_COLL_COPY_PERMUTE, bytes, b->l->shard.dtype, tag,
-                     "tp ring exchange");
+  const LsDep dep = { LS_DEP_END, after };
+  return build_coll_after (b, LS_STREAM_TP, LS_SLOT_TP, LS_COLL_COPY_PERMUTE, bytes, b->l->shard.dtype, tag,
+                           "tp ring exchange", after == NO_OP ? NULL : &dep);
 }
 
 static uint16_t
@@ -111,8 +98,9 @@ gather_beside (Build *b, const LsKernel *gemm, LsTag tag, LsTag comm_tag)
   uint16_t last = NO_OP, coming = NO_OP;
   for (uint32_t i = 0; i < n; i++) {
     uint16_t moved = i + 1 == n ? NO_OP
-        : i == 0                ? build_first_move (b, bytes, comm_tag)
-                                : build_move (b, NO_OP, bytes, comm_tag);
+        : i == 0 ? build_coll (b, LS_STREAM_TP, LS_SLOT_TP, LS_COLL_COPY_PERMUTE, bytes, b->l->shard.dtype,
+                               comm_tag, "tp ring exchange")
+                 : build_move (b, NO_OP, bytes, comm_tag);
     if (coming != NO_OP)
       build_join (b, coming);
     last = build_kernel (b, &piece, tag);
@@ -149,7 +137,8 @@ scatter_beside (Build *b, const LsKernel *gemm, LsTag tag, LsTag comm_tag)
 
 typedef uint16_t (*Beside) (Build *b, const LsKernel *gemm, LsTag tag, LsTag comm_tag);
 
-/* Other kernels stay whole, before and after. */
+/* Kernels of which one is that GEMM, instead of the collective and it; others stay whole, before and after.
+ * The last op. */
 static uint16_t
 build_beside (Build *b, const LsKernel *kernels, uint32_t n, LsTag tag, LsTag comm_tag, Beside beside)
 {
@@ -158,19 +147,6 @@ build_beside (Build *b, const LsKernel *kernels, uint32_t n, LsTag tag, LsTag co
     last = kernels[k].kind == LS_KERNEL_GEMM ? beside (b, &kernels[k], tag, comm_tag)
                                              : build_kernel (b, &kernels[k], tag);
   return last;
-}
-
-static uint16_t
-build_gather_gemm (Build *b, const LsKernel *kernels, uint32_t n, LsTag tag, LsTag comm_tag)
-{
-  return build_beside (b, kernels, n, tag, comm_tag, gather_beside);
-}
-
-/* Kernels of which one is that GEMM, instead of the collective and it; the last op. */
-static uint16_t
-build_gemm_scatter (Build *b, const LsKernel *kernels, uint32_t n, LsTag tag, LsTag comm_tag)
-{
-  return build_beside (b, kernels, n, tag, comm_tag, scatter_beside);
 }
 
 static void hold_placeholder (Build *b, uint16_t op, const Chunk *c, guint i, bool is_free);
@@ -276,10 +252,9 @@ build_scales (Build *b, const DpPass *p)
  * A split backward: after I only the inputs of the matrix products that W computes are kept,
  * and the gradients of their outputs. */
 
-/* Weight gradients that a split backward leaves to W: those of matrix products, as zero
- * bubble's code does (sail-sg/zero-bubble-pipeline-parallelism, WeightGradStore); biases,
- * norms and embeddings have theirs with I. */
-/* The W GEMM of an operator that a split backward puts off, or NULL. */
+/* The W GEMM of an operator that a split backward puts off, or NULL: weight gradients of matrix products, as
+ * zero bubble's code does (sail-sg/zero-bubble-pipeline-parallelism, WeightGradStore); biases, norms and
+ * embeddings have theirs with I. */
 static const LsKernel *
 deferred_gemm (const LsOperator *o)
 {
@@ -346,7 +321,7 @@ keep_input (Build *b, uint16_t op, const Chunk *c, guint i, bool is_free)
   build_buffer (b, op, deferred_id (b, c, i), LS_MEM_ACTIVATIONS, input_bytes_apart (b->l, c, i), is_free);
 }
 
-/* The buffer id of the placeholder of operator i. */
+/* The gradients of the outputs of operator i, which W multiplies. */
 static void
 keep_gradient (Build *b, uint16_t op, const Chunk *c, guint i, bool is_free)
 {
@@ -371,12 +346,6 @@ saved_by_layer (Build *b, uint16_t op, const Chunk *c, uint32_t layer, bool is_f
     if (!drops_input (b->l, c, i))
       keep_input (b, op, c, i, is_free);
   }
-}
-
-static bool
-has_tp (const Lower *l)
-{
-  return l->mesh.tp > 1;
 }
 
 /* The gathered tensor that sequence parallelism cuts along the sequence: that between two layers,
@@ -484,9 +453,9 @@ build_forward_kernels (Build *b, const Chunk *c, guint i, bool is_pipelined, LsT
   else if (o->comm.cp.n > 0)
     build_exchange_forward (b, c, i, tag);
   else if (is_pipelined && o->tp == LS_TP_COLUMN)
-    build_gather_gemm (b, o->fwd, o->n_fwd, tag, tag);
+    build_beside (b, o->fwd, o->n_fwd, tag, tag, gather_beside);
   else if (is_pipelined)
-    build_gemm_scatter (b, o->fwd, o->n_fwd, tag, tag);
+    build_beside (b, o->fwd, o->n_fwd, tag, tag, scatter_beside);
   else
     for (uint32_t k = 0; k < o->n_fwd; k++) {
       if (o->beside == LS_BESIDE_SUM && k + 1 == o->n_fwd)
@@ -510,7 +479,7 @@ build_gather (Build *b, const Chunk *c, guint i, LsTag tag)
 {
   const Lower *l = b->l;
   const LsOperator *o = operator_at (c, i);
-  if (o->tp == LS_TP_COLUMN && has_tp (l) && l->shard.sp && !pipelines_tp (l, c, i))
+  if (o->tp == LS_TP_COLUMN && l->mesh.tp > 1 && l->shard.sp && !pipelines_tp (l, c, i))
     build_input_gathers (b, o, tag);
 }
 
@@ -544,7 +513,7 @@ build_forward_here (Build *b, const Chunk *c, guint i, LsTag tag, bool keeps)
       keep_input (b, op, c, i, false);
   }
   experts_after (b, o, false, tag);
-  if (!has_tp (l) || is_pipelined)
+  if (l->mesh.tp == 1 || is_pipelined)
     return;
   if (o->tp == LS_TP_VOCAB)
     build_tp_sync (b, LS_COLL_ALL_REDUCE, full_bytes (l, o), tag, "tp all-reduce");
@@ -605,7 +574,7 @@ gathers_again (const Lower *l, const Chunk *c, guint i)
 {
   const LsOperator *o = operator_at (c, i);
   bool is_there = o->beside || (l->shard.sp_save_gathered && !drops_input (l, c, i));
-  return has_tp (l) && l->shard.sp && !is_there && o->n_wgrad > 0;
+  return l->mesh.tp > 1 && l->shard.sp && !is_there && o->n_wgrad > 0;
 }
 
 /* The gradient of the output of a row-parallel layer, or of an embedding that learns. */
@@ -613,7 +582,7 @@ static bool
 gathers_gradient (const Lower *l, const LsOperator *o)
 {
   bool is_cut = o->tp == LS_TP_ROW || o->tp == LS_TP_VOCAB;
-  return is_cut && has_tp (l) && l->shard.sp && o->n_igrad + o->n_wgrad > 0;
+  return is_cut && l->mesh.tp > 1 && l->shard.sp && o->n_igrad + o->n_wgrad > 0;
 }
 
 /* W: the input is gathered again for it, with nothing to run beside. */
@@ -682,7 +651,7 @@ build_backward_here (Build *b, const Chunk *c, guint i, LsActionType pass)
 {
   const Lower *l = b->l;
   const LsOperator *o = operator_at (c, i);
-  bool sp = l->shard.sp, is_column = o->tp == LS_TP_COLUMN && has_tp (l);
+  bool sp = l->shard.sp, is_column = o->tp == LS_TP_COLUMN && l->mesh.tp > 1;
   bool gathers_input = is_column && gathers_again (l, c, i) && pass == LS_ACTION_B;
   bool gathers_grad = gathers_gradient (l, o);
   bool is_pipelined = gathers_grad && pipelines_tp (l, c, i);
@@ -702,7 +671,7 @@ build_backward_here (Build *b, const Chunk *c, guint i, LsActionType pass)
   else if (o->comm.cp.n > 0)
     last = build_exchange_backward (b, c, i);
   else if (is_pipelined)
-    last = build_gather_gemm (b, o->igrad, o->n_igrad, LS_TAG_I, LS_TAG_B);
+    last = build_beside (b, o->igrad, o->n_igrad, LS_TAG_I, LS_TAG_B, gather_beside);
   else
     last = build_igrad (b, o, last);
   if (pass == LS_ACTION_B && last != NO_OP)

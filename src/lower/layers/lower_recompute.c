@@ -184,7 +184,6 @@ recompute_product_bytes (const Lower *l, const Chunk *c, guint i)
 /* Kept outputs of the layer that begins at i which are nobody's input: of its row-parallel products, of
  * the reduce-scatters behind them and of exchanges; where all products are kept, of those whose output
  * something needs. */
-/* Kept outputs of the layer that begins at i which are nobody's input. */
 static uint64_t
 recompute_needless_bytes (const Lower *l, const Chunk *c, guint i)
 {

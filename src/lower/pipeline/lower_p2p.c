@@ -219,8 +219,8 @@ kind_of (const Post *post)
   return post->is_next ? (post->is_send ? SEND_NEXT : RECV_NEXT) : post->is_send ? SEND_PREV : RECV_PREV;
 }
 
-static void
-build_group (Build *b, LsStream stream, const char *name, const uint32_t n_of[N_KINDS])
+static uint16_t
+build_group (Build *b, LsStream stream, const char *name, const uint32_t n_of[N_KINDS], uint64_t bytes)
 {
   const Lower *l = b->l;
   uint32_t n = 0;
@@ -229,9 +229,19 @@ build_group (Build *b, LsStream stream, const char *name, const uint32_t n_of[N_
   LsTransfer *all = ls_arena_new_array (l->plan->arena, LsTransfer, n), *t = all;
   for (int k = 0; k < N_KINDS; k++)
     for (uint32_t i = 0; i < n_of[k]; i++)
-      *t++ = (LsTransfer) { message_bytes (l), k < SEND_NEXT ? LS_SLOT_PREV : LS_SLOT_NEXT,
+      *t++ = (LsTransfer) { bytes, k < SEND_NEXT ? LS_SLOT_PREV : LS_SLOT_NEXT,
                             k == SEND_PREV || k == SEND_NEXT, (uint8_t) l->s->mp.pp_max_ctas };
-  build_transfers (b, stream, all, (uint16_t) n, name);
+  return build_transfers (b, stream, all, (uint16_t) n, name);
+}
+
+uint16_t
+pipe_build_group (Build *b, LsStream stream, uint32_t what, uint64_t bytes, const char *name)
+{
+  const uint32_t n_of[N_KINDS] = { [SEND_PREV] = (what & SEND_B) != 0,
+                                   [RECV_PREV] = (what & RECV_F) != 0,
+                                   [SEND_NEXT] = (what & SEND_F) != 0,
+                                   [RECV_NEXT] = (what & RECV_B) != 0 };
+  return build_group (b, stream, name, n_of, bytes);
 }
 
 uint32_t
@@ -245,7 +255,8 @@ segment_posts (Lower *l, const Post *posts, guint n)
   Build b;
   if (build_reuses (&b, l, name))
     return b.segment;
-  build_group (&b, LS_STREAM_PP_FWD, n > 1 ? "p2p group" : kinds[kind_of (posts)].name, n_of);
+  build_group (&b, LS_STREAM_PP_FWD, n > 1 ? "p2p group" : kinds[kind_of (posts)].name, n_of,
+               message_bytes (l));
   return build_finish (&b, name);
 }
 
@@ -258,7 +269,7 @@ segment_post (Lower *l, const Post *post)
     return b.segment;
   uint32_t n_of[N_KINDS] = { 0 };
   n_of[kind] = 1;
-  build_group (&b, kinds[kind].stream, kinds[kind].name, n_of);
+  build_group (&b, kinds[kind].stream, kinds[kind].name, n_of, message_bytes (l));
   return build_finish (&b, kinds[kind].name);
 }
 
@@ -359,9 +370,7 @@ pair_time (Lower *l, const Chunk *c, const LsChunkTimes *t)
 static bool
 is_alike (const Chunk *a, const Chunk *b)
 {
-  return a->n_layers == b->n_layers && strcmp (a->kinds, b->kinds) == 0 && a->n_recomputed == b->n_recomputed
-      && a->has_embedding == b->has_embedding && a->has_head == b->has_head
-      && a->ends_encoder == b->ends_encoder && a->begins_decoder == b->begins_decoder;
+  return strcmp (a->holds, b->holds) == 0 && a->n_recomputed == b->n_recomputed;
 }
 
 static void
@@ -426,24 +435,11 @@ kept_init (Lower *l)
   }
 }
 
+/* New; the same orders so many times, one behind the other. */
 static LsOrders *
-orders_copy (const LsOrders *o)
-{
-  const LsLayout *l = &o->layout;
-  LsOrders *copy
-      = ls_orders_new (l->n_ranks, l->n_chunks, l->n_pipes, l->n_stages, l->n_micro_batches, l->stages);
-  for (uint32_t r = 0; r < l->n_ranks; r++)
-    g_array_append_vals (copy->ranks[r], o->ranks[r]->data, o->ranks[r]->len);
-  return copy;
-}
-
-/* The same orders so many times, one behind the other. */
-static LsOrders *
-orders_repeated (LsOrders *once, uint32_t n)
+orders_repeated (const LsOrders *once, uint32_t n)
 {
   const LsLayout *l = &once->layout;
-  if (n == 1)
-    return once;
   LsOrders *all
       = ls_orders_new (l->n_ranks, l->n_chunks, l->n_pipes, l->n_stages, l->n_micro_batches * n, l->stages);
   for (uint32_t r = 0; r < l->n_ranks; r++)
@@ -453,7 +449,6 @@ orders_repeated (LsOrders *once, uint32_t n)
         a.mb += k * l->n_micro_batches;
         g_array_append_val (all->ranks[r], a);
       }
-  ls_orders_free (once);
   return all;
 }
 
@@ -487,12 +482,15 @@ init_present (Lower *l, const LsOrders *given)
     shape.times.kept = l->kept;
     shape.times.comm = l->costs ? l->costs->send (message_bytes (l), l->costs->data) : 0;
   }
-  l->orders = given ? orders_copy (given) : ls_sched_orders (l->sched, &shape);
+  l->orders = given ? orders_repeated (given, 1) : ls_sched_orders (l->sched, &shape);
   look_through (l);
   if (has_messages)
     posts_init (l, &shape.times);
   l->n_flushes = l->n_micro_batches / shape.n_micro_batches;
-  l->orders = orders_repeated (l->orders, l->n_flushes);
+  if (l->n_flushes > 1) {
+    g_autoptr (LsOrders) once = l->orders;
+    l->orders = orders_repeated (once, l->n_flushes);
+  }
 }
 
 void

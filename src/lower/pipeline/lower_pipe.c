@@ -23,16 +23,10 @@
 /* An action of a schedule as instances in the program of a pipeline
  * rank: the pass itself, and what data parallelism and post-validation put around it. */
 
-static uint32_t
-stage_of (const Pipe *p, uint32_t chunk)
-{
-  return stage_at (p->l, p->rank, chunk);
-}
-
 void
 pipe_add (Pipe *p, uint32_t segment, uint32_t mb, uint32_t chunk)
 {
-  LsInstance i = { segment, mb, (uint16_t) chunk, (uint16_t) stage_of (p, chunk) };
+  LsInstance i = { segment, mb, (uint16_t) chunk, (uint16_t) stage_at (p->l, p->rank, chunk) };
   g_array_append_val (p->instances, i);
 }
 
@@ -57,7 +51,7 @@ static void
 pipe_add_gather (Pipe *p, uint32_t segment, uint32_t chunk)
 {
   const GArray *actions = p->l->orders->ranks[p->rank];
-  pipe_add (p, segment, g_array_index (actions, LsAction, p->turns[chunk].first_forward).mb, chunk);
+  pipe_add (p, segment, g_array_index (actions, LsAction, p->turns[chunk].first[TURN_FORWARD]).mb, chunk);
 }
 
 static void
@@ -65,7 +59,7 @@ gather_between (Pipe *p, guint number)
 {
   for (uint32_t c = 0; c < p->l->n_chunks; c++)
     if (p->dp_turns[c].gather_before == number)
-      pipe_add_gather (p, segment_gather_chunk (p->l, p->rank, c), c);
+      pipe_add_gather (p, segment_by (p->l, p->l->backend->gather_chunk, "gather parameters", p->rank, c), c);
 }
 
 static void
@@ -73,13 +67,13 @@ reduce_between (Pipe *p, guint number)
 {
   for (uint32_t c = 0; c < p->l->n_chunks; c++)
     if (p->dp_turns[c].reduce_after == number)
-      pipe_add (p, segment_reduce_chunk (p->l, p->rank, c), 0, c);
+      pipe_add (p, segment_by (p->l, p->l->backend->reduce_chunk, "reduce gradients", p->rank, c), 0, c);
 }
 
 uint32_t
 pipe_sends_after (const Pipe *p, const LsAction *a)
 {
-  uint32_t stage = stage_of (p, a->chunk);
+  uint32_t stage = stage_at (p->l, p->rank, a->chunk);
   if (a->type == LS_ACTION_F)
     return stage == p->l->n_stages - 1 ? 0 : SEND_F;
   return stage == 0 ? 0 : SEND_B;
@@ -88,29 +82,10 @@ pipe_sends_after (const Pipe *p, const LsAction *a)
 uint32_t
 pipe_receives_before (const Pipe *p, const LsAction *a)
 {
-  uint32_t stage = stage_of (p, a->chunk);
+  uint32_t stage = stage_at (p->l, p->rank, a->chunk);
   if (a->type == LS_ACTION_F)
     return stage == 0 ? 0 : RECV_F;
   return stage == p->l->n_stages - 1 ? 0 : RECV_B;
-}
-
-uint16_t
-pipe_build_group (Build *b, LsStream stream, uint32_t what, uint64_t bytes, const char *name)
-{
-  const Lower *l = b->l;
-  LsTransfer *t = ls_arena_new_array (l->plan->arena, LsTransfer, 4);
-  const uint8_t max_ctas = (uint8_t) l->s->mp.pp_max_ctas;
-  uint16_t n = 0;
-  /* Megatron's order: send previous, receive previous, send next, receive next. */
-  if (what & SEND_B)
-    t[n++] = (LsTransfer) { bytes, LS_SLOT_PREV, true, max_ctas };
-  if (what & RECV_F)
-    t[n++] = (LsTransfer) { bytes, LS_SLOT_PREV, false, max_ctas };
-  if (what & SEND_F)
-    t[n++] = (LsTransfer) { bytes, LS_SLOT_NEXT, true, max_ctas };
-  if (what & RECV_B)
-    t[n++] = (LsTransfer) { bytes, LS_SLOT_NEXT, false, max_ctas };
-  return build_transfers (b, stream, t, n, name);
 }
 
 void
@@ -146,6 +121,12 @@ documents_of (const Pipe *p, const LsAction *a)
   return l->packing->number[(size_t) l->dp_rank * l->n_micro_batches + mb] + 1;
 }
 
+static int
+turn_of (uint8_t type)
+{
+  return type == LS_ACTION_F ? TURN_FORWARD : type == LS_ACTION_I ? TURN_INPUT : TURN_WEIGHTS;
+}
+
 static DpPass
 pipe_open_action (Pipe *p, const LsAction *a)
 {
@@ -155,29 +136,16 @@ pipe_open_action (Pipe *p, const LsAction *a)
   const Turns *turns = &p->turns[a->chunk];
   bool is_alone = !ls_sched_is_flushed (p->l->sched)
       && a->type != LS_ACTION_F; /* each micro-batch has an update of its own */
-  bool completes = a->type == LS_ACTION_B || a->type == LS_ACTION_W;
-  guint first = a->type == LS_ACTION_F ? turns->first_forward
-      : completes                      ? turns->first_weights
-                                       : turns->first_input;
-  guint last = a->type == LS_ACTION_F ? turns->last_forward
-      : completes                     ? turns->last_weights
-                                      : turns->last_input;
+  int turn = turn_of (a->type);
   gather_between (p, number);
   return (DpPass) {
     .c = chunk_at (p->l, p->rank, a->chunk),
     .pp_rank = p->rank,
     .type = (LsActionType) a->type,
-    .is_first = number == first || is_alone,
-    .is_last = number == last || is_alone,
+    .is_first = number == turns->first[turn] || is_alone,
+    .is_last = number == turns->last[turn] || is_alone,
     .documents = documents_of (p, a),
   };
-}
-
-/* What stands around an action whose segments are added between the two. */
-static void
-pipe_close_action (Pipe *p, const LsAction *a)
-{
-  reduce_between (p, number_of (p, a));
 }
 
 void
@@ -185,7 +153,7 @@ pipe_add_action (Pipe *p, const LsAction *a)
 {
   DpPass pass = pipe_open_action (p, a);
   pipe_add (p, segment_pass (p->l, &pass), a->mb, a->chunk);
-  pipe_close_action (p, a);
+  reduce_between (p, number_of (p, a));
 }
 
 /* A forward and a backward side by side: pieces of the two alternate
@@ -263,8 +231,8 @@ pipe_close_pair (Pipe *p, Pair *pair)
   for (; pair->first < pair->rest->len; pair->first++)
     pipe_add (p, g_array_index (pair->rest, Piece, pair->first).segment, pair->backward->mb,
               pair->backward->chunk);
-  pipe_close_action (p, pair->forward);
-  pipe_close_action (p, pair->backward);
+  reduce_between (p, number_of (p, pair->forward));
+  reduce_between (p, number_of (p, pair->backward));
 }
 
 void
@@ -296,11 +264,8 @@ n_owned (const Lower *l, const Chunk *c)
 {
   const uint64_t n[2] = { c->n_params - c->n_expert, c->n_expert };
   uint64_t owned = 0;
-  for (int is_expert = 0; is_expert < 2; is_expert++) {
-    uint32_t params, grads, optimizer;
-    l->backend->cuts (l, is_expert, &params, &grads, &optimizer);
-    owned += dp_part (n[is_expert], optimizer);
-  }
+  for (int is_expert = 0; is_expert < 2; is_expert++)
+    owned += dp_part (n[is_expert], dp_n_parts (l, is_expert, DP_CUT_OPTIMIZER));
   return owned;
 }
 
@@ -647,29 +612,18 @@ pipe_actions (Pipe *p)
     pipe_megatron (p);
 }
 
-static void
-note_turn (guint number, guint *first, guint *last)
-{
-  *first = MIN (*first, number);
-  *last = number;
-}
-
 /* Of the actions from one number up to another. */
 static void
 find_turns (Pipe *p, guint from, guint to)
 {
   for (uint32_t c = 0; c < p->l->n_chunks; c++)
-    p->turns[c]
-        = (Turns) { .first_forward = G_MAXUINT, .first_input = G_MAXUINT, .first_weights = G_MAXUINT };
+    p->turns[c] = (Turns) { .first = { G_MAXUINT, G_MAXUINT, G_MAXUINT } };
   for (guint i = from; i < to; i++) {
     const LsAction *a = &g_array_index (p->l->orders->ranks[p->rank], LsAction, i);
     Turns *t = &p->turns[a->chunk];
-    if (a->type == LS_ACTION_F)
-      note_turn (i, &t->first_forward, &t->last_forward);
-    else if (a->type == LS_ACTION_I)
-      note_turn (i, &t->first_input, &t->last_input);
-    else
-      note_turn (i, &t->first_weights, &t->last_weights);
+    int turn = turn_of (a->type);
+    t->first[turn] = MIN (t->first[turn], i);
+    t->last[turn] = i;
   }
 }
 
@@ -707,7 +661,7 @@ pipe_flushed (Pipe *p)
 {
   pipe_add (p, segment_step_begin (p->l, p->rank), 0, 0);
   for (uint32_t c = 0; c < p->l->n_chunks; c++) {
-    uint32_t gather = segment_early_gather (p->l, p->rank, c);
+    uint32_t gather = segment_by (p->l, p->l->backend->early_gather, "gather parameters", p->rank, c);
     if (gather != UINT32_MAX)
       pipe_add_gather (p, gather, c);
   }

@@ -8,12 +8,12 @@
 #define LS_LOWER_PIPELINE_LOWER_PIPE_H
 
 #include "lower/data/lower_dp.h"
-#include "lower/lower_state.h"
 
 /* Numbers, in a rank's order, of a chunk's first and last actions: forwards, input gradients (I), and what
  * completes weight gradients (B, W). */
+enum { TURN_FORWARD, TURN_INPUT, TURN_WEIGHTS, N_TURNS };
 typedef struct {
-  guint first_forward, last_forward, first_input, last_input, first_weights, last_weights;
+  guint first[N_TURNS], last[N_TURNS];
 } Turns;
 
 typedef struct {

@@ -7,7 +7,7 @@
 
 #include "model/operators.h"
 #include "schedules/sched.h"
-#include "strategy/strategy_rules.h"
+#include "strategy/strategy.h"
 
 typedef struct {
   LsModel model;

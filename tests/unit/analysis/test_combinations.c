@@ -325,7 +325,11 @@ check_job (GRand *rand)
   g_autofree char *knobs = describe (&a);
   g_autoptr (GPtrArray) broken = broken_rules (&a);
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  LsStrategy asked;
+  ls_strategy_copy (&asked, &a.s);
   bool is_legal = ls_strategy_resolve (&a.s, &a.model, a.s.gpus, 8, diags);
+  LS_CHECK_INT (ls_strategy_resolve (&asked, &a.model, asked.gpus, 8, NULL), ==, is_legal);
+  ls_strategy_clear (&asked);
   g_autofree char *text = ls_diag_list_format (diags);
   if (!is_legal && broken->len > 0)
     check_refused (broken, text, knobs);

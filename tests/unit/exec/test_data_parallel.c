@@ -4,7 +4,7 @@
 #include "tiny_cluster.h"
 
 #include "exec/memory/memory.h"
-#include "lower/lower_state.h"
+#include "lower/lower_build.h"
 
 /* Pins the semantics of Megatron-LM's data parallelism: parameters gathered one bucket ahead, which
  * hides where compute is long enough and leaves bubbles where it is not; gathers and reductions of

@@ -258,6 +258,39 @@ an_encoder_has_stages_of_its_own (void)
   }
 }
 
-LS_TEST_SUITE (LS_TEST (a_decoder_passes_on_what_its_encoder_made), LS_TEST (each_tensor_is_cut_over_ranks),
+/* Thread blocks that a communicator is held to hold for each of its collectives, whoever issues it: also for
+ * those of FSDP's units, and for all moves of a ring. */
+static void
+blocks_are_limited_by_whoever_calls (void)
+{
+  static const int kinds[]
+      = { LS_DP_DDP, LS_DP_MEGATRON, LS_DP_FSDP1, LS_DP_FSDP2, LS_DP_DEEPSPEED, LS_DP_XLA_FSDP };
+  for (guint i = 0; i < G_N_ELEMENTS (kinds); i++) {
+    const LsModel m = small_llama ();
+    LsStrategy s = job (1, 1);
+    guint n_of[2] = { 0 };
+    s.cp = 4;
+    s.gpus = 8;
+    s.global_batch = 4;
+    s.dp_kind = kinds[i];
+    s.mp.dp_max_ctas = 3;
+    s.mp.cp_max_ctas = 5;
+    g_autoptr (LsPlan) plan = lowered_model (&m, &s);
+    for (uint32_t k = 0; plan && k < plan->n_segments; k++)
+      for (uint32_t o = 0; o < plan->segments[k].n_ops; o++) {
+        const LsOp *op = &plan->segments[k].ops[o];
+        bool is_cp = op->slot == LS_SLOT_CP;
+        if (op->kind != LS_OP_COLLECTIVE || (!is_cp && op->slot != LS_SLOT_DP))
+          continue;
+        LS_CHECK_INT (op->max_ctas, ==, is_cp ? 5 : 3);
+        n_of[is_cp]++;
+      }
+    LS_CHECK (n_of[0] > 0 && n_of[1] > 6);
+    ls_strategy_clear (&s);
+  }
+}
+
+LS_TEST_SUITE (LS_TEST (blocks_are_limited_by_whoever_calls),
+               LS_TEST (a_decoder_passes_on_what_its_encoder_made), LS_TEST (each_tensor_is_cut_over_ranks),
                LS_TEST (an_encoder_has_stages_of_its_own), LS_TEST (each_launch_is_waited_for_in_its_layer),
                LS_TEST (weights_are_tokens_or_shares_of_many), LS_TEST (frozen_layers_gather_no_input))

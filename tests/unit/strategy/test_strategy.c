@@ -48,9 +48,10 @@ typedef struct {
 static void
 check_case (const Case *c)
 {
-  LsStrategy s;
+  LsStrategy s, asked;
   ls_strategy_init (&s);
   c->set (&s);
+  ls_strategy_copy (&asked, &s);
 
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   gboolean is_legal = ls_strategy_resolve (&s, c->model, c->n_gpus, 8, diags);
@@ -63,6 +64,8 @@ check_case (const Case *c)
     g_autofree char *again = summary (&s);
     LS_CHECK_STR (again, c->expected);
   }
+  LS_CHECK_INT (ls_strategy_resolve (&asked, c->model, c->n_gpus, 8, NULL), ==, is_legal);
+  ls_strategy_clear (&asked);
   ls_strategy_clear (&s);
 }
 
