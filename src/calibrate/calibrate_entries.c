@@ -669,11 +669,11 @@ static void
 say_source (LsCalibrateRun *run, guint slot, const char *how)
 {
   g_autofree char *files = plain_files (run), *was = run->slot_source[slot];
-  const char *held_out = run->is_alone[slot]                 ? "all are held out by the rule, so nothing is"
+  const char *held_out = run->is_alone[slot]     ? "all are held out by the rule, so nothing is"
       : isnan (run->calibration.kind[slot].mape) ? "no family of them is held out"
-      : is_attention_slot (slot)                             ? "hold-out by (heads,kv_heads,head_dim)"
-      : is_matrix_slot (slot)                                ? "hold-out by (n,k)"
-                                                             : "hold-out by (rows,columns)";
+      : is_attention_slot (slot)                 ? "hold-out by (heads,kv_heads,head_dim)"
+      : is_matrix_slot (slot)                    ? "hold-out by (n,k)"
+                                                 : "hold-out by (rows,columns)";
   run->slot_source[slot]
       = g_strdup_printf ("%u kernels of %s; %s; %s", run->samples[slot]->len, files, how, held_out);
 }

@@ -7,12 +7,9 @@
 #include <string.h>
 
 #include "base/suggest.h"
-#include "model/beside.h"
-#include "model/compressed.h"
 #include "model/expert_load.h"
 #include "model/mixer.h"
 #include "model/operators.h"
-#include "model/streams.h"
 #include "schedules/sched.h"
 #include "strategy/shard.h"
 #include "strategy/strategy.h"
