@@ -105,11 +105,8 @@ ls_collective_spec_clear (LsCollectiveSpec *spec)
 gboolean
 ls_collective_spec_set (LsCollectiveSpec *spec, const char *key, const char *value, LsDiagList *diags)
 {
-  if (strcmp (key, "algorithm") == 0 && strcmp (value, "auto") == 0) {
-    g_clear_pointer (&spec->algorithm, g_free); /* as nobody had said it */
-    return TRUE;
-  }
-  return ls_field_set_text (fields, spec, key, value, diags);
+  bool is_unsaid = strcmp (key, "algorithm") == 0 && strcmp (value, "auto") == 0;
+  return is_unsaid || ls_field_set_text (fields, spec, key, value, diags);
 }
 
 /* --- one collective alone on a cluster: names as people write them, and the time of a call ------- */

@@ -7,6 +7,28 @@
 #include "data/datadir.h"
 #include "data/jobs/job_files.h"
 
+/* --- what all parts of the reader ask ------------------------------------------------ */
+
+const cJSON *
+hf_get (const LsJsonDoc *doc, const char *key)
+{
+  return cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), key);
+}
+
+double
+hf_number (const cJSON *object, const char *key, double otherwise)
+{
+  const cJSON *number = cJSON_GetObjectItemCaseSensitive (object, key);
+  return cJSON_IsNumber (number) ? number->valuedouble : otherwise;
+}
+
+bool
+hf_refuse (const LsJsonDoc *doc, const cJSON *node, LsDiagList *diags, const char *reason)
+{
+  ls_json_doc_diag_code (doc, LS_ERROR_UNSUPPORTED, node, LS_JSON_AT_VALUE, diags, NULL, "%s", reason);
+  return false;
+}
+
 /* --- a type, from its file ---------------------------------------------------------- */
 
 static const LsEnumName experts[] = {

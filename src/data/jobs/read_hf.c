@@ -9,30 +9,10 @@
 
 /* --- what a file is --------------------------------------------------------------------- */
 
-const cJSON *
-hf_get (const LsJsonDoc *doc, const char *key)
-{
-  return cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), key);
-}
-
-double
-hf_number (const cJSON *object, const char *key, double otherwise)
-{
-  const cJSON *number = cJSON_GetObjectItemCaseSensitive (object, key);
-  return cJSON_IsNumber (number) ? number->valuedouble : otherwise;
-}
-
 bool
 ls_is_hf_config (const LsJsonDoc *doc)
 {
   return !hf_get (doc, "schema") && (hf_get (doc, "model_type") || hf_get (doc, "architectures"));
-}
-
-bool
-hf_refuse (const LsJsonDoc *doc, const cJSON *node, LsDiagList *diags, const char *reason)
-{
-  ls_json_doc_diag_code (doc, LS_ERROR_UNSUPPORTED, node, LS_JSON_AT_VALUE, diags, NULL, "%s", reason);
-  return false;
 }
 
 /* Experts where the family has none that we know. */

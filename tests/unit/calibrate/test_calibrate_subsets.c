@@ -79,7 +79,8 @@ predict_s (const Fixture *x, const LsTimedKernel *t)
 {
   const LsKindFit *fit = ls_calibration_fit (&x->shipped, &t->kernel);
   if (t->what != LS_TIMED_USUAL)
-    fit = t->what == LS_TIMED_VLLM_RMSNORM ? &x->shipped.kind[LS_ENTRY_VLLM_RMSNORM] : &x->shipped.kind[LS_ENTRY_VLLM_SILU_MUL];
+    fit = t->what == LS_TIMED_VLLM_RMSNORM ? &x->shipped.kind[LS_ENTRY_VLLM_RMSNORM]
+                                           : &x->shipped.kind[LS_ENTRY_VLLM_SILU_MUL];
   return ls_fit_predict_s (fit, &x->gpu, t);
 }
 
@@ -576,7 +577,8 @@ add_others (Files *files, const Fixture *x, GRand *rand, const Table *t)
 {
   if (t->mix & GEMM) {
     LsKernel k = draw_gemm (rand, t);
-    const char *dtype = g_rand_boolean (rand) && x->shipped.kind[LS_ENTRY_GEMM_FP8].is_fitted ? "fp8" : "bf16";
+    const char *dtype
+        = g_rand_boolean (rand) && x->shipped.kind[LS_ENTRY_GEMM_FP8].is_fitted ? "fp8" : "bf16";
     g_autofree char *cells = g_strdup_printf ("%s," N64 "," N64 "," N64, dtype, k.m, k.n, k.k);
     add_timed (files->text[0], x, rand, t, "dtype,m,n,k,latency_ms", cells, 1e-3);
   }
