@@ -9,7 +9,7 @@
 
 #include "exec/replay/timeline.h"
 #include "network/coll.h"
-#include "schedules/sched.h"
+#include "schedules/sched_layout.h"
 
 typedef struct {
   uint32_t pp, vpp, n_micro_batches;
@@ -206,7 +206,8 @@ pipeline_init (Pipeline *p, const char *schedule, PipelineShape shape)
   pipeline_init_plan (p);
   uint32_t pp = shape.pp, n_slots = pp * shape.vpp * shape.n_micro_batches;
   const LsSched *sched = ls_sched_find (schedule);
-  LsSchedShape sched_shape = { pp, shape.vpp, shape.n_micro_batches };
+  const LsSchedShape sched_shape = { .pp = pp, .vpp = shape.vpp, .n_micro_batches = shape.n_micro_batches };
+  g_autoptr (LsOrders) orders = ls_sched_orders (sched, &sched_shape);
   p->t = (LsTimeline) { .plan = &p->plan,
                         .n_ranks = pp,
                         .n_rows = pp,
@@ -221,12 +222,8 @@ pipeline_init (Pipeline *p, const char *schedule, PipelineShape shape)
 
   g_autofree LsTime *at = g_new0 (LsTime, pp);
   g_autofree uint32_t *last = g_new (uint32_t, pp), *next = g_new0 (uint32_t, pp);
-  g_autoptr (GPtrArray) orders = g_ptr_array_new_with_free_func ((GDestroyNotify) g_array_unref);
   for (uint32_t rank = 0; rank < pp; rank++) {
-    GArray *order = g_array_new (FALSE, FALSE, sizeof (LsAction));
-    sched->order (&sched_shape, rank, order);
-    g_ptr_array_add (orders, order);
-    p->plan.programs[rank].instances = g_new0 (LsInstance, order->len + 1);
+    p->plan.programs[rank].instances = g_new0 (LsInstance, orders->ranks[rank]->len + 1);
     p->plan.programs[rank].stage = (uint16_t) rank;
     p->t.multiplicity[rank] = 1;
     last[rank] = LS_SPAN_NONE;
@@ -235,7 +232,7 @@ pipeline_init (Pipeline *p, const char *schedule, PipelineShape shape)
   for (bool moved = true; moved;) {
     moved = false;
     for (uint32_t rank = 0; rank < pp; rank++) {
-      GArray *order = g_ptr_array_index (orders, rank);
+      const GArray *order = orders->ranks[rank];
       while (
           next[rank] < order->len
           && pipeline_run (p, rank, &g_array_index (order, LsAction, next[rank]), &at[rank], &last[rank])) {
