@@ -26,7 +26,7 @@ os.environ["LS_DATA_DIR"] = str(ROOT)
 os.chdir(tempfile.mkdtemp())
 warnings.simplefilter("ignore")
 ONE = os.environ.get("LS_CASE")
-CASES = [int(ONE)] if ONE else range(1, int(os.environ.get("LS_CASES", 6)) + 1)
+CASES = [int(ONE)] if ONE else range(1, int(os.environ.get("LS_CASES", 3)) + 1)
 TABLE = _binding.the_library().commands["run"].options
 FLAGS = {option.flag.decode(): name for name, option in TABLE.items() if option.flag}
 KEYS = {option.key.decode(): name for name, option in TABLE.items()}

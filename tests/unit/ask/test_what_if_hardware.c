@@ -197,11 +197,11 @@ kind_of (GHashTable *kinds, const char *key)
   return kind;
 }
 
-/* Of a kind that is known to matter, or not to, a few clusters show that better is not slower; all have a turn. */
+/* Of a kind that is known to matter, or not to, a few clusters show that better is not slower. */
 static bool
 is_shown (const Kind *kind, const char *key)
 {
-  return !ls_test_has_all_cases () && kind->n_tried >= 3 && (kind->is_faster || is_without_effect (key));
+  return kind->n_tried >= ls_test_cases (3, 30) && (kind->is_faster || is_without_effect (key));
 }
 
 static void
