@@ -409,15 +409,19 @@ assume (const LsScheduleSpec *s, const LsSchedTimes *times, bool has_unit, const
   } rows[] = {
     { true, "f_time", "F %s", "by default", "--f-time TIME", &s->f, c->f },
     { true, "b_time", "B %s", "by default", "--b-time TIME", &s->b, s->w.is_given ? c->i : c->b },
-    { is_split, "w_time", "W %s", "half of B", "--w-time TIME", &s->w, c->w },
+    { is_split, "w_time", "W %s", "by default", "--w-time TIME", &s->w, c->w },
     { is_paired, "fb_time", "F with B %s", "one behind the other", "--fb-time TIME", &s->fb, c->fb },
     { true, "comm_time", "between ranks %s", "by default", "--comm-time TIME", &s->comm, times->comm },
   };
   GArray *all = NULL;
   for (guint i = 0; i < G_N_ELEMENTS (rows); i++)
-    if (rows[i].is_used)
-      ls_assumptions_add (&all, rows[i].key, ls_schedule_time_text (rows[i].time, has_unit), rows[i].words,
-                          rows[i].given->is_given ? NULL : rows[i].why, rows[i].instead);
+    if (rows[i].is_used) {
+      bool is_half
+          = strcmp (rows[i].key, "w_time") == 0 && !rows[i].given->is_given; /* of B, whatever it is */
+      ls_assumptions_add (&all, rows[i].key,
+                          is_half ? g_strdup ("half of B") : ls_schedule_time_text (rows[i].time, has_unit),
+                          rows[i].words, rows[i].given->is_given ? NULL : rows[i].why, rows[i].instead);
+    }
   return all;
 }
 

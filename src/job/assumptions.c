@@ -27,6 +27,7 @@ typedef struct {
   char *(*derived) (const Job *j); /* the same, newly allocated; NULL: otherwise */
   bool is_brief;                   /* in the sentence only where nobody says it */
   const char *unit;                /* of what is typed, where the value is in another one */
+  bool is_usual;                   /* what is not set is said in words of the knob */
 } Row;
 
 /* --- values ---------------------------------------------------------------------------------------- */
@@ -130,21 +131,10 @@ moments (const Job *j)
                                         : g_strdup_printf ("%s, %s", first, second);
 }
 
-/* Flash attention by a kernel that is chosen. */
-static bool
-names_kernel (const Job *j)
-{
-  return j->s->use.attention == LS_ATTENTION_FLASH && j->s->use.attention_kernel != LS_ATTENTION_KERNEL_AUTO;
-}
-
 static char *
 attention (const Job *j)
 {
-  if (ls_model_n_attention_layers (j->model) == 0)
-    return NULL;
-  g_autofree char *kind = knob_text (j, "attention"),
-                  *kernel = names_kernel (j) ? knob_text (j, "attention_kernel") : NULL;
-  return kernel ? g_strdup_printf ("%s by %s", kind, kernel) : g_steal_pointer (&kind);
+  return ls_model_n_attention_layers (j->model) == 0 ? NULL : knob_text (j, "attention");
 }
 
 static char *
@@ -207,20 +197,13 @@ zero (const Job *j)
   return j->s->dp_kind == LS_DP_NONE ? NULL : knob_text (j, "zero");
 }
 
-static char *
-named_kernel (const Job *j)
-{
-  bool has_attention = ls_model_n_attention_layers (j->model) > 0;
-  return has_attention && names_kernel (j) ? knob_text (j, "attention_kernel") : NULL;
-}
-
-/* One that attention() names is of its kind; of flash attention alone there are several. */
+/* Of flash attention there are several. */
 static char *
 attention_kernel (const Job *j)
 {
   bool has_attention = ls_model_n_attention_layers (j->model) > 0;
-  bool is_open = has_attention && j->s->use.attention == LS_ATTENTION_FLASH && !names_kernel (j);
-  return is_open ? knob_text (j, "attention_kernel") : NULL;
+  return has_attention && j->s->use.attention == LS_ATTENTION_FLASH ? knob_text (j, "attention_kernel")
+                                                                    : NULL;
 }
 
 static char *
@@ -294,8 +277,7 @@ static const Row rows[] = {
   { "vocabulary", "vocab_multiple", vocabulary, "vocabulary padded to %s",
     .unit = "what it is a multiple of" },
   { "attention_kernel", "attention_kernel", attention_kernel, "attention kernel %s",
-    "the accelerator's calibrated one", NULL, true },
-  { "attention_kernel", "attention_kernel", named_kernel },
+    "the accelerator's usual one" },
   { "fp8_recipe", "fp8_recipe", NULL, "fp8 recipe %s", NULL, NULL, true },
   { "tp_overlap", "tp_overlap", NULL, "tp-overlap", NULL, NULL, true },
   { "cp_kind", "cp_kind", NULL, "context parallelism by %s", NULL, NULL, true },
@@ -444,6 +426,8 @@ add_row (GArray *all, const Job *j, const Row *row)
 {
   bool is_idle = !row->value && ls_strategy_idle (j->s, j->model, row->knob);
   g_autofree char *value = is_idle ? NULL : row->value ? row->value (j) : knob_text (j, row->knob);
+  if (!value && !is_idle && row->is_usual) /* what holds where nothing is set: "all but the last" */
+    value = g_strdup (ls_field_default (ls_field_find (ls_strategy_fields, row->knob)));
   if (!value)
     return;
   char *said = whence_said (j, row), *why = said ? said : whence_unsaid (j, row),
@@ -514,9 +498,11 @@ ls_assumptions_of_knobs (const LsJobSpec *spec, const LsJobResult *r)
   const Job j = { .spec = spec, .model = &r->model, .s = &r->strategy };
   GArray *all = assumptions_new ();
   for (const LsField *f = ls_strategy_fields; f->key && !r->trace; f++)
-    if (!f->file_only && !has_row (f->key))
-      add_row (all, &j,
-               &(const Row) { .key = f->key, .knob = f->key, .otherwise = f->usual ? "by default" : NULL });
+    if (!f->file_only && !has_row (f->key) && f->kind != LS_FIELD_TIME)
+      add_row (
+          all, &j,
+          &(const Row) {
+              .key = f->key, .knob = f->key, .otherwise = f->usual ? "by default" : NULL, .is_usual = true });
   add_host (all, spec, r);
   add_views (all, spec);
   return all;

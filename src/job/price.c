@@ -129,7 +129,7 @@ ls_price_assume (const LsPrice *p, const LsPrice *given, bool is_told, GArray **
                       isnan (given->gpu_watts) ? file : NULL, "--gpu-watts W");
   if (has_activities)
     ls_assumptions_add (assumptions, "gpu_power", g_steal_pointer (&by_activity), NULL, file,
-                        "--gpu-watts W");
+                        "--gpu-watts W (whatever it does)");
   ls_assumptions_add (assumptions, "pue", g_strdup_printf ("%g", p->pue), is_told ? NULL : "PUE %s",
                       isnan (given->pue) ? "by default" : NULL, "--pue X");
 }

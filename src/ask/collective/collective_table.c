@@ -870,7 +870,7 @@ static void
 assume (LsCollectiveRun *run, const LsCollectiveSpec *spec, const LsNccl *nccl, uint32_t n_gpus)
 {
   GArray **all = &run->table.assumptions;
-  bool is_sized = spec->gpus || spec->n_nodes > 0 || spec->slice[0] > 0;
+  bool is_sized = spec->n_nodes > 0 || spec->slice[0] > 0;
   const char *source = nccl->names_generation ? nccl->tables.source : NULL; /* "NCCL 2.30.7 (...)" */
   g_autofree char *tuner = source
       ? g_strdup_printf ("by the tables of %.*s", (int) strcspn (source, "(:"), source)
@@ -878,12 +878,23 @@ assume (LsCollectiveRun *run, const LsCollectiveSpec *spec, const LsNccl *nccl, 
   g_strchomp (tuner);
   if (!run->table.is_scaling)
     ls_assumptions_add (all, "gpus", g_strdup_printf ("%u", n_gpus), "--gpus %s",
-                        is_sized ? NULL : "all of the nodes", "--gpus N");
+                        spec->gpus                                            ? NULL
+                            : is_sized                                        ? "all of what is given"
+                            : spec->op && strcmp (spec->op, "send-recv") == 0 ? "its two ends"
+                                                                              : "all of the nodes",
+                        "--gpus N");
   if (nccl->name)
     ls_assumptions_add (all, "nccl", g_strdup (nccl->name), "rates of %s",
                         spec->nccl ? NULL : "the accelerator's file", "--nccl NAME");
   ls_assumptions_add (all, "algorithm", g_strdup (spec->algorithm ? spec->algorithm : "auto"), "algorithm %s",
                       spec->algorithm ? NULL : tuner, "--algorithm KIND");
+  ls_assumptions_add (all, "protocol", g_strdup (ls_protocol_name ((LsProtocol) spec->protocol)), NULL,
+                      spec->protocol == LS_PROTOCOL_AUTO ? tuner : NULL, "--protocol KIND");
+  ls_assumptions_add (all, "max_ctas",
+                      spec->max_ctas > 0 ? g_strdup_printf ("%u", spec->max_ctas)
+                                         : g_strdup ("as the library has it"),
+                      spec->max_ctas > 0 ? "at most %s CTAs" : NULL, spec->max_ctas > 0 ? NULL : "by default",
+                      "--max-ctas N");
   ls_assumptions_add (all, "network", g_strdup (spec->network ? spec->network : "flow"), "network %s",
                       spec->network ? NULL : "by default", "--network KIND");
   ls_assumptions_add (all, "datatype", g_strdup ("float"), NULL, "times depend on bytes alone",
