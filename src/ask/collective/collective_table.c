@@ -716,19 +716,6 @@ two_ends (const LsCluster *c, const char *op, uint32_t n_gpus, GError **error)
   return g_array_append_vals (g_array_new (FALSE, FALSE, sizeof *ends), ends, 2);
 }
 
-/* As those of a job lie. */
-static GArray *
-first_gpus (const LsCluster *c, uint32_t n_gpus)
-{
-  GArray *gpus = g_array_new (FALSE, FALSE, sizeof (uint32_t));
-  uint32_t n = n_gpus > 0 ? n_gpus : c->n_gpus;
-  for (uint32_t rank = 0; rank < n; rank++) {
-    uint32_t gpu = ls_cluster_gpu_of (&c->spec, rank);
-    g_array_append_val (gpus, gpu);
-  }
-  return gpus;
-}
-
 /* --- the table -------------------------------------------------------------------- */
 
 typedef struct {
@@ -815,10 +802,15 @@ add_gpus (Sweep *x, uint32_t n_gpus, GError **error)
   g_autoptr (LsCluster) c = ls_hardware_build_asked (x->hardware, x->spec->n_nodes, n_gpus, error);
   if (!c)
     return FALSE;
-  g_autoptr (GArray) gpus
-      = x->kind == LS_COLL_SEND_RECV ? two_ends (c, x->run->op, n_gpus, error) : first_gpus (c, n_gpus);
+  g_autoptr (GArray) gpus = x->kind == LS_COLL_SEND_RECV ? two_ends (c, x->run->op, n_gpus, error)
+                                                         : g_array_new (FALSE, FALSE, sizeof (uint32_t));
   if (!gpus)
     return FALSE;
+  const uint32_t n = n_gpus > 0 ? n_gpus : c->n_gpus;
+  for (uint32_t rank = 0; rank < n && x->kind != LS_COLL_SEND_RECV; rank++) { /* as those of a job lie */
+    uint32_t gpu = ls_cluster_gpu_of (&c->spec, rank);
+    g_array_append_val (gpus, gpu);
+  }
   g_autoptr (LsCollMemo) memo = ls_coll_memo_new ();
   LsCollRequest request = {
     .kind = x->kind,
@@ -870,37 +862,34 @@ static void
 assume (LsCollectiveRun *run, const LsCollectiveSpec *spec, const LsNccl *nccl, uint32_t n_gpus)
 {
   GArray **all = &run->table.assumptions;
-  bool is_sized = spec->n_nodes > 0 || spec->slice[0] > 0;
   const char *source = nccl->names_generation ? nccl->tables.source : NULL; /* "NCCL 2.30.7 (...)" */
   g_autofree char *tuner = source
       ? g_strdup_printf ("by the tables of %.*s", (int) strcspn (source, "(:"), source)
-      : g_strdup ("the fastest");
-  g_strchomp (tuner);
-  if (!run->table.is_scaling)
-    ls_assumptions_add (all, "gpus", g_strdup_printf ("%u", n_gpus), "--gpus %s",
-                        spec->gpus                                            ? NULL
-                            : is_sized                                        ? "all of what is given"
-                            : spec->op && strcmp (spec->op, "send-recv") == 0 ? "its two ends"
-                                                                              : "all of the nodes",
-                        "--gpus N");
-  if (nccl->name)
-    ls_assumptions_add (all, "nccl", g_strdup (nccl->name), "rates of %s",
-                        spec->nccl ? NULL : "the accelerator's file", "--nccl NAME");
-  ls_assumptions_add (all, "algorithm", g_strdup (spec->algorithm ? spec->algorithm : "auto"), "algorithm %s",
-                      spec->algorithm ? NULL : tuner, "--algorithm KIND");
-  ls_assumptions_add (all, "protocol", g_strdup (ls_protocol_name ((LsProtocol) spec->protocol)), NULL,
-                      spec->protocol == LS_PROTOCOL_AUTO ? tuner : NULL, "--protocol KIND");
-  ls_assumptions_add (all, "max_ctas",
-                      spec->max_ctas > 0 ? g_strdup_printf ("%u", spec->max_ctas)
-                                         : g_strdup ("as the library has it"),
-                      spec->max_ctas > 0 ? "at most %s CTAs" : NULL, spec->max_ctas > 0 ? NULL : "by default",
-                      "--max-ctas N");
-  ls_assumptions_add (all, "network", g_strdup (spec->network ? spec->network : "flow"), "network %s",
-                      spec->network ? NULL : "by default", "--network KIND");
-  ls_assumptions_add (all, "datatype", g_strdup ("float"), NULL, "times depend on bytes alone",
-                      "--min SIZE --max SIZE");
-  ls_assumptions_add (all, "interval", g_strdup ("unknown"), "interval %s",
-                      "no errors of single calls are kept", "--compare FILE");
+      : g_strdup ("the fastest"),
+                  *gpus = g_strdup_printf ("%u", n_gpus), *ctas = g_strdup_printf ("%u", spec->max_ctas);
+  const bool is_sized = spec->n_nodes > 0 || spec->slice[0] > 0, has_ctas = spec->max_ctas > 0,
+             has_ends = spec->op && strcmp (spec->op, "send-recv") == 0;
+  const char *size = is_sized ? "all of what is given" : has_ends ? "its two ends" : "all of the nodes";
+  const struct {
+    const char *key, *value, *words, *why, *instead; /* value NULL: no row */
+  } rows[] = {
+    { "gpus", run->table.is_scaling ? NULL : gpus, "--gpus %s", spec->gpus ? NULL : size, "--gpus N" },
+    { "nccl", nccl->name, "rates of %s", spec->nccl ? NULL : "the accelerator's file", "--nccl NAME" },
+    { "algorithm", spec->algorithm ? spec->algorithm : "auto", "algorithm %s",
+      spec->algorithm ? NULL : g_strchomp (tuner), "--algorithm KIND" },
+    { "protocol", ls_protocol_name ((LsProtocol) spec->protocol), NULL,
+      spec->protocol == LS_PROTOCOL_AUTO ? tuner : NULL, "--protocol KIND" },
+    { "max_ctas", has_ctas ? ctas : "as the library has it", has_ctas ? "at most %s CTAs" : NULL,
+      has_ctas ? NULL : "by default", "--max-ctas N" },
+    { "network", spec->network ? spec->network : "flow", "network %s", spec->network ? NULL : "by default",
+      "--network KIND" },
+    { "datatype", "float", NULL, "times depend on bytes alone", "--min SIZE --max SIZE" },
+    { "interval", "unknown", "interval %s", "no errors of single calls are kept", "--compare FILE" },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++)
+    if (rows[i].value)
+      ls_assumptions_add (all, rows[i].key, g_strdup (rows[i].value), rows[i].words, rows[i].why,
+                          rows[i].instead);
 }
 
 static gboolean
