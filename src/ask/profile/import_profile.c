@@ -483,7 +483,7 @@ put_sync (Program *p, const LsProfileSync *sync)
 static int64_t
 blocked (const LsProfileOp *op, const GArray *starts, guint issued)
 {
-  const int64_t later = op->launch + 1;
+  const int64_t later = MIN (op->launch, G_MAXINT64 - 1) + 1;
   int64_t call = op->op->called == LS_KINETO_NONE ? 0 : op->op->called - op->op->launch;
   return call > BLOCKED_NS && issued >= QUEUE_OPS + ls_list_first_from (starts, ls_compare_int64, &later)
       ? call
