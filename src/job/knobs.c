@@ -288,8 +288,9 @@ setting_of (const LsChange *change, const char *key)
 static bool
 is_superfluous (const LsStrategy *s, const LsModel *m, const LsField *f, const char *there)
 {
-  if (!there || !ls_strategy_idle (s, m, f->key))
-    return ls_strategy_idle (s, m, f->key) != NULL;
+  bool is_idle = ls_strategy_idle (s, m, f->key) != NULL;
+  if (!there || !is_idle)
+    return is_idle;
   LsStrategy tried;
   g_autoptr (LsDiagList) unheard = ls_diag_list_new_counting ();
   ls_strategy_copy (&tried, s);

@@ -399,12 +399,12 @@ describe_others (LsSweepRun *x)
 
 /* Which chips of a slice, or trays, the first has. */
 static void
-describe_place (LsSweepRun *x, const LsStrategy *s)
+describe_place (LsSweepRun *x, const LsSweepRow *first)
 {
-  g_autoptr (LsCluster) cluster = ls_hardware_build_asked (x->hardware, x->spec->job.n_nodes, s->gpus, NULL);
-  if (cluster)
-    ls_assumptions_add_place (&x->report.assumptions, &cluster->spec, x->spec->job.segment > 0,
-                              "lockstep run ");
+  LsPoint p;
+  ls_space_point (&x->spec->space, first->index, &p);
+  ls_assumptions_add_place (&x->report.assumptions, &candidate_cluster (x, &p)->spec,
+                            x->spec->job.segment > 0, "lockstep run ");
 }
 
 static void
@@ -426,7 +426,7 @@ describe_first (LsSweepRun *x)
   x->report.headroom = x->headroom_text = h->bytes > 0 ? ls_headroom_text (h) : NULL;
   x->report.assumptions = ls_assumptions_new (&x->spec->job, &x->model, s, whence_of_axis, &x->spec->space);
   describe_others (x);
-  describe_place (x, s);
+  describe_place (x, first);
   /* The text says these below its tables. */
   ls_assumptions_add (&x->report.assumptions, "headroom", ls_headroom_text (h), NULL,
                       x->spec->job.headroom.is_set ? NULL : "its program's", "--headroom SIZE");
