@@ -386,7 +386,6 @@ ls_job_answer_to_json (const LsJobAnswer *j, const char *version)
 {
   const LsJobResult *r = j->job;
   g_autofree char *options = r->model.name ? options_of (j) : NULL;
-  g_autoptr (GArray) knobs = ls_assumptions_of_knobs (&j->spec, r);
   const LsReportProvenance provenance = {
     .version = version,
     .trace = r->trace,
@@ -405,7 +404,7 @@ ls_job_answer_to_json (const LsJobAnswer *j, const char *version)
     .network_source = r->hardware->nccl.source,
     .options = options,
     .assumptions = r->assumptions,
-    .knobs = knobs,
+    .knobs = r->knobs,
   };
   const LsReportExtras extras = ls_job_answer_extras (j);
   return ls_report_to_json (&r->report, &provenance, &extras);

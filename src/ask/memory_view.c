@@ -294,6 +294,7 @@ ls_memory_table_init (LsMemoryTable *t, const LsJobResult *r, const char *title,
     .headroom = &r->report.headroom,
     .advice = advice,
     .assumptions = r->assumptions,
+    .knobs = r->knobs,
   };
   for (uint32_t i = 0; i < r->memory->n_classes; i++)
     if (r->memory->classes[i].count > 0) {

@@ -59,6 +59,7 @@ typedef struct {
   const LsHeadroom *headroom; /* borrowed */
   const LsWhatIf *advice;     /* borrowed; NULL: not asked for */
   const GArray *assumptions;  /* LsAssumption; borrowed, may be NULL */
+  const GArray *knobs;        /* likewise */
 } LsMemoryTable;
 
 void ls_memory_table_clear (LsMemoryTable *t);

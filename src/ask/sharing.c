@@ -25,8 +25,10 @@ ls_sharing_free (LsSharing *s)
 {
   if (!s)
     return;
-  for (guint i = 0; i < s->n_jobs; i++)
+  for (guint i = 0; i < s->n_jobs; i++) {
     g_clear_pointer (&s->jobs[i].assumptions, g_array_unref);
+    g_clear_pointer (&s->jobs[i].knobs, g_array_unref);
+  }
   g_clear_pointer (&s->links, g_array_unref);
   g_clear_pointer (&s->shifts, g_array_unref);
   g_clear_pointer (&s->notes, g_ptr_array_unref);
@@ -296,7 +298,7 @@ prepare (SharedJobs *jobs, guint i, LsJobSpec *spec, const LsSharingOptions *opt
     return FALSE;
   ls_job_hardware (j->job, j->job->hardware, &run, &j->chosen);
   ls_host_costs_default (&j->host);
-  ls_job_host (j->job->hardware, &j->job->strategy, &j->host);
+  ls_hardware_host (j->job->hardware, &j->job->strategy, &j->host);
   g_autoptr (GError) failed = NULL;
   LsPlan *plan = j->job->plan;
   j->slow = run.stragglers ? ls_slow_factors (run.stragglers, plan->n_ranks, &failed) : NULL;
@@ -582,6 +584,7 @@ job_of (const SharedJobs *jobs, guint i, const LsShareSteps *alone, const LsShar
     .n_steps = shared->n_steps,
     .slowdown = shared->step_ps / alone->step_ps,
     .assumptions = r->assumptions ? g_array_ref (r->assumptions) : NULL,
+    .knobs = r->knobs ? g_array_ref (r->knobs) : NULL,
   };
 }
 

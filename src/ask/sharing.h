@@ -54,6 +54,7 @@ typedef struct {
   uint32_t n_steps;
   double slowdown;
   GArray *assumptions; /* LsAssumption; shared, counted; NULL: of a trace */
+  GArray *knobs;       /* likewise */
 } LsSharingJob;
 
 /* Of one job on a contested link. */

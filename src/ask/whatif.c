@@ -705,7 +705,8 @@ simulate_all (const LsJobSpec *spec, LsJobResult *r, const GPtrArray *changes, g
   ls_what_if_assume_price (spec, r);
   *w = (LsWhatIf) { .now = ls_what_if_row (r),
                     .rows = g_array_new (FALSE, FALSE, sizeof (LsWhatIfRow)),
-                    .assumptions = r->assumptions ? g_array_ref (r->assumptions) : NULL };
+                    .assumptions = r->assumptions ? g_array_ref (r->assumptions) : NULL,
+                    .knobs = r->knobs ? g_array_ref (r->knobs) : NULL };
   LsJobSpec one = *spec; /* borrows all */
   if (one.network == LS_JOB_NETWORK_ALL)
     one.network = LS_JOB_NETWORK_FLOW;
@@ -769,6 +770,7 @@ ls_what_if_free (LsWhatIf *w)
   }
   g_array_unref (w->rows);
   g_clear_pointer (&w->assumptions, g_array_unref);
+  g_clear_pointer (&w->knobs, g_array_unref);
   g_free (w);
 }
 

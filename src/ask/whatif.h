@@ -68,6 +68,7 @@ typedef struct {
       *rows; /* LsWhatIfRow: most gain first, then those that were refused; or as somebody else ranks them */
   const char *left_out; /* static: a sentence on changes that were not proposed, and why; NULL: all were */
   GArray *assumptions;  /* LsAssumption, of the job as it is; shared, counted; NULL: none are known */
+  GArray *knobs;        /* likewise */
   guint n_untried;      /* changes that might make a job fit and were not simulated */
   bool mixes_programs;  /* rows are the job in other programs, not changes that may make it faster */
 } LsWhatIf;

@@ -1,6 +1,7 @@
 #include "base/parallel.h"
 
 #include "base/handover.h"
+#include "base/stop.h"
 
 /* --- a crew --- */
 
@@ -68,6 +69,8 @@ typedef struct {
   LsParallelFunc each;
   gpointer data;
   const LsProgress *progress;
+  LsStop *stop; /* to whom its threads listen; NULL: to nobody */
+  gint64 grace_us;
   GMutex mutex; /* guards what follows, and calls of progress */
   guint n_done;
 } Parallel;
@@ -84,6 +87,8 @@ run_one (gpointer i_plus_one, gpointer data)
 {
   Parallel *p = data;
   LS_TAKE_OVER (p);
+  if (p->stop)
+    ls_stop_begin (p->stop, p->grace_us);
   p->each (GPOINTER_TO_UINT (i_plus_one) - 1, p->data);
   g_mutex_lock (&p->mutex);
   LS_TAKE_OVER (&p->mutex);
@@ -96,6 +101,7 @@ void
 ls_parallel (guint n, guint n_threads, LsParallelFunc each, gpointer data, const LsProgress *progress)
 {
   Parallel p = { .n = n, .each = each, .data = data, .progress = progress };
+  p.stop = ls_stop_current (&p.grace_us);
   g_mutex_init (&p.mutex);
   LsCrew *crew = ls_crew_new (run_one, &p, n_threads > 0 ? n_threads : g_get_num_processors ());
   LS_HAND_OVER (&p);

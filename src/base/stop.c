@@ -32,6 +32,13 @@ ls_stop_begin (LsStop *stop, gint64 grace_us)
   own.grace_us = grace_us;
 }
 
+LsStop *
+ls_stop_current (gint64 *ret_grace_us)
+{
+  *ret_grace_us = own.grace_us;
+  return own.stop;
+}
+
 bool
 ls_stopped (void)
 {

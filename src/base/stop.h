@@ -22,8 +22,12 @@ typedef struct {
 /* Whether it was asked, grace_us ago or longer. Once it is so it stays so. */
 bool ls_stop_is_asked (LsStop *stop, gint64 grace_us);
 
-/* What this thread does from now on ends grace_us after it is asked. Borrowed; NULL: nobody asks. */
+/* What this thread, and those of a loop that it runs (ls_parallel), do from now on ends grace_us after it is
+ * asked. Borrowed; NULL: nobody asks. */
 void ls_stop_begin (LsStop *stop, gint64 grace_us);
+
+/* To whom this thread listens, and with which grace; NULL: to nobody. */
+LsStop *ls_stop_current (gint64 *ret_grace_us);
 
 /* Whether this thread is to leave off. */
 bool ls_stopped (void);

@@ -461,13 +461,37 @@ ls_assumptions_new (const LsJobSpec *spec, const LsModel *model, const LsStrateg
   return all;
 }
 
+static bool
+has_op_of (const LsPlan *plan, LsHostCost cost)
+{
+  for (uint32_t s = 0; s < plan->n_segments; s++)
+    for (uint32_t o = 0; o < plan->segments[s].n_ops; o++)
+      if (plan->segments[s].ops[o].host == (int) cost)
+        return true;
+  return false;
+}
+
+/* NULL also where the host is merely fast enough to hide what it pays. */
+const char *
+ls_job_host_idle (const LsJobResult *job, const LsField *f)
+{
+  if (job->strategy.launch.is_compiled)
+    return "a step is one executable, whose ops the host does not issue";
+  if (f->kind != LS_FIELD_TIME)
+    return NULL;
+  LsHostCost cost = (LsHostCost) ((f->offset - offsetof (LsStrategy, launch.host)) / sizeof (LsTime));
+  if (has_op_of (job->plan, cost))
+    return NULL;
+  return cost == LS_HOST_BATCH ? "it needs --set batch_sync=1" : "the host makes no such call here";
+}
+
 /* What calls cost the host of that machine, by no option or by one, of those that it makes. */
 static void
-add_host (GArray *all, const LsJobSpec *spec, const LsJobResult *r)
+add_host (GArray *all, const LsJobSpec *spec, const LsJobResult *r, const LsHardware *hardware)
 {
   const LsStrategy *s = &r->strategy;
   LsHostCosts costs = spec->options.host;
-  ls_job_host (r->hardware, s, &costs);
+  ls_hardware_host (hardware, s, &costs);
   for (const LsField *f = ls_strategy_fields; f->key; f++) {
     const gsize of_first = offsetof (LsStrategy, launch.host), i = (f->offset - of_first) / sizeof (LsTime);
     if (f->offset < of_first || i >= LS_N_HOST_COSTS || ls_job_host_idle (r, f))
@@ -493,9 +517,10 @@ add_views (GArray *all, const LsJobSpec *spec)
 }
 
 GArray *
-ls_assumptions_of_knobs (const LsJobSpec *spec, const LsJobResult *r)
+ls_assumptions_of_knobs (const LsJobSpec *spec, const LsJobResult *r, const LsHardware *hardware,
+                         const char *(*chosen) (const char *knob, gconstpointer data), gconstpointer data)
 {
-  const Job j = { .spec = spec, .model = &r->model, .s = &r->strategy };
+  const Job j = { spec, &r->model, &r->strategy, chosen, data };
   GArray *all = assumptions_new ();
   for (const LsField *f = ls_strategy_fields; f->key && !r->trace; f++)
     if (!f->file_only && !has_row (f->key) && f->kind != LS_FIELD_TIME)
@@ -503,7 +528,7 @@ ls_assumptions_of_knobs (const LsJobSpec *spec, const LsJobResult *r)
           all, &j,
           &(const Row) {
               .key = f->key, .knob = f->key, .otherwise = f->usual ? "by default" : NULL, .is_usual = true });
-  add_host (all, spec, r);
+  add_host (all, spec, r, hardware);
   add_views (all, spec);
   return all;
 }

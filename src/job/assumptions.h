@@ -37,8 +37,10 @@ GArray *ls_assumptions_new (const LsJobSpec *spec, const LsModel *model, const L
                             const char *(*chosen) (const char *knob, gconstpointer data), gconstpointer data);
 
 /* The same of all knobs that have an effect in the job and are none of these, of what calls cost the host,
- * and of how it is simulated. Of a trace there are no knobs, but the rest. r: with its plan and hardware. */
-GArray *ls_assumptions_of_knobs (const LsJobSpec *spec, const LsJobResult *r);
+ * and of how it is simulated. Of a trace there are no knobs, but the rest. r: with its plan. */
+GArray *ls_assumptions_of_knobs (const LsJobSpec *spec, const LsJobResult *r, const LsHardware *hardware,
+                                 const char *(*chosen) (const char *knob, gconstpointer data),
+                                 gconstpointer data);
 
 /* Adds which chips or trays of a built cluster a job has, where nobody says. command: what has options for
  * another one, "lockstep run ", or "". *all NULL: a new array. */

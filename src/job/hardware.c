@@ -619,3 +619,22 @@ ls_fitted_copy_free (LsHardware *h)
   g_clear_pointer (&h->spec.network.links, g_array_unref);
   g_free (h);
 }
+
+/* --- what calls cost the host --------------------------------------------------------------------- */
+
+void
+ls_hardware_host (const LsHardware *h, const LsStrategy *s, LsHostCosts *costs)
+{
+  if (costs->is_final)
+    return;
+  for (int i = 0; i < LS_N_HOST_COSTS; i++)
+    costs->cost[i] = (LsTime) llround ((double) costs->cost[i] * ls_cluster_call_time (&h->spec));
+  if (h->spec.fitted.host_launch > 0)
+    costs->cost[LS_HOST_LAUNCH] = h->spec.fitted.host_launch;
+  costs->cost[LS_HOST_LAUNCH] = MAX (costs->cost[LS_HOST_LAUNCH], h->calibration.around.host_launch);
+  for (int i = 0; i < LS_N_HOST_COSTS; i++)
+    if (s->launch.host[i] != LS_HOST_AUTO)
+      costs->cost[i] = s->launch.host[i];
+  if (s->launch.host[LS_HOST_LAUNCH] == 0 && s->launch.host[LS_HOST_PRODUCT] == LS_HOST_AUTO)
+    costs->cost[LS_HOST_PRODUCT] = 0; /* launching is for nothing */
+}

@@ -11,6 +11,7 @@
 #include "cluster/segment.h"
 #include "compute/cost.h"
 #include "exec/memory/memory.h"
+#include "exec/replay/replay.h"
 #include "network/coll.h"
 #include "strategy/strategy.h"
 
@@ -125,5 +126,9 @@ void ls_fitted_apply (LsHardware *hardware, const LsFitted *fitted);
 /* A copy changed so; it borrows what does not change, strings above all. */
 LsHardware *ls_fitted_copy_new (const LsHardware *base, const LsFitted *fitted);
 void ls_fitted_copy_free (LsHardware *copy); /* NULL allowed */
+
+/* What the host pays: by itself, times the call_time of its CPUs; over that what a cluster was fitted to
+ * (above), over that what the strategy says. costs: those of an x86 server, replaced. */
+void ls_hardware_host (const LsHardware *hardware, const LsStrategy *s, LsHostCosts *costs);
 
 #endif

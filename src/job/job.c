@@ -30,6 +30,7 @@ ls_job_result_free (LsJobResult *r)
   ls_strategy_clear (&r->strategy);
   ls_model_clear (&r->model);
   g_clear_pointer (&r->assumptions, g_array_unref);
+  g_clear_pointer (&r->knobs, g_array_unref);
   g_free (r->trace);
   g_free (r->trace_source);
   g_free (r);
@@ -227,23 +228,6 @@ measure_memory (LsJobResult *r, const LsHardware *hardware, const LsRunOptions *
 }
 
 void
-ls_job_host (const LsHardware *h, const LsStrategy *s, LsHostCosts *costs)
-{
-  if (costs->is_final)
-    return;
-  for (int i = 0; i < LS_N_HOST_COSTS; i++)
-    costs->cost[i] = (LsTime) llround ((double) costs->cost[i] * ls_cluster_call_time (&h->spec));
-  if (h->spec.fitted.host_launch > 0)
-    costs->cost[LS_HOST_LAUNCH] = h->spec.fitted.host_launch;
-  costs->cost[LS_HOST_LAUNCH] = MAX (costs->cost[LS_HOST_LAUNCH], h->calibration.around.host_launch);
-  for (int i = 0; i < LS_N_HOST_COSTS; i++)
-    if (s->launch.host[i] != LS_HOST_AUTO)
-      costs->cost[i] = s->launch.host[i];
-  if (s->launch.host[LS_HOST_LAUNCH] == 0 && s->launch.host[LS_HOST_PRODUCT] == LS_HOST_AUTO)
-    costs->cost[LS_HOST_PRODUCT] = 0; /* launching is for nothing */
-}
-
-void
 ls_job_hardware (const LsJobResult *r, const LsHardware *hardware, const LsRunOptions *options,
                  LsHardware *ret_hardware)
 {
@@ -262,7 +246,7 @@ settle_allocator (LsJobResult *run, const LsHardware *hardware, const LsRunOptio
   if (!r)
     return NULL;
   ls_job_hardware (r, hardware, options, &chosen);
-  ls_job_host (hardware, &r->strategy, &own.host);
+  ls_hardware_host (hardware, &r->strategy, &own.host);
   gboolean is_settled = ls_job_settle_retries (r, &chosen, &own, ret_cost_share, error);
   return is_settled ? g_steal_pointer (&r) : NULL;
 }
@@ -277,7 +261,7 @@ ls_job_run_plain (LsJobResult *prepared, const LsHardware *hardware, const LsRun
   LsRunOptions own = *options;
   LsHardware chosen;
   ls_job_hardware (r, hardware, options, &chosen);
-  ls_job_host (hardware, &r->strategy, &own.host);
+  ls_hardware_host (hardware, &r->strategy, &own.host);
   r->timeline
       = ls_run (r->plan, r->cluster, &chosen.calibration, &hardware->nccl, &own, ret_cost_share, error);
   return r->timeline && check_duration (r->timeline, error) ? g_steal_pointer (&r) : NULL;
@@ -404,6 +388,8 @@ prepare_spec (const LsJobSpec *spec, GError **error)
   ls_job_note_attention_fit (spec, &r->model, hardware, &r->strategy, notes);
   r->assumptions = ls_assumptions_new (spec, &r->model, &r->strategy, NULL, NULL);
   ls_assumptions_add_place (&r->assumptions, &r->cluster->spec, spec->slice[0] > 0 || spec->segment > 0, "");
+  if (!spec->no_notes)
+    r->knobs = ls_assumptions_of_knobs (spec, r, hardware, NULL, NULL);
   r->hardware = g_steal_pointer (&hardware);
   r->notes = g_steal_pointer (&notes);
   return r;
@@ -591,6 +577,7 @@ ls_job_prepare_trace (const LsJobSpec *spec, GError **error)
   if (r->model.name)
     r->assumptions = ls_assumptions_new (spec, &r->model, &r->strategy, whence_of_trace, NULL);
   ls_assumptions_add_place (&r->assumptions, &r->cluster->spec, spec->slice[0] > 0 || spec->segment > 0, "");
+  r->knobs = ls_assumptions_of_knobs (spec, r, hardware, NULL, NULL);
   r->hardware = g_steal_pointer (&hardware);
   r->notes = g_ptr_array_new_with_free_func (g_free);
   return g_steal_pointer (&r);

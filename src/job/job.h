@@ -141,6 +141,7 @@ typedef struct {
   LsHardware *hardware;       /* NULL if it was lent, see ls_job_simulate() */
   GPtrArray *notes;           /* char *: what had to be assumed about a foreign model; NULL if it was lent */
   GArray *assumptions;        /* LsAssumption (job/assumptions.h); NULL: of a trace, or it was lent */
+  GArray *knobs;              /* all others, as ls_assumptions_of_knobs(); NULL: no notes, or it was lent */
   LsCluster *cluster;
   bool cluster_is_lent; /* not owned: see ls_job_prepare_on() */
   LsPlan *plan;
@@ -206,10 +207,6 @@ LsTime ls_job_bound (const LsJobResult *prepared, const LsHardware *hardware, co
  * own. Borrows all. */
 void ls_job_hardware (const LsJobResult *r, const LsHardware *hardware, const LsRunOptions *options,
                       LsHardware *ret_hardware);
-
-/* What the host pays: by itself, times the call_time of its CPUs; over that what a cluster was fitted to
- * (job/hardware.h), over that what the strategy says. costs: those of an x86 server, replaced. */
-void ls_job_host (const LsHardware *hardware, const LsStrategy *s, LsHostCosts *costs);
 
 /* The plan of a job as a folder of Chakra traces (data/traces/traces.h), which says that name. */
 gboolean ls_job_spec_export_chakra (const LsJobSpec *spec, const char *name, bool by_role, const char *folder,

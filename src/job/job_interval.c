@@ -206,10 +206,10 @@ typedef struct {
   const LsKnown *kernels, *inside, *across;
 } Known;
 
-/* What the user gives replaces what is known. Fits of kernels are of 16 bits: products of fp32 by other units
- * are as far off as those that are scaled from another GPU. */
+/* What the user gives replaces what is known, and what the job does not use is as good as measured. Fits of
+ * kernels are of 16 bits: products of fp32 by other units are as far off as those scaled from another GPU. */
 static Known
-known_of (const LsJobSpec *spec, const LsHardware *hardware, int dtype, bool is_across)
+known_of (const LsJobSpec *spec, const LsHardware *hardware, int dtype, uint32_t n_gpus, bool is_across)
 {
   static const LsKnown measured, fp32 = { LS_KNOWN_SCALED, "products in 16 bits", 0.3 };
   bool has_nccl = spec->nccl && !ls_hardware_has_other_nccl (hardware);
@@ -221,7 +221,7 @@ known_of (const LsJobSpec *spec, const LsHardware *hardware, int dtype, bool is_
     .kernels = has_kernels ? &measured
         : is_fp32          ? &fp32
                            : &c->gpu.kernels_known,
-    .inside = has_nccl ? &measured : &c->gpu.collectives_known,
+    .inside = has_nccl || n_gpus == 1 ? &measured : &c->gpu.collectives_known,
     .across = has_nccl || !is_across ? &measured : &c->network.known,
   };
 }
@@ -247,9 +247,10 @@ ls_note_roofline (const LsHardware *hardware, GPtrArray *notes)
 }
 
 void
-ls_note_machine (const LsJobSpec *spec, const LsHardware *hardware, bool is_across, GPtrArray *notes)
+ls_note_machine (const LsJobSpec *spec, const LsHardware *hardware, uint32_t n_gpus, GPtrArray *notes)
 {
-  const Known known = known_of (spec, hardware, spec->strategy.dtype, is_across);
+  bool is_across = n_gpus > ls_cluster_taken (&hardware->spec);
+  const Known known = known_of (spec, hardware, spec->strategy.dtype, n_gpus, is_across);
   g_autoptr (GString) words = words_of (&known);
   ls_note_network (&hardware->spec, spec->cluster, is_across, spec->nccl, notes);
   ls_cluster_doubts (&hardware->spec, notes);
@@ -261,7 +262,7 @@ ls_note_machine (const LsJobSpec *spec, const LsHardware *hardware, bool is_acro
 static void
 widen_for_machine (const LsJobSpec *spec, const LsJobResult *r, LsInterval *interval)
 {
-  const Known known = known_of (spec, r->hardware, r->strategy.dtype, is_across (r));
+  const Known known = known_of (spec, r->hardware, r->strategy.dtype, r->plan->n_ranks, is_across (r));
   g_autoptr (GString) words = words_of (&known);
   if (words->len == 0)
     return;

@@ -18,9 +18,9 @@ void ls_job_traits (const LsJobResult *result, const LsClusterSpec *cluster, LsT
 void ls_job_interval (const LsJobSpec *spec, const LsJobResult *result, const LsResiduals *residuals,
                       LsInterval *ret);
 
-/* Appends to notes what an interval would say of the machine, for figures that have none: what of it was not
- * measured, and what ls_note_network() tells. */
-void ls_note_machine (const LsJobSpec *spec, const LsHardware *hardware, bool is_across, GPtrArray *notes);
+/* Appends to notes what an interval would say of the machine, for figures of up to n_gpus that have none:
+ * what of it was not measured, and what ls_note_network() tells. */
+void ls_note_machine (const LsJobSpec *spec, const LsHardware *hardware, uint32_t n_gpus, GPtrArray *notes);
 /* Appends a warning for each thing that the program (NULL: none) does in such a job and that is not
  * simulated. s: resolved; memory_bytes: what is simulated of the fullest rank. */
 void ls_note_missing (const LsSoftwareSpec *software, const LsModel *m, const LsStrategy *s,

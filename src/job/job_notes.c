@@ -818,32 +818,6 @@ find_reason (Search *x, const LsField *f, const char *value)
   return why ? why : has_same_plan (x, without) ? "every rank does the same without it" : NULL;
 }
 
-/* --- what the host pays --- */
-
-static bool
-has_op_of (const LsPlan *plan, LsHostCost cost)
-{
-  for (uint32_t s = 0; s < plan->n_segments; s++)
-    for (uint32_t o = 0; o < plan->segments[s].n_ops; o++)
-      if (plan->segments[s].ops[o].host == (int) cost)
-        return true;
-  return false;
-}
-
-/* NULL also where the host is merely fast enough to hide what it pays. */
-const char *
-ls_job_host_idle (const LsJobResult *job, const LsField *f)
-{
-  if (job->strategy.launch.is_compiled)
-    return "a step is one executable, whose ops the host does not issue";
-  if (f->kind != LS_FIELD_TIME)
-    return NULL;
-  LsHostCost cost = (LsHostCost) ((f->offset - offsetof (LsStrategy, launch.host)) / sizeof (LsTime));
-  if (has_op_of (job->plan, cost))
-    return NULL;
-  return cost == LS_HOST_BATCH ? "it needs --set batch_sync=1" : "the host makes no such call here";
-}
-
 /* --- notes --- */
 
 /* The option of the launch file which alone decides a key, with its value; NULL: none does. */
@@ -854,26 +828,31 @@ option_of (const LsImported *from, const char *key)
   return o ? g_strjoin (o->value && *o->value ? " " : NULL, o->text, o->value, NULL) : NULL;
 }
 
+char *
+ls_job_said_as (const LsJobSpec *spec, const LsField *f)
+{
+  bool is_said = spec->said && g_hash_table_contains (spec->said, f->key);
+  if (!is_said)
+    return NULL;
+  if (ls_job_has_from (spec, f, &spec->strategy))
+    return option_of (spec->from, f->key);
+  bool is_time = f->kind == LS_FIELD_TIME; /* whose text is in picoseconds */
+  g_autofree char *value = ls_field_text (f, &spec->strategy, NULL);
+  return is_time ? ls_field_flag (f) : ls_field_option (f, value);
+}
+
 static void
 note_if_idle (Search *x, const LsField *f, GPtrArray *notes)
 {
   g_autofree char *value = ls_field_text (f, &x->spec->strategy, NULL),
                   *usual = ls_field_text (f, &x->blank, NULL);
-  bool is_said = x->spec->said && g_hash_table_contains (x->spec->said, f->key);
-  if (!is_said || !value || g_strcmp0 (value, usual) == 0)
+  if (!value || g_strcmp0 (value, usual) == 0)
     return;
-  /* What a launch file says is said in words of its program, or is what its program does by itself. */
-  bool is_theirs = ls_job_has_from (x->spec, f, &x->spec->strategy);
-  g_autofree char *theirs = is_theirs ? option_of (x->spec->from, f->key) : NULL;
-  if (is_theirs && !theirs)
-    return;
+  g_autofree char *said = ls_job_said_as (x->spec, f);
   bool is_host = strcmp (f->topic, "host") == 0;
-  const char *why = is_host ? ls_job_host_idle (x->job, f) : find_reason (x, f, value);
-  if (!why)
-    return;
-  bool is_time = f->kind == LS_FIELD_TIME; /* whose text is in picoseconds */
-  g_autofree char *option = is_time ? ls_field_flag (f) : ls_field_option (f, value);
-  ls_note (notes, "%s has no effect here: %s", theirs ? theirs : option, why);
+  const char *why = !said ? NULL : is_host ? ls_job_host_idle (x->job, f) : find_reason (x, f, value);
+  if (why)
+    ls_note (notes, "%s has no effect here: %s", said, why);
 }
 
 void

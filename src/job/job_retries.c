@@ -5,6 +5,7 @@
 
 #include <lockstep/error.h>
 
+#include "data/jobs/job_files.h"
 #include "exec/memory/retries.h"
 #include "plan/plan.h"
 
@@ -341,11 +342,12 @@ idle_reason (const LsJobResult *r)
 static void
 note_if_idle (const LsJobSpec *spec, LsJobResult *r)
 {
-  bool is_said = spec->said && g_hash_table_contains (spec->said, "cuda_allocator");
-  const char *why
-      = is_said && r->strategy.memory.cuda_allocator != LS_CUDA_ALLOCATOR_NONE ? idle_reason (r) : NULL;
+  bool has_one = r->strategy.memory.cuda_allocator != LS_CUDA_ALLOCATOR_NONE;
+  g_autofree char *said
+      = has_one ? ls_job_said_as (spec, ls_field_find (ls_strategy_fields, "cuda_allocator")) : NULL;
+  const char *why = said ? idle_reason (r) : NULL;
   if (why)
-    g_ptr_array_add (r->notes, g_strconcat ("--set cuda_allocator has no effect here: ", why, NULL));
+    ls_note (r->notes, "%s has no effect here: %s", said, why);
 }
 
 void

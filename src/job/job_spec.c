@@ -130,12 +130,22 @@ known_programs (void)
   return g_string_free (out, FALSE);
 }
 
+/* Whether a file has that name, which changes may follow. */
+static bool
+is_found (const char *name)
+{
+  g_autofree char *bare = ls_data_is_path (name) ? g_strdup (name) : g_strndup (name, strcspn (name, ":")),
+                  *message = NULL, *path = ls_data_find (LS_DATA_SOFTWARE, bare, &message);
+  return path != NULL;
+}
+
 static gboolean
 refuse_program (const char *name, LsDiagList *diags)
 {
   g_autofree char *known = known_programs ();
   return ls_diag_fail (diags, LS_ERROR_USAGE,
-                       "--for: expected a program that a job can be written for, which are %s; got \"%s\"",
+                       "--for: expected a program that a job can be written for, which are %s; got \"%s\" "
+                       "(--software NAME simulates a job as others run it: lockstep list software)",
                        known, name);
 }
 
@@ -160,7 +170,11 @@ static gboolean
 set_software (LsJobSpec *spec, const char *name, bool is_for, LsDiagList *diags)
 {
   LsSoftwareSpec software;
-  if (!check_software (spec, is_for, diags) || !ls_software_load (name, &software, diags))
+  if (!check_software (spec, is_for, diags))
+    return FALSE;
+  if (is_for && !is_found (name))
+    return refuse_program (name, diags);
+  if (!ls_software_load (name, &software, diags))
     return FALSE;
   if (is_for && !software.emit) {
     ls_software_clear (&software);

@@ -82,9 +82,9 @@ LsLowerCosts ls_lower_costs (LsCostSources *of);
 
 /* --- job_notes.c: knobs that were set and make no difference to the job, in words ---------------- */
 
-/* Why a cost of calls of the host makes no difference in a job that is lowered; NULL: it makes one. f: of the
- * topic host. */
-const char *ls_job_host_idle (const LsJobResult *job, const LsField *f);
+/* How a knob was said: the option that gives it, or what a launch file has for it, newly allocated. NULL: it
+ * was not, or it is what the program of the file does by itself. */
+char *ls_job_said_as (const LsJobSpec *spec, const LsField *f);
 
 /* Appends a note (char *) for each knob that a flag or a file has set, that is not what it is by default,
  * and makes no difference to the job that was made of it: "--dp-overlap 0 has no effect here: FSDP always
@@ -92,6 +92,12 @@ const char *ls_job_host_idle (const LsJobResult *job, const LsField *f);
  * the knob, and the plans are compared. */
 void ls_idle_notes (const LsJobSpec *spec, const LsJobResult *prepared, const LsHardware *hardware,
                     GPtrArray *notes);
+
+/* --- assumptions.c --- */
+
+/* Why a cost of calls of the host makes no difference in a job that is lowered; NULL: it makes one. f: of the
+ * topic host. */
+const char *ls_job_host_idle (const LsJobResult *job, const LsField *f);
 
 /* --- job_notes.c ----------------------------------------------------------------------------------- */
 

@@ -12,7 +12,7 @@ ls_rerun_options (const LsJobSpec *spec, const LsJobResult *r, LsRunOptions *ret
 {
   if (!ls_job_spec_options (spec, ret_options, error))
     return FALSE;
-  ls_job_host (r->hardware, &r->strategy, &ret_options->host);
+  ls_hardware_host (r->hardware, &r->strategy, &ret_options->host);
   ret_options->no_spans = ret_options->steady = true;
   if (ret_options->fold == LS_SHORTCUT_CHECK)
     ret_options->fold = LS_SHORTCUT_AUTO;

@@ -146,6 +146,7 @@ ls_sweep_run_free (LsSweepRun *x)
   g_clear_pointer (&x->report.untried, g_ptr_array_unref);
   g_free (x->headroom_text);
   g_clear_pointer (&x->report.assumptions, g_array_unref);
+  g_clear_pointer (&x->report.knobs, g_array_unref);
   g_free (x);
 }
 
@@ -409,7 +410,7 @@ ls_sweep_run_notes (const LsSweepRun *run, GPtrArray *notes)
   uint32_t most = 0;
   for (guint i = 0; run->clusters && i < run->clusters->len; i++)
     most = MAX (most, ((const LsCluster *) run->clusters->pdata[i])->n_gpus);
-  ls_note_machine (&run->spec->job, run->hardware, most > ls_cluster_taken (&run->hardware->spec), notes);
+  ls_note_machine (&run->spec->job, run->hardware, most, notes);
   if (!isnan (run->spec->price.pue) && isnan (run->price.gpu_watts))
     g_ptr_array_add (notes,
                      g_strdup ("--pue has no effect here: the power of a chip is not known "

@@ -231,15 +231,22 @@ job_of (const LsSweepRun *x, const LsStrategy *s, LsJobSpec *ret_spec)
   ret_spec->headroom = (LsHeadroomAsk) { .is_set = true, .bytes = x->headroom[s->dp_kind].bytes };
 }
 
-static LsWhatIf *
-advise (const LsSweepRun *x, const LsStrategy *s)
+/* Within the time of the sweep, or not at all. */
+static void
+advise (const LsSweepRun *x, const LsStrategy *s, LsSweepNone *none)
 {
   LsJobSpec spec;
   job_of (x, s, &spec);
+  ls_stop_begin (x->stop, 0);
   g_autoptr (LsJobResult) r = ls_job_spec_run (&spec, NULL);
-  LsWhatIf *advice = r ? ls_memory_advise (&spec, r, NULL) : NULL;
+  LsWhatIf *advice = r && !ls_stopped () ? ls_memory_advise (&spec, r, NULL) : NULL;
+  none->advice_is_cut = ls_stopped ();
+  ls_stop_begin (NULL, 0);
+  if (none->advice_is_cut)
+    ls_what_if_free (advice);
+  else
+    none->advice = advice;
   ls_job_spec_clear (&spec);
-  return advice;
 }
 
 static void
@@ -247,8 +254,10 @@ describe_nearest (LsSweepRun *x, LsSweepNone *none)
 {
   uint64_t index;
   LsStrategy s;
-  if (!find_nearest (x, &index, &none->needed_bytes))
+  if (!find_nearest (x, &index, &none->needed_bytes)) {
+    none->advice_is_cut = is_stopped (x);
     return;
+  }
   sweep_note_untried (x, &index);
   candidate_strategy_at (x, index, &s);
   none->nearest = ls_job_knobs (&x->spec->job, &x->model, false, &s);
@@ -256,7 +265,7 @@ describe_nearest (LsSweepRun *x, LsSweepNone *none)
   none->capacity_bytes = x->capacity_bytes;
   none->headroom_bytes = x->headroom[s.dp_kind].bytes;
   none->headroom = ls_headroom_text (&x->headroom[s.dp_kind]);
-  none->advice = advise (x, &s);
+  advise (x, &s, none);
   ls_strategy_clear (&s);
 }
 

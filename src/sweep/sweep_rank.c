@@ -397,14 +397,17 @@ describe_others (LsSweepRun *x)
   }
 }
 
-/* Which chips of a slice, or trays, the first has. */
+/* Which chips of a slice, or trays, the first has; all else that has an effect in it. */
 static void
-describe_place (LsSweepRun *x, const LsSweepRow *first)
+describe_rest (LsSweepRun *x, const LsSweepRow *first)
 {
   LsPoint p;
   ls_space_point (&x->spec->space, first->index, &p);
-  ls_assumptions_add_place (&x->report.assumptions, &candidate_cluster (x, &p)->spec,
-                            x->spec->job.segment > 0, "lockstep run ");
+  const LsCluster *cluster = candidate_cluster (x, &p);
+  ls_assumptions_add_place (&x->report.assumptions, &cluster->spec, x->spec->job.segment > 0,
+                            "lockstep run ");
+  g_autoptr (LsJobResult) r = ls_job_prepare_on (&x->model, x->hardware, cluster, &first->strategy, NULL);
+  x->report.knobs = ls_assumptions_of_knobs (&x->spec->job, r, x->hardware, whence_of_axis, &x->spec->space);
 }
 
 static void
@@ -426,7 +429,7 @@ describe_first (LsSweepRun *x)
   x->report.headroom = x->headroom_text = h->bytes > 0 ? ls_headroom_text (h) : NULL;
   x->report.assumptions = ls_assumptions_new (&x->spec->job, &x->model, s, whence_of_axis, &x->spec->space);
   describe_others (x);
-  describe_place (x, first);
+  describe_rest (x, first);
   /* The text says these below its tables. */
   ls_assumptions_add (&x->report.assumptions, "headroom", ls_headroom_text (h), NULL,
                       x->spec->job.headroom.is_set ? NULL : "its program's", "--headroom SIZE");

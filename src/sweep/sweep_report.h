@@ -72,8 +72,9 @@ typedef struct {
   char *nearest;        /* knobs of the one that lacks the least memory; NULL: none is legal */
   uint32_t gpus;        /* of that one */
   uint64_t needed_bytes, capacity_bytes, headroom_bytes;
-  char *headroom;   /* in words */
-  LsWhatIf *advice; /* what would make that one fit; NULL: not known */
+  char *headroom;     /* in words */
+  LsWhatIf *advice;   /* what would make that one fit; NULL: not known */
+  bool advice_is_cut; /* as the time of the sweep was over */
 } LsSweepNone;
 
 /* An axis of which some values were not tried. */
@@ -112,7 +113,7 @@ typedef struct {
   const char *command;           /* that runs the first; NULL: there is none */
   const char *headroom;          /* in words, of the first; NULL: none */
   const char *software;          /* that they run */
-  GArray *assumptions;           /* LsAssumption, of the first; NULL: there is none */
+  GArray *assumptions, *knobs;   /* LsAssumption, of the first; NULL: there is none */
   bool has_experts;              /* of MLPs, in some layer of the model */
   GPtrArray *untried;            /* LsSweepUntried, in the order of axes */
   const LsSweepChanges *changes; /* of launch files, with their program; NULL: there are none */

@@ -1,7 +1,8 @@
-/* Pins: each once, whatever the threads; progress counts from 1 to n. */
+/* Pins: each once, whatever the threads; progress counts from 1 to n; threads listen to whom the caller does. */
 #include "ls_test.h"
 
 #include "base/parallel.h"
+#include "base/stop.h"
 
 #define N 1000
 
@@ -51,4 +52,26 @@ nobody_asks (void)
   LS_CHECK_INT (seen.n_times[0], ==, 1);
 }
 
-LS_TEST_SUITE (LS_TEST (each_once), LS_TEST (nobody_asks))
+static void
+note_stopped (guint i, gpointer data)
+{
+  ((gboolean *) data)[i] = ls_stopped ();
+}
+
+static void
+threads_listen (void)
+{
+  gboolean is_stopped[N];
+  gint asked = 0;
+  LsStop stop = { .asked = &asked };
+  for (guint is_heard = 0; is_heard < 2; is_heard++)
+    for (asked = 0; asked < 2; asked++) {
+      ls_stop_begin (is_heard ? &stop : NULL, 0);
+      ls_parallel (N, 4, note_stopped, is_stopped, NULL);
+      for (guint i = 0; i < N; i++)
+        LS_CHECK (is_stopped[i] == (is_heard && asked));
+    }
+  ls_stop_begin (NULL, 0);
+}
+
+LS_TEST_SUITE (LS_TEST (each_once), LS_TEST (nobody_asks), LS_TEST (threads_listen))
