@@ -44,7 +44,7 @@ search (const LsJobSpec *job, const LsRequest *r, const LsPlaceOptions *options,
   LsPlace *place = ls_place_new (&spec, options, &progress, error);
   if (!place)
     return NULL;
-  ls_job_tell_result (job, place->now, a);
+  ls_answer_note_all (a, place->now->notes);
   ls_job_tell_interval (job, place->now, "a step of the job as it is now", a);
   if (!place->now->report.fits)
     ls_answer_note (a,

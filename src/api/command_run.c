@@ -8,6 +8,7 @@
 #include "data/jobs/emit.h"
 #include "data/jobs/read_software.h"
 #include "data/machines/machines.h"
+#include "job/assumptions.h"
 #include "job/job.h"
 #include "job/job_written.h"
 #include "job/knobs.h"
@@ -197,6 +198,7 @@ find_what_if (LsJobAnswer *j, const LsRequest *r, GError **error)
 typedef struct {
   LsJitter jitter; /* name NULL: off */
   gint64 seed;
+  bool is_seeded; /* by an option */
 } Variation;
 
 /* Before anything runs. The caller clears ret_v->jitter. */
@@ -205,7 +207,7 @@ read_variation (const LsRequest *r, Variation *ret_v, GError **error)
 {
   const char *name = ls_request_text (r, "jitter");
   gboolean is_on = name && strcmp (name, LS_JITTER_OFF) != 0;
-  *ret_v = (Variation) { .seed = 1 };
+  *ret_v = (Variation) { .seed = 1, .is_seeded = ls_request_text (r, "jitter-seed") != NULL };
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   return ls_request_number (r, "jitter-seed", 0, UINT32_MAX, &ret_v->seed, error)
       && (!is_on || ls_jitter_load (name, &ret_v->jitter, diags) || ls_diag_list_to_error (diags, error));
@@ -215,6 +217,8 @@ static gboolean
 find_spread (LsJobAnswer *j, const Variation *v, GError **error)
 {
   j->step_spread = ls_step_spread_new (&j->spec, j->job, &v->jitter, (uint32_t) v->seed, 0, error);
+  ls_assumptions_add (&j->job->assumptions, "jitter_seed", g_strdup_printf ("%" G_GINT64_FORMAT, v->seed),
+                      "jitter of seed %s", v->is_seeded ? NULL : "by default", "--jitter-seed N");
   return j->step_spread != NULL;
 }
 
@@ -282,6 +286,8 @@ run_with (const LsRequest *r, const Variation *v, LsAnswer *a, GError **error)
   if (!made || !find_more (made, r, v, a, error))
     return FALSE;
   LsJobAnswer *j = g_steal_pointer (&made);
+  if (!j->what_if)
+    ls_what_if_assume_headroom (&j->spec, NULL, j->job); /* its text has it at the peak */
   ls_answer_take (a, j, &forms);
   j->has_placement = ls_request_is_on (r, "show-placement");
   j->has_whole_trace = ls_request_is_on (r, "chrome-trace-all");

@@ -35,7 +35,7 @@ simulate (const LsJobSpec *job, const LsRequest *r, guint n_threads, LsAnswer *a
   g_autoptr (LsJobResult) now = run_now (job, error);
   if (!now)
     return NULL;
-  ls_job_tell_result (job, now, a);
+  ls_answer_note_all (a, now->notes);
   ls_job_tell_interval (job, now, "a step of the job as it is now", a);
   const LsProgress progress = ls_request_progress (r);
   bool is_each = ls_request_is_on (r, "software-each");

@@ -254,21 +254,6 @@ ls_job_tell_unasked (const LsJobSpec *spec, LsAnswer *a)
                   writer ? " only what it runs is looked at" : "");
 }
 
-/* A length that is given need not be told as assumed. */
-static void
-drop_length (const LsJobSpec *spec, const LsJobResult *r)
-{
-  if (spec->strategy.seq > 0)
-    ls_model_notes_drop_length (r->notes);
-}
-
-void
-ls_job_tell_result (const LsJobSpec *spec, const LsJobResult *r, LsAnswer *a)
-{
-  drop_length (spec, r);
-  ls_answer_note_all (a, r->notes);
-}
-
 void
 ls_job_tell_interval (const LsJobSpec *spec, const LsJobResult *r, const char *what, LsAnswer *a)
 {
@@ -328,7 +313,6 @@ explain (LsJobAnswer *j, const LsResiduals *residuals)
   const LsJobSpec *spec = &j->spec;
   LsJobResult *r = j->job;
   ls_override_note_job (spec, r, r->notes);
-  drop_length (spec, r);
   if (residuals) {
     j->interval = g_new0 (LsInterval, 1);
     ls_job_interval (spec, r, residuals, j->interval);

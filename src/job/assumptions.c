@@ -3,10 +3,12 @@
 #include <string.h>
 
 #include "data/jobs/job_files.h"
+#include "data/text/override.h"
 #include "job/job_from.h"
 #include "job/knobs.h"
 #include "cluster/segment.h"
 #include "job/job_steps.h"
+#include "job/softwares.h"
 #include "model/operators.h"
 
 typedef struct {
@@ -88,7 +90,9 @@ parameters (const Job *j)
 static char *
 scaled_parameters (const Job *j)
 {
-  return ls_dtype_is_scaled ((LsDtype) j->s->dtype) ? format_of_parameters (j) : NULL;
+  LsDtype dtype = (LsDtype) j->s->dtype;
+  g_autofree char *format = ls_dtype_is_scaled (dtype) ? format_of_parameters (j) : NULL;
+  return format ? g_strdup_printf ("%s, products in %s", format, ls_dtype_name (dtype)) : NULL;
 }
 
 static char *
@@ -114,13 +118,18 @@ backend (const Job *j)
   return j->s->dp_kind == LS_DP_NONE ? NULL : g_strdup (ls_dp_kind_name (j->s->dp_kind));
 }
 
+/* Those of experts are not modelled (ls_note_adapters). */
 static char *
 adapters (const Job *j)
 {
+  const char *modules = j->s->lora.modules;
+  bool has_all = !modules || g_str_equal (modules, "all-linear"), has_experts = j->model->moe.n_experts > 0;
   return j->s->lora.rank == 0
       ? NULL
       : g_strdup_printf ("of rank %u on %s", j->s->lora.rank,
-                         j->s->lora.modules ? j->s->lora.modules : "all linear layers");
+                         !has_all          ? modules
+                             : has_experts ? "all linear layers but of MLPs and experts"
+                                           : "all linear layers");
 }
 
 static char *
@@ -164,10 +173,23 @@ whole_sequences (const Job *j)
 }
 
 static char *
-vocabulary (const Job *j)
+vocabulary (const Job *j, bool is_padded)
 {
   uint64_t padded = ls_model_padded_vocab (j->model, j->s->use.vocab_multiple, j->s->tp);
-  return padded == j->model->vocab ? NULL : g_strdup_printf ("%" G_GUINT64_FORMAT, (guint64) padded);
+  bool is_so = (padded != j->model->vocab) == is_padded;
+  return is_so ? g_strdup_printf ("%" G_GUINT64_FORMAT, (guint64) padded) : NULL;
+}
+
+static char *
+padded_vocabulary (const Job *j)
+{
+  return vocabulary (j, true);
+}
+
+static char *
+whole_vocabulary (const Job *j)
+{
+  return vocabulary (j, false);
 }
 
 static char *
@@ -212,6 +234,13 @@ schedule (const Job *j)
   return j->s->pp == 1 ? NULL : knob_text (j, "schedule");
 }
 
+/* A lone stage has an order too, of which only some schedules have another. */
+static char *
+lone_schedule (const Job *j)
+{
+  return j->s->pp == 1 ? knob_text (j, "schedule") : NULL;
+}
+
 /* Of several chunks with as many layers each. */
 static char *
 even_layers (const Job *j)
@@ -233,7 +262,9 @@ static char *
 uneven_layers (const Job *j)
 {
   const uint32_t n = j->s->pp * j->s->vpp, of_each = (j->model->n_layers + 2) / n;
-  if (n == 1 || j->s->layout.layers_per_chunk || j->model->n_layers % n == 0)
+  if (n == 1)
+    return NULL;
+  if (j->s->layout.layers_per_chunk || j->model->n_layers % n == 0)
     return knob_text (j, "layers_per_chunk");
   return n == 2 ? g_strdup_printf ("%ux2", of_each - 1)
                 : g_strdup_printf ("%u,%ux%u,%u", of_each - 1, of_each, n - 2, of_each - 1);
@@ -242,7 +273,7 @@ uneven_layers (const Job *j)
 static char *
 expert_degree (const Job *j)
 {
-  return j->s->ep == 1 || j->s->tp == 1 ? NULL : knob_text (j, "etp");
+  return j->s->ep == 1 ? NULL : knob_text (j, "etp");
 }
 
 static char *
@@ -266,7 +297,7 @@ static const Row rows[] = {
   { "masters", "master", masters, "masters %s" },
   { "moments", "moment_dtype", moments },
   { "optimizer", "optimizer", NULL, "optimizer %s" },
-  { "lora", "lora_modules", adapters, "adapters %s", "all linear layers by default" },
+  { "lora", "lora_modules", adapters, "adapters %s", "by default" },
   { "attention", "attention", attention, "attention %s", "the model's" },
   { "lengths", "lengths", documents, "documents of %s" },
   { "lengths", "lengths", whole_sequences },
@@ -274,14 +305,16 @@ static const Row rows[] = {
   { "lengths_seed", "lengths_seed", NULL, "seed %s", "by default", NULL, true },
   { "lengths_balance", "lengths_balance", NULL, "balance %s", "by default", NULL, true },
   { "expert_load", "expert_load", expert_load, "load of experts %s" },
-  { "vocabulary", "vocab_multiple", vocabulary, "vocabulary padded to %s",
+  { "vocabulary", "vocab_multiple", padded_vocabulary, "vocabulary padded to %s",
     .unit = "what it is a multiple of" },
+  { "vocabulary", "vocab_multiple", whole_vocabulary, .unit = "what it is a multiple of" },
   { "attention_kernel", "attention_kernel", attention_kernel, "attention kernel %s",
-    "the accelerator's usual one" },
+    "as the accelerator's file times attention" },
   { "fp8_recipe", "fp8_recipe", NULL, "fp8 recipe %s", NULL, NULL, true },
   { "tp_overlap", "tp_overlap", NULL, "tp-overlap", NULL, NULL, true },
   { "cp_kind", "cp_kind", NULL, "context parallelism by %s", NULL, NULL, true },
   { "schedule", "schedule", schedule, "schedule %s", NULL, NULL, true },
+  { "schedule", "schedule", lone_schedule },
   { "layers_per_chunk", "layers_per_chunk", even_layers, NULL, "evenly by default" },
   { "layers_per_chunk", "layers_per_chunk", uneven_layers, "layers of chunks %s", NULL, layers_rule, true },
   { "p2p", "p2p", NULL, "p2p %s", NULL, NULL, true },
@@ -294,7 +327,7 @@ static const Row rows[] = {
 
 /* --- whence ---------------------------------------------------------------------------------------- */
 
-/* Whether the program that was named has it by default, on that accelerator too. */
+/* Whether the program that was named has it by default, on that accelerator too, and it is so. */
 static bool
 is_of_software (const Job *j, const LsField *knob)
 {
@@ -302,14 +335,32 @@ is_of_software (const Job *j, const LsField *knob)
   LsStrategy blank;
   ls_strategy_init (&blank);
   g_autofree char *its = named ? ls_knob_of_program (knob, j->s, &named->defaults) : NULL,
-                  *usual = ls_field_text (knob, &blank, NULL);
-  return its && g_strcmp0 (its, usual) != 0;
+                  *usual = ls_field_text (knob, &blank, NULL), *own = ls_field_text (knob, j->s, NULL);
+  bool is_other = knob->kind == LS_FIELD_ENUM && g_strcmp0 (its, own) != 0;
+  return its && !is_other && g_strcmp0 (its, usual) != 0;
+}
+
+#define INFERRED "inferred from the launch file"
+
+/* Whether no word of the files says it but what they come to: "software megatron: its options are ...". */
+static bool
+is_inferred (const LsImported *from, const char *key)
+{
+  g_autofree char *head = g_strconcat (key, " ", NULL);
+  for (guint i = 0; i < from->remarks->len; i++) {
+    const LsRemark *r = &g_array_index (from->remarks, LsRemark, i);
+    if (r->kind == LS_REMARK_INFERRED && g_str_has_prefix (r->text, head))
+      return true;
+  }
+  return false;
 }
 
 static char *
 whence_software (const Job *j)
 {
-  return g_strdup (j->spec->software_is_from                ? "the launch file's"
+  bool is_guess = j->spec->software_is_from && is_inferred (j->spec->from, "software");
+  return g_strdup (is_guess                                 ? INFERRED
+                       : j->spec->software_is_from          ? "the launch file's"
                        : j->spec->software                  ? "given"
                        : j->spec->strategy.program.software ? "the strategy file's"
                                                             : "none was named");
@@ -334,6 +385,8 @@ whence_from (const LsImported *from, const char *knob)
       = ls_import_remark (from, LS_REMARK_BY_RULE, knob) || ls_import_remark (from, LS_REMARK_OF_JOB, knob);
   if (ls_import_remark (from, LS_REMARK_GIVEN, knob))
     return g_strdup ("given");
+  if (is_inferred (from, knob))
+    return g_strdup (INFERRED);
   return is_rule ? g_strdup_printf ("a rule of %s", from->program) : g_strdup ("the launch file's");
 }
 
@@ -350,7 +403,8 @@ whence_said (const Job *j, const Row *row)
   bool is_files = from && ls_json_doc_at (from->strategy, row->knob)
       && !ls_import_remark (from, LS_REMARK_GIVEN, row->knob); /* another word for it, too */
   if (is_files || ls_job_has_from (j->spec, ls_field_find (ls_strategy_fields, row->knob), j->s))
-    return whence_from (from, row->knob);
+    return row->value == parameters && j->s->lora.rank > 0 ? g_strdup ("assumed by the launch file's dtype")
+                                                           : whence_from (from, row->knob);
   return is_given (j, row->knob) ? g_strdup ("given") : NULL;
 }
 
@@ -375,6 +429,8 @@ instead_of (const Job *j, const Row *row)
 {
   if (!row->knob)
     return g_strdup ("--software NAME");
+  if (has_wide_shards (j) && (row->value == parameters || row->value == masters))
+    return g_strdup ("--set narrow_shards=1");
   const LsField *knob = ls_field_find (ls_strategy_fields, row->knob);
   const char *argument = ls_field_argument (knob);
   g_autofree char *own = argument ? NULL : knob_text (j, row->knob),
@@ -503,13 +559,82 @@ add_host (GArray *all, const LsJobSpec *spec, const LsJobResult *r, const LsHard
   }
 }
 
+/* Whether the strategy would be refused with that value. */
+static bool
+is_refused (const Job *j, const LsField *f, const char *value)
+{
+  LsStrategy tried;
+  g_autoptr (LsDiagList) unheard = ls_diag_list_new_counting ();
+  ls_strategy_copy (&tried, j->s);
+  bool is_legal = ls_field_value_set (f, &tried, value)
+      && ls_strategy_resolve (&tried, j->model, j->s->gpus, j->s->gpus, unheard);
+  ls_strategy_clear (&tried);
+  return !is_legal;
+}
+
+/* Whether a switch or a choice can be nothing else in such a job. */
+static bool
+has_no_other (const Job *j, const LsField *f)
+{
+  g_autofree char *own = ls_field_text (f, j->s, NULL);
+  if (f->kind == LS_FIELD_BOOL)
+    return is_refused (j, f, g_strcmp0 (own, "true") == 0 ? "0" : "1");
+  bool is_alone = f->kind == LS_FIELD_ENUM;
+  for (const LsEnumName *n = f->names; is_alone && n->name; n++)
+    is_alone = g_strcmp0 (n->name, own) == 0 || !ls_enum_is_first (f->names, n) || is_refused (j, f, n->name);
+  return is_alone;
+}
+
+/* What only CUDA, or NCCL, has. */
+static bool
+is_of_other_chips (const LsHardware *hardware, const char *knob)
+{
+  static const char *const of_cuda[] = { "cuda_allocator",
+                                         "memory_allocator",
+                                         "dynamic_gemms",
+                                         "batch_sync",
+                                         "launch_blocking",
+                                         "cuda_graphs",
+                                         NULL };
+  const LsInteriorTraits *t = ls_cluster_traits (&hardware->spec);
+  return (t->runs_xla && g_strv_contains (of_cuda, knob))
+      || (!t->has_nccl && g_str_has_suffix (knob, "_max_ctas"));
+}
+
+/* Whose times kernels and messages have. */
+static void
+add_tables (GArray **all, const LsJobSpec *spec, const LsHardware *hardware, uint32_t n_ranks, bool has_words)
+{
+  const char *file = "the accelerator's file";
+  if (hardware->calibration.name)
+    ls_assumptions_add (all, "gpu_calibration", g_strdup (hardware->calibration.name),
+                        has_words ? "times of %s" : NULL, spec->gpu_calibration ? NULL : file,
+                        "--gpu-calibration NAME|FILE");
+  if (n_ranks > 1 && hardware->nccl.name && ls_cluster_traits (&hardware->spec)->has_nccl)
+    ls_assumptions_add (all, "nccl", g_strdup (hardware->nccl.name), has_words ? "messages of %s" : NULL,
+                        spec->nccl ? NULL : file, "--nccl NAME|FILE");
+}
+
+/* At whose pace the host steps on what it holds. */
+static void
+add_host_memory (GArray *all, const LsJobSpec *spec, const LsClusterSpec *cluster)
+{
+  g_autofree char *changed = ls_override_add (spec->cluster, "node.cpu.memory.bandwidth=RATE"),
+                  *instead = g_strconcat ("--cluster ", changed, NULL);
+  bool is_given = strstr (spec->cluster, "cpu.memory.bandwidth=") != NULL;
+  ls_assumptions_add (&all, "host_memory", ls_format_rate (cluster->server.cpu_memory.bandwidth_bytes_per_s),
+                      NULL, is_given ? NULL : "the cluster's file", instead);
+}
+
 /* How it is simulated, and memory counted. */
 static void
-add_views (GArray *all, const LsJobSpec *spec)
+add_views (GArray *all, const LsJobSpec *spec, const LsHardware *hardware)
 {
-  static const char *const keys[] = { "network", "memory_clock", "memory_allocator" };
+  static const char *const keys[] = { "network", "steps", "memory_clock", "memory_allocator" };
   for (guint i = 0; i < G_N_ELEMENTS (keys); i++) {
     const LsField *f = ls_field_find (ls_job_fields, keys[i]);
+    if (is_of_other_chips (hardware, f->key))
+      continue;
     g_autofree char *instead = ls_field_option (f, ls_field_argument (f));
     ls_assumptions_add (&all, f->key, ls_field_text (f, spec, NULL), NULL,
                         ls_job_says (spec, f->key) ? NULL : "by default", instead);
@@ -523,14 +648,29 @@ ls_assumptions_of_knobs (const LsJobSpec *spec, const LsJobResult *r, const LsHa
   const Job j = { spec, &r->model, &r->strategy, chosen, data };
   GArray *all = assumptions_new ();
   for (const LsField *f = ls_strategy_fields; f->key && !r->trace; f++)
-    if (!f->file_only && !has_row (f->key) && f->kind != LS_FIELD_TIME)
+    if (!f->file_only && !has_row (f->key) && f->kind != LS_FIELD_TIME
+        && !is_of_other_chips (hardware, f->key) && (ls_job_says (spec, f->key) || !has_no_other (&j, f)))
       add_row (
           all, &j,
           &(const Row) {
               .key = f->key, .knob = f->key, .otherwise = f->usual ? "by default" : NULL, .is_usual = true });
   add_host (all, spec, r, hardware);
-  add_views (all, spec);
+  if (r->model.name)
+    add_tables (&all, spec, hardware, r->plan->n_ranks, false);
+  if (r->strategy.memory.offload)
+    add_host_memory (all, spec, &hardware->spec);
+  add_views (all, spec, hardware);
   return all;
+}
+
+void
+ls_assumptions_add_of_trace (GArray **all, const LsJobSpec *spec, const LsJobResult *r,
+                             const LsHardware *hardware)
+{
+  add_tables (all, spec, hardware, r->plan->n_ranks, true);
+  if (!spec->headroom.is_set)
+    ls_assumptions_add (all, "software", g_strdup (LS_SOFTWARE_TEXTBOOK), "headroom as of %s",
+                        "the trace says no program", "--headroom SIZE");
 }
 
 void

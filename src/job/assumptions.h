@@ -42,6 +42,11 @@ GArray *ls_assumptions_of_knobs (const LsJobSpec *spec, const LsJobResult *r, co
                                  const char *(*chosen) (const char *knob, gconstpointer data),
                                  gconstpointer data);
 
+/* Adds what a trace rests on that knows no model: tables, and whose headroom it has. *all NULL: a new array.
+ */
+void ls_assumptions_add_of_trace (GArray **all, const LsJobSpec *spec, const LsJobResult *r,
+                                  const LsHardware *hardware);
+
 /* Adds which chips or trays of a built cluster a job has, where nobody says. command: what has options for
  * another one, "lockstep run ", or "". *all NULL: a new array. */
 void ls_assumptions_add_place (GArray **all, const LsClusterSpec *spec, bool is_given, const char *command);

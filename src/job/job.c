@@ -576,6 +576,8 @@ ls_job_prepare_trace (const LsJobSpec *spec, GError **error)
   r->strategy.program.architecture = g_intern_string (ls_hardware_architecture (hardware));
   if (r->model.name)
     r->assumptions = ls_assumptions_new (spec, &r->model, &r->strategy, whence_of_trace, NULL);
+  else
+    ls_assumptions_add_of_trace (&r->assumptions, spec, r, hardware);
   ls_assumptions_add_place (&r->assumptions, &r->cluster->spec, spec->slice[0] > 0 || spec->segment > 0, "");
   r->knobs = ls_assumptions_of_knobs (spec, r, hardware, NULL, NULL);
   r->hardware = g_steal_pointer (&hardware);

@@ -164,10 +164,10 @@ load_given (const LsJobSpec *spec, LsModel *ret_model, GPtrArray *notes, LsDiagL
   if (!ls_model_load (name, ret_model, notes, diags))
     return false;
   const cJSON *seq = spec->from ? ls_json_doc_at (spec->from->model, "seq") : NULL;
-  if (seq) {
+  if (seq)
     ret_model->seq = (uint32_t) seq->valuedouble;
+  if (seq || spec->strategy.seq > 0)
     ls_model_notes_drop_length (notes);
-  }
   return true;
 }
 

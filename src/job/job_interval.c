@@ -206,15 +206,18 @@ typedef struct {
   const LsKnown *kernels, *inside, *across;
 } Known;
 
-/* What the user gives replaces what is known, and what the job does not use is as good as measured. Fits of
- * kernels are of 16 bits: products of fp32 by other units are as far off as those scaled from another GPU. */
+/* What the user gives, unless it is what it has anyway, replaces what is known; what the job does not use is
+ * as good as measured. Fits of kernels are of 16 bits: products of fp32 by other units are as far off as
+ * those scaled from another GPU. */
 static Known
 known_of (const LsJobSpec *spec, const LsHardware *hardware, int dtype, uint32_t n_gpus, bool is_across)
 {
   static const LsKnown measured, fp32 = { LS_KNOWN_SCALED, "products in 16 bits", 0.3 };
-  bool has_nccl = spec->nccl && !ls_hardware_has_other_nccl (hardware);
-  bool has_kernels = spec->gpu_calibration && !hardware->calibration_of;
   const LsClusterSpec *c = &hardware->spec;
+  g_autofree char *own = ls_hardware_nccl_name (&c->gpu);
+  bool has_nccl = spec->nccl && strcmp (spec->nccl, own) != 0 && !ls_hardware_has_other_nccl (hardware);
+  bool has_kernels = spec->gpu_calibration && g_strcmp0 (spec->gpu_calibration, c->gpu.calibration) != 0
+      && !hardware->calibration_of;
   bool is_fp32
       = dtype == LS_DTYPE_FP32 && c->gpu.kernels_known.error < fp32.error && !ls_cluster_traits (c)->runs_xla;
   return (Known) {

@@ -386,13 +386,16 @@ note_attention (bool is_said, LsJobResult *r)
   bool runs = r->model.attention == LS_ATTENTION_FLASH || s->use.attention == LS_ATTENTION_FLASH;
   if (!runs || ls_hardware_has_attention (r->hardware, s->use.attention_kernel))
     return;
+  bool is_fitted = r->hardware->calibration.kind[LS_KERNEL_ATTENTION_FWD].is_fitted;
   const LsField *field = ls_field_find (ls_strategy_fields, "attention_kernel");
   const LsStrategy other = { .use.attention_kernel = s->program.attention_else };
   g_autofree char *name = ls_field_text (field, s, NULL), *flag = ls_field_flag (field),
                   *runs_as = ls_field_text (field, &other, NULL);
   ls_note (r->notes, "%s%sattention by %s was not measured on %s: it takes the time of %s",
            is_said ? flag : "", is_said ? " has no effect here: " : "", name, r->cluster->spec.gpu.name,
-           s->program.attention_else ? runs_as : "what was");
+           s->program.attention_else ? runs_as
+               : is_fitted           ? "what was"
+                                     : "its data sheet");
 }
 
 /* Of the implementation that the job runs: that it was not measured on this accelerator, but on another one

@@ -119,17 +119,16 @@ ls_price_assume (const LsPrice *p, const LsPrice *given, bool is_told, GArray **
   bool has_activities = ls_price_has_activities (p);
   g_autofree char *by_activity = g_strdup_printf ("computing %g, communicating %g, idle %g, free %g",
                                                   w->computing, w->communicating, w->idle, w->free),
-                  *watts = has_activities ? g_strdup_printf ("at most %%s W for a GPU, %s", by_activity)
+                  *watts = has_activities ? g_strdup_printf ("at most %g W for a GPU, %%s", p->gpu_watts)
                                           : g_strdup ("%s W for a GPU");
   ls_price_assume_hour (p, is_told ? NULL : "$%s for an hour of a GPU",
                         isnan (given->usd_per_gpu_hour) ? file : NULL, "--gpu-hour USD", assumptions);
   if (isnan (p->gpu_watts))
     return;
-  ls_assumptions_add (assumptions, "gpu_watts", g_strdup_printf ("%g", p->gpu_watts), is_told ? NULL : watts,
-                      isnan (given->gpu_watts) ? file : NULL, "--gpu-watts W");
-  if (has_activities)
-    ls_assumptions_add (assumptions, "gpu_power", g_steal_pointer (&by_activity), NULL, file,
-                        "--gpu-watts W (whatever it does)");
+  ls_assumptions_add (assumptions, "gpu_watts",
+                      has_activities ? g_steal_pointer (&by_activity) : g_strdup_printf ("%g", p->gpu_watts),
+                      is_told ? NULL : watts, isnan (given->gpu_watts) ? file : NULL,
+                      has_activities ? "--gpu-watts W (whatever it does)" : "--gpu-watts W");
   ls_assumptions_add (assumptions, "pue", g_strdup_printf ("%g", p->pue), is_told ? NULL : "PUE %s",
                       isnan (given->pue) ? "by default" : NULL, "--pue X");
 }

@@ -106,11 +106,11 @@ assume (LsTrainReport *r, const LsTrainSpec *spec, bool has_storage, const LsRel
     { true, "reliability", "failures %s", r->reliability, fails ? NULL : "nothing is known of these chips" },
     { true, "jitter", "jitter %s", r->step_spread ? r->step_spread->jitter : LS_JITTER_OFF,
       r->step_spread ? NULL : "how ranks differ is given, or not known" },
-    { r->step_spread, "jitter_seed" },
+    { r->step_spread, "jitter_seed", "jitter seed %s" },
     { replaces, "spares", "spare nodes %s", spares },
-    { replaces, "elastic", is_endless ? NULL : "--elastic %s" },
+    { replaces && !is_endless, "elastic", "--elastic %s" },
     { fails, "seeds", "seeds %s" },
-    { fails, "first_seed" },
+    { fails, "first_seed", "from seed %s on" },
   };
   for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
     const LsField *knob = ls_field_find (ls_train_fields, rows[i].key);

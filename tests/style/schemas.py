@@ -32,8 +32,8 @@ SAID_BY_CODE = {
     "compressed-heavy-without-ratio.json", "compressed-letters-alone.json", "compressed-without-groups.json",
     "compressed-without-window.json"}
 
-# Written as forward is; no trace of the tests has one.
-UNMET = "lockstep.calibrate/1.layer.backward.parts[]."
+# Written as forward is, and no trace of the tests has one; what only a slow machine meets.
+UNMET = ("lockstep.calibrate/1.layer.backward.parts[].", "lockstep.sweep/1.none.advice_is_cut")
 
 ANNOTATIONS = {"$schema", "$id", "title", "description"}
 TYPES = {"object": dict, "array": list, "string": str, "boolean": bool, "null": type(None)}

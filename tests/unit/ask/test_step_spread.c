@@ -211,7 +211,7 @@ simulated (const Case *c, const double *x)
   LsRunOptions options;
   LsHardware h;
   LS_CHECK (ls_job_spec_options (&c->spec, &options, &error));
-  ls_job_host (c->r->hardware, &c->r->strategy, &options.host);
+  ls_hardware_host (c->r->hardware, &c->r->strategy, &options.host);
   options.no_spans = true;
   options.slow = slow;
   ls_hardware_for_job (c->r->hardware, &c->r->strategy, 1, &h);

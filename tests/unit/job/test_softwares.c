@@ -172,7 +172,7 @@ calls_cost_what_the_cpu_takes (void)
     ls_host_costs_default (&costs);
     if (!LS_CHECK (r))
       continue;
-    ls_job_host (r->hardware, &r->strategy, &costs);
+    ls_hardware_host (r->hardware, &r->strategy, &costs);
     LS_CHECK_INT (costs.cost[LS_HOST_LAUNCH], ==, rows[i].launch);
     LS_CHECK_INT (costs.cost[LS_HOST_COMM], ==, rows[i].comm);
     LS_CHECK_INT (costs.cost[LS_HOST_PRODUCT], ==, rows[i].product);
