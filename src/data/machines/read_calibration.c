@@ -168,25 +168,9 @@ const LsField ls_calibration_fields[] = {
   { .table = "calibration" },
 };
 
-bool
-ls_calibration_read (const LsJsonDoc *doc, LsCalibration *ret_calibration, LsDiagList *diags)
-{
-  LsCalibration c = { 0 };
-  ls_calibration_init_roofline (&c);
-  bool ok = ls_fields_read_file (ls_calibration_fields, "calibration", doc, &c, diags);
-  if (ok)
-    *ret_calibration = c;
-  else
-    ls_calibration_clear (&c);
-  return ok;
-}
-
-bool
-ls_calibration_load (const char *name, LsCalibration *ret_calibration, LsDiagList *diags)
-{
-  g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_CALIBRATIONS, name, diags);
-  return doc && ls_calibration_read (doc, ret_calibration, diags);
-}
+const LsDataFile ls_calibration_file
+    = { "calibration",          LS_DATA_CALIBRATIONS,   ls_calibration_fields,
+        sizeof (LsCalibration), .blank = &ls_rooflines, .clear = (GDestroyNotify) ls_calibration_clear };
 
 /* --- kernels by how they touch memory ----------------------------------------------------------- */
 
@@ -266,26 +250,10 @@ const LsField ls_access_fields[] = {
   { .table = "access" },
 };
 
-void
-ls_access_file_clear (LsAccessFile *file)
-{
-  g_free (file->name);
-  g_free (file->source);
-  memset (file, 0, sizeof *file);
-}
+static const LsAccessFile at_bandwidth = { .fit = { [0 ... LS_N_ACCESSES - 1] = { .share = 1 } } };
 
-bool
-ls_access_read (const LsJsonDoc *doc, LsAccessFile *ret_file, LsDiagList *diags)
-{
-  LsAccessFile file = { 0 };
-  ls_access_init_roofline (file.fit);
-  bool ok = ls_fields_read_file (ls_access_fields, "access", doc, &file, diags);
-  if (ok)
-    *ret_file = file;
-  else
-    ls_access_file_clear (&file);
-  return ok;
-}
+const LsDataFile ls_access_file
+    = { "access", LS_DATA_CALIBRATIONS, ls_access_fields, sizeof (LsAccessFile), .blank = &at_bandwidth };
 
 static void
 put_copy (LsCalibration *c)
@@ -304,44 +272,35 @@ put_gap (LsCalibration *c, LsTime gap)
     c->access[i].launch = ls_around_launch (&c->around, c->access[i].launch, gap);
 }
 
+/* The file of that name; NULL: at the bandwidth. Its gap is 0 unless it says one. */
 static bool
-load_file (const char *name, LsAccessFile *file, LsDiagList *diags)
+load_access (const char *name, LsAccessFile *ret_file, LsDiagList *diags)
 {
-  g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_CALIBRATIONS, name, diags);
-  return doc && ls_access_read (doc, file, diags);
+  *ret_file = at_bandwidth;
+  return !name || ls_data_file_load (&ls_access_file, name, ret_file, diags);
 }
 
 bool
 ls_access_gap (const char *name, LsTime *ret_gap, LsDiagList *diags)
 {
   LsAccessFile file;
-  *ret_gap = 0;
-  if (!name)
-    return true;
-  if (!load_file (name, &file, diags))
-    return false;
+  bool ok = load_access (name, &file, diags);
   *ret_gap = file.gap;
-  ls_access_file_clear (&file);
-  return true;
+  ls_fields_clear (ls_access_fields, &file);
+  return ok;
 }
 
 bool
 ls_access_load (const char *name, LsCalibration *c, LsDiagList *diags)
 {
-  if (!name) {
-    ls_access_init_roofline (c->access);
-    put_gap (c, 0);
-    put_copy (c);
-    return true;
-  }
   LsAccessFile file;
-  if (!load_file (name, &file, diags))
+  if (!load_access (name, &file, diags))
     return false;
   memcpy (c->access, file.fit, sizeof file.fit);
-  if (file.gap > 0)
+  if (file.gap > 0 || !name)
     put_gap (c, file.gap);
   put_copy (c);
-  ls_access_file_clear (&file);
+  ls_fields_clear (ls_access_fields, &file);
   return true;
 }
 
@@ -459,24 +418,8 @@ const LsField ls_jitter_fields[] = {
   { .table = "jitter" },
 };
 
-bool
-ls_jitter_read (const LsJsonDoc *doc, LsJitter *ret_jitter, LsDiagList *diags)
-{
-  LsJitter j = { .spread = NAN };
-  bool ok = ls_fields_read_file (ls_jitter_fields, "jitter", doc, &j, diags);
-  if (ok)
-    *ret_jitter = j;
-  else
-    ls_jitter_clear (&j);
-  return ok;
-}
-
-bool
-ls_jitter_load (const char *name, LsJitter *ret_jitter, LsDiagList *diags)
-{
-  g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_JITTER, name, diags);
-  return doc && ls_jitter_read (doc, ret_jitter, diags);
-}
+const LsDataFile ls_jitter_file = { "jitter", LS_DATA_JITTER, ls_jitter_fields, sizeof (LsJitter),
+                                    .blank = &(const LsJitter) { .spread = NAN } };
 
 /* --- topologies/reliability/ --------------------------------------------------------------------- */
 
@@ -576,24 +519,16 @@ finish_cause (const LsJsonDoc *doc, const cJSON *node, const LsReliability *r, L
   return true;
 }
 
-bool
-ls_reliability_read (const LsJsonDoc *doc, LsReliability *ret_reliability, LsDiagList *diags)
+static bool
+finish_causes (const LsJsonDoc *doc, const cJSON *root, void *reliability, LsDiagList *diags)
 {
-  LsReliability r = { 0 };
-  bool ok = ls_fields_read_file (ls_reliability_fields, "reliability", doc, &r, diags);
-  const cJSON *list = ls_json_doc_at (doc, "causes"), *node = list ? list->child : NULL;
-  for (guint i = 0; ok && i < r.causes->len; i++, node = node->next)
-    ok = finish_cause (doc, node, &r, &g_array_index (r.causes, LsFailureCause, i), diags);
-  if (ok)
-    *ret_reliability = r;
-  else
-    ls_reliability_clear (&r);
+  const LsReliability *r = reliability;
+  const cJSON *node = ls_json_at (root, "causes")->child;
+  bool ok = true;
+  for (guint i = 0; ok && i < r->causes->len; i++, node = node->next)
+    ok = finish_cause (doc, node, r, &g_array_index (r->causes, LsFailureCause, i), diags);
   return ok;
 }
 
-bool
-ls_reliability_load (const char *name, LsReliability *ret_reliability, LsDiagList *diags)
-{
-  g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_RELIABILITY, name, diags);
-  return doc && ls_reliability_read (doc, ret_reliability, diags);
-}
+const LsDataFile ls_reliability_file = { "reliability", LS_DATA_RELIABILITY, ls_reliability_fields,
+                                         sizeof (LsReliability), .finish = finish_causes };
