@@ -48,7 +48,8 @@ read_gpu (const LsRequest *r, LsGpu *ret_gpu, uint32_t *ret_per_node, GError **e
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   *ret_per_node = 8;
   if (!cluster)
-    return ls_gpu_load (gpu ? gpu : "h100", ret_gpu, diags) || ls_diag_list_to_error (diags, error);
+    return ls_data_file_load (&ls_gpu_file, gpu ? gpu : "h100", ret_gpu, diags)
+        || ls_diag_list_to_error (diags, error);
   LsClusterSpec spec;
   if (!ls_cluster_load (cluster, &spec, diags))
     return ls_diag_list_to_error (diags, error);

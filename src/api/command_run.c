@@ -210,7 +210,8 @@ read_variation (const LsRequest *r, Variation *ret_v, GError **error)
   *ret_v = (Variation) { .seed = 1, .is_seeded = ls_request_text (r, "jitter-seed") != NULL };
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   return ls_request_number (r, "jitter-seed", 0, UINT32_MAX, &ret_v->seed, error)
-      && (!is_on || ls_jitter_load (name, &ret_v->jitter, diags) || ls_diag_list_to_error (diags, error));
+      && (!is_on || ls_data_file_load (&ls_jitter_file, name, &ret_v->jitter, diags)
+          || ls_diag_list_to_error (diags, error));
 }
 
 static gboolean

@@ -450,12 +450,12 @@ rows_new (const Bench *b, LsDiagList *diags, GError **error)
 static bool
 load (Bench *b, LsDiagList *diags)
 {
-  if (!ls_gpu_load (b->spec->gpu, &b->gpu, diags))
+  if (!ls_data_file_load (&ls_gpu_file, b->spec->gpu, &b->gpu, diags))
     return false;
   const char *calibration = b->spec->gpu_calibration ? b->spec->gpu_calibration : b->gpu.calibration;
   if (!calibration)
     ls_calibration_init_roofline (&b->calibration);
-  else if (!ls_calibration_load (calibration, &b->calibration, diags))
+  else if (!ls_data_file_load (&ls_calibration_file, calibration, &b->calibration, diags))
     return false;
   if (!ls_access_load (b->gpu.access, &b->calibration, diags))
     return false;

@@ -72,10 +72,10 @@ take_base (LsCalibrateRun *run, LsDiagList *diags)
   if (!run->gpu.calibration)
     return true;
   g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_CALIBRATIONS, run->gpu.calibration, diags);
-  if (!doc || !ls_calibration_read (doc, &run->base, diags))
+  if (!doc || !ls_data_file_read (&ls_calibration_file, doc, &run->base, diags))
     return false;
   LsCalibration own; /* strings and rows of its own: it changes */
-  if (!ls_calibration_read (doc, &own, diags))
+  if (!ls_data_file_read (&ls_calibration_file, doc, &own, diags))
     return false;
   ls_calibration_clear (&run->calibration);
   run->calibration = own;
@@ -290,7 +290,7 @@ static gboolean
 load (LsCalibrateRun *run, const LsCalibrateSpec *spec, GError **error)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  bool has_gpu = !spec->gpu || ls_gpu_load (spec->gpu, &run->gpu, diags);
+  bool has_gpu = !spec->gpu || ls_data_file_load (&ls_gpu_file, spec->gpu, &run->gpu, diags);
   const char *rows_for = run->gpu.calibration ? run->gpu.calibration : run->gpu.name;
   for (const char *const *file = spec->files; has_gpu && *file; file++) {
     LsProfile *p = ls_profile_load (*file, rows_for, diags);
@@ -302,7 +302,7 @@ load (LsCalibrateRun *run, const LsCalibrateSpec *spec, GError **error)
   g_autofree char *gpu = find_gpu (run, spec, error);
   if (!gpu)
     return FALSE;
-  if ((spec->gpu || ls_gpu_load (gpu, &run->gpu, diags)) && take_base (run, diags))
+  if ((spec->gpu || ls_data_file_load (&ls_gpu_file, gpu, &run->gpu, diags)) && take_base (run, diags))
     for (guint i = 0; i < run->profiles->len; i++)
       check_profile (run, g_ptr_array_index (run->profiles, i), diags);
   if (ls_diag_list_n (diags) > 0)

@@ -551,7 +551,7 @@ as_in_file (const LsCalibrateNccl *run, const LsNccl *nccl)
 {
   LsNccl file, carried = *nccl;
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  if (ls_nccl_read (run->base, &file, diags)) {
+  if (ls_data_file_read (&ls_nccl_file, run->base, &file, diags)) {
     ls_nccl_carry (&carried, &file.measured_on);
     ls_nccl_clear (&file);
   }

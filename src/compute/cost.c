@@ -282,26 +282,19 @@ ls_calibration_of_kind (const LsCalibration *c, uint32_t kind, const LsGpu *gpu,
   return room;
 }
 
-void
-ls_access_init_roofline (LsAccessFit access[LS_N_ACCESSES])
-{
-  for (int i = 0; i < LS_N_ACCESSES; i++)
-    access[i] = (LsAccessFit) { .share = 1 };
-}
+const LsCalibration ls_rooflines = {
+  .sustained = 1,
+  .kind
+  = { [0 ... LS_ENTRY_ATTENTION - 1] = { .compute_efficiency = 1, .memory_efficiency = 1, .mape = NAN } },
+  .access = { [0 ... LS_N_ACCESSES - 1] = { .share = 1 } },
+};
 
 void
 ls_calibration_init_roofline (LsCalibration *c)
 {
-  const LsKindFit roofline = { .compute_efficiency = 1, .memory_efficiency = 1, .mape = NAN };
-
-  *c = (LsCalibration) {
-    .name = g_strdup ("roofline"),
-    .source = g_strdup ("data sheet; nothing fitted"),
-    .sustained = 1,
-  };
-  for (int i = 0; i < LS_ENTRY_ATTENTION; i++)
-    c->kind[i] = roofline;
-  ls_access_init_roofline (c->access);
+  *c = ls_rooflines;
+  c->name = g_strdup ("roofline");
+  c->source = g_strdup ("data sheet; nothing fitted");
 }
 
 static double

@@ -140,6 +140,7 @@ typedef struct LsCalibration {
 
 void ls_calibration_clear (LsCalibration *c);         /* frees what it owns, zeroes; NULL allowed */
 void ls_calibration_init_roofline (LsCalibration *c); /* e = b = 1, t0 = 0, not fitted, own strings */
+extern const LsCalibration ls_rooflines;              /* the same without strings */
 
 typedef struct {
   LsTime alone;     /* whole time with the GPU to itself                   */
@@ -156,9 +157,6 @@ typedef struct {
  * Borrows all. */
 const LsCalibration *ls_calibration_of_kind (const LsCalibration *calibration, uint32_t kind,
                                              const LsGpu *gpu, LsCalibration *room);
-
-/* Without a GPU's own figures: its bandwidth, and nothing else. */
-void ls_access_init_roofline (LsAccessFit access[LS_N_ACCESSES]);
 
 /* A kernel that says how it touches memory is costed by its access kind, all others by their kind:
  * FLOPs of GEMM and attention kinds run at gpu->peak_flops of the dtype, all

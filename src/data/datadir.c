@@ -804,3 +804,44 @@ ls_data_load_base (LsDataKind kind, const LsJsonDoc *doc, guint n_bases, LsDiagL
                     "expected at most %d files, each based on the next; got more, or a circle", MAX_BASES);
   return NULL;
 }
+
+/* ---- what is in them ---- */
+
+void
+ls_data_file_free (const LsDataFile *file, void *object)
+{
+  if (file->clear)
+    file->clear (object);
+  else
+    ls_fields_clear (file->fields, object);
+  g_free (object);
+}
+
+void *
+ls_data_file_new (const LsDataFile *file, const LsJsonDoc *doc, LsDiagList *diags)
+{
+  void *object = g_malloc0 (MAX (file->size, file->room));
+  if (file->blank)
+    memcpy (object, file->blank, file->size);
+  if (ls_fields_read_file (file->fields, file->kind, doc, object, diags)
+      && (!file->finish || file->finish (doc, ls_json_doc_root (doc), object, diags)))
+    return object;
+  ls_data_file_free (file, object);
+  return NULL;
+}
+
+bool
+ls_data_file_read (const LsDataFile *file, const LsJsonDoc *doc, void *ret, LsDiagList *diags)
+{
+  g_autofree void *object = ls_data_file_new (file, doc, diags);
+  if (object)
+    memcpy (ret, object, file->size);
+  return object != NULL;
+}
+
+bool
+ls_data_file_load (const LsDataFile *file, const char *name, void *ret, LsDiagList *diags)
+{
+  g_autoptr (LsJsonDoc) doc = ls_data_load (file->of, name, diags);
+  return doc && ls_data_file_read (file, doc, ret, diags);
+}

@@ -21,6 +21,7 @@
 #ifndef LS_DATA_DATADIR_H
 #define LS_DATA_DATADIR_H
 
+#include "data/text/field.h"
 #include "data/text/json_doc.h"
 
 typedef enum {
@@ -74,6 +75,27 @@ char *ls_data_beside (const char *file, const char *name);
 
 /* Finds, loads and completes; NULL and diagnostics (LS_ERROR_INPUT) on failure. */
 LsJsonDoc *ls_data_load (LsDataKind kind, const char *name, LsDiagList *diags);
+
+/* A kind of files whose contents are a struct. */
+typedef struct {
+  const char *kind; /* "jitter" of "lockstep.jitter/1" */
+  LsDataKind of;    /* where a name is looked up */
+  const LsField *fields;
+  size_t size;       /* of the struct */
+  size_t room;       /* of one that begins with it and holds what only reading needs; 0: as size */
+  const void *blank; /* [size] without keys; NULL: zeros */
+  /* What no key shows by itself; NULL: nothing. False: diagnostics. */
+  bool (*finish) (const LsJsonDoc *doc, const cJSON *root, void *object, LsDiagList *diags);
+  void (*clear) (void *object); /* frees what is in it; NULL: what its fields have */
+} LsDataFile;
+
+/* A document, or the file of a name or path, as its struct. On success the caller clears what *ret is; on
+ * failure that is untouched and diags says why (LS_ERROR_INPUT). */
+bool ls_data_file_read (const LsDataFile *file, const LsJsonDoc *doc, void *ret, LsDiagList *diags);
+bool ls_data_file_load (const LsDataFile *file, const char *name, void *ret, LsDiagList *diags);
+/* The same, newly allocated; NULL: diagnostics. Free with ls_data_file_free(). */
+void *ls_data_file_new (const LsDataFile *file, const LsJsonDoc *doc, LsDiagList *diags);
+void ls_data_file_free (const LsDataFile *file, void *object);
 
 /* The file, of that kind, that the text "based_on" of doc names, behind n_bases files that led to doc. NULL:
  * there are too many, or it cannot be read. */

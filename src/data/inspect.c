@@ -18,6 +18,8 @@
 
 /* Each reads a document and says in a line what it holds; NULL with diagnostics. */
 typedef char *(*Inspect) (const LsJsonDoc *doc, LsDiagList *diags);
+/* The same of what was read. */
+typedef char *(*Say) (const void *object);
 
 static char *
 inspect_model (const LsJsonDoc *doc, LsDiagList *diags)
@@ -116,7 +118,8 @@ static char *
 inspect_cluster (const LsJsonDoc *doc, LsDiagList *diags)
 {
   LsClusterSpec spec;
-  return ls_cluster_read (doc, &spec, diags) ? describe_cluster (ls_json_doc_name (doc), &spec, diags) : NULL;
+  bool ok = ls_data_file_read (&ls_cluster_file, doc, &spec, diags);
+  return ok ? describe_cluster (ls_json_doc_name (doc), &spec, diags) : NULL;
 }
 
 static char *
@@ -127,59 +130,41 @@ inspect_nccl_topo (const char *path, LsDiagList *diags)
 }
 
 static char *
-inspect_gpu (const LsJsonDoc *doc, LsDiagList *diags)
+say_gpu (const void *object)
 {
-  LsGpu gpu;
-  if (!ls_gpu_read (doc, &gpu, diags))
-    return NULL;
+  const LsGpu *gpu = object;
   g_autofree char *peak
-      = ls_format_flops (MAX (gpu.peak_flops[LS_DTYPE_FP16], gpu.peak_flops[LS_DTYPE_BF16]));
-  g_autofree char *size = ls_format_bytes (gpu.hbm_bytes);
-  g_autofree char *rate = ls_format_rate (gpu.hbm_bytes_per_s);
+      = ls_format_flops (MAX (gpu->peak_flops[LS_DTYPE_FP16], gpu->peak_flops[LS_DTYPE_BF16]));
+  g_autofree char *size = ls_format_bytes (gpu->hbm_bytes);
+  g_autofree char *rate = ls_format_rate (gpu->hbm_bytes_per_s);
   g_autoptr (GPtrArray) doubts = g_ptr_array_new_with_free_func (g_free);
-  ls_gpu_doubts (&gpu, doubts);
-  char *line = with_doubts (doubts, "accelerator, %s in 16 bits, %s at %s", peak, size, rate);
-  ls_gpu_clear (&gpu);
-  return line;
+  ls_gpu_doubts (gpu, doubts);
+  return with_doubts (doubts, "accelerator, %s in 16 bits, %s at %s", peak, size, rate);
 }
 
 static char *
-inspect_calibration (const LsJsonDoc *doc, LsDiagList *diags)
+say_calibration (const void *calibration)
 {
-  LsCalibration calibration;
-  if (!ls_calibration_read (doc, &calibration, diags))
-    return NULL;
   guint n_fitted = 0;
   for (int kind = 0; kind < LS_N_KERNEL_KINDS; kind++)
-    n_fitted += calibration.kind[kind].is_fitted;
-  char *line = g_strdup_printf ("calibration, %u of %d kernel kinds fitted", n_fitted, LS_N_KERNEL_KINDS);
-  ls_calibration_clear (&calibration);
-  return line;
+    n_fitted += ((const LsCalibration *) calibration)->kind[kind].is_fitted;
+  return g_strdup_printf ("calibration, %u of %d kernel kinds fitted", n_fitted, LS_N_KERNEL_KINDS);
 }
 
 static char *
-inspect_access (const LsJsonDoc *doc, LsDiagList *diags)
+say_access (const void *file)
 {
-  LsAccessFile file;
-  if (!ls_access_read (doc, &file, diags))
-    return NULL;
   guint n_fitted = 0;
   for (int kind = LS_ACCESS_NONE + 1; kind < LS_N_ACCESSES; kind++)
-    n_fitted += file.fit[kind].is_fitted;
-  ls_access_file_clear (&file);
+    n_fitted += ((const LsAccessFile *) file)->fit[kind].is_fitted;
   return g_strdup_printf ("access to memory, %u of %d kinds fitted", n_fitted, LS_N_ACCESSES - 1);
 }
 
 static char *
-inspect_nccl (const LsJsonDoc *doc, LsDiagList *diags)
+say_nccl (const void *nccl)
 {
-  LsNccl nccl;
-  if (!ls_nccl_read (doc, &nccl, diags))
-    return NULL;
-  g_autofree char *rate = ls_format_rate (nccl.ring_bus_intra);
-  char *line = g_strdup_printf ("NCCL, ring of %s inside a node", rate);
-  ls_nccl_clear (&nccl);
-  return line;
+  g_autofree char *rate = ls_format_rate (((const LsNccl *) nccl)->ring_bus_intra);
+  return g_strdup_printf ("NCCL, ring of %s inside a node", rate);
 }
 
 static char *
@@ -194,18 +179,14 @@ inspect_placement (const LsJsonDoc *doc, LsDiagList *diags)
 }
 
 static char *
-inspect_nccl_tables (const LsJsonDoc *doc, LsDiagList *diags)
+say_nccl_tables (const void *object)
 {
-  LsNcclTables tables;
-  if (!ls_nccl_tables_read (doc, &tables, diags))
-    return NULL;
-  g_autofree char *rate = ls_format_rate (tables.nvlink);
-  g_autofree char *of = tables.compute_capability > 0
-      ? g_strdup_printf ("NCCL, compute capability %u.x", tables.compute_capability)
+  const LsNcclTables *tables = object;
+  g_autofree char *rate = ls_format_rate (tables->nvlink);
+  g_autofree char *of = tables->compute_capability > 0
+      ? g_strdup_printf ("NCCL, compute capability %u.x", tables->compute_capability)
       : g_strdup ("RCCL");
-  char *line = g_strdup_printf ("tables of %s, NVLink of %s", of, rate);
-  ls_nccl_tables_clear (&tables);
-  return line;
+  return g_strdup_printf ("tables of %s, NVLink of %s", of, rate);
 }
 
 static char *
@@ -309,37 +290,25 @@ inspect_optimizer (const LsJsonDoc *doc, LsDiagList *diags)
 }
 
 static char *
-inspect_reliability (const LsJsonDoc *doc, LsDiagList *diags)
+say_reliability (const void *reliability)
 {
-  LsReliability r;
-  if (!ls_reliability_read (doc, &r, diags))
-    return NULL;
-  guint n = r.causes->len;
-  ls_reliability_clear (&r);
+  guint n = ((const LsReliability *) reliability)->causes->len;
   return g_strdup_printf ("failures, %u cause%s", n, n == 1 ? "" : "s");
 }
 
 static char *
-inspect_scaling (const LsJsonDoc *doc, LsDiagList *diags)
+say_scaling (const void *law)
 {
-  LsScalingLaw law;
-  if (!ls_scaling_read (doc, &law, diags))
-    return NULL;
-  bool has_loss = ls_scaling_has_loss (&law), has_critical = ls_scaling_has_critical (&law);
-  ls_scaling_law_clear (&law);
+  bool has_loss = ls_scaling_has_loss (law), has_critical = ls_scaling_has_critical (law);
   return g_strdup_printf ("law, %s%s%s", has_loss ? "loss" : "", has_loss && has_critical ? " and " : "",
                           has_critical ? "critical batch" : "");
 }
 
 static char *
-inspect_jitter (const LsJsonDoc *doc, LsDiagList *diags)
+say_jitter (const void *object)
 {
-  LsJitter j;
-  if (!ls_jitter_read (doc, &j, diags))
-    return NULL;
-  char *line = g_strdup_printf ("jitter, noise %g in a second, %g over a day", j.noise, j.day);
-  ls_jitter_clear (&j);
-  return line;
+  const LsJitter *j = object;
+  return g_strdup_printf ("jitter, noise %g in a second, %g over a day", j->noise, j->day);
 }
 
 static char *
@@ -359,10 +328,12 @@ inspect_trace (const LsJsonDoc *doc, LsDiagList *diags)
 /* In the order in which they are told. */
 static const struct {
   const char *kind, *meaning; /* "model" of "lockstep.model/1" */
-  Inspect inspect;            /* NULL: such files are not asked for */
+  Inspect inspect;            /* NULL: file and say, or such files are not asked for */
   LsDataKind data;            /* whose files may extend one another */
   const LsField *fields;
   const LsField *(*made_fields) (void); /* where the table is made; neither: a set */
+  const LsDataFile *file;               /* which says its folder and fields */
+  Say say;
 } kinds[] = {
   { "model", "a model", inspect_model, LS_DATA_MODELS, ls_model_fields },
   { "model-names", "models by the names of programs and hubs", inspect_model_names, OF_NO_FOLDER,
@@ -370,12 +341,12 @@ static const struct {
   { "model-types", "what types of models of Hugging Face have", inspect_model_types, OF_NO_FOLDER,
     .made_fields = ls_model_types_fields },
   { "cluster", "a cluster", inspect_cluster, LS_DATA_CLUSTERS, ls_cluster_fields },
-  { "gpu", "an accelerator", inspect_gpu, LS_DATA_GPUS, ls_gpu_fields },
-  { "calibration", "times of kernels", inspect_calibration, LS_DATA_CALIBRATIONS, ls_calibration_fields },
-  { "access", "rates by how kernels touch memory", inspect_access, LS_DATA_CALIBRATIONS, ls_access_fields },
-  { "nccl", "what NCCL reaches", inspect_nccl, LS_DATA_CALIBRATIONS, ls_nccl_fields },
-  { "nccl-generation", "NCCL's tables for a generation of GPUs", inspect_nccl_tables, LS_DATA_NCCL_TABLES,
-    ls_nccl_tables_fields },
+  { "gpu", "an accelerator", .file = &ls_gpu_file, .say = say_gpu },
+  { "calibration", "times of kernels", .file = &ls_calibration_file, .say = say_calibration },
+  { "access", "rates by how kernels touch memory", .file = &ls_access_file, .say = say_access },
+  { "nccl", "what NCCL reaches", .file = &ls_nccl_file, .say = say_nccl },
+  { "nccl-generation", "NCCL's tables for a generation of GPUs", .file = &ls_nccl_tables_file,
+    .say = say_nccl_tables },
   { "residuals", "errors of published runs", inspect_residuals, OF_NO_FOLDER, ls_residuals_fields },
   { "strategy", "how a job is spread over ranks", inspect_strategy, LS_DATA_STRATEGIES, ls_strategy_fields },
   { "ranges", "ranges of a sweep", inspect_ranges, OF_NO_FOLDER, .made_fields = ls_ranges_fields },
@@ -387,13 +358,46 @@ static const struct {
     ls_program_fields },
   { "optimizer", "what an optimizer keeps and runs", inspect_optimizer, OF_NO_FOLDER, ls_optimizer_fields },
   { "placement", "which GPU each rank has", inspect_placement, OF_NO_FOLDER, ls_placement_fields },
-  { "reliability", "how often what fails", inspect_reliability, LS_DATA_RELIABILITY, ls_reliability_fields },
-  { "scaling", "what loss tokens come to", inspect_scaling, LS_DATA_SCALING, ls_scaling_fields },
-  { "jitter", "how much GPUs and steps differ", inspect_jitter, LS_DATA_JITTER, ls_jitter_fields },
+  { "reliability", "how often what fails", .file = &ls_reliability_file, .say = say_reliability },
+  { "scaling", "what loss tokens come to", .file = &ls_scaling_file, .say = say_scaling },
+  { "jitter", "how much GPUs and steps differ", .file = &ls_jitter_file, .say = say_jitter },
   { "trace", "what each rank runs and exchanges", inspect_trace, OF_NO_FOLDER, ls_trace_fields },
   { "kernelbench", "kernels that kernelbench measured", NULL, OF_NO_FOLDER, ls_profile_file_fields },
   { "set", "several files of one kind in one", NULL, OF_NO_FOLDER },
 };
+
+/* NULL: those of a set. */
+static const LsField *
+fields_of (guint i)
+{
+  return kinds[i].file       ? kinds[i].file->fields
+      : kinds[i].made_fields ? kinds[i].made_fields ()
+                             : kinds[i].fields;
+}
+
+static LsDataKind
+data_of (guint i)
+{
+  return kinds[i].file ? kinds[i].file->of : kinds[i].data;
+}
+
+static bool
+is_asked_for (guint i)
+{
+  return kinds[i].inspect || kinds[i].file;
+}
+
+static char *
+inspect (guint i, const LsJsonDoc *doc, LsDiagList *diags)
+{
+  if (!kinds[i].file)
+    return kinds[i].inspect (doc, diags);
+  void *object = ls_data_file_new (kinds[i].file, doc, diags);
+  char *line = object ? kinds[i].say (object) : NULL;
+  if (object)
+    ls_data_file_free (kinds[i].file, object);
+  return line;
+}
 
 #define SET_SCHEMA "lockstep.set/1"
 
@@ -403,7 +407,7 @@ unknown_schema (const LsJsonDoc *doc, const cJSON *schema, LsDiagList *diags)
   g_autofree char *got = ls_json_describe (schema);
   g_autoptr (GString) known = g_string_new (NULL);
   for (guint i = 0; i < G_N_ELEMENTS (kinds); i++)
-    if (kinds[i].inspect)
+    if (is_asked_for (i))
       g_string_append_printf (known, "\"lockstep.%s/1\", ", kinds[i].kind);
   ls_json_doc_diag (doc, schema, LS_JSON_AT_VALUE, diags, NULL, "expected one of %s\"%s\"; got %s",
                     known->str, SET_SCHEMA, got);
@@ -423,12 +427,12 @@ ls_inspect_doc (LsJsonDoc *own, const char **ret_kind, LsDiagList *diags)
   const cJSON *schema = schema_of (doc);
   for (guint i = 0; i < G_N_ELEMENTS (kinds); i++) {
     g_autofree char *name = g_strdup_printf ("lockstep.%s/1", kinds[i].kind);
-    if (!kinds[i].inspect || g_strcmp0 (cJSON_GetStringValue (schema), name) != 0)
+    if (!is_asked_for (i) || g_strcmp0 (cJSON_GetStringValue (schema), name) != 0)
       continue;
     *ret_kind = kinds[i].kind;
-    if (kinds[i].data != OF_NO_FOLDER)
-      doc = ls_data_complete (kinds[i].data, g_steal_pointer (&doc), diags);
-    return doc ? kinds[i].inspect (doc, diags) : NULL;
+    if (data_of (i) != OF_NO_FOLDER)
+      doc = ls_data_complete (data_of (i), g_steal_pointer (&doc), diags);
+    return doc ? inspect (i, doc, diags) : NULL;
   }
   return unknown_schema (doc, schema, diags);
 }
@@ -497,7 +501,7 @@ write_set_keys (LsJsonOut *w)
   ls_json_out_end_object (w);
   begin_key (w, "of", "string", "kind and version of its members");
   ls_json_out_begin_array (w, "enum");
-  for (guint i = 0; kinds[i].fields || kinds[i].made_fields; i++) {
+  for (guint i = 0; fields_of (i); i++) {
     g_autofree char *schema = g_strdup_printf ("lockstep.%s/1", kinds[i].kind);
     ls_json_out_string (w, NULL, schema);
   }
@@ -543,9 +547,9 @@ ls_file_schema_meaning (guint i)
 void
 ls_file_schema_write (guint i, LsJsonOut *w)
 {
-  const LsField *fields = kinds[i].made_fields ? kinds[i].made_fields () : kinds[i].fields;
+  const LsField *fields = fields_of (i);
   if (fields)
-    ls_fields_schema (fields, kinds[i].kind, kinds[i].data != OF_NO_FOLDER, w);
+    ls_fields_schema (fields, kinds[i].kind, data_of (i) != OF_NO_FOLDER, w);
   else
     write_set_schema (w);
 }

@@ -102,7 +102,7 @@ load_kernels (LsHardware *h, LsDiagList *diags)
 {
   if (!h->spec.gpu.calibration)
     ls_calibration_init_roofline (&h->calibration);
-  else if (!ls_calibration_load (h->spec.gpu.calibration, &h->calibration, diags))
+  else if (!ls_data_file_load (&ls_calibration_file, h->spec.gpu.calibration, &h->calibration, diags))
     return FALSE;
   return ls_access_load (h->spec.gpu.access, &h->calibration, diags);
 }
@@ -135,7 +135,7 @@ load_nccl (LsHardware *h, LsDiagList *diags)
   if (!ls_cluster_traits (&h->spec)->has_nccl)
     return TRUE;
   g_autofree char *name = ls_hardware_nccl_name (&h->spec.gpu);
-  if (!ls_nccl_load (name, &h->nccl, diags))
+  if (!ls_data_file_load (&ls_nccl_file, name, &h->nccl, diags))
     return FALSE;
   const LsNcclLinks links = ls_nccl_links_of (&h->spec);
   ls_nccl_carry (&h->nccl, &links);
@@ -180,7 +180,7 @@ find_own_generation (const LsGpu *gpu)
   g_autoptr (LsDiagList) unread = ls_diag_list_new ();
   g_autofree char *name = ls_hardware_nccl_name (gpu);
   LsNccl own = { 0 };
-  if (!ls_nccl_load (name, &own, unread))
+  if (!ls_data_file_load (&ls_nccl_file, name, &own, unread))
     return NULL;
   const char *generation = g_intern_string (own.tables.name);
   ls_nccl_clear (&own);
@@ -208,7 +208,7 @@ find_calibrated (const char *calibration, const LsGpu *gpu)
     const LsDataEntry *entry = entries->pdata[i];
     g_autoptr (LsDiagList) unread = ls_diag_list_new ();
     LsGpu other = { 0 };
-    if (!ls_gpu_load (entry->path, &other, unread))
+    if (!ls_data_file_load (&ls_gpu_file, entry->path, &other, unread))
       continue;
     bool is_named = is_same_file (calibration, other.calibration);
     if (is_named)

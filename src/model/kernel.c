@@ -7,7 +7,7 @@
 
 const LsEnumName ls_kernel_kind_names[LS_N_KERNEL_KINDS + 1] = { LS_KERNEL_KINDS (KIND) };
 G_STATIC_ASSERT (LS_KERNEL_ATTENTION_BWD + 1 == LS_KERNEL_SOFTMAX); /* after which all only stream */
-const LsEnumName ls_access_names[LS_N_ACCESSES + 1] = { LS_ACCESSES (KIND) };
+const LsEnumName ls_access_names[LS_N_ACCESSES + 1] = { KIND ("none", LS_ACCESS_NONE), LS_ACCESSES (KIND) };
 
 LsAccess
 ls_access_narrow (LsAccess access)

@@ -83,10 +83,10 @@ typedef enum {
   LS_N_ACCESSES
 } LsAccess;
 
-/* Their names: X (name, number) of each, for an array. */
+/* Names of all but none: X (name, number) of each, for an array. */
 #define LS_ACCESSES(X)                                                                                       \
-  X ("none", LS_ACCESS_NONE), X ("vec", LS_ACCESS_VEC), X ("castdn", LS_ACCESS_CASTDN),                      \
-      X ("castup", LS_ACCESS_CASTUP), X ("bcast16", LS_ACCESS_BCAST16), X ("bcast32", LS_ACCESS_BCAST32),    \
+  X ("vec", LS_ACCESS_VEC), X ("castdn", LS_ACCESS_CASTDN), X ("castup", LS_ACCESS_CASTUP),                  \
+      X ("bcast16", LS_ACCESS_BCAST16), X ("bcast32", LS_ACCESS_BCAST32),                                    \
       X ("strided16", LS_ACCESS_STRIDED16), X ("strided32", LS_ACCESS_STRIDED32), X ("cat", LS_ACCESS_CAT),  \
       X ("gather", LS_ACCESS_GATHER), X ("scatter", LS_ACCESS_SCATTER), X ("rowred", LS_ACCESS_ROWRED),      \
       X ("colred", LS_ACCESS_COLRED), X ("fill", LS_ACCESS_FILL), X ("memcpy", LS_ACCESS_MEMCPY),            \

@@ -158,21 +158,10 @@ const LsEnumName ls_stream_names[LS_N_STREAMS + 1] = {
   [LS_STREAM_SHARED] = { "shared-experts", LS_STREAM_SHARED },
 };
 
+#define NAMED(name, number) [number] = { name, number }
+
 const LsEnumName ls_slot_names[LS_N_SLOTS + 1] = {
-  [LS_SLOT_TP] = { "tp", LS_SLOT_TP },
-  [LS_SLOT_DP] = { "dp", LS_SLOT_DP },
-  [LS_SLOT_CP] = { "cp", LS_SLOT_CP },
-  [LS_SLOT_EP] = { "ep", LS_SLOT_EP },
-  [LS_SLOT_SHARD] = { "shard", LS_SLOT_SHARD },
-  [LS_SLOT_REPLICA] = { "replica", LS_SLOT_REPLICA },
-  [LS_SLOT_ETP] = { "etp", LS_SLOT_ETP },
-  [LS_SLOT_EDP] = { "edp", LS_SLOT_EDP },
-  [LS_SLOT_EMBEDDING] = { "embedding", LS_SLOT_EMBEDDING },
-  [LS_SLOT_PIPES] = { "pipes", LS_SLOT_PIPES },
-  [LS_SLOT_TP_CP] = { "tp-cp", LS_SLOT_TP_CP },
-  [LS_SLOT_STAGE] = { "stage", LS_SLOT_STAGE },
-  [LS_SLOT_MODEL] = { "model", LS_SLOT_MODEL },
-  [LS_SLOT_WORLD] = { "world", LS_SLOT_WORLD },
+  LS_COMM_SLOTS (NAMED),
   [LS_SLOT_PREV] = { "prev", LS_SLOT_PREV },
   [LS_SLOT_NEXT] = { "next", LS_SLOT_NEXT },
 };
@@ -183,15 +172,7 @@ const LsEnumName ls_axis_names[LS_N_AXES + 1] = {
   [LS_AXIS_EP] = { "ep", LS_AXIS_EP },
 };
 
-const LsEnumName ls_mem_category_names[LS_N_MEM + 1] = {
-  [LS_MEM_PARAMETERS] = { "parameters", LS_MEM_PARAMETERS },
-  [LS_MEM_GRADIENTS] = { "gradients", LS_MEM_GRADIENTS },
-  [LS_MEM_OPTIMIZER] = { "optimizer", LS_MEM_OPTIMIZER },
-  [LS_MEM_ACTIVATIONS] = { "activations", LS_MEM_ACTIVATIONS },
-  [LS_MEM_UNSHARDED] = { "unsharded", LS_MEM_UNSHARDED },
-  [LS_MEM_COMM_BUFFERS] = { "comm_buffers", LS_MEM_COMM_BUFFERS },
-  [LS_MEM_WORKSPACE] = { "workspace", LS_MEM_WORKSPACE },
-};
+const LsEnumName ls_mem_category_names[LS_N_MEM + 1] = { LS_MEM_CATEGORIES (NAMED) };
 
 uint32_t *
 ls_comm_ranks (const LsCommunicator *c)

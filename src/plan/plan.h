@@ -213,6 +213,14 @@ typedef enum {
   LS_N_SLOTS
 } LsSlot;
 
+/* Names of those of communicators: X (name, number) of each, for an array. */
+#define LS_COMM_SLOTS(X)                                                                                     \
+  X ("tp", LS_SLOT_TP), X ("dp", LS_SLOT_DP), X ("cp", LS_SLOT_CP), X ("ep", LS_SLOT_EP),                    \
+      X ("shard", LS_SLOT_SHARD), X ("replica", LS_SLOT_REPLICA), X ("etp", LS_SLOT_ETP),                    \
+      X ("edp", LS_SLOT_EDP), X ("embedding", LS_SLOT_EMBEDDING), X ("pipes", LS_SLOT_PIPES),                \
+      X ("tp-cp", LS_SLOT_TP_CP), X ("stage", LS_SLOT_STAGE), X ("model", LS_SLOT_MODEL),                    \
+      X ("world", LS_SLOT_WORLD)
+
 extern const LsEnumName ls_slot_names[LS_N_SLOTS + 1]; /* by value */
 
 /* Slots of neighbours; the others are of communicators. */
@@ -256,6 +264,11 @@ typedef enum {
   LS_MEM_WORKSPACE,
   LS_N_MEM
 } LsMemCategory;
+
+#define LS_MEM_CATEGORIES(X)                                                                                 \
+  X ("parameters", LS_MEM_PARAMETERS), X ("gradients", LS_MEM_GRADIENTS), X ("optimizer", LS_MEM_OPTIMIZER), \
+      X ("activations", LS_MEM_ACTIVATIONS), X ("unsharded", LS_MEM_UNSHARDED),                              \
+      X ("comm_buffers", LS_MEM_COMM_BUFFERS), X ("workspace", LS_MEM_WORKSPACE)
 
 extern const LsEnumName ls_mem_category_names[LS_N_MEM + 1]; /* by value */
 

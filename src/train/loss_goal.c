@@ -112,7 +112,7 @@ static gboolean
 load_law (const char *name, LsScalingLaw *ret_law, GError **error)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  return ls_scaling_load (name, ret_law, diags) || ls_diag_list_to_error (diags, error);
+  return ls_data_file_load (&ls_scaling_file, name, ret_law, diags) || ls_diag_list_to_error (diags, error);
 }
 
 static gboolean

@@ -429,7 +429,7 @@ ls_train_load_reliability (const char *name, const LsClusterSpec *cluster, LsRel
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   const char *usual = cluster && ls_cluster_traits (cluster)->runs_xla ? NO_FAILURES : DEFAULT_RELIABILITY;
-  return ls_reliability_load (name ? name : usual, ret_reliability, diags)
+  return ls_data_file_load (&ls_reliability_file, name ? name : usual, ret_reliability, diags)
       || ls_diag_list_to_error (diags, error);
 }
 

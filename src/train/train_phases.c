@@ -175,7 +175,7 @@ load_jitter (const LsTrainSpec *spec, LsJitter *ret_jitter, GError **error)
 {
   const char *name = spec->jitter ? spec->jitter : LS_JITTER_DEFAULT;
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  return strcmp (name, LS_JITTER_OFF) == 0 || ls_jitter_load (name, ret_jitter, diags)
+  return strcmp (name, LS_JITTER_OFF) == 0 || ls_data_file_load (&ls_jitter_file, name, ret_jitter, diags)
       || ls_diag_list_to_error (diags, error);
 }
 

@@ -27,7 +27,7 @@ static bool
 read_calibration (const LsJsonDoc *doc, LsDiagList *diags)
 {
   LsCalibration c;
-  if (!ls_calibration_read (doc, &c, diags))
+  if (!ls_data_file_read (&ls_calibration_file, doc, &c, diags))
     return false;
   for (int kind = 0; kind < LS_N_KERNEL_KINDS; kind++) {
     LsKernel k = ls_kernel_stream ("any", (LsKernelKind) kind, LS_DTYPE_FP16, 1024, 1024, 4e6, 2e9);
@@ -44,7 +44,7 @@ static bool
 read_gpu (const LsJsonDoc *doc, LsDiagList *diags)
 {
   LsGpu gpu;
-  if (!ls_gpu_read (doc, &gpu, diags))
+  if (!ls_data_file_read (&ls_gpu_file, doc, &gpu, diags))
     return false;
   g_assert (gpu.hbm_bytes_per_s > 0 && gpu.hbm_efficiency > 0 && gpu.hbm_efficiency <= 1);
   ls_gpu_clear (&gpu);
@@ -107,7 +107,7 @@ static bool
 read_nccl (const LsJsonDoc *doc, LsDiagList *diags)
 {
   LsNccl nccl;
-  if (!ls_nccl_read (doc, &nccl, diags))
+  if (!ls_data_file_read (&ls_nccl_file, doc, &nccl, diags))
     return false;
   g_assert (nccl.ring_bus_intra > 0 && nccl.base_all_reduce >= 0);
   ls_nccl_clear (&nccl);
@@ -118,7 +118,7 @@ static bool
 read_nccl_tables (const LsJsonDoc *doc, LsDiagList *diags)
 {
   LsNcclTables tables;
-  if (!ls_nccl_tables_read (doc, &tables, diags))
+  if (!ls_data_file_read (&ls_nccl_tables_file, doc, &tables, diags))
     return false;
   g_assert (tables.nvlink > 0 && tables.rates_intra[0] > 0 && tables.rates_intra[LS_NCCL_MAX_RATES] == 0);
   ls_nccl_tables_clear (&tables);
@@ -155,7 +155,7 @@ static bool
 read_scaling (const LsJsonDoc *doc, LsDiagList *diags)
 {
   LsScalingLaw law;
-  if (!ls_scaling_read (doc, &law, diags))
+  if (!ls_data_file_read (&ls_scaling_file, doc, &law, diags))
     return false;
   double floor = ls_scaling_floor (&law, 1e9);
   g_assert (floor >= 0);
@@ -172,7 +172,7 @@ static bool
 read_reliability (const LsJsonDoc *doc, LsDiagList *diags)
 {
   LsReliability r;
-  if (!ls_reliability_read (doc, &r, diags))
+  if (!ls_data_file_read (&ls_reliability_file, doc, &r, diags))
     return false;
   for (guint i = 0; i < r.causes->len; i++)
     g_assert (g_array_index (r.causes, LsFailureCause, i).per_day >= 0);
@@ -217,7 +217,7 @@ static bool
 read_cluster (const LsJsonDoc *doc, LsDiagList *diags)
 {
   LsClusterSpec spec;
-  if (!ls_cluster_read (doc, &spec, diags))
+  if (!ls_data_file_read (&ls_cluster_file, doc, &spec, diags))
     return false;
   build (&spec);
   ls_cluster_spec_clear (&spec);

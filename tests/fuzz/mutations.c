@@ -32,7 +32,7 @@ static bool
 read_gpu (const LsJsonDoc *doc, LsDiagList *diags)
 {
   LsGpu gpu;
-  bool ok = ls_gpu_read (doc, &gpu, diags);
+  bool ok = ls_data_file_read (&ls_gpu_file, doc, &gpu, diags);
   if (ok)
     ls_gpu_clear (&gpu);
   return ok;
@@ -42,7 +42,7 @@ static bool
 read_cluster (const LsJsonDoc *doc, LsDiagList *diags)
 {
   LsClusterSpec spec;
-  bool ok = ls_cluster_read (doc, &spec, diags);
+  bool ok = ls_data_file_read (&ls_cluster_file, doc, &spec, diags);
   if (ok) {
     ls_cluster_spec_validate (&spec, NULL);
     ls_cluster_spec_clear (&spec);
@@ -74,7 +74,7 @@ static bool
 read_calibration (const LsJsonDoc *doc, LsDiagList *diags)
 {
   LsCalibration c;
-  bool ok = ls_calibration_read (doc, &c, diags);
+  bool ok = ls_data_file_read (&ls_calibration_file, doc, &c, diags);
   if (ok)
     ls_calibration_clear (&c);
   return ok;
@@ -84,7 +84,7 @@ static bool
 read_nccl (const LsJsonDoc *doc, LsDiagList *diags)
 {
   LsNccl nccl;
-  bool ok = ls_nccl_read (doc, &nccl, diags);
+  bool ok = ls_data_file_read (&ls_nccl_file, doc, &nccl, diags);
   if (ok)
     ls_nccl_clear (&nccl);
   return ok;
@@ -94,7 +94,7 @@ static bool
 read_nccl_tables (const LsJsonDoc *doc, LsDiagList *diags)
 {
   LsNcclTables tables;
-  bool ok = ls_nccl_tables_read (doc, &tables, diags);
+  bool ok = ls_data_file_read (&ls_nccl_tables_file, doc, &tables, diags);
   if (ok)
     ls_nccl_tables_clear (&tables);
   return ok;
@@ -104,9 +104,9 @@ static bool
 read_access (const LsJsonDoc *doc, LsDiagList *diags)
 {
   LsAccessFile file;
-  bool ok = ls_access_read (doc, &file, diags);
+  bool ok = ls_data_file_read (&ls_access_file, doc, &file, diags);
   if (ok)
-    ls_access_file_clear (&file);
+    ls_fields_clear (ls_access_fields, &file);
   return ok;
 }
 

@@ -113,9 +113,10 @@ append_member (GString *set, LsRecipe *r)
 static char *
 set_of (GPtrArray *all)
 {
-  GString *set = g_string_new ("{\n  \"schema\": \"lockstep.set/1\",\n  \"of\": \"lockstep.calibration/1\",\n"
-                               "  \"source\": \"Calibrations of GPUs whose kernels were measured, as tools/fit makes "
-                               "them of these: each says of which\",\n  \"members\": {\n");
+  GString *set
+      = g_string_new ("{\n  \"schema\": \"lockstep.set/1\",\n  \"of\": \"lockstep.calibration/1\",\n"
+                      "  \"source\": \"Calibrations of GPUs whose kernels were measured, as tools/fit makes "
+                      "them of these: each says of which\",\n  \"members\": {\n");
   for (guint i = 0; i < all->len; i++) {
     g_string_append (set, i > 0 ? ",\n" : "");
     append_member (set, g_ptr_array_index (all, i));
@@ -141,7 +142,7 @@ check (LsRecipe *r, const char *folder, LsDiagList *diags)
   g_autofree char *member = g_strconcat (SET "#", r->name, NULL);
   g_autofree char *path = g_build_filename (folder, member, NULL);
   LsCalibration shipped;
-  if (!ls_calibration_load (path, &shipped, diags))
+  if (!ls_data_file_load (&ls_calibration_file, path, &shipped, diags))
     return 1;
   print_errors (r, &shipped);
   int n_bad = count_broken_promises (r, &shipped);

@@ -236,7 +236,7 @@ load (const char *folder, const char *name, LsNccl *ret_nccl)
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   g_autofree char *file = g_strconcat ("nccl.set.json#", name, NULL);
   g_autofree char *path = g_build_filename (folder, file, NULL);
-  bool ok = ls_nccl_load (path, ret_nccl, diags);
+  bool ok = ls_data_file_load (&ls_nccl_file, path, ret_nccl, diags);
   if (!ok)
     fprintf (stderr, "%s: cannot be read\n", path);
   return ok;

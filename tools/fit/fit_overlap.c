@@ -258,7 +258,8 @@ main (int argc, char **argv)
   g_autoptr (LsCsv) csv = ls_csv_load (data, diags);
   LsNccl nccl = { 0 };
   LsClusterSpec spec = { 0 };
-  if (!csv || !ls_nccl_load (nccl_path, &nccl, diags) || !ls_cluster_load (cluster_path, &spec, diags))
+  if (!csv || !ls_data_file_load (&ls_nccl_file, nccl_path, &nccl, diags)
+      || !ls_cluster_load (cluster_path, &spec, diags))
     return fail (diags);
   g_autoptr (GArray) pairs = read_pairs (csv);
   Fit fit = { pairs, nccl.channels_ring * nccl.sm_share_per_channel, spec.gpu.hbm_bytes_per_s };

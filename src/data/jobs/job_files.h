@@ -4,6 +4,7 @@
 #define LS_DATA_JOBS_JOB_FILES_H
 
 #include "base/diag.h"
+#include "data/datadir.h"
 #include "data/text/field.h"
 #include "model/kernel.h"
 #include "model/model.h"
@@ -89,13 +90,10 @@ void ls_model_notes_drop_length (GPtrArray *notes);
 
 /* --- read_model.c: laws of loss and batch (model/scaling.h), models/scaling/NAME.json --- */
 
+/* LsScalingLaw. Refused is a term with two forms, tokens and steps, steps without a critical batch of the
+ * loss, and nothing of either. */
+extern const LsDataFile ls_scaling_file;
 extern const LsField ls_scaling_fields[];
-
-/* By name or path. On success the caller clears *ret_law; on failure it is untouched and diags says why
- * (LS_ERROR_INPUT): a term with two forms, tokens and steps, steps without a critical batch of the loss, or
- * nothing of either. */
-bool ls_scaling_load (const char *name, LsScalingLaw *ret_law, LsDiagList *diags);
-bool ls_scaling_read (const LsJsonDoc *doc, LsScalingLaw *ret_law, LsDiagList *diags);
 
 /* --- strategy_fields.c: the knobs of a run, strategies/NAME.json --- */
 

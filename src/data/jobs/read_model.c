@@ -425,9 +425,9 @@ check_term (const LsJsonDoc *doc, const char *key, const LsPowerTerm *t, LsDiagL
 }
 
 static bool
-check (const LsJsonDoc *doc, const LsScalingLaw *law, LsDiagList *diags)
+check_law (const LsJsonDoc *doc, const cJSON *root, void *object, LsDiagList *diags)
 {
-  const cJSON *root = ls_json_doc_root (doc);
+  const LsScalingLaw *law = object;
   bool has_tokens = ls_json_at (root, "tokens"), has_steps = ls_json_at (root, "steps");
   if (!check_term (doc, "model", &law->model, diags) || !check_term (doc, "tokens", &law->tokens, diags)
       || !check_term (doc, "steps", &law->steps, diags))
@@ -444,21 +444,5 @@ check (const LsJsonDoc *doc, const LsScalingLaw *law, LsDiagList *diags)
   return true;
 }
 
-bool
-ls_scaling_read (const LsJsonDoc *doc, LsScalingLaw *ret_law, LsDiagList *diags)
-{
-  LsScalingLaw law = { 0 };
-  bool ok = ls_fields_read_file (ls_scaling_fields, "scaling", doc, &law, diags) && check (doc, &law, diags);
-  if (ok)
-    *ret_law = law;
-  else
-    ls_scaling_law_clear (&law);
-  return ok;
-}
-
-bool
-ls_scaling_load (const char *name, LsScalingLaw *ret_law, LsDiagList *diags)
-{
-  g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_SCALING, name, diags);
-  return doc && ls_scaling_read (doc, ret_law, diags);
-}
+const LsDataFile ls_scaling_file
+    = { "scaling", LS_DATA_SCALING, ls_scaling_fields, sizeof (LsScalingLaw), .finish = check_law };

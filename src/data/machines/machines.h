@@ -1,7 +1,8 @@
 /* data/machines/machines.h — files of topologies/: GPUs, clusters, and how fast either was measured to be.
  *
- * What loads does so by name or path, what reads takes a document. On success the caller clears what *ret is;
- * on failure that is untouched and diags says why (LS_ERROR_INPUT). */
+ * Most are of an LsDataFile (data/datadir.h): ls_data_file_load (&ls_gpu_file, "h100", &gpu, diags). What else
+ * loads does so by name or path, what reads takes a document. On success the caller clears what *ret is; on
+ * failure that is untouched and diags says why (LS_ERROR_INPUT). */
 #ifndef LS_DATA_MACHINES_MACHINES_H
 #define LS_DATA_MACHINES_MACHINES_H
 
@@ -11,6 +12,7 @@
 #include "cluster/gpu.h"
 #include "cluster/reliability.h"
 #include "compute/cost.h"
+#include "data/datadir.h"
 #include "data/text/field.h"
 #include "data/text/json_doc.h"
 #include "network/coll.h"
@@ -18,14 +20,12 @@
 
 /* --- read_gpu.c: topologies/gpu/NAME.json: an accelerator ------------------------------------------ */
 
+extern const LsDataFile ls_gpu_file; /* LsGpu */
 extern const LsField ls_gpu_fields[];
 
 /* Of an LsKnown; what one of its keys alone cannot show. `at` is where it stands, NULL: nowhere. */
 extern const LsField ls_known_fields[];
 bool ls_known_check (const LsJsonDoc *doc, const cJSON *at, const LsKnown *known, LsDiagList *diags);
-
-bool ls_gpu_load (const char *name, LsGpu *ret_gpu, LsDiagList *diags);
-bool ls_gpu_read (const LsJsonDoc *doc, LsGpu *ret_gpu, LsDiagList *diags);
 
 /* The same of an object inside a document, which needs no "schema", "name" and "source" there: the first says
  * nothing, and the others are as_name and as_source then. */
@@ -37,6 +37,7 @@ bool ls_gpu_read_part (const LsJsonDoc *doc, const cJSON *object, const char *as
 /* topologies/NAME.json: a cluster, with its accelerator, which is found by name. Whether its counts deal out
  * evenly is for ls_cluster_build() to say. */
 
+extern const LsDataFile ls_cluster_file; /* LsClusterSpec */
 extern const LsField ls_cluster_fields[];
 extern const LsField ls_link_fields[]; /* of an LsLinkSpec */
 
@@ -45,7 +46,6 @@ bool ls_cluster_load (const char *name, LsClusterSpec *ret_spec, LsDiagList *dia
 /* The link of which "node.nics.link" or a key inside it, "node.nics.link.bandwidth", speaks; NULL: of
  * none. */
 const LsLinkSpec *ls_cluster_link_at (const LsClusterSpec *spec, const char *path);
-bool ls_cluster_read (const LsJsonDoc *doc, LsClusterSpec *ret_spec, LsDiagList *diags);
 
 /* The document as our files are indented, newly allocated. */
 char *ls_cluster_print (const cJSON *root);
@@ -63,15 +63,13 @@ char *ls_cluster_changed_to_json (LsJsonDoc *base, const GPtrArray *changes, con
 
 /* topologies/calib/NAME.json: how close the kernels of one accelerator come to its peaks. */
 
+/* LsCalibration: kernel kinds that the file leaves out are plain rooflines, not fitted. */
+extern const LsDataFile ls_calibration_file;
 extern const LsField ls_calibration_fields[];
 extern const LsField ls_kind_fit_fields[];        /* of an LsKindFit */
 const char *ls_entry_key (guint slot);            /* of an LsCalibrationEntry; static */
 extern const LsEnumName ls_measured_attentions[]; /* LsAttentionKernel that rows may be of */
 extern const LsEnumName ls_gemms_names[];         /* LsGemms */
-
-/* Kernel kinds that the file leaves out are plain rooflines, not fitted. */
-bool ls_calibration_load (const char *name, LsCalibration *ret_calibration, LsDiagList *diags);
-bool ls_calibration_read (const LsJsonDoc *doc, LsCalibration *ret_calibration, LsDiagList *diags);
 
 /* topologies/calib/access-NAME.json: how fast kernels of one accelerator are by how they touch memory
  * (LsAccess), for kernels that are listed one by one as a framework launches them. */
@@ -82,11 +80,9 @@ typedef struct {
   LsAccessFit fit[LS_N_ACCESSES];
 } LsAccessFile;
 
-extern const LsField ls_access_fields[];
-
-void ls_access_file_clear (LsAccessFile *file);
 /* Access kinds that the file leaves out go at the bandwidth, not fitted. */
-bool ls_access_read (const LsJsonDoc *doc, LsAccessFile *ret_file, LsDiagList *diags);
+extern const LsDataFile ls_access_file;
+extern const LsField ls_access_fields[];
 
 /* By name or path, into the calibration of a GPU; NULL: at the bandwidth. Where the calibration holds a gap
  * that was measured, it takes the place of the file's; a file that does not say its gap keeps its launches.
@@ -110,17 +106,13 @@ bool ls_residuals_exist (const char *name);
 
 /* --- read_gpu.c: NCCL on one accelerator, a file of topologies/calib ------------------------------ */
 
+extern const LsDataFile ls_nccl_file; /* LsNccl */
 extern const LsField ls_nccl_fields[];
-
-bool ls_nccl_load (const char *name, LsNccl *ret_nccl, LsDiagList *diags);
-bool ls_nccl_read (const LsJsonDoc *doc, LsNccl *ret_nccl, LsDiagList *diags);
 
 /* --- read_gpu.c: topologies/nccl/NAME.json: NCCL's numbers for a generation of GPUs -------- */
 
+extern const LsDataFile ls_nccl_tables_file; /* LsNcclTables */
 extern const LsField ls_nccl_tables_fields[];
-
-bool ls_nccl_tables_load (const char *name, LsNcclTables *ret_tables, LsDiagList *diags);
-bool ls_nccl_tables_read (const LsJsonDoc *doc, LsNcclTables *ret_tables, LsDiagList *diags);
 
 /* Of all files that are found by name, that of the compute capability with this major number; the caller
  * clears it. False with diagnostics if a file cannot be read, or with *reterr_why, newly allocated, if none
@@ -130,18 +122,13 @@ bool ls_nccl_tables_find (uint32_t compute_capability, LsNcclTables *ret_tables,
 
 /* --- read_calibration.c: topologies/reliability/NAME.json: how often parts of a cluster fail -------- */
 
+extern const LsDataFile ls_reliability_file; /* LsReliability, whose causes have their rates */
 extern const LsField ls_reliability_fields[];
-
-/* Causes have their rates then. */
-bool ls_reliability_load (const char *name, LsReliability *ret_reliability, LsDiagList *diags);
-bool ls_reliability_read (const LsJsonDoc *doc, LsReliability *ret_reliability, LsDiagList *diags);
 
 /* --- read_calibration.c: topologies/jitter/NAME.json: how much GPUs and steps differ ------------- */
 
+extern const LsDataFile ls_jitter_file; /* LsJitter */
 extern const LsField ls_jitter_fields[];
-
-bool ls_jitter_load (const char *name, LsJitter *ret_jitter, LsDiagList *diags);
-bool ls_jitter_read (const LsJsonDoc *doc, LsJitter *ret_jitter, LsDiagList *diags);
 
 /* A node as NCCL sees it: a topology file of NCCL (*.xml, from NCCL_TOPO_DUMP_FILE) as a cluster of
  * one node. */

@@ -52,8 +52,13 @@ const LsField ls_kind_fit_fields[] = {
     key_, ENTRY (kind_), .default_text = "roofline", .meaning = "coefficients of this kind of kernel"        \
   }
 
-#define ATTENTION(kernel_, backward_)                                                                        \
+#define SIDE(kernel_, backward_)                                                                             \
   ENTRY (LS_ENTRY_ATTENTION + 2 * (kernel_ - 1) + backward_), .default_text = "not known"
+#define ATTENTION(key_, kernel_)                                                                             \
+  { key_ "_fwd", SIDE (kernel_, 0) },                                                                        \
+  {                                                                                                          \
+    key_ "_bwd", SIDE (kernel_, 1)                                                                           \
+  }
 
 /* In the order of LsCalibrationEntry. */
 static const LsField kernel_fields[] = {
@@ -64,24 +69,15 @@ static const LsField kernel_fields[] = {
   { "attention_fp8", ENTRY (LS_ENTRY_ATTENTION_FP8) },
   { "vllm_rmsnorm", ENTRY (LS_ENTRY_VLLM_RMSNORM) },
   { "vllm_silu_mul", ENTRY (LS_ENTRY_VLLM_SILU_MUL) },
-  { "fa1_fwd", ATTENTION (LS_ATTENTION_KERNEL_FA1, 0) },
-  { "fa1_bwd", ATTENTION (LS_ATTENTION_KERNEL_FA1, 1) },
-  { "triton_fwd", ATTENTION (LS_ATTENTION_KERNEL_TRITON, 0) },
-  { "triton_bwd", ATTENTION (LS_ATTENTION_KERNEL_TRITON, 1) },
-  { "fa2_fwd", ATTENTION (LS_ATTENTION_KERNEL_FA2, 0) },
-  { "fa2_bwd", ATTENTION (LS_ATTENTION_KERNEL_FA2, 1) },
-  { "fa3_fwd", ATTENTION (LS_ATTENTION_KERNEL_FA3, 0) },
-  { "fa3_bwd", ATTENTION (LS_ATTENTION_KERNEL_FA3, 1) },
-  { "pallas_fwd", ATTENTION (LS_ATTENTION_KERNEL_PALLAS, 0) },
-  { "pallas_bwd", ATTENTION (LS_ATTENTION_KERNEL_PALLAS, 1) },
-  { "aotriton_fwd", ATTENTION (LS_ATTENTION_KERNEL_AOTRITON, 0) },
-  { "aotriton_bwd", ATTENTION (LS_ATTENTION_KERNEL_AOTRITON, 1) },
-  { "cudnn_fwd", ATTENTION (LS_ATTENTION_KERNEL_CUDNN, 0) },
-  { "cudnn_bwd", ATTENTION (LS_ATTENTION_KERNEL_CUDNN, 1) },
-  { "cudnn_fp8_fwd", ATTENTION (LS_ATTENTION_KERNEL_CUDNN_FP8, 0) },
-  { "cudnn_fp8_bwd", ATTENTION (LS_ATTENTION_KERNEL_CUDNN_FP8, 1) },
-  { "cudnn_mxfp8_fwd", ATTENTION (LS_ATTENTION_KERNEL_CUDNN_MXFP8, 0) },
-  { "cudnn_mxfp8_bwd", ATTENTION (LS_ATTENTION_KERNEL_CUDNN_MXFP8, 1) },
+  ATTENTION ("fa1", LS_ATTENTION_KERNEL_FA1),
+  ATTENTION ("triton", LS_ATTENTION_KERNEL_TRITON),
+  ATTENTION ("fa2", LS_ATTENTION_KERNEL_FA2),
+  ATTENTION ("fa3", LS_ATTENTION_KERNEL_FA3),
+  ATTENTION ("pallas", LS_ATTENTION_KERNEL_PALLAS),
+  ATTENTION ("aotriton", LS_ATTENTION_KERNEL_AOTRITON),
+  ATTENTION ("cudnn", LS_ATTENTION_KERNEL_CUDNN),
+  ATTENTION ("cudnn_fp8", LS_ATTENTION_KERNEL_CUDNN_FP8),
+  ATTENTION ("cudnn_mxfp8", LS_ATTENTION_KERNEL_CUDNN_MXFP8),
   { .table = "calibration.kernel" },
 };
 G_STATIC_ASSERT (G_N_ELEMENTS (kernel_fields) == LS_N_ENTRIES + 1);
@@ -168,25 +164,9 @@ const LsField ls_calibration_fields[] = {
   { .table = "calibration" },
 };
 
-bool
-ls_calibration_read (const LsJsonDoc *doc, LsCalibration *ret_calibration, LsDiagList *diags)
-{
-  LsCalibration c = { 0 };
-  ls_calibration_init_roofline (&c);
-  bool ok = ls_fields_read_file (ls_calibration_fields, "calibration", doc, &c, diags);
-  if (ok)
-    *ret_calibration = c;
-  else
-    ls_calibration_clear (&c);
-  return ok;
-}
-
-bool
-ls_calibration_load (const char *name, LsCalibration *ret_calibration, LsDiagList *diags)
-{
-  g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_CALIBRATIONS, name, diags);
-  return doc && ls_calibration_read (doc, ret_calibration, diags);
-}
+const LsDataFile ls_calibration_file
+    = { "calibration",          LS_DATA_CALIBRATIONS,   ls_calibration_fields,
+        sizeof (LsCalibration), .blank = &ls_rooflines, .clear = (GDestroyNotify) ls_calibration_clear };
 
 /* --- kernels by how they touch memory ----------------------------------------------------------- */
 
@@ -200,63 +180,11 @@ static const LsField fit_fields[] = {
   { .table = "calibration.fit" },
 };
 
-#define FIT(key_, access_, default_, meaning_)                                                               \
+#define ACCESS(key_, access_)                                                                                \
   {                                                                                                          \
-    key_, LS_FIELD_OBJECT, offsetof (LsAccessFile, fit[access_]),                                            \
-        .fields = fit_fields, .default_text = (default_), .meaning = (meaning_)                              \
+    key_, LS_FIELD_OBJECT, offsetof (LsAccessFile, fit[access_]), .fields = fit_fields                       \
   }
-#define ACCESS(key_, access_, meaning_) FIT (key_, access_, "the bandwidth", meaning_)
-/* Of ls_access_is_of_library(). */
-#define LIBRARY(key_, access_, meaning_) FIT (key_, access_, "as other kernels of its kind", meaning_)
-
-/* Keys are those of ls_access_names; a test compares them. */
-static const LsField kind_fields[] = {
-  ACCESS ("vec", LS_ACCESS_VEC, "contiguous tensors of one shape, loaded in vectors"),
-  ACCESS ("castdn", LS_ACCESS_CASTDN, "fp32 to 16 bits"),
-  ACCESS ("castup", LS_ACCESS_CASTUP, "16 bits to fp32"),
-  ACCESS ("bcast16", LS_ACCESS_BCAST16, "elementwise with an operand that is broadcast, 16 bits"),
-  ACCESS ("bcast32", LS_ACCESS_BCAST32, "the same in fp32"),
-  ACCESS ("strided16", LS_ACCESS_STRIDED16,
-          "elementwise or a copy with an operand that is transposed or a slice, 16 bits"),
-  ACCESS ("strided32", LS_ACCESS_STRIDED32, "the same in fp32"),
-  ACCESS ("cat", LS_ACCESS_CAT, "tensors side by side copied into one"),
-  ACCESS ("gather", LS_ACCESS_GATHER, "rows by an index"),
-  ACCESS ("scatter", LS_ACCESS_SCATTER, "rows added by an index"),
-  ACCESS ("rowred", LS_ACCESS_ROWRED, "a reduction over the last dimension"),
-  ACCESS ("colred", LS_ACCESS_COLRED, "over the first"),
-  ACCESS ("fill", LS_ACCESS_FILL, "writes a constant"),
-  ACCESS ("memcpy", LS_ACCESS_MEMCPY, "a copy by the driver"),
-  ACCESS ("multi-tensor", LS_ACCESS_MULTI, "many tensors in one launch: foreach, apex; fp32"),
-  ACCESS ("multi-tensor16", LS_ACCESS_MULTI16, "the same in 16 bits"),
-  ACCESS ("adam", LS_ACCESS_ADAM, "a fused step of Adam, many tensors in one launch; fp32"),
-  ACCESS ("adam16", LS_ACCESS_ADAM16, "the same in 16 bits"),
-  ACCESS ("softmax", LS_ACCESS_SOFTMAX, "a softmax that is not fused with what is around it"),
-  ACCESS ("triton", LS_ACCESS_TRITON, "made by a compiler: elementwise, fused"),
-  ACCESS ("triton-red", LS_ACCESS_TRITON_RED, "the same with a reduction over rows"),
-  ACCESS ("xla", LS_ACCESS_XLA, "made by XLA for a GPU: elementwise, fused"),
-  ACCESS ("xla-red", LS_ACCESS_XLA_RED, "the same with a reduction over rows"),
-  ACCESS ("xla-colred", LS_ACCESS_XLA_COLRED, "elementwise, with sums over the first dimension next to it"),
-  ACCESS ("xla-transpose", LS_ACCESS_XLA_TRANSPOSE, "transposes, with sums next to it"),
-  ACCESS ("tiny", LS_ACCESS_TINY, "a few kB: all launch"),
-  ACCESS ("triton-dot", LS_ACCESS_TRITON_DOT,
-          "made by a compiler: products of tiles of a chunk; an element is a multiply-add"),
-  LIBRARY ("mx-cast", LS_ACCESS_MX_CAST,
-           "16 bits to fp8 with a scale for each 32 values, along one dimension"),
-  LIBRARY ("mx-cast-both", LS_ACCESS_MX_CAST_BOTH, "the same along both dimensions in one kernel"),
-  LIBRARY ("block-cast", LS_ACCESS_BLOCK_CAST,
-           "16 bits to fp8 with a scale for each 128 values, along both dimensions in one kernel"),
-  LIBRARY ("te-norm", LS_ACCESS_TE_NORM, "RMSNorm of Transformer Engine, of widths that it is tuned for"),
-  LIBRARY ("te-norm-grad", LS_ACCESS_TE_NORM_GRAD, "its backward"),
-  LIBRARY ("te-layer-norm", LS_ACCESS_TE_LAYER_NORM, "LayerNorm of Transformer Engine, forward or backward"),
-  LIBRARY ("te-norm-any", LS_ACCESS_TE_NORM_ANY, "its RMSNorm of any other width"),
-  LIBRARY ("te-norm-any-grad", LS_ACCESS_TE_NORM_ANY_GRAD, "the backward of that"),
-  LIBRARY ("te-norm-any-sum", LS_ACCESS_TE_NORM_ANY_SUM,
-           "the kernel after that, which sums the weight's gradients of all its blocks"),
-  LIBRARY ("te-norm-sum", LS_ACCESS_TE_NORM_SUM,
-           "the same for rows of a head, of which more blocks fit on an SM"),
-  LIBRARY ("te-rope", LS_ACCESS_TE_ROPE, "Transformer Engine's rotations of Q or K"),
-  { NULL },
-};
+static const LsField kind_fields[] = { LS_ACCESSES (ACCESS), { .table = "access.kind" } };
 G_STATIC_ASSERT (G_N_ELEMENTS (kind_fields) == LS_N_ACCESSES);
 
 const LsField ls_access_fields[] = {
@@ -266,26 +194,10 @@ const LsField ls_access_fields[] = {
   { .table = "access" },
 };
 
-void
-ls_access_file_clear (LsAccessFile *file)
-{
-  g_free (file->name);
-  g_free (file->source);
-  memset (file, 0, sizeof *file);
-}
+static const LsAccessFile at_bandwidth = { .fit = { [0 ... LS_N_ACCESSES - 1] = { .share = 1 } } };
 
-bool
-ls_access_read (const LsJsonDoc *doc, LsAccessFile *ret_file, LsDiagList *diags)
-{
-  LsAccessFile file = { 0 };
-  ls_access_init_roofline (file.fit);
-  bool ok = ls_fields_read_file (ls_access_fields, "access", doc, &file, diags);
-  if (ok)
-    *ret_file = file;
-  else
-    ls_access_file_clear (&file);
-  return ok;
-}
+const LsDataFile ls_access_file
+    = { "access", LS_DATA_CALIBRATIONS, ls_access_fields, sizeof (LsAccessFile), .blank = &at_bandwidth };
 
 static void
 put_copy (LsCalibration *c)
@@ -304,44 +216,35 @@ put_gap (LsCalibration *c, LsTime gap)
     c->access[i].launch = ls_around_launch (&c->around, c->access[i].launch, gap);
 }
 
+/* The file of that name; NULL: at the bandwidth. Its gap is 0 unless it says one. */
 static bool
-load_file (const char *name, LsAccessFile *file, LsDiagList *diags)
+load_access (const char *name, LsAccessFile *ret_file, LsDiagList *diags)
 {
-  g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_CALIBRATIONS, name, diags);
-  return doc && ls_access_read (doc, file, diags);
+  *ret_file = at_bandwidth;
+  return !name || ls_data_file_load (&ls_access_file, name, ret_file, diags);
 }
 
 bool
 ls_access_gap (const char *name, LsTime *ret_gap, LsDiagList *diags)
 {
   LsAccessFile file;
-  *ret_gap = 0;
-  if (!name)
-    return true;
-  if (!load_file (name, &file, diags))
-    return false;
+  bool ok = load_access (name, &file, diags);
   *ret_gap = file.gap;
-  ls_access_file_clear (&file);
-  return true;
+  ls_fields_clear (ls_access_fields, &file);
+  return ok;
 }
 
 bool
 ls_access_load (const char *name, LsCalibration *c, LsDiagList *diags)
 {
-  if (!name) {
-    ls_access_init_roofline (c->access);
-    put_gap (c, 0);
-    put_copy (c);
-    return true;
-  }
   LsAccessFile file;
-  if (!load_file (name, &file, diags))
+  if (!load_access (name, &file, diags))
     return false;
   memcpy (c->access, file.fit, sizeof file.fit);
-  if (file.gap > 0)
+  if (file.gap > 0 || !name)
     put_gap (c, file.gap);
   put_copy (c);
-  ls_access_file_clear (&file);
+  ls_fields_clear (ls_access_fields, &file);
   return true;
 }
 
@@ -459,24 +362,8 @@ const LsField ls_jitter_fields[] = {
   { .table = "jitter" },
 };
 
-bool
-ls_jitter_read (const LsJsonDoc *doc, LsJitter *ret_jitter, LsDiagList *diags)
-{
-  LsJitter j = { .spread = NAN };
-  bool ok = ls_fields_read_file (ls_jitter_fields, "jitter", doc, &j, diags);
-  if (ok)
-    *ret_jitter = j;
-  else
-    ls_jitter_clear (&j);
-  return ok;
-}
-
-bool
-ls_jitter_load (const char *name, LsJitter *ret_jitter, LsDiagList *diags)
-{
-  g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_JITTER, name, diags);
-  return doc && ls_jitter_read (doc, ret_jitter, diags);
-}
+const LsDataFile ls_jitter_file = { "jitter", LS_DATA_JITTER, ls_jitter_fields, sizeof (LsJitter),
+                                    .blank = &(const LsJitter) { .spread = NAN } };
 
 /* --- topologies/reliability/ --------------------------------------------------------------------- */
 
@@ -576,24 +463,16 @@ finish_cause (const LsJsonDoc *doc, const cJSON *node, const LsReliability *r, L
   return true;
 }
 
-bool
-ls_reliability_read (const LsJsonDoc *doc, LsReliability *ret_reliability, LsDiagList *diags)
+static bool
+finish_causes (const LsJsonDoc *doc, const cJSON *root, void *reliability, LsDiagList *diags)
 {
-  LsReliability r = { 0 };
-  bool ok = ls_fields_read_file (ls_reliability_fields, "reliability", doc, &r, diags);
-  const cJSON *list = ls_json_doc_at (doc, "causes"), *node = list ? list->child : NULL;
-  for (guint i = 0; ok && i < r.causes->len; i++, node = node->next)
-    ok = finish_cause (doc, node, &r, &g_array_index (r.causes, LsFailureCause, i), diags);
-  if (ok)
-    *ret_reliability = r;
-  else
-    ls_reliability_clear (&r);
+  const LsReliability *r = reliability;
+  const cJSON *node = ls_json_at (root, "causes")->child;
+  bool ok = true;
+  for (guint i = 0; ok && i < r->causes->len; i++, node = node->next)
+    ok = finish_cause (doc, node, r, &g_array_index (r->causes, LsFailureCause, i), diags);
   return ok;
 }
 
-bool
-ls_reliability_load (const char *name, LsReliability *ret_reliability, LsDiagList *diags)
-{
-  g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_RELIABILITY, name, diags);
-  return doc && ls_reliability_read (doc, ret_reliability, diags);
-}
+const LsDataFile ls_reliability_file = { "reliability", LS_DATA_RELIABILITY, ls_reliability_fields,
+                                         sizeof (LsReliability), .finish = finish_causes };

@@ -506,7 +506,7 @@ read_gpu_of (const LsJsonDoc *doc, LsClusterSpec *s, LsDiagList *diags)
                                    "the name of an accelerator, or an object that describes it");
   g_autofree char *message = NULL, *name = ls_override_bare (node->valuestring),
                   *path = ls_data_find (LS_DATA_GPUS, name, &message);
-  return path ? ls_gpu_load (node->valuestring, &s->gpu, diags)
+  return path ? ls_data_file_load (&ls_gpu_file, node->valuestring, &s->gpu, diags)
               : ls_json_doc_diag (doc, node, LS_JSON_AT_VALUE, diags, NULL, "%s", message);
 }
 
@@ -639,25 +639,29 @@ finish_fitted (const LsJsonDoc *doc, const LsFittedRuns *r, LsDiagList *diags)
   return ok;
 }
 
-bool
-ls_cluster_read (const LsJsonDoc *doc, LsClusterSpec *ret_spec, LsDiagList *diags)
+static bool
+finish_cluster (const LsJsonDoc *doc, const cJSON *root, void *object, LsDiagList *diags)
 {
-  LsClusterSpec spec = { .n_nodes = 1,
-                         .network.rails = 1,
-                         .network.oversubscription = 1,
-                         .network.spine_oversubscription = 1,
-                         .network.local_links = 1,
-                         .network.pxn = true };
-  bool ok = ls_fields_read_file (ls_cluster_fields, "cluster", doc, &spec, diags)
-      && finish_node (doc, &spec, diags) && finish_fabric (doc, &spec, diags)
-      && finish_fitted (doc, &spec.fitted.runs, diags) && read_gpu_of (doc, &spec, diags)
-      && finish_other_nodes (doc, &spec, diags);
-  if (ok)
-    *ret_spec = spec;
-  else
-    ls_cluster_spec_clear (&spec);
-  return ok;
+  LsClusterSpec *spec = object;
+  return finish_node (doc, spec, diags) && finish_fabric (doc, spec, diags)
+      && finish_fitted (doc, &spec->fitted.runs, diags) && read_gpu_of (doc, spec, diags)
+      && finish_other_nodes (doc, spec, diags);
 }
+
+static const LsClusterSpec one_node = { .n_nodes = 1,
+                                        .network.rails = 1,
+                                        .network.oversubscription = 1,
+                                        .network.spine_oversubscription = 1,
+                                        .network.local_links = 1,
+                                        .network.pxn = true };
+
+const LsDataFile ls_cluster_file = { "cluster",
+                                     LS_DATA_CLUSTERS,
+                                     ls_cluster_fields,
+                                     sizeof one_node,
+                                     .blank = &one_node,
+                                     .finish = finish_cluster,
+                                     .clear = (GDestroyNotify) ls_cluster_spec_clear };
 
 bool
 ls_cluster_load (const char *name, LsClusterSpec *ret_spec, LsDiagList *diags)
@@ -669,8 +673,7 @@ ls_cluster_load (const char *name, LsClusterSpec *ret_spec, LsDiagList *diags)
                  "\"%s\": changes go with JSON; an XML file takes none", name);
     return false;
   }
-  g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_CLUSTERS, name, diags);
-  if (!doc || !ls_cluster_read (doc, ret_spec, diags))
+  if (!ls_data_file_load (&ls_cluster_file, name, ret_spec, diags))
     return false;
   ret_spec->name = ls_override_name (ret_spec->name, name);
   return true;

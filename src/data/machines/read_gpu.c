@@ -79,46 +79,31 @@ ls_known_check (const LsJsonDoc *doc, const cJSON *at, const LsKnown *known, LsD
                                        : "what was not measured wants an \"error\" above 0");
 }
 
-/* What one key alone cannot show. Takes gpu, of which all is read if ok. */
 static bool
-finish (const LsJsonDoc *doc, const cJSON *object, bool ok, LsGpu *gpu, LsGpu *ret_gpu, LsDiagList *diags)
+finish_gpu (const LsJsonDoc *doc, const cJSON *object, void *object_gpu, LsDiagList *diags)
 {
-  if (ok && gpu->reserved_bytes >= gpu->hbm_bytes)
-    ok = ls_json_doc_diag (doc, ls_json_at (object, "reserved"), LS_JSON_AT_VALUE, diags, NULL,
-                           "leaves nothing of \"hbm_size\"");
-  else if (ok) {
-    ok = ls_known_check (doc, ls_json_at (object, "known.kernels"), &gpu->kernels_known, diags);
-    ok &= ls_known_check (doc, ls_json_at (object, "known.collectives"), &gpu->collectives_known, diags);
-  }
-  if (ok)
-    *ret_gpu = *gpu;
-  else
-    ls_gpu_clear (gpu);
-  return ok;
+  const LsGpu *gpu = object_gpu;
+  if (gpu->reserved_bytes >= gpu->hbm_bytes)
+    return ls_json_doc_diag (doc, ls_json_at (object, "reserved"), LS_JSON_AT_VALUE, diags, NULL,
+                             "leaves nothing of \"hbm_size\"");
+  bool ok = ls_known_check (doc, ls_json_at (object, "known.kernels"), &gpu->kernels_known, diags);
+  return ls_known_check (doc, ls_json_at (object, "known.collectives"), &gpu->collectives_known, diags) && ok;
 }
 
-bool
-ls_gpu_read (const LsJsonDoc *doc, LsGpu *ret_gpu, LsDiagList *diags)
-{
-  LsGpu gpu = { 0 };
-  bool ok = ls_fields_read_file (ls_gpu_fields, "gpu", doc, &gpu, diags);
-  return finish (doc, ls_json_doc_root (doc), ok, &gpu, ret_gpu, diags);
-}
+const LsDataFile ls_gpu_file = { "gpu", LS_DATA_GPUS, ls_gpu_fields, sizeof (LsGpu), .finish = finish_gpu };
 
 bool
 ls_gpu_read_part (const LsJsonDoc *doc, const cJSON *object, const char *as_name, const char *as_source,
                   LsGpu *ret_gpu, LsDiagList *diags)
 {
   LsGpu gpu = { .name = g_strdup (as_name), .source = g_strdup (as_source) };
-  bool ok = ls_fields_read (ls_gpu_fields, doc, object, &gpu, NULL, diags);
-  return finish (doc, object, ok, &gpu, ret_gpu, diags);
-}
-
-bool
-ls_gpu_load (const char *name, LsGpu *ret_gpu, LsDiagList *diags)
-{
-  g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_GPUS, name, diags);
-  return doc && ls_gpu_read (doc, ret_gpu, diags);
+  bool ok = ls_fields_read (ls_gpu_fields, doc, object, &gpu, NULL, diags)
+      && finish_gpu (doc, object, &gpu, diags);
+  if (ok)
+    *ret_gpu = gpu;
+  else
+    ls_gpu_clear (&gpu);
+  return ok;
 }
 
 /* --- topologies/nccl/ --------------------------------------------------------------------------- */
@@ -255,10 +240,11 @@ take_factors (const LsJsonDoc *doc, TablesFile *file, LsDiagList *diags)
   return true;
 }
 
-/* What one key alone cannot show. */
+/* The lists become those of the tables. */
 static bool
-finish_tables (const LsJsonDoc *doc, TablesFile *file, LsDiagList *diags)
+finish_tables (const LsJsonDoc *doc, const cJSON *root, void *object, LsDiagList *diags)
 {
+  TablesFile *file = object;
   LsNcclTables *t = &file->tables;
   bool ok = take_rates (doc, "rates_intra", file->rates_intra, t->rates_intra, diags);
   ok &= take_rates (doc, "rates_inter", file->rates_inter, t->rates_inter, diags);
@@ -269,32 +255,17 @@ finish_tables (const LsJsonDoc *doc, TablesFile *file, LsDiagList *diags)
   if ((t->nvls_efficiency > 0) != (t->nvls_tree[1] > 0))
     ok = complain (doc, t->nvls_efficiency > 0 ? "nvls_efficiency" : "nvls_tree", diags,
                    "\"nvls_efficiency\" and \"nvls_tree\" go together");
-  return ok;
-}
-
-bool
-ls_nccl_tables_read (const LsJsonDoc *doc, LsNcclTables *ret_tables, LsDiagList *diags)
-{
-  TablesFile file = { .tables = { .collnet_direct = 1 } };
-  bool ok = ls_fields_read_file (ls_nccl_tables_fields, "nccl-generation", doc, &file, diags)
-      && finish_tables (doc, &file, diags);
-  g_clear_pointer (&file.rates_intra, g_array_unref);
-  g_clear_pointer (&file.rates_inter, g_array_unref);
+  g_clear_pointer (&file->rates_intra, g_array_unref);
+  g_clear_pointer (&file->rates_inter, g_array_unref);
   for (uint32_t p = 0; p < LS_NCCL_N_PROTOCOLS; p++)
-    g_clear_pointer (&file.tree_by_size[p], g_array_unref);
-  if (ok)
-    *ret_tables = file.tables;
-  else
-    ls_nccl_tables_clear (&file.tables);
+    g_clear_pointer (&file->tree_by_size[p], g_array_unref);
   return ok;
 }
 
-bool
-ls_nccl_tables_load (const char *name, LsNcclTables *ret_tables, LsDiagList *diags)
-{
-  g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_NCCL_TABLES, name, diags);
-  return doc && ls_nccl_tables_read (doc, ret_tables, diags);
-}
+const LsDataFile ls_nccl_tables_file
+    = { "nccl-generation",      LS_DATA_NCCL_TABLES, ls_nccl_tables_fields,
+        sizeof (LsNcclTables),  sizeof (TablesFile), .blank = &(const LsNcclTables) { .collnet_direct = 1 },
+        .finish = finish_tables };
 
 /* --- all of them ------------------------------------------------------------------ */
 
@@ -307,7 +278,8 @@ load_all (LsDiagList *diags)
   g_autoptr (GPtrArray) entries = ls_data_list (LS_DATA_NCCL_TABLES);
   for (guint i = 0; i < entries->len; i++) {
     LsNcclTables tables;
-    if (!ls_nccl_tables_load (((const LsDataEntry *) entries->pdata[i])->path, &tables, diags))
+    const LsDataEntry *entry = entries->pdata[i];
+    if (!ls_data_file_load (&ls_nccl_tables_file, entry->path, &tables, diags))
       return NULL;
     if (tables.compute_capability > 0)
       g_array_append_val (all, tables);
@@ -443,30 +415,25 @@ const LsField ls_nccl_fields[] = {
 };
 
 /* A complaint about the name of a generation points at the key that has it. */
-bool
-ls_nccl_read (const LsJsonDoc *doc, LsNccl *ret_nccl, LsDiagList *diags)
+static bool
+take_generation (const LsJsonDoc *doc, const cJSON *root, void *object, LsDiagList *diags)
 {
-  File file = { .generation = NULL };
-  bool ok = ls_fields_read_file (ls_nccl_fields, "nccl", doc, &file, diags);
-  const char *name = file.generation ? file.generation : USUAL_GENERATION;
-  g_autofree char *message = NULL, *bare = ls_override_bare (name),
-                  *path = ok ? ls_data_find (LS_DATA_NCCL_TABLES, bare, &message) : NULL;
-  if (ok)
-    ok = path ? ls_nccl_tables_load (name, &file.nccl.tables, diags)
-              : ls_json_doc_diag (doc, ls_json_doc_at (doc, "generation"), LS_JSON_AT_VALUE, diags, NULL,
-                                  "%s", message);
-  file.nccl.names_generation = file.generation != NULL;
-  g_free (file.generation);
-  if (ok)
-    *ret_nccl = file.nccl;
-  else
-    ls_nccl_clear (&file.nccl);
-  return ok;
+  File *file = object;
+  g_autofree char *name = g_steal_pointer (&file->generation), *message = NULL;
+  file->nccl.names_generation = name != NULL;
+  name = name ? name : g_strdup (USUAL_GENERATION);
+  g_autofree char *bare = ls_override_bare (name), *path = ls_data_find (LS_DATA_NCCL_TABLES, bare, &message);
+  return path ? ls_data_file_load (&ls_nccl_tables_file, name, &file->nccl.tables, diags)
+              : complain (doc, "generation", diags, message);
 }
 
-bool
-ls_nccl_load (const char *name, LsNccl *ret_nccl, LsDiagList *diags)
+static void
+clear_nccl (void *object)
 {
-  g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_CALIBRATIONS, name, diags);
-  return doc && ls_nccl_read (doc, ret_nccl, diags);
+  ls_nccl_clear (&((File *) object)->nccl);
+  g_free (((File *) object)->generation);
 }
+
+const LsDataFile ls_nccl_file
+    = { "nccl",        LS_DATA_CALIBRATIONS,      ls_nccl_fields,     sizeof (LsNccl),
+        sizeof (File), .finish = take_generation, .clear = clear_nccl };

@@ -636,7 +636,8 @@ load_gpu (Making *m, const char *named)
   const char *name = named ? named : m->gpu ? m->gpu : m->tables.gpu;
   g_autofree char *message = NULL;
   g_autofree char *path = ls_data_find (LS_DATA_GPUS, name, &message);
-  return path ? ls_gpu_load (path, &m->spec->gpu, m->diags) : complain (m, 0, NULL, "%s", message);
+  return path ? ls_data_file_load (&ls_gpu_file, path, &m->spec->gpu, m->diags)
+              : complain (m, 0, NULL, "%s", message);
 }
 
 static void

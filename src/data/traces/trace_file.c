@@ -23,13 +23,8 @@ static const LsEnumName host_costs[] = {
   { "view", LS_HOST_VIEW },       { "batch", LS_HOST_BATCH },
   { "product", LS_HOST_PRODUCT }, { NULL },
 };
-static const LsEnumName comm_slots[] = {
-  { "tp", LS_SLOT_TP },       { "dp", LS_SLOT_DP },       { "cp", LS_SLOT_CP },
-  { "ep", LS_SLOT_EP },       { "shard", LS_SLOT_SHARD }, { "replica", LS_SLOT_REPLICA },
-  { "etp", LS_SLOT_ETP },     { "edp", LS_SLOT_EDP },     { "embedding", LS_SLOT_EMBEDDING },
-  { "pipes", LS_SLOT_PIPES }, { "tp-cp", LS_SLOT_TP_CP }, { "stage", LS_SLOT_STAGE },
-  { "model", LS_SLOT_MODEL }, { "world", LS_SLOT_WORLD }, { NULL },
-};
+#define NAMED(name_, number_) [number_] = { name_, number_ }
+static const LsEnumName comm_slots[] = { LS_COMM_SLOTS (NAMED), { NULL } };
 static const LsEnumName mesh_slots[] = {
   { "tp", LS_SLOT_TP },
   { "dp", LS_SLOT_DP },
@@ -211,12 +206,7 @@ static const LsField instance_element[] = {
   {                                                                                                          \
     BYTES (TraceRole, key_, static_bytes[category]), .default_text = "0B", .meaning = "alive throughout"     \
   }
-static const LsField static_fields[] = {
-  STATIC ("parameters", LS_MEM_PARAMETERS), STATIC ("gradients", LS_MEM_GRADIENTS),
-  STATIC ("optimizer", LS_MEM_OPTIMIZER),   STATIC ("activations", LS_MEM_ACTIVATIONS),
-  STATIC ("unsharded", LS_MEM_UNSHARDED),   STATIC ("comm_buffers", LS_MEM_COMM_BUFFERS),
-  STATIC ("workspace", LS_MEM_WORKSPACE),   { NULL },
-};
+static const LsField static_fields[] = { LS_MEM_CATEGORIES (STATIC), { NULL } };
 
 const LsField ls_trace_role_fields[] = {
   { INDEX (TraceRole, "stage", stage, UINT16_MAX) },
@@ -256,20 +246,7 @@ static const LsField communicator_fields[] = {
 static const LsField rank_fields[] = {
   { INDEX (TraceRank, "role", role, UINT32_MAX - 1), .required = true },
   { INDEX (TraceRank, "gpu", gpu, UINT32_MAX - 1) },
-  COMM ("tp", LS_SLOT_TP),
-  COMM ("dp", LS_SLOT_DP),
-  COMM ("cp", LS_SLOT_CP),
-  COMM ("ep", LS_SLOT_EP),
-  COMM ("shard", LS_SLOT_SHARD),
-  COMM ("replica", LS_SLOT_REPLICA),
-  COMM ("etp", LS_SLOT_ETP),
-  COMM ("edp", LS_SLOT_EDP),
-  COMM ("embedding", LS_SLOT_EMBEDDING),
-  COMM ("pipes", LS_SLOT_PIPES),
-  COMM ("tp-cp", LS_SLOT_TP_CP),
-  COMM ("stage", LS_SLOT_STAGE),
-  COMM ("model", LS_SLOT_MODEL),
-  COMM ("world", LS_SLOT_WORLD),
+  LS_COMM_SLOTS (COMM),
   { INDEX (TraceRank, "prev", peer[0], UINT32_MAX - 1) },
   { INDEX (TraceRank, "next", peer[1], UINT32_MAX - 1) },
   { .table = "trace.rank" },

@@ -130,7 +130,8 @@ products_of_mi300x_are_as_measured (void)
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   LsGpu gpu = { 0 };
   LsCalibration c = { 0 };
-  if (LS_CHECK (ls_gpu_load ("mi300x", &gpu, diags) && ls_calibration_load (gpu.calibration, &c, diags)))
+  if (LS_CHECK (ls_data_file_load (&ls_gpu_file, "mi300x", &gpu, diags)
+                && ls_data_file_load (&ls_calibration_file, gpu.calibration, &c, diags)))
     for (guint i = 0; i < G_N_ELEMENTS (products); i++) {
       const double *p = products[i];
       LsKernel k = ls_kernel_gemm ("g", LS_DTYPE_BF16, (uint64_t) p[0], (uint64_t) p[1], (uint64_t) p[2], 1,
@@ -174,8 +175,8 @@ attention_of_amd_is_as_measured (void)
     LsCalibration c = { 0 };
     LsKernel k = ls_kernel_attention ("a", LS_DTYPE_BF16, 8, attentions[i].tokens, 64, 8, 128, true,
                                       attentions[i].backward);
-    if (LS_CHECK (ls_gpu_load (attentions[i].gpu, &gpu, diags)
-                  && ls_calibration_load (gpu.calibration, &c, diags))) {
+    if (LS_CHECK (ls_data_file_load (&ls_gpu_file, attentions[i].gpu, &gpu, diags)
+                  && ls_data_file_load (&ls_calibration_file, gpu.calibration, &c, diags))) {
       c.attention_kernel = (int) attentions[i].kernel;
       double s = ls_time_to_s (ls_kernel_cost (&c, &gpu, &k).alone) / attentions[i].clock;
       LS_CHECK_NEAR (k.flops / s / 1e12, attentions[i].rate, 0.04);
@@ -203,7 +204,8 @@ attention_of_h20_follows_from_the_h100 (void)
   LsCalibration c = { 0 };
   LsGpu gpu = { 0 };
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  if (!LS_CHECK (ls_gpu_load ("h20", &gpu, diags) && ls_calibration_load (gpu.calibration, &c, diags)))
+  if (!LS_CHECK (ls_data_file_load (&ls_gpu_file, "h20", &gpu, diags)
+                 && ls_data_file_load (&ls_calibration_file, gpu.calibration, &c, diags)))
     return;
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
     uint64_t heads = 2048 / cases[i].width;

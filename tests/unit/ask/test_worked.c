@@ -93,7 +93,7 @@ peaks_are_those_of_the_tensor_cores (void)
   for (guint i = 0; i < G_N_ELEMENTS (gpus); i++) {
     g_autoptr (LsDiagList) diags = ls_diag_list_new ();
     LsGpu gpu = { 0 };
-    if (!LS_CHECK (ls_gpu_load (gpus[i].gpu, &gpu, diags)))
+    if (!LS_CHECK (ls_data_file_load (&ls_gpu_file, gpus[i].gpu, &gpu, diags)))
       continue;
     LS_CHECK_NEAR (gpu.peak_flops[LS_DTYPE_FP16],
                    gpus[i].clock * gpus[i].fma * 2 * gpus[i].cores_per_sm * gpu.n_sm, 3e-3);

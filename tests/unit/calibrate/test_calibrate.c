@@ -132,7 +132,7 @@ read_back (const char *json, LsCalibration *ret_calibration)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (json, strlen (json), "mine.json", diags);
-  bool ok = doc && ls_calibration_read (doc, ret_calibration, diags);
+  bool ok = doc && ls_data_file_read (&ls_calibration_file, doc, ret_calibration, diags);
   g_autofree char *said = ls_diag_list_format (diags);
   LS_CHECK_STR (said, "");
   return ok;
@@ -372,7 +372,7 @@ fitted_of (LsCalibrateNccl *run, LsNccl *ret_fitted)
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   g_autofree char *json = ls_calibrate_nccl_json (run, "nccl-mine");
   g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (json, strlen (json), "nccl-mine.json", diags);
-  return LS_CHECK (doc && ls_nccl_read (doc, ret_fitted, diags));
+  return LS_CHECK (doc && ls_data_file_read (&ls_nccl_file, doc, ret_fitted, diags));
 }
 
 /* Times of an NCCL whose ring is slower and whose start is later than those of the file. */
@@ -383,7 +383,7 @@ known_figures_of_nccl_come_back (void)
   g_autoptr (GError) error = NULL;
   g_autoptr (LsCluster) cluster = wide_a100 (1);
   LsNccl known, fitted;
-  if (!cluster || !LS_CHECK (ls_nccl_load ("nccl-a100", &known, diags)))
+  if (!cluster || !LS_CHECK (ls_data_file_load (&ls_nccl_file, "nccl-a100", &known, diags)))
     return;
   known.ring_bus_intra = 200e9;
   known.base_all_reduce = known.base_all_gather = known.base_reduce_scatter = 20 * LS_US;
@@ -425,7 +425,8 @@ known_figures_of_sends_come_back (void)
   g_autoptr (LsCluster) cluster = wide_a100 (2);
   LsNccl known, fitted, shipped;
   if (!cluster
-      || !LS_CHECK (ls_nccl_load ("nccl-a100", &known, diags) && ls_nccl_load ("nccl-a100", &shipped, diags)))
+      || !LS_CHECK (ls_data_file_load (&ls_nccl_file, "nccl-a100", &known, diags)
+                    && ls_data_file_load (&ls_nccl_file, "nccl-a100", &shipped, diags)))
     return;
   known.p2p_inter = 15e9;
   known.base_p2p_inter = 60 * LS_US;
@@ -478,7 +479,8 @@ small_sizes_tell_no_bandwidth (void)
   LS_CHECK_NO_ERROR (error);
   g_autofree char *json = run ? ls_calibrate_nccl_json (run, "nccl-mine") : NULL;
   g_autoptr (LsJsonDoc) doc = json ? ls_json_doc_parse (json, strlen (json), "nccl-mine.json", diags) : NULL;
-  if (!LS_CHECK (doc && ls_nccl_read (doc, &fitted, diags) && ls_nccl_load ("nccl-h100", &shipped, diags)))
+  if (!LS_CHECK (doc && ls_data_file_read (&ls_nccl_file, doc, &fitted, diags)
+                 && ls_data_file_load (&ls_nccl_file, "nccl-h100", &shipped, diags)))
     return;
   LS_CHECK (fitted.nvls_bus == shipped.nvls_bus && fitted.ring_bus_intra == shipped.ring_bus_intra
             && fitted.ramp_bytes == shipped.ramp_bytes);

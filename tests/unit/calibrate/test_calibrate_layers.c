@@ -26,7 +26,8 @@ static bool
 fixture_load (Fixture *x)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  return LS_CHECK (ls_gpu_load ("h100", &x->gpu, diags) && ls_calibration_load ("h100", &x->shipped, diags));
+  return LS_CHECK (ls_data_file_load (&ls_gpu_file, "h100", &x->gpu, diags)
+                   && ls_data_file_load (&ls_calibration_file, "h100", &x->shipped, diags));
 }
 
 static void
@@ -106,7 +107,7 @@ result_of (LsCalibrateRun *run, LsCalibration *ret)
   g_autofree char *json = ls_calibrate_run_json (run, "mine");
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (json, strlen (json), "mine.json", diags);
-  bool ok = doc && ls_calibration_read (doc, ret, diags);
+  bool ok = doc && ls_data_file_read (&ls_calibration_file, doc, ret, diags);
   g_autofree char *said = ls_diag_list_format (diags);
   LS_CHECK_STR (said, "");
   return ok;

@@ -45,8 +45,8 @@ fixture_load (Fixture *x, guint machine)
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   x->name = machines[machine].gpu;
   x->cluster = machines[machine].cluster;
-  return LS_CHECK (ls_gpu_load (x->name, &x->gpu, diags)
-                   && ls_calibration_load (x->gpu.calibration, &x->shipped, diags));
+  return LS_CHECK (ls_data_file_load (&ls_gpu_file, x->name, &x->gpu, diags)
+                   && ls_data_file_load (&ls_calibration_file, x->gpu.calibration, &x->shipped, diags));
 }
 
 static void
@@ -116,7 +116,7 @@ result_of (const char *json, LsCalibration *ret)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (json, strlen (json), "mine.json", diags);
-  bool ok = doc && ls_calibration_read (doc, ret, diags);
+  bool ok = doc && ls_data_file_read (&ls_calibration_file, doc, ret, diags);
   g_autofree char *said = ls_diag_list_format (diags);
   LS_CHECK_STR (said, "");
   return ok;
@@ -708,7 +708,7 @@ a_backward_without_data_runs_as_the_forward (void)
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   g_autoptr (LsJsonDoc) doc = json ? ls_json_doc_parse (json, strlen (json), "mine.json", diags) : NULL;
   LsCalibration c;
-  if (!LS_CHECK (doc && ls_calibration_read (doc, &c, diags)))
+  if (!LS_CHECK (doc && ls_data_file_read (&ls_calibration_file, doc, &c, diags)))
     return;
   const LsKindFit *forward = &c.kind[LS_KERNEL_ATTENTION_FWD], *backward = &c.kind[LS_KERNEL_ATTENTION_BWD];
   LS_CHECK (strstr (json, "no data: as the forward") != NULL);

@@ -37,9 +37,9 @@ read_measured (const char *path, LsDiagList *diags)
   if (has_schema (path, "lockstep.access/1"))
     return ls_access_load (path, &calibration, diags);
   if (has_schema (path, "lockstep.nccl/1"))
-    ok = ls_nccl_load (path, &nccl, diags);
+    ok = ls_data_file_load (&ls_nccl_file, path, &nccl, diags);
   else
-    ok = ls_calibration_load (path, &calibration, diags);
+    ok = ls_data_file_load (&ls_calibration_file, path, &calibration, diags);
   ls_nccl_clear (&nccl);
   ls_calibration_clear (&calibration);
   return ok;
@@ -71,7 +71,7 @@ read_entry (LsDataKind kind, const char *path, LsDiagList *diags)
     break;
   }
   case LS_DATA_SCALING:
-    ok = ls_scaling_load (path, &law, diags);
+    ok = ls_data_file_load (&ls_scaling_file, path, &law, diags);
     if (ok)
       ls_scaling_law_clear (&law);
     break;
@@ -79,20 +79,20 @@ read_entry (LsDataKind kind, const char *path, LsDiagList *diags)
     ok = ls_cluster_load (path, &spec, diags);
     break;
   case LS_DATA_GPUS:
-    ok = ls_gpu_load (path, &gpu, diags);
+    ok = ls_data_file_load (&ls_gpu_file, path, &gpu, diags);
     break;
   case LS_DATA_CALIBRATIONS:
     return read_measured (path, diags);
   case LS_DATA_NCCL_TABLES:
-    ok = ls_nccl_tables_load (path, &tables, diags);
+    ok = ls_data_file_load (&ls_nccl_tables_file, path, &tables, diags);
     break;
   case LS_DATA_RELIABILITY:
-    ok = ls_reliability_load (path, &reliability, diags);
+    ok = ls_data_file_load (&ls_reliability_file, path, &reliability, diags);
     if (ok)
       ls_reliability_clear (&reliability);
     break;
   case LS_DATA_JITTER:
-    ok = ls_jitter_load (path, &jitter, diags);
+    ok = ls_data_file_load (&ls_jitter_file, path, &jitter, diags);
     if (ok)
       ls_jitter_clear (&jitter);
     break;
@@ -156,7 +156,7 @@ the_a100_arrives_whole (void)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   LsGpu gpu;
-  if (!LS_CHECK (ls_gpu_load ("a100-80g", &gpu, diags)))
+  if (!LS_CHECK (ls_data_file_load (&ls_gpu_file, "a100-80g", &gpu, diags)))
     return;
   LS_CHECK_STR (gpu.name, "a100-80g");
   LS_CHECK_DOUBLE (gpu.peak_flops[LS_DTYPE_BF16], ==, 312e12);
@@ -257,7 +257,7 @@ kinds_that_are_left_out_are_rooflines (void)
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (text, strlen (text), "t.json", diags);
   LsCalibration c;
-  if (!LS_CHECK (doc && ls_calibration_read (doc, &c, diags)))
+  if (!LS_CHECK (doc && ls_data_file_read (&ls_calibration_file, doc, &c, diags)))
     return;
   LS_CHECK (c.kind[LS_KERNEL_GEMM].is_fitted);
   LS_CHECK_DOUBLE (c.kind[LS_KERNEL_GEMM].compute_efficiency, ==, 0.8);
@@ -274,7 +274,7 @@ nccl_figures_arrive_in_base_units (void)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   LsNccl nccl;
-  if (!LS_CHECK (ls_nccl_load ("nccl-a100", &nccl, diags)))
+  if (!LS_CHECK (ls_data_file_load (&ls_nccl_file, "nccl-a100", &nccl, diags)))
     return;
   LS_CHECK_STR (nccl.name, "nccl-a100");
   LS_CHECK_INT (nccl.channels_ring, ==, 24);
@@ -327,7 +327,7 @@ tables_of_nccl_are_those_of_its_source (void)
   for (size_t i = 0; i < G_N_ELEMENTS (all); i++) {
     g_autoptr (LsDiagList) diags = ls_diag_list_new ();
     LsNcclTables got;
-    if (!LS_CHECK (ls_nccl_tables_load (all[i].name, &got, diags)))
+    if (!LS_CHECK (ls_data_file_load (&ls_nccl_tables_file, all[i].name, &got, diags)))
       continue;
     check_tables (&got, &all[i]);
     ls_nccl_tables_clear (&got);
@@ -417,7 +417,7 @@ many_causes_are_read_in_one_walk (void)
   g_string_append (text, "] }");
   g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (text->str, text->len, "many.json", diags);
   LsReliability r = { 0 };
-  LS_CHECK (doc && ls_reliability_read (doc, &r, diags));
+  LS_CHECK (doc && ls_data_file_read (&ls_reliability_file, doc, &r, diags));
   LS_CHECK (r.causes && r.causes->len == N
             && g_array_index (r.causes, LsFailureCause, N - 1).per_day == N - 1);
   ls_reliability_clear (&r);

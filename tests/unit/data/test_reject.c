@@ -30,7 +30,7 @@ static bool
 read_gpu (const char *path, LsDiagList *diags)
 {
   LsGpu gpu;
-  return ls_gpu_load (path, &gpu, diags);
+  return ls_data_file_load (&ls_gpu_file, path, &gpu, diags);
 }
 
 static bool
@@ -97,7 +97,7 @@ static bool
 read_reliability (const char *path, LsDiagList *diags)
 {
   LsReliability r;
-  bool ok = ls_reliability_load (path, &r, diags);
+  bool ok = ls_data_file_load (&ls_reliability_file, path, &r, diags);
   if (ok)
     ls_reliability_clear (&r);
   return ok;
@@ -107,7 +107,7 @@ static bool
 read_scaling (const char *path, LsDiagList *diags)
 {
   LsScalingLaw law;
-  bool ok = ls_scaling_load (path, &law, diags);
+  bool ok = ls_data_file_load (&ls_scaling_file, path, &law, diags);
   if (ok)
     ls_scaling_law_clear (&law);
   return ok;
@@ -117,7 +117,7 @@ static bool
 read_jitter (const char *path, LsDiagList *diags)
 {
   LsJitter j;
-  bool ok = ls_jitter_load (path, &j, diags);
+  bool ok = ls_data_file_load (&ls_jitter_file, path, &j, diags);
   if (ok)
     ls_jitter_clear (&j);
   return ok;
@@ -134,21 +134,21 @@ static bool
 read_calibration (const char *path, LsDiagList *diags)
 {
   LsCalibration calibration;
-  return ls_calibration_load (path, &calibration, diags);
+  return ls_data_file_load (&ls_calibration_file, path, &calibration, diags);
 }
 
 static bool
 read_nccl (const char *path, LsDiagList *diags)
 {
   LsNccl nccl;
-  return ls_nccl_load (path, &nccl, diags);
+  return ls_data_file_load (&ls_nccl_file, path, &nccl, diags);
 }
 
 static bool
 read_nccl_tables (const char *path, LsDiagList *diags)
 {
   LsNcclTables tables;
-  return ls_nccl_tables_load (path, &tables, diags);
+  return ls_data_file_load (&ls_nccl_tables_file, path, &tables, diags);
 }
 
 static bool

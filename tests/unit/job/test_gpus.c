@@ -40,7 +40,7 @@ generation_of (const LsGpu *gpu)
   g_autofree char *path = ls_data_find (LS_DATA_CALIBRATIONS, name, &message);
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   LsNccl nccl = { 0 };
-  if (!path || !ls_nccl_load (name, &nccl, diags))
+  if (!path || !ls_data_file_load (&ls_nccl_file, name, &nccl, diags))
     return NULL;
   const char *generation = g_intern_string (nccl.tables.name);
   ls_nccl_clear (&nccl);
@@ -58,9 +58,10 @@ load_chips (void)
     g_autoptr (LsDiagList) diags = ls_diag_list_new ();
     Chip c = { 0 };
     const char *name = ((const LsDataEntry *) names->pdata[i])->name;
-    if (!LS_CHECK (ls_gpu_load (name, &c.gpu, diags)))
+    if (!LS_CHECK (ls_data_file_load (&ls_gpu_file, name, &c.gpu, diags)))
       continue;
-    if (!c.gpu.calibration || !LS_CHECK (ls_calibration_load (c.gpu.calibration, &c.calibration, diags))) {
+    if (!c.gpu.calibration
+        || !LS_CHECK (ls_data_file_load (&ls_calibration_file, c.gpu.calibration, &c.calibration, diags))) {
       ls_gpu_clear (&c.gpu);
       continue;
     }
@@ -250,8 +251,8 @@ products_of_single_cards (void)
   for (guint i = 0; i < G_N_ELEMENTS (cards); i++) {
     g_autoptr (LsDiagList) diags = ls_diag_list_new ();
     Chip c = { 0 };
-    if (!LS_CHECK (ls_gpu_load (cards[i].gpu, &c.gpu, diags)
-                   && ls_calibration_load (c.gpu.calibration, &c.calibration, diags)))
+    if (!LS_CHECK (ls_data_file_load (&ls_gpu_file, cards[i].gpu, &c.gpu, diags)
+                   && ls_data_file_load (&ls_calibration_file, c.gpu.calibration, &c.calibration, diags)))
       continue;
     c.calibration.sustained = 1;
     LsDtype dtype = g_str_equal (cards[i].gpu, "v100") ? LS_DTYPE_FP16 : LS_DTYPE_BF16;
@@ -272,8 +273,8 @@ attention_of_a30 (void)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   Chip c = { 0 };
-  if (!LS_CHECK (ls_gpu_load ("a30", &c.gpu, diags)
-                 && ls_calibration_load (c.gpu.calibration, &c.calibration, diags)))
+  if (!LS_CHECK (ls_data_file_load (&ls_gpu_file, "a30", &c.gpu, diags)
+                 && ls_data_file_load (&ls_calibration_file, c.gpu.calibration, &c.calibration, diags)))
     return;
   for (guint causal = 0; causal < 2; causal++) {
     LsKernel k = ls_kernel_attention ("a", LS_DTYPE_FP16, 8, 8192, 32, 8, 128, causal > 0, false);

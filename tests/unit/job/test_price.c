@@ -77,7 +77,7 @@ shipped_powers_are_in_order (void)
   for (guint i = 0; i < G_N_ELEMENTS (names); i++) {
     g_autoptr (LsDiagList) diags = ls_diag_list_new ();
     LsGpu gpu;
-    if (!LS_CHECK (ls_gpu_load (names[i], &gpu, diags)))
+    if (!LS_CHECK (ls_data_file_load (&ls_gpu_file, names[i], &gpu, diags)))
       continue;
     LS_CHECK (gpu.watts >= gpu.power.computing && gpu.power.computing > gpu.power.communicating
               && gpu.power.communicating > gpu.power.idle && gpu.power.idle > gpu.power.free
@@ -86,7 +86,7 @@ shipped_powers_are_in_order (void)
   }
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   LsGpu other;
-  if (LS_CHECK (ls_gpu_load ("h20", &other, diags))) {
+  if (LS_CHECK (ls_data_file_load (&ls_gpu_file, "h20", &other, diags))) {
     LS_CHECK_NEAR (other.power.computing, 0, 0); /* not its relative's */
     ls_gpu_clear (&other);
   }

@@ -14,7 +14,7 @@ static void
 load (const char *name, LsScalingLaw *law)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  if (!LS_CHECK (ls_scaling_load (name, law, diags)))
+  if (!LS_CHECK (ls_data_file_load (&ls_scaling_file, name, law, diags)))
     g_error ("%s", name);
 }
 
