@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/list.h"
 #include "base/printable.h"
 #include "base/suggest.h"
 #include "data/inspect.h"
@@ -83,8 +84,7 @@ kinds_of (const char *asked, GError **error)
 {
   g_autoptr (GString) known = g_string_new (NULL);
   g_autoptr (GPtrArray) names = g_ptr_array_new ();
-  g_autoptr (GArray) kinds = g_array_new (FALSE, FALSE, sizeof (Kind));
-  g_array_set_clear_func (kinds, kind_clear);
+  g_autoptr (GArray) kinds = ls_list_new (sizeof (Kind), kind_clear);
   for (guint i = 0, n = G_N_ELEMENTS (data_kinds); i < n; i++) {
     const char *name = data_kinds[i].kind;
     g_ptr_array_add (names, (gpointer) name);

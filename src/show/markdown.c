@@ -12,6 +12,7 @@
 
 #include <lockstep/units.h>
 
+#include "base/list.h"
 #include "data/text/json_doc.h"
 #include "show/text_table.h"
 
@@ -207,8 +208,7 @@ add_column (GArray *columns, const char *parent, const cJSON *value)
 static GArray *
 columns_of (const cJSON *rows)
 {
-  GArray *columns = g_array_new (FALSE, FALSE, sizeof (Column));
-  g_array_set_clear_func (columns, ls_text_clear);
+  GArray *columns = ls_list_new (sizeof (Column), ls_clear_text);
   const cJSON *row, *value, *inner;
   cJSON_ArrayForEach (row, rows) cJSON_ArrayForEach (value, row)
   {

@@ -38,16 +38,23 @@ models_of (const LsJsonDoc *doc)
   return ls_json_doc_at (doc, "models");
 }
 
-static bool
-has_name (const cJSON *entry, const char *list, const char *name)
+/* Of the names of an entry the first that fits, borrowed; NULL: none does. */
+static const char *
+find_name (const cJSON *names, bool (*fits) (const char *name, gconstpointer data), gconstpointer data)
 {
   const cJSON *one;
-  cJSON_ArrayForEach (one, cJSON_GetObjectItemCaseSensitive (entry, list))
+  const char *name = NULL;
+  cJSON_ArrayForEach (one, names)
   {
-    if (cJSON_IsString (one) && g_ascii_strcasecmp (one->valuestring, name) == 0)
-      return true;
+    name = !name && cJSON_IsString (one) && fits (one->valuestring, data) ? one->valuestring : name;
   }
-  return false;
+  return name;
+}
+
+static bool
+is_same_name (const char *name, gconstpointer other)
+{
+  return g_ascii_strcasecmp (name, other) == 0;
 }
 
 /* A model of ours, in the folder above that of the names: they are of one release. A name, or a member of a
@@ -81,7 +88,7 @@ entry_in (const LsJsonDoc *doc, const char *list, const char *name)
   const cJSON *entry;
   cJSON_ArrayForEach (entry, models_of (doc))
   {
-    if (has_name (entry, list, name))
+    if (find_name (cJSON_GetObjectItemCaseSensitive (entry, list), is_same_name, name))
       return entry;
   }
   return NULL;
@@ -119,19 +126,13 @@ ls_model_of_name (const char *name, LsModel *ret_model, bool *ret_is_decoder)
 
 /* --- the name of a model --------------------------------------------------------------------------- */
 
-/* Of the entry the first name "PREFIX/..."; NULL: none. */
-static const char *
-name_with (const cJSON *entry, const char *const *prefixes)
+/* "PREFIX/...", of these prefixes. */
+static bool
+has_prefix (const char *name, gconstpointer prefixes)
 {
-  const cJSON *one;
-  cJSON_ArrayForEach (one, ls_json_at (entry, "names"))
-  {
-    const char *slash = cJSON_IsString (one) ? strchr (one->valuestring, '/') : NULL;
-    g_autofree char *prefix = slash ? g_strndup (one->valuestring, slash - one->valuestring) : NULL;
-    if (prefix && g_strv_contains (prefixes, prefix))
-      return one->valuestring;
-  }
-  return NULL;
+  const char *slash = strchr (name, '/');
+  g_autofree char *prefix = slash ? g_strndup (name, slash - name) : NULL;
+  return prefix && g_strv_contains (prefixes, prefix);
 }
 
 /* But for the length of a sequence and the kernel of attention, which a job chooses. */
@@ -156,7 +157,7 @@ ls_model_name_of (const LsModel *model, const char *const *prefixes)
   const cJSON *models = doc ? models_of (doc) : NULL, *entry;
   cJSON_ArrayForEach (entry, models)
   {
-    const char *name = name_with (entry, prefixes);
+    const char *name = find_name (ls_json_at (entry, "names"), has_prefix, prefixes);
     LsModel published;
     if (!name || !read_entry (doc, entry, &published, diags))
       continue;
@@ -405,18 +406,12 @@ cached_name (char *const *parts)
   return NULL;
 }
 
-/* Of an entry the name "OWNER/" with this end; NULL: none. */
-static const char *
-name_that_ends (const cJSON *entry, const char *end)
+/* "OWNER/" with this end. */
+static bool
+has_end (const char *name, gconstpointer end)
 {
-  const cJSON *one;
-  cJSON_ArrayForEach (one, ls_json_at (entry, "names"))
-  {
-    const char *slash = cJSON_IsString (one) ? strrchr (one->valuestring, '/') : NULL;
-    if (slash && g_ascii_strcasecmp (slash + 1, end) == 0)
-      return one->valuestring;
-  }
-  return NULL;
+  const char *slash = strrchr (name, '/');
+  return slash && g_ascii_strcasecmp (slash + 1, end) == 0;
 }
 
 static bool
@@ -441,7 +436,7 @@ only_that_ends (const LsJsonDoc *doc, const char *end)
   const char *found = NULL;
   cJSON_ArrayForEach (entry, models_of (doc))
   {
-    const char *name = name_that_ends (entry, end);
+    const char *name = find_name (ls_json_at (entry, "names"), has_end, end);
     if (name && first && !is_same_entry (doc, first, entry))
       return NULL;
     first = first || !name ? first : entry;
