@@ -45,9 +45,8 @@ find_name (const cJSON *names, bool (*fits) (const char *name, gconstpointer dat
   const cJSON *one;
   const char *name = NULL;
   cJSON_ArrayForEach (one, names)
-  {
     name = !name && cJSON_IsString (one) && fits (one->valuestring, data) ? one->valuestring : name;
-  }
+
   return name;
 }
 
@@ -87,10 +86,9 @@ entry_in (const LsJsonDoc *doc, const char *list, const char *name)
 {
   const cJSON *entry;
   cJSON_ArrayForEach (entry, models_of (doc))
-  {
     if (find_name (cJSON_GetObjectItemCaseSensitive (entry, list), is_same_name, name))
       return entry;
-  }
+
   return NULL;
 }
 
@@ -155,8 +153,7 @@ ls_model_name_of (const LsModel *model, const char *const *prefixes)
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_MODEL_NAMES, "published", diags);
   const cJSON *models = doc ? models_of (doc) : NULL, *entry;
-  cJSON_ArrayForEach (entry, models)
-  {
+  cJSON_ArrayForEach (entry, models) {
     const char *name = find_name (ls_json_at (entry, "names"), has_prefix, prefixes);
     LsModel published;
     if (!name || !read_entry (doc, entry, &published, diags))
@@ -215,8 +212,7 @@ name_called (const cJSON *entry, const char *bare)
 {
   const cJSON *one;
   const char *called = NULL;
-  cJSON_ArrayForEach (one, ls_json_at (entry, "names"))
-  {
+  cJSON_ArrayForEach (one, ls_json_at (entry, "names")) {
     g_autofree char *own = bare_name (one->valuestring);
     called = g_str_equal (own, bare) ? one->valuestring : called;
   }
@@ -236,8 +232,7 @@ only_entry (const LsJsonDoc *doc, const char *bare, bool of_configs)
 {
   const cJSON *entry, *found = NULL;
   guint n = 0;
-  cJSON_ArrayForEach (entry, models_of (doc))
-  {
+  cJSON_ArrayForEach (entry, models_of (doc)) {
     if ((of_configs && !is_config (entry)) || !name_called (entry, bare))
       continue;
     found = entry;
@@ -265,13 +260,11 @@ collect_names (const LsJsonDoc *doc, bool is_bare, GPtrArray *names)
 {
   const cJSON *models = models_of (doc), *entry, *one;
   cJSON_ArrayForEach (entry, models)
-  {
-    cJSON_ArrayForEach (one, ls_json_at (entry, "names"))
-    {
+    cJSON_ArrayForEach (one, ls_json_at (entry, "names")) {
       char *slash = is_bare ? strrchr (one->valuestring, '/') : NULL;
       g_ptr_array_add (names, slash ? slash + 1 : one->valuestring);
     }
-  }
+
   g_ptr_array_add (names, NULL);
 }
 
@@ -345,8 +338,7 @@ check_list (const LsJsonDoc *doc, const cJSON *names, GHashTable *seen, LsDiagLi
 {
   const cJSON *one;
   bool ok = true;
-  cJSON_ArrayForEach (one, names)
-  {
+  cJSON_ArrayForEach (one, names) {
     char *key = cJSON_IsString (one) ? g_ascii_strdown (one->valuestring, -1) : NULL;
     bool is_new = key && g_hash_table_add (seen, key);
     if (!is_new)
@@ -381,8 +373,7 @@ ls_model_names_check (const LsJsonDoc *doc, LsDiagList *diags)
   if (!ok)
     ls_json_doc_diag (doc, ls_json_doc_root (doc), LS_JSON_AT_VALUE, diags, NULL,
                       "expected \"models\", a list of names and their models");
-  cJSON_ArrayForEach (entry, models)
-  {
+  cJSON_ArrayForEach (entry, models) {
     LsModel m;
     bool has_model = read_entry (doc, entry, &m, diags);
     if (has_model)
@@ -434,8 +425,7 @@ only_that_ends (const LsJsonDoc *doc, const char *end)
 {
   const cJSON *entry, *first = NULL;
   const char *found = NULL;
-  cJSON_ArrayForEach (entry, models_of (doc))
-  {
+  cJSON_ArrayForEach (entry, models_of (doc)) {
     const char *name = find_name (ls_json_at (entry, "names"), has_end, end);
     if (name && first && !is_same_entry (doc, first, entry))
       return NULL;

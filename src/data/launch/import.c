@@ -27,8 +27,7 @@ shipped (void)
   GArray *all = g_array_new (TRUE, FALSE, sizeof (ProgramAsked));
   const ProgramMap *map = program_map_get ("strangers");
   const cJSON *list = program_entry (map, "tables", "asked"), *one;
-  cJSON_ArrayForEach (one, list)
-  {
+  cJSON_ArrayForEach (one, list) {
     g_auto (GStrv) words = g_strsplit (cJSON_IsString (one) ? one->valuestring : "", " ", 2);
     const ProgramAsked asked = { .map = g_intern_string (words[0] ? words[0] : ""),
                                  .unwraps = g_strcmp0 (words[1], "unwraps") == 0,
