@@ -98,9 +98,8 @@ kinds_of (const char *asked, GError **error)
   if (kinds->len > 0)
     return g_steal_pointer (&kinds);
   g_ptr_array_add (names, NULL);
-  const char *near = ls_suggest (asked, (const char *const *) names->pdata);
-  return ls_fail_null (error, LS_ERROR_USAGE, "expected %s; got \"%s\"%s%s%s", known->str, asked,
-                       near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+  g_autofree char *hint = ls_did_you_mean (asked, (const char *const *) names->pdata);
+  return ls_fail_null (error, LS_ERROR_USAGE, "expected %s; got \"%s\"%s", known->str, asked, hint);
 }
 
 #include "show/list_keys.h"
@@ -219,10 +218,9 @@ refuse (const char *name, GError **error)
     g_ptr_array_add (names, written[i]);
   }
   g_ptr_array_add (names, NULL);
-  const char *near = ls_suggest (name, (const char *const *) names->pdata);
-  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "there is no schema \"%s\"%s%s%s", name,
-               near ? "; did you mean \"" : "; lockstep schema lists them", near ? near : "",
-               near ? "\"?" : "");
+  g_autofree char *hint = ls_did_you_mean (name, (const char *const *) names->pdata);
+  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "there is no schema \"%s\"%s", name,
+               *hint ? hint : "; lockstep schema lists them");
 }
 
 /* Of what is read; newly allocated. */

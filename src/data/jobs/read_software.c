@@ -86,12 +86,12 @@ check_architectures (const LsJsonDoc *doc, const cJSON *node, const char *beside
     name++;
   if (!*name)
     return true;
-  const char *near = ls_suggest (*name, all);
+  g_autofree char *hint = ls_did_you_mean (*name, all);
   return ls_json_doc_diag (doc, node, LS_JSON_AT_VALUE, diags, NULL,
                            "expected names of files in %s, %s%sor " LS_ARCHITECTURE_TPU ", with commas; got "
-                           "\"%s\"%s%s%s",
+                           "\"%s\"%s",
                            ls_data_folder (LS_DATA_NCCL_TABLES), besides ? besides : "", besides ? " " : "",
-                           *name, near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+                           *name, hint);
 }
 
 static bool
