@@ -182,18 +182,15 @@ read_roles (const char *path, const char *home)
   const cJSON *represents = cJSON_GetObjectItemCaseSensitive (root, "represents");
   GArray *processes = ls_list_new (sizeof (Process), ls_clear_text);
   g_autoptr (GHashTable) of = g_hash_table_new (NULL, NULL); /* rank: how many it stands for */
-  cJSON_ArrayForEach (other, represents)
-  {
+  cJSON_ArrayForEach (other, represents) {
     gpointer key = GUINT_TO_POINTER (other->valueint);
     g_hash_table_insert (of, key, GUINT_TO_POINTER (GPOINTER_TO_UINT (g_hash_table_lookup (of, key)) + 1));
   }
-  cJSON_ArrayForEach (rank, cJSON_GetObjectItemCaseSensitive (root, "ranks"))
-  {
+  cJSON_ArrayForEach (rank, cJSON_GetObjectItemCaseSensitive (root, "ranks")) {
     guint n = GPOINTER_TO_UINT (g_hash_table_lookup (of, GUINT_TO_POINTER (rank->valueint)));
     add_process (processes, home, (uint32_t) rank->valueint, n > 0 ? n : 1);
   }
-  cJSON_ArrayForEach (other, cJSON_GetObjectItemCaseSensitive (root, "members"))
-  {
+  cJSON_ArrayForEach (other, cJSON_GetObjectItemCaseSensitive (root, "members")) {
     const cJSON *member = cJSON_GetArrayItem (other, 0), *first = cJSON_GetArrayItem (other, 1);
     for (guint i = 0; member && first && i < processes->len; i++) {
       Process *p = &g_array_index (processes, Process, i);
@@ -474,8 +471,7 @@ static void
 read_rows (const cJSON *rows, GArray *ret)
 {
   const cJSON *row;
-  cJSON_ArrayForEach (row, rows)
-  {
+  cJSON_ArrayForEach (row, rows) {
     LsCapturedRow r = { text_of (row, "kind"), text_of (row, "phase"),   text_of (row, "operator"),
                         text_of (row, "line"), number_of (row, "bytes"), number_of (row, "blocks") };
     g_array_append_val (ret, r);
@@ -525,9 +521,9 @@ read_seen (const LsCaptureAsk *ask, const cJSON *seen)
   read_rows (cJSON_GetObjectItemCaseSensitive (seen, "peak"), c->rows);
   const cJSON *note, *one;
   cJSON_ArrayForEach (one, cJSON_GetObjectItemCaseSensitive (trace, "done"))
-      g_hash_table_insert (c->done, g_strdup (one->string), GINT_TO_POINTER (one->valueint));
+    g_hash_table_insert (c->done, g_strdup (one->string), GINT_TO_POINTER (one->valueint));
   cJSON_ArrayForEach (note, cJSON_GetObjectItemCaseSensitive (seen, "notes"))
-      g_ptr_array_add (c->notes, g_strdup (cJSON_GetStringValue (note)));
+    g_ptr_array_add (c->notes, g_strdup (cJSON_GetStringValue (note)));
   return c;
 }
 

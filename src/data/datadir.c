@@ -232,8 +232,7 @@ find_in_list (const char *path, const char *key, const char *folded)
   g_autoptr (LsJsonDoc) doc = ls_data_open (path, diags);
   const cJSON *list = doc ? cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), key) : NULL, *one;
   bool is_slices = g_str_equal (key, "slices");
-  cJSON_ArrayForEach (one, list)
-  {
+  cJSON_ArrayForEach (one, list) {
     const char *text = cJSON_IsString (one) ? one->valuestring : "";
     if (is_slices ? shape_of (text, folded) != NULL : is_called (text, folded))
       return g_strdup (text);

@@ -294,7 +294,7 @@ static void G_GNUC_PRINTF (5, 6)
   g_autofree char *pointer = g_strdup_printf ("/%u/%u", rank, i);
   const LsOrderPlaces *p = c->places;
   if (p)
-    ls_diag_add (c->diags, LS_ERROR_INPUT, p->file, p->lines[rank], p->columns[rank][i], pointer,
+    ls_diag_add (c->diags, LS_ERROR_INPUT, p->file, (int) rank + 1, p->columns[rank][i], pointer,
                  p->texts[rank], hint, "%s", text);
   else
     ls_diag_add (c->diags, LS_ERROR_CONFLICT, NULL, 0, 0, pointer, NULL, hint, "%s", text);

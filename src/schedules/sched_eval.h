@@ -82,10 +82,9 @@ typedef struct {
 
 /* What is wrong with an order that cannot run. */
 
-/* Where orders that were read from a file stand. */
+/* Where orders that were read from a file stand, a line each. */
 typedef struct {
   const char *file;
-  const int *lines;          /* [rank] */
   char *const *texts;        /* [rank] the line */
   const int *const *columns; /* [rank][action], then the end of the line */
 } LsOrderPlaces;

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/list.h"
 #include "base/printable.h"
 #include "base/suggest.h"
 #include "data/inspect.h"
@@ -83,8 +84,7 @@ kinds_of (const char *asked, GError **error)
 {
   g_autoptr (GString) known = g_string_new (NULL);
   g_autoptr (GPtrArray) names = g_ptr_array_new ();
-  g_autoptr (GArray) kinds = g_array_new (FALSE, FALSE, sizeof (Kind));
-  g_array_set_clear_func (kinds, kind_clear);
+  g_autoptr (GArray) kinds = ls_list_new (sizeof (Kind), kind_clear);
   for (guint i = 0, n = G_N_ELEMENTS (data_kinds); i < n; i++) {
     const char *name = data_kinds[i].kind;
     g_ptr_array_add (names, (gpointer) name);
@@ -98,9 +98,8 @@ kinds_of (const char *asked, GError **error)
   if (kinds->len > 0)
     return g_steal_pointer (&kinds);
   g_ptr_array_add (names, NULL);
-  const char *near = ls_suggest (asked, (const char *const *) names->pdata);
-  return ls_fail_null (error, LS_ERROR_USAGE, "expected %s; got \"%s\"%s%s%s", known->str, asked,
-                       near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+  g_autofree char *hint = ls_did_you_mean (asked, (const char *const *) names->pdata);
+  return ls_fail_null (error, LS_ERROR_USAGE, "expected %s; got \"%s\"%s", known->str, asked, hint);
 }
 
 #include "show/list_keys.h"
@@ -219,10 +218,9 @@ refuse (const char *name, GError **error)
     g_ptr_array_add (names, written[i]);
   }
   g_ptr_array_add (names, NULL);
-  const char *near = ls_suggest (name, (const char *const *) names->pdata);
-  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "there is no schema \"%s\"%s%s%s", name,
-               near ? "; did you mean \"" : "; lockstep schema lists them", near ? near : "",
-               near ? "\"?" : "");
+  g_autofree char *hint = ls_did_you_mean (name, (const char *const *) names->pdata);
+  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "there is no schema \"%s\"%s", name,
+               *hint ? hint : "; lockstep schema lists them");
 }
 
 /* Of what is read; newly allocated. */

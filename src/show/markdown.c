@@ -12,6 +12,7 @@
 
 #include <lockstep/units.h>
 
+#include "base/list.h"
 #include "data/text/json_doc.h"
 #include "show/text_table.h"
 
@@ -160,8 +161,7 @@ append_members (GString *out, const cJSON *object, const char *name)
   bool has_head = false;
   const char *unit = unit_of_members (name);
   const cJSON *value;
-  cJSON_ArrayForEach (value, object)
-  {
+  cJSON_ArrayForEach (value, object) {
     g_autofree char *text = member_text (value, unit);
     if (!text)
       continue;
@@ -207,16 +207,16 @@ add_column (GArray *columns, const char *parent, const cJSON *value)
 static GArray *
 columns_of (const cJSON *rows)
 {
-  GArray *columns = g_array_new (FALSE, FALSE, sizeof (Column));
-  g_array_set_clear_func (columns, ls_text_clear);
+  GArray *columns = ls_list_new (sizeof (Column), ls_clear_text);
   const cJSON *row, *value, *inner;
-  cJSON_ArrayForEach (row, rows) cJSON_ArrayForEach (value, row)
-  {
-    if (!cJSON_IsObject (value))
-      add_column (columns, NULL, value);
-    else if (!is_left_out (value->string))
-      cJSON_ArrayForEach (inner, value) add_column (columns, value->string, inner);
-  }
+  cJSON_ArrayForEach (row, rows)
+    cJSON_ArrayForEach (value, row)
+      if (!cJSON_IsObject (value))
+        add_column (columns, NULL, value);
+      else if (!is_left_out (value->string))
+        cJSON_ArrayForEach (inner, value)
+          add_column (columns, value->string, inner);
+
   return columns;
 }
 
@@ -272,8 +272,7 @@ append_rows (GString *out, const cJSON *rows)
   int n = 0;
   const cJSON *row;
   append_heads (out, columns);
-  cJSON_ArrayForEach (row, rows)
-  {
+  cJSON_ArrayForEach (row, rows) {
     if (++n > LS_MARKDOWN_MAX_ROWS)
       break;
     for (guint i = 0; i < columns->len; i++) {
@@ -294,8 +293,7 @@ append_list (GString *out, const cJSON *list)
 {
   const cJSON *value;
   bool is_first = true;
-  cJSON_ArrayForEach (value, list)
-  {
+  cJSON_ArrayForEach (value, list) {
     g_autofree char *text = scalar_text (value);
     if (cJSON_IsArray (value)) {
       g_string_append (out, "- ");
@@ -315,8 +313,7 @@ append_object (GString *out, const cJSON *object, const char *name, int level)
 {
   append_members (out, object, name);
   const cJSON *value;
-  cJSON_ArrayForEach (value, object)
-  {
+  cJSON_ArrayForEach (value, object) {
     bool is_list = cJSON_IsArray (value) && value->child, is_object = cJSON_IsObject (value) && value->child;
     if ((!is_list && !is_object) || level == MAX_LEVEL || is_left_out (value->string)
         || (strcmp (value->string, "links") == 0 && cJSON_HasObjectItem (object, "link_groups")))

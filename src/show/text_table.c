@@ -85,12 +85,6 @@ ls_text_heading (GString *out, bool is_color, const char *heading, const char *n
   g_string_append_c (out, '\n');
 }
 
-void
-ls_text_clear (gpointer item)
-{
-  g_free (*(char **) item);
-}
-
 int
 ls_text_widest (int least, const void *first, guint n, gsize size)
 {

@@ -30,9 +30,6 @@ void ls_text_paint (GString *out, bool is_color, const char *code);
 /* Without the blanks at its end. */
 void ls_text_end_line (GString *out);
 
-/* Clears an item of an array that begins with a text of its own. */
-void ls_text_clear (gpointer item);
-
 /* How wide the widest of n texts is, and at least: `first` points to the first, the others are `size` bytes
  * apart. */
 int ls_text_widest (int least, const void *first, guint n, gsize size);

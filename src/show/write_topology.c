@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "base/list.h"
 #include "show/draw/drawing.h"
 #include "show/draw/pictures.h"
 #include "show/text_table.h"
@@ -101,8 +102,7 @@ add_branches (GArray *branches, const GPtrArray *parts, guint depth, const char 
 static GArray *
 branches_of (const GPtrArray *parts, bool ascii)
 {
-  GArray *branches = g_array_new (FALSE, FALSE, sizeof (Branch));
-  g_array_set_clear_func (branches, ls_text_clear);
+  GArray *branches = ls_list_new (sizeof (Branch), ls_clear_text);
   add_branches (branches, parts, 0, "", ascii);
   return branches;
 }
@@ -139,9 +139,8 @@ name_of (const LsCluster *c, uint32_t v)
 static GArray *
 collect_edges (const LsCluster *c)
 {
-  GArray *edges = g_array_new (FALSE, FALSE, sizeof (Edge));
+  GArray *edges = ls_list_new (sizeof (Edge), ls_clear_text);
   g_autoptr (GHashTable) index = g_hash_table_new (g_str_hash, g_str_equal); /* ends > place + 1 */
-  g_array_set_clear_func (edges, ls_text_clear);
   for (guint i = 0; i < c->links->len; i++) {
     const LsLink *link = &g_array_index (c->links, LsLink, i);
     uint32_t from = vertex (c, link->from)->host, to = vertex (c, link->to)->host;

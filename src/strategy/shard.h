@@ -69,7 +69,6 @@ const char *ls_strategy_bars_adapters (const LsModel *m);
  * a kind is lowered is in lower/data. */
 
 typedef struct {
-  const char *name;
   uint32_t stages;         /* of ZeRO that it has: a set of bits 1 << stage; 0: the question does not arise */
   const char *expected;    /* these in words */
   bool is_fsdp;            /* parameters are cut and gathered; stage 3 where none is named */

@@ -3,17 +3,28 @@
 #include <stddef.h>
 
 #include "model/operators.h"
-#include "strategy/shard.h"
 
-static const char *const p2p_names[] = {
-  [LS_P2P_AUTO] = "auto",
-  [LS_P2P_NONE] = "none",
-  [LS_P2P_BATCHED] = "batched",
-  [LS_P2P_SCATTER_GATHER] = "scatter-gather",
-  [LS_P2P_OVERLAPPED] = "overlapped",
-  [LS_P2P_DEEPSPEED] = "deepspeed",
+const LsEnumName ls_dp_kind_names[] = {
+  { "none", LS_DP_NONE },
+  { "ps", LS_DP_PS },
+  { "ddp", LS_DP_DDP },
+  { "megatron", LS_DP_MEGATRON },
+  { "fsdp1", LS_DP_FSDP1 },
+  { "fsdp2", LS_DP_FSDP2 },
+  { "deepspeed", LS_DP_DEEPSPEED },
+  { "xla-fsdp", LS_DP_XLA_FSDP },
+  { "auto", LS_DP_AUTO },
+  { NULL },
 };
-
+const LsEnumName ls_p2p_names[] = {
+  { "none", LS_P2P_NONE },
+  { "batched", LS_P2P_BATCHED },
+  { "scatter-gather", LS_P2P_SCATTER_GATHER },
+  { "overlapped", LS_P2P_OVERLAPPED },
+  { "deepspeed", LS_P2P_DEEPSPEED },
+  { "auto", LS_P2P_AUTO },
+  { NULL },
+};
 const LsEnumName ls_recompute_names[] = { { "none", LS_RECOMPUTE_NONE },
                                           { "selective", LS_RECOMPUTE_SELECTIVE },
                                           { "full", LS_RECOMPUTE_FULL },
@@ -26,13 +37,13 @@ const LsEnumName ls_dispatcher_names[] = { { "all-to-all", LS_DISPATCHER_ALL_TO_
 const char *
 ls_dp_kind_name (int kind)
 {
-  return ls_dp_traits (kind)->name;
+  return ls_enum_name (ls_dp_kind_names, kind);
 }
 
 const char *
 ls_p2p_name (int p2p)
 {
-  return p2p_names[p2p];
+  return ls_enum_name (ls_p2p_names, p2p);
 }
 
 void

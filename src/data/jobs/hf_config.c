@@ -21,10 +21,9 @@ read_values (const HfFamily *f, const LsJsonDoc *doc, const LsField *fields, con
   cJSON *left = cJSON_Duplicate (values, true);
   const cJSON *value;
   cJSON_ArrayForEach (value, values)
-  {
     if (cJSON_IsNull (hf_get (doc, value->string)))
       cJSON_DeleteItemFromObjectCaseSensitive (left, value->string);
-  }
+
   bool ok = !left || ls_fields_read (fields, f->doc, left, c, NULL, diags);
   cJSON_Delete (left);
   return ok;
@@ -43,8 +42,7 @@ static bool
 is_said_in (const cJSON *object, const cJSON *names, const LsField *own)
 {
   const cJSON *name;
-  cJSON_ArrayForEach (name, names)
-  {
+  cJSON_ArrayForEach (name, names) {
     const LsField meant = field_called (name->string, cJSON_IsString (name) ? name->valuestring : "");
     if (cJSON_IsString (name) && is_same (&meant, own)
         && cJSON_GetObjectItemCaseSensitive (object, name->string))
@@ -63,8 +61,7 @@ is_said (const HfFamily *t, const LsJsonDoc *doc, const LsField *fields, const c
     if (is_same (f, own) && hf_get (doc, f->key))
       return true;
   for (guint i = 0; i < t->chain->len; i++)
-    cJSON_ArrayForEach (section, of (t, i, "keys"))
-    {
+    cJSON_ArrayForEach (section, of (t, i, "keys")) {
       const cJSON *object = cJSON_IsObject (section) ? hf_get (doc, section->string) : NULL;
       if (object && is_said_in (object, section, own))
         return true;
@@ -126,8 +123,7 @@ read_class (const HfFamily *f, const LsJsonDoc *doc, const LsField *fields, cJSO
             cJSON *told, GPtrArray *notes, LsDiagList *diags)
 {
   cJSON *value;
-  cJSON_ArrayForEach (value, values)
-  {
+  cJSON_ArrayForEach (value, values) {
     uint32_t n = heads_of_widths (f, doc, fields, values, value);
     if (n == 0) {
       tell_left_out (f, doc, fields, value, told);
@@ -168,8 +164,7 @@ note_left_out (const cJSON *told, GPtrArray *notes)
 {
   g_autoptr (GString) list = g_string_new (NULL);
   const cJSON *value;
-  cJSON_ArrayForEach (value, told)
-  {
+  cJSON_ArrayForEach (value, told) {
     char *printed = cJSON_PrintUnformatted (value);
     g_string_append_printf (list, "%s%s %s", list->len > 0 ? ", " : "", value->string, printed);
     cJSON_free (printed);
@@ -188,7 +183,8 @@ hf_read_defaults (const HfFamily *f, const LsJsonDoc *doc, const LsField *fields
   for (guint i = 0; i < f->chain->len; i++) {
     if (!read_values (f, doc, fields, of (f, i, "defaults"), c, diags))
       return false;
-    cJSON_ArrayForEach (value, of (f, i, "defaults")) tell_left_out (f, doc, fields, value, told);
+    cJSON_ArrayForEach (value, of (f, i, "defaults"))
+      tell_left_out (f, doc, fields, value, told);
   }
   const char *class = cJSON_GetStringValue (of (f, f->chain->len - 1, "class")); /* its own alone */
   const cJSON *base = class ? hf_find_type (f->doc, class) : NULL;
@@ -314,8 +310,7 @@ static void
 append_names (GArray *fields, const cJSON *names)
 {
   const cJSON *name;
-  cJSON_ArrayForEach (name, names)
-  {
+  cJSON_ArrayForEach (name, names) {
     const LsField own = field_called (name->string, cJSON_IsString (name) ? name->valuestring : "");
     g_array_append_val (fields, own);
   }
@@ -338,14 +333,18 @@ hf_fields_of (const HfFamily *f, const char *section)
     const cJSON *names = hf_of_chain (f, i, "keys");
     append_names (fields, section ? cJSON_GetObjectItemCaseSensitive (names, section) : names);
     const cJSON *refused = section ? NULL : hf_of_chain (f, i, "refused"); /* where the file has them off */
-    cJSON_ArrayForEach (key, refused) append_ignored (fields, key->string);
+    cJSON_ArrayForEach (key, refused)
+      append_ignored (fields, key->string);
   }
   if (!section) {
     g_array_append_vals (fields, common, G_N_ELEMENTS (common) - 1);
     append_names (fields, hf_get (f->doc, "keys"));
-    cJSON_ArrayForEach (key, hf_get (f->doc, "lists")) append_ignored (fields, key->valuestring);
-    cJSON_ArrayForEach (key, hf_get (f->doc, "ignored")) append_ignored (fields, key->valuestring);
-    cJSON_ArrayForEach (key, hf_get (f->doc, "told")) append_ignored (fields, key->string);
+    cJSON_ArrayForEach (key, hf_get (f->doc, "lists"))
+      append_ignored (fields, key->valuestring);
+    cJSON_ArrayForEach (key, hf_get (f->doc, "ignored"))
+      append_ignored (fields, key->valuestring);
+    cJSON_ArrayForEach (key, hf_get (f->doc, "told"))
+      append_ignored (fields, key->string);
   }
   return (LsField *) (gpointer) g_array_free (fields, FALSE);
 }
@@ -409,8 +408,7 @@ static bool
 read_widths (const LsJsonDoc *doc, const cJSON *list, double most, HfWidths *ret, LsDiagList *diags)
 {
   const cJSON *width;
-  cJSON_ArrayForEach (width, list)
-  {
+  cJSON_ArrayForEach (width, list) {
     double n = cJSON_IsNumber (width) ? width->valuedouble : 0;
     if (n < 1 || n > most || n != (uint32_t) n || ret->n == MOST_LAYERS)
       return hf_refuse (doc, width, diags, "expected whole numbers, one a layer");
@@ -428,8 +426,7 @@ read_multipliers (const LsJsonDoc *doc, HfConfig *c, LsDiagList *diags)
   double unit = cJSON_IsNumber (divisor) && divisor->valuedouble >= 1 ? divisor->valuedouble : 256;
   if (!cJSON_IsArray (list) || c->layer_ffn.n > 0)
     return true;
-  cJSON_ArrayForEach (one, list)
-  {
+  cJSON_ArrayForEach (one, list) {
     double wanted = cJSON_IsNumber (one) ? one->valuedouble * c->m.hidden : 0;
     if (!(wanted >= 1 && wanted <= 1 << 22 && unit <= 65536) || c->layer_ffn.n == MOST_LAYERS)
       return hf_refuse (doc, one, diags, "expected multiples of hidden_size, one a layer");
@@ -493,10 +490,9 @@ read_flat_blocks (const LsJsonDoc *doc, const LsField *fields, HfConfig *c, GPtr
   if (cJSON_GetArraySize (blocks) > MOST_LAYERS)
     return hf_refuse (doc, blocks, diags, "expected as many block_configs as there are layers");
   cJSON_ArrayForEach (block, blocks)
-  {
     if (!read_flat_block (doc, block, fields, &said, c, block == blocks->child ? notes : others, diags))
       return false;
-  }
+
   for (guint i = 0; i < G_N_ELEMENTS (lists); i++) {
     HfWidths *w = &G_STRUCT_MEMBER (HfWidths, c, lists[i].list);
     w->n = widest (w) > 0 ? w->n : 0; /* no block says it */
@@ -510,8 +506,7 @@ read_sections (const HfFamily *f, const LsJsonDoc *doc, HfConfig *c, LsDiagList 
 {
   for (guint i = 0; i < f->chain->len; i++) {
     const cJSON *section;
-    cJSON_ArrayForEach (section, hf_of_chain (f, i, "keys"))
-    {
+    cJSON_ArrayForEach (section, hf_of_chain (f, i, "keys")) {
       const cJSON *object = cJSON_IsObject (section) ? hf_get (doc, section->string) : NULL;
       if (!cJSON_IsObject (object))
         continue;
@@ -689,10 +684,9 @@ read_blocks (const LsJsonDoc *doc, HfConfig *c, GPtrArray *notes, LsDiagList *di
   if (n != c->m.n_layers || n > MOST_LAYERS)
     return hf_refuse (doc, blocks, diags, "expected as many block_configs as there are layers");
   cJSON_ArrayForEach (block, blocks)
-  {
     if (!read_block (doc, block, c, pattern, diags))
       return false;
-  }
+
   if (pattern->len == 0)
     return hf_refuse (doc, blocks, diags, "expected a block that does something");
   if (pattern->len < n)
@@ -709,8 +703,7 @@ static bool
 take_apart (const cJSON *layer, HfConfig *c)
 {
   const cJSON *one;
-  cJSON_ArrayForEach (one, layer)
-  {
+  cJSON_ArrayForEach (one, layer) {
     uint32_t *place = strcmp (one->string, "head_dim") == 0 ? &c->full_head_dim
         : strcmp (one->string, "num_key_value_heads") == 0  ? &c->full_kv_heads
                                                             : NULL;
@@ -731,15 +724,13 @@ read_layers_apart (const LsJsonDoc *doc, HfConfig *c, LsDiagList *diags)
   g_autofree bool *is_left
       = g_new0 (bool, (gsize) c->m.n_layers + 1); /* that see all, and are not said yet */
   uint32_t i = 0, n_full = 0, n = 0;
-  cJSON_ArrayForEach (type, types)
-  {
+  cJSON_ArrayForEach (type, types) {
     if (i == c->m.n_layers)
       break;
     is_left[i] = g_strcmp0 (cJSON_GetStringValue (type), "full_attention") == 0;
     n_full += is_left[i++];
   }
-  cJSON_ArrayForEach (layer, apart)
-  {
+  cJSON_ArrayForEach (layer, apart) {
     guint64 at = 0;
     bool is_number = g_ascii_string_to_unsigned (layer->string, 10, 0, UINT32_MAX, &at, NULL);
     if (!is_number || at >= c->m.n_layers || !is_left[at] || !take_apart (layer, c))
@@ -764,8 +755,7 @@ read_sparse_layers (const LsJsonDoc *doc, HfConfig *c, LsDiagList *diags)
     n_sparse = shares->valuedouble > 0 ? c->m.n_layers : 0;
   else if (!cJSON_IsArray (shares)) /* as the type has it, in models of more layers */
     n_sparse = c->m.halves.sparse_layers < c->m.n_layers ? c->m.halves.sparse_layers : 0;
-  cJSON_ArrayForEach (one, shares)
-  {
+  cJSON_ArrayForEach (one, shares) {
     bool is_sparse = cJSON_IsNumber (one) && one->valuedouble > 0;
     if (is_sparse && n_sparse < i)
       return hf_refuse (doc, one, diags, "sparse MLPs in other layers than the first cannot be simulated");

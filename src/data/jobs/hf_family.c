@@ -193,8 +193,7 @@ const cJSON *
 hf_find_type (const LsJsonDoc *types, const char *name)
 {
   const cJSON *type;
-  cJSON_ArrayForEach (type, hf_get (types, "types"))
-  {
+  cJSON_ArrayForEach (type, hf_get (types, "types")) {
     const cJSON *own = ls_json_at (type, "type");
     if (cJSON_IsString (own) && strcmp (own->valuestring, name) == 0)
       return type;
@@ -214,11 +213,11 @@ static bool
 is_variant (const LsJsonDoc *doc, const cJSON *variant)
 {
   const cJSON *key, *value;
-  cJSON_ArrayForEach (key, ls_json_at (variant, "where"))
-  {
+  cJSON_ArrayForEach (key, ls_json_at (variant, "where")) {
     const cJSON *own = hf_get (doc, key->string);
     bool has = !cJSON_IsArray (key) && has_value (own, key);
-    cJSON_ArrayForEach (value, key) has = has || has_value (own, value);
+    cJSON_ArrayForEach (value, key)
+      has = has || has_value (own, value);
     if (!has)
       return false;
   }
@@ -230,10 +229,9 @@ find_variant (const LsJsonDoc *doc, const cJSON *type)
 {
   const cJSON *variant;
   cJSON_ArrayForEach (variant, ls_json_at (type, "variants"))
-  {
     if (is_variant (doc, variant))
       return variant;
-  }
+
   return NULL;
 }
 
@@ -253,10 +251,9 @@ add_type (HfFamily *f, const cJSON *type, guint depth, LsDiagList *diags)
     return false;
   g_ptr_array_add (f->chain, (gpointer) type);
   cJSON_ArrayForEach (node, type)
-  {
     if (!ls_field_find (other_fields, node->string) && !set_key (f, node, diags))
       return false;
-  }
+
   return true;
 }
 
@@ -297,8 +294,7 @@ static void
 tell_keys (const LsJsonDoc *doc, const HfFamily *f, GPtrArray *notes)
 {
   const cJSON *told;
-  cJSON_ArrayForEach (told, hf_get (f->doc, "told"))
-  {
+  cJSON_ArrayForEach (told, hf_get (f->doc, "told")) {
     bool is_said = g_ptr_array_find_with_equal_func (notes, told->valuestring, g_str_equal, NULL);
     if (!hf_is_off (hf_get (doc, told->string)) && !is_said)
       g_ptr_array_add (notes, g_strdup (told->valuestring));
@@ -311,7 +307,7 @@ hf_note_omissions (const LsJsonDoc *doc, const HfFamily *f, GPtrArray *notes)
   for (guint i = 0; i < f->chain->len; i++) {
     const cJSON *note;
     cJSON_ArrayForEach (note, ls_json_at (f->chain->pdata[i], "notes"))
-        g_ptr_array_add (notes, g_strdup (note->valuestring));
+      g_ptr_array_add (notes, g_strdup (note->valuestring));
   }
   tell_keys (doc, f, notes);
 }
@@ -328,8 +324,7 @@ hf_is_simulated (const LsJsonDoc *doc, const HfFamily *f, LsDiagList *diags)
     const cJSON *reason = ls_json_at (f->chain->pdata[i], "unsupported");
     if (reason)
       return hf_refuse (doc, own ? own : ls_json_doc_root (doc), diags, reason->valuestring);
-    cJSON_ArrayForEach (reason, ls_json_at (f->chain->pdata[i], "refused"))
-    {
+    cJSON_ArrayForEach (reason, ls_json_at (f->chain->pdata[i], "refused")) {
       const cJSON *node = hf_get (doc, reason->string);
       if (!hf_is_off (node))
         return hf_refuse (doc, node, diags, reason->valuestring);
@@ -346,14 +341,12 @@ static const cJSON *
 type_of_class (const LsJsonDoc *types, const char *class_name)
 {
   const cJSON *type, *own;
-  cJSON_ArrayForEach (type, hf_get (types, "types"))
-  {
+  cJSON_ArrayForEach (type, hf_get (types, "types")) {
     const char *name = cJSON_GetStringValue (ls_json_at (type, "type"));
     cJSON_ArrayForEach (own, ls_json_at (type, "classes"))
-    {
       if (strcmp (own->valuestring, class_name) == 0)
         return type;
-    }
+
     g_auto (GStrv) words = g_strsplit (name, "_", -1);
     g_autofree char *joined = g_strjoinv ("", words), *expected = g_strconcat (joined, "ForCausalLM", NULL);
     if (g_ascii_strcasecmp (class_name, expected) == 0)
@@ -367,8 +360,7 @@ static const cJSON *
 type_of_classes (const LsJsonDoc *types, const LsJsonDoc *doc, GPtrArray *notes)
 {
   const cJSON *own = hf_get (doc, "model_type"), *name;
-  cJSON_ArrayForEach (name, hf_get (doc, "architectures"))
-  {
+  cJSON_ArrayForEach (name, hf_get (doc, "architectures")) {
     const cJSON *type = cJSON_IsString (name) ? type_of_class (types, name->valuestring) : NULL;
     if (!type)
       continue;
@@ -388,7 +380,7 @@ nearest_type (const LsJsonDoc *types, const char *typed)
   g_autoptr (GPtrArray) names = g_ptr_array_new ();
   const cJSON *type;
   cJSON_ArrayForEach (type, hf_get (types, "types"))
-      g_ptr_array_add (names, cJSON_GetStringValue (ls_json_at (type, "type")));
+    g_ptr_array_add (names, cJSON_GetStringValue (ls_json_at (type, "type")));
   g_ptr_array_add (names, NULL);
   return typed ? ls_suggest (typed, (const char *const *) names->pdata) : NULL;
 }
@@ -430,8 +422,7 @@ check_variants (const LsJsonDoc *doc, const cJSON *type, LsDiagList *diags)
 {
   const cJSON *variant;
   bool ok = true;
-  cJSON_ArrayForEach (variant, ls_json_at (type, "variants"))
-  {
+  cJSON_ArrayForEach (variant, ls_json_at (type, "variants")) {
     const cJSON *like = ls_json_at (variant, "like"), *other = hf_find_type (doc, like->valuestring);
     if (other && !ls_json_at (other, "variants"))
       continue;
@@ -477,8 +468,7 @@ ls_model_types_check (const LsJsonDoc *doc, LsDiagList *diags)
     return 0;
   guint n = 0;
   const cJSON *type;
-  cJSON_ArrayForEach (type, hf_get (doc, "types"))
-  {
+  cJSON_ArrayForEach (type, hf_get (doc, "types")) {
     const cJSON *name = ls_json_at (type, "type");
     bool is_first = hf_find_type (doc, name->valuestring) == type;
     if (!is_first)

@@ -26,8 +26,7 @@ hf_pattern_of_list (const LsJsonDoc *doc, const HfFamily *f, const cJSON *list, 
 {
   g_autoptr (GString) pattern = g_string_new (NULL);
   const cJSON *name;
-  cJSON_ArrayForEach (name, list)
-  {
+  cJSON_ArrayForEach (name, list) {
     const cJSON *of_block = ls_json_at (name, "block_type");
     char letter = letter_of_name (f, of_block ? of_block : name);
     if (!letter) {
@@ -89,8 +88,7 @@ mark_numbers (const LsJsonDoc *doc, const cJSON *list, uint32_t first, char *pat
               LsDiagList *diags)
 {
   const cJSON *number;
-  cJSON_ArrayForEach (number, list)
-  {
+  cJSON_ArrayForEach (number, list) {
     double at = cJSON_IsNumber (number) ? number->valuedouble - first : -1;
     if (at < 0 || at >= n)
       return hf_refuse (doc, number, diags,
@@ -169,8 +167,7 @@ compressed_pattern (const LsJsonDoc *doc, const HfConfig *c, LsDiagList *diags)
   uint32_t i = 0;
   for (uint32_t k = 3; !cJSON_IsArray (list) && k < c->m.n_layers; k += 2)
     pattern[k] = 'S';
-  cJSON_ArrayForEach (layer, list)
-  {
+  cJSON_ArrayForEach (layer, list) {
     char letter = compressed_letter (c, layer);
     if (!letter) {
       hf_refuse (doc, layer, diags,
@@ -243,8 +240,7 @@ hf_read_indexers (const LsJsonDoc *doc, HfConfig *c, LsDiagList *diags)
     first++;
   for (; one && !is_full (one); one = one->next)
     every++;
-  cJSON_ArrayForEach (one, types)
-  {
+  cJSON_ArrayForEach (one, types) {
     if (is_full (one) != (i < first || (i - first + 1) % every == 0))
       return hf_refuse (doc, one, diags,
                         "indexers by layer; only in the first few and then every so many can be simulated");
@@ -384,11 +380,9 @@ read_kinds (const LsJsonDoc *doc, Dense *d)
   if (cJSON_IsArray (kinds) && kinds->child)
     d->said = kinds;
   cJSON_ArrayForEach (one, d->said)
-  {
     if (i < d->n)
       d->letters[i++]
           = g_strcmp0 (cJSON_GetStringValue (one), "dense") == 0 || cJSON_IsFalse (one) ? 'D' : 'A';
-  }
 }
 
 /* By the numbers of those without experts. */
@@ -396,8 +390,7 @@ static void
 read_numbers (const LsJsonDoc *doc, Dense *d)
 {
   const cJSON *numbers = hf_get (doc, "mlp_only_layers"), *one;
-  cJSON_ArrayForEach (one, numbers)
-  {
+  cJSON_ArrayForEach (one, numbers) {
     if (!cJSON_IsNumber (one) || one->valuedouble < 0 || one->valuedouble >= d->n)
       continue;
     d->letters[(uint32_t) one->valuedouble] = 'D';
@@ -549,8 +542,9 @@ check_alike (const LsJsonDoc *doc, const char *key, uint32_t n, LsDiagList *diag
   uint32_t i = 0;
   if (!cJSON_IsArray (list))
     return true;
-  cJSON_ArrayForEach (one, list) if (i++ < n && !cJSON_Compare (one, list->child, true)) return hf_refuse (
-      doc, one, diags, "blocks that predict further tokens and differ cannot be simulated");
+  cJSON_ArrayForEach (one, list)
+    if (i++ < n && !cJSON_Compare (one, list->child, true))
+      return hf_refuse (doc, one, diags, "blocks that predict further tokens and differ cannot be simulated");
   return true;
 }
 
@@ -674,7 +668,8 @@ list_unrotated (const LsJsonDoc *doc, Layers *l)
   if (!cJSON_IsArray (list) || (uint32_t) cJSON_GetArraySize (list) != l->n_layers)
     return false;
   uint32_t i = 0;
-  cJSON_ArrayForEach (one, list) l->has[i++] = cJSON_IsNumber (one) && one->valuedouble < 0.5;
+  cJSON_ArrayForEach (one, list)
+    l->has[i++] = cJSON_IsNumber (one) && one->valuedouble < 0.5;
   return true;
 }
 
@@ -702,8 +697,7 @@ read_layer_types (const LsJsonDoc *doc, const HfFamily *f, const cJSON *list, La
 {
   const cJSON *type, *sees_all = hf_get (f->doc, "sees_all");
   uint32_t i = 0;
-  cJSON_ArrayForEach (type, list)
-  {
+  cJSON_ArrayForEach (type, list) {
     const char *name = cJSON_GetStringValue (type);
     const cJSON *known = name ? cJSON_GetObjectItemCaseSensitive (sees_all, name) : NULL;
     if (!known && !cJSON_IsNumber (type))
@@ -746,8 +740,7 @@ check_index_values (const LsJsonDoc *doc, LsDiagList *diags)
   const cJSON *config = hf_get (doc, "sparse_attention_config"), *is_without;
   const cJSON *has = ls_json_at (config, "sparse_attention_freq");
   const cJSON *one = cJSON_IsArray (has) ? has->child : NULL;
-  cJSON_ArrayForEach (is_without, ls_json_at (config, "sparse_disable_index_value"))
-  {
+  cJSON_ArrayForEach (is_without, ls_json_at (config, "sparse_disable_index_value")) {
     if (one && one->valuedouble > 0 && is_without->valuedouble == 0)
       return hf_refuse (
           doc, is_without, diags,

@@ -26,7 +26,9 @@ is_dense (const LsJsonDoc *doc, const HfFamily *f, LsDiagList *diags)
   for (size_t i = 0; i < G_N_ELEMENTS (counts); i++) {
     const cJSON *n = hf_get (doc, counts[i]), *most = n;
     if (cJSON_IsArray (n))
-      cJSON_ArrayForEach (most, n) if (cJSON_IsNumber (most) && most->valuedouble > 1) break;
+      cJSON_ArrayForEach (most, n)
+        if (cJSON_IsNumber (most) && most->valuedouble > 1)
+          break;
     if (cJSON_IsNumber (most) && most->valuedouble > 1)
       return hf_refuse (doc, n, diags, "experts in a model_type that has none");
   }
@@ -41,10 +43,9 @@ has_head (const HfFamily *f, const cJSON *name)
   const cJSON *one;
   for (guint i = 0; text && f && i < f->chain->len; i++)
     cJSON_ArrayForEach (one, hf_of_chain (f, i, "classes"))
-    {
       if (strcmp (one->valuestring, text) == 0)
         return true;
-    }
+
   static const char *const endings[] = { "CausalLM", "LMHeadModel", "ConditionalGeneration" };
   bool has = false;
   for (size_t i = 0; text && i < G_N_ELEMENTS (endings); i++)
@@ -60,14 +61,13 @@ is_decoder (const LsJsonDoc *doc, const HfFamily *f, LsDiagList *diags)
   if (cJSON_IsTrue (both) && !has_encoder)
     return hf_refuse (doc, both, diags, "a model with an encoder; only decoders, and T5, can be simulated");
   cJSON_ArrayForEach (name, hf_get (doc, "architectures"))
-  {
     if (!has_head (f, name))
       return hf_refuse (
           doc, name, diags,
           "not known to be a decoder with a language-model head, which is all that can be simulated; a "
           "decoder with another head is simulated with that one where architectures=null stands after its "
           "name");
-  }
+
   return true;
 }
 
@@ -230,8 +230,7 @@ modules_of_adapter (const LsJsonDoc *doc)
   const cJSON *module, *list = hf_get (doc, "target_modules");
   if (cJSON_IsString (list) && strcmp (list->valuestring, "all-linear") == 0)
     return g_strdup ("all-linear");
-  cJSON_ArrayForEach (module, list)
-  {
+  cJSON_ArrayForEach (module, list) {
     if (!cJSON_IsString (module) || !g_strv_contains (names, module->valuestring))
       return NULL;
     g_string_append_printf (words, "%s%.*s", words->len > 0 ? "," : "",

@@ -38,16 +38,22 @@ models_of (const LsJsonDoc *doc)
   return ls_json_doc_at (doc, "models");
 }
 
-static bool
-has_name (const cJSON *entry, const char *list, const char *name)
+/* Of the names of an entry the first that fits, borrowed; NULL: none does. */
+static const char *
+find_name (const cJSON *names, bool (*fits) (const char *name, gconstpointer data), gconstpointer data)
 {
   const cJSON *one;
-  cJSON_ArrayForEach (one, cJSON_GetObjectItemCaseSensitive (entry, list))
-  {
-    if (cJSON_IsString (one) && g_ascii_strcasecmp (one->valuestring, name) == 0)
-      return true;
-  }
-  return false;
+  const char *name = NULL;
+  cJSON_ArrayForEach (one, names)
+    name = !name && cJSON_IsString (one) && fits (one->valuestring, data) ? one->valuestring : name;
+
+  return name;
+}
+
+static bool
+is_same_name (const char *name, gconstpointer other)
+{
+  return g_ascii_strcasecmp (name, other) == 0;
 }
 
 /* A model of ours, in the folder above that of the names: they are of one release. A name, or a member of a
@@ -80,10 +86,9 @@ entry_in (const LsJsonDoc *doc, const char *list, const char *name)
 {
   const cJSON *entry;
   cJSON_ArrayForEach (entry, models_of (doc))
-  {
-    if (has_name (entry, list, name))
+    if (find_name (cJSON_GetObjectItemCaseSensitive (entry, list), is_same_name, name))
       return entry;
-  }
+
   return NULL;
 }
 
@@ -119,19 +124,13 @@ ls_model_of_name (const char *name, LsModel *ret_model, bool *ret_is_decoder)
 
 /* --- the name of a model --------------------------------------------------------------------------- */
 
-/* Of the entry the first name "PREFIX/..."; NULL: none. */
-static const char *
-name_with (const cJSON *entry, const char *const *prefixes)
+/* "PREFIX/...", of these prefixes. */
+static bool
+has_prefix (const char *name, gconstpointer prefixes)
 {
-  const cJSON *one;
-  cJSON_ArrayForEach (one, ls_json_at (entry, "names"))
-  {
-    const char *slash = cJSON_IsString (one) ? strchr (one->valuestring, '/') : NULL;
-    g_autofree char *prefix = slash ? g_strndup (one->valuestring, slash - one->valuestring) : NULL;
-    if (prefix && g_strv_contains (prefixes, prefix))
-      return one->valuestring;
-  }
-  return NULL;
+  const char *slash = strchr (name, '/');
+  g_autofree char *prefix = slash ? g_strndup (name, slash - name) : NULL;
+  return prefix && g_strv_contains (prefixes, prefix);
 }
 
 /* But for the length of a sequence and the kernel of attention, which a job chooses. */
@@ -154,9 +153,8 @@ ls_model_name_of (const LsModel *model, const char *const *prefixes)
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_MODEL_NAMES, "published", diags);
   const cJSON *models = doc ? models_of (doc) : NULL, *entry;
-  cJSON_ArrayForEach (entry, models)
-  {
-    const char *name = name_with (entry, prefixes);
+  cJSON_ArrayForEach (entry, models) {
+    const char *name = find_name (ls_json_at (entry, "names"), has_prefix, prefixes);
     LsModel published;
     if (!name || !read_entry (doc, entry, &published, diags))
       continue;
@@ -214,8 +212,7 @@ name_called (const cJSON *entry, const char *bare)
 {
   const cJSON *one;
   const char *called = NULL;
-  cJSON_ArrayForEach (one, ls_json_at (entry, "names"))
-  {
+  cJSON_ArrayForEach (one, ls_json_at (entry, "names")) {
     g_autofree char *own = bare_name (one->valuestring);
     called = g_str_equal (own, bare) ? one->valuestring : called;
   }
@@ -235,8 +232,7 @@ only_entry (const LsJsonDoc *doc, const char *bare, bool of_configs)
 {
   const cJSON *entry, *found = NULL;
   guint n = 0;
-  cJSON_ArrayForEach (entry, models_of (doc))
-  {
+  cJSON_ArrayForEach (entry, models_of (doc)) {
     if ((of_configs && !is_config (entry)) || !name_called (entry, bare))
       continue;
     found = entry;
@@ -264,13 +260,11 @@ collect_names (const LsJsonDoc *doc, bool is_bare, GPtrArray *names)
 {
   const cJSON *models = models_of (doc), *entry, *one;
   cJSON_ArrayForEach (entry, models)
-  {
-    cJSON_ArrayForEach (one, ls_json_at (entry, "names"))
-    {
+    cJSON_ArrayForEach (one, ls_json_at (entry, "names")) {
       char *slash = is_bare ? strrchr (one->valuestring, '/') : NULL;
       g_ptr_array_add (names, slash ? slash + 1 : one->valuestring);
     }
-  }
+
   g_ptr_array_add (names, NULL);
 }
 
@@ -344,8 +338,7 @@ check_list (const LsJsonDoc *doc, const cJSON *names, GHashTable *seen, LsDiagLi
 {
   const cJSON *one;
   bool ok = true;
-  cJSON_ArrayForEach (one, names)
-  {
+  cJSON_ArrayForEach (one, names) {
     char *key = cJSON_IsString (one) ? g_ascii_strdown (one->valuestring, -1) : NULL;
     bool is_new = key && g_hash_table_add (seen, key);
     if (!is_new)
@@ -380,8 +373,7 @@ ls_model_names_check (const LsJsonDoc *doc, LsDiagList *diags)
   if (!ok)
     ls_json_doc_diag (doc, ls_json_doc_root (doc), LS_JSON_AT_VALUE, diags, NULL,
                       "expected \"models\", a list of names and their models");
-  cJSON_ArrayForEach (entry, models)
-  {
+  cJSON_ArrayForEach (entry, models) {
     LsModel m;
     bool has_model = read_entry (doc, entry, &m, diags);
     if (has_model)
@@ -405,18 +397,12 @@ cached_name (char *const *parts)
   return NULL;
 }
 
-/* Of an entry the name "OWNER/" with this end; NULL: none. */
-static const char *
-name_that_ends (const cJSON *entry, const char *end)
+/* "OWNER/" with this end. */
+static bool
+has_end (const char *name, gconstpointer end)
 {
-  const cJSON *one;
-  cJSON_ArrayForEach (one, ls_json_at (entry, "names"))
-  {
-    const char *slash = cJSON_IsString (one) ? strrchr (one->valuestring, '/') : NULL;
-    if (slash && g_ascii_strcasecmp (slash + 1, end) == 0)
-      return one->valuestring;
-  }
-  return NULL;
+  const char *slash = strrchr (name, '/');
+  return slash && g_ascii_strcasecmp (slash + 1, end) == 0;
 }
 
 static bool
@@ -439,9 +425,8 @@ only_that_ends (const LsJsonDoc *doc, const char *end)
 {
   const cJSON *entry, *first = NULL;
   const char *found = NULL;
-  cJSON_ArrayForEach (entry, models_of (doc))
-  {
-    const char *name = name_that_ends (entry, end);
+  cJSON_ArrayForEach (entry, models_of (doc)) {
+    const char *name = find_name (ls_json_at (entry, "names"), has_end, end);
     if (name && first && !is_same_entry (doc, first, entry))
       return NULL;
     first = first || !name ? first : entry;

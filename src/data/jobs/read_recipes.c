@@ -5,7 +5,6 @@
 #include "base/handover.h"
 #include "data/datadir.h"
 #include "data/jobs/job_files.h"
-#include "lower/lower.h"
 
 /* --- kinds of kernels as files and flags name them ----------------------------------------------- */
 

@@ -30,36 +30,23 @@ typedef struct {
   int column;
 } LsCell;
 
-typedef struct {
-  char *text;    /* the line */
-  int number;    /* from 1 */
-  GArray *cells; /* LsCell */
-} LsCellLine;
-
+/* A line is one rank's, the first that of rank 0. */
 typedef struct {
   const char *file;
   LsDiagList *diags;
-  GPtrArray *lines; /* LsCellLine, one a rank */
+  GStrv lines;
+  GPtrArray *cells; /* GArray of LsCell */
 } LsCellFile;
 
-static void
-line_free (gpointer data)
-{
-  LsCellLine *line = data;
-  g_free (line->text);
-  g_array_unref (line->cells);
-  g_free (line);
-}
-
 static void G_GNUC_PRINTF (5, 6)
-    ls_cell_complain (const LsCellFile *f, guint line, int column, const char *hint, const char *format, ...)
+    ls_cell_complain (const LsCellFile *f, guint rank, int column, const char *hint, const char *format, ...)
 {
   va_list args;
   va_start (args, format);
   g_autofree char *message = g_strdup_vprintf (format, args);
   va_end (args);
-  const LsCellLine *l = g_ptr_array_index (f->lines, line);
-  ls_diag_add (f->diags, LS_ERROR_INPUT, f->file, l->number, column, NULL, l->text, hint, "%s", message);
+  ls_diag_add (f->diags, LS_ERROR_INPUT, f->file, (int) rank + 1, column, NULL, f->lines[rank], hint, "%s",
+               message);
 }
 
 /* ---- one cell ---- */
@@ -134,31 +121,31 @@ hint_for (const char *text)
 }
 
 static void
-append_action (LsCellFile *f, guint line, char *text, int column, bool is_paired)
+append_action (LsCellFile *f, guint rank, char *text, int column, bool is_paired)
 {
   LsCell cell = { .column = column, .is_paired = is_paired };
   if (!read_action (g_strstrip (text), &cell))
     ls_cell_complain (
-        f, line, column, hint_for (text),
+        f, rank, column, hint_for (text),
         "expected STAGE, then F, B, I, W, SEND_F, RECV_F, SEND_B or RECV_B and a micro-batch, or UNSHARD, "
         "RESHARD or REDUCE_GRAD; got \"%s\"",
         text);
-  g_array_append_val (((LsCellLine *) g_ptr_array_index (f->lines, line))->cells, cell);
+  g_array_append_val ((GArray *) f->cells->pdata[rank], cell);
 }
 
 /* "(0F7;7B3)OVERLAP_F_B" */
 static void
-append_pair (LsCellFile *f, guint line, const char *text, int column)
+append_pair (LsCellFile *f, guint rank, const char *text, int column)
 {
   g_auto (GStrv) parts = g_strsplit (text + 1, ";", -1);
   char *end = parts[0] && parts[1] ? strchr (parts[1], ')') : NULL;
   if (!end || parts[2] || strcmp (end, ")OVERLAP_F_B") != 0) {
-    ls_cell_complain (f, line, column, NULL, "expected (FORWARD;BACKWARD)OVERLAP_F_B; got \"%s\"", text);
+    ls_cell_complain (f, rank, column, NULL, "expected (FORWARD;BACKWARD)OVERLAP_F_B; got \"%s\"", text);
     return;
   }
   *end = '\0';
-  append_action (f, line, parts[0], column, true);
-  append_action (f, line, parts[1], column, false);
+  append_action (f, rank, parts[0], column, true);
+  append_action (f, rank, parts[1], column, false);
 }
 
 static int
@@ -171,24 +158,20 @@ n_code_points (const char *text)
 }
 
 static void
-append_line (LsCellFile *f, const char *text, int number)
+append_line (LsCellFile *f, guint rank)
 {
-  LsCellLine *line = g_new (LsCellLine, 1);
-  *line = (LsCellLine) { g_strdup (text), number, g_array_new (FALSE, TRUE, sizeof (LsCell)) };
-  g_ptr_array_add (f->lines, line);
-  guint index = f->lines->len - 1;
-
-  g_auto (GStrv) cells = g_strsplit (text, ",", -1);
+  g_auto (GStrv) cells = g_strsplit (f->lines[rank], ",", -1);
   int column = 1;
+  g_ptr_array_add (f->cells, g_array_new (FALSE, TRUE, sizeof (LsCell)));
   for (char **c = cells; *c; c++) {
     int n = n_code_points (*c);
     char *cell = g_strchug (*c);
     int at = column + n - n_code_points (cell);
     g_strchomp (cell);
     if (*cell == '(')
-      append_pair (f, index, cell, at);
+      append_pair (f, rank, cell, at);
     else if (*cell)
-      append_action (f, index, cell, at, false);
+      append_action (f, rank, cell, at, false);
     column += n + 1;
   }
 }
@@ -203,11 +186,11 @@ key_of (const LsCell *cell)
 
 /* The stages that a rank computes: uint32_t keys in ascending order. */
 static GArray *
-stages_of (const LsCellLine *line)
+stages_of (const GArray *cells)
 {
   GArray *keys = g_array_new (FALSE, FALSE, sizeof (uint32_t));
-  for (guint i = 0; i < line->cells->len; i++) {
-    const LsCell *cell = &g_array_index (line->cells, LsCell, i);
+  for (guint i = 0; i < cells->len; i++) {
+    const LsCell *cell = &g_array_index (cells, LsCell, i);
     uint32_t key = key_of (cell);
     if (cell->kind == LS_CELL_COMPUTE)
       g_array_append_val (keys, key);
@@ -231,10 +214,10 @@ static void
 measure (const LsCellFile *f, Extent *e)
 {
   e->stages = g_ptr_array_new_with_free_func ((GDestroyNotify) g_array_unref);
-  for (guint rank = 0; rank < f->lines->len; rank++) {
-    const LsCellLine *line = g_ptr_array_index (f->lines, rank);
-    for (guint i = 0; i < line->cells->len; i++) {
-      const LsCell *cell = &g_array_index (line->cells, LsCell, i);
+  for (guint rank = 0; rank < f->cells->len; rank++) {
+    const GArray *cells = f->cells->pdata[rank];
+    for (guint i = 0; i < cells->len; i++) {
+      const LsCell *cell = &g_array_index (cells, LsCell, i);
       if (cell->kind != LS_CELL_COMPUTE)
         continue;
       e->n_actions++;
@@ -242,7 +225,7 @@ measure (const LsCellFile *f, Extent *e)
       e->n_stages = MAX (e->n_stages, cell->stage + 1);
       e->n_micro_batches = MAX (e->n_micro_batches, cell->mb + 1);
     }
-    GArray *keys = stages_of (line);
+    GArray *keys = stages_of (cells);
     g_ptr_array_add (e->stages, keys);
     e->n_chunks = MAX (e->n_chunks, keys->len);
     if (keys->len == 0)
@@ -258,10 +241,10 @@ check_extent (const LsCellFile *f, const Extent *e)
     ls_diag_add (f->diags, LS_ERROR_INPUT, f->file, 0, 0, NULL, NULL, NULL,
                  "expected a forward and a backward of each stage; got %u actions of stages up to %u",
                  e->n_actions, e->n_stages - 1);
-  if ((guint64) f->lines->len * e->n_chunks > MAX_PLACES)
+  if ((guint64) f->cells->len * e->n_chunks > MAX_PLACES)
     ls_diag_add (f->diags, LS_ERROR_INPUT, f->file, 0, 0, NULL, NULL, NULL,
                  "expected at most %d stages over all ranks; got %u on one of %u ranks", MAX_PLACES,
-                 e->n_chunks, f->lines->len);
+                 e->n_chunks, f->cells->len);
 }
 
 static uint16_t
@@ -297,7 +280,7 @@ set_homes (LsOrders *orders, const Extent *e)
 static LsOrders *
 orders_of (const LsCellFile *f, const Extent *e)
 {
-  guint n_ranks = f->lines->len;
+  guint n_ranks = f->cells->len;
   g_autofree LsStageRef *stages = g_new (LsStageRef, (gsize) n_ranks * e->n_chunks);
   for (gsize i = 0; i < (gsize) n_ranks * e->n_chunks; i++)
     stages[i] = (LsStageRef) { UINT16_MAX, UINT16_MAX };
@@ -312,9 +295,9 @@ orders_of (const LsCellFile *f, const Extent *e)
   LsOrders *orders
       = ls_orders_new (n_ranks, e->n_chunks, e->n_pipes, e->n_stages, e->n_micro_batches, stages);
   for (guint rank = 0; rank < n_ranks; rank++) {
-    const LsCellLine *line = g_ptr_array_index (f->lines, rank);
-    for (guint i = 0; i < line->cells->len; i++) {
-      const LsCell *cell = &g_array_index (line->cells, LsCell, i);
+    const GArray *cells = f->cells->pdata[rank];
+    for (guint i = 0; i < cells->len; i++) {
+      const LsCell *cell = &g_array_index (cells, LsCell, i);
       LsAction a = { .mb = cell->mb, .type = (uint8_t) cell->type, .is_paired = cell->is_paired };
       if (cell->kind != LS_CELL_COMPUTE)
         continue;
@@ -579,17 +562,11 @@ walk_cell (Walk *w, const LsCell *cell)
   }
 }
 
-static const GArray *
-cells_of (const Walk *w, guint rank)
-{
-  return ((const LsCellLine *) g_ptr_array_index (w->f->lines, rank))->cells;
-}
-
 static void
 find_features (Walk *w)
 {
-  for (guint rank = 0; rank < w->f->lines->len; rank++) {
-    const GArray *cells = cells_of (w, rank);
+  for (guint rank = 0; rank < w->f->cells->len; rank++) {
+    const GArray *cells = w->f->cells->pdata[rank];
     for (guint i = 0; i < cells->len; i++) {
       LsCellKind kind = g_array_index (cells, LsCell, i).kind;
       w->has_p2p |= kind >= LS_CELL_SEND_F && kind <= LS_CELL_RECV_B;
@@ -615,7 +592,7 @@ ls_cells_check_comm (const LsCellFile *f, const LsLayout *l)
   };
   find_features (&w);
   for (w.rank = 0; w.rank < l->n_ranks; w.rank++) {
-    const GArray *cells = cells_of (&w, w.rank);
+    const GArray *cells = f->cells->pdata[w.rank];
     for (guint i = 0; i < cells->len; i++)
       walk_cell (&w, &g_array_index (cells, LsCell, i));
   }
@@ -635,60 +612,54 @@ ls_cells_check_comm (const LsCellFile *f, const LsLayout *l)
 
 /* Columns of a rank's actions, then of the end of its line. */
 static int *
-columns_of (const LsCellLine *line)
+columns_of (const LsCellFile *f, guint rank)
 {
-  int *columns = g_new (int, line->cells->len + 1);
+  const GArray *cells = f->cells->pdata[rank];
+  int *columns = g_new (int, cells->len + 1);
   guint n = 0;
-  for (guint i = 0; i < line->cells->len; i++) {
-    const LsCell *cell = &g_array_index (line->cells, LsCell, i);
+  for (guint i = 0; i < cells->len; i++) {
+    const LsCell *cell = &g_array_index (cells, LsCell, i);
     if (cell->kind == LS_CELL_COMPUTE)
       columns[n++] = cell->column;
   }
-  columns[n] = n_code_points (line->text) + 1;
+  columns[n] = n_code_points (f->lines[rank]) + 1;
   return columns;
 }
 
 static void
 check_orders (const LsCellFile *f, const LsOrders *orders)
 {
-  guint n = f->lines->len;
-  g_autofree int *numbers = g_new (int, n);
-  g_autofree char **texts = g_new (char *, n);
-  g_autofree int **columns = g_new (int *, n);
-  for (guint rank = 0; rank < n; rank++) {
-    const LsCellLine *line = g_ptr_array_index (f->lines, rank);
-    numbers[rank] = line->number;
-    texts[rank] = line->text;
-    columns[rank] = columns_of (line);
-  }
-  const LsOrderPlaces places = { f->file, numbers, texts, (const int *const *) columns };
+  g_autoptr (GPtrArray) columns = g_ptr_array_new_with_free_func (g_free);
+  for (guint rank = 0; rank < f->cells->len; rank++)
+    g_ptr_array_add (columns, columns_of (f, rank));
+  const LsOrderPlaces places = { f->file, f->lines, (const int *const *) columns->pdata };
   ls_orders_check (orders, &places, f->diags);
-  for (guint rank = 0; rank < n; rank++)
-    g_free (columns[rank]);
 }
 
 /* Blank lines at the end are no ranks. */
 static void
 read_lines (LsCellFile *f, const char *text)
 {
-  g_auto (GStrv) lines = g_strsplit (text, "\n", -1);
-  guint n = g_strv_length (lines);
-  while (n > 0 && *g_strchomp (lines[n - 1]) == '\0')
+  f->lines = g_strsplit (text, "\n", -1);
+  guint n = g_strv_length (f->lines);
+  while (n > 0 && *g_strchomp (f->lines[n - 1]) == '\0')
     n--;
-  for (guint i = 0; i < n; i++)
-    append_line (f, g_strchomp (lines[i]), (int) i + 1);
+  for (guint rank = 0; rank < n; rank++) {
+    g_strchomp (f->lines[rank]);
+    append_line (f, rank);
+  }
 }
 
 LsOrders *
 ls_parse_schedule (const char *name, const char *text, LsDiagList *diags)
 {
   guint n_before = ls_diag_list_n (diags);
-  LsCellFile f = { name, diags, g_ptr_array_new_with_free_func (line_free) };
+  LsCellFile f = { name, diags, NULL, g_ptr_array_new_with_free_func ((GDestroyNotify) g_array_unref) };
   Extent e = { 0 };
   g_autoptr (LsOrders) orders = NULL;
 
   read_lines (&f, text);
-  if (f.lines->len == 0)
+  if (f.cells->len == 0)
     ls_diag_add (diags, LS_ERROR_INPUT, name, 0, 0, NULL, NULL, NULL,
                  "expected a line of actions for each rank; got none");
   if (ls_diag_list_n (diags) == n_before)
@@ -701,7 +672,8 @@ ls_parse_schedule (const char *name, const char *text, LsDiagList *diags)
   }
   if (ls_diag_list_n (diags) == n_before)
     ls_cells_check_comm (&f, &orders->layout);
-  g_ptr_array_unref (f.lines);
+  g_strfreev (f.lines);
+  g_ptr_array_unref (f.cells);
   g_clear_pointer (&e.stages, g_ptr_array_unref);
   return ls_diag_list_n (diags) == n_before ? g_steal_pointer (&orders) : NULL;
 }

@@ -86,12 +86,12 @@ check_architectures (const LsJsonDoc *doc, const cJSON *node, const char *beside
     name++;
   if (!*name)
     return true;
-  const char *near = ls_suggest (*name, all);
+  g_autofree char *hint = ls_did_you_mean (*name, all);
   return ls_json_doc_diag (doc, node, LS_JSON_AT_VALUE, diags, NULL,
                            "expected names of files in %s, %s%sor " LS_ARCHITECTURE_TPU ", with commas; got "
-                           "\"%s\"%s%s%s",
+                           "\"%s\"%s",
                            ls_data_folder (LS_DATA_NCCL_TABLES), besides ? besides : "", besides ? " " : "",
-                           *name, near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+                           *name, hint);
 }
 
 static bool
@@ -100,8 +100,8 @@ check_all_architectures (const LsJsonDoc *doc, LsDiagList *diags)
   const cJSON *root = ls_json_doc_root (doc), *one;
   bool ok = check_architectures (doc, ls_json_at (root, "architectures"), NULL, diags);
   ok = check_architectures (doc, ls_json_at (root, "runs_on"), LS_ARCHITECTURES_OF_GPUS, diags) && ok;
-  cJSON_ArrayForEach (one, ls_json_at (root, "by_architecture")) ok
-      = check_architectures (doc, ls_json_at (one, "architectures"), NULL, diags) && ok;
+  cJSON_ArrayForEach (one, ls_json_at (root, "by_architecture"))
+    ok = check_architectures (doc, ls_json_at (one, "architectures"), NULL, diags) && ok;
   return ok;
 }
 
@@ -234,9 +234,7 @@ check_conditions (const LsJsonDoc *doc, const char *list, const char *besides, L
   const cJSON *all = cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), list), *one, *condition;
   bool ok = true;
   cJSON_ArrayForEach (one, all)
-  {
-    cJSON_ArrayForEach (condition, ls_json_at (one, "when"))
-    {
+    cJSON_ArrayForEach (condition, ls_json_at (one, "when")) {
       const char *key = condition->string ? condition->string : "";
       if (ls_field_find (ls_model_fields, key) || ls_field_find (ls_strategy_fields, key)
           || g_strcmp0 (key, besides) == 0)
@@ -245,7 +243,7 @@ check_conditions (const LsJsonDoc *doc, const char *list, const char *besides, L
                              "expected a key of a model or a strategy%s%s", besides ? ", or " : "",
                              besides ? besides : "");
     }
-  }
+
   return ok;
 }
 

@@ -318,27 +318,6 @@ static const char *const recompute_words[] = { "core",   "norm", "activation", "
 static const char *const lengths_words[]
     = { "whole", "fixed:N", "uniform:A:B", "lognormal:MEDIAN:SIGMA[:MAX]", "file:PATH", NULL };
 
-static const LsEnumName dp_kinds[] = {
-  { "none", LS_DP_NONE },
-  { "ps", LS_DP_PS },
-  { "ddp", LS_DP_DDP },
-  { "megatron", LS_DP_MEGATRON },
-  { "fsdp1", LS_DP_FSDP1 },
-  { "fsdp2", LS_DP_FSDP2 },
-  { "deepspeed", LS_DP_DEEPSPEED },
-  { "xla-fsdp", LS_DP_XLA_FSDP },
-  { "auto", LS_DP_AUTO },
-  { NULL },
-};
-static const LsEnumName p2p_kinds[] = {
-  { "none", LS_P2P_NONE },
-  { "batched", LS_P2P_BATCHED },
-  { "scatter-gather", LS_P2P_SCATTER_GATHER },
-  { "overlapped", LS_P2P_OVERLAPPED },
-  { "deepspeed", LS_P2P_DEEPSPEED },
-  { "auto", LS_P2P_AUTO },
-  { NULL },
-};
 static const LsEnumName attention_kinds[] = { { "flash", LS_ATTENTION_FLASH },
                                               { "unfused", LS_ATTENTION_UNFUSED },
                                               { "auto", LS_ATTENTION_AUTO },
@@ -504,7 +483,7 @@ const LsField ls_strategy_fields[] = {
   { UINT (layout, "vpp", vpp), USUAL, OF_JOB },
   { TEXT (layout, "schedule", schedule), USUAL },
   { UINT (layout, "dp", dp), USUAL, OF_JOB },
-  { ENUM (layout, "dp_kind", dp_kind, dp_kinds), USUAL },
+  { ENUM (layout, "dp_kind", dp_kind, ls_dp_kind_names), USUAL },
   { CUSTOM (layout, "zero", parse_zero, format_zero), .argument = "N[@G]",
     .expected = "0 to 3, auto, or STAGE@GROUP such as \"3@8\"", USUAL },
   { UINT (layout, "cp", cp), USUAL, OF_JOB },
@@ -606,7 +585,7 @@ const LsField ls_strategy_fields[] = {
   { BOOL (software, "grad_apart", use.grad_apart), SET_ONLY },
   { BOOL (software, "wgrad_placeholders", use.wgrad_placeholders), SET_ONLY },
 
-  { ENUM (pipeline, "p2p", mp.p2p, p2p_kinds) },
+  { ENUM (pipeline, "p2p", mp.p2p, ls_p2p_names) },
   { BOOL (pipeline, "p2p_warmup_flush", mp.p2p_warmup_flush), SET_ONLY },
   { ROW (pipeline, "pipeline_batch", mp.pipeline_batch, LS_FIELD_UINT), .max = MAX_DEGREE },
   { LIST (pipeline, "layers_per_chunk", layout.layers_per_chunk, layout.n_layers_per_chunk),

@@ -27,8 +27,7 @@ shipped (void)
   GArray *all = g_array_new (TRUE, FALSE, sizeof (ProgramAsked));
   const ProgramMap *map = program_map_get ("strangers");
   const cJSON *list = program_entry (map, "tables", "asked"), *one;
-  cJSON_ArrayForEach (one, list)
-  {
+  cJSON_ArrayForEach (one, list) {
     g_auto (GStrv) words = g_strsplit (cJSON_IsString (one) ? one->valuestring : "", " ", 2);
     const ProgramAsked asked = { .map = g_intern_string (words[0] ? words[0] : ""),
                                  .unwraps = g_strcmp0 (words[1], "unwraps") == 0,
@@ -178,8 +177,7 @@ set_key (LsImport *import, const LsField *model, const LsField *strategy, const 
 static GArray *
 take_given (LsImport *import, const GPtrArray *changes, LsDiagList *diags)
 {
-  GArray *variables = g_array_new (FALSE, TRUE, sizeof (ImportGiven));
-  g_array_set_clear_func (variables, given_clear);
+  GArray *variables = ls_list_new (sizeof (ImportGiven), given_clear);
   for (guint i = 0; i < changes->len; i++) {
     const char *change = changes->pdata[i];
     bool is_quiet = *change == ':';
@@ -262,8 +260,7 @@ import_init (LsImport *import, const ImportFiles *files)
     g_ptr_array_add (made->files, g_strdup (f->path));
     g_ptr_array_add (made->asked, g_strdup (f->asked ? f->asked : f->path));
   }
-  made->remarks = g_array_new (FALSE, FALSE, sizeof (LsRemark));
-  g_array_set_clear_func (made->remarks, remark_clear);
+  made->remarks = ls_list_new (sizeof (LsRemark), remark_clear);
   import->model.attention = LS_ATTENTION_FLASH;
   ls_strategy_init (&import->strategy);
   import->words = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
@@ -521,10 +518,9 @@ file_clear (gpointer file)
 bool
 ls_import_load (const char *const *paths, const LsModel *model, LsImported *ret_import, LsDiagList *diags)
 {
-  g_autoptr (GArray) files = g_array_new (FALSE, FALSE, sizeof (ImportFile));
+  g_autoptr (GArray) files = ls_list_new (sizeof (ImportFile), file_clear);
   g_autoptr (GPtrArray) names = g_ptr_array_new_with_free_func (g_free),
                         changes = g_ptr_array_new_with_free_func (g_free);
-  g_array_set_clear_func (files, file_clear);
   for (; *paths; paths++) {
     size_t n;
     /* what is given behind a path, "vocab=50257"; a file may have such a name */

@@ -13,7 +13,6 @@
 #include "data/launch/launch_words.h"
 #include "data/launch/option_table.h"
 #include "data/launch/program/program_map.h"
-#include "data/text/field.h"
 #include "data/text/read_file.h"
 #include "data/text/toml.h"
 

@@ -284,8 +284,7 @@ row_of (const LsShellCommand *c, guint *ret_n)
 {
   const char *first = *c->words[0] == '#' ? c->words[0] : ls_shell_base_of (c->words[0]);
   const cJSON *row;
-  cJSON_ArrayForEach (row, starter_rows ("lines"))
-  {
+  cJSON_ArrayForEach (row, starter_rows ("lines")) {
     g_auto (GStrv) words = program_words (program_member (row, "words"), " ");
     const char *until = program_member (row, "until");
     guint i = 0;
@@ -459,10 +458,9 @@ launch_other (const LaunchKind *kind, const char *script)
 {
   const cJSON *one;
   cJSON_ArrayForEach (one, reads_node (kind->of, "others"))
-  {
     if (program_any_word (cJSON_GetStringValue (one), " ", g_str_has_prefix, script))
       return one->string;
-  }
+
   return NULL;
 }
 

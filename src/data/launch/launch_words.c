@@ -247,8 +247,7 @@ add_tree (LaunchWords *w, GString *prefix, const cJSON *tree)
   gsize n = prefix->len;
   guint at = 0;
   const cJSON *item;
-  cJSON_ArrayForEach (item, tree)
-  {
+  cJSON_ArrayForEach (item, tree) {
     if (cJSON_IsArray (tree))
       g_string_append_printf (prefix, "%u", at++);
     else

@@ -8,7 +8,6 @@
 #include "data/launch/program/program_map.h"
 #include "data/launch/yaml_config.h"
 #include "data/text/json_doc.h"
-#include "data/text/yaml.h"
 
 /* --- programs around a Trainer ----------------------------------------------------------------------- */
 

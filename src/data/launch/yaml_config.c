@@ -168,7 +168,8 @@ yaml_config_merge (cJSON *into, cJSON *from)
 {
   g_autoptr (GHashTable) keys = g_hash_table_new (g_str_hash, g_str_equal);
   cJSON *item, *next;
-  cJSON_ArrayForEach (item, into) g_hash_table_insert (keys, item->string, item);
+  cJSON_ArrayForEach (item, into)
+    g_hash_table_insert (keys, item->string, item);
   for (item = from->child; item; item = next) {
     next = item->next;
     cJSON *before = g_hash_table_lookup (keys, item->string);

@@ -252,7 +252,8 @@ read_part (LsResultFile *file, const LsJsonDoc *doc, guint i, LsDiagList *diags)
   else if (parts[i].is_required)
     node = require (doc, parent, key, cJSON_IsNumber, "a number", diags);
   if (parts[i].kind == MEMBERS)
-    cJSON_ArrayForEach (each, node) read_number (file, doc, parts[i].section, each->string, each, diags);
+    cJSON_ArrayForEach (each, node)
+      read_number (file, doc, parts[i].section, each->string, each, diags);
   else if (node && (parts[i].kind == NUMBER || cJSON_IsNumber (node)))
     read_number (file, doc, parts[i].section, name, node, diags);
 }
@@ -262,8 +263,7 @@ static void
 read_links (LsResultFile *file, const LsJsonDoc *doc, const cJSON *links, const char *key, LsDiagList *diags)
 {
   const cJSON *link;
-  cJSON_ArrayForEach (link, links)
-  {
+  cJSON_ArrayForEach (link, links) {
     const cJSON *name = require (doc, link, "name", cJSON_IsString, "text", diags);
     const cJSON *use = require (doc, link, key, cJSON_IsNumber, "a number", diags);
     if (name && use)
@@ -310,7 +310,8 @@ static void
 read_assumptions (GPtrArray *texts, const char *member, const cJSON *list)
 {
   const cJSON *node;
-  cJSON_ArrayForEach (node, list) if (ls_json_text (node, "key") && ls_json_text (node, member))
+  cJSON_ArrayForEach (node, list)
+    if (ls_json_text (node, "key") && ls_json_text (node, member))
       g_ptr_array_add (texts, option_new (ls_json_text (node, "key"), ls_json_text (node, member)));
 }
 

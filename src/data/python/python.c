@@ -412,8 +412,7 @@ ls_python_new (const char *text, gsize n, const char *name, LsDiagList *diags)
 {
   LsPython *p = g_new0 (LsPython, 1);
   p->texts = g_string_chunk_new (1024);
-  p->modules = g_array_new (FALSE, FALSE, sizeof (PythonModule));
-  g_array_set_clear_func (p->modules, module_clear);
+  p->modules = ls_list_new (sizeof (PythonModule), module_clear);
   p->tokens = g_array_new (FALSE, FALSE, sizeof (PythonToken));
   p->lines = g_array_new (FALSE, FALSE, sizeof (PythonLine));
   p->found.functions = g_ptr_array_new ();

@@ -170,8 +170,6 @@ const char *ls_field_suggest (const LsField *fields, const char *typed);
  * ROW, ARRAY, OBJECT, SETTINGS, SOURCES and IGNORED. */
 bool ls_field_value_set (const LsField *f, void *target, const char *text);
 
-/* The name of a value, the first of several; NULL: it has none. */
-const char *ls_enum_name (const LsEnumName *names, int value);
 /* The value of a name, which may be NULL; -1: there is none. */
 int ls_enum_value (const LsEnumName *names, const char *name);
 /* Not another spelling of a value that stands before it. */

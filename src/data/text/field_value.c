@@ -9,15 +9,6 @@
 
 #define MAX_EXACT 9007199254740991.0 /* 2^53 - 1: below it every integer is a double of its own */
 
-const char *
-ls_enum_name (const LsEnumName *names, int value)
-{
-  for (; names->name; names++)
-    if (names->value == value)
-      return names->name;
-  return NULL;
-}
-
 /* --- ranges ------------------------------------------------------------------- */
 
 double

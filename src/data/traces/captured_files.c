@@ -36,8 +36,7 @@ read_ranks (CapturedReading *x, const char *file, const cJSON *run)
     uint32_t rank = (uint32_t) first + i * (uint32_t) apart;
     g_array_append_val (ranks, rank);
   }
-  cJSON_ArrayForEach (each, list)
-  {
+  cJSON_ArrayForEach (each, list) {
     uint32_t rank = cJSON_IsNumber (each) && each->valuedouble >= 0 && each->valuedouble < x->world
         ? (uint32_t) each->valuedouble
         : UINT32_MAX;
@@ -93,8 +92,7 @@ static bool
 read_groups (CapturedReading *x, const char *file, const cJSON *root, CapturedRole *role)
 {
   const cJSON *every = x->roles->len == 0 ? ls_json_at (root, "every_group") : NULL, *each;
-  cJSON_ArrayForEach (each, ls_json_at (root, "groups"))
-  {
+  cJSON_ArrayForEach (each, ls_json_at (root, "groups")) {
     GArray *ranks = read_ranks (x, file, ls_json_at (each, "ranks"));
     const char *name = ls_json_text (each, "name");
     if (!ranks)
@@ -103,8 +101,7 @@ read_groups (CapturedReading *x, const char *file, const cJSON *root, CapturedRo
     *g = (CapturedGroup) { g_strdup (name ? name : ""), ranks, .slot = LS_N_SLOTS };
     g_ptr_array_add (role->groups, g);
   }
-  cJSON_ArrayForEach (each, every)
-  {
+  cJSON_ArrayForEach (each, every) {
     GArray *ranks = read_ranks (x, file, each);
     if (!ranks)
       return false;
@@ -126,8 +123,7 @@ read_held (const cJSON *root, CapturedRole *role)
                 { "optimizer", LS_MEM_OPTIMIZER },
                 { "buffers and others", LS_MEM_WORKSPACE } };
   const cJSON *each;
-  cJSON_ArrayForEach (each, ls_json_at (root, "held"))
-  {
+  cJSON_ArrayForEach (each, ls_json_at (root, "held")) {
     guint i = 0;
     while (i < G_N_ELEMENTS (kinds) && g_strcmp0 (each->string, kinds[i].kind) != 0)
       i++;
@@ -166,8 +162,7 @@ static uint32_t
 first_of (const cJSON *manifest, uint32_t rank)
 {
   const cJSON *roles = ls_json_at (manifest, "roles"), *each;
-  cJSON_ArrayForEach (each, ls_json_at (roles, "members"))
-  {
+  cJSON_ArrayForEach (each, ls_json_at (roles, "members")) {
     const cJSON *member = cJSON_GetArrayItem (each, 0), *first = cJSON_GetArrayItem (each, 1);
     if (cJSON_IsNumber (member) && cJSON_IsNumber (first) && member->valuedouble == rank
         && first->valuedouble >= 0)
@@ -209,8 +204,7 @@ read_manifest (CapturedReading *x, const LsJsonDoc *doc, GPtrArray *docs, GPtrAr
     return captured_complain (x, LS_CAPTURED_MANIFEST, "world: expected 1 to %d", MAX_WORLD);
   x->world = (uint32_t) world;
   double before = -1;
-  cJSON_ArrayForEach (each, ls_json_at (root, "files"))
-  {
+  cJSON_ArrayForEach (each, ls_json_at (root, "files")) {
     const char *file = ls_json_text (each, "file");
     double rank = cJSON_GetNumberValue (ls_json_at (each, "rank"));
     if (!file || strchr (file, G_DIR_SEPARATOR) || !(rank > before && rank < world))

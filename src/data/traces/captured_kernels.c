@@ -82,7 +82,8 @@ add_tensors (const cJSON *node, double times, Tensors *t)
   const cJSON *each;
   Tensor one;
   if (cJSON_IsArray (node))
-    cJSON_ArrayForEach (each, node) add_tensors (each, times, t);
+    cJSON_ArrayForEach (each, node)
+      add_tensors (each, times, t);
   if (!cJSON_IsString (node) || !read_tensor (node->valuestring, &one))
     return;
   t->bytes += times * one.apart * one.size;
@@ -106,7 +107,8 @@ tensors_of (const LsCapturedLaunch *l)
   bool is_in_place = l->op && g_str_has_suffix (l->op, "_"),
        overwrites = l->op && g_strv_contains (overwriting, l->op);
   const cJSON *first = cJSON_GetArrayItem (l->inputs, 0), *each;
-  cJSON_ArrayForEach (each, l->inputs) add_tensors (each, each == first && overwrites ? 0 : 1, &t);
+  cJSON_ArrayForEach (each, l->inputs)
+    add_tensors (each, each == first && overwrites ? 0 : 1, &t);
   add_tensors (l->outputs, 1, &t);
   if (is_in_place && cJSON_GetArraySize (l->outputs) == 0) /* lists of tensors are not given back */
     add_tensors (first, 1, &t);
@@ -174,8 +176,7 @@ size_of_first (const cJSON *list)
 {
   const cJSON *each;
   Tensor t;
-  cJSON_ArrayForEach (each, list)
-  {
+  cJSON_ArrayForEach (each, list) {
     const cJSON *one = cJSON_IsArray (each) ? each->child : each;
     if (cJSON_IsString (one) && read_tensor (one->valuestring, &t))
       return t.size;
@@ -336,8 +337,7 @@ is_causal (const LsCapturedLaunch *l)
   bool is_kind = strstr (l->op, "aten::_efficient_attention") != NULL;
   const cJSON *each;
   int n = 0;
-  cJSON_ArrayForEach (each, l->inputs)
-  {
+  cJSON_ArrayForEach (each, l->inputs) {
     if (is_kind && cJSON_IsNumber (each))
       return each->valueint == 1;
     if (!is_kind && cJSON_IsBool (each) && n++ == (is_flash || is_backward ? 0 : 1))
@@ -410,9 +410,9 @@ product (const LsCapturedLaunch *l, LsKernel *ret)
   LsDtype dtype = of_compute[MIN (l->compute, G_N_ELEMENTS (of_compute) - 1)];
   const cJSON *each;
   Tensor t;
-  cJSON_ArrayForEach (each, l->inputs) if (l->compute == 0 && read_tensor (cJSON_GetStringValue (each), &t)
-                                           && t.dtype == LS_DTYPE_FP16) dtype
-      = LS_DTYPE_FP16;
+  cJSON_ArrayForEach (each, l->inputs)
+    if (l->compute == 0 && read_tensor (cJSON_GetStringValue (each), &t) && t.dtype == LS_DTYPE_FP16)
+      dtype = LS_DTYPE_FP16;
   uint32_t out = dtype == LS_DTYPE_FP32 || dtype == LS_DTYPE_TF32 ? 4 : 2;
   /* cuBLAS counts by columns: what it calls rows of the result are its columns */
   *ret = ls_kernel_gemm ("product", dtype, MAX (l->n, 1), MAX (l->m, 1), MAX (l->k, 1), MAX (l->batch, 1),

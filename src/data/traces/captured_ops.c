@@ -235,8 +235,7 @@ captured_read_used (CapturedReading *x, const char *file, const cJSON *root, Cap
   const cJSON *each;
   bool is_open = false;
   guint n = 0;
-  cJSON_ArrayForEach (each, cJSON_GetObjectItemCaseSensitive (root, "did"))
-  {
+  cJSON_ArrayForEach (each, cJSON_GetObjectItemCaseSensitive (root, "did")) {
     Line l;
     Message m;
     bool ok = read_line (each, &l);
@@ -305,7 +304,7 @@ places_of (const cJSON *root, const char *key)
   const cJSON *each;
   GPtrArray *places = g_ptr_array_new ();
   cJSON_ArrayForEach (each, cJSON_GetObjectItemCaseSensitive (root, key))
-      g_ptr_array_add (places, (gpointer) each);
+    g_ptr_array_add (places, (gpointer) each);
   return places;
 }
 
@@ -827,13 +826,14 @@ captured_read_ops (CapturedReading *x, const char *file, const cJSON *root, Capt
   w.threads = g_new0 (double, w.rows->len + 1);
   for (guint s = 0; s < LS_N_STREAMS; s++)
     w.waits[s] = w.waited[s] = no_points;
-  cJSON_ArrayForEach (each, did)
-  {
+  cJSON_ArrayForEach (each, did) {
     Line l;
     if (read_line (each, &l) && l.what == 'k' && l.row >= 0 && l.row < w.rows->len)
       w.threads[l.row] += threads_of (&l);
   }
-  cJSON_ArrayForEach (each, did) if (!(ok = take_next (&w, each, batch, &is_open, file))) break;
+  cJSON_ArrayForEach (each, did)
+    if (!(ok = take_next (&w, each, batch, &is_open, file)))
+      break;
   close_segment (&w);
   g_array_unref (w.ops);
   g_array_unref (w.events);

@@ -566,7 +566,8 @@ read_groups (RankReading *x, const ChakraNode *node)
   const cJSON *said;
   if (!cJSON_IsArray (list))
     chakra_complain (x, node, "expected process groups as a list in inputs.values");
-  cJSON_ArrayForEach (said, list) read_group (x, node, said);
+  cJSON_ArrayForEach (said, list)
+    read_group (x, node, said);
 }
 
 /* --- communication ------------------------------------------------------------------------------ */

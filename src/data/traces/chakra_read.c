@@ -50,9 +50,10 @@ chakra_is_member_list (const cJSON *ranks)
   const cJSON *rank;
   if (!cJSON_IsArray (ranks))
     return false;
-  cJSON_ArrayForEach (rank, ranks) if (!cJSON_IsNumber (rank) || rank->valuedouble < 0
-                                       || rank->valuedouble >= LS_CHAKRA_MAX_RANKS
-                                       || rank->valuedouble != (double) rank->valueint) return false;
+  cJSON_ArrayForEach (rank, ranks)
+    if (!cJSON_IsNumber (rank) || rank->valuedouble < 0 || rank->valuedouble >= LS_CHAKRA_MAX_RANKS
+        || rank->valuedouble != (double) rank->valueint)
+      return false;
   return true;
 }
 
@@ -100,14 +101,14 @@ read_groups_file (ChakraReading *all, const char *text)
   const cJSON *group, *root = doc ? ls_json_doc_root (doc) : NULL;
   if (!doc)
     return false;
-  cJSON_ArrayForEach (group, root) if (!group->string || !chakra_is_member_list (group))
-  {
-    ls_json_doc_diag (doc, group, LS_JSON_AT_VALUE, all->diags, NULL,
-                      "expected a list of ranks below %d for each name of a process group",
-                      LS_CHAKRA_MAX_RANKS);
-    return false;
-  }
-  else chakra_add_group (all, group->string, group);
+  cJSON_ArrayForEach (group, root)
+    if (!group->string || !chakra_is_member_list (group)) {
+      ls_json_doc_diag (doc, group, LS_JSON_AT_VALUE, all->diags, NULL,
+                        "expected a list of ranks below %d for each name of a process group",
+                        LS_CHAKRA_MAX_RANKS);
+      return false;
+    } else
+      chakra_add_group (all, group->string, group);
   return true;
 }
 
@@ -276,8 +277,7 @@ check_manifest (const LsJsonDoc *doc, uint32_t *ret_n_ranks, LsDiagList *diags)
     return refuse (doc, schema ? schema : root, diags, "\"schema\": \"" CHAKRA_MANIFEST_SCHEMA "\"");
   if (!roles || !ranks)
     return refuse (doc, root, diags, "a list \"roles\" of files, and a list \"ranks\"");
-  cJSON_ArrayForEach (item, roles)
-  {
+  cJSON_ArrayForEach (item, roles) {
     const char *name = cJSON_GetStringValue (item);
     if (!name || !g_str_has_suffix (name, ".et") || strpbrk (name, "/\\"))
       return refuse (doc, item, diags, "the name of a file in this folder, NAME.R.et");
@@ -296,8 +296,7 @@ static bool
 read_axes (ChakraReading *all, const LsJsonDoc *doc)
 {
   const cJSON *groups = ls_json_doc_at (doc, "groups"), *said;
-  cJSON_ArrayForEach (said, groups)
-  {
+  cJSON_ArrayForEach (said, groups) {
     const cJSON *axis = ls_json_at (said, "axis");
     ChakraGroup *g = said->string ? chakra_group (all, said->string) : NULL;
     if (!g)
@@ -400,7 +399,9 @@ read_listed (ChakraReading *all, const Source *source, uint32_t rank, const cJSO
   const cJSON *item;
   if (!cJSON_IsObject (said))
     return refuse (source->manifest, said, all->diags, "a rank: {\"role\": 0, \"gpu\": 0, ...}");
-  cJSON_ArrayForEach (item, said) if (!read_listed_key (&x, source->manifest, item)) return false;
+  cJSON_ArrayForEach (item, said)
+    if (!read_listed_key (&x, source->manifest, item))
+      return false;
   if (x.is.role == LS_TRACE_ABSENT || x.is.gpu == LS_TRACE_ABSENT)
     return refuse (source->manifest, said, all->diags, "a rank with \"role\" and \"gpu\"");
   if (x.is.role < all->roles->len && all->roles->pdata[x.is.role]) {

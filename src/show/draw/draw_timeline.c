@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/list.h"
 #include "base/order.h"
 #include "show/run/timeline_boxes.h"
 #include "show/text_table.h"
@@ -137,9 +138,7 @@ item_clear (gpointer item)
 static Lane
 lane_open (Plot *p, double y, double height)
 {
-  Lane l = { p, y, height, g_array_new (FALSE, FALSE, sizeof (Item)) };
-  g_array_set_clear_func (l.items, item_clear);
-  return l;
+  return (Lane) { p, y, height, ls_list_new (sizeof (Item), item_clear) };
 }
 
 static void

@@ -63,23 +63,14 @@ used_of (const LsDrawing *d)
   return used;
 }
 
-static int
-compare_paints (gconstpointer a, gconstpointer b)
-{
-  return strcmp ((*(const LsPaint *const *) a)->name, (*(const LsPaint *const *) b)->name);
-}
-
 /* LsPaint of these names, in their order. */
 static GPtrArray *
 sorted_paints (GHashTable *names)
 {
   GPtrArray *paints = g_ptr_array_new ();
-  GHashTableIter iter;
-  gpointer name;
-  g_hash_table_iter_init (&iter, names);
-  while (g_hash_table_iter_next (&iter, &name, NULL))
-    g_ptr_array_add (paints, (gpointer) ls_palette_find (name));
-  g_ptr_array_sort (paints, compare_paints);
+  g_autoptr (GList) sorted = g_list_sort (g_hash_table_get_keys (names), (GCompareFunc) strcmp);
+  for (const GList *name = sorted; name; name = name->next)
+    g_ptr_array_add (paints, (gpointer) ls_palette_find (name->data));
   return paints;
 }
 

@@ -4,10 +4,10 @@
 #include <page_assets.h>
 #include <string.h>
 
+#include "base/list.h"
 #include "data/text/write_file.h"
 #include "show/draw/drawing.h"
 #include "show/draw/pictures.h"
-#include "show/text_table.h"
 #include "show/run/timeline_boxes.h"
 
 typedef struct {
@@ -27,8 +27,7 @@ ls_page_new (const char *kind)
 {
   LsPage *p = g_new0 (LsPage, 1);
   p->kind = kind;
-  p->parts = g_array_new (FALSE, FALSE, sizeof (Part));
-  g_array_set_clear_func (p->parts, ls_text_clear);
+  p->parts = ls_list_new (sizeof (Part), ls_clear_text);
   return p;
 }
 
@@ -78,23 +77,15 @@ ls_page_take_packed (LsPage *p, const char *name, char *json)
 
 /* --- the file ---------------------------------------------------------------------------------------- */
 
+/* Without what would be markup. */
 static void
 append_json (GString *out, const char *json)
 {
-  for (; *json; json++)
-    switch (*json) {
-    case '<':
-      g_string_append (out, "\\u003c");
-      break;
-    case '>':
-      g_string_append (out, "\\u003e");
-      break;
-    case '&':
-      g_string_append (out, "\\u0026");
-      break;
-    default:
-      g_string_append_c (out, *json);
-    }
+  for (gsize n; n = strcspn (json, "<>&"), json[n]; json += n + 1) {
+    g_string_append_len (out, json, (gssize) n);
+    g_string_append_printf (out, "\\u%04x", (guint) json[n]);
+  }
+  g_string_append (out, json);
 }
 
 static void

@@ -13,7 +13,6 @@
 
 #include <glib.h>
 
-#include "exec/memory/memory.h"
 #include "exec/replay/timeline.h"
 
 typedef struct LsPage LsPage;

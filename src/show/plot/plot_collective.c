@@ -6,9 +6,9 @@
 
 #include <lockstep/error.h>
 
+#include "base/list.h"
 #include "base/order.h"
 #include "show/draw/drawing.h"
-#include "show/text_table.h"
 
 /* Pixels. */
 #define MAX_COLUMNS  4
@@ -193,8 +193,7 @@ collect_points (Plot *p)
 static void
 plot_init (Plot *p)
 {
-  p->styles = g_array_new (FALSE, FALSE, sizeof (Style));
-  g_array_set_clear_func (p->styles, ls_text_clear);
+  p->styles = ls_list_new (sizeof (Style), ls_clear_text);
   p->points = g_array_new (FALSE, FALSE, sizeof (Point));
   collect_styles (p);
   collect_points (p);

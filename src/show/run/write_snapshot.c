@@ -14,6 +14,7 @@
  * Reference: PyTorch, torch/csrc/cuda/memory_snapshot.cpp, torch/cuda/_memory_viz.py. */
 #include "show/run/write_run.h"
 
+#include "base/list.h"
 #include "data/text/pickle_out.h"
 #include "data/text/write_file.h"
 
@@ -93,8 +94,7 @@ add_op_frame (const Piece *p, GArray *frames, const char *category, const LsOp *
 static GArray *
 frames_of (const Piece *p)
 {
-  GArray *frames = g_array_new (FALSE, FALSE, sizeof (Frame));
-  g_array_set_clear_func (frames, clear_frame);
+  GArray *frames = ls_list_new (sizeof (Frame), clear_frame);
   if (!p || p->use.category == LS_N_MEM)
     return frames;
   const LsPlan *plan = p->s->plan;

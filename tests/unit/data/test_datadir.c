@@ -484,8 +484,7 @@ each_other_name_is_of_one_cluster (void)
     g_autoptr (LsDiagList) diags = ls_diag_list_new ();
     g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_CLUSTERS, entry->path, diags);
     const cJSON *also = cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "also"), *one;
-    cJSON_ArrayForEach (one, also)
-    {
+    cJSON_ArrayForEach (one, also) {
       bool is_new = g_hash_table_add (seen, g_ascii_strdown (one->valuestring, -1));
       ls_check_impl (is_new, __FILE__, __LINE__, "%s: %s twice", entry->name, one->valuestring);
     }

@@ -21,8 +21,7 @@ every_type_is_whole (void)
   g_autoptr (LsJsonDoc) types = ls_data_load (LS_DATA_MODEL_TYPES, "huggingface", diags);
   const cJSON *type, *list = types ? hf_get (types, "types") : NULL;
   LS_CHECK (list != NULL);
-  cJSON_ArrayForEach (type, list)
-  {
+  cJSON_ArrayForEach (type, list) {
     const char *name = cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (type, "type"));
     g_autofree char *text = g_strdup_printf (
         "{\"model_type\":\"%s\",\"hidden_size\":512,\"intermediate_size\":1024,\"num_hidden_layers\":12,"
@@ -139,16 +138,14 @@ what_is_left_out_counts_as_if_said (void)
   const cJSON *type, *key;
   guint n = 0;
   const cJSON *list = types ? hf_get (types, "types") : NULL;
-  cJSON_ArrayForEach (type, list)
-  {
+  cJSON_ArrayForEach (type, list) {
     const cJSON *values = cJSON_GetObjectItemCaseSensitive (type, "class_defaults");
     if (!values)
       continue;
     const char *name = cJSON_GetObjectItemCaseSensitive (type, "type")->valuestring;
     cJSON *all = cJSON_Duplicate (values, true);
     add_needed (all, name);
-    cJSON_ArrayForEach (key, values)
-    {
+    cJSON_ArrayForEach (key, values) {
       cJSON *some = cJSON_Duplicate (all, true);
       cJSON_DeleteItemFromObjectCaseSensitive (some, key->string);
       uint64_t active[2], total[2];

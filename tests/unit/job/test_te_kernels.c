@@ -94,8 +94,7 @@ kernels_take_what_they_were_timed_at (void)
   double sum = 0;
   guint n = 0;
   const cJSON *row;
-  cJSON_ArrayForEach (row, cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "rows"))
-  {
+  cJSON_ArrayForEach (row, cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "rows")) {
     const char *name = cJSON_GetObjectItemCaseSensitive (row, "name")->valuestring,
                *shape = cJSON_GetObjectItemCaseSensitive (row, "shape")->valuestring;
     double us = predicted_us (h, recipes, name, shape),

@@ -75,12 +75,12 @@ static bool
 has_slice_at (const cJSON *events, const cJSON *arrow)
 {
   const cJSON *event;
-  cJSON_ArrayForEach (event, events) if (is_phase (event, "X")
-                                         && number_of (event, "pid") == number_of (arrow, "pid")
-                                         && number_of (event, "tid") == number_of (arrow, "tid")
-                                         && number_of (event, "ts") <= number_of (arrow, "ts")
-                                         && number_of (arrow, "ts") <= number_of (event, "ts")
-                                                 + number_of (event, "dur") + 1e-6) return true;
+  cJSON_ArrayForEach (event, events)
+    if (is_phase (event, "X") && number_of (event, "pid") == number_of (arrow, "pid")
+        && number_of (event, "tid") == number_of (arrow, "tid")
+        && number_of (event, "ts") <= number_of (arrow, "ts")
+        && number_of (arrow, "ts") <= number_of (event, "ts") + number_of (event, "dur") + 1e-6)
+      return true;
   return false;
 }
 
@@ -119,7 +119,8 @@ passes_and_kernels_are_told (void)
   cJSON *root = trace_of (&p.t, &text);
   const cJSON *events = cJSON_GetObjectItem (root, "traceEvents"), *event;
   int n_passes = 0;
-  cJSON_ArrayForEach (event, events) n_passes += g_strcmp0 (text_of (event, "cat"), "pass") == 0;
+  cJSON_ArrayForEach (event, events)
+    n_passes += g_strcmp0 (text_of (event, "cat"), "pass") == 0;
   LS_CHECK_INT (n_passes, ==, 14);
   LS_CHECK (strstr (text, "\"name\":\"backward 2\"") != NULL);
   LS_CHECK (strstr (text,
@@ -141,7 +142,6 @@ arrows_join_slices_forward_in_time (void)
   int n_starts = 0, n_ends = 0;
   double from = 0, id = -1;
   cJSON_ArrayForEach (event, events)
-  {
     if (is_phase (event, "s")) {
       n_starts++;
       from = number_of (event, "ts");
@@ -154,7 +154,7 @@ arrows_join_slices_forward_in_time (void)
       LS_CHECK_STR (text_of (event, "bp"), "e");
       LS_CHECK (has_slice_at (events, event));
     }
-  }
+
   LS_CHECK_INT (n_starts, ==, n_ends);
   LS_CHECK_INT (n_starts, >, 0);
   cJSON_Delete (root);
@@ -173,8 +173,7 @@ slices_are_cut_at_the_window (void)
   cJSON *root = trace_of (&p.t, &text);
   const cJSON *event;
   int n_cut = 0;
-  cJSON_ArrayForEach (event, cJSON_GetObjectItem (root, "traceEvents"))
-  {
+  cJSON_ArrayForEach (event, cJSON_GetObjectItem (root, "traceEvents")) {
     if (is_phase (event, "M"))
       continue;
     LS_CHECK_DOUBLE (number_of (event, "ts"), >=, 0);
@@ -200,8 +199,7 @@ communication_in_flight_is_counted (void)
   cJSON *root = trace_of (&p.t, &text);
   const cJSON *event;
   double last = -1, most = 0;
-  cJSON_ArrayForEach (event, cJSON_GetObjectItem (root, "traceEvents"))
-  {
+  cJSON_ArrayForEach (event, cJSON_GetObjectItem (root, "traceEvents")) {
     if (g_strcmp0 (text_of (event, "name"), "communication in flight") != 0)
       continue;
     last = number_of (cJSON_GetObjectItem (event, "args"), "ops");
@@ -220,8 +218,7 @@ mean_of (const cJSON *root, double pid, const char *name, const char *key, doubl
 {
   const cJSON *event;
   double sum = 0, at = 0, value = 0;
-  cJSON_ArrayForEach (event, cJSON_GetObjectItem (root, "traceEvents"))
-  {
+  cJSON_ArrayForEach (event, cJSON_GetObjectItem (root, "traceEvents")) {
     if (g_strcmp0 (text_of (event, "name"), name) != 0 || number_of (event, "pid") != pid)
       continue;
     LS_CHECK_DOUBLE (number_of (event, "ts"), >=, at);
@@ -282,8 +279,7 @@ micro_batches_begin_and_end (void)
   const cJSON *event;
   double open[2][3] = { { 0 } };
   int n = 0;
-  cJSON_ArrayForEach (event, cJSON_GetObjectItem (root, "traceEvents"))
-  {
+  cJSON_ArrayForEach (event, cJSON_GetObjectItem (root, "traceEvents")) {
     if (g_strcmp0 (text_of (event, "cat"), "micro-batch") != 0)
       continue;
     const char *id = text_of (cJSON_GetObjectItem (event, "id2"), "local");
@@ -309,10 +305,10 @@ a_large_trace_is_cut (void)
   cJSON *root = trace_of_size (&p.t, size, &text), *full = trace_of_size (&p.t, all, &whole);
   const cJSON *event;
   int n = 0, n_all = 0;
-  cJSON_ArrayForEach (event, cJSON_GetObjectItem (root, "traceEvents")) n
-      += is_phase (event, "X") && g_strcmp0 (text_of (event, "cat"), "wait") != 0;
-  cJSON_ArrayForEach (event, cJSON_GetObjectItem (full, "traceEvents")) n_all
-      += is_phase (event, "X") && g_strcmp0 (text_of (event, "cat"), "wait") != 0;
+  cJSON_ArrayForEach (event, cJSON_GetObjectItem (root, "traceEvents"))
+    n += is_phase (event, "X") && g_strcmp0 (text_of (event, "cat"), "wait") != 0;
+  cJSON_ArrayForEach (event, cJSON_GetObjectItem (full, "traceEvents"))
+    n_all += is_phase (event, "X") && g_strcmp0 (text_of (event, "cat"), "wait") != 0;
   LS_CHECK_INT (n, <=, 24);
   LS_CHECK_INT (n, >, 14); /* 7 passes of each rank, and some ops */
   LS_CHECK_INT (ls_trace_chrome_left_out (&p.t, &size), ==, n_all - n);

@@ -557,8 +557,7 @@ program_told_of (ProgramRun *run, const cJSON *rule)
 {
   cJSON *told = cJSON_CreateObject ();
   const cJSON *one;
-  cJSON_ArrayForEach (one, cJSON_GetObjectItemCaseSensitive (rule, "told"))
-  {
+  cJSON_ArrayForEach (one, cJSON_GetObjectItemCaseSensitive (rule, "told")) {
     g_auto (ProgramValue) v = program_value_of (run, one);
     g_autofree char *text = program_value_text (&v);
     if (!program_value_is_none (&v))
@@ -642,9 +641,8 @@ start_written (ProgramRun *run, const ProgramMap *map, LaunchJob *job, Emit *e)
   const cJSON *let = program_entry (map, "writes", "let"), *one;
   *run = (ProgramRun) { .map = map, .job = job, .emit = e, .is_written = true };
   cJSON_ArrayForEach (one, let)
-  {
     program_let (run, one->string, program_value_of (run, one));
-  }
+
   program_doors->run_rules (run, program_entry (map, "writes", "finds"));
 }
 

@@ -411,10 +411,9 @@ f_others_at (ProgramRun *run, const ProgramArgument *a)
   const cJSON *own = node_of (run, a), *other = own ? yaml_config_find (run->tree, a[1].word) : NULL, *item;
   GString *names = g_string_new (NULL);
   cJSON_ArrayForEach (item, own)
-  {
     if (item->string && !cJSON_Compare (item, yaml_config_find (other, item->string), true))
       g_string_append_printf (names, "%s%s", names->len > 0 ? " " : "", item->string);
-  }
+
   return program_taken (g_string_free (names, FALSE));
 }
 

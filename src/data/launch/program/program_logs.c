@@ -166,9 +166,8 @@ wrong_of (const cJSON *member)
   if (find_number (member->string) < 0 && !is_word)
     return "expected \"has\", \"lacks\", \"says\" or a number that lines of logs say";
   cJSON_ArrayForEach (one, member)
-  {
     are_texts = are_texts && cJSON_IsString (one);
-  }
+
   return cJSON_IsString (member) || are_texts
       ? NULL
       : "expected the text in front of the number, or a list of such texts";
@@ -178,13 +177,11 @@ void
 program_check_logs (ProgramCheck *check, const cJSON *logs)
 {
   const cJSON *log, *line, *one;
-  cJSON_ArrayForEach (log, logs)
-  {
+  cJSON_ArrayForEach (log, logs) {
     const cJSON *lines = cJSON_GetObjectItemCaseSensitive (log, "lines");
     if (!program_member (log, "what") || !cJSON_IsArray (lines))
       program_complain (check, log, "expected \"what\", a text, and \"lines\", a list");
-    cJSON_ArrayForEach (line, lines)
-    {
+    cJSON_ArrayForEach (line, lines) {
       const char *wrong = NULL;
       if (!program_member (line, "has"))
         program_complain (check, line, "expected \"has\", texts that such a line has");
@@ -214,8 +211,7 @@ read_line (const cJSON *kind, const char *line, gsize n, double amounts[N_AMOUNT
   if (!program_has_marks (line, n, program_member (kind, "has"))
       || (lacks && program_has_marks (line, n, lacks)))
     return false;
-  cJSON_ArrayForEach (one, kind)
-  {
+  cJSON_ArrayForEach (one, kind) {
     gint k = find_number (one->string);
     Amount amount = k < 0 ? N_AMOUNTS : numbers[k].amount;
     const cJSON *text = cJSON_IsArray (one) ? one->child : one;
@@ -241,9 +237,8 @@ read_lines (const Log *log, const char *text, bool (*take) (const double *amount
     bool is_of_kind = false;
     end = line_end (p);
     cJSON_ArrayForEach (kind, lines)
-    {
       is_of_kind |= read_line (kind, p, (gsize) (end - p), amounts);
-    }
+
     goes_on = !is_of_kind || take (amounts, data);
   }
 }
@@ -266,15 +261,13 @@ find_log (const char *text, Log *ret_log)
   const cJSON *node, *kind;
   bool is_its = false;
   for (const ProgramAsked *a = program_doors->maps (); a->map; a++)
-    cJSON_ArrayForEach (node, program_section (program_doors->map_get (a->map), "logs"))
-    {
+    cJSON_ArrayForEach (node, program_section (program_doors->map_get (a->map), "logs")) {
       bool may_be = false;
       *ret_log = (Log) { program_doors->map_get (a->map), node };
       cJSON_ArrayForEach (kind, cJSON_GetObjectItemCaseSensitive (node, "lines"))
-      {
         may_be = may_be || strchr (text, '\033')
             || program_has_marks (text, strlen (text), program_member (kind, "has"));
-      }
+
       if (may_be)
         read_lines (ret_log, text, is_first, &is_its);
       if (is_its)
@@ -348,8 +341,7 @@ static void
 add_said (const cJSON *kind, const char *line, LaunchWords *words)
 {
   const cJSON *one;
-  cJSON_ArrayForEach (one, kind)
-  {
+  cJSON_ArrayForEach (one, kind) {
     const char *said = cJSON_GetStringValue (one);
     g_autoptr (GMatchInfo) match = NULL;
     g_autoptr (GRegex) pattern
@@ -402,8 +394,7 @@ program_log_options (ProgramRun *run, LaunchWords *words)
   add_printed (run, text, words);
   for (const char *p = text, *end; *p; p = *end ? end + 1 : end) {
     end = line_end (p);
-    cJSON_ArrayForEach (kind, reads_node (run->file, "lines"))
-    {
+    cJSON_ArrayForEach (kind, reads_node (run->file, "lines")) {
       if (!program_has_marks (p, (gsize) (end - p), program_member (kind, "has")))
         continue;
       g_autofree char *line = g_strndup (p, (gsize) (end - p));
@@ -572,8 +563,7 @@ import_measure_log (const char *coloured, LsImport *import)
   if (m.needs)
     import_infer (import, "the time of a step follows from its %s", m.needs);
   measure (steps, import);
-  cJSON_ArrayForEach (kind, cJSON_GetObjectItemCaseSensitive (log.node, "lines"))
-  {
+  cJSON_ArrayForEach (kind, cJSON_GetObjectItemCaseSensitive (log.node, "lines")) {
     const char *says = program_member (kind, "says");
     const char *has = program_member (kind, "has");
     if (says && program_has_marks (text, strlen (text), has))

@@ -109,9 +109,8 @@ add_option (Reading *x, const cJSON *group, const char *option, OptionRow row)
   g_ptr_array_add (x->kept, words);
   row.words = words;
   cJSON_ArrayForEach (one, all)
-  {
     *words++ = (OptionWord) { one->string, cJSON_GetStringValue (one) };
-  }
+
   row.on = program_member (group, "on");
   row.off = program_member (group, "off");
   row.otherwise = program_member (group, "otherwise");
@@ -157,8 +156,7 @@ add_group (Reading *x, const cJSON *group)
         add_row (x, *name, row);
     }
   else if (cJSON_IsObject (node))
-    cJSON_ArrayForEach (one, node)
-    {
+    cJSON_ArrayForEach (one, node) {
       if (is_of_other && !cJSON_IsString (one))
         program_complain (&x->check, one, "expected the name of an option");
       row.key = is_of_other ? cJSON_GetStringValue (one) : key_of (x, one, row.kind);
@@ -180,8 +178,7 @@ check_release (Reading *x, const cJSON *one)
       || (!one->next && !program_member (one, "software")))
     program_complain (&x->check, one, "expected \"name\" and \"year\", and of the last \"software\"");
   for (guint i = 0; i < G_N_ELEMENTS (lists); i++)
-    cJSON_ArrayForEach (text, lists[i])
-    {
+    cJSON_ArrayForEach (text, lists[i]) {
       g_auto (GStrv) names = program_words (cJSON_GetStringValue (text), " ");
       for (char **name = names; *name; name++)
         if (!option_find (&x->map->table, *name))
@@ -233,28 +230,23 @@ check_file (Reading *x, const cJSON *of)
         "expected \"yaml\", \"toml\", \"json\" or \"python\", of a configuration, or \"marks\" or "
         "\"starts\", of a script");
   cJSON_ArrayForEach (one, of)
-  {
     check_reads_key (x, one);
-  }
+
   for (guint i = 0; i < G_N_ELEMENTS (expressions); i++)
     check_expression (x, member (of, expressions[i]));
   for (guint i = 0; i < G_N_ELEMENTS (lists); i++)
-    cJSON_ArrayForEach (one, lists[i])
-    {
+    cJSON_ArrayForEach (one, lists[i]) {
       if (!cJSON_IsString (one) && !(i == 1 && cJSON_IsTrue (one)))
         program_complain (&x->check, one, "expected an expression");
       check_expression (x, one);
     }
   cJSON_ArrayForEach (one, member (of, "lines"))
-  {
     if (!program_member (one, "has"))
       program_complain (&x->check, one, "expected \"has\", texts that such a line has");
-  }
+
   cJSON_ArrayForEach (one, member (of, "sets"))
-  {
     if (!cJSON_IsString (one))
       program_complain (&x->check, one, "expected a path");
-  }
 }
 
 /* What the first of rules that has such a member says there; NULL: none has. */
@@ -263,9 +255,8 @@ first_rule (const cJSON *rules, const char *key)
 {
   const cJSON *rule, *first = NULL;
   cJSON_ArrayForEach (rule, rules)
-  {
     first = first ? first : member (rule, key);
-  }
+
   return first;
 }
 
@@ -316,8 +307,7 @@ check_writes (Reading *x)
 {
   const cJSON *writes = member (x->map->root, "writes"), *one;
   ProgramRun run = { .map = x->map, .check = &x->check };
-  cJSON_ArrayForEach (one, member (writes, "let"))
-  {
+  cJSON_ArrayForEach (one, member (writes, "let")) {
     if (cJSON_IsString (one))
       program_check_text (&run, one, false);
     program_let (&run, one->string, program_none ());
@@ -365,22 +355,19 @@ read_lists (Reading *x, const cJSON *node, const OptionTable *theirs)
   map->has_beside = first_rule (rules, "beside") != NULL;
   x->rows = g_array_new (FALSE, FALSE, sizeof (OptionRow));
   cJSON_ArrayForEach (one, options)
-  {
     add_group (x, one);
-  }
+
   map->table.map = map;
   map->table.n = x->rows->len;
   map->table.rows = (const OptionRow *) g_array_free (x->rows, FALSE);
   cJSON_ArrayForEach (one, member (node, "releases"))
-  {
     check_release (x, one);
-  }
+
   if (reads && !reads->child)
     program_complain (&x->check, reads, "expected a list of at least one file");
   cJSON_ArrayForEach (one, reads)
-  {
     check_file (x, one);
-  }
+
   ProgramRun run = { .map = map,
                      .check = &x->check,
                      .named = named,
@@ -389,14 +376,12 @@ read_lists (Reading *x, const cJSON *node, const OptionTable *theirs)
   check_theirs (x, options, run.theirs);
   check_unwraps (x, &run);
   check_writes (x);
-  cJSON_ArrayForEach (one, reads)
-  {
+  cJSON_ArrayForEach (one, reads) {
     program_check_rules (&run, member (one, "rules"));
     program_check_rules (&run, member (one, "shapes"));
   }
   program_check_rules (&run, rules);
-  cJSON_ArrayForEach (one, member (node, "parts"))
-  {
+  cJSON_ArrayForEach (one, member (node, "parts")) {
     g_clear_pointer (&run.lets, g_hash_table_unref);
     if (!g_hash_table_contains (parts, one->string))
       program_check_rules (&run, one);

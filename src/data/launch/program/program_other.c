@@ -29,8 +29,7 @@ program_base (ProgramRun *run, ProgramAct *a)
   bool is_of_file = is_said (run, a->rule);
   LaunchWords *base = launch_words_new ();
   const cJSON *one;
-  cJSON_ArrayForEach (one, a->what)
-  {
+  cJSON_ArrayForEach (one, a->what) {
     g_autofree char *option = program_option (run->map, one->string);
     g_auto (ProgramValue) v = program_value_of (run, one);
     g_autofree char *text = program_value_text (&v);
@@ -99,14 +98,12 @@ program_switch (ProgramRun *run, ProgramAct *a)
   const char *option = program_act_text (run, a), *text = option_text (run->job, option);
   const cJSON *one, *node = NULL;
   cJSON_ArrayForEach (one, cJSON_GetObjectItemCaseSensitive (a->rule, "cases"))
-  {
     if (text && g_ascii_strcasecmp (text, one->string) == 0)
       node = one;
-  }
+
   if (text && !node && !option_find (run->job->table, option)->key)
     import_unknown (run->job->import, "%s %s", option, text);
-  cJSON_ArrayForEach (one, node)
-  {
+  cJSON_ArrayForEach (one, node) {
     g_auto (ProgramValue) v = program_value_of (run, one);
     g_autofree char *as = program_value_text (&v);
     launch_words_add_value (run->says, one->string, as);
@@ -408,8 +405,7 @@ values_of (const cJSON *root, const char *metric)
   const cJSON *all
       = cJSON_GetObjectItemCaseSensitive (cJSON_GetObjectItemCaseSensitive (root, metric), "values"),
       *one;
-  cJSON_ArrayForEach (one, all)
-  {
+  cJSON_ArrayForEach (one, all) {
     double value
         = cJSON_IsString (one) ? g_ascii_strtod (one->valuestring, NULL) : cJSON_GetNumberValue (one);
     if (isfinite (value) && value > 0 && values->len < MAX_VALUES)

@@ -189,13 +189,11 @@ add_known (LsPython *python, const cJSON *known, GPtrArray *texts, LsDiagList *d
 {
   const cJSON *one, *line;
   bool ok = true;
-  cJSON_ArrayForEach (one, known)
-  {
+  cJSON_ArrayForEach (one, known) {
     GString *text = g_string_new (NULL);
     cJSON_ArrayForEach (line, one)
-    {
       g_string_append_printf (text, "%s\n", cJSON_IsString (line) ? line->valuestring : "");
-    }
+
     gsize n = text->len;
     char *whole = g_string_free (text, FALSE);
     g_ptr_array_add (texts, whole);
@@ -239,8 +237,7 @@ void
 program_add_said (ProgramRun *run, cJSON *tree, bool is_on_top)
 {
   const cJSON *one;
-  cJSON_ArrayForEach (one, reads_node (run->file, "says"))
-  {
+  cJSON_ArrayForEach (one, reads_node (run->file, "says")) {
     g_auto (ProgramValue) v = program_value_of (run, one);
     if (v.text && is_on_top)
       cJSON_Delete (yaml_config_detach (tree, one->string));
@@ -330,11 +327,10 @@ drop_rest (const ProgramRun *run, cJSON *tree)
   }
   const cJSON *one;
   cJSON_ArrayForEach (one, reads_node (of, "without"))
-  {
     if (!cJSON_IsString (one)
         || program_fits ((ProgramRun) { .map = run->map, .tree = tree }, one->valuestring))
       cJSON_Delete (yaml_config_detach (tree, one->string));
-  }
+
   if (reads_is (of, "without_none"))
     drop_nulls (tree);
 }

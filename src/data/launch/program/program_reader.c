@@ -35,9 +35,7 @@ fill_variables (cJSON *node, LsImport *import)
     cJSON_SetValuestring (node, text);
   }
   cJSON_ArrayForEach (member, node)
-  {
     fill_variables (member, import);
-  }
 }
 
 /* --- whose file it is ---------------------------------------------------------------------------------- */
@@ -86,8 +84,7 @@ static bool
 has_rules_before (const ProgramMap *map, const cJSON *rules)
 {
   const cJSON *rule;
-  cJSON_ArrayForEach (rule, rules)
-  {
+  cJSON_ArrayForEach (rule, rules) {
     const char *part = program_member (rule, "of_map") ? NULL : program_member (rule, "part");
     if (cJSON_GetObjectItemCaseSensitive (rule, "read")
         || (part && has_rules_before (map, program_entry (map, "parts", part))))
@@ -167,8 +164,7 @@ take_environment (ProgramRun *run, cJSON *tree)
         *one;
   if (!run->seen)
     run->seen = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
-  cJSON_ArrayForEach (one, env)
-  {
+  cJSON_ArrayForEach (one, env) {
     char *text = launch_scalar_text (one);
     if (text)
       g_hash_table_replace (run->seen, g_strdup (one->string), text);
@@ -199,9 +195,8 @@ read_tree (ProgramRun *run, cJSON *whole)
       import_ignore (run->job->import, "%s", *path);
   }
   cJSON_ArrayForEach (one, reads_node (of, "beside"))
-  {
     add_files (run, tree, one->string, cJSON_GetStringValue (one));
-  }
+
   if (reads_text (of, "environment"))
     take_environment (run, tree);
   if (reads_node (of, "rules") && !marks_of (of)) { /* which have no options yet */
@@ -228,8 +223,7 @@ static void
 tell_replaced (const cJSON *before, const cJSON *after, const char *path, const char *file, LsImport *import)
 {
   const cJSON *item;
-  cJSON_ArrayForEach (item, after)
-  {
+  cJSON_ArrayForEach (item, after) {
     const cJSON *old = cJSON_GetObjectItemCaseSensitive (before, item->string);
     g_autofree char *key = g_strconcat (path, *path ? "." : "", item->string, NULL);
     if (cJSON_IsObject (old) && cJSON_IsObject (item))
@@ -533,13 +527,9 @@ add_chosen (const cJSON *of, LaunchWords *words, const GPtrArray *list)
   const cJSON *one, *option;
   for (guint i = 0; i < list->len; i++)
     cJSON_ArrayForEach (one, reads_node (of, "chooses"))
-    {
       if (option_fits (one->string, list->pdata[i]))
         cJSON_ArrayForEach (option, one)
-        {
           launch_words_add_value (words, option->string, cJSON_GetStringValue (option));
-        }
-    }
 }
 
 static bool

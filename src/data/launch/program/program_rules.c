@@ -26,9 +26,8 @@ lists (const cJSON *release, const char *list, const char *option)
   const cJSON *one;
   bool has_it = false;
   cJSON_ArrayForEach (one, cJSON_GetObjectItemCaseSensitive (release, list))
-  {
     has_it = has_it || (cJSON_IsString (one) && option_is_listed (one->valuestring, option));
-  }
+
   return has_it;
 }
 
@@ -40,8 +39,7 @@ range_of (const LaunchJob *job)
   for (guint i = 0; i < job->words->options->len; i++) {
     const LaunchOption *o = job->words->options->pdata[i];
     guint at = 0;
-    cJSON_ArrayForEach (release, releases)
-    {
+    cJSON_ArrayForEach (release, releases) {
       if (at > range.first && lists (release, "new", o->name)) {
         range.first = at;
         range.first_word = o->written;
@@ -633,9 +631,8 @@ act (ProgramRun *run, const cJSON *rule, bool is_its)
     act_on (run, i, rule, what);
   else
     cJSON_ArrayForEach (one, what)
-    {
       act_on (run, i, rule, one);
-    }
+
   return !run->is_refused;
 }
 
@@ -709,8 +706,7 @@ bool
 program_run_rules (ProgramRun *run, const cJSON *rules)
 {
   const cJSON *rule;
-  cJSON_ArrayForEach (rule, rules)
-  {
+  cJSON_ArrayForEach (rule, rules) {
     const char *each = program_member (rule, "each"), *options = program_member (rule, "for"),
                *words = program_member (rule, "each_of"), *members = program_member (rule, "each_at"),
                *inside = program_member (rule, "inside"), *json = program_member (rule, "in_json");
@@ -750,8 +746,7 @@ static void
 check_keys (ProgramRun *run, const cJSON *object, As as)
 {
   const cJSON *one;
-  cJSON_ArrayForEach (one, object)
-  {
+  cJSON_ArrayForEach (one, object) {
     bool is_model = as == AS_MODEL, is_theirs = as == AS_THEIRS || as == AS_THEIR_OPTIONS,
          has_option = as == AS_THEIR_OPTIONS || as == AS_RENAMED;
     bool is_known = is_model ? ls_field_find_value (ls_model_fields, one->string) != NULL
@@ -900,8 +895,7 @@ check_rule (ProgramRun *run, const cJSON *rule)
   }
   if (actions[action].act == program_run_part)
     check_part (run, rule, program_member (rule, "part"));
-  cJSON_ArrayForEach (one, rule)
-  {
+  cJSON_ArrayForEach (one, rule) {
     gint as = strcmp (one->string, actions[action].key) == 0
         ? (gint) actions[action].as
         : MAX (as_of (actions[action].more, one->string), as_of (of_any, one->string));
@@ -917,10 +911,8 @@ program_check_rules (ProgramRun *run, const cJSON *rules)
 {
   const cJSON *rule;
   cJSON_ArrayForEach (rule, rules)
-  {
     if (cJSON_IsObject (rule))
       check_rule (run, rule);
     else
       program_complain (run->check, rule, "expected an object");
-  }
 }
