@@ -63,7 +63,7 @@ kernel_may_begin (Run *x, Rank *r, const Frame *f, uint16_t op, Candidate *c)
 {
   if (r->is_kernel_running)
     return false;
-  c->ready = MAX (c->start, f->time[op]);
+  c->ready = MAX (c->start, f->issued[op]);
   c->start = MAX (c->start, r->gpu_free);
   return true;
 }
