@@ -42,19 +42,19 @@ typedef struct {
 static bool
 applies (const LsCollCall *call)
 {
-  return call->n_hosts > 1 && call->per_host > 1;
+  return call->seats.n_hosts > 1 && call->seats.per_host > 1;
 }
 
 static uint32_t
 sends (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret)
 {
   const Levels *x = s->data;
-  uint32_t k = x->k, n = x->n_hosts, seat = x->call->seat[place], h = seat / k, l = seat % k, r = round;
+  uint32_t k = x->k, n = x->n_hosts, seat = x->call->seats.seat[place], h = seat / k, l = seat % k, r = round;
   Part part = SCATTER_INSIDE;
   while (r >= x->n_rounds[part])
     r -= x->n_rounds[part++];
   uint32_t peer = (l + r + 1) % k;
-  uint32_t inside = x->call->member[h * k + peer], across = x->call->member[(h + 1) % n * k + l];
+  uint32_t inside = x->call->seats.member[h * k + peer], across = x->call->seats.member[(h + 1) % n * k + l];
   switch (part) {
   case SCATTER_INSIDE:
     *ret = (LsSend) { .to = inside, .first = peer * n, .n = n, .reduces = true };
@@ -76,8 +76,8 @@ levels_of (const LsCollCall *call)
 {
   Levels *x = ls_arena_new_array (call->arena, Levels, 1);
   x->call = call;
-  x->k = call->per_host;
-  x->n_hosts = call->n_hosts;
+  x->k = call->seats.per_host;
+  x->n_hosts = call->seats.n_hosts;
   if (call->kind != LS_COLL_ALL_GATHER) {
     x->n_rounds[SCATTER_INSIDE] = x->k - 1;
     x->n_rounds[SCATTER_ACROSS] = x->n_hosts - 1;
@@ -95,7 +95,7 @@ script (const LsCollCall *call, LsScript *s)
   Levels *x = levels_of (call);
   uint32_t *part_of = ls_arena_new_array (call->arena, uint32_t, call->n);
   for (uint32_t seat = 0; seat < call->n; seat++)
-    part_of[call->member[seat]] = seat % x->k * x->n_hosts + seat / x->k;
+    part_of[call->seats.member[seat]] = seat % x->k * x->n_hosts + seat / x->k;
   const LsNccl *nccl = call->nccl;
   uint32_t n_channels = ls_coll_channels (call);
   ls_script_cut (call, s, call->n);
@@ -110,7 +110,7 @@ script (const LsCollCall *call, LsScript *s)
   s->hop_intra = nccl->hop_intra;
   s->hop_inter = nccl->hop_inter;
   s->rate_intra = nccl->ring_bus_intra / n_channels;
-  s->rate_inter = call->min_nics * nccl->ring_bus_per_nic / x->k / n_channels;
+  s->rate_inter = call->seats.min_nics * nccl->ring_bus_per_nic / x->k / n_channels;
   s->flows = n_channels * LS_COEF_ONE;
 }
 

@@ -66,7 +66,7 @@ channels_inside (const LsCollCall *call)
 static uint32_t
 nccl_p2p_channels (const LsCollCall *call)
 {
-  bool is_across = call->n_hosts > 1;
+  bool is_across = call->seats.n_hosts > 1;
   uint32_t n_channels = is_across ? call->nccl->channels_p2p : channels_inside (call);
   return ls_nccl_channels (n_channels, call->bytes, is_across ? MIN_PART_INTER : MIN_PART_INTRA);
 }
@@ -75,7 +75,7 @@ static double
 rate_of_flow (const LsCollCall *call, uint32_t n_flows)
 {
   double s = ls_nccl_p2p_seconds (call);
-  double fastest = call->n_hosts > 1 ? call->nccl->p2p_inter : call->nccl->p2p_intra;
+  double fastest = call->seats.n_hosts > 1 ? call->nccl->p2p_inter : call->nccl->p2p_intra;
   return (s > 0 ? (double) call->bytes / s : fastest) / n_flows;
 }
 
@@ -141,7 +141,7 @@ const LsCollAlgorithm ls_coll_p2p
 static bool
 is_by_copy_engine (const LsCollCall *call)
 {
-  return call->kind == LS_COLL_COPY_PERMUTE && call->n_hosts == 1;
+  return call->kind == LS_COLL_COPY_PERMUTE && call->seats.n_hosts == 1;
 }
 
 static uint32_t
@@ -190,7 +190,7 @@ static double
 rate (const LsCollCall *call)
 {
   double s = is_by_copy_engine (call) ? 0 : ls_nccl_p2p_seconds (call);
-  double fastest = call->n_hosts > 1 ? call->nccl->p2p_inter : call->nccl->p2p_intra;
+  double fastest = call->seats.n_hosts > 1 ? call->nccl->p2p_inter : call->nccl->p2p_intra;
   return s > 0 ? (double) call->bytes / s : fastest;
 }
 

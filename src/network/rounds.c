@@ -817,9 +817,9 @@ ls_script_like_p2p (const LsCollCall *call, LsScript *s)
   uint32_t n_channels = ls_coll_channels (call);
   bool is_of_sends
       = call->kind == LS_COLL_ALL_TO_ALL || call->kind == LS_COLL_GATHER || call->kind == LS_COLL_SCATTER;
-  s->base = !is_of_sends   ? ls_nccl_base (nccl, call->kind)
-      : call->n_hosts == 1 ? nccl->base_p2p_intra
-                           : nccl->base_p2p_inter;
+  s->base = !is_of_sends         ? ls_nccl_base (nccl, call->kind)
+      : call->seats.n_hosts == 1 ? nccl->base_p2p_intra
+                                 : nccl->base_p2p_inter;
   s->hop_intra = nccl->hop_intra;
   s->hop_inter = nccl->hop_inter;
   s->rate_intra = nccl->p2p_intra / n_channels;

@@ -94,7 +94,7 @@ static LsTime
 draft_send (Draft *d, uint32_t seat_from, uint32_t seat_to, uint64_t units)
 {
   LsRoute route;
-  ls_route (d->call->cluster, d->call->sorted[seat_from], d->call->sorted[seat_to], 0, &route);
+  ls_route (d->call->cluster, d->call->seats.sorted[seat_from], d->call->seats.sorted[seat_to], 0, &route);
   return draft_route (d, &route, units);
 }
 
@@ -329,7 +329,7 @@ plan_chain (const LsCollCall *call, LsCollPlan *ret_plan)
 {
   Draft d = draft_new (call, (double) call->bytes);
   LsTime latency[2] = { 0, 0 };
-  uint32_t root = call->seat[call->root];
+  uint32_t root = call->seats.seat[call->root];
   for (uint32_t seat = 0; seat + 1 < call->n; seat++) {
     bool is_after = seat >= root, is_up = is_after == (call->kind == LS_COLL_BROADCAST);
     latency[is_after] += draft_send (&d, is_up ? seat : seat + 1, is_up ? seat + 1 : seat, 1);
