@@ -5,11 +5,7 @@
 #include <stdlib.h>
 
 #include "base/order.h"
-#include "cluster/fabric.h"
 #include "cluster/index.h"
-#include "cluster/interior.h"
-#include "cluster/segment.h"
-#include "cluster/spec.h"
 
 static const LsInteriorKind *const interior_kinds[] = {
   [LS_INTERIOR_SERVER] = &ls_interior_server,
@@ -263,12 +259,6 @@ check_bytes (const LsCluster *c, uint64_t max_bytes, GError **error)
   return FALSE;
 }
 
-LsCluster *
-ls_cluster_build (const LsClusterSpec *spec, GError **error)
-{
-  return ls_cluster_build_within (spec, UINT64_MAX, error);
-}
-
 static bool
 can_be_brief (const LsCluster *c)
 {
@@ -308,8 +298,8 @@ forget_names (LsCluster *c, guint n_node_trunks)
       g_array_index (c->trunks, LsTrunk, t).name = NULL;
 }
 
-static LsCluster *
-build (const LsClusterSpec *spec, bool is_brief, uint64_t max_bytes, GError **error)
+LsCluster *
+ls_cluster_build_within (const LsClusterSpec *spec, bool is_brief, uint64_t max_bytes, GError **error)
 {
   if (!ls_cluster_spec_validate (spec, error))
     return NULL;
@@ -341,15 +331,9 @@ build (const LsClusterSpec *spec, bool is_brief, uint64_t max_bytes, GError **er
 }
 
 LsCluster *
-ls_cluster_build_within (const LsClusterSpec *spec, uint64_t max_bytes, GError **error)
+ls_cluster_build (const LsClusterSpec *spec, GError **error)
 {
-  return build (spec, false, max_bytes, error);
-}
-
-LsCluster *
-ls_cluster_build_brief (const LsClusterSpec *spec, uint64_t max_bytes, GError **error)
-{
-  return build (spec, true, max_bytes, error);
+  return ls_cluster_build_within (spec, false, UINT64_MAX, error);
 }
 
 LsCluster *

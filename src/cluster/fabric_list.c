@@ -11,15 +11,12 @@
  * "leaf0>spine0/1"). Vertices: switches with NICs, in the order of the list, then the others.
  *
  * Cost: switches with NICs * links, and a table of all pairs of these; hence the bounds. */
-#include "cluster/fabric.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/suggest.h"
 #include "cluster/index.h"
-#include "cluster/spec.h"
-#include "cluster/route.h"
 
 #define MAX_SWITCHES 4096
 #define MAX_EDGES    256
@@ -282,22 +279,6 @@ lay_out (const LsFabric *fabric, LsCluster *c)
 
 /* --- ways --- */
 
-/* The links between switches that work, of the switches alone. */
-static GArray *
-working_links (const List *f, const LsCluster *c)
-{
-  GArray *links = g_array_new (FALSE, FALSE, sizeof (LsLink));
-  for (guint i = ls_first_link (c, f->base.spec->n_nodes); i < c->links->len; i++) {
-    LsLink link = g_array_index (c->links, LsLink, i);
-    if (ls_trunk_is_failed (c, link.trunk))
-      continue;
-    link.from -= f->base.first_vertex;
-    link.to -= f->base.first_vertex;
-    g_array_append_val (links, link);
-  }
-  return links;
-}
-
 static gboolean
 find_ideal_ways (List *f, const GArray *links, GError **error)
 {
@@ -374,7 +355,8 @@ finish (LsFabric *fabric, const LsCluster *c, GError **error)
     return ls_spec_conflict (
         error, "fabric: %u switches have NICs; of a list expected at most %d (a fat-tree has no such limit)",
         fabric->n_edges, MAX_EDGES);
-  g_autoptr (GArray) links = working_links (f, c);
+  g_autoptr (GArray) links
+      = ls_working_links (c, ls_first_link (c, c->spec.n_nodes), c->links->len, fabric->first_vertex, 0);
   return f->base.spec->network.routing == LS_ROUTING_ECMP ? find_hashed_ways (f, c, links, error)
                                                           : find_ideal_ways (f, links, error);
 }

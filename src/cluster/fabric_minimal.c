@@ -16,9 +16,7 @@
  *     dragonfly+   leaf > spines of each leaf, then group > group by pair
  *
  * A link that failed is gone around over other links between the same two, and over nothing else. */
-#include "cluster/fabric.h"
 #include "cluster/index.h"
-#include "cluster/spec.h"
 
 typedef struct {
   LsFabric base;

@@ -23,7 +23,6 @@
 
 #include "base/order.h"
 #include "base/suggest.h"
-#include "cluster/spec.h"
 
 #define MAX_SEARCHED_GPUS 256
 
@@ -233,18 +232,17 @@ ls_faults_apply (LsCluster *c, GError **error)
 
 /* --- ways in a node --- */
 
-/* The working links of a node's interior, by local numbers. */
-static GArray *
-working_links (const LsCluster *c, uint32_t host)
+GArray *
+ls_working_links (const LsCluster *c, guint first, guint end, uint32_t vertex, uint32_t trunk)
 {
   GArray *links = g_array_new (FALSE, FALSE, sizeof (LsLink));
-  for (guint i = 0; i < ls_layout_of (c, host)->interior_links; i++) {
-    LsLink link = g_array_index (c->links, LsLink, ls_first_link (c, host) + i);
+  for (guint i = first; i < end; i++) {
+    LsLink link = g_array_index (c->links, LsLink, i);
     if (trunk_at (c, link.trunk)->is_failed)
       continue;
-    link.from -= ls_first_vertex (c, host);
-    link.to -= ls_first_vertex (c, host);
-    link.trunk -= ls_first_trunk_slot (c, host);
+    link.from -= vertex;
+    link.to -= vertex;
+    link.trunk -= trunk;
     g_array_append_val (links, link);
   }
   return links;
@@ -257,7 +255,9 @@ find_ways (const LsCluster *c, uint32_t host, LsNodeFaults *node)
   uint32_t n_gpus = ls_cluster_gpus_of (c, host), n_nics = ls_cluster_node_spec (c, host)->nics.n;
   if (in->kind->traits.is_slice || n_gpus > MAX_SEARCHED_GPUS || n_nics > MAX_SEARCHED_GPUS)
     return;
-  g_autoptr (GArray) links = working_links (c, host);
+  guint first = ls_first_link (c, host);
+  g_autoptr (GArray) links = ls_working_links (c, first, first + ls_layout_of (c, host)->interior_links,
+                                               ls_first_vertex (c, host), ls_first_trunk_slot (c, host));
   const LsLink *link = (const LsLink *) (gconstpointer) links->data;
   g_autofree LsNodeKind *kinds = g_new (LsNodeKind, in->n_vertices);
   for (uint32_t v = 0; v < in->n_vertices; v++)

@@ -10,13 +10,10 @@
  * A GPU's NIC is the nearest; among equally near ones, that with the fewest GPUs so far,
  * so that they are dealt out as NCCL does. Its memory is the nearest, the first of equals;
  * the nearest CPU where the list has no memory. */
-#include "cluster/interior.h"
 
 #include <string.h>
 
 #include "cluster/index.h"
-#include "cluster/spec.h"
-#include "cluster/route.h"
 
 #define MAX_VERTICES 1024
 #define MAX_GPUS     256

@@ -19,12 +19,8 @@
  * Not modelled: the PCIe switch's own limits, that writes through a bridge share the uplink with copies to
  * memory, which have several times their rate, and that the GPU in the middle of an NVB
  * way spends memory bandwidth on it. */
-#include "cluster/spec.h"
 
-#include "cluster/cluster.h"
 #include "cluster/index.h"
-#include "cluster/interior.h"
-#include "cluster/route.h"
 
 /* ---- where its parts are ---- */
 

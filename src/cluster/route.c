@@ -5,10 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "cluster/fabric.h"
 #include "cluster/index.h"
-#include "cluster/interior.h"
-#include "cluster/spec.h"
 
 uint32_t
 ls_nic_of_gpu (const LsCluster *c, uint32_t gpu)

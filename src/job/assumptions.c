@@ -5,7 +5,7 @@
 #include "data/jobs/job_files.h"
 #include "job/job_from.h"
 #include "job/knobs.h"
-#include "cluster/segment.h"
+#include "cluster/cluster.h"
 #include "job/job_steps.h"
 #include "model/operators.h"
 

@@ -21,7 +21,6 @@
 #define LS_NETWORK_TORUS_TORUS_SHAPE_H
 
 #include "cluster/route.h"
-#include "cluster/torus.h"
 #include "network/algorithm.h"
 
 typedef struct {
