@@ -42,13 +42,9 @@ typedef struct {
   uint64_t bytes;
   LsProtocol protocol;
   LsArena *arena;
-  LsCollMemo *memo;        /* NULL: none */
-  const uint32_t *weights; /* as in LsCollRequest; NULL: equal parts, or not an all-to-all */
-  bool weighs_senders;
-  const LsSpread *spread; /* NULL: none */
-  bool carries_scores;
-  bool is_tiny;                      /* phases may load nothing */
-  const struct LsPlaces *places;     /* as in LsCollRequest */
+  LsCollRequest asked;               /* of which the above are settled */
+  const uint32_t *weights;           /* as asked; NULL: equal parts, or not an all-to-all */
+  const struct LsPlaces *places;     /* as asked; NULL while that does not matter         */
   const struct LsCollPeriod *period; /* whose loads are wanted (loads.c); NULL: those of all hosts */
   LsCollSeats seats;
   const struct LsCollAlgorithm *algorithm; /* that it is planned, or told, by */

@@ -36,7 +36,6 @@
 
 #include "core/maxmin.h" /* LS_COEF_ONE */
 #include "network/algorithm.h"
-#include "network/nccl/nccl.h"
 
 #define FP32_BYTES 4
 #define BLOCKS     65536 /* of a token's bytes times tokens: what messages are cut into */
@@ -53,14 +52,14 @@ typedef struct {
 static const LsDispatchFigures *
 figures_of (const LsCollCall *call)
 {
-  return call->spread->is_hybrid ? &call->nccl->hybrid_dispatch : &call->nccl->dispatch;
+  return call->asked.spread->is_hybrid ? &call->nccl->hybrid_dispatch : &call->nccl->dispatch;
 }
 
 static bool
 applies (const LsCollCall *call)
 {
-  return call->spread && call->spread->draw.n_drawn > 0 && call->seats.per_host > 0
-      && figures_of (call)->of_nvlink > 0 && call->spread->draw.n_items % call->n == 0;
+  return call->asked.spread && call->asked.spread->draw.n_drawn > 0 && call->seats.per_host > 0
+      && figures_of (call)->of_nvlink > 0 && call->asked.spread->draw.n_items % call->n == 0;
 }
 
 /* T rows of a score for each expert of a host (hybrid_ep_backend.cuh, deepseek-ai/DeepEP@94a9f8f6, branch
@@ -68,9 +67,9 @@ applies (const LsCollCall *call)
 static double
 scores_bytes (const LsCollCall *call, uint32_t members_of_host)
 {
-  const LsSpread *s = call->spread;
+  const LsSpread *s = call->asked.spread;
   double experts = (double) s->draw.n_items / call->n * members_of_host;
-  return s->is_hybrid && call->carries_scores ? (double) s->n_tokens * experts * FP32_BYTES : 0;
+  return s->is_hybrid && call->asked.carries_scores ? (double) s->n_tokens * experts * FP32_BYTES : 0;
 }
 
 static Spread
@@ -80,7 +79,7 @@ spread_of (const LsCollCall *call)
   Spread x = { .call = call,
                .side = call->algorithm == &ls_coll_combine ? &f->combine : &f->dispatch,
                .k = call->seats.per_host };
-  const LsDraw *draw = &call->spread->draw;
+  const LsDraw *draw = &call->asked.spread->draw;
   x.copy = (double) call->bytes / draw->n_drawn + scores_bytes (call, x.k);
   x.ranks = ls_draw_parts (draw, call->n);
   x.hosts = ls_draw_parts (draw, call->seats.n_hosts);
@@ -93,8 +92,8 @@ static double
 blocks_seconds (const Spread *x)
 {
   double token = ls_time_to_s (x->side->token) + ls_time_to_s (x->side->row) * x->ranks;
-  return (token * (double) x->call->spread->n_tokens + x->copy * x->ranks / x->side->per_sm)
-      / x->call->spread->n_sms;
+  return (token * (double) x->call->asked.spread->n_tokens + x->copy * x->ranks / x->side->per_sm)
+      / x->call->asked.spread->n_sms;
 }
 
 static double
@@ -213,8 +212,9 @@ plan (const LsCollCall *call, LsCollPlan *ret_plan)
   ret_plan->phases = phase;
   ret_plan->array_bytes = phase->demand_bytes;
   for (uint32_t h = 0; h < call->seats.n_hosts; h++)
-    ret_plan->sm_share = fmax (
-        ret_plan->sm_share, fmin (1, (double) call->spread->n_sms / ls_coll_host_spec (call, h)->gpu.n_sm));
+    ret_plan->sm_share
+        = fmax (ret_plan->sm_share,
+                fmin (1, (double) call->asked.spread->n_sms / ls_coll_host_spec (call, h)->gpu.n_sm));
   if (phase->demand_bytes <= 0)
     return;
   phase->rate_cap = phase->demand_bytes / seconds;

@@ -29,7 +29,6 @@
  * src/graph/tuning.cc, src/device/all_reduce.h. */
 #include <math.h>
 
-#include "cluster/route.h"
 #include "core/maxmin.h" /* LS_COEF_ONE */
 #include "network/algorithm.h"
 

@@ -111,7 +111,7 @@ send_of (const LsScript *s, uint32_t place, uint32_t to, bool gathers)
 {
   const Pairs *x = s->data;
   if (x->call->weights) /* which blocks these are is left open */
-    return (LsSend) { .to = to, .n = x->call->weights[x->call->weighs_senders ? place : to] };
+    return (LsSend) { .to = to, .n = x->call->weights[x->call->asked.weighs_senders ? place : to] };
   if (s->kind == LS_COLL_ALL_TO_ALL)
     return (LsSend) { .to = to, .first = place * s->n + to, .n = 1 };
   return (LsSend) { .to = to, .first = gathers ? place : to, .n = 1, .reduces = !gathers };

@@ -58,7 +58,6 @@
 #include <string.h>
 
 #include "base/gcd.h"
-#include "cluster/route.h"
 #include "core/maxmin.h" /* LS_COEF_ONE */
 
 /* ---- rings in a mesh of NVLinks ---- */
@@ -416,7 +415,7 @@ plan (const LsCollCall *call, LsCollPlan *ret_plan)
   phase->latency = ls_nccl_latency (call, LS_TUNE_RING);
   phase->demand_bytes = wire / n_flows;
   phase->rate_cap = rate_of_flow (call, n_flows);
-  if (call->bytes > 0 && !call->is_tiny)
+  if (call->bytes > 0 && !call->asked.is_tiny)
     add_loads (&o, n_flows, phase);
 }
 

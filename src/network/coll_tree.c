@@ -31,7 +31,6 @@
 #include <math.h>
 
 #include "base/digest.h"
-#include "cluster/places.h"
 #include "core/maxmin.h" /* LS_COEF_ONE */
 #include "network/algorithm.h"
 
@@ -39,7 +38,7 @@
 static LsDoubleTree
 trees_of (const LsCollCall *call)
 {
-  LsCollMemo *memo = call->memo;
+  LsCollMemo *memo = call->asked.memo;
   if (!memo)
     return ls_double_tree (call->seats.n_hosts, call->arena);
   if (memo->n_hosts_of_trees != call->seats.n_hosts)

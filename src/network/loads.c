@@ -6,8 +6,6 @@
 #include <string.h>
 
 #include "base/order.h"
-#include "cluster/places.h"
-#include "cluster/route.h"
 #include "core/maxmin.h" /* LS_COEF_ONE */
 
 /* A table of what is loaded, and not of all resources: most calls load few of many. One that

@@ -7,11 +7,7 @@
 
 #include "base/gcd.h"
 #include "base/order.h"
-#include "cluster/places.h"
-#include "cluster/route.h"
 #include "network/algorithm.h"
-#include "network/coll.h"
-#include "network/nccl/nccl.h"
 
 /* How finely a script cuts a pipeline. That data follow one another through it is physical;
  * how finely is not. NCCL 2.30.7 moves slices of 16 to 512 KiB a channel (src/enqueue.cc,
@@ -394,7 +390,7 @@ remember (LsCollMemo *memo, const LsCollCall *call)
 void
 ls_coll_take_seats (LsCollCall *call)
 {
-  call->seats = call->memo ? *remember (call->memo, call) : find_seats (call, call->arena);
+  call->seats = call->asked.memo ? *remember (call->asked.memo, call) : find_seats (call, call->arena);
 }
 
 /* Kinds of collectives and protocols: names, and what a kind moves. */

@@ -56,7 +56,6 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "cluster/route.h"
 #include "network/algorithm.h"
 
 /* NCCL_P2P_LL_THRESHOLD: up to here a channel uses LL. */

@@ -201,7 +201,6 @@ script_gathering (const LsCollCall *call, LsScript *s)
 static void
 spread_route (const LsScript *s, uint32_t from, uint32_t to, uint32_t channel, LsRoute *ret_route)
 {
-  (void) channel;
   ls_torus_spread (s->cluster, s->gpus[from], s->gpus[to], ret_route);
 }
 
@@ -342,36 +341,6 @@ set_costs (const LsCollCall *call, LsScript *s)
     set_latency (call, s);
 }
 
-void
-ls_torus_script (const LsCollCall *call, LsScript *s)
-{
-  switch (call->kind) {
-  case LS_COLL_BROADCAST:
-  case LS_COLL_REDUCE:
-    script_chain (call, s);
-    break;
-  case LS_COLL_ALL_TO_ALL:
-    ls_torus_script_exchange (call, s);
-    break;
-  case LS_COLL_SEND_RECV:
-  case LS_COLL_GATHER:
-  case LS_COLL_SCATTER:
-    s->n_blocks = call->kind == LS_COLL_SEND_RECV ? 1 : call->n;
-    s->route = spread_route;
-    ls_script_of_root (s);
-    break;
-  case LS_COLL_PERMUTE:
-  case LS_COLL_COPY_PERMUTE:
-    s->n_blocks = call->n;
-    s->route = spread_route;
-    ls_script_shift (s);
-    break;
-  default:
-    script_gathering (call, s);
-  }
-  set_costs (call, s);
-}
-
 /* The all-to-all of coll_torus.c message by message.
  *
  * Problem. Everybody has a message for everybody else, and what a round lasts its busiest
@@ -495,12 +464,11 @@ sends (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret)
 static uint32_t
 n_receives (const LsScript *s, uint32_t place, uint32_t round)
 {
-  (void) place;
   return round_at (s->data, round).n - (round == 0 ? 1 : 0);
 }
 
-void
-ls_torus_script_exchange (const LsCollCall *call, LsScript *s)
+static void
+script_exchange (const LsCollCall *call, LsScript *s)
 {
   Exchange *x = ls_arena_new_array (call->arena, Exchange, 1);
   LsTorusShape shape = ls_torus_shape (call);
@@ -516,6 +484,36 @@ ls_torus_script_exchange (const LsCollCall *call, LsScript *s)
   s->max_sends = round_at (x, 0).n;
   s->sends = sends;
   s->n_receives = n_receives;
+}
+
+void
+ls_torus_script (const LsCollCall *call, LsScript *s)
+{
+  switch (call->kind) {
+  case LS_COLL_BROADCAST:
+  case LS_COLL_REDUCE:
+    script_chain (call, s);
+    break;
+  case LS_COLL_ALL_TO_ALL:
+    script_exchange (call, s);
+    break;
+  case LS_COLL_SEND_RECV:
+  case LS_COLL_GATHER:
+  case LS_COLL_SCATTER:
+    s->n_blocks = call->kind == LS_COLL_SEND_RECV ? 1 : call->n;
+    s->route = spread_route;
+    ls_script_of_root (s);
+    break;
+  case LS_COLL_PERMUTE:
+  case LS_COLL_COPY_PERMUTE:
+    s->n_blocks = call->n;
+    s->route = spread_route;
+    ls_script_shift (s);
+    break;
+  default:
+    script_gathering (call, s);
+  }
+  set_costs (call, s);
 }
 
 /* Distinct coordinates along an axis, evenly apart; false if they are not. */
