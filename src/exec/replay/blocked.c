@@ -1,7 +1,6 @@
 /* exec/replay/blocked.c — what a rank waits for, and the report when everybody waits. */
 #include <lockstep/error.h>
 
-#include "exec/replay/motion.h"
 #include "exec/replay/state.h"
 
 typedef struct {

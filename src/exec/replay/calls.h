@@ -79,8 +79,8 @@ bool call_check (const LsCluster *cluster, const LsNccl *nccl, const LsCollReque
 /* In arena. NULL: errors as of call_check(). */
 const LsCollPlan *call_plan (const Run *x, const LsCollRequest *request, LsArena *arena, GError **error);
 
-/* A copy in arena, without what it loads. */
-const LsCollPlan *call_keep_plan (LsArena *arena, const LsCollPlan *plan);
+/* A copy in arena. */
+const LsCollPlan *call_keep_plan (LsArena *arena, const LsCollPlan *plan, bool with_loads);
 
 /* Share of a compute-bound kernel's rate that is lost while the call moves, in 1/LS_COEF_ONE. */
 uint64_t call_stall (const Run *x, CallKey key, const LsCollRequest *request, const LsCollPlan *plan);
@@ -104,6 +104,9 @@ struct Call {
   uint32_t step[2];             /* + 1 */
   uint64_t count[2], n_over[2]; /* begun in that step; of these, over */
 };
+
+/* In arena, of a plan that is kept: it loads nothing yet. */
+Call *call_new (LsArena *arena, CallKey key, const LsCollPlan *plan, Call *next);
 
 /* One that was planned. */
 Call *call_find (Call *calls, CallKey key);

@@ -1,6 +1,5 @@
 /* exec/replay/frame.c — the ring of open frames of a rank (rank.h), the streams' cursors that enter them, and
  * what an op that ends changes there. */
-#include "exec/replay/rank.h"
 #include "exec/replay/state.h"
 
 #include <string.h>

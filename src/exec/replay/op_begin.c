@@ -1,5 +1,4 @@
 /* exec/replay/op_begin.c — what begins an op, by its kind (rank.h). */
-#include "exec/replay/motion.h"
 #include "exec/replay/state.h"
 /* ---- what moves: collectives, groups of transfers, copies ---- */
 

@@ -4,8 +4,6 @@
 
 #include <lockstep/error.h>
 
-#include "exec/replay/motion.h"
-#include "exec/replay/rank.h"
 #include "exec/replay/replay.h"
 #include "exec/replay/state.h"
 

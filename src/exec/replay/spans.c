@@ -7,7 +7,6 @@
  * before it could be as it was (replay.c). Of it only the last spans are kept, those of a
  * segment, which a hook may read when it is over; they take the places of earlier
  * ones, so that its memory is written again and again. */
-#include "exec/replay/rank.h"
 #include "exec/replay/state.h"
 
 void

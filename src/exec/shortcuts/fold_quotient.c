@@ -5,7 +5,6 @@
 
 #include "base/tally.h"
 #include "exec/extras.h"
-#include "exec/replay/state.h"
 #include "exec/shortcuts/fold_blocks.h"
 
 /* --- to begin with --------------------------------------------------------------------- */

@@ -3,9 +3,7 @@
 #include <string.h>
 
 #include "base/order.h"
-#include "cluster/route.h"
 #include "exec/extras.h"
-#include "exec/replay/state.h"
 
 /* While a shape is found out: at which of its places something is loaded. */
 typedef struct {
@@ -730,7 +728,7 @@ add_call (Shapes *s, ShapedCalls *calls, LsArena *arena, CallKey key, const LsCo
 {
   bool ok = true;
   uint32_t *patterns = ls_arena_new_array (arena, uint32_t, plan->n_phases);
-  calls->calls[calls->n++] = (ShapedCall) { key, call_keep_plan (arena, plan), patterns, stall };
+  calls->calls[calls->n++] = (ShapedCall) { key, call_keep_plan (arena, plan, false), patterns, stall };
   for (uint32_t i = 0; i < plan->n_phases && ok; i++) {
     patterns[i] = pattern_of (s, &plan->phases[i], (Periods) { plan->n_periods, plan->like_period }, &ok);
     ok = ok && has_room (s);
