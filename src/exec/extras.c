@@ -120,8 +120,8 @@ sent_init (Run *x)
   x->hooks.add_bytes = add_bytes;
 }
 
-static void
-sent_clear (Run *x)
+void
+extras_clear (Run *x)
 {
   SentCalls *s = &x->extras->sent;
   g_clear_pointer (&s->all, g_ptr_array_unref);
@@ -280,11 +280,4 @@ extras_hang (Run *x, Extras *extras, const LsRunOptions *options)
   x->hooks.begun = begun;
   x->hooks.plan_call = known_call_plan;
   x->hooks.may_run_ahead = options->no_run_ahead ? NULL : may_run_ahead;
-}
-
-void
-extras_clear (Run *x)
-{
-  coarsen_clear (x);
-  sent_clear (x);
 }

@@ -77,7 +77,6 @@ const LsCollPlan *known_call_plan (const Run *x, const LsCollRequest *request, L
 
 /* shortcuts/coarsen.c: segments that nothing disturbs, in one piece; after the ranks. */
 void coarsen_init (Run *x);
-void coarsen_clear (Run *x);
 uint64_t coarsen_count (const Run *x); /* frames that ran in one piece */
 
 /* shortcuts/steady.c: after the ranks. */

@@ -83,11 +83,11 @@ keep_each_once (GArray *keys)
 }
 
 static void
-collect_role (const LsPlan *plan, const LsProgram *p, RoleCalls *role)
+collect_role (const LsPlan *plan, const LsProgram *p, RoleCalls *role, LsArena *arena)
 {
   g_autofree uint32_t *n_uses = ls_program_uses (plan, p, 0);
   for (int i = 0; i < N_CALL_LISTS; i++)
-    role->keys[i] = g_array_new (FALSE, FALSE, sizeof (CallKey));
+    role->keys[i] = ls_arena_list (arena, sizeof (CallKey));
   for (uint32_t s = 0; s < plan->n_segments; s++)
     for (uint32_t o = 0; o < plan->segments[s].n_ops && n_uses[s] > 0; o++)
       op_calls (&plan->segments[s].ops[o], add_key, role);
@@ -107,13 +107,13 @@ is_same_list (const GArray *a, const GArray *b)
 }
 
 RoleCalls *
-role_calls_new (const LsPlan *plan)
+role_calls_new (const LsPlan *plan, LsArena *arena)
 {
-  RoleCalls *roles = g_new0 (RoleCalls, plan->n_roles + 1);
+  RoleCalls *roles = ls_arena_new_array (arena, RoleCalls, plan->n_roles + 1);
   g_autoptr (GPtrArray) known = g_ptr_array_new ();
   for (uint32_t r = 0; r < plan->n_roles; r++) {
     RoleCalls *role = &roles[r];
-    collect_role (plan, &plan->programs[r], role);
+    collect_role (plan, &plan->programs[r], role, arena);
     for (int i = 0; i < N_CALL_LISTS; i++) {
       guint at = 0;
       while (at < known->len && !is_same_list (known->pdata[at], role->keys[i]))
@@ -124,15 +124,6 @@ role_calls_new (const LsPlan *plan)
     }
   }
   return roles;
-}
-
-void
-role_calls_free (RoleCalls *roles, uint32_t n_roles)
-{
-  for (uint32_t r = 0; roles && r < n_roles; r++)
-    for (int i = 0; i < N_CALL_LISTS; i++)
-      g_array_unref (roles[r].keys[i]);
-  g_free (roles);
 }
 
 /* --- one call ------------------------------------------------------------------- */

@@ -58,9 +58,8 @@ typedef struct {
   uint32_t id[N_CALL_LISTS];  /* equal of equal lists, of all roles; 0: empty     */
 } RoleCalls;
 
-/* [n_roles]. Free with role_calls_free(). */
-RoleCalls *role_calls_new (const LsPlan *plan);
-void role_calls_free (RoleCalls *roles, uint32_t n_roles); /* NULL allowed */
+/* [n_roles], in arena. */
+RoleCalls *role_calls_new (const LsPlan *plan, LsArena *arena);
 
 /* ---- one call ---- */
 

@@ -143,12 +143,12 @@ is_quiet (const XSegment *seg)
   return true;
 }
 
-/* [n_instances] ops from behind an instance up to the next segment that is not quiet, or so many
+/* In the arena, [n_instances] ops from behind an instance up to the next segment that is not quiet, or so many
  * that the host cannot have opened it before the instance is over. */
 static uint32_t *
 quiet_after (const Run *x, const LsProgram *p)
 {
-  uint32_t *quiet = g_new0 (uint32_t, p->n_instances + 1),
+  uint32_t *quiet = ls_arena_new_array (x->arena, uint32_t, p->n_instances + 1),
            n_looked = 2 * (p->n_instances - p->n_lead) + p->n_lead;
   for (uint32_t k = n_looked; k-- > 0;) {
     uint32_t i = k >= p->n_instances ? k - (p->n_instances - p->n_lead) : k,
@@ -518,7 +518,7 @@ take_frame (Run *x, Rank *r, const Candidate *head)
   if (!find_beginning (x, r, f, &begin, &lead) || begin < x->engine.now)
     return false;
   if (!all->of_segment)
-    all->of_segment = g_hash_table_new (NULL, NULL);
+    all->of_segment = ls_arena_table (x->arena, NULL, NULL);
   uint32_t n = 0;
   for (const Profile *p = g_hash_table_lookup (all->of_segment, seg); p; p = p->next, n++)
     if (p->lead == lead) {
@@ -557,16 +557,6 @@ coarsen_init (Run *x)
     coarse->profiles[i].slots = private_slots (x, &x->ranks[i]);
   x->hooks.take_frame = take_frame;
   x->hooks.frame_over = frame_over;
-}
-
-void
-coarsen_clear (Run *x)
-{
-  const Coarse *coarse = x->extras->coarse;
-  for (uint32_t i = 0; coarse && i < x->plan->n_roles; i++)
-    g_free (coarse->quiet[i]);
-  for (uint32_t i = 0; coarse && i < x->plan->n_ranks; i++)
-    g_clear_pointer (&coarse->profiles[i].of_segment, g_hash_table_unref);
 }
 
 uint64_t

@@ -65,9 +65,6 @@ classes_free (FoldClasses *c)
 {
   ls_rank_classes_free (c->rank);
   place_classes_free (c->places);
-  if (c->refine)
-    refine_clear (c->refine);
-  g_free (c->others);
   ls_arena_free (c->arena);
 }
 
