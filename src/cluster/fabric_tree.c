@@ -427,9 +427,9 @@ add_pod (const LsTree *f, LsCluster *c, uint32_t pod)
 }
 
 static LsFabric *
-tree_new (const LsClusterSpec *s)
+tree_new (const LsClusterSpec *s, LsArena *arena)
 {
-  LsTree *f = g_new0 (LsTree, 1);
+  LsTree *f = ls_arena_new_array (arena, LsTree, 1);
   f->is_hashed = s->network.routing == LS_ROUTING_ECMP;
   f->n_leaves = (uint32_t) tree_n_leaves (s);
   f->leaves_per_pod = (uint32_t) leaves_per_pod (s);
@@ -632,9 +632,9 @@ add_group (const LsTree *f, LsCluster *c, uint32_t group)
 }
 
 static LsFabric *
-dragonfly_new (const LsClusterSpec *s)
+dragonfly_new (const LsClusterSpec *s, LsArena *arena)
 {
-  LsTree *f = g_new0 (LsTree, 1);
+  LsTree *f = ls_arena_new_array (arena, LsTree, 1);
   bool has_spines = ls_dragonfly_has_spines (s);
   f->n_leaves = (uint32_t) tree_n_leaves (s);
   f->n_pods = ls_dragonfly_n_groups (s);

@@ -40,16 +40,6 @@ ls_first_sound_node (const LsCluster *c, uint32_t kind)
   return last;
 }
 
-static void
-ls_node_faults_free (LsNodeFaults *n)
-{
-  for (guint leg = 0; leg < G_N_ELEMENTS (n->ways); leg++)
-    ls_ways_free (n->ways[leg]);
-  g_free (n->nic_of_gpu);
-  g_free (n->proxies);
-  g_free (n);
-}
-
 /* --- names --- */
 
 static LsTrunk *
@@ -200,7 +190,8 @@ degrade (LsCluster *c, const double *left)
       uint32_t host = MIN (g_array_index (c->nodes, LsTopoNode, link->from).host,
                            g_array_index (c->nodes, LsTopoNode, link->to).host);
       if (!ls_faults_of_node (c, host))
-        g_hash_table_insert (x->faulty_nodes, GUINT_TO_POINTER (host), g_new0 (LsNodeFaults, 1));
+        g_hash_table_insert (x->faulty_nodes, GUINT_TO_POINTER (host),
+                             ls_arena_new_array (x->arena, LsNodeFaults, 1));
       LsNodeFaults *node = g_hash_table_lookup (x->faulty_nodes, GUINT_TO_POINTER (host));
       node->has_nvlink_fault |= is_failed && ls_link_is_nvlink (c, link);
     } else
@@ -225,7 +216,7 @@ ls_faults_apply (LsCluster *c, GError **error)
   for (guint i = 0; i < faults->len; i++)
     if (!apply_one (c, &g_array_index (faults, LsFault, i), by_name, left, error))
       return FALSE;
-  c->index->faulty_nodes = g_hash_table_new_full (NULL, NULL, NULL, (GDestroyNotify) ls_node_faults_free);
+  c->index->faulty_nodes = ls_arena_table (c->index->arena, NULL, NULL);
   degrade (c, left);
   return TRUE;
 }
@@ -264,8 +255,9 @@ find_ways (const LsCluster *c, uint32_t host, LsNodeFaults *node)
     kinds[v] = g_array_index (c->nodes, LsTopoNode, ls_first_vertex (c, host) + v).kind;
   const LsVertices gpus = { in->v_gpu, n_gpus }, nics = { in->v_nic, n_nics };
   for (LsLeg leg = 0; leg < G_N_ELEMENTS (node->ways); leg++)
-    node->ways[leg] = ls_ways_new (kinds, in->n_vertices, link, links->len,
-                                   leg == LS_LEG_FROM_NIC ? nics : gpus, leg == LS_LEG_TO_NIC ? nics : gpus);
+    node->ways[leg]
+        = ls_ways_new (kinds, in->n_vertices, link, links->len, leg == LS_LEG_FROM_NIC ? nics : gpus,
+                       leg == LS_LEG_TO_NIC ? nics : gpus, c->index->arena);
 }
 
 /* Both ways, port included. */
@@ -337,7 +329,7 @@ finish_node (LsCluster *c, uint32_t host, LsNodeFaults *node, GError **error)
 {
   find_ways (c, host, node);
   if (c->spec.nics.n > 0) {
-    node->nic_of_gpu = g_new (uint32_t, ls_cluster_gpus_of (c, host));
+    node->nic_of_gpu = ls_arena_new_array (c->index->arena, uint32_t, ls_cluster_gpus_of (c, host));
     for (uint32_t gpu = 0; gpu < ls_cluster_gpus_of (c, host); gpu++)
       node->nic_of_gpu[gpu] = nic_for (c, host, node, gpu);
   }

@@ -64,6 +64,7 @@ typedef struct {
 } LsNodeStart;
 
 typedef struct LsTopoIndex {
+  LsArena *arena; /* of all that is here */
   LsNodeLayout layouts[LS_MAX_NODE_KINDS];
   LsNodeStart *starts; /* [n_nodes + 1]; NULL: all nodes are alike */
   LsFabric *fabric;

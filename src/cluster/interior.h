@@ -28,9 +28,8 @@ typedef struct {
   /* Links of one node of a spec that was checked, each direction one. */
   double (*n_links) (const LsClusterSpec *spec);
 
-  /* spec: of nodes of this kind; it outlives the interior. */
-  LsInterior *(*new) (const LsClusterSpec *spec);
-  void (*clear) (LsInterior *interior); /* frees what is its own, but not itself; NULL: nothing is */
+  /* In arena. spec: of nodes of this kind; it outlives the interior. */
+  LsInterior *(*new) (const LsClusterSpec *spec, LsArena *arena);
 
   /* Appends one node's vertices, links and trunks to the cluster (index.h), n_vertices
    * and n_trunks of them, numbered from c->nodes->len and c->trunks->len on. */

@@ -267,9 +267,9 @@ n_links (const LsClusterSpec *s)
 }
 
 static LsInterior *
-torus_new (const LsClusterSpec *spec)
+torus_new (const LsClusterSpec *spec, LsArena *arena)
 {
-  Torus *x = g_new0 (Torus, 1);
+  Torus *x = ls_arena_new_array (arena, Torus, 1);
   const LsTorusSpec *t = &spec->torus;
   uint32_t n_chips = ls_torus_n_chips (t), n_hosts = ls_torus_n_hosts (t);
   x->chips_per_host = n_chips / n_hosts;
