@@ -7,7 +7,7 @@
 #include "base/draw.h"
 #include "base/list.h"
 #include "base/order.h"
-#include "cluster/torus.h"
+#include "cluster/cluster.h"
 #include "data/jobs/read_placement.h"
 #include "strategy/shard.h"
 #include "strategy/strategy.h"

@@ -9,7 +9,7 @@
  *
  *     slowdown = step with the others / step alone
  *
- * A *contested* link carries bytes of two jobs or more, or of one and of traffic (exec/traffic.h). Of each
+ * A *contested* link carries bytes of two jobs or more, or of one and of traffic (exec/share.h). Of each
  * job it is told what the job uses of it,
  *
  *     use = bytes of a step / (capacity * step)

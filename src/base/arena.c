@@ -26,8 +26,16 @@ struct Block {
   _Alignas(max_align_t) unsigned char data[];
 };
 
+typedef struct Owned Owned;
+struct Owned {
+  Owned *before;
+  gpointer what;
+  GDestroyNotify free;
+};
+
 struct LsArena {
   Block *newest;
+  Owned *last;
   size_t n_bytes; /* of all data[] */
 };
 
@@ -42,6 +50,8 @@ ls_arena_free (LsArena *arena)
 {
   if (!arena)
     return;
+  for (const Owned *o = arena->last; o; o = o->before)
+    o->free (o->what);
   for (Block *block = arena->newest, *older; block; block = older) {
     older = block->older;
     g_free (block);
@@ -107,4 +117,25 @@ size_t
 ls_arena_bytes (const LsArena *arena)
 {
   return arena->n_bytes;
+}
+
+gpointer
+ls_arena_own (LsArena *arena, gpointer what, GDestroyNotify free)
+{
+  Owned *o = ls_arena_new_array (arena, Owned, 1);
+  *o = (Owned) { arena->last, what, free };
+  arena->last = o;
+  return what;
+}
+
+GArray *
+ls_arena_list (LsArena *arena, guint size)
+{
+  return ls_arena_own (arena, g_array_new (FALSE, FALSE, size), (GDestroyNotify) g_array_unref);
+}
+
+GHashTable *
+ls_arena_table (LsArena *arena, GHashFunc hash, GEqualFunc equal)
+{
+  return ls_arena_own (arena, g_hash_table_new (hash, equal), (GDestroyNotify) g_hash_table_unref);
 }

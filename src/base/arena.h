@@ -21,6 +21,12 @@ void *ls_arena_alloc (LsArena *arena, size_t n, size_t size);
 char *ls_arena_strdup (LsArena *arena, const char *text);
 size_t ls_arena_bytes (const LsArena *arena);
 
+/* What is freed with the arena, the latest first: anything, by that function, which is returned; an empty
+ * list of elements of that size; an empty table. */
+gpointer ls_arena_own (LsArena *arena, gpointer what, GDestroyNotify free);
+GArray *ls_arena_list (LsArena *arena, guint size);
+GHashTable *ls_arena_table (LsArena *arena, GHashFunc hash, GEqualFunc equal);
+
 #define ls_arena_new_array(arena, type, n) ((type *) ls_arena_alloc ((arena), (n), sizeof (type)))
 
 #endif

@@ -21,7 +21,7 @@ typedef struct {
   BoundTimes *times;
   const LsCluster *cluster;
   const LsStrategy *s;  /* resolved                                               */
-  const uint32_t *gpus; /* of its ranks; NULL: node after node (cluster/segment.h) */
+  const uint32_t *gpus; /* of its ranks; NULL: node after node (cluster/cluster.h) */
 } BoundComm;
 
 /* Ranks with tp, cp and dp index 0, or with the experts of the rank with index 0: over tp; with the same

@@ -3,8 +3,7 @@
 #include <string.h>
 
 #include "base/draw.h"
-#include "cluster/segment.h"
-#include "cluster/spec.h"
+#include "cluster/index.h"
 
 /* ---- node names ---- */
 

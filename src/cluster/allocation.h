@@ -1,7 +1,7 @@
 /* cluster/allocation.h — the GPUs of a job, rank by rank, on a cluster that may have more nodes.
  *
  * A scheduler hands out nodes: ranks fill them in its order, each with as many GPUs as jobs take of a node
- * (cluster/segment.h). Or each rank has its GPU. Nodes are numbered from 0 in the order of the cluster, which
+ * (cluster/cluster.h). Or each rank has its GPU. Nodes are numbered from 0 in the order of the cluster, which
  * is how they are wired: leaf by leaf. Names are numbers of nodes in one of two ways:
  *
  *     node[000-003,007]            the number at the end: nodes 0 to 3 and 7
@@ -91,7 +91,7 @@ uint32_t ls_allocation_cluster_nodes (const LsAllocation *a);
 uint32_t ls_allocation_n_ranks (const LsAllocation *a, const LsClusterSpec *spec);
 
 /* The GPU of each of n_ranks, of those of the cluster, no two alike. a NULL: node after node
- * (cluster/segment.h). LS_ERROR_CONFLICT, with all mistakes and their places: a node or GPU that the cluster
+ * (cluster/cluster.h). LS_ERROR_CONFLICT, with all mistakes and their places: a node or GPU that the cluster
  * does not have, one that is taken twice, fewer than the ranks need. */
 gboolean ls_allocation_gpus (const LsAllocation *a, const LsClusterSpec *spec, uint32_t n_ranks,
                              uint32_t *ret_gpus, GError **error);

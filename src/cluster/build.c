@@ -5,11 +5,7 @@
 #include <stdlib.h>
 
 #include "base/order.h"
-#include "cluster/fabric.h"
 #include "cluster/index.h"
-#include "cluster/interior.h"
-#include "cluster/segment.h"
-#include "cluster/spec.h"
 
 static const LsInteriorKind *const interior_kinds[] = {
   [LS_INTERIOR_SERVER] = &ls_interior_server,
@@ -160,8 +156,8 @@ add_starts (LsCluster *c)
 {
   LsTopoIndex *x = c->index;
   uint32_t n = c->spec.n_nodes;
-  x->starts = g_new0 (LsNodeStart, n + 1);
-  c->kind_of_host = g_new (uint8_t, n);
+  x->starts = ls_arena_new_array (x->arena, LsNodeStart, n + 1);
+  c->kind_of_host = ls_arena_new_array (x->arena, uint8_t, n);
   for (uint32_t host = 0; host < n; host++) {
     c->kind_of_host[host] = (uint8_t) ls_cluster_spec_kind_of (&c->spec, host);
     const LsNodeLayout *layout = ls_layout_of (c, host);
@@ -173,14 +169,16 @@ add_starts (LsCluster *c)
 static void
 add_index (LsCluster *c)
 {
-  LsTopoIndex *x = c->index = g_new0 (LsTopoIndex, 1);
+  LsArena *arena = ls_arena_new ();
+  LsTopoIndex *x = c->index = ls_arena_new_array (arena, LsTopoIndex, 1);
+  x->arena = arena;
   x->names = g_string_chunk_new (16 * 1024);
-  x->fabric = fabric_kind (&c->spec)->new (&c->spec);
+  x->fabric = fabric_kind (&c->spec)->new (&c->spec, arena);
   x->fabric->kind = fabric_kind (&c->spec);
   x->fabric->spec = &c->spec;
   for (uint32_t k = 0; k < ls_cluster_spec_n_kinds (&c->spec); k++) {
     const LsClusterSpec *spec = ls_cluster_spec_of_kind (&c->spec, k);
-    LsInterior *interior = x->layouts[k].interior = interior_kind (spec)->new (spec);
+    LsInterior *interior = x->layouts[k].interior = interior_kind (spec)->new (spec, arena);
     interior->kind = interior_kind (spec);
     interior->spec = spec;
     x->layouts[k].n_trunks = interior->n_trunks + 2 * spec->nics.n;
@@ -263,12 +261,6 @@ check_bytes (const LsCluster *c, uint64_t max_bytes, GError **error)
   return FALSE;
 }
 
-LsCluster *
-ls_cluster_build (const LsClusterSpec *spec, GError **error)
-{
-  return ls_cluster_build_within (spec, UINT64_MAX, error);
-}
-
 static bool
 can_be_brief (const LsCluster *c)
 {
@@ -284,7 +276,7 @@ find_own (LsCluster *c)
 {
   LsTopoIndex *x = c->index;
   guint n = c->spec.network.faults ? c->spec.network.faults->len : 0;
-  x->own = g_new (uint32_t, n + 1);
+  x->own = ls_arena_new_array (x->arena, uint32_t, n + 1);
   for (guint i = 0; i < n; i++) {
     x->own[i] = ls_faults_node_named (&c->spec, g_array_index (c->spec.network.faults, LsFault, i).link);
     if (x->own[i] == c->spec.n_nodes)
@@ -308,8 +300,8 @@ forget_names (LsCluster *c, guint n_node_trunks)
       g_array_index (c->trunks, LsTrunk, t).name = NULL;
 }
 
-static LsCluster *
-build (const LsClusterSpec *spec, bool is_brief, uint64_t max_bytes, GError **error)
+LsCluster *
+ls_cluster_build_within (const LsClusterSpec *spec, bool is_brief, uint64_t max_bytes, GError **error)
 {
   if (!ls_cluster_spec_validate (spec, error))
     return NULL;
@@ -341,15 +333,9 @@ build (const LsClusterSpec *spec, bool is_brief, uint64_t max_bytes, GError **er
 }
 
 LsCluster *
-ls_cluster_build_within (const LsClusterSpec *spec, uint64_t max_bytes, GError **error)
+ls_cluster_build (const LsClusterSpec *spec, GError **error)
 {
-  return build (spec, false, max_bytes, error);
-}
-
-LsCluster *
-ls_cluster_build_brief (const LsClusterSpec *spec, uint64_t max_bytes, GError **error)
-{
-  return build (spec, true, max_bytes, error);
+  return ls_cluster_build_within (spec, false, UINT64_MAX, error);
 }
 
 LsCluster *
@@ -363,23 +349,9 @@ ls_cluster_free (LsCluster *c)
 {
   if (!c)
     return;
-  for (uint32_t k = 0; k < ls_cluster_spec_n_kinds (&c->spec); k++) {
-    LsInterior *interior = c->index->layouts[k].interior;
-    if (interior->kind->clear)
-      interior->kind->clear (interior);
-    g_free (interior);
-    g_free (c->index->layouts[k].proxies);
-  }
-  g_free (c->index->starts);
-  g_free (c->index->own);
-  g_free (c->kind_of_host);
   ls_seats_clear (&c->seats);
-  if (c->index->fabric->kind->clear)
-    c->index->fabric->kind->clear (c->index->fabric);
-  g_free (c->index->fabric);
   g_string_chunk_free (c->index->names);
-  g_clear_pointer (&c->index->faulty_nodes, g_hash_table_unref);
-  g_free (c->index);
+  ls_arena_free (c->index->arena);
   g_clear_pointer (&c->nodes, g_array_unref);
   g_clear_pointer (&c->links, g_array_unref);
   g_clear_pointer (&c->trunks, g_array_unref);

@@ -4,7 +4,6 @@
 
 #include "base/gcd.h"
 #include "cluster/index.h"
-#include "cluster/spec.h"
 
 const LsTrunk *
 ls_cluster_trunk (const LsCluster *c, uint32_t trunk)

@@ -15,7 +15,58 @@
 #include <lockstep/units.h>
 
 #include "cluster/gpu.h"
-#include "cluster/torus.h"
+
+/* --- slices of TPU pods --- */
+
+/* A slice of a TPU pod: X x Y (x Z) chips, each joined to its
+ * neighbours by ICI links. A slice is a node of the cluster.
+ *
+ * Numbering: x runs fastest, chip = x + X (y + Y z). Ranks are placed in chip order with
+ * tp fastest, so a tp group lies on a line along x while tp divides X, and fills whole
+ * lines, then planes, when it is a multiple of X; cp, dp and pp follow on what is left of
+ * x, then y, then z.
+ *
+ * Wrap. On some axes the last chip is joined to the first:
+ *
+ *     none, all    as said
+ *     full-axes    on an axis that has the length of the largest slice (v5e, v6e: 16;
+ *                  v3: 32)
+ *     cubes        on all axes if each is a multiple of 4, which is when the optical
+ *                  switches join whole 4 x 4 x 4 cubes (v4, v5p, TPU7x)
+ *
+ * Never on an axis of fewer than 3 chips: both ways would be one link.
+ *
+ * Not modelled: twisted tori (v4 and v5p offer them for 4 x 4 x 8 and the like). */
+#define LS_TORUS_AXES      3
+#define LS_TORUS_MAX_AXIS  1024
+#define LS_TORUS_MAX_CHIPS (1u << 16)
+
+typedef enum { LS_WRAP_NONE, LS_WRAP_ALL, LS_WRAP_FULL_AXES, LS_WRAP_CUBES } LsTorusWrap;
+
+typedef struct {
+  uint32_t n_axes;                 /* 2 or 3; 0: no torus                              */
+  uint32_t dims[LS_TORUS_AXES];    /* chips along x, y, z; 1 beyond n_axes             */
+  uint32_t largest[LS_TORUS_AXES]; /* as dims, of the largest slice                  */
+  bool is_given;                   /* dims were asked for; else they follow the job    */
+  LsTorusWrap wrap;
+  uint32_t host[LS_TORUS_AXES]; /* chips of one host along each axis, or all of a
+                                    shorter axis                                     */
+  uint32_t nics_per_host;
+  LsTime start; /* of a collective, beside its hops                                    */
+} LsTorusSpec;
+
+typedef struct {
+  uint32_t at[LS_TORUS_AXES];
+} LsTorusCoord;
+
+uint32_t ls_torus_n_chips (const LsTorusSpec *t);
+uint32_t ls_torus_n_hosts (const LsTorusSpec *t);
+bool ls_torus_wraps (const LsTorusSpec *t, uint32_t axis);
+LsTorusCoord ls_torus_coord (const LsTorusSpec *t, uint32_t chip);
+uint32_t ls_torus_chip (const LsTorusSpec *t, LsTorusCoord coord);
+uint32_t ls_torus_host_of (const LsTorusSpec *t, uint32_t chip);
+
+/* --- links, nodes and fabrics --- */
 
 /* A kind of link inside a node or in the fabric. bandwidth is one direction of
  * one physical link as the data sheet says; efficiency the share of it that
@@ -268,7 +319,7 @@ typedef struct LsClusterSpec {
   LsGpu gpu;
   uint32_t n_nodes;
   uint32_t gpus_per_node;
-  uint32_t segment;        /* compute trays that jobs take together (segment.h); 0: any */
+  uint32_t segment;        /* compute trays that jobs take together (below); 0: any */
   bool segment_is_asked;   /* by the job: what it does not fit is refused       */
   uint32_t taken_per_node; /* GPUs of a node that the job takes; 0: all         */
   LsInteriorId interior;   /* what a node looks like inside, of: */
@@ -306,11 +357,11 @@ void ls_cluster_spec_forget_faults (LsClusterSpec *spec);
 /* Of a listed node: whether a link joins GPUs and NVSwitches, and nothing else. */
 bool ls_cluster_spec_is_nvlink (const LsClusterSpec *spec, const LsListLink *link);
 
-/* Of a torus (cluster/torus.h), counts that follow from others: once after its members
+/* Of a torus, counts that follow from others: once after its members
  * are filled in, then for a slice of these axes (1 beyond n_axes). */
 void ls_cluster_spec_init_torus (LsClusterSpec *spec);
 void ls_cluster_spec_set_slice (LsClusterSpec *spec, const uint32_t dims[LS_TORUS_AXES]);
-/* As many nodes as hold n_gpus > 0, placed (segment.h). A torus whose slice was not given gets that of
+/* As many nodes as hold n_gpus > 0, placed (ls_segment_place()). A torus whose slice was not given gets that of
  * ls_torus_fit() first. */
 void ls_cluster_spec_fit (LsClusterSpec *spec, uint32_t n_gpus);
 
@@ -320,7 +371,7 @@ gboolean ls_cluster_spec_check_other (const LsClusterSpec *spec, const LsOtherNo
 
 /* Whether it can be built; takes no time, whatever its size. LS_ERROR_CONFLICT: counts
  * that do not deal out evenly, a link in use without a rate, or more of something than
- * cluster/spec.h allows. */
+ * cluster/index.h allows. */
 gboolean ls_cluster_spec_validate (const LsClusterSpec *spec, GError **error);
 
 /* Which rates of an accelerator or cluster look like mistaken units: peak FLOP/s for a byte of memory ten
@@ -462,11 +513,11 @@ uint32_t ls_cluster_n_edges (const LsCluster *c);
  * LS_ERROR_CONFLICT: as ls_cluster_spec_validate(), and faults that name no link of this
  * cluster or leave no way between two GPUs; switches of a list that are not joined. */
 LsCluster *ls_cluster_build (const LsClusterSpec *spec, GError **error);
-/* The same, and LS_ERROR_LIMIT, before anything large is there: it would take more than max_bytes. */
-LsCluster *ls_cluster_build_within (const LsClusterSpec *spec, uint64_t max_bytes, GError **error);
-/* The same as far as functions tell, but brief where all nodes are alike and the fabric is a tree that
+/* The same, and LS_ERROR_LIMIT, before anything large is there: it would take more than max_bytes. is_brief:
+ * the same as far as functions tell, but brief where all nodes are alike and the fabric is a tree that
  * spreads ideally (cluster/places.h): linear in the number of its switches. */
-LsCluster *ls_cluster_build_brief (const LsClusterSpec *spec, uint64_t max_bytes, GError **error);
+LsCluster *ls_cluster_build_within (const LsClusterSpec *spec, bool is_brief, uint64_t max_bytes,
+                                    GError **error);
 /* A whole one of the same spec, newly built. */
 LsCluster *ls_cluster_spell_out (const LsCluster *c);
 void ls_cluster_free (LsCluster *cluster); /* NULL allowed */
@@ -542,5 +593,56 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (LsHostNames, ls_host_names_clear)
 char *ls_cluster_resource_name_with (const LsCluster *c, uint32_t resource, LsHostNames *names);
 /* The names of a host's trunks, NIC ports included; newly allocated. */
 GStrv ls_cluster_host_trunk_names (const LsCluster *c, uint32_t host);
+
+/* --- segments: how the GPUs of a job lie in racks --- */
+
+/* A rack of NVLink is a node here, and has more compute trays (boards) than jobs take: one of 18 trays gives
+ * whole segments of 16, and leaves two spare. Slurm's option --segment says the same (topology/block): trays
+ * of a segment lie in one rack, and segments must divide the trays of the job evenly. Racks are filled with
+ * as many whole segments as they hold, rank by rank:
+ *
+ *     taken   = floor (trays / segment) * segment * GPUs of a tray
+ *     GPU of rank r = floor (r / taken) * gpus_per_node + r mod taken
+ *
+ * Where nobody says it, the cluster's file may: then for jobs that need more than one node and consist of
+ * whole segments; all others fill node after node. */
+
+/* Compute trays of a node; 1: it is one. */
+uint32_t ls_segment_trays (const LsClusterSpec *spec);
+
+/* Sets taken_per_node for a job of n_gpus (0: of all there are) on n_nodes (0: as many as it needs).
+ * LS_ERROR_CONFLICT, of a segment that the job asks for: a node has fewer trays, or the job is not whole
+ * segments. */
+gboolean ls_segment_place (LsClusterSpec *spec, uint32_t n_nodes, uint32_t n_gpus, GError **error);
+
+/* "64 of the 72 GPUs of a node: segments of 16 of its 18 trays"; NULL: all are taken. Newly allocated. */
+char *ls_segment_text (const LsClusterSpec *spec);
+
+/* GPUs of each node that the job takes; with segments all nodes are alike. Else those of the first kind. */
+static inline uint32_t
+ls_cluster_taken (const LsClusterSpec *spec)
+{
+  return spec->taken_per_node > 0 ? spec->taken_per_node : spec->gpus_per_node;
+}
+
+/* The largest number that divides what the job takes of every node. */
+static inline uint32_t
+ls_cluster_common (const LsCluster *c)
+{
+  return c->spec.taken_per_node > 0 ? c->spec.taken_per_node : ls_seats_common (&c->seats);
+}
+
+static inline uint32_t
+ls_cluster_n_taken (const LsCluster *c)
+{
+  return c->spec.taken_per_node > 0 ? c->spec.n_nodes * c->spec.taken_per_node : c->n_gpus;
+}
+
+static inline uint32_t
+ls_cluster_gpu_of (const LsClusterSpec *spec, uint32_t rank)
+{
+  uint32_t taken = spec->taken_per_node;
+  return taken > 0 ? rank / taken * spec->gpus_per_node + rank % taken : rank;
+}
 
 #endif

@@ -46,8 +46,7 @@ typedef struct {
   /* Links, each direction one, those at the NICs included. Of a checked spec. */
   double (*n_links) (const LsClusterSpec *spec);
 
-  LsFabric *(*new) (const LsClusterSpec *spec);
-  void (*clear) (LsFabric *fabric); /* as LsInteriorKind.clear */
+  LsFabric *(*new) (const LsClusterSpec *spec, LsArena *arena);
 
   /* Appends the switches, the links and trunks between them; after all nodes. */
   void (*lay_out) (const LsFabric *fabric, LsCluster *c);

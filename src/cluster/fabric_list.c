@@ -11,15 +11,12 @@
  * "leaf0>spine0/1"). Vertices: switches with NICs, in the order of the list, then the others.
  *
  * Cost: switches with NICs * links, and a table of all pairs of these; hence the bounds. */
-#include "cluster/fabric.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/suggest.h"
 #include "cluster/index.h"
-#include "cluster/spec.h"
-#include "cluster/route.h"
 
 #define MAX_SWITCHES 4096
 #define MAX_EDGES    256
@@ -212,34 +209,21 @@ vertex_named (const List *f, const char *name)
 }
 
 static LsFabric *
-list_new (const LsClusterSpec *s)
+list_new (const LsClusterSpec *s, LsArena *arena)
 {
-  List *f = g_new0 (List, 1);
+  List *f = ls_arena_new_array (arena, List, 1);
   f->n_switches = s->network.switches->len;
-  f->names = g_new (const char *, f->n_switches);
-  f->by_name = g_hash_table_new (g_str_hash, g_str_equal);
+  f->names = ls_arena_new_array (arena, const char *, f->n_switches);
+  f->by_name = ls_arena_table (arena, g_str_hash, g_str_equal);
   f->base = (LsFabric) { .n_vertices = f->n_switches, .n_trunks = 2 * (uint32_t) n_switch_links (s) };
   number_switches (f, s);
-  f->edge_of = g_new (uint32_t, (gsize) s->n_nodes * s->network.rails);
+  f->edge_of = ls_arena_new_array (arena, uint32_t, (gsize) s->n_nodes * s->network.rails);
   for (guint i = 0; i < s->network.nics->len; i++) {
     const LsListNics *n = nics_at (s, i);
     for (uint64_t node = n->first; node <= n->last && node < s->n_nodes; node++)
       f->edge_of[node * s->network.rails + n->rail] = vertex_named (f, n->at);
   }
   return &f->base;
-}
-
-static void
-list_clear (LsFabric *fabric)
-{
-  List *f = (List *) fabric;
-  g_free (f->names);
-  g_free (f->edge_of);
-  g_hash_table_unref (f->by_name);
-  ls_ways_free (f->ways);
-  g_free (f->first_out);
-  g_free (f->out);
-  g_free (f->dist);
 }
 
 static uint32_t
@@ -282,24 +266,8 @@ lay_out (const LsFabric *fabric, LsCluster *c)
 
 /* --- ways --- */
 
-/* The links between switches that work, of the switches alone. */
-static GArray *
-working_links (const List *f, const LsCluster *c)
-{
-  GArray *links = g_array_new (FALSE, FALSE, sizeof (LsLink));
-  for (guint i = ls_first_link (c, f->base.spec->n_nodes); i < c->links->len; i++) {
-    LsLink link = g_array_index (c->links, LsLink, i);
-    if (ls_trunk_is_failed (c, link.trunk))
-      continue;
-    link.from -= f->base.first_vertex;
-    link.to -= f->base.first_vertex;
-    g_array_append_val (links, link);
-  }
-  return links;
-}
-
 static gboolean
-find_ideal_ways (List *f, const GArray *links, GError **error)
+find_ideal_ways (List *f, const LsCluster *c, const GArray *links, GError **error)
 {
   uint32_t n_edges = f->base.n_edges;
   g_autofree LsNodeKind *kinds = g_new (LsNodeKind, f->n_switches);
@@ -307,7 +275,7 @@ find_ideal_ways (List *f, const GArray *links, GError **error)
     kinds[v] = v < n_edges ? LS_NODE_LEAF : LS_NODE_SPINE;
   const LsVertices edges = { 0, n_edges };
   f->ways = ls_ways_new (kinds, f->n_switches, (const LsLink *) (gconstpointer) links->data, links->len,
-                         edges, edges);
+                         edges, edges, c->index->arena);
   for (uint32_t i = 0; i < n_edges; i++)
     for (uint32_t j = 0; j < n_edges; j++)
       if (ls_ways_n_hops (f->ways, i, j) > MAX_HOPS)
@@ -342,9 +310,9 @@ find_hashed_ways (List *f, const LsCluster *c, const GArray *links, GError **err
 {
   gsize n = (gsize) f->n_switches * f->base.n_edges;
   const LsLink *link = (const LsLink *) (gconstpointer) links->data;
-  f->first_out = g_new (uint32_t, f->n_switches + 1);
-  f->out = g_new (uint32_t, links->len);
-  f->dist = g_new (uint32_t, n);
+  f->first_out = ls_arena_new_array (c->index->arena, uint32_t, f->n_switches + 1);
+  f->out = ls_arena_new_array (c->index->arena, uint32_t, links->len);
+  f->dist = ls_arena_new_array (c->index->arena, uint32_t, n);
   for (gsize i = 0; i < n; i++)
     f->dist[i] = LS_WAYS_NONE;
   ls_ways_index (link, links->len, f->n_switches, false, f->first_out, f->out);
@@ -374,9 +342,10 @@ finish (LsFabric *fabric, const LsCluster *c, GError **error)
     return ls_spec_conflict (
         error, "fabric: %u switches have NICs; of a list expected at most %d (a fat-tree has no such limit)",
         fabric->n_edges, MAX_EDGES);
-  g_autoptr (GArray) links = working_links (f, c);
+  g_autoptr (GArray) links
+      = ls_working_links (c, ls_first_link (c, c->spec.n_nodes), c->links->len, fabric->first_vertex, 0);
   return f->base.spec->network.routing == LS_ROUTING_ECMP ? find_hashed_ways (f, c, links, error)
-                                                          : find_ideal_ways (f, links, error);
+                                                          : find_ideal_ways (f, c, links, error);
 }
 
 static bool
@@ -429,7 +398,6 @@ const LsFabricKind ls_fabric_list = {
   .check = check,
   .n_links = n_links,
   .new = list_new,
-  .clear = list_clear,
   .lay_out = lay_out,
   .finish = finish,
   .edge = edge,

@@ -16,9 +16,7 @@
  *     dragonfly+   leaf > spines of each leaf, then group > group by pair
  *
  * A link that failed is gone around over other links between the same two, and over nothing else. */
-#include "cluster/fabric.h"
 #include "cluster/index.h"
-#include "cluster/spec.h"
 
 typedef struct {
   LsFabric base;
@@ -52,9 +50,9 @@ n_links (const LsClusterSpec *s)
 }
 
 static LsFabric *
-minimal_new (const LsClusterSpec *s)
+minimal_new (const LsClusterSpec *s, LsArena *arena)
 {
-  Minimal *f = g_new0 (Minimal, 1);
+  Minimal *f = ls_arena_new_array (arena, Minimal, 1);
   f->has_spines = ls_dragonfly_has_spines (s);
   f->n_groups = ls_dragonfly_n_groups (s);
   f->leaves = ls_dragonfly_leaves (s);

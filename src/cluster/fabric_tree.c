@@ -25,15 +25,17 @@
  *
  *     ideal   leaf > what joins those of its pod, then pod > what joins pods
  *     hashed  leaf > spine by (leaf, spine of its pod), then spine > core by (spine, uplink) */
-#include "cluster/fabric.h"
 
 #include <math.h>
 
 #include "cluster/index.h"
-#include "cluster/spec.h"
+
+typedef struct LsTree LsTree;
+/* Appends the trunks of a leaf, or of a pod. */
+typedef void TreeAdd (const LsTree *f, LsCluster *c, uint32_t number);
 
 /* Dragonflies with detours are of it, too. */
-typedef struct {
+struct LsTree {
   LsFabric base;
   bool is_hashed;
   uint32_t n_leaves, n_pods, leaves_per_pod;
@@ -41,10 +43,14 @@ typedef struct {
   uint32_t t_cores;                  /* first of the trunks to cores, set by tree_number() */
   LsTime leaf_latency, core_latency; /* of a trunk of a leaf, and of a pod */
   const char *pod, *spines, *cores;  /* in names of trunks: "pod", "spines", "cores" */
-} LsTree;
+  LsNodeKind hub, top;               /* what joins the leaves of a pod, and pods */
+  uint32_t n_top;
+  TreeAdd *add_leaf, *add_pod;
+};
 
-/* The trunks of a leaf, or of a pod. */
-typedef void TreeAdd (const LsTree *f, LsCluster *c, uint32_t number);
+/* Whether a way leads from a leaf or pod to another by this spine, or by that uplink of the spine. */
+typedef bool TreeWorks (const LsTree *f, const LsCluster *c, uint32_t from, uint32_t to, uint32_t choice,
+                        uint32_t spine);
 
 #define LS_TREE_SPINES(f_, vertex_) LS_END (vertex_, LS_NO_NUMBER, (f_)->spines, LS_NO_NUMBER)
 #define LS_TREE_POD(f_, pod_)       LS_END (0, LS_NO_NUMBER, (f_)->pod, pod_)
@@ -158,6 +164,7 @@ tree_number (LsTree *f)
   f->base.n_trunks = f->t_cores + 2 * f->n_pods * pod_pairs;
   f->base.n_edges = f->n_leaves;
   f->base.n_lower = f->t_cores;
+  f->base.n_vertices = f->n_leaves + f->n_pods * f->spines_per_pod + f->n_top;
 }
 
 uint32_t
@@ -181,8 +188,8 @@ core_trunk (const LsTree *f, uint32_t pod, uint32_t spine, uint32_t uplink)
 }
 
 static bool
-core_works (const LsTree *f, const LsCluster *c, uint32_t pod_from, uint32_t pod_to, uint32_t spine,
-            uint32_t uplink)
+core_works (const LsTree *f, const LsCluster *c, uint32_t pod_from, uint32_t pod_to, uint32_t uplink,
+            uint32_t spine)
 {
   return !ls_trunk_is_failed (c, core_trunk (f, pod_from, spine, uplink))
       && !ls_trunk_is_failed (c, core_trunk (f, pod_to, spine, uplink) + 1);
@@ -190,7 +197,7 @@ core_works (const LsTree *f, const LsCluster *c, uint32_t pod_from, uint32_t pod
 
 /* Whether one can get from leaf to leaf over this spine of the first one's pod. */
 static bool
-spine_works (const LsTree *f, const LsCluster *c, uint32_t from, uint32_t to, uint32_t spine)
+spine_works (const LsTree *f, const LsCluster *c, uint32_t from, uint32_t to, uint32_t spine, uint32_t unused)
 {
   if (ls_trunk_is_failed (c, leaf_trunk (f, from, spine))
       || ls_trunk_is_failed (c, leaf_trunk (f, to, spine) + 1))
@@ -198,7 +205,7 @@ spine_works (const LsTree *f, const LsCluster *c, uint32_t from, uint32_t to, ui
   uint32_t pod_from = from / f->leaves_per_pod, pod_to = to / f->leaves_per_pod;
   bool works = pod_from == pod_to;
   for (uint32_t j = 0; j < f->uplinks && !works; j++)
-    works = core_works (f, c, pod_from, pod_to, spine, j);
+    works = core_works (f, c, pod_from, pod_to, j, spine);
   return works;
 }
 
@@ -207,43 +214,27 @@ tree_reaches (const LsFabric *fabric, const LsCluster *c, uint32_t from, uint32_
 {
   const LsTree *f = (const LsTree *) fabric;
   for (uint32_t i = 0; i < f->spines_per_pod; i++)
-    if (spine_works (f, c, from, to, i))
+    if (spine_works (f, c, from, to, i, 0))
       return true;
   return from == to;
 }
 
+/* Which of n_all spines, or of the uplinks of a spine, at this switch: 0 where they are one trunk. */
 static uint32_t
-choose_spine (const LsTree *f, const LsCluster *c, const LsFabricFlow *flow, uint32_t from, uint32_t to)
+choose (const LsTree *f, const LsCluster *c, const LsFabricFlow *flow, uint32_t at, uint32_t n_all,
+        TreeWorks *works, uint32_t from, uint32_t to, uint32_t spine)
 {
   if (!f->is_hashed)
     return 0;
-  uint32_t all = f->spines_per_pod, n = all, v = f->base.first_vertex + from;
+  uint32_t n = n_all, v = f->base.first_vertex + at;
   if (!c->index->has_failed_switch_links)
-    return ls_ecmp_choose (f->base.spec, flow, v, all);
-  for (uint32_t i = 0; i < all; i++)
-    n -= !spine_works (f, c, from, to, i);
+    return ls_ecmp_choose (f->base.spec, flow, v, n_all);
+  for (uint32_t i = 0; i < n_all; i++)
+    n -= !works (f, c, from, to, i, spine);
   uint32_t left = ls_ecmp_choose (f->base.spec, flow, v, n), i = 0;
-  while (!spine_works (f, c, from, to, i) || left-- > 0)
+  while (!works (f, c, from, to, i, spine) || left-- > 0)
     i++;
   return i;
-}
-
-static uint32_t
-choose_uplink (const LsTree *f, const LsCluster *c, const LsFabricFlow *flow, uint32_t pod_from,
-               uint32_t pod_to, uint32_t spine)
-{
-  if (!f->is_hashed)
-    return 0;
-  uint32_t all = f->uplinks, n = all,
-           v = f->base.first_vertex + f->n_leaves + pod_from * f->spines_per_pod + spine;
-  if (!c->index->has_failed_switch_links)
-    return ls_ecmp_choose (f->base.spec, flow, v, all);
-  for (uint32_t j = 0; j < all; j++)
-    n -= !core_works (f, c, pod_from, pod_to, spine, j);
-  uint32_t left = ls_ecmp_choose (f->base.spec, flow, v, n), j = 0;
-  while (!core_works (f, c, pod_from, pod_to, spine, j) || left-- > 0)
-    j++;
-  return j;
 }
 
 static void
@@ -254,26 +245,31 @@ tree_way (const LsFabric *fabric, const LsCluster *c, const LsFabricFlow *flow, 
            to = ls_tree_leaf_of (fabric, flow->node_to, flow->nic_to);
   if (from == to)
     return;
-  uint32_t spine = choose_spine (f, c, flow, from, to);
+  uint32_t spine = choose (f, c, flow, from, f->spines_per_pod, spine_works, from, to, 0);
   uint32_t pod_from = from / f->leaves_per_pod, pod_to = to / f->leaves_per_pod;
   ls_route_hop (r, leaf_trunk (f, from, spine), f->leaf_latency);
   if (pod_from != pod_to) {
-    uint32_t uplink = choose_uplink (f, c, flow, pod_from, pod_to, spine);
+    uint32_t uplink = choose (f, c, flow, f->n_leaves + pod_from * f->spines_per_pod + spine, f->uplinks,
+                              core_works, pod_from, pod_to, spine);
     ls_route_hop (r, core_trunk (f, pod_from, spine, uplink), f->core_latency);
     ls_route_hop (r, core_trunk (f, pod_to, spine, uplink) + 1, f->core_latency);
   }
   ls_route_hop (r, leaf_trunk (f, to, spine) + 1, f->leaf_latency);
 }
 
-/* The trunks of leaves, then of pods, by a function for each; of a brief cluster those of the first. */
+/* Of a brief cluster the trunks of the first leaf and pod. */
 static void
-tree_lay_out_trunks (const LsTree *f, LsCluster *c, TreeAdd *lay_leaf, TreeAdd *lay_pod)
+tree_lay_out (const LsFabric *fabric, LsCluster *c)
 {
+  const LsTree *f = (const LsTree *) fabric;
   uint32_t n_leaves = c->index->is_brief ? 1 : f->n_leaves, n_pods = c->index->is_brief ? 1 : f->n_pods;
+  ls_layout_vertices (c, LS_NODE_LEAF, LS_NO_NUMBER, f->n_leaves);
+  ls_layout_vertices (c, f->hub, LS_NO_NUMBER, f->n_pods * f->spines_per_pod);
+  ls_layout_vertices (c, f->top, LS_NO_NUMBER, f->n_top);
   for (uint32_t leaf = 0; leaf < n_leaves && f->spines_per_pod > 0; leaf++)
-    lay_leaf (f, c, leaf);
+    f->add_leaf (f, c, leaf);
   for (uint32_t pod = 0; pod < n_pods && f->uplinks > 0; pod++)
-    lay_pod (f, c, pod);
+    f->add_pod (f, c, pod);
 }
 
 static bool
@@ -306,9 +302,9 @@ tree_trunk_name (const LsFabric *fabric, uint32_t trunk)
   return ls_layout_name (is_up ? below : above, is_up ? above : below);
 }
 
-#define LS_TREE_KIND(name_, check_, n_links_, new_, lay_out_)                                                \
+#define LS_TREE_KIND(name_, check_, n_links_, new_)                                                          \
   {                                                                                                          \
-    .name = (name_), .check = (check_), .n_links = (n_links_), .new = (new_), .lay_out = (lay_out_),         \
+    .name = (name_), .check = (check_), .n_links = (n_links_), .new = (new_), .lay_out = tree_lay_out,       \
     .edge = ls_tree_leaf_of, .reaches = tree_reaches, .groups = tree_groups, .trunk_name = tree_trunk_name,  \
     .way = tree_way,                                                                                         \
   }
@@ -399,26 +395,6 @@ n_links (const LsClusterSpec *s)
          + spines * n_core_uplinks (s));
 }
 
-static LsFabric *
-tree_new (const LsClusterSpec *s)
-{
-  LsTree *f = g_new0 (LsTree, 1);
-  f->is_hashed = s->network.routing == LS_ROUTING_ECMP;
-  f->n_leaves = (uint32_t) tree_n_leaves (s);
-  f->leaves_per_pod = (uint32_t) leaves_per_pod (s);
-  f->n_pods = (uint32_t) n_pods (s);
-  f->spines_per_pod = n_spines (s);
-  f->uplinks = n_core_uplinks (s);
-  f->leaf_latency = s->network.spine.latency;
-  f->core_latency = s->network.core.latency;
-  f->pod = "pod";
-  f->spines = "spines";
-  f->cores = "cores";
-  tree_number (f);
-  f->base.n_vertices = f->n_leaves + f->n_pods * f->spines_per_pod + f->spines_per_pod * f->uplinks;
-  return &f->base;
-}
-
 static void
 add_leaf (const LsTree *f, LsCluster *c, uint32_t leaf)
 {
@@ -450,18 +426,32 @@ add_pod (const LsTree *f, LsCluster *c, uint32_t pod)
     }
 }
 
-static void
-lay_out (const LsFabric *fabric, LsCluster *c)
+static LsFabric *
+tree_new (const LsClusterSpec *s, LsArena *arena)
 {
-  const LsTree *f = (const LsTree *) fabric;
-  ls_layout_vertices (c, LS_NODE_LEAF, LS_NO_NUMBER, f->n_leaves);
-  ls_layout_vertices (c, LS_NODE_SPINE, LS_NO_NUMBER, f->n_pods * f->spines_per_pod);
-  ls_layout_vertices (c, LS_NODE_CORE, LS_NO_NUMBER, f->spines_per_pod * f->uplinks);
-  tree_lay_out_trunks (f, c, add_leaf, add_pod);
+  LsTree *f = ls_arena_new_array (arena, LsTree, 1);
+  f->is_hashed = s->network.routing == LS_ROUTING_ECMP;
+  f->n_leaves = (uint32_t) tree_n_leaves (s);
+  f->leaves_per_pod = (uint32_t) leaves_per_pod (s);
+  f->n_pods = (uint32_t) n_pods (s);
+  f->spines_per_pod = n_spines (s);
+  f->uplinks = n_core_uplinks (s);
+  f->leaf_latency = s->network.spine.latency;
+  f->core_latency = s->network.core.latency;
+  f->pod = "pod";
+  f->spines = "spines";
+  f->cores = "cores";
+  f->hub = LS_NODE_SPINE;
+  f->top = LS_NODE_CORE;
+  f->n_top = f->spines_per_pod * f->uplinks;
+  f->add_leaf = add_leaf;
+  f->add_pod = add_pod;
+  tree_number (f);
+  return &f->base;
 }
 
-const LsFabricKind ls_fabric_leaf_spine = LS_TREE_KIND ("leaf-spine", check, n_links, tree_new, lay_out),
-                   ls_fabric_fat_tree = LS_TREE_KIND ("fat-tree", check, n_links, tree_new, lay_out);
+const LsFabricKind ls_fabric_leaf_spine = LS_TREE_KIND ("leaf-spine", check, n_links, tree_new),
+                   ls_fabric_fat_tree = LS_TREE_KIND ("fat-tree", check, n_links, tree_new);
 
 /* ---- dragonfly and dragonfly+ (fabric.h) whose switches take detours: with adaptive routing, or always
  * (valiant) ----
@@ -610,26 +600,6 @@ latency_of_arm (const LsClusterSpec *s, const LsLinkSpec *link)
   return s->network.routing == LS_ROUTING_VALIANT ? link->latency : link->latency / 2;
 }
 
-static LsFabric *
-dragonfly_new (const LsClusterSpec *s)
-{
-  LsTree *f = g_new0 (LsTree, 1);
-  bool has_spines = ls_dragonfly_has_spines (s);
-  f->n_leaves = (uint32_t) tree_n_leaves (s);
-  f->n_pods = ls_dragonfly_n_groups (s);
-  f->leaves_per_pod = ls_dragonfly_leaves (s);
-  f->spines_per_pod = n_hubs (s);
-  f->uplinks = f->n_pods > 1 ? 1 : 0;
-  f->leaf_latency = has_spines ? s->network.spine.latency : latency_of_arm (s, &s->network.spine);
-  f->core_latency = latency_of_arm (s, &s->network.core) + (has_spines ? 0 : s->network.spine.latency / 2);
-  f->pod = "group";
-  f->spines = has_spines ? "spines" : "locals";
-  f->cores = "globals";
-  tree_number (f);
-  f->base.n_vertices = f->n_leaves + f->n_pods * f->spines_per_pod + f->uplinks;
-  return &f->base;
-}
-
 /* The last pair of trunks is an arm of a star that joins n members, n_busy of them with traffic. */
 static void
 make_arm (const LsTree *f, LsCluster *c, uint32_t n, uint32_t n_busy, uint32_t n_links_each, LsTime latency)
@@ -643,12 +613,7 @@ add_switch (const LsTree *f, LsCluster *c, uint32_t leaf)
 {
   const LsClusterSpec *s = &c->spec;
   LsEnd end = LS_TREE_LEAF (f->base.first_vertex + leaf, leaf);
-  LsEnd hub
-      = LS_TREE_SPINES (f, f->base.first_vertex + f->n_leaves + leaf / f->leaves_per_pod * f->spines_per_pod);
-  if (ls_dragonfly_has_spines (s)) {
-    ls_layout_pair (c, end, hub, f->spines_per_pod, f->spines_per_pod, &s->network.spine);
-    return;
-  }
+  LsEnd hub = LS_TREE_SPINES (f, f->base.first_vertex + f->n_leaves + leaf / f->leaves_per_pod);
   uint32_t n = f->leaves_per_pod;
   ls_layout_pair (c, end, hub, 1, (n - 1) * s->network.local_links, &s->network.spine);
   make_arm (f, c, n, MIN (n, f->n_leaves), s->network.local_links, f->leaf_latency);
@@ -666,21 +631,34 @@ add_group (const LsTree *f, LsCluster *c, uint32_t group)
   make_arm (f, c, s->network.groups, f->n_pods, s->network.global_links, f->core_latency);
 }
 
-static void
-lay_out_dragonfly (const LsFabric *fabric, LsCluster *c)
+static LsFabric *
+dragonfly_new (const LsClusterSpec *s, LsArena *arena)
 {
-  const LsTree *f = (const LsTree *) fabric;
-  ls_layout_vertices (c, LS_NODE_LEAF, LS_NO_NUMBER, f->n_leaves);
-  ls_layout_vertices (c, ls_dragonfly_has_spines (f->base.spec) ? LS_NODE_SPINE : LS_NODE_LOCALS,
-                      LS_NO_NUMBER, f->n_pods * f->spines_per_pod);
-  ls_layout_vertices (c, LS_NODE_GLOBALS, LS_NO_NUMBER, f->uplinks);
-  tree_lay_out_trunks (f, c, add_switch, add_group);
+  LsTree *f = ls_arena_new_array (arena, LsTree, 1);
+  bool has_spines = ls_dragonfly_has_spines (s);
+  f->n_leaves = (uint32_t) tree_n_leaves (s);
+  f->n_pods = ls_dragonfly_n_groups (s);
+  f->leaves_per_pod = ls_dragonfly_leaves (s);
+  f->spines_per_pod = n_hubs (s);
+  f->uplinks = f->n_pods > 1 ? 1 : 0;
+  f->leaf_latency = has_spines ? s->network.spine.latency : latency_of_arm (s, &s->network.spine);
+  f->core_latency = latency_of_arm (s, &s->network.core) + (has_spines ? 0 : s->network.spine.latency / 2);
+  f->pod = "group";
+  f->spines = has_spines ? "spines" : "locals";
+  f->cores = "globals";
+  f->hub = has_spines ? LS_NODE_SPINE : LS_NODE_LOCALS;
+  f->top = LS_NODE_GLOBALS;
+  f->n_top = f->uplinks;
+  f->add_leaf = has_spines ? add_leaf : add_switch;
+  f->add_pod = add_group;
+  tree_number (f);
+  return &f->base;
 }
 
 const LsFabricKind ls_fabric_dragonfly
-    = LS_TREE_KIND ("dragonfly", ls_dragonfly_check, dragonfly_n_links, dragonfly_new, lay_out_dragonfly),
+    = LS_TREE_KIND ("dragonfly", ls_dragonfly_check, dragonfly_n_links, dragonfly_new),
     ls_fabric_dragonfly_plus
-    = LS_TREE_KIND ("dragonfly+", ls_dragonfly_check, dragonfly_n_links, dragonfly_new, lay_out_dragonfly);
+    = LS_TREE_KIND ("dragonfly+", ls_dragonfly_check, dragonfly_n_links, dragonfly_new);
 
 /* What a member of a group sends to the others, where each is joined to each by as many links and switches
  * choose ways as they fill.

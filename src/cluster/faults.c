@@ -23,7 +23,6 @@
 
 #include "base/order.h"
 #include "base/suggest.h"
-#include "cluster/spec.h"
 
 #define MAX_SEARCHED_GPUS 256
 
@@ -39,16 +38,6 @@ ls_first_sound_node (const LsCluster *c, uint32_t kind)
     last = host;
   }
   return last;
-}
-
-static void
-ls_node_faults_free (LsNodeFaults *n)
-{
-  for (guint leg = 0; leg < G_N_ELEMENTS (n->ways); leg++)
-    ls_ways_free (n->ways[leg]);
-  g_free (n->nic_of_gpu);
-  g_free (n->proxies);
-  g_free (n);
 }
 
 /* --- names --- */
@@ -201,7 +190,8 @@ degrade (LsCluster *c, const double *left)
       uint32_t host = MIN (g_array_index (c->nodes, LsTopoNode, link->from).host,
                            g_array_index (c->nodes, LsTopoNode, link->to).host);
       if (!ls_faults_of_node (c, host))
-        g_hash_table_insert (x->faulty_nodes, GUINT_TO_POINTER (host), g_new0 (LsNodeFaults, 1));
+        g_hash_table_insert (x->faulty_nodes, GUINT_TO_POINTER (host),
+                             ls_arena_new_array (x->arena, LsNodeFaults, 1));
       LsNodeFaults *node = g_hash_table_lookup (x->faulty_nodes, GUINT_TO_POINTER (host));
       node->has_nvlink_fault |= is_failed && ls_link_is_nvlink (c, link);
     } else
@@ -226,25 +216,24 @@ ls_faults_apply (LsCluster *c, GError **error)
   for (guint i = 0; i < faults->len; i++)
     if (!apply_one (c, &g_array_index (faults, LsFault, i), by_name, left, error))
       return FALSE;
-  c->index->faulty_nodes = g_hash_table_new_full (NULL, NULL, NULL, (GDestroyNotify) ls_node_faults_free);
+  c->index->faulty_nodes = ls_arena_table (c->index->arena, NULL, NULL);
   degrade (c, left);
   return TRUE;
 }
 
 /* --- ways in a node --- */
 
-/* The working links of a node's interior, by local numbers. */
-static GArray *
-working_links (const LsCluster *c, uint32_t host)
+GArray *
+ls_working_links (const LsCluster *c, guint first, guint end, uint32_t vertex, uint32_t trunk)
 {
   GArray *links = g_array_new (FALSE, FALSE, sizeof (LsLink));
-  for (guint i = 0; i < ls_layout_of (c, host)->interior_links; i++) {
-    LsLink link = g_array_index (c->links, LsLink, ls_first_link (c, host) + i);
+  for (guint i = first; i < end; i++) {
+    LsLink link = g_array_index (c->links, LsLink, i);
     if (trunk_at (c, link.trunk)->is_failed)
       continue;
-    link.from -= ls_first_vertex (c, host);
-    link.to -= ls_first_vertex (c, host);
-    link.trunk -= ls_first_trunk_slot (c, host);
+    link.from -= vertex;
+    link.to -= vertex;
+    link.trunk -= trunk;
     g_array_append_val (links, link);
   }
   return links;
@@ -257,15 +246,18 @@ find_ways (const LsCluster *c, uint32_t host, LsNodeFaults *node)
   uint32_t n_gpus = ls_cluster_gpus_of (c, host), n_nics = ls_cluster_node_spec (c, host)->nics.n;
   if (in->kind->traits.is_slice || n_gpus > MAX_SEARCHED_GPUS || n_nics > MAX_SEARCHED_GPUS)
     return;
-  g_autoptr (GArray) links = working_links (c, host);
+  guint first = ls_first_link (c, host);
+  g_autoptr (GArray) links = ls_working_links (c, first, first + ls_layout_of (c, host)->interior_links,
+                                               ls_first_vertex (c, host), ls_first_trunk_slot (c, host));
   const LsLink *link = (const LsLink *) (gconstpointer) links->data;
   g_autofree LsNodeKind *kinds = g_new (LsNodeKind, in->n_vertices);
   for (uint32_t v = 0; v < in->n_vertices; v++)
     kinds[v] = g_array_index (c->nodes, LsTopoNode, ls_first_vertex (c, host) + v).kind;
   const LsVertices gpus = { in->v_gpu, n_gpus }, nics = { in->v_nic, n_nics };
   for (LsLeg leg = 0; leg < G_N_ELEMENTS (node->ways); leg++)
-    node->ways[leg] = ls_ways_new (kinds, in->n_vertices, link, links->len,
-                                   leg == LS_LEG_FROM_NIC ? nics : gpus, leg == LS_LEG_TO_NIC ? nics : gpus);
+    node->ways[leg]
+        = ls_ways_new (kinds, in->n_vertices, link, links->len, leg == LS_LEG_FROM_NIC ? nics : gpus,
+                       leg == LS_LEG_TO_NIC ? nics : gpus, c->index->arena);
 }
 
 /* Both ways, port included. */
@@ -337,7 +329,7 @@ finish_node (LsCluster *c, uint32_t host, LsNodeFaults *node, GError **error)
 {
   find_ways (c, host, node);
   if (c->spec.nics.n > 0) {
-    node->nic_of_gpu = g_new (uint32_t, ls_cluster_gpus_of (c, host));
+    node->nic_of_gpu = ls_arena_new_array (c->index->arena, uint32_t, ls_cluster_gpus_of (c, host));
     for (uint32_t gpu = 0; gpu < ls_cluster_gpus_of (c, host); gpu++)
       node->nic_of_gpu[gpu] = nic_for (c, host, node, gpu);
   }

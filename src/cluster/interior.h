@@ -8,8 +8,6 @@
  * the caller (route.c) adds the node's offset. Tables per pair of vertices of one node
  * are fine, tables per pair of the cluster are not.
  *
- * This contract, fabric.h, index.h and spec.h are final.
- *
  * A new kind: one file interior_X.c that defines an LsInteriorKind, a member of
  * LsInteriorId (cluster.h), a line in interior_kinds (build.c), its members in
  * LsClusterSpec and its keys in data/machines/read_cluster.c. The search of tests must agree with it. */
@@ -30,11 +28,10 @@ typedef struct {
   /* Links of one node of a spec that was checked, each direction one. */
   double (*n_links) (const LsClusterSpec *spec);
 
-  /* spec: of nodes of this kind; it outlives the interior. */
-  LsInterior *(*new) (const LsClusterSpec *spec);
-  void (*clear) (LsInterior *interior); /* frees what is its own, but not itself; NULL: nothing is */
+  /* In arena. spec: of nodes of this kind; it outlives the interior. */
+  LsInterior *(*new) (const LsClusterSpec *spec, LsArena *arena);
 
-  /* Appends one node's vertices, links and trunks to the cluster (spec.h), n_vertices
+  /* Appends one node's vertices, links and trunks to the cluster (index.h), n_vertices
    * and n_trunks of them, numbered from c->nodes->len and c->trunks->len on. */
   void (*lay_out) (const LsInterior *interior, LsCluster *c, uint32_t host);
 

@@ -10,13 +10,10 @@
  * A GPU's NIC is the nearest; among equally near ones, that with the fewest GPUs so far,
  * so that they are dealt out as NCCL does. Its memory is the nearest, the first of equals;
  * the nearest CPU where the list has no memory. */
-#include "cluster/interior.h"
 
 #include <string.h>
 
 #include "cluster/index.h"
-#include "cluster/spec.h"
-#include "cluster/route.h"
 
 #define MAX_VERTICES 1024
 #define MAX_GPUS     256
@@ -55,12 +52,12 @@ vertex_at (const LsClusterSpec *s, guint i)
 
 /* Where each vertex of the list comes to lie, by name: GUINT of 1 + vertex. */
 static GHashTable *
-number_vertices (const LsClusterSpec *s, Graph *g)
+number_vertices (const LsClusterSpec *s, Graph *g, LsArena *arena)
 {
   GHashTable *by_name = g_hash_table_new (g_str_hash, g_str_equal);
   g->n_vertices = s->list.vertices->len;
-  g->names = g_new (const char *, g->n_vertices);
-  g->kinds = g_new (LsNodeKind, g->n_vertices);
+  g->names = ls_arena_new_array (arena, const char *, g->n_vertices);
+  g->kinds = ls_arena_new_array (arena, LsNodeKind, g->n_vertices);
   uint32_t v = 0;
   for (int kind = 0; kind < N_KINDS; kind++) {
     g->first[kind] = v;
@@ -84,24 +81,16 @@ vertex_named (GHashTable *by_name, const char *name)
 }
 
 static void
-graph_init (const LsClusterSpec *s, Graph *g)
+graph_init (const LsClusterSpec *s, Graph *g, LsArena *arena)
 {
-  g_autoptr (GHashTable) by_name = number_vertices (s, g);
+  g_autoptr (GHashTable) by_name = number_vertices (s, g, arena);
   g->n_links = 2 * s->list.links->len;
-  g->links = g_new (LsLink, g->n_links);
+  g->links = ls_arena_new_array (arena, LsLink, g->n_links);
   for (guint i = 0; i < s->list.links->len; i++) {
     const LsListLink *link = &g_array_index (s->list.links, LsListLink, i);
     ls_ways_links (&link->link, link->count, 2 * i, vertex_named (by_name, link->from),
                    vertex_named (by_name, link->to), &g->links[2 * i]);
   }
-}
-
-static void
-graph_clear (Graph *g)
-{
-  g_free (g->names);
-  g_free (g->kinds);
-  g_free (g->links);
 }
 
 /* Where copies to the host end. */
@@ -112,11 +101,11 @@ memory_kind (const Graph *g)
 }
 
 static LsWays *
-ways (const Graph *g, LsNodeKind from, LsNodeKind to)
+ways (const Graph *g, LsNodeKind from, LsNodeKind to, LsArena *arena)
 {
   return ls_ways_new (g->kinds, g->n_vertices, g->links, g->n_links,
                       (LsVertices) { g->first[from], n_of (g, from) },
-                      (LsVertices) { g->first[to], n_of (g, to) });
+                      (LsVertices) { g->first[to], n_of (g, to) }, arena);
 }
 
 /* --- what is legal --- */
@@ -166,24 +155,22 @@ check_links (const LsClusterSpec *s, GHashTable *names, GError **error)
 #define MAX_HOPS (LS_ROUTE_MAX_INTERIOR / 2 - 4)
 
 static gboolean
-check_ways (const LsClusterSpec *s, const Graph *g, LsNodeKind to, GError **error)
+check_ways (const Graph *g, LsNodeKind to, LsArena *arena, GError **error)
 {
-  LsWays *w = ways (g, LS_NODE_GPU, to);
-  gboolean ok = TRUE;
-  for (uint32_t i = 0; i < n_of (g, LS_NODE_GPU) && ok; i++)
-    for (uint32_t j = 0; j < n_of (g, to) && ok; j++) {
+  const LsWays *w = ways (g, LS_NODE_GPU, to, arena);
+  for (uint32_t i = 0; i < n_of (g, LS_NODE_GPU); i++)
+    for (uint32_t j = 0; j < n_of (g, to); j++) {
       const char *name = g->names[g->first[to] + j];
       if (ls_ways_length (w, i, j) == LS_WAYS_NONE)
-        ok = ls_spec_conflict (
+        return ls_spec_conflict (
             error, "list: no way from \"%s\" to \"%s\" (GPUs, NICs, drives and memories do not forward)",
             g->names[i], name);
-      else if (ls_ways_n_hops (w, i, j) > MAX_HOPS)
-        ok = ls_spec_conflict (error,
-                               "list: equal ways from \"%s\" to \"%s\" take %u links; expected at most %d",
-                               g->names[i], name, ls_ways_n_hops (w, i, j), MAX_HOPS);
+      if (ls_ways_n_hops (w, i, j) > MAX_HOPS)
+        return ls_spec_conflict (error,
+                                 "list: equal ways from \"%s\" to \"%s\" take %u links; expected at most %d",
+                                 g->names[i], name, ls_ways_n_hops (w, i, j), MAX_HOPS);
     }
-  ls_ways_free (w);
-  return ok;
+  return TRUE;
 }
 
 static gboolean
@@ -205,10 +192,9 @@ check (const LsClusterSpec *s, GError **error)
     return ls_spec_conflict (error, "list: %u GPUs and %u NICs; expected at most %d of each", n_gpus, n_nics,
                              MAX_GPUS);
   Graph g;
-  graph_init (s, &g);
-  gboolean ok = check_ways (s, &g, LS_NODE_GPU, error) && check_ways (s, &g, LS_NODE_NIC, error);
-  graph_clear (&g);
-  return ok;
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  graph_init (s, &g, arena);
+  return check_ways (&g, LS_NODE_GPU, arena, error) && check_ways (&g, LS_NODE_NIC, arena, error);
 }
 
 static double
@@ -221,10 +207,10 @@ n_links (const LsClusterSpec *s)
 
 /* The nearest of `kind` for each GPU; equals are dealt out, or all get the first. */
 static uint32_t *
-nearest (const Graph *g, const LsWays *w, LsNodeKind kind, bool deals)
+nearest (const Graph *g, const LsWays *w, LsNodeKind kind, bool deals, LsArena *arena)
 {
   uint32_t n_gpus = n_of (g, LS_NODE_GPU), n = n_of (g, kind);
-  uint32_t *of_gpu = g_new0 (uint32_t, n_gpus);
+  uint32_t *of_gpu = ls_arena_new_array (arena, uint32_t, n_gpus);
   g_autofree uint32_t *n_users = g_new0 (uint32_t, n + 1);
   for (uint32_t i = 0; i < n_gpus; i++) {
     uint32_t best = 0;
@@ -256,11 +242,11 @@ find_nvlinks (List *in)
 }
 
 static LsInterior *
-list_new (const LsClusterSpec *s)
+list_new (const LsClusterSpec *s, LsArena *arena)
 {
-  List *in = g_new0 (List, 1);
+  List *in = ls_arena_new_array (arena, List, 1);
   Graph *g = &in->graph;
-  graph_init (s, g);
+  graph_init (s, g, arena);
   in->base = (LsInterior) { .n_vertices = g->n_vertices,
                             .n_trunks = g->n_links,
                             .v_gpu = g->first[LS_NODE_GPU],
@@ -268,22 +254,11 @@ list_new (const LsClusterSpec *s)
   const LsNodeKind gpu = LS_NODE_GPU, nic = LS_NODE_NIC, memory = memory_kind (g),
                    ends[][2] = { { gpu, gpu }, { gpu, nic }, { nic, gpu }, { gpu, memory }, { memory, gpu } };
   for (guint leg = 0; leg < G_N_ELEMENTS (in->ways); leg++)
-    in->ways[leg] = ways (g, ends[leg][0], ends[leg][1]);
+    in->ways[leg] = ways (g, ends[leg][0], ends[leg][1], arena);
   find_nvlinks (in);
-  in->nic_of_gpu = nearest (g, in->ways[LS_LEG_TO_NIC], nic, true);
-  in->memory_of_gpu = nearest (g, in->ways[LS_LEG_TO_MEMORY], memory, false);
+  in->nic_of_gpu = nearest (g, in->ways[LS_LEG_TO_NIC], nic, true, arena);
+  in->memory_of_gpu = nearest (g, in->ways[LS_LEG_TO_MEMORY], memory, false, arena);
   return &in->base;
-}
-
-static void
-list_clear (LsInterior *interior)
-{
-  List *in = (List *) interior;
-  graph_clear (&in->graph);
-  for (guint leg = 0; leg < G_N_ELEMENTS (in->ways); leg++)
-    ls_ways_free (in->ways[leg]);
-  g_free (in->nic_of_gpu);
-  g_free (in->memory_of_gpu);
 }
 
 static void
@@ -335,7 +310,6 @@ const LsInteriorKind ls_interior_list = {
   .check = check,
   .n_links = n_links,
   .new = list_new,
-  .clear = list_clear,
   .lay_out = lay_out,
   .way = way,
   .nic_of_gpu = nic_of_gpu,

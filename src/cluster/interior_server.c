@@ -19,12 +19,8 @@
  * Not modelled: the PCIe switch's own limits, that writes through a bridge share the uplink with copies to
  * memory, which have several times their rate, and that the GPU in the middle of an NVB
  * way spends memory bandwidth on it. */
-#include "cluster/spec.h"
 
-#include "cluster/cluster.h"
 #include "cluster/index.h"
-#include "cluster/interior.h"
-#include "cluster/route.h"
 
 /* ---- where its parts are ---- */
 
@@ -196,7 +192,7 @@ ls_mesh_n_links (const LsClusterSpec *s)
 
 /* From any GPU to any; trunk 2 i is link i from a to b, 2 i + 1 back. */
 static LsWays *
-ls_mesh_ways (const LsClusterSpec *s, const GArray *mesh_links)
+ls_mesh_ways (const LsClusterSpec *s, const GArray *mesh_links, LsArena *arena)
 {
   uint32_t n = s->gpus_per_node;
   g_autofree LsNodeKind *kinds = g_new0 (LsNodeKind, n); /* LS_NODE_GPU */
@@ -205,7 +201,8 @@ ls_mesh_ways (const LsClusterSpec *s, const GArray *mesh_links)
     const LsMeshLink *m = &g_array_index (mesh_links, LsMeshLink, i);
     ls_ways_links (&s->server.nvlink, m->count, 2 * i, m->a, m->b, &links[2 * i]);
   }
-  return ls_ways_new (kinds, n, links, 2 * mesh_links->len, (LsVertices) { 0, n }, (LsVertices) { 0, n });
+  return ls_ways_new (kinds, n, links, 2 * mesh_links->len, (LsVertices) { 0, n }, (LsVertices) { 0, n },
+                      arena);
 }
 
 static gboolean
@@ -232,10 +229,10 @@ static gboolean
 check_ways (const LsClusterSpec *s, const GArray *links, GError **error)
 {
   uint32_t n = s->gpus_per_node, far = 0;
-  LsWays *ways = ls_mesh_ways (s, links);
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  const LsWays *ways = ls_mesh_ways (s, links, arena);
   while (far < n * n && ls_ways_length (ways, far / n, far % n) != LS_WAYS_NONE)
     far++;
-  ls_ways_free (ways);
   return far == n * n
       || ls_spec_conflict (
              error,
@@ -422,25 +419,17 @@ number (Server *in, const LsClusterSpec *s)
 }
 
 static LsInterior *
-server_new (const LsClusterSpec *s)
+server_new (const LsClusterSpec *s, LsArena *arena)
 {
-  Server *in = g_new0 (Server, 1);
+  Server *in = ls_arena_new_array (arena, Server, 1);
   in->base.has_nvswitch = s->server.nvswitch_planes > 0;
   in->base.has_gpu_links = s->server.mesh != LS_MESH_NONE;
   if (s->server.mesh != LS_MESH_NONE) {
-    in->mesh = ls_mesh_links (s);
-    in->ways = ls_mesh_ways (s, in->mesh);
+    in->mesh = ls_arena_own (arena, ls_mesh_links (s), (GDestroyNotify) g_array_unref);
+    in->ways = ls_mesh_ways (s, in->mesh, arena);
   }
   number (in, s);
   return &in->base;
-}
-
-static void
-server_clear (LsInterior *interior)
-{
-  Server *in = (Server *) interior;
-  g_clear_pointer (&in->mesh, g_array_unref);
-  ls_ways_free (in->ways);
 }
 
 static LsEnd
@@ -746,7 +735,6 @@ const LsInteriorKind ls_interior_server = {
   .check = ls_server_check,
   .n_links = n_links,
   .new = server_new,
-  .clear = server_clear,
   .lay_out = lay_out,
   .way = way,
   .reaches_nvme = true,

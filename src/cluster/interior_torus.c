@@ -20,10 +20,6 @@
 
 #include <string.h>
 
-#include "cluster/segment.h"
-#include "cluster/spec.h"
-#include "cluster/torus.h"
-
 uint32_t
 ls_torus_n_chips (const LsTorusSpec *t)
 {
@@ -102,6 +98,13 @@ ls_torus_n_edges (const LsTorusSpec *t, uint32_t axis)
 {
   return t->dims[axis] - (ls_torus_wraps (t, axis) ? 0 : 1);
 }
+
+/* Which way a flow goes along an axis, and how far; the shorter one. On a ring of even
+ * length half way round is as far both ways: then is_both, and half of it goes each way. */
+typedef struct {
+  uint32_t n_hops;
+  bool is_backward, is_both;
+} LsTorusLeg;
 
 static LsTorusLeg
 ls_torus_leg (const LsTorusSpec *t, uint32_t axis, uint32_t from, uint32_t to)
@@ -264,9 +267,9 @@ n_links (const LsClusterSpec *s)
 }
 
 static LsInterior *
-torus_new (const LsClusterSpec *spec)
+torus_new (const LsClusterSpec *spec, LsArena *arena)
 {
-  Torus *x = g_new0 (Torus, 1);
+  Torus *x = ls_arena_new_array (arena, Torus, 1);
   const LsTorusSpec *t = &spec->torus;
   uint32_t n_chips = ls_torus_n_chips (t), n_hosts = ls_torus_n_hosts (t);
   x->chips_per_host = n_chips / n_hosts;

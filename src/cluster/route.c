@@ -5,10 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "cluster/fabric.h"
 #include "cluster/index.h"
-#include "cluster/interior.h"
-#include "cluster/spec.h"
 
 uint32_t
 ls_nic_of_gpu (const LsCluster *c, uint32_t gpu)
@@ -290,7 +287,7 @@ ls_proxies_new (const LsCluster *c, uint32_t host)
   if (!is_nvlink)
     return NULL;
   uint32_t n_gpus = ls_cluster_gpus_of (c, host),
-           *proxies = g_new (uint32_t, (gsize) n_gpus * s->network.rails);
+           *proxies = ls_arena_new_array (c->index->arena, uint32_t, (gsize) n_gpus * s->network.rails);
   for (uint32_t gpu = 0; gpu < n_gpus; gpu++)
     for (uint32_t rail = 0; rail < s->network.rails; rail++)
       proxies[gpu * s->network.rails + rail] = proxy_to (c, host, is_nvlink, gpu, rail);
@@ -520,20 +517,23 @@ over_neighbours (Search *s, LsWays *w, Way *way, uint32_t from)
 
 LsWays *
 ls_ways_new (const LsNodeKind *kinds, uint32_t n_vertices, const LsLink *links, uint32_t n_links,
-             LsVertices from, LsVertices to)
+             LsVertices from, LsVertices to, LsArena *arena)
 {
-  LsWays *w = g_new0 (LsWays, 1);
-  w->n_to = to.n;
-  w->ways = g_new0 (Way, (gsize) from.n * to.n);
-  w->hops = g_array_new (FALSE, FALSE, sizeof (LsHop));
-  Search s = { .kinds = kinds, .n_vertices = n_vertices, .links = links, .n_links = n_links };
-  s.first_out = g_new (uint32_t, n_vertices + 1);
-  s.out = g_new (uint32_t, n_links);
+  LsWays *w = ls_arena_new_array (arena, LsWays, 1);
+  *w = (LsWays) { to.n, ls_arena_new_array (arena, Way, (gsize) from.n * to.n),
+                  ls_arena_list (arena, sizeof (LsHop)) };
+  g_autoptr (LsArena) scratch = ls_arena_new ();
+  Search s = { .kinds = kinds,
+               .n_vertices = n_vertices,
+               .links = links,
+               .n_links = n_links,
+               .first_out = ls_arena_new_array (scratch, uint32_t, n_vertices + 1),
+               .out = ls_arena_new_array (scratch, uint32_t, n_links),
+               .dist = ls_arena_new_array (scratch, uint32_t, n_vertices),
+               .order = ls_arena_new_array (scratch, uint32_t, n_vertices),
+               .flow = ls_arena_new_array (scratch, uint32_t, n_vertices),
+               .latency = ls_arena_new_array (scratch, LsTime, n_vertices) };
   ls_ways_index (links, n_links, n_vertices, true, s.first_out, s.out);
-  s.dist = g_new (uint32_t, n_vertices);
-  s.order = g_new (uint32_t, n_vertices);
-  s.flow = g_new (uint32_t, n_vertices);
-  s.latency = g_new0 (LsTime, n_vertices);
   for (uint32_t j = 0; j < to.n; j++) {
     s.to = to.first + j;
     find_distances (&s);
@@ -546,23 +546,7 @@ ls_ways_new (const LsNodeKind *kinds, uint32_t n_vertices, const LsLink *links, 
         over_shortest (&s, w, way, v);
     }
   }
-  g_free (s.first_out);
-  g_free (s.out);
-  g_free (s.dist);
-  g_free (s.order);
-  g_free (s.flow);
-  g_free (s.latency);
   return w;
-}
-
-void
-ls_ways_free (LsWays *w)
-{
-  if (!w)
-    return;
-  g_free (w->ways);
-  g_array_unref (w->hops);
-  g_free (w);
 }
 
 static const Way *

@@ -12,6 +12,7 @@
 #ifndef LS_CLUSTER_ROUTE_H
 #define LS_CLUSTER_ROUTE_H
 
+#include "base/arena.h"
 #include "cluster/cluster.h"
 
 /* Trunks of a way: in both nodes together, between them, and in all. */
@@ -102,7 +103,7 @@ void ls_route_turn_back (LsRoute *route, uint32_t first);
  * GPU than PCIe allows. Without GPUDirect there is no PXN. */
 
 /* [GPUs of the node * rails], GPUs of the node; NULL where PXN makes no difference: switched
- * off, one rail, no NVLink, or chips of a torus. Free with g_free(). */
+ * off, one rail, no NVLink, or chips of a torus. Lives as long as the cluster. */
 uint32_t *ls_proxies_new (const LsCluster *c, uint32_t host);
 
 /* Ways through a small graph, found by search and tabled (private to
@@ -127,10 +128,9 @@ typedef struct {
 } LsVertices;
 
 /* kinds of n_vertices; links among them, whose trunks are what the ways consist of. From
- * each of the ones to each of the others; equal ends have an empty way. */
+ * each of the ones to each of the others; equal ends have an empty way. In arena. */
 LsWays *ls_ways_new (const LsNodeKind *kinds, uint32_t n_vertices, const LsLink *links, uint32_t n_links,
-                     LsVertices from, LsVertices to);
-void ls_ways_free (LsWays *ways); /* NULL allowed */
+                     LsVertices from, LsVertices to, LsArena *arena);
 
 /* Of the i-th to the j-th: sum of weights, LS_WAYS_NONE if there is no way; number of hops;
  * and the hops, which are appended (nothing where there is no way). */

@@ -1,5 +1,4 @@
-#include "cluster/spec.h"
-
+/* cluster/spec.c — copies of a spec, what its checks share, and putting parts into a cluster (index.h). */
 #include <stddef.h>
 #include <string.h>
 

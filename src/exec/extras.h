@@ -4,11 +4,9 @@
 #define LS_EXEC_EXTRAS_H
 
 #include "exec/messages/messages.h"
-#include "exec/replay/motion.h"
 #include "exec/replay/state.h"
-#include "exec/run.h"
 #include "exec/shortcuts/fold.h"
-#include "exec/traffic.h"
+#include "exec/share.h"
 
 typedef struct Steady Steady; /* shortcuts/steady.c      */
 typedef struct Coarse Coarse; /* shortcuts/coarsen.c     */
@@ -62,7 +60,7 @@ LsRunOptions run_plain_twin (const LsRunOptions *options, bool checks_fold, bool
 gboolean fold_check (const LsTimeline *folded, const LsTimeline *whole, const LsCluster *cluster,
                      const char *names, GError **error);
 
-/* known_calls.c: calls as they were planned, kept from one run to the next. */
+/* Calls as they were planned, kept from one run to the next. */
 struct LsKnownCalls {
   GMutex lock;
   LsArena *arena;    /* of plans */
@@ -79,13 +77,12 @@ const LsCollPlan *known_call_plan (const Run *x, const LsCollRequest *request, L
 
 /* shortcuts/coarsen.c: segments that nothing disturbs, in one piece; after the ranks. */
 void coarsen_init (Run *x);
-void coarsen_clear (Run *x);
 uint64_t coarsen_count (const Run *x); /* frames that ran in one piece */
 
 /* shortcuts/steady.c: after the ranks. */
 void steady_init (Run *x);
 
-/* traffic.c: before the fold, and when the net is there. */
+/* share.c: before the fold, and when the net is there. */
 void traffic_lower (Run *x);
 void traffic_init (Run *x);
 double traffic_moved (const Run *x, uint32_t i); /* bytes since the beginning, until now */

@@ -14,7 +14,7 @@
  *       how far every other job is into its step, and when all was over in its last one. That is taken to
  *       repeat, as two equal steps of one job are (replay/replay.c), and the window is such a period
  *       (is_periodic); or
- *     - after n_steps - 2 more steps of every job. With traffic (exec/traffic.h) always so.
+ *     - after n_steps - 2 more steps of every job. With traffic (below) always so.
  * The step of a job is the mean over its whole steps in the window; the shortest and the longest are told
  * beside it. Jobs on links that they have to themselves come out as alone, to the picosecond: in the run of
  * one alone the others are there, with their GPUs, and do nothing.
@@ -31,7 +31,39 @@
 #define LS_EXEC_SHARE_H
 
 #include "exec/run.h"
-#include "exec/traffic.h"
+
+/* ---- what moves between nodes and is of no job: checkpoints, storage ---- */
+
+/* Problem. Jobs share the fabric with traffic that nobody replays op by op, and that does not wait for them.
+ *
+ * Model. So many bytes from one node to another, over and over: begun every period, or, where one is not over
+ * by then, right behind it; with no period one behind the other, without end. They are spread evenly over the
+ * NICs of the two nodes, which move together: one activity with a flow for each NIC, from the sender's NIC
+ * over the fabric to the receiver's,
+ *
+ *     bytes / NICs on each flow,   rate <= min (rate asked for, capacity of each link alone)
+ *
+ * that shares links with the flows of jobs by the same rules (core/maxmin.h).
+ *
+ * Worked example. 20 GB every 2 s over two NICs of 25 GB/s: 10 GB on each, 0.4 s where nothing else moves,
+ * 0.8 s beside a flow that takes half of each.
+ *
+ * Deviations. Inside the nodes nothing is loaded: no memory, no PCIe. No latency. A slow NIC slows all.
+ * Storage is a node that stands for it; a network of its own is none of ours. */
+
+typedef struct {
+  uint32_t node_from, node_to; /* two of the cluster */
+  uint64_t bytes;              /* > 0 */
+  LsTime period;               /* 0: one behind the other */
+  LsTime start;
+  double rate; /* bytes/s at most, 0: any */
+} LsTraffic;
+
+/* What one of them loads, in arena: demand_bytes and rate_cap of one flow, of *ret_n_flows. NULL: the nodes
+ * have no NICs, or there is no way. */
+LsPhase *ls_traffic_phase (const LsCluster *c, const LsTraffic *t, uint32_t *ret_n_flows, LsArena *arena);
+
+/* ---- several jobs ---- */
 
 #define LS_SHARE_ALL       UINT32_MAX
 #define LS_SHARE_MAX_STEPS 10000 /* of one job, while another is measured */

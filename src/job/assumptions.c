@@ -6,7 +6,7 @@
 #include "data/text/override.h"
 #include "job/job_from.h"
 #include "job/knobs.h"
-#include "cluster/segment.h"
+#include "cluster/cluster.h"
 #include "job/job_steps.h"
 #include "job/softwares.h"
 #include "model/operators.h"

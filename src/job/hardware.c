@@ -6,7 +6,6 @@
 #include <lockstep/error.h>
 
 #include "cluster/route.h"
-#include "cluster/segment.h"
 #include "compute/measured.h"
 #include "data/datadir.h"
 #include "data/jobs/job_files.h"
@@ -264,7 +263,7 @@ ls_hardware_load (const char *name_or_path, LsDiagList *diags)
 static LsCluster *
 build (const LsHardware *h, const LsClusterSpec *spec, GError **error)
 {
-  return ls_cluster_build_within (spec, h->max_memory_bytes ? h->max_memory_bytes : UINT64_MAX, error);
+  return ls_cluster_build_within (spec, false, h->max_memory_bytes ? h->max_memory_bytes : UINT64_MAX, error);
 }
 
 LsCluster *
@@ -289,7 +288,7 @@ place (const LsHardware *h, uint32_t n_nodes, uint32_t n_gpus, LsClusterSpec *re
 }
 
 /* A cluster of n_nodes, or where that is 0 of as many as hold a job of n_gpus: ls_cluster_spec_fit(). The job
- * is placed in it (cluster/segment.h; n_gpus 0: on all). Errors as of ls_cluster_build_within() and
+ * is placed in it (cluster/cluster.h; n_gpus 0: on all). Errors as of ls_cluster_build_within() and
  * ls_segment_place(). */
 static LsCluster *
 hardware_build_placed (const LsHardware *h, uint32_t n_nodes, uint32_t n_gpus, GError **error)
@@ -303,7 +302,7 @@ ls_hardware_build_brief (const LsHardware *h, uint32_t n_nodes, uint32_t n_gpus,
 {
   LsClusterSpec spec;
   uint64_t most = h->max_memory_bytes ? h->max_memory_bytes : UINT64_MAX;
-  return place (h, n_nodes, n_gpus, &spec, error) ? ls_cluster_build_brief (&spec, most, error) : NULL;
+  return place (h, n_nodes, n_gpus, &spec, error) ? ls_cluster_build_within (&spec, true, most, error) : NULL;
 }
 
 LsCluster *

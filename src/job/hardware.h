@@ -8,7 +8,6 @@
 
 #include "base/diag.h"
 #include "cluster/cluster.h"
-#include "cluster/segment.h"
 #include "compute/cost.h"
 #include "exec/memory/memory.h"
 #include "exec/replay/replay.h"

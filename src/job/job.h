@@ -10,7 +10,7 @@
  * them), or a cluster file of more than one node, or --slice (one, unless dp is
  * given), or the strategy, whose tp * pp * cp * dp ranks (dp 1 unless given) are then
  * the GPUs used. A node of a TPU cluster is a slice; its axes are those of --slice, or
- * of the file with --nodes, or fit the GPUs (cluster/torus.h). */
+ * of the file with --nodes, or fit the GPUs (cluster/cluster.h). */
 #ifndef LS_JOB_JOB_H
 #define LS_JOB_JOB_H
 
@@ -65,7 +65,7 @@ typedef struct {
   char *order;                   /* file with the order of the pipeline's actions, NULL: the schedule's own */
   uint32_t n_nodes;              /* 0: as above   */
   uint32_t slice[LS_TORUS_AXES]; /* of a torus, 0 beyond its axes; all 0: as its file says */
-  uint32_t segment;      /* compute trays of a node taken together (cluster/segment.h); 0: as its file says */
+  uint32_t segment;      /* compute trays of a node taken together (cluster/cluster.h); 0: as its file says */
   LsImported *from;      /* of a launch file, in the place of a model and under all of strategy; NULL: none.
                            Shared, counted */
   bool gpus_are_from;    /* the number of GPUs is that of `from`: another size of the job takes its place */

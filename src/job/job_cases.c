@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "cluster/segment.h"
+#include "cluster/cluster.h"
 #include "data/datadir.h"
 #include "data/machines/machines.h"
 #include "data/text/read_file.h"

@@ -42,20 +42,12 @@ typedef struct {
   uint64_t bytes;
   LsProtocol protocol;
   LsArena *arena;
-  LsCollMemo *memo;        /* NULL: none */
-  const uint32_t *weights; /* as in LsCollRequest; NULL: equal parts, or not an all-to-all */
-  bool weighs_senders;
-  const LsSpread *spread; /* NULL: none */
-  bool carries_scores;
-  bool is_tiny;                      /* phases may load nothing */
-  const struct LsPlaces *places;     /* as in LsCollRequest */
+  LsCollRequest asked;               /* of which the above are settled */
+  const uint32_t *weights;           /* as asked; NULL: equal parts, or not an all-to-all */
+  const struct LsPlaces *places;     /* as asked; NULL while that does not matter         */
   const struct LsCollPeriod *period; /* whose loads are wanted (loads.c); NULL: those of all hosts */
-  uint32_t n_hosts, min_nics;        /* and what follows as in LsCollSeats */
-  uint32_t per_host, most, fewest;
-  uint32_t n_entries;
+  LsCollSeats seats;
   const struct LsCollAlgorithm *algorithm; /* that it is planned, or told, by */
-  const LsCollHost *hosts;
-  const uint32_t *sorted, *member, *seat, *host_of;
 } LsCollCall;
 
 #define LS_COLL_BIT(kind) (1u << (kind))
@@ -126,7 +118,7 @@ uint32_t ls_coll_order_of_seat (const LsCollCall *call, uint32_t seat, uint32_t 
 
 /* --- seats (shape.c) --- */
 
-/* Of these GPUs, in arena; sets what LsCollCall has of them. With a memo: once. */
+/* Those of its GPUs, in its arena. With a memo: once. */
 void ls_coll_take_seats (LsCollCall *call);
 
 /* --- limits (shape.c): LS_ERROR_LIMIT if there is more to do --- */
@@ -147,7 +139,7 @@ void ls_script_cut (const LsCollCall *call, LsScript *s, uint32_t n_blocks);
 static inline bool
 ls_coll_is_across (const LsCollCall *call, uint32_t from, uint32_t to)
 {
-  return call->host_of[call->seat[from]] != call->host_of[call->seat[to]];
+  return call->seats.host_of[call->seats.seat[from]] != call->seats.host_of[call->seats.seat[to]];
 }
 
 /* Rounds of a script in which all members send to the root, or it to all, by its kind; and one in which each

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/handover.h"
-#include "cluster/places.h"
 #include "core/maxmin.h" /* LS_COEF_ONE */
 #include "network/algorithm.h"
 
@@ -83,17 +82,11 @@ call_of (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *q, LsArena
                       .gpus = q->gpus,
                       .n = q->n,
                       .arena = arena,
-                      .memo = q->memo,
-                      .is_tiny = q->is_tiny,
-                      .spread = q->spread,
-                      .carries_scores = q->carries_scores };
+                      .asked = *q };
   call.root = ls_coll_kind_has_root (q->kind) ? q->root : 0;
   call.bytes = q->kind == LS_COLL_BARRIER ? 0 : q->bytes;
   call.protocol = q->protocol;
-  if (q->kind == LS_COLL_ALL_TO_ALL && q->weights) {
-    call.weights = q->weights;
-    call.weighs_senders = q->weighs_senders;
-  }
+  call.weights = q->kind == LS_COLL_ALL_TO_ALL ? q->weights : NULL;
   if (call.weights && !ls_cluster_traits (&c->spec)->has_nccl) { /* knows equal parts only */
     call.bytes = (uint64_t) ceil ((double) call.bytes * ls_coll_busiest_over_mean (&call));
     call.weights = NULL;
@@ -175,7 +168,7 @@ plan_by_rounds (const LsCollAlgorithm *a, const LsCollCall *call, LsCollPlan *pl
 static const uint32_t *
 alike_of (const LsCollAlgorithm *a, const LsCollCall *call, const LsCollPeriod *period)
 {
-  LsCollMemo *memo = call->memo;
+  LsCollMemo *memo = call->asked.memo;
   if (!memo)
     return a->alike (call, period, call->arena);
   if (!memo->has_alike)

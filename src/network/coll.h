@@ -163,7 +163,7 @@ double ls_coll_wire_factor (LsCollKind kind, uint32_t n);
  *
  * Two groups take the same time if they lie alike (cluster/places.h). In a slice of a torus they do if one is
  * the other shifted along the axes, the links of which are alike, and goes round no edge that the other
- * does not (cluster/torus.h: a carry from one axis to the next would tell them apart). In other clusters
+ * does not (cluster/cluster.h: a carry from one axis to the next would tell them apart). In other clusters
  * without places they do if one is the other shifted by whole nodes, inside of a node, and if no link is
  * degraded and nodes are of one kind; else it is the GPUs themselves that count. */
 

@@ -88,7 +88,7 @@ after_hop_to (const Collnet *x, const LsRoute *r, uint32_t begin, LsNodeKind kin
 static void
 whole_route (const Collnet *x, uint32_t from, uint32_t to, LsRoute *ret_route)
 {
-  ls_route (x->call->cluster, x->call->sorted[from], x->call->sorted[to], 0, ret_route);
+  ls_route (x->call->cluster, x->call->seats.sorted[from], x->call->seats.sorted[to], 0, ret_route);
 }
 
 static void
@@ -127,9 +127,9 @@ route (const LsScript *s, uint32_t from, uint32_t to, uint32_t channel, LsRoute 
   if (from < s->n && to < s->n)
     ls_route (s->cluster, s->gpus[from], s->gpus[to], channel, ret_route);
   else if (from < s->n)
-    route_to_leaf (x, x->call->seat[from], ret_route);
+    route_to_leaf (x, x->call->seats.seat[from], ret_route);
   else if (to < s->n)
-    route_from_leaf (x, x->call->seat[to], ret_route);
+    route_from_leaf (x, x->call->seats.seat[to], ret_route);
   else {
     bool is_up = to >= spines;
     uint32_t leaf = (is_up ? from : to) - s->n, own = x->leaves[leaf].seat, other = other_leaf_seat (x, leaf);
@@ -176,9 +176,9 @@ static void
 edges_of_member (const LsScript *s, uint32_t place, LsEdges *ret)
 {
   const Collnet *x = s->data;
-  uint32_t seat = x->call->seat[place], h = seat / x->k, l = seat % x->k;
+  uint32_t seat = x->call->seats.seat[place], h = seat / x->k, l = seat % x->k;
   for (uint32_t i = 1; i < x->k; i++) {
-    uint32_t peer = (l + i) % x->k, to = x->call->member[h * x->k + peer];
+    uint32_t peer = (l + i) % x->k, to = x->call->seats.member[h * x->k + peer];
     ls_edges_add (
         ret, (LsEdge) { .to = to, .out = SCATTER, .in = SCATTER, .first = peer, .n = 1, .reduces = true });
     ls_edges_add (ret, (LsEdge) { .to = to, .out = GATHER, .in = GATHER, .first = l, .n = 1 });
@@ -209,7 +209,8 @@ edges_of_leaf (const LsScript *s, uint32_t leaf, LsEdges *ret)
     if (x->leaf_of[seat] == leaf)
       ls_edges_add (
           ret,
-          (LsEdge) { .to = x->call->member[seat], .out = FROM_LEAF, .in = TO_LEAF, .first = rail, .n = 1 });
+          (LsEdge) {
+              .to = x->call->seats.member[seat], .out = FROM_LEAF, .in = TO_LEAF, .first = rail, .n = 1 });
 }
 
 static void
@@ -235,8 +236,8 @@ script_of (const LsCollCall *call, uint32_t n_chunks, LsScript *s)
   const LsNccl *nccl = call->nccl;
   uint32_t n_channels = ls_coll_channels (call);
   x->call = call;
-  x->k = call->per_host;
-  x->n_hosts = call->n_hosts;
+  x->k = call->seats.per_host;
+  x->n_hosts = call->seats.n_hosts;
   find_leaves (call->arena, x);
   ls_script_cut (call, s, n_chunks * x->k);
   ls_script_pipe (s, n_chunks, x->k, N_STAGES, edges);
@@ -246,7 +247,7 @@ script_of (const LsCollCall *call, uint32_t n_chunks, LsScript *s)
   s->route = route;
   s->base = ls_nccl_base (nccl, call->kind);
   s->rate_intra = nccl->ring_bus_intra / n_channels;
-  s->rate_inter = s->rate_switch = call->min_nics * nccl->ring_bus_per_nic / x->k / n_channels;
+  s->rate_inter = s->rate_switch = call->seats.min_nics * nccl->ring_bus_per_nic / x->k / n_channels;
   s->flows = n_channels * LS_COEF_ONE;
 }
 
@@ -254,18 +255,18 @@ script_of (const LsCollCall *call, uint32_t n_chunks, LsScript *s)
 static LsTime
 latency (const LsCollCall *call)
 {
-  uint32_t k = call->per_host;
+  uint32_t k = call->seats.per_host;
   return 2 * ((k > 1 ? call->nccl->hop_intra : 0) + (LsTime) (k - 1) * PEER_PS) + call->nccl->hop_inter;
 }
 
 static void
 script (const LsCollCall *call, LsScript *s)
 {
-  uint64_t n_messages = 2 * (uint64_t) call->n * call->per_host;
+  uint64_t n_messages = 2 * (uint64_t) call->n * call->seats.per_host;
   script_of (call, ls_coll_chunks (call, ls_coll_channels (call), N_STAGES, n_messages), s);
   /* Of a member's 2 (k - 1) messages inside its host each has its part of the channels;
    * the one to its leaf must not be slower for that. */
-  uint32_t at_once = MAX (1, 2 * (call->per_host - 1));
+  uint32_t at_once = MAX (1, 2 * (call->seats.per_host - 1));
   s->flows /= at_once;
   s->rate_switch *= at_once;
   ls_script_pipeline (s, latency (call));
@@ -284,9 +285,9 @@ static bool
 applies (const LsCollCall *call)
 {
   bool has_spines = call->cluster->spec.fabric != LS_FABRIC_DRAGONFLY;
-  if (!has_spines || call->n_hosts < 2 || call->per_host == 0)
+  if (!has_spines || call->seats.n_hosts < 2 || call->seats.per_host == 0)
     return false;
-  Collnet x = { .call = call, .k = call->per_host };
+  Collnet x = { .call = call, .k = call->seats.per_host };
   LsRoute r;
   whole_route (&x, 0, call->n - x.k, &r);
   uint32_t first = after_hop_to (&x, &r, 0, LS_NODE_LEAF);

@@ -36,7 +36,6 @@
 
 #include "core/maxmin.h" /* LS_COEF_ONE */
 #include "network/algorithm.h"
-#include "network/nccl/nccl.h"
 
 #define FP32_BYTES 4
 #define BLOCKS     65536 /* of a token's bytes times tokens: what messages are cut into */
@@ -53,14 +52,14 @@ typedef struct {
 static const LsDispatchFigures *
 figures_of (const LsCollCall *call)
 {
-  return call->spread->is_hybrid ? &call->nccl->hybrid_dispatch : &call->nccl->dispatch;
+  return call->asked.spread->is_hybrid ? &call->nccl->hybrid_dispatch : &call->nccl->dispatch;
 }
 
 static bool
 applies (const LsCollCall *call)
 {
-  return call->spread && call->spread->draw.n_drawn > 0 && call->per_host > 0
-      && figures_of (call)->of_nvlink > 0 && call->spread->draw.n_items % call->n == 0;
+  return call->asked.spread && call->asked.spread->draw.n_drawn > 0 && call->seats.per_host > 0
+      && figures_of (call)->of_nvlink > 0 && call->asked.spread->draw.n_items % call->n == 0;
 }
 
 /* T rows of a score for each expert of a host (hybrid_ep_backend.cuh, deepseek-ai/DeepEP@94a9f8f6, branch
@@ -68,9 +67,9 @@ applies (const LsCollCall *call)
 static double
 scores_bytes (const LsCollCall *call, uint32_t members_of_host)
 {
-  const LsSpread *s = call->spread;
+  const LsSpread *s = call->asked.spread;
   double experts = (double) s->draw.n_items / call->n * members_of_host;
-  return s->is_hybrid && call->carries_scores ? (double) s->n_tokens * experts * FP32_BYTES : 0;
+  return s->is_hybrid && call->asked.carries_scores ? (double) s->n_tokens * experts * FP32_BYTES : 0;
 }
 
 static Spread
@@ -79,13 +78,13 @@ spread_of (const LsCollCall *call)
   const LsDispatchFigures *f = figures_of (call);
   Spread x = { .call = call,
                .side = call->algorithm == &ls_coll_combine ? &f->combine : &f->dispatch,
-               .k = call->per_host };
-  const LsDraw *draw = &call->spread->draw;
+               .k = call->seats.per_host };
+  const LsDraw *draw = &call->asked.spread->draw;
   x.copy = (double) call->bytes / draw->n_drawn + scores_bytes (call, x.k);
   x.ranks = ls_draw_parts (draw, call->n);
-  x.hosts = ls_draw_parts (draw, call->n_hosts);
+  x.hosts = ls_draw_parts (draw, call->seats.n_hosts);
   x.inside = x.ranks * (x.k - 1) / x.k;
-  x.across = x.hosts * (call->n_hosts - 1) / call->n_hosts;
+  x.across = x.hosts * (call->seats.n_hosts - 1) / call->seats.n_hosts;
   return x;
 }
 
@@ -93,8 +92,8 @@ static double
 blocks_seconds (const Spread *x)
 {
   double token = ls_time_to_s (x->side->token) + ls_time_to_s (x->side->row) * x->ranks;
-  return (token * (double) x->call->spread->n_tokens + x->copy * x->ranks / x->side->per_sm)
-      / x->call->spread->n_sms;
+  return (token * (double) x->call->asked.spread->n_tokens + x->copy * x->ranks / x->side->per_sm)
+      / x->call->asked.spread->n_sms;
 }
 
 static double
@@ -108,14 +107,14 @@ inside_seconds (const Spread *x)
 static double
 across_seconds (const Spread *x)
 {
-  double nics = ls_coll_links (x->call).nic * x->call->min_nics / x->k; /* of a member */
+  double nics = ls_coll_links (x->call).nic * x->call->seats.min_nics / x->k; /* of a member */
   return x->across > 0 ? x->copy * x->across / (nics * figures_of (x->call)->of_nic) : 0;
 }
 
 static LsTime
 base_of (const LsCollCall *call)
 {
-  return call->n_hosts > 1 ? figures_of (call)->base_inter : figures_of (call)->base_intra;
+  return call->seats.n_hosts > 1 ? figures_of (call)->base_inter : figures_of (call)->base_intra;
 }
 
 /* --- message by message: across hosts, then inside ------------------------------------------------ */
@@ -124,7 +123,7 @@ static bool
 is_across (const LsScript *s, uint32_t round)
 {
   const Spread *x = s->data;
-  return x->call->n_hosts > 1 && round == 0;
+  return x->call->seats.n_hosts > 1 && round == 0;
 }
 
 static uint32_t
@@ -132,12 +131,13 @@ sends (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret)
 {
   const Spread *x = s->data;
   bool goes_across = is_across (s, round);
-  uint32_t seat = x->call->seat[place], h = seat / x->k, l = seat % x->k;
-  uint32_t n = goes_across ? x->call->n_hosts : x->k;
+  uint32_t seat = x->call->seats.seat[place], h = seat / x->k, l = seat % x->k;
+  uint32_t n = goes_across ? x->call->seats.n_hosts : x->k;
   double copies = goes_across ? x->across : x->inside;
   for (uint32_t i = 1; i < n; i++) {
     uint32_t to = goes_across ? (h + i) % n * x->k + l : h * x->k + (l + i) % n;
-    ret[i - 1] = (LsSend) { .to = x->call->member[to], .n = (uint32_t) lround (BLOCKS * copies / (n - 1)) };
+    ret[i - 1]
+        = (LsSend) { .to = x->call->seats.member[to], .n = (uint32_t) lround (BLOCKS * copies / (n - 1)) };
   }
   return n - 1;
 }
@@ -146,7 +146,7 @@ static uint32_t
 n_receives (const LsScript *s, uint32_t place, uint32_t round)
 {
   const Spread *x = s->data;
-  return (is_across (s, round) ? x->call->n_hosts : x->k) - 1;
+  return (is_across (s, round) ? x->call->seats.n_hosts : x->k) - 1;
 }
 
 static double
@@ -156,7 +156,7 @@ rate_cap (const LsScript *s, uint32_t from, uint32_t to, uint32_t n)
   bool goes_across = ls_coll_is_across (x->call, from, to);
   double seconds = goes_across ? across_seconds (x) : fmax (inside_seconds (x), blocks_seconds (x));
   return x->copy * (goes_across ? x->across : x->inside) / seconds
-      / ((goes_across ? x->call->n_hosts : x->k) - 1);
+      / ((goes_across ? x->call->seats.n_hosts : x->k) - 1);
 }
 
 static void
@@ -168,8 +168,8 @@ script (const LsCollCall *call, LsScript *s)
   ls_script_like_p2p (call, s);
   s->block_bytes = x->copy / BLOCKS;
   s->data = x;
-  s->n_rounds = (call->n_hosts > 1) + (x->k > 1);
-  s->max_sends = MAX (call->n_hosts, x->k);
+  s->n_rounds = (call->seats.n_hosts > 1) + (x->k > 1);
+  s->max_sends = MAX (call->seats.n_hosts, x->k);
   s->sends = sends;
   s->n_receives = n_receives;
   s->rate_cap = rate_cap;
@@ -184,17 +184,18 @@ static void
 add_routes (const Spread *x, LsLoadList *loads)
 {
   const LsCollCall *call = x->call;
-  double across = x->across / x->ranks / MAX (1, call->n_hosts - 1),
+  double across = x->across / x->ranks / MAX (1, call->seats.n_hosts - 1),
          inside = x->inside / x->ranks / MAX (1, x->k - 1);
   for (uint32_t from = 0; from < call->n; from++) {
     uint32_t h = from / x->k, l = from % x->k;
-    for (uint32_t i = 1; i < call->n_hosts; i++)
-      ls_load_list_add_route (loads, call->sorted[from], call->sorted[(h + i) % call->n_hosts * x->k + l],
+    for (uint32_t i = 1; i < call->seats.n_hosts; i++)
+      ls_load_list_add_route (loads, call->seats.sorted[from],
+                              call->seats.sorted[(h + i) % call->seats.n_hosts * x->k + l],
                               (uint64_t) llround (across * (double) LS_COEF_ONE));
     for (uint32_t i = 1; i < x->k; i++)
-      ls_load_list_add_route (loads, call->sorted[from], call->sorted[h * x->k + (l + i) % x->k],
+      ls_load_list_add_route (loads, call->seats.sorted[from], call->seats.sorted[h * x->k + (l + i) % x->k],
                               (uint64_t) llround (inside * (double) LS_COEF_ONE));
-    ls_load_list_add (loads, ls_cluster_hbm_resource (call->cluster, call->sorted[from]),
+    ls_load_list_add (loads, ls_cluster_hbm_resource (call->cluster, call->seats.sorted[from]),
                       (uint64_t) llround (call->nccl->hbm_per_wire_p2p * (double) LS_COEF_ONE));
   }
 }
@@ -210,9 +211,10 @@ plan (const LsCollCall *call, LsCollPlan *ret_plan)
   ret_plan->n_phases = 1;
   ret_plan->phases = phase;
   ret_plan->array_bytes = phase->demand_bytes;
-  for (uint32_t h = 0; h < call->n_hosts; h++)
-    ret_plan->sm_share = fmax (
-        ret_plan->sm_share, fmin (1, (double) call->spread->n_sms / ls_coll_host_spec (call, h)->gpu.n_sm));
+  for (uint32_t h = 0; h < call->seats.n_hosts; h++)
+    ret_plan->sm_share
+        = fmax (ret_plan->sm_share,
+                fmin (1, (double) call->asked.spread->n_sms / ls_coll_host_spec (call, h)->gpu.n_sm));
   if (phase->demand_bytes <= 0)
     return;
   phase->rate_cap = phase->demand_bytes / seconds;

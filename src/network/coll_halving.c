@@ -70,7 +70,7 @@ range_of (const Butterfly *x, uint32_t v, uint32_t halvings, uint32_t to)
 {
   uint32_t low = v & ((1u << halvings) - 1);
   uint32_t place = reversed (x, low), size = 1u << (x->m - halvings);
-  return (LsSend) { .to = x->call->member[seat_of_butterfly (x, to)],
+  return (LsSend) { .to = x->call->seats.member[seat_of_butterfly (x, to)],
                     .first = x->first[place],
                     .n = x->first[place + size] - x->first[place] };
 }
@@ -102,9 +102,11 @@ fold (const LsScript *s, uint32_t seat, LsSend *ret)
   const Butterfly *x = s->data;
   if (seat >= 2 * x->n_others || seat % 2 == 0)
     return 0;
-  *ret = (LsSend) { .to = x->call->member[seat - 1], .first = 0, .n = s->n_blocks, .reduces = true };
+  *ret = (LsSend) { .to = x->call->seats.member[seat - 1], .first = 0, .n = s->n_blocks, .reduces = true };
   if (s->kind == LS_COLL_ALL_GATHER)
-    *ret = (LsSend) { .to = x->call->member[seat - 1], .first = s->part_of[x->call->member[seat]], .n = 1 };
+    *ret = (LsSend) { .to = x->call->seats.member[seat - 1],
+                      .first = s->part_of[x->call->seats.member[seat]],
+                      .n = 1 };
   return 1;
 }
 
@@ -115,7 +117,7 @@ unfold (const LsScript *s, uint32_t seat, LsSend *ret)
   const Butterfly *x = s->data;
   if (seat >= 2 * x->n_others || seat % 2 == 1)
     return 0;
-  uint32_t to = x->call->member[seat + 1];
+  uint32_t to = x->call->seats.member[seat + 1];
   *ret = (LsSend) { .to = to, .first = 0, .n = s->n_blocks };
   if (s->kind == LS_COLL_REDUCE_SCATTER)
     *ret = (LsSend) { .to = to, .first = s->part_of[to], .n = 1 };
@@ -128,7 +130,7 @@ static uint32_t
 sends (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret)
 {
   const Butterfly *x = s->data;
-  uint32_t seat = x->call->seat[place], step = 0;
+  uint32_t seat = x->call->seats.seat[place], step = 0;
   Act act = act_of (s, round, &step);
   if (act == FOLD)
     return fold (s, seat, ret);
@@ -147,7 +149,7 @@ static uint32_t
 n_receives (const LsScript *s, uint32_t place, uint32_t round)
 {
   const Butterfly *x = s->data;
-  uint32_t seat = x->call->seat[place], step = 0;
+  uint32_t seat = x->call->seats.seat[place], step = 0;
   Act act = act_of (s, round, &step);
   if (act == FOLD || act == UNFOLD)
     return seat < 2 * x->n_others && seat % 2 == (act == FOLD ? 0 : 1);
@@ -165,9 +167,9 @@ lay_out (const LsCollCall *call, Butterfly *x, LsScript *s)
   for (uint32_t place = 0; place < p; place++) {
     uint32_t v = reversed (x, place), seat = seat_of_butterfly (x, v);
     first[place] = block;
-    part_of[call->member[seat]] = block++;
+    part_of[call->seats.member[seat]] = block++;
     if (has_parts && v < x->n_others)
-      part_of[call->member[seat + 1]] = block++;
+      part_of[call->seats.member[seat + 1]] = block++;
   }
   first[p] = block;
   x->first = first;
@@ -228,7 +230,7 @@ const LsCollAlgorithm ls_coll_halving
 static bool
 applies (const LsCollCall *call)
 {
-  return call->n_hosts > 1 && call->n_hosts == call->n;
+  return call->seats.n_hosts > 1 && call->seats.n_hosts == call->n;
 }
 
 static uint32_t
@@ -236,14 +238,14 @@ pat_sends (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret)
 {
   const LsCollCall *call = s->data;
   bool gathers = s->kind == LS_COLL_ALL_GATHER; /* far to near, or back */
-  uint32_t n = s->n, d = 1u << (gathers ? s->n_rounds - 1 - round : round), seat = call->seat[place];
+  uint32_t n = s->n, d = 1u << (gathers ? s->n_rounds - 1 - round : round), seat = call->seats.seat[place];
   uint32_t to = gathers ? (seat + d) % n : (seat + n - d) % n;
   uint32_t newest = gathers ? seat : to;
   uint32_t n_parts = (n - d + 2 * d - 1) / (2 * d);
   /* Parts newest, newest - 2 d, ..: from the oldest on. */
   uint32_t oldest = (newest + n - (n_parts - 1) * 2 * d) % n;
   *ret = (LsSend) {
-    .to = call->member[to], .first = oldest, .n = n_parts, .stride = 2 * d, .reduces = !gathers
+    .to = call->seats.member[to], .first = oldest, .n = n_parts, .stride = 2 * d, .reduces = !gathers
   };
   return 1;
 }
@@ -254,7 +256,7 @@ pat_script (const LsCollCall *call, LsScript *s)
   uint32_t n_channels = ls_coll_channels (call);
   ls_script_cut (call, s, call->n);
   s->data = call;
-  s->part_of = call->seat;
+  s->part_of = call->seats.seat;
   s->n_rounds = g_bit_storage (call->n - 1);
   s->max_sends = 1;
   s->sends = pat_sends;
@@ -309,9 +311,9 @@ static uint32_t
 barrier_sends (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret)
 {
   const LsCollCall *call = s->data;
-  uint32_t heard = 1u << round, seat = call->seat[place];
+  uint32_t heard = 1u << round, seat = call->seats.seat[place];
   uint32_t news = MIN (heard, s->n - heard);
-  *ret = (LsSend) { .to = call->member[(seat + heard) % s->n],
+  *ret = (LsSend) { .to = call->seats.member[(seat + heard) % s->n],
                     .first = (seat + s->n - (news - 1)) % s->n,
                     .n = news };
   return 1;
@@ -323,7 +325,7 @@ barrier_script (const LsCollCall *call, LsScript *s)
   ls_script_cut (call, s, call->n);
   ls_script_like_p2p (call, s);
   s->data = call;
-  s->part_of = call->seat;
+  s->part_of = call->seats.seat;
   s->n_rounds = g_bit_storage (call->n - 1);
   s->max_sends = 1;
   s->sends = barrier_sends;

@@ -35,67 +35,58 @@ typedef enum { SCATTER_INSIDE, SCATTER_ACROSS, GATHER_ACROSS, GATHER_INSIDE, N_P
 
 typedef struct {
   const LsCollCall *call;
-  uint32_t k, n_hosts;
   uint32_t n_rounds[N_PARTS]; /* 0: left out */
 } Levels;
 
 static bool
+is_across (Part part)
+{
+  return part == SCATTER_ACROSS || part == GATHER_ACROSS;
+}
+
+static bool
 applies (const LsCollCall *call)
 {
-  return call->n_hosts > 1 && call->per_host > 1;
+  return call->seats.n_hosts > 1 && call->seats.per_host > 1;
 }
 
 static uint32_t
 sends (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret)
 {
   const Levels *x = s->data;
-  uint32_t k = x->k, n = x->n_hosts, seat = x->call->seat[place], h = seat / k, l = seat % k, r = round;
+  const LsCollSeats *seats = &x->call->seats;
+  uint32_t k = seats->per_host, n = seats->n_hosts, h = seats->seat[place] / k, l = seats->seat[place] % k,
+           r = round;
   Part part = SCATTER_INSIDE;
   while (r >= x->n_rounds[part])
     r -= x->n_rounds[part++];
   uint32_t peer = (l + r + 1) % k;
-  uint32_t inside = x->call->member[h * k + peer], across = x->call->member[(h + 1) % n * k + l];
-  switch (part) {
-  case SCATTER_INSIDE:
-    *ret = (LsSend) { .to = inside, .first = peer * n, .n = n, .reduces = true };
-    return 1;
-  case SCATTER_ACROSS:
-    *ret = (LsSend) { .to = across, .first = l * n + (h + 2 * n - 1 - r) % n, .n = 1, .reduces = true };
-    return 1;
-  case GATHER_ACROSS:
-    *ret = (LsSend) { .to = across, .first = l * n + (h + n - r) % n, .n = 1 };
-    return 1;
-  default:
-    *ret = (LsSend) { .to = inside, .first = l * n, .n = n };
-    return 1;
-  }
-}
-
-static Levels *
-levels_of (const LsCollCall *call)
-{
-  Levels *x = ls_arena_new_array (call->arena, Levels, 1);
-  x->call = call;
-  x->k = call->per_host;
-  x->n_hosts = call->n_hosts;
-  if (call->kind != LS_COLL_ALL_GATHER) {
-    x->n_rounds[SCATTER_INSIDE] = x->k - 1;
-    x->n_rounds[SCATTER_ACROSS] = x->n_hosts - 1;
-  }
-  if (call->kind != LS_COLL_REDUCE_SCATTER) {
-    x->n_rounds[GATHER_ACROSS] = x->n_hosts - 1;
-    x->n_rounds[GATHER_INSIDE] = x->k - 1;
-  }
-  return x;
+  const uint32_t first[N_PARTS]
+      = { peer * n, l * n + (h + 2 * n - 1 - r) % n, l * n + (h + n - r) % n, l * n };
+  *ret = (LsSend) { .to = seats->member[is_across (part) ? (h + 1) % n * k + l : h * k + peer],
+                    .first = first[part],
+                    .n = is_across (part) ? 1 : n,
+                    .reduces = part <= SCATTER_ACROSS };
+  return 1;
 }
 
 static void
 script (const LsCollCall *call, LsScript *s)
 {
-  Levels *x = levels_of (call);
+  Levels *x = ls_arena_new_array (call->arena, Levels, 1);
+  uint32_t k = call->seats.per_host, n_hosts = call->seats.n_hosts;
   uint32_t *part_of = ls_arena_new_array (call->arena, uint32_t, call->n);
+  x->call = call;
+  if (call->kind != LS_COLL_ALL_GATHER) {
+    x->n_rounds[SCATTER_INSIDE] = k - 1;
+    x->n_rounds[SCATTER_ACROSS] = n_hosts - 1;
+  }
+  if (call->kind != LS_COLL_REDUCE_SCATTER) {
+    x->n_rounds[GATHER_ACROSS] = n_hosts - 1;
+    x->n_rounds[GATHER_INSIDE] = k - 1;
+  }
   for (uint32_t seat = 0; seat < call->n; seat++)
-    part_of[call->member[seat]] = seat % x->k * x->n_hosts + seat / x->k;
+    part_of[call->seats.member[seat]] = seat % k * n_hosts + seat / k;
   const LsNccl *nccl = call->nccl;
   uint32_t n_channels = ls_coll_channels (call);
   ls_script_cut (call, s, call->n);
@@ -110,7 +101,7 @@ script (const LsCollCall *call, LsScript *s)
   s->hop_intra = nccl->hop_intra;
   s->hop_inter = nccl->hop_inter;
   s->rate_intra = nccl->ring_bus_intra / n_channels;
-  s->rate_inter = call->min_nics * nccl->ring_bus_per_nic / x->k / n_channels;
+  s->rate_inter = call->seats.min_nics * nccl->ring_bus_per_nic / k / n_channels;
   s->flows = n_channels * LS_COEF_ONE;
 }
 
@@ -126,11 +117,10 @@ plan (const LsCollCall *call, LsCollPlan *ret_plan)
   for (Part part = 0; part < N_PARTS; part++) {
     if (x->n_rounds[part] == 0)
       continue;
-    bool is_across = part == SCATTER_ACROSS || part == GATHER_ACROSS;
-    LsTime hops = (LsTime) x->n_rounds[part] * (is_across ? s.hop_inter : s.hop_intra);
+    LsTime hops = (LsTime) x->n_rounds[part] * (is_across (part) ? s.hop_inter : s.hop_intra);
     LsRounds rounds = { .first = first,
                         .n_rounds = x->n_rounds[part],
-                        .is_same = is_across,
+                        .is_same = is_across (part),
                         .latency = hops + (first == 0 ? s.base : 0) };
     ls_phase_of_rounds (call, &s, &rounds, n_flows, &ret_plan->phases[ret_plan->n_phases++]);
     first += x->n_rounds[part];

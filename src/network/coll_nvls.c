@@ -29,7 +29,6 @@
  * src/graph/tuning.cc, src/device/all_reduce.h. */
 #include <math.h>
 
-#include "cluster/route.h"
 #include "core/maxmin.h" /* LS_COEF_ONE */
 #include "network/algorithm.h"
 
@@ -45,7 +44,7 @@ channels_used (const LsCollCall *call)
 static bool
 applies (const LsCollCall *call)
 {
-  return call->nccl->nvls_bus > 0 && ls_coll_has_nvswitch (call) && call->n_hosts == 1
+  return call->nccl->nvls_bus > 0 && ls_coll_has_nvswitch (call) && call->seats.n_hosts == 1
       && ls_coll_whole_hosts (call) > 2;
 }
 
@@ -132,7 +131,7 @@ static void
 edges_on_tree (const NvlsTree *x, uint32_t h, uint32_t g, uint32_t tree, LsEdges *ret)
 {
   const LsTreeNode *node = &x->trees.node[tree][h];
-  const uint32_t *member = x->call->member;
+  const uint32_t *member = x->call->seats.member;
   uint32_t top = 2 + x->trees.depth, children[2], n = 0;
   for (uint32_t i = 0; i < 2; i++)
     if (node->child[i] != LS_NO_HOST)
@@ -145,7 +144,7 @@ static void
 edges_of_member (const LsScript *s, uint32_t place, LsEdges *ret)
 {
   const NvlsTree *x = s->data;
-  uint32_t n_trees = x->trees.n_trees, seat = x->call->seat[place], h = seat / x->k, g = seat % x->k,
+  uint32_t n_trees = x->trees.n_trees, seat = x->call->seats.seat[place], h = seat / x->k, g = seat % x->k,
            back = 2 + 2 * x->trees.depth;
   ls_edges_add (ret, (LsEdge) { .to = s->n + h, .out = 0, .in = 1, .n = x->k * n_trees, .reduces = true });
   for (uint32_t t = 0; t < n_trees; t++)
@@ -164,7 +163,7 @@ edges (const LsScript *s, uint32_t place, LsEdges *ret)
   if (place < s->n)
     edges_of_member (s, place, ret);
   for (uint32_t g = 0; place >= s->n && g < x->k; g++) {
-    uint32_t to = x->call->member[(place - s->n) * x->k + g];
+    uint32_t to = x->call->seats.member[(place - s->n) * x->k + g];
     ls_edges_add (ret, (LsEdge) { .to = to, .out = 1, .in = 0, .first = block_of (x, g, 0), .n = n_trees });
     ls_edges_add (ret, (LsEdge) { .to = to, .out = back + 1, .in = back, .n = x->k * n_trees });
   }
@@ -198,15 +197,16 @@ script_of (const LsCollCall *call, bool is_flat, LsScript *s)
 {
   NvlsTree *x = ls_arena_new_array (call->arena, NvlsTree, 1);
   x->call = call;
-  x->trees = ls_double_tree (call->n_hosts, call->arena);
-  x->k = call->per_host;
+  x->trees = ls_double_tree (call->seats.n_hosts, call->arena);
+  x->k = call->seats.per_host;
   uint32_t n_stages = 4 + 2 * x->trees.depth, n_blocks = x->k * x->trees.n_trees;
-  uint64_t n_messages = 4 * (uint64_t) call->n + 2 * (uint64_t) x->k * x->trees.n_trees * (call->n_hosts - 1);
+  uint64_t n_messages
+      = 4 * (uint64_t) call->n + 2 * (uint64_t) x->k * x->trees.n_trees * (call->seats.n_hosts - 1);
   uint32_t n_chunks = is_flat ? 1 : ls_coll_chunks (call, channels_used (call), n_stages, n_messages);
   ls_script_cut (call, s, n_chunks * n_blocks);
   ls_script_pipe (s, n_chunks, n_blocks, is_flat ? 1 : n_stages, edges);
   s->data = x;
-  s->n_switches = call->n_hosts;
+  s->n_switches = call->seats.n_hosts;
   s->max_sends = MAX (3 * x->trees.n_trees + 2, 2 * x->k);
   s->route = route;
   double n = x->k; /* as NVLS inside a host */
@@ -249,7 +249,7 @@ const LsCollAlgorithm ls_coll_nvls
 static bool
 tree_applies (const LsCollCall *call)
 {
-  return call->nccl->nvls_bus > 0 && ls_coll_has_nvswitch (call) && call->n_hosts > 1
+  return call->nccl->nvls_bus > 0 && ls_coll_has_nvswitch (call) && call->seats.n_hosts > 1
       && ls_coll_whole_hosts (call) > 2;
 }
 

@@ -29,7 +29,6 @@
  * (ncclTopoComputeP2pChannels). */
 #include <math.h>
 
-#include "cluster/route.h"
 #include "core/maxmin.h" /* LS_COEF_ONE */
 #include "network/algorithm.h"
 
@@ -66,17 +65,24 @@ channels_inside (const LsCollCall *call)
 static uint32_t
 nccl_p2p_channels (const LsCollCall *call)
 {
-  bool is_across = call->n_hosts > 1;
+  bool is_across = call->seats.n_hosts > 1;
   uint32_t n_channels = is_across ? call->nccl->channels_p2p : channels_inside (call);
   return ls_nccl_channels (n_channels, call->bytes, is_across ? MIN_PART_INTER : MIN_PART_INTRA);
 }
 
-static double
-rate_of_flow (const LsCollCall *call, uint32_t n_flows)
+static bool
+is_by_copy_engine (const LsCollCall *call)
 {
-  double s = ls_nccl_p2p_seconds (call);
-  double fastest = call->n_hosts > 1 ? call->nccl->p2p_inter : call->nccl->p2p_intra;
-  return (s > 0 ? (double) call->bytes / s : fastest) / n_flows;
+  return call->kind == LS_COLL_COPY_PERMUTE && call->seats.n_hosts == 1;
+}
+
+/* Of a message, all its flows together. */
+static double
+rate (const LsCollCall *call)
+{
+  double s = is_by_copy_engine (call) ? 0 : ls_nccl_p2p_seconds (call);
+  double fastest = call->seats.n_hosts > 1 ? call->nccl->p2p_inter : call->nccl->p2p_intra;
+  return s > 0 ? (double) call->bytes / s : fastest;
 }
 
 static void
@@ -88,7 +94,7 @@ plan (const LsCollCall *call, LsCollPlan *ret_plan)
   LsPhase *phase = ls_plan_phases (call, n_used, 1, ret_plan);
   phase->latency = ls_nccl_p2p_latency (call);
   phase->demand_bytes = (double) call->bytes / n_used;
-  phase->rate_cap = rate_of_flow (call, n_used);
+  phase->rate_cap = rate (call) / n_used;
   if (call->bytes > 0)
     add_loads (call, n_used, phase);
 }
@@ -102,7 +108,7 @@ script (const LsCollCall *call, LsScript *s)
   ls_script_cut (call, s, 1);
   ls_script_of_root (s);
   s->base = ls_nccl_p2p_latency (call); /* hop included */
-  s->rate_intra = s->rate_inter = rate_of_flow (call, n_used);
+  s->rate_intra = s->rate_inter = rate (call) / n_used;
   s->flows = n_used * LS_COEF_ONE;
   s->hbm_from = s->hbm_to = nccl->hbm_per_wire_p2p;
 }
@@ -138,16 +144,9 @@ const LsCollAlgorithm ls_coll_p2p
  * userbuffers (ring_exchange, use_ce) and PyTorch's symmetric memory
  * (discuss.pytorch.org/t/209487, async tensor parallelism). */
 
-static bool
-is_by_copy_engine (const LsCollCall *call)
-{
-  return call->kind == LS_COLL_COPY_PERMUTE && call->n_hosts == 1;
-}
-
 static uint32_t
 sends_permute (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret)
 {
-  (void) round;
   *ret = (LsSend) { .to = (place + 1) % s->n, .first = place, .n = 1 };
   return 1;
 }
@@ -155,7 +154,6 @@ sends_permute (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret)
 uint32_t
 ls_script_one_receive (const LsScript *s, uint32_t place, uint32_t round)
 {
-  (void) s, (void) place, (void) round;
   return 1;
 }
 
@@ -183,15 +181,6 @@ static uint32_t
 n_flows (const LsCollCall *call)
 {
   return is_by_copy_engine (call) ? 1 : nccl_p2p_channels (call);
-}
-
-/* Of a message, all its flows together. */
-static double
-rate (const LsCollCall *call)
-{
-  double s = is_by_copy_engine (call) ? 0 : ls_nccl_p2p_seconds (call);
-  double fastest = call->n_hosts > 1 ? call->nccl->p2p_inter : call->nccl->p2p_intra;
-  return s > 0 ? (double) call->bytes / s : fastest;
 }
 
 static void

@@ -79,16 +79,16 @@ order_of (uint32_t n, LsArena *arena)
 static uint32_t
 peer_of (const Pairs *x, uint32_t member, uint32_t pair)
 {
-  uint32_t seat = x->call->seat[member], group = seat / x->k, local = seat % x->k;
+  uint32_t seat = x->call->seats.seat[member], group = seat / x->k, local = seat % x->k;
   group = (group + x->groups.distance[pair / x->k]) % x->n_groups;
   local = (local + x->within.distance[pair % x->k]) % x->k;
-  return x->call->member[group * x->k + local];
+  return x->call->seats.member[group * x->k + local];
 }
 
 static uint32_t
 pair_of (const Pairs *x, uint32_t from, uint32_t to)
 {
-  uint32_t a = x->call->seat[from], b = x->call->seat[to];
+  uint32_t a = x->call->seats.seat[from], b = x->call->seats.seat[to];
   uint32_t groups = (b / x->k + x->n_groups - a / x->k) % x->n_groups;
   return x->groups.position[groups] * x->k + x->within.position[(b % x->k + x->k - a % x->k) % x->k];
 }
@@ -111,7 +111,7 @@ send_of (const LsScript *s, uint32_t place, uint32_t to, bool gathers)
 {
   const Pairs *x = s->data;
   if (x->call->weights) /* which blocks these are is left open */
-    return (LsSend) { .to = to, .n = x->call->weights[x->call->weighs_senders ? place : to] };
+    return (LsSend) { .to = to, .n = x->call->weights[x->call->asked.weighs_senders ? place : to] };
   if (s->kind == LS_COLL_ALL_TO_ALL)
     return (LsSend) { .to = to, .first = place * s->n + to, .n = 1 };
   return (LsSend) { .to = to, .first = gathers ? place : to, .n = 1, .reduces = !gathers };
@@ -158,18 +158,18 @@ find_rates (Pairs *x)
     return;
   double inside_s, across_s, message = (double) call->bytes / call->n;
   ls_nccl_all_to_all_seconds (call, &inside_s, &across_s);
-  uint32_t most = call->most;
+  uint32_t most = call->seats.most;
   if (most > 1)
     x->inside = message * (most - 1) / inside_s;
   if (across_s > 0)
-    x->across = message * (call->n - call->fewest) / across_s;
+    x->across = message * (call->n - call->seats.fewest) / across_s;
 }
 
 static Pairs *
 pairs_new (const LsCollCall *call)
 {
   Pairs *x = ls_arena_new_array (call->arena, Pairs, 1);
-  uint32_t k = call->per_host;
+  uint32_t k = call->seats.per_host;
   x->call = call;
   x->k = k > 0 ? k : call->n;
   x->n_groups = call->n / x->k;
@@ -196,7 +196,7 @@ script (const LsCollCall *call, LsScript *s)
   s->n_receives = n_receives;
   s->rate_cap = rate_cap;
   if (call->kind == LS_COLL_ALL_TO_ALL) { /* a hop of it is that of the first message */
-    LsTime hop = call->n_hosts == 1 ? s->hop_intra : s->hop_inter;
+    LsTime hop = call->seats.n_hosts == 1 ? s->hop_intra : s->hop_inter;
     s->base = MAX (0, ls_nccl_p2p_latency (call) - hop);
   }
 }
@@ -210,7 +210,7 @@ plan (const LsCollCall *call, LsCollPlan *ret_plan)
   ls_script_like_p2p (call, &s);
   s.flows = flows;
   uint32_t n_flows = ls_coll_channels (call), per_phase = n_batches (call->n);
-  LsTime hop = call->n_hosts == 1 ? s.hop_intra : s.hop_inter;
+  LsTime hop = call->seats.n_hosts == 1 ? s.hop_intra : s.hop_inter;
   LsTime further = (LsTime) (per_phase - 1) * hop;
   ls_plan_phases (call, n_flows, s.n_rounds / per_phase, ret_plan);
   for (uint32_t i = 0; i < ret_plan->n_phases; i++) {

@@ -58,7 +58,6 @@
 #include <string.h>
 
 #include "base/gcd.h"
-#include "cluster/route.h"
 #include "core/maxmin.h" /* LS_COEF_ONE */
 
 /* ---- rings in a mesh of NVLinks ---- */
@@ -197,12 +196,13 @@ mesh_of (const LsCollCall *call)
 {
   if (!ls_cluster_has_gpu_links (call->cluster))
     return NULL;
-  LsMeshRings *mesh = ls_arena_new_array (call->arena, LsMeshRings, call->n_hosts);
+  LsMeshRings *mesh = ls_arena_new_array (call->arena, LsMeshRings, call->seats.n_hosts);
   const uint32_t *before = NULL;
-  for (uint32_t h = 0; h < call->n_hosts; h++) {
-    uint32_t n = call->hosts[h].n;
-    const uint32_t *links = links_of (call, &call->hosts[h]);
-    bool is_alike = before && call->hosts[h - 1].n == n && memcmp (links, before, n * n * sizeof *links) == 0;
+  for (uint32_t h = 0; h < call->seats.n_hosts; h++) {
+    uint32_t n = call->seats.hosts[h].n;
+    const uint32_t *links = links_of (call, &call->seats.hosts[h]);
+    bool is_alike
+        = before && call->seats.hosts[h - 1].n == n && memcmp (links, before, n * n * sizeof *links) == 0;
     mesh[h] = is_alike ? mesh[h - 1] : ls_mesh_rings (links, n, call->arena);
     before = links;
   }
@@ -239,13 +239,14 @@ has_pxn (const LsCollCall *call, const LsCollHost *host, const LsCollHost *to)
 static const bool *
 leaves_by_last (const LsCollCall *call)
 {
-  if (call->cluster->spec.network.rails < 2 || call->n_hosts < 2)
+  if (call->cluster->spec.network.rails < 2 || call->seats.n_hosts < 2)
     return NULL;
   uint32_t n = ls_coll_loaded_hosts (call);
   bool *by_last = ls_arena_new_array (call->arena, bool, n);
   for (uint32_t h = 0; h < n; h++) {
-    const LsCollHost *host = &call->hosts[h];
-    by_last[h] = !has_pxn (call, host, &call->hosts[(h + 1) % call->n_hosts]) && !has_pairs (call, host);
+    const LsCollHost *host = &call->seats.hosts[h];
+    by_last[h]
+        = !has_pxn (call, host, &call->seats.hosts[(h + 1) % call->seats.n_hosts]) && !has_pairs (call, host);
   }
   return by_last;
 }
@@ -255,8 +256,8 @@ leaves_by_last (const LsCollCall *call)
 static uint32_t
 n_across (const LsCollCall *call, const LsMeshRings *mesh)
 {
-  uint32_t n = call->n_entries, all = n;
-  for (uint32_t h = 0; mesh && h < call->n_hosts; h++)
+  uint32_t n = call->seats.n_entries, all = n;
+  for (uint32_t h = 0; mesh && h < call->seats.n_hosts; h++)
     if (mesh[h].n > 0)
       all = all / ls_gcd (all, mesh[h].n) * mesh[h].n;
   return all <= ls_coll_max_channels (call) ? all : n;
@@ -266,7 +267,7 @@ static Orders
 orders_of (const LsCollCall *call)
 {
   Orders o = { .call = call, .mesh = mesh_of (call), .leaves_by_last = leaves_by_last (call) };
-  o.n = call->n_hosts == 1 && o.mesh && o.mesh->n > 0 ? o.mesh->n : n_across (call, o.mesh);
+  o.n = call->seats.n_hosts == 1 && o.mesh && o.mesh->n > 0 ? o.mesh->n : n_across (call, o.mesh);
   return o;
 }
 
@@ -286,24 +287,27 @@ seat_at (const Orders *o, uint32_t h, uint32_t channel, uint32_t x)
     return ls_coll_seat_in_order (o->call, h, channel, x);
   uint32_t k = rings->n_gpus, ring = channel % rings->n * k;
   uint32_t entry = rings->place_of[ring + channel % k];
-  return (uint32_t) (o->call->hosts[h].gpus - o->call->sorted) + rings->gpu_at[ring + (entry + x) % k];
+  return (uint32_t) (o->call->seats.hosts[h].gpus - o->call->seats.sorted)
+      + rings->gpu_at[ring + (entry + x) % k];
 }
 
 /* The seat through whose NIC a ring of this channel leaves host h. */
 static uint32_t
 seat_that_sends (const Orders *o, uint32_t h, uint32_t channel)
 {
-  return seat_at (o, h, channel, o->leaves_by_last && o->leaves_by_last[h] ? o->call->hosts[h].n - 1 : 0);
+  return seat_at (o, h, channel,
+                  o->leaves_by_last && o->leaves_by_last[h] ? o->call->seats.hosts[h].n - 1 : 0);
 }
 
 static uint32_t
 order_of_seat (const Orders *o, uint32_t seat, uint32_t channel)
 {
-  const LsMeshRings *rings = rings_of_host (o, o->call->host_of[seat]);
+  const LsMeshRings *rings = rings_of_host (o, o->call->seats.host_of[seat]);
   if (!rings)
     return ls_coll_order_of_seat (o->call, seat, channel);
   uint32_t k = rings->n_gpus, ring = channel % rings->n * k;
-  uint32_t local = seat - (uint32_t) (o->call->hosts[o->call->host_of[seat]].gpus - o->call->sorted);
+  uint32_t local
+      = seat - (uint32_t) (o->call->seats.hosts[o->call->seats.host_of[seat]].gpus - o->call->seats.sorted);
   return (rings->place_of[ring + local] + k - rings->place_of[ring + channel % k]) % k;
 }
 
@@ -333,8 +337,8 @@ is_idle (const LsCollCall *call, uint32_t from, uint32_t to)
 static void
 add_edge (const LsCollCall *call, uint32_t from, uint32_t to, uint64_t flows, LsLoadList *loads)
 {
-  if (!is_idle (call, call->sorted[from], call->sorted[to]))
-    ls_load_list_add_route (loads, call->sorted[from], call->sorted[to], flows);
+  if (!is_idle (call, call->seats.sorted[from], call->seats.sorted[to]))
+    ls_load_list_add_route (loads, call->seats.sorted[from], call->seats.sorted[to], flows);
 }
 
 /* The rings of members inside host h; across hosts every channel leaves out the edge at
@@ -343,8 +347,8 @@ static void
 add_inside (const Orders *o, uint32_t h, uint64_t flows, LsLoadList *loads)
 {
   const LsCollCall *call = o->call;
-  uint32_t k = call->hosts[h].n, n_edges = call->n_hosts == 1 ? k : k - 1;
-  uint64_t of_edge = call->n_hosts == 1 ? flows : flows / k * n_edges;
+  uint32_t k = call->seats.hosts[h].n, n_edges = call->seats.n_hosts == 1 ? k : k - 1;
+  uint64_t of_edge = call->seats.n_hosts == 1 ? flows : flows / k * n_edges;
   if (!rings_of_host (o, h)) {
     for (uint32_t x = 0; x < k && k > 1; x++)
       add_edge (call, seat_at (o, h, 0, x), seat_at (o, h, 0, (x + 1) % k), of_edge, loads);
@@ -359,11 +363,13 @@ static void
 add_between (const Orders *o, uint32_t h, uint64_t flows, LsLoadList *loads)
 {
   const LsCollCall *call = o->call;
-  uint32_t next = (h + 1) % call->n_hosts, k_from = call->hosts[h].n, k_to = call->hosts[next].n;
+  uint32_t next = (h + 1) % call->seats.n_hosts, k_from = call->seats.hosts[h].n,
+           k_to = call->seats.hosts[next].n;
   uint32_t n_pairs = o->mesh ? o->n : k_from / ls_gcd (k_from, k_to) * k_to;
   for (uint32_t c = 0; c < n_pairs; c++) {
-    uint32_t last = call->sorted[seat_at (o, h, c, k_from - 1)];
-    uint32_t from = call->sorted[seat_that_sends (o, h, c)], to = call->sorted[seat_at (o, next, c, 0)];
+    uint32_t last = call->seats.sorted[seat_at (o, h, c, k_from - 1)];
+    uint32_t from = call->seats.sorted[seat_that_sends (o, h, c)],
+             to = call->seats.sorted[seat_at (o, next, c, 0)];
     if (!is_idle (call, last, to))
       ls_load_list_add_route (loads, from, to, flows / n_pairs);
   }
@@ -378,11 +384,11 @@ add_loads (const Orders *o, uint32_t n_flows, LsPhase *phase)
   LsLoadList loads = ls_load_list_new (call->cluster);
   for (uint32_t h = 0; h < ls_coll_loaded_hosts (call); h++) {
     add_inside (o, h, flows, &loads);
-    if (call->n_hosts > 1)
+    if (call->seats.n_hosts > 1)
       add_between (o, h, flows, &loads);
   }
   for (uint32_t i = 0; i < ls_coll_loaded_members (call); i++)
-    ls_load_list_add (&loads, ls_cluster_hbm_resource (call->cluster, call->sorted[i]), hbm);
+    ls_load_list_add (&loads, ls_cluster_hbm_resource (call->cluster, call->seats.sorted[i]), hbm);
   ls_load_list_finish (&loads, call->arena, phase);
   if (call->period)
     ls_coll_period_fold (call->period, call->cluster, call->arena, phase);
@@ -409,7 +415,7 @@ plan (const LsCollCall *call, LsCollPlan *ret_plan)
   phase->latency = ls_nccl_latency (call, LS_TUNE_RING);
   phase->demand_bytes = wire / n_flows;
   phase->rate_cap = rate_of_flow (call, n_flows);
-  if (call->bytes > 0 && !call->is_tiny)
+  if (call->bytes > 0 && !call->asked.is_tiny)
     add_loads (&o, n_flows, phase);
 }
 
@@ -431,8 +437,8 @@ static uint32_t
 position_of (const Rings *x, uint32_t ring, uint32_t member)
 {
   const LsCollCall *call = x->call;
-  uint32_t seat = call->seat[member];
-  uint32_t first = (uint32_t) (call->hosts[call->host_of[seat]].gpus - call->sorted);
+  uint32_t seat = call->seats.seat[member];
+  uint32_t first = (uint32_t) (call->seats.hosts[call->seats.host_of[seat]].gpus - call->seats.sorted);
   return first + order_of_seat (&x->orders, seat, ring);
 }
 
@@ -440,9 +446,9 @@ static uint32_t
 member_at (const Rings *x, uint32_t ring, uint32_t position)
 {
   const LsCollCall *call = x->call;
-  uint32_t h = call->host_of[position];
-  uint32_t first = (uint32_t) (call->hosts[h].gpus - call->sorted);
-  return call->member[seat_at (&x->orders, h, ring, position - first)];
+  uint32_t h = call->seats.host_of[position];
+  uint32_t first = (uint32_t) (call->seats.hosts[h].gpus - call->seats.sorted);
+  return call->seats.member[seat_at (&x->orders, h, ring, position - first)];
 }
 
 /* Part that position p sends in this round, as the position that it belongs to. */
@@ -501,10 +507,10 @@ static uint32_t
 sender_between (const Rings *x, uint32_t from, uint32_t to)
 {
   const LsCollCall *call = x->call;
-  uint32_t h = call->host_of[from], next = call->host_of[to], k = call->hosts[h].n;
-  uint32_t c = to - (uint32_t) (call->hosts[next].gpus - call->sorted);
+  uint32_t h = call->seats.host_of[from], next = call->seats.host_of[to], k = call->seats.hosts[h].n;
+  uint32_t c = to - (uint32_t) (call->seats.hosts[next].gpus - call->seats.sorted);
   while (c < x->n_rings && seat_at (&x->orders, h, c, k - 1) != from)
-    c += call->hosts[next].n;
+    c += call->seats.hosts[next].n;
   g_assert (c < x->n_rings);
   return seat_that_sends (&x->orders, h, c);
 }
@@ -515,10 +521,10 @@ route (const LsScript *s, uint32_t from, uint32_t to, uint32_t channel, LsRoute 
 {
   const Rings *x = s->data;
   const LsCollCall *call = x->call;
-  uint32_t seat = call->seat[from];
+  uint32_t seat = call->seats.seat[from];
   if (ls_coll_is_across (call, from, to))
-    seat = sender_between (x, seat, call->seat[to]);
-  ls_route (s->cluster, call->sorted[seat], s->gpus[to], channel, ret_route);
+    seat = sender_between (x, seat, call->seats.seat[to]);
+  ls_route (s->cluster, call->seats.sorted[seat], s->gpus[to], channel, ret_route);
 }
 
 static void

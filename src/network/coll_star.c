@@ -54,11 +54,11 @@
 static uint32_t
 server_index (const LsCollCall *call, uint32_t member)
 {
-  if (call->n_hosts == 1)
+  if (call->seats.n_hosts == 1)
     return member == 0 ? 0 : UINT32_MAX;
-  uint32_t seat = call->seat[member];
-  bool is_first = seat == 0 || call->host_of[seat] != call->host_of[seat - 1];
-  return is_first ? call->host_of[seat] : UINT32_MAX;
+  uint32_t seat = call->seats.seat[member];
+  bool is_first = seat == 0 || call->seats.host_of[seat] != call->seats.host_of[seat - 1];
+  return is_first ? call->seats.host_of[seat] : UINT32_MAX;
 }
 
 static uint32_t
@@ -68,11 +68,12 @@ sends_server (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret)
   uint32_t n = 0, mine = server_index (call, place);
   for (uint32_t i = 0; round == 0 && i < s->n_blocks; i++)
     if (i != mine)
-      ret[n++]
-          = (LsSend) { .to = call->n_hosts == 1 ? 0 : call->member[ls_coll_seat_in_order (call, i, 0, 0)],
-                       .first = i,
-                       .n = 1,
-                       .reduces = true };
+      ret[n++] = (LsSend) { .to = call->seats.n_hosts == 1
+                                ? 0
+                                : call->seats.member[ls_coll_seat_in_order (call, i, 0, 0)],
+                            .first = i,
+                            .n = 1,
+                            .reduces = true };
   for (uint32_t i = 0; round == 1 && mine != UINT32_MAX && i < s->n; i++)
     if (i != place)
       ret[n++] = (LsSend) { .to = i, .first = mine, .n = 1 };
@@ -91,13 +92,13 @@ n_receives_server (const LsScript *s, uint32_t place, uint32_t round)
 static void
 script_server (const LsCollCall *call, LsScript *s)
 {
-  ls_script_cut (call, s, call->n_hosts);
+  ls_script_cut (call, s, call->seats.n_hosts);
   ls_script_like_p2p (call, s);
   /* The server of the smallest host hears from most others. */
-  ls_script_star (call, s, call->fewest);
+  ls_script_star (call, s, call->seats.fewest);
   s->data = call;
   s->n_rounds = 2;
-  s->max_sends = MAX (call->n, call->n_hosts);
+  s->max_sends = MAX (call->n, call->seats.n_hosts);
   s->sends = sends_server;
   s->n_receives = n_receives_server;
 }
@@ -105,7 +106,7 @@ script_server (const LsCollCall *call, LsScript *s)
 static uint64_t
 n_messages (const LsCollCall *call)
 {
-  return 2 * (uint64_t) call->n * call->n_hosts;
+  return 2 * (uint64_t) call->n * call->seats.n_hosts;
 }
 
 const LsCollAlgorithm ls_coll_server = { .name = "parameter-server",
@@ -182,7 +183,7 @@ script (const LsCollCall *call, LsScript *s)
 {
   ls_script_cut (call, s, call->n);
   ls_script_like_p2p (call, s);
-  ls_script_star (call, s, call->hosts[call->host_of[call->seat[call->root]]].n);
+  ls_script_star (call, s, call->seats.hosts[call->seats.host_of[call->seats.seat[call->root]]].n);
   ls_script_of_root (s);
 }
 

@@ -31,7 +31,6 @@
 #include <math.h>
 
 #include "base/digest.h"
-#include "cluster/places.h"
 #include "core/maxmin.h" /* LS_COEF_ONE */
 #include "network/algorithm.h"
 
@@ -39,12 +38,12 @@
 static LsDoubleTree
 trees_of (const LsCollCall *call)
 {
-  LsCollMemo *memo = call->memo;
+  LsCollMemo *memo = call->asked.memo;
   if (!memo)
-    return ls_double_tree (call->n_hosts, call->arena);
-  if (memo->n_hosts_of_trees != call->n_hosts)
-    memo->trees = ls_double_tree (call->n_hosts, memo->arena);
-  memo->n_hosts_of_trees = call->n_hosts;
+    return ls_double_tree (call->seats.n_hosts, call->arena);
+  if (memo->n_hosts_of_trees != call->seats.n_hosts)
+    memo->trees = ls_double_tree (call->seats.n_hosts, memo->arena);
+  memo->n_hosts_of_trees = call->seats.n_hosts;
   return memo->trees;
 }
 
@@ -102,7 +101,7 @@ typedef struct {
 static uint32_t
 member_at (const Tree *x, uint32_t host, uint32_t entry, uint32_t order)
 {
-  return x->call->member[ls_coll_seat_in_order (x->call, host, entry, order)];
+  return x->call->seats.member[ls_coll_seat_in_order (x->call, host, entry, order)];
 }
 
 /* The deepest member starts in round 0. */
@@ -110,16 +109,16 @@ static void
 edges (const LsScript *s, uint32_t place, LsEdges *ret)
 {
   const Tree *x = s->data;
-  uint32_t seat = x->call->seat[place], h = x->call->host_of[seat];
+  uint32_t seat = x->call->seats.seat[place], h = x->call->seats.host_of[seat];
   for (uint32_t i = 0; i < x->n_entries * x->n_trees; i++) {
     uint32_t entry = i / x->n_trees, tree = i % x->n_trees, children[3], n = 0;
-    LsTreeNode node = x->is_flat ? ls_tree_node (x->call->n_hosts, tree, h) : x->trees.node[tree][h];
+    LsTreeNode node = x->is_flat ? ls_tree_node (x->call->seats.n_hosts, tree, h) : x->trees.node[tree][h];
     uint32_t order = ls_coll_order_of_seat (x->call, seat, entry), parent = UINT32_MAX; /* at the root */
     if (order > 0)
       parent = member_at (x, h, entry, order - 1);
     else if (node.parent != LS_NO_HOST)
       parent = member_at (x, node.parent, entry, 0);
-    if (order + 1 < x->call->hosts[h].n)
+    if (order + 1 < x->call->seats.hosts[h].n)
       children[n++] = member_at (x, h, entry, order + 1);
     for (uint32_t c = 0; c < 2 && order == 0; c++)
       if (node.child[c] != LS_NO_HOST)
@@ -134,11 +133,11 @@ script_of (const LsCollCall *call, bool is_flat, LsScript *s)
 {
   Tree *x = ls_arena_new_array (call->arena, Tree, 1);
   x->call = call;
-  x->n_trees = ls_n_trees (call->n_hosts);
+  x->n_trees = ls_n_trees (call->seats.n_hosts);
   x->trees = is_flat ? x->trees : trees_of (call);
-  x->n_entries = call->n_entries;
+  x->n_entries = call->seats.n_entries;
   x->is_flat = is_flat;
-  x->depth = is_flat ? 0 : x->trees.depth + call->most - 1;
+  x->depth = is_flat ? 0 : x->trees.depth + call->seats.most - 1;
   uint32_t n_trees = x->n_entries * x->n_trees, n_channels = ls_coll_channels (call);
   uint32_t n_chunks = is_flat ? 1
                               : ls_coll_chunks (call, MAX (n_channels, n_trees), 2 * x->depth,
@@ -178,7 +177,7 @@ plan (const LsCollCall *call, LsCollPlan *ret_plan)
 static uint64_t
 n_messages (const LsCollCall *call)
 {
-  return 4 * (uint64_t) call->n * call->n_entries;
+  return 4 * (uint64_t) call->n * call->seats.n_entries;
 }
 
 #define KINDS LS_COLL_BIT (LS_COLL_ALL_REDUCE)
@@ -303,13 +302,13 @@ ls_double_tree (uint32_t n, LsArena *arena)
 static bool
 have_same_gpus (const LsCollCall *call, const LsCollPeriod *p)
 {
-  const LsCollHost *first = &call->hosts[0];
+  const LsCollHost *first = &call->seats.hosts[0];
   for (uint32_t h = 1; h < p->n_hosts; h++) {
-    uint32_t shift = call->hosts[h].gpus[0] - first->gpus[0];
-    if (call->hosts[h].n != first->n || shift % p->at->gpus_per_host != 0)
+    uint32_t shift = call->seats.hosts[h].gpus[0] - first->gpus[0];
+    if (call->seats.hosts[h].n != first->n || shift % p->at->gpus_per_host != 0)
       return false;
     for (uint32_t i = 0; i < first->n; i++)
-      if (call->hosts[h].gpus[i] - first->gpus[i] != shift)
+      if (call->seats.hosts[h].gpus[i] - first->gpus[i] != shift)
         return false;
   }
   return true;
@@ -319,14 +318,14 @@ have_same_gpus (const LsCollCall *call, const LsCollPeriod *p)
 static uint32_t *
 count_edges (const LsCollCall *call, const LsCollPeriod *p)
 {
-  uint32_t n = call->n_hosts, *edges = g_new0 (uint32_t, n);
+  uint32_t n = call->seats.n_hosts, *edges = g_new0 (uint32_t, n);
   for (uint32_t t = 0; t < ls_n_trees (n); t++)
     for (uint32_t r = 0; r < n; r++) {
       uint32_t up = parent_in (n, t, r);
       if (up == LS_NO_HOST)
         continue;
-      uint32_t relation = ls_places_relation (p->at, call->hosts[r].gpus[0] / p->at->gpus_per_host,
-                                              call->hosts[up].gpus[0] / p->at->gpus_per_host);
+      uint32_t relation = ls_places_relation (p->at, call->seats.hosts[r].gpus[0] / p->at->gpus_per_host,
+                                              call->seats.hosts[up].gpus[0] / p->at->gpus_per_host);
       edges[r] += UINT32_C (1) << 8 * relation;
       edges[up] += UINT32_C (1) << 8 * relation;
     }

@@ -6,8 +6,6 @@
 #include <string.h>
 
 #include "base/order.h"
-#include "cluster/places.h"
-#include "cluster/route.h"
 #include "core/maxmin.h" /* LS_COEF_ONE */
 
 /* A table of what is loaded, and not of all resources: most calls load few of many. One that
@@ -231,10 +229,10 @@ static uint32_t
 length_of (const LsCollCall *call, const LsPlaces *at)
 {
   uint32_t per_host = at->gpus_per_host, unit = unit_of (at), n = 1,
-           first = call->hosts[0].gpus[0] / per_host;
-  while (n < call->n_hosts && call->hosts[n].gpus[0] / per_host / unit == first / unit)
+           first = call->seats.hosts[0].gpus[0] / per_host;
+  while (n < call->seats.n_hosts && call->seats.hosts[n].gpus[0] / per_host / unit == first / unit)
     n++;
-  while (n < call->n_hosts && (call->hosts[n].gpus[0] / per_host - first) % unit != 0)
+  while (n < call->seats.n_hosts && (call->seats.hosts[n].gpus[0] / per_host - first) % unit != 0)
     n++;
   return n;
 }
@@ -243,8 +241,8 @@ static bool
 repeats (const LsCollCall *call, const LsCollPeriod *p)
 {
   uint32_t shift = p->shift * p->at->gpus_per_host;
-  for (uint32_t h = p->n_hosts; h < call->n_hosts; h++)
-    if (!is_moved (&call->hosts[h], &call->hosts[h - p->n_hosts], shift))
+  for (uint32_t h = p->n_hosts; h < call->seats.n_hosts; h++)
+    if (!is_moved (&call->seats.hosts[h], &call->seats.hosts[h - p->n_hosts], shift))
       return false;
   return true;
 }
@@ -255,23 +253,23 @@ is_in_order (const LsCollCall *call, const LsCollPeriod *p)
 {
   uint32_t end = (p->first_host + p->shift) * p->at->gpus_per_host;
   for (uint32_t i = 0; i < call->n; i++)
-    if (call->seat[i] != i || (i > 0 && call->gpus[i] <= call->gpus[i - 1]))
+    if (call->seats.seat[i] != i || (i > 0 && call->gpus[i] <= call->gpus[i - 1]))
       return false;
-  return call->sorted[p->n_members - 1] < end;
+  return call->seats.sorted[p->n_members - 1] < end;
 }
 
 bool
 ls_coll_period (const LsCollCall *call, const LsPlaces *at, LsCollPeriod *ret)
 {
   uint32_t unit = unit_of (at), n_hosts = length_of (call, at);
-  if (n_hosts == call->n_hosts || call->n_hosts % n_hosts != 0 || call->weights)
+  if (n_hosts == call->seats.n_hosts || call->seats.n_hosts % n_hosts != 0 || call->weights)
     return false;
-  uint32_t first = call->hosts[0].gpus[0] / at->gpus_per_host,
-           next = call->hosts[n_hosts].gpus[0] / at->gpus_per_host;
+  uint32_t first = call->seats.hosts[0].gpus[0] / at->gpus_per_host,
+           next = call->seats.hosts[n_hosts].gpus[0] / at->gpus_per_host;
   *ret = (LsCollPeriod) { .at = at,
-                          .n = call->n_hosts / n_hosts,
+                          .n = call->seats.n_hosts / n_hosts,
                           .n_hosts = n_hosts,
-                          .n_members = (uint32_t) (call->hosts[n_hosts].gpus - call->sorted),
+                          .n_members = (uint32_t) (call->seats.hosts[n_hosts].gpus - call->seats.sorted),
                           .first_host = first / unit * unit,
                           .shift = next - first };
   return next > first && repeats (call, ret) && is_in_order (call, ret);

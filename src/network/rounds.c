@@ -24,8 +24,6 @@
 #include <string.h>
 
 #include "base/order.h"
-#include "cluster/places.h"
-#include "cluster/route.h"
 #include "core/maxmin.h" /* LS_COEF_ONE */
 
 /* ---- messages of a script: their ways and costs ---- */
@@ -563,12 +561,12 @@ add_up (const LsCollCall *call, const LsScript *s, uint32_t first, uint32_t n_ro
   sums->loads = phase.loads;
 }
 
-/* Rounds first .. first + n_rounds - 1. Of call->memo, or else in arena. Cost: linear in the
+/* Rounds first .. first + n_rounds - 1. Of call->asked.memo, or else in arena. Cost: linear in the
  * messages, where the memo does not know it. */
 static LsSums *
 sums_of_rounds (const LsCollCall *call, const LsScript *s, uint32_t first, uint32_t n_rounds, LsArena *arena)
 {
-  LsCollMemo *memo = call->memo;
+  LsCollMemo *memo = call->asked.memo;
   Known wanted = { s->sends,
                    s->edges,
                    s->kind,
@@ -581,7 +579,7 @@ sums_of_rounds (const LsCollCall *call, const LsScript *s, uint32_t first, uint3
                    ls_coll_loaded_members (call),
                    call->period ? call->period->like : NULL,
                    call->weights,
-                   call->weighs_senders,
+                   call->asked.weighs_senders,
                    s->gpus,
                    { 0 } };
   guint at;
@@ -677,7 +675,7 @@ load_all (const LsScript *s, const LsSums *sums, LsArena *arena, Loaded *ret)
 static void
 load_phase (const LsCollCall *call, const LsScript *s, LsSums *sums, double factor, LsPhase *phase)
 {
-  LsArena *arena = call->memo ? call->memo->arena : call->arena;
+  LsArena *arena = call->asked.memo ? call->asked.memo->arena : call->arena;
   Loaded *l = sums->loaded;
   while (l && (l->factor != factor || l->hbm_from != s->hbm_from || l->hbm_to != s->hbm_to))
     l = l->next;
@@ -722,7 +720,7 @@ ls_phase_of_rounds (const LsCollCall *call, const LsScript *s, const LsRounds *r
   *ret_phase = (LsPhase) { .latency = rounds->latency };
   if (s->block_bytes <= 0)
     return;
-  if (call->is_tiny && rounds->min_s > 0) {
+  if (call->asked.is_tiny && rounds->min_s > 0) {
     ret_phase->demand_bytes = s->block_bytes;
     ret_phase->rate_cap = s->block_bytes / rounds->min_s;
     return;
@@ -817,9 +815,9 @@ ls_script_like_p2p (const LsCollCall *call, LsScript *s)
   uint32_t n_channels = ls_coll_channels (call);
   bool is_of_sends
       = call->kind == LS_COLL_ALL_TO_ALL || call->kind == LS_COLL_GATHER || call->kind == LS_COLL_SCATTER;
-  s->base = !is_of_sends   ? ls_nccl_base (nccl, call->kind)
-      : call->n_hosts == 1 ? nccl->base_p2p_intra
-                           : nccl->base_p2p_inter;
+  s->base = !is_of_sends         ? ls_nccl_base (nccl, call->kind)
+      : call->seats.n_hosts == 1 ? nccl->base_p2p_intra
+                                 : nccl->base_p2p_inter;
   s->hop_intra = nccl->hop_intra;
   s->hop_inter = nccl->hop_inter;
   s->rate_intra = nccl->p2p_intra / n_channels;

@@ -7,11 +7,7 @@
 
 #include "base/gcd.h"
 #include "base/order.h"
-#include "cluster/places.h"
-#include "cluster/route.h"
 #include "network/algorithm.h"
-#include "network/coll.h"
-#include "network/nccl/nccl.h"
 
 /* How finely a script cuts a pipeline. That data follow one another through it is physical;
  * how finely is not. NCCL 2.30.7 moves slices of 16 to 512 KiB a channel (src/enqueue.cc,
@@ -26,7 +22,7 @@
 uint32_t
 ls_coll_loaded_hosts (const LsCollCall *call)
 {
-  return call->period && !call->period->like ? call->period->n_hosts : call->n_hosts;
+  return call->period && !call->period->like ? call->period->n_hosts : call->seats.n_hosts;
 }
 
 uint32_t
@@ -38,9 +34,10 @@ ls_coll_loaded_members (const LsCollCall *call)
 uint32_t
 ls_coll_whole_hosts (const LsCollCall *call)
 {
-  uint32_t k = call->per_host;
-  for (uint32_t h = 0; h < call->n_hosts; h++)
-    if (ls_cluster_gpus_of (call->cluster, ls_cluster_host_of (call->cluster, call->hosts[h].gpus[0])) != k)
+  uint32_t k = call->seats.per_host;
+  for (uint32_t h = 0; h < call->seats.n_hosts; h++)
+    if (ls_cluster_gpus_of (call->cluster, ls_cluster_host_of (call->cluster, call->seats.hosts[h].gpus[0]))
+        != k)
       return 0;
   return k;
 }
@@ -49,10 +46,11 @@ bool
 ls_coll_has_nvswitch (const LsCollCall *call)
 {
   const LsCluster *c = call->cluster;
-  uint32_t n = c->kind_of_host || c->spec.network.faults ? call->n_hosts
-                                                         : MIN (call->n_hosts, 1); /* else all are alike */
+  uint32_t n = c->kind_of_host || c->spec.network.faults
+      ? call->seats.n_hosts
+      : MIN (call->seats.n_hosts, 1); /* else all are alike */
   for (uint32_t h = 0; h < n; h++)
-    if (!ls_host_has_nvswitch (c, ls_cluster_host_of (c, call->hosts[h].gpus[0])))
+    if (!ls_host_has_nvswitch (c, ls_cluster_host_of (c, call->seats.hosts[h].gpus[0])))
       return false;
   return true;
 }
@@ -70,14 +68,14 @@ const LsClusterSpec *
 ls_coll_host_spec (const LsCollCall *call, uint32_t h)
 {
   const LsCluster *c = call->cluster;
-  return ls_cluster_node_spec (c, ls_cluster_host_of (c, call->hosts[h].gpus[0]));
+  return ls_cluster_node_spec (c, ls_cluster_host_of (c, call->seats.hosts[h].gpus[0]));
 }
 
 LsNcclLinks
 ls_coll_links (const LsCollCall *call)
 {
   LsNcclLinks least = ls_nccl_links_of (ls_coll_host_spec (call, 0));
-  for (uint32_t h = 1; call->cluster->kind_of_host && h < call->n_hosts; h++) {
+  for (uint32_t h = 1; call->cluster->kind_of_host && h < call->seats.n_hosts; h++) {
     const LsNcclLinks links = ls_nccl_links_of (ls_coll_host_spec (call, h));
     least.nvlink = fmin (least.nvlink, links.nvlink);
     least.nic = fmin (least.nic, links.nic);
@@ -90,7 +88,7 @@ static bool
 is_staged (const LsCollCall *call, uint32_t h)
 {
   const LsClusterSpec *s = ls_coll_host_spec (call, h);
-  const LsCollHost *host = &call->hosts[h];
+  const LsCollHost *host = &call->seats.hosts[h];
   if (ls_server_has_nvlink (&s->server) || !ls_cluster_traits (s)->has_counts)
     return false;
   for (uint32_t i = 1; i < host->n; i++)
@@ -104,7 +102,7 @@ double
 ls_coll_bus_inside (const LsCollCall *call)
 {
   const LsNccl *nccl = call->nccl;
-  for (uint32_t h = 0; nccl->ring_bus_staged > 0 && h < call->n_hosts; h++)
+  for (uint32_t h = 0; nccl->ring_bus_staged > 0 && h < call->seats.n_hosts; h++)
     if (is_staged (call, h))
       return fmin (nccl->ring_bus_intra, nccl->ring_bus_staged);
   return nccl->ring_bus_intra;
@@ -115,16 +113,16 @@ ls_coll_bus (const LsCollCall *call)
 {
   const LsNccl *nccl = call->nccl;
   double inside = ls_coll_bus_inside (call);
-  if (call->n_hosts == 1)
+  if (call->seats.n_hosts == 1)
     return inside;
-  return fmin (inside, ls_nccl_rings_across (nccl, call->min_nics) * nccl->ring_bus_per_nic);
+  return fmin (inside, ls_nccl_rings_across (nccl, call->seats.min_nics) * nccl->ring_bus_per_nic);
 }
 
 uint32_t
 ls_coll_max_channels (const LsCollCall *call)
 {
   const LsNccl *nccl = call->nccl;
-  uint32_t all = call->n_hosts == 1 ? nccl->channels_ring : nccl->channels_net * call->min_nics;
+  uint32_t all = call->seats.n_hosts == 1 ? nccl->channels_ring : nccl->channels_net * call->seats.min_nics;
   return nccl->max_ctas > 0 ? MIN (all, nccl->max_ctas) : all;
 }
 
@@ -145,15 +143,15 @@ ls_coll_chunks (const LsCollCall *call, uint32_t n_channels, uint32_t stages, ui
 uint32_t
 ls_coll_seat_in_order (const LsCollCall *call, uint32_t h, uint32_t entry, uint32_t x)
 {
-  const LsCollHost *host = &call->hosts[h];
-  return (uint32_t) (host->gpus - call->sorted) + (entry + x) % host->n;
+  const LsCollHost *host = &call->seats.hosts[h];
+  return (uint32_t) (host->gpus - call->seats.sorted) + (entry + x) % host->n;
 }
 
 uint32_t
 ls_coll_order_of_seat (const LsCollCall *call, uint32_t seat, uint32_t entry)
 {
-  const LsCollHost *host = &call->hosts[call->host_of[seat]];
-  uint32_t local = seat - (uint32_t) (host->gpus - call->sorted);
+  const LsCollHost *host = &call->seats.hosts[call->seats.host_of[seat]];
+  uint32_t local = seat - (uint32_t) (host->gpus - call->seats.sorted);
   return (local + host->n - entry % host->n) % host->n;
 }
 
@@ -200,7 +198,7 @@ is_below (const LsCollCall *call, const char *algorithm, const char *what, uint6
                "note: take fewer %s%s, or another algorithm if there is one",
                ls_coll_kind_name (call->kind), call->n, ls_cluster_chip_word (&call->cluster->spec, call->n),
                algorithm, (double) n, what, (double) limit, ls_cluster_chip_word (&call->cluster->spec, 2),
-               call->n_hosts > 1 && call->per_host == 0 ? ", as many of each node" : "");
+               call->seats.n_hosts > 1 && call->seats.per_host == 0 ? ", as many of each node" : "");
   return FALSE;
 }
 
@@ -392,18 +390,7 @@ remember (LsCollMemo *memo, const LsCollCall *call)
 void
 ls_coll_take_seats (LsCollCall *call)
 {
-  LsCollSeats seats = call->memo ? *remember (call->memo, call) : find_seats (call, call->arena);
-  call->n_hosts = seats.n_hosts;
-  call->min_nics = seats.min_nics;
-  call->per_host = seats.per_host;
-  call->most = seats.most;
-  call->fewest = seats.fewest;
-  call->n_entries = seats.n_entries;
-  call->hosts = seats.hosts;
-  call->sorted = seats.sorted;
-  call->member = seats.member;
-  call->seat = seats.seat;
-  call->host_of = seats.host_of;
+  call->seats = call->asked.memo ? *remember (call->asked.memo, call) : find_seats (call, call->arena);
 }
 
 /* Kinds of collectives and protocols: names, and what a kind moves. */

@@ -14,7 +14,7 @@
 #include "analysis/interval.h"
 #include "base/diag.h"
 #include "base/parallel.h"
-#include "cluster/torus.h"
+#include "cluster/cluster.h"
 #include "network/coll.h"
 #include "network/script.h"
 

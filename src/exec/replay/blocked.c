@@ -1,7 +1,6 @@
 /* exec/replay/blocked.c — what a rank waits for, and the report when everybody waits. */
 #include <lockstep/error.h>
 
-#include "exec/replay/motion.h"
 #include "exec/replay/state.h"
 
 typedef struct {
@@ -83,7 +82,7 @@ blocked_by (Run *x, Rank *r, LsCause *ret_kind, SpanRef *ret_span)
   const Frame *f = rank_frame (r, b.frame);
   if (f->state[b.op] != OP_WAITING)
     *ret_span = f->span[b.op];
-  if (f->state[b.op] == OP_ISSUED && f->time[b.op] > x->engine.now)
+  if (f->state[b.op] == OP_ISSUED && f->issued[b.op] > x->engine.now)
     *ret_kind = LS_CAUSE_HOST; /* it merely has not been issued yet */
   else if (f->state[b.op] == OP_ISSUED)
     *ret_span = LS_SPAN_NONE; /* that would be what held up the host */

@@ -1,7 +1,6 @@
 #include <lockstep/error.h>
 
 #include "base/order.h"
-#include "cluster/route.h"
 #include "exec/replay/state.h"
 
 #include <math.h>
@@ -84,11 +83,11 @@ keep_each_once (GArray *keys)
 }
 
 static void
-collect_role (const LsPlan *plan, const LsProgram *p, RoleCalls *role)
+collect_role (const LsPlan *plan, const LsProgram *p, RoleCalls *role, LsArena *arena)
 {
   g_autofree uint32_t *n_uses = ls_program_uses (plan, p, 0);
   for (int i = 0; i < N_CALL_LISTS; i++)
-    role->keys[i] = g_array_new (FALSE, FALSE, sizeof (CallKey));
+    role->keys[i] = ls_arena_list (arena, sizeof (CallKey));
   for (uint32_t s = 0; s < plan->n_segments; s++)
     for (uint32_t o = 0; o < plan->segments[s].n_ops && n_uses[s] > 0; o++)
       op_calls (&plan->segments[s].ops[o], add_key, role);
@@ -108,13 +107,13 @@ is_same_list (const GArray *a, const GArray *b)
 }
 
 RoleCalls *
-role_calls_new (const LsPlan *plan)
+role_calls_new (const LsPlan *plan, LsArena *arena)
 {
-  RoleCalls *roles = g_new0 (RoleCalls, plan->n_roles + 1);
+  RoleCalls *roles = ls_arena_new_array (arena, RoleCalls, plan->n_roles + 1);
   g_autoptr (GPtrArray) known = g_ptr_array_new ();
   for (uint32_t r = 0; r < plan->n_roles; r++) {
     RoleCalls *role = &roles[r];
-    collect_role (plan, &plan->programs[r], role);
+    collect_role (plan, &plan->programs[r], role, arena);
     for (int i = 0; i < N_CALL_LISTS; i++) {
       guint at = 0;
       while (at < known->len && !is_same_list (known->pdata[at], role->keys[i]))
@@ -125,15 +124,6 @@ role_calls_new (const LsPlan *plan)
     }
   }
   return roles;
-}
-
-void
-role_calls_free (RoleCalls *roles, uint32_t n_roles)
-{
-  for (uint32_t r = 0; roles && r < n_roles; r++)
-    for (int i = 0; i < N_CALL_LISTS; i++)
-      g_array_unref (roles[r].keys[i]);
-  g_free (roles);
 }
 
 /* --- one call ------------------------------------------------------------------- */
@@ -203,17 +193,25 @@ call_plan (const Run *x, const LsCollRequest *request, LsArena *arena, GError **
 }
 
 const LsCollPlan *
-call_keep_plan (LsArena *arena, const LsCollPlan *plan)
+call_keep_plan (LsArena *arena, const LsCollPlan *plan, bool with_loads)
 {
   LsCollPlan *kept = ls_arena_new_array (arena, LsCollPlan, 1);
   *kept = *plan;
   kept->like_period = NULL;
+  if (with_loads && plan->like_period)
+    kept->like_period = memcpy (ls_arena_new_array (arena, uint32_t, plan->n_periods), plan->like_period,
+                                plan->n_periods * sizeof *plan->like_period);
   kept->phases = ls_arena_new_array (arena, LsPhase, plan->n_phases);
   for (uint32_t i = 0; i < plan->n_phases; i++) {
-    kept->phases[i] = plan->phases[i];
-    kept->phases[i].loads = NULL;
-    kept->phases[i].n_loads = 0;
-    kept->phases[i].loads_rate = 0;
+    const LsPhase *from = &plan->phases[i];
+    LsPhase *to = &kept->phases[i];
+    *to = (LsPhase) { from->latency, from->demand_bytes, from->rate_cap };
+    if (!with_loads)
+      continue;
+    *to = *from;
+    to->loads = ls_arena_new_array (arena, LsLoad, from->n_loads);
+    if (from->n_loads > 0)
+      memcpy (to->loads, from->loads, from->n_loads * sizeof *from->loads);
   }
   return kept;
 }
@@ -239,6 +237,21 @@ call_stall (const Run *x, CallKey key, const LsCollRequest *request, const LsCol
 }
 
 /* --- planned calls ----------------------------------------------------------------- */
+
+Call *
+call_new (LsArena *arena, CallKey key, const LsCollPlan *plan, Call *next)
+{
+  Call *c = ls_arena_new_array (arena, Call, 1);
+  g_assert (plan->sm_share >= 0 && plan->sm_share <= 1);
+  *c = (Call) { .next = next,
+                .key = key,
+                .plan = plan,
+                .uses = ls_arena_new_array (arena, LsFlowUse *, plan->n_phases),
+                .n_uses = ls_arena_new_array (arena, uint32_t, plan->n_phases),
+                .n_ample = ls_arena_new_array (arena, uint32_t, plan->n_phases),
+                .sm_share = (uint64_t) llround (plan->sm_share * (double) LS_COEF_ONE) };
+  return c;
+}
 
 Call *
 call_find (Call *calls, CallKey key)

@@ -58,9 +58,8 @@ typedef struct {
   uint32_t id[N_CALL_LISTS];  /* equal of equal lists, of all roles; 0: empty     */
 } RoleCalls;
 
-/* [n_roles]. Free with role_calls_free(). */
-RoleCalls *role_calls_new (const LsPlan *plan);
-void role_calls_free (RoleCalls *roles, uint32_t n_roles); /* NULL allowed */
+/* [n_roles], in arena. */
+RoleCalls *role_calls_new (const LsPlan *plan, LsArena *arena);
 
 /* ---- one call ---- */
 
@@ -79,8 +78,8 @@ bool call_check (const LsCluster *cluster, const LsNccl *nccl, const LsCollReque
 /* In arena. NULL: errors as of call_check(). */
 const LsCollPlan *call_plan (const Run *x, const LsCollRequest *request, LsArena *arena, GError **error);
 
-/* A copy in arena, without what it loads. */
-const LsCollPlan *call_keep_plan (LsArena *arena, const LsCollPlan *plan);
+/* A copy in arena. */
+const LsCollPlan *call_keep_plan (LsArena *arena, const LsCollPlan *plan, bool with_loads);
 
 /* Share of a compute-bound kernel's rate that is lost while the call moves, in 1/LS_COEF_ONE. */
 uint64_t call_stall (const Run *x, CallKey key, const LsCollRequest *request, const LsCollPlan *plan);
@@ -104,6 +103,9 @@ struct Call {
   uint32_t step[2];             /* + 1 */
   uint64_t count[2], n_over[2]; /* begun in that step; of these, over */
 };
+
+/* In arena, of a plan that is kept: it loads nothing yet. */
+Call *call_new (LsArena *arena, CallKey key, const LsCollPlan *plan, Call *next);
 
 /* One that was planned. */
 Call *call_find (Call *calls, CallKey key);

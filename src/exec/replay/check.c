@@ -8,7 +8,6 @@
 
 #include <lockstep/error.h>
 
-#include "exec/replay/motion.h"
 #include "exec/replay/state.h"
 
 #define LOOKS_PER_EVENT 256

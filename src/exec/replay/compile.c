@@ -2,8 +2,6 @@
  * each kernel alone, the place of each op in its stream and communicator, and what each call loads. */
 #include <lockstep/error.h>
 
-#include "exec/replay/calls.h"
-#include "exec/replay/motion.h"
 #include "exec/replay/state.h"
 
 #include <math.h>
@@ -259,9 +257,6 @@ typedef struct {
 static void
 add_uses (Run *x, Call *c, const LsCollPlan *plan, uint32_t n_alike)
 {
-  c->uses = ls_arena_new_array (x->arena, LsFlowUse *, plan->n_phases);
-  c->n_uses = ls_arena_new_array (x->arena, uint32_t, plan->n_phases);
-  c->n_ample = ls_arena_new_array (x->arena, uint32_t, plan->n_phases);
   for (uint32_t i = 0; i < plan->n_phases; i++) {
     const LsPhase *p = &plan->phases[i];
     uint32_t n_most = MIN (p->n_loads, x->whole->n_resources);
@@ -276,14 +271,8 @@ add_uses (Run *x, Call *c, const LsCollPlan *plan, uint32_t n_alike)
 static Call *
 add_call (Run *x, Call **calls, CallKey key, const LsCollPlan *plan, uint32_t n_alike)
 {
-  Call *c = ls_arena_new_array (x->arena, Call, 1);
-  c->key = key;
-  c->plan = call_keep_plan (x->arena, plan);
-  g_assert (plan->sm_share >= 0 && plan->sm_share <= 1);
-  c->sm_share = (uint64_t) llround (plan->sm_share * (double) LS_COEF_ONE);
+  Call *c = *calls = call_new (x->arena, key, call_keep_plan (x->arena, plan, false), *calls);
   add_uses (x, c, plan, n_alike);
-  c->next = *calls;
-  *calls = c;
   return c;
 }
 

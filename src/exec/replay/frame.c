@@ -1,6 +1,5 @@
 /* exec/replay/frame.c — the ring of open frames of a rank (rank.h), the streams' cursors that enter them, and
  * what an op that ends changes there. */
-#include "exec/replay/rank.h"
 #include "exec/replay/state.h"
 
 #include <string.h>
@@ -63,7 +62,7 @@ frame_open (Run *x, Rank *r)
   f->n_left = f->seg->n_ops;
   if (f->cap < MAX (1, f->seg->n_ops)) {
     f->cap = MAX (1, f->seg->n_ops);
-    f->time = g_renew (LsTime, f->time, f->cap);
+    f->issued = g_renew (LsTime, f->issued, f->cap);
     f->span = g_renew (uint32_t, f->span, f->cap);
     f->state = g_renew (uint8_t, f->state, f->cap);
   }
@@ -91,7 +90,7 @@ rank_op_ended (Run *x, Rank *r, uint64_t frame, uint16_t op, LsTime at)
   const XOp *xop = &f->seg->x[op];
   g_assert (f->state[op] != OP_ENDED && r->n_outstanding >= f->n_left);
   f->state[op] = OP_ENDED;
-  f->time[op] = at;
+  f->ended[op] = at;
   f->n_left--;
   if (--r->n_outstanding + 1 == LOOKAHEAD_OPS)
     r->room_at = at;

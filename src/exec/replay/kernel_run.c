@@ -59,7 +59,6 @@
  * Example: all-gathers of 4 GiB over 8 A100-40G beside GEMMs: 24 of 108 SMs and 1.6
  * bytes of HBM time per byte at 246 of 1,555 GB/s, 0.22 + 0.25 = 0.47 of the GEMM's rate;
  * measured 0.46 to 0.49 (mist_a100_40gb_overlap.csv). */
-#include "exec/replay/rank.h"
 #include "exec/replay/state.h"
 
 #include <math.h>

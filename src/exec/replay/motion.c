@@ -7,9 +7,6 @@
 
 #include <lockstep/error.h>
 
-#include "core/maxmin.h"
-#include "exec/replay/calls.h"
-#include "exec/replay/motion.h"
 #include "exec/replay/state.h"
 
 void
@@ -79,7 +76,7 @@ flow_over (LsEvent *event, void *context)
   phase_over (x, m, event->at);
 }
 
-void
+static void
 motion_init (Motion *m, void (*finished) (void *, Motion *, LsTime),
              void (*moving) (void *, const Motion *, int))
 {
@@ -89,7 +86,7 @@ motion_init (Motion *m, void (*finished) (void *, Motion *, LsTime),
   m->moving = moving;
 }
 
-void
+static void
 motion_begin (Run *x, Motion *m, Call *call, uint32_t step, LsTime at)
 {
   g_assert (call && !m->flow.is_active && !ls_event_is_queued (&m->start));
@@ -107,8 +104,8 @@ motion_begin (Run *x, Motion *m, Call *call, uint32_t step, LsTime at)
 
 /* --- ends on a rank ---------------------------------------------------------- */
 
-/* A group matches when its last transfer does. */
-void
+/* All partners of an op are there. A group matches when its last transfer does. */
+static void
 comm_matched (Run *x, uint32_t rank, uint64_t frame, uint16_t op, LsTime at)
 {
   Rank *r = &x->ranks[rank];
@@ -120,7 +117,7 @@ comm_matched (Run *x, uint32_t rank, uint64_t frame, uint16_t op, LsTime at)
 }
 
 /* The op is over on this rank. */
-void
+static void
 comm_over (Run *x, uint32_t rank, uint64_t frame, uint16_t op, uint64_t sm_share, LsTime at)
 {
   Rank *r = &x->ranks[rank];

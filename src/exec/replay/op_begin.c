@@ -1,5 +1,4 @@
 /* exec/replay/op_begin.c — what begins an op, by its kind (rank.h). */
-#include "exec/replay/motion.h"
 #include "exec/replay/state.h"
 /* ---- what moves: collectives, groups of transfers, copies ---- */
 
@@ -63,7 +62,7 @@ kernel_may_begin (Run *x, Rank *r, const Frame *f, uint16_t op, Candidate *c)
 {
   if (r->is_kernel_running)
     return false;
-  c->ready = MAX (c->start, f->time[op]);
+  c->ready = MAX (c->start, f->issued[op]);
   c->start = MAX (c->start, r->gpu_free);
   return true;
 }

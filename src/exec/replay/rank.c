@@ -43,7 +43,7 @@ void
 rank_clear (Rank *r)
 {
   for (uint32_t i = 0; i < r->frames_cap; i++) {
-    g_free (r->frames[i].time);
+    g_free (r->frames[i].issued);
     g_free (r->frames[i].span);
     g_free (r->frames[i].state);
   }
@@ -61,7 +61,7 @@ static inline bool
 dep_met (const Rank *r, const Frame *f, uint64_t ordinal, LsDep dep, LsTime *ret_at, SpanRef *ret_span)
 {
   if (dep.kind == LS_DEP_END) {
-    *ret_at = f->time[dep.index];
+    *ret_at = f->ended[dep.index];
     *ret_span = f->span[dep.index];
     return f->state[dep.index] == OP_ENDED;
   }
@@ -101,8 +101,8 @@ issue_ahead (Rank *r, Frame *f)
   const XSegment *seg = f->seg;
   uint32_t n = seg->n_ahead;
   for (uint32_t i = 0; i < n; i++) {
-    f->time[i] = r->host_time + seg->issued[i];
-    f->span[i] = r->host_span;
+    f->issued[i] = r->host_time + seg->issued[i];
+    f->host_span[i] = r->host_span;
   }
   memset (f->state, OP_ISSUED, n);
   f->n_issued = n;
@@ -127,8 +127,8 @@ issue_op (Run *x, Rank *r, Frame *f, uint64_t ordinal)
   }
   r->host_time += op->host;
   f->state[i] = OP_ISSUED;
-  f->time[i] = r->host_time;
-  f->span[i] = r->host_span;
+  f->issued[i] = r->host_time;
+  f->host_span[i] = r->host_span;
   f->n_issued++;
   r->host_time += op->host_rest;
   if (op->takes == LS_TAKES_HOST)
@@ -231,7 +231,7 @@ head_start (Run *x, Rank *r, uint32_t s)
   const OpBegin *by = &op_begins[op->kind];
   if (by->may_begin && !by->may_begin (x, r, f, st->op, &c))
     return never;
-  candidate_later (&c, f->time[st->op], LS_CAUSE_HOST, f->span[st->op]);
+  candidate_later (&c, f->issued[st->op], LS_CAUSE_HOST, f->host_span[st->op]);
   if (op->takes != LS_TAKES_GPU)
     c.ready = c.start;
   c.is_barred

@@ -166,9 +166,15 @@ struct Frame {
   SpanRef tail_span[LS_N_STREAMS];
   uint32_t call_base[LS_N_SLOTS];
   uint32_t cap;
-  LsTime *time;   /* when it was issued; once it has ended, when that was */
-  SpanRef *span;  /* issued: span that held up the host; later: its own span  */
   uint8_t *state; /* OpState */
+  union {
+    LsTime *issued; /* when, of ops that have not ended */
+    LsTime *ended;  /* when, of those that have         */
+  };
+  union {
+    SpanRef *host_span; /* what held up the host, of ops that are issued       */
+    SpanRef *span;      /* their own, of ops that are begun; of the host: above */
+  };
 };
 
 typedef struct {

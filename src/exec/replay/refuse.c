@@ -2,8 +2,6 @@
  * and a run that would take too much memory or time. */
 #include <lockstep/error.h>
 
-#include "cluster/route.h"
-#include "exec/replay/motion.h"
 #include "exec/replay/state.h"
 
 /* The plan knows nothing of the cluster that it runs on. */

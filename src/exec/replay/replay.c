@@ -4,8 +4,6 @@
 
 #include <lockstep/error.h>
 
-#include "exec/replay/motion.h"
-#include "exec/replay/rank.h"
 #include "exec/replay/replay.h"
 #include "exec/replay/state.h"
 
@@ -93,7 +91,6 @@ run_clear (Run *x)
     g_free (x->jobs[i].step_n_done);
     g_free (x->jobs[i].step_end);
   }
-  role_calls_free (x->role_calls, x->plan->n_roles);
   if (x->whole)
     whole_clear (x->whole);
   ls_arena_free (x->arena);
@@ -132,7 +129,7 @@ run_begin (Run *x, GError **error)
   x->arena = ls_arena_new ();
   if (!run_check_plan (x, error) || !run_compile (x, error))
     return FALSE;
-  x->role_calls = role_calls_new (x->plan);
+  x->role_calls = role_calls_new (x->plan, x->arena);
   x->whole = ls_arena_new_array (x->arena, Whole, 1);
   x->whole->plan = x->plan;
   if (!x->hooks.stand_for || !x->hooks.stand_for (x))

@@ -7,7 +7,6 @@
  * before it could be as it was (replay.c). Of it only the last spans are kept, those of a
  * segment, which a hook may read when it is over; they take the places of earlier
  * ones, so that its memory is written again and again. */
-#include "exec/replay/rank.h"
 #include "exec/replay/state.h"
 
 void
@@ -86,7 +85,7 @@ span_add (Run *x, Rank *r, const Frame *f, uint16_t op, LsTime start, LsTime mat
     r->spans[i] = g_renew (LsSpan, r->spans[i], r->span_room[i] = (uint32_t) room_of (x, r));
   r->spans[i][r->n_spans[i] & r->span_mask[i]] = (LsSpan) {
     .start = start,
-    .issued = f->time[op],
+    .issued = f->issued[op],
     .end = end,
     .matched = matched,
     .instance = f->instance_id,

@@ -2,21 +2,72 @@
 #ifndef LS_EXEC_REPLAY_STATE_H
 #define LS_EXEC_REPLAY_STATE_H
 
-#include "cluster/places.h"
-#include "core/flow.h"
 #include "exec/replay/calls.h"
 #include "exec/replay/rank.h"
 #include "exec/replay/replay.h"
 #include "exec/replay/whole.h"
 
-typedef struct Comm Comm; /* motion.h */
-typedef struct Channel Channel;
-typedef struct Copy Copy;
+/* ---- what moves: collectives, transfers of groups, copies ---- */
+
+/* What moves: a collective or one transfer of a p2p group. Phase by phase, first
+ * the latency, then the flow. */
+typedef struct Motion Motion;
+struct Motion {
+  LsEvent start; /* end of the latency of a phase */
+  LsFlow flow;
+  Call *call;
+  uint32_t phase, step;
+  void (*finished) (void *run, Motion *m, LsTime at);
+  /* Data begin to move (sign 1) or no longer do (-1), at the cost of kernels or other copies; may be NULL. */
+  void (*moving) (void *run, const Motion *m, int sign);
+};
+
+typedef struct Comm {
+  Motion motion; /* first member: events lead back here */
+  uint32_t id;
+  uint32_t n_arrived;
+  LsCommunicator group; /* its members */
+  LsTime arrived;       /* latest */
+  uint64_t *frame;      /* [n_ranks] of the op that arrived */
+  uint16_t *op;
+  uint32_t first_rank, step; /* who arrived first, and in which step it was */
+  LsDtype dtype;
+  Call *calls;
+} Comm;
+
+typedef struct {
+  uint32_t rank;
+  uint16_t op;
+  uint64_t frame;
+  LsTime at;
+  uint64_t bytes;
+  uint8_t max_ctas;
+} Post;
+
+/* The sends of one rank to its next (or previous) neighbour. */
+typedef struct Channel {
+  Motion motion; /* first member */
+  bool is_busy;
+  uint32_t from, to;   /* ranks */
+  GQueue sends, recvs; /* Post */
+  Call *calls;
+} Channel;
+
+/* A copy engine. */
+typedef struct Copy {
+  Motion motion; /* first member */
+  bool is_busy;
+  bool is_moving; /* past its latency */
+  uint32_t rank;
+  uint64_t frame;
+  uint16_t op;
+  Call *calls;
+} Copy;
+
+/* ---- hooks ---- */
 
 /* Where the plain replay asks what else there is. All are NULL in the plain machine,
  * which then does what stands behind the semicolon. */
-typedef struct Motion Motion; /* motion.h */
-
 typedef struct {
   /* ---- before the clock starts ---- */
 
@@ -175,5 +226,27 @@ double *timeline_count_bytes (const Run *x, const XJob *job, uint32_t step);
 /* What the head of the rank's compute stream waits for. */
 void blocked_by (Run *x, Rank *r, LsCause *ret_kind, SpanRef *ret_span);
 GError *deadlock_report (Run *x);
+
+/* motion.c */
+void motion_moves (Run *x, const Motion *m, int sign); /* see Motion.moving */
+void motion_over (Run *x, Motion *m, LsTime at);       /* all of its call is there */
+
+/* collectives */
+void collectives_init (Run *x);
+void comm_launch (Run *x, Rank *r, uint64_t frame, uint16_t op, LsTime at);
+
+/* groups of sends and receives */
+uint64_t group_share (Run *x, const Rank *r, const LsOp *op); /* of the SMs, that it holds */
+void groups_init (Run *x);
+void groups_clear (Run *x);
+void group_launch (Run *x, Rank *r, uint64_t frame, uint16_t op, LsTime at);
+Channel *group_channel (Run *x, const Rank *r, const LsTransfer *t);
+/* A group of which some transfer has found no partner has not matched yet. */
+void group_hide_partial_matches (Rank *r);
+
+/* copies */
+void copies_init (Run *x);
+bool copy_can_start (const Run *x, const Rank *r, const LsOp *op);
+void copy_start (Run *x, Rank *r, uint64_t frame, uint16_t op, LsTime at);
 
 #endif

@@ -3,9 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "exec/replay/motion.h"
 #include "exec/replay/state.h"
-#include "network/coll.h"
 
 void
 ls_timeline_free (LsTimeline *t)

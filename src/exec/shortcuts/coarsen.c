@@ -143,12 +143,12 @@ is_quiet (const XSegment *seg)
   return true;
 }
 
-/* [n_instances] ops from behind an instance up to the next segment that is not quiet, or so many
+/* In the arena, [n_instances] ops from behind an instance up to the next segment that is not quiet, or so many
  * that the host cannot have opened it before the instance is over. */
 static uint32_t *
 quiet_after (const Run *x, const LsProgram *p)
 {
-  uint32_t *quiet = g_new0 (uint32_t, p->n_instances + 1),
+  uint32_t *quiet = ls_arena_new_array (x->arena, uint32_t, p->n_instances + 1),
            n_looked = 2 * (p->n_instances - p->n_lead) + p->n_lead;
   for (uint32_t k = n_looked; k-- > 0;) {
     uint32_t i = k >= p->n_instances ? k - (p->n_instances - p->n_lead) : k,
@@ -224,7 +224,7 @@ record_call (Run *x, const Rank *r, const Frame *f, Profile *p, uint16_t i)
 {
   const XOp *op = &f->seg->x[i];
   uint32_t comm = r->binding->comm[op->slot];
-  LsTime at = f->time[i] - profiles_of (x, r)->begin;
+  LsTime at = f->ended[i] - profiles_of (x, r)->begin;
   Ref span = ref_of (x, r, f, f->span[i]);
   p->calls[p->n_calls++]
       = (CallEnd) { at, call_find (x->comms[comm].calls, collective_key (&f->seg->ops[i])), comm };
@@ -242,7 +242,7 @@ record_ops (Run *x, Rank *r, const Frame *f, Profile *p)
   for (uint16_t i = 0; i < f->seg->n_ops; i++) {
     const XOp *op = &f->seg->x[i];
     last[op->stream] = i;
-    p->ends[i] = f->time[i] - begin;
+    p->ends[i] = f->ended[i] - begin;
     p->end = MAX (p->end, p->ends[i]);
     if (ls_op_has (op->kind, LS_HAS_CALL))
       record_call (x, r, f, p, i);
@@ -253,7 +253,7 @@ record_ops (Run *x, Rank *r, const Frame *f, Profile *p)
   }
   for (uint32_t s = 0; s < LS_N_STREAMS; s++)
     if (last[s] != NO_OP)
-      p->streams[p->n_streams++] = (End) { f->time[last[s]] - begin, ref_of (x, r, f, f->span[last[s]]),
+      p->streams[p->n_streams++] = (End) { f->ended[last[s]] - begin, ref_of (x, r, f, f->span[last[s]]),
                                            (uint16_t) s, r->streams[s].tail_kind };
   qsort (p->ends, f->seg->n_ops, sizeof *p->ends, ls_compare_int64);
 }
@@ -282,9 +282,9 @@ is_closed (const Run *x, const Rank *r, const Frame *f)
 {
   LsTime end = 0, compute_end = 0;
   for (uint16_t i = 0; i < f->seg->n_ops; i++) {
-    end = MAX (end, f->time[i]);
+    end = MAX (end, f->ended[i]);
     if (f->seg->x[i].stream == LS_STREAM_COMPUTE)
-      compute_end = f->time[i];
+      compute_end = f->ended[i];
   }
   bool is_apart
       = !r->keeps_spans || r->n_spans[f->step & 1] == profiles_of (x, r)->first_span + f->seg->n_spans;
@@ -363,7 +363,7 @@ span_of (const Replay *y, Ref ref, uint16_t op, uint8_t *kind)
   if (IS_INTERNAL (ref))
     return span_ref (y->f->step, y->first_span + ref);
   if (ref == REF_HOST)
-    return y->f->span[op];
+    return y->f->host_span[op];
   if (ref == REF_COMPUTE)
     *kind = (uint8_t) y->compute_kind;
   return y->compute_span;
@@ -476,7 +476,7 @@ profile_replay (Run *x, Rank *r, const Profile *p, LsTime begin)
 static bool
 find_beginning (const Run *x, const Rank *r, const Frame *f, LsTime *ret_begin, LsTime *ret_lead)
 {
-  LsTime issued = f->time[0], compute = r->streams[LS_STREAM_COMPUTE].tail, others = 0;
+  LsTime issued = f->issued[0], compute = r->streams[LS_STREAM_COMPUTE].tail, others = 0;
   for (uint32_t s = 0; s < LS_N_STREAMS; s++)
     if (s != LS_STREAM_COMPUTE && (x->extras->coarse->looks[f->instance->segment].streams & 1u << s) != 0)
       others = MAX (others, r->streams[s].tail);
@@ -485,7 +485,7 @@ find_beginning (const Run *x, const Rank *r, const Frame *f, LsTime *ret_begin, 
       others = MAX (others, r->call_end[s]);
   bool is_idle = MAX (MAX (compute, others), r->gpu_free) < issued;
   *ret_begin = is_idle ? issued : compute;
-  *ret_lead = is_idle ? LEAD_IDLE : f->time[f->seg->n_ops - 1] <= compute ? LEAD_ENOUGH : compute - issued;
+  *ret_lead = is_idle ? LEAD_IDLE : f->issued[f->seg->n_ops - 1] <= compute ? LEAD_ENOUGH : compute - issued;
   return is_idle || (issued <= compute && others < compute && r->gpu_free <= compute);
 }
 
@@ -518,7 +518,7 @@ take_frame (Run *x, Rank *r, const Candidate *head)
   if (!find_beginning (x, r, f, &begin, &lead) || begin < x->engine.now)
     return false;
   if (!all->of_segment)
-    all->of_segment = g_hash_table_new (NULL, NULL);
+    all->of_segment = ls_arena_table (x->arena, NULL, NULL);
   uint32_t n = 0;
   for (const Profile *p = g_hash_table_lookup (all->of_segment, seg); p; p = p->next, n++)
     if (p->lead == lead) {
@@ -557,16 +557,6 @@ coarsen_init (Run *x)
     coarse->profiles[i].slots = private_slots (x, &x->ranks[i]);
   x->hooks.take_frame = take_frame;
   x->hooks.frame_over = frame_over;
-}
-
-void
-coarsen_clear (Run *x)
-{
-  const Coarse *coarse = x->extras->coarse;
-  for (uint32_t i = 0; coarse && i < x->plan->n_roles; i++)
-    g_free (coarse->quiet[i]);
-  for (uint32_t i = 0; coarse && i < x->plan->n_ranks; i++)
-    g_clear_pointer (&coarse->profiles[i].of_segment, g_hash_table_unref);
 }
 
 uint64_t

@@ -5,8 +5,6 @@
 
 #include "base/order.h"
 #include "exec/extras.h"
-#include "exec/replay/state.h"
-#include "exec/shortcuts/refine.h"
 #include "exec/shortcuts/shapes.h"
 
 /* --- the quotient ------------------------------------------------------------- */
@@ -67,9 +65,6 @@ classes_free (FoldClasses *c)
 {
   ls_rank_classes_free (c->rank);
   place_classes_free (c->places);
-  if (c->refine)
-    refine_clear (c->refine);
-  g_free (c->others);
   ls_arena_free (c->arena);
 }
 
@@ -334,17 +329,9 @@ uses_of (Planned *p, uint32_t pattern, uint32_t *ret_n, uint32_t *ret_n_ample)
 static Call *
 call_of (Planned *p, const ShapedCall *shaped, uint32_t first, Call *next)
 {
-  uint32_t n_phases = shaped->plan->n_phases;
-  Call *call = ls_arena_new_array (p->x->arena, Call, 1);
-  call->next = next;
-  call->key = shaped->key;
-  call->plan = shaped->plan;
+  Call *call = call_new (p->x->arena, shaped->key, shaped->plan, next);
   call->stall = shaped->stall;
-  call->sm_share = (uint64_t) llround (shaped->plan->sm_share * (double) LS_COEF_ONE);
-  call->uses = ls_arena_new_array (p->x->arena, LsFlowUse *, n_phases);
-  call->n_uses = ls_arena_new_array (p->x->arena, uint32_t, n_phases);
-  call->n_ample = ls_arena_new_array (p->x->arena, uint32_t, n_phases);
-  for (uint32_t i = 0; i < n_phases; i++)
+  for (uint32_t i = 0; i < shaped->plan->n_phases; i++)
     if (shaped->pattern[i] != UINT32_MAX)
       call->uses[i] = uses_of (p, first + shaped->pattern[i], &call->n_uses[i], &call->n_ample[i]);
   return call;
@@ -399,29 +386,11 @@ plan_calls (const Run *x, const Fold *f, const FoldClasses *c)
  *
  * Reference. Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014. */
 
-/* What the ranks of a role do, to the next and to the previous. */
-typedef struct {
-  bool sends[2], copies;
-} RoleWork;
-
 typedef struct {
   Fold *f;
-  RoleWork *works; /* [roles] */
-  uint64_t *sum;   /* [n + 1] G (i), of the n ranks of a block, or of all if these are fewer */
+  const RoleCalls *roles;
+  uint64_t *sum; /* [n + 1] G (i), of the n ranks of a block, or of all if these are fewer */
 } Weights;
-
-static RoleWork *
-role_works_new (const LsPlan *plan, const RoleCalls *roles)
-{
-  RoleWork *works = g_new0 (RoleWork, plan->n_roles + 1);
-  for (uint32_t r = 0; r < plan->n_roles; r++) {
-    for (int d = 0; d < LS_N_COPY_DIRECTIONS; d++)
-      works[r].copies = works[r].copies || roles[r].id[COPIES + d] != 0;
-    for (int p = 0; p < 2; p++)
-      works[r].sends[p] = roles[r].id[SENDS + 1 - p] != 0;
-  }
-  return works;
-}
 
 static uint64_t *
 sums_new (uint32_t n_ranks)
@@ -460,13 +429,16 @@ static uint32_t
 weigh_alike (Weights *w, uint32_t first)
 {
   Fold *f = w->f;
-  const RoleWork *work = &w->works[ls_plan_role (f->whole.plan, first)];
+  const uint32_t *calls = w->roles[ls_plan_role (f->whole.plan, first)].id;
+  bool copies = false;
   uint32_t class = ls_rank_class (f->whole.classes, first), end = end_of_alike (f, first);
   g_assert (end > first && class < f->quotient->n_ranks);
-  if (work->copies)
+  for (int d = 0; d < LS_N_COPY_DIRECTIONS; d++)
+    copies |= calls[COPIES + d] != 0;
+  if (copies)
     f->whole.copy_weight[class] += weight_of (w, DIGEST_COPY, first, end);
   for (uint32_t p = 0; p < 2; p++)
-    if (work->sends[p])
+    if (calls[SENDS + 1 - p] != 0)
       f->whole.channel_weight[2 * class + p]
           += weight_of (w, ls_plan_peer (f->whole.plan, first, 1 - p) - first, first, end);
   return end;
@@ -478,7 +450,7 @@ weigh (Fold *f, const Run *x, const uint32_t *class_of_comm)
 {
   const LsPlan *plan = f->whole.plan;
   uint32_t n_ranks = f->quotient->n_ranks;
-  Weights w = { .f = f, .works = role_works_new (plan, x->role_calls), .sum = sums_new (plan->n_ranks) };
+  Weights w = { .f = f, .roles = x->role_calls, .sum = sums_new (plan->n_ranks) };
   f->whole.comm_weight = ls_arena_new_array (x->arena, uint64_t, f->quotient->n_comms);
   f->whole.channel_weight = ls_arena_new_array (x->arena, uint64_t, 2 * (gsize) n_ranks);
   f->whole.copy_weight = ls_arena_new_array (x->arena, uint64_t, n_ranks);
@@ -486,7 +458,6 @@ weigh (Fold *f, const Run *x, const uint32_t *class_of_comm)
     f->whole.comm_weight[class_of_comm[i]] += digest_of (i);
   for (uint32_t i = 0; i < plan->n_ranks;)
     i = weigh_alike (&w, i);
-  g_free (w.works);
   g_free (w.sum);
 }
 

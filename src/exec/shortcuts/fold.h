@@ -73,7 +73,7 @@ typedef struct {
   const ShapedCalls **calls; /* [n_comms + 2 * n_ranks] of the first of each class: of communicators; what
                                 ranks send to the previous, to the next. In the run's arena; NULL: none */
   uint32_t *first_pattern;   /* the same: what to add to patterns there, for those of loads */
-  uint32_t *others;          /* [n_others] resources of refine that traffic of no rank loads, too; owned */
+  uint32_t *others;          /* [n_others] resources of refine that traffic of no rank loads, too */
   uint32_t n_others;
 } FoldClasses;
 

@@ -144,19 +144,6 @@ find_period (Blocks *b)
 
 /* --- all of it ---------------------------------------------------------------------------- */
 
-/* What find() found. */
-static void
-forget (Blocks *b)
-{
-  g_clear_pointer (&b->templates, g_array_unref);
-  g_clear_pointer (&b->kinds, g_array_unref);
-  g_clear_pointer (&b->kept, g_array_unref);
-  g_clear_pointer (&b->across, g_array_unref);
-  g_clear_pointer (&b->bundles, g_array_unref);
-  g_clear_pointer (&b->places, g_array_unref);
-  b->n_comm_bundles = 0;
-}
-
 static bool
 find (Blocks *b, const uint8_t *slot)
 {
@@ -177,7 +164,8 @@ find_in_stretches (Blocks *b, const uint8_t *slot)
   b->period = b->stretches.tier[0].stretch;
   if (sorts_find (b, slot) && find (b, slot))
     return true;
-  forget (b);
+  b->templates = b->across = NULL;
+  b->n_comm_bundles = 0;
   b->period = period;
   stretches_init (&b->stretches, b->stretches.whole);
   return false;
@@ -189,7 +177,7 @@ lay_out (Blocks *b)
 {
   const Run *x = b->x;
   bool knows_hosts = x->n_jobs == 1 && x->extras->n_traffic == 0;
-  b->shapes = b->is_one || knows_hosts ? shapes_new (x, b->is_one) : NULL;
+  b->shapes = b->is_one || knows_hosts ? shapes_new (x, b->is_one, b->arena) : NULL;
   if (!b->shapes)
     return false;
   stretches_init (&b->stretches, shapes_places (b->shapes));
@@ -220,14 +208,6 @@ blocks_init (Blocks *b, const uint8_t *slot)
         = ls_places_are_ample (b->stretches.whole, x->cluster, stretch_place (&b->stretches, i));
   blocks_refine (b);
   return true;
-}
-
-static void
-blocks_clear (Blocks *b)
-{
-  forget (b);
-  shapes_free (b->shapes);
-  ls_arena_free (b->arena);
 }
 
 /* ---- what ranks owe each other ---- */
@@ -361,6 +341,6 @@ fold_classes (Run *x, bool is_one, FoldClasses *ret)
   Blocks b = { .x = x, .plan = x->plan, .roles = x->role_calls, .peers = peers, .is_one = is_one };
   bool ok = slot && blocks_init (&b, slot);
   ok = ok && blocks_classify (&b, slot, ret);
-  blocks_clear (&b);
+  ls_arena_free (b.arena);
   return ok;
 }

@@ -383,30 +383,25 @@ bundles_find (Blocks *b, const uint8_t *slot)
   uint32_t n = b->plan->n_comms, zero = 0;
   Finding f = { .b = b,
                 .slot = slot,
-                .seen = b->period > 0 ? g_new0 (Seen, b->period * b->at->gpus_per_host) : NULL,
-                .known = g_hash_table_new (ls_sig_hash, ls_sig_is_same),
-                .first = g_array_new (FALSE, FALSE, sizeof (uint32_t)),
-                .places = g_array_new (FALSE, FALSE, sizeof (uint32_t)),
-                .labels = g_hash_table_new (ls_sig_hash, ls_sig_is_same) };
+                .seen = b->period > 0 ? ls_arena_new_array (b->arena, Seen, b->period * b->at->gpus_per_host)
+                                      : NULL,
+                .known = ls_arena_table (b->arena, ls_sig_hash, ls_sig_is_same),
+                .first = ls_arena_list (b->arena, sizeof (uint32_t)),
+                .places = ls_arena_list (b->arena, sizeof (uint32_t)),
+                .labels = ls_arena_table (b->arena, ls_sig_hash, ls_sig_is_same) };
   g_array_append_val (f.first, zero);
   if (!b->templates)
-    b->templates = g_array_new (FALSE, FALSE, sizeof (Template));
-  b->kinds = g_array_new (FALSE, FALSE, sizeof (BundleKind));
-  b->kept = g_array_new (FALSE, FALSE, sizeof (KeptComm));
-  b->bundles = g_array_new (FALSE, FALSE, sizeof (Bundle));
-  b->places = g_array_new (FALSE, FALSE, sizeof (uint32_t));
+    b->templates = ls_arena_list (b->arena, sizeof (Template));
+  b->kinds = ls_arena_list (b->arena, sizeof (BundleKind));
+  b->kept = ls_arena_list (b->arena, sizeof (KeptComm));
+  b->bundles = ls_arena_list (b->arena, sizeof (Bundle));
+  b->places = ls_arena_list (b->arena, sizeof (uint32_t));
   b->kept_of_comm = ls_arena_new_array (b->arena, uint32_t, n);
-  bool ok = find_templates (&f);
-  if (ok) {
-    number_bundles (&f);
-    find_kinds (&f);
-  }
-  g_free (f.seen);
-  g_hash_table_unref (f.known);
-  g_array_unref (f.first);
-  g_array_unref (f.places);
-  g_hash_table_unref (f.labels);
-  return ok;
+  if (!find_templates (&f))
+    return false;
+  number_bundles (&f);
+  find_kinds (&f);
+  return true;
 }
 
 /* ---- stretches that are alike ---- */
@@ -548,8 +543,8 @@ add_comms (Sorting *s)
 {
   Blocks *b = s->b;
   bool ok = true;
-  b->templates = g_array_new (FALSE, FALSE, sizeof (Template));
-  b->across = g_array_new (FALSE, FALSE, sizeof (AcrossComm));
+  b->templates = ls_arena_list (b->arena, sizeof (Template));
+  b->across = ls_arena_list (b->arena, sizeof (AcrossComm));
   LsCommRun run;
   for (uint32_t c = 0; c < b->plan->n_comms && ok; c += run.n) {
     run = ls_plan_comm_run (b->plan, c);
@@ -567,18 +562,14 @@ sorts_find (Blocks *b, const uint8_t *slot)
   uint32_t n = b->stretches.n;
   Sorting s = { .b = b,
                 .slot = slot,
-                .known = g_hash_table_new (ls_sig_hash, ls_sig_is_same),
-                .crossings = g_hash_table_new (NULL, NULL),
-                .sum = g_new0 (LsSig, n),
-                .sig = g_new0 (LsSig, n) };
+                .known = ls_arena_table (b->arena, ls_sig_hash, ls_sig_is_same),
+                .crossings = ls_arena_table (b->arena, NULL, NULL),
+                .sum = ls_arena_new_array (b->arena, LsSig, n),
+                .sig = ls_arena_new_array (b->arena, LsSig, n) };
   uint32_t *sort = ls_arena_new_array (b->arena, uint32_t, n);
   uint32_t n_sorts = add_comms (&s) ? sigs_number (s.sig, n, sort) : n;
   if (n_sorts <= n / 2)
     stretches_keep (&b->stretches, sort, n_sorts, b->arena);
-  g_hash_table_unref (s.known);
-  g_hash_table_unref (s.crossings);
-  g_free (s.sum);
-  g_free (s.sig);
   return n_sorts <= n / 2;
 }
 
@@ -770,17 +761,13 @@ sends_find (Blocks *b)
 {
   uint32_t per_host = b->at->gpus_per_host;
   SendFinding f = { .b = b,
-                    .known = g_hash_table_new (ls_sig_hash, ls_sig_is_same),
+                    .known = ls_arena_table (b->arena, ls_sig_hash, ls_sig_is_same),
                     .n_kinds = b->kinds->len,
-                    .peers = g_new (uint32_t, per_host),
-                    .ranks = g_new (uint32_t, 2 * per_host),
-                    .seen = b->period > 0 ? g_new0 (SeenSends, b->period) : NULL };
+                    .peers = ls_arena_new_array (b->arena, uint32_t, per_host),
+                    .ranks = ls_arena_new_array (b->arena, uint32_t, 2 * per_host),
+                    .seen = b->period > 0 ? ls_arena_new_array (b->arena, SeenSends, b->period) : NULL };
   bool ok = true;
   for (uint32_t host = 0; host < b->at->n_hosts && ok && !b->is_one; host++)
     ok = find_sends_of (&f, host);
-  g_hash_table_unref (f.known);
-  g_free (f.peers);
-  g_free (f.ranks);
-  g_free (f.seen);
   return ok;
 }

@@ -5,7 +5,6 @@
 
 #include "base/tally.h"
 #include "exec/extras.h"
-#include "exec/replay/state.h"
 #include "exec/shortcuts/fold_blocks.h"
 
 /* --- to begin with --------------------------------------------------------------------- */
@@ -155,7 +154,7 @@ void
 blocks_refine (Blocks *b)
 {
   g_autoptr (GArray) wide = g_array_new (FALSE, FALSE, sizeof (uint32_t)); /* bundles of several places */
-  RefineLists lists = refine_lists_new (true);
+  RefineLists lists = refine_lists_new (true, b->arena);
   Refine r = { .n_resources = b->n_places };
   r.resource = ls_arena_new_array (b->arena, LsSig, b->n_places);
   add_bundles (b, &lists, wide, r.resource);
@@ -167,7 +166,6 @@ blocks_refine (Blocks *b)
   b->class_of_place = c.resource;
   b->n_place_classes = c.n_resources;
   spread_bundles (b, wide, c.comm);
-  refine_clear (&r);
 }
 
 /* ---- the second step ---- */
@@ -607,17 +605,19 @@ find_loads (Quotient *q)
 bool
 blocks_classify (const Blocks *b, const uint8_t *slot, FoldClasses *ret)
 {
-  Quotient q = { .b = b, .slot = slot, .lists = refine_lists_new (!b->is_one) };
+  *ret = (FoldClasses) { .arena = ls_arena_new () };
+  Quotient q = { .b = b,
+                 .slot = slot,
+                 .lists = refine_lists_new (!b->is_one, ret->arena),
+                 .others = ls_arena_list (ret->arena, sizeof (uint32_t)) };
   find_seats (&q);
   q.shape = ls_arena_alloc (b->arena, q.n_ranks, sizeof *q.shape);
   q.send_places = ls_arena_alloc (b->arena, q.n_ranks, sizeof *q.send_places);
-  q.others = g_array_new (FALSE, FALSE, sizeof (uint32_t));
-  *ret = (FoldClasses) { .arena = ls_arena_new () };
   ret->sends = q.sends = ls_arena_alloc (ret->arena, q.n_ranks, sizeof *q.sends);
   bool ok = find_loads (&q);
   ret->refine = refine_new (&q, ok, ret->arena);
   ret->n_others = q.others->len;
-  ret->others = (uint32_t *) g_array_free (q.others, FALSE);
+  ret->others = (uint32_t *) (gpointer) q.others->data;
   if (ok) {
     Classes c = refine (ret->refine, b->arena);
     ret->has_slots_apart = has_slots_apart (ret->refine, c.comm);

@@ -257,33 +257,22 @@ rank_sum_new (Run *x, LsCollMemo *memo, uint32_t rank)
   const LsPlan *plan = x->plan;
   const LsProgram *p = &plan->programs[ls_plan_role (plan, rank)];
   g_autofree uint32_t *n_uses = ls_program_uses (plan, p, p->n_lead);
-  RankSum *r = g_new0 (RankSum, 1);
+  RankSum *r = ls_arena_new_array (x->arena, RankSum, 1);
   *r = (RankSum) {
     .x = x,
     .memo = memo,
     .rank = rank,
     .slow = x->options.slow ? x->options.slow[rank] : 1.0,
     .kind = run_kind_of (x, plan, rank),
+    .known = ls_arena_list (x->arena, sizeof (BoundCall)),
+    .work = ls_arena_new_array (x->arena, LsTime, plan->n_kernels + 1),
   };
-  r->known = g_array_new (FALSE, FALSE, sizeof (BoundCall));
-  r->work = g_new0 (LsTime, plan->n_kernels + 1);
   for (int s = 0; s < LS_N_STREAMS; s++)
     r->streams[s].channels = r->streams[s].stall = 1;
   for (uint32_t s = 0; s < plan->n_segments; s++)
     if (n_uses[s] > 0)
       add_segment (r, &r->kind->segments[s], n_uses[s]);
   return r;
-}
-
-static void
-rank_sum_free (gpointer sum)
-{
-  RankSum *r = sum;
-  if (!r)
-    return;
-  g_array_unref (r->known);
-  g_free (r->work);
-  g_free (r);
 }
 
 /* ---- the longest chain ---- */
@@ -367,43 +356,26 @@ static Walk *
 walk_new (const Run *x, RankSum *sum)
 {
   const LsPlan *plan = x->plan;
-  Walk *w = g_new0 (Walk, 1);
+  Walk *w = ls_arena_new_array (x->arena, Walk, 1);
   uint32_t n_ops = 1;
   w->sum = sum;
   w->program = &plan->programs[ls_plan_role (plan, sum->rank)];
   for (uint32_t i = 0; i < w->program->n_instances; i++)
     n_ops = MAX (n_ops, x->segments[w->program->instances[i].segment].n_ops);
   gsize n_events = (gsize) w->program->n_events * plan->n_micro_batches * plan->n_chunks;
-  w->end = g_new (LsTime, n_ops);
-  w->events = g_new (LsTime, n_events + 1);
+  w->end = ls_arena_new_array (x->arena, LsTime, n_ops);
+  w->events = ls_arena_new_array (x->arena, LsTime, n_events + 1);
   for (gsize i = 0; i < n_events; i++)
     w->events[i] = BOUND_NEVER;
-  w->paths = g_malloc_n (plan->n_segments, sizeof *w->paths);
-  w->has_path = g_new0 (bool, plan->n_segments);
+  w->paths = ls_arena_alloc (x->arena, plan->n_segments, sizeof *w->paths);
+  w->has_path = ls_arena_new_array (x->arena, bool, plan->n_segments);
   w->host = w->arrived = BOUND_NEVER;
   for (int s = 0; s < LS_N_STREAMS; s++)
     w->tail[s] = BOUND_NEVER;
   for (int i = 0; i < 2; i++)
-    w->lanes[i]
-        = (Lane) { g_array_new (FALSE, FALSE, sizeof (Sent)), g_array_new (FALSE, FALSE, sizeof (LsTime)),
-                   g_array_new (FALSE, FALSE, sizeof (LsTime)) };
+    w->lanes[i] = (Lane) { ls_arena_list (x->arena, sizeof (Sent)), ls_arena_list (x->arena, sizeof (LsTime)),
+                           ls_arena_list (x->arena, sizeof (LsTime)) };
   return w;
-}
-
-static void
-walk_free (gpointer walk)
-{
-  Walk *w = walk;
-  for (int i = 0; i < 2; i++) {
-    g_array_unref (w->lanes[i].sent);
-    g_array_unref (w->lanes[i].asked);
-    g_array_unref (w->lanes[i].over);
-  }
-  g_free (w->end);
-  g_free (w->events);
-  g_free (w->paths);
-  g_free (w->has_path);
-  g_free (w);
 }
 
 static Walk *
@@ -730,7 +702,7 @@ longest_round (Run *x, RankSum *const *sums)
   for (uint32_t role = 0; role < plan->n_roles; role++) {
     if (!sums[role] || is_known[role])
       continue;
-    g_autoptr (GPtrArray) walks = g_ptr_array_new_with_free_func (walk_free);
+    g_autoptr (GPtrArray) walks = g_ptr_array_new ();
     Round round = { x, walks, plain };
     LsTime time = gather (&round, sums, sums[role]) ? length (&round) : 0;
     least = MAX (least, time);
@@ -757,17 +729,16 @@ ls_plan_bound (const LsPlan *plan, const LsCluster *cluster, const LsCalibration
   extras_hang (&x, &extras, options);
   if (!run_compile (&x, NULL))
     return 0;
-  g_autoptr (GPtrArray) sums = g_ptr_array_new_with_free_func (rank_sum_free);
-  g_ptr_array_set_size (sums, (gint) plan->n_roles);
+  RankSum **sums = ls_arena_new_array (arena, RankSum *, plan->n_roles);
   LsTime least = 0;
   for (uint32_t rank = 0; rank < plan->n_ranks; rank++) {
-    gpointer *sum = &sums->pdata[ls_plan_role (plan, rank)];
+    RankSum **sum = &sums[ls_plan_role (plan, rank)];
     if (*sum)
       continue;
     *sum = rank_sum_new (&x, memo, rank);
     LsTime alone = bound_of_sums (*sum);
     least = MAX (least, alone);
   }
-  LsTime round = longest_round (&x, (RankSum *const *) sums->pdata);
+  LsTime round = longest_round (&x, sums);
   return MAX (least, round);
 }

@@ -70,13 +70,13 @@ sigs_id (GHashTable *ids, LsArena *arena, LsSig sig)
 /* --- what is refined ---------------------------------------------------------- */
 
 RefineLists
-refine_lists_new (bool has_uses)
+refine_lists_new (bool has_uses, LsArena *arena)
 {
-  return (RefineLists) { .loads = g_array_new (FALSE, FALSE, sizeof (RefineLoad)),
-                         .first = g_array_new (FALSE, FALSE, sizeof (uint32_t)),
-                         .members = g_array_new (FALSE, FALSE, sizeof (RefineMember)),
-                         .first_member = g_array_new (FALSE, FALSE, sizeof (uint32_t)),
-                         .uses = has_uses ? g_array_new (FALSE, FALSE, sizeof (RefineUse)) : NULL };
+  return (RefineLists) { .loads = ls_arena_list (arena, sizeof (RefineLoad)),
+                         .first = ls_arena_list (arena, sizeof (uint32_t)),
+                         .members = ls_arena_list (arena, sizeof (RefineMember)),
+                         .first_member = ls_arena_list (arena, sizeof (uint32_t)),
+                         .uses = has_uses ? ls_arena_list (arena, sizeof (RefineUse)) : NULL };
 }
 
 void
@@ -118,21 +118,11 @@ refine_take_lists (Refine *r, RefineLists *l)
 {
   refine_begin_comm (l); /* none: where the last ends */
   r->n_uses = l->uses ? l->uses->len : l->loads->len;
-  r->uses = l->uses ? (RefineUse *) g_array_free (l->uses, FALSE) : NULL;
-  r->loads = (RefineLoad *) g_array_free (l->loads, FALSE);
-  r->first = (uint32_t *) g_array_free (l->first, FALSE);
-  r->members = (RefineMember *) g_array_free (l->members, FALSE);
-  r->first_member = (uint32_t *) g_array_free (l->first_member, FALSE);
-}
-
-void
-refine_clear (Refine *r)
-{
-  g_free (r->loads);
-  g_free (r->first);
-  g_free (r->members);
-  g_free (r->first_member);
-  g_free (r->uses);
+  r->uses = l->uses ? (RefineUse *) (gpointer) l->uses->data : NULL;
+  r->loads = (RefineLoad *) (gpointer) l->loads->data;
+  r->first = (uint32_t *) (gpointer) l->first->data;
+  r->members = (RefineMember *) (gpointer) l->members->data;
+  r->first_member = (uint32_t *) (gpointer) l->first_member->data;
 }
 
 /* --- a round ------------------------------------------------------------------- */

@@ -71,8 +71,7 @@ typedef struct {
 } RefineUse;
 
 /* `rank`, `comm` and `resource`: what tells things apart to begin with. Each thing may stand for many
- * (fold_blocks.h), so that members and uses do not follow from bindings and loads. What is
- * taken from lists is owned. */
+ * (fold_blocks.h), so that members and uses do not follow from bindings and loads. */
 typedef struct Refine {
   uint32_t n_ranks, n_comms, n_resources;
   LsBinding *bindings;  /* [n_ranks]; NULL: ranks have neither communicators nor neighbours */
@@ -98,8 +97,6 @@ refine_use (const Refine *r, uint32_t i, uint32_t *owner)
   return (RefineUse) { r->loads[i].coef, r->loads[i].resource, *owner, r->loads[i].pattern };
 }
 
-void refine_clear (Refine *r);
-
 /* Classes are numbered in the order of their first member; lists are in the arena. */
 typedef struct {
   uint32_t *rank, *comm, *resource;
@@ -112,14 +109,14 @@ typedef struct {
   GArray *loads, *first, *members, *first_member, *uses;
 } RefineLists;
 
-RefineLists refine_lists_new (bool has_uses);
+RefineLists refine_lists_new (bool has_uses, LsArena *arena);
 void refine_begin_comm (RefineLists *l);
 void refine_begin_rank (RefineLists *l);
 void refine_add_load (RefineLists *l, uint32_t resource, uint64_t coef, uint32_t pattern);
 void refine_add_member (RefineLists *l, RefineMember member);
 /* owner: that loads the resource, counted with communicators first. */
 void refine_add_use (RefineLists *l, uint32_t resource, uint64_t coef, uint32_t owner, uint32_t pattern);
-/* All of them, for one whose numbers are set; spends them. */
+/* All of them, for one whose numbers are set. */
 void refine_take_lists (Refine *r, RefineLists *l);
 
 Classes refine (const Refine *r, LsArena *arena);

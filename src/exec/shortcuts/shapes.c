@@ -3,9 +3,7 @@
 #include <string.h>
 
 #include "base/order.h"
-#include "cluster/route.h"
 #include "exec/extras.h"
-#include "exec/replay/state.h"
 
 /* While a shape is found out: at which of its places something is loaded. */
 typedef struct {
@@ -87,36 +85,6 @@ struct Shapes {
   GArray *patterns; /* Pattern */
 };
 
-Shapes *
-shapes_new (const Run *x, bool is_one)
-{
-  LsLie lie;
-  if (is_one)
-    ls_lie_init_at (&lie, x->cluster, ls_places_one (x->cluster));
-  else if (!ls_lie_init (&lie, x->cluster))
-    return NULL;
-  Shapes *s = g_new0 (Shapes, 1);
-  uint32_t zero = 0;
-  s->x = x;
-  s->plan = x->plan;
-  s->lie = lie;
-  s->is_one = is_one;
-  s->arena = ls_arena_new ();
-  s->shapes = g_array_new (FALSE, FALSE, sizeof (Shape));
-  s->known = g_hash_table_new (ls_sig_hash, ls_sig_is_same);
-  s->on_rails = g_hash_table_new (ls_sig_hash, ls_sig_is_same);
-  s->first_gpus = g_array_new (FALSE, FALSE, sizeof (uint32_t));
-  s->loads = g_array_new (FALSE, FALSE, sizeof (PlaceLoad));
-  s->first = g_array_new (FALSE, FALSE, sizeof (uint32_t));
-  g_array_append_val (s->first, zero);
-  s->vectors = g_hash_table_new (ls_sig_hash, ls_sig_is_same);
-  s->labels = g_hash_table_new (ls_sig_hash, ls_sig_is_same);
-  s->found = g_array_new (FALSE, FALSE, sizeof (Found));
-  s->sorted = g_array_new (FALSE, FALSE, sizeof (PlaceLoad));
-  s->patterns = g_array_new (FALSE, FALSE, sizeof (Pattern));
-  return s;
-}
-
 static void
 lying_clear (Lying *l)
 {
@@ -125,27 +93,43 @@ lying_clear (Lying *l)
   ls_coll_memo_free (l->memo);
 }
 
-void
-shapes_free (Shapes *s)
+static void
+shapes_clear (gpointer shapes)
 {
-  if (!s)
-    return;
-  ls_arena_free (s->arena);
-  g_array_unref (s->shapes);
-  g_hash_table_unref (s->known);
-  g_hash_table_unref (s->on_rails);
-  g_array_unref (s->first_gpus);
-  g_array_unref (s->loads);
-  g_array_unref (s->first);
-  g_hash_table_unref (s->vectors);
-  g_hash_table_unref (s->labels);
+  Shapes *s = shapes;
   ls_lie_clear (&s->lie);
-  g_array_unref (s->found);
-  g_array_unref (s->sorted);
-  g_array_unref (s->patterns);
   for (uint32_t i = 0; i < N_LYING; i++)
     lying_clear (&s->lying[i]);
-  g_free (s);
+}
+
+Shapes *
+shapes_new (const Run *x, bool is_one, LsArena *arena)
+{
+  LsLie lie;
+  if (is_one)
+    ls_lie_init_at (&lie, x->cluster, ls_places_one (x->cluster));
+  else if (!ls_lie_init (&lie, x->cluster))
+    return NULL;
+  Shapes *s = ls_arena_new_array (arena, Shapes, 1);
+  uint32_t zero = 0;
+  *s = (Shapes) { .x = x,
+                  .plan = x->plan,
+                  .lie = lie,
+                  .is_one = is_one,
+                  .arena = arena,
+                  .shapes = ls_arena_list (arena, sizeof (Shape)),
+                  .known = ls_arena_table (arena, ls_sig_hash, ls_sig_is_same),
+                  .on_rails = ls_arena_table (arena, ls_sig_hash, ls_sig_is_same),
+                  .first_gpus = ls_arena_list (arena, sizeof (uint32_t)),
+                  .loads = ls_arena_list (arena, sizeof (PlaceLoad)),
+                  .first = ls_arena_list (arena, sizeof (uint32_t)),
+                  .vectors = ls_arena_table (arena, ls_sig_hash, ls_sig_is_same),
+                  .labels = ls_arena_table (arena, ls_sig_hash, ls_sig_is_same),
+                  .found = ls_arena_list (arena, sizeof (Found)),
+                  .sorted = ls_arena_list (arena, sizeof (PlaceLoad)),
+                  .patterns = ls_arena_list (arena, sizeof (Pattern)) };
+  g_array_append_val (s->first, zero);
+  return ls_arena_own (arena, s, shapes_clear);
 }
 
 const LsPlaces *
@@ -172,8 +156,7 @@ void
 shapes_forget_vectors (Shapes *s)
 {
   g_hash_table_remove_all (s->vectors);
-  g_array_unref (s->loads);
-  s->loads = g_array_new (FALSE, FALSE, sizeof (PlaceLoad));
+  g_array_set_size (s->loads, 0);
   g_array_set_size (s->first, 1);
 }
 
@@ -358,12 +341,12 @@ add_period (const Shapes *s, guint pattern, uint32_t k, GArray *all)
 static void
 repeat_periods (Shapes *s)
 {
-  GArray *all = g_array_new (FALSE, FALSE, sizeof (Found));
+  g_autoptr (GArray) all = g_array_new (FALSE, FALSE, sizeof (Found));
   for (guint p = 0; p < s->patterns->len; p++)
     for (uint32_t k = 0; k < periods_of (s, p)->n; k++)
       add_period (s, p, k, all);
-  g_array_unref (s->found);
-  s->found = all;
+  g_array_set_size (s->found, 0);
+  g_array_append_vals (s->found, all->data, all->len);
 }
 
 /* Those of all patterns, where they have the same. */
@@ -730,7 +713,7 @@ add_call (Shapes *s, ShapedCalls *calls, LsArena *arena, CallKey key, const LsCo
 {
   bool ok = true;
   uint32_t *patterns = ls_arena_new_array (arena, uint32_t, plan->n_phases);
-  calls->calls[calls->n++] = (ShapedCall) { key, call_keep_plan (arena, plan), patterns, stall };
+  calls->calls[calls->n++] = (ShapedCall) { key, call_keep_plan (arena, plan, false), patterns, stall };
   for (uint32_t i = 0; i < plan->n_phases && ok; i++) {
     patterns[i] = pattern_of (s, &plan->phases[i], (Periods) { plan->n_periods, plan->like_period }, &ok);
     ok = ok && has_room (s);

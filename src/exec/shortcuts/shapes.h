@@ -50,9 +50,8 @@ typedef struct {
 
 typedef struct Shapes Shapes;
 
-/* is_one: all of the cluster is one place. Else NULL: it is not one of places. Borrows the run. */
-Shapes *shapes_new (const Run *x, bool is_one);
-void shapes_free (Shapes *s); /* NULL allowed */
+/* In arena. is_one: all of the cluster is one place. Else NULL: it is not one of places. Borrows the run. */
+Shapes *shapes_new (const Run *x, bool is_one, LsArena *arena);
 const LsPlaces *shapes_places (const Shapes *s);
 
 /* The shape of calls of these ranks; list: equal of equal keys. *ret_places, of shape->n_places, borrowed

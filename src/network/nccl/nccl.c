@@ -56,7 +56,6 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "cluster/route.h"
 #include "network/algorithm.h"
 
 /* NCCL_P2P_LL_THRESHOLD: up to here a channel uses LL. */
@@ -156,7 +155,7 @@ has_nvlink_inside (const LsCollCall *call, const LsClusterSpec *spec)
 static bool
 has_nvlink (const LsCollCall *call)
 {
-  for (uint32_t h = 0; h < (call->cluster->kind_of_host ? call->n_hosts : 1); h++)
+  for (uint32_t h = 0; h < (call->cluster->kind_of_host ? call->seats.n_hosts : 1); h++)
     if (!has_nvlink_inside (call, ls_coll_host_spec (call, h)))
       return false;
   return true;
@@ -167,7 +166,7 @@ static double
 pcie_of (const LsCollCall *call)
 {
   double rate = INFINITY;
-  for (uint32_t h = 0; h < (call->cluster->kind_of_host ? call->n_hosts : 1); h++)
+  for (uint32_t h = 0; h < (call->cluster->kind_of_host ? call->seats.n_hosts : 1); h++)
     rate = fmin (rate, ls_coll_host_spec (call, h)->server.pcie.bandwidth_bytes_per_s);
   return rate;
 }
@@ -183,12 +182,12 @@ static LsTuneComm
 comm_of (const LsCollCall *call)
 {
   const LsNccl *nccl = call->nccl;
-  uint32_t nics = call->n_hosts == 1 ? 0 : call->min_nics;
+  uint32_t nics = call->seats.n_hosts == 1 ? 0 : call->seats.min_nics;
   double inside = has_nvlink (call) ? nccl->nvlink : pcie_of (call);
   double nic = ls_coll_links (call).nic;
   LsTuneComm comm = { .tables = &nccl->tables,
                       .n = call->n,
-                      .n_hosts = call->n_hosts,
+                      .n_hosts = call->seats.n_hosts,
                       .has_nvlink = has_nvlink (call),
                       .has_nvls = has_nvls (call) };
   if (nccl->nvlink > 0) {
@@ -279,7 +278,7 @@ static LsTime
 ring_latency (const LsCollCall *call)
 {
   uint32_t sends = ls_nccl_ring_sends (call->kind, call->n);
-  uint32_t across = call->n_hosts == 1 ? 0 : ls_nccl_ring_sends (call->kind, call->n_hosts);
+  uint32_t across = call->seats.n_hosts == 1 ? 0 : ls_nccl_ring_sends (call->kind, call->seats.n_hosts);
   return (LsTime) (sends - across) * ls_nccl_ring_hop_intra (call)
       + (LsTime) across * ls_nccl_hop_inter (call, LS_TUNE_RING);
 }
@@ -287,11 +286,11 @@ ring_latency (const LsCollCall *call)
 LsTime
 ls_nccl_latency (const LsCollCall *call, LsTuneAlgorithm a)
 {
-  LsTime depth = g_bit_storage (call->n_hosts) - 1;
+  LsTime depth = g_bit_storage (call->seats.n_hosts) - 1;
   switch (a) {
   case LS_TUNE_TREE:
     return ls_nccl_start (call)
-        + 2 * ((LsTime) (call->most - 1) * call->nccl->hop_intra + depth * ls_nccl_hop_inter (call, a));
+        + 2 * ((LsTime) (call->seats.most - 1) * call->nccl->hop_intra + depth * ls_nccl_hop_inter (call, a));
   case LS_TUNE_NVLS:
     return call->nccl->base_nvls;
   case LS_TUNE_NVLS_TREE:
@@ -326,7 +325,7 @@ channel_bus (const LsCollCall *call, LsTuneAlgorithm a)
 {
   LsTuneComm comm = comm_of (call);
   double bus = ls_coll_bus_inside (call);
-  if (call->n_hosts > 1)
+  if (call->seats.n_hosts > 1)
     bus = fmin (bus, comm.ring.channels * comm.ring.intra);
   return bus * ls_tune_share (&comm, a, call->protocol, call->kind);
 }
@@ -338,13 +337,13 @@ bus_of_nics (const LsCollCall *call, uint32_t n)
   double payload = call->protocol == LS_PROTOCOL_LL ? 0.5
       : call->protocol == LS_PROTOCOL_LL128         ? 120.0 / 128
                                                     : 1;
-  return call->n_hosts == 1 ? INFINITY : n * call->nccl->ring_bus_per_nic * payload;
+  return call->seats.n_hosts == 1 ? INFINITY : n * call->nccl->ring_bus_per_nic * payload;
 }
 
 static double
 nic_bus (const LsCollCall *call)
 {
-  return bus_of_nics (call, ls_nccl_rings_across (call->nccl, call->min_nics));
+  return bus_of_nics (call, ls_nccl_rings_across (call->nccl, call->seats.min_nics));
 }
 
 /* Of the host whose NICs take longest for what its members send to others. */
@@ -352,11 +351,11 @@ static double
 across_seconds (const LsCollCall *call, double message)
 {
   double longest = 0;
-  for (uint32_t h = 0; h < call->n_hosts; h++) {
-    uint32_t k = call->hosts[h].n;
+  for (uint32_t h = 0; h < call->seats.n_hosts; h++) {
+    uint32_t k = call->seats.hosts[h].n;
     longest = fmax (longest,
                     seconds (call, message * (call->n - k) * k,
-                             bus_of_nics (call, ls_coll_nics (call->cluster, &call->hosts[h])), 1));
+                             bus_of_nics (call, ls_coll_nics (call->cluster, &call->seats.hosts[h])), 1));
   }
   return longest;
 }
@@ -378,7 +377,7 @@ static double
 tree_bytes_of_host (const LsCollCall *call)
 {
   static const double edges[] = { 0, 0, 2, 3, 4 };
-  return (double) call->bytes / 2 * edges[MIN (call->n_hosts, G_N_ELEMENTS (edges) - 1)];
+  return (double) call->bytes / 2 * edges[MIN (call->seats.n_hosts, G_N_ELEMENTS (edges) - 1)];
 }
 
 /* Everything passes every member twice, up and down, at the rate of the channels; what
@@ -394,7 +393,7 @@ tree_seconds (const LsCollCall *call)
 static double
 nvls_seconds (const LsCollCall *call)
 {
-  uint32_t k = call->most;
+  uint32_t k = call->seats.most;
   double inside = ls_coll_wire_factor (call->kind, k) * (double) call->bytes;
   return fmax (seconds (call, inside, call->nccl->nvls_bus, NVLS_STAGES),
                seconds (call, tree_bytes_of_host (call), nic_bus (call), NVLS_STAGES));
@@ -433,7 +432,7 @@ LsTime
 ls_nccl_p2p_latency (const LsCollCall *call)
 {
   const LsNccl *nccl = call->nccl;
-  bool is_across = call->n_hosts > 1, is_ll = call->protocol == LS_PROTOCOL_LL;
+  bool is_across = call->seats.n_hosts > 1, is_ll = call->protocol == LS_PROTOCOL_LL;
   LsTime base = is_across ? nccl->base_p2p_inter : nccl->base_p2p_intra;
   if (call->kind != LS_COLL_ALL_TO_ALL)
     return is_ll && !is_across ? ls_nccl_base (nccl, call->kind) : base;
@@ -454,9 +453,9 @@ ls_nccl_all_to_all_seconds (const LsCollCall *call, double *ret_inside, double *
   double message = bytes_of_message (call);
   *ret_inside = message / ll_channel_rate (call);
   *ret_across = 0;
-  if (call->n_hosts == 1 && call->protocol == LS_PROTOCOL_LL)
+  if (call->seats.n_hosts == 1 && call->protocol == LS_PROTOCOL_LL)
     return;
-  uint32_t k = call->most;
+  uint32_t k = call->seats.most;
   double inside = message * (k - 1);
   double self = message * nccl->self_copy / nccl->ring_bus_intra;
   *ret_inside = self + seconds (call, inside, nccl->ring_bus_intra, 1);
@@ -471,9 +470,9 @@ ls_nccl_p2p_seconds (const LsCollCall *call)
     ls_nccl_all_to_all_seconds (call, &inside, &across);
     return fmax (inside, across);
   }
-  if (call->n_hosts == 1 && call->protocol == LS_PROTOCOL_LL)
+  if (call->seats.n_hosts == 1 && call->protocol == LS_PROTOCOL_LL)
     return bytes_of_message (call) / ll_channel_rate (call);
-  return (double) call->bytes / (call->n_hosts == 1 ? call->nccl->p2p_intra : call->nccl->p2p_inter);
+  return (double) call->bytes / (call->seats.n_hosts == 1 ? call->nccl->p2p_intra : call->nccl->p2p_inter);
 }
 
 /* ---- figures on other links, and of nodes of several kinds ---- */

@@ -59,7 +59,6 @@
  * (2007), for the buckets by axis. */
 #include <math.h>
 
-#include "cluster/route.h"
 #include "core/maxmin.h" /* LS_COEF_ONE */
 #include "network/torus/torus_shape.h"
 
@@ -94,7 +93,7 @@ static LsTime
 draft_send (Draft *d, uint32_t seat_from, uint32_t seat_to, uint64_t units)
 {
   LsRoute route;
-  ls_route (d->call->cluster, d->call->sorted[seat_from], d->call->sorted[seat_to], 0, &route);
+  ls_route (d->call->cluster, d->call->seats.sorted[seat_from], d->call->seats.sorted[seat_to], 0, &route);
   return draft_route (d, &route, units);
 }
 
@@ -293,34 +292,22 @@ plan_all_to_all (const LsCollCall *call, LsCollPlan *ret_plan)
 
 /* --- between pairs, and through all --- */
 
-/* send-recv, gather, scatter: messages of one unit, each on all its ways. */
+/* send-recv, gather, scatter, permute: messages of one unit, each on all its ways. */
 static void
 plan_messages (const LsCollCall *call, LsCollPlan *ret_plan)
 {
-  bool is_pair = call->kind == LS_COLL_SEND_RECV, is_out = is_pair || call->kind == LS_COLL_SCATTER;
-  Draft d = draft_new (call, (double) call->bytes / (is_pair ? 1 : call->n));
+  bool is_shift = call->kind == LS_COLL_PERMUTE || call->kind == LS_COLL_COPY_PERMUTE,
+       is_pair = call->kind == LS_COLL_SEND_RECV, is_out = is_pair || call->kind == LS_COLL_SCATTER;
+  Draft d = draft_new (call, (double) call->bytes / (is_pair || is_shift ? 1 : call->n));
   for (uint32_t i = 0; i < call->n; i++) {
-    if (i == call->root)
+    uint32_t peer = is_shift ? (i + 1) % call->n : call->root;
+    if (i == peer)
       continue;
     LsRoute route;
-    ls_torus_spread (call->cluster, call->gpus[is_out ? call->root : i], call->gpus[is_out ? i : call->root],
-                     &route);
+    ls_torus_spread (call->cluster, call->gpus[is_out ? peer : i], call->gpus[is_out ? i : peer], &route);
     d.latency = fmax (d.latency, (double) draft_route (&d, &route, 1));
   }
-  draft_plan (&d, (double) (call->n - 1) * d.unit_bytes / call->n, false, ret_plan);
-}
-
-/* Each sends to the next. */
-static void
-plan_permute (const LsCollCall *call, LsCollPlan *ret_plan)
-{
-  Draft d = draft_new (call, (double) call->bytes);
-  for (uint32_t i = 0; i < call->n; i++) {
-    LsRoute route;
-    ls_torus_spread (call->cluster, call->gpus[i], call->gpus[(i + 1) % call->n], &route);
-    d.latency = fmax (d.latency, (double) draft_route (&d, &route, 1));
-  }
-  draft_plan (&d, d.unit_bytes, false, ret_plan);
+  draft_plan (&d, is_shift ? d.unit_bytes : (double) (call->n - 1) * d.unit_bytes / call->n, false, ret_plan);
 }
 
 /* broadcast, reduce. */
@@ -329,7 +316,7 @@ plan_chain (const LsCollCall *call, LsCollPlan *ret_plan)
 {
   Draft d = draft_new (call, (double) call->bytes);
   LsTime latency[2] = { 0, 0 };
-  uint32_t root = call->seat[call->root];
+  uint32_t root = call->seats.seat[call->root];
   for (uint32_t seat = 0; seat + 1 < call->n; seat++) {
     bool is_after = seat >= root, is_up = is_after == (call->kind == LS_COLL_BROADCAST);
     latency[is_after] += draft_send (&d, is_up ? seat : seat + 1, is_up ? seat + 1 : seat, 1);
@@ -348,11 +335,9 @@ plan (const LsCollCall *call, LsCollPlan *ret_plan)
   case LS_COLL_SEND_RECV:
   case LS_COLL_GATHER:
   case LS_COLL_SCATTER:
-    plan_messages (call, ret_plan);
-    break;
   case LS_COLL_PERMUTE:
   case LS_COLL_COPY_PERMUTE:
-    plan_permute (call, ret_plan);
+    plan_messages (call, ret_plan);
     break;
   case LS_COLL_BROADCAST:
   case LS_COLL_REDUCE:

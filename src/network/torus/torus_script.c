@@ -181,7 +181,7 @@ static void
 script_gathering (const LsCollCall *call, LsScript *s)
 {
   Data *d = ls_arena_new_array (call->arena, Data, 1);
-  *d = (Data) { .shape = ls_torus_shape (call), .seat = call->seat, .member = call->member };
+  *d = (Data) { .shape = ls_torus_shape (call), .seat = call->seats.seat, .member = call->seats.member };
   const LsTorusShape *shape = &d->shape;
   d->n_gather = d->n_between = shape->n_slices - 1;
   for (uint32_t j = 0; j < shape->n_axes; j++) {
@@ -190,7 +190,7 @@ script_gathering (const LsCollCall *call, LsScript *s)
     d->n_gather += d->n_of_turn[j];
   }
   s->data = d;
-  s->part_of = call->seat;
+  s->part_of = call->seats.seat;
   s->n_blocks = call->n * shape->n_parts;
   s->n_rounds = d->n_gather * (s->kind == LS_COLL_ALL_REDUCE ? 2 : 1);
   s->max_sends = most_sends (shape);
@@ -201,7 +201,6 @@ script_gathering (const LsCollCall *call, LsScript *s)
 static void
 spread_route (const LsScript *s, uint32_t from, uint32_t to, uint32_t channel, LsRoute *ret_route)
 {
-  (void) channel;
   ls_torus_spread (s->cluster, s->gpus[from], s->gpus[to], ret_route);
 }
 
@@ -265,8 +264,8 @@ static void
 script_chain (const LsCollCall *call, LsScript *s)
 {
   Data *d = ls_arena_new_array (call->arena, Data, 1);
-  *d = (Data) { .seat = call->seat, .member = call->member };
-  uint32_t root = call->seat[call->root], n_links = MAX (root, call->n - 1 - root);
+  *d = (Data) { .seat = call->seats.seat, .member = call->seats.member };
+  uint32_t root = call->seats.seat[call->root], n_links = MAX (root, call->n - 1 - root);
   s->data = d;
   s->n_blocks = ls_coll_chunks (call, 1, n_links, call->n - 1);
   s->max_sends = 2;
@@ -285,7 +284,7 @@ static LsTime
 latency_between (const LsCollCall *call, uint32_t seat_from, uint32_t seat_to)
 {
   LsRoute route;
-  ls_route (call->cluster, call->sorted[seat_from], call->sorted[seat_to], 0, &route);
+  ls_route (call->cluster, call->seats.sorted[seat_from], call->seats.sorted[seat_to], 0, &route);
   return route.latency;
 }
 
@@ -295,7 +294,7 @@ latency_of_chain (const LsCollCall *call)
 {
   LsTime latency[2] = { 0, 0 };
   for (uint32_t seat = 0; seat + 1 < call->n; seat++)
-    latency[seat >= call->seat[call->root]] += latency_between (call, seat, seat + 1);
+    latency[seat >= call->seats.seat[call->root]] += latency_between (call, seat, seat + 1);
   return MAX (latency[0], latency[1]);
 }
 
@@ -305,13 +304,13 @@ static void
 set_latency (const LsCollCall *call, LsScript *s)
 {
   bool is_shift = is_permute (s), is_pairs = !is_shift && s->sends != gathering_sends;
-  uint32_t root = call->seat[call->root];
+  uint32_t root = call->seats.seat[call->root];
   const LsTorusShape shape = ls_torus_shape (call);
   for (uint32_t seat = 0; seat < call->n; seat++) {
     uint32_t from = is_pairs ? root : seat, to = is_pairs ? seat : (seat + 1) % call->n;
     if (is_shift)
-      to = call->seat[(call->member[from] + 1) % call->n];
-    LsTime *longest = call->host_of[from] == call->host_of[to] ? &s->hop_intra : &s->hop_inter;
+      to = call->seats.seat[(call->seats.member[from] + 1) % call->n];
+    LsTime *longest = call->seats.host_of[from] == call->seats.host_of[to] ? &s->hop_intra : &s->hop_inter;
     bool is_used = is_pairs || is_shift || !shape.is_box || longest == &s->hop_inter;
     LsTime latency = is_used ? latency_between (call, from, to) : 0;
     *longest = MAX (*longest, latency);
@@ -340,36 +339,6 @@ set_costs (const LsCollCall *call, LsScript *s)
     ls_script_pipeline (s, latency_of_chain (call));
   else
     set_latency (call, s);
-}
-
-void
-ls_torus_script (const LsCollCall *call, LsScript *s)
-{
-  switch (call->kind) {
-  case LS_COLL_BROADCAST:
-  case LS_COLL_REDUCE:
-    script_chain (call, s);
-    break;
-  case LS_COLL_ALL_TO_ALL:
-    ls_torus_script_exchange (call, s);
-    break;
-  case LS_COLL_SEND_RECV:
-  case LS_COLL_GATHER:
-  case LS_COLL_SCATTER:
-    s->n_blocks = call->kind == LS_COLL_SEND_RECV ? 1 : call->n;
-    s->route = spread_route;
-    ls_script_of_root (s);
-    break;
-  case LS_COLL_PERMUTE:
-  case LS_COLL_COPY_PERMUTE:
-    s->n_blocks = call->n;
-    s->route = spread_route;
-    ls_script_shift (s);
-    break;
-  default:
-    script_gathering (call, s);
-  }
-  set_costs (call, s);
 }
 
 /* The all-to-all of coll_torus.c message by message.
@@ -486,7 +455,7 @@ sends (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret)
   Round r = round_at (x, round);
   uint32_t n = 0;
   for (uint32_t i = round == 0 ? 1 : 0; i < r.n; i++) {
-    uint32_t to = call->member[seat_after (x, call->seat[place], r.first + i * r.stride)];
+    uint32_t to = call->seats.member[seat_after (x, call->seats.seat[place], r.first + i * r.stride)];
     ret[n++] = (LsSend) { .to = to, .first = place * s->n + to, .n = 1 };
   }
   return n;
@@ -495,12 +464,11 @@ sends (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret)
 static uint32_t
 n_receives (const LsScript *s, uint32_t place, uint32_t round)
 {
-  (void) place;
   return round_at (s->data, round).n - (round == 0 ? 1 : 0);
 }
 
-void
-ls_torus_script_exchange (const LsCollCall *call, LsScript *s)
+static void
+script_exchange (const LsCollCall *call, LsScript *s)
 {
   Exchange *x = ls_arena_new_array (call->arena, Exchange, 1);
   LsTorusShape shape = ls_torus_shape (call);
@@ -516,6 +484,36 @@ ls_torus_script_exchange (const LsCollCall *call, LsScript *s)
   s->max_sends = round_at (x, 0).n;
   s->sends = sends;
   s->n_receives = n_receives;
+}
+
+void
+ls_torus_script (const LsCollCall *call, LsScript *s)
+{
+  switch (call->kind) {
+  case LS_COLL_BROADCAST:
+  case LS_COLL_REDUCE:
+    script_chain (call, s);
+    break;
+  case LS_COLL_ALL_TO_ALL:
+    script_exchange (call, s);
+    break;
+  case LS_COLL_SEND_RECV:
+  case LS_COLL_GATHER:
+  case LS_COLL_SCATTER:
+    s->n_blocks = call->kind == LS_COLL_SEND_RECV ? 1 : call->n;
+    s->route = spread_route;
+    ls_script_of_root (s);
+    break;
+  case LS_COLL_PERMUTE:
+  case LS_COLL_COPY_PERMUTE:
+    s->n_blocks = call->n;
+    s->route = spread_route;
+    ls_script_shift (s);
+    break;
+  default:
+    script_gathering (call, s);
+  }
+  set_costs (call, s);
 }
 
 /* Distinct coordinates along an axis, evenly apart; false if they are not. */
@@ -580,9 +578,9 @@ LsTorusShape
 ls_torus_shape (const LsCollCall *call)
 {
   LsTorusShape shape = { 0 };
-  for (uint32_t h = 0; h < call->n_hosts; h++) {
+  for (uint32_t h = 0; h < call->seats.n_hosts; h++) {
     LsTorusShape here;
-    if (!find_box (call->cluster, call->hosts[h].gpus, call->hosts[h].n, &here)
+    if (!find_box (call->cluster, call->seats.hosts[h].gpus, call->seats.hosts[h].n, &here)
         || (h > 0 && !is_same_box (&here, &shape)))
       return (LsTorusShape) { .n_slices = 1, /* one ring */
                               .per_slice = call->n,
@@ -591,7 +589,7 @@ ls_torus_shape (const LsCollCall *call)
                               .axis[0] = { .n = call->n, .step = 1, .is_ring = true } };
     shape = here;
   }
-  shape.n_slices = call->n_hosts;
+  shape.n_slices = call->seats.n_hosts;
   shape.n_parts = MAX (shape.n_axes, 1);
   shape.is_box = true;
   return shape;

@@ -20,8 +20,6 @@
 #ifndef LS_NETWORK_TORUS_TORUS_SHAPE_H
 #define LS_NETWORK_TORUS_TORUS_SHAPE_H
 
-#include "cluster/route.h"
-#include "cluster/torus.h"
 #include "network/algorithm.h"
 
 typedef struct {
@@ -70,8 +68,6 @@ uint64_t ls_torus_shards (const LsTorusLine *line, uint32_t bundle, uint32_t i, 
  * begin with different axes; between slices as ls_route(). */
 void ls_torus_spread (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to, LsRoute *ret_route);
 
-void ls_torus_script_exchange (const LsCollCall *call,
-                               LsScript *ret_script); /* all-to-all, but for its costs */
 void ls_torus_script (const LsCollCall *call, LsScript *ret_script);
 
 #endif

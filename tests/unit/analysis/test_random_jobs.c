@@ -287,7 +287,7 @@ links_by_place_are_links_one_by_one (void)
     if (seed % 5 == 0)
       add_fault (&spec, "node0/gpu0>pcie0", 0.5);
     g_autoptr (GError) error = NULL;
-    g_autoptr (LsCluster) c = seed % 2 == 0 ? ls_cluster_build_brief (&spec, UINT64_MAX, &error)
+    g_autoptr (LsCluster) c = seed % 2 == 0 ? ls_cluster_build_within (&spec, true, UINT64_MAX, &error)
                                             : ls_cluster_build (&spec, &error);
     LS_CHECK_NO_ERROR (error);
     if (spec.network.faults)

@@ -72,6 +72,30 @@ reserves_less_than_a_constant_times_what_is_used (void)
   LS_CHECK_INT (ls_arena_bytes (arena), <=, 3 * used);
 }
 
+static void
+note (gpointer text)
+{
+  g_string_append_c (text, 'x');
+}
+
+static void
+what_it_owns_is_freed_with_it (void)
+{
+  g_autoptr (GString) text = g_string_new ("");
+  LsArena *arena = ls_arena_new ();
+  LS_CHECK (ls_arena_own (arena, text, note) == text);
+  GArray *list = ls_arena_list (arena, sizeof (uint32_t));
+  uint32_t seven = 7;
+  for (int i = 0; i < 1000; i++)
+    g_array_append_val (list, seven);
+  g_hash_table_add (ls_arena_table (arena, NULL, NULL), &seven);
+  ls_arena_own (arena, text, note);
+  LS_CHECK_STR (text->str, "");
+  ls_arena_free (arena);
+  LS_CHECK_STR (text->str, "xx");
+}
+
 LS_TEST_SUITE (LS_TEST (memory_is_zeroed_aligned_and_stays), LS_TEST (empty_requests_are_unique),
                LS_TEST (large_requests_get_their_own_block), LS_TEST (strings_are_copied),
-               LS_TEST (reserves_less_than_a_constant_times_what_is_used))
+               LS_TEST (reserves_less_than_a_constant_times_what_is_used),
+               LS_TEST (what_it_owns_is_freed_with_it))

@@ -6,7 +6,6 @@
 
 #include "base/order.h"
 #include "cluster/allocation.h"
-#include "cluster/segment.h"
 
 static LsClusterSpec
 nodes_of_4 (uint32_t n_nodes)
@@ -159,7 +158,7 @@ lists_count_alike (void)
   LS_CHECK (!ls_allocation_note (NULL));
 }
 
-/* Jobs leave GPUs of a node free (cluster/segment.h): a list does too. */
+/* Jobs leave GPUs of a node free (cluster/cluster.h): a list does too. */
 static void
 a_list_keeps_to_what_jobs_take_of_a_node (void)
 {

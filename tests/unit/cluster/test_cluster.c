@@ -265,7 +265,7 @@ check_brief (const LsClusterSpec *s, bool is_small, GRand *rand)
 {
   g_autoptr (LsCluster) whole = build (s);
   g_autoptr (GError) error = NULL;
-  g_autoptr (LsCluster) brief = ls_cluster_build_brief (s, UINT64_MAX, &error);
+  g_autoptr (LsCluster) brief = ls_cluster_build_within (s, true, UINT64_MAX, &error);
   LS_CHECK_NO_ERROR (error);
   if (!whole || !brief)
     return;
@@ -329,7 +329,7 @@ a_brief_cluster_refuses_what_a_whole_one_refuses (void)
     g_autoptr (GError) of_whole = NULL, of_brief = NULL;
     add_fault (&s, links[i], 0.5);
     g_autoptr (LsCluster) whole = ls_cluster_build (&s, &of_whole);
-    g_autoptr (LsCluster) brief = ls_cluster_build_brief (&s, UINT64_MAX, &of_brief);
+    g_autoptr (LsCluster) brief = ls_cluster_build_within (&s, true, UINT64_MAX, &of_brief);
     LS_CHECK ((whole == NULL) == (brief == NULL));
     if (of_whole && LS_CHECK (of_brief))
       LS_CHECK_STR (of_brief->message, of_whole->message);

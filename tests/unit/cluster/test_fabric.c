@@ -303,7 +303,7 @@ a_brief_cluster_is_the_whole (void)
   specs[1].network.spine_oversubscription = 4;
   specs[2].network.rails = 2;
   for (guint k = 0; k < G_N_ELEMENTS (specs); k++) {
-    g_autoptr (LsCluster) brief = ls_cluster_build_brief (&specs[k], UINT64_MAX, NULL);
+    g_autoptr (LsCluster) brief = ls_cluster_build_within (&specs[k], true, UINT64_MAX, NULL);
     g_autoptr (LsCluster) whole = build (&specs[k]);
     bool are_same = LS_CHECK (brief && whole) && LS_CHECK_INT (brief->n_trunks, ==, whole->n_trunks)
         && LS_CHECK (brief->trunks->len < whole->trunks->len);

@@ -231,7 +231,8 @@ check_split (const double *capacity, uint32_t n)
     all += capacity[i];
   }
   LsRoute route = { 0 };
-  LsWays *ways = ls_ways_new (kinds, 3, links, 1 + n, (LsVertices) { 0, 1 }, (LsVertices) { 2, 1 });
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  LsWays *ways = ls_ways_new (kinds, 3, links, 1 + n, (LsVertices) { 0, 1 }, (LsVertices) { 2, 1 }, arena);
   ls_ways_append (ways, 0, 0, &route);
   LS_CHECK_INT (ls_ways_length (ways, 0, 0), ==, 4);
   uint32_t sum = 0;
@@ -242,7 +243,6 @@ check_split (const double *capacity, uint32_t n)
       sum += route.hop[1 + i].share;
     }
   LS_CHECK_INT (sum, ==, LS_HOP_WHOLE);
-  ls_ways_free (ways);
 }
 
 static void

@@ -6,7 +6,7 @@
 #include <time.h>
 #include <utime.h>
 
-#include "cluster/torus.h"
+#include "cluster/cluster.h"
 #include "data/datadir.h"
 #include "data/machines/machines.h"
 #include "data/text/override.h"

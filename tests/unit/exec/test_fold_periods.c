@@ -111,7 +111,7 @@ static void
 check_jobs (const char *fabric, LsClusterSpec spec)
 {
   g_autoptr (GError) error = NULL;
-  LsCluster *cluster = ls_cluster_build_brief (&spec, UINT64_MAX, &error);
+  LsCluster *cluster = ls_cluster_build_within (&spec, true, UINT64_MAX, &error);
   LS_CHECK_NO_ERROR (error);
   for (size_t i = 0; cluster && i < G_N_ELEMENTS (shapes); i++)
     ls_check_impl (check_job (cluster, fabric, &shapes[i]), __FILE__, __LINE__, "%s: not lowered",
@@ -177,7 +177,7 @@ drawn_jobs_come_again (void)
         = g_strdup_printf ("case %u: tp %u cp %u pp %u ep %u zero %u shard %u %s", i, shape.tp, shape.cp,
                            shape.pp, shape.ep, shape.zero, shape.shard, order);
     g_autoptr (GError) error = NULL;
-    LsCluster *cluster = ls_cluster_build_brief (&spec, UINT64_MAX, &error);
+    LsCluster *cluster = ls_cluster_build_within (&spec, true, UINT64_MAX, &error);
     LS_CHECK_NO_ERROR (error);
     n_run += cluster && check_job (cluster, what, &shape);
     ls_cluster_free (cluster);

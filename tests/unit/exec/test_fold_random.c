@@ -235,7 +235,7 @@ check_walk (const LsTimeline *t, const LsPlan *plan, const LsCluster *cluster,
   by_walk.fold = by_walk.fold == LS_SHORTCUT_OFF ? LS_SHORTCUT_OFF : LS_SHORTCUT_AUTO;
   by_walk.coarsen = by_walk.coarsen == LS_SHORTCUT_OFF ? LS_SHORTCUT_OFF : LS_SHORTCUT_AUTO;
   by_walk.folds_by_walk = true;
-  g_autoptr (LsCluster) brief = ls_cluster_build_brief (&cluster->spec, UINT64_MAX, NULL);
+  g_autoptr (LsCluster) brief = ls_cluster_build_within (&cluster->spec, true, UINT64_MAX, NULL);
   g_autoptr (LsTimeline) w = ls_run (plan, brief, calibration, with_stall, &by_walk, NULL, NULL);
   ls_check_impl (w && has_same_classes (t, w), __FILE__, __LINE__,
                  "seed %u: %u classes by structure, %u rank by rank, or others", seed, t->n_classes,

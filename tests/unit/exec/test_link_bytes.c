@@ -7,7 +7,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "exec/replay/motion.h"
 #include "exec/replay/state.h"
 #include <lockstep/error.h>
 
