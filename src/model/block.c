@@ -31,31 +31,8 @@
  * A block that layers share, on one rank: what stands before the mixer of a layer B. It is
  * cut as other layers are, its input [x; e] is twice as wide. Weights of a set are those of its first place:
  * others compute products and gradients, which add to the same sums. */
-#include <string.h>
 
 #include "model/operators_build.h"
-
-const char *
-ls_model_check_blocks (const LsModel *m)
-{
-  bool has_layers = m->layers.pattern && strchr (m->layers.pattern, 'B');
-  bool has_keys = m->layers.shared_blocks + m->layers.block_mlp_rank + m->layers.block_attention_rank > 0;
-  if (!has_layers && !has_keys)
-    return NULL;
-  if (!has_layers || m->layers.shared_blocks == 0)
-    return "expected \"shared_blocks\" with layers B, and layers B with it";
-  bool is_plain = m->latent.kv_lora + m->latent.q_lora + m->compressed.out_groups + m->index.heads
-              + m->moe.attention_experts
-          == 0
-      && m->sides.encoder_layers + m->predict.layers + m->layers.own == 0 && !ls_model_widths_differ (m)
-      && !ls_model_has_beside (m) && ls_model_n_streams (m) == 1 && m->norms == LS_NORMS_PRE
-      && !m->linear_bias && !m->attn.qkv_bias && !m->attn.qk_norm && !m->attn.gate;
-  return is_plain
-      ? NULL
-      : "expected norms before each half, widths alike and neither latents, indexers, experts of "
-        "attention, an encoder, layers that predict or come again, streams, biases, norms of heads nor "
-        "gates with shared blocks";
-}
 
 static const LsLinearNames down_names = LS_LINEAR ("adapter-down", 0);
 static const LsLinearNames up_names = LS_LINEAR ("adapter-up", 0);

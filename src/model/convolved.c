@@ -29,31 +29,6 @@
  *. */
 #include "model/operators_build.h"
 
-const char *
-ls_model_check_convolved (const LsModel *m)
-{
-  if ((m->attn.qk_conv > 0) != (m->attn.qk_mix > 0))
-    return "expected \"qk_conv\" with \"qk_mix\"";
-  if (m->moe.router_hidden > 0 && m->moe.n_experts == 0)
-    return "missing key \"experts\", which \"router_hidden\" goes with";
-  bool is_plain = m->latent.kv_lora + m->latent.q_lora + m->compressed.out_groups + m->index.heads
-              + m->sides.encoder_layers + m->predict.layers + m->halves.kv_shared_layers
-              + m->moe.attention_experts + m->layers.shared_blocks + m->attn.kv_conv
-          == 0
-      && !m->attn.full_k_is_v && !m->attn.difference && !ls_model_heads_differ (m);
-  if (m->attn.qk_conv > 0 && !is_plain)
-    return "expected plain attention, of the same heads in all layers of a decoder, with convolutions of "
-           "queries and keys";
-  if (m->moe.router_hidden > 0 && m->predict.layers + m->moe.shared_ffn > 0)
-    return "expected neither \"predict_layers\" nor \"shared_ffn\" with \"router_hidden\"";
-  return m->halves.residual_scale
-          && (m->halves.streams > 1 || m->linear_bias || m->norms != LS_NORMS_PRE
-              || m->sides.encoder_layers > 0)
-      ? "expected norms before each half, one residual stream and neither biases nor an encoder with "
-        "scales of residuals"
-      : NULL;
-}
-
 static const LsLinearNames down_names = LS_LINEAR ("router-down", 0);
 static const LsLinearNames inner_names = LS_LINEAR ("router-inner", 0);
 

@@ -44,38 +44,6 @@
  *. */
 #include "model/operators_build.h"
 
-const char *
-ls_model_check_difference (const LsModel *m)
-{
-  if (m->attn.noise_heads > 0
-      && (!m->attn.difference || m->attn.noise_heads >= m->n_heads || m->n_heads % m->attn.noise_heads != 0))
-    return "expected \"difference\", and a divisor of the heads, less than all, with \"noise_heads\"";
-  if (!m->attn.difference)
-    return m->attn.difference_plain ? "expected \"difference\" with \"difference_plain\"" : NULL;
-  if (m->n_heads % 2 != 0 || m->n_kv_heads % 2 != 0)
-    return "expected pairs of heads, of keys too, with differences of attention";
-  bool is_plain = m->latent.kv_lora + m->latent.q_lora + m->compressed.out_groups + m->index.heads
-              + m->sides.encoder_layers + m->moe.attention_experts + m->layers.shared_blocks + m->v_dim
-          == 0
-      && !ls_model_heads_differ (m);
-  return is_plain ? NULL
-                  : "expected neither latents, indexers, an encoder, experts of attention, shared blocks, "
-                    "v_dim nor heads that differ with differences of attention";
-}
-
-const char *
-ls_model_check_kv_conv (const LsModel *m)
-{
-  bool is_plain = m->latent.kv_lora + m->compressed.out_groups + m->index.heads + m->sides.encoder_layers
-              + m->halves.kv_shared_layers + m->moe.attention_experts + m->layers.shared_blocks
-          == 0
-      && !m->attn.full_k_is_v;
-  return m->attn.kv_conv == 0 || is_plain
-      ? NULL
-      : "expected neither latents of keys, indexers, an encoder, shared keys or blocks, experts of attention "
-        "nor keys that are values with a convolution of keys and values";
-}
-
 /* Four calls: two of the heads of each attention, which are half of all unless they are grouped. */
 static void
 append_calls (GArray *operators, const LsCut *cut)

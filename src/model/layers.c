@@ -3,11 +3,12 @@
 
 #include <string.h>
 
-/* Of the pattern. */
+/* Of the pattern; of an empty one, which rules forbid, as if there were none. */
 static char
 letter_of (const LsModel *m, uint32_t layer)
 {
-  return m->layers.pattern ? m->layers.pattern[layer % strlen (m->layers.pattern)] : 'A';
+  bool has_letters = m->layers.pattern && *m->layers.pattern;
+  return has_letters ? m->layers.pattern[layer % strlen (m->layers.pattern)] : 'A';
 }
 
 /* Whose weights it has: of this layer all that is said by place is said. */
@@ -197,9 +198,8 @@ ls_model_layer_kind (const LsModel *m, uint32_t layer)
       + LS_N_LAYER_TRAITS * first_as_wide (m, own);
 }
 
-/* Of more than LS_MAX_MODEL_KINDS, so many and one. */
-static uint32_t
-find_kinds (const LsModel *m, uint32_t ret_first[LS_MAX_MODEL_KINDS])
+uint32_t
+ls_model_first_of_kinds (const LsModel *m, uint32_t ret_first[LS_MAX_MODEL_KINDS])
 {
   uint32_t kinds[LS_MAX_MODEL_KINDS], n = 0;
   for (uint32_t i = 0; i < m->n_layers; i++) {
@@ -213,14 +213,6 @@ find_kinds (const LsModel *m, uint32_t ret_first[LS_MAX_MODEL_KINDS])
     kinds[n] = kind;
     ret_first[n++] = i;
   }
-  return n;
-}
-
-uint32_t
-ls_model_first_of_kinds (const LsModel *m, uint32_t ret_first[LS_MAX_MODEL_KINDS])
-{
-  uint32_t n = find_kinds (m, ret_first);
-  g_assert (n <= LS_MAX_MODEL_KINDS);
   return n;
 }
 
@@ -311,151 +303,6 @@ ls_model_is_cut_evenly (const LsModel *m, uint32_t tp)
   return is_even;
 }
 
-/* Of plain attention, in layers with a window. */
-static const char *
-check_grouped_indexer (const LsModel *m)
-{
-  bool is_plain = m->latent.q_lora == 0 && m->sides.encoder_layers == 0 && m->mixer.kind == LS_MIXER_NONE
-      && !m->layers.pattern && !ls_model_has_lists (m) && m->attn.window_kind == LS_WINDOW_SLIDING
-      && m->norms == LS_NORMS_PRE;
-  if (m->index.heads == 0 || m->index.dim == 0 || m->attn.window == 0 || m->index.every + m->index.first > 0)
-    return "expected \"index_heads\" and \"index_dim\" with a \"window\" of chosen keys, and neither "
-           "\"index_every\" nor \"index_first\" without latent attention";
-  if (m->index.block > 0 && m->attn.window % m->index.block != 0)
-    return "expected \"index_block\" that divides the \"window\" of chosen keys";
-  return is_plain
-      ? NULL
-      : "expected norms before each half and neither patterns, lists of widths, mixers, chunks, an "
-        "encoder nor q_lora with an indexer of plain attention";
-}
-
-const char *
-ls_model_check_indexer (const LsModel *m)
-{
-  if (m->index.heads + m->index.dim + m->index.block + m->index.every + m->index.first == 0)
-    return NULL;
-  if (m->latent.kv_lora == 0)
-    return check_grouped_indexer (m);
-  if ((m->index.heads > 0) != (m->index.dim > 0) || m->index.block > 0
-      || (m->index.heads > 0 && (m->latent.q_lora == 0 || m->attn.window == 0 || m->attn.full_every > 0)))
-    return "expected \"index_heads\" and \"index_dim\", with \"q_lora\" and \"window\" keys in all layers, "
-           "one by one";
-  if (m->index.every + m->index.first > 0
-      && (m->index.heads == 0 || m->index.every == 0 || m->layers.pattern || m->index.first > m->n_layers))
-    return "expected \"index_heads\" with \"index_every\" and, of no more than all layers, "
-           "\"index_first\", and no \"layer_pattern\"";
-  return NULL;
-}
-
-const char *
-ls_model_check_lists (const LsModel *m)
-{
-  uint32_t first[LS_MAX_MODEL_KINDS];
-  if (!ls_model_has_lists (m))
-    return NULL;
-  if (m->latent.kv_lora + m->compressed.out_groups + m->sides.encoder_layers + m->predict.layers > 0)
-    return "expected neither latents, an encoder nor predict_layers where widths are listed";
-  if (m->n_layers > LS_MAX_LISTED_LAYERS)
-    return "expected at most " G_STRINGIFY (LS_MAX_LISTED_LAYERS) " layers where widths are listed";
-  if (m->layers.n_heads + m->layers.n_kv_heads + m->layers.n_window > 0
-      && (m->attn.window_heads + m->attn.window_kv_heads + m->attn.window_head_dim > 0
-          || m->attn.full_k_is_v))
-    return "expected no heads of windowed layers alone where heads or windows are listed";
-  if (ls_model_experts_differ (m) && (m->moe.n_experts == 0 || m->moe.groups > 0))
-    return "expected \"experts\", and no groups of them, where those of layers are listed";
-  if (m->layers.n_window > 0 && (m->attn.window + m->attn.full_every + m->index.heads > 0))
-    return "expected neither \"window\", \"full_every\" nor an indexer where windows are listed";
-  for (uint32_t i = 0; i < m->n_layers; i++) {
-    LsModel own = ls_model_of_kind (m, LS_N_LAYER_TRAITS * first_as_wide (m, i));
-    if (own.n_heads % own.n_kv_heads != 0)
-      return "expected heads of keys and values that divide the heads of each layer";
-    if (ls_model_experts_differ (m) && own.moe.top_k > own.moe.n_experts)
-      return "expected no more experts of a token than each layer has";
-  }
-  return find_kinds (m, first) <= LS_MAX_MODEL_KINDS
-      ? NULL
-      : "expected layers of at most " G_STRINGIFY (LS_MAX_MODEL_KINDS) " kinds";
-}
-
-/* Of an encoder: its layers are plain ones, and its decoder's. */
-static const char *
-check_encoder (const LsModel *m)
-{
-  bool is_plain = !m->layers.pattern && m->attn.window == 0 && m->attn.unrotated_every == 0
-      && m->moe.n_experts == 0 && m->latent.kv_lora == 0 && m->predict.layers == 0 && !m->linear_bias
-      && !m->attn.qkv_bias && (!m->attn.qk_norm || m->sides.merged_cross) && !m->attn.gate
-      && (m->norms == LS_NORMS_PRE || m->norms == LS_NORMS_BOTH)
-      && (m->position == LS_POSITION_NONE || m->position == LS_POSITION_ROPE);
-  if (m->sides.encoder_layers >= m->n_layers)
-    return "expected fewer than \"layers\", which are of both sides";
-  return is_plain
-      ? NULL
-      : "expected plain layers with an encoder: norms before each half or on both sides, rope or no "
-        "positions, norms of queries and keys with \"merged_cross\" alone, and neither biases, "
-        "windows, patterns, experts, latents nor gates";
-}
-
-const char *
-ls_model_check_sides (const LsModel *m)
-{
-  const char *wrong = m->sides.encoder_layers > 0 ? check_encoder (m)
-      : m->sides.decoder_seq > 0 || m->sides.merged_cross
-      ? "missing key \"encoder_layers\", which \"decoder_seq\" and \"merged_cross\" go with"
-      : NULL;
-  if (wrong || m->layers.own == 0)
-    return wrong;
-  if (m->n_layers % m->layers.own != 0)
-    return "expected a divisor of \"layers\"";
-  return m->sides.encoder_layers + m->predict.layers + m->index.every == 0
-      ? NULL
-      : "expected neither an encoder, \"predict_layers\" nor \"index_every\" where layers come again";
-}
-
-const char *
-ls_model_check_windowed_gate (const LsModel *m)
-{
-  bool has_windows = m->attn.window > 0 || m->layers.n_window > 0;
-  bool is_whole = m->attn.gate && has_windows && m->latent.kv_lora == 0;
-  return !m->attn.gate_windowed || is_whole
-      ? NULL
-      : "expected \"attention_gate\" and \"window\", without latents, with gates in layers with a window";
-}
-
-const char *
-ls_model_check_attention_experts (const LsModel *m)
-{
-  if (m->moe.attention_experts + m->moe.attention_top_k == 0)
-    return NULL;
-  if (m->moe.attention_top_k == 0 || m->moe.attention_top_k > m->moe.attention_experts
-      || m->n_heads % m->moe.attention_top_k != 0 || m->n_heads / m->moe.attention_top_k % m->n_kv_heads != 0)
-    return "expected \"attention_top_k\" of the \"attention_experts\", each with a share of the heads that "
-           "heads of keys and values divide";
-  bool is_plain = m->latent.kv_lora + m->latent.q_lora + m->compressed.out_groups + m->index.heads
-              + m->sides.encoder_layers + m->predict.layers
-          == 0
-      && !ls_model_heads_differ (m) && m->halves.kv_shared_layers == 0 && !m->attn.gate && !m->linear_bias
-      && !m->attn.qkv_bias && !m->attn.qk_norm;
-  return is_plain
-      ? NULL
-      : "expected neither latents, indexers, an encoder, layers that predict, heads that differ, shared "
-        "keys, gates, norms of queries nor biases with experts of attention";
-}
-
-const char *
-ls_model_check_expert_parts (const LsModel *m)
-{
-  bool has_groups = m->moe.groups > 0, has_small = m->moe.adjugate_ffn > 0;
-  if (has_groups != (m->moe.top_groups > 0)
-      || (has_groups
-          && (m->moe.n_experts % m->moe.groups != 0 || m->moe.top_groups > m->moe.groups
-              || m->moe.top_k > m->moe.n_experts / m->moe.groups * m->moe.top_groups)))
-    return "expected \"expert_groups\" that divide the experts, and \"top_groups\" of them that hold top_k";
-  if (has_small != (m->moe.adjugate_of > 0)
-      || (has_small && (m->moe.n_experts % m->moe.adjugate_of != 0 || ls_model_experts_differ (m))))
-    return "expected \"adjugate_ffn\" with \"adjugate_of\", which divides the experts, alike in all layers";
-  return NULL;
-}
-
 /* --- multi-token prediction --- */
 
 /* Multi-token prediction: blocks behind the last layer that predict tokens further ahead
@@ -494,31 +341,4 @@ bool
 ls_model_block_is_again (const LsModel *m, uint32_t block)
 {
   return m->predict.shared && block > 0;
-}
-
-const char *
-ls_model_check_predictions (const LsModel *m)
-{
-  const char *pattern = m->predict.pattern;
-  if (m->predict.layers == 0)
-    return pattern || m->predict.shared || m->predict.windowed
-        ? "missing key \"predict_layers\", which others go with"
-        : NULL;
-  if (m->predict.windowed && m->attn.window == 0)
-    return "missing key \"window\", which \"predict_windowed\" goes with";
-  if (!pattern)
-    return NULL;
-  if (!*pattern || pattern[strspn (pattern, "ADMPSHamde")] || strlen (pattern) > LS_MAX_BLOCK_LAYERS)
-    return "expected at most " G_STRINGIFY (
-        LS_MAX_BLOCK_LAYERS) " letters of A, D, M, P, S, H, a, m, d and e";
-  if (strpbrk (pattern, "MmP") && m->mixer.kind == LS_MIXER_NONE)
-    return "missing key \"mixer\", for layers of mixers";
-  if ((strchr (pattern, 'S') && m->compressed.csa_ratio == 0)
-      || (strchr (pattern, 'H') && m->compressed.hca_ratio == 0))
-    return "expected layers S and H where \"layer_pattern\" has them";
-  if (strchr (pattern, 'e') && m->moe.n_experts == 0)
-    return "missing key \"experts\", for layers of them alone";
-  return m->norms == LS_NORMS_SHARED && strpbrk (pattern, "amde")
-      ? "expected two halves of a layer that share a norm"
-      : NULL;
 }

@@ -1,7 +1,5 @@
 #include "model/model.h"
 
-#include <string.h>
-
 void
 ls_model_clear (LsModel *model)
 {
@@ -51,20 +49,6 @@ uint32_t
 ls_model_v_dim (const LsModel *m)
 {
   return m->v_dim > 0 ? m->v_dim : m->head_dim;
-}
-
-/* Half of both together is the width of an attention kernel. */
-const char *
-ls_model_check_values (const LsModel *m)
-{
-  uint32_t windowed = m->attn.window_head_dim > 0 ? m->attn.window_head_dim : m->head_dim;
-  if (m->v_dim == 0)
-    return NULL;
-  if ((m->head_dim + m->v_dim) % 2 != 0 || (windowed + m->v_dim) % 2 != 0)
-    return "expected widths of keys and values whose sum is even";
-  if (m->latent.kv_lora == 0 && (m->sides.encoder_layers > 0 || m->attn.full_k_is_v))
-    return "expected values as wide as keys with an encoder, and where keys are values";
-  return NULL;
 }
 
 uint32_t

@@ -330,7 +330,8 @@ typedef struct {
 extern const LsModelList ls_model_lists[LS_N_MODEL_LISTS];
 /* Whether so many ranks cut the heads and the MLP of each layer evenly. */
 bool ls_model_is_cut_evenly (const LsModel *m, uint32_t tp);
-/* How many kinds its layers are of, and the first layer of each, in order of layers. */
+/* How many kinds its layers are of, and the first layer of each, in order of layers. Of more than
+ * LS_MAX_MODEL_KINDS, which rules forbid (strategy/rules.txt), so many and one. */
 #define LS_MAX_MODEL_KINDS   64 /* no pattern has more, 25 and as many that come again; of lists, checked */
 #define LS_MAX_LISTED_LAYERS 16384
 uint32_t ls_model_first_of_kinds (const LsModel *m, uint32_t ret_first[LS_MAX_MODEL_KINDS]);
@@ -398,23 +399,6 @@ double ls_model_two_way_flops (const LsModel *m, uint32_t seq);
  * Megatron-LM's num_floating_point_operations since r0.8 (non-causal); causal as
  * Megatron-Bridge 2025+. */
 double ls_model_flops (const LsModel *m, uint64_t vocab, uint32_t seq, double n_sequences, bool causal);
-
-/* What is wrong with a part of a model; NULL: nothing. Static. */
-const char *ls_model_check_attention_experts (const LsModel *m);
-const char *ls_model_check_expert_parts (const LsModel *m);  /* groups, and small ones that they share */
-const char *ls_model_check_sides (const LsModel *m);         /* an encoder, layers that come again     */
-const char *ls_model_check_windowed_gate (const LsModel *m); /* gates where windows are, and no latents */
-const char *ls_model_check_lists (const LsModel *m);         /* of widths */
-const char *ls_model_check_indexer (const LsModel *m);       /* but for one of compressed keys */
-const char *ls_model_check_values (const LsModel *m);        /* their width */
-const char *ls_model_check_blocks (const LsModel *m);        /* that layers share */
-const char *ls_model_check_convolved (const LsModel *m);     /* and layers of routers, scales of residuals */
-const char *ls_model_check_difference (const LsModel *m);
-const char *ls_model_check_kv_conv (const LsModel *m);
-const char *ls_model_check_norm_gate (const LsModel *m); /* or one of the latent of queries */
-const char *ls_model_check_beside (const LsModel *m);
-const char *ls_model_check_ngram (const LsModel *m);
-const char *ls_model_check_predictions (const LsModel *m); /* the pattern of blocks, or their sharing */
 
 /* --- differences of attentions, convolutions of keys (difference.c) --- */
 

@@ -407,6 +407,18 @@ ls_strategy_loop_overlap (const LsStrategy *s)
 gboolean ls_strategy_resolve (LsStrategy *s, const LsModel *model, uint32_t n_gpus, uint32_t gpus_per_node,
                               LsDiagList *diags);
 
+/* The first half of that: what is derived, with a diagnostic of what cannot be. */
+void ls_strategy_fill (LsStrategy *s, const LsModel *model, uint32_t n_gpus, LsDiagList *diags);
+/* Ranks that have the same parameters; the same experts: 1 without experts, 0 while that is not known. */
+int64_t ls_strategy_n_copies (const LsStrategy *s);
+int64_t ls_strategy_n_expert_copies (const LsStrategy *s, const LsModel *m);
+/* PyTorch's stages reduce before each flush (distributed/pipelining/stage.py, backward_maybe_with_nosync). */
+bool ls_strategy_may_reduce_before_flush (const LsStrategy *s);
+/* Of an optimizer: it multiplies or factors matrices, so it needs them whole. */
+bool ls_strategy_needs_matrices (const LsStrategy *s);
+/* The format of gradients beside fp32. */
+LsDtype ls_strategy_usual_grad_dtype (const LsStrategy *s);
+
 /* Where its ranks are among each other; degrees of a resolved strategy. */
 LsMesh ls_strategy_mesh (const LsStrategy *s);
 
@@ -446,6 +458,23 @@ extern const LsEnumName ls_recompute_names[], ls_dispatcher_names[]; /* by value
 /* Why the knob (a key of the strategy file, "dp_overlap"), as it is set, makes no difference to a resolved
  * strategy of this model: "tp is 1". NULL: it may make one. Static. */
 const char *ls_strategy_idle (const LsStrategy *s, const LsModel *m, const char *key);
+
+/* What rules of models are about, in lists (rules.txt). */
+typedef enum {
+  LS_MODEL_EXPERTS,
+  LS_MODEL_PATTERN,
+  LS_MODEL_ATTENTION,
+  LS_MODEL_LISTS,
+  LS_MODEL_LAYERS,
+  LS_MODEL_HALVES,
+  LS_MODEL_PARTS,
+  LS_MODEL_KEYS,
+  LS_N_MODEL_RULES
+} LsModelRules;
+
+/* The first rule of a list that a model breaks, static, and the key of its file that it is about, newly
+ * allocated (ret_key NULL: nobody asks). NULL: none. */
+const char *ls_model_wrong (const LsModel *m, LsModelRules of, char **ret_key);
 
 /* Whether selective recomputation frees next to nothing: flash attention keeps no scores, whether it runs
  * again or not. */

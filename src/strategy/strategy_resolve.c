@@ -38,279 +38,10 @@
     return expression_;                                                                                      \
   }
 
-/* Ranks that have the same parameters; the same experts: 1 without experts, 0 while that is not known. */
-VALUE (n_copies, (int64_t) s->dp * s->cp)
-VALUE (n_expert_copies,
-       m->moe.n_experts == 0 ? 1
-                             : s->tp * n_copies (s, m) / (s->ep * (s->experts.etp ? s->experts.etp : s->tp)))
-
-/* ---- defaults ---- */
-
-/* tp * pp * cp, or UINT64_MAX if that overflows. */
-static uint64_t
-ranks_per_replica (const LsStrategy *s)
-{
-  uint64_t n;
-  if (!g_uint64_checked_mul (&n, (uint64_t) s->tp * s->pp, s->cp))
-    return UINT64_MAX;
-  return n;
-}
-
-/* The data-parallel degree that the numbers of GPUs and of ranks per replica imply,
- * or 0, with a diagnostic. */
-static uint32_t
-derive_dp (const LsStrategy *s, uint32_t n_gpus, LsDiagList *diags)
-{
-  uint64_t replica = ranks_per_replica (s);
-
-  if (s->gpus > n_gpus) {
-    conflict (diags, "/gpus", "expected at most the %u of the cluster; got %u", n_gpus, s->gpus);
-    return 0;
-  }
-  if (s->gpus % replica != 0 || s->gpus == 0) {
-    conflict (diags, "/gpus", "expected a multiple of tp * pp * cp = %u * %u * %u; got %u", s->tp, s->pp,
-              s->cp, s->gpus);
-    return 0;
-  }
-
-  uint32_t dp = s->gpus / (uint32_t) replica;
-  if (s->dp != 0 && s->dp != dp) {
-    g_autofree char *hint = g_strdup_printf ("dp follows from gpus; to use a part of the cluster, set gpus to"
-                                             " tp * pp * cp * dp = %" G_GUINT64_FORMAT,
-                                             replica * s->dp);
-    ls_diag_add (diags, LS_ERROR_CONFLICT, NULL, 0, 0, "/dp", NULL, s->dp < dp ? hint : NULL,
-                 "expected gpus / (tp * pp * cp) = %u / (%u * %u * %u) = %u; got %u", s->gpus, s->tp, s->pp,
-                 s->cp, dp, s->dp);
-    return 0;
-  }
-  return dp;
-}
-
-static uint32_t
-derive_global_batch (const LsStrategy *s, LsDiagList *diags)
-{
-  uint64_t batch = 0;
-  for (uint32_t d = 0; d < s->layout.n_micro_batches_per_replica; d++)
-    batch += (uint64_t) s->layout.micro_batches_per_replica[d] * s->micro_batch;
-  if (batch > 0)
-    return (uint32_t) MIN (batch, UINT32_MAX);
-  if (!g_uint64_checked_mul (&batch, (uint64_t) s->dp * s->micro_batch, s->pp) || batch > UINT32_MAX) {
-    conflict (diags, "/global_batch", "expected dp * micro_batch * pp = %u * %u * %u to stay below 2^32",
-              s->dp, s->micro_batch, s->pp);
-    return 0;
-  }
-  return (uint32_t) batch;
-}
-
-static LsDtype
-default_grad_dtype (int dtype)
-{
-  switch (dtype) {
-  case LS_DTYPE_FP16:
-    return LS_DTYPE_FP16;
-  case LS_DTYPE_BF16:
-  case LS_DTYPE_FP8: /* recipes of scaled formats keep their gradients in bf16 */
-  case LS_DTYPE_NVFP4:
-    return LS_DTYPE_BF16;
-  default:
-    return LS_DTYPE_FP32;
-  }
-}
-
-static bool
-may_offload (const LsStrategy *s)
-{
-  return s->memory.offload != LS_OFFLOAD_NONE && (s->dp_kind == LS_DP_AUTO || s->dp_kind == LS_DP_DEEPSPEED);
-}
-
-int
-ls_strategy_dp_kind (const LsStrategy *s)
-{
-  bool is_sharded = s->zero_stage != LS_ZERO_AUTO && s->zero_stage >= 2;
-  if (s->dp_kind != LS_DP_AUTO)
-    return s->dp_kind;
-  return may_offload (s) || is_sharded ? LS_DP_DEEPSPEED : LS_DP_MEGATRON;
-}
-
-/* Data parallelism: what a single copy makes void, then the kind that zero asks for, and
- * the stage that the kind asks for. */
-static void
-fill_data_parallel (LsStrategy *s, const LsModel *m)
-{
-  s->launch.is_compiled |= s->dp_kind == LS_DP_XLA_FSDP;
-  bool offloads = may_offload (s);
-  if (offloads && s->zero_stage == LS_ZERO_AUTO)
-    s->zero_stage
-        = s->memory.offload == LS_OFFLOAD_PARAMETERS || s->memory.offload_to == LS_OFFLOAD_TO_NVME ? 3 : 2;
-  if (n_copies (s, m) == 1 && n_expert_copies (s, m) <= 1 && !offloads) {
-    s->dp_kind = LS_DP_NONE;
-    s->data.overlap = false;
-    s->zero_stage = 0;
-  }
-  s->dp_kind = ls_strategy_dp_kind (s);
-  if (s->zero_stage == LS_ZERO_AUTO)
-    s->zero_stage = ls_dp_traits (s->dp_kind)->is_fsdp ? 3 : 0;
-  if (s->zero_stage == 0 || s->data.zero_group == n_copies (s, m))
-    s->data.zero_group = 0;
-  s->data.collective_lists = s->data.collective_lists && s->dp_kind != LS_DP_NONE;
-  if (s->dp_kind != LS_DP_NONE && s->dp_kind != LS_DP_DDP
-      && ls_master_is_the_weight ((LsMaster) s->opt.master))
-    s->opt.master = LS_MASTER_FP32;
-}
-
-/* PyTorch's stages reduce before each flush (distributed/pipelining/stage.py, backward_maybe_with_nosync). */
-VALUE (may_reduce_before_flush, s->dp_kind == LS_DP_FSDP2 || (s->dp_kind == LS_DP_DDP && s->data.overlap))
-
-/* Without a pipeline each micro-batch ends what would be flushed; with one flush the step does. */
-static void
-fill_grad_sync (LsStrategy *s)
-{
-  bool is_sharded = s->zero_stage >= 2 && s->dp_kind != LS_DP_MEGATRON, is_alone = s->pp == 1;
-  if (s->data.grad_sync == LS_GRAD_SYNC_AUTO && s->mp.pipeline_batch > 0 && !is_alone
-      && may_reduce_before_flush (s, NULL))
-    s->data.grad_sync = LS_GRAD_SYNC_FLUSH;
-  else if (s->data.grad_sync == LS_GRAD_SYNC_AUTO)
-    s->data.grad_sync = is_sharded && is_alone ? LS_GRAD_SYNC_EACH : LS_GRAD_SYNC_LAST;
-  else if (s->data.grad_sync == LS_GRAD_SYNC_FLUSH && (is_alone || s->mp.pipeline_batch == 0))
-    s->data.grad_sync = is_alone ? LS_GRAD_SYNC_EACH : LS_GRAD_SYNC_LAST;
-}
-
-/* Schedules that are made of pairs are meant for it. */
-static void
-fill_overlap (LsStrategy *s)
-{
-  const LsSched *sched = s->schedule ? ls_sched_find (s->schedule) : NULL;
-  bool is_paired = sched && sched->always_pairs;
-  if (s->mp.ep_overlap == LS_FLAG_AUTO)
-    s->mp.ep_overlap = s->ep > 1 && is_paired;
-  if (s->mp.delay_wgrad == LS_FLAG_AUTO)
-    s->mp.delay_wgrad = s->mp.ep_overlap && is_paired;
-}
-
-/* Of an optimizer: it multiplies or factors matrices, so it needs them whole. */
-VALUE (needs_matrices,
-       s->opt.kind && (ls_optimizer_multiplies (s->opt.kind) || ls_optimizer_factors (s->opt.kind)))
-
-static void
-fill_optimizer (LsStrategy *s)
-{
-  bool is_asked = s->zero_stage > 0 && needs_matrices (s, NULL);
-  if (!is_asked && s->opt.cut == LS_OPTIMIZER_CUT_ELEMENTS)
-    s->opt.cut = LS_OPTIMIZER_CUT_AUTO;
-  if (s->zero_stage == 0)
-    s->opt.cut = LS_OPTIMIZER_CUT_AUTO;
-  else if (is_asked && s->opt.cut == LS_OPTIMIZER_CUT_AUTO && s->dp_kind == LS_DP_MEGATRON)
-    s->opt.cut = LS_OPTIMIZER_CUT_TENSORS;
-  if (s->opt.cut == LS_OPTIMIZER_CUT_TENSORS)
-    s->data.gather_overlap = 0;
-}
-
-void
-ls_strategy_fill_auto (LsStrategy *s)
-{
-  if (s->data.gather_overlap == LS_FLAG_AUTO)
-    s->data.gather_overlap = s->data.overlap;
-  fill_grad_sync (s);
-  if (s->data.reshard_after_forward == LS_RESHARD_AUTO)
-    s->data.reshard_after_forward = s->zero_stage == 3 && s->pp == 1;
-  if (s->experts.etp == 0)
-    s->experts.etp = s->tp;
-  if (s->memory.recompute_layers == 0 && s->memory.recompute_method == LS_RECOMPUTE_UNIFORM)
-    s->memory.recompute_layers = 1;
-  if (s->memory.recompute_parts == 0)
-    s->memory.recompute_parts = LS_RECOMPUTE_CORE;
-  fill_overlap (s);
-  fill_optimizer (s);
-}
-
-static void
-fill_tensor_parallel (LsStrategy *s)
-{
-  if (s->tp == 1) {
-    s->sp = false;
-    s->mp.tp_overlap = false;
-    s->memory.partition_activations = false;
-  }
-}
-
-static void
-fill_pipeline (LsStrategy *s)
-{
-  if (s->pp == 1)
-    s->mp.p2p = LS_P2P_NONE;
-  if (!s->schedule)
-    s->schedule = g_strdup (ls_sched_usual (s->pp, s->vpp)->name);
-  const LsSched *sched = ls_sched_find (s->schedule);
-  if (sched && strcmp (sched->name, s->schedule) != 0) { /* "1F1B" */
-    g_free (s->schedule);
-    s->schedule = g_strdup (sched->name);
-  }
-  bool is_flushed = !sched || ls_sched_is_flushed (sched);
-  if (s->mp.p2p == LS_P2P_AUTO)
-    s->mp.p2p = is_flushed ? LS_P2P_BATCHED : LS_P2P_OVERLAPPED;
-  s->opt.grad_norm &= is_flushed; /* stages update at different times: they have no common norm */
-  s->opt.post_validation &= s->opt.grad_norm;
-  if (s->vpp == 1 && sched && ls_sched_fixes_chunks (sched))
-    s->vpp = sched->n_chunks (&(LsSchedShape) { .pp = s->pp, .n_micro_batches = 1 });
-}
-
-static int
-attention_of_recipe (const LsStrategy *s)
-{
-  static const int ways[] = { [LS_FP8_DELAYED] = LS_FP8_ATTENTION_DELAYED,
-                              [LS_FP8_CURRENT] = LS_FP8_ATTENTION_CURRENT,
-                              [LS_FP8_MXFP8] = LS_FP8_ATTENTION_MXFP8,
-                              [LS_FP8_DEEPSEEK] = LS_FP8_ATTENTION_NONE };
-  int way = s->dtype == LS_DTYPE_FP8 ? ways[s->fp8.recipe] : LS_FP8_ATTENTION_NONE;
-  return way == LS_FP8_ATTENTION_NONE ? LS_FP8_ATTENTION_RECIPE : way;
-}
-
-static void
-fill_kernels (LsStrategy *s)
-{
-  s->fp8.bf16_experts &= ls_dtype_is_scaled ((LsDtype) s->dtype);
-  if (!ls_dtype_is_scaled ((LsDtype) s->dtype))
-    s->fp8.module_formats = (LsFormats) { 0 };
-  if (!ls_dtype_is_scaled ((LsDtype) s->dtype))
-    s->fp8.attention = LS_FP8_ATTENTION_NONE;
-  if (s->fp8.attention == LS_FP8_ATTENTION_RECIPE)
-    s->fp8.attention = attention_of_recipe (s);
-  if (s->fp8.attention != LS_FP8_ATTENTION_NONE && s->use.attention_kernel == LS_ATTENTION_KERNEL_AUTO)
-    s->use.attention_kernel = LS_ATTENTION_KERNEL_CUDNN;
-}
-
-static void
-fill_from_model (LsStrategy *s, const LsModel *model)
-{
-  if (s->seq == 0)
-    s->seq = model->seq;
-  if (s->use.attention == LS_ATTENTION_AUTO)
-    s->use.attention = model->attention;
-  if (s->opt.grad_dtype == LS_DTYPE_AUTO)
-    s->opt.grad_dtype
-        = s->opt.master == LS_MASTER_WEIGHTS ? LS_DTYPE_FP32 : (int) default_grad_dtype (s->dtype);
-  s->fp8.params &= s->dtype == LS_DTYPE_FP8;
-  if (!ls_dtype_is_scaled ((LsDtype) s->dtype))
-    s->fp8.bf16_first = s->fp8.bf16_last = 0;
-  fill_kernels (s);
-}
-
-static void
-fill (LsStrategy *s, const LsModel *model, uint32_t n_gpus, LsDiagList *diags)
-{
-  if (s->gpus == 0)
-    s->gpus = n_gpus;
-  s->dp = derive_dp (s, n_gpus, diags);
-  fill_data_parallel (s, model);
-  fill_tensor_parallel (s);
-  fill_pipeline (s);
-  if (model->moe.n_experts > 0 && s->ep == 1)
-    s->mp.ep_overlap = s->mp.delay_wgrad = 0; /* no exchange */
-  ls_strategy_fill_auto (s);
-  fill_from_model (s, model);
-  if (s->global_batch == 0 && s->dp != 0)
-    s->global_batch = derive_global_batch (s, diags);
-}
+VALUE (n_copies, ls_strategy_n_copies (s))
+VALUE (n_expert_copies, ls_strategy_n_expert_copies (s, m))
+VALUE (may_reduce_before_flush, ls_strategy_may_reduce_before_flush (s))
+VALUE (needs_matrices, ls_strategy_needs_matrices (s))
 
 /* ---- rules ---- */
 
@@ -435,7 +166,7 @@ VALUE (capacity_is_mean, s->experts.capacity == 1)
 VALUE (is_scaled, ls_dtype_is_scaled ((LsDtype) s->dtype))
 VALUE (is_bf16, ls_dtype_between ((LsDtype) s->dtype) == LS_DTYPE_BF16)
 VALUE (delays_scales, ls_strategy_delays_scales (s))
-VALUE (usual_grad_dtype, default_grad_dtype (s->dtype))
+VALUE (usual_grad_dtype, ls_strategy_usual_grad_dtype (s))
 VALUE (weights_dtype, ls_strategy_weights (s))
 VALUE (has_own_weights, ls_master_is_the_weight ((LsMaster) s->opt.master))
 VALUE (has_tiles, ls_optimizer_has_tiles (s->opt.kind))
@@ -502,6 +233,87 @@ NAME (name_p2p, ls_p2p_name ((int) x))
 NAME (name_dtype, ls_dtype_name ((LsDtype) x))
 NAME (name_recompute, ls_recompute_names[x].name)
 NAME (name_dispatcher, ls_dispatcher_names[x].name)
+
+/* --- values of a model's rules --- */
+
+static bool
+has_any (const char *pattern, const char *letters)
+{
+  return pattern && strpbrk (pattern, letters);
+}
+
+/* Whether it is empty, or has others. */
+static bool
+has_others (const char *pattern, const char *letters)
+{
+  return pattern && (!*pattern || pattern[strspn (pattern, letters)]);
+}
+
+VALUE (has_odd_letters, has_others (m->layers.pattern, "ABDMPSHamde"))
+VALUE (has_s, has_any (m->layers.pattern, "S"))
+VALUE (has_h, has_any (m->layers.pattern, "H"))
+VALUE (has_b, has_any (m->layers.pattern, "B"))
+VALUE (has_e, has_any (m->layers.pattern, "e"))
+VALUE (has_halves, has_any (m->layers.pattern, "amdeB"))
+VALUE (has_other_than_mamba1,
+       m->layers.pattern
+           && (m->layers.pattern[strspn (m->layers.pattern, "AM")] || m->mixer.kind != LS_MIXER_MAMBA1))
+VALUE (predicts_odd_letters,
+       has_others (m->predict.pattern, "ADMPSHamde") || strlen (m->predict.pattern) > LS_MAX_BLOCK_LAYERS)
+VALUE (predicts_mixers, has_any (m->predict.pattern, "MmP"))
+VALUE (predicts_s, has_any (m->predict.pattern, "S"))
+VALUE (predicts_h, has_any (m->predict.pattern, "H"))
+VALUE (predicts_e, has_any (m->predict.pattern, "e"))
+VALUE (predicts_halves, has_any (m->predict.pattern, "amde"))
+VALUE (experts_differ, ls_model_experts_differ (m))
+VALUE (widths_differ, ls_model_widths_differ (m))
+VALUE (has_lists, ls_model_has_lists (m))
+VALUE (n_layer_kinds, ls_model_n_layer_kinds (m))
+VALUE (mixes_streams, ls_streams_mix (m))
+VALUE (streams_alternate, ls_streams_alternate (m))
+VALUE (has_gated_mlp, ls_mlp_is_gated (m->mlp))
+/* Weights are counted in 64 bits, as are the bytes of some of them. */
+VALUE (has_too_many_experts, 3.0 * m->n_layers * m->moe.n_experts * m->hidden * m->moe.expert_ffn > 1e18)
+
+static int64_t
+rest_of_windowed_heads (const LsStrategy *s, const LsModel *m)
+{
+  const LsModel windowed = ls_model_of_kind (m, LS_LAYER_WINDOWED);
+  return windowed.n_heads % windowed.n_kv_heads;
+}
+
+/* Of the first layer whose lists do not fit together: 1, its heads; 2, its experts; 0: there is none. */
+static int64_t
+listed_fault (const LsStrategy *s, const LsModel *m)
+{
+  for (uint32_t i = 0; i < m->n_layers; i++) {
+    const LsModel own = ls_model_of_kind (m, LS_N_LAYER_TRAITS * i);
+    if (own.n_heads % own.n_kv_heads != 0)
+      return 1;
+    if (ls_model_experts_differ (m) && own.moe.top_k > own.moe.n_experts)
+      return 2;
+  }
+  return 0;
+}
+
+/* A layer that shares has none of its kind before it that does not. Of listed windows none is known to be
+ * that of another layer. */
+static int64_t
+lacks_sources (const LsStrategy *s, const LsModel *m)
+{
+  uint32_t own = 0, first = m->n_layers - m->halves.kv_shared_layers;
+  for (uint32_t i = 0; i < m->n_layers; i++) {
+    /* What it shares: keys and values as far as all see, or as a window goes; a memory. */
+    uint32_t kind = ls_model_layer_kind (m, i),
+             bit = !ls_layer_has_attention (kind) ? 4
+        : kind & LS_LAYER_WINDOWED                ? 2
+                                                  : 1;
+    if (i >= first && ((bit == 2 && m->layers.n_window > 0) || !(own & bit)))
+      return 1;
+    own |= i < first ? bit : 0;
+  }
+  return 0;
+}
 
 /* --- rules that are functions --- */
 
@@ -794,14 +606,44 @@ has_word (const char *words, const char *word)
   return false;
 }
 
-/* The first reason that holds; key: of those about it. Static; NULL: there is none. */
+/* The first row that holds; key: of those about it. NULL: there is none. */
+static const Row *
+first_that_holds (const Job *j, const Row *rows, const char *key)
+{
+  for (const Row *r = rows; r->kind != END_OF_ROWS; r++) {
+    bool does = (!key || has_word (r->keys, key)) && may_hold (j, &r->guard) && holds (j, r);
+    if (does && r->kind == RULE)
+      return r;
+    r += does || r->kind != WHEN ? 0 : r->n_below;
+  }
+  return NULL;
+}
+
+/* Its words; static. */
 static const char *
 reason (const Job *j, const Row *rows, const char *key)
 {
-  for (const Row *r = rows; r->kind != END_OF_ROWS; r++)
-    if ((!key || has_word (r->keys, key)) && may_hold (j, &r->guard) && holds (j, r))
-      return r->words->text;
-  return NULL;
+  const Row *r = first_that_holds (j, rows, key);
+  return r ? r->words->text : NULL;
+}
+
+const char *
+ls_model_wrong (const LsModel *m, LsModelRules of, char **ret_key)
+{
+  static const Row *const lists[LS_N_MODEL_RULES] = {
+    [LS_MODEL_EXPERTS] = rules_model_experts,     [LS_MODEL_PATTERN] = rules_model_pattern,
+    [LS_MODEL_ATTENTION] = rules_model_attention, [LS_MODEL_LISTS] = rules_model_lists,
+    [LS_MODEL_LAYERS] = rules_model_layers,       [LS_MODEL_HALVES] = rules_model_halves,
+    [LS_MODEL_PARTS] = rules_model_parts,         [LS_MODEL_KEYS] = rules_model_keys,
+  };
+  Job j;
+  job_init (&j, NULL, m, NULL);
+  const Row *r = first_that_holds (&j, lists[of], NULL);
+  if (r && ret_key) {
+    g_autofree char *pointer = text_of (&j, r->pointer);
+    *ret_key = g_strdup (pointer + 1);
+  }
+  return r ? r->words->text : NULL;
 }
 
 /* Why not some outputs of a layer can be kept and the rest run again. */
@@ -954,7 +796,7 @@ ls_strategy_resolve (LsStrategy *s, const LsModel *model, uint32_t n_gpus, uint3
     return FALSE;
   if (s->layout.layers_are_found)
     ls_strategy_forget_layers (s);
-  fill (s, model, n_gpus, diags);
+  ls_strategy_fill (s, model, n_gpus, diags);
   job_init (&j, s, model, sched_of (s));
   j.gpus_per_node = gpus_per_node;
   j.is_asked = is_asked;

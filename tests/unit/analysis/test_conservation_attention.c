@@ -140,7 +140,7 @@ experts_of_attention_are_counted (void)
 {
   LsModel m = mixed_heads ();
   const uint64_t h = 512, expert = 2 * h * 256, keys = 2 * h * 256, router = 4 * h, mlp = 3 * h * 256;
-  LS_CHECK (!ls_model_check_attention_experts (&m));
+  LS_CHECK (!ls_model_wrong (&m, LS_MODEL_LAYERS, NULL));
   count_weights (&m);
   LS_CHECK_INT (ls_model_layer_params (&m, 0), ==, 4 * expert + keys + router + 4 * mlp + router + 2 * h);
   const uint64_t met = 2 * expert + keys + router + 2 * mlp + router;
@@ -219,13 +219,13 @@ experts_of_attention_have_rules (void)
   s.lora.rank = 8;
   says (&m, &s, "with experts of attention");
   wrong.moe.attention_top_k = 0;
-  LS_CHECK (strstr (ls_model_check_attention_experts (&wrong), "attention_top_k"));
+  LS_CHECK (strstr (ls_model_wrong (&wrong, LS_MODEL_LAYERS, NULL), "attention_top_k"));
   wrong = m, wrong.moe.attention_top_k = 5;
-  LS_CHECK (strstr (ls_model_check_attention_experts (&wrong), "attention_top_k"));
+  LS_CHECK (strstr (ls_model_wrong (&wrong, LS_MODEL_LAYERS, NULL), "attention_top_k"));
   wrong = m, wrong.moe.attention_top_k = 4; /* two heads each, on four of keys */
-  LS_CHECK (strstr (ls_model_check_attention_experts (&wrong), "divide"));
+  LS_CHECK (strstr (ls_model_wrong (&wrong, LS_MODEL_LAYERS, NULL), "divide"));
   wrong = m, wrong.attn.qk_norm = true;
-  LS_CHECK (strstr (ls_model_check_attention_experts (&wrong), "norms of queries"));
+  LS_CHECK (strstr (ls_model_wrong (&wrong, LS_MODEL_LAYERS, NULL), "norms of queries"));
 }
 
 /* Kernels that keep documents apart have no mask: what it says of windows does not matter. */

@@ -36,7 +36,7 @@ weights_and_flops_are_those_of_the_parts (void)
   const uint64_t h = 512, query = 2 * h * 512, keys = 2 * h * 256, mlp = 3 * h * 1024;
   const uint64_t added = 2 * h * 16 + 2 * h * 32 + 4 * h, others = 4 * h + 2 * h + 64 + 16 + 2 * h;
   const uint64_t ends = 6 * h * h + h * 6 * 32, tables = 5000 * h + 4096 * 6 * 32;
-  LS_CHECK (!ls_model_check_beside (&m) && !ls_model_check_lists (&m));
+  LS_CHECK (!ls_model_wrong (&m, LS_MODEL_HALVES, NULL) && !ls_model_wrong (&m, LS_MODEL_LISTS, NULL));
   count_weights (&m);
   LS_CHECK_INT (ls_model_layer_params (&m, 0), ==, query + keys + mlp + added + others + 128);
   LS_CHECK_INT (ls_model_layer_params (&m, 3), ==, query + mlp + added + others + 64);
@@ -139,23 +139,23 @@ models_must_agree_with_themselves (void)
 {
   LsModel m = beside (), none = beside ();
   none.halves.layer_vocab = 0;
-  LS_CHECK (strstr (ls_model_check_beside (&none), "layer_vocab"));
+  LS_CHECK (strstr (ls_model_wrong (&none, LS_MODEL_HALVES, NULL), "layer_vocab"));
   none = m, none.halves.streams = 0;
-  LS_CHECK (strstr (ls_model_check_beside (&none), "where they alternate"));
+  LS_CHECK (strstr (ls_model_wrong (&none, LS_MODEL_HALVES, NULL), "where they alternate"));
   none = m, none.halves.kv_shared_layers = 4; /* before them no layer that sees all */
-  LS_CHECK (strstr (ls_model_check_beside (&none), "windowed as they are"));
+  LS_CHECK (strstr (ls_model_wrong (&none, LS_MODEL_HALVES, NULL), "windowed as they are"));
   none = m, none.halves.kv_shared_layers = 6;
-  LS_CHECK (strstr (ls_model_check_beside (&none), "windowed as they are"));
+  LS_CHECK (strstr (ls_model_wrong (&none, LS_MODEL_HALVES, NULL), "windowed as they are"));
   none = m, none.halves.sparse_layers = 7;
-  LS_CHECK (strstr (ls_model_check_beside (&none), "sparse_layers"));
+  LS_CHECK (strstr (ls_model_wrong (&none, LS_MODEL_HALVES, NULL), "sparse_layers"));
   none = m, none.mlp = LS_MLP_GELU;
-  LS_CHECK (strstr (ls_model_check_beside (&none), "has a gate"));
+  LS_CHECK (strstr (ls_model_wrong (&none, LS_MODEL_HALVES, NULL), "has a gate"));
   none = m, none.layers.own = 3;
-  LS_CHECK (strstr (ls_model_check_beside (&none), "own_layers"));
+  LS_CHECK (strstr (ls_model_wrong (&none, LS_MODEL_HALVES, NULL), "own_layers"));
   none = m, none.layers.n_heads = 1;
-  LS_CHECK (strstr (ls_model_check_beside (&none), "lists of heads"));
+  LS_CHECK (strstr (ls_model_wrong (&none, LS_MODEL_HALVES, NULL), "lists of heads"));
   none = m, none.halves.sparse_layers = 0, none.norms = LS_NORMS_SHARED;
-  LS_CHECK (strstr (ls_model_check_beside (&none), "both halves"));
+  LS_CHECK (strstr (ls_model_wrong (&none, LS_MODEL_HALVES, NULL), "both halves"));
 }
 
 /* Four tables of 128 columns, of 1000, 1002, 1004 and 1006 rows, each with a product of 128 x 512: 4012 x 128 numbers
@@ -166,7 +166,7 @@ tables_of_several_tokens (void)
 {
   LsModel m = small_model ("ngram"), plain = small_model ("plain");
   m.halves.ngram_tables = 4, m.halves.ngram_rows = 1000;
-  LS_CHECK (!ls_model_check_ngram (&m));
+  LS_CHECK (!ls_model_wrong (&m, LS_MODEL_HALVES, NULL));
   count_weights (&m);
   const uint64_t tables = 4012 * 128, products = 512 * 512;
   LS_CHECK_INT (ls_model_params (&m, m.vocab) - ls_model_params (&plain, m.vocab), ==, tables + products);
@@ -207,9 +207,9 @@ tables_of_several_tokens (void)
   s.tp = 8;
   says (&m, &s, "4012 rows of tables of several tokens");
   m.halves.ngram_rows = 0;
-  LS_CHECK_STR (ls_model_check_ngram (&m), "expected \"ngram_tables\" with \"ngram_rows\"");
+  LS_CHECK_STR (ls_model_wrong (&m, LS_MODEL_HALVES, NULL), "expected \"ngram_tables\" with \"ngram_rows\"");
   m.halves.ngram_rows = 1000, m.dropout = true;
-  LS_CHECK (ls_model_check_ngram (&m) != NULL);
+  LS_CHECK (ls_model_wrong (&m, LS_MODEL_HALVES, NULL) != NULL);
 }
 
 /* A.X-K2: latents of 128 for queries, of 64 for keys with 32 rotated; eight heads of 64 + 32 and values of 64. Queries
@@ -228,7 +228,7 @@ norms_and_latents_have_gates (void)
   m.moe.n_dense_layers = plain.moe.n_dense_layers = 1, m.moe.every = plain.moe.every = 1;
   m.mlp = plain.mlp = LS_MLP_SWIGLU;
   m.latent.gate = true, m.halves.norm_gate_rank = 16;
-  LS_CHECK (!ls_model_check_norm_gate (&m));
+  LS_CHECK (!ls_model_wrong (&m, LS_MODEL_HALVES, NULL));
   count_weights (&m);
   const uint64_t up = 128 * 8 * (96 + 2 * 64), gate = 2 * 512 * 16;
   LS_CHECK_INT (ls_model_layer_params (&m, 0) - ls_model_layer_params (&plain, 0), ==, up + gate);
@@ -264,9 +264,9 @@ norms_and_latents_have_gates (void)
     LS_CHECK (keeps_the_laws (&own, &s));
   }
   m.norms = LS_NORMS_BOTH;
-  LS_CHECK (ls_model_check_norm_gate (&m) != NULL);
+  LS_CHECK (ls_model_wrong (&m, LS_MODEL_HALVES, NULL) != NULL);
   m.norms = LS_NORMS_PRE, m.attn.gate = true;
-  LS_CHECK_STR (ls_model_check_norm_gate (&m),
+  LS_CHECK_STR (ls_model_wrong (&m, LS_MODEL_HALVES, NULL),
                 "expected \"latent_gate\" with \"kv_lora\" and \"q_lora\", and without \"attention_gate\"");
 }
 

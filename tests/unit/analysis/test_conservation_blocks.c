@@ -30,7 +30,7 @@ weights_are_counted_once_and_flops_each_time (void)
   LsModel m = shared ();
   const uint64_t h = 512, set = 3 * 1024 * 1024 + 1024 * h + 3 * h * 1024, norms = 1024 + h,
                  place = h * h + 16 * (h + 2048) + 8 * 3 * 2048;
-  LS_CHECK (!ls_model_check_blocks (&m));
+  LS_CHECK (!ls_model_wrong (&m, LS_MODEL_LAYERS, NULL));
   const uint64_t mixer = ls_model_layer_params (&m, 0), met = ls_model_layer_linear_params (&m, 0);
   count_weights (&m);
   LS_CHECK_INT (ls_model_layer_params (&m, 3), ==, mixer + set + norms + place);
@@ -130,13 +130,13 @@ what_is_not_modelled_is_refused (void)
   }
   LsModel m = shared (), wrong = m;
   wrong.layers.shared_blocks = 0;
-  LS_CHECK (strstr (ls_model_check_blocks (&wrong), "with layers B"));
+  LS_CHECK (strstr (ls_model_wrong (&wrong, LS_MODEL_LAYERS, NULL), "with layers B"));
   wrong = m, wrong.layers.pattern = (char *) "m";
-  LS_CHECK (strstr (ls_model_check_blocks (&wrong), "with layers B"));
+  LS_CHECK (strstr (ls_model_wrong (&wrong, LS_MODEL_LAYERS, NULL), "with layers B"));
   wrong = m, wrong.norms = LS_NORMS_POST;
-  LS_CHECK (strstr (ls_model_check_blocks (&wrong), "norms before each half"));
+  LS_CHECK (strstr (ls_model_wrong (&wrong, LS_MODEL_LAYERS, NULL), "norms before each half"));
   wrong = m, wrong.layers.own = 3;
-  LS_CHECK (strstr (ls_model_check_blocks (&wrong), "come again"));
+  LS_CHECK (strstr (ls_model_wrong (&wrong, LS_MODEL_LAYERS, NULL), "come again"));
 }
 
 LS_TEST_SUITE (LS_TEST (weights_are_counted_once_and_flops_each_time), LS_TEST (blocks_are_cut_as_layers_are),

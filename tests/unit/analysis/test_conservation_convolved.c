@@ -25,7 +25,7 @@ weights_and_flops_are_those_of_the_parts (void)
   LsModel m = convolved ();
   const uint64_t h = 512, c = (8 + 4) * 64, r = 64, plain = 2 * h * 512 + 2 * h * 256, expert = 3 * h * 256;
   const uint64_t mix = c * 64 * 3, router = h * r + 2 * r * r + r * 9;
-  LS_CHECK (!ls_model_check_convolved (&m));
+  LS_CHECK (!ls_model_wrong (&m, LS_MODEL_PARTS, NULL));
   count_weights (&m);
   LS_CHECK_INT (ls_model_layer_params (&m, 0), ==,
                 plain + mix + c * (2 + 2) + 4 + router + 5 * r + 8 * expert + 2 * h + 8 * h);
@@ -99,13 +99,13 @@ models_must_agree_with_themselves (void)
 {
   LsModel m = convolved (), none = convolved ();
   none.attn.qk_mix = 0;
-  LS_CHECK (strstr (ls_model_check_convolved (&none), "\"qk_conv\" with \"qk_mix\""));
+  LS_CHECK (strstr (ls_model_wrong (&none, LS_MODEL_PARTS, NULL), "\"qk_conv\" with \"qk_mix\""));
   none = m, none.moe.n_experts = 0;
-  LS_CHECK (strstr (ls_model_check_convolved (&none), "router_hidden"));
+  LS_CHECK (strstr (ls_model_wrong (&none, LS_MODEL_PARTS, NULL), "router_hidden"));
   none = m, none.attn.kv_conv = 2;
-  LS_CHECK (strstr (ls_model_check_convolved (&none), "plain attention"));
+  LS_CHECK (strstr (ls_model_wrong (&none, LS_MODEL_PARTS, NULL), "plain attention"));
   none = m, none.norms = LS_NORMS_POST;
-  LS_CHECK (strstr (ls_model_check_convolved (&none), "norms before each half"));
+  LS_CHECK (strstr (ls_model_wrong (&none, LS_MODEL_PARTS, NULL), "norms before each half"));
 }
 
 LS_TEST_SUITE (LS_TEST (weights_and_flops_are_those_of_the_parts),

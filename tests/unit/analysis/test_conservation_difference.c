@@ -35,7 +35,8 @@ weights_and_flops_are_those_of_the_parts (void)
   LsModel m = flash ();
   const uint64_t h = 512, i = 1024, query = 2 * h * h, keys = 2 * h * 256, mlp = 3 * h * 1024, norms = 4 * h;
   const uint64_t scan = 3 * h * i + i * (2 * 32 + 2 * 16), beside = 5 * i + i * 18 + 32 + 2 * 16;
-  LS_CHECK (!ls_model_check_beside (&m) && !ls_model_check_lists (&m) && !ls_model_check_difference (&m));
+  LS_CHECK (!ls_model_wrong (&m, LS_MODEL_HALVES, NULL) && !ls_model_wrong (&m, LS_MODEL_LISTS, NULL)
+            && !ls_model_wrong (&m, LS_MODEL_PARTS, NULL));
   count_weights (&m);
   LS_CHECK_INT (ls_model_layer_params (&m, 4), ==, scan + beside + mlp + norms);
   LS_CHECK_INT (ls_model_layer_params (&m, 5), ==, query + keys + mlp + norms + 512 + 512 + 6 * 64);
@@ -86,7 +87,7 @@ grouped_heads_share_a_second (void)
   LsModel m = small_model ("grouped"), plain = small_model ("plain");
   m.attn.difference = plain.attn.difference = true;
   m.attn.noise_heads = 2;
-  LS_CHECK (!ls_model_check_difference (&m));
+  LS_CHECK (!ls_model_wrong (&m, LS_MODEL_PARTS, NULL));
   count_weights (&m);
   LS_CHECK_INT (ls_model_layer_params (&m, 0) - ls_model_layer_params (&plain, 0), ==, (768 - 512) * 512);
   LsShard shard = whole_shard (&m);
@@ -145,7 +146,7 @@ convolutions_of_keys_keep_the_laws (void)
 {
   LsModel with = small_model ("conv"), without = small_model ("plain");
   with.attn.kv_conv = 3;
-  LS_CHECK (!ls_model_check_kv_conv (&with));
+  LS_CHECK (!ls_model_wrong (&with, LS_MODEL_PARTS, NULL));
   count_weights (&with);
   LS_CHECK_INT (ls_model_layer_params (&with, 0) - ls_model_layer_params (&without, 0), ==, 2 * 4 * 3);
   LS_CHECK_INT (kept (&with, 0) - kept (&without, 0), ==, 256 * 2 * 2 * 256);
@@ -191,17 +192,17 @@ models_must_agree_with_themselves (void)
 {
   LsModel m = flash (), none = flash ();
   none.n_kv_heads = 1;
-  LS_CHECK (strstr (ls_model_check_difference (&none), "pairs of heads"));
+  LS_CHECK (strstr (ls_model_wrong (&none, LS_MODEL_PARTS, NULL), "pairs of heads"));
   none = m, none.v_dim = 32;
-  LS_CHECK (strstr (ls_model_check_difference (&none), "v_dim"));
+  LS_CHECK (strstr (ls_model_wrong (&none, LS_MODEL_PARTS, NULL), "v_dim"));
   none = m, none.halves.kv_shared_layers = 3; /* before them no layer that sees all */
-  LS_CHECK (strstr (ls_model_check_beside (&none), "windowed as they are"));
+  LS_CHECK (strstr (ls_model_wrong (&none, LS_MODEL_HALVES, NULL), "windowed as they are"));
   none = m, none.halves.kv_shared_layers = 6; /* some of them have windows */
-  LS_CHECK (strstr (ls_model_check_beside (&none), "windowed as they are"));
+  LS_CHECK (strstr (ls_model_wrong (&none, LS_MODEL_HALVES, NULL), "windowed as they are"));
   none = m, none.mixer.kind = LS_MIXER_MAMBA2;
-  LS_CHECK (strstr (ls_model_check_beside (&none), "with mamba1 alone"));
+  LS_CHECK (strstr (ls_model_wrong (&none, LS_MODEL_HALVES, NULL), "with mamba1 alone"));
   none = m, none.linear_bias = true;
-  LS_CHECK (strstr (ls_model_check_beside (&none), "no biases"));
+  LS_CHECK (strstr (ls_model_wrong (&none, LS_MODEL_HALVES, NULL), "no biases"));
 }
 
 LS_TEST_SUITE (LS_TEST (weights_and_flops_are_those_of_the_parts),

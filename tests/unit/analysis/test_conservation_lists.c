@@ -46,7 +46,7 @@ listed_layers_keep_the_laws (void)
 {
   LsModel m = listed ();
   const uint64_t own = 2 * 512 * 512 + 2 * 512 * 256 + 2 * 512, one = 3 * 512 * 256;
-  LS_CHECK (!ls_model_check_lists (&m));
+  LS_CHECK (!ls_model_wrong (&m, LS_MODEL_LISTS, NULL));
   count_weights (&m);
   LS_CHECK_INT (ls_model_layer_params (&m, 0), ==, own + 4 * 512 + 4 * one);
   LS_CHECK_INT (ls_model_layer_params (&m, 2), ==, own + 4 * 512 + 4 * one / 2);
@@ -110,7 +110,7 @@ small_experts_keep_the_laws (void)
   LsModel m = with_small_experts (), none = with_small_experts ();
   none.moe.adjugate_ffn = none.moe.adjugate_of = 0;
   count_weights (&m);
-  LS_CHECK (!ls_model_check_expert_parts (&m));
+  LS_CHECK (!ls_model_wrong (&m, LS_MODEL_EXPERTS, NULL));
   LS_CHECK_INT (ls_model_params (&m, 0) - ls_model_params (&none, 0), ==, 6 * 2 * 3 * 512 * 64);
   LS_CHECK_INT (ls_model_active_params (&m, 0) - ls_model_active_params (&none, 0), ==, 6 * 2 * 3 * 512 * 64);
   for (guint i = 0; i < 4; i++) {
@@ -123,7 +123,7 @@ small_experts_keep_the_laws (void)
     LS_CHECK (keeps_the_laws (&m, &s));
   }
   m.moe.adjugate_of = 3;
-  LS_CHECK (ls_model_check_expert_parts (&m) != NULL);
+  LS_CHECK (ls_model_wrong (&m, LS_MODEL_EXPERTS, NULL) != NULL);
 }
 
 /* Two layers of an encoder and four of its decoder, which meets the encoder's tokens apart or at once. */
@@ -137,7 +137,7 @@ encoders_with_rope_keep_the_laws (void)
     m.norms = LS_NORMS_BOTH;
     m.tied_embeddings = true;
     m.sides.merged_cross = m.attn.qk_norm = i % 2 > 0;
-    LS_CHECK (!ls_model_check_sides (&m));
+    LS_CHECK (!ls_model_wrong (&m, LS_MODEL_HALVES, NULL));
     count_weights (&m);
     LsStrategy s;
     ls_strategy_init (&s);
@@ -147,7 +147,7 @@ encoders_with_rope_keep_the_laws (void)
     s.global_batch = 8;
     LS_CHECK (keeps_the_laws (&m, &s));
     m.sides.merged_cross = false, m.attn.qk_norm = true;
-    LS_CHECK (ls_model_check_sides (&m) != NULL);
+    LS_CHECK (ls_model_wrong (&m, LS_MODEL_HALVES, NULL) != NULL);
   }
 }
 
@@ -159,7 +159,7 @@ gates_in_windows_alone_keep_the_laws (void)
   LsLora lora = { .rank = 16, .modules = LS_LORA_Q };
   m.attn.window = 64, m.attn.full_every = 3;
   m.attn.gate = m.attn.gate_own = m.attn.gate_windowed = true;
-  LS_CHECK (!ls_model_check_windowed_gate (&m));
+  LS_CHECK (!ls_model_wrong (&m, LS_MODEL_ATTENTION, NULL));
   count_weights (&m);
   for (uint32_t i = 0; i < m.n_layers; i++)
     LS_CHECK_INT (ls_model_layer_params (&m, i) - ls_model_layer_params (&plain, i), ==,
@@ -177,9 +177,9 @@ gates_in_windows_alone_keep_the_laws (void)
     LS_CHECK (keeps_the_laws (&m, &s));
   }
   m.attn.window = 0;
-  LS_CHECK (ls_model_check_windowed_gate (&m) != NULL);
+  LS_CHECK (ls_model_wrong (&m, LS_MODEL_ATTENTION, NULL) != NULL);
   m.attn.window = 64, m.attn.gate = false;
-  LS_CHECK (ls_model_check_windowed_gate (&m) != NULL);
+  LS_CHECK (ls_model_wrong (&m, LS_MODEL_ATTENTION, NULL) != NULL);
 }
 
 static void

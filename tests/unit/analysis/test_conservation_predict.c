@@ -38,7 +38,7 @@ weights_are_counted_once_and_flops_each_time (void)
   for (guint shared = 0; shared < 2; shared++) {
     LsModel m = hybrid (shared), none = m;
     none.predict.layers = 0, none.predict.pattern = NULL, none.predict.shared = false;
-    LS_CHECK (!ls_model_check_predictions (&m));
+    LS_CHECK (!ls_model_wrong (&m, LS_MODEL_PARTS, NULL));
     LS_CHECK_INT (ls_model_n_all_layers (&m), ==, 10);
     uint64_t n = ls_model_params (&none, 5000), blocks = shared ? 1 : 2;
     LS_CHECK_INT (ls_model_params (&m, 5000) - n, ==, blocks * BLOCK);
@@ -206,19 +206,19 @@ what_is_wrong_is_said (void)
   says (&dense, &s, "gathered for each of them");
   LsModel m = hybrid (true), wrong = m;
   wrong.predict.layers = 0;
-  LS_CHECK (strstr (ls_model_check_predictions (&wrong), "missing key \"predict_layers\""));
+  LS_CHECK (strstr (ls_model_wrong (&wrong, LS_MODEL_PARTS, NULL), "missing key \"predict_layers\""));
   wrong = m, wrong.predict.pattern = (char *) "aB";
-  LS_CHECK (strstr (ls_model_check_predictions (&wrong), "letters of"));
+  LS_CHECK (strstr (ls_model_wrong (&wrong, LS_MODEL_PARTS, NULL), "letters of"));
   wrong = m, wrong.predict.pattern = (char *) "S";
-  LS_CHECK (strstr (ls_model_check_predictions (&wrong), "layers S and H"));
+  LS_CHECK (strstr (ls_model_wrong (&wrong, LS_MODEL_PARTS, NULL), "layers S and H"));
   wrong = m, wrong.moe.n_experts = 0;
-  LS_CHECK (strstr (ls_model_check_predictions (&wrong), "missing key \"experts\""));
+  LS_CHECK (strstr (ls_model_wrong (&wrong, LS_MODEL_PARTS, NULL), "missing key \"experts\""));
   wrong = m, wrong.predict.pattern = (char *) "m", wrong.mixer.kind = LS_MIXER_NONE;
-  LS_CHECK (strstr (ls_model_check_predictions (&wrong), "missing key \"mixer\""));
+  LS_CHECK (strstr (ls_model_wrong (&wrong, LS_MODEL_PARTS, NULL), "missing key \"mixer\""));
   wrong = m, wrong.predict.windowed = true;
-  LS_CHECK (strstr (ls_model_check_predictions (&wrong), "missing key \"window\""));
+  LS_CHECK (strstr (ls_model_wrong (&wrong, LS_MODEL_PARTS, NULL), "missing key \"window\""));
   wrong = m, wrong.norms = LS_NORMS_SHARED;
-  LS_CHECK (strstr (ls_model_check_predictions (&wrong), "share a norm"));
+  LS_CHECK (strstr (ls_model_wrong (&wrong, LS_MODEL_PARTS, NULL), "share a norm"));
 }
 
 LS_TEST_SUITE (LS_TEST (weights_are_counted_once_and_flops_each_time), LS_TEST (layers_of_blocks_have_kinds),

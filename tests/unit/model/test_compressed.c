@@ -89,7 +89,6 @@ an_indexer_of_groups_chooses_blocks (void)
   m.attn.window = 512, m.attn.full_every = 4;
   without = m;
   m.index.heads = 4, m.index.dim = 64, m.index.block = 128;
-  LS_CHECK (!ls_model_check_indexer (&m));
   for (uint32_t i = 0; i < m.n_layers; i++) {
     g_autoptr (GArray) operators = layer_of (&m, i);
     const LsOperator *scores = find_operator (operators, "index-scores");
@@ -106,12 +105,6 @@ an_indexer_of_groups_chooses_blocks (void)
   }
   LS_CHECK_NEAR (ls_model_flops (&m, 1000, 4096, 1, false) - ls_model_flops (&without, 1000, 4096, 1, false),
                  9 * (6.0 * 4096 * 1024 * 5 * 64 + 3 * 4096.0 * 4096 * 4 * 64), 1e-9);
-  m.index.block = 100;
-  LS_CHECK (strstr (ls_model_check_indexer (&m), "divides"));
-  m.index.block = 0, m.attn.window = 0;
-  LS_CHECK (strstr (ls_model_check_indexer (&m), "window"));
-  m.attn.window = 512, m.norms = LS_NORMS_SHARED;
-  LS_CHECK (strstr (ls_model_check_indexer (&m), "norms before"));
 }
 
 LS_TEST_SUITE (LS_TEST (an_indexer_of_groups_chooses_blocks), LS_TEST (compressed_keys_are_met),

@@ -376,9 +376,6 @@ values_may_be_narrower_than_keys (void)
                  m.n_layers * (6.0 * 4096 * 1024 * (128 + 512 - 512) + 12.0 * 4096 * 4096 * 8 * 32), 1e-12);
   LsLora lora = { .rank = 4, .modules = LS_LORA_V | LS_LORA_O };
   LS_CHECK_INT (ls_lora_params (&m, &lora), ==, m.n_layers * 4 * (1024 + 128 + 512 + 1024));
-
-  m.attn.full_k_is_v = true;
-  LS_CHECK (strstr (ls_model_check_values (&m), "where keys are values"));
 }
 
 /* Behind attention and in the MLP, of GPT-Neo: 1024 and, with a gate, 2 ffn + 1024. */

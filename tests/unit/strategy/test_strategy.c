@@ -456,6 +456,71 @@ refusals_carry_their_code (void)
   }
 }
 
+/* ---- models ---- */
+
+typedef struct {
+  LsModel m;
+  LsModelRules of;
+  const char *key, *wrong; /* NULL: nothing is */
+} WrongModel;
+
+/* A small model with so many layers, and more. */
+#define SMALL(layers_, ...)                                                                                  \
+  {                                                                                                          \
+    .n_layers = layers_, .hidden = 1024, .n_heads = 8, .n_kv_heads = 2, .head_dim = 128, .ffn = 4096,        \
+    .seq = 4096, __VA_ARGS__                                                                                 \
+  }
+#define INDEXER(norms_, window_, block_)                                                                     \
+  SMALL (12, .norms = norms_, .attn = { .window = window_, .full_every = 4 },                                \
+         .index = { .heads = 4, .dim = 64, .block = block_ })
+
+/* Lists and their rules: of keys, of which a rule may have one of several. */
+static void
+models_have_their_rules (void)
+{
+  static uint32_t kv_heads[] = { 2, 3 }, ffn[LS_MAX_MODEL_KINDS + 1], n_ffn = LS_MAX_MODEL_KINDS;
+  for (uint32_t i = 0; i <= n_ffn; i++)
+    ffn[i] = 64 * (i + 1);
+  const WrongModel cases[] = {
+    { SMALL (n_ffn, .layers = { .ffn = ffn, .n_ffn = n_ffn }), LS_MODEL_LISTS, NULL, NULL },
+    { SMALL (n_ffn + 1, .layers = { .ffn = ffn, .n_ffn = n_ffn + 1 }), LS_MODEL_LISTS, "layers",
+      "expected layers of at most 64 kinds" },
+    { SMALL (8, .layers = { .kv_heads = kv_heads, .n_kv_heads = 2 }), LS_MODEL_LISTS, "layers",
+      "expected heads of keys and values that divide the heads of each layer" },
+    { INDEXER (LS_NORMS_PRE, 512, 128), LS_MODEL_KEYS, NULL, NULL },
+    { INDEXER (LS_NORMS_PRE, 512, 100), LS_MODEL_KEYS, "index_heads",
+      "expected \"index_block\" that divides the \"window\" of chosen keys" },
+    { INDEXER (LS_NORMS_PRE, 0, 0), LS_MODEL_KEYS, "index_heads",
+      "expected \"index_heads\" and \"index_dim\" with a \"window\" of chosen keys, and neither "
+      "\"index_every\" nor \"index_first\" without latent attention" },
+    { INDEXER (LS_NORMS_SHARED, 512, 0), LS_MODEL_KEYS, "index_heads",
+      "expected norms before each half and neither patterns, lists of widths, mixers, chunks, an encoder nor "
+      "q_lora with an indexer of plain attention" },
+    { SMALL (8, .v_dim = 64, .attn = { .full_k_is_v = true }), LS_MODEL_ATTENTION, "v_dim",
+      "expected values as wide as keys with an encoder, and where keys are values" },
+    { SMALL (8, .layers = { .block_mlp_rank = 4 }), LS_MODEL_LAYERS, "block_mlp_rank",
+      "expected \"shared_blocks\" with layers B, and layers B with it" },
+    { SMALL (8, .layers = { .pattern = (char *) "mB" }), LS_MODEL_LAYERS, "layer_pattern",
+      "expected \"shared_blocks\" with layers B, and layers B with it" },
+    { SMALL (8, .layers = { .pattern = (char *) "" }, .moe = { .n_experts = 8, .top_k = 9 }),
+      LS_MODEL_EXPERTS, "top_k", "expected \"top_k\" from 1 to the number of experts" },
+    { SMALL (8, .layers = { .pattern = (char *) "" },
+             .moe = { .n_experts = 8, .top_k = 2, .expert_ffn = 64, .every = 1 }),
+      LS_MODEL_EXPERTS, NULL, NULL },
+    { SMALL (8, .layers = { .pattern = (char *) "" }), LS_MODEL_PATTERN, "layer_pattern",
+      "expected letters of A, B, D, M, P, S, H, a, m, d and e" },
+    { SMALL (8, .predict = { .shared = true }), LS_MODEL_PARTS, "predict_shared",
+      "missing key \"predict_layers\", which others go with" },
+    { SMALL (8, .moe = { .every = 1 }), LS_MODEL_EXPERTS, "experts",
+      "missing key \"experts\", which others go with" },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    g_autofree char *key = NULL;
+    LS_CHECK_STR (ls_model_wrong (&cases[i].m, cases[i].of, &key), cases[i].wrong);
+    LS_CHECK_STR (key, cases[i].key);
+  }
+}
+
 /* ---- ownership and names ---- */
 
 static void
@@ -500,4 +565,5 @@ LS_TEST_SUITE (LS_TEST (what_is_not_given_is_filled_in), LS_TEST (a_vee_has_two_
                LS_TEST (what_is_not_built_is_refused_as_such),
                LS_TEST (sharding_and_offloading_have_their_rules),
                LS_TEST (replicas_and_versions_have_their_rules), LS_TEST (refusals_carry_their_code),
-               LS_TEST (a_copy_owns_what_it_points_to), LS_TEST (names_are_those_of_the_flags))
+               LS_TEST (models_have_their_rules), LS_TEST (a_copy_owns_what_it_points_to),
+               LS_TEST (names_are_those_of_the_flags))
