@@ -82,30 +82,15 @@ add_rank (LsPathSummary *s, GHashTable *places, const LsCriticalPath *path, cons
   rank->time += piece->to - piece->from;
 }
 
-static int
-by_op (const void *a, const void *b)
-{
-  const LsPathOp *x = a, *y = b;
-  LS_LARGER_FIRST (x->time, y->time);
-  int order = strcmp (x->name, y->name);
-  return order != 0 ? order : (int) x->kind - (int) y->kind;
-}
+static const LsSortKey by_op[] = {
+  { LS_FALLING (LsPathOp, time) }, { LS_RISING (LsPathOp, name) }, { LS_RISING (LsPathOp, kind) }, { 0 }
+};
 
-static int
-by_link (const void *a, const void *b)
-{
-  const LsPathLink *x = a, *y = b;
-  LS_LARGER_FIRST (x->time, y->time);
-  return strcmp (x->name, y->name);
-}
+static const LsSortKey by_link[]
+    = { { LS_FALLING (LsPathLink, time) }, { LS_RISING (LsPathLink, name) }, { 0 } };
 
-static int
-by_rank (const void *a, const void *b)
-{
-  const LsPathRank *x = a, *y = b;
-  LS_LARGER_FIRST (x->time, y->time);
-  return LS_ORDER (x->rank, y->rank);
-}
+static const LsSortKey by_rank[]
+    = { { LS_FALLING (LsPathRank, time) }, { LS_RISING (LsPathRank, rank) }, { 0 } };
 
 LsPathSummary *
 ls_path_summary_new (const LsCriticalPath *path)
@@ -129,9 +114,9 @@ ls_path_summary_new (const LsCriticalPath *path)
       g_array_append_val (s->hops, hop);
   }
   g_assert_cmpint (s->step, ==, path->timeline->window_end - path->timeline->window_start);
-  g_array_sort (s->ops, by_op);
-  g_array_sort (s->links, by_link);
-  g_array_sort (s->ranks, by_rank);
+  ls_sort_by (s->ops, by_op);
+  ls_sort_by (s->links, by_link);
+  ls_sort_by (s->ranks, by_rank);
   return s;
 }
 

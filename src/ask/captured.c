@@ -788,12 +788,7 @@ typedef struct {
   const char *line;
 } AdviceSum;
 
-static int
-compare_sums (gconstpointer a, gconstpointer b)
-{
-  uint64_t x = ((const AdviceSum *) a)->bytes, y = ((const AdviceSum *) b)->bytes;
-  return (x < y) - (x > y);
-}
+static const LsSortKey most_first[] = { { LS_FALLING (AdviceSum, bytes) }, { 0 } };
 
 char *
 ls_captured_advice (const LsCaptured *c)
@@ -815,7 +810,7 @@ ls_captured_advice (const LsCaptured *c)
     c->reserved_bytes - MIN (c->allocated_bytes, c->reserved_bytes),
     "are reserved and in no use: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True keeps less"
   };
-  qsort (sums, G_N_ELEMENTS (sums), sizeof *sums, compare_sums);
+  g_qsort_with_data (sums, G_N_ELEMENTS (sums), sizeof *sums, ls_compare_by, (gpointer) most_first);
   for (guint i = 0; i < G_N_ELEMENTS (sums); i++)
     if (sums[i].bytes * 20 >= c->total_bytes) /* what is less is no help */
       g_string_append_printf (text, "\nhint: %.1f GiB %s", (double) sums[i].bytes / (1 << 30), sums[i].line);

@@ -517,12 +517,8 @@ run_seed (guint i, gpointer data)
   find_crowding (t, cluster, &runs->draws[i]);
 }
 
-static int
-compare_draws (const void *a, const void *b)
-{
-  const LsEcmpDraw *x = a, *y = b;
-  return x->step_s != y->step_s ? LS_ORDER (x->step_s, y->step_s) : LS_ORDER (x->seed, y->seed);
-}
+static const LsSortKey by_step[]
+    = { { LS_RISING (LsEcmpDraw, step_s) }, { LS_RISING (LsEcmpDraw, seed) }, { 0 } };
 
 LsEcmpTable *
 ls_ecmp_table_new (const LsJobSpec *spec, const LsJobResult *r, guint n_seeds, guint n_threads,
@@ -547,7 +543,7 @@ ls_ecmp_table_new (const LsJobSpec *spec, const LsJobResult *r, guint n_seeds, g
   table->ideal = table->draws[0];
   memmove (table->draws, table->draws + 1, n_seeds * sizeof *table->draws);
   table->draws[n_seeds] = (LsEcmpDraw) { 0 };
-  qsort (table->draws, n_seeds, sizeof *table->draws, compare_draws);
+  g_qsort_with_data (table->draws, n_seeds, sizeof *table->draws, ls_compare_by, (gpointer) by_step);
   return g_steal_pointer (&table);
 }
 

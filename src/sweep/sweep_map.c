@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "base/suggest.h"
 #include "sweep/sweep_charts.h"
 #include "sweep/sweep_state.h"
@@ -331,14 +332,8 @@ point_of (const LsSweepRun *x, guint i)
   return point;
 }
 
-static int
-compare_points (gconstpointer a, gconstpointer b)
-{
-  const LsParetoPoint *x = a, *y = b;
-  if (x->days != y->days)
-    return x->days < y->days ? -1 : 1;
-  return (x->gib > y->gib) - (x->gib < y->gib);
-}
+static const LsSortKey by_days[]
+    = { { LS_RISING (LsParetoPoint, days) }, { LS_RISING (LsParetoPoint, gib) }, { 0 } };
 
 void
 ls_sweep_run_pareto (const LsSweepRun *x, LsParetoPlot *ret_plot)
@@ -355,7 +350,7 @@ ls_sweep_run_pareto (const LsSweepRun *x, LsParetoPlot *ret_plot)
       LsParetoPoint point = point_of (x, i);
       g_array_append_val (ret_plot->points, point);
     }
-  g_array_sort (ret_plot->points, compare_points);
+  ls_sort_by (ret_plot->points, by_days);
   ret_plot->note = g_strdup_printf (
       "time, memory and cost of %u configurations that were simulated and fit; nothing beats %u in all three",
       ret_plot->points->len, x->front->len);

@@ -30,17 +30,13 @@ typedef struct {
   uint32_t across; /* ranks of experts beyond a node; 0: none */
 } RuleCase;
 
-static int
-compare_cases (gconstpointer a, gconstpointer b)
-{
-  const RuleCase *x = a, *y = b;
-  LS_SMALLER_FIRST (x->across, y->across);
-  LS_SMALLER_FIRST (x->pp, y->pp);
-  LS_SMALLER_FIRST (x->recompute, y->recompute);
-  LS_LARGER_FIRST (x->sp, y->sp);
-  LS_LARGER_FIRST (x->zero, y->zero);
-  return LS_ORDER (y->ep, x->ep);
-}
+static const LsSortKey by_rule[] = { { LS_RISING (RuleCase, across) },
+                                     { LS_RISING (RuleCase, pp) },
+                                     { LS_RISING (RuleCase, recompute) },
+                                     { LS_FALLING (RuleCase, sp) },
+                                     { LS_FALLING (RuleCase, zero) },
+                                     { LS_FALLING (RuleCase, ep) },
+                                     { 0 } };
 
 static uint32_t
 of_node (LsSweepRun *x)
@@ -83,7 +79,7 @@ rule_cases (LsSweepRun *x, const Group *g)
       g_array_append_val (cases, c);
     ls_strategy_clear (&s);
   }
-  g_array_sort (cases, compare_cases);
+  ls_sort_by (cases, by_rule);
   return cases;
 }
 
@@ -151,13 +147,8 @@ explain (const LsSweepRow *row, const LsSweepRow *best)
 
 /* --- the ranking ------------------------------------------------------------------------------ */
 
-static int
-compare_rows (gconstpointer a, gconstpointer b)
-{
-  const LsSweepRow *x = a, *y = b;
-  LS_SMALLER_FIRST (x->value, y->value);
-  return strcmp (x->knobs, y->knobs);
-}
+static const LsSortKey by_value[]
+    = { { LS_RISING (LsSweepRow, value) }, { LS_RISING (LsSweepRow, knobs) }, { 0 } };
 
 static void
 row_clear (gpointer row)
@@ -441,14 +432,14 @@ sweep_rank (LsSweepRun *x)
   for (guint i = 0; i < x->groups->len; i++)
     add_best (x, &g_array_index (x->groups, Group, i), best);
   add_rows (x, x->report.best, best, true);
-  g_array_sort (x->report.best, compare_rows);
+  ls_sort_by (x->report.best, by_value);
   if (x->spec->pareto) {
     x->report.front = rows_new ();
     g_autoptr (GPtrArray) front = g_ptr_array_new ();
     for (guint i = 0; i < x->front->len; i++)
       g_ptr_array_add (front, candidate_at (x, g_array_index (x->front, guint, i)));
     add_rows (x, x->report.front, front, false);
-    g_array_sort (x->report.front, compare_rows);
+    ls_sort_by (x->report.front, by_value);
   }
   describe_first (x);
   fill_groups (x);

@@ -108,11 +108,7 @@ add (GArray *refusals, const LsScoreRow *row)
   g_array_append_val (refusals, first);
 }
 
-static int
-by_rows (gconstpointer a, gconstpointer b)
-{
-  return LS_ORDER (((const LsRefusal *) b)->n, ((const LsRefusal *) a)->n);
-}
+static const LsSortKey by_rows[] = { { LS_FALLING (LsRefusal, n) }, { 0 } };
 
 GArray *
 ls_refusals (const LsScoreRow *rows, guint n_rows)
@@ -121,7 +117,7 @@ ls_refusals (const LsScoreRow *rows, guint n_rows)
   for (guint i = 0; i < n_rows; i++)
     if (is_refused (&rows[i]) && rows[i].reason)
       add (refusals, &rows[i]);
-  g_array_sort (refusals, by_rows); /* stable */
+  ls_sort_by (refusals, by_rows); /* stable */
   return refusals;
 }
 
