@@ -21,7 +21,7 @@
 
 /* "1.5", or "2ms". */
 static bool
-parse_time (const char *text, bool may_be_zero, LsScheduleTime *ret_time)
+parse_time (const char *text, void *ret_time)
 {
   LsScheduleTime t = { .is_given = true };
   char *end;
@@ -37,22 +37,19 @@ parse_time (const char *text, bool may_be_zero, LsScheduleTime *ret_time)
   } else {
     return false;
   }
-  if (t.value == 0 && !may_be_zero)
-    return false;
-  *ret_time = t;
+  *(LsScheduleTime *) ret_time = t;
   return true;
 }
 
-#define PARSE_TIME(member, may_be_zero)                                                                      \
-  static bool parse_##member (const char *text, void *target)                                                \
-  {                                                                                                          \
-    return parse_time (text, may_be_zero, &((LsScheduleSpec *) target)->member);                             \
-  }
-PARSE_TIME (f, false)
-PARSE_TIME (b, false)
-PARSE_TIME (w, true)
-PARSE_TIME (fb, false)
-PARSE_TIME (comm, true)
+static bool
+parse_time_above (const char *text, void *ret_time)
+{
+  LsScheduleTime t;
+  bool ok = parse_time (text, &t) && t.value > 0;
+  if (ok)
+    *(LsScheduleTime *) ret_time = t;
+  return ok;
+}
 
 /* ---- flags ---- */
 
@@ -64,10 +61,11 @@ static const LsEnumName rounds[]
   {                                                                                                          \
     key_, LS_FIELD_UINT, AT (member), .min = 1, .max = MAX_COUNT                                             \
   }
-#define TIME(key_, member, above)                                                                            \
+#define TIME(key_, member, parse_, above)                                                                    \
   {                                                                                                          \
-    key_, LS_FIELD_CUSTOM, .parse = parse_##member,                                                          \
-                           .expected = "a number" above " such as 1.5, or a time with a unit such as 2ms"    \
+    key_, LS_FIELD_CUSTOM, AT (member), .parse = parse_,                                                     \
+                                        .expected = "a number" above " such as 1.5, or a time with a unit "  \
+                                                    "such as 2ms"                                            \
   }
 
 static const LsField fields[] = {
@@ -79,11 +77,11 @@ static const LsField fields[] = {
   COUNT ("waves", waves),
   COUNT ("pipes", pipes),
   { "rounds", LS_FIELD_ENUM, AT (rounds), .names = rounds },
-  TIME ("f_time", f, " above 0"),
-  TIME ("b_time", b, " above 0"),
-  TIME ("w_time", w, ""),
-  TIME ("fb_time", fb, " above 0"),
-  TIME ("comm_time", comm, ""),
+  TIME ("f_time", f, parse_time_above, " above 0"),
+  TIME ("b_time", b, parse_time_above, " above 0"),
+  TIME ("w_time", w, parse_time, ""),
+  TIME ("fb_time", fb, parse_time_above, " above 0"),
+  TIME ("comm_time", comm, parse_time, ""),
   { "memory_limit", LS_FIELD_DOUBLE, AT (memory_limit), .above = true, .max = MAX_COUNT },
   { NULL },
 };

@@ -17,7 +17,7 @@
 /* --- what is asked ---------------------------------------------------------------------------------- */
 
 bool
-ls_count_read (const char *text, double *ret_count)
+ls_count_read (const char *text, void *ret_count)
 {
   static const struct {
     char letter;
@@ -33,14 +33,8 @@ ls_count_read (const char *text, double *ret_count)
     }
   if (end == text || *end || !(value >= 1 && value <= 1e18))
     return false;
-  *ret_count = value;
+  *(double *) ret_count = value;
   return true;
-}
-
-static bool
-parse_tokens (const char *text, void *target)
-{
-  return ls_count_read (text, &((LsLossAsk *) target)->tokens);
 }
 
 /* A count, or the name of a law: what begins as a number is none. */
@@ -60,7 +54,8 @@ parse_critical (const char *text, void *target)
 
 static const LsField fields[] = {
   { "loss", LS_FIELD_DOUBLE, offsetof (LsLossAsk, loss), .above = true, .max = 100 },
-  { "tokens", LS_FIELD_CUSTOM, .parse = parse_tokens, .expected = LS_COUNT_EXPECTED },
+  { "tokens", LS_FIELD_CUSTOM, offsetof (LsLossAsk, tokens), .parse = ls_count_read,
+    .expected = LS_COUNT_EXPECTED },
   { "scaling_law", LS_FIELD_STRING, offsetof (LsLossAsk, law), .required = true },
   { "critical_batch", LS_FIELD_CUSTOM, .parse = parse_critical,
     .expected = LS_COUNT_EXPECTED ", or the name of a law" },

@@ -28,30 +28,17 @@ static const LsEnumName protocol_names[] = {
   { "LL128", LS_PROTOCOL_LL128 },   { NULL },
 };
 
+/* In order, each once. */
 static bool
 add_counts (char *word, GArray *counts)
 {
-  return ls_doublings_add (g_strstrip (word), LS_COLLECTIVE_MAX_GPUS, counts);
-}
-
-static bool
-parse_gpus (const char *text, void *target)
-{
-  GArray **gpus = &((LsCollectiveSpec *) target)->gpus;
-  if (!ls_list_parse (text, sizeof (uint32_t), add_counts, gpus))
+  if (!ls_doublings_add (g_strstrip (word), LS_COLLECTIVE_MAX_GPUS, counts))
     return false;
-  GArray *counts = *gpus;
   g_array_sort (counts, ls_compare_uint32);
   for (guint i = counts->len - 1; i > 0; i--)
     if (g_array_index (counts, uint32_t, i) == g_array_index (counts, uint32_t, i - 1))
       g_array_remove_index (counts, i);
   return true;
-}
-
-static bool
-parse_slice (const char *text, void *target)
-{
-  return ls_slice_parse (text, ((LsCollectiveSpec *) target)->slice);
 }
 
 /* Names of operations and their like are checked where they are used, "" too. */
@@ -74,8 +61,10 @@ static const LsField fields[] = {
   TEXT (trust),
   { "max_ctas", LS_FIELD_UINT, offsetof (LsCollectiveSpec, max_ctas), .min = 1, .max = UINT8_MAX },
   { "nodes", LS_FIELD_UINT, offsetof (LsCollectiveSpec, n_nodes), .min = 1, .max = LS_COLLECTIVE_MAX_GPUS },
-  { "slice", LS_FIELD_CUSTOM, .parse = parse_slice, .expected = LS_SLICE_EXPECTED },
-  { "gpus", LS_FIELD_CUSTOM, .parse = parse_gpus,
+  { "slice", LS_FIELD_CUSTOM, offsetof (LsCollectiveSpec, slice), .parse = ls_slice_parse,
+    .expected = LS_SLICE_EXPECTED },
+  { "gpus", LS_FIELD_CUSTOM, offsetof (LsCollectiveSpec, gpus), .add = add_counts,
+    .element_size = sizeof (uint32_t),
     .expected = "whole numbers from 1 to " G_STRINGIFY (
         LS_COLLECTIVE_MAX_GPUS) " such as 8 or 2,4,8, or their doublings 2..1024" },
   { "protocol", LS_FIELD_ENUM, offsetof (LsCollectiveSpec, protocol), .names = protocol_names },
@@ -98,7 +87,6 @@ void
 ls_collective_spec_clear (LsCollectiveSpec *spec)
 {
   ls_fields_clear (fields, spec);
-  g_clear_pointer (&spec->gpus, g_array_unref);
   ls_collective_spec_init (spec);
 }
 
