@@ -19,8 +19,6 @@ ls_path_summary_free (LsPathSummary *s)
 {
   if (!s)
     return;
-  for (guint i = 0; i < s->links->len; i++)
-    g_free (g_array_index (s->links, LsPathLink, i).name);
   g_array_unref (s->ops);
   g_array_unref (s->links);
   g_array_unref (s->ranks);
@@ -98,7 +96,7 @@ ls_path_summary_new (const LsCriticalPath *path)
   g_autoptr (GHashTable) places = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   LsPathSummary *s = g_new0 (LsPathSummary, 1);
   s->ops = g_array_new (FALSE, TRUE, sizeof (LsPathOp));
-  s->links = g_array_new (FALSE, TRUE, sizeof (LsPathLink));
+  s->links = ls_list_new (sizeof (LsPathLink), ls_clear_text);
   s->ranks = g_array_new (FALSE, TRUE, sizeof (LsPathRank));
   s->hops = g_array_new (FALSE, TRUE, sizeof (LsPathHop));
   const LsPathPiece *pieces = (const LsPathPiece *) (gpointer) path->pieces->data;

@@ -18,10 +18,6 @@ ls_headroom_clear (LsHeadroom *h)
 {
   if (!h)
     return;
-  for (guint i = 0; h->parts && i < h->parts->len; i++) {
-    g_free (g_array_index (h->parts, LsHeadroomPart, i).what);
-    g_free (g_array_index (h->parts, LsHeadroomPart, i).source);
-  }
   g_clear_pointer (&h->parts, g_array_unref);
   g_free (h->program);
   *h = (LsHeadroom) { 0 };

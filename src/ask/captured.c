@@ -441,16 +441,6 @@ text_of (const cJSON *object, const char *key)
 }
 
 static void
-clear_row (gpointer data)
-{
-  LsCapturedRow *row = data;
-  g_free (row->kind);
-  g_free (row->phase);
-  g_free (row->operator);
-  g_free (row->line);
-}
-
-static void
 rank_free (gpointer data)
 {
   LsCaptured *c = data;
@@ -518,7 +508,7 @@ read_seen (const LsCaptureAsk *ask, const cJSON *seen)
     .n_operators = number_of (traced, "operators"),
     .n_launches = number_of (traced, "launches"),
     .n_apart = number_of (traced, "apart"),
-    .rows = ls_list_new (sizeof (LsCapturedRow), clear_row),
+    .rows = ls_list_new (sizeof (LsCapturedRow), ls_clear_4_texts),
     .over_time = cJSON_PrintUnformatted (cJSON_GetObjectItemCaseSensitive (seen, "over_time")),
     .notes = g_ptr_array_new_with_free_func (g_free),
   };

@@ -886,17 +886,6 @@ try_orders (Search *x)
 
 /* --- all of it --------------------------------------------------------------------------------------- */
 
-static void
-clear_row (gpointer data)
-{
-  LsPlaceRow *row = data;
-  g_free (row->order);
-  g_free (row->refused);
-  g_free (row->placement);
-  g_free (row->layers);
-  g_free (row->counts);
-}
-
 LsPlace *
 ls_place_new (const LsJobSpec *spec, const LsPlaceOptions *options, const LsProgress *progress,
               GError **error)
@@ -907,7 +896,7 @@ ls_place_new (const LsJobSpec *spec, const LsPlaceOptions *options, const LsProg
     return ls_fail_null (error, LS_ERROR_USAGE, "--order does not go with place");
   if (!ls_job_spec_options (spec, &x.run, error))
     return NULL;
-  p->rows = ls_list_new (sizeof (LsPlaceRow), clear_row);
+  p->rows = ls_list_new (sizeof (LsPlaceRow), ls_clear_5_texts);
   p->now = ls_job_spec_run (spec, error);
   if (!p->now)
     return NULL;

@@ -332,15 +332,6 @@ compare_rows (gconstpointer a, gconstpointer b)
   return x->n_alike != y->n_alike ? LS_ORDER (y->n_alike, x->n_alike) : strcmp (x->first, y->first);
 }
 
-static void
-clear_row (gpointer row)
-{
-  LsFaultRow *r = row;
-  g_free (r->first);
-  g_free (r->pattern);
-  g_free (r->cut_off);
-}
-
 /* Whether both parts of a group that were run gave the same. */
 static gboolean
 check_alike (const FaultRuns *runs, guint i, GError **error)
@@ -412,7 +403,7 @@ ls_fault_table_new (const LsJobSpec *spec, const LsJobResult *r, const LsFaultAs
   runs.n_of_group = spec->options.fold == LS_SHORTCUT_CHECK ? 2 : 1;
   g_autoptr (LsFaultTable) table = g_new (LsFaultTable, 1);
   *table = (LsFaultTable) { *ask, ls_cluster_chip_word (&r->cluster->spec, 1), ls_job_result_step_time_s (r),
-                            parts.n_idle, ls_list_new (sizeof (LsFaultRow), clear_row) };
+                            parts.n_idle, ls_list_new (sizeof (LsFaultRow), ls_clear_3_texts) };
   gboolean ok = parts.groups->len <= LS_FAULTS_MAX
       || ls_fail (error, LS_ERROR_LIMIT, "%u %ss differ, more than %d", parts.groups->len,
                   ls_fault_kind_names[ask->kind], LS_FAULTS_MAX);

@@ -101,9 +101,9 @@ bool ls_fault_ask_parse (const char *text, LsFaultAsk *ret_ask);
 typedef struct {
   char *first;   /* "node0/nic0>leaf0", "rank 3 on gpu 3", "node 2"        */
   char *pattern; /* of all that are alike, "node*" / "nic*>leaf*"; NULL: one */
+  char *cut_off; /* who cannot reach whom then; NULL: all can              */
   guint n_alike;
   double step_s; /* NAN: nothing leads around it                           */
-  char *cut_off; /* who cannot reach whom then; NULL: all can              */
 } LsFaultRow;
 
 typedef struct {

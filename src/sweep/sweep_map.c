@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/list.h"
 #include "base/order.h"
 #include "base/suggest.h"
 #include "sweep/sweep_charts.h"
@@ -343,7 +344,7 @@ ls_sweep_run_pareto (const LsSweepRun *x, LsParetoPlot *ret_plot)
     .capacity_gib = (double) x->capacity_bytes / GIB,
     .chip = x->report.chip,
     .is_money = !isnan (x->price.usd_per_gpu_hour),
-    .points = g_array_new (FALSE, FALSE, sizeof (LsParetoPoint)),
+    .points = ls_list_new (sizeof (LsParetoPoint), ls_clear_text),
   };
   for (guint i = 0; i < x->candidates->len; i++)
     if (candidate_at (x, i)->status == TRY_DONE && candidate_at (x, i)->is_confirmed) {
@@ -356,18 +357,10 @@ ls_sweep_run_pareto (const LsSweepRun *x, LsParetoPlot *ret_plot)
       ret_plot->points->len, x->front->len);
 }
 
-static void
-point_clear (gpointer point)
-{
-  g_free (((LsParetoPoint *) point)->name);
-}
-
 void
 ls_pareto_plot_clear (LsParetoPlot *plot)
 {
   g_free (plot->title);
   g_free (plot->note);
-  for (guint i = 0; plot->points && i < plot->points->len; i++)
-    point_clear (&g_array_index (plot->points, LsParetoPoint, i));
   g_clear_pointer (&plot->points, g_array_unref);
 }

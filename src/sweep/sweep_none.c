@@ -5,6 +5,7 @@
 
 #include "analysis/report.h"
 #include "ask/memory_view.h"
+#include "base/list.h"
 #include "base/order.h"
 #include "job/knobs.h"
 #include "schedules/sched.h"
@@ -415,8 +416,6 @@ describe_rules (LsSweepRun *x, LsSweepNone *none)
     g_array_append_val (none->rules, copy);
   }
   ls_sort_by (none->rules, most_broken_first);
-  for (guint i = MAX_RULES; i < none->rules->len; i++)
-    g_free (g_array_index (none->rules, LsSweepRule, i).text);
   g_array_set_size (none->rules, MIN (none->rules->len, MAX_RULES));
 }
 
@@ -424,7 +423,7 @@ void
 sweep_explain_none (LsSweepRun *x)
 {
   LsSweepNone *none = x->report.none = g_new0 (LsSweepNone, 1);
-  none->rules = g_array_new (FALSE, FALSE, sizeof (LsSweepRule));
+  none->rules = ls_list_new (sizeof (LsSweepRule), ls_clear_text);
   describe_rules (x, none);
   describe_nearest (x, none);
 }

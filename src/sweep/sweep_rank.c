@@ -2,6 +2,7 @@
  * rule of thumb stands among them. */
 #include <string.h>
 
+#include "base/list.h"
 #include "base/order.h"
 #include "data/jobs/job_files.h"
 #include "data/text/field.h"
@@ -151,20 +152,6 @@ static const LsSortKey by_value[]
     = { { LS_RISING (LsSweepRow, value) }, { LS_RISING (LsSweepRow, knobs) }, { 0 } };
 
 static void
-row_clear (gpointer row)
-{
-  ls_sweep_row_clear (row);
-}
-
-static GArray *
-rows_new (void)
-{
-  GArray *rows = g_array_new (FALSE, TRUE, sizeof (LsSweepRow));
-  g_array_set_clear_func (rows, row_clear);
-  return rows;
-}
-
-static void
 fill_row (const LsSweepRun *x, const Candidate *c, const Figures *f, LsSweepRow *ret_row)
 {
   LsActivities activities = ls_activities_of (f->breakdown_s);
@@ -214,7 +201,7 @@ add_variant (const LsSweepRun *x, LsSweepRow *row, const Candidate *c)
   LsSweepVariant v = { ls_idea_difference (&row->strategy, &s), knobs, c->step, c->memory_bytes, c->goodput };
   ls_strategy_clear (&s);
   if (!row->also)
-    row->also = g_array_new (FALSE, FALSE, sizeof v);
+    row->also = ls_list_new (sizeof v, ls_clear_2_texts);
   g_array_append_val (row->also, v);
 }
 
@@ -315,8 +302,7 @@ explain_group (LsSweepRun *x, LsSweepGroup *g)
 static void
 fill_groups (LsSweepRun *x)
 {
-  x->report.groups = g_array_new (FALSE, TRUE, sizeof (LsSweepGroup));
-  g_array_set_clear_func (x->report.groups, group_clear);
+  x->report.groups = ls_list_new (sizeof (LsSweepGroup), group_clear);
   for (guint i = 0; i < x->groups->len; i++) {
     const Group *from = &g_array_index (x->groups, Group, i);
     LsSweepGroup g = { .gpus = from->gpus, .global_batch = from->global_batch };
@@ -427,14 +413,14 @@ describe_first (LsSweepRun *x)
 void
 sweep_rank (LsSweepRun *x)
 {
-  x->report.best = rows_new ();
+  x->report.best = ls_list_new (sizeof (LsSweepRow), ls_sweep_row_clear);
   g_autoptr (GPtrArray) best = g_ptr_array_new ();
   for (guint i = 0; i < x->groups->len; i++)
     add_best (x, &g_array_index (x->groups, Group, i), best);
   add_rows (x, x->report.best, best, true);
   ls_sort_by (x->report.best, by_value);
   if (x->spec->pareto) {
-    x->report.front = rows_new ();
+    x->report.front = ls_list_new (sizeof (LsSweepRow), ls_sweep_row_clear);
     g_autoptr (GPtrArray) front = g_ptr_array_new ();
     for (guint i = 0; i < x->front->len; i++)
       g_ptr_array_add (front, candidate_at (x, g_array_index (x->front, guint, i)));

@@ -39,7 +39,7 @@ typedef struct {
   double low_s, high_s; /* between which a measured step would lie; NAN: there is no interval */
 } LsSweepRow;
 
-void ls_sweep_row_clear (LsSweepRow *row);
+void ls_sweep_row_clear (gpointer row); /* LsSweepRow */
 
 /* "5,4x11,3x4", newly allocated; NULL: even. */
 char *ls_sweep_layers_text (const LsStrategy *s);
