@@ -163,12 +163,6 @@ ls_schedule_spec_shape (const LsScheduleSpec *s, const LsSchedTimes *times)
   };
 }
 
-static gboolean
-refuse (const LsSched *sched, const char *why, GError **error)
-{
-  return ls_fail (error, LS_ERROR_CONFLICT, "%s: %s", sched->name, why);
-}
-
 /* Whether the schedule has the knobs that were given: LS_ERROR_CONFLICT. */
 static gboolean
 ls_schedule_spec_fits (const LsScheduleSpec *s, const LsSched *sched, GError **error)
@@ -184,7 +178,7 @@ ls_schedule_spec_fits (const LsScheduleSpec *s, const LsSched *sched, GError **e
     { LS_SCHED_PIPES, "--pipes", s->pipes > 0 },
   };
   if (sched->has_pytorch_rounds && s->rounds == LS_ROUNDS_MEGATRON)
-    return refuse (sched, "its rounds are always PyTorch's", error);
+    return ls_fail (error, LS_ERROR_CONFLICT, "%s: its rounds are always PyTorch's", sched->name);
   for (guint i = 0; i < G_N_ELEMENTS (knobs); i++) {
     if (!knobs[i].is_given || (sched->knobs & knobs[i].knob))
       continue;
@@ -193,13 +187,13 @@ ls_schedule_spec_fits (const LsScheduleSpec *s, const LsSched *sched, GError **e
     for (guint k = 0; (other = ls_sched_at (k)); k++)
       if (other->knobs & knobs[i].knob)
         g_string_append_printf (names, "%s%s", names->len > 0 ? " and " : "", other->name);
-    g_autofree char *why = g_strdup_printf ("%s applies to %s only", knobs[i].flag, names->str);
-    return refuse (sched, why, error);
+    return ls_fail (error, LS_ERROR_CONFLICT, "%s: %s applies to %s only", sched->name, knobs[i].flag,
+                    names->str);
   }
-  if (s->memory_limit > 0 && !ls_sched_is_searched (sched))
-    return refuse (sched, "--memory-limit applies to schedules that are searched for: this order is fixed",
-                   error);
-  return TRUE;
+  return s->memory_limit <= 0 || ls_sched_is_searched (sched)
+      || ls_fail (error, LS_ERROR_CONFLICT,
+                  "%s: --memory-limit applies to schedules that are searched for: this order is fixed",
+                  sched->name);
 }
 
 /* LS_ERROR_LIMIT: more than fits in memory, or in a time. */

@@ -32,7 +32,7 @@ typedef struct {
 
 /* Of an enum that of unsigned int. */
 #define LS_TYPE_OF_KEY(member)                                                                               \
-  _Generic((member), bool : 'b', uint8_t : 'b', int : 'i', uint32_t : 'u', int64_t : 'l', uint64_t : 'm',      \
+  _Generic((member), bool : 'b', uint8_t : 'b', int : 'i', uint32_t : 'u', int64_t : 'l', uint64_t : 'm',    \
            double : 'd', char * : 's', const char * : 's')
 #define LS_RISING(type, member)  LS_TYPE_OF_KEY (((type *) 0)->member), offsetof (type, member), false
 #define LS_FALLING(type, member) LS_TYPE_OF_KEY (((type *) 0)->member), offsetof (type, member), true

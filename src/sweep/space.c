@@ -295,12 +295,10 @@ ls_space_set_ranges (LsSpace *space, const LsRanges *ranges)
 }
 
 void
-ls_space_add_ranges (LsSpace *space, const LsRanges *ranges,
-                     bool (*said) (LsSpaceAxis axis, const void *data), const void *data)
+ls_space_add_range (LsSpace *space, const LsRanges *ranges, LsSpaceAxis axis)
 {
-  for (guint a = 0; a < ls_space_n_axes (); a++)
-    if (ranges->values[a] && space->values[a]->len == 0 && !said ((LsSpaceAxis) a, data))
-      set_range (space, (LsSpaceAxis) a, ranges->values[a]);
+  if (ranges->values[axis] && space->values[axis]->len == 0)
+    set_range (space, axis, ranges->values[axis]);
 }
 
 static void

@@ -400,7 +400,7 @@ describe_first (LsSweepRun *x)
     LsSweepRow *row = &g_array_index (x->report.best, LsSweepRow, i);
     row->instead = ls_job_knobs_instead (&x->spec->job, &x->model, &row->strategy, s);
   }
-  x->report.headroom = x->headroom_text = h->bytes > 0 ? ls_headroom_text (h) : NULL;
+  x->report.headroom = h->bytes > 0 ? ls_headroom_text (h) : NULL;
   x->report.assumptions = ls_assumptions_new (&x->spec->job, &x->model, s, whence_of_axis, &x->spec->space);
   describe_others (x);
   describe_place (x, first);

@@ -153,8 +153,6 @@ struct LsSweepRun {
   double stretch;       /* the mean of their steps over the least by their plans */
   GArray *paces;        /* double: of each idea the best that are confirmed, N_OF_IDEA, best first */
   GArray *ran_paces;    /* the same of those that ran */
-  LsSweepChanges *changes;
-  char *title, *command, *headroom_text;
   LsSweepReport report;
 };
 

@@ -187,29 +187,20 @@ static bool
 set_size (const char *key, const char *value, LsPhaseSize *size, LsDiagList *diags)
 {
   double *count = strcmp (key, "tokens") == 0 ? &size->tokens : &size->steps;
-  if (ls_count_read (value, count))
-    return true;
-  ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL, NULL, "%s: expected %s; got \"%s\"", key,
-               LS_COUNT_EXPECTED, value);
-  return false;
+  return ls_count_read (value, count)
+      || ls_diag_fail (diags, LS_ERROR_USAGE, "%s: expected %s; got \"%s\"", key, LS_COUNT_EXPECTED, value);
 }
 
 static bool
 set_phase_knob (const char *setting, LsJobSpec *job, LsPhaseSize *size, LsDiagList *diags)
 {
   g_auto (GStrv) pair = g_strsplit (setting, "=", 2);
-  if (!pair[0] || !pair[1]) {
-    ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL, NULL, "expected key=value; got \"%s\"",
-                 setting);
-    return false;
-  }
+  if (!pair[0] || !pair[1])
+    return ls_diag_fail (diags, LS_ERROR_USAGE, "expected key=value; got \"%s\"", setting);
   if (strcmp (pair[0], "tokens") == 0 || strcmp (pair[0], "steps") == 0)
     return set_size (pair[0], pair[1], size, diags);
-  if (strcmp (pair[0], "cluster") == 0 || strcmp (pair[0], "model") == 0) {
-    ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL, NULL,
-                 "%s: all phases train one model on one cluster", pair[0]);
-    return false;
-  }
+  if (strcmp (pair[0], "cluster") == 0 || strcmp (pair[0], "model") == 0)
+    return ls_diag_fail (diags, LS_ERROR_USAGE, "%s: all phases train one model on one cluster", pair[0]);
   if (strcmp (pair[0], "name") == 0) {
     g_free (size->name);
     size->name = g_strdup (pair[1]);
@@ -232,10 +223,8 @@ ls_train_phase_read (const char *text, LsJobSpec *job, LsPhaseSize *ret_size, GE
   }
   if (n_read <= strlen (text))
     ok &= set_phase_knob (text + n_read, job, &size, diags);
-  if (ok && size.tokens > 0 && size.steps > 0) {
-    ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL, NULL, "expected tokens or steps; got both");
-    ok = false;
-  }
+  if (ok && size.tokens > 0 && size.steps > 0)
+    ok = ls_diag_fail (diags, LS_ERROR_USAGE, "expected tokens or steps; got both");
   if (ok) {
     *ret_size = size;
     return TRUE;
