@@ -10,7 +10,6 @@
 #include "base/parallel.h"
 #include "data/machines/machines.h"
 #include "data/text/override.h"
-#include "job/sensitivity_scale.h"
 
 /* ---- a percent more of the hardware ---- */
 
@@ -67,8 +66,7 @@ LsSensitivityTable *
 ls_sensitivity_new (const LsJobSpec *spec, const LsJobResult *r, guint n_threads, GError **error)
 {
   g_autoptr (LsSensitivityTable) table = g_new (LsSensitivityTable, 1);
-  *table = (LsSensitivityTable) { ls_job_result_step_time_s (r), LS_N_SCALES,
-                                  g_new0 (LsSensitivity, LS_N_SCALES) };
+  *table = (LsSensitivityTable) { .step_s = ls_job_result_step_time_s (r), .n = LS_N_SCALES };
   ScaledRuns runs = { .r = r, .rows = table->rows };
   if (!ls_hardware_check_alike (&r->cluster->spec, "--sensitivity", error)
       || !ls_rerun_options (spec, r, &runs.options, error))
@@ -88,15 +86,6 @@ ls_sensitivity_new (const LsJobSpec *spec, const LsJobResult *r, guint n_threads
     row->elasticity = row->seconds_per_percent / (PERCENT * table->step_s);
   }
   return g_steal_pointer (&table);
-}
-
-void
-ls_sensitivity_free (LsSensitivityTable *table)
-{
-  if (!table)
-    return;
-  g_free (table->rows);
-  g_free (table);
 }
 
 /* ---- parts that are slower, or gone ---- */

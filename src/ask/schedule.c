@@ -211,8 +211,6 @@ ls_schedule_check_size (guint64 n_cells, const LsSchedTimes *times, GError **err
                   "these times add up to more than can be counted: take a larger unit");
 }
 
-/* --- one pipeline schedule, from its name or a file, timed; or all of them for the same job ------ */
-
 /* --- a view of one ---------------------------------------------------------------------------------- */
 
 double

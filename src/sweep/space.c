@@ -16,8 +16,6 @@ static bool ls_space_has_layers (const LsSpace *space, const LsStrategy *base, c
 
 /* ---- over how many ranks sequences are cut ---- */
 
-/* Over how many ranks a sweep cuts sequences by itself: see space.h. */
-
 /* Tokens of the longest sequence that is tried. */
 static uint32_t
 longest_sequence (const LsSpace *space, const LsModel *m, const LsStrategy *base)
@@ -71,8 +69,6 @@ ls_space_most_cp (const LsSpace *space, const LsModel *m, const LsStrategy *base
 }
 
 /* ---- the values of an axis in a text ---- */
-
-/* The values of an axis in a text: between commas, doublings spelt out. */
 
 /* Commas are part of a value. */
 static bool

@@ -174,9 +174,6 @@ sweep_scaling (LsSweepReport *report)
 
 /* ---- the best of somebody's own job in the words of a program ---- */
 
-/* The best configuration of somebody's own job in the words of a program: as a
- * fragment, and as changes to the files that the job came from. */
-
 void
 ls_sweep_changes_free (LsSweepChanges *c)
 {

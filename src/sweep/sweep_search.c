@@ -235,7 +235,7 @@ sweep_next_ahead (LsSweepRun *x)
   while (g && x->ahead_at < g->n) {
     Candidate *c = candidate_at (x, g->first + x->ahead_at++);
     const Known *known = sweep_known (x, c);
-    if (c->status == TRY_PENDING && !(known && known->is_tried) && !sweep_cannot_win (x, c))
+    if (c->status == TRY_PENDING && !(known && known->tried.is_there) && !sweep_cannot_win (x, c))
       return c;
   }
   return NULL;

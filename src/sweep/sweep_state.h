@@ -50,13 +50,18 @@ typedef struct {
   double told;       /* the best pace that somebody was told of; INFINITY: none */
 } Group;
 
+/* What a simulation found. */
+typedef struct {
+  bool is_there;
+  uint8_t status; /* TryStatus */
+  LsTime step, least;
+  uint64_t memory_bytes;
+} Found;
+
 /* What a journal says of a candidate. */
 typedef struct {
   uint64_t index; /* first: the key */
-  bool is_tried, is_confirmed;
-  uint8_t status, confirmed_status; /* TryStatus */
-  LsTime step, least, confirmed_step;
-  uint64_t memory_bytes, confirmed_bytes;
+  Found tried, confirmed;
 } Known;
 
 typedef enum {

@@ -18,8 +18,7 @@
 
 /* ---- candidates in the order of what their steps take at least ---- */
 
-/* Candidates in the order of what their steps take at least. Those that nobody has
- * looked at lie sorted, and so do the others, by themselves. */
+/* Those that nobody has looked at lie sorted, and so do the others, by themselves. */
 
 static double
 pace_of (const Candidate *c)
@@ -525,13 +524,14 @@ static bool
 take_known (LsSweepRun *x, WorkKind kind, Candidate *c)
 {
   const Known *known = sweep_known (x, c);
-  if (!known || (kind == WORK_TRY ? !known->is_tried : !known->is_confirmed || kind == WORK_REPORT))
+  const Found *found = !known ? NULL : kind == WORK_TRY ? &known->tried : &known->confirmed;
+  if (!found || !found->is_there || kind == WORK_REPORT)
     return false;
-  c->found = kind == WORK_TRY ? known->status : known->confirmed_status;
-  c->memory_bytes = kind == WORK_TRY ? known->memory_bytes : known->confirmed_bytes;
-  c->step = kind == WORK_TRY ? known->step : known->confirmed_step;
+  c->found = found->status;
+  c->memory_bytes = found->memory_bytes;
+  c->step = found->step;
   if (kind == WORK_TRY)
-    c->least = known->least;
+    c->least = found->least;
   take (x, kind, c, true);
   return true;
 }
