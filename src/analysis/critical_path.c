@@ -19,8 +19,6 @@ ls_path_summary_free (LsPathSummary *s)
 {
   if (!s)
     return;
-  for (guint i = 0; i < s->links->len; i++)
-    g_free (g_array_index (s->links, LsPathLink, i).name);
   g_array_unref (s->ops);
   g_array_unref (s->links);
   g_array_unref (s->ranks);
@@ -82,30 +80,15 @@ add_rank (LsPathSummary *s, GHashTable *places, const LsCriticalPath *path, cons
   rank->time += piece->to - piece->from;
 }
 
-static int
-by_op (const void *a, const void *b)
-{
-  const LsPathOp *x = a, *y = b;
-  LS_LARGER_FIRST (x->time, y->time);
-  int order = strcmp (x->name, y->name);
-  return order != 0 ? order : (int) x->kind - (int) y->kind;
-}
+static const LsSortKey by_op[] = {
+  { LS_FALLING (LsPathOp, time) }, { LS_RISING (LsPathOp, name) }, { LS_RISING (LsPathOp, kind) }, { 0 }
+};
 
-static int
-by_link (const void *a, const void *b)
-{
-  const LsPathLink *x = a, *y = b;
-  LS_LARGER_FIRST (x->time, y->time);
-  return strcmp (x->name, y->name);
-}
+static const LsSortKey by_link[]
+    = { { LS_FALLING (LsPathLink, time) }, { LS_RISING (LsPathLink, name) }, { 0 } };
 
-static int
-by_rank (const void *a, const void *b)
-{
-  const LsPathRank *x = a, *y = b;
-  LS_LARGER_FIRST (x->time, y->time);
-  return LS_ORDER (x->rank, y->rank);
-}
+static const LsSortKey by_rank[]
+    = { { LS_FALLING (LsPathRank, time) }, { LS_RISING (LsPathRank, rank) }, { 0 } };
 
 LsPathSummary *
 ls_path_summary_new (const LsCriticalPath *path)
@@ -113,7 +96,7 @@ ls_path_summary_new (const LsCriticalPath *path)
   g_autoptr (GHashTable) places = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   LsPathSummary *s = g_new0 (LsPathSummary, 1);
   s->ops = g_array_new (FALSE, TRUE, sizeof (LsPathOp));
-  s->links = g_array_new (FALSE, TRUE, sizeof (LsPathLink));
+  s->links = ls_list_new (sizeof (LsPathLink), ls_clear_text);
   s->ranks = g_array_new (FALSE, TRUE, sizeof (LsPathRank));
   s->hops = g_array_new (FALSE, TRUE, sizeof (LsPathHop));
   const LsPathPiece *pieces = (const LsPathPiece *) (gpointer) path->pieces->data;
@@ -129,9 +112,9 @@ ls_path_summary_new (const LsCriticalPath *path)
       g_array_append_val (s->hops, hop);
   }
   g_assert_cmpint (s->step, ==, path->timeline->window_end - path->timeline->window_start);
-  g_array_sort (s->ops, by_op);
-  g_array_sort (s->links, by_link);
-  g_array_sort (s->ranks, by_rank);
+  ls_sort_by (s->ops, by_op);
+  ls_sort_by (s->links, by_link);
+  ls_sort_by (s->ranks, by_rank);
   return s;
 }
 
@@ -283,25 +266,30 @@ typedef struct {
   GArray *posts[2][2]; /* uint32_t: span of each transfer; [to next][is send]         */
 } RankEnds;
 
+/* Where it is: the op `span` of `rank`; [to, end of the window) is explained. */
 typedef struct {
   const LsTimeline *t;
-  RankEnds *ranks; /* [n_ranks] */
-} LsMatcher;
+  RankEnds *ends; /* [n_ranks] */
+  LsCallLimits *limits;
+  GArray *pieces; /* backwards */
+  uint32_t rank, span;
+  LsTime to;
+} Walk;
 
 static void
-matcher_clear (LsMatcher *m)
+walk_clear (Walk *w)
 {
-  for (uint32_t rank = 0; rank < m->t->n_ranks; rank++) {
-    g_clear_pointer (&m->ranks[rank].calls, g_array_unref);
+  for (uint32_t rank = 0; rank < w->t->n_ranks; rank++) {
+    g_clear_pointer (&w->ends[rank].calls, g_array_unref);
     for (int i = 0; i < 4; i++)
-      g_clear_pointer (&m->ranks[rank].posts[i / 2][i % 2], g_array_unref);
+      g_clear_pointer (&w->ends[rank].posts[i / 2][i % 2], g_array_unref);
   }
-  g_free (m->ranks);
+  g_free (w->ends);
 }
 
 /* Whether a span is of the step that the window reports. */
 static bool
-matcher_is_reported (const LsTimeline *t, const LsSpan *span)
+is_reported (const LsTimeline *t, const LsSpan *span)
 {
   return span->step == (uint8_t) (t->n_steps - 1);
 }
@@ -315,16 +303,16 @@ by_match (const void *a, const void *b)
 }
 
 static void
-look_at (const LsMatcher *m, uint32_t rank, RankEnds *e)
+look_at (const Walk *w, uint32_t rank, RankEnds *e)
 {
-  const LsRankSpans *r = ls_timeline_spans (m->t, rank);
+  const LsRankSpans *r = ls_timeline_spans (w->t, rank);
   e->calls = g_array_new (FALSE, FALSE, sizeof (MatchedCall));
   for (int i = 0; i < 4; i++)
     e->posts[i / 2][i % 2] = g_array_new (FALSE, FALSE, sizeof (uint32_t));
   for (uint32_t i = 0; i < r->n; i++) {
-    if (!matcher_is_reported (m->t, &r->spans[i]))
+    if (!is_reported (w->t, &r->spans[i]))
       continue;
-    const LsOp *op = ls_span_op (m->t, rank, &r->spans[i]);
+    const LsOp *op = ls_span_op (w->t, rank, &r->spans[i]);
     MatchedCall call = { r->spans[i].matched, i };
     if (ls_op_has (op->kind, LS_HAS_CALL))
       g_array_append_val (e->calls, call);
@@ -336,28 +324,28 @@ look_at (const LsMatcher *m, uint32_t rank, RankEnds *e)
 
 /* Of who represents the rank. */
 static const RankEnds *
-ends_of (LsMatcher *m, uint32_t rank)
+ends_of (Walk *w, uint32_t rank)
 {
-  uint32_t own = ls_timeline_representative (m->t, rank);
-  if (!m->ranks[own].calls)
-    look_at (m, own, &m->ranks[own]);
-  return &m->ranks[own];
+  uint32_t own = ls_timeline_representative (w->t, rank);
+  if (!w->ends[own].calls)
+    look_at (w, own, &w->ends[own]);
+  return &w->ends[own];
 }
 
 /* The span of a rank's call on this communicator that matched and ended as x did;
  * LS_SPAN_NONE: none. */
 static uint32_t
-match_call (LsMatcher *m, uint32_t rank, uint32_t comm, const LsSpan *x)
+match_call (Walk *w, uint32_t rank, uint32_t comm, const LsSpan *x)
 {
-  const GArray *calls = ends_of (m, rank)->calls;
-  const LsRankSpans *r = ls_timeline_spans (m->t, ls_timeline_representative (m->t, rank));
+  const GArray *calls = ends_of (w, rank)->calls;
+  const LsRankSpans *r = ls_timeline_spans (w->t, ls_timeline_representative (w->t, rank));
   const MatchedCall first = { x->matched, 0 };
   for (guint i = ls_list_first_from (calls, by_match, &first); i < calls->len; i++) {
     const MatchedCall *call = &g_array_index (calls, MatchedCall, i);
     if (call->matched != x->matched)
       break;
     const LsSpan *y = &r->spans[call->span];
-    if (y->end == x->end && ls_plan_comm_of (m->t->plan, rank, ls_span_op (m->t, rank, y)->slot) == comm)
+    if (y->end == x->end && ls_plan_comm_of (w->t->plan, rank, ls_span_op (w->t, rank, y)->slot) == comm)
       return call->span;
   }
   return LS_SPAN_NONE;
@@ -366,21 +354,21 @@ match_call (LsMatcher *m, uint32_t rank, uint32_t comm, const LsSpan *x)
 /* The span that met transfer i of the group x (index of a span of who represents the rank),
  * and the rank that it is of; LS_SPAN_NONE: none. */
 static uint32_t
-match_transfer (LsMatcher *m, uint32_t rank, uint32_t x, uint32_t i, uint32_t *ret_rank)
+match_transfer (Walk *w, uint32_t rank, uint32_t x, uint32_t i, uint32_t *ret_rank)
 {
-  const LsRankSpans *r = ls_timeline_spans (m->t, ls_timeline_representative (m->t, rank));
-  const LsOp *op = ls_span_op (m->t, rank, &r->spans[x]);
+  const LsRankSpans *r = ls_timeline_spans (w->t, ls_timeline_representative (w->t, rank));
+  const LsOp *op = ls_span_op (w->t, rank, &r->spans[x]);
   const LsTransfer *transfer = &op->transfers[i];
   bool is_to_next = transfer->slot == LS_SLOT_NEXT;
-  *ret_rank = ls_plan_peer (m->t->plan, rank, is_to_next);
-  if (*ret_rank >= m->t->n_ranks)
+  *ret_rank = ls_plan_peer (w->t->plan, rank, is_to_next);
+  if (*ret_rank >= w->t->n_ranks)
     return LS_SPAN_NONE;
 
-  guint k = ls_list_first_from (ends_of (m, rank)->posts[is_to_next][transfer->is_send], ls_compare_uint32,
+  guint k = ls_list_first_from (ends_of (w, rank)->posts[is_to_next][transfer->is_send], ls_compare_uint32,
                                 &x); /* in the order of spans */
   for (uint32_t before = 0; before < i; before++)
     k += op->transfers[before].slot == transfer->slot && op->transfers[before].is_send == transfer->is_send;
-  const GArray *theirs = ends_of (m, *ret_rank)->posts[!is_to_next][!transfer->is_send];
+  const GArray *theirs = ends_of (w, *ret_rank)->posts[!is_to_next][!transfer->is_send];
   return k < theirs->len ? g_array_index (theirs, uint32_t, k) : LS_SPAN_NONE;
 }
 
@@ -413,16 +401,6 @@ ls_path_name (const LsCriticalPath *path, const LsPathPiece *piece)
 }
 
 /* --- the walk ----------------------------------------------------------- */
-
-/* Where it is: the op `span` of `rank`; [to, end of the window) is explained. */
-typedef struct {
-  const LsTimeline *t;
-  LsMatcher *matcher;
-  LsCallLimits *limits;
-  GArray *pieces; /* backwards */
-  uint32_t rank, span;
-  LsTime to;
-} Walk;
 
 static const LsSpan *
 span_of (const Walk *w, uint32_t rank, uint32_t span)
@@ -489,7 +467,7 @@ take_collective (Walk *w, const LsSpan *x, const LsOp *op)
   LsTime came = x->start;
   take_moving (w, x->matched, ls_limit_of_call (w->limits, w->rank, op));
   for (uint32_t i = 0; i < comm.n_ranks && came < x->matched; i++) {
-    uint32_t span = match_call (w->matcher, ls_comm_rank (&comm, i), id, x);
+    uint32_t span = match_call (w, ls_comm_rank (&comm, i), id, x);
     if (span == LS_SPAN_NONE || span_of (w, ls_comm_rank (&comm, i), span)->start <= came)
       continue;
     came = span_of (w, ls_comm_rank (&comm, i), span)->start;
@@ -511,7 +489,7 @@ typedef struct {
 static bool
 meet (Walk *w, const LsSpan *x, const LsOp *op, uint32_t i, Met *ret_met)
 {
-  uint32_t peer, span = match_transfer (w->matcher, w->rank, w->span, i, &peer);
+  uint32_t peer, span = match_transfer (w, w->rank, w->span, i, &peer);
   *ret_met = (Met) { peer, span, i, x->start, x->matched };
   if (span == LS_SPAN_NONE)
     return true;
@@ -615,7 +593,7 @@ find_last (Walk *w)
   for (uint32_t row = 0; row < w->t->n_rows; row++)
     for (uint32_t i = 0; w->t->multiplicity[row] > 0 && i < w->t->ranks[row].n; i++) {
       const LsSpan *x = &w->t->ranks[row].spans[i];
-      if (!matcher_is_reported (w->t, x) || x->end > w->t->window_end || x->end <= last)
+      if (!is_reported (w->t, x) || x->end > w->t->window_end || x->end <= last)
         continue;
       last = x->end;
       go_to (w, ls_timeline_rank (w->t, row), i);
@@ -654,18 +632,17 @@ ls_critical_path_new (const LsTimeline *t, const LsCluster *cluster, const LsNcc
         "note: --fold auto keeps ranks that behave alike once; --global-batch makes fewer "
         "micro-batches",
         t->n_classes);
-  LsMatcher matcher = { t, g_new0 (RankEnds, t->n_ranks) };
   g_autoptr (LsCallLimits) limits = ls_call_limits_new (t->plan, cluster, nccl);
   LsCriticalPath *path = g_new (LsCriticalPath, 1);
   *path = (LsCriticalPath) { t, cluster, g_array_new (FALSE, FALSE, sizeof (LsPathPiece)) };
   Walk w = { .t = t,
-             .matcher = &matcher,
+             .ends = g_new0 (RankEnds, t->n_ranks),
              .limits = limits,
              .pieces = path->pieces,
              .span = LS_SPAN_NONE,
              .to = t->window_end };
   walk (&w);
-  matcher_clear (&matcher);
+  walk_clear (&w);
   LsPathPiece *pieces = (LsPathPiece *) (gpointer) path->pieces->data;
   for (guint i = 0, k = path->pieces->len; i + 1 < k; i++) {
     LsPathPiece first = pieces[i];

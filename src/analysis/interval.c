@@ -151,8 +151,6 @@ weighted_quantile (const GArray *values, double share)
   return i > 0 ? v[i - 1].value : 0;
 }
 
-/* ---- how far a measured step may be from a predicted one ---- */
-
 /* ---- residuals ---- */
 
 static void
@@ -511,9 +509,7 @@ ls_interval_clear (LsInterval *interval)
 
 #include "analysis/interval_text.h"
 
-/* ---- on a cluster that was fitted to runs of its owner ---- */
-
-/* ---- the range ---- */
+/* ---- the range on a cluster that was fitted to runs of its owner ---- */
 
 /* How many of the first n are of this job. */
 static guint

@@ -89,9 +89,7 @@
 
 /* --- in what a job may be unlike the runs that its interval rests on --------------------------------- */
 
-/* In what a job may be unlike the runs that its interval rests on.
- *
- * A run has traits: words, such as the number format, and figures, such as how many GPUs. A job is unlike a
+/* A run has traits: words, such as the number format, and figures, such as how many GPUs. A job is unlike a
  * set of runs in an aspect if none of them has its word, or if its figure lies beyond all of theirs: more
  * GPUs, a slower fabric, a larger model, a larger share of kernels that nobody measured. A faster fabric or
  * fewer GPUs are not unlike: there is less to go wrong there. Of a smaller model less is arithmetic: that an
@@ -252,9 +250,7 @@ char *ls_interval_label (const LsInterval *interval);
 
 /* --- the interval of a job on a cluster that was fitted to runs of its owner ------------------------- */
 
-/* The interval of a job on a cluster that was fitted to runs of its owner.
- *
- * Problem. The published runs above were predicted without a fit. Once figures of a cluster
+/* Problem. The published runs above were predicted without a fit. Once figures of a cluster
  * are fitted to runs on it (calibrate/calibrate_runs.h), these say more: what such a fit does not explain of
  * a run that it has not seen.
  *

@@ -53,18 +53,9 @@ add_op (GArray *edges, const LsStepOp *op, LsTime length)
 
 /* What begins comes before what ends, so that ops that touch leave no gap. The first of
  * what begins at an instant explains the idle stretch before it. */
-static int
-edges_by_time (gconstpointer a, gconstpointer b)
-{
-  const Edge *x = a, *y = b;
-  LS_SMALLER_FIRST (x->at, y->at);
-  if (x->delta != y->delta)
-    return y->delta - x->delta;
-  LS_SMALLER_FIRST (x->tier, y->tier);
-  if (x->is_matched != y->is_matched)
-    return (int) y->is_matched - (int) x->is_matched;
-  return x->launch < y->launch ? -1 : x->launch > y->launch;
-}
+static const LsSortKey edges_by_time[]
+    = { { LS_RISING (Edge, at) },          { LS_FALLING (Edge, delta) }, { LS_RISING (Edge, tier) },
+        { LS_FALLING (Edge, is_matched) }, { LS_RISING (Edge, launch) }, { 0 } };
 
 /* Nothing ran from `from` to `to`, when an op began that was launched at `launch`. */
 static void
@@ -93,7 +84,7 @@ ls_reconcile_time (const LsStepSide *side)
   g_autoptr (GArray) edges = g_array_new (FALSE, FALSE, sizeof (Edge));
   for (guint i = 0; i < side->ops->len; i++)
     add_op (edges, &g_array_index (side->ops, LsStepOp, i), side->length);
-  g_array_sort (edges, edges_by_time);
+  ls_sort_by (edges, edges_by_time);
   Sweep s = { .time.step = side->length };
   LsTime now = 0;
   for (guint i = 0; i < edges->len; i++) {
@@ -339,14 +330,9 @@ ls_step_side_free (LsStepSide *side)
   g_free (side);
 }
 
-static int
-by_start (gconstpointer a, gconstpointer b)
-{
-  const LsStepOp *x = a, *y = b;
-  LS_SMALLER_FIRST (x->start, y->start);
-  LS_SMALLER_FIRST (x->class, y->class);
-  return x->end < y->end ? -1 : x->end > y->end;
-}
+static const LsSortKey by_start[] = {
+  { LS_RISING (LsStepOp, start) }, { LS_RISING (LsStepOp, class) }, { LS_RISING (LsStepOp, end) }, { 0 }
+};
 
 void
 ls_step_side_finish (LsStepSide *side, LsTime start)
@@ -363,7 +349,7 @@ ls_step_side_finish (LsStepSide *side, LsTime start)
     g_array_index (side->ops, LsStepOp, n++) = op;
   }
   g_array_set_size (side->ops, n);
-  g_array_sort (side->ops, by_start);
+  ls_sort_by (side->ops, by_start);
 }
 
 static uint64_t
@@ -412,13 +398,8 @@ ls_step_side_of_timeline (const LsTimeline *t, uint32_t rank, GError **error)
 
 /* ---- rows ---- */
 
-static int
-by_class_and_bytes (gconstpointer a, gconstpointer b)
-{
-  const LsReconcileRow *x = a, *y = b;
-  LS_SMALLER_FIRST (x->class, y->class);
-  return x->bytes < y->bytes ? -1 : x->bytes > y->bytes;
-}
+static const LsSortKey by_class_and_bytes[]
+    = { { LS_RISING (LsReconcileRow, class) }, { LS_RISING (LsReconcileRow, bytes) }, { 0 } };
 
 static LsReconcileRow *
 row_of (GArray *rows, uint8_t class, uint64_t bytes)
@@ -458,12 +439,8 @@ add_side (LsReconciled *r, const LsStepSide *side, const LsStepSide *other, bool
   }
 }
 
-static int
-by_time (gconstpointer a, gconstpointer b)
-{
-  const LsReconcileName *x = a, *y = b;
-  return x->time != y->time ? (x->time > y->time ? -1 : 1) : strcmp (x->name, y->name);
-}
+static const LsSortKey by_time[]
+    = { { LS_FALLING (LsReconcileName, time) }, { LS_RISING (LsReconcileName, name) }, { 0 } };
 
 static void
 add_unmatched_names (LsReconciled *r, const LsStepSide *measured)
@@ -484,7 +461,7 @@ add_unmatched_names (LsReconciled *r, const LsStepSide *measured)
     n->n++;
     n->time += op->end - op->start;
   }
-  g_array_sort (r->unmatched, by_time);
+  ls_sort_by (r->unmatched, by_time);
   if (r->unmatched->len > N_NAMES)
     g_array_set_size (r->unmatched, N_NAMES);
 }
@@ -496,12 +473,7 @@ typedef struct {
   char *text;
 } Word;
 
-static int
-by_weight (gconstpointer a, gconstpointer b)
-{
-  const Word *x = a, *y = b;
-  return x->weight != y->weight ? (x->weight > y->weight ? -1 : 1) : strcmp (x->text, y->text);
-}
+static const LsSortKey by_weight[] = { { LS_FALLING (Word, weight) }, { LS_RISING (Word, text) }, { 0 } };
 
 static void G_GNUC_PRINTF (3, 4) say (GArray *words, LsTime weight, const char *format, ...)
 {
@@ -568,7 +540,7 @@ find_words (LsReconciled *r)
                                             "the host time, too"
                                           : "");
   judge_part (words, "gaps of the device", m->idle_device, p->idle_device, m->step, "");
-  g_array_sort (words, by_weight);
+  ls_sort_by (words, by_weight);
   for (guint i = 0; i < words->len; i++)
     g_ptr_array_add (r->words, g_array_index (words, Word, i).text);
 }
@@ -588,8 +560,8 @@ ls_reconcile (LsStepSide *measured, LsStepSide *predicted)
   r->predicted = ls_reconcile_time (predicted);
   add_side (r, measured, predicted, true);
   add_side (r, predicted, measured, false);
-  g_array_sort (r->classes, by_class_and_bytes);
-  g_array_sort (r->collectives, by_class_and_bytes);
+  ls_sort_by (r->classes, by_class_and_bytes);
+  ls_sort_by (r->collectives, by_class_and_bytes);
   add_unmatched_names (r, measured);
   find_words (r);
   return r;
@@ -660,12 +632,7 @@ typedef struct {
   bool is_behind_unknown; /* of the kernel before it no launch is in the trace */
 } Launch;
 
-static int
-launches_by_time (gconstpointer a, gconstpointer b)
-{
-  const Launch *x = a, *y = b;
-  return x->at != y->at ? (x->at < y->at ? -1 : 1) : 0;
-}
+static const LsSortKey launches_by_time[] = { { LS_RISING (Launch, at) }, { 0 } };
 
 static GArray *
 launches_of (const LsStepSide *side)
@@ -685,7 +652,7 @@ launches_of (const LsStepSide *side)
     is_behind_unknown = op->launch == LS_TIME_NEVER;
     busy_until = MAX (busy_until, op->end);
   }
-  g_array_sort (launches, launches_by_time);
+  ls_sort_by (launches, launches_by_time);
   return launches;
 }
 

@@ -18,10 +18,6 @@ ls_headroom_clear (LsHeadroom *h)
 {
   if (!h)
     return;
-  for (guint i = 0; h->parts && i < h->parts->len; i++) {
-    g_free (g_array_index (h->parts, LsHeadroomPart, i).what);
-    g_free (g_array_index (h->parts, LsHeadroomPart, i).source);
-  }
   g_clear_pointer (&h->parts, g_array_unref);
   g_free (h->program);
   *h = (LsHeadroom) { 0 };
@@ -107,13 +103,8 @@ typedef struct {
 } Places;
 
 /* LsLinkUse; then by name */
-static int
-compare_uses (const void *a, const void *b)
-{
-  const LsLinkUse *x = a, *y = b;
-  LS_LARGER_FIRST (x->utilisation, y->utilisation);
-  return strcmp (x->name, y->name);
-}
+static const LsSortKey busiest_first[]
+    = { { LS_FALLING (LsLinkUse, utilisation) }, { LS_RISING (LsLinkUse, name) }, { 0 } };
 
 char *
 ls_link_pattern (const char *name)
@@ -148,13 +139,8 @@ ls_link_merge (const char *own, const char *other)
   return g_string_free (out, FALSE);
 }
 
-static int
-compare_groups (const void *a, const void *b)
-{
-  const LsLinkGroup *x = a, *y = b;
-  LS_LARGER_FIRST (x->max_utilisation, y->max_utilisation);
-  return strcmp (x->name, y->name);
-}
+static const LsSortKey busiest_groups_first[]
+    = { { LS_FALLING (LsLinkGroup, max_utilisation) }, { LS_RISING (LsLinkGroup, name) }, { 0 } };
 
 static void
 add_level (GArray *levels, double utilisation, double bytes, guint n)
@@ -171,20 +157,15 @@ add_level (GArray *levels, double utilisation, double bytes, guint n)
 }
 
 /* Orders: the busiest first. */
-static int
-compare_levels (const void *a, const void *b)
-{
-  const LsLinkLevel *x = a, *y = b;
-  LS_LARGER_FIRST (x->utilisation, y->utilisation);
-  return (x->bytes < y->bytes) - (x->bytes > y->bytes);
-}
+static const LsSortKey busiest_levels_first[]
+    = { { LS_FALLING (LsLinkLevel, utilisation) }, { LS_FALLING (LsLinkLevel, bytes) }, { 0 } };
 
 /* Takes the name. */
 static LsLinkGroup
 group_of (LsLinkTally *tally)
 {
   LsLinkGroup g = { .name = g_steal_pointer (&tally->name) };
-  g_array_sort (tally->levels, compare_levels);
+  ls_sort_by (tally->levels, busiest_levels_first);
   for (guint i = 0; i < tally->levels->len; i++) {
     const LsLinkLevel *l = &g_array_index (tally->levels, LsLinkLevel, i);
     g.n += l->n;
@@ -325,7 +306,7 @@ find_least (const Places *p, guint *ret_n_above)
     const GArray *levels = g_array_index (p->tallies, LsLinkTally, i).levels;
     g_array_append_vals (all, levels->data, levels->len);
   }
-  g_array_sort (all, compare_levels);
+  ls_sort_by (all, busiest_levels_first);
   guint n = 0, n_above = 0;
   double least = 0;
   for (guint i = 0;
@@ -472,7 +453,7 @@ find_busiest (Places *p)
       for (uint32_t local = 0; local < p->tiers[k].n_trunks; local++)
         take (p, &g_array_index (p->tiers[k].alike, Alike, i), local, best, LS_N_BUSIEST - n_above, least);
   g_array_append_vals (p->busiest, best->data, best->len);
-  g_array_sort (p->busiest, compare_uses);
+  ls_sort_by (p->busiest, busiest_first);
 }
 
 static void
@@ -517,7 +498,8 @@ ls_link_use_report (LsReport *r, const LsTimeline *t, const LsCluster *c)
     g_array_unref (tally->levels);
   }
   if (r->n_link_groups > 0)
-    qsort (r->link_groups, r->n_link_groups, sizeof *r->link_groups, compare_groups);
+    g_qsort_with_data (r->link_groups, r->n_link_groups, sizeof *r->link_groups, ls_compare_by,
+                       (gpointer) busiest_groups_first);
   r->n_links = p.busiest->len;
   r->links = (LsLinkUse *) g_array_free (p.busiest, FALSE);
   g_array_unref (p.tallies);

@@ -402,7 +402,7 @@ ls_job_answer_free (gpointer answer)
     return;
   ls_path_summary_free (j->critical_summary);
   ls_critical_path_free (j->critical_path);
-  ls_sensitivity_free (j->sensitivity);
+  g_free (j->sensitivity);
   ls_fault_table_free (j->faults);
   ls_ecmp_table_free (j->ecmp);
   ls_what_if_free (j->what_if);

@@ -438,16 +438,6 @@ text_of (const cJSON *object, const char *key)
 }
 
 static void
-clear_row (gpointer data)
-{
-  LsCapturedRow *row = data;
-  g_free (row->kind);
-  g_free (row->phase);
-  g_free (row->operator);
-  g_free (row->line);
-}
-
-static void
 rank_free (gpointer data)
 {
   LsCaptured *c = data;
@@ -514,7 +504,7 @@ read_seen (const LsCaptureAsk *ask, const cJSON *seen)
     .n_operators = number_of (traced, "operators"),
     .n_launches = number_of (traced, "launches"),
     .n_apart = number_of (traced, "apart"),
-    .rows = ls_list_new (sizeof (LsCapturedRow), clear_row),
+    .rows = ls_list_new (sizeof (LsCapturedRow), ls_clear_4_texts),
     .over_time = cJSON_PrintUnformatted (cJSON_GetObjectItemCaseSensitive (seen, "over_time")),
     .notes = g_ptr_array_new_with_free_func (g_free),
   };
@@ -784,12 +774,7 @@ typedef struct {
   const char *line;
 } AdviceSum;
 
-static int
-compare_sums (gconstpointer a, gconstpointer b)
-{
-  uint64_t x = ((const AdviceSum *) a)->bytes, y = ((const AdviceSum *) b)->bytes;
-  return (x < y) - (x > y);
-}
+static const LsSortKey most_first[] = { { LS_FALLING (AdviceSum, bytes) }, { 0 } };
 
 char *
 ls_captured_advice (const LsCaptured *c)
@@ -811,7 +796,7 @@ ls_captured_advice (const LsCaptured *c)
     c->reserved_bytes - MIN (c->allocated_bytes, c->reserved_bytes),
     "are reserved and in no use: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True keeps less"
   };
-  qsort (sums, G_N_ELEMENTS (sums), sizeof *sums, compare_sums);
+  g_qsort_with_data (sums, G_N_ELEMENTS (sums), sizeof *sums, ls_compare_by, (gpointer) most_first);
   for (guint i = 0; i < G_N_ELEMENTS (sums); i++)
     if (sums[i].bytes * 20 >= c->total_bytes) /* what is less is no help */
       g_string_append_printf (text, "\nhint: %.1f GiB %s", (double) sums[i].bytes / (1 << 30), sums[i].line);

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/order.h"
+
 /* ---- results ---- */
 
 double
@@ -73,12 +75,7 @@ add_spans (const LsSpanTable *table, uint32_t rank, GArray *classes, GHashTable 
   return n;
 }
 
-static int
-by_start (gconstpointer a, gconstpointer b)
-{
-  double x = ((const LsSpanRow *) a)->start_us, y = ((const LsSpanRow *) b)->start_us;
-  return x < y ? -1 : x > y;
-}
+static const LsSortKey by_start[] = { { LS_RISING (LsSpanRow, start_us) }, { 0 } };
 
 static LsSpanTotal
 total_of (const LsSpanTable *table, uint32_t rank)
@@ -94,7 +91,7 @@ total_of (const LsSpanTable *table, uint32_t rank)
     if (strcmp (span->stream, "compute") == 0)
       g_array_append_vals (sorted, span, 1);
   }
-  g_array_sort (sorted, by_start);
+  ls_sort_by (sorted, by_start);
   for (guint i = 0; i < sorted->len; i++) {
     const LsSpanRow *span = &g_array_index (sorted, LsSpanRow, i);
     if (i > 0)

@@ -409,14 +409,8 @@ typedef struct {
   int turn;
 } Swap;
 
-static int
-by_turn (gconstpointer a, gconstpointer b)
-{
-  const Swap *x = a, *y = b;
-  LS_SMALLER_FIRST (x->turn, y->turn);
-  LS_SMALLER_FIRST (x->a, y->a);
-  return LS_ORDER (x->b, y->b);
-}
+static const LsSortKey by_turn[]
+    = { { LS_RISING (Swap, turn) }, { LS_RISING (Swap, a) }, { LS_RISING (Swap, b) }, { 0 } };
 
 /* Sum of the names of faults of a node's links, without its number. */
 static guint
@@ -537,7 +531,8 @@ add_swap (const Search *x, const NodeKind *kinds, const Alike *p, const Alike *q
         continue;
       Swap swap = { MIN (ours[i], theirs[j]), MAX (ours[i], theirs[j]),
                     turn_of (x, &kinds[ours[i]], &kinds[theirs[j]]) };
-      if (swap.turn < N_TURNS && (best.turn == N_TURNS || by_turn (&swap, &best) < 0))
+      if (swap.turn < N_TURNS
+          && (best.turn == N_TURNS || ls_compare_by (&swap, &best, (gpointer) by_turn) < 0))
         best = swap;
     }
   if (best.turn < N_TURNS)
@@ -554,7 +549,7 @@ find_swaps (const Search *x, const Candidate *c)
   for (guint p = 0; p < groups->len; p++)
     for (guint q = p + 1; q < groups->len; q++)
       add_swap (x, kinds, &g_array_index (groups, Alike, p), &g_array_index (groups, Alike, q), swaps);
-  g_array_sort (swaps, by_turn);
+  ls_sort_by (swaps, by_turn);
   return swaps;
 }
 
@@ -891,17 +886,6 @@ try_orders (Search *x)
 
 /* --- all of it --------------------------------------------------------------------------------------- */
 
-static void
-clear_row (gpointer data)
-{
-  LsPlaceRow *row = data;
-  g_free (row->order);
-  g_free (row->refused);
-  g_free (row->placement);
-  g_free (row->layers);
-  g_free (row->counts);
-}
-
 LsPlace *
 ls_place_new (const LsJobSpec *spec, const LsPlaceOptions *options, const LsProgress *progress,
               GError **error)
@@ -912,7 +896,7 @@ ls_place_new (const LsJobSpec *spec, const LsPlaceOptions *options, const LsProg
     return ls_fail_null (error, LS_ERROR_USAGE, "--order does not go with place");
   if (!ls_job_spec_options (spec, &x.run, error))
     return NULL;
-  p->rows = ls_list_new (sizeof (LsPlaceRow), clear_row);
+  p->rows = ls_list_new (sizeof (LsPlaceRow), ls_clear_5_texts);
   p->now = ls_job_spec_run (spec, error);
   if (!p->now)
     return NULL;

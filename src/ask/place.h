@@ -41,13 +41,13 @@
 /* An order of ranks on GPUs in some order. */
 typedef struct {
   char *order;       /* "tp-pp-dp": of the degrees above 1                 */
-  const char *seats; /* static: "as given", "node after node", "kind after kind", "axes y-x" */
   char *placement;   /* of the seats, for --placement; NULL: as given      */
   char *layers;      /* "21,11" of the stages; NULL: as those of the job   */
   char *counts;      /* "10,6" micro-batches of the replicas; NULL: likewise */
+  char *refused;     /* why it is no job; NULL: it is one                  */
+  const char *seats; /* static: "as given", "node after node", "kind after kind", "axes y-x" */
   LsTime step;       /* 0: not simulated                                   */
   LsTime least;      /* of its lower bound, where that is why; else 0      */
-  char *refused;     /* why it is no job; NULL: it is one                  */
 } LsPlaceRow;
 
 typedef struct {

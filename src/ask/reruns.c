@@ -10,7 +10,6 @@
 #include "base/parallel.h"
 #include "data/machines/machines.h"
 #include "data/text/override.h"
-#include "job/sensitivity_scale.h"
 
 /* ---- a percent more of the hardware ---- */
 
@@ -67,8 +66,7 @@ LsSensitivityTable *
 ls_sensitivity_new (const LsJobSpec *spec, const LsJobResult *r, guint n_threads, GError **error)
 {
   g_autoptr (LsSensitivityTable) table = g_new (LsSensitivityTable, 1);
-  *table = (LsSensitivityTable) { ls_job_result_step_time_s (r), LS_N_SCALES,
-                                  g_new0 (LsSensitivity, LS_N_SCALES) };
+  *table = (LsSensitivityTable) { .step_s = ls_job_result_step_time_s (r), .n = LS_N_SCALES };
   ScaledRuns runs = { .r = r, .rows = table->rows };
   if (!ls_hardware_check_alike (&r->cluster->spec, "--sensitivity", error)
       || !ls_rerun_options (spec, r, &runs.options, error))
@@ -88,15 +86,6 @@ ls_sensitivity_new (const LsJobSpec *spec, const LsJobResult *r, guint n_threads
     row->elasticity = row->seconds_per_percent / (PERCENT * table->step_s);
   }
   return g_steal_pointer (&table);
-}
-
-void
-ls_sensitivity_free (LsSensitivityTable *table)
-{
-  if (!table)
-    return;
-  g_free (table->rows);
-  g_free (table);
 }
 
 /* ---- parts that are slower, or gone ---- */
@@ -332,15 +321,6 @@ compare_rows (gconstpointer a, gconstpointer b)
   return x->n_alike != y->n_alike ? LS_ORDER (y->n_alike, x->n_alike) : strcmp (x->first, y->first);
 }
 
-static void
-clear_row (gpointer row)
-{
-  LsFaultRow *r = row;
-  g_free (r->first);
-  g_free (r->pattern);
-  g_free (r->cut_off);
-}
-
 /* Whether both parts of a group that were run gave the same. */
 static gboolean
 check_alike (const FaultRuns *runs, guint i, GError **error)
@@ -412,7 +392,7 @@ ls_fault_table_new (const LsJobSpec *spec, const LsJobResult *r, const LsFaultAs
   runs.n_of_group = spec->options.fold == LS_SHORTCUT_CHECK ? 2 : 1;
   g_autoptr (LsFaultTable) table = g_new (LsFaultTable, 1);
   *table = (LsFaultTable) { *ask, ls_cluster_chip_word (&r->cluster->spec, 1), ls_job_result_step_time_s (r),
-                            parts.n_idle, ls_list_new (sizeof (LsFaultRow), clear_row) };
+                            parts.n_idle, ls_list_new (sizeof (LsFaultRow), ls_clear_3_texts) };
   gboolean ok = parts.groups->len <= LS_FAULTS_MAX
       || ls_fail (error, LS_ERROR_LIMIT, "%u %ss differ, more than %d", parts.groups->len,
                   ls_fault_kind_names[ask->kind], LS_FAULTS_MAX);
@@ -517,12 +497,8 @@ run_seed (guint i, gpointer data)
   find_crowding (t, cluster, &runs->draws[i]);
 }
 
-static int
-compare_draws (const void *a, const void *b)
-{
-  const LsEcmpDraw *x = a, *y = b;
-  return x->step_s != y->step_s ? LS_ORDER (x->step_s, y->step_s) : LS_ORDER (x->seed, y->seed);
-}
+static const LsSortKey by_step[]
+    = { { LS_RISING (LsEcmpDraw, step_s) }, { LS_RISING (LsEcmpDraw, seed) }, { 0 } };
 
 LsEcmpTable *
 ls_ecmp_table_new (const LsJobSpec *spec, const LsJobResult *r, guint n_seeds, guint n_threads,
@@ -547,7 +523,7 @@ ls_ecmp_table_new (const LsJobSpec *spec, const LsJobResult *r, guint n_seeds, g
   table->ideal = table->draws[0];
   memmove (table->draws, table->draws + 1, n_seeds * sizeof *table->draws);
   table->draws[n_seeds] = (LsEcmpDraw) { 0 };
-  qsort (table->draws, n_seeds, sizeof *table->draws, compare_draws);
+  g_qsort_with_data (table->draws, n_seeds, sizeof *table->draws, ls_compare_by, (gpointer) by_step);
   return g_steal_pointer (&table);
 }
 

@@ -9,6 +9,7 @@
 #include "ask/collective/collective_table.h"
 #include "base/parallel.h"
 #include "job/job.h"
+#include "job/sensitivity_scale.h"
 
 /* --- what a percent more of the hardware is worth to a job ------------------------------------------- */
 
@@ -52,15 +53,14 @@ typedef struct {
 typedef struct {
   double step_s;
   guint n;
-  LsSensitivity *rows; /* [n], in the order of the parameters */
+  LsSensitivity rows[LS_N_SCALES]; /* n, in the order of the parameters */
 } LsSensitivityTable;
 
 /* r: the job as it ran. n_threads 0: one per processor; the result is the same. The first run
- * that fails, in the order of the parameters, gives the error. */
+ * that fails, in the order of the parameters, gives the error. Free with g_free(). */
 LsSensitivityTable *ls_sensitivity_new (const LsJobSpec *spec, const LsJobResult *r, guint n_threads,
                                         GError **error);
-void ls_sensitivity_free (LsSensitivityTable *table); /* NULL allowed */
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsSensitivityTable, ls_sensitivity_free)
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsSensitivityTable, g_free)
 
 /* --- which link, accelerator or node would hurt a step most if it were slower ------------------------ */
 
@@ -101,9 +101,9 @@ bool ls_fault_ask_parse (const char *text, LsFaultAsk *ret_ask);
 typedef struct {
   char *first;   /* "node0/nic0>leaf0", "rank 3 on gpu 3", "node 2"        */
   char *pattern; /* of all that are alike, "node*" / "nic*>leaf*"; NULL: one */
+  char *cut_off; /* who cannot reach whom then; NULL: all can              */
   guint n_alike;
   double step_s; /* NAN: nothing leads around it                           */
-  char *cut_off; /* who cannot reach whom then; NULL: all can              */
 } LsFaultRow;
 
 typedef struct {

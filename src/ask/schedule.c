@@ -21,7 +21,7 @@
 
 /* "1.5", or "2ms". */
 static bool
-parse_time (const char *text, bool may_be_zero, LsScheduleTime *ret_time)
+parse_time (const char *text, void *ret_time)
 {
   LsScheduleTime t = { .is_given = true };
   char *end;
@@ -37,22 +37,19 @@ parse_time (const char *text, bool may_be_zero, LsScheduleTime *ret_time)
   } else {
     return false;
   }
-  if (t.value == 0 && !may_be_zero)
-    return false;
-  *ret_time = t;
+  *(LsScheduleTime *) ret_time = t;
   return true;
 }
 
-#define PARSE_TIME(member, may_be_zero)                                                                      \
-  static bool parse_##member (const char *text, void *target)                                                \
-  {                                                                                                          \
-    return parse_time (text, may_be_zero, &((LsScheduleSpec *) target)->member);                             \
-  }
-PARSE_TIME (f, false)
-PARSE_TIME (b, false)
-PARSE_TIME (w, true)
-PARSE_TIME (fb, false)
-PARSE_TIME (comm, true)
+static bool
+parse_time_above (const char *text, void *ret_time)
+{
+  LsScheduleTime t;
+  bool ok = parse_time (text, &t) && t.value > 0;
+  if (ok)
+    *(LsScheduleTime *) ret_time = t;
+  return ok;
+}
 
 /* ---- flags ---- */
 
@@ -64,10 +61,11 @@ static const LsEnumName rounds[]
   {                                                                                                          \
     key_, LS_FIELD_UINT, AT (member), .min = 1, .max = MAX_COUNT                                             \
   }
-#define TIME(key_, member, above)                                                                            \
+#define TIME(key_, member, parse_, above)                                                                    \
   {                                                                                                          \
-    key_, LS_FIELD_CUSTOM, .parse = parse_##member,                                                          \
-                           .expected = "a number" above " such as 1.5, or a time with a unit such as 2ms"    \
+    key_, LS_FIELD_CUSTOM, AT (member), .parse = parse_,                                                     \
+                                        .expected = "a number" above " such as 1.5, or a time with a unit "  \
+                                                    "such as 2ms"                                            \
   }
 
 static const LsField fields[] = {
@@ -79,11 +77,11 @@ static const LsField fields[] = {
   COUNT ("waves", waves),
   COUNT ("pipes", pipes),
   { "rounds", LS_FIELD_ENUM, AT (rounds), .names = rounds },
-  TIME ("f_time", f, " above 0"),
-  TIME ("b_time", b, " above 0"),
-  TIME ("w_time", w, ""),
-  TIME ("fb_time", fb, " above 0"),
-  TIME ("comm_time", comm, ""),
+  TIME ("f_time", f, parse_time_above, " above 0"),
+  TIME ("b_time", b, parse_time_above, " above 0"),
+  TIME ("w_time", w, parse_time, ""),
+  TIME ("fb_time", fb, parse_time_above, " above 0"),
+  TIME ("comm_time", comm, parse_time, ""),
   { "memory_limit", LS_FIELD_DOUBLE, AT (memory_limit), .above = true, .max = MAX_COUNT },
   { NULL },
 };
@@ -165,12 +163,6 @@ ls_schedule_spec_shape (const LsScheduleSpec *s, const LsSchedTimes *times)
   };
 }
 
-static gboolean
-refuse (const LsSched *sched, const char *why, GError **error)
-{
-  return ls_fail (error, LS_ERROR_CONFLICT, "%s: %s", sched->name, why);
-}
-
 /* Whether the schedule has the knobs that were given: LS_ERROR_CONFLICT. */
 static gboolean
 ls_schedule_spec_fits (const LsScheduleSpec *s, const LsSched *sched, GError **error)
@@ -186,7 +178,7 @@ ls_schedule_spec_fits (const LsScheduleSpec *s, const LsSched *sched, GError **e
     { LS_SCHED_PIPES, "--pipes", s->pipes > 0 },
   };
   if (sched->has_pytorch_rounds && s->rounds == LS_ROUNDS_MEGATRON)
-    return refuse (sched, "its rounds are always PyTorch's", error);
+    return ls_fail (error, LS_ERROR_CONFLICT, "%s: its rounds are always PyTorch's", sched->name);
   for (guint i = 0; i < G_N_ELEMENTS (knobs); i++) {
     if (!knobs[i].is_given || (sched->knobs & knobs[i].knob))
       continue;
@@ -195,13 +187,13 @@ ls_schedule_spec_fits (const LsScheduleSpec *s, const LsSched *sched, GError **e
     for (guint k = 0; (other = ls_sched_at (k)); k++)
       if (other->knobs & knobs[i].knob)
         g_string_append_printf (names, "%s%s", names->len > 0 ? " and " : "", other->name);
-    g_autofree char *why = g_strdup_printf ("%s applies to %s only", knobs[i].flag, names->str);
-    return refuse (sched, why, error);
+    return ls_fail (error, LS_ERROR_CONFLICT, "%s: %s applies to %s only", sched->name, knobs[i].flag,
+                    names->str);
   }
-  if (s->memory_limit > 0 && !ls_sched_is_searched (sched))
-    return refuse (sched, "--memory-limit applies to schedules that are searched for: this order is fixed",
-                   error);
-  return TRUE;
+  return s->memory_limit <= 0 || ls_sched_is_searched (sched)
+      || ls_fail (error, LS_ERROR_CONFLICT,
+                  "%s: --memory-limit applies to schedules that are searched for: this order is fixed",
+                  sched->name);
 }
 
 /* LS_ERROR_LIMIT: more than fits in memory, or in a time. */
@@ -218,8 +210,6 @@ ls_schedule_check_size (guint64 n_cells, const LsSchedTimes *times, GError **err
       || ls_fail (error, LS_ERROR_LIMIT,
                   "these times add up to more than can be counted: take a larger unit");
 }
-
-/* --- one pipeline schedule, from its name or a file, timed; or all of them for the same job ------ */
 
 /* --- a view of one ---------------------------------------------------------------------------------- */
 

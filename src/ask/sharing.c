@@ -623,13 +623,8 @@ is_alike (const LsSharingLink *a, const LsSharingLink *b, guint n_jobs)
   return true;
 }
 
-static int
-by_use (const void *a, const void *b)
-{
-  const LsSharingLink *x = a, *y = b;
-  LS_LARGER_FIRST (x->use_alone, y->use_alone);
-  return strcmp (x->name, y->name);
-}
+static const LsSortKey by_use[]
+    = { { LS_FALLING (LsSharingLink, use_alone) }, { LS_RISING (LsSharingLink, name) }, { 0 } };
 
 /* Sorted by use, those that are alike are neighbours, but for others with the very same use. */
 static void
@@ -663,11 +658,11 @@ contested_links (const SharedJobs *jobs, const SharedAsk *asks, LsArena *arena)
     LsSharingLink l = link_of (jobs, asks, i, arena);
     g_array_append_val (all, l);
   }
-  g_array_sort (all, by_use);
+  ls_sort_by (all, by_use);
   GArray *links = g_array_new (FALSE, FALSE, sizeof (LsSharingLink));
   for (guint i = 0; i < all->len; i++)
     add_link (links, &g_array_index (all, LsSharingLink, i), jobs->n, arena);
-  g_array_sort (links, by_use);
+  ls_sort_by (links, by_use);
   return links;
 }
 

@@ -15,8 +15,6 @@
 #define MAX_STAGES   3 /* that are tried: the first, the middle, the last */
 #define N_ALL_PROBES 3
 
-/* --- the ranks of a job ---------------------------------------------------------------------- */
-
 /* --- runs ------------------------------------------------------------------------------------- */
 
 typedef struct {

@@ -5,6 +5,7 @@
 
 #include <lockstep/error.h>
 
+#include "base/list.h"
 #include "base/order.h"
 #include "compute/measured.h"
 #include "data/jobs/job_files.h"
@@ -705,7 +706,7 @@ simulate_all (const LsJobSpec *spec, LsJobResult *r, const GPtrArray *changes, g
   ls_what_if_assume_headroom (spec, "headroom %s", r);
   ls_what_if_assume_price (spec, r);
   *w = (LsWhatIf) { .now = ls_what_if_row (r),
-                    .rows = g_array_new (FALSE, FALSE, sizeof (LsWhatIfRow)),
+                    .rows = ls_list_new (sizeof (LsWhatIfRow), ls_clear_2_texts),
                     .assumptions = r->assumptions ? g_array_ref (r->assumptions) : NULL,
                     .knobs = r->knobs ? g_array_ref (r->knobs) : NULL };
   LsJobSpec one = *spec; /* borrows all */
@@ -765,10 +766,6 @@ ls_what_if_free (LsWhatIf *w)
 {
   if (!w)
     return;
-  for (guint i = 0; i < w->rows->len; i++) {
-    g_free (g_array_index (w->rows, LsWhatIfRow, i).change);
-    g_free (g_array_index (w->rows, LsWhatIfRow, i).refused);
-  }
   g_array_unref (w->rows);
   g_clear_pointer (&w->assumptions, g_array_unref);
   g_clear_pointer (&w->knobs, g_array_unref);

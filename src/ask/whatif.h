@@ -49,9 +49,9 @@ const char *ls_changes_left_out (const LsJobSpec *spec);
 /* A change, simulated or refused. */
 typedef struct {
   char *change;     /* options to append: "--schedule zb-h1"; NULL: none, the job itself */
+  char *refused;    /* why it was not simulated; NULL: it was, and what follows holds    */
   const char *idea; /* static: what kind of change                                       */
   const char *cost; /* static: what it takes beside time and memory; NULL: nothing       */
-  char *refused;    /* why it was not simulated; NULL: it was, and what follows holds    */
   double step_time_s, tokens_per_s;
   double gain; /* share of tokens/s more than the job has                           */
   uint64_t needed_bytes, capacity_bytes; /* of the fullest rank                          */

@@ -22,6 +22,18 @@ ls_clear_text (gpointer element)
   g_clear_pointer ((char **) element, g_free);
 }
 
+/* Defines ls_clear_N_texts(), the `clear` of structs whose first N members are such texts. */
+#define LS_DEFINE_CLEAR_TEXTS(n)                                                                             \
+  static inline void ls_clear_##n##_texts (gpointer element)                                                 \
+  {                                                                                                          \
+    for (int i = 0; i < n; i++)                                                                              \
+      ls_clear_text ((char **) element + i);                                                                 \
+  }
+LS_DEFINE_CLEAR_TEXTS (2)
+LS_DEFINE_CLEAR_TEXTS (3)
+LS_DEFINE_CLEAR_TEXTS (4)
+LS_DEFINE_CLEAR_TEXTS (5)
+
 /* Where in a list that is in the order of `compare` the first is that does not come before key; its length:
  * all do. */
 static inline guint

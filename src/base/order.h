@@ -1,8 +1,11 @@
-/* base/order.h — the order of numbers for qsort() and g_array_sort(), and the middle one. */
+/* base/order.h — the order of numbers for qsort() and g_array_sort(), of structs by their members, and the
+ * middle one. */
 #ifndef LS_BASE_ORDER_H
 #define LS_BASE_ORDER_H
 
 #include <glib.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -16,6 +19,28 @@
       return (x) < (y) ? -1 : 1;                                                                             \
   } while (0)
 #define LS_LARGER_FIRST(x, y) LS_SMALLER_FIRST (y, x)
+
+/* A member by which structs are ordered; a list of them, of which the first that differs decides, ends with
+ * zeros:
+ *
+ *     static const LsSortKey by_use[] = { { LS_FALLING (Row, use) }, { LS_RISING (Row, name) }, { 0 } }; */
+typedef struct {
+  char type; /* 'b', 'i', 'u', 'l', 'm', 'd', 's': LS_TYPE_OF_KEY() */
+  size_t offset;
+  bool is_falling; /* the larger comes first */
+} LsSortKey;
+
+/* Of an enum that of unsigned int. */
+#define LS_TYPE_OF_KEY(member)                                                                               \
+  _Generic((member), bool : 'b', uint8_t : 'b', int : 'i', uint32_t : 'u', int64_t : 'l', uint64_t : 'm',    \
+           double : 'd', char * : 's', const char * : 's')
+#define LS_RISING(type, member)  LS_TYPE_OF_KEY (((type *) 0)->member), offsetof (type, member), false
+#define LS_FALLING(type, member) LS_TYPE_OF_KEY (((type *) 0)->member), offsetof (type, member), true
+
+/* A comparer for g_array_sort_with_data(). keys: LsSortKey. */
+int ls_compare_by (const void *a, const void *b, void *keys);
+/* Equal ones stay in their order. */
+void ls_sort_by (GArray *list, const LsSortKey *keys);
 
 static inline int
 ls_compare_doubles (const void *a, const void *b)

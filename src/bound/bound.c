@@ -22,41 +22,17 @@ typedef struct {
 
 LS_DEFINE_BYTES_KEY (group_key, GroupKey)
 
-struct BoundTimes {
-  LsCallTimes *calls;
-  GHashTable *groups; /* GroupKey -> LsTime * */
-};
-
-/* borrowed */
-static BoundTimes *
-bound_times_new (const LsNccl *nccl)
-{
-  BoundTimes *times = g_new (BoundTimes, 1);
-  times->calls = ls_call_times_new (nccl, true);
-  times->groups = g_hash_table_new_full (group_key_hash, group_key_equal, g_free, g_free);
-  return times;
-}
-
-static void
-bound_times_free (BoundTimes *times)
-{
-  ls_call_times_free (times->calls);
-  g_hash_table_unref (times->groups);
-  g_free (times);
-}
-
 /* As the replay may round its rates. */
 static LsTime
 group_time (const BoundComm *c, LsCollKind kind, uint64_t bytes, const uint32_t *gpus, uint32_t n)
 {
-  return (LsTime) ((double) ls_call_time (c->times->calls, c->cluster, kind, bytes, gpus, n)
-                   * LS_RATE_ROUNDING);
+  return (LsTime) ((double) ls_call_time (c->b->calls, c->cluster, kind, bytes, gpus, n) * LS_RATE_ROUNDING);
 }
 
 static uint32_t
 gpu_of (const BoundComm *c, uint32_t rank)
 {
-  return c->gpus ? c->gpus[rank] : ls_cluster_gpu_of (&c->cluster->spec, rank);
+  return c->b->gpus ? c->b->gpus[rank] : ls_cluster_gpu_of (&c->cluster->spec, rank);
 }
 
 /* The i-th of those with the rank of a stage. */
@@ -110,12 +86,12 @@ bound_time (const BoundComm *c, BoundGroup group, LsCollKind kind, uint64_t byte
   memset (&key, 0, sizeof key);
   key.cluster = c->cluster, key.bytes = bytes, key.mesh = ls_strategy_mesh (c->s);
   key.kind = (uint32_t) kind, key.group = group;
-  const LsTime *known = c->gpus ? NULL : g_hash_table_lookup (c->times->groups, &key);
+  const LsTime *known = c->b->gpus ? NULL : g_hash_table_lookup (c->b->groups, &key);
   if (known)
     return *known;
   LsTime least = fastest_of (c, &key.mesh, kind, bytes, n, group);
-  if (!c->gpus)
-    g_hash_table_insert (c->times->groups, g_memdup2 (&key, sizeof key), g_memdup2 (&least, sizeof least));
+  if (!c->b->gpus)
+    g_hash_table_insert (c->b->groups, g_memdup2 (&key, sizeof key), g_memdup2 (&least, sizeof least));
   return least;
 }
 
@@ -341,8 +317,8 @@ ls_bounds_new (const LsModel *m, const LsHardware *hardware)
   b->hardware = hardware;
   b->chosen = *hardware;
   b->optimizer = g_hash_table_new_full (count_hash, count_equal, g_free, g_free);
-  b->times = bound_times_new (&hardware->nccl);
-  b->kernels = bound_kernels_new (&b->chosen.calibration);
+  b->calls = ls_call_times_new (&hardware->nccl, true);
+  b->groups = g_hash_table_new_full (group_key_hash, group_key_equal, g_free, g_free);
   count_kinds (b);
   b->layers = g_new0 (uint32_t, LS_MAX_CHUNKS);
   b->first = g_new0 (uint32_t, LS_MAX_CHUNKS + 1);
@@ -357,8 +333,9 @@ ls_bounds_free (LsBounds *b)
   g_clear_pointer (&b->entries.all, g_hash_table_unref);
   g_clear_pointer (&b->sizes.all, g_hash_table_unref);
   g_hash_table_unref (b->optimizer);
-  bound_times_free (b->times);
-  bound_kernels_free (b->kernels);
+  g_clear_pointer (&b->kernels, g_hash_table_unref);
+  ls_call_times_free (b->calls);
+  g_hash_table_unref (b->groups);
   for (uint32_t i = 0; i < b->n_kinds; i++)
     g_free (b->n_of_kind[i]);
   g_free (b->layers);
@@ -398,8 +375,8 @@ entry_of (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, const LsSc
   Entry *e = bound_entry (&b->entries, &key, &is_new);
   if (!is_new)
     return e;
-  const BoundComm comm = { b->times, cluster, s, b->gpus };
-  BoundParts in = { b->model, s, &comm, b->kernels, key.is_split != 0, key.has_head_weight != 0 };
+  const BoundComm comm = { b, cluster, s };
+  BoundParts in = { b->model, s, &comm, key.is_split != 0, key.has_head_weight != 0 };
   bound_parts (&in, e->part);
   return e;
 }
@@ -438,7 +415,7 @@ optimizer_time (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, uint
   for (guint i = 0; i < kernels->len; i++) {
     const LsKernel *k = &g_array_index (kernels, LsKernel, i);
     if (is_behind && k->kind != LS_KERNEL_REDUCTION)
-      sum += bound_kernel_time (b->kernels, &cluster->spec, false, k);
+      sum += bound_kernel_time (b, &cluster->spec, false, k);
     is_behind |= k->kind == LS_KERNEL_REDUCTION;
   }
   g_hash_table_insert (b->optimizer, g_memdup2 (&key, sizeof key), g_memdup2 (&sum, sizeof sum));
@@ -491,7 +468,7 @@ choose_hardware (LsBounds *b, const LsStrategy *s)
   b->attention_kernel = s->use.attention_kernel;
   b->n_gpus = s->gpus;
   ls_hardware_for_job (b->hardware, s, s->gpus, &b->chosen);
-  bound_kernels_forget (b->kernels);
+  g_clear_pointer (&b->kernels, g_hash_table_unref);
 }
 
 LsTime
@@ -508,7 +485,7 @@ ls_bound_step (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, uint6
   bool is_loop = sched->placement == LS_PLACE_LOOP, has_pipes = sched->placement == LS_PLACE_PIPES;
   bool comes_back = is_loop && !is_split (s, sched)
       && ls_sched_is_flushed (sched); /* the last B of rank 0 is behind all of a step */
-  const BoundComm comm = { b->times, cluster, s, gpus };
+  const BoundComm comm = { b, cluster, s };
   LsTime fill = 0, drain = 0, all = 0, first_optimizer = 0, first_reduction = 0, step = 0;
   for (uint32_t r = 0; r < s->pp; r++) {
     BoundPart first = { 0 };

@@ -22,11 +22,6 @@ typedef struct {
   uint64_t n_serial;
 } Shape;
 
-struct BoundKernels {
-  const LsCalibration *calibration;
-  GHashTable *times; /* Known, its own key */
-};
-
 typedef struct {
   Shape shape;
   LsTime time;
@@ -53,28 +48,6 @@ shape_of (const LsKernel *k, bool is_in_graph)
 
 LS_DEFINE_BYTES_KEY (shape, Shape)
 
-BoundKernels *
-bound_kernels_new (const LsCalibration *calibration)
-{
-  BoundKernels *kernels = g_new (BoundKernels, 1);
-  kernels->calibration = calibration;
-  kernels->times = g_hash_table_new_full (shape_hash, shape_equal, g_free, NULL);
-  return kernels;
-}
-
-void
-bound_kernels_free (BoundKernels *kernels)
-{
-  g_hash_table_unref (kernels->times);
-  g_free (kernels);
-}
-
-void
-bound_kernels_forget (BoundKernels *kernels)
-{
-  g_hash_table_remove_all (kernels->times);
-}
-
 static LsTime
 least_time (const LsCalibration *calibration, const LsClusterSpec *spec, bool is_in_graph, const LsKernel *k)
 {
@@ -91,15 +64,16 @@ least_time (const LsCalibration *calibration, const LsClusterSpec *spec, bool is
 }
 
 LsTime
-bound_kernel_time (BoundKernels *kernels, const LsClusterSpec *spec, bool is_in_graph, const LsKernel *k)
+bound_kernel_time (LsBounds *b, const LsClusterSpec *spec, bool is_in_graph, const LsKernel *k)
 {
   const Shape shape = shape_of (k, is_in_graph);
-  const Known *known = g_hash_table_lookup (kernels->times, &shape);
+  if (!b->kernels)
+    b->kernels = g_hash_table_new_full (shape_hash, shape_equal, g_free, NULL);
+  const Known *known = g_hash_table_lookup (b->kernels, &shape);
   if (!known) {
-    const Known found = { shape, least_time (kernels->calibration, spec, is_in_graph, k) };
-    Known *kept = g_memdup2 (&found, sizeof found);
-    g_hash_table_add (kernels->times, kept);
-    known = kept;
+    const Known found = { shape, least_time (&b->chosen.calibration, spec, is_in_graph, k) };
+    known = g_memdup2 (&found, sizeof found);
+    g_hash_table_add (b->kernels, (gpointer) known);
   }
   return known->time;
 }
@@ -110,7 +84,6 @@ bound_kernel_time (BoundKernels *kernels, const LsClusterSpec *spec, bool is_in_
  * bytes from a forward to its backward, as lower_operator.c and lower_recompute.c keep them; what a
  * rank holds of its parameters throughout, as lower_step.c cuts them. */
 
-/* Full recomputation of whole layers; the inside of attention; parts. */
 /* Whether it runs again as a part of what does, or as its layer. is_last: nothing behind it in its layer
  * keeps anything. */
 static bool
@@ -289,7 +262,7 @@ bound_static_bytes (const LsModel *m, const LsStrategy *s, const BoundPart *p)
 static LsTime
 kernel_time (const BoundParts *x, const LsKernel *k)
 {
-  return bound_kernel_time (x->kernels, &x->comm->cluster->spec, x->s->launch.cuda_graphs != LS_GRAPHS_NONE,
+  return bound_kernel_time (x->comm->b, &x->comm->cluster->spec, x->s->launch.cuda_graphs != LS_GRAPHS_NONE,
                             k);
 }
 

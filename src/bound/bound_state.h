@@ -13,15 +13,11 @@
 
 /* --- bound.c: what communication of the ranks of a stage takes at least ----------------------- */
 
-/* What is known of calls, for any jobs on clusters that outlive it, with one NCCL. One thread at a time. */
-typedef struct BoundTimes BoundTimes;
-
 /* Of a job: borrows all. */
 typedef struct {
-  BoundTimes *times;
+  LsBounds *b;
   const LsCluster *cluster;
-  const LsStrategy *s;  /* resolved                                               */
-  const uint32_t *gpus; /* of its ranks; NULL: node after node (cluster/cluster.h) */
+  const LsStrategy *s; /* resolved */
 } BoundComm;
 
 /* Ranks with tp, cp and dp index 0, or with the experts of the rank with index 0: over tp; with the same
@@ -33,17 +29,8 @@ LsTime bound_time (const BoundComm *c, BoundGroup group, LsCollKind kind, uint64
 
 /* --- bound_parts.c: times of kernels alone --------------------------------------------------------- */
 
-/* Those that are known, of clusters of the same kinds of GPUs. */
-typedef struct BoundKernels BoundKernels;
-
-BoundKernels *bound_kernels_new (const LsCalibration *calibration); /* lent */
-void bound_kernels_free (BoundKernels *kernels);
-/* Behind a change of the calibration. */
-void bound_kernels_forget (BoundKernels *kernels);
-
 /* On the fastest of the cluster's GPUs; in a CUDA graph it begins sooner. */
-LsTime bound_kernel_time (BoundKernels *kernels, const LsClusterSpec *spec, bool is_in_graph,
-                          const LsKernel *kernel);
+LsTime bound_kernel_time (LsBounds *b, const LsClusterSpec *spec, bool is_in_graph, const LsKernel *kernel);
 
 /* --- bound_parts.c: what a stage of it takes ---------------------------------------------------------- */
 
@@ -76,7 +63,6 @@ typedef struct {
   const LsModel *model;
   const LsStrategy *s;
   const BoundComm *comm; /* with its strategy and cluster; NULL: times are not asked for, and are 0 */
-  BoundKernels *kernels; /* with the attention kernel of the job */
   bool is_split;         /* backwards are I and W */
   bool has_head_weight;
   LsShard shard; /* set by bound_parts(), as what follows  */
@@ -117,16 +103,17 @@ typedef struct {
 struct LsBounds {
   const LsModel *model;
   const LsHardware *hardware;
-  LsHardware chosen;     /* as the last job runs it              */
-  BoundKernels *kernels; /* on it                                */
+  LsHardware chosen;   /* as the last job runs it              */
+  GHashTable *kernels; /* times of kernels on it, as bound_kernel_time() knows them; NULL: of none */
   int attention_kernel;
   uint32_t n_gpus;
   Entries entries;       /* of times                            */
   Entries sizes;         /* of what memory follows from: times are 0, and so is what only they depend on */
   GHashTable *optimizer; /* CountKey -> LsTime *                */
   uint64_t variant;      /* of the strategy at hand             */
-  const uint32_t *gpus;  /* of its ranks; NULL: node after node */
-  BoundTimes *times;
+  const uint32_t *gpus;  /* of its ranks; NULL: node after node (cluster/segment.h) */
+  LsCallTimes *calls;
+  GHashTable *groups;                      /* of calls, as bound_time() knows them */
   uint32_t n_kinds;                        /* of layers */
   uint32_t *n_of_kind[LS_MAX_MODEL_KINDS]; /* [n_layers + 1] of the i-th among the first so many */
   uint32_t *layers, *first;                /* scratch: layers of each chunk, and before it */

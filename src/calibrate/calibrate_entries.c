@@ -107,10 +107,7 @@ misfit_independent (const gsl_matrix *K, const GArray *which)
 
 /* ---- measured kernels laid over the coefficients of a calibration that is there already ---- */
 
-/* Measured kernels laid over the coefficients of a calibration that is there
- * already.
- *
- * Of a kernel kind these may move; all other coefficients (tiles, waves, depth, heat, caches) are forms,
+/* Of a kernel kind these may move; all other coefficients (tiles, waves, depth, heat, caches) are forms,
  * which few kernels cannot tell, and stay:
  *
  *   compute_efficiency   of large products and long attention

@@ -504,15 +504,6 @@ rewrite (const LsJsonDoc *base, const char *name, const char *source, const GArr
 #define MAX_FITTED        16
 #define POINTS_PER_FIGURE 2 /* at least */
 
-static void
-change_clear (gpointer data)
-{
-  LsNcclChange *c = data;
-  g_free (c->key);
-  g_free (c->was);
-  g_free (c->now);
-}
-
 static LsCalibrateNccl *
 run_alloc (void)
 {
@@ -520,7 +511,7 @@ run_alloc (void)
   run->tests = g_ptr_array_new_with_free_func ((GDestroyNotify) ls_nccl_tests_free);
   run->curves = g_ptr_array_new_with_free_func (ls_nccl_curve_free);
   run->report.files = g_ptr_array_new_with_free_func (g_free);
-  run->report.changes = ls_list_new (sizeof (LsNcclChange), change_clear);
+  run->report.changes = ls_list_new (sizeof (LsNcclChange), ls_clear_3_texts);
   run->report.kept = ls_list_new (sizeof (LsNcclKept), ls_clear_text);
   run->report.curves = ls_list_new (sizeof (LsNcclFitCurve), ls_clear_text);
   return run;
@@ -675,7 +666,7 @@ add_change (LsCalibrateNccl *run, const LsNcclFitted *f, const LsNccl *was, cons
                      is_derived,
                      error };
   if (is_derived && ls_nccl_get (was, f) == ls_nccl_get (now, f))
-    change_clear (&c);
+    ls_clear_3_texts (&c);
   else
     g_array_append_val (run->report.changes, c);
 }

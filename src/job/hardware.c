@@ -323,7 +323,7 @@ ls_hardware_build_asked (const LsHardware *h, uint32_t n_nodes, uint32_t n_gpus,
 }
 
 bool
-ls_slice_parse (const char *text, uint32_t ret_slice[LS_TORUS_AXES])
+ls_slice_parse (const char *text, void *ret_slice)
 {
   g_auto (GStrv) axes = g_strsplit (text, "x", -1);
   guint n = g_strv_length (axes);

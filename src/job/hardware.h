@@ -49,7 +49,7 @@ bool ls_hardware_has_other_nccl (const LsHardware *hardware);
 
 /* "8x16" or "8x16x16", 0 beyond; else false, and nothing is changed. */
 #define LS_SLICE_EXPECTED "chips along the axes of a torus, such as 8x16 or 8x16x16"
-bool ls_slice_parse (const char *text, uint32_t ret_slice[LS_TORUS_AXES]);
+bool ls_slice_parse (const char *text, void *ret_slice);
 
 /* Slices of a torus with these axes, 0 beyond them; all 0 changes nothing.
  * LS_ERROR_CONFLICT: no torus, or one of other axes. */

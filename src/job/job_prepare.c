@@ -4,6 +4,7 @@
 #include <lockstep/units.h>
 
 #include "analysis/topology.h"
+#include "base/list.h"
 #include "cluster/route.h"
 #include "compute/cost.h"
 #include "data/jobs/read_schedule.h"
@@ -343,7 +344,7 @@ add_part (LsHeadroom *h, const char *what, const char *source, uint64_t bytes)
 {
   LsHeadroomPart part = { g_strdup (what), g_strdup (source), bytes };
   if (!h->parts)
-    h->parts = g_array_new (FALSE, FALSE, sizeof (LsHeadroomPart));
+    h->parts = ls_list_new (sizeof (LsHeadroomPart), ls_clear_2_texts);
   g_array_append_val (h->parts, part);
   h->bytes += bytes;
 }

@@ -49,13 +49,6 @@ ls_objective_ask_set (LsObjectiveAsk *ask, const char *key, const char *value, L
   return ls_field_set_text (fields, ask, key, value, diags);
 }
 
-static gboolean
-refuse (GError **error, const char *why)
-{
-  g_set_error_literal (error, LS_ERROR, LS_ERROR_USAGE, why);
-  return FALSE;
-}
-
 static bool
 is_to_loss (int kind)
 {
@@ -68,17 +61,20 @@ check (const LsObjectiveAsk *ask, const LsPrice *price, GError **error)
   bool has_end = ask->loss.loss > 0 || ask->loss.tokens > 0;
   bool has_loss = has_end || ask->loss.law || ask->loss.critical_law || ask->loss.critical_batch > 0;
   if (ask->kind == LS_OBJECTIVE_STEP && ask->reliability)
-    return refuse (error, "--reliability has no effect on steps: it goes with another --objective");
+    return ls_fail (error, LS_ERROR_USAGE,
+                    "--reliability has no effect on steps: it goes with another --objective");
   if (!is_to_loss (ask->kind) && has_loss)
-    return refuse (error,
-                   "--loss, --tokens, --scaling-law and --critical-batch have no effect here: they go "
-                   "with --objective time-to-loss or cost-to-loss");
+    return ls_fail (error, LS_ERROR_USAGE,
+                    "--loss, --tokens, --scaling-law and --critical-batch have no effect here: they go "
+                    "with --objective time-to-loss or cost-to-loss");
   if (is_to_loss (ask->kind) && !has_end)
-    return refuse (error, "which loss? expected --loss X, or --tokens N that small batches need");
+    return ls_fail (error, LS_ERROR_USAGE,
+                    "which loss? expected --loss X, or --tokens N that small batches need");
   if (ask->loss.loss > 0 && ask->loss.tokens > 0)
-    return refuse (error, "expected --loss or --tokens; got both");
+    return ls_fail (error, LS_ERROR_USAGE, "expected --loss or --tokens; got both");
   if (ask->kind == LS_OBJECTIVE_COST_TO_LOSS && isnan (price->usd_per_gpu_hour))
-    return refuse (error, "what these accelerators cost is not known: expected --gpu-hour USD");
+    return ls_fail (error, LS_ERROR_USAGE,
+                    "what these accelerators cost is not known: expected --gpu-hour USD");
   return TRUE;
 }
 

@@ -1,5 +1,6 @@
 #include "sweep/space.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include "base/doublings.h"
@@ -14,8 +15,6 @@
 static bool ls_space_has_layers (const LsSpace *space, const LsStrategy *base, const LsPoint *p);
 
 /* ---- over how many ranks sequences are cut ---- */
-
-/* Over how many ranks a sweep cuts sequences by itself: see space.h. */
 
 /* Tokens of the longest sequence that is tried. */
 static uint32_t
@@ -70,8 +69,6 @@ ls_space_most_cp (const LsSpace *space, const LsModel *m, const LsStrategy *base
 }
 
 /* ---- the values of an axis in a text ---- */
-
-/* The values of an axis in a text: between commas, doublings spelt out. */
 
 /* Commas are part of a value. */
 static bool
@@ -197,38 +194,24 @@ is_of_texts (LsSpaceAxis axis)
   return axis == LS_SPACE_SCHEDULE || axis >= LS_N_SPACE_AXES;
 }
 
-/* What a strategy holds on an axis. */
+/* Where a strategy holds the number, or the switch, of an axis that is not of texts. */
+static void *
+place_of (const LsStrategy *s, LsSpaceAxis axis)
+{
+  const LsField *f = ls_space_axis_field (axis);
+  return (char *) s + (axis == LS_SPACE_ZERO ? offsetof (LsStrategy, zero_stage) : f->offset);
+}
+
+static bool
+is_switch (LsSpaceAxis axis)
+{
+  return axis == LS_SPACE_SP || axis == LS_SPACE_TP_OVERLAP;
+}
+
 static uint32_t
 value_of (const LsStrategy *s, LsSpaceAxis axis)
 {
-  switch (axis) {
-  case LS_SPACE_GPUS:
-    return s->gpus;
-  case LS_SPACE_GLOBAL_BATCH:
-    return s->global_batch;
-  case LS_SPACE_TP:
-    return s->tp;
-  case LS_SPACE_PP:
-    return s->pp;
-  case LS_SPACE_CP:
-    return s->cp;
-  case LS_SPACE_EP:
-    return s->ep;
-  case LS_SPACE_MICRO_BATCH:
-    return s->micro_batch;
-  case LS_SPACE_VPP:
-    return s->vpp;
-  case LS_SPACE_SP:
-    return s->sp;
-  case LS_SPACE_ZERO:
-    return s->zero_stage;
-  case LS_SPACE_DP_KIND:
-    return (uint32_t) s->dp_kind;
-  case LS_SPACE_RECOMPUTE:
-    return (uint32_t) s->recompute;
-  default:
-    return s->mp.tp_overlap;
-  }
+  return is_switch (axis) ? *(bool *) place_of (s, axis) : *(uint32_t *) place_of (s, axis);
 }
 
 /* What a strategy holds on it, in the words of its flag. */
@@ -308,12 +291,10 @@ ls_space_set_ranges (LsSpace *space, const LsRanges *ranges)
 }
 
 void
-ls_space_add_ranges (LsSpace *space, const LsRanges *ranges,
-                     bool (*said) (LsSpaceAxis axis, const void *data), const void *data)
+ls_space_add_range (LsSpace *space, const LsRanges *ranges, LsSpaceAxis axis)
 {
-  for (guint a = 0; a < ls_space_n_axes (); a++)
-    if (ranges->values[a] && space->values[a]->len == 0 && !said ((LsSpaceAxis) a, data))
-      set_range (space, (LsSpaceAxis) a, ranges->values[a]);
+  if (ranges->values[axis] && space->values[axis]->len == 0)
+    set_range (space, axis, ranges->values[axis]);
 }
 
 static void
@@ -413,7 +394,7 @@ fill_axis (LsSpace *space, LsSpaceAxis axis, const LsModel *m, const LsStrategy 
   static const uint32_t kinds[] = { LS_DP_AUTO, LS_DP_FSDP2 };
   static const uint32_t recompute[] = { LS_RECOMPUTE_NONE, LS_RECOMPUTE_SELECTIVE, LS_RECOMPUTE_FULL };
   static const char *const schedules[] = { "1f1b", "interleaved-1f1b", "zb-h1" };
-  if (axis == LS_SPACE_SP || axis == LS_SPACE_TP_OVERLAP)
+  if (is_switch (axis))
     fill_list (space, axis, off_on, 2);
   else if (axis == LS_SPACE_ZERO)
     fill_list (space, axis, stages + (runs_xla ? 3 : 0), runs_xla ? 1 : 4);
@@ -551,20 +532,12 @@ void
 ls_space_strategy (const LsSpace *space, const LsStrategy *base, const LsPoint *p, LsStrategy *ret_s)
 {
   ls_strategy_copy (ret_s, base);
-  ret_s->gpus = ls_space_value (space, p, LS_SPACE_GPUS);
-  ret_s->global_batch = ls_space_value (space, p, LS_SPACE_GLOBAL_BATCH);
-  ret_s->tp = ls_space_value (space, p, LS_SPACE_TP);
-  ret_s->pp = ls_space_value (space, p, LS_SPACE_PP);
-  ret_s->cp = ls_space_value (space, p, LS_SPACE_CP);
-  ret_s->ep = ls_space_value (space, p, LS_SPACE_EP);
+  for (guint a = 0; a < LS_N_SPACE_AXES; a++)
+    if (is_switch (a))
+      *(bool *) place_of (ret_s, a) = ls_space_value (space, p, a) != 0;
+    else if (!is_of_texts (a))
+      *(uint32_t *) place_of (ret_s, a) = ls_space_value (space, p, a);
   ret_s->dp = 0;
-  ret_s->micro_batch = ls_space_value (space, p, LS_SPACE_MICRO_BATCH);
-  ret_s->vpp = ls_space_value (space, p, LS_SPACE_VPP);
-  ret_s->sp = ls_space_value (space, p, LS_SPACE_SP) != 0;
-  ret_s->zero_stage = ls_space_value (space, p, LS_SPACE_ZERO);
-  ret_s->dp_kind = (int) ls_space_value (space, p, LS_SPACE_DP_KIND);
-  ret_s->recompute = (int) ls_space_value (space, p, LS_SPACE_RECOMPUTE);
-  ret_s->mp.tp_overlap = ls_space_value (space, p, LS_SPACE_TP_OVERLAP) != 0;
   g_free (ret_s->schedule);
   ret_s->schedule = ret_s->pp > 1
       ? g_strdup (g_ptr_array_index (space->texts[LS_SPACE_SCHEDULE], p->at[LS_SPACE_SCHEDULE]))

@@ -65,9 +65,8 @@ void ls_space_unset (LsSpace *space, LsSpaceAxis axis);
 bool ls_space_is_list (LsSpaceAxis axis, const char *text);
 /* The values of all axes that the file has. */
 void ls_space_set_ranges (LsSpace *space, const LsRanges *ranges);
-/* The same of those axes that are empty, save those of which the job says something: said(axis, data). */
-void ls_space_add_ranges (LsSpace *space, const LsRanges *ranges,
-                          bool (*said) (LsSpaceAxis axis, const void *data), const void *data);
+/* The same of an axis, if it is empty. */
+void ls_space_add_range (LsSpace *space, const LsRanges *ranges, LsSpaceAxis axis);
 
 /* Default ranges for axes that were not set; gpus and global_batch of `base` are those of the
  * axes unless these were set. gpus_per_node: of the cluster. LS_ERROR_LIMIT: more than

@@ -140,11 +140,11 @@ ls_sweep_run_free (LsSweepRun *x)
   ls_residuals_free (x->residuals);
   ls_model_clear (&x->model);
   g_free (x->stop);
-  g_free (x->title);
+  g_free (x->report.title);
   g_free (x->refused);
-  ls_sweep_changes_free (x->changes);
+  ls_sweep_changes_free (x->report.changes);
   g_clear_pointer (&x->report.untried, g_ptr_array_unref);
-  g_free (x->headroom_text);
+  g_free (x->report.headroom);
   g_clear_pointer (&x->report.assumptions, g_array_unref);
   g_clear_pointer (&x->report.knobs, g_array_unref);
   g_free (x);
@@ -193,30 +193,17 @@ load (LsSweepRun *x, GError **error)
       && check_memory (&x->hardware->spec, error);
 }
 
-/* Of axes that have no range by themselves the job's own value counts. */
-static bool
-is_said (LsSpaceAxis axis, const void *job)
-{
-  const LsJobSpec *spec = job;
-  return axis >= LS_N_SPACE_AXES && spec->said
-      && g_hash_table_contains (spec->said, ls_space_axis_name (axis));
-}
-
-/* Of a program that runs the job, the ways to be data parallel alone: the other ranges are of --for. */
-static bool
-is_no_way_to_be_parallel (LsSpaceAxis axis, const void *data)
-{
-  return axis != LS_SPACE_DP_KIND;
-}
-
+/* Of axes that have no range by themselves the job's own value counts. Of a program that runs the job, the ways
+ * to be data parallel alone: the other ranges are of --for. */
 static void
 add_ranges (LsSweepSpec *spec)
 {
   const LsJobSpec *job = &spec->job;
-  if (job->program)
-    ls_space_add_ranges (&spec->space, &job->program->ranges, is_said, job);
-  else if (job->software)
-    ls_space_add_ranges (&spec->space, &job->software->ranges, is_no_way_to_be_parallel, NULL);
+  for (guint a = 0; job->program && a < ls_space_n_axes (); a++)
+    if (a < LS_N_SPACE_AXES || !job->said || !g_hash_table_contains (job->said, ls_space_axis_name (a)))
+      ls_space_add_range (&spec->space, &job->program->ranges, a);
+  if (!job->program && job->software)
+    ls_space_add_range (&spec->space, &job->software->ranges, LS_SPACE_DP_KIND);
 }
 
 /* Layers that a file lists are of its own stages: with others they lie as the program lays them. */
@@ -301,7 +288,7 @@ start_base (const LsJobSpec *job, int kind, bool is_tried, LsStrategy *ret_base)
   ret_base->dp_kind = kind;
 }
 
-/* Of each backend of data parallelism. */
+/* Of each backend of data parallelism; headrooms, too. */
 static void
 find_bases (LsSweepRun *x)
 {
@@ -311,17 +298,9 @@ find_bases (LsSweepRun *x)
     start_base (job, kind, may_be_tried (&x->spec->space, kind), base);
     ls_softwares_settle (NULL, x->hardware, job->said, base); /* p2p differs by point */
     ls_job_fit_attention (job, &x->model, x->hardware, base);
-  }
-}
-
-/* Of each backend of data parallelism. */
-static void
-find_headrooms (LsSweepRun *x)
-{
-  const LsJobSpec *job = &x->spec->job;
-  for (int kind = 0; kind < LS_N_DP_KINDS; kind++)
     ls_headroom_of (&job->headroom, job->program, job->software, kind, x->hardware, &job->options.memory,
                     &x->headroom[kind]);
+  }
 }
 
 static void
@@ -356,7 +335,6 @@ ls_sweep_spec_run (LsSweepSpec *spec, GError **error)
   choose_price (x);
   if (!find_objective (x, error))
     return NULL;
-  find_headrooms (x);
   find_bases (x);
   if (!sweep_build_clusters (x, error))
     return NULL;
@@ -387,8 +365,7 @@ ls_sweep_spec_run (LsSweepSpec *spec, GError **error)
   if (spec->heat_map)
     sweep_settle_map (x);
   g_clear_pointer (&x->workers, workers_free); /* it may be ahead still, and reads the spec */
-  x->title = g_strdup_printf ("%s on %s", x->model.name, x->hardware->spec.name);
-  x->report.title = x->title;
+  x->report.title = g_strdup_printf ("%s on %s", x->model.name, x->hardware->spec.name);
   x->report.software = x->base[LS_DP_NONE].program.software;
   x->report.has_experts = x->model.moe.n_experts > 0;
   x->report.chip = ls_cluster_chip_word (&x->hardware->spec, 1);
@@ -396,7 +373,7 @@ ls_sweep_spec_run (LsSweepSpec *spec, GError **error)
   bool is_asked = spec->stop && g_atomic_int_get (spec->stop) != 0;
   x->report.is_interrupted = is_asked || x->is_cut || x->report.counts.left > 0;
   x->report.has_timing = spec->has_timing;
-  x->report.changes = x->changes = ls_sweep_changes_new (x);
+  x->report.changes = ls_sweep_changes_new (x);
   if (x->report.best->len == 0 && !x->report.is_interrupted)
     sweep_explain_none (x);
   x->report.simulate_s = (double) x->simulate_us / 1e6;

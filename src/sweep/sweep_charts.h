@@ -16,10 +16,10 @@
 #include "sweep/sweep.h"
 
 typedef struct {
+  char *name;  /* NULL: something beats it in all three */
   double days; /* for a trillion tokens */
   double gib;  /* of the fullest rank   */
   double cost;
-  char *name; /* NULL: something beats it in all three */
 } LsParetoPoint;
 
 typedef struct {

@@ -107,18 +107,7 @@ take_line (const char *text, gpointer run)
   if (text[end] != '\0' || index >= x->spec->space.size || status <= TRY_PRUNED || status > TRY_RAN)
     return FALSE;
   Known *k = known_of (x, index);
-  if (is_try) {
-    k->is_tried = true;
-    k->status = (uint8_t) status;
-    k->step = step;
-    k->memory_bytes = bytes;
-    k->least = least;
-  } else {
-    k->is_confirmed = true;
-    k->confirmed_status = (uint8_t) status;
-    k->confirmed_bytes = bytes;
-    k->confirmed_step = step;
-  }
+  *(is_try ? &k->tried : &k->confirmed) = (Found) { true, (uint8_t) status, step, least, bytes };
   return TRUE;
 }
 

@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/list.h"
+#include "base/order.h"
 #include "base/suggest.h"
 #include "sweep/sweep_charts.h"
 #include "sweep/sweep_state.h"
@@ -331,14 +333,8 @@ point_of (const LsSweepRun *x, guint i)
   return point;
 }
 
-static int
-compare_points (gconstpointer a, gconstpointer b)
-{
-  const LsParetoPoint *x = a, *y = b;
-  if (x->days != y->days)
-    return x->days < y->days ? -1 : 1;
-  return (x->gib > y->gib) - (x->gib < y->gib);
-}
+static const LsSortKey by_days[]
+    = { { LS_RISING (LsParetoPoint, days) }, { LS_RISING (LsParetoPoint, gib) }, { 0 } };
 
 void
 ls_sweep_run_pareto (const LsSweepRun *x, LsParetoPlot *ret_plot)
@@ -348,23 +344,17 @@ ls_sweep_run_pareto (const LsSweepRun *x, LsParetoPlot *ret_plot)
     .capacity_gib = (double) x->capacity_bytes / GIB,
     .chip = x->report.chip,
     .is_money = !isnan (x->price.usd_per_gpu_hour),
-    .points = g_array_new (FALSE, FALSE, sizeof (LsParetoPoint)),
+    .points = ls_list_new (sizeof (LsParetoPoint), ls_clear_text),
   };
   for (guint i = 0; i < x->candidates->len; i++)
     if (candidate_at (x, i)->status == TRY_DONE && candidate_at (x, i)->is_confirmed) {
       LsParetoPoint point = point_of (x, i);
       g_array_append_val (ret_plot->points, point);
     }
-  g_array_sort (ret_plot->points, compare_points);
+  ls_sort_by (ret_plot->points, by_days);
   ret_plot->note = g_strdup_printf (
       "time, memory and cost of %u configurations that were simulated and fit; nothing beats %u in all three",
       ret_plot->points->len, x->front->len);
-}
-
-static void
-point_clear (gpointer point)
-{
-  g_free (((LsParetoPoint *) point)->name);
 }
 
 void
@@ -372,7 +362,5 @@ ls_pareto_plot_clear (LsParetoPlot *plot)
 {
   g_free (plot->title);
   g_free (plot->note);
-  for (guint i = 0; plot->points && i < plot->points->len; i++)
-    point_clear (&g_array_index (plot->points, LsParetoPoint, i));
   g_clear_pointer (&plot->points, g_array_unref);
 }

@@ -5,6 +5,7 @@
 
 #include "analysis/report.h"
 #include "ask/memory_view.h"
+#include "base/list.h"
 #include "base/order.h"
 #include "job/knobs.h"
 #include "schedules/sched.h"
@@ -395,15 +396,11 @@ look_at_all_refused (const LsSweepRun *x, GHashTable *rules, LsSweepNone *none)
     none->n_looked_at = n;
 }
 
-static int
-compare_rules (gconstpointer a, gconstpointer b)
-{
-  const LsSweepRule *x = a, *y = b;
-  LS_LARGER_FIRST (x->is_of_all, y->is_of_all);
-  LS_LARGER_FIRST (x->n_alone, y->n_alone);
-  LS_LARGER_FIRST (x->n, y->n);
-  return strcmp (x->text, y->text);
-}
+static const LsSortKey most_broken_first[] = { { LS_FALLING (LsSweepRule, is_of_all) },
+                                               { LS_FALLING (LsSweepRule, n_alone) },
+                                               { LS_FALLING (LsSweepRule, n) },
+                                               { LS_RISING (LsSweepRule, text) },
+                                               { 0 } };
 
 static void
 describe_rules (LsSweepRun *x, LsSweepNone *none)
@@ -427,9 +424,7 @@ describe_rules (LsSweepRun *x, LsSweepNone *none)
     copy.text = g_strdup (copy.text);
     g_array_append_val (none->rules, copy);
   }
-  g_array_sort (none->rules, compare_rules);
-  for (guint i = MAX_RULES; i < none->rules->len; i++)
-    g_free (g_array_index (none->rules, LsSweepRule, i).text);
+  ls_sort_by (none->rules, most_broken_first);
   g_array_set_size (none->rules, MIN (none->rules->len, MAX_RULES));
 }
 
@@ -437,7 +432,7 @@ void
 sweep_explain_none (LsSweepRun *x)
 {
   LsSweepNone *none = x->report.none = g_new0 (LsSweepNone, 1);
-  none->rules = g_array_new (FALSE, FALSE, sizeof (LsSweepRule));
+  none->rules = ls_list_new (sizeof (LsSweepRule), ls_clear_text);
   describe_rules (x, none);
   describe_nearest (x, none);
 }

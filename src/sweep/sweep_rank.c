@@ -2,6 +2,7 @@
  * rule of thumb stands among them. */
 #include <string.h>
 
+#include "base/list.h"
 #include "base/order.h"
 #include "data/jobs/job_files.h"
 #include "data/text/field.h"
@@ -30,17 +31,13 @@ typedef struct {
   uint32_t across; /* ranks of experts beyond a node; 0: none */
 } RuleCase;
 
-static int
-compare_cases (gconstpointer a, gconstpointer b)
-{
-  const RuleCase *x = a, *y = b;
-  LS_SMALLER_FIRST (x->across, y->across);
-  LS_SMALLER_FIRST (x->pp, y->pp);
-  LS_SMALLER_FIRST (x->recompute, y->recompute);
-  LS_LARGER_FIRST (x->sp, y->sp);
-  LS_LARGER_FIRST (x->zero, y->zero);
-  return LS_ORDER (y->ep, x->ep);
-}
+static const LsSortKey by_rule[] = { { LS_RISING (RuleCase, across) },
+                                     { LS_RISING (RuleCase, pp) },
+                                     { LS_RISING (RuleCase, recompute) },
+                                     { LS_FALLING (RuleCase, sp) },
+                                     { LS_FALLING (RuleCase, zero) },
+                                     { LS_FALLING (RuleCase, ep) },
+                                     { 0 } };
 
 static uint32_t
 of_node (LsSweepRun *x)
@@ -83,7 +80,7 @@ rule_cases (LsSweepRun *x, const Group *g)
       g_array_append_val (cases, c);
     ls_strategy_clear (&s);
   }
-  g_array_sort (cases, compare_cases);
+  ls_sort_by (cases, by_rule);
   return cases;
 }
 
@@ -151,27 +148,8 @@ explain (const LsSweepRow *row, const LsSweepRow *best)
 
 /* --- the ranking ------------------------------------------------------------------------------ */
 
-static int
-compare_rows (gconstpointer a, gconstpointer b)
-{
-  const LsSweepRow *x = a, *y = b;
-  LS_SMALLER_FIRST (x->value, y->value);
-  return strcmp (x->knobs, y->knobs);
-}
-
-static void
-row_clear (gpointer row)
-{
-  ls_sweep_row_clear (row);
-}
-
-static GArray *
-rows_new (void)
-{
-  GArray *rows = g_array_new (FALSE, TRUE, sizeof (LsSweepRow));
-  g_array_set_clear_func (rows, row_clear);
-  return rows;
-}
+static const LsSortKey by_value[]
+    = { { LS_RISING (LsSweepRow, value) }, { LS_RISING (LsSweepRow, knobs) }, { 0 } };
 
 static void
 fill_row (const LsSweepRun *x, const Candidate *c, const Figures *f, LsSweepRow *ret_row)
@@ -223,7 +201,7 @@ add_variant (const LsSweepRun *x, LsSweepRow *row, const Candidate *c)
   LsSweepVariant v = { ls_idea_difference (&row->strategy, &s), knobs, c->step, c->memory_bytes, c->goodput };
   ls_strategy_clear (&s);
   if (!row->also)
-    row->also = g_array_new (FALSE, FALSE, sizeof v);
+    row->also = ls_list_new (sizeof v, ls_clear_2_texts);
   g_array_append_val (row->also, v);
 }
 
@@ -324,8 +302,7 @@ explain_group (LsSweepRun *x, LsSweepGroup *g)
 static void
 fill_groups (LsSweepRun *x)
 {
-  x->report.groups = g_array_new (FALSE, TRUE, sizeof (LsSweepGroup));
-  g_array_set_clear_func (x->report.groups, group_clear);
+  x->report.groups = ls_list_new (sizeof (LsSweepGroup), group_clear);
   for (guint i = 0; i < x->groups->len; i++) {
     const Group *from = &g_array_index (x->groups, Group, i);
     LsSweepGroup g = { .gpus = from->gpus, .global_batch = from->global_batch };
@@ -426,7 +403,7 @@ describe_first (LsSweepRun *x)
     LsSweepRow *row = &g_array_index (x->report.best, LsSweepRow, i);
     row->instead = ls_job_knobs_instead (&x->spec->job, &x->model, &row->strategy, s);
   }
-  x->report.headroom = x->headroom_text = h->bytes > 0 ? ls_headroom_text (h) : NULL;
+  x->report.headroom = h->bytes > 0 ? ls_headroom_text (h) : NULL;
   x->report.assumptions = ls_assumptions_new (&x->spec->job, &x->model, s, whence_of_axis, &x->spec->space);
   describe_others (x);
   describe_rest (x, first);
@@ -439,19 +416,19 @@ describe_first (LsSweepRun *x)
 void
 sweep_rank (LsSweepRun *x)
 {
-  x->report.best = rows_new ();
+  x->report.best = ls_list_new (sizeof (LsSweepRow), ls_sweep_row_clear);
   g_autoptr (GPtrArray) best = g_ptr_array_new ();
   for (guint i = 0; i < x->groups->len; i++)
     add_best (x, &g_array_index (x->groups, Group, i), best);
   add_rows (x, x->report.best, best, true);
-  g_array_sort (x->report.best, compare_rows);
+  ls_sort_by (x->report.best, by_value);
   if (x->spec->pareto) {
-    x->report.front = rows_new ();
+    x->report.front = ls_list_new (sizeof (LsSweepRow), ls_sweep_row_clear);
     g_autoptr (GPtrArray) front = g_ptr_array_new ();
     for (guint i = 0; i < x->front->len; i++)
       g_ptr_array_add (front, candidate_at (x, g_array_index (x->front, guint, i)));
     add_rows (x, x->report.front, front, false);
-    g_array_sort (x->report.front, compare_rows);
+    ls_sort_by (x->report.front, by_value);
   }
   describe_first (x);
   fill_groups (x);

@@ -13,18 +13,15 @@
 #include "sweep/sweep_state.h"
 
 void
-ls_sweep_row_clear (LsSweepRow *row)
+ls_sweep_row_clear (gpointer data)
 {
+  LsSweepRow *row = data;
   ls_strategy_clear (&row->strategy);
   g_free (row->knobs);
   g_free (row->command);
   g_free (row->instead);
   g_free (row->why);
   g_free (row->rests_on);
-  for (guint i = 0; row->also && i < row->also->len; i++) {
-    g_free (g_array_index (row->also, LsSweepVariant, i).change);
-    g_free (g_array_index (row->also, LsSweepVariant, i).knobs);
-  }
   g_clear_pointer (&row->also, g_array_unref);
 }
 
@@ -33,8 +30,6 @@ ls_sweep_none_free (LsSweepNone *none)
 {
   if (!none)
     return;
-  for (guint i = 0; i < none->rules->len; i++)
-    g_free (g_array_index (none->rules, LsSweepRule, i).text);
   g_array_unref (none->rules);
   ls_what_if_free (none->advice);
   g_free (none->nearest);
@@ -178,9 +173,6 @@ sweep_scaling (LsSweepReport *report)
 }
 
 /* ---- the best of somebody's own job in the words of a program ---- */
-
-/* The best configuration of somebody's own job in the words of a program: as a
- * fragment, and as changes to the files that the job came from. */
 
 void
 ls_sweep_changes_free (LsSweepChanges *c)

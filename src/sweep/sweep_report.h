@@ -39,7 +39,7 @@ typedef struct {
   double low_s, high_s; /* between which a measured step would lie; NAN: there is no interval */
 } LsSweepRow;
 
-void ls_sweep_row_clear (LsSweepRow *row);
+void ls_sweep_row_clear (gpointer row); /* LsSweepRow */
 
 /* "5,4x11,3x4", newly allocated; NULL: even. */
 char *ls_sweep_layers_text (const LsStrategy *s);
@@ -100,7 +100,7 @@ typedef struct {
 } LsSweepGroup;
 
 typedef struct {
-  const char *title;        /* "gpt3-175b on dgx-a100-80g" */
+  char *title;              /* "gpt3-175b on dgx-a100-80g" */
   const char *chip, *chips; /* what its accelerators are called, one and several: "GPU", "GPUs"; static */
   LsSweepCounts counts;
   double wall_s, simulate_s;
@@ -109,15 +109,15 @@ typedef struct {
   GArray *front;                /* LsSweepRow: time x memory x cost; NULL: not asked for */
   GArray *groups;               /* LsSweepGroup, by GPUs as asked for, then batch */
   bool is_interrupted;
-  bool has_timing;               /* wall_s and simulate_s are wanted: they differ from run to run */
-  const char *command;           /* that runs the first; NULL: there is none */
-  const char *headroom;          /* in words, of the first; NULL: none */
-  const char *software;          /* that they run */
-  GArray *assumptions, *knobs;   /* LsAssumption, of the first; NULL: there is none */
-  bool has_experts;              /* of MLPs, in some layer of the model */
-  GPtrArray *untried;            /* LsSweepUntried, in the order of axes */
-  const LsSweepChanges *changes; /* of launch files, with their program; NULL: there are none */
-  LsSweepNone *none;             /* why there is no best; NULL: there is, or it was stopped */
+  bool has_timing;             /* wall_s and simulate_s are wanted: they differ from run to run */
+  const char *command;         /* that runs the first; NULL: there is none */
+  char *headroom;              /* in words, of the first; NULL: none */
+  const char *software;        /* that they run */
+  GArray *assumptions, *knobs; /* LsAssumption, of the first; NULL: there is none */
+  bool has_experts;            /* of MLPs, in some layer of the model */
+  GPtrArray *untried;          /* LsSweepUntried, in the order of axes */
+  LsSweepChanges *changes;     /* of launch files, with their program; NULL: there are none */
+  LsSweepNone *none;           /* why there is no best; NULL: there is, or it was stopped */
   double usd_per_gpu_hour, gpu_watts, pue;
 } LsSweepReport;
 

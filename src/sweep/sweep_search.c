@@ -184,16 +184,15 @@ update_front (LsSweepRun *x)
   if (!x->spec->pareto)
     return;
   g_array_set_size (x->front, 0);
-  g_autoptr (GArray) all = g_array_new (FALSE, FALSE, sizeof (guint));
   for (guint i = 0; i < x->candidates->len; i++)
     if (candidate_at (x, i)->status == TRY_DONE && candidate_at (x, i)->is_confirmed)
-      g_array_append_val (all, i);
-  g_array_append_vals (x->front, all->data, all->len);
+      g_array_append_val (x->front, i);
   g_autoptr (GArray) kept = g_array_new (FALSE, FALSE, sizeof (guint));
-  for (guint i = 0; i < all->len; i++) {
-    const Candidate *c = candidate_at (x, g_array_index (all, guint, i));
+  for (guint i = 0; i < x->front->len; i++) {
+    guint at = g_array_index (x->front, guint, i);
+    const Candidate *c = candidate_at (x, at);
     if (!is_dominated (x, c, c->step, c->memory_bytes))
-      g_array_append_val (kept, g_array_index (all, guint, i));
+      g_array_append_val (kept, at);
   }
   g_array_set_size (x->front, 0);
   g_array_append_vals (x->front, kept->data, kept->len);
@@ -236,7 +235,7 @@ sweep_next_ahead (LsSweepRun *x)
   while (g && x->ahead_at < g->n) {
     Candidate *c = candidate_at (x, g->first + x->ahead_at++);
     const Known *known = sweep_known (x, c);
-    if (c->status == TRY_PENDING && !(known && known->is_tried) && !sweep_cannot_win (x, c))
+    if (c->status == TRY_PENDING && !(known && known->tried.is_there) && !sweep_cannot_win (x, c))
       return c;
   }
   return NULL;

@@ -50,13 +50,18 @@ typedef struct {
   double told;       /* the best pace that somebody was told of; INFINITY: none */
 } Group;
 
+/* What a simulation found. */
+typedef struct {
+  bool is_there;
+  uint8_t status; /* TryStatus */
+  LsTime step, least;
+  uint64_t memory_bytes;
+} Found;
+
 /* What a journal says of a candidate. */
 typedef struct {
   uint64_t index; /* first: the key */
-  bool is_tried, is_confirmed;
-  uint8_t status, confirmed_status; /* TryStatus */
-  LsTime step, least, confirmed_step;
-  uint64_t memory_bytes, confirmed_bytes;
+  Found tried, confirmed;
 } Known;
 
 typedef enum {
@@ -153,8 +158,6 @@ struct LsSweepRun {
   double stretch;       /* the mean of their steps over the least by their plans */
   GArray *paces;        /* double: of each idea the best that are confirmed, N_OF_IDEA, best first */
   GArray *ran_paces;    /* the same of those that ran */
-  LsSweepChanges *changes;
-  char *title, *command, *headroom_text;
   LsSweepReport report;
 };
 

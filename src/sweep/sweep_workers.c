@@ -18,8 +18,7 @@
 
 /* ---- candidates in the order of what their steps take at least ---- */
 
-/* Candidates in the order of what their steps take at least. Those that nobody has
- * looked at lie sorted, and so do the others, by themselves. */
+/* Those that nobody has looked at lie sorted, and so do the others, by themselves. */
 
 static double
 pace_of (const Candidate *c)
@@ -525,13 +524,14 @@ static bool
 take_known (LsSweepRun *x, WorkKind kind, Candidate *c)
 {
   const Known *known = sweep_known (x, c);
-  if (!known || (kind == WORK_TRY ? !known->is_tried : !known->is_confirmed || kind == WORK_REPORT))
+  const Found *found = !known ? NULL : kind == WORK_TRY ? &known->tried : &known->confirmed;
+  if (!found || !found->is_there || kind == WORK_REPORT)
     return false;
-  c->found = kind == WORK_TRY ? known->status : known->confirmed_status;
-  c->memory_bytes = kind == WORK_TRY ? known->memory_bytes : known->confirmed_bytes;
-  c->step = kind == WORK_TRY ? known->step : known->confirmed_step;
+  c->found = found->status;
+  c->memory_bytes = found->memory_bytes;
+  c->step = found->step;
   if (kind == WORK_TRY)
-    c->least = known->least;
+    c->least = found->least;
   take (x, kind, c, true);
   return true;
 }
@@ -627,22 +627,14 @@ ask (Workers *workers, guint to, WorkKind kind, Candidate *c)
   give (workers, to, &work);
 }
 
+/* The first that is due; is_free: and in nobody's hands. */
 static Candidate *
-next_due (Candidate **list, guint n)
+first_due (Candidate **list, guint n, bool is_free)
 {
   for (guint i = 0; i < n; i++)
-    if (list[i]->is_due && !list[i]->is_asked)
+    if (list[i]->is_due && !(is_free && list[i]->is_asked))
       return list[i];
   return NULL;
-}
-
-static bool
-is_any_due (Candidate **list, guint n)
-{
-  for (guint i = 0; i < n; i++)
-    if (list[i]->is_due)
-      return true;
-  return false;
 }
 
 /* Marks what is to be done, takes what is known. */
@@ -682,9 +674,9 @@ workers_do (LsSweepRun *x, WorkKind kind, Candidate **list, guint n)
     Candidate *c;
     if (is_stopped (x))
       give_up (kind, list, n);
-    while (find_idle (workers, &to) && (c = next_due (list, n)))
+    while (find_idle (workers, &to) && (c = first_due (list, n, true)))
       ask (workers, to, kind_of (kind, c), c);
-    if (!is_any_due (list, n))
+    if (!first_due (list, n, false))
       return;
     while (!is_stopped (x) && find_idle (workers, &to) && (c = sweep_next_ahead (x)))
       ask (workers, to, WORK_TRY, c);

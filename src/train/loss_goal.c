@@ -17,7 +17,7 @@
 /* --- what is asked ---------------------------------------------------------------------------------- */
 
 bool
-ls_count_read (const char *text, double *ret_count)
+ls_count_read (const char *text, void *ret_count)
 {
   static const struct {
     char letter;
@@ -33,14 +33,8 @@ ls_count_read (const char *text, double *ret_count)
     }
   if (end == text || *end || !(value >= 1 && value <= 1e18))
     return false;
-  *ret_count = value;
+  *(double *) ret_count = value;
   return true;
-}
-
-static bool
-parse_tokens (const char *text, void *target)
-{
-  return ls_count_read (text, &((LsLossAsk *) target)->tokens);
 }
 
 /* A count, or the name of a law: what begins as a number is none. */
@@ -60,7 +54,8 @@ parse_critical (const char *text, void *target)
 
 static const LsField fields[] = {
   { "loss", LS_FIELD_DOUBLE, offsetof (LsLossAsk, loss), .above = true, .max = 100 },
-  { "tokens", LS_FIELD_CUSTOM, .parse = parse_tokens, .expected = LS_COUNT_EXPECTED },
+  { "tokens", LS_FIELD_CUSTOM, offsetof (LsLossAsk, tokens), .parse = ls_count_read,
+    .expected = LS_COUNT_EXPECTED },
   { "scaling_law", LS_FIELD_STRING, offsetof (LsLossAsk, law), .required = true },
   { "critical_batch", LS_FIELD_CUSTOM, .parse = parse_critical,
     .expected = LS_COUNT_EXPECTED ", or the name of a law" },
@@ -116,12 +111,6 @@ load_law (const char *name, LsScalingLaw *ret_law, GError **error)
 }
 
 static gboolean
-refuse (GError **error, int code, const char *name, const char *why)
-{
-  return ls_fail (error, code, "%s %s", name, why);
-}
-
-static gboolean
 check_model (const LsJobSpec *job, const LsModel *m, GError **error)
 {
   const char *what = m->moe.n_experts > 0 ? "experts"
@@ -173,7 +162,8 @@ follow_law (const LsLossAsk *ask, const LsJobSpec *job, const LsScalingLaw *law,
             GError **error)
 {
   if (!ls_scaling_has_loss (law))
-    return refuse (error, LS_ERROR_USAGE, law->name, "says nothing of the loss: --critical-batch takes it");
+    return ls_fail (error, LS_ERROR_USAGE, "%s says nothing of the loss: --critical-batch takes it",
+                    law->name);
   if (!count_params (job, law, &goal->n_params, error))
     return FALSE;
   goal->law = *law;
@@ -193,7 +183,7 @@ static gboolean
 find_critical (const LsLossAsk *ask, const LsScalingLaw *law, LsLossGoal *goal, GError **error)
 {
   if (ask->critical_law && !ls_scaling_has_critical (law))
-    return refuse (error, LS_ERROR_USAGE, law->name, "says nothing of the critical batch");
+    return ls_fail (error, LS_ERROR_USAGE, "%s says nothing of the critical batch", law->name);
   if (!ls_scaling_has_critical (law))
     return TRUE;
   goal->critical_law = g_strdup (law->name);
@@ -225,7 +215,7 @@ ls_loss_goal_find (const LsLossAsk *ask, const LsJobSpec *job, LsLossGoal *ret_g
   gboolean ok = TRUE;
   if (ls_loss_ask_needs_law (ask)) {
     if (ask->loss == 0 && ask->tokens == 0)
-      ok = refuse (error, LS_ERROR_USAGE, "a law of loss or batch", "needs --loss X or --tokens N");
+      ok = ls_fail (error, LS_ERROR_USAGE, "a law of loss or batch needs --loss X or --tokens N");
     ok = ok && load_law (ask->law ? ask->law : DEFAULT_LAW, &law, error)
         && (!ask->critical_law || load_law (ask->critical_law, &critical, error))
         && find_all (ask, job, &law, ask->critical_law ? &critical : NULL, &goal, error);

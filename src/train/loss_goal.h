@@ -35,7 +35,7 @@ void ls_loss_goal_clear (LsLossGoal *goal);
 
 /* "15.6T", "300B", "2e11": a count of tokens or steps from 1 to 1e18; false: it is none. */
 #define LS_COUNT_EXPECTED "a count such as 15T, 300B or 2e11 (K is 1000 here)"
-bool ls_count_read (const char *text, double *ret_count);
+bool ls_count_read (const char *text, void *ret_count);
 
 /* Its knobs: loss, tokens, scaling_law, critical_batch (a count, or the name or path of a law).
  * Diagnostics are LS_ERROR_USAGE. */

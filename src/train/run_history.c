@@ -109,12 +109,6 @@ lose_to (LiveRun *r, LsLost kind, double seconds, guint cause)
 }
 
 static void
-lose (LiveRun *r, LsLost kind, double seconds)
-{
-  lose_to (r, kind, seconds, r->cause);
-}
-
-static void
 account_work (LiveRun *r, double seconds)
 {
   double fewer = smaller (r), done = seconds / (r->slow * fewer * r->longer), steps = done * r->longer;
@@ -319,7 +313,7 @@ ls_run_go_back (LiveRun *r, LsTime taken_by, guint n_lost)
   const SavedWork *s = last_saved (r);
   r->position = s ? s->position : 0;
   r->reads_storage = s && (c->is_on_node || c->is_on_peer) && !s->on_node;
-  lose (r, LS_LOST_REWORK, from - r->position);
+  lose_to (r, LS_LOST_REWORK, from - r->position, r->cause);
 }
 
 /* --- stops, and what failures do
@@ -767,22 +761,20 @@ find_history (guint i, gpointer data)
 }
 
 static GVariant *
-array_of (const char *type, gconstpointer elements, gsize n, gsize size)
+bytes_of (gconstpointer place, gsize n)
 {
-  return g_variant_new_fixed_array (G_VARIANT_TYPE (type), elements, n, size);
+  return g_variant_new_fixed_array (G_VARIANT_TYPE_BYTE, place, n, 1);
 }
 
-/* But for its spans. */
+/* But for its spans. Travels between processes as it is. */
 static GVariant *
 pack_history (guint i, gconstpointer data)
 {
   const Work *w = data;
   const LsRunHistory *h = &w->histories[i];
   gsize n_causes = h->causes ? w->plan->reliability->causes->len : 0;
-  GVariant *lost = array_of ("d", h->lost_s, LS_N_LOST, sizeof *h->lost_s);
-  GVariant *causes = array_of ("(td)", h->causes, n_causes, sizeof *h->causes);
-  return g_variant_new ("(dd@adttbb@a(td))", h->wall_s, h->useful_s, lost, h->n_stops, h->n_events,
-                        h->is_finished, h->is_endless, causes);
+  return g_variant_new ("(@ay@ay)", bytes_of (h, sizeof *h),
+                        bytes_of (h->causes, n_causes * sizeof *h->causes));
 }
 
 static void
@@ -790,16 +782,13 @@ unpack_history (guint i, GVariant *packed, gpointer data)
 {
   Work *w = data;
   LsRunHistory *h = &w->histories[i];
-  g_autoptr (GVariant) lost = NULL, causes = NULL;
-  gboolean is_finished, is_endless;
+  g_autoptr (GVariant) whole = NULL, causes = NULL;
   gsize n;
-  g_variant_get (packed, "(dd@adttbb@a(td))", &h->wall_s, &h->useful_s, &lost, &h->n_stops, &h->n_events,
-                 &is_finished, &is_endless, &causes);
-  h->is_finished = is_finished;
-  h->is_endless = is_endless;
-  memcpy (h->lost_s, g_variant_get_fixed_array (lost, &n, sizeof *h->lost_s), sizeof h->lost_s);
-  const LsCauseTally *tallies = g_variant_get_fixed_array (causes, &n, sizeof *tallies);
-  h->causes = g_memdup2 (tallies, n * sizeof *tallies);
+  g_variant_get (packed, "(@ay@ay)", &whole, &causes);
+  memcpy (h, g_variant_get_fixed_array (whole, &n, 1), sizeof *h);
+  gconstpointer tallies = g_variant_get_fixed_array (causes, &n, 1);
+  h->causes = g_memdup2 (tallies, n);
+  h->spans = NULL;
   if (h->is_endless)
     g_atomic_int_set (&w->has_given_up, 1);
 }
@@ -809,11 +798,9 @@ ls_run_histories_new (const LsRunPlan *plan, uint32_t first_seed, guint n, const
                       GError **error)
 {
   Work w = { plan, first_seed, 0, g_new0 (LsRunHistory, n) };
-  const LsTeamLoop loop = { .each = find_history,
-                            .pack = pack_history,
-                            .unpack = unpack_history,
-                            .type = "(ddadttbba(td))",
-                            .data = &w };
+  const LsTeamLoop loop = {
+    .each = find_history, .pack = pack_history, .unpack = unpack_history, .type = "(ayay)", .data = &w
+  };
   gboolean ok = ls_team_each (setup, n, &loop, error);
   if (ok && !w.has_given_up)
     return w.histories;

@@ -167,12 +167,6 @@ near_rate_per_gpu (const LsClusterSpec *c, bool is_local, double n_writers)
   return least;
 }
 
-static gboolean
-refuse (GError **error, const char *why)
-{
-  return ls_fail (error, LS_ERROR_CONFLICT, "%s", why);
-}
-
 /* Of a checkpoint that stays near: what the job waits for is the copy to the host. */
 static gboolean
 fill_near (LsTrainReport *r, const LsTrainSpec *spec, double storage_s, GError **error)
@@ -183,9 +177,9 @@ fill_near (LsTrainReport *r, const LsTrainSpec *spec, double storage_s, GError *
   bool is_local = spec->checkpoint_to == LS_CHECKPOINT_LOCAL;
   double rate = near_rate_per_gpu (c, is_local, n_writers (r));
   if (is_local && rate == 0)
-    return refuse (error, "the nodes of this cluster have no drives to save to");
+    return ls_fail (error, LS_ERROR_CONFLICT, "the nodes of this cluster have no drives to save to");
   if (!is_local && (r->n_nodes < 2 || rate == 0))
-    return refuse (error, "there is no other node to keep a checkpoint in its memory");
+    return ls_fail (error, LS_ERROR_CONFLICT, "there is no other node to keep a checkpoint in its memory");
   t->is_on_node = is_local;
   t->is_on_peer = !is_local;
   t->save_s = per_gpu / copy_rate (c);

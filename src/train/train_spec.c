@@ -15,21 +15,9 @@
 /* --- values ---------------------------------------------------------------------------- */
 
 static bool
-parse_steps (const char *text, void *target)
-{
-  return ls_count_read (text, &((LsTrainSpec *) target)->steps);
-}
-
-static bool
 add_batches (char *word, GArray *list)
 {
   return ls_doublings_add (word, MAX_BATCH, list);
-}
-
-static bool
-parse_batches (const char *text, void *target)
-{
-  return ls_list_parse (text, sizeof (uint32_t), add_batches, &((LsTrainSpec *) target)->batches);
 }
 
 /* As --global-batch has it: 1k is 1024. */
@@ -44,14 +32,14 @@ read_batch (const char *text, double *ret_batch)
 }
 
 static bool
-parse_ramp (const char *text, void *target)
+parse_ramp (const char *text, void *ret_ramp)
 {
   LsBatchRamp ramp;
   g_auto (GStrv) words = g_strsplit (text, ":", -1);
   if (g_strv_length (words) != 3 || !read_batch (words[0], &ramp.start)
       || !read_batch (words[1], &ramp.increment) || !ls_count_read (words[2], &ramp.samples))
     return false;
-  ((LsTrainSpec *) target)->ramp = ramp;
+  *(LsBatchRamp *) ret_ramp = ramp;
   return true;
 }
 
@@ -97,12 +85,6 @@ add_every (char *word, GArray *list)
 }
 
 static bool
-parse_every (const char *text, void *target)
-{
-  return ls_list_parse (text, sizeof (LsEvery), add_every, &((LsTrainSpec *) target)->every);
-}
-
-static bool
 add_spares (char *word, GArray *list)
 {
   uint64_t n;
@@ -116,12 +98,6 @@ add_spares (char *word, GArray *list)
   return true;
 }
 
-static bool
-parse_spares (const char *text, void *target)
-{
-  return ls_list_parse (text, sizeof (uint32_t), add_spares, &((LsTrainSpec *) target)->spares);
-}
-
 /* --- knobs ----------------------------------------------------------------------------- */
 
 static const LsEnumName places[] = { { "storage", LS_CHECKPOINT_STORAGE },
@@ -130,12 +106,13 @@ static const LsEnumName places[] = { { "storage", LS_CHECKPOINT_STORAGE },
                                      { NULL } };
 
 #define KNOB(key_, kind_, member_) key_, kind_, offsetof (LsTrainSpec, member_)
+#define LIST(key_, member_, type_) KNOB (key_, LS_FIELD_CUSTOM, member_), .element_size = sizeof (type_)
 
 const LsField ls_train_fields[] = {
-  { "train_steps", LS_FIELD_CUSTOM, .parse = parse_steps, .expected = LS_COUNT_EXPECTED },
-  { "batch_ramp", LS_FIELD_CUSTOM, .parse = parse_ramp,
+  { KNOB ("train_steps", LS_FIELD_CUSTOM, steps), .parse = ls_count_read, .expected = LS_COUNT_EXPECTED },
+  { KNOB ("batch_ramp", LS_FIELD_CUSTOM, ramp), .parse = parse_ramp,
     .expected = "START:INCREMENT:SEQUENCES such as 192:16:9765625" },
-  { "batches", LS_FIELD_CUSTOM, .parse = parse_batches,
+  { LIST ("batches", batches, uint32_t), .add = add_batches,
     .expected = "global batches such as 512,1024, or their doublings 512..8192" },
   { KNOB ("days", LS_FIELD_DOUBLE, days), .min = 1e-6, .max = 10000 },
   { KNOB ("reliability", LS_FIELD_STRING, reliability), .required = true },
@@ -143,14 +120,14 @@ const LsField ls_train_fields[] = {
   { KNOB ("jitter_seed", LS_FIELD_UINT, jitter_seed) },
   { KNOB ("checkpoint_to", LS_FIELD_ENUM, checkpoint_to), .names = places },
   { KNOB ("checkpoint_async", LS_FIELD_BOOL, checkpoint_async), .argument = "0|1" },
-  { "checkpoint_every", LS_FIELD_CUSTOM, .parse = parse_every, .argument = "N|TIME",
+  { LIST ("checkpoint_every", every, LsEvery), .add = add_every, .argument = "N|TIME",
     .expected = "auto, scan, steps such as 100 or a time such as \"30min\"; several with commas" },
   { KNOB ("checkpoint_save", LS_FIELD_TIME, given.save) },
   { KNOB ("checkpoint_write", LS_FIELD_TIME, given.write) },
   { KNOB ("checkpoint_read", LS_FIELD_TIME, given.read) },
   { KNOB ("storage_bandwidth", LS_FIELD_RATE, storage_bytes_per_s), .above = true, .argument = "RATE" },
   { KNOB ("storage_every", LS_FIELD_UINT, storage_every), .min = 1, .max = 1e6 },
-  { "spares", LS_FIELD_CUSTOM, .parse = parse_spares, .argument = "N",
+  { LIST ("spares", spares, uint32_t), .add = add_spares, .argument = "N",
     .expected = "any, or whole numbers up to " G_STRINGIFY (MAX_SPARES) " such as 4 or 0,2,4" },
   { KNOB ("elastic", LS_FIELD_BOOL, elastic), .argument = "0|1" },
   { KNOB ("seeds", LS_FIELD_UINT, seeds), .min = 1, .max = MAX_SEEDS },
@@ -186,9 +163,6 @@ ls_train_spec_clear (LsTrainSpec *spec)
   ls_loss_ask_clear (&spec->goal);
   g_clear_pointer (&spec->said, g_hash_table_unref);
   g_clear_pointer (&spec->phases, g_ptr_array_unref);
-  g_clear_pointer (&spec->every, g_array_unref);
-  g_clear_pointer (&spec->spares, g_array_unref);
-  g_clear_pointer (&spec->batches, g_array_unref);
 }
 
 gboolean
@@ -213,29 +187,20 @@ static bool
 set_size (const char *key, const char *value, LsPhaseSize *size, LsDiagList *diags)
 {
   double *count = strcmp (key, "tokens") == 0 ? &size->tokens : &size->steps;
-  if (ls_count_read (value, count))
-    return true;
-  ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL, NULL, "%s: expected %s; got \"%s\"", key,
-               LS_COUNT_EXPECTED, value);
-  return false;
+  return ls_count_read (value, count)
+      || ls_diag_fail (diags, LS_ERROR_USAGE, "%s: expected %s; got \"%s\"", key, LS_COUNT_EXPECTED, value);
 }
 
 static bool
 set_phase_knob (const char *setting, LsJobSpec *job, LsPhaseSize *size, LsDiagList *diags)
 {
   g_auto (GStrv) pair = g_strsplit (setting, "=", 2);
-  if (!pair[0] || !pair[1]) {
-    ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL, NULL, "expected key=value; got \"%s\"",
-                 setting);
-    return false;
-  }
+  if (!pair[0] || !pair[1])
+    return ls_diag_fail (diags, LS_ERROR_USAGE, "expected key=value; got \"%s\"", setting);
   if (strcmp (pair[0], "tokens") == 0 || strcmp (pair[0], "steps") == 0)
     return set_size (pair[0], pair[1], size, diags);
-  if (strcmp (pair[0], "cluster") == 0 || strcmp (pair[0], "model") == 0) {
-    ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL, NULL,
-                 "%s: all phases train one model on one cluster", pair[0]);
-    return false;
-  }
+  if (strcmp (pair[0], "cluster") == 0 || strcmp (pair[0], "model") == 0)
+    return ls_diag_fail (diags, LS_ERROR_USAGE, "%s: all phases train one model on one cluster", pair[0]);
   if (strcmp (pair[0], "name") == 0) {
     g_free (size->name);
     size->name = g_strdup (pair[1]);
@@ -258,10 +223,8 @@ ls_train_phase_read (const char *text, LsJobSpec *job, LsPhaseSize *ret_size, GE
   }
   if (n_read <= strlen (text))
     ok &= set_phase_knob (text + n_read, job, &size, diags);
-  if (ok && size.tokens > 0 && size.steps > 0) {
-    ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL, NULL, "expected tokens or steps; got both");
-    ok = false;
-  }
+  if (ok && size.tokens > 0 && size.steps > 0)
+    ok = ls_diag_fail (diags, LS_ERROR_USAGE, "expected tokens or steps; got both");
   if (ok) {
     *ret_size = size;
     return TRUE;

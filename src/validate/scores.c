@@ -108,11 +108,7 @@ add (GArray *refusals, const LsScoreRow *row)
   g_array_append_val (refusals, first);
 }
 
-static int
-by_rows (gconstpointer a, gconstpointer b)
-{
-  return LS_ORDER (((const LsRefusal *) b)->n, ((const LsRefusal *) a)->n);
-}
+static const LsSortKey by_rows[] = { { LS_FALLING (LsRefusal, n) }, { 0 } };
 
 GArray *
 ls_refusals (const LsScoreRow *rows, guint n_rows)
@@ -121,7 +117,7 @@ ls_refusals (const LsScoreRow *rows, guint n_rows)
   for (guint i = 0; i < n_rows; i++)
     if (is_refused (&rows[i]) && rows[i].reason)
       add (refusals, &rows[i]);
-  g_array_sort (refusals, by_rows); /* stable */
+  ls_sort_by (refusals, by_rows); /* stable */
   return refusals;
 }
 
@@ -573,66 +569,41 @@ ablate_latency (LsAblated *a)
 }
 
 static void
-for_each_fit (LsCalibration *c, void (*f) (LsKindFit *fit))
-{
-  for (int i = 0; i < LS_N_ENTRIES; i++)
-    f (&c->kind[i]);
-}
-
-static void
-fit_without_heat (LsKindFit *fit)
-{
-  fit->throttle = 0;
-}
-
-static void
 ablate_clocks (LsAblated *a)
 {
   a->hardware.calibration.sustained = 1;
   a->hardware.calibration.sustained_fp8 = a->hardware.calibration.sustained_nvfp4 = 0;
   a->hardware.spec.gpu.clock_spread = a->hardware.spec.gpu.power_limited_flops = 0;
-  for_each_fit (&a->hardware.calibration, fit_without_heat);
-}
-
-static void
-fit_without_tiles (LsKindFit *fit)
-{
-  fit->wave_rounding = fit->tail = 0;
+  for (int i = 0; i < LS_N_ENTRIES; i++)
+    a->hardware.calibration.kind[i].throttle = 0;
 }
 
 static void
 ablate_tiles (LsAblated *a)
 {
-  for_each_fit (&a->hardware.calibration, fit_without_tiles);
-}
-
-static void
-fit_with_whole_hbm (LsKindFit *fit)
-{
-  fit->memory_efficiency = 1;
-  fit->bytes_half = 0;
+  for (int i = 0; i < LS_N_ENTRIES; i++)
+    a->hardware.calibration.kind[i].wave_rounding = a->hardware.calibration.kind[i].tail = 0;
 }
 
 static void
 ablate_hbm (LsAblated *a)
 {
   a->hardware.spec.gpu.hbm_efficiency = 1;
-  for_each_fit (&a->hardware.calibration, fit_with_whole_hbm);
+  for (int i = 0; i < LS_N_ENTRIES; i++) {
+    a->hardware.calibration.kind[i].memory_efficiency = 1;
+    a->hardware.calibration.kind[i].bytes_half = 0;
+  }
 }
 
 /* "is_fitted" stays: by it an implementation of attention is known. */
 static void
-fit_roofline (LsKindFit *fit)
-{
-  *fit = (LsKindFit) { .is_fitted = fit->is_fitted, .compute_efficiency = 1, .memory_efficiency = 1 };
-}
-
-static void
 ablate_kernels (LsAblated *a)
 {
+  LsKindFit *kind = a->hardware.calibration.kind;
   ablate_clocks (a);
   ablate_hbm (a);
-  for_each_fit (&a->hardware.calibration, fit_roofline);
+  for (int i = 0; i < LS_N_ENTRIES; i++)
+    kind[i] = (LsKindFit) { .is_fitted = kind[i].is_fitted, .compute_efficiency = 1, .memory_efficiency = 1 };
   a->hardware.calibration.measured = NULL;
 }
 

@@ -28,30 +28,17 @@ static const LsEnumName protocol_names[] = {
   { "LL128", LS_PROTOCOL_LL128 },   { NULL },
 };
 
+/* In order, each once. */
 static bool
 add_counts (char *word, GArray *counts)
 {
-  return ls_doublings_add (g_strstrip (word), LS_COLLECTIVE_MAX_GPUS, counts);
-}
-
-static bool
-parse_gpus (const char *text, void *target)
-{
-  GArray **gpus = &((LsCollectiveSpec *) target)->gpus;
-  if (!ls_list_parse (text, sizeof (uint32_t), add_counts, gpus))
+  if (!ls_doublings_add (g_strstrip (word), LS_COLLECTIVE_MAX_GPUS, counts))
     return false;
-  GArray *counts = *gpus;
   g_array_sort (counts, ls_compare_uint32);
   for (guint i = counts->len - 1; i > 0; i--)
     if (g_array_index (counts, uint32_t, i) == g_array_index (counts, uint32_t, i - 1))
       g_array_remove_index (counts, i);
   return true;
-}
-
-static bool
-parse_slice (const char *text, void *target)
-{
-  return ls_slice_parse (text, ((LsCollectiveSpec *) target)->slice);
 }
 
 /* Names of operations and their like are checked where they are used, "" too. */
@@ -74,8 +61,10 @@ static const LsField fields[] = {
   TEXT (trust),
   { "max_ctas", LS_FIELD_UINT, offsetof (LsCollectiveSpec, max_ctas), .min = 1, .max = UINT8_MAX },
   { "nodes", LS_FIELD_UINT, offsetof (LsCollectiveSpec, n_nodes), .min = 1, .max = LS_COLLECTIVE_MAX_GPUS },
-  { "slice", LS_FIELD_CUSTOM, .parse = parse_slice, .expected = LS_SLICE_EXPECTED },
-  { "gpus", LS_FIELD_CUSTOM, .parse = parse_gpus,
+  { "slice", LS_FIELD_CUSTOM, offsetof (LsCollectiveSpec, slice), .parse = ls_slice_parse,
+    .expected = LS_SLICE_EXPECTED },
+  { "gpus", LS_FIELD_CUSTOM, offsetof (LsCollectiveSpec, gpus), .add = add_counts,
+    .element_size = sizeof (uint32_t),
     .expected = "whole numbers from 1 to " G_STRINGIFY (
         LS_COLLECTIVE_MAX_GPUS) " such as 8 or 2,4,8, or their doublings 2..1024" },
   { "protocol", LS_FIELD_ENUM, offsetof (LsCollectiveSpec, protocol), .names = protocol_names },
@@ -98,7 +87,6 @@ void
 ls_collective_spec_clear (LsCollectiveSpec *spec)
 {
   ls_fields_clear (fields, spec);
-  g_clear_pointer (&spec->gpus, g_array_unref);
   ls_collective_spec_init (spec);
 }
 
@@ -130,21 +118,13 @@ static const LsCollectiveNetwork fidelities[] = {
 static gboolean
 find_networks (const char *name, const LsCollectiveNetwork **ret_networks, guint *ret_n, GError **error)
 {
-  const char *words[G_N_ELEMENTS (fidelities) + 2] = { NULL };
-  guint n_words = 0;
-  for (guint i = 0; i < G_N_ELEMENTS (fidelities); i++) {
-    words[n_words++] = fidelities[i].name;
-    *ret_networks = &fidelities[i];
-    *ret_n = 1;
-    if (strcmp (name, fidelities[i].name) == 0)
-      return TRUE;
-  }
-  *ret_networks = fidelities;
-  *ret_n = G_N_ELEMENTS (fidelities);
-  if (strcmp (name, ALL) == 0)
-    return TRUE;
-  words[n_words++] = ALL;
-  return ls_fail_word (error, "--network", name, words);
+  static const char *const words[] = { "flow", "alphabeta", "step", ALL, NULL };
+  guint i = 0;
+  while (words[i] && strcmp (name, words[i]) != 0)
+    i++;
+  *ret_networks = &fidelities[i % G_N_ELEMENTS (fidelities)];
+  *ret_n = i < G_N_ELEMENTS (fidelities) ? 1 : G_N_ELEMENTS (fidelities);
+  return words[i] || ls_fail_word (error, "--network", name, words);
 }
 
 gboolean
@@ -531,6 +511,17 @@ has_room (const LsCluster *c, LsCollKind kind, const LsMeasuredCollective *m, GE
   return TRUE;
 }
 
+static LsCollRequest
+request_of (const LsCollectiveSpec *spec, LsCollKind kind, const uint32_t *gpus, uint32_t n)
+{
+  return (LsCollRequest) { .kind = kind,
+                           .gpus = gpus,
+                           .n = n,
+                           .algorithm = spec->algorithm,
+                           .protocol = (LsProtocol) spec->protocol,
+                           .max_ctas = spec->max_ctas };
+}
+
 static gboolean
 simulate (const Comparison *x, Machine *machine, const LsMeasuredCollective *m, LsCollectiveRow *row,
           GError **error)
@@ -550,15 +541,8 @@ simulate (const Comparison *x, Machine *machine, const LsMeasuredCollective *m, 
   uint32_t per_node = m->n_gpus / m->n_nodes;
   for (uint32_t i = 0; i < m->n_gpus; i++)
     gpus[i] = ls_cluster_gpu_at (c, i / per_node, i % per_node);
-  const LsCollRequest request = {
-    .kind = kind,
-    .gpus = gpus,
-    .n = m->n_gpus,
-    .bytes = m->bytes,
-    .algorithm = x->spec->algorithm,
-    .protocol = (LsProtocol) x->spec->protocol,
-    .max_ctas = x->spec->max_ctas,
-  };
+  LsCollRequest request = request_of (x->spec, kind, gpus, m->n_gpus);
+  request.bytes = m->bytes;
   return time_call (c, &machine->hardware->nccl, &request, x->network, NULL, row, error);
 }
 
@@ -812,15 +796,8 @@ add_gpus (Sweep *x, uint32_t n_gpus, GError **error)
     g_array_append_val (gpus, gpu);
   }
   g_autoptr (LsCollMemo) memo = ls_coll_memo_new ();
-  LsCollRequest request = {
-    .kind = x->kind,
-    .gpus = (const uint32_t *) (gpointer) gpus->data,
-    .n = gpus->len,
-    .memo = memo,
-    .algorithm = x->spec->algorithm,
-    .protocol = (LsProtocol) x->spec->protocol,
-    .max_ctas = x->spec->max_ctas,
-  };
+  LsCollRequest request = request_of (x->spec, x->kind, (const uint32_t *) (gpointer) gpus->data, gpus->len);
+  request.memo = memo;
   if (!add_sizes (x, c, &request, error))
     return FALSE;
   if (!x->run->table.is_scaling)

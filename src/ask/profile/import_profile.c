@@ -792,25 +792,21 @@ write_text (Importing *m, GError **error)
 /* ---- what is told ---- */
 
 /* By what they are, then those alike are one. */
-static int
-by_kind (gconstpointer a, gconstpointer b)
-{
-  const LsProfileTraffic *x = a, *y = b;
-  LS_SMALLER_FIRST (x->class, y->class);
-  LS_SMALLER_FIRST (x->bytes, y->bytes);
-  LS_SMALLER_FIRST (x->size, y->size);
-  return (int) x->is_ours - (int) y->is_ours;
-}
+static const LsSortKey by_kind[] = { { LS_RISING (LsProfileTraffic, class) },
+                                     { LS_RISING (LsProfileTraffic, bytes) },
+                                     { LS_RISING (LsProfileTraffic, size) },
+                                     { LS_RISING (LsProfileTraffic, is_ours) },
+                                     { 0 } };
 
 static void
 join_alike (GArray *list)
 {
   guint n = 0;
-  g_array_sort (list, by_kind);
+  ls_sort_by (list, by_kind);
   for (guint i = 0; i < list->len; i++) {
     const LsProfileTraffic t = g_array_index (list, LsProfileTraffic, i);
     LsProfileTraffic *last = n > 0 ? &g_array_index (list, LsProfileTraffic, n - 1) : NULL;
-    if (last && by_kind (last, &t) == 0) {
+    if (last && ls_compare_by (last, &t, (gpointer) by_kind) == 0) {
       last->n++;
       last->time += t.time;
     } else
@@ -819,13 +815,10 @@ join_alike (GArray *list)
   g_array_set_size (list, n);
 }
 
-static int
-most_time_first (gconstpointer a, gconstpointer b)
-{
-  const LsProfileTraffic *x = a, *y = b;
-  LS_LARGER_FIRST (x->time, y->time);
-  return by_kind (x, y);
-}
+static const LsSortKey most_time_first[]
+    = { { LS_FALLING (LsProfileTraffic, time) },   { LS_RISING (LsProfileTraffic, class) },
+        { LS_RISING (LsProfileTraffic, bytes) },   { LS_RISING (LsProfileTraffic, size) },
+        { LS_RISING (LsProfileTraffic, is_ours) }, { 0 } };
 
 static void
 count (Importing *m)
@@ -855,7 +848,7 @@ count (Importing *m)
       import->host_late += (op->start - op->ready) * PS_PER_NS * (op->stream == LS_STREAM_COMPUTE);
   }
   join_alike (import->traffic);
-  g_array_sort (import->traffic, most_time_first);
+  ls_sort_by (import->traffic, most_time_first);
   import->n_syncs = r->step->syncs->len;
   import->step = r->cut.side->length;
   import->what = g_strdup (r->cut.what);

@@ -407,20 +407,15 @@ list_streams (const LsProfileStep *step, const uint8_t *slot_of)
   return streams;
 }
 
-static int
-busiest_first (gconstpointer a, gconstpointer b)
-{
-  const Stream *x = a, *y = b;
-  LS_LARGER_FIRST (x->kernels, y->kernels);
-  return LS_ORDER (x->first, y->first);
-}
+static const LsSortKey busiest_first[]
+    = { { LS_FALLING (Stream, kernels) }, { LS_RISING (Stream, first) }, { 0 } };
 
 /* The busiest computes; the others get what they prefer, or what is free. */
 static void
 name_streams (LsProfileStep *step, GArray *streams)
 {
   bool taken[LS_N_STREAMS] = { false };
-  g_array_sort (streams, busiest_first);
+  ls_sort_by (streams, busiest_first);
   for (guint i = 0; i < streams->len; i++) {
     Stream *s = &g_array_index (streams, Stream, i);
     uint8_t at = i == 0 ? LS_STREAM_COMPUTE : s->prefers;

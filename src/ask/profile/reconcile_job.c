@@ -13,18 +13,11 @@
 
 /* --- what a profile shows of the software that ran it, as keys of a strategy --------------------- */
 
-static void
-clear_key (gpointer key)
-{
-  g_free (((LsSeenKey *) key)->value);
-  g_free (((LsSeenKey *) key)->why);
-}
-
 /* Takes value and why. */
 static void
 add_key (GArray *keys, const char *key, char *value, char *why)
 {
-  const LsSeenKey k = { key, value, why };
+  const LsSeenKey k = { value, why, key };
   g_array_append_val (keys, k);
 }
 
@@ -93,7 +86,7 @@ add_attention (GArray *keys, const LsSeenSoftware *seen, const LsCalibration *c,
 static GArray *
 seen_keys (const LsSeenSoftware *seen, const LsLayerReport *layer, const LsCalibration *calibration)
 {
-  GArray *keys = ls_list_new (sizeof (LsSeenKey), clear_key);
+  GArray *keys = ls_list_new (sizeof (LsSeenKey), ls_clear_2_texts);
   LsStrategy s;
   ls_strategy_init (&s);
   add_host_launch (keys, seen);

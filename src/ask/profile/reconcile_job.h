@@ -38,9 +38,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsLayerReport, ls_layer_report_free)
 
 /* What a profile shows of the software that ran it: a key of a strategy. */
 typedef struct {
-  const char *key; /* static */
   char *value;     /* as its flag takes it; NULL: left  */
   char *why;       /* from what it follows, or why not  */
+  const char *key; /* static */
 } LsSeenKey;
 
 typedef struct {

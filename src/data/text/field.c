@@ -519,6 +519,8 @@ ls_fields_clear (const LsField *fields, void *target)
       ls_fields_clear (f->fields, place);
     else if (f->load)
       field_clear_loaded (f, target);
+    else if (f->add)
+      g_clear_pointer ((GArray **) place, g_array_unref);
     else if (f->clear)
       f->clear (target);
   }

@@ -71,11 +71,13 @@ struct LsField {
   size_t word_offset; /* of UINT_LIST with names: int, the word's value; 0 with a list */
   uint32_t n_row;
   size_t element_size;
-  const void *blank;                              /* of ARRAY: an element without keys; NULL: zeros */
-  bool lines;                                     /* of ARRAY, in writing: an element per line      */
-  bool (*parse) (const char *text, void *target); /* target: the whole struct; false leaves it alone */
-  char *(*format) (const void *target);           /* of CUSTOM, for writing; the text that parse reads */
-  const LsFieldLoad *load;                        /* of CUSTOM, instead of parse, format and clear   */
+  const void *blank;                             /* of ARRAY: an element without keys; NULL: zeros */
+  bool lines;                                    /* of ARRAY, in writing: an element per line      */
+  bool (*parse) (const char *text, void *place); /* place: at offset; false leaves it alone           */
+  bool (*add) (char *word, GArray *list);        /* of CUSTOM, instead of parse and clear: a GArray * of
+                                                    element_size, by words as of ls_list_parse()      */
+  char *(*format) (const void *target);          /* of CUSTOM, for writing; the text that parse reads */
+  const LsFieldLoad *load;                       /* of CUSTOM, instead of parse, format and clear   */
   char *(*why) (const char *text); /* of CUSTOM: what is wrong in the file that it names, or NULL */
   void (*clear) (void *target);    /* of CUSTOM: frees what parse stored, if it stores what is to be freed */
   const char *expected;            /* of CUSTOM and ROW: "0 to 3 or N@group"; of IGNORED: its type */

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/list.h"
 #include "base/suggest.h"
 
 #define MAX_EXACT 9007199254740991.0 /* 2^53 - 1: below it every integer is a double of its own */
@@ -231,7 +232,10 @@ set_loaded (const LsField *f, void *target, const char *text)
 static bool
 set_custom (const LsField *f, void *target, const char *text)
 {
-  return f->load ? set_loaded (f, target, text) : f->parse (text, target);
+  void *place = (char *) target + f->offset;
+  return f->load ? set_loaded (f, target, text)
+      : f->add   ? ls_list_parse (text, f->element_size, f->add, place)
+                 : f->parse (text, place);
 }
 
 void

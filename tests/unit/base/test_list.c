@@ -1,3 +1,5 @@
+#include <limits.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/list.h"
@@ -51,5 +53,43 @@ a_list_is_read_whole_or_not_at_all (void)
   LS_CHECK_INT (g_array_index (list, gsize, 1), ==, 3);
 }
 
+typedef struct {
+  bool is_last;
+  uint8_t byte;
+  int whole;
+  uint32_t count;
+  int64_t time;
+  uint64_t bytes;
+  double real;
+  const char *name;
+} Row;
+
+/* Each row before the next by one member, whichever it is: the values are at the ends of its type. */
+static void
+structs_are_sorted_by_members (void)
+{
+  static const LsSortKey keys[]
+      = { { LS_RISING (Row, is_last) }, { LS_FALLING (Row, byte) }, { LS_RISING (Row, whole) },
+          { LS_FALLING (Row, count) },  { LS_RISING (Row, time) },  { LS_FALLING (Row, bytes) },
+          { LS_RISING (Row, real) },    { LS_FALLING (Row, name) }, { 0 } };
+  const Row rows[] = { { false, UINT8_MAX, 0, 0, 0, 0, 0, "" },
+                       { false, 0, INT_MIN, 0, 0, 0, 0, "" },
+                       { false, 0, INT_MAX, UINT32_MAX, 0, 0, 0, "" },
+                       { false, 0, INT_MAX, 0, INT64_MIN, 0, 0, "" },
+                       { false, 0, INT_MAX, 0, INT64_MAX, UINT64_MAX, 0, "" },
+                       { false, 0, INT_MAX, 0, INT64_MAX, 0, -INFINITY, "" },
+                       { false, 0, INT_MAX, 0, INT64_MAX, 0, 1, "b" },
+                       { false, 0, INT_MAX, 0, INT64_MAX, 0, 1, "a" },
+                       { true, 0, 0, 0, 0, 0, 0, "" } };
+  g_autoptr (GArray) list = g_array_new (FALSE, FALSE, sizeof (Row));
+  for (guint i = G_N_ELEMENTS (rows); i-- > 0;)
+    g_array_append_val (list, rows[i]);
+  ls_sort_by (list, keys);
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
+    const Row *row = &g_array_index (list, Row, i);
+    LS_CHECK_INT (ls_compare_by (row, &rows[i], (gpointer) keys), ==, 0);
+  }
+}
+
 LS_TEST_SUITE (LS_TEST (texts_are_freed), LS_TEST (the_first_that_is_not_before),
-               LS_TEST (a_list_is_read_whole_or_not_at_all))
+               LS_TEST (a_list_is_read_whole_or_not_at_all), LS_TEST (structs_are_sorted_by_members))

@@ -27,17 +27,26 @@ typedef struct {
   int choice;
   uint32_t *list, n_list;
   int half;
+  GArray *lengths; /* gsize */
   Inner inner;
 } Thing;
 
 static bool
-parse_even (const char *text, void *target)
+parse_even (const char *text, void *ret_half)
 {
   guint64 n;
   if (!g_ascii_string_to_unsigned (text, 10, 0, 100, &n, NULL) || n % 2 != 0)
     return false;
-  ((Thing *) target)->half = (int) n / 2;
+  *(int *) ret_half = (int) n / 2;
   return true;
+}
+
+static bool
+add_length (char *word, GArray *lengths)
+{
+  gsize n = strlen (word);
+  g_array_append_val (lengths, n);
+  return n > 0;
 }
 
 static const LsEnumName choices[] = { { "left", 1 }, { "right", 2 }, { "links", 1 }, { NULL } };
@@ -59,7 +68,9 @@ static const LsField fields[] = {
   { "flops", LS_FIELD_FLOPS, offsetof (Thing, flops) },
   { "choice", LS_FIELD_ENUM, offsetof (Thing, choice), .names = choices },
   { "list", LS_FIELD_UINT_LIST, offsetof (Thing, list), .n_offset = offsetof (Thing, n_list), .max = 9 },
-  { "even", LS_FIELD_CUSTOM, .parse = parse_even, .expected = "an even number" },
+  { "even", LS_FIELD_CUSTOM, offsetof (Thing, half), .parse = parse_even, .expected = "an even number" },
+  { "lengths", LS_FIELD_CUSTOM, offsetof (Thing, lengths), .add = add_length, .element_size = sizeof (gsize),
+    .expected = "words" },
   { "inner", LS_FIELD_OBJECT, offsetof (Thing, inner), .fields = inner_fields },
   { "sources", LS_FIELD_SOURCES },
   { "old", LS_FIELD_IGNORED },
@@ -83,6 +94,20 @@ thing_clear (Thing *thing)
 {
   g_free (thing->text);
   g_free (thing->list);
+}
+
+static void
+words_of_a_list_are_added_and_cleared (void)
+{
+  Thing thing = { 0 };
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  LS_CHECK (ls_field_set_text (fields, &thing, "lengths", "a,bcd", diags));
+  LS_CHECK (!ls_field_set_text (fields, &thing, "lengths", "a,,b", diags));
+  LS_CHECK_INT (ls_diag_list_n (diags), ==, 1);
+  LS_CHECK_INT (thing.lengths->len, ==, 2);
+  LS_CHECK_INT (g_array_index (thing.lengths, gsize, 1), ==, 3);
+  ls_fields_clear (fields, &thing);
+  LS_CHECK (!thing.lengths);
 }
 
 /* As DeepSpeed's files have them. */
@@ -432,9 +457,9 @@ elements_are_located (void)
   check_complaint ("{\"rows\": [[]]}", "/thing/rows/0: expected up to three digits");
 }
 
-LS_TEST_SUITE (LS_TEST (large_counts_may_have_an_exponent), LS_TEST (counts_may_have_a_letter_in_a_file),
-               LS_TEST (a_file_sets_every_kind), LS_TEST (every_mistake_is_counted),
-               LS_TEST (foreign_files_give_notes), LS_TEST (flags_set_the_same_fields),
-               LS_TEST (wrong_flags_are_explained), LS_TEST (markdown_has_a_row_for_each_key),
-               LS_TEST (what_is_written_reads_back_exactly), LS_TEST (defaults_are_left_out),
-               LS_TEST (elements_are_located))
+LS_TEST_SUITE (LS_TEST (words_of_a_list_are_added_and_cleared), LS_TEST (large_counts_may_have_an_exponent),
+               LS_TEST (counts_may_have_a_letter_in_a_file), LS_TEST (a_file_sets_every_kind),
+               LS_TEST (every_mistake_is_counted), LS_TEST (foreign_files_give_notes),
+               LS_TEST (flags_set_the_same_fields), LS_TEST (wrong_flags_are_explained),
+               LS_TEST (markdown_has_a_row_for_each_key), LS_TEST (what_is_written_reads_back_exactly),
+               LS_TEST (defaults_are_left_out), LS_TEST (elements_are_located))
