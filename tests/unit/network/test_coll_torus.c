@@ -110,6 +110,25 @@ messages_take_two_ports (void)
                  0.01); /* tpu-q6-b */
 }
 
+/* From its root a broadcast goes both ways along a line, 1 us a chip: the longer way is waited for. */
+static void
+a_broadcast_takes_the_longer_way (void)
+{
+  static const double hops[] = { 7, 6, 5, 4, 4, 5, 6, 7 };
+  g_autoptr (LsCluster) c = built (tiny_torus (1, 8, 4, 0, LS_WRAP_NONE));
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  g_autofree uint32_t *gpus = some (8, 0, 1);
+  const LsNccl none = { 0 };
+  for (uint32_t root = 0; root < 8; root++)
+    for (int reduces = 0; reduces < 2; reduces++) {
+      LsCollRequest q = {
+        .kind = reduces ? LS_COLL_REDUCE : LS_COLL_BROADCAST, .gpus = gpus, .n = 8, .root = root, .bytes = 8
+      };
+      LS_CHECK_NEAR (us (ls_coll_time_alone (c, ls_coll_plan (c, &none, &q, LS_NETWORK_FLOW, arena))),
+                     hops[root], 1e-3);
+    }
+}
+
 /* tpu-q6-a: 1 GB over the PCIe link of each chip; tpu-pcie-1: tokens from which 920
  * TFLOP/s hide the way of the weights from the host, 2 FLOPs for 2 bytes of each. */
 static void
@@ -437,6 +456,7 @@ slices_share_the_nics_of_their_hosts (void)
 LS_TEST_SUITE (LS_TEST (v5e_gathers_along_a_line), LS_TEST (v5e_gathers_along_a_ring),
                LS_TEST (v4_gathers_and_reduces), LS_TEST (latency_binds_below_45_kB),
                LS_TEST (all_to_all_takes_a_quarter), LS_TEST (messages_take_two_ports),
-               LS_TEST (hosts_are_behind_pcie), LS_TEST (boxes_play_out), LS_TEST (slices_play_out),
-               LS_TEST (the_proof_can_fail), LS_TEST (bytes_are_those_of_the_formula),
-               LS_TEST (time_is_the_books_on_cubes), LS_TEST (slices_share_the_nics_of_their_hosts))
+               LS_TEST (a_broadcast_takes_the_longer_way), LS_TEST (hosts_are_behind_pcie),
+               LS_TEST (boxes_play_out), LS_TEST (slices_play_out), LS_TEST (the_proof_can_fail),
+               LS_TEST (bytes_are_those_of_the_formula), LS_TEST (time_is_the_books_on_cubes),
+               LS_TEST (slices_share_the_nics_of_their_hosts))
