@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "model/operators.h"
+#include "strategy/shard.h"
 
 const LsEnumName ls_dp_kind_names[] = {
   { "none", LS_DP_NONE },
