@@ -610,6 +610,12 @@ add_tables (GArray **all, const LsJobSpec *spec, const LsHardware *hardware, uin
     ls_assumptions_add (all, "gpu_calibration", g_strdup (hardware->calibration.name),
                         has_words ? "times of %s" : NULL, spec->gpu_calibration ? NULL : file,
                         "--gpu-calibration NAME|FILE");
+  double spread = hardware->spec.gpu.clock_spread;
+  g_autofree char *changed = ls_override_add (spec->cluster, "gpu.clock_spread=S"),
+                  *instead = g_strconcat ("--cluster ", changed, NULL);
+  if (n_ranks > 1 && spread > 0)
+    ls_assumptions_add (all, "clock_spread", g_strdup_printf ("%g", spread), NULL,
+                        strstr (spec->cluster, "clock_spread=") ? NULL : file, instead);
   if (n_ranks > 1 && hardware->nccl.name && ls_cluster_traits (&hardware->spec)->has_nccl)
     ls_assumptions_add (all, "nccl", g_strdup (hardware->nccl.name), has_words ? "messages of %s" : NULL,
                         spec->nccl ? NULL : file, "--nccl NAME|FILE");

@@ -370,6 +370,19 @@ prepare_for (const LsJobSpec *spec, const LsModel *model, const LsHardware *hard
   return NULL;
 }
 
+/* Nodes of several kinds have as many micro-batches each, where nothing else is said. */
+static void
+assume_micro_batches (LsJobResult *r)
+{
+  const LsStrategy *s = &r->strategy;
+  if (ls_cluster_spec_n_kinds (&r->cluster->spec) == 1 || s->dp == 1 || s->layout.micro_batches_per_replica)
+    return;
+  ls_assumptions_add (&r->assumptions, "micro_batches_per_replica",
+                      g_strdup_printf ("%u each", s->global_batch / (s->micro_batch * s->dp)),
+                      "micro-batches of copies %s", "however fast their nodes are",
+                      "--micro-batches-per-replica A,B,...");
+}
+
 /* Everything up to the plan. */
 static LsJobResult *
 prepare_spec (const LsJobSpec *spec, GError **error)
@@ -388,6 +401,7 @@ prepare_spec (const LsJobSpec *spec, GError **error)
   ls_job_note_attention_fit (spec, &r->model, hardware, &r->strategy, notes);
   r->assumptions = ls_assumptions_new (spec, &r->model, &r->strategy, NULL, NULL);
   ls_assumptions_add_place (&r->assumptions, &r->cluster->spec, spec->slice[0] > 0 || spec->segment > 0, "");
+  assume_micro_batches (r);
   if (!spec->no_notes)
     r->knobs = ls_assumptions_of_knobs (spec, r, hardware, NULL, NULL);
   r->hardware = g_steal_pointer (&hardware);

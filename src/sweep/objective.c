@@ -7,6 +7,7 @@
 #include <lockstep/error.h>
 
 #include "data/text/field.h"
+#include "job/assumptions.h"
 
 static const LsEnumName kinds[] = { { "step", LS_OBJECTIVE_STEP },
                                     { "goodput", LS_OBJECTIVE_GOODPUT },
@@ -102,6 +103,21 @@ ls_objective_find (const LsObjectiveAsk *ask, const LsJobSpec *job, const LsClus
   else
     ls_objective_clear (&o);
   return ok;
+}
+
+void
+ls_objective_assume (const LsObjective *o, const LsObjectiveAsk *ask, GArray **assumptions)
+{
+  if (o->kind == LS_OBJECTIVE_STEP)
+    return;
+  ls_assumptions_add (assumptions, "reliability", g_strdup (o->reliability.name), NULL,
+                      o->reliability_is_assumed ? "by default" : NULL, "--reliability NAME|FILE");
+  ls_assumptions_add (assumptions, "storage_bandwidth", g_strdup ("150 MB/s for each accelerator"), NULL,
+                      "by default; the job waits for checkpoints, at the best interval, and spare nodes are always there",
+                      "lockstep train --storage-bandwidth RATE");
+  if (o->goal.law.name)
+    ls_assumptions_add (assumptions, "scaling_law", g_strdup (o->goal.law.name), NULL,
+                        ask->loss.law ? NULL : "by default", "--scaling-law NAME|FILE");
 }
 
 double

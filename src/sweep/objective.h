@@ -52,6 +52,8 @@ typedef struct {
 } LsToLoss;
 
 void ls_objective_clear (LsObjective *o);
+/* Adds what it rests on besides the step; nothing of an objective that is the step. */
+void ls_objective_assume (const LsObjective *o, const LsObjectiveAsk *ask, GArray **assumptions);
 /* Loads what it needs. LS_ERROR_USAGE: knobs without effect, a loss without a size, no price; those of
  * ls_loss_goal_find() and of the file of failures. */
 gboolean ls_objective_find (const LsObjectiveAsk *ask, const LsJobSpec *job, const LsClusterSpec *cluster,

@@ -411,6 +411,7 @@ describe_first (LsSweepRun *x)
   ls_assumptions_add (&x->report.assumptions, "headroom", ls_headroom_text (h), NULL,
                       x->spec->job.headroom.is_set ? NULL : "its program's", "--headroom SIZE");
   ls_price_assume (&x->price, &x->spec->price, true, &x->report.assumptions);
+  ls_objective_assume (&x->objective, &x->spec->objective, &x->report.assumptions);
 }
 
 void

@@ -228,7 +228,7 @@ static LsTrainReport *
 report_new (void)
 {
   LsTrainReport *r = g_new0 (LsTrainReport, 1);
-  r->phases = ls_list_new (sizeof (LsTrainPhase), ls_clear_text);
+  r->phases = ls_list_new (sizeof (LsTrainPhase), ls_clear_2_texts);
   r->causes = ls_list_new (sizeof (LsTrainCause), ls_clear_text);
   r->choices = g_array_new (FALSE, FALSE, sizeof (LsTrainChoice));
   r->batches = ls_list_new (sizeof (LsTrainBatch), ls_clear_text);

@@ -113,7 +113,7 @@ gboolean ls_train_phase_read (const char *text, LsJobSpec *job, LsPhaseSize *ret
 /* --- what is answered --------------------------------------------------------------------------- */
 
 typedef struct {
-  char *name;
+  char *name, *rests_on; /* what it rests on otherwise than the last, "dtype fp8; seq 8192"; NULL: nothing */
   double tokens, n_steps, step_s, tokens_per_step, mfu;
   double longer;           /* the mean step over step_s, less 1: as steps vary */
   LsActivities activities; /* of a step, mean over ranks */

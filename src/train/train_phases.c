@@ -8,6 +8,7 @@
 
 #include "base/list.h"
 #include "data/machines/machines.h"
+#include "job/assumptions.h"
 #include "job/job_interval.h"
 
 #define MAX_PARTS 1000
@@ -127,6 +128,8 @@ simulate_part (guint i, gpointer parts)
 {
   Part *p = part_at (parts, i);
   p->result = ls_job_spec_run (&p->job, &p->error);
+  if (p->result && !p->result->knobs)
+    p->result->knobs = ls_assumptions_of_knobs (&p->job, p->result, p->result->hardware, NULL, NULL);
 }
 
 /* --- how steps vary ------------------------------------------------------------------------ */
@@ -233,14 +236,40 @@ n_steps (const LsTrainReport *r, const LsTrainSpec *spec, const LsPhaseSize *siz
   return spec->days > 0 ? fmin (n, until_end) : n;
 }
 
-static gboolean
-add_to_report (LsTrainReport *r, const LsTrainSpec *spec, Part *part, double longer, GError **error)
+/* Appends which rows of `own` have another value in `last`, or none. */
+static void
+append_differing (GString *out, const GArray *own, const GArray *last)
 {
+  for (guint i = 0; own && i < own->len; i++) {
+    const LsAssumption *a = &g_array_index (own, LsAssumption, i);
+    bool is_same = strcmp (a->key, "tokens") == 0;
+    for (guint k = 0; last && k < last->len && !is_same; k++) {
+      const LsAssumption *b = &g_array_index (last, LsAssumption, k);
+      is_same = strcmp (a->key, b->key) == 0 && strcmp (a->value, b->value) == 0;
+    }
+    if (!is_same)
+      g_string_append_printf (out, "%s%s %s", out->len > 0 ? "; " : "", a->key, a->value);
+  }
+}
+
+static char *
+rests_on (const LsJobResult *own, const LsJobResult *last)
+{
+  GString *out = g_string_new (NULL);
+  append_differing (out, own->assumptions, last->assumptions);
+  append_differing (out, own->knobs, last->knobs);
+  return g_string_free (out, out->len == 0);
+}
+
+static gboolean
+add_to_report (LsTrainReport *r, const LsTrainSpec *spec, const GArray *parts, guint i, GError **error)
+{
+  Part *part = part_at (parts, i);
   const LsJobResult *job = part->result;
   const LsStrategy *s = &job->strategy;
   LsTrainPhase p = {
     .step_s = ls_job_result_step_time_s (job),
-    .longer = longer,
+    .longer = longer_of (parts, i),
     .tokens_per_step = job->model.name ? (double) s->global_batch * s->seq : NAN,
     .mfu = ls_job_result_mfu (job, true),
     .global_batch = s->global_batch,
@@ -254,6 +283,7 @@ add_to_report (LsTrainReport *r, const LsTrainSpec *spec, Part *part, double lon
     return refuse (error, "the parts before take all of --tokens, --loss or --train-steps: nothing is left");
   p.tokens = p.n_steps * p.tokens_per_step;
   p.name = part->size.name ? g_steal_pointer (&part->size.name) : g_strdup_printf ("%u", r->phases->len + 1);
+  p.rests_on = rests_on (job, part_at (parts, parts->len - 1)->result);
   g_array_append_val (r->phases, p);
   r->ideal_s += p.n_steps * p.step_s;
   return TRUE;
@@ -366,7 +396,7 @@ ls_train_simulate (LsTrainReport *r, const LsTrainSpec *spec, GError **error)
   if (!ok || !check_trace (spec, part_at (parts, 0)->result, error))
     return FALSE;
   for (guint i = 0; i < parts->len; i++)
-    if (!add_to_report (r, spec, part_at (parts, i), longer_of (parts, i), error))
+    if (!add_to_report (r, spec, parts, i, error))
       return FALSE;
   r->step_spread = g_steal_pointer (&part_at (parts, parts->len - 1)->spread);
   fill_activities (r);

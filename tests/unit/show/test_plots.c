@@ -396,9 +396,9 @@ only_the_front_has_names (void)
                                  .capacity_gib = 80,
                                  .is_money = true,
                                  .points = g_array_new (FALSE, FALSE, sizeof (LsParetoPoint)) };
-  const LsParetoPoint points[] = { { 10, 60, 25000, g_strdup ("tp 2") },
-                                   { 12, 70, 30000, NULL },
-                                   { 20, 20, 50000, g_strdup ("tp 8") } };
+  const LsParetoPoint points[] = { { g_strdup ("tp 2"), 10, 60, 25000 },
+                                   { NULL, 12, 70, 30000 },
+                                   { g_strdup ("tp 8"), 20, 20, 50000 } };
   g_array_append_vals (plot.points, points, G_N_ELEMENTS (points));
   g_autofree char *text = plot_sweep_draw (draw_pareto, &plot);
   if (!text)
