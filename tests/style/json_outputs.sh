@@ -46,7 +46,7 @@ printf '{"schema": "lockstep.jobs/1", "cluster": "pair:fabric.nodes_per_leaf=2",
 "$lockstep" compare --spans "$LS_DATA_DIR/spans-measured.csv" "$LS_DATA_DIR/spans-predicted.csv" --json > compared.json
 "$lockstep" sweep --model tiny --cluster pair --gpus 4 --global-batch 16 --time-limit 1ns --timing --json > stopped.json 2> notes || [[ $? == 6 ]]
 "$lockstep" sweep --model tiny --cluster pair --gpus 4 --global-batch 16 --micro-batch 8,16 --recompute none --zero 0 --headroom 14.2GiB --json > none.json 2> notes || [[ $? == 4 ]]
-"$lockstep" train --model tiny --cluster pair --gpus 2 --train-steps 10 --reliability lab --jitter mlperf-5.1 --json > spread.json 2> notes
+"$lockstep" train --model tiny --cluster pair --gpus 2 --phase steps=10,seq=512 --phase steps=10 --reliability lab --jitter mlperf-5.1 --json > spread.json 2> notes
 "$lockstep" kernel --list-shapes --model tiny --cluster pair --gpus 2 --kernels eager > shapes.json
 "$lockstep" calibrate --pytorch-trace "$LS_DATA_DIR/rank0.json.gz" --model tiny:layers=1 --cluster pair --tp 2 --dp 2 --zero 1 --micro-batch 1 --global-batch 4 --json > calibrate.json 2> notes
 "$lockstep" list --json > list.json
