@@ -53,6 +53,11 @@ weights_and_flops_are_those_of_the_parts (void)
   ls_operators_embedding (&m, &shard, operators);
   ls_operators_head (&m, &shard, false, operators);
   LS_CHECK_INT (weights_of (operators), ==, 5120 * h + 4096 * 6 * 32 + ends + 32 + h);
+  LsShard half = shard; /* of the rows */
+  half.tp = 2;
+  g_autoptr (GArray) cut = ls_operators_new ();
+  ls_operators_embedding (&m, &half, cut);
+  LS_CHECK_INT (find_operator (cut, "layer-words")->params.numel[0], ==, 2048 * 6 * 32);
 }
 
 static uint64_t
