@@ -86,6 +86,25 @@ weights_are_tokens_or_shares_of_many (void)
   check_weights (1 << 18, 1 << 14, (double) (1u << 30)); /* of 2^34 tokens */
 }
 
+/* What came from the stage before is recorded on its stream, and awaited where it is computed with. */
+static void
+what_is_received_is_recorded_and_awaited (void)
+{
+  LsStrategy s = job (1, 2);
+  s.mp.p2p = LS_P2P_OVERLAPPED, s.global_batch = 8;
+  s.schedule = g_strdup ("gpipe");
+  g_autoptr (LsPlan) plan = lowered_model (&model, &s);
+  guint n = 0;
+  for (uint32_t i = 0; LS_CHECK (plan != NULL) && i < plan->n_segments; i++)
+    for (uint32_t o = 0; o < plan->segments[i].n_ops; o++) {
+      const LsOp *op = &plan->segments[i].ops[o];
+      if (strstr (op->name, "received") && ++n)
+        LS_CHECK_INT (op->kind, ==, strcmp (op->name, "received") == 0 ? LS_OP_RECORD : LS_OP_WAIT);
+    }
+  LS_CHECK_INT (n, >, 0);
+  ls_strategy_clear (&s);
+}
+
 /* Ops of that name on the first rank, of passes with that tag. */
 static guint
 n_tagged (const LsPlan *plan, const char *name, LsTag tag)
@@ -318,5 +337,6 @@ blocks_are_limited_by_whoever_calls (void)
 LS_TEST_SUITE (LS_TEST (blocks_are_limited_by_whoever_calls),
                LS_TEST (a_decoder_passes_on_what_its_encoder_made), LS_TEST (each_tensor_is_cut_over_ranks),
                LS_TEST (an_encoder_has_stages_of_its_own), LS_TEST (each_launch_is_waited_for_in_its_layer),
-               LS_TEST (weights_are_tokens_or_shares_of_many), LS_TEST (cut_experts_gather_and_reduce),
+               LS_TEST (weights_are_tokens_or_shares_of_many),
+               LS_TEST (what_is_received_is_recorded_and_awaited), LS_TEST (cut_experts_gather_and_reduce),
                LS_TEST (frozen_layers_gather_no_input))
