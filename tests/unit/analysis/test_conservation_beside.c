@@ -53,6 +53,11 @@ weights_and_flops_are_those_of_the_parts (void)
   ls_operators_embedding (&m, &shard, operators);
   ls_operators_head (&m, &shard, false, operators);
   LS_CHECK_INT (weights_of (operators), ==, 5120 * h + 4096 * 6 * 32 + ends + 32 + h);
+  LsShard half = shard; /* of the rows */
+  half.tp = 2;
+  g_autoptr (GArray) cut = ls_operators_new ();
+  ls_operators_embedding (&m, &half, cut);
+  LS_CHECK_INT (find_operator (cut, "layer-words")->params.numel[0], ==, 2048 * 6 * 32);
 }
 
 static uint64_t
@@ -86,6 +91,18 @@ layers_keep_what_the_backward_reads (void)
   LS_CHECK_INT (kept (&all, 0) - kept (&without, 0), ==, token * (16 + 512));
   without = beside (), without.halves.streams = 0, without.halves.stream_kind = LS_STREAMS_MIXED;
   LS_CHECK_INT (kept (&all, 0) - kept (&without, 0), ==, token * 512 * (3 + 2 * 2 + 1));
+}
+
+/* What a layer's input is made of ends in no residual: no gradient joins that of its norm. */
+static void
+norms_of_a_layers_input_add_nothing (void)
+{
+  LsModel m = beside ();
+  const LsShard shard = whole_shard (&m);
+  g_autoptr (GArray) operators = ls_operators_new ();
+  ls_operators_layer (&m, &shard, 0, operators);
+  const LsOperator *norm = find_operator (operators, "layer-input-norm");
+  LS_CHECK (norm && norm->n_igrad == 1);
 }
 
 static void
@@ -272,5 +289,6 @@ norms_and_latents_have_gates (void)
 
 LS_TEST_SUITE (LS_TEST (norms_and_latents_have_gates), LS_TEST (tables_of_several_tokens),
                LS_TEST (weights_and_flops_are_those_of_the_parts),
-               LS_TEST (layers_keep_what_the_backward_reads), LS_TEST (parts_beside_layers_keep_the_laws),
-               LS_TEST (what_is_not_modelled_is_refused), LS_TEST (models_must_agree_with_themselves))
+               LS_TEST (layers_keep_what_the_backward_reads), LS_TEST (norms_of_a_layers_input_add_nothing),
+               LS_TEST (parts_beside_layers_keep_the_laws), LS_TEST (what_is_not_modelled_is_refused),
+               LS_TEST (models_must_agree_with_themselves))

@@ -1,6 +1,7 @@
 /* Pins: the conservation laws hold with differences of attention and with mixers that gate what one before them made
  * (model/difference.c); weights, FLOPs and kept bytes of such layers, by hand; and what is refused there. */
 #include "layer_laws.h"
+#include "model/mixer.h"
 
 /* As Phi-4-mini-flash has them: of 8 layers 3 meet keys of the fifth, or gate what the mixer of the fourth made. */
 static LsModel
@@ -41,6 +42,7 @@ weights_and_flops_are_those_of_the_parts (void)
   LS_CHECK_INT (ls_model_layer_params (&m, 4), ==, scan + beside + mlp + norms);
   LS_CHECK_INT (ls_model_layer_params (&m, 5), ==, query + keys + mlp + norms + 512 + 512 + 6 * 64);
   LS_CHECK_INT (ls_model_layer_params (&m, 6), ==, 2 * h * i + mlp + norms);
+  LS_CHECK_INT (ls_mixer_other_params (&m), ==, 0);
   LS_CHECK_INT (ls_model_layer_params (&m, 7), ==, query + mlp + norms + 512 + 6 * 64);
   const uint64_t met = 3 * scan + 2 * h * i + 4 * query + 3 * keys + 8 * mlp;
   LS_CHECK_INT (ls_model_linear_params (&m, 0), ==, met);

@@ -86,6 +86,25 @@ through_a_transfer_to_the_sender (void)
   hand_free (h);
 }
 
+/* On its way out, 1.1 us long. */
+static void
+a_copy_is_limited_by_a_link (void)
+{
+  Hand *h = hand_new (1);
+  hand_join (h, 0, hand_copy (h, 0, LS_COPY_TO_HOST, 4 * MB));
+  hand_kernel (h, 0, LS_TAG_F, 3 * US);
+  g_autoptr (LsTimeline) t = hand_run (h);
+  g_autoptr (LsCriticalPath) path = path_of_hand (h, t);
+  const LsPathPiece *moving = &g_array_index (path->pieces, LsPathPiece, 1);
+  LsTime latency = 1100 * LS_NS, comm = moving->to - moving->from;
+  CHECK_PIECES (path, { LS_PATH_LATENCY, 0, latency }, { LS_PATH_MOVING, 0, comm },
+                { LS_PATH_KERNEL, 0, 3 * US });
+  g_autofree char *link = ls_cluster_resource_name (h->cluster, moving->link);
+  LS_CHECK_STR (link, "node0/gpu0>pcie0");
+  LS_CHECK_NEAR (moving->busy_s, ls_time_to_s (comm), 1e-9);
+  hand_free (h);
+}
+
 /* Rank 1 comes 7 us late; the path is its, and the reduction's. */
 static LsTimeline *
 late_member (Hand *h, LsTime of_0, LsTime of_1)
@@ -425,7 +444,8 @@ random_jobs_are_covered (void)
   LS_CHECK (n < 25 || n_folded > n / 4);
 }
 
-LS_TEST_SUITE (LS_TEST (through_a_transfer_to_the_sender), LS_TEST (through_a_collective_to_the_last_member),
+LS_TEST_SUITE (LS_TEST (through_a_transfer_to_the_sender), LS_TEST (a_copy_is_limited_by_a_link),
+               LS_TEST (through_a_collective_to_the_last_member),
                LS_TEST (a_wait_for_the_blocks_of_a_kernel_is_a_queue), LS_TEST (the_step_follows_its_path),
                LS_TEST (a_slow_host_is_the_path), LS_TEST (a_host_that_waited_leads_to_what_it_waited_for),
                LS_TEST (the_window_cuts), LS_TEST (a_kernel_of_another_stream_is_in_the_way),

@@ -244,7 +244,11 @@ what_cannot_be_built_is_refused (void)
   REFUSE (tiny_fat_tree (24), "spine_oversubscription 3 leaves 5.333 uplinks",
           s.network.spine_oversubscription = 3);
   REFUSE (tiny_fat_tree (24), "fabric core_link", s.network.core.efficiency = 0);
-  REFUSE (tiny_fat_tree (100000), "expected at most 65536", s.network.nodes_per_pod = 4);
+  REFUSE (tiny_fat_tree (8196), "2049 pods need 65568 spines", s.network.nodes_per_pod = 4,
+          s.network.rails = 1);
+  LsClusterSpec most = tiny_fat_tree (8192);
+  most.network.nodes_per_pod = 4, most.network.rails = 1;
+  LS_CHECK (ls_cluster_spec_validate (&most, NULL));
   REFUSE (odd_list (LS_ROUTING_IDEAL), "to lonely", add_switch (&s, "lonely"),
           g_array_index (s.network.nics, LsListNics, 3).last = 4, place_nics (&s, 1, 5, 5, "lonely"));
 }

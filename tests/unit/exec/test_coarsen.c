@@ -362,6 +362,9 @@ the_comparison_notices (void)
   LS_CHECK_INT (pieces->n_coarse, ==, 2);
   LS_CHECK_INT (by_op->n_coarse, ==, 0);
   LS_CHECK (fold_check (pieces, by_op, h->cluster, "in pieces and op by op", &error));
+  pieces->window_end++;
+  expect_difference (pieces, by_op, h->cluster, "differ in the duration of the step: ");
+  pieces->window_end--;
   LsSpan *span = (LsSpan *) span_of (pieces, 3, 4); /* of the third, so of a piece */
   span->issued++;
   expect_difference (pieces, by_op, h->cluster,

@@ -375,6 +375,20 @@ memory_holds_the_weights_of_a_layer (void)
   dp_run_clear (&r);
 }
 
+/* Ops of that name for whose end a later op of compute waits. */
+static guint
+n_awaited (const LsPlan *plan, const char *name)
+{
+  guint n = 0;
+  for (LsOpPlace at = LS_OP_BEFORE (0); ls_op_next (plan, &at);) {
+    const LsOp *op = ls_op_at (plan, at);
+    const LsOp *ops = op - at.op;
+    for (uint32_t d = 0; d < op->n_deps && op->stream == LS_STREAM_COMPUTE; d++)
+      n += op->deps[d].kind == LS_DEP_END && strcmp (ops[op->deps[d].index].name, name) == 0;
+  }
+  return n;
+}
+
 /* As on GPUs: reductions of a turn run beside the rest of it, and its end waits for them. Pipelined, the
  * gathers of a turn start with the turn before, and its reductions have all of the next; slices sum behind
  * them. As much is gathered and reduced, and what a turn had is free when its reductions are waited for. */
@@ -391,6 +405,7 @@ loops_overlap_their_turns (void)
       return;
     LS_CHECK_INT (dp_count (spans, gather), ==, FORWARD + 3 * PER_LAYER);
     LS_CHECK_INT (dp_count (spans, scatter), ==, 3 * PER_LAYER + 2);
+    LS_CHECK_INT (n_awaited (r.plan, scatter), ==, 3 * PER_LAYER + 2);
     DpSpan early = dp_nth (spans, scatter, 1), qkv = dp_nth (spans, scatter, last - 1);
     LS_CHECK_INT (dp_idle (spans, early.start, early.end), <, early.end - early.start);
     guint waits_at = is_pipelined ? 2 : 1;

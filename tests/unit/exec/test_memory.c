@@ -279,6 +279,24 @@ buffers_that_change_streams_live_longer_on_the_host_clock (void)
   hand_free (h);
 }
 
+/* A kernel makes Y while X, which it frees at its end, is still there. */
+static void
+what_an_op_frees_is_there_until_it_ends (void)
+{
+  Hand *h = hand_new (1);
+  with_buffer (h, 0, hand_kernel (h, 0, LS_TAG_F, LS_MS), 0, X_BYTES, false);
+  with_buffer (h, 0, hand_kernel (h, 0, LS_TAG_F, LS_MS), 0, X_BYTES, true);
+  LsOp *last = &g_array_index (h->ops[0], LsOp, h->ops[0]->len - 1);
+  LsBufferEvent *both = ls_arena_new_array (h->plan->arena, LsBufferEvent, 2);
+  both[0] = *buffer (h, 1, Y_BYTES, false), both[1] = *last->buffers;
+  last->buffers = both, last->n_buffers = 2;
+  with_buffer (h, 0, hand_kernel (h, 0, LS_TAG_F, LS_MS), 1, Y_BYTES, true);
+  g_autoptr (LsTimeline) t = hand_run (h);
+  if (t)
+    LS_CHECK_INT (peak_of (h, t, LS_MEMORY_DEVICE), ==, X_BYTES + Y_BYTES);
+  hand_free (h);
+}
+
 /* Of a stream with itself order is all: the host frees X before it allocates Y. */
 static void
 buffers_of_one_stream_go_in_order (void)
@@ -415,9 +433,9 @@ libraries_take_what_their_sources_say (void)
 
 LS_TEST_SUITE (
     LS_TEST (buffers_that_change_streams_live_longer_on_the_host_clock),
-    LS_TEST (buffers_of_one_stream_go_in_order), LS_TEST (steps_overlap_on_the_host_clock),
-    LS_TEST (the_caching_allocator_counts_segments), LS_TEST (an_event_frees_what_the_step_before_left),
-    LS_TEST (libraries_take_what_their_sources_say), LS_TEST (first_stage_activations_are_the_published_ones),
-    LS_TEST (one_stage_holds_the_head_too), LS_TEST (full_recomputation_keeps_inputs_and_one_layer),
-    LS_TEST (static_memory_follows_the_recipe), LS_TEST (what_waits_for_weight_gradients_is_the_published),
-    LS_TEST (zb_h1_holds_what_1f1b_does))
+    LS_TEST (what_an_op_frees_is_there_until_it_ends), LS_TEST (buffers_of_one_stream_go_in_order),
+    LS_TEST (steps_overlap_on_the_host_clock), LS_TEST (the_caching_allocator_counts_segments),
+    LS_TEST (an_event_frees_what_the_step_before_left), LS_TEST (libraries_take_what_their_sources_say),
+    LS_TEST (first_stage_activations_are_the_published_ones), LS_TEST (one_stage_holds_the_head_too),
+    LS_TEST (full_recomputation_keeps_inputs_and_one_layer), LS_TEST (static_memory_follows_the_recipe),
+    LS_TEST (what_waits_for_weight_gradients_is_the_published), LS_TEST (zb_h1_holds_what_1f1b_does))

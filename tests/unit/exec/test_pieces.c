@@ -54,7 +54,7 @@ a_pair_is_shorter_than_its_passes (void)
   }
 }
 
-/* As in lower_layers.h; 0: none of these. */
+/* As in lower_layers.h, and what is sent and received from stage to stage; 0: none of these. */
 static char
 letter_of (const LsOp *op)
 {
@@ -67,6 +67,8 @@ letter_of (const LsOp *op)
     { "expert-fc1-wgrad", 'w' },    { "dispatch grad all-to-all", 'd' }, { "flash-attention-bwd", 'c' },
     { "qkv-wgrad", 'W' },
   };
+  if (op->kind == LS_OP_P2P)
+    return op->transfers[0].is_send ? 's' : 'r';
   for (guint i = 0; i < G_N_ELEMENTS (letters); i++)
     if (g_strcmp0 (op->name, letters[i].name) == 0)
       return letters[i].letter;
@@ -149,6 +151,17 @@ pieces_are_issued_in_order (void)
                 "CDMKCDMK"
                 "kCmwDdMcWKkCmwDdMcWK"
                 "kmwdcWkmwdcW");
+  ran_clear (&r);
+}
+
+/* The last weight gradients of a pair are behind the messages that it sends and receives. */
+static void
+messages_go_before_weights (void)
+{
+  LsModel m = moe_model (0);
+  Ran r = run_job (&jobs[10], &m, PAIRED);
+  g_autofree char *text = exchanges (&r);
+  LS_CHECK (strstr (text, "kCmDdwMcKsrsrWkCmDdwMcKsrsrW") && !strstr (text, "KW"));
   ran_clear (&r);
 }
 
@@ -377,8 +390,8 @@ what_cannot_run_beside_is_refused (void)
 }
 
 LS_TEST_SUITE (LS_TEST (every_schedule_does_the_same), LS_TEST (a_pair_is_shorter_than_its_passes),
-               LS_TEST (pieces_are_issued_in_order), LS_TEST (passes_keep_their_order),
-               LS_TEST (nothing_waits_for_the_other_pass), LS_TEST (short_exchanges_are_hidden),
-               LS_TEST (what_cannot_be_paired_is_refused), LS_TEST (shared_experts_do_the_same_sooner),
-               LS_TEST (shared_experts_run_beside_the_exchange), LS_TEST (what_is_gathered_is_kept),
-               LS_TEST (what_cannot_run_beside_is_refused))
+               LS_TEST (pieces_are_issued_in_order), LS_TEST (messages_go_before_weights),
+               LS_TEST (passes_keep_their_order), LS_TEST (nothing_waits_for_the_other_pass),
+               LS_TEST (short_exchanges_are_hidden), LS_TEST (what_cannot_be_paired_is_refused),
+               LS_TEST (shared_experts_do_the_same_sooner), LS_TEST (shared_experts_run_beside_the_exchange),
+               LS_TEST (what_is_gathered_is_kept), LS_TEST (what_cannot_run_beside_is_refused))

@@ -298,6 +298,45 @@ hosts_wait_for_messages (void)
   check_near_step (h, 2 * LS_MS + message_time (h));
 }
 
+/* A message's arrival is recorded on its stream, and awaited on that of compute. */
+static void
+events_wait_for_messages (void)
+{
+  Hand *h = hand_new (2);
+  hand_p2p (h, 1, LS_SLOT_PREV, true, MESSAGE);
+  uint16_t came = hand_p2p (h, 0, LS_SLOT_NEXT, false, MESSAGE);
+  LsOp record = ls_op_blank (LS_OP_RECORD, g_array_index (h->ops[0], LsOp, came).stream, LS_TAG_SYNC, "came"),
+       wait = ls_op_blank (LS_OP_WAIT, LS_STREAM_COMPUTE, LS_TAG_SYNC, "wait");
+  record.event = wait.event = 0;
+  hand_op (h, 0, record, NULL, 0);
+  hand_op (h, 0, wait, NULL, 0);
+  hand_kernel (h, 0, LS_TAG_F, 3 * LS_MS);
+  check_near_step (h, 3 * LS_MS + message_time (h));
+}
+
+static void
+two_transfers (Hand *h, uint32_t rank, LsSlot slot, bool is_send)
+{
+  uint16_t op = hand_p2p (h, rank, slot, is_send, MESSAGE);
+  LsOp *both = &g_array_index (h->ops[rank], LsOp, op);
+  LsTransfer *t = ls_arena_new_array (h->plan->arena, LsTransfer, 2);
+  t[0] = t[1] = both->transfers[0];
+  both->transfers = t, both->n_transfers = 2;
+  hand_join (h, rank, op);
+}
+
+/* What goes the same way goes one after the other. */
+static void
+messages_of_a_way_queue (void)
+{
+  Hand *h = hand_new (2);
+  two_transfers (h, 0, LS_SLOT_NEXT, true);
+  two_transfers (h, 1, LS_SLOT_PREV, false);
+  hand_kernel (h, 0, LS_TAG_F, LS_MS);
+  hand_kernel (h, 1, LS_TAG_F, LS_MS);
+  check_near_step (h, LS_MS + 2 * message_time (h));
+}
+
 /* The first rank asks before it sends: in the order of programs each waits for the other. Its request
  * counts as met, the rest as it is. */
 static void
@@ -453,6 +492,7 @@ LS_TEST_SUITE (LS_TEST (the_worked_example), LS_TEST (a_gpu_runs_one_kernel_of_a
                LS_TEST (kernels_of_other_streams_may_be_fast), LS_TEST (recorded_kernels_lose_what_is_taken),
                LS_TEST (persistent_gemms_lose_nothing_if_they_were_there_first),
                LS_TEST (a_round_without_a_barrier), LS_TEST (a_round_with_a_barrier),
-               LS_TEST (hosts_wait_for_messages), LS_TEST (requests_ahead_of_sends_count_as_met),
+               LS_TEST (hosts_wait_for_messages), LS_TEST (events_wait_for_messages),
+               LS_TEST (messages_of_a_way_queue), LS_TEST (requests_ahead_of_sends_count_as_met),
                LS_TEST (message_by_message_collectives_are_not_known),
                LS_TEST (of_what_does_not_compile_nothing_is_known), LS_TEST (kept_calls_are_told_apart))

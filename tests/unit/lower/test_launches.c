@@ -147,6 +147,45 @@ experts_run_one_after_the_other (void)
   ls_strategy_clear (&s);
 }
 
+/* A list of the optimizer's kernels: one element for each tensor. 12 of each layer, the last norm's two, words and
+ * the head. */
+static void
+a_step_may_go_by_tensors (void)
+{
+  const LsRecipe step = { .operator_ = LS_RECIPE_OPTIMIZER,
+                          .forward = LIST (kernel ("by tensors", LS_ACCESS_VEC, "T", 2, 2)) };
+  g_autoptr (LsRecipes) recipes = recipes_of (step);
+  LsStrategy s = job (1, 1);
+  s.use.recipes = ls_recipes_ref (recipes);
+  g_autoptr (LsPlan) plan = lowered_model (&model, &s);
+  guint n = 0;
+  for (uint32_t k = 0; LS_CHECK (plan != NULL) && k < plan->n_kernels; k++)
+    if (strcmp (plan->kernels[k].name, "by tensors") == 0 && ++n)
+      LS_CHECK_INT (plan->kernels[k].n, ==, 4 * 12 + 2 + 2);
+  LS_CHECK_INT (n, ==, 1);
+  ls_strategy_clear (&s);
+}
+
+/* What goes into a reduction over tp is copied as the list has it. */
+static void
+copies_of_tp_have_their_access (void)
+{
+  const LsRecipe copies
+      = { .operator_ = LS_RECIPE_TP,
+          .forward = LIST (kernel (ls_tp_copies[LS_TP_COPIES_SCATTERED], LS_ACCESS_CAT, "s*b*h", 2, 2)) };
+  g_autoptr (LsRecipes) recipes = recipes_of (copies);
+  LsStrategy s = job (2, 1);
+  s.sp = true;
+  s.use.recipes = ls_recipes_ref (recipes);
+  g_autoptr (LsPlan) plan = lowered_model (&model, &s);
+  guint n = 0;
+  for (uint32_t k = 0; LS_CHECK (plan != NULL) && k < plan->n_kernels; k++)
+    if (strcmp (plan->kernels[k].name, ls_tp_copies[LS_TP_COPIES_SCATTERED]) == 0 && ++n)
+      LS_CHECK_INT (plan->kernels[k].access, ==, LS_ACCESS_CAT);
+  LS_CHECK_INT (n, >, 0);
+  ls_strategy_clear (&s);
+}
+
 /* With HybridEP two ranks gather a byte for each of eight experts of all tokens; scores go there and their gradients
  * back, not with what experts made. */
 static void
@@ -183,5 +222,6 @@ hybridep_sends_scores_and_gathers_a_map (void)
 }
 
 LS_TEST_SUITE (LS_TEST (experts_run_one_after_the_other), LS_TEST (each_expert_is_launched),
-               LS_TEST (one_kernel_is_one_launch), LS_TEST (hybridep_sends_scores_and_gathers_a_map),
+               LS_TEST (one_kernel_is_one_launch), LS_TEST (a_step_may_go_by_tensors),
+               LS_TEST (copies_of_tp_have_their_access), LS_TEST (hybridep_sends_scores_and_gathers_a_map),
                LS_TEST (graphs_do_not_hold_counted_tokens))

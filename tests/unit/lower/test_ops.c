@@ -86,19 +86,63 @@ weights_are_tokens_or_shares_of_many (void)
   check_weights (1 << 18, 1 << 14, (double) (1u << 30)); /* of 2^34 tokens */
 }
 
+/* What came from the stage before is recorded on its stream, and awaited where it is computed with. */
+static void
+what_is_received_is_recorded_and_awaited (void)
+{
+  LsStrategy s = job (1, 2);
+  s.mp.p2p = LS_P2P_OVERLAPPED, s.global_batch = 8;
+  s.schedule = g_strdup ("gpipe");
+  g_autoptr (LsPlan) plan = lowered_model (&model, &s);
+  guint n = 0;
+  for (uint32_t i = 0; LS_CHECK (plan != NULL) && i < plan->n_segments; i++)
+    for (uint32_t o = 0; o < plan->segments[i].n_ops; o++) {
+      const LsOp *op = &plan->segments[i].ops[o];
+      if (strstr (op->name, "received") && ++n)
+        LS_CHECK_INT (op->kind, ==, strcmp (op->name, "received") == 0 ? LS_OP_RECORD : LS_OP_WAIT);
+    }
+  LS_CHECK_INT (n, >, 0);
+  ls_strategy_clear (&s);
+}
+
+/* Ops of that name on the first rank, of passes with that tag. */
+static guint
+n_tagged (const LsPlan *plan, const char *name, LsTag tag)
+{
+  guint n = 0;
+  for (LsOpPlace at = LS_OP_BEFORE (0); plan && ls_op_next (plan, &at);)
+    n += ls_op_at (plan, at)->tag == tag && strcmp (ls_op_at (plan, at)->name, name) == 0;
+  return n;
+}
+
+/* Experts cut in two: tokens are gathered before each layer's and summed behind them, in both passes. */
+static void
+cut_experts_gather_and_reduce (void)
+{
+  static const LsTag tags[] = { LS_TAG_F, LS_TAG_B };
+  LsModel m = model;
+  m.attention = LS_ATTENTION_FLASH;
+  m.moe.n_experts = 8, m.moe.top_k = 2, m.moe.expert_ffn = 512, m.moe.every = 1;
+  LsStrategy s = job (2, 1);
+  s.gpus = 4, s.dp = s.ep = 2, s.experts.etp = 2;
+  s.sp = true, s.global_batch = 4;
+  g_autoptr (LsPlan) plan = lowered_model (&m, &s);
+  for (guint i = 0; i < G_N_ELEMENTS (tags); i++) {
+    LS_CHECK_INT (n_tagged (plan, "expert all-gather", tags[i]), ==, m.n_layers);
+    LS_CHECK_INT (n_tagged (plan, "expert reduce-scatter", tags[i]), ==, m.n_layers);
+  }
+  ls_strategy_clear (&s);
+}
+
 static guint
 gathers_of_backward (uint32_t lora_rank)
 {
-  guint n = 0;
   LsStrategy s = job (2, 1);
   s.sp = true;
   s.lora.rank = lora_rank;
   s.lora.modules = g_strdup ("q");
   g_autoptr (LsPlan) plan = lowered_model (&model, &s);
-  for (LsOpPlace at = LS_OP_BEFORE (0); plan && ls_op_next (plan, &at);) {
-    const LsOp *op = ls_op_at (plan, at);
-    n += op->tag == LS_TAG_B && strcmp (op->name, "tp all-gather") == 0;
-  }
+  guint n = n_tagged (plan, "tp all-gather", LS_TAG_B);
   ls_strategy_clear (&s);
   return n;
 }
@@ -293,4 +337,6 @@ blocks_are_limited_by_whoever_calls (void)
 LS_TEST_SUITE (LS_TEST (blocks_are_limited_by_whoever_calls),
                LS_TEST (a_decoder_passes_on_what_its_encoder_made), LS_TEST (each_tensor_is_cut_over_ranks),
                LS_TEST (an_encoder_has_stages_of_its_own), LS_TEST (each_launch_is_waited_for_in_its_layer),
-               LS_TEST (weights_are_tokens_or_shares_of_many), LS_TEST (frozen_layers_gather_no_input))
+               LS_TEST (weights_are_tokens_or_shares_of_many),
+               LS_TEST (what_is_received_is_recorded_and_awaited), LS_TEST (cut_experts_gather_and_reduce),
+               LS_TEST (frozen_layers_gather_no_input))

@@ -249,6 +249,13 @@ kda_has_gates_of_low_rank (void)
   g_autoptr (GArray) operators = layer_of (&m, 3);
   LS_CHECK_DOUBLE (find_operator (operators, "mixer-gates-down")->fwd[0].flops, ==, 2.0 * 4096 * 1024 * 128);
   LS_CHECK_DOUBLE (find_operator (operators, "mixer-gates-up")->fwd[0].flops, ==, 2.0 * 4096 * 64 * 1024);
+  LsShard scaled = shard (&m, 1, false, 1); /* they have no format of their own */
+  scaled.dtype = LS_DTYPE_NVFP4;
+  LS_CHECK (ls_formats_parse ("qkv:bf16", &scaled.formats));
+  g_autoptr (GArray) narrow = operators_new ();
+  ls_operators_layer (&m, &scaled, 3, narrow);
+  const LsOperator *up = find_operator (narrow, "mixer-gates-up");
+  LS_CHECK_INT (up->fwd[up->n_fwd - 1].dtype, ==, LS_DTYPE_NVFP4);
   m.mixer.full_gate = true;
   LS_CHECK_INT (ls_model_layer_linear_params (&m, 3), ==, in + 1024 * 512 + out + low);
   g_autoptr (GArray) full = layer_of (&m, 3);

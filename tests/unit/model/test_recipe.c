@@ -306,6 +306,23 @@ gradients_of_biases_are_there_once (void)
   }
 }
 
+/* 2^20 multiply-adds, 64 x 32 x 16 in each product of a chunk. */
+static void
+chunks_are_batches_of_products (void)
+{
+  LsRecipeKernel of_chunks = kernel ("chunks", LS_ACCESS_NONE, "32768*n", 0, 0);
+  of_chunks.is_product = true;
+  LsSizes sizes = { .at = { [LS_SIZE_CHUNK] = 64, [LS_SIZE_D] = 32, [LS_SIZE_STATES] = 16 } };
+  sizes.at[LS_SIZE_UNROTATED] = 32;
+  LsKernel k = ls_recipe_kernel (&of_chunks, &sizes, LS_KERNEL_ELEMENTWISE);
+  LS_CHECK_INT (k.m, ==, 64);
+  LS_CHECK_INT (k.n, ==, 32);
+  LS_CHECK_INT (k.k, ==, 16);
+  LS_CHECK_INT (k.batch, ==, 32);
+  g_free (of_chunks.name);
+  ls_expression_free (of_chunks.elements);
+}
+
 /* 512 tokens, 1024 words (1000 and padding), 512 wide: two products of as many FLOPs, one each way. */
 static void
 words_are_looked_up_by_a_product (void)
@@ -473,4 +490,5 @@ LS_TEST_SUITE (LS_TEST (a_base_has_what_a_list_does_not_name), LS_TEST (experts_
                LS_TEST (an_optimizer_in_16_bits_moves_half),
                LS_TEST (unfused_attention_runs_the_kernels_of_its_lists),
                LS_TEST (gradients_of_biases_are_there_once), LS_TEST (words_are_looked_up_by_a_product),
-               LS_TEST (words_are_padded_to_a_multiple), LS_TEST (odd_rows_of_a_layer_are_told))
+               LS_TEST (chunks_are_batches_of_products), LS_TEST (words_are_padded_to_a_multiple),
+               LS_TEST (odd_rows_of_a_layer_are_told))

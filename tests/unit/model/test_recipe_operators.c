@@ -81,6 +81,22 @@ own_kernels_keep_their_bytes (void)
   LS_CHECK_INT (o->kept.saved_bytes, ==, same->kept.saved_bytes);
 }
 
+/* Unless the list says what its loss keeps, it is the logits in fp32. */
+static void
+a_loss_keeps_its_logits (void)
+{
+  const LsRecipe loss = { .operator_ = LS_RECIPE_LOSS,
+                          .forward = LIST (kernel ("log-softmax", LS_ACCESS_CASTUP, "s*b*V", 2, 4)) };
+  g_autoptr (LsRecipes) r = recipes_of (loss);
+  LsModel m = llama ();
+  LsShard s = shard (r);
+  g_autoptr (GArray) operators = ls_operators_new ();
+  ls_operators_head (&m, &s, true, operators);
+  const LsOperator *o = named (operators, "loss");
+  if (LS_CHECK (o != NULL))
+    LS_CHECK_INT (o->kept.saved_bytes, ==, 4 * (2 * 256) * 1024); /* words, padded */
+}
+
 /* --- norms and rotation of attention ------------------------------------------------------------- */
 
 static LsRecipe
@@ -245,6 +261,7 @@ what_b_writes_is_as_wide_as_its_module (void)
   LS_CHECK_INT (b->kept.saved_bytes, ==, own->kept.saved_bytes);
 }
 
-LS_TEST_SUITE (LS_TEST (norms_run_the_kernels_of_their_width), LS_TEST (own_kernels_keep_their_bytes),
-               LS_TEST (norms_of_heads_run_it_too), LS_TEST (latents_run_their_norms_and_rotation),
-               LS_TEST (each_module_has_its_kernels), LS_TEST (what_b_writes_is_as_wide_as_its_module))
+LS_TEST_SUITE (LS_TEST (a_loss_keeps_its_logits), LS_TEST (norms_run_the_kernels_of_their_width),
+               LS_TEST (own_kernels_keep_their_bytes), LS_TEST (norms_of_heads_run_it_too),
+               LS_TEST (latents_run_their_norms_and_rotation), LS_TEST (each_module_has_its_kernels),
+               LS_TEST (what_b_writes_is_as_wide_as_its_module))
