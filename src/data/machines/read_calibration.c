@@ -431,12 +431,6 @@ const LsField ls_reliability_fields[] = {
   { .table = "reliability" },
 };
 
-static bool
-complain (const LsJsonDoc *doc, const cJSON *node, LsDiagList *diags, const char *message)
-{
-  return ls_json_doc_diag (doc, node, LS_JSON_AT_VALUE, diags, NULL, "%s", message);
-}
-
 /* The rate of a cause that was counted. */
 static bool
 finish_cause (const LsJsonDoc *doc, const cJSON *node, const LsReliability *r, LsFailureCause *c,
@@ -445,19 +439,20 @@ finish_cause (const LsJsonDoc *doc, const cJSON *node, const LsReliability *r, L
   bool has_count = cJSON_GetObjectItemCaseSensitive (node, "count"),
        has_rate = cJSON_GetObjectItemCaseSensitive (node, "per_day");
   if (has_count == has_rate)
-    return complain (doc, node, diags, "expected either \"count\" or \"per_day\"");
+    return ls_json_doc_wrong (doc, node, diags, "expected either \"count\" or \"per_day\"");
   if (has_count && !(r->seen.days > 0 && r->seen.of[c->unit] > 0))
-    return complain (doc, node, diags, "a \"count\" needs \"seen\" with days, and how many units there were");
+    return ls_json_doc_wrong (doc, node, diags,
+                              "a \"count\" needs \"seen\" with days, and how many units there were");
   if (has_count)
     c->per_day = c->count / (r->seen.days * r->seen.of[c->unit]);
   if (!(c->per_day <= MAX_PER_DAY))
-    return complain (doc, node, diags, "expected at most 1e6 a day of one unit");
+    return ls_json_doc_wrong (doc, node, diags, "expected at most 1e6 a day of one unit");
   if ((c->effect == LS_FAILURE_SLOW) != (c->factor > 1))
-    return complain (doc, node, diags, "a \"factor\" above 1 and the effect slow go together");
+    return ls_json_doc_wrong (doc, node, diags, "a \"factor\" above 1 and the effect slow go together");
   if (c->nodes > 1 && c->effect != LS_FAILURE_REPLACE)
-    return complain (doc, node, diags, "several \"nodes\" go with the effect replace");
+    return ls_json_doc_wrong (doc, node, diags, "several \"nodes\" go with the effect replace");
   if (c->unit == LS_FAILS_RACK && r->nodes_per_rack == 0)
-    return complain (doc, node, diags, "the unit rack needs \"nodes_per_rack\"");
+    return ls_json_doc_wrong (doc, node, diags, "the unit rack needs \"nodes_per_rack\"");
   if (c->repair == LS_TIME_NEVER)
     c->repair = r->repair;
   return true;

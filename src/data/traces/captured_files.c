@@ -28,10 +28,8 @@ read_ranks (CapturedReading *x, const char *file, const cJSON *run)
   bool is_run = cJSON_IsArray (run) && first >= 0 && n >= 1 && apart >= 1 && apart <= x->world
       && first + (n - 1) * apart < x->world;
   x->n_members += is_run ? (uint64_t) n : (uint64_t) cJSON_GetArraySize (list);
-  if (x->n_members > MOST_MEMBERS) {
-    captured_complain (x, file, "groups of more than %d ranks together", MOST_MEMBERS);
-    return NULL;
-  }
+  if (x->n_members > MOST_MEMBERS)
+    return captured_complain (x, file, "groups of more than %d ranks together", MOST_MEMBERS), NULL;
   for (uint32_t i = 0; is_run && i < (uint32_t) n; i++) {
     uint32_t rank = (uint32_t) first + i * (uint32_t) apart;
     g_array_append_val (ranks, rank);
@@ -540,16 +538,8 @@ manifest (uint32_t world, const char *gpu, const char *roles, const GArray *file
     ls_json_out_end_object (&w);
   }
   ls_json_out_end_array (&w);
-  ls_json_out_null (&w, "roles");
-  char *text = ls_json_out_close (&w);
-  char *end = roles ? g_strrstr (text, "null") : NULL; /* roles are JSON already */
-  if (end) {
-    g_autofree char *head = g_strndup (text, (gsize) (end - text));
-    char *all = g_strconcat (head, roles, end + strlen ("null"), NULL);
-    g_free (text);
-    text = all;
-  }
-  return text;
+  g_string_append_printf (w.text, ",\n  \"roles\": %s", roles ? roles : "null"); /* JSON already */
+  return ls_json_out_close (&w);
 }
 
 gboolean
