@@ -1,8 +1,8 @@
 /* data/machines/machines.h — files of topologies/: GPUs, clusters, and how fast either was measured to be.
  *
- * Most are of an LsDataFile (data/datadir.h): ls_data_file_load (&ls_gpu_file, "h100", &gpu, diags). What else
- * loads does so by name or path, what reads takes a document. On success the caller clears what *ret is; on
- * failure that is untouched and diags says why (LS_ERROR_INPUT). */
+ * Most are of an LsDataFile (data/datadir.h): ls_data_file_load (&ls_gpu_file, "h100", &gpu, diags). What
+ * else loads does so by name or path, what reads takes a document. On success the caller clears what *ret is;
+ * on failure that is untouched and diags says why (LS_ERROR_INPUT). */
 #ifndef LS_DATA_MACHINES_MACHINES_H
 #define LS_DATA_MACHINES_MACHINES_H
 

@@ -259,12 +259,9 @@ static const LsField residual_element[] = {
 
 static const LsField trait_element[] = { { "", LS_FIELD_STRING, 0, .required = true, .max = 64 }, { NULL } };
 
-#define FIGURE(aspect, key_, max_, meaning_)                                                                 \
-  {                                                                                                          \
-    key_, LS_FIELD_DOUBLE,                                                                                   \
-        offsetof (LsResidualGroup, figures) + ((aspect) -LS_N_WORD_ASPECTS) * sizeof (double),               \
-        .min = 0, .max = (max_), .default_text = "not known", .meaning = (meaning_)                          \
-  }
+#define FIGURE(aspect, max_)                                                                                 \
+  LS_FIELD_DOUBLE, offsetof (LsResidualGroup, figures) + ((aspect) -LS_N_WORD_ASPECTS) * sizeof (double),    \
+      .max = (max_)
 
 static const LsField stretch_fields[] = {
   { "aspect", LS_FIELD_ENUM, offsetof (LsStretch, aspect), .required = true, .names = ls_aspect_names },
@@ -282,13 +279,11 @@ static const LsField group_fields[] = {
   { "n", LS_FIELD_UINT, offsetof (LsResidualGroup, n), .required = true, .min = 1 },
   { "lowest_mfu", LS_FIELD_DOUBLE, offsetof (LsResidualGroup, lowest_mfu), .required = true, .min = 1e-4,
     .max = 1 },
-  FIGURE (LS_ASPECT_GPUS, "gpus", 1e9, "the most GPUs of one of them"),
-  FIGURE (LS_ASPECT_FABRIC, "fabric", 1e15,
-          "bytes/s of the NICs per GPU, the least of those on several nodes"),
-  FIGURE (LS_ASPECT_GUESSED, "guessed", 1,
-          "the largest share of kernel time by data sheets and stated guesses"),
-  FIGURE (LS_ASPECT_TENSOR, "tp", 1e9, "the highest degree of tensor parallelism"),
-  FIGURE (LS_ASPECT_PARAMS, "params", 1e18, "parameters of the largest model"),
+  { "gpus", FIGURE (LS_ASPECT_GPUS, 1e9) },
+  { "fabric", FIGURE (LS_ASPECT_FABRIC, 1e15) },
+  { "guessed", FIGURE (LS_ASPECT_GUESSED, 1) },
+  { "tp", FIGURE (LS_ASPECT_TENSOR, 1e9) },
+  { "params", FIGURE (LS_ASPECT_PARAMS, 1e18) },
   { "traits", LS_FIELD_ARRAY, offsetof (LsResidualGroup, traits), .fields = trait_element,
     .element_size = sizeof (char *) },
   { "residuals", LS_FIELD_ARRAY, offsetof (LsResidualGroup, residuals), .required = true,

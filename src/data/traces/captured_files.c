@@ -372,10 +372,12 @@ add_rank (CapturedReading *x, Binding *b, uint32_t rank)
 static bool
 add_ranks (CapturedReading *x)
 {
-  Binding b = { g_new (GArray *, x->world), g_hash_table_new (NULL, NULL) };
+  g_autoptr (GPtrArray) groups_of = g_ptr_array_new_with_free_func ((GDestroyNotify) g_array_unref);
+  g_autoptr (GHashTable) number = g_hash_table_new (NULL, NULL);
   bool ok = true;
   for (uint32_t rank = 0; rank < x->world; rank++)
-    b.groups_of[rank] = g_array_new (FALSE, FALSE, sizeof (guint));
+    g_ptr_array_add (groups_of, g_array_new (FALSE, FALSE, sizeof (guint)));
+  Binding b = { (GArray **) groups_of->pdata, number };
   for (guint place = 0; place < x->every->len; place++) {
     const GArray *members = x->every->pdata[place];
     for (guint i = 0; i < members->len; i++)
@@ -383,10 +385,6 @@ add_ranks (CapturedReading *x)
   }
   for (uint32_t rank = 0; ok && rank < x->world; rank++)
     ok = add_rank (x, &b, rank);
-  for (uint32_t rank = 0; rank < x->world; rank++)
-    g_array_unref (b.groups_of[rank]);
-  g_free (b.groups_of);
-  g_hash_table_unref (b.number);
   return ok;
 }
 
