@@ -12,12 +12,6 @@ ls_tally_new (void)
 }
 
 void
-ls_tally_add (GArray *tally, uint64_t value)
-{
-  ls_tally_add_times (tally, value, 1);
-}
-
-void
 ls_tally_add_times (GArray *tally, uint64_t value, uint32_t n)
 {
   const LsTally own = { value, n };

@@ -13,7 +13,6 @@ typedef struct {
 /* LsTally; empty. */
 GArray *ls_tally_new (void);
 /* Cheap where few values follow each other again and again. */
-void ls_tally_add (GArray *tally, uint64_t value);
 void ls_tally_add_times (GArray *tally, uint64_t value, uint32_t n);
 /* Each value once, in ascending order. */
 void ls_tally_sort (GArray *tally);

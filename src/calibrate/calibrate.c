@@ -293,7 +293,7 @@ load (LsCalibrateRun *run, const LsCalibrateSpec *spec, GError **error)
   bool has_gpu = !spec->gpu || ls_data_file_load (&ls_gpu_file, spec->gpu, &run->gpu, diags);
   const char *rows_for = run->gpu.calibration ? run->gpu.calibration : run->gpu.name;
   for (const char *const *file = spec->files; has_gpu && *file; file++) {
-    LsProfile *p = ls_profile_load (*file, rows_for, diags);
+    LsProfile *p = ls_profile_parse (*file, NULL, 0, rows_for, diags);
     if (p)
       g_ptr_array_add (run->profiles, p);
   }

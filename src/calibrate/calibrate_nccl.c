@@ -416,7 +416,7 @@ add_run (LsCalibrateNccl *run, const LsNcclTests *t, const LsCollKind *asked, Ls
 static void
 add_file (LsCalibrateNccl *run, const char *path, const LsCollKind *asked, LsDiagList *diags)
 {
-  g_autoptr (GPtrArray) runs = ls_nccl_tests_load (path, diags);
+  g_autoptr (GPtrArray) runs = ls_nccl_tests_parse (path, NULL, 0, diags);
   bool is_table = runs && ((const LsNcclTests *) runs->pdata[0])->op;
   if (runs && runs->len > 1 && asked && !is_table) {
     g_autofree char *message = g_strdup_printf (

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/handover.h"
+#include "base/list.h"
 #include "base/near.h"
 #include "base/suggest.h"
 #include "data/text/json_out.h"
@@ -39,21 +40,15 @@ static const struct {
 /* ---- places ---- */
 
 typedef struct {
-  const char *from; /* static */
   char *path;
+  const char *from; /* static */
 } Root;
-
-static void
-root_clear (gpointer data)
-{
-  g_free (((Root *) data)->path);
-}
 
 /* Nothing is added of NULL. Takes path. */
 static void
 add_root (GArray *roots, const char *from, char *path)
 {
-  Root root = { from, path };
+  Root root = { path, from };
   if (path)
     g_array_append_val (roots, root);
 }
@@ -107,8 +102,7 @@ add_xdg (GArray *roots, const char *from, const char *folder)
 static GArray *
 roots_of (LsDataKind kind)
 {
-  GArray *roots = g_array_new (FALSE, FALSE, sizeof (Root));
-  g_array_set_clear_func (roots, root_clear);
+  GArray *roots = ls_list_new (sizeof (Root), ls_clear_text);
   const char *named = g_getenv ("LS_DATA_DIR");
   add_root (roots, "$LS_DATA_DIR", g_strdup (named));
   add_root (roots, ".", g_strdup ("."));
@@ -687,11 +681,11 @@ extend (LsDataKind kind, const char *outer, guint depth, LsJsonDoc *doc, LsDiagL
     return doc;
   g_autoptr (LsJsonDoc) base = NULL;
   if (!cJSON_IsString (node))
-    ls_json_doc_diag (doc, node, LS_JSON_AT_VALUE, diags, NULL, "expected the name or path of another file");
+    ls_json_doc_wrong (doc, node, diags, "expected the name or path of another file");
   else if (depth == MAX_BASES)
-    ls_json_doc_diag (doc, node, LS_JSON_AT_VALUE, diags, NULL,
-                      "more than %d files, each of which extends the next; does one extend itself?",
-                      MAX_BASES);
+    ls_json_doc_wrong (doc, node, diags,
+                       "more than %d files, each of which extends the next; does one extend itself?",
+                       MAX_BASES);
   else
     base = load (kind, node->valuestring, depth + 1, diags);
   if (!base) {
@@ -699,8 +693,7 @@ extend (LsDataKind kind, const char *outer, guint depth, LsJsonDoc *doc, LsDiagL
     return NULL;
   }
   if (!is_shown (base)) {
-    ls_json_doc_diag (doc, node, LS_JSON_AT_VALUE, diags, NULL,
-                      "expected a file of Lockstep, or one next to this");
+    ls_json_doc_wrong (doc, node, diags, "expected a file of Lockstep, or one next to this");
     ls_json_doc_free (doc);
     return NULL;
   }
@@ -742,8 +735,8 @@ ls_data_member (const LsJsonDoc *set, const char *member, LsDiagList *diags)
               *members = cJSON_GetObjectItemCaseSensitive (root, "members"),
               *node = cJSON_GetObjectItemCaseSensitive (members, member);
   if (!cJSON_IsString (of) || !cJSON_IsObject (node)) {
-    ls_json_doc_diag (set, root, LS_JSON_AT_VALUE, diags, NULL,
-                      "expected \"of\", a schema, and \"members\" with an object \"%s\"", member);
+    ls_json_doc_wrong (set, root, diags, "expected \"of\", a schema, and \"members\" with an object \"%s\"",
+                       member);
     return NULL;
   }
   g_autofree char *name = g_strconcat (ls_json_doc_name (set), "#", member, NULL);
@@ -799,8 +792,8 @@ ls_data_load_base (LsDataKind kind, const LsJsonDoc *doc, guint n_bases, LsDiagL
   const cJSON *name = cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "based_on");
   if (n_bases < MAX_BASES)
     return ls_data_load (kind, name->valuestring, diags);
-  ls_json_doc_diag (doc, name, LS_JSON_AT_VALUE, diags, NULL,
-                    "expected at most %d files, each based on the next; got more, or a circle", MAX_BASES);
+  ls_json_doc_wrong (doc, name, diags,
+                     "expected at most %d files, each based on the next; got more, or a circle", MAX_BASES);
   return NULL;
 }
 

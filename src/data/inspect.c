@@ -126,7 +126,8 @@ static char *
 inspect_nccl_topo (const char *path, LsDiagList *diags)
 {
   LsClusterSpec spec;
-  return ls_nccl_topo_load (path, NULL, &spec, diags) ? describe_cluster (path, &spec, diags) : NULL;
+  return ls_nccl_topo_parse (NULL, 0, path, NULL, &spec, diags) ? describe_cluster (path, &spec, diags)
+                                                                : NULL;
 }
 
 static char *
@@ -409,8 +410,7 @@ unknown_schema (const LsJsonDoc *doc, const cJSON *schema, LsDiagList *diags)
   for (guint i = 0; i < G_N_ELEMENTS (kinds); i++)
     if (is_asked_for (i))
       g_string_append_printf (known, "\"lockstep.%s/1\", ", kinds[i].kind);
-  ls_json_doc_diag (doc, schema, LS_JSON_AT_VALUE, diags, NULL, "expected one of %s\"%s\"; got %s",
-                    known->str, SET_SCHEMA, got);
+  ls_json_doc_wrong (doc, schema, diags, "expected one of %s\"%s\"; got %s", known->str, SET_SCHEMA, got);
   return NULL;
 }
 
@@ -444,8 +444,8 @@ inspect_set (const LsJsonDoc *set, const char **ret_kind, LsDiagList *diags)
   const cJSON *members = cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (set), "members");
   guint n_before = ls_diag_list_n (diags), n = 0;
   if (!cJSON_IsObject (members) || !members->child)
-    ls_json_doc_diag (set, members ? members : ls_json_doc_root (set), LS_JSON_AT_VALUE, diags, NULL,
-                      "expected \"members\": files by name");
+    ls_json_doc_wrong (set, members ? members : ls_json_doc_root (set), diags,
+                       "expected \"members\": files by name");
   g_autofree char *first = NULL;
   for (const cJSON *m = members ? members->child : NULL; m && m->string; m = m->next, n++) {
     LsJsonDoc *doc = ls_data_member (set, m->string, diags);
@@ -470,8 +470,8 @@ ls_inspect_file (const char *path, const char **ret_kind, LsDiagList *diags)
   if (ls_refuse_adapter (doc, diags))
     return NULL;
   if (!schema && ls_json_doc_is_given (doc) && !ls_is_hf_config (doc)) {
-    ls_json_doc_diag (doc, ls_json_doc_root (doc), LS_JSON_AT_VALUE, diags, NULL,
-                      "missing key \"schema\", which says what this is, such as \"lockstep.model/1\"");
+    ls_json_doc_wrong (doc, ls_json_doc_root (doc), diags,
+                       "missing key \"schema\", which says what this is, such as \"lockstep.model/1\"");
     return NULL;
   }
   if (!schema) {

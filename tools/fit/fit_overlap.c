@@ -255,7 +255,7 @@ main (int argc, char **argv)
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   g_autofree char *nccl_path = g_build_filename (folder, "calib", "nccl.set.json#nccl-a100", NULL);
   g_autofree char *cluster_path = g_build_filename (folder, "measured.set.json#azure-ndv4-a100-40g", NULL);
-  g_autoptr (LsCsv) csv = ls_csv_load (data, diags);
+  g_autoptr (LsCsv) csv = ls_csv_parse (data, NULL, -1, diags);
   LsNccl nccl = { 0 };
   LsClusterSpec spec = { 0 };
   if (!csv || !ls_data_file_load (&ls_nccl_file, nccl_path, &nccl, diags)

@@ -52,7 +52,7 @@ static double
 hot_loops_ratio (const char *path, const char *gpu_name, LsDtype dtype, const LsCalibration *calibration,
                  const LsGpu *gpu, LsDiagList *diags)
 {
-  g_autoptr (LsCsv) csv = ls_csv_load (path, diags);
+  g_autoptr (LsCsv) csv = ls_csv_parse (path, NULL, -1, diags);
   g_autoptr (GArray) ratios = g_array_new (FALSE, FALSE, sizeof (double));
   static const char *const names[] = { "gpu", "dtype", "products", "ms" };
   int column[N_COLUMNS];

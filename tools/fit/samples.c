@@ -13,7 +13,7 @@ load (const LsSampleSink *sink, const char *file, const char *header)
 {
   g_autofree char *path = g_build_filename (sink->folder, file, NULL);
   if (!header)
-    return ls_csv_load (path, sink->diags);
+    return ls_csv_parse (path, NULL, -1, sink->diags);
 
   size_t n;
   g_autofree char *body = ls_read_file (path, LS_MAX_INPUT_BYTES, &n, sink->diags);

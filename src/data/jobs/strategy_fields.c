@@ -177,7 +177,7 @@ read_cell (const LsCsv *csv, guint row, int column, guint64 min, guint64 max, Ls
 static LsLengths *
 load_counts (const char *path, LsDiagList *diags)
 {
-  g_autoptr (LsCsv) csv = ls_csv_load (path, diags);
+  g_autoptr (LsCsv) csv = ls_csv_parse (path, NULL, -1, diags);
   int length = csv ? ls_csv_column (csv, "length") : -1, count = csv ? ls_csv_column (csv, "count") : -1;
   if (!csv)
     return NULL;

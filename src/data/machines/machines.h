@@ -154,11 +154,10 @@ extern const LsField ls_jitter_fields[];
 
 bool ls_is_nccl_topo (const char *path); /* ends in ".xml" */
 
-/* gpu: name of the accelerator, or NULL: as the attribute x-gpu of <system> says, else
- * by compute capability (70 v100, 80 a100-80g, 90 h100, 100 b200: the file does not know
- * the memory). On success the caller clears *ret_spec; on failure it is untouched and
- * diags says why (LS_ERROR_INPUT). */
-bool ls_nccl_topo_load (const char *path, const char *gpu, LsClusterSpec *ret_spec, LsDiagList *diags);
+/* Of n bytes, or, text NULL, of the file of that path. gpu: name of the accelerator, or NULL: as the
+ * attribute x-gpu of <system> says, else by compute capability (70 v100, 80 a100-80g, 90 h100, 100 b200:
+ * the file does not know the memory). On success the caller clears *ret_spec; on failure it is untouched
+ * and diags says why (LS_ERROR_INPUT). */
 bool ls_nccl_topo_parse (const char *text, gsize n, const char *path, const char *gpu,
                          LsClusterSpec *ret_spec, LsDiagList *diags);
 

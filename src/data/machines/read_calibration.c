@@ -259,12 +259,9 @@ static const LsField residual_element[] = {
 
 static const LsField trait_element[] = { { "", LS_FIELD_STRING, 0, .required = true, .max = 64 }, { NULL } };
 
-#define FIGURE(aspect, key_, max_, meaning_)                                                                 \
-  {                                                                                                          \
-    key_, LS_FIELD_DOUBLE,                                                                                   \
-        offsetof (LsResidualGroup, figures) + ((aspect) -LS_N_WORD_ASPECTS) * sizeof (double),               \
-        .min = 0, .max = (max_), .default_text = "not known", .meaning = (meaning_)                          \
-  }
+#define FIGURE(aspect, max_)                                                                                 \
+  LS_FIELD_DOUBLE, offsetof (LsResidualGroup, figures) + ((aspect) -LS_N_WORD_ASPECTS) * sizeof (double),    \
+      .max = (max_)
 
 static const LsField stretch_fields[] = {
   { "aspect", LS_FIELD_ENUM, offsetof (LsStretch, aspect), .required = true, .names = ls_aspect_names },
@@ -282,13 +279,11 @@ static const LsField group_fields[] = {
   { "n", LS_FIELD_UINT, offsetof (LsResidualGroup, n), .required = true, .min = 1 },
   { "lowest_mfu", LS_FIELD_DOUBLE, offsetof (LsResidualGroup, lowest_mfu), .required = true, .min = 1e-4,
     .max = 1 },
-  FIGURE (LS_ASPECT_GPUS, "gpus", 1e9, "the most GPUs of one of them"),
-  FIGURE (LS_ASPECT_FABRIC, "fabric", 1e15,
-          "bytes/s of the NICs per GPU, the least of those on several nodes"),
-  FIGURE (LS_ASPECT_GUESSED, "guessed", 1,
-          "the largest share of kernel time by data sheets and stated guesses"),
-  FIGURE (LS_ASPECT_TENSOR, "tp", 1e9, "the highest degree of tensor parallelism"),
-  FIGURE (LS_ASPECT_PARAMS, "params", 1e18, "parameters of the largest model"),
+  { "gpus", FIGURE (LS_ASPECT_GPUS, 1e9) },
+  { "fabric", FIGURE (LS_ASPECT_FABRIC, 1e15) },
+  { "guessed", FIGURE (LS_ASPECT_GUESSED, 1) },
+  { "tp", FIGURE (LS_ASPECT_TENSOR, 1e9) },
+  { "params", FIGURE (LS_ASPECT_PARAMS, 1e18) },
   { "traits", LS_FIELD_ARRAY, offsetof (LsResidualGroup, traits), .fields = trait_element,
     .element_size = sizeof (char *) },
   { "residuals", LS_FIELD_ARRAY, offsetof (LsResidualGroup, residuals), .required = true,
@@ -431,12 +426,6 @@ const LsField ls_reliability_fields[] = {
   { .table = "reliability" },
 };
 
-static bool
-complain (const LsJsonDoc *doc, const cJSON *node, LsDiagList *diags, const char *message)
-{
-  return ls_json_doc_diag (doc, node, LS_JSON_AT_VALUE, diags, NULL, "%s", message);
-}
-
 /* The rate of a cause that was counted. */
 static bool
 finish_cause (const LsJsonDoc *doc, const cJSON *node, const LsReliability *r, LsFailureCause *c,
@@ -445,19 +434,20 @@ finish_cause (const LsJsonDoc *doc, const cJSON *node, const LsReliability *r, L
   bool has_count = cJSON_GetObjectItemCaseSensitive (node, "count"),
        has_rate = cJSON_GetObjectItemCaseSensitive (node, "per_day");
   if (has_count == has_rate)
-    return complain (doc, node, diags, "expected either \"count\" or \"per_day\"");
+    return ls_json_doc_wrong (doc, node, diags, "expected either \"count\" or \"per_day\"");
   if (has_count && !(r->seen.days > 0 && r->seen.of[c->unit] > 0))
-    return complain (doc, node, diags, "a \"count\" needs \"seen\" with days, and how many units there were");
+    return ls_json_doc_wrong (doc, node, diags,
+                              "a \"count\" needs \"seen\" with days, and how many units there were");
   if (has_count)
     c->per_day = c->count / (r->seen.days * r->seen.of[c->unit]);
   if (!(c->per_day <= MAX_PER_DAY))
-    return complain (doc, node, diags, "expected at most 1e6 a day of one unit");
+    return ls_json_doc_wrong (doc, node, diags, "expected at most 1e6 a day of one unit");
   if ((c->effect == LS_FAILURE_SLOW) != (c->factor > 1))
-    return complain (doc, node, diags, "a \"factor\" above 1 and the effect slow go together");
+    return ls_json_doc_wrong (doc, node, diags, "a \"factor\" above 1 and the effect slow go together");
   if (c->nodes > 1 && c->effect != LS_FAILURE_REPLACE)
-    return complain (doc, node, diags, "several \"nodes\" go with the effect replace");
+    return ls_json_doc_wrong (doc, node, diags, "several \"nodes\" go with the effect replace");
   if (c->unit == LS_FAILS_RACK && r->nodes_per_rack == 0)
-    return complain (doc, node, diags, "the unit rack needs \"nodes_per_rack\"");
+    return ls_json_doc_wrong (doc, node, diags, "the unit rack needs \"nodes_per_rack\"");
   if (c->repair == LS_TIME_NEVER)
     c->repair = r->repair;
   return true;

@@ -336,8 +336,8 @@ check_keys (const LsJsonDoc *doc, const cJSON *fabric, LsFabricId kind, LsDiagLi
     const cJSON *value = ls_json_at (fabric, by_kind[i].key);
     const char *name = fabric_kinds[kind].name;
     if (!value && by_kind[i].needed & 1u << kind)
-      ls_json_doc_diag (doc, fabric, LS_JSON_AT_VALUE, diags, NULL, "missing key \"%s\" (%s)", by_kind[i].key,
-                        ls_field_meaning (ls_field_find (fabric_fields, by_kind[i].key)));
+      ls_json_doc_wrong (doc, fabric, diags, "missing key \"%s\" (%s)", by_kind[i].key,
+                         ls_field_meaning (ls_field_find (fabric_fields, by_kind[i].key)));
     else if (value && !(by_kind[i].allowed & 1u << kind))
       ls_json_doc_diag (doc, value, LS_JSON_AT_KEY, diags, NULL, "has no meaning in a fabric of kind \"%s\"",
                         name);
@@ -399,8 +399,8 @@ finish_fabric (const LsJsonDoc *doc, LsClusterSpec *s, LsDiagList *diags)
   bool ok = fabric ? check_keys (doc, fabric, s->fabric, diags)
       : s->nics.n == 0 && s->n_nodes == 1
       ? true
-      : ls_json_doc_diag (doc, ls_json_doc_root (doc), LS_JSON_AT_VALUE, diags, NULL,
-                          "missing key \"fabric\" (what joins the nodes)");
+      : ls_json_doc_wrong (doc, ls_json_doc_root (doc), diags,
+                           "missing key \"fabric\" (what joins the nodes)");
   return read_faults (doc, s, diags) && ok;
 }
 
@@ -438,7 +438,7 @@ read_ranges (const LsJsonDoc *doc, const cJSON *at, const LsClusterSpec *s, guin
   other->ranges = g_array_new (FALSE, FALSE, sizeof (LsNodeRange));
   for (uint32_t i = 0; !why && i < nodes->n_seats; i++)
     take_node (s, nodes->seats[i].node, entry, owners, other->ranges, &why);
-  return !why || ls_json_doc_diag (doc, at, LS_JSON_AT_VALUE, diags, NULL, "%s", why);
+  return !why || ls_json_doc_wrong (doc, at, diags, "%s", why);
 }
 
 /* Not read at all where it has other nodes itself: its file may be this one. */
@@ -451,20 +451,19 @@ read_like (const LsJsonDoc *doc, const cJSON *at, const LsClusterSpec *s, LsOthe
   g_autofree char *name = ls_override_bare (other->like);
   g_autofree char *path = is_xml ? g_strdup (name) : ls_data_find (LS_DATA_CLUSTERS, name, &message);
   if (!path)
-    return ls_json_doc_diag (doc, at, LS_JSON_AT_VALUE, diags, NULL, "%s", message);
+    return ls_json_doc_wrong (doc, at, diags, "%s", message);
   g_autoptr (LsJsonDoc) like = is_xml ? NULL : ls_data_load (LS_DATA_CLUSTERS, other->like, diags);
   if (!is_xml && !like)
     return false;
   if (like && ls_json_doc_at (like, "other_nodes"))
-    return ls_json_doc_diag (doc, at, LS_JSON_AT_VALUE, diags, NULL,
-                             "a cluster whose nodes are all alike goes here");
+    return ls_json_doc_wrong (doc, at, diags, "a cluster whose nodes are all alike goes here");
   g_autofree LsClusterSpec *spec = g_new0 (LsClusterSpec, 1);
   if (!ls_cluster_load (other->like, spec, diags))
     return false;
   other->spec = g_steal_pointer (&spec);
   g_autoptr (GError) error = NULL;
   return ls_cluster_spec_check_other (s, other, &error)
-      || ls_json_doc_diag (doc, at, LS_JSON_AT_VALUE, diags, NULL, "%s", error->message);
+      || ls_json_doc_wrong (doc, at, diags, "%s", error->message);
 }
 
 static bool
@@ -475,9 +474,8 @@ finish_other_nodes (const LsJsonDoc *doc, LsClusterSpec *s, LsDiagList *diags)
   if (!s->others)
     return true;
   if (s->others->len == 0 || s->others->len >= LS_MAX_NODE_KINDS)
-    return ls_json_doc_diag (doc, list, LS_JSON_AT_VALUE, diags, NULL,
-                             "expected 1 to %d other kinds of nodes; got %u", LS_MAX_NODE_KINDS - 1,
-                             s->others->len);
+    return ls_json_doc_wrong (doc, list, diags, "expected 1 to %d other kinds of nodes; got %u",
+                              LS_MAX_NODE_KINDS - 1, s->others->len);
   g_autofree uint32_t *owners = g_new0 (uint32_t, s->n_nodes);
   for (guint i = 0; i < s->others->len; i++) {
     LsOtherNodes *other = &g_array_index (s->others, LsOtherNodes, i);
@@ -507,7 +505,7 @@ read_gpu_of (const LsJsonDoc *doc, LsClusterSpec *s, LsDiagList *diags)
   g_autofree char *message = NULL, *name = ls_override_bare (node->valuestring),
                   *path = ls_data_find (LS_DATA_GPUS, name, &message);
   return path ? ls_data_file_load (&ls_gpu_file, node->valuestring, &s->gpu, diags)
-              : ls_json_doc_diag (doc, node, LS_JSON_AT_VALUE, diags, NULL, "%s", message);
+              : ls_json_doc_wrong (doc, node, diags, "%s", message);
 }
 
 static uint32_t
@@ -553,16 +551,13 @@ finish_torus (const LsJsonDoc *doc, const cJSON *node, LsClusterSpec *s, LsDiagL
       ok = ls_json_doc_diag (doc, key, LS_JSON_AT_KEY, diags, NULL,
                              "a node is given by \"torus\" or by its parts, not both");
   if (cJSON_GetArraySize (dims) < 2)
-    ok = ls_json_doc_diag (doc, dims, LS_JSON_AT_VALUE, diags, NULL, "expected 2 or 3 axes");
+    ok = ls_json_doc_wrong (doc, dims, diags, "expected 2 or 3 axes");
   if (cJSON_GetArraySize (chips) != cJSON_GetArraySize (dims))
-    ok = ls_json_doc_diag (doc, chips, LS_JSON_AT_VALUE, diags, NULL,
-                           "expected as many axes as \"dims\" has");
+    ok = ls_json_doc_wrong (doc, chips, diags, "expected as many axes as \"dims\" has");
   if (slice && cJSON_GetArraySize (slice) != cJSON_GetArraySize (dims))
-    ok = ls_json_doc_diag (doc, slice, LS_JSON_AT_VALUE, diags, NULL,
-                           "expected as many axes as \"dims\" has");
+    ok = ls_json_doc_wrong (doc, slice, diags, "expected as many axes as \"dims\" has");
   if (s->torus.nics_per_host > 0 && !ls_json_at (host, "nic"))
-    ok = ls_json_doc_diag (doc, host, LS_JSON_AT_VALUE, diags, NULL,
-                           "missing key \"nic\" (one port, NIC to leaf)");
+    ok = ls_json_doc_wrong (doc, host, diags, "missing key \"nic\" (one port, NIC to leaf)");
   if (ok)
     ls_cluster_spec_init_torus (s);
   return ok;
@@ -615,11 +610,9 @@ finish_node (const LsJsonDoc *doc, LsClusterSpec *s, LsDiagList *diags)
     ok = ls_json_doc_diag (doc, ls_json_at (node, "nvlink_mesh.links"), LS_JSON_AT_KEY, diags, NULL,
                            "goes with \"shape\": \"list\"");
   if (s->gpus_per_node == 0)
-    ok = ls_json_doc_diag (doc, node, LS_JSON_AT_VALUE, diags, NULL,
-                           "missing key \"gpus\" (" GPUS_MEANING ")");
+    ok = ls_json_doc_wrong (doc, node, diags, "missing key \"gpus\" (" GPUS_MEANING ")");
   if (nics && s->nics.n == 0)
-    ok = ls_json_doc_diag (doc, nics, LS_JSON_AT_VALUE, diags, NULL,
-                           "missing key \"count\" (" NICS_MEANING ")");
+    ok = ls_json_doc_wrong (doc, nics, diags, "missing key \"count\" (" NICS_MEANING ")");
   return ok;
 }
 
@@ -631,11 +624,10 @@ finish_fitted (const LsJsonDoc *doc, const LsFittedRuns *r, LsDiagList *diags)
   guint least = ls_conformal_least (LS_INTERVAL_LEVEL);
   bool has_low = r->low > 0, has_high = r->high > 0, ok = true;
   if (has_low != has_high || (left_out && has_low != (r->n >= least)))
-    ok = ls_json_doc_diag (doc, left_out, LS_JSON_AT_VALUE, diags, NULL,
-                           "expected both \"low\" and \"high\" of %u runs or more, of fewer neither", least);
+    ok = ls_json_doc_wrong (doc, left_out, diags,
+                            "expected both \"low\" and \"high\" of %u runs or more, of fewer neither", least);
   if (r->low > r->high && has_high)
-    ok = ls_json_doc_diag (doc, ls_json_at (left_out, "high"), LS_JSON_AT_VALUE, diags, NULL,
-                           "expected at least \"low\"");
+    ok = ls_json_doc_wrong (doc, ls_json_at (left_out, "high"), diags, "expected at least \"low\"");
   return ok;
 }
 
@@ -667,7 +659,7 @@ bool
 ls_cluster_load (const char *name, LsClusterSpec *ret_spec, LsDiagList *diags)
 {
   if (ls_is_nccl_topo (name))
-    return ls_nccl_topo_load (name, NULL, ret_spec, diags);
+    return ls_nccl_topo_parse (NULL, 0, name, NULL, ret_spec, diags);
   if (!ls_json_is_given (name) && strstr (name, ".xml:")) {
     ls_diag_add (diags, LS_ERROR_INPUT, NULL, 0, 0, NULL, NULL, "--nodes gives it another number of nodes",
                  "\"%s\": changes go with JSON; an XML file takes none", name);

@@ -1,6 +1,7 @@
 /* data/machines/read_gpu.c — topologies/gpu/ and nccl/ read, and of topologies/calib/ NCCL. */
 #include "data/machines/machines.h"
 
+#include "base/list.h"
 #include "base/order.h"
 #include "data/datadir.h"
 #include "data/text/override.h"
@@ -74,9 +75,9 @@ ls_known_check (const LsJsonDoc *doc, const cJSON *at, const LsKnown *known, LsD
   bool is_measured = known->by == LS_KNOWN_MEASURED;
   if (!at || is_measured == (known->error == 0))
     return true;
-  return ls_json_doc_diag (doc, at, LS_JSON_AT_VALUE, diags, NULL,
-                           is_measured ? "what was measured has no \"error\" here"
-                                       : "what was not measured wants an \"error\" above 0");
+  return ls_json_doc_wrong (doc, at, diags,
+                            is_measured ? "what was measured has no \"error\" here"
+                                        : "what was not measured wants an \"error\" above 0");
 }
 
 static bool
@@ -84,8 +85,7 @@ finish_gpu (const LsJsonDoc *doc, const cJSON *object, void *object_gpu, LsDiagL
 {
   const LsGpu *gpu = object_gpu;
   if (gpu->reserved_bytes >= gpu->hbm_bytes)
-    return ls_json_doc_diag (doc, ls_json_at (object, "reserved"), LS_JSON_AT_VALUE, diags, NULL,
-                             "leaves nothing of \"hbm_size\"");
+    return ls_json_doc_wrong (doc, ls_json_at (object, "reserved"), diags, "leaves nothing of \"hbm_size\"");
   bool ok = ls_known_check (doc, ls_json_at (object, "known.kernels"), &gpu->kernels_known, diags);
   return ls_known_check (doc, ls_json_at (object, "known.collectives"), &gpu->collectives_known, diags) && ok;
 }
@@ -208,7 +208,7 @@ const LsField ls_nccl_tables_fields[] = {
 static bool
 complain (const LsJsonDoc *doc, const char *key, LsDiagList *diags, const char *message)
 {
-  return ls_json_doc_diag (doc, ls_json_doc_at (doc, key), LS_JSON_AT_VALUE, diags, NULL, "%s", message);
+  return ls_json_doc_wrong (doc, ls_json_doc_at (doc, key), diags, "%s", message);
 }
 
 /* Into to, which has room for the 0 after the last. */
@@ -273,8 +273,7 @@ const LsDataFile ls_nccl_tables_file
 static GArray *
 load_all (LsDiagList *diags)
 {
-  g_autoptr (GArray) all = g_array_new (FALSE, FALSE, sizeof (LsNcclTables));
-  g_array_set_clear_func (all, (GDestroyNotify) ls_nccl_tables_clear);
+  g_autoptr (GArray) all = ls_list_new (sizeof (LsNcclTables), (GDestroyNotify) ls_nccl_tables_clear);
   g_autoptr (GPtrArray) entries = ls_data_list (LS_DATA_NCCL_TABLES);
   for (guint i = 0; i < entries->len; i++) {
     LsNcclTables tables;

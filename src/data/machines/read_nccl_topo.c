@@ -690,6 +690,9 @@ bool
 ls_nccl_topo_parse (const char *text, gsize n, const char *path, const char *gpu, LsClusterSpec *ret_spec,
                     LsDiagList *diags)
 {
+  g_autofree char *own = text ? NULL : ls_read_file (path, LS_MAX_INPUT_BYTES, &n, diags);
+  if (!text && !(text = own))
+    return false;
   LsClusterSpec spec = { 0 };
   g_autoptr (GArray) things = g_array_new (FALSE, FALSE, sizeof (Thing)),
                      nvlinks = g_array_new (FALSE, FALSE, sizeof (Nvlink));
@@ -707,12 +710,4 @@ ls_nccl_topo_parse (const char *text, gsize n, const char *path, const char *gpu
   g_free (m.gpu);
   ls_nccl_tables_clear (&m.tables);
   return ok;
-}
-
-bool
-ls_nccl_topo_load (const char *path, const char *gpu, LsClusterSpec *ret_spec, LsDiagList *diags)
-{
-  gsize n = 0;
-  g_autofree char *text = ls_read_file (path, LS_MAX_INPUT_BYTES, &n, diags);
-  return text && ls_nccl_topo_parse (text, n, path, gpu, ret_spec, diags);
 }

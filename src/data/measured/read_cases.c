@@ -127,10 +127,8 @@ named_model (const LsCsv *csv, guint row, const Table *t, LsDiagList *diags)
     return model;
   g_autofree char *message = NULL, *bare = ls_override_bare (name),
                   *path = ls_data_find (LS_DATA_MODELS, bare, &message);
-  if (!path) {
-    ls_csv_error (csv, row, (guint) t->model, diags, "%s", message);
-    return NULL;
-  }
+  if (!path)
+    return ls_csv_error (csv, row, (guint) t->model, diags, "%s", message), NULL;
   model = g_new0 (LsModel, 1);
   if (!ls_model_load (name, model, NULL, diags)) {
     g_free (model);
@@ -330,22 +328,6 @@ software_free (gpointer software)
 }
 
 static void
-find_columns (const LsCsv *csv, Table *t, LsDiagList *diags)
-{
-  *t = (Table) {
-    .columns = g_array_new (FALSE, FALSE, sizeof (LsCsvField)),
-    .dimensions = g_array_new (FALSE, FALSE, sizeof (LsCsvField)),
-    .architecture = g_array_new (FALSE, FALSE, sizeof (LsCsvField)),
-    .model = ls_csv_column (csv, "model"),
-    .models = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, model_free),
-    .software = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, software_free),
-  };
-  ls_csv_fields_find_all (csv, case_fields, 0, t->columns, diags);
-  find_models (t, csv, diags);
-  find_knobs (csv, t->columns, diags);
-}
-
-static void
 mark_columns (const GArray *columns, bool *ret_is_read)
 {
   for (guint i = 0; i < columns->len; i++)
@@ -498,19 +480,21 @@ static GPtrArray *
 cases_of_table (const LsCsv *csv, bool by_row, LsDiagList *diags)
 {
   guint n_before = ls_diag_list_n (diags);
-  Table t;
-  find_columns (csv, &t, diags);
+  g_autoptr (GArray) columns = g_array_new (FALSE, FALSE, sizeof (LsCsvField)),
+                     dimensions = g_array_new (FALSE, FALSE, sizeof (LsCsvField)),
+                     architecture = g_array_new (FALSE, FALSE, sizeof (LsCsvField));
+  g_autoptr (GHashTable) models = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, model_free),
+                         software = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, software_free);
+  Table t = { columns, dimensions, architecture, ls_csv_column (csv, "model"), models, software };
+  ls_csv_fields_find_all (csv, case_fields, 0, columns, diags);
+  find_models (&t, csv, diags);
+  find_knobs (csv, columns, diags);
   if (ls_csv_n_rows (csv) == 0)
     ls_csv_header_error (csv, diags, "expected a row for each measured run below the header; got none");
   g_autoptr (GPtrArray) cases
       = ls_diag_list_n (diags) == n_before ? read_rows (csv, &t, by_row, diags) : NULL;
   if (cases && cases->len > 0)
     ((LsCase *) cases->pdata[0])->ignored = ignored_columns (csv, &t);
-  g_array_unref (t.columns);
-  g_array_unref (t.dimensions);
-  g_array_unref (t.architecture);
-  g_hash_table_unref (t.models);
-  g_hash_table_unref (t.software);
   return ls_diag_list_n (diags) == n_before ? g_steal_pointer (&cases) : NULL;
 }
 

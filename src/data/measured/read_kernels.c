@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/list.h"
 #include "base/order.h"
 #include "data/jobs/job_files.h"
 #include "data/text/read_file.h"
@@ -451,7 +452,7 @@ ls_profile_error (const LsProfile *p, guint row, const char *key, LsDiagList *di
   }
   const cJSON *node = cJSON_GetArrayItem (ls_json_doc_at (p->doc, "rows"), (int) row),
               *member = ls_json_at (node, key);
-  ls_json_doc_diag (p->doc, member ? member : node, LS_JSON_AT_VALUE, diags, NULL, "%s", message);
+  ls_json_doc_wrong (p->doc, member ? member : node, diags, "%s", message);
 }
 
 /* ---- the kernel of a row ---- */
@@ -823,8 +824,7 @@ static void
 read_span_file (LsProfile *p, LsDiagList *diags)
 {
   g_autoptr (GArray) columns = g_array_new (FALSE, FALSE, sizeof (LsCsvField));
-  g_autoptr (GArray) spans = g_array_new (FALSE, TRUE, sizeof (Span));
-  g_array_set_clear_func (spans, span_clear);
+  g_autoptr (GArray) spans = ls_list_new (sizeof (Span), span_clear);
   guint n_before = ls_diag_list_n (diags);
   ls_csv_fields_find_all (p->csv, span_fields, 0, columns, diags);
   if (ls_csv_column (p->csv, "shape") < 0)
@@ -865,8 +865,8 @@ read_json (LsProfile *p, LsDiagList *diags)
   static const char *const schema = "lockstep.kernelbench/1";
   bool ok = ls_fields_read (ls_profile_file_fields, p->doc, ls_json_doc_root (p->doc), p, NULL, diags);
   if (ok && strcmp (p->schema, schema) != 0)
-    ok = ls_json_doc_diag (p->doc, ls_json_doc_at (p->doc, "schema"), LS_JSON_AT_VALUE, diags, NULL,
-                           "expected \"%s\"; got \"%.40s\"", schema, p->schema);
+    ok = ls_json_doc_wrong (p->doc, ls_json_doc_at (p->doc, "schema"), diags,
+                            "expected \"%s\"; got \"%.40s\"", schema, p->schema);
   p->n_rows = p->rows ? p->rows->len : 0;
   for (guint i = 0; ok && i < p->n_rows; i++)
     take_row (p, i, &g_array_index (p->rows, LsProfileRow, i), diags);
@@ -911,6 +911,9 @@ LsProfile *
 ls_profile_parse (const char *path, const char *text, size_t n, const char *gpu, LsDiagList *diags)
 {
   guint n_before = ls_diag_list_n (diags);
+  g_autofree char *own = text ? NULL : ls_read_file (path, LS_MAX_INPUT_BYTES, &n, diags);
+  if (!text && !(text = own))
+    return NULL;
   g_autoptr (LsProfile) p = g_new0 (LsProfile, 1);
   p->path = g_strdup (path);
   p->sha256 = g_compute_checksum_for_data (G_CHECKSUM_SHA256, (const guchar *) text, n);
@@ -940,14 +943,6 @@ ls_profile_parse (const char *path, const char *text, size_t n, const char *gpu,
   ls_hold_kernels_out (p->kernels, false);
   ls_hold_kernels_out (p->sustained, false);
   return ls_diag_list_n (diags) == n_before ? g_steal_pointer (&p) : NULL;
-}
-
-LsProfile *
-ls_profile_load (const char *path, const char *gpu, LsDiagList *diags)
-{
-  size_t n;
-  g_autofree char *text = ls_read_file (path, LS_MAX_INPUT_BYTES, &n, diags);
-  return text ? ls_profile_parse (path, text, n, gpu, diags) : NULL;
 }
 
 /* --- by group and name ----------------------------------------------------------------------------- */

@@ -102,11 +102,9 @@ typedef struct {
   LsCsv *csv;
 } LsProfile;
 
-/* `gpu`: rows of a table with a column of that name that are for others are passed over.
- * NULL, with located diagnostics (LS_ERROR_INPUT): the file is missing or damaged, a size,
- * number format or time is wrong. Free with ls_profile_free(). */
-LsProfile *ls_profile_load (const char *path, const char *gpu, LsDiagList *diags);
-/* The same from memory; `path` stands for the file in diagnostics. */
+/* Of n bytes, or, text NULL, of the file of that path. `gpu`: rows of a table with a column of that name
+ * that are for others are passed over. NULL, with located diagnostics (LS_ERROR_INPUT): the file is
+ * missing or damaged, a size, number format or time is wrong. Free with ls_profile_free(). */
 LsProfile *ls_profile_parse (const char *path, const char *text, size_t n, const char *gpu,
                              LsDiagList *diags);
 void ls_profile_free (LsProfile *profile); /* NULL allowed */

@@ -276,15 +276,19 @@ read_object (KinetoReader *r, LsJsonToken token, ReadMember *member)
   return token == LS_TOKEN_OBJECT_END;
 }
 
-/* The same of a list of objects. */
+/* The same of a list of objects, each of which `take` gets, unless NULL. */
 static bool
-read_objects (KinetoReader *r, LsJsonToken token, ReadMember *member)
+read_objects (KinetoReader *r, LsJsonToken token, ReadMember *member, void (*take) (KinetoReader *r))
 {
   if (token != LS_TOKEN_ARRAY)
     return ls_json_pull_skip (r->p, token);
-  while ((token = ls_json_pull_next (r->p)) != LS_TOKEN_ARRAY_END)
+  while ((token = ls_json_pull_next (r->p)) != LS_TOKEN_ARRAY_END) {
+    event_reset (&r->event);
     if (!read_object (r, token, member))
       return false;
+    if (take)
+      take (r);
+  }
   return true;
 }
 
@@ -854,18 +858,10 @@ read_listed (KinetoReader *r, const char *key)
   return read_one_of (r, listed, G_N_ELEMENTS (listed), key, g_strcmp0);
 }
 
-static bool
-read_groups (KinetoReader *r, LsJsonToken token)
+static void
+take_group (KinetoReader *r)
 {
-  if (token != LS_TOKEN_ARRAY)
-    return ls_json_pull_skip (r->p, token);
-  while ((token = ls_json_pull_next (r->p)) != LS_TOKEN_ARRAY_END) {
-    event_reset (&r->event);
-    if (!read_object (r, token, read_listed))
-      return false;
-    group_of (r->k, &r->event);
-  }
-  return true;
+  group_of (r->k, &r->event);
 }
 
 static bool
@@ -873,7 +869,7 @@ read_distributed (KinetoReader *r, const char *key)
 {
   return strcmp (key, "rank") == 0      ? read_integer (r, &r->k->rank)
       : strcmp (key, "world_size") == 0 ? read_integer (r, &r->k->world_size)
-      : strcmp (key, "pg_config") == 0  ? read_groups (r, ls_json_pull_next (r->p))
+      : strcmp (key, "pg_config") == 0  ? read_objects (r, ls_json_pull_next (r->p), read_listed, take_group)
                                         : pass_over (r);
 }
 
@@ -897,7 +893,7 @@ read_part (KinetoReader *r, const char *key)
   r->has_events |= is_events;
   return is_events  ? read_events (r, token)
       : is_job      ? read_object (r, token, read_distributed)
-      : are_devices ? read_objects (r, token, read_device)
+      : are_devices ? read_objects (r, token, read_device, NULL)
                     : ls_json_pull_skip (r->p, token);
 }
 

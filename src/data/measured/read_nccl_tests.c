@@ -544,13 +544,13 @@ read_results (LsNcclTests *t, const LsJsonDoc *doc, const File *file, LsDiagList
     g_autofree char *trouble
         = s->cpu_time > 0 ? g_strdup (TIMES_OF_HOST) : take_row (t, r->bytes, s->time, s->algbw, s->n_wrong);
     if (trouble)
-      ls_json_doc_diag (doc, ls_json_at (cJSON_GetArrayItem (results, (int) i), "out_of_place"),
-                        LS_JSON_AT_VALUE, diags, NULL, "%s", trouble);
+      ls_json_doc_wrong (doc, ls_json_at (cJSON_GetArrayItem (results, (int) i), "out_of_place"), diags, "%s",
+                         trouble);
   }
   if (file->n_out_of_bounds > 0)
-    ls_json_doc_diag (doc, ls_json_doc_at (doc, "out_of_bounds"), LS_JSON_AT_VALUE, diags, NULL,
-                      "%" G_GUINT64_FORMAT " out of bounds values: times of wrong results are worth nothing",
-                      file->n_out_of_bounds);
+    ls_json_doc_wrong (doc, ls_json_doc_at (doc, "out_of_bounds"), diags,
+                       "%" G_GUINT64_FORMAT " out of bounds values: times of wrong results are worth nothing",
+                       file->n_out_of_bounds);
 }
 
 static void
@@ -565,7 +565,7 @@ read_devices (LsNcclTests *t, const LsJsonDoc *doc, const File *file, LsDiagList
       t->gpu = g_strdup (device->gpu);
   }
   if (d.has_groups)
-    ls_json_doc_diag (doc, ls_json_doc_root (doc), LS_JSON_AT_VALUE, diags, NULL, SEVERAL_GROUPS);
+    ls_json_doc_wrong (doc, ls_json_doc_root (doc), diags, SEVERAL_GROUPS);
   devices_end (&d, t);
 }
 
@@ -669,17 +669,12 @@ GPtrArray *
 ls_nccl_tests_parse (const char *path, const char *text, size_t n, LsDiagList *diags)
 {
   guint n_before = ls_diag_list_n (diags);
+  g_autofree char *own = text ? NULL : ls_read_file (path, LS_MAX_INPUT_BYTES, &n, diags);
+  if (!text && !(text = own))
+    return NULL;
   g_autoptr (GPtrArray) runs = g_ptr_array_new_with_free_func ((GDestroyNotify) ls_nccl_tests_free);
   g_autofree char *sha256 = g_compute_checksum_for_data (G_CHECKSUM_SHA256, (const guchar *) text, n);
   bool is_json = text[strspn (text, " \t\r\n")] == '{';
   (is_json ? read_json : is_table (text) ? read_table : read_texts) (runs, path, sha256, text, n, diags);
   return ls_diag_list_n (diags) == n_before ? g_steal_pointer (&runs) : NULL;
-}
-
-GPtrArray *
-ls_nccl_tests_load (const char *path, LsDiagList *diags)
-{
-  size_t n;
-  g_autofree char *text = ls_read_file (path, LS_MAX_INPUT_BYTES, &n, diags);
-  return text ? ls_nccl_tests_parse (path, text, n, diags) : NULL;
 }

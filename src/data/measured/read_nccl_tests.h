@@ -38,14 +38,12 @@ typedef struct {
   GArray *rows;         /* LsNcclTestsRow; at least one, sizes above 0        */
 } LsNcclTests;
 
-/* LsNcclTests of each run, at least one; of a table in the order in which they first appear. NULL, with
- * located diagnostics (LS_ERROR_INPUT): no such file, a damaged or impossible line (a time of 0 or less, a
- * rate that is not size / time), wrong results (#wrong above 0, out of bounds values), host times (-C),
- * several groups at once, no rows, no devices; lines that no run's first lines announce (a second title
- * line, devices after rows, anything after the end), runs whose lines are mixed. Free with
- * g_ptr_array_unref(). */
-GPtrArray *ls_nccl_tests_load (const char *path, LsDiagList *diags);
-/* The same from memory. */
+/* LsNcclTests of each run in n bytes, or, text NULL, in the file of that name: at least one; of a table in
+ * the order in which they first appear. NULL, with located diagnostics (LS_ERROR_INPUT): no such file, a
+ * damaged or impossible line (a time of 0 or less, a rate that is not size / time), wrong results (#wrong
+ * above 0, out of bounds values), host times (-C), several groups at once, no rows, no devices; lines that
+ * no run's first lines announce (a second title line, devices after rows, anything after the end), runs
+ * whose lines are mixed. Free with g_ptr_array_unref(). */
 GPtrArray *ls_nccl_tests_parse (const char *path, const char *text, size_t n, LsDiagList *diags);
 void ls_nccl_tests_free (LsNcclTests *tests); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsNcclTests, ls_nccl_tests_free)

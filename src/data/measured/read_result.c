@@ -95,7 +95,7 @@ read_row (LsSpanTable *table, const LsCsv *csv, guint row, const GArray *columns
 LsSpanTable *
 ls_span_table_load (const char *path, LsDiagList *diags)
 {
-  g_autoptr (LsCsv) csv = ls_csv_load (path, diags);
+  g_autoptr (LsCsv) csv = ls_csv_parse (path, NULL, -1, diags);
   g_autoptr (GArray) columns = g_array_new (FALSE, FALSE, sizeof (LsCsvField));
   bool is_measured = csv && ls_csv_column (csv, "start_us") >= 0;
   if (!csv || !find_columns (csv, is_measured, columns, diags))

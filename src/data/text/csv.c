@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/list.h"
 #include "base/printable.h"
 #include "data/text/field.h"
 #include "data/text/read_file.h"
@@ -20,12 +21,6 @@ struct LsCsv {
   guint n_columns;
   GArray *cells; /* Cell, row by row, the header row first */
 };
-
-static void
-clear_cell (gpointer cell)
-{
-  g_free (((Cell *) cell)->text);
-}
 
 static const Cell *
 cell_at (const LsCsv *csv, guint line, guint column)
@@ -175,8 +170,12 @@ has_commas (const LsCsv *csv, LsDiagList *diags)
 LsCsv *
 ls_csv_parse (const char *name, const char *text, gssize n, LsDiagList *diags)
 {
-  if (!text)
-    return ls_csv_load (name, diags);
+  size_t size = 0;
+  g_autofree char *own = text ? NULL : ls_read_file (name, LS_MAX_INPUT_BYTES, &size, diags);
+  if (!text && !own)
+    return NULL;
+  text = text ? text : own;
+  n = own ? (gssize) size : n;
   if (!g_utf8_validate (text, n, NULL)) {
     ls_diag_add (diags, LS_ERROR_INPUT, name, 0, 0, NULL, NULL, NULL, "expected UTF-8 text without NUL");
     return NULL;
@@ -184,8 +183,7 @@ ls_csv_parse (const char *name, const char *text, gssize n, LsDiagList *diags)
   g_autoptr (LsCsv) csv = g_new0 (LsCsv, 1);
   csv->name = g_strdup (name);
   csv->text = g_strdup (text + (g_str_has_prefix (text, "\xef\xbb\xbf") ? 3 : 0)); /* byte order mark */
-  csv->cells = g_array_new (FALSE, TRUE, sizeof (Cell));
-  g_array_set_clear_func (csv->cells, clear_cell);
+  csv->cells = ls_list_new (sizeof (Cell), ls_clear_text);
 
   gboolean ok = TRUE;
   for (const char *at = csv->text; *at;)
@@ -193,21 +191,11 @@ ls_csv_parse (const char *name, const char *text, gssize n, LsDiagList *diags)
       skip_line (&at);
     else
       ok &= read_row (csv, &at, diags);
-  if (csv->n_columns == 0) {
-    add_diag (csv, diags, 0, NULL, NULL, "expected a header row; got an empty file");
-    return NULL;
-  }
+  if (csv->n_columns == 0)
+    return add_diag (csv, diags, 0, NULL, NULL, "expected a header row; got an empty file"), NULL;
   if (!ok || !has_commas (csv, diags) || !has_distinct_columns (csv, diags))
     return NULL;
   return g_steal_pointer (&csv);
-}
-
-LsCsv *
-ls_csv_load (const char *path, LsDiagList *diags)
-{
-  size_t n = 0;
-  g_autofree char *text = ls_read_file (path, LS_MAX_INPUT_BYTES, &n, diags);
-  return text ? ls_csv_parse (path, text, (gssize) n, diags) : NULL;
 }
 
 void

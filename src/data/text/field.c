@@ -204,6 +204,24 @@ read_scalar (const FieldReading *r, const LsField *f, const cJSON *node, void *t
   return (text && ls_field_value_set (f, target, text)) || complain (r, f, node);
 }
 
+/* Each of a list's numbers, of a row as many as it may have. */
+static bool
+read_numbers (const FieldReading *r, const LsField *f, const cJSON *node, GArray *values)
+{
+  LsField element = *f;
+  element.kind = LS_FIELD_UINT;
+  element.offset = 0;
+  bool ok = true;
+  for (const cJSON *c = node->child; c; c = c->next) {
+    uint32_t value = 0;
+    if (f->kind == LS_FIELD_ROW && values->len == f->n_row)
+      return complain (r, f, node);
+    ok = read_scalar (r, &element, c, &value) && ok;
+    g_array_append_val (values, value);
+  }
+  return ok;
+}
+
 bool
 field_read_list (const FieldReading *r, const LsField *f, const cJSON *node, void *target)
 {
@@ -211,16 +229,8 @@ field_read_list (const FieldReading *r, const LsField *f, const cJSON *node, voi
     return read_scalar (r, f, node, target);
   if (!cJSON_IsArray (node))
     return complain (r, f, node);
-  LsField element = *f;
-  element.kind = LS_FIELD_UINT;
-  element.offset = 0;
-  bool ok = true;
   g_autoptr (GArray) values = g_array_new (FALSE, FALSE, sizeof (uint32_t));
-  for (const cJSON *c = node->child; c; c = c->next) {
-    uint32_t value = 0;
-    ok = read_scalar (r, &element, c, &value) && ok;
-    g_array_append_val (values, value);
-  }
+  bool ok = read_numbers (r, f, node, values);
   if (ok)
     ls_field_value_set_list (f, target, (const uint32_t *) (gpointer) values->data, values->len);
   return ok;
@@ -229,18 +239,11 @@ field_read_list (const FieldReading *r, const LsField *f, const cJSON *node, voi
 bool
 field_read_row (const FieldReading *r, const LsField *f, const cJSON *node, void *target)
 {
-  LsField element = *f;
-  element.kind = LS_FIELD_UINT;
-  element.offset = 0;
-  uint32_t *row = (uint32_t *) ((char *) target + f->offset), n = 0;
-  bool ok = true;
+  g_autoptr (GArray) values = g_array_new (FALSE, FALSE, sizeof (uint32_t));
   if (!cJSON_IsArray (node) || !node->child)
     return complain (r, f, node);
-  for (const cJSON *c = node->child; c; c = c->next, n++) {
-    if (n == f->n_row)
-      return complain (r, f, node);
-    ok = read_scalar (r, &element, c, &row[n]) && ok;
-  }
+  bool ok = read_numbers (r, f, node, values);
+  memcpy ((char *) target + f->offset, values->data, values->len * sizeof (uint32_t));
   return ok;
 }
 
@@ -399,8 +402,8 @@ check_required (const FieldReading *r, const LsField *fields, const cJSON *objec
     if (!f->required || is_own || !is_absent (r, cJSON_GetObjectItemCaseSensitive (object, f->key)))
       continue;
     const char *meaning = ls_field_meaning (f);
-    ok = ls_json_doc_diag (r->doc, object, LS_JSON_AT_VALUE, r->diags, NULL, "missing key \"%s\"%s%s%s",
-                           f->key, meaning ? " (" : "", meaning ? meaning : "", meaning ? ")" : "");
+    ok = ls_json_doc_wrong (r->doc, object, r->diags, "missing key \"%s\"%s%s%s", f->key, meaning ? " (" : "",
+                            meaning ? meaning : "", meaning ? ")" : "");
   }
   return ok;
 }
@@ -443,13 +446,12 @@ check_schema (const char *kind, const LsJsonDoc *doc, LsDiagList *diags)
   if (!schema && ls_json_doc_is_given (doc))
     return true;
   if (!schema)
-    return ls_json_doc_diag (doc, root, LS_JSON_AT_VALUE, diags, NULL,
-                             "missing key \"schema\"; expected \"schema\": \"%s\"", expected);
+    return ls_json_doc_wrong (doc, root, diags, "missing key \"schema\"; expected \"schema\": \"%s\"",
+                              expected);
   if (cJSON_IsString (schema) && strcmp (schema->valuestring, expected) == 0)
     return true;
   g_autofree char *got = ls_json_describe (schema);
-  return ls_json_doc_diag (doc, schema, LS_JSON_AT_VALUE, diags, NULL, "expected \"%s\"; got %s", expected,
-                           got);
+  return ls_json_doc_wrong (doc, schema, diags, "expected \"%s\"; got %s", expected, got);
 }
 
 static bool

@@ -367,13 +367,11 @@ is_written (const LsField *f, const void *target, const void *blank)
 static void
 write_numbers (LsJsonOut *w, const char *key, const uint32_t *values, uint32_t n)
 {
-  int indent = w->indent;
   ls_json_out_begin_array (w, key);
   w->indent = 0; /* on one line */
   for (uint32_t i = 0; i < n; i++)
     ls_json_out_uint (w, NULL, values[i]);
   ls_json_out_end_array (w);
-  w->indent = indent;
 }
 
 /* As the flag has it: "7,8x14,7", or a word; newly allocated. */
@@ -458,36 +456,30 @@ write_element (const LsField *f, LsJsonOut *w, const void *element)
     field_kind (f->fields)->write (f->fields, w, NULL, element, NULL);
     return;
   }
-  int indent = w->indent;
   ls_json_out_begin_object (w, NULL);
-  w->indent = has_lines (f->fields) ? indent : 0;
+  w->indent = has_lines (f->fields) ? w->indent : 0;
   ls_fields_write (f->fields, w, element, f->blank);
   ls_json_out_end_object (w);
-  w->indent = indent;
 }
 
 static void
 write_array (const LsField *f, LsJsonOut *w, const char *key, const void *target, const void *blank)
 {
   const GArray *array = *(GArray *const *) inside (target, f);
-  int indent = w->indent;
   ls_json_out_begin_array (w, key);
-  w->indent = f->lines ? indent : 0;
+  w->indent = f->lines ? w->indent : 0;
   for (guint i = 0; i < array->len; i++)
     write_element (f, w, array->data + i * f->element_size);
   ls_json_out_end_array (w);
-  w->indent = indent;
 }
 
 static void
 write_object (const LsField *f, LsJsonOut *w, const char *key, const void *target, const void *blank)
 {
-  int indent = w->indent;
   ls_json_out_begin_object (w, key);
   w->indent = 0;
   ls_fields_write (f->fields, w, inside (target, f), inside (blank, f));
   ls_json_out_end_object (w);
-  w->indent = indent;
 }
 
 static char *

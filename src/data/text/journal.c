@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <lockstep/error.h>
+#include "base/diag.h"
 
 #include "base/digest.h"
 #include "base/printable.h"
@@ -25,8 +25,7 @@ struct LsJournal {
 static gboolean
 fail (const char *path, const char *what, GError **error)
 {
-  g_set_error (error, LS_ERROR, LS_ERROR_IO, "%s: cannot %s: %s", path, what, g_strerror (errno));
-  return FALSE;
+  return ls_fail (error, LS_ERROR_IO, "%s: cannot %s: %s", path, what, g_strerror (errno));
 }
 
 static char *
@@ -41,8 +40,7 @@ line_of (const char *text)
 static gboolean
 fail_as_foreign (const char *path, GError **error)
 {
-  g_set_error (error, LS_ERROR, LS_ERROR_INPUT, "%s:1: error: expected a journal of lockstep", path);
-  return FALSE;
+  return ls_fail (error, LS_ERROR_INPUT, "%s:1: error: expected a journal of lockstep", path);
 }
 
 /* Cuts the checksum off a line without its newline; false: it is wrong. */
@@ -78,18 +76,14 @@ read_lines (const char *path, char *bytes, gsize n, const char *head,
     bool is_sound = strlen (line) + 1 == length && check_line (line);
     if (!is_sound && is_last && number > 1)
       return TRUE;
-    if (number == 1 && is_sound && strcmp (line, head) != 0 && g_str_has_prefix (line, MAGIC)) {
-      g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
-                   "%s: the journal is of other work, or of other versions of its files", path);
-      return FALSE;
-    }
+    if (number == 1 && is_sound && strcmp (line, head) != 0 && g_str_has_prefix (line, MAGIC))
+      return ls_fail (error, LS_ERROR_CONFLICT,
+                      "%s: the journal is of other work, or of other versions of its files", path);
     if (number == 1 && (!is_sound || strcmp (line, head) != 0))
       return fail_as_foreign (path, error);
     bool is_writer = is_sound && number > 1 && g_str_has_prefix (line, WRITER);
-    if (!is_sound || (number > 1 && !is_writer && !found (line, data))) {
-      g_set_error (error, LS_ERROR, LS_ERROR_INPUT, "%s:%u: error: the line is damaged", path, number);
-      return FALSE;
-    }
+    if (!is_sound || (number > 1 && !is_writer && !found (line, data)))
+      return ls_fail (error, LS_ERROR_INPUT, "%s:%u: error: the line is damaged", path, number);
     *ret_n += length;
   }
   return TRUE;
@@ -128,10 +122,9 @@ fail_as_held (const char *path, int fd, GError **error)
         writer = g_strdup (*line + strlen (WRITER));
       }
     g_auto (GStrv) words = g_strsplit (writer ? writer : "", " ", 2);
-    g_set_error (error, LS_ERROR, LS_ERROR_IO, "%s: in use: %s%s%s%s writes this journal", path,
-                 writer ? "process " : "another process", writer ? words[0] : "",
-                 writer && words[1] ? " on " : "", writer && words[1] ? words[1] : "");
-    return FALSE;
+    return ls_fail (error, LS_ERROR_IO, "%s: in use: %s%s%s%s writes this journal", path,
+                    writer ? "process " : "another process", writer ? words[0] : "",
+                    writer && words[1] ? " on " : "", writer && words[1] ? words[1] : "");
   }
   return fail (path, "lock the journal", error);
 }

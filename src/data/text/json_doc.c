@@ -161,6 +161,17 @@ ls_json_doc_diag (const LsJsonDoc *doc, const cJSON *node, LsJsonPlace place, Ls
   return false;
 }
 
+bool
+ls_json_doc_wrong (const LsJsonDoc *doc, const cJSON *node, LsDiagList *diags, const char *format, ...)
+{
+  va_list args;
+  va_start (args, format);
+  g_autofree char *message = g_strdup_vprintf (format, args);
+  va_end (args);
+  add_diag (doc, LS_ERROR_INPUT, node, LS_JSON_AT_VALUE, diags, NULL, message);
+  return false;
+}
+
 void
 ls_json_doc_diag_code (const LsJsonDoc *doc, LsErrorCode code, const cJSON *node, LsJsonPlace place,
                        LsDiagList *diags, const char *hint, const char *format, ...)
@@ -470,7 +481,7 @@ bool
 ls_json_doc_unexpected (const LsJsonDoc *doc, const cJSON *node, LsDiagList *diags, const char *expected)
 {
   g_autofree char *got = ls_json_describe (node);
-  return ls_json_doc_diag (doc, node, LS_JSON_AT_VALUE, diags, NULL, "expected %s; got %s", expected, got);
+  return ls_json_doc_wrong (doc, node, diags, "expected %s; got %s", expected, got);
 }
 
 const char *

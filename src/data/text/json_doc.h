@@ -78,6 +78,10 @@ char *ls_json_doc_pointer (const LsJsonDoc *doc, const cJSON *node);
 bool ls_json_doc_diag (const LsJsonDoc *doc, const cJSON *node, LsJsonPlace place, LsDiagList *diags,
                        const char *hint, const char *format, ...) G_GNUC_PRINTF (6, 7);
 
+/* The same at the value, without a hint. */
+bool ls_json_doc_wrong (const LsJsonDoc *doc, const cJSON *node, LsDiagList *diags, const char *format, ...)
+    G_GNUC_PRINTF (4, 5);
+
 /* The same of a value that is not what is expected: "expected WHAT; got a list". */
 bool ls_json_doc_unexpected (const LsJsonDoc *doc, const cJSON *node, LsDiagList *diags,
                              const char *expected);

@@ -76,6 +76,7 @@ begin (LsJsonOut *w, const char *key, char opener, char closer)
   g_assert (w->depth < LS_JSON_OUT_MAX_DEPTH);
   g_string_append_c (w->text, opener);
   w->closer[w->depth] = closer;
+  w->outer_indent[w->depth] = w->indent;
   w->has_items[w->depth] = false;
   w->depth++;
 }
@@ -87,6 +88,7 @@ end (LsJsonOut *w, char closer)
   w->depth--;
   if (w->has_items[w->depth])
     break_line (w);
+  w->indent = w->outer_indent[w->depth];
   g_string_append_c (w->text, closer);
 }
 
@@ -205,12 +207,10 @@ ls_json_out_node (LsJsonOut *w, const char *key, const cJSON *node)
   else if (cJSON_IsString (node))
     ls_json_out_string (w, key, cJSON_GetStringValue (node));
   else {
-    const int indent = w->indent;
     ls_json_out_begin_array (w, key);
     w->indent = 0;
     for (const cJSON *one = node->child; one; one = one->next)
       ls_json_out_node (w, NULL, one);
     ls_json_out_end_array (w);
-    w->indent = indent;
   }
 }

@@ -24,9 +24,10 @@ typedef struct {
   GString *text; /* borrowed */
   FILE *
       file; /* takes the text whenever there is much of it; NULL: nobody. The rest is the caller's to write */
-  int indent; /* blanks per level; 0: all on one line */
+  int indent; /* blanks per level; 0: all on one line; what is set within an object or a list ends with it */
   int depth;
   char closer[LS_JSON_OUT_MAX_DEPTH];
+  int outer_indent[LS_JSON_OUT_MAX_DEPTH];
   bool has_items[LS_JSON_OUT_MAX_DEPTH];
 } LsJsonOut;
 

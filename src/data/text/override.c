@@ -155,8 +155,7 @@ apply_one (LsJsonDoc *doc, const char *path, const char *value, LsDiagList *diag
     return ls_json_doc_insert (doc, node, member, diags);
   }
   g_autofree char *got = ls_json_describe (node);
-  ls_json_doc_diag (doc, node, LS_JSON_AT_VALUE, diags, NULL, "%s=%s: \"%s\" is not in %s", path, value,
-                    keys[depth], got);
+  ls_json_doc_wrong (doc, node, diags, "%s=%s: \"%s\" is not in %s", path, value, keys[depth], got);
   ls_json_doc_free (doc);
   return NULL;
 }

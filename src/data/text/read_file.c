@@ -83,10 +83,8 @@ ls_open_file (const char *path, LsDiagList *diags)
     return NULL;
   }
   FILE *file = open_file (path, is_stdin);
-  if (!file) {
-    refuse_errno (diags, path, errno);
-    return NULL;
-  }
+  if (!file)
+    return refuse_errno (diags, path, errno), NULL;
   const char *reason = reason_to_refuse (file, is_stdin);
   if (!reason)
     return file;

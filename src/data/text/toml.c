@@ -603,14 +603,12 @@ ls_toml_parse (const char *text, size_t n, const char *name, LsDiagList *diags)
   copy[n] = '\0';
   if (!ls_text_check (copy, n, name, "TOML", diags))
     return NULL;
-  Toml t = { .text = copy, .at = copy };
-  t.numbers = g_regex_new (numbers, G_REGEX_RAW | G_REGEX_ANCHORED, 0, NULL);
-  t.items = g_hash_table_new_full (place_hash, place_equal, g_free, NULL);
+  g_autoptr (GRegex) regex = g_regex_new (numbers, G_REGEX_RAW | G_REGEX_ANCHORED, 0, NULL);
+  g_autoptr (GHashTable) items = g_hash_table_new_full (place_hash, place_equal, g_free, NULL);
+  Toml t = { .text = copy, .at = copy, .numbers = regex, .items = items };
   cJSON *root = cJSON_CreateObject ();
   set_kind (root, HEADER);
   bool ok = read_text (&t, root);
-  g_hash_table_unref (t.items);
-  g_regex_unref (t.numbers);
   if (ok)
     return root;
   ls_text_diag (LS_ERROR_INPUT, name, copy, t.fault, diags, NULL, NULL, t.why);

@@ -12,13 +12,12 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include <lockstep/error.h>
+#include "base/diag.h"
 
 static gboolean
 io_error (const char *path, int code, GError **error)
 {
-  g_set_error (error, LS_ERROR, LS_ERROR_IO, "%s: %s", path, g_strerror (code));
-  return FALSE;
+  return ls_fail (error, LS_ERROR_IO, "%s: %s", path, g_strerror (code));
 }
 
 /* ---- a file that is not there yet ---- */
@@ -162,9 +161,8 @@ check_name (const char *path, GError **error)
     }
   if (is_plain && *path)
     return TRUE;
-  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "\"%s\": expected the name of a file%s", shown,
-               *path ? " without control characters" : "");
-  return FALSE;
+  return ls_fail (error, LS_ERROR_USAGE, "\"%s\": expected the name of a file%s", shown,
+                  *path ? " without control characters" : "");
 }
 
 /* What a chain of links ends in, which need not exist. The caller has made sure
@@ -251,9 +249,8 @@ ls_output_name (const char *path, GError **error)
     is_plain = g_ascii_isalnum (*c) || strchr ("-_.", *c);
   if (is_plain)
     return g_strndup (base, n - strlen (".json"));
-  g_set_error (error, LS_ERROR, LS_ERROR_USAGE,
-               "%s: expected NAME.json, NAME of letters, digits, \"-\", \"_\" and \".\"", path);
-  return NULL;
+  return ls_fail_null (error, LS_ERROR_USAGE,
+                       "%s: expected NAME.json, NAME of letters, digits, \"-\", \"_\" and \".\"", path);
 }
 
 /* --- packed ----------------------------------------------------------------------------------------- */
@@ -313,9 +310,7 @@ ls_make_folder (const char *path, GError **error)
 {
   if (g_mkdir (path, 0777) == 0)
     return TRUE;
-  g_set_error (error, LS_ERROR, LS_ERROR_IO, "%s: %s; expected the name of a new folder", path,
-               g_strerror (errno));
-  return FALSE;
+  return ls_fail (error, LS_ERROR_IO, "%s: %s; expected the name of a new folder", path, g_strerror (errno));
 }
 
 void

@@ -494,12 +494,6 @@ build (Build *b)
   return NULL;
 }
 
-static void
-delete_node (gpointer node)
-{
-  cJSON_Delete (node);
-}
-
 cJSON *
 ls_yaml_parse (const char *text, gsize n, const char *name, GPtrArray *notes, LsDiagList *diags)
 {
@@ -512,16 +506,14 @@ ls_yaml_parse (const char *text, gsize n, const char *name, GPtrArray *notes, Ls
   g_autofree char *copy = g_strndup (text + n_mark, n - n_mark);
   if (!ls_text_check (copy, n - n_mark, name, "YAML", diags))
     return NULL;
-  Build b = { .text = copy, .name = name, .diags = diags, .notes = notes };
-  b.anchors = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
-  b.kept = g_ptr_array_new_with_free_func (delete_node);
+  g_autoptr (GHashTable) anchors = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  g_autoptr (GPtrArray) kept = g_ptr_array_new_with_free_func ((GDestroyNotify) cJSON_Delete);
+  Build b = { .text = copy, .name = name, .diags = diags, .notes = notes, .anchors = anchors, .kept = kept };
   if (!yaml_parser_initialize (&b.parser))
     g_error ("yaml: no memory");
   yaml_parser_set_encoding (&b.parser, YAML_UTF8_ENCODING);
   yaml_parser_set_input_string (&b.parser, (const unsigned char *) copy, strlen (copy));
   cJSON *root = build (&b);
   yaml_parser_delete (&b.parser);
-  g_hash_table_unref (b.anchors);
-  g_ptr_array_unref (b.kept);
   return root;
 }

@@ -28,10 +28,8 @@ read_ranks (CapturedReading *x, const char *file, const cJSON *run)
   bool is_run = cJSON_IsArray (run) && first >= 0 && n >= 1 && apart >= 1 && apart <= x->world
       && first + (n - 1) * apart < x->world;
   x->n_members += is_run ? (uint64_t) n : (uint64_t) cJSON_GetArraySize (list);
-  if (x->n_members > MOST_MEMBERS) {
-    captured_complain (x, file, "groups of more than %d ranks together", MOST_MEMBERS);
-    return NULL;
-  }
+  if (x->n_members > MOST_MEMBERS)
+    return captured_complain (x, file, "groups of more than %d ranks together", MOST_MEMBERS), NULL;
   for (uint32_t i = 0; is_run && i < (uint32_t) n; i++) {
     uint32_t rank = (uint32_t) first + i * (uint32_t) apart;
     g_array_append_val (ranks, rank);
@@ -368,10 +366,12 @@ add_rank (CapturedReading *x, Binding *b, uint32_t rank)
 static bool
 add_ranks (CapturedReading *x)
 {
-  Binding b = { g_new (GArray *, x->world), g_hash_table_new (NULL, NULL) };
+  g_autoptr (GPtrArray) groups_of = g_ptr_array_new_with_free_func ((GDestroyNotify) g_array_unref);
+  g_autoptr (GHashTable) number = g_hash_table_new (NULL, NULL);
   bool ok = true;
   for (uint32_t rank = 0; rank < x->world; rank++)
-    b.groups_of[rank] = g_array_new (FALSE, FALSE, sizeof (guint));
+    g_ptr_array_add (groups_of, g_array_new (FALSE, FALSE, sizeof (guint)));
+  Binding b = { (GArray **) groups_of->pdata, number };
   for (guint place = 0; place < x->every->len; place++) {
     const GArray *members = x->every->pdata[place];
     for (guint i = 0; i < members->len; i++)
@@ -379,10 +379,6 @@ add_ranks (CapturedReading *x)
   }
   for (uint32_t rank = 0; ok && rank < x->world; rank++)
     ok = add_rank (x, &b, rank);
-  for (uint32_t rank = 0; rank < x->world; rank++)
-    g_array_unref (b.groups_of[rank]);
-  g_free (b.groups_of);
-  g_hash_table_unref (b.number);
   return ok;
 }
 
@@ -534,16 +530,8 @@ manifest (uint32_t world, const char *gpu, const char *roles, const GArray *file
     ls_json_out_end_object (&w);
   }
   ls_json_out_end_array (&w);
-  ls_json_out_null (&w, "roles");
-  char *text = ls_json_out_close (&w);
-  char *end = roles ? g_strrstr (text, "null") : NULL; /* roles are JSON already */
-  if (end) {
-    g_autofree char *head = g_strndup (text, (gsize) (end - text));
-    char *all = g_strconcat (head, roles, end + strlen ("null"), NULL);
-    g_free (text);
-    text = all;
-  }
-  return text;
+  g_string_append_printf (w.text, ",\n  \"roles\": %s", roles ? roles : "null"); /* JSON already */
+  return ls_json_out_close (&w);
 }
 
 gboolean

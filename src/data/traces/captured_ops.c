@@ -810,20 +810,25 @@ write_graph (Writing *w, const Line *l, const char *file)
 bool
 captured_read_ops (CapturedReading *x, const char *file, const cJSON *root, CapturedRole *role)
 {
-  Writing w = { .x = x,
-                .role = role,
-                .ops = g_array_new (FALSE, TRUE, sizeof (TraceOp)),
+  g_autoptr (GPtrArray) rows = places_of (root, "operators"), kinds = places_of (root, "kinds"),
+                        kernels = places_of (root, "kernels"), modules = places_of (root, "modules");
+  g_autoptr (GHashTable) graphs = g_hash_table_new_full (NULL, NULL, NULL, (GDestroyNotify) g_array_unref);
+  g_autoptr (GArray) events = g_array_new (FALSE, FALSE, sizeof (Points)),
+                     batch = g_array_new (FALSE, FALSE, sizeof (Message));
+  g_autofree double *threads = g_new0 (double, rows->len + 1);
+  Writing w = { x,
+                role,
+                rows,
+                kinds,
+                kernels,
+                modules,
+                threads,
+                g_array_new (FALSE, TRUE, sizeof (TraceOp)),
                 .issued = no_points,
-                .events = g_array_new (FALSE, FALSE, sizeof (Points)) };
-  g_autoptr (GArray) batch = g_array_new (FALSE, FALSE, sizeof (Message));
+                .events = events,
+                .graphs = graphs };
   const cJSON *did = cJSON_GetObjectItemCaseSensitive (root, "did"), *each;
   bool ok = true, is_open = false;
-  w.graphs = g_hash_table_new_full (NULL, NULL, NULL, (GDestroyNotify) g_array_unref);
-  w.rows = places_of (root, "operators");
-  w.kinds = places_of (root, "kinds");
-  w.kernels = places_of (root, "kernels");
-  w.modules = places_of (root, "modules");
-  w.threads = g_new0 (double, w.rows->len + 1);
   for (guint s = 0; s < LS_N_STREAMS; s++)
     w.waits[s] = w.waited[s] = no_points;
   cJSON_ArrayForEach (each, did) {
@@ -836,12 +841,5 @@ captured_read_ops (CapturedReading *x, const char *file, const cJSON *root, Capt
       break;
   close_segment (&w);
   g_array_unref (w.ops);
-  g_array_unref (w.events);
-  g_hash_table_unref (w.graphs);
-  g_ptr_array_unref (w.rows);
-  g_ptr_array_unref (w.kinds);
-  g_ptr_array_unref (w.kernels);
-  g_ptr_array_unref (w.modules);
-  g_free (w.threads);
   return ok;
 }

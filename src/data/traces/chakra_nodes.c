@@ -87,14 +87,10 @@ seen_of (const RankReading *x, uint64_t id)
 static ChakraSeen *
 remember (RankReading *x, const ChakraNode *node)
 {
-  if (seen_of (x, node->id)) {
-    chakra_complain (x, node, "its id is that of an earlier node");
-    return NULL;
-  }
-  if (g_hash_table_size (x->nodes) >= LS_CHAKRA_MAX_NODES_OF_RANK) {
-    chakra_complain (x, node, "more than %u nodes", LS_CHAKRA_MAX_NODES_OF_RANK);
-    return NULL;
-  }
+  if (seen_of (x, node->id))
+    return chakra_complain (x, node, "its id is that of an earlier node"), NULL;
+  if (g_hash_table_size (x->nodes) >= LS_CHAKRA_MAX_NODES_OF_RANK)
+    return chakra_complain (x, node, "more than %u nodes", LS_CHAKRA_MAX_NODES_OF_RANK), NULL;
   ChakraSeen *seen = g_new0 (ChakraSeen, 1);
   *seen = (ChakraSeen) { .instance = x->instance, .op = UINT32_MAX, .event = -1 };
   g_hash_table_insert (x->nodes, GSIZE_TO_POINTER (node->id), seen);

@@ -103,9 +103,9 @@ read_groups_file (ChakraReading *all, const char *text)
     return false;
   cJSON_ArrayForEach (group, root)
     if (!group->string || !chakra_is_member_list (group)) {
-      ls_json_doc_diag (doc, group, LS_JSON_AT_VALUE, all->diags, NULL,
-                        "expected a list of ranks below %d for each name of a process group",
-                        LS_CHAKRA_MAX_RANKS);
+      ls_json_doc_wrong (doc, group, all->diags,
+                         "expected a list of ranks below %d for each name of a process group",
+                         LS_CHAKRA_MAX_RANKS);
       return false;
     } else
       chakra_add_group (all, group->string, group);
@@ -258,7 +258,7 @@ read_rank (ChakraReading *all, uint32_t rank, const GByteArray *file)
 static bool
 refuse (const LsJsonDoc *doc, const cJSON *node, LsDiagList *diags, const char *expected)
 {
-  return ls_json_doc_diag (doc, node, LS_JSON_AT_VALUE, diags, NULL, "expected %s", expected);
+  return ls_json_doc_wrong (doc, node, diags, "expected %s", expected);
 }
 
 static const cJSON *

@@ -503,19 +503,17 @@ write_rank (FILE *out, void *data, GError **error)
   ChakraWriter *w = data;
   (void) error;
   w->out = out;
-  w->bytes = g_byte_array_new ();
-  w->attrs = (ChakraAttrs) { g_ptr_array_new_with_free_func (attr_free), g_string_chunk_new (4096) };
+  g_autoptr (GByteArray) bytes = w->bytes = g_byte_array_new ();
+  g_autoptr (GPtrArray) list = g_ptr_array_new_with_free_func (attr_free);
+  g_autofree uint32_t *calls = w->calls = g_new0 (uint32_t, MAX (1, w->plan->n_comms));
+  w->attrs = (ChakraAttrs) { list, g_string_chunk_new (4096) };
   ls_op_walk_begin (&w->at, w->plan, w->rank);
-  w->calls = g_new0 (uint32_t, MAX (1, w->plan->n_comms));
   put_head (w);
   put_groups (w);
   for (uint32_t i = 0; i < w->at.program->n_instances; i++)
     put_instance (w, &w->at.program->instances[i], i < w->at.program->n_lead);
-  g_byte_array_unref (w->bytes);
-  g_ptr_array_unref (w->attrs.list);
   g_string_chunk_free (w->attrs.texts);
   ls_op_walk_end (&w->at);
-  g_free (w->calls);
   return TRUE;
 }
 

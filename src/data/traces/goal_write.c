@@ -357,12 +357,10 @@ write_all (FILE *out, void *data, GError **error)
 gboolean
 ls_goal_write (const LsGoal *goal, const char *path, uint32_t *ret_n_rings, GError **error)
 {
-  Writer w = { .goal = goal, .plan = goal->plan, .calls.goal = goal };
-  w.calls.calls = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, free_call);
-  w.counts = g_hash_table_new (NULL, NULL);
+  g_autoptr (GHashTable) calls = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, free_call),
+                         counts = g_hash_table_new (NULL, NULL);
+  Writer w = { .goal = goal, .plan = goal->plan, .calls = { goal, calls }, .counts = counts };
   gboolean ok = ls_write_file (path, write_all, &w, error);
   *ret_n_rings = w.calls.n_rings;
-  g_hash_table_unref (w.calls.calls);
-  g_hash_table_unref (w.counts);
   return ok;
 }

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include <lockstep/error.h>
+#include "base/diag.h"
 
 #include "base/printable.h"
 #include "data/jobs/job_files.h"
@@ -516,17 +516,13 @@ can_say_op (const LsOp *op)
 gboolean
 ls_trace_can_say (const LsPlan *plan, GError **error)
 {
-  if (plan->n_weights > 0) {
-    g_set_error (error, LS_ERROR, LS_ERROR_UNSUPPORTED,
-                 "a trace cannot say that the parts of an all-to-all are unequal (expert_load)");
-    return FALSE;
-  }
-  if (plan->spread.draw.n_drawn > 0) {
-    g_set_error (
-        error, LS_ERROR, LS_ERROR_UNSUPPORTED,
+  if (plan->n_weights > 0)
+    return ls_fail (error, LS_ERROR_UNSUPPORTED,
+                    "a trace cannot say that the parts of an all-to-all are unequal (expert_load)");
+  if (plan->spread.draw.n_drawn > 0)
+    return ls_fail (
+        error, LS_ERROR_UNSUPPORTED,
         "a trace cannot say that a token is sent once for several experts (dispatcher deepep or hybridep)");
-    return FALSE;
-  }
   const char *what = NULL;
   for (uint32_t i = 0; i < plan->n_kernels && !what; i++) {
     double bytes = plan->kernels[i].bytes;

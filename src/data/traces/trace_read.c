@@ -91,7 +91,7 @@ static void G_GNUC_PRINTF (4, 5)
       g_string_append_printf (pointer, "/%u", steps[s].i);
   }
   if (node)
-    ls_json_doc_diag (r->doc, node, LS_JSON_AT_VALUE, r->diags, NULL, "%s", message);
+    ls_json_doc_wrong (r->doc, node, r->diags, "%s", message);
   else
     ls_diag_add (r->diags, LS_ERROR_INPUT, r->name, 0, 0, pointer->str, NULL, NULL, "%s", message);
   r->ok = false;

@@ -176,7 +176,7 @@ the_expected_values_are_those_of_the_data (void)
     return;
   g_autofree char *path = g_build_filename (dir, "runs", "memory_korthikanti.csv", NULL);
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  g_autoptr (LsCsv) csv = ls_csv_load (path, diags);
+  g_autoptr (LsCsv) csv = ls_csv_parse (path, NULL, -1, diags);
   guint n = 0;
   for (guint i = 0; csv && i < ls_csv_n_rows (csv); i++)
     for (size_t row = 0; row < G_N_ELEMENTS (rows); row++)

@@ -159,7 +159,7 @@ judge_table (const char *folder, const char *frameworks, Count *count)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   g_autofree char *path = g_build_filename (folder, "oracle.csv", NULL);
-  g_autoptr (LsCsv) csv = ls_csv_load (path, diags);
+  g_autoptr (LsCsv) csv = ls_csv_parse (path, NULL, -1, diags);
   for (guint row = 0; csv && row < ls_csv_n_rows (csv); row++) {
     g_autoptr (LsDiagList) why = ls_diag_list_new ();
     g_autofree char *file = g_build_filename (folder, cell (csv, row, "file"), NULL);
@@ -250,7 +250,7 @@ every_file_is_read_or_refused_for_a_reason (void)
   guint n_read = 0;
   if (!path || !g_file_test (path, G_FILE_TEST_IS_REGULAR))
     return;
-  g_autoptr (LsCsv) csv = ls_csv_load (path, diags);
+  g_autoptr (LsCsv) csv = ls_csv_parse (path, NULL, -1, diags);
   for (guint row = 0; csv && row < ls_csv_n_rows (csv); row++) {
     g_autoptr (LsDiagList) why = ls_diag_list_new ();
     g_autofree char *file = g_build_filename (folder, cell (csv, row, "file"), NULL);

@@ -178,7 +178,7 @@ parameters_are_as_counted (void)
       = shared ? g_build_filename (shared, "..", "reference", "param_checks.csv", NULL) : NULL;
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   g_autoptr (LsCsv) csv
-      = table && g_file_test (table, G_FILE_TEST_EXISTS) ? ls_csv_load (table, diags) : NULL;
+      = table && g_file_test (table, G_FILE_TEST_EXISTS) ? ls_csv_parse (table, NULL, -1, diags) : NULL;
   guint n_read = 0;
   for (guint i = 0; csv && i < ls_csv_n_rows (csv); i++) {
     g_autofree char *path = g_build_filename (shared, "configs", ls_csv_cell (csv, i, 0), NULL);

@@ -248,6 +248,19 @@ access_files_name_every_access (void)
   }
 }
 
+/* What JSON in place of a file does not say of itself. */
+static void
+a_calibration_that_is_given_is_called_so (void)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  LsCalibration c;
+  if (!LS_CHECK (ls_data_file_load (&ls_calibration_file, "{\"kernels\":{}}", &c, diags)))
+    return;
+  LS_CHECK_STR (c.name, "calibration");
+  LS_CHECK_STR (c.source, "given");
+  ls_calibration_clear (&c);
+}
+
 static void
 kinds_that_are_left_out_are_rooflines (void)
 {
@@ -449,6 +462,7 @@ LS_TEST_SUITE (LS_TEST (tables_are_well_formed), LS_TEST (knobs_have_topics),
                LS_TEST (many_causes_are_read_in_one_walk), LS_TEST (all_shipped_files_are_good),
                LS_TEST (the_a100_arrives_whole), LS_TEST (a_cluster_brings_its_gpu),
                LS_TEST (a_cluster_describes_its_gpu), LS_TEST (calibrations_name_every_kernel_kind),
-               LS_TEST (access_files_name_every_access), LS_TEST (kinds_that_are_left_out_are_rooflines),
-               LS_TEST (nccl_figures_arrive_in_base_units), LS_TEST (tables_of_nccl_are_those_of_its_source),
+               LS_TEST (access_files_name_every_access), LS_TEST (a_calibration_that_is_given_is_called_so),
+               LS_TEST (kinds_that_are_left_out_are_rooflines), LS_TEST (nccl_figures_arrive_in_base_units),
+               LS_TEST (tables_of_nccl_are_those_of_its_source),
                LS_TEST (tables_are_found_by_compute_capability))

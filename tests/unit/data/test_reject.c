@@ -182,7 +182,7 @@ read_kernels (const char *path, LsDiagList *diags)
 static bool
 read_profile (const char *path, LsDiagList *diags)
 {
-  g_autoptr (LsProfile) profile = ls_profile_load (path, "a100", diags);
+  g_autoptr (LsProfile) profile = ls_profile_parse (path, NULL, 0, "a100", diags);
   return profile != NULL;
 }
 
@@ -203,7 +203,7 @@ read_launch (const char *path, LsDiagList *diags)
 static bool
 read_nccl_tests (const char *path, LsDiagList *diags)
 {
-  g_autoptr (GPtrArray) tests = ls_nccl_tests_load (path, diags);
+  g_autoptr (GPtrArray) tests = ls_nccl_tests_parse (path, NULL, 0, diags);
   return tests != NULL;
 }
 

@@ -470,7 +470,7 @@ static void
 a_missing_file_is_an_input_error (void)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  g_autoptr (LsCsv) csv = ls_csv_load ("no/such/file.csv", diags);
+  g_autoptr (LsCsv) csv = ls_csv_parse ("no/such/file.csv", NULL, -1, diags);
   g_autoptr (GError) error = NULL;
   LS_CHECK (csv == NULL);
   LS_CHECK (!ls_diag_list_to_error (diags, &error));

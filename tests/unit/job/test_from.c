@@ -382,7 +382,7 @@ a_job_of_files_is_that_of_their_documents (void)
   }
   g_autofree char *table = shared ? g_build_filename (shared, "launch", "index.csv", NULL) : NULL;
   g_autoptr (LsDiagList) none = ls_diag_list_new ();
-  g_autoptr (LsCsv) csv = table ? ls_csv_load (table, none) : NULL;
+  g_autoptr (LsCsv) csv = table ? ls_csv_parse (table, NULL, -1, none) : NULL;
   guint n = ls_test_cases (60, 400), n_whole = 0;
   for (guint row = 0; csv && row < ls_csv_n_rows (csv); row++) {
     g_autofree char *path = g_build_filename (shared, "launch", ls_csv_cell (csv, row, 0), NULL);

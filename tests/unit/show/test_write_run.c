@@ -356,7 +356,7 @@ table_of (const LsTimeline *t)
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   LS_CHECK (ls_spans_write (t, path, &error));
   LS_CHECK_NO_ERROR (error);
-  LsCsv *csv = ls_csv_load (path, diags);
+  LsCsv *csv = ls_csv_parse (path, NULL, -1, diags);
   g_unlink (path);
   g_rmdir (folder);
   return csv;
