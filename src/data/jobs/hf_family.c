@@ -94,8 +94,6 @@ typedef struct {
   char *like;
 } Variant;
 
-static const LsField text_element[] = { { "", LS_FIELD_STRING, 0, .required = true }, { NULL } };
-
 static const LsField variant_fields[] = {
   { "like", LS_FIELD_STRING, offsetof (Variant, like), .required = true },
   { "where", LS_FIELD_IGNORED, .required = true, .expected = "object" },
@@ -109,12 +107,10 @@ static const LsField other_fields[] = {
   { "defaults", LS_FIELD_SETTINGS, offsetof (TypeEntry, defaults) },
   { "class_defaults", LS_FIELD_SETTINGS, offsetof (TypeEntry, class_defaults) },
   { "class", LS_FIELD_STRING, offsetof (TypeEntry, class) },
-  { "classes", LS_FIELD_ARRAY, offsetof (TypeEntry, classes), .fields = text_element,
-    .element_size = sizeof (char *) },
+  { "classes", LS_FIELD_ARRAY, offsetof (TypeEntry, classes), LS_FIELD_TEXTS },
   { "unsupported", LS_FIELD_STRING, offsetof (TypeEntry, unsupported) },
   { "keys", LS_FIELD_IGNORED, .expected = "object" },
-  { "notes", LS_FIELD_ARRAY, offsetof (TypeEntry, notes), .fields = text_element,
-    .element_size = sizeof (char *) },
+  { "notes", LS_FIELD_ARRAY, offsetof (TypeEntry, notes), LS_FIELD_TEXTS },
   { "refused", LS_FIELD_SOURCES },
   { "source", LS_FIELD_STRING, offsetof (TypeEntry, source), .required = true },
   { NULL },
@@ -151,10 +147,8 @@ static const LsField file_fields[] = {
   { "layer_letters", LS_FIELD_IGNORED, .expected = "object" },
   { "half_letters", LS_FIELD_IGNORED, .expected = "object" },
   { "sees_all", LS_FIELD_IGNORED, .expected = "object" },
-  { "lists", LS_FIELD_ARRAY, offsetof (TypesFile, lists), .fields = text_element,
-    .element_size = sizeof (char *) },
-  { "ignored", LS_FIELD_ARRAY, offsetof (TypesFile, ignored), .fields = text_element,
-    .element_size = sizeof (char *) },
+  { "lists", LS_FIELD_ARRAY, offsetof (TypesFile, lists), LS_FIELD_TEXTS },
+  { "ignored", LS_FIELD_ARRAY, offsetof (TypesFile, ignored), LS_FIELD_TEXTS },
   { "told", LS_FIELD_SOURCES },
   { "types", LS_FIELD_ARRAY, offsetof (TypesFile, types), .required = true, .fields = type_fields,
     .element_size = sizeof (TypeEntry) },

@@ -16,12 +16,9 @@ typedef struct {
   GArray *names, *decoder_of;
 } NamedModel;
 
-static const LsField name_element[] = { { "", LS_FIELD_STRING, 0, .required = true }, { NULL } };
 static const LsField named_fields[] = {
-  { "names", LS_FIELD_ARRAY, offsetof (NamedModel, names), .required = true, .fields = name_element,
-    .element_size = sizeof (char *) },
-  { "decoder_of", LS_FIELD_ARRAY, offsetof (NamedModel, decoder_of), .fields = name_element,
-    .element_size = sizeof (char *) },
+  { "names", LS_FIELD_ARRAY, offsetof (NamedModel, names), .required = true, LS_FIELD_TEXTS },
+  { "decoder_of", LS_FIELD_ARRAY, offsetof (NamedModel, decoder_of), LS_FIELD_TEXTS },
   { "model", LS_FIELD_IGNORED, .required = true, .expected = "text or object" },
   { .table = "model-names.models" },
 };

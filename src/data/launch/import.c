@@ -143,13 +143,6 @@ given_clear (gpointer given)
   g_free (((ImportGiven *) given)->value);
 }
 
-static const LsField *
-find (const LsField *fields, const char *key)
-{
-  const LsField *f = ls_field_find (fields, key);
-  return f && !f->file_only ? f : NULL;
-}
-
 /* Of a key that both have, that which launch files say: the length of a sequence is the model's. */
 static void
 set_key (LsImport *import, const LsField *model, const LsField *strategy, const char *value, bool is_quiet,
@@ -182,7 +175,8 @@ take_given (LsImport *import, const GPtrArray *changes, LsDiagList *diags)
     const char *change = changes->pdata[i];
     bool is_quiet = *change == ':';
     g_auto (GStrv) pair = g_strsplit (change + is_quiet, "=", 2);
-    const LsField *model = find (ls_model_fields, pair[0]), *strategy = find (ls_strategy_fields, pair[0]);
+    const LsField *model = ls_field_find (ls_model_fields, pair[0]),
+                  *strategy = ls_field_find (ls_strategy_fields, pair[0]);
     if (model || strategy) {
       set_key (import, model, strategy, pair[1], is_quiet, diags);
       continue;

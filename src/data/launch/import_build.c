@@ -38,18 +38,6 @@ TELLER (import_unknown, LS_REMARK_UNKNOWN)
 TELLER (import_ignore, LS_REMARK_IGNORED)
 TELLER (import_conflict, LS_REMARK_CONFLICT)
 
-/* NULL: any, of key or text. */
-static bool
-is_unknown (const LsImport *import, const char *key, const char *text)
-{
-  for (guint i = 0; i < import->made.remarks->len; i++) {
-    const LsRemark *r = &g_array_index (import->made.remarks, LsRemark, i);
-    if (r->kind == LS_REMARK_UNKNOWN && g_strcmp0 (key ? r->key : r->text, key ? key : text) == 0)
-      return true;
-  }
-  return false;
-}
-
 void
 import_remark_key (LsImport *import, LsRemarkKind kind, const char *key)
 {
@@ -60,8 +48,12 @@ import_remark_key (LsImport *import, LsRemarkKind kind, const char *key)
 void
 import_unknown_once (LsImport *import, const char *text)
 {
-  if (!is_unknown (import, NULL, text))
-    import_unknown (import, "%s", text);
+  for (guint i = 0; i < import->made.remarks->len; i++) {
+    const LsRemark *r = &g_array_index (import->made.remarks, LsRemark, i);
+    if (r->kind == LS_REMARK_UNKNOWN && g_strcmp0 (r->text, text) == 0)
+      return;
+  }
+  import_unknown (import, "%s", text);
 }
 
 void
@@ -219,7 +211,7 @@ import_open (LsImport *import, const char *key, const char *format, ...)
 bool
 import_is_open (const LsImport *import, const char *key)
 {
-  return is_unknown (import, static_key (key), NULL);
+  return ls_import_remark (&import->made, LS_REMARK_UNKNOWN, static_key (key)) != NULL;
 }
 
 bool

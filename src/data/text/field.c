@@ -11,6 +11,8 @@
 static bool read_object (const FieldReading *r, const LsField *fields, const cJSON *object, void *target);
 static bool read_value (const FieldReading *r, const LsField *f, const cJSON *node, void *target);
 
+const LsField ls_text_element[] = { { "", LS_FIELD_STRING, 0, .required = true }, { NULL } };
+
 /* --- names -------------------------------------------------------------------- */
 
 static bool

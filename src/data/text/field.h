@@ -116,6 +116,10 @@ struct LsField {
         .required = true, .file_only = true, .root_only = true, .meaning = "where the figures come from"     \
   }
 
+/* Of ARRAY: a list of texts (char *), none of them empty. */
+#define LS_FIELD_TEXTS .fields = ls_text_element, .element_size = sizeof (char *)
+extern const LsField ls_text_element[];
+
 /* Reads an object into target, which was initialised with the defaults. Unknown
  * keys are errors, except those that start with "x-". With notes (char *, owned
  * by the array) the file is a foreign one: unknown keys go there and null counts

@@ -80,14 +80,11 @@ sorted_paints (GHashTable *names)
 
 #define POINTS_PER_PIXEL "0.79" /* of PNG: 9.5 points are as large as 12 pixels (show/plot/picture.c) */
 
-/* What one element of the plot draws: items of a layer that look alike. */
+/* What one element of the plot draws: items of a layer that look alike, boxes but for their colour; an area
+ * alone. */
 typedef struct {
   int layer;
-  LsDrawnKind kind;
-  bool has_edge, is_dashed;
-  const char *paint; /* of lines and areas; boxes bring their colour */
-  double width;      /* of lines */
-  guint only;        /* of areas: the item; else G_MAXUINT */
+  const LsDrawnItem *first;
 } Block;
 
 typedef struct {
@@ -96,30 +93,24 @@ typedef struct {
 } Plot;
 
 static bool
-is_in (const Block *b, const LsDrawnItem *item, guint i)
+is_in (const Block *b, const LsDrawnItem *item)
 {
-  if (b->kind != item->kind || b->has_edge != item->has_edge)
+  const LsDrawnItem *first = b->first;
+  if (first->kind != item->kind || first->has_edge != item->has_edge)
     return false;
   if (item->kind == LS_DRAWN_AREA)
-    return b->only == i;
+    return first == item;
   return item->kind == LS_DRAWN_BOX
-      || (b->paint == item->paint && b->width == item->width && b->is_dashed == item->is_dashed);
+      || (first->paint == item->paint && first->width == item->width && first->is_dashed == item->is_dashed);
 }
 
 static void
-add_block (Plot *p, int layer, const LsDrawnItem *item, guint i, guint first)
+add_block (Plot *p, const Block *block, guint first)
 {
   for (guint k = first; k < p->blocks->len; k++)
-    if (is_in (&g_array_index (p->blocks, Block, k), item, i))
+    if (is_in (&g_array_index (p->blocks, Block, k), block->first))
       return;
-  const Block block = { layer,
-                        item->kind,
-                        item->has_edge,
-                        item->is_dashed,
-                        item->paint,
-                        item->width,
-                        item->kind == LS_DRAWN_AREA ? i : G_MAXUINT };
-  g_array_append_val (p->blocks, block);
+  g_array_append_vals (p->blocks, block, 1);
 }
 
 /* Areas, then boxes, then lines of each layer. */
@@ -131,9 +122,9 @@ find_blocks (Plot *p)
     guint first = p->blocks->len;
     for (guint k = 0; k < G_N_ELEMENTS (kinds); k++)
       for (guint i = 0; i < p->d->layers[layer]->len; i++) {
-        const LsDrawnItem *item = &g_array_index (p->d->layers[layer], LsDrawnItem, i);
-        if (item->kind == kinds[k])
-          add_block (p, layer, item, i, first);
+        const Block block = { layer, &g_array_index (p->d->layers[layer], LsDrawnItem, i) };
+        if (block.first->kind == kinds[k])
+          add_block (p, &block, first);
       }
   }
 }

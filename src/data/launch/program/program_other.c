@@ -387,11 +387,7 @@ f_object_has (ProgramRun *run, const ProgramArgument *a)
 }
 
 /* Whether a file that is looked at is a configuration of a program around a Trainer. */
-static ProgramValue
-f_is_around (ProgramRun *run, const ProgramArgument *a)
-{
-  return program_number (run->looked && hf_is_around (run->looked));
-}
+PROGRAM_NUMBER (f_is_around, run->looked &&hf_is_around (run->looked))
 
 /* --- a test -------------------------------------------------------------------------------------------- */
 
