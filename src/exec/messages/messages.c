@@ -256,21 +256,14 @@ widen (Messages *m, uint32_t ahead)
 #define PROGRESS_PERIOD 16384
 
 static void
-tell_progress (Messages *m)
-{
-  if (++m->n_arrived % PROGRESS_PERIOD == 0)
-    ls_progress_tell (m->net->progress, m->n_arrived, ls_script_n_messages (m->script));
-}
-
-static void
 arrived (LsEvent *event, void *context)
 {
   Message *msg = (Message *) event;
   Messages *m = msg->owner;
   Seat *to = &m->seats[msg->to];
   uint32_t round = msg->round, seat = msg->to;
-  if (G_UNLIKELY (m->net->progress))
-    tell_progress (m);
+  if (G_UNLIKELY (m->net->progress) && ++m->n_arrived % PROGRESS_PERIOD == 0)
+    ls_progress_tell (m->net->progress, m->n_arrived, ls_script_n_messages (m->script));
   msg->next = m->free;
   m->free = msg;
   g_assert (round >= to->round);
