@@ -189,13 +189,6 @@ add_index (LsCluster *c)
   c->n_trunks = x->fabric->first_trunk + x->fabric->n_trunks;
 }
 
-static uint32_t
-laid_out_at (const LsCluster *c, uint32_t slot)
-{
-  const LsTopoIndex *x = c->index;
-  return !x->is_brief ? slot : slot > 0 ? x->own[slot - 1] : x->first_alike;
-}
-
 static void
 lay_out_node (LsCluster *c, uint32_t host)
 {
@@ -216,10 +209,11 @@ lay_out_node (LsCluster *c, uint32_t host)
 static void
 lay_out (LsCluster *c)
 {
-  const LsFabric *fabric = c->index->fabric;
-  c->index->has_links = true;
+  LsTopoIndex *x = c->index;
+  const LsFabric *fabric = x->fabric;
+  x->has_links = true;
   for (uint32_t i = 0; i < ls_slot_of (c, c->spec.n_nodes); i++) /* hosts that are there one by one */
-    lay_out_node (c, laid_out_at (c, i));
+    lay_out_node (c, !x->is_brief ? i : i > 0 ? x->own[i - 1] : x->first_alike);
   c->index->has_links = !c->index->is_brief;
   fabric->kind->lay_out (fabric, c);
   g_assert (c->nodes->len == fabric->first_vertex + fabric->n_vertices);

@@ -395,37 +395,32 @@ LS_DEFINE_BYTES_KEY (key, Key)
 struct LsCallTimes {
   const LsNccl *nccl;
   LsTime (*time) (const LsCluster *, const LsCollPlan *);
+  LsArena *arena;    /* of all of it                             */
   GHashTable *known; /* Key -> LsTime *                          */
   GHashTable *lies;  /* LsCluster -> LsLie *; NULL: it has none */
 };
 
-static void
-lie_free (gpointer lie)
-{
-  if (!lie)
-    return;
-  ls_lie_clear (lie);
-  g_free (lie);
-}
-
 LsCallTimes *
 ls_call_times_new (const LsNccl *nccl, bool on_links)
 {
-  LsCallTimes *times = g_new (LsCallTimes, 1);
-  *times = (LsCallTimes) { nccl, on_links ? ls_coll_time_on_links : ls_coll_time_alone,
-                           g_hash_table_new_full (key_hash, key_equal, g_free, g_free),
-                           g_hash_table_new_full (NULL, NULL, NULL, lie_free) };
+  LsArena *arena = ls_arena_new ();
+  LsCallTimes *times = ls_arena_new_array (arena, LsCallTimes, 1);
+  *times = (LsCallTimes) { nccl, on_links ? ls_coll_time_on_links : ls_coll_time_alone, arena,
+                           ls_arena_table (arena, key_hash, key_equal), ls_arena_table (arena, NULL, NULL) };
   return times;
 }
 
 void
 ls_call_times_free (LsCallTimes *times)
 {
-  if (!times)
-    return;
-  g_hash_table_unref (times->known);
-  g_hash_table_unref (times->lies);
-  g_free (times);
+  if (times)
+    ls_arena_free (times->arena);
+}
+
+static void
+lie_clear (gpointer lie)
+{
+  ls_lie_clear (lie);
 }
 
 /* NULL: the cluster is not one of places. */
@@ -435,7 +430,8 @@ lie_in (LsCallTimes *times, const LsCluster *cluster)
   gpointer known;
   if (g_hash_table_lookup_extended (times->lies, cluster, NULL, &known))
     return known;
-  LsLie made, *lie = ls_lie_init (&made, cluster) ? g_memdup2 (&made, sizeof made) : NULL;
+  LsLie *lie = ls_arena_new_array (times->arena, LsLie, 1);
+  lie = ls_lie_init (lie, cluster) ? ls_arena_own (times->arena, lie, lie_clear) : NULL;
   g_hash_table_insert (times->lies, (gpointer) cluster, lie);
   return lie;
 }
@@ -497,6 +493,10 @@ ls_call_time (LsCallTimes *times, const LsCluster *cluster, LsCollKind kind, uin
   if (ls_coll_applies (cluster, times->nccl, &request)
       && ls_coll_check_size (cluster, times->nccl, &request, LS_NETWORK_FLOW, NULL))
     time = times->time (cluster, ls_coll_plan (cluster, times->nccl, &request, LS_NETWORK_FLOW, arena));
-  g_hash_table_insert (times->known, g_memdup2 (&key, sizeof key), g_memdup2 (&time, sizeof time));
+  Key *own_key = ls_arena_new_array (times->arena, Key, 1);
+  LsTime *own_time = ls_arena_new_array (times->arena, LsTime, 1);
+  *own_key = key;
+  *own_time = time;
+  g_hash_table_insert (times->known, own_key, own_time);
   return time;
 }

@@ -102,21 +102,16 @@ typedef struct {
   const LsPlaces *at;
   uint32_t first[LS_N_TIERS], n[LS_N_TIERS]; /* places of each tier */
   GArray *rows;                              /* LsPlaceRow */
+  LsArena *arena;
 } LsPlaceLoads;
 
 #define MOST_PER_GPU 4 /* hosts in between, of each of these GPUs */
 
-/* Of a row, or a trunk of one. */
-static void
-free_sums (gpointer row)
-{
-  g_free (*(uint64_t **) row);
-}
-
 /* For what lies between the first and the last of these hosts; at: borrowed. False: they are few among many,
  * and nothing is made. */
 static bool
-ls_place_loads_init (LsPlaceLoads *p, const LsPlaces *at, const uint32_t *gpus, uint32_t n_gpus)
+ls_place_loads_init (LsPlaceLoads *p, const LsPlaces *at, const uint32_t *gpus, uint32_t n_gpus,
+                     LsArena *arena)
 {
   uint32_t first = UINT32_MAX, last = 0;
   for (uint32_t i = 0; i < n_gpus; i++) {
@@ -127,8 +122,7 @@ ls_place_loads_init (LsPlaceLoads *p, const LsPlaces *at, const uint32_t *gpus, 
   last /= at->gpus_per_host;
   if (n_gpus == 0 || (last - first) / MOST_PER_GPU >= n_gpus)
     return false;
-  *p = (LsPlaceLoads) { .at = at, .rows = g_array_new (FALSE, FALSE, sizeof (LsPlaceRow)) };
-  g_array_set_clear_func (p->rows, free_sums);
+  *p = (LsPlaceLoads) { .at = at, .rows = ls_arena_list (arena, sizeof (LsPlaceRow)), .arena = arena };
   for (uint32_t tier = 0; tier < LS_N_TIERS; tier++) {
     p->first[tier] = ls_places_of_host (at, first, tier);
     p->n[tier] = ls_places_of_host (at, last, tier) - p->first[tier] + 1;
@@ -145,7 +139,7 @@ ls_place_loads_row (LsPlaceLoads *p, uint32_t tier, const uint32_t *local, uint3
     if (row->tier == tier && row->n == n && memcmp (row->local, local, n * sizeof *local) == 0)
       return i;
   }
-  LsPlaceRow row = { .tier = tier, .n = n, .sums = g_new0 (uint64_t, p->n[tier]) };
+  LsPlaceRow row = { .tier = tier, .n = n, .sums = ls_arena_new_array (p->arena, uint64_t, p->n[tier]) };
   memcpy (row.local, local, n * sizeof *local);
   g_array_append_val (p->rows, row);
   return p->rows->len - 1;
@@ -169,17 +163,16 @@ sums_of (const LsPlaceLoads *p, GArray *trunks, uint32_t tier, uint32_t local)
   for (guint i = 0; i < trunks->len; i++)
     if (g_array_index (trunks, Trunk, i).local == local)
       return g_array_index (trunks, Trunk, i).sums;
-  const Trunk own = { g_new0 (uint64_t, p->n[tier]), local };
+  const Trunk own = { ls_arena_new_array (p->arena, uint64_t, p->n[tier]), local };
   g_array_append_val (trunks, own);
   return own.sums;
 }
 
-/* What all rows say of each trunk of a tier, in order; newly allocated. */
+/* What all rows say of each trunk of a tier, in order. */
 static GArray *
-trunks_new (const LsPlaceLoads *p, uint32_t tier)
+trunks_of (const LsPlaceLoads *p, uint32_t tier)
 {
-  GArray *trunks = g_array_new (FALSE, FALSE, sizeof (Trunk));
-  g_array_set_clear_func (trunks, free_sums);
+  GArray *trunks = ls_arena_list (p->arena, sizeof (Trunk));
   for (guint r = 0; r < p->rows->len; r++) {
     const LsPlaceRow *row = &g_array_index (p->rows, LsPlaceRow, r);
     for (uint32_t i = 0; row->tier == tier && i < row->n; i++) {
@@ -221,15 +214,13 @@ ls_place_loads_finish (LsPlaceLoads *p, LsArena *arena, LsPhase *phase)
   GArray *trunks[LS_N_TIERS];
   uint32_t n = 0;
   for (uint32_t tier = 0; tier < LS_N_TIERS; tier++) {
-    trunks[tier] = trunks_new (p, tier);
+    trunks[tier] = trunks_of (p, tier);
     n += count (p, tier, trunks[tier]);
   }
   phase->n_loads = 0;
   phase->loads = ls_arena_new_array (arena, LsLoad, MAX (1, n));
-  for (uint32_t tier = 0; tier < LS_N_TIERS; tier++) {
+  for (uint32_t tier = 0; tier < LS_N_TIERS; tier++)
     add_tier (p, tier, trunks[tier], phase);
-    g_array_unref (trunks[tier]);
-  }
 }
 
 /* ---- routes between many pairs of GPUs, each found once for all pairs that lie alike  ---- */
@@ -257,6 +248,7 @@ typedef struct {
 
 typedef struct {
   const LsPlaces *at;
+  LsArena *arena; /* of all that is found out */
   bool
       has_rows; /* of places, where loads that are at hosts, groups and pods are added up; else in the list */
   LsPlaceLoads rows;
@@ -268,24 +260,13 @@ typedef struct {
 
 /* at: borrowed; NULL: nothing may be added. gpus: between which messages go; NULL: few are loaded of many. */
 static void
-ls_moved_routes_init (LsMovedRoutes *r, const LsPlaces *at, const uint32_t *gpus, uint32_t n_gpus)
+ls_moved_routes_init (LsMovedRoutes *r, const LsPlaces *at, const uint32_t *gpus, uint32_t n_gpus,
+                      LsArena *arena)
 {
-  *r = (LsMovedRoutes) { .at = at };
+  *r = (LsMovedRoutes) { .at = at, .arena = arena };
   if (at)
-    r->known = g_new0 (LsMovedRoute *, 4 * (gsize) at->gpus_per_host * at->gpus_per_host);
-  r->has_rows = at && gpus && ls_place_loads_init (&r->rows, at, gpus, n_gpus);
-}
-
-static void
-ls_moved_routes_clear (LsMovedRoutes *r)
-{
-  gsize n = r->known ? 4 * (gsize) r->at->gpus_per_host * r->at->gpus_per_host : 0;
-  for (gsize i = 0; i < n; i++) {
-    g_free (r->known[i] ? r->known[i]->parts : NULL);
-    g_free (r->known[i]);
-  }
-  g_clear_pointer (&r->known, g_free);
-  g_clear_pointer (&r->rows.rows, g_array_unref);
+    r->known = ls_arena_new_array (arena, LsMovedRoute *, 4 * (gsize) at->gpus_per_host * at->gpus_per_host);
+  r->has_rows = at && gpus && ls_place_loads_init (&r->rows, at, gpus, n_gpus, arena);
 }
 
 /* All that was added, and what is in the list besides, which is freed: as ls_load_list_finish(). */
@@ -338,8 +319,8 @@ route_new (LsMovedRoutes *routes, const LsCluster *c, uint32_t from, uint32_t to
   const LsPlaces *at = routes->at;
   LsRoute route;
   ls_route (c, from, to, 0, &route);
-  LsMovedRoute *r = g_new (LsMovedRoute, 1);
-  *r = (LsMovedRoute) { 0, g_new (LsMovedPart, route.n_hops + 1) };
+  LsMovedRoute *r = ls_arena_new_array (routes->arena, LsMovedRoute, 1);
+  *r = (LsMovedRoute) { 0, ls_arena_new_array (routes->arena, LsMovedPart, route.n_hops) };
   bool ok = true;
   for (uint32_t i = 0; i < route.n_hops && ok; i++) {
     LsMovedPart own;
@@ -430,18 +411,21 @@ typedef struct {
   Loaded *loaded;          /* as far as it was asked for                            */
 } LsSums;
 
-/* What was asked for, and the answer. Of a cluster only the messages tell scripts apart:
- * who computes them, of what. */
+/* What was asked for. No gaps: compared as bytes. Of a cluster only the messages tell scripts apart: who
+ * computes them, of what. */
 typedef struct {
   uint32_t (*sends) (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret);
   void (*edges) (const LsScript *s, uint32_t place, LsEdges *ret);
-  LsCollKind kind;
-  uint32_t n, root, n_blocks, first, n_rounds;
-  uint64_t flows;     /* over how many ways a message spreads */
-  uint32_t n_members; /* whose messages they are              */
+  uint64_t flows; /* over how many ways a message spreads */
   const uint32_t *like;
   const uint32_t *weights;
-  bool weighs_senders;
+  uint32_t weighs_senders, kind, n, root, n_blocks, first, n_rounds;
+  uint32_t n_members; /* whose messages they are */
+} Wanted;
+
+/* And the answer. */
+typedef struct {
+  Wanted what;
   const uint32_t *gpus;
   LsSums sums;
 } Known;
@@ -450,11 +434,8 @@ static gboolean
 is_same (gconstpointer known, gconstpointer wanted)
 {
   const Known *a = known, *b = wanted;
-  return a->sends == b->sends && a->edges == b->edges && a->kind == b->kind && a->n == b->n
-      && a->root == b->root && a->n_blocks == b->n_blocks && a->first == b->first
-      && a->n_rounds == b->n_rounds && a->flows == b->flows && a->n_members == b->n_members
-      && a->like == b->like && a->weights == b->weights && a->weighs_senders == b->weighs_senders
-      && memcmp (a->gpus, b->gpus, a->n * sizeof *a->gpus) == 0;
+  return memcmp (&a->what, &b->what, sizeof a->what) == 0
+      && memcmp (a->gpus, b->gpus, a->what.n * sizeof *a->gpus) == 0;
 }
 
 /* Each channel has its share of the blocks. */
@@ -537,6 +518,7 @@ add_up (const LsCollCall *call, const LsScript *s, uint32_t first, uint32_t n_ro
         LsSums *sums)
 {
   g_autofree LsSend *sends = g_new (LsSend, s->max_sends);
+  g_autoptr (LsArena) scratch = ls_arena_new ();
   sums->n = ls_coll_loaded_members (call);
   Adding a = { .call = call,
                .s = s,
@@ -544,12 +526,12 @@ add_up (const LsCollCall *call, const LsScript *s, uint32_t first, uint32_t n_ro
                .traffic = ls_arena_new_array (arena, LsTraffic, sums->n),
                .sums = sums };
   bool may_move = call->places && !s->route && ls_script_n_channels (s) == 1;
-  ls_moved_routes_init (&a.routes, may_move ? call->places : NULL, call->period ? NULL : s->gpus, s->n);
+  ls_moved_routes_init (&a.routes, may_move ? call->places : NULL, call->period ? NULL : s->gpus, s->n,
+                        scratch);
   for (uint32_t r = first; r < first + n_rounds; r++)
     add_round (&a, r, sends);
   LsPhase phase;
   ls_moved_routes_finish (&a.routes, &a.loads, arena, &phase);
-  ls_moved_routes_clear (&a.routes);
   const LsCollPeriod *p = call->period;
   if (p)
     ls_coll_period_fold (p, s->cluster, arena, &phase);
@@ -567,21 +549,20 @@ static LsSums *
 sums_of_rounds (const LsCollCall *call, const LsScript *s, uint32_t first, uint32_t n_rounds, LsArena *arena)
 {
   LsCollMemo *memo = call->asked.memo;
-  Known wanted = { s->sends,
-                   s->edges,
-                   s->kind,
-                   s->n,
-                   s->root,
-                   s->n_blocks,
-                   first,
-                   n_rounds,
-                   ls_script_n_channels (s) > 1 ? s->flows : 0,
-                   ls_coll_loaded_members (call),
-                   call->period ? call->period->like : NULL,
-                   call->weights,
-                   call->asked.weighs_senders,
-                   s->gpus,
-                   { 0 } };
+  const Known wanted = { .what = { .sends = s->sends,
+                                   .edges = s->edges,
+                                   .flows = ls_script_n_channels (s) > 1 ? s->flows : 0,
+                                   .like = call->period ? call->period->like : NULL,
+                                   .weights = call->weights,
+                                   .weighs_senders = call->asked.weighs_senders,
+                                   .kind = s->kind,
+                                   .n = s->n,
+                                   .root = s->root,
+                                   .n_blocks = s->n_blocks,
+                                   .first = first,
+                                   .n_rounds = n_rounds,
+                                   .n_members = ls_coll_loaded_members (call) },
+                         .gpus = s->gpus };
   guint at;
   if (memo && g_ptr_array_find_with_equal_func (memo->known, &wanted, is_same, &at))
     return &((Known *) memo->known->pdata[at])->sums;
@@ -844,18 +825,16 @@ ls_script_pipeline (LsScript *s, LsTime latency)
 LsCollMemo *
 ls_coll_memo_new (void)
 {
-  LsCollMemo *memo = g_new0 (LsCollMemo, 1);
-  memo->arena = ls_arena_new ();
-  memo->known = g_ptr_array_new ();
+  LsArena *arena = ls_arena_new ();
+  LsCollMemo *memo = ls_arena_new_array (arena, LsCollMemo, 1);
+  memo->arena = arena;
+  memo->known = ls_arena_own (arena, g_ptr_array_new (), (GDestroyNotify) g_ptr_array_unref);
   return memo;
 }
 
 void
 ls_coll_memo_free (LsCollMemo *memo)
 {
-  if (!memo)
-    return;
-  g_ptr_array_unref (memo->known);
-  ls_arena_free (memo->arena);
-  g_free (memo);
+  if (memo)
+    ls_arena_free (memo->arena);
 }

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/order.h"
 
 #define MIB           (UINT64_C (1) << 20)
@@ -28,6 +29,7 @@ typedef struct {
 } Free;
 
 struct LsAllocator {
+  LsArena *arena;  /* of all of it                 */
   GArray *blocks;  /* Block, by handle             */
   GArray *unused;  /* uint32_t: entries to be filled again */
   GPtrArray *free; /* GArray of Free by size, then address; by stream and kind: pool_of() */
@@ -47,23 +49,22 @@ block_at (const LsAllocator *a, uint32_t handle)
 LsAllocator *
 ls_allocator_new (uint64_t limit_bytes)
 {
-  LsAllocator *a = g_new0 (LsAllocator, 1);
-  a->blocks = g_array_new (FALSE, FALSE, sizeof (Block));
-  a->unused = g_array_new (FALSE, FALSE, sizeof (uint32_t));
-  a->free = g_ptr_array_new_with_free_func ((GDestroyNotify) g_array_unref);
-  a->limit = limit_bytes;
+  LsArena *arena = ls_arena_new ();
+  LsAllocator *a = ls_arena_new_array (arena, LsAllocator, 1);
+  GPtrArray *pools = g_ptr_array_new_with_free_func ((GDestroyNotify) g_array_unref);
+  *a = (LsAllocator) { .arena = arena,
+                       .blocks = ls_arena_list (arena, sizeof (Block)),
+                       .unused = ls_arena_list (arena, sizeof (uint32_t)),
+                       .free = ls_arena_own (arena, pools, (GDestroyNotify) g_ptr_array_unref),
+                       .limit = limit_bytes };
   return a;
 }
 
 void
 ls_allocator_free (LsAllocator *a)
 {
-  if (!a)
-    return;
-  g_array_unref (a->blocks);
-  g_array_unref (a->unused);
-  g_ptr_array_unref (a->free);
-  g_free (a);
+  if (a)
+    ls_arena_free (a->arena);
 }
 
 /* --- blocks ------------------------------------------------------------------ */

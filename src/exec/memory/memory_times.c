@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/order.h"
 #include "base/stop.h"
 #include "exec/memory/allocator.h"
@@ -9,6 +10,7 @@
 /* --- in order ----------------------------------------------------------------- */
 
 typedef struct {
+  LsArena *arena; /* of what follows, but for the changes */
   const LsPlan *plan;
   const LsProgram *program;
   GArray *changes; /* with room for n_all */
@@ -26,7 +28,7 @@ typedef struct {
 static void
 find_places (Changes *c)
 {
-  c->place = g_new (uint32_t, N_BUFFER_IDS);
+  c->place = ls_arena_own (c->arena, g_new (uint32_t, N_BUFFER_IDS), g_free);
   memset (c->place, 0xff, N_BUFFER_IDS * sizeof *c->place);
   g_autofree uint32_t *n_uses = ls_program_uses (c->plan, c->program, c->program->n_lead);
   for (uint32_t s = 0; s < c->plan->n_segments; s++)
@@ -51,17 +53,9 @@ alive_init (Changes *c)
   }
   find_places (c);
   if (n_micro_batches * c->n_chunks <= c->n_all / MAX (1, c->n_ids))
-    c->table = g_new0 (uint32_t, MAX (1, n_micro_batches * c->n_chunks * c->n_ids));
+    c->table = ls_arena_new_array (c->arena, uint32_t, n_micro_batches * c->n_chunks * c->n_ids);
   else
-    c->named = g_hash_table_new (ls_name_hash, NULL);
-}
-
-static void
-alive_clear (Changes *c)
-{
-  g_free (c->table);
-  g_free (c->place);
-  g_clear_pointer (&c->named, g_hash_table_unref);
+    c->named = ls_arena_table (c->arena, ls_name_hash, NULL);
 }
 
 static uint32_t *
@@ -107,7 +101,7 @@ static void
 changes_init (Changes *c, const LsPlan *plan, const LsProgram *program)
 {
   g_autofree uint64_t *of_segment = changes_of_segments (plan);
-  *c = (Changes) { .plan = plan, .program = program };
+  *c = (Changes) { .arena = ls_arena_new (), .plan = plan, .program = program };
   for (uint32_t i = program->n_lead; i < program->n_instances; i++)
     c->n_all += of_segment[program->instances[i].segment];
   c->changes = g_array_sized_new (FALSE, FALSE, sizeof (MemoryChange), (guint) c->n_all);
@@ -124,7 +118,7 @@ changes_finish (Changes *c)
     change->alloc = alive_get (c, change->instance, change->buffer->id) - 1u;
     change->is_carried = change->alloc != UINT32_MAX;
   }
-  alive_clear (c);
+  ls_arena_free (c->arena);
   return c->changes;
 }
 
@@ -251,21 +245,21 @@ init_tails (Times *x, const LsTimeline *t)
 }
 
 static void
-times_init (Times *x, const LsTimeline *t, uint32_t rank)
+times_init (Times *x, const LsTimeline *t, uint32_t rank, LsArena *arena)
 {
   const LsRankSpans *spans = ls_timeline_spans (t, rank);
   const LsPlan *plan = t->plan;
   const LsProgram *p = &plan->programs[ls_plan_role (plan, rank)];
   *x = (Times) { .plan = plan, .program = p, .spans = spans->spans, .n_spans = spans->n };
-  x->first_op = g_new (uint32_t, MAX (1, p->n_instances));
+  x->first_op = ls_arena_new_array (arena, uint32_t, p->n_instances);
   uint32_t n_ops = 0, longest = 0;
   for (uint32_t i = 0; i < p->n_instances; i++) {
     x->first_op[i] = n_ops;
     n_ops += plan->segments[p->instances[i].segment].n_ops;
     longest = MAX (longest, plan->segments[p->instances[i].segment].n_ops);
   }
-  x->span_of = g_new (uint32_t, MAX (1, n_ops));
-  memset (x->span_of, 0xff, MAX (1, n_ops) * sizeof *x->span_of);
+  x->span_of = ls_arena_own (arena, g_new (uint32_t, MAX (1, n_ops)), g_free);
+  memset (x->span_of, 0xff, n_ops * sizeof *x->span_of);
   x->issued = LS_TIME_NEVER;
   for (uint32_t i = 0; i < spans->n; i++) {
     const LsSpan *s = &spans->spans[i];
@@ -277,17 +271,9 @@ times_init (Times *x, const LsTimeline *t, uint32_t rank)
   if (x->issued == LS_TIME_NEVER)
     x->issued = t->window_start;
   init_tails (x, t);
-  x->events = g_new0 (LsTime, MAX (1, (gsize) p->n_events * plan->n_micro_batches * plan->n_chunks));
-  x->ends = g_new0 (LsTime, MAX (1, longest));
-}
-
-static void
-times_clear (Times *x)
-{
-  g_free (x->first_op);
-  g_free (x->span_of);
-  g_free (x->events);
-  g_free (x->ends);
+  x->events
+      = ls_arena_new_array (arena, LsTime, (gsize) p->n_events * plan->n_micro_batches * plan->n_chunks);
+  x->ends = ls_arena_new_array (arena, LsTime, longest);
 }
 
 static LsTime *
@@ -396,7 +382,8 @@ memory_changes_timed (const LsTimeline *t, uint32_t rank, LsMemoryClock clock)
 {
   Changes c;
   Times x;
-  times_init (&x, t, rank);
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  times_init (&x, t, rank, arena);
   changes_init (&c, t->plan, x.program);
   g_autofree OpTimes *times = g_new (OpTimes, MAX (1, c.n_all)); /* of the op of each change */
   for (uint32_t i = x.program->n_lead, ticks = 0; i < x.program->n_instances && !ls_stop_tick (&ticks); i++) {
@@ -409,7 +396,6 @@ memory_changes_timed (const LsTimeline *t, uint32_t rank, LsMemoryClock clock)
         times[n] = of_op;
     }
   }
-  times_clear (&x);
   GArray *changes = changes_finish (&c);
   put_on_clock (&c, times, clock);
   return changes;

@@ -150,7 +150,7 @@ struct Messages {
   uint32_t *early;
   uint32_t width;
   Message *free;
-  GPtrArray *blocks; /* of messages: they never move */
+  LsArena *arena; /* of all of it, but ways and links */
 };
 
 #define BLOCK 1024
@@ -241,26 +241,19 @@ early_of (const Messages *m, uint32_t seat, uint32_t round)
 static void
 widen (Messages *m, uint32_t ahead)
 {
-  uint32_t *old = m->early, width = m->width;
+  const uint32_t *old = m->early;
+  uint32_t width = m->width;
   while (m->width <= ahead)
     m->width *= 2;
-  m->early = g_new0 (uint32_t, (size_t) m->n_seats * m->width);
+  m->early = ls_arena_new_array (m->arena, uint32_t, (size_t) m->n_seats * m->width);
   for (uint32_t p = 0; p < m->n_seats; p++)
     for (uint32_t i = 0; i < width; i++) {
       uint32_t round = m->seats[p].round + i;
       *early_of (m, p, round) = old[(size_t) p * width + (round & (width - 1))];
     }
-  g_free (old);
 }
 
 #define PROGRESS_PERIOD 16384
-
-static void
-tell_progress (Messages *m)
-{
-  if (++m->n_arrived % PROGRESS_PERIOD == 0)
-    ls_progress_tell (m->net->progress, m->n_arrived, ls_script_n_messages (m->script));
-}
 
 static void
 arrived (LsEvent *event, void *context)
@@ -269,8 +262,8 @@ arrived (LsEvent *event, void *context)
   Messages *m = msg->owner;
   Seat *to = &m->seats[msg->to];
   uint32_t round = msg->round, seat = msg->to;
-  if (G_UNLIKELY (m->net->progress))
-    tell_progress (m);
+  if (G_UNLIKELY (m->net->progress) && ++m->n_arrived % PROGRESS_PERIOD == 0)
+    ls_progress_tell (m->net->progress, m->n_arrived, ls_script_n_messages (m->script));
   msg->next = m->free;
   m->free = msg;
   g_assert (round >= to->round);
@@ -288,8 +281,7 @@ arrived (LsEvent *event, void *context)
 static void
 add_block (Messages *m)
 {
-  Message *block = g_new (Message, BLOCK);
-  g_ptr_array_add (m->blocks, block);
+  Message *block = ls_arena_own (m->arena, g_new (Message, BLOCK), g_free);
   for (uint32_t i = BLOCK; i-- > 0;) {
     ls_event_init (&block[i].arrives, arrived);
     block[i].owner = m;
@@ -479,23 +471,23 @@ Messages *
 messages_new (const MessageNet *net, const LsScript *script,
               void (*finished) (void *context, void *owner, LsTime at))
 {
-  Messages *m = g_new0 (Messages, 1);
-  *m = (Messages) { .net = net, .script = script, .finished = finished, .width = 2 };
+  LsArena *arena = ls_arena_new ();
+  Messages *m = ls_arena_new_array (arena, Messages, 1);
+  *m = (Messages) { .net = net, .script = script, .finished = finished, .width = 2, .arena = arena };
   m->n_lanes = script->has_lanes ? script->max_sends : 1;
   m->n_seats = (script->n + script->n_switches) * m->n_lanes;
   m->slots_per_seat = script->max_sends / m->n_lanes;
-  m->seats = g_new0 (Seat, m->n_seats);
+  m->seats = ls_arena_new_array (arena, Seat, m->n_seats);
   for (uint32_t p = 0; p < m->n_seats; p++) {
     ls_event_init (&m->seats[p].wake, woken);
     m->seats[p].owner = m;
   }
-  m->early = g_new0 (uint32_t, (size_t) m->n_seats * m->width);
-  m->sends = g_new0 (LsSend, script->max_sends);
-  m->slots = g_new0 (Slot, n_slots (script));
-  m->sides = g_new0 (Side, n_slots (script));
+  m->early = ls_arena_new_array (arena, uint32_t, (size_t) m->n_seats * m->width);
+  m->sends = ls_arena_new_array (arena, LsSend, script->max_sends);
+  m->slots = ls_arena_new_array (arena, Slot, n_slots (script));
+  m->sides = ls_arena_new_array (arena, Side, n_slots (script));
   for (size_t i = 0; i < n_slots (script); i++)
     slot_init (m, i);
-  m->blocks = g_ptr_array_new_with_free_func (g_free);
   return m;
 }
 
@@ -508,13 +500,7 @@ messages_free (Messages *m)
     g_free (m->sides[i].way.uses);
     g_free (m->sides[i].links);
   }
-  g_ptr_array_unref (m->blocks);
-  g_free (m->sides);
-  g_free (m->slots);
-  g_free (m->sends);
-  g_free (m->early);
-  g_free (m->seats);
-  g_free (m);
+  ls_arena_free (m->arena);
 }
 
 /* All are in the first round before anyone is in the second. */

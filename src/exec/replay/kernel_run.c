@@ -97,7 +97,8 @@ is_gemm (const Run *x, uint32_t kernel)
   return kind == LS_KERNEL_GEMM || kind == LS_KERNEL_BATCHED_GEMM;
 }
 
-bool
+/* Of the plan, on a kind of node: a GEMM whose blocks keep their SMs. */
+static bool
 kernel_is_persistent (const Run *x, const XKind *kind, uint32_t kernel)
 {
   return kind->gemms == LS_GEMMS_PERSISTENT && is_gemm (x, kernel);
@@ -172,13 +173,6 @@ share_taken (const Run *x, const Rank *r, const XOp *op)
   return fmin (sms_lost (x, r, op) / (double) LS_COEF_ONE + stall, MOST_SHARE);
 }
 
-/* Of a recorded duration, the part in which no communication ran beside the kernel. */
-static double
-not_yet_slowed (const LsOp *op)
-{
-  return op->beside == 0 ? 1 : 1 - ls_time_to_s (op->beside) / ls_time_to_s (op->recorded);
-}
-
 /* Rate of the running kernel, in bytes/s (per second if it has no traffic), when
  * communication holds part of the SMs. */
 static double
@@ -191,8 +185,11 @@ kernel_cap (Run *x, const Rank *r)
     return r->kernel.nominal_rate;
   double share = share_taken (x, r, op);
   const LsOp *said = &f->seg->ops[r->kernel_op];
-  if (said->recorded != LS_TIME_NEVER) /* nothing is known of what bounds it: take it for compute */
-    return r->kernel.nominal_rate * (1 - share * not_yet_slowed (said));
+  if (said->recorded != LS_TIME_NEVER) { /* nothing is known of what bounds it: take it for compute */
+    double slowed = said->beside == 0 ? 0 : ls_time_to_s (said->beside) / ls_time_to_s (said->recorded);
+    return r->kernel.nominal_rate
+        * (1 - share * (1 - slowed)); /* communication ran beside it for that part */
+  }
   LsTime beside = ls_kernel_time_beside (&r->kind->costs[op->cost], share);
   return r->kernel.nominal_rate
       * fmin (1, ls_time_to_s (r->kind->costs[op->cost].alone) / ls_time_to_s (beside));

@@ -239,7 +239,7 @@ comm_launch (Run *x, Rank *r, uint64_t frame, uint16_t op_index, LsTime at)
 void
 collectives_init (Run *x)
 {
-  x->comms = g_new0 (Comm, x->plan->n_comms);
+  x->comms = ls_arena_new_array (x->arena, Comm, x->plan->n_comms);
   for (uint32_t i = 0; i < x->plan->n_comms; i++) {
     Comm *c = &x->comms[i];
     c->group = ls_plan_communicator (x->plan, i);
@@ -408,7 +408,7 @@ group_launch (Run *x, Rank *r, uint64_t frame, uint16_t op_index, LsTime at)
 void
 groups_init (Run *x)
 {
-  x->channels = g_new0 (Channel, 2 * (gsize) x->plan->n_ranks);
+  x->channels = ls_arena_new_array (x->arena, Channel, 2 * (gsize) x->plan->n_ranks);
   for (uint32_t i = 0; i < 2 * x->plan->n_ranks; i++) {
     Channel *ch = &x->channels[i];
     ch->from = i / 2;
@@ -424,7 +424,6 @@ groups_clear (Run *x)
     g_queue_clear_full (&x->channels[i].sends, g_free);
     g_queue_clear_full (&x->channels[i].recvs, g_free);
   }
-  g_free (x->channels);
 }
 
 /* ---- copies ---- */
@@ -506,7 +505,7 @@ void
 copies_init (Run *x)
 {
   uint32_t n = x->plan->n_ranks * LS_N_COPY_DIRECTIONS;
-  x->copies = g_new0 (Copy, n);
+  x->copies = ls_arena_new_array (x->arena, Copy, n);
   for (uint32_t i = 0; i < n; i++)
     motion_init (&x->copies[i].motion, copy_finished, copy_moving);
 }

@@ -290,8 +290,6 @@ candidate_later (Candidate *c, LsTime at, LsCause kind, SpanRef span)
 }
 
 void kernel_init (Run *x, Rank *r);
-/* Of the plan, on a kind of node: a GEMM whose blocks keep their SMs. */
-bool kernel_is_persistent (const Run *x, const XKind *kind, uint32_t kernel);
 /* Of the SMs that communication holds, what it loses at least. */
 double kernel_least_lost (const Run *x, const XKind *kind, uint32_t kernel);
 /* slow: of its rank. */

@@ -57,26 +57,20 @@ has_states_outside (const LsPlan *plan)
   return false;
 }
 
-/* The CPU host of a GPU among those of all nodes, of which each has as many as the first. */
-static uint32_t
-host_of_gpu (const LsCluster *c, uint32_t gpu)
-{
-  return ls_cluster_host_of (c, gpu) * ls_cluster_n_cpu_hosts (&c->spec) + ls_cluster_cpu_host_of (c, gpu);
-}
-
 /* States that live outside the accelerators find room in the memory and on the drives of each host,
  * as far as their sizes are known. */
 static gboolean
 check_room_outside (const Run *x, GError **error)
 {
-  uint32_t n_hosts = x->cluster->spec.n_nodes * ls_cluster_n_cpu_hosts (&x->cluster->spec);
+  uint32_t n_of_node = ls_cluster_n_cpu_hosts (&x->cluster->spec), /* each has as many as the first */
+      n_hosts = x->cluster->spec.n_nodes * n_of_node;
   if (!has_states_outside (x->plan))
     return TRUE;
   g_autofree uint64_t *in_memory = g_new0 (uint64_t, n_hosts), *on_drives = g_new0 (uint64_t, n_hosts);
   for (uint32_t r = 0; r < x->plan->n_ranks; r++) {
     const LsProgram *p = &x->plan->programs[ls_plan_role (x->plan, r)];
-    uint32_t node = ls_cluster_host_of (x->cluster, ls_plan_gpu (x->plan, r)),
-             host = host_of_gpu (x->cluster, ls_plan_gpu (x->plan, r));
+    uint32_t gpu = ls_plan_gpu (x->plan, r), node = ls_cluster_host_of (x->cluster, gpu),
+             host = node * n_of_node + ls_cluster_cpu_host_of (x->cluster, gpu);
     const LsClusterSpec *spec = ls_cluster_node_spec (x->cluster, node);
     uint64_t memory = spec->server.cpu_memory_bytes,
              drives = spec->server.nvme_bytes * spec->server.nvme_drives;

@@ -22,6 +22,20 @@ dispatch_fired (LsEvent *event, void *context)
   g_ptr_array_set_size (now, 0);
 }
 
+/* For so many. */
+static void
+steps_make_room (XJob *job, uint32_t n)
+{
+  if (n <= job->n_kept)
+    return;
+  uint32_t old = job->n_kept;
+  job->n_kept = MAX (n, 2 * old);
+  job->step_n_done = g_renew (uint32_t, job->step_n_done, job->n_kept);
+  job->step_end = g_renew (LsTime, job->step_end, job->n_kept);
+  memset (job->step_n_done + old, 0, (job->n_kept - old) * sizeof *job->step_n_done);
+  memset (job->step_end + old, 0, (job->n_kept - old) * sizeof *job->step_end);
+}
+
 /* Spans of all ranks, or of the first of each role. */
 static void
 choose_recorded (Run *x)
@@ -57,8 +71,8 @@ run_init (Run *x)
   x->net = ls_flow_net_new (&x->engine, x->whole->n_resources, x->whole->capacity,
                             x->options.solver == LS_SOLVER_REFERENCE);
   ls_event_init (&x->dispatch, dispatch_fired);
-  x->ready = g_ptr_array_new ();
-  x->ready_next = g_ptr_array_new ();
+  x->ready = ls_arena_own (x->arena, g_ptr_array_new (), (GDestroyNotify) g_ptr_array_unref);
+  x->ready_next = ls_arena_own (x->arena, g_ptr_array_new (), (GDestroyNotify) g_ptr_array_unref);
   for (uint32_t i = 0; i < x->n_jobs; i++)
     steps_make_room (&x->jobs[i], 4);
   x->last_step = NO_ID;
@@ -66,7 +80,7 @@ run_init (Run *x)
   groups_init (x);
   copies_init (x);
   x->bindings = x->plan->bindings ? x->plan->bindings : ls_plan_bindings (x->plan, x->arena);
-  x->ranks = g_new0 (Rank, x->plan->n_ranks);
+  x->ranks = ls_arena_new_array (x->arena, Rank, x->plan->n_ranks);
   for (uint32_t i = 0; i < x->plan->n_ranks; i++)
     rank_init (x, &x->ranks[i], i);
   mark_recorded (x);
@@ -77,15 +91,10 @@ run_clear (Run *x)
 {
   for (uint32_t i = 0; x->ranks && i < x->plan->n_ranks; i++)
     rank_clear (&x->ranks[i]);
-  g_free (x->ranks);
   if (x->net) {
     groups_clear (x);
-    g_free (x->comms);
-    g_free (x->copies);
     ls_flow_net_free (x->net);
     ls_engine_clear (&x->engine);
-    g_ptr_array_unref (x->ready);
-    g_ptr_array_unref (x->ready_next);
   }
   for (uint32_t i = 0; i < x->n_jobs; i++) {
     g_free (x->jobs[i].step_n_done);
@@ -167,19 +176,6 @@ ls_replay (const LsReplayInput *input, GError **error)
  * are equal to the picosecond, as their digests tell; of several jobs, a hook says when. Ranks that are
  * early go on into the next step until the clock reaches the end of the window, so that the window shows the
  * steady state. */
-
-void
-steps_make_room (XJob *job, uint32_t n)
-{
-  if (n <= job->n_kept)
-    return;
-  uint32_t old = job->n_kept;
-  job->n_kept = MAX (n, 2 * old);
-  job->step_n_done = g_renew (uint32_t, job->step_n_done, job->n_kept);
-  job->step_end = g_renew (LsTime, job->step_end, job->n_kept);
-  memset (job->step_n_done + old, 0, (job->n_kept - old) * sizeof *job->step_n_done);
-  memset (job->step_end + old, 0, (job->n_kept - old) * sizeof *job->step_end);
-}
 
 /* Of the one job: what begins right behind its last step tells what the end was waiting for. */
 static bool

@@ -215,7 +215,6 @@ gboolean conserve_step (const Run *x, const XJob *job, uint32_t step, GError **e
 /* replay.c, too */
 void step_rank_done (Run *x, Rank *r, uint32_t step, LsTime end);
 void step_done (Run *x, XJob *job, uint32_t step); /* by all ranks of the job, and the clock is there */
-void steps_make_room (XJob *job, uint32_t n);      /* for so many */
 
 /* timeline.c: the reported step, and what overlaps its end. */
 LsTimeline *timeline_collect (Run *x);

@@ -8,23 +8,13 @@
 void
 ls_timeline_free (LsTimeline *t)
 {
-  if (!t)
-    return;
-  for (uint32_t i = 0; t->ranks && i < t->n_rows; i++)
-    g_free (t->ranks[i].spans);
-  g_free (t->rank_of_row);
-  g_free (t->ranks);
-  g_free (t->multiplicity);
-  ls_rank_classes_free (t->classes);
-  g_free (t->rank_of_class);
-  g_free (t->resource_bytes);
-  place_classes_free (t->places);
-  g_free (t->bytes_at);
-  g_free (t);
+  if (t)
+    ls_arena_free (t->arena);
 }
 
-uint32_t
-ls_timeline_row (const LsTimeline *t, uint32_t rank)
+/* UINT32_MAX: another stands for that rank. O(log rows). */
+static uint32_t
+row_of (const LsTimeline *t, uint32_t rank)
 {
   uint32_t from = 0, to = t->n_rows;
   if (!t->rank_of_row)
@@ -43,14 +33,14 @@ const LsRankSpans *
 ls_timeline_spans (const LsTimeline *t, uint32_t rank)
 {
   static const LsRankSpans none = { .tail_cause = LS_SPAN_NONE };
-  uint32_t row = ls_timeline_row (t, rank);
+  uint32_t row = row_of (t, rank);
   return row == UINT32_MAX ? &none : &t->ranks[row];
 }
 
 uint32_t
 ls_timeline_multiplicity (const LsTimeline *t, uint32_t rank)
 {
-  uint32_t row = ls_timeline_row (t, rank);
+  uint32_t row = row_of (t, rank);
   return row == UINT32_MAX ? 0 : t->multiplicity[row];
 }
 
@@ -119,7 +109,7 @@ n_spans_of (const Rank *r, uint32_t step)
 }
 
 static void
-collect_rank (Run *x, Rank *r, LsRankSpans *to, uint32_t reported)
+collect_rank (Run *x, Rank *r, LsRankSpans *to, uint32_t reported, LsArena *arena)
 {
   LsCause kind;
   SpanRef span;
@@ -128,6 +118,7 @@ collect_rank (Run *x, Rank *r, LsRankSpans *to, uint32_t reported)
   uint32_t n_reported = n_spans_of (r, reported), n_next = n_spans_of (r, reported + 1);
   to->n = to->cap = n_reported + n_next;
   to->spans = g_renew (LsSpan, g_steal_pointer (&r->spans[reported & 1]), MAX (1, to->n));
+  ls_arena_own (arena, to->spans, g_free);
   map_causes (to->spans, n_reported, reported, reported, n_reported);
   if (n_next > 0)
     memcpy (to->spans + n_reported, r->spans[(reported + 1) & 1], n_next * sizeof (LsSpan));
@@ -147,7 +138,7 @@ represent (Run *x, LsTimeline *t)
   g_autofree uint32_t *first = g_new (uint32_t, x->plan->n_roles); /* class */
   g_autofree uint32_t *n_of_class = g_new0 (uint32_t, t->n_classes + 1);
   uint32_t n_ranks = 0;
-  t->rank_of_class = g_new (uint32_t, t->n_classes + 1);
+  t->rank_of_class = ls_arena_new_array (t->arena, uint32_t, t->n_classes + 1);
   for (uint32_t i = t->n_classes; i-- > 0;)
     first[ls_plan_role (x->plan, i)] = i;
   for (uint32_t i = 0; i < t->n_classes; i++) {
@@ -156,10 +147,10 @@ represent (Run *x, LsTimeline *t)
     t->rank_of_class[i] = whole_rank (w, class);
     n_of_class[class] += whole_n_of_rank (w, i);
   }
-  t->classes = g_steal_pointer (&w->classes);
-  t->rank_of_row = g_new (uint32_t, t->n_classes + 1);
-  t->ranks = g_new0 (LsRankSpans, t->n_classes + 1);
-  t->multiplicity = g_new (uint32_t, t->n_classes + 1);
+  t->classes = ls_arena_own (t->arena, g_steal_pointer (&w->classes), (GDestroyNotify) ls_rank_classes_free);
+  t->rank_of_row = ls_arena_new_array (t->arena, uint32_t, t->n_classes + 1);
+  t->ranks = ls_arena_new_array (t->arena, LsRankSpans, t->n_classes + 1);
+  t->multiplicity = ls_arena_new_array (t->arena, uint32_t, t->n_classes + 1);
   for (uint32_t i = 0; i < t->n_classes; i++) {
     if (n_of_class[i] == 0)
       continue;
@@ -170,7 +161,7 @@ represent (Run *x, LsTimeline *t)
   }
   g_assert (n_ranks == t->n_ranks);
   if (t->n_rows == t->n_ranks)
-    g_clear_pointer (&t->rank_of_row, g_free);
+    t->rank_of_row = NULL;
 }
 
 double
@@ -235,19 +226,22 @@ collect_bytes (Run *x, const XJob *job, uint32_t step, LsTimeline *t)
 {
   t->n_resources = ls_cluster_n_resources (x->cluster);
   if (x->whole->places) {
-    t->bytes_at = bytes_of_classes (x, job, step);
-    t->places = g_steal_pointer (&x->whole->places);
+    t->bytes_at = ls_arena_own (t->arena, bytes_of_classes (x, job, step), g_free);
+    t->places
+        = ls_arena_own (t->arena, g_steal_pointer (&x->whole->places), (GDestroyNotify) place_classes_free);
   } else {
-    t->resource_bytes = timeline_count_bytes (x, job, step);
+    t->resource_bytes = ls_arena_own (t->arena, timeline_count_bytes (x, job, step), g_free);
   }
 }
 
 LsTimeline *
 timeline_collect (Run *x)
 {
-  LsTimeline *t = g_new0 (LsTimeline, 1);
+  LsArena *arena = ls_arena_new ();
+  LsTimeline *t = ls_arena_new_array (arena, LsTimeline, 1);
   uint32_t step = x->last_step;
   const XJob *job = x->jobs;
+  t->arena = arena;
   t->plan = x->whole->plan;
   t->n_ranks = t->plan->n_ranks;
   t->n_classes = x->plan->n_ranks;
@@ -261,7 +255,7 @@ timeline_collect (Run *x)
   represent (x, t);
   for (uint32_t i = 0; i < x->plan->n_ranks; i++)
     if (x->ranks[i].keeps_spans)
-      collect_rank (x, &x->ranks[i], &t->ranks[ls_timeline_row (t, whole_rank (x->whole, i))], step);
+      collect_rank (x, &x->ranks[i], &t->ranks[row_of (t, whole_rank (x->whole, i))], step, arena);
   collect_bytes (x, job, step, t);
   t->digest = job->last_digest;
   t->n_events = x->engine.n_events;

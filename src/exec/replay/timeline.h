@@ -13,6 +13,7 @@
 
 #include <lockstep/units.h>
 
+#include "base/arena.h"
 #include "exec/replay/classes.h"
 #include "plan/plan.h"
 
@@ -69,11 +70,12 @@ typedef struct {
   uint32_t n_resources;
   double *resource_bytes; /* [n_resources] payload of the ops of the last step; NULL: see bytes_at. Read it by
                              ls_timeline_bytes()                                  */
-  struct PlaceClasses *places; /* NULL: see resource_bytes; owned (private to exec/) */
+  struct PlaceClasses *places; /* NULL: see resource_bytes (private to exec/) */
   double *bytes_at;            /* of each class of resources in places                 */
   uint64_t digest;
   uint64_t n_events, n_solves, n_ops;
   uint64_t n_segments, n_coarse; /* that ran; of these, in one piece */
+  LsArena *arena;                /* of all of it */
 } LsTimeline;
 
 void ls_timeline_free (LsTimeline *timeline); /* NULL allowed */
@@ -98,8 +100,6 @@ ls_timeline_rank (const LsTimeline *t, uint32_t row)
   return t->rank_of_row ? t->rank_of_row[row] : row;
 }
 
-/* UINT32_MAX: another stands for that rank. O(log rows). */
-uint32_t ls_timeline_row (const LsTimeline *t, uint32_t rank);
 /* What was kept of a rank, and for how many it stands: nothing and none where another stands for it. */
 const LsRankSpans *ls_timeline_spans (const LsTimeline *t, uint32_t rank);
 uint32_t ls_timeline_multiplicity (const LsTimeline *t, uint32_t rank);

@@ -24,7 +24,8 @@ set_tiers (Stretches *s, uint32_t n_blocks, uint32_t n)
   s->gpus_of_stretch = s->tier[0].stretch * s->whole->gpus_per_host;
 }
 
-void
+/* One that is all. */
+static void
 stretches_init (Stretches *s, const LsPlaces *whole)
 {
   *s = (Stretches) { .whole = whole, .at = *whole };

@@ -91,8 +91,6 @@ typedef struct {
   uint32_t gpus_of_block, gpus_of_stretch;
 } Stretches;
 
-/* One that is all. */
-void stretches_init (Stretches *s, const LsPlaces *whole);
 /* The shortest that mesh and cluster allow; period: of the cluster, in hosts. GPU i has rank i. All are kept.
  * False: they do not come again, and nothing is changed. */
 bool stretches_find (Stretches *s, const LsPlan *plan, uint32_t period);

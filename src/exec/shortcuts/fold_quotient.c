@@ -57,7 +57,7 @@ add_bundles (const Blocks *b, RefineLists *l, GArray *wide, LsSig *of_place)
       ls_sig_add_times (&of_place[blocks_place (b, bundle, 0)], 1, sig_of_local (kind));
       continue;
     }
-    refine_begin_comm (l);
+    refine_begin (l, true);
     for (uint32_t k = 0; k < kind->n; k++) {
       uint32_t place = blocks_place (b, bundle, k);
       if (kind->gpu == NO_GPU_NUMBER
@@ -81,7 +81,7 @@ add_hosts (const Blocks *b, RefineLists *l, uint32_t n_wide)
     const uint32_t above[] = { ls_places_group_of (b->at, host), ls_places_pod_of (b->at, host) };
     if (!blocks_matters (b, above[0]) && !blocks_matters (b, above[1]))
       continue;
-    refine_begin_rank (l);
+    refine_begin (l, false);
     refine_add_load (l, host, 1, OF_ITSELF);
     refine_add_use (l, host, 1, n_wide + n++, OF_ITSELF);
     for (int i = 0; i < 2; i++)
@@ -264,7 +264,7 @@ add_comm (Quotient *q, uint32_t class)
   const Template *template = blocks_template (b, kept);
   const Shape *shape = shapes_at (b->shapes, template->shape);
   g_autoptr (GArray) vectors = ls_tally_new (), ranks = ls_tally_new ();
-  refine_begin_comm (&q->lists);
+  refine_begin (&q->lists, true);
   for (uint32_t k = 0; k < kind->n; k++)
     ls_tally_add_times (vectors,
                         (uint64_t) b->class_of_place[blocks_place (b, bundle, k)] << 32
@@ -283,7 +283,8 @@ add_comm (Quotient *q, uint32_t class)
   ls_tally_sort (ranks);
   for (guint i = 0; i < ranks->len; i++) {
     const LsTally *t = &g_array_index (ranks, LsTally, i);
-    refine_add_member (&q->lists, (RefineMember) { t->n, (uint32_t) t->value, q->slot[kept->comm] });
+    const RefineMember member = { t->n, (uint32_t) t->value, q->slot[kept->comm] };
+    g_array_append_val (q->lists.members, member);
   }
 }
 
@@ -306,7 +307,7 @@ add_rank (Quotient *q, uint32_t i)
   uint32_t per_host = b->at->gpus_per_host, class = q->seat[i] / per_host,
            hbm = q->first_resource[class] + b->at->trunks_per_host + q->seat[i] % per_host,
            owner = b->n_comm_classes + i, copies = shapes_at (b->shapes, q->shape[i][2])->vector[0];
-  refine_begin_rank (&q->lists);
+  refine_begin (&q->lists, false);
   refine_add_load (&q->lists, hbm, LS_COEF_ONE, 0);
   refine_add_use (&q->lists, hbm, LS_COEF_ONE, owner, 0);
   for (uint32_t p = 0; p < 2; p++) {

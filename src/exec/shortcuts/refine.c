@@ -80,16 +80,11 @@ refine_lists_new (bool has_uses, LsArena *arena)
 }
 
 void
-refine_begin_comm (RefineLists *l)
+refine_begin (RefineLists *l, bool is_comm)
 {
   g_array_append_val (l->first, l->loads->len);
-  g_array_append_val (l->first_member, l->members->len);
-}
-
-void
-refine_begin_rank (RefineLists *l)
-{
-  g_array_append_val (l->first, l->loads->len);
+  if (is_comm)
+    g_array_append_val (l->first_member, l->members->len);
 }
 
 void
@@ -97,12 +92,6 @@ refine_add_load (RefineLists *l, uint32_t resource, uint64_t coef, uint32_t patt
 {
   const RefineLoad load = { .coef = coef, .resource = resource, .pattern = pattern };
   g_array_append_val (l->loads, load);
-}
-
-void
-refine_add_member (RefineLists *l, RefineMember member)
-{
-  g_array_append_val (l->members, member);
 }
 
 void
@@ -116,7 +105,7 @@ refine_add_use (RefineLists *l, uint32_t resource, uint64_t coef, uint32_t owner
 void
 refine_take_lists (Refine *r, RefineLists *l)
 {
-  refine_begin_comm (l); /* none: where the last ends */
+  refine_begin (l, true); /* none: where the last ends */
   r->n_uses = l->uses ? l->uses->len : l->loads->len;
   r->uses = l->uses ? (RefineUse *) (gpointer) l->uses->data : NULL;
   r->loads = (RefineLoad *) (gpointer) l->loads->data;

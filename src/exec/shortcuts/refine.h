@@ -110,10 +110,8 @@ typedef struct {
 } RefineLists;
 
 RefineLists refine_lists_new (bool has_uses, LsArena *arena);
-void refine_begin_comm (RefineLists *l);
-void refine_begin_rank (RefineLists *l);
+void refine_begin (RefineLists *l, bool is_comm); /* a communicator, or a rank */
 void refine_add_load (RefineLists *l, uint32_t resource, uint64_t coef, uint32_t pattern);
-void refine_add_member (RefineLists *l, RefineMember member);
 /* owner: that loads the resource, counted with communicators first. */
 void refine_add_use (RefineLists *l, uint32_t resource, uint64_t coef, uint32_t owner, uint32_t pattern);
 /* All of them, for one whose numbers are set. */

@@ -170,20 +170,12 @@ lie_of (Shapes *s, const uint32_t *ranks, uint32_t n)
   return ls_lie_of (&s->lie, s->plan->gpu_of_rank, ranks, n);
 }
 
-/* The same with a number for what they do. */
-static LsSig
-key_of (Shapes *s, uint32_t list, const uint32_t *ranks, uint32_t n)
-{
-  LsSig key = lie_of (s, ranks, n);
-  ls_sig_add (&key, list);
-  return key;
-}
-
 LsSig
 shapes_key (Shapes *s, uint32_t list, const uint32_t *ranks, uint32_t n, const uint32_t **ret_places,
             uint32_t *ret_n_places)
 {
-  LsSig key = key_of (s, list, ranks, n);
+  LsSig key = lie_of (s, ranks, n);
+  ls_sig_add (&key, list);
   *ret_places = &g_array_index (s->lie.places, uint32_t, 0);
   *ret_n_places = s->lie.places->len;
   return key;
@@ -863,7 +855,8 @@ uint32_t
 shapes_of_copies (Shapes *s, const RoleCalls *role, uint32_t rank)
 {
   uint32_t gpu = ls_plan_gpu (s->plan, rank);
-  LsSig key = key_of (s, UINT32_MAX, &rank, 1);
+  LsSig key = lie_of (s, &rank, 1);
+  ls_sig_add (&key, UINT32_MAX);
   uint32_t n = 0;
   for (int d = 0; d < LS_N_COPY_DIRECTIONS; d++) {
     ls_sig_add (&key, role->id[COPIES + d]);

@@ -370,7 +370,6 @@ fixture_init (Fixture *f)
 static void
 fixture_clear (Fixture *f)
 {
-  g_free (f->run.copies);
   ls_arena_free (f->run.arena);
   hand_free (f->hand);
 }
