@@ -737,7 +737,7 @@ check_pipeline (const Job *j, LsDiagList *diags)
   LsSchedShape shape = ls_strategy_sched_shape (s, j->n_micro_batches > 0 ? j->n_micro_batches : s->pp);
   /* Megatron-LM's rule; the order alone does not need it. Sizes are checked elsewhere. */
   bool lacks_stages = s->pp < 2 && j->sched->use == LS_SCHED_CHUNKS;
-  const char *rule = lacks_stages ? "pp must be greater than 1" : j->sched->refusal (&shape);
+  const char *rule = lacks_stages ? "pp must be greater than 1" : ls_sched_own_refusal (j->sched, &shape);
   if (!rule)
     rule = ls_sched_job_refusal (j->sched, s, j->m, shape.n_micro_batches);
   if (rule)
