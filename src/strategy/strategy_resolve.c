@@ -169,8 +169,9 @@ VALUE (delays_scales, ls_strategy_delays_scales (s))
 VALUE (usual_grad_dtype, ls_strategy_usual_grad_dtype (s))
 VALUE (weights_dtype, ls_strategy_weights (s))
 VALUE (has_own_weights, ls_master_is_the_weight ((LsMaster) s->opt.master))
-VALUE (has_tiles, ls_optimizer_has_tiles (s->opt.kind))
-VALUE (multiplies, s->opt.kind &&ls_optimizer_multiplies (s->opt.kind))
+VALUE (has_tiles, (ls_optimizer_needs (s->opt.kind) & LS_NEEDS_TILES) != 0)
+VALUE (sums_products, (ls_optimizer_needs (s->opt.kind) & LS_NEEDS_SUMMED_PRODUCTS) != 0)
+VALUE (multiplies, s->opt.kind && (ls_optimizer_needs (s->opt.kind) & LS_NEEDS_PRODUCTS))
 VALUE (has_module_formats, ls_formats_any (&s->fp8.module_formats))
 VALUE (has_bf16_experts, s->fp8.bf16_experts && (m->moe.n_experts > 0 || m->moe.attention_experts > 0))
 VALUE (fc1_is_bf16, s->fp8.module_formats.of[LS_MODULE_EXPERT_FC1] == LS_FORMAT_BF16)
@@ -180,20 +181,6 @@ TEXT (stages_in_words, ls_dp_traits (s->dp_kind)->expected)
 TEXT (mixer_cut, ls_mixer_check_cut (m, s->tp, s->cp))
 TEXT (kernels_name, s->use.recipes->name)
 TEXT (adapters_barred, ls_strategy_bars_adapters (m))
-
-/* A product of the optimizer is summed over ranks. */
-static int64_t
-sums_products (const LsStrategy *s, const LsModel *m)
-{
-  const LsOptimizerKind *kind = s->opt.kind;
-  for (guint p = 0; p < kind->parts->len; p++) {
-    const GArray *kernels = g_array_index (kind->parts, LsOptimizerPart, p).kernels;
-    for (guint i = 0; i < kernels->len; i++)
-      if (g_array_index (kernels, LsOptimizerKernel, i).sums)
-        return 1;
-  }
-  return 0;
-}
 
 /* The first of Adam's states that is narrower than usual. */
 static const char *
