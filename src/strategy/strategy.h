@@ -462,6 +462,7 @@ const char *ls_strategy_idle (const LsStrategy *s, const LsModel *m, const char 
 typedef enum {
   LS_MODEL_EXPERTS,
   LS_MODEL_PATTERN,
+  LS_MODEL_MIXER, /* as far as a file gives it */
   LS_MODEL_ATTENTION,
   LS_MODEL_LISTS,
   LS_MODEL_LAYERS,

@@ -52,11 +52,11 @@ typedef struct {
   const LsSched *sched;                    /* NULL: there is none of that name     */
   uint32_t gpus_per_node, n_micro_batches; /* 0: not known                         */
   bool is_asked;          /* whether it is legal, and not why not: the first rule that is broken says so */
-  const void *records[4]; /* those above, and itself: by Base                         */
+  const void *records[5]; /* those above, the row of the mixer, and itself: by Base   */
 } Job;
 
 /* An operand of a condition: a constant, a function's value, or a member of a record. */
-typedef enum { OF_STRATEGY, OF_MODEL, OF_SCHED, OF_JOB, CONSTANT, CALL, TEXT } Base;
+typedef enum { OF_STRATEGY, OF_MODEL, OF_SCHED, OF_MIXER, OF_JOB, CONSTANT, CALL, TEXT } Base;
 typedef enum { KIND_BOOL, KIND_INT, KIND_COUNT, KIND_REAL, KIND_POINTER } Kind;
 #define KIND(type_, member_)                                                                                 \
   _Generic(((type_ *) 0)->member_, bool                                                                      \
@@ -121,7 +121,7 @@ typedef struct {
 VALUE (may_be_cut_unevenly,
        m->n_heads % s->tp != 0 || m->n_kv_heads % s->tp != 0 || m->ffn % s->tp != 0
            || m->moe.attention_experts > 0 || ls_model_widths_differ (m))
-VALUE (mixer_is_whole, ls_mixers[m->mixer.kind].is_whole)
+VALUE (mixer_conv_width, (int64_t) ls_mixer_conv_width (m))
 VALUE (mixer_may_be_cut, ls_mixer_has_context_parallelism (m))
 VALUE (heads_differ, ls_model_heads_differ (m))
 VALUE (has_latents, ls_model_has_latents (m))
@@ -413,7 +413,9 @@ static void
 job_init (Job *j, const LsStrategy *s, const LsModel *m, const LsSched *sched)
 {
   static const LsSched none;
-  *j = (Job) { .s = s, .m = m, .sched = sched, .records = { s, m, sched ? sched : &none, j } };
+  *j = (Job) {
+    .s = s, .m = m, .sched = sched, .records = { s, m, sched ? sched : &none, &ls_mixers[m->mixer.kind], j }
+  };
 }
 
 static const LsSched *
@@ -618,10 +620,11 @@ const char *
 ls_model_wrong (const LsModel *m, LsModelRules of, char **ret_key)
 {
   static const Row *const lists[LS_N_MODEL_RULES] = {
-    [LS_MODEL_EXPERTS] = rules_model_experts,     [LS_MODEL_PATTERN] = rules_model_pattern,
-    [LS_MODEL_ATTENTION] = rules_model_attention, [LS_MODEL_LISTS] = rules_model_lists,
-    [LS_MODEL_LAYERS] = rules_model_layers,       [LS_MODEL_HALVES] = rules_model_halves,
-    [LS_MODEL_PARTS] = rules_model_parts,         [LS_MODEL_KEYS] = rules_model_keys,
+    [LS_MODEL_EXPERTS] = rules_model_experts, [LS_MODEL_PATTERN] = rules_model_pattern,
+    [LS_MODEL_MIXER] = rules_model_mixer,     [LS_MODEL_ATTENTION] = rules_model_attention,
+    [LS_MODEL_LISTS] = rules_model_lists,     [LS_MODEL_LAYERS] = rules_model_layers,
+    [LS_MODEL_HALVES] = rules_model_halves,   [LS_MODEL_PARTS] = rules_model_parts,
+    [LS_MODEL_KEYS] = rules_model_keys,
   };
   Job j;
   job_init (&j, NULL, m, NULL);
