@@ -383,7 +383,7 @@ ls_part_times (const LsModel *m, const LsStrategy *s, const LsLowerCosts *costs,
 {
   Lower l;
   gboolean ok = lower_begin (&l, m, s, costs, error);
-  l.shard.bf16_first = l.shard.bf16_last = 0;
+  l.shard.fp8.bf16_first = l.shard.fp8.bf16_last = 0;
   if (ok) {
     *ret_times = (LsPartTimes) {
       .embedding = part_time (&l, 0, 0, true, false),
@@ -415,7 +415,7 @@ ls_layer_operators (const LsModel *m, const LsStrategy *s, GArray *operators, GE
 {
   Lower l;
   gboolean ok = lower_begin (&l, m, s, NULL, error);
-  l.shard.bf16_first = l.shard.bf16_last = 0;
+  l.shard.fp8.bf16_first = l.shard.fp8.bf16_last = 0;
   l.shard.documents = documents_at (&l, 0);
   if (ok)
     ls_operators_layer (m, &l.shard, usual_layer (m), operators);

@@ -562,7 +562,7 @@ n_scaled (const Lower *l, uint32_t pp_rank, LsDtype dtype, DpCut cut)
 {
   bool is_nvfp4 = dtype == LS_DTYPE_NVFP4;
   uint64_t n = 0;
-  for (uint32_t c = 0; c < l->n_chunks && !l->shard.fp8_linear; c++)
+  for (uint32_t c = 0; c < l->n_chunks && !l->shard.fp8.linear; c++)
     for (int is_expert = 0; is_expert < 2; is_expert++)
       n += dp_part (chunk_at (l, pp_rank, c)->n_scaled[is_expert][is_nvfp4], dp_n_parts (l, is_expert, cut));
   return n;
@@ -800,7 +800,7 @@ optimizer_bytes (const Lower *l, uint32_t pp_rank)
   const LsAdamStates states = ls_strategy_adam (l->s);
   if (!l->s->opt.kind)
     return dp_n_kept (l, pp_rank, DP_CUT_OPTIMIZER) * ls_adam_bytes (&states, l->shard.dtype);
-  bool has_master = l->shard.dtype != LS_DTYPE_FP32 && !l->shard.grad_is_own;
+  bool has_master = l->shard.dtype != LS_DTYPE_FP32 && !l->shard.grad.is_own;
   return optimizer_state_bytes (l, pp_rank, has_master ? 4 : 0);
 }
 

@@ -183,11 +183,11 @@ rows_of_share (const LsModel *m, const LsStrategy *s, uint32_t seq,
                     .micro_batch = s->micro_batch,
                     .seq = seq,
                     .cp = s->cp,
-                    .ep = s->ep,
-                    .etp = s->experts.etp,
-                    .expert_share = share,
-                    .expert_capacity = s->experts.capacity,
-                    .expert_padding = (LsExpertPadding) s->experts.padding };
+                    .experts.ep = s->ep,
+                    .experts.etp = s->experts.etp,
+                    .experts.share = share,
+                    .experts.capacity = s->experts.capacity,
+                    .experts.padding = (LsExpertPadding) s->experts.padding };
   double assignments = (double) s->global_batch * seq * m->moe.top_k * n_with (m, LS_LAYER_EXPERTS);
   return assignments * share_of (m, &shard);
 }

@@ -538,7 +538,7 @@ build_forward_here (Build *b, const Chunk *c, guint i, LsTag tag, bool keeps)
 static bool
 adds_to_nothing (const Build *b, const LsKernel *k)
 {
-  if (!b->l->shard.grad_is_own || !b->pass || !b->pass->is_first)
+  if (!b->l->shard.grad.is_own || !b->pass || !b->pass->is_first)
     return false;
   bool is_shared = b->l->model->tied_embeddings && b->pass->c->has_head;
   return k->role == LS_ROLE_ADD_GRAD || (k->role == LS_ROLE_ADD_WORDS && !is_shared);
@@ -753,7 +753,7 @@ bool
 grads_come_and_go (const Lower *l)
 {
   bool is_autograds = l->s->dp_kind == LS_DP_NONE || ls_strategy_has_buckets (l->s);
-  return l->shard.grad_is_own && is_autograds && l->mesh.pp == 1 && l->n_chunks == 1;
+  return l->shard.grad.is_own && is_autograds && l->mesh.pp == 1 && l->n_chunks == 1;
 }
 
 static void

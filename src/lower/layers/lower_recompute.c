@@ -124,7 +124,7 @@ kept_columns (const Lower *l, const Chunk *c, guint i)
 static bool
 is_kept_kind (const Lower *l, const LsKernel *k)
 {
-  return k->kind == LS_KERNEL_GEMM && (k->dtype != LS_DTYPE_FP8 || l->shard.fp8_linear || keeps_by_name (l));
+  return k->kind == LS_KERNEL_GEMM && (k->dtype != LS_DTYPE_FP8 || l->shard.fp8.linear || keeps_by_name (l));
 }
 
 static uint64_t
