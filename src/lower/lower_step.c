@@ -517,12 +517,6 @@ segment_step_begin (Lower *l, uint32_t pp_rank)
 /* --- end ----------------------------------------------------------------------- */
 
 static void
-reduce_global (Build *b, LsSlot slot, uint64_t bytes, LsDtype dtype, const char *name)
-{
-  build_join (b, build_coll (b, LS_STREAM_GLOBAL, slot, LS_COLL_ALL_REDUCE, bytes, dtype, LS_TAG_SYNC, name));
-}
-
-static void
 reduce_replicated (Build *b, uint32_t pp_rank)
 {
   Lower *l = b->l;
@@ -543,8 +537,8 @@ reduce_tied_embedding (Build *b, uint32_t pp_rank)
     return;
   uint64_t words = ls_model_padded_vocab (l->model, l->shard.vocab_multiple, l->mesh.tp) / l->mesh.tp,
            numel = words * l->model->hidden;
-  reduce_global (b, LS_SLOT_EMBEDDING, dp_grad_bytes (l, numel), l->shard.grad_dtype,
-                 "embedding grad all-reduce");
+  build_coll_joined (b, LS_STREAM_GLOBAL, LS_SLOT_EMBEDDING, LS_COLL_ALL_REDUCE, dp_grad_bytes (l, numel),
+                     l->shard.grad_dtype, LS_TAG_SYNC, "embedding grad all-reduce");
 }
 
 /* The communicator over which all parameters of the model are spread. */
@@ -683,7 +677,8 @@ optimizer (Build *b, uint32_t pp_rank)
       continue;
     }
     if (is_spread && l->s->opt.grad_norm)
-      reduce_global (b, slot, 4, LS_DTYPE_FP32, is_norm ? "grad-norm all-reduce" : "found-inf all-reduce");
+      build_coll_joined (b, LS_STREAM_GLOBAL, slot, LS_COLL_ALL_REDUCE, 4, LS_DTYPE_FP32, LS_TAG_SYNC,
+                         is_norm ? "grad-norm all-reduce" : "found-inf all-reduce");
     if (!finds_inf && ls_strategy_steps_on_weights (l->s))
       continue;
     if (b->next_deps->len > 0)

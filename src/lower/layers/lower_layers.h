@@ -115,12 +115,9 @@ uint64_t activations_in_host (const Lower *l, const LsProgram *p);
 
 /* --- lower_cp.c --- */
 
-/* Operator i, which is attention of sequences that are cut over cp ranks; the last op. */
-void build_context_forward (Build *b, const Chunk *c, guint i, LsTag tag);
-uint16_t build_context_backward (Build *b, const Chunk *c, guint i);
-/* An operator with an exchange between its kernels. */
-void build_exchange_forward (Build *b, const Chunk *c, guint i, LsTag tag);
-uint16_t build_exchange_backward (Build *b, const Chunk *c, guint i);
+/* Operator i, attention of sequences cut over cp ranks, or with an exchange among its kernels; the
+ * last op. LS_TAG_I: its backward. */
+uint16_t build_context (Build *b, const Chunk *c, guint i, LsTag tag);
 
 /* --- lower_experts.c --- */
 

@@ -448,10 +448,8 @@ static void
 build_forward_kernels (Build *b, const Chunk *c, guint i, bool is_pipelined, LsTag tag)
 {
   const LsOperator *o = operator_at (c, i);
-  if (o->comm.is_context_parallel)
-    build_context_forward (b, c, i, tag);
-  else if (o->comm.cp.n > 0)
-    build_exchange_forward (b, c, i, tag);
+  if (o->comm.is_context_parallel || o->comm.cp.n > 0)
+    build_context (b, c, i, tag);
   else if (is_pipelined && o->tp == LS_TP_COLUMN)
     build_beside (b, o->fwd, o->n_fwd, tag, tag, gather_beside);
   else if (is_pipelined)
@@ -666,10 +664,8 @@ build_backward_here (Build *b, const Chunk *c, guint i, LsActionType pass)
   }
   for (uint32_t k = 0; gathers_input && k < MAX (1, o->comm.n_gathers); k++)
     async = build_tp_async (b, LS_COLL_ALL_GATHER, gathered_bytes (l, o), "tp all-gather");
-  if (o->comm.is_context_parallel)
-    last = build_context_backward (b, c, i);
-  else if (o->comm.cp.n > 0)
-    last = build_exchange_backward (b, c, i);
+  if (o->comm.is_context_parallel || o->comm.cp.n > 0)
+    last = build_context (b, c, i, LS_TAG_I);
   else if (is_pipelined)
     last = build_beside (b, o->igrad, o->n_igrad, LS_TAG_I, LS_TAG_B, gather_beside);
   else
