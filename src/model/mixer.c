@@ -63,16 +63,10 @@ ls_mixer_conv_width (const LsModel *m)
       + (ls_mixer_selects (m) ? 0 : row->convolved.keys * keys (m));
 }
 
-static LsMixerPairs
+LsMixerPairs
 ls_mixer_pairs (const LsModel *m)
 {
   return row_of (m)->pairs ? row_of (m)->pairs (m) : (LsMixerPairs) { 0 };
-}
-
-uint32_t
-ls_mixer_n_low_rank (const LsModel *m)
-{
-  return ls_mixer_pairs (m).n;
 }
 
 /* Of the way into it. */
@@ -189,21 +183,6 @@ bool
 ls_mixer_has_context_parallelism (const LsModel *m)
 {
   return row_of (m)->exchanges != LS_MIXER_UNCUT && !ls_mixer_selects (m);
-}
-
-const char *
-ls_mixer_check_cut (const LsModel *m, uint32_t tp, uint32_t cp)
-{
-  uint32_t groups = m->mixer.groups / tp;
-  if (m->mixer.kind == LS_MIXER_NONE || cp == 1)
-    return NULL;
-  if (m->mixer.heads / tp % cp != 0)
-    return "a divisor of the heads of mixers on a rank of tp";
-  if (row_of (m)->exchanges == LS_MIXER_TOGETHER)
-    return groups % cp == 0 ? NULL : "a divisor of the groups of mixers on a rank of tp";
-  return groups % cp == 0 || (groups > 0 && cp % groups == 0)
-      ? NULL
-      : "a divisor or a multiple of the groups of mixers on a rank of tp";
 }
 
 #define MAX_EXCHANGES 5

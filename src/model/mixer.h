@@ -154,7 +154,7 @@ uint64_t ls_mixer_inner (const LsModel *m);
 uint64_t ls_mixer_in_width (const LsModel *m);
 uint64_t ls_mixer_conv_width (const LsModel *m);
 
-uint32_t ls_mixer_n_low_rank (const LsModel *m);
+LsMixerPairs ls_mixer_pairs (const LsModel *m);
 
 /* Whether step sizes and keys are made of the convolved columns. */
 bool ls_mixer_selects (const LsModel *m);
@@ -169,6 +169,4 @@ double ls_mixer_flops (const LsModel *m, uint32_t n_ranks, uint32_t seq);
 
 /* Whether whole sequences of some heads can be on each of cp ranks. */
 bool ls_mixer_has_context_parallelism (const LsModel *m);
-/* Heads and groups of tp, or NULL; else what is expected of cp (static). */
-const char *ls_mixer_check_cut (const LsModel *m, uint32_t tp, uint32_t cp);
 #endif

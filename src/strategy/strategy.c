@@ -6,13 +6,14 @@
 #include "model/operators.h"
 #include "strategy/shard.h"
 
-static const char *const p2p_names[] = {
-  [LS_P2P_AUTO] = "auto",
-  [LS_P2P_NONE] = "none",
-  [LS_P2P_BATCHED] = "batched",
-  [LS_P2P_SCATTER_GATHER] = "scatter-gather",
-  [LS_P2P_OVERLAPPED] = "overlapped",
-  [LS_P2P_DEEPSPEED] = "deepspeed",
+const LsEnumName ls_p2p_names[] = {
+  { "none", LS_P2P_NONE },
+  { "batched", LS_P2P_BATCHED },
+  { "scatter-gather", LS_P2P_SCATTER_GATHER },
+  { "overlapped", LS_P2P_OVERLAPPED },
+  { "deepspeed", LS_P2P_DEEPSPEED },
+  { "auto", LS_P2P_AUTO },
+  { NULL },
 };
 
 const LsEnumName ls_recompute_names[] = { { "none", LS_RECOMPUTE_NONE },
@@ -33,7 +34,10 @@ ls_dp_kind_name (int kind)
 const char *
 ls_p2p_name (int p2p)
 {
-  return p2p_names[p2p];
+  const LsEnumName *n = ls_p2p_names;
+  while (n->value != p2p)
+    n++;
+  return n->name;
 }
 
 void

@@ -451,6 +451,7 @@ void ls_strategy_fill_auto (LsStrategy *s);
 const char *ls_dp_kind_name (int kind);
 const char *ls_p2p_name (int p2p);
 extern const LsEnumName ls_recompute_names[], ls_dispatcher_names[]; /* by value */
+extern const LsEnumName ls_p2p_names[];
 
 /* Knobs that make no difference to a job, and why: strategy_resolve.c. */
 

@@ -57,10 +57,11 @@ typedef struct {
 
 /* An operand of a condition: a constant, a function's value, or a member of a record. */
 typedef enum { OF_STRATEGY, OF_MODEL, OF_SCHED, OF_MIXER, OF_JOB, CONSTANT, CALL, TEXT } Base;
-typedef enum { KIND_BOOL, KIND_INT, KIND_COUNT, KIND_REAL, KIND_POINTER } Kind;
+typedef enum { KIND_BYTE, KIND_INT, KIND_COUNT, KIND_REAL, KIND_POINTER } Kind;
 #define KIND(type_, member_)                                                                                 \
   _Generic(((type_ *) 0)->member_, bool                                                                      \
-           : KIND_BOOL, int                                                                                  \
+           : KIND_BYTE, uint8_t                                                                              \
+           : KIND_BYTE, int                                                                                  \
            : KIND_INT, uint32_t                                                                              \
            : KIND_COUNT, double                                                                              \
            : KIND_REAL, default                                                                              \
@@ -178,7 +179,6 @@ VALUE (fc1_is_bf16, s->fp8.module_formats.of[LS_MODULE_EXPERT_FC1] == LS_FORMAT_
 VALUE (has_listed_kernels, ls_recipes_fit (s->use.recipes, m))
 
 TEXT (stages_in_words, ls_dp_traits (s->dp_kind)->expected)
-TEXT (mixer_cut, ls_mixer_check_cut (m, s->tp, s->cp))
 TEXT (kernels_name, s->use.recipes->name)
 TEXT (adapters_barred, ls_strategy_bars_adapters (m))
 
@@ -434,8 +434,8 @@ static inline int64_t
 value_at (const void *member, Kind kind)
 {
   switch (kind) {
-  case KIND_BOOL:
-    return *(const bool *) member;
+  case KIND_BYTE:
+    return *(const uint8_t *) member;
   case KIND_INT:
     return *(const int *) member;
   case KIND_COUNT:

@@ -330,15 +330,6 @@ static const LsEnumName dp_kinds[] = {
   { "auto", LS_DP_AUTO },
   { NULL },
 };
-static const LsEnumName p2p_kinds[] = {
-  { "none", LS_P2P_NONE },
-  { "batched", LS_P2P_BATCHED },
-  { "scatter-gather", LS_P2P_SCATTER_GATHER },
-  { "overlapped", LS_P2P_OVERLAPPED },
-  { "deepspeed", LS_P2P_DEEPSPEED },
-  { "auto", LS_P2P_AUTO },
-  { NULL },
-};
 static const LsEnumName attention_kinds[] = { { "flash", LS_ATTENTION_FLASH },
                                               { "unfused", LS_ATTENTION_UNFUSED },
                                               { "auto", LS_ATTENTION_AUTO },
@@ -606,7 +597,7 @@ const LsField ls_strategy_fields[] = {
   { BOOL (software, "grad_apart", use.grad_apart), SET_ONLY },
   { BOOL (software, "wgrad_placeholders", use.wgrad_placeholders), SET_ONLY },
 
-  { ENUM (pipeline, "p2p", mp.p2p, p2p_kinds) },
+  { ENUM (pipeline, "p2p", mp.p2p, ls_p2p_names) },
   { BOOL (pipeline, "p2p_warmup_flush", mp.p2p_warmup_flush), SET_ONLY },
   { ROW (pipeline, "pipeline_batch", mp.pipeline_batch, LS_FIELD_UINT), .max = MAX_DEGREE },
   { LIST (pipeline, "layers_per_chunk", layout.layers_per_chunk, layout.n_layers_per_chunk),
