@@ -368,15 +368,6 @@ part_time (Lower *l, uint32_t layer, uint32_t n_layers, bool has_embedding, bool
   return time;
 }
 
-/* Of the first layer of each kind. */
-static void
-layer_times (Lower *l, LsTime ret_times[LS_MAX_MODEL_KINDS])
-{
-  uint32_t first[LS_MAX_MODEL_KINDS], n = ls_model_first_of_kinds (l->model, first);
-  for (uint32_t k = 0; k < n; k++)
-    ret_times[k] = part_time (l, first[k], 1, false, false);
-}
-
 gboolean
 ls_part_times (const LsModel *m, const LsStrategy *s, const LsLowerCosts *costs, LsPartTimes *ret_times,
                GError **error)
@@ -389,7 +380,9 @@ ls_part_times (const LsModel *m, const LsStrategy *s, const LsLowerCosts *costs,
       .embedding = part_time (&l, 0, 0, true, false),
       .head = part_time (&l, 0, 0, false, true),
     };
-    layer_times (&l, ret_times->layer);
+    uint32_t first[LS_MAX_MODEL_KINDS], n = ls_model_first_of_kinds (l.model, first);
+    for (uint32_t k = 0; k < n; k++)
+      ret_times->layer[k] = part_time (&l, first[k], 1, false, false);
   }
   lower_clear (&l);
   return ok;

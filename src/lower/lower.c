@@ -392,7 +392,8 @@ lower_programs (Lower *l, GError **error)
     for (uint32_t c = 0; c < l->n_chunks; c++)
       p->n_params += chunk_at (l, r, c)->n_params;
     step_static_memory (l, r, p);
-    p->static_bytes[LS_MEM_PARAMETERS] *= n_weight_versions (l, r);
+    LsSchedShape shape = ls_strategy_sched_shape (l->s, l->n_micro_batches);
+    p->static_bytes[LS_MEM_PARAMETERS] *= ls_sched_n_versions (l->sched, &shape, r); /* of 16-bit weights */
   }
   return TRUE;
 }

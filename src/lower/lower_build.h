@@ -365,7 +365,5 @@ uint32_t segment_check_norm (Lower *l, uint32_t pp_rank);
 
 /* Sums gradients over the ranks that hold the same stages; nothing to do without pipes. */
 void reduce_pipes (Build *b, uint32_t pp_rank);
-/* Of the 16-bit weights. */
-uint32_t n_weight_versions (const Lower *l, uint32_t pp_rank);
 
 #endif

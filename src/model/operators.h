@@ -272,8 +272,6 @@ bool ls_context_is_pytorchs (const LsShard *s);
 uint32_t ls_context_n_steps (const LsShard *s);
 /* Whether ranks of a cp group have different kernels. */
 bool ls_context_is_uneven (const LsShard *s);
-/* Whether a rank has a part of a sequence wherever documents begin, not a part of each document. */
-bool ls_context_cuts_sequences (const LsShard *s);
 /* Of member cp_rank of the cp group, which does not matter unless they are uneven; in a layer of this kind.
  * What a window leaves out is taken from all steps alike. */
 typedef struct {

@@ -527,7 +527,9 @@ ls_packing_new (const LsStrategy *s, const LsModel *m, LsPacking **ret_packing, 
   *ret_packing = NULL;
   if (!s->docs.drawn)
     return TRUE;
-  Packer p = { .s = s, .m = m, .n_ranks = ls_context_cuts_sequences (&shard) ? s->cp : 0 };
+  /* A rank has a part of a sequence wherever documents begin, not a part of each document. */
+  bool is_cut = shard.cp > 1 && shard.cp_kind == LS_CP_ALL_GATHER;
+  Packer p = { .s = s, .m = m, .n_ranks = is_cut ? s->cp : 0 };
   p.width = OF_RANK + p.n_ranks;
   p.sequence = g_new0 (double, (size_t) s->global_batch *p.width);
   p.order = g_new (uint32_t, s->global_batch);

@@ -293,7 +293,7 @@ build_backward (Build *b, DpPass *p, const DpBackend *backend)
     build_backward_operator (b, c, i, b->delayed ? LS_ACTION_I : p->type);
     recompute_release (b, c, i);
     if (b->delayed)
-      delay_weights (b, i);
+      g_array_append_val (b->delayed, i);
     else
       hook_at (backend->after, b, p, i);
   }
@@ -309,7 +309,7 @@ build_pass_by (Build *b, DpPass *p, const DpBackend *backend)
   p->backend = backend;
   b->pass = p;
   b->documents = documents_at (b->l, p->documents);
-  if (delays_weights (b->l, p->type)) {
+  if (b->l->s->mp.delay_wgrad && p->type == LS_ACTION_B) {
     b->delayed = g_array_new (FALSE, FALSE, sizeof (guint));
     b->behind_exchange = build_delayed_weights;
   }

@@ -705,18 +705,6 @@ build_backward_here (Build *b, const Chunk *c, guint i, LsActionType pass)
 
 /* --- delayed: an exchange does not wait for them (lower_layers.h) -------------------------------------- */
 
-bool
-delays_weights (const Lower *l, LsActionType pass)
-{
-  return l->s->mp.delay_wgrad && pass == LS_ACTION_B;
-}
-
-void
-delay_weights (Build *b, guint i)
-{
-  g_array_append_val (b->delayed, i);
-}
-
 /* They need nothing of what the next op waits for. */
 void
 build_delayed_weights (Build *b)

@@ -72,12 +72,6 @@ recomputes_ops (const Lower *l)
       && l->s->memory.recompute_parts & LS_RECOMPUTE_BY_OPERATORS;
 }
 
-bool
-recomputes_no_products (const Lower *l)
-{
-  return recomputes_ops (l) && (l->s->memory.recompute_parts & LS_RECOMPUTE_DOTS) == LS_RECOMPUTE_DOTS;
-}
-
 /* Not every other product, but those that are named. */
 static bool
 keeps_by_name (const Lower *l)
