@@ -70,7 +70,7 @@ ls_dropped_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
   g_autofree double *share = ls_expert_shares (s->experts.load, m, &why);
   LsShard shard = ls_strategy_shard (s, m);
   shard.seq = seq;
-  shard.expert_share = share;
+  shard.experts.share = share;
   double n_layers = 0;
   for (uint32_t i = 0; i < ls_model_n_all_layers (m); i++)
     n_layers += (ls_model_layer_kind (m, i) & LS_LAYER_EXPERTS) != 0;
@@ -190,10 +190,10 @@ asked_flops (const LsModel *m, const LsStrategy *s)
   g_autofree char *why = NULL;
   g_autofree double *share = ls_expert_shares (s->experts.load, m, &why);
   Rank rank = { m, ls_strategy_shard (s, m), packing ? &packing->mean : NULL };
-  rank.shard.expert_share = share;
+  rank.shard.experts.share = share;
   uint32_t n = ls_expert_ranks_differ (m, &rank.shard) ? s->ep : 1;
   double sum = 0;
-  for (; rank.shard.ep_rank < n; rank.shard.ep_rank++)
+  for (; rank.shard.experts.ep_rank < n; rank.shard.experts.ep_rank++)
     sum += passes_flops (&rank);
   return sum / n * s->tp * s->cp * s->global_batch / s->micro_batch;
 }

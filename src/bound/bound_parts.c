@@ -184,8 +184,8 @@ LsShard
 bound_shard (const LsStrategy *s, const LsModel *m)
 {
   LsShard shard = ls_strategy_shard (s, m);
-  shard.bf16_first = shard.bf16_last = 0;
-  shard.grad_is_fresh |= shard.grad_is_own; /* the first micro-batch's, the least that others take */
+  shard.fp8.bf16_first = shard.fp8.bf16_last = 0;
+  shard.grad.is_fresh |= shard.grad.is_own; /* the first micro-batch's, the least that others take */
   return shard;
 }
 
@@ -325,7 +325,7 @@ full_bytes (const BoundParts *x, const LsOperator *o)
   uint64_t bytes = o->comm.tp_bytes > 0
       ? o->comm.tp_bytes
       : ls_boundary_bytes (x->model, &x->shard) * (x->shard.sp ? x->s->tp : 1);
-  bool has_nvfp4 = ls_formats_have (&x->shard.formats, LS_FORMAT_NVFP4);
+  bool has_nvfp4 = ls_formats_have (&x->shard.fp8.formats, LS_FORMAT_NVFP4);
   return ls_dtype_cast_bytes (has_nvfp4 ? LS_DTYPE_NVFP4 : x->shard.dtype, bytes); /* some are in fp8 */
 }
 
@@ -352,11 +352,11 @@ exchange_time (const BoundParts *x, const LsOperator *o, bool is_dispatch, bool 
 {
   const LsStrategy *s = x->s;
   if (o->ep == LS_EP_NONE || s->experts.load || s->mp.ep_overlap || s->mp.delay_wgrad
-      || x->shard.shared_is_beside)
+      || x->shard.experts.shared_is_beside)
     return 0;
   LsTime t = bound_time (x->comm, GROUP_EXPERT_TP, is_dispatch ? LS_COLL_ALL_GATHER : LS_COLL_REDUCE_SCATTER,
                          o->comm.etp_bytes);
-  if (s->ep == 1 || x->shard.sends_tokens_once)
+  if (s->ep == 1 || x->shard.experts.sends_tokens_once)
     return t;
   if (counts_tokens)
     t += bound_time (x->comm, GROUP_EXPERTS, LS_COLL_ALL_GATHER,
@@ -557,7 +557,7 @@ bound_fill_key (Key *key, const LsBounds *b, const LsStrategy *s, const LsCluste
   key->variant = b->variant;
   key->tp = s->tp, key->cp = s->cp, key->ep = s->ep, key->etp = s->experts.etp;
   key->micro_batch = s->micro_batch, key->seq = s->seq, key->sp = s->sp;
-  key->is_fresh = shard.grad_is_fresh, key->is_cast = shard.grad_is_cast;
+  key->is_fresh = shard.grad.is_fresh, key->is_cast = shard.grad.is_cast;
   key->has_head_weight = !b->model->tied_embeddings || !ends_where_it_begins;
   key->recompute = (uint32_t) s->recompute, key->recompute_parts = s->memory.recompute_parts;
 }

@@ -622,7 +622,7 @@ ls_note_drops (const LsStrategy *s, const LsModel *m, GPtrArray *notes)
   g_autofree char *why = NULL;
   g_autofree double *share = ls_expert_shares (s->experts.load, m, &why);
   LsShard shard = ls_strategy_shard (s, m);
-  shard.expert_share = share;
+  shard.experts.share = share;
   double kept = ls_expert_kept_share (m, &shard), blank = ls_expert_blank_share (m, &shard);
   double dropped = 1 - kept;
   if (blank > 0)

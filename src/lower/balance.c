@@ -368,28 +368,21 @@ part_time (Lower *l, uint32_t layer, uint32_t n_layers, bool has_embedding, bool
   return time;
 }
 
-/* Of the first layer of each kind. */
-static void
-layer_times (Lower *l, LsTime ret_times[LS_MAX_MODEL_KINDS])
-{
-  uint32_t first[LS_MAX_MODEL_KINDS], n = ls_model_first_of_kinds (l->model, first);
-  for (uint32_t k = 0; k < n; k++)
-    ret_times[k] = part_time (l, first[k], 1, false, false);
-}
-
 gboolean
 ls_part_times (const LsModel *m, const LsStrategy *s, const LsLowerCosts *costs, LsPartTimes *ret_times,
                GError **error)
 {
   Lower l;
   gboolean ok = lower_begin (&l, m, s, costs, error);
-  l.shard.bf16_first = l.shard.bf16_last = 0;
+  l.shard.fp8.bf16_first = l.shard.fp8.bf16_last = 0;
   if (ok) {
     *ret_times = (LsPartTimes) {
       .embedding = part_time (&l, 0, 0, true, false),
       .head = part_time (&l, 0, 0, false, true),
     };
-    layer_times (&l, ret_times->layer);
+    uint32_t first[LS_MAX_MODEL_KINDS], n = ls_model_first_of_kinds (l.model, first);
+    for (uint32_t k = 0; k < n; k++)
+      ret_times->layer[k] = part_time (&l, first[k], 1, false, false);
   }
   lower_clear (&l);
   return ok;
@@ -415,7 +408,7 @@ ls_layer_operators (const LsModel *m, const LsStrategy *s, GArray *operators, GE
 {
   Lower l;
   gboolean ok = lower_begin (&l, m, s, NULL, error);
-  l.shard.bf16_first = l.shard.bf16_last = 0;
+  l.shard.fp8.bf16_first = l.shard.fp8.bf16_last = 0;
   l.shard.documents = documents_at (&l, 0);
   if (ok)
     ls_operators_layer (m, &l.shard, usual_layer (m), operators);

@@ -130,8 +130,8 @@ lower_experts (Lower *l, GError **error)
     g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "expert_load: %s", why);
     return FALSE;
   }
-  l->shard.expert_share = l->expert_share;
-  if (l->shard.sends_tokens_once)
+  l->shard.experts.share = l->expert_share;
+  if (l->shard.experts.sends_tokens_once)
     l->plan->spread
         = (LsSpread) { ls_expert_draw (l->model, &l->shard),
                        l->s->micro_batch * UINT64_C (1) * l->s->seq / (l->s->cp * l->s->tp),
@@ -140,7 +140,7 @@ lower_experts (Lower *l, GError **error)
   ls_expert_rows_of_ranks (l->model, &l->shard, tokens);
   for (uint32_t r = 0; r < l->mesh.ep; r++) {
     l->n_ep_roles = tokens[r] != tokens[0] ? l->mesh.ep : l->n_ep_roles;
-    l->shard.ep_rank = tokens[r] > tokens[l->shard.ep_rank] ? r : l->shard.ep_rank;
+    l->shard.experts.ep_rank = tokens[r] > tokens[l->shard.experts.ep_rank] ? r : l->shard.experts.ep_rank;
   }
   if (l->n_ep_roles > 1)
     weigh_parts (l, tokens);
@@ -217,7 +217,7 @@ lower_documents (Lower *l, GError **error)
 static void
 use_chunks_of (Lower *l, uint32_t ep_rank)
 {
-  l->shard.ep_rank = ep_rank;
+  l->shard.experts.ep_rank = ep_rank;
   l->chunks = l->all_chunks + (l->n_ep_roles > 1 ? ep_rank * l->n_stages : 0);
 }
 
@@ -257,7 +257,7 @@ lower_chunks (Lower *l, GError **error)
   if (!is_legal)
     return is_known ? ls_diag_list_to_error (diags, error) : FALSE;
   l->all_chunks = g_new0 (Chunk, l->n_ep_roles * n);
-  uint32_t busiest = l->shard.ep_rank;
+  uint32_t busiest = l->shard.experts.ep_rank;
   double kept = 0;
   for (uint32_t e = 0; e < l->n_ep_roles; e++) {
     use_chunks_of (l, l->n_ep_roles > 1 ? e : busiest);
@@ -392,7 +392,8 @@ lower_programs (Lower *l, GError **error)
     for (uint32_t c = 0; c < l->n_chunks; c++)
       p->n_params += chunk_at (l, r, c)->n_params;
     step_static_memory (l, r, p);
-    p->static_bytes[LS_MEM_PARAMETERS] *= n_weight_versions (l, r);
+    LsSchedShape shape = ls_strategy_sched_shape (l->s, l->n_micro_batches);
+    p->static_bytes[LS_MEM_PARAMETERS] *= ls_sched_n_versions (l->sched, &shape, r); /* of 16-bit weights */
   }
   return TRUE;
 }

@@ -42,7 +42,7 @@ char *
 build_role_name (const Lower *l, const char *name)
 {
   g_autofree char *cp = l->n_cp_roles > 1 ? g_strdup_printf (" cp %u", l->cp_rank) : NULL;
-  g_autofree char *ep = l->n_ep_roles > 1 ? g_strdup_printf (" ep %u", l->shard.ep_rank) : NULL;
+  g_autofree char *ep = l->n_ep_roles > 1 ? g_strdup_printf (" ep %u", l->shard.experts.ep_rank) : NULL;
   return g_strconcat (name, cp ? cp : "", ep ? ep : "", NULL);
 }
 

@@ -50,7 +50,7 @@ typedef struct {
   LsMesh mesh;
   uint32_t n_cp_roles; /* cp where its ranks compute different things, else 1    */
   uint32_t n_ep_roles; /* ep where its ranks have experts of different load, else 1; whose program
-                          is being built says shard.ep_rank                      */
+                          is being built says shard.experts.ep_rank                      */
   uint32_t n_dp_roles; /* copies whose micro-batches hold different documents, or are of different
                           number, else 1                                          */
   uint32_t *dp_role;   /* [dp] which of these                                    */
@@ -63,10 +63,10 @@ typedef struct {
   uint32_t n_stages;        /* pp * vpp, of a pipe                                    */
   uint32_t n_chunks;        /* of a rank: vpp, or as many as there are pipes          */
   Chunk *all_chunks;        /* [n_ep_roles * n_stages]                                */
-  Chunk *chunks;            /* [n_stages] of these: of shard.ep_rank                  */
+  Chunk *chunks;            /* [n_stages] of these: of shard.experts.ep_rank                  */
   uint32_t *roles;          /* [n_roles] ((stage * n_cp_roles + cp_rank) * n_ep_roles + ep_rank) *
                           n_dp_roles + dp_role: not all need be there, as ep may span cp and dp */
-  double *expert_share;     /* shard.expert_share                                    */
+  double *expert_share;     /* shard.experts.share                                    */
   LsDtype act;              /* of activations as they travel                          */
   const LsSched *sched;
   LsOrders *orders;   /* of all ranks of a copy, without pairs; of the present one */
@@ -365,7 +365,5 @@ uint32_t segment_check_norm (Lower *l, uint32_t pp_rank);
 
 /* Sums gradients over the ranks that hold the same stages; nothing to do without pipes. */
 void reduce_pipes (Build *b, uint32_t pp_rank);
-/* Of the 16-bit weights. */
-uint32_t n_weight_versions (const Lower *l, uint32_t pp_rank);
 
 #endif

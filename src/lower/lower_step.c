@@ -517,12 +517,6 @@ segment_step_begin (Lower *l, uint32_t pp_rank)
 /* --- end ----------------------------------------------------------------------- */
 
 static void
-reduce_global (Build *b, LsSlot slot, uint64_t bytes, LsDtype dtype, const char *name)
-{
-  build_join (b, build_coll (b, LS_STREAM_GLOBAL, slot, LS_COLL_ALL_REDUCE, bytes, dtype, LS_TAG_SYNC, name));
-}
-
-static void
 reduce_replicated (Build *b, uint32_t pp_rank)
 {
   Lower *l = b->l;
@@ -543,8 +537,8 @@ reduce_tied_embedding (Build *b, uint32_t pp_rank)
     return;
   uint64_t words = ls_model_padded_vocab (l->model, l->shard.vocab_multiple, l->mesh.tp) / l->mesh.tp,
            numel = words * l->model->hidden;
-  reduce_global (b, LS_SLOT_EMBEDDING, dp_grad_bytes (l, numel), l->shard.grad_dtype,
-                 "embedding grad all-reduce");
+  build_coll_joined (b, LS_STREAM_GLOBAL, LS_SLOT_EMBEDDING, LS_COLL_ALL_REDUCE, dp_grad_bytes (l, numel),
+                     l->shard.grad_dtype, LS_TAG_SYNC, "embedding grad all-reduce");
 }
 
 /* The communicator over which all parameters of the model are spread. */
@@ -562,7 +556,7 @@ n_scaled (const Lower *l, uint32_t pp_rank, LsDtype dtype, DpCut cut)
 {
   bool is_nvfp4 = dtype == LS_DTYPE_NVFP4;
   uint64_t n = 0;
-  for (uint32_t c = 0; c < l->n_chunks && !l->shard.fp8_linear; c++)
+  for (uint32_t c = 0; c < l->n_chunks && !l->shard.fp8.linear; c++)
     for (int is_expert = 0; is_expert < 2; is_expert++)
       n += dp_part (chunk_at (l, pp_rank, c)->n_scaled[is_expert][is_nvfp4], dp_n_parts (l, is_expert, cut));
   return n;
@@ -683,7 +677,8 @@ optimizer (Build *b, uint32_t pp_rank)
       continue;
     }
     if (is_spread && l->s->opt.grad_norm)
-      reduce_global (b, slot, 4, LS_DTYPE_FP32, is_norm ? "grad-norm all-reduce" : "found-inf all-reduce");
+      build_coll_joined (b, LS_STREAM_GLOBAL, slot, LS_COLL_ALL_REDUCE, 4, LS_DTYPE_FP32, LS_TAG_SYNC,
+                         is_norm ? "grad-norm all-reduce" : "found-inf all-reduce");
     if (!finds_inf && ls_strategy_steps_on_weights (l->s))
       continue;
     if (b->next_deps->len > 0)
@@ -800,7 +795,7 @@ optimizer_bytes (const Lower *l, uint32_t pp_rank)
   const LsAdamStates states = ls_strategy_adam (l->s);
   if (!l->s->opt.kind)
     return dp_n_kept (l, pp_rank, DP_CUT_OPTIMIZER) * ls_adam_bytes (&states, l->shard.dtype);
-  bool has_master = l->shard.dtype != LS_DTYPE_FP32 && !l->shard.grad_is_own;
+  bool has_master = l->shard.dtype != LS_DTYPE_FP32 && !l->shard.grad.is_own;
   return optimizer_state_bytes (l, pp_rank, has_master ? 4 : 0);
 }
 

@@ -233,7 +233,7 @@ of_mixer (const LsModel *m)
 {
   LsLoraProduct products[LS_LORA_MAX_PRODUCTS];
   uint32_t set = ls_lora_way_out (m) | (ls_mixer_selects (m) ? LS_LORA_SELECT | LS_LORA_STEP : 0);
-  set |= ls_mixer_n_low_rank (m) > 0 ? LS_LORA_IN : 0;
+  set |= ls_mixer_pairs (m).n > 0 ? LS_LORA_IN : 0;
   for (uint32_t i = ls_lora_products_in (m, products); i-- > 0;)
     set |= products[i].module;
   return set;

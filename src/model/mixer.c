@@ -63,16 +63,10 @@ ls_mixer_conv_width (const LsModel *m)
       + (ls_mixer_selects (m) ? 0 : row->convolved.keys * keys (m));
 }
 
-static LsMixerPairs
+LsMixerPairs
 ls_mixer_pairs (const LsModel *m)
 {
   return row_of (m)->pairs ? row_of (m)->pairs (m) : (LsMixerPairs) { 0 };
-}
-
-uint32_t
-ls_mixer_n_low_rank (const LsModel *m)
-{
-  return ls_mixer_pairs (m).n;
 }
 
 /* Of the way into it. */
@@ -86,59 +80,6 @@ static uint64_t
 out_biases (const LsModel *m)
 {
   return m->mixer.bias && !ls_mixer_gates_memory (m) ? m->hidden : 0;
-}
-
-/* What a file may say of some kinds only. */
-static const struct {
-  gsize at;      /* a bool of LsMixerParts */
-  bool is_alone; /* not where mixers gate what those before made */
-  const char *key, *wanted;
-} sayings[] = {
-  { offsetof (LsMixerParts, full_gate), false, "mixer_full_gate", "expected it with kda" },
-  { offsetof (LsMixerParts, plain_conv), true, "mixer",
-    "expected \"mixer\" mamba1 or mamba2, whose convolution has a bias" },
-  { offsetof (LsMixerParts, plain_keys), false, "mixer",
-    "expected \"mixer\" mamba1, whose keys and step sizes may have norms" },
-  { offsetof (LsMixerParts, bias), true, "mixer_bias",
-    "expected \"mixer\" mamba1, mamba2 or conv: of others no biases are known" },
-  { offsetof (LsMixerParts, ungated), false, "mixer_ungated",
-    "expected \"mixer\" delta or linear, which may have no gate" },
-  { offsetof (LsMixerParts, undecayed), false, "mixer_undecayed",
-    "expected \"mixer\" delta, whose states may have no decay" },
-  { offsetof (LsMixerParts, head_norm), false, "mixer_head_norm",
-    "expected \"mixer\" linear, whose norm is else as wide as all heads" },
-  { offsetof (LsMixerParts, gate_bias), false, "mixer_gate_bias",
-    "expected \"mixer\" kda, whose gate may have a bias" },
-};
-
-static bool
-says (const LsMixerParts *parts, guint saying)
-{
-  return *(const bool *) ((const char *) parts + sayings[saying].at);
-}
-
-const char *
-ls_mixer_check (const LsModel *m, const char **ret_key)
-{
-  const LsMixerRow *row = row_of (m);
-  const char *wanted = row->wrong ? row->wrong (m, ret_key) : NULL;
-  if (wanted)
-    return wanted;
-  for (guint i = 0; i < G_N_ELEMENTS (sayings); i++) {
-    *ret_key = sayings[i].key;
-    if (says (&m->mixer, i) && (!says (&row->may, i) || (sayings[i].is_alone && ls_mixer_gates_memory (m))))
-      return sayings[i].wanted;
-  }
-  *ret_key = "mixer_rank";
-  if (m->mixer.rank > 0 && row->may.rank == 0)
-    return "expected \"mixer\" mamba1, mamba2, linear or rwkv7, of which something has a rank";
-  *ret_key = "mixer_conv";
-  if (m->mixer.conv > 0 && ls_mixer_conv_width (m) == 0)
-    return "expected a \"mixer\" that has a convolution: linear, mlstm, rwkv7 and product have none";
-  *ret_key = "mixer_groups";
-  if (m->mixer.groups > 0 && m->mixer.groups != m->mixer.heads && row->may.groups == 0)
-    return "expected \"mixer\" mamba2, delta or kda, of which heads share keys";
-  return NULL;
 }
 
 /* Beside the ways into it and out of it. */
@@ -242,21 +183,6 @@ bool
 ls_mixer_has_context_parallelism (const LsModel *m)
 {
   return row_of (m)->exchanges != LS_MIXER_UNCUT && !ls_mixer_selects (m);
-}
-
-const char *
-ls_mixer_check_cut (const LsModel *m, uint32_t tp, uint32_t cp)
-{
-  uint32_t groups = m->mixer.groups / tp;
-  if (m->mixer.kind == LS_MIXER_NONE || cp == 1)
-    return NULL;
-  if (m->mixer.heads / tp % cp != 0)
-    return "a divisor of the heads of mixers on a rank of tp";
-  if (row_of (m)->exchanges == LS_MIXER_TOGETHER)
-    return groups % cp == 0 ? NULL : "a divisor of the groups of mixers on a rank of tp";
-  return groups % cp == 0 || (groups > 0 && cp % groups == 0)
-      ? NULL
-      : "a divisor or a multiple of the groups of mixers on a rank of tp";
 }
 
 #define MAX_EXCHANGES 5
@@ -752,41 +678,6 @@ kda_pairs (const LsModel *m)
   return (LsMixerPairs) { m->mixer.full_gate ? 1 : 2, m->mixer.head_dim, ls_mixer_inner (m) };
 }
 
-static const char *
-kda_wrong (const LsModel *m, const char **ret_key)
-{
-  *ret_key = "mixer_state";
-  if (m->mixer.state > 0 && m->mixer.state != m->mixer.head_dim)
-    return "expected a state as wide as a head of kda";
-  *ret_key = "mixer_groups";
-  return m->mixer.heads % MAX (1, m->mixer.groups) != 0 ? "expected a divisor of the heads of kda" : NULL;
-}
-
-static const char *
-mlstm_wrong (const LsModel *m, const char **ret_key)
-{
-  *ret_key = "mixer_groups";
-  bool has_each = m->mixer.groups == 0 || m->mixer.groups == m->mixer.heads;
-  return has_each ? NULL : "expected a key for each head of mlstm";
-}
-
-static const char *
-rwkv7_wrong (const LsModel *m, const char **ret_key)
-{
-  *ret_key = "mixer";
-  return ls_mixer_inner (m) != m->hidden || m->mixer.rank == 0 || m->norms != LS_NORMS_PRE
-      ? "expected rwkv7 as wide as hidden, with \"mixer_rank\", between norms before each half"
-      : NULL;
-}
-
-static const char *
-product_wrong (const LsModel *m, const char **ret_key)
-{
-  *ret_key = "mixer_heads";
-  bool is_whole = m->mixer.heads == 1 && m->mixer.head_dim == m->hidden;
-  return is_whole ? NULL : "expected one head as wide as hidden of a product";
-}
-
 const LsEnumName ls_mixer_names[LS_N_MIXERS + 1] = {
   { "none", LS_MIXER_NONE },   { "mamba1", LS_MIXER_MAMBA1 },   { "mamba2", LS_MIXER_MAMBA2 },
   { "delta", LS_MIXER_DELTA }, { "linear", LS_MIXER_LINEAR },   { "conv", LS_MIXER_CONV },
@@ -819,18 +710,18 @@ const LsMixerRow ls_mixers[LS_N_MIXERS] = {
     .chunk = 256, .params = conv_params, .append_gate = append_gate },
   [LS_MIXER_KDA] = { .in = { .inners = 1, .keys = 2, .heads = 1 }, .convolved = { .inners = 1, .keys = 2 },
     .learned = { .inners = 1, .heads = 1, .head_dims = 1 }, .chunk = 64, .kernels = LS_MIXER_CHUNKS,
-    .may = { .groups = 1, .full_gate = true, .gate_bias = true }, .wrong = kda_wrong, PRODUCTS (of_delta),
+    .may = { .groups = 1, .full_gate = true, .gate_bias = true }, PRODUCTS (of_delta),
     .pairs = kda_pairs, .append_mixing = append_chunks, .append_gate = append_gate },
   [LS_MIXER_RGLRU] = { .in = { .inners = 2 }, .convolved = { .inners = 1 }, .has_conv_bias = true,
     .learned = { .inners = 5, .hiddens = 1 }, .chunk = 256, .kernels = LS_MIXER_SCAN,
     .append_mixing = append_recurrence, .append_gate = append_branch_gate },
   [LS_MIXER_MLSTM] = { .in = { .inners = 2, .keys = 2, .heads = 2 }, .learned = { .inners = 1, .heads = 2 },
-    .may = { .groups = 1 }, .wrong = mlstm_wrong, .chunk = 64, .kernels = LS_MIXER_CHUNKS,
+    .may = { .groups = 1 }, .chunk = 64, .kernels = LS_MIXER_CHUNKS,
     PRODUCTS (of_linear), .append_mixing = append_chunks, .append_gate = append_gate },
   [LS_MIXER_RWKV7] = { .in = { .inners = 3 }, .learned = { .inners = 8, .hiddens = 6 }, .may = { .rank = 1 },
-    .wrong = rwkv7_wrong, .chunk = 64, .kernels = LS_MIXER_CHUNKS, .is_whole = true, .shifts = true,
+    .chunk = 64, .kernels = LS_MIXER_CHUNKS, .is_whole = true, .shifts = true,
     .no_adapters = "time mixing of RWKV-7", PRODUCTS (of_rwkv7), .append_more = append_low_rank_of_rwkv,
     .append_mixing = append_chunks, .append_gate = append_gate_of_rwkv },
-  [LS_MIXER_PRODUCT] = { .chunk = 256, .is_whole = true, .wrong = product_wrong },
+  [LS_MIXER_PRODUCT] = { .chunk = 256, .is_whole = true },
 };
 /* clang-format on */

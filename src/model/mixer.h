@@ -139,7 +139,6 @@ typedef struct {
   uint8_t n_products;
   const LsMixerProduct *products;
   const char *no_adapters; /* why there are none (in words of it); NULL: there may be   */
-  const char *(*wrong) (const LsModel *m, const char **ret_key); /* with what it alone has; static */
   LsMixerPairs (*pairs) (const LsModel *m);
   uint64_t (*params) (const LsModel *m);                            /* learned beside `learned` */
   void (*append_more) (GArray *operators, const struct LsCut *cut); /* behind the way in        */
@@ -155,16 +154,13 @@ uint64_t ls_mixer_inner (const LsModel *m);
 uint64_t ls_mixer_in_width (const LsModel *m);
 uint64_t ls_mixer_conv_width (const LsModel *m);
 
-uint32_t ls_mixer_n_low_rank (const LsModel *m);
+LsMixerPairs ls_mixer_pairs (const LsModel *m);
 
 /* Whether step sizes and keys are made of the convolved columns. */
 bool ls_mixer_selects (const LsModel *m);
 
 /* All that is learned beside matrix products with tokens. */
 uint64_t ls_mixer_other_params (const LsModel *m);
-/* What is wrong with what is said of this kind, where 0 and false say nothing; NULL: nothing. Static.
- * *ret_key: the key of a model's file that says it. */
-const char *ls_mixer_check (const LsModel *m, const char **ret_key);
 
 /* FLOPs of the products of a sequence, forward; with heads cut over so many ranks, of all of them. */
 double ls_mixer_flops (const LsModel *m, uint32_t n_ranks, uint32_t seq);
@@ -173,6 +169,4 @@ double ls_mixer_flops (const LsModel *m, uint32_t n_ranks, uint32_t seq);
 
 /* Whether whole sequences of some heads can be on each of cp ranks. */
 bool ls_mixer_has_context_parallelism (const LsModel *m);
-/* Heads and groups of tp, or NULL; else what is expected of cp (static). */
-const char *ls_mixer_check_cut (const LsModel *m, uint32_t tp, uint32_t cp);
 #endif

@@ -52,12 +52,6 @@ ls_model_v_dim (const LsModel *m)
 }
 
 uint32_t
-ls_model_kv_dim (const LsModel *m)
-{
-  return m->halves.kv_shared_layers > 0 ? 0 : m->head_dim + (m->attn.full_k_is_v ? 0 : ls_model_v_dim (m));
-}
-
-uint32_t
 ls_model_router_width (const LsModel *m)
 {
   return m->moe.n_experts + m->moe.zero_experts;
@@ -124,22 +118,16 @@ ls_compressed_ratio (const LsModel *m, uint32_t kind)
 }
 
 /* Values and weights of a mean; where means overlap, of two. */
-static uint64_t
-columns_of (uint32_t kind, uint32_t width)
-{
-  return (kind & LS_LAYER_CSA ? 4 : kind & LS_LAYER_HCA ? 2 : 0) * (uint64_t) width;
-}
-
 uint64_t
 ls_compressed_columns (const LsModel *m, uint32_t kind)
 {
-  return columns_of (kind, m->head_dim);
+  return (kind & LS_LAYER_CSA ? 4 : kind & LS_LAYER_HCA ? 2 : 0) * (uint64_t) m->head_dim;
 }
 
 uint64_t
 ls_compressed_index_columns (const LsModel *m, uint32_t kind)
 {
-  return kind & LS_LAYER_CSA ? columns_of (kind, m->index.dim) : 0;
+  return kind & LS_LAYER_CSA ? 4 * (uint64_t) m->index.dim : 0;
 }
 
 double

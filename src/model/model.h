@@ -370,9 +370,6 @@ double ls_model_attention_width (const LsModel *m, uint32_t kind);
  * keys before it, compressed or not. */
 double ls_model_index_flops (const LsModel *m, uint32_t kind, uint32_t seq);
 
-/* Of a model of one kind, the width of a pair of a key and a value as they are projected: of the key alone
- * where that is the value; 0 where both are another layer's. */
-uint32_t ls_model_kv_dim (const LsModel *m);
 /* Outputs of a router. */
 uint32_t ls_model_router_width (const LsModel *m);
 

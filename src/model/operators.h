@@ -151,58 +151,72 @@ typedef enum {
   LS_EXPERT_PADDING_CAPACITY
 } LsExpertPadding;
 
+/* Which experts a rank has, and how tokens come to them. */
+typedef struct {
+  uint32_t ep, etp;    /* experts over ep ranks, each over etp; 0 counts as 1 */
+  uint32_t ep_rank;    /* whose experts, where they differ in load      */
+  const double *share; /* [n_experts] of all tokens; NULL: evenly */
+  double capacity;     /* tokens of an expert over the mean; 0: no limit */
+  LsExpertPadding padding;
+  bool sends_tokens_once; /* to a rank of ep, however many of its experts a token has there */
+  bool pads_sent_tokens;  /* rows of experts arrive padded to what products in fp8 want */
+  bool routes_in_turn;    /* the experts of a token follow those of the token before it     */
+  bool dispatch_fp8;      /* what goes to experts                                           */
+  bool grouped_gemm;      /* products of a rank's experts are one kernel                    */
+  bool shared_is_beside;  /* shared experts beside these exchanges                          */
+} LsExpertShard;
+
+/* What is in a scaled format, and whose. */
+typedef struct {
+  LsFp8Recipe recipe;
+  LsFp8Linear linear;
+  LsFp8Attention attention;       /* of layers in a scaled format */
+  bool act_store;                 /* the input of an activation is kept in fp8 */
+  bool weights;                   /* weights come in fp8                */
+  LsFormats formats;              /* of products, where they are not of the scaled dtype: by module */
+  uint32_t bf16_first, bf16_last; /* layers whose products are in bf16, not in the scaled dtype */
+} LsScaledParts;
+
+/* What W's GEMM does with a gradient. */
+typedef struct {
+  bool is_fused; /* it adds to a 16-bit gradient too, not only to an fp32 one */
+  bool is_apart; /* it adds to none, an fp32 one neither: a kernel of its own does  */
+  bool is_cast;  /* it makes one in the type of activations, which is cast and then added to an fp32 one */
+  bool is_fresh; /* it makes a gradient of its own in the type of activations, and adds to none */
+  bool is_own;   /* so that of the first micro-batch does, and autograd adds those of others  */
+} LsGradParts;
+
 /* How a model is cut, as far as one rank's operators depend on it. */
 typedef struct {
   uint32_t tp;
-  bool sp;              /* sequence parallelism; no effect with tp 1 */
+  bool sp;               /* sequence parallelism; no effect with tp 1 */
+  bool sp_save_gathered; /* with SP, keep the gathered input of COLUMN layers for the backward */
+  /* beside products: Q, K and V, gate and up share what was gathered, in one product each */
+  bool gathers_in_pieces;
   uint32_t micro_batch; /* sequences                                 */
   uint32_t seq;         /* tokens per sequence                       */
-  LsAttention attention;
-  LsQkvLayout qkv_layout; /* of flash attention                     */
-  LsLoss loss;
-  uint32_t vocab_multiple; /* as ls_model_padded_vocab() takes it */
-  uint32_t train_metrics;  /* of the loss, computed again for each   */
-  LsDtype dtype;           /* of activations and weights                */
-  LsDtype grad_dtype;      /* of the gradients that W accumulates into  */
   uint32_t cp; /* context-parallel degree; seq is of whole sequences: a rank has seq / cp tokens of each */
   LsCpKind cp_kind;
   LsCpSteps cp_steps;
   bool cp_balance;
-  bool sp_save_gathered;      /* with SP, keep the gathered input of COLUMN layers for the backward */
-  uint32_t ep, etp;           /* experts over ep ranks, each over etp; 0 counts as 1 */
-  bool sends_tokens_once;     /* to a rank of ep, however many of its experts a token has there */
-  bool pads_sent_tokens;      /* rows of experts arrive padded to what products in fp8 want */
-  bool routes_in_turn;        /* the experts of a token follow those of the token before it     */
-  bool dispatch_fp8;          /* what goes to experts                                           */
-  bool grouped_gemm;          /* products of a rank's experts are one kernel                    */
-  bool shared_is_beside;      /* shared experts beside these exchanges                          */
-  uint32_t ep_rank;           /* whose experts, where they differ in load      */
-  const double *expert_share; /* [n_experts] of all tokens; NULL: evenly */
-  double expert_capacity;     /* tokens of an expert over the mean; 0: no limit */
-  LsExpertPadding expert_padding;
-  bool fp8_act_store; /* the input of an activation is kept in fp8 */
-  LsFp8Recipe fp8_recipe;
-  LsFp8Linear fp8_linear;
-  bool fp8_weights;               /* weights come in fp8                */
-  LsFp8Attention fp8_attention;   /* of layers in a scaled format */
-  bool window_mask;               /* flash attention with a window gets a mask, and skips nothing */
-  LsFormats formats;              /* of products, where they are not of the scaled dtype: by module */
-  uint32_t bf16_first, bf16_last; /* layers whose products are in bf16, not in the scaled dtype */
-  bool flash_is_core;             /* flash attention is of the inside of attention that runs again */
-  bool apex_norm;     /* layer norms run apex's kernels, not those for long rows that came in 2022 */
-  bool bias_is_apart; /* the bias of proj and fc2 is added in a kernel of its own        */
-  bool grad_is_fused; /* the GEMM of W adds to a 16-bit gradient too, not only to an fp32 one */
-  bool grad_is_apart; /* it adds to none, an fp32 one neither: a kernel of its own does  */
-  /* W makes a gradient in the type of activations, which is cast and then added to an fp32 one */
-  bool grad_is_cast;
-  bool grad_is_fresh;       /* W makes a gradient of its own in the type of activations, and adds to none */
-  bool grad_is_own;         /* so that of the first micro-batch does, and autograd adds those of others  */
+  bool sides_are_apart; /* an encoder and its decoder are on different stages */
+  LsAttention attention;
+  LsQkvLayout qkv_layout;       /* of flash attention                     */
+  bool window_mask;             /* flash attention with a window gets a mask, and skips nothing */
+  bool flash_is_core;           /* flash attention is of the inside of attention that runs again */
+  const LsDocuments *documents; /* of a micro-batch: attention is inside each; NULL: over whole sequences */
+  LsLoss loss;
+  uint32_t vocab_multiple;  /* as ls_model_padded_vocab() takes it */
+  uint32_t train_metrics;   /* of the loss, computed again for each   */
+  LsDtype dtype;            /* of activations and weights                */
+  LsDtype grad_dtype;       /* of the gradients that W accumulates into  */
+  bool apex_norm;           /* layer norms run apex's kernels, not those for long rows that came in 2022 */
+  bool bias_is_apart;       /* the bias of proj and fc2 is added in a kernel of its own        */
   const LsRecipes *recipes; /* kernels as some software launches them; NULL: as built in */
   LsLora lora;
-  /* beside products: Q, K and V, gate and up share what was gathered, in one product each */
-  bool gathers_in_pieces;
-  const LsDocuments *documents; /* of a micro-batch: attention is inside each; NULL: over whole sequences */
-  bool sides_are_apart;         /* an encoder and its decoder are on different stages */
+  LsExpertShard experts;
+  LsScaledParts fp8;
+  LsGradParts grad;
 } LsShard;
 
 /* The number format of its products: bf16 at the ends of a model in a scaled format, if so many layers
@@ -258,8 +272,6 @@ bool ls_context_is_pytorchs (const LsShard *s);
 uint32_t ls_context_n_steps (const LsShard *s);
 /* Whether ranks of a cp group have different kernels. */
 bool ls_context_is_uneven (const LsShard *s);
-/* Whether a rank has a part of a sequence wherever documents begin, not a part of each document. */
-bool ls_context_cuts_sequences (const LsShard *s);
 /* Of member cp_rank of the cp group, which does not matter unless they are uneven; in a layer of this kind.
  * What a window leaves out is taken from all steps alike. */
 typedef struct {

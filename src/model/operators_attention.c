@@ -548,12 +548,6 @@ ls_context_is_uneven (const LsShard *s)
   return s->cp > 1 && s->cp_kind != LS_CP_ULYSSES && !s->cp_balance;
 }
 
-bool
-ls_context_cuts_sequences (const LsShard *s)
-{
-  return s->cp > 1 && s->cp_kind == LS_CP_ALL_GATHER;
-}
-
 /* false: nothing is left by the mask. */
 static bool
 ring_part (const LsShard *s, uint32_t cp_rank, uint32_t step, LsAttentionPart *part)

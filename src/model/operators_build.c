@@ -240,21 +240,21 @@ bool
 ls_cut_fuses_gradients (const LsCut *cut)
 {
   const LsShard *s = cut->shard;
-  bool is_apart = s->grad_is_fresh || s->grad_is_own || s->grad_is_cast || s->grad_is_apart;
-  return (s->grad_dtype == LS_DTYPE_FP32 || s->grad_is_fused) && !is_apart;
+  bool is_apart = s->grad.is_fresh || s->grad.is_own || s->grad.is_cast || s->grad.is_apart;
+  return (s->grad_dtype == LS_DTYPE_FP32 || s->grad.is_fused) && !is_apart;
 }
 
 void
 ls_operator_add_grad (LsOperator *op, const LsCut *cut, LsKernelRole role, const char *name, uint64_t rows,
                       uint64_t width)
 {
-  if (cut->shard->grad_is_fresh)
+  if (cut->shard->grad.is_fresh)
     return;
   /* Of an element: read, and added to what is there; by DeepSpeed after a cast into a temporary.
    * Autograd adds two of the weight's own format. */
   const LsShard *s = cut->shard;
   uint32_t grad = ls_dtype_bytes (s->grad_dtype),
-           bytes = (s->grad_is_own ? grad : cut->elt) + (s->grad_is_cast ? 4 : 2) * grad;
+           bytes = (s->grad.is_own ? grad : cut->elt) + (s->grad.is_cast ? 4 : 2) * grad;
   LsKernel add = ls_cut_stream (cut, name, LS_KERNEL_ELEMENTWISE, rows, width, bytes);
   add.role = role;
   ls_operator_wgrad (op, add);

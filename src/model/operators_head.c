@@ -306,10 +306,10 @@ static LsShard
 shard_of_block (const LsShard *s)
 {
   LsShard own = *s;
-  own.bf16_first = own.bf16_last = 0;
+  own.fp8.bf16_first = own.fp8.bf16_last = 0;
   own.dtype = s->dtype == LS_DTYPE_NVFP4 ? LS_DTYPE_BF16 : s->dtype;
-  if (s->formats.of[LS_MODULE_MTP] != LS_FORMAT_OF_ALL)
-    memset (own.formats.of, s->formats.of[LS_MODULE_MTP], sizeof own.formats.of);
+  if (s->fp8.formats.of[LS_MODULE_MTP] != LS_FORMAT_OF_ALL)
+    memset (own.fp8.formats.of, s->fp8.formats.of[LS_MODULE_MTP], sizeof own.fp8.formats.of);
   return own;
 }
 

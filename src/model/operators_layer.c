@@ -196,7 +196,7 @@ ls_operator_activation (LsOperator *op, const LsCut *cut, LsRecipeOperator which
   ls_operator_fwd (op, activation_stream (cut, fwd, rows, cols, a->n_inputs + 1, JIT_GELU_FWD_FLOPS));
   ls_operator_igrad (op,
                      activation_stream (cut, a->bwd, rows, cols, 2 * a->n_inputs + 1, JIT_GELU_BWD_FLOPS));
-  op->kept.saved_bytes = rows * cols * a->n_inputs * (cut->shard->fp8_act_store ? 1 : cut->elt);
+  op->kept.saved_bytes = rows * cols * a->n_inputs * (cut->shard->fp8.act_store ? 1 : cut->elt);
   op->kept.is_activation = true;
   ls_operator_as_launched (op, cut, which, rows, cols);
 }
@@ -274,7 +274,7 @@ append_attention (GArray *operators, const LsCut *cut)
 LsDtype
 ls_layer_dtype (const LsModel *m, const LsShard *s, uint32_t layer)
 {
-  bool is_at_end = layer < s->bf16_first || layer + s->bf16_last >= m->n_layers,
+  bool is_at_end = layer < s->fp8.bf16_first || layer + s->fp8.bf16_last >= m->n_layers,
        is_of_block = layer >= m->n_layers; /* of multi-token prediction */
   return is_at_end && !is_of_block ? ls_dtype_between (s->dtype) : s->dtype;
 }

@@ -109,7 +109,7 @@ experts_init (Experts *x, const LsCut *cut)
 {
   const LsModel *m = cut->model;
   const LsShard *s = cut->shard;
-  uint32_t ep = MAX (1, s->ep), etp = MAX (1, s->etp);
+  uint32_t ep = MAX (1, s->experts.ep), etp = MAX (1, s->experts.etp);
   g_autofree uint64_t *brought = g_new (uint64_t, m->moe.n_experts),
                       *computed = g_new (uint64_t, m->moe.n_experts);
   uint64_t sum = 0;
@@ -125,14 +125,14 @@ experts_init (Experts *x, const LsCut *cut)
   x->cut.tokens = 0;
   for (uint32_t e = 0; e < m->moe.n_experts; e++) {
     sum += brought[e];
-    if (e / x->n_experts != s->ep_rank)
+    if (e / x->n_experts != s->experts.ep_rank)
       continue;
     x->arrived += brought[e];
     x->cut.tokens += computed[e];
     x->tiled += (computed[e] + TILE_ROWS - 1) / TILE_ROWS * TILE_ROWS;
   }
   x->sent = sum / (ep * etp);
-  if (s->sends_tokens_once) {
+  if (s->experts.sends_tokens_once) {
     LsDraw draw = ls_expert_draw (m, s);
     x->arrived = (uint64_t) ((double) x->arrived * ls_draw_parts (&draw, ep) / m->moe.top_k);
   }
@@ -156,7 +156,7 @@ token_sum (const Experts *x, const char *name)
 static bool
 keeps_gathered (const LsShard *s)
 {
-  return s->shared_is_beside && s->sp && s->tp > 1;
+  return s->experts.shared_is_beside && s->sp && s->tp > 1;
 }
 
 static void
@@ -187,7 +187,7 @@ append_router (GArray *operators, const Experts *x)
   if (m->moe.shared_ffn > 0 && !keeps_gathered (s))
     op->kept.saved_bytes = op->kept.input_bytes = 0; /* the shared experts keep it */
   op->kept.saved_bytes += scores * (FP32_BYTES + 1);
-  if (m->moe.shared_ffn > 0 && s->shared_is_beside) {
+  if (m->moe.shared_ffn > 0 && s->experts.shared_is_beside) {
     ls_operator_igrad (op, token_sum (x, "moe-grad-add"));
     op->beside = LS_BESIDE_GRAD_SUM;
   }
@@ -211,13 +211,13 @@ append_permute (GArray *operators, const Experts *x)
   ls_scaled_cast_sent (op, &x->cut, x->local, x->width);
   if (ls_cut_masks_tokens (&x->cut)) {
     ls_operator_mask_in (op, &x->cut, x->sent, x->width);
-  } else if (!x->cut.shard->sends_tokens_once) {
+  } else if (!x->cut.shard->experts.sends_tokens_once) {
     ls_operator_fwd (op, row_copy (x, "permute", x->local + x->sent));
     ls_operator_igrad (op, row_copy (x, "permute-bwd", x->local + x->sent));
     if (ls_cut_lists_order (&x->cut))
       ls_operator_experts_as_launched (op, &x->cut, LS_RECIPE_PERMUTE, x->cut.tokens);
   }
-  if (x->cut.model->moe.shared_ffn > 0 && x->cut.shard->shared_is_beside)
+  if (x->cut.model->moe.shared_ffn > 0 && x->cut.shard->experts.shared_is_beside)
     op->beside = LS_BESIDE_GATHER;
   else if (x->cut.model->moe.shared_ffn > 0)
     ls_operator_igrad (op, token_sum (x, "moe-grad-add"));
@@ -230,10 +230,11 @@ append_exchange (GArray *operators, const Experts *x, const char *name, LsEpMode
   op->ep = mode;
   uint64_t sent = x->sent * x->width;
   op->comm.ep_bytes = sent * x->cut.elt;
-  op->comm.to_ep_bytes = x->cut.shard->dispatch_fp8 ? ls_dtype_cast_bytes (LS_DTYPE_FP8, op->comm.ep_bytes)
-                                                    : op->comm.ep_bytes;
+  op->comm.to_ep_bytes = x->cut.shard->experts.dispatch_fp8
+      ? ls_dtype_cast_bytes (LS_DTYPE_FP8, op->comm.ep_bytes)
+      : op->comm.ep_bytes;
   op->comm.etp_bytes = x->cut.tokens * x->width * x->cut.elt;
-  uint64_t back = x->cut.shard->sends_tokens_once ? x->local : x->sent;
+  uint64_t back = x->cut.shard->experts.sends_tokens_once ? x->local : x->sent;
   op->comm.brought_bytes = (mode == LS_EP_DISPATCH ? x->arrived : back) * x->width * x->cut.elt;
   if (x->n_experts > 1 && !ls_cut_lists_order (&x->cut)) {
     ls_operator_fwd (op, row_copy (x, "expert-sort", x->cut.tokens + x->arrived));
@@ -253,7 +254,7 @@ grouped_gemm (const Experts *x, const char *name, LsDtype dtype, uint64_t out, u
   LsKernel k = is_wgrad ? ls_kernel_gemm (name, dtype, out, in, rows, 1, 0, false)
                         : ls_kernel_gemm (name, dtype, rows, out, in, 1, 0, false);
   k.batch = n;
-  k.n_launches = x->cut.shard->grouped_gemm ? 0 : (uint32_t) n;
+  k.n_launches = x->cut.shard->experts.grouped_gemm ? 0 : (uint32_t) n;
   k.flops = 2 * R * (double) out * (double) in;
   k.bytes = is_wgrad ? elt * R * (double) (out + in) + out_elt * weights
                      : elt * (R * (double) in + weights) + out_elt * R * (double) out;
@@ -284,7 +285,7 @@ append_linear (GArray *operators, const Experts *x, const LsLinearNames *names, 
   LsDtype dtype = own.dtype;
   LsOperator *op = ls_operator_append (operators, names->fwd, LS_TP_NONE);
   if (ls_dtype_is_scaled (dtype)) {
-    bool is_sent = names == &fc1_names && own.dispatch_fp8;
+    bool is_sent = names == &fc1_names && own.experts.dispatch_fp8;
     const LsScaled product = { .in = in, .out = out, .n = x->n_experts, .is_sent = is_sent };
     ls_scaled_before_fwd (op, &inside, &product);
     ls_scaled_before_igrad (op, &inside, &product);
@@ -336,7 +337,7 @@ append_unpermute (GArray *operators, const Experts *x)
   LsOperator *op = ls_operator_append (operators, "unpermute", LS_TP_NONE);
   if (ls_cut_masks_tokens (&x->cut)) {
     ls_operator_mask_out (op, &x->cut, x->sent, x->width);
-  } else if (!x->cut.shard->sends_tokens_once) {
+  } else if (!x->cut.shard->experts.sends_tokens_once) {
     ls_operator_fwd (op, row_copy (x, "unpermute", x->local + x->sent));
     ls_operator_igrad (op, row_copy (x, "unpermute-bwd", x->local + x->sent));
     ls_operator_experts_as_launched (op, &x->cut, LS_RECIPE_UNPERMUTE, x->cut.tokens);
@@ -344,7 +345,7 @@ append_unpermute (GArray *operators, const Experts *x)
   if (x->cut.model->moe.shared_ffn == 0)
     return;
   ls_operator_fwd (op, token_sum (x, "shared-expert-add"));
-  if (x->cut.shard->shared_is_beside)
+  if (x->cut.shard->experts.shared_is_beside)
     op->beside = LS_BESIDE_SUM;
 }
 
@@ -363,7 +364,7 @@ append_shared (GArray *operators, const LsCut *cut)
     LsOperator *op = &g_array_index (operators, LsOperator, i);
     bool is_last = i + 1 == operators->len;
     op->part = LS_MLP_PART_SHARED;
-    if (cut->shard->shared_is_beside)
+    if (cut->shard->experts.shared_is_beside)
       op->beside = is_last ? LS_BESIDE_COMBINE : LS_BESIDE_DISPATCH;
   }
 }
@@ -524,7 +525,8 @@ ls_expert_load_is_even (const char *load)
 LsDraw
 ls_expert_draw (const LsModel *m, const LsShard *s)
 {
-  return (LsDraw) { m->moe.n_experts, m->moe.top_k, m->moe.groups, m->moe.top_groups, s->routes_in_turn };
+  return (LsDraw) { m->moe.n_experts, m->moe.top_k, m->moe.groups, m->moe.top_groups,
+                    s->experts.routes_in_turn };
 }
 
 /* --- shares ------------------------------------------------------------------------ */
@@ -655,7 +657,7 @@ static uint64_t
 tokens_of_group (const LsShard *s)
 {
   uint64_t local = (uint64_t) s->seq / MAX (1, s->cp) * s->micro_batch / (s->sp ? s->tp : 1);
-  return local * MAX (1, s->ep) * MAX (1, s->etp);
+  return local * MAX (1, s->experts.ep) * MAX (1, s->experts.etp);
 }
 
 typedef struct {
@@ -699,7 +701,7 @@ static uint64_t
 capacity_of (const LsModel *m, const LsShard *s, uint64_t n)
 {
   double mean = (double) n / m->moe.n_experts;
-  return s->expert_capacity > 0 ? (uint64_t) ceil (s->expert_capacity * mean) : UINT64_MAX;
+  return s->experts.capacity > 0 ? (uint64_t) ceil (s->experts.capacity * mean) : UINT64_MAX;
 }
 
 void
@@ -707,7 +709,7 @@ ls_expert_tokens (const LsModel *m, const LsShard *s, uint64_t *ret_kept, uint64
 {
   uint64_t tokens = tokens_of_group (s), n = tokens * m->moe.top_k, limit = capacity_of (m, s, n);
   g_autofree uint64_t *sent = g_new (uint64_t, m->moe.n_experts);
-  share_out (s->expert_share, m->moe.n_experts, n, tokens, sent);
+  share_out (s->experts.share, m->moe.n_experts, n, tokens, sent);
   for (uint32_t e = 0; e < m->moe.n_experts; e++) {
     if (ret_sent)
       ret_sent[e] = sent[e];
@@ -719,24 +721,24 @@ ls_expert_tokens (const LsModel *m, const LsShard *s, uint64_t *ret_kept, uint64
 void
 ls_expert_rows (const LsModel *m, const LsShard *s, uint64_t *ret_brought, uint64_t *ret_computed)
 {
-  uint32_t per_rank = m->moe.n_experts / MAX (1, s->ep);
+  uint32_t per_rank = m->moe.n_experts / MAX (1, s->experts.ep);
   uint64_t limit = capacity_of (m, s, tokens_of_group (s) * m->moe.top_k);
   ls_expert_tokens (m, s, ret_brought, NULL);
-  for (uint32_t e = 0; e < m->moe.n_experts && s->expert_padding == LS_EXPERT_PADDING_CAPACITY; e++)
+  for (uint32_t e = 0; e < m->moe.n_experts && s->experts.padding == LS_EXPERT_PADDING_CAPACITY; e++)
     ret_brought[e] = limit;
   for (uint32_t first = 0; first < m->moe.n_experts; first += per_rank) {
     uint64_t fullest = 0;
     for (uint32_t e = first; e < first + per_rank; e++)
       fullest = MAX (fullest, ret_brought[e]);
     for (uint32_t e = first; e < first + per_rank; e++)
-      ret_computed[e] = s->expert_padding == LS_EXPERT_PADDING_FULLEST ? fullest : ret_brought[e];
+      ret_computed[e] = s->experts.padding == LS_EXPERT_PADDING_FULLEST ? fullest : ret_brought[e];
   }
 }
 
 void
 ls_expert_rows_of_ranks (const LsModel *m, const LsShard *s, uint64_t *ret_rows)
 {
-  uint32_t ep = MAX (1, s->ep), per_rank = m->moe.n_experts / ep;
+  uint32_t ep = MAX (1, s->experts.ep), per_rank = m->moe.n_experts / ep;
   g_autofree uint64_t *brought = g_new (uint64_t, m->moe.n_experts),
                       *computed = g_new (uint64_t, m->moe.n_experts);
   ls_expert_rows (m, s, brought, computed);
@@ -750,7 +752,7 @@ ls_expert_rows_of_ranks (const LsModel *m, const LsShard *s, uint64_t *ret_rows)
 bool
 ls_expert_ranks_differ (const LsModel *m, const LsShard *s)
 {
-  uint32_t n = m->moe.n_experts > 0 ? MAX (1, s->ep) : 0;
+  uint32_t n = m->moe.n_experts > 0 ? MAX (1, s->experts.ep) : 0;
   g_autofree uint64_t *rows = g_new (uint64_t, n + 1);
   if (n > 0)
     ls_expert_rows_of_ranks (m, s, rows);

@@ -24,28 +24,29 @@ sizes_of (const LsCut *cut, uint64_t tokens, uint64_t ffn)
 {
   double sequences = cut->shard->micro_batch;
   bool has_rope = cut->model->position == LS_POSITION_ROPE;
-  return (LsSizes) { .is_sent_once = cut->shard->sends_tokens_once,
-                     .is_padded = cut->shard->pads_sent_tokens,
-                     .is_normed = cut->model->attn.qk_norm,
-                     .is_rotated = has_rope && !(cut->kind & LS_LAYER_UNROTATED),
-                     .is_sharded = cut->shard->cp > 1,
-                     .at
-                     = { [LS_SIZE_EXPERTS] = cut->model->moe.n_experts,
-                         [LS_SIZE_CHOICES] = cut->model->moe.top_k,
-                         [LS_SIZE_OWN_EXPERTS] = (double) cut->model->moe.n_experts / MAX (1, cut->shard->ep),
-                         [LS_SIZE_S] = (double) tokens / sequences,
-                         [LS_SIZE_B] = sequences,
-                         [LS_SIZE_H] = (double) cut->model->hidden,
-                         [LS_SIZE_Q] = (double) cut->q_width,
-                         [LS_SIZE_K] = (double) cut->k_width,
-                         [LS_SIZE_A] = (double) cut->heads,
-                         [LS_SIZE_D] = (double) cut->model->head_dim,
-                         [LS_SIZE_F] = (double) ffn,
-                         [LS_SIZE_V] = (double) cut->vocab,
-                         [LS_SIZE_ROTATED] = (double) cut->model->latent.rope_dim,
-                         [LS_SIZE_UNROTATED] = (double) (cut->model->head_dim - cut->model->latent.rope_dim),
-                         [LS_SIZE_VALUES] = (double) cut->v_width,
-                         [LS_SIZE_LATENT] = (double) cut->model->latent.kv_lora } };
+  return (LsSizes) {
+    .is_sent_once = cut->shard->experts.sends_tokens_once,
+    .is_padded = cut->shard->experts.pads_sent_tokens,
+    .is_normed = cut->model->attn.qk_norm,
+    .is_rotated = has_rope && !(cut->kind & LS_LAYER_UNROTATED),
+    .is_sharded = cut->shard->cp > 1,
+    .at = { [LS_SIZE_EXPERTS] = cut->model->moe.n_experts,
+            [LS_SIZE_CHOICES] = cut->model->moe.top_k,
+            [LS_SIZE_OWN_EXPERTS] = (double) cut->model->moe.n_experts / MAX (1, cut->shard->experts.ep),
+            [LS_SIZE_S] = (double) tokens / sequences,
+            [LS_SIZE_B] = sequences,
+            [LS_SIZE_H] = (double) cut->model->hidden,
+            [LS_SIZE_Q] = (double) cut->q_width,
+            [LS_SIZE_K] = (double) cut->k_width,
+            [LS_SIZE_A] = (double) cut->heads,
+            [LS_SIZE_D] = (double) cut->model->head_dim,
+            [LS_SIZE_F] = (double) ffn,
+            [LS_SIZE_V] = (double) cut->vocab,
+            [LS_SIZE_ROTATED] = (double) cut->model->latent.rope_dim,
+            [LS_SIZE_UNROTATED] = (double) (cut->model->head_dim - cut->model->latent.rope_dim),
+            [LS_SIZE_VALUES] = (double) cut->v_width,
+            [LS_SIZE_LATENT] = (double) cut->model->latent.kv_lora }
+  };
 }
 
 /* What a breakdown calls them. */
@@ -287,7 +288,7 @@ is_mxfp8 (const LsCut *cut, LsModule module)
 {
   LsShard own;
   ls_cut_in_format (cut, module, cut->shard->dtype, &own);
-  return own.dtype == LS_DTYPE_FP8 && own.fp8_recipe == LS_FP8_MXFP8 && own.fp8_linear == LS_FP8_LINEAR_TE;
+  return own.dtype == LS_DTYPE_FP8 && own.fp8.recipe == LS_FP8_MXFP8 && own.fp8.linear == LS_FP8_LINEAR_TE;
 }
 
 bool
@@ -379,15 +380,15 @@ bool
 ls_cut_masks_tokens (const LsCut *cut)
 {
   const LsShard *s = cut->shard;
-  return ls_recipes_mask_tokens (s->recipes, cut->model) && !s->sends_tokens_once
-      && s->expert_padding == LS_EXPERT_PADDING_CAPACITY;
+  return ls_recipes_mask_tokens (s->recipes, cut->model) && !s->experts.sends_tokens_once
+      && s->experts.padding == LS_EXPERT_PADDING_CAPACITY;
 }
 
 bool
 ls_cut_lists_order (const LsCut *cut)
 {
   const LsRecipe *r = ls_recipe_find (cut->shard->recipes, LS_RECIPE_PERMUTE, cut->model);
-  return r && !cut->shard->sends_tokens_once && (!r->is_one_hot || ls_cut_masks_tokens (cut));
+  return r && !cut->shard->experts.sends_tokens_once && (!r->is_one_hot || ls_cut_masks_tokens (cut));
 }
 
 typedef struct {

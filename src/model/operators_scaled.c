@@ -20,14 +20,14 @@ way_of (const LsShard *s)
     [LS_FP8_DEEPSEEK] = { 1 + 4.0 / 128, false, false },
   };
   return s->dtype == LS_DTYPE_NVFP4 ? (Way) { ls_dtype_size (LS_DTYPE_NVFP4), true, true }
-                                    : fp8[s->fp8_recipe];
+                                    : fp8[s->fp8.recipe];
 }
 
 /* A norm writes fp8 itself where its scale is known before. */
 static bool
 norm_casts (const LsShard *s)
 {
-  return s->dtype == LS_DTYPE_FP8 && s->fp8_recipe == LS_FP8_DELAYED && s->lora.rank == 0;
+  return s->dtype == LS_DTYPE_FP8 && s->fp8.recipe == LS_FP8_DELAYED && s->lora.rank == 0;
 }
 
 LsCut
@@ -40,10 +40,10 @@ ls_cut_in_format (const LsCut *cut, LsModule module, LsDtype dtype, LsShard *own
   *own = *cut->shard;
   own->dtype = dtype;
   of_module.shard = own;
-  uint8_t format = ls_dtype_is_scaled (dtype) ? own->formats.of[module] : LS_FORMAT_OF_ALL;
+  uint8_t format = ls_dtype_is_scaled (dtype) ? own->fp8.formats.of[module] : LS_FORMAT_OF_ALL;
   if (format == LS_FORMAT_OF_ALL)
     return of_module;
-  own->fp8_recipe = recipes[format];
+  own->fp8.recipe = recipes[format];
   own->dtype = format == LS_FORMAT_BF16 ? LS_DTYPE_BF16
       : format == LS_FORMAT_NVFP4       ? LS_DTYPE_NVFP4
                                         : LS_DTYPE_FP8;
@@ -72,15 +72,15 @@ amax (const LsCut *cut, uint64_t rows, uint64_t cols)
 static bool
 is_torchao (const LsShard *s)
 {
-  return s->dtype == LS_DTYPE_FP8 && s->fp8_linear != LS_FP8_LINEAR_TE;
+  return s->dtype == LS_DTYPE_FP8 && s->fp8.linear != LS_FP8_LINEAR_TE;
 }
 
 /* Tensor parallelism of torchao casts before it gathers, with one scale for a tensor. */
 bool
 ls_scaled_keeps_input (const LsShard *s)
 {
-  bool is_cast = s->fp8_linear == LS_FP8_LINEAR_TORCHAO_CAST || s->tp > 1;
-  return is_torchao (s) && (s->fp8_recipe != LS_FP8_CURRENT || !is_cast);
+  bool is_cast = s->fp8.linear == LS_FP8_LINEAR_TORCHAO_CAST || s->tp > 1;
+  return is_torchao (s) && (s->fp8.recipe != LS_FP8_CURRENT || !is_cast);
 }
 
 LsDtype
@@ -118,9 +118,9 @@ access_of_cast (const LsCut *cut, uint32_t n_layouts)
   const LsShard *s = cut->shard;
   if (s->dtype != LS_DTYPE_FP8 || is_torchao (s))
     return LS_ACCESS_NONE;
-  if (s->fp8_recipe == LS_FP8_BLOCKWISE)
+  if (s->fp8.recipe == LS_FP8_BLOCKWISE)
     return LS_ACCESS_BLOCK_CAST;
-  if (s->fp8_recipe != LS_FP8_MXFP8)
+  if (s->fp8.recipe != LS_FP8_MXFP8)
     return LS_ACCESS_NONE;
   return n_layouts > 1 ? LS_ACCESS_MX_CAST_BOTH : LS_ACCESS_MX_CAST;
 }
@@ -148,7 +148,7 @@ ls_scaled_norm_out_bytes (const LsShard *s)
 static bool
 is_layout_by_layout (const LsShard *s)
 {
-  return s->dtype == LS_DTYPE_FP8 && s->fp8_recipe == LS_FP8_DEEPSEEK;
+  return s->dtype == LS_DTYPE_FP8 && s->fp8.recipe == LS_FP8_DEEPSEEK;
 }
 
 /* From 16 bits, or from the other layout. */
@@ -169,7 +169,7 @@ ls_scaled_wgrad (const LsShard *s, LsKernel gemm)
 void
 ls_scaled_cast_sent (LsOperator *op, const LsCut *cut, uint64_t rows, uint64_t cols)
 {
-  if (cut->shard->dispatch_fp8 && is_layout_by_layout (cut->shard))
+  if (cut->shard->experts.dispatch_fp8 && is_layout_by_layout (cut->shard))
     ls_operator_fwd (op, cast (cut, rows, cols, 1));
 }
 
@@ -185,8 +185,8 @@ is_frozen (const LsCut *cut)
 static LsKernel
 of_experts (LsKernel k, const LsCut *cut, const LsScaled *p)
 {
-  bool is_fused = cut->shard->grouped_gemm
-      || (cut->shard->dtype == LS_DTYPE_FP8 && cut->shard->fp8_recipe == LS_FP8_DELAYED);
+  bool is_fused = cut->shard->experts.grouped_gemm
+      || (cut->shard->dtype == LS_DTYPE_FP8 && cut->shard->fp8.recipe == LS_FP8_DELAYED);
   k.n_launches = is_fused ? 0 : (uint32_t) p->n;
   if (k.access != LS_ACCESS_NONE)
     k.batch = is_fused ? 1 : p->n;
@@ -216,9 +216,9 @@ torchao_before_fwd (LsOperator *op, const LsCut *cut, const LsScaled *p)
   if (has_amax)
     ls_operator_fwd (op, of_experts (shared_amax (cut, rows, p->in, is_column), cut, p));
   ls_operator_fwd (op, of_experts (cast (cut, rows, p->in, 1), cut, p));
-  if (has_amax && !cut->shard->fp8_weights)
+  if (has_amax && !cut->shard->fp8.weights)
     ls_operator_fwd (op, of_experts (shared_amax (cut, n_rows, p->in, false), cut, p));
-  if (!cut->shard->fp8_weights)
+  if (!cut->shard->fp8.weights)
     ls_operator_fwd (op, of_experts (cast (cut, n_rows, p->in, 1), cut, p));
 }
 
@@ -227,7 +227,7 @@ static void
 torchao_before_igrad (LsOperator *op, const LsCut *cut, const LsScaled *p)
 {
   Way way = way_of (cut->shard);
-  bool is_from_fp8 = cut->shard->fp8_weights || !ls_scaled_keeps_input (cut->shard);
+  bool is_from_fp8 = cut->shard->fp8.weights || !ls_scaled_keeps_input (cut->shard);
   if (way.wants_amax)
     ls_operator_igrad (op, of_experts (shared_amax (cut, cut->tokens, p->out, op->tp == LS_TP_ROW), cut, p));
   ls_operator_igrad (op, of_experts (cast (cut, cut->tokens, p->out, way.makes_both ? 1 : 2), cut, p));
@@ -320,7 +320,7 @@ ls_scaled_before_wgrad (LsOperator *op, const LsCut *cut, const LsScaled *p)
 bool
 ls_scaled_attention (const LsCut *cut)
 {
-  return cut->shard->fp8_attention != LS_FP8_ATTENTION_NONE && ls_dtype_is_scaled (cut->shard->dtype);
+  return cut->shard->fp8.attention != LS_FP8_ATTENTION_NONE && ls_dtype_is_scaled (cut->shard->dtype);
 }
 
 #define MXFP8_BYTES (1 + 1.0 / 32)
@@ -328,13 +328,13 @@ ls_scaled_attention (const LsCut *cut)
 static bool
 is_mxfp8 (const LsCut *cut)
 {
-  return cut->shard->fp8_attention == LS_FP8_ATTENTION_MXFP8;
+  return cut->shard->fp8.attention == LS_FP8_ATTENTION_MXFP8;
 }
 
 static bool
 is_delayed (const LsCut *cut)
 {
-  return cut->shard->fp8_attention == LS_FP8_ATTENTION_DELAYED;
+  return cut->shard->fp8.attention == LS_FP8_ATTENTION_DELAYED;
 }
 
 /* Of a tensor, in the layouts that it is cast into. */
@@ -361,7 +361,7 @@ ls_scaled_attention_bytes (const LsCut *cut)
 static void
 append_cast (LsOperator *op, const LsCut *cut, uint64_t width, Append *append)
 {
-  if (cut->shard->fp8_attention == LS_FP8_ATTENTION_CURRENT)
+  if (cut->shard->fp8.attention == LS_FP8_ATTENTION_CURRENT)
     append (op, ls_cut_stream (cut, "attention-amax", LS_KERNEL_REDUCTION, cut->tokens, width, cut->elt));
   LsKernel k = stream (cut, "attention-cast", cut->tokens, width, cut->elt + cast_bytes (cut));
   k.access = is_mxfp8 (cut) ? LS_ACCESS_MX_CAST_BOTH : LS_ACCESS_NONE;

@@ -322,32 +322,20 @@ kernel_at (const LsOptimizerPart *part, guint i)
   return &g_array_index (part->kernels, LsOptimizerKernel, i);
 }
 
-bool
-ls_optimizer_multiplies (const LsOptimizerKind *kind)
+uint32_t
+ls_optimizer_needs (const LsOptimizerKind *kind)
 {
-  for (guint p = 0; p < kind->parts->len; p++)
-    for (guint i = 0; i < part_at (kind, p)->kernels->len; i++)
-      if (kernel_at (part_at (kind, p), i)->bytes == 0)
-        return true;
-  return false;
-}
-
-bool
-ls_optimizer_factors (const LsOptimizerKind *kind)
-{
-  for (guint p = 0; p < kind->parts->len; p++)
-    if (part_at (kind, p)->row_bytes + part_at (kind, p)->column_bytes > 0)
-      return true;
-  return false;
-}
-
-bool
-ls_optimizer_has_tiles (const LsOptimizerKind *kind)
-{
-  for (guint p = 0; p < kind->parts->len; p++)
-    if (part_at (kind, p)->tile > 0)
-      return true;
-  return false;
+  uint32_t needs = 0;
+  for (guint p = 0; p < kind->parts->len; p++) {
+    const LsOptimizerPart *part = part_at (kind, p);
+    needs |= part->row_bytes + part->column_bytes > 0 ? LS_NEEDS_SUMS : 0;
+    needs |= part->tile > 0 ? LS_NEEDS_TILES : 0;
+    for (guint i = 0; i < part->kernels->len; i++) {
+      needs |= kernel_at (part, i)->bytes == 0 ? LS_NEEDS_PRODUCTS : 0;
+      needs |= kernel_at (part, i)->sums ? LS_NEEDS_SUMMED_PRODUCTS : 0;
+    }
+  }
+  return needs;
 }
 
 double

@@ -80,11 +80,18 @@ LsOptimizerKind *ls_optimizer_kind_ref (LsOptimizerKind *kind); /* NULL allowed 
 void ls_optimizer_kind_unref (LsOptimizerKind *kind);           /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsOptimizerKind, ls_optimizer_kind_unref)
 
-/* Some part needs whole matrices: it multiplies them; it keeps sums of their rows and columns. Some part cuts
- * tensors into tiles. */
-bool ls_optimizer_multiplies (const LsOptimizerKind *kind);
-bool ls_optimizer_factors (const LsOptimizerKind *kind);
-bool ls_optimizer_has_tiles (const LsOptimizerKind *kind);
+/* What some part of one needs: whole matrices, to multiply or to sum by rows and columns; tiles of tensors;
+ * products that are summed over ranks. */
+typedef enum {
+  LS_NEEDS_PRODUCTS = 1,
+  LS_NEEDS_SUMS = 2,
+  LS_NEEDS_MATRICES = LS_NEEDS_PRODUCTS | LS_NEEDS_SUMS,
+  LS_NEEDS_TILES = 4,
+  LS_NEEDS_SUMMED_PRODUCTS = 8
+} LsOptimizerNeed;
+
+/* A set of these. */
+uint32_t ls_optimizer_needs (const LsOptimizerKind *kind);
 /* The fewest bytes that it keeps of an element. */
 double ls_optimizer_least_state (const LsOptimizerKind *kind);
 

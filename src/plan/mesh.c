@@ -91,8 +91,14 @@ ls_rank_order_text (LsRankOrder order)
 
 /* --- numbers --------------------------------------------------------------------------------------- */
 
-LsMeshDigits
-ls_mesh_digits (const LsMesh *m, bool of_experts)
+/* What a dimension counts in the number of a rank: its index is rank / stride % degree. */
+typedef struct {
+  uint32_t degree[LS_N_DIMS], stride[LS_N_DIMS];
+} LsMeshDigits;
+
+/* Of experts: those that divide the ranks for them; ep and etp must be there. */
+static LsMeshDigits
+digits_of (const LsMesh *m, bool of_experts)
 {
   LsMeshDigits d = { .degree = { m->tp, m->cp, 1, m->dp, m->pp } };
   if (of_experts) {
@@ -118,7 +124,7 @@ index_of (const LsMeshDigits *d, LsDim dim, uint32_t rank)
 uint32_t
 ls_mesh_rank (const LsMesh *m, LsCoord at)
 {
-  const LsMeshDigits d = ls_mesh_digits (m, false);
+  const LsMeshDigits d = digits_of (m, false);
   g_assert (at.tp < m->tp && at.cp < m->cp && at.dp < m->dp && at.pp < m->pp);
   return at.tp * d.stride[LS_DIM_TP] + at.cp * d.stride[LS_DIM_CP] + at.dp * d.stride[LS_DIM_DP]
       + at.pp * d.stride[LS_DIM_PP];
@@ -127,7 +133,7 @@ ls_mesh_rank (const LsMesh *m, LsCoord at)
 LsCoord
 ls_mesh_coord (const LsMesh *m, uint32_t rank)
 {
-  const LsMeshDigits d = ls_mesh_digits (m, false);
+  const LsMeshDigits d = digits_of (m, false);
   g_assert (rank < ls_mesh_n_ranks (m));
   return (LsCoord) { .tp = index_of (&d, LS_DIM_TP, rank),
                      .cp = index_of (&d, LS_DIM_CP, rank),
@@ -138,7 +144,7 @@ ls_mesh_coord (const LsMesh *m, uint32_t rank)
 uint32_t
 ls_mesh_expert_rank (const LsMesh *m, LsExpertCoord at)
 {
-  const LsMeshDigits d = ls_mesh_digits (m, true);
+  const LsMeshDigits d = digits_of (m, true);
   return at.etp * d.stride[LS_DIM_TP] + at.ep * d.stride[LS_DIM_EP] + at.edp * d.stride[LS_DIM_DP]
       + at.pp * d.stride[LS_DIM_PP];
 }
@@ -146,7 +152,7 @@ ls_mesh_expert_rank (const LsMesh *m, LsExpertCoord at)
 LsExpertCoord
 ls_mesh_expert_coord (const LsMesh *m, uint32_t rank)
 {
-  const LsMeshDigits d = ls_mesh_digits (m, true);
+  const LsMeshDigits d = digits_of (m, true);
   return (LsExpertCoord) { .etp = index_of (&d, LS_DIM_TP, rank),
                            .ep = index_of (&d, LS_DIM_EP, rank),
                            .edp = index_of (&d, LS_DIM_DP, rank),
@@ -156,15 +162,14 @@ ls_mesh_expert_coord (const LsMesh *m, uint32_t rank)
 bool
 ls_mesh_has_one_pipeline (const LsMesh *m)
 {
-  return m->pp == 1
-      || ls_mesh_digits (m, false).stride[LS_DIM_PP] == ls_mesh_digits (m, true).stride[LS_DIM_PP];
+  return m->pp == 1 || digits_of (m, false).stride[LS_DIM_PP] == digits_of (m, true).stride[LS_DIM_PP];
 }
 
 /* Strides count where there is more than one. */
 static bool
 has_same_strides (const LsMesh *a, const LsMesh *b, bool of_experts)
 {
-  const LsMeshDigits of_a = ls_mesh_digits (a, of_experts), of_b = ls_mesh_digits (b, of_experts);
+  const LsMeshDigits of_a = digits_of (a, of_experts), of_b = digits_of (b, of_experts);
   for (int d = 0; d < LS_N_DIMS; d++)
     if (of_a.degree[d] > 1 && of_a.stride[d] != of_b.stride[d])
       return false;
@@ -179,23 +184,11 @@ ls_mesh_is_alike (const LsMesh *a, const LsMesh *b)
 
 /* --- copies ---------------------------------------------------------------------------------------- */
 
-static bool
-has_dp_before_cp (const LsMesh *m)
-{
-  const LsMeshDigits d = ls_mesh_digits (m, false);
-  return m->cp > 1 && m->dp > 1 && d.stride[LS_DIM_DP] < d.stride[LS_DIM_CP];
-}
-
-uint32_t
-ls_mesh_copy (const LsMesh *m, LsCoord at)
-{
-  return has_dp_before_cp (m) ? at.dp + m->dp * at.cp : at.cp + m->cp * at.dp;
-}
-
 LsCoord
 ls_mesh_at_copy (const LsMesh *m, LsCoord at, uint32_t copy)
 {
-  bool is_dp_first = has_dp_before_cp (m);
+  const LsMeshDigits d = digits_of (m, false);
+  bool is_dp_first = m->cp > 1 && m->dp > 1 && d.stride[LS_DIM_DP] < d.stride[LS_DIM_CP];
   at.cp = is_dp_first ? copy / m->dp : copy % m->cp;
   at.dp = is_dp_first ? copy % m->dp : copy / m->cp;
   return at;
@@ -360,13 +353,13 @@ digits_new (LsArena *arena, const LsMesh *m)
                      of_experts[] = { DIGIT_ETP, N_DIGITS, DIGIT_EP, DIGIT_EDP, N_DIGITS };
   LsMeshBinding *b = ls_arena_new_array (arena, LsMeshBinding, 1);
   *b = (LsMeshBinding) { .mesh = *m };
-  const LsMeshDigits d = ls_mesh_digits (m, false);
+  const LsMeshDigits d = digits_of (m, false);
   set_dims (b, &d, dims);
   bool is_dp_first = b->stride[DIGIT_DP] < b->stride[DIGIT_CP];
   b->copies_of_cp = is_dp_first ? m->dp : 1;
   b->copies_of_dp = is_dp_first ? 1 : m->cp;
   if (m->ep > 0 && m->etp > 0) {
-    const LsMeshDigits e = ls_mesh_digits (m, true);
+    const LsMeshDigits e = digits_of (m, true);
     set_dims (b, &e, of_experts);
   }
   if (m->shard > 0)
@@ -451,9 +444,11 @@ ls_mesh_binding_comm (const LsMeshBinding *b, uint32_t rank, LsSlot slot, uint32
 }
 
 LsCommRun
-ls_mesh_binding_comm_run (const LsMeshBinding *b, uint32_t id)
+ls_plan_comm_run (const LsPlan *plan, uint32_t id)
 {
-  const BoundSlot *s = b->slots;
+  if (plan->comms)
+    return (LsCommRun) { .first = plan->comms[id], .n = 1 };
+  const BoundSlot *s = plan->by_mesh->slots;
   while (!s->is_bound || id - s->first >= s->group.n)
     s++;
   uint32_t i = id - s->first;
@@ -466,13 +461,6 @@ ls_mesh_binding_comm_run (const LsMeshBinding *b, uint32_t id)
     run.stride = s->to_group.step[0].stride;
   }
   return run;
-}
-
-LsCommRun
-ls_plan_comm_run (const LsPlan *plan, uint32_t id)
-{
-  return plan->comms ? (LsCommRun) { .first = plan->comms[id], .n = 1 }
-                     : ls_mesh_binding_comm_run (plan->by_mesh, id);
 }
 
 LsCommunicator

@@ -50,14 +50,6 @@ ls_mesh_n_ranks (const LsMesh *m)
   return m->tp * m->cp * m->dp * m->pp;
 }
 
-/* What a dimension counts in the number of a rank: its index is rank / stride % degree. */
-typedef struct {
-  uint32_t degree[LS_N_DIMS], stride[LS_N_DIMS];
-} LsMeshDigits;
-
-/* Of experts: those that divide the ranks for them; ep and etp must be there. */
-LsMeshDigits ls_mesh_digits (const LsMesh *m, bool of_experts);
-
 uint32_t ls_mesh_rank (const LsMesh *m, LsCoord at);
 LsCoord ls_mesh_coord (const LsMesh *m, uint32_t rank);
 
@@ -69,9 +61,7 @@ LsExpertCoord ls_mesh_expert_coord (const LsMesh *m, uint32_t rank);
 bool ls_mesh_has_one_pipeline (const LsMesh *m);
 /* Whether all ranks have the same coordinates in both, which differ in nothing but the order. */
 bool ls_mesh_is_alike (const LsMesh *a, const LsMesh *b);
-/* Place of a rank among those with the same parameters, which are in order of rank. */
-uint32_t ls_mesh_copy (const LsMesh *m, LsCoord at);
-/* The coordinates with another such place. */
+/* The coordinates with this place among the ranks with the same parameters, which are in order of rank. */
 LsCoord ls_mesh_at_copy (const LsMesh *m, LsCoord at, uint32_t copy);
 
 /* The dimensions of an order, the fastest first. */

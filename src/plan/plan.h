@@ -448,7 +448,6 @@ LsBinding *ls_plan_bindings (const LsPlan *plan, LsArena *arena); /* [n_ranks] a
 uint32_t ls_mesh_binding_comm (const struct LsMeshBinding *b, uint32_t rank, LsSlot slot,
                                uint32_t *ret_member);
 uint32_t ls_mesh_binding_peer (const struct LsMeshBinding *b, uint32_t rank, uint32_t peer);
-LsCommRun ls_mesh_binding_comm_run (const struct LsMeshBinding *b, uint32_t id);
 /* How many communicators a slot has, from *ret_first on. */
 uint32_t ls_mesh_binding_comms (const struct LsMeshBinding *b, LsSlot slot, uint32_t *ret_first);
 /* Whether all ranks are bound alike. */

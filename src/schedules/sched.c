@@ -58,6 +58,33 @@ refuse_size (const LsSched *sched, const LsSchedShape *shape)
   return NULL;
 }
 
+static const char *
+refuse_chunks (const LsSched *sched, const LsSchedShape *shape)
+{
+  uint32_t vpp = shape->vpp;
+  switch (sched->chunks) {
+  case LS_CHUNKS_ONE:
+    return vpp <= 1 ? NULL : sched->other ? sched->other : "vpp must be 1: a rank holds one stage";
+  case LS_CHUNKS_TWO:
+    return vpp == 0 || vpp == 2 ? NULL : "vpp must be 2: the model goes down the ranks and back";
+  case LS_CHUNKS_SEVERAL:
+    return vpp >= 2 ? NULL : sched->other;
+  default:
+    return NULL;
+  }
+}
+
+const char *
+ls_sched_own_refusal (const LsSched *sched, const LsSchedShape *shape)
+{
+  const char *rule = refuse_chunks (sched, shape);
+  if (!rule && sched->refusal)
+    rule = sched->refusal (shape);
+  if (!rule && ls_sched_is_searched (sched) && shape->memory_limit != 0 && !(shape->memory_limit >= 1))
+    rule = "the memory limit must be at least 1 micro-batch";
+  return rule;
+}
+
 const char *
 ls_sched_refusal (const LsSched *sched, const LsSchedShape *shape)
 {
@@ -66,7 +93,7 @@ ls_sched_refusal (const LsSched *sched, const LsSchedShape *shape)
   if (shape->n_micro_batches == 0)
     return "there must be at least 1 micro-batch";
   const char *rule = refuse_size (sched, shape);
-  return rule ? rule : sched->refusal (shape);
+  return rule ? rule : ls_sched_own_refusal (sched, shape);
 }
 
 bool

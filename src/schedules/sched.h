@@ -101,9 +101,14 @@ typedef enum {
   LS_SCHED_CHUNKS,
 } LsSchedUse;
 
+/* Chunks that a rank may have: any, or by the schedule's own rules; 1; 2, which form a V; 2 and more. */
+typedef enum { LS_CHUNKS_ANY, LS_CHUNKS_ONE, LS_CHUNKS_TWO, LS_CHUNKS_SEVERAL } LsSchedChunks;
+
 typedef struct LsSched {
   const char *name; /* "1f1b"; for people and files */
   LsSchedUse use;
+  LsSchedChunks chunks;
+  const char *other; /* the rule on chunks in words of its own; NULL: as usual */
   LsPlacement placement;
   LsSchedRecipe recipe;
   uint32_t knobs;          /* LsSchedKnob that it has                              */
@@ -115,7 +120,7 @@ typedef struct LsSched {
     uint32_t times, plus, over;
   } limit; /* of one that is searched: memory for (times pp + plus) / over micro-batches; over 0: any */
   bool always_pairs; /* of a forward and a backward, without being asked for them */
-  /* The schedule's own part of ls_sched_refusal; pp and n_micro_batches are not 0. */
+  /* Its rules beside that on chunks; pp and n_micro_batches are not 0. NULL: none. */
   const char *(*refusal) (const LsSchedShape *shape);
   /* Chunks per rank; NULL: vpp, or 1. */
   uint32_t (*n_chunks) (const LsSchedShape *shape);
@@ -145,6 +150,8 @@ const LsSched *ls_sched_usual (uint32_t pp, uint32_t vpp);
 /* NULL if the schedule can be made for the shape, else a static text with the rule that
  * the shape breaks. */
 const char *ls_sched_refusal (const LsSched *sched, const LsSchedShape *shape);
+/* The schedule's own part of that: pp and n_micro_batches are not 0, and sizes not looked at. */
+const char *ls_sched_own_refusal (const LsSched *sched, const LsSchedShape *shape);
 /* It cuts the model into as many chunks as it needs, and leaves no choice. */
 bool ls_sched_fixes_chunks (const LsSched *sched);
 /* Its order is searched for, within a limit of memory. */

@@ -21,11 +21,9 @@
 static const char *
 refusal_none (const LsSchedShape *shape)
 {
-  if (shape->pp > 1)
-    return "without a pipeline schedule pp must be 1";
-  if (shape->vpp > 1)
-    return "without a pipeline schedule vpp must be 1";
-  return NULL;
+  return shape->pp > 1 ? "without a pipeline schedule pp must be 1"
+      : shape->vpp > 1 ? "without a pipeline schedule vpp must be 1"
+                       : NULL;
 }
 
 static uint32_t
@@ -57,7 +55,7 @@ const LsSched ls_sched_none = {
 
 const LsSched ls_sched_naive = {
   .name = "naive",
-  .refusal = ls_sched_refuse_chunks,
+  .chunks = LS_CHUNKS_ONE,
 };
 
 /* --- looped breadth-first ------------------------------------------------------------------------ */
@@ -79,12 +77,6 @@ const LsSched ls_sched_naive = {
  * Reference: Lamy-Poirier, Breadth-First Pipeline Parallelism, MLSys 2023; orders
  * checked against PyTorch's ScheduleLoopedBFS, which reverses the micro-batches. */
 
-static const char *
-refusal_looped_bfs (const LsSchedShape *shape)
-{
-  return shape->vpp < 2 ? "vpp must be greater than 1: one chunk per rank is gpipe" : NULL;
-}
-
 static LsAction
 nth_breadth_first (const LsSchedShape *shape, LsActionType type, uint32_t k)
 {
@@ -101,7 +93,8 @@ all_forwards (const LsSchedShape *shape, uint32_t rank)
 
 const LsSched ls_sched_looped_bfs = {
   .name = "looped-bfs",
-  .refusal = refusal_looped_bfs,
+  .chunks = LS_CHUNKS_SEVERAL,
+  .other = "vpp must be greater than 1: one chunk per rank is gpipe",
   .n_warmup = all_forwards,
   .nth = nth_breadth_first,
 };
@@ -116,7 +109,7 @@ all_in_flight (const LsSchedShape *shape, uint32_t rank)
 
 const LsSched ls_sched_gpipe = {
   .name = "gpipe",
-  .refusal = ls_sched_refuse_chunks,
+  .chunks = LS_CHUNKS_ONE,
   .n_warmup = all_forwards,
   .in_flight = all_in_flight,
 };
@@ -136,14 +129,6 @@ const LsSched ls_sched_gpipe = {
  * Reference: Narayanan et al., Memory-Efficient Pipeline-Parallel DNN Training,
  * ICML 2021 (PipeDream-flush); orders checked against Megatron-LM and PyTorch. */
 
-static const char *
-refusal_1f1b (const LsSchedShape *shape)
-{
-  if (shape->vpp > 1)
-    return "vpp must be 1: several chunks per rank need interleaved-1f1b";
-  return NULL;
-}
-
 static uint32_t
 n_warmup (const LsSchedShape *shape, uint32_t rank)
 {
@@ -162,7 +147,8 @@ const LsSched ls_sched_1f1b = {
   .name = "1f1b",
   .use = LS_SCHED_STAGES,
   .recipe = LS_RECIPE_MEGATRON,
-  .refusal = refusal_1f1b,
+  .chunks = LS_CHUNKS_ONE,
+  .other = "vpp must be 1: several chunks per rank need interleaved-1f1b",
   .n_warmup = n_warmup,
   .in_flight = ls_sched_in_flight_1f1b,
 };
@@ -197,7 +183,7 @@ n_versions (const LsSchedShape *shape, uint32_t rank)
 const LsSched ls_sched_pipedream = {
   .name = "pipedream",
   .recipe = LS_RECIPE_UNFLUSHED,
-  .refusal = ls_sched_refuse_chunks,
+  .chunks = LS_CHUNKS_ONE,
   .n_warmup = n_warmup,
   .n_versions = n_versions,
 };
@@ -252,7 +238,7 @@ twice_rank (const LsSchedShape *shape, uint32_t rank)
 const LsSched ls_sched_zb_h2 = {
   .name = "zb-h2",
   .is_split = true,
-  .refusal = ls_sched_refuse_chunks,
+  .chunks = LS_CHUNKS_ONE,
   .n_warmup = twice_n_warmup,
   .n_delay = twice_rank,
 };
@@ -262,7 +248,7 @@ const LsSched ls_sched_zb_h2 = {
 const LsSched ls_sched_zb_h1 = {
   .name = "zb-h1",
   .is_split = true,
-  .refusal = ls_sched_refuse_chunks,
+  .chunks = LS_CHUNKS_ONE,
   .n_warmup = n_warmup,
   .n_delay = ls_sched_rank,
   .in_flight = ls_sched_in_flight_1f1b,
@@ -337,20 +323,23 @@ refuse_megatron (const LsSchedShape *shape)
 }
 
 static const char *
+refuse_rounds (const LsSchedShape *shape)
+{
+  return sched_round_size (shape) == 0
+      ? "the number of micro-batches must be a multiple of the rounds, max (1, micro-batches / pp)"
+      : NULL;
+}
+
+static const char *
 refuse_pytorch (const LsSchedShape *shape)
 {
-  if (shape->group)
-    return "with PyTorch's rounds the micro-batch group follows from pp and may not be given";
-  if (sched_round_size (shape) == 0)
-    return "the number of micro-batches must be a multiple of the rounds, max (1, micro-batches / pp)";
-  return NULL;
+  return shape->group ? "with PyTorch's rounds the micro-batch group follows from pp and may not be given"
+                      : refuse_rounds (shape);
 }
 
 static const char *
 refusal_interleaved (const LsSchedShape *shape)
 {
-  if (shape->vpp < 2)
-    return "vpp must be greater than 1: one chunk per rank is 1f1b";
   return shape->rounds == LS_ROUNDS_PYTORCH ? refuse_pytorch (shape) : refuse_megatron (shape);
 }
 
@@ -393,6 +382,8 @@ const LsSched ls_sched_interleaved = {
   .use = LS_SCHED_CHUNKS,
   .recipe = LS_RECIPE_MEGATRON,
   .knobs = LS_SCHED_GROUP | LS_SCHED_ROUNDS | LS_SCHED_PAIRS,
+  .chunks = LS_CHUNKS_SEVERAL,
+  .other = "vpp must be greater than 1: one chunk per rank is 1f1b",
   .refusal = refusal_interleaved,
   .n_warmup = n_warmup_interleaved,
   .nth = sched_nth_in_groups,
@@ -420,16 +411,6 @@ const LsSched ls_sched_interleaved = {
  * Reference: PyTorch's ScheduleInterleavedZeroBubble, after Qi et al., Zero Bubble
  * Pipeline Parallelism, ICLR 2024. */
 
-static const char *
-refusal_interleaved_zb (const LsSchedShape *shape)
-{
-  if (shape->vpp < 2)
-    return "vpp must be greater than 1: one chunk per rank is zb-h1";
-  if (sched_round_size (shape) == 0)
-    return "the number of micro-batches must be a multiple of the rounds, max (1, micro-batches / pp)";
-  return NULL;
-}
-
 static uint32_t
 n_warmup_in_rounds (const LsSchedShape *shape, uint32_t rank)
 {
@@ -449,7 +430,9 @@ const LsSched ls_sched_interleaved_zb = {
   .name = "interleaved-zb",
   .has_pytorch_rounds = true,
   .is_split = true,
-  .refusal = refusal_interleaved_zb,
+  .chunks = LS_CHUNKS_SEVERAL,
+  .other = "vpp must be greater than 1: one chunk per rank is zb-h1",
+  .refusal = refuse_rounds,
   .n_warmup = n_warmup_in_rounds,
   .n_delay = ls_sched_rank,
   .nth = nth_in_rounds,

@@ -45,10 +45,6 @@ typedef struct {
 void ls_sched_slot_add (GArray *slots, uint64_t at, LsActionType type, uint32_t chunk, uint32_t mb);
 void ls_sched_append_slots (GArray *slots, bool is_split, GArray *actions);
 
-/* Rules that several schedules share; NULL or the rule that is broken. */
-const char *ls_sched_refuse_chunks (const LsSchedShape *shape);         /* vpp above 1 */
-const char *ls_sched_refuse_other_than_two (const LsSchedShape *shape); /* vpp neither 0 nor 2 */
-
 uint32_t ls_sched_two_chunks (const LsSchedShape *shape);          /* 2 */
 uint32_t ls_sched_rank (const LsSchedShape *shape, uint32_t rank); /* the rank */
 

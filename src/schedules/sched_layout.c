@@ -225,15 +225,3 @@ ls_sched_append_slots (GArray *slots, bool is_split, GArray *actions)
     }
   }
 }
-
-const char *
-ls_sched_refuse_chunks (const LsSchedShape *shape)
-{
-  return shape->vpp > 1 ? "vpp must be 1: a rank holds one stage" : NULL;
-}
-
-const char *
-ls_sched_refuse_other_than_two (const LsSchedShape *shape)
-{
-  return shape->vpp != 0 && shape->vpp != 2 ? "vpp must be 2: the model goes down the ranks and back" : NULL;
-}

@@ -198,7 +198,7 @@ const LsSched ls_sched_zbv = {
   .name = "zbv",
   .placement = LS_PLACE_WAVE,
   .is_split = true,
-  .refusal = ls_sched_refuse_other_than_two,
+  .chunks = LS_CHUNKS_TWO,
   .n_chunks = ls_sched_two_chunks,
   .order = zbv_order,
 };
@@ -344,11 +344,7 @@ sched_append_dualpipe (uint32_t n_places, uint32_t place, uint32_t n_micro_batch
 static const char *
 refusal_dualpipev (const LsSchedShape *shape)
 {
-  if (shape->vpp != 0 && shape->vpp != 2)
-    return ls_sched_refuse_other_than_two (shape);
-  if (shape->n_micro_batches < 2 * shape->pp)
-    return "there must be at least 2 pp micro-batches";
-  return NULL;
+  return shape->n_micro_batches < 2 * shape->pp ? "there must be at least 2 pp micro-batches" : NULL;
 }
 
 static void
@@ -362,6 +358,7 @@ const LsSched ls_sched_dualpipev = {
   .placement = LS_PLACE_WAVE,
   .is_split = true,
   .always_pairs = true,
+  .chunks = LS_CHUNKS_TWO,
   .refusal = refusal_dualpipev,
   .n_chunks = ls_sched_two_chunks,
   .order = order_dualpipev,
@@ -394,15 +391,11 @@ const LsSched ls_sched_dualpipev = {
 static const char *
 refusal_dualpipe (const LsSchedShape *shape)
 {
-  if (shape->vpp > 1)
-    return ls_sched_refuse_chunks (shape);
   if (shape->pp % 2 != 0)
     return "pp must be even: ranks mirror each other";
   if (shape->n_micro_batches % 2 != 0)
     return "the number of micro-batches must be even: half of them go in each direction";
-  if (shape->n_micro_batches < 2 * shape->pp)
-    return "there must be at least 2 pp micro-batches";
-  return NULL;
+  return refusal_dualpipev (shape);
 }
 
 static void
@@ -418,6 +411,7 @@ const LsSched ls_sched_dualpipe = {
   .placement = LS_PLACE_PIPES,
   .is_split = true,
   .always_pairs = true,
+  .chunks = LS_CHUNKS_ONE,
   .refusal = refusal_dualpipe,
   .n_chunks = ls_sched_two_chunks,
   .order = order_dualpipe,
@@ -462,9 +456,7 @@ static const char *
 chimera_refusal (const LsSchedShape *shape)
 {
   uint32_t pipes = n_pipes (shape);
-  if (shape->vpp > 1)
-    return ls_sched_refuse_chunks (shape);
-  if (shape->pp % 2 != 0 || shape->pp == 0)
+  if (shape->pp % 2 != 0)
     return "pp must be even: the two directions meet in different halves of the time";
   if (pipes % 2 != 0)
     return "pipes must be even: as many go up as go down";
@@ -497,6 +489,7 @@ const LsSched ls_sched_chimera = {
   .name = "chimera",
   .knobs = LS_SCHED_PIPES,
   .placement = LS_PLACE_PIPES,
+  .chunks = LS_CHUNKS_ONE,
   .refusal = chimera_refusal,
   .n_chunks = n_pipes,
   .order = chimera_order,

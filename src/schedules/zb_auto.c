@@ -40,28 +40,6 @@ limit_of (const LsSched *sched, const LsSchedShape *shape)
   return shape->memory_limit > 0 ? MIN (shape->memory_limit, most) : most;
 }
 
-static const char *
-refuse_limit (const LsSchedShape *shape)
-{
-  if (shape->memory_limit != 0 && !(shape->memory_limit >= 1))
-    return "the memory limit must be at least 1 micro-batch";
-  return NULL;
-}
-
-static const char *
-refuse_line (const LsSchedShape *shape)
-{
-  const char *reason = ls_sched_refuse_chunks (shape);
-  return reason ? reason : refuse_limit (shape);
-}
-
-static const char *
-refuse_vee (const LsSchedShape *shape)
-{
-  const char *reason = ls_sched_refuse_other_than_two (shape);
-  return reason ? reason : refuse_limit (shape);
-}
-
 /* ---- shape to job ---- */
 
 /* f, i, w of all stages; free with g_free. */
@@ -149,9 +127,9 @@ schedule (const LsSched *sched, const LsSchedShape *shape, GArray **ranks)
 }
 
 /* Of one chunk per rank, or of two in a V. */
-#define LINE .placement = LS_PLACE_LOOP, .is_split = true, .refusal = refuse_line, .orders = schedule
+#define LINE .chunks = LS_CHUNKS_ONE, .placement = LS_PLACE_LOOP, .is_split = true, .orders = schedule
 #define VEE                                                                                                  \
-  .placement = LS_PLACE_WAVE, .is_split = true, .refusal = refuse_vee, .n_chunks = ls_sched_two_chunks,      \
+  .chunks = LS_CHUNKS_TWO, .placement = LS_PLACE_WAVE, .is_split = true, .n_chunks = ls_sched_two_chunks,    \
   .orders = schedule
 
 const LsSched ls_sched_zb_auto = { .name = "zb-auto", LINE, .bounded = "zb-1p or zb-2p" };
@@ -198,8 +176,9 @@ line_clear (gpointer data)
   g_free (line->rules);
 }
 
+/* at_once: each W right after its I. */
 static void
-write_string (LsZbSearch *search, const uint32_t *warmup)
+write_string (LsZbSearch *search, const uint32_t *warmup, bool at_once)
 {
   const LsZbJob *job = search->run.job;
   for (uint32_t r = 0; r < job->p; r++) {
@@ -207,10 +186,12 @@ write_string (LsZbSearch *search, const uint32_t *warmup)
     for (uint32_t k = 0; k < job->m + warmup[r]; k++) {
       if (k >= warmup[r])
         *at++ = LS_ZB_I;
+      if (k >= warmup[r] && at_once)
+        *at++ = LS_ZB_W;
       if (k < job->m)
         *at++ = LS_ZB_F;
     }
-    memset (at, LS_ZB_W, job->m);
+    memset (at, LS_ZB_W, at_once ? 0 : job->m);
   }
 }
 
@@ -219,18 +200,10 @@ static void
 try_1f1b (LsZbSearch *search)
 {
   const LsZbJob *job = search->run.job;
-  for (uint32_t r = 0; r < job->p; r++) {
-    uint32_t warmup = MIN (job->p - r, MIN (job->m, job->limit / ls_zb_takes (job)));
-    uint8_t *at = search->string + r * ls_zb_length (job);
-    for (uint32_t k = 0; k < job->m + warmup; k++) {
-      if (k >= warmup) {
-        *at++ = LS_ZB_I;
-        *at++ = LS_ZB_W;
-      }
-      if (k < job->m)
-        *at++ = LS_ZB_F;
-    }
-  }
+  g_autofree uint32_t *warmup = g_new (uint32_t, job->p);
+  for (uint32_t r = 0; r < job->p; r++)
+    warmup[r] = MIN (job->p - r, MIN (job->m, job->limit / ls_zb_takes (job)));
+  write_string (search, warmup, true);
   ls_zb_try_rules (search, LS_ZB_RULES_FEW);
 }
 
@@ -248,7 +221,7 @@ static void
 try_line (LsZbSearch *search, const uint32_t *warmup, GArray *lines)
 {
   uint32_t p = search->run.job->p;
-  write_string (search, warmup);
+  write_string (search, warmup, false);
   Line best = { .score = ls_zb_try_rules (search, LS_ZB_RULES_IGNORE) };
   if (best.score.span == INT64_MAX)
     return;
@@ -311,7 +284,7 @@ static bool
 adopt_if_better (LsZbSearch *search, Line *line, const Line *other)
 {
   uint32_t p = search->run.job->p;
-  write_string (search, other->warmup);
+  write_string (search, other->warmup, false);
   memcpy (search->rules, other->rules, p * sizeof *search->rules);
   search->run.cutoff = line->score.span;
   LsZbScore score = ls_zb_try (search);

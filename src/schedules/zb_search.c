@@ -610,15 +610,8 @@ wants_w (const LsZbRun *run, const LsZbList *list, uint32_t rank, const Look *lo
     return false;
   if (look->is_short || look->next == INT64_MAX)
     return true;
-  uint32_t chunk = run->w_chunks[(size_t) rank * job->v * job->m + a->n_w];
-  double w = (double) job->w[ls_zb_stage (job, rank, chunk)];
+  double w = (double) job->w[ls_zb_stage (job, rank, next_w_chunk (run, rank))];
   return (double) (look->next - a->t) * 16 >= (double) list->sixteenths * w;
-}
-
-static void
-append (LsZbRun *run, uint32_t rank, uint32_t symbol, uint8_t *string)
-{
-  string[rank * ls_zb_length (run->job) + run->ranks[rank].n_out++] = (uint8_t) symbol;
 }
 
 /* The rank does one thing, or sleeps until the next that it knows of; true if it did an F
@@ -638,7 +631,7 @@ step (LsZbRun *run, const LsZbList *list, uint32_t rank, uint8_t *string)
     seen = look (run, list, rank, &q);
   if (seen.pick < 0) {
     if (wants_w (run, list, rank, &seen)) {
-      append (run, rank, LS_ZB_W, string);
+      emit (run, rank, LS_ZB_W, string);
       do_w (run, rank);
       a->wake = a->t;
     } else {
@@ -647,7 +640,7 @@ step (LsZbRun *run, const LsZbList *list, uint32_t rank, uint8_t *string)
     return false;
   }
 
-  append (run, rank, (uint32_t) seen.pick, string);
+  emit (run, rank, (uint32_t) seen.pick, string);
   uint32_t fed = do_symbol (run, rank, (uint32_t) seen.pick, a->t);
   a->wake = a->t;
   if (fed < run->job->p && fed != rank) {

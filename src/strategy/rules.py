@@ -8,7 +8,7 @@ TOKEN = re.compile(r"\s*(\$?[A-Za-z_][\w.]*(?:\(\))?|\d+|\|\||&&|[=!<>]=|[-+*/%&
 LEVELS = [["||"], ["&&"], ["==", "!=", "<", "<=", ">", ">="], ["+", "-"], ["*", "/", "%", "&"]]
 MASKS = {"<": 1, "==": 2, "<=": 3, ">": 4, "!=": 5, ">=": 6}  # less, equal, more
 OPS = {"||": "OR", "&&": "AND", "+": "PLUS", "-": "MINUS", "*": "TIMES", "/": "OVER", "%": "REST", "&": "BITS"}
-BASES = {"j": ("Job", "OF_JOB"), "m": ("LsModel", "OF_MODEL"), "sched": ("LsSched", "OF_SCHED")}
+BASES = {"j": ("Job", "OF_JOB"), "m": ("LsModel", "OF_MODEL"), "mixer": ("LsMixerRow", "OF_MIXER"), "sched": ("LsSched", "OF_SCHED")}
 CODES = {"lacks": "LS_ERROR_UNSUPPORTED", "limit": "LS_ERROR_LIMIT"}
 
 operands, code, words, lists = {}, [], [], []

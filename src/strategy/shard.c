@@ -216,34 +216,34 @@ ls_strategy_shard (const LsStrategy *s, const LsModel *m)
     .cp_steps = s->docs.lengths ? LS_CP_STEPS_TE : (LsCpSteps) s->mp.cp_steps, /* flex_attention gathers */
     .cp_balance = s->mp.cp_balance,
     .sp_save_gathered = s->mp.sp_save_gathered,
-    .ep = s->ep,
-    .etp = s->experts.etp,
-    .routes_in_turn = ls_expert_load_is_in_turn (s->experts.load),
-    .sends_tokens_once = s->experts.dispatcher != LS_DISPATCHER_ALL_TO_ALL && s->ep > 1,
-    .pads_sent_tokens = s->experts.dispatcher == LS_DISPATCHER_HYBRIDEP && s->ep > 1,
-    .grouped_gemm = s->experts.grouped_gemm,
-    .dispatch_fp8 = s->experts.dispatcher == LS_DISPATCHER_DEEPEP && s->experts.dispatch_fp8,
-    .shared_is_beside = s->experts.shared_overlap && s->ep > 1,
-    .expert_capacity = s->experts.capacity,
-    .expert_padding = (LsExpertPadding) s->experts.padding,
-    .fp8_act_store = s->fp8.act_store,
-    .fp8_recipe = (LsFp8Recipe) s->fp8.recipe,
-    .fp8_linear = fp8_linear (s),
-    .fp8_weights = s->fp8.params && s->fp8.recipe != LS_FP8_MXFP8,
-    .fp8_attention = (LsFp8Attention) s->fp8.attention,
+    .experts.ep = s->ep,
+    .experts.etp = s->experts.etp,
+    .experts.routes_in_turn = ls_expert_load_is_in_turn (s->experts.load),
+    .experts.sends_tokens_once = s->experts.dispatcher != LS_DISPATCHER_ALL_TO_ALL && s->ep > 1,
+    .experts.pads_sent_tokens = s->experts.dispatcher == LS_DISPATCHER_HYBRIDEP && s->ep > 1,
+    .experts.grouped_gemm = s->experts.grouped_gemm,
+    .experts.dispatch_fp8 = s->experts.dispatcher == LS_DISPATCHER_DEEPEP && s->experts.dispatch_fp8,
+    .experts.shared_is_beside = s->experts.shared_overlap && s->ep > 1,
+    .experts.capacity = s->experts.capacity,
+    .experts.padding = (LsExpertPadding) s->experts.padding,
+    .fp8.act_store = s->fp8.act_store,
+    .fp8.recipe = (LsFp8Recipe) s->fp8.recipe,
+    .fp8.linear = fp8_linear (s),
+    .fp8.weights = s->fp8.params && s->fp8.recipe != LS_FP8_MXFP8,
+    .fp8.attention = (LsFp8Attention) s->fp8.attention,
     .window_mask = s->use.window_mask && !s->docs.lengths, /* kernels that keep documents apart skip */
-    .formats = formats_of (s),
-    .bf16_first = s->fp8.bf16_first,
-    .bf16_last = s->fp8.bf16_last,
+    .fp8.formats = formats_of (s),
+    .fp8.bf16_first = s->fp8.bf16_first,
+    .fp8.bf16_last = s->fp8.bf16_last,
     .flash_is_core = s->memory.recompute_flash,
     .apex_norm = s->use.apex_norm,
     .bias_is_apart = s->use.split_bias_dropout,
-    .grad_is_fused = s->use.grad_fusion,
-    .grad_is_apart = s->use.grad_apart,
-    .grad_is_cast = s->dp_kind == LS_DP_DEEPSPEED && s->zero_stage <= 1 && s->dtype == LS_DTYPE_BF16
+    .grad.is_fused = s->use.grad_fusion,
+    .grad.is_apart = s->use.grad_apart,
+    .grad.is_cast = s->dp_kind == LS_DP_DEEPSPEED && s->zero_stage <= 1 && s->dtype == LS_DTYPE_BF16
         && s->opt.grad_dtype == LS_DTYPE_FP32,
-    .grad_is_fresh = ls_dp_traits (s->dp_kind)->grad_is_fresh,
-    .grad_is_own = ls_master_is_the_weight ((LsMaster) s->opt.master),
+    .grad.is_fresh = ls_dp_traits (s->dp_kind)->grad_is_fresh,
+    .grad.is_own = ls_master_is_the_weight ((LsMaster) s->opt.master),
     .recipes = s->use.recipes,
     .lora = ls_strategy_lora (s, m),
     .sides_are_apart = m->sides.encoder_layers > 0 && s->pp > 1,
@@ -520,7 +520,9 @@ ls_packing_new (const LsStrategy *s, const LsModel *m, LsPacking **ret_packing, 
   *ret_packing = NULL;
   if (!s->docs.drawn)
     return TRUE;
-  Packer p = { .s = s, .m = m, .n_ranks = ls_context_cuts_sequences (&shard) ? s->cp : 0 };
+  /* A rank has a part of a sequence wherever documents begin, not a part of each document. */
+  bool is_cut = shard.cp > 1 && shard.cp_kind == LS_CP_ALL_GATHER;
+  Packer p = { .s = s, .m = m, .n_ranks = is_cut ? s->cp : 0 };
   p.width = OF_RANK + p.n_ranks;
   p.sequence = g_new0 (double, (size_t) s->global_batch *p.width);
   p.order = g_new (uint32_t, s->global_batch);

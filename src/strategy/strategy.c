@@ -415,7 +415,7 @@ fill_overlap (LsStrategy *s)
 bool
 ls_strategy_needs_matrices (const LsStrategy *s)
 {
-  return s->opt.kind && (ls_optimizer_multiplies (s->opt.kind) || ls_optimizer_factors (s->opt.kind));
+  return s->opt.kind && (ls_optimizer_needs (s->opt.kind) & LS_NEEDS_MATRICES);
 }
 
 static void

@@ -452,6 +452,7 @@ const char *ls_dp_kind_name (int kind);
 const char *ls_p2p_name (int p2p);
 extern const LsEnumName ls_dp_kind_names[], ls_p2p_names[];          /* LsDpKind, LsP2p; auto last */
 extern const LsEnumName ls_recompute_names[], ls_dispatcher_names[]; /* by value */
+extern const LsEnumName ls_p2p_names[];
 
 /* Knobs that make no difference to a job, and why: strategy_resolve.c. */
 
@@ -463,6 +464,7 @@ const char *ls_strategy_idle (const LsStrategy *s, const LsModel *m, const char 
 typedef enum {
   LS_MODEL_EXPERTS,
   LS_MODEL_PATTERN,
+  LS_MODEL_MIXER, /* as far as a file gives it */
   LS_MODEL_ATTENTION,
   LS_MODEL_LISTS,
   LS_MODEL_LAYERS,

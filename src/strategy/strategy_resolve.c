@@ -52,15 +52,16 @@ typedef struct {
   const LsSched *sched;                    /* NULL: there is none of that name     */
   uint32_t gpus_per_node, n_micro_batches; /* 0: not known                         */
   bool is_asked;          /* whether it is legal, and not why not: the first rule that is broken says so */
-  const void *records[4]; /* those above, and itself: by Base                         */
+  const void *records[5]; /* those above, the row of the mixer, and itself: by Base   */
 } Job;
 
 /* An operand of a condition: a constant, a function's value, or a member of a record. */
-typedef enum { OF_STRATEGY, OF_MODEL, OF_SCHED, OF_JOB, CONSTANT, CALL, TEXT } Base;
-typedef enum { KIND_BOOL, KIND_INT, KIND_COUNT, KIND_REAL, KIND_POINTER } Kind;
+typedef enum { OF_STRATEGY, OF_MODEL, OF_SCHED, OF_MIXER, OF_JOB, CONSTANT, CALL, TEXT } Base;
+typedef enum { KIND_BYTE, KIND_INT, KIND_COUNT, KIND_REAL, KIND_POINTER } Kind;
 #define KIND(type_, member_)                                                                                 \
   _Generic(((type_ *) 0)->member_, bool                                                                      \
-           : KIND_BOOL, int                                                                                  \
+           : KIND_BYTE, uint8_t                                                                              \
+           : KIND_BYTE, int                                                                                  \
            : KIND_INT, uint32_t                                                                              \
            : KIND_COUNT, double                                                                              \
            : KIND_REAL, default                                                                              \
@@ -121,7 +122,7 @@ typedef struct {
 VALUE (may_be_cut_unevenly,
        m->n_heads % s->tp != 0 || m->n_kv_heads % s->tp != 0 || m->ffn % s->tp != 0
            || m->moe.attention_experts > 0 || ls_model_widths_differ (m))
-VALUE (mixer_is_whole, ls_mixers[m->mixer.kind].is_whole)
+VALUE (mixer_conv_width, (int64_t) ls_mixer_conv_width (m))
 VALUE (mixer_may_be_cut, ls_mixer_has_context_parallelism (m))
 VALUE (heads_differ, ls_model_heads_differ (m))
 VALUE (has_latents, ls_model_has_latents (m))
@@ -169,31 +170,17 @@ VALUE (delays_scales, ls_strategy_delays_scales (s))
 VALUE (usual_grad_dtype, ls_strategy_usual_grad_dtype (s))
 VALUE (weights_dtype, ls_strategy_weights (s))
 VALUE (has_own_weights, ls_master_is_the_weight ((LsMaster) s->opt.master))
-VALUE (has_tiles, ls_optimizer_has_tiles (s->opt.kind))
-VALUE (multiplies, s->opt.kind &&ls_optimizer_multiplies (s->opt.kind))
+VALUE (has_tiles, (ls_optimizer_needs (s->opt.kind) & LS_NEEDS_TILES) != 0)
+VALUE (sums_products, (ls_optimizer_needs (s->opt.kind) & LS_NEEDS_SUMMED_PRODUCTS) != 0)
+VALUE (multiplies, s->opt.kind && (ls_optimizer_needs (s->opt.kind) & LS_NEEDS_PRODUCTS))
 VALUE (has_module_formats, ls_formats_any (&s->fp8.module_formats))
 VALUE (has_bf16_experts, s->fp8.bf16_experts && (m->moe.n_experts > 0 || m->moe.attention_experts > 0))
 VALUE (fc1_is_bf16, s->fp8.module_formats.of[LS_MODULE_EXPERT_FC1] == LS_FORMAT_BF16)
 VALUE (has_listed_kernels, ls_recipes_fit (s->use.recipes, m))
 
 TEXT (stages_in_words, ls_dp_traits (s->dp_kind)->expected)
-TEXT (mixer_cut, ls_mixer_check_cut (m, s->tp, s->cp))
 TEXT (kernels_name, s->use.recipes->name)
 TEXT (adapters_barred, ls_strategy_bars_adapters (m))
-
-/* A product of the optimizer is summed over ranks. */
-static int64_t
-sums_products (const LsStrategy *s, const LsModel *m)
-{
-  const LsOptimizerKind *kind = s->opt.kind;
-  for (guint p = 0; p < kind->parts->len; p++) {
-    const GArray *kernels = g_array_index (kind->parts, LsOptimizerPart, p).kernels;
-    for (guint i = 0; i < kernels->len; i++)
-      if (g_array_index (kernels, LsOptimizerKernel, i).sums)
-        return 1;
-  }
-  return 0;
-}
 
 /* The first of Adam's states that is narrower than usual. */
 static const char *
@@ -426,7 +413,9 @@ static void
 job_init (Job *j, const LsStrategy *s, const LsModel *m, const LsSched *sched)
 {
   static const LsSched none;
-  *j = (Job) { .s = s, .m = m, .sched = sched, .records = { s, m, sched ? sched : &none, j } };
+  *j = (Job) {
+    .s = s, .m = m, .sched = sched, .records = { s, m, sched ? sched : &none, &ls_mixers[m->mixer.kind], j }
+  };
 }
 
 static const LsSched *
@@ -445,8 +434,8 @@ static inline int64_t
 value_at (const void *member, Kind kind)
 {
   switch (kind) {
-  case KIND_BOOL:
-    return *(const bool *) member;
+  case KIND_BYTE:
+    return *(const uint8_t *) member;
   case KIND_INT:
     return *(const int *) member;
   case KIND_COUNT:
@@ -631,10 +620,11 @@ const char *
 ls_model_wrong (const LsModel *m, LsModelRules of, char **ret_key)
 {
   static const Row *const lists[LS_N_MODEL_RULES] = {
-    [LS_MODEL_EXPERTS] = rules_model_experts,     [LS_MODEL_PATTERN] = rules_model_pattern,
-    [LS_MODEL_ATTENTION] = rules_model_attention, [LS_MODEL_LISTS] = rules_model_lists,
-    [LS_MODEL_LAYERS] = rules_model_layers,       [LS_MODEL_HALVES] = rules_model_halves,
-    [LS_MODEL_PARTS] = rules_model_parts,         [LS_MODEL_KEYS] = rules_model_keys,
+    [LS_MODEL_EXPERTS] = rules_model_experts, [LS_MODEL_PATTERN] = rules_model_pattern,
+    [LS_MODEL_MIXER] = rules_model_mixer,     [LS_MODEL_ATTENTION] = rules_model_attention,
+    [LS_MODEL_LISTS] = rules_model_lists,     [LS_MODEL_LAYERS] = rules_model_layers,
+    [LS_MODEL_HALVES] = rules_model_halves,   [LS_MODEL_PARTS] = rules_model_parts,
+    [LS_MODEL_KEYS] = rules_model_keys,
   };
   Job j;
   job_init (&j, NULL, m, NULL);
@@ -737,7 +727,7 @@ check_pipeline (const Job *j, LsDiagList *diags)
   LsSchedShape shape = ls_strategy_sched_shape (s, j->n_micro_batches > 0 ? j->n_micro_batches : s->pp);
   /* Megatron-LM's rule; the order alone does not need it. Sizes are checked elsewhere. */
   bool lacks_stages = s->pp < 2 && j->sched->use == LS_SCHED_CHUNKS;
-  const char *rule = lacks_stages ? "pp must be greater than 1" : j->sched->refusal (&shape);
+  const char *rule = lacks_stages ? "pp must be greater than 1" : ls_sched_own_refusal (j->sched, &shape);
   if (!rule)
     rule = ls_sched_job_refusal (j->sched, s, j->m, shape.n_micro_batches);
   if (rule)

@@ -512,7 +512,8 @@ ls_space_is_refused (const LsSpace *space, const LsModel *m, const LsStrategy *b
   LsSchedShape few = { .pp = (uint32_t) pp, .vpp = (uint32_t) vpp, .n_micro_batches = (uint32_t) pp },
                many = few;
   many.n_micro_batches = (uint32_t) (8 * pp * vpp); /* by either: whatever number there is */
-  return pp * vpp > m->n_layers + UINT64_C (2) || (sched && sched->refusal (&few) && sched->refusal (&many));
+  return pp * vpp > m->n_layers + UINT64_C (2)
+      || (sched && ls_sched_own_refusal (sched, &few) && ls_sched_own_refusal (sched, &many));
 }
 
 /* The knobs behind the axes that have a range by themselves. */

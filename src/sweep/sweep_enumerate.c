@@ -182,7 +182,7 @@ fill_key (Key *key, const LsStrategy *s, const LsModel *m, const LsCluster *clus
   key->gpus = s->gpus, key->tp = s->tp, key->cp = s->cp, key->ep = s->ep, key->etp = s->experts.etp;
   key->micro_batch = s->micro_batch, key->seq = s->seq, key->sp = s->sp, key->tp_overlap = s->mp.tp_overlap;
   key->recompute = (uint32_t) s->recompute, key->recompute_parts = s->memory.recompute_parts;
-  key->grad_is_cast = shard.grad_is_cast, key->grad_is_fresh = shard.grad_is_fresh;
+  key->grad_is_cast = shard.grad.is_cast, key->grad_is_fresh = shard.grad.is_fresh;
   key->n_copies = is_in_usual_order (s) ? 0 : s->dp * s->cp;
   key->placement = (uint32_t) sched->placement;
   key->ends_together = m->tied_embeddings && s->vpp % 2 == 0;

@@ -104,6 +104,14 @@ n_with (const LsModel *m, uint32_t trait)
   return n;
 }
 
+/* Of a model of one kind, the width of a pair of a key and a value as they are projected: of the key alone
+ * where that is the value; 0 where both are another layer's. */
+static inline uint32_t
+kv_dim (const LsModel *m)
+{
+  return m->halves.kv_shared_layers > 0 ? 0 : m->head_dim + (m->attn.full_k_is_v ? 0 : ls_model_v_dim (m));
+}
+
 /* With more tensor-parallel ranks than key-value heads each rank computes a whole head:
  * 6 FLOPs a token for each weight of K and V that is there more than once. */
 static inline double
@@ -114,7 +122,7 @@ repeated_head_flops (const LsModel *m, const LsStrategy *s, double tokens)
     LsModel own = ls_model_of_kind (m, ls_model_layer_kind (m, i));
     double n_more = s->tp > own.n_kv_heads ? s->tp - own.n_kv_heads : 0;
     if (ls_layer_has_attention (ls_model_layer_kind (m, i)))
-      weights += n_more * ls_model_kv_dim (&own) * (ls_model_layer_kind (m, i) & LS_LAYER_BLOCK ? 2 : 1);
+      weights += n_more * kv_dim (&own) * (ls_model_layer_kind (m, i) & LS_LAYER_BLOCK ? 2 : 1);
   }
   return 6.0 * tokens * weights * m->hidden;
 }
@@ -183,11 +191,11 @@ rows_of_share (const LsModel *m, const LsStrategy *s, uint32_t seq,
                     .micro_batch = s->micro_batch,
                     .seq = seq,
                     .cp = s->cp,
-                    .ep = s->ep,
-                    .etp = s->experts.etp,
-                    .expert_share = share,
-                    .expert_capacity = s->experts.capacity,
-                    .expert_padding = (LsExpertPadding) s->experts.padding };
+                    .experts.ep = s->ep,
+                    .experts.etp = s->experts.etp,
+                    .experts.share = share,
+                    .experts.capacity = s->experts.capacity,
+                    .experts.padding = (LsExpertPadding) s->experts.padding };
   double assignments = (double) s->global_batch * seq * m->moe.top_k * n_with (m, LS_LAYER_EXPERTS);
   return assignments * share_of (m, &shard);
 }

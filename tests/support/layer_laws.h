@@ -52,8 +52,7 @@ static inline LsShard
 whole_shard (const LsModel *m)
 {
   return (LsShard) { .tp = 1,
-                     .ep = 1,
-                     .etp = 1,
+                     .experts = { .ep = 1, .etp = 1 },
                      .cp = 1,
                      .micro_batch = 1,
                      .seq = m->seq,

@@ -36,7 +36,8 @@ complete_mixer (const LsJsonDoc *doc, LsModel *m, LsDiagList *diags)
   if (m->mixer.heads == 0 || !has_mixers (m))
     return complain (doc, "mixer", diags, "missing key \"mixer_heads\" or \"layer_pattern\" with an M or m");
   m->mixer.head_dim = m->mixer.head_dim ? m->mixer.head_dim : 1;
-  const char *key = NULL, *wanted = ls_mixer_check (m, &key);
+  g_autofree char *key = NULL;
+  const char *wanted = ls_model_wrong (m, LS_MODEL_MIXER, &key);
   if (wanted)
     return complain (doc, key, diags, wanted);
   m->mixer.groups = m->mixer.groups ? m->mixer.groups : m->mixer.heads;
@@ -67,7 +68,7 @@ ls_model_complete (const LsJsonDoc *doc, LsModel *m, LsDiagList *diags)
   m->moe.every = m->moe.n_experts > 0 && m->moe.every == 0 ? 1 : m->moe.every;
   for (LsModelRules of = 0; of < LS_N_MODEL_RULES; of++) {
     g_autofree char *key = NULL;
-    const char *wrong = ls_model_wrong (m, of, &key);
+    const char *wrong = of == LS_MODEL_MIXER ? NULL : ls_model_wrong (m, of, &key);
     if (wrong)
       ok = complain (doc, of == LS_MODEL_LISTS ? listed_key (m) : key, diags, wrong);
     else if (of == LS_MODEL_PATTERN)

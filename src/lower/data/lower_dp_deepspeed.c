@@ -361,7 +361,7 @@ enum { BUFFER_IPG };
 static bool
 has_flat_gradients (const Lower *l)
 {
-  return l->shard.grad_is_cast && l->s->zero_stage == 1;
+  return l->shard.grad.is_cast && l->s->zero_stage == 1;
 }
 
 static bool

@@ -176,7 +176,8 @@ gather (Build *b, XlaPass *x, const Chunk *c, guint o)
 static bool
 xla_multiplies_again (const Lower *l, const Chunk *c, guint o)
 {
-  return is_recomputed (l, c, o) && !recomputes_no_products (l);
+  bool keeps_products = (l->s->memory.recompute_parts & LS_RECOMPUTE_DOTS) == LS_RECOMPUTE_DOTS;
+  return is_recomputed (l, c, o) && !(recomputes_ops (l) && keeps_products);
 }
 
 /* A backward that runs products again needs their weights in forward order. An executable has its

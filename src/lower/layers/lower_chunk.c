@@ -72,7 +72,7 @@ what_it_holds (const Lower *l, const Chunk *c, uint32_t first)
 {
   GString *text = g_string_new (NULL);
   bool has_kinds = l->model->moe.n_experts > 0 || ls_model_n_layer_kinds (l->model) > 1
-      || l->shard.bf16_first + l->shard.bf16_last > 0;
+      || l->shard.fp8.bf16_first + l->shard.fp8.bf16_last > 0;
   g_string_append_printf (text, " %u layers", c->n_layers);
   for (uint32_t i = 0, from = 0; i < c->n_layers && has_kinds; i++) {
     uint32_t kind = layer_kind (l, first + i);
@@ -293,7 +293,7 @@ build_backward (Build *b, DpPass *p, const DpBackend *backend)
     build_backward_operator (b, c, i, b->delayed ? LS_ACTION_I : p->type);
     recompute_release (b, c, i);
     if (b->delayed)
-      delay_weights (b, i);
+      g_array_append_val (b->delayed, i);
     else
       hook_at (backend->after, b, p, i);
   }
@@ -309,11 +309,11 @@ build_pass_by (Build *b, DpPass *p, const DpBackend *backend)
   p->backend = backend;
   b->pass = p;
   b->documents = documents_at (b->l, p->documents);
-  if (delays_weights (b->l, p->type)) {
+  if (b->l->s->mp.delay_wgrad && p->type == LS_ACTION_B) {
     b->delayed = g_array_new (FALSE, FALSE, sizeof (guint));
     b->behind_exchange = build_delayed_weights;
   }
-  b->beside = b->l->shard.shared_is_beside ? build_shared_beside : NULL;
+  b->beside = b->l->shard.experts.shared_is_beside ? build_shared_beside : NULL;
   hook (backend->begin, b, p);
   if (p->type == LS_ACTION_F)
     build_forward (b, p, backend);
@@ -345,7 +345,7 @@ pass_name (const Lower *l, const DpPass *p)
   if (c->n_recomputed > 0 && c->n_recomputed < c->n_layers)
     g_string_append_printf (name, " %u again", c->n_recomputed);
   g_string_append (name, variant ? variant : "");
-  g_string_append (name, l->shard.grad_is_own && p->is_first ? " first" : "");
+  g_string_append (name, l->shard.grad.is_own && p->is_first ? " first" : "");
   if (p->documents > 0 && (c->n_layers > 0 || c->has_head))
     g_string_append_printf (name, " documents %u", p->documents - 1);
   if (scales_behind (l, p))

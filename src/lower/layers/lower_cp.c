@@ -283,7 +283,7 @@ ulysses_backward (Build *b)
   exchange_qkv (b, LS_TAG_B, LS_TAG_I);
 }
 
-/* --- either --------------------------------------------------------------------------- */
+/* --- what it holds ----------------------------------------------------------------------- */
 
 /* When; an id of its own for each. */
 typedef enum { IN_FORWARD, IN_RECOMPUTE, IN_BACKWARD } Time; /* N_CP_BUFFERS of them */
@@ -330,6 +330,32 @@ hold (Build *b, guint first, const Chunk *c, guint i, Time time, uint64_t bytes)
   build_buffer (b, (uint16_t) (b->ops->len - 1), id, LS_MEM_ACTIVATIONS, bytes, true);
 }
 
+/* --- an exchange between copies -------------------------------------------------------- */
+
+/* What is sent is held until it is there: so many bytes. */
+static uint64_t
+exchange (Build *b, const LsOperator *o, Time time, LsTag tag)
+{
+  bool is_backward = time == IN_BACKWARD;
+  const LsExchange *e = &o->comm.cp;
+  const LsKernel *kernels = is_backward ? o->igrad : o->fwd;
+  uint32_t n = is_backward ? o->n_igrad : o->n_fwd, n_before = e->is_behind_first != is_backward ? 1 : n - 1;
+  uint64_t sent = 0;
+  for (uint32_t k = 0; k < n_before; k++)
+    build_kernel (b, &kernels[k], tag);
+  for (uint32_t x = 0; x < e->n; x++) {
+    build_cp_sync (b, LS_COLL_ALL_TO_ALL, e->bytes[x], is_backward ? LS_TAG_B : tag, "mixer all-to-all");
+    sent += e->bytes[x];
+  }
+  for (uint32_t k = n_before; k < n; k++)
+    build_kernel (b, &kernels[k], tag);
+  return sent;
+}
+
+/* --- either ------------------------------------------------------------------------------ */
+
+enum { PYTORCHS = LS_CP_ULYSSES + 1 };
+
 static const struct {
   void (*forward) (Build *b, LsTag tag);
   void (*backward) (Build *b);
@@ -337,61 +363,23 @@ static const struct {
   [LS_CP_RING] = { ring_forward, ring_backward },
   [LS_CP_ALL_GATHER] = { gathered_forward, gathered_backward },
   [LS_CP_ULYSSES] = { ulysses_forward, ulysses_backward },
+  [PYTORCHS] = { pytorchs_forward, pytorchs_backward },
 };
 
-void
-build_context_forward (Build *b, const Chunk *c, guint i, LsTag tag)
-{
-  guint first = b->ops->len;
-  Time time = tag == LS_TAG_RECOMPUTE ? IN_RECOMPUTE : IN_FORWARD;
-  b->layer_kind = operator_at (c, i)->layer_kind;
-  (ls_context_is_pytorchs (&b->l->shard) ? pytorchs_forward : kinds[b->l->shard.cp_kind].forward) (b, tag);
-  hold (b, first, c, i, time, held_bytes (b, time));
-}
-
 uint16_t
-build_context_backward (Build *b, const Chunk *c, guint i)
-{
-  guint first = b->ops->len;
-  b->layer_kind = operator_at (c, i)->layer_kind;
-  (ls_context_is_pytorchs (&b->l->shard) ? pytorchs_backward : kinds[b->l->shard.cp_kind].backward) (b);
-  hold (b, first, c, i, IN_BACKWARD, held_bytes (b, IN_BACKWARD));
-  return (uint16_t) (b->ops->len - 1);
-}
-
-/* --- an exchange between copies -------------------------------------------------------- */
-
-/* What is sent is held until it is there. */
-static void
-exchange (Build *b, const Chunk *c, guint i, Time time, const LsKernel *kernels, uint32_t n, LsTag tag,
-          LsTag comm_tag)
-{
-  const LsExchange *e = &operator_at (c, i)->comm.cp;
-  uint32_t n_before = e->is_behind_first == (time != IN_BACKWARD) ? 1 : n - 1;
-  guint first = b->ops->len;
-  uint64_t sent = 0;
-  for (uint32_t k = 0; k < n_before; k++)
-    build_kernel (b, &kernels[k], tag);
-  for (uint32_t x = 0; x < e->n; x++) {
-    build_cp_sync (b, LS_COLL_ALL_TO_ALL, e->bytes[x], comm_tag, "mixer all-to-all");
-    sent += e->bytes[x];
-  }
-  for (uint32_t k = n_before; k < n; k++)
-    build_kernel (b, &kernels[k], tag);
-  hold (b, first, c, i, time, sent);
-}
-
-void
-build_exchange_forward (Build *b, const Chunk *c, guint i, LsTag tag)
+build_context (Build *b, const Chunk *c, guint i, LsTag tag)
 {
   const LsOperator *o = operator_at (c, i);
-  exchange (b, c, i, tag == LS_TAG_RECOMPUTE ? IN_RECOMPUTE : IN_FORWARD, o->fwd, o->n_fwd, tag, tag);
-}
-
-uint16_t
-build_exchange_backward (Build *b, const Chunk *c, guint i)
-{
-  const LsOperator *o = operator_at (c, i);
-  exchange (b, c, i, IN_BACKWARD, o->igrad, o->n_igrad, LS_TAG_I, LS_TAG_B);
+  const LsShard *s = &b->l->shard;
+  int kind = ls_context_is_pytorchs (s) ? PYTORCHS : (int) s->cp_kind;
+  Time time = tag == LS_TAG_I ? IN_BACKWARD : tag == LS_TAG_RECOMPUTE ? IN_RECOMPUTE : IN_FORWARD;
+  guint first = b->ops->len;
+  b->layer_kind = o->layer_kind;
+  uint64_t sent = o->comm.is_context_parallel ? 0 : exchange (b, o, time, tag);
+  if (o->comm.is_context_parallel && time == IN_BACKWARD)
+    kinds[kind].backward (b);
+  else if (o->comm.is_context_parallel)
+    kinds[kind].forward (b, tag);
+  hold (b, first, c, i, time, o->comm.is_context_parallel ? held_bytes (b, time) : sent);
   return (uint16_t) (b->ops->len - 1);
 }

@@ -36,7 +36,7 @@ exchange (Build *b, const LsOperator *o, bool is_dispatch, LsTag tag, const char
   LsOp *op = &g_array_index (b->ops, LsOp, index);
   if (l->n_ep_roles > 1)
     op->parts = is_dispatch ? LS_PARTS_RECEIVED : LS_PARTS_SENT;
-  if (l->shard.sends_tokens_once) {
+  if (l->shard.experts.sends_tokens_once) {
     op->algorithm = is_dispatch ? LS_ALGORITHM_DISPATCH : LS_ALGORITHM_COMBINE;
     op->has_margin = l->s->experts.dispatch_margin;
     op->carries_scores = o->ep == LS_EP_DISPATCH;
@@ -158,7 +158,7 @@ leave (Build *b, GArray *joins)
 static void
 gather_beside (Build *b, const SharedExperts *s)
 {
-  if (b->l->shard.sends_tokens_once || !b->l->shard.sp)
+  if (b->l->shard.experts.sends_tokens_once || !b->l->shard.sp)
     return;
   GArray *joins = enter (b);
   build_gather (b, s->c, s->first, s->tag);
@@ -172,7 +172,7 @@ build_one (Build *b, const SharedExperts *s, guint i)
     build_backward_here (b, s->c, i, s->pass);
     return;
   }
-  if (b->l->shard.sends_tokens_once)
+  if (b->l->shard.experts.sends_tokens_once)
     build_gather (b, s->c, i, s->tag);
   build_forward_here (b, s->c, i, s->tag, s->keeps);
 }

@@ -82,7 +82,6 @@ begins_layer (const Chunk *c, guint i)
 /* Layers run again but for the outputs of some operators. What of the bytes that operator i keeps
  * is then there from the forward on; makes chunk->again, if so. */
 bool recomputes_ops (const Lower *l);
-bool recomputes_no_products (const Lower *l); /* by operators, but for matrix products */
 uint64_t recompute_kept_bytes (const Lower *l, const Chunk *c, guint i);
 void recompute_prepare (const Lower *l, Chunk *c);
 /* Outputs of operator i's products that are there until the backward reads them. */
@@ -115,12 +114,9 @@ uint64_t activations_in_host (const Lower *l, const LsProgram *p);
 
 /* --- lower_cp.c --- */
 
-/* Operator i, which is attention of sequences that are cut over cp ranks; the last op. */
-void build_context_forward (Build *b, const Chunk *c, guint i, LsTag tag);
-uint16_t build_context_backward (Build *b, const Chunk *c, guint i);
-/* An operator with an exchange between its kernels. */
-void build_exchange_forward (Build *b, const Chunk *c, guint i, LsTag tag);
-uint16_t build_exchange_backward (Build *b, const Chunk *c, guint i);
+/* Operator i, attention of sequences cut over cp ranks, or with an exchange among its kernels; the
+ * last op. LS_TAG_I: its backward. */
+uint16_t build_context (Build *b, const Chunk *c, guint i, LsTag tag);
 
 /* --- lower_experts.c --- */
 
@@ -159,10 +155,7 @@ uint32_t n_amaxes (const Lower *l, const struct DpPass *p);
 /* Ops for these at the end of the pass, where they are wanted. */
 void build_scales (Build *b, const struct DpPass *p);
 
-/* Of a backward whose weight gradients are delayed: operator i has its input gradients; those that wait are
- * computed now, for which nothing of the exchange waits that was just built. */
-bool delays_weights (const Lower *l, LsActionType pass);
-void delay_weights (Build *b, guint i);
+/* Weight gradients that wait (b->delayed): nothing of the exchange waits for them that was just built. */
 void build_delayed_weights (Build *b);
 
 /* Whether gradients are there only from the first backward to the step; those of operator i, behind this op,

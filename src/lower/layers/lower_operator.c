@@ -448,10 +448,8 @@ static void
 build_forward_kernels (Build *b, const Chunk *c, guint i, bool is_pipelined, LsTag tag)
 {
   const LsOperator *o = operator_at (c, i);
-  if (o->comm.is_context_parallel)
-    build_context_forward (b, c, i, tag);
-  else if (o->comm.cp.n > 0)
-    build_exchange_forward (b, c, i, tag);
+  if (o->comm.is_context_parallel || o->comm.cp.n > 0)
+    build_context (b, c, i, tag);
   else if (is_pipelined && o->tp == LS_TP_COLUMN)
     build_beside (b, o->fwd, o->n_fwd, tag, tag, gather_beside);
   else if (is_pipelined)
@@ -538,7 +536,7 @@ build_forward_here (Build *b, const Chunk *c, guint i, LsTag tag, bool keeps)
 static bool
 adds_to_nothing (const Build *b, const LsKernel *k)
 {
-  if (!b->l->shard.grad_is_own || !b->pass || !b->pass->is_first)
+  if (!b->l->shard.grad.is_own || !b->pass || !b->pass->is_first)
     return false;
   bool is_shared = b->l->model->tied_embeddings && b->pass->c->has_head;
   return k->role == LS_ROLE_ADD_GRAD || (k->role == LS_ROLE_ADD_WORDS && !is_shared);
@@ -666,10 +664,8 @@ build_backward_here (Build *b, const Chunk *c, guint i, LsActionType pass)
   }
   for (uint32_t k = 0; gathers_input && k < MAX (1, o->comm.n_gathers); k++)
     async = build_tp_async (b, LS_COLL_ALL_GATHER, gathered_bytes (l, o), "tp all-gather");
-  if (o->comm.is_context_parallel)
-    last = build_context_backward (b, c, i);
-  else if (o->comm.cp.n > 0)
-    last = build_exchange_backward (b, c, i);
+  if (o->comm.is_context_parallel || o->comm.cp.n > 0)
+    last = build_context (b, c, i, LS_TAG_I);
   else if (is_pipelined)
     last = build_beside (b, o->igrad, o->n_igrad, LS_TAG_I, LS_TAG_B, gather_beside);
   else
@@ -709,18 +705,6 @@ build_backward_here (Build *b, const Chunk *c, guint i, LsActionType pass)
 
 /* --- delayed: an exchange does not wait for them (lower_layers.h) -------------------------------------- */
 
-bool
-delays_weights (const Lower *l, LsActionType pass)
-{
-  return l->s->mp.delay_wgrad && pass == LS_ACTION_B;
-}
-
-void
-delay_weights (Build *b, guint i)
-{
-  g_array_append_val (b->delayed, i);
-}
-
 /* They need nothing of what the next op waits for. */
 void
 build_delayed_weights (Build *b)
@@ -753,7 +737,7 @@ bool
 grads_come_and_go (const Lower *l)
 {
   bool is_autograds = l->s->dp_kind == LS_DP_NONE || ls_strategy_has_buckets (l->s);
-  return l->shard.grad_is_own && is_autograds && l->mesh.pp == 1 && l->n_chunks == 1;
+  return l->shard.grad.is_own && is_autograds && l->mesh.pp == 1 && l->n_chunks == 1;
 }
 
 static void

@@ -72,12 +72,6 @@ recomputes_ops (const Lower *l)
       && l->s->memory.recompute_parts & LS_RECOMPUTE_BY_OPERATORS;
 }
 
-bool
-recomputes_no_products (const Lower *l)
-{
-  return recomputes_ops (l) && (l->s->memory.recompute_parts & LS_RECOMPUTE_DOTS) == LS_RECOMPUTE_DOTS;
-}
-
 /* Not every other product, but those that are named. */
 static bool
 keeps_by_name (const Lower *l)
@@ -124,7 +118,7 @@ kept_columns (const Lower *l, const Chunk *c, guint i)
 static bool
 is_kept_kind (const Lower *l, const LsKernel *k)
 {
-  return k->kind == LS_KERNEL_GEMM && (k->dtype != LS_DTYPE_FP8 || l->shard.fp8_linear || keeps_by_name (l));
+  return k->kind == LS_KERNEL_GEMM && (k->dtype != LS_DTYPE_FP8 || l->shard.fp8.linear || keeps_by_name (l));
 }
 
 static uint64_t

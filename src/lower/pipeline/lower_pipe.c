@@ -288,13 +288,6 @@ reduce_pipes (Build *b, uint32_t pp_rank)
         reduce_stage (b, chunk_at (l, pp_rank, c));
 }
 
-uint32_t
-n_weight_versions (const Lower *l, uint32_t pp_rank)
-{
-  LsSchedShape shape = ls_strategy_sched_shape (l->s, l->n_micro_batches);
-  return ls_sched_n_versions (l->sched, &shape, pp_rank);
-}
-
 /* PipeDream's program: 1F1B without a flush, with weight stashing.
  *
  * Stage s of p keeps w = p - 1 - s micro-batches ahead of the one whose backward it runs, for

@@ -41,11 +41,10 @@ static LsModel
 of_kind (int kind)
 {
   LsModel m = griffin ();
-  const char *key;
   m.mixer.kind = (LsMixerKind) kind;
   m.mixer.rank = ls_mixers[kind].may.rank > 0 ? 32 : 0;
   m.mixer.conv = ls_mixer_conv_width (&m) > 0 ? 4 : 0;
-  if (ls_mixer_check (&m, &key))
+  if (ls_model_wrong (&m, LS_MODEL_MIXER, NULL))
     m.mixer.heads = m.mixer.groups = 1, m.mixer.head_dim = m.mixer.state = m.hidden;
   return m;
 }
@@ -58,7 +57,7 @@ each_kind_has_its_row (void)
   for (int kind = LS_MIXER_NONE + 1; kind < LS_N_MIXERS; kind++) {
     const LsMixerRow *row = &ls_mixers[kind];
     LsModel m = of_kind (kind);
-    const char *key, *wrong = ls_mixer_check (&m, &key);
+    const char *wrong = ls_model_wrong (&m, LS_MODEL_MIXER, NULL);
     LS_CHECK (ls_mixer_names[kind].name && ls_mixer_names[kind].value == kind && row->chunk > 0);
     ls_check_impl (!wrong, __FILE__, __LINE__, "%s: %s", ls_mixer_names[kind].name, wrong);
     LS_CHECK ((row->kernels == LS_MIXER_CHUNKS || row->kernels == LS_MIXER_MEASURED_CHUNKS)
@@ -68,7 +67,7 @@ each_kind_has_its_row (void)
     for (gsize at = offsetof (LsMixerParts, full_gate); at <= offsetof (LsMixerParts, gate_bias); at++) {
       LsModel with = m;
       *((bool *) &with.mixer + at) = true;
-      LS_CHECK ((ls_mixer_check (&with, &key) == NULL) == *((const bool *) &row->may + at));
+      LS_CHECK ((ls_model_wrong (&with, LS_MODEL_MIXER, NULL) == NULL) == *((const bool *) &row->may + at));
       if (*((const bool *) &row->may + at))
         count_weights (&with);
     }

@@ -135,7 +135,7 @@ lower_layer (Layer *layer)
                           .attention = LS_ATTENTION_FLASH,
                           .dtype = LS_DTYPE_BF16,
                           .grad_dtype = LS_DTYPE_BF16,
-                          .grad_is_fresh = true,
+                          .grad.is_fresh = true,
                           .recipes = recipes };
   g_autoptr (GArray) operators = ls_operators_new ();
   ls_operators_layer (&qwen, &shard, 0, operators);

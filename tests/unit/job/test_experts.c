@@ -90,7 +90,8 @@ every_schedule (void)
     if (strcmp (sched->name, "none") == 0)
       continue;
     LsSchedShape shape = { .pp = 4, .vpp = 1, .n_micro_batches = 8 };
-    g_autofree char *all = g_strdup_printf ("%s%s", knobs, sched->refusal (&shape) ? " vpp 2" : "");
+    g_autofree char *all
+        = g_strdup_printf ("%s%s", knobs, ls_sched_own_refusal (sched, &shape) ? " vpp 2" : "");
     run (hardware, &m, all, sched->name, LS_SHORTCUT_AUTO);
   }
   ls_hardware_free (hardware);

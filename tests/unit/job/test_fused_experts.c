@@ -30,14 +30,14 @@ static LsShard
 shard_of (LsDtype dtype, const LsRecipes *recipes)
 {
   return (LsShard) { .tp = 1,
-                     .etp = 1,
-                     .ep = 8,
+                     .experts.etp = 1,
+                     .experts.ep = 8,
                      .cp = 1,
                      .micro_batch = 2,
                      .seq = 2048,
                      .attention = LS_ATTENTION_FLASH,
                      .dtype = dtype,
-                     .fp8_recipe = LS_FP8_MXFP8,
+                     .fp8.recipe = LS_FP8_MXFP8,
                      .grad_dtype = LS_DTYPE_BF16,
                      .recipes = recipes };
 }
@@ -192,7 +192,7 @@ probabilities_in_fp32_widen_what_they_scale (void)
   m.mlp = LS_MLP_QUICK_GEGLU, m.act_limit = m.linear_bias = true;
   for (int once = 0; once <= 1; once++) {
     LsShard shard = shard_of (LS_DTYPE_BF16, recipes);
-    shard.sends_tokens_once = once;
+    shard.experts.sends_tokens_once = once;
     g_autoptr (GArray) operators = ls_operators_new ();
     ls_operators_layer (&m, &shard, 0, operators);
     const LsOperator *op = operator_of (operators, "expert-fc2");
@@ -228,7 +228,7 @@ rows_of_experts_are_padded_in_fp8 (void)
   for (guint i = 0; i < G_N_ELEMENTS (cases) * G_N_ELEMENTS (names); i++) {
     g_autoptr (LsRecipes) recipes = load (cases[i / 2].lists);
     LsShard s = shard_of (cases[i / 2].dtype, recipes);
-    s.pads_sent_tokens = cases[i / 2].arrives_padded;
+    s.experts.pads_sent_tokens = cases[i / 2].arrives_padded;
     g_autoptr (GArray) operators = ls_operators_new ();
     ls_operators_layer (&model, &s, 0, operators);
     double bytes = 0;

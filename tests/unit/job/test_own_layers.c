@@ -189,7 +189,7 @@ backward_ms (const Measured *m, const LsHardware *h, const LsRecipes *recipes, L
                           .attention = LS_ATTENTION_UNFUSED,
                           .dtype = LS_DTYPE_BF16,
                           .grad_dtype = LS_DTYPE_BF16,
-                          .grad_is_fused = true,
+                          .grad.is_fused = true,
                           .bias_is_apart = true,
                           .recipes = recipes };
   g_autoptr (GArray) operators = ls_operators_new ();
@@ -365,7 +365,7 @@ check_unfused (const Unfused *u)
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   g_autoptr (LsRecipes) recipes = ls_recipes_load (u->list, diags);
   LsShard shard = shard_with (recipes);
-  shard.ep = 2, shard.etp = 1;
+  shard.experts.ep = 2, shard.experts.etp = 1;
   g_autoptr (GArray) operators = ls_operators_new ();
   ls_operators_layer (&m, &shard, 0, operators);
   const LsOperator *op = operator_named (operators, u->op);
@@ -447,7 +447,7 @@ routers_that_are_not_fused_are_many_kernels (void)
     g_autoptr (LsDiagList) diags = ls_diag_list_new ();
     g_autoptr (LsRecipes) recipes = ls_recipes_load (lists[i], diags);
     LsShard shard = shard_with (recipes);
-    shard.ep = 2, shard.etp = 1;
+    shard.experts.ep = 2, shard.experts.etp = 1;
     g_autoptr (GArray) operators = ls_operators_new ();
     ls_operators_layer (&m, &shard, 0, operators);
     const LsOperator *op = operator_named (operators, "router");

@@ -127,7 +127,7 @@ lower_layer (Pass *forward, Pass *backward)
                           .attention = LS_ATTENTION_UNFUSED,
                           .dtype = LS_DTYPE_BF16,
                           .grad_dtype = LS_DTYPE_BF16,
-                          .grad_is_fresh = true,
+                          .grad.is_fresh = true,
                           .recipes = recipes };
   g_autoptr (GArray) operators = ls_operators_new ();
   ls_operators_layer (&gpt_126m, &shard, 0, operators);

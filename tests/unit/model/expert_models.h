@@ -34,8 +34,8 @@ expert_shard (const LsModel *m, uint32_t tp, uint32_t ep, uint32_t etp)
   LsShard s = shard (m, tp, tp > 1, 1);
   s.dtype = LS_DTYPE_BF16;
   s.grad_dtype = LS_DTYPE_FP32;
-  s.ep = ep;
-  s.etp = etp;
+  s.experts.ep = ep;
+  s.experts.etp = etp;
   return s;
 }
 

@@ -81,7 +81,7 @@ shard (const LsRecipes *recipes)
                      .attention = LS_ATTENTION_FLASH,
                      .dtype = LS_DTYPE_BF16,
                      .grad_dtype = LS_DTYPE_FP32,
-                     .grad_is_fresh = true,
+                     .grad.is_fresh = true,
                      .recipes = recipes };
 }
 

@@ -409,7 +409,7 @@ attention_in_fp8_is_cast_around (void)
   s.dtype = LS_DTYPE_FP8;
   double plain = sums (layer_operators (&m, &s)).saved;
   for (guint i = 0; i < G_N_ELEMENTS (ways); i++) {
-    s.fp8_attention = ways[i].way;
+    s.fp8.attention = ways[i].way;
     double saved = sums (layer_operators (&m, &s)).saved;
     LS_CHECK_DOUBLE (plain - saved, ==, T * qkv * (2 - ways[i].kept));
     g_autoptr (GArray) layer = layer_operators (&m, &s);

@@ -10,7 +10,7 @@ largest_remainders_get_the_rest (void)
   m.seq = 5;
   LsShard s = expert_shard (&m, 1, 1, 1);
   g_autofree double *w = shares ("3,1", &m);
-  s.expert_share = w;
+  s.experts.share = w;
   uint64_t kept[4];
   ls_expert_tokens (&m, &s, kept, NULL);
   LS_CHECK (kept[0] == 4 && kept[1] == 1 && kept[2] == 4 && kept[3] == 1);
@@ -26,14 +26,14 @@ rows_of_zeros_make_experts_alike (void)
   LsShard s = expert_shard (&m, 1, 1, 1);
   g_autofree double *w = shares ("3,1", &m), *rising = shares ("1,2,3,4", &m);
   uint64_t brought[4], computed[4], of_rank[2];
-  s.expert_share = w;
-  s.expert_padding = LS_EXPERT_PADDING_FULLEST;
+  s.experts.share = w;
+  s.experts.padding = LS_EXPERT_PADDING_FULLEST;
   ls_expert_rows (&m, &s, brought, computed);
   LS_CHECK (brought[0] == 4 && brought[1] == 1 && brought[2] == 4 && brought[3] == 1);
   LS_CHECK (computed[0] == 4 && computed[1] == 4 && computed[2] == 4 && computed[3] == 4);
   LS_CHECK_NEAR (ls_expert_blank_share (&m, &s), 0.6, 1e-12);
-  s.expert_padding = LS_EXPERT_PADDING_CAPACITY;
-  s.expert_capacity = 1.2;
+  s.experts.padding = LS_EXPERT_PADDING_CAPACITY;
+  s.experts.capacity = 1.2;
   ls_expert_rows (&m, &s, brought, computed);
   for (guint e = 0; e < 4; e++)
     LS_CHECK (brought[e] == 3 && computed[e] == 3);
@@ -41,8 +41,8 @@ rows_of_zeros_make_experts_alike (void)
   LS_CHECK_NEAR (ls_expert_blank_share (&m, &s), 0.4, 1e-12);
 
   s = expert_shard (&m, 1, 2, 1); /* 1 2 3 4 of 20 assignments: 2 4, 6 8 */
-  s.expert_share = rising;
-  s.expert_padding = LS_EXPERT_PADDING_FULLEST;
+  s.experts.share = rising;
+  s.experts.padding = LS_EXPERT_PADDING_FULLEST;
   ls_expert_rows (&m, &s, brought, computed);
   LS_CHECK (computed[0] == 4 && computed[1] == 4 && computed[2] == 8 && computed[3] == 8);
   ls_expert_rows_of_ranks (&m, &s, of_rank);
@@ -60,7 +60,7 @@ all_assignments_are_shared_out (void)
       g_autofree double *w = shares (loads[i], &m);
       LsShard s = expert_shard (&m, 1, 4, 2);
       uint64_t kept[8], sent[8], of_rank[4], tokens = 8ul * m.seq;
-      s.expert_share = w;
+      s.experts.share = w;
       ls_expert_tokens (&m, &s, kept, sent);
       ls_expert_rows_of_ranks (&m, &s, of_rank);
       LS_CHECK_INT (SUM (uint64_t, 8, kept), ==, tokens * m.moe.top_k);
@@ -112,8 +112,8 @@ a_capacity_drops_what_is_above (void)
   LsShard s = expert_shard (&m, 1, 8, 1);
   g_autofree double *w = shares ("3,1,1,1,1,1,1,1", &m);
   uint64_t kept[8], mean = 8192;
-  s.expert_share = w;
-  s.expert_capacity = 1.25;
+  s.experts.share = w;
+  s.experts.capacity = 1.25;
   ls_expert_tokens (&m, &s, kept, NULL);
   /* 0.3 of 65,536 is 19,661; above 1.25 times the mean, 10,240, nothing is computed. */
   LS_CHECK_INT (kept[0], ==, 10240);

@@ -111,12 +111,12 @@ ranks_compute_what_tokens_ask_for (void)
     g_autofree double *w = shares (cases[i].load, &m);
     LsShard s = expert_shard (&m, cases[i].tp, cases[i].ep, cases[i].etp);
     double flops = 0, rows = 0, params = 0, tokens = 4096.0 / cases[i].tp * cases[i].ep * cases[i].etp;
-    s.expert_share = w;
-    for (s.ep_rank = 0; s.ep_rank < s.ep; s.ep_rank++) {
+    s.experts.share = w;
+    for (s.experts.ep_rank = 0; s.experts.ep_rank < s.experts.ep; s.experts.ep_rank++) {
       g_autoptr (GArray) ops = moe_layer (&m, &s);
-      flops += s.etp * flops_of (ops, "expert-");
+      flops += s.experts.etp * flops_of (ops, "expert-");
       rows += (double) find_operator (ops, "dispatch")->comm.etp_bytes / (2 * 4096);
-      params += s.etp
+      params += s.experts.etp
           * (double) (find_operator (ops, "expert-fc1")->params.numel[0]
                       + find_operator (ops, "expert-fc2")->params.numel[0]);
     }
@@ -134,7 +134,7 @@ uneven_experts_take_more_tiles (void)
   LsShard s = expert_shard (&m, 1, 1, 1);
   g_autofree double *w = shares ("3,1", &m);
   m.seq = s.seq = 40; /* 80 assignments over 8 experts: 15 and 5 */
-  s.expert_share = w;
+  s.experts.share = w;
   g_autoptr (GArray) ops = moe_layer (&m, &s);
   const LsKernel *k = &find_operator (ops, "expert-fc1")->fwd[0];
   LS_CHECK_INT (k->m, ==, 64);
@@ -205,7 +205,7 @@ experts_make_gradients_as_others_do (void)
 {
   LsModel m = mixtral ();
   LsShard fused = expert_shard (&m, 1, 8, 1), fresh = fused, cast = fused;
-  fresh.grad_is_fresh = cast.grad_is_cast = true;
+  fresh.grad.is_fresh = cast.grad.is_cast = true;
   const LsShard *const shards[] = { &fused, &fresh, &cast };
   static const uint32_t n_kernels[] = { 1, 1, 2 };
   double weight = 2.0 * 14336 * 4096, bytes[3];
@@ -271,10 +271,10 @@ each_layout_is_cast_by_itself (void)
   double is[2];
   m.moe.n_dense_layers = 0;
   s.dtype = LS_DTYPE_FP8;
-  s.fp8_recipe = LS_FP8_DEEPSEEK;
-  s.sends_tokens_once = true;
+  s.fp8.recipe = LS_FP8_DEEPSEEK;
+  s.experts.sends_tokens_once = true;
   for (int is_sent = 0; is_sent < 2; is_sent++) {
-    s.dispatch_fp8 = is_sent;
+    s.experts.dispatch_fp8 = is_sent;
     g_autoptr (GArray) layer = layer_operators (&m, &s);
     const LsOperator *fc1 = find_operator (layer, "expert-fc1"), *fc2 = find_operator (layer, "expert-fc2"),
                      *permute = find_operator (layer, "permute");
@@ -318,7 +318,7 @@ weight_gradients_of_deepseek_are_by_blocks (void)
   m.moe.n_dense_layers = 0;
   s.dtype = LS_DTYPE_FP8;
   for (int recipe = LS_FP8_DELAYED; recipe <= LS_FP8_DEEPSEEK; recipe++) {
-    s.fp8_recipe = (LsFp8Recipe) recipe;
+    s.fp8.recipe = (LsFp8Recipe) recipe;
     g_autoptr (GArray) layer = layer_operators (&m, &s);
     const LsOperator *ops[] = { find_operator (layer, "expert-fc1"), find_operator (layer, "shared-fc1") };
     for (guint i = 0; i < G_N_ELEMENTS (ops) && LS_CHECK (ops[i] != NULL); i++) {
@@ -339,9 +339,9 @@ tokens_in_turn_go_to_fewer_ranks (void)
   g_autofree char *why = NULL;
   const double R = 8 * 4096.0;
   m.moe.n_dense_layers = 0;
-  s.sends_tokens_once = true;
+  s.experts.sends_tokens_once = true;
   g_autoptr (GArray) drawn = layer_operators (&m, &s);
-  s.routes_in_turn = true;
+  s.experts.routes_in_turn = true;
   g_autoptr (GArray) in_turn = layer_operators (&m, &s);
   const LsOperator *a = find_operator (drawn, "dispatch"), *b = find_operator (in_turn, "dispatch");
   LS_CHECK (ls_expert_load_is_even ("round-robin") && ls_expert_shares ("round-robin", &m, &why) == NULL

@@ -43,7 +43,7 @@ in_nvfp4 (const LsModel *m, const char *formats)
 {
   LsShard s = shard (m, 1, false, 1);
   s.dtype = LS_DTYPE_NVFP4;
-  LS_CHECK (ls_formats_parse (formats, &s.formats));
+  LS_CHECK (ls_formats_parse (formats, &s.fp8.formats));
   return s;
 }
 
@@ -113,7 +113,7 @@ layers_in_bf16_stay (void)
 {
   LsModel m = with_experts ();
   LsShard s = in_nvfp4 (&m, "qkv:mxfp8,expert-fc2:nvfp4");
-  s.bf16_first = 1;
+  s.fp8.bf16_first = 1;
   g_autoptr (GArray) ops = layer_operators (&m, &s);
   for (guint k = 0; k < G_N_ELEMENTS (products); k++)
     LS_CHECK_INT (dtype_of (ops, products[k]), ==, LS_DTYPE_BF16);
@@ -141,9 +141,9 @@ blocks_have_one_autocast (void)
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
     LsShard s = shard (&m, 1, false, 1);
     s.dtype = cases[i].dtype;
-    s.fp8_recipe = LS_FP8_MXFP8;
-    s.bf16_last = 2;
-    LS_CHECK (ls_formats_parse (cases[i].formats, &s.formats));
+    s.fp8.recipe = LS_FP8_MXFP8;
+    s.fp8.bf16_last = 2;
+    LS_CHECK (ls_formats_parse (cases[i].formats, &s.fp8.formats));
     g_autoptr (GArray) ops = operators_new ();
     ls_operators_head (&m, &s, true, ops);
     LS_CHECK_INT (dtype_of (ops, "predict-proj"), ==, cases[i].proj);

@@ -259,7 +259,7 @@ frozen_products_of_fp8_want_one_layout (void)
   s.dtype = LS_DTYPE_FP8;
   for (int recipe = LS_FP8_DELAYED; recipe <= LS_FP8_CURRENT; recipe++) {
     g_autoptr (GArray) frozen = operators_new (), learns = operators_new ();
-    s.fp8_recipe = (LsFp8Recipe) recipe;
+    s.fp8.recipe = (LsFp8Recipe) recipe;
     s.lora = (LsLora) { 0 };
     ls_operators_layer (&m, &s, 0, learns);
     s.lora = (LsLora) { .rank = 16, .modules = LS_LORA_ATTENTION, .is_fp8 = true };

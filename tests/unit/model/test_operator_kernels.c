@@ -295,24 +295,24 @@ wgrad_accumulates_in_grad_dtype (void)
   LS_CHECK_DOUBLE (kernel_bytes (wide, "fc1-dgrad"), ==, kernel_bytes (narrow, "fc1-dgrad"));
 
   s.grad_dtype = LS_DTYPE_FP16;
-  s.grad_is_fused = true; /* Megatron-LM of 2023: read 2, write 2, and no kernel more */
+  s.grad.is_fused = true; /* Megatron-LM of 2023: read 2, write 2, and no kernel more */
   g_autoptr (GArray) fused = layer_operators (&m, &s);
   LS_CHECK_DOUBLE (kernel_bytes (fused, "fc1-wgrad") - kernel_bytes (narrow, "fc1-wgrad"), ==, 2 * numel);
   LS_CHECK (kernel_named (fused, "grad-accumulate") == NULL);
   s.grad_dtype = LS_DTYPE_FP32;
 
-  s.grad_is_apart = true; /* nanotron: the product writes 2; read 2 + 4, write 4 */
+  s.grad.is_apart = true; /* nanotron: the product writes 2; read 2 + 4, write 4 */
   g_autoptr (GArray) apart = layer_operators (&m, &s);
   LS_CHECK_DOUBLE (kernel_bytes (apart, "grad-accumulate"), ==, 10.0 * 2304 * 6144);
   LS_CHECK_DOUBLE (kernel_bytes (apart, "qkv-wgrad"), ==, kernel_bytes (narrow, "qkv-wgrad"));
-  s.grad_is_fused = s.grad_is_apart = false;
+  s.grad.is_fused = s.grad.is_apart = false;
 
-  s.grad_is_cast = true; /* DeepSpeed's bf16 optimizer: read 2, write 4; read 4 + 4, write 4 */
+  s.grad.is_cast = true; /* DeepSpeed's bf16 optimizer: read 2, write 4; read 4 + 4, write 4 */
   g_autoptr (GArray) cast = layer_operators (&m, &s);
   LS_CHECK_DOUBLE (kernel_bytes (cast, "grad-accumulate"), ==, 18.0 * 2304 * 6144);
   LS_CHECK_DOUBLE (kernel_bytes (cast, "qkv-wgrad"), ==, kernel_bytes (narrow, "qkv-wgrad"));
-  s.grad_is_cast = false;
-  s.grad_is_fresh = true; /* FSDP: written once, in 16 bits, whatever reduces it */
+  s.grad.is_cast = false;
+  s.grad.is_fresh = true; /* FSDP: written once, in 16 bits, whatever reduces it */
   g_autoptr (GArray) fresh = layer_operators (&m, &s);
   LS_CHECK_DOUBLE (kernel_bytes (fresh, "fc1-wgrad"), ==, kernel_bytes (narrow, "fc1-wgrad"));
   LS_CHECK (kernel_named (fresh, "grad-accumulate") == NULL);
@@ -409,18 +409,18 @@ block_scales_go_along_one_direction (void)
 
   LsShard mx = shard (&m, 8, true, 1);
   mx.dtype = LS_DTYPE_FP8;
-  mx.fp8_recipe = LS_FP8_MXFP8;
+  mx.fp8.recipe = LS_FP8_MXFP8;
   Parts q = parts_new (&m, &mx);
   LS_CHECK_DOUBLE (kernel_bytes (q.layer, "fp8-cast-transpose"), ==, (2 + 2 * 33.0 / 32) * local);
   LS_CHECK (!kernel_named (q.layer, "fp8-amax") && !kernel_named (q.layer, "fp8-transpose"));
   LS_CHECK_INT (kernel_named (q.layer, "fp8-cast-transpose")->access, ==, LS_ACCESS_MX_CAST_BOTH);
   parts_free (q);
-  mx.fp8_recipe = LS_FP8_BLOCKWISE;
+  mx.fp8.recipe = LS_FP8_BLOCKWISE;
   q = parts_new (&m, &mx);
   LS_CHECK_INT (kernel_named (q.layer, "fp8-cast")->access, ==, LS_ACCESS_BLOCK_CAST);
   LS_CHECK (!kernel_named (q.layer, "amax-zero") && !kernel_named (q.layer, "fp8-scale"));
   parts_free (q);
-  mx.fp8_recipe = LS_FP8_CURRENT;
+  mx.fp8.recipe = LS_FP8_CURRENT;
   q = parts_new (&m, &mx);
   LS_CHECK_INT (kernel_named (q.layer, "amax-zero")->access, ==, LS_ACCESS_TINY);
   LS_CHECK_INT (kernel_named (q.layer, "fp8-scale")->access, ==, LS_ACCESS_TINY);
@@ -440,8 +440,8 @@ ends_of_a_model_stay_in_bf16 (void)
   LsModel m = llama3_70b ();
   LsShard s = shard (&m, 1, false, 1);
   s.dtype = LS_DTYPE_NVFP4;
-  s.bf16_first = 2;
-  s.bf16_last = 3;
+  s.fp8.bf16_first = 2;
+  s.fp8.bf16_last = 3;
   for (uint32_t layer = 0; layer < m.n_layers; layer++) {
     bool is_at_end = layer < 2 || layer >= m.n_layers - 3;
     g_autoptr (GArray) ops = operators_new ();

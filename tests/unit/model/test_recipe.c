@@ -164,7 +164,7 @@ an_embedding_has_its_gradient_with_the_weights (void)
   LS_CHECK_INT (o->n_wgrad, ==, 2);
   LS_CHECK_STR (o->wgrad[1].name, "add rows");
   LS_CHECK_DOUBLE (o->wgrad[0].bytes, ==, 2.0 * 512 * (double) ls_model_padded_vocab (&m, 0, 1));
-  s.grad_is_fresh = false; /* and added to what is there, which no list says */
+  s.grad.is_fresh = false; /* and added to what is there, which no list says */
   g_array_set_size (ops, 0);
   ls_operators_embedding (&m, &s, ops);
   LS_CHECK_STR (named (ops, "word-embedding")->wgrad[2].name, "embedding-grad-accumulate");
@@ -412,8 +412,8 @@ experts_have_sizes_of_their_own (void)
   g_array_append_val (r->operators, router);
   LsShard s = shard (r);
   static const double shares[] = { 0.25, 0.25, 0.125, 0.125, 0.125, 0.125, 0, 0 };
-  s.expert_share = shares;
-  s.expert_padding = LS_EXPERT_PADDING_FULLEST;
+  s.experts.share = shares;
+  s.experts.padding = LS_EXPERT_PADDING_FULLEST;
   g_autoptr (GArray) ops = layer (&m, &s);
   const LsOperator *o = named (ops, "permute"), *route = named (ops, "router");
   LS_CHECK_INT (o->n_fwd, ==, 2);
@@ -442,8 +442,8 @@ masks_bring_tokens_to_padded_experts (void)
   m.moe.every = 1;
   g_autoptr (LsRecipes) r = recipes_of ((LsRecipe) { .operator_ = LS_RECIPE_PERMUTE, .is_one_hot = true });
   LsShard s = shard (r), plain = shard (NULL), dropless = shard (r);
-  s.expert_capacity = plain.expert_capacity = 1.25;
-  s.expert_padding = plain.expert_padding = LS_EXPERT_PADDING_CAPACITY;
+  s.experts.capacity = plain.experts.capacity = 1.25;
+  s.experts.padding = plain.experts.padding = LS_EXPERT_PADDING_CAPACITY;
   g_autoptr (GArray) ops = layer (&m, &s), built_in = layer (&m, &plain), all = layer (&m, &dropless);
   const LsOperator *to = named (ops, "permute"), *back = named (ops, "unpermute");
   LS_CHECK (to->n_fwd == 1 && to->n_igrad == 1 && back->n_fwd == 1 && back->n_igrad == 2);

@@ -69,7 +69,7 @@ own_kernels_keep_their_bytes (void)
   g_autoptr (LsRecipes) r = by_width ();
   LsShard s = shard (r), plain = shard (NULL);
   s.dtype = plain.dtype = LS_DTYPE_FP8;
-  s.fp8_recipe = plain.fp8_recipe = LS_FP8_DELAYED;
+  s.fp8.recipe = plain.fp8.recipe = LS_FP8_DELAYED;
   g_autoptr (GArray) ops = layer (&m, &s);
   g_autoptr (GArray) built_in = layer (&m, &plain);
   const LsOperator *o = named (ops, "input-norm"), *same = named (built_in, "input-norm");

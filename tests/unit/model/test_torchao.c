@@ -43,10 +43,10 @@ torchao_casts_in_each_pass (void)
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
     LsShard s = shard (&m, cases[i].tp, cases[i].tp > 1, 1);
     s.dtype = LS_DTYPE_FP8;
-    s.fp8_recipe = LS_FP8_CURRENT;
-    s.fp8_linear = cases[i].linear;
-    s.fp8_weights = cases[i].has_weights;
-    s.grad_is_fresh = true;
+    s.fp8.recipe = LS_FP8_CURRENT;
+    s.fp8.linear = cases[i].linear;
+    s.fp8.weights = cases[i].has_weights;
+    s.grad.is_fresh = true;
     g_autoptr (GArray) ops = layer_operators (&m, &s);
     const LsOperator *fc2 = operator_named (ops, "fc2");
     if (!LS_CHECK (fc2 != NULL))
@@ -66,9 +66,9 @@ torchao_casts_blocks_twice (void)
   LsModel m = llama3_70b ();
   LsShard s = shard (&m, 1, false, 1);
   s.dtype = LS_DTYPE_FP8;
-  s.fp8_recipe = LS_FP8_MXFP8;
-  s.fp8_linear = LS_FP8_LINEAR_TORCHAO;
-  s.grad_is_fresh = true;
+  s.fp8.recipe = LS_FP8_MXFP8;
+  s.fp8.linear = LS_FP8_LINEAR_TORCHAO;
+  s.grad.is_fresh = true;
   g_autoptr (GArray) ops = layer_operators (&m, &s);
   const LsOperator *fc2 = operator_named (ops, "fc2");
   if (!LS_CHECK (fc2 != NULL))
@@ -88,8 +88,8 @@ experts_may_stay_in_bf16 (void)
   LsShard s = shard (&m, 1, false, 1);
   g_autoptr (GArray) bf16 = layer_operators (&m, &s);
   s.dtype = LS_DTYPE_FP8;
-  s.fp8_recipe = LS_FP8_CURRENT;
-  s.formats.of[LS_MODULE_EXPERT_FC1] = s.formats.of[LS_MODULE_EXPERT_FC2] = LS_FORMAT_BF16;
+  s.fp8.recipe = LS_FP8_CURRENT;
+  s.fp8.formats.of[LS_MODULE_EXPERT_FC1] = s.fp8.formats.of[LS_MODULE_EXPERT_FC2] = LS_FORMAT_BF16;
   g_autoptr (GArray) fp8 = layer_operators (&m, &s);
   const LsOperator *of_bf16 = operator_named (bf16, "expert-fc1"),
                    *of_fp8 = operator_named (fp8, "expert-fc1"), *qkv = operator_named (fp8, "qkv");

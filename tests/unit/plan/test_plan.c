@@ -325,7 +325,7 @@ copies_are_cut_in_order_of_rank (void)
   check_members (plan, 1, LS_SLOT_SHARD, 4, (uint32_t[]) { 0, 1, 2, 3 });
   check_members (plan, 1, LS_SLOT_REPLICA, 2, (uint32_t[]) { 1, 5 });
   for (uint32_t copy = 0; copy < 8; copy++)
-    LS_CHECK_INT (ls_mesh_copy (&mesh, ls_mesh_at_copy (&mesh, (LsCoord) { 0 }, copy)), ==, copy);
+    LS_CHECK_INT (ls_mesh_rank (&mesh, ls_mesh_at_copy (&mesh, (LsCoord) { 0 }, copy)), ==, copy);
 }
 
 /* What a rank says of a slot is what its communicator says of the rank, with a table for each or one for all;

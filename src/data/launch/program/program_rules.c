@@ -272,7 +272,7 @@ lacks_matrices (const LsStrategy *s, const char *ours)
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   g_autoptr (LsOptimizerKind) kind
       = is_cut && !ls_optimizer_is_adam (ours) ? ls_optimizer_load (ours, diags) : NULL;
-  return kind && (ls_optimizer_multiplies (kind) || ls_optimizer_factors (kind));
+  return kind && (ls_optimizer_needs (kind) & LS_NEEDS_MATRICES);
 }
 
 /* { "optimizer": expression, "momentum": of SGD, "by": option }: by its name in the program, behind what says
