@@ -399,13 +399,6 @@ ls_collective_measured_busbw (const LsCollectiveRow *row)
 #define DEFAULT_TRUST "A"
 #define ANY_TRUST     "all"
 
-/* A cluster that rows name: loaded once, built again where the number of nodes changes. */
-typedef struct {
-  LsHardware *hardware; /* NULL: it cannot be used, reason */
-  char *reason;
-  LsCluster *cluster;
-} Machine;
-
 typedef struct {
   char *reason;
   guint n;
@@ -415,19 +408,9 @@ typedef struct {
   LsCollectiveRun *run;
   const LsCollectiveSpec *spec;
   const LsCollectiveNetwork *network;
-  GHashTable *machines; /* name (borrowed) -> Machine */
+  GHashTable *machines; /* LsNamedHardware */
   GArray *skipped;      /* Skipped, by first row      */
 } Comparison;
-
-static void
-machine_free (gpointer data)
-{
-  Machine *m = data;
-  ls_hardware_free (m->hardware);
-  ls_cluster_free (m->cluster);
-  g_free (m->reason);
-  g_free (m);
-}
 
 static void
 skip (Comparison *x, const char *message)
@@ -480,22 +463,6 @@ read_measured (LsCollectiveRun *run, const LsCollectiveSpec *spec, GError **erro
 
 /* --- one row ------------------------------------------------------------------------ */
 
-static Machine *
-machine_of (Comparison *x, const char *name)
-{
-  Machine *m = g_hash_table_lookup (x->machines, name);
-  if (m)
-    return m;
-  m = g_new0 (Machine, 1);
-  g_hash_table_insert (x->machines, (gpointer) name, m);
-  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  m->hardware = ls_hardware_load (name, diags);
-  g_autoptr (GError) error = NULL;
-  if (!m->hardware && !ls_diag_list_to_error (diags, &error))
-    m->reason = g_strdup (error->message);
-  return m;
-}
-
 static gboolean
 has_room (const LsCluster *c, LsCollKind kind, const LsMeasuredCollective *m, GError **error)
 {
@@ -523,7 +490,7 @@ request_of (const LsCollectiveSpec *spec, LsCollKind kind, const uint32_t *gpus,
 }
 
 static gboolean
-simulate (const Comparison *x, Machine *machine, const LsMeasuredCollective *m, LsCollectiveRow *row,
+simulate (const Comparison *x, LsNamedHardware *machine, const LsMeasuredCollective *m, LsCollectiveRow *row,
           GError **error)
 {
   LsCollKind kind;
@@ -553,7 +520,7 @@ compare_row (Comparison *x, const LsMeasuredCollective *m)
     skip (x, "the cluster is not known");
     return;
   }
-  Machine *machine = machine_of (x, m->cluster);
+  LsNamedHardware *machine = ls_named_hardware (x->machines, m->cluster);
   if (!machine->hardware) {
     skip (x, machine->reason);
     return;
@@ -630,7 +597,7 @@ ls_collective_compare (LsCollectiveRun *run, const LsCollectiveSpec *spec, const
 {
   if (!read_measured (run, spec, error))
     return FALSE;
-  g_autoptr (GHashTable) machines = g_hash_table_new_full (g_str_hash, g_str_equal, NULL, machine_free);
+  g_autoptr (GHashTable) machines = ls_named_hardware_new ();
   g_autoptr (GArray) skipped = ls_list_new (sizeof (Skipped), ls_clear_text);
   Comparison x = { run, spec, network, machines, skipped };
 
