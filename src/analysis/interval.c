@@ -408,20 +408,13 @@ join_words (char *before, const char *words)
   return before ? g_strjoin (" or ", before, words, NULL) : g_strdup (words);
 }
 
-static LsTraits
-all_traits (const LsIntervalJob *job)
-{
-  LsTraits traits = job->traits;
-  traits.word[LS_ASPECT_ARCHITECTURE] = job->architecture;
-  return traits;
-}
-
 /* In what the job is unlike all groups, "is in fp8 or ..."; NULL: it is like them. Newly allocated. ret not
  * NULL: fills stretch, or none where one is not known, and ends there. */
 static char *
 residuals_unlike (const LsResiduals *r, const char *without, const LsIntervalJob *job, LsInterval *ret)
 {
-  const LsTraits traits = all_traits (job);
+  LsTraits traits = job->traits;
+  traits.word[LS_ASPECT_ARCHITECTURE] = job->architecture;
   char *all = NULL;
   for (LsAspect a = 0; a < LS_N_ASPECTS && !(ret && ret->none); a++) {
     double extreme = 0;

@@ -39,13 +39,6 @@ static const LsSortKey by_rule[] = { { LS_RISING (RuleCase, across) },
                                      { LS_FALLING (RuleCase, ep) },
                                      { 0 } };
 
-static uint32_t
-of_node (LsSweepRun *x)
-{
-  const LsCluster *cluster = candidate_cluster (x, &(LsPoint) { 0 });
-  return cluster->seats.first ? cluster->seats.per_node : ls_cluster_taken (&cluster->spec);
-}
-
 /* The largest that a node holds; with experts the smallest. */
 static uint32_t
 tp_of_rule (LsSweepRun *x, const Group *g, uint32_t node)
@@ -65,7 +58,9 @@ static GArray *
 rule_cases (LsSweepRun *x, const Group *g)
 {
   GArray *cases = g_array_new (FALSE, FALSE, sizeof (RuleCase));
-  uint32_t node = of_node (x), tp = tp_of_rule (x, g, node);
+  const LsCluster *cluster = candidate_cluster (x, &(LsPoint) { 0 });
+  uint32_t node = cluster->seats.first ? cluster->seats.per_node : ls_cluster_taken (&cluster->spec),
+           tp = tp_of_rule (x, g, node);
   for (uint32_t i = g->first; i < g->first + g->n; i++) {
     LsPoint p;
     ls_space_point (&x->spec->space, candidate_at (x, i)->index, &p);
@@ -374,16 +369,6 @@ describe_others (LsSweepRun *x)
   }
 }
 
-/* Which chips of a slice, or trays, the first has. */
-static void
-describe_place (LsSweepRun *x, const LsSweepRow *first)
-{
-  LsPoint p;
-  ls_space_point (&x->spec->space, first->index, &p);
-  ls_assumptions_add_place (&x->report.assumptions, &candidate_cluster (x, &p)->spec,
-                            x->spec->job.segment > 0, "lockstep run ");
-}
-
 static void
 describe_first (LsSweepRun *x)
 {
@@ -403,7 +388,10 @@ describe_first (LsSweepRun *x)
   x->report.headroom = h->bytes > 0 ? ls_headroom_text (h) : NULL;
   x->report.assumptions = ls_assumptions_new (&x->spec->job, &x->model, s, whence_of_axis, &x->spec->space);
   describe_others (x);
-  describe_place (x, first);
+  LsPoint p;
+  ls_space_point (&x->spec->space, first->index, &p); /* which chips of a slice, or trays, it has */
+  ls_assumptions_add_place (&x->report.assumptions, &candidate_cluster (x, &p)->spec,
+                            x->spec->job.segment > 0, "lockstep run ");
   /* The text says these below its tables. */
   ls_assumptions_add (&x->report.assumptions, "headroom", ls_headroom_text (h), NULL,
                       x->spec->job.headroom.is_set ? NULL : "its program's", "--headroom SIZE");

@@ -144,14 +144,6 @@ ls_collective_find_kind (const char *op, LsCollKind *ret_kind, GError **error)
   return ls_fail_word (error, "--op", op, words);
 }
 
-/* Whether there is such an algorithm: LS_ERROR_USAGE. */
-static gboolean
-check_algorithm (const char *algorithm, GError **error)
-{
-  return g_strv_contains (ls_coll_algorithms (), algorithm)
-      || ls_fail_word (error, "--algorithm", algorithm, ls_coll_algorithms ());
-}
-
 /* The rule that is broken, and what would do. */
 static void
 complain_of_algorithm (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *request, GError **error)
@@ -918,7 +910,8 @@ ls_collective_run_new (const LsCollectiveSpec *spec, GError **error)
   const LsCollectiveNetwork *networks;
   guint n_networks;
   if ((spec->op && !ls_collective_find_kind (spec->op, &kind, error))
-      || (spec->algorithm && !check_algorithm (spec->algorithm, error))
+      || (spec->algorithm && !g_strv_contains (ls_coll_algorithms (), spec->algorithm)
+          && !ls_fail_word (error, "--algorithm", spec->algorithm, ls_coll_algorithms ()))
       || !find_networks (spec->network ? spec->network : "flow", &networks, &n_networks, error)
       || !check_given (spec, n_networks, error))
     return NULL;
