@@ -283,10 +283,8 @@ weigh (const LsResiduals *r, const char *without, const char *software, GHashTab
       continue;
     double n_shares
         = n_sources * GPOINTER_TO_UINT (g_hash_table_lookup (n_groups, g->source)) * g->residuals->len;
-    for (guint k = 0; k < g->residuals->len; k++) {
-      Weighted p = { g_array_index (g->residuals, double, k), 1 / n_shares };
-      g_array_append_val (points, p);
-    }
+    for (guint k = 0; k < g->residuals->len; k++)
+      ls_list_add (points, &(Weighted) { g_array_index (g->residuals, double, k), 1 / n_shares });
   }
   weighted_sort (points);
   return points;
@@ -524,10 +522,8 @@ ls_own_runs_set_range (const double *errors, const guint *jobs, guint n, LsFitte
   if (!is_enough (ret->n, LS_INTERVAL_LEVEL))
     return;
   g_autoptr (GArray) values = g_array_new (FALSE, FALSE, sizeof (Weighted));
-  for (guint i = 0; i < n; i++) {
-    Weighted v = { fabs (errors[i]), 1.0 / ret->n / count_alike (jobs, n, jobs[i]) };
-    g_array_append_val (values, v);
-  }
+  for (guint i = 0; i < n; i++)
+    ls_list_add (values, &(Weighted) { fabs (errors[i]), 1.0 / ret->n / count_alike (jobs, n, jobs[i]) });
   weighted_sort (values);
   double most = weighted_quantile (values, conformal_share (ret->n, LS_INTERVAL_LEVEL));
   ret->low = exp (-most);

@@ -396,6 +396,8 @@ typedef struct {
   guint n;
 } Skipped;
 
+static const LsSortKey by_reason[] = { { LS_RISING (Skipped, reason) }, { 0 } };
+
 typedef struct {
   LsCollectiveRun *run;
   const LsCollectiveSpec *spec;
@@ -409,15 +411,9 @@ skip (Comparison *x, const char *message)
 {
   g_autofree char *reason = ls_first_line (message);
   x->run->table.n_skipped++;
-  for (guint i = 0; i < x->skipped->len; i++) {
-    Skipped *s = &g_array_index (x->skipped, Skipped, i);
-    if (strcmp (s->reason, reason) == 0) {
-      s->n++;
-      return;
-    }
-  }
-  Skipped s = { g_steal_pointer (&reason), 1 };
-  g_array_append_val (x->skipped, s);
+  Skipped *s = ls_list_like (x->skipped, by_reason, &(Skipped) { .reason = reason });
+  if (s->n++ == 0)
+    reason = NULL; /* it is the list's */
 }
 
 /* --- which rows --------------------------------------------------------------------- */
@@ -576,10 +572,8 @@ score_all (LsCollectiveRun *run)
   score (run->rows, names, 0, UINT64_MAX, all, &total->all);
   score (run->rows, names, LS_COLLECTIVE_LARGE_BYTES, UINT64_MAX, large, &total->large);
   score (run->rows, names, 0, LS_COLLECTIVE_LARGE_BYTES - 1, small, &total->small);
-  for (guint i = 0; i < names->len; i++) {
-    const LsCollectiveFamily family = { names->pdata[i], all[i], large[i], small[i] };
-    g_array_append_val (run->families, family);
-  }
+  for (guint i = 0; i < names->len; i++)
+    ls_list_add (run->families, &(LsCollectiveFamily) { names->pdata[i], all[i], large[i], small[i] });
 }
 
 /* Reads spec->compare and fills a new run with its rows, simulated, and their errors. */
