@@ -283,10 +283,8 @@ weigh (const LsResiduals *r, const char *without, const char *software, GHashTab
       continue;
     double n_shares
         = n_sources * GPOINTER_TO_UINT (g_hash_table_lookup (n_groups, g->source)) * g->residuals->len;
-    for (guint k = 0; k < g->residuals->len; k++) {
-      Weighted p = { g_array_index (g->residuals, double, k), 1 / n_shares };
-      g_array_append_val (points, p);
-    }
+    for (guint k = 0; k < g->residuals->len; k++)
+      ls_list_add (points, &(Weighted) { g_array_index (g->residuals, double, k), 1 / n_shares });
   }
   weighted_sort (points);
   return points;
@@ -408,20 +406,13 @@ join_words (char *before, const char *words)
   return before ? g_strjoin (" or ", before, words, NULL) : g_strdup (words);
 }
 
-static LsTraits
-all_traits (const LsIntervalJob *job)
-{
-  LsTraits traits = job->traits;
-  traits.word[LS_ASPECT_ARCHITECTURE] = job->architecture;
-  return traits;
-}
-
 /* In what the job is unlike all groups, "is in fp8 or ..."; NULL: it is like them. Newly allocated. ret not
  * NULL: fills stretch, or none where one is not known, and ends there. */
 static char *
 residuals_unlike (const LsResiduals *r, const char *without, const LsIntervalJob *job, LsInterval *ret)
 {
-  const LsTraits traits = all_traits (job);
+  LsTraits traits = job->traits;
+  traits.word[LS_ASPECT_ARCHITECTURE] = job->architecture;
   char *all = NULL;
   for (LsAspect a = 0; a < LS_N_ASPECTS && !(ret && ret->none); a++) {
     double extreme = 0;
@@ -531,10 +522,8 @@ ls_own_runs_set_range (const double *errors, const guint *jobs, guint n, LsFitte
   if (!is_enough (ret->n, LS_INTERVAL_LEVEL))
     return;
   g_autoptr (GArray) values = g_array_new (FALSE, FALSE, sizeof (Weighted));
-  for (guint i = 0; i < n; i++) {
-    Weighted v = { fabs (errors[i]), 1.0 / ret->n / count_alike (jobs, n, jobs[i]) };
-    g_array_append_val (values, v);
-  }
+  for (guint i = 0; i < n; i++)
+    ls_list_add (values, &(Weighted) { fabs (errors[i]), 1.0 / ret->n / count_alike (jobs, n, jobs[i]) });
   weighted_sort (values);
   double most = weighted_quantile (values, conformal_share (ret->n, LS_INTERVAL_LEVEL));
   ret->low = exp (-most);

@@ -404,14 +404,7 @@ static const LsSortKey by_class_and_bytes[]
 static LsReconcileRow *
 row_of (GArray *rows, uint8_t class, uint64_t bytes)
 {
-  for (guint i = 0; i < rows->len; i++) {
-    LsReconcileRow *r = &g_array_index (rows, LsReconcileRow, i);
-    if (r->class == class && r->bytes == bytes)
-      return r;
-  }
-  const LsReconcileRow blank = { .class = class, .bytes = bytes };
-  g_array_append_val (rows, blank);
-  return &g_array_index (rows, LsReconcileRow, rows->len - 1);
+  return ls_list_like (rows, by_class_and_bytes, &(LsReconcileRow) { .class = class, .bytes = bytes });
 }
 
 static void
@@ -681,16 +674,7 @@ typedef struct {
   bool is_behind_attention;    /* its last op: several kernels of one */
 } Graph;
 
-static Graph *
-graph_of (GArray *graphs, LsTime launch)
-{
-  for (guint i = 0; i < graphs->len; i++)
-    if (g_array_index (graphs, Graph, i).launch == launch)
-      return &g_array_index (graphs, Graph, i);
-  const Graph blank = { .launch = launch };
-  g_array_append_val (graphs, blank);
-  return &g_array_index (graphs, Graph, graphs->len - 1);
-}
+static const LsSortKey by_launch[] = { { LS_RISING (Graph, launch) }, { 0 } };
 
 static void
 find_graphs (const LsStepSide *side, LsSeenSoftware *seen)
@@ -702,7 +686,7 @@ find_graphs (const LsStepSide *side, LsSeenSoftware *seen)
     bool is_forward = op->class == LS_CLASS_ATTENTION_FWD, is_backward = op->class == LS_CLASS_ATTENTION_BWD;
     if (!op->in_graph)
       continue;
-    Graph *g = graph_of (graphs, op->launch);
+    Graph *g = ls_list_like (graphs, by_launch, &(Graph) { .launch = op->launch });
     g->n_forward += is_forward && !g->is_behind_attention;
     g->n_backward += is_backward && !g->is_behind_attention;
     g->is_behind_attention = is_forward || is_backward;

@@ -142,20 +142,6 @@ ls_link_merge (const char *own, const char *other)
 static const LsSortKey busiest_groups_first[]
     = { { LS_FALLING (LsLinkGroup, max_utilisation) }, { LS_RISING (LsLinkGroup, name) }, { 0 } };
 
-static void
-add_level (GArray *levels, double utilisation, double bytes, guint n)
-{
-  for (guint i = levels->len; i-- > 0;) {
-    LsLinkLevel *l = &g_array_index (levels, LsLinkLevel, i);
-    if (l->utilisation == utilisation && l->bytes == bytes) {
-      l->n += n;
-      return;
-    }
-  }
-  const LsLinkLevel l = { utilisation, bytes, n };
-  g_array_append_val (levels, l);
-}
-
 /* Orders: the busiest first. */
 static const LsSortKey busiest_levels_first[]
     = { { LS_FALLING (LsLinkLevel, utilisation) }, { LS_FALLING (LsLinkLevel, bytes) }, { 0 } };
@@ -209,9 +195,12 @@ typedef struct {
 static void
 end_row (Places *p, Column *column)
 {
-  if (column->n > 0)
-    add_level (g_array_index (p->tallies, LsLinkTally, column->tally).levels, column->utilisation,
-               column->bytes, column->n);
+  if (column->n == 0)
+    return;
+  LsLinkLevel *level
+      = ls_list_like (g_array_index (p->tallies, LsLinkTally, column->tally).levels, busiest_levels_first,
+                      &(LsLinkLevel) { column->utilisation, column->bytes, 0 });
+  level->n += column->n;
   column->n = 0;
 }
 
@@ -272,8 +261,7 @@ find_alike (Places *p, Tier *tier, uint32_t *known)
       alike->n += next - place;
       continue;
     }
-    const Alike own = { place, next - 1, next - place };
-    g_array_append_val (tier->alike, own);
+    ls_list_add (tier->alike, &(Alike) { place, next - 1, next - place });
     if (number)
       *number = tier->alike->len;
   }

@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/list.h"
+
 /* ---- maxflow ---- */
 
 #define NO_ARC UINT32_MAX
@@ -378,8 +380,7 @@ cut (const LsCluster *c, uint32_t n, bool nvlink_only, const int8_t *side, Rate 
     if (link->from >= n || link->to >= n || (nvlink_only && !ls_topo_is_nvlink (c, link)))
       continue;
     LsBandwidth b = rate_of (c, link);
-    LsFlowEdge edge = { link->from, link->to, llround (bytes_per_s (b, rate) / unit) };
-    g_array_append_val (edges, edge);
+    ls_list_add (edges, &(LsFlowEdge) { link->from, link->to, llround (bytes_per_s (b, rate) / unit) });
     is_known = is_known && !isnan (b.data_sheet);
   }
   double flow = unit * (double) ls_max_flow (n, edges, side);

@@ -264,8 +264,7 @@ faults_with (const LsCluster *c, uint32_t trunk, double share)
     fault.link = g_strdup (fault.link);
     g_array_append_val (all, fault);
   }
-  const LsFault own = { .link = ls_cluster_resource_name (c, trunk), .capacity = share };
-  g_array_append_val (all, own);
+  ls_list_add (all, &(LsFault) { .link = ls_cluster_resource_name (c, trunk), .capacity = share });
   return all;
 }
 
@@ -424,18 +423,7 @@ typedef struct {
   uint32_t busiest;
 } Tier;
 
-static Tier *
-tier_of (GArray *tiers, uint32_t from, uint32_t to)
-{
-  for (guint i = 0; i < tiers->len; i++) {
-    Tier *t = &g_array_index (tiers, Tier, i);
-    if (t->from == from && t->to == to)
-      return t;
-  }
-  const Tier tier = { .from = from, .to = to };
-  g_array_append_val (tiers, tier);
-  return &g_array_index (tiers, Tier, tiers->len - 1);
-}
+static const LsSortKey by_ends[] = { { LS_RISING (Tier, from) }, { LS_RISING (Tier, to) }, { 0 } };
 
 /* Links of one trunk carry the same. */
 static void
@@ -451,7 +439,7 @@ find_crowding (const LsTimeline *t, const LsCluster *c, LsEcmpDraw *draw)
     if (!is_of_switches || is_seen[link->trunk] || link->trunk >= t->n_resources)
       continue;
     is_seen[link->trunk] = true;
-    Tier *tier = tier_of (tiers, from, to);
+    Tier *tier = ls_list_like (tiers, by_ends, &(Tier) { .from = from, .to = to });
     double bytes = ls_timeline_bytes (t, link->trunk);
     tier->n++;
     tier->sum += bytes;

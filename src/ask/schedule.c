@@ -691,8 +691,7 @@ add_point (GArray *points, const LsSched *sched, const LsSchedShape *job, uint32
     return;
   g_autoptr (LsOrders) orders = NULL;
   g_autoptr (LsSchedEval) eval = evaluate (&fit, &orders);
-  LsBubblePoint point = { x, ls_schedule_bubble (eval->ideal, eval->span) };
-  g_array_append_val (points, point);
+  ls_list_add (points, &(LsBubblePoint) { x, ls_schedule_bubble (eval->ideal, eval->span) });
 }
 
 /* Micro-batches as multiples of the ranks; ranks as powers of 2. */

@@ -34,6 +34,14 @@ LS_DEFINE_CLEAR_TEXTS (3)
 LS_DEFINE_CLEAR_TEXTS (4)
 LS_DEFINE_CLEAR_TEXTS (5)
 
+/* Appends a copy of the element; returns where it lies until the list grows. */
+static inline gpointer
+ls_list_add (GArray *list, gconstpointer element)
+{
+  g_array_append_vals (list, element, 1);
+  return list->data + (gsize) (list->len - 1) * g_array_get_element_size (list);
+}
+
 /* Where in a list that is in the order of `compare` the first is that does not come before key; its length:
  * all do. */
 static inline guint

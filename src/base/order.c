@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "base/list.h"
+
 #define ORDER_OF(type, a, b) LS_ORDER (*(const type *) (a), *(const type *) (b))
 
 /* By one member. */
@@ -32,4 +34,14 @@ void
 ls_sort_by (GArray *list, const LsSortKey *keys)
 {
   g_array_sort_with_data (list, ls_compare_by, (gpointer) keys);
+}
+
+gpointer
+ls_list_like (GArray *list, const LsSortKey *keys, gconstpointer element)
+{
+  const gsize size = g_array_get_element_size (list);
+  for (guint i = 0; i < list->len; i++)
+    if (ls_compare_by (list->data + i * size, element, (gpointer) keys) == 0)
+      return list->data + i * size;
+  return ls_list_add (list, element);
 }

@@ -41,6 +41,9 @@ typedef struct {
 int ls_compare_by (const void *a, const void *b, void *keys);
 /* Equal ones stay in their order. */
 void ls_sort_by (GArray *list, const LsSortKey *keys);
+/* The first in the list that is as the element by these keys, which is appended where none is. Borrowed
+ * until the list grows. */
+gpointer ls_list_like (GArray *list, const LsSortKey *keys, gconstpointer element);
 
 static inline int
 ls_compare_doubles (const void *a, const void *b)

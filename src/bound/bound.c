@@ -22,19 +22,6 @@ typedef struct {
 
 LS_DEFINE_BYTES_KEY (group_key, GroupKey)
 
-/* As the replay may round its rates. */
-static LsTime
-group_time (const BoundComm *c, LsCollKind kind, uint64_t bytes, const uint32_t *gpus, uint32_t n)
-{
-  return (LsTime) ((double) ls_call_time (c->b->calls, c->cluster, kind, bytes, gpus, n) * LS_RATE_ROUNDING);
-}
-
-static uint32_t
-gpu_of (const BoundComm *c, uint32_t rank)
-{
-  return c->b->gpus ? c->b->gpus[rank] : ls_cluster_gpu_of (&c->cluster->spec, rank);
-}
-
 /* The i-th of those with the rank of a stage. */
 static uint32_t
 member (const LsMesh *mesh, uint32_t stage, BoundGroup group, uint32_t i)
@@ -47,7 +34,7 @@ member (const LsMesh *mesh, uint32_t stage, BoundGroup group, uint32_t i)
   return ls_mesh_expert_rank (mesh, expert);
 }
 
-/* Of the ranks of a group, in order of rank. */
+/* Of the ranks of a group, in order of rank; as the replay may round its rates. */
 static LsTime
 fastest_of (const BoundComm *c, const LsMesh *mesh, LsCollKind kind, uint64_t bytes, uint32_t n,
             BoundGroup group)
@@ -55,10 +42,12 @@ fastest_of (const BoundComm *c, const LsMesh *mesh, LsCollKind kind, uint64_t by
   LsTime least = LS_TIME_NEVER;
   g_autofree uint32_t *gpus = g_new (uint32_t, n);
   for (uint32_t stage = 0; stage < c->s->pp; stage++) {
-    for (uint32_t i = 0; i < n; i++)
-      gpus[i] = gpu_of (c, member (mesh, stage, group, i));
-    LsTime time = group_time (c, kind, bytes, gpus, n);
-    least = MIN (least, time);
+    for (uint32_t i = 0; i < n; i++) {
+      uint32_t rank = member (mesh, stage, group, i);
+      gpus[i] = c->b->gpus ? c->b->gpus[rank] : ls_cluster_gpu_of (&c->cluster->spec, rank);
+    }
+    double time = (double) ls_call_time (c->b->calls, c->cluster, kind, bytes, gpus, n);
+    least = MIN (least, (LsTime) (time * LS_RATE_ROUNDING));
   }
   return least;
 }
@@ -139,13 +128,6 @@ reduces_each (const LsStrategy *s)
   return s->data.grad_sync == LS_GRAD_SYNC_EACH;
 }
 
-/* Units stay from forward to backward. */
-static bool
-keeps_units (const LsStrategy *s)
-{
-  return is_fsdp2 (s) ? s->data.reshard_after_forward == 0 : s->zero_stage == 2;
-}
-
 /* What stays does so for a step. */
 static bool
 keeps_for_step (const LsStrategy *s)
@@ -182,8 +164,9 @@ static LsTime
 bound_fsdp_passes (const LsStrategy *s, const BoundPart *chunk, uint32_t n_mb)
 {
   bool is_behind = is_fsdp2 (s) && s->pp > 1; /* all of a step is reduced behind its last backward */
-  LsTime n = n_mb, n_forwards = keeps_units (s) && keeps_for_step (s) ? 1 : n,
-         n_roots = keeps_for_step (s) ? 1 : n,
+  bool keeps_units = is_fsdp2 (s) ? s->data.reshard_after_forward == 0 : s->zero_stage == 2;
+  LsTime n = n_mb, n_forwards = keeps_units && keeps_for_step (s) ? 1 : n, /* units stay to the backward */
+      n_roots = keeps_for_step (s) ? 1 : n,
          n_reduced = reduces_each (s) ? n
       : is_behind                     ? 0
                                       : 1;

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/list.h"
 #include "calibrate/calibrate_fit.h"
 #include "calibrate/calibrate_run.h"
 #include "data/text/json_out.h"
@@ -14,8 +15,7 @@ static void
 add (const LsAssumed *c, const char *what, const char *unit, double assumed, double measured,
      const char *note, char *use)
 {
-  const LsAssumedFigure a = { what, unit, assumed, measured, note, use, false };
-  g_array_append_val (c->assumptions, a);
+  ls_list_add (c->assumptions, &(LsAssumedFigure) { what, unit, assumed, measured, note, use, false });
 }
 
 /* The last line is of a cluster: without one there is nothing to hold it against. */

@@ -431,13 +431,6 @@ most_off (const Problem *p, int level)
   return most;
 }
 
-/* As files spell it: four digits, times to 10 ns. */
-static double
-rounded (int level, double x)
-{
-  return levels[level].is_time ? round (x * 1e8) / 1e8 : ls_fit_round (x, 4);
-}
-
 static bool
 move (Problem *p, bool is_guess, const char *key, LsKindFit *fit, GArray *changes)
 {
@@ -459,7 +452,8 @@ move (Problem *p, bool is_guess, const char *key, LsKindFit *fit, GArray *change
     double most = is_besides (p->free[a]) ? INFINITY : most_off (p, p->free[a]);
     double garrote = is_guess ? 1 : fmax (0, 1 - pow (SIGNIFICANT * error[a] / d[a], 2));
     double by = CLAMP (d[a] * garrote, -most, most);
-    set_level (fit, p->free[a], rounded (p->free[a], get_level (p->base, p->free[a]) * exp (by)));
+    double x = get_level (p->base, p->free[a]) * exp (by); /* as files spell it: times to 10 ns */
+    set_level (fit, p->free[a], levels[p->free[a]].is_time ? round (x * 1e8) / 1e8 : ls_fit_round (x, 4));
     LsFitChange *c = note (changes, key, p, p->free[a], NULL);
     c->change = by;
     c->error = error[a];

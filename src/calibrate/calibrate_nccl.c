@@ -406,8 +406,7 @@ add_run (LsCalibrateNccl *run, const LsNcclTests *t, const LsCollKind *asked, Ls
   LsNcclCurve *curve = curve_for (run, kind, t->n_ranks, t->n_hosts);
   for (guint i = 0; i < t->rows->len; i++) {
     const LsNcclTestsRow *row = &g_array_index (t->rows, LsNcclTestsRow, i);
-    const LsNcclPoint point = { row->bytes, row->time_us * 1e-6 };
-    g_array_append_val (curve->points, point);
+    ls_list_add (curve->points, &(LsNcclPoint) { row->bytes, row->time_us * 1e-6 });
   }
   ls_note (run->report.files, "%s: %s, %u size%s%s%s", t->path, curve->name, t->rows->len,
            t->rows->len == 1 ? "" : "s", t->gpu ? "; " : "", t->gpu ? t->gpu : "");
@@ -553,8 +552,7 @@ static void
 add_kept (LsCalibrateNccl *run, const LsNcclFitted *f, const char *why)
 {
   const LsNccl in_file = as_in_file (run, &run->hardware->nccl);
-  const LsNcclKept kept = { ls_nccl_spell (&in_file, f), f->name, why };
-  g_array_append_val (run->report.kept, kept);
+  ls_list_add (run->report.kept, &(LsNcclKept) { ls_nccl_spell (&in_file, f), f->name, why });
 }
 
 typedef struct {

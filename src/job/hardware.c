@@ -637,3 +637,37 @@ ls_hardware_host (const LsHardware *h, const LsStrategy *s, LsHostCosts *costs)
   if (s->launch.host[LS_HOST_LAUNCH] == 0 && s->launch.host[LS_HOST_PRODUCT] == LS_HOST_AUTO)
     costs->cost[LS_HOST_PRODUCT] = 0; /* launching is for nothing */
 }
+
+/* --- clusters that rows name --- */
+
+static void
+named_free (gpointer data)
+{
+  LsNamedHardware *h = data;
+  ls_hardware_free (h->hardware);
+  ls_cluster_free (h->cluster);
+  g_free (h->reason);
+  g_free (h);
+}
+
+GHashTable *
+ls_named_hardware_new (void)
+{
+  return g_hash_table_new_full (g_str_hash, g_str_equal, NULL, named_free);
+}
+
+LsNamedHardware *
+ls_named_hardware (GHashTable *all, const char *name)
+{
+  LsNamedHardware *h = g_hash_table_lookup (all, name);
+  if (h)
+    return h;
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (GError) error = NULL;
+  h = g_new0 (LsNamedHardware, 1);
+  h->hardware = ls_hardware_load (name, diags);
+  if (!h->hardware && !ls_diag_list_to_error (diags, &error))
+    h->reason = ls_first_line (error->message);
+  g_hash_table_insert (all, (gpointer) name, h);
+  return h;
+}

@@ -105,6 +105,20 @@ char *ls_gpu_called (const char *driver_name);
  * lacks. Not so "NVIDIA H100" and "my-h100". */
 bool ls_gpu_is_other (const char *driver_name, const char *name);
 
+/* --- clusters that rows name ------------------------------------------------------------------------- */
+
+/* Owned by its table. */
+typedef struct {
+  LsHardware *hardware; /* NULL: it cannot be used */
+  char *reason;         /* why not, in a line      */
+  LsCluster *cluster;   /* for who builds one of it, to keep; NULL: none */
+} LsNamedHardware;
+
+/* By names, which are borrowed. */
+GHashTable *ls_named_hardware_new (void);
+/* Loaded when it is asked for first. */
+LsNamedHardware *ls_named_hardware (GHashTable *all, const char *name);
+
 /* --- what was fitted ----------------------------------------------------------------------------- */
 
 /* What a cluster file's "fitted" (LsFitted, cluster/cluster.h) does to what is

@@ -586,16 +586,6 @@ go_through (guint i, gpointer enumeration)
 /* --- what all found ----------------------------------------------------------------------------- */
 
 static void
-part_init (Part *part, const LsSweepRun *x)
-{
-  *part = (Part) { .x = x,
-                   .bounds = ls_bounds_new (&x->model, x->hardware),
-                   .layouts = ls_layouts_new (&x->model, x->hardware),
-                   .candidates = g_array_new (FALSE, FALSE, sizeof (Candidate)),
-                   .ideas = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL) };
-}
-
-static void
 part_clear (Part *part)
 {
   ls_bounds_free (part->bounds);
@@ -722,7 +712,11 @@ sweep_enumerate (LsSweepRun *x, guint n_threads)
   Enumeration e = { .n = n_threads, .parts = parts, .block = block_of (&x->spec->space) };
   uint64_t first_over_budget = 0;
   for (guint i = 0; i < n_threads; i++)
-    part_init (&parts[i], x);
+    parts[i] = (Part) { .x = x,
+                        .bounds = ls_bounds_new (&x->model, x->hardware),
+                        .layouts = ls_layouts_new (&x->model, x->hardware),
+                        .candidates = g_array_new (FALSE, FALSE, sizeof (Candidate)),
+                        .ideas = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL) };
   ls_parallel (n_threads, n_threads, go_through, &e, NULL);
   for (guint i = 0; i < n_threads; i++) {
     join (x, &parts[i], &first_over_budget);

@@ -39,13 +39,6 @@ static const LsSortKey by_rule[] = { { LS_RISING (RuleCase, across) },
                                      { LS_FALLING (RuleCase, ep) },
                                      { 0 } };
 
-static uint32_t
-of_node (LsSweepRun *x)
-{
-  const LsCluster *cluster = candidate_cluster (x, &(LsPoint) { 0 });
-  return cluster->seats.first ? cluster->seats.per_node : ls_cluster_taken (&cluster->spec);
-}
-
 /* The largest that a node holds; with experts the smallest. */
 static uint32_t
 tp_of_rule (LsSweepRun *x, const Group *g, uint32_t node)
@@ -65,7 +58,9 @@ static GArray *
 rule_cases (LsSweepRun *x, const Group *g)
 {
   GArray *cases = g_array_new (FALSE, FALSE, sizeof (RuleCase));
-  uint32_t node = of_node (x), tp = tp_of_rule (x, g, node);
+  const LsCluster *cluster = candidate_cluster (x, &(LsPoint) { 0 });
+  uint32_t node = cluster->seats.first ? cluster->seats.per_node : ls_cluster_taken (&cluster->spec),
+           tp = tp_of_rule (x, g, node);
   for (uint32_t i = g->first; i < g->first + g->n; i++) {
     LsPoint p;
     ls_space_point (&x->spec->space, candidate_at (x, i)->index, &p);

@@ -423,17 +423,6 @@ take_proof (Workers *workers, guint from, const Work *work)
 
 /* --- the leader: results -------------------------------------------------------------------------- */
 
-/* What a journal knows was done before: the rate is that of what is simulated now. */
-static void
-show_progress (LsSweepRun *x, bool is_known)
-{
-  if (is_known)
-    x->n_to_do--;
-  else
-    x->n_done++;
-  ls_progress_tell (&x->spec->progress, x->n_done, x->n_to_do);
-}
-
 static WorkKind
 kind_of (WorkKind kind, const Candidate *c)
 {
@@ -452,13 +441,6 @@ static bool
 is_too_little (const LsSweepRun *x, WorkKind kind, const Candidate *c)
 {
   return kind == WORK_TRY && c->found == TRY_PRUNED && !is_put_off (x, c);
-}
-
-/* With a front all are simulated, and those that their plans leave out do not count. */
-static bool
-is_off_front (const LsSweepRun *x, const Candidate *c)
-{
-  return x->spec->pareto && c->least > 0 && sweep_cannot_win (x, c);
 }
 
 /* What the program of the launch files refuses cannot be run. */
@@ -485,13 +467,17 @@ take (LsSweepRun *x, WorkKind kind, Candidate *c, bool is_known)
   c->is_due = false;
   if (kind == WORK_TRY)
     c->key = MAX (c->key, c->least);
-  if (is_new)
-    show_progress (x, is_known);
+  if (is_new) { /* what a journal knows was done before: the rate is that of what is simulated now */
+    x->n_to_do -= is_known;
+    x->n_done += !is_known;
+    ls_progress_tell (&x->spec->progress, x->n_done, x->n_to_do);
+  }
   if (kind == WORK_TRY && is_put_off (x, c))
     return;
   if (kind == WORK_TRY)
     c->bound.memory_bytes = MAX (c->bound.memory_bytes, c->memory_bytes);
-  c->status = kind == WORK_TRY && !is_known && is_off_front (x, c) ? TRY_PRUNED : c->found;
+  bool may_be_off_front = kind == WORK_TRY && !is_known && x->spec->pareto && c->least > 0;
+  c->status = may_be_off_front && sweep_cannot_win (x, c) ? TRY_PRUNED : c->found; /* by its plan */
   if (c->status == TRY_PRUNED)
     return;
   if (c->status == TRY_DONE || c->status == TRY_RAN)
@@ -536,16 +522,6 @@ take_known (LsSweepRun *x, WorkKind kind, Candidate *c)
   return true;
 }
 
-/* What a run began with its times is pending again: whether it fits is not known. */
-static void
-take_cut (const Work *work, Candidate *c)
-{
-  if (work->kind == WORK_PROOF)
-    return;
-  c->is_asked = c->is_due = false;
-  c->status = TRY_PENDING;
-}
-
 static void
 take_result (Workers *workers, guint from, const Work *work)
 {
@@ -553,10 +529,12 @@ take_result (Workers *workers, guint from, const Work *work)
   Candidate *c = candidate_at (x, work->candidate);
   workers->hands[from].n_busy--;
   x->simulate_us += work->simulate_us;
-  if (work->is_cut) {
-    take_cut (work, c);
-    return;
+  if (work->is_cut && work->kind != WORK_PROOF) { /* whether it fits is not known */
+    c->is_asked = c->is_due = false;
+    c->status = TRY_PENDING;
   }
+  if (work->is_cut)
+    return;
   if (work->kind == WORK_PROOF) {
     take_proof (workers, from, work);
     return;
@@ -655,15 +633,6 @@ begin (LsSweepRun *x, WorkKind kind, Candidate **list, guint n)
   }
 }
 
-/* What was not begun when the sweep was stopped, is not tried. */
-static void
-give_up (WorkKind kind, Candidate **list, guint n)
-{
-  for (guint i = 0; i < n; i++)
-    if (kind_of (kind, list[i]) == WORK_TRY)
-      list[i]->is_due &= list[i]->is_asked;
-}
-
 void
 workers_do (LsSweepRun *x, WorkKind kind, Candidate **list, guint n)
 {
@@ -672,8 +641,9 @@ workers_do (LsSweepRun *x, WorkKind kind, Candidate **list, guint n)
   begin (x, kind, list, n);
   for (;;) {
     Candidate *c;
-    if (is_stopped (x))
-      give_up (kind, list, n);
+    for (guint i = 0; i < n && is_stopped (x); i++) /* what was not begun then is not tried */
+      if (kind_of (kind, list[i]) == WORK_TRY)
+        list[i]->is_due &= list[i]->is_asked;
     while (find_idle (workers, &to) && (c = first_due (list, n, true)))
       ask (workers, to, kind_of (kind, c), c);
     if (!first_due (list, n, false))

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/diag.h"
+#include "base/list.h"
 #include "core/engine.h"
 
 #define LS_RUN_NS_PER_S 1e9
@@ -131,8 +132,7 @@ keep_span (LiveRun *r, LsLost kind, guint cause, double seconds)
     last->to_s = to_s;
     return;
   }
-  const LsRunSpan span = { kind, cause, from_s, to_s };
-  g_array_append_val (spans, span);
+  ls_list_add (spans, &(LsRunSpan) { kind, cause, from_s, to_s });
 }
 
 static const LsLost lost_in_stage[N_STAGES]

@@ -274,18 +274,14 @@ spread_of (const double *values, guint n)
 
 typedef enum { WALL, GOODPUT, STOPS } Figure;
 
-static double
-figure_of (const LsRunHistory *h, Figure figure)
-{
-  return figure == WALL ? h->wall_s : figure == STOPS ? (double) h->n_stops : h->useful_s / h->wall_s;
-}
-
 static LsOverSeeds
 spread (const LsRunHistory *histories, guint n, Figure figure)
 {
   g_autofree double *values = g_new (double, n);
   for (guint i = 0; i < n; i++)
-    values[i] = figure_of (&histories[i], figure);
+    values[i] = figure == WALL ? histories[i].wall_s
+        : figure == STOPS      ? (double) histories[i].n_stops
+                               : histories[i].useful_s / histories[i].wall_s;
   return spread_of (values, n);
 }
 
@@ -433,13 +429,6 @@ ls_train_load_reliability (const char *name, const LsClusterSpec *cluster, LsRel
       || ls_diag_list_to_error (diags, error);
 }
 
-static gboolean
-check_length (const LsTrainReport *r, GError **error)
-{
-  return r->ideal_s <= MAX_SECONDS
-      || ls_fail (error, LS_ERROR_LIMIT, "the steps alone take %.3g years", r->ideal_s / 86400 / 365.25);
-}
-
 /* The run of one seed again, with all that held it up. */
 static void
 keep_timeline (LsTrainReport *r, const LsRunPlan *plan, uint32_t seed)
@@ -502,7 +491,9 @@ run_with (LsTrainReport *r, const LsTrainSpec *spec, const LsReliability *reliab
     .nodes_per_replica = (double) r->n_nodes / MAX (r->job->strategy.dp, 1),
     .end_s = spec->days * 86400,
   };
-  if (!check_length (r, error) || !ls_train_checkpoint (r, spec, &plan, error))
+  if (r->ideal_s > MAX_SECONDS)
+    return ls_fail (error, LS_ERROR_LIMIT, "the steps alone take %.3g years", r->ideal_s / 86400 / 365.25);
+  if (!ls_train_checkpoint (r, spec, &plan, error))
     return FALSE;
   plan.checkpoint = r->checkpoint.times;
   if (!try_all (r, spec, &plan, phases, error))

@@ -132,24 +132,18 @@ n_writers (const LsTrainReport *r)
 
 /* --- how long -------------------------------------------------------------------------- */
 
-/* Of one GPU to the memory of its host, while its neighbours copy too. */
+/* Of one GPU to the memory of its host, while its neighbours copy too; of nodes of several kinds the slowest:
+ * all wait for it. */
 static double
-copy_rate_in (const LsClusterSpec *c)
-{
-  if (ls_link_capacity (&c->server.c2c) > 0)
-    return ls_link_capacity (&c->server.c2c);
-  double ports
-      = c->server.pcie_switches > 0 ? MIN (c->server.pcie_switches, c->gpus_per_node) : c->gpus_per_node;
-  return ls_link_capacity (&c->server.pcie) * ports / c->gpus_per_node;
-}
-
-/* Of nodes of several kinds the slowest: all wait for it. */
-static double
-copy_rate (const LsClusterSpec *c)
+copy_rate (const LsClusterSpec *all)
 {
   double least = INFINITY;
-  for (uint32_t k = 0; k < ls_cluster_spec_n_kinds (c); k++)
-    least = fmin (least, copy_rate_in (ls_cluster_spec_of_kind (c, k)));
+  for (uint32_t k = 0; k < ls_cluster_spec_n_kinds (all); k++) {
+    const LsClusterSpec *c = ls_cluster_spec_of_kind (all, k);
+    uint32_t n_switches = c->server.pcie_switches, n = c->gpus_per_node;
+    double c2c = ls_link_capacity (&c->server.c2c), ports = n_switches > 0 ? MIN (n_switches, n) : n;
+    least = fmin (least, c2c > 0 ? c2c : ls_link_capacity (&c->server.pcie) * ports / n);
+  }
   return least;
 }
 

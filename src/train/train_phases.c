@@ -337,14 +337,6 @@ check_size (const LsTrainSpec *spec, GError **error)
   return TRUE;
 }
 
-/* What run would say of the first step. */
-static void
-tell_notes (LsTrainReport *r, const GPtrArray *notes)
-{
-  for (guint i = 0; notes && i < notes->len; i++)
-    g_ptr_array_add (r->notes, g_strdup (notes->pdata[i]));
-}
-
 static double
 seconds_of (const LsActivities *a)
 {
@@ -400,7 +392,9 @@ ls_train_simulate (LsTrainReport *r, const LsTrainSpec *spec, GError **error)
       return FALSE;
   r->step_spread = g_steal_pointer (&part_at (parts, parts->len - 1)->spread);
   fill_activities (r);
-  tell_notes (r, part_at (parts, 0)->result->notes);
+  const GPtrArray *notes = part_at (parts, 0)->result->notes; /* what run would say of the first step */
+  for (guint i = 0; notes && i < notes->len; i++)
+    g_ptr_array_add (r->notes, g_strdup (notes->pdata[i]));
   r->has_end = spec->days > 0;
   r->has_steps = spec->steps > 0;
   r->n_seeds = spec->seeds;

@@ -65,10 +65,8 @@ static void
 add_scan (GArray *list)
 {
   static const double times[] = { 1, 0.25, 0.5, M_SQRT1_2, M_SQRT2, 2, 4 };
-  for (guint i = 0; i < G_N_ELEMENTS (times); i++) {
-    const LsEvery every = { LS_EVERY_BEST, times[i] };
-    g_array_append_val (list, every);
-  }
+  for (guint i = 0; i < G_N_ELEMENTS (times); i++)
+    ls_list_add (list, &(LsEvery) { LS_EVERY_BEST, times[i] });
 }
 
 static bool

@@ -104,8 +104,7 @@ add (GArray *refusals, const LsScoreRow *row)
     }
     return;
   }
-  LsRefusal first = { g_strdup (row->reason), 1, row->id };
-  g_array_append_val (refusals, first);
+  ls_list_add (refusals, &(LsRefusal) { g_strdup (row->reason), 1, row->id });
 }
 
 static const LsSortKey by_rows[] = { { LS_FALLING (LsRefusal, n) }, { 0 } };

@@ -13,17 +13,11 @@
 
 #define GIB 1073741824.0
 
-/* A cluster that rows name: loaded once, before the threads start. */
-typedef struct {
-  LsHardware *hardware; /* NULL: refused, with reason */
-  char *reason;
-} Hardware;
-
 struct LsValidationRun {
   GPtrArray *cases;     /* LsCase, all of the file               */
   GPtrArray *chosen;    /* borrowed from cases, in file order    */
   GPtrArray *distinct;  /* char *, borrowed: each family of chosen once */
-  GHashTable *hardware; /* cluster name (borrowed) -> Hardware   */
+  GHashTable *hardware; /* LsNamedHardware */
   const LsRunOptions *options;
   char **assume;            /* "key=value"                           */
   GPtrArray *own_knobs;     /* char * of cases, NULL-terminated      */
@@ -38,15 +32,6 @@ struct LsValidationRun {
   LsScores scores;
   char *command, *file, *sha256; /* what was asked, of which file */
 };
-
-static void
-hardware_free (gpointer data)
-{
-  Hardware *h = data;
-  ls_hardware_free (h->hardware);
-  g_free (h->reason);
-  g_free (h);
-}
 
 void
 ls_validation_run_free (LsValidationRun *v)
@@ -151,20 +136,14 @@ assume (LsValidationRun *v, GError **error)
   return ls_diag_list_n (diags) == 0 || ls_diag_list_to_error (diags, error);
 }
 
+/* Before the threads start. */
 static void
 load_hardware (LsValidationRun *v)
 {
   for (guint i = 0; i < v->chosen->len; i++) {
     const LsCase *c = g_ptr_array_index (v->chosen, i);
-    if (c->wrong || g_hash_table_contains (v->hardware, c->cluster))
-      continue;
-    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-    Hardware *h = g_new0 (Hardware, 1);
-    h->hardware = ls_hardware_load (c->cluster, diags);
-    g_autoptr (GError) error = NULL;
-    if (!h->hardware && !ls_diag_list_to_error (diags, &error))
-      h->reason = ls_first_line (error->message);
-    g_hash_table_insert (v->hardware, c->cluster, h);
+    if (!c->wrong)
+      ls_named_hardware (v->hardware, c->cluster);
   }
 }
 
@@ -174,7 +153,7 @@ settle_software (LsValidationRun *v)
 {
   for (guint i = 0; i < v->chosen->len; i++) {
     LsCase *c = g_ptr_array_index (v->chosen, i);
-    const Hardware *h = g_hash_table_lookup (v->hardware, c->cluster ? c->cluster : "");
+    const LsNamedHardware *h = g_hash_table_lookup (v->hardware, c->cluster ? c->cluster : "");
     if (h && h->hardware)
       ls_softwares_settle (NULL, h->hardware, c->said, &c->strategy);
   }
@@ -250,7 +229,7 @@ run_case (guint slot, gpointer data)
     row->reason = g_strdup (c->wrong);
     return;
   }
-  const Hardware *h = g_hash_table_lookup (v->hardware, c->cluster);
+  const LsNamedHardware *h = g_hash_table_lookup (v->hardware, c->cluster);
   if (!h->hardware) {
     row->reason = g_strdup (h->reason);
     return;
@@ -398,7 +377,7 @@ ls_validate (const LsValidateSpec *spec, GError **error)
   options.no_spans = options.steady = true;
   g_autoptr (LsValidationRun) v = g_new0 (LsValidationRun, 1);
   v->chosen = g_ptr_array_new ();
-  v->hardware = g_hash_table_new_full (g_str_hash, g_str_equal, NULL, hardware_free);
+  v->hardware = ls_named_hardware_new ();
   v->distinct = g_ptr_array_new ();
   v->options = &options;
   v->n_variants = spec->ablate ? 1 + LS_N_ABLATIONS : 1;

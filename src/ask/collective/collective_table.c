@@ -144,14 +144,6 @@ ls_collective_find_kind (const char *op, LsCollKind *ret_kind, GError **error)
   return ls_fail_word (error, "--op", op, words);
 }
 
-/* Whether there is such an algorithm: LS_ERROR_USAGE. */
-static gboolean
-check_algorithm (const char *algorithm, GError **error)
-{
-  return g_strv_contains (ls_coll_algorithms (), algorithm)
-      || ls_fail_word (error, "--algorithm", algorithm, ls_coll_algorithms ());
-}
-
 /* The rule that is broken, and what would do. */
 static void
 complain_of_algorithm (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *request, GError **error)
@@ -399,50 +391,29 @@ ls_collective_measured_busbw (const LsCollectiveRow *row)
 #define DEFAULT_TRUST "A"
 #define ANY_TRUST     "all"
 
-/* A cluster that rows name: loaded once, built again where the number of nodes changes. */
-typedef struct {
-  LsHardware *hardware; /* NULL: it cannot be used, reason */
-  char *reason;
-  LsCluster *cluster;
-} Machine;
-
 typedef struct {
   char *reason;
   guint n;
 } Skipped;
 
+static const LsSortKey by_reason[] = { { LS_RISING (Skipped, reason) }, { 0 } };
+
 typedef struct {
   LsCollectiveRun *run;
   const LsCollectiveSpec *spec;
   const LsCollectiveNetwork *network;
-  GHashTable *machines; /* name (borrowed) -> Machine */
+  GHashTable *machines; /* LsNamedHardware */
   GArray *skipped;      /* Skipped, by first row      */
 } Comparison;
-
-static void
-machine_free (gpointer data)
-{
-  Machine *m = data;
-  ls_hardware_free (m->hardware);
-  ls_cluster_free (m->cluster);
-  g_free (m->reason);
-  g_free (m);
-}
 
 static void
 skip (Comparison *x, const char *message)
 {
   g_autofree char *reason = ls_first_line (message);
   x->run->table.n_skipped++;
-  for (guint i = 0; i < x->skipped->len; i++) {
-    Skipped *s = &g_array_index (x->skipped, Skipped, i);
-    if (strcmp (s->reason, reason) == 0) {
-      s->n++;
-      return;
-    }
-  }
-  Skipped s = { g_steal_pointer (&reason), 1 };
-  g_array_append_val (x->skipped, s);
+  Skipped *s = ls_list_like (x->skipped, by_reason, &(Skipped) { .reason = reason });
+  if (s->n++ == 0)
+    reason = NULL; /* it is the list's */
 }
 
 /* --- which rows --------------------------------------------------------------------- */
@@ -480,22 +451,6 @@ read_measured (LsCollectiveRun *run, const LsCollectiveSpec *spec, GError **erro
 
 /* --- one row ------------------------------------------------------------------------ */
 
-static Machine *
-machine_of (Comparison *x, const char *name)
-{
-  Machine *m = g_hash_table_lookup (x->machines, name);
-  if (m)
-    return m;
-  m = g_new0 (Machine, 1);
-  g_hash_table_insert (x->machines, (gpointer) name, m);
-  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  m->hardware = ls_hardware_load (name, diags);
-  g_autoptr (GError) error = NULL;
-  if (!m->hardware && !ls_diag_list_to_error (diags, &error))
-    m->reason = g_strdup (error->message);
-  return m;
-}
-
 static gboolean
 has_room (const LsCluster *c, LsCollKind kind, const LsMeasuredCollective *m, GError **error)
 {
@@ -523,7 +478,7 @@ request_of (const LsCollectiveSpec *spec, LsCollKind kind, const uint32_t *gpus,
 }
 
 static gboolean
-simulate (const Comparison *x, Machine *machine, const LsMeasuredCollective *m, LsCollectiveRow *row,
+simulate (const Comparison *x, LsNamedHardware *machine, const LsMeasuredCollective *m, LsCollectiveRow *row,
           GError **error)
 {
   LsCollKind kind;
@@ -553,7 +508,7 @@ compare_row (Comparison *x, const LsMeasuredCollective *m)
     skip (x, "the cluster is not known");
     return;
   }
-  Machine *machine = machine_of (x, m->cluster);
+  LsNamedHardware *machine = ls_named_hardware (x->machines, m->cluster);
   if (!machine->hardware) {
     skip (x, machine->reason);
     return;
@@ -617,10 +572,8 @@ score_all (LsCollectiveRun *run)
   score (run->rows, names, 0, UINT64_MAX, all, &total->all);
   score (run->rows, names, LS_COLLECTIVE_LARGE_BYTES, UINT64_MAX, large, &total->large);
   score (run->rows, names, 0, LS_COLLECTIVE_LARGE_BYTES - 1, small, &total->small);
-  for (guint i = 0; i < names->len; i++) {
-    const LsCollectiveFamily family = { names->pdata[i], all[i], large[i], small[i] };
-    g_array_append_val (run->families, family);
-  }
+  for (guint i = 0; i < names->len; i++)
+    ls_list_add (run->families, &(LsCollectiveFamily) { names->pdata[i], all[i], large[i], small[i] });
 }
 
 /* Reads spec->compare and fills a new run with its rows, simulated, and their errors. */
@@ -630,7 +583,7 @@ ls_collective_compare (LsCollectiveRun *run, const LsCollectiveSpec *spec, const
 {
   if (!read_measured (run, spec, error))
     return FALSE;
-  g_autoptr (GHashTable) machines = g_hash_table_new_full (g_str_hash, g_str_equal, NULL, machine_free);
+  g_autoptr (GHashTable) machines = ls_named_hardware_new ();
   g_autoptr (GArray) skipped = ls_list_new (sizeof (Skipped), ls_clear_text);
   Comparison x = { run, spec, network, machines, skipped };
 
@@ -951,7 +904,8 @@ ls_collective_run_new (const LsCollectiveSpec *spec, GError **error)
   const LsCollectiveNetwork *networks;
   guint n_networks;
   if ((spec->op && !ls_collective_find_kind (spec->op, &kind, error))
-      || (spec->algorithm && !check_algorithm (spec->algorithm, error))
+      || (spec->algorithm && !g_strv_contains (ls_coll_algorithms (), spec->algorithm)
+          && !ls_fail_word (error, "--algorithm", spec->algorithm, ls_coll_algorithms ()))
       || !find_networks (spec->network ? spec->network : "flow", &networks, &n_networks, error)
       || !check_given (spec, n_networks, error))
     return NULL;

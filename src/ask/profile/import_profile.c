@@ -685,8 +685,7 @@ rank_clear (gpointer data)
 static gboolean
 take (Importing *m, LsKineto *k, GError **error)
 {
-  Rank blank = { .k = k };
-  g_array_append_val (m->ranks, blank);
+  ls_list_add (m->ranks, &(Rank) { .k = k });
   Rank *r = rank_at (m->ranks, m->ranks->len - 1);
   if (!ls_measured_step_cut (r->k, m->spec->step, &r->cut, error))
     return FALSE;

@@ -4,6 +4,7 @@
 
 #include <lockstep/error.h>
 
+#include "base/list.h"
 #include "base/order.h"
 
 #define PS_PER_NS 1000
@@ -397,9 +398,8 @@ list_streams (const LsProfileStep *step, const uint8_t *slot_of)
     const LsProfileOp *op = &g_array_index (step->ops, LsProfileOp, i);
     Stream *s = stream_called (streams, op->op->stream);
     if (!s) {
-      const Stream blank = { .id = op->op->stream, .first = i, .prefers = (uint8_t) preferred (op, slot_of) };
-      g_array_append_val (streams, blank);
-      s = &g_array_index (streams, Stream, streams->len - 1);
+      const Stream own = { .id = op->op->stream, .first = i, .prefers = (uint8_t) preferred (op, slot_of) };
+      s = ls_list_add (streams, &own);
     }
     if (op->kind == LS_PROFILE_KERNEL)
       s->kernels += op->end - op->start;

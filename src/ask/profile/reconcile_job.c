@@ -17,8 +17,7 @@
 static void
 add_key (GArray *keys, const char *key, char *value, char *why)
 {
-  const LsSeenKey k = { value, why, key };
-  g_array_append_val (keys, k);
+  ls_list_add (keys, &(LsSeenKey) { value, why, key });
 }
 
 /* As the strategy that has it would be written. */

@@ -91,5 +91,23 @@ structs_are_sorted_by_members (void)
   }
 }
 
+/* The first of those that are alike by all keys, and no other member counts. */
+static void
+what_is_not_in_a_list_is_added (void)
+{
+  static const LsSortKey keys[] = { { LS_RISING (Row, whole) }, { LS_FALLING (Row, name) }, { 0 } };
+  const Row rows[]
+      = { { .whole = 1, .name = "a" }, { .whole = 1, .name = "b" }, { .whole = 1, .name = "b" } };
+  g_autoptr (GArray) list = g_array_new (FALSE, FALSE, sizeof (Row));
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++)
+    LS_CHECK (ls_list_add (list, &rows[i]) == &g_array_index (list, Row, i));
+  Row *b = ls_list_like (list, keys, &(Row) { .whole = 1, .name = "b", .count = 7 });
+  LS_CHECK (b == &g_array_index (list, Row, 1) && b->count == 0);
+  Row *other = ls_list_like (list, keys, &(Row) { .whole = 2, .name = "b", .count = 7 });
+  LS_CHECK_INT (list->len, ==, 4);
+  LS_CHECK (other == &g_array_index (list, Row, 3) && other->whole == 2 && other->count == 7);
+}
+
 LS_TEST_SUITE (LS_TEST (texts_are_freed), LS_TEST (the_first_that_is_not_before),
-               LS_TEST (a_list_is_read_whole_or_not_at_all), LS_TEST (structs_are_sorted_by_members))
+               LS_TEST (a_list_is_read_whole_or_not_at_all), LS_TEST (structs_are_sorted_by_members),
+               LS_TEST (what_is_not_in_a_list_is_added))
