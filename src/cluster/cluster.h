@@ -85,12 +85,10 @@ ls_link_capacity (const LsLinkSpec *link)
   return link->bandwidth_bytes_per_s * link->efficiency;
 }
 
-typedef enum {
-  LS_INTERIOR_SERVER,
-  LS_INTERIOR_LIST,
-  LS_INTERIOR_TORUS,
-  LS_N_INTERIORS
-} LsInteriorId; /* interior_kinds of build.c */
+/* Kinds of node: ls_interior_server of interior_server.c, and so on. */
+#define LS_INTERIORS(X)       X (SERVER, server) X (LIST, list) X (TORUS, torus)
+#define LS_INTERIOR_ID(id, x) LS_INTERIOR_##id,
+typedef enum { LS_INTERIORS (LS_INTERIOR_ID) LS_N_INTERIORS } LsInteriorId;
 
 struct LsClusterSpec;
 
@@ -336,6 +334,24 @@ typedef struct LsClusterSpec {
   GArray *others;     /* LsOtherNodes; NULL: all nodes are alike   */
   LsFitted fitted;
 } LsClusterSpec;
+
+/* Links between accelerators alone; of PCIe and what stands for it; of CPUs, their memory and drives. */
+typedef enum { LS_LINKS_OF_GPUS, LS_LINKS_OF_PCIE, LS_LINKS_OF_HOSTS, LS_LINKS_OF_FABRIC } LsLinkPlace;
+
+/* A link of a spec that has figures of its own. Those of lists have no rows. */
+typedef struct {
+  size_t at; /* an LsLinkSpec of LsClusterSpec */
+  LsLinkPlace place;
+  const char *name, *in_dragonfly; /* static; the other name of one in a dragonfly, or NULL */
+} LsLinkRow;
+
+extern const LsLinkRow ls_cluster_links[]; /* one row each; the end has no name */
+
+static inline LsLinkSpec *
+ls_cluster_link (const LsClusterSpec *spec, const LsLinkRow *row)
+{
+  return (LsLinkSpec *) (gpointer) ((char *) (gpointer) spec + row->at);
+}
 
 void ls_cluster_spec_clear (LsClusterSpec *spec); /* NULL allowed */
 

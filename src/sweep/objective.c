@@ -113,7 +113,8 @@ ls_objective_assume (const LsObjective *o, const LsObjectiveAsk *ask, GArray **a
   ls_assumptions_add (assumptions, "reliability", g_strdup (o->reliability.name), NULL,
                       o->reliability_is_assumed ? "by default" : NULL, "--reliability NAME|FILE");
   ls_assumptions_add (assumptions, "storage_bandwidth", g_strdup ("150 MB/s for each accelerator"), NULL,
-                      "by default; the job waits for checkpoints, at the best interval, and spare nodes are always there",
+                      "by default; the job waits for checkpoints, at the best interval; spare nodes are "
+                      "always there",
                       "lockstep train --storage-bandwidth RATE");
   if (o->goal.law.name)
     ls_assumptions_add (assumptions, "scaling_law", g_strdup (o->goal.law.name), NULL,

@@ -3,6 +3,7 @@
 
 #include <lockstep/error.h>
 
+#include "cluster/route.h"
 #include "model/operators.h"
 #include "strategy/shard.h"
 #include "train/run_history.h"
@@ -132,18 +133,33 @@ n_writers (const LsTrainReport *r)
 
 /* --- how long -------------------------------------------------------------------------- */
 
-/* Of one GPU to the memory of its host, while its neighbours copy too; of nodes of several kinds the slowest:
- * all wait for it. */
+/* Of one GPU to the memory of its host, while its neighbours copy too; in a node without PCIe of its own, as
+ * fast as the narrowest link of its way. */
 static double
-copy_rate (const LsClusterSpec *all)
+copy_rate_in (const LsCluster *c, uint32_t host)
 {
-  double least = INFINITY;
-  for (uint32_t k = 0; k < ls_cluster_spec_n_kinds (all); k++) {
-    const LsClusterSpec *c = ls_cluster_spec_of_kind (all, k);
-    uint32_t n_switches = c->server.pcie_switches, n = c->gpus_per_node;
-    double c2c = ls_link_capacity (&c->server.c2c), ports = n_switches > 0 ? MIN (n_switches, n) : n;
-    least = fmin (least, c2c > 0 ? c2c : ls_link_capacity (&c->server.pcie) * ports / n);
+  const LsClusterSpec *s = ls_cluster_spec_of_kind (&c->spec, ls_cluster_kind_of (c, host));
+  if (ls_link_capacity (&s->server.c2c) > 0)
+    return ls_link_capacity (&s->server.c2c);
+  uint32_t n = s->gpus_per_node, ports = s->server.pcie_switches > 0 ? MIN (s->server.pcie_switches, n) : n;
+  double rate = ls_link_capacity (&s->server.pcie) * ports / n;
+  LsRoute r = { 0 };
+  if (rate <= 0)
+    ls_route_host_memory (c, ls_cluster_gpu_at (c, host, 0), true, &r);
+  for (uint32_t i = 0; i < r.n_hops; i++) {
+    double of_link = ls_cluster_resource_capacity (c, r.hop[i].trunk) * LS_HOP_WHOLE / r.hop[i].share;
+    rate = i == 0 ? of_link : fmin (rate, of_link);
   }
+  return rate;
+}
+
+/* Of nodes of several kinds the slowest: all wait for it. */
+static double
+copy_rate (const LsCluster *c)
+{
+  double least = copy_rate_in (c, 0);
+  for (uint32_t host = 1; c->kind_of_host && host < c->spec.n_nodes; host++)
+    least = fmin (least, copy_rate_in (c, host));
   return least;
 }
 
@@ -176,7 +192,7 @@ fill_near (LsTrainReport *r, const LsTrainSpec *spec, double storage_s, GError *
     return ls_fail (error, LS_ERROR_CONFLICT, "there is no other node to keep a checkpoint in its memory");
   t->is_on_node = is_local;
   t->is_on_peer = !is_local;
-  t->save_s = per_gpu / copy_rate (c);
+  t->save_s = per_gpu / copy_rate (r->job->cluster);
   t->write_s = t->read_s = per_gpu / rate;
   t->storage_every = spec->storage_every;
   t->storage_write_s = t->storage_read_s = storage_s;
@@ -195,7 +211,7 @@ fill_times (LsTrainReport *r, const LsTrainSpec *spec, GError **error)
     return fill_near (r, spec, storage_s, error);
   t->save_s = t->read_s = storage_s;
   if (spec->checkpoint_async) {
-    t->save_s = c->bytes / n_writers (r) / copy_rate (&r->job->cluster->spec);
+    t->save_s = c->bytes / n_writers (r) / copy_rate (r->job->cluster);
     t->write_s = storage_s;
   }
   return TRUE;
