@@ -85,13 +85,13 @@ check_refusal (int refused, void (*set) (LsModel *m, gsize at), gsize at)
 {
   LsModel m = of_kind (refused);
   set (&m, at);
-  const char *key, *wrong = ls_mixer_check (&m, &key);
+  const char *wrong = ls_model_wrong (&m, LS_MODEL_MIXER, NULL);
   bool is_own = wrong && strstr (wrong, ls_mixer_names[refused].name);
   for (int kind = LS_MIXER_NONE + 1; kind < LS_N_MIXERS && wrong && !is_own; kind++) {
     LsModel other = of_kind (kind);
     set (&other, at);
-    ls_check_impl (ls_mixer_check (&other, &key) || strstr (wrong, ls_mixer_names[kind].name), __FILE__,
-                   __LINE__, "%s is not named: %s", ls_mixer_names[kind].name, wrong);
+    ls_check_impl (ls_model_wrong (&other, LS_MODEL_MIXER, NULL) || strstr (wrong, ls_mixer_names[kind].name),
+                   __FILE__, __LINE__, "%s is not named: %s", ls_mixer_names[kind].name, wrong);
   }
 }
 
@@ -123,9 +123,8 @@ refusals_name_each_kind (void)
     check_refusal (kind, set_rank, 0);
     check_refusal (kind, share_keys, 0);
     LsModel m = of_kind (kind);
-    const char *key, *wrong;
     m.mixer.conv = 4;
-    wrong = ls_mixer_check (&m, &key);
+    const char *wrong = ls_model_wrong (&m, LS_MODEL_MIXER, NULL);
     LS_CHECK (!wrong || strstr (wrong, ls_mixer_names[kind].name));
   }
 }

@@ -251,7 +251,7 @@ kda_has_gates_of_low_rank (void)
   LS_CHECK_DOUBLE (find_operator (operators, "mixer-gates-up")->fwd[0].flops, ==, 2.0 * 4096 * 64 * 1024);
   LsShard scaled = shard (&m, 1, false, 1); /* they have no format of their own */
   scaled.dtype = LS_DTYPE_NVFP4;
-  LS_CHECK (ls_formats_parse ("qkv:bf16", &scaled.formats));
+  LS_CHECK (ls_formats_parse ("qkv:bf16", &scaled.fp8.formats));
   g_autoptr (GArray) narrow = operators_new ();
   ls_operators_layer (&m, &scaled, 3, narrow);
   const LsOperator *up = find_operator (narrow, "mixer-gates-up");
