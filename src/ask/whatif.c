@@ -14,7 +14,6 @@
 #include "job/price.h"
 #include "job/softwares.h"
 #include "schedules/sched.h"
-#include "schedules/sched_layout.h"
 #include "strategy/strategy.h"
 
 /* --- the single changes to a job that are worth trying, and what they cost -------------------------- */

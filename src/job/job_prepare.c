@@ -20,7 +20,6 @@
 #include "plan/mesh.h"
 #include "plan/plan.h"
 #include "schedules/sched.h"
-#include "schedules/sched_layout.h"
 
 /* --- times of a cluster by which a pipeline is ordered ------------------------------------------- */
 

@@ -8,7 +8,7 @@
 #include "model/model.h"
 #include "network/coll.h"
 #include "plan/plan.h"
-#include "schedules/sched_layout.h"
+#include "schedules/sched.h"
 #include "strategy/strategy.h"
 
 /* --- job.c ------------------------------------------------------------------------------------------ */

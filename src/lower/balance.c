@@ -4,7 +4,7 @@
 
 #include "lower/layers/lower_layers.h"
 #include "lower/pipeline/lower_pipe.h"
-#include "schedules/sched_layout.h"
+#include "schedules/sched.h"
 #include "strategy/shard.h"
 
 typedef struct {

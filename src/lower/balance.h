@@ -3,7 +3,7 @@
  * Problem. A model is an embedding, L layers in a fixed order and a head; n chunks take it in order.
  *
  *     t_c = (embedding, if c = 0) + its layers + (head, if c = n - 1)     of chunk c
- *     T_r = sum of t_c over the chunks c that rank r holds                (schedules/sched_layout.h)
+ *     T_r = sum of t_c over the chunks c that rank r holds                (schedules/sched.h)
  *
  * A pipeline of m micro-batches runs at the pace of its busiest rank. With 1F1B, stages of f forwards and
  * t both ways, p of them, sends for nothing, a step takes

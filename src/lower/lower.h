@@ -5,7 +5,7 @@
 #include "model/model.h"
 #include "model/operators.h"
 #include "plan/plan.h"
-#include "schedules/sched_layout.h"
+#include "schedules/sched.h"
 #include "strategy/strategy.h"
 
 /* How long things take alone, for schedules that are searched for, and for where a receive

@@ -27,7 +27,7 @@
 #define LS_SCHEDULES_SCHED_EVAL_H
 
 #include "base/diag.h"
-#include "schedules/sched_layout.h"
+#include "schedules/sched.h"
 
 typedef struct {
   LsTime start, end;

@@ -36,8 +36,6 @@
  * Large Model Training Efficiency, SC 2023. */
 #include "schedules/sched_impl.h"
 
-#include "schedules/sched_layout.h"
-
 static uint32_t
 n_chunks_hanayo (const LsSchedShape *shape)
 {

@@ -27,7 +27,7 @@
 #include <glib.h>
 
 #include "base/diag.h"
-#include "schedules/sched_layout.h"
+#include "schedules/sched.h"
 
 /* Orders that can run, or NULL and located diagnostics (LS_ERROR_INPUT). Free with
  * ls_orders_free(). */

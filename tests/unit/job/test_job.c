@@ -6,7 +6,7 @@
 
 #include "job/job.h"
 #include "job/knobs.h"
-#include "schedules/sched_layout.h"
+#include "schedules/sched.h"
 
 /* Pins how a job is put together: knobs from text, the size of the cluster, and
  * that a run gives the same step time with and without spans. Simulates the small

@@ -5,7 +5,7 @@
 
 #include "base/digest.h"
 #include "ls_test.h"
-#include "schedules/sched_layout.h"
+#include "schedules/sched.h"
 
 typedef struct {
   uint32_t pp, vpp, m, group;

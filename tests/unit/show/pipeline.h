@@ -9,7 +9,7 @@
 
 #include "exec/replay/timeline.h"
 #include "network/coll.h"
-#include "schedules/sched_layout.h"
+#include "schedules/sched.h"
 
 typedef struct {
   uint32_t pp, vpp, n_micro_batches;
