@@ -20,8 +20,8 @@
 typedef struct LsCsv LsCsv;
 
 /* Of n bytes and a NUL in memory, -1: up to the NUL; text NULL: of the whole file of that name. NULL, with
- * located diagnostics, if it cannot be read, is empty, names a column twice, leaves a quote open, or has a row
- * with another number of cells than the header. Free with ls_csv_free(). */
+ * located diagnostics, if it cannot be read, is empty, names a column twice, leaves a quote open, or has a
+ * row with another number of cells than the header. Free with ls_csv_free(). */
 LsCsv *ls_csv_parse (const char *name, const char *text, gssize n, LsDiagList *diags);
 void ls_csv_free (LsCsv *csv); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsCsv, ls_csv_free)
