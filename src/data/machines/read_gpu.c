@@ -162,32 +162,28 @@ static const LsField algorithm_fields[] = { { "tree", ALGORITHM (LS_TUNE_TREE) }
 
 static const LsField number_element[] = { { "", LS_FIELD_DOUBLE, 0, .above = true, .max = 1 }, { NULL } };
 
-#define BY_SIZE(key_, protocol_, meaning_)                                                                   \
-  {                                                                                                          \
-    key_, LS_FIELD_ARRAY, (protocol_) * sizeof (GArray *),                                                   \
-        .required = true, .element_size = sizeof (double), .fields = number_element, .meaning = (meaning_)   \
-  }
-static const LsField by_size_fields[] = { BY_SIZE ("ll", LS_NCCL_LL, "with LL"),
-                                          BY_SIZE ("ll128", LS_NCCL_LL128, "with LL128"),
-                                          BY_SIZE ("simple", LS_NCCL_SIMPLE, "with Simple"),
-                                          { NULL } };
+#define BY_SIZE(protocol_)                                                                                   \
+  LS_FIELD_ARRAY, (protocol_) * sizeof (GArray *), .required = true, .element_size = sizeof (double),        \
+                                                   .fields = number_element
+static const LsField by_size_fields[] = { { "ll", BY_SIZE (LS_NCCL_LL) },
+                                          { "ll128", BY_SIZE (LS_NCCL_LL128) },
+                                          { "simple", BY_SIZE (LS_NCCL_SIMPLE) },
+                                          { .table = "gpu.by_size" } };
 
 static const LsField rate_element[] = { { "", LS_FIELD_RATE, 0, .above = true }, { NULL } };
 
 #define TABLES(member, kind_) #member, kind_, offsetof(LsNcclTables, member)
-#define RATES(member, meaning_)                                                                              \
-  {                                                                                                          \
-#member, LS_FIELD_ARRAY, offsetof(TablesFile, member), .required = true, .element_size = sizeof(double), \
-                                                           .fields = rate_element, .meaning = (meaning_)     \
-  }
+#define RATES(member)                                                                                        \
+#member, LS_FIELD_ARRAY, offsetof(TablesFile, member), .required = true, .element_size = sizeof(double),   \
+                                                         .fields = rate_element
 
 const LsField ls_nccl_tables_fields[] = {
   LS_FIELDS_HEADER (LsNcclTables),
   { "compute_capability", LS_FIELD_UINT, offsetof (LsNcclTables, compute_capability), .min = 1, .max = 99 },
   { "gpu", LS_FIELD_STRING, offsetof (LsNcclTables, gpu), .required = true },
   { TABLES (nvlink, LS_FIELD_RATE), .above = true, .required = true },
-  RATES (rates_intra, "rates of a channel that the graph search tries inside a node, fastest first"),
-  RATES (rates_inter, "the same across nodes"),
+  { RATES (rates_intra) },
+  { RATES (rates_inter) },
   { TABLES (double_many_from, LS_FIELD_RATE), .above = true, .required = true },
   { TABLES (ll, LS_FIELD_RATE), .above = true, .required = true },
   { TABLES (ring_ll128, LS_FIELD_RATE), .above = true },

@@ -698,15 +698,13 @@ ls_nccl_topo_parse (const char *text, gsize n, const char *path, const char *gpu
                      nvlinks = g_array_new (FALSE, FALSE, sizeof (Nvlink));
   Making m = { .path = path, .diags = diags, .things = things, .nvlinks = nvlinks, .spec = &spec };
   bool ok = read_things (&m, text, n);
-  m.is_used = g_new0 (bool, things->len + 1);
-  m.names = g_new0 (char *, things->len + 1);
+  g_autofree bool *is_used = m.is_used = g_new0 (bool, things->len + 1);
+  g_autofree char **names = m.names = g_new0 (char *, things->len + 1);
   ok = ok && make (&m, gpu);
   if (ok)
     *ret_spec = spec;
   else
     ls_cluster_spec_clear (&spec);
-  g_free (m.is_used);
-  g_free (m.names);
   g_free (m.gpu);
   ls_nccl_tables_clear (&m.tables);
   return ok;

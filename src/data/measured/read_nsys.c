@@ -515,8 +515,8 @@ static void
 add_messages (NsysReader *n)
 {
   LsKineto *k = n->r.k;
-  n->calls = g_array_new (FALSE, FALSE, sizeof (Call));
-  n->communicators = g_array_new (FALSE, FALSE, sizeof (Communicator));
+  g_autoptr (GArray) calls = n->calls = g_array_new (FALSE, FALSE, sizeof (Call)),
+                     communicators = n->communicators = g_array_new (FALSE, FALSE, sizeof (Communicator));
   read_ranges (n);
   find_world (n);
   for (guint i = 0; i < k->ops->len; i++) {
@@ -526,8 +526,6 @@ add_messages (NsysReader *n)
     if (launch && ls_op_class_is_communication ((LsOpClass) op->class))
       link_op (n, op, launch);
   }
-  g_array_unref (n->calls);
-  g_array_unref (n->communicators);
 }
 
 /* ---- the whole ---- */
