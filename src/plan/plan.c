@@ -210,7 +210,7 @@ ls_op_blank (LsOpKind kind, LsStream stream, LsTag tag, const char *name)
     .stream = stream,
     .tag = tag,
     .host = LS_HOST_FREE,
-    .direction = LS_N_COPY_DIRECTIONS,
+    .direction = ls_op_takes (kind, LS_TAKES_ENGINE) ? ls_op_kinds[kind].direction : LS_N_COPY_DIRECTIONS,
     .layer = UINT16_MAX,
     .unit = UINT16_MAX,
     .event = LS_EVENT_NONE,

@@ -75,7 +75,7 @@ typedef enum {
 } LsCopyDirection;
 
 /* What is at the other end of its engine: the memory of the host's CPU, or its drives. */
-typedef enum { LS_COPY_BY_HOST, LS_COPY_BY_NVME } LsCopyWay;
+typedef enum { LS_COPY_BY_HOST, LS_COPY_BY_NVME, LS_N_COPY_WAYS } LsCopyWay;
 
 typedef struct {
   const char *calls; /* of a rank, all together */
@@ -98,6 +98,7 @@ typedef struct {
   uint16_t needs;            /* one of these must be given; 0: nothing must        */
   const char *lacking;       /* what is said where none is; NULL with `needs` 0   */
   uint8_t stream, tag, host; /* LsStream, LsTag, LsHostCost that a trace assumes */
+  uint8_t direction;         /* LsCopyDirection, likewise, of what takes an engine               */
   /* What is wrong with what it alone has, newly allocated; NULL: nothing. The member may be NULL. */
   char *(*fault) (const struct LsPlan *plan, const struct LsOp *op);
 } LsOpKindRow;

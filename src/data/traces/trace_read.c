@@ -300,8 +300,9 @@ read_op (TraceReading *r, const TraceOp *op, LsOp *to)
     .unit = index_or_none (op->unit),
     .event = ls_op_has (op->kind, LS_HAS_EVENT) ? index_or_none (op->event) : LS_EVENT_NONE,
     .kernel = op->kernel,
-    .direction
-    = ls_op_has (op->kind, LS_HAS_DIRECTION) ? (uint8_t) MAX (op->direction, 0) : LS_N_COPY_DIRECTIONS,
+    .direction = !ls_op_takes (op->kind, LS_TAKES_ENGINE)              ? LS_N_COPY_DIRECTIONS
+        : ls_op_has (op->kind, LS_HAS_DIRECTION) && op->direction >= 0 ? (uint8_t) op->direction
+                                                                       : ls_op_kinds[op->kind].direction,
     .root = op->root == LS_TRACE_ABSENT ? 0 : op->root,
     .recorded = op->recorded,
     .beside = op->beside,

@@ -521,8 +521,10 @@ copies_init (Run *x)
 void
 ls_copy_route (const LsCluster *c, uint32_t gpu, LsCopyDirection direction, LsRoute *ret_route)
 {
+  static void (*const ways[LS_N_COPY_WAYS]) (const LsCluster *, uint32_t, bool, LsRoute *)
+      = { [LS_COPY_BY_HOST] = ls_route_host_memory, [LS_COPY_BY_NVME] = ls_route_nvme };
   const LsCopyRow *row = &ls_copies[direction];
-  (row->way == LS_COPY_BY_NVME ? ls_route_nvme : ls_route_host_memory) (c, gpu, row->is_out, ret_route);
+  ways[row->way](c, gpu, row->is_out, ret_route);
   if (!row->is_in_host || ret_route->n_hops == 0)
     return;
   ret_route->hop[0] = ret_route->hop[ret_route->n_hops - 1];
