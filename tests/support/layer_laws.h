@@ -95,6 +95,27 @@ count_weights (const LsModel *m)
   }
 }
 
+/* Cut over two ranks of tp, the same: what is not on both is a half on each. Experts are whole. */
+static inline bool
+ranks_add_up (const LsModel *m)
+{
+  LsShard shard = whole_shard (m);
+  bool ok = true;
+  shard.tp = 2;
+  for (uint32_t layer = 0; layer < m->n_layers; layer++) {
+    g_autoptr (GArray) operators = ls_operators_new ();
+    uint64_t n = 0;
+    ls_operators_layer (m, &shard, layer, operators);
+    for (guint i = 0; i < operators->len; i++) {
+      const LsOperatorParams *p = &g_array_index (operators, LsOperator, i).params;
+      for (guint k = 0; k < p->n; k++)
+        n += p->numel[k] * (p->is_replicated || p->is_expert ? 1 : 2);
+    }
+    ok &= LS_CHECK_INT (n, ==, ls_model_layer_params (m, layer));
+  }
+  return ok;
+}
+
 static inline void
 says (const LsModel *m, LsStrategy *s, const char *said)
 {

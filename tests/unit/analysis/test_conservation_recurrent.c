@@ -4,16 +4,19 @@
 #include "model/mixer.h"
 
 #include <stddef.h>
+#include <string.h>
 
-/* On 8 GPUs, with and without tensor and sequence parallelism and FSDP, and with each recomputation. */
+/* On 8 GPUs, with and without tensor and sequence parallelism and FSDP, and with each recomputation; with context
+ * parallelism where there may be. */
 static void
 check_laws (const LsModel *m)
 {
-  for (guint i = 0; i < 12; i++) {
+  for (guint i = 0; i < (ls_mixer_has_context_parallelism (m) ? 24 : 12); i++) {
     LsStrategy s;
     ls_strategy_init (&s);
     s.gpus = 8;
     s.global_batch = 16;
+    s.cp = i / 12 + 1;
     s.tp = ls_mixers[m->mixer.kind].is_whole ? 1 : i % 2 + 1;
     s.sp = s.tp > 1 && i / 2 % 2;
     s.recompute = i / 4 % 3;
@@ -64,6 +67,7 @@ each_kind_has_its_row (void)
     LS_CHECK ((row->kernels == LS_MIXER_CHUNKS || row->kernels == LS_MIXER_MEASURED_CHUNKS)
               == (ls_mixer_flops (&m, 1, 256) > 0));
     count_weights (&m);
+    LS_CHECK (row->is_whole || ranks_add_up (&m));
     check_laws (&m);
     for (gsize at = offsetof (LsMixerParts, full_gate); at <= offsetof (LsMixerParts, gate_bias); at++) {
       LsModel with = m;
@@ -72,6 +76,58 @@ each_kind_has_its_row (void)
       if (*((const bool *) &row->may + at))
         count_weights (&with);
     }
+  }
+}
+
+/* Why a kind is refused names each kind that may have it, but where it names itself: then it may, by a rule of its
+ * own. set: of a model. */
+static void
+check_refusal (int refused, void (*set) (LsModel *m, gsize at), gsize at)
+{
+  LsModel m = of_kind (refused);
+  set (&m, at);
+  const char *key, *wrong = ls_mixer_check (&m, &key);
+  bool is_own = wrong && strstr (wrong, ls_mixer_names[refused].name);
+  for (int kind = LS_MIXER_NONE + 1; kind < LS_N_MIXERS && wrong && !is_own; kind++) {
+    LsModel other = of_kind (kind);
+    set (&other, at);
+    ls_check_impl (ls_mixer_check (&other, &key) || strstr (wrong, ls_mixer_names[kind].name), __FILE__,
+                   __LINE__, "%s is not named: %s", ls_mixer_names[kind].name, wrong);
+  }
+}
+
+static void
+say (LsModel *m, gsize at)
+{
+  *((bool *) &m->mixer + at) = true;
+}
+
+static void
+set_rank (LsModel *m, gsize at)
+{
+  m->mixer.rank = 32;
+}
+
+static void
+share_keys (LsModel *m, gsize at)
+{
+  m->mixer.groups = m->mixer.heads > 1 ? m->mixer.heads / 2 : 2;
+}
+
+/* Pins: reasons that name kinds of mixers name all, also a new one. */
+static void
+refusals_name_each_kind (void)
+{
+  for (int kind = LS_MIXER_NONE + 1; kind < LS_N_MIXERS; kind++) {
+    for (gsize at = offsetof (LsMixerParts, full_gate); at <= offsetof (LsMixerParts, gate_bias); at++)
+      check_refusal (kind, say, at);
+    check_refusal (kind, set_rank, 0);
+    check_refusal (kind, share_keys, 0);
+    LsModel m = of_kind (kind);
+    const char *key, *wrong;
+    m.mixer.conv = 4;
+    wrong = ls_mixer_check (&m, &key);
+    LS_CHECK (!wrong || strstr (wrong, ls_mixer_names[kind].name));
   }
 }
 
@@ -388,9 +444,9 @@ rwkv7_is_a_delta_rule (void)
   says (&m, &s, "RWKV in the place of attention, cut over ranks");
 }
 
-LS_TEST_SUITE (LS_TEST (each_kind_has_its_row), LS_TEST (decays_of_linear_attention),
-               LS_TEST (delta_nets_without_gates_or_decays), LS_TEST (rwkv7_is_a_delta_rule),
-               LS_TEST (ways_in_and_out_have_biases), LS_TEST (matrix_memories_are_linear_attention),
-               LS_TEST (weights_are_counted), LS_TEST (heads_are_cut_over_ranks),
-               LS_TEST (jobs_keep_the_laws), LS_TEST (what_is_not_known_is_refused),
-               LS_TEST (keys_of_convolved_columns))
+LS_TEST_SUITE (LS_TEST (each_kind_has_its_row), LS_TEST (refusals_name_each_kind),
+               LS_TEST (decays_of_linear_attention), LS_TEST (delta_nets_without_gates_or_decays),
+               LS_TEST (rwkv7_is_a_delta_rule), LS_TEST (ways_in_and_out_have_biases),
+               LS_TEST (matrix_memories_are_linear_attention), LS_TEST (weights_are_counted),
+               LS_TEST (heads_are_cut_over_ranks), LS_TEST (jobs_keep_the_laws),
+               LS_TEST (what_is_not_known_is_refused), LS_TEST (keys_of_convolved_columns))
