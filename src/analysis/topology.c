@@ -502,26 +502,9 @@ name_of_link (const LsClusterSpec *all, const LsLinkSpec *link)
 {
   for (uint32_t k = 0; k < ls_cluster_spec_n_kinds (all); k++) {
     const LsClusterSpec *s = ls_cluster_spec_of_kind (all, k);
-    const struct {
-      const LsLinkSpec *link;
-      const char *name;
-    } names[] = {
-      { &s->server.nvlink, "nvlink" },
-      { &s->server.pcie, "pcie" },
-      { &s->server.c2c, "nvlink-c2c" },
-      { &s->server.cpu_interconnect, "cpu interconnect" },
-      { &s->server.cpu_memory, "memory" },
-      { &s->server.nvme, "nvme" },
-      { &s->server.write_bridge, "p2p writes" },
-      { &s->server.write_sockets, "p2p writes" },
-      { &s->ici, "ici" },
-      { &s->nics.port, "nic" },
-      { &s->network.spine, "fabric" },
-      { &s->network.core, ls_is_dragonfly (s) ? "global" : "core" },
-    };
-    for (guint i = 0; i < G_N_ELEMENTS (names); i++)
-      if (names[i].link == link)
-        return names[i].name;
+    for (const LsLinkRow *row = ls_cluster_links; row->name; row++)
+      if (ls_cluster_link (s, row) == link)
+        return row->in_dragonfly && ls_is_dragonfly (s) ? row->in_dragonfly : row->name;
   }
   return "link";
 }

@@ -59,13 +59,13 @@ ls_nccl_wide_cluster (const LsClusterSpec *spec, uint32_t n_nodes, GError **erro
   s.gpu.hbm_bytes_per_s = WIDE;
   s.gpu.hbm_efficiency = 1;
   s.server.nvlink = s.server.pcie = s.server.cpu_interconnect = s.server.cpu_memory = wide;
-  if (s.server.c2c.bandwidth_bytes_per_s > 0)
-    s.server.c2c = wide;
-  if (s.server.write_bridge.bandwidth_bytes_per_s > 0)
-    s.server.write_bridge = s.server.write_sockets = wide;
-  s.nics.port = ideal (&spec->nics.port);
-  s.network.spine = ideal (&spec->network.spine);
-  s.network.core = ideal (&spec->network.core);
+  for (const LsLinkRow *row = ls_cluster_links; row->name; row++) {
+    LsLinkSpec *link = ls_cluster_link (&s, row);
+    if (row->place == LS_LINKS_OF_FABRIC)
+      *link = ideal (link);
+    else if (link->bandwidth_bytes_per_s > 0)
+      *link = wide;
+  }
   return ls_cluster_build (&s, error);
 }
 

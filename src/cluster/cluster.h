@@ -286,6 +286,24 @@ typedef struct LsClusterSpec {
   LsFitted fitted;
 } LsClusterSpec;
 
+/* Links between accelerators alone; of PCIe and what stands for it; of CPUs, their memory and drives. */
+typedef enum { LS_LINKS_OF_GPUS, LS_LINKS_OF_PCIE, LS_LINKS_OF_HOSTS, LS_LINKS_OF_FABRIC } LsLinkPlace;
+
+/* A link of a spec that has figures of its own. Those of lists have no rows. */
+typedef struct {
+  size_t at; /* an LsLinkSpec of LsClusterSpec */
+  LsLinkPlace place;
+  const char *name, *in_dragonfly; /* static; the other name of one in a dragonfly, or NULL */
+} LsLinkRow;
+
+extern const LsLinkRow ls_cluster_links[]; /* one row each; the end has no name */
+
+static inline LsLinkSpec *
+ls_cluster_link (const LsClusterSpec *spec, const LsLinkRow *row)
+{
+  return (LsLinkSpec *) (gpointer) ((char *) (gpointer) spec + row->at);
+}
+
 void ls_cluster_spec_clear (LsClusterSpec *spec); /* NULL allowed */
 
 const LsInteriorTraits *ls_cluster_traits (const LsClusterSpec *spec);

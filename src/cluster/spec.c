@@ -10,7 +10,7 @@
 /* Strings of a struct, by their places in it. */
 typedef struct {
   uint32_t n;
-  size_t at[18];
+  size_t at[10];
 } Strings;
 
 #define STRINGS(...)                                                                                         \
@@ -21,16 +21,26 @@ typedef struct {
     }                                                                                                        \
   }
 
-static const Strings of_spec = STRINGS (
-    offsetof (LsClusterSpec, name), offsetof (LsClusterSpec, source),
-    offsetof (LsClusterSpec, fitted.runs.file), offsetof (LsClusterSpec, fitted.runs.architecture),
-    offsetof (LsClusterSpec, network.known.of), offsetof (LsClusterSpec, server.nvlink.source),
-    offsetof (LsClusterSpec, ici.source), offsetof (LsClusterSpec, server.pcie.source),
-    offsetof (LsClusterSpec, server.c2c.source), offsetof (LsClusterSpec, server.cpu_interconnect.source),
-    offsetof (LsClusterSpec, server.cpu_memory.source), offsetof (LsClusterSpec, server.nvme.source),
-    offsetof (LsClusterSpec, nics.port.source), offsetof (LsClusterSpec, network.spine.source),
-    offsetof (LsClusterSpec, network.core.source), offsetof (LsClusterSpec, server.write_bridge.source),
-    offsetof (LsClusterSpec, server.write_sockets.source));
+#define AT(member) offsetof (LsClusterSpec, member)
+
+const LsLinkRow ls_cluster_links[] = {
+  { AT (server.nvlink), LS_LINKS_OF_GPUS, "nvlink" },
+  { AT (ici), LS_LINKS_OF_GPUS, "ici" },
+  { AT (server.pcie), LS_LINKS_OF_PCIE, "pcie" },
+  { AT (server.c2c), LS_LINKS_OF_PCIE, "nvlink-c2c" },
+  { AT (server.cpu_interconnect), LS_LINKS_OF_HOSTS, "cpu interconnect" },
+  { AT (server.cpu_memory), LS_LINKS_OF_HOSTS, "memory" },
+  { AT (server.nvme), LS_LINKS_OF_HOSTS, "nvme" },
+  { AT (server.write_bridge), LS_LINKS_OF_HOSTS, "p2p writes" },
+  { AT (server.write_sockets), LS_LINKS_OF_HOSTS, "p2p writes" },
+  { AT (nics.port), LS_LINKS_OF_FABRIC, "nic" },
+  { AT (network.spine), LS_LINKS_OF_FABRIC, "fabric" },
+  { AT (network.core), LS_LINKS_OF_FABRIC, "core", "global" },
+  { 0 },
+};
+
+static const Strings of_spec = STRINGS (AT (name), AT (source), AT (fitted.runs.file),
+                                        AT (fitted.runs.architecture), AT (network.known.of));
 
 static const Strings of_gpu = STRINGS (
     offsetof (LsGpu, name), offsetof (LsGpu, source), offsetof (LsGpu, product), offsetof (LsGpu, capability),
@@ -99,6 +109,8 @@ ls_cluster_spec_clear (LsClusterSpec *spec)
   if (!spec)
     return;
   clear_strings (spec, &of_spec);
+  for (const LsLinkRow *row = ls_cluster_links; row->name; row++)
+    g_clear_pointer (&ls_cluster_link (spec, row)->source, g_free);
   ls_gpu_clear (&spec->gpu);
   for (guint i = 0; spec->others && i < spec->others->len; i++) {
     LsOtherNodes *o = &g_array_index (spec->others, LsOtherNodes, i);
@@ -124,6 +136,8 @@ ls_cluster_spec_copy (const LsClusterSpec *spec, LsClusterSpec *ret_copy)
 {
   *ret_copy = *spec;
   copy_strings (ret_copy, &of_spec);
+  for (const LsLinkRow *row = ls_cluster_links; row->name; row++)
+    ls_cluster_link (ret_copy, row)->source = g_strdup (ls_cluster_link (spec, row)->source);
   ls_gpu_copy (&spec->gpu, &ret_copy->gpu);
   for (guint i = 0; i < G_N_ELEMENTS (lists); i++) {
     GArray **list = &G_STRUCT_MEMBER (GArray *, ret_copy, lists[i].at);

@@ -549,11 +549,10 @@ apply_links (GArray *links, double by)
 static void
 apply_intra (LsHardware *h, double by)
 {
-  LsClusterSpec *s = &h->spec;
-  LsLinkSpec *const links[] = { &s->server.nvlink, &s->server.pcie, &s->server.c2c, &s->ici };
-  for (guint i = 0; i < G_N_ELEMENTS (links); i++)
-    apply_link (links[i], by);
-  apply_links (s->list.links, by);
+  for (const LsLinkRow *row = ls_cluster_links; row->name; row++)
+    if (row->place == LS_LINKS_OF_GPUS || row->place == LS_LINKS_OF_PCIE)
+      apply_link (ls_cluster_link (&h->spec, row), by);
+  apply_links (h->spec.list.links, by);
   h->nccl.ring_bus_intra *= by;
   h->nccl.nvls_bus *= by;
   h->nccl.p2p_intra *= by;
@@ -562,11 +561,10 @@ apply_intra (LsHardware *h, double by)
 static void
 apply_inter (LsHardware *h, double by)
 {
-  LsClusterSpec *s = &h->spec;
-  LsLinkSpec *const links[] = { &s->nics.port, &s->network.spine, &s->network.core };
-  for (guint i = 0; i < G_N_ELEMENTS (links); i++)
-    apply_link (links[i], by);
-  apply_links (s->network.links, by);
+  for (const LsLinkRow *row = ls_cluster_links; row->name; row++)
+    if (row->place == LS_LINKS_OF_FABRIC)
+      apply_link (ls_cluster_link (&h->spec, row), by);
+  apply_links (h->spec.network.links, by);
   h->nccl.ring_bus_per_nic *= by;
   h->nccl.p2p_inter *= by;
 }

@@ -82,29 +82,19 @@ scale_gpu (LsScaled *x, double flops, double hbm)
 }
 
 static void
-scale_nvlink (LsScaled *x, double by)
+scale_rates (LsScaled *x, LsLinkPlace place, double by)
 {
   LsClusterSpec *s = &x->spec;
-  s->server.nvlink.bandwidth_bytes_per_s *= by;
-  s->ici.bandwidth_bytes_per_s *= by;
-  GArray *links = own_list (x, &s->list.links);
+  bool is_fabric = place == LS_LINKS_OF_FABRIC;
+  for (const LsLinkRow *row = ls_cluster_links; row->name; row++)
+    if (row->place == place)
+      ls_cluster_link (s, row)->bandwidth_bytes_per_s *= by;
+  GArray *links = own_list (x, is_fabric ? &s->network.links : &s->list.links);
   for (guint i = 0; links && i < links->len; i++) {
     LsListLink *link = &g_array_index (links, LsListLink, i);
-    if (ls_cluster_spec_is_nvlink (s, link))
+    if (is_fabric || ls_cluster_spec_is_nvlink (s, link))
       link->link.bandwidth_bytes_per_s *= by;
   }
-}
-
-static void
-scale_nic (LsScaled *x, double by)
-{
-  LsClusterSpec *s = &x->spec;
-  s->nics.port.bandwidth_bytes_per_s *= by;
-  s->network.spine.bandwidth_bytes_per_s *= by;
-  s->network.core.bandwidth_bytes_per_s *= by;
-  GArray *links = own_list (x, &s->network.links);
-  for (guint i = 0; links && i < links->len; i++)
-    g_array_index (links, LsListLink, i).link.bandwidth_bytes_per_s *= by;
 }
 
 /* NCCL's latencies have those of the links in them: both are scaled, so the links add nothing. */
@@ -114,18 +104,6 @@ scale_latency (LsScaled *x, double by)
   LsClusterSpec *s = &x->spec;
   LsNccl *n = &x->nccl;
   LsTime *times[] = {
-    &s->server.nvlink.latency,
-    &s->server.pcie.latency,
-    &s->server.c2c.latency,
-    &s->server.cpu_interconnect.latency,
-    &s->server.write_bridge.latency,
-    &s->server.write_sockets.latency,
-    &s->server.cpu_memory.latency,
-    &s->server.nvme.latency,
-    &s->ici.latency,
-    &s->nics.port.latency,
-    &s->network.spine.latency,
-    &s->network.core.latency,
     &n->base_all_reduce,
     &n->base_all_gather,
     &n->base_reduce_scatter,
@@ -143,6 +121,8 @@ scale_latency (LsScaled *x, double by)
   };
   for (guint i = 0; i < G_N_ELEMENTS (times); i++)
     scale_time (times[i], by);
+  for (const LsLinkRow *row = ls_cluster_links; row->name; row++)
+    scale_time (&ls_cluster_link (s, row)->latency, by);
   GArray *lists[] = { own_list (x, &s->list.links), own_list (x, &s->network.links) };
   for (guint l = 0; l < G_N_ELEMENTS (lists); l++)
     for (guint i = 0; lists[l] && i < lists[l]->len; i++)
@@ -162,10 +142,10 @@ ls_scaled_init (LsScaled *x, const LsClusterSpec *spec, const LsHardware *hardwa
     scale_gpu (x, 1, factor);
     break;
   case LS_SCALE_NVLINK_BANDWIDTH:
-    scale_nvlink (x, factor);
+    scale_rates (x, LS_LINKS_OF_GPUS, factor);
     break;
   case LS_SCALE_NIC_BANDWIDTH:
-    scale_nic (x, factor);
+    scale_rates (x, LS_LINKS_OF_FABRIC, factor);
     break;
   case LS_SCALE_NETWORK_LATENCY:
     scale_latency (x, factor);

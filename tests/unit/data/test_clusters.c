@@ -114,6 +114,32 @@ shipped_clusters_hold_at_several_sizes (void)
   }
 }
 
+/* --- links --- */
+
+/* Of this table and those below it, which are at that place of a spec. */
+static void
+check_rows_of_links (const LsField *fields, size_t at)
+{
+  for (const LsField *f = fields; f->key; f++) {
+    if (f->kind != LS_FIELD_OBJECT)
+      continue;
+    const LsLinkRow *row = ls_cluster_links;
+    while (row->name && row->at != at + f->offset)
+      row++;
+    if (f->fields == ls_link_fields)
+      ls_check_impl (row->name != NULL, __FILE__, __LINE__, "%s: a link without a row", f->key);
+    else
+      check_rows_of_links (f->fields, at + f->offset);
+  }
+}
+
+/* Pins: a link that a cluster's file may give has its row, by which it is copied, named and scaled. */
+static void
+each_link_of_a_file_has_its_row (void)
+{
+  check_rows_of_links (ls_cluster_fields, 0);
+}
+
 /* --- worked examples --- */
 
 static gboolean
@@ -296,6 +322,7 @@ transports_are_read (void)
   }
 }
 
-LS_TEST_SUITE (LS_TEST (shipped_clusters_hold_at_several_sizes), LS_TEST (bandwidths_are_those_of_the_book),
-               LS_TEST (networks_are_as_wide_as_named), LS_TEST (fabrics_and_faults_are_read),
-               LS_TEST (ways_through_host_memory_are_searched), LS_TEST (transports_are_read))
+LS_TEST_SUITE (LS_TEST (shipped_clusters_hold_at_several_sizes), LS_TEST (each_link_of_a_file_has_its_row),
+               LS_TEST (bandwidths_are_those_of_the_book), LS_TEST (networks_are_as_wide_as_named),
+               LS_TEST (fabrics_and_faults_are_read), LS_TEST (ways_through_host_memory_are_searched),
+               LS_TEST (transports_are_read))
