@@ -407,7 +407,7 @@ gpus_of_nodes (const LsRequest *r)
   if (!is_size || !g_ascii_string_to_unsigned (nodes, 10, 1, G_MAXUINT16, &n, NULL)
       || !ls_cluster_load (cluster, &spec, unheard))
     return NULL;
-  bool is_uneven = spec.others || spec.interior == LS_INTERIOR_TORUS;
+  bool is_uneven = spec.others || ls_cluster_traits (&spec)->is_slice;
   char *gpus = is_uneven ? NULL : g_strdup_printf ("%" G_GUINT64_FORMAT, n * spec.gpus_per_node);
   ls_cluster_spec_clear (&spec);
   return gpus;

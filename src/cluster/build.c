@@ -11,12 +11,8 @@
 #include "cluster/segment.h"
 #include "cluster/spec.h"
 
-static const LsInteriorKind *const interior_kinds[] = {
-  [LS_INTERIOR_SERVER] = &ls_interior_server,
-  [LS_INTERIOR_LIST] = &ls_interior_list,
-  [LS_INTERIOR_TORUS] = &ls_interior_torus,
-};
-G_STATIC_ASSERT (G_N_ELEMENTS (interior_kinds) == LS_N_INTERIORS);
+#define ROW(id, name) &ls_interior_##name,
+static const LsInteriorKind *const interior_kinds[] = { LS_INTERIORS (ROW) };
 
 static const LsFabricKind *const fabric_kinds[] = {
   [LS_FABRIC_LEAF_SPINE] = &ls_fabric_leaf_spine,

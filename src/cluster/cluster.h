@@ -34,12 +34,10 @@ ls_link_capacity (const LsLinkSpec *link)
   return link->bandwidth_bytes_per_s * link->efficiency;
 }
 
-typedef enum {
-  LS_INTERIOR_SERVER,
-  LS_INTERIOR_LIST,
-  LS_INTERIOR_TORUS,
-  LS_N_INTERIORS
-} LsInteriorId; /* interior_kinds of build.c */
+/* Kinds of node: ls_interior_server of interior_server.c, and so on. */
+#define LS_INTERIORS(X)       X (SERVER, server) X (LIST, list) X (TORUS, torus)
+#define LS_INTERIOR_ID(id, x) LS_INTERIOR_##id,
+typedef enum { LS_INTERIORS (LS_INTERIOR_ID) LS_N_INTERIORS } LsInteriorId;
 
 struct LsClusterSpec;
 

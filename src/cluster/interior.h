@@ -10,9 +10,9 @@
  *
  * This contract, fabric.h, index.h and spec.h are final.
  *
- * A new kind: one file interior_X.c that defines an LsInteriorKind, a member of
- * LsInteriorId (cluster.h), a line in interior_kinds (build.c), its members in
- * LsClusterSpec and its keys in data/machines/read_cluster.c. The search of tests must agree with it. */
+ * A new kind: one file interior_X.c that defines an LsInteriorKind, its name in LS_INTERIORS and
+ * its members of LsClusterSpec (cluster.h), a row of each of its links (spec.c) and its keys in
+ * data/machines/read_cluster.c. The search of tests must agree with it. */
 #ifndef LS_CLUSTER_INTERIOR_H
 #define LS_CLUSTER_INTERIOR_H
 
@@ -61,6 +61,7 @@ struct LsInterior {
   bool has_gpu_links;            /* some are joined straight by NVLinks                  */
 };
 
-extern const LsInteriorKind ls_interior_server, ls_interior_list, ls_interior_torus;
+#define LS_INTERIOR_KIND(id, name) extern const LsInteriorKind ls_interior_##name;
+LS_INTERIORS (LS_INTERIOR_KIND)
 
 #endif

@@ -519,28 +519,26 @@ n_of_kind (const LsClusterSpec *s, LsNodeKind kind)
   return n;
 }
 
-/* A list says itself how many GPUs and NICs there are, and goes with nothing else. */
+/* A kind of node but a server is a key by its name. It goes with counts of GPUs and NICs, unless it says them
+ * itself, and with nothing else. */
 static bool
-finish_list (const LsJsonDoc *doc, const cJSON *node, LsClusterSpec *s, LsDiagList *diags)
+finish_interior (const LsJsonDoc *doc, const cJSON *node, LsClusterSpec *s, LsDiagList *diags)
 {
-  static const char *const others[] = { "nvswitch", "nvlink_mesh", "pcie", "cpu", "nvme" };
+  static const char *const counts[] = { "gpus", "segment", "nics", NULL };
+  const LsInteriorTraits *traits = NULL;
   bool ok = true;
-  for (size_t i = 0; i < G_N_ELEMENTS (others); i++) {
-    const cJSON *other = ls_json_at (node, others[i]);
-    if (other)
-      ok = ls_json_doc_diag (doc, other, LS_JSON_AT_KEY, diags, NULL,
-                             "a node is given by \"list\" or by its parts, not both");
-  }
-  s->interior = LS_INTERIOR_LIST;
-  if (!ls_json_at (node, "gpus"))
-    s->gpus_per_node = n_of_kind (s, LS_NODE_GPU);
-  const cJSON *nics = ls_json_at (node, "nics");
-  if (nics && !ls_json_at (nics, "count"))
-    s->nics.n = n_of_kind (s, LS_NODE_NIC);
+  for (s->interior = LS_N_INTERIORS - 1; s->interior != LS_INTERIOR_SERVER; s->interior--)
+    if (ls_json_at (node, (traits = ls_cluster_traits (s))->name))
+      break;
+  for (const cJSON *key = node->child; key && s->interior != LS_INTERIOR_SERVER; key = key->next)
+    if (!g_str_equal (key->string, traits->name) && !g_str_has_prefix (key->string, "x-")
+        && (traits->is_slice || !g_strv_contains (counts, key->string)))
+      ok = ls_json_doc_diag (doc, key, LS_JSON_AT_KEY, diags, NULL,
+                             "a node is given by \"%s\" or by its parts, not both", traits->name);
   return ok;
 }
 
-/* A torus says how many chips and NICs there are, and goes with nothing else. */
+/* A torus says how many chips and NICs there are. */
 static bool
 finish_torus (const LsJsonDoc *doc, const cJSON *node, LsClusterSpec *s, LsDiagList *diags)
 {
@@ -548,10 +546,6 @@ finish_torus (const LsJsonDoc *doc, const cJSON *node, LsClusterSpec *s, LsDiagL
               *slice = ls_json_at (torus, "slice"), *host = ls_json_at (torus, "host"),
               *chips = ls_json_at (host, "chips");
   bool ok = true;
-  for (const cJSON *key = node->child; key; key = key->next)
-    if (key != torus && !g_str_has_prefix (key->string, "x-"))
-      ok = ls_json_doc_diag (doc, key, LS_JSON_AT_KEY, diags, NULL,
-                             "a node is given by \"torus\" or by its parts, not both");
   if (cJSON_GetArraySize (dims) < 2)
     ok = ls_json_doc_diag (doc, dims, LS_JSON_AT_VALUE, diags, NULL, "expected 2 or 3 axes");
   if (cJSON_GetArraySize (chips) != cJSON_GetArraySize (dims))
@@ -604,13 +598,17 @@ finish_node (const LsJsonDoc *doc, LsClusterSpec *s, LsDiagList *diags)
 {
   const cJSON *node = ls_json_doc_at (doc, "node");
   const cJSON *nics = ls_json_at (node, "nics");
-  if (ls_json_at (node, "torus"))
-    return finish_torus (doc, node, s, diags);
-  bool ok = finish_transport (doc, nics, s, diags);
+  bool ok = finish_interior (doc, node, s, diags);
+  if (s->interior == LS_INTERIOR_TORUS)
+    return finish_torus (doc, node, s, diags) && ok;
+  ok = finish_transport (doc, nics, s, diags) && ok;
   ok = finish_p2p (doc, ls_json_at (node, "pcie"), s, diags) && ok;
   ok = ls_known_check (doc, ls_json_at (nics, "known"), &s->network.known, diags) && ok;
-  if (s->list.vertices)
-    return finish_list (doc, node, s, diags) && ok;
+  if (s->list.vertices) { /* says itself how many there are */
+    s->gpus_per_node = ls_json_at (node, "gpus") ? s->gpus_per_node : n_of_kind (s, LS_NODE_GPU);
+    s->nics.n = !nics || ls_json_at (nics, "count") ? s->nics.n : n_of_kind (s, LS_NODE_NIC);
+    return ok;
+  }
   if (s->server.mesh != LS_MESH_LIST && s->server.mesh_links)
     ok = ls_json_doc_diag (doc, ls_json_at (node, "nvlink_mesh.links"), LS_JSON_AT_KEY, diags, NULL,
                            "goes with \"shape\": \"list\"");
