@@ -453,7 +453,7 @@ ls_topo_cluster_bisection (const LsCluster *c)
 static const struct {
   const char *name;
   int depth; /* in the drawing of a node: links are read from the deeper end */
-} kinds[LS_TOPO_MAX_KINDS] = {
+} kinds[LS_N_NODE_KINDS] = {
   [LS_NODE_GPU] = { "gpu", 9 },
   [LS_NODE_NVSWITCH] = { "nvswitch", 4 },
   [LS_NODE_PCIE_SWITCH] = { "pcie switch", 6 },
@@ -758,7 +758,7 @@ fabric_tree (const LsTopoMap *map)
 {
   GPtrArray *top = g_ptr_array_new_with_free_func (part_free), *at = top;
   LsNodeKind parent = LS_NODE_GPU; /* none yet */
-  for (int kind = LS_TOPO_MAX_KINDS - 1; kind >= LS_NODE_NIC; kind--) {
+  for (int kind = LS_N_NODE_KINDS - 1; kind >= LS_NODE_NIC; kind--) {
     bool is_switch = kind >= LS_NODE_LEAF;
     if (map->n_of_kind[kind] == 0 || (!is_switch && parent == LS_NODE_GPU))
       continue;

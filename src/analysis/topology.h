@@ -69,19 +69,17 @@ typedef struct {
   GPtrArray *parts; /* LsTopoPart */
 } LsTopoOther;
 
-#define LS_TOPO_MAX_KINDS 32
-
 typedef struct {
-  const LsCluster *cluster;              /* borrowed                                                   */
-  uint64_t n_of_kind[LS_TOPO_MAX_KINDS]; /* vertices of the cluster by LsNodeKind         */
-  GArray *links;                         /* LsTopoLinks, those of a node first                          */
-  GPtrArray *node;                       /* LsTopoPart: of one node, the first                          */
-  GArray *others;                        /* LsTopoOther; NULL: all nodes are alike                      */
-  GPtrArray *each;                       /* LsTopoPart: the same with all vertices of node 0 apart      */
-  GPtrArray *fabric;                     /* LsTopoPart: from the top tier down; empty without NICs      */
-  GArray *levels;                        /* LsTopoLevel, from the node up                               */
-  LsBandwidth node_bisection;            /* NAN with one GPU in a node                            */
-  LsBandwidth cluster_bisection;         /* NAN with one node                                     */
+  const LsCluster *cluster;            /* borrowed                                                   */
+  uint64_t n_of_kind[LS_N_NODE_KINDS]; /* vertices of the cluster by LsNodeKind         */
+  GArray *links;                       /* LsTopoLinks, those of a node first                          */
+  GPtrArray *node;                     /* LsTopoPart: of one node, the first                          */
+  GArray *others;                      /* LsTopoOther; NULL: all nodes are alike                      */
+  GPtrArray *each;                     /* LsTopoPart: the same with all vertices of node 0 apart      */
+  GPtrArray *fabric;                   /* LsTopoPart: from the top tier down; empty without NICs      */
+  GArray *levels;                      /* LsTopoLevel, from the node up                               */
+  LsBandwidth node_bisection;          /* NAN with one GPU in a node                            */
+  LsBandwidth cluster_bisection;       /* NAN with one node                                     */
 } LsTopoMap;
 
 /* Free with ls_topo_map_free(). Linear in the number of links, but for the bisections. */

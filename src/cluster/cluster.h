@@ -150,6 +150,7 @@ typedef enum {
   LS_NODE_CORE,
   LS_NODE_LOCALS,  /* no switch: all links between those of a group of a dragonfly, */
   LS_NODE_GLOBALS, /* and between its groups (fabric_tree.c)                            */
+  LS_N_NODE_KINDS
 } LsNodeKind;
 
 /* Of a listed fabric: the NICs of this rail of nodes first .. last are at this switch. */

@@ -11,7 +11,7 @@
 const char *
 ls_draw_kind_paint (LsNodeKind kind)
 {
-  static const char *const paints[LS_TOPO_MAX_KINDS] = {
+  static const char *const paints[LS_N_NODE_KINDS] = {
     [LS_NODE_GPU] = "gpu",
     [LS_NODE_NVSWITCH] = "nvswitch",
     [LS_NODE_PCIE_SWITCH] = "pcie-switch",
@@ -44,7 +44,7 @@ draw_link_paint (const char *name)
 void
 ls_draw_vertex (LsDrawing *d, double x, double y, double w, double h, LsNodeKind kind, uint32_t number)
 {
-  static const char *const short_names[LS_TOPO_MAX_KINDS]
+  static const char *const short_names[LS_N_NODE_KINDS]
       = { [LS_NODE_PCIE_SWITCH] = "pcie", [LS_NODE_CPU_MEMORY] = "mem" };
   const char *name = ls_topo_kind_name (kind);
   g_autofree char *digits = g_strdup_printf ("%u", number), *tip = g_strdup_printf ("%s %u", name, number);

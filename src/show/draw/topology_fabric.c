@@ -88,7 +88,7 @@ choose (Fabric *f)
       is_chosen[v] = is_chosen[v]
           || (vertex (f, v)->kind == LS_NODE_NIC
               && vertex (f, v)->host == g_array_index (f->rows[0], uint32_t, i));
-  for (int kind = LS_NODE_LEAF; kind < LS_TOPO_MAX_KINDS && f->n_rows < MAX_ROWS; kind++)
+  for (int kind = LS_NODE_LEAF; kind < LS_N_NODE_KINDS && f->n_rows < MAX_ROWS; kind++)
     if (f->map->n_of_kind[kind] > 0)
       choose_switches (f, (LsNodeKind) kind, is_chosen);
 }

@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analysis/topology.h"
 
@@ -379,8 +380,20 @@ flow_is_the_least_cut (void)
   }
 }
 
-LS_TEST_SUITE (LS_TEST (a_superpod_has_three_levels), LS_TEST (two_nodes_are_bound_inside),
-               LS_TEST (a_rack_sends_3600_GB_a_second), LS_TEST (half_of_an_nvswitch_node_sends_all_it_has),
+/* Pins: a kind of vertex has a name of its own, by which it is listed and drawn. */
+static void
+each_kind_of_vertex_has_its_name (void)
+{
+  for (int kind = 0; kind < LS_N_NODE_KINDS; kind++)
+    for (int other = -1; other < kind; other++)
+      LS_CHECK (strcmp (ls_topo_kind_name ((LsNodeKind) kind),
+                        other < 0 ? "switch" : ls_topo_kind_name ((LsNodeKind) other))
+                != 0);
+}
+
+LS_TEST_SUITE (LS_TEST (each_kind_of_vertex_has_its_name), LS_TEST (a_superpod_has_three_levels),
+               LS_TEST (two_nodes_are_bound_inside), LS_TEST (a_rack_sends_3600_GB_a_second),
+               LS_TEST (half_of_an_nvswitch_node_sends_all_it_has),
                LS_TEST (the_hybrid_cube_is_cut_at_six_links),
                LS_TEST (a_pcie_node_is_cut_between_its_sockets),
                LS_TEST (tori_are_cut_across_their_longest_axis),

@@ -454,7 +454,9 @@ each_kind_of_op_has_its_row (void)
     LS_CHECK ((row->needs & ~row->has) == 0 && (row->needs != 0) == (row->lacking != NULL));
     LS_CHECK (!row->host_waits || ls_op_is_of_host (kind));
     LS_CHECK (!ls_op_has (kind, LS_HAS_DIRECTION) || ls_op_takes (kind, LS_TAKES_ENGINE));
+    bool has_one_direction = ls_op_takes (kind, LS_TAKES_ENGINE) && !ls_op_has (kind, LS_HAS_DIRECTION);
     LS_CHECK (row->direction < LS_N_COPY_DIRECTIONS);
+    LS_CHECK (!has_one_direction || row->direction != 0); /* it says which: 0 is of a row that says none */
     LS_CHECK (ls_op_is_communication (kind) == (ls_op_has (kind, LS_HAS_CALL | LS_HAS_TRANSFERS) != 0));
     LS_CHECK (!ls_op_has (kind, LS_HAS_RECORDED) || ls_op_has_span (kind) || ls_op_is_of_host (kind));
   }
