@@ -214,7 +214,10 @@ unlike_jobs_are_wider (void)
   g_autoptr (LsResiduals) r = worked_example ();
   LsTraits known
       = { .word = { [LS_ASPECT_FORMAT] = "bf16", [LS_ASPECT_NODE] = "nvlink" }, .figure = { 64, 25e9, 0 } };
-  ls_residual_group_add_traits (&g_array_index (r->groups, LsResidualGroup, 3), &known);
+  LsResidualGroup *group = &g_array_index (r->groups, LsResidualGroup, 3);
+  for (int row = 0; row < 2; row++)
+    ls_residual_group_add_traits (group, &known);
+  LS_CHECK_INT (group->traits->len, ==, 2);
   g_autoptr (GArray) needed = g_array_new (FALSE, FALSE, sizeof (double));
   g_array_append_vals (needed, (double[]) { 3, 2 }, 2);
   ls_residuals_add_stretch (r, LS_ASPECT_FORMAT, needed, 0);
