@@ -47,6 +47,10 @@ listed_layers_keep_the_laws (void)
   LsModel m = listed ();
   const uint64_t own = 2 * 512 * 512 + 2 * 512 * 256 + 2 * 512, one = 3 * 512 * 256;
   LS_CHECK (!ls_model_wrong (&m, LS_MODEL_LISTS, NULL));
+  LsModel many = m;
+  many.n_layers = LS_MAX_LISTED_LAYERS + 1;
+  const char *wrong = ls_model_wrong (&many, LS_MODEL_LISTS, NULL);
+  LS_CHECK (wrong && strstr (wrong, "at most"));
   count_weights (&m);
   LS_CHECK_INT (ls_model_layer_params (&m, 0), ==, own + 4 * 512 + 4 * one);
   LS_CHECK_INT (ls_model_layer_params (&m, 2), ==, own + 4 * 512 + 4 * one / 2);

@@ -174,6 +174,10 @@ heads_are_cut_over_ranks (void)
   LS_CHECK_DOUBLE (op->igrad[0].flops, ==, gates);
   LS_CHECK_DOUBLE (op->wgrad[0].flops, ==, gates);
   LS_CHECK (op->n_fwd == 1 && op->n_igrad == 1 && op->n_wgrad == 1 && op->tp == LS_TP_NONE);
+  shard.grad_is_apart = true; /* and another kernel adds it to those of earlier micro-batches */
+  g_autoptr (GArray) apart = ls_operators_new ();
+  ls_operators_layer (&m, &shard, 0, apart);
+  LS_CHECK_INT (find_operator (apart, "mixer-head-gates")->n_wgrad, ==, 2);
   LS_CHECK_INT (weights_of (operators) * 2 - ls_model_layer_params (&m, 0), ==,
                 2 * 512); /* both norms twice */
   LS_CHECK_DOUBLE (scan->fwd[0].bytes, ==, 4 * tensor);

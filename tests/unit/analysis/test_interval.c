@@ -86,6 +86,21 @@ a_source_left_out_says_nothing (void)
   check_points (r, "0", 0, 30);
 }
 
+/* Of fewer than nine sources from the least to the most; of one there is none. */
+static void
+few_sources_have_a_range (void)
+{
+  g_autoptr (LsResiduals) r = ls_residuals_new ();
+  double low, high;
+  ADD (r, "a", "a", -2);
+  LS_CHECK (!ls_residuals_range (r, "Megatron-LM", &low, &high));
+  ADD (r, "b", "b", 3);
+  if (LS_CHECK (ls_residuals_range (r, "Megatron-LM", &low, &high))) {
+    LS_CHECK_NEAR (low, -0.02, 1e-12);
+    LS_CHECK_NEAR (high, 0.03, 1e-12);
+  }
+}
+
 /* 400 rows at 20 points weigh as much as each of the eight other rows. */
 static void
 sources_count_not_rows (void)
@@ -199,7 +214,10 @@ unlike_jobs_are_wider (void)
   g_autoptr (LsResiduals) r = worked_example ();
   LsTraits known
       = { .word = { [LS_ASPECT_FORMAT] = "bf16", [LS_ASPECT_NODE] = "nvlink" }, .figure = { 64, 25e9, 0 } };
-  ls_residual_group_add_traits (&g_array_index (r->groups, LsResidualGroup, 3), &known);
+  LsResidualGroup *group = &g_array_index (r->groups, LsResidualGroup, 3);
+  for (int row = 0; row < 2; row++)
+    ls_residual_group_add_traits (group, &known);
+  LS_CHECK_INT (group->traits->len, ==, 2);
   g_autoptr (GArray) needed = g_array_new (FALSE, FALSE, sizeof (double));
   g_array_append_vals (needed, (double[]) { 3, 2 }, 2);
   ls_residuals_add_stretch (r, LS_ASPECT_FORMAT, needed, 0);
@@ -392,12 +410,12 @@ families_are_scored_apart_and_together (void)
 }
 
 LS_TEST_SUITE (LS_TEST (the_worked_example_holds), LS_TEST (a_source_left_out_says_nothing),
-               LS_TEST (sources_count_not_rows), LS_TEST (families_share_their_source),
-               LS_TEST (few_sources_say_nothing), LS_TEST (unlike_jobs_have_none),
-               LS_TEST (other_software_does_not_count), LS_TEST (many_rows_become_quantiles),
-               LS_TEST (errors_of_the_machine_widen), LS_TEST (what_is_missing_lengthens),
-               LS_TEST (residuals_are_points_of_mfu), LS_TEST (unlike_jobs_are_wider),
-               LS_TEST (the_stretch_holds_each_source_alike),
+               LS_TEST (few_sources_have_a_range), LS_TEST (sources_count_not_rows),
+               LS_TEST (families_share_their_source), LS_TEST (few_sources_say_nothing),
+               LS_TEST (unlike_jobs_have_none), LS_TEST (other_software_does_not_count),
+               LS_TEST (many_rows_become_quantiles), LS_TEST (errors_of_the_machine_widen),
+               LS_TEST (what_is_missing_lengthens), LS_TEST (residuals_are_points_of_mfu),
+               LS_TEST (unlike_jobs_are_wider), LS_TEST (the_stretch_holds_each_source_alike),
                LS_TEST (errors_are_signed_percent_of_the_measurement),
                LS_TEST (median_of_an_even_number_is_the_middle_of_two), LS_TEST (tau_counts_discordant_rows),
                LS_TEST (tau_b_corrects_for_ties), LS_TEST (nothing_simulated_has_no_statistics),

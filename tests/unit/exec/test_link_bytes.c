@@ -478,10 +478,28 @@ a_flow_that_lost_a_byte_is_noticed (void)
   fixture_clear (&f);
 }
 
+/* Each way of copies loads the first of its links with its bytes, or its share of them. */
+static void
+copies_load_their_links (void)
+{
+  for (int direction = 0; direction < LS_N_COPY_DIRECTIONS; direction++) {
+    Hand *h = hand_new (1);
+    LsRoute route = { 0 };
+    hand_join (h, 0, hand_copy (h, 0, (LsCopyDirection) direction, 1 << 20));
+    hand_kernel (h, 0, LS_TAG_F, LS_US);
+    g_autoptr (LsTimeline) t = hand_run (h);
+    ls_copy_route (h->cluster, 0, (LsCopyDirection) direction, &route);
+    if (LS_CHECK (t && route.n_hops > 0))
+      LS_CHECK_NEAR (ls_timeline_bytes (t, route.hop[0].trunk),
+                     (1 << 20) * (double) route.hop[0].share / LS_HOP_WHOLE, 1e-9);
+    hand_free (h);
+  }
+}
+
 LS_TEST_SUITE (LS_TEST (gradients_are_summed_once), LS_TEST (replicas_with_fewer_micro_batches_wait),
                LS_TEST (a_distributed_optimizer_sends_as_much), LS_TEST (groups_send_less_of_it),
                LS_TEST (a_central_server_moves_all_by_one_nic), LS_TEST (xla_gathers_weights_of_layers_twice),
                LS_TEST (bytes_per_layer), LS_TEST (what_was_asked_for_is_what_moved),
                LS_TEST (a_call_that_is_not_over_is_noticed), LS_TEST (a_call_of_another_size_is_noticed),
-               LS_TEST (a_transfer_that_nobody_asked_for_is_noticed),
+               LS_TEST (a_transfer_that_nobody_asked_for_is_noticed), LS_TEST (copies_load_their_links),
                LS_TEST (a_copy_that_did_not_move_is_noticed), LS_TEST (a_flow_that_lost_a_byte_is_noticed))

@@ -429,35 +429,37 @@ nothing_measured_changes_nothing (void)
 /* --- copies waits_both ways ------------------------------------------------------------------------ */
 
 static uint16_t
-copy (Hand *h, LsStream stream, LsCopyDirection direction, uint64_t bytes)
+copy (Hand *h, uint32_t rank, LsStream stream, LsCopyDirection direction, uint64_t bytes)
 {
   LsOp op = ls_op_blank (LS_OP_COPY, stream, LS_TAG_SYNC, "copy");
   op.direction = (uint8_t) direction;
   op.bytes = bytes;
   LsDep compute = { LS_DEP_STREAM, LS_STREAM_COMPUTE }; /* behind the step before */
-  return hand_op (h, 0, op, &compute, 1);
+  return hand_op (h, rank, op, &compute, 1);
 }
 
-/* When copies that begin together end, one to the device, the other to the host; 0 bytes: there is none. */
+/* When copies of the second rank that begin together end, one to the device, the other to the host; 0 bytes: there
+ * is none. */
 static void
 copies_end (double duplex, LsNetworkFidelity network, uint64_t in_bytes, uint64_t out_bytes,
             double ret_end_s[2])
 {
-  Hand *h = hand_new (1);
+  Hand *h = hand_new (2);
   h->calibration.around.copy_duplex = duplex;
   h->options.network = network;
   uint16_t op[2] = { 0 };
   if (in_bytes > 0)
-    op[0] = copy (h, LS_STREAM_COPY_IN, LS_COPY_TO_DEVICE, in_bytes);
+    op[0] = copy (h, 1, LS_STREAM_COPY_IN, LS_COPY_TO_DEVICE, in_bytes);
   if (out_bytes > 0)
-    op[1] = copy (h, LS_STREAM_COPY, LS_COPY_TO_HOST, out_bytes);
+    op[1] = copy (h, 1, LS_STREAM_COPY, LS_COPY_TO_HOST, out_bytes);
   for (int i = 0; i < 2; i++)
     if ((i == 0 ? in_bytes : out_bytes) > 0)
-      hand_join (h, 0, op[i]);
-  hand_kernel (h, 0, LS_TAG_F, LS_US);
+      hand_join (h, 1, op[i]);
+  for (uint32_t r = 0; r < 2; r++)
+    hand_kernel (h, r, LS_TAG_F, LS_US);
   g_autoptr (LsTimeline) t = run_bounded (h);
   for (int i = 0; i < 2; i++) {
-    const LsSpan *s = span_of (t, 0, op[i]);
+    const LsSpan *s = span_of (t, 1, op[i]);
     ret_end_s[i] = s ? ls_time_to_s (s->end) : -1;
   }
   g_clear_pointer (&t, ls_timeline_free);

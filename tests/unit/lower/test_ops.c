@@ -134,6 +134,25 @@ cut_experts_gather_and_reduce (void)
   ls_strategy_clear (&s);
 }
 
+/* Of two copies, without overlap, at the end of the step: all but experts, then these, in bf16. */
+static void
+a_step_gathers_experts_and_others (void)
+{
+  LsModel m = model;
+  m.attention = LS_ATTENTION_FLASH;
+  m.moe.n_experts = 4, m.moe.top_k = 2, m.moe.expert_ffn = 512, m.moe.every = 1;
+  LsStrategy s = job (1, 1);
+  s.gpus = s.dp = 2, s.global_batch = 4;
+  s.dp_kind = LS_DP_MEGATRON, s.zero_stage = 1, s.data.overlap = false;
+  g_autoptr (LsPlan) plan = lowered_model (&m, &s);
+  uint64_t bytes = 0;
+  for (LsOpPlace at = LS_OP_BEFORE (0); plan && ls_op_next (plan, &at);)
+    if (strcmp (ls_op_at (plan, at)->name, "parameter all-gather") == 0)
+      bytes += ls_op_at (plan, at)->bytes;
+  LS_CHECK_INT (bytes, ==, 2 * ls_model_params (&m, 1024));
+  ls_strategy_clear (&s);
+}
+
 static guint
 gathers_of_backward (uint32_t lora_rank)
 {
@@ -338,5 +357,6 @@ LS_TEST_SUITE (LS_TEST (blocks_are_limited_by_whoever_calls),
                LS_TEST (a_decoder_passes_on_what_its_encoder_made), LS_TEST (each_tensor_is_cut_over_ranks),
                LS_TEST (an_encoder_has_stages_of_its_own), LS_TEST (each_launch_is_waited_for_in_its_layer),
                LS_TEST (weights_are_tokens_or_shares_of_many),
-               LS_TEST (what_is_received_is_recorded_and_awaited), LS_TEST (cut_experts_gather_and_reduce),
+               LS_TEST (what_is_received_is_recorded_and_awaited),
+               LS_TEST (a_step_gathers_experts_and_others), LS_TEST (cut_experts_gather_and_reduce),
                LS_TEST (frozen_layers_gather_no_input))

@@ -107,6 +107,19 @@ casts_and_kept_inputs_follow (void)
   }
 }
 
+/* Where a layout for the weights' gradient cannot be had by itself, the input's is transposed: 2 T h. */
+static void
+inputs_are_transposed (void)
+{
+  LsModel m = llama3_70b ();
+  LsShard s = in_nvfp4 (&m, "");
+  s.dtype = LS_DTYPE_FP8, s.fp8_recipe = LS_FP8_CURRENT;
+  g_autoptr (GArray) ops = layer_operators (&m, &s);
+  const LsOperator *qkv = find_operator (ops, "qkv");
+  LS_CHECK_STR (qkv->wgrad[0].name, "fp8-transpose");
+  LS_CHECK_DOUBLE (qkv->wgrad[0].bytes, ==, 2.0 * m.seq * m.hidden);
+}
+
 /* Layers that are in bf16 stay so: a module's recipe does not reach them. */
 static void
 layers_in_bf16_stay (void)
@@ -153,5 +166,5 @@ blocks_have_one_autocast (void)
 }
 
 LS_TEST_SUITE (LS_TEST (texts_are_read_and_written), LS_TEST (each_module_has_its_own),
-               LS_TEST (casts_and_kept_inputs_follow), LS_TEST (layers_in_bf16_stay),
-               LS_TEST (blocks_have_one_autocast))
+               LS_TEST (casts_and_kept_inputs_follow), LS_TEST (inputs_are_transposed),
+               LS_TEST (layers_in_bf16_stay), LS_TEST (blocks_have_one_autocast))

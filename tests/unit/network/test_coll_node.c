@@ -47,6 +47,23 @@ alone_in_a_node_is_the_closed_form (void)
     }
 }
 
+/* Where GPUs have no way but through the memory of their CPUs, the slower rate of the two is the ring's. */
+static void
+rings_through_host_memory_are_slower (void)
+{
+  LsClusterSpec spec = tiny_pcie (1);
+  spec.server.copies = LS_COPIES_NOWHERE;
+  g_autoptr (LsCluster) c = built (spec);
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  LsNccl nccl = round_nccl;
+  nccl.ring_bus_intra = 4e9;
+  for (nccl.ring_bus_staged = 2e9; nccl.ring_bus_staged < 9e9; nccl.ring_bus_staged *= 4) {
+    const LsPhase *p = ring (c, &nccl, LS_COLL_ALL_GATHER, 2, 8, 1024 * MIB, arena);
+    LS_CHECK_NEAR (alone_s (c, p) - ls_time_to_s (p->latency), 512 * MIB / fmin (4e9, nccl.ring_bus_staged),
+                   1e-3);
+  }
+}
+
 /* The example in the header of coll_ring.c. */
 static void
 worked_example_holds (void)
@@ -395,12 +412,13 @@ a_script_loads_the_memories_as_a_plan_does (void)
     LS_CHECK (s->hbm_from == 1.5 && s->hbm_to == 1.5);
 }
 
-LS_TEST_SUITE (LS_TEST (alone_in_a_node_is_the_closed_form), LS_TEST (worked_example_holds),
-               LS_TEST (nodes_are_joined_in_order_of_their_ranks), LS_TEST (bytes_on_links_equal_the_formula),
-               LS_TEST (members_are_alike), LS_TEST (flows_of_a_whole_node),
-               LS_TEST (one_member_per_node_uses_one_nic), LS_TEST (a_slow_link_is_the_limit),
-               LS_TEST (small_messages_use_fewer_channels), LS_TEST (uneven_hosts_keep_exact_sums),
-               LS_TEST (rings_without_pxn_cross_rails), LS_TEST (whole_nodes_reduce_in_the_switch),
+LS_TEST_SUITE (LS_TEST (alone_in_a_node_is_the_closed_form), LS_TEST (rings_through_host_memory_are_slower),
+               LS_TEST (worked_example_holds), LS_TEST (nodes_are_joined_in_order_of_their_ranks),
+               LS_TEST (bytes_on_links_equal_the_formula), LS_TEST (members_are_alike),
+               LS_TEST (flows_of_a_whole_node), LS_TEST (one_member_per_node_uses_one_nic),
+               LS_TEST (a_slow_link_is_the_limit), LS_TEST (small_messages_use_fewer_channels),
+               LS_TEST (uneven_hosts_keep_exact_sums), LS_TEST (rings_without_pxn_cross_rails),
+               LS_TEST (whole_nodes_reduce_in_the_switch),
                LS_TEST (each_trunk_carries_the_array_and_its_share),
                LS_TEST (a_script_loads_the_memories_as_a_plan_does),
                LS_TEST (parts_of_nodes_and_other_kinds_do_without), LS_TEST (small_messages_stay_on_the_ring),

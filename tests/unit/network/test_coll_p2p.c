@@ -3,6 +3,7 @@
 #include "ls_test.h"
 
 #include "fixtures.h"
+#include "network/script.h"
 
 static const LsCollPlan *
 send (const LsCluster *c, uint32_t from, uint32_t to, uint64_t bytes, LsArena *arena)
@@ -220,8 +221,21 @@ equal_weights_change_nothing (void)
                  bytes_on (c, even->phases, "node0/gpu3>nvswitch"), 1e-9);
 }
 
+/* Messages of nothing, four at once: a quarter of what sends move each. */
+static void
+nothing_has_the_rate_of_a_send (void)
+{
+  const uint32_t gpus[] = { 0, 1, 2, 3, 4 };
+  g_autoptr (LsCluster) c = built (tiny_dgx (1));
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  LsCollRequest q = { .kind = LS_COLL_ALL_TO_ALL, .gpus = gpus, .n = 5 };
+  const LsScript *s = ls_coll_script (c, &round_nccl, &q, arena);
+  LS_CHECK_DOUBLE (s->rate_cap (s, 0, 1, 1), ==, round_nccl.p2p_intra / 4 / 0.25); /* of flows of a quarter */
+}
+
 LS_TEST_SUITE (LS_TEST (a_communicator_of_two_uses_half_of_its_channels), LS_TEST (over_nvlink),
-               LS_TEST (across_nodes), LS_TEST (small_messages_use_one_channel), LS_TEST (inside_a_node),
+               LS_TEST (across_nodes), LS_TEST (nothing_has_the_rate_of_a_send),
+               LS_TEST (small_messages_use_one_channel), LS_TEST (inside_a_node),
                LS_TEST (takes_as_long_as_a_send), LS_TEST (across_nodes_each_has_its_nic),
                LS_TEST (copy_engines_hold_no_sms), LS_TEST (bytes_follow_the_weights),
                LS_TEST (the_busiest_member_governs), LS_TEST (equal_weights_change_nothing))
