@@ -4,6 +4,7 @@
 
 #include <lockstep/error.h>
 
+#include "base/diag.h"
 #include "base/handover.h"
 
 /* --- ahead of the clock --- */
@@ -92,11 +93,10 @@ plan_messages (Run *x, Call *c, const uint32_t *ranks, uint32_t n, LsCollMemo *m
   if (s->all_bytes > x->options.max_memory_bytes) {
     g_autofree char *need = ls_format_bytes (s->all_bytes),
                     *may = ls_format_bytes (x->options.max_memory_bytes);
-    g_set_error (
-        error, LS_ERROR, LS_ERROR_LIMIT,
+    return ls_fail (
+        error, LS_ERROR_LIMIT,
         "the messages of %s over %u ranks need %s of memory with what came before; --max-memory is %s",
         ls_coll_kind_name ((LsCollKind) c->key.kind), script->n, need, may);
-    return FALSE;
   }
   c->messages = messages_new (&s->net, script, messages_over);
   c->base = script->base;
@@ -138,9 +138,10 @@ extras_clear (Run *x)
 LsKnownCalls *
 ls_known_calls_new (void)
 {
-  LsKnownCalls *k = g_new0 (LsKnownCalls, 1);
+  LsArena *arena = ls_arena_new ();
+  LsKnownCalls *k = ls_arena_new_array (arena, LsKnownCalls, 1);
+  k->arena = arena;
   g_mutex_init (&k->lock);
-  k->arena = ls_arena_new ();
   k->plans = g_hash_table_new_full (g_bytes_hash, g_bytes_equal, (GDestroyNotify) g_bytes_unref, NULL);
   return k;
 }
@@ -151,9 +152,8 @@ ls_known_calls_free (LsKnownCalls *calls)
   if (!calls)
     return;
   g_hash_table_unref (calls->plans);
-  ls_arena_free (calls->arena);
   g_mutex_clear (&calls->lock);
-  g_free (calls);
+  ls_arena_free (calls->arena);
 }
 
 static void
