@@ -5,10 +5,7 @@
 #include "base/draw.h"
 #include "cluster/index.h"
 
-/* ---- node names ---- */
-
-/* Names of nodes: lists as SLURM writes them, and the node that each name stands for.
- * */
+/* ---- names of nodes: lists as SLURM writes them, and the node that each name stands for ---- */
 
 #define MAX_BRACKETS 8   /* in a name */
 #define MAX_NAME     255 /* characters of a host: RFC 1123, 2.1 */

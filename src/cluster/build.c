@@ -244,11 +244,10 @@ check_bytes (const LsCluster *c, uint64_t max_bytes, GError **error)
   if (bytes <= max_bytes)
     return TRUE;
   g_autofree char *need = ls_format_bytes (bytes), *may = ls_format_bytes (max_bytes);
-  g_set_error (error, LS_ERROR, LS_ERROR_LIMIT,
-               "a cluster of %u %s with %" G_GUINT64_FORMAT
-               " links needs about %s of memory; --max-memory is %s",
-               c->n_gpus, ls_cluster_chip_word (&c->spec, c->n_gpus), (uint64_t) c->n_trunks, need, may);
-  return FALSE;
+  return ls_fail (error, LS_ERROR_LIMIT,
+                  "a cluster of %u %s with %" G_GUINT64_FORMAT
+                  " links needs about %s of memory; --max-memory is %s",
+                  c->n_gpus, ls_cluster_chip_word (&c->spec, c->n_gpus), (uint64_t) c->n_trunks, need, may);
 }
 
 static bool

@@ -378,8 +378,8 @@ bool ls_cluster_spec_is_nvlink (const LsClusterSpec *spec, const LsListLink *lin
  * are filled in, then for a slice of these axes (1 beyond n_axes). */
 void ls_cluster_spec_init_torus (LsClusterSpec *spec);
 void ls_cluster_spec_set_slice (LsClusterSpec *spec, const uint32_t dims[LS_TORUS_AXES]);
-/* As many nodes as hold n_gpus > 0, placed (ls_segment_place()). A torus whose slice was not given gets that
- * of ls_torus_fit() first. */
+/* As many nodes as hold n_gpus > 0, placed as below. A torus whose slice was not given gets that of
+ * ls_torus_fit() first. */
 void ls_cluster_spec_fit (LsClusterSpec *spec, uint32_t n_gpus);
 
 /* Whether such nodes go with the others: LS_ERROR_CONFLICT, as of ls_cluster_spec_validate(), which holds

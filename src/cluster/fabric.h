@@ -22,7 +22,6 @@
 #ifndef LS_CLUSTER_FABRIC_H
 #define LS_CLUSTER_FABRIC_H
 
-#include "cluster/cluster.h"
 #include "cluster/places.h"
 #include "cluster/route.h"
 

@@ -143,13 +143,6 @@ ls_fabric_slots (const LsCluster *c)
       : 2 * (uint32_t) (fabric->n_lower > 0) + 2 * (uint32_t) (fabric->n_trunks > fabric->n_lower);
 }
 
-static inline uint32_t
-ls_fabric_slot (const LsFabric *fabric, uint32_t trunk)
-{
-  bool is_of_pod = trunk >= fabric->n_lower;
-  return trunk % 2 + 2 * (uint32_t) (is_of_pod && fabric->n_lower > 0);
-}
-
 /* Where a trunk is laid out. */
 static inline uint32_t
 ls_trunk_slot (const LsCluster *c, uint32_t trunk)
@@ -157,9 +150,10 @@ ls_trunk_slot (const LsCluster *c, uint32_t trunk)
   const LsTopoIndex *x = c->index;
   if (!x->is_brief)
     return trunk;
-  if (trunk >= x->fabric->first_trunk)
-    return ls_fabric_slot (x->fabric, trunk - x->fabric->first_trunk)
-        + ls_first_trunk_slot (c, c->spec.n_nodes);
+  if (trunk >= x->fabric->first_trunk) {
+    uint32_t i = trunk - x->fabric->first_trunk, n_lower = x->fabric->n_lower;
+    return i % 2 + 2 * (uint32_t) (i >= n_lower && n_lower > 0) + ls_first_trunk_slot (c, c->spec.n_nodes);
+  }
   uint32_t per_node = x->layouts[0].n_trunks;
   return ls_first_trunk_slot (c, trunk / per_node) + trunk % per_node;
 }

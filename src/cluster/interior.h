@@ -14,7 +14,6 @@
 #ifndef LS_CLUSTER_INTERIOR_H
 #define LS_CLUSTER_INTERIOR_H
 
-#include "cluster/cluster.h"
 #include "cluster/route.h"
 
 typedef struct LsInterior LsInterior;

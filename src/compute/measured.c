@@ -4,8 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "compute/around.h"
-
 bool
 ls_calibration_has_attention (const LsCalibration *c, LsAttentionKernel kernel)
 {
@@ -137,14 +135,6 @@ ls_measured_shape (const LsMeasuredKernel *row)
                       .bytes = row->bytes };
 }
 
-/* Measured over fitted time. */
-static double
-factor_of (const LsMeasuredKernel *row, const LsKindFit *fit, const LsGpu *gpu)
-{
-  const LsKernel kernel = ls_measured_shape (row);
-  return (double) row->time / (double) MAX (1, ls_kernel_cost_by (fit, 1, gpu, &kernel).alone);
-}
-
 /* The nearest rows below and above in one size; of equals their geometric mean. */
 typedef struct {
   double size, log_sum;
@@ -190,7 +180,9 @@ find_neighbours (const GArray *table, int implementation, const LsKindFit *fit, 
     guint axis = 0, n = differences (&have, &want, &axis);
     if (n > 1 || !is_same_work (row, implementation, kernel))
       continue;
-    double size = have.at[axis], factor = factor_of (row, fit, gpu);
+    const LsKernel shape = ls_measured_shape (row);
+    double size = have.at[axis], fitted = (double) MAX (1, ls_kernel_cost_by (fit, 1, gpu, &shape).alone),
+           factor = (double) row->time / fitted;
     if (n == 0)
       take (&x->exact, size, false, factor);
     else if (size < want.at[axis])

@@ -1,7 +1,5 @@
 #include "core/fill.h"
 
-#include "core/flow.h"
-#include "core/level.h"
 #include "core/waiting.h"
 
 /* ---- a resource as the fast solver keeps it ---- */

@@ -3,7 +3,6 @@
 #include <math.h>
 
 #include "core/fill.h"
-#include "core/level.h"
 
 struct LsFlowNet {
   LsEngine *engine;
@@ -171,13 +170,6 @@ queue_end (LsFlowNet *net, LsFlow *f, LsTime end)
   ls_engine_at (net->engine, &f->done, end, LS_PHASE_COMPLETE);
 }
 
-/* Whether finish_time() is surely not before then: 1e-14 is more than it is rounded by. */
-static inline bool
-lasts_until (const LsFlow *f, LsTime now, LsTime then)
-{
-  return f->remaining * (double) LS_S >= f->rate * (double) (then - now) * (1 + 1e-14);
-}
-
 static inline void
 set_rate (LsFlowNet *net, LsFlow *f, double rate)
 {
@@ -193,7 +185,8 @@ set_rate (LsFlowNet *net, LsFlow *f, double rate)
   }
   f->updated_at = now;
   f->rate = rate;
-  if (!is_first && net->fill && lasts_until (f, now, f->done.at))
+  double until_fired = (double) (f->done.at - now); /* 1e-14 is more than finish_time() is rounded by */
+  if (!is_first && net->fill && f->remaining * (double) LS_S >= rate * until_fired * (1 + 1e-14))
     f->is_late = true;
   else
     queue_end (net, f, finish_time (f, now));

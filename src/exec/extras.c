@@ -4,7 +4,7 @@
 
 #include <lockstep/error.h>
 
-#include "base/handover.h"
+#include "base/diag.h"
 
 /* --- ahead of the clock --- */
 
@@ -92,11 +92,10 @@ plan_messages (Run *x, Call *c, const uint32_t *ranks, uint32_t n, LsCollMemo *m
   if (s->all_bytes > x->options.max_memory_bytes) {
     g_autofree char *need = ls_format_bytes (s->all_bytes),
                     *may = ls_format_bytes (x->options.max_memory_bytes);
-    g_set_error (
-        error, LS_ERROR, LS_ERROR_LIMIT,
+    return ls_fail (
+        error, LS_ERROR_LIMIT,
         "the messages of %s over %u ranks need %s of memory with what came before; --max-memory is %s",
         ls_coll_kind_name ((LsCollKind) c->key.kind), script->n, need, may);
-    return FALSE;
   }
   c->messages = messages_new (&s->net, script, messages_over);
   c->base = script->base;
@@ -128,112 +127,6 @@ extras_clear (Run *x)
   leases_free (s->net.leases);
   g_free (s->moved[0]);
   g_free (s->moved[1]);
-}
-
-/* ---- calls as they were planned, kept from run to run ---- */
-
-/* Of plans that are kept. */
-#define MOST_KEPT_BYTES ((size_t) 64 << 20)
-
-LsKnownCalls *
-ls_known_calls_new (void)
-{
-  LsKnownCalls *k = g_new0 (LsKnownCalls, 1);
-  g_mutex_init (&k->lock);
-  k->arena = ls_arena_new ();
-  k->plans = g_hash_table_new_full (g_bytes_hash, g_bytes_equal, (GDestroyNotify) g_bytes_unref, NULL);
-  return k;
-}
-
-void
-ls_known_calls_free (LsKnownCalls *calls)
-{
-  if (!calls)
-    return;
-  g_hash_table_unref (calls->plans);
-  ls_arena_free (calls->arena);
-  g_mutex_clear (&calls->lock);
-  g_free (calls);
-}
-
-static void
-known_calls_lock (LsKnownCalls *calls)
-{
-  g_mutex_lock (&calls->lock);
-  LS_TAKE_OVER (&calls->lock);
-}
-
-static void
-known_calls_unlock (LsKnownCalls *calls)
-{
-  LS_HAND_OVER (&calls->lock);
-  g_mutex_unlock (&calls->lock);
-}
-
-/* GPUs as runs of the same step, each its first, step and number. */
-GBytes *
-known_calls_key (const LsKnownCalls *calls, const LsCluster *cluster, const LsCollRequest *request)
-{
-  bool is_spread = request->spread && request->kind == LS_COLL_ALL_TO_ALL;
-  if (!calls || request->weights || is_spread)
-    return NULL;
-  const uint64_t head[] = { (uint64_t) (uintptr_t) cluster,
-                            (uint64_t) (uintptr_t) request->algorithm,
-                            request->bytes,
-                            request->kind,
-                            request->protocol,
-                            request->root,
-                            request->max_ctas,
-                            request->is_light,
-                            request->places != NULL };
-  g_autoptr (GArray) bytes = g_array_new (FALSE, FALSE, sizeof (uint32_t));
-  g_array_append_vals (bytes, head, 2 * G_N_ELEMENTS (head));
-  for (uint32_t i = 0, n; i < request->n; i += n) {
-    uint32_t step = i + 1 < request->n ? request->gpus[i + 1] - request->gpus[i] : 0;
-    for (n = 1; i + n < request->n && request->gpus[i + n] - request->gpus[i + n - 1] == step; n++)
-      ;
-    const uint32_t run[] = { request->gpus[i], step, n };
-    g_array_append_vals (bytes, run, G_N_ELEMENTS (run));
-  }
-  return g_bytes_new (bytes->data, bytes->len * sizeof (uint32_t));
-}
-
-/* NULL: it is not known. */
-static const LsCollPlan *
-find_plan (LsKnownCalls *calls, GBytes *key)
-{
-  if (!key)
-    return NULL;
-  known_calls_lock (calls);
-  const LsCollPlan *known = g_hash_table_lookup (calls->plans, key);
-  known_calls_unlock (calls);
-  return known;
-}
-
-static void
-keep_plan (LsKnownCalls *calls, GBytes *key, const LsCollPlan *plan)
-{
-  if (!key)
-    return;
-  known_calls_lock (calls);
-  if (ls_arena_bytes (calls->arena) < MOST_KEPT_BYTES && !g_hash_table_contains (calls->plans, key))
-    g_hash_table_insert (calls->plans, g_bytes_ref (key),
-                         (gpointer) call_keep_plan (calls->arena, plan, true));
-  known_calls_unlock (calls);
-}
-
-const LsCollPlan *
-known_call_plan (const Run *x, const LsCollRequest *request, LsArena *arena, GError **error)
-{
-  LsKnownCalls *calls = x->extras->options->calls;
-  g_autoptr (GBytes) key = known_calls_key (calls, x->cluster, request);
-  const LsCollPlan *plan = find_plan (calls, key);
-  if (plan)
-    return plan;
-  plan = call_plan (x, request, arena, error);
-  if (plan)
-    keep_plan (calls, key, plan);
-  return plan;
 }
 
 /* --- what hangs on the hooks --- */

@@ -60,7 +60,7 @@ LsRunOptions run_plain_twin (const LsRunOptions *options, bool checks_fold, bool
 gboolean fold_check (const LsTimeline *folded, const LsTimeline *whole, const LsCluster *cluster,
                      const char *names, GError **error);
 
-/* Calls as they were planned, kept from one run to the next. */
+/* known_calls.c: calls as they were planned, kept from one run to the next. */
 struct LsKnownCalls {
   GMutex lock;
   LsArena *arena;    /* of plans */

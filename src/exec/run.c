@@ -5,6 +5,7 @@
 
 #include <lockstep/error.h>
 
+#include "base/diag.h"
 #include "exec/extras.h"
 
 /* ---- --fold check, --coarsen check: a run against its plain twin ---- */
@@ -135,10 +136,9 @@ check_last_idle (const LsTimeline *folded, uint32_t other, const LsTimeline *who
   last_idle_cause (folded, other, &a, &a_has_span);
   if (a == b && a_has_span == b_has_span)
     return TRUE;
-  g_set_error (error, LS_ERROR, LS_ERROR_FAILED,
-               "%s differ in what rank %u waits for at the end: %s on rank %u, %s itself", names, rank,
-               ls_cause_name (a), other, ls_cause_name (b));
-  return FALSE;
+  return ls_fail (error, LS_ERROR_FAILED,
+                  "%s differ in what rank %u waits for at the end: %s on rank %u, %s itself", names, rank,
+                  ls_cause_name (a), other, ls_cause_name (b));
 }
 
 static gboolean
@@ -147,24 +147,21 @@ check_rank (const LsTimeline *folded, const LsTimeline *whole, uint32_t rank, co
 {
   uint32_t other = ls_timeline_representative (folded, rank);
   g_autoptr (GPtrArray) x = spans_of (folded, other), y = spans_of (whole, rank);
-  if (x->len != y->len) {
-    g_set_error (error, LS_ERROR, LS_ERROR_FAILED,
-                 "%s differ: rank %u has %u spans for rank %u, which has %u itself", names, other, x->len,
-                 rank, y->len);
-    return FALSE;
-  }
+  if (x->len != y->len)
+    return ls_fail (error, LS_ERROR_FAILED,
+                    "%s differ: rank %u has %u spans for rank %u, which has %u itself", names, other, x->len,
+                    rank, y->len);
   for (guint i = 0; i < x->len; i++) {
     const LsSpan *p = x->pdata[i], *q = y->pdata[i];
     const char *what = difference (folded, other, p, whole, rank, q);
     if (!what)
       continue;
-    g_set_error (error, LS_ERROR, LS_ERROR_FAILED,
-                 "%s differ in the %s of %s (step %u, instance %u, op %u): from %" G_GINT64_FORMAT
-                 " to %" G_GINT64_FORMAT " ps on rank %u for rank %u, from %" G_GINT64_FORMAT
-                 " to %" G_GINT64_FORMAT " ps on that itself",
-                 names, what, ls_span_name (whole, rank, q), q->step, q->instance, q->op, p->start, p->end,
-                 other, rank, q->start, q->end);
-    return FALSE;
+    return ls_fail (error, LS_ERROR_FAILED,
+                    "%s differ in the %s of %s (step %u, instance %u, op %u): from %" G_GINT64_FORMAT
+                    " to %" G_GINT64_FORMAT " ps on rank %u for rank %u, from %" G_GINT64_FORMAT
+                    " to %" G_GINT64_FORMAT " ps on that itself",
+                    names, what, ls_span_name (whole, rank, q), q->step, q->instance, q->op, p->start, p->end,
+                    other, rank, q->start, q->end);
   }
   return check_last_idle (folded, other, whole, rank, names, error);
 }
@@ -181,12 +178,10 @@ check_times (const LsTimeline *folded, const LsTimeline *whole, const char *name
     { "digest", (gint64) folded->digest, (gint64) whole->digest },
   };
   for (guint i = 0; i < G_N_ELEMENTS (figures); i++)
-    if (figures[i].folded != figures[i].whole) {
-      g_set_error (error, LS_ERROR, LS_ERROR_FAILED,
-                   "%s differ in the %s: %" G_GINT64_FORMAT " and %" G_GINT64_FORMAT, names, figures[i].what,
-                   figures[i].folded, figures[i].whole);
-      return FALSE;
-    }
+    if (figures[i].folded != figures[i].whole)
+      return ls_fail (error, LS_ERROR_FAILED,
+                      "%s differ in the %s: %" G_GINT64_FORMAT " and %" G_GINT64_FORMAT, names,
+                      figures[i].what, figures[i].folded, figures[i].whole);
   return TRUE;
 }
 
@@ -197,9 +192,8 @@ check_links (const LsTimeline *folded, const LsTimeline *whole, const LsCluster 
   for (uint32_t i = 0; i < whole->n_resources; i++)
     if (ls_timeline_bytes (folded, i) != ls_timeline_bytes (whole, i)) {
       g_autofree char *name = ls_cluster_resource_name (cluster, i);
-      g_set_error (error, LS_ERROR, LS_ERROR_FAILED, "%s differ in the bytes of %s: %.17g and %.17g", names,
-                   name, ls_timeline_bytes (folded, i), ls_timeline_bytes (whole, i));
-      return FALSE;
+      return ls_fail (error, LS_ERROR_FAILED, "%s differ in the bytes of %s: %.17g and %.17g", names, name,
+                      ls_timeline_bytes (folded, i), ls_timeline_bytes (whole, i));
     }
   return TRUE;
 }
@@ -400,9 +394,8 @@ ls_slow_factors (const LsSlow *s, uint32_t n_ranks, GError **error)
     uint32_t rank = g_array_index (s->ranks, LsSlowRank, i).rank;
     if (rank < n_ranks)
       continue;
-    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "rank %u is to be slow, but the job has %u ranks", rank,
-                 n_ranks);
-    return NULL;
+    return ls_fail_null (error, LS_ERROR_CONFLICT, "rank %u is to be slow, but the job has %u ranks", rank,
+                         n_ranks);
   }
   double *factor = g_new (double, n_ranks);
   g_autoptr (GRand) rand = g_rand_new_with_seed (s->seed);

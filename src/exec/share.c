@@ -5,6 +5,7 @@
 
 #include <lockstep/error.h>
 
+#include "base/diag.h"
 #include "base/digest.h"
 #include "base/order.h"
 #include "exec/extras.h"
@@ -46,14 +47,8 @@ struct Share {
 void
 ls_share_free (LsShare *s)
 {
-  if (!s)
-    return;
-  for (uint32_t i = 0; i < s->n_jobs; i++)
-    g_free (s->jobs[i].resource_bytes);
-  g_free (s->jobs);
-  g_free (s->traffic_rate);
-  g_free (s->resource_rate);
-  g_free (s);
+  if (s)
+    ls_arena_free (s->arena);
 }
 
 /* --- the window ------------------------------------------------------------------------- */
@@ -243,8 +238,8 @@ collect_traffic (const Run *x, LsShare *share)
   const Share *s = x->extras->share;
   if (x->extras->n_traffic == 0)
     return;
-  share->traffic_rate = g_new (double, x->extras->n_traffic);
-  share->resource_rate = g_new0 (double, share->n_resources);
+  share->traffic_rate = ls_arena_new_array (share->arena, double, x->extras->n_traffic);
+  share->resource_rate = ls_arena_new_array (share->arena, double, share->n_resources);
   for (uint32_t i = 0; i < x->extras->n_traffic; i++) {
     const XTraffic *t = &x->extras->traffic[i];
     share->traffic_rate[i] = (traffic_moved (x, i) - s->moved[i]) / ls_time_to_s (s->closed - s->opened);
@@ -258,10 +253,12 @@ static LsShare *
 collect (Run *x)
 {
   Share *s = x->extras->share;
-  LsShare *share = g_new0 (LsShare, 1);
+  LsArena *arena = ls_arena_new ();
+  LsShare *share = ls_arena_new_array (arena, LsShare, 1);
+  share->arena = arena;
   share->n_jobs = x->n_jobs;
   share->n_resources = ls_cluster_n_resources (x->cluster);
-  share->jobs = g_new0 (LsShareSteps, x->n_jobs);
+  share->jobs = ls_arena_new_array (arena, LsShareSteps, x->n_jobs);
   share->is_periodic = x->is_periodic;
   share->n_classes = x->plan->n_ranks;
   share->n_ranks = x->whole->plan->n_ranks;
@@ -274,7 +271,8 @@ collect (Run *x)
     const XJob *job = &x->jobs[i];
     if (job->is_absent)
       continue;
-    share->jobs[i] = steps_of (job, s->first[i], s->last[i], g_steal_pointer (&s->bytes[i]));
+    share->jobs[i] = steps_of (job, s->first[i], s->last[i],
+                               ls_arena_own (arena, g_steal_pointer (&s->bytes[i]), g_free));
     ls_digest_u64 (&d, job->last_digest);
   }
   share->digest = ls_digest_get (&d);
@@ -295,11 +293,9 @@ check_gpus_apart (const LsPlan *plan, const LsPlanPart *parts, uint32_t n_jobs, 
     uint32_t gpu = ls_plan_gpu (plan, r);
     if (gpu >= cluster->n_gpus)
       continue; /* said later */
-    if (job_of[gpu] > 0 && job_of[gpu] != job + 1) {
-      g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "jobs %u and %u both run on %s %u", job_of[gpu],
-                   job + 1, ls_cluster_chip_word (&cluster->spec, 1), gpu);
-      return FALSE;
-    }
+    if (job_of[gpu] > 0 && job_of[gpu] != job + 1)
+      return ls_fail (error, LS_ERROR_CONFLICT, "jobs %u and %u both run on %s %u", job_of[gpu], job + 1,
+                      ls_cluster_chip_word (&cluster->spec, 1), gpu);
     job_of[gpu] = job + 1;
   }
   return TRUE;
@@ -425,17 +421,14 @@ static gboolean
 check_same (const LsShare *a, const LsShare *b, GError **error)
 {
   for (uint32_t i = 0; i < a->n_jobs; i++)
-    if (!is_same_job (&a->jobs[i], &b->jobs[i], a->n_resources)) {
-      g_set_error (error, LS_ERROR, LS_ERROR_FAILED,
-                   "internal error: folded and unfolded differ: job %u takes %.17g ps a step and %.17g ps",
-                   i + 1, a->jobs[i].step_ps, b->jobs[i].step_ps);
-      return FALSE;
-    }
+    if (!is_same_job (&a->jobs[i], &b->jobs[i], a->n_resources))
+      return ls_fail (error, LS_ERROR_FAILED,
+                      "internal error: folded and unfolded differ: job %u takes %.17g ps a step and %.17g ps",
+                      i + 1, a->jobs[i].step_ps, b->jobs[i].step_ps);
   if (a->digest == b->digest && a->is_periodic == b->is_periodic && a->window_end == b->window_end)
     return TRUE;
-  g_set_error_literal (error, LS_ERROR, LS_ERROR_FAILED,
-                       "internal error: folded and unfolded differ in when something was over");
-  return FALSE;
+  return ls_fail (error, LS_ERROR_FAILED,
+                  "internal error: folded and unfolded differ in when something was over");
 }
 
 LsShare *
@@ -443,11 +436,9 @@ ls_run_share (const LsShareJob *jobs, uint32_t n_jobs, uint32_t only, const LsSh
               const LsCluster *cluster, const LsNccl *nccl, const LsRunOptions *options, GError **error)
 {
   g_assert (n_jobs > 0 && (only == LS_SHARE_ALL || only < n_jobs));
-  if (options->network == LS_NETWORK_STEP) {
-    g_set_error_literal (error, LS_ERROR, LS_ERROR_UNSUPPORTED,
+  if (options->network == LS_NETWORK_STEP)
+    return ls_fail_null (error, LS_ERROR_UNSUPPORTED,
                          "several jobs are not simulated message by message; expected --network flow");
-    return NULL;
-  }
   const Asked asked = { jobs, n_jobs, only, traffic, cluster, nccl };
   g_autoptr (GError) failed = NULL;
   g_autoptr (LsShare) share = run_as (&asked, options, &failed);

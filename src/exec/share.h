@@ -100,6 +100,7 @@ typedef struct {
   LsTime window_start, window_end; /* ends of steps of the first job that is there */
   uint64_t digest;                 /* of all that was over in the last steps */
   uint32_t n_classes, n_ranks;
+  LsArena *arena; /* of all of it */
 } LsShare;
 
 void ls_share_free (LsShare *share); /* NULL allowed */

@@ -5,6 +5,7 @@
 
 #include <lockstep/error.h>
 
+#include "base/diag.h"
 #include "base/gcd.h"
 #include "base/order.h"
 #include "network/algorithm.h"
@@ -193,13 +194,13 @@ is_below (const LsCollCall *call, const char *algorithm, const char *what, uint6
 {
   if (n <= limit)
     return TRUE;
-  g_set_error (error, LS_ERROR, LS_ERROR_LIMIT,
-               "%s over %u %s by %s is %.3g %s; the limit is %.3g\n"
-               "note: take fewer %s%s, or another algorithm if there is one",
-               ls_coll_kind_name (call->kind), call->n, ls_cluster_chip_word (&call->cluster->spec, call->n),
-               algorithm, (double) n, what, (double) limit, ls_cluster_chip_word (&call->cluster->spec, 2),
-               call->seats.n_hosts > 1 && call->seats.per_host == 0 ? ", as many of each node" : "");
-  return FALSE;
+  return ls_fail (error, LS_ERROR_LIMIT,
+                  "%s over %u %s by %s is %.3g %s; the limit is %.3g\n"
+                  "note: take fewer %s%s, or another algorithm if there is one",
+                  ls_coll_kind_name (call->kind), call->n,
+                  ls_cluster_chip_word (&call->cluster->spec, call->n), algorithm, (double) n, what,
+                  (double) limit, ls_cluster_chip_word (&call->cluster->spec, 2),
+                  call->seats.n_hosts > 1 && call->seats.per_host == 0 ? ", as many of each node" : "");
 }
 
 gboolean
@@ -220,11 +221,10 @@ ls_coll_check_all (uint64_t n_messages, GError **error)
 {
   if (n_messages <= LIMITS_MAX_MESSAGES)
     return TRUE;
-  g_set_error (error, LS_ERROR, LS_ERROR_LIMIT,
-               "all sizes together are %.3g messages, one by one; the limit is %.3g\n"
-               "note: take fewer sizes (--min, --max, --factor), fewer --gpus, or --network flow",
-               (double) n_messages, (double) LIMITS_MAX_MESSAGES);
-  return FALSE;
+  return ls_fail (error, LS_ERROR_LIMIT,
+                  "all sizes together are %.3g messages, one by one; the limit is %.3g\n"
+                  "note: take fewer sizes (--min, --max, --factor), fewer --gpus, or --network flow",
+                  (double) n_messages, (double) LIMITS_MAX_MESSAGES);
 }
 
 gboolean

@@ -31,7 +31,6 @@
 #ifndef LS_EXEC_MEMORY_MEMORY_H
 #define LS_EXEC_MEMORY_MEMORY_H
 
-#include "cluster/cluster.h"
 #include "exec/replay/timeline.h"
 #include "network/nccl/nccl.h"
 

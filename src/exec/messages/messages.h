@@ -53,7 +53,6 @@
 #define LS_EXEC_MESSAGES_MESSAGES_H
 
 #include "base/parallel.h"
-#include "core/flow.h"
 #include "exec/messages/lease.h"
 #include "network/script.h"
 

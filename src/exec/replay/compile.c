@@ -2,6 +2,7 @@
  * each kernel alone, the place of each op in its stream and communicator, and what each call loads. */
 #include <lockstep/error.h>
 
+#include "base/diag.h"
 #include "exec/replay/state.h"
 
 #include <math.h>
@@ -9,9 +10,8 @@
 static gboolean
 refuse (const LsSegment *seg, uint32_t op, const char *why, GError **error)
 {
-  g_set_error (error, LS_ERROR, LS_ERROR_INPUT, "segment %s, op %u (%s): %s", seg->name, op,
-               seg->ops[op].name ? seg->ops[op].name : "unnamed", why);
-  return FALSE;
+  return ls_fail (error, LS_ERROR_INPUT, "segment %s, op %u (%s): %s", seg->name, op,
+                  seg->ops[op].name ? seg->ops[op].name : "unnamed", why);
 }
 
 static void
@@ -133,11 +133,9 @@ compile_issues (Run *x, XSegment *to)
 static gboolean
 compile_segment (Run *x, XJob *job, uint32_t kind, const LsSegment *seg, XSegment *to, GError **error)
 {
-  if (seg->n_ops >= NO_OP) {
-    g_set_error (error, LS_ERROR, LS_ERROR_LIMIT, "segment %s has %u ops; the limit is %u", seg->name,
-                 seg->n_ops, NO_OP - 1);
-    return FALSE;
-  }
+  if (seg->n_ops >= NO_OP)
+    return ls_fail (error, LS_ERROR_LIMIT, "segment %s has %u ops; the limit is %u", seg->name, seg->n_ops,
+                    NO_OP - 1);
   to->n_ops = seg->n_ops;
   to->ops = seg->ops;
   to->x = ls_arena_new_array (x->arena, XOp, MAX (1, seg->n_ops));

@@ -510,9 +510,7 @@ copies_init (Run *x)
     motion_init (&x->copies[i].motion, copy_finished, copy_moving);
 }
 
-/* ---- a copy as a plan ---- */
-
-/* A copy to or from the memory of the host as a plan. */
+/* ---- a copy to or from the memory of the host as a plan ---- */
 
 void
 ls_copy_route (const LsCluster *c, uint32_t gpu, LsCopyDirection direction, LsRoute *ret_route)

@@ -18,10 +18,8 @@
 
 #include "core/flow.h"
 #include "compute/cost.h"
-#include "base/digest.h"
 #include "exec/replay/timeline.h"
 #include "network/coll.h"
-#include "plan/plan.h"
 
 typedef struct Run Run;
 

@@ -2,6 +2,7 @@
  * and a run that would take too much memory or time. */
 #include <lockstep/error.h>
 
+#include "base/diag.h"
 #include "exec/replay/state.h"
 
 /* The plan knows nothing of the cluster that it runs on. */
@@ -10,12 +11,10 @@ check_gpus (const Run *x, GError **error)
 {
   uint32_t n_listed = x->plan->gpu_of_rank || x->plan->n_ranks > x->cluster->n_gpus ? x->plan->n_ranks : 0;
   for (uint32_t r = 0; r < n_listed; r++)
-    if (ls_plan_gpu (x->plan, r) >= x->cluster->n_gpus) {
-      g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "rank %u runs on %s %u, but the cluster has %u %s", r,
-                   ls_cluster_chip_word (&x->cluster->spec, 1), ls_plan_gpu (x->plan, r), x->cluster->n_gpus,
-                   ls_cluster_chip_word (&x->cluster->spec, x->cluster->n_gpus));
-      return FALSE;
-    }
+    if (ls_plan_gpu (x->plan, r) >= x->cluster->n_gpus)
+      return ls_fail (error, LS_ERROR_CONFLICT, "rank %u runs on %s %u, but the cluster has %u %s", r,
+                      ls_cluster_chip_word (&x->cluster->spec, 1), ls_plan_gpu (x->plan, r),
+                      x->cluster->n_gpus, ls_cluster_chip_word (&x->cluster->spec, x->cluster->n_gpus));
   return TRUE;
 }
 
@@ -40,10 +39,9 @@ check_copies (const Run *x, GError **error)
       bool is_nvme = ls_copies[op->direction].way == LS_COPY_BY_NVME;
       if (!(ls_copies[op->direction].is_in_host && !has_memory) && !(is_nvme && !has_drives))
         continue;
-      g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "segment %u (%s) %s", s, x->plan->segments[s].name,
-                   is_nvme ? "copies from or to NVMe, but the nodes have no drives"
-                           : "works in the memory of CPUs, but the nodes have none");
-      return FALSE;
+      return ls_fail (error, LS_ERROR_CONFLICT, "segment %u (%s) %s", s, x->plan->segments[s].name,
+                      is_nvme ? "copies from or to NVMe, but the nodes have no drives"
+                              : "works in the memory of CPUs, but the nodes have none");
     }
   return TRUE;
 }
@@ -81,11 +79,10 @@ check_room_outside (const Run *x, GError **error)
     if (!is_memory && !is_drives)
       continue;
     g_autofree char *has = ls_format_bytes (is_memory ? memory : drives);
-    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
-                 "what is offloaded to the %s of node %u takes more than its %s; expected more nodes, or "
-                 "less offloaded",
-                 is_memory ? "memory" : "drives", node, has);
-    return FALSE;
+    return ls_fail (error, LS_ERROR_CONFLICT,
+                    "what is offloaded to the %s of node %u takes more than its %s; expected more nodes, or "
+                    "less offloaded",
+                    is_memory ? "memory" : "drives", node, has);
   }
   return TRUE;
 }
@@ -149,20 +146,17 @@ run_check_limits (const Run *x, GError **error)
   if (bytes > (double) x->options.max_memory_bytes) {
     g_autofree char *need = ls_format_bytes ((uint64_t) MIN (bytes, 1e18)),
                     *may = ls_format_bytes (x->options.max_memory_bytes);
-    g_set_error (error, LS_ERROR, LS_ERROR_LIMIT,
-                 "a step of %.3g ops on %u ranks needs about %s of memory; --max-memory is %s", n_ops,
-                 x->plan->n_ranks, need, may);
-    return FALSE;
+    return ls_fail (error, LS_ERROR_LIMIT,
+                    "a step of %.3g ops on %u ranks needs about %s of memory; --max-memory is %s", n_ops,
+                    x->plan->n_ranks, need, may);
   }
   for (uint32_t r = 0; x->options.slow && r < x->whole->plan->n_ranks; r++)
     slowest = MAX (slowest, x->options.slow[r]);
   longest_s *= slowest;
   uint32_t n_steps = MAX (1, x->options.n_steps);
-  if (longest_s * (n_steps + 1) > 0.25 * ls_time_to_s (LS_TIME_NEVER)) {
-    g_set_error (error, LS_ERROR, LS_ERROR_LIMIT,
-                 "a step of this job takes %.3g days or more; %.3g can be simulated", longest_s / 86400,
-                 0.25 * ls_time_to_s (LS_TIME_NEVER) / 86400 / (n_steps + 1));
-    return FALSE;
-  }
+  if (longest_s * (n_steps + 1) > 0.25 * ls_time_to_s (LS_TIME_NEVER))
+    return ls_fail (error, LS_ERROR_LIMIT,
+                    "a step of this job takes %.3g days or more; %.3g can be simulated", longest_s / 86400,
+                    0.25 * ls_time_to_s (LS_TIME_NEVER) / 86400 / (n_steps + 1));
   return TRUE;
 }

@@ -4,11 +4,9 @@
 #ifndef LS_EXEC_REPLAY_REPLAY_H
 #define LS_EXEC_REPLAY_REPLAY_H
 
-#include "cluster/cluster.h"
 #include "compute/cost.h"
 #include "exec/replay/timeline.h"
 #include "network/coll.h"
-#include "plan/plan.h"
 
 typedef enum { LS_QUEUE_FAST, LS_QUEUE_REFERENCE } LsQueueKind;
 typedef enum { LS_SOLVER_FAST, LS_SOLVER_REFERENCE } LsSolverKind;

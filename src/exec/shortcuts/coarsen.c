@@ -143,8 +143,8 @@ is_quiet (const XSegment *seg)
   return true;
 }
 
-/* In the arena, [n_instances] ops from behind an instance up to the next segment that is not quiet, or so
- * many that the host cannot have opened it before the instance is over. */
+/* [n_instances] ops from behind an instance up to the next segment that is not quiet, or so many
+ * that the host cannot have opened it before the instance is over. */
 static uint32_t *
 quiet_after (const Run *x, const LsProgram *p)
 {

@@ -30,11 +30,8 @@
 
 #include <stdbool.h>
 
-#include "cluster/places.h"
-#include "core/flow.h"
 #include "exec/replay/timeline.h"
 #include "exec/replay/whole.h"
-#include "network/coll.h"
 
 typedef struct ShapedCalls ShapedCalls; /* shapes.h */
 

@@ -43,7 +43,6 @@
 #define LS_EXEC_SHORTCUTS_FOLD_BLOCKS_H
 
 #include "exec/replay/state.h"
-#include "exec/shortcuts/fold.h"
 #include "exec/shortcuts/shapes.h"
 
 /* ---- stretches ---- */

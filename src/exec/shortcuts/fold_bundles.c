@@ -2,7 +2,6 @@
  * the same places are one bundle, and so is what neighbouring GPUs of a host send to those of another. */
 #include <string.h>
 
-#include "exec/replay/state.h"
 #include "exec/shortcuts/fold_blocks.h"
 
 /* The template of communicators whose first member is at that GPU of a period. */

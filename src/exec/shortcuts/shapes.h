@@ -10,7 +10,6 @@
 #ifndef LS_EXEC_SHORTCUTS_SHAPES_H
 #define LS_EXEC_SHORTCUTS_SHAPES_H
 
-#include "cluster/places.h"
 #include "exec/replay/calls.h"
 #include "exec/shortcuts/fold.h"
 #include "exec/shortcuts/refine.h"

@@ -111,14 +111,6 @@ is_quiescent (const Rank *r, const Frame *f, uint64_t frame)
       && r->n_copies == 0 && !r->is_kernel_running && last_end (r, true) < r->host_time;
 }
 
-/* c_r. */
-static LsTime
-last_for_others (const Rank *r, uint32_t step)
-{
-  LsTime own = last_end (r, false);
-  return step > 0 ? MAX (own, r->step_end[(step - 1) & 1]) : own;
-}
-
 /* Whether all ranks came to it as one step before. */
 static bool
 is_as_before (const Run *x, const Steady *w, uint32_t step)
@@ -152,7 +144,9 @@ host_passed (Run *x, const Rank *r, const Frame *f, uint64_t frame, uint16_t op)
   g_assert (p->n_passed < x->plan->n_ranks && r->host_time >= x->engine.now);
   p->at[r->id] = r->host_time;
   p->first = MIN (p->first, r->host_time);
-  p->last = MAX (p->last, last_for_others (r, f->step));
+  p->last = MAX (p->last, last_end (r, false)); /* c_r */
+  if (f->step > 0)
+    p->last = MAX (p->last, r->step_end[(f->step - 1) & 1]);
   if (++p->n_passed < x->plan->n_ranks || !is_as_before (x, w, f->step))
     return;
   x->n_steps = f->step + 1;

@@ -475,12 +475,8 @@ ls_nccl_p2p_seconds (const LsCollCall *call)
   return (double) call->bytes / (call->seats.n_hosts == 1 ? call->nccl->p2p_intra : call->nccl->p2p_inter);
 }
 
-/* ---- figures on other links, and of nodes of several kinds ---- */
-
-/* Figures of NCCL carried to other places: other links, nodes of several
- * kinds. */
-
-/* --- NCCL's figures, carried from the links that they were measured on to others ----------------- */
+/* ---- NCCL's figures, carried from the links that they were measured on to others, and to nodes of several
+ * kinds ---- */
 
 /* --- the links of a cluster --- */
 
