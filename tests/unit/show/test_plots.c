@@ -204,7 +204,7 @@ static const LsScoreRow rows[] = {
   { .id = "c-1", .family = "c", .measured_s = 40, .predicted_s = 38 },
   { .id = "a-2", .family = "a", .measured_s = 10, .predicted_s = 9 },
 };
-static const LsFamilyScore plot_scores_families[] = {
+static LsFamilyScore plot_scores_families[] = {
   { .family = "a", .score = { .n = 2, .mape_pct = 17.5 } },
   { .family = "b", .score = { .refused = 1, .mape_pct = NAN } },
   { .family = "c", .score = { .n = 1, .mape_pct = 5 } },
@@ -396,9 +396,9 @@ only_the_front_has_names (void)
                                  .capacity_gib = 80,
                                  .is_money = true,
                                  .points = g_array_new (FALSE, FALSE, sizeof (LsParetoPoint)) };
-  const LsParetoPoint points[] = { { 10, 60, 25000, g_strdup ("tp 2") },
-                                   { 12, 70, 30000, NULL },
-                                   { 20, 20, 50000, g_strdup ("tp 8") } };
+  const LsParetoPoint points[] = { { g_strdup ("tp 2"), 10, 60, 25000 },
+                                   { NULL, 12, 70, 30000 },
+                                   { g_strdup ("tp 8"), 20, 20, 50000 } };
   g_array_append_vals (plot.points, points, G_N_ELEMENTS (points));
   g_autofree char *text = plot_sweep_draw (draw_pareto, &plot);
   if (!text)
