@@ -192,8 +192,8 @@ load (LsSweepRun *x, GError **error)
       && check_memory (&x->hardware->spec, error);
 }
 
-/* Of axes that have no range by themselves the job's own value counts. Of a program that runs the job, the ways
- * to be data parallel alone: the other ranges are of --for. */
+/* Of axes that have no range by themselves the job's own value counts. Of a program that runs the job, the
+ * ways to be data parallel alone: the other ranges are of --for. */
 static void
 add_ranges (LsSweepSpec *spec)
 {
