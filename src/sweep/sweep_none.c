@@ -160,19 +160,15 @@ sweep_note_untried (LsSweepRun *x, const uint64_t *index)
 
 /* --- the nearest -------------------------------------------------------------------------------- */
 
-static int
-compare_near (const Near *a, const Near *b)
-{
-  LS_SMALLER_FIRST (a->short_bytes, b->short_bytes);
-  return LS_ORDER (a->index, b->index);
-}
+static const LsSortKey nearest_first[]
+    = { { LS_RISING (Near, short_bytes) }, { LS_RISING (Near, index) }, { 0 } };
 
 void
 sweep_note_near (Nearest *nearest, uint64_t index, uint64_t needed_bytes, uint64_t limit)
 {
   Near near = { index, needed_bytes - MIN (needed_bytes, limit) };
   guint at = nearest->n;
-  while (at > 0 && compare_near (&nearest->at[at - 1], &near) > 0)
+  while (at > 0 && ls_compare_by (&nearest->at[at - 1], &near, (gpointer) nearest_first) > 0)
     at--;
   if (at == N_NEAR)
     return;

@@ -19,15 +19,8 @@ struct LsValidationRun {
   GPtrArray *distinct;  /* char *, borrowed: each family of chosen once */
   GHashTable *hardware; /* LsNamedHardware */
   const LsRunOptions *options;
-  char **assume;            /* "key=value"                           */
-  GPtrArray *own_knobs;     /* char * of cases, NULL-terminated      */
-  GPtrArray *by_hardware;   /* char * of cases, NULL-terminated       */
-  GPtrArray *ignored;       /* likewise                               */
-  guint n_variants;         /* 1: all mechanisms on; 1 + LS_N_ABLATIONS */
-  LsScoreRow *rows;         /* [n_variants][chosen->len], reasons owned */
-  LsFamilyScore *by_family; /* [distinct->len]                   */
-  LsScore *ablated;         /* [LS_N_ABLATIONS][distinct->len]   */
-  LsAblationScore ablations[LS_N_ABLATIONS];
+  guint n_variants; /* 1: all mechanisms on; 1 + LS_N_ABLATIONS */
+  LsScoreRow *rows; /* [n_variants][chosen->len], reasons owned */
   GArray *refusals; /* LsRefusal                             */
   LsScores scores;
   char *command, *file, *sha256; /* what was asked, of which file */
@@ -42,8 +35,10 @@ ls_validation_run_free (LsValidationRun *v)
   for (guint i = 0; v->rows && i < v->n_variants * v->chosen->len; i++)
     g_free ((char *) v->rows[i].reason);
   g_free (v->rows);
-  g_free (v->by_family);
-  g_free (v->ablated);
+  g_free (v->scores.families);
+  for (guint a = 0; a < v->scores.n_ablations; a++)
+    g_free (v->scores.ablations[a].families);
+  g_free (v->scores.ablations);
   g_ptr_array_unref (v->distinct);
   ls_coverage_free ((LsCoverage *) v->scores.coverage);
   g_free (v->command);
@@ -52,10 +47,10 @@ ls_validation_run_free (LsValidationRun *v)
   g_hash_table_unref (v->hardware);
   g_ptr_array_unref (v->chosen);
   g_clear_pointer (&v->cases, g_ptr_array_unref);
-  g_clear_pointer (&v->own_knobs, g_ptr_array_unref);
-  g_clear_pointer (&v->by_hardware, g_ptr_array_unref);
-  g_clear_pointer (&v->ignored, g_ptr_array_unref);
-  g_strfreev (v->assume);
+  g_free ((gpointer) v->scores.own_knobs);
+  g_free ((gpointer) v->scores.by_hardware);
+  g_free ((gpointer) v->scores.ignored);
+  g_strfreev ((char **) v->scores.assumed);
   g_free (v);
 }
 
@@ -118,11 +113,12 @@ static gboolean
 assume (LsValidationRun *v, GError **error)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  for (guint k = 0; v->assume && v->assume[k]; k++) {
-    g_auto (GStrv) pair = g_strsplit (v->assume[k], "=", 2);
+  for (guint k = 0; v->scores.assumed && v->scores.assumed[k]; k++) {
+    g_auto (GStrv) pair = g_strsplit (v->scores.assumed[k], "=", 2);
     if (g_strv_length (pair) != 2)
       return ls_fail (error, LS_ERROR_USAGE,
-                      "--assume: expected KNOB=VALUE such as \"recompute=none\"; got \"%s\"", v->assume[k]);
+                      "--assume: expected KNOB=VALUE such as \"recompute=none\"; got \"%s\"",
+                      v->scores.assumed[k]);
     bool is_software = strcmp (pair[0], "software") == 0;
     const char *near = ls_field_suggest (ls_strategy_fields, pair[0]);
     if (!is_software && !ls_field_find (ls_strategy_fields, pair[0]))
@@ -278,7 +274,8 @@ score_ours (LsValidationRun *v)
   g_autofree LsScore *scores = g_new (LsScore, v->distinct->len);
   score_rows (v, v->rows, scores, &v->scores.total);
   for (guint f = 0; f < v->distinct->len; f++)
-    v->by_family[f] = (LsFamilyScore) { .family = g_ptr_array_index (v->distinct, f), .score = scores[f] };
+    v->scores.families[f]
+        = (LsFamilyScore) { .family = g_ptr_array_index (v->distinct, f), .score = scores[f] };
 }
 
 static void
@@ -291,19 +288,19 @@ score_baseline (LsValidationRun *v, LsBaseline baseline)
     rows[i].predicted_s = rows[i].baseline_s[baseline];
   score_rows (v, rows, scores, &v->scores.total_baseline[baseline]);
   for (guint f = 0; f < v->distinct->len; f++)
-    v->by_family[f].baseline[baseline] = scores[f];
+    v->scores.families[f].baseline[baseline] = scores[f];
 }
 
 static void
 score_ablations (LsValidationRun *v)
 {
-  guint n_families = v->distinct->len;
-  v->ablated = g_new (LsScore, LS_N_ABLATIONS * n_families);
-  for (guint a = 0; a + 1 < v->n_variants; a++) {
-    LsAblationScore *score = &v->ablations[a];
-    LsScore *families = &v->ablated[a * n_families];
-    *score = (LsAblationScore) { ls_ablations[a].key, ls_ablations[a].label, .families = families };
-    score_rows (v, &v->rows[(a + 1) * v->chosen->len], families, &score->total);
+  v->scores.n_ablations = v->n_variants - 1;
+  v->scores.ablations = g_new (LsAblationScore, v->scores.n_ablations);
+  for (guint a = 0; a < v->scores.n_ablations; a++) {
+    LsAblationScore *score = &v->scores.ablations[a];
+    *score = (LsAblationScore) { ls_ablations[a].key, ls_ablations[a].label };
+    score->families = g_new (LsScore, v->distinct->len);
+    score_rows (v, &v->rows[(a + 1) * v->chosen->len], score->families, &score->total);
   }
 }
 
@@ -329,7 +326,8 @@ score (LsValidationRun *v)
     if (g_hash_table_add (seen, family))
       g_ptr_array_add (v->distinct, family);
   }
-  v->by_family = g_new0 (LsFamilyScore, v->distinct->len);
+  v->scores.n_families = v->distinct->len;
+  v->scores.families = g_new0 (LsFamilyScore, v->distinct->len);
   ls_baseline (v->rows, v->chosen->len);
   score_ours (v);
   for (LsBaseline b = 0; b < LS_N_BASELINES; b++)
@@ -338,21 +336,13 @@ score (LsValidationRun *v)
   score_memory (v);
   v->refusals = ls_refusals (v->rows, v->chosen->len);
 
-  v->scores.n_families = v->distinct->len;
-  v->scores.families = v->by_family;
   v->scores.n_rows = v->chosen->len;
   v->scores.rows = v->rows;
   v->scores.n_refusals = v->refusals->len;
   v->scores.refusals = (const LsRefusal *) (gpointer) v->refusals->data;
-  v->scores.n_ablations = v->n_variants - 1;
-  v->scores.ablations = v->ablations;
-  v->scores.assumed = (const char *const *) v->assume;
-  v->own_knobs = ls_job_cases_with_facts (v->chosen);
-  v->scores.own_knobs = (const char *const *) v->own_knobs->pdata;
-  v->by_hardware = ls_job_cases_by_hardware (v->chosen);
-  v->scores.by_hardware = (const char *const *) v->by_hardware->pdata;
-  v->ignored = ls_job_cases_ignored_columns (v->cases);
-  v->scores.ignored = (const char *const *) v->ignored->pdata;
+  v->scores.own_knobs = (gpointer) g_ptr_array_free (ls_job_cases_with_facts (v->chosen), FALSE);
+  v->scores.by_hardware = (gpointer) g_ptr_array_free (ls_job_cases_by_hardware (v->chosen), FALSE);
+  v->scores.ignored = (gpointer) g_ptr_array_free (ls_job_cases_ignored_columns (v->cases), FALSE);
 }
 
 /* What decides on the result, as one would type it. */
@@ -365,8 +355,8 @@ command_of (const LsValidationRun *v, const LsValidateSpec *spec)
     g_string_append_printf (text, " --split %s", spec->split);
   if (spec->only)
     g_string_append_printf (text, " --only '%s'", spec->only);
-  for (guint k = 0; v->assume && v->assume[k]; k++)
-    g_string_append_printf (text, " --assume %s", v->assume[k]);
+  for (guint k = 0; v->scores.assumed && v->scores.assumed[k]; k++)
+    g_string_append_printf (text, " --assume %s", v->scores.assumed[k]);
   return g_string_free (text, FALSE);
 }
 
@@ -387,7 +377,7 @@ ls_validate (const LsValidateSpec *spec, GError **error)
                          spec->only);
   if (!read_cases (v, spec, error) || !choose (v, spec, only, error))
     return NULL;
-  v->assume = g_strdupv ((char **) spec->assume);
+  v->scores.assumed = (gpointer) g_strdupv ((char **) spec->assume);
   if (!assume (v, error))
     return NULL;
   load_hardware (v);

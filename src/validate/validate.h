@@ -86,7 +86,7 @@ typedef struct {
 typedef struct {
   const char *key, *label; /* those of ls_ablations                 */
   LsScore total;
-  const LsScore *families; /* as those of LsScores, in the same order   */
+  LsScore *families; /* as those of LsScores, in the same order   */
 } LsAblationScore;
 
 typedef struct {
@@ -94,13 +94,13 @@ typedef struct {
   LsScore total_baseline[LS_N_BASELINES];
   LsScore memory; /* of rows whose memory was measured: n + refused is 0 if none */
   guint n_families;
-  const LsFamilyScore *families;
+  LsFamilyScore *families;
   guint n_rows;
   const LsScoreRow *rows;
   guint n_refusals;
   const LsRefusal *refusals; /* most rows first */
   guint n_ablations;         /* 0: not asked for */
-  const LsAblationScore *ablations;
+  LsAblationScore *ablations;
   const char *const *assumed; /* "knob=value" set for every row, NULL-terminated, or NULL */
   const char *const
       *own_knobs; /* families of which more is known than their tables say, NULL-terminated, or NULL */

@@ -204,7 +204,7 @@ static const LsScoreRow rows[] = {
   { .id = "c-1", .family = "c", .measured_s = 40, .predicted_s = 38 },
   { .id = "a-2", .family = "a", .measured_s = 10, .predicted_s = 9 },
 };
-static const LsFamilyScore plot_scores_families[] = {
+static LsFamilyScore plot_scores_families[] = {
   { .family = "a", .score = { .n = 2, .mape_pct = 17.5 } },
   { .family = "b", .score = { .refused = 1, .mape_pct = NAN } },
   { .family = "c", .score = { .n = 1, .mape_pct = 5 } },
