@@ -258,6 +258,18 @@ ls_plan_n_op_instances (const LsPlan *plan)
   return n;
 }
 
+bool
+ls_plan_has_recorded_kernels (const LsPlan *plan)
+{
+  for (uint32_t s = 0; s < plan->n_segments; s++)
+    for (uint32_t o = 0; o < plan->segments[s].n_ops; o++) {
+      const LsOp *op = &plan->segments[s].ops[o];
+      if (op->kind == LS_OP_KERNEL && op->recorded != LS_TIME_NEVER)
+        return true;
+    }
+  return false;
+}
+
 uint32_t *
 ls_plan_gpus (LsPlan *plan)
 {

@@ -771,6 +771,15 @@ source_of (const Importing *m)
                           m->spec->changes.compute_scale != 1 ? ", kernels scaled" : "");
 }
 
+/* NULL: the profile does not say. */
+static char *
+measured_on_of (const Importing *m)
+{
+  const char *gpu = rank_at (m->ranks, 0)->k->gpu;
+  double scale = m->spec->changes.compute_scale;
+  return !gpu || scale == 1 ? g_strdup (gpu) : g_strdup_printf ("%s, times %g", gpu, scale);
+}
+
 static gboolean
 write_text (Importing *m, GError **error)
 {
@@ -781,9 +790,10 @@ write_text (Importing *m, GError **error)
       g_prefix_error (error, "the profiles are not of the same step of one job: ");
     return FALSE;
   }
-  g_autofree char *source = source_of (m);
+  g_autofree char *source = source_of (m), *measured_on = measured_on_of (m);
   const LsTraceHead head = { .name = m->spec->name,
                              .source = source,
+                             .measured_on = measured_on,
                              .mesh = m->groups.has_mesh && !role_of ? &m->groups.mesh : NULL };
   m->import->text = ls_trace_format (plan, &head, error);
   return m->import->text != NULL;
