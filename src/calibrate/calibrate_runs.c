@@ -136,6 +136,7 @@ ls_calibrate_runs_free (LsCalibrateRuns *run)
   g_free (run->report.sha256);
   g_array_unref (run->report.lines);
   g_array_unref (run->report.rows);
+  g_free (run->report.rest);
   g_array_unref (run->report.singular);
   g_free (run->report.left_out.file);
   g_free (run->report.left_out.architecture);
@@ -175,6 +176,7 @@ load_cases (LsCalibrateRuns *run, const LsCalibrateRunsSpec *spec, GError **erro
     return ls_diag_list_to_error (diags, error);
   g_autoptr (GPtrArray) ignored = ls_job_cases_ignored_columns (run->cases);
   g_autofree char *names = g_strjoinv (", ", (char **) ignored->pdata);
+  g_ptr_array_extend_and_steal (run->report.notes, ls_job_cases_notes (run->cases));
   if (*names)
     ls_note (run->report.notes, "columns that nothing reads: %s", names);
   return TRUE;
@@ -409,6 +411,9 @@ fill_report (LsCalibrateRuns *run, const LsRunsFit *fit, const guint *jobs)
   LsFittedReport *r = &run->report;
   fill_lines (r, fit, ls_cluster_call_time (&run->hardware->spec));
   guint n = run->cases->len;
+  for (guint i = 0; i < n; i++)
+    ls_job_case_assume (run->cases->pdata[i], run->hardware);
+  r->rest = ls_job_cases_rest (run->cases);
   for (guint i = 0; i < n; i++) {
     const LsCase *c = g_ptr_array_index (run->cases, i);
     const LsFittedRow row = { .id = c->id,

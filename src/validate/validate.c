@@ -60,6 +60,7 @@ ls_validation_run_free (LsValidationRun *v)
   g_free (v->by_family);
   g_free (v->ablated);
   g_ptr_array_unref (v->distinct);
+  g_free ((char *) v->scores.rest);
   ls_coverage_free ((LsCoverage *) v->scores.coverage);
   g_free (v->command);
   g_free (v->file);
@@ -125,6 +126,8 @@ assume_software (LsValidationRun *v, const char *name, LsDiagList *diags)
     ls_strategy_clear (&own);
     ls_software_settle (&software, &c->strategy);
     c->runs_like = g_intern_string (software.runs_like);
+    g_free (c->software);
+    c->software = g_strdup (name);
   }
   ls_software_clear (&software);
 }
@@ -342,6 +345,18 @@ score_memory (LsValidationRun *v)
 }
 
 static void
+assume_rest (LsValidationRun *v)
+{
+  for (guint i = 0; i < v->chosen->len; i++) {
+    LsCase *c = v->chosen->pdata[i];
+    if (!v->rows[i].reason)
+      ls_job_case_assume (c, ((const Hardware *) g_hash_table_lookup (v->hardware, c->cluster))->hardware);
+  }
+  v->scores.cases = v->chosen;
+  v->scores.rest = ls_job_cases_rest (v->chosen);
+}
+
+static void
 score (LsValidationRun *v)
 {
   g_autoptr (GHashTable) seen = g_hash_table_new (g_str_hash, g_str_equal);
@@ -374,6 +389,7 @@ score (LsValidationRun *v)
   v->scores.by_hardware = (const char *const *) v->by_hardware->pdata;
   v->ignored = ls_job_cases_ignored_columns (v->cases);
   v->scores.ignored = (const char *const *) v->ignored->pdata;
+  assume_rest (v);
 }
 
 /* What decides on the result, as one would type it. */

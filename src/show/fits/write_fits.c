@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "analysis/interval.h"
+#include "data/measured/read_cases.h"
 #include "job/assumptions.h"
 #include "show/text_table.h"
 
@@ -28,6 +29,12 @@ worst_first (const LsFitReport *r)
     g_ptr_array_add (order, &g_array_index (r->kernels, LsFittedKernel, i));
   g_ptr_array_sort (order, by_error);
   return order;
+}
+
+static const GArray *
+assumptions_of (const LsScores *s, guint row)
+{
+  return ((const LsCase *) s->cases->pdata[row])->assumptions;
 }
 
 static char *
