@@ -10,8 +10,10 @@
 #include "base/order.h"
 #include "base/suggest.h"
 #include "cluster/cluster.h"
+#include "cluster/segment.h"
 #include "data/measured/read_nccl_tests.h"
 #include "data/text/field.h"
+#include "data/text/override.h"
 #include "exec/messages/messages.h"
 #include "job/assumptions.h"
 #include "job/hardware.h"
@@ -639,6 +641,69 @@ score_all (LsCollectiveRun *run)
   }
 }
 
+/* What a time rests on besides the call, and that nobody knows how far off it is. nccl NULL: of several that
+ * are compared; last: of the most GPUs. */
+static void
+assume (LsCollectiveRun *run, const LsCollectiveSpec *spec, const LsHardware *h, const LsCollectiveRow *last)
+{
+  const LsNccl *nccl = h ? &h->nccl : NULL;
+  const char *source = nccl && nccl->names_generation ? nccl->tables.source : NULL; /* "NCCL 2.30.7 (...)" */
+  g_autofree char *tuner = source
+      ? g_strdup_printf ("by the tables of %.*s", (int) strcspn (source, "(:"), source)
+      : g_strdup (h ? "the fastest" : "by the tables of each"),
+                  *gpus = g_strdup_printf ("%u", last->n_ranks),
+                  *nodes = g_strdup_printf ("%u", MAX (spec->gpus ? spec->n_nodes : 0, last->n_nodes)),
+                  *ctas = g_strdup_printf ("%u", spec->max_ctas);
+  const bool is_sized = spec->n_nodes > 0 || spec->slice[0] > 0, has_ctas = spec->max_ctas > 0,
+             has_ends = g_strcmp0 (last->op, "p2p") == 0 || g_strcmp0 (last->op, "send-recv") == 0,
+             is_one = !spec->compare && !run->table.is_scaling,
+             has_nccl = !h || ls_cluster_traits (&h->spec)->has_nccl;
+  const char *by_gpus = spec->gpus ? "by --gpus" : "the cluster's file",
+             *protocol = ls_protocol_name ((LsProtocol) spec->protocol);
+  const bool has_protocol = spec->protocol != LS_PROTOCOL_AUTO,
+             has_trust = spec->compare && ((const LsMeasuredCollective *) run->measured->pdata[0])->trust;
+  const struct {
+    const char *key, *value, *words, *why, *instead; /* value NULL: no row */
+  } rows[] = {
+    { "gpus", is_one && !has_ends ? gpus : NULL, "--gpus %s",
+      spec->gpus     ? NULL
+          : is_sized ? "all of what is given"
+                     : "all of the nodes",
+      "--gpus N" },
+    { "nodes", is_one && (!h || !ls_cluster_traits (&h->spec)->is_slice) ? nodes : NULL,
+      has_ends ? "--nodes %s" : NULL, spec->n_nodes > 0 ? NULL : by_gpus, "--nodes N" },
+    { "nccl", nccl ? nccl->name : "each accelerator's own", "rates of %s",
+      spec->nccl ? NULL : "the accelerator's file",
+      spec->compare ? "lockstep collective --nccl NAME" : "--nccl NAME" },
+    { "algorithm",
+      !has_nccl             ? NULL
+          : spec->algorithm ? spec->algorithm
+                            : "auto",
+      "algorithm %s", spec->algorithm ? NULL : g_strchomp (tuner), "--algorithm KIND" },
+    { "protocol", has_nccl ? protocol : NULL, has_protocol ? "protocol %s" : NULL,
+      has_protocol ? NULL : tuner, "--protocol KIND" },
+    { "max_ctas",
+      has_ctas       ? ctas
+          : has_nccl ? "as the library has it"
+                     : NULL,
+      has_ctas ? "at most %s CTAs" : NULL, has_ctas ? NULL : "by default", "--max-ctas N" },
+    { "network", spec->network ? spec->network : "flow", "network %s", spec->network ? NULL : "by default",
+      "--network KIND" },
+    { "trust",
+      !has_trust        ? NULL
+          : spec->trust ? spec->trust
+                        : DEFAULT_TRUST,
+      "rows of trust %s", spec->trust ? NULL : "by default", "--trust NAME" },
+    { "datatype", "float", NULL, "times depend on bytes alone", "--min SIZE --max SIZE" },
+    { "interval", spec->compare ? NULL : "unknown", "interval %s", "no errors of single calls are kept",
+      "--compare FILE" },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++)
+    if (rows[i].value)
+      ls_assumptions_add (&run->table.assumptions, rows[i].key, g_strdup (rows[i].value), rows[i].words,
+                          rows[i].why, rows[i].instead);
+}
+
 /* Reads spec->compare and fills a new run with its rows, simulated, and their errors. */
 static gboolean
 ls_collective_compare (LsCollectiveRun *run, const LsCollectiveSpec *spec, const LsCollectiveNetwork *network,
@@ -668,8 +733,14 @@ ls_collective_compare (LsCollectiveRun *run, const LsCollectiveSpec *spec, const
   g_autofree char *file = g_path_get_basename (spec->compare);
   run->title = g_strdup_printf ("%s: %u of %u rows selected, %u compared", file, n_wanted, run->measured->len,
                                 run->rows->len);
-  if (run->rows->len > 0)
+  const LsCollectiveRow *first = (const LsCollectiveRow *) (gpointer) run->rows->data;
+  bool is_one = true;
+  for (guint i = 1; i < run->rows->len; i++)
+    is_one = strcmp (first[i].cluster, first->cluster) == 0 && is_one;
+  if (run->rows->len > 0) {
+    assume (run, spec, is_one ? machine_of (&x, first->cluster)->hardware : NULL, first);
     return TRUE;
+  }
   g_ptr_array_add (run->notes, NULL); /* a table without a row says nothing */
   g_autofree char *reasons = g_strjoinv ("\n  ", (char **) run->notes->pdata);
   return ls_fail (error, LS_ERROR_CONFLICT, "no row could be compared:\n  %s", reasons);
@@ -823,7 +894,13 @@ add_gpus (Sweep *x, uint32_t n_gpus, GError **error)
   };
   if (!add_sizes (x, c, &request, error))
     return FALSE;
-  if (!x->run->table.is_scaling)
+  g_autofree char *changed = ls_override_add (x->spec->cluster, "node.segment=N"),
+                  *instead = g_strconcat ("--cluster ", changed, NULL),
+                  *segment = ls_cluster_traits (&c->spec)->is_slice ? NULL : ls_segment_text (&c->spec);
+  if (!x->run->table.is_scaling && segment)
+    ls_assumptions_add (&x->run->table.assumptions, "segment", g_steal_pointer (&segment), "%s",
+                        strstr (x->spec->cluster, "segment=") ? NULL : "by the number of GPUs", instead);
+  else if (!x->run->table.is_scaling)
     ls_assumptions_add_place (&x->run->table.assumptions, &c->spec, x->spec->slice[0] > 0, "");
   return !x->spec->messages || add_messages (x, c, &request, error);
 }
@@ -855,41 +932,6 @@ title_of (const LsCollectiveRun *run)
                             run->table.chips, run->cluster);
   return g_strdup_printf ("%s on %u %s of %s, %u node%s", run->op, last->n_ranks, last->chips, run->cluster,
                           last->n_nodes, last->n_nodes == 1 ? "" : "s");
-}
-
-/* What a time rests on besides the call, and that nobody knows how far off it is. */
-static void
-assume (LsCollectiveRun *run, const LsCollectiveSpec *spec, const LsNccl *nccl, uint32_t n_gpus)
-{
-  GArray **all = &run->table.assumptions;
-  const char *source = nccl->names_generation ? nccl->tables.source : NULL; /* "NCCL 2.30.7 (...)" */
-  g_autofree char *tuner = source
-      ? g_strdup_printf ("by the tables of %.*s", (int) strcspn (source, "(:"), source)
-      : g_strdup ("the fastest"),
-                  *gpus = g_strdup_printf ("%u", n_gpus), *ctas = g_strdup_printf ("%u", spec->max_ctas);
-  const bool is_sized = spec->n_nodes > 0 || spec->slice[0] > 0, has_ctas = spec->max_ctas > 0,
-             has_ends = spec->op && strcmp (spec->op, "send-recv") == 0;
-  const char *size = is_sized ? "all of what is given" : has_ends ? "its two ends" : "all of the nodes";
-  const struct {
-    const char *key, *value, *words, *why, *instead; /* value NULL: no row */
-  } rows[] = {
-    { "gpus", run->table.is_scaling ? NULL : gpus, "--gpus %s", spec->gpus ? NULL : size, "--gpus N" },
-    { "nccl", nccl->name, "rates of %s", spec->nccl ? NULL : "the accelerator's file", "--nccl NAME" },
-    { "algorithm", spec->algorithm ? spec->algorithm : "auto", "algorithm %s",
-      spec->algorithm ? NULL : g_strchomp (tuner), "--algorithm KIND" },
-    { "protocol", ls_protocol_name ((LsProtocol) spec->protocol), NULL,
-      spec->protocol == LS_PROTOCOL_AUTO ? tuner : NULL, "--protocol KIND" },
-    { "max_ctas", has_ctas ? ctas : "as the library has it", has_ctas ? "at most %s CTAs" : NULL,
-      has_ctas ? NULL : "by default", "--max-ctas N" },
-    { "network", spec->network ? spec->network : "flow", "network %s", spec->network ? NULL : "by default",
-      "--network KIND" },
-    { "datatype", "float", NULL, "times depend on bytes alone", "--min SIZE --max SIZE" },
-    { "interval", "unknown", "interval %s", "no errors of single calls are kept", "--compare FILE" },
-  };
-  for (guint i = 0; i < G_N_ELEMENTS (rows); i++)
-    if (rows[i].value)
-      ls_assumptions_add (all, rows[i].key, g_strdup (rows[i].value), rows[i].words, rows[i].why,
-                          rows[i].instead);
 }
 
 static gboolean
@@ -932,7 +974,7 @@ tabulate (LsCollectiveRun *run, const LsCollectiveSpec *spec, LsCollKind kind,
   }
   ls_note_known (known, run->notes);
   ls_note_nccl (spec->nccl, hardware, run->notes);
-  assume (run, spec, &hardware->nccl, n_gpus);
+  assume (run, spec, hardware, last);
   return TRUE;
 }
 
