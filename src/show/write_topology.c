@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "job/assumptions.h"
 #include "show/draw/drawing.h"
 #include "show/draw/pictures.h"
 #include "show/text_table.h"
