@@ -401,6 +401,7 @@ assume (const LsScheduleSpec *s, const LsSchedTimes *times, bool has_unit, const
   const LsChunkTimes *c = &times->chunk;
   bool is_split = !orders || ls_schedule_has (orders, LS_ACTION_W, false),
        is_paired = !orders || has_pairs (orders);
+  const char *b_words = s->w.is_given ? "I %s" : is_split ? "B %s, half of it W" : "B %s";
   const struct {
     bool is_used;
     const char *key, *words, *instead;
@@ -408,12 +409,8 @@ assume (const LsScheduleSpec *s, const LsSchedTimes *times, bool has_unit, const
     LsTime time;
   } rows[] = {
     { true, "f_time", "F %s", "--f-time TIME", &s->f, c->f },
-    { true, "b_time",
-      s->w.is_given  ? "I %s"
-          : is_split ? "B %s, half of it W"
-                     : "B %s",
-      is_split ? "--b-time TIME, of I alone with --w-time TIME" : "--b-time TIME", &s->b,
-      s->w.is_given ? c->i : c->b },
+    { true, "b_time", b_words, is_split ? "--b-time TIME, of I alone with --w-time TIME" : "--b-time TIME",
+      &s->b, s->w.is_given ? c->i : c->b },
     { s->w.is_given, "w_time", "W %s", "--w-time TIME", &s->w, c->w },
     { is_paired, "fb_time", "F with B %s", "--fb-time TIME", &s->fb, c->fb },
     { true, "comm_time", "between ranks %s", "--comm-time TIME", &s->comm, times->comm },

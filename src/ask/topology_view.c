@@ -92,14 +92,12 @@ ls_topology_run_new (const LsJobSpec *spec, const char *const *paths, const char
   }
   run->map = ls_topo_map_new (run->cluster);
   const LsClusterSpec *c = &run->cluster->spec;
+  const char *by = spec->strategy.gpus > 0 ? "by --gpus" : "the cluster's file";
   if (ls_cluster_traits (c)->is_slice)
     ls_assumptions_add_place (&run->map->assumptions, c, spec->slice[0] > 0, "");
   else
     ls_assumptions_add (&run->map->assumptions, "nodes", g_strdup_printf ("%u", c->n_nodes), "--nodes %s",
-                        spec->n_nodes > 0             ? NULL
-                            : spec->strategy.gpus > 0 ? "by --gpus"
-                                                      : "the cluster's file",
-                        "--nodes N");
+                        spec->n_nodes > 0 ? NULL : by, "--nodes N");
   return g_steal_pointer (&run);
 }
 

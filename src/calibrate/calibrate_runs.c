@@ -209,10 +209,8 @@ load_cluster (LsCalibrateRuns *run, GError **error)
   run->report.cluster = g_strdup (run->hardware->spec.name);
   if (!ls_hardware_check_alike (&run->hardware->spec, "a fit to runs", error))
     return FALSE;
-  for (guint i = 0; i < run->cases->len; i++) { /* as validate does (validate/validate.c) */
-    LsCase *c = g_ptr_array_index (run->cases, i);
-    ls_softwares_settle (NULL, run->hardware, c->said, &c->strategy);
-  }
+  for (guint i = 0; i < run->cases->len; i++)
+    ls_job_case_settle (run->cases->pdata[i], run->hardware);
   const LsFitted *f = &run->hardware->spec.fitted;
   if (f->compute + f->overlap + f->intra_node + f->inter_node > 0 || f->host_launch > 0)
     return ls_fail (error, LS_ERROR_CONFLICT,
@@ -411,8 +409,6 @@ fill_report (LsCalibrateRuns *run, const LsRunsFit *fit, const guint *jobs)
   LsFittedReport *r = &run->report;
   fill_lines (r, fit, ls_cluster_call_time (&run->hardware->spec));
   guint n = run->cases->len;
-  for (guint i = 0; i < n; i++)
-    ls_job_case_assume (run->cases->pdata[i], run->hardware);
   r->rest = ls_job_cases_rest (run->cases);
   for (guint i = 0; i < n; i++) {
     const LsCase *c = g_ptr_array_index (run->cases, i);

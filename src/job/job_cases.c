@@ -388,10 +388,9 @@ ls_job_cases_notes (const GPtrArray *cases)
   for (guint i = 0; i < cases->len; i++) {
     const LsCase *c = cases->pdata[i];
     for (guint k = 0; c->notes && k < c->notes->len; k++) {
-      const char *note = c->notes->pdata[k], *text = note;
-      bool is_warning = g_str_has_prefix (note, "warning: ");
-      text += is_warning ? strlen ("warning: ") : 0;
-      g_ptr_array_add (all, g_strdup_printf ("%s%s: %s", is_warning ? "warning: " : "", c->id, text));
+      const char *note = c->notes->pdata[k];
+      const gsize n = g_str_has_prefix (note, "warning: ") ? strlen ("warning: ") : 0;
+      g_ptr_array_add (all, g_strdup_printf ("%.*s%s: %s", (int) n, note, c->id, note + n));
     }
   }
   return all;
@@ -409,7 +408,7 @@ whence_of_cell (const char *knob, gconstpointer data)
   return is_said ? "given" : NULL;
 }
 
-/* Named as what is typed elsewhere: "--micro-batch N", "--set grad_dtype=KIND". A log has it after its name. */
+/* Of what is typed elsewhere: "--micro-batch N", "--set grad_dtype=KIND". A log has it after its name. */
 static char *
 column_of (const LsCase *c, const char *option)
 {
@@ -421,8 +420,9 @@ column_of (const LsCase *c, const char *option)
 }
 
 void
-ls_job_case_assume (LsCase *c, const LsHardware *hardware)
+ls_job_case_settle (LsCase *c, const LsHardware *hardware)
 {
+  ls_softwares_settle (NULL, hardware, c->said, &c->strategy);
   g_autoptr (LsJobResult) r = c->wrong ? NULL : ls_job_settle (&c->model, hardware, 0, &c->strategy, NULL);
   if (!r)
     return;
@@ -446,12 +446,10 @@ ls_job_case_assume (LsCase *c, const LsHardware *hardware)
 static bool
 has_same (const GArray *all, const LsAssumption *a)
 {
-  bool is_in = false;
-  for (guint i = 0; i < all->len && !is_in; i++) {
-    const LsAssumption *b = &g_array_index (all, LsAssumption, i);
-    is_in = strcmp (a->key, b->key) == 0 && strcmp (a->value, b->value) == 0 && strcmp (a->why, b->why) == 0;
-  }
-  return is_in;
+  for (const LsAssumption *b = (gpointer) all->data, *end = b + all->len; b < end; b++)
+    if (strcmp (a->key, b->key) == 0 && strcmp (a->value, b->value) == 0 && strcmp (a->why, b->why) == 0)
+      return true;
+  return false;
 }
 
 char *

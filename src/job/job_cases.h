@@ -34,8 +34,9 @@ GPtrArray *ls_job_cases_ignored_columns (const GPtrArray *cases);
 /* Likewise what is noted of logs, each in front of it. Free with g_ptr_array_unref(). */
 GPtrArray *ls_job_cases_notes (const GPtrArray *cases);
 
-/* Sets its assumptions, `instead` the column that says another, if it can be simulated there. */
-void ls_job_case_assume (LsCase *c, const LsHardware *hardware);
+/* A row that names no software runs the textbook, as jobs do. Also sets its assumptions, `instead` the column
+ * that says another, if it is legal there. */
+void ls_job_case_settle (LsCase *c, const LsHardware *hardware);
 /* What all rest on that could be, as ls_assumptions_text(). */
 char *ls_job_cases_rest (const GPtrArray *cases);
 

@@ -261,13 +261,11 @@ ls_plan_n_op_instances (const LsPlan *plan)
 bool
 ls_plan_has_recorded_kernels (const LsPlan *plan)
 {
+  bool has_some = false;
   for (uint32_t s = 0; s < plan->n_segments; s++)
-    for (uint32_t o = 0; o < plan->segments[s].n_ops; o++) {
-      const LsOp *op = &plan->segments[s].ops[o];
-      if (op->kind == LS_OP_KERNEL && op->recorded != LS_TIME_NEVER)
-        return true;
-    }
-  return false;
+    for (const LsOp *op = plan->segments[s].ops; op < plan->segments[s].ops + plan->segments[s].n_ops; op++)
+      has_some |= op->kind == LS_OP_KERNEL && op->recorded != LS_TIME_NEVER;
+  return has_some;
 }
 
 uint32_t *

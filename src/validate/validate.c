@@ -179,7 +179,7 @@ settle_software (LsValidationRun *v)
     LsCase *c = g_ptr_array_index (v->chosen, i);
     const Hardware *h = g_hash_table_lookup (v->hardware, c->cluster ? c->cluster : "");
     if (h && h->hardware)
-      ls_softwares_settle (NULL, h->hardware, c->said, &c->strategy);
+      ls_job_case_settle (c, h->hardware);
   }
 }
 
@@ -345,18 +345,6 @@ score_memory (LsValidationRun *v)
 }
 
 static void
-assume_rest (LsValidationRun *v)
-{
-  for (guint i = 0; i < v->chosen->len; i++) {
-    LsCase *c = v->chosen->pdata[i];
-    if (!v->rows[i].reason)
-      ls_job_case_assume (c, ((const Hardware *) g_hash_table_lookup (v->hardware, c->cluster))->hardware);
-  }
-  v->scores.cases = v->chosen;
-  v->scores.rest = ls_job_cases_rest (v->chosen);
-}
-
-static void
 score (LsValidationRun *v)
 {
   g_autoptr (GHashTable) seen = g_hash_table_new (g_str_hash, g_str_equal);
@@ -389,7 +377,8 @@ score (LsValidationRun *v)
   v->scores.by_hardware = (const char *const *) v->by_hardware->pdata;
   v->ignored = ls_job_cases_ignored_columns (v->cases);
   v->scores.ignored = (const char *const *) v->ignored->pdata;
-  assume_rest (v);
+  v->scores.cases = v->chosen;
+  v->scores.rest = ls_job_cases_rest (v->chosen);
 }
 
 /* What decides on the result, as one would type it. */

@@ -383,39 +383,6 @@ ls_collective_messages_held (const LsCollectiveMessages *m, uint32_t n_rounds, u
   return after (m, n_rounds)[(size_t) place * m->n_blocks + block];
 }
 
-/* --- times of collectives as a table ------------------------------------------------------------- */
-
-/* bytes/s */
-static double
-bandwidth (uint64_t bytes, double time_us)
-{
-  return time_us > 0 ? (double) bytes / time_us * 1e6 : 0;
-}
-
-double
-ls_collective_time_us (const LsCollectiveRow *row)
-{
-  return (double) row->time / LS_US;
-}
-
-double
-ls_collective_algbw (const LsCollectiveRow *row)
-{
-  return bandwidth (row->bytes, ls_collective_time_us (row));
-}
-
-double
-ls_collective_busbw (const LsCollectiveRow *row)
-{
-  return ls_collective_algbw (row) * row->bus_factor;
-}
-
-double
-ls_collective_measured_busbw (const LsCollectiveRow *row)
-{
-  return isnan (row->measured_us) ? NAN : bandwidth (row->bytes, row->measured_us) * row->bus_factor;
-}
-
 /* ---- measured collectives simulated, and their errors ---- */
 
 #define DEFAULT_TRUST "A"
@@ -654,51 +621,37 @@ assume (LsCollectiveRun *run, const LsCollectiveSpec *spec, const LsHardware *h,
                   *gpus = g_strdup_printf ("%u", last->n_ranks),
                   *nodes = g_strdup_printf ("%u", MAX (spec->gpus ? spec->n_nodes : 0, last->n_nodes)),
                   *ctas = g_strdup_printf ("%u", spec->max_ctas);
-  const bool is_sized = spec->n_nodes > 0 || spec->slice[0] > 0, has_ctas = spec->max_ctas > 0,
+  const bool is_one = !spec->compare && !run->table.is_scaling, is_given = spec->protocol != LS_PROTOCOL_AUTO,
              has_ends = g_strcmp0 (last->op, "p2p") == 0 || g_strcmp0 (last->op, "send-recv") == 0,
-             is_one = !spec->compare && !run->table.is_scaling,
-             has_nccl = !h || ls_cluster_traits (&h->spec)->has_nccl;
-  const char *by_gpus = spec->gpus ? "by --gpus" : "the cluster's file",
-             *protocol = ls_protocol_name ((LsProtocol) spec->protocol);
-  const bool has_protocol = spec->protocol != LS_PROTOCOL_AUTO,
+             is_sized = spec->n_nodes > 0 || spec->slice[0] > 0, has_ctas = spec->max_ctas > 0,
+             is_slice = h && ls_cluster_traits (&h->spec)->is_slice,
              has_trust = spec->compare && ((const LsMeasuredCollective *) run->measured->pdata[0])->trust;
+  const char *by_nodes = is_sized ? "all of what is given" : "all of the nodes",
+             *by_gpus = spec->gpus ? "by --gpus" : "the cluster's file",
+             *rates = spec->compare ? "lockstep collective --nccl NAME" : "--nccl NAME";
   const struct {
     const char *key, *value, *words, *why, *instead; /* value NULL: no row */
   } rows[] = {
-    { "gpus", is_one && !has_ends ? gpus : NULL, "--gpus %s",
-      spec->gpus     ? NULL
-          : is_sized ? "all of what is given"
-                     : "all of the nodes",
-      "--gpus N" },
-    { "nodes", is_one && (!h || !ls_cluster_traits (&h->spec)->is_slice) ? nodes : NULL,
-      has_ends ? "--nodes %s" : NULL, spec->n_nodes > 0 ? NULL : by_gpus, "--nodes N" },
-    { "nccl", nccl ? nccl->name : "each accelerator's own", "rates of %s",
-      spec->nccl ? NULL : "the accelerator's file",
-      spec->compare ? "lockstep collective --nccl NAME" : "--nccl NAME" },
-    { "algorithm",
-      !has_nccl             ? NULL
-          : spec->algorithm ? spec->algorithm
-                            : "auto",
-      "algorithm %s", spec->algorithm ? NULL : g_strchomp (tuner), "--algorithm KIND" },
-    { "protocol", has_nccl ? protocol : NULL, has_protocol ? "protocol %s" : NULL,
-      has_protocol ? NULL : tuner, "--protocol KIND" },
-    { "max_ctas",
-      has_ctas       ? ctas
-          : has_nccl ? "as the library has it"
-                     : NULL,
-      has_ctas ? "at most %s CTAs" : NULL, has_ctas ? NULL : "by default", "--max-ctas N" },
+    { "algorithm", spec->algorithm ? spec->algorithm : "auto", "algorithm %s",
+      spec->algorithm ? NULL : g_strchomp (tuner), "--algorithm KIND" },
+    { "protocol", ls_protocol_name ((LsProtocol) spec->protocol), is_given ? "protocol %s" : NULL,
+      is_given ? NULL : tuner, "--protocol KIND" },
+    { "max_ctas", has_ctas ? ctas : "as the library has it", has_ctas ? "at most %s CTAs" : NULL,
+      has_ctas ? NULL : "by default", "--max-ctas N" },
+    { "nccl", nccl ? nccl->name : "each accelerator", "rates of %s",
+      spec->nccl ? NULL : "the accelerator's file", rates },
+    { "gpus", is_one && !has_ends ? gpus : NULL, "--gpus %s", spec->gpus ? NULL : by_nodes, "--gpus N" },
+    { "nodes", is_one && !is_slice ? nodes : NULL, has_ends ? "--nodes %s" : NULL,
+      spec->n_nodes > 0 ? NULL : by_gpus, "--nodes N" },
     { "network", spec->network ? spec->network : "flow", "network %s", spec->network ? NULL : "by default",
       "--network KIND" },
-    { "trust",
-      !has_trust        ? NULL
-          : spec->trust ? spec->trust
-                        : DEFAULT_TRUST,
-      "rows of trust %s", spec->trust ? NULL : "by default", "--trust NAME" },
     { "datatype", "float", NULL, "times depend on bytes alone", "--min SIZE --max SIZE" },
     { "interval", spec->compare ? NULL : "unknown", "interval %s", "no errors of single calls are kept",
       "--compare FILE" },
+    { "trust", spec->trust ? spec->trust : DEFAULT_TRUST, "rows of trust %s",
+      spec->trust ? NULL : "by default", "--trust NAME" },
   };
-  for (guint i = 0; i < G_N_ELEMENTS (rows); i++)
+  for (guint i = is_slice ? 4 : 0; i < G_N_ELEMENTS (rows) - !has_trust; i++) /* a torus has no NCCL */
     if (rows[i].value)
       ls_assumptions_add (&run->table.assumptions, rows[i].key, g_strdup (rows[i].value), rows[i].words,
                           rows[i].why, rows[i].instead);
@@ -733,11 +686,9 @@ ls_collective_compare (LsCollectiveRun *run, const LsCollectiveSpec *spec, const
   g_autofree char *file = g_path_get_basename (spec->compare);
   run->title = g_strdup_printf ("%s: %u of %u rows selected, %u compared", file, n_wanted, run->measured->len,
                                 run->rows->len);
-  const LsCollectiveRow *first = (const LsCollectiveRow *) (gpointer) run->rows->data;
-  bool is_one = true;
-  for (guint i = 1; i < run->rows->len; i++)
-    is_one = strcmp (first[i].cluster, first->cluster) == 0 && is_one;
   if (run->rows->len > 0) {
+    const LsCollectiveRow *first = &g_array_index (run->rows, LsCollectiveRow, 0);
+    bool is_one = g_hash_table_size (machines) == 1;
     assume (run, spec, is_one ? machine_of (&x, first->cluster)->hardware : NULL, first);
     return TRUE;
   }

@@ -7,9 +7,10 @@
 #include "job/assumptions.h"
 #include "show/text_table.h"
 
-#define N_WORST 8
-#define AGREES  0.1
-#define NOTHING 1e-9 /* of the largest singular value: rounding */
+#define N_WORST         8
+#define AGREES          0.1
+#define case_of(s, row) ((const LsCase *) (s)->cases->pdata[row])
+#define NOTHING         1e-9 /* of the largest singular value: rounding */
 
 /* Largest first; of equals in the order of the files. */
 static gint
@@ -29,12 +30,6 @@ worst_first (const LsFitReport *r)
     g_ptr_array_add (order, &g_array_index (r->kernels, LsFittedKernel, i));
   g_ptr_array_sort (order, by_error);
   return order;
-}
-
-static const GArray *
-assumptions_of (const LsScores *s, guint row)
-{
-  return ((const LsCase *) s->cases->pdata[row])->assumptions;
 }
 
 static char *
