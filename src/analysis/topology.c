@@ -851,6 +851,7 @@ ls_topo_map_free (LsTopoMap *map)
     g_ptr_array_unref (g_array_index (map->others, LsTopoOther, i).parts);
   g_clear_pointer (&map->others, g_array_unref);
   g_ptr_array_unref (map->fabric);
+  g_clear_pointer (&map->assumptions, g_array_unref);
   g_free (map);
 }
 

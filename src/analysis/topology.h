@@ -80,6 +80,7 @@ typedef struct {
   GArray *levels;                      /* LsTopoLevel, from the node up                               */
   LsBandwidth node_bisection;          /* NAN with one GPU in a node                            */
   LsBandwidth cluster_bisection;       /* NAN with one node                                     */
+  GArray *assumptions;                 /* LsAssumption (job/assumptions.h), by who asks; NULL: none     */
 } LsTopoMap;
 
 /* Free with ls_topo_map_free(). Linear in the number of links, but for the bisections. */

@@ -54,17 +54,6 @@ read_scale (const LsRequest *r, double *scale, GError **error)
       MAX_SCALE, text);
 }
 
-/* A replay does not know of it. */
-static void
-note_other_gpu (LsProfileImport *import, const char *gpu)
-{
-  if (import->gpu && ls_gpu_is_other (import->gpu, gpu))
-    ls_note (import->notes,
-             "kernels keep the time that they took on \"%s\", also on the %s of "
-             "this cluster: --compute-scale changes it",
-             import->gpu, gpu);
-}
-
 /* As `lockstep run --trace` would. */
 static gboolean
 replay (Answer *answer, LsJobSpec *spec, const char *path, GError **error)
@@ -76,7 +65,6 @@ replay (Answer *answer, LsJobSpec *spec, const char *path, GError **error)
     return FALSE;
   answer->replayed = result->timeline->window_end - result->timeline->window_start;
   answer->cluster = g_strdup (result->cluster->spec.name);
-  note_other_gpu (answer->import, result->cluster->spec.gpu.name);
   for (guint i = 0; result->notes && i < result->notes->len; i++)
     g_ptr_array_add (answer->import->notes, g_strdup (result->notes->pdata[i]));
   return TRUE;
@@ -121,6 +109,7 @@ write_folder (const char *folder, const char *name, const char *path, GError **e
     return FALSE;
   const LsTraceHead head = { .name = name,
                              .source = t->source,
+                             .measured_on = t->measured_on,
                              .model = t->has_model ? &t->model : NULL,
                              .strategy = t->has_model ? &t->strategy : NULL };
   g_autofree char *text = ls_trace_format (t->plan, &head, error);

@@ -6,6 +6,7 @@
 #include "api/request.h"
 #include "data/measured/read_cases.h"
 #include "data/text/write_file.h"
+#include "job/job_cases.h"
 #include "show/fits/write_fits.h"
 #include "show/plot/plots.h"
 #include "validate/validate.h"
@@ -160,6 +161,8 @@ command_validate (const LsRequest *r, LsAnswer *a, GError **error)
     return FALSE;
   if (!ls_request_leads (r))
     return TRUE;
+  g_autoptr (GPtrArray) notes = ls_job_cases_notes (ls_validation_run_scores (made)->cases);
+  ls_answer_note_all (a, notes);
   ls_answer_write (a, r, "markdown", write_markdown);
   ls_answer_write (a, r, "chart", draw);
   ls_answer_write (a, r, "residuals", write_residuals);

@@ -396,7 +396,7 @@ errors_of (const GArray *rows, bool only_held_out)
                             .median_pct = ls_median (&g_array_index (errors, double, 0), n) };
 }
 
-/* What one kernel rests on besides its shape. */
+/* What kernels rest on besides what is asked, of a table besides its rows. */
 static void
 assume (const Bench *b, GArray **all)
 {
@@ -406,7 +406,7 @@ assume (const Bench *b, GArray **all)
     bool is_so;
     const char *key, *words, *why, *instead;
   } rows[] = {
-    { true, "dtype", "%s", "by default", "--dtype DTYPE" },
+    { !s->from, "dtype", "%s", "by default", "--dtype DTYPE" },
     { is_gemm, "layout", "operands %s", "by default", "--layout LAYOUT" },
     { is_attention, "causal", "causal attention", "by default", "--causal 0|1" },
     { true, "sustained", "hot chip, as inside a step", "by default, in a loop of its own", "--sustained" },
@@ -442,8 +442,11 @@ rows_new (const Bench *b, LsDiagList *diags, GError **error)
   if (!rows->has_measured && !b->spec->gpu_calibration && !b->spec->measured)
     ls_append_known (known, "kernels", &b->gpu.kernels_known);
   ls_note_known (known, rows->notes);
-  if (!b->spec->from)
-    assume (b, &rows->assumptions);
+  if (b->spec->attention[0] > 0)
+    ls_assumptions_add (&rows->assumptions, "attention_kernel", g_strdup ("auto"), "attention kernel %s",
+                        "as the accelerator's file times attention",
+                        "lockstep run --set attention_kernel=KIND");
+  assume (b, &rows->assumptions);
   return g_steal_pointer (&rows);
 }
 

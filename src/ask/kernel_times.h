@@ -32,7 +32,7 @@ typedef struct {
   bool has_measured;
   LsKernelErrors all, held_out; /* if has_measured */
   GPtrArray *notes;             /* char *: that kernels of this GPU are scaled, from what */
-  GArray *assumptions;          /* LsAssumption (job/assumptions.h); NULL: of a table, whose rows say it */
+  GArray *assumptions;          /* LsAssumption (job/assumptions.h), of a table what its rows do not say */
 } LsKernelRows;
 
 double ls_kernel_row_error_pct (const LsKernelRow *row); /* signed; NaN: not measured */

@@ -391,28 +391,55 @@ assume (const LsScheduleSpec *s, const LsSchedTimes *times, bool has_unit, const
   const LsChunkTimes *c = &times->chunk;
   bool is_split = !orders || ls_schedule_has (orders, LS_ACTION_W, false),
        is_paired = !orders || has_pairs (orders);
+  const char *b_words = s->w.is_given ? "I %s" : is_split ? "B %s, half of it W" : "B %s";
   const struct {
     bool is_used;
-    const char *key, *words, *why, *instead;
+    const char *key, *words, *instead;
     const LsScheduleTime *given;
     LsTime time;
   } rows[] = {
-    { true, "f_time", "F %s", "by default", "--f-time TIME", &s->f, c->f },
-    { true, "b_time", "B %s", "by default", "--b-time TIME", &s->b, s->w.is_given ? c->i : c->b },
-    { is_split, "w_time", "W %s", "by default", "--w-time TIME", &s->w, c->w },
-    { is_paired, "fb_time", "F with B %s", "one behind the other", "--fb-time TIME", &s->fb, c->fb },
-    { true, "comm_time", "between ranks %s", "by default", "--comm-time TIME", &s->comm, times->comm },
+    { true, "f_time", "F %s", "--f-time TIME", &s->f, c->f },
+    { true, "b_time", b_words, is_split ? "--b-time TIME, of I alone with --w-time TIME" : "--b-time TIME",
+      &s->b, s->w.is_given ? c->i : c->b },
+    { s->w.is_given, "w_time", "W %s", "--w-time TIME", &s->w, c->w },
+    { is_paired, "fb_time", "F with B %s", "--fb-time TIME", &s->fb, c->fb },
+    { true, "comm_time", "between ranks %s", "--comm-time TIME", &s->comm, times->comm },
   };
   GArray *all = NULL;
   for (guint i = 0; i < G_N_ELEMENTS (rows); i++)
-    if (rows[i].is_used) {
-      bool is_half
-          = strcmp (rows[i].key, "w_time") == 0 && !rows[i].given->is_given; /* of B, whatever it is */
-      ls_assumptions_add (&all, rows[i].key,
-                          is_half ? g_strdup ("half of B") : ls_schedule_time_text (rows[i].time, has_unit),
-                          rows[i].words, rows[i].given->is_given ? NULL : rows[i].why, rows[i].instead);
-    }
+    if (rows[i].is_used)
+      ls_assumptions_add (&all, rows[i].key, ls_schedule_time_text (rows[i].time, has_unit), rows[i].words,
+                          rows[i].given->is_given ? NULL : "by default", rows[i].instead);
   return all;
+}
+
+/* What else decides the orders of a schedule; is_searched: and the memory that they may take. */
+static void
+assume_shape (GArray **all, const LsScheduleSpec *s, const LsSched *sched, bool is_searched)
+{
+  bool has_waves = sched->knobs & LS_SCHED_WAVES, has_rounds = sched->knobs & LS_SCHED_ROUNDS;
+  g_autofree char *groups = g_strconcat ("groups of %s for ", sched->name, NULL), /* each has its own */
+      *group = g_strdup_printf ("--schedule %s --group N", sched->name);
+  const struct {
+    bool is_used;
+    const char *key, *words, *instead;
+    double given, usual; /* 0: not given */
+  } rows[] = {
+    { sched->knobs & LS_SCHED_GROUP, "group", groups, group, s->group,
+      has_waves ? s->n_micro_batches : s->pp },
+    { has_waves, "waves", "waves %s", "--waves W", s->waves, 1 },
+    { sched->knobs & LS_SCHED_PIPES, "pipes", "pipes %s", "--pipes K", s->pipes, 2 },
+    { is_searched, "memory_limit", "--memory-limit %s", "--memory-limit X", s->memory_limit,
+      s->n_micro_batches },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++)
+    if (rows[i].is_used)
+      ls_assumptions_add (all, rows[i].key,
+                          g_strdup_printf ("%.10g", rows[i].given > 0 ? rows[i].given : rows[i].usual),
+                          rows[i].words, rows[i].given > 0 ? NULL : "by default", rows[i].instead);
+  if (has_rounds)
+    ls_assumptions_add (all, "rounds", g_strdup (rounds[MAX (s->rounds, 0)].name), "rounds of %s",
+                        s->rounds < 0 ? "by default" : NULL, "--rounds KIND");
 }
 
 LsScheduleView *
@@ -440,6 +467,8 @@ ls_schedule_view_new (const LsScheduleSpec *s, GError **error)
   LsScheduleView *v
       = view_of (s->schedule, is_searched, &times, has_unit, orders, ls_orders_eval (orders, &times));
   v->assumptions = assume (s, &times, has_unit, orders);
+  if (!schedule_is_path (s->schedule))
+    assume_shape (&v->assumptions, s, ls_sched_find (s->schedule), is_searched);
   return v;
 }
 
@@ -638,7 +667,8 @@ LsScheduleTable *
 ls_schedule_all (const LsScheduleSpec *s, GError **error)
 {
   LsSchedShape job;
-  bool has_unit, has_vpp = s->vpp == 0 || !s->schedule;
+  bool has_unit, has_vpp = s->vpp == 0 || !s->schedule, has_choice = false;
+  guint n_searched = 0;
   g_autoptr (GPtrArray) scheds = chosen (s, error);
   if (!scheds || !read_job (s, &job, &has_unit, error))
     return NULL;
@@ -652,9 +682,15 @@ ls_schedule_all (const LsScheduleSpec *s, GError **error)
   for (guint i = 0; i < scheds->len; i++) {
     Fit fit = fit_schedule (scheds->pdata[i], &job);
     has_vpp = has_vpp || fit.shape.vpp == s->vpp;
+    has_choice = has_choice || (s->vpp == 0 && fit.shape.vpp > 0 && !fit.rule);
+    assume_shape (&table->assumptions, s, fit.sched, ls_sched_is_searched (fit.sched) && n_searched++ == 0);
     if (!add_row (table, &fit, error))
       return NULL;
   }
+  if (has_choice || s->vpp > 0)
+    ls_assumptions_add (
+        &table->assumptions, "vpp", g_strdup_printf ("%u", s->vpp > 0 ? s->vpp : DEFAULT_CHUNKS),
+        "%s chunks of a rank where a schedule leaves a choice", s->vpp > 0 ? NULL : "by default", "--vpp V");
   if (has_vpp)
     return g_steal_pointer (&table);
   return ls_fail_null (error, LS_ERROR_CONFLICT, "--vpp %u: none of these schedules can have so many chunks",

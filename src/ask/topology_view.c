@@ -5,6 +5,7 @@
 #include <lockstep/error.h>
 
 #include "data/machines/machines.h"
+#include "job/assumptions.h"
 
 static LsCluster *
 build (const LsJobSpec *spec, GError **error)
@@ -90,6 +91,13 @@ ls_topology_run_new (const LsJobSpec *spec, const char *const *paths, const char
     g_ptr_array_add (run->paths, path);
   }
   run->map = ls_topo_map_new (run->cluster);
+  const LsClusterSpec *c = &run->cluster->spec;
+  const char *by = spec->strategy.gpus > 0 ? "by --gpus" : "the cluster's file";
+  if (ls_cluster_traits (c)->is_slice)
+    ls_assumptions_add_place (&run->map->assumptions, c, spec->slice[0] > 0, "");
+  else
+    ls_assumptions_add (&run->map->assumptions, "nodes", g_strdup_printf ("%u", c->n_nodes), "--nodes %s",
+                        spec->n_nodes > 0 ? NULL : by, "--nodes N");
   return g_steal_pointer (&run);
 }
 

@@ -432,6 +432,8 @@ static void
 propose_clusters (Proposals *p)
 {
   const GArray *successors = p->r->hardware->spec.successors;
+  if (ls_plan_has_recorded_kernels (p->r->plan)) /* which would take as long there */
+    return;
   for (guint i = 0; successors && i < successors->len; i++) {
     LsChange *change = propose (p);
     ls_change_set (change, "cluster", "%s", g_array_index (successors, char *, i));
@@ -543,10 +545,12 @@ keep_order (GPtrArray *changes)
 const char *
 ls_changes_left_out (const LsJobSpec *spec)
 {
-  return spec->trace ? "Changes of the machine and its host alone: all else a trace has fixed."
-      : spec->order  ? "Changes of schedule, pp, vpp, dp, micro-batch and batch are left out: the order of a "
-                       "file fixes them."
-                     : NULL;
+  return spec->trace
+      ? "Changes of the machine and its host alone: all else a trace has fixed, and other accelerators "
+        "where it has times of kernels."
+      : spec->order ? "Changes of schedule, pp, vpp, dp, micro-batch and batch are left out: the order of a "
+                      "file fixes them."
+                    : NULL;
 }
 
 GPtrArray *

@@ -136,6 +136,7 @@ ls_calibrate_runs_free (LsCalibrateRuns *run)
   g_free (run->report.sha256);
   g_array_unref (run->report.lines);
   g_array_unref (run->report.rows);
+  g_free (run->report.rest);
   g_array_unref (run->report.singular);
   g_free (run->report.left_out.file);
   g_free (run->report.left_out.architecture);
@@ -175,6 +176,7 @@ load_cases (LsCalibrateRuns *run, const LsCalibrateRunsSpec *spec, GError **erro
     return ls_diag_list_to_error (diags, error);
   g_autoptr (GPtrArray) ignored = ls_job_cases_ignored_columns (run->cases);
   g_autofree char *names = g_strjoinv (", ", (char **) ignored->pdata);
+  g_ptr_array_extend_and_steal (run->report.notes, ls_job_cases_notes (run->cases));
   if (*names)
     ls_note (run->report.notes, "columns that nothing reads: %s", names);
   return TRUE;
@@ -207,10 +209,8 @@ load_cluster (LsCalibrateRuns *run, GError **error)
   run->report.cluster = g_strdup (run->hardware->spec.name);
   if (!ls_hardware_check_alike (&run->hardware->spec, "a fit to runs", error))
     return FALSE;
-  for (guint i = 0; i < run->cases->len; i++) { /* as validate does (validate/validate.c) */
-    LsCase *c = g_ptr_array_index (run->cases, i);
-    ls_softwares_settle (NULL, run->hardware, c->said, &c->strategy);
-  }
+  for (guint i = 0; i < run->cases->len; i++)
+    ls_job_case_settle (run->cases->pdata[i], run->hardware);
   const LsFitted *f = &run->hardware->spec.fitted;
   if (f->compute + f->overlap + f->intra_node + f->inter_node > 0 || f->host_launch > 0)
     return ls_fail (error, LS_ERROR_CONFLICT,
@@ -409,6 +409,7 @@ fill_report (LsCalibrateRuns *run, const LsRunsFit *fit, const guint *jobs)
   LsFittedReport *r = &run->report;
   fill_lines (r, fit, ls_cluster_call_time (&run->hardware->spec));
   guint n = run->cases->len;
+  r->rest = ls_job_cases_rest (run->cases);
   for (guint i = 0; i < n; i++) {
     const LsCase *c = g_ptr_array_index (run->cases, i);
     const LsFittedRow row = { .id = c->id,

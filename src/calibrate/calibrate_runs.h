@@ -56,6 +56,7 @@ typedef struct {
   LsFittedRuns left_out; /* n 0: nothing was fitted */
   double condition;      /* of the Jacobian of what is fitted; NaN: nothing is */
   GArray *singular;      /* double: of all, at the start                      */
+  char *rest;            /* what rows rest on that they do not say, in words; "": nothing */
   const char *version;
   GPtrArray *notes; /* char *: rows that were left out, and what is odd about others, a line each */
 } LsFittedReport;

@@ -33,6 +33,7 @@ ls_job_result_free (LsJobResult *r)
   g_clear_pointer (&r->knobs, g_array_unref);
   g_free (r->trace);
   g_free (r->trace_source);
+  g_free (r->measured_on);
   g_free (r);
 }
 
@@ -544,6 +545,7 @@ take_trace (LsJobResult *r, LsTrace *t, const LsStrategy *said)
   for (int i = 0; i < LS_N_HOST_COSTS; i++)
     if (said->launch.host[i] != LS_HOST_AUTO)
       r->strategy.launch.host[i] = said->launch.host[i];
+  r->measured_on = g_steal_pointer (&t->measured_on);
   if (t->has_model)
     return;
   r->trace = g_steal_pointer (&t->name);
@@ -555,6 +557,24 @@ static gboolean
 place (LsJobResult *r, const LsAllocation *a, GError **error)
 {
   return !a || ls_allocation_gpus (a, &r->cluster->spec, r->plan->n_ranks, ls_plan_gpus (r->plan), error);
+}
+
+/* Of the kernels that a trace has times of, on whatever it is replayed. */
+static void
+assume_measured (LsJobResult *r)
+{
+  const LsClusterSpec *cluster = &r->cluster->spec;
+  if (!ls_plan_has_recorded_kernels (r->plan))
+    return;
+  ls_assumptions_add (
+      &r->assumptions, "kernels", g_strdup (r->measured_on ? r->measured_on : "a GPU that it does not name"),
+      "kernels as they ran on %s", "the trace's",
+      r->measured_on ? "lockstep trace import --compute-scale FACTOR" : "\"recorded\" in its file");
+  if (r->measured_on && ls_gpu_is_other (r->measured_on, cluster->gpu.name))
+    ls_note (r->notes,
+             "warning: kernels keep the times that they took on \"%s\"; %s of %s are %s: lockstep trace "
+             "import --compute-scale FACTOR changes them",
+             r->measured_on, ls_cluster_chip_word (cluster, 2), cluster->name, cluster->gpu.name);
 }
 
 static const char *
@@ -596,5 +616,6 @@ ls_job_prepare_trace (const LsJobSpec *spec, GError **error)
   r->knobs = ls_assumptions_of_knobs (spec, r, hardware, NULL, NULL);
   r->hardware = g_steal_pointer (&hardware);
   r->notes = g_ptr_array_new_with_free_func (g_free);
+  assume_measured (r);
   return g_steal_pointer (&r);
 }

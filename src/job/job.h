@@ -138,6 +138,7 @@ typedef struct {
   LsModel model;              /* name NULL: a trace that does not know it */
   LsStrategy strategy;        /* resolved; without model only its degrees count */
   char *trace, *trace_source; /* name; NULL: not from a trace, or one that knows its model */
+  char *measured_on;          /* of a trace: see LsTrace */
   LsHardware *hardware;       /* NULL if it was lent, see ls_job_simulate() */
   GPtrArray *notes;           /* char *: what had to be assumed about a foreign model; NULL if it was lent */
   GArray *assumptions;        /* LsAssumption (job/assumptions.h); NULL: of a trace, or it was lent */

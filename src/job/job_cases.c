@@ -6,9 +6,11 @@
 #include "data/datadir.h"
 #include "data/machines/machines.h"
 #include "data/text/read_file.h"
-#include "job/hardware.h"
+#include "job/assumptions.h"
 #include "job/job.h"
 #include "job/job_from.h"
+#include "job/softwares.h"
+#include "data/jobs/job_files.h"
 
 #define GIB 1073741824.0
 
@@ -51,6 +53,21 @@ take_job (LsCase *c, const LsJobSpec *spec)
     c->model.attention = (LsAttention) c->strategy.use.attention;
 }
 
+/* As `lockstep run --from` says them. */
+static void
+take_notes (LsCase *c, LsJobSpec *spec)
+{
+  g_autoptr (LsJobResult) r = ls_job_spec_run (spec, NULL);
+  c->logged = g_hash_table_new (g_str_hash, g_str_equal);
+  for (const LsField *f = ls_strategy_fields; f->key; f++)
+    if (ls_job_says (spec, f->key) || ls_json_doc_at (spec->from->model, f->key))
+      g_hash_table_add (c->logged, (gpointer) f->key);
+  c->notes = g_ptr_array_new_with_free_func (g_free);
+  ls_job_from_notes (spec, c->notes);
+  for (guint i = 0; r && r->notes && i < r->notes->len; i++)
+    g_ptr_array_add (c->notes, g_strdup (r->notes->pdata[i]));
+}
+
 static bool
 take_log (LsCase *c, const char *path, LsDiagList *diags)
 {
@@ -71,6 +88,7 @@ take_log (LsCase *c, const char *path, LsDiagList *diags)
     take_job (c, &spec);
     c->measured_s = spec.from->measured.step_s;
     c->allocated_gib = spec.from->measured.memory_bytes / GIB;
+    take_notes (c, &spec);
   }
   ls_job_spec_clear (&spec);
   return ok;
@@ -361,4 +379,96 @@ ls_job_cases_ignored_columns (const GPtrArray *cases)
       add_once (names, *name);
   g_ptr_array_add (names, NULL);
   return names;
+}
+
+GPtrArray *
+ls_job_cases_notes (const GPtrArray *cases)
+{
+  GPtrArray *all = g_ptr_array_new_with_free_func (g_free);
+  for (guint i = 0; i < cases->len; i++) {
+    const LsCase *c = cases->pdata[i];
+    for (guint k = 0; c->notes && k < c->notes->len; k++) {
+      const char *note = c->notes->pdata[k];
+      const gsize n = g_str_has_prefix (note, "warning: ") ? strlen ("warning: ") : 0;
+      g_ptr_array_add (all, g_strdup_printf ("%.*s%s: %s", (int) n, note, c->id, note + n));
+    }
+  }
+  return all;
+}
+
+/* --- what rows rest on ------------------------------------------------------------------------------ */
+
+static const char *
+whence_of_cell (const char *knob, gconstpointer data)
+{
+  const LsCase *c = data;
+  bool is_said = g_hash_table_contains (c->said, knob)
+      || (c->logged && g_hash_table_contains (c->logged, knob))
+      || (g_str_equal (knob, "software") && *c->software != '\0');
+  return is_said ? "given" : NULL;
+}
+
+/* Of what is typed elsewhere: "--micro-batch N", "--set grad_dtype=KIND". A log has it after its name. */
+static char *
+column_of (const LsCase *c, const char *option)
+{
+  const char *from = option + strlen (g_str_has_prefix (option, "--set ") ? "--set " : "--"),
+             *unit = strstr (option, " (");
+  g_autofree char *key = g_strndup (from, strcspn (from, " ="));
+  return g_strconcat (c->logged ? "LOG:" : "column ", g_strdelimit (key, "-", '_'), c->logged ? "=VALUE" : "",
+                      unit, NULL);
+}
+
+void
+ls_job_case_settle (LsCase *c, const LsHardware *hardware)
+{
+  ls_softwares_settle (NULL, hardware, c->said, &c->strategy);
+  g_autoptr (LsJobResult) r = c->wrong ? NULL : ls_job_settle (&c->model, hardware, 0, &c->strategy, NULL);
+  if (!r)
+    return;
+  LsSoftwareSpec software;
+  g_autoptr (LsDiagList) unheard = ls_diag_list_new ();
+  bool has_software = *c->software && ls_software_load (c->software, &software, unheard);
+  const LsJobSpec spec
+      = { .cluster = c->cluster, .said = c->said, .software = has_software ? &software : NULL };
+  c->assumptions = ls_assumptions_new (&spec, &r->model, &r->strategy, whence_of_cell, c);
+  for (guint i = c->assumptions->len; i-- > 0;) {
+    LsAssumption *a = &g_array_index (c->assumptions, LsAssumption, i);
+    g_autofree char *option = a->instead;
+    a->instead = column_of (c, option);
+    if (a->is_given)
+      g_array_remove_index (c->assumptions, i);
+  }
+  if (has_software)
+    ls_software_clear (&software);
+}
+
+static bool
+has_same (const GArray *all, const LsAssumption *a)
+{
+  for (const LsAssumption *b = (gpointer) all->data, *end = b + all->len; b < end; b++)
+    if (strcmp (a->key, b->key) == 0 && strcmp (a->value, b->value) == 0 && strcmp (a->why, b->why) == 0)
+      return true;
+  return false;
+}
+
+char *
+ls_job_cases_rest (const GPtrArray *cases)
+{
+  g_autoptr (GArray) shared = NULL; /* borrowed from the first */
+  guint most = 0;
+  for (guint i = 0; i < cases->len; i++) {
+    const GArray *own = ((const LsCase *) cases->pdata[i])->assumptions;
+    if (own && !shared) {
+      shared = g_array_new (FALSE, FALSE, sizeof (LsAssumption));
+      g_array_append_vals (shared, own->data, own->len);
+    }
+    for (guint k = own ? shared->len : 0; k-- > 0;)
+      if (!has_same (own, &g_array_index (shared, LsAssumption, k)))
+        g_array_remove_index (shared, k);
+    most = MAX (most, own ? own->len : 0);
+  }
+  g_autofree char *text = shared && shared->len > 0 ? ls_assumptions_text (shared) : g_strdup ("");
+  const char *more = shared && most > shared->len ? "what else they do not say is not alike" : NULL;
+  return g_strconcat (text, *text && more ? ";\n  " : "", more, NULL);
 }

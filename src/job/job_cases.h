@@ -4,6 +4,7 @@
 #define LS_JOB_JOB_CASES_H
 
 #include "data/measured/read_cases.h"
+#include "job/hardware.h"
 
 /* Files that begin with a header row that has a column "id" are tables, all others are logs, which ran on
  * `cluster` (name or file; NULL: LS_ERROR_USAGE if there is one), and so did rows that name none. Without it
@@ -29,6 +30,15 @@ GPtrArray *ls_job_cases_with_facts (const GPtrArray *cases);
 
 /* Likewise the columns of tables that nothing reads. */
 GPtrArray *ls_job_cases_ignored_columns (const GPtrArray *cases);
+
+/* Likewise what is noted of logs, each in front of it. Free with g_ptr_array_unref(). */
+GPtrArray *ls_job_cases_notes (const GPtrArray *cases);
+
+/* A row that names no software runs the textbook, as jobs do. Also sets its assumptions, `instead` the column
+ * that says another, if it is legal there. */
+void ls_job_case_settle (LsCase *c, const LsHardware *hardware);
+/* What all rest on that could be, as ls_assumptions_text(). */
+char *ls_job_cases_rest (const GPtrArray *cases);
 
 /* What the files are called together, newly allocated: their names without folders. */
 char *ls_job_cases_name (const char *const *paths);

@@ -130,6 +130,7 @@ export_begin (const LsJobSpec *spec, const char *name, Export *e, GError **error
   e->head = (LsTraceHead) {
     .name = name,
     .source = e->source,
+    .measured_on = r->measured_on,
     .mesh = &e->mesh,
     .model = has_model ? &r->model : NULL,
     .strategy = has_model ? &r->strategy : NULL,

@@ -239,6 +239,16 @@ ls_plan_n_op_instances (const LsPlan *plan)
   return n;
 }
 
+bool
+ls_plan_has_recorded_kernels (const LsPlan *plan)
+{
+  bool has_some = false;
+  for (uint32_t s = 0; s < plan->n_segments; s++)
+    for (const LsOp *op = plan->segments[s].ops; op < plan->segments[s].ops + plan->segments[s].n_ops; op++)
+      has_some |= op->kind == LS_OP_KERNEL && op->recorded != LS_TIME_NEVER;
+  return has_some;
+}
+
 uint32_t *
 ls_plan_gpus (LsPlan *plan)
 {

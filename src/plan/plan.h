@@ -543,6 +543,9 @@ guint ls_name_hash (gconstpointer key);
 /* Ops that one step executes over all ranks. */
 uint64_t ls_plan_n_op_instances (const LsPlan *plan);
 
+/* Whether kernels take times that were measured, whatever they run on. */
+bool ls_plan_has_recorded_kernels (const LsPlan *plan);
+
 /* [n_segments], newly allocated: how often a program runs each, from an instance on. */
 uint32_t *ls_program_uses (const LsPlan *plan, const LsProgram *program, uint32_t from);
 /* [n_roles], newly allocated: how many ranks run each program. */

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/list.h"
+#include "job/assumptions.h"
 #include "show/draw/drawing.h"
 #include "show/draw/pictures.h"
 #include "show/text_table.h"

@@ -40,6 +40,7 @@ ls_validation_run_free (LsValidationRun *v)
     g_free (v->scores.ablations[a].families);
   g_free (v->scores.ablations);
   g_ptr_array_unref (v->distinct);
+  g_free ((char *) v->scores.rest);
   ls_coverage_free ((LsCoverage *) v->scores.coverage);
   g_free (v->command);
   g_free (v->file);
@@ -105,6 +106,8 @@ assume_software (LsValidationRun *v, const char *name, LsDiagList *diags)
     ls_strategy_clear (&own);
     ls_software_settle (&software, &c->strategy);
     c->runs_like = g_intern_string (software.runs_like);
+    g_free (c->software);
+    c->software = g_strdup (name);
   }
   ls_software_clear (&software);
 }
@@ -151,7 +154,7 @@ settle_software (LsValidationRun *v)
     LsCase *c = g_ptr_array_index (v->chosen, i);
     const LsNamedHardware *h = g_hash_table_lookup (v->hardware, c->cluster ? c->cluster : "");
     if (h && h->hardware)
-      ls_softwares_settle (NULL, h->hardware, c->said, &c->strategy);
+      ls_job_case_settle (c, h->hardware);
   }
 }
 
@@ -343,6 +346,9 @@ score (LsValidationRun *v)
   v->scores.own_knobs = (gpointer) g_ptr_array_free (ls_job_cases_with_facts (v->chosen), FALSE);
   v->scores.by_hardware = (gpointer) g_ptr_array_free (ls_job_cases_by_hardware (v->chosen), FALSE);
   v->scores.ignored = (gpointer) g_ptr_array_free (ls_job_cases_ignored_columns (v->cases), FALSE);
+  v->scores.assumed = (const char *const *) v->assume;
+  v->scores.cases = v->chosen;
+  v->scores.rest = ls_job_cases_rest (v->chosen);
 }
 
 /* What decides on the result, as one would type it. */

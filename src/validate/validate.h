@@ -106,6 +106,8 @@ typedef struct {
       *own_knobs; /* families of which more is known than their tables say, NULL-terminated, or NULL */
   const char *const *by_hardware; /* clusters of rows that name none, NULL-terminated, or NULL */
   const char *const *ignored;     /* columns that nothing reads, likewise */
+  const GPtrArray *cases;         /* LsCase of the rows, which say what each rests on */
+  const char *rest;               /* what all rest on, in words; "": nothing */
   const LsCoverage *coverage;     /* NULL: not asked for */
 } LsScores;
 

@@ -10,8 +10,10 @@
 #include "base/order.h"
 #include "base/suggest.h"
 #include "cluster/cluster.h"
+#include "cluster/segment.h"
 #include "data/measured/read_nccl_tests.h"
 #include "data/text/field.h"
+#include "data/text/override.h"
 #include "exec/messages/messages.h"
 #include "job/assumptions.h"
 #include "job/hardware.h"
@@ -353,39 +355,6 @@ ls_collective_messages_held (const LsCollectiveMessages *m, uint32_t n_rounds, u
   return after (m, n_rounds)[(size_t) place * m->n_blocks + block];
 }
 
-/* --- times of collectives as a table ------------------------------------------------------------- */
-
-/* bytes/s */
-static double
-bandwidth (uint64_t bytes, double time_us)
-{
-  return time_us > 0 ? (double) bytes / time_us * 1e6 : 0;
-}
-
-double
-ls_collective_time_us (const LsCollectiveRow *row)
-{
-  return (double) row->time / LS_US;
-}
-
-double
-ls_collective_algbw (const LsCollectiveRow *row)
-{
-  return bandwidth (row->bytes, ls_collective_time_us (row));
-}
-
-double
-ls_collective_busbw (const LsCollectiveRow *row)
-{
-  return ls_collective_algbw (row) * row->bus_factor;
-}
-
-double
-ls_collective_measured_busbw (const LsCollectiveRow *row)
-{
-  return isnan (row->measured_us) ? NAN : bandwidth (row->bytes, row->measured_us) * row->bus_factor;
-}
-
 /* ---- measured collectives simulated, and their errors ---- */
 
 #define DEFAULT_TRUST "A"
@@ -576,6 +545,55 @@ score_all (LsCollectiveRun *run)
     ls_list_add (run->families, &(LsCollectiveFamily) { names->pdata[i], all[i], large[i], small[i] });
 }
 
+/* What a time rests on besides the call, and that nobody knows how far off it is. nccl NULL: of several that
+ * are compared; last: of the most GPUs. */
+static void
+assume (LsCollectiveRun *run, const LsCollectiveSpec *spec, const LsHardware *h, const LsCollectiveRow *last)
+{
+  const LsNccl *nccl = h ? &h->nccl : NULL;
+  const char *source = nccl && nccl->names_generation ? nccl->tables.source : NULL; /* "NCCL 2.30.7 (...)" */
+  g_autofree char *tuner = source
+      ? g_strdup_printf ("by the tables of %.*s", (int) strcspn (source, "(:"), source)
+      : g_strdup (h ? "the fastest" : "by the tables of each"),
+                  *gpus = g_strdup_printf ("%u", last->n_ranks),
+                  *nodes = g_strdup_printf ("%u", MAX (spec->gpus ? spec->n_nodes : 0, last->n_nodes)),
+                  *ctas = g_strdup_printf ("%u", spec->max_ctas);
+  const bool is_one = !spec->compare && !run->table.is_scaling, is_given = spec->protocol != LS_PROTOCOL_AUTO,
+             has_ends = g_strcmp0 (last->op, "p2p") == 0 || g_strcmp0 (last->op, "send-recv") == 0,
+             is_sized = spec->n_nodes > 0 || spec->slice[0] > 0, has_ctas = spec->max_ctas > 0,
+             is_slice = h && ls_cluster_traits (&h->spec)->is_slice,
+             has_trust = spec->compare && ((const LsMeasuredCollective *) run->measured->pdata[0])->trust;
+  const char *by_nodes = is_sized ? "all of what is given" : "all of the nodes",
+             *by_gpus = spec->gpus ? "by --gpus" : "the cluster's file",
+             *rates = spec->compare ? "lockstep collective --nccl NAME" : "--nccl NAME";
+  const struct {
+    const char *key, *value, *words, *why, *instead; /* value NULL: no row */
+  } rows[] = {
+    { "algorithm", spec->algorithm ? spec->algorithm : "auto", "algorithm %s",
+      spec->algorithm ? NULL : g_strchomp (tuner), "--algorithm KIND" },
+    { "protocol", ls_protocol_name ((LsProtocol) spec->protocol), is_given ? "protocol %s" : NULL,
+      is_given ? NULL : tuner, "--protocol KIND" },
+    { "max_ctas", has_ctas ? ctas : "as the library has it", has_ctas ? "at most %s CTAs" : NULL,
+      has_ctas ? NULL : "by default", "--max-ctas N" },
+    { "nccl", nccl ? nccl->name : "each accelerator", "rates of %s",
+      spec->nccl ? NULL : "the accelerator's file", rates },
+    { "gpus", is_one && !has_ends ? gpus : NULL, "--gpus %s", spec->gpus ? NULL : by_nodes, "--gpus N" },
+    { "nodes", is_one && !is_slice ? nodes : NULL, has_ends ? "--nodes %s" : NULL,
+      spec->n_nodes > 0 ? NULL : by_gpus, "--nodes N" },
+    { "network", spec->network ? spec->network : "flow", "network %s", spec->network ? NULL : "by default",
+      "--network KIND" },
+    { "datatype", "float", NULL, "times depend on bytes alone", "--min SIZE --max SIZE" },
+    { "interval", spec->compare ? NULL : "unknown", "interval %s", "no errors of single calls are kept",
+      "--compare FILE" },
+    { "trust", spec->trust ? spec->trust : DEFAULT_TRUST, "rows of trust %s",
+      spec->trust ? NULL : "by default", "--trust NAME" },
+  };
+  for (guint i = is_slice ? 4 : 0; i < G_N_ELEMENTS (rows) - !has_trust; i++) /* a torus has no NCCL */
+    if (rows[i].value)
+      ls_assumptions_add (&run->table.assumptions, rows[i].key, g_strdup (rows[i].value), rows[i].words,
+                          rows[i].why, rows[i].instead);
+}
+
 /* Reads spec->compare and fills a new run with its rows, simulated, and their errors. */
 static gboolean
 ls_collective_compare (LsCollectiveRun *run, const LsCollectiveSpec *spec, const LsCollectiveNetwork *network,
@@ -605,8 +623,12 @@ ls_collective_compare (LsCollectiveRun *run, const LsCollectiveSpec *spec, const
   g_autofree char *file = g_path_get_basename (spec->compare);
   run->title = g_strdup_printf ("%s: %u of %u rows selected, %u compared", file, n_wanted, run->measured->len,
                                 run->rows->len);
-  if (run->rows->len > 0)
+  if (run->rows->len > 0) {
+    const LsCollectiveRow *first = &g_array_index (run->rows, LsCollectiveRow, 0);
+    bool is_one = g_hash_table_size (machines) == 1;
+    assume (run, spec, is_one ? machine_of (&x, first->cluster)->hardware : NULL, first);
     return TRUE;
+  }
   g_ptr_array_add (run->notes, NULL); /* a table without a row says nothing */
   g_autofree char *reasons = g_strjoinv ("\n  ", (char **) run->notes->pdata);
   return ls_fail (error, LS_ERROR_CONFLICT, "no row could be compared:\n  %s", reasons);
@@ -753,7 +775,13 @@ add_gpus (Sweep *x, uint32_t n_gpus, GError **error)
   request.memo = memo;
   if (!add_sizes (x, c, &request, error))
     return FALSE;
-  if (!x->run->table.is_scaling)
+  g_autofree char *changed = ls_override_add (x->spec->cluster, "node.segment=N"),
+                  *instead = g_strconcat ("--cluster ", changed, NULL),
+                  *segment = ls_cluster_traits (&c->spec)->is_slice ? NULL : ls_segment_text (&c->spec);
+  if (!x->run->table.is_scaling && segment)
+    ls_assumptions_add (&x->run->table.assumptions, "segment", g_steal_pointer (&segment), "%s",
+                        strstr (x->spec->cluster, "segment=") ? NULL : "by the number of GPUs", instead);
+  else if (!x->run->table.is_scaling)
     ls_assumptions_add_place (&x->run->table.assumptions, &c->spec, x->spec->slice[0] > 0, "");
   return !x->spec->messages || add_messages (x, c, &request, error);
 }
@@ -785,41 +813,6 @@ title_of (const LsCollectiveRun *run)
                             run->table.chips, run->cluster);
   return g_strdup_printf ("%s on %u %s of %s, %u node%s", run->op, last->n_ranks, last->chips, run->cluster,
                           last->n_nodes, last->n_nodes == 1 ? "" : "s");
-}
-
-/* What a time rests on besides the call, and that nobody knows how far off it is. */
-static void
-assume (LsCollectiveRun *run, const LsCollectiveSpec *spec, const LsNccl *nccl, uint32_t n_gpus)
-{
-  GArray **all = &run->table.assumptions;
-  const char *source = nccl->names_generation ? nccl->tables.source : NULL; /* "NCCL 2.30.7 (...)" */
-  g_autofree char *tuner = source
-      ? g_strdup_printf ("by the tables of %.*s", (int) strcspn (source, "(:"), source)
-      : g_strdup ("the fastest"),
-                  *gpus = g_strdup_printf ("%u", n_gpus), *ctas = g_strdup_printf ("%u", spec->max_ctas);
-  const bool is_sized = spec->n_nodes > 0 || spec->slice[0] > 0, has_ctas = spec->max_ctas > 0,
-             has_ends = spec->op && strcmp (spec->op, "send-recv") == 0;
-  const char *size = is_sized ? "all of what is given" : has_ends ? "its two ends" : "all of the nodes";
-  const struct {
-    const char *key, *value, *words, *why, *instead; /* value NULL: no row */
-  } rows[] = {
-    { "gpus", run->table.is_scaling ? NULL : gpus, "--gpus %s", spec->gpus ? NULL : size, "--gpus N" },
-    { "nccl", nccl->name, "rates of %s", spec->nccl ? NULL : "the accelerator's file", "--nccl NAME" },
-    { "algorithm", spec->algorithm ? spec->algorithm : "auto", "algorithm %s",
-      spec->algorithm ? NULL : g_strchomp (tuner), "--algorithm KIND" },
-    { "protocol", ls_protocol_name ((LsProtocol) spec->protocol), NULL,
-      spec->protocol == LS_PROTOCOL_AUTO ? tuner : NULL, "--protocol KIND" },
-    { "max_ctas", has_ctas ? ctas : "as the library has it", has_ctas ? "at most %s CTAs" : NULL,
-      has_ctas ? NULL : "by default", "--max-ctas N" },
-    { "network", spec->network ? spec->network : "flow", "network %s", spec->network ? NULL : "by default",
-      "--network KIND" },
-    { "datatype", "float", NULL, "times depend on bytes alone", "--min SIZE --max SIZE" },
-    { "interval", "unknown", "interval %s", "no errors of single calls are kept", "--compare FILE" },
-  };
-  for (guint i = 0; i < G_N_ELEMENTS (rows); i++)
-    if (rows[i].value)
-      ls_assumptions_add (all, rows[i].key, g_strdup (rows[i].value), rows[i].words, rows[i].why,
-                          rows[i].instead);
 }
 
 static gboolean
@@ -862,7 +855,7 @@ tabulate (LsCollectiveRun *run, const LsCollectiveSpec *spec, LsCollKind kind,
   }
   ls_note_known (known, run->notes);
   ls_note_nccl (spec->nccl, hardware, run->notes);
-  assume (run, spec, &hardware->nccl, n_gpus);
+  assume (run, spec, hardware, last);
   return TRUE;
 }
 

@@ -87,10 +87,31 @@ typedef struct {
   guint n_skipped;     /* rows that were asked for and cannot be simulated, or name no cluster */
 } LsCollectiveTable;
 
-double ls_collective_time_us (const LsCollectiveRow *row);
-double ls_collective_algbw (const LsCollectiveRow *row); /* bytes/s */
-double ls_collective_busbw (const LsCollectiveRow *row);
-double ls_collective_measured_busbw (const LsCollectiveRow *row); /* NaN: not compared */
+static inline double
+ls_collective_time_us (const LsCollectiveRow *row)
+{
+  return (double) row->time / LS_US;
+}
+
+/* bytes/s */
+static inline double
+ls_collective_algbw (const LsCollectiveRow *row)
+{
+  return row->time > 0 ? (double) row->bytes / ls_collective_time_us (row) * 1e6 : 0;
+}
+
+static inline double
+ls_collective_busbw (const LsCollectiveRow *row)
+{
+  return ls_collective_algbw (row) * row->bus_factor;
+}
+
+/* NaN: not compared. */
+static inline double
+ls_collective_measured_busbw (const LsCollectiveRow *row)
+{
+  return (double) row->bytes / row->measured_us * 1e6 * row->bus_factor;
+}
 
 /* --- collectives timed alone: a table over sizes, or the errors against measured ones ---------------- */
 

@@ -661,8 +661,8 @@ ls_profile_import_free (LsProfileImport *import)
   if (!import)
     return;
   g_free (import->text);
-  g_free (import->what);
   g_free (import->gpu);
+  g_free (import->what);
   g_array_unref (import->traffic);
   g_ptr_array_unref (import->notes);
   g_free (import);
@@ -780,9 +780,12 @@ write_text (Importing *m, GError **error)
       g_prefix_error (error, "the profiles are not of the same step of one job: ");
     return FALSE;
   }
-  g_autofree char *source = source_of (m);
+  const char *gpu = m->import->gpu = g_strdup (rank_at (m->ranks, 0)->k->gpu);
+  const double by = m->spec->changes.compute_scale;
+  g_autofree char *source = source_of (m), *scaled = g_strdup_printf ("%s, times %g", gpu ? gpu : "", by);
   const LsTraceHead head = { .name = m->spec->name,
                              .source = source,
+                             .measured_on = gpu && by != 1 ? scaled : gpu,
                              .mesh = m->groups.has_mesh && !role_of ? &m->groups.mesh : NULL };
   m->import->text = ls_trace_format (plan, &head, error);
   return m->import->text != NULL;
@@ -851,7 +854,6 @@ count (Importing *m)
   import->n_syncs = r->step->syncs->len;
   import->step = r->cut.side->length;
   import->what = g_strdup (r->cut.what);
-  import->gpu = g_strdup (r->k->gpu);
   import->n_profiles = m->ranks->len;
   import->n_ranks = m->groups.n_ranks;
   import->has_mesh = m->groups.has_mesh && m->ranks->len == 1;

@@ -65,6 +65,9 @@ typedef struct {
   LsStrategy strategy; /* its `gpus` is the column's                             */
   GHashTable *said;    /* keys of the strategy that it or facts say (char *, static)     */
   char **ignored;      /* of the first row of a table: its columns that nothing reads; else NULL   */
+  GHashTable *logged;  /* keys that a log says, likewise; NULL: it is of a table                 */
+  GPtrArray *notes;    /* char *: of a log, as a run of it says them; else NULL                  */
+  GArray *assumptions; /* LsAssumption (job/assumptions.h), of what it does not say; NULL: none   */
   double measured_s;
   double allocated_gib; /* 0: not measured */
   /* what cannot be read of the row, "dtype: expected ...", which then says nothing but its id; NULL: it is

@@ -398,6 +398,8 @@ put_head (ChakraWriter *w)
   add_string (&w->attrs, "lockstep", CHAKRA_FORM);
   add_string (&w->attrs, "name", w->head->name);
   add_string (&w->attrs, "source", w->head->source);
+  if (w->head->measured_on)
+    add_string (&w->attrs, "measured_on", w->head->measured_on);
   add (&w->attrs, "rank", INT64)->int64_val = w->rank;
   add (&w->attrs, "ranks", INT64)->int64_val = w->plan->n_ranks;
   add (&w->attrs, "gpu", INT64)->int64_val = ls_plan_gpu (w->plan, w->rank);

@@ -254,6 +254,7 @@ static const LsField rank_fields[] = {
 
 const LsField ls_trace_fields[] = {
   LS_FIELDS_HEADER (TraceFile),
+  { "measured_on", LS_FIELD_STRING, offsetof (TraceFile, measured_on) },
   { "model", LS_FIELD_IGNORED, .expected = "object" },
   { "strategy", LS_FIELD_IGNORED, .expected = "object" },
   { "mesh", LS_FIELD_OBJECT, 0, .fields = mesh_fields },
@@ -577,6 +578,8 @@ ls_trace_format (const LsPlan *plan, const LsTraceHead *head, GError **error)
   ls_json_out_open_as (&w, "trace");
   ls_json_out_string (&w, "name", head->name);
   ls_json_out_string (&w, "source", head->source);
+  if (head->measured_on)
+    ls_json_out_string (&w, "measured_on", head->measured_on);
   if (head->model) { /* it and the strategy are written by their own tables */
     write_object (&w, "model", ls_model_fields, head->model);
     write_object (&w, "strategy", ls_strategy_fields, head->strategy);

@@ -69,7 +69,7 @@ typedef struct {
 } TraceRank;
 
 typedef struct {
-  char *name, *source;
+  char *name, *source, *measured_on;
   LsMesh mesh;
   GArray *slots;         /* int, LsSlot       */
   GArray *communicators; /* TraceCommunicator */

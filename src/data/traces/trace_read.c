@@ -47,6 +47,7 @@ ls_trace_free (LsTrace *trace)
   ls_strategy_clear (&trace->strategy);
   g_free (trace->name);
   g_free (trace->source);
+  g_free (trace->measured_on);
   g_free (trace);
 }
 
@@ -775,6 +776,7 @@ read_file (TraceReading *r, TraceFile *file, uint32_t dp)
   t->strategy.gpus = t->plan->n_ranks;
   t->name = g_strdup (file->name);
   t->source = g_strdup (file->source);
+  t->measured_on = g_strdup (file->measured_on);
   ls_fields_clear (ls_trace_fields, file);
   return r->ok ? g_steal_pointer (&t) : NULL;
 }

@@ -22,9 +22,10 @@
 
 typedef struct {
   char *name, *source;
-  LsPlan *plan;   /* checked by ls_plan_check()                                  */
-  LsMesh mesh;    /* all degrees 0: the file lists its ranks                     */
-  bool has_model; /* and then a strategy; without, what needs them is not known  */
+  char *measured_on; /* the GPU that kernels took their recorded times on; NULL: it does not say */
+  LsPlan *plan;      /* checked by ls_plan_check()                                  */
+  LsMesh mesh;       /* all degrees 0: the file lists its ranks                     */
+  bool has_model;    /* and then a strategy; without, what needs them is not known  */
   LsModel model;
   LsStrategy strategy; /* its degrees are those of the mesh; without model, only they count */
 } LsTrace;
@@ -41,10 +42,10 @@ LsTrace *ls_trace_read (const LsJsonDoc *doc, uint32_t dp, LsDiagList *diags);
 
 /* What a trace says besides its plan. */
 typedef struct {
-  const char *name, *source;
-  const LsMesh *mesh;         /* by which ranks were bound; NULL or another: they are listed */
-  const LsModel *model;       /* NULL: not known */
-  const LsStrategy *strategy; /* resolved; NULL with model */
+  const char *name, *source, *measured_on; /* the last may be NULL */
+  const LsMesh *mesh;                      /* by which ranks were bound; NULL or another: they are listed */
+  const LsModel *model;                    /* NULL: not known */
+  const LsStrategy *strategy;              /* resolved; NULL with model */
   /* Says nothing of LsOp.has_margin, and nothing of ranks: not to be read back, but to be compared. */
   bool no_margins, no_ranks;
 } LsTraceHead;

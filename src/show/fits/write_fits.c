@@ -3,12 +3,14 @@
 #include <math.h>
 
 #include "analysis/interval.h"
+#include "data/measured/read_cases.h"
 #include "job/assumptions.h"
 #include "show/text_table.h"
 
-#define N_WORST 8
-#define AGREES  0.1
-#define NOTHING 1e-9 /* of the largest singular value: rounding */
+#define N_WORST         8
+#define AGREES          0.1
+#define case_of(s, row) ((const LsCase *) (s)->cases->pdata[row])
+#define NOTHING         1e-9 /* of the largest singular value: rounding */
 
 /* Largest first; of equals in the order of the files. */
 static gint
