@@ -111,7 +111,7 @@ struct LsBounds {
   Entries sizes;         /* of what memory follows from: times are 0, and so is what only they depend on */
   GHashTable *optimizer; /* CountKey -> LsTime *                */
   uint64_t variant;      /* of the strategy at hand             */
-  const uint32_t *gpus;  /* of its ranks; NULL: node after node (cluster/segment.h) */
+  const uint32_t *gpus;  /* of its ranks; NULL: node after node (cluster/cluster.h) */
   LsCallTimes *calls;
   GHashTable *groups;                      /* of calls, as bound_time() knows them */
   uint32_t n_kinds;                        /* of layers */

@@ -452,7 +452,6 @@ const char *ls_dp_kind_name (int kind);
 const char *ls_p2p_name (int p2p);
 extern const LsEnumName ls_dp_kind_names[], ls_p2p_names[];          /* LsDpKind, LsP2p; auto last */
 extern const LsEnumName ls_recompute_names[], ls_dispatcher_names[]; /* by value */
-extern const LsEnumName ls_p2p_names[];
 
 /* Knobs that make no difference to a job, and why: strategy_resolve.c. */
 

@@ -346,7 +346,6 @@ score (LsValidationRun *v)
   v->scores.own_knobs = (gpointer) g_ptr_array_free (ls_job_cases_with_facts (v->chosen), FALSE);
   v->scores.by_hardware = (gpointer) g_ptr_array_free (ls_job_cases_by_hardware (v->chosen), FALSE);
   v->scores.ignored = (gpointer) g_ptr_array_free (ls_job_cases_ignored_columns (v->cases), FALSE);
-  v->scores.assumed = (const char *const *) v->assume;
   v->scores.cases = v->chosen;
   v->scores.rest = ls_job_cases_rest (v->chosen);
 }

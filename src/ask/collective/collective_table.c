@@ -10,7 +10,7 @@
 #include "base/order.h"
 #include "base/suggest.h"
 #include "cluster/cluster.h"
-#include "cluster/segment.h"
+#include "cluster/cluster.h"
 #include "data/measured/read_nccl_tests.h"
 #include "data/text/field.h"
 #include "data/text/override.h"
@@ -626,7 +626,7 @@ ls_collective_compare (LsCollectiveRun *run, const LsCollectiveSpec *spec, const
   if (run->rows->len > 0) {
     const LsCollectiveRow *first = &g_array_index (run->rows, LsCollectiveRow, 0);
     bool is_one = g_hash_table_size (machines) == 1;
-    assume (run, spec, is_one ? machine_of (&x, first->cluster)->hardware : NULL, first);
+    assume (run, spec, is_one ? ls_named_hardware (machines, first->cluster)->hardware : NULL, first);
     return TRUE;
   }
   g_ptr_array_add (run->notes, NULL); /* a table without a row says nothing */
