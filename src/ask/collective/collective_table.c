@@ -10,7 +10,6 @@
 #include "base/order.h"
 #include "base/suggest.h"
 #include "cluster/cluster.h"
-#include "cluster/cluster.h"
 #include "data/measured/read_nccl_tests.h"
 #include "data/text/field.h"
 #include "data/text/override.h"

@@ -174,7 +174,7 @@ heads_are_cut_over_ranks (void)
   LS_CHECK_DOUBLE (op->igrad[0].flops, ==, gates);
   LS_CHECK_DOUBLE (op->wgrad[0].flops, ==, gates);
   LS_CHECK (op->n_fwd == 1 && op->n_igrad == 1 && op->n_wgrad == 1 && op->tp == LS_TP_NONE);
-  shard.grad_is_apart = true; /* and another kernel adds it to those of earlier micro-batches */
+  shard.grad.is_apart = true; /* and another kernel adds it to those of earlier micro-batches */
   g_autoptr (GArray) apart = ls_operators_new ();
   ls_operators_layer (&m, &shard, 0, apart);
   LS_CHECK_INT (find_operator (apart, "mixer-head-gates")->n_wgrad, ==, 2);

@@ -113,7 +113,7 @@ inputs_are_transposed (void)
 {
   LsModel m = llama3_70b ();
   LsShard s = in_nvfp4 (&m, "");
-  s.dtype = LS_DTYPE_FP8, s.fp8_recipe = LS_FP8_CURRENT;
+  s.dtype = LS_DTYPE_FP8, s.fp8.recipe = LS_FP8_CURRENT;
   g_autoptr (GArray) ops = layer_operators (&m, &s);
   const LsOperator *qkv = find_operator (ops, "qkv");
   LS_CHECK_STR (qkv->wgrad[0].name, "fp8-transpose");
