@@ -4,6 +4,8 @@
 #include <lockstep/error.h>
 #include <math.h>
 
+#include "job/assumptions.h"
+
 /* Of a step: "  copy", ", exposed". */
 typedef struct {
   const char *name, *note;
