@@ -319,7 +319,7 @@ static const Row rows[] = {
   { "layers_per_chunk", "layers_per_chunk", uneven_layers, "layers of chunks %s", NULL, layers_rule, true },
   { "p2p", "p2p", NULL, "p2p %s", NULL, NULL, true },
   { "dispatcher", "dispatcher", NULL, "dispatcher %s", NULL, NULL, true },
-  { "etp", "etp", expert_degree, "etp %s", "tp", NULL, true },
+  { "etp", "etp", expert_degree, "etp %s", "as tp", NULL, true },
   { "offload_to", "offload_to", NULL, "offload to %s", NULL, NULL, true },
   { "bucket_view", "bucket_view", bucket_view, "bucket views", NULL, NULL, true },
   { "software", NULL, software, "software %s", "none was named" },
