@@ -3,6 +3,7 @@
 #include "api/commands.h"
 #include "api/request.h"
 #include "ask/sharing.h"
+#include "job/assumptions.h"
 #include "show/answers.h"
 
 #include <string.h>
@@ -73,6 +74,18 @@ read_options (const LsRequest *r, LsSharingOptions *o, GError **error)
   return TRUE;
 }
 
+/* What all jobs rest on, beside what is the file's. */
+static void
+assume (const LsRequest *r, const LsSharingOptions *o, GArray **assumptions)
+{
+  const char *network = ls_request_text (r, "network"), *steps = ls_request_text (r, "steps");
+  ls_assumptions_add (assumptions, "network", g_strdup (network ? network : "flow"), "network %s",
+                      network ? NULL : "by default", "--network KIND");
+  ls_assumptions_add (assumptions, "steps", g_strdup_printf ("%u", o->run.n_steps),
+                      "%s steps of each, where all does not repeat sooner", steps ? NULL : "by default",
+                      "--steps N");
+}
+
 gboolean
 command_share (const LsRequest *r, LsAnswer *a, GError **error)
 {
@@ -89,6 +102,7 @@ command_share (const LsRequest *r, LsAnswer *a, GError **error)
   if (!sharing)
     return FALSE;
   ls_answer_note_all (a, sharing->notes);
+  assume (r, &options, &sharing->assumptions);
   Data *data = g_new (Data, 1);
   *data = (Data) { sharing, ls_request_is_on (r, "all") ? 0 : (guint) top };
   ls_answer_take (a, data, &forms);

@@ -9,6 +9,7 @@
 #include "base/order.h"
 #include "cluster/allocation.h"
 #include "data/jobs/read_jobs.h"
+#include "job/assumptions.h"
 #include "job/job.h"
 
 void
@@ -29,6 +30,7 @@ ls_sharing_free (LsSharing *s)
     g_clear_pointer (&s->jobs[i].assumptions, g_array_unref);
     g_clear_pointer (&s->jobs[i].knobs, g_array_unref);
   }
+  g_clear_pointer (&s->assumptions, g_array_unref);
   g_clear_pointer (&s->links, g_array_unref);
   g_clear_pointer (&s->shifts, g_array_unref);
   g_clear_pointer (&s->notes, g_ptr_array_unref);
@@ -564,6 +566,17 @@ seconds (double ps)
   return ps / 1e12;
 }
 
+/* All but of what all jobs share. */
+static GArray *
+own_knobs (GArray *knobs)
+{
+  static const char *const shared[] = { "network", "steps", NULL };
+  for (guint i = knobs ? knobs->len : 0; i-- > 0;)
+    if (g_strv_contains (shared, g_array_index (knobs, LsAssumption, i).key))
+      g_array_remove_index (knobs, i);
+  return knobs ? g_array_ref (knobs) : NULL;
+}
+
 static LsSharingJob
 job_of (const SharedJobs *jobs, guint i, const LsShareSteps *alone, const LsShareSteps *shared,
         LsArena *arena)
@@ -584,7 +597,7 @@ job_of (const SharedJobs *jobs, guint i, const LsShareSteps *alone, const LsShar
     .n_steps = shared->n_steps,
     .slowdown = shared->step_ps / alone->step_ps,
     .assumptions = r->assumptions ? g_array_ref (r->assumptions) : NULL,
-    .knobs = r->knobs ? g_array_ref (r->knobs) : NULL,
+    .knobs = own_knobs (r->knobs),
   };
 }
 

@@ -107,6 +107,7 @@ typedef struct {
   double *packed_s;     /* [n_jobs] steps with the others on nodes dealt in turn; NULL: they have these */
   char **packed_nodes;  /* [n_jobs] */
   GPtrArray *notes;     /* char * */
+  GArray *assumptions;  /* LsAssumption: of all jobs, by who asks; NULL: none */
 } LsSharing;
 
 void ls_sharing_free (LsSharing *s); /* NULL allowed */

@@ -469,6 +469,7 @@ ls_job_cases_rest (const GPtrArray *cases)
     most = MAX (most, own ? own->len : 0);
   }
   g_autofree char *text = shared && shared->len > 0 ? ls_assumptions_text (shared) : g_strdup ("");
-  const char *more = shared && most > shared->len ? "what else rows leave open differs (--json has it of each)" : NULL;
+  const char *more
+      = shared && most > shared->len ? "what else rows leave open differs (--json has it of each)" : NULL;
   return g_strconcat (text, *text && more ? ";\n  " : "", more, NULL);
 }
