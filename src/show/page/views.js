@@ -128,7 +128,7 @@ function provenance(r) {
 async function viewRun(r) {
   const [t, curves, map] = [await unpack("timeline"), await unpack("memory"), await unpackText("links")];
   const interval = r.interval && r.interval.label;
-  return [runCards(r), interval ? el("p", { class: "quiet" }, `The interval is ${interval}.`) : null,
+  return [runCards(r), interval ? el("p", { class: "quiet" }, `Where a measured step would lie: ${interval}.`) : null,
     section("Breakdown", runBreakdown(r)), t && section("Timeline", timelineView(t)), section("Memory", memoryOver(curves)),
     section("Links", map && picture(map), runLinks(r)), section("Critical path", runCritical(r.critical_path)), section("Sensitivity", runSensitivity(r.sensitivity)), section("Faults", runFaults(r.faults)), section("Hashed routing", runSeeds(r.ecmp)), section("What if", runWhatIf(r.what_if)), section("Variation of steps", runSpread(r.step_spread)),
     section("What it rests on", provenance(r)), section("All numbers", tree("result", r))];
