@@ -30,6 +30,12 @@ weights_and_flops_are_those_of_the_parts (void)
   LS_CHECK_INT (ls_model_layer_params (&m, 0), ==,
                 plain + mix + c * (2 + 2) + 4 + router + 5 * r + 8 * expert + 2 * h + 8 * h);
   LS_CHECK_INT (ls_model_layer_linear_params (&m, 0), ==, plain + mix + router + expert);
+  const LsShard shard = whole_shard (&m);
+  g_autoptr (GArray) operators = ls_operators_new ();
+  ls_operators_layer (&m, &shard, 0, operators);
+  const LsOperator *scale = find_operator (operators, "qk-scale"); /* four tensors move for means, each way */
+  LS_CHECK_DOUBLE (scale->fwd[0].bytes, ==, 4.0 * 2 * 256 * c);
+  LS_CHECK_DOUBLE (scale->igrad[scale->n_igrad - 1].bytes, ==, 4.0 * 2 * 256 * c);
 }
 
 static uint64_t

@@ -43,6 +43,10 @@ weights_and_flops_are_those_of_the_parts (void)
   LS_CHECK_INT (ls_model_layer_params (&m, 5), ==, query + keys + mlp + norms + 512 + 512 + 6 * 64);
   LS_CHECK_INT (ls_model_layer_params (&m, 6), ==, 2 * h * i + mlp + norms);
   LS_CHECK_INT (ls_mixer_other_params (&m), ==, 0);
+  const LsShard shard = whole_shard (&m);
+  g_autoptr (GArray) gating = ls_operators_new ();
+  ls_operators_layer (&m, &shard, 6, gating);
+  LS_CHECK_DOUBLE (find_operator (gating, "memory-gate")->fwd[0].bytes, ==, 3 * 2.0 * 256 * i);
   LS_CHECK_INT (ls_model_layer_params (&m, 7), ==, query + mlp + norms + 512 + 6 * 64);
   const uint64_t met = 3 * scan + 2 * h * i + 4 * query + 3 * keys + 8 * mlp;
   LS_CHECK_INT (ls_model_linear_params (&m, 0), ==, met);

@@ -108,6 +108,8 @@ latency_is_paid_before_the_flow (void)
   Job a;
   world_init (&w, 1, capacity, false);
   job_init (&w, &a, 10 * LS_MS, 100e3, 1e12, 1, link);
+  ls_engine_run (&w.engine);
+  LS_CHECK_INT (ls_flow_net_n_solves (w.net), >, 0);
   world_run (&w);
   LS_CHECK_INT (a.ended, ==, 810 * LS_MS);
 }

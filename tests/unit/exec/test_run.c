@@ -193,6 +193,7 @@ events_order_streams (void)
   hand_kernel (h, 0, LS_TAG_F, 2 * LS_US);
   g_autoptr (LsTimeline) t = hand_run (h);
   LS_CHECK_INT (t->window_end, ==, 10 * LS_US);
+  LS_CHECK_INT (t->n_ops, ==, 5 * h->options.n_steps);
   hand_free (h);
 }
 

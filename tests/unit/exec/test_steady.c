@@ -99,6 +99,19 @@ a_host_that_never_waits (void)
   check_begin (h, false, 3);
 }
 
+/* The second rank falls behind by half a millisecond a step: no step is as the one before. */
+static void
+ranks_that_drift_apart (void)
+{
+  Hand *h = job_new (2, false);
+  hand_kernel (h, 1, LS_TAG_OPTIMIZER, 500 * LS_US);
+  for (uint32_t r = 0; r < 2; r++) {
+    hand_host_sync (h, r, hand_kernel (h, r, LS_TAG_OPTIMIZER, 10 * LS_US));
+    hand_kernel (h, r, LS_TAG_OPTIMIZER, 30 * LS_US);
+  }
+  check_begin (h, false, 3);
+}
+
 static void
 something_is_sent_behind_it (void)
 {
@@ -262,8 +275,8 @@ a_step_that_is_reported_keeps_all_its_spans (void)
 }
 
 LS_TEST_SUITE (LS_TEST (one_step_is_enough), LS_TEST (a_first_step_that_is_wanted_is_whole),
-               LS_TEST (a_host_that_never_waits), LS_TEST (something_is_sent_behind_it),
-               LS_TEST (data_are_on_the_way), LS_TEST (others_still_communicate),
-               LS_TEST (calls_that_do_not_match), LS_TEST (compute_is_not_over),
-               LS_TEST (a_step_that_begins_late), LS_TEST (what_is_behind_the_last_step),
-               LS_TEST (a_step_that_is_reported_keeps_all_its_spans))
+               LS_TEST (a_host_that_never_waits), LS_TEST (ranks_that_drift_apart),
+               LS_TEST (something_is_sent_behind_it), LS_TEST (data_are_on_the_way),
+               LS_TEST (others_still_communicate), LS_TEST (calls_that_do_not_match),
+               LS_TEST (compute_is_not_over), LS_TEST (a_step_that_begins_late),
+               LS_TEST (what_is_behind_the_last_step), LS_TEST (a_step_that_is_reported_keeps_all_its_spans))

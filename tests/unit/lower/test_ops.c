@@ -105,6 +105,21 @@ what_is_received_is_recorded_and_awaited (void)
   ls_strategy_clear (&s);
 }
 
+/* PipeDream's last stage waits for each micro-batch before it computes with it. */
+static void
+each_forward_waits_for_its_input (void)
+{
+  LsStrategy s = job (1, 2);
+  s.schedule = g_strdup ("pipedream"), s.global_batch = 8;
+  g_autoptr (LsPlan) plan = lowered_model (&model, &s);
+  g_autofree char *name = g_strdup_printf ("wait for %s", ls_stream_names[LS_STREAM_PP_FWD_RECV].name);
+  guint n = 0;
+  for (uint32_t i = 0; LS_CHECK (plan != NULL) && i < plan->programs[1].n_instances; i++)
+    n += strcmp (plan->segments[plan->programs[1].instances[i].segment].name, name) == 0;
+  LS_CHECK_INT (n, ==, 4);
+  ls_strategy_clear (&s);
+}
+
 /* Ops of that name on the first rank, of passes with that tag. */
 static guint
 n_tagged (const LsPlan *plan, const char *name, LsTag tag)
@@ -357,6 +372,6 @@ LS_TEST_SUITE (LS_TEST (blocks_are_limited_by_whoever_calls),
                LS_TEST (a_decoder_passes_on_what_its_encoder_made), LS_TEST (each_tensor_is_cut_over_ranks),
                LS_TEST (an_encoder_has_stages_of_its_own), LS_TEST (each_launch_is_waited_for_in_its_layer),
                LS_TEST (weights_are_tokens_or_shares_of_many),
-               LS_TEST (what_is_received_is_recorded_and_awaited),
+               LS_TEST (what_is_received_is_recorded_and_awaited), LS_TEST (each_forward_waits_for_its_input),
                LS_TEST (a_step_gathers_experts_and_others), LS_TEST (cut_experts_gather_and_reduce),
                LS_TEST (frozen_layers_gather_no_input))

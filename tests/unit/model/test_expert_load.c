@@ -121,6 +121,18 @@ a_capacity_drops_what_is_above (void)
   LS_CHECK_NEAR (ls_expert_kept_share (&m, &s), 1 - (19661 - 10240) / 65536.0, 1e-12);
 }
 
-LS_TEST_SUITE (LS_TEST (largest_remainders_get_the_rest), LS_TEST (rows_of_zeros_make_experts_alike),
-               LS_TEST (all_assignments_are_shared_out), LS_TEST (a_seed_says_it_all),
-               LS_TEST (wrong_loads_are_refused), LS_TEST (a_capacity_drops_what_is_above))
+/* A token chooses two experts, so none has more than half of the choices; the others share the rest. */
+static void
+no_expert_has_more_than_each_token (void)
+{
+  static const double expected[] = { 0.5, 1 / 7.0, 1 / 14.0, 1 / 14.0, 1 / 14.0, 1 / 14.0, 1 / 14.0, 0 };
+  LsModel m = mixtral ();
+  g_autofree double *w = shares ("93,2,1,1,1,1,1,0", &m);
+  for (uint32_t e = 0; w && e < G_N_ELEMENTS (expected); e++)
+    LS_CHECK_NEAR (w[e], expected[e], 1e-12);
+}
+
+LS_TEST_SUITE (LS_TEST (no_expert_has_more_than_each_token), LS_TEST (largest_remainders_get_the_rest),
+               LS_TEST (rows_of_zeros_make_experts_alike), LS_TEST (all_assignments_are_shared_out),
+               LS_TEST (a_seed_says_it_all), LS_TEST (wrong_loads_are_refused),
+               LS_TEST (a_capacity_drops_what_is_above))

@@ -352,7 +352,20 @@ tokens_in_turn_go_to_fewer_ranks (void)
   LS_CHECK (a->comm.brought_bytes > 3 * b->comm.brought_bytes && a->comm.ep_bytes == b->comm.ep_bytes);
 }
 
-LS_TEST_SUITE (LS_TEST (weight_gradients_of_deepseek_are_by_blocks),
+/* Experts have biases of their own: behind them the sum has none, behind attention it has. */
+static void
+biases_of_experts_are_theirs (void)
+{
+  LsModel m = llama3_70b ();
+  m.moe.n_experts = 8, m.moe.top_k = 2, m.moe.expert_ffn = 4096;
+  m.linear_bias = true;
+  LsShard s = shard (&m, 1, false, 1);
+  g_autoptr (GArray) ops = layer_operators (&m, &s);
+  LS_CHECK_STR (find_operator (ops, "attention-add")->fwd[0].name, "bias-add");
+  LS_CHECK_STR (find_operator (ops, "mlp-add")->fwd[0].name, "residual-add");
+}
+
+LS_TEST_SUITE (LS_TEST (biases_of_experts_are_theirs), LS_TEST (weight_gradients_of_deepseek_are_by_blocks),
                LS_TEST (products_of_experts_are_cast_to_fp8), LS_TEST (each_layout_is_cast_by_itself),
                LS_TEST (which_layers_have_experts), LS_TEST (a_layer_by_hand),
                LS_TEST (ranks_compute_what_tokens_ask_for), LS_TEST (uneven_experts_take_more_tiles),

@@ -259,8 +259,10 @@ static void
 unfused_attention_runs_the_kernels_of_its_lists (void)
 {
   LsModel m = llama ();
-  g_autoptr (LsRecipes) r = recipes_of (
-      (LsRecipe) { .operator_ = LS_RECIPE_SCORES, .forward = LIST (CORE), .backward = LIST (CORE) });
+  g_autoptr (LsRecipes) r
+      = recipes_of ((LsRecipe) { .operator_ = LS_RECIPE_SCORES,
+                                 .forward = LIST (CORE, kernel ("scale", LS_ACCESS_XLA, "s*a*b*s", 2, 2)),
+                                 .backward = LIST (CORE) });
   LsRecipe softmax = { .operator_ = LS_RECIPE_SOFTMAX,
                        .saved = expression ("4*s*a*b*s"),
                        .forward = LIST (kernel ("max", LS_ACCESS_XLA_RED, "s*a*b*s", 2, 0),
@@ -276,7 +278,7 @@ unfused_attention_runs_the_kernels_of_its_lists (void)
   g_autoptr (GArray) ops = layer (&m, &s);
   const LsOperator *scores = named (ops, "attention-scores"), *rows = named (ops, "attention-softmax"),
                    *out = named (ops, "attention-context");
-  LS_CHECK_INT (scores->n_fwd, ==, 1);
+  LS_CHECK_INT (scores->n_fwd, ==, 2);
   LS_CHECK_INT (scores->n_igrad, ==, 2);
   LS_CHECK_INT (rows->n_fwd, ==, 2);
   LS_CHECK_DOUBLE (rows->fwd[1].bytes, ==, 4.0 * 2 * 8 * 256 * 256);

@@ -97,6 +97,23 @@ a_loss_keeps_its_logits (void)
     LS_CHECK_INT (o->kept.saved_bytes, ==, 4 * (2 * 256) * 1024); /* words, padded */
 }
 
+/* What brings rows of experts back to their tokens is as the list has it. */
+static void
+rows_come_back_by_the_list (void)
+{
+  const LsRecipe back = { .operator_ = LS_RECIPE_UNPERMUTE,
+                          .forward = LIST (kernel ("add rows", LS_ACCESS_VEC, "P*h", 2, 2)) };
+  g_autoptr (LsRecipes) r = recipes_of (back);
+  LsModel m = llama ();
+  m.moe.n_experts = 4, m.moe.top_k = 2, m.moe.expert_ffn = 512;
+  LsShard s = shard (r);
+  s.experts.ep = s.experts.etp = 1;
+  g_autoptr (GArray) ops = layer (&m, &s);
+  const LsOperator *o = named (ops, "unpermute");
+  if (LS_CHECK (o && o->n_fwd > 0))
+    LS_CHECK_STR (o->fwd[0].name, "add rows");
+}
+
 /* --- norms and rotation of attention ------------------------------------------------------------- */
 
 static LsRecipe
@@ -261,7 +278,7 @@ what_b_writes_is_as_wide_as_its_module (void)
   LS_CHECK_INT (b->kept.saved_bytes, ==, own->kept.saved_bytes);
 }
 
-LS_TEST_SUITE (LS_TEST (a_loss_keeps_its_logits), LS_TEST (norms_run_the_kernels_of_their_width),
-               LS_TEST (own_kernels_keep_their_bytes), LS_TEST (norms_of_heads_run_it_too),
-               LS_TEST (latents_run_their_norms_and_rotation), LS_TEST (each_module_has_its_kernels),
-               LS_TEST (what_b_writes_is_as_wide_as_its_module))
+LS_TEST_SUITE (LS_TEST (a_loss_keeps_its_logits), LS_TEST (rows_come_back_by_the_list),
+               LS_TEST (norms_run_the_kernels_of_their_width), LS_TEST (own_kernels_keep_their_bytes),
+               LS_TEST (norms_of_heads_run_it_too), LS_TEST (latents_run_their_norms_and_rotation),
+               LS_TEST (each_module_has_its_kernels), LS_TEST (what_b_writes_is_as_wide_as_its_module))

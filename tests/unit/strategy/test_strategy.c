@@ -545,6 +545,19 @@ a_copy_owns_what_it_points_to (void)
 }
 
 static void
+what_a_program_has_is_lent (void)
+{
+  LsStrategy a, b;
+  ls_strategy_init (&a);
+  ls_strategy_init (&b);
+  a.program.attention_else = b.program.attention_else + 1;
+  ls_strategy_lend_own (&b, &a);
+  LS_CHECK_INT (b.program.attention_else, ==, a.program.attention_else);
+  ls_strategy_clear (&a);
+  ls_strategy_clear (&b);
+}
+
+static void
 names_are_those_of_the_flags (void)
 {
   static const char *const dp_kinds[]
@@ -566,4 +579,4 @@ LS_TEST_SUITE (LS_TEST (what_is_not_given_is_filled_in), LS_TEST (a_vee_has_two_
                LS_TEST (sharding_and_offloading_have_their_rules),
                LS_TEST (replicas_and_versions_have_their_rules), LS_TEST (refusals_carry_their_code),
                LS_TEST (models_have_their_rules), LS_TEST (a_copy_owns_what_it_points_to),
-               LS_TEST (names_are_those_of_the_flags))
+               LS_TEST (what_a_program_has_is_lent), LS_TEST (names_are_those_of_the_flags))
