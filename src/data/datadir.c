@@ -176,12 +176,13 @@ files_in (const char *folder, const char *suffix)
   return files;
 }
 
-/* Those of a set that is there and right; what is wrong with it, check says. NULL or a document. */
+/* Those of a set that is there and right, or that one; what is wrong with it, check says. NULL or a document.
+ */
 static LsJsonDoc *
-open_set (const char *path, const cJSON **ret_members)
+open_set (const char *path, const char *member, const cJSON **ret_members)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  LsJsonDoc *doc = ls_json_doc_load_kept (path, diags);
+  LsJsonDoc *doc = ls_json_doc_load_kept (path, member, diags);
   *ret_members = doc ? cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "members") : NULL;
   return doc;
 }
@@ -379,6 +380,14 @@ clusters_with (const char *name)
 
 /* --- finding ----------------------------------------------------------------------------------- */
 
+/* Whether it may be one of a set: to read is cheaper than to parse. */
+static bool
+mentions (const char *path, const char *name)
+{
+  g_autofree char *text = NULL, *quoted = g_strconcat ("\"", name, "\"", NULL);
+  return !g_file_get_contents (path, &text, NULL, NULL) || strstr (text, quoted);
+}
+
 static char *
 find_in_sets (const char *folder, const char *name)
 {
@@ -386,8 +395,8 @@ find_in_sets (const char *folder, const char *name)
   for (guint i = 0; i < sets->len; i++) {
     g_autofree char *path = g_build_filename (folder, sets->pdata[i], NULL);
     const cJSON *members;
-    g_autoptr (LsJsonDoc) doc = open_set (path, &members);
-    if (cJSON_GetObjectItemCaseSensitive (members, name))
+    g_autoptr (LsJsonDoc) doc = mentions (path, name) ? open_set (path, name, &members) : NULL;
+    if (doc && cJSON_GetObjectItemCaseSensitive (members, name))
       return g_strconcat (path, "#", name, NULL);
   }
   return NULL;
@@ -505,7 +514,7 @@ static void
 add_set (GPtrArray *entries, const Root *root, const char *path)
 {
   const cJSON *members;
-  g_autoptr (LsJsonDoc) doc = open_set (path, &members);
+  g_autoptr (LsJsonDoc) doc = open_set (path, NULL, &members);
   for (const cJSON *m = members ? members->child : NULL; m; m = m->next)
     if (m->string)
       add_entry (entries, root, m->string, g_strconcat (path, "#", m->string, NULL));
@@ -754,8 +763,8 @@ ls_data_open (const char *path, LsDiagList *diags)
     return ls_json_doc_parse_given (path, "file", diags);
   g_autofree char *set_path = set_of (path, &member);
   if (!set_path)
-    return ls_json_doc_load_kept (path, diags);
-  g_autoptr (LsJsonDoc) set = ls_json_doc_load_kept (set_path, diags);
+    return ls_json_doc_load_kept (path, NULL, diags);
+  g_autoptr (LsJsonDoc) set = ls_json_doc_load_kept (set_path, member, diags);
   return set ? ls_data_member (set, member, diags) : NULL;
 }
 

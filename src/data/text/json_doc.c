@@ -545,23 +545,86 @@ keep (GHashTable *all, const char *path, const struct stat *of, LsJsonDoc *doc)
   g_hash_table_replace (all, g_strdup (path), kept);
 }
 
-LsJsonDoc *
-ls_json_doc_load_kept (const char *path, LsDiagList *diags)
+/* Behind a string, object or list that begins there. */
+static char *
+after_value (char *at)
 {
+  int depth = 0;
+  do {
+    if (*at == '"')
+      for (at++; *at && *at != '"'; at++)
+        at += *at == '\\' && at[1];
+    depth += (*at == '{' || *at == '[') - (*at == '}' || *at == ']');
+    at += *at != '\0';
+  } while (*at && depth > 0);
+  return at;
+}
+
+/* Of blanks and commas the blanks, of other text the ends of lines: so places are right. */
+static char *
+copy_blanks (char *out, const char *from, const char *to, const char *which)
+{
+  for (; from < to; from++)
+    if (strchr (which, *from))
+      *out++ = *from;
+  return out;
+}
+
+/* Takes all members of "members" but one, an object, out of a text, so that they need not be parsed. NULL,
+ * and some of it is gone: it is not there. */
+static char *
+leave_member (char *text, const char *member)
+{
+  const char *const blanks = " \t\r\n,:", *quoted = "\"members\"";
+  char *at = strstr (text, quoted), *found = NULL;
+  at = at ? at + strlen (quoted) + strspn (at + strlen (quoted), blanks) : NULL;
+  char *out = at && *at == '{' ? ++at : NULL;
+  while (out) {
+    char *key = at + strspn (at, blanks), *end = after_value (key), *value = end + strspn (end, blanks);
+    if (*key != '"' || *value != '{')
+      break;
+    char *next = after_value (value);
+    bool is_it
+        = (gsize) (end - key) == strlen (member) + 2 && strncmp (key + 1, member, strlen (member)) == 0;
+    out = copy_blanks (out, at, key, " \t\r\n");
+    if (is_it)
+      found = memmove (out, key, (gsize) (next - key));
+    out = is_it ? out + (next - key) : copy_blanks (out, key, next, "\n");
+    at = next;
+  }
+  if (!found)
+    return NULL;
+  memmove (out, at, strlen (at) + 1);
+  return text;
+}
+
+/* member: NULL: of the whole. */
+static LsJsonDoc *
+load_member (const char *path, const char *member, LsDiagList *diags)
+{
+  g_autofree char *text = NULL;
+  bool is_one = member && g_file_get_contents (path, &text, NULL, NULL) && leave_member (text, member);
+  return is_one ? ls_json_doc_parse (text, strlen (text), path, diags) : ls_json_doc_load (path, diags);
+}
+
+LsJsonDoc *
+ls_json_doc_load_kept (const char *path, const char *member, LsDiagList *diags)
+{
+  g_autofree char *key = member ? g_strconcat (path, "#", member, NULL) : g_strdup (path);
   static GMutex lock;
   static GHashTable *all; /* path to Kept */
   struct stat now;
   if (stat (path, &now) != 0)
-    return ls_json_doc_load (path, diags);
+    return load_member (path, member, diags);
   g_mutex_lock (&lock);
   LS_TAKE_OVER (&lock);
   if (!all)
     all = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, kept_free);
-  const Kept *kept = g_hash_table_lookup (all, path);
+  const Kept *kept = g_hash_table_lookup (all, key);
   bool is_kept = kept && is_unchanged (&kept->of, &now);
-  LsJsonDoc *doc = is_kept ? ls_json_doc_ref (kept->doc) : ls_json_doc_load (path, diags);
+  LsJsonDoc *doc = is_kept ? ls_json_doc_ref (kept->doc) : load_member (path, member, diags);
   if (doc && !is_kept)
-    keep (all, path, &now, doc);
+    keep (all, key, &now, doc);
   LS_HAND_OVER (&lock);
   g_mutex_unlock (&lock);
   return doc;

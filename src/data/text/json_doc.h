@@ -21,8 +21,8 @@ typedef struct LsJsonDoc LsJsonDoc;
 LsJsonDoc *ls_json_doc_load (const char *path, LsDiagList *diags);
 
 /* The same for a file that is asked for many times, such as one of facts: it is parsed once as long as it
- * stays as it is. */
-LsJsonDoc *ls_json_doc_load_kept (const char *path, LsDiagList *diags);
+ * stays as it is. member: of its object "members" only that one is read, if it is there; NULL: all. */
+LsJsonDoc *ls_json_doc_load_kept (const char *path, const char *member, LsDiagList *diags);
 
 /* The same for n bytes of memory; name stands for the path in diagnostics and
  * gives the stem. The text is copied. */
