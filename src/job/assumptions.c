@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "base/printable.h"
+#include "data/datadir.h"
 #include "data/jobs/job_files.h"
 #include "data/text/override.h"
 #include "job/job_from.h"
@@ -30,6 +32,7 @@ typedef struct {
   bool is_brief;                   /* in the sentence only where nobody says it */
   const char *unit;                /* of what is typed, where the value is in another one */
   bool is_usual;                   /* what is not set is said in words of the knob */
+  bool (*is_quiet) (const Job *j); /* whether it is not in the sentence of such a job; NULL: never */
 } Row;
 
 /* --- values ---------------------------------------------------------------------------------------- */
@@ -146,50 +149,42 @@ attention (const Job *j)
   return ls_model_n_attention_layers (j->model) == 0 ? NULL : knob_text (j, "attention");
 }
 
+/* Of a file of others, what it leaves to its class is not told from what it says. */
+static char *
+of_model (const Job *j)
+{
+  bool is_ours = !j->spec->model || !ls_data_is_path (j->spec->model);
+  return g_strdup (is_ours ? "the model's" : "the model's file or class");
+}
+
 static char *
 expert_load (const Job *j)
 {
   return j->model->moe.n_experts == 0 ? NULL : g_strdup (j->s->experts.load ? j->s->experts.load : "even");
 }
 
-/* Of attention inside documents, or over whole sequences. */
-static char *
-lengths (const Job *j, bool are_whole)
+static bool
+has_whole_sequences (const Job *j)
 {
-  g_autofree char *text = ls_strategy_idle (j->s, j->model, "lengths") ? NULL : knob_text (j, "lengths");
-  return text && (strcmp (text, "whole") == 0) == are_whole ? g_steal_pointer (&text) : NULL;
+  return !j->s->docs.lengths || strcmp (j->s->docs.lengths, "whole") == 0;
 }
 
-static char *
-documents (const Job *j)
-{
-  return lengths (j, false);
-}
-
-static char *
-whole_sequences (const Job *j)
-{
-  return lengths (j, true);
-}
-
-static char *
-vocabulary (const Job *j, bool is_padded)
-{
-  uint64_t padded = ls_model_padded_vocab (j->model, j->s->use.vocab_multiple, j->s->tp);
-  bool is_so = (padded != j->model->vocab) == is_padded;
-  return is_so ? g_strdup_printf ("%" G_GUINT64_FORMAT, (guint64) padded) : NULL;
-}
-
-static char *
+static uint64_t
 padded_vocabulary (const Job *j)
 {
-  return vocabulary (j, true);
+  return ls_model_padded_vocab (j->model, j->s->use.vocab_multiple, j->s->tp);
 }
 
 static char *
-whole_vocabulary (const Job *j)
+vocabulary (const Job *j)
 {
-  return vocabulary (j, false);
+  return g_strdup_printf ("%" G_GUINT64_FORMAT, (guint64) padded_vocabulary (j));
+}
+
+static bool
+has_whole_vocabulary (const Job *j)
+{
+  return padded_vocabulary (j) == j->model->vocab;
 }
 
 static char *
@@ -228,17 +223,10 @@ attention_kernel (const Job *j)
                                                                     : NULL;
 }
 
-static char *
-schedule (const Job *j)
+static bool
+has_one_stage (const Job *j)
 {
-  return j->s->pp == 1 ? NULL : knob_text (j, "schedule");
-}
-
-/* A lone stage has an order too, of which only some schedules have another. */
-static char *
-lone_schedule (const Job *j)
-{
-  return j->s->pp == 1 ? knob_text (j, "schedule") : NULL;
+  return j->s->pp == 1;
 }
 
 /* Of several chunks with as many layers each. */
@@ -284,7 +272,7 @@ bucket_view (const Job *j)
 
 static const Row rows[] = {
   { "gpus", "gpus", gpus, "--gpus %s", NULL, gpus_rule, true },
-  { "seq", "seq", NULL, "sequences of %s", "the model's" },
+  { "seq", "seq", NULL, "sequences of %s", NULL, of_model },
   { "tokens", "global_batch", tokens, "%s tokens a step", NULL, batch_rule, .unit = "sequences" },
   { "micro_batch", "micro_batch", NULL, "micro-batch %s", "by default", NULL, true },
   { "zero", "zero", zero, "ZeRO %s", "by default", NULL, true },
@@ -298,23 +286,20 @@ static const Row rows[] = {
   { "moments", "moment_dtype", moments },
   { "optimizer", "optimizer", NULL, "optimizer %s" },
   { "lora", "lora_modules", adapters, "adapters %s", "by default" },
-  { "attention", "attention", attention, "attention %s", "the model's" },
-  { "lengths", "lengths", documents, "documents of %s" },
-  { "lengths", "lengths", whole_sequences },
+  { "attention", "attention", attention, "attention %s", NULL, of_model },
+  { "lengths", "lengths", NULL, "documents of %s", .is_quiet = has_whole_sequences },
   { "lengths_draw", "lengths_draw", NULL, "drawn %s", "by default", NULL, true },
   { "lengths_seed", "lengths_seed", NULL, "seed %s", "by default", NULL, true },
   { "lengths_balance", "lengths_balance", NULL, "balance %s", "by default", NULL, true },
   { "expert_load", "expert_load", expert_load, "load of experts %s" },
-  { "vocabulary", "vocab_multiple", padded_vocabulary, "vocabulary padded to %s",
-    .unit = "what it is a multiple of" },
-  { "vocabulary", "vocab_multiple", whole_vocabulary, .unit = "what it is a multiple of" },
+  { "vocabulary", "vocab_multiple", vocabulary, "vocabulary padded to %s", .unit = "what it is a multiple of",
+    .is_quiet = has_whole_vocabulary },
   { "attention_kernel", "attention_kernel", attention_kernel, "attention kernel %s",
     "as the accelerator's file times attention" },
   { "fp8_recipe", "fp8_recipe", NULL, "fp8 recipe %s", NULL, NULL, true },
   { "tp_overlap", "tp_overlap", NULL, "tp-overlap", NULL, NULL, true },
   { "cp_kind", "cp_kind", NULL, "context parallelism by %s", NULL, NULL, true },
-  { "schedule", "schedule", schedule, "schedule %s", NULL, NULL, true },
-  { "schedule", "schedule", lone_schedule },
+  { "schedule", "schedule", NULL, "schedule %s", NULL, NULL, true, .is_quiet = has_one_stage },
   { "layers_per_chunk", "layers_per_chunk", even_layers, NULL, "evenly by default" },
   { "layers_per_chunk", "layers_per_chunk", uneven_layers, "layers of chunks %s", NULL, layers_rule, true },
   { "p2p", "p2p", NULL, "p2p %s", NULL, NULL, true },
@@ -487,7 +472,9 @@ add_row (GArray *all, const Job *j, const Row *row)
   if (!value)
     return;
   char *said = whence_said (j, row), *why = said ? said : whence_unsaid (j, row),
-       *words = said && row->is_brief ? NULL : in_words (row->words, value), *instead = instead_of (j, row);
+       *instead = instead_of (j, row);
+  bool is_quiet = (said && row->is_brief) || (row->is_quiet && row->is_quiet (j));
+  char *words = is_quiet ? NULL : in_words (row->words, value);
   LsAssumption a = { .key = row->key,
                      .value = g_steal_pointer (&value),
                      .why = why,
@@ -559,16 +546,20 @@ add_host (GArray *all, const LsJobSpec *spec, const LsJobResult *r, const LsHard
   }
 }
 
-/* Whether the strategy would be refused with that value. */
+/* Whether the strategy would be refused with that value, also where its way to be data parallel follows. */
 static bool
 is_refused (const Job *j, const LsField *f, const char *value)
 {
-  LsStrategy tried;
-  g_autoptr (LsDiagList) unheard = ls_diag_list_new_counting ();
-  ls_strategy_copy (&tried, j->s);
-  bool is_legal = ls_field_value_set (f, &tried, value)
-      && ls_strategy_resolve (&tried, j->model, j->s->gpus, j->s->gpus, unheard);
-  ls_strategy_clear (&tried);
+  bool is_legal = false;
+  for (int follows = 0; follows < 2 && !is_legal; follows++) {
+    LsStrategy tried;
+    g_autoptr (LsDiagList) unheard = ls_diag_list_new_counting ();
+    ls_strategy_copy (&tried, j->s);
+    tried.dp_kind = follows ? LS_DP_AUTO : tried.dp_kind;
+    is_legal = ls_field_value_set (f, &tried, value)
+        && ls_strategy_resolve (&tried, j->model, j->s->gpus, j->s->gpus, unheard);
+    ls_strategy_clear (&tried);
+  }
   return !is_legal;
 }
 
@@ -610,26 +601,37 @@ add_tables (GArray **all, const LsJobSpec *spec, const LsHardware *hardware, uin
     ls_assumptions_add (all, "gpu_calibration", g_strdup (hardware->calibration.name),
                         has_words ? "times of %s" : NULL, spec->gpu_calibration ? NULL : file,
                         "--gpu-calibration NAME|FILE");
-  double spread = hardware->spec.gpu.clock_spread;
-  g_autofree char *changed = ls_override_add (spec->cluster, "gpu.clock_spread=S"),
-                  *instead = g_strconcat ("--cluster ", changed, NULL);
-  if (n_ranks > 1 && spread > 0)
-    ls_assumptions_add (all, "clock_spread", g_strdup_printf ("%g", spread), NULL,
-                        strstr (spec->cluster, "clock_spread=") ? NULL : file, instead);
   if (n_ranks > 1 && hardware->nccl.name && ls_cluster_traits (&hardware->spec)->has_nccl)
     ls_assumptions_add (all, "nccl", g_strdup (hardware->nccl.name), has_words ? "messages of %s" : NULL,
                         spec->nccl ? NULL : file, "--nccl NAME|FILE");
 }
 
-/* At whose pace the host steps on what it holds. */
+/* What else a cluster's file says that some jobs rest on. */
 static void
-add_host_memory (GArray *all, const LsJobSpec *spec, const LsClusterSpec *cluster)
+add_of_cluster (GArray *all, const LsJobSpec *spec, const LsJobResult *r, const LsClusterSpec *c)
 {
-  g_autofree char *changed = ls_override_add (spec->cluster, "node.cpu.memory.bandwidth=RATE"),
-                  *instead = g_strconcat ("--cluster ", changed, NULL);
-  bool is_given = strstr (spec->cluster, "cpu.memory.bandwidth=") != NULL;
-  ls_assumptions_add (&all, "host_memory", ls_format_rate (cluster->server.cpu_memory.bandwidth_bytes_per_s),
-                      NULL, is_given ? NULL : "the cluster's file", instead);
+  const struct {
+    bool holds;
+    const char *key, *path, *kind; /* as it is typed, "gpu.reserved" and "SIZE" */
+    char *value;
+  } of[] = {
+    { r->plan->n_ranks > 1 && c->gpu.clock_spread > 0, "clock_spread", "gpu.clock_spread", "S",
+      g_strdup_printf ("%g", c->gpu.clock_spread) },
+    { c->gpu.reserved_bytes > 0, "context", "gpu.reserved", "SIZE", ls_format_bytes (c->gpu.reserved_bytes) },
+    { c->network.routing == LS_ROUTING_ECMP, "fabric_seed", "fabric.seed", "N",
+      g_strdup_printf ("%u", c->network.seed) },
+    { r->strategy.memory.offload, "host_memory", "node.cpu.memory.bandwidth", "RATE",
+      ls_format_rate (c->server.cpu_memory.bandwidth_bytes_per_s) },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (of); i++) {
+    g_autofree char *change = g_strconcat (of[i].path, "=", of[i].kind, NULL),
+                    *changed = ls_override_add (spec->cluster, change),
+                    *instead = g_strconcat ("--cluster ", changed, NULL), *value = of[i].value;
+    bool is_given = strstr (spec->cluster, of[i].path) != NULL;
+    if (of[i].holds)
+      ls_assumptions_add (&all, of[i].key, g_steal_pointer (&value), NULL,
+                          is_given ? NULL : "the cluster's file", instead);
+  }
 }
 
 /* How it is simulated, and memory counted. */
@@ -663,8 +665,7 @@ ls_assumptions_of_knobs (const LsJobSpec *spec, const LsJobResult *r, const LsHa
   add_host (all, spec, r, hardware);
   if (r->model.name)
     add_tables (&all, spec, hardware, r->plan->n_ranks, false);
-  if (r->strategy.memory.offload)
-    add_host_memory (all, spec, &hardware->spec);
+  add_of_cluster (all, spec, r, &hardware->spec);
   add_views (all, spec, hardware);
   return all;
 }
@@ -685,13 +686,14 @@ ls_assumptions_add (GArray **all, const char *key, char *value, const char *word
 {
   if (!*all)
     *all = assumptions_new ();
-  LsAssumption a = { .key = key,
-                     .value = value,
-                     .why = g_strdup (why ? why : "given"),
-                     .instead = g_strdup (instead),
-                     .words = in_words (words, value),
-                     .is_given = !why,
-                     .says_instead = true };
+  LsAssumption a
+      = { .key = key,
+          .value = value,
+          .why = g_strdup (why ? why : "given"),
+          .instead = instead ? ls_printable (instead) : NULL, /* a cluster's name is a stranger's */
+          .words = in_words (words, value),
+          .is_given = !why,
+          .says_instead = true };
   g_array_append_val (*all, a);
 }
 
