@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/printable.h"
-#include "data/datadir.h"
 #include "data/jobs/job_files.h"
 #include "data/text/override.h"
 #include "job/job_from.h"
@@ -153,8 +152,8 @@ attention (const Job *j)
 static char *
 of_model (const Job *j)
 {
-  bool is_ours = !j->spec->model || !ls_data_is_path (j->spec->model);
-  return g_strdup (is_ours ? "the model's" : "the model's file or class");
+  bool is_theirs = j->model->source && g_str_has_prefix (j->model->source, LS_HF_SOURCE);
+  return g_strdup (is_theirs ? "the model's file or class" : "the model's");
 }
 
 static char *
@@ -623,9 +622,10 @@ add_of_cluster (GArray *all, const LsJobSpec *spec, const LsJobResult *r, const 
     { r->strategy.memory.offload, "host_memory", "node.cpu.memory.bandwidth", "RATE",
       ls_format_rate (c->server.cpu_memory.bandwidth_bytes_per_s) },
   };
+  const char *name = ls_json_is_given (spec->cluster) ? c->name : spec->cluster;
   for (guint i = 0; i < G_N_ELEMENTS (of); i++) {
     g_autofree char *change = g_strconcat (of[i].path, "=", of[i].kind, NULL),
-                    *changed = ls_override_add (spec->cluster, change),
+                    *changed = ls_override_add (name, change),
                     *instead = g_strconcat ("--cluster ", changed, NULL), *value = of[i].value;
     bool is_given = strstr (spec->cluster, of[i].path) != NULL;
     if (of[i].holds)

@@ -87,6 +87,7 @@ guint ls_model_types_check (const LsJsonDoc *doc, LsDiagList *diags);
 
 /* Takes out the note about seq, once the training length is known from elsewhere; notes may be NULL. */
 void ls_model_notes_drop_length (GPtrArray *notes);
+#define LS_HF_SOURCE "Hugging Face configuration" /* begins the source of such a model */
 
 /* --- read_model.c: laws of loss and batch (model/scaling.h), models/scaling/NAME.json --- */
 

@@ -468,7 +468,7 @@ to_model (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c)
   m.attn.window = 0;
   m.layers.pattern = m.predict.pattern = NULL;
   m.name = model_name (doc);
-  m.source = g_strdup_printf ("Hugging Face configuration, model_type %s", f->model_type);
+  m.source = g_strdup_printf (LS_HF_SOURCE ", model_type %s", f->model_type);
   m.n_layers = c->m.n_layers * (f->layers_are_patterns ? (uint32_t) strlen (f->model.layers.pattern) : 1);
   m.n_kv_heads = kv_heads (f, c);
   m.head_dim

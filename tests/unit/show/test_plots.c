@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/list.h"
 #include "show/plot/plots.h"
 #include <lockstep/error.h>
 
@@ -395,7 +396,7 @@ only_the_front_has_names (void)
                                  .note = g_strdup ("note"),
                                  .capacity_gib = 80,
                                  .is_money = true,
-                                 .points = g_array_new (FALSE, FALSE, sizeof (LsParetoPoint)) };
+                                 .points = ls_list_new (sizeof (LsParetoPoint), ls_clear_text) };
   const LsParetoPoint points[] = { { g_strdup ("tp 2"), 10, 60, 25000 },
                                    { NULL, 12, 70, 30000 },
                                    { g_strdup ("tp 8"), 20, 20, 50000 } };
