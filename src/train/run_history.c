@@ -3,6 +3,7 @@
 #include <float.h>
 #include <lockstep/error.h>
 #include <math.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "base/diag.h"
@@ -766,15 +767,15 @@ bytes_of (gconstpointer place, gsize n)
   return g_variant_new_fixed_array (G_VARIANT_TYPE_BYTE, place, n, 1);
 }
 
-/* But for its spans. Travels between processes as it is. */
+/* But for its spans. What is ahead of its pointers travels between processes as it is. */
 static GVariant *
 pack_history (guint i, gconstpointer data)
 {
   const Work *w = data;
   const LsRunHistory *h = &w->histories[i];
   gsize n_causes = h->causes ? w->plan->reliability->causes->len : 0;
-  return g_variant_new ("(@ay@ay)", bytes_of (h, sizeof *h),
-                        bytes_of (h->causes, n_causes * sizeof *h->causes));
+  return g_variant_new ("(@ay@aybb)", bytes_of (h, offsetof (LsRunHistory, causes)),
+                        bytes_of (h->causes, n_causes * sizeof *h->causes), h->is_finished, h->is_endless);
 }
 
 static void
@@ -783,9 +784,12 @@ unpack_history (guint i, GVariant *packed, gpointer data)
   Work *w = data;
   LsRunHistory *h = &w->histories[i];
   g_autoptr (GVariant) whole = NULL, causes = NULL;
+  gboolean is_finished, is_endless;
   gsize n;
-  g_variant_get (packed, "(@ay@ay)", &whole, &causes);
-  memcpy (h, g_variant_get_fixed_array (whole, &n, 1), sizeof *h);
+  g_variant_get (packed, "(@ay@aybb)", &whole, &causes, &is_finished, &is_endless);
+  memcpy (h, g_variant_get_fixed_array (whole, &n, 1), offsetof (LsRunHistory, causes));
+  h->is_finished = is_finished;
+  h->is_endless = is_endless;
   gconstpointer tallies = g_variant_get_fixed_array (causes, &n, 1);
   h->causes = g_memdup2 (tallies, n);
   h->spans = NULL;
@@ -799,7 +803,7 @@ ls_run_histories_new (const LsRunPlan *plan, uint32_t first_seed, guint n, const
 {
   Work w = { plan, first_seed, 0, g_new0 (LsRunHistory, n) };
   const LsTeamLoop loop = {
-    .each = find_history, .pack = pack_history, .unpack = unpack_history, .type = "(ayay)", .data = &w
+    .each = find_history, .pack = pack_history, .unpack = unpack_history, .type = "(ayaybb)", .data = &w
   };
   gboolean ok = ls_team_each (setup, n, &loop, error);
   if (ok && !w.has_given_up)
