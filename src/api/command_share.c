@@ -74,7 +74,7 @@ read_options (const LsRequest *r, LsSharingOptions *o, GError **error)
   return TRUE;
 }
 
-/* What all jobs rest on, beside what is the file's. */
+/* What all jobs rest on, next to what is the file's. */
 static void
 assume (const LsRequest *r, const LsSharingOptions *o, GArray **assumptions)
 {

@@ -685,7 +685,7 @@ ls_what_if_assume_price (const LsJobSpec *spec, LsJobResult *r)
   const LsPrice none = LS_PRICE_NOT_GIVEN, price = ls_price_of_cluster (&none, &r->cluster->spec);
   g_autofree char *dearer = ls_override_add (spec->cluster, "gpu.usd_per_hour=USD"),
                   *instead = g_strconcat ("--cluster ", dearer, NULL);
-  bool is_given = strstr (spec->cluster, "usd_per_hour=") != NULL;
+  bool is_given = ls_override_changes (spec->cluster, "gpu", "usd_per_hour=");
   ls_price_assume_hour (&price, "$%s for an hour of a GPU", is_given ? NULL : "the accelerator's file",
                         instead, &r->assumptions);
 }

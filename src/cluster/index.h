@@ -37,7 +37,7 @@ int ls_spec_list_kind (const LsClusterSpec *s, const char *name);
 gboolean ls_spec_check_link (const char *what, gboolean is_used, const LsLinkSpec *link, GError **error);
 
 /* Of link i of a list: it joins two others, which no link before it joins (joined: a set of pairs, which it
- * is added to), and has these figures. is_in_order: two names are told in order. */
+ * is added to), and has these figures. is_in_order: two names stand in order. */
 gboolean ls_spec_check_listed (const char *what, guint i, const LsListLink *link, bool is_in_order,
                                const LsLinkSpec *figures, GHashTable *joined, GError **error);
 

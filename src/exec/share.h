@@ -37,7 +37,7 @@
 /* Problem. Jobs share the fabric with traffic that nobody replays op by op, and that does not wait for them.
  *
  * Model. So many bytes from one node to another, over and over: begun every period, or, where one is not over
- * by then, right behind it; with no period one behind the other, without end. They are spread evenly over the
+ * by then, right after it; with no period one after the other, without end. They are spread evenly over the
  * NICs of the two nodes, which move together: one activity with a flow for each NIC, from the sender's NIC
  * over the fabric to the receiver's,
  *
@@ -46,7 +46,7 @@
  * that shares links with the flows of jobs by the same rules (core/maxmin.h).
  *
  * Worked example. 20 GB every 2 s over two NICs of 25 GB/s: 10 GB on each, 0.4 s where nothing else moves,
- * 0.8 s beside a flow that takes half of each.
+ * 0.8 s next to a flow that takes half of each.
  *
  * Deviations. Inside the nodes nothing is loaded: no memory, no PCIe. No latency. A slow NIC slows all.
  * Storage is a node that stands for it; a network of its own is none of ours. */

@@ -148,7 +148,7 @@ attention (const Job *j)
   return ls_model_n_attention_layers (j->model) == 0 ? NULL : knob_text (j, "attention");
 }
 
-/* Of a file of others, what it leaves to its class is not told from what it says. */
+/* Of a file of others, what it leaves to its class cannot be told apart from what it says. */
 static char *
 of_model (const Job *j)
 {
@@ -627,7 +627,7 @@ add_of_cluster (GArray *all, const LsJobSpec *spec, const LsJobResult *r, const 
     g_autofree char *change = g_strconcat (of[i].path, "=", of[i].kind, NULL),
                     *changed = ls_override_add (name, change),
                     *instead = g_strconcat ("--cluster ", changed, NULL), *value = of[i].value;
-    bool is_given = strstr (spec->cluster, of[i].path) != NULL;
+    bool is_given = ls_override_changes (spec->cluster, of[i].path, "");
     if (of[i].holds)
       ls_assumptions_add (&all, of[i].key, g_steal_pointer (&value), NULL,
                           is_given ? NULL : "the cluster's file", instead);

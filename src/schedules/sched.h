@@ -119,7 +119,7 @@ typedef struct LsSched {
     uint32_t times, plus, over;
   } limit; /* of one that is searched: memory for (times pp + plus) / over micro-batches; over 0: any */
   bool always_pairs; /* of a forward and a backward, without being asked for them */
-  /* Its rules beside that on chunks; pp and n_micro_batches are not 0. NULL: none. */
+  /* Its rules next to that on chunks; pp and n_micro_batches are not 0. NULL: none. */
   const char *(*refusal) (const LsSchedShape *shape);
   /* Chunks per rank; NULL: vpp, or 1. */
   uint32_t (*n_chunks) (const LsSchedShape *shape);

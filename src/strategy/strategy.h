@@ -416,7 +416,7 @@ int64_t ls_strategy_n_expert_copies (const LsStrategy *s, const LsModel *m);
 bool ls_strategy_may_reduce_before_flush (const LsStrategy *s);
 /* Of an optimizer: it multiplies or factors matrices, so it needs them whole. */
 bool ls_strategy_needs_matrices (const LsStrategy *s);
-/* The format of gradients beside fp32. */
+/* The format of gradients other than fp32. */
 LsDtype ls_strategy_usual_grad_dtype (const LsStrategy *s);
 
 /* Where its ranks are among each other; degrees of a resolved strategy. */

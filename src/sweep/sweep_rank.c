@@ -379,7 +379,9 @@ describe_rest (LsSweepRun *x, const LsSweepRow *first)
   ls_assumptions_add_place (&x->report.assumptions, &cluster->spec, x->spec->job.segment > 0,
                             "lockstep run ");
   g_autoptr (LsJobResult) r = ls_job_prepare_on (&x->model, x->hardware, cluster, &first->strategy, NULL);
-  x->report.knobs = ls_assumptions_of_knobs (&x->spec->job, r, x->hardware, whence_of_axis, &x->spec->space);
+  if (r)
+    x->report.knobs
+        = ls_assumptions_of_knobs (&x->spec->job, r, x->hardware, whence_of_axis, &x->spec->space);
 }
 
 static void

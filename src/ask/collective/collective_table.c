@@ -557,38 +557,40 @@ assume (LsCollectiveRun *run, const LsCollectiveSpec *spec, const LsHardware *h,
                   *gpus = g_strdup_printf ("%u", last->n_ranks),
                   *nodes = g_strdup_printf ("%u", MAX (spec->gpus ? spec->n_nodes : 0, last->n_nodes)),
                   *ctas = g_strdup_printf ("%u", spec->max_ctas);
+  g_strchomp (tuner);
   const bool is_one = !spec->compare && !run->table.is_scaling, is_given = spec->protocol != LS_PROTOCOL_AUTO,
              has_ends = g_strcmp0 (last->op, "p2p") == 0 || g_strcmp0 (last->op, "send-recv") == 0,
              is_sized = spec->n_nodes > 0 || spec->slice[0] > 0, has_ctas = spec->max_ctas > 0,
-             is_slice = h && ls_cluster_traits (&h->spec)->is_slice,
-             has_trust = spec->compare && ((const LsMeasuredCollective *) run->measured->pdata[0])->trust;
+             has_nccl = !h || !ls_cluster_traits (&h->spec)->is_slice, /* a torus has none */
+      has_trust = spec->compare && ((const LsMeasuredCollective *) run->measured->pdata[0])->trust;
   const char *by_nodes = is_sized ? "all of what is given" : "all of the nodes",
              *by_gpus = spec->gpus ? "by --gpus" : "the cluster's file",
              *rates = spec->compare ? "lockstep collective --nccl NAME" : "--nccl NAME";
   const struct {
-    const char *key, *value, *words, *why, *instead; /* value NULL: no row */
+    bool holds;
+    const char *key, *value, *words, *why, *instead;
   } rows[] = {
-    { "algorithm", spec->algorithm ? spec->algorithm : "auto", "algorithm %s",
-      spec->algorithm ? NULL : g_strchomp (tuner), "--algorithm KIND" },
-    { "protocol", ls_protocol_name ((LsProtocol) spec->protocol), is_given ? "protocol %s" : NULL,
+    { has_nccl, "algorithm", spec->algorithm ? spec->algorithm : "auto", "algorithm %s",
+      spec->algorithm ? NULL : tuner, "--algorithm KIND" },
+    { has_nccl, "protocol", ls_protocol_name ((LsProtocol) spec->protocol), is_given ? "protocol %s" : NULL,
       is_given ? NULL : tuner, "--protocol KIND" },
-    { "max_ctas", has_ctas ? ctas : "as the library has it", has_ctas ? "at most %s CTAs" : NULL,
+    { has_nccl, "max_ctas", has_ctas ? ctas : "as the library has it", has_ctas ? "at most %s CTAs" : NULL,
       has_ctas ? NULL : "by default", "--max-ctas N" },
-    { "nccl", nccl ? nccl->name : "each accelerator", "rates of %s",
+    { has_nccl, "nccl", nccl ? nccl->name : "each accelerator", "rates of %s",
       spec->nccl ? NULL : "the accelerator's file", rates },
-    { "gpus", is_one && !has_ends ? gpus : NULL, "--gpus %s", spec->gpus ? NULL : by_nodes, "--gpus N" },
-    { "nodes", is_one && !is_slice ? nodes : NULL, has_ends ? "--nodes %s" : NULL,
-      spec->n_nodes > 0 ? NULL : by_gpus, "--nodes N" },
-    { "network", spec->network ? spec->network : "flow", "network %s", spec->network ? NULL : "by default",
-      "--network KIND" },
-    { "datatype", "float", NULL, "times depend on bytes alone", "--min SIZE --max SIZE" },
-    { "interval", spec->compare ? NULL : "unknown", "interval %s", "no errors of single calls are kept",
+    { is_one && !has_ends, "gpus", gpus, "--gpus %s", spec->gpus ? NULL : by_nodes, "--gpus N" },
+    { is_one && has_nccl, "nodes", nodes, has_ends ? "--nodes %s" : NULL, spec->n_nodes > 0 ? NULL : by_gpus,
+      "--nodes N" },
+    { true, "network", spec->network ? spec->network : "flow", "network %s",
+      spec->network ? NULL : "by default", "--network KIND" },
+    { true, "datatype", "float", NULL, "times depend on bytes alone", "--min SIZE --max SIZE" },
+    { !spec->compare, "interval", "unknown", "interval %s", "no errors of single calls are kept",
       "--compare FILE" },
-    { "trust", spec->trust ? spec->trust : DEFAULT_TRUST, "rows of trust %s",
+    { has_trust, "trust", spec->trust ? spec->trust : DEFAULT_TRUST, "rows of trust %s",
       spec->trust ? NULL : "by default", "--trust NAME" },
   };
-  for (guint i = is_slice ? 4 : 0; i < G_N_ELEMENTS (rows) - !has_trust; i++) /* a torus has no NCCL */
-    if (rows[i].value)
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++)
+    if (rows[i].holds && rows[i].value)
       ls_assumptions_add (&run->table.assumptions, rows[i].key, g_strdup (rows[i].value), rows[i].words,
                           rows[i].why, rows[i].instead);
 }
@@ -778,8 +780,9 @@ add_gpus (Sweep *x, uint32_t n_gpus, GError **error)
                   *instead = g_strconcat ("--cluster ", changed, NULL),
                   *segment = ls_cluster_traits (&c->spec)->is_slice ? NULL : ls_segment_text (&c->spec);
   if (!x->run->table.is_scaling && segment)
-    ls_assumptions_add (&x->run->table.assumptions, "segment", g_steal_pointer (&segment), "%s",
-                        strstr (x->spec->cluster, "segment=") ? NULL : "by the number of GPUs", instead);
+    ls_assumptions_add (
+        &x->run->table.assumptions, "segment", g_steal_pointer (&segment), "%s",
+        ls_override_changes (x->spec->cluster, "node.segment", "") ? NULL : "by the number of GPUs", instead);
   else if (!x->run->table.is_scaling)
     ls_assumptions_add_place (&x->run->table.assumptions, &c->spec, x->spec->slice[0] > 0, "");
   return !x->spec->messages || add_messages (x, c, &request, error);

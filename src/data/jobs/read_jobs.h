@@ -30,7 +30,7 @@ typedef struct {
   char *name;
   char *from, *to; /* lists of nodes: the nodes of `from` send to those of `to` in turn */
   uint64_t bytes;  /* of each node of `from` */
-  LsTime period;   /* 0: one behind the other */
+  LsTime period;   /* 0: one after the other */
   LsTime start;
   double rate; /* of each node of `from`, bytes/s at most; 0: any */
 } LsJobsTraffic;

@@ -138,8 +138,9 @@ ls_json_doc_pointer (const LsJsonDoc *doc, const cJSON *node)
  * million mistakes must not cost a million walks. */
 static void
 add_diag (const LsJsonDoc *doc, LsErrorCode code, const cJSON *node, LsJsonPlace place, LsDiagList *diags,
-          const char *hint, const char *message)
+          const char *hint, const char *format, va_list args)
 {
+  g_autofree char *message = g_strdup_vprintf (format, args);
   if (ls_diag_list_n (diags) >= LS_DIAG_MAX_SHOWN) {
     ls_diag_add (diags, code, doc->name, 0, 0, NULL, NULL, hint, "%s", message);
     return;
@@ -155,9 +156,8 @@ ls_json_doc_diag (const LsJsonDoc *doc, const cJSON *node, LsJsonPlace place, Ls
 {
   va_list args;
   va_start (args, format);
-  g_autofree char *message = g_strdup_vprintf (format, args);
+  add_diag (doc, LS_ERROR_INPUT, node, place, diags, hint, format, args);
   va_end (args);
-  add_diag (doc, LS_ERROR_INPUT, node, place, diags, hint, message);
   return false;
 }
 
@@ -166,9 +166,8 @@ ls_json_doc_wrong (const LsJsonDoc *doc, const cJSON *node, LsDiagList *diags, c
 {
   va_list args;
   va_start (args, format);
-  g_autofree char *message = g_strdup_vprintf (format, args);
+  add_diag (doc, LS_ERROR_INPUT, node, LS_JSON_AT_VALUE, diags, NULL, format, args);
   va_end (args);
-  add_diag (doc, LS_ERROR_INPUT, node, LS_JSON_AT_VALUE, diags, NULL, message);
   return false;
 }
 
@@ -178,9 +177,8 @@ ls_json_doc_diag_code (const LsJsonDoc *doc, LsErrorCode code, const cJSON *node
 {
   va_list args;
   va_start (args, format);
-  g_autofree char *message = g_strdup_vprintf (format, args);
+  add_diag (doc, code, node, place, diags, hint, format, args);
   va_end (args);
-  add_diag (doc, code, node, place, diags, hint, message);
 }
 
 const cJSON *
