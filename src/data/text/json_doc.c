@@ -136,6 +136,7 @@ ls_json_doc_pointer (const LsJsonDoc *doc, const cJSON *node)
 
 /* Beyond what is ever shown, a place is not worth a walk through the file: a
  * million mistakes must not cost a million walks. */
+G_GNUC_PRINTF (7, 0)
 static void
 add_diag (const LsJsonDoc *doc, LsErrorCode code, const cJSON *node, LsJsonPlace place, LsDiagList *diags,
           const char *hint, const char *format, va_list args)
