@@ -179,10 +179,12 @@ tally_of (Places *p, const char *name)
   return at - 1;
 }
 
+/* 0: nothing travels there. */
 static double
 utilisation_of (const Places *p, uint32_t trunk)
 {
-  return ls_timeline_bytes (p->t, trunk) / (ls_cluster_resource_capacity (p->c, trunk) * p->window_s);
+  double bytes = ls_timeline_bytes (p->t, trunk);
+  return bytes > 0 ? bytes / (ls_cluster_resource_capacity (p->c, trunk) * p->window_s) : 0;
 }
 
 /* Links of one number at places of a kind. */
@@ -222,7 +224,7 @@ static void
 tally_trunk (Places *p, Column *column, const Alike *alike, uint32_t local)
 {
   uint32_t trunk = ls_places_resource (&p->at, alike->first, local);
-  double bytes = ls_timeline_bytes (p->t, trunk), own = bytes > 0 ? utilisation_of (p, trunk) : 0;
+  double bytes = ls_timeline_bytes (p->t, trunk), own = utilisation_of (p, trunk);
   if (bytes <= 0)
     return;
   if (column->first == UINT32_MAX)
@@ -341,8 +343,27 @@ static void
 offer_at (Places *p, GArray *best, guint n, uint32_t host, uint32_t local, double use)
 {
   uint32_t trunk = ls_places_resource (&p->at, host, local);
-  if (ls_timeline_bytes (p->t, trunk) > 0 && utilisation_of (p, trunk) == use)
+  if (utilisation_of (p, trunk) == use)
     offer (p, best, n, trunk, ls_cluster_resource_name_with (p->c, trunk, &p->names));
+}
+
+/* Numbers of a host's trunks, those from a leaf or all others, that some host uses so much. */
+static GArray *
+locals_used (const Places *p, bool is_from_leaf, double use)
+{
+  GArray *locals = g_array_new (FALSE, FALSE, sizeof (uint32_t));
+  for (uint32_t i = 0; i < p->at.trunks_per_host; i++) {
+    bool is_used = false;
+    for (guint k = 0; k < p->tiers[0].alike->len && !is_used; k++) {
+      uint32_t host = g_array_index (p->tiers[0].alike, Alike, k).first,
+               trunk = ls_places_resource (&p->at, host, i);
+      is_used = utilisation_of (p, trunk) == use
+          && (ls_cluster_trunk (p->c, trunk)->from == LS_NODE_LEAF) == is_from_leaf;
+    }
+    if (is_used)
+      g_array_append_val (locals, i);
+  }
+  return locals;
 }
 
 /* The number behind it in the order of decimal digits as text, of those below n; n: none. */
@@ -359,48 +380,36 @@ next_as_text (uint32_t number, uint32_t n)
   return number + 1;
 }
 
-/* Names that begin with the host, host by host in the order of names. */
+/* Links to NICs of these hosts from the leaf. */
 static void
-offer_hosts (Places *p, GArray *best, guint n, double use)
-{
-  for (uint32_t host = 0; host < p->at.n_hosts; host = next_as_text (host, p->at.n_hosts)) {
-    char begin[32];
-    g_snprintf (begin, sizeof begin, "node%u/", host);
-    if (is_behind (best, n, begin))
-      return;
-    for (uint32_t i = 0; i < p->at.trunks_per_host; i++)
-      if (ls_cluster_trunk (p->c, ls_places_resource (&p->at, host, i))->from != LS_NODE_LEAF)
-        offer_at (p, best, n, host, i, use);
-  }
-}
-
-/* Links to a host's NICs from the leaf of this number in its group: names begin with the leaf. */
-static void
-offer_from_leaf (Places *p, GArray *best, guint n, uint32_t leaf, double use)
+offer_from_leaf (Places *p, GArray *best, guint n, uint32_t leaf, const GArray *locals, double use)
 {
   uint32_t per_group = ls_cluster_n_edges (p->c) / p->at.n_groups,
            first = leaf / per_group * p->at.hosts_per_group,
            end = MIN (p->at.n_hosts, first + p->at.hosts_per_group);
-  for (uint32_t i = 0; i < p->at.trunks_per_host; i++) {
-    uint32_t trunk = ls_places_resource (&p->at, first, i);
-    bool is_of_leaf = ls_cluster_trunk (p->c, trunk)->from == LS_NODE_LEAF
-        && ls_cluster_edge_of_trunk (p->c, trunk) == leaf;
+  for (guint i = 0; i < locals->len; i++) {
+    uint32_t local = g_array_index (locals, uint32_t, i);
+    bool is_of_leaf = ls_cluster_edge_of_trunk (p->c, ls_places_resource (&p->at, first, local)) == leaf;
     for (uint32_t host = first; host < end && is_of_leaf; host++)
-      offer_at (p, best, n, host, i, use);
+      offer_at (p, best, n, host, local, use);
   }
 }
 
-/* Leaf by leaf in the order of names. */
+/* Links whose names begin with a leaf, or with a host: one after the other in the order of names. */
 static void
-offer_from_leaves (Places *p, GArray *best, guint n, double use)
+offer_in_order (Places *p, GArray *best, guint n, bool is_from_leaf, double use)
 {
-  uint32_t n_leaves = ls_cluster_n_edges (p->c);
-  for (uint32_t leaf = 0; leaf < n_leaves; leaf = next_as_text (leaf, n_leaves)) {
+  g_autoptr (GArray) locals = locals_used (p, is_from_leaf, use);
+  uint32_t n_beginnings = locals->len == 0 ? 0 : is_from_leaf ? ls_cluster_n_edges (p->c) : p->at.n_hosts;
+  for (uint32_t number = 0; number < n_beginnings; number = next_as_text (number, n_beginnings)) {
     char begin[32];
-    g_snprintf (begin, sizeof begin, "leaf%u>", leaf);
+    g_snprintf (begin, sizeof begin, is_from_leaf ? "leaf%u>" : "node%u/", number);
     if (is_behind (best, n, begin))
       return;
-    offer_from_leaf (p, best, n, leaf, use);
+    if (is_from_leaf)
+      offer_from_leaf (p, best, n, number, locals, use);
+    for (guint i = 0; i < locals->len && !is_from_leaf; i++)
+      offer_at (p, best, n, number, g_array_index (locals, uint32_t, i), use);
   }
 }
 
@@ -408,8 +417,7 @@ offer_from_leaves (Places *p, GArray *best, guint n, double use)
 static void
 take (Places *p, const Alike *alike, uint32_t local, GArray *best, guint n, double least)
 {
-  uint32_t first = ls_places_resource (&p->at, alike->first, local);
-  double use = ls_timeline_bytes (p->t, first) > 0 ? utilisation_of (p, first) : 0;
+  double use = utilisation_of (p, ls_places_resource (&p->at, alike->first, local));
   bool is_offered = use == least && (p->is_one || alike->first >= p->at.n_hosts);
   if (use == 0 || (use <= least && !is_offered))
     return;
@@ -433,8 +441,8 @@ find_busiest (Places *p)
   double least = find_least (p, &n_above);
   g_autoptr (GArray) best = g_array_new (FALSE, FALSE, sizeof (LsLinkUse));
   if (!p->is_one) {
-    offer_hosts (p, best, LS_N_BUSIEST - n_above, least);
-    offer_from_leaves (p, best, LS_N_BUSIEST - n_above, least);
+    offer_in_order (p, best, LS_N_BUSIEST - n_above, false, least);
+    offer_in_order (p, best, LS_N_BUSIEST - n_above, true, least);
   }
   for (guint k = 0; k < G_N_ELEMENTS (p->tiers); k++)
     for (guint i = 0; i < p->tiers[k].alike->len; i++)

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/list.h"
 #include "base/order.h"
 #include "exec/extras.h"
 #include "exec/shortcuts/shapes.h"
@@ -262,22 +263,6 @@ find_uses (const FoldClasses *c)
   return uses;
 }
 
-/* The first that does not come before that owner and pattern. */
-static guint
-find_first (const GArray *uses, uint32_t owner, uint32_t pattern)
-{
-  guint from = 0, to = uses->len;
-  while (from < to) {
-    guint mid = (from + to) / 2;
-    const AmpleUse *use = &g_array_index (uses, AmpleUse, mid);
-    if (use->owner < owner || (use->owner == owner && use->pattern < pattern))
-      from = mid + 1;
-    else
-      to = mid;
-  }
-  return from;
-}
-
 /* ---- calls that are planned ---- */
 
 /* The calls of the quotient's communicators, and what its ranks send, without planning them again: the
@@ -300,7 +285,8 @@ static LsFlowUse *
 uses_of (Planned *p, uint32_t pattern, uint32_t *ret_n, uint32_t *ret_n_ample)
 {
   const Refine *r = p->c->refine;
-  guint first = find_first (p->ample, p->owner, pattern), end = find_first (p->ample, p->owner, pattern + 1);
+  guint first = ls_list_first_from (p->ample, by_owner, &(AmpleUse) { p->owner, pattern }),
+        end = ls_list_first_from (p->ample, by_owner, &(AmpleUse) { p->owner, pattern + 1 });
   uint32_t n = 0;
   for (uint32_t i = r->first[p->row]; i < r->first[p->row + 1]; i++) {
     const RefineLoad *l = &r->loads[i];
