@@ -6,7 +6,7 @@
  *
  * A request that does not fit opens a block twice as large as the one before
  * (up to MAX_BLOCK); the rest of the old block is lost, which wastes less than
- * half of what was reserved. One from LARGE on has a block of its own size, behind
+ * half of what was reserved. One from ALONE on has a block of its own size, behind
  * the newest, which goes on being used. */
 #include "base/arena.h"
 
@@ -16,6 +16,7 @@
 #define FIRST_BLOCK ((size_t) 4096)
 #define MAX_BLOCK   ((size_t) 16 << 20)
 #define LARGE       ((size_t) 256 << 10)
+#define ALONE       ((size_t) 16 << 10)
 #define ALIGNMENT   (_Alignof(max_align_t))
 
 typedef struct Block Block;
@@ -80,7 +81,7 @@ block_with (LsArena *arena, size_t n_bytes)
   Block *newest = arena->newest;
   if (newest && newest->n_bytes - newest->n_used >= n_bytes)
     return newest;
-  if (newest && n_bytes >= LARGE)
+  if (newest && n_bytes >= ALONE)
     return newest->older = block_new (arena, n_bytes, newest->older);
   size_t twice = newest ? MIN (2 * newest->n_bytes, MAX_BLOCK) : FIRST_BLOCK;
   return arena->newest = block_new (arena, MAX (twice, n_bytes), newest);

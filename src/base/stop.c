@@ -9,14 +9,15 @@ static _Thread_local struct {
 static gint64
 asked_for (LsStop *s)
 {
+  bool is_asked = s->asked && g_atomic_int_get (s->asked) != 0;
+  if (!is_asked && s->deadline <= 0) /* mostly, and a clock is dear */
+    return -1;
   gint64 now = g_get_monotonic_time (), seen = 0;
   if (s->deadline > 0 && now >= s->deadline)
     return now - s->deadline;
-  if (!s->asked || g_atomic_int_get (s->asked) == 0)
-    return -1;
-  bool is_first
-      = __atomic_compare_exchange_n (&s->since, &seen, now, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
-  return is_first ? 0 : now - seen;
+  bool is_first = is_asked
+      && __atomic_compare_exchange_n (&s->since, &seen, now, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+  return !is_asked ? -1 : is_first ? 0 : now - seen;
 }
 
 bool

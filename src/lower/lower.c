@@ -37,7 +37,8 @@ kernel_equal (gconstpointer a, gconstpointer b)
   return x->kind == y->kind && x->dtype == y->dtype && x->m == y->m && x->n == y->n && x->k == y->k
       && x->batch == y->batch && x->flops == y->flops && x->bytes == y->bytes && x->access == y->access
       && x->by_blocks == y->by_blocks && x->masked == y->masked && x->unaligned == y->unaligned
-      && x->attention == y->attention && x->n_serial == y->n_serial && strcmp (x->name, y->name) == 0;
+      && x->attention == y->attention && x->n_serial == y->n_serial
+      && (x->name == y->name || strcmp (x->name, y->name) == 0);
 }
 
 static const DpBackend *const backends[LS_N_DP_KINDS] = {

@@ -294,8 +294,10 @@ build_coll_joined (Build *b, LsStream stream, LsSlot slot, int coll, uint64_t by
 uint16_t
 build_behind (Build *b, LsStream stream, LsOp op)
 {
-  g_autoptr (GArray) deps = g_array_copy (b->next_deps);
   LsDep before = { LS_DEP_STREAM, (uint16_t) stream };
+  if (b->next_deps->len == 0)
+    return build_op (b, op, &before, 1);
+  g_autoptr (GArray) deps = g_array_copy (b->next_deps);
   g_array_append_val (deps, before);
   return build_op (b, op, (const LsDep *) deps->data, (uint16_t) deps->len);
 }
