@@ -36,10 +36,6 @@ typedef struct {
   LsTime layer[LS_MAX_MODEL_KINDS]; /* a layer of each kind, in the order of ls_model_first_of_kinds() */
 } LsPartTimes;
 
-/* s: resolved. Errors and costs as of ls_lower(). */
-gboolean ls_part_times (const LsModel *m, const LsStrategy *s, const LsLowerCosts *costs,
-                        LsPartTimes *ret_times, GError **error);
-
 /* Appends the operators (model/operators.h, LsOperator) of a layer as this job launches them: with a mixture
  * of experts if most layers have one. s: resolved. Errors as of ls_lower(). */
 gboolean ls_layer_operators (const LsModel *m, const LsStrategy *s, GArray *operators, GError **error);

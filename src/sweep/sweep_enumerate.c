@@ -9,6 +9,7 @@
 #include "data/jobs/job_files.h"
 #include "data/text/field.h"
 #include "job/job_steps.h"
+#include "lower/parts.h"
 #include "schedules/sched.h"
 #include "strategy/shard.h"
 #include "sweep/sweep_state.h"
@@ -112,6 +113,7 @@ struct LsLayouts {
   GHashTable *chunks;  /* ChunksKey -> Chunks                          */
   GHashTable *calls;   /* CallKey -> LsTime *                          */
   LsCallTimes *call_times;
+  LsPartsMemo *parts;
 };
 
 LS_DEFINE_BYTES_KEY (key, Key)
@@ -147,7 +149,8 @@ ls_layouts_new (const LsModel *m, const LsHardware *hardware)
                      g_hash_table_new (times_hash, times_equal),
                      g_hash_table_new_full (chunks_key_hash, chunks_key_equal, NULL, chunks_free),
                      g_hash_table_new_full (call_key_hash, call_key_equal, g_free, g_free),
-                     ls_call_times_new (&hardware->nccl, false) };
+                     ls_call_times_new (&hardware->nccl, false),
+                     ls_parts_memo_new (m) };
   return l;
 }
 
@@ -161,6 +164,7 @@ ls_layouts_free (LsLayouts *l)
   g_hash_table_unref (l->chunks);
   g_hash_table_unref (l->calls);
   ls_call_times_free (l->call_times);
+  ls_parts_memo_free (l->parts);
   g_free (l);
 }
 
@@ -219,19 +223,22 @@ known_collective (int slot, int coll, uint64_t bytes, void *data)
 
 /* As a job is timed in job/job.c. */
 static bool
-time_parts (const LsLayouts *l, const LsStrategy *s, const LsCluster *cluster, LsPartTimes *ret_times)
+time_parts (const LsLayouts *l, const LsStrategy *s, const LsCluster *cluster, uint64_t variant,
+            LsPartTimes *ret_times)
 {
   LsHardware chosen;
   ls_hardware_for_job (l->hardware, s, s->gpus, &chosen);
   g_autofree uint32_t *gpus = ls_job_gpus (s, cluster, NULL);
-  if (!gpus)
+  const LsModelParts *parts = gpus ? ls_parts_of (l->parts, s, variant, LS_PARTS_USUAL, NULL) : NULL;
+  if (!parts)
     return false;
   LsCostSources of = { &chosen, cluster, s, l->call_times, gpus };
   KnownCosts known = { ls_lower_costs (&of), { .cluster = cluster }, l->calls };
   CallKey *key = &known.key;
   key->tp = s->tp, key->cp = s->cp, key->ep = s->ep, key->etp = s->experts.etp;
   const LsLowerCosts costs = { known_kernel, known_collective, known.own.send, &known };
-  return ls_part_times (l->model, s, is_in_usual_order (s) ? &costs : &known.own, ret_times, NULL);
+  *ret_times = ls_part_times (l->parts, parts, is_in_usual_order (s) ? &costs : &known.own);
+  return true;
 }
 
 static void
@@ -267,7 +274,7 @@ ls_layouts_balance (LsLayouts *l, LsStrategy *s, const LsCluster *cluster, uint6
   if (!e) {
     e = g_new0 (Entry, 1);
     e->key = key;
-    e->is_known = time_parts (l, s, cluster, &e->times);
+    e->is_known = time_parts (l, s, cluster, variant, &e->times);
     e->number = g_hash_table_size (l->entries);
     const Entry *same = g_hash_table_lookup (l->times, e);
     if (same)

@@ -316,16 +316,16 @@ segment_await (Lower *l, bool is_gradient)
 
 #define FLOPS_PER_PS 100
 
-static LsTime
-op_time (const Lower *l, const LsOp *op)
+LsTime
+part_op_time (const LsLowerCosts *costs, const LsPartOp *op, const LsKernel *kernels)
 {
   bool is_hidden = op->coll == LS_COLL_PERMUTE || op->coll == LS_COLL_COPY_PERMUTE;
   if (ls_op_has (op->kind, LS_HAS_CALL))
-    return l->costs && !is_hidden ? l->costs->collective (op->slot, op->coll, op->bytes, l->costs->data) : 0;
+    return costs && !is_hidden ? costs->collective (op->slot, op->coll, op->bytes, costs->data) : 0;
   if (!ls_op_takes (op->kind, LS_TAKES_GPU))
     return 0;
-  const LsKernel *k = &g_array_index (l->kernels, LsKernel, op->kernel);
-  return l->costs ? l->costs->kernel (k, l->costs->data) : (LsTime) (k->flops / FLOPS_PER_PS);
+  const LsKernel *k = &kernels[op->kernel];
+  return costs ? costs->kernel (k, costs->data) : (LsTime) (k->flops / FLOPS_PER_PS);
 }
 
 static bool
@@ -343,8 +343,9 @@ sum_of_pass (Lower *l, const Chunk *c, LsActionType pass, bool only_exchanges)
   LsTime sum = 0;
   for (guint i = 0; i < b.ops->len; i++) {
     const LsOp *op = &g_array_index (b.ops, LsOp, i);
+    const LsPartOp alone = part_op (op);
     if (!only_exchanges || is_exchange (op))
-      sum += op_time (l, op);
+      sum += part_op_time (l->costs, &alone, (const LsKernel *) (gpointer) l->kernels->data);
   }
   build_clear (&b);
   return sum;
