@@ -301,11 +301,20 @@ ls_bounds_new (const LsModel *m, const LsHardware *hardware)
   b->chosen = *hardware;
   b->optimizer = g_hash_table_new_full (count_hash, count_equal, g_free, g_free);
   b->calls = ls_call_times_new (&hardware->nccl, true);
+  b->parts = ls_parts_memo_new (m);
+  b->of_parts = g_array_new (FALSE, TRUE, sizeof (LsTime));
+  b->ends = g_array_new (FALSE, FALSE, sizeof (LsTime));
   b->groups = g_hash_table_new_full (group_key_hash, group_key_equal, g_free, g_free);
   count_kinds (b);
   b->layers = g_new0 (uint32_t, LS_MAX_CHUNKS);
   b->first = g_new0 (uint32_t, LS_MAX_CHUNKS + 1);
   return b;
+}
+
+LsPartsMemo *
+ls_bounds_parts (LsBounds *b)
+{
+  return b->parts;
 }
 
 void
@@ -318,6 +327,9 @@ ls_bounds_free (LsBounds *b)
   g_hash_table_unref (b->optimizer);
   g_clear_pointer (&b->kernels, g_hash_table_unref);
   ls_call_times_free (b->calls);
+  ls_parts_memo_unref (b->parts);
+  g_array_unref (b->of_parts);
+  g_array_unref (b->ends);
   g_hash_table_unref (b->groups);
   for (uint32_t i = 0; i < b->n_kinds; i++)
     g_free (b->n_of_kind[i]);
@@ -359,8 +371,9 @@ entry_of (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, const LsSc
   if (!is_new)
     return e;
   const BoundComm comm = { b, cluster, s };
-  BoundParts in = { b->model, s, &comm, key.is_split != 0, key.has_head_weight != 0 };
-  bound_parts (&in, e->part);
+  BoundParts in = { b->model, s, &comm, bound_shard (s, b->model), key.has_head_weight != 0 };
+  memcpy (e->part, bound_sizes_of (b, s, cluster, sched)->part, sizeof e->part);
+  bound_find_times (&in, key.is_split != 0, e->part);
   return e;
 }
 
@@ -373,9 +386,9 @@ bound_chunk (const LsBounds *b, const BoundPart *part, uint32_t stage, uint32_t 
   uint32_t first = b->first[stage], n_layers = b->layers[stage];
   BoundPart p = { 0 };
   for (uint32_t i = 0; i < b->n_kinds; i++)
-    bound_add (&p, &part[PART_LAYER + i], b->n_of_kind[i][first + n_layers] - b->n_of_kind[i][first]);
-  bound_add (&p, &part[PART_EMBEDDING], stage == 0);
-  bound_add (&p, &part[PART_HEAD], stage == n - 1);
+    bound_add (&p, &part[LS_MODEL_LAYER + i], b->n_of_kind[i][first + n_layers] - b->n_of_kind[i][first]);
+  bound_add (&p, &part[LS_MODEL_EMBEDDING], stage == 0);
+  bound_add (&p, &part[LS_MODEL_HEAD], stage == n - 1);
   return p;
 }
 
@@ -428,8 +441,8 @@ first_layer (const LsBounds *b, const Entry *e, uint32_t rank)
   uint32_t first = b->first[rank];
   for (uint32_t i = 0; i < b->n_kinds && b->layers[rank] > 0; i++)
     if (b->n_of_kind[i][first + 1] > b->n_of_kind[i][first])
-      return &e->part[PART_LAYER + i];
-  return &e->part[PART_EMBEDDING];
+      return &e->part[LS_MODEL_LAYER + i];
+  return &e->part[LS_MODEL_EMBEDDING];
 }
 
 void
@@ -452,6 +465,7 @@ choose_hardware (LsBounds *b, const LsStrategy *s)
   b->n_gpus = s->gpus;
   ls_hardware_for_job (b->hardware, s, s->gpus, &b->chosen);
   g_clear_pointer (&b->kernels, g_hash_table_unref);
+  g_array_set_size (b->of_parts, 0);
 }
 
 LsTime

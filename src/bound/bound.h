@@ -58,6 +58,7 @@
 #define LS_BOUND_BOUND_H
 
 #include "job/hardware.h"
+#include "lower/parts.h"
 #include "strategy/strategy.h"
 
 typedef struct LsBounds LsBounds;
@@ -67,6 +68,7 @@ typedef struct LsBounds LsBounds;
 LsBounds *ls_bounds_new (const LsModel *m, const LsHardware *hardware);
 void ls_bounds_free (LsBounds *b); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsBounds, ls_bounds_free)
+LsPartsMemo *ls_bounds_parts (LsBounds *b); /* theirs: what was lowered of the model */
 
 /* Picoseconds; bytes. s: resolved. cluster: the one that it runs on. variant: the same number for strategies
  * that agree in all knobs that have no range by themselves (ls_space_variant()); the others are told apart

@@ -1,5 +1,5 @@
-/* bound/bound_parts.c — what a layer, the embedding or the head takes at least on one rank: as
- * lower/layers/lower_operator.c and lower_recompute.c build it. */
+/* bound/bound_parts.c — what a layer, the embedding or the head takes at least on one rank: its passes as they
+ * are lowered (lower/parts.h), and what its operators keep. */
 #include "bound/bound_state.h"
 
 #include <string.h>
@@ -84,24 +84,15 @@ bound_kernel_time (LsBounds *b, const LsClusterSpec *spec, bool is_in_graph, con
  * bytes from a forward to its backward, as lower_operator.c and lower_recompute.c keep them; what a
  * rank holds of its parameters throughout, as lower_step.c cuts them. */
 
-/* Whether it runs again as a part of what does, or as its layer. is_last: nothing behind it in its layer
- * keeps anything. */
+/* Whether it runs again as a part of what does. */
 static bool
-bound_runs_again (const BoundParts *x, const LsOperator *o, bool is_last)
+runs_again (const BoundParts *x, const LsOperator *o)
 {
-  const LsStrategy *s = x->s;
-  if (!x->is_layer || s->recompute == LS_RECOMPUTE_NONE)
-    return false;
-  if (s->recompute == LS_RECOMPUTE_SELECTIVE) {
-    bool is_in_moe = o->part == LS_MLP_PART_MOE || o->part == LS_MLP_PART_SHARED;
-    uint32_t parts = (o->kept.is_core ? LS_RECOMPUTE_CORE : 0) | (is_in_moe ? LS_RECOMPUTE_MOE : 0)
-        | (o->part == LS_MLP_PART_DENSE ? LS_RECOMPUTE_MLP : 0)
-        | (o->part == LS_MLP_PART_SHARED ? LS_RECOMPUTE_SHARED : 0);
-    return s->memory.recompute_parts & parts;
-  }
-  bool may_stop_before
-      = s->memory.recompute_early_stop && is_last && o->kept.saved_bytes == o->kept.input_bytes;
-  return s->memory.recompute_method == LS_RECOMPUTE_UNIFORM && !may_stop_before;
+  bool is_in_moe = o->part == LS_MLP_PART_MOE || o->part == LS_MLP_PART_SHARED;
+  uint32_t parts = (o->kept.is_core ? LS_RECOMPUTE_CORE : 0) | (is_in_moe ? LS_RECOMPUTE_MOE : 0)
+      | (o->part == LS_MLP_PART_DENSE ? LS_RECOMPUTE_MLP : 0)
+      | (o->part == LS_MLP_PART_SHARED ? LS_RECOMPUTE_SHARED : 0);
+  return x->s->memory.recompute_parts & parts;
 }
 
 /* It may be made again from what the operator before it keeps; what is before a layer is not known. */
@@ -118,7 +109,7 @@ static uint64_t
 kept_beside_parts (const BoundParts *x, const LsOperator *o, const LsOperator *before)
 {
   bool is_made_again = x->s->memory.recompute_parts & LS_RECOMPUTE_MLA_UP && o->kept.is_latent_up;
-  if (is_made_again || bound_runs_again (x, o, false))
+  if (is_made_again || runs_again (x, o))
     return 0;
   return o->kept.saved_bytes - (may_drop_input (x->s, before) ? o->kept.input_bytes : 0);
 }
@@ -164,19 +155,6 @@ add_params (const LsOperator *o, BoundPart *p)
     p->n_params += o->params.numel[n];
     p->n_expert += o->params.is_expert ? o->params.numel[n] : 0;
   }
-}
-
-/* All but times, which are 0. again: ls_layer_again(), or NULL. */
-static BoundPart
-bound_operators_sizes (const BoundParts *x, const GArray *operators, const GArray *again)
-{
-  BoundPart p = { .kept = keeps_input (x) ? ls_boundary_bytes (x->model, &x->shard) : 0 };
-  for (guint i = 0; i < operators->len; i++) {
-    const LsOperator *o = &g_array_index (operators, LsOperator, i);
-    p.kept += kept_bytes (x, o, i > 0 ? o - 1 : NULL, again ? &g_array_index (again, LsOperator, i) : NULL);
-    add_params (o, &p);
-  }
-  return p;
 }
 
 /* All layers as the fastest: in the scaled number format. */
@@ -257,7 +235,11 @@ bound_static_bytes (const LsModel *m, const LsStrategy *s, const BoundPart *p)
       + (uint64_t) ((double) share (p, z >= 1 ? cut : whole) * optimizer_bytes (s));
 }
 
-#define COUNT_BYTES 8 /* as lower_experts.c */
+/* ---- bound passes ---- */
+
+/* How long the compute stream of a rank takes for a pass of a part at least: the longest way through its ops from
+ * where that stream begins it, as exec/shortcuts/plan_bound.h has it of segments. In a chunk only more is waited
+ * for; another part begins where this one ends on that stream. */
 
 static LsTime
 kernel_time (const BoundParts *x, const LsKernel *k)
@@ -266,147 +248,72 @@ kernel_time (const BoundParts *x, const LsKernel *k)
                             k);
 }
 
+/* Each is timed once, as parts number them. */
 static LsTime
-kernels_time (const BoundParts *x, const LsKernel *k, uint32_t n)
+numbered_time (const BoundParts *x, uint32_t kernel)
 {
-  LsTime sum = 0;
-  for (uint32_t i = 0; i < n; i++)
-    sum += kernel_time (x, &k[i]);
-  return sum;
+  GArray *known = x->comm->b->of_parts; /* LsTime + 1; 0: not known */
+  guint at = 2 * kernel + (x->s->launch.cuda_graphs != LS_GRAPHS_NONE);
+  if (at >= known->len)
+    g_array_set_size (known, at + 1);
+  if (g_array_index (known, LsTime, at) == 0)
+    g_array_index (known, LsTime, at) = kernel_time (x, ls_parts_kernel (x->comm->b->parts, kernel)) + 1;
+  return g_array_index (known, LsTime, at) - 1;
 }
 
-/* Attention that is cut over cp, on the rank with index 0: what it computes in each step (lower_cp.c). */
+/* Beside another pass its kernels hide it; gradients of weights that come later, exchanges of other layers. 0
+ * of unequal exchanges, of what DeepEP does, and where bounds know no group. */
 static LsTime
-context_time (const BoundParts *x, const LsOperator *o, bool is_backward)
-{
-  LsContextPlace place = { .layer_kind = o->layer_kind };
-  LsTime sum = 0;
-  for (; place.step < ls_context_n_steps (&x->shard); place.step++) {
-    LsContextStep s;
-    ls_context_step (x->model, &x->shard, place, &s);
-    const LsKernel *merge = is_backward ? &s.merge_grad : &s.merge;
-    sum += s.is_idle ? 0 : kernel_time (x, is_backward ? &s.bwd : &s.fwd);
-    sum += s.is_idle || merge->bytes <= 0 ? 0 : kernel_time (x, merge);
-  }
-  return sum;
-}
-
-/* Beside another pass its kernels hide it. */
-static LsTime
-tp_time (const BoundParts *x, LsCollKind kind, uint64_t bytes)
-{
-  return x->s->mp.ep_overlap ? 0 : bound_time (x->comm, GROUP_TP, kind, bytes);
-}
-
-/* In pieces beside the moves of a ring (lower_operator.c): tp pieces of g and tp - 1 moves of m, the
- * first piece before the last moves, or the last behind them. */
-static LsTime
-pieces_time (const BoundParts *x, const LsKernel *k, uint32_t n)
-{
-  uint32_t tp = x->s->tp;
-  uint64_t bytes = ls_boundary_bytes (x->model, &x->shard);
-  LsTime sum = 0;
-  for (uint32_t i = 0; i < n; i++) {
-    if (k[i].kind != LS_KERNEL_GEMM) {
-      sum += kernel_time (x, &k[i]);
-      continue;
-    }
-    LsKernel part = ls_kernel_gemm_part (&k[i], tp);
-    LsTime piece = kernel_time (x, &part),
-           move = tp_time (x, LS_COLL_COPY_PERMUTE, ls_dtype_cast_bytes (k[i].dtype, bytes));
-    sum += piece + (tp - 1) * MAX (piece, move);
-  }
-  return sum;
-}
-
-static uint64_t
-full_bytes (const BoundParts *x, const LsOperator *o)
-{
-  uint64_t bytes = o->comm.tp_bytes > 0
-      ? o->comm.tp_bytes
-      : ls_boundary_bytes (x->model, &x->shard) * (x->shard.sp ? x->s->tp : 1);
-  bool has_nvfp4 = ls_formats_have (&x->shard.fp8.formats, LS_FORMAT_NVFP4);
-  return ls_dtype_cast_bytes (has_nvfp4 ? LS_DTYPE_NVFP4 : x->shard.dtype, bytes); /* some are in fp8 */
-}
-
-static bool
-is_pipelined (const BoundParts *x, const LsOperator *o)
-{
-  bool is_linear = (o->tp == LS_TP_COLUMN || o->tp == LS_TP_ROW) && o->comm.tp_bytes == 0;
-  return x->s->mp.tp_overlap && x->s->mp.tp_overlap_kind == LS_TP_OVERLAP_RING && x->shard.sp && is_linear
-      && x->is_layer;
-}
-
-/* On a stream of its own, where kernels of others hide its collectives. */
-static bool
-is_beside (const LsOperator *o)
-{
-  return o->beside == LS_BESIDE_DISPATCH || o->beside == LS_BESIDE_COMBINE;
-}
-
-/* Tokens go to their experts, and to all ranks that cut these, or their results come back: lower_experts.c.
- * Where parts are unequal and where something runs beside it, it counts as nothing; of what DeepEP does only
- * what is over ranks that cut experts counts. */
-static LsTime
-exchange_time (const BoundParts *x, const LsOperator *o, bool is_dispatch, bool counts_tokens)
+call_time (const BoundParts *x, const LsPartOp *op)
 {
   const LsStrategy *s = x->s;
-  if (o->ep == LS_EP_NONE || s->experts.load || s->mp.ep_overlap || s->mp.delay_wgrad
-      || x->shard.experts.shared_is_beside)
+  bool is_of_tp = op->slot == LS_SLOT_TP, is_to_experts = op->slot == LS_SLOT_EP;
+  if (s->mp.ep_overlap || (!is_of_tp && (s->experts.load || s->mp.delay_wgrad))
+      || (is_to_experts && x->shard.experts.sends_tokens_once))
     return 0;
-  LsTime t = bound_time (x->comm, GROUP_EXPERT_TP, is_dispatch ? LS_COLL_ALL_GATHER : LS_COLL_REDUCE_SCATTER,
-                         o->comm.etp_bytes);
-  if (s->ep == 1 || x->shard.experts.sends_tokens_once)
-    return t;
-  if (counts_tokens)
-    t += bound_time (x->comm, GROUP_EXPERTS, LS_COLL_ALL_GATHER,
-                     (uint64_t) COUNT_BYTES * x->model->moe.n_experts * s->ep);
-  return t
-      + bound_time (x->comm, GROUP_EXPERTS, LS_COLL_ALL_TO_ALL,
-                    is_dispatch ? o->comm.to_ep_bytes : o->comm.ep_bytes);
+  return is_of_tp || is_to_experts || op->slot == LS_SLOT_ETP
+      ? bound_time (x->comm,
+                    is_of_tp            ? GROUP_TP
+                        : is_to_experts ? GROUP_EXPERTS
+                                        : GROUP_EXPERT_TP,
+                    (LsCollKind) op->coll, op->bytes)
+      : 0;
 }
 
-/* As build_forward_operator (). */
 static LsTime
-forward_time (const BoundParts *x, const LsOperator *o)
+op_time (const BoundParts *x, const LsPartOp *op)
 {
-  bool sp = x->shard.sp;
-  if (is_beside (o))
-    return kernels_time (x, o->fwd, o->n_fwd);
-  if (is_pipelined (x, o) && !o->comm.is_context_parallel)
-    return pieces_time (x, o->fwd, o->n_fwd);
-  LsTime t = o->comm.is_context_parallel ? context_time (x, o, false) : kernels_time (x, o->fwd, o->n_fwd);
-  if (o->tp == LS_TP_COLUMN && sp)
-    t += tp_time (x, LS_COLL_ALL_GATHER, full_bytes (x, o));
-  if (o->tp == LS_TP_VOCAB || (o->tp == LS_TP_ROW && !sp))
-    t += tp_time (x, LS_COLL_ALL_REDUCE, full_bytes (x, o));
-  else if (o->tp == LS_TP_ROW)
-    t += tp_time (x, LS_COLL_REDUCE_SCATTER, full_bytes (x, o));
-  else if (o->tp == LS_TP_REDUCE)
-    t += tp_time (x, LS_COLL_ALL_REDUCE, o->comm.reduce_bytes);
-  return t + exchange_time (x, o, o->ep == LS_EP_DISPATCH, o->ep == LS_EP_DISPATCH);
+  if (ls_op_takes (op->kind, LS_TAKES_GPU))
+    return numbered_time (x, op->kernel);
+  return ls_op_has (op->kind, LS_HAS_CALL) ? call_time (x, op) : 0;
 }
 
-/* As build_backward_operator () of a whole backward; of a split one without "||". */
+#define LONG_AGO (-1) /* what does not follow from where the pass begins */
+
 static LsTime
-backward_time (const BoundParts *x, const LsOperator *o)
+pass_time (const BoundParts *x, const LsPartPass *pass)
 {
-  if (is_beside (o))
-    return kernels_time (x, o->igrad, o->n_igrad) + kernels_time (x, o->wgrad, o->n_wgrad);
-  bool sp = x->shard.sp, gathers_input = sp && !x->shard.sp_save_gathered && o->n_wgrad > 0,
-       gathers_grad = sp && (o->tp == LS_TP_ROW || o->tp == LS_TP_VOCAB) && o->n_igrad + o->n_wgrad > 0;
-  bool pieces = gathers_grad && is_pipelined (x, o);
-  LsTime i = o->comm.is_context_parallel ? context_time (x, o, true)
-      : pieces                           ? pieces_time (x, o->igrad, o->n_igrad)
-                                         : kernels_time (x, o->igrad, o->n_igrad);
-  LsTime w = kernels_time (x, o->wgrad, o->n_wgrad), beside_i = 0, beside_w = 0;
-  if (gathers_grad && !pieces)
-    i += tp_time (x, LS_COLL_ALL_GATHER, full_bytes (x, o));
-  if (o->tp == LS_TP_COLUMN && !x->is_split) {
-    beside_i = gathers_input ? tp_time (x, LS_COLL_ALL_GATHER, full_bytes (x, o)) : 0;
-    beside_w = tp_time (x, sp ? LS_COLL_REDUCE_SCATTER : LS_COLL_ALL_REDUCE, full_bytes (x, o));
+  GArray *ends = x->comm->b->ends;
+  LsTime tail[LS_N_STREAMS];
+  g_array_set_size (ends, MAX (ends->len, pass->n_ops));
+  LsTime *end = (LsTime *) (gpointer) ends->data;
+  for (int s = 0; s < LS_N_STREAMS; s++)
+    tail[s] = s == LS_STREAM_COMPUTE ? 0 : LONG_AGO;
+  for (uint32_t i = 0; i < pass->n_ops; i++) {
+    const LsPartOp *op = &pass->ops[i];
+    end[i] = LONG_AGO;
+    if (ls_op_is_of_host (op->kind))
+      continue;
+    LsTime start = tail[op->stream];
+    for (uint16_t d = 0; d < op->n_deps; d++) {
+      const LsDep dep = op->deps[d];
+      if (dep.kind != LS_DEP_ISSUE)
+        start = MAX (start, dep.kind == LS_DEP_END ? end[dep.index] : tail[dep.index]);
+    }
+    if (start != LONG_AGO)
+      tail[op->stream] = end[i] = start + op_time (x, op);
   }
-  return MAX (i, beside_i) + MAX (w, beside_w) + exchange_time (x, o, o->ep == LS_EP_COMBINE, false);
+  return tail[LS_STREAM_COMPUTE];
 }
 
 /* --- with what FSDP gathers, adds and copies (lower_dp_fsdp.c) ------------------------------------ */
@@ -451,41 +358,6 @@ add_units (const BoundParts *x, BoundPart *p)
   p->add = copy_time (x, "grad-accumulate", p->n_params, grad + 2 * reduced);
 }
 
-/* The last operator that keeps something; 0: none does. */
-static guint
-last_that_saves (const GArray *operators)
-{
-  guint last = 0;
-  for (guint i = 0; i < operators->len; i++)
-    last = g_array_index (operators, LsOperator, i).kept.saved_bytes > 0 ? i : last;
-  return last;
-}
-
-static void
-add_operators (const BoundParts *x, const GArray *operators, BoundPart *ret_part)
-{
-  const LsStrategy *s = x->s;
-  g_autoptr (GArray) again = x->is_layer ? ls_layer_again (x->model, s, &x->shard, operators) : NULL;
-  guint last_saving = last_that_saves (operators);
-  BoundPart p = bound_operators_sizes (x, operators, again);
-  for (guint i = 0; x->comm && i < operators->len; i++) {
-    const LsOperator *o = &g_array_index (operators, LsOperator, i),
-                     *o_again = again ? &g_array_index (again, LsOperator, i) : NULL;
-    bool is_even = (!s->experts.load || !o->params.is_expert) /* else ranks differ, */
-        && !(s->docs.lengths && ls_operator_is_flash (o));    /* or micro-batches do */
-    if (!is_even)
-      continue;
-    LsTime f = forward_time (x, o);
-    p.f += f;
-    p.b += backward_time (x, o);
-    if (again || bound_runs_again (x, o, i >= last_saving))
-      p.b += o_again ? forward_time (x, o_again) : f;
-  }
-  if (x->comm)
-    add_units (x, &p);
-  *ret_part = p;
-}
-
 void
 bound_add (BoundPart *to, const BoundPart *p, uint64_t n)
 {
@@ -497,24 +369,51 @@ bound_add (BoundPart *to, const BoundPart *p, uint64_t n)
   to->root = MAX (to->root, p->root); /* all of it is gathered as one */
 }
 
-void
-bound_parts (BoundParts *x, BoundPart ret_parts[N_BOUND_PARTS])
+/* All but times, which are 0. */
+static BoundPart
+part_sizes (const BoundParts *x, const GArray *operators)
+{
+  g_autoptr (GArray) again = x->is_layer ? ls_layer_again (x->model, x->s, &x->shard, operators) : NULL;
+  BoundPart p = { .kept = keeps_input (x) ? ls_boundary_bytes (x->model, &x->shard) : 0 };
+  for (guint i = 0; i < operators->len; i++) {
+    const LsOperator *o = &g_array_index (operators, LsOperator, i);
+    p.kept += kept_bytes (x, o, i > 0 ? o - 1 : NULL, again ? &g_array_index (again, LsOperator, i) : NULL);
+    add_params (o, &p);
+  }
+  return p;
+}
+
+static void
+find_sizes (BoundParts *x, BoundPart ret_parts[LS_N_MODEL_PARTS])
 {
   const LsModel *m = x->model;
   g_autoptr (GArray) operators = ls_operators_new ();
-  x->shard = bound_shard (x->s, m);
   x->is_layer = false;
   ls_operators_embedding (m, &x->shard, operators);
-  add_operators (x, operators, &ret_parts[PART_EMBEDDING]);
+  ret_parts[LS_MODEL_EMBEDDING] = part_sizes (x, operators);
   g_array_set_size (operators, 0);
   ls_operators_head (m, &x->shard, x->has_head_weight, operators);
-  add_operators (x, operators, &ret_parts[PART_HEAD]);
+  ret_parts[LS_MODEL_HEAD] = part_sizes (x, operators);
   x->is_layer = true;
   uint32_t first[LS_MAX_MODEL_KINDS], n_kinds = ls_model_first_of_kinds (m, first);
   for (uint32_t k = 0; k < n_kinds; k++) {
     g_array_set_size (operators, 0);
     ls_operators_layer (m, &x->shard, first[k], operators);
-    add_operators (x, operators, &ret_parts[PART_LAYER + k]);
+    ret_parts[LS_MODEL_LAYER + k] = part_sizes (x, operators);
+  }
+}
+
+void
+bound_find_times (BoundParts *x, bool is_split, BoundPart parts[LS_N_MODEL_PARTS])
+{
+  LsBounds *b = x->comm->b;
+  const LsModelParts *lowered
+      = ls_parts_of (b->parts, x->s, b->variant, is_split ? LS_PARTS_LEAST_SPLIT : LS_PARTS_LEAST, NULL);
+  for (uint32_t i = 0; i < LS_MODEL_LAYER + b->n_kinds; i++) {
+    for (int k = LS_PARTS_FORWARD; lowered && k < LS_N_PARTS_PASSES; k++)
+      *(k == LS_PARTS_FORWARD ? &parts[i].f : &parts[i].b) += pass_time (x, &lowered->pass[i][k]);
+    x->is_layer = i >= LS_MODEL_LAYER;
+    add_units (x, &parts[i]);
   }
 }
 
@@ -562,16 +461,16 @@ bound_fill_key (Key *key, const LsBounds *b, const LsStrategy *s, const LsCluste
   key->recompute = (uint32_t) s->recompute, key->recompute_parts = s->memory.recompute_parts;
 }
 
-static const Entry *
-sizes_of (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, const LsSched *sched)
+const Entry *
+bound_sizes_of (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, const LsSched *sched)
 {
   Key key;
   bool is_new;
   bound_fill_key (&key, b, s, cluster, sched);
   Entry *sizes = bound_entry (&b->sizes, &key, &is_new);
-  BoundParts in = { .model = b->model, .s = s, .has_head_weight = key.has_head_weight != 0 };
+  BoundParts in = { b->model, s, NULL, bound_shard (s, b->model), key.has_head_weight != 0 };
   if (is_new)
-    bound_parts (&in, sizes->part);
+    find_sizes (&in, sizes->part);
   return sizes;
 }
 
@@ -609,7 +508,7 @@ ls_bound_memory (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, uin
     return 0;
   b->variant = variant;
   bound_find_chunks (b, s);
-  const Entry *sizes = sizes_of (b, s, cluster, sched);
+  const Entry *sizes = bound_sizes_of (b, s, cluster, sched);
   for (uint32_t r = 0; r < s->pp; r++)
     most = MAX (most, rank_bytes (b, s, sched, sizes, r, n_mb));
   return most;
@@ -634,14 +533,14 @@ ls_bound_memory_of_any_layers (LsBounds *b, const LsStrategy *s, const LsCluster
   if (sched->placement == LS_PLACE_PIPES)
     return 0;
   b->variant = variant;
-  const Entry *sizes = sizes_of (b, s, cluster, sched);
+  const Entry *sizes = bound_sizes_of (b, s, cluster, sched);
   for (uint32_t k = 0; k < b->n_kinds; k++) {
     double n_on_all = 0; /* of a byte each */
     for (uint32_t r = 0; r < s->pp; r++)
-      n_on_all
-          += 1
-          / (double) MAX (
-                 1, layer_bytes (b, s, &sizes->part[PART_LAYER + k], ls_sched_in_flight (sched, &shape, r)));
+      n_on_all += 1
+          / (double) MAX (1,
+                          layer_bytes (b, s, &sizes->part[LS_MODEL_LAYER + k],
+                                       ls_sched_in_flight (sched, &shape, r)));
     most = MAX (most, b->n_of_kind[k][b->model->n_layers] / n_on_all);
   }
   return (uint64_t) (most * 0.999999); /* rounded sums */

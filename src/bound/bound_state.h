@@ -55,23 +55,20 @@ G_STATIC_ASSERT (offsetof (BoundPart, gather_most) == sizeof ((BoundPart *) 0)->
 /* n of them. */
 void bound_add (BoundPart *to, const BoundPart *p, uint64_t n);
 
-/* PART_LAYER + i: a layer of the i-th kind that the model has. */
-enum { PART_EMBEDDING, PART_HEAD, PART_LAYER, N_BOUND_PARTS = PART_LAYER + LS_MAX_MODEL_KINDS };
-
 /* Of the strategy and how it cuts the model. */
 typedef struct {
   const LsModel *model;
   const LsStrategy *s;
-  const BoundComm *comm; /* with its strategy and cluster; NULL: times are not asked for, and are 0 */
-  bool is_split;         /* backwards are I and W */
+  const BoundComm *comm; /* with its strategy and cluster; NULL: times are not asked for */
+  LsShard shard;
   bool has_head_weight;
-  LsShard shard; /* set by bound_parts(), as what follows  */
   bool is_layer; /* else the embedding or the head */
 } BoundParts;
 
 /* As lower/lower_build.h cuts the model. */
 LsShard bound_shard (const LsStrategy *s, const LsModel *m);
-void bound_parts (BoundParts *x, BoundPart ret_parts[N_BOUND_PARTS]);
+/* Adds times to what has sizes. is_split: backwards are I and W. */
+void bound_find_times (BoundParts *x, bool is_split, BoundPart parts[LS_N_MODEL_PARTS]);
 
 /* Of a rank, by the sum of its parts: elements that its optimizer steps on; parameters, gradients where they
  * are kept, and the optimizer's state. */
@@ -91,7 +88,7 @@ typedef struct {
 
 typedef struct {
   Key key;
-  BoundPart part[N_BOUND_PARTS];
+  BoundPart part[LS_N_MODEL_PARTS]; /* lower/parts.h */
 } Entry;
 
 /* Entries by their keys. */
@@ -105,6 +102,9 @@ struct LsBounds {
   const LsHardware *hardware;
   LsHardware chosen;   /* as the last job runs it              */
   GHashTable *kernels; /* times of kernels on it, as bound_kernel_time() knows them; NULL: of none */
+  LsPartsMemo *parts;
+  GArray *of_parts; /* LsTime + 1: of kernels of parts, without and in a CUDA graph; 0: not known */
+  GArray *ends;     /* LsTime: scratch */
   int attention_kernel;
   uint32_t n_gpus;
   Entries entries;       /* of times                            */
@@ -130,6 +130,9 @@ BoundPart bound_chunk (const LsBounds *b, const BoundPart *part, uint32_t stage,
 
 /* Of this key; new and without parts if *ret_is_new. */
 Entry *bound_entry (Entries *entries, const Key *key, bool *ret_is_new);
+/* All but times, of that key. */
+const Entry *bound_sizes_of (LsBounds *b, const LsStrategy *s, const LsCluster *cluster,
+                             const LsSched *sched);
 /* What sizes follow from. */
 void bound_fill_key (Key *key, const LsBounds *b, const LsStrategy *s, const LsCluster *cluster,
                      const LsSched *sched);

@@ -23,6 +23,7 @@ typedef struct {
 
 struct LsPartsMemo {
   const LsModel *model;
+  guint n_references;
   LsArena *arena;
   GHashTable *entries;
   GArray *kernels;        /* of all, as Lower has them; NULL: none yet */
@@ -35,14 +36,21 @@ LsPartsMemo *
 ls_parts_memo_new (const LsModel *m)
 {
   LsPartsMemo *memo = g_new (LsPartsMemo, 1);
-  *memo = (LsPartsMemo) { m, ls_arena_new (), g_hash_table_new (key_hash, key_equal), NULL, NULL };
+  *memo = (LsPartsMemo) { m, 1, ls_arena_new (), g_hash_table_new (key_hash, key_equal), NULL, NULL };
+  return memo;
+}
+
+LsPartsMemo *
+ls_parts_memo_ref (LsPartsMemo *memo)
+{
+  memo->n_references++;
   return memo;
 }
 
 void
-ls_parts_memo_free (LsPartsMemo *memo)
+ls_parts_memo_unref (LsPartsMemo *memo)
 {
-  if (!memo)
+  if (!memo || --memo->n_references > 0)
     return;
   g_hash_table_unref (memo->entries);
   g_clear_pointer (&memo->kernels, g_array_unref);
@@ -56,12 +64,12 @@ ls_parts_memo_free (LsPartsMemo *memo)
 LsPartOp
 part_op (const LsOp *op)
 {
-  return (LsPartOp) { .bytes = op->bytes,
-                      .kernel = op->kernel,
-                      .stream = op->stream,
-                      .slot = op->slot,
-                      .coll = op->coll,
-                      .kind = op->kind };
+  LsPartOp part = { .stream = op->stream, .slot = op->slot, .coll = op->coll, .kind = op->kind };
+  if (ls_op_takes (op->kind, LS_TAKES_GPU))
+    part.kernel = op->kernel;
+  else
+    part.bytes = op->bytes;
+  return part;
 }
 
 static LsPartPass
@@ -161,6 +169,8 @@ lower_parts (LsPartsMemo *memo, const LsStrategy *s, LsPartsOf of, GError **erro
       l.cp_rank = 0;
     }
     uint32_t first[LS_MAX_MODEL_KINDS], n = ls_model_first_of_kinds (memo->model, first);
+    parts->n = LS_MODEL_LAYER + n;
+    parts->pass = ls_arena_alloc (memo->arena, parts->n, sizeof *parts->pass);
     lower_part (memo, &l, of, 0, LS_MODEL_EMBEDDING, parts);
     lower_part (memo, &l, of, 0, LS_MODEL_HEAD, parts);
     for (uint32_t k = 0; k < n; k++)
@@ -231,7 +241,7 @@ LsPartTimes
 ls_part_times (const LsPartsMemo *memo, const LsModelParts *parts, const LsLowerCosts *costs)
 {
   LsTime time[LS_N_MODEL_PARTS] = { 0 };
-  for (int i = 0; i < LS_N_MODEL_PARTS && parts->pass[i]->ops; i++)
+  for (uint32_t i = 0; i < parts->n; i++)
     time[i] = time_of (memo, &parts->pass[i][LS_PARTS_FORWARD], costs)
         + time_of (memo, &parts->pass[i][LS_PARTS_BACKWARD], costs);
   LsPartTimes times = { .embedding = time[LS_MODEL_EMBEDDING], .head = time[LS_MODEL_HEAD] };

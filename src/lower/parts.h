@@ -19,9 +19,11 @@
 
 /* Of a pass. The host's are there, too, so that dependencies are numbered as in a plan. */
 typedef struct {
-  uint64_t bytes;    /* of a collective: the whole array           */
-  const LsDep *deps; /* [n_deps]                                   */
-  uint32_t kernel;   /* ls_parts_kernel(); UINT32_MAX: none        */
+  union {
+    uint64_t bytes;  /* of a collective: the whole array */
+    uint32_t kernel; /* ls_parts_kernel()                */
+  };
+  const LsDep *deps; /* [n_deps] */
   uint16_t n_deps;
   uint8_t stream, slot, coll, kind; /* as in LsOp */
 } LsPartOp;
@@ -43,7 +45,8 @@ enum {
 typedef enum { LS_PARTS_FORWARD, LS_PARTS_BACKWARD, LS_PARTS_WEIGHTS, LS_N_PARTS_PASSES } LsPartPassKind;
 
 typedef struct {
-  LsPartPass pass[LS_N_MODEL_PARTS][LS_N_PARTS_PASSES];
+  LsPartPass (*pass)[LS_N_PARTS_PASSES]; /* [n] */
+  uint32_t n;                            /* LS_MODEL_LAYER, and kinds that the model has */
 } LsModelParts;
 
 /* Of which rank and micro-batch. */
@@ -58,9 +61,10 @@ typedef enum {
 
 /* What was lowered. */
 typedef struct LsPartsMemo LsPartsMemo;
-LsPartsMemo *ls_parts_memo_new (const LsModel *m); /* borrowed */
-void ls_parts_memo_free (LsPartsMemo *memo);       /* NULL allowed */
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsPartsMemo, ls_parts_memo_free)
+LsPartsMemo *ls_parts_memo_new (const LsModel *m); /* borrowed; of one reference */
+LsPartsMemo *ls_parts_memo_ref (LsPartsMemo *memo);
+void ls_parts_memo_unref (LsPartsMemo *memo); /* NULL allowed */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsPartsMemo, ls_parts_memo_unref)
 
 /* s: resolved. variant: strategies with the same agree in all that has no axis of its own in a sweep
  * (sweep/space.h). The memo's; NULL: errors, as of ls_lower(), told the first time. */

@@ -140,7 +140,7 @@ chunks_free (gpointer chunks)
 }
 
 LsLayouts *
-ls_layouts_new (const LsModel *m, const LsHardware *hardware)
+ls_layouts_new (const LsModel *m, const LsHardware *hardware, LsPartsMemo *parts)
 {
   LsLayouts *l = g_new (LsLayouts, 1);
   *l = (LsLayouts) { m,
@@ -150,7 +150,7 @@ ls_layouts_new (const LsModel *m, const LsHardware *hardware)
                      g_hash_table_new_full (chunks_key_hash, chunks_key_equal, NULL, chunks_free),
                      g_hash_table_new_full (call_key_hash, call_key_equal, g_free, g_free),
                      ls_call_times_new (&hardware->nccl, false),
-                     ls_parts_memo_new (m) };
+                     parts ? ls_parts_memo_ref (parts) : ls_parts_memo_new (m) };
   return l;
 }
 
@@ -164,7 +164,7 @@ ls_layouts_free (LsLayouts *l)
   g_hash_table_unref (l->chunks);
   g_hash_table_unref (l->calls);
   ls_call_times_free (l->call_times);
-  ls_parts_memo_free (l->parts);
+  ls_parts_memo_unref (l->parts);
   g_free (l);
 }
 
@@ -423,7 +423,7 @@ candidate_settled (const LsSweepRun *x, const Candidate *c, LsStrategy *ret_s)
   LsPoint p;
   candidate_strategy_at (x, c->index, ret_s);
   ls_space_point (&x->spec->space, c->index, &p);
-  g_autoptr (LsLayouts) layouts = ls_layouts_new (&x->model, x->hardware);
+  g_autoptr (LsLayouts) layouts = ls_layouts_new (&x->model, x->hardware, NULL);
   ls_layouts_balance (layouts, ret_s, candidate_cluster (x, &p), 0);
 }
 
@@ -718,12 +718,13 @@ sweep_enumerate (LsSweepRun *x, guint n_threads)
   g_autofree Part *parts = g_new (Part, n_threads);
   Enumeration e = { .n = n_threads, .parts = parts, .block = block_of (&x->spec->space) };
   uint64_t first_over_budget = 0;
-  for (guint i = 0; i < n_threads; i++)
+  for (guint i = 0; i < n_threads; i++) {
     parts[i] = (Part) { .x = x,
                         .bounds = ls_bounds_new (&x->model, x->hardware),
-                        .layouts = ls_layouts_new (&x->model, x->hardware),
                         .candidates = g_array_new (FALSE, FALSE, sizeof (Candidate)),
                         .ideas = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL) };
+    parts[i].layouts = ls_layouts_new (&x->model, x->hardware, ls_bounds_parts (parts[i].bounds));
+  }
   ls_parallel (n_threads, n_threads, go_through, &e, NULL);
   for (guint i = 0; i < n_threads; i++) {
     join (x, &parts[i], &first_over_budget);
