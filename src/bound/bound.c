@@ -301,6 +301,7 @@ ls_bounds_new (const LsModel *m, const LsHardware *hardware)
   b->chosen = *hardware;
   b->optimizer = g_hash_table_new_full (count_hash, count_equal, g_free, g_free);
   b->calls = ls_call_times_new (&hardware->nccl, true);
+  b->entries = bound_entries_new ();
   b->parts = ls_parts_memo_new (m);
   b->of_parts = g_array_new (FALSE, TRUE, sizeof (LsTime));
   b->ends = g_array_new (FALSE, FALSE, sizeof (LsTime));
@@ -322,8 +323,7 @@ ls_bounds_free (LsBounds *b)
 {
   if (!b)
     return;
-  g_clear_pointer (&b->entries.all, g_hash_table_unref);
-  g_clear_pointer (&b->sizes.all, g_hash_table_unref);
+  g_hash_table_unref (b->entries);
   g_hash_table_unref (b->optimizer);
   g_clear_pointer (&b->kernels, g_hash_table_unref);
   ls_call_times_free (b->calls);
@@ -345,36 +345,6 @@ static bool
 is_split (const LsStrategy *s, const LsSched *sched)
 {
   return sched->is_split || s->mp.delay_wgrad;
-}
-
-/* What times follow from. */
-static void
-fill_key_of_times (Key *key, const LsBounds *b, const LsStrategy *s, const LsCluster *cluster,
-                   const LsSched *sched)
-{
-  const LsDpTraits *kind = ls_dp_traits (s->dp_kind);
-  bound_fill_key (key, b, s, cluster, sched);
-  if (kind->is_fsdp && !kind->cuts_operators && s->data.zero_group == 0)
-    key->sharded = s->dp * s->cp, key->grad_sync = (uint32_t) s->data.grad_sync,
-    key->is_fsdp2 = kind->has_reshard;
-  key->pp = s->pp, key->tp_overlap = s->mp.tp_overlap, key->is_split = is_split (s, sched);
-  key->is_paired = (uint32_t) s->mp.ep_overlap;
-}
-
-static const Entry *
-entry_of (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, const LsSched *sched)
-{
-  Key key;
-  fill_key_of_times (&key, b, s, cluster, sched);
-  bool is_new;
-  Entry *e = bound_entry (&b->entries, &key, &is_new);
-  if (!is_new)
-    return e;
-  const BoundComm comm = { b, cluster, s };
-  BoundParts in = { b->model, s, &comm, bound_shard (s, b->model), key.has_head_weight != 0 };
-  memcpy (e->part, bound_sizes_of (b, s, cluster, sched)->part, sizeof e->part);
-  bound_find_times (&in, key.is_split != 0, e->part);
-  return e;
 }
 
 /* --- a rank ------------------------------------------------------------------------------ */
@@ -420,12 +390,12 @@ optimizer_time (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, uint
 
 /* What all chunks of a rank add up to; the first of them; what FSDP adds to their passes. */
 static BoundPart
-rank_parts (const LsBounds *b, const LsStrategy *s, const LsSched *sched, const Entry *e, uint32_t rank,
-            uint32_t n_mb, BoundPart *ret_first, LsTime *ret_fsdp)
+rank_parts (const LsBounds *b, const LsStrategy *s, const LsSched *sched, const BoundPart *parts,
+            uint32_t rank, uint32_t n_mb, BoundPart *ret_first, LsTime *ret_fsdp)
 {
   BoundPart sum = { 0 };
   for (uint32_t c = 0; c < s->vpp; c++) {
-    BoundPart p = bound_chunk (b, e->part, bound_stage (s, sched, rank, c), s->pp * s->vpp);
+    BoundPart p = bound_chunk (b, parts, bound_stage (s, sched, rank, c), s->pp * s->vpp);
     if (c == 0)
       *ret_first = p;
     bound_add (&sum, &p, 1);
@@ -436,13 +406,13 @@ rank_parts (const LsBounds *b, const LsStrategy *s, const LsSched *sched, const 
 
 /* Of the first chunk of a rank; of one without layers the embedding, which has no experts. */
 static const BoundPart *
-first_layer (const LsBounds *b, const Entry *e, uint32_t rank)
+first_layer (const LsBounds *b, const BoundPart *parts, uint32_t rank)
 {
   uint32_t first = b->first[rank];
   for (uint32_t i = 0; i < b->n_kinds && b->layers[rank] > 0; i++)
     if (b->n_of_kind[i][first + 1] > b->n_of_kind[i][first])
-      return &e->part[LS_MODEL_LAYER + i];
-  return &e->part[LS_MODEL_EMBEDDING];
+      return &parts[LS_MODEL_LAYER + i];
+  return &parts[LS_MODEL_EMBEDDING];
 }
 
 void
@@ -477,7 +447,7 @@ ls_bound_step (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, uint6
   b->gpus = gpus;
   choose_hardware (b, s);
   bound_find_chunks (b, s);
-  const Entry *e = entry_of (b, s, cluster, sched);
+  const BoundPart *parts = bound_parts (b, s, cluster, is_split (s, sched));
   uint32_t n_mb = s->global_batch / (s->dp * s->micro_batch);
   bool is_loop = sched->placement == LS_PLACE_LOOP, has_pipes = sched->placement == LS_PLACE_PIPES;
   bool comes_back = is_loop && !is_split (s, sched)
@@ -487,8 +457,8 @@ ls_bound_step (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, uint6
   for (uint32_t r = 0; r < s->pp; r++) {
     BoundPart first = { 0 };
     LsTime fsdp = 0;
-    const BoundPart sum = rank_parts (b, s, sched, e, r, n_mb, &first, &fsdp);
-    const BoundRank rank = { &sum, first_layer (b, e, r), r == 0 };
+    const BoundPart sum = rank_parts (b, s, sched, parts, r, n_mb, &first, &fsdp);
+    const BoundRank rank = { &sum, first_layer (b, parts, r), r == 0 };
     LsTime gathers = is_loop ? bound_first_gathers (&comm, &rank) : 0,
            work = n_mb * (sum.f + sum.b) + gathers + (has_pipes ? 0 : fsdp);
     uint64_t n_owned = bound_n_owned (b->model, s, &sum);

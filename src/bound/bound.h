@@ -74,9 +74,8 @@ LsPartsMemo *ls_bounds_parts (LsBounds *b); /* theirs: what was lowered of the m
  * that agree in all knobs that have no range by themselves (ls_space_variant()); the others are told apart
  * here. Where it is placed as the cluster does not allow, it says nothing. Memory takes far less to find. */
 LsTime ls_bound_step (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, uint64_t variant);
-uint64_t ls_bound_memory (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, uint64_t variant);
+uint64_t ls_bound_memory (LsBounds *b, const LsStrategy *s, uint64_t variant);
 /* The same whatever the layers of its chunks are: nobody has to know them. */
-uint64_t ls_bound_memory_of_any_layers (LsBounds *b, const LsStrategy *s, const LsCluster *cluster,
-                                        uint64_t variant);
+uint64_t ls_bound_memory_of_any_layers (LsBounds *b, const LsStrategy *s, uint64_t variant);
 
 #endif

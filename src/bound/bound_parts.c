@@ -9,6 +9,28 @@
 #include "lower/lower.h"
 #include "strategy/shard.h"
 
+/* Of a job whose parts are looked at. */
+typedef struct {
+  const LsModel *model;
+  const LsStrategy *s;
+  const BoundComm *comm; /* with its strategy and cluster */
+  LsShard shard;
+  bool is_layer; /* else the embedding or the head */
+} BoundParts;
+
+/* What parts of a job take, of all that have them in common. No gaps: hashed and compared as bytes. */
+typedef struct {
+  const LsModelParts *parts;
+  const LsCluster *cluster; /* NULL: only sizes */
+  uint32_t pp, sharded;     /* FSDP: ranks of a group */
+  uint32_t grad_sync, is_fsdp2;
+} Key;
+
+typedef struct {
+  Key key;
+  BoundPart part[]; /* as many as were lowered */
+} Entry;
+
 /* ---- bound kernels ---- */
 
 /* Times of kernels alone, each found once: candidates share most shapes. */
@@ -80,92 +102,7 @@ bound_kernel_time (LsBounds *b, const LsClusterSpec *spec, bool is_in_graph, con
 
 /* ---- bound sizes ---- */
 
-/* What a layer, the embedding or the head holds at least on one rank: parameters, and
- * bytes from a forward to its backward, as lower_operator.c and lower_recompute.c keep them; what a
- * rank holds of its parameters throughout, as lower_step.c cuts them. */
-
-/* Whether it runs again as a part of what does. */
-static bool
-runs_again (const BoundParts *x, const LsOperator *o)
-{
-  bool is_in_moe = o->part == LS_MLP_PART_MOE || o->part == LS_MLP_PART_SHARED;
-  uint32_t parts = (o->kept.is_core ? LS_RECOMPUTE_CORE : 0) | (is_in_moe ? LS_RECOMPUTE_MOE : 0)
-      | (o->part == LS_MLP_PART_DENSE ? LS_RECOMPUTE_MLP : 0)
-      | (o->part == LS_MLP_PART_SHARED ? LS_RECOMPUTE_SHARED : 0);
-  return x->s->memory.recompute_parts & parts;
-}
-
-/* It may be made again from what the operator before it keeps; what is before a layer is not known. */
-static bool
-may_drop_input (const LsStrategy *s, const LsOperator *before)
-{
-  uint32_t parts = s->memory.recompute_parts;
-  return (parts & LS_RECOMPUTE_NORM && (!before || before->kept.is_norm))
-      || (parts & LS_RECOMPUTE_ACTIVATION && (!before || before->kept.is_activation));
-}
-
-/* Of selective recomputation of parts. */
-static uint64_t
-kept_beside_parts (const BoundParts *x, const LsOperator *o, const LsOperator *before)
-{
-  bool is_made_again = x->s->memory.recompute_parts & LS_RECOMPUTE_MLA_UP && o->kept.is_latent_up;
-  if (is_made_again || runs_again (x, o))
-    return 0;
-  return o->kept.saved_bytes - (may_drop_input (x->s, before) ? o->kept.input_bytes : 0);
-}
-
-/* Bytes of a layer's operator that surely stay; of the input of layers that run again: below. before: NULL:
- * the first. again: where outputs are kept by operator, with what is made again, else NULL. */
-static uint64_t
-kept_bytes (const BoundParts *x, const LsOperator *o, const LsOperator *before, const LsOperator *again)
-{
-  const LsStrategy *s = x->s;
-  bool is_even = !s->experts.load || !o->params.is_expert;
-  if (!x->is_layer || !is_even || s->memory.offload_activations || s->recompute == LS_RECOMPUTE_FULL)
-    return 0;
-  if (s->recompute == LS_RECOMPUTE_NONE)
-    return o->kept.saved_bytes;
-  if (s->memory.recompute_parts & LS_RECOMPUTE_BY_OPERATORS)
-    return again ? o->kept.saved_bytes - again->kept.saved_bytes : 0;
-  return kept_beside_parts (x, o, before);
-}
-
-/* The input of each layer stays. */
-static bool
-keeps_input (const BoundParts *x)
-{
-  const LsStrategy *s = x->s;
-  bool is_whole = s->recompute == LS_RECOMPUTE_FULL && s->memory.recompute_method == LS_RECOMPUTE_UNIFORM
-      && s->memory.recompute_layers == 1;
-  bool has_ops
-      = s->recompute == LS_RECOMPUTE_SELECTIVE && s->memory.recompute_parts & LS_RECOMPUTE_BY_OPERATORS;
-  return x->is_layer && (is_whole || has_ops) && !s->memory.partition_activations
-      && !s->memory.offload_activations;
-}
-
-static void
-add_params (const LsOperator *o, BoundPart *p)
-{
-  for (uint32_t n = 0; n < o->params.n && o->params.is_frozen; n++) {
-    p->n_frozen += o->params.numel[n];
-    p->n_frozen_experts += o->params.is_expert ? o->params.numel[n] : 0;
-    p->n_nf4 += o->params.is_nf4 && n == 0 ? o->params.numel[n] : 0;
-  }
-  for (uint32_t n = 0; n < o->params.n && !o->params.is_frozen; n++) {
-    p->n_params += o->params.numel[n];
-    p->n_expert += o->params.is_expert ? o->params.numel[n] : 0;
-  }
-}
-
-/* All layers as the fastest: in the scaled number format. */
-LsShard
-bound_shard (const LsStrategy *s, const LsModel *m)
-{
-  LsShard shard = ls_strategy_shard (s, m);
-  shard.fp8.bf16_first = shard.fp8.bf16_last = 0;
-  shard.grad.is_fresh |= shard.grad.is_own; /* the first micro-batch's, the least that others take */
-  return shard;
-}
+/* What a rank holds of its parameters throughout, as lower_step.c cuts them. */
 
 /* --- a rank --- */
 
@@ -371,50 +308,70 @@ bound_add (BoundPart *to, const BoundPart *p, uint64_t n)
 
 /* All but times, which are 0. */
 static BoundPart
-part_sizes (const BoundParts *x, const GArray *operators)
+sizes_of (const LsModelPart *p)
 {
-  g_autoptr (GArray) again = x->is_layer ? ls_layer_again (x->model, x->s, &x->shard, operators) : NULL;
-  BoundPart p = { .kept = keeps_input (x) ? ls_boundary_bytes (x->model, &x->shard) : 0 };
-  for (guint i = 0; i < operators->len; i++) {
-    const LsOperator *o = &g_array_index (operators, LsOperator, i);
-    p.kept += kept_bytes (x, o, i > 0 ? o - 1 : NULL, again ? &g_array_index (again, LsOperator, i) : NULL);
-    add_params (o, &p);
-  }
-  return p;
+  return (BoundPart) { .n_params = p->n_params,
+                       .n_expert = p->n_expert,
+                       .n_frozen = p->n_frozen,
+                       .n_frozen_experts = p->n_frozen_experts,
+                       .n_nf4 = p->n_nf4,
+                       .kept = p->kept };
 }
 
 static void
-find_sizes (BoundParts *x, BoundPart ret_parts[LS_N_MODEL_PARTS])
+find_times (BoundParts *x, const LsModelPart *lowered, BoundPart *p)
 {
-  const LsModel *m = x->model;
-  g_autoptr (GArray) operators = ls_operators_new ();
-  x->is_layer = false;
-  ls_operators_embedding (m, &x->shard, operators);
-  ret_parts[LS_MODEL_EMBEDDING] = part_sizes (x, operators);
-  g_array_set_size (operators, 0);
-  ls_operators_head (m, &x->shard, x->has_head_weight, operators);
-  ret_parts[LS_MODEL_HEAD] = part_sizes (x, operators);
-  x->is_layer = true;
-  uint32_t first[LS_MAX_MODEL_KINDS], n_kinds = ls_model_first_of_kinds (m, first);
-  for (uint32_t k = 0; k < n_kinds; k++) {
-    g_array_set_size (operators, 0);
-    ls_operators_layer (m, &x->shard, first[k], operators);
-    ret_parts[LS_MODEL_LAYER + k] = part_sizes (x, operators);
-  }
+  p->f = pass_time (x, &lowered->pass[LS_PARTS_FORWARD]);
+  p->b = pass_time (x, &lowered->pass[LS_PARTS_BACKWARD]) + pass_time (x, &lowered->pass[LS_PARTS_WEIGHTS]);
+  add_units (x, p);
 }
 
-void
-bound_find_times (BoundParts *x, bool is_split, BoundPart parts[LS_N_MODEL_PARTS])
+LS_DEFINE_BYTES_KEY (key, Key)
+
+GHashTable *
+bound_entries_new (void)
 {
-  LsBounds *b = x->comm->b;
+  return g_hash_table_new_full (key_hash, key_equal, g_free, NULL);
+}
+
+static Key
+key_of (const LsStrategy *s, const LsCluster *cluster, const LsModelParts *parts)
+{
+  Key key;
+  const LsDpTraits *kind = ls_dp_traits (s->dp_kind);
+  memset (&key, 0, sizeof key);
+  key.parts = parts;
+  key.cluster = cluster;
+  if (!cluster)
+    return key;
+  key.pp = s->pp;
+  if (kind->is_fsdp && !kind->cuts_operators && s->data.zero_group == 0)
+    key.sharded = s->dp * s->cp, key.grad_sync = (uint32_t) s->data.grad_sync,
+    key.is_fsdp2 = kind->has_reshard;
+  return key;
+}
+
+const BoundPart *
+bound_parts (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, bool is_split)
+{
   const LsModelParts *lowered
-      = ls_parts_of (b->parts, x->s, b->variant, is_split ? LS_PARTS_LEAST_SPLIT : LS_PARTS_LEAST, NULL);
-  for (uint32_t i = 0; i < LS_MODEL_LAYER + b->n_kinds; i++) {
-    for (int k = LS_PARTS_FORWARD; lowered && k < LS_N_PARTS_PASSES; k++)
-      *(k == LS_PARTS_FORWARD ? &parts[i].f : &parts[i].b) += pass_time (x, &lowered->pass[i][k]);
-    x->is_layer = i >= LS_MODEL_LAYER;
-    add_units (x, &parts[i]);
+      = ls_parts_of (b->parts, s, b->variant, is_split ? LS_PARTS_LEAST_SPLIT : LS_PARTS_LEAST, NULL);
+  const Key key = key_of (s, cluster, lowered);
+  Entry *e = g_hash_table_lookup (b->entries, &key);
+  if (e)
+    return e->part;
+  e = g_malloc0 (sizeof (Entry) + (LS_MODEL_LAYER + b->n_kinds) * sizeof (BoundPart));
+  e->key = key;
+  g_hash_table_add (b->entries, e);
+  const BoundComm comm = { b, cluster, s };
+  BoundParts x = { b->model, s, &comm, ls_strategy_shard (s, b->model), false };
+  for (uint32_t i = 0; lowered && i < lowered->n; i++) {
+    e->part[i] = sizes_of (&lowered->part[i]);
+    x.is_layer = i >= LS_MODEL_LAYER;
+    if (cluster)
+      find_times (&x, &lowered->part[i], &e->part[i]);
   }
+  return e->part;
 }
 
 /* ---- bound memory ---- */
@@ -424,55 +381,6 @@ bound_find_times (BoundParts *x, bool is_split, BoundPart parts[LS_N_MODEL_PARTS
  * However layers lie. Where rank r of a pipeline holds w_r for each of its layers of a kind, and n of these
  * are spread over all ranks, the fullest holds at least n / (sum over r of 1 / w_r): if each held less, they
  * would have less than n layers. */
-
-LS_DEFINE_BYTES_KEY (key, Key)
-
-Entry *
-bound_entry (Entries *entries, const Key *key, bool *ret_is_new)
-{
-  *ret_is_new = false;
-  if (entries->last && key_equal (&entries->last->key, key))
-    return entries->last;
-  if (!entries->all)
-    entries->all = g_hash_table_new_full (key_hash, key_equal, NULL, g_free);
-  entries->last = g_hash_table_lookup (entries->all, key);
-  if (entries->last)
-    return entries->last;
-  *ret_is_new = true;
-  entries->last = g_new0 (Entry, 1);
-  entries->last->key = *key;
-  g_hash_table_insert (entries->all, &entries->last->key, entries->last);
-  return entries->last;
-}
-
-void
-bound_fill_key (Key *key, const LsBounds *b, const LsStrategy *s, const LsCluster *cluster,
-                const LsSched *sched)
-{
-  const LsShard shard = bound_shard (s, b->model);
-  bool ends_where_it_begins = s->pp == 1 || (sched->placement == LS_PLACE_WAVE && s->vpp % 2 == 0);
-  memset (key, 0, sizeof *key);
-  key->cluster = cluster;
-  key->variant = b->variant;
-  key->tp = s->tp, key->cp = s->cp, key->ep = s->ep, key->etp = s->experts.etp;
-  key->micro_batch = s->micro_batch, key->seq = s->seq, key->sp = s->sp;
-  key->is_fresh = shard.grad.is_fresh, key->is_cast = shard.grad.is_cast;
-  key->has_head_weight = !b->model->tied_embeddings || !ends_where_it_begins;
-  key->recompute = (uint32_t) s->recompute, key->recompute_parts = s->memory.recompute_parts;
-}
-
-const Entry *
-bound_sizes_of (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, const LsSched *sched)
-{
-  Key key;
-  bool is_new;
-  bound_fill_key (&key, b, s, cluster, sched);
-  Entry *sizes = bound_entry (&b->sizes, &key, &is_new);
-  BoundParts in = { b->model, s, NULL, bound_shard (s, b->model), key.has_head_weight != 0 };
-  if (is_new)
-    find_sizes (&in, sizes->part);
-  return sizes;
-}
 
 /* What those among them keep that are of this chunk. */
 static uint64_t
@@ -484,14 +392,14 @@ n_of_chunk (const LsStrategy *s, uint64_t n_passes, uint32_t chunk)
 
 /* What it holds for the whole step, and of what is in flight. */
 static uint64_t
-rank_bytes (const LsBounds *b, const LsStrategy *s, const LsSched *sched, const Entry *sizes, uint32_t rank,
-            uint32_t n_mb)
+rank_bytes (const LsBounds *b, const LsStrategy *s, const LsSched *sched, const BoundPart *sizes,
+            uint32_t rank, uint32_t n_mb)
 {
   const LsSchedShape shape = ls_strategy_sched_shape (s, n_mb);
   uint64_t n_passes = ls_sched_in_flight (sched, &shape, rank), kept = 0;
   BoundPart sum = { 0 };
   for (uint32_t c = 0; c < s->vpp; c++) {
-    BoundPart p = bound_chunk (b, sizes->part, bound_stage (s, sched, rank, c), s->pp * s->vpp);
+    BoundPart p = bound_chunk (b, sizes, bound_stage (s, sched, rank, c), s->pp * s->vpp);
     bound_add (&sum, &p, 1);
     kept += p.kept * n_of_chunk (s, n_passes, c);
   }
@@ -499,7 +407,7 @@ rank_bytes (const LsBounds *b, const LsStrategy *s, const LsSched *sched, const 
 }
 
 uint64_t
-ls_bound_memory (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, uint64_t variant)
+ls_bound_memory (LsBounds *b, const LsStrategy *s, uint64_t variant)
 {
   const LsSched *sched = ls_sched_find (s->schedule);
   uint32_t n_mb = s->global_batch / (s->dp * s->micro_batch);
@@ -508,7 +416,7 @@ ls_bound_memory (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, uin
     return 0;
   b->variant = variant;
   bound_find_chunks (b, s);
-  const Entry *sizes = bound_sizes_of (b, s, cluster, sched);
+  const BoundPart *sizes = bound_parts (b, s, NULL, false);
   for (uint32_t r = 0; r < s->pp; r++)
     most = MAX (most, rank_bytes (b, s, sched, sizes, r, n_mb));
   return most;
@@ -525,7 +433,7 @@ layer_bytes (const LsBounds *b, const LsStrategy *s, const BoundPart *layer, uin
 }
 
 uint64_t
-ls_bound_memory_of_any_layers (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, uint64_t variant)
+ls_bound_memory_of_any_layers (LsBounds *b, const LsStrategy *s, uint64_t variant)
 {
   const LsSched *sched = ls_sched_find (s->schedule);
   const LsSchedShape shape = ls_strategy_sched_shape (s, s->global_batch / (s->dp * s->micro_batch));
@@ -533,14 +441,14 @@ ls_bound_memory_of_any_layers (LsBounds *b, const LsStrategy *s, const LsCluster
   if (sched->placement == LS_PLACE_PIPES)
     return 0;
   b->variant = variant;
-  const Entry *sizes = bound_sizes_of (b, s, cluster, sched);
+  const BoundPart *sizes = bound_parts (b, s, NULL, false);
   for (uint32_t k = 0; k < b->n_kinds; k++) {
     double n_on_all = 0; /* of a byte each */
     for (uint32_t r = 0; r < s->pp; r++)
-      n_on_all += 1
-          / (double) MAX (1,
-                          layer_bytes (b, s, &sizes->part[LS_MODEL_LAYER + k],
-                                       ls_sched_in_flight (sched, &shape, r)));
+      n_on_all
+          += 1
+          / (double) MAX (
+                 1, layer_bytes (b, s, &sizes[LS_MODEL_LAYER + k], ls_sched_in_flight (sched, &shape, r)));
     most = MAX (most, b->n_of_kind[k][b->model->n_layers] / n_on_all);
   }
   return (uint64_t) (most * 0.999999); /* rounded sums */

@@ -55,47 +55,16 @@ G_STATIC_ASSERT (offsetof (BoundPart, gather_most) == sizeof ((BoundPart *) 0)->
 /* n of them. */
 void bound_add (BoundPart *to, const BoundPart *p, uint64_t n);
 
-/* Of the strategy and how it cuts the model. */
-typedef struct {
-  const LsModel *model;
-  const LsStrategy *s;
-  const BoundComm *comm; /* with its strategy and cluster; NULL: times are not asked for */
-  LsShard shard;
-  bool has_head_weight;
-  bool is_layer; /* else the embedding or the head */
-} BoundParts;
+/* By part as lower/parts.h has them, remembered; cluster NULL: times are 0; is_split: backwards are I and W. */
+const BoundPart *bound_parts (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, bool is_split);
 
-/* As lower/lower_build.h cuts the model. */
-LsShard bound_shard (const LsStrategy *s, const LsModel *m);
-/* Adds times to what has sizes. is_split: backwards are I and W. */
-void bound_find_times (BoundParts *x, bool is_split, BoundPart parts[LS_N_MODEL_PARTS]);
+GHashTable *bound_entries_new (void);
 
 /* Of a rank, by the sum of its parts: elements that its optimizer steps on; parameters, gradients where they
  * are kept, and the optimizer's state. */
 uint64_t bound_n_owned (const LsModel *m, const LsStrategy *s, const BoundPart *sum);
 
 /* --- what is remembered ------------------------------------------------------------------------------ */
-
-/* What a part depends on. No gaps: hashed and compared as bytes. */
-typedef struct {
-  const LsCluster *cluster;
-  uint64_t variant;
-  uint32_t tp, pp, cp, ep, etp, micro_batch, seq;
-  uint32_t sharded; /* FSDP: ranks of a group */
-  uint32_t sp, tp_overlap, is_fresh, is_cast, is_split, is_paired, has_head_weight, recompute,
-      recompute_parts, grad_sync, is_fsdp2;
-} Key;
-
-typedef struct {
-  Key key;
-  BoundPart part[LS_N_MODEL_PARTS]; /* lower/parts.h */
-} Entry;
-
-/* Entries by their keys. */
-typedef struct {
-  GHashTable *all;
-  Entry *last;
-} Entries;
 
 struct LsBounds {
   const LsModel *model;
@@ -107,8 +76,7 @@ struct LsBounds {
   GArray *ends;     /* LsTime: scratch */
   int attention_kernel;
   uint32_t n_gpus;
-  Entries entries;       /* of times                            */
-  Entries sizes;         /* of what memory follows from: times are 0, and so is what only they depend on */
+  GHashTable *entries;   /* what bound_parts() remembers */
   GHashTable *optimizer; /* CountKey -> LsTime *                */
   uint64_t variant;      /* of the strategy at hand             */
   const uint32_t *gpus;  /* of its ranks; NULL: node after node (cluster/cluster.h) */
@@ -125,17 +93,6 @@ struct LsBounds {
 void bound_find_chunks (LsBounds *b, const LsStrategy *s);
 /* The sum of the parts of a chunk, n of them in model order. */
 BoundPart bound_chunk (const LsBounds *b, const BoundPart *part, uint32_t stage, uint32_t n);
-
-/* --- bound_parts.c --- */
-
-/* Of this key; new and without parts if *ret_is_new. */
-Entry *bound_entry (Entries *entries, const Key *key, bool *ret_is_new);
-/* All but times, of that key. */
-const Entry *bound_sizes_of (LsBounds *b, const LsStrategy *s, const LsCluster *cluster,
-                             const LsSched *sched);
-/* What sizes follow from. */
-void bound_fill_key (Key *key, const LsBounds *b, const LsStrategy *s, const LsCluster *cluster,
-                     const LsSched *sched);
 
 /* Which stage the chunk of a rank is (schedules/sched.h). */
 static inline uint32_t

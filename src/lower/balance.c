@@ -411,17 +411,3 @@ ls_strategy_set_balanced (LsStrategy *s, const LsModel *m, const LsPartTimes *ti
     ls_balance_layers (m, s, times, layers);
   ls_strategy_set_layers (s, layers);
 }
-
-GArray *
-ls_layer_again (const LsModel *m, const LsStrategy *s, const LsShard *shard, const GArray *operators)
-{
-  Lower l = { .model = m, .s = s, .shard = *shard, .act = ls_dtype_between (shard->dtype) };
-  g_autoptr (GArray) layer_of = g_array_sized_new (FALSE, TRUE, sizeof (uint16_t), operators->len);
-  g_array_set_size (layer_of, operators->len);
-  g_autoptr (GPtrArray) pointers = pointers_to (operators);
-  Chunk c = { .n_layers = 1, .n_recomputed = 1, .operators = pointers, .layer_of = layer_of };
-  if (recomputes_ops (&l))
-    recompute_prepare (&l, &c);
-  g_clear_pointer (&c.again_at, g_ptr_array_unref);
-  return c.again;
-}

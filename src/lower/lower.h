@@ -40,11 +40,6 @@ typedef struct {
  * of experts if most layers have one. s: resolved. Errors as of ls_lower(). */
 gboolean ls_layer_operators (const LsModel *m, const LsStrategy *s, GArray *operators, GError **error);
 
-/* Of the operators of one layer, in forward order, what runs again of each before the backward where outputs
- * are kept by operator (recomputation "op" and the like): as long as they are, with the kernels and the
- * collective that do. NULL: recomputation is of another kind, or there is none. Free with g_array_unref(). */
-GArray *ls_layer_again (const LsModel *m, const LsStrategy *s, const LsShard *shard, const GArray *operators);
-
 /* Finds the layers of each chunk (lower/balance.h) where they are to be balanced and not known yet
  * (strategy/shard.h); else nothing changes. s: resolved. Errors and costs as of ls_lower(), which does the
  * same for itself. */

@@ -26,6 +26,7 @@ struct LsPartsMemo {
   guint n_references;
   LsArena *arena;
   GHashTable *entries;
+  const Entry *last;      /* that was asked for; NULL: none was */
   GArray *kernels;        /* of all, as Lower has them; NULL: none yet */
   GHashTable *kernel_ids; /* likewise                                  */
 };
@@ -36,7 +37,7 @@ LsPartsMemo *
 ls_parts_memo_new (const LsModel *m)
 {
   LsPartsMemo *memo = g_new (LsPartsMemo, 1);
-  *memo = (LsPartsMemo) { m, 1, ls_arena_new (), g_hash_table_new (key_hash, key_equal), NULL, NULL };
+  *memo = (LsPartsMemo) { m, 1, ls_arena_new (), g_hash_table_new (key_hash, key_equal), NULL, NULL, NULL };
   return memo;
 }
 
@@ -72,8 +73,9 @@ part_op (const LsOp *op)
   return part;
 }
 
+/* ret_kept: bytes of activations that are there behind it, less those before; NULL allowed. */
 static LsPartPass
-lower_pass (LsPartsMemo *memo, Lower *l, const Chunk *c, LsActionType type)
+lower_pass (LsPartsMemo *memo, Lower *l, const Chunk *c, LsActionType type, uint64_t *ret_kept)
 {
   Build b;
   build_init (&b, l);
@@ -90,21 +92,57 @@ lower_pass (LsPartsMemo *memo, Lower *l, const Chunk *c, LsActionType type)
     ops[i].deps = deps;
     ops[i].n_deps = op->n_deps;
   }
+  if (ret_kept)
+    *ret_kept = (uint64_t) MAX (0, activations_left (&b));
   const LsPartPass pass = { ops, b.ops->len };
   build_clear (&b);
   return pass;
 }
 
-/* Leaves out operators that LS_PARTS_LEAST has not. */
+/* Of layers alone, as a first one that nothing is before, and where it is all that runs again. */
+static bool
+keeps_surely (const Lower *l, int part)
+{
+  const LsStrategy *s = l->s;
+  bool is_alone = s->recompute != LS_RECOMPUTE_FULL
+      || (s->memory.recompute_method == LS_RECOMPUTE_UNIFORM && s->memory.recompute_layers == 1);
+  return part >= LS_MODEL_LAYER && is_alone && !s->memory.offload_activations;
+}
+
+/* What the first operator of a layer need not keep, if what is before it is made again. */
+static uint64_t
+may_drop (const Lower *l, const Chunk *c)
+{
+  uint32_t parts = l->s->recompute == LS_RECOMPUTE_SELECTIVE ? l->s->memory.recompute_parts : 0;
+  return c->operators->len > 0 && parts & (LS_RECOMPUTE_NORM | LS_RECOMPUTE_ACTIVATION)
+      ? operator_at (c, 0)->kept.input_bytes
+      : 0;
+}
+
 static void
-keep_least (const Lower *l, Chunk *c)
+count_params (const LsOperator *o, LsModelPart *p)
+{
+  for (uint32_t n = 0; n < o->params.n && o->params.is_frozen; n++) {
+    p->n_frozen += o->params.numel[n];
+    p->n_frozen_experts += o->params.is_expert ? o->params.numel[n] : 0;
+    p->n_nf4 += o->params.is_nf4 && n == 0 ? o->params.numel[n] : 0;
+  }
+  p->n_params += trained_params (o);
+  p->n_expert += o->params.is_expert ? trained_params (o) : 0;
+}
+
+/* Counts, and leaves out operators that LS_PARTS_LEAST has not, if asked to. */
+static void
+keep_least (const Lower *l, Chunk *c, bool is_least, LsModelPart *part)
 {
   for (guint i = c->operators->len; i-- > 0;) {
     const LsOperator *o = operator_at (c, i);
     bool is_uneven
         = (l->s->experts.load && o->params.is_expert) || (l->s->docs.lengths && ls_operator_is_flash (o)),
         is_at_end = c->n_layers > 0 && !is_layer (c, i);
-    if (!is_uneven && !is_at_end)
+    if (!is_at_end)
+      count_params (o, part);
+    if (!is_least || (!is_uneven && !is_at_end))
       continue;
     g_ptr_array_remove_index (c->operators, i);
     g_array_remove_index (c->layer_of, i);
@@ -119,22 +157,22 @@ runs_only_blocks_again (const LsStrategy *s)
 
 /* An embedding, a layer or a head. */
 static void
-lower_part (LsPartsMemo *memo, Lower *l, LsPartsOf of, uint32_t layer, int part, LsModelParts *ret)
+lower_part (LsPartsMemo *memo, Lower *l, LsPartsOf of, uint32_t layer, int number, LsModelPart *part)
 {
   Chunk c;
-  uint32_t n_layers = part >= LS_MODEL_LAYER;
-  chunk_init (l, &c, layer, n_layers, part == LS_MODEL_EMBEDDING, part == LS_MODEL_HEAD);
-  if (of != LS_PARTS_USUAL)
-    keep_least (l, &c);
+  uint64_t kept;
+  uint32_t n_layers = number >= LS_MODEL_LAYER;
+  chunk_init (l, &c, layer, n_layers, number == LS_MODEL_EMBEDDING, number == LS_MODEL_HEAD);
+  keep_least (l, &c, of != LS_PARTS_USUAL, part);
   c.n_recomputed
       = of != LS_PARTS_USUAL && runs_only_blocks_again (l->s) ? 0 : recompute_n_layers (l, 0, n_layers);
   recompute_prepare (l, &c);
   bool is_split = of == LS_PARTS_LEAST_SPLIT;
-  LsPartPass *pass = ret->pass[part];
-  pass[LS_PARTS_FORWARD] = lower_pass (memo, l, &c, LS_ACTION_F);
-  pass[LS_PARTS_BACKWARD] = lower_pass (memo, l, &c, is_split ? LS_ACTION_I : LS_ACTION_B);
+  part->pass[LS_PARTS_FORWARD] = lower_pass (memo, l, &c, LS_ACTION_F, &kept);
+  part->pass[LS_PARTS_BACKWARD] = lower_pass (memo, l, &c, is_split ? LS_ACTION_I : LS_ACTION_B, NULL);
   if (is_split)
-    pass[LS_PARTS_WEIGHTS] = lower_pass (memo, l, &c, LS_ACTION_W);
+    part->pass[LS_PARTS_WEIGHTS] = lower_pass (memo, l, &c, LS_ACTION_W, NULL);
+  part->kept = keeps_surely (l, number) ? kept - MIN (kept, may_drop (l, &c)) : 0;
   chunk_clear (&c);
 }
 
@@ -170,11 +208,9 @@ lower_parts (LsPartsMemo *memo, const LsStrategy *s, LsPartsOf of, GError **erro
     }
     uint32_t first[LS_MAX_MODEL_KINDS], n = ls_model_first_of_kinds (memo->model, first);
     parts->n = LS_MODEL_LAYER + n;
-    parts->pass = ls_arena_alloc (memo->arena, parts->n, sizeof *parts->pass);
-    lower_part (memo, &l, of, 0, LS_MODEL_EMBEDDING, parts);
-    lower_part (memo, &l, of, 0, LS_MODEL_HEAD, parts);
-    for (uint32_t k = 0; k < n; k++)
-      lower_part (memo, &l, of, first[k], LS_MODEL_LAYER + (int) k, parts);
+    parts->part = ls_arena_new_array (memo->arena, LsModelPart, parts->n);
+    for (uint32_t i = 0; i < parts->n; i++)
+      lower_part (memo, &l, of, i < LS_MODEL_LAYER ? 0 : first[i - LS_MODEL_LAYER], (int) i, &parts->part[i]);
   }
   lower_clear (&l);
   return parts;
@@ -213,9 +249,10 @@ ls_parts_of (LsPartsMemo *memo, const LsStrategy *s, uint64_t variant, LsPartsOf
   Key key;
   fill_key (&key, memo->model, s, of);
   key.variant = variant;
-  const Entry *known = g_hash_table_lookup (memo->entries, &key);
-  if (known)
-    return known->parts;
+  if (!memo->last || !key_equal (&memo->last->key, &key))
+    memo->last = g_hash_table_lookup (memo->entries, &key);
+  if (memo->last)
+    return memo->last->parts;
   Entry *e = ls_arena_new_array (memo->arena, Entry, 1);
   *e = (Entry) { key, lower_parts (memo, s, (LsPartsOf) key.of, error) };
   g_hash_table_insert (memo->entries, &e->key, e);
@@ -242,8 +279,8 @@ ls_part_times (const LsPartsMemo *memo, const LsModelParts *parts, const LsLower
 {
   LsTime time[LS_N_MODEL_PARTS] = { 0 };
   for (uint32_t i = 0; i < parts->n; i++)
-    time[i] = time_of (memo, &parts->pass[i][LS_PARTS_FORWARD], costs)
-        + time_of (memo, &parts->pass[i][LS_PARTS_BACKWARD], costs);
+    time[i] = time_of (memo, &parts->part[i].pass[LS_PARTS_FORWARD], costs)
+        + time_of (memo, &parts->part[i].pass[LS_PARTS_BACKWARD], costs);
   LsPartTimes times = { .embedding = time[LS_MODEL_EMBEDDING], .head = time[LS_MODEL_HEAD] };
   memcpy (times.layer, &time[LS_MODEL_LAYER], sizeof times.layer);
   return times;

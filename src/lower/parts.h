@@ -44,9 +44,17 @@ enum {
 /* Backwards are B, or I with the weights' gradients apart. */
 typedef enum { LS_PARTS_FORWARD, LS_PARTS_BACKWARD, LS_PARTS_WEIGHTS, LS_N_PARTS_PASSES } LsPartPassKind;
 
+/* On one rank. */
 typedef struct {
-  LsPartPass (*pass)[LS_N_PARTS_PASSES]; /* [n] */
-  uint32_t n;                            /* LS_MODEL_LAYER, and kinds that the model has */
+  LsPartPass pass[LS_N_PARTS_PASSES];
+  uint64_t n_params, n_expert;                /* the latter of the former: experts; those that learn */
+  uint64_t n_frozen, n_frozen_experts, n_nf4; /* that do not; the others of the first                */
+  uint64_t kept; /* bytes of activations from its forward to its backward, at least; of layers */
+} LsModelPart;
+
+typedef struct {
+  LsModelPart *part; /* [n] */
+  uint32_t n;        /* LS_MODEL_LAYER, and kinds that the model has */
 } LsModelParts;
 
 /* Of which rank and micro-batch. */

@@ -66,16 +66,11 @@ ls_idea_difference (const LsStrategy *a, const LsStrategy *b)
 
 /* --- layouts of chunks --------------------------------------------------------------------------- */
 
-/* What the times of parts depend on among what configurations differ in. No gaps: hashed and compared as
- * bytes. */
+/* What the times of parts depend on. No gaps: hashed and compared as bytes. */
 typedef struct {
+  const LsModelParts *parts;
   const LsCluster *cluster;
-  uint64_t variant;
-  uint64_t global_batch; /* of which documents have a mean; 0: they fill sequences */
-  uint32_t gpus, tp, cp, ep, etp, micro_batch, seq, sp, tp_overlap, recompute, recompute_parts;
-  uint32_t grad_is_cast, grad_is_fresh;
-  uint32_t n_copies;                 /* 0: the groups of the first rank lie alike with any */
-  uint32_t placement, ends_together; /* a weight that embedding and head share             */
+  uint32_t gpus, n_copies; /* the latter 0: the groups of the first rank lie alike with any */
 } Key;
 
 typedef struct {
@@ -175,23 +170,6 @@ is_in_usual_order (const LsStrategy *s)
   return !s->layout.rank_order && !s->layout.allocation;
 }
 
-static void
-fill_key (Key *key, const LsStrategy *s, const LsModel *m, const LsCluster *cluster)
-{
-  const LsShard shard = ls_strategy_shard (s, m);
-  const LsSched *sched = ls_sched_find (s->schedule);
-  memset (key, 0, sizeof *key);
-  key->cluster = cluster;
-  key->global_batch = s->docs.lengths ? s->global_batch : 0;
-  key->gpus = s->gpus, key->tp = s->tp, key->cp = s->cp, key->ep = s->ep, key->etp = s->experts.etp;
-  key->micro_batch = s->micro_batch, key->seq = s->seq, key->sp = s->sp, key->tp_overlap = s->mp.tp_overlap;
-  key->recompute = (uint32_t) s->recompute, key->recompute_parts = s->memory.recompute_parts;
-  key->grad_is_cast = shard.grad.is_cast, key->grad_is_fresh = shard.grad.is_fresh;
-  key->n_copies = is_in_usual_order (s) ? 0 : s->dp * s->cp;
-  key->placement = (uint32_t) sched->placement;
-  key->ends_together = m->tied_embeddings && s->vpp % 2 == 0;
-}
-
 /* Costs of a job, with calls that were timed before. */
 typedef struct {
   LsLowerCosts own;
@@ -223,14 +201,13 @@ known_collective (int slot, int coll, uint64_t bytes, void *data)
 
 /* As a job is timed in job/job.c. */
 static bool
-time_parts (const LsLayouts *l, const LsStrategy *s, const LsCluster *cluster, uint64_t variant,
+time_parts (const LsLayouts *l, const LsStrategy *s, const LsCluster *cluster, const LsModelParts *parts,
             LsPartTimes *ret_times)
 {
   LsHardware chosen;
   ls_hardware_for_job (l->hardware, s, s->gpus, &chosen);
   g_autofree uint32_t *gpus = ls_job_gpus (s, cluster, NULL);
-  const LsModelParts *parts = gpus ? ls_parts_of (l->parts, s, variant, LS_PARTS_USUAL, NULL) : NULL;
-  if (!parts)
+  if (!gpus || !parts)
     return false;
   LsCostSources of = { &chosen, cluster, s, l->call_times, gpus };
   KnownCosts known = { ls_lower_costs (&of), { .cluster = cluster }, l->calls };
@@ -268,13 +245,16 @@ ls_layouts_balance (LsLayouts *l, LsStrategy *s, const LsCluster *cluster, uint6
   Key key;
   if (!ls_chunks_want_balance (s, l->model))
     return true;
-  fill_key (&key, s, l->model, cluster);
-  key.variant = variant;
+  memset (&key, 0, sizeof key);
+  key.parts = ls_parts_of (l->parts, s, variant, LS_PARTS_USUAL, NULL);
+  key.cluster = cluster;
+  key.gpus = s->gpus;
+  key.n_copies = is_in_usual_order (s) ? 0 : s->dp * s->cp;
   Entry *e = g_hash_table_lookup (l->entries, &key);
   if (!e) {
     e = g_new0 (Entry, 1);
     e->key = key;
-    e->is_known = time_parts (l, s, cluster, variant, &e->times);
+    e->is_known = time_parts (l, s, cluster, key.parts, &e->times);
     e->number = g_hash_table_size (l->entries);
     const Entry *same = g_hash_table_lookup (l->times, e);
     if (same)
@@ -487,7 +467,7 @@ keep (Part *part, const LsPoint *p, const LsStrategy *s, uint64_t index)
   const LsSweepRun *x = part->x;
   const LsCluster *cluster = candidate_cluster (x, p);
   uint64_t limit = candidate_limit (x, s), variant = candidate_variant (x, p);
-  Candidate c = { .index = index, .bound.memory_bytes = ls_bound_memory (part->bounds, s, cluster, variant) };
+  Candidate c = { .index = index, .bound.memory_bytes = ls_bound_memory (part->bounds, s, variant) };
   if (x->options.memory.clock == LS_MEMORY_HOST && c.bound.memory_bytes > limit) {
     part->counts.infeasible++;
     sweep_note_near (&part->nearest, index, c.bound.memory_bytes, limit);
@@ -512,8 +492,7 @@ surely_does_not_fit (Part *part, const LsPoint *p, const LsStrategy *s, uint64_t
       || ls_space_n (&x->spec->space, x->spec->space.layers_axis) > 1
       || x->options.memory.clock != LS_MEMORY_HOST)
     return false;
-  uint64_t bytes
-      = ls_bound_memory_of_any_layers (part->bounds, s, candidate_cluster (x, p), candidate_variant (x, p));
+  uint64_t bytes = ls_bound_memory_of_any_layers (part->bounds, s, candidate_variant (x, p));
   if (bytes <= limit || !ls_space_has_effect (&x->spec->space, p, s, &x->model)
       || !is_within_budget (part, s, index))
     return false;

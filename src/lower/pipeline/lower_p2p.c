@@ -395,20 +395,27 @@ times_init (Lower *l)
   }
 }
 
-/* Bytes of activations that are there after a pass, less those before it. */
+double
+activations_left (const Build *b)
+{
+  double left = 0;
+  for (guint i = 0; i < b->ops->len; i++) {
+    const LsOp *op = &g_array_index (b->ops, LsOp, i);
+    for (uint32_t k = 0; k < op->n_buffers; k++)
+      if (op->buffers[k].category == LS_MEM_ACTIVATIONS)
+        left += (op->buffers[k].is_free ? -1.0 : 1.0) * (double) op->buffers[k].bytes;
+  }
+  return left;
+}
+
+/* Of a pass. */
 static double
 bytes_left (Lower *l, const Chunk *c, LsActionType pass)
 {
   Build b;
   build_init (&b, l);
   build_pass (&b, c, pass);
-  double left = 0;
-  for (guint i = 0; i < b.ops->len; i++) {
-    const LsOp *op = &g_array_index (b.ops, LsOp, i);
-    for (uint32_t k = 0; k < op->n_buffers; k++)
-      if (op->buffers[k].category == LS_MEM_ACTIVATIONS)
-        left += (op->buffers[k].is_free ? -1.0 : 1.0) * (double) op->buffers[k].bytes;
-  }
+  double left = activations_left (&b);
   build_clear (&b);
   return left;
 }

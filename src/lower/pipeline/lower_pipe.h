@@ -80,6 +80,9 @@ LsTime pass_time (Lower *l, const Chunk *c, LsActionType pass);
 /* Of one, alone, without costs a kernel by its FLOPs; kernels: those that ops have. */
 LsTime part_op_time (const LsLowerCosts *costs, const LsPartOp *op, const LsKernel *kernels);
 
+/* Bytes of activations that are there after a pass that is built, less those before it. */
+double activations_left (const Build *b);
+
 /* --- parts.c --- */
 
 /* Without dependencies. */

@@ -33,7 +33,7 @@ check_bound (const LsSweepRun *x, LsBounds *bounds, const LsStrategy *s, uint64_
   const LsCluster *cluster = g_ptr_array_index (x->clusters, 0);
   const LsTime bound = ls_bound_step (bounds, s, cluster, variant),
                alone = ls_bound_step (fresh, s, cluster, variant);
-  const uint64_t held = ls_bound_memory (bounds, s, cluster, variant);
+  const uint64_t held = ls_bound_memory (bounds, s, variant);
   LsRunOptions options = x->options;
   options.no_spans = true;
   LsJobResult *prepared = ls_job_prepare (&x->model, x->hardware, 0, s, NULL);
@@ -48,7 +48,7 @@ check_bound (const LsSweepRun *x, LsBounds *bounds, const LsStrategy *s, uint64_
   g_autofree char *knobs = ls_knobs_format (s);
   ls_check_impl (0 < bound && bound <= step, __FILE__, __LINE__, "%s: %" PRId64 " ps, but at least %" PRId64,
                  knobs, (int64_t) step, (int64_t) bound);
-  ls_check_impl (bound == alone && held == ls_bound_memory (fresh, s, cluster, variant), __FILE__, __LINE__,
+  ls_check_impl (bound == alone && held == ls_bound_memory (fresh, s, variant), __FILE__, __LINE__,
                  "%s: a bound depends on what was bound before", knobs);
   ls_check_impl (0 < least && least <= step, __FILE__, __LINE__,
                  "%s: %" PRId64 " ps, but at least %" PRId64 " by its plan", knobs, (int64_t) step,
@@ -65,7 +65,7 @@ static bool
 balance (const LsSweepRun *x, LsLayouts *shared, LsStrategy *s, uint64_t variant)
 {
   const LsCluster *cluster = g_ptr_array_index (x->clusters, 0);
-  g_autoptr (LsLayouts) fresh = ls_layouts_new (&x->model, x->hardware);
+  g_autoptr (LsLayouts) fresh = ls_layouts_new (&x->model, x->hardware, NULL);
   LsStrategy alone;
   ls_strategy_copy (&alone, s);
   bool is_known = ls_layouts_balance (shared, s, cluster, variant);
@@ -108,7 +108,7 @@ check_bounds_with_memory (LsSweepSpec *spec, guint every, double hbm_efficiency)
   if (hbm_efficiency > 0)
     slow_memory (x, hbm_efficiency);
   g_autoptr (LsBounds) bounds = ls_bounds_new (&x->model, x->hardware);
-  g_autoptr (LsLayouts) layouts = ls_layouts_new (&x->model, x->hardware);
+  g_autoptr (LsLayouts) layouts = ls_layouts_new (&x->model, x->hardware, NULL);
   const LsStrategy *base = &spec->job.strategy;
   guint n = 0, n_checked = 0;
   LsPoint p = { 0 };
