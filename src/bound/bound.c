@@ -196,7 +196,7 @@ static LsTime
 reductions_time (const BoundComm *c, LsCollKind kind, const BoundPart *p)
 {
   uint64_t size = c->s->opt.grad_dtype == LS_DTYPE_FP32 ? 4 : 2;
-  return data_time (c, kind, p->n_params - p->n_expert, p->n_expert, size);
+  return data_time (c, kind, p->size.n_params - p->size.n_expert, p->size.n_expert, size);
 }
 
 /* --- Megatron-LM --------------------------------------------------------------------------- */
@@ -220,7 +220,8 @@ bound_first_gathers (const BoundComm *c, const BoundRank *rank)
 {
   if (!gathers_early (c->s) || c->s->vpp > 1)
     return 0;
-  LsTime time = gathers_time (c, rank->sum->n_params - rank->sum->n_expert, rank->sum->n_expert);
+  LsTime time
+      = gathers_time (c, rank->sum->size.n_params - rank->sum->size.n_expert, rank->sum->size.n_expert);
   return rank->has_embedding ? MAX (0, time - rank->sum->f) : time;
 }
 
@@ -229,7 +230,7 @@ static LsTime
 bound_last_gathers (const BoundComm *c, const BoundRank *rank)
 {
   return is_sharded (c->s) && !gathers_early (c->s)
-      ? gathers_time (c, rank->sum->n_params - rank->sum->n_expert, rank->sum->n_expert)
+      ? gathers_time (c, rank->sum->size.n_params - rank->sum->size.n_expert, rank->sum->size.n_expert)
       : 0;
 }
 
@@ -242,13 +243,13 @@ megatron_reductions (const BoundComm *c, const BoundRank *rank)
                                                                                 : LS_COLL_ALL_REDUCE;
   if (s->data.zero_group > 0 || s->memory.offload != LS_OFFLOAD_NONE || (s->data.overlap && s->vpp > 1))
     return 0;
-  const BoundPart dense = { .n_params = p->n_params - p->n_expert };
+  const BoundPart dense = { .size.n_params = p->size.n_params - p->size.n_expert };
   LsTime others = reductions_time (c, kind, &dense), all = reductions_time (c, kind, p);
   if (!s->data.overlap)
     return all;
   if (rank->has_embedding)
     return MAX (0, all - p->b);
-  return rank->first_layer->n_expert > 0 ? MAX (others, all - rank->first_layer->b) : others;
+  return rank->first_layer->size.n_expert > 0 ? MAX (others, all - rank->first_layer->b) : others;
 }
 
 /* FSDP2 with a pipeline reduces unit by unit, each copied when the one before is reduced. One call for all
@@ -301,7 +302,6 @@ ls_bounds_new (const LsModel *m, const LsHardware *hardware)
   b->chosen = *hardware;
   b->optimizer = g_hash_table_new_full (count_hash, count_equal, g_free, g_free);
   b->calls = ls_call_times_new (&hardware->nccl, true);
-  b->entries = bound_entries_new ();
   b->parts = ls_parts_memo_new (m);
   b->of_parts = g_array_new (FALSE, TRUE, sizeof (LsTime));
   b->ends = g_array_new (FALSE, FALSE, sizeof (LsTime));
@@ -323,9 +323,8 @@ ls_bounds_free (LsBounds *b)
 {
   if (!b)
     return;
-  g_hash_table_unref (b->entries);
+  g_clear_pointer (&b->entries, g_hash_table_unref);
   g_hash_table_unref (b->optimizer);
-  g_clear_pointer (&b->kernels, g_hash_table_unref);
   ls_call_times_free (b->calls);
   ls_parts_memo_unref (b->parts);
   g_array_unref (b->of_parts);
@@ -434,7 +433,6 @@ choose_hardware (LsBounds *b, const LsStrategy *s)
   b->attention_kernel = s->use.attention_kernel;
   b->n_gpus = s->gpus;
   ls_hardware_for_job (b->hardware, s, s->gpus, &b->chosen);
-  g_clear_pointer (&b->kernels, g_hash_table_unref);
   g_array_set_size (b->of_parts, 0);
 }
 

@@ -33,71 +33,19 @@ typedef struct {
 
 /* ---- bound kernels ---- */
 
-/* Times of kernels alone, each found once: candidates share most shapes. */
-
-/* What a time follows from, besides the GPUs. */
-typedef struct {
-  const char *name; /* by place: one more of the same text is found anew */
-  uint64_t m, n, k, batch;
-  double flops, bytes;
-  uint32_t kind, dtype, access, flags;
-  uint64_t n_serial;
-} Shape;
-
-typedef struct {
-  Shape shape;
-  LsTime time;
-} Known;
-
-static Shape
-shape_of (const LsKernel *k, bool is_in_graph)
-{
-  uint32_t flags = (uint32_t) is_in_graph | (uint32_t) k->by_blocks << 1 | (uint32_t) k->unaligned << 2
-      | (uint32_t) k->masked << 3 | (uint32_t) k->attention << 4;
-  return (Shape) { k->name,
-                   k->m,
-                   k->n,
-                   k->k,
-                   k->batch,
-                   k->flops,
-                   k->bytes,
-                   (uint32_t) k->kind,
-                   (uint32_t) k->dtype,
-                   (uint32_t) k->access,
-                   flags,
-                   k->n_serial };
-}
-
-LS_DEFINE_BYTES_KEY (shape, Shape)
-
-static LsTime
-least_time (const LsCalibration *calibration, const LsClusterSpec *spec, bool is_in_graph, const LsKernel *k)
+LsTime
+bound_kernel_time (const LsBounds *b, const LsClusterSpec *spec, bool is_in_graph, const LsKernel *k)
 {
   LsTime least = LS_TIME_NEVER;
   for (uint32_t kind = 0; kind < ls_cluster_spec_n_kinds (spec); kind++) {
     const LsGpu *gpu = &ls_cluster_spec_of_kind (spec, kind)->gpu;
     LsCalibration room;
-    const LsCalibration *c = ls_calibration_of_kind (calibration, kind, gpu, &room);
+    const LsCalibration *c = ls_calibration_of_kind (&b->chosen.calibration, kind, gpu, &room);
     const LsKernelCost cost = ls_kernel_cost (c, gpu, k);
     LsTime saved = is_in_graph ? ls_around_graph_saves (&c->around, ls_time_from_s (cost.launch_s)) : 0;
     least = MIN (least, cost.alone - MAX (0, saved));
   }
   return least;
-}
-
-LsTime
-bound_kernel_time (LsBounds *b, const LsClusterSpec *spec, bool is_in_graph, const LsKernel *k)
-{
-  const Shape shape = shape_of (k, is_in_graph);
-  if (!b->kernels)
-    b->kernels = g_hash_table_new_full (shape_hash, shape_equal, g_free, NULL);
-  const Known *known = g_hash_table_lookup (b->kernels, &shape);
-  if (!known) {
-    const Known found = { shape, least_time (&b->chosen.calibration, spec, is_in_graph, k) };
-    known = g_memdup2 (&found, sizeof found);
-    g_hash_table_add (b->kernels, (gpointer) known);
-  }
-  return known->time;
 }
 
 /* ---- bound sizes ---- */
@@ -114,7 +62,7 @@ typedef struct {
 static uint64_t
 share (const BoundPart *p, Cut cut)
 {
-  return (p->n_params - p->n_expert) / cut.dense + p->n_expert / cut.expert;
+  return (p->size.n_params - p->size.n_expert) / cut.dense + p->size.n_expert / cut.expert;
 }
 
 static Cut
@@ -128,7 +76,7 @@ cut_of (const LsModel *m, const LsStrategy *s)
 uint64_t
 bound_n_owned (const LsModel *m, const LsStrategy *s, const BoundPart *p)
 {
-  return s->zero_stage >= 1 ? share (p, cut_of (m, s)) : p->n_params;
+  return s->zero_stage >= 1 ? share (p, cut_of (m, s)) : p->size.n_params;
 }
 
 /* At least, of an element; of other optimizers than Adam with its master weight. */
@@ -152,8 +100,8 @@ frozen_bytes (const BoundPart *p, const LsStrategy *s, Cut cut)
   uint64_t size = s->dtype == LS_DTYPE_FP32 ? 4
       : s->fp8.params                       ? 1
                                             : 2,
-           n = p->n_frozen - p->n_frozen_experts - p->n_nf4;
-  return (n * size + ls_nf4_bytes (p->n_nf4)) / cut.dense + p->n_frozen_experts * size / cut.expert;
+           n = p->size.n_frozen - p->size.n_frozen_experts - p->size.n_nf4;
+  return (n * size + ls_nf4_bytes (p->size.n_nf4)) / cut.dense + p->size.n_frozen_experts * size / cut.expert;
 }
 
 static uint64_t
@@ -168,15 +116,15 @@ bound_static_bytes (const LsModel *m, const LsStrategy *s, const BoundPart *p)
   bool is_gathered
       = kind->has_reshard && (z == 2 || s->data.reshard_after_forward == 0); /* until the backward */
   return share (p, z >= 3 && !is_gathered ? cut : whole) * (s->fp8.params ? 1 : 2)
-      + frozen_bytes (p, s, z >= 3 ? cut : whole) + (keeps_gradients ? p->n_params * grad_size : 0)
+      + frozen_bytes (p, s, z >= 3 ? cut : whole) + (keeps_gradients ? p->size.n_params * grad_size : 0)
       + (uint64_t) ((double) share (p, z >= 1 ? cut : whole) * optimizer_bytes (s));
 }
 
 /* ---- bound passes ---- */
 
-/* How long the compute stream of a rank takes for a pass of a part at least: the longest way through its ops from
- * where that stream begins it, as exec/shortcuts/plan_bound.h has it of segments. In a chunk only more is waited
- * for; another part begins where this one ends on that stream. */
+/* How long the compute stream of a rank takes for a pass of a part at least: the longest way through its ops
+ * from where that stream begins it, as exec/shortcuts/plan_bound.h has it of segments. In a chunk only more is
+ * waited for; another part begins where this one ends on that stream. */
 
 static LsTime
 kernel_time (const BoundParts *x, const LsKernel *k)
@@ -275,7 +223,7 @@ add_units (const BoundParts *x, BoundPart *p)
   bool is_whole = s->data.grad_sync != LS_GRAD_SYNC_EACH && s->pp > 1;
   uint64_t reduced = ls_dtype_bytes ((LsDtype) s->opt.grad_dtype),
            grad = ls_dtype_bytes (ls_dtype_between (x->shard.dtype)), size = s->fp8.params ? 1 : 2,
-           others = p->n_params - p->n_expert;
+           others = p->size.n_params - p->size.n_expert;
   if (!kind->is_fsdp || kind->cuts_operators || s->data.zero_group > 0 || s->data.layers_per_unit != 1)
     return;
   LsTime gather = bound_time (x->comm, GROUP_COPIES, LS_COLL_ALL_GATHER, others * size);
@@ -284,15 +232,15 @@ add_units (const BoundParts *x, BoundPart *p)
     return;
   }
   p->gather = p->gather_most
-      = gather + bound_time (x->comm, GROUP_EXPERT_COPIES, LS_COLL_ALL_GATHER, p->n_expert * size);
+      = gather + bound_time (x->comm, GROUP_EXPERT_COPIES, LS_COLL_ALL_GATHER, p->size.n_expert * size);
   p->unit_reduce = bound_time (x->comm, GROUP_COPIES, LS_COLL_REDUCE_SCATTER, others * reduced)
-      + bound_time (x->comm, GROUP_EXPERT_COPIES, LS_COLL_REDUCE_SCATTER, p->n_expert * reduced);
+      + bound_time (x->comm, GROUP_EXPERT_COPIES, LS_COLL_REDUCE_SCATTER, p->size.n_expert * reduced);
   if (!kind->has_reshard)
     return;
-  p->copy_out = copy_time (x, "gather-copy-out", p->n_params, 2 * size);
-  p->copy_in
-      = copy_time (x, "reduce-copy-in", p->n_params, reduced + (is_whole ? reduced : MIN (grad, reduced)));
-  p->add = copy_time (x, "grad-accumulate", p->n_params, grad + 2 * reduced);
+  p->copy_out = copy_time (x, "gather-copy-out", p->size.n_params, 2 * size);
+  p->copy_in = copy_time (x, "reduce-copy-in", p->size.n_params,
+                          reduced + (is_whole ? reduced : MIN (grad, reduced)));
+  p->add = copy_time (x, "grad-accumulate", p->size.n_params, grad + 2 * reduced);
 }
 
 void
@@ -306,18 +254,6 @@ bound_add (BoundPart *to, const BoundPart *p, uint64_t n)
   to->root = MAX (to->root, p->root); /* all of it is gathered as one */
 }
 
-/* All but times, which are 0. */
-static BoundPart
-sizes_of (const LsModelPart *p)
-{
-  return (BoundPart) { .n_params = p->n_params,
-                       .n_expert = p->n_expert,
-                       .n_frozen = p->n_frozen,
-                       .n_frozen_experts = p->n_frozen_experts,
-                       .n_nf4 = p->n_nf4,
-                       .kept = p->kept };
-}
-
 static void
 find_times (BoundParts *x, const LsModelPart *lowered, BoundPart *p)
 {
@@ -327,12 +263,6 @@ find_times (BoundParts *x, const LsModelPart *lowered, BoundPart *p)
 }
 
 LS_DEFINE_BYTES_KEY (key, Key)
-
-GHashTable *
-bound_entries_new (void)
-{
-  return g_hash_table_new_full (key_hash, key_equal, g_free, NULL);
-}
 
 static Key
 key_of (const LsStrategy *s, const LsCluster *cluster, const LsModelParts *parts)
@@ -357,6 +287,8 @@ bound_parts (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, bool is
   const LsModelParts *lowered
       = ls_parts_of (b->parts, s, b->variant, is_split ? LS_PARTS_LEAST_SPLIT : LS_PARTS_LEAST, NULL);
   const Key key = key_of (s, cluster, lowered);
+  if (!b->entries)
+    b->entries = g_hash_table_new_full (key_hash, key_equal, g_free, NULL);
   Entry *e = g_hash_table_lookup (b->entries, &key);
   if (e)
     return e->part;
@@ -366,7 +298,7 @@ bound_parts (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, bool is
   const BoundComm comm = { b, cluster, s };
   BoundParts x = { b->model, s, &comm, ls_strategy_shard (s, b->model), false };
   for (uint32_t i = 0; lowered && i < lowered->n; i++) {
-    e->part[i] = sizes_of (&lowered->part[i]);
+    e->part[i].size = lowered->part[i].size;
     x.is_layer = i >= LS_MODEL_LAYER;
     if (cluster)
       find_times (&x, &lowered->part[i], &e->part[i]);
@@ -401,7 +333,7 @@ rank_bytes (const LsBounds *b, const LsStrategy *s, const LsSched *sched, const 
   for (uint32_t c = 0; c < s->vpp; c++) {
     BoundPart p = bound_chunk (b, sizes, bound_stage (s, sched, rank, c), s->pp * s->vpp);
     bound_add (&sum, &p, 1);
-    kept += p.kept * n_of_chunk (s, n_passes, c);
+    kept += p.size.kept * n_of_chunk (s, n_passes, c);
   }
   return bound_static_bytes (b->model, s, &sum) + kept;
 }
@@ -429,7 +361,7 @@ layer_bytes (const LsBounds *b, const LsStrategy *s, const BoundPart *layer, uin
   uint64_t least = UINT64_MAX;
   for (uint32_t c = 0; c < s->vpp; c++)
     least = MIN (least, n_of_chunk (s, n_passes, c));
-  return bound_static_bytes (b->model, s, layer) + layer->kept * least;
+  return bound_static_bytes (b->model, s, layer) + layer->size.kept * least;
 }
 
 uint64_t

@@ -30,7 +30,8 @@ LsTime bound_time (const BoundComm *c, BoundGroup group, LsCollKind kind, uint64
 /* --- bound_parts.c: times of kernels alone --------------------------------------------------------- */
 
 /* On the fastest of the cluster's GPUs; in a CUDA graph it begins sooner. */
-LsTime bound_kernel_time (LsBounds *b, const LsClusterSpec *spec, bool is_in_graph, const LsKernel *kernel);
+LsTime bound_kernel_time (const LsBounds *b, const LsClusterSpec *spec, bool is_in_graph,
+                          const LsKernel *kernel);
 
 /* --- bound_parts.c: what a stage of it takes ---------------------------------------------------------- */
 
@@ -38,10 +39,8 @@ LsTime bound_kernel_time (LsBounds *b, const LsClusterSpec *spec, bool is_in_gra
 typedef struct {
   union {
     struct {
-      LsTime f, b;                                /* b: with what runs again */
-      uint64_t n_params, n_expert;                /* the latter of the former: experts; those that learn */
-      uint64_t n_frozen, n_frozen_experts, n_nf4; /* that do not; the others of the first */
-      uint64_t kept;                              /* bytes from forward to backward */
+      LsTime f, b; /* b: with what runs again */
+      LsPartSizes size;
       /* Of FSDP's units of one layer each, for one pass: of parameters, of gradients; FSDP2: out of a gather,
        * into a reduction, to the gradients before. */
       LsTime gather, unit_reduce, copy_out, copy_in, add;
@@ -58,8 +57,6 @@ void bound_add (BoundPart *to, const BoundPart *p, uint64_t n);
 /* By part as lower/parts.h has them, remembered; cluster NULL: times are 0; is_split: backwards are I and W. */
 const BoundPart *bound_parts (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, bool is_split);
 
-GHashTable *bound_entries_new (void);
-
 /* Of a rank, by the sum of its parts: elements that its optimizer steps on; parameters, gradients where they
  * are kept, and the optimizer's state. */
 uint64_t bound_n_owned (const LsModel *m, const LsStrategy *s, const BoundPart *sum);
@@ -69,14 +66,13 @@ uint64_t bound_n_owned (const LsModel *m, const LsStrategy *s, const BoundPart *
 struct LsBounds {
   const LsModel *model;
   const LsHardware *hardware;
-  LsHardware chosen;   /* as the last job runs it              */
-  GHashTable *kernels; /* times of kernels on it, as bound_kernel_time() knows them; NULL: of none */
+  LsHardware chosen; /* as the last job runs it              */
   LsPartsMemo *parts;
   GArray *of_parts; /* LsTime + 1: of kernels of parts, without and in a CUDA graph; 0: not known */
   GArray *ends;     /* LsTime: scratch */
   int attention_kernel;
   uint32_t n_gpus;
-  GHashTable *entries;   /* what bound_parts() remembers */
+  GHashTable *entries;   /* what bound_parts() remembers; NULL: nothing */
   GHashTable *optimizer; /* CountKey -> LsTime *                */
   uint64_t variant;      /* of the strategy at hand             */
   const uint32_t *gpus;  /* of its ranks; NULL: node after node (cluster/cluster.h) */

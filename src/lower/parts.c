@@ -62,17 +62,6 @@ ls_parts_memo_unref (LsPartsMemo *memo)
 
 /* --- one part ----------------------------------------------------------------------------- */
 
-LsPartOp
-part_op (const LsOp *op)
-{
-  LsPartOp part = { .stream = op->stream, .slot = op->slot, .coll = op->coll, .kind = op->kind };
-  if (ls_op_takes (op->kind, LS_TAKES_GPU))
-    part.kernel = op->kernel;
-  else
-    part.bytes = op->bytes;
-  return part;
-}
-
 /* ret_kept: bytes of activations that are there behind it, less those before; NULL allowed. */
 static LsPartPass
 lower_pass (LsPartsMemo *memo, Lower *l, const Chunk *c, LsActionType type, uint64_t *ret_kept)
@@ -120,7 +109,7 @@ may_drop (const Lower *l, const Chunk *c)
 }
 
 static void
-count_params (const LsOperator *o, LsModelPart *p)
+count_params (const LsOperator *o, LsPartSizes *p)
 {
   for (uint32_t n = 0; n < o->params.n && o->params.is_frozen; n++) {
     p->n_frozen += o->params.numel[n];
@@ -133,7 +122,7 @@ count_params (const LsOperator *o, LsModelPart *p)
 
 /* Counts, and leaves out operators that LS_PARTS_LEAST has not, if asked to. */
 static void
-keep_least (const Lower *l, Chunk *c, bool is_least, LsModelPart *part)
+keep_least (const Lower *l, Chunk *c, bool is_least, LsPartSizes *size)
 {
   for (guint i = c->operators->len; i-- > 0;) {
     const LsOperator *o = operator_at (c, i);
@@ -141,7 +130,7 @@ keep_least (const Lower *l, Chunk *c, bool is_least, LsModelPart *part)
         = (l->s->experts.load && o->params.is_expert) || (l->s->docs.lengths && ls_operator_is_flash (o)),
         is_at_end = c->n_layers > 0 && !is_layer (c, i);
     if (!is_at_end)
-      count_params (o, part);
+      count_params (o, size);
     if (!is_least || (!is_uneven && !is_at_end))
       continue;
     g_ptr_array_remove_index (c->operators, i);
@@ -163,7 +152,7 @@ lower_part (LsPartsMemo *memo, Lower *l, LsPartsOf of, uint32_t layer, int numbe
   uint64_t kept;
   uint32_t n_layers = number >= LS_MODEL_LAYER;
   chunk_init (l, &c, layer, n_layers, number == LS_MODEL_EMBEDDING, number == LS_MODEL_HEAD);
-  keep_least (l, &c, of != LS_PARTS_USUAL, part);
+  keep_least (l, &c, of != LS_PARTS_USUAL, &part->size);
   c.n_recomputed
       = of != LS_PARTS_USUAL && runs_only_blocks_again (l->s) ? 0 : recompute_n_layers (l, 0, n_layers);
   recompute_prepare (l, &c);
@@ -172,7 +161,7 @@ lower_part (LsPartsMemo *memo, Lower *l, LsPartsOf of, uint32_t layer, int numbe
   part->pass[LS_PARTS_BACKWARD] = lower_pass (memo, l, &c, is_split ? LS_ACTION_I : LS_ACTION_B, NULL);
   if (is_split)
     part->pass[LS_PARTS_WEIGHTS] = lower_pass (memo, l, &c, LS_ACTION_W, NULL);
-  part->kept = keeps_surely (l, number) ? kept - MIN (kept, may_drop (l, &c)) : 0;
+  part->size.kept = keeps_surely (l, number) ? kept - MIN (kept, may_drop (l, &c)) : 0;
   chunk_clear (&c);
 }
 

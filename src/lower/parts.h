@@ -44,12 +44,16 @@ enum {
 /* Backwards are B, or I with the weights' gradients apart. */
 typedef enum { LS_PARTS_FORWARD, LS_PARTS_BACKWARD, LS_PARTS_WEIGHTS, LS_N_PARTS_PASSES } LsPartPassKind;
 
-/* On one rank. */
+/* Of a part on one rank. */
 typedef struct {
-  LsPartPass pass[LS_N_PARTS_PASSES];
   uint64_t n_params, n_expert;                /* the latter of the former: experts; those that learn */
   uint64_t n_frozen, n_frozen_experts, n_nf4; /* that do not; the others of the first                */
   uint64_t kept; /* bytes of activations from its forward to its backward, at least; of layers */
+} LsPartSizes;
+
+typedef struct {
+  LsPartPass pass[LS_N_PARTS_PASSES];
+  LsPartSizes size;
 } LsModelPart;
 
 typedef struct {

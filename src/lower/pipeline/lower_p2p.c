@@ -316,6 +316,17 @@ segment_await (Lower *l, bool is_gradient)
 
 #define FLOPS_PER_PS 100
 
+LsPartOp
+part_op (const LsOp *op)
+{
+  LsPartOp part = { .stream = op->stream, .slot = op->slot, .coll = op->coll, .kind = op->kind };
+  if (ls_op_takes (op->kind, LS_TAKES_GPU))
+    part.kernel = op->kernel;
+  else
+    part.bytes = op->bytes;
+  return part;
+}
+
 LsTime
 part_op_time (const LsLowerCosts *costs, const LsPartOp *op, const LsKernel *kernels)
 {

@@ -77,16 +77,14 @@ uint32_t orders_most_micro_batches (const Lower *l);
 /* Of all its kernels and collectives, each alone. At least 1 ps, so that what needs another's output ends
  * later. */
 LsTime pass_time (Lower *l, const Chunk *c, LsActionType pass);
+/* One without its dependencies. */
+LsPartOp part_op (const LsOp *op);
 /* Of one, alone, without costs a kernel by its FLOPs; kernels: those that ops have. */
 LsTime part_op_time (const LsLowerCosts *costs, const LsPartOp *op, const LsKernel *kernels);
 
 /* Bytes of activations that are there after a pass that is built, less those before it. */
 double activations_left (const Build *b);
 
-/* --- parts.c --- */
-
-/* Without dependencies. */
-LsPartOp part_op (const LsOp *op);
 
 /* --- lower_p2p.c ------------------------------------------------------------- */
 
