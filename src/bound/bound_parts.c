@@ -1,5 +1,5 @@
-/* bound/bound_parts.c — what a layer, the embedding or the head takes at least on one rank: its passes as they
- * are lowered (lower/parts.h), and what its operators keep. */
+/* bound/bound_parts.c — what a layer, the embedding or the head takes at least on one rank: its passes as
+ * they are lowered (lower/parts.h); what ranks hold. */
 #include "bound/bound_state.h"
 
 #include <string.h>
@@ -123,8 +123,8 @@ bound_static_bytes (const LsModel *m, const LsStrategy *s, const BoundPart *p)
 /* ---- bound passes ---- */
 
 /* How long the compute stream of a rank takes for a pass of a part at least: the longest way through its ops
- * from where that stream begins it, as exec/shortcuts/plan_bound.h has it of segments. In a chunk only more is
- * waited for; another part begins where this one ends on that stream. */
+ * from where that stream begins it, as exec/shortcuts/plan_bound.h has it of segments. In a chunk only more
+ * is waited for; another part begins where this one ends on that stream. */
 
 static LsTime
 kernel_time (const BoundParts *x, const LsKernel *k)

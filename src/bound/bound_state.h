@@ -54,7 +54,7 @@ G_STATIC_ASSERT (offsetof (BoundPart, gather_most) == sizeof ((BoundPart *) 0)->
 /* n of them. */
 void bound_add (BoundPart *to, const BoundPart *p, uint64_t n);
 
-/* By part as lower/parts.h has them, remembered; cluster NULL: times are 0; is_split: backwards are I and W. */
+/* As lower/parts.h numbers them, remembered; cluster NULL: times are 0; is_split: backwards are I and W. */
 const BoundPart *bound_parts (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, bool is_split);
 
 /* Of a rank, by the sum of its parts: elements that its optimizer steps on; parameters, gradients where they

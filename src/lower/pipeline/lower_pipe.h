@@ -85,7 +85,6 @@ LsTime part_op_time (const LsLowerCosts *costs, const LsPartOp *op, const LsKern
 /* Bytes of activations that are there after a pass that is built, less those before it. */
 double activations_left (const Build *b);
 
-
 /* --- lower_p2p.c ------------------------------------------------------------- */
 
 /* Bytes of one message; a tp-th of the tensor if it is scattered. */

@@ -96,6 +96,11 @@ bounds_hold_outputs_of_operators (void)
              "op/dots/dots-flash", "schedule", "gpipe", "zero", "1,3", "dp-kind", "megatron,fsdp2");
   check_memory (&spec, 0.5, 6);
   ls_sweep_spec_clear (&spec);
+  SPEC_INIT (&spec, "model", "tiny:vocab=512,layers=8", "gpus", "2", "global-batch", "256", "micro-batch",
+             "8", "pp", "2", "recompute", "full", "recompute-layers", "1,2,4", "schedule", "gpipe", "zero",
+             "0");
+  check_memory (&spec, 0, 3);
+  ls_sweep_spec_clear (&spec);
 }
 
 /* What was offloaded comes back when the device comes to it, and the host is ahead by then: of a backward that
