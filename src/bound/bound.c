@@ -196,7 +196,7 @@ static LsTime
 reductions_time (const BoundComm *c, LsCollKind kind, const BoundPart *p)
 {
   uint64_t size = c->s->opt.grad_dtype == LS_DTYPE_FP32 ? 4 : 2;
-  return data_time (c, kind, p->n_params - p->n_expert, p->n_expert, size);
+  return data_time (c, kind, p->size.n_params - p->size.n_expert, p->size.n_expert, size);
 }
 
 /* --- Megatron-LM --------------------------------------------------------------------------- */
@@ -220,7 +220,8 @@ bound_first_gathers (const BoundComm *c, const BoundRank *rank)
 {
   if (!gathers_early (c->s) || c->s->vpp > 1)
     return 0;
-  LsTime time = gathers_time (c, rank->sum->n_params - rank->sum->n_expert, rank->sum->n_expert);
+  LsTime time
+      = gathers_time (c, rank->sum->size.n_params - rank->sum->size.n_expert, rank->sum->size.n_expert);
   return rank->has_embedding ? MAX (0, time - rank->sum->f) : time;
 }
 
@@ -229,7 +230,7 @@ static LsTime
 bound_last_gathers (const BoundComm *c, const BoundRank *rank)
 {
   return is_sharded (c->s) && !gathers_early (c->s)
-      ? gathers_time (c, rank->sum->n_params - rank->sum->n_expert, rank->sum->n_expert)
+      ? gathers_time (c, rank->sum->size.n_params - rank->sum->size.n_expert, rank->sum->size.n_expert)
       : 0;
 }
 
@@ -242,13 +243,13 @@ megatron_reductions (const BoundComm *c, const BoundRank *rank)
                                                                                 : LS_COLL_ALL_REDUCE;
   if (s->data.zero_group > 0 || s->memory.offload != LS_OFFLOAD_NONE || (s->data.overlap && s->vpp > 1))
     return 0;
-  const BoundPart dense = { .n_params = p->n_params - p->n_expert };
+  const BoundPart dense = { .size.n_params = p->size.n_params - p->size.n_expert };
   LsTime others = reductions_time (c, kind, &dense), all = reductions_time (c, kind, p);
   if (!s->data.overlap)
     return all;
   if (rank->has_embedding)
     return MAX (0, all - p->b);
-  return rank->first_layer->n_expert > 0 ? MAX (others, all - rank->first_layer->b) : others;
+  return rank->first_layer->size.n_expert > 0 ? MAX (others, all - rank->first_layer->b) : others;
 }
 
 /* FSDP2 with a pipeline reduces unit by unit, each copied when the one before is reduced. One call for all
@@ -301,6 +302,9 @@ ls_bounds_new (const LsModel *m, const LsHardware *hardware)
   b->chosen = *hardware;
   b->optimizer = g_hash_table_new_full (count_hash, count_equal, g_free, g_free);
   b->calls = ls_call_times_new (&hardware->nccl, true);
+  b->parts = ls_parts_memo_new (m);
+  b->of_parts = g_array_new (FALSE, TRUE, sizeof (LsTime));
+  b->ends = g_array_new (FALSE, FALSE, sizeof (LsTime));
   b->groups = g_hash_table_new_full (group_key_hash, group_key_equal, g_free, g_free);
   count_kinds (b);
   b->layers = g_new0 (uint32_t, LS_MAX_CHUNKS);
@@ -308,16 +312,23 @@ ls_bounds_new (const LsModel *m, const LsHardware *hardware)
   return b;
 }
 
+LsPartsMemo *
+ls_bounds_parts (LsBounds *b)
+{
+  return b->parts;
+}
+
 void
 ls_bounds_free (LsBounds *b)
 {
   if (!b)
     return;
-  g_clear_pointer (&b->entries.all, g_hash_table_unref);
-  g_clear_pointer (&b->sizes.all, g_hash_table_unref);
+  g_clear_pointer (&b->entries, g_hash_table_unref);
   g_hash_table_unref (b->optimizer);
-  g_clear_pointer (&b->kernels, g_hash_table_unref);
   ls_call_times_free (b->calls);
+  ls_parts_memo_unref (b->parts);
+  g_array_unref (b->of_parts);
+  g_array_unref (b->ends);
   g_hash_table_unref (b->groups);
   for (uint32_t i = 0; i < b->n_kinds; i++)
     g_free (b->n_of_kind[i]);
@@ -335,35 +346,6 @@ is_split (const LsStrategy *s, const LsSched *sched)
   return sched->is_split || s->mp.delay_wgrad;
 }
 
-/* What times follow from. */
-static void
-fill_key_of_times (Key *key, const LsBounds *b, const LsStrategy *s, const LsCluster *cluster,
-                   const LsSched *sched)
-{
-  const LsDpTraits *kind = ls_dp_traits (s->dp_kind);
-  bound_fill_key (key, b, s, cluster, sched);
-  if (kind->is_fsdp && !kind->cuts_operators && s->data.zero_group == 0)
-    key->sharded = s->dp * s->cp, key->grad_sync = (uint32_t) s->data.grad_sync,
-    key->is_fsdp2 = kind->has_reshard;
-  key->pp = s->pp, key->tp_overlap = s->mp.tp_overlap, key->is_split = is_split (s, sched);
-  key->is_paired = (uint32_t) s->mp.ep_overlap;
-}
-
-static const Entry *
-entry_of (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, const LsSched *sched)
-{
-  Key key;
-  fill_key_of_times (&key, b, s, cluster, sched);
-  bool is_new;
-  Entry *e = bound_entry (&b->entries, &key, &is_new);
-  if (!is_new)
-    return e;
-  const BoundComm comm = { b, cluster, s };
-  BoundParts in = { b->model, s, &comm, key.is_split != 0, key.has_head_weight != 0 };
-  bound_parts (&in, e->part);
-  return e;
-}
-
 /* --- a rank ------------------------------------------------------------------------------ */
 
 /* Chunks in model order: n of them. */
@@ -373,9 +355,9 @@ bound_chunk (const LsBounds *b, const BoundPart *part, uint32_t stage, uint32_t 
   uint32_t first = b->first[stage], n_layers = b->layers[stage];
   BoundPart p = { 0 };
   for (uint32_t i = 0; i < b->n_kinds; i++)
-    bound_add (&p, &part[PART_LAYER + i], b->n_of_kind[i][first + n_layers] - b->n_of_kind[i][first]);
-  bound_add (&p, &part[PART_EMBEDDING], stage == 0);
-  bound_add (&p, &part[PART_HEAD], stage == n - 1);
+    bound_add (&p, &part[LS_MODEL_LAYER + i], b->n_of_kind[i][first + n_layers] - b->n_of_kind[i][first]);
+  bound_add (&p, &part[LS_MODEL_EMBEDDING], stage == 0);
+  bound_add (&p, &part[LS_MODEL_HEAD], stage == n - 1);
   return p;
 }
 
@@ -407,12 +389,12 @@ optimizer_time (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, uint
 
 /* What all chunks of a rank add up to; the first of them; what FSDP adds to their passes. */
 static BoundPart
-rank_parts (const LsBounds *b, const LsStrategy *s, const LsSched *sched, const Entry *e, uint32_t rank,
-            uint32_t n_mb, BoundPart *ret_first, LsTime *ret_fsdp)
+rank_parts (const LsBounds *b, const LsStrategy *s, const LsSched *sched, const BoundPart *parts,
+            uint32_t rank, uint32_t n_mb, BoundPart *ret_first, LsTime *ret_fsdp)
 {
   BoundPart sum = { 0 };
   for (uint32_t c = 0; c < s->vpp; c++) {
-    BoundPart p = bound_chunk (b, e->part, bound_stage (s, sched, rank, c), s->pp * s->vpp);
+    BoundPart p = bound_chunk (b, parts, bound_stage (s, sched, rank, c), s->pp * s->vpp);
     if (c == 0)
       *ret_first = p;
     bound_add (&sum, &p, 1);
@@ -423,13 +405,13 @@ rank_parts (const LsBounds *b, const LsStrategy *s, const LsSched *sched, const 
 
 /* Of the first chunk of a rank; of one without layers the embedding, which has no experts. */
 static const BoundPart *
-first_layer (const LsBounds *b, const Entry *e, uint32_t rank)
+first_layer (const LsBounds *b, const BoundPart *parts, uint32_t rank)
 {
   uint32_t first = b->first[rank];
   for (uint32_t i = 0; i < b->n_kinds && b->layers[rank] > 0; i++)
     if (b->n_of_kind[i][first + 1] > b->n_of_kind[i][first])
-      return &e->part[PART_LAYER + i];
-  return &e->part[PART_EMBEDDING];
+      return &parts[LS_MODEL_LAYER + i];
+  return &parts[LS_MODEL_EMBEDDING];
 }
 
 void
@@ -451,7 +433,7 @@ choose_hardware (LsBounds *b, const LsStrategy *s)
   b->attention_kernel = s->use.attention_kernel;
   b->n_gpus = s->gpus;
   ls_hardware_for_job (b->hardware, s, s->gpus, &b->chosen);
-  g_clear_pointer (&b->kernels, g_hash_table_unref);
+  g_array_set_size (b->of_parts, 0);
 }
 
 LsTime
@@ -463,7 +445,7 @@ ls_bound_step (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, uint6
   b->gpus = gpus;
   choose_hardware (b, s);
   bound_find_chunks (b, s);
-  const Entry *e = entry_of (b, s, cluster, sched);
+  const BoundPart *parts = bound_parts (b, s, cluster, is_split (s, sched));
   uint32_t n_mb = s->global_batch / (s->dp * s->micro_batch);
   bool is_loop = sched->placement == LS_PLACE_LOOP, has_pipes = sched->placement == LS_PLACE_PIPES;
   bool comes_back = is_loop && !is_split (s, sched)
@@ -473,8 +455,8 @@ ls_bound_step (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, uint6
   for (uint32_t r = 0; r < s->pp; r++) {
     BoundPart first = { 0 };
     LsTime fsdp = 0;
-    const BoundPart sum = rank_parts (b, s, sched, e, r, n_mb, &first, &fsdp);
-    const BoundRank rank = { &sum, first_layer (b, e, r), r == 0 };
+    const BoundPart sum = rank_parts (b, s, sched, parts, r, n_mb, &first, &fsdp);
+    const BoundRank rank = { &sum, first_layer (b, parts, r), r == 0 };
     LsTime gathers = is_loop ? bound_first_gathers (&comm, &rank) : 0,
            work = n_mb * (sum.f + sum.b) + gathers + (has_pipes ? 0 : fsdp);
     uint64_t n_owned = bound_n_owned (b->model, s, &sum);

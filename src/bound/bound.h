@@ -14,12 +14,11 @@
  *     fill_s  = sum over i < s of f of chunk 0 of rank i
  *     drain_s = sum over i < s of b of chunk 0 of rank i; 0 if backwards are split in I and W
  *
- * Proof. (1) f: the compute stream of a rank runs in order, its kernels one at a time
- * (exec/replay/rank.c), and none faster than alone (kernel_run.c there): it is busy at least for the sum
- * of their times alone, which are those of ls_kernel_cost(), the same as in the run. A
- * collective that the stream waits for (lower_operator.c: without "||") adds its time alone,
- * since sharing only slows (core/maxmin.h); beside a GEMM ("||") the larger of both counts; beside one
- * in pieces what bound_parts.c says.
+ * Proof. (1) f: a pass over a layer, the embedding or the head takes the longest way through its ops as they
+ * are lowered (lower/parts.h), from where the compute stream begins it to where that ends it, each op as long
+ * as alone: a kernel by ls_kernel_cost(), the same as in the run (exec/replay/kernel_run.c), a collective by
+ * itself, since sharing only slows (core/maxmin.h). The compute stream runs in order (exec/replay/rank.c), so
+ * the passes of a chunk take the sum of those of its parts, and what else it waits for comes on top.
  * The chain goes through the ranks with tp, cp and dp index 0: their groups count, the fastest
  * of all stages for each.
  * (2) A chunk's forward of a micro-batch needs those of earlier stages, its backward those of later ones,
@@ -39,12 +38,12 @@
  * whichever is longer. A forward of a chunk waits for the gathers of its units, which wait for what was
  * computed before it (lower_dp_fsdp.c, start): what they take longer than it computes is added, in a
  * pipeline that does not reshard in the first micro-batch of a step, else in each; and what adds the
- * gradients of a micro-batch to those before. Tokens that go to their experts and back are waited for: both
- * exchanges of a pass, and the counts before the first, over the experts of the rank with index 0.
+ * gradients of a micro-batch to those before.
  *
  * Waves have no fill or drain here; where the chunks of a rank are of several pipes, the mean
  * over ranks of all work counts. What is left out counts as nothing: data parallelism but for FSDP and
- * Megatron-LM's, also what context parallelism exchanges, and exchanges of tokens with something beside them.
+ * Megatron-LM's, also what context parallelism exchanges, and exchanges of tokens that are unequal or that
+ * another pass hides.
  *
  * Worked example. p = 2, m = 4, f = 1 ms, b = 2 ms, o = 0.5 ms: rank 0 takes 0.5 + 12 = 12.5,
  * rank 1 0.5 + 1 + 12 + 2 = 15.5 ms. 1F1B takes (m + p - 1) (f + b) + o = 15.5 ms.
@@ -58,6 +57,7 @@
 #define LS_BOUND_BOUND_H
 
 #include "job/hardware.h"
+#include "lower/parts.h"
 #include "strategy/strategy.h"
 
 typedef struct LsBounds LsBounds;
@@ -67,14 +67,14 @@ typedef struct LsBounds LsBounds;
 LsBounds *ls_bounds_new (const LsModel *m, const LsHardware *hardware);
 void ls_bounds_free (LsBounds *b); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsBounds, ls_bounds_free)
+LsPartsMemo *ls_bounds_parts (LsBounds *b); /* theirs: what was lowered of the model */
 
 /* Picoseconds; bytes. s: resolved. cluster: the one that it runs on. variant: the same number for strategies
  * that agree in all knobs that have no range by themselves (ls_space_variant()); the others are told apart
  * here. Where it is placed as the cluster does not allow, it says nothing. Memory takes far less to find. */
 LsTime ls_bound_step (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, uint64_t variant);
-uint64_t ls_bound_memory (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, uint64_t variant);
+uint64_t ls_bound_memory (LsBounds *b, const LsStrategy *s, uint64_t variant);
 /* The same whatever the layers of its chunks are: nobody has to know them. */
-uint64_t ls_bound_memory_of_any_layers (LsBounds *b, const LsStrategy *s, const LsCluster *cluster,
-                                        uint64_t variant);
+uint64_t ls_bound_memory_of_any_layers (LsBounds *b, const LsStrategy *s, uint64_t variant);
 
 #endif

@@ -1,5 +1,5 @@
-/* bound/bound_parts.c — what a layer, the embedding or the head takes at least on one rank: as
- * lower/layers/lower_operator.c and lower_recompute.c build it. */
+/* bound/bound_parts.c — what a layer, the embedding or the head takes at least on one rank: its passes as
+ * they are lowered (lower/parts.h); what ranks hold. */
 #include "bound/bound_state.h"
 
 #include <string.h>
@@ -9,53 +9,38 @@
 #include "lower/lower.h"
 #include "strategy/shard.h"
 
+/* Of a job whose parts are looked at. */
+typedef struct {
+  const LsModel *model;
+  const LsStrategy *s;
+  const BoundComm *comm; /* with its strategy and cluster */
+  LsShard shard;
+  bool is_layer; /* else the embedding or the head */
+} BoundParts;
+
+/* What parts of a job take, of all that have them in common. No gaps: hashed and compared as bytes. */
+typedef struct {
+  const LsModelParts *parts;
+  const LsCluster *cluster; /* NULL: only sizes */
+  uint32_t pp, sharded;     /* FSDP: ranks of a group */
+  uint32_t grad_sync, is_fsdp2;
+} Key;
+
+typedef struct {
+  Key key;
+  BoundPart part[]; /* as many as were lowered */
+} Entry;
+
 /* ---- bound kernels ---- */
 
-/* Times of kernels alone, each found once: candidates share most shapes. */
-
-/* What a time follows from, besides the GPUs. */
-typedef struct {
-  const char *name; /* by place: one more of the same text is found anew */
-  uint64_t m, n, k, batch;
-  double flops, bytes;
-  uint32_t kind, dtype, access, flags;
-  uint64_t n_serial;
-} Shape;
-
-typedef struct {
-  Shape shape;
-  LsTime time;
-} Known;
-
-static Shape
-shape_of (const LsKernel *k, bool is_in_graph)
-{
-  uint32_t flags = (uint32_t) is_in_graph | (uint32_t) k->by_blocks << 1 | (uint32_t) k->unaligned << 2
-      | (uint32_t) k->masked << 3 | (uint32_t) k->attention << 4;
-  return (Shape) { k->name,
-                   k->m,
-                   k->n,
-                   k->k,
-                   k->batch,
-                   k->flops,
-                   k->bytes,
-                   (uint32_t) k->kind,
-                   (uint32_t) k->dtype,
-                   (uint32_t) k->access,
-                   flags,
-                   k->n_serial };
-}
-
-LS_DEFINE_BYTES_KEY (shape, Shape)
-
-static LsTime
-least_time (const LsCalibration *calibration, const LsClusterSpec *spec, bool is_in_graph, const LsKernel *k)
+LsTime
+bound_kernel_time (const LsBounds *b, const LsClusterSpec *spec, bool is_in_graph, const LsKernel *k)
 {
   LsTime least = LS_TIME_NEVER;
   for (uint32_t kind = 0; kind < ls_cluster_spec_n_kinds (spec); kind++) {
     const LsGpu *gpu = &ls_cluster_spec_of_kind (spec, kind)->gpu;
     LsCalibration room;
-    const LsCalibration *c = ls_calibration_of_kind (calibration, kind, gpu, &room);
+    const LsCalibration *c = ls_calibration_of_kind (&b->chosen.calibration, kind, gpu, &room);
     const LsKernelCost cost = ls_kernel_cost (c, gpu, k);
     LsTime saved = is_in_graph ? ls_around_graph_saves (&c->around, ls_time_from_s (cost.launch_s)) : 0;
     least = MIN (least, cost.alone - MAX (0, saved));
@@ -63,131 +48,9 @@ least_time (const LsCalibration *calibration, const LsClusterSpec *spec, bool is
   return least;
 }
 
-LsTime
-bound_kernel_time (LsBounds *b, const LsClusterSpec *spec, bool is_in_graph, const LsKernel *k)
-{
-  const Shape shape = shape_of (k, is_in_graph);
-  if (!b->kernels)
-    b->kernels = g_hash_table_new_full (shape_hash, shape_equal, g_free, NULL);
-  const Known *known = g_hash_table_lookup (b->kernels, &shape);
-  if (!known) {
-    const Known found = { shape, least_time (&b->chosen.calibration, spec, is_in_graph, k) };
-    known = g_memdup2 (&found, sizeof found);
-    g_hash_table_add (b->kernels, (gpointer) known);
-  }
-  return known->time;
-}
-
 /* ---- bound sizes ---- */
 
-/* What a layer, the embedding or the head holds at least on one rank: parameters, and
- * bytes from a forward to its backward, as lower_operator.c and lower_recompute.c keep them; what a
- * rank holds of its parameters throughout, as lower_step.c cuts them. */
-
-/* Whether it runs again as a part of what does, or as its layer. is_last: nothing behind it in its layer
- * keeps anything. */
-static bool
-bound_runs_again (const BoundParts *x, const LsOperator *o, bool is_last)
-{
-  const LsStrategy *s = x->s;
-  if (!x->is_layer || s->recompute == LS_RECOMPUTE_NONE)
-    return false;
-  if (s->recompute == LS_RECOMPUTE_SELECTIVE) {
-    bool is_in_moe = o->part == LS_MLP_PART_MOE || o->part == LS_MLP_PART_SHARED;
-    uint32_t parts = (o->kept.is_core ? LS_RECOMPUTE_CORE : 0) | (is_in_moe ? LS_RECOMPUTE_MOE : 0)
-        | (o->part == LS_MLP_PART_DENSE ? LS_RECOMPUTE_MLP : 0)
-        | (o->part == LS_MLP_PART_SHARED ? LS_RECOMPUTE_SHARED : 0);
-    return s->memory.recompute_parts & parts;
-  }
-  bool may_stop_before
-      = s->memory.recompute_early_stop && is_last && o->kept.saved_bytes == o->kept.input_bytes;
-  return s->memory.recompute_method == LS_RECOMPUTE_UNIFORM && !may_stop_before;
-}
-
-/* It may be made again from what the operator before it keeps; what is before a layer is not known. */
-static bool
-may_drop_input (const LsStrategy *s, const LsOperator *before)
-{
-  uint32_t parts = s->memory.recompute_parts;
-  return (parts & LS_RECOMPUTE_NORM && (!before || before->kept.is_norm))
-      || (parts & LS_RECOMPUTE_ACTIVATION && (!before || before->kept.is_activation));
-}
-
-/* Of selective recomputation of parts. */
-static uint64_t
-kept_beside_parts (const BoundParts *x, const LsOperator *o, const LsOperator *before)
-{
-  bool is_made_again = x->s->memory.recompute_parts & LS_RECOMPUTE_MLA_UP && o->kept.is_latent_up;
-  if (is_made_again || bound_runs_again (x, o, false))
-    return 0;
-  return o->kept.saved_bytes - (may_drop_input (x->s, before) ? o->kept.input_bytes : 0);
-}
-
-/* Bytes of a layer's operator that surely stay; of the input of layers that run again: below. before: NULL:
- * the first. again: where outputs are kept by operator, with what is made again, else NULL. */
-static uint64_t
-kept_bytes (const BoundParts *x, const LsOperator *o, const LsOperator *before, const LsOperator *again)
-{
-  const LsStrategy *s = x->s;
-  bool is_even = !s->experts.load || !o->params.is_expert;
-  if (!x->is_layer || !is_even || s->memory.offload_activations || s->recompute == LS_RECOMPUTE_FULL)
-    return 0;
-  if (s->recompute == LS_RECOMPUTE_NONE)
-    return o->kept.saved_bytes;
-  if (s->memory.recompute_parts & LS_RECOMPUTE_BY_OPERATORS)
-    return again ? o->kept.saved_bytes - again->kept.saved_bytes : 0;
-  return kept_beside_parts (x, o, before);
-}
-
-/* The input of each layer stays. */
-static bool
-keeps_input (const BoundParts *x)
-{
-  const LsStrategy *s = x->s;
-  bool is_whole = s->recompute == LS_RECOMPUTE_FULL && s->memory.recompute_method == LS_RECOMPUTE_UNIFORM
-      && s->memory.recompute_layers == 1;
-  bool has_ops
-      = s->recompute == LS_RECOMPUTE_SELECTIVE && s->memory.recompute_parts & LS_RECOMPUTE_BY_OPERATORS;
-  return x->is_layer && (is_whole || has_ops) && !s->memory.partition_activations
-      && !s->memory.offload_activations;
-}
-
-static void
-add_params (const LsOperator *o, BoundPart *p)
-{
-  for (uint32_t n = 0; n < o->params.n && o->params.is_frozen; n++) {
-    p->n_frozen += o->params.numel[n];
-    p->n_frozen_experts += o->params.is_expert ? o->params.numel[n] : 0;
-    p->n_nf4 += o->params.is_nf4 && n == 0 ? o->params.numel[n] : 0;
-  }
-  for (uint32_t n = 0; n < o->params.n && !o->params.is_frozen; n++) {
-    p->n_params += o->params.numel[n];
-    p->n_expert += o->params.is_expert ? o->params.numel[n] : 0;
-  }
-}
-
-/* All but times, which are 0. again: ls_layer_again(), or NULL. */
-static BoundPart
-bound_operators_sizes (const BoundParts *x, const GArray *operators, const GArray *again)
-{
-  BoundPart p = { .kept = keeps_input (x) ? ls_boundary_bytes (x->model, &x->shard) : 0 };
-  for (guint i = 0; i < operators->len; i++) {
-    const LsOperator *o = &g_array_index (operators, LsOperator, i);
-    p.kept += kept_bytes (x, o, i > 0 ? o - 1 : NULL, again ? &g_array_index (again, LsOperator, i) : NULL);
-    add_params (o, &p);
-  }
-  return p;
-}
-
-/* All layers as the fastest: in the scaled number format. */
-LsShard
-bound_shard (const LsStrategy *s, const LsModel *m)
-{
-  LsShard shard = ls_strategy_shard (s, m);
-  shard.fp8.bf16_first = shard.fp8.bf16_last = 0;
-  shard.grad.is_fresh |= shard.grad.is_own; /* the first micro-batch's, the least that others take */
-  return shard;
-}
+/* What a rank holds of its parameters throughout, as lower_step.c cuts them. */
 
 /* --- a rank --- */
 
@@ -199,7 +62,7 @@ typedef struct {
 static uint64_t
 share (const BoundPart *p, Cut cut)
 {
-  return (p->n_params - p->n_expert) / cut.dense + p->n_expert / cut.expert;
+  return (p->size.n_params - p->size.n_expert) / cut.dense + p->size.n_expert / cut.expert;
 }
 
 static Cut
@@ -213,7 +76,7 @@ cut_of (const LsModel *m, const LsStrategy *s)
 uint64_t
 bound_n_owned (const LsModel *m, const LsStrategy *s, const BoundPart *p)
 {
-  return s->zero_stage >= 1 ? share (p, cut_of (m, s)) : p->n_params;
+  return s->zero_stage >= 1 ? share (p, cut_of (m, s)) : p->size.n_params;
 }
 
 /* At least, of an element; of other optimizers than Adam with its master weight. */
@@ -237,8 +100,8 @@ frozen_bytes (const BoundPart *p, const LsStrategy *s, Cut cut)
   uint64_t size = s->dtype == LS_DTYPE_FP32 ? 4
       : s->fp8.params                       ? 1
                                             : 2,
-           n = p->n_frozen - p->n_frozen_experts - p->n_nf4;
-  return (n * size + ls_nf4_bytes (p->n_nf4)) / cut.dense + p->n_frozen_experts * size / cut.expert;
+           n = p->size.n_frozen - p->size.n_frozen_experts - p->size.n_nf4;
+  return (n * size + ls_nf4_bytes (p->size.n_nf4)) / cut.dense + p->size.n_frozen_experts * size / cut.expert;
 }
 
 static uint64_t
@@ -253,11 +116,15 @@ bound_static_bytes (const LsModel *m, const LsStrategy *s, const BoundPart *p)
   bool is_gathered
       = kind->has_reshard && (z == 2 || s->data.reshard_after_forward == 0); /* until the backward */
   return share (p, z >= 3 && !is_gathered ? cut : whole) * (s->fp8.params ? 1 : 2)
-      + frozen_bytes (p, s, z >= 3 ? cut : whole) + (keeps_gradients ? p->n_params * grad_size : 0)
+      + frozen_bytes (p, s, z >= 3 ? cut : whole) + (keeps_gradients ? p->size.n_params * grad_size : 0)
       + (uint64_t) ((double) share (p, z >= 1 ? cut : whole) * optimizer_bytes (s));
 }
 
-#define COUNT_BYTES 8 /* as lower_experts.c */
+/* ---- bound passes ---- */
+
+/* How long the compute stream of a rank takes for a pass of a part at least: the longest way through its ops
+ * from where that stream begins it, as exec/shortcuts/plan_bound.h has it of segments. In a chunk only more
+ * is waited for; another part begins where this one ends on that stream. */
 
 static LsTime
 kernel_time (const BoundParts *x, const LsKernel *k)
@@ -266,147 +133,72 @@ kernel_time (const BoundParts *x, const LsKernel *k)
                             k);
 }
 
+/* Each is timed once, as parts number them. */
 static LsTime
-kernels_time (const BoundParts *x, const LsKernel *k, uint32_t n)
+numbered_time (const BoundParts *x, uint32_t kernel)
 {
-  LsTime sum = 0;
-  for (uint32_t i = 0; i < n; i++)
-    sum += kernel_time (x, &k[i]);
-  return sum;
+  GArray *known = x->comm->b->of_parts; /* LsTime + 1; 0: not known */
+  guint at = 2 * kernel + (x->s->launch.cuda_graphs != LS_GRAPHS_NONE);
+  if (at >= known->len)
+    g_array_set_size (known, at + 1);
+  if (g_array_index (known, LsTime, at) == 0)
+    g_array_index (known, LsTime, at) = kernel_time (x, ls_parts_kernel (x->comm->b->parts, kernel)) + 1;
+  return g_array_index (known, LsTime, at) - 1;
 }
 
-/* Attention that is cut over cp, on the rank with index 0: what it computes in each step (lower_cp.c). */
+/* Beside another pass its kernels hide it; gradients of weights that come later, exchanges of other layers. 0
+ * of unequal exchanges, of what DeepEP does, and where bounds know no group. */
 static LsTime
-context_time (const BoundParts *x, const LsOperator *o, bool is_backward)
-{
-  LsContextPlace place = { .layer_kind = o->layer_kind };
-  LsTime sum = 0;
-  for (; place.step < ls_context_n_steps (&x->shard); place.step++) {
-    LsContextStep s;
-    ls_context_step (x->model, &x->shard, place, &s);
-    const LsKernel *merge = is_backward ? &s.merge_grad : &s.merge;
-    sum += s.is_idle ? 0 : kernel_time (x, is_backward ? &s.bwd : &s.fwd);
-    sum += s.is_idle || merge->bytes <= 0 ? 0 : kernel_time (x, merge);
-  }
-  return sum;
-}
-
-/* Beside another pass its kernels hide it. */
-static LsTime
-tp_time (const BoundParts *x, LsCollKind kind, uint64_t bytes)
-{
-  return x->s->mp.ep_overlap ? 0 : bound_time (x->comm, GROUP_TP, kind, bytes);
-}
-
-/* In pieces beside the moves of a ring (lower_operator.c): tp pieces of g and tp - 1 moves of m, the
- * first piece before the last moves, or the last behind them. */
-static LsTime
-pieces_time (const BoundParts *x, const LsKernel *k, uint32_t n)
-{
-  uint32_t tp = x->s->tp;
-  uint64_t bytes = ls_boundary_bytes (x->model, &x->shard);
-  LsTime sum = 0;
-  for (uint32_t i = 0; i < n; i++) {
-    if (k[i].kind != LS_KERNEL_GEMM) {
-      sum += kernel_time (x, &k[i]);
-      continue;
-    }
-    LsKernel part = ls_kernel_gemm_part (&k[i], tp);
-    LsTime piece = kernel_time (x, &part),
-           move = tp_time (x, LS_COLL_COPY_PERMUTE, ls_dtype_cast_bytes (k[i].dtype, bytes));
-    sum += piece + (tp - 1) * MAX (piece, move);
-  }
-  return sum;
-}
-
-static uint64_t
-full_bytes (const BoundParts *x, const LsOperator *o)
-{
-  uint64_t bytes = o->comm.tp_bytes > 0
-      ? o->comm.tp_bytes
-      : ls_boundary_bytes (x->model, &x->shard) * (x->shard.sp ? x->s->tp : 1);
-  bool has_nvfp4 = ls_formats_have (&x->shard.fp8.formats, LS_FORMAT_NVFP4);
-  return ls_dtype_cast_bytes (has_nvfp4 ? LS_DTYPE_NVFP4 : x->shard.dtype, bytes); /* some are in fp8 */
-}
-
-static bool
-is_pipelined (const BoundParts *x, const LsOperator *o)
-{
-  bool is_linear = (o->tp == LS_TP_COLUMN || o->tp == LS_TP_ROW) && o->comm.tp_bytes == 0;
-  return x->s->mp.tp_overlap && x->s->mp.tp_overlap_kind == LS_TP_OVERLAP_RING && x->shard.sp && is_linear
-      && x->is_layer;
-}
-
-/* On a stream of its own, where kernels of others hide its collectives. */
-static bool
-is_beside (const LsOperator *o)
-{
-  return o->beside == LS_BESIDE_DISPATCH || o->beside == LS_BESIDE_COMBINE;
-}
-
-/* Tokens go to their experts, and to all ranks that cut these, or their results come back: lower_experts.c.
- * Where parts are unequal and where something runs beside it, it counts as nothing; of what DeepEP does only
- * what is over ranks that cut experts counts. */
-static LsTime
-exchange_time (const BoundParts *x, const LsOperator *o, bool is_dispatch, bool counts_tokens)
+call_time (const BoundParts *x, const LsPartOp *op)
 {
   const LsStrategy *s = x->s;
-  if (o->ep == LS_EP_NONE || s->experts.load || s->mp.ep_overlap || s->mp.delay_wgrad
-      || x->shard.experts.shared_is_beside)
+  bool is_of_tp = op->slot == LS_SLOT_TP, is_to_experts = op->slot == LS_SLOT_EP;
+  if (s->mp.ep_overlap || (!is_of_tp && (s->experts.load || s->mp.delay_wgrad))
+      || (is_to_experts && x->shard.experts.sends_tokens_once))
     return 0;
-  LsTime t = bound_time (x->comm, GROUP_EXPERT_TP, is_dispatch ? LS_COLL_ALL_GATHER : LS_COLL_REDUCE_SCATTER,
-                         o->comm.etp_bytes);
-  if (s->ep == 1 || x->shard.experts.sends_tokens_once)
-    return t;
-  if (counts_tokens)
-    t += bound_time (x->comm, GROUP_EXPERTS, LS_COLL_ALL_GATHER,
-                     (uint64_t) COUNT_BYTES * x->model->moe.n_experts * s->ep);
-  return t
-      + bound_time (x->comm, GROUP_EXPERTS, LS_COLL_ALL_TO_ALL,
-                    is_dispatch ? o->comm.to_ep_bytes : o->comm.ep_bytes);
+  return is_of_tp || is_to_experts || op->slot == LS_SLOT_ETP
+      ? bound_time (x->comm,
+                    is_of_tp            ? GROUP_TP
+                        : is_to_experts ? GROUP_EXPERTS
+                                        : GROUP_EXPERT_TP,
+                    (LsCollKind) op->coll, op->bytes)
+      : 0;
 }
 
-/* As build_forward_operator (). */
 static LsTime
-forward_time (const BoundParts *x, const LsOperator *o)
+op_time (const BoundParts *x, const LsPartOp *op)
 {
-  bool sp = x->shard.sp;
-  if (is_beside (o))
-    return kernels_time (x, o->fwd, o->n_fwd);
-  if (is_pipelined (x, o) && !o->comm.is_context_parallel)
-    return pieces_time (x, o->fwd, o->n_fwd);
-  LsTime t = o->comm.is_context_parallel ? context_time (x, o, false) : kernels_time (x, o->fwd, o->n_fwd);
-  if (o->tp == LS_TP_COLUMN && sp)
-    t += tp_time (x, LS_COLL_ALL_GATHER, full_bytes (x, o));
-  if (o->tp == LS_TP_VOCAB || (o->tp == LS_TP_ROW && !sp))
-    t += tp_time (x, LS_COLL_ALL_REDUCE, full_bytes (x, o));
-  else if (o->tp == LS_TP_ROW)
-    t += tp_time (x, LS_COLL_REDUCE_SCATTER, full_bytes (x, o));
-  else if (o->tp == LS_TP_REDUCE)
-    t += tp_time (x, LS_COLL_ALL_REDUCE, o->comm.reduce_bytes);
-  return t + exchange_time (x, o, o->ep == LS_EP_DISPATCH, o->ep == LS_EP_DISPATCH);
+  if (ls_op_takes (op->kind, LS_TAKES_GPU))
+    return numbered_time (x, op->kernel);
+  return ls_op_has (op->kind, LS_HAS_CALL) ? call_time (x, op) : 0;
 }
 
-/* As build_backward_operator () of a whole backward; of a split one without "||". */
+#define LONG_AGO (-1) /* what does not follow from where the pass begins */
+
 static LsTime
-backward_time (const BoundParts *x, const LsOperator *o)
+pass_time (const BoundParts *x, const LsPartPass *pass)
 {
-  if (is_beside (o))
-    return kernels_time (x, o->igrad, o->n_igrad) + kernels_time (x, o->wgrad, o->n_wgrad);
-  bool sp = x->shard.sp, gathers_input = sp && !x->shard.sp_save_gathered && o->n_wgrad > 0,
-       gathers_grad = sp && (o->tp == LS_TP_ROW || o->tp == LS_TP_VOCAB) && o->n_igrad + o->n_wgrad > 0;
-  bool pieces = gathers_grad && is_pipelined (x, o);
-  LsTime i = o->comm.is_context_parallel ? context_time (x, o, true)
-      : pieces                           ? pieces_time (x, o->igrad, o->n_igrad)
-                                         : kernels_time (x, o->igrad, o->n_igrad);
-  LsTime w = kernels_time (x, o->wgrad, o->n_wgrad), beside_i = 0, beside_w = 0;
-  if (gathers_grad && !pieces)
-    i += tp_time (x, LS_COLL_ALL_GATHER, full_bytes (x, o));
-  if (o->tp == LS_TP_COLUMN && !x->is_split) {
-    beside_i = gathers_input ? tp_time (x, LS_COLL_ALL_GATHER, full_bytes (x, o)) : 0;
-    beside_w = tp_time (x, sp ? LS_COLL_REDUCE_SCATTER : LS_COLL_ALL_REDUCE, full_bytes (x, o));
+  GArray *ends = x->comm->b->ends;
+  LsTime tail[LS_N_STREAMS];
+  g_array_set_size (ends, MAX (ends->len, pass->n_ops));
+  LsTime *end = (LsTime *) (gpointer) ends->data;
+  for (int s = 0; s < LS_N_STREAMS; s++)
+    tail[s] = s == LS_STREAM_COMPUTE ? 0 : LONG_AGO;
+  for (uint32_t i = 0; i < pass->n_ops; i++) {
+    const LsPartOp *op = &pass->ops[i];
+    end[i] = LONG_AGO;
+    if (ls_op_is_of_host (op->kind))
+      continue;
+    LsTime start = tail[op->stream];
+    for (uint16_t d = 0; d < op->n_deps; d++) {
+      const LsDep dep = op->deps[d];
+      if (dep.kind != LS_DEP_ISSUE)
+        start = MAX (start, dep.kind == LS_DEP_END ? end[dep.index] : tail[dep.index]);
+    }
+    if (start != LONG_AGO)
+      tail[op->stream] = end[i] = start + op_time (x, op);
   }
-  return MAX (i, beside_i) + MAX (w, beside_w) + exchange_time (x, o, o->ep == LS_EP_COMBINE, false);
+  return tail[LS_STREAM_COMPUTE];
 }
 
 /* --- with what FSDP gathers, adds and copies (lower_dp_fsdp.c) ------------------------------------ */
@@ -431,7 +223,7 @@ add_units (const BoundParts *x, BoundPart *p)
   bool is_whole = s->data.grad_sync != LS_GRAD_SYNC_EACH && s->pp > 1;
   uint64_t reduced = ls_dtype_bytes ((LsDtype) s->opt.grad_dtype),
            grad = ls_dtype_bytes (ls_dtype_between (x->shard.dtype)), size = s->fp8.params ? 1 : 2,
-           others = p->n_params - p->n_expert;
+           others = p->size.n_params - p->size.n_expert;
   if (!kind->is_fsdp || kind->cuts_operators || s->data.zero_group > 0 || s->data.layers_per_unit != 1)
     return;
   LsTime gather = bound_time (x->comm, GROUP_COPIES, LS_COLL_ALL_GATHER, others * size);
@@ -440,50 +232,15 @@ add_units (const BoundParts *x, BoundPart *p)
     return;
   }
   p->gather = p->gather_most
-      = gather + bound_time (x->comm, GROUP_EXPERT_COPIES, LS_COLL_ALL_GATHER, p->n_expert * size);
+      = gather + bound_time (x->comm, GROUP_EXPERT_COPIES, LS_COLL_ALL_GATHER, p->size.n_expert * size);
   p->unit_reduce = bound_time (x->comm, GROUP_COPIES, LS_COLL_REDUCE_SCATTER, others * reduced)
-      + bound_time (x->comm, GROUP_EXPERT_COPIES, LS_COLL_REDUCE_SCATTER, p->n_expert * reduced);
+      + bound_time (x->comm, GROUP_EXPERT_COPIES, LS_COLL_REDUCE_SCATTER, p->size.n_expert * reduced);
   if (!kind->has_reshard)
     return;
-  p->copy_out = copy_time (x, "gather-copy-out", p->n_params, 2 * size);
-  p->copy_in
-      = copy_time (x, "reduce-copy-in", p->n_params, reduced + (is_whole ? reduced : MIN (grad, reduced)));
-  p->add = copy_time (x, "grad-accumulate", p->n_params, grad + 2 * reduced);
-}
-
-/* The last operator that keeps something; 0: none does. */
-static guint
-last_that_saves (const GArray *operators)
-{
-  guint last = 0;
-  for (guint i = 0; i < operators->len; i++)
-    last = g_array_index (operators, LsOperator, i).kept.saved_bytes > 0 ? i : last;
-  return last;
-}
-
-static void
-add_operators (const BoundParts *x, const GArray *operators, BoundPart *ret_part)
-{
-  const LsStrategy *s = x->s;
-  g_autoptr (GArray) again = x->is_layer ? ls_layer_again (x->model, s, &x->shard, operators) : NULL;
-  guint last_saving = last_that_saves (operators);
-  BoundPart p = bound_operators_sizes (x, operators, again);
-  for (guint i = 0; x->comm && i < operators->len; i++) {
-    const LsOperator *o = &g_array_index (operators, LsOperator, i),
-                     *o_again = again ? &g_array_index (again, LsOperator, i) : NULL;
-    bool is_even = (!s->experts.load || !o->params.is_expert) /* else ranks differ, */
-        && !(s->docs.lengths && ls_operator_is_flash (o));    /* or micro-batches do */
-    if (!is_even)
-      continue;
-    LsTime f = forward_time (x, o);
-    p.f += f;
-    p.b += backward_time (x, o);
-    if (again || bound_runs_again (x, o, i >= last_saving))
-      p.b += o_again ? forward_time (x, o_again) : f;
-  }
-  if (x->comm)
-    add_units (x, &p);
-  *ret_part = p;
+  p->copy_out = copy_time (x, "gather-copy-out", p->size.n_params, 2 * size);
+  p->copy_in = copy_time (x, "reduce-copy-in", p->size.n_params,
+                          reduced + (is_whole ? reduced : MIN (grad, reduced)));
+  p->add = copy_time (x, "grad-accumulate", p->size.n_params, grad + 2 * reduced);
 }
 
 void
@@ -497,25 +254,56 @@ bound_add (BoundPart *to, const BoundPart *p, uint64_t n)
   to->root = MAX (to->root, p->root); /* all of it is gathered as one */
 }
 
-void
-bound_parts (BoundParts *x, BoundPart ret_parts[N_BOUND_PARTS])
+static void
+find_times (BoundParts *x, const LsModelPart *lowered, BoundPart *p)
 {
-  const LsModel *m = x->model;
-  g_autoptr (GArray) operators = ls_operators_new ();
-  x->shard = bound_shard (x->s, m);
-  x->is_layer = false;
-  ls_operators_embedding (m, &x->shard, operators);
-  add_operators (x, operators, &ret_parts[PART_EMBEDDING]);
-  g_array_set_size (operators, 0);
-  ls_operators_head (m, &x->shard, x->has_head_weight, operators);
-  add_operators (x, operators, &ret_parts[PART_HEAD]);
-  x->is_layer = true;
-  uint32_t first[LS_MAX_MODEL_KINDS], n_kinds = ls_model_first_of_kinds (m, first);
-  for (uint32_t k = 0; k < n_kinds; k++) {
-    g_array_set_size (operators, 0);
-    ls_operators_layer (m, &x->shard, first[k], operators);
-    add_operators (x, operators, &ret_parts[PART_LAYER + k]);
+  p->f = pass_time (x, &lowered->pass[LS_PARTS_FORWARD]);
+  p->b = pass_time (x, &lowered->pass[LS_PARTS_BACKWARD]) + pass_time (x, &lowered->pass[LS_PARTS_WEIGHTS]);
+  add_units (x, p);
+}
+
+LS_DEFINE_BYTES_KEY (key, Key)
+
+static Key
+key_of (const LsStrategy *s, const LsCluster *cluster, const LsModelParts *parts)
+{
+  Key key;
+  const LsDpTraits *kind = ls_dp_traits (s->dp_kind);
+  memset (&key, 0, sizeof key);
+  key.parts = parts;
+  key.cluster = cluster;
+  if (!cluster)
+    return key;
+  key.pp = s->pp;
+  if (kind->is_fsdp && !kind->cuts_operators && s->data.zero_group == 0)
+    key.sharded = s->dp * s->cp, key.grad_sync = (uint32_t) s->data.grad_sync,
+    key.is_fsdp2 = kind->has_reshard;
+  return key;
+}
+
+const BoundPart *
+bound_parts (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, bool is_split)
+{
+  const LsModelParts *lowered
+      = ls_parts_of (b->parts, s, b->variant, is_split ? LS_PARTS_LEAST_SPLIT : LS_PARTS_LEAST, NULL);
+  const Key key = key_of (s, cluster, lowered);
+  if (!b->entries)
+    b->entries = g_hash_table_new_full (key_hash, key_equal, g_free, NULL);
+  Entry *e = g_hash_table_lookup (b->entries, &key);
+  if (e)
+    return e->part;
+  e = g_malloc0 (sizeof (Entry) + (LS_MODEL_LAYER + b->n_kinds) * sizeof (BoundPart));
+  e->key = key;
+  g_hash_table_add (b->entries, e);
+  const BoundComm comm = { b, cluster, s };
+  BoundParts x = { b->model, s, &comm, ls_strategy_shard (s, b->model), false };
+  for (uint32_t i = 0; lowered && i < lowered->n; i++) {
+    e->part[i].size = lowered->part[i].size;
+    x.is_layer = i >= LS_MODEL_LAYER;
+    if (cluster)
+      find_times (&x, &lowered->part[i], &e->part[i]);
   }
+  return e->part;
 }
 
 /* ---- bound memory ---- */
@@ -525,55 +313,6 @@ bound_parts (BoundParts *x, BoundPart ret_parts[N_BOUND_PARTS])
  * However layers lie. Where rank r of a pipeline holds w_r for each of its layers of a kind, and n of these
  * are spread over all ranks, the fullest holds at least n / (sum over r of 1 / w_r): if each held less, they
  * would have less than n layers. */
-
-LS_DEFINE_BYTES_KEY (key, Key)
-
-Entry *
-bound_entry (Entries *entries, const Key *key, bool *ret_is_new)
-{
-  *ret_is_new = false;
-  if (entries->last && key_equal (&entries->last->key, key))
-    return entries->last;
-  if (!entries->all)
-    entries->all = g_hash_table_new_full (key_hash, key_equal, NULL, g_free);
-  entries->last = g_hash_table_lookup (entries->all, key);
-  if (entries->last)
-    return entries->last;
-  *ret_is_new = true;
-  entries->last = g_new0 (Entry, 1);
-  entries->last->key = *key;
-  g_hash_table_insert (entries->all, &entries->last->key, entries->last);
-  return entries->last;
-}
-
-void
-bound_fill_key (Key *key, const LsBounds *b, const LsStrategy *s, const LsCluster *cluster,
-                const LsSched *sched)
-{
-  const LsShard shard = bound_shard (s, b->model);
-  bool ends_where_it_begins = s->pp == 1 || (sched->placement == LS_PLACE_WAVE && s->vpp % 2 == 0);
-  memset (key, 0, sizeof *key);
-  key->cluster = cluster;
-  key->variant = b->variant;
-  key->tp = s->tp, key->cp = s->cp, key->ep = s->ep, key->etp = s->experts.etp;
-  key->micro_batch = s->micro_batch, key->seq = s->seq, key->sp = s->sp;
-  key->is_fresh = shard.grad.is_fresh, key->is_cast = shard.grad.is_cast;
-  key->has_head_weight = !b->model->tied_embeddings || !ends_where_it_begins;
-  key->recompute = (uint32_t) s->recompute, key->recompute_parts = s->memory.recompute_parts;
-}
-
-static const Entry *
-sizes_of (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, const LsSched *sched)
-{
-  Key key;
-  bool is_new;
-  bound_fill_key (&key, b, s, cluster, sched);
-  Entry *sizes = bound_entry (&b->sizes, &key, &is_new);
-  BoundParts in = { .model = b->model, .s = s, .has_head_weight = key.has_head_weight != 0 };
-  if (is_new)
-    bound_parts (&in, sizes->part);
-  return sizes;
-}
 
 /* What those among them keep that are of this chunk. */
 static uint64_t
@@ -585,22 +324,22 @@ n_of_chunk (const LsStrategy *s, uint64_t n_passes, uint32_t chunk)
 
 /* What it holds for the whole step, and of what is in flight. */
 static uint64_t
-rank_bytes (const LsBounds *b, const LsStrategy *s, const LsSched *sched, const Entry *sizes, uint32_t rank,
-            uint32_t n_mb)
+rank_bytes (const LsBounds *b, const LsStrategy *s, const LsSched *sched, const BoundPart *sizes,
+            uint32_t rank, uint32_t n_mb)
 {
   const LsSchedShape shape = ls_strategy_sched_shape (s, n_mb);
   uint64_t n_passes = ls_sched_in_flight (sched, &shape, rank), kept = 0;
   BoundPart sum = { 0 };
   for (uint32_t c = 0; c < s->vpp; c++) {
-    BoundPart p = bound_chunk (b, sizes->part, bound_stage (s, sched, rank, c), s->pp * s->vpp);
+    BoundPart p = bound_chunk (b, sizes, bound_stage (s, sched, rank, c), s->pp * s->vpp);
     bound_add (&sum, &p, 1);
-    kept += p.kept * n_of_chunk (s, n_passes, c);
+    kept += p.size.kept * n_of_chunk (s, n_passes, c);
   }
   return bound_static_bytes (b->model, s, &sum) + kept;
 }
 
 uint64_t
-ls_bound_memory (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, uint64_t variant)
+ls_bound_memory (LsBounds *b, const LsStrategy *s, uint64_t variant)
 {
   const LsSched *sched = ls_sched_find (s->schedule);
   uint32_t n_mb = s->global_batch / (s->dp * s->micro_batch);
@@ -609,7 +348,7 @@ ls_bound_memory (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, uin
     return 0;
   b->variant = variant;
   bound_find_chunks (b, s);
-  const Entry *sizes = sizes_of (b, s, cluster, sched);
+  const BoundPart *sizes = bound_parts (b, s, NULL, false);
   for (uint32_t r = 0; r < s->pp; r++)
     most = MAX (most, rank_bytes (b, s, sched, sizes, r, n_mb));
   return most;
@@ -622,11 +361,11 @@ layer_bytes (const LsBounds *b, const LsStrategy *s, const BoundPart *layer, uin
   uint64_t least = UINT64_MAX;
   for (uint32_t c = 0; c < s->vpp; c++)
     least = MIN (least, n_of_chunk (s, n_passes, c));
-  return bound_static_bytes (b->model, s, layer) + layer->kept * least;
+  return bound_static_bytes (b->model, s, layer) + layer->size.kept * least;
 }
 
 uint64_t
-ls_bound_memory_of_any_layers (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, uint64_t variant)
+ls_bound_memory_of_any_layers (LsBounds *b, const LsStrategy *s, uint64_t variant)
 {
   const LsSched *sched = ls_sched_find (s->schedule);
   const LsSchedShape shape = ls_strategy_sched_shape (s, s->global_batch / (s->dp * s->micro_batch));
@@ -634,14 +373,14 @@ ls_bound_memory_of_any_layers (LsBounds *b, const LsStrategy *s, const LsCluster
   if (sched->placement == LS_PLACE_PIPES)
     return 0;
   b->variant = variant;
-  const Entry *sizes = sizes_of (b, s, cluster, sched);
+  const BoundPart *sizes = bound_parts (b, s, NULL, false);
   for (uint32_t k = 0; k < b->n_kinds; k++) {
     double n_on_all = 0; /* of a byte each */
     for (uint32_t r = 0; r < s->pp; r++)
       n_on_all
           += 1
           / (double) MAX (
-                 1, layer_bytes (b, s, &sizes->part[PART_LAYER + k], ls_sched_in_flight (sched, &shape, r)));
+                 1, layer_bytes (b, s, &sizes[LS_MODEL_LAYER + k], ls_sched_in_flight (sched, &shape, r)));
     most = MAX (most, b->n_of_kind[k][b->model->n_layers] / n_on_all);
   }
   return (uint64_t) (most * 0.999999); /* rounded sums */

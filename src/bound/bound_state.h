@@ -30,7 +30,8 @@ LsTime bound_time (const BoundComm *c, BoundGroup group, LsCollKind kind, uint64
 /* --- bound_parts.c: times of kernels alone --------------------------------------------------------- */
 
 /* On the fastest of the cluster's GPUs; in a CUDA graph it begins sooner. */
-LsTime bound_kernel_time (LsBounds *b, const LsClusterSpec *spec, bool is_in_graph, const LsKernel *kernel);
+LsTime bound_kernel_time (const LsBounds *b, const LsClusterSpec *spec, bool is_in_graph,
+                          const LsKernel *kernel);
 
 /* --- bound_parts.c: what a stage of it takes ---------------------------------------------------------- */
 
@@ -38,10 +39,8 @@ LsTime bound_kernel_time (LsBounds *b, const LsClusterSpec *spec, bool is_in_gra
 typedef struct {
   union {
     struct {
-      LsTime f, b;                                /* b: with what runs again */
-      uint64_t n_params, n_expert;                /* the latter of the former: experts; those that learn */
-      uint64_t n_frozen, n_frozen_experts, n_nf4; /* that do not; the others of the first */
-      uint64_t kept;                              /* bytes from forward to backward */
+      LsTime f, b; /* b: with what runs again */
+      LsPartSizes size;
       /* Of FSDP's units of one layer each, for one pass: of parameters, of gradients; FSDP2: out of a gather,
        * into a reduction, to the gradients before. */
       LsTime gather, unit_reduce, copy_out, copy_in, add;
@@ -55,23 +54,8 @@ G_STATIC_ASSERT (offsetof (BoundPart, gather_most) == sizeof ((BoundPart *) 0)->
 /* n of them. */
 void bound_add (BoundPart *to, const BoundPart *p, uint64_t n);
 
-/* PART_LAYER + i: a layer of the i-th kind that the model has. */
-enum { PART_EMBEDDING, PART_HEAD, PART_LAYER, N_BOUND_PARTS = PART_LAYER + LS_MAX_MODEL_KINDS };
-
-/* Of the strategy and how it cuts the model. */
-typedef struct {
-  const LsModel *model;
-  const LsStrategy *s;
-  const BoundComm *comm; /* with its strategy and cluster; NULL: times are not asked for, and are 0 */
-  bool is_split;         /* backwards are I and W */
-  bool has_head_weight;
-  LsShard shard; /* set by bound_parts(), as what follows  */
-  bool is_layer; /* else the embedding or the head */
-} BoundParts;
-
-/* As lower/lower_build.h cuts the model. */
-LsShard bound_shard (const LsStrategy *s, const LsModel *m);
-void bound_parts (BoundParts *x, BoundPart ret_parts[N_BOUND_PARTS]);
+/* As lower/parts.h numbers them, remembered; cluster NULL: times are 0; is_split: backwards are I and W. */
+const BoundPart *bound_parts (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, bool is_split);
 
 /* Of a rank, by the sum of its parts: elements that its optimizer steps on; parameters, gradients where they
  * are kept, and the optimizer's state. */
@@ -79,36 +63,16 @@ uint64_t bound_n_owned (const LsModel *m, const LsStrategy *s, const BoundPart *
 
 /* --- what is remembered ------------------------------------------------------------------------------ */
 
-/* What a part depends on. No gaps: hashed and compared as bytes. */
-typedef struct {
-  const LsCluster *cluster;
-  uint64_t variant;
-  uint32_t tp, pp, cp, ep, etp, micro_batch, seq;
-  uint32_t sharded; /* FSDP: ranks of a group */
-  uint32_t sp, tp_overlap, is_fresh, is_cast, is_split, is_paired, has_head_weight, recompute,
-      recompute_parts, grad_sync, is_fsdp2;
-} Key;
-
-typedef struct {
-  Key key;
-  BoundPart part[N_BOUND_PARTS];
-} Entry;
-
-/* Entries by their keys. */
-typedef struct {
-  GHashTable *all;
-  Entry *last;
-} Entries;
-
 struct LsBounds {
   const LsModel *model;
   const LsHardware *hardware;
-  LsHardware chosen;   /* as the last job runs it              */
-  GHashTable *kernels; /* times of kernels on it, as bound_kernel_time() knows them; NULL: of none */
+  LsHardware chosen; /* as the last job runs it              */
+  LsPartsMemo *parts;
+  GArray *of_parts; /* LsTime + 1: of kernels of parts, without and in a CUDA graph; 0: not known */
+  GArray *ends;     /* LsTime: scratch */
   int attention_kernel;
   uint32_t n_gpus;
-  Entries entries;       /* of times                            */
-  Entries sizes;         /* of what memory follows from: times are 0, and so is what only they depend on */
+  GHashTable *entries;   /* what bound_parts() remembers; NULL: nothing */
   GHashTable *optimizer; /* CountKey -> LsTime *                */
   uint64_t variant;      /* of the strategy at hand             */
   const uint32_t *gpus;  /* of its ranks; NULL: node after node (cluster/cluster.h) */
@@ -125,14 +89,6 @@ struct LsBounds {
 void bound_find_chunks (LsBounds *b, const LsStrategy *s);
 /* The sum of the parts of a chunk, n of them in model order. */
 BoundPart bound_chunk (const LsBounds *b, const BoundPart *part, uint32_t stage, uint32_t n);
-
-/* --- bound_parts.c --- */
-
-/* Of this key; new and without parts if *ret_is_new. */
-Entry *bound_entry (Entries *entries, const Key *key, bool *ret_is_new);
-/* What sizes follow from. */
-void bound_fill_key (Key *key, const LsBounds *b, const LsStrategy *s, const LsCluster *cluster,
-                     const LsSched *sched);
 
 /* Which stage the chunk of a rank is (schedules/sched.h). */
 static inline uint32_t

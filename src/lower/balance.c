@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "lower/layers/lower_layers.h"
-#include "lower/pipeline/lower_pipe.h"
+#include "lower/parts.h"
 #include "schedules/sched.h"
 #include "strategy/shard.h"
 
@@ -345,49 +345,6 @@ ls_chunks_by_modules (const LsModel *m, uint32_t n, uint32_t *ret_layers)
   return n_empty == 0;
 }
 
-/* --- parts of a model -------------------------------------------------------------------- */
-
-/* What an embedding, a layer of each kind and a head take on one rank: each
- * lowered as a chunk of its own, forwards and backwards with what runs again, as lower_p2p.c times
- * the passes of chunks; and the operators of a layer, with what of them runs again.
- *
- * Deviations: products of all layers are in one format, also where those at the ends of the model are in
- * bf16; full recomputation by block runs only the first layers of a chunk again; here each layer runs again,
- * or none does. */
-
-/* An embedding, a layer or a head; without any of them 0. */
-static LsTime
-part_time (Lower *l, uint32_t layer, uint32_t n_layers, bool has_embedding, bool has_head)
-{
-  Chunk c;
-  chunk_init (l, &c, layer, n_layers, has_embedding, has_head);
-  c.n_recomputed = recompute_n_layers (l, 0, n_layers);
-  recompute_prepare (l, &c);
-  LsTime time = pass_time (l, &c, LS_ACTION_F) + pass_time (l, &c, LS_ACTION_B);
-  chunk_clear (&c);
-  return time;
-}
-
-gboolean
-ls_part_times (const LsModel *m, const LsStrategy *s, const LsLowerCosts *costs, LsPartTimes *ret_times,
-               GError **error)
-{
-  Lower l;
-  gboolean ok = lower_begin (&l, m, s, costs, error);
-  l.shard.fp8.bf16_first = l.shard.fp8.bf16_last = 0;
-  if (ok) {
-    *ret_times = (LsPartTimes) {
-      .embedding = part_time (&l, 0, 0, true, false),
-      .head = part_time (&l, 0, 0, false, true),
-    };
-    uint32_t first[LS_MAX_MODEL_KINDS], n = ls_model_first_of_kinds (l.model, first);
-    for (uint32_t k = 0; k < n; k++)
-      ret_times->layer[k] = part_time (&l, first[k], 1, false, false);
-  }
-  lower_clear (&l);
-  return ok;
-}
-
 /* The first of the most frequent kind; of the dense one if it is as frequent as another. */
 static uint32_t
 usual_layer (const LsModel *m)
@@ -419,11 +376,13 @@ ls_layer_operators (const LsModel *m, const LsStrategy *s, GArray *operators, GE
 gboolean
 ls_strategy_balance (LsStrategy *s, const LsModel *m, const LsLowerCosts *costs, GError **error)
 {
-  LsPartTimes times;
   if (!ls_chunks_want_balance (s, m))
     return TRUE;
-  if (!ls_part_times (m, s, costs, &times, error))
+  g_autoptr (LsPartsMemo) memo = ls_parts_memo_new (m);
+  const LsModelParts *parts = ls_parts_of (memo, s, 0, LS_PARTS_USUAL, error);
+  if (!parts)
     return FALSE;
+  const LsPartTimes times = ls_part_times (memo, parts, costs);
   ls_strategy_set_balanced (s, m, &times);
   return TRUE;
 }
@@ -451,18 +410,4 @@ ls_strategy_set_balanced (LsStrategy *s, const LsModel *m, const LsPartTimes *ti
   if (!is_by_rule (s, m, layers))
     ls_balance_layers (m, s, times, layers);
   ls_strategy_set_layers (s, layers);
-}
-
-GArray *
-ls_layer_again (const LsModel *m, const LsStrategy *s, const LsShard *shard, const GArray *operators)
-{
-  Lower l = { .model = m, .s = s, .shard = *shard, .act = ls_dtype_between (shard->dtype) };
-  g_autoptr (GArray) layer_of = g_array_sized_new (FALSE, TRUE, sizeof (uint16_t), operators->len);
-  g_array_set_size (layer_of, operators->len);
-  g_autoptr (GPtrArray) pointers = pointers_to (operators);
-  Chunk c = { .n_layers = 1, .n_recomputed = 1, .operators = pointers, .layer_of = layer_of };
-  if (recomputes_ops (&l))
-    recompute_prepare (&l, &c);
-  g_clear_pointer (&c.again_at, g_ptr_array_unref);
-  return c.again;
 }

@@ -36,18 +36,9 @@ typedef struct {
   LsTime layer[LS_MAX_MODEL_KINDS]; /* a layer of each kind, in the order of ls_model_first_of_kinds() */
 } LsPartTimes;
 
-/* s: resolved. Errors and costs as of ls_lower(). */
-gboolean ls_part_times (const LsModel *m, const LsStrategy *s, const LsLowerCosts *costs,
-                        LsPartTimes *ret_times, GError **error);
-
 /* Appends the operators (model/operators.h, LsOperator) of a layer as this job launches them: with a mixture
  * of experts if most layers have one. s: resolved. Errors as of ls_lower(). */
 gboolean ls_layer_operators (const LsModel *m, const LsStrategy *s, GArray *operators, GError **error);
-
-/* Of the operators of one layer, in forward order, what runs again of each before the backward where outputs
- * are kept by operator (recomputation "op" and the like): as long as they are, with the kernels and the
- * collective that do. NULL: recomputation is of another kind, or there is none. Free with g_array_unref(). */
-GArray *ls_layer_again (const LsModel *m, const LsStrategy *s, const LsShard *shard, const GArray *operators);
 
 /* Finds the layers of each chunk (lower/balance.h) where they are to be balanced and not known yet
  * (strategy/shard.h); else nothing changes. s: resolved. Errors and costs as of ls_lower(), which does the

@@ -9,6 +9,7 @@
 #include "data/jobs/job_files.h"
 #include "data/text/field.h"
 #include "job/job_steps.h"
+#include "lower/parts.h"
 #include "schedules/sched.h"
 #include "strategy/shard.h"
 #include "sweep/sweep_state.h"
@@ -65,16 +66,11 @@ ls_idea_difference (const LsStrategy *a, const LsStrategy *b)
 
 /* --- layouts of chunks --------------------------------------------------------------------------- */
 
-/* What the times of parts depend on among what configurations differ in. No gaps: hashed and compared as
- * bytes. */
+/* What the times of parts depend on. No gaps: hashed and compared as bytes. */
 typedef struct {
+  const LsModelParts *parts;
   const LsCluster *cluster;
-  uint64_t variant;
-  uint64_t global_batch; /* of which documents have a mean; 0: they fill sequences */
-  uint32_t gpus, tp, cp, ep, etp, micro_batch, seq, sp, tp_overlap, recompute, recompute_parts;
-  uint32_t grad_is_cast, grad_is_fresh;
-  uint32_t n_copies;                 /* 0: the groups of the first rank lie alike with any */
-  uint32_t placement, ends_together; /* a weight that embedding and head share             */
+  uint32_t gpus, n_copies; /* the latter 0: the groups of the first rank lie alike with any */
 } Key;
 
 typedef struct {
@@ -112,6 +108,7 @@ struct LsLayouts {
   GHashTable *chunks;  /* ChunksKey -> Chunks                          */
   GHashTable *calls;   /* CallKey -> LsTime *                          */
   LsCallTimes *call_times;
+  LsPartsMemo *parts;
 };
 
 LS_DEFINE_BYTES_KEY (key, Key)
@@ -138,7 +135,7 @@ chunks_free (gpointer chunks)
 }
 
 LsLayouts *
-ls_layouts_new (const LsModel *m, const LsHardware *hardware)
+ls_layouts_new (const LsModel *m, const LsHardware *hardware, LsPartsMemo *parts)
 {
   LsLayouts *l = g_new (LsLayouts, 1);
   *l = (LsLayouts) { m,
@@ -147,7 +144,8 @@ ls_layouts_new (const LsModel *m, const LsHardware *hardware)
                      g_hash_table_new (times_hash, times_equal),
                      g_hash_table_new_full (chunks_key_hash, chunks_key_equal, NULL, chunks_free),
                      g_hash_table_new_full (call_key_hash, call_key_equal, g_free, g_free),
-                     ls_call_times_new (&hardware->nccl, false) };
+                     ls_call_times_new (&hardware->nccl, false),
+                     parts ? ls_parts_memo_ref (parts) : ls_parts_memo_new (m) };
   return l;
 }
 
@@ -161,6 +159,7 @@ ls_layouts_free (LsLayouts *l)
   g_hash_table_unref (l->chunks);
   g_hash_table_unref (l->calls);
   ls_call_times_free (l->call_times);
+  ls_parts_memo_unref (l->parts);
   g_free (l);
 }
 
@@ -169,23 +168,6 @@ static bool
 is_in_usual_order (const LsStrategy *s)
 {
   return !s->layout.rank_order && !s->layout.allocation;
-}
-
-static void
-fill_key (Key *key, const LsStrategy *s, const LsModel *m, const LsCluster *cluster)
-{
-  const LsShard shard = ls_strategy_shard (s, m);
-  const LsSched *sched = ls_sched_find (s->schedule);
-  memset (key, 0, sizeof *key);
-  key->cluster = cluster;
-  key->global_batch = s->docs.lengths ? s->global_batch : 0;
-  key->gpus = s->gpus, key->tp = s->tp, key->cp = s->cp, key->ep = s->ep, key->etp = s->experts.etp;
-  key->micro_batch = s->micro_batch, key->seq = s->seq, key->sp = s->sp, key->tp_overlap = s->mp.tp_overlap;
-  key->recompute = (uint32_t) s->recompute, key->recompute_parts = s->memory.recompute_parts;
-  key->grad_is_cast = shard.grad.is_cast, key->grad_is_fresh = shard.grad.is_fresh;
-  key->n_copies = is_in_usual_order (s) ? 0 : s->dp * s->cp;
-  key->placement = (uint32_t) sched->placement;
-  key->ends_together = m->tied_embeddings && s->vpp % 2 == 0;
 }
 
 /* Costs of a job, with calls that were timed before. */
@@ -219,19 +201,21 @@ known_collective (int slot, int coll, uint64_t bytes, void *data)
 
 /* As a job is timed in job/job.c. */
 static bool
-time_parts (const LsLayouts *l, const LsStrategy *s, const LsCluster *cluster, LsPartTimes *ret_times)
+time_parts (const LsLayouts *l, const LsStrategy *s, const LsCluster *cluster, const LsModelParts *parts,
+            LsPartTimes *ret_times)
 {
   LsHardware chosen;
   ls_hardware_for_job (l->hardware, s, s->gpus, &chosen);
   g_autofree uint32_t *gpus = ls_job_gpus (s, cluster, NULL);
-  if (!gpus)
+  if (!gpus || !parts)
     return false;
   LsCostSources of = { &chosen, cluster, s, l->call_times, gpus };
   KnownCosts known = { ls_lower_costs (&of), { .cluster = cluster }, l->calls };
   CallKey *key = &known.key;
   key->tp = s->tp, key->cp = s->cp, key->ep = s->ep, key->etp = s->experts.etp;
   const LsLowerCosts costs = { known_kernel, known_collective, known.own.send, &known };
-  return ls_part_times (l->model, s, is_in_usual_order (s) ? &costs : &known.own, ret_times, NULL);
+  *ret_times = ls_part_times (l->parts, parts, is_in_usual_order (s) ? &costs : &known.own);
+  return true;
 }
 
 static void
@@ -261,13 +245,16 @@ ls_layouts_balance (LsLayouts *l, LsStrategy *s, const LsCluster *cluster, uint6
   Key key;
   if (!ls_chunks_want_balance (s, l->model))
     return true;
-  fill_key (&key, s, l->model, cluster);
-  key.variant = variant;
+  memset (&key, 0, sizeof key);
+  key.parts = ls_parts_of (l->parts, s, variant, LS_PARTS_USUAL, NULL);
+  key.cluster = cluster;
+  key.gpus = s->gpus;
+  key.n_copies = is_in_usual_order (s) ? 0 : s->dp * s->cp;
   Entry *e = g_hash_table_lookup (l->entries, &key);
   if (!e) {
     e = g_new0 (Entry, 1);
     e->key = key;
-    e->is_known = time_parts (l, s, cluster, &e->times);
+    e->is_known = time_parts (l, s, cluster, key.parts, &e->times);
     e->number = g_hash_table_size (l->entries);
     const Entry *same = g_hash_table_lookup (l->times, e);
     if (same)
@@ -416,7 +403,7 @@ candidate_settled (const LsSweepRun *x, const Candidate *c, LsStrategy *ret_s)
   LsPoint p;
   candidate_strategy_at (x, c->index, ret_s);
   ls_space_point (&x->spec->space, c->index, &p);
-  g_autoptr (LsLayouts) layouts = ls_layouts_new (&x->model, x->hardware);
+  g_autoptr (LsLayouts) layouts = ls_layouts_new (&x->model, x->hardware, NULL);
   ls_layouts_balance (layouts, ret_s, candidate_cluster (x, &p), 0);
 }
 
@@ -480,7 +467,7 @@ keep (Part *part, const LsPoint *p, const LsStrategy *s, uint64_t index)
   const LsSweepRun *x = part->x;
   const LsCluster *cluster = candidate_cluster (x, p);
   uint64_t limit = candidate_limit (x, s), variant = candidate_variant (x, p);
-  Candidate c = { .index = index, .bound.memory_bytes = ls_bound_memory (part->bounds, s, cluster, variant) };
+  Candidate c = { .index = index, .bound.memory_bytes = ls_bound_memory (part->bounds, s, variant) };
   if (x->options.memory.clock == LS_MEMORY_HOST && c.bound.memory_bytes > limit) {
     part->counts.infeasible++;
     sweep_note_near (&part->nearest, index, c.bound.memory_bytes, limit);
@@ -505,8 +492,7 @@ surely_does_not_fit (Part *part, const LsPoint *p, const LsStrategy *s, uint64_t
       || ls_space_n (&x->spec->space, x->spec->space.layers_axis) > 1
       || x->options.memory.clock != LS_MEMORY_HOST)
     return false;
-  uint64_t bytes
-      = ls_bound_memory_of_any_layers (part->bounds, s, candidate_cluster (x, p), candidate_variant (x, p));
+  uint64_t bytes = ls_bound_memory_of_any_layers (part->bounds, s, candidate_variant (x, p));
   if (bytes <= limit || !ls_space_has_effect (&x->spec->space, p, s, &x->model)
       || !is_within_budget (part, s, index))
     return false;
@@ -711,12 +697,13 @@ sweep_enumerate (LsSweepRun *x, guint n_threads)
   g_autofree Part *parts = g_new (Part, n_threads);
   Enumeration e = { .n = n_threads, .parts = parts, .block = block_of (&x->spec->space) };
   uint64_t first_over_budget = 0;
-  for (guint i = 0; i < n_threads; i++)
+  for (guint i = 0; i < n_threads; i++) {
     parts[i] = (Part) { .x = x,
                         .bounds = ls_bounds_new (&x->model, x->hardware),
-                        .layouts = ls_layouts_new (&x->model, x->hardware),
                         .candidates = g_array_new (FALSE, FALSE, sizeof (Candidate)),
                         .ideas = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL) };
+    parts[i].layouts = ls_layouts_new (&x->model, x->hardware, ls_bounds_parts (parts[i].bounds));
+  }
   ls_parallel (n_threads, n_threads, go_through, &e, NULL);
   for (guint i = 0; i < n_threads; i++) {
     join (x, &parts[i], &first_over_budget);

@@ -83,7 +83,7 @@ is_another (const Place *place, LsSpaceAxis axis, const char *word)
   else if (!ls_field_value_set (f, &s, word))
     g_assert_not_reached ();
   /* Its own: words of knobs without an axis are no variants of one another (sweep/layouts.h). */
-  g_autoptr (LsLayouts) layouts = ls_layouts_new (&x->model, x->hardware);
+  g_autoptr (LsLayouts) layouts = ls_layouts_new (&x->model, x->hardware, NULL);
   bool ok = candidate_settle (x, &place->p, &s, NULL)
       && ls_layouts_balance (layouts, &s, candidate_cluster (x, &place->p), 0)
       && ls_software_check (x->spec->job.program, &x->model, &s, NULL)

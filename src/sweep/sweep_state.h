@@ -323,8 +323,9 @@ void ls_sweep_note_now (const LsSweepRun *run, GPtrArray *notes);
 
 typedef struct LsLayouts LsLayouts;
 
-/* Borrows both. One thread at a time. */
-LsLayouts *ls_layouts_new (const LsModel *m, const LsHardware *hardware);
+/* Borrows both; parts: what was lowered of the model, of which it keeps a reference, or NULL. One thread at a
+ * time. */
+LsLayouts *ls_layouts_new (const LsModel *m, const LsHardware *hardware, LsPartsMemo *parts);
 void ls_layouts_free (LsLayouts *layouts); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsLayouts, ls_layouts_free)
 

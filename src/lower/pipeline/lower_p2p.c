@@ -316,16 +316,27 @@ segment_await (Lower *l, bool is_gradient)
 
 #define FLOPS_PER_PS 100
 
-static LsTime
-op_time (const Lower *l, const LsOp *op)
+LsPartOp
+part_op (const LsOp *op)
+{
+  LsPartOp part = { .stream = op->stream, .slot = op->slot, .coll = op->coll, .kind = op->kind };
+  if (ls_op_takes (op->kind, LS_TAKES_GPU))
+    part.kernel = op->kernel;
+  else
+    part.bytes = op->bytes;
+  return part;
+}
+
+LsTime
+part_op_time (const LsLowerCosts *costs, const LsPartOp *op, const LsKernel *kernels)
 {
   bool is_hidden = op->coll == LS_COLL_PERMUTE || op->coll == LS_COLL_COPY_PERMUTE;
   if (ls_op_has (op->kind, LS_HAS_CALL))
-    return l->costs && !is_hidden ? l->costs->collective (op->slot, op->coll, op->bytes, l->costs->data) : 0;
+    return costs && !is_hidden ? costs->collective (op->slot, op->coll, op->bytes, costs->data) : 0;
   if (!ls_op_takes (op->kind, LS_TAKES_GPU))
     return 0;
-  const LsKernel *k = &g_array_index (l->kernels, LsKernel, op->kernel);
-  return l->costs ? l->costs->kernel (k, l->costs->data) : (LsTime) (k->flops / FLOPS_PER_PS);
+  const LsKernel *k = &kernels[op->kernel];
+  return costs ? costs->kernel (k, costs->data) : (LsTime) (k->flops / FLOPS_PER_PS);
 }
 
 static bool
@@ -343,8 +354,9 @@ sum_of_pass (Lower *l, const Chunk *c, LsActionType pass, bool only_exchanges)
   LsTime sum = 0;
   for (guint i = 0; i < b.ops->len; i++) {
     const LsOp *op = &g_array_index (b.ops, LsOp, i);
+    const LsPartOp alone = part_op (op);
     if (!only_exchanges || is_exchange (op))
-      sum += op_time (l, op);
+      sum += part_op_time (l->costs, &alone, (const LsKernel *) (gpointer) l->kernels->data);
   }
   build_clear (&b);
   return sum;
@@ -394,20 +406,27 @@ times_init (Lower *l)
   }
 }
 
-/* Bytes of activations that are there after a pass, less those before it. */
+double
+activations_left (const Build *b)
+{
+  double left = 0;
+  for (guint i = 0; i < b->ops->len; i++) {
+    const LsOp *op = &g_array_index (b->ops, LsOp, i);
+    for (uint32_t k = 0; k < op->n_buffers; k++)
+      if (op->buffers[k].category == LS_MEM_ACTIVATIONS)
+        left += (op->buffers[k].is_free ? -1.0 : 1.0) * (double) op->buffers[k].bytes;
+  }
+  return left;
+}
+
+/* Of a pass. */
 static double
 bytes_left (Lower *l, const Chunk *c, LsActionType pass)
 {
   Build b;
   build_init (&b, l);
   build_pass (&b, c, pass);
-  double left = 0;
-  for (guint i = 0; i < b.ops->len; i++) {
-    const LsOp *op = &g_array_index (b.ops, LsOp, i);
-    for (uint32_t k = 0; k < op->n_buffers; k++)
-      if (op->buffers[k].category == LS_MEM_ACTIVATIONS)
-        left += (op->buffers[k].is_free ? -1.0 : 1.0) * (double) op->buffers[k].bytes;
-  }
+  double left = activations_left (&b);
   build_clear (&b);
   return left;
 }

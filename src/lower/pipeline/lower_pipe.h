@@ -8,6 +8,7 @@
 #define LS_LOWER_PIPELINE_LOWER_PIPE_H
 
 #include "lower/data/lower_dp.h"
+#include "lower/parts.h"
 
 /* Numbers, in a rank's order, of a chunk's first and last actions: forwards, input gradients (I), and what
  * completes weight gradients (B, W). */
@@ -76,6 +77,13 @@ uint32_t orders_most_micro_batches (const Lower *l);
 /* Of all its kernels and collectives, each alone. At least 1 ps, so that what needs another's output ends
  * later. */
 LsTime pass_time (Lower *l, const Chunk *c, LsActionType pass);
+/* One without its dependencies. */
+LsPartOp part_op (const LsOp *op);
+/* Of one, alone, without costs a kernel by its FLOPs; kernels: those that ops have. */
+LsTime part_op_time (const LsLowerCosts *costs, const LsPartOp *op, const LsKernel *kernels);
+
+/* Bytes of activations that are there after a pass that is built, less those before it. */
+double activations_left (const Build *b);
 
 /* --- lower_p2p.c ------------------------------------------------------------- */
 
