@@ -698,9 +698,21 @@ ls_assumptions_add (GArray **all, const char *key, char *value, const char *word
 }
 
 void
+ls_assumptions_add_unsaid (GArray **all, const LsClusterSpec *spec)
+{
+  if (spec->gpu_is_assumed)
+    ls_assumptions_add (all, "gpu", g_strdup (spec->gpu.name), "accelerators %s", "by compute capability",
+                        "x-gpu=\"NAME\" in its <system>");
+  if (spec->fabric_is_assumed && spec->n_nodes > 1)
+    ls_assumptions_add (all, "fabric", g_strdup ("non-blocking leaf-spine"), "fabric %s",
+                        "NCCL's file has none", "\"fabric\" of a cluster in JSON");
+}
+
+void
 ls_assumptions_add_place (GArray **all, const LsClusterSpec *spec, bool is_given, const char *command)
 {
   const LsTorusSpec *t = &spec->torus;
+  ls_assumptions_add_unsaid (all, spec);
   g_autoptr (GString) slice = g_string_new (NULL);
   g_autofree char *chips = g_strconcat (command, "--slice AxBxC", NULL),
                   *trays = g_strconcat (command, "--segment N", NULL);
