@@ -46,6 +46,32 @@ ls_op_class_of_op (const LsPlan *plan, const LsOp *op, LsOpClass *ret_class)
   g_return_val_if_reached (false);
 }
 
+char *
+ls_op_classes_recorded (const LsPlan *plan)
+{
+  uint64_t classes = 0;
+  for (uint32_t role = 0; role < plan->n_roles; role++) {
+    const LsProgram *p = &plan->programs[role];
+    g_autofree uint32_t *uses = ls_program_uses (plan, p, p->n_lead);
+    for (uint32_t s = 0; s < plan->n_segments; s++)
+      for (uint32_t o = 0; uses[s] > 0 && o < plan->segments[s].n_ops; o++) {
+        const LsOp *op = &plan->segments[s].ops[o];
+        if (ls_op_takes (op->kind, LS_TAKES_ENGINE) && op->recorded != LS_TIME_NEVER)
+          classes |= UINT64_C (1) << (strcmp (op->name, LS_OP_NOT_EXPLAINED) == 0
+                                          ? LS_CLASS_COPY
+                                          : ls_op_class_of_kernel (op->name));
+      }
+  }
+  GString *out = classes ? g_string_new (NULL) : NULL;
+  for (int c = 0; c < LS_N_CLASSES; c++)
+    if (classes >> c & 1)
+      g_string_append_printf (out, "%s%s", out->len > 0 ? ", " : "",
+                              c == LS_CLASS_COPY        ? "unexplained waits"
+                                  : c == LS_CLASS_OTHER ? "copies"
+                                                        : ls_op_class_name ((LsOpClass) c));
+  return out ? g_string_free (out, FALSE) : NULL;
+}
+
 /* ---- by names ---- */
 
 typedef struct {

@@ -49,6 +49,11 @@ bool ls_op_class_is_communication (LsOpClass class);
 
 /* Of an op of a plan; false: nothing that a GPU runs (an event, the host). */
 bool ls_op_class_of_op (const LsPlan *plan, const LsOp *op, LsOpClass *ret_class);
+/* A copy of an imported profile that stands for a wait. */
+#define LS_OP_NOT_EXPLAINED "not explained"
+/* What takes a copy's place for a time that was measured: "copies, send-recv", newly allocated; NULL:
+ * nothing. */
+char *ls_op_classes_recorded (const LsPlan *plan);
 /* Of a kernel by its name. */
 LsOpClass ls_op_class_of_kernel (const char *name);
 /* What a kernel of one operation does, as far as layers are told apart by it: by its functor. Sharding:

@@ -14,8 +14,6 @@
 
 /* --- profiles become a trace ------------------------------------------------------------------------ */
 
-#define MAX_SCALE 1000.0
-
 typedef struct {
   LsProfileImport *import;
   LsTime replayed; /* 0: it was not */
@@ -46,12 +44,12 @@ read_scale (const LsRequest *r, double *scale, GError **error)
   const char *text = ls_request_text (r, "compute-scale");
   char *end = NULL;
   *scale = text ? g_ascii_strtod (text, &end) : 1;
-  if (!text || (*text && !*end && *scale > 0 && *scale <= MAX_SCALE))
+  if (!text || (*text && !*end && *scale > 0 && *scale <= LS_TRACE_MAX_SCALE))
     return TRUE;
   return ls_fail (
       error, LS_ERROR_USAGE,
       "--compute-scale: expected a factor of the time of kernels, above 0 and at most %g; got \"%s\"",
-      MAX_SCALE, text);
+      LS_TRACE_MAX_SCALE, text);
 }
 
 /* As `lockstep run --trace` would. */
@@ -110,6 +108,7 @@ write_folder (const char *folder, const char *name, const char *path, GError **e
   const LsTraceHead head = { .name = name,
                              .source = t->source,
                              .measured_on = t->measured_on,
+                             .compute_scale = t->compute_scale,
                              .model = t->has_model ? &t->model : NULL,
                              .strategy = t->has_model ? &t->strategy : NULL };
   g_autofree char *text = ls_trace_format (t->plan, &head, error);

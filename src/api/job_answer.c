@@ -130,8 +130,6 @@ ls_job_answer_draw_timelines (const LsJobAnswer *j, const LsRequest *r, LsAnswer
 
 /* --- a job that was run, and what was found out about it: what `run` and `memory` show ----------- */
 
-/* --- what its page shows besides its result: the timeline, memory over it, links -------------------- */
-
 #define MAX_CURVES 16
 
 /* The fullest rank first, then one of each stage. uint32_t. */

@@ -279,6 +279,19 @@ cost_row (const Bench *b, const LsTimedKernel *timed, bool is_in_table)
   return row;
 }
 
+/* The same, and whether a hot chip takes another time. */
+static LsKernelRow
+heeding_row (const Bench *b, const LsTimedKernel *timed, bool is_in_table)
+{
+  LsKernelRow row = cost_row (b, timed, is_in_table);
+  LsKernelSpec other = *b->spec;
+  Bench of_other = *b;
+  other.sustained = !other.sustained;
+  of_other.spec = &other;
+  row.heeds_heat = !b->measured && cost_row (&of_other, timed, is_in_table).time_s != row.time_s;
+  return row;
+}
+
 /* What cannot be represented is no result. */
 static gboolean
 check_time (const LsKernelRow *row, GError **error)
@@ -339,7 +352,7 @@ append_one (const Bench *b, GArray *rows, GError **error)
                     "note: Transformer Engine runs attention in bf16 or fp8 next to nvfp4 products");
   if (is_matrix && !ls_hardware_check_dtype (&b->gpu, asked.kernel.dtype, error))
     return FALSE;
-  LsKernelRow row = cost_row (b, &asked, false);
+  LsKernelRow row = heeding_row (b, &asked, false);
   g_array_append_val (rows, row);
   return check_time (&row, error);
 }
@@ -365,7 +378,7 @@ append_table (const Bench *b, GArray *rows, GPtrArray *notes, LsDiagList *diags,
         || (k->kind == LS_KERNEL_ATTENTION_FWD && k->m < s->min_seq) || k->flops < s->min_flops
         || k->bytes < s->min_bytes)
       continue;
-    LsKernelRow row = cost_row (b, t, true);
+    LsKernelRow row = heeding_row (b, t, true);
     if (!check_time (&row, error))
       return FALSE;
     g_array_append_val (rows, row);
@@ -398,8 +411,11 @@ errors_of (const GArray *rows, bool only_held_out)
 
 /* What kernels rest on besides what is asked, of a table besides its rows. */
 static void
-assume (const Bench *b, GArray **all)
+assume (const Bench *b, const GArray *shown, GArray **all)
 {
+  bool heeds_heat = false;
+  for (guint i = 0; i < shown->len; i++)
+    heeds_heat |= g_array_index (shown, LsKernelRow, i).heeds_heat;
   const LsKernelSpec *s = b->spec;
   const bool is_attention = s->attention[0] > 0, is_gemm = s->gemm[0] > 0;
   const struct {
@@ -409,7 +425,7 @@ assume (const Bench *b, GArray **all)
     { !s->from, "dtype", "%s", "by default", "--dtype DTYPE" },
     { is_gemm, "layout", "operands %s", "by default", "--layout LAYOUT" },
     { is_attention, "causal", "causal attention", "by default", "--causal 0|1" },
-    { true, "sustained", "hot chip, as inside a step", "by default, in a loop of its own", "--sustained" },
+    { heeds_heat, "sustained", "heat of other kernels, as in a step", "by default", "--sustained" },
     { b->calibration.name, "gpu_calibration", "times of %s", "the accelerator's file",
       "--gpu-calibration NAME|FILE" },
   };
@@ -446,7 +462,7 @@ rows_new (const Bench *b, LsDiagList *diags, GError **error)
     ls_assumptions_add (&rows->assumptions, "attention_kernel", g_strdup ("auto"), "attention kernel %s",
                         "as the accelerator's file times attention",
                         "lockstep run --set attention_kernel=KIND");
-  assume (b, &rows->assumptions);
+  assume (b, rows->rows, &rows->assumptions);
   return g_steal_pointer (&rows);
 }
 

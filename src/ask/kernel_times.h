@@ -17,6 +17,7 @@ typedef struct {
   bool extrapolated;
   double measured_s; /* NaN: not measured                                */
   bool held_out;     /* of the fits                                      */
+  bool heeds_heat;   /* takes another time with or without --sustained   */
 } LsKernelRow;
 
 /* Errors in percent of the measurement; NaN without rows. */

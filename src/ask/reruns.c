@@ -90,8 +90,6 @@ ls_sensitivity_new (const LsJobSpec *spec, const LsJobResult *r, guint n_threads
 
 /* ---- parts that are slower, or gone ---- */
 
-/* --- what is asked ----------------------------------------------------------------------- */
-
 const char *const ls_fault_kind_names[LS_N_FAULT_KINDS] = { "link", "gpu", "node" };
 
 bool
@@ -413,8 +411,6 @@ ls_fault_table_free (LsFaultTable *table)
 
 /* ---- seeds of the hash ---- */
 
-/* --- how crowded links are --------------------------------------------------------------- */
-
 /* Links of one direction between two tiers of switches. */
 typedef struct {
   uint32_t from, to; /* LsNodeKind */
@@ -535,8 +531,6 @@ ls_ecmp_quantile (const LsEcmpTable *table, double share)
 }
 
 /* ---- which changes of a cluster's file change nothing ---- */
-
-/* --- names ------------------------------------------------------------------------------- */
 
 /* `name` without its i-th change. Newly allocated. */
 static char *

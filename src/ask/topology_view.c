@@ -98,6 +98,8 @@ ls_topology_run_new (const LsJobSpec *spec, const char *const *paths, const char
   else
     ls_assumptions_add (&run->map->assumptions, "nodes", g_strdup_printf ("%u", c->n_nodes), "--nodes %s",
                         spec->n_nodes > 0 ? NULL : by, "--nodes N");
+  if (!ls_cluster_traits (c)->is_slice)
+    ls_assumptions_add_unsaid (&run->map->assumptions, c);
   return g_steal_pointer (&run);
 }
 

@@ -432,7 +432,7 @@ static void
 propose_clusters (Proposals *p)
 {
   const GArray *successors = p->r->hardware->spec.successors;
-  if (ls_plan_has_recorded_kernels (p->r->plan)) /* which would take as long there */
+  if (ls_plan_has_ops (p->r->plan, LS_TAKES_GPU, true)) /* which would take as long there */
     return;
   for (guint i = 0; successors && i < successors->len; i++) {
     LsChange *change = propose (p);

@@ -334,6 +334,7 @@ typedef struct LsClusterSpec {
   GArray *successors; /* char *: clusters of later accelerators; NULL: none */
   GArray *others;     /* LsOtherNodes; NULL: all nodes are alike   */
   LsFitted fitted;
+  bool gpu_is_assumed, fabric_is_assumed; /* where its file has none: one of NCCL */
 } LsClusterSpec;
 
 /* Links between accelerators alone; of PCIe and what stands for it; of CPUs, their memory and drives. */

@@ -459,8 +459,6 @@ ls_run_share (const LsShareJob *jobs, uint32_t n_jobs, uint32_t only, const LsSh
 
 /* ---- traffic ---- */
 
-/* --- what one loads -------------------------------------------------------------------------- */
-
 /* From one NIC of the sender to that of the receiver, or of fewer to these in turn; what lies before and
  * behind is inside nodes. loads: LsLoad. */
 static bool

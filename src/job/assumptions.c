@@ -18,6 +18,7 @@ typedef struct {
   const LsStrategy *s; /* resolved */
   const char *(*chosen) (const char *knob, gconstpointer data);
   gconstpointer data;
+  bool takes_dp; /* of a replay: another --dp */
 } Job;
 
 /* A kind of row: value NULL says that such a job has none. */
@@ -36,10 +37,15 @@ typedef struct {
 
 /* --- values ---------------------------------------------------------------------------------------- */
 
+/* Of a replay some are said besides; where its ranks are, only its file does. */
 static char *
 knob_text (const Job *j, const char *key)
 {
-  return ls_field_text (ls_field_find (ls_strategy_fields, key), j->s, NULL);
+  if (j->spec->trace && strcmp (key, "placement") == 0 && !ls_job_says (j->spec, key))
+    return g_strdup ("as in its file");
+  bool is_besides = j->spec->trace && ls_job_says (j->spec, key);
+  return ls_field_text (ls_field_find (ls_strategy_fields, key), is_besides ? &j->spec->strategy : j->s,
+                        NULL);
 }
 
 static char *
@@ -355,9 +361,9 @@ static bool
 is_given (const Job *j, const char *knob)
 {
   const LsJobSpec *spec = j->spec;
-  bool is_size = strcmp (knob, "gpus") == 0
-      && (spec->n_nodes > 0 || spec->slice[0] > 0
-          || (spec->said && g_hash_table_contains (spec->said, "dp")));
+  bool is_gpus = strcmp (knob, "gpus") == 0, has_dp = spec->said && g_hash_table_contains (spec->said, "dp"),
+       is_size = spec->trace ? has_dp && (is_gpus || strcmp (knob, "global_batch") == 0)
+                             : is_gpus && (spec->n_nodes > 0 || spec->slice[0] > 0 || has_dp);
   return is_size || (spec->said && g_hash_table_contains (spec->said, knob));
 }
 
@@ -381,6 +387,8 @@ whence_said (const Job *j, const Row *row)
   const char *chosen = j->chosen ? j->chosen (row->knob ? row->knob : row->key, j->data) : NULL;
   if (chosen)
     return g_strdup (chosen);
+  if (j->spec->trace && !(row->knob && is_given (j, row->knob)))
+    return g_strdup ("the trace's");
   if (!row->knob)
     return whence_software (j);
   const LsImported *from = j->spec->from;
@@ -407,22 +415,30 @@ whence_unsaid (const Job *j, const Row *row)
                        : g_strdup (j->spec->software ? "by default" : "textbook");
 }
 
-/* Of what is on or off the other. */
+/* Whether a replay may have another value. */
+static bool
+is_open (const Job *j, const LsField *knob)
+{
+  return knob && ls_knob_goes_with_trace (knob) && (j->takes_dp || strcmp (knob->key, "dp") != 0);
+}
+
+/* Of what is on or off the other. What a trace has fixed, another trace has otherwise. */
 static char *
 instead_of (const Job *j, const Row *row)
 {
-  if (!row->knob)
-    return g_strdup ("--software NAME");
+  const LsField *knob = row->knob ? ls_field_find (ls_strategy_fields, row->knob) : NULL;
+  const char *export = j->spec->trace && !is_open (j, knob) ? "lockstep trace export " : "";
+  if (!knob)
+    return g_strconcat (export, "--software NAME", NULL);
   if (has_wide_shards (j) && (row->value == parameters || row->value == masters))
-    return g_strdup ("--set narrow_shards=1");
-  const LsField *knob = ls_field_find (ls_strategy_fields, row->knob);
+    return g_strconcat (export, "--set narrow_shards=1", NULL);
   const char *argument = ls_field_argument (knob);
   g_autofree char *own = argument ? NULL : knob_text (j, row->knob),
                   *option = ls_field_option (knob,
                                              argument                               ? argument
                                                  : own && strcmp (own, "true") == 0 ? "false"
                                                                                     : "true");
-  return row->unit ? g_strdup_printf ("%s (%s)", option, row->unit) : g_steal_pointer (&option);
+  return g_strconcat (export, option, row->unit ? " (" : NULL, row->unit, ")", NULL);
 }
 
 /* --- the list -------------------------------------------------------------------------------------- */
@@ -464,7 +480,7 @@ in_words (const char *words, const char *value)
 static void
 add_row (GArray *all, const Job *j, const Row *row)
 {
-  bool is_idle = !row->value && ls_strategy_idle (j->s, j->model, row->knob);
+  bool is_idle = !row->value && j->model->name && ls_strategy_idle (j->s, j->model, row->knob);
   g_autofree char *value = is_idle ? NULL : row->value ? row->value (j) : knob_text (j, row->knob);
   if (!value && !is_idle && row->is_usual) /* what holds where nothing is set: "all but the last" */
     value = g_strdup (ls_field_default (ls_field_find (ls_strategy_fields, row->knob)));
@@ -539,9 +555,11 @@ add_host (GArray *all, const LsJobSpec *spec, const LsJobResult *r, const LsHard
     if (f->offset < of_first || i >= LS_N_HOST_COSTS || ls_job_host_idle (r, f))
       continue;
     g_autofree char *instead = ls_field_option (f, ls_field_argument (f));
-    ls_assumptions_add (
-        &all, f->key, g_strdup_printf ("%.6fus", ls_time_to_s (costs.cost[i]) * 1e6), NULL,
-        s->launch.host[i] == LS_HOST_AUTO ? "by default, times the cluster's call_time" : NULL, instead);
+    ls_assumptions_add (&all, f->key, g_strdup_printf ("%.6fus", ls_time_to_s (costs.cost[i]) * 1e6), NULL,
+                        s->launch.host[i] == LS_HOST_AUTO ? "by default, times the cluster's call_time"
+                            : spec->trace && !ls_job_says (spec, f->key) ? "the trace's"
+                                                                         : NULL,
+                        instead);
   }
 }
 
@@ -591,16 +609,24 @@ is_of_other_chips (const LsHardware *hardware, const char *knob)
       || (!t->has_nccl && g_str_has_suffix (knob, "_max_ctas"));
 }
 
+/* Whether kernels take what the accelerator's file says, and not what a trace does. */
+static bool
+has_costed_kernels (const LsJobResult *r)
+{
+  return ls_plan_has_ops (r->plan, LS_TAKES_GPU, false);
+}
+
 /* Whose times kernels and messages have. */
 static void
-add_tables (GArray **all, const LsJobSpec *spec, const LsHardware *hardware, uint32_t n_ranks, bool has_words)
+add_tables (GArray **all, const LsJobSpec *spec, const LsJobResult *r, const LsHardware *hardware)
 {
   const char *file = "the accelerator's file";
-  if (hardware->calibration.name)
+  bool has_words = !r->model.name, has_messages = ls_plan_has_ops (r->plan, LS_TAKES_NETWORK, false);
+  if (hardware->calibration.name && has_costed_kernels (r))
     ls_assumptions_add (all, "gpu_calibration", g_strdup (hardware->calibration.name),
                         has_words ? "times of %s" : NULL, spec->gpu_calibration ? NULL : file,
                         "--gpu-calibration NAME|FILE");
-  if (n_ranks > 1 && hardware->nccl.name && ls_cluster_traits (&hardware->spec)->has_nccl)
+  if (has_messages && hardware->nccl.name && ls_cluster_traits (&hardware->spec)->has_nccl)
     ls_assumptions_add (all, "nccl", g_strdup (hardware->nccl.name), has_words ? "messages of %s" : NULL,
                         spec->nccl ? NULL : file, "--nccl NAME|FILE");
 }
@@ -614,8 +640,8 @@ add_of_cluster (GArray *all, const LsJobSpec *spec, const LsJobResult *r, const 
     const char *key, *path, *kind; /* as it is typed, "gpu.reserved" and "SIZE" */
     char *value;
   } of[] = {
-    { r->plan->n_ranks > 1 && c->gpu.clock_spread > 0, "clock_spread", "gpu.clock_spread", "S",
-      g_strdup_printf ("%g", c->gpu.clock_spread) },
+    { r->plan->n_ranks > 1 && c->gpu.clock_spread > 0 && has_costed_kernels (r), "clock_spread",
+      "gpu.clock_spread", "S", g_strdup_printf ("%g", c->gpu.clock_spread) },
     { c->gpu.reserved_bytes > 0, "context", "gpu.reserved", "SIZE", ls_format_bytes (c->gpu.reserved_bytes) },
     { c->network.routing == LS_ROUTING_ECMP, "fabric_seed", "fabric.seed", "N",
       g_strdup_printf ("%u", c->network.seed) },
@@ -653,10 +679,10 @@ GArray *
 ls_assumptions_of_knobs (const LsJobSpec *spec, const LsJobResult *r, const LsHardware *hardware,
                          const char *(*chosen) (const char *knob, gconstpointer data), gconstpointer data)
 {
-  const Job j = { spec, &r->model, &r->strategy, chosen, data };
+  const Job j = { spec, &r->model, &r->strategy, chosen, data, r->takes_dp };
   GArray *all = assumptions_new ();
-  for (const LsField *f = ls_strategy_fields; f->key && !r->trace; f++)
-    if (!f->file_only && !has_row (f->key) && f->kind != LS_FIELD_TIME
+  for (const LsField *f = ls_strategy_fields; f->key; f++)
+    if ((r->model.name || is_open (&j, f)) && !f->file_only && !has_row (f->key) && f->kind != LS_FIELD_TIME
         && !is_of_other_chips (hardware, f->key) && (ls_job_says (spec, f->key) || !has_no_other (&j, f)))
       add_row (
           all, &j,
@@ -664,7 +690,7 @@ ls_assumptions_of_knobs (const LsJobSpec *spec, const LsJobResult *r, const LsHa
               .key = f->key, .knob = f->key, .otherwise = f->usual ? "by default" : NULL, .is_usual = true });
   add_host (all, spec, r, hardware);
   if (r->model.name)
-    add_tables (&all, spec, hardware, r->plan->n_ranks, false);
+    add_tables (&all, spec, r, hardware);
   add_of_cluster (all, spec, r, &hardware->spec);
   add_views (all, spec, hardware);
   return all;
@@ -674,7 +700,7 @@ void
 ls_assumptions_add_of_trace (GArray **all, const LsJobSpec *spec, const LsJobResult *r,
                              const LsHardware *hardware)
 {
-  add_tables (all, spec, hardware, r->plan->n_ranks, true);
+  add_tables (all, spec, r, hardware);
   if (!spec->headroom.is_set)
     ls_assumptions_add (all, "software", g_strdup (LS_SOFTWARE_TEXTBOOK), "headroom as of %s",
                         "the trace says no program", "--headroom SIZE");
@@ -698,9 +724,21 @@ ls_assumptions_add (GArray **all, const char *key, char *value, const char *word
 }
 
 void
+ls_assumptions_add_unsaid (GArray **all, const LsClusterSpec *spec)
+{
+  if (spec->gpu_is_assumed)
+    ls_assumptions_add (all, "gpu", g_strdup (spec->gpu.name), "accelerators %s", "by compute capability",
+                        "x-gpu=\"NAME\" in its <system>");
+  if (spec->fabric_is_assumed && spec->n_nodes > 1)
+    ls_assumptions_add (all, "fabric", g_strdup ("non-blocking leaf-spine"), "fabric %s",
+                        "NCCL's file has none", "\"fabric\" of a cluster in JSON");
+}
+
+void
 ls_assumptions_add_place (GArray **all, const LsClusterSpec *spec, bool is_given, const char *command)
 {
   const LsTorusSpec *t = &spec->torus;
+  ls_assumptions_add_unsaid (all, spec);
   g_autoptr (GString) slice = g_string_new (NULL);
   g_autofree char *chips = g_strconcat (command, "--slice AxBxC", NULL),
                   *trays = g_strconcat (command, "--segment N", NULL);

@@ -47,8 +47,11 @@ GArray *ls_assumptions_of_knobs (const LsJobSpec *spec, const LsJobResult *r, co
 void ls_assumptions_add_of_trace (GArray **all, const LsJobSpec *spec, const LsJobResult *r,
                                   const LsHardware *hardware);
 
-/* Adds which chips or trays of a built cluster a job has, where nobody says. command: what has options for
- * another one, "lockstep run ", or "". *all NULL: a new array. */
+/* Adds what the file of a cluster has not, but another could. *all NULL: a new array. */
+void ls_assumptions_add_unsaid (GArray **all, const LsClusterSpec *spec);
+
+/* Adds these, and which chips or trays of a built cluster a job has, where nobody says. command: what has
+ * options for another one, "lockstep run ", or "". *all NULL: a new array. */
 void ls_assumptions_add_place (GArray **all, const LsClusterSpec *spec, bool is_given, const char *command);
 
 /* What another job rests on otherwise than the first, "parameters bf16; masters fp32", newly allocated; NULL:

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analysis/conservation.h"
+#include "analysis/op_class.h"
 #include "data/traces/traces.h"
 #include "exec/shortcuts/plan_bound.h"
 #include "job/assumptions.h"
@@ -546,6 +547,8 @@ take_trace (LsJobResult *r, LsTrace *t, const LsStrategy *said)
     if (said->launch.host[i] != LS_HOST_AUTO)
       r->strategy.launch.host[i] = said->launch.host[i];
   r->measured_on = g_steal_pointer (&t->measured_on);
+  r->compute_scale = t->compute_scale > 0 ? t->compute_scale : 1;
+  r->takes_dp = t->takes_dp;
   if (t->has_model)
     return;
   r->trace = g_steal_pointer (&t->name);
@@ -559,28 +562,31 @@ place (LsJobResult *r, const LsAllocation *a, GError **error)
   return !a || ls_allocation_gpus (a, &r->cluster->spec, r->plan->n_ranks, ls_plan_gpus (r->plan), error);
 }
 
-/* Of the kernels that a trace has times of, on whatever it is replayed. */
+/* Of what a trace has times of, on whatever it is replayed. Kernels that were scaled are as somebody wants
+ * them. */
 static void
 assume_measured (LsJobResult *r)
 {
-  const LsClusterSpec *cluster = &r->cluster->spec;
-  if (!ls_plan_has_recorded_kernels (r->plan))
-    return;
-  ls_assumptions_add (
-      &r->assumptions, "kernels", g_strdup (r->measured_on ? r->measured_on : "a GPU that it does not name"),
-      "kernels as they ran on %s", "the trace's",
-      r->measured_on ? "lockstep trace import --compute-scale FACTOR" : "\"recorded\" in its file");
-  if (r->measured_on && ls_gpu_is_other (r->measured_on, cluster->gpu.name))
-    ls_note (r->notes,
-             "warning: kernels keep the times that they took on \"%s\"; %s of %s are %s: lockstep trace "
-             "import --compute-scale FACTOR changes them",
-             r->measured_on, ls_cluster_chip_word (cluster, 2), cluster->name, cluster->gpu.name);
-}
-
-static const char *
-whence_of_trace (const char *knob, gconstpointer unused)
-{
-  return "the trace's";
+  static const char in_file[] = "\"recorded\" in its file",
+                    import[] = "lockstep trace import --compute-scale FACTOR";
+  const LsClusterSpec *c = &r->cluster->spec;
+  const bool has_kernels = ls_plan_has_ops (r->plan, LS_TAKES_GPU, true), is_scaled = r->compute_scale != 1,
+             is_kept = has_kernels && !is_scaled;
+  const char *quote = r->measured_on ? "\"" : "";
+  g_autofree char *copies = ls_op_classes_recorded (r->plan),
+                  *gpu = g_strdup (r->measured_on ? r->measured_on : "a GPU that it does not name");
+  if (has_kernels)
+    ls_assumptions_add (&r->assumptions, "kernels",
+                        is_scaled ? g_strdup_printf ("%s, times %g", gpu, r->compute_scale) : g_strdup (gpu),
+                        "kernels as they ran on %s", "the trace's", import);
+  if (copies)
+    ls_assumptions_add (&r->assumptions, "copies", g_strdup (copies), "%s as measured", "the trace's",
+                        in_file);
+  if ((is_kept || copies) && (!r->measured_on || ls_gpu_is_other (r->measured_on, c->gpu.name)))
+    ls_note (r->notes, "warning: %s%s%s keep the times that they took on %s%s%s; %s of %s are %s%s",
+             is_kept ? "kernels" : "", is_kept && copies ? ", " : "", copies ? copies : "", quote, gpu, quote,
+             ls_cluster_chip_word (c, 2), c->name, c->gpu.name,
+             is_kept ? ": lockstep trace import --compute-scale FACTOR changes those of kernels" : "");
 }
 
 LsJobResult *
@@ -609,7 +615,7 @@ ls_job_prepare_trace (const LsJobSpec *spec, GError **error)
     return NULL;
   r->strategy.program.architecture = g_intern_string (ls_hardware_architecture (hardware));
   if (r->model.name)
-    r->assumptions = ls_assumptions_new (spec, &r->model, &r->strategy, whence_of_trace, NULL);
+    r->assumptions = ls_assumptions_new (spec, &r->model, &r->strategy, NULL, NULL);
   else
     ls_assumptions_add_of_trace (&r->assumptions, spec, r, hardware);
   ls_assumptions_add_place (&r->assumptions, &r->cluster->spec, spec->slice[0] > 0 || spec->segment > 0, "");

@@ -139,6 +139,8 @@ typedef struct {
   LsStrategy strategy;        /* resolved; without model only its degrees count */
   char *trace, *trace_source; /* name; NULL: not from a trace, or one that knows its model */
   char *measured_on;          /* of a trace: see LsTrace */
+  double compute_scale;       /* of it, too */
+  bool takes_dp;              /* likewise */
   LsHardware *hardware;       /* NULL if it was lent, see ls_job_simulate() */
   GPtrArray *notes;           /* char *: what had to be assumed about a foreign model; NULL if it was lent */
   GArray *assumptions;        /* LsAssumption (job/assumptions.h); NULL: of a trace, or it was lent */

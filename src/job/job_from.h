@@ -19,6 +19,9 @@ gboolean ls_job_check_named (const LsJobSpec *spec, GError **error);
 /* Whether a key of the strategy has a value that somebody said. */
 typedef bool (*LsJobSaysFunc) (const LsJobSpec *spec, const char *key);
 bool ls_job_says (const LsJobSpec *spec, const char *key);
+
+/* Whether a replay may have another value of it than the job that the trace was made of. */
+bool ls_knob_goes_with_trace (const LsField *knob);
 /* Whether the launch file gives a key of the strategy, and s still has that value. */
 bool ls_job_has_from (const LsJobSpec *spec, const LsField *knob, const LsStrategy *s);
 

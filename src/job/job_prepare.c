@@ -165,8 +165,6 @@ ls_job_order_load (const char *path, const LsStrategy *s, GError **error)
 
 /* --- where a job runs: its cluster, and the GPU of each rank, also as a table -------------------- */
 
-/* --- which rank runs where, for people ----------------------------------------------------------- */
-
 /* A number right-aligned in six columns, or a dash. */
 static void
 append_cell (GString *out, gboolean is_known, uint32_t value)
@@ -319,8 +317,6 @@ ls_job_check_pieces (const LsPlan *plan, const LsStrategy *s, const LsCluster *c
 }
 
 /* --- memory of a job: what it will take, before it is built, and how much it is to leave free ---- */
-
-/* --- how much memory a job is to leave free, and whose program it is ----------------------------- */
 
 bool
 ls_headroom_parse (const char *text, LsHeadroomAsk *ret_ask)

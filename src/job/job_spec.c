@@ -424,6 +424,13 @@ set_option (LsJobSpec *spec, const LsField *field, const char *value, LsDiagList
   return TRUE;
 }
 
+bool
+ls_knob_goes_with_trace (const LsField *knob)
+{
+  return strcmp (knob->key, "dp") == 0 || strcmp (knob->key, "placement") == 0
+      || (g_strcmp0 (knob->topic, "host") == 0 && knob->kind == LS_FIELD_TIME);
+}
+
 static gboolean
 set_strategy (LsJobSpec *spec, const LsField *field, const char *value, LsDiagList *diags)
 {
@@ -438,9 +445,7 @@ set_strategy (LsJobSpec *spec, const LsField *field, const char *value, LsDiagLi
   else if (strcmp (field->key, "dp") == 0)
     forget_size (spec);
   g_hash_table_add (said_of (spec), (gpointer) field->key);
-  bool goes_with_trace = strcmp (field->key, "dp") == 0 || strcmp (field->key, "placement") == 0
-      || strcmp (field->topic, "host") == 0;
-  if (!spec->strategy_knob && !goes_with_trace)
+  if (!spec->strategy_knob && !ls_knob_goes_with_trace (field))
     spec->strategy_knob = g_strdup (field->key);
   return TRUE;
 }

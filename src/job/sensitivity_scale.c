@@ -34,8 +34,6 @@ ls_rerun (const LsJobResult *r, const LsHardware *hardware, const LsRunOptions *
 
 /* --- hardware with one parameter scaled ---------------------------------------------------------- */
 
-/* --- lists --- */
-
 /* Takes the place of a list that others share; elements are copied, their strings borrowed. */
 static GArray *
 own_list (LsScaled *x, GArray **list)

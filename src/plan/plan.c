@@ -240,12 +240,12 @@ ls_plan_n_op_instances (const LsPlan *plan)
 }
 
 bool
-ls_plan_has_recorded_kernels (const LsPlan *plan)
+ls_plan_has_ops (const LsPlan *plan, LsOpTakes takes, bool is_recorded)
 {
   bool has_some = false;
   for (uint32_t s = 0; s < plan->n_segments; s++)
     for (const LsOp *op = plan->segments[s].ops; op < plan->segments[s].ops + plan->segments[s].n_ops; op++)
-      has_some |= op->kind == LS_OP_KERNEL && op->recorded != LS_TIME_NEVER;
+      has_some |= ls_op_takes (op->kind, takes) && (op->recorded != LS_TIME_NEVER) == is_recorded;
   return has_some;
 }
 

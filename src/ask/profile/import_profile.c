@@ -504,7 +504,7 @@ put_op (Program *p, guint i, const GArray *starts)
     end_segment (p, "step");
   g_autoptr (GArray) deps = deps_of (p, i);
   if (op->wait > 0 && !p->changes->without_stalls) {
-    put (p, op_of_length (LS_OP_COPY, op->stream, "not explained", op->wait), deps);
+    put (p, op_of_length (LS_OP_COPY, op->stream, LS_OP_NOT_EXPLAINED, op->wait), deps);
     g_array_set_size (deps, 0);
   }
   int64_t begun = op->wait > 0 || op->is_hosts ? op->start : op->ready;
@@ -757,15 +757,17 @@ roles_of (const Importing *m)
 }
 
 static char *
-source_of (const Importing *m)
+source_of (const Importing *m, const LsPlan *plan)
 {
   const Rank *r = rank_at (m->ranks, 0);
-  g_autofree char *file = g_path_get_basename (r->k->path), *length = ls_format_time (r->cut.side->length),
+  g_autofree char *kept = ls_op_classes_recorded (plan), *file = g_path_get_basename (r->k->path),
+                  *length = ls_format_time (r->cut.side->length),
                   *others
       = m->ranks->len > 1 ? g_strdup_printf (" and of %u other ranks", m->ranks->len - 1) : g_strdup ("");
-  return g_strdup_printf ("%s of the profile %s%s%s%s, which took %s; communication %s%s%s", r->cut.what,
-                          file, others, r->k->gpu ? " of " : "", r->k->gpu ? r->k->gpu : "", length,
-                          m->spec->as_measured ? "as measured" : "of ours",
+  return g_strdup_printf ("%s of the profile %s%s%s%s, which took %s%s%s%s%s%s%s", r->cut.what, file, others,
+                          r->k->gpu ? " of " : "", r->k->gpu ? r->k->gpu : "", length,
+                          m->spec->as_measured ? "" : "; communication of ours", kept ? "; " : "",
+                          kept ? kept : "", kept ? " as measured" : "",
                           m->spec->changes.without_stalls ? ", without stalls" : "",
                           m->spec->changes.compute_scale != 1 ? ", kernels scaled" : "");
 }
@@ -781,11 +783,11 @@ write_text (Importing *m, GError **error)
     return FALSE;
   }
   const char *gpu = m->import->gpu = g_strdup (rank_at (m->ranks, 0)->k->gpu);
-  const double by = m->spec->changes.compute_scale;
-  g_autofree char *source = source_of (m), *scaled = g_strdup_printf ("%s, times %g", gpu ? gpu : "", by);
+  g_autofree char *source = source_of (m, plan);
   const LsTraceHead head = { .name = m->spec->name,
                              .source = source,
-                             .measured_on = gpu && by != 1 ? scaled : gpu,
+                             .measured_on = gpu,
+                             .compute_scale = m->spec->changes.compute_scale,
                              .mesh = m->groups.has_mesh && !role_of ? &m->groups.mesh : NULL };
   m->import->text = ls_trace_format (plan, &head, error);
   return m->import->text != NULL;
@@ -878,17 +880,16 @@ note_ranks (Importing *m)
   }
 }
 
+/* Sends and receives between two ranks are rows of each replay, and in its source. */
 static void
 note_unknown (Importing *m)
 {
-  guint n = 0, of = 0, n_pairs = 0;
+  guint n = 0, of = 0;
   LsTime time = 0;
   for (guint i = 0; i < m->import->traffic->len; i++) {
     const LsProfileTraffic *t = &g_array_index (m->import->traffic, LsProfileTraffic, i);
-    bool is_pair = t->class == LS_CLASS_SEND_RECV;
     of += t->n;
-    n += t->is_ours || is_pair ? 0 : t->n;
-    n_pairs += is_pair ? t->n : 0;
+    n += t->is_ours || t->class == LS_CLASS_SEND_RECV ? 0 : t->n;
     time += t->is_ours ? 0 : t->time;
   }
   g_autofree char *length = ls_format_time (time);
@@ -898,11 +899,6 @@ note_unknown (Importing *m)
         "%u of %u communication kernels do not say what they move, or among which ranks: they take the time "
         "that they took on any cluster (with what other kernels of this kind took, %s)",
         n, of, length);
-  if (!m->spec->as_measured && n_pairs > 0)
-    ls_note (
-        m->import->notes,
-        "%u kernels send and receive between two ranks: they take the time that they took on any cluster",
-        n_pairs);
 }
 
 static void

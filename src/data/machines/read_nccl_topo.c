@@ -662,6 +662,8 @@ make (Making *m, const char *gpu)
   s->name = g_strndup (base, strlen (base) - (g_str_has_suffix (base, ".xml") ? strlen (".xml") : 0));
   s->source
       = g_strdup_printf ("%s, a topology file of NCCL; fabric assumed: non-blocking leaf-spine", m->path);
+  s->gpu_is_assumed = !gpu && !m->gpu;
+  s->fabric_is_assumed = true;
   s->n_nodes = 1;
   s->interior = LS_INTERIOR_LIST;
   s->list.vertices = g_array_new (FALSE, TRUE, sizeof (LsListVertex));

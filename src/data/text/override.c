@@ -58,15 +58,28 @@ ls_override_bare (const char *name)
   return changes ? g_strndup (name, (gsize) (changes - 1 - name)) : g_strdup (name);
 }
 
+/* Whether one of these is so, of the file or of another one that `above` ("gpu.") names. */
+static bool
+has_change (const char *above, const char *changes, const char *prefix, const char *part)
+{
+  g_autoptr (GPtrArray) list = ls_override_split (changes);
+  bool is_so = false;
+  for (guint i = 0; i < list->len && !is_so; i++) {
+    g_autofree char *change = g_strconcat (above, list->pdata[i], NULL);
+    const char *equals = strchr (change, '='), *own = ls_override_find (equals + 1);
+    g_autofree char *inner = own ? g_strndup (own, strcspn (own, "\"")) : NULL,
+                    *below = g_strdup_printf ("%.*s.", (int) (equals - change), change);
+    is_so = (g_str_has_prefix (change, prefix) && strstr (change, part))
+        || (inner && has_change (below, inner, prefix, part));
+  }
+  return is_so;
+}
+
 bool
 ls_override_changes (const char *name, const char *prefix, const char *part)
 {
   const char *text = name ? ls_override_find (name) : NULL;
-  g_autoptr (GPtrArray) changes = text ? ls_override_split (text) : NULL;
-  for (guint i = 0; changes && i < changes->len; i++)
-    if (g_str_has_prefix (changes->pdata[i], prefix) && strstr (changes->pdata[i], part))
-      return true;
-  return false;
+  return text && has_change ("", text, prefix, part);
 }
 
 char *
@@ -122,13 +135,13 @@ is_reference (const cJSON *node)
   return cJSON_IsString (node) && node->string && g_strv_contains (keys, node->string);
 }
 
-/* "h100" with the change reserved=1GiB: "h100:reserved=1GiB", as JSON text. */
+/* "h100" with the change reserved=1GiB: "h100:reserved=1GiB", as JSON text; of what it changes already, this
+ * holds. */
 static char *
 referred (const cJSON *node, const char *path, const char *value)
 {
-  const char *name = node->valuestring;
-  g_autofree char *changed
-      = g_strdup_printf ("%s%c%s=%s", name, ls_override_find (name) ? ',' : ':', path, value);
+  g_autofree char *change = g_strconcat (path, "=", value, NULL),
+                  *changed = ls_override_add (node->valuestring, change);
   return value_text (changed);
 }
 

@@ -400,6 +400,9 @@ put_head (ChakraWriter *w)
   add_string (&w->attrs, "source", w->head->source);
   if (w->head->measured_on)
     add_string (&w->attrs, "measured_on", w->head->measured_on);
+  g_autofree char *scale = g_strdup_printf ("%.17g", w->head->compute_scale);
+  if (w->head->compute_scale > 0 && w->head->compute_scale != 1)
+    add_string (&w->attrs, "compute_scale", scale);
   add (&w->attrs, "rank", INT64)->int64_val = w->rank;
   add (&w->attrs, "ranks", INT64)->int64_val = w->plan->n_ranks;
   add (&w->attrs, "gpu", INT64)->int64_val = ls_plan_gpu (w->plan, w->rank);

@@ -79,7 +79,7 @@ format_dep (const void *target)
 
 /* --- tables ---------------------------------------------------------------------- */
 
-const TraceFile ls_trace_file_blank = { 0 };
+const TraceFile ls_trace_file_blank = { .compute_scale = 1 };
 const LsKernel ls_trace_kernel_blank = { .batch = 1, .flops = -1, .bytes = -1 };
 const TraceOp ls_trace_op_blank = {
   .stream = -1,
@@ -255,6 +255,7 @@ static const LsField rank_fields[] = {
 const LsField ls_trace_fields[] = {
   LS_FIELDS_HEADER (TraceFile),
   { "measured_on", LS_FIELD_STRING, offsetof (TraceFile, measured_on) },
+  { "compute_scale", LS_FIELD_DOUBLE, offsetof (TraceFile, compute_scale), .max = LS_TRACE_MAX_SCALE },
   { "model", LS_FIELD_IGNORED, .expected = "object" },
   { "strategy", LS_FIELD_IGNORED, .expected = "object" },
   { "mesh", LS_FIELD_OBJECT, 0, .fields = mesh_fields },
@@ -561,6 +562,7 @@ ls_trace_format (const LsPlan *plan, const LsTraceHead *head, GError **error)
   TraceFile file = ls_trace_file_blank;
   if (!ls_trace_can_say (plan, error))
     return NULL;
+  file.compute_scale = head->compute_scale > 0 ? head->compute_scale : 1;
   file.kernels = ls_trace_kernels_of (plan);
   file.segments = segments_of (plan, file.kernels, head->no_margins);
   file.roles = roles_of (plan);

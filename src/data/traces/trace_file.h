@@ -70,6 +70,7 @@ typedef struct {
 
 typedef struct {
   char *name, *source, *measured_on;
+  double compute_scale;
   LsMesh mesh;
   GArray *slots;         /* int, LsSlot       */
   GArray *communicators; /* TraceCommunicator */

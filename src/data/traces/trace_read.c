@@ -598,17 +598,22 @@ mesh_of (const TraceFile *file)
   return (LsMesh) { MAX (m->tp, 1), MAX (m->cp, 1), MAX (m->dp, 1), MAX (m->pp, 1) };
 }
 
+static bool
+reduces_over_dp (const TraceReading *r)
+{
+  return uses_slot (r, LS_SLOT_DP) || uses_slot (r, LS_SLOT_WORLD);
+}
+
 /* Replicas that exchange nothing would be no data parallelism, and what is reduced
  * over dp takes two. */
 static void
 check_dp (TraceReading *r, bool has_mesh, uint32_t file_dp, uint32_t dp)
 {
-  bool reduces = uses_slot (r, LS_SLOT_DP) || uses_slot (r, LS_SLOT_WORLD);
   if (dp == 0 || dp == file_dp)
     return;
   if (!has_mesh)
     refuse (r, LS_ERROR_CONFLICT, "--dp %u: the trace lists its ranks; only a mesh can be scaled", dp);
-  else if (!reduces)
+  else if (!reduces_over_dp (r))
     refuse (r, LS_ERROR_CONFLICT, "--dp %u: no rank of the trace has a collective over dp", dp);
   else if (dp == 1)
     refuse (r, LS_ERROR_CONFLICT,
@@ -768,6 +773,7 @@ read_file (TraceReading *r, TraceFile *file, uint32_t dp)
   if (r->ok)
     read_plan (r, t, dp);
   if (t->mesh.tp > 0) {
+    t->takes_dp = reduces_over_dp (r);
     t->strategy.tp = t->mesh.tp;
     t->strategy.cp = t->mesh.cp;
     t->strategy.dp = t->mesh.dp;
@@ -777,6 +783,7 @@ read_file (TraceReading *r, TraceFile *file, uint32_t dp)
   t->name = g_strdup (file->name);
   t->source = g_strdup (file->source);
   t->measured_on = g_strdup (file->measured_on);
+  t->compute_scale = file->compute_scale;
   ls_fields_clear (ls_trace_fields, file);
   return r->ok ? g_steal_pointer (&t) : NULL;
 }

@@ -20,12 +20,16 @@
  * src/manual/formats/trace.md. What is written is read back as the same plan, so that its
  * replay gives the same bytes. */
 
+#define LS_TRACE_MAX_SCALE 1000.0
+
 typedef struct {
   char *name, *source;
-  char *measured_on; /* the GPU that kernels took their recorded times on; NULL: it does not say */
-  LsPlan *plan;      /* checked by ls_plan_check()                                  */
-  LsMesh mesh;       /* all degrees 0: the file lists its ranks                     */
-  bool has_model;    /* and then a strategy; without, what needs them is not known  */
+  char *measured_on;    /* the GPU that kernels took their recorded times on; NULL: it does not say */
+  double compute_scale; /* these are that many times what was recorded there */
+  LsPlan *plan;         /* checked by ls_plan_check()                                  */
+  LsMesh mesh;          /* all degrees 0: the file lists its ranks                     */
+  bool takes_dp;        /* whether it can be loaded with another dp */
+  bool has_model;       /* and then a strategy; without, what needs them is not known  */
   LsModel model;
   LsStrategy strategy; /* its degrees are those of the mesh; without model, only they count */
 } LsTrace;
@@ -43,6 +47,7 @@ LsTrace *ls_trace_read (const LsJsonDoc *doc, uint32_t dp, LsDiagList *diags);
 /* What a trace says besides its plan. */
 typedef struct {
   const char *name, *source, *measured_on; /* the last may be NULL */
+  double compute_scale;                    /* 0: as 1 */
   const LsMesh *mesh;                      /* by which ranks were bound; NULL or another: they are listed */
   const LsModel *model;                    /* NULL: not known */
   const LsStrategy *strategy;              /* resolved; NULL with model */

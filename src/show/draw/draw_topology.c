@@ -6,8 +6,6 @@
 
 /* --- vertices and links of a drawn topology, by their kind or by how busy they were -------------- */
 
-/* --- by kind ------------------------------------------------------------------------------------------ */
-
 const char *
 ls_draw_kind_paint (LsNodeKind kind)
 {

@@ -82,8 +82,6 @@ write_defaults (const LsReconcileReport *r, const char *key, LsJsonOut *w)
 
 /* ---- the file ---- */
 
-/* ---- the kernels of a profiled layer next to those of a job and of lists ---- */
-
 static const char *const pass_names[LS_N_PASSES] = { "forward", "backward" };
 
 /* What a pass that was measured has in the job, and in the nearest list. */
