@@ -495,6 +495,12 @@ typedef struct {
   struct LsTopoIndex *index;
 } LsCluster;
 
+static inline const LsTopoNode *
+ls_cluster_vertex (const LsCluster *c, uint32_t v)
+{
+  return &g_array_index (c->nodes, LsTopoNode, v);
+}
+
 /* What its accelerators are called: "GPU" or, of TPUs, "chip"; with n other than 1 "GPUs" or "chips".
  * Static. */
 const char *ls_cluster_chip_word (const LsClusterSpec *spec, uint64_t n);
