@@ -121,6 +121,8 @@ assume (LsTrainReport *r, const LsTrainSpec *spec, bool has_storage, const LsRel
       ls_assumptions_add (&r->job->assumptions, knob->key, g_strdup (ls_field_typed (knob, own)),
                           rows[i].words, g_hash_table_contains (spec->said, knob->key) ? NULL : why, instead);
   }
+  if (r->step_spread)
+    ls_step_spread_assume (r->step_spread, &r->job->assumptions);
   if (r->goal.law.name)
     ls_assumptions_add (&r->job->assumptions, "scaling_law", g_strdup (r->goal.law.name), "loss by %s",
                         r->goal.law_is_assumed ? "by default" : NULL, "--scaling-law NAME");
