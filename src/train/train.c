@@ -226,11 +226,19 @@ ls_train_costs (LsTrainReport *r, const LsTrainSpec *spec, const LsClusterSpec *
 
 /* --- the report ------------------------------------------------------------------------ */
 
+static void
+phase_clear (gpointer data)
+{
+  LsTrainPhase *p = data;
+  g_free (p->name);
+  g_clear_pointer (&p->rests_on, g_array_unref);
+}
+
 static LsTrainReport *
 report_new (void)
 {
   LsTrainReport *r = g_new0 (LsTrainReport, 1);
-  r->phases = ls_list_new (sizeof (LsTrainPhase), ls_clear_2_texts);
+  r->phases = ls_list_new (sizeof (LsTrainPhase), phase_clear);
   r->causes = ls_list_new (sizeof (LsTrainCause), ls_clear_text);
   r->choices = g_array_new (FALSE, FALSE, sizeof (LsTrainChoice));
   r->batches = ls_list_new (sizeof (LsTrainBatch), ls_clear_text);
