@@ -105,7 +105,7 @@ ls_objective_find (const LsObjectiveAsk *ask, const LsJobSpec *job, const LsClus
 void
 ls_objective_assume (const LsObjective *o, const LsObjectiveAsk *ask, GArray **assumptions)
 {
-  static const char train[] = "by default; that of lockstep train";
+  static const char train[] = "by default";
   const struct {
     const char *key, *value, *words, *why, *instead;
   } rows[] = {
