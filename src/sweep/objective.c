@@ -2,9 +2,6 @@
 
 #include <math.h>
 #include <stddef.h>
-#include <string.h>
-
-#include <lockstep/error.h>
 
 #include "data/text/field.h"
 #include "job/assumptions.h"
