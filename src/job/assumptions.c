@@ -500,7 +500,7 @@ add_host (GArray *all, const LsJobSpec *spec, const LsJobResult *r, const LsHard
   }
 }
 
-/* Whether the strategy would be refused with that value, also where its way to be data parallel follows. */
+/* Whether that value is refused, or comes to its own, also where its way to be data parallel follows. */
 static bool
 is_refused (const Job *j, const LsField *f, const char *value)
 {
@@ -512,6 +512,8 @@ is_refused (const Job *j, const LsField *f, const char *value)
     tried.dp_kind = follows ? LS_DP_AUTO : tried.dp_kind;
     is_legal = ls_field_value_set (f, &tried, value)
         && ls_strategy_resolve (&tried, j->model, j->s->gpus, j->s->gpus, unheard);
+    g_autofree char *other = ls_field_text (f, &tried, NULL), *own = ls_field_text (f, j->s, NULL);
+    is_legal = is_legal && g_strcmp0 (other, own) != 0;
     ls_strategy_clear (&tried);
   }
   return !is_legal;
